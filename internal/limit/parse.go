@@ -1,0 +1,153 @@
+package limit
+
+import (
+	"fmt"
+	"math/big"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// A SyntaxError says what is wrong with a rate as it was spelled, and how to spell it.
+type SyntaxError struct {
+	Input  string
+	Reason string
+	Hint   string
+}
+
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("rate %q: %s; %s", e.Input, e.Reason, e.Hint)
+}
+
+const (
+	bytesHint = "write 10MB/s (powers of 1000), 10MiB/s (powers of 1024), a number of bytes, or max"
+	opsHint   = "write 500, 1.5k, or max"
+)
+
+// A spelling is a decimal number, an optional space and a suffix.
+var spelling = regexp.MustCompile(`^([+-]?)([0-9]+(?:\.[0-9]+)?|\.[0-9]+) ?([^0-9. ][^ ]*)?$`)
+
+var (
+	decimal = map[string]uint64{"": 1, "k": 1e3, "K": 1e3, "m": 1e6, "M": 1e6, "g": 1e9, "G": 1e9, "t": 1e12, "T": 1e12}
+	binary  = map[string]uint64{"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40}
+	bits    = regexp.MustCompile(`(?i:bit)|b(ps)?$`)
+)
+
+// ParseBytes reads bytes per second: "10MB/s", "10MiB/s", "10M", "1.5GB/s", "500"
+// or "max". K, M, G and T are powers of 1000; Ki, Mi, Gi and Ti of 1024. A fraction
+// of a byte is cut off. The error is a *SyntaxError.
+func ParseBytes(s string) (Rate, error) {
+	return parse(s, MaxBytesPerSec, bytesHint, func(suffix string) (uint64, string) {
+		unit := strings.TrimSuffix(suffix, "/s")
+		if !strings.HasSuffix(unit, "B") && bits.MatchString(unit) {
+			return 0, fmt.Sprintf("%q counts bits, and weir takes bytes", suffix)
+		}
+		return multiplier(suffix, strings.TrimSuffix(unit, "B"))
+	})
+}
+
+// ParseOps reads operations per second: "500", "1.5k", "500/s", "500iops" or "max".
+// Its multipliers are powers of 1000. The error is a *SyntaxError.
+func ParseOps(s string) (Rate, error) {
+	return parse(s, MaxOpsPerSec, opsHint, func(suffix string) (uint64, string) {
+		unit := strings.ToLower(strings.TrimSuffix(suffix, "/s"))
+		unit = strings.TrimSuffix(strings.TrimSuffix(unit, "ops"), "i")
+		if _, ok := decimal[unit]; !ok {
+			return 0, fmt.Sprintf("unknown suffix %q", suffix)
+		}
+		return decimal[unit], ""
+	})
+}
+
+// ParseDockerBytes reads a rate as Docker's --device-read-bps and
+// --device-write-bps do: every multiplier is a power of 1024 and case does not
+// count ("1mb", "1MB" and "1MiB" are all 1048576).
+func ParseDockerBytes(s string) (Rate, error) {
+	return parse(s, MaxBytesPerSec, "write 1mb, 10m or 512kb (Docker's units: powers of 1024)", func(suffix string) (uint64, string) {
+		unit := strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(suffix), "b"), "i")
+		for name, n := range binary {
+			if strings.ToLower(name[:1]) == unit {
+				return n, ""
+			}
+		}
+		if unit == "" && !strings.HasSuffix(strings.ToLower(suffix), "i") {
+			return 1, ""
+		}
+		return 0, fmt.Sprintf("unknown suffix %q", suffix)
+	})
+}
+
+// ParseDockerOps reads a rate as Docker's --device-read-iops and its sister do: a
+// plain number.
+func ParseDockerOps(s string) (Rate, error) {
+	return parse(s, MaxOpsPerSec, "write a plain number such as 500", func(suffix string) (uint64, string) {
+		if suffix != "" {
+			return 0, fmt.Sprintf("unknown suffix %q", suffix)
+		}
+		return 1, ""
+	})
+}
+
+// ParseSize reads an amount of memory in bytes: "64MiB", "1G", "1073741824".
+func ParseSize(s string) (uint64, error) {
+	r, err := parse(s, MaxBytesPerSec, "write 64MiB, 1GB or a number of bytes", func(suffix string) (uint64, string) {
+		return multiplier(suffix, strings.TrimSuffix(suffix, "B"))
+	})
+	if err != nil {
+		syntax := err.(*SyntaxError)
+		return 0, fmt.Errorf("size %q: %s; %s", s, syntax.Reason, syntax.Hint)
+	}
+	n, ok := r.Number()
+	if !ok {
+		return 0, fmt.Errorf("size %q: a number is needed; write 64MiB, 1GB or a number of bytes", s)
+	}
+	return n, nil
+}
+
+func multiplier(suffix, unit string) (uint64, string) {
+	if n, ok := decimal[unit]; ok {
+		return n, ""
+	}
+	if n, ok := binary[unit]; ok {
+		return n, ""
+	}
+	return 0, fmt.Sprintf("unknown suffix %q", suffix)
+}
+
+// parse reads number and suffix; factor gives the suffix's multiplier, or why it has none.
+func parse(s string, most uint64, hint string, factor func(suffix string) (uint64, string)) (Rate, error) {
+	refuse := func(reason string) (Rate, error) {
+		return Rate{}, &SyntaxError{Input: s, Reason: reason, Hint: hint}
+	}
+	if s == "max" {
+		return Unlimited, nil
+	}
+	m := spelling.FindStringSubmatch(s)
+	if m == nil {
+		return refuse("not a rate")
+	}
+	if m[1] == "-" {
+		return refuse("a rate cannot be negative")
+	}
+	multiple, problem := factor(m[3])
+	if problem != "" {
+		return refuse(problem)
+	}
+	// Longer numbers than this overflow whatever the suffix; big.Rat need not see them.
+	if len(m[2]) > 64 {
+		return refuse("too large: the most is " + strconv.FormatUint(most, 10))
+	}
+	value, ok := new(big.Rat).SetString(m[2])
+	if !ok {
+		return refuse("not a rate")
+	}
+	value.Mul(value, new(big.Rat).SetInt(new(big.Int).SetUint64(multiple)))
+	whole := new(big.Int).Quo(value.Num(), value.Denom())
+	if whole.Sign() == 0 {
+		return refuse("a rate cannot be zero (the kernel has no rule that lets nothing through; to lift a limit, write max)")
+	}
+	if !whole.IsUint64() || whole.Uint64() > most {
+		return refuse("too large: the most is " + strconv.FormatUint(most, 10))
+	}
+	return PerSecond(whole.Uint64()), nil
+}
