@@ -29,7 +29,10 @@ func (r Rate) Format(k Key) string {
 		return strconv.FormatUint(n, 10) + " ops/s"
 	}
 	for _, units := range [][]unit{decimalBytes, binaryBytes} {
-		for _, u := range units {
+		for i, u := range units {
+			if i > 0 && n >= units[i-1].size {
+				break
+			}
 			if s, ok := exactly(n, u.size); ok {
 				return s + " " + u.name + "/s"
 			}
