@@ -1,0 +1,191 @@
+package blkdev
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// onMount goes on from a mount to the devices of its file system.
+func (r *resolver) onMount(ctx context.Context, c *Chain, m Mount, depth int) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if depth == 0 {
+		return fmt.Errorf("resolve %s: more than %d mounts on top of each other", c.Spec, maxDepth)
+	}
+	c.Layers = append(c.Layers, Layer{Kind: MountLayer, Text: m.text(), Mount: &m})
+	switch m.FSType {
+	case "overlay":
+		return r.onOverlay(ctx, c, m, depth)
+	case "btrfs":
+		return r.onBtrfs(ctx, c, m, depth)
+	}
+	if why := withoutDevice(m); why != "" {
+		return &NoBlockDeviceError{Path: c.Spec, FSType: m.FSType, Reason: why}
+	}
+	if m.Number.Major == 0 {
+		return r.onSource(ctx, c, m, depth)
+	}
+	d, err := r.device(ctx, c, m.Number, depth)
+	if err != nil {
+		return mountedOn(err, c.Spec, m)
+	}
+	noteOthers(c, m)
+	c.end(FSLayer, m.FSType+" on ", []Device{d})
+	return nil
+}
+
+// mountedOn adds to "no such device" that a file system is still mounted from it.
+func mountedOn(err error, spec string, m Mount) error {
+	var missing *NotFoundError
+	if !errors.As(err, &missing) {
+		return err
+	}
+	e := *missing
+	e.Spec, e.Near = spec, nil
+	e.Reason = fmt.Sprintf("%s is mounted from %s (%s), and there is no such block device any more", m.Point, m.Source, missing.Spec)
+	return &e
+}
+
+// noteOthers says which devices a file system uses besides, and are not limited:
+// XFS's log and realtime device.
+func noteOthers(c *Chain, m Mount) {
+	for _, key := range []string{"logdev", "rtdev"} {
+		if dev, ok := m.SuperOption(key); ok {
+			c.note("%s has a second device, %s=%s; the limit is not on that one", m.FSType, key, dev)
+		}
+	}
+}
+
+// stacked are file systems whose source is a directory or a file of another one:
+// ecryptfs, and erofs since it mounts image files without a loop device (6.12).
+var stacked = map[string]bool{"ecryptfs": true, "erofs": true}
+
+// onSource goes by the source of a file system that has an anonymous number.
+func (r *resolver) onSource(ctx context.Context, c *Chain, m Mount, depth int) error {
+	if !filepath.IsAbs(m.Source) {
+		return &NoBlockDeviceError{Path: c.Spec, FSType: m.FSType,
+			Reason: fmt.Sprintf("%s has no device number, and its source %q is no device; name a disk", m.FSType, m.Source)}
+	}
+	if stacked[m.FSType] {
+		c.Layers = append(c.Layers, Layer{Kind: StackLayer, Text: m.FSType + " on " + m.Source})
+		return r.onPath(ctx, c, m.Source, depth-1)
+	}
+	d, err := r.node(ctx, c, m.Source, depth)
+	if err == nil {
+		c.end(FSLayer, m.FSType+" on ", []Device{d})
+		return nil
+	}
+	if ctx.Err() != nil {
+		return err
+	}
+	return &NoBlockDeviceError{Path: c.Spec, FSType: m.FSType,
+		Reason: fmt.Sprintf("%s has no device number, and its source is no block device here (%v); name a disk", m.FSType, err)}
+}
+
+// onOverlay follows the directory that takes the writes, or for an overlay that only
+// reads, the topmost one. The kernel gives these paths as they were when it was
+// mounted, in the mount namespace of whoever did that.
+func (r *resolver) onOverlay(ctx context.Context, c *Chain, m Mount, depth int) error {
+	dirs := parseOverlay(m.SuperOptions)
+	what, dir := "upper directory", dirs.upper
+	if dir == "" && len(dirs.lower) > 0 {
+		what, dir = "read only, lower directory", dirs.lower[0]
+	}
+	refuse := func(reason string) error {
+		return &NoBlockDeviceError{Path: c.Spec, FSType: m.FSType, Reason: reason}
+	}
+	if dir == "" {
+		return refuse("overlay names no directory in its mount options; name a disk")
+	}
+	c.Layers = append(c.Layers, Layer{Kind: StackLayer, Text: "overlay, " + what + " " + dir})
+	if !filepath.IsAbs(dir) {
+		return refuse(fmt.Sprintf("the %s of the overlay, %s, is relative to where its mounter was; name a disk, or a path on it", what, dir))
+	}
+	sub := Chain{Spec: dir}
+	err := r.onPath(ctx, &sub, dir, depth-1)
+	c.Layers = append(c.Layers, sub.Layers...)
+	c.Notes = append(c.Notes, sub.Notes...)
+	c.Devices = sub.Devices
+	var none *NoBlockDeviceError
+	switch {
+	case errors.As(err, &none):
+		return refuse(fmt.Sprintf("the %s of the overlay is %s, and %s", what, dir, none.Reason))
+	case err != nil && isNotExist(err):
+		return refuse(fmt.Sprintf("the %s of the overlay, %s, cannot be reached from here (it may be in another mount namespace); "+
+			"name a disk, or a path on it", what, dir))
+	}
+	return err
+}
+
+// onBtrfs lists the members. btrfs has an anonymous number, and names one member as
+// its source; /sys/fs/btrfs/UUID/devices has them all.
+func (r *resolver) onBtrfs(ctx context.Context, c *Chain, m Mount, depth int) error {
+	first, err := r.node(ctx, c, m.Source, depth)
+	if err != nil && ctx.Err() != nil {
+		return err
+	}
+	names, listErr := r.fs.btrfsMembers(first.Name)
+	if listErr != nil && !isNotExist(listErr) {
+		return fmt.Errorf("resolve %s: list members of btrfs: %w", c.Spec, listErr)
+	}
+	if len(names) == 0 {
+		if err != nil {
+			return &NoBlockDeviceError{Path: c.Spec, FSType: m.FSType,
+				Reason: fmt.Sprintf("btrfs has no device number, and its source is no block device here (%v); name a disk", err)}
+		}
+		c.note("the members of the btrfs on %s could not be listed below /sys/fs/btrfs; others may be without the limit", first.Name)
+		c.end(FSLayer, "btrfs on ", []Device{first})
+		return nil
+	}
+	var devs []Device
+	for _, name := range names {
+		d, err := r.fs.deviceNamed(ctx, name, maxDepth)
+		if err != nil {
+			return r.fs.gone(name, err)
+		}
+		devs = append(devs, r.filled(ctx, c, d, depth))
+	}
+	c.end(FSLayer, "btrfs on ", devs)
+	if n := len(c.Devices); n > 1 {
+		c.note("btrfs is on %d devices; each of them gets the whole limit", n)
+	}
+	return nil
+}
+
+// btrfsMembers finds the file system that has the device called member, and lists all
+// of its devices by name. With no member known, one file system alone is believed.
+func (fs FS) btrfsMembers(member string) ([]string, error) {
+	const top = "/sys/fs/btrfs"
+	all, err := fs.dirNames(top, maxMembers)
+	if err != nil {
+		return nil, err
+	}
+	var uuids []string
+	for _, name := range all {
+		if strings.Count(name, "-") == 4 { // besides, there is "features"
+			uuids = append(uuids, name)
+		}
+	}
+	if member == "" && len(uuids) != 1 {
+		return nil, nil
+	}
+	for _, uuid := range uuids {
+		names, err := fs.dirNames(top+"/"+uuid+"/devices", maxMembers)
+		if isNotExist(err) { // unmounted meanwhile
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			if member == "" || name == member {
+				return names, nil
+			}
+		}
+	}
+	return nil, nil
+}

@@ -1,0 +1,155 @@
+package blkdev
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/moby/sys/mountinfo"
+)
+
+// A Mount is one line of /proc/PID/mountinfo (proc.rst, 3.5).
+type Mount struct {
+	ID           int    `json:"id"`
+	Parent       int    `json:"parent"`
+	Number       Number `json:"number"` // major 0: anonymous, no device has it
+	Root         string `json:"root"`   // the directory of the file system that is mounted
+	Point        string `json:"point"`
+	FSType       string `json:"fstype"`
+	Source       string `json:"source"`
+	Options      string `json:"options"`       // of this mount, escaped
+	SuperOptions string `json:"super_options"` // of the file system, escaped
+}
+
+// SuperOption returns the value of an option of the file system, unescaped.
+func (m Mount) SuperOption(key string) (string, bool) { return option(m.SuperOptions, key) }
+
+// text is "mount /srv", and what part of its file system is seen there if not all.
+func (m Mount) text() string {
+	s := "mount " + m.Point
+	if m.Root == "/" {
+		return s
+	}
+	if sub, ok := m.SuperOption("subvol"); ok && sub == m.Root {
+		return s + " (subvolume " + m.Root + ")"
+	}
+	return s + " (bind of " + m.Root + ")"
+}
+
+// maxMounts bounds mountinfo; the kernel's own bound is 100,000 for one namespace
+// (fs.mount-max in Documentation/admin-guide/sysctl/fs.rst).
+const maxMounts = 1 << 20
+
+var errManyMounts = errors.New("more than " + strconv.Itoa(maxMounts) + " mounts")
+
+// mountFile is the mountinfo of a process. Below another root there is no self:
+// there, init stands for the root as a whole.
+func (fs FS) mountFile(pid int) string {
+	switch {
+	case pid != 0:
+		return "/proc/" + strconv.Itoa(pid) + "/mountinfo"
+	case fs.isHost():
+		return "/proc/self/mountinfo"
+	}
+	return "/proc/1/mountinfo"
+}
+
+// mounts reads the mounts of a process that keep wants, until it says stop.
+func (fs FS) mounts(pid int, keep func(Mount) (want, stop bool)) ([]Mount, error) {
+	name := fs.mountFile(pid)
+	f, err := os.Open(fs.at(name))
+	if err != nil {
+		if pid != 0 && isNotExist(err) {
+			return nil, fmt.Errorf("read mounts of process %d: no such process: %w", pid, err)
+		}
+		return nil, fmt.Errorf("read mounts: %w", err)
+	}
+	defer f.Close()
+	var found []Mount
+	lines := 0
+	_, err = mountinfo.GetMountsFromReader(f, func(i *mountinfo.Info) (skip, stop bool) {
+		if lines++; lines > maxMounts {
+			return true, true
+		}
+		m := fromInfo(i)
+		want, stop := keep(m)
+		if want {
+			found = append(found, m)
+		}
+		return true, stop
+	})
+	if err == nil && lines > maxMounts {
+		err = errManyMounts
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	return found, nil
+}
+
+func fromInfo(i *mountinfo.Info) Mount {
+	return Mount{
+		ID: i.ID, Parent: i.Parent,
+		Number: Number{Major: uint32(i.Major), Minor: uint32(i.Minor)},
+		Root:   i.Root, Point: i.Mountpoint,
+		FSType: i.FSType, Source: i.Source,
+		Options: i.Options, SuperOptions: i.VFSOptions,
+	}
+}
+
+func all(Mount) (want, stop bool) { return true, false }
+
+// covering returns the mount that a path without symlinks is on, by going down from
+// the root as the kernel does: of the mounts on the present one, the nearest to it
+// on the way, and on one point the last mounted. A plain longest prefix would be
+// wrong where a later mount hides the point of an earlier one.
+func covering(mounts []Mount, path string) (Mount, bool) {
+	at := -1
+	known := make(map[int]bool, len(mounts))
+	for _, m := range mounts {
+		known[m.ID] = true
+	}
+	for i, m := range mounts {
+		if m.Point == "/" && (!known[m.Parent] || m.Parent == m.ID) {
+			at = i
+		}
+	}
+	if at < 0 {
+		return longest(mounts, path)
+	}
+	for range mounts { // each step goes to a mount not seen before
+		next := -1
+		for i, m := range mounts {
+			if i != at && m.Parent == mounts[at].ID && within(path, m.Point) &&
+				(next < 0 || len(m.Point) <= len(mounts[next].Point)) {
+				next = i
+			}
+		}
+		if next < 0 {
+			break
+		}
+		at = next
+	}
+	return mounts[at], true
+}
+
+// longest is for a list whose root is missing (a fixture, or a chroot that is not on
+// a mount of its own): the longest mount point before path, the last mounted first.
+func longest(mounts []Mount, path string) (best Mount, ok bool) {
+	for _, m := range mounts {
+		if within(path, m.Point) && (!ok || len(m.Point) >= len(best.Point)) {
+			best, ok = m, true
+		}
+	}
+	return best, ok
+}
+
+// within reports whether path is dir or below it. Both are clean and absolute.
+func within(path, dir string) bool {
+	if dir == "/" || path == dir {
+		return true
+	}
+	return strings.HasPrefix(path, dir) && path[len(dir)] == '/'
+}

@@ -1,0 +1,57 @@
+package blkdev
+
+import (
+	"context"
+	"errors"
+)
+
+// A Skipped is a mount that holds files and has no device that a rule could be on.
+type Skipped struct {
+	Mount Mount
+	Err   error
+}
+
+// OfMounts finds every disk that the mounts of a process are on (pid 0: of this
+// process, or below another root of its init). Each device is in one chain, that of
+// the first mount on it. Views of the kernel and memory are left out; a mount that
+// holds files and cannot be taken to a device is in skipped, with the reason. Mount
+// points are not touched, so a dead network mount does not hang it.
+func (fs FS) OfMounts(ctx context.Context, pid int) (chains []Chain, skipped []Skipped, err error) {
+	mounts, err := fs.mounts(pid, func(m Mount) (want, stop bool) { return !holdsNothing(m.FSType), false })
+	if err != nil {
+		return nil, nil, err
+	}
+	r := &resolver{fs: fs}
+	done := make(map[Number]bool) // numbers of mounts: one a file system
+	seen := make(map[Number]bool) // numbers of devices
+	for _, m := range mounts {
+		if done[m.Number] {
+			continue
+		}
+		done[m.Number] = true
+		c := Chain{Spec: m.Point}
+		if err := r.onMount(ctx, &c, m, maxDepth); err != nil {
+			if ctxErr := ctx.Err(); ctxErr != nil && errors.Is(err, ctxErr) {
+				return nil, nil, err
+			}
+			skipped = append(skipped, Skipped{Mount: m, Err: err})
+			continue
+		}
+		if !seeAll(seen, c.Devices) {
+			chains = append(chains, c)
+		}
+	}
+	return chains, skipped, nil
+}
+
+// seeAll adds devices to seen, and reports whether all of them were there.
+func seeAll(seen map[Number]bool, devs []Device) bool {
+	had := true
+	for _, d := range devs {
+		if !seen[d.Number] {
+			seen[d.Number] = true
+			had = false
+		}
+	}
+	return had
+}

@@ -1,0 +1,83 @@
+package blkdev
+
+import "strings"
+
+// option returns the value of key in a comma-separated list as mountinfo writes it,
+// unescaped. A value that holds a comma is escaped there (\054).
+func option(options, key string) (string, bool) {
+	for o := range strings.SplitSeq(options, ",") {
+		if k, v, ok := strings.Cut(o, "="); ok && k == key {
+			return unescape(v), true
+		}
+	}
+	return "", false
+}
+
+// unescape turns \NNN, three octal digits, into the byte it stands for
+// (seq_escape in the kernel's fs/seq_file.c).
+func unescape(s string) string {
+	if !strings.Contains(s, `\`) {
+		return s
+	}
+	out := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+3 < len(s) && isOctal(s[i+1], '3') && isOctal(s[i+2], '7') && isOctal(s[i+3], '7') {
+			out = append(out, (s[i+1]-'0')<<6|(s[i+2]-'0')<<3|(s[i+3]-'0'))
+			i += 3
+			continue
+		}
+		out = append(out, s[i])
+	}
+	return string(out)
+}
+
+func isOctal(c, most byte) bool { return '0' <= c && c <= most }
+
+// overlayDirs are the directories of an overlay, from its mount options.
+type overlayDirs struct {
+	upper string   // empty for an overlay that only reads
+	lower []string // the topmost first
+}
+
+// parseOverlay reads the options of an overlay. lowerdir is a list with colons, in
+// which a colon of a name has a backslash before it; from 6.7 on each layer can be a
+// lowerdir+ of its own, without such escapes (overlayfs.rst, "Multiple lower layers").
+func parseOverlay(options string) overlayDirs {
+	var d overlayDirs
+	d.upper, _ = option(options, "upperdir")
+	for o := range strings.SplitSeq(options, ",") {
+		switch k, v, _ := strings.Cut(o, "="); k {
+		case "lowerdir":
+			d.lower = append(d.lower, splitLower(unescape(v))...)
+		case "lowerdir+":
+			d.lower = append(d.lower, unescape(v))
+		}
+	}
+	return d
+}
+
+// splitLower splits at colons that have no backslash before them, drops the
+// backslashes, and stops at "::", behind which are layers for data only.
+func splitLower(s string) []string {
+	var dirs []string
+	var dir strings.Builder
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == '\\' && i+1 < len(s):
+			i++
+			dir.WriteByte(s[i])
+		case s[i] == ':':
+			if dir.Len() == 0 {
+				return dirs
+			}
+			dirs = append(dirs, dir.String())
+			dir.Reset()
+		default:
+			dir.WriteByte(s[i])
+		}
+	}
+	if dir.Len() > 0 {
+		dirs = append(dirs, dir.String())
+	}
+	return dirs
+}

@@ -1,0 +1,143 @@
+package blkdev
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// A resolver is the work of one call: it reads the mounts at most once in whole.
+type resolver struct {
+	fs       FS
+	own      []Mount // the mounts of this process, once read
+	ownKnown bool
+}
+
+// Resolve finds the devices that a rule for spec belongs on. spec is a path, a device
+// node, a symlink to one, MAJOR:MINOR, a bare name (sda, dm-0, cciss/c0d0, vg0-root,
+// vg0/root) or a tag (UUID=, LABEL=, PARTUUID=, PARTLABEL=). A bare name is a device
+// before it is a file in the working directory.
+//
+// The errors are *SpellingError, *NotFoundError, *NotBlockError and
+// *NoBlockDeviceError, or of the system. With an error the chain holds the layers
+// that were found, and no devices.
+func (fs FS) Resolve(ctx context.Context, spec string) (Chain, error) {
+	c := Chain{Spec: spec, Layers: []Layer{{Kind: SpecLayer, Text: spec}}}
+	r := &resolver{fs: fs}
+	if err := r.resolve(ctx, &c, spec); err != nil {
+		c.Devices = nil
+		return c, err
+	}
+	if len(c.Layers) > 1 && strings.HasPrefix(c.Layers[1].Text+" ", spec+" ") {
+		c.Layers = c.Layers[1:] // "/dev/vda → /dev/vda" says nothing more
+	}
+	return c, nil
+}
+
+func (r *resolver) resolve(ctx context.Context, c *Chain, spec string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if reason := misspelled(spec); reason != "" {
+		return &SpellingError{Spec: spec, Reason: reason}
+	}
+	if link, ok := tagLink(spec); ok {
+		return r.onNode(ctx, c, link)
+	}
+	if n, err := ParseNumber(spec); err == nil {
+		return r.onNumber(ctx, c, n)
+	}
+	if filepath.IsAbs(spec) {
+		return r.onPath(ctx, c, spec, maxDepth)
+	}
+	return r.onName(ctx, c, spec)
+}
+
+// misspelled says what is wrong with a spec that can name nothing.
+func misspelled(spec string) string {
+	switch {
+	case spec == "":
+		return "empty"
+	case strings.ContainsRune(spec, 0):
+		return "holds a zero byte"
+	case strings.Trim(spec, "0123456789:") == "" && strings.Contains(spec, ":"):
+		if _, err := ParseNumber(spec); err != nil {
+			return "not a device number (MAJOR:MINOR, in decimal)"
+		}
+	}
+	return ""
+}
+
+// onNumber ends the chain at a device that was named by number. An anonymous number
+// (major 0) is no device's, but a mount may have it.
+func (r *resolver) onNumber(ctx context.Context, c *Chain, n Number) error {
+	if n.Major != 0 {
+		d, err := r.device(ctx, c, n, maxDepth)
+		if err != nil {
+			return err
+		}
+		c.end(DeviceLayer, "", []Device{d})
+		return nil
+	}
+	mounts, err := r.fs.mounts(0, func(m Mount) (want, stop bool) { return m.Number == n, m.Number == n })
+	if err != nil {
+		return fmt.Errorf("resolve %s: %w", c.Spec, err)
+	}
+	if len(mounts) == 0 {
+		return &NotFoundError{Spec: c.Spec, Reason: "major number 0 is for file systems without a device, and no mount here has it"}
+	}
+	return r.onMount(ctx, c, mounts[0], maxDepth)
+}
+
+// onNode ends the chain at a device that was named by its node.
+func (r *resolver) onNode(ctx context.Context, c *Chain, p string) error {
+	d, err := r.node(ctx, c, p, maxDepth)
+	if err != nil {
+		return err
+	}
+	c.end(DeviceLayer, "", []Device{d})
+	return nil
+}
+
+// device reads a device by number, with what is below loop devices.
+func (r *resolver) device(ctx context.Context, c *Chain, n Number, depth int) (Device, error) {
+	d, err := r.fs.Device(ctx, n)
+	if err != nil {
+		return d, err
+	}
+	return r.filled(ctx, c, d, depth), nil
+}
+
+// filled adds to each loop device of a stack the devices that its file is on. What
+// cannot be found is noted: the rule does not depend on it.
+func (r *resolver) filled(ctx context.Context, c *Chain, d Device, depth int) Device {
+	if d.Backing != nil && len(d.Beneath) == 0 {
+		below, err := r.belowFile(ctx, d, depth)
+		if err != nil {
+			c.note("what is below %s is not known: %v", d.Name, err)
+		}
+		d.Beneath = below
+		return d
+	}
+	for i, b := range d.Beneath {
+		d.Beneath[i] = r.filled(ctx, c, b, depth)
+	}
+	return d
+}
+
+func (r *resolver) belowFile(ctx context.Context, d Device, depth int) ([]Device, error) {
+	if d.Backing.Deleted {
+		return nil, fmt.Errorf("its file %s was deleted", d.Backing.File)
+	}
+	sub := Chain{Spec: d.Backing.File}
+	if err := r.onPath(ctx, &sub, d.Backing.File, depth-1); err != nil {
+		return nil, err
+	}
+	for _, l := range sub.Layers {
+		if len(l.Devices) > 0 {
+			return l.Devices, nil // partitions, not yet taken to their disks
+		}
+	}
+	return sub.Devices, nil
+}
