@@ -37,7 +37,7 @@ type Layer struct {
 // "/srv/x → mount /srv → ext4 on /dev/vda2 (partition) → /dev/vda".
 func (c Chain) String() string {
 	if len(c.Layers) == 0 {
-		return c.Spec
+		return printable(c.Spec)
 	}
 	texts := make([]string, len(c.Layers))
 	for i, l := range c.Layers {
@@ -78,8 +78,14 @@ func distinct(devs []Device) []Device {
 	return out
 }
 
+// add puts a layer at the end, its text fit for a terminal.
+func (c *Chain) add(l Layer) {
+	l.Text = printable(l.Text)
+	c.Layers = append(c.Layers, l)
+}
+
 func (c *Chain) note(format string, args ...any) {
-	c.Notes = append(c.Notes, fmt.Sprintf(format, args...))
+	c.Notes = append(c.Notes, printable(fmt.Sprintf(format, args...)))
 }
 
 // end closes the chain with the devices that a file system is on or that were named,
@@ -96,7 +102,7 @@ func (c *Chain) end(kind LayerKind, prefix string, devs []Device) {
 			c.note("%s is a partition of %s; the limit is on the whole disk", d.Name, wholes[i].Name)
 		}
 	}
-	c.Layers = append(c.Layers, Layer{Kind: kind, Text: prefix + listed(texts), Devices: devs})
+	c.add(Layer{Kind: kind, Text: prefix + listed(texts), Devices: devs})
 	c.Devices = distinct(wholes)
 	if !partition {
 		return
@@ -105,7 +111,7 @@ func (c *Chain) end(kind LayerKind, prefix string, devs []Device) {
 	for _, d := range c.Devices {
 		texts = append(texts, d.String())
 	}
-	c.Layers = append(c.Layers, Layer{Kind: DeviceLayer, Text: listed(texts), Devices: c.Devices})
+	c.add(Layer{Kind: DeviceLayer, Text: listed(texts), Devices: c.Devices})
 }
 
 // maxListed bounds the devices that one line names.

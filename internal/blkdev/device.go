@@ -71,25 +71,45 @@ func (fs FS) Device(ctx context.Context, n Number) (Device, error) {
 	link := "/sys/dev/block/" + n.String()
 	dir, err := fs.sysDir(link)
 	if err != nil {
+		if _, errSys := os.Stat(fs.at("/sys/dev/block")); errSys != nil {
+			return Device{}, fmt.Errorf("read device %s: %w (is sysfs mounted there?)", n, errSys)
+		}
 		if isNotExist(err) {
 			return Device{}, fs.notFound(n.String(), "/sys/dev/block")
 		}
 		return Device{}, fmt.Errorf("read device %s: %w", n, err)
 	}
-	d, err := fs.deviceAt(ctx, dir, maxDepth)
-	if isNotExist(err) {
-		return Device{}, fs.vanished(n.String(), err)
-	}
-	return d, err
+	return fs.linked(ctx, link, dir, maxDepth)
 }
 
 // deviceNamed reads the device that sysfs calls name.
 func (fs FS) deviceNamed(ctx context.Context, name string, depth int) (Device, error) {
-	dir, err := fs.sysDir("/sys/class/block/" + name)
+	link := "/sys/class/block/" + name
+	dir, err := fs.sysDir(link)
 	if err != nil {
 		return Device{}, err
 	}
-	return fs.deviceAt(ctx, dir, depth)
+	return fs.linked(ctx, link, dir, depth)
+}
+
+// linked reads the device at dir, to which link leads, and tells a device that goes
+// away meanwhile (link is gone as well) from a sysfs that lacks an entry.
+func (fs FS) linked(ctx context.Context, link, dir string, depth int) (Device, error) {
+	d, err := fs.deviceAt(ctx, dir, depth)
+	if err == nil || !isNotExist(err) {
+		return d, err
+	}
+	name := filepath.Base(link)
+	if _, errAgain := fs.sysDir(link); errAgain == nil && fs.exists(dir) {
+		// Not %w: this is no "not found", the device is there.
+		return Device{}, fmt.Errorf("read device %s: sysfs lacks an entry: %v", name, err)
+	}
+	return Device{}, &NotFoundError{Spec: name, Reason: fmt.Sprintf("went away while it was read (%v)", err)}
+}
+
+func (fs FS) exists(p string) bool {
+	_, err := os.Lstat(fs.at(p))
+	return err == nil
 }
 
 // sysDir follows one of sysfs's links to a device's directory, inside the root.

@@ -16,7 +16,7 @@ func (r *resolver) onMount(ctx context.Context, c *Chain, m Mount, depth int) er
 	if depth == 0 {
 		return fmt.Errorf("resolve %s: more than %d mounts on top of each other", c.Spec, maxDepth)
 	}
-	c.Layers = append(c.Layers, Layer{Kind: MountLayer, Text: m.text(), Mount: &m})
+	c.add(Layer{Kind: MountLayer, Text: m.text(), Mount: &m})
 	switch m.FSType {
 	case "overlay":
 		return r.onOverlay(ctx, c, m, depth)
@@ -44,10 +44,8 @@ func mountedOn(err error, spec string, m Mount) error {
 	if !errors.As(err, &missing) {
 		return err
 	}
-	e := *missing
-	e.Spec, e.Near = spec, nil
-	e.Reason = fmt.Sprintf("%s is mounted from %s (%s), and there is no such block device any more", m.Point, m.Source, missing.Spec)
-	return &e
+	return &NotFoundError{Spec: spec, Looked: missing.Looked,
+		Reason: fmt.Sprintf("%s is mounted from %s (%s), and that block device is there no more", m.Point, m.Source, m.Number)}
 }
 
 // noteOthers says which devices a file system uses besides, and are not limited:
@@ -71,7 +69,7 @@ func (r *resolver) onSource(ctx context.Context, c *Chain, m Mount, depth int) e
 			Reason: fmt.Sprintf("%s has no device number, and its source %q is no device; name a disk", m.FSType, m.Source)}
 	}
 	if stacked[m.FSType] {
-		c.Layers = append(c.Layers, Layer{Kind: StackLayer, Text: m.FSType + " on " + m.Source})
+		c.add(Layer{Kind: StackLayer, Text: m.FSType + " on " + m.Source})
 		return r.onPath(ctx, c, m.Source, depth-1)
 	}
 	d, err := r.node(ctx, c, m.Source, depth)
@@ -101,7 +99,7 @@ func (r *resolver) onOverlay(ctx context.Context, c *Chain, m Mount, depth int) 
 	if dir == "" {
 		return refuse("overlay names no directory in its mount options; name a disk")
 	}
-	c.Layers = append(c.Layers, Layer{Kind: StackLayer, Text: "overlay, " + what + " " + dir})
+	c.add(Layer{Kind: StackLayer, Text: "overlay, " + what + " " + dir})
 	if !filepath.IsAbs(dir) {
 		return refuse(fmt.Sprintf("the %s of the overlay, %s, is relative to where its mounter was; name a disk, or a path on it", what, dir))
 	}
@@ -145,7 +143,7 @@ func (r *resolver) onBtrfs(ctx context.Context, c *Chain, m Mount, depth int) er
 	for _, name := range names {
 		d, err := r.fs.deviceNamed(ctx, name, maxDepth)
 		if err != nil {
-			return r.fs.gone(name, err)
+			return asked(err, c.Spec)
 		}
 		devs = append(devs, r.filled(ctx, c, d, depth))
 	}

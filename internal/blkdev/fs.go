@@ -2,11 +2,11 @@ package blkdev
 
 import (
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // An FS reads /proc, /sys and /dev below a root. The zero FS is the host's "/".
@@ -37,20 +37,23 @@ func (fs FS) at(p string) string {
 }
 
 // maxAttr bounds the size of a sysfs attribute; the kernel's own bound is one page.
-const maxAttr = 64 << 10
+const maxAttr = 4096
 
-// attr reads a small file of one line, without the newline.
+// attr reads a small file of one line, without the newline. An attribute of sysfs
+// comes with one read, so that three system calls are enough: os.ReadFile takes six.
 func (fs FS) attr(p string) (string, error) {
-	f, err := os.Open(fs.at(p))
+	p = fs.at(p)
+	fd, err := unix.Open(p, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return "", err
+		return "", &os.PathError{Op: "open", Path: p, Err: err}
 	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxAttr))
+	defer unix.Close(fd)
+	var b [maxAttr]byte
+	n, err := unix.Read(fd, b[:])
 	if err != nil {
-		return "", err
+		return "", &os.PathError{Op: "read", Path: p, Err: err}
 	}
-	return strings.TrimSuffix(string(b), "\n"), nil
+	return strings.TrimSuffix(string(b[:n]), "\n"), nil
 }
 
 // maxLinks is the kernel's own bound on symlinks in one path (MAXSYMLINKS).
@@ -75,14 +78,14 @@ func (fs FS) real(p string) (string, error) {
 		next := filepath.Join(done, name)
 		target, err := os.Readlink(fs.at(next))
 		switch {
-		case errors.Is(err, syscall.EINVAL): // it exists, and is no symlink
+		case errors.Is(err, unix.EINVAL): // it exists, and is no symlink
 			done = next
 			continue
 		case err != nil:
 			return filepath.Join(next, filepath.Join(rest...)), err
 		}
 		if links++; links > maxLinks {
-			return p, &os.PathError{Op: "readlink", Path: p, Err: syscall.ELOOP}
+			return p, &os.PathError{Op: "readlink", Path: p, Err: unix.ELOOP}
 		}
 		if filepath.IsAbs(target) {
 			done = "/"

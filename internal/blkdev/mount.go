@@ -3,6 +3,7 @@ package blkdev
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -67,9 +68,17 @@ func (fs FS) mounts(pid int, keep func(Mount) (want, stop bool)) ([]Mount, error
 		return nil, fmt.Errorf("read mounts: %w", err)
 	}
 	defer f.Close()
+	found, err := parseMounts(f, keep)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	return found, nil
+}
+
+func parseMounts(in io.Reader, keep func(Mount) (want, stop bool)) ([]Mount, error) {
 	var found []Mount
 	lines := 0
-	_, err = mountinfo.GetMountsFromReader(f, func(i *mountinfo.Info) (skip, stop bool) {
+	_, err := mountinfo.GetMountsFromReader(in, func(i *mountinfo.Info) (skip, stop bool) {
 		if lines++; lines > maxMounts {
 			return true, true
 		}
@@ -83,10 +92,7 @@ func (fs FS) mounts(pid int, keep func(Mount) (want, stop bool)) ([]Mount, error
 	if err == nil && lines > maxMounts {
 		err = errManyMounts
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, err)
-	}
-	return found, nil
+	return found, err
 }
 
 func fromInfo(i *mountinfo.Info) Mount {

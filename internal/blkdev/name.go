@@ -47,18 +47,20 @@ func (r *resolver) onName(ctx context.Context, c *Chain, name string) error {
 	if !isNotExist(err) {
 		return err
 	}
+	looked := []string{"/sys/class/block", "/dev/mapper"}
 	if r.fs.isHost() {
+		looked = append(looked, "the working directory")
 		if _, err := stat(name); err == nil {
 			return r.onPath(ctx, c, name, maxDepth)
 		}
 	}
-	return r.fs.notFound(c.Spec, "/sys/class/block", "/dev/mapper", "the working directory")
+	return r.fs.notFound(c.Spec, looked...)
 }
 
 // named reads a device by what stands behind /dev/: vda, cciss/c0d0, mapper/vg0-root,
 // vg0/root, or vg0-root. The error is os.ErrNotExist when there is none.
 func (r *resolver) named(ctx context.Context, c *Chain, name string, depth int) (Device, error) {
-	if name == "." || name == ".." || strings.HasPrefix(name, "./") || strings.HasPrefix(name, "../") {
+	if name == "" || name == "." || name == ".." || strings.HasPrefix(name, "./") || strings.HasPrefix(name, "../") {
 		return Device{}, &NotFoundError{Spec: name, Reason: "no such block device"}
 	}
 	d, err := r.fs.deviceNamed(ctx, strings.ReplaceAll(name, "/", "!"), maxDepth)
@@ -96,7 +98,7 @@ func (r *resolver) mapped(ctx context.Context, name string) (Device, error) {
 			continue // gone since it was listed
 		}
 		if s, err := r.fs.attr(dir + "/dm/name"); err == nil && s == name {
-			return r.fs.deviceAt(ctx, dir, maxDepth)
+			return r.fs.deviceNamed(ctx, dm, maxDepth)
 		}
 	}
 	return Device{}, &NotFoundError{Spec: name, Reason: "no such block device"}

@@ -31,10 +31,37 @@ func (fs FS) notFound(spec string, looked ...string) error {
 		}
 	}
 	e.Near = e.Near[:min(len(e.Near), maxHave)]
-	if more := len(e.Have) - maxHave; more > 0 {
-		e.Have = append(e.Have[:maxHave], fmt.Sprintf("%d more", more))
-	}
+	e.Have = cut(e.Have)
 	return e
+}
+
+// notFoundNode is notFound for a node, or for one of udev's links: those that are
+// close to it are in the same directory.
+func (fs FS) notFoundNode(spec, p string) error {
+	dir := filepath.Dir(p)
+	if !within(dir, "/dev/disk") {
+		return fs.notFound(spec, dir, "/sys/class/block")
+	}
+	e := &NotFoundError{Spec: spec, Reason: "no such block device", Looked: []string{dir}}
+	links, err := fs.dirNames(dir, maxNames)
+	if err != nil {
+		e.Reason += fmt.Sprintf(" (%v)", err)
+		return e
+	}
+	for _, name := range links {
+		if near(filepath.Base(p), name) && len(e.Near) < maxHave {
+			e.Near = append(e.Near, name)
+		}
+	}
+	e.Have = cut(links)
+	return e
+}
+
+func cut(names []string) []string {
+	if more := len(names) - maxHave; more > 0 {
+		return append(names[:maxHave:maxHave], fmt.Sprintf("%d more", more))
+	}
+	return names
 }
 
 // shown is a device's name for a list, and whether it is worth listing: an empty
@@ -55,20 +82,6 @@ func (fs FS) shown(name string) (string, bool) {
 		}
 	}
 	return strings.ReplaceAll(name, "!", "/"), inUse
-}
-
-// gone is the error for a device that was there a moment ago.
-func (fs FS) gone(name string, err error) error {
-	if !isNotExist(err) {
-		return err
-	}
-	return fs.vanished(name, err)
-}
-
-// vanished tells a device that went away between two reads from a sysfs that lacks
-// an entry.
-func (fs FS) vanished(name string, cause error) error {
-	return &NotFoundError{Spec: name, Reason: fmt.Sprintf("went away while it was read (%v)", cause)}
 }
 
 // near reports whether a name is likely to be what was meant: at most one edit in

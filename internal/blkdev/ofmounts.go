@@ -7,8 +7,9 @@ import (
 
 // A Skipped is a mount that holds files and has no device that a rule could be on.
 type Skipped struct {
-	Mount Mount
-	Err   error
+	Mount  Mount  `json:"mount"`
+	Reason string `json:"reason"` // Err's message
+	Err    error  `json:"-"`
 }
 
 // OfMounts finds every disk that the mounts of a process are on (pid 0: of this
@@ -34,7 +35,7 @@ func (fs FS) OfMounts(ctx context.Context, pid int) (chains []Chain, skipped []S
 			if ctxErr := ctx.Err(); ctxErr != nil && errors.Is(err, ctxErr) {
 				return nil, nil, err
 			}
-			skipped = append(skipped, Skipped{Mount: m, Err: err})
+			skipped = append(skipped, Skipped{Mount: m, Reason: err.Error(), Err: err})
 			continue
 		}
 		if !seeAll(seen, c.Devices) {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -22,6 +22,7 @@ type file struct {
 
 func (f file) isBlock() bool { return f.mode&unix.S_IFMT == unix.S_IFBLK }
 func (f file) isChar() bool  { return f.mode&unix.S_IFMT == unix.S_IFCHR }
+func (f file) isDir() bool   { return f.mode&unix.S_IFMT == unix.S_IFDIR }
 
 // stat asks for the mount in the same call. Seccomp filters of old container
 // runtimes answer statx with EPERM, kernels before 4.11 with ENOSYS.
@@ -62,20 +63,31 @@ func (r *resolver) onPath(ctx context.Context, c *Chain, p string, depth int) er
 	}
 	real, f, err := r.look(p)
 	switch {
-	case within(filepath.Clean(p), "/dev") && (err != nil || f.isBlock() || f.isChar() || !r.fs.isHost() && within(real, "/dev")):
+	case r.meansNode(p, real, f, err):
 		return r.onNode(ctx, c, p)
 	case err != nil && isNotExist(err):
 		return r.noSuchPath(c.Spec, p)
 	case err != nil:
 		return fmt.Errorf("resolve %s: %w", c.Spec, err)
-	case f.isBlock() || f.isChar():
-		return r.onNode(ctx, c, p)
 	}
 	m, err := r.mountOf(p, real, f)
 	if err != nil {
 		return r.outside(ctx, c, f, err, depth)
 	}
 	return r.onMount(ctx, c, m, depth)
+}
+
+// meansNode reports whether a path stands for a device and not for the mount it is on:
+// it is a node, or it is below /dev and missing, or it is below the /dev of another
+// root, where nodes can be plain files or links to nothing.
+func (r *resolver) meansNode(p, real string, f file, err error) bool {
+	if err == nil && (f.isBlock() || f.isChar()) {
+		return true
+	}
+	if err != nil {
+		return isNotExist(err) && (within(filepath.Clean(p), "/dev") || within(real, "/dev"))
+	}
+	return !r.fs.isHost() && within(real, "/dev") && !f.isDir()
 }
 
 // look stats a path. Below another root it is followed inside that root, and real is
@@ -132,10 +144,15 @@ func (r *resolver) mountOf(p, real string, f file) (Mount, error) {
 	if err != nil {
 		return Mount{}, err
 	}
-	if m, ok := covering(mounts, real); ok {
-		return m, nil
+	m, ok := covering(mounts, real)
+	if ok && r.fs.isHost() && f.dev.Major != 0 && m.Number != f.dev {
+		// The mounts changed in between, or some are not shown: the number is right.
+		m, ok = longest(slices.DeleteFunc(slices.Clone(mounts), func(m Mount) bool { return m.Number != f.dev }), real)
 	}
-	return Mount{}, errNoMount
+	if !ok {
+		return Mount{}, errNoMount
+	}
+	return m, nil
 }
 
 // mountByID looks among the mounts of this process, and for a path through
@@ -231,7 +248,7 @@ func (r *resolver) node(ctx context.Context, c *Chain, p string, depth int) (Dev
 	}
 	d, err := r.named(ctx, c, name, depth)
 	if err != nil && isNotExist(err) {
-		return Device{}, r.fs.notFound(c.Spec, "/dev", "/sys/class/block")
+		return Device{}, r.fs.notFoundNode(c.Spec, p)
 	}
 	if err == nil && r.fs.isHost() {
 		c.note("there is no node %s here; the device is known to sysfs by this name", p)
@@ -245,10 +262,4 @@ func notBlock(p string) error {
 		e.Hint = "that is the controller; its disks are called " + p + "n1 and so on"
 	}
 	return e
-}
-
-// exists reports whether a path is there, and only that.
-func (fs FS) exists(p string) bool {
-	_, err := os.Lstat(fs.at(p))
-	return err == nil
 }

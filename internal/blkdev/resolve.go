@@ -2,8 +2,10 @@ package blkdev
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -23,13 +25,14 @@ type resolver struct {
 // *NoBlockDeviceError, or of the system. With an error the chain holds the layers
 // that were found, and no devices.
 func (fs FS) Resolve(ctx context.Context, spec string) (Chain, error) {
-	c := Chain{Spec: spec, Layers: []Layer{{Kind: SpecLayer, Text: spec}}}
+	c := Chain{Spec: spec}
+	c.add(Layer{Kind: SpecLayer, Text: spec})
 	r := &resolver{fs: fs}
 	if err := r.resolve(ctx, &c, spec); err != nil {
 		c.Devices = nil
 		return c, err
 	}
-	if len(c.Layers) > 1 && strings.HasPrefix(c.Layers[1].Text+" ", spec+" ") {
+	if l := c.Layers[1]; l.Kind == DeviceLayer && l.Devices[0].Node == spec {
 		c.Layers = c.Layers[1:] // "/dev/vda → /dev/vda" says nothing more
 	}
 	return c, nil
@@ -54,6 +57,9 @@ func (r *resolver) resolve(ctx context.Context, c *Chain, spec string) error {
 	return r.onName(ctx, c, spec)
 }
 
+// maxName is the kernel's NAME_MAX.
+const maxName = 255
+
 // misspelled says what is wrong with a spec that can name nothing.
 func misspelled(spec string) string {
 	switch {
@@ -61,6 +67,8 @@ func misspelled(spec string) string {
 		return "empty"
 	case strings.ContainsRune(spec, 0):
 		return "holds a zero byte"
+	case slices.ContainsFunc(strings.Split(spec, "/"), func(name string) bool { return len(name) > maxName }):
+		return "has a name longer than 255 bytes"
 	case strings.Trim(spec, "0123456789:") == "" && strings.Contains(spec, ":"):
 		if _, err := ParseNumber(spec); err != nil {
 			return "not a device number (MAJOR:MINOR, in decimal)"
@@ -104,9 +112,20 @@ func (r *resolver) onNode(ctx context.Context, c *Chain, p string) error {
 func (r *resolver) device(ctx context.Context, c *Chain, n Number, depth int) (Device, error) {
 	d, err := r.fs.Device(ctx, n)
 	if err != nil {
-		return d, err
+		return d, asked(err, c.Spec)
 	}
 	return r.filled(ctx, c, d, depth), nil
+}
+
+// asked puts what was asked for into an error about a device on the way.
+func asked(err error, spec string) error {
+	var missing *NotFoundError
+	if !errors.As(err, &missing) || missing.Spec == spec {
+		return err
+	}
+	e := *missing
+	e.Spec, e.Reason = spec, missing.Spec+": "+missing.Reason
+	return &e
 }
 
 // filled adds to each loop device of a stack the devices that its file is on. What
@@ -116,6 +135,7 @@ func (r *resolver) filled(ctx context.Context, c *Chain, d Device, depth int) De
 		below, err := r.belowFile(ctx, d, depth)
 		if err != nil {
 			c.note("what is below %s is not known: %v", d.Name, err)
+			return d
 		}
 		d.Beneath = below
 		return d
@@ -126,12 +146,21 @@ func (r *resolver) filled(ctx context.Context, c *Chain, d Device, depth int) De
 	return d
 }
 
+// belowFile finds the devices that the file of a loop device is on: by its path, or if
+// that leads nowhere (deleted, or of another mount namespace) by asking the driver.
 func (r *resolver) belowFile(ctx context.Context, d Device, depth int) ([]Device, error) {
-	if d.Backing.Deleted {
-		return nil, fmt.Errorf("its file %s was deleted", d.Backing.File)
-	}
 	sub := Chain{Spec: d.Backing.File}
-	if err := r.onPath(ctx, &sub, d.Backing.File, depth-1); err != nil {
+	err := error(&NotFoundError{Spec: d.Backing.File, Reason: "the file was deleted"})
+	if !d.Backing.Deleted {
+		err = r.onPath(ctx, &sub, d.Backing.File, depth-1)
+	}
+	if err != nil && isNotExist(err) && r.fs.isHost() {
+		if n, errLoop := loopFileDevice(d.Node); errLoop == nil && n.Major != 0 {
+			below, err := r.device(ctx, &sub, n, depth-1)
+			return []Device{below}, err
+		}
+	}
+	if err != nil {
 		return nil, err
 	}
 	for _, l := range sub.Layers {

@@ -103,32 +103,3 @@ func (fs FS) readMD(dir string, d *Device) error {
 	d.Kind, d.Flavor = MD, level
 	return nil
 }
-
-// deletedMark is what the kernel's d_path puts after the path of an unlinked file.
-const deletedMark = " (deleted)"
-
-// readLoop reads a loop device's file. The directory loop/ is there only while the
-// device has one.
-func (fs FS) readLoop(dir string, d *Device) error {
-	d.Kind = Loop
-	file, err := fs.attr(dir + "/loop/backing_file")
-	if err != nil {
-		if isNotExist(err) {
-			return nil
-		}
-		return err
-	}
-	b := &Backing{File: file}
-	if name, ok := strings.CutSuffix(file, deletedMark); ok {
-		if _, err := os.Lstat(fs.at(file)); err != nil { // unless the file is really called so
-			b.File, b.Deleted = name, true
-		}
-	}
-	dio, err := fs.attr(dir + "/loop/dio")
-	if err != nil && !isNotExist(err) {
-		return err
-	}
-	b.DirectIO = dio == "1"
-	d.Backing = b
-	return nil
-}

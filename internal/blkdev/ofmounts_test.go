@@ -1,0 +1,66 @@
+package blkdev
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func TestOfMounts(t *testing.T) {
+	tr := newTree(t)
+	btrfsOnTwo(tr)
+	vda(tr)
+	tr.dir("var/lib/up")
+	tr.dm("dm-0", "253:0", "vg0-db", "LVM-x", "devices/pci0000:00/block/vda")
+	tr.mounts("1", rootOnVda2) // where overlays' directories are looked up
+	tr.mounts("4711",
+		`20 1 0:50 / / rw - overlay overlay rw,lowerdir=/l,upperdir=/var/lib/up,workdir=/w`,
+		"21 20 0:3 / /proc rw - proc proc rw",
+		"22 20 0:9 / /dev rw - tmpfs tmpfs rw",
+		"23 20 254:2 /etc/hosts /etc/hosts rw - ext4 /dev/vda2 rw",
+		"24 20 253:0 / /db rw - xfs /dev/mapper/vg0-db rw",
+		"25 20 0:40 /@data /data rw - btrfs /dev/sda1 rw,subvol=/@data",
+		"26 20 0:40 /@x /data2 rw - btrfs /dev/sda1 rw,subvol=/@x",
+		"27 20 0:41 / /net rw - nfs4 srv:/x rw",
+		"28 20 8:99 / /gone rw - ext4 /dev/sdz rw",
+		"29 20 254:1 / /boot rw - ext4 /dev/vda1 rw",
+	)
+	chains, skipped, err := tr.fs().OfMounts(t.Context(), 4711)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, c := range chains {
+		got = append(got, c.String())
+	}
+	want := []string{
+		"mount / → overlay, upper directory /var/lib/up → mount / → ext4 on /dev/vda2 (partition) → /dev/vda",
+		"mount /db → xfs on /dev/mapper/vg0-db (LVM on /dev/vda)",
+		"mount /data (subvolume /@data) → btrfs on /dev/sda1 (partition), /dev/sdb → /dev/sda, /dev/sdb",
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("chains\n got %s\nwant %s", strings.Join(got, "\n     "), strings.Join(want, "\n     "))
+	}
+	if got := numbers(Devices(chains)); got != "254:0 253:0 8:0 8:16" {
+		t.Errorf("devices %s", got)
+	}
+	if len(skipped) != 2 || skipped[0].Mount.Point != "/net" || skipped[1].Mount.Point != "/gone" {
+		t.Fatalf("skipped %+v, want /net and /gone", skipped)
+	}
+	b, err := json.Marshal(skipped[0])
+	if err != nil || !strings.Contains(string(b), `"reason":"resolve /net: no block device beneath: nfs4`) {
+		t.Errorf("JSON of a skipped mount %s (%v)", b, err)
+	}
+}
+
+func TestOfMountsInit(t *testing.T) {
+	tr := newTree(t)
+	vda(tr)
+	chains, _, err := tr.fs().OfMounts(t.Context(), 0)
+	if err != nil || len(chains) != 1 || numbers(chains[0].Devices) != "254:0" {
+		t.Errorf("of another root's init: %v, %v", chains, err)
+	}
+	if _, _, err := tr.fs().OfMounts(t.Context(), 99); err == nil || !strings.Contains(err.Error(), "read mounts of process 99: no such process") {
+		t.Errorf("of no process: %v", err)
+	}
+}
