@@ -1,6 +1,6 @@
 module github.com/weir-io/weir
 
-go 1.26
+go 1.26.0
 
 require (
 	github.com/godbus/dbus/v5 v5.2.4 // indirect

@@ -89,7 +89,7 @@ func (l Limit) String() string {
 	var parts []string
 	for _, k := range Keys {
 		if r := l.Get(k); r.IsSet() {
-			parts = append(parts, k.verb()+" "+r.Format(k))
+			parts = append(parts, k.Direction()+" "+r.Format(k))
 		}
 	}
 	if len(parts) == 0 {
@@ -98,7 +98,8 @@ func (l Limit) String() string {
 	return strings.Join(parts, ", ")
 }
 
-func (k Key) verb() string {
+// Direction returns "read" or "write".
+func (k Key) Direction() string {
 	if k.IsRead() {
 		return "read"
 	}

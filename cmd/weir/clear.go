@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/hold"
+	"github.com/weir-io/weir/internal/limit"
+)
+
+func newClear(a *app) *cobra.Command {
+	var limits cli.Limits
+	var whole, dryRun bool
+	cmd := &cobra.Command{
+		Use:     "clear TARGET [--on PATH|DEVICE]...",
+		Short:   "Lift the limits of what runs",
+		Long:    "Lift all limits of a target, or with --on those on some devices. A group without limits is left as it is, and that is no error.",
+		Example: "  weir clear pid:4711\n  weir clear cgroup:/batch --on /data",
+		Args:    oneTarget,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.clear(cmd.Context(), args[0], limits.Places(), whole, dryRun)
+		},
+	}
+	limits.RegisterOn(cmd.Flags())
+	cmd.Flags().BoolVar(&whole, "whole-cgroup", false, "also where other processes share the group of a pid")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print each file and line that would be written, and do nothing")
+	a.cgroupFlag(cmd)
+	return cmd
+}
+
+func (a *app) clear(ctx context.Context, spec string, on []string, whole, dryRun bool) error {
+	t, err := a.target(ctx, spec)
+	if err != nil {
+		return err
+	}
+	if err := alone(t, whole); err != nil {
+		return err
+	}
+	only, err := a.devicesNamed(ctx, on)
+	if err != nil {
+		return err
+	}
+	rules, err := t.Group.Rules()
+	if err != nil {
+		return err
+	}
+	var places []placed
+	for _, r := range rules {
+		if len(on) > 0 && !slices.Contains(only, r.Device) {
+			continue
+		}
+		var lifted limit.Limit
+		for _, k := range limit.Keys {
+			if _, bound := r.Limit.Get(k).Number(); bound {
+				lifted = lifted.With(k, limit.Unlimited)
+			}
+		}
+		places = append(places, placed{device: a.device(ctx, r.Device), Change: hold.Change{Device: r.Device, Limit: lifted}})
+	}
+	plan := a.planFor(t, changes(places))
+	if dryRun {
+		return a.dryRun("clear", plan.Steps())
+	}
+	if len(places) == 0 {
+		a.out.Say("%s has no limit here", describe(t))
+		return a.reportSet("clear", t, places)
+	}
+	if err := a.holder().Apply(ctx, plan); err != nil {
+		return err
+	}
+	for _, p := range places {
+		a.out.Say("%s: no limit on %s (%s) any more", t, p.device.Node, p.device.Number)
+	}
+	return a.reportSet("clear", t, places)
+}
+
+func (a *app) devicesNamed(ctx context.Context, on []string) ([]blkdev.Number, error) {
+	var numbers []blkdev.Number
+	for _, place := range on {
+		chain, err := blkdev.New(a.root).Resolve(ctx, place)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range chain.Devices {
+			numbers = append(numbers, d.Number)
+		}
+	}
+	return numbers, nil
+}
+
+// device reads what sysfs says of a device; one that is gone keeps its number.
+func (a *app) device(ctx context.Context, n blkdev.Number) blkdev.Device {
+	d, err := blkdev.New(a.root).Device(ctx, n)
+	var gone *blkdev.NotFoundError
+	if errors.As(err, &gone) || err != nil {
+		return blkdev.Device{Number: n, Name: n.String(), Node: n.String()}
+	}
+	return d
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/demo"
+	"github.com/weir-io/weir/internal/launch"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/load"
+	"github.com/weir-io/weir/internal/scratch"
+	"github.com/weir-io/weir/internal/systemd"
+)
+
+// demoDiskBytes is the size of the demo's disk, a sparse file; about 200 MB of it is
+// written.
+const demoDiskBytes = 512 << 20
+
+func newDemo(a *app) *cobra.Command {
+	var write, dir string
+	window := 4 * time.Second
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Show on a scratch disk what a limit does",
+		Long: "Write to a scratch disk without and with a limit, direct and buffered, and print what was asked and what was measured.\n" +
+			"The disk is a loop device on a file without a name, mounted where only the demo sees it: nothing is left of it, whatever ends the demo.",
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			rate, err := limit.ParseBytes(write)
+			if err != nil {
+				return err
+			}
+			if _, ok := rate.Number(); !ok || window < time.Second {
+				return cli.Usagef("weir demo needs a --write rate that is a number, and --for of at least 1s")
+			}
+			return a.demo(cmd.Context(), rate, dir, window)
+		},
+	}
+	cmd.Flags().StringVar(&write, "write", "10MB/s", "the `RATE` to limit writes to")
+	cmd.Flags().StringVar(&dir, "dir", "/var/tmp", "where the scratch disk's file lives; about 200 MB are written")
+	cmd.Flags().DurationVar(&window, "for", window, "how long each measurement takes")
+	return cmd
+}
+
+func (a *app) demo(ctx context.Context, rate limit.Rate, dir string, window time.Duration) error {
+	if os.Geteuid() != 0 {
+		return errors.New("weir demo: it makes a loop device, a mount and cgroups, and that needs root")
+	}
+	hierarchy, err := a.io()
+	if err != nil {
+		return err
+	}
+	if !scratch.Inside() {
+		status, err := scratch.Reenter()
+		if err != nil || status == 0 {
+			return err
+		}
+		return &cli.StatusError{Status: status}
+	}
+	ctx, stop := signal.NotifyContext(ctx, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
+	defer stop()
+	err = a.runDemo(ctx, hierarchy.Version.String(), rate, dir, window)
+	if ctx.Err() != nil {
+		a.out.Say("interrupted; nothing is left")
+		return &cli.StatusError{Status: 128 + int(unix.SIGINT)}
+	}
+	return err
+}
+
+func (a *app) runDemo(ctx context.Context, version string, rate limit.Rate, dir string, window time.Duration) error {
+	disk, err := scratch.New(ctx, dir, demoDiskBytes)
+	if err != nil {
+		return err
+	}
+	a.out.Say("scratch disk %s (%s), ext4; cgroup %s; %s a measurement", disk.Node, disk.Device, version, window)
+	progress := cli.NewProgress(os.Stderr)
+	d := demo.Demo{
+		Host: launch.Host{FS: a.fs, State: a.state, Holder: a.holder(), SystemdRuns: systemd.Running(a.root)},
+		Disk: disk, Limit: rate, For: window, Progress: progress.Show,
+	}
+	var rows []demo.Row
+	err = d.Run(ctx, func(r demo.Row) error {
+		rows = append(rows, r)
+		return nil
+	})
+	progress.Clear()
+	if err := errors.Join(err, disk.Close()); err != nil {
+		return err
+	}
+	if a.out.JSON {
+		return a.out.Document(struct {
+			cli.Schema
+			Rows []demo.Row `json:"rows"`
+		}{cli.SchemaOf("demo"), rows})
+	}
+	a.out.Print("%s", demoTable(rows))
+	return nil
+}
+
+func demoTable(rows []demo.Row) string {
+	table := [][]string{{"WRITES", "LIMIT", "WRITER", "DISK", ""}}
+	for _, r := range rows {
+		verdict := ""
+		switch {
+		case r.Limit.IsUnlimited():
+		case r.Held:
+			verdict = "held"
+		default:
+			verdict = "NOT HELD: " + r.Why
+		}
+		asked := r.Limit.Format(limit.WBPS)
+		if r.Limit.IsUnlimited() {
+			asked = "none"
+		}
+		table = append(table, []string{string(r.Path), asked, limit.FormatMeasured(r.Writer) + "/s", limit.FormatMeasured(r.Device) + "/s", verdict})
+	}
+	return cli.Table(table, 1, 2, 3)
+}
+
+// newLoad is the demo's writer. It is not for people.
+func newLoad(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:    demo.LoadArg,
+		Hidden: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			job, err := load.Parse(args)
+			if err != nil {
+				return err
+			}
+			a.out.JSON = true
+			result, err := load.Run(cmd.Context(), job)
+			if err != nil {
+				return err
+			}
+			return a.out.Document(result)
+		},
+	}
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/hold"
+	"github.com/weir-io/weir/internal/launch"
+	"github.com/weir-io/weir/internal/state"
+	"github.com/weir-io/weir/internal/systemd"
+	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/target/cgroup"
+	"github.com/weir-io/weir/internal/target/pid"
+)
+
+// An app is what all verbs share: the flags that are the same everywhere, and the
+// host they speak of.
+type app struct {
+	out     cli.Out
+	root    string
+	version string // --cgroup
+
+	fs    *cgroupfs.FS
+	state state.Dir
+}
+
+// cgroupFlag adds --cgroup to a verb.
+func (a *app) cgroupFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&a.version, "cgroup", "auto", "which cgroup `VERSION` to use: v1, v2 or auto")
+}
+
+func (a *app) want() (cgroupfs.Version, error) {
+	switch a.version {
+	case "", "auto":
+		return 0, nil
+	case "v1":
+		return cgroupfs.V1, nil
+	case "v2":
+		return cgroupfs.V2, nil
+	}
+	return 0, cli.Usagef("--cgroup %q: write v1, v2 or auto", a.version)
+}
+
+// open finds the host's hierarchies, and cleans up what dead weirs left. What cannot
+// be cleaned up is said, and is no reason not to go on.
+func (a *app) open() error {
+	if a.fs != nil {
+		return nil
+	}
+	fs, err := cgroupfs.Open(a.root)
+	if err != nil {
+		return err
+	}
+	a.fs, a.state = fs, state.At(a.root)
+	if a.root == "/" {
+		if err := a.sweep(); err != nil {
+			a.out.Say("clean up after a dead weir: %v", err)
+		}
+	}
+	return nil
+}
+
+func (a *app) sweep() error {
+	return errors.Join(hold.Undo(a.state, a.fs), launch.Sweep(a.state, a.fs))
+}
+
+func (a *app) close() {
+	if a.fs != nil {
+		_ = a.fs.Close()
+	}
+}
+
+// io returns the hierarchy that limits are set in.
+func (a *app) io() (*cgroupfs.Hierarchy, error) {
+	want, err := a.want()
+	if err != nil {
+		return nil, err
+	}
+	if err := a.open(); err != nil {
+		return nil, err
+	}
+	return a.fs.IO(want)
+}
+
+func (a *app) kinds(h *cgroupfs.Hierarchy) []target.Kind {
+	systemdRuns := systemd.Running(a.root)
+	return []target.Kind{
+		pid.Kind{FS: a.fs, Hierarchy: h, SystemdRuns: systemdRuns},
+		cgroup.Kind{Hierarchy: h, SystemdRuns: systemdRuns},
+	}
+}
+
+func (a *app) target(ctx context.Context, spec string) (target.Target, error) {
+	h, err := a.io()
+	if err != nil {
+		return target.Target{}, err
+	}
+	return target.Resolve(ctx, a.kinds(h), spec)
+}
+
+func (a *app) holder() hold.Holder { return hold.Holder{State: a.state, Connect: systemd.Connect} }
+
+// A placed limit is a limit with the devices it goes on.
+type placed struct {
+	chain blkdev.Chain
+	hold.Change
+	device blkdev.Device
+}
+
+// place finds the devices of limits. Those without a place go on every disk that the
+// mounts of pid are on; pid 0 is weir itself.
+func (a *app) place(ctx context.Context, limits []cli.OnLimit, pid int) ([]placed, error) {
+	devices := blkdev.New(a.root)
+	var all []placed
+	for _, l := range limits {
+		var chains []blkdev.Chain
+		var err error
+		if l.On == "" {
+			chains, _, err = devices.OfMounts(ctx, pid)
+			if err == nil && len(chains) == 0 {
+				err = &cgroupfs.Unsupported{Feature: "limit disk I/O", Reason: "none of the target's mounts is on a block device", Remedy: "name a device with --on"}
+			}
+		} else {
+			var chain blkdev.Chain
+			chain, err = devices.Resolve(ctx, l.On)
+			chains = []blkdev.Chain{chain}
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, chain := range chains {
+			for _, dev := range chain.Devices {
+				for _, p := range all {
+					if p.device.Number == dev.Number && overlaps(p, l) {
+						return nil, cli.Usagef("--on %s: %s has a limit of this command already (by %s)", l.On, dev.Node, p.chain.Spec)
+					}
+				}
+				all = append(all, placed{chain: chain, device: dev, Change: hold.Change{Device: dev.Number, Limit: l.Limit}})
+			}
+		}
+	}
+	return all, nil
+}
+
+func overlaps(p placed, l cli.OnLimit) bool {
+	return p.Limit.Overlay(l.Limit) != p.Limit && l.Limit.Overlay(p.Limit) != l.Limit
+}
+
+func changes(all []placed) []hold.Change {
+	var list []hold.Change
+	for _, p := range all {
+		list = append(list, p.Change)
+	}
+	return list
+}
+
+// explainPlaces says which device each place came to, and what will hold there.
+func (a *app) explainPlaces(h *cgroupfs.Hierarchy, all []placed) {
+	for _, p := range all {
+		a.out.Say("%s: %s (%s)", p.Limit, p.chain, p.device.Number)
+		for _, note := range p.chain.Notes {
+			a.out.Say("note: %s", note)
+		}
+		if p.Limit.WBPS.IsSet() || p.Limit.WIOPS.IsSet() {
+			var fs *blkdev.Mount
+			if m, ok := p.chain.FileSystem(); ok {
+				fs = &m
+			}
+			a.out.Say("%s", hold.Expect(h, fs).Line(h))
+		}
+	}
+}
+
+// dryRun prints what would be done.
+func (a *app) dryRun(verb string, steps []hold.Step) error {
+	if a.out.JSON {
+		return a.out.Document(struct {
+			cli.Schema
+			Steps []hold.Step `json:"steps"`
+		}{cli.SchemaOf(verb + ".dry-run"), steps})
+	}
+	for _, s := range steps {
+		switch {
+		case s.Unit != "":
+			a.out.Print("systemd: set %s of %s", s.Property, s.Unit)
+		case s.Line == "mkdir":
+			a.out.Print("mkdir %s", s.File)
+		default:
+			a.out.Print("write %q to %s", s.Line, s.File)
+		}
+	}
+	return nil
+}
+
+func describe(t target.Target) string {
+	return fmt.Sprintf("%s (cgroup %s, %s, owner %s)", t, t.Group.Path(), t.Group.Hierarchy().Version, t.Owner)
+}

@@ -1,0 +1,81 @@
+// Command weir sets, proves, explains and watches disk I/O limits. This package is
+// wiring: a file a verb, and no logic.
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/launch"
+)
+
+func main() { os.Exit(run()) }
+
+func run() int {
+	if len(os.Args) == 2 && os.Args[1] == launch.KeeperArg {
+		launch.Keep(os.Stdin)
+		return cli.ExitDone
+	}
+	a := &app{out: cli.Out{Data: os.Stdout, Messages: os.Stderr}}
+	err := newRoot(a).ExecuteContext(context.Background())
+	a.close()
+	var status *cli.StatusError
+	if err != nil && !errors.As(err, &status) {
+		a.out.Fail(err)
+	}
+	return cli.ExitCode(err)
+}
+
+// newRoot builds the tree of verbs.
+func newRoot(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "weir",
+		Short: "Disk I/O limits that hold",
+		Long: "weir sets disk I/O limits for a command, a process or a cgroup, on cgroup v1 and v2, and says what they will hold.\n\n" +
+			"Exit codes: 0 done, 1 not done, 2 wrong use, 3 not possible on this host. weir run ends as its command does.",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          noArguments,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(flagError)
+	flags := root.PersistentFlags()
+	flags.BoolVar(&a.out.JSON, "json", false, "print one JSON document (docs/json.md)")
+	flags.BoolVarP(&a.out.Quiet, "quiet", "q", false, "print no messages but errors")
+	flags.StringVar(&a.root, "root", "/", "read the /proc and /sys below `DIR`")
+	root.AddCommand(newRun(a), newSet(a), newShow(a), newClear(a), newDemo(a), newVersion(a), newLoad(a), newSweep(a))
+	return root
+}
+
+// flagError turns pflag's errors into wrong use, and takes off what pflag puts
+// before weir's own messages.
+func flagError(_ *cobra.Command, err error) error {
+	message := err.Error()
+	if rest, ok := strings.CutPrefix(message, "invalid argument "); ok {
+		if i := strings.Index(rest, "\" flag: "); i >= 0 {
+			name := rest[strings.LastIndex(rest[:i], "\"")+1 : i]
+			message = name + ": " + rest[i+len("\" flag: "):]
+		}
+	}
+	return &cli.UsageError{Message: message}
+}
+
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return cli.Usagef("%q: %s takes no such argument; see %s --help", args[0], cmd.CommandPath(), cmd.CommandPath())
+	}
+	return nil
+}
+
+// oneTarget is the argument check of verbs that take exactly one target.
+func oneTarget(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return cli.Usagef("%s takes one target, such as pid:4711 or cgroup:/system.slice/x; %d given", cmd.CommandPath(), len(args))
+	}
+	return nil
+}

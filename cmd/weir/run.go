@@ -1,0 +1,167 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/launch"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/systemd"
+)
+
+func newRun(a *app) *cobra.Command {
+	var limits cli.Limits
+	var memory, name string
+	var dryRun bool
+	cmd := &cobra.Command{
+		Use:   "run [LIMITS] [--on PATH|DEVICE]... [--memory SIZE] [--name NAME] -- COMMAND...",
+		Short: "Run a command under a limit",
+		Long: "Run a command in a cgroup of its own, with the limits in force before it starts. weir passes on signals, the terminal and the exit status\n" +
+			"(127: no such command; 126: it cannot be executed; 128+n: signal n ended it), and removes the group when its last process is gone.\n\n" +
+			"Where weir itself fails before the command starts, it ends with 1, 2 or 3 and a message that begins with \"weir:\".",
+		Example: "  weir run --write 10MB/s --on /data -- ./import.sh\n" +
+			"  weir run --read 50MiB/s --read-iops 500 -- tar cf /backup/home.tar /home",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cli.Usagef("weir run: no command is given; write weir run --write 10MB/s -- COMMAND")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o := launch.Options{Name: name, Command: strings.Join(args, " ")}
+			return a.run(cmd, args, limits, memory, o, dryRun)
+		},
+	}
+	cmd.Flags().SetInterspersed(false)
+	limits.Register(cmd.Flags())
+	cmd.Flags().StringVar(&memory, "memory", "", "most memory of the command, page cache included: `SIZE` such as 512MiB")
+	cmd.Flags().StringVar(&name, "name", "", "`NAME` of the group (default: made up)")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print each file and line that would be written, and do nothing")
+	a.cgroupFlag(cmd)
+	return cmd
+}
+
+func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory string, o launch.Options, dryRun bool) error {
+	ctx := cmd.Context()
+	onLimits, err := limits.Resolve()
+	if err != nil {
+		return err
+	}
+	if memory != "" {
+		if o.MemoryMax, err = limit.ParseSize(memory); err != nil {
+			return cli.Usagef("--memory: %v", err)
+		}
+	}
+	if o.Version, err = a.want(); err != nil {
+		return err
+	}
+	if err := launch.Find(args[0]); err != nil {
+		return err
+	}
+	hierarchy, err := a.io()
+	if err != nil {
+		return err
+	}
+	places, err := a.place(ctx, onLimits, 0)
+	if err != nil {
+		return err
+	}
+	o.Changes = changes(places)
+	host := launch.Host{FS: a.fs, State: a.state, Holder: a.holder(), SystemdRuns: systemd.Running(a.root)}
+	if dryRun {
+		steps, err := host.Plan(o)
+		if err != nil {
+			return err
+		}
+		return a.dryRun("run", steps)
+	}
+	room, err := host.Prepare(ctx, o)
+	if err != nil {
+		return err
+	}
+	a.explainPlaces(hierarchy, places)
+	result, err := host.Run(ctx, room, launch.Command{Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr})
+	if err == nil {
+		err = a.reportRun(room, places, result)
+	}
+	left, closing := room.Close()
+	if left && closing == nil {
+		a.out.Say("processes of the command live on in %s; the group is removed when they are gone", room.IO.Path())
+		closing = launch.SweepLater()
+	}
+	if err := errors.Join(err, closing); err != nil {
+		return err
+	}
+	if result.Status != 0 {
+		return &cli.StatusError{Status: result.Status}
+	}
+	return nil
+}
+
+// runDocument is weir run's JSON (docs/json.md).
+type runDocument struct {
+	cli.Schema
+	Cgroup         string      `json:"cgroup"`
+	Version        int         `json:"cgroup_version"`
+	Status         int         `json:"status"`
+	ElapsedSeconds float64     `json:"elapsed_seconds"`
+	Devices        []runDevice `json:"devices"`
+}
+
+type runDevice struct {
+	Device  string         `json:"device"`
+	Number  blkdev.Number  `json:"number"`
+	Chain   string         `json:"chain"`
+	Limit   limit.Limit    `json:"limit"`
+	Charged *cgroupfs.Stat `json:"charged"` // null: the kernel counted nothing for the device
+}
+
+func (a *app) reportRun(room *launch.Room, places []placed, r launch.Result) error {
+	doc := runDocument{Schema: cli.SchemaOf("run"), Cgroup: room.IO.Path(), Version: int(room.IO.Hierarchy().Version), Status: r.Status,
+		ElapsedSeconds: r.Elapsed.Seconds(), Devices: []runDevice{}}
+	for _, p := range places {
+		d := runDevice{Device: p.device.Node, Number: p.device.Number, Chain: p.chain.String(), Limit: p.Limit}
+		for _, s := range r.Stats {
+			if s.Device == p.device.Number {
+				d.Charged = &s
+			}
+		}
+		doc.Devices = append(doc.Devices, d)
+		a.sayCharged(d, r)
+	}
+	if a.out.JSON {
+		return a.out.Document(doc)
+	}
+	return nil
+}
+
+// sayCharged says what the group did on a device, for the directions that had a limit.
+func (a *app) sayCharged(d runDevice, r launch.Result) {
+	var s cgroupfs.Stat
+	if d.Charged != nil {
+		s = *d.Charged
+	}
+	say := func(done string, bps, iops limit.Rate, bytes, ops uint64, bpsKey, iopsKey limit.Key) {
+		if !bps.IsSet() && !iops.IsSet() {
+			return
+		}
+		bounds := ""
+		if bps.IsSet() {
+			bounds += ", limit " + bps.Format(bpsKey)
+		}
+		if iops.IsSet() {
+			bounds += ", limit " + iops.Format(iopsKey)
+		}
+		seconds := max(r.Elapsed.Seconds(), 1e-6)
+		a.out.Say("%s: %s %s in %s: %s/s, %.0f ops/s%s", d.Device, done, limit.FormatMeasured(float64(bytes)), cli.Duration(r.Elapsed),
+			limit.FormatMeasured(float64(bytes)/seconds), float64(ops)/seconds, bounds)
+	}
+	say("read", d.Limit.RBPS, d.Limit.RIOPS, s.ReadBytes, s.Reads, limit.RBPS, limit.RIOPS)
+	say("wrote", d.Limit.WBPS, d.Limit.WIOPS, s.WrittenBytes, s.Writes, limit.WBPS, limit.WIOPS)
+}

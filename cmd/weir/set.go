@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/hold"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/target"
+)
+
+func newSet(a *app) *cobra.Command {
+	var limits cli.Limits
+	var whole, dryRun bool
+	cmd := &cobra.Command{
+		Use:   "set TARGET LIMITS [--on PATH|DEVICE]...",
+		Short: "Set the limits of what runs",
+		Long: "Set limits of a target while it runs. Only the rates that are named change; max lifts one.\n\n" +
+			"A target is pid:NUMBER or cgroup:/PATH. The kernel limits groups, not processes: where other processes share the group of a pid,\n" +
+			"weir names it and asks for --whole-cgroup.",
+		Example: "  weir set pid:4711 --write 10MB/s --on /data\n" +
+			"  weir set cgroup:/batch --read 50MB/s --on /dev/sda --read max --on /dev/sdb",
+		Args: oneTarget,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.set(cmd.Context(), args[0], limits, whole, dryRun)
+		},
+	}
+	limits.Register(cmd.Flags())
+	cmd.Flags().BoolVar(&whole, "whole-cgroup", false, "limit the other processes of a pid's group too")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print each file and line that would be written, and do nothing")
+	a.cgroupFlag(cmd)
+	return cmd
+}
+
+func (a *app) set(ctx context.Context, spec string, limits cli.Limits, whole, dryRun bool) error {
+	onLimits, err := limits.Resolve()
+	if err != nil {
+		return err
+	}
+	if len(onLimits) == 0 {
+		return cli.Usagef("weir set %s: no limit is named; add --read, --write, --read-iops or --write-iops", spec)
+	}
+	t, err := a.target(ctx, spec)
+	if err != nil {
+		return err
+	}
+	if err := alone(t, whole); err != nil {
+		return err
+	}
+	places, err := a.place(ctx, onLimits, firstProcess(t))
+	if err != nil {
+		return err
+	}
+	plan := a.planFor(t, changes(places))
+	if dryRun {
+		return a.dryRun("set", plan.Steps())
+	}
+	if err := a.holder().Apply(ctx, plan); err != nil {
+		return err
+	}
+	a.out.Say("%s", describe(t))
+	a.explainPlaces(t.Group.Hierarchy(), places)
+	a.warnOwner(t)
+	return a.reportSet("set", t, places)
+}
+
+// alone refuses a pid whose group other processes are in, unless that was asked for.
+func alone(t target.Target, whole bool) error {
+	if t.PID == 0 || whole {
+		return nil
+	}
+	members, err := target.Members(t.Group)
+	if err != nil {
+		return err
+	}
+	if others := len(members) - 1; others > 0 {
+		return fmt.Errorf("%s is in cgroup %s with %s, and a limit binds the whole group; add --whole-cgroup to limit them all, or start the command with weir run",
+			t, t.Group.Path(), cli.Plural(others, "other process", "other processes"))
+	}
+	return nil
+}
+
+// firstProcess returns a process whose mounts stand for the target's: 0, weir's own,
+// if it has none.
+func firstProcess(t target.Target) int {
+	if t.PID != 0 {
+		return t.PID
+	}
+	if members, err := target.Members(t.Group); err == nil && len(members) > 0 {
+		return members[0]
+	}
+	return 0
+}
+
+// planFor has systemd write for its own units on v2. On v1 systemd has no setting for
+// operations per second, and weir writes the files.
+func (a *app) planFor(t target.Target, list []hold.Change) hold.Plan {
+	plan := hold.Plan{Group: t.Group, Changes: list}
+	if t.Owner.Kind == "systemd" && t.Group.Hierarchy().Version == cgroupfs.V2 {
+		plan.Unit = t.Owner.Name
+	}
+	return plan
+}
+
+func (a *app) warnOwner(t target.Target) {
+	if t.Owner.Kind == "systemd" && t.Group.Hierarchy().Version == cgroupfs.V1 {
+		a.out.Say("warning: systemd owns %s and knows nothing of this limit: a restart of the unit loses it", t.Owner.Name)
+	}
+}
+
+// setDocument is the JSON of weir set and weir clear (docs/json.md).
+type setDocument struct {
+	cli.Schema
+	Target  string       `json:"target"`
+	Cgroup  string       `json:"cgroup"`
+	Version int          `json:"cgroup_version"`
+	Owner   target.Owner `json:"owner"`
+	Devices []setDevice  `json:"devices"`
+}
+
+type setDevice struct {
+	Device string        `json:"device"`
+	Number blkdev.Number `json:"number"`
+	Limit  limit.Limit   `json:"limit"` // in force now, as read back
+}
+
+func (a *app) reportSet(verb string, t target.Target, places []placed) error {
+	if !a.out.JSON {
+		return nil
+	}
+	doc := setDocument{Schema: cli.SchemaOf(verb), Target: t.String(), Cgroup: t.Group.Path(), Version: int(t.Group.Hierarchy().Version),
+		Owner: t.Owner, Devices: []setDevice{}}
+	for _, p := range places {
+		now, err := t.Group.Rule(p.device.Number)
+		if err != nil {
+			return err
+		}
+		doc.Devices = append(doc.Devices, setDevice{p.device.Node, p.device.Number, now})
+	}
+	return a.out.Document(doc)
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/systemd"
+	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/watch"
+)
+
+func newShow(a *app) *cobra.Command {
+	window := time.Second
+	cmd := &cobra.Command{
+		Use:   "show [TARGET]",
+		Short: "Show limits, and what happens under them",
+		Long:  "Show a target's limits, device by device, beside what it did in the last second. Without a target: every limited group of this host, whoever limited it.",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return cli.Usagef("weir show takes one target; %d given", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if window < 0 {
+				return cli.Usagef("--for %s: a time cannot be negative", window)
+			}
+			return a.show(cmd.Context(), args, window)
+		},
+	}
+	cmd.Flags().DurationVar(&window, "for", window, "measure for this long; 0 does not measure")
+	a.cgroupFlag(cmd)
+	return cmd
+}
+
+// showDocument is weir show's JSON (docs/json.md).
+type showDocument struct {
+	cli.Schema
+	WindowSeconds float64     `json:"window_seconds"` // 0: rates were not measured
+	Groups        []showGroup `json:"groups"`
+}
+
+type showGroup struct {
+	Target    string       `json:"target"`
+	Cgroup    string       `json:"cgroup"`
+	Version   int          `json:"cgroup_version"`
+	Owner     target.Owner `json:"owner"`
+	Processes int          `json:"processes"`
+	Devices   []showDevice `json:"devices"`
+}
+
+type showDevice struct {
+	Device string        `json:"device"`
+	Number blkdev.Number `json:"number"`
+	Limit  limit.Limit   `json:"limit"`
+	Rates  *watch.Rates  `json:"rates"` // null: not measured, or the kernel counts nothing for the device
+}
+
+func (a *app) show(ctx context.Context, args []string, window time.Duration) error {
+	h, err := a.io()
+	if err != nil {
+		return err
+	}
+	var groups []watch.Limited
+	var t *target.Target
+	if len(args) == 0 {
+		groups, err = watch.Find(h.Root())
+	} else {
+		var found target.Target
+		if found, err = a.target(ctx, args[0]); err != nil {
+			return err
+		}
+		t = &found
+		groups, err = oneGroup(found)
+	}
+	if err != nil {
+		return err
+	}
+	measured := window > 0 && len(groups) > 0
+	if measured {
+		if err := watch.Measure(ctx, groups, window); err != nil {
+			return err
+		}
+	}
+	doc := showDocument{Schema: cli.SchemaOf("show"), Groups: []showGroup{}}
+	if measured {
+		doc.WindowSeconds = window.Seconds()
+	}
+	names := map[blkdev.Number]string{}
+	systemdRuns := systemd.Running(a.root)
+	for _, g := range groups {
+		doc.Groups = append(doc.Groups, a.showGroup(ctx, g, measured, names, systemdRuns))
+	}
+	if t != nil {
+		doc.Groups[0].Target = t.String()
+	}
+	if a.out.JSON {
+		return a.out.Document(doc)
+	}
+	a.printShow(doc, t != nil)
+	return nil
+}
+
+// oneGroup reads a target's group; one that cannot have rules is no error here.
+func oneGroup(t target.Target) ([]watch.Limited, error) {
+	l, err := watch.Of(t.Group)
+	if err != nil {
+		return nil, err
+	}
+	return []watch.Limited{l}, nil
+}
+
+func (a *app) showGroup(ctx context.Context, l watch.Limited, measured bool, names map[blkdev.Number]string, systemdRuns bool) showGroup {
+	g := showGroup{Target: "cgroup:" + l.Group.Path(), Cgroup: l.Group.Path(), Version: int(l.Group.Hierarchy().Version),
+		Owner: target.OwnerOf(l.Group, systemdRuns), Devices: []showDevice{}}
+	if members, err := target.Members(l.Group); err == nil {
+		g.Processes = len(members)
+	}
+	for _, u := range l.Usages {
+		if names[u.Device] == "" {
+			names[u.Device] = a.device(ctx, u.Device).Node
+		}
+		d := showDevice{Device: names[u.Device], Number: u.Device, Limit: u.Limit}
+		if measured && u.Counted {
+			d.Rates = &u.Rates
+		}
+		g.Devices = append(g.Devices, d)
+	}
+	return g
+}
+
+func (a *app) printShow(doc showDocument, one bool) {
+	if len(doc.Groups) == 0 {
+		a.out.Print("no group on this host has a disk I/O limit")
+		return
+	}
+	for i, g := range doc.Groups {
+		if i > 0 {
+			a.out.Print("")
+		}
+		a.out.Print("%s  cgroup v%d, owner %s, %s", g.Target, g.Version, g.Owner, cli.Plural(g.Processes, "process", "processes"))
+		if one && g.Target != "cgroup:"+g.Cgroup {
+			a.out.Print("  in cgroup %s", g.Cgroup)
+		}
+		if len(g.Devices) == 0 {
+			a.out.Print("  no limit")
+			continue
+		}
+		rows := [][]string{{"", "DEVICE", "", "NOW", "LIMIT"}}
+		for _, d := range g.Devices {
+			rows = append(rows, showRows(d)...)
+		}
+		a.out.Print("%s", strings.TrimSuffix(cli.Table(rows, 3, 4), "\n"))
+	}
+}
+
+// showRows prints a row for each rate that is bounded.
+func showRows(d showDevice) [][]string {
+	var rows [][]string
+	device := fmt.Sprintf("%s (%s)", d.Device, d.Number)
+	for _, k := range limit.Keys {
+		r := d.Limit.Get(k)
+		if _, bound := r.Number(); !bound {
+			continue
+		}
+		now := "-"
+		if d.Rates != nil && k.IsOps() {
+			now = fmt.Sprintf("%.0f ops/s", d.Rates.Get(k))
+		} else if d.Rates != nil {
+			now = limit.FormatMeasured(d.Rates.Get(k)) + "/s"
+		}
+		rows = append(rows, []string{"", device, k.Direction(), now, r.Format(k)})
+		device = ""
+	}
+	return rows
+}

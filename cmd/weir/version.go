@@ -1,0 +1,34 @@
+package main
+
+import (
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-io/weir/internal/cli"
+)
+
+// version is set by the Makefile from the change log.
+var version = ""
+
+func newVersion(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  noArguments,
+		RunE: func(*cobra.Command, []string) error {
+			v := version
+			if info, ok := debug.ReadBuildInfo(); ok && v == "" {
+				v = info.Main.Version
+			}
+			if a.out.JSON {
+				return a.out.Document(struct {
+					cli.Schema
+					Version string `json:"version"`
+				}{cli.SchemaOf("version"), v})
+			}
+			a.out.Print("weir %s", v)
+			return nil
+		},
+	}
+}

@@ -1,0 +1,117 @@
+package cgroupfs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Missing returns the lines that would enable controllers for the group, top down:
+// a v2 group has a controller's files if its parent's cgroup.subtree_control lists
+// it, and so up to the root. v1 groups have all of their hierarchy's. A controller
+// that the root does not offer is an *Unsupported.
+func (g Group) Missing(controllers ...string) ([]Write, error) {
+	if g.h.Version == V1 {
+		return nil, nil
+	}
+	for _, c := range controllers {
+		if !g.h.Has(c) {
+			return nil, &Unsupported{Feature: "use the " + c + " controller in cgroup " + g.Path(),
+				Reason: c + " is not in " + g.h.file("cgroup.controllers")}
+		}
+	}
+	var writes []Write
+	for _, parent := range g.ancestors() {
+		text, err := parent.read("cgroup.subtree_control")
+		if err != nil {
+			return nil, err
+		}
+		enabled := strings.Fields(text)
+		var line []string
+		for _, c := range controllers {
+			if !slices.Contains(enabled, c) {
+				line = append(line, "+"+c)
+			}
+		}
+		if len(line) > 0 {
+			writes = append(writes, Write{File: parent.File("cgroup.subtree_control"), Line: strings.Join(line, " ")})
+		}
+	}
+	return writes, nil
+}
+
+// CanEnable reports whether the group gives, or could be made to give, controllers
+// to groups below it: a group that has processes of its own cannot be made to,
+// except for the real root of the tree, which has no cgroup.type file.
+func (g Group) CanEnable(controllers ...string) (bool, error) {
+	text, err := g.read("cgroup.subtree_control")
+	if err != nil {
+		return false, err
+	}
+	enabled := strings.Fields(text)
+	if !slices.ContainsFunc(controllers, func(c string) bool { return !slices.Contains(enabled, c) }) {
+		return true, nil
+	}
+	kind, err := g.read("cgroup.type")
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	if err != nil || strings.TrimSpace(kind) != "domain" {
+		return false, err
+	}
+	pids, err := g.Processes()
+	return len(pids) == 0, err
+}
+
+// ancestors lists the groups above, the root first.
+func (g Group) ancestors() []Group {
+	var above []Group
+	for !g.IsRoot() {
+		g = g.Parent()
+		above = append(above, g)
+	}
+	slices.Reverse(above)
+	return above
+}
+
+// Enable makes controllers available to the group, top down, and obeys the
+// kernel's rule that a group with processes cannot give controllers to groups
+// below it (cgroup-v2.rst, "No Internal Process Constraint").
+func (g Group) Enable(controllers ...string) error {
+	writes, err := g.Missing(controllers...)
+	if err != nil {
+		return err
+	}
+	for _, parent := range g.ancestors() {
+		file := parent.File("cgroup.subtree_control")
+		i := slices.IndexFunc(writes, func(w Write) bool { return w.File == file })
+		if i < 0 {
+			continue
+		}
+		if err := parent.write("cgroup.subtree_control", writes[i].Line); err != nil {
+			return parent.explainEnable(err)
+		}
+	}
+	return nil
+}
+
+func (g Group) explainEnable(err error) error {
+	var refused *WriteError
+	if !errors.As(err, &refused) {
+		return err
+	}
+	switch {
+	case errors.Is(err, unix.EBUSY):
+		pids, _ := g.Processes()
+		refused.Why = fmt.Sprintf("%s has %d processes of its own, and cgroup v2 gives controllers only below groups without any; move them to a group below it", g.Path(), len(pids))
+	case errors.Is(err, unix.ENOENT):
+		refused.Why = "the group above does not offer the controller"
+	case errors.Is(err, unix.EOPNOTSUPP):
+		refused.Why = "the group is threaded, and io and memory cannot be used in threaded groups"
+	}
+	return refused
+}

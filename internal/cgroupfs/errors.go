@@ -1,0 +1,67 @@
+package cgroupfs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+)
+
+// An Unsupported error says what this host cannot do, why, and what would change it.
+type Unsupported struct {
+	Feature string // what was wanted
+	Reason  string // what was read on this host
+	Remedy  string // what makes it possible; may be empty
+}
+
+func (e *Unsupported) Error() string {
+	s := e.Feature + ": " + e.Reason
+	if e.Remedy != "" {
+		s += "; " + e.Remedy
+	}
+	return s
+}
+
+// A WriteError is the kernel's refusal of a line, or its keeping of another one.
+type WriteError struct {
+	Write
+	Err  error  // what the kernel answered; nil if it took the line but reads back differently
+	Kept string // what is read back, if Err is nil
+	Why  string // what the answer means here; may be empty
+}
+
+func (e *WriteError) Error() string {
+	s := fmt.Sprintf("write %q to %s: ", e.Line, e.File)
+	if e.Err != nil {
+		s += reason(e.Err).Error()
+	} else {
+		s += fmt.Sprintf("the kernel keeps %q", e.Kept)
+	}
+	if e.Why != "" {
+		s += " (" + e.Why + ")"
+	}
+	return s
+}
+
+func (e *WriteError) Unwrap() error { return e.Err }
+
+// reason strips the operation and path that package os puts around an errno: the
+// message names them already.
+func reason(err error) error {
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		return errno
+	}
+	return err
+}
+
+// IsGone reports whether err says that the group, file or process is not there (any more).
+func IsGone(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENODEV) || errors.Is(err, syscall.ESRCH)
+}
+
+// IsUnsupported reports whether err says that this host or group cannot do what was asked.
+func IsUnsupported(err error) bool {
+	var unsupported *Unsupported
+	return errors.As(err, &unsupported)
+}

@@ -1,0 +1,222 @@
+package cgroupfs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/moby/sys/mountinfo"
+	"golang.org/x/sys/unix"
+)
+
+// A Version is a generation of the cgroup interface: 1 or 2.
+type Version int
+
+// The two generations.
+const (
+	V1 Version = 1
+	V2 Version = 2
+)
+
+func (v Version) String() string { return fmt.Sprintf("v%d", int(v)) }
+
+// A FS is the set of cgroup hierarchies mounted on a host.
+type FS struct {
+	root    string
+	fixture bool
+	all     []*Hierarchy
+}
+
+// A Hierarchy is one mounted cgroup tree.
+type Hierarchy struct {
+	Version     Version
+	MountPoint  string   // where it is mounted, as the reader's mountinfo has it
+	MountRoot   string   // the group that is mounted there, "/" for the whole tree
+	Controllers []string // the controllers that its groups can use
+
+	host string // MountPoint below the FS's root
+	dir  int    // descriptor of the mount point, O_PATH
+	ro   bool   // mounted read-only
+	fake bool   // a tree of plain files: read, never written
+}
+
+// Open finds the cgroup hierarchies of the host below root, which is "/" or a
+// directory that holds the proc and sys of another one. Below a root other than
+// "/", proc/1 stands for the host's view. A root whose proc is not a proc file
+// system is a fixture: it can be read and is never written.
+func Open(root string) (*FS, error) {
+	fs := &FS{root: root}
+	process := "self"
+	if root != "/" {
+		process = "1"
+		fs.fixture = !isFilesystem(filepath.Join(root, "proc"), unix.PROC_SUPER_MAGIC)
+	}
+	f, err := os.Open(filepath.Join(root, "proc", process, "mountinfo"))
+	if err != nil {
+		return nil, fmt.Errorf("find cgroup hierarchies: %w", err)
+	}
+	defer f.Close()
+	mounts, err := mountinfo.GetMountsFromReader(f, mountinfo.FSTypeFilter("cgroup", "cgroup2"))
+	if err != nil {
+		return nil, fmt.Errorf("find cgroup hierarchies: %w", err)
+	}
+	for _, m := range mounts {
+		if err := fs.add(m); err != nil {
+			return nil, errors.Join(err, fs.Close())
+		}
+	}
+	return fs, nil
+}
+
+// Close releases the descriptors of the hierarchies.
+func (fs *FS) Close() error {
+	var errs []error
+	for _, h := range fs.all {
+		errs = append(errs, unix.Close(h.dir))
+	}
+	fs.all = nil
+	return errors.Join(errs...)
+}
+
+// Hierarchies lists the hierarchies that can be used.
+func (fs *FS) Hierarchies() []*Hierarchy { return fs.all }
+
+// Root returns the directory that the file system was opened below.
+func (fs *FS) Root() string { return fs.root }
+
+// add opens one mount. A mount that hides behind another one, or that the caller
+// may not enter, is left out: it cannot be used through its path.
+func (fs *FS) add(m *mountinfo.Info) error {
+	h := &Hierarchy{Version: V1, MountPoint: m.Mountpoint, MountRoot: m.Root, fake: fs.fixture,
+		host: filepath.Join(fs.root, m.Mountpoint), ro: hasOption(m.Options, "ro") || hasOption(m.VFSOptions, "ro")}
+	magic := int64(unix.CGROUP_SUPER_MAGIC)
+	if m.FSType == "cgroup2" {
+		h.Version, magic = V2, unix.CGROUP2_SUPER_MAGIC
+	}
+	dir, err := unix.Open(h.host, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EACCES) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("open cgroup hierarchy %s: %w", h.host, err)
+	}
+	var st unix.Statfs_t
+	if err := unix.Fstatfs(dir, &st); !fs.fixture && (err != nil || int64(st.Type) != magic) {
+		return unix.Close(dir)
+	}
+	h.dir = dir
+	if h.Version == V2 {
+		text, err := h.read("cgroup.controllers")
+		if err != nil {
+			return errors.Join(err, unix.Close(dir))
+		}
+		h.Controllers = strings.Fields(text)
+	} else {
+		h.Controllers = strings.Split(m.VFSOptions, ",")
+	}
+	fs.all = append(fs.all, h)
+	return nil
+}
+
+func hasOption(options, name string) bool { return slices.Contains(strings.Split(options, ","), name) }
+
+func isFilesystem(path string, magic int64) bool {
+	var st unix.Statfs_t
+	return unix.Statfs(path, &st) == nil && int64(st.Type) == magic
+}
+
+// Has reports whether the hierarchy's groups can use a controller.
+func (h *Hierarchy) Has(controller string) bool { return slices.Contains(h.Controllers, controller) }
+
+// With returns the hierarchy that has a controller, or nil. Where the same one is
+// mounted twice, the mount of the whole tree is taken.
+func (fs *FS) With(controller string) *Hierarchy {
+	return fs.pick(func(h *Hierarchy) bool { return h.Has(controller) })
+}
+
+// Unified returns the v2 hierarchy, whatever controllers it has, or nil.
+func (fs *FS) Unified() *Hierarchy {
+	return fs.pick(func(h *Hierarchy) bool { return h.Version == V2 })
+}
+
+func (fs *FS) pick(ok func(*Hierarchy) bool) *Hierarchy {
+	var found *Hierarchy
+	for _, h := range fs.all {
+		if ok(h) && (found == nil || found.MountRoot != "/" && h.MountRoot == "/") {
+			found = h
+		}
+	}
+	return found
+}
+
+// IO returns the hierarchy whose groups can limit disk I/O: the one with v2's io
+// controller, or v1's blkio. want asks for one version; 0 takes either. The error
+// is an *Unsupported.
+func (fs *FS) IO(want Version) (*Hierarchy, error) {
+	v1, v2 := fs.With("blkio"), fs.With("io")
+	switch {
+	case want != V1 && v2 != nil:
+		return v2, nil
+	case want != V2 && v1 != nil:
+		return v1, nil
+	}
+	e := &Unsupported{Feature: "limit disk I/O"}
+	if want != 0 {
+		e.Feature += " with cgroup " + want.String()
+	}
+	e.Reason, e.Remedy = fs.whyNoIO(want, v1, v2)
+	return nil, e
+}
+
+func (fs *FS) whyNoIO(want Version, v1, v2 *Hierarchy) (reason, remedy string) {
+	unified := fs.Unified()
+	switch {
+	case want == V2 && v1 != nil:
+		return "the io controller is in use by cgroup v1 (blkio on " + v1.MountPoint + ")",
+			"boot with cgroup_no_v1=blkio,memory, or leave v1 to weir"
+	case want == V1 && v2 != nil:
+		return "the io controller is in use by cgroup v2 (on " + v2.MountPoint + ")", "leave v2 to weir"
+	case unified != nil && fs.kernelHas("blkio"):
+		return "the io controller is not in " + unified.MountPoint + "/cgroup.controllers, and blkio is mounted nowhere",
+			"in a container, run weir on the host; on a host, mount -t cgroup -o blkio"
+	case fs.kernelHas("blkio"):
+		return "no cgroup hierarchy with io or blkio is mounted", "mount -t cgroup2 none /sys/fs/cgroup, or mount -t cgroup -o blkio"
+	default:
+		return "the kernel has no blkio controller", "it needs CONFIG_BLK_CGROUP and CONFIG_BLK_DEV_THROTTLING"
+	}
+}
+
+// kernelHas looks a v1 name up in /proc/cgroups, which lists what the kernel has
+// whether it is mounted or not. A host without that file has no cgroups.
+func (fs *FS) kernelHas(controller string) bool {
+	text, err := os.ReadFile(filepath.Join(fs.root, "proc/cgroups"))
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Fields(line)
+		if len(fields) == 4 && fields[0] == controller {
+			return fields[3] == "1"
+		}
+	}
+	return false
+}
+
+// Writable reports why nothing can be written to the hierarchy: it is mounted
+// read-only, it belongs to a fixture, or the caller may not. Nil means that it can.
+func (h *Hierarchy) Writable() error {
+	switch {
+	case h.fake:
+		return &Unsupported{Feature: "write to " + h.host, Reason: "it is not a running kernel's cgroup file system"}
+	case h.ro:
+		return &Unsupported{Feature: "write to " + h.MountPoint, Reason: "it is mounted read-only",
+			Remedy: "in a container, give it the host's cgroup file system writable, or run weir on the host"}
+	}
+	return nil
+}
+
+var _ io.Closer = (*FS)(nil)

@@ -1,0 +1,147 @@
+package cgroupfs
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/weir-io/weir/internal/blkdev"
+)
+
+// A Stat counts what the controller has charged to a group on one device since the
+// group was made, in bytes and in operations. A bio counts once the throttle lets
+// it go. On v1 only devices that ever had a rule somewhere are counted.
+type Stat struct {
+	Device       blkdev.Number `json:"device"`
+	ReadBytes    uint64        `json:"read_bytes"`
+	WrittenBytes uint64        `json:"written_bytes"`
+	Reads        uint64        `json:"reads"`
+	Writes       uint64        `json:"writes"`
+}
+
+// Stats reads the group's counters: v2's io.stat, which includes the groups below,
+// or v1's blkio.throttle.io_service_bytes and io_serviced, which do not.
+func (g Group) Stats() ([]Stat, error) {
+	if g.h.Version == V2 {
+		return g.stats("io.stat", parseStatV2)
+	}
+	bytes, err := g.stats("blkio.throttle.io_service_bytes", func(text string) ([]Stat, error) {
+		return parseStatV1(nil, text, func(s *Stat) (read, write *uint64) { return &s.ReadBytes, &s.WrittenBytes })
+	})
+	if err != nil || len(bytes) == 0 {
+		return bytes, err
+	}
+	return g.stats("blkio.throttle.io_serviced", func(text string) ([]Stat, error) {
+		return parseStatV1(bytes, text, func(s *Stat) (read, write *uint64) { return &s.Reads, &s.Writes })
+	})
+}
+
+func (g Group) stats(file string, parse func(string) ([]Stat, error)) ([]Stat, error) {
+	text, err := g.read(file)
+	if err != nil {
+		return nil, err
+	}
+	stats, err := parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("parse %s: %w", g.File(file), err)
+	}
+	return stats, nil
+}
+
+// parseStatV2 reads io.stat: "8:0 rbytes=… wbytes=… rios=… wios=… dbytes=… dios=…".
+// Some kernels print devices without counters, and without a line break, before
+// the next device; and cost and latency keys follow where those are on.
+func parseStatV2(text string) ([]Stat, error) {
+	var stats []Stat
+	for line := range strings.Lines(text) {
+		var s Stat
+		counted := false
+		for _, field := range strings.Fields(line) {
+			name, value, ok := strings.Cut(field, "=")
+			if !ok {
+				dev, err := blkdev.ParseNumber(field)
+				if err != nil {
+					return nil, err
+				}
+				if counted {
+					stats = append(stats, s)
+				}
+				s, counted = Stat{Device: dev}, false
+				continue
+			}
+			counter := s.counterV2(name)
+			if counter == nil {
+				continue
+			}
+			n, err := strconv.ParseUint(value, 10, 64)
+			if err != nil {
+				return nil, fmt.Errorf("%q: not a count", field)
+			}
+			*counter, counted = n, true
+		}
+		if counted {
+			stats = append(stats, s)
+		}
+	}
+	return stats, nil
+}
+
+func (s *Stat) counterV2(name string) *uint64 {
+	switch name {
+	case "rbytes":
+		return &s.ReadBytes
+	case "wbytes":
+		return &s.WrittenBytes
+	case "rios":
+		return &s.Reads
+	case "wios":
+		return &s.Writes
+	}
+	return nil
+}
+
+// parseStatV1 adds one file to stats: "8:0 Read 4096", "8:0 Write 0", "8:0 Sync …",
+// and a last line "Total 4096" for all devices.
+func parseStatV1(stats []Stat, text string, counters func(*Stat) (read, write *uint64)) ([]Stat, error) {
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		if len(fields) == 0 || fields[0] == "Total" {
+			continue
+		}
+		if len(fields) != 3 {
+			return nil, fmt.Errorf("%q: not DEVICE OPERATION COUNT", line)
+		}
+		if fields[1] != "Read" && fields[1] != "Write" {
+			continue
+		}
+		dev, err := blkdev.ParseNumber(fields[0])
+		if err != nil {
+			return nil, err
+		}
+		n, err := strconv.ParseUint(fields[2], 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%q: not a count", line)
+		}
+		i := indexOfDevice(stats, dev)
+		if i < 0 {
+			i = len(stats)
+			stats = append(stats, Stat{Device: dev})
+		}
+		read, write := counters(&stats[i])
+		if fields[1] == "Read" {
+			*read = n
+		} else {
+			*write = n
+		}
+	}
+	return stats, nil
+}
+
+func indexOfDevice(stats []Stat, dev blkdev.Number) int {
+	for i := range stats {
+		if stats[i].Device == dev {
+			return i
+		}
+	}
+	return -1
+}

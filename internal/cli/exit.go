@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/launch"
+	"github.com/weir-io/weir/internal/limit"
+)
+
+// The exit codes of every verb. weir run ends as its command does, once it runs.
+const (
+	ExitDone        = 0 // done, or held
+	ExitNotDone     = 1 // not done, or not held
+	ExitUsage       = 2 // wrong use
+	ExitUnsupported = 3 // not possible on this host
+)
+
+// A UsageError says that the command line is wrong.
+type UsageError struct{ Message string }
+
+func (e *UsageError) Error() string { return e.Message }
+
+// Usagef makes a UsageError.
+func Usagef(format string, args ...any) error { return &UsageError{fmt.Sprintf(format, args...)} }
+
+// A StatusError ends weir with a status and without a message: what there was to
+// say has been said.
+type StatusError struct{ Status int }
+
+func (e *StatusError) Error() string { return fmt.Sprintf("exit status %d", e.Status) }
+
+// ExitCode returns the exit code that an error stands for.
+func ExitCode(err error) int {
+	var status *StatusError
+	var start *launch.StartError
+	switch {
+	case err == nil:
+		return ExitDone
+	case errors.As(err, &status):
+		return status.Status
+	case errors.As(err, &start):
+		return start.Status
+	case isA[*UsageError](err), isA[*limit.SyntaxError](err), isA[*blkdev.SpellingError](err):
+		return ExitUsage
+	case isA[*cgroupfs.Unsupported](err), isA[*blkdev.NoBlockDeviceError](err):
+		return ExitUnsupported
+	default:
+		return ExitNotDone
+	}
+}
+
+func isA[T error](err error) bool {
+	var target T
+	return errors.As(err, &target)
+}

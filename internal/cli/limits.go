@@ -1,0 +1,160 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/weir-io/weir/internal/limit"
+)
+
+// Limits collects the flags that spell limits, in the order they were given.
+type Limits struct {
+	words []word
+}
+
+// A word is one flag: a rate, or the place that rates are for.
+type word struct {
+	on   string // --on's value; empty for a rate
+	key  limit.Key
+	rate limit.Rate
+	own  bool // Docker's spelling: the rate has its device with it
+}
+
+// An OnLimit is a limit with where it goes. On is empty for every disk that the
+// target's mounts are on.
+type OnLimit struct {
+	On    string
+	Limit limit.Limit
+}
+
+// Register adds the flags to a verb.
+func (l *Limits) Register(flags *pflag.FlagSet) {
+	l.add(flags, "read", "RATE", "most bytes read per second: 10MB/s, 10MiB/s, 500, max", rate(limit.RBPS, limit.ParseBytes))
+	l.add(flags, "write", "RATE", "most bytes written per second", rate(limit.WBPS, limit.ParseBytes))
+	l.add(flags, "read-iops", "N", "most read operations per second: 500, 1.5k, max", rate(limit.RIOPS, limit.ParseOps))
+	l.add(flags, "write-iops", "N", "most write operations per second", rate(limit.WIOPS, limit.ParseOps))
+	l.RegisterOn(flags)
+	l.add(flags, "device-read-bps", "DEV:RATE", "as Docker's flag (units are powers of 1024)", docker(limit.RBPS, limit.ParseDockerBytes))
+	l.add(flags, "device-write-bps", "DEV:RATE", "as Docker's flag", docker(limit.WBPS, limit.ParseDockerBytes))
+	l.add(flags, "device-read-iops", "DEV:N", "as Docker's flag", docker(limit.RIOPS, limit.ParseDockerOps))
+	l.add(flags, "device-write-iops", "DEV:N", "as Docker's flag", docker(limit.WIOPS, limit.ParseDockerOps))
+}
+
+// RegisterOn adds --on alone.
+func (l *Limits) RegisterOn(flags *pflag.FlagSet) {
+	l.add(flags, "on", "PATH|DEVICE", "what the limit is on: a path, a device, MAJ:MIN (default: every disk that the target's mounts are on)",
+		func(s string) (word, error) {
+			if s == "" {
+				return word{}, Usagef("--on: a path or a device is needed")
+			}
+			return word{on: s}, nil
+		})
+}
+
+func rate(key limit.Key, parse func(string) (limit.Rate, error)) func(string) (word, error) {
+	return func(s string) (word, error) {
+		r, err := parse(s)
+		return word{key: key, rate: r}, err
+	}
+}
+
+func docker(key limit.Key, parse func(string) (limit.Rate, error)) func(string) (word, error) {
+	return func(s string) (word, error) {
+		i := strings.LastIndexByte(s, ':')
+		if i <= 0 {
+			return word{}, Usagef("%q: write DEVICE:RATE, such as /dev/sda:1mb", s)
+		}
+		r, err := parse(s[i+1:])
+		return word{on: s[:i], key: key, rate: r, own: true}, err
+	}
+}
+
+func (l *Limits) add(flags *pflag.FlagSet, name, metavar, usage string, parse func(string) (word, error)) {
+	flags.Var(&value{l, metavar, parse}, name, usage)
+}
+
+// value makes a flag append to the words.
+type value struct {
+	limits  *Limits
+	metavar string
+	parse   func(string) (word, error)
+}
+
+func (v *value) String() string { return "" }
+func (v *value) Type() string   { return v.metavar }
+func (v *value) Set(s string) error {
+	w, err := v.parse(s)
+	if err == nil {
+		v.limits.words = append(v.limits.words, w)
+	}
+	return err
+}
+
+// Resolve puts rates and places together. Rates followed by places are for all of
+// those ("--write 10M --on A --on B"); places followed by rates likewise ("--on A
+// --write 10M --on B --write 5M"); the first flag says which order it is.
+func (l *Limits) Resolve() ([]OnLimit, error) {
+	var result []OnLimit
+	var plain []word
+	for _, w := range l.words {
+		if w.own {
+			result = append(result, OnLimit{w.on, limit.Limit{}.With(w.key, w.rate)})
+		} else {
+			plain = append(plain, w)
+		}
+	}
+	for len(plain) > 0 {
+		var group OnLimit
+		var places []string
+		var err error
+		placesFirst := plain[0].isPlace()
+		if placesFirst {
+			places, plain = takePlaces(plain)
+		}
+		if group.Limit, plain, err = takeRates(plain); err != nil {
+			return nil, err
+		}
+		if !placesFirst {
+			places, plain = takePlaces(plain)
+		}
+		switch {
+		case group.Limit.IsZero():
+			return nil, Usagef("--on %s: no limit is named for it; add --read, --write, --read-iops or --write-iops", places[0])
+		case len(places) == 0 && len(result) > 0:
+			return nil, Usagef("%s: no --on says where it goes, while other limits have one", group.Limit)
+		case len(places) == 0:
+			places = []string{""}
+		}
+		for _, p := range places {
+			result = append(result, OnLimit{p, group.Limit})
+		}
+	}
+	return result, nil
+}
+
+// Places returns the values of --on, for a verb that takes no rates.
+func (l *Limits) Places() []string {
+	places, _ := takePlaces(l.words)
+	return places
+}
+
+func (w word) isPlace() bool { return w.on != "" && !w.own }
+
+func takePlaces(words []word) (places []string, rest []word) {
+	for len(words) > 0 && words[0].isPlace() {
+		places, words = append(places, words[0].on), words[1:]
+	}
+	return places, words
+}
+
+func takeRates(words []word) (l limit.Limit, rest []word, err error) {
+	for len(words) > 0 && !words[0].isPlace() {
+		w := words[0]
+		if l.Get(w.key).IsSet() {
+			return l, nil, Usagef("%s is named twice for the same place: %s, and %s", w.key, l.Get(w.key).Format(w.key), w.rate.Format(w.key))
+		}
+		l, words = l.With(w.key, w.rate), words[1:]
+	}
+	return l, words, nil
+}

@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Out is where a verb writes.
+type Out struct {
+	Data     io.Writer // stdout
+	Messages io.Writer // stderr
+	JSON     bool      // data is one JSON document
+	Quiet    bool      // no messages but errors
+}
+
+// Say writes a message line.
+func (o *Out) Say(format string, args ...any) {
+	if !o.Quiet {
+		fmt.Fprintf(o.Messages, "weir: "+format+"\n", args...)
+	}
+}
+
+// Fail writes an error, whatever was asked to be quiet.
+func (o *Out) Fail(err error) { fmt.Fprintf(o.Messages, "weir: %v\n", err) }
+
+// Print writes a line of data.
+func (o *Out) Print(format string, args ...any) { fmt.Fprintf(o.Data, format+"\n", args...) }
+
+// Document writes v as the verb's JSON document.
+func (o *Out) Document(v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("write JSON: %w", err)
+	}
+	_, err = fmt.Fprintf(o.Data, "%s\n", b)
+	return err
+}
+
+// Schema is the name and version of a JSON document, its first field. The version
+// grows when a field changes its meaning or goes away; new fields do not change it.
+type Schema struct {
+	Schema string `json:"schema"`
+}
+
+// SchemaOf names the first version of a verb's document.
+func SchemaOf(verb string) Schema { return Schema{"weir." + verb + "/1"} }
+
+// IsTerminal reports whether a file is one.
+func IsTerminal(f *os.File) bool {
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
+}
+
+// Table lays rows out in columns, the first row being the heads. Columns named in
+// right are flush right.
+func Table(rows [][]string, right ...int) string {
+	var widths []int
+	for _, row := range rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], len([]rune(cell)))
+		}
+	}
+	flush := map[int]bool{}
+	for _, column := range right {
+		flush[column] = true
+	}
+	var b strings.Builder
+	for _, row := range rows {
+		var line strings.Builder
+		for i, cell := range row {
+			pad := strings.Repeat(" ", widths[i]-len([]rune(cell)))
+			if i > 0 {
+				line.WriteString("  ")
+			}
+			if flush[i] {
+				line.WriteString(pad + cell)
+			} else {
+				line.WriteString(cell + pad)
+			}
+		}
+		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	}
+	return b.String()
+}
+
+// Plural returns "1 process" or "3 processes".
+func Plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

@@ -1,0 +1,207 @@
+package demo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/hold"
+	"github.com/weir-io/weir/internal/launch"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/load"
+	"github.com/weir-io/weir/internal/scratch"
+)
+
+// LoadArg makes weir a load, for a demo that wants one in a group of its own.
+const LoadArg = "__load"
+
+const (
+	warm     = 300 * time.Millisecond // the throttle's first slices, which start with a burst
+	fileSize = 192 << 20              // bounds what a buffered writer can leave dirty
+	block    = 32 << 10
+)
+
+// A Row is one measurement.
+type Row struct {
+	Path   load.Path  `json:"path"`
+	Limit  limit.Rate `json:"limit"`            // unlimited, or what was asked
+	Writer float64    `json:"writer_bytes_sec"` // what the writing process saw
+	Device float64    `json:"device_bytes_sec"` // what the disk did
+	Held   bool       `json:"held"`             // the disk did no more than the limit, within Tolerance
+	Why    string     `json:"why,omitempty"`    // why not
+}
+
+// Tolerance is how far from its limit a device may be and count as held: 5 %, what
+// three seconds of the kernel's slices of about 100 ms allow.
+const Tolerance = 0.05
+
+// A Demo is one run.
+type Demo struct {
+	Host  launch.Host
+	Disk  *scratch.Disk
+	Limit limit.Rate
+	For   time.Duration
+	// Progress is told what is measured, and how far it is, from 0 to 1.
+	Progress func(what string, part float64)
+}
+
+// Run measures the four rows and hands each to row as it is there.
+func (d Demo) Run(ctx context.Context, row func(Row) error) error {
+	for _, asked := range []limit.Rate{limit.Unlimited, d.Limit} {
+		for _, path := range []load.Path{load.Direct, load.Buffered} {
+			r, err := d.measure(ctx, path, asked)
+			if err != nil {
+				return err
+			}
+			if err := row(r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (d Demo) measure(ctx context.Context, path load.Path, asked limit.Rate) (r Row, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	file := filepath.Join(d.Disk.Dir, "load")
+	o := launch.Options{Command: "demo", Changes: []hold.Change{{Device: d.Disk.Device, Limit: limit.Limit{WBPS: asked}}}}
+	room, err := d.Host.Prepare(ctx, o)
+	if err != nil {
+		return r, err
+	}
+	defer func() { // what is dirty must not take a minute to drain
+		lifted := hold.Plan{Group: room.IO, Changes: []hold.Change{{Device: d.Disk.Device, Limit: limit.Limit{WBPS: limit.Unlimited}}}}
+		lifting := d.Host.Holder.Apply(context.WithoutCancel(ctx), lifted)
+		removing := os.Remove(file)
+		_, closing := room.Close()
+		err = errors.Join(err, lifting, removing, closing)
+	}()
+	job := load.Job{Path: path, File: file, Block: block, Size: fileSize, Warm: warm, For: d.For}
+	out, in, err := os.Pipe()
+	if err != nil {
+		return r, err
+	}
+	defer out.Close()
+	watched := make(chan error, 1)
+	var device float64
+	go func() {
+		var err error
+		device, err = d.watchDevice(ctx, path == load.Buffered, fmt.Sprintf("%s writes, limit %s", path, asked.Format(limit.WBPS)))
+		watched <- err
+	}()
+	result, err := d.Host.Run(ctx, room, launch.Command{
+		Args:   append([]string{"/proc/self/exe", LoadArg}, job.Args()...),
+		Stdout: in, Stderr: os.Stderr,
+	})
+	in.Close()
+	if err == nil && result.Status != 0 {
+		err = fmt.Errorf("the load ended with status %d", result.Status)
+	}
+	if err != nil {
+		cancel()
+		<-watched
+		return r, err
+	}
+	if err := <-watched; err != nil {
+		return r, err
+	}
+	var writer load.Result
+	if err := json.NewDecoder(out).Decode(&writer); err != nil {
+		return r, fmt.Errorf("read what the load counted: %w", err)
+	}
+	return d.judge(room, Row{Path: path, Limit: asked, Writer: writer.BytesPerSec(), Device: device}), nil
+}
+
+func (d Demo) judge(room *launch.Room, r Row) Row {
+	asked, limited := r.Limit.Number()
+	if !limited {
+		return r
+	}
+	ratio := r.Device / float64(asked)
+	r.Held = ratio > 1-Tolerance && ratio < 1+Tolerance
+	if !r.Held && r.Path == load.Buffered {
+		r.Why = hold.Expect(room.IO.Hierarchy(), &blkdev.Mount{FSType: "ext4"}).Why
+	}
+	if !r.Held && r.Why == "" {
+		r.Why = fmt.Sprintf("the disk did %.2f of the limit", ratio)
+	}
+	return r
+}
+
+// watchDevice measures the bytes per second that the disk takes, after the warm-up.
+func (d Demo) watchDevice(ctx context.Context, buffered bool, what string) (float64, error) {
+	if buffered {
+		stop, err := d.writeBack()
+		if err != nil {
+			return 0, err
+		}
+		defer stop()
+	}
+	if err := d.wait(ctx, warm, func(float64) {}); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	before, err := blkdev.New("/").Counters(d.Disk.Device)
+	if err != nil {
+		return 0, err
+	}
+	if err := d.wait(ctx, d.For, func(part float64) { d.Progress(what, part) }); err != nil {
+		return 0, err
+	}
+	after, err := blkdev.New("/").Counters(d.Disk.Device)
+	return float64(after.WrittenBytes-before.WrittenBytes) / time.Since(began).Seconds(), err
+}
+
+// syncEvery is rare enough for the journal's own commits not to count.
+const syncEvery = 250 * time.Millisecond
+
+// writeBack asks for writeback again and again until stop is called: left alone, the
+// kernel begins it after five seconds and more. It is the kernel that does it in any
+// case, and it charges it to whom it belongs.
+func (d Demo) writeBack() (stop func(), err error) {
+	dir, err := unix.Open(d.Disk.Dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", d.Disk.Dir, err)
+	}
+	stopped := make(chan struct{})
+	// syncfs returns when all is written, which under a limit is when that has been
+	// lifted: nobody waits for this, and it ends with the demo.
+	go func() {
+		defer unix.Close(dir)
+		for {
+			select {
+			case <-stopped:
+				return
+			case <-time.After(syncEvery):
+				_ = unix.Syncfs(dir)
+			}
+		}
+	}()
+	return func() { close(stopped) }, nil
+}
+
+func (d Demo) wait(ctx context.Context, total time.Duration, tick func(part float64)) error {
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	for began := time.Now(); ; {
+		passed := time.Since(began)
+		tick(min(1, passed.Seconds()/total.Seconds()))
+		if passed >= total {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(total - passed):
+		case <-ticker.C:
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package hold
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/state"
+	"github.com/weir-io/weir/internal/systemd"
+)
+
+// A Change is the rates to set for a group on one device. Rates that are unset stay
+// as they are; unlimited ones are lifted.
+type Change struct {
+	Device blkdev.Number
+	Limit  limit.Limit
+}
+
+// A Plan is how changes are put into force on one group.
+type Plan struct {
+	Group   cgroupfs.Group
+	Unit    string // the systemd unit that owns the group; empty if weir writes
+	Changes []Change
+}
+
+// A Step is one thing that a plan does: a line for a file, or a property of a unit.
+type Step struct {
+	File     string `json:"file,omitempty"`
+	Line     string `json:"line,omitempty"`
+	Unit     string `json:"unit,omitempty"`
+	Property string `json:"property,omitempty"`
+}
+
+// A Holder applies plans.
+type Holder struct {
+	State   state.Dir
+	Connect func(context.Context) (*systemd.Conn, error)
+}
+
+// Steps lists what Apply does, in its order.
+func (p Plan) Steps() []Step {
+	var steps []Step
+	for _, c := range p.Changes {
+		if p.Unit != "" {
+			for _, s := range systemd.IOLimit(c.Device, c.Limit) {
+				steps = append(steps, Step{Unit: p.Unit, Property: s.String()})
+			}
+			continue
+		}
+		for _, w := range p.Group.RuleWrites(c.Device, c.Limit) {
+			steps = append(steps, Step{File: w.File, Line: w.Line})
+		}
+	}
+	return steps
+}
+
+// Apply puts the plan into force, all of it or nothing: what was written before a
+// refusal is taken back, and what was written before a kill -9 is taken back by the
+// next weir command (see Undo).
+func (h Holder) Apply(ctx context.Context, p Plan) error {
+	if err := p.Group.Hierarchy().Writable(); err != nil {
+		return err
+	}
+	if p.Unit != "" {
+		return h.applyUnit(ctx, p)
+	}
+	if len(p.Steps()) < 2 {
+		return p.write() // one write(2): the kernel takes it or not
+	}
+	entry, err := journalOf(p)
+	if err != nil {
+		return err
+	}
+	record, err := h.State.New(journalKind, entry)
+	if err != nil {
+		return err
+	}
+	if err := p.write(); err != nil {
+		return errors.Join(err, entry.revert(p.Group), record.Done())
+	}
+	return record.Done()
+}
+
+func (p Plan) write() error {
+	for _, c := range p.Changes {
+		if err := p.Group.SetRule(c.Device, c.Limit); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// applyUnit lets systemd write, and sees to it that the kernel has the rules: systemd
+// takes some dm devices to the one beneath (systemd.resource-control(5),
+// IODeviceWeight=), where the rule would bind the wrong device's numbers.
+func (h Holder) applyUnit(ctx context.Context, p Plan) error {
+	conn, err := h.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	var settings []systemd.Setting
+	for _, c := range p.Changes {
+		settings = append(settings, systemd.IOLimit(c.Device, c.Limit)...)
+	}
+	if err := conn.Set(ctx, p.Unit, settings); err != nil {
+		return err
+	}
+	return p.Ensure()
+}
+
+// Ensure reads the rules back, and writes those that are not in force.
+func (p Plan) Ensure() error {
+	for _, c := range p.Changes {
+		kept, err := p.Group.Rule(c.Device)
+		if err != nil && !cgroupfs.IsUnsupported(err) {
+			return fmt.Errorf("read back limits of %s: %w", p.Group.Dir(), err)
+		}
+		if err == nil && kept.Overlay(c.Limit) == kept {
+			continue
+		}
+		if err := p.Group.SetRule(c.Device, c.Limit); err != nil {
+			return err
+		}
+	}
+	return nil
+}

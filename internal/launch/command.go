@@ -1,0 +1,149 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
+)
+
+// A Command is what to run, with the streams it gets.
+type Command struct {
+	Args           []string
+	Stdin          *os.File
+	Stdout, Stderr *os.File
+}
+
+// A Result is how a command ended, and what its group was charged.
+type Result struct {
+	Status  int // as a shell gives it: the exit status, or 128 + the signal
+	Elapsed time.Duration
+	Stats   []cgroupfs.Stat
+}
+
+// A StartError says that the command could not be started, with the exit status
+// that a shell gives for it: 127 if it is not found, 126 if it cannot be executed.
+type StartError struct {
+	Command string
+	Status  int
+	Err     error
+}
+
+func (e *StartError) Error() string { return fmt.Sprintf("run %q: %v", e.Command, e.Err) }
+
+func (e *StartError) Unwrap() error { return e.Err }
+
+func startError(command string, err error) *StartError {
+	e := &StartError{Command: command, Status: 126, Err: err}
+	var lookup *exec.Error
+	if errors.As(err, &lookup) {
+		e.Err = lookup.Err
+	}
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		e.Err = path.Err
+	}
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		e.Status = 127
+		e.Err = errors.New("no such command")
+	}
+	return e
+}
+
+// Find looks a command up, as a shell does; the error is a *StartError.
+func Find(command string) error {
+	_, err := exec.LookPath(command)
+	if err == nil || errors.Is(err, exec.ErrDot) {
+		return nil
+	}
+	return startError(command, err)
+}
+
+// Run starts the command in the room, waits for it, and reads what the group was
+// charged before anybody removes it.
+func (h Host) Run(ctx context.Context, room *Room, c Command) (Result, error) {
+	cmd := exec.Command(c.Args[0], c.Args[1:]...)
+	if errors.Is(cmd.Err, exec.ErrDot) {
+		cmd.Err = nil // a PATH with "." in it is the user's own choice
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, c.Stdout, c.Stderr
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, passed...)
+	defer signal.Stop(signals)
+	began := time.Now()
+	if err := start(cmd, h.FS, room.joined); err != nil {
+		var refused *cgroupfs.WriteError
+		if errors.As(err, &refused) {
+			return Result{}, err
+		}
+		return Result{}, startError(c.Args[0], err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	err := forward(ctx, cmd.Process, signals, ended)
+	result := Result{Elapsed: time.Since(began), Status: status(cmd.ProcessState)}
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return result, fmt.Errorf("wait for %q: %w", c.Args[0], err)
+	}
+	result.Stats, err = room.IO.Stats()
+	if err != nil && !cgroupfs.IsGone(err) {
+		return result, fmt.Errorf("read what the command was charged: %w", err)
+	}
+	return result, nil
+}
+
+func status(s *os.ProcessState) int {
+	if wait, ok := s.Sys().(syscall.WaitStatus); ok && wait.Signaled() {
+		return 128 + int(wait.Signal())
+	}
+	return s.ExitCode()
+}
+
+// passed are the signals that weir hands on to the command.
+var passed = []os.Signal{unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGHUP, unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH, unix.SIGCONT}
+
+// forward waits for the end of the command and hands signals on. What the terminal
+// sends (Ctrl-C, Ctrl-\, a resize) goes to its whole foreground process group, so
+// the command has it already: it is not sent twice.
+func forward(ctx context.Context, p *os.Process, signals <-chan os.Signal, ended <-chan error) error {
+	done := ctx.Done()
+	for {
+		select {
+		case err := <-ended:
+			return err
+		case s := <-signals:
+			if fromTerminal(s) {
+				continue
+			}
+			_ = p.Signal(s) // it may have ended meanwhile
+		case <-done:
+			_ = p.Signal(unix.SIGTERM)
+			done = nil
+		}
+	}
+}
+
+func fromTerminal(s os.Signal) bool {
+	switch s {
+	case unix.SIGINT, unix.SIGQUIT, unix.SIGWINCH, unix.SIGCONT:
+	default:
+		return false
+	}
+	tty, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false // no controlling terminal
+	}
+	defer unix.Close(tty)
+	foreground, err := unix.IoctlGetInt(tty, unix.TIOCGPGRP)
+	return err == nil && foreground == unix.Getpgrp()
+}

@@ -1,0 +1,305 @@
+package launch
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/hold"
+	"github.com/weir-io/weir/internal/state"
+)
+
+// recordKind names the records of groups that a running weir has made.
+const recordKind = "run"
+
+// Prefix begins the names of the groups and scopes that weir makes.
+const Prefix = "weir-"
+
+// Options say what group a command gets.
+type Options struct {
+	Name      string // of the group, without Prefix; empty for one that is made up
+	Changes   []hold.Change
+	MemoryMax uint64 // bytes; 0 for none
+	Version   cgroupfs.Version
+	Command   string // for people: what runs in it
+}
+
+// A Host is what launch needs to know of the machine.
+type Host struct {
+	FS          *cgroupfs.FS
+	State       state.Dir
+	Holder      hold.Holder
+	SystemdRuns bool
+}
+
+// A Room is a group, or one in each of several hierarchies, made and limited for one
+// command.
+type Room struct {
+	IO     cgroupfs.Group   // the group whose rules bind the command
+	joined []cgroupfs.Group // all groups that the command is born into
+	made   []cgroupfs.Group // those that weir made and removes
+	record *state.Record
+	keeper *keeper // of a systemd scope; nil without
+}
+
+// A place is a group as a record names it.
+type place struct {
+	Controller string           `json:"controller"`
+	Version    cgroupfs.Version `json:"version"`
+	Path       string           `json:"path"`
+}
+
+func name(o Options) string {
+	if o.Name != "" {
+		return Prefix + o.Name
+	}
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // never fails: it panics instead
+	return Prefix + hex.EncodeToString(b[:])
+}
+
+// Plan lists what Prepare would do, and does nothing. The group's name is an example
+// if the options have none.
+func (h Host) Plan(o Options) ([]hold.Step, error) {
+	io, memory, err := h.groups(o)
+	if err != nil {
+		return nil, err
+	}
+	if h.SystemdRuns {
+		return h.scopePlan(o, io), nil
+	}
+	steps := []hold.Step{{File: io.Dir(), Line: "mkdir"}}
+	if memory != nil {
+		steps = append(steps, hold.Step{File: memory.Dir(), Line: "mkdir"})
+	}
+	missing, err := io.Missing(controllersOf(io.Hierarchy())...)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range missing {
+		steps = append(steps, hold.Step{File: w.File, Line: w.Line})
+	}
+	if o.MemoryMax > 0 {
+		g := io
+		if memory != nil {
+			g = *memory
+		}
+		w := g.MemoryWrite(o.MemoryMax)
+		steps = append(steps, hold.Step{File: w.File, Line: w.Line})
+	}
+	return append(steps, hold.Plan{Group: io, Changes: o.Changes}.Steps()...), nil
+}
+
+// Prepare makes the group and puts the rules into force. On an error nothing is left.
+func (h Host) Prepare(ctx context.Context, o Options) (*Room, error) {
+	if h.SystemdRuns {
+		return h.prepareScope(ctx, o)
+	}
+	io, memory, err := h.groups(o)
+	if err != nil {
+		return nil, err
+	}
+	room := &Room{IO: io, joined: []cgroupfs.Group{io}}
+	if memory != nil {
+		room.joined = append(room.joined, *memory)
+	}
+	var places []place
+	for _, g := range room.joined {
+		places = append(places, placeOf(g))
+	}
+	if err := io.Hierarchy().Writable(); err != nil {
+		return nil, err
+	}
+	if room.record, err = h.State.New(recordKind, places); err != nil {
+		return nil, err
+	}
+	if err := room.furnish(ctx, h, o); err != nil {
+		return nil, errors.Join(err, room.remove())
+	}
+	return room, nil
+}
+
+func placeOf(g cgroupfs.Group) place {
+	p := place{Version: g.Hierarchy().Version, Path: g.Path()}
+	if p.Version == cgroupfs.V1 {
+		p.Controller = g.Hierarchy().Controllers[0]
+		for _, c := range []string{"blkio", "memory"} {
+			if g.Hierarchy().Has(c) {
+				p.Controller = c
+			}
+		}
+	}
+	return p
+}
+
+func (r *Room) furnish(ctx context.Context, h Host, o Options) error {
+	for _, g := range r.joined {
+		if err := g.Create(); errors.Is(err, fs.ErrExist) {
+			return fmt.Errorf("make cgroup %s: it is there already; choose another --name", g.Dir())
+		} else if err != nil {
+			return fmt.Errorf("make cgroup: %w", err)
+		}
+		r.made = append(r.made, g)
+	}
+	if err := r.IO.Enable(controllersOf(r.IO.Hierarchy())...); err != nil {
+		return err
+	}
+	if o.MemoryMax > 0 {
+		if err := r.joined[len(r.joined)-1].SetMemoryMax(o.MemoryMax); err != nil {
+			return err
+		}
+	}
+	return h.Holder.Apply(ctx, hold.Plan{Group: r.IO, Changes: o.Changes})
+}
+
+// controllers lists what the io group must have: on v2 with memory beside it also
+// that, because only then are buffered writes charged to the group that made them
+// (cgroup-v2.rst, "Writeback").
+func controllersOf(hierarchy *cgroupfs.Hierarchy) []string {
+	if hierarchy.Version == cgroupfs.V2 && hierarchy.Has("memory") {
+		return []string{"io", "memory"}
+	}
+	return []string{"io"}
+}
+
+// groups chooses the group's place: the io group, and one for memory where that
+// controller lives in another hierarchy and is wanted.
+func (h Host) groups(o Options) (io cgroupfs.Group, memory *cgroupfs.Group, err error) {
+	hierarchy, err := h.FS.IO(o.Version)
+	if err != nil {
+		return io, nil, err
+	}
+	name := name(o)
+	if io, err = h.placeIn(hierarchy, name, controllersOf(hierarchy)); err != nil {
+		return io, nil, err
+	}
+	if o.MemoryMax == 0 || hierarchy.Has("memory") {
+		return io, nil, nil
+	}
+	other := h.FS.With("memory")
+	if other == nil {
+		return io, nil, &cgroupfs.Unsupported{Feature: "limit memory", Reason: "no mounted cgroup hierarchy has the memory controller",
+			Remedy: "leave out --memory, or boot a kernel with it"}
+	}
+	g, err := h.placeIn(other, name, []string{"memory"})
+	return io, &g, err
+}
+
+// placeIn puts a new group below the caller's own, so that what bounds the caller
+// bounds the command too. On v2 that group may be unable to give controllers to
+// groups below it; then it is the nearest one above that can.
+func (h Host) placeIn(hierarchy *cgroupfs.Hierarchy, name string, controllers []string) (cgroupfs.Group, error) {
+	parent, err := h.FS.OfProcess(hierarchy, 0)
+	if err != nil {
+		return cgroupfs.Group{}, err
+	}
+	for {
+		child, err := parent.Child(name)
+		if err != nil {
+			return cgroupfs.Group{}, err
+		}
+		if parent.IsRoot() || hierarchy.Version == cgroupfs.V1 {
+			return child, nil
+		}
+		can, err := parent.CanEnable(controllers...)
+		if err != nil {
+			return cgroupfs.Group{}, err
+		}
+		if can {
+			return child, nil
+		}
+		parent = parent.Parent()
+	}
+}
+
+// removeWait bounds how long a group stays busy after its last process has gone:
+// the kernel takes exiting tasks off it a moment after their parent has been told.
+const removeWait = 2 * time.Second
+
+// remove removes what was made. A group that still has processes is left, and its
+// record with it: Sweep removes it when they are gone.
+func (r *Room) remove() error {
+	if r.keeper != nil {
+		r.keeper.dismiss()
+	}
+	deadline := time.Now().Add(removeWait)
+	for len(r.made) > 0 {
+		g := r.made[len(r.made)-1]
+		err := g.RemoveAll()
+		switch {
+		case err == nil || cgroupfs.IsGone(err):
+			r.made = r.made[:len(r.made)-1]
+		case !errors.Is(err, unix.EBUSY) || time.Now().After(deadline):
+			return errors.Join(fmt.Errorf("remove cgroup: %w", err), r.leave())
+		default:
+			if pids, err := g.Processes(); err == nil && len(pids) > 0 {
+				return r.leave()
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	if r.record == nil {
+		return nil
+	}
+	return r.record.Done()
+}
+
+func (r *Room) leave() error {
+	if r.record == nil {
+		return nil
+	}
+	return r.record.Leave()
+}
+
+// Close removes the group, unless a process of it lives on: then left is true, and
+// Sweep has to be called once they are gone.
+func (r *Room) Close() (left bool, err error) {
+	err = r.remove()
+	return len(r.made) > 0, err
+}
+
+// Sweep removes the groups that dead weirs left, if nothing runs in them any more.
+func Sweep(dir state.Dir, hierarchies *cgroupfs.FS) error {
+	return dir.Sweep(recordKind, func(data []byte) error {
+		var places []place
+		if err := json.Unmarshal(data, &places); err != nil {
+			return fmt.Errorf("read record of a group: %w", err)
+		}
+		for _, p := range places {
+			if err := p.remove(hierarchies); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (p place) remove(hierarchies *cgroupfs.FS) error {
+	h := hierarchies.Unified()
+	if p.Version == cgroupfs.V1 {
+		h = hierarchies.With(p.Controller)
+	}
+	if h == nil {
+		return nil
+	}
+	g, err := h.Group(p.Path)
+	if err != nil {
+		return err
+	}
+	err = g.RemoveAll()
+	switch {
+	case errors.Is(err, unix.EBUSY):
+		return state.ErrKeep
+	case err != nil && !cgroupfs.IsGone(err):
+		return fmt.Errorf("remove cgroup of a dead weir: %w", err)
+	}
+	return nil
+}

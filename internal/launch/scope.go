@@ -1,0 +1,137 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/hold"
+	"github.com/weir-io/weir/internal/systemd"
+)
+
+// KeeperArg makes weir the keeper of a scope, and nothing else: see Keep.
+const KeeperArg = "__keep"
+
+// A keeper is a process in a scope that waits for its weir to let it go. A scope
+// cannot be made around nothing, and systemd removes it, counters and all, when its
+// last process ends: the keeper is there before the command, and until the counters
+// have been read. It hangs on a pipe, so it ends when weir does, however that ends.
+type keeper struct {
+	cmd  *exec.Cmd
+	pipe io.Closer
+}
+
+// Keep is the keeper's whole life.
+func Keep(stdin io.Reader) { _, _ = io.Copy(io.Discard, stdin) }
+
+func newKeeper() (*keeper, error) {
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Args = []string{"weir", KeeperArg}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is not for it
+	pipe, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start the scope's keeper: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start the scope's keeper: %w", err)
+	}
+	return &keeper{cmd: cmd, pipe: pipe}, nil
+}
+
+func (k *keeper) dismiss() {
+	_ = k.pipe.Close()
+	_ = k.cmd.Wait() // its status says nothing
+}
+
+func scopeName(o Options) string { return name(o) + ".scope" }
+
+func (o Options) settings(v cgroupfs.Version) []systemd.Setting {
+	settings := []systemd.Setting{systemd.Accounting("IO"), systemd.Accounting("Memory")}
+	if v == cgroupfs.V1 {
+		settings[0] = systemd.Accounting("BlockIO")
+		if o.MemoryMax > 0 {
+			settings = append(settings, systemd.MemoryLimit(o.MemoryMax))
+		}
+		return settings // v1's rules are weir's to write: systemd has none for operations
+	}
+	if o.MemoryMax > 0 {
+		settings = append(settings, systemd.MemoryMax(o.MemoryMax))
+	}
+	for _, c := range o.Changes {
+		settings = append(settings, systemd.IOLimit(c.Device, c.Limit)...)
+	}
+	return settings
+}
+
+func (h Host) scopePlan(o Options, io cgroupfs.Group) []hold.Step {
+	unit := scopeName(o)
+	var steps []hold.Step
+	for _, s := range o.settings(io.Hierarchy().Version) {
+		steps = append(steps, hold.Step{Unit: unit, Property: s.String()})
+	}
+	if io.Hierarchy().Version == cgroupfs.V1 {
+		steps = append(steps, hold.Plan{Group: io, Changes: o.Changes}.Steps()...)
+	}
+	return steps
+}
+
+// prepareScope has systemd make a scope around a keeper. The command joins every
+// group that the keeper is in.
+func (h Host) prepareScope(ctx context.Context, o Options) (*Room, error) {
+	hierarchy, err := h.FS.IO(o.Version)
+	if err != nil {
+		return nil, err
+	}
+	if err := hierarchy.Writable(); err != nil {
+		return nil, err
+	}
+	conn, err := h.Holder.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	k, err := newKeeper()
+	if err != nil {
+		return nil, err
+	}
+	room := &Room{keeper: k}
+	if _, err := conn.StartScope(ctx, systemd.Scope{
+		Name: scopeName(o), Description: "weir run " + o.Command, PID: k.cmd.Process.Pid, Settings: o.settings(hierarchy.Version),
+	}); err != nil {
+		return nil, errors.Join(err, room.remove())
+	}
+	if err := room.joinKeeper(h, hierarchy, o); err != nil {
+		return nil, errors.Join(err, room.remove())
+	}
+	return room, nil
+}
+
+func (r *Room) joinKeeper(h Host, hierarchy *cgroupfs.Hierarchy, o Options) (err error) {
+	pid := r.keeper.cmd.Process.Pid
+	if r.IO, err = h.FS.OfProcess(hierarchy, pid); err != nil {
+		return err
+	}
+	if !strings.HasSuffix(r.IO.Path(), ".scope") {
+		return fmt.Errorf("make scope: systemd gave it no group in %s (it is in %s)", hierarchy.MountPoint, r.IO.Path())
+	}
+	for _, each := range h.FS.Hierarchies() {
+		theirs, err := h.FS.OfProcess(each, pid)
+		if err != nil {
+			return err
+		}
+		ours, err := h.FS.OfProcess(each, os.Getpid())
+		if err != nil {
+			return err
+		}
+		if theirs.Path() != ours.Path() {
+			r.joined = append(r.joined, theirs)
+		}
+	}
+	return hold.Plan{Group: r.IO, Changes: o.Changes}.Ensure()
+}

@@ -1,0 +1,169 @@
+package state
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Dir is the directory of the records.
+type Dir struct{ path string }
+
+// At returns the directory of the host below root, for the caller: /run/weir for
+// root, $XDG_RUNTIME_DIR/weir or a directory in /tmp named after the user for others.
+func At(root string) Dir {
+	if uid := os.Getuid(); uid != 0 {
+		if run := os.Getenv("XDG_RUNTIME_DIR"); run != "" {
+			return Dir{filepath.Join(root, run, "weir")}
+		}
+		return Dir{filepath.Join(root, "tmp", fmt.Sprintf("weir-%d", uid))}
+	}
+	return Dir{filepath.Join(root, "run/weir")}
+}
+
+// A Record is a file that its owner holds locked.
+type Record struct {
+	f    *os.File
+	path string
+}
+
+// ErrKeep is returned by a clean-up that is not possible yet: the record stays.
+var ErrKeep = errors.New("not yet")
+
+const (
+	finished = ".json"
+	begun    = ".new" // written, and perhaps not locked yet
+)
+
+// New writes a record of a kind, which is a word without dots or slashes. The
+// record is on disk and locked before New returns, so that what is done after it
+// is cleaned up whenever the caller dies.
+func (d Dir) New(kind string, v any) (*Record, error) {
+	if err := d.make(); err != nil {
+		return nil, err
+	}
+	for range 100 {
+		f, err := os.CreateTemp(d.path, kind+".*"+begun)
+		if err != nil {
+			return nil, fmt.Errorf("record what is under way: %w", err)
+		}
+		r, err := lockNew(f, v)
+		if err == nil {
+			return r, nil
+		}
+		f.Close()
+		if !errors.Is(err, errSwept) {
+			return nil, fmt.Errorf("record what is under way: %w", err)
+		}
+	}
+	return nil, fmt.Errorf("record what is under way in %s: another weir keeps removing it", d.path)
+}
+
+// make makes the directory, and refuses one that somebody else could have put there.
+func (d Dir) make() error {
+	if err := os.MkdirAll(d.path, 0o700); err != nil {
+		return fmt.Errorf("record what is under way: %w", err)
+	}
+	var st unix.Stat_t
+	if err := unix.Lstat(d.path, &st); err != nil {
+		return fmt.Errorf("stat %s: %w", d.path, err)
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR || int(st.Uid) != os.Getuid() || st.Mode&0o022 != 0 {
+		return fmt.Errorf("record what is under way: %s is not a directory that only you can write to; remove it", d.path)
+	}
+	return nil
+}
+
+var errSwept = errors.New("swept before it was locked")
+
+// lockNew locks a new file, fills it and gives it its final name. Between its
+// making and its locking another weir may take it for a dead one's and remove it.
+func lockNew(f *os.File, v any) (*Record, error) {
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
+		return nil, err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return nil, err
+	}
+	if st.Nlink == 0 {
+		return nil, errSwept
+	}
+	r := &Record{f: f, path: strings.TrimSuffix(f.Name(), begun) + finished}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := f.Write(text); err != nil {
+		return nil, err
+	}
+	return r, os.Rename(f.Name(), r.path)
+}
+
+// Done removes the record: there is nothing left to clean up.
+func (r *Record) Done() error {
+	return errors.Join(os.Remove(r.path), r.f.Close())
+}
+
+// Leave gives the record up without removing it: the next sweep takes it.
+func (r *Record) Leave() error { return r.f.Close() }
+
+// Sweep calls clean for every record of the kind whose owner is dead, and removes
+// the record if clean returns nil. It goes on after errors and joins them; ErrKeep
+// is no error. A directory that is not there has no records.
+func (d Dir) Sweep(kind string, clean func(data []byte) error) error {
+	entries, err := os.ReadDir(d.path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("list records: %w", err)
+	}
+	var errs []error
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), kind+".") {
+			errs = append(errs, sweep(filepath.Join(d.path, e.Name()), clean))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func sweep(path string, clean func([]byte) error) error {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read record: %w", err)
+	}
+	defer f.Close()
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil // its owner lives
+	}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // its owner was done, or renamed it, meanwhile
+	}
+	if err != nil {
+		return fmt.Errorf("read record: %w", err)
+	}
+	// A record that never got its final name, or whose text is cut short, was
+	// written before anything was done.
+	if strings.HasSuffix(path, finished) && json.Valid(text) {
+		if err := clean(text); errors.Is(err, ErrKeep) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove record: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,156 @@
+package state
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+func at(t *testing.T) Dir { return Dir{filepath.Join(t.TempDir(), "weir")} }
+
+func swept(t *testing.T, d Dir, answer error) []string {
+	t.Helper()
+	var got []string
+	if err := d.Sweep("run", func(b []byte) error {
+		var s string
+		if err := json.Unmarshal(b, &s); err != nil {
+			return err
+		}
+		got = append(got, s)
+		return answer
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func TestARecordOfALivingOwnerIsNotSwept(t *testing.T) {
+	d := at(t)
+	r, err := d.New("run", "mine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := swept(t, d, nil); len(got) != 0 {
+		t.Fatalf("swept %q while its owner lives", got)
+	}
+	if err := r.Leave(); err != nil {
+		t.Fatal(err)
+	}
+	if got := swept(t, d, ErrKeep); len(got) != 1 {
+		t.Fatalf("swept %q, want the record that was left", got)
+	}
+	if got := swept(t, d, nil); len(got) != 1 {
+		t.Fatalf("swept %q, want the record that was kept", got)
+	}
+	if got := swept(t, d, nil); len(got) != 0 {
+		t.Fatalf("swept %q twice", got)
+	}
+}
+
+func TestDoneLeavesNothing(t *testing.T) {
+	d := at(t)
+	r, err := d.New("run", "mine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Done(); err != nil {
+		t.Fatal(err)
+	}
+	if left, _ := os.ReadDir(d.path); len(left) != 0 {
+		t.Fatalf("left %v", left)
+	}
+}
+
+func TestSweepGoesOnAfterAnError(t *testing.T) {
+	d := at(t)
+	for range 3 {
+		r, err := d.New("run", "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Leave(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	calls := 0
+	err := d.Sweep("run", func([]byte) error { calls++; return errors.New("no") })
+	if calls != 3 || err == nil {
+		t.Fatalf("%d calls, error %v; want 3 and an error", calls, err)
+	}
+}
+
+func TestADirectoryThatOthersCanWriteToIsRefused(t *testing.T) {
+	d := at(t)
+	if err := os.MkdirAll(d.path, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(d.path, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.New("run", "x"); err == nil {
+		t.Fatal("New: want an error")
+	}
+}
+
+// A child process that is killed with SIGKILL loses its lock at once.
+func TestARecordOfAKilledOwnerIsSwept(t *testing.T) {
+	if path := os.Getenv("WEIR_STATE_CHILD"); path != "" {
+		if _, err := (Dir{path}).New("run", "child"); err != nil {
+			t.Fatal(err)
+		}
+		os.Stdout.WriteString("ready\n")
+		select {}
+	}
+	d := at(t)
+	child := exec.Command(os.Args[0], "-test.run", "^TestARecordOfAKilledOwnerIsSwept$")
+	child.Env = append(os.Environ(), "WEIR_STATE_CHILD="+d.path)
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if got := swept(t, d, nil); len(got) != 0 {
+		t.Fatalf("swept %q while the child lives", got)
+	}
+	if err := child.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = child.Wait()
+	if got := swept(t, d, nil); len(got) != 1 || got[0] != "child" {
+		t.Fatalf("swept %q, want the child's record", got)
+	}
+}
+
+func TestManyAtOnce(t *testing.T) {
+	d := at(t)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for range 50 {
+				r, err := d.New("run", "x")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := d.Sweep("run", func([]byte) error { t.Error("swept a living owner's record"); return nil }); err != nil {
+					t.Error(err)
+				}
+				if err := r.Done(); err != nil {
+					t.Error(err)
+				}
+			}
+		}()
+	}
+	wg.Wait()
+}

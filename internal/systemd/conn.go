@@ -1,0 +1,78 @@
+package systemd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/godbus/dbus/v5"
+)
+
+const (
+	busName   = "org.freedesktop.systemd1"
+	managerIf = "org.freedesktop.systemd1.Manager"
+	unitIf    = "org.freedesktop.systemd1.Unit"
+	scopeIf   = "org.freedesktop.systemd1.Scope"
+	propsIf   = "org.freedesktop.DBus.Properties"
+
+	manager = dbus.ObjectPath("/org/freedesktop/systemd1")
+)
+
+// Running reports whether systemd is PID 1 of the host below root (sd_booted(3)).
+func Running(root string) bool {
+	st, err := os.Lstat(filepath.Join(root, "run/systemd/system"))
+	return err == nil && st.IsDir()
+}
+
+// A Conn is a connection to PID 1.
+type Conn struct {
+	bus *dbus.Conn
+	// private connections have no bus daemon, and calls no destination
+	dest string
+}
+
+// Connect opens systemd's own socket, which root may use and which is there before
+// any bus daemon is; else the system bus. The caller closes the connection.
+func Connect(ctx context.Context) (*Conn, error) {
+	if os.Geteuid() == 0 {
+		bus, err := dbus.Dial("unix:path=/run/systemd/private", dbus.WithContext(ctx))
+		if err == nil {
+			if err = bus.Auth([]dbus.Auth{dbus.AuthExternal(fmt.Sprint(os.Getuid()))}); err == nil {
+				return &Conn{bus: bus}, nil
+			}
+			err = errors.Join(err, bus.Close())
+		}
+		if !errors.Is(err, os.ErrNotExist) && !errors.Is(err, os.ErrPermission) {
+			return nil, fmt.Errorf("connect to systemd: %w", err)
+		}
+	}
+	bus, err := dbus.ConnectSystemBus(dbus.WithContext(ctx))
+	if err != nil {
+		return nil, fmt.Errorf("connect to the system bus: %w", err)
+	}
+	return &Conn{bus: bus, dest: busName}, nil
+}
+
+// Close ends the connection.
+func (c *Conn) Close() error { return c.bus.Close() }
+
+func (c *Conn) call(ctx context.Context, path dbus.ObjectPath, method string, args ...any) *dbus.Call {
+	return c.bus.Object(c.dest, path).CallWithContext(ctx, method, 0, args...)
+}
+
+func (c *Conn) property(ctx context.Context, path dbus.ObjectPath, iface, name string, into any) error {
+	var v dbus.Variant
+	if err := c.call(ctx, path, propsIf+".Get", iface, name).Store(&v); err != nil {
+		return fmt.Errorf("read %s of %s: %w", name, path, err)
+	}
+	return v.Store(into)
+}
+
+// isNoSuchUnit reports whether systemd answered that it has no such unit.
+func isNoSuchUnit(err error) bool {
+	var answer dbus.Error
+	return errors.As(err, &answer) && strings.HasSuffix(answer.Name, ".NoSuchUnit")
+}

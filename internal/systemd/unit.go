@@ -1,0 +1,112 @@
+package systemd
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"path"
+	"strings"
+
+	"github.com/godbus/dbus/v5"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/limit"
+)
+
+// suffixes of the units that have a cgroup.
+var suffixes = []string{".service", ".scope", ".slice", ".socket", ".mount", ".swap"}
+
+// UnitOfPath returns the name of the unit that a cgroup path ends in, if it ends in
+// one: "/system.slice/x.service" is x.service's; what a unit with Delegate= makes
+// below is not systemd's to write.
+func UnitOfPath(cgroup string) (unit string, ok bool) {
+	name := strings.TrimPrefix(path.Base(cgroup), "_") // systemd.io, CGROUP_DELEGATION: names that look like files get a "_"
+	for _, s := range suffixes {
+		if strings.HasSuffix(name, s) && len(name) > len(s) {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+// HasUnit asks systemd whether it knows a unit whose cgroup is at path.
+func (c *Conn) HasUnit(ctx context.Context, unit, cgroup string) (bool, error) {
+	var object dbus.ObjectPath
+	err := c.call(ctx, manager, managerIf+".GetUnit", unit).Store(&object)
+	if isNoSuchUnit(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("find unit %s: %w", unit, err)
+	}
+	var at string
+	if err := c.property(ctx, object, typedInterface(unit), "ControlGroup", &at); err != nil {
+		return false, err
+	}
+	return at == cgroup, nil
+}
+
+func typedInterface(unit string) string {
+	kind := strings.TrimPrefix(path.Ext(unit), ".")
+	return busName + "." + strings.ToUpper(kind[:1]) + kind[1:]
+}
+
+// propertyNames are systemd.resource-control(5)'s names of the four rates.
+var propertyNames = [...]string{
+	limit.RBPS:  "IOReadBandwidthMax",
+	limit.WBPS:  "IOWriteBandwidthMax",
+	limit.RIOPS: "IOReadIOPSMax",
+	limit.WIOPS: "IOWriteIOPSMax",
+}
+
+// A Setting is a property of a unit, as SetUnitProperties takes it.
+type Setting struct {
+	Name  string
+	Value dbus.Variant
+}
+
+type deviceRate struct {
+	Path string
+	Rate uint64
+}
+
+// IOLimit returns the settings that give a unit the rates that l sets on a device.
+// systemd keeps its other devices and rates. All ones mean no limit (CGROUP_LIMIT_MAX).
+func IOLimit(dev blkdev.Number, l limit.Limit) []Setting {
+	var settings []Setting
+	for _, k := range limit.Keys {
+		r := l.Get(k)
+		if !r.IsSet() {
+			continue
+		}
+		n, ok := r.Number()
+		if !ok {
+			n = math.MaxUint64
+		}
+		settings = append(settings, Setting{propertyNames[k], dbus.MakeVariant([]deviceRate{{NodeOf(dev), n}})})
+	}
+	return settings
+}
+
+// NodeOf returns a device node that systemd can look up, whatever the device is called.
+func NodeOf(dev blkdev.Number) string { return "/dev/block/" + dev.String() }
+
+// String spells a setting as "systemctl set-property" takes it.
+func (s Setting) String() string {
+	if rates, ok := s.Value.Value().([]deviceRate); ok && len(rates) == 1 {
+		if rates[0].Rate == math.MaxUint64 {
+			return fmt.Sprintf("%s=%s infinity", s.Name, rates[0].Path)
+		}
+		return fmt.Sprintf("%s=%s %d", s.Name, rates[0].Path, rates[0].Rate)
+	}
+	return s.Name + "=" + fmt.Sprint(s.Value.Value())
+}
+
+// Set changes a unit's settings until the next boot. systemd takes all of them or none.
+func (c *Conn) Set(ctx context.Context, unit string, settings []Setting) error {
+	const runtime = true
+	if err := c.call(ctx, manager, managerIf+".SetUnitProperties", unit, runtime, settings).Err; err != nil {
+		return fmt.Errorf("set limits of unit %s: %w", unit, err)
+	}
+	return nil
+}

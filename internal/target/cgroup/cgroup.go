@@ -1,0 +1,44 @@
+// Package cgroup resolves targets of the kind cgroup:/PATH: a group by its path, as
+// /proc/PID/cgroup spells it, or by its directory below the hierarchy's mount point.
+package cgroup
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/target"
+)
+
+// Kind resolves cgroup:/PATH within one hierarchy.
+type Kind struct {
+	Hierarchy   *cgroupfs.Hierarchy
+	SystemdRuns bool
+}
+
+// Name returns "cgroup".
+func (Kind) Name() string { return "cgroup" }
+
+// Resolve finds an existing group.
+func (k Kind) Resolve(_ context.Context, name string) (target.Target, error) {
+	if !strings.HasPrefix(name, "/") {
+		return target.Target{}, &target.NotFound{Target: fmt.Sprintf("cgroup %q", name), Why: "a group is named by its path, such as cgroup:/system.slice/cron.service"}
+	}
+	mount := k.Hierarchy.MountPoint
+	if rest, ok := strings.CutPrefix(name, mount); ok && (rest == "" || rest[0] == '/') {
+		name = "/" + strings.TrimLeft(rest, "/")
+	}
+	group, err := k.Hierarchy.Group(name)
+	if err != nil {
+		return target.Target{}, err
+	}
+	exists, err := group.Exists()
+	if err != nil {
+		return target.Target{}, err
+	}
+	if !exists {
+		return target.Target{}, &target.NotFound{Target: "cgroup:" + name, Why: "no such group in " + mount}
+	}
+	return target.Target{Kind: "cgroup", Name: group.Path(), Group: group, Owner: target.OwnerOf(group, k.SystemdRuns)}, nil
+}

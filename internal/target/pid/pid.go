@@ -1,0 +1,39 @@
+// Package pid resolves targets of the kind pid:NUMBER: the cgroup that a process is
+// in. A rule binds groups and not processes, so a limit on a pid is one on all that
+// share its group; the caller asks before it widens a limit to those.
+package pid
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/target"
+)
+
+// Kind resolves pid:NUMBER within one hierarchy.
+type Kind struct {
+	FS          *cgroupfs.FS
+	Hierarchy   *cgroupfs.Hierarchy
+	SystemdRuns bool
+}
+
+// Name returns "pid".
+func (Kind) Name() string { return "pid" }
+
+// Resolve finds the group that the process is in now.
+func (k Kind) Resolve(_ context.Context, name string) (target.Target, error) {
+	pid, err := strconv.Atoi(name)
+	if err != nil || pid <= 0 {
+		return target.Target{}, &target.NotFound{Target: fmt.Sprintf("pid %q", name), Why: "a process is named by its number, such as pid:4711"}
+	}
+	group, err := k.FS.OfProcess(k.Hierarchy, pid)
+	if cgroupfs.IsGone(err) {
+		return target.Target{}, &target.NotFound{Target: "pid:" + name, Why: "no such process"}
+	}
+	if err != nil {
+		return target.Target{}, err
+	}
+	return target.Target{Kind: "pid", Name: name, Group: group, Owner: target.OwnerOf(group, k.SystemdRuns), PID: pid}, nil
+}

@@ -1,0 +1,124 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/systemd"
+)
+
+// A Target is what is limited.
+type Target struct {
+	Kind  string // the kind's name
+	Name  string // what the user called it within the kind
+	Group cgroupfs.Group
+	Owner Owner
+	PID   int // the one process that was named, or 0
+}
+
+// String spells the target as a user would.
+func (t Target) String() string { return t.Kind + ":" + t.Name }
+
+// An Owner is who made a cgroup and writes its files.
+type Owner struct {
+	Kind string `json:"kind"`           // "systemd", "docker", "weir", "kernel" (a root group) or "unknown"
+	Name string `json:"name,omitempty"` // the unit, or the container's id
+}
+
+func (o Owner) String() string {
+	if o.Name == "" {
+		return o.Kind
+	}
+	return o.Kind + " (" + o.Name + ")"
+}
+
+// A Kind resolves the names of one kind of target.
+type Kind interface {
+	// Name is the kind's prefix, as in "pid:4711".
+	Name() string
+	// Resolve finds a target. A name that is none of this kind's gives a *NotFound.
+	Resolve(ctx context.Context, name string) (Target, error)
+}
+
+// A NotFound error says that a kind has no target of that name.
+type NotFound struct {
+	Target string // as the user spelled it
+	Why    string
+}
+
+func (e *NotFound) Error() string { return e.Target + ": " + e.Why }
+
+// Resolve finds the target that spec names: KIND:NAME, or a bare name that exactly
+// one kind knows.
+func Resolve(ctx context.Context, kinds []Kind, spec string) (Target, error) {
+	var names []string
+	for _, k := range kinds {
+		if name, ok := strings.CutPrefix(spec, k.Name()+":"); ok {
+			return k.Resolve(ctx, name)
+		}
+		names = append(names, k.Name()+":")
+	}
+	var found []Target
+	for _, k := range kinds {
+		t, err := k.Resolve(ctx, spec)
+		var notFound *NotFound
+		if errors.As(err, &notFound) {
+			continue
+		}
+		if err != nil {
+			return Target{}, err
+		}
+		found = append(found, t)
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return Target{}, &NotFound{Target: fmt.Sprintf("target %q", spec), Why: "nothing has this name; write one of " + strings.Join(names, ", ") + " before it"}
+	}
+	var spellings []string
+	for _, t := range found {
+		spellings = append(spellings, t.String())
+	}
+	return Target{}, fmt.Errorf("target %q: more than one thing has this name; write one of %s", spec, strings.Join(spellings, ", "))
+}
+
+// OwnerOf tells from a group's place who owns it. systemdRuns says whether systemd
+// is PID 1 of the host.
+func OwnerOf(g cgroupfs.Group, systemdRuns bool) Owner {
+	if g.IsRoot() {
+		return Owner{Kind: "kernel"}
+	}
+	elements := strings.Split(strings.Trim(g.Path(), "/"), "/")
+	last := elements[len(elements)-1]
+	if unit, ok := systemd.UnitOfPath(g.Path()); ok && systemdRuns {
+		return Owner{Kind: "systemd", Name: unit}
+	}
+	if len(elements) > 1 && len(last) == 64 && isHex(last) && elements[len(elements)-2] == "docker" {
+		return Owner{Kind: "docker", Name: last[:12]}
+	}
+	if strings.HasPrefix(last, "weir-") {
+		return Owner{Kind: "weir"}
+	}
+	return Owner{Kind: "unknown"}
+}
+
+func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
+
+// Members counts the processes that a rule on the group binds: its own, and on v2,
+// where rules bind the groups below too, theirs.
+func Members(g cgroupfs.Group) ([]int, error) {
+	if g.Hierarchy().Version == cgroupfs.V1 {
+		return g.Processes()
+	}
+	var all []int
+	err := g.Walk(func(below cgroupfs.Group) error {
+		pids, err := below.Processes()
+		all = append(all, pids...)
+		return err
+	})
+	return all, err
+}
