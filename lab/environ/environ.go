@@ -1,0 +1,70 @@
+package environ
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+)
+
+// Variable is the environment variable that names the description's file.
+const Variable = "WEIR_LAB"
+
+// Mode is the way cgroup hierarchies are mounted.
+type Mode string
+
+const (
+	V1     Mode = "v1"     // one hierarchy a controller, no cgroup2
+	V2     Mode = "v2"     // cgroup2 alone
+	Hybrid Mode = "hybrid" // the io controller on v1, and a cgroup2 without it
+)
+
+// Environ is what a test may know about the machine it runs on.
+type Environ struct {
+	Guest    string   `json:"guest"`    // row of the matrix, such as "uml-6.1-v2"
+	Lane     string   `json:"lane"`     // "uml", "qemu", "full" or "native"
+	Promised Mode     `json:"promised"` // what the matrix asked for; empty natively
+	Kernel   string   `json:"kernel"`   // uname -r
+	Cgroups  Cgroups  `json:"cgroups"`  // as found
+	Disks    []Disk   `json:"disks"`    // test disks made by the host; none natively
+	Features []string `json:"features"` // what else the guest has: "dm", "systemd", …
+	Dir      string   `json:"dir"`      // scratch folder of the lab, for claims on disks
+}
+
+// Disk is a whole disk made for tests.
+type Disk struct {
+	Name string `json:"name"` // the host's name for it, such as "ext4-0"
+	FS   string `json:"fs"`   // the file system on it; empty for none
+	Node string `json:"node"` // /dev/…
+}
+
+// Has reports whether the guest claims a feature.
+func (e Environ) Has(feature string) bool { return slices.Contains(e.Features, feature) }
+
+// Load reads the description that WEIR_LAB names. ok is false outside any lab.
+func Load() (e Environ, ok bool, err error) {
+	path := os.Getenv(Variable)
+	if path == "" {
+		return Environ{}, false, nil
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return Environ{}, false, fmt.Errorf("load lab environment: %w", err)
+	}
+	if err := json.Unmarshal(data, &e); err != nil {
+		return Environ{}, false, fmt.Errorf("load lab environment %s: %w", path, err)
+	}
+	return e, true, nil
+}
+
+// Save writes the description to path.
+func (e Environ) Save(path string) error {
+	data, err := json.MarshalIndent(e, "", "  ")
+	if err != nil {
+		return fmt.Errorf("save lab environment: %w", err)
+	}
+	if err := os.WriteFile(path, append(data, '\n'), 0o644); err != nil {
+		return fmt.Errorf("save lab environment: %w", err)
+	}
+	return nil
+}

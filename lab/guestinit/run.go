@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/lab/bootline"
+	"github.com/weir-io/weir/lab/environ"
+	"github.com/weir-io/weir/lab/guestrun"
+	"github.com/weir-io/weir/lab/payload"
+)
+
+const (
+	work    = "/run/weir-lab"
+	results = work + "/results"
+	job     = "/tmp/weir-lab-job" // not on /run: systemd mounts that noexec
+)
+
+func runSmall(ctx context.Context) error {
+	line, err := readLine()
+	if err != nil {
+		return err
+	}
+	if err := loadModules("/etc/weir-modules"); err != nil {
+		return err
+	}
+	if err := mountCgroups(line.Mode, line.IOMount); err != nil {
+		return err
+	}
+	return run(ctx, line)
+}
+
+// runUnit is for a guest with an init system of its own: mounts are there.
+func runUnit(ctx context.Context) error {
+	line, err := readLine()
+	if err != nil {
+		return err
+	}
+	return run(ctx, line)
+}
+
+func readLine() (bootline.Line, error) {
+	data, err := os.ReadFile("/proc/cmdline")
+	if err != nil {
+		return bootline.Line{}, fmt.Errorf("read command line: %w", err)
+	}
+	return bootline.Parse(string(data))
+}
+
+func run(ctx context.Context, line bootline.Line) error {
+	env, disks, err := describe(line)
+	if err != nil {
+		return err
+	}
+	for _, dir := range []string{work, results, job} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return fmt.Errorf("prepare: %w", err)
+		}
+	}
+	if err := env.Save(work + "/environ.json"); err != nil {
+		return err
+	}
+	if err := payload.Unpack(disks["job"], job); err != nil {
+		return err
+	}
+	suites, err := guestrun.Suites(job)
+	if err != nil {
+		return err
+	}
+	began := uptime()
+	runErr := guestrun.Run(ctx, guestrun.Config{
+		Payload: job,
+		Results: results,
+		Environ: work + "/environ.json",
+		Run:     line.Run,
+		Short:   line.Short,
+		Timeout: line.Timeout,
+		Env:     []string{"DM_DISABLE_UDEV=1"},
+		Events:  os.Stdout,
+	}, suites)
+	if err := saveDmesg(results + "/dmesg"); err != nil {
+		fmt.Fprintf(os.Stderr, "guestinit: %v\n", err)
+	}
+	end := payload.End{FirstTestSeconds: began}
+	return errors.Join(runErr, payload.Pack(disks["out"], results, end))
+}
+
+// describe finds out what the machine is. "job" and "out" are not test disks.
+func describe(line bootline.Line) (environ.Environ, map[string]string, error) {
+	found, err := findDisks(line)
+	if err != nil {
+		return environ.Environ{}, nil, err
+	}
+	env := environ.Environ{
+		Guest: line.Guest, Lane: line.Lane, Promised: line.Mode, Dir: work,
+		Features: features(line.Lane),
+	}
+	nodes := make(map[string]string)
+	for _, d := range found {
+		nodes[d.Name] = d.Node
+		if d.Name != "job" && d.Name != "out" {
+			env.Disks = append(env.Disks, d)
+		}
+	}
+	if nodes["job"] == "" || nodes["out"] == "" {
+		return env, nil, errors.New("find disks: no job or no out among them")
+	}
+	var name unix.Utsname
+	if err := unix.Uname(&name); err != nil {
+		return env, nil, fmt.Errorf("describe kernel: %w", err)
+	}
+	env.Kernel = unix.ByteSliceToString(name.Release[:])
+	env.Cgroups, err = environ.FindCgroups()
+	return env, nodes, err
+}
+
+// findDisks waits a little: device nodes may come after their driver's module.
+func findDisks(line bootline.Line) ([]environ.Disk, error) {
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		found, err := guestrun.FindDisks(line.Lane, line.Disks)
+		if err == nil || time.Now().After(deadline) {
+			return found, err
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// features names what the machine can do beyond its kernel version.
+func features(lane string) []string {
+	names := []string{"partitions"}
+	if lane == "uml" {
+		names = append(names, "rates")
+	}
+	if _, err := os.Stat("/dev/mapper/control"); err == nil {
+		names = append(names, "dm")
+		if _, err := exec.LookPath("lvm"); err == nil {
+			names = append(names, "lvm")
+		}
+	}
+	if _, err := os.Stat("/dev/loop-control"); err == nil {
+		names = append(names, "loop")
+	}
+	if _, err := os.Stat("/sys/kernel/btf/vmlinux"); err == nil {
+		names = append(names, "btf")
+	}
+	if _, err := os.Stat("/run/systemd/system"); err == nil {
+		names = append(names, "systemd")
+	}
+	for feature, program := range map[string]string{
+		"docker": "dockerd", "podman": "podman", "containerd": "containerd", "libvirt": "virsh",
+	} {
+		if _, err := exec.LookPath(program); err == nil {
+			names = append(names, feature)
+		}
+	}
+	return names
+}
+
+func uptime() float64 {
+	data, err := os.ReadFile("/proc/uptime")
+	if err != nil {
+		return 0
+	}
+	first, _, _ := strings.Cut(string(data), " ")
+	seconds, err := strconv.ParseFloat(first, 64)
+	if err != nil {
+		return 0
+	}
+	return seconds
+}
+
+// saveDmesg reads the kernel's log with syslog(2).
+func saveDmesg(path string) error {
+	const readAll = 3 // SYSLOG_ACTION_READ_ALL
+	buf := make([]byte, 1<<20)
+	n, err := unix.Klogctl(readAll, buf)
+	if err != nil {
+		return fmt.Errorf("save dmesg: %w", err)
+	}
+	if err := os.WriteFile(filepath.Clean(path), buf[:n], 0o644); err != nil {
+		return fmt.Errorf("save dmesg: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+package guestrun
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/weir-io/weir/lab/environ"
+	"github.com/weir-io/weir/lab/guest"
+	"github.com/weir-io/weir/lab/payload"
+)
+
+// Parallel is go test's -parallel: measured tests wait for the kernel most of
+// the time, so more of them than processors run at once, each on its own disk.
+const Parallel = 8
+
+// Config is one guest's run.
+type Config struct {
+	Payload string // unpacked
+	Results string // folder for logs and statuses
+	Environ string // file that WEIR_LAB names
+	Run     string
+	Short   bool
+	Timeout time.Duration // of each test binary
+	Env     []string      // added to the tests' environment
+	Events  io.Writer     // gets each line that says a test began or ended
+	Attr    func() *syscall.SysProcAttr
+}
+
+// Suites reads the payload's job.
+func Suites(dir string) ([]guest.Suite, error) {
+	data, err := os.ReadFile(filepath.Join(dir, payload.JobFile))
+	if err != nil {
+		return nil, fmt.Errorf("read job: %w", err)
+	}
+	var suites []guest.Suite
+	if err := json.Unmarshal(data, &suites); err != nil {
+		return nil, fmt.Errorf("read job: %w", err)
+	}
+	return suites, nil
+}
+
+// Run runs all suites. Failing tests are no error: their status is in Results.
+func Run(ctx context.Context, c Config, suites []guest.Suite) error {
+	if err := os.MkdirAll(filepath.Join(c.Results, "suites"), 0o755); err != nil {
+		return fmt.Errorf("run job: %w", err)
+	}
+	for _, s := range suites {
+		fmt.Fprintf(c.Events, "lab: suite %s\n", s.Name)
+		if err := c.suite(ctx, s); err != nil {
+			return fmt.Errorf("run %s: %w", s.Package, err)
+		}
+	}
+	return nil
+}
+
+func (c Config) suite(ctx context.Context, s guest.Suite) (err error) {
+	log, err := os.Create(filepath.Join(c.Results, payload.OutputFile(s.Name)))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+	dir := filepath.Join(c.Payload, "suites", s.Name)
+	// The test binary ends itself at its timeout with a list of goroutines; the
+	// context is for one that does not even do that.
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout+10*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(dir, "test"), c.args()...)
+	cmd.Dir = dir
+	cmd.Env = append(c.env(), "PWD="+dir)
+	out := &events{log: log, to: c.Events}
+	cmd.Stdout, cmd.Stderr = out, out
+	cmd.WaitDelay = 5 * time.Second // a child that outlives its test may hold the pipe
+	if c.Attr != nil {
+		cmd.SysProcAttr = c.Attr()
+	}
+	runErr := cmd.Run()
+	status := payload.Status{Exit: -1}
+	if cmd.ProcessState != nil {
+		status.Exit = cmd.ProcessState.ExitCode()
+	}
+	var exit *exec.ExitError
+	if runErr != nil && !errors.As(runErr, &exit) {
+		fmt.Fprintf(log, "\nlab: %v\n", runErr)
+		if status.Exit == 0 {
+			status.Exit = -1
+		}
+	}
+	data, err := json.Marshal(status)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(c.Results, payload.StatusFile(s.Name)), data, 0o644)
+}
+
+func (c Config) args() []string {
+	args := []string{
+		"-test.v=test2json",
+		"-test.paniconexit0",
+		"-test.timeout=" + c.Timeout.String(),
+		"-test.parallel=" + strconv.Itoa(Parallel),
+	}
+	if c.Run != "" {
+		args = append(args, "-test.run="+c.Run)
+	}
+	if c.Short {
+		args = append(args, "-test.short")
+	}
+	return args
+}
+
+func (c Config) env() []string {
+	path := filepath.Join(c.Payload, "bin") + ":/usr/sbin:/usr/bin:/sbin:/bin"
+	return append([]string{
+		"PATH=" + path,
+		"HOME=/root",
+		"TMPDIR=" + os.TempDir(),
+		"LANG=C.UTF-8",
+		environ.Variable + "=" + c.Environ,
+	}, c.Env...)
+}
+
+// events copies all to log, and passes on the lines about tests beginning and
+// ending, so that the console of a guest that hangs says where.
+type events struct {
+	log, to io.Writer
+	line    []byte
+}
+
+func (e *events) Write(p []byte) (int, error) {
+	for _, b := range p {
+		if b != '\n' {
+			if len(e.line) < 300 {
+				e.line = append(e.line, b)
+			}
+			continue
+		}
+		line := bytes.TrimLeft(e.line, "\x16 ")
+		if bytes.HasPrefix(line, []byte("=== RUN")) || bytes.HasPrefix(line, []byte("--- ")) {
+			fmt.Fprintf(e.to, "%s\n", line)
+		}
+		e.line = e.line[:0]
+	}
+	return e.log.Write(p)
+}
