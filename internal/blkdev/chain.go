@@ -164,7 +164,7 @@ func (d Device) standing() string {
 	}
 	s := " on " + d.Backing.File
 	if d.Backing.Deleted {
-		s += ", deleted"
+		s += deletedMark
 	}
 	if len(below) > 0 {
 		s += " on " + listed(below)

@@ -99,6 +99,9 @@ func (r *resolver) onOverlay(ctx context.Context, c *Chain, m Mount, depth int) 
 	if dir == "" {
 		return refuse("overlay names no directory in its mount options; name a disk")
 	}
+	if plain := withoutBackslashes(dir); plain != dir && !r.there(dir) && r.there(plain) {
+		dir = plain // upperdir=/a\,b is kept by the kernel as it was written
+	}
 	c.add(Layer{Kind: StackLayer, Text: "overlay, " + what + " " + dir})
 	if !filepath.IsAbs(dir) {
 		return refuse(fmt.Sprintf("the %s of the overlay, %s, is relative to where its mounter was; name a disk, or a path on it", what, dir))

@@ -81,3 +81,16 @@ func splitLower(s string) []string {
 	}
 	return dirs
 }
+
+// withoutBackslashes takes away the backslashes that protect characters from the
+// parser of mount options.
+func withoutBackslashes(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) {
+			i++
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}

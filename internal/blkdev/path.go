@@ -123,6 +123,12 @@ func (r *resolver) noSuchPath(spec, p string) error {
 	}
 }
 
+// there reports whether a path can be looked at.
+func (r *resolver) there(p string) bool {
+	_, _, err := r.look(p)
+	return err == nil
+}
+
 var errNoMount = errors.New("its mount is not in mountinfo")
 
 // mountOf finds the mount of a path: by the number that statx gave, or else by the
@@ -235,7 +241,7 @@ func (r *resolver) node(ctx context.Context, c *Chain, p string, depth int) (Dev
 	case err != nil && !isNotExist(err):
 		return Device{}, fmt.Errorf("resolve %s: %w", c.Spec, err)
 	case err == nil && r.fs.isHost():
-		return Device{}, &NotBlockError{Path: p, What: "no device node"}
+		return Device{}, &NotBlockError{Path: p, What: "a file or directory"}
 	}
 	if real == "" {
 		if real, err = r.fs.real(p); err != nil && !isNotExist(err) {
@@ -258,7 +264,7 @@ func (r *resolver) node(ctx context.Context, c *Chain, p string, depth int) (Dev
 
 func notBlock(p string) error {
 	e := &NotBlockError{Path: p, What: "a character device"}
-	if name := filepath.Base(p); strings.HasPrefix(name, "nvme") && !strings.Contains(name, "n1") {
+	if n, ok := strings.CutPrefix(filepath.Base(p), "nvme"); ok && n != "" && strings.Trim(n, "0123456789") == "" {
 		e.Hint = "that is the controller; its disks are called " + p + "n1 and so on"
 	}
 	return e

@@ -69,7 +69,7 @@ var deviceCases = []resolveCase{
 	{"loop on a deleted file", func(tr tree) {
 		tr.mounts("1", "20 1 0:9 / / rw - tmpfs tmpfs rw")
 		tr.loop("loop1", "7:1", "/srv/gone.img (deleted)", "0")
-	}, "loop1", "loop1 → /dev/loop1 (loop on /srv/gone.img, deleted)", "7:1", "what is below loop1 is not known: resolve /srv/gone.img: the file was deleted"},
+	}, "loop1", "loop1 → /dev/loop1 (loop on /srv/gone.img (deleted))", "7:1", "what is below loop1 is not known: resolve /srv/gone.img: the file was deleted"},
 	{"loop on a file called deleted", func(tr tree) {
 		vda(tr)
 		tr.file("srv/a (deleted)", "")
@@ -189,6 +189,11 @@ var mountCases = []resolveCase{
 		tr.dir("var/lib/up,a")
 		tr.mounts("1", rootOnVda2, `40 20 0:50 / /merged rw - overlay overlay rw,lowerdir=/l1:/l2,upperdir=/var/lib/up\054a,workdir=/w`)
 	}, "/merged", "/merged → mount /merged → overlay, upper directory /var/lib/up,a → mount / → ext4 on /dev/vda2 (partition) → /dev/vda", "254:0", ""},
+	{"overlay whose option kept its backslash", func(tr tree) {
+		vda(tr)
+		tr.dir("up,a")
+		tr.mounts("1", rootOnVda2, `40 20 0:50 / /m rw - overlay overlay rw,lowerdir=/l,upperdir=/up\134\054a,workdir=/w`)
+	}, "/m", "/m → mount /m → overlay, upper directory /up,a → mount / → ext4 on /dev/vda2 (partition) → /dev/vda", "254:0", ""},
 	{"overlay on overlay", func(tr tree) {
 		vda(tr)
 		tr.dir("up")

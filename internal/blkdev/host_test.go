@@ -1,0 +1,96 @@
+package blkdev
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// On this host a mount found by its path must be the one that statx names: kernels
+// before 5.8 have the path only.
+func TestMountByPathAndByNumber(t *testing.T) {
+	r := &resolver{}
+	tried := 0
+	for _, p := range []string{"/", "/proc/self", "/sys/kernel", "/dev", "/dev/shm", os.TempDir(), "."} {
+		f, err := stat(p)
+		if err != nil {
+			continue
+		}
+		if f.mountID == 0 {
+			t.Skip("this kernel's statx does not name the mount (before 5.8)")
+		}
+		byNumber, err := r.mountOf(p, "", f)
+		if errors.Is(err, errNoMount) {
+			continue // a chroot
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.mountID = 0
+		byPath, err := r.mountOf(p, "", f)
+		if err != nil || byPath != byNumber {
+			t.Errorf("%s: by path %+v (%v), by number %+v", p, byPath, err, byNumber)
+		}
+		tried++
+	}
+	if tried == 0 {
+		t.Error("no path was compared")
+	}
+}
+
+func TestStatAndOldStatAgree(t *testing.T) {
+	for _, p := range []string{"/", "/dev/null"} {
+		a, errA := stat(p)
+		b, errB := oldStat(p)
+		a.mountID = 0
+		// statx fills the type alone where only that is asked for.
+		a.mode, b.mode = a.mode&0o170000, b.mode&0o170000
+		if errA != nil || errB != nil || a != b {
+			t.Errorf("%s: statx %+v (%v), stat %+v (%v)", p, a, errA, b, errB)
+		}
+	}
+}
+
+func TestCharacterDevice(t *testing.T) {
+	_, err := New("/").Resolve(t.Context(), "/dev/null")
+	var not *NotBlockError
+	if !errors.As(err, &not) || err.Error() != "resolve /dev/null: is a character device, not a block device" {
+		t.Errorf("error %v", err)
+	}
+	for name, hint := range map[string]bool{"nvme0": true, "nvme-fabrics": false, "sg0": false} {
+		if got := strings.Contains(notBlock("/dev/"+name).Error(), "/dev/"+name+"n1"); got != hint {
+			t.Errorf("%s: hint given %v, want %v", name, got, hint)
+		}
+	}
+}
+
+func TestWorkingDirectory(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("some-file", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	abs, err := filepath.Abs("some-file")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, errWant := New("/").Resolve(t.Context(), abs)
+	for _, spec := range []string{"some-file", "./some-file"} {
+		c, err := New("/").Resolve(t.Context(), spec)
+		if (err == nil) != (errWant == nil) || numbers(c.Devices) != numbers(want.Devices) {
+			t.Errorf("%s: %s (%v), and by its whole path %s (%v)", spec, c, err, want, errWant)
+		}
+	}
+}
+
+func TestPidOf(t *testing.T) {
+	for p, pid := range map[string]int{
+		"/proc/12/root/etc": 12, "/proc/12/cwd": 12, "/proc/12/fd/3": 0, "/proc/self/root": 0,
+		"/proc/-1/root": 0, "/srv/proc/12/root": 0, "/proc/12": 0,
+	} {
+		if got := pidOf(p); got != pid {
+			t.Errorf("pidOf(%q) = %d, want %d", p, got, pid)
+		}
+	}
+}
