@@ -67,15 +67,7 @@ func Devices(chains []Chain) []Device {
 }
 
 func distinct(devs []Device) []Device {
-	seen := make(map[Number]bool, len(devs))
-	var out []Device
-	for _, d := range devs {
-		if !seen[d.Number] {
-			seen[d.Number] = true
-			out = append(out, d)
-		}
-	}
-	return out
+	return unseen(make(map[Number]bool, len(devs)), devs)
 }
 
 // add puts a layer at the end, its text fit for a terminal.

@@ -13,8 +13,8 @@ type Skipped struct {
 }
 
 // OfMounts finds every disk that the mounts of a process are on (pid 0: of this
-// process, or below another root of its init). Each device is in one chain, that of
-// the first mount on it. Views of the kernel and memory are left out; a mount that
+// process, or below another root of its init). Each device is in the Devices of
+// one chain, that of the first mount on it; the layers of a later chain may show it too. Views of the kernel and memory are left out; a mount that
 // holds files and cannot be taken to a device is in skipped, with the reason. Mount
 // points are not touched, so a dead network mount does not hang it.
 func (fs FS) OfMounts(ctx context.Context, pid int) (chains []Chain, skipped []Skipped, err error) {
@@ -38,21 +38,21 @@ func (fs FS) OfMounts(ctx context.Context, pid int) (chains []Chain, skipped []S
 			skipped = append(skipped, Skipped{Mount: m, Reason: err.Error(), Err: err})
 			continue
 		}
-		if !seeAll(seen, c.Devices) {
+		if c.Devices = unseen(seen, c.Devices); len(c.Devices) > 0 {
 			chains = append(chains, c)
 		}
 	}
 	return chains, skipped, nil
 }
 
-// seeAll adds devices to seen, and reports whether all of them were there.
-func seeAll(seen map[Number]bool, devs []Device) bool {
-	had := true
+// unseen returns the devices that are not in seen, and puts them there.
+func unseen(seen map[Number]bool, devs []Device) []Device {
+	var fresh []Device
 	for _, d := range devs {
 		if !seen[d.Number] {
 			seen[d.Number] = true
-			had = false
+			fresh = append(fresh, d)
 		}
 	}
-	return had
+	return fresh
 }

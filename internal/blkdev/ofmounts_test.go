@@ -53,6 +53,20 @@ func TestOfMounts(t *testing.T) {
 	}
 }
 
+// A disk that an earlier mount is on is not given twice.
+func TestOfMountsShare(t *testing.T) {
+	tr := newTree(t)
+	btrfsOnTwo(tr)
+	tr.mounts("7", "20 1 8:1 / / rw - ext4 /dev/sda1 rw", "30 20 0:40 / /data rw - btrfs /dev/sdb rw")
+	chains, _, err := tr.fs().OfMounts(t.Context(), 7)
+	if err != nil || len(chains) != 2 {
+		t.Fatalf("%v, %v", chains, err)
+	}
+	if first, second := numbers(chains[0].Devices), numbers(chains[1].Devices); first != "8:0" || second != "8:16" {
+		t.Errorf("devices %s and %s, want 8:0 and 8:16", first, second)
+	}
+}
+
 func TestOfMountsInit(t *testing.T) {
 	tr := newTree(t)
 	vda(tr)
