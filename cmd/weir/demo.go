@@ -95,13 +95,16 @@ func (a *app) runDemo(ctx context.Context, version string, rate limit.Rate, dir 
 		return err
 	}
 	if a.out.JSON {
-		return a.out.Document(struct {
-			cli.Schema
-			Rows []demo.Row `json:"rows"`
-		}{cli.SchemaOf("demo"), rows})
+		return a.out.Document(demoDocument{cli.SchemaOf("demo"), rows})
 	}
 	a.out.Print("%s", demoTable(rows))
 	return nil
+}
+
+// demoDocument is weir demo's JSON (docs/json.md).
+type demoDocument struct {
+	cli.Schema
+	Rows []demo.Row `json:"rows"`
 }
 
 func demoTable(rows []demo.Row) string {

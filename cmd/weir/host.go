@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/launch"
+	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/state"
 	"github.com/weir-io/weir/internal/systemd"
 	"github.com/weir-io/weir/internal/target"
@@ -136,20 +138,36 @@ func (a *app) place(ctx context.Context, limits []cli.OnLimit, pid int) ([]place
 		}
 		for _, chain := range chains {
 			for _, dev := range chain.Devices {
-				for _, p := range all {
-					if p.device.Number == dev.Number && overlaps(p, l) {
-						return nil, cli.Usagef("--on %s: %s has a limit of this command already (by %s)", l.On, dev.Node, p.chain.Spec)
-					}
+				p := placed{chain: chain, device: dev, Change: hold.Change{Device: dev.Number, Limit: l.Limit}}
+				if all, err = add(all, p); err != nil {
+					return nil, err
 				}
-				all = append(all, placed{chain: chain, device: dev, Change: hold.Change{Device: dev.Number, Limit: l.Limit}})
 			}
 		}
 	}
 	return all, nil
 }
 
-func overlaps(p placed, l cli.OnLimit) bool {
-	return p.Limit.Overlay(l.Limit) != p.Limit && l.Limit.Overlay(p.Limit) != l.Limit
+// add joins limits that came to one device, as places on two of its partitions do. A
+// rate that they put differently is wrong use.
+func add(all []placed, p placed) ([]placed, error) {
+	i := slices.IndexFunc(all, func(q placed) bool { return q.device.Number == p.device.Number })
+	if i < 0 {
+		return append(all, p), nil
+	}
+	first := &all[i]
+	for _, k := range limit.Keys {
+		was, is := first.Limit.Get(k), p.Limit.Get(k)
+		if was.IsSet() && is.IsSet() && was != is {
+			return nil, cli.Usagef("%s and %s are both on %s, and a device has one %s limit: %s, or %s",
+				first.chain.Spec, p.chain.Spec, p.device.Node, k.Direction(), was.Format(k), is.Format(k))
+		}
+	}
+	first.Limit = first.Limit.Overlay(p.Limit)
+	if first.chain.Spec != p.chain.Spec {
+		first.chain.Notes = append(first.chain.Notes, fmt.Sprintf("%s is on %s too: one limit binds both together", p.chain.Spec, p.device.Node))
+	}
+	return all, nil
 }
 
 func changes(all []placed) []hold.Change {
@@ -177,13 +195,16 @@ func (a *app) explainPlaces(h *cgroupfs.Hierarchy, all []placed) {
 	}
 }
 
+// dryRunDocument is the JSON of --dry-run (docs/json.md).
+type dryRunDocument struct {
+	cli.Schema
+	Steps []hold.Step `json:"steps"`
+}
+
 // dryRun prints what would be done.
 func (a *app) dryRun(verb string, steps []hold.Step) error {
 	if a.out.JSON {
-		return a.out.Document(struct {
-			cli.Schema
-			Steps []hold.Step `json:"steps"`
-		}{cli.SchemaOf(verb + ".dry-run"), steps})
+		return a.out.Document(dryRunDocument{cli.SchemaOf(verb + ".dry-run"), append([]hold.Step{}, steps...)})
 	}
 	for _, s := range steps {
 		switch {

@@ -40,7 +40,7 @@ func newRoot(a *app) *cobra.Command {
 			"Exit codes: 0 done, 1 not done, 2 wrong use, 3 not possible on this host. weir run ends as its command does.",
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          noArguments,
+		Args:          noSuchVerb,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetFlagErrorFunc(flagError)
@@ -54,8 +54,12 @@ func newRoot(a *app) *cobra.Command {
 
 // flagError turns pflag's errors into wrong use, and takes off what pflag puts
 // before weir's own messages.
-func flagError(_ *cobra.Command, err error) error {
+func flagError(cmd *cobra.Command, err error) error {
 	message := err.Error()
+	if strings.HasPrefix(message, "unknown ") || strings.HasPrefix(message, "flag needs") {
+		message += "; see " + cmd.CommandPath() + " --help"
+	}
+	message = strings.Replace(message, "time: invalid duration", "write 500ms, 5s or 1m, not", 1)
 	if rest, ok := strings.CutPrefix(message, "invalid argument "); ok {
 		if i := strings.Index(rest, "\" flag: "); i >= 0 {
 			name := rest[strings.LastIndex(rest[:i], "\"")+1 : i]
@@ -63,6 +67,18 @@ func flagError(_ *cobra.Command, err error) error {
 		}
 	}
 	return &cli.UsageError{Message: message}
+}
+
+// noSuchVerb refuses what cobra found no verb for, and names the verbs close to it.
+func noSuchVerb(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	cmd.SuggestionsMinimumDistance = 2
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		return cli.Usagef("%q: no such verb; close to it: %s", args[0], strings.Join(near, ", "))
+	}
+	return cli.Usagef("%q: no such verb; see weir --help", args[0])
 }
 
 func noArguments(cmd *cobra.Command, args []string) error {

@@ -58,6 +58,9 @@ func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory s
 			return cli.Usagef("--memory: %v", err)
 		}
 	}
+	if err := launch.CheckName(o.Name); err != nil {
+		return cli.Usagef("--name %v", err)
+	}
 	if o.Version, err = a.want(); err != nil {
 		return err
 	}

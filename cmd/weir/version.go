@@ -11,6 +11,12 @@ import (
 // version is set by the Makefile from the change log.
 var version = ""
 
+// versionDocument is weir version's JSON (docs/json.md).
+type versionDocument struct {
+	cli.Schema
+	Version string `json:"version"`
+}
+
 func newVersion(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
@@ -22,10 +28,7 @@ func newVersion(a *app) *cobra.Command {
 				v = info.Main.Version
 			}
 			if a.out.JSON {
-				return a.out.Document(struct {
-					cli.Schema
-					Version string `json:"version"`
-				}{cli.SchemaOf("version"), v})
+				return a.out.Document(versionDocument{cli.SchemaOf("version"), v})
 			}
 			a.out.Print("weir %s", v)
 			return nil

@@ -176,10 +176,10 @@ func (fs *FS) whyNoIO(want Version, v1, v2 *Hierarchy) (reason, remedy string) {
 	unified := fs.Unified()
 	switch {
 	case want == V2 && v1 != nil:
-		return "the io controller is in use by cgroup v1 (blkio on " + v1.MountPoint + ")",
-			"boot with cgroup_no_v1=blkio,memory, or leave v1 to weir"
+		return "cgroup v1 has the controller on this host (blkio, at " + v1.MountPoint + ")",
+			"use v1 (leave out --cgroup), or boot with cgroup_no_v1=blkio,memory"
 	case want == V1 && v2 != nil:
-		return "the io controller is in use by cgroup v2 (on " + v2.MountPoint + ")", "leave v2 to weir"
+		return "cgroup v2 has the controller on this host (io, at " + v2.MountPoint + ")", "use v2 (leave out --cgroup)"
 	case unified != nil && fs.kernelHas("blkio"):
 		return "the io controller is not in " + unified.MountPoint + "/cgroup.controllers, and blkio is mounted nowhere",
 			"in a container, run weir on the host; on a host, mount -t cgroup -o blkio"
@@ -206,15 +206,16 @@ func (fs *FS) kernelHas(controller string) bool {
 	return false
 }
 
-// Writable reports why nothing can be written to the hierarchy: it is mounted
-// read-only, it belongs to a fixture, or the caller may not. Nil means that it can.
+// Writable reports why nobody can write to the hierarchy: it is mounted read-only,
+// or it belongs to a fixture. Nil means that some can; see Group.MayMake and
+// Group.MaySetRule for the caller's own rights.
 func (h *Hierarchy) Writable() error {
 	switch {
-	case h.fake:
-		return &Unsupported{Feature: "write to " + h.host, Reason: "it is not a running kernel's cgroup file system"}
 	case h.ro:
-		return &Unsupported{Feature: "write to " + h.MountPoint, Reason: "it is mounted read-only",
-			Remedy: "in a container, give it the host's cgroup file system writable, or run weir on the host"}
+		return &Unsupported{Feature: "write to " + h.host, Reason: "it is mounted read-only",
+			Remedy: "in a container, run weir on the host, or give the container its cgroup file system writable; on a host, mount -o remount,rw " + h.MountPoint}
+	case h.fake:
+		return &Unsupported{Feature: "write to " + h.host, Reason: "it is a copy, not a kernel's cgroup file system", Remedy: "add --dry-run to see what would be written"}
 	}
 	return nil
 }

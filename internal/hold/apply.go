@@ -67,6 +67,12 @@ func (h Holder) Apply(ctx context.Context, p Plan) error {
 	if p.Unit != "" {
 		return h.applyUnit(ctx, p)
 	}
+	if len(p.Changes) == 0 {
+		return nil
+	}
+	if err := p.Group.MaySetRule(); err != nil {
+		return err
+	}
 	if len(p.Steps()) < 2 {
 		return p.write() // one write(2): the kernel takes it or not
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -55,6 +56,20 @@ type place struct {
 	Controller string           `json:"controller"`
 	Version    cgroupfs.Version `json:"version"`
 	Path       string           `json:"path"`
+}
+
+// nameMax leaves room for Prefix and systemd's ".scope" in a file name.
+const nameMax = 200
+
+// CheckName reports why a name cannot be that of a group and of a systemd scope.
+func CheckName(name string) error {
+	odd := func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._:-", r))
+	}
+	if len(name) > nameMax || strings.ContainsFunc(name, odd) {
+		return fmt.Errorf("%q: a group's name has at most %d of a-z, A-Z, 0-9 and . _ : -", name, nameMax)
+	}
+	return nil
 }
 
 func name(o Options) string {
@@ -115,8 +130,10 @@ func (h Host) Prepare(ctx context.Context, o Options) (*Room, error) {
 	for _, g := range room.joined {
 		places = append(places, placeOf(g))
 	}
-	if err := io.Hierarchy().Writable(); err != nil {
-		return nil, err
+	for _, g := range room.joined {
+		if err := g.MayMake(); err != nil {
+			return nil, err
+		}
 	}
 	if room.record, err = h.State.New(recordKind, places); err != nil {
 		return nil, err

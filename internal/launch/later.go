@@ -18,7 +18,8 @@ const SweepArg = "__sweep"
 // SweepLater starts a weir in the background that removes groups which still have
 // processes, once those are gone.
 func SweepLater() error {
-	cmd := exec.Command("/proc/self/exe", SweepArg)
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Args = []string{"weir", SweepArg}
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {

@@ -91,6 +91,9 @@ func (h Host) prepareScope(ctx context.Context, o Options) (*Room, error) {
 	if err := hierarchy.Writable(); err != nil {
 		return nil, err
 	}
+	if os.Geteuid() != 0 {
+		return nil, errors.New("make a scope: permission denied (systemd makes one with limits for root only; run weir as root)")
+	}
 	conn, err := h.Holder.Connect(ctx)
 	if err != nil {
 		return nil, err
