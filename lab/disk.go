@@ -1,0 +1,187 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/lab/environ"
+	"github.com/weir-io/weir/lab/mkfs"
+)
+
+// TestDisk is a disk that belongs to one test until that ends.
+type TestDisk struct {
+	Node   string // /dev/…, a whole disk
+	Number blkdev.Number
+	FS     string // empty for a raw disk
+	Dir    string // where it is mounted; empty for a raw disk
+}
+
+// Disk gives the test an empty disk with a file system, mounted in a temporary
+// folder: natively a loop device with direct I/O, in guests a disk of its own. It
+// waits when other tests have all disks of the kind. The test is skipped where
+// the file system does not exist.
+func Disk(t testing.TB, fs Requirement) *TestDisk {
+	t.Helper()
+	e := Need(t, fs)
+	var kind string
+	if _, err := fmt.Sscanf(string(fs), "fs:%s", &kind); err != nil {
+		t.Fatalf("lab.Disk takes a lab.FS, not %q", fs)
+	}
+	s := claim(t, e, kind)
+	s.Dir = t.TempDir()
+	// Cleanups run last in, first out: the disk is unmounted before it is given back.
+	if err := unix.Mount(s.Node, s.Dir, kind, unix.MS_NOATIME, mkfs.MountOptions(kind)); err != nil {
+		if err != unix.EINVAL {
+			t.Fatalf("mount %s on %s: %v", s.Node, s.Dir, err)
+		}
+		// A kernel without quotas refuses the option.
+		if err := unix.Mount(s.Node, s.Dir, kind, unix.MS_NOATIME, ""); err != nil {
+			t.Fatalf("mount %s on %s: %v", s.Node, s.Dir, err)
+		}
+	}
+	t.Cleanup(func() { unmount(t, s.Dir) })
+	return s
+}
+
+// RawDisk gives the test an empty disk without a file system or partitions.
+func RawDisk(t testing.TB) *TestDisk {
+	t.Helper()
+	return claim(t, Need(t), "")
+}
+
+func claim(t testing.TB, e environ.Environ, kind string) *TestDisk {
+	t.Helper()
+	var node string
+	if e.Lane == "native" {
+		node = makeLoop(t, kind)
+	} else {
+		node = claimDisk(t, e, kind)
+	}
+	n, err := number(node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &TestDisk{Node: node, Number: n, FS: kind}
+}
+
+// claimDisk takes a free disk of the guest. A lock on a file says who has it;
+// what the file holds, whether somebody had it before.
+func claimDisk(t testing.TB, e environ.Environ, kind string) string {
+	t.Helper()
+	deadline := time.Now().Add(2 * time.Minute)
+	for {
+		for _, d := range e.Disks {
+			if d.FS != kind {
+				continue
+			}
+			f, err := tryClaim(filepath.Join(e.Dir, "claim-"+d.Name))
+			if err != nil {
+				t.Fatalf("claim disk %s: %v", d.Name, err)
+			}
+			if f == nil {
+				continue
+			}
+			t.Cleanup(func() { f.Close() })
+			if err := renew(f, d); err != nil {
+				t.Fatalf("claim disk %s: %v", d.Name, err)
+			}
+			return d.Node
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("claim a disk with %q: other tests have had all of them for two minutes", kind)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+func tryClaim(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if err == nil {
+		return f, nil
+	}
+	f.Close()
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return nil, nil
+	}
+	return nil, err
+}
+
+// renew empties a disk that was used before. The host made all of them empty.
+func renew(f *os.File, d environ.Disk) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() == 0 {
+		_, err := f.WriteString("used\n")
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if d.FS != "" {
+		return mkfs.Format(ctx, d.FS, d.Node)
+	}
+	return wipe(d.Node)
+}
+
+// wipe clears the places where partition tables and signatures are, both ends of
+// the disk, and makes the kernel forget the partitions it saw.
+func wipe(node string) error {
+	const end = 2 << 20
+	f, err := os.OpenFile(node, os.O_RDWR|os.O_EXCL, 0)
+	if err != nil {
+		return fmt.Errorf("wipe: %w", err)
+	}
+	size, err := f.Seek(0, 2)
+	if err == nil {
+		_, err = f.WriteAt(make([]byte, end), 0)
+	}
+	if err == nil {
+		_, err = f.WriteAt(make([]byte, end), size-end)
+	}
+	err = errors.Join(err, f.Sync(), rereadPartitions(f), f.Close())
+	if err != nil {
+		return fmt.Errorf("wipe %s: %w", node, err)
+	}
+	return nil
+}
+
+// unmount waits for processes that are just ending. A mount that stays busy is a
+// failure of the test that left something there.
+func unmount(t testing.TB, dir string) {
+	deadline := time.Now().Add(15 * time.Second)
+	for {
+		err := unix.Unmount(dir, 0)
+		if err == nil || errors.Is(err, unix.EINVAL) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Errorf("unmount %s: %v: the test left something running or open there", dir, err)
+			if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+				t.Errorf("detach %s: %v", dir, err)
+			}
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+func number(node string) (blkdev.Number, error) {
+	var st unix.Stat_t
+	if err := unix.Stat(node, &st); err != nil {
+		return blkdev.Number{}, fmt.Errorf("stat %s: %w", node, err)
+	}
+	return blkdev.Number{Major: unix.Major(st.Rdev), Minor: unix.Minor(st.Rdev)}, nil
+}

@@ -1,0 +1,51 @@
+// Package lab is what a test needs that runs on a real kernel: it says what the
+// test needs, and gives it disks. The rest of the lab (see the folders below it)
+// builds the tests, boots guests with different kernels and cgroup layouts, runs
+// the tests in each, and adds up the results:
+//
+//	go run ./lab/cmd/lab                                  # the default matrix
+//	go run ./lab/cmd/lab -kernel 6.1 -mode v2 -run Hold   # some tests on some guests
+//	go run ./lab/cmd/lab -list                            # guests and tests
+//
+// # Adding a test
+//
+// Put it in a package below lab/tests; each package there becomes one test binary
+// that runs on every guest. Begin with what it needs:
+//
+//	func TestWriteIsHeld(t *testing.T) {
+//		lab.Need(t, lab.V2, lab.Memory)
+//		disk := lab.Disk(t, lab.FS("xfs"))
+//		...
+//	}
+//
+// Where something is missing the test is skipped, with a reason that the lab
+// counts. A test (or subtest) that neither passed nor failed on any guest of a
+// whole run fails the run: ask for what exists. Outside the lab, in a plain
+// `go test ./...`, such tests are skipped.
+//
+// The built weir is in PATH. The txtar scripts of cmd/weir run as well, in the
+// guests, from that package's test binary.
+//
+// # Disks
+//
+// Disk and RawDisk give a disk to one test alone; there are four ext4, four XFS,
+// two btrfs and three raw ones in a small guest, 4 GiB each and sparse. A disk is
+// empty, also when another test had it before. Make files inside the cgroup that
+// the test is about: on v2 writeback belongs to the cgroup that dirtied an inode
+// first.
+//
+// # Measuring
+//
+// A measured test mostly waits, so its cases run side by side: t.Parallel, a disk
+// each (eight at once). Ask for Rates above 15 MB/s: an emulated processor gives
+// no more. Use testing.Short to do one case instead of all: the lab sets it for
+// guests that differ from another one only in where a hierarchy is mounted.
+// Compare bytes at the device between two samples (DeviceTraffic); what a program
+// says of itself includes what still sits in memory.
+//
+// # Native
+//
+// One row of the matrix is this host itself, as root, in a mount namespace of its
+// own. Tests may make cgroups and loop devices there and must remove them; a test
+// that could harm the machine asks for Guest.
+package lab

@@ -1,0 +1,111 @@
+// Package matrix lists the guests that a run of the lab consists of.
+package matrix
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weir-io/weir/lab/environ"
+	"github.com/weir-io/weir/lab/kernel"
+)
+
+// Lanes, in the order in which a run starts them.
+const (
+	UML    = "uml"
+	QEMU   = "qemu"
+	Full   = "full"
+	Native = "native"
+)
+
+// Row is one guest. Kernel is a version or kernel.Newest.
+type Row struct {
+	Lane    string
+	Kernel  string
+	Mode    environ.Mode
+	IOMount string // unusual mount point of the io controller's hierarchy
+	Short   bool   // differs from another row in little: measured tests take their short form
+	Extra   bool   // only in the whole matrix (-all), or when asked for by a filter
+}
+
+// Name is unique: "uml-6.1-v2", "uml-6.1-v2-at-cgroup2".
+func (r Row) Name() string {
+	if r.Lane == Native {
+		return Native
+	}
+	name := strings.Join([]string{r.Lane, r.Kernel, string(r.Mode)}, "-")
+	if r.IOMount != "" {
+		name += "-at" + strings.ReplaceAll(r.IOMount, "/", "-")
+	}
+	return name
+}
+
+// Rows is the whole matrix. The longest come first, so that none is left to run
+// alone at the end; the native lane, which measures on the host, runs by itself.
+func Rows() []Row {
+	var rows []Row
+	add := func(lane, kernel string, mode environ.Mode, more ...func(*Row)) {
+		row := Row{Lane: lane, Kernel: kernel, Mode: mode}
+		for _, m := range more {
+			m(&row)
+		}
+		rows = append(rows, row)
+	}
+	short := func(r *Row) { r.Short = true }
+	extra := func(r *Row) { r.Extra = true }
+	at := func(path string) func(*Row) { return func(r *Row) { r.IOMount = path } }
+
+	add(Full, "trixie", environ.V2)
+	add(Full, "bookworm", environ.V1)
+	for _, k := range []string{"6.1", kernel.Newest} {
+		add(QEMU, k, environ.V2)
+		add(QEMU, k, environ.V1)
+		add(UML, k, environ.V2)
+		add(UML, k, environ.V1)
+	}
+	add(UML, "6.1", environ.Hybrid, short)
+	add(UML, "6.1", environ.V2, at("/cgroup2"), short)
+	add(UML, "6.1", environ.V1, at("/cgroup/blkio"), short)
+	for _, k := range []string{"5.10", "6.12"} {
+		for _, lane := range []string{QEMU, UML} {
+			add(lane, k, environ.V2, extra)
+			add(lane, k, environ.V1, extra)
+		}
+	}
+	add(UML, kernel.Newest, environ.Hybrid, short, extra)
+	add(Native, "", "")
+	return rows
+}
+
+// Filter narrows the matrix; empty fields match everything.
+type Filter struct {
+	Kernel string
+	Mode   string
+	Lane   string
+	All    bool // extra rows too
+}
+
+// Narrow reports whether the filter takes away any row of the default matrix.
+func (f Filter) Narrow() bool { return f.Kernel != "" || f.Mode != "" || f.Lane != "" }
+
+// Select gives the rows that a filter lets through. An asked-for kernel or mode
+// is found among the extra rows too. newest are the versions that "newest" stands
+// for, so that "-kernel 7.2" can find it; it may be empty.
+func Select(f Filter, newest ...string) ([]Row, error) {
+	var rows []Row
+	for _, r := range Rows() {
+		kernelFits := f.Kernel == "" || r.Kernel == f.Kernel ||
+			r.Kernel == kernel.Newest && slices.Contains(newest, f.Kernel)
+		if !kernelFits || f.Mode != "" && string(r.Mode) != f.Mode || f.Lane != "" && r.Lane != f.Lane {
+			continue
+		}
+		if r.Extra && !f.All && f.Kernel == "" {
+			continue
+		}
+		rows = append(rows, r)
+	}
+	if len(rows) == 0 {
+		return nil, fmt.Errorf("select guests: none has kernel %q, mode %q, lane %q; see -list", f.Kernel, f.Mode, f.Lane)
+	}
+	return rows, nil
+}

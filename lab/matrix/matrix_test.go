@@ -1,0 +1,60 @@
+package matrix
+
+import (
+	"testing"
+
+	"github.com/weir-io/weir/lab/environ"
+)
+
+func TestNamesAreUnique(t *testing.T) {
+	seen := make(map[string]bool)
+	for _, r := range Rows() {
+		if seen[r.Name()] {
+			t.Errorf("two rows named %s", r.Name())
+		}
+		seen[r.Name()] = true
+	}
+}
+
+// TestDefault is what the project promises of every test run: 6.1 and the newest
+// kernel with v1 and v2 in both small lanes, hybrid on one, and both unusual places.
+func TestDefault(t *testing.T) {
+	rows, err := Select(Filter{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	have := make(map[string]bool)
+	for _, r := range rows {
+		have[r.Name()] = true
+		if r.Extra {
+			t.Errorf("%s is extra", r.Name())
+		}
+	}
+	for _, want := range []string{
+		"uml-6.1-v1", "uml-6.1-v2", "uml-newest-v1", "uml-newest-v2", "uml-6.1-hybrid",
+		"qemu-6.1-v1", "qemu-6.1-v2", "qemu-newest-v1", "qemu-newest-v2",
+		"uml-6.1-v2-at-cgroup2", "uml-6.1-v1-at-cgroup-blkio", "native",
+	} {
+		if !have[want] {
+			t.Errorf("no %s", want)
+		}
+	}
+}
+
+func TestSelect(t *testing.T) {
+	rows, err := Select(Filter{Kernel: "5.10", Mode: "v1", Lane: UML})
+	if err != nil || len(rows) != 1 || rows[0] != (Row{Lane: UML, Kernel: "5.10", Mode: environ.V1, Extra: true}) {
+		t.Errorf("one extra row: %+v, %v", rows, err)
+	}
+	rows, err = Select(Filter{Kernel: "7.2", Lane: QEMU}, "7.2")
+	if err != nil || len(rows) != 2 {
+		t.Errorf("newest by its version: %+v, %v", rows, err)
+	}
+	if _, err := Select(Filter{Kernel: "2.6"}); err == nil {
+		t.Error("a kernel that nobody has was found")
+	}
+	all, err := Select(Filter{All: true})
+	if err != nil || len(all) != len(Rows()) {
+		t.Errorf("all: %d of %d rows, %v", len(all), len(Rows()), err)
+	}
+}

@@ -1,0 +1,68 @@
+package lab
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-io/weir/internal/blkdev"
+)
+
+// Traffic is what a device has done since it appeared.
+type Traffic struct {
+	ReadBytes, WriteBytes int64
+	Reads, Writes         int64 // requests completed, after merging
+}
+
+// DeviceTraffic reads /sys/dev/block/MAJ:MIN/stat (Documentation/block/stat.rst):
+// what came out at the bottom, whoever asked for it.
+func DeviceTraffic(t testing.TB, dev blkdev.Number) Traffic {
+	t.Helper()
+	data, err := os.ReadFile("/sys/dev/block/" + dev.String() + "/stat")
+	if err != nil {
+		t.Fatalf("read device traffic: %v", err)
+	}
+	traffic, err := parseStat(string(data))
+	if err != nil {
+		t.Fatalf("read device traffic of %s: %v", dev, err)
+	}
+	return traffic
+}
+
+// DeviceBytes is the read and written bytes of DeviceTraffic.
+func DeviceBytes(t testing.TB, dev blkdev.Number) (read, written int64) {
+	t.Helper()
+	traffic := DeviceTraffic(t, dev)
+	return traffic.ReadBytes, traffic.WriteBytes
+}
+
+func parseStat(text string) (Traffic, error) {
+	const sector = 512 // whatever the device's own block size
+	fields := strings.Fields(text)
+	if len(fields) < 7 {
+		return Traffic{}, fmt.Errorf("parse %q: fewer than 7 fields", text)
+	}
+	var n [7]int64
+	for i := range n {
+		var err error
+		if n[i], err = strconv.ParseInt(fields[i], 10, 64); err != nil {
+			return Traffic{}, fmt.Errorf("parse %q: %w", text, err)
+		}
+	}
+	return Traffic{Reads: n[0], ReadBytes: n[2] * sector, Writes: n[4], WriteBytes: n[6] * sector}, nil
+}
+
+// Await waits until the condition holds, and fails the test after the limit.
+func Await(t testing.TB, limit time.Duration, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(limit)
+	for !holds() {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited %v for %s", limit, what)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}

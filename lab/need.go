@@ -1,0 +1,182 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/weir-io/weir/lab/environ"
+	"github.com/weir-io/weir/lab/outcome"
+)
+
+// A Requirement is something that a test cannot do without. It is one of the
+// constants below, or made by FS, Command or MinKernel.
+type Requirement string
+
+const (
+	V1     Requirement = "v1"     // the io controller is on v1 (v1 and hybrid hosts)
+	V2     Requirement = "v2"     // the io controller is on cgroup2
+	Hybrid Requirement = "hybrid" // a cgroup2 hierarchy beside v1 ones
+	Memory Requirement = "memory" // a memory controller in the same version as io
+
+	Root       Requirement = "root"       // to be root
+	Guest      Requirement = "guest"      // not this host itself: the machine may be broken
+	Rates      Requirement = "rates"      // disks good for rates above 15 MB/s
+	Partitions Requirement = "partitions" // disks that can be partitioned
+	Loop       Requirement = "loop"       // loop devices
+	DM         Requirement = "dm"         // device mapper
+	LVM        Requirement = "lvm"        // and the programs of LVM
+	BTF        Requirement = "btf"        // the kernel's types, for BPF
+
+	Overlay Requirement = "overlay" // overlay mounts
+
+	Systemd    Requirement = "systemd"   // as process 1
+	NoSystemd  Requirement = "nosystemd" // groups are made by weir itself
+	Docker     Requirement = "docker"
+	Podman     Requirement = "podman"
+	Containerd Requirement = "containerd"
+	Libvirt    Requirement = "libvirt"
+)
+
+// FS is a file system: "ext4", "xfs" or "btrfs".
+func FS(kind string) Requirement { return Requirement("fs:" + kind) }
+
+// Command is a program in PATH.
+func Command(name string) Requirement { return Requirement("command:" + name) }
+
+// Lane is a kind of guest: "uml", "qemu", "full" or "native".
+func Lane(name string) Requirement { return Requirement("lane:" + name) }
+
+// MinKernel is the oldest kernel that has what the test is about.
+func MinKernel(major, minor int) Requirement {
+	return Requirement(fmt.Sprintf("kernel:%d.%d", major, minor))
+}
+
+// Need skips the test unless it runs in a lab that has everything asked for. The
+// reason is a line that the lab reads: a test skipped on each guest of a whole
+// run is an error there. It returns the environment.
+func Need(t testing.TB, needs ...Requirement) environ.Environ {
+	t.Helper()
+	e, ok, err := environ.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !ok {
+		t.Skipf("%slab (%s is not set: tests of real kernels run by `make lab`)", outcome.SkipMark, environ.Variable)
+	}
+	for _, n := range needs {
+		if err := n.check(e); err != nil {
+			t.Skipf("%s%s (%s: %v)", outcome.SkipMark, n, e.Guest, err)
+		}
+	}
+	return e
+}
+
+// check says why a requirement is not met. A requirement that nobody knows is not
+// met either, so that a misspelt one fails the run instead of passing quietly.
+func (r Requirement) check(e environ.Environ) error {
+	kind, value, ok := strings.Cut(string(r), ":")
+	if ok {
+		return checkValue(e, kind, value)
+	}
+	switch r {
+	case V1:
+		return unless(e.Cgroups.Blkio != "", "no v1 hierarchy has blkio")
+	case V2:
+		return unless(e.Cgroups.Unified != "" && e.Cgroups.IOInV2, "cgroup2 has no io controller")
+	case Hybrid:
+		return unless(e.Cgroups.Mode == environ.Hybrid, "mode "+string(e.Cgroups.Mode))
+	case Memory:
+		if e.Cgroups.IOInV2 {
+			return unless(e.Cgroups.MemInV2, "cgroup2 has no memory controller")
+		}
+		return unless(e.Cgroups.Memory != "", "no v1 hierarchy has memory")
+	case Root:
+		return unless(os.Geteuid() == 0, "not root")
+	case NoSystemd:
+		return unless(!e.Has(string(Systemd)), "systemd")
+	case Overlay:
+		return checkDriver("overlay")
+	case Guest:
+		return unless(e.Lane != "native", "native")
+	}
+	return unless(e.Has(string(r)), "not there")
+}
+
+func checkValue(e environ.Environ, kind, value string) error {
+	switch kind {
+	case "fs":
+		return checkFS(e, value)
+	case "command":
+		_, err := exec.LookPath(value)
+		return err
+	case "lane":
+		return unless(e.Lane == value, "lane "+e.Lane)
+	case "kernel":
+		return checkKernel(e.Kernel, value)
+	}
+	return fmt.Errorf("unknown requirement")
+}
+
+// checkFS asks for a disk made by the host, or natively for the kernel's driver
+// and the program that makes the file system.
+func checkFS(e environ.Environ, kind string) error {
+	for _, d := range e.Disks {
+		if d.FS == kind {
+			return nil
+		}
+	}
+	if e.Lane != "native" {
+		return errors.New("no such disk")
+	}
+	if err := checkDriver(kind); err != nil {
+		return err
+	}
+	_, err := exec.LookPath("mkfs." + kind)
+	return err
+}
+
+func checkDriver(kind string) error {
+	data, err := os.ReadFile("/proc/filesystems")
+	if err != nil {
+		return err
+	}
+	return unless(strings.Contains(string(data), "\t"+kind+"\n"), "the kernel has no driver loaded")
+}
+
+func checkKernel(release, min string) error {
+	have, err := version(release)
+	if err != nil {
+		return err
+	}
+	want, err := version(min)
+	if err != nil {
+		return err
+	}
+	return unless(have[0] > want[0] || have[0] == want[0] && have[1] >= want[1], "kernel "+release)
+}
+
+// version reads the first two numbers of "6.1.0-50-cloud-amd64".
+func version(release string) (v [2]int, err error) {
+	parts := strings.FieldsFunc(release, func(r rune) bool { return r < '0' || r > '9' })
+	if len(parts) < 2 {
+		return v, fmt.Errorf("parse kernel version %q: not two numbers", release)
+	}
+	for i := range v {
+		if v[i], err = strconv.Atoi(parts[i]); err != nil {
+			return v, fmt.Errorf("parse kernel version %q: %w", release, err)
+		}
+	}
+	return v, nil
+}
+
+func unless(ok bool, instead string) error {
+	if ok {
+		return nil
+	}
+	return errors.New(instead)
+}

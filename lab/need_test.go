@@ -1,0 +1,49 @@
+package lab
+
+import (
+	"testing"
+
+	"github.com/weir-io/weir/lab/environ"
+)
+
+func TestRequirements(t *testing.T) {
+	v1 := environ.Environ{Lane: "native", Kernel: "6.18.44-x", Cgroups: environ.Cgroups{Mode: environ.Hybrid, Blkio: "/b", Unified: "/u"}}
+	v2 := environ.Environ{
+		Lane: "uml", Kernel: "6.1.176", Features: []string{"rates", "dm"},
+		Cgroups: environ.Cgroups{Mode: environ.V2, Unified: "/u", IOInV2: true, MemInV2: true},
+		Disks:   []environ.Disk{{Name: "ext4-0", FS: "ext4"}},
+	}
+	for _, c := range []struct {
+		need     Requirement
+		one, two bool // met in v1, in v2
+	}{
+		{V1, true, false}, {V2, false, true}, {Hybrid, true, false}, {Memory, false, true},
+		{Guest, false, true}, {Rates, false, true}, {DM, false, true}, {Systemd, false, false},
+		{MinKernel(6, 2), true, false}, {MinKernel(6, 1), true, true}, {MinKernel(5, 20), true, true},
+		{FS("ext4"), true, true}, {FS("zfs"), false, false},
+		{Command("sh"), true, true}, {Command("no-such-program"), false, false},
+		{Lane("native"), true, false}, {"misspelt", false, false}, {"mis:spelt", false, false},
+	} {
+		if c.need == FS("ext4") {
+			c.one = c.need.check(v1) == nil // depends on this host
+		}
+		if got := c.need.check(v1) == nil; got != c.one {
+			t.Errorf("%s on v1: met %v, want %v", c.need, got, c.one)
+		}
+		if got := c.need.check(v2) == nil; got != c.two {
+			t.Errorf("%s on v2: met %v, want %v", c.need, got, c.two)
+		}
+	}
+}
+
+func TestNeedOutsideTheLab(t *testing.T) {
+	t.Setenv(environ.Variable, "")
+	skipped := false
+	t.Run("inner", func(t *testing.T) {
+		t.Cleanup(func() { skipped = t.Skipped() })
+		Need(t, V2)
+	})
+	if !skipped {
+		t.Error("a test ran outside any lab")
+	}
+}

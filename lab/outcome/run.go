@@ -1,0 +1,74 @@
+package outcome
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Guest is one row's outcome.
+type Guest struct {
+	Name    string
+	Tests   []Test
+	Seconds float64
+	Boot    float64 // seconds to the first test; 0 when not known
+	Err     error   // it did not boot, hung, or lost its results
+	Output  string  // what belongs to no test, of binaries that ended badly
+}
+
+// Count counts a guest's tests with one verdict, subtests included.
+func (g Guest) Count(v Verdict) int {
+	n := 0
+	for _, t := range g.Tests {
+		if t.Verdict == v {
+			n++
+		}
+	}
+	return n
+}
+
+// Bad reports whether anything is wrong with a guest.
+func (g Guest) Bad() bool {
+	return g.Err != nil || g.Count(Failed) > 0 || g.Count(Broken) > 0
+}
+
+// Known is a test that a binary lists, whether it ran or not.
+type Known struct {
+	Package, Name string
+}
+
+// Missed is a test that ran nowhere, with the reasons given for skipping it.
+type Missed struct {
+	Known
+	Reasons []string // sorted, without repetition; empty: not even skipped
+}
+
+// NeverRan finds the tests that neither passed nor failed on any guest: of those
+// that the binaries list, and of the subtests that were skipped.
+func NeverRan(known []Known, guests []Guest) []Missed {
+	ran := make(map[Known]bool)
+	reasons := make(map[Known][]string)
+	for _, k := range known {
+		ran[k] = false
+	}
+	for _, g := range guests {
+		for _, t := range g.Tests {
+			k := Known{t.Package, t.Name}
+			ran[k] = ran[k] || t.Verdict == Passed || t.Verdict == Failed
+			if t.Verdict == Skipped {
+				reasons[k] = append(reasons[k], cmp.Or(t.Reason, "no reason that package lab knows"))
+			}
+		}
+	}
+	var missed []Missed
+	for k, did := range ran {
+		if !did {
+			slices.Sort(reasons[k])
+			missed = append(missed, Missed{k, slices.Compact(reasons[k])})
+		}
+	}
+	slices.SortFunc(missed, func(a, b Missed) int {
+		return cmp.Or(strings.Compare(a.Package, b.Package), strings.Compare(a.Name, b.Name))
+	})
+	return missed
+}

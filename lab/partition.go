@@ -1,0 +1,76 @@
+package lab
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Partition writes a table with one Linux partition over nearly all of a raw
+// disk, and gives the partition's node.
+func Partition(t testing.TB, d *TestDisk) string {
+	t.Helper()
+	if err := writeTable(d.Node); err != nil {
+		t.Fatal(err)
+	}
+	var node string
+	Await(t, 10*time.Second, "a partition of "+d.Node, func() bool {
+		found, err := filepath.Glob("/sys/dev/block/" + d.Number.String() + "/*/partition")
+		if err != nil || len(found) == 0 {
+			return false
+		}
+		node = "/dev/" + filepath.Base(filepath.Dir(found[0]))
+		_, err = os.Stat(node)
+		return err == nil
+	})
+	t.Cleanup(func() {
+		// Otherwise a loop device keeps its partitions for the next user.
+		if err := wipe(d.Node); err != nil {
+			t.Errorf("remove partition: %v", err)
+		}
+	})
+	return node
+}
+
+// writeTable writes an MBR: one entry of type 0x83 from 1 MiB to 1 GiB.
+func writeTable(node string) error {
+	const start, sectors = 2048, 2 << 20
+	var mbr [512]byte
+	entry := mbr[446:462]
+	entry[4] = 0x83
+	binary.LittleEndian.PutUint32(entry[8:], start)
+	binary.LittleEndian.PutUint32(entry[12:], sectors)
+	mbr[510], mbr[511] = 0x55, 0xaa
+	f, err := os.OpenFile(node, os.O_RDWR, 0)
+	if err != nil {
+		return fmt.Errorf("write partition table: %w", err)
+	}
+	_, err = f.WriteAt(mbr[:], 0)
+	err = errors.Join(err, f.Sync(), rereadPartitions(f), f.Close())
+	if err != nil {
+		return fmt.Errorf("write partition table of %s: %w", node, err)
+	}
+	return nil
+}
+
+// rereadPartitions retries: a probe for file systems may hold the disk just now.
+func rereadPartitions(f *os.File) error {
+	var err error
+	for range 20 {
+		_, err = unix.IoctlRetInt(int(f.Fd()), unix.BLKRRPART)
+		if !errors.Is(err, unix.EBUSY) {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	if err != nil {
+		return fmt.Errorf("read partition table: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,3 @@
+// Package smoke tests the lab itself: that each guest is what the matrix says,
+// and that its disks work.
+package smoke
