@@ -1,4 +1,4 @@
 // Package blkdev_test resolves real devices and mounts: loop devices and their
 // partitions, ext4, btrfs, overlay and bind mounts made for one test each. It needs
-// root, and runs where WEIR_LAB says that the machine is there to be used.
+// root, and runs in the lab.
 package blkdev_test

@@ -6,34 +6,20 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/lab"
 )
 
-// needLab skips a test on a machine that is not the lab's to change.
-func needLab(t *testing.T, fstypes ...string) {
+// image makes a sparse file on a disk of the lab, which is returned too.
+func image(t *testing.T, bytes int64) (string, *lab.TestDisk) {
 	t.Helper()
-	if os.Getenv("WEIR_LAB") == "" {
-		t.Skip("makes devices and mounts: runs where WEIR_LAB is set")
-	}
-	known, err := os.ReadFile("/proc/filesystems")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, fstype := range fstypes {
-		if !strings.Contains(string(known), "\t"+fstype+"\n") {
-			t.Skipf("this kernel has no %s (/proc/filesystems)", fstype)
-		}
-	}
-}
-
-func image(t *testing.T, bytes int64) string {
-	t.Helper()
-	p := filepath.Join(t.TempDir(), "disk.img")
+	disk := lab.Disk(t, lab.FS("ext4"))
+	p := filepath.Join(disk.Dir, "disk.img")
 	f, err := os.Create(p)
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +28,7 @@ func image(t *testing.T, bytes int64) string {
 	if err := f.Truncate(bytes); err != nil {
 		t.Fatal(err)
 	}
-	return p
+	return p, disk
 }
 
 // attach puts an image on a loop device until the test ends, and returns its node.
@@ -126,12 +112,9 @@ func blkpg(node string, arg *unix.BlkpgIoctlArg) error {
 	return nil
 }
 
-func mkfs(t *testing.T, args ...string) {
+func tool(t *testing.T, args ...string) {
 	t.Helper()
-	if _, err := exec.LookPath(args[0]); err != nil {
-		t.Skipf("%s is not installed", args[0])
-	}
-	if out, err := exec.CommandContext(t.Context(), args[0], args[1:]...).CombinedOutput(); err != nil {
+	if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", args, err, out)
 	}
 }

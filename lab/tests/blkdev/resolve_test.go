@@ -12,6 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/lab"
+	"github.com/weir-io/weir/lab/outcome"
 )
 
 const mib = 1 << 20
@@ -37,21 +39,16 @@ func resolved(t *testing.T, spec string, nodes ...string) blkdev.Chain {
 }
 
 func TestLoop(t *testing.T) {
-	needLab(t, "ext4")
+	lab.Need(t, lab.Loop, lab.FS("ext4"), lab.Command("mkfs.ext4"))
 	for _, tc := range []struct {
 		name  string
 		flags uint32
 		dio   bool
 	}{{"buffered", 0, false}, {"direct", unix.LO_FLAGS_DIRECT_IO, true}} {
 		t.Run(tc.name, func(t *testing.T) {
-			img := image(t, 32*mib)
-			below, err := blkdev.New("/").Resolve(t.Context(), img)
-			var none *blkdev.NoBlockDeviceError
-			if errors.As(err, &none) {
-				t.Skipf("the temporary directory is not on a disk: %v", err)
-			}
+			img, disk := image(t, 32*mib)
 			node := attach(t, img, tc.flags)
-			mkfs(t, "mkfs.ext4", "-q", node)
+			tool(t, "mkfs.ext4", "-q", node)
 			dir := mount(t, node, "ext4", 0, "")
 			for _, spec := range []string{node, filepath.Base(node), dir} {
 				d := resolved(t, spec, node).Devices[0]
@@ -62,8 +59,8 @@ func TestLoop(t *testing.T) {
 				if d.Backing.DirectIO != tc.dio {
 					t.Errorf("direct I/O is %v, want %v", d.Backing.DirectIO, tc.dio)
 				}
-				if len(d.Beneath) != 1 || err == nil && d.Beneath[0].Whole().Number != below.Devices[0].Number {
-					t.Errorf("beneath %s is %v, want %v", node, d.Beneath, below.Devices)
+				if len(d.Beneath) != 1 || d.Beneath[0].Node != disk.Node {
+					t.Errorf("beneath %s is %v, want %s", node, d.Beneath, disk.Node)
 				}
 			}
 			bind := mount(t, dir+"/lost+found", "", unix.MS_BIND, "")
@@ -97,12 +94,13 @@ func ofMounts(t *testing.T, node string) {
 }
 
 func TestPartition(t *testing.T) {
-	needLab(t, "ext4")
-	node := attach(t, image(t, 64*mib), unix.LO_FLAGS_PARTSCAN)
+	lab.Need(t, lab.Loop, lab.FS("ext4"), lab.Command("mkfs.ext4"))
+	img, _ := image(t, 64*mib)
+	node := attach(t, img, unix.LO_FLAGS_PARTSCAN)
 	partition(t, node, 1, mib, 8*mib)
 	part := partition(t, node, 2, 16*mib, 32*mib)
 	appears(t, part)
-	mkfs(t, "mkfs.ext4", "-q", part)
+	tool(t, "mkfs.ext4", "-q", part)
 	dir := mount(t, part, "ext4", 0, "")
 	for _, spec := range []string{part, filepath.Base(part), dir} {
 		c := resolved(t, spec, node)
@@ -119,9 +117,11 @@ func TestPartition(t *testing.T) {
 }
 
 func TestBtrfs(t *testing.T) {
-	needLab(t, "btrfs")
-	a, b := attach(t, image(t, 256*mib), 0), attach(t, image(t, 256*mib), 0)
-	mkfs(t, "mkfs.btrfs", "-q", "-f", "-d", "raid0", "-m", "raid1", a, b)
+	lab.Need(t, lab.Loop, lab.FS("btrfs"), lab.Command("mkfs.btrfs"))
+	imgA, _ := image(t, 256*mib)
+	imgB, _ := image(t, 256*mib)
+	a, b := attach(t, imgA, 0), attach(t, imgB, 0)
+	tool(t, "mkfs.btrfs", "-q", "-f", "-d", "raid0", "-m", "raid1", a, b)
 	top := mount(t, a, "btrfs", 0, "device="+b)
 	subvolume(t, top, "data")
 	sub := mount(t, a, "btrfs", 0, "subvol=data,device="+b)
@@ -141,10 +141,12 @@ func TestBtrfs(t *testing.T) {
 }
 
 func TestOverlay(t *testing.T) {
-	needLab(t, "overlay", "ext4")
-	node := attach(t, image(t, 32*mib), 0)
-	mkfs(t, "mkfs.ext4", "-q", node)
-	disk := mount(t, node, "ext4", 0, "")
+	lab.Need(t, lab.FS("ext4"))
+	if known, err := os.ReadFile("/proc/filesystems"); err != nil || !strings.Contains(string(known), "\toverlay\n") {
+		t.Skipf("%soverlay (not in /proc/filesystems: %v)", outcome.SkipMark, err)
+	}
+	scratch := lab.Disk(t, lab.FS("ext4"))
+	node, disk := scratch.Node, scratch.Dir
 	memory := mount(t, "weir", "tmpfs", 0, "size=1m")
 	for _, dir := range []string{disk + "/upper, one", disk + "/work", disk + "/lower:1", memory + "/upper", memory + "/work"} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
@@ -168,10 +170,42 @@ func TestOverlay(t *testing.T) {
 
 // A path in another process's root is on that process's mounts.
 func TestOtherRoot(t *testing.T) {
-	needLab(t)
-	c, err := blkdev.New("/").Resolve(t.Context(), "/")
-	if err != nil {
-		t.Skipf("the root is on no disk: %v", err)
+	lab.Need(t, lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	resolved(t, fmt.Sprintf("/proc/%d/root%s", os.Getpid(), disk.Dir), disk.Node)
+}
+
+// Each file system of the lab, on a disk of its own, by mount, node, name and number.
+func TestDisk(t *testing.T) {
+	for _, kind := range []string{"ext4", "xfs", "btrfs"} {
+		t.Run(kind, func(t *testing.T) {
+			disk := lab.Disk(t, lab.FS(kind))
+			for _, spec := range []string{disk.Dir, disk.Node, filepath.Base(disk.Node)} {
+				resolved(t, spec, disk.Node)
+			}
+			c := resolved(t, disk.Dir, disk.Node)
+			if m, ok := c.FileSystem(); !ok || m.FSType != kind || m.Point != disk.Dir {
+				t.Errorf("file system %+v, want %s on %s", m, kind, disk.Dir)
+			}
+			resolved(t, c.Devices[0].Number.String(), disk.Node)
+			ofMounts(t, disk.Node)
+		})
 	}
-	resolved(t, fmt.Sprintf("/proc/%d/root/etc", os.Getpid()), c.Devices[0].Node)
+}
+
+// A volume of LVM by each of its names.
+func TestLVM(t *testing.T) {
+	lab.Need(t, lab.LVM, lab.Command("mkfs.ext4"))
+	disk := lab.RawDisk(t)
+	tool(t, "lvm", "vgcreate", "-qq", "-y", "weir-blk", disk.Node)
+	t.Cleanup(func() { tool(t, "lvm", "vgremove", "-qq", "-f", "-y", "weir-blk") })
+	tool(t, "lvm", "lvcreate", "-qq", "-y", "-Zn", "-Wn", "-L", "64m", "-n", "vol", "weir-blk")
+	node := "/dev/mapper/weir--blk-vol"
+	tool(t, "mkfs.ext4", "-q", node)
+	for _, spec := range []string{node, "weir--blk-vol", "weir-blk/vol", mount(t, node, "ext4", 0, "")} {
+		d := resolved(t, spec, node).Devices[0]
+		if d.Kind != blkdev.DM || d.Flavor != "lvm" || len(d.Beneath) != 1 || d.Beneath[0].Node != disk.Node {
+			t.Errorf("%s: %s, want LVM on %s", spec, d, disk.Node)
+		}
+	}
 }
