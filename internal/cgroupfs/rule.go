@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -25,6 +26,20 @@ func (g Group) Rules() ([]Rule, error) {
 		return g.rulesV2()
 	}
 	return g.rulesV1()
+}
+
+// NeverHadRules reports that no device ever had a rule of the group. v1 keeps a
+// counter for each that had, so that one file tells what four would; v2 has one file
+// anyway, and the answer is always false.
+func (g Group) NeverHadRules() (bool, error) {
+	if g.h.Version == V2 {
+		return false, nil
+	}
+	text, err := g.read(bytesFileV1)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, g.whyNoRules(err)
+	}
+	return text == "" || strings.HasPrefix(text, "Total "), err
 }
 
 // Rule reads the group's rule for one device; limit.None if there is none.

@@ -19,19 +19,25 @@ type Stat struct {
 	Writes       uint64        `json:"writes"`
 }
 
+// v1's counters.
+const (
+	bytesFileV1 = "blkio.throttle.io_service_bytes"
+	opsFileV1   = "blkio.throttle.io_serviced"
+)
+
 // Stats reads the group's counters: v2's io.stat, which includes the groups below,
 // or v1's blkio.throttle.io_service_bytes and io_serviced, which do not.
 func (g Group) Stats() ([]Stat, error) {
 	if g.h.Version == V2 {
 		return g.stats("io.stat", parseStatV2)
 	}
-	bytes, err := g.stats("blkio.throttle.io_service_bytes", func(text string) ([]Stat, error) {
+	bytes, err := g.stats(bytesFileV1, func(text string) ([]Stat, error) {
 		return parseStatV1(nil, text, func(s *Stat) (read, write *uint64) { return &s.ReadBytes, &s.WrittenBytes })
 	})
 	if err != nil || len(bytes) == 0 {
 		return bytes, err
 	}
-	return g.stats("blkio.throttle.io_serviced", func(text string) ([]Stat, error) {
+	return g.stats(opsFileV1, func(text string) ([]Stat, error) {
 		return parseStatV1(bytes, text, func(s *Stat) (read, write *uint64) { return &s.Reads, &s.Writes })
 	})
 }

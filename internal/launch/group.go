@@ -49,6 +49,8 @@ type Room struct {
 	made   []cgroupfs.Group // those that weir made and removes
 	record *state.Record
 	keeper *keeper // of a systemd scope; nil without
+
+	limited bool // it has rules, and so counters worth reading
 }
 
 // A place is a group as a record names it.
@@ -122,7 +124,7 @@ func (h Host) Prepare(ctx context.Context, o Options) (*Room, error) {
 	if err != nil {
 		return nil, err
 	}
-	room := &Room{IO: io, joined: []cgroupfs.Group{io}}
+	room := &Room{IO: io, joined: []cgroupfs.Group{io}, limited: len(o.Changes) > 0}
 	if memory != nil {
 		room.joined = append(room.joined, *memory)
 	}

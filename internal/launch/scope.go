@@ -103,7 +103,7 @@ func (h Host) prepareScope(ctx context.Context, o Options) (*Room, error) {
 	if err != nil {
 		return nil, err
 	}
-	room := &Room{keeper: k}
+	room := &Room{keeper: k, limited: len(o.Changes) > 0}
 	if _, err := conn.StartScope(ctx, systemd.Scope{
 		Name: scopeName(o), Description: "weir run " + o.Command, PID: k.cmd.Process.Pid, Settings: o.settings(hierarchy.Version),
 	}); err != nil {

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // A SyntaxError says what is wrong with a rate as it was spelled, and how to spell it.
@@ -24,13 +25,19 @@ const (
 	opsHint   = "write 500, 1.5k, or max"
 )
 
-// A spelling is a decimal number, an optional space and a suffix.
-var spelling = regexp.MustCompile(`^([+-]?)([0-9]+(?:\.[0-9]+)?|\.[0-9]+) ?([^0-9. ][^ ]*)?$`)
+// Patterns are compiled when they are needed: weir starts many times a second in
+// somebody's loop.
+var (
+	// A spelling is a decimal number, an optional space and a suffix.
+	spelling = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^([+-]?)([0-9]+(?:\.[0-9]+)?|\.[0-9]+) ?([^0-9. ][^ ]*)?$`)
+	})
+	bits = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i:bit)|b(ps)?$`) })
+)
 
 var (
 	decimal = map[string]uint64{"": 1, "k": 1e3, "K": 1e3, "m": 1e6, "M": 1e6, "g": 1e9, "G": 1e9, "t": 1e12, "T": 1e12}
 	binary  = map[string]uint64{"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40}
-	bits    = regexp.MustCompile(`(?i:bit)|b(ps)?$`)
 )
 
 // ParseBytes reads bytes per second: "10MB/s", "10MiB/s", "10M", "1.5GB/s", "500"
@@ -39,7 +46,7 @@ var (
 func ParseBytes(s string) (Rate, error) {
 	return parse(s, MaxBytesPerSec, bytesHint, func(suffix string) (uint64, string) {
 		unit := strings.TrimSuffix(suffix, "/s")
-		if !strings.HasSuffix(unit, "B") && bits.MatchString(unit) {
+		if !strings.HasSuffix(unit, "B") && bits().MatchString(unit) {
 			return 0, fmt.Sprintf("%q counts bits, and weir takes bytes", suffix)
 		}
 		return multiplier(suffix, strings.TrimSuffix(unit, "B"))
@@ -122,7 +129,7 @@ func parse(s string, most uint64, hint string, factor func(suffix string) (uint6
 	if s == "max" {
 		return Unlimited, nil
 	}
-	m := spelling.FindStringSubmatch(s)
+	m := spelling().FindStringSubmatch(s)
 	if m == nil {
 		return refuse("not a rate")
 	}

@@ -46,7 +46,14 @@ type Limited struct {
 func Find(top cgroupfs.Group) ([]Limited, error) {
 	var found []Limited
 	err := top.Walk(func(g cgroupfs.Group) error {
-		l, err := Of(g)
+		never, err := g.NeverHadRules()
+		if never {
+			return nil
+		}
+		var l Limited
+		if err == nil {
+			l, err = Of(g)
+		}
 		if err == nil && len(l.Usages) > 0 {
 			found = append(found, l)
 		}

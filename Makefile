@@ -1,0 +1,66 @@
+# weir: build, demo, test. "make help" lists the targets.
+
+export CGO_ENABLED := 0
+GO ?= go
+VERSION := $(shell sed -n 's/^## \[\{0,1\}\([0-9][^] ]*\).*/\1/p' CHANGELOG.md | head -n 1)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+
+# Debian packages that the tests need: emulators and file systems for the lab's
+# guests, and tools that tests call. The kernels and root images are fetched by the
+# lab itself, from the same mirror that apt uses.
+TEST_PACKAGES := qemu-system-x86 busybox-static kmod cpio xz-utils zstd mmdebstrap \
+	erofs-utils e2fsprogs xfsprogs btrfs-progs lvm2 dmsetup fdisk util-linux quota \
+	cgroup-tools procps
+
+LAB_FLAGS := $(if $(KERNEL),-kernel $(KERNEL)) $(if $(MODE),-mode $(MODE)) $(if $(LANE),-lane $(LANE)) $(if $(RUN),-run '$(RUN)')
+
+.PHONY: all build demo test unit lint lab lab-all kills bench fuzz man deps clean help
+
+all: build
+
+build: ## build ./weir, one static binary
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o weir ./cmd/weir
+
+demo: build ## show what a limit does, on a scratch disk (needs root)
+	./weir demo
+
+test: deps unit lab ## all tests: unit tests here, then measured tests in real kernels
+
+unit: ## the fast tests, which need no root
+	$(GO) vet ./...
+	$(GO) test ./...
+
+lint: ## golangci-lint with .golangci.yml
+	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION) run ./...
+LINT_VERSION := v2.13.1
+
+lab: ## tests in real kernels: KERNEL=6.1 MODE=v1|v2|hybrid LANE=uml|qemu|full|native RUN=REGEXP choose some
+	$(GO) run ./lab/cmd/lab $(LAB_FLAGS)
+
+lab-all: ## the same on every kernel
+	$(GO) run ./lab/cmd/lab -all
+
+kills: build ## kill weir 100 times in each verb, at random moments
+	WEIR_KILLS=100 $(GO) run ./lab/cmd/lab -run 'TestKill'
+
+bench: build ## whole commands against libcgroup's
+	$(GO) run ./tools/bench
+
+fuzz: ## every fuzz test for 30 s
+	./tools/fuzz 30s
+
+man: ## regenerate docs/man from the commands
+	$(GO) run ./tools/man docs/man
+
+deps: ## install the Debian packages that the tests need
+	@missing=$$(dpkg-query -W -f '$${db:Status-Status} $${Package}\n' $(TEST_PACKAGES) 2>&1 | sed -n 's/^not-installed \(.*\)/\1/p; s/^dpkg-query: no packages found matching \(.*\)/\1/p'); \
+	if [ -n "$$missing" ]; then \
+		echo "installing:" $$missing; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
+	fi
+
+clean: ## remove what was built
+	rm -rf weir out
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 12
