@@ -24,6 +24,9 @@ func run() int {
 	a := &app{out: cli.Out{Data: os.Stdout, Messages: os.Stderr}}
 	err := newRoot(a).ExecuteContext(context.Background())
 	a.close()
+	if err == nil {
+		err = a.out.Err()
+	}
 	var status *cli.StatusError
 	if err != nil && !errors.As(err, &status) {
 		a.out.Fail(err)
@@ -83,7 +86,7 @@ func noSuchVerb(cmd *cobra.Command, args []string) error {
 
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return cli.Usagef("%q: %s takes no such argument; see %s --help", args[0], cmd.CommandPath(), cmd.CommandPath())
+		return cli.Usagef("%s: %q is one argument too many; see %s --help", cmd.Name(), args[0], cmd.CommandPath())
 	}
 	return nil
 }
@@ -91,7 +94,7 @@ func noArguments(cmd *cobra.Command, args []string) error {
 // oneTarget is the argument check of verbs that take exactly one target.
 func oneTarget(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return cli.Usagef("%s takes one target, such as pid:4711 or cgroup:/system.slice/x; %d given", cmd.CommandPath(), len(args))
+		return cli.Usagef("%s: one target is needed, such as pid:4711 or cgroup:/system.slice/x; %d given", cmd.Name(), len(args))
 	}
 	return nil
 }

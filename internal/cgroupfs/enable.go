@@ -44,6 +44,13 @@ func (g Group) Missing(controllers ...string) ([]Write, error) {
 	return writes, nil
 }
 
+// Offers reports whether a controller is enabled for the group, if the group is there:
+// one that is not has whatever it is made with.
+func (g Group) Offers(controller string) bool {
+	text, err := g.read("cgroup.controllers")
+	return err != nil || slices.Contains(strings.Fields(text), controller)
+}
+
 // CanEnable reports whether the group gives, or could be made to give, controllers
 // to groups below it: a group that has processes of its own cannot be made to,
 // except for the real root of the tree, which has no cgroup.type file.

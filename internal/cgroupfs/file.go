@@ -27,12 +27,12 @@ func (h *Hierarchy) open(name string, flags uint64) (int, error) {
 	how := unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Resolve: beneath}
 	for {
 		fd, err := unix.Openat2(h.dir, name, &how)
-		switch {
-		case err == nil:
+		switch err {
+		case nil:
 			return fd, nil
-		case err == unix.EINTR || err == unix.EAGAIN:
+		case unix.EINTR, unix.EAGAIN:
 			continue
-		case err == unix.ENOSYS:
+		case unix.ENOSYS:
 			return -1, &Unsupported{Feature: "open " + h.file(name), Reason: "the kernel has no openat2", Remedy: "Linux 5.6 or later is needed"}
 		default:
 			return -1, &fs.PathError{Op: "open", Path: h.file(name), Err: err}

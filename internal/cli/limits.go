@@ -28,6 +28,9 @@ type OnLimit struct {
 	Limit limit.Limit
 }
 
+// flagNames are the four rates' flags.
+var flagNames = [...]string{limit.RBPS: "--read", limit.WBPS: "--write", limit.RIOPS: "--read-iops", limit.WIOPS: "--write-iops"}
+
 // Register adds the flags to a verb.
 func (l *Limits) Register(flags *pflag.FlagSet) {
 	l.add(flags, "read", "RATE", "most bytes read per second: 10MB/s, 10MiB/s, 500, max", rate(limit.RBPS, limit.ParseBytes))
@@ -46,7 +49,7 @@ func (l *Limits) RegisterOn(flags *pflag.FlagSet) {
 	l.add(flags, "on", "PATH|DEVICE", "what the limit is on: a path, a device, MAJ:MIN (default: every disk that the target's mounts are on)",
 		func(s string) (word, error) {
 			if s == "" {
-				return word{}, Usagef("--on: a path or a device is needed")
+				return word{}, Usagef("a path or a device is needed")
 			}
 			return word{on: s}, nil
 		})
@@ -152,7 +155,7 @@ func takeRates(words []word) (l limit.Limit, rest []word, err error) {
 	for len(words) > 0 && !words[0].isPlace() {
 		w := words[0]
 		if l.Get(w.key).IsSet() {
-			return l, nil, Usagef("%s is named twice for the same place: %s, and %s", w.key, l.Get(w.key).Format(w.key), w.rate.Format(w.key))
+			return l, nil, Usagef("%s is given twice for the same place: %s, and %s", flagNames[w.key], l.Get(w.key).Format(w.key), w.rate.Format(w.key))
 		}
 		l, words = l.With(w.key, w.rate), words[1:]
 	}

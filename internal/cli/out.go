@@ -16,20 +16,29 @@ type Out struct {
 	Messages io.Writer // stderr
 	JSON     bool      // data is one JSON document
 	Quiet    bool      // no messages but errors
+	err      error     // of the first Print that failed
 }
 
 // Say writes a message line.
 func (o *Out) Say(format string, args ...any) {
 	if !o.Quiet {
-		fmt.Fprintf(o.Messages, "weir: "+format+"\n", args...)
+		_, _ = fmt.Fprintf(o.Messages, "weir: "+format+"\n", args...) // nobody is left to tell
 	}
 }
 
 // Fail writes an error, whatever was asked to be quiet.
-func (o *Out) Fail(err error) { fmt.Fprintf(o.Messages, "weir: %v\n", err) }
+func (o *Out) Fail(err error) { _, _ = fmt.Fprintf(o.Messages, "weir: %v\n", err) }
 
-// Print writes a line of data.
-func (o *Out) Print(format string, args ...any) { fmt.Fprintf(o.Data, format+"\n", args...) }
+// Print writes a line of data. An error, such as that of a full disk behind stdout,
+// is kept for Err.
+func (o *Out) Print(format string, args ...any) {
+	if _, err := fmt.Fprintf(o.Data, format+"\n", args...); err != nil && o.err == nil {
+		o.err = fmt.Errorf("write to standard output: %w", err)
+	}
+}
+
+// Err returns the first error of Print.
+func (o *Out) Err() error { return o.err }
 
 // Document writes v as the verb's JSON document.
 func (o *Out) Document(v any) error {

@@ -27,12 +27,12 @@ func (p *Progress) Show(what string, part float64) {
 	}
 	const width = 24
 	full := int(part*width + 0.5)
-	fmt.Fprintf(p.file, "\r\x1b[K  %s%s %s", strings.Repeat("█", full), strings.Repeat("░", width-full), what)
+	_, _ = fmt.Fprintf(p.file, "\r\x1b[K  %s%s %s", strings.Repeat("█", full), strings.Repeat("░", width-full), what)
 }
 
 // Clear takes the line away.
 func (p *Progress) Clear() {
 	if p.file != nil {
-		fmt.Fprint(p.file, "\r\x1b[K")
+		_, _ = fmt.Fprint(p.file, "\r\x1b[K")
 	}
 }

@@ -101,13 +101,13 @@ func (d Demo) measure(ctx context.Context, path load.Path, asked limit.Rate) (r 
 		Args:   append([]string{"/proc/self/exe", LoadArg}, job.Args()...),
 		Stdout: in, Stderr: os.Stderr,
 	})
-	in.Close()
+	err = errors.Join(err, in.Close())
 	if err == nil && result.Status != 0 {
 		err = fmt.Errorf("the load ended with status %d", result.Status)
 	}
 	if err != nil {
 		cancel()
-		<-watched
+		_ = <-watched // it was told to stop
 		return r, err
 	}
 	if err := <-watched; err != nil {
@@ -128,7 +128,7 @@ func (d Demo) judge(room *launch.Room, r Row) Row {
 	ratio := r.Device / float64(asked)
 	r.Held = ratio > 1-Tolerance && ratio < 1+Tolerance
 	if !r.Held && r.Path == load.Buffered {
-		r.Why = hold.Expect(room.IO.Hierarchy(), &blkdev.Mount{FSType: "ext4"}).Why
+		r.Why = hold.Expect(room.IO, &blkdev.Mount{FSType: "ext4"}).Why
 	}
 	if !r.Held && r.Why == "" {
 		r.Why = fmt.Sprintf("the disk did %.2f of the limit", ratio)

@@ -26,8 +26,10 @@ type Plan struct {
 	Changes []Change
 }
 
-// A Step is one thing that a plan does: a line for a file, or a property of a unit.
+// A Step is one thing that a plan does: a group made, a line for a file, or a property
+// of a unit.
 type Step struct {
+	Mkdir    string `json:"mkdir,omitempty"`
 	File     string `json:"file,omitempty"`
 	Line     string `json:"line,omitempty"`
 	Unit     string `json:"unit,omitempty"`

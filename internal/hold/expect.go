@@ -21,13 +21,22 @@ var cgroupWriteback = []string{"btrfs", "ext2", "ext4", "f2fs", "xfs"}
 
 // Expect says what the kernel will hold of a group's writes to a file system. Direct
 // and synchronous writes, and reads that reach the disk, are always held: they are
-// submitted by the process itself. A nil mount stands for a device named as such.
-func Expect(h *cgroupfs.Hierarchy, fs *blkdev.Mount) Expectation {
-	switch {
+// submitted by the process itself. A nil mount stands for a device named as such, and
+// a group that is not there yet is taken for one that weir makes.
+func Expect(g cgroupfs.Group, fs *blkdev.Mount) Expectation {
+	switch h := g.Hierarchy(); {
 	case h.Version == cgroupfs.V1:
 		return Expectation{Why: "cgroup v1 charges writeback to the root group"}
 	case !h.Has("memory"):
 		return Expectation{Why: "the memory controller is not on the hierarchy of io, and writeback goes by memory's groups"}
+	case !g.Offers("memory"):
+		// A page belongs to the nearest group with memory, and is written back as
+		// that group's I/O (mm/backing-dev.c, cgwb_create).
+		why := "writeback goes by memory's groups, and memory is not enabled for " + g.Path()
+		if missing, err := g.Missing("memory"); err == nil && len(missing) > 0 {
+			why += "; echo " + missing[0].Line + " > " + missing[0].File
+		}
+		return Expectation{Why: why}
 	case fs == nil:
 		return Expectation{Buffered: true}
 	case !slices.Contains(cgroupWriteback, fs.FSType):

@@ -66,7 +66,9 @@ const nameMax = 200
 // CheckName reports why a name cannot be that of a group and of a systemd scope.
 func CheckName(name string) error {
 	odd := func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._:-", r))
+		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+		digit := r >= '0' && r <= '9'
+		return !letter && !digit && !strings.ContainsRune("._:-", r)
 	}
 	if len(name) > nameMax || strings.ContainsFunc(name, odd) {
 		return fmt.Errorf("%q: a group's name has at most %d of a-z, A-Z, 0-9 and . _ : -", name, nameMax)
@@ -83,23 +85,23 @@ func name(o Options) string {
 	return Prefix + hex.EncodeToString(b[:])
 }
 
-// Plan lists what Prepare would do, and does nothing. The group's name is an example
-// if the options have none.
-func (h Host) Plan(o Options) ([]hold.Step, error) {
+// Plan lists what Prepare would do, for which group, and does nothing. The group's
+// name is an example if the options have none, and its place if systemd chooses it.
+func (h Host) Plan(o Options) (io cgroupfs.Group, steps []hold.Step, err error) {
 	io, memory, err := h.groups(o)
 	if err != nil {
-		return nil, err
+		return io, nil, err
 	}
 	if h.SystemdRuns {
-		return h.scopePlan(o, io), nil
+		return io, h.scopePlan(o, io), nil
 	}
-	steps := []hold.Step{{File: io.Dir(), Line: "mkdir"}}
+	steps = []hold.Step{{Mkdir: io.Dir()}}
 	if memory != nil {
-		steps = append(steps, hold.Step{File: memory.Dir(), Line: "mkdir"})
+		steps = append(steps, hold.Step{Mkdir: memory.Dir()})
 	}
 	missing, err := io.Missing(controllersOf(io.Hierarchy())...)
 	if err != nil {
-		return nil, err
+		return io, nil, err
 	}
 	for _, w := range missing {
 		steps = append(steps, hold.Step{File: w.File, Line: w.Line})
@@ -112,7 +114,7 @@ func (h Host) Plan(o Options) ([]hold.Step, error) {
 		w := g.MemoryWrite(o.MemoryMax)
 		steps = append(steps, hold.Step{File: w.File, Line: w.Line})
 	}
-	return append(steps, hold.Plan{Group: io, Changes: o.Changes}.Steps()...), nil
+	return io, append(steps, hold.Plan{Group: io, Changes: o.Changes}.Steps()...), nil
 }
 
 // Prepare makes the group and puts the rules into force. On an error nothing is left.

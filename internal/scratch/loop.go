@@ -32,7 +32,7 @@ func attach(file *os.File) (*os.File, error) {
 		if err == nil {
 			return loop, nil
 		}
-		loop.Close()
+		_ = loop.Close() // nothing was written
 		if !errors.Is(err, unix.EBUSY) {
 			return nil, fmt.Errorf("attach %s: %w", loop.Name(), err)
 		}

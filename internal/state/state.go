@@ -57,7 +57,7 @@ func (d Dir) New(kind string, v any) (*Record, error) {
 		if err == nil {
 			return r, nil
 		}
-		f.Close()
+		_ = f.Close() // the record is none
 		if !errors.Is(err, errSwept) {
 			return nil, fmt.Errorf("record what is under way: %w", err)
 		}

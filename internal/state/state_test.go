@@ -102,7 +102,7 @@ func TestARecordOfAKilledOwnerIsSwept(t *testing.T) {
 		if _, err := (Dir{path}).New("run", "child"); err != nil {
 			t.Fatal(err)
 		}
-		os.Stdout.WriteString("ready\n")
+		_, _ = os.Stdout.WriteString("ready\n")
 		select {}
 	}
 	d := at(t)
