@@ -38,7 +38,7 @@ func newDemo(a *app) *cobra.Command {
 				return err
 			}
 			if _, ok := rate.Number(); !ok || window < time.Second {
-				return cli.Usagef("weir demo needs a --write rate that is a number, and --for of at least 1s")
+				return cli.Usagef("demo: it needs a --write rate that is a number, and --for of at least 1s")
 			}
 			return a.demo(cmd.Context(), rate, dir, window)
 		},
@@ -51,7 +51,7 @@ func newDemo(a *app) *cobra.Command {
 
 func (a *app) demo(ctx context.Context, rate limit.Rate, dir string, window time.Duration) error {
 	if os.Geteuid() != 0 {
-		return errors.New("weir demo: it makes a loop device, a mount and cgroups, and that needs root")
+		return errors.New("demo: permission denied (it makes a loop device, a mount and cgroups; run weir as root)")
 	}
 	hierarchy, err := a.io()
 	if err != nil {

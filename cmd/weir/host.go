@@ -124,9 +124,10 @@ func (a *app) place(ctx context.Context, limits []cli.OnLimit, pid int) ([]place
 		var chains []blkdev.Chain
 		var err error
 		if l.On == "" {
-			chains, _, err = devices.OfMounts(ctx, pid)
+			var skipped []blkdev.Skipped
+			chains, skipped, err = devices.OfMounts(ctx, pid)
 			if err == nil && len(chains) == 0 {
-				err = &cgroupfs.Unsupported{Feature: "limit disk I/O", Reason: "none of the target's mounts is on a block device", Remedy: "name a device with --on"}
+				err = noDisks(skipped)
 			}
 		} else {
 			var chain blkdev.Chain
@@ -146,6 +147,15 @@ func (a *app) place(ctx context.Context, limits []cli.OnLimit, pid int) ([]place
 		}
 	}
 	return all, nil
+}
+
+// noDisks says why no mount leads to a device.
+func noDisks(skipped []blkdev.Skipped) error {
+	e := &cgroupfs.Unsupported{Feature: "limit disk I/O", Reason: "none of the target's mounts is on a block device", Remedy: "name a device with --on"}
+	if len(skipped) > 0 {
+		e.Reason += " (" + skipped[0].Reason + ")"
+	}
+	return e
 }
 
 // add joins limits that came to one device, as places on two of its partitions do. A
@@ -179,7 +189,7 @@ func changes(all []placed) []hold.Change {
 }
 
 // explainPlaces says which device each place came to, and what will hold there.
-func (a *app) explainPlaces(h *cgroupfs.Hierarchy, all []placed) {
+func (a *app) explainPlaces(g cgroupfs.Group, all []placed) {
 	for _, p := range all {
 		a.out.Say("%s: %s (%s)", p.Limit, p.chain, p.device.Number)
 		for _, note := range p.chain.Notes {
@@ -190,7 +200,7 @@ func (a *app) explainPlaces(h *cgroupfs.Hierarchy, all []placed) {
 			if m, ok := p.chain.FileSystem(); ok {
 				fs = &m
 			}
-			a.out.Say("%s", hold.Expect(h, fs).Line(h))
+			a.out.Say("%s", hold.Expect(g, fs).Line(g.Hierarchy()))
 		}
 	}
 }
@@ -210,8 +220,8 @@ func (a *app) dryRun(verb string, steps []hold.Step) error {
 		switch {
 		case s.Unit != "":
 			a.out.Print("systemd: set %s of %s", s.Property, s.Unit)
-		case s.Line == "mkdir":
-			a.out.Print("mkdir %s", s.File)
+		case s.Mkdir != "":
+			a.out.Print("mkdir %s", s.Mkdir)
 		default:
 			a.out.Print("write %q to %s", s.Line, s.File)
 		}

@@ -29,7 +29,7 @@ func newRun(a *app) *cobra.Command {
 			"  weir run --read 50MiB/s --read-iops 500 -- tar cf /backup/home.tar /home",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return cli.Usagef("weir run: no command is given; write weir run --write 10MB/s -- COMMAND")
+				return cli.Usagef("run: no command is given; write weir run --write 10MB/s -- COMMAND")
 			}
 			return nil
 		},
@@ -67,8 +67,7 @@ func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory s
 	if err := launch.Find(args[0]); err != nil {
 		return err
 	}
-	hierarchy, err := a.io()
-	if err != nil {
+	if _, err := a.io(); err != nil {
 		return err
 	}
 	places, err := a.place(ctx, onLimits, 0)
@@ -78,17 +77,18 @@ func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory s
 	o.Changes = changes(places)
 	host := launch.Host{FS: a.fs, State: a.state, Holder: a.holder(), SystemdRuns: systemd.Running(a.root)}
 	if dryRun {
-		steps, err := host.Plan(o)
+		group, steps, err := host.Plan(o)
 		if err != nil {
 			return err
 		}
+		a.explainPlaces(group, places)
 		return a.dryRun("run", steps)
 	}
 	room, err := host.Prepare(ctx, o)
 	if err != nil {
 		return err
 	}
-	a.explainPlaces(hierarchy, places)
+	a.explainPlaces(room.IO, places)
 	result, err := host.Run(ctx, room, launch.Command{Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr})
 	if err == nil {
 		err = a.reportRun(room, places, result)

@@ -43,7 +43,7 @@ func (a *app) set(ctx context.Context, spec string, limits cli.Limits, whole, dr
 		return err
 	}
 	if len(onLimits) == 0 {
-		return cli.Usagef("weir set %s: no limit is named; add --read, --write, --read-iops or --write-iops", spec)
+		return cli.Usagef("set %s: no limit is named; add --read, --write, --read-iops or --write-iops", spec)
 	}
 	t, err := a.target(ctx, spec)
 	if err != nil {
@@ -58,13 +58,14 @@ func (a *app) set(ctx context.Context, spec string, limits cli.Limits, whole, dr
 	}
 	plan := a.planFor(t, changes(places))
 	if dryRun {
+		a.explainPlaces(t.Group, places)
 		return a.dryRun("set", plan.Steps())
 	}
 	if err := a.holder().Apply(ctx, plan); err != nil {
 		return err
 	}
 	a.out.Say("%s", describe(t))
-	a.explainPlaces(t.Group.Hierarchy(), places)
+	a.explainPlaces(t.Group, places)
 	a.warnOwner(t)
 	return a.reportSet("set", t, places)
 }

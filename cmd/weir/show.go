@@ -24,7 +24,7 @@ func newShow(a *app) *cobra.Command {
 		Long:  "Show a target's limits, device by device, beside what it did in the last second. Without a target: every limited group of this host, whoever limited it.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return cli.Usagef("weir show takes one target; %d given", len(args))
+				return cli.Usagef("show: one target at most; %d given", len(args))
 			}
 			return nil
 		},

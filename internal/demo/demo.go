@@ -107,8 +107,7 @@ func (d Demo) measure(ctx context.Context, path load.Path, asked limit.Rate) (r 
 	}
 	if err != nil {
 		cancel()
-		_ = <-watched // it was told to stop
-		return r, err
+		return r, errors.Join(err, notCanceled(<-watched))
 	}
 	if err := <-watched; err != nil {
 		return r, err
@@ -118,6 +117,14 @@ func (d Demo) measure(ctx context.Context, path load.Path, asked limit.Rate) (r 
 		return r, fmt.Errorf("read what the load counted: %w", err)
 	}
 	return d.judge(room, Row{Path: path, Limit: asked, Writer: writer.BytesPerSec(), Device: device}), nil
+}
+
+// notCanceled drops the error of what was told to stop.
+func notCanceled(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
 }
 
 func (d Demo) judge(room *launch.Room, r Row) Row {

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/tools/txtar"
+
+	"github.com/weir-io/weir/lab/environ"
+)
+
+// nobody is the user without rights that scripts run weir as.
+const nobody = 65534
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"weir":   func() { os.Exit(run()) },
+		"exe":    func() { os.Exit(run()) }, // weir starts itself as /proc/self/exe
+		"nobody": asNobody,
+	})
+}
+
+// asNobody runs weir as a user without rights: "nobody weir run …". It does not
+// execute anything, because that user may not reach the test's binary.
+func asNobody() {
+	if os.Geteuid() == 0 {
+		if err := errors.Join(syscall.Setgroups(nil), syscall.Setgid(nobody), syscall.Setuid(nobody)); err != nil {
+			fmt.Fprintln(os.Stderr, "nobody:", err)
+			os.Exit(1)
+		}
+	}
+	os.Args = os.Args[1:]
+	os.Exit(run())
+}
+
+// TestScripts runs testdata/script. Scripts get copies of the hosts in testdata/host
+// as $WORK/v1 and so on: trees for --root, which weir reads and never writes. Those
+// that need a kernel say so: [lab], [root], [v1], [v2], [disk], [systemd].
+func TestScripts(t *testing.T) {
+	lab, isLab, err := environ.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cgroups, err := environ.FindCgroups()
+	if err != nil {
+		t.Fatal(err)
+	}
+	conditions := map[string]bool{
+		"lab": isLab, "root": os.Geteuid() == 0, "disk": len(lab.Disks) > 0, "systemd": lab.Has("systemd"),
+		"v1": cgroups.Blkio != "", "v2": cgroups.IOInV2,
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		UpdateScripts:       os.Getenv("WEIR_UPDATE_SCRIPTS") != "",
+		Setup: func(env *testscript.Env) error {
+			if len(lab.Disks) > 0 {
+				env.Setenv("DISK", lab.Disks[0].Node)
+			}
+			return makeHosts(env.WorkDir)
+		},
+		Condition: func(name string) (bool, error) {
+			holds, known := conditions[name]
+			if !known {
+				return false, fmt.Errorf("no such condition")
+			}
+			return holds, nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exitcode": exitCode,
+			"replace":  replaceText,
+			"until":    until,
+		},
+	})
+}
+
+// linksFile, in a host's archive, lists its symbolic links: "NAME -> TARGET" a line.
+const linksFile = "links"
+
+func makeHosts(work string) error {
+	archives, err := filepath.Glob("testdata/host/*.txtar")
+	if err != nil {
+		return err
+	}
+	for _, archive := range archives {
+		dir := filepath.Join(work, strings.TrimSuffix(filepath.Base(archive), ".txtar"))
+		if err := makeHost(dir, archive); err != nil {
+			return fmt.Errorf("make host of %s: %w", archive, err)
+		}
+	}
+	return nil
+}
+
+func makeHost(dir, archive string) error {
+	host, err := txtar.ParseFile(archive)
+	if err != nil {
+		return err
+	}
+	for _, f := range host.Files {
+		if f.Name == linksFile {
+			if err := makeLinks(dir, string(f.Data)); err != nil {
+				return err
+			}
+			continue
+		}
+		path := filepath.Join(dir, f.Name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, f.Data, 0o666); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func makeLinks(dir, list string) error {
+	for line := range strings.Lines(list) {
+		name, target, ok := strings.Cut(strings.TrimSpace(line), " -> ")
+		if !ok {
+			return fmt.Errorf("link %q: not NAME -> TARGET", line)
+		}
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+			return err
+		}
+		if err := os.Symlink(target, path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// exitCode runs a program and checks its status: "exitcode 2 weir run".
+func exitCode(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exitcode STATUS PROGRAM...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	err = ts.Exec(args[1], args[2:]...)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if got != want {
+		ts.Fatalf("%s ends with %d, want %d", strings.Join(args[1:], " "), got, want)
+	}
+}
+
+// replaceText changes every OLD in a file to NEW: "replace OLD NEW FILE".
+func replaceText(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: replace OLD NEW FILE")
+	}
+	text := ts.ReadFile(args[2])
+	if !strings.Contains(text, args[0]) {
+		ts.Fatalf("%s does not have %q", args[2], args[0])
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[2]), []byte(strings.ReplaceAll(text, args[0], args[1])), 0o666))
+}
+
+// untilDeadline is far longer than anything that scripts wait for takes.
+const untilDeadline = 20 * time.Second
+
+// until runs a program again and again until it succeeds: "until test -e FILE". With
+// ! it waits for a failure.
+func until(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) == 0 {
+		ts.Fatalf("usage: until PROGRAM...")
+	}
+	for deadline := time.Now().Add(untilDeadline); ; time.Sleep(20 * time.Millisecond) {
+		if (ts.Exec(args[0], args[1:]...) == nil) != neg {
+			return
+		}
+		if time.Now().After(deadline) {
+			ts.Fatalf("waited %s for %s", untilDeadline, strings.Join(args, " "))
+		}
+	}
+}
