@@ -1,0 +1,46 @@
+package full
+
+import (
+	"bytes"
+	"context"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// commandMax bounds one command in a guest. The slowest, a container's first
+// start on a kernel that traces every system call, takes 15 s.
+const commandMax = 90 * time.Second
+
+// run gives a command's standard output, and ends the test when it fails.
+func run(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), commandMax)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.WaitDelay = time.Second // a daemon that it leaves behind may hold the pipe
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	began := time.Now()
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%s %s: %v\n%s%s", name, strings.Join(args, " "), err, stdout.String(), stderr.String())
+	}
+	t.Logf("%.1fs %s %s", time.Since(began).Seconds(), name, strings.Join(args, " "))
+	return strings.TrimSpace(stdout.String())
+}
+
+// start starts a unit for the length of the test. Starting ends when the daemon
+// says that it is ready; the units used here all do.
+func start(t *testing.T, unit string) {
+	t.Helper()
+	t.Cleanup(func() { run(t, "systemctl", "stop", unit) })
+	ctx, cancel := context.WithTimeout(context.Background(), commandMax)
+	defer cancel()
+	began := time.Now()
+	if out, err := exec.CommandContext(ctx, "systemctl", "start", unit).CombinedOutput(); err != nil {
+		journal, _ := exec.CommandContext(ctx, "journalctl", "--no-pager", "-n", "30", "-u", unit).CombinedOutput()
+		t.Fatalf("start %s: %v\n%s%s", unit, err, out, journal)
+	}
+	t.Logf("%.1fs start %s", time.Since(began).Seconds(), unit)
+}
