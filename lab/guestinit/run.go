@@ -72,10 +72,6 @@ func run(ctx context.Context, line bootline.Line) error {
 	if err := payload.Unpack(disks["job"], job); err != nil {
 		return err
 	}
-	suites, err := guestrun.Suites(job)
-	if err != nil {
-		return err
-	}
 	began := uptime()
 	runErr := guestrun.Run(ctx, guestrun.Config{
 		Payload: job,
@@ -86,7 +82,7 @@ func run(ctx context.Context, line bootline.Line) error {
 		Timeout: line.Timeout,
 		Env:     []string{"DM_DISABLE_UDEV=1"},
 		Events:  os.Stdout,
-	}, suites)
+	})
 	if err := saveDmesg(results + "/dmesg"); err != nil {
 		fmt.Fprintf(os.Stderr, "guestinit: %v\n", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -36,25 +37,30 @@ type Config struct {
 	Attr    func() *syscall.SysProcAttr
 }
 
-// Suites reads the payload's job.
-func Suites(dir string) ([]guest.Suite, error) {
+// readOrder reads what an unpacked payload is for.
+func readOrder(dir string) (payload.Order, error) {
+	var order payload.Order
 	data, err := os.ReadFile(filepath.Join(dir, payload.JobFile))
 	if err != nil {
-		return nil, fmt.Errorf("read job: %w", err)
+		return order, fmt.Errorf("read job: %w", err)
 	}
-	var suites []guest.Suite
-	if err := json.Unmarshal(data, &suites); err != nil {
-		return nil, fmt.Errorf("read job: %w", err)
+	if err := json.Unmarshal(data, &order); err != nil {
+		return order, fmt.Errorf("read job: %w", err)
 	}
-	return suites, nil
+	return order, nil
 }
 
 // Run runs all suites. Failing tests are no error: their status is in Results.
-func Run(ctx context.Context, c Config, suites []guest.Suite) error {
+func Run(ctx context.Context, c Config) error {
+	order, err := readOrder(c.Payload)
+	if err != nil {
+		return err
+	}
+	c.Env = append(slices.Clone(c.Env), order.Env...)
 	if err := os.MkdirAll(filepath.Join(c.Results, "suites"), 0o755); err != nil {
 		return fmt.Errorf("run job: %w", err)
 	}
-	for _, s := range suites {
+	for _, s := range order.Suites {
 		fmt.Fprintf(c.Events, "lab: suite %s\n", s.Name)
 		if err := c.suite(ctx, s); err != nil {
 			return fmt.Errorf("run %s: %w", s.Package, err)

@@ -77,7 +77,7 @@ func (h Host) run(ctx context.Context, job guest.Job) (result guest.Result, err 
 		Attr: func() *syscall.SysProcAttr {
 			return &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
 		},
-	}, job.Suites)
+	})
 	if err != nil {
 		return result, err
 	}

@@ -20,9 +20,15 @@ import (
 	"github.com/weir-io/weir/lab/guest"
 )
 
-// JobFile, in the tar, holds the suites; the kernel's command line holds what
+// JobFile, in the tar, holds an Order; the kernel's command line holds what
 // differs from guest to guest.
 const JobFile = "job.json"
+
+// Order is what to run.
+type Order struct {
+	Suites []guest.Suite `json:"suites"`
+	Env    []string      `json:"env"` // NAME=VALUE, for the tests
+}
 
 // EndFile is the last file of a guest's results: without it they are not whole.
 const EndFile = "end.json"
@@ -44,7 +50,7 @@ type End struct {
 }
 
 // Write packs the job into a tar at path.
-func Write(ctx context.Context, path, weir string, suites []guest.Suite) (err error) {
+func Write(ctx context.Context, path, weir string, order Order) (err error) {
 	f, err := os.Create(path)
 	if err != nil {
 		return fmt.Errorf("write payload: %w", err)
@@ -53,7 +59,7 @@ func Write(ctx context.Context, path, weir string, suites []guest.Suite) (err er
 		err = errors.Join(err, f.Close())
 	}()
 	w := tar.NewWriter(f)
-	job, err := json.Marshal(suites)
+	job, err := json.Marshal(order)
 	if err != nil {
 		return fmt.Errorf("write payload: %w", err)
 	}
@@ -63,7 +69,7 @@ func Write(ctx context.Context, path, weir string, suites []guest.Suite) (err er
 	if err := addFile(w, "bin/weir", weir); err != nil {
 		return fmt.Errorf("write payload: %w", err)
 	}
-	for _, s := range suites {
+	for _, s := range order.Suites {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("write payload: %w", err)
 		}

@@ -1,0 +1,146 @@
+// Package campaign runs the matrix: it makes a guest of each row, runs a few of
+// them at a time, and collects what became of them.
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/weir-io/weir/lab/build"
+	"github.com/weir-io/weir/lab/guest"
+	"github.com/weir-io/weir/lab/matrix"
+	"github.com/weir-io/weir/lab/outcome"
+)
+
+// Maker makes the guest of a row: it finds or builds what the guest boots.
+type Maker func(ctx context.Context, row matrix.Row) (guest.Guest, error)
+
+// Campaign is one run.
+type Campaign struct {
+	Root     string // the module's folder
+	Out      string // gets a folder for each guest
+	Builds   build.Builds
+	Payload  string
+	Run      string
+	Timeout  time.Duration // of each guest
+	Parallel int
+	Make     map[string]Maker // by lane; a lane without one is left out
+	Log      func(format string, args ...any)
+	Console  func(guest, line string) // what guests print; may be nil
+}
+
+// Do runs the rows. The error is about the campaign; what is wrong with a guest
+// is in its outcome. Rows of the native lane run alone, after the others: they
+// measure on the machine that carries all.
+func (c Campaign) Do(ctx context.Context, rows []matrix.Row) ([]outcome.Guest, error) {
+	guests := make([]outcome.Guest, len(rows))
+	slots := make(chan struct{}, max(c.Parallel, 1))
+	var wait sync.WaitGroup
+	var alone []int
+	for i, row := range rows {
+		if row.Lane == matrix.Native {
+			alone = append(alone, i)
+			continue
+		}
+		slots <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-slots }()
+			guests[i] = c.one(ctx, row)
+		})
+	}
+	wait.Wait()
+	for _, i := range alone {
+		guests[i] = c.one(ctx, rows[i])
+	}
+	return guests, ctx.Err()
+}
+
+// one makes and runs a guest. Its folder stays if anything went wrong.
+func (c Campaign) one(ctx context.Context, row matrix.Row) outcome.Guest {
+	g := outcome.Guest{Name: row.Name()}
+	if err := ctx.Err(); err != nil {
+		g.Err = err
+		return g
+	}
+	machine, err := c.Make[row.Lane](ctx, row)
+	if err != nil {
+		g.Err = err
+		c.report(g)
+		return g
+	}
+	g.Name = machine.Name()
+	dir := filepath.Join(c.Out, g.Name)
+	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
+		g.Err = err
+		return g
+	}
+	job := guest.Job{
+		Payload: c.Payload, Suites: c.Builds.Suites, Weir: c.Builds.Weir,
+		Run: c.Run, Short: row.Short, Dir: dir, Timeout: c.Timeout,
+	}
+	if c.Console != nil {
+		job.Log = func(line string) { c.Console(g.Name, line) }
+	}
+	result, err := machine.Run(ctx, job)
+	g.Err = err
+	g.Seconds, g.Boot = result.Total.Seconds(), result.Boot.Seconds()
+	for _, o := range result.Outputs {
+		c.collect(ctx, &g, o)
+	}
+	if !g.Bad() {
+		g.Err = os.RemoveAll(dir)
+	}
+	c.report(g)
+	return g
+}
+
+// collect adds one test binary's tests. A binary that ended badly without a
+// failed test (a panic outside tests, an exit) makes the guest bad.
+func (c Campaign) collect(ctx context.Context, g *outcome.Guest, o guest.Output) {
+	events, err := build.Events(ctx, c.Root, o.Log)
+	if err != nil {
+		g.Err = errors.Join(g.Err, err)
+		return
+	}
+	tests, output, err := outcome.Read(o.Package, events)
+	if err != nil {
+		g.Err = errors.Join(g.Err, err)
+		return
+	}
+	g.Tests = append(g.Tests, tests...)
+	if o.Ended && o.Exit == 0 {
+		return
+	}
+	g.Output += output
+	if o.Ended && !g.Bad() {
+		g.Err = fmt.Errorf("%s: exit status %d", o.Package, o.Exit)
+	}
+}
+
+func (c Campaign) report(g outcome.Guest) {
+	state := "ok"
+	if g.Bad() {
+		state = "FAILED"
+	}
+	c.Log("%-28s %-6s %3d passed %3d failed %3d skipped %6.1fs", g.Name, state,
+		g.Count(outcome.Passed), g.Count(outcome.Failed)+g.Count(outcome.Broken), g.Count(outcome.Skipped), g.Seconds)
+}
+
+// Describe says in one text what ran nowhere, empty when all ran.
+func Describe(missed []outcome.Missed) string {
+	var b strings.Builder
+	for _, m := range missed {
+		reason := "not even tried"
+		if len(m.Reasons) > 0 {
+			reason = strings.Join(m.Reasons, "; ")
+		}
+		fmt.Fprintf(&b, "%s %s: %s\n", m.Package, m.Name, reason)
+	}
+	return b.String()
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+	"sync"
+
+	"github.com/weir-io/weir/lab/build"
+	"github.com/weir-io/weir/lab/cache"
+	"github.com/weir-io/weir/lab/campaign"
+	"github.com/weir-io/weir/lab/debian"
+	"github.com/weir-io/weir/lab/guest"
+	"github.com/weir-io/weir/lab/kernel"
+	"github.com/weir-io/weir/lab/matrix"
+	"github.com/weir-io/weir/lab/native"
+	"github.com/weir-io/weir/lab/small"
+)
+
+// lanes makes guests. Two rows with one kernel share its image.
+type lanes struct {
+	images small.Images
+
+	mu   sync.Mutex
+	made map[string]small.Image // by kind and version as asked for
+}
+
+func newLanes(cacheDir string, store *cache.Cache, builds build.Builds) (*lanes, error) {
+	archive, err := debian.Open(filepath.Join(cacheDir, "debian"))
+	if err != nil {
+		return nil, err
+	}
+	return &lanes{
+		images: small.Images{Archive: archive, Cache: store, Init: builds.Init},
+		made:   make(map[string]small.Image),
+	}, nil
+}
+
+func (l *lanes) makers() map[string]campaign.Maker {
+	return map[string]campaign.Maker{
+		matrix.UML:  l.small(kernel.UML),
+		matrix.QEMU: l.small(kernel.Cloud),
+		matrix.Native: func(context.Context, matrix.Row) (guest.Guest, error) {
+			return native.Host{}, nil
+		},
+	}
+}
+
+// rows selects rows whose lane there is a maker for.
+func (l *lanes) rows(ctx context.Context, f matrix.Filter) ([]matrix.Row, error) {
+	selected, err := matrix.Select(f)
+	if err != nil {
+		return nil, err
+	}
+	makers := l.makers()
+	var rows []matrix.Row
+	for _, r := range selected {
+		if _, ok := makers[r.Lane]; ok {
+			rows = append(rows, r)
+		}
+	}
+	return rows, nil
+}
+
+func (l *lanes) small(kind kernel.Kind) campaign.Maker {
+	return func(ctx context.Context, row matrix.Row) (guest.Guest, error) {
+		image, err := l.image(ctx, kind, row.Kernel)
+		if err != nil {
+			return nil, err
+		}
+		row.Kernel = image.Version
+		return small.Machine{Title: row.Name(), Image: image, Mode: row.Mode, IOMount: row.IOMount}, nil
+	}
+}
+
+func (l *lanes) image(ctx context.Context, kind kernel.Kind, version string) (small.Image, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key := string(kind) + " " + version
+	if image, ok := l.made[key]; ok {
+		return image, nil
+	}
+	image, err := l.images.Get(ctx, kind, version)
+	if err != nil {
+		return small.Image{}, err
+	}
+	l.made[key] = image
+	return image, nil
+}

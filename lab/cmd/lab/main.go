@@ -1,0 +1,59 @@
+// Command lab boots real kernels on this machine and runs weir's tests inside.
+// See package lab for how to write such tests.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/lab/matrix"
+)
+
+type options struct {
+	filter   matrix.Filter
+	run      string
+	list     bool
+	verbose  bool
+	parallel int
+	timeout  time.Duration
+}
+
+func main() {
+	o := parse()
+	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGINT, unix.SIGTERM)
+	defer stop()
+	err := lab(ctx, o)
+	if errors.Is(err, errFailed) {
+		os.Exit(1)
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "lab: %v\n", err)
+		os.Exit(2)
+	}
+}
+
+func parse() options {
+	var o options
+	flag.StringVar(&o.filter.Kernel, "kernel", "", "guests with this `version` only: 5.10, 6.1, 6.12, newest")
+	flag.StringVar(&o.filter.Mode, "mode", "", "guests with these cgroups only: v1, v2 or hybrid")
+	flag.StringVar(&o.filter.Lane, "lane", "", "guests of this kind only: uml, qemu, full or native")
+	flag.StringVar(&o.run, "run", "", "tests that match this `regexp` only, as in go test")
+	flag.BoolVar(&o.filter.All, "all", false, "every kernel, not the default matrix")
+	flag.BoolVar(&o.list, "list", false, "print guests and tests, and run nothing")
+	flag.BoolVar(&o.verbose, "v", false, "print the guests' consoles")
+	flag.IntVar(&o.parallel, "parallel", 2, "guests at once")
+	flag.DurationVar(&o.timeout, "timeout", 5*time.Minute, "of each guest")
+	flag.Parse()
+	if flag.NArg() > 0 {
+		fmt.Fprintf(os.Stderr, "lab: unexpected argument %q\n", flag.Arg(0))
+		os.Exit(2)
+	}
+	return o
+}
