@@ -1,0 +1,206 @@
+package kills_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/lab"
+)
+
+// kills is how often a verb is killed; a whole run of the lab takes few, make kills 100.
+func kills(t *testing.T, few int) int {
+	t.Helper()
+	text := os.Getenv("WEIR_KILLS")
+	if text == "" {
+		return few
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		t.Fatalf("WEIR_KILLS=%q: want a number", text)
+	}
+	return n
+}
+
+// killed starts weir and kills it after a random time of at most within.
+func killed(t *testing.T, within time.Duration, args ...string) {
+	t.Helper()
+	cmd := exec.Command("weir", args...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(rand.N(within))
+	_ = cmd.Process.Kill() // it may have ended
+	_ = cmd.Wait()
+}
+
+// groups lists what weir show finds on the host, by cgroup.
+func groups(t *testing.T) map[string]limit.Limit {
+	t.Helper()
+	out, err := exec.Command("weir", "show", "--json", "--for", "0").Output()
+	if err != nil {
+		t.Fatalf("weir show: %v", err)
+	}
+	var doc struct {
+		Groups []struct {
+			Cgroup  string
+			Devices []struct{ Limit limit.Limit }
+		}
+	}
+	if err := json.Unmarshal(out, &doc); err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]limit.Limit{}
+	for _, g := range doc.Groups {
+		if len(g.Devices) != 1 {
+			t.Fatalf("group %s has %d rules, want 1", g.Cgroup, len(g.Devices))
+		}
+		found[g.Cgroup] = g.Devices[0].Limit
+	}
+	return found
+}
+
+// left lists the groups and records of weir runs that are there.
+func left(t *testing.T) []string {
+	t.Helper()
+	var names []string
+	for _, dir := range lab.CgroupMounts(t) {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			if e.IsDir() && strings.HasPrefix(e.Name(), "weir-") {
+				names = append(names, dir+"/"+e.Name())
+			}
+		}
+	}
+	records, _ := os.ReadDir("/run/weir") // not there: no records
+	for _, r := range records {
+		if strings.HasPrefix(r.Name(), "run.") || strings.HasPrefix(r.Name(), "set.") {
+			names = append(names, r.Name())
+		}
+	}
+	return names
+}
+
+func TestKillRun(t *testing.T) {
+	lab.Need(t, lab.Root, lab.FS("ext4"), lab.NoSystemd)
+	disk := lab.Disk(t, lab.FS("ext4"))
+	for i := range kills(t, 30) {
+		killed(t, 40*time.Millisecond, "run", "--quiet", "--write", "1MB/s", "--write-iops", "100", "--on", disk.Dir, "--", "sleep", "0.02")
+		// What lives on is the command; when it has ended, the next weir cleans.
+		deadline := time.Now().Add(5 * time.Second)
+		for {
+			groups(t)
+			names := left(t)
+			if len(names) == 0 {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("kill %d: %v left", i, names)
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+}
+
+// A set of four rates on v1 takes four writes: it is done or it is not.
+func TestKillSet(t *testing.T) {
+	lab.Need(t, lab.Root, lab.FS("ext4"), lab.NoSystemd)
+	disk := lab.Disk(t, lab.FS("ext4"))
+	cmd := exec.Command("weir", "run", "--quiet", "--write", "1MB/s", "--name", "victim", "--on", disk.Dir, "--", "sleep", "600")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		_ = cmd.Wait()
+	}()
+	group := ""
+	for deadline := time.Now().Add(10 * time.Second); group == ""; time.Sleep(10 * time.Millisecond) {
+		for name := range groups(t) {
+			if strings.HasSuffix(name, "weir-victim") {
+				group = name
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("weir run made no group")
+		}
+	}
+	set := func(n int) []string {
+		return []string{"set", "cgroup:" + group, "--quiet", "--on", disk.Dir,
+			"--read", fmt.Sprint(n), "--write", fmt.Sprint(n), "--read-iops", fmt.Sprint(n), "--write-iops", fmt.Sprint(n)}
+	}
+	if err := exec.Command("weir", set(1000)...).Run(); err != nil {
+		t.Fatal(err)
+	}
+	half, done := 0, 0
+	for i := range kills(t, 60) {
+		before := groups(t)[group]
+		killed(t, 8*time.Millisecond, set(2000+i)...)
+		l := groups(t)[group]
+		n, _ := l.RBPS.Number()
+		for _, k := range limit.Keys {
+			if rate, ok := l.Get(k).Number(); !ok || rate != n {
+				half++
+			}
+		}
+		if l != before {
+			done++
+		}
+		if half > 0 {
+			t.Fatalf("kill %d left %s, half of one change", i, l)
+		}
+		if l != before && n != uint64(2000+i) {
+			t.Fatalf("kill %d left %s, which nobody asked for", i, l)
+		}
+	}
+	t.Logf("%d of %d sets were done before the kill", done, kills(t, 60))
+}
+
+func TestKillDemo(t *testing.T) {
+	lab.Need(t, lab.Root, lab.Loop, lab.Command("mkfs.ext4"), lab.NoSystemd)
+	before := attached(t)
+	for i := range kills(t, 8) {
+		killed(t, 4*time.Second, "demo", "--quiet", "--for", "1s")
+		deadline := time.Now().Add(20 * time.Second)
+		for {
+			groups(t)
+			names := append(left(t), attached(t)[len(before):]...)
+			if mounts, err := os.ReadFile("/proc/self/mounts"); err != nil || strings.Contains(string(mounts), "weir/scratch") {
+				names = append(names, "a mount")
+			}
+			if len(names) == 0 {
+				break
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("kill %d: %v left", i, names)
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+	}
+}
+
+// attached lists the loop devices that have a file.
+func attached(t *testing.T) []string {
+	t.Helper()
+	names := []string{}
+	entries, err := os.ReadDir("/sys/block")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if _, err := os.Stat("/sys/block/" + e.Name() + "/loop/backing_file"); err == nil {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}

@@ -1,0 +1,79 @@
+package limits_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/weir-io/weir/internal/load"
+	"github.com/weir-io/weir/lab"
+)
+
+// S2, S18, S26: direct reads and writes are held at 1, 10 and 50 MB/s and at 100 and
+// 1000 operations a second, on ext4 and XFS. What one batch does at once stays far
+// below what the disks can.
+func TestDirectIsHeld(t *testing.T) {
+	for _, batch := range [][]rate{
+		{{bps: 1e6}, {iops: 100}, {bps: 10e6}},
+		{{iops: 1000}},
+		{{bps: 50e6}},
+	} {
+		for _, fs := range []string{"ext4", "xfs"} {
+			t.Run(fs, func(t *testing.T) {
+				lab.Need(t, lab.Root, lab.FS(fs))
+				if batch[0].bps > 10e6 {
+					lab.Need(t, lab.Rates)
+				}
+				disk := lab.Disk(t, lab.FS(fs))
+				for _, r := range batch {
+					for _, read := range []bool{false, true} {
+						t.Run(r.name(read), func(t *testing.T) {
+							t.Parallel()
+							r.measure(t, disk.Dir, read)
+						})
+					}
+				}
+			})
+		}
+	}
+}
+
+// A rate is a limit on bytes or on operations.
+type rate struct{ bps, iops int }
+
+func (r rate) name(read bool) string {
+	direction := "write"
+	if read {
+		direction = "read"
+	}
+	if r.iops > 0 {
+		return fmt.Sprintf("%s-%dIOPS", direction, r.iops)
+	}
+	return fmt.Sprintf("%s-%dMB", direction, r.bps/1e6)
+}
+
+func (r rate) flags(read bool) []string {
+	flag := "--write"
+	if read {
+		flag = "--read"
+	}
+	if r.iops > 0 {
+		return []string{flag + "-iops", fmt.Sprint(r.iops)}
+	}
+	return []string{flag, fmt.Sprint(r.bps)}
+}
+
+const directFile = 32 << 20
+
+func (r rate) measure(t *testing.T, dir string, read bool) {
+	job := load.Job{Path: load.Direct, Read: read, File: fileIn(t, dir, "f"), Block: 4 << 10, Size: directFile, Warm: warm, For: window}
+	filled(t, job.File, directFile)
+	if r.bps > 0 {
+		job.Block = blockFor(r.bps)
+	}
+	result := limited(t, append(r.flags(read), "--on", dir), job)
+	if r.iops > 0 {
+		check(t, "operations", result.OpsPerSec(), float64(r.iops), direct)
+		return
+	}
+	check(t, "bytes", result.BytesPerSec(), float64(r.bps), direct)
+}

@@ -1,0 +1,87 @@
+package limits_test
+
+import (
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-io/weir/internal/load"
+	"github.com/weir-io/weir/lab"
+)
+
+// S18: two commands with 10 MB/s each write to one disk at once, and both hold.
+func TestTwoCommandsOnOneDisk(t *testing.T) {
+	lab.Need(t, lab.Root, lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	results := make(chan load.Result, 2)
+	for i := range 2 {
+		go func() {
+			results <- limited(t, []string{"--write", "10MB/s", "--on", disk.Dir},
+				load.Job{Path: load.Direct, File: fileIn(t, disk.Dir, fmt.Sprint(i)), Block: 64 << 10, Size: directFile, Warm: warm, For: window})
+		}()
+	}
+	for i := range 2 {
+		check(t, fmt.Sprint("command ", i+1), (<-results).BytesPerSec(), 10e6, written)
+	}
+}
+
+// S30: the read and the write limit of one group are independent.
+func TestReadAndWriteAreIndependent(t *testing.T) {
+	lab.Need(t, lab.Root, lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	file := fileIn(t, disk.Dir, "f")
+	filled(t, file, directFile)
+	limits := []string{"--read", "8MB/s", "--write", "2MB/s", "--on", disk.Dir}
+	for _, c := range []struct {
+		read bool
+		rate float64
+	}{{true, 8e6}, {false, 2e6}} {
+		r := limited(t, limits, load.Job{Path: load.Direct, Read: c.read, File: file, Block: 32 << 10, Size: directFile, Warm: warm, For: 3 * time.Second})
+		check(t, fmt.Sprint("read ", c.read), r.BytesPerSec(), c.rate, direct)
+	}
+}
+
+// set on a running writer takes effect within a second, changes only what it names,
+// and clear frees the writer again.
+func TestSetAndClearWhileItRuns(t *testing.T) {
+	lab.Need(t, lab.Root, lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	file := fileIn(t, disk.Dir, "f")
+	cmd := exec.Command("weir", "run", "--quiet", "--read", "3MB/s", "--name", "live", "--on", disk.Dir, "--",
+		"weir", "__load", string(load.Direct), "write", file, fmt.Sprint(32<<10), fmt.Sprint(directFile), "0s", "10m")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(terminate)
+		_ = cmd.Wait()
+	})
+	group := waitForGroup(t, "weir-live")
+	free := deviceRate(t, disk, time.Second)
+	if free < 15e6 {
+		t.Fatalf("the writer does %.0f bytes/s without a limit, too little to tell", free)
+	}
+	weir(t, "set", group, "--write", "5MB/s", "--on", disk.Dir)
+	time.Sleep(time.Second) // what the promise allows
+	check(t, "after set", deviceRate(t, disk, 3*time.Second), 5e6, written)
+	shown := string(weir(t, "show", "--json", "--for", "0", group))
+	if !strings.Contains(shown, `"rbps":3000000,"wbps":5000000`) {
+		t.Errorf("show says %s, want the read limit untouched beside the new one", shown)
+	}
+	weir(t, "set", group, "--write", "max", "--on", disk.Dir)
+	time.Sleep(time.Second)
+	if rate := deviceRate(t, disk, time.Second); rate < free/3 {
+		t.Errorf("after --write max: %.0f bytes/s, %.0f before the limit", rate, free)
+	}
+	weir(t, "set", group, "--write", "5MB/s", "--on", disk.Dir)
+	weir(t, "clear", group)
+	time.Sleep(time.Second)
+	if rate := deviceRate(t, disk, time.Second); rate < free/3 {
+		t.Errorf("after clear: %.0f bytes/s, %.0f before the limit", rate, free)
+	}
+	if shown := string(weir(t, "show", "--json", "--for", "0", group)); !strings.Contains(shown, `"devices":[]`) {
+		t.Errorf("after clear, show says %s", shown)
+	}
+}

@@ -1,0 +1,104 @@
+package limits_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-io/weir/internal/load"
+)
+
+const (
+	warm   = 500 * time.Millisecond // the throttle's first slices and their burst
+	window = 5 * time.Second
+)
+
+// direct is the tolerance of direct I/O: the throttle alone.
+var direct = band{0.97, 1.03}
+
+// written is the tolerance of what reaches a device through the page cache.
+var written = band{0.95, 1.05}
+
+type band struct{ low, high float64 }
+
+func (b band) holds(ratio float64) bool { return ratio >= b.low && ratio <= b.high }
+
+// check fails the test if rate is not within the band around the limit, and logs
+// the ratio in any case.
+func check(t *testing.T, what string, rate, limit float64, b band) {
+	t.Helper()
+	ratio := rate / limit
+	t.Logf("%s: %.0f of %.0f: %.3f", what, rate, limit, ratio)
+	if !b.holds(ratio) {
+		t.Errorf("%s: %.3f of the limit, want %.2f to %.2f", what, ratio, b.low, b.high)
+	}
+}
+
+// weir runs the program and returns its standard output; it fails the test if weir does.
+func weir(t *testing.T, args ...string) []byte {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "weir", args...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("weir %s: %v\n%s", strings.Join(args, " "), err, stderr.Bytes())
+	}
+	return out
+}
+
+// limited does a job under weir run with limits, in a group of its own, and returns
+// what the job counted.
+func limited(t *testing.T, limits []string, job load.Job) load.Result {
+	t.Helper()
+	args := append([]string{"run", "--quiet"}, limits...)
+	args = append(args, "--", "weir", "__load")
+	var r load.Result
+	if out := weir(t, append(args, job.Args()...)...); json.Unmarshal(out, &r) != nil {
+		t.Fatalf("the load printed %q", out)
+	}
+	return r
+}
+
+// filled makes a file of size bytes that is on the disk and not in the page cache's
+// dirty pages.
+func filled(t *testing.T, path string, size int64) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	block := bytes.Repeat([]byte("weir"), 1<<18)
+	for n := int64(0); n < size; n += int64(len(block)) {
+		if _, err := f.Write(block); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Sync(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// blockFor is a size of operation of which a slice of 100 ms holds several.
+func blockFor(bytesPerSec int) int {
+	block := 4 << 10
+	for block < 64<<10 && block*2*40 <= bytesPerSec {
+		block *= 2
+	}
+	return block
+}
+
+func fileIn(t *testing.T, dir, name string) string {
+	t.Helper()
+	return filepath.Join(dir, strings.ReplaceAll(fmt.Sprintf("%s-%s", strings.ReplaceAll(t.Name(), "/", "-"), name), " ", "-"))
+}

@@ -1,0 +1,121 @@
+package limits_test
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/load"
+	"github.com/weir-io/weir/lab"
+)
+
+// held measures a direct writer below dir at 8 MB/s, and that the rule is on device.
+func held(t *testing.T, dir, device string) {
+	t.Helper()
+	file := filepath.Join(dir, "f")
+	r := limited(t, []string{"--write", "8MB/s", "--on", dir},
+		load.Job{Path: load.Direct, File: file, Block: 32 << 10, Size: 16 << 20, Warm: warm, For: 3 * time.Second})
+	check(t, dir, r.BytesPerSec(), 8e6, direct)
+	var doc struct {
+		Devices []struct{ Device string }
+	}
+	if err := json.Unmarshal(weir(t, "run", "--quiet", "--json", "--write", "8MB/s", "--on", dir, "--", "true"), &doc); err != nil {
+		t.Fatal(err)
+	}
+	if len(doc.Devices) != 1 || doc.Devices[0].Device != device {
+		t.Errorf("the rule is on %v, want %s", doc.Devices, device)
+	}
+}
+
+func tool(t *testing.T, name string, args ...string) {
+	t.Helper()
+	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%s %v: %v\n%s", name, args, err, out)
+	}
+}
+
+func mount(t *testing.T, source, fs, options string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := unix.Mount(source, dir, fs, 0, options); err != nil {
+		t.Fatalf("mount %s: %v", source, err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, 0); err != nil {
+			t.Errorf("unmount %s: %v", dir, err)
+		}
+	})
+	return dir
+}
+
+// A partition's rule goes to its disk, and holds there.
+func TestPartition(t *testing.T) {
+	lab.Need(t, lab.Root, lab.Partitions, lab.Command("sfdisk"), lab.Command("mkfs.ext4"))
+	disk := lab.RawDisk(t)
+	cmd := exec.Command("sfdisk", "-q", disk.Node)
+	cmd.Stdin = stringReader("label: gpt\nstart=2048, size=200000\nsize=200000\n")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("sfdisk: %v\n%s", err, out)
+	}
+	part := partition(t, disk.Node, 2)
+	tool(t, "mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", part)
+	held(t, mount(t, part, "ext4", ""), disk.Node)
+}
+
+// A rule goes to an LVM volume itself, and holds there.
+func TestLVM(t *testing.T) {
+	lab.Need(t, lab.Root, lab.LVM, lab.Command("mkfs.ext4"))
+	disk := lab.RawDisk(t)
+	tool(t, "lvm", "vgcreate", "-qq", "-y", "weirvg", disk.Node)
+	t.Cleanup(func() { tool(t, "lvm", "vgremove", "-qq", "-f", "-y", "weirvg") })
+	tool(t, "lvm", "lvcreate", "-qq", "-y", "-Zn", "-Wn", "-L", "100m", "-n", "vol", "weirvg")
+	node := "/dev/mapper/weirvg-vol"
+	tool(t, "mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", node)
+	held(t, mount(t, node, "ext4", ""), node)
+}
+
+// A rule goes to a loop device itself, and holds there.
+func TestLoop(t *testing.T) {
+	lab.Need(t, lab.Root, lab.FS("ext4"), lab.Loop, lab.Command("mkfs.ext4"), lab.Command("losetup"))
+	below := lab.Disk(t, lab.FS("ext4"))
+	image := filepath.Join(below.Dir, "image")
+	filled(t, image, 96<<20)
+	out, err := exec.Command("losetup", "-f").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	loop := trim(out)
+	tool(t, "losetup", loop, image)
+	t.Cleanup(func() { tool(t, "losetup", "-d", loop) })
+	tool(t, "mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", loop)
+	held(t, mount(t, loop, "ext4", ""), loop)
+}
+
+// btrfs's device numbers are anonymous; the rule goes to the disk below.
+func TestBtrfsSubvolume(t *testing.T) {
+	lab.Need(t, lab.Root, lab.FS("btrfs"), lab.Command("btrfs"))
+	disk := lab.Disk(t, lab.FS("btrfs"))
+	sub := filepath.Join(disk.Dir, "sub")
+	tool(t, "btrfs", "-q", "subvolume", "create", sub)
+	held(t, mount(t, disk.Node, "btrfs", "subvol=/sub"), disk.Node)
+}
+
+// An overlay's writes go to its upper directory's disk.
+func TestOverlay(t *testing.T) {
+	lab.Need(t, lab.Root, lab.FS("ext4"), lab.Overlay)
+	disk := lab.Disk(t, lab.FS("ext4"))
+	var dirs []string
+	for _, name := range []string{"lower", "upper", "work"} {
+		dir := filepath.Join(disk.Dir, name)
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		dirs = append(dirs, dir)
+	}
+	held(t, mount(t, "overlay", "overlay", "lowerdir="+dirs[0]+",upperdir="+dirs[1]+",workdir="+dirs[2]), disk.Node)
+}
