@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/tools/txtar"
 
+	"github.com/weir-io/weir/lab"
 	"github.com/weir-io/weir/lab/environ"
 )
 
@@ -43,35 +45,54 @@ func asNobody() {
 }
 
 // TestScripts runs testdata/script. Scripts get copies of the hosts in testdata/host
-// as $WORK/v1 and so on: trees for --root, which weir reads and never writes. Those
-// that need a kernel say so: [lab], [root], [v1], [v2], [disk], [systemd].
+// as $WORK/v1 and so on: trees for --root, which weir reads and never writes.
 func TestScripts(t *testing.T) {
-	lab, isLab, err := environ.Load()
-	if err != nil {
-		t.Fatal(err)
+	runScripts(t, "testdata/script", func(env *testscript.Env) error { return makeHosts(env.WorkDir) })
+}
+
+// TestLabScripts runs testdata/lab: scripts that make real groups. They get an
+// empty disk $DISK, and the mount points of all hierarchies as $CGROUPS.
+func TestLabScripts(t *testing.T) {
+	cgroups := lab.Need(t, lab.Root).Cgroups
+	disk := lab.RawDisk(t)
+	runScripts(t, "testdata/lab", func(env *testscript.Env) error {
+		env.Setenv("DISK", disk.Node)
+		env.Setenv("CGROUPS", strings.TrimSpace(strings.Join(append(cgroups.Mounted1, cgroups.Unified), " ")))
+		return makeExecutable(env.WorkDir, "stay", "answer", "sleeper", "garbage")
+	})
+}
+
+// makeExecutable makes programs of those files of a script that there are: txtar has
+// no modes.
+func makeExecutable(work string, names ...string) error {
+	for _, name := range names {
+		if err := os.Chmod(filepath.Join(work, name), 0o755); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
 	}
+	return nil
+}
+
+// runScripts runs the scripts of a folder. Their conditions are [v1] and [v2], where
+// the io controller is, [systemd], and [root].
+func runScripts(t *testing.T, dir string, setup func(*testscript.Env) error) {
 	cgroups, err := environ.FindCgroups()
 	if err != nil {
 		t.Fatal(err)
 	}
+	_, err = os.Stat("/run/systemd/system")
 	conditions := map[string]bool{
-		"lab": isLab, "root": os.Geteuid() == 0, "disk": len(lab.Disks) > 0, "systemd": lab.Has("systemd"),
-		"v1": cgroups.Blkio != "", "v2": cgroups.IOInV2,
+		"v1": cgroups.Blkio != "", "v2": cgroups.IOInV2, "systemd": err == nil, "root": os.Geteuid() == 0,
 	}
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+		Dir:                 dir,
 		RequireExplicitExec: true,
 		UpdateScripts:       os.Getenv("WEIR_UPDATE_SCRIPTS") != "",
-		Setup: func(env *testscript.Env) error {
-			if len(lab.Disks) > 0 {
-				env.Setenv("DISK", lab.Disks[0].Node)
-			}
-			return makeHosts(env.WorkDir)
-		},
+		Setup:               setup,
 		Condition: func(name string) (bool, error) {
 			holds, known := conditions[name]
 			if !known {
-				return false, fmt.Errorf("no such condition")
+				return false, errors.New("no such condition")
 			}
 			return holds, nil
 		},
@@ -79,6 +100,7 @@ func TestScripts(t *testing.T) {
 			"exitcode": exitCode,
 			"replace":  replaceText,
 			"until":    until,
+			"group":    func(ts *testscript.TestScript, neg bool, args []string) { group(ts, cgroups, neg, args) },
 		},
 	})
 }
@@ -188,5 +210,42 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 		if time.Now().After(deadline) {
 			ts.Fatalf("waited %s for %s", untilDeadline, strings.Join(args, " "))
 		}
+	}
+}
+
+// group checks that some hierarchy has a group: "group NAME", or that a file of it
+// holds a text: "group NAME FILE TEXT". "! group NAME" checks that none has it. What
+// it reads is the tree itself, and not what weir says of it.
+func group(ts *testscript.TestScript, cgroups environ.Cgroups, neg bool, args []string) {
+	if len(args) != 1 && (neg || len(args) != 3) {
+		ts.Fatalf("usage: group NAME [FILE TEXT]")
+	}
+	var found []string
+	for _, mount := range append(cgroups.Mounted1, cgroups.Unified) {
+		if mount == "" {
+			continue
+		}
+		ts.Check(filepath.WalkDir(mount, func(path string, d fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil // groups of others come and go
+			}
+			if err == nil && d.IsDir() && strings.TrimSuffix(d.Name(), ".scope") == args[0] {
+				found = append(found, path)
+			}
+			return err
+		}))
+	}
+	switch {
+	case neg && len(found) > 0:
+		ts.Fatalf("there are %s", strings.Join(found, ", "))
+	case !neg && len(found) == 0:
+		ts.Fatalf("no hierarchy has a group %s", args[0])
+	case len(args) == 3:
+		for _, dir := range found {
+			if text, err := os.ReadFile(filepath.Join(dir, args[1])); err == nil && strings.Contains(string(text), args[2]) {
+				return
+			}
+		}
+		ts.Fatalf("no %s of %s holds %q", args[1], strings.Join(found, ", "), args[2])
 	}
 }
