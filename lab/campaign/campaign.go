@@ -16,6 +16,7 @@ import (
 	"github.com/weir-io/weir/lab/guest"
 	"github.com/weir-io/weir/lab/matrix"
 	"github.com/weir-io/weir/lab/outcome"
+	"github.com/weir-io/weir/lab/slots"
 )
 
 // Maker makes the guest of a row: it finds or builds what the guest boots.
@@ -30,6 +31,7 @@ type Campaign struct {
 	Run      string
 	Timeout  time.Duration // of each guest
 	Parallel int
+	Slots    slots.Slots // shared with other runs on this machine
 	Make     map[string]Maker // by lane; a lane without one is left out
 	Log      func(format string, args ...any)
 	Console  func(guest, line string) // what guests print; may be nil
@@ -87,7 +89,13 @@ func (c Campaign) one(ctx context.Context, row matrix.Row) outcome.Guest {
 	if c.Console != nil {
 		job.Log = func(line string) { c.Console(g.Name, line) }
 	}
+	release, err := c.Slots.Take(ctx, row.Lane == matrix.Native)
+	if err != nil {
+		g.Err = err
+		return g
+	}
 	result, err := machine.Run(ctx, job)
+	release()
 	g.Err = err
 	g.Seconds, g.Boot = result.Total.Seconds(), result.Boot.Seconds()
 	for _, o := range result.Outputs {

@@ -17,6 +17,7 @@ import (
 	"github.com/weir-io/weir/lab/matrix"
 	"github.com/weir-io/weir/lab/outcome"
 	"github.com/weir-io/weir/lab/payload"
+	"github.com/weir-io/weir/lab/slots"
 )
 
 // errFailed means that the run went as it should, and its report tells the rest.
@@ -61,9 +62,13 @@ func lab(ctx context.Context, o options) (err error) {
 	if err := payload.Write(ctx, tarFile, builds.Weir, order); err != nil {
 		return err
 	}
+	places, err := slots.Open(filepath.Join(cacheDir, "slots"), o.parallel)
+	if err != nil {
+		return err
+	}
 	c := campaign.Campaign{
 		Root: root, Out: filepath.Join(root, "out/lab"), Builds: builds, Payload: tarFile,
-		Run: o.run, Timeout: o.timeout, Parallel: o.parallel, Make: lanes.makers(), Log: logf,
+		Run: o.run, Timeout: o.timeout, Parallel: o.parallel, Slots: places, Make: lanes.makers(), Log: logf,
 	}
 	if o.verbose {
 		c.Console = func(guest, line string) { logf("%s| %s", guest, line) }

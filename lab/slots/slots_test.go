@@ -1,0 +1,41 @@
+package slots
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+)
+
+func TestTake(t *testing.T) {
+	s, err := Open(t.TempDir(), 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	soon := func() context.Context {
+		ctx, cancel := context.WithTimeout(t.Context(), 150*time.Millisecond)
+		t.Cleanup(cancel)
+		return ctx
+	}
+	one, err1 := s.Take(soon(), false)
+	two, err2 := s.Take(soon(), false)
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Take(soon(), false); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("third of two slots: %v", err)
+	}
+	one()
+	if _, err := s.Take(soon(), true); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("all slots while one is taken: %v", err)
+	}
+	two()
+	all, err := s.Take(soon(), true)
+	if err != nil {
+		t.Fatalf("all of the free slots: %v", err)
+	}
+	if _, err := s.Take(soon(), false); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a slot while all are taken: %v", err)
+	}
+	all()
+}
