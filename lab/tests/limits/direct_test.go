@@ -70,10 +70,10 @@ func (r rate) measure(t *testing.T, dir string, read bool) {
 	if r.bps > 0 {
 		job.Block = blockFor(r.bps)
 	}
-	result := limited(t, append(r.flags(read), "--on", dir), job)
+	limits := append(r.flags(read), "--on", dir)
 	if r.iops > 0 {
-		check(t, "operations", result.OpsPerSec(), float64(r.iops), direct)
+		lab.Ratio(t, "operations", float64(r.iops), lab.Direct, func() float64 { return limited(t, limits, job).OpsPerSec() })
 		return
 	}
-	check(t, "bytes", result.BytesPerSec(), float64(r.bps), direct)
+	lab.Ratio(t, "bytes", float64(r.bps), lab.Direct, func() float64 { return limited(t, limits, job).BytesPerSec() })
 }

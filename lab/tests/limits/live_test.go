@@ -15,15 +15,14 @@ import (
 func TestTwoCommandsOnOneDisk(t *testing.T) {
 	lab.Need(t, lab.Root, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
-	results := make(chan load.Result, 2)
 	for i := range 2 {
-		go func() {
-			results <- limited(t, []string{"--write", "10MB/s", "--on", disk.Dir},
-				load.Job{Path: load.Direct, File: fileIn(t, disk.Dir, fmt.Sprint(i)), Block: 64 << 10, Size: directFile, Warm: warm, For: window})
-		}()
-	}
-	for i := range 2 {
-		check(t, fmt.Sprint("command ", i+1), (<-results).BytesPerSec(), 10e6, written)
+		t.Run(fmt.Sprint("command-", i+1), func(t *testing.T) {
+			t.Parallel()
+			job := load.Job{Path: load.Direct, File: fileIn(t, disk.Dir, "f"), Block: 64 << 10, Size: directFile, Warm: warm, For: window}
+			lab.Ratio(t, "direct write", 10e6, lab.Written, func() float64 {
+				return limited(t, []string{"--write", "10MB/s", "--on", disk.Dir}, job).BytesPerSec()
+			})
+		})
 	}
 }
 
@@ -38,8 +37,8 @@ func TestReadAndWriteAreIndependent(t *testing.T) {
 		read bool
 		rate float64
 	}{{true, 8e6}, {false, 2e6}} {
-		r := limited(t, limits, load.Job{Path: load.Direct, Read: c.read, File: file, Block: 32 << 10, Size: directFile, Warm: warm, For: 3 * time.Second})
-		check(t, fmt.Sprint("read ", c.read), r.BytesPerSec(), c.rate, direct)
+		job := load.Job{Path: load.Direct, Read: c.read, File: file, Block: 32 << 10, Size: directFile, Warm: warm, For: 3 * time.Second}
+		lab.Ratio(t, fmt.Sprint("read ", c.read), c.rate, lab.Direct, func() float64 { return limited(t, limits, job).BytesPerSec() })
 	}
 }
 
@@ -65,7 +64,7 @@ func TestSetAndClearWhileItRuns(t *testing.T) {
 	}
 	weir(t, "set", group, "--write", "5MB/s", "--on", disk.Dir)
 	time.Sleep(time.Second) // what the promise allows
-	check(t, "after set", deviceRate(t, disk, 3*time.Second), 5e6, written)
+	lab.Ratio(t, "after set", 5e6, lab.Written, func() float64 { return deviceRate(t, disk, 3*time.Second) })
 	shown := string(weir(t, "show", "--json", "--for", "0", group))
 	if !strings.Contains(shown, `"rbps":3000000,"wbps":5000000`) {
 		t.Errorf("show says %s, want the read limit untouched beside the new one", shown)

@@ -20,27 +20,6 @@ const (
 	window = 5 * time.Second
 )
 
-// direct is the tolerance of direct I/O: the throttle alone.
-var direct = band{0.97, 1.03}
-
-// written is the tolerance of what reaches a device through the page cache.
-var written = band{0.95, 1.05}
-
-type band struct{ low, high float64 }
-
-func (b band) holds(ratio float64) bool { return ratio >= b.low && ratio <= b.high }
-
-// check fails the test if rate is not within the band around the limit, and logs
-// the ratio in any case.
-func check(t *testing.T, what string, rate, limit float64, b band) {
-	t.Helper()
-	ratio := rate / limit
-	t.Logf("%s: %.0f of %.0f: %.3f", what, rate, limit, ratio)
-	if !b.holds(ratio) {
-		t.Errorf("%s: %.3f of the limit, want %.2f to %.2f", what, ratio, b.low, b.high)
-	}
-}
-
 // weir runs the program and returns its standard output; it fails the test if weir does.
 func weir(t *testing.T, args ...string) []byte {
 	t.Helper()
