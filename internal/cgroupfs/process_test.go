@@ -1,0 +1,71 @@
+package cgroupfs
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestOfProcess(t *testing.T) {
+	fs := newFS(t, map[string]string{"proc/1/mountinfo": mountTmpfs + mountHybrid + mountBlkio + mountNamed,
+		"sys/fs/cgroup/unified/cgroup.controllers": "", "sys/fs/cgroup/blkio/": "", "sys/fs/cgroup/systemd/": "",
+		"proc/7/cgroup":    "12:cpu,cpuacct:/a\n7:blkio:/b:with/colons\n1:name=systemd:/c\n0::/d\n",
+		"proc/8/cgroup":    "7:blkio:/b (deleted)\n0::/d\n",
+		"proc/9/cgroup":    "0::/../up\n7:blkio:/../up\n",
+		"proc/10/cgroup":   "nonsense\n",
+		"proc/11/cgroup":   "",
+		"proc/self/cgroup": "7:blkio:/\n0::/\n",
+	})
+	blkio, unified := fs.With("blkio"), fs.Unified()
+	for _, c := range []struct {
+		h    *Hierarchy
+		pid  int
+		want string
+	}{{blkio, 7, "/b:with/colons"}, {unified, 7, "/d"}, {fs.With("name=systemd"), 7, "/c"}, {blkio, 8, "/b"}, {blkio, 0, "/"}} {
+		g, err := fs.OfProcess(c.h, c.pid)
+		if err != nil || g.Path() != c.want {
+			t.Errorf("OfProcess(%s, %d) = %v, %v; want %s", c.h.MountPoint, c.pid, g, err, c.want)
+		}
+	}
+	for pid, why := range map[int]string{9: "must not leave", 10: "not ID:CONTROLLERS:/PATH", 11: "it is in no group of"} {
+		if g, err := fs.OfProcess(blkio, pid); err == nil || !strings.Contains(err.Error(), why) || IsGone(err) {
+			t.Errorf("OfProcess(%d) = %v, %v; want %q", pid, g, err, why)
+		}
+	}
+	if _, err := fs.OfProcess(blkio, 99); !IsGone(err) {
+		t.Errorf("OfProcess of no process: %v", err)
+	}
+}
+
+func TestProcessesLeavesOutOtherNamespaces(t *testing.T) {
+	g := groupOf(t, v2(t, map[string]string{"x/cgroup.procs": "7\n0\n8\n", "y/cgroup.procs": "seven\n"}), "/x")
+	if got, err := g.Processes(); err != nil || !reflect.DeepEqual(got, []int{7, 8}) {
+		t.Errorf("Processes = %v, %v", got, err)
+	}
+	y, err := g.h.Group("/y")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := y.Processes(); err == nil {
+		t.Errorf("Processes = %v of a broken file", got)
+	}
+}
+
+func FuzzMembership(f *testing.F) {
+	for _, s := range []string{"0::/", "12:cpu,cpuacct:/a:b", "1:name=systemd:/c (deleted)", "::", "0:/", "x::/"} {
+		f.Add(s)
+	}
+	h := &Hierarchy{Version: V2, MountPoint: "/c", MountRoot: "/", host: "/c"}
+	f.Fuzz(func(t *testing.T, line string) {
+		m, err := parseMembership(line)
+		if err != nil {
+			return
+		}
+		if !strings.HasPrefix(m.path, "/") {
+			t.Fatalf("parseMembership(%q) = %+v", line, m)
+		}
+		if g, err := h.Group(m.path); err == nil && strings.Contains(g.Dir(), "..") && !strings.Contains(line, "..") {
+			t.Fatalf("%q leads to %s", line, g.Dir())
+		}
+	})
+}

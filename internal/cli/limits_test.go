@@ -1,0 +1,116 @@
+package cli
+
+import (
+	"errors"
+	"maps"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"github.com/weir-io/weir/internal/limit"
+)
+
+func resolve(t testing.TB, args ...string) ([]OnLimit, error) {
+	t.Helper()
+	var l Limits
+	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	l.Register(flags)
+	if err := flags.Parse(args); err != nil {
+		return nil, err
+	}
+	return l.Resolve()
+}
+
+func wbps(n uint64) limit.Limit { return limit.Limit{WBPS: limit.PerSecond(n)} }
+func rbps(n uint64) limit.Limit { return limit.Limit{RBPS: limit.PerSecond(n)} }
+
+func TestResolve(t *testing.T) {
+	for _, c := range []struct {
+		args string
+		want []OnLimit
+	}{
+		{"", nil},
+		{"--write 1", []OnLimit{{"", wbps(1)}}},
+		{"--write max", []OnLimit{{"", limit.Limit{WBPS: limit.Unlimited}}}},
+		{"--write 1 --on A", []OnLimit{{"A", wbps(1)}}},
+		{"--on A --write 1", []OnLimit{{"A", wbps(1)}}},
+		{"--write 1 --on A --on B", []OnLimit{{"A", wbps(1)}, {"B", wbps(1)}}},
+		{"--on A --on B --write 1", []OnLimit{{"A", wbps(1)}, {"B", wbps(1)}}},
+		{"--write 1 --read 2 --on A", []OnLimit{{"A", wbps(1).Overlay(rbps(2))}}},
+		{"--write 1 --on A --write 2 --on B", []OnLimit{{"A", wbps(1)}, {"B", wbps(2)}}},
+		{"--on A --write 1 --on B --write 2", []OnLimit{{"A", wbps(1)}, {"B", wbps(2)}}},
+		{"--on A --on B --write 1 --on C --read 2", []OnLimit{{"A", wbps(1)}, {"B", wbps(1)}, {"C", rbps(2)}}},
+		{"--device-write-bps A:1k", []OnLimit{{"A", wbps(1024)}}},
+		{"--device-write-bps 8:0:1", []OnLimit{{"8:0", wbps(1)}}},
+		{"--device-write-bps A:1 --device-read-bps A:2", []OnLimit{{"A", wbps(1)}, {"A", rbps(2)}}},
+		{"--device-write-bps A:1 --read 2 --on B", []OnLimit{{"A", wbps(1)}, {"B", rbps(2)}}},
+		{"--read 2 --device-write-bps A:1 --on B", []OnLimit{{"A", wbps(1)}, {"B", rbps(2)}}},
+	} {
+		got, err := resolve(t, strings.Fields(c.args)...)
+		if err != nil || !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %v, %v; want %v", c.args, got, err, c.want)
+		}
+	}
+}
+
+func TestResolveRefuses(t *testing.T) {
+	for args, why := range map[string]string{
+		"--on A":                                    "--on A: no limit is named",
+		"--on A --write 1 --on B":                   "--on B: no limit is named",
+		"--write 1 --write 2":                       "--write is given twice",
+		"--on A --read-iops 1 --read-iops 1":        "--read-iops is given twice",
+		"--write 1 --on A --read 1":                 "no --on says where it goes",
+		"--write 1 --device-read-bps A:1":           "no --on says where it goes",
+		"--device-read-bps A:1 --on A --on B":       "no limit is named",
+		"--write 1 --on A --on B --read 1 --read 2": "--read is given twice",
+	} {
+		got, err := resolve(t, strings.Fields(args)...)
+		var usage *UsageError
+		if !errors.As(err, &usage) || !strings.Contains(err.Error(), why) {
+			t.Errorf("%s: %v, %v; want %q", args, got, err, why)
+		}
+	}
+}
+
+// Each limit that comes out was named, and each place that was named comes out.
+func FuzzResolve(f *testing.F) {
+	f.Add([]byte("wA"))
+	f.Add([]byte("AwBr"))
+	f.Add([]byte("wAwBdr"))
+	f.Fuzz(func(t *testing.T, order []byte) {
+		var args []string
+		places := map[string]bool{}
+		for _, b := range order[:min(len(order), 32)] {
+			switch {
+			case b == 'w':
+				args = append(args, "--write", "1")
+			case b == 'r':
+				args = append(args, "--read", "1")
+			case b == 'd':
+				args = append(args, "--device-write-iops", "D:1")
+				places["D"] = true
+			default:
+				place := "P" + string(rune('a'+b%26))
+				args = append(args, "--on", place)
+				places[place] = true
+			}
+		}
+		got, err := resolve(t, args...)
+		if err != nil {
+			return
+		}
+		given := places
+		places = maps.Clone(given)
+		for _, l := range got {
+			if l.Limit.IsZero() || l.On != "" && !given[l.On] {
+				t.Fatalf("%v: %v", args, got)
+			}
+			delete(places, l.On)
+		}
+		if len(places) > 0 {
+			t.Fatalf("%v: %v: nothing is on %v", args, got, places)
+		}
+	})
+}
