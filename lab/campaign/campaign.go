@@ -31,7 +31,7 @@ type Campaign struct {
 	Run      string
 	Timeout  time.Duration // of each guest
 	Parallel int
-	Slots    slots.Slots // shared with other runs on this machine
+	Slots    slots.Slots      // shared with other runs on this machine
 	Make     map[string]Maker // by lane; a lane without one is left out
 	Log      func(format string, args ...any)
 	Console  func(guest, line string) // what guests print; may be nil

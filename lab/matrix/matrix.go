@@ -22,6 +22,7 @@ const (
 type Row struct {
 	Lane    string
 	Kernel  string
+	Suite   string // of a full guest's system
 	Mode    environ.Mode
 	IOMount string // unusual mount point of the io controller's hierarchy
 	Short   bool   // differs from another row in little: measured tests take their short form
@@ -33,7 +34,11 @@ func (r Row) Name() string {
 	if r.Lane == Native {
 		return Native
 	}
-	name := strings.Join([]string{r.Lane, r.Kernel, string(r.Mode)}, "-")
+	parts := []string{r.Lane, r.Kernel}
+	if r.Suite != "" {
+		parts = append(parts, r.Suite)
+	}
+	name := strings.Join(append(parts, string(r.Mode)), "-")
 	if r.IOMount != "" {
 		name += "-at" + strings.ReplaceAll(r.IOMount, "/", "-")
 	}
@@ -53,10 +58,11 @@ func Rows() []Row {
 	}
 	short := func(r *Row) { r.Short = true }
 	extra := func(r *Row) { r.Extra = true }
+	of := func(suite string) func(*Row) { return func(r *Row) { r.Suite = suite } }
 	at := func(path string) func(*Row) { return func(r *Row) { r.IOMount = path } }
 
-	add(Full, "trixie", environ.V2)
-	add(Full, "bookworm", environ.V1)
+	add(Full, kernel.Newest, environ.V2, of("trixie"))
+	add(Full, "6.1", environ.V1, of("bookworm"))
 	for _, k := range []string{"6.1", kernel.Newest} {
 		add(QEMU, k, environ.V2)
 		add(QEMU, k, environ.V1)
@@ -73,6 +79,8 @@ func Rows() []Row {
 		}
 	}
 	add(UML, kernel.Newest, environ.Hybrid, short, extra)
+	add(Full, kernel.Newest, environ.Hybrid, of("bookworm"), short, extra)
+	add(Full, kernel.Newest, environ.V1, of("trixie"), short, extra)
 	add(Native, "", "")
 	return rows
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/weir-io/weir/lab/cache"
 	"github.com/weir-io/weir/lab/campaign"
 	"github.com/weir-io/weir/lab/debian"
+	"github.com/weir-io/weir/lab/fullguest"
 	"github.com/weir-io/weir/lab/guest"
 	"github.com/weir-io/weir/lab/kernel"
 	"github.com/weir-io/weir/lab/matrix"
@@ -19,6 +20,7 @@ import (
 // lanes makes guests. Two rows with one kernel share its image.
 type lanes struct {
 	images small.Images
+	full   fullguest.Builder
 
 	mu   sync.Mutex
 	made map[string]small.Image // by kind and version as asked for
@@ -31,6 +33,7 @@ func newLanes(cacheDir string, store *cache.Cache, builds build.Builds) (*lanes,
 	}
 	return &lanes{
 		images: small.Images{Archive: archive, Cache: store, Init: builds.Init},
+		full:   fullguest.Builder{Archive: archive, Cache: store, Agent: builds.Init},
 		made:   make(map[string]small.Image),
 	}, nil
 }
@@ -39,6 +42,7 @@ func (l *lanes) makers() map[string]campaign.Maker {
 	return map[string]campaign.Maker{
 		matrix.UML:  l.small(kernel.UML),
 		matrix.QEMU: l.small(kernel.Cloud),
+		matrix.Full: l.fullGuest,
 		matrix.Native: func(context.Context, matrix.Row) (guest.Guest, error) {
 			return native.Host{}, nil
 		},
@@ -70,6 +74,12 @@ func (l *lanes) small(kind kernel.Kind) campaign.Maker {
 		row.Kernel = image.Version
 		return small.Machine{Title: row.Name(), Image: image, Mode: row.Mode, IOMount: row.IOMount}, nil
 	}
+}
+
+func (l *lanes) fullGuest(ctx context.Context, row matrix.Row) (guest.Guest, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.full.Machine(ctx, fullguest.Row{Suite: row.Suite, Kernel: row.Kernel, Mode: row.Mode})
 }
 
 func (l *lanes) image(ctx context.Context, kind kernel.Kind, version string) (small.Image, error) {
