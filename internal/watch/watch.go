@@ -38,7 +38,8 @@ func (r Rates) Get(k limit.Key) float64 {
 type Limited struct {
 	Group  cgroupfs.Group
 	Usages []Usage
-	before []cgroupfs.Stat
+	before []cgroupfs.Stat // the first reading, and when it was
+	at     time.Time
 }
 
 // Find returns the groups below top, it included, that have at least one rule. A
@@ -87,7 +88,7 @@ func Measure(ctx context.Context, groups []Limited, window time.Duration) error 
 		if err != nil && !cgroupfs.IsGone(err) {
 			return fmt.Errorf("read counters: %w", err)
 		}
-		groups[i].before = stats
+		groups[i].before, groups[i].at = stats, time.Now()
 	}
 	select {
 	case <-ctx.Done():
@@ -95,13 +96,11 @@ func Measure(ctx context.Context, groups []Limited, window time.Duration) error 
 	case <-time.After(window - time.Since(began)):
 	}
 	for i := range groups {
-		// The readings of one group are as far apart as those of the next: both
-		// passes take the groups in the same order.
 		after, err := groups[i].Group.Stats()
 		if err != nil && !cgroupfs.IsGone(err) {
 			return fmt.Errorf("read counters: %w", err)
 		}
-		groups[i].rate(after, window.Seconds())
+		groups[i].rate(after, time.Since(groups[i].at).Seconds())
 	}
 	return nil
 }

@@ -1,0 +1,73 @@
+package systemd
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/limit"
+)
+
+func TestUnitOfPath(t *testing.T) {
+	for path, want := range map[string]string{
+		"/system.slice/cron.service":          "cron.service",
+		"/system.slice":                       "system.slice",
+		"/user.slice/user-0.slice/x.scope":    "x.scope",
+		"/system.slice/x.service/inner":       "",
+		"/system.slice/dev-hugepages.mount":   "dev-hugepages.mount",
+		"/system.slice/_cgroup.procs.service": "cgroup.procs.service", // escaped by systemd
+		"/system.slice/getty@tty1.service":    "getty@tty1.service",
+		"/system.slice/a\\x2db.service":       "a\\x2db.service",
+		"/.service":                           "",
+		"/":                                   "",
+		"/batch":                              "",
+		"/docker/3f2a":                        "",
+	} {
+		got, ok := UnitOfPath(path)
+		if got != want || ok != (want != "") {
+			t.Errorf("UnitOfPath(%q) = %q, %t; want %q", path, got, ok, want)
+		}
+	}
+}
+
+func TestTypedInterface(t *testing.T) {
+	for unit, want := range map[string]string{"a.service": "Service", "b.scope": "Scope", "c.d.slice": "Slice", "e.mount": "Mount"} {
+		if got := typedInterface(unit); got != "org.freedesktop.systemd1."+want {
+			t.Errorf("typedInterface(%q) = %q", unit, got)
+		}
+	}
+}
+
+func TestIOLimit(t *testing.T) {
+	dev := blkdev.Number{Major: 8, Minor: 16}
+	spell := func(settings []Setting) []string {
+		var s []string
+		for _, each := range settings {
+			s = append(s, each.String())
+		}
+		return s
+	}
+	all := limit.Limit{RBPS: limit.PerSecond(1), WBPS: limit.PerSecond(2), RIOPS: limit.PerSecond(3), WIOPS: limit.Unlimited}
+	want := []string{"IOReadBandwidthMax=/dev/block/8:16 1", "IOWriteBandwidthMax=/dev/block/8:16 2", "IOReadIOPSMax=/dev/block/8:16 3", "IOWriteIOPSMax=/dev/block/8:16 infinity"}
+	if got := spell(IOLimit(dev, all)); !reflect.DeepEqual(got, want) {
+		t.Errorf("IOLimit = %q, want %q", got, want)
+	}
+	if got := IOLimit(dev, limit.Limit{}); len(got) != 0 {
+		t.Errorf("IOLimit of nothing = %q", spell(got))
+	}
+	// systemd takes a list of (path, rate) for each of the four.
+	if got := IOLimit(dev, all)[0].Value.Signature().String(); got != "a(st)" {
+		t.Errorf("signature %s, want a(st)", got)
+	}
+	for want, s := range map[string]Setting{"MemoryMax=67108864": MemoryMax(64 << 20), "MemoryLimit=1": MemoryLimit(1), "IOAccounting=true": Accounting("IO")} {
+		if s.String() != want {
+			t.Errorf("%q, want %q", s, want)
+		}
+	}
+}
+
+func TestRunningLooksBelowTheRoot(t *testing.T) {
+	if Running(t.TempDir()) {
+		t.Error("systemd runs in an empty directory")
+	}
+}

@@ -1,0 +1,119 @@
+package target
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
+)
+
+// names is a kind that knows some names.
+type names struct {
+	kind  string
+	known []string
+	err   error
+}
+
+func (n names) Name() string { return n.kind }
+
+func (n names) Resolve(_ context.Context, name string) (Target, error) {
+	if n.err != nil {
+		return Target{}, n.err
+	}
+	if !slices.Contains(n.known, name) {
+		return Target{}, &NotFound{Target: n.kind + ":" + name, Why: "unknown"}
+	}
+	return Target{Kind: n.kind, Name: name}, nil
+}
+
+func TestResolve(t *testing.T) {
+	broken := errors.New("cannot look")
+	kinds := []Kind{names{kind: "unit", known: []string{"web", "a:b"}}, names{kind: "docker", known: []string{"web", "db"}}}
+	for spec, want := range map[string]string{"unit:web": "unit:web", "docker:web": "docker:web", "db": "docker:db", "a:b": "unit:a:b"} {
+		if got, err := Resolve(t.Context(), kinds, spec); err != nil || got.String() != want {
+			t.Errorf("Resolve(%q) = %v, %v; want %s", spec, got, err, want)
+		}
+	}
+	for spec, want := range map[string]string{
+		"web":       `target "web": more than one thing has this name; write one of unit:web, docker:web`,
+		"mail":      `target "mail": nothing has this name; write one of unit:, docker: before it`,
+		"unit:mail": "unit:mail: unknown",
+		"":          `target "": nothing has this name; write one of unit:, docker: before it`,
+	} {
+		if got, err := Resolve(t.Context(), kinds, spec); err == nil || err.Error() != want {
+			t.Errorf("Resolve(%q) = %v, %v; want %s", spec, got, err, want)
+		}
+	}
+	// A kind that cannot look must not make another one's match the only one.
+	kinds = append(kinds, names{kind: "pod", err: broken})
+	if got, err := Resolve(t.Context(), kinds, "db"); !errors.Is(err, broken) {
+		t.Errorf("Resolve(db) = %v, %v; want %v", got, err, broken)
+	}
+}
+
+func groups(t *testing.T, files map[string]string) func(path string) cgroupfs.Group {
+	t.Helper()
+	root := t.TempDir()
+	files["proc/1/mountinfo"] = "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
+	files["sys/fs/cgroup/cgroup.controllers"] = "io\n"
+	for name, text := range files {
+		path := filepath.Join(root, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fs, err := cgroupfs.Open(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := fs.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return func(path string) cgroupfs.Group {
+		g, err := fs.Unified().Group(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g
+	}
+}
+
+func TestOwnerOf(t *testing.T) {
+	const id = "3f2a9c1b5d7e8f901234567890abcdef3f2a9c1b5d7e8f901234567890abcdef"
+	group := groups(t, map[string]string{})
+	for path, want := range map[string][2]Owner{ // without and with systemd as PID 1
+		"/":                             {{Kind: "kernel"}, {Kind: "kernel"}},
+		"/system.slice/cron.service":    {{Kind: "unknown"}, {Kind: "systemd", Name: "cron.service"}},
+		"/system.slice/x.service/inner": {{Kind: "unknown"}, {Kind: "unknown"}},
+		"/docker/" + id:                 {{Kind: "docker", Name: id[:12]}, {Kind: "docker", Name: id[:12]}},
+		"/docker/" + id[:63] + "x":      {{Kind: "unknown"}, {Kind: "unknown"}},
+		"/weir-3f2a":                    {{Kind: "weir"}, {Kind: "weir"}},
+		"/system.slice/weir-3f2a.scope": {{Kind: "weir"}, {Kind: "systemd", Name: "weir-3f2a.scope"}},
+		"/batch":                        {{Kind: "unknown"}, {Kind: "unknown"}},
+	} {
+		for i, systemdRuns := range []bool{false, true} {
+			if got := OwnerOf(group(path), systemdRuns); got != want[i] {
+				t.Errorf("OwnerOf(%s, %t) = %v, want %v", path, systemdRuns, got, want[i])
+			}
+		}
+	}
+	if got := (Owner{Kind: "systemd", Name: "x.service"}).String(); got != "systemd (x.service)" {
+		t.Errorf("String = %q", got)
+	}
+}
+
+func TestMembersAreThoseThatARuleBinds(t *testing.T) {
+	group := groups(t, map[string]string{"sys/fs/cgroup/x/cgroup.procs": "1\n2\n", "sys/fs/cgroup/x/y/cgroup.procs": "3\n", "sys/fs/cgroup/z/cgroup.procs": "4\n"})
+	got, err := Members(group("/x"))
+	slices.Sort(got)
+	if err != nil || !reflect.DeepEqual(got, []int{1, 2, 3}) {
+		t.Errorf("Members = %v, %v", got, err)
+	}
+}

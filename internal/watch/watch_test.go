@@ -1,0 +1,158 @@
+package watch
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/limit"
+)
+
+const mount = "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
+
+// host makes a v2 host; files are named below the hierarchy's root. It returns that
+// directory and the root group.
+func host(t *testing.T, files map[string]string) (string, cgroupfs.Group) {
+	t.Helper()
+	root := t.TempDir()
+	write(t, filepath.Join(root, "proc/1/mountinfo"), mount)
+	dir := filepath.Join(root, "sys/fs/cgroup")
+	write(t, filepath.Join(dir, "cgroup.controllers"), "io memory\n")
+	write(t, filepath.Join(dir, "cgroup.subtree_control"), "io memory\n")
+	for name, text := range files {
+		write(t, filepath.Join(dir, name), text)
+	}
+	fs, err := cgroupfs.Open(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := fs.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir, fs.Unified().Root()
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFind(t *testing.T) {
+	_, top := host(t, map[string]string{
+		"a/io.max":       "",
+		"a/b/io.max":     "8:0 rbps=1 wbps=max riops=max wiops=max\n",
+		"a/b/c/io.max":   "8:0 rbps=max wbps=max riops=max wiops=max\n",
+		"d/io.max":       "8:16 rbps=max wbps=2 riops=max wiops=max\n",
+		"e/cgroup.procs": "", // without the controller
+	})
+	found, err := Find(top)
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths := map[string]bool{}
+	for _, l := range found {
+		paths[l.Group.Path()] = true
+	}
+	if want := map[string]bool{"/a/b": true, "/d": true}; !reflect.DeepEqual(paths, want) {
+		t.Errorf("Find = %v, want %v", paths, want)
+	}
+	if _, err := Of(top); !cgroupfs.IsUnsupported(err) {
+		t.Errorf("Of the root: %v", err)
+	}
+}
+
+func TestRates(t *testing.T) {
+	dir, top := host(t, map[string]string{
+		"x/io.max":  "8:0 rbps=1 wbps=max riops=max wiops=max\n8:16 rbps=2 wbps=max riops=max wiops=max\n",
+		"x/io.stat": "8:0 rbytes=1000 wbytes=5000 rios=10 wios=50\n",
+		"y/io.max":  "8:0 rbps=1 wbps=max riops=max wiops=max\n",
+		"y/io.stat": "8:0 rbytes=1000 wbytes=5000 rios=10 wios=50\n",
+	})
+	groups, err := Find(top)
+	if err != nil || len(groups) != 2 {
+		t.Fatalf("Find = %v, %v", groups, err)
+	}
+	if groups[0].Group.Path() != "/x" {
+		groups[0], groups[1] = groups[1], groups[0]
+	}
+	// Between the two readings, two seconds apart, x works and y's counters are reset.
+	for i := range groups {
+		if groups[i].before, err = groups[i].Group.Stats(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, filepath.Join(dir, "x/io.stat"), "8:0 rbytes=3000 wbytes=5000 rios=14 wios=50\n")
+	write(t, filepath.Join(dir, "y/io.stat"), "8:0 rbytes=0 wbytes=0 rios=0 wios=0\n")
+	for i := range groups {
+		after, err := groups[i].Group.Stats()
+		if err != nil {
+			t.Fatal(err)
+		}
+		groups[i].rate(after, 2)
+	}
+	x, y := groups[0].Usages, groups[1].Usages
+	if want := (Rates{RBPS: 1000, RIOPS: 2}); !x[0].Counted || x[0].Rates != want {
+		t.Errorf("x: %+v, want %+v", x[0], want)
+	}
+	if x[1].Counted || x[1].Rates != (Rates{}) {
+		t.Errorf("x, a device without counters: %+v", x[1])
+	}
+	if y[0].Rates != (Rates{}) {
+		t.Errorf("y, whose counters went backwards: %+v", y[0])
+	}
+}
+
+func TestMeasure(t *testing.T) {
+	dir, top := host(t, map[string]string{
+		"x/io.max":  "8:0 rbps=1 wbps=max riops=max wiops=max\n",
+		"x/io.stat": "8:0 rbytes=1000 wbytes=5000 rios=10 wios=50\n",
+	})
+	groups, err := Find(top)
+	if err != nil || len(groups) != 1 {
+		t.Fatalf("Find = %v, %v", groups, err)
+	}
+	if err := Measure(t.Context(), groups, time.Nanosecond); err != nil {
+		t.Fatal(err)
+	}
+	if u := groups[0].Usages[0]; !u.Counted || u.Rates != (Rates{}) {
+		t.Errorf("a group that does nothing: %+v", u)
+	}
+	if err := os.RemoveAll(filepath.Join(dir, "x")); err != nil {
+		t.Fatal(err)
+	}
+	if err := Measure(t.Context(), groups, time.Nanosecond); err != nil {
+		t.Errorf("Measure of a group that is gone: %v", err)
+	}
+}
+
+func TestMeasureEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := Measure(ctx, nil, time.Hour); err != context.Canceled {
+		t.Errorf("Measure = %v", err)
+	}
+}
+
+func TestRatesGet(t *testing.T) {
+	r := Rates{RBPS: 1, WBPS: 2, RIOPS: 3, WIOPS: 4}
+	for i, k := range limit.Keys {
+		if got := r.Get(k); got != float64(i+1) {
+			t.Errorf("Get(%s) = %v", k, got)
+		}
+	}
+	if s, ok := of(nil, blkdev.Number{Major: 8}); ok {
+		t.Errorf("of nothing = %v", s)
+	}
+}
