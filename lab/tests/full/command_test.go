@@ -34,13 +34,11 @@ func run(t *testing.T, name string, args ...string) string {
 // says that it is ready; the units used here all do.
 func start(t *testing.T, unit string) {
 	t.Helper()
-	t.Cleanup(func() { run(t, "systemctl", "stop", unit) })
-	ctx, cancel := context.WithTimeout(context.Background(), commandMax)
-	defer cancel()
-	began := time.Now()
-	if out, err := exec.CommandContext(ctx, "systemctl", "start", unit).CombinedOutput(); err != nil {
-		journal, _ := exec.CommandContext(ctx, "journalctl", "--no-pager", "-n", "30", "-u", unit).CombinedOutput()
-		t.Fatalf("start %s: %v\n%s%s", unit, err, out, journal)
-	}
-	t.Logf("%.1fs start %s", time.Since(began).Seconds(), unit)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("journal:\n%s", run(t, "journalctl", "--no-pager", "--quiet", "-b", "-n", "60"))
+		}
+		run(t, "systemctl", "stop", unit)
+	})
+	run(t, "systemctl", "start", unit)
 }
