@@ -1,0 +1,348 @@
+// Package weir_test holds the rules of the house: who may import whom, who may start
+// processes, who may print, and what every package and file must be like. A rule's
+// exceptions stand here, with the reason beside each.
+package weir_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/weir-io/weir/"
+
+// layers are the packages of the program, from the bottom up. A package imports from
+// lower layers only; those of one layer do not know each other.
+var layers = [][]string{
+	{"internal/limit"},
+	{"internal/blkdev"},
+	{"internal/cgroupfs"},
+	{"internal/systemd", "internal/state"},
+	{"internal/target"},
+	{"internal/target/pid", "internal/target/cgroup"},
+	{"internal/hold"},
+	{"internal/launch", "internal/watch", "internal/load", "internal/scratch"},
+	{"internal/demo"},
+	{"internal/cli"},
+	{"cmd/weir"},
+}
+
+// mayExec are the packages that start processes. All others read and write files and
+// sockets: a program that is started can be missing, slow, or not what it seems.
+var mayExec = map[string]string{
+	"internal/launch":  "runs the command that weir run was given; and weir itself, to keep a scope or to sweep",
+	"internal/scratch": "runs mkfs.ext4; and weir itself, in a mount namespace of its own",
+}
+
+// mayTouchStreams are the files outside internal/cli and cmd that name the process's
+// own streams. None writes to them.
+var mayTouchStreams = map[string]string{
+	"internal/scratch/namespace.go": "hands them to the weir that runs in the namespace",
+	"internal/demo/demo.go":         "hands stderr to the load, whose errors are for people",
+}
+
+// fileLines bounds a file: it is about one thing.
+const fileLines = 400
+
+// A source is one parsed file.
+type source struct {
+	path string // "internal/limit/rate.go"
+	text string
+	file *ast.File
+	set  *token.FileSet
+}
+
+func (s source) dir() string  { return filepath.Dir(s.path) }
+func (s source) isTest() bool { return strings.HasSuffix(s.path, "_test.go") }
+
+// isProgram reports whether the file is part of weir, and not of what tests or builds it.
+func (s source) isProgram() bool {
+	return !s.isTest() && (strings.HasPrefix(s.path, "internal/") || strings.HasPrefix(s.path, "cmd/"))
+}
+
+func (s source) at(n ast.Node) string {
+	p := s.set.Position(n.Pos())
+	return s.path + ":" + strconv.Itoa(p.Line)
+}
+
+func (s source) imports() []string {
+	var paths []string
+	for _, spec := range s.file.Imports {
+		if path, err := strconv.Unquote(spec.Path.Value); err == nil {
+			paths = append(paths, path)
+		}
+	}
+	return paths
+}
+
+func sources(t *testing.T) []source {
+	t.Helper()
+	var all []source
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "testdata" || d.Name() != "." && strings.HasPrefix(d.Name(), ".")):
+			return fs.SkipDir
+		case d.IsDir() || !strings.HasSuffix(path, ".go"):
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, path, text, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		if !ast.IsGenerated(file) {
+			all = append(all, source{path, string(text), file, set})
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) == 0 {
+		t.Fatal("no sources here")
+	}
+	return all
+}
+
+func TestImportsPointDown(t *testing.T) {
+	layer := map[string]int{}
+	for i, names := range layers {
+		for _, name := range names {
+			layer[name] = i
+		}
+	}
+	for _, s := range sources(t) {
+		if !s.isProgram() {
+			continue
+		}
+		own, known := layer[s.dir()]
+		if !known {
+			t.Errorf("%s: package %s has no layer; give it one in this test", s.path, s.dir())
+		}
+		for _, path := range s.imports() {
+			name, ours := strings.CutPrefix(path, module)
+			if !ours {
+				continue
+			}
+			if below, known := layer[name]; !known || below >= own {
+				t.Errorf("%s imports %s, which is not below it", s.path, name)
+			}
+		}
+	}
+}
+
+func TestOnlyNamedPackagesStartProcesses(t *testing.T) {
+	unused := maps.Clone(mayExec)
+	for _, s := range sources(t) {
+		if !s.isProgram() || !slices.Contains(s.imports(), "os/exec") {
+			continue
+		}
+		if mayExec[s.dir()] == "" {
+			t.Errorf("%s imports os/exec; if it must, say why in this test", s.path)
+		}
+		delete(unused, s.dir())
+	}
+	for name := range unused {
+		t.Errorf("%s may start processes, and does not", name)
+	}
+}
+
+func TestOnlyTheTerminalsPackagesPrint(t *testing.T) {
+	unused := maps.Clone(mayTouchStreams)
+	for _, s := range sources(t) {
+		if !s.isProgram() || strings.HasPrefix(s.path, "internal/cli/") || strings.HasPrefix(s.path, "cmd/") {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.SelectorExpr:
+				pkg, ok := n.X.(*ast.Ident)
+				if !ok {
+					return true
+				}
+				stream := pkg.Name == "os" && (n.Sel.Name == "Stdin" || n.Sel.Name == "Stdout" || n.Sel.Name == "Stderr")
+				if stream && mayTouchStreams[s.path] != "" {
+					delete(unused, s.path)
+				} else if stream || pkg.Name == "log" || pkg.Name == "fmt" && strings.HasPrefix(n.Sel.Name, "Print") {
+					t.Errorf("%s: %s.%s; what people read goes through internal/cli", s.at(n), pkg.Name, n.Sel.Name)
+				}
+			case *ast.CallExpr:
+				if f, ok := n.Fun.(*ast.Ident); ok && (f.Name == "print" || f.Name == "println") {
+					t.Errorf("%s: %s", s.at(n), f.Name)
+				}
+			}
+			return true
+		})
+	}
+	for path := range unused {
+		t.Errorf("%s may name the streams, and does not", path)
+	}
+}
+
+func TestEveryPackageSaysWhatItIs(t *testing.T) {
+	documented := map[string]bool{}
+	for _, s := range sources(t) {
+		documented[s.dir()] = documented[s.dir()] || s.file.Doc != nil
+	}
+	for dir, ok := range documented {
+		if !ok {
+			t.Errorf("package %s has no comment that says what it is", dir)
+		}
+	}
+}
+
+func TestFilesAreAboutOneThing(t *testing.T) {
+	for _, s := range sources(t) {
+		if n := strings.Count(s.text, "\n"); n > fileLines {
+			t.Errorf("%s has %d lines, and %d are the most", s.path, n, fileLines)
+		}
+	}
+}
+
+// What happens before main, and what is changed from anywhere, is found by nobody.
+func TestNothingIsGlobal(t *testing.T) {
+	variables := map[string]map[string]bool{} // of each package
+	var program []source
+	for _, s := range sources(t) {
+		if s.isTest() {
+			continue
+		}
+		program = append(program, s)
+		for _, d := range s.file.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				if d.Name.Name == "init" && d.Recv == nil {
+					t.Errorf("%s: func init", s.at(d))
+				}
+			case *ast.GenDecl:
+				for _, name := range variableNames(d) {
+					if variables[s.dir()] == nil {
+						variables[s.dir()] = map[string]bool{}
+					}
+					variables[s.dir()][name] = true
+				}
+			}
+		}
+	}
+	for _, s := range program {
+		for _, d := range s.file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || f.Body == nil {
+				continue
+			}
+			local := localNames(f)
+			for _, changed := range assigned(f.Body) {
+				if variables[s.dir()][changed.Name] && !local[changed.Name] {
+					t.Errorf("%s: %s changes the package's variable %s", s.at(changed), f.Name.Name, changed.Name)
+				}
+			}
+		}
+	}
+}
+
+func variableNames(d *ast.GenDecl) []string {
+	var names []string
+	if d.Tok != token.VAR {
+		return nil
+	}
+	for _, spec := range d.Specs {
+		for _, name := range spec.(*ast.ValueSpec).Names {
+			names = append(names, name.Name)
+		}
+	}
+	return names
+}
+
+// localNames are the names that a function declares, anywhere in it.
+func localNames(f *ast.FuncDecl) map[string]bool {
+	names := map[string]bool{}
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.Field:
+			for _, name := range n.Names {
+				names[name.Name] = true
+			}
+		case *ast.AssignStmt:
+			if n.Tok == token.DEFINE {
+				for _, e := range n.Lhs {
+					addName(names, e)
+				}
+			}
+		case *ast.RangeStmt:
+			if n.Tok == token.DEFINE {
+				addName(names, n.Key)
+				addName(names, n.Value)
+			}
+		case *ast.GenDecl:
+			for _, name := range variableNames(n) {
+				names[name] = true
+			}
+		}
+		return true
+	})
+	return names
+}
+
+func addName(names map[string]bool, e ast.Expr) {
+	if name, ok := e.(*ast.Ident); ok {
+		names[name.Name] = true
+	}
+}
+
+// assigned are the variables that a body changes: the roots of what it assigns to,
+// counts up, or takes the address of.
+func assigned(body *ast.BlockStmt) []*ast.Ident {
+	var all []*ast.Ident
+	add := func(e ast.Expr) {
+		if root := rootOf(e); root != nil {
+			all = append(all, root)
+		}
+	}
+	ast.Inspect(body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.AssignStmt:
+			for _, e := range n.Lhs {
+				add(e)
+			}
+		case *ast.IncDecStmt:
+			add(n.X)
+		case *ast.UnaryExpr:
+			if n.Op == token.AND {
+				add(n.X)
+			}
+		}
+		return true
+	})
+	return all
+}
+
+func rootOf(e ast.Expr) *ast.Ident {
+	for {
+		switch n := e.(type) {
+		case *ast.Ident:
+			return n
+		case *ast.SelectorExpr:
+			e = n.X
+		case *ast.IndexExpr:
+			e = n.X
+		case *ast.ParenExpr:
+			e = n.X
+		default:
+			return nil
+		}
+	}
+}
