@@ -18,6 +18,7 @@ import (
 
 // A Row says what to boot.
 type Row struct {
+	Title  string       // the guest's name; empty: full-KERNEL-SUITE-MODE
 	Suite  string       // of the image: trixie or bookworm
 	Kernel string       // as package kernel names them: "6.1", kernel.Newest
 	Mode   environ.Mode // as systemd mounts the hierarchies
@@ -34,7 +35,6 @@ type Builder struct {
 type Machine struct {
 	title  string
 	mode   environ.Mode
-	suite  string
 	root   string // image
 	kernel string // folder
 	agent  string
@@ -56,13 +56,14 @@ func (b Builder) Machine(ctx context.Context, row Row) (Machine, error) {
 	if err != nil {
 		return Machine{}, fmt.Errorf("build full guest: %w", err)
 	}
-	return Machine{
-		title: fmt.Sprintf("full-%s-%s-%s", version, row.Suite, row.Mode),
-		mode:  row.Mode, suite: row.Suite, root: root, kernel: kernelDir, agent: b.Agent,
-	}, nil
+	title := row.Title
+	if title == "" {
+		title = fmt.Sprintf("full-%s-%s-%s", version, row.Suite, row.Mode)
+	}
+	return Machine{title: title, mode: row.Mode, root: root, kernel: kernelDir, agent: b.Agent}, nil
 }
 
-// Name is "full-KERNEL-SUITE-MODE".
+// Name is the row's title.
 func (m Machine) Name() string { return m.title }
 
 // Run boots the machine, which runs the job by itself and switches itself off.
