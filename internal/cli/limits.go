@@ -33,20 +33,20 @@ var flagNames = [...]string{limit.RBPS: "--read", limit.WBPS: "--write", limit.R
 
 // Register adds the flags to a verb.
 func (l *Limits) Register(flags *pflag.FlagSet) {
-	l.add(flags, "read", "RATE", "most bytes read per second: 10MB/s, 10MiB/s, 500, max", rate(limit.RBPS, limit.ParseBytes))
-	l.add(flags, "write", "RATE", "most bytes written per second", rate(limit.WBPS, limit.ParseBytes))
-	l.add(flags, "read-iops", "N", "most read operations per second: 500, 1.5k, max", rate(limit.RIOPS, limit.ParseOps))
-	l.add(flags, "write-iops", "N", "most write operations per second", rate(limit.WIOPS, limit.ParseOps))
+	l.add(flags, "read", "RATE", "most bytes read per second: a `RATE` such as 10MB/s, 10MiB/s, 500 or max", rate(limit.RBPS, limit.ParseBytes))
+	l.add(flags, "write", "RATE", "most bytes written per second: a `RATE`", rate(limit.WBPS, limit.ParseBytes))
+	l.add(flags, "read-iops", "N", "most read operations per second: `N` such as 500, 1.5k or max", rate(limit.RIOPS, limit.ParseOps))
+	l.add(flags, "write-iops", "N", "most write operations per second: `N`", rate(limit.WIOPS, limit.ParseOps))
 	l.RegisterOn(flags)
-	l.add(flags, "device-read-bps", "DEV:RATE", "as Docker's flag (units are powers of 1024)", docker(limit.RBPS, limit.ParseDockerBytes))
-	l.add(flags, "device-write-bps", "DEV:RATE", "as Docker's flag", docker(limit.WBPS, limit.ParseDockerBytes))
-	l.add(flags, "device-read-iops", "DEV:N", "as Docker's flag", docker(limit.RIOPS, limit.ParseDockerOps))
-	l.add(flags, "device-write-iops", "DEV:N", "as Docker's flag", docker(limit.WIOPS, limit.ParseDockerOps))
+	l.add(flags, "device-read-bps", "DEV:RATE", "`DEV:RATE` as Docker's flag takes it (units are powers of 1024)", docker(limit.RBPS, limit.ParseDockerBytes))
+	l.add(flags, "device-write-bps", "DEV:RATE", "`DEV:RATE` as Docker's flag takes it", docker(limit.WBPS, limit.ParseDockerBytes))
+	l.add(flags, "device-read-iops", "DEV:N", "`DEV:N` as Docker's flag takes it", docker(limit.RIOPS, limit.ParseDockerOps))
+	l.add(flags, "device-write-iops", "DEV:N", "`DEV:N` as Docker's flag takes it", docker(limit.WIOPS, limit.ParseDockerOps))
 }
 
 // RegisterOn adds --on alone.
 func (l *Limits) RegisterOn(flags *pflag.FlagSet) {
-	l.add(flags, "on", "PATH|DEVICE", "what the limit is on: a path, a device, MAJ:MIN (default: every disk that the target's mounts are on)",
+	l.add(flags, "on", "PATH|DEVICE", "what the limit is on, a `PATH|DEVICE`: a path, a node, a name or MAJ:MIN (default: every disk that the target's mounts are on)",
 		func(s string) (word, error) {
 			if s == "" {
 				return word{}, Usagef("a path or a device is needed")

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/json"
+	"io"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/weir-io/weir/docs"
+	"github.com/weir-io/weir/internal/cli"
+)
+
+// documents are all that weir prints with --json.
+func documents() map[string]any {
+	return map[string]any{
+		cli.SchemaOf("run").Schema:           &runDocument{},
+		cli.SchemaOf("set").Schema:           &setDocument{},
+		cli.SchemaOf("clear").Schema:         &setDocument{},
+		cli.SchemaOf("show").Schema:          &showDocument{},
+		cli.SchemaOf("demo").Schema:          &demoDocument{},
+		cli.SchemaOf("version").Schema:       &versionDocument{},
+		cli.SchemaOf("run.dry-run").Schema:   &dryRunDocument{},
+		cli.SchemaOf("set.dry-run").Schema:   &dryRunDocument{},
+		cli.SchemaOf("clear.dry-run").Schema: &dryRunDocument{},
+	}
+}
+
+// partial are the documents whose kind is shown whole by another's examples.
+var partial = []string{"weir.set.dry-run/1", "weir.clear.dry-run/1"}
+
+// TestJSONExamples holds the examples of docs/json.md against the documents: each is
+// one of them, without a field too many, and together they have every field; and the
+// text names each field.
+func TestJSONExamples(t *testing.T) {
+	text, err := docs.Files.ReadFile("json.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := map[string]map[string]bool{}
+	for _, m := range regexp.MustCompile("(?s)```json\n(.*?)```").FindAllSubmatch(text, -1) {
+		example := m[1]
+		var schema cli.Schema
+		if err := json.Unmarshal(example, &schema); err != nil {
+			t.Fatalf("%v in %s", err, example)
+		}
+		document := documents()[schema.Schema]
+		if document == nil {
+			t.Errorf("weir has no document %q", schema.Schema)
+			continue
+		}
+		decoder := json.NewDecoder(bytes.NewReader(example))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(document); err != nil {
+			t.Errorf("%s: %v", schema.Schema, err)
+		}
+		if _, err := decoder.Token(); err != io.EOF {
+			t.Errorf("%s: more than one document", schema.Schema)
+		}
+		var tree any
+		if err := json.Unmarshal(example, &tree); err != nil {
+			t.Fatal(err)
+		}
+		if shown[schema.Schema] == nil {
+			shown[schema.Schema] = map[string]bool{}
+		}
+		addKeys(shown[schema.Schema], "", tree)
+	}
+	for schema, document := range documents() {
+		fields := map[string]bool{}
+		addFields(fields, "", reflect.TypeOf(document).Elem())
+		for _, field := range slices.Sorted(maps.Keys(fields)) {
+			if !shown[schema][field] && !slices.Contains(partial, schema) {
+				t.Errorf("%s: no example has %s", schema, field)
+			}
+			if name := field[strings.LastIndex(field, ".")+1:]; !regexp.MustCompile("`[a-z_.[\\]]*\\b" + name + "`").Match(text) {
+				t.Errorf("%s: the text does not name %s", schema, field)
+			}
+		}
+		if shown[schema] == nil {
+			t.Errorf("%s: no example", schema)
+		}
+	}
+}
+
+// addKeys adds the path of each field of a decoded document.
+func addKeys(keys map[string]bool, path string, tree any) {
+	switch tree := tree.(type) {
+	case map[string]any:
+		for name, value := range tree {
+			keys[path+"."+name] = true
+			addKeys(keys, path+"."+name, value)
+		}
+	case []any:
+		for _, value := range tree {
+			addKeys(keys, path, value)
+		}
+	}
+}
+
+// addFields adds the path of each field that a type's JSON has.
+func addFields(fields map[string]bool, path string, typ reflect.Type) {
+	for _, own := range []reflect.Type{reflect.TypeFor[json.Marshaler](), reflect.TypeFor[encoding.TextMarshaler]()} {
+		if typ.Implements(own) {
+			return
+		}
+	}
+	switch typ.Kind() {
+	case reflect.Pointer, reflect.Slice:
+		addFields(fields, path, typ.Elem())
+	case reflect.Struct:
+		for i := range typ.NumField() {
+			f := typ.Field(i)
+			if f.Anonymous {
+				addFields(fields, path, f.Type)
+				continue
+			}
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			fields[path+"."+name] = true
+			addFields(fields, path+"."+name, f.Type)
+		}
+	}
+}
