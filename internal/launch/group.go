@@ -261,7 +261,7 @@ func (r *Room) remove() error {
 		case !errors.Is(err, unix.EBUSY) || time.Now().After(deadline):
 			return errors.Join(fmt.Errorf("remove cgroup: %w", err), r.leave())
 		default:
-			if pids, err := g.Processes(); err == nil && len(pids) > 0 {
+			if occupied(g) {
 				return r.leave()
 			}
 			time.Sleep(time.Millisecond)
@@ -271,6 +271,18 @@ func (r *Room) remove() error {
 		return nil
 	}
 	return r.record.Done()
+}
+
+// occupied reports whether a process is in the group, or in a group that the command
+// made below it.
+func occupied(g cgroupfs.Group) bool {
+	found := false
+	err := g.Walk(func(below cgroupfs.Group) error {
+		pids, err := below.Processes()
+		found = found || len(pids) > 0
+		return err
+	})
+	return err == nil && found
 }
 
 func (r *Room) leave() error {
