@@ -1,7 +1,9 @@
 package kills_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -29,16 +31,22 @@ func kills(t *testing.T, few int) int {
 	return n
 }
 
-// killed starts weir and kills it after a random time of at most within.
+// killed starts weir and kills it after a random time of at most within. A weir that
+// ends before its kill must not have failed: it would prove nothing.
 func killed(t *testing.T, within time.Duration, args ...string) {
 	t.Helper()
 	cmd := exec.Command("weir", args...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(rand.N(within))
 	_ = cmd.Process.Kill() // it may have ended
-	_ = cmd.Wait()
+	var exit *exec.ExitError
+	if err := cmd.Wait(); errors.As(err, &exit) && exit.Exited() {
+		t.Fatalf("weir %v: %v before it was killed\n%s", args, err, &stderr)
+	}
 }
 
 // groups lists what weir show finds on the host, by cgroup.
@@ -167,10 +175,11 @@ func TestKillSet(t *testing.T) {
 }
 
 func TestKillDemo(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Loop, lab.Command("mkfs.ext4"), lab.NoSystemd)
+	lab.Need(t, lab.Root, lab.Loop, lab.Command("mkfs.ext4"), lab.FS("ext4"), lab.NoSystemd)
+	disk := lab.Disk(t, lab.FS("ext4")) // that it can be unmounted shows that the demo's file is gone
 	before := attached(t)
 	for i := range kills(t, 8) {
-		killed(t, 4*time.Second, "demo", "--quiet", "--for", "1s")
+		killed(t, 4*time.Second, "demo", "--quiet", "--for", "1s", "--dir", disk.Dir)
 		deadline := time.Now().Add(20 * time.Second)
 		for {
 			groups(t)
