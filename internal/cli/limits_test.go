@@ -83,12 +83,12 @@ func FuzzResolve(f *testing.F) {
 		var args []string
 		places := map[string]bool{}
 		for _, b := range order[:min(len(order), 32)] {
-			switch {
-			case b == 'w':
+			switch b {
+			case 'w':
 				args = append(args, "--write", "1")
-			case b == 'r':
+			case 'r':
 				args = append(args, "--read", "1")
-			case b == 'd':
+			case 'd':
 				args = append(args, "--device-write-iops", "D:1")
 				places["D"] = true
 			default:
