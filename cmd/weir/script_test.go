@@ -74,7 +74,7 @@ func makeExecutable(work string, names ...string) error {
 }
 
 // runScripts runs the scripts of a folder. Their conditions are [v1] and [v2], where
-// the io controller is, [systemd], and [root].
+// the io controller is, [memory], [systemd], and [root].
 func runScripts(t *testing.T, dir string, setup func(*testscript.Env) error) {
 	cgroups, err := environ.FindCgroups()
 	if err != nil {
@@ -82,7 +82,8 @@ func runScripts(t *testing.T, dir string, setup func(*testscript.Env) error) {
 	}
 	_, err = os.Stat("/run/systemd/system")
 	conditions := map[string]bool{
-		"v1": cgroups.Blkio != "", "v2": cgroups.IOInV2, "systemd": err == nil, "root": os.Geteuid() == 0,
+		"v1": cgroups.Blkio != "", "v2": cgroups.IOInV2, "memory": cgroups.Memory != "" || cgroups.MemInV2,
+		"systemd": err == nil, "root": os.Geteuid() == 0,
 	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 dir,
