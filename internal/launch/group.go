@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 	"time"
 
@@ -135,6 +134,12 @@ func (h Host) Prepare(ctx context.Context, o Options) (*Room, error) {
 		places = append(places, placeOf(g))
 	}
 	for _, g := range room.joined {
+		// A group that is there already must not get on record: it is not weir's.
+		if exists, err := g.Exists(); err != nil {
+			return nil, err
+		} else if exists {
+			return nil, fmt.Errorf("make cgroup %s: it is there already; choose another --name", g.Dir())
+		}
 		if err := g.MayMake(); err != nil {
 			return nil, err
 		}
@@ -163,9 +168,7 @@ func placeOf(g cgroupfs.Group) place {
 
 func (r *Room) furnish(ctx context.Context, h Host, o Options) error {
 	for _, g := range r.joined {
-		if err := g.Create(); errors.Is(err, fs.ErrExist) {
-			return fmt.Errorf("make cgroup %s: it is there already; choose another --name", g.Dir())
-		} else if err != nil {
+		if err := g.Create(); err != nil {
 			return fmt.Errorf("make cgroup: %w", err)
 		}
 		r.made = append(r.made, g)
@@ -181,7 +184,7 @@ func (r *Room) furnish(ctx context.Context, h Host, o Options) error {
 	return h.Holder.Apply(ctx, hold.Plan{Group: r.IO, Changes: o.Changes})
 }
 
-// controllers lists what the io group must have: on v2 with memory beside it also
+// controllersOf lists what the io group must have: on v2 with memory beside it also
 // that, because only then are buffered writes charged to the group that made them
 // (cgroup-v2.rst, "Writeback").
 func controllersOf(hierarchy *cgroupfs.Hierarchy) []string {
