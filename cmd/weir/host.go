@@ -129,6 +129,9 @@ func (a *app) place(ctx context.Context, limits []cli.OnLimit, pid int) ([]place
 			if err == nil && len(chains) == 0 {
 				err = noDisks(skipped)
 			}
+			for _, s := range skipped {
+				a.out.Say("note: no limit on %s: %s", s.Mount.Point, s.Reason)
+			}
 		} else {
 			var chain blkdev.Chain
 			chain, err = devices.Resolve(ctx, l.On)
