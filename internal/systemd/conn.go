@@ -28,11 +28,7 @@ func Running(root string) bool {
 }
 
 // A Conn is a connection to PID 1.
-type Conn struct {
-	bus *dbus.Conn
-	// private connections have no bus daemon, and calls no destination
-	dest string
-}
+type Conn struct{ bus *dbus.Conn }
 
 // Connect opens systemd's own socket, which root may use and which is there before
 // any bus daemon is; else the system bus. The caller closes the connection.
@@ -53,14 +49,17 @@ func Connect(ctx context.Context) (*Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to the system bus: %w", err)
 	}
-	return &Conn{bus: bus, dest: busName}, nil
+	return &Conn{bus: bus}, nil
 }
 
 // Close ends the connection.
 func (c *Conn) Close() error { return c.bus.Close() }
 
+// call names systemd as the destination on its own socket too, where there is no bus
+// daemon to need it: without one, godbus sends an empty destination, and systemd drops
+// such a message without an answer.
 func (c *Conn) call(ctx context.Context, path dbus.ObjectPath, method string, args ...any) *dbus.Call {
-	return c.bus.Object(c.dest, path).CallWithContext(ctx, method, 0, args...)
+	return c.bus.Object(busName, path).CallWithContext(ctx, method, 0, args...)
 }
 
 func (c *Conn) property(ctx context.Context, path dbus.ObjectPath, iface, name string, into any) error {

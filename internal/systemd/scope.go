@@ -53,15 +53,24 @@ func (c *Conn) StartScope(ctx context.Context, s Scope) (cgroup string, err erro
 		return "", fmt.Errorf("find scope %s: %w", s.Name, err)
 	}
 	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
+		// The job is read first: a scope is inactive until its job has run, and one
+		// that is inactive without a job has failed.
+		var pending struct {
+			ID   uint32
+			Path dbus.ObjectPath
+		}
+		if err := c.property(ctx, object, unitIf, "Job", &pending); err != nil {
+			return "", fmt.Errorf("start scope %s: %w", s.Name, err)
+		}
 		var active string
 		if err := c.property(ctx, object, unitIf, "ActiveState", &active); err != nil {
 			return "", fmt.Errorf("start scope %s: %w", s.Name, err)
 		}
-		switch active {
-		case "active":
+		switch {
+		case active == "active":
 			err := c.property(ctx, object, scopeIf, "ControlGroup", &cgroup)
 			return cgroup, err
-		case "failed", "inactive":
+		case active == "failed", active == "inactive" && pending.ID == 0:
 			return "", fmt.Errorf("start scope %s: systemd says it is %s", s.Name, active)
 		}
 		select {
