@@ -77,8 +77,9 @@ func (c Campaign) one(ctx context.Context, row matrix.Row) outcome.Guest {
 		return g
 	}
 	g.Name = machine.Name()
-	dir := filepath.Join(c.Out, g.Name)
-	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o755)); err != nil {
+	// Another run of the lab may have a guest of this name at the same time.
+	dir, err := makeFolder(c.Out)
+	if err != nil {
 		g.Err = err
 		return g
 	}
@@ -101,11 +102,28 @@ func (c Campaign) one(ctx context.Context, row matrix.Row) outcome.Guest {
 	for _, o := range result.Outputs {
 		c.collect(ctx, &g, o)
 	}
-	if !g.Bad() {
-		g.Err = os.RemoveAll(dir)
-	}
+	g.Err = errors.Join(g.Err, keep(dir, filepath.Join(c.Out, g.Name), g.Bad()))
 	c.report(g)
 	return g
+}
+
+func makeFolder(out string) (string, error) {
+	if err := os.MkdirAll(out, 0o755); err != nil {
+		return "", err
+	}
+	return os.MkdirTemp(out, ".running-")
+}
+
+// keep puts the folder of a guest that went bad in the place that the report
+// names; a good guest's folder goes away, and so does what an older run left.
+func keep(dir, place string, bad bool) error {
+	if err := os.RemoveAll(place); err != nil {
+		return err
+	}
+	if !bad {
+		return os.RemoveAll(dir)
+	}
+	return errors.Join(os.Chmod(dir, 0o755), os.Rename(dir, place))
 }
 
 // collect adds one test binary's tests. A binary that ended badly without a

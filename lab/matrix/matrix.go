@@ -61,8 +61,8 @@ func Rows() []Row {
 	of := func(suite string) func(*Row) { return func(r *Row) { r.Suite = suite } }
 	at := func(path string) func(*Row) { return func(r *Row) { r.IOMount = path } }
 
-	add(Full, kernel.Newest, environ.V2, of("trixie"))
-	add(Full, "6.1", environ.V1, of("bookworm"))
+	add(Full, kernel.Newest, environ.V2, of("trixie"), short)
+	add(Full, "6.1", environ.V1, of("bookworm"), short)
 	for _, k := range []string{"6.1", kernel.Newest} {
 		add(QEMU, k, environ.V2)
 		add(QEMU, k, environ.V1)
