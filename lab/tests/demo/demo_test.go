@@ -61,7 +61,7 @@ const (
 // demo says why.
 func TestDemo(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.Loop, lab.Command("mkfs.ext4"), lab.FS("ext4"))
-	rows := demo(t, "--for", "4s", "--write", "10MB/s", "--dir", lab.Disk(t, lab.FS("ext4")).Dir)
+	rows := demo(t, "--for", "2s", "--write", "10MB/s", "--dir", lab.Disk(t, lab.FS("ext4")).Dir)
 	t.Logf("%+v", rows)
 	held := []string{"direct", "buffered"}
 	if e.Cgroups.Blkio != "" {

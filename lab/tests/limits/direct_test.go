@@ -9,29 +9,41 @@ import (
 )
 
 // S2, S18, S26: direct reads and writes are held at 1, 10 and 50 MB/s and at 100 and
-// 1000 operations a second, on ext4 and XFS. What one batch does at once stays far
-// below what the disks can.
+// 1000 operations a second, on ext4 and XFS.
 func TestDirectIsHeld(t *testing.T) {
-	for _, batch := range [][]rate{
-		{{bps: 1e6}, {iops: 100}, {bps: 10e6}},
-		{{iops: 1000}},
-		{{bps: 50e6}},
-	} {
-		for _, fs := range []string{"ext4", "xfs"} {
-			t.Run(fs, func(t *testing.T) {
-				lab.Need(t, lab.Root, lab.FS(fs))
-				if batch[0].bps > 10e6 {
-					lab.Need(t, lab.Rates)
-				}
-				disk := lab.Disk(t, lab.FS(fs))
-				for _, r := range batch {
-					for _, read := range []bool{false, true} {
-						t.Run(r.name(read), func(t *testing.T) {
-							t.Parallel()
-							r.measure(t, disk.Dir, read)
-						})
-					}
-				}
+	for _, fs := range []string{"ext4", "xfs"} {
+		t.Run(fs, func(t *testing.T) {
+			lab.Need(t, lab.Root, lab.FS(fs))
+			t.Parallel()
+			measureAll(t, fs, rate{bps: 1e6}, rate{iops: 100}, rate{bps: 10e6})
+		})
+	}
+}
+
+// The faster rates are measured by themselves: they are a good part of what a guest's
+// processor can do.
+func TestFastDirectIsHeld(t *testing.T) {
+	for _, fs := range []string{"ext4", "xfs"} {
+		t.Run(fs, func(t *testing.T) {
+			lab.Need(t, lab.Root, lab.FS(fs))
+			measureAll(t, fs, rate{iops: 1000})
+		})
+		t.Run(fs+"-bytes", func(t *testing.T) {
+			lab.Need(t, lab.Root, lab.FS(fs), lab.Rates)
+			measureAll(t, fs, rate{bps: 50e6})
+		})
+	}
+}
+
+// measureAll measures rates side by side on one disk, reading and writing.
+func measureAll(t *testing.T, fs string, rates ...rate) {
+	t.Helper()
+	disk := lab.Disk(t, lab.FS(fs))
+	for _, r := range rates {
+		for _, read := range []bool{false, true} {
+			t.Run(r.name(read), func(t *testing.T) {
+				t.Parallel()
+				r.measure(t, disk.Dir, read)
 			})
 		}
 	}

@@ -14,6 +14,7 @@ import (
 // S18: two commands with 10 MB/s each write to one disk at once, and both hold.
 func TestTwoCommandsOnOneDisk(t *testing.T) {
 	lab.Need(t, lab.Root, lab.FS("ext4"))
+	t.Parallel()
 	disk := lab.Disk(t, lab.FS("ext4"))
 	for i := range 2 {
 		t.Run(fmt.Sprint("command-", i+1), func(t *testing.T) {
@@ -29,6 +30,7 @@ func TestTwoCommandsOnOneDisk(t *testing.T) {
 // S30: the read and the write limit of one group are independent.
 func TestReadAndWriteAreIndependent(t *testing.T) {
 	lab.Need(t, lab.Root, lab.FS("ext4"))
+	t.Parallel()
 	disk := lab.Disk(t, lab.FS("ext4"))
 	file := fileIn(t, disk.Dir, "f")
 	filled(t, file, directFile)

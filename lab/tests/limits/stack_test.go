@@ -57,6 +57,7 @@ func mount(t *testing.T, source, fs, options string) string {
 // A partition's rule goes to its disk, and holds there.
 func TestPartition(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Partitions, lab.Command("sfdisk"), lab.Command("mkfs.ext4"))
+	t.Parallel()
 	disk := lab.RawDisk(t)
 	cmd := exec.Command("sfdisk", "-q", disk.Node)
 	cmd.Stdin = stringReader("label: gpt\nstart=2048, size=200000\nsize=200000\n")
@@ -71,6 +72,7 @@ func TestPartition(t *testing.T) {
 // A rule goes to an LVM volume itself, and holds there.
 func TestLVM(t *testing.T) {
 	lab.Need(t, lab.Root, lab.LVM, lab.Command("mkfs.ext4"))
+	t.Parallel()
 	disk := lab.RawDisk(t)
 	tool(t, "lvm", "vgcreate", "-qq", "-y", "weirvg", disk.Node)
 	t.Cleanup(func() { tool(t, "lvm", "vgremove", "-qq", "-f", "-y", "weirvg") })
@@ -83,6 +85,7 @@ func TestLVM(t *testing.T) {
 // A rule goes to a loop device itself, and holds there.
 func TestLoop(t *testing.T) {
 	lab.Need(t, lab.Root, lab.FS("ext4"), lab.Loop, lab.Command("mkfs.ext4"), lab.Command("losetup"))
+	t.Parallel()
 	below := lab.Disk(t, lab.FS("ext4"))
 	image := filepath.Join(below.Dir, "image")
 	filled(t, image, 96<<20)
@@ -100,6 +103,7 @@ func TestLoop(t *testing.T) {
 // btrfs's device numbers are anonymous; the rule goes to the disk below.
 func TestBtrfsSubvolume(t *testing.T) {
 	lab.Need(t, lab.Root, lab.FS("btrfs"), lab.Command("btrfs"))
+	t.Parallel()
 	disk := lab.Disk(t, lab.FS("btrfs"))
 	sub := filepath.Join(disk.Dir, "sub")
 	tool(t, "btrfs", "-q", "subvolume", "create", sub)
@@ -109,6 +113,7 @@ func TestBtrfsSubvolume(t *testing.T) {
 // An overlay's writes go to its upper directory's disk.
 func TestOverlay(t *testing.T) {
 	lab.Need(t, lab.Root, lab.FS("ext4"), lab.Overlay)
+	t.Parallel()
 	disk := lab.Disk(t, lab.FS("ext4"))
 	var dirs []string
 	for _, name := range []string{"lower", "upper", "work"} {
