@@ -62,7 +62,7 @@ func Rows() []Row {
 	at := func(path string) func(*Row) { return func(r *Row) { r.IOMount = path } }
 
 	add(Full, kernel.Newest, environ.V2, of("trixie"), short)
-	add(Full, "6.1", environ.V1, of("bookworm"), short)
+	add(Full, kernel.Newest, environ.V1, of("bookworm"), short)
 	for _, k := range []string{"6.1", kernel.Newest} {
 		add(QEMU, k, environ.V2)
 		add(QEMU, k, environ.V1)

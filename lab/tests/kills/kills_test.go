@@ -175,7 +175,7 @@ func TestKillSet(t *testing.T) {
 }
 
 func TestKillDemo(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Loop, lab.Command("mkfs.ext4"), lab.FS("ext4"), lab.NoSystemd)
+	lab.Need(t, lab.Root, lab.Rates, lab.Loop, lab.Command("mkfs.ext4"), lab.FS("ext4"), lab.NoSystemd)
 	disk := lab.Disk(t, lab.FS("ext4")) // that it can be unmounted shows that the demo's file is gone
 	before := attached(t)
 	for i := range kills(t, 3) {
