@@ -90,7 +90,11 @@ func (c Campaign) one(ctx context.Context, row matrix.Row) outcome.Guest {
 	if c.Console != nil {
 		job.Log = func(line string) { c.Console(g.Name, line) }
 	}
+	tell := time.AfterFunc(5*time.Second, func() {
+		c.Log("%-28s waits: other runs of the lab have the machine", g.Name)
+	})
 	release, err := c.Slots.Take(ctx, row.Lane == matrix.Native)
+	tell.Stop()
 	if err != nil {
 		g.Err = err
 		return g
