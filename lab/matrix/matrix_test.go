@@ -33,7 +33,7 @@ func TestDefault(t *testing.T) {
 	for _, want := range []string{
 		"uml-6.1-v1", "uml-6.1-v2", "uml-newest-v1", "uml-newest-v2", "uml-6.1-hybrid",
 		"qemu-6.1-v1", "qemu-6.1-v2", "qemu-newest-v1", "qemu-newest-v2",
-		"full-newest-trixie-v2", "full-6.1-bookworm-v1",
+		"full-newest-trixie-v2", "full-newest-bookworm-v1",
 		"uml-6.1-v2-at-cgroup2", "uml-6.1-v1-at-cgroup-blkio", "native",
 	} {
 		if !have[want] {
