@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -221,20 +222,10 @@ func group(ts *testscript.TestScript, cgroups environ.Cgroups, neg bool, args []
 	if len(args) != 1 && (neg || len(args) != 3) {
 		ts.Fatalf("usage: group NAME [FILE TEXT]")
 	}
-	var found []string
-	for _, mount := range append(cgroups.Mounted1, cgroups.Unified) {
-		if mount == "" {
-			continue
-		}
-		ts.Check(filepath.WalkDir(mount, func(path string, d fs.DirEntry, err error) error {
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil // groups of others come and go
-			}
-			if err == nil && d.IsDir() && strings.TrimSuffix(d.Name(), ".scope") == args[0] {
-				found = append(found, path)
-			}
-			return err
-		}))
+	found := groupsNamed(ts, cgroups, args[0])
+	// systemd removes a scope when it has noticed that it is empty; weir does at once.
+	for deadline := time.Now().Add(untilDeadline); neg && scopes(found) && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		found = groupsNamed(ts, cgroups, args[0])
 	}
 	switch {
 	case neg && len(found) > 0:
@@ -249,4 +240,29 @@ func group(ts *testscript.TestScript, cgroups environ.Cgroups, neg bool, args []
 		}
 		ts.Fatalf("no %s of %s holds %q", args[1], strings.Join(found, ", "), args[2])
 	}
+}
+
+// scopes reports whether there are groups, all of them systemd's.
+func scopes(dirs []string) bool {
+	return len(dirs) > 0 && !slices.ContainsFunc(dirs, func(dir string) bool { return filepath.Ext(dir) != ".scope" })
+}
+
+// groupsNamed lists the directories of the group, or of the scope, in all hierarchies.
+func groupsNamed(ts *testscript.TestScript, cgroups environ.Cgroups, name string) []string {
+	var found []string
+	for _, mount := range append(cgroups.Mounted1, cgroups.Unified) {
+		if mount == "" {
+			continue
+		}
+		ts.Check(filepath.WalkDir(mount, func(path string, d fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil // groups of others come and go
+			}
+			if err == nil && d.IsDir() && strings.TrimSuffix(d.Name(), ".scope") == name {
+				found = append(found, path)
+			}
+			return err
+		}))
+	}
+	return found
 }
