@@ -210,11 +210,15 @@ func (h Host) groups(o Options) (io cgroupfs.Group, memory *cgroupfs.Group, err 
 	}
 	other := h.FS.With("memory")
 	if other == nil {
-		return io, nil, &cgroupfs.Unsupported{Feature: "limit memory", Reason: "no mounted cgroup hierarchy has the memory controller",
-			Remedy: "leave out --memory, or boot a kernel with it"}
+		return io, nil, noMemory()
 	}
 	g, err := h.placeIn(other, name, []string{"memory"})
 	return io, &g, err
+}
+
+func noMemory() error {
+	return &cgroupfs.Unsupported{Feature: "limit memory", Reason: "no mounted cgroup hierarchy has the memory controller",
+		Remedy: "leave out --memory, or boot a kernel with it"}
 }
 
 // placeIn puts a new group below the caller's own, so that what bounds the caller

@@ -91,6 +91,9 @@ func (h Host) prepareScope(ctx context.Context, o Options) (*Room, error) {
 	if err := hierarchy.Writable(); err != nil {
 		return nil, err
 	}
+	if o.MemoryMax > 0 && h.FS.With("memory") == nil {
+		return nil, noMemory() // systemd takes the setting, and says nothing
+	}
 	if os.Geteuid() != 0 {
 		return nil, errors.New("make a scope: permission denied (systemd makes one with limits for root only; run weir as root)")
 	}
