@@ -1,6 +1,8 @@
 package lab
 
 import (
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -20,9 +22,10 @@ const (
 	// starvedMax is the share of a measurement that a process may have waited for a
 	// processor: beyond it, what was measured is the machine and not the limit.
 	starvedMax = 0.015
-	// tick is how long the canary sleeps, and slack what a timer may be late.
-	tick  = 2 * time.Millisecond
-	slack = 2 * time.Millisecond
+	// tick is how long the canary sleeps, rarely enough to be no load itself where a
+	// processor is emulated; slack is what a timer may be late without any.
+	tick  = 20 * time.Millisecond
+	slack = 3 * time.Millisecond
 )
 
 // Ratio measures a rate against a limit and fails the test if the ratio is outside
@@ -32,9 +35,10 @@ const (
 func Ratio(t testing.TB, what string, limit float64, band Band, measure func() float64) {
 	t.Helper()
 	for attempt := 1; ; attempt++ {
-		stop := canary()
+		before := theCanary.lateness()
+		began := time.Now()
 		ratio := measure() / limit
-		starved := stop()
+		starved := (theCanary.lateness() - before).Seconds() / time.Since(began).Seconds()
 		t.Logf("%s: %.3f of %.0f (starved %.1f %%)", what, ratio, limit, 100*starved)
 		switch {
 		case ratio >= band.Low && ratio <= band.High:
@@ -49,29 +53,28 @@ func Ratio(t testing.TB, what string, limit float64, band Band, measure func() f
 	}
 }
 
-// canary starts to watch for a starved processor; stop returns the share of the time
-// for which there was none.
-func canary() (stop func() float64) {
-	quit := make(chan struct{})
-	late := make(chan time.Duration)
-	began := time.Now()
-	go func() {
-		var total time.Duration
-		for {
-			slept := time.Now()
-			select {
-			case <-quit:
-				late <- total
-				return
-			case <-time.After(tick):
-			}
-			if over := time.Since(slept) - tick - slack; over > 0 {
-				total += over + slack
-			}
+// theCanary is one for all measurements of a test binary, which run side by side.
+var theCanary canary
+
+// A canary adds up for how long no processor was to be had.
+type canary struct {
+	start sync.Once
+	late  atomic.Int64 // nanoseconds
+}
+
+// lateness returns the sum since the first call, which starts the canary.
+func (c *canary) lateness() time.Duration {
+	c.start.Do(func() { go c.sing() })
+	return time.Duration(c.late.Load())
+}
+
+// sing ends with the test binary.
+func (c *canary) sing() {
+	for {
+		slept := time.Now()
+		time.Sleep(tick)
+		if over := time.Since(slept) - tick; over > slack {
+			c.late.Add(int64(over))
 		}
-	}()
-	return func() float64 {
-		close(quit)
-		return (<-late).Seconds() / time.Since(began).Seconds()
 	}
 }

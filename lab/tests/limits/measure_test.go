@@ -71,7 +71,7 @@ func filled(t *testing.T, path string, size int64) {
 // blockFor is a size of operation of which a slice of 100 ms holds several.
 func blockFor(bytesPerSec int) int {
 	block := 4 << 10
-	for block < 64<<10 && block*2*40 <= bytesPerSec {
+	for block < 256<<10 && block*2*40 <= bytesPerSec {
 		block *= 2
 	}
 	return block
