@@ -93,12 +93,13 @@ func (c Campaign) one(ctx context.Context, row matrix.Row) outcome.Guest {
 	tell := time.AfterFunc(5*time.Second, func() {
 		c.Log("%-28s waits: other runs of the lab have the machine", g.Name)
 	})
-	release, err := c.Slots.Take(ctx, row.Lane == matrix.Native)
+	slot, release, err := c.Slots.Take(ctx, row.Lane == matrix.Native)
 	tell.Stop()
 	if err != nil {
 		g.Err = err
 		return g
 	}
+	job.CPU = slot
 	result, err := machine.Run(ctx, job)
 	release()
 	g.Err = err

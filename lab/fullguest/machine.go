@@ -14,6 +14,7 @@ import (
 	"github.com/weir-io/weir/lab/environ"
 	"github.com/weir-io/weir/lab/guest"
 	"github.com/weir-io/weir/lab/payload"
+	"github.com/weir-io/weir/lab/process"
 )
 
 // A Row says what to boot.
@@ -117,7 +118,7 @@ func (m Machine) boot(ctx context.Context, job guest.Job, disks []disk, folder, 
 	ctx, cancel := context.WithTimeoutCause(ctx, job.Timeout, fmt.Errorf("did not end within %v", job.Timeout))
 	defer cancel()
 	cmd := m.command(ctx, disks, folder, append(words, line.Words()...))
-	return attend(ctx, cmd, console, job.Log)
+	return process.Run(ctx, cmd, job.CPU, console, job.Log)
 }
 
 // layout is how systemd is told which hierarchies to mount (systemd(1), "Kernel

@@ -27,6 +27,7 @@ type Job struct {
 	Short   bool          // go test's -short: for guests that differ from others in little
 	Dir     string        // existing folder for the guest's disks, console and results
 	Timeout time.Duration // of the whole guest, booting included
+	CPU     int           // the processor that the guest runs on
 	Log     func(line string)
 }
 

@@ -32,16 +32,16 @@ func Open(dir string, number int) (Slots, error) {
 	return Slots{dir: dir, number: number}, nil
 }
 
-// Take waits for a free slot. One that wants the machine for itself takes all,
+// Take waits for a free slot, and tells which it is. One that wants the machine for itself takes all,
 // in order, so that two who want all of them cannot lock each other out; while
 // it waits for the later ones, nobody new gets the earlier.
-func (s Slots) Take(ctx context.Context, all bool) (release func(), err error) {
+func (s Slots) Take(ctx context.Context, all bool) (slot int, release func(), err error) {
 	if !all {
-		f, err := s.any(ctx)
+		slot, f, err := s.any(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("take slot: %w", err)
+			return 0, nil, fmt.Errorf("take slot: %w", err)
 		}
-		return func() { f.Close() }, nil
+		return slot, func() { f.Close() }, nil
 	}
 	var taken []*os.File
 	release = func() {
@@ -50,33 +50,33 @@ func (s Slots) Take(ctx context.Context, all bool) (release func(), err error) {
 		}
 	}
 	for i := range s.number {
-		f, err := s.wait(ctx, i, i)
+		_, f, err := s.wait(ctx, i, i)
 		if err != nil {
 			release()
-			return nil, fmt.Errorf("take all slots: %w", err)
+			return 0, nil, fmt.Errorf("take all slots: %w", err)
 		}
 		taken = append(taken, f)
 	}
-	return release, nil
+	return 0, release, nil
 }
 
 // any tries the last slot first: who wants all begins with the first.
-func (s Slots) any(ctx context.Context) (*os.File, error) {
+func (s Slots) any(ctx context.Context) (int, *os.File, error) {
 	return s.wait(ctx, s.number-1, 0)
 }
 
 // wait tries the slots from high down to low until one is free.
-func (s Slots) wait(ctx context.Context, high, low int) (*os.File, error) {
+func (s Slots) wait(ctx context.Context, high, low int) (int, *os.File, error) {
 	for {
 		for i := high; i >= low; i-- {
 			f, err := s.try(i)
 			if f != nil || err != nil {
-				return f, err
+				return i, f, err
 			}
 		}
 		select {
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return 0, nil, ctx.Err()
 		case <-time.After(50 * time.Millisecond):
 		}
 	}

@@ -22,19 +22,19 @@ func TestTake(t *testing.T) {
 	if err := errors.Join(err1, err2); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Take(soon(), false); !errors.Is(err, context.DeadlineExceeded) {
+	if _, _, err := s.Take(soon(), false); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("third of two slots: %v", err)
 	}
 	one()
-	if _, err := s.Take(soon(), true); !errors.Is(err, context.DeadlineExceeded) {
+	if _, _, err := s.Take(soon(), true); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("all slots while one is taken: %v", err)
 	}
 	two()
-	all, err := s.Take(soon(), true)
+	_, all, err := s.Take(soon(), true)
 	if err != nil {
 		t.Fatalf("all of the free slots: %v", err)
 	}
-	if _, err := s.Take(soon(), false); !errors.Is(err, context.DeadlineExceeded) {
+	if _, _, err := s.Take(soon(), false); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a slot while all are taken: %v", err)
 	}
 	all()

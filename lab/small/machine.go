@@ -14,6 +14,7 @@ import (
 	"github.com/weir-io/weir/lab/guest"
 	"github.com/weir-io/weir/lab/kernel"
 	"github.com/weir-io/weir/lab/payload"
+	"github.com/weir-io/weir/lab/process"
 )
 
 // Machine is a small guest. It implements guest.Guest.
@@ -87,5 +88,5 @@ func (m Machine) boot(ctx context.Context, job guest.Job, disks []disk, folder, 
 	} else {
 		cmd = qemuCommand(ctx, m.Image, line, disks)
 	}
-	return attend(ctx, cmd, console, job.Log)
+	return process.Run(ctx, cmd, job.CPU, console, job.Log)
 }

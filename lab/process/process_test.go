@@ -1,4 +1,4 @@
-package small
+package process
 
 import (
 	"context"
@@ -10,26 +10,14 @@ import (
 	"time"
 )
 
-func TestExplain(t *testing.T) {
-	for _, c := range []struct{ console, want string }{
-		{"=== RUN   TestA\n--- PASS: TestA (0.0s)\n=== RUN   TestB\n=== RUN   TestB/x\n", "it was in TestB, TestB/x"},
-		{"=== RUN   TestA\n[ 1.0] Kernel panic - not syncing: x\n", "[ 1.0] Kernel panic - not syncing: x"},
-		{"Booting\n", "it was in no test: its console tells how far it came"},
-	} {
-		if got := explain(c.console).Error(); got != c.want {
-			t.Errorf("explain(%q) = %q, want %q", c.console, got, c.want)
-		}
-	}
-}
-
-func TestAttendKillsAll(t *testing.T) {
+func TestRunKillsAll(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
 	console := filepath.Join(t.TempDir(), "console")
 	var logged []string
 	// The child in the background is the kind of process UML leaves behind.
 	cmd := exec.CommandContext(ctx, "sh", "-c", "sleep 60 & echo $!; wait")
-	err := attend(ctx, cmd, console, func(s string) { logged = append(logged, s) })
+	err := Run(ctx, cmd, 0, console, func(s string) { logged = append(logged, s) })
 	if err == nil || len(logged) != 1 {
 		t.Fatalf("error %v, logged %q", err, logged)
 	}

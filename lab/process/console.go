@@ -1,4 +1,4 @@
-package fullguest
+package process
 
 import (
 	"bytes"
