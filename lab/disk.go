@@ -38,14 +38,12 @@ func Disk(t testing.TB, fs Requirement) *TestDisk {
 	s := claim(t, e, kind)
 	s.Dir = t.TempDir()
 	// Cleanups run last in, first out: the disk is unmounted before it is given back.
-	if err := unix.Mount(s.Node, s.Dir, kind, unix.MS_NOATIME, mkfs.MountOptions(kind)); err != nil {
-		if err != unix.EINVAL {
-			t.Fatalf("mount %s on %s: %v", s.Node, s.Dir, err)
-		}
-		// A kernel without quotas refuses the option.
-		if err := unix.Mount(s.Node, s.Dir, kind, unix.MS_NOATIME, ""); err != nil {
-			t.Fatalf("mount %s on %s: %v", s.Node, s.Dir, err)
-		}
+	err := unix.Mount(s.Node, s.Dir, kind, unix.MS_NOATIME, mkfs.MountOptions(kind))
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) { // a kernel without quotas
+		err = unix.Mount(s.Node, s.Dir, kind, unix.MS_NOATIME, "")
+	}
+	if err != nil {
+		t.Fatalf("mount %s on %s: %v", s.Node, s.Dir, err)
 	}
 	t.Cleanup(func() { unmount(t, s.Dir) })
 	return s
@@ -131,7 +129,7 @@ func renew(f *os.File, d environ.Disk) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if d.FS != "" {
-		return mkfs.Format(ctx, d.FS, d.Node)
+		return mkfs.Format(ctx, d.FS, d.Node, true)
 	}
 	return wipe(d.Node)
 }

@@ -37,7 +37,7 @@ func makeLoop(t testing.TB, kind string) string {
 	if kind != "" {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		if err := mkfs.Format(ctx, kind, path); err != nil {
+		if err := mkfs.Format(ctx, kind, path, false); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -62,7 +62,6 @@ func attach(path string) (*os.File, error) {
 	defer control.Close()
 	config := unix.LoopConfig{
 		Fd:   uint32(back.Fd()),
-		Size: 4096,
 		Info: unix.LoopInfo64{Flags: unix.LO_FLAGS_AUTOCLEAR | unix.LO_FLAGS_DIRECT_IO | unix.LO_FLAGS_PARTSCAN},
 	}
 	copy(config.Info.File_name[:], path)

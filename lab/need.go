@@ -76,6 +76,15 @@ func Need(t testing.TB, needs ...Requirement) environ.Environ {
 	return e
 }
 
+// OnlyHere skips a test in guests that says the same on every kernel: one that runs
+// on fixtures, and so in a plain go test, needs no emulated processor's time.
+func OnlyHere(t testing.TB) {
+	t.Helper()
+	if _, inside, err := environ.Load(); err != nil || inside {
+		Need(t, Lane("native"))
+	}
+}
+
 // check says why a requirement is not met. A requirement that nobody knows is not
 // met either, so that a misspelt one fails the run instead of passing quietly.
 func (r Requirement) check(e environ.Environ) error {

@@ -48,6 +48,7 @@ func asNobody() {
 // TestScripts runs testdata/script. Scripts get copies of the hosts in testdata/host
 // as $WORK/v1 and so on: trees for --root, which weir reads and never writes.
 func TestScripts(t *testing.T) {
+	lab.OnlyHere(t)
 	runScripts(t, "testdata/script", func(env *testscript.Env) error { return makeHosts(env.WorkDir) })
 }
 

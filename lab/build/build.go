@@ -17,7 +17,7 @@ import (
 )
 
 // Patterns are the packages whose tests run in guests.
-func Patterns() []string { return []string{"./lab/tests/...", "./cmd/weir"} }
+func Patterns() []string { return []string{"./lab/tests/...", "./cmd/weir", "./internal/hold"} }
 
 // Builds are the files, below one folder.
 type Builds struct {

@@ -42,7 +42,7 @@ func makeDisks(ctx context.Context, dir, payload string) ([]disk, error) {
 				return nil, fmt.Errorf("make disks: %w", err)
 			}
 			if set.fs != "raw" {
-				if err := mkfs.Format(ctx, set.fs, d.path); err != nil {
+				if err := mkfs.Format(ctx, set.fs, d.path, true); err != nil {
 					return nil, fmt.Errorf("make disks: %w", err)
 				}
 			}

@@ -16,8 +16,9 @@ func Kinds() []string { return []string{"ext4", "xfs", "btrfs"} }
 // Format makes an empty file system of kind on path, a file or a block device.
 // Inode tables and journals are written at once: an ext4 that finishes them
 // lazily after the mount would add I/O to the first seconds of a measurement.
-func Format(ctx context.Context, kind, path string) error {
-	args, err := args(kind)
+// Without quotas the file system can be mounted by a kernel that has none.
+func Format(ctx context.Context, kind, path string, quotas bool) error {
+	args, err := args(kind, quotas)
 	if err != nil {
 		return fmt.Errorf("format %s: %w", path, err)
 	}
@@ -28,11 +29,14 @@ func Format(ctx context.Context, kind, path string) error {
 	return nil
 }
 
-func args(kind string) ([]string, error) {
+func args(kind string, quotas bool) ([]string, error) {
 	switch kind {
 	case "ext4":
-		return []string{"-q", "-F", "-O", "quota,project", "-N", "65536", "-J", "size=32",
-			"-E", "quotatype=prjquota,lazy_itable_init=0,lazy_journal_init=0,nodiscard"}, nil
+		args := []string{"-q", "-F", "-N", "65536", "-J", "size=32", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard"}
+		if quotas {
+			args = append(args, "-O", "quota,project", "-E", "quotatype=prjquota")
+		}
+		return args, nil
 	case "xfs":
 		return []string{"-q", "-f", "-K"}, nil
 	case "btrfs":

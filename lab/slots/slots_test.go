@@ -17,8 +17,8 @@ func TestTake(t *testing.T) {
 		t.Cleanup(cancel)
 		return ctx
 	}
-	one, err1 := s.Take(soon(), false)
-	two, err2 := s.Take(soon(), false)
+	_, one, err1 := s.Take(soon(), false)
+	_, two, err2 := s.Take(soon(), false)
 	if err := errors.Join(err1, err2); err != nil {
 		t.Fatal(err)
 	}
