@@ -37,7 +37,7 @@
 // # Measuring
 //
 // A measured test mostly waits, so its cases run side by side: t.Parallel, a disk
-// each (eight at once). Ask for Rates above 15 MB/s: an emulated processor gives
+// each (six at once, three where the processor is emulated). Ask for Rates above 15 MB/s: an emulated processor gives
 // no more. Use testing.Short to do one case instead of all: the lab sets it for
 // guests that differ from another one only in where a hierarchy is mounted.
 // Compare bytes at the device between two samples (DeviceTraffic); what a program

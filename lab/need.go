@@ -34,6 +34,10 @@ const (
 
 	Overlay Requirement = "overlay" // overlay mounts
 
+	// Long keeps a test out of guests that differ from another one in little, where
+	// it would take time and tell nothing.
+	Long Requirement = "long"
+
 	Systemd    Requirement = "systemd"   // as process 1
 	NoSystemd  Requirement = "nosystemd" // groups are made by weir itself
 	Docker     Requirement = "docker"
@@ -93,6 +97,8 @@ func (r Requirement) check(e environ.Environ) error {
 		return checkValue(e, kind, value)
 	}
 	switch r {
+	case Long:
+		return unless(!testing.Short(), "a short run: another guest has this kernel and these cgroups")
 	case V1:
 		return unless(e.Cgroups.Blkio != "", "no v1 hierarchy has blkio")
 	case V2:

@@ -77,6 +77,7 @@ func run(ctx context.Context, line bootline.Line) error {
 		Payload: job,
 		Results: results,
 		Environ: work + "/environ.json",
+		Lane:    line.Lane,
 		Run:     line.Run,
 		Short:   line.Short,
 		Timeout: line.Timeout,

@@ -20,15 +20,22 @@ import (
 	"github.com/weir-io/weir/lab/payload"
 )
 
-// Parallel is go test's -parallel: measured tests wait for the kernel most of
-// the time, so more of them than processors run at once, each on its own disk.
-const Parallel = 8
+// parallel is go test's -parallel: measured tests wait for the kernel most of the
+// time, so more of them than processors run at once, each on its own disk. An
+// emulated processor carries fewer.
+func parallel(lane string) int {
+	if lane == "qemu" {
+		return 3
+	}
+	return 6
+}
 
 // Config is one guest's run.
 type Config struct {
 	Payload string // unpacked
 	Results string // folder for logs and statuses
 	Environ string // file that WEIR_LAB names
+	Lane    string
 	Run     string
 	Short   bool
 	Timeout time.Duration // of each test binary
@@ -113,7 +120,7 @@ func (c Config) args() []string {
 		"-test.v=test2json",
 		"-test.paniconexit0",
 		"-test.timeout=" + c.Timeout.String(),
-		"-test.parallel=" + strconv.Itoa(Parallel),
+		"-test.parallel=" + strconv.Itoa(parallel(c.Lane)),
 	}
 	if c.Run != "" {
 		args = append(args, "-test.run="+c.Run)

@@ -32,10 +32,12 @@ func Format(ctx context.Context, kind, path string, quotas bool) error {
 func args(kind string, quotas bool) ([]string, error) {
 	switch kind {
 	case "ext4":
-		args := []string{"-q", "-F", "-N", "65536", "-J", "size=32", "-E", "lazy_itable_init=0,lazy_journal_init=0,nodiscard"}
+		args := []string{"-q", "-F", "-N", "65536", "-J", "size=32"}
+		extended := "lazy_itable_init=0,lazy_journal_init=0,nodiscard" // mke2fs heeds the last -E only
 		if quotas {
-			args = append(args, "-O", "quota,project", "-E", "quotatype=prjquota")
+			args, extended = append(args, "-O", "quota,project"), extended+",quotatype=prjquota"
 		}
+		args = append(args, "-E", extended)
 		return args, nil
 	case "xfs":
 		return []string{"-q", "-f", "-K"}, nil

@@ -69,6 +69,7 @@ func (h Host) run(ctx context.Context, job guest.Job) (result guest.Result, err 
 		Payload: folder,
 		Results: dir,
 		Environ: file,
+		Lane:    "native",
 		Run:     job.Run,
 		Short:   job.Short,
 		Timeout: job.Timeout,

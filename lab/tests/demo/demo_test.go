@@ -60,7 +60,7 @@ const (
 // Direct writes are held on v1 and v2, buffered ones on v2; where they are not, the
 // demo says why.
 func TestDemo(t *testing.T) {
-	e := lab.Need(t, lab.Root, lab.Rates, lab.Loop, lab.Command("mkfs.ext4"), lab.FS("ext4"))
+	e := lab.Need(t, lab.Root, lab.Long, lab.Rates, lab.Loop, lab.Command("mkfs.ext4"), lab.FS("ext4"))
 	rows := demo(t, "--for", "2s", "--write", "10MB/s", "--dir", lab.Disk(t, lab.FS("ext4")).Dir)
 	t.Logf("%+v", rows)
 	held := []string{"direct", "buffered"}
@@ -82,7 +82,7 @@ func TestDemo(t *testing.T) {
 
 // Ctrl-C ends the demo with a shell's status, and nothing is left, at once.
 func TestInterruptedDemoLeavesNothing(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Rates, lab.Loop, lab.NoSystemd, lab.Command("mkfs.ext4"), lab.FS("ext4"))
+	lab.Need(t, lab.Root, lab.Long, lab.Rates, lab.Loop, lab.NoSystemd, lab.Command("mkfs.ext4"), lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4")) // that it can be unmounted shows that the demo's file is gone
 	cmd := exec.Command("weir", "demo", "--quiet", "--for", "3s", "--dir", disk.Dir)
 	if err := cmd.Start(); err != nil {

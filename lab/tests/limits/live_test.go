@@ -29,7 +29,7 @@ func TestTwoCommandsOnOneDisk(t *testing.T) {
 
 // S30: the read and the write limit of one group are independent.
 func TestReadAndWriteAreIndependent(t *testing.T) {
-	lab.Need(t, lab.Root, lab.FS("ext4"))
+	lab.Need(t, lab.Root, lab.Long, lab.FS("ext4"))
 	t.Parallel()
 	disk := lab.Disk(t, lab.FS("ext4"))
 	file := fileIn(t, disk.Dir, "f")
@@ -47,7 +47,7 @@ func TestReadAndWriteAreIndependent(t *testing.T) {
 // set on a running writer takes effect within a second, changes only what it names,
 // and clear frees the writer again.
 func TestSetAndClearWhileItRuns(t *testing.T) {
-	lab.Need(t, lab.Root, lab.FS("ext4"))
+	lab.Need(t, lab.Root, lab.Long, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
 	file := fileIn(t, disk.Dir, "f")
 	cmd := exec.Command("weir", "run", "--quiet", "--read", "3MB/s", "--name", "live", "--on", disk.Dir, "--",
