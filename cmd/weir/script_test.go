@@ -55,7 +55,7 @@ func TestScripts(t *testing.T) {
 // TestLabScripts runs testdata/lab: scripts that make real groups. They get an
 // empty disk $DISK, and the mount points of all hierarchies as $CGROUPS.
 func TestLabScripts(t *testing.T) {
-	cgroups := lab.Need(t, lab.Root).Cgroups
+	cgroups := lab.Need(t, lab.Root, lab.Rates).Cgroups
 	disk := lab.RawDisk(t)
 	runScripts(t, "testdata/lab", func(env *testscript.Env) error {
 		env.Setenv("DISK", disk.Node)

@@ -63,12 +63,16 @@ func Rows() []Row {
 
 	add(Full, kernel.Newest, environ.V2, of("trixie"), short)
 	add(Full, kernel.Newest, environ.V1, of("bookworm"), short)
+	// The newest emulated kernel is newer than the newest of user-mode Linux; 6.1 is the
+	// same in both.
+	add(QEMU, kernel.Newest, environ.V2)
+	add(QEMU, kernel.Newest, environ.V1)
 	for _, k := range []string{"6.1", kernel.Newest} {
-		add(QEMU, k, environ.V2)
-		add(QEMU, k, environ.V1)
 		add(UML, k, environ.V2)
 		add(UML, k, environ.V1)
 	}
+	add(QEMU, "6.1", environ.V2, short)
+	add(QEMU, "6.1", environ.V1, short)
 	add(UML, "6.1", environ.Hybrid, short)
 	add(UML, "6.1", environ.V2, at("/cgroup2"), short)
 	add(UML, "6.1", environ.V1, at("/cgroup/blkio"), short)
