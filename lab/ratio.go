@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/weir-io/weir/lab/environ"
 )
 
 // A Band is how far from its limit a measured rate may be, as a ratio.
@@ -15,6 +17,19 @@ var Direct = Band{0.97, 1.03}
 
 // Written is the band of what reaches a device through the page cache: 5 %.
 var Written = Band{0.95, 1.05}
+
+// emulatedLow is the low end of a band where the processor is emulated.
+const emulatedLow = 0.6
+
+// On returns the band for work that an emulated processor may be too slow for, such
+// as writeback or a loop device. What is too little there is the emulator's; what is
+// too much is the limit's, anywhere.
+func (b Band) On(e environ.Environ) Band {
+	if e.Lane == "qemu" {
+		b.Low = emulatedLow
+	}
+	return b
+}
 
 const (
 	// attempts bounds how often a disturbed measurement is made again.

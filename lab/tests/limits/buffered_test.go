@@ -29,11 +29,12 @@ func bufferedRate(e environ.Environ) int {
 func TestBufferedIsHeldAtTheDevice(t *testing.T) {
 	for _, fs := range []string{"ext4", "xfs", "btrfs"} {
 		t.Run(fs, func(t *testing.T) {
-			rate := bufferedRate(lab.Need(t, lab.Root, lab.V2, lab.Memory, lab.FS(fs)))
+			e := lab.Need(t, lab.Root, lab.V2, lab.Memory, lab.FS(fs))
+			rate := bufferedRate(e)
 			t.Parallel()
 			disk := lab.Disk(t, lab.FS(fs))
 			attempt := 0
-			lab.Ratio(t, "device", float64(rate<<20), lab.Written, func() float64 {
+			lab.Ratio(t, "device", float64(rate<<20), lab.Written.On(e), func() float64 {
 				attempt++
 				return buffered(t, disk, fileIn(t, disk.Dir, fmt.Sprint(attempt)), rate)
 			})

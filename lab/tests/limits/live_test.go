@@ -13,14 +13,14 @@ import (
 
 // S18: two commands with 10 MB/s each write to one disk at once, and both hold.
 func TestTwoCommandsOnOneDisk(t *testing.T) {
-	lab.Need(t, lab.Root, lab.FS("ext4"))
+	e := lab.Need(t, lab.Root, lab.FS("ext4"))
 	t.Parallel()
 	disk := lab.Disk(t, lab.FS("ext4"))
 	for i := range 2 {
 		t.Run(fmt.Sprint("command-", i+1), func(t *testing.T) {
 			t.Parallel()
 			job := load.Job{Path: load.Direct, File: fileIn(t, disk.Dir, "f"), Block: 64 << 10, Size: directFile, Warm: warm, For: window}
-			lab.Ratio(t, "direct write", 10e6, lab.Written, func() float64 {
+			lab.Ratio(t, "direct write", 10e6, lab.Written.On(e), func() float64 {
 				return limited(t, []string{"--write", "10MB/s", "--on", disk.Dir}, job).BytesPerSec()
 			})
 		})
@@ -29,7 +29,7 @@ func TestTwoCommandsOnOneDisk(t *testing.T) {
 
 // S30: the read and the write limit of one group are independent.
 func TestReadAndWriteAreIndependent(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Long, lab.FS("ext4"))
+	e := lab.Need(t, lab.Root, lab.Long, lab.FS("ext4"))
 	t.Parallel()
 	disk := lab.Disk(t, lab.FS("ext4"))
 	file := fileIn(t, disk.Dir, "f")
@@ -40,14 +40,14 @@ func TestReadAndWriteAreIndependent(t *testing.T) {
 		rate float64
 	}{{true, 8e6}, {false, 2e6}} {
 		job := load.Job{Path: load.Direct, Read: c.read, File: file, Block: 32 << 10, Size: directFile, Warm: warm, For: 3 * time.Second}
-		lab.Ratio(t, fmt.Sprint("read ", c.read), c.rate, lab.Direct, func() float64 { return limited(t, limits, job).BytesPerSec() })
+		lab.Ratio(t, fmt.Sprint("read ", c.read), c.rate, lab.Direct.On(e), func() float64 { return limited(t, limits, job).BytesPerSec() })
 	}
 }
 
 // set on a running writer takes effect within a second, changes only what it names,
 // and clear frees the writer again.
 func TestSetAndClearWhileItRuns(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Long, lab.FS("ext4"))
+	e := lab.Need(t, lab.Root, lab.Long, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
 	file := fileIn(t, disk.Dir, "f")
 	cmd := exec.Command("weir", "run", "--quiet", "--read", "3MB/s", "--name", "live", "--on", disk.Dir, "--",
@@ -66,7 +66,7 @@ func TestSetAndClearWhileItRuns(t *testing.T) {
 	}
 	weir(t, "set", group, "--write", "5MB/s", "--on", disk.Dir)
 	time.Sleep(time.Second) // what the promise allows
-	lab.Ratio(t, "after set", 5e6, lab.Written, func() float64 { return deviceRate(t, disk, 3*time.Second) })
+	lab.Ratio(t, "after set", 5e6, lab.Written.On(e), func() float64 { return deviceRate(t, disk, 3*time.Second) })
 	shown := string(weir(t, "show", "--json", "--for", "0", group))
 	if !strings.Contains(shown, `"rbps":3000000,"wbps":5000000`) {
 		t.Errorf("show says %s, want the read limit untouched beside the new one", shown)

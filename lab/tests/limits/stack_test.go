@@ -19,7 +19,7 @@ func held(t *testing.T, dir, device string) {
 	t.Helper()
 	file := filepath.Join(dir, "f")
 	job := load.Job{Path: load.Direct, File: file, Block: 64 << 10, Size: 16 << 20, Warm: warm, For: 3 * time.Second}
-	lab.Ratio(t, "direct write", 8e6, lab.Direct, func() float64 {
+	lab.Ratio(t, "direct write", 8e6, lab.Direct.On(lab.Need(t)), func() float64 {
 		return limited(t, []string{"--write", "8MB/s", "--on", dir}, job).BytesPerSec()
 	})
 	var doc struct {
