@@ -87,7 +87,7 @@ func claimDisk(t testing.TB, e environ.Environ, kind string) string {
 			if f == nil {
 				continue
 			}
-			t.Cleanup(func() { f.Close() })
+			t.Cleanup(func() { _ = f.Close() })
 			if err := renew(f, d); err != nil {
 				t.Fatalf("claim disk %s: %v", d.Name, err)
 			}
@@ -109,7 +109,7 @@ func tryClaim(path string) (*os.File, error) {
 	if err == nil {
 		return f, nil
 	}
-	f.Close()
+	_ = f.Close()
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return nil, nil
 	}

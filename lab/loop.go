@@ -28,7 +28,7 @@ func makeLoop(t testing.TB, kind string) string {
 		if dir, err = os.MkdirTemp("/var/tmp", "weir-lab-"); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { os.RemoveAll(dir) })
+		t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	}
 	path := filepath.Join(dir, "disk")
 	if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, loopBytes)); err != nil {
@@ -45,7 +45,7 @@ func makeLoop(t testing.TB, kind string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { dev.Close() })
+	t.Cleanup(func() { _ = dev.Close() })
 	return dev.Name()
 }
 
@@ -79,7 +79,7 @@ func attach(path string) (*os.File, error) {
 		if err == nil {
 			return dev, nil
 		}
-		dev.Close()
+		_ = dev.Close()
 		if !errors.Is(err, unix.EBUSY) {
 			return nil, fmt.Errorf("attach loop device to %s: %w", path, err)
 		}

@@ -17,6 +17,7 @@ import (
 // constants below, or made by FS, Command or MinKernel.
 type Requirement string
 
+// What tests ask for.
 const (
 	V1     Requirement = "v1"     // the io controller is on v1 (v1 and hybrid hosts)
 	V2     Requirement = "v2"     // the io controller is on cgroup2

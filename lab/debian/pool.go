@@ -68,7 +68,7 @@ func (s *suite) download(ctx context.Context, rec record, path string) error {
 	if err != nil {
 		return fmt.Errorf("download: %w", err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	if _, err := s.apt(ctx, dir, "apt-get", "download", rec.name+"="+rec.version); err != nil {
 		return err
 	}

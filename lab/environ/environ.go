@@ -13,6 +13,7 @@ const Variable = "WEIR_LAB"
 // Mode is the way cgroup hierarchies are mounted.
 type Mode string
 
+// The modes.
 const (
 	V1     Mode = "v1"     // one hierarchy a controller, no cgroup2
 	V2     Mode = "v2"     // cgroup2 alone

@@ -68,7 +68,7 @@ func Run(ctx context.Context, c Config) error {
 		return fmt.Errorf("run job: %w", err)
 	}
 	for _, s := range order.Suites {
-		fmt.Fprintf(c.Events, "lab: suite %s\n", s.Name)
+		_, _ = fmt.Fprintf(c.Events, "lab: suite %s\n", s.Name)
 		if err := c.suite(ctx, s); err != nil {
 			return fmt.Errorf("run %s: %w", s.Package, err)
 		}
@@ -103,7 +103,7 @@ func (c Config) suite(ctx context.Context, s guest.Suite) (err error) {
 	}
 	var exit *exec.ExitError
 	if runErr != nil && !errors.As(runErr, &exit) {
-		fmt.Fprintf(log, "\nlab: %v\n", runErr)
+		_, _ = fmt.Fprintf(log, "\nlab: %v\n", runErr)
 		if status.Exit == 0 {
 			status.Exit = -1
 		}
@@ -159,7 +159,7 @@ func (e *events) Write(p []byte) (int, error) {
 		}
 		line := bytes.TrimLeft(e.line, "\x16 ")
 		if bytes.HasPrefix(line, []byte("=== RUN")) || bytes.HasPrefix(line, []byte("--- ")) {
-			fmt.Fprintf(e.to, "%s\n", line)
+			_, _ = fmt.Fprintf(e.to, "%s\n", line)
 		}
 		e.line = e.line[:0]
 	}

@@ -14,6 +14,7 @@ import (
 // Kind is what a kernel is built for.
 type Kind string
 
+// The kinds of kernel.
 const (
 	Cloud Kind = "cloud" // a PC, as QEMU emulates it
 	UML   Kind = "uml"   // a process of the host

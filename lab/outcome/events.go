@@ -11,6 +11,7 @@ import (
 // Verdict is how one test ended on one guest.
 type Verdict string
 
+// The verdicts.
 const (
 	Passed  Verdict = "passed"
 	Failed  Verdict = "failed"

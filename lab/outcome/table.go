@@ -10,7 +10,7 @@ import (
 // WriteTable prints a row a guest.
 func WriteTable(w io.Writer, guests []Guest) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "GUEST\tPASSED\tFAILED\tSKIPPED\tBOOT\tSECONDS\t")
+	_, _ = fmt.Fprintln(t, "GUEST\tPASSED\tFAILED\tSKIPPED\tBOOT\tSECONDS\t")
 	for _, g := range guests {
 		boot := "-"
 		if g.Boot > 0 {
@@ -20,7 +20,7 @@ func WriteTable(w io.Writer, guests []Guest) error {
 		if g.Err != nil {
 			note = "guest failed"
 		}
-		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%s\t%.1f\t%s\n", g.Name,
+		_, _ = fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%s\t%.1f\t%s\n", g.Name,
 			g.Count(Passed), g.Count(Failed)+g.Count(Broken), g.Count(Skipped), boot, g.Seconds, note)
 	}
 	return t.Flush()
@@ -32,16 +32,16 @@ func WriteFailures(w io.Writer, guests []Guest) error {
 	var b strings.Builder
 	for _, g := range guests {
 		if g.Err != nil {
-			fmt.Fprintf(&b, "\n==== %s: %v\n", g.Name, g.Err)
+			_, _ = fmt.Fprintf(&b, "\n==== %s: %v\n", g.Name, g.Err)
 		}
 		if g.Bad() && g.Output != "" {
-			fmt.Fprintf(&b, "\n==== %s: output outside tests\n%s", g.Name, g.Output)
+			_, _ = fmt.Fprintf(&b, "\n==== %s: output outside tests\n%s", g.Name, g.Output)
 		}
 		for i, t := range g.Tests {
 			if t.Verdict != Failed && t.Verdict != Broken || hasBadChild(g.Tests[i+1:], t) {
 				continue
 			}
-			fmt.Fprintf(&b, "\n==== %s: %s %s %s\n%s", g.Name, t.Package, t.Name, t.Verdict, t.Output)
+			_, _ = fmt.Fprintf(&b, "\n==== %s: %s %s %s\n%s", g.Name, t.Package, t.Name, t.Verdict, t.Output)
 		}
 	}
 	_, err := io.WriteString(w, b.String())

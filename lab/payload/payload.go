@@ -20,7 +20,7 @@ import (
 	"github.com/weir-io/weir/lab/guest"
 )
 
-// JobFile, in the tar, holds an Order; the kernel's command line holds what
+// JobFile is in the tar and holds an Order; the kernel's command line holds what
 // differs from guest to guest.
 const JobFile = "job.json"
 

@@ -41,12 +41,12 @@ func (s Slots) Take(ctx context.Context, all bool) (slot int, release func(), er
 		if err != nil {
 			return 0, nil, fmt.Errorf("take slot: %w", err)
 		}
-		return slot, func() { f.Close() }, nil
+		return slot, func() { _ = f.Close() }, nil
 	}
 	var taken []*os.File
 	release = func() {
 		for _, f := range taken {
-			f.Close()
+			_ = f.Close()
 		}
 	}
 	for i := range s.number {
@@ -91,7 +91,7 @@ func (s Slots) try(i int) (*os.File, error) {
 	if err == nil {
 		return f, nil
 	}
-	f.Close()
+	_ = f.Close()
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return nil, nil
 	}

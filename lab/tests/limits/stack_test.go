@@ -56,7 +56,7 @@ func mount(t *testing.T, source, fs, options string) string {
 
 // A partition's rule goes to its disk, and holds there.
 func TestPartition(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Long, lab.Partitions, lab.Command("sfdisk"), lab.Command("mkfs.ext4"))
+	lab.Need(t, lab.Root, lab.Long, lab.Guest, lab.Partitions, lab.Command("sfdisk"), lab.Command("mkfs.ext4"))
 	t.Parallel()
 	disk := lab.RawDisk(t)
 	cmd := exec.Command("sfdisk", "-q", disk.Node)
