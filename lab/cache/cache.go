@@ -54,7 +54,7 @@ func Open(dir string) (*Cache, error) {
 func Hash(recipe []string) string {
 	h := sha256.New()
 	for _, line := range recipe {
-		fmt.Fprintf(h, "%d:%s\n", len(line), line) // the length keeps ["a","b"] from being ["a\nb"]
+		_, _ = fmt.Fprintf(h, "%d:%s\n", len(line), line) // the length keeps ["a","b"] from being ["a\nb"]
 	}
 	return hex.EncodeToString(h.Sum(nil))[:16]
 }
@@ -89,7 +89,7 @@ func (c *Cache) make(ctx context.Context, dir string, build func(ctx context.Con
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(temp)
+	defer func() { _ = os.RemoveAll(temp) }()
 	if err := build(ctx, temp); err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func sumTree(dir string) (string, error) {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(h, "%s\x00%v\x00", name, d.Type())
+		_, _ = fmt.Fprintf(h, "%s\x00%v\x00", name, d.Type())
 		if !d.Type().IsRegular() {
 			return nil
 		}
@@ -171,15 +171,15 @@ func lock(ctx context.Context, path string) (unlock func(), err error) {
 	for {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if err == nil {
-			return func() { f.Close() }, nil
+			return func() { _ = f.Close() }, nil
 		}
 		if !errors.Is(err, unix.EWOULDBLOCK) {
-			f.Close()
+			_ = f.Close()
 			return nil, fmt.Errorf("lock %s: %w", path, err)
 		}
 		select {
 		case <-ctx.Done():
-			f.Close()
+			_ = f.Close()
 			return nil, fmt.Errorf("lock %s: %w", path, ctx.Err())
 		case <-time.After(100 * time.Millisecond):
 		}

@@ -66,7 +66,7 @@ func (s *suite) takeRing(ctx context.Context, older string) error {
 	if err != nil {
 		return fmt.Errorf("take keyring: %w", err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	if err := s.archive.Unpack(ctx, p, dir); err != nil {
 		return err
 	}
