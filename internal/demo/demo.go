@@ -35,13 +35,21 @@ type Row struct {
 	Limit  limit.Rate `json:"limit"`            // unlimited, or what was asked
 	Writer float64    `json:"writer_bytes_sec"` // what the writing process saw
 	Device float64    `json:"device_bytes_sec"` // what the disk did
-	Held   bool       `json:"held"`             // the disk did no more than the limit, within Tolerance
+	Held   bool       `json:"held"`             // the disk did no more than the limit lets through
 	Why    string     `json:"why,omitempty"`    // why not
 }
 
-// Tolerance is how far above its limit a device may be and count as held: 5 %, what
-// three seconds of the kernel's slices of about 100 ms allow.
-const Tolerance = 0.05
+// What the kernel's throttle may let through beyond rate × time, and hold all the same:
+// a slice at the start, and one request that is larger than what a slice has left.
+const (
+	slice      = 100 * time.Millisecond
+	requestMax = 2 << 20 // ext4's writeback
+)
+
+// bound is the most that a disk may do per second of a window under a limit.
+func bound(bytesPerSec uint64, window time.Duration) float64 {
+	return (float64(bytesPerSec)*(window+slice).Seconds() + requestMax) / window.Seconds()
+}
 
 // A Demo is one run.
 type Demo struct {
@@ -133,7 +141,7 @@ func (d Demo) judge(room *launch.Room, r Row) Row {
 	if !limited {
 		return r
 	}
-	if r.Held = r.Device < (1+Tolerance)*float64(asked); r.Held {
+	if r.Held = r.Device <= bound(asked, d.For); r.Held {
 		return r
 	}
 	if r.Path == load.Buffered {
