@@ -1,16 +1,32 @@
 package lab
 
-import "testing"
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
 
-// CgroupMounts are the mount points of the hierarchies that weir makes groups in:
-// the one of v1's blkio, or cgroup2, or both.
-func CgroupMounts(t testing.TB) []string {
+	"github.com/weir-io/weir/internal/launch"
+)
+
+// WeirGroups lists the directories of the groups that weir has made, in the
+// hierarchies it makes them in: the one of v1's blkio, or cgroup2, or both.
+func WeirGroups(t testing.TB) []string {
 	t.Helper()
-	var dirs []string
-	for _, dir := range []string{Need(t).Cgroups.Unified, Need(t).Cgroups.Blkio} {
-		if dir != "" {
-			dirs = append(dirs, dir)
+	var found []string
+	for _, mount := range []string{Need(t).Cgroups.Unified, Need(t).Cgroups.Blkio} {
+		if mount == "" {
+			continue
+		}
+		entries, err := os.ReadDir(mount)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			if e.IsDir() && strings.HasPrefix(e.Name(), launch.Prefix) {
+				found = append(found, filepath.Join(mount, e.Name()))
+			}
 		}
 	}
-	return dirs
+	return found
 }

@@ -6,11 +6,8 @@ import (
 	"strings"
 )
 
-// sectorSize is the unit of sysfs's counters, whatever the device's own sector is
-// (Documentation/block/stat.rst).
-const sectorSize = 512
-
-// Counters are what a device has done since it was made.
+// Counters are what a device has done since it was made. sysfs counts sectors of 512
+// bytes, whatever the device's own are (Documentation/block/stat.rst).
 type Counters struct {
 	Reads        uint64 `json:"reads"` // operations completed
 	ReadBytes    uint64 `json:"read_bytes"`
@@ -34,7 +31,7 @@ func (fs FS) Counters(n Number) (Counters, error) {
 			return Counters{}, fmt.Errorf("read counters of device %s: %w", n, err)
 		}
 	}
-	c.ReadBytes *= sectorSize
-	c.WrittenBytes *= sectorSize
+	c.ReadBytes *= sectorBytes
+	c.WrittenBytes *= sectorBytes
 	return c, nil
 }

@@ -89,7 +89,7 @@ func TestInterruptedDemoLeavesNothing(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	lab.Await(t, 20*time.Second, "the demo's group", func() bool { return len(groups(t)) > 0 })
+	lab.Await(t, 20*time.Second, "the demo's group", func() bool { return len(lab.WeirGroups(t)) > 0 })
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
@@ -97,27 +97,10 @@ func TestInterruptedDemoLeavesNothing(t *testing.T) {
 	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 130 {
 		t.Errorf("weir demo ended with %v, want status 130", err)
 	}
-	if left := groups(t); len(left) > 0 {
+	if left := lab.WeirGroups(t); len(left) > 0 {
 		t.Errorf("groups %v are left", left)
 	}
 	if mounts, err := os.ReadFile("/proc/self/mounts"); err != nil || strings.Contains(string(mounts), "weir/scratch") {
 		t.Errorf("the scratch disk is still mounted (%v)", err)
 	}
-}
-
-func groups(t *testing.T) []string {
-	t.Helper()
-	var names []string
-	for _, dir := range lab.CgroupMounts(t) {
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, e := range entries {
-			if e.IsDir() && strings.HasPrefix(e.Name(), "weir-") {
-				names = append(names, e.Name())
-			}
-		}
-	}
-	return names
 }

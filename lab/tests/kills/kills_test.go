@@ -78,18 +78,7 @@ func groups(t *testing.T) map[string]limit.Limit {
 // left lists the groups and records of weir runs that are there.
 func left(t *testing.T) []string {
 	t.Helper()
-	var names []string
-	for _, dir := range lab.CgroupMounts(t) {
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, e := range entries {
-			if e.IsDir() && strings.HasPrefix(e.Name(), "weir-") {
-				names = append(names, dir+"/"+e.Name())
-			}
-		}
-	}
+	names := lab.WeirGroups(t)
 	records, _ := os.ReadDir("/run/weir") // not there: no records
 	for _, r := range records {
 		if strings.HasPrefix(r.Name(), "run.") || strings.HasPrefix(r.Name(), "set.") {
