@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/weir-io/weir/internal/launch"
 )
 
 // WeirGroups lists the directories of the groups that weir has made, in the
@@ -23,7 +21,7 @@ func WeirGroups(t testing.TB) []string {
 			t.Fatal(err)
 		}
 		for _, e := range entries {
-			if e.IsDir() && strings.HasPrefix(e.Name(), launch.Prefix) {
+			if e.IsDir() && strings.HasPrefix(e.Name(), "weir-") {
 				found = append(found, filepath.Join(mount, e.Name()))
 			}
 		}

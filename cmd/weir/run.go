@@ -3,9 +3,11 @@ package main
 import (
 	"errors"
 	"os"
+	"os/signal"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
@@ -84,22 +86,29 @@ func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory s
 		a.explainPlaces(group, places)
 		return a.dryRun("run", steps)
 	}
+	// A reader of weir's messages that has gone must not end weir before it has cleaned
+	// up; and not be ignored either, because the command would inherit that.
+	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE)
 	room, err := host.Prepare(ctx, o)
 	if err != nil {
 		return err
 	}
 	a.explainPlaces(room.IO, places)
 	result, err := host.Run(ctx, room, launch.Command{Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr})
+	left, closing := room.Close()
+	if left {
+		a.out.Say("processes of the command live on in %s; the group is removed when they are gone", room.IO.Path())
+		closing = errors.Join(closing, launch.SweepLater())
+	}
 	if err == nil {
 		err = a.reportRun(room, places, result)
 	}
-	left, closing := room.Close()
-	if left && closing == nil {
-		a.out.Say("processes of the command live on in %s; the group is removed when they are gone", room.IO.Path())
-		closing = launch.SweepLater()
-	}
-	if err := errors.Join(err, closing); err != nil {
+	if err = errors.Join(err, closing); !result.Ended {
 		return err
+	}
+	// Once the command has run, its status is what weir ends with.
+	if err != nil {
+		a.out.Fail(err)
 	}
 	if result.Status != 0 {
 		return &cli.StatusError{Status: result.Status}

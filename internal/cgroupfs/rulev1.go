@@ -48,6 +48,9 @@ func parseRulesV1(rules []Rule, k limit.Key, text string) ([]Rule, error) {
 		if len(fields) == 0 {
 			continue
 		}
+		if fields[0] == goneDevice {
+			continue
+		}
 		if len(fields) != 2 {
 			return nil, fmt.Errorf("%q: not DEVICE RATE", line)
 		}

@@ -36,6 +36,9 @@ func parseRulesV2(text string) ([]Rule, error) {
 		if len(fields) == 0 {
 			continue
 		}
+		if fields[0] == goneDevice {
+			continue
+		}
 		dev, err := blkdev.ParseNumber(fields[0])
 		if err != nil {
 			return nil, err

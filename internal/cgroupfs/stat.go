@@ -19,6 +19,10 @@ type Stat struct {
 	Writes       uint64        `json:"writes"`
 }
 
+// goneDevice is what the kernel prints for a disk that was removed while in use
+// (bdi_dev_name).
+const goneDevice = "(unknown)"
+
 // v1's counters.
 const (
 	bytesFileV1 = "blkio.throttle.io_service_bytes"
@@ -64,6 +68,9 @@ func parseStatV2(text string) ([]Stat, error) {
 		counted := false
 		for _, field := range strings.Fields(line) {
 			name, value, ok := strings.Cut(field, "=")
+			if field == goneDevice {
+				break
+			}
 			if !ok {
 				dev, err := blkdev.ParseNumber(field)
 				if err != nil {
@@ -111,7 +118,7 @@ func (s *Stat) counterV2(name string) *uint64 {
 func parseStatV1(stats []Stat, text string, counters func(*Stat) (read, write *uint64)) ([]Stat, error) {
 	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)
-		if len(fields) == 0 || fields[0] == "Total" {
+		if len(fields) == 0 || fields[0] == "Total" || fields[0] == goneDevice {
 			continue
 		}
 		if len(fields) != 3 {

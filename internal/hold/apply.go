@@ -110,6 +110,14 @@ func (h Holder) applyUnit(ctx context.Context, p Plan) error {
 		return err
 	}
 	defer conn.Close()
+	// A name is not enough: a user's manager, or a container's, has units of the same
+	// names in groups of their own, and systemd here knows nothing of those.
+	if here, err := conn.HasUnit(ctx, p.Unit, p.Group.Path()); err != nil {
+		return err
+	} else if !here {
+		p.Unit = ""
+		return h.Apply(ctx, p)
+	}
 	var settings []systemd.Setting
 	for _, c := range p.Changes {
 		settings = append(settings, systemd.IOLimit(c.Device, c.Limit)...)

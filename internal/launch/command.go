@@ -25,7 +25,8 @@ type Command struct {
 
 // A Result is how a command ended, and what its group was charged.
 type Result struct {
-	Status  int // as a shell gives it: the exit status, or 128 + the signal
+	Ended   bool // the command ran, and has ended
+	Status  int  // as a shell gives it: the exit status, or 128 + the signal
 	Elapsed time.Duration
 	Stats   []cgroupfs.Stat
 }
@@ -52,9 +53,11 @@ func startError(command string, err error) *StartError {
 	if errors.As(err, &path) {
 		e.Err = path.Err
 	}
-	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
-		e.Status = 127
-		e.Err = errors.New("no such command")
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		e.Status, e.Err = 127, errors.New("no such command")
+	case errors.Is(err, fs.ErrNotExist):
+		e.Status, e.Err = 127, errors.New("no such command, or its interpreter is missing")
 	}
 	return e
 }
@@ -77,24 +80,31 @@ func (h Host) Run(ctx context.Context, room *Room, c Command) (Result, error) {
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, c.Stdout, c.Stderr
 	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, passed...)
+	for _, s := range passed {
+		// What weir was told to ignore, by nohup or by a shell's &, the command
+		// ignores too: a signal that is caught would be reset for it.
+		if !signal.Ignored(s) {
+			signal.Notify(signals, s)
+		}
+	}
 	defer signal.Stop(signals)
 	began := time.Now()
 	if err := start(cmd, h.FS, room.joined); err != nil {
-		var refused *cgroupfs.WriteError
-		if errors.As(err, &refused) {
-			return Result{}, err
+		if cmd.Process != nil { // it runs, and weir cannot look after it
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
 		}
-		return Result{}, startError(c.Args[0], err)
+		return Result{}, err
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	err := forward(ctx, cmd.Process, signals, ended)
-	result := Result{Elapsed: time.Since(began), Status: status(cmd.ProcessState)}
+	result := Result{Elapsed: time.Since(began)}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		return result, fmt.Errorf("wait for %q: %w", c.Args[0], err)
 	}
+	result.Ended, result.Status = true, status(cmd.ProcessState)
 	if !room.limited {
 		return result, nil
 	}

@@ -261,6 +261,9 @@ func (r *Room) remove() error {
 	deadline := time.Now().Add(removeWait)
 	for len(r.made) > 0 {
 		g := r.made[len(r.made)-1]
+		if occupied(g) {
+			return r.leave()
+		}
 		err := g.RemoveAll()
 		switch {
 		case err == nil || cgroupfs.IsGone(err):
@@ -268,9 +271,6 @@ func (r *Room) remove() error {
 		case !errors.Is(err, unix.EBUSY) || time.Now().After(deadline):
 			return errors.Join(fmt.Errorf("remove cgroup: %w", err), r.leave())
 		default:
-			if occupied(g) {
-				return r.leave()
-			}
 			time.Sleep(time.Millisecond)
 		}
 	}
@@ -281,12 +281,16 @@ func (r *Room) remove() error {
 }
 
 // occupied reports whether a process is in the group, or in a group that the command
-// made below it.
+// made below it. Then none of those is touched, the empty ones neither: they are the
+// command's. (A threaded group does not list processes; it has some.)
 func occupied(g cgroupfs.Group) bool {
 	found := false
 	err := g.Walk(func(below cgroupfs.Group) error {
 		pids, err := below.Processes()
-		found = found || len(pids) > 0
+		found = found || len(pids) > 0 || errors.Is(err, unix.EOPNOTSUPP)
+		if found {
+			return nil
+		}
 		return err
 	})
 	return err == nil && found
@@ -333,6 +337,9 @@ func (p place) remove(hierarchies *cgroupfs.FS) error {
 	g, err := h.Group(p.Path)
 	if err != nil {
 		return err
+	}
+	if occupied(g) {
+		return state.ErrKeep
 	}
 	err = g.RemoveAll()
 	switch {

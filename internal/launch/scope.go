@@ -7,7 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"strings"
+	"path"
 	"syscall"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
@@ -97,6 +97,10 @@ func (h Host) prepareScope(ctx context.Context, o Options) (*Room, error) {
 	if os.Geteuid() != 0 {
 		return nil, errors.New("make a scope: permission denied (systemd makes one with limits for root only; run weir as root)")
 	}
+	slice, err := h.ownSlice(hierarchy)
+	if err != nil {
+		return nil, err
+	}
 	conn, err := h.Holder.Connect(ctx)
 	if err != nil {
 		return nil, err
@@ -106,24 +110,39 @@ func (h Host) prepareScope(ctx context.Context, o Options) (*Room, error) {
 	if err != nil {
 		return nil, err
 	}
+	unit := scopeName(o)
 	room := &Room{keeper: k, limited: len(o.Changes) > 0}
 	if _, err := conn.StartScope(ctx, systemd.Scope{
-		Name: scopeName(o), Description: "weir run " + o.Command, PID: k.cmd.Process.Pid, Settings: o.settings(hierarchy.Version),
+		Name: unit, Slice: slice, Description: "weir run " + o.Command, PID: k.cmd.Process.Pid, Settings: o.settings(hierarchy.Version),
 	}); err != nil {
 		return nil, errors.Join(err, room.remove())
 	}
-	if err := room.joinKeeper(h, hierarchy, o); err != nil {
+	if err := room.joinKeeper(h, hierarchy, unit, o); err != nil {
 		return nil, errors.Join(err, room.remove())
 	}
 	return room, nil
 }
 
-func (r *Room) joinKeeper(h Host, hierarchy *cgroupfs.Hierarchy, o Options) (err error) {
+// ownSlice returns the slice that weir itself runs in: what bounds it bounds the
+// command too. On v1 the hierarchy named systemd knows.
+func (h Host) ownSlice(io *cgroupfs.Hierarchy) (string, error) {
+	from := io
+	if named := h.FS.With("name=systemd"); io.Version == cgroupfs.V1 && named != nil {
+		from = named
+	}
+	own, err := h.FS.OfProcess(from, 0)
+	if err != nil {
+		return "", err
+	}
+	return systemd.SliceOf(own.Path()), nil
+}
+
+func (r *Room) joinKeeper(h Host, hierarchy *cgroupfs.Hierarchy, unit string, o Options) (err error) {
 	pid := r.keeper.cmd.Process.Pid
 	if r.IO, err = h.FS.OfProcess(hierarchy, pid); err != nil {
 		return err
 	}
-	if !strings.HasSuffix(r.IO.Path(), ".scope") {
+	if path.Base(r.IO.Path()) != unit {
 		return fmt.Errorf("make scope: systemd gave it no group in %s (it is in %s)", hierarchy.MountPoint, r.IO.Path())
 	}
 	for _, each := range h.FS.Hierarchies() {

@@ -37,7 +37,12 @@ func start(cmd *exec.Cmd, hierarchies *cgroupfs.FS, joined []cgroupfs.Group) err
 		}
 		threads = append(threads, move{from: home, to: g})
 	}
-	return within(threads, cmd.Start)
+	return within(threads, func() error {
+		if err := cmd.Start(); err != nil {
+			return startError(cmd.Args[0], err)
+		}
+		return nil
+	})
 }
 
 type move struct{ from, to cgroupfs.Group }

@@ -70,14 +70,23 @@ func (d Dir) make() error {
 	if err := os.MkdirAll(d.path, 0o700); err != nil {
 		return fmt.Errorf("record what is under way: %w", err)
 	}
-	var st unix.Stat_t
-	if err := unix.Lstat(d.path, &st); err != nil {
-		return fmt.Errorf("stat %s: %w", d.path, err)
-	}
-	if st.Mode&unix.S_IFMT != unix.S_IFDIR || int(st.Uid) != os.Getuid() || st.Mode&0o022 != 0 {
+	if mine, err := d.mine(); err != nil {
+		return err
+	} else if !mine {
 		return fmt.Errorf("record what is under way: %s is not a directory that only you can write to; remove it", d.path)
 	}
 	return nil
+}
+
+// mine reports whether the directory is there and only its user can write to it.
+func (d Dir) mine() (bool, error) {
+	var st unix.Stat_t
+	if err := unix.Lstat(d.path, &st); errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	} else if err != nil {
+		return false, fmt.Errorf("stat %s: %w", d.path, err)
+	}
+	return st.Mode&unix.S_IFMT == unix.S_IFDIR && int(st.Uid) == os.Getuid() && st.Mode&0o022 == 0, nil
 }
 
 var errSwept = errors.New("swept before it was locked")
@@ -118,6 +127,9 @@ func (r *Record) Leave() error { return r.f.Close() }
 // the record if clean returns nil. It goes on after errors and joins them; ErrKeep
 // is no error. A directory that is not there has no records.
 func (d Dir) Sweep(kind string, clean func(data []byte) error) error {
+	if mine, err := d.mine(); err != nil || !mine {
+		return err // somebody else's records say nothing
+	}
 	entries, err := os.ReadDir(d.path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return nil
@@ -135,7 +147,7 @@ func (d Dir) Sweep(kind string, clean func(data []byte) error) error {
 }
 
 func sweep(path string, clean func([]byte) error) error {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW, 0)
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

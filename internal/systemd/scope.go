@@ -12,6 +12,7 @@ import (
 type Scope struct {
 	Name        string // with its suffix .scope
 	Description string
+	Slice       string    // that the scope is made in; empty for systemd's default
 	PID         int       // the first process
 	Settings    []Setting // limits that are in force before StartScope returns
 }
@@ -40,6 +41,9 @@ func (c *Conn) StartScope(ctx context.Context, s Scope) (cgroup string, err erro
 		{"PIDs", dbus.MakeVariant([]uint32{uint32(s.PID)})},
 		{"CollectMode", dbus.MakeVariant("inactive-or-failed")},
 	}, s.Settings...)
+	if s.Slice != "" {
+		settings = append(settings, Setting{"Slice", dbus.MakeVariant(s.Slice)})
+	}
 	type auxiliary struct {
 		Name     string
 		Settings []Setting

@@ -29,6 +29,19 @@ func UnitOfPath(cgroup string) (unit string, ok bool) {
 	return "", false
 }
 
+// SliceOf returns the innermost slice of this systemd that a cgroup path is in, or ""
+// if it is in none. Slices below a service are another manager's.
+func SliceOf(cgroup string) string {
+	slice := ""
+	for _, element := range strings.Split(strings.Trim(cgroup, "/"), "/") {
+		if !strings.HasSuffix(element, ".slice") {
+			break
+		}
+		slice = element
+	}
+	return slice
+}
+
 // HasUnit asks systemd whether it knows a unit whose cgroup is at path.
 func (c *Conn) HasUnit(ctx context.Context, unit, cgroup string) (bool, error) {
 	var object dbus.ObjectPath

@@ -71,3 +71,17 @@ func TestRunningLooksBelowTheRoot(t *testing.T) {
 		t.Error("systemd runs in an empty directory")
 	}
 }
+
+func TestSliceOf(t *testing.T) {
+	for path, want := range map[string]string{
+		"/user.slice/user-1000.slice/session-3.scope":                     "user-1000.slice",
+		"/user.slice/user-1000.slice/user@1000.service/app.slice/x.scope": "user-1000.slice",
+		"/system.slice/ssh.service":                                       "system.slice",
+		"/init.scope":                                                     "",
+		"/":                                                               "",
+	} {
+		if got := SliceOf(path); got != want {
+			t.Errorf("SliceOf(%q) = %q, want %q", path, got, want)
+		}
+	}
+}
