@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
@@ -101,23 +102,21 @@ func (p Plan) write() error {
 	return nil
 }
 
+// unitTimeout bounds what systemd may take to change a unit, which is cgroup writes
+// and a drop-in file.
+const unitTimeout = 20 * time.Second
+
 // applyUnit lets systemd write, and sees to it that the kernel has the rules: systemd
 // takes some dm devices to the one beneath (systemd.resource-control(5),
 // IODeviceWeight=), where the rule would bind the wrong device's numbers.
 func (h Holder) applyUnit(ctx context.Context, p Plan) error {
+	ctx, cancel := context.WithTimeout(ctx, unitTimeout)
+	defer cancel()
 	conn, err := h.Connect(ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	// A name is not enough: a user's manager, or a container's, has units of the same
-	// names in groups of their own, and systemd here knows nothing of those.
-	if here, err := conn.HasUnit(ctx, p.Unit, p.Group.Path()); err != nil {
-		return err
-	} else if !here {
-		p.Unit = ""
-		return h.Apply(ctx, p)
-	}
 	var settings []systemd.Setting
 	for _, c := range p.Changes {
 		settings = append(settings, systemd.IOLimit(c.Device, c.Limit)...)

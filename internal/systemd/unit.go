@@ -17,9 +17,15 @@ import (
 var suffixes = []string{".service", ".scope", ".slice", ".socket", ".mount", ".swap"}
 
 // UnitOfPath returns the name of the unit that a cgroup path ends in, if it ends in
-// one: "/system.slice/x.service" is x.service's; what a unit with Delegate= makes
-// below is not systemd's to write.
+// one of this systemd's: "/system.slice/x.service" is x.service's. All above it must
+// be slices: below a service or a scope another manager (a user's, a container's) has
+// units of the same names, and what a unit with Delegate= makes is not systemd's.
 func UnitOfPath(cgroup string) (unit string, ok bool) {
+	for _, above := range strings.Split(strings.Trim(path.Dir(cgroup), "/"), "/") {
+		if above != "" && !strings.HasSuffix(above, ".slice") {
+			return "", false
+		}
+	}
 	name := strings.TrimPrefix(path.Base(cgroup), "_") // systemd.io, CGROUP_DELEGATION: names that look like files get a "_"
 	for _, s := range suffixes {
 		if strings.HasSuffix(name, s) && len(name) > len(s) {
@@ -40,28 +46,6 @@ func SliceOf(cgroup string) string {
 		slice = element
 	}
 	return slice
-}
-
-// HasUnit asks systemd whether it knows a unit whose cgroup is at path.
-func (c *Conn) HasUnit(ctx context.Context, unit, cgroup string) (bool, error) {
-	var object dbus.ObjectPath
-	err := c.call(ctx, manager, managerIf+".GetUnit", unit).Store(&object)
-	if isNoSuchUnit(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("find unit %s: %w", unit, err)
-	}
-	var at string
-	if err := c.property(ctx, object, typedInterface(unit), "ControlGroup", &at); err != nil {
-		return false, err
-	}
-	return at == cgroup, nil
-}
-
-func typedInterface(unit string) string {
-	kind := strings.TrimPrefix(path.Ext(unit), ".")
-	return busName + "." + strings.ToUpper(kind[:1]) + kind[1:]
 }
 
 // propertyNames are systemd.resource-control(5)'s names of the four rates.

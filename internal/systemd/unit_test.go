@@ -30,14 +30,6 @@ func TestUnitOfPath(t *testing.T) {
 	}
 }
 
-func TestTypedInterface(t *testing.T) {
-	for unit, want := range map[string]string{"a.service": "Service", "b.scope": "Scope", "c.d.slice": "Slice", "e.mount": "Mount"} {
-		if got := typedInterface(unit); got != "org.freedesktop.systemd1."+want {
-			t.Errorf("typedInterface(%q) = %q", unit, got)
-		}
-	}
-}
-
 func TestIOLimit(t *testing.T) {
 	dev := blkdev.Number{Major: 8, Minor: 16}
 	spell := func(settings []Setting) []string {
@@ -82,6 +74,22 @@ func TestSliceOf(t *testing.T) {
 	} {
 		if got := SliceOf(path); got != want {
 			t.Errorf("SliceOf(%q) = %q, want %q", path, got, want)
+		}
+	}
+}
+
+func TestUnitsOfOtherManagersAreNotThisOnes(t *testing.T) {
+	for path, want := range map[string]bool{
+		"/system.slice/x.service":                     true,
+		"/init.scope":                                 true,
+		"/user.slice/user-1000.slice/session-3.scope": true,
+		"/user.slice/user-1000.slice/user@1000.service/app.slice/x.service":   false,
+		"/machine.slice/machine-c.scope/system.slice/x.service":               false,
+		"/system.slice/docker-c.scope/system.slice/x.service":                 false,
+		"/user.slice/user-1000.slice/user@1000.service/app.slice/app-a.slice": false,
+	} {
+		if _, ok := UnitOfPath(path); ok != want {
+			t.Errorf("UnitOfPath(%q): %v, want %v", path, ok, want)
 		}
 	}
 }
