@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/godbus/dbus/v5"
 )
@@ -68,10 +67,4 @@ func (c *Conn) property(ctx context.Context, path dbus.ObjectPath, iface, name s
 		return fmt.Errorf("read %s of %s: %w", name, path, err)
 	}
 	return v.Store(into)
-}
-
-// isNoSuchUnit reports whether systemd answered that it has no such unit.
-func isNoSuchUnit(err error) bool {
-	var answer dbus.Error
-	return errors.As(err, &answer) && strings.HasSuffix(answer.Name, ".NoSuchUnit")
 }
