@@ -44,21 +44,31 @@ const (
 )
 
 // Ratio measures a rate against a limit and fails the test if the ratio is outside
-// the band. A measurement counts if the machine was quiet: a canary sleeps
-// meanwhile, again and again, and its lateness tells for how long no processor was
-// to be had. One that was disturbed and is outside the band is made again.
+// the band. Too much fails at once: no busy machine makes a limit let through more.
+// Too little counts if the machine was quiet: a canary sleeps meanwhile, again and
+// again, and its lateness tells for how long no processor was to be had. What was
+// too little and disturbed is measured again.
 func Ratio(t testing.TB, what string, limit float64, band Band, measure func() float64) {
 	t.Helper()
+	ratio(t, what, limit, band, func() (rate, starved float64) {
+		before, began := theCanary.lateness(), time.Now()
+		rate = measure()
+		return rate, (theCanary.lateness() - before).Seconds() / time.Since(began).Seconds()
+	})
+}
+
+// ratio judges what measure returns: a rate, and for which share of the time it was
+// starved.
+func ratio(t testing.TB, what string, limit float64, band Band, measure func() (rate, starved float64)) {
+	t.Helper()
 	for attempt := 1; ; attempt++ {
-		before := theCanary.lateness()
-		began := time.Now()
-		ratio := measure() / limit
-		starved := (theCanary.lateness() - before).Seconds() / time.Since(began).Seconds()
+		rate, starved := measure()
+		ratio := rate / limit
 		t.Logf("%s: %.3f of %.0f (starved %.1f %%)", what, ratio, limit, 100*starved)
 		switch {
 		case ratio >= band.Low && ratio <= band.High:
 			return
-		case starved <= starvedMax:
+		case ratio > band.High || starved <= starvedMax:
 			t.Errorf("%s: %.3f of the limit, want %.2f to %.2f", what, ratio, band.Low, band.High)
 			return
 		case attempt == attempts:

@@ -1,0 +1,46 @@
+package lab
+
+import (
+	"testing"
+)
+
+// verdict stands for a test that Ratio judges.
+type verdict struct {
+	testing.TB
+	failed bool
+}
+
+func (v *verdict) Helper()               {}
+func (v *verdict) Logf(string, ...any)   {}
+func (v *verdict) Errorf(string, ...any) { v.failed = true }
+
+func TestRatio(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		measured []float64 // in turn
+		starved  bool
+		failed   bool
+		times    int // measured
+	}{
+		{"held", []float64{1.0}, false, false, 1},
+		{"held on a busy machine", []float64{0.98}, true, false, 1},
+		{"too much", []float64{1.04, 1.0}, false, true, 1},
+		{"too much on a busy machine", []float64{1.04, 1.0}, true, true, 1},
+		{"too little", []float64{0.9, 1.0}, false, true, 1},
+		{"too little on a busy machine, then held", []float64{0.9, 1.0}, true, false, 2},
+		{"too little on a busy machine, then too much", []float64{0.9, 1.1}, true, true, 2},
+		{"too little, again and again", []float64{0.9, 0.9, 0.9, 0.9, 0.9}, true, true, attempts},
+	} {
+		v, n := &verdict{TB: t}, 0
+		ratio(v, c.name, 100, Direct, func() (float64, float64) {
+			n++
+			if c.starved {
+				return 100 * c.measured[n-1], 2 * starvedMax
+			}
+			return 100 * c.measured[n-1], 0
+		})
+		if v.failed != c.failed || n != c.times {
+			t.Errorf("%s: failed %t after %d, want %t after %d", c.name, v.failed, n, c.failed, c.times)
+		}
+	}
+}
