@@ -88,6 +88,13 @@ func TestReport(t *testing.T) {
 	if !strings.Contains(table.String(), "uml-6.1-v2  0       3       1        1.1   3.2") {
 		t.Errorf("table:\n%s", table.String())
 	}
+	var all bytes.Buffer
+	if err := WriteTests(&all, guests[:1]); err != nil {
+		t.Fatal(err)
+	}
+	if want := "uml-6.1-v2 p TestA failed 1.60s\numl-6.1-v2 p TestA/x failed 1.50s\n    a_test.go:3: rate 0.5\numl-6.1-v2 p TestC broken 0.00s\n"; all.String() != want {
+		t.Errorf("all tests: %q, want %q", all.String(), want)
+	}
 	text := failures.String()
 	for _, want := range []string{"uml-6.1-v2: p TestA/x failed\n    a_test.go:3: rate 0.5", "TestC broken", "panic: test timed out", "uml-6.1-v1: Kernel panic"} {
 		if !strings.Contains(text, want) {

@@ -57,3 +57,24 @@ func hasBadChild(tests []Test, parent Test) bool {
 	}
 	return false
 }
+
+// WriteTests prints every test that ran with its guest, verdict and seconds, and
+// below it what it logged: that is where the measured figures are.
+func WriteTests(w io.Writer, guests []Guest) error {
+	var b strings.Builder
+	for _, g := range guests {
+		for _, t := range g.Tests {
+			if t.Verdict == Skipped {
+				continue
+			}
+			_, _ = fmt.Fprintf(&b, "%s %s %s %s %.2fs\n", g.Name, t.Package, t.Name, t.Verdict, t.Seconds)
+			for line := range strings.Lines(t.Output) {
+				if strings.HasPrefix(line, "    ") {
+					b.WriteString(line)
+				}
+			}
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -78,8 +78,20 @@ func lab(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := writeTests(filepath.Join(root, "out/lab/tests.log"), guests); err != nil {
+		return err
+	}
 	whole := !o.filter.Narrow() && o.run == ""
 	return report(guests, builds.Known, whole, time.Since(began))
+}
+
+// writeTests keeps every test's verdict, time and figures in a file.
+func writeTests(path string, guests []outcome.Guest) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(outcome.WriteTests(f, guests), f.Close())
 }
 
 // report prints the table, what failed, and what never ran.
