@@ -109,7 +109,7 @@ func list(ctx context.Context, s guest.Suite) ([]string, error) {
 
 // Events converts what a test binary printed with -test.v=test2json.
 func Events(ctx context.Context, root string, log []byte) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, "go", "tool", "test2json")
+	cmd := exec.CommandContext(ctx, "go", "tool", "test2json", "-t") // -t: with the time that each test took
 	cmd.Dir = root
 	cmd.Stdin = bytes.NewReader(log)
 	out, err := cmd.Output()
