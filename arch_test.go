@@ -22,7 +22,7 @@ const module = "github.com/weir-io/weir/"
 // layers are the packages of the program, from the bottom up. A package imports from
 // lower layers only; those of one layer do not know each other.
 var layers = [][]string{
-	{"internal/limit"},
+	{"internal/limit", "internal/pagecache"},
 	{"internal/blkdev"},
 	{"internal/cgroupfs"},
 	{"internal/systemd", "internal/state"},
