@@ -85,9 +85,9 @@ func (g Group) ancestors() []Group {
 	return above
 }
 
-// Enable makes controllers available to the group, top down, and obeys the
-// kernel's rule that a group with processes cannot give controllers to groups
-// below it (cgroup-v2.rst, "No Internal Process Constraint").
+// Enable makes controllers available to the group, top down, and reads back what it
+// wrote. It obeys the kernel's rule that a group with processes cannot give controllers
+// to groups below it (cgroup-v2.rst, "No Internal Process Constraint").
 func (g Group) Enable(controllers ...string) error {
 	writes, err := g.Missing(controllers...)
 	if err != nil {
@@ -101,6 +101,15 @@ func (g Group) Enable(controllers ...string) error {
 		}
 		if err := parent.write("cgroup.subtree_control", writes[i].Line); err != nil {
 			return parent.explainEnable(err)
+		}
+		text, err := parent.read("cgroup.subtree_control")
+		if err != nil {
+			return fmt.Errorf("read back %s: %w", file, err)
+		}
+		for _, c := range strings.Fields(writes[i].Line) {
+			if !slices.Contains(strings.Fields(text), strings.TrimPrefix(c, "+")) {
+				return &WriteError{Write: writes[i], Kept: strings.TrimSpace(text)}
+			}
 		}
 	}
 	return nil

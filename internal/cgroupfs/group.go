@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"strconv"
 	"strings"
@@ -150,9 +151,23 @@ func (g Group) AddProcess(pid int) error { return g.write("cgroup.procs", strcon
 // thread then forks is born in the group.
 func (g Group) AddThread(tid int) error { return g.write("tasks", strconv.Itoa(tid)) }
 
-// SetMemoryMax bounds the memory of the group, page cache included, in bytes.
+// SetMemoryMax bounds the memory of the group, page cache included, in bytes, and reads
+// the bound back. The kernel rounds it down to pages (mm/page_counter.c,
+// page_counter_memparse); a *WriteError says that it keeps another one.
 func (g Group) SetMemoryMax(bytes uint64) error {
-	return g.write(g.memoryFile(), strconv.FormatUint(bytes, 10))
+	w := g.MemoryWrite(bytes)
+	if err := g.write(g.memoryFile(), w.Line); err != nil {
+		return err
+	}
+	text, err := g.read(g.memoryFile())
+	if err != nil {
+		return fmt.Errorf("read back %s: %w", w.File, err)
+	}
+	kept := strings.TrimSpace(text)
+	if kept != strconv.FormatUint(bytes-bytes%uint64(os.Getpagesize()), 10) {
+		return &WriteError{Write: w, Kept: kept}
+	}
+	return nil
 }
 
 // MemoryWrite is the line that SetMemoryMax writes.
