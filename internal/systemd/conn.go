@@ -45,6 +45,9 @@ func Connect(ctx context.Context) (*Conn, error) {
 		}
 	}
 	bus, err := dbus.ConnectSystemBus(dbus.WithContext(ctx))
+	if err != nil && os.Geteuid() != 0 {
+		return nil, fmt.Errorf("connect to the system bus: %w (root reaches systemd without it; run weir as root)", err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("connect to the system bus: %w", err)
 	}

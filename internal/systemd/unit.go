@@ -2,7 +2,9 @@ package systemd
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"path"
 	"strings"
@@ -67,9 +69,13 @@ type deviceRate struct {
 	Rate uint64
 }
 
-// IOLimit returns the settings that give a unit the rates that l sets on a device.
-// systemd keeps its other devices and rates. All ones mean no limit (CGROUP_LIMIT_MAX).
-func IOLimit(dev blkdev.Number, l limit.Limit) []Setting {
+// IOLimit returns the settings that give a unit the rates that l sets on a device that
+// none of its settings names yet.
+func IOLimit(dev blkdev.Number, l limit.Limit) []Setting { return IOLimitAt(NodeOf(dev), l) }
+
+// IOLimitAt is IOLimit for a path. systemd keeps the unit's other paths and rates. All
+// ones mean no limit (CGROUP_LIMIT_MAX).
+func IOLimitAt(path string, l limit.Limit) []Setting {
 	var settings []Setting
 	for _, k := range limit.Keys {
 		r := l.Get(k)
@@ -80,13 +86,15 @@ func IOLimit(dev blkdev.Number, l limit.Limit) []Setting {
 		if !ok {
 			n = math.MaxUint64
 		}
-		settings = append(settings, Setting{propertyNames[k], dbus.MakeVariant([]deviceRate{{NodeOf(dev), n}})})
+		settings = append(settings, Setting{propertyNames[k], dbus.MakeVariant([]deviceRate{{path, n}})})
 	}
 	return settings
 }
 
+const nodesByNumber = "/dev/block/"
+
 // NodeOf returns a device node that systemd can look up, whatever the device is called.
-func NodeOf(dev blkdev.Number) string { return "/dev/block/" + dev.String() }
+func NodeOf(dev blkdev.Number) string { return nodesByNumber + dev.String() }
 
 // String spells a setting as "systemctl set-property" takes it.
 func (s Setting) String() string {
@@ -103,7 +111,23 @@ func (s Setting) String() string {
 func (c *Conn) Set(ctx context.Context, unit string, settings []Setting) error {
 	const runtime = true
 	if err := c.call(ctx, manager, managerIf+".SetUnitProperties", unit, runtime, settings).Err; err != nil {
-		return fmt.Errorf("set limits of unit %s: %w", unit, err)
+		return fmt.Errorf("set limits of unit %s: %w", unit, explain(err))
 	}
 	return nil
+}
+
+// explain says what systemd's refusals mean here: fs.ErrPermission (its own, or that of
+// polkit, which it asks), with what to do; fs.ErrNotExist for a unit that is gone.
+func explain(err error) error {
+	var refused dbus.Error
+	if !errors.As(err, &refused) {
+		return err
+	}
+	switch refused.Name {
+	case "org.freedesktop.DBus.Error.AccessDenied", "org.freedesktop.DBus.Error.InteractiveAuthorizationRequired":
+		return fmt.Errorf("%w (systemd changes units for root only; run weir as root)", fs.ErrPermission)
+	case "org.freedesktop.systemd1.NoSuchUnit":
+		return fmt.Errorf("%w (%w)", fs.ErrNotExist, err)
+	}
+	return err
 }
