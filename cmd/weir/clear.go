@@ -64,7 +64,7 @@ func (a *app) clear(ctx context.Context, spec string, on []string, whole, dryRun
 	}
 	plan := a.planFor(t, changes(places))
 	if dryRun {
-		return a.dryRun("clear", plan.Steps())
+		return a.dryRun("clear", a.holder().Steps(ctx, plan))
 	}
 	if len(places) == 0 {
 		a.out.Say("%s has no limit here", describe(t))

@@ -59,7 +59,7 @@ func (a *app) set(ctx context.Context, spec string, limits cli.Limits, whole, dr
 	plan := a.planFor(t, changes(places))
 	if dryRun {
 		a.explainPlaces(t.Group, places)
-		return a.dryRun("set", plan.Steps())
+		return a.dryRun("set", a.holder().Steps(ctx, plan))
 	}
 	if err := a.holder().Apply(ctx, plan); err != nil {
 		return err

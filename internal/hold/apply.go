@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
@@ -43,16 +42,14 @@ type Holder struct {
 	Connect func(context.Context) (*systemd.Conn, error)
 }
 
-// Steps lists what Apply does, in its order.
+// Steps lists what Apply does, in its order. A unit's devices go by number; see
+// Holder.Steps.
 func (p Plan) Steps() []Step {
+	if p.Unit != "" {
+		return p.unitSteps(nil)
+	}
 	var steps []Step
 	for _, c := range p.Changes {
-		if p.Unit != "" {
-			for _, s := range systemd.IOLimit(c.Device, c.Limit) {
-				steps = append(steps, Step{Unit: p.Unit, Property: s.String()})
-			}
-			continue
-		}
 		for _, w := range p.Group.RuleWrites(c.Device, c.Limit) {
 			steps = append(steps, Step{File: w.File, Line: w.Line})
 		}
@@ -67,28 +64,31 @@ func (h Holder) Apply(ctx context.Context, p Plan) error {
 	if err := p.Group.Hierarchy().Writable(); err != nil {
 		return err
 	}
-	if p.Unit != "" {
-		return h.applyUnit(ctx, p)
-	}
 	if len(p.Changes) == 0 {
 		return nil
+	}
+	if p.Unit != "" {
+		return p.applyUnit(ctx, h.State, h.dial)
 	}
 	if err := p.Group.MaySetRule(); err != nil {
 		return err
 	}
-	if len(p.Steps()) < 2 {
-		return p.write() // one write(2): the kernel takes it or not
-	}
 	entry, err := journalOf(p)
 	if err != nil {
 		return err
+	}
+	if len(p.Steps()) < 2 { // one write(2) is done or not: a kill leaves nothing half done
+		if err := p.write(); err != nil {
+			return errors.Join(err, entry.revert(p.Group, all))
+		}
+		return nil
 	}
 	record, err := h.State.New(journalKind, entry)
 	if err != nil {
 		return err
 	}
 	if err := p.write(); err != nil {
-		return errors.Join(err, entry.revert(p.Group), record.Done())
+		return errors.Join(err, finish(record, entry.revert(p.Group, all)))
 	}
 	return record.Done()
 }
@@ -100,31 +100,6 @@ func (p Plan) write() error {
 		}
 	}
 	return nil
-}
-
-// unitTimeout bounds what systemd may take to change a unit, which is cgroup writes
-// and a drop-in file.
-const unitTimeout = 20 * time.Second
-
-// applyUnit lets systemd write, and sees to it that the kernel has the rules: systemd
-// takes some dm devices to the one beneath (systemd.resource-control(5),
-// IODeviceWeight=), where the rule would bind the wrong device's numbers.
-func (h Holder) applyUnit(ctx context.Context, p Plan) error {
-	ctx, cancel := context.WithTimeout(ctx, unitTimeout)
-	defer cancel()
-	conn, err := h.Connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	var settings []systemd.Setting
-	for _, c := range p.Changes {
-		settings = append(settings, systemd.IOLimit(c.Device, c.Limit)...)
-	}
-	if err := conn.Set(ctx, p.Unit, settings); err != nil {
-		return err
-	}
-	return p.Ensure()
 }
 
 // Ensure reads the rules back, and writes those that are not in force.

@@ -9,61 +9,110 @@ import (
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/state"
+	"github.com/weir-io/weir/internal/systemd"
 )
 
 // journalKind names the records of changes that take more than one write.
 const journalKind = "set"
 
-// A journal is what a group's rules were before a change, and what they are to be.
+// A journal is what a group's rules were before a change, and what they are to be; of
+// a unit, its settings as well.
 type journal struct {
-	Version cgroupfs.Version `json:"version"`
-	Group   string           `json:"group"`
-	Rules   []journalRule    `json:"rules"`
+	Version  cgroupfs.Version `json:"version"`
+	Group    string           `json:"group"`
+	Rules    []journalRule    `json:"rules"`
+	Unit     string           `json:"unit,omitempty"`
+	Settings []journalSetting `json:"settings,omitempty"`
 }
 
 type journalRule struct {
 	Device blkdev.Number `json:"device"`
-	Before limit.Limit   `json:"before"`
-	After  limit.Limit   `json:"after"`
+	turn
+}
+
+// A turn is what a change makes of a limit.
+type turn struct {
+	Before limit.Limit `json:"before"`
+	After  limit.Limit `json:"after"` // the rates that the change names
+}
+
+// A reach says which rates of a change are taken back.
+type reach bool
+
+const (
+	// all is for who knows that the change was its own: a rate of it may read back
+	// as neither value, where the kernel kept another.
+	all reach = false
+	// own leaves rates that do not have the change's value: they were not reached, or
+	// somebody set them since.
+	own reach = true
+)
+
+// back returns the rates to set so that a limit which is now now is as it was before.
+func (t turn) back(now limit.Limit, s reach) limit.Limit {
+	var back limit.Limit
+	for _, k := range limit.Keys {
+		before, after, is := t.Before.Get(k), t.After.Get(k), now.Get(k)
+		if after.IsSet() && is != before && (s == all || is == after) {
+			back = back.With(k, before)
+		}
+	}
+	return back
 }
 
 func journalOf(p Plan) (journal, error) {
-	j := journal{Version: p.Group.Hierarchy().Version, Group: p.Group.Path()}
+	j := journal{Version: p.Group.Hierarchy().Version, Group: p.Group.Path(), Unit: p.Unit}
 	for _, c := range p.Changes {
 		before, err := p.Group.Rule(c.Device)
+		if p.Unit != "" && cgroupfs.IsUnsupported(err) {
+			before, err = limit.None, nil // systemd enables io for a unit with its first limit
+		}
 		if err != nil {
 			return journal{}, err
 		}
-		j.Rules = append(j.Rules, journalRule{Device: c.Device, Before: before, After: c.Limit})
+		j.Rules = append(j.Rules, journalRule{c.Device, turn{before, c.Limit}})
 	}
 	return j, nil
 }
 
-// revert gives every rate that has the value the change was to set the one it had
-// before. A rate with any other value was not reached, or was set by somebody since.
-func (j journal) revert(g cgroupfs.Group) error {
+// revert writes the group's rules as they were before the change. A group that is
+// gone, or has no rules any more, has nothing to take back.
+func (j journal) revert(g cgroupfs.Group, s reach) error {
 	var errs []error
 	for _, r := range j.Rules {
 		now, err := g.Rule(r.Device)
-		if err != nil {
+		if cgroupfs.IsGone(err) || cgroupfs.IsUnsupported(err) {
+			continue
+		}
+		if err != nil && s == own {
 			errs = append(errs, err)
 			continue
 		}
-		var back limit.Limit
-		for _, k := range limit.Keys {
-			if after := r.After.Get(k); after.IsSet() && now.Get(k) == after && r.Before.Get(k) != after {
-				back = back.With(k, r.Before.Get(k))
-			}
-		}
-		if !back.IsZero() {
+		if back := r.back(now, s); !back.IsZero() {
 			errs = append(errs, g.SetRule(r.Device, back))
 		}
 	}
-	return errors.Join(errs...)
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("take back half-done change of %s: %w", g.Dir(), err)
+	}
+	return nil
 }
 
-// Undo takes back the changes that killed weirs left half done.
+// finish ends a change that was taken back: what could not be stays on record.
+func finish(record *state.Record, reverted error) error {
+	if reverted != nil {
+		return errors.Join(reverted, record.Leave())
+	}
+	return record.Done()
+}
+
+// Undo takes back the changes that killed weirs left half done. One of a unit stays on
+// record while systemd cannot be reached.
 func Undo(dir state.Dir, fs *cgroupfs.FS) error {
+	return undo(dir, fs, Holder{Connect: systemd.Connect}.dial)
+}
+
+func undo(dir state.Dir, fs *cgroupfs.FS, connect dialer) error {
 	return dir.Sweep(journalKind, func(data []byte) error {
 		var j journal
 		if err := json.Unmarshal(data, &j); err != nil {
@@ -77,13 +126,11 @@ func Undo(dir state.Dir, fs *cgroupfs.FS) error {
 		if err != nil {
 			return err
 		}
-		exists, err := g.Exists()
-		if err != nil || !exists {
-			return err
+		if j.Unit != "" {
+			if err := j.revertUnit(connect); err != nil {
+				return err
+			}
 		}
-		if err := j.revert(g); err != nil {
-			return fmt.Errorf("take back half-done change of %s: %w", g.Dir(), err)
-		}
-		return nil
+		return j.revert(g, own)
 	})
 }

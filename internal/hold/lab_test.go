@@ -77,6 +77,27 @@ func TestARefusedChangeIsTakenBack(t *testing.T) {
 	mustRule(t, g, dev, was)
 }
 
+// A line that the kernel takes, and keeps something else of: operations are 32 bits,
+// which v2 makes no limit of, and v1 cuts off.
+func TestALineThatReadsBackDifferentlyIsTakenBack(t *testing.T) {
+	lab.Need(t, lab.Root)
+	dev := lab.RawDisk(t).Number
+	_, g := newGroup(t, "weir-test-kept")
+	was := limit.None.With(limit.RIOPS, limit.PerSecond(100)).With(limit.WBPS, limit.PerSecond(3e6))
+	if err := g.SetRule(dev, was); err != nil {
+		t.Fatal(err)
+	}
+	h := Holder{State: state.At(t.TempDir())}
+	for _, l := range []limit.Limit{{RIOPS: limit.PerSecond(5e9)}, {WBPS: limit.PerSecond(4e6), RIOPS: limit.PerSecond(5e9)}} { // one write, and on v1 two
+		err := h.Apply(t.Context(), Plan{Group: g, Changes: []Change{{dev, l}}})
+		var kept *cgroupfs.WriteError
+		if !errors.As(err, &kept) || kept.Err != nil {
+			t.Fatalf("Apply of %v: %v; want that the kernel keeps another", l, err)
+		}
+		mustRule(t, g, dev, was)
+	}
+}
+
 // What a killed weir left half done is taken back, rate by rate; what somebody else
 // has set since is left.
 func TestUndo(t *testing.T) {

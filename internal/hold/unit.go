@@ -1,0 +1,161 @@
+package hold
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"time"
+
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/state"
+	"github.com/weir-io/weir/internal/systemd"
+)
+
+// units is what hold asks of systemd: a *systemd.Conn has it.
+type units interface {
+	IOLimits(ctx context.Context, unit string) ([]systemd.PathLimit, error)
+	Set(ctx context.Context, unit string, settings []systemd.Setting) error
+	Close() error
+}
+
+type dialer func(context.Context) (units, error)
+
+func (h Holder) dial(ctx context.Context) (units, error) {
+	conn, err := h.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return conn, nil
+}
+
+// unitTimeout bounds what systemd may take to change a unit, which is cgroup writes
+// and a drop-in file.
+const unitTimeout = 20 * time.Second
+
+// A journalSetting is what a unit's settings said of a path, and are to say.
+type journalSetting struct {
+	Path string `json:"path"`
+	turn
+}
+
+// settings returns what a plan makes of a unit's settings. A device goes by every path
+// that the unit has for it already: beside them, a path of its own would be one more
+// line for io.max, and the next daemon-reload could write the others after it.
+func (p Plan) settings(has []systemd.PathLimit) []journalSetting {
+	var list []journalSetting
+	for _, c := range p.Changes {
+		spelled := false
+		for _, l := range has {
+			if slices.Contains(l.Devices, c.Device) {
+				list = append(list, journalSetting{l.Path, turn{l.Limit, c.Limit}})
+				spelled = true
+			}
+		}
+		if !spelled {
+			list = append(list, journalSetting{systemd.NodeOf(c.Device), turn{limit.None, c.Limit}})
+		}
+	}
+	return list
+}
+
+func (p Plan) unitSteps(has []systemd.PathLimit) []Step {
+	var steps []Step
+	for _, s := range p.settings(has) {
+		for _, property := range systemd.IOLimitAt(s.Path, s.After) {
+			steps = append(steps, Step{Unit: p.Unit, Property: property.String()})
+		}
+	}
+	return steps
+}
+
+// Steps is Plan.Steps with a unit's devices by the paths that Apply would send, where
+// systemd can be asked for them.
+func (h Holder) Steps(ctx context.Context, p Plan) []Step {
+	if p.Unit == "" || p.Group.Hierarchy().Writable() != nil {
+		return p.Steps()
+	}
+	ctx, cancel := context.WithTimeout(ctx, unitTimeout)
+	defer cancel()
+	conn, err := h.Connect(ctx)
+	if err != nil {
+		return p.Steps()
+	}
+	defer conn.Close()
+	has, err := conn.IOLimits(ctx, p.Unit)
+	if err != nil {
+		return p.Steps()
+	}
+	return p.unitSteps(has)
+}
+
+// applyUnit lets systemd write, and sees to it that the kernel has the rules: systemd
+// takes some dm devices to the one beneath (systemd.resource-control(5),
+// IODeviceWeight=), where the rule would bind the wrong device's numbers.
+func (p Plan) applyUnit(ctx context.Context, dir state.Dir, connect dialer) error {
+	ctx, cancel := context.WithTimeout(ctx, unitTimeout)
+	defer cancel()
+	conn, err := connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	has, err := conn.IOLimits(ctx, p.Unit)
+	if err != nil {
+		return err
+	}
+	entry, err := journalOf(p)
+	if err != nil {
+		return err
+	}
+	entry.Settings = p.settings(has)
+	record, err := dir.New(journalKind, entry)
+	if err != nil {
+		return err
+	}
+	var settings []systemd.Setting
+	for _, s := range entry.Settings {
+		settings = append(settings, systemd.IOLimitAt(s.Path, s.After)...)
+	}
+	err = conn.Set(ctx, p.Unit, settings)
+	if err == nil {
+		err = p.Ensure()
+	}
+	if err != nil {
+		return errors.Join(err, finish(record, errors.Join(entry.revertUnit(connect), entry.revert(p.Group, all))))
+	}
+	return record.Done()
+}
+
+// revertUnit gives a unit's settings their values of before, where they have those of
+// the change: systemd takes a change whole or refuses it. It is on a connection of its
+// own, for the one that failed may be of no use any more.
+func (j journal) revertUnit(connect dialer) error {
+	ctx, cancel := context.WithTimeout(context.Background(), unitTimeout)
+	defer cancel()
+	conn, err := connect(ctx)
+	if err != nil {
+		return fmt.Errorf("take back half-done change of unit %s: %w: %w", j.Unit, state.ErrKeep, err)
+	}
+	defer conn.Close()
+	now, err := conn.IOLimits(ctx, j.Unit)
+	if err != nil {
+		return fmt.Errorf("take back half-done change: %w", err)
+	}
+	var settings []systemd.Setting
+	for _, s := range j.Settings {
+		is := limit.None // a path without an entry
+		if i := slices.IndexFunc(now, func(l systemd.PathLimit) bool { return l.Path == s.Path }); i >= 0 {
+			is = now[i].Limit
+		}
+		settings = append(settings, systemd.IOLimitAt(s.Path, s.back(is, own))...)
+	}
+	if len(settings) == 0 {
+		return nil
+	}
+	if err := conn.Set(ctx, j.Unit, settings); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("take back half-done change: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,188 @@
+package hold
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/state"
+	"github.com/weir-io/weir/internal/systemd"
+)
+
+var sda = blkdev.Number{Major: 8}
+
+// A manager is a systemd with one unit. It keeps settings as lines, and writes the
+// unit's io.max with each change if it has one.
+type manager struct {
+	limits  []systemd.PathLimit
+	sets    [][]string
+	refuses error
+	file    string
+	text    string // what it writes to file
+}
+
+func (m *manager) IOLimits(context.Context, string) ([]systemd.PathLimit, error) {
+	return m.limits, nil
+}
+
+func (m *manager) Set(_ context.Context, _ string, settings []systemd.Setting) error {
+	if m.refuses != nil {
+		return m.refuses
+	}
+	var set []string
+	for _, s := range settings {
+		set = append(set, s.String())
+	}
+	m.sets = append(m.sets, set)
+	if m.file == "" {
+		return nil
+	}
+	return os.WriteFile(m.file, []byte(m.text), 0o644)
+}
+
+func (*manager) Close() error { return nil }
+
+func (m *manager) dial(context.Context) (units, error) { return m, nil }
+
+func unreachable(context.Context) (units, error) { return nil, errors.New("no systemd") }
+
+// unitFixture is a unit's group with one rule, in files, and a plan that changes it.
+func unitFixture(t *testing.T) (Plan, state.Dir) {
+	t.Helper()
+	g := fixture(t, "/x.service", map[string]string{"proc/1/mountinfo": v2Mount, "sys/fs/cgroup/cgroup.controllers": "io\n",
+		"sys/fs/cgroup/x.service/io.max": "8:0 rbps=max wbps=5 riops=max wiops=max\n"})
+	p := Plan{Group: g, Unit: "x.service", Changes: []Change{{sda, limit.Limit{WBPS: limit.PerSecond(7), RIOPS: limit.PerSecond(9)}}}}
+	t.Setenv("XDG_RUNTIME_DIR", "/run") // for callers other than root
+	return p, state.At(filepath.Join(t.TempDir(), "host"))
+}
+
+func records(t *testing.T, dir state.Dir) int {
+	t.Helper()
+	n := 0
+	if err := dir.Sweep(journalKind, func([]byte) error { n++; return state.ErrKeep }); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func writes(wbps uint64) limit.Limit { return limit.None.With(limit.WBPS, limit.PerSecond(wbps)) }
+
+func TestAUnitIsSetByThePathsItHas(t *testing.T) {
+	p, dir := unitFixture(t)
+	m := &manager{file: p.Group.File("io.max"), text: "8:0 rbps=max wbps=7 riops=9 wiops=max\n", limits: []systemd.PathLimit{
+		{Path: "/dev/sdb", Devices: []blkdev.Number{{Major: 8, Minor: 16}}, Limit: writes(1)},
+		{Path: "/dev/mapper/root", Devices: []blkdev.Number{{Major: 254}, sda}, Limit: writes(2)},
+		{Path: "/data", Devices: []blkdev.Number{sda}, Limit: writes(5)},
+	}}
+	if err := p.applyUnit(t.Context(), dir, m.dial); err != nil {
+		t.Fatal(err)
+	}
+	want := [][]string{{"IOWriteBandwidthMax=/dev/mapper/root 7", "IOReadIOPSMax=/dev/mapper/root 9", "IOWriteBandwidthMax=/data 7", "IOReadIOPSMax=/data 9"}}
+	if !reflect.DeepEqual(m.sets, want) {
+		t.Errorf("set %q, want %q", m.sets, want)
+	}
+	if n := records(t, dir); n != 0 {
+		t.Errorf("%d records left", n)
+	}
+}
+
+// systemd has changed the unit, and the kernel does not have the rule; on a fixture
+// weir cannot write it either.
+func TestAUnitChangeThatFailsIsTakenBack(t *testing.T) {
+	p, dir := unitFixture(t)
+	m := &manager{limits: []systemd.PathLimit{{Path: "/dev/sda", Devices: []blkdev.Number{sda}, Limit: writes(5)}}}
+	dials := 0
+	err := p.applyUnit(t.Context(), dir, func(context.Context) (units, error) {
+		if dials++; dials == 2 { // to take it back
+			m.limits[0].Limit = writes(7).With(limit.RIOPS, limit.PerSecond(9))
+		}
+		return m, nil
+	})
+	if !cgroupfs.IsUnsupported(err) {
+		t.Fatalf("applyUnit: %v; want that the fixture is not written", err)
+	}
+	want := [][]string{{"IOWriteBandwidthMax=/dev/sda 7", "IOReadIOPSMax=/dev/sda 9"}, {"IOWriteBandwidthMax=/dev/sda 5", "IOReadIOPSMax=/dev/sda infinity"}}
+	if !reflect.DeepEqual(m.sets, want) {
+		t.Errorf("set %q, want %q", m.sets, want)
+	}
+	if n := records(t, dir); n != 0 {
+		t.Errorf("%d records left", n)
+	}
+}
+
+func TestARefusalLeavesNothing(t *testing.T) {
+	p, dir := unitFixture(t)
+	m := &manager{refuses: fs.ErrPermission}
+	if err := p.applyUnit(t.Context(), dir, m.dial); err == nil || err.Error() != fs.ErrPermission.Error() {
+		t.Errorf("applyUnit: %v, want the refusal alone", err)
+	}
+	if n := records(t, dir); n != 0 {
+		t.Errorf("%d records left", n)
+	}
+}
+
+// abandon leaves a record of the plan, as a weir that is killed does.
+func abandon(t *testing.T, p Plan, dir state.Dir, has []systemd.PathLimit) {
+	t.Helper()
+	entry, err := journalOf(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry.Settings = p.settings(has)
+	record, err := dir.New(journalKind, entry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := record.Leave(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func undoOn(t *testing.T, dir state.Dir, p Plan, connect dialer) {
+	t.Helper()
+	root, _, _ := strings.Cut(p.Group.Dir(), "/sys/fs/cgroup")
+	hierarchies, err := cgroupfs.Open(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hierarchies.Close()
+	if err := undo(dir, hierarchies, connect); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAUnitChangeOfADeadWeirIsTakenBack(t *testing.T) {
+	p, dir := unitFixture(t)
+	abandon(t, p, dir, nil)
+	undoOn(t, dir, p, unreachable)
+	if n := records(t, dir); n != 1 {
+		t.Fatalf("%d records while systemd cannot be reached, want 1", n)
+	}
+	// Somebody has set another rate of operations since.
+	m := &manager{limits: []systemd.PathLimit{{Path: "/dev/block/8:0", Devices: []blkdev.Number{sda}, Limit: writes(7).With(limit.RIOPS, limit.PerSecond(8))}}}
+	undoOn(t, dir, p, m.dial)
+	if want := [][]string{{"IOWriteBandwidthMax=/dev/block/8:0 infinity"}}; !reflect.DeepEqual(m.sets, want) {
+		t.Errorf("set %q, want %q", m.sets, want)
+	}
+	if n := records(t, dir); n != 0 {
+		t.Errorf("%d records left", n)
+	}
+}
+
+func TestAUnitThatIsGoneHasNothingToTakeBack(t *testing.T) {
+	p, dir := unitFixture(t)
+	p.Changes[0].Limit = limit.Limit{WBPS: limit.Unlimited}
+	abandon(t, p, dir, []systemd.PathLimit{{Path: "/dev/sda", Devices: []blkdev.Number{sda}, Limit: writes(5)}})
+	undoOn(t, dir, p, (&manager{refuses: fs.ErrNotExist}).dial)
+	if n := records(t, dir); n != 0 {
+		t.Errorf("%d records left", n)
+	}
+}
