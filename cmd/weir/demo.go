@@ -137,12 +137,7 @@ func newLoad(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			a.out.JSON = true
-			result, err := load.Run(cmd.Context(), job)
-			if err != nil {
-				return err
-			}
-			return a.out.Document(result)
+			return load.RunTo(cmd.Context(), job, os.Stdout)
 		},
 	}
 }

@@ -2,7 +2,6 @@ package demo
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -99,6 +98,13 @@ func (d Demo) measure(ctx context.Context, path load.Path, asked limit.Rate) (r 
 		return r, err
 	}
 	defer out.Close()
+	counted := make(chan error, 1)
+	var writer load.Result
+	go func() {
+		var err error
+		writer, err = load.Decode(out, nil)
+		counted <- err
+	}()
 	watched := make(chan error, 1)
 	var device float64
 	go func() {
@@ -116,14 +122,11 @@ func (d Demo) measure(ctx context.Context, path load.Path, asked limit.Rate) (r 
 	}
 	if err != nil {
 		cancel()
+		<-counted
 		return r, errors.Join(err, notCanceled(<-watched))
 	}
-	if err := <-watched; err != nil {
+	if err := errors.Join(<-watched, <-counted); err != nil {
 		return r, err
-	}
-	var writer load.Result
-	if err := json.NewDecoder(out).Decode(&writer); err != nil {
-		return r, fmt.Errorf("read what the load counted: %w", err)
 	}
 	return d.judge(room, Row{Path: path, Limit: asked, Writer: writer.BytesPerSec(), Device: device}), nil
 }

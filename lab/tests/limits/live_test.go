@@ -50,8 +50,8 @@ func TestSetAndClearWhileItRuns(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.Long, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
 	file := fileIn(t, disk.Dir, "f")
-	cmd := exec.Command("weir", "run", "--quiet", "--read", "3MB/s", "--name", "live", "--on", disk.Dir, "--",
-		"weir", "__load", string(load.Direct), "write", file, fmt.Sprint(32<<10), fmt.Sprint(directFile), "0s", "10m")
+	job := load.Job{Path: load.Direct, File: file, Block: 32 << 10, Size: directFile, For: 10 * time.Minute}
+	cmd := exec.Command("weir", append([]string{"run", "--quiet", "--read", "3MB/s", "--name", "live", "--on", disk.Dir, "--", "weir", "__load"}, job.Args()...)...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

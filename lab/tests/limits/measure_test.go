@@ -3,7 +3,6 @@ package limits_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -41,9 +40,9 @@ func limited(t *testing.T, limits []string, job load.Job) load.Result {
 	t.Helper()
 	args := append([]string{"run", "--quiet"}, limits...)
 	args = append(args, "--", "weir", "__load")
-	var r load.Result
-	if out := weir(t, append(args, job.Args()...)...); json.Unmarshal(out, &r) != nil {
-		t.Fatalf("the load printed %q", out)
+	r, err := load.Decode(bytes.NewReader(weir(t, append(args, job.Args()...)...)), nil)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return r
 }

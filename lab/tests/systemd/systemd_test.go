@@ -83,8 +83,8 @@ func TestRunHoldsDirectWrites(t *testing.T) {
 	job := load.Job{Path: load.Direct, File: filepath.Join(disk.Dir, "f"), Block: 32 << 10, Size: 16 << 20, Warm: time.Second, For: 5 * time.Second}
 	args := append([]string{"run", "--quiet", "--write", "5MB/s", "--on", disk.Dir, "--", "weir", "__load"}, job.Args()...)
 	lab.Ratio(t, "direct write", 5e6, lab.Direct, func() float64 {
-		var r load.Result
-		if err := json.Unmarshal([]byte(output(t, "weir", args...)), &r); err != nil {
+		r, err := load.Decode(strings.NewReader(output(t, "weir", args...)), nil)
+		if err != nil {
 			t.Fatal(err)
 		}
 		return r.BytesPerSec()

@@ -1,0 +1,84 @@
+package load
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/pagecache"
+)
+
+// stretchMax is how much is read before it is evicted again: often enough to leave
+// little behind in the memory of a limited group, rarely enough to cost nothing.
+const stretchMax = 8 << 20
+
+// A cold keeps a load's reads out of the page cache, and knows of each stretch of the
+// file how much was cached nevertheless when the round began. What is read ahead during
+// the round comes from the disk.
+type cold struct {
+	f      *os.File
+	blocks uint64
+	size   int64
+	random bool
+	length int64 // of a stretch
+	cached []float64
+	now    int64 // the stretch that is read
+	// forget takes the pages out of what the load itself has mapped.
+	forget func() error
+}
+
+func newCold(j Job, f *os.File, forget func() error) *cold {
+	c := &cold{f: f, blocks: uint64(j.Size) / uint64(j.Block), random: j.Random, forget: forget, length: stretchMax}
+	c.size = int64(c.blocks) * int64(j.Block)
+	c.cached = make([]float64, (c.size+c.length-1)/c.length)
+	return c
+}
+
+// before is called before the n-th operation. It returns which share of the operation's
+// stretch was in the cache when its round began, and whether finding that out, or
+// evicting, took time.
+func (c *cold) before(n uint64, at int64) (cached float64, worked bool, err error) {
+	stretch := at / c.length
+	switch {
+	case n%c.blocks == 0:
+		worked, err = true, c.round(n == 0)
+	case stretch != c.now && !c.random:
+		// From the stretch before: a folio may have lain across the two, and a folio
+		// goes as a whole or not at all.
+		worked, err = true, c.evict(max(c.now-1, 0)*c.length, (c.now+1)*c.length)
+	}
+	c.now = stretch
+	return c.cached[stretch], worked, err
+}
+
+// round begins one. The kernel drops no part of a page, so that the file's last one
+// takes a range to the end.
+func (c *cold) round(first bool) error {
+	if first && c.random {
+		// Without readahead, so that an operation is a request.
+		if err := unix.Fadvise(int(c.f.Fd()), 0, 0, unix.FADV_RANDOM); err != nil {
+			return err
+		}
+	}
+	if err := c.evict(0, 0); err != nil {
+		return err
+	}
+	for i := range c.cached {
+		from := int64(i) * c.length
+		length := min(c.length, c.size-from)
+		r, err := pagecache.Resident(c.f, from, length)
+		if err != nil {
+			return err
+		}
+		c.cached[i] = min(float64(r.Cached)/float64(length), 1)
+	}
+	return nil
+}
+
+// evict takes a range out of the cache; to 0 means all of the file.
+func (c *cold) evict(from, to int64) error {
+	if err := c.forget(); err != nil {
+		return err
+	}
+	return pagecache.Drop(c.f, from, max(to-from, 0))
+}
