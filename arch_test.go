@@ -22,7 +22,7 @@ const module = "github.com/weir-io/weir/"
 // layers are the packages of the program, from the bottom up. A package imports from
 // lower layers only; those of one layer do not know each other.
 var layers = [][]string{
-	{"internal/limit", "internal/pagecache"},
+	{"internal/limit", "internal/pagecache", "internal/plot"},
 	{"internal/blkdev"},
 	{"internal/cgroupfs"},
 	{"internal/systemd", "internal/state"},
@@ -31,6 +31,7 @@ var layers = [][]string{
 	{"internal/hold"},
 	{"internal/launch", "internal/watch", "internal/load", "internal/scratch"},
 	{"internal/demo"},
+	{"internal/prove"},
 	{"internal/cli"},
 	{"cmd/weir"},
 }
