@@ -1,0 +1,187 @@
+package prove
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/hold"
+	"github.com/weir-io/weir/internal/limit"
+)
+
+// rowOf turns a run into a row.
+func rowOf(place Place, r *run) Row {
+	row := Row{Test: r.test, Name: r.test.String(), Device: place.Device,
+		P50: r.result.P50, P99: r.result.P99, Max: r.result.Max}
+	if !r.measured() {
+		row.Judgement = Judgement{Verdict: CannotTell, Reason: Failed}
+		row.Why = r.whyNot(&row)
+		return row
+	}
+	e := r.evidence(place)
+	row.Judgement = Judge(e)
+	row.Window = e.To - e.From
+	row.Writer, row.Cgroup, row.Disk = seen(e.Writer, e.From, e.To), seen(e.Cgroup, e.From, e.To), seen(e.Device, e.From, e.To)
+	row.Others, row.Ops = e.Others, e.Ops
+	row.Trace = Trace{Writer: since(e.Writer, r.began).Rates(), Cgroup: since(e.Cgroup, r.began).Rates(), Device: since(e.Device, r.began).Rates(),
+		From: e.From - r.began, To: e.To - r.began}
+	if row.Delayed() {
+		row.Dirty = r.dirty(e)
+		row.Drain = time.Duration(float64(row.Dirty) / e.Limit * float64(time.Second))
+	}
+	row.Why = row.why(hold.Expect(r.group, place.FS).Why, e)
+	row.warn(e, r)
+	return row
+}
+
+// measured reports whether there is a window to judge.
+func (r *run) measured() bool {
+	return r.failed == nil && !r.hung && r.samples != nil && r.result.Ended > r.result.Began
+}
+
+// whyNot says what became of a load without a result.
+func (r *run) whyNot(row *Row) string {
+	switch {
+	case r.hung:
+		row.Reason = Hung
+		return fmt.Sprintf("the load did not end in %s and was killed; what it had written so far: %s",
+			r.test.Warm+r.test.For+grace, limit.FormatMeasured(r.writer.Bytes.At(r.ended)))
+	case r.signal == int(unix.SIGKILL):
+		row.Reason = Killed
+		return "the load was killed (SIGKILL): if nobody did, the group's memory ran out; see its memory.events, or the kernel's log"
+	case r.signal != 0:
+		row.Reason = Killed
+		return "the load was ended by signal " + unix.SignalName(unix.Signal(r.signal))
+	case r.failed != nil:
+		return r.failed.Error()
+	}
+	return "the load counted nothing"
+}
+
+func (r *run) evidence(place Place) Evidence {
+	k := r.test.Key
+	e := Evidence{
+		Limit: float64(r.test.Rate), Began: r.began, From: time.Duration(r.result.Began), To: time.Duration(r.result.Ended),
+		Writer: r.writer.of(k), Cgroup: r.samples.Cgroup.of(k), Device: r.samples.Device.of(k), Delayed: r.test.Delayed(), Request: 1,
+	}
+	// The samples end a little before or after the load's own window.
+	if n := len(e.Device); n > 0 {
+		e.To = min(e.To, e.Device[n-1].At)
+	}
+	window := (e.To - e.From).Seconds()
+	if !k.IsOps() {
+		e.Request = float64(r.test.Block)
+		if through := max(r.samples.Cgroup.largest(), r.samples.Device.largest()); r.test.Delayed() || r.test.Key.IsRead() {
+			e.Request = max(e.Request, 2*through)
+		}
+		if r.test.Delayed() {
+			e.Request = max(e.Request, writebackRequest)
+		}
+	}
+	// A delayed writer's own operations are into memory: the disk's count.
+	e.Ops = r.writer.Ops.Between(e.From, e.To)
+	if e.Delayed {
+		e.Ops = max(r.samples.Cgroup.Ops.Between(e.From, e.To), r.samples.Device.Ops.Between(e.From, e.To))
+	}
+	if !place.Sole {
+		e.Others = r.baseBytes
+		if k.IsOps() {
+			e.Others = r.baseOps
+		}
+		if o := r.samples.Others.of(k); len(o) > 0 {
+			e.Others = max(e.Others, o.Between(e.From, e.To)/window)
+		}
+	}
+	e.Starved = r.samples.Late.Between(e.From, e.To) / window
+	if r.test.Key.IsRead() && r.result.Bytes > 0 {
+		e.Cached = float64(r.result.Cached) / float64(r.result.Bytes)
+	}
+	return e
+}
+
+// writebackRequest is ext4's largest.
+const writebackRequest = 2 << 20
+
+// dirty is how many bytes are in memory and not on the disk as the load ends.
+func (r *run) dirty(e Evidence) int64 {
+	if r.result.Left.Known {
+		return r.result.Left.Dirty + r.result.Left.Writeback
+	}
+	ahead := r.writer.Bytes.Between(r.began, e.To) - r.samples.Device.Bytes.Between(r.began, e.To)
+	return min(r.test.Size, max(0, int64(ahead)))
+}
+
+func since(s Series, began time.Duration) Series {
+	var moved Series
+	for _, p := range s {
+		moved = moved.add(p.At-began, p.Total)
+	}
+	return moved
+}
+
+// why says in words what the verdict rests on; empty if the limit is held.
+func (row Row) why(expected string, e Evidence) string {
+	switch row.Reason {
+	case TooMuch:
+		return fmt.Sprintf("%s got through in %.1f s; a held group does at most %s",
+			row.amount(row.Ratio*e.Limit*row.Window.Seconds()), row.Window.Seconds(), row.amount(e.most(row.Window)))
+	case Escaped:
+		if row.Delayed() && expected != "" {
+			return expected
+		}
+		return "what reached the disk was not charged to the group"
+	case Slow:
+		return fmt.Sprintf("only %.0f %% of the limit was reached: the disk is slower than the limit, or the limit of another group above binds first", 100*row.Ratio)
+	case Busy:
+		return fmt.Sprintf("only %.0f %% of the limit was reached, and for %.0f %% of the time no processor was to be had", 100*row.Ratio, 100*e.Starved)
+	case Others:
+		return fmt.Sprintf("others do about %s on the device", row.Format(e.Others))
+	case Few:
+		return fmt.Sprintf("%.0f operations are too few; measure longer: --for %s", e.Ops, (row.For * 4).Round(time.Second))
+	case Large:
+		return fmt.Sprintf("with requests of up to %s the window is too short; measure longer: --for %s", limit.FormatMeasured(e.Request), (row.For * 4).Round(time.Second))
+	case Cache:
+		return fmt.Sprintf("%.0f %% of the reads came from the page cache, which no limit binds", 100*e.Cached)
+	case Uncharged:
+		why := "the disk did no more than the limit, but not in the group's name"
+		if row.Delayed() && expected != "" {
+			why += ": " + expected
+		}
+		return why
+	}
+	return ""
+}
+
+// amount writes a number of bytes or operations.
+func (t Test) amount(n float64) string {
+	if t.Key.IsOps() {
+		return fmt.Sprintf("%.0f operations", n)
+	}
+	return limit.FormatMeasured(n)
+}
+
+// warn adds what a reader must know.
+func (row *Row) warn(e Evidence, r *run) {
+	say := func(format string, args ...any) { row.Warning = append(row.Warning, fmt.Sprintf(format, args...)) }
+	if row.Unlike > 0.1*e.Limit && row.Verdict != NotHeld {
+		say("%s more on the device: the file system's own, or others'", row.Format(row.Unlike))
+	}
+	if e.Starved > starvedMax && row.Reason != Busy {
+		say("for %.0f %% of the time no processor was to be had", 100*e.Starved)
+	}
+	if e.Cached > 0.01 && row.Reason != Cache {
+		say("%.0f %% of the reads came from the page cache", 100*e.Cached)
+	}
+	if n := len(r.result.Stalls); n > 0 {
+		longest := time.Duration(0)
+		for _, s := range r.result.Stalls {
+			longest = max(longest, s.For)
+		}
+		say("%s: the longest took %.1f s", strings.Replace(fmt.Sprintf("%d operations stalled for more than 1 s", n), "1 operations", "1 operation", 1), longest.Seconds())
+	}
+	if !r.samples.Counted {
+		say("the kernel counts nothing for the group on this device")
+	}
+}

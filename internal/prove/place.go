@@ -1,0 +1,88 @@
+package prove
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/hold"
+	"github.com/weir-io/weir/internal/launch"
+	"github.com/weir-io/weir/internal/limit"
+)
+
+// A Place is where loads run: a group, and a directory on a device.
+type Place struct {
+	Host   launch.Host
+	Dir    string // loads' files have no name in it, or lose it at once
+	Device blkdev.Device
+	FS     *blkdev.Mount // the file system of Dir; nil if unknown
+	Limit  limit.Limit   // what binds the load on the device
+	// Target is the group whose limit it is; the zero Group for one of weir's own,
+	// made for each row.
+	Target cgroupfs.Group
+	// Inside is the group that loads are started in: Target, or one below it.
+	Inside  cgroupfs.Group
+	Version cgroupfs.Version // of a group of weir's own; 0 for either
+	// Sole says that nobody else has the device.
+	Sole bool
+}
+
+// Stays reports that the limits are not weir's to lift.
+func (p Place) Stays() bool { return p.Target.Hierarchy() != nil }
+
+// keep is what is left free of a file system.
+const keep = 64 * mega
+
+// Room returns how many bytes a proof may use of the place: half of what is free, and
+// nothing of the last 64 MiB.
+func (p Place) Room() (int64, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(p.Dir, &st); err != nil {
+		return 0, fmt.Errorf("read free space of %s: %w", p.Dir, err)
+	}
+	free := int64(st.Bavail) * st.Bsize
+	room := (free - keep) / 2
+	if st.Flags&unix.ST_RDONLY != 0 {
+		return 0, fmt.Errorf("%s is mounted read-only; name a directory with --on", p.Dir)
+	}
+	if room < 4*mega {
+		return 0, fmt.Errorf("%s has %s free, and a proof needs %s; name another directory with --on",
+			p.Dir, limit.FormatMeasured(float64(free)), limit.FormatMeasured(keep+8*mega))
+	}
+	return min(room, 1<<30), nil
+}
+
+// enter makes the room for one row. leave lifts the limit if it is weir's own, so that
+// what waits to be written is, and is called before close.
+func (p Place) enter(ctx context.Context, limited bool) (room *launch.Room, leave, done func() error, err error) {
+	nothing := func() error { return nil }
+	if p.Stays() {
+		room := launch.Enter(p.Inside)
+		return room, nothing, nothing, nil
+	}
+	bounds := p.Limit
+	if !limited {
+		bounds = limit.None
+	}
+	change := hold.Change{Device: p.Device.Number, Limit: bounds}
+	room, err = p.Host.Prepare(ctx, launch.Options{Command: "prove", Version: p.Version, Changes: []hold.Change{change}})
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	leave = func() error {
+		change.Limit = limit.None
+		return p.Host.Holder.Apply(context.WithoutCancel(ctx), hold.Plan{Group: room.IO, Changes: []hold.Change{change}})
+	}
+	done = func() error {
+		left, err := room.Close()
+		if left {
+			err = errors.Join(err, launch.SweepLater())
+		}
+		return err
+	}
+	return room, leave, done, nil
+}

@@ -1,0 +1,54 @@
+package prove
+
+import (
+	"sort"
+	"time"
+)
+
+// A Point is a counter at one moment.
+type Point struct {
+	At    time.Duration // CLOCK_MONOTONIC
+	Total float64       // bytes or operations since the counter began
+}
+
+// A Series is a counter over time: At grows strictly, Total never falls.
+type Series []Point
+
+// At returns the total at a moment, interpolated between the points around it. Before
+// the first point it is that one's, after the last one that one's.
+func (s Series) At(t time.Duration) float64 {
+	i := sort.Search(len(s), func(i int) bool { return s[i].At >= t })
+	switch {
+	case len(s) == 0:
+		return 0
+	case i == 0:
+		return s[0].Total
+	case i == len(s):
+		return s[len(s)-1].Total
+	}
+	a, b := s[i-1], s[i]
+	return a.Total + (b.Total-a.Total)*float64(t-a.At)/float64(b.At-a.At)
+}
+
+// Between returns by how much the total grew.
+func (s Series) Between(from, to time.Duration) float64 { return s.At(to) - s.At(from) }
+
+// Rates returns the rate per second of each step of the series, at the step's end:
+// what a chart shows.
+func (s Series) Rates() Series {
+	var rates Series
+	for i := 1; i < len(s); i++ {
+		if step := (s[i].At - s[i-1].At).Seconds(); step > 0 {
+			rates = append(rates, Point{s[i].At, (s[i].Total - s[i-1].Total) / step})
+		}
+	}
+	return rates
+}
+
+// add appends a point, unless the clock stood still.
+func (s Series) add(at time.Duration, total float64) Series {
+	if n := len(s); n > 0 && s[n-1].At >= at {
+		return s
+	}
+	return append(s, Point{at, total})
+}

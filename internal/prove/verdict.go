@@ -1,0 +1,168 @@
+package prove
+
+import (
+	"fmt"
+	"time"
+)
+
+// A Verdict says whether a limit holds.
+type Verdict string
+
+// The verdicts.
+const (
+	Held         Verdict = "held"               // at the writer, too
+	HeldAtDevice Verdict = "held at the device" // the writer ran ahead, into memory
+	NotHeld      Verdict = "not held"
+	CannotTell   Verdict = "cannot tell"
+)
+
+// Worst returns the verdict that a set of rows has as a whole: not held before cannot
+// tell before held. Without rows nothing is known.
+func Worst(all []Verdict) Verdict {
+	worst := Verdict("")
+	rank := map[Verdict]int{"": -1, Held: 0, HeldAtDevice: 1, CannotTell: 2, NotHeld: 3}
+	for _, v := range all {
+		if rank[v] > rank[worst] {
+			worst = v
+		}
+	}
+	if worst == "" {
+		return CannotTell
+	}
+	return worst
+}
+
+// A Reason is why a verdict is not Held, for programs.
+type Reason string
+
+// The reasons.
+const (
+	TooMuch   Reason = "too-much"  // more got through than a held group can do
+	Escaped   Reason = "escaped"   // much of it not charged to the group
+	Slow      Reason = "slow"      // the disk, or the target, did not reach the limit
+	Busy      Reason = "busy"      // no processor was to be had
+	Others    Reason = "others"    // other groups' I/O on the device hides it
+	Few       Reason = "few"       // too few operations
+	Large     Reason = "large"     // requests too large for the window
+	Cache     Reason = "cache"     // nothing reached the disk
+	Uncharged Reason = "uncharged" // within the limit, but not in the group's name
+	Hung      Reason = "hung"      // the load did not end
+	Killed    Reason = "killed"    // the load was killed, by whom Why says
+	Failed    Reason = "failed"    // the load could not be done
+	NoPlace   Reason = "no-place"  // no directory to do it in
+	Disturbed Reason = "disturbed" // a counter was reset
+)
+
+// What the throttle may let through, and what is near enough to the limit.
+const (
+	slice      = 100 * time.Millisecond
+	tolerance  = 0.10 // above the limit: held, if requests are small enough to tell
+	ratioMax   = 1.25 // in the window, if it is no more than tolerance since the beginning
+	saturation = 0.85 // below it: the load did not try hard enough to tell
+	starvedMax = 0.05 // share of the window without a processor
+	opsMin     = 5
+)
+
+// Evidence is what was measured of one row, in bytes or in operations.
+type Evidence struct {
+	Limit           float64 // per second
+	Began, From, To time.Duration
+	// Writer is what the load has done, Cgroup what was charged to the group, Device
+	// what the disk did, whoever asked for it.
+	Writer, Cgroup, Device Series
+	// Delayed says that a write is done before it reaches the disk: into the page cache.
+	Delayed bool
+	// Others is per second what the disk does that is not the load's.
+	Others float64
+	// Request is the size of the largest request.
+	Request float64
+	Ops     float64 // operations in the window, wherever most were counted
+	Starved float64 // share of the window without a processor
+	Cached  float64 // share of what was read that came from memory
+}
+
+// A Judgement is what the evidence comes to.
+type Judgement struct {
+	Verdict Verdict
+	Reason  Reason // empty if held
+	// Ratio is what the group did of the limit in the window; Within is the half width
+	// of its 95 % confidence interval.
+	Ratio, Within float64
+	// Unlike is per second what the disk did beyond the group's own.
+	Unlike float64
+}
+
+// most is what a held group can do within a time.
+func (e Evidence) most(within time.Duration) float64 {
+	return e.Limit*(within+slice).Seconds() + e.Request
+}
+
+// own returns what of a time's I/O on the device is the load's: what was charged to its
+// group; and of what was not, as much as the writer has written and others have not.
+func (e Evidence) own(from, to time.Duration) (own, escaped float64) {
+	charged := e.Cgroup.Between(from, to)
+	rest := e.Device.Between(from, to) - charged - e.Others*(to-from).Seconds()
+	ahead := e.Writer.Between(e.Began, to) - e.Cgroup.Between(e.Began, to)
+	if !e.Delayed {
+		ahead = e.Writer.Between(from, to) - charged
+		if ahead < e.Request+e.Limit*slice.Seconds() { // the samples are not of one moment
+			ahead = 0
+		}
+	}
+	escaped = max(0, min(rest, ahead))
+	return charged + escaped, escaped
+}
+
+// Judge compares the evidence with the limit. It never says NotHeld of what the
+// throttle's own bound allows, and never Held of what is a third above the limit.
+func Judge(e Evidence) Judgement {
+	window := e.To - e.From
+	seconds := window.Seconds()
+	own, escaped := e.own(e.From, e.To)
+	total, escapedSince := e.own(e.Began, e.To)
+	limit := e.Limit * seconds
+	j := Judgement{Ratio: own / limit}
+	judged := e.Cgroup
+	if escaped > own/2 {
+		judged = e.Device
+	}
+	j.Within = Confidence(judged, e.From, e.To) / e.Limit
+	j.Unlike = max(0, e.Device.Between(e.From, e.To)-own) / seconds
+	whole := total / (e.Limit * (e.To - e.Began + slice).Seconds())
+	request := min(e.Request, 0.35*limit)
+	say := func(v Verdict, r Reason) Judgement {
+		j.Verdict, j.Reason = v, r
+		return j
+	}
+	switch {
+	case own > e.most(window) || total > e.most(e.To-e.Began):
+		uncharged := max(escaped, escapedSince)
+		if charged := max(own-escaped, 0); charged <= e.most(window) && e.Others*seconds > uncharged/2 {
+			return say(CannotTell, Others)
+		}
+		if uncharged > total/2 {
+			return say(NotHeld, Escaped)
+		}
+		return say(NotHeld, TooMuch)
+	case e.Cached > 0.5 && own < saturation*limit-request:
+		return say(CannotTell, Cache)
+	case own < saturation*limit-request && e.Starved > starvedMax:
+		return say(CannotTell, Busy)
+	case own < saturation*limit-request:
+		return say(CannotTell, Slow)
+	case j.Ratio > 1+tolerance && (whole > 1+tolerance || j.Ratio > ratioMax):
+		return say(CannotTell, Large)
+	case e.Ops < opsMin:
+		return say(CannotTell, Few)
+	case escaped > own/2:
+		return say(CannotTell, Uncharged)
+	case e.Writer.Between(e.From, e.To) > e.most(window):
+		return say(HeldAtDevice, "")
+	}
+	return say(Held, "")
+}
+
+// String says it in words, for logs and tests.
+func (j Judgement) String() string {
+	return fmt.Sprintf("%s (%s) %.2f ±%.2f", j.Verdict, j.Reason, j.Ratio, j.Within)
+}
