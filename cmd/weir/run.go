@@ -3,11 +3,9 @@ package main
 import (
 	"errors"
 	"os"
-	"os/signal"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
@@ -86,15 +84,14 @@ func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory s
 		a.explainPlaces(group, places)
 		return a.dryRun("run", steps)
 	}
-	// A reader of weir's messages that has gone must not end weir before it has cleaned
-	// up; and not be ignored either, because the command would inherit that.
-	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE)
+	ctx, signals := launch.Catch(ctx)
+	defer signals.Stop()
 	room, err := host.Prepare(ctx, o)
 	if err != nil {
 		return err
 	}
 	a.explainPlaces(room.IO, places)
-	result, err := host.Run(ctx, room, launch.Command{Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr})
+	result, err := host.Run(ctx, room, launch.Command{Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Signals: signals})
 	left, closing := room.Close()
 	if left {
 		a.out.Say("processes of the command live on in %s; the group is removed when they are gone", room.IO.Path())

@@ -36,6 +36,7 @@ func (e *StatusError) Error() string { return fmt.Sprintf("exit status %d", e.St
 func ExitCode(err error) int {
 	var status *StatusError
 	var start *launch.StartError
+	var signaled *launch.SignalError
 	switch {
 	case err == nil:
 		return ExitDone
@@ -43,6 +44,8 @@ func ExitCode(err error) int {
 		return status.Status
 	case errors.As(err, &start):
 		return start.Status
+	case errors.As(err, &signaled):
+		return 128 + int(signaled.Signal) // as a shell gives it
 	case isA[*UsageError](err), isA[*limit.SyntaxError](err), isA[*blkdev.SpellingError](err):
 		return ExitUsage
 	case isA[*cgroupfs.Unsupported](err), isA[*blkdev.NoBlockDeviceError](err):

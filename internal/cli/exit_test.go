@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"syscall"
 	"testing"
 
 	"github.com/weir-io/weir/internal/blkdev"
@@ -27,6 +28,7 @@ func TestExitCode(t *testing.T) {
 		{&cgroupfs.Unsupported{}, 3},
 		{&blkdev.NoBlockDeviceError{}, 3},
 		{&launch.StartError{Status: 127}, 127},
+		{&launch.SignalError{Signal: syscall.SIGTERM}, 143},
 		{&StatusError{Status: 137}, 137},
 		{errors.Join(errors.New("and"), &StatusError{Status: 7}), 7},
 	} {

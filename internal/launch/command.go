@@ -7,11 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"os/signal"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
 )
@@ -21,6 +18,7 @@ type Command struct {
 	Args           []string
 	Stdin          *os.File
 	Stdout, Stderr *os.File
+	Signals        *Signals // handed on to it; nil: none are
 }
 
 // A Result is how a command ended, and what its group was charged.
@@ -72,22 +70,29 @@ func Find(command string) error {
 }
 
 // Run starts the command in the room, waits for it, and reads what the group was
-// charged before anybody removes it.
+// charged before anybody removes it. If the context has ended already, it starts
+// nothing and returns the cause.
 func (h Host) Run(ctx context.Context, room *Room, c Command) (Result, error) {
 	cmd := exec.Command(c.Args[0], c.Args[1:]...)
 	if errors.Is(cmd.Err, exec.ErrDot) {
 		cmd.Err = nil // a PATH with "." in it is the user's own choice
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = c.Stdin, c.Stdout, c.Stderr
-	signals := make(chan os.Signal, 16)
-	for _, s := range passed {
-		// What weir was told to ignore, by nohup or by a shell's &, the command
-		// ignores too: a signal that is caught would be reset for it.
-		if !signal.Ignored(s) {
-			signal.Notify(signals, s)
+	var signals <-chan os.Signal
+	var group *witness
+	if c.Signals != nil {
+		if onTerminal() {
+			var err error
+			if group, err = newWitness(); err != nil {
+				return Result{}, err
+			}
+			defer group.dismiss()
 		}
+		signals = c.Signals.take()
 	}
-	defer signal.Stop(signals)
+	if ctx.Err() != nil {
+		return Result{}, context.Cause(ctx)
+	}
 	began := time.Now()
 	if err := start(cmd, h.FS, room.joined); err != nil {
 		if cmd.Process != nil { // it runs, and weir cannot look after it
@@ -98,7 +103,7 @@ func (h Host) Run(ctx context.Context, room *Room, c Command) (Result, error) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	err := forward(ctx, cmd.Process, signals, ended)
+	err := forward(ctx, cmd.Process, signals, group, ended)
 	result := Result{Elapsed: time.Since(began)}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
@@ -120,43 +125,4 @@ func status(s *os.ProcessState) int {
 		return 128 + int(wait.Signal())
 	}
 	return s.ExitCode()
-}
-
-// passed are the signals that weir hands on to the command.
-var passed = []os.Signal{unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGHUP, unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH, unix.SIGCONT}
-
-// forward waits for the end of the command and hands signals on. What the terminal
-// sends (Ctrl-C, Ctrl-\, a resize) goes to its whole foreground process group, so
-// the command has it already: it is not sent twice.
-func forward(ctx context.Context, p *os.Process, signals <-chan os.Signal, ended <-chan error) error {
-	done := ctx.Done()
-	for {
-		select {
-		case err := <-ended:
-			return err
-		case s := <-signals:
-			if fromTerminal(s) {
-				continue
-			}
-			_ = p.Signal(s) // it may have ended meanwhile
-		case <-done:
-			_ = p.Signal(unix.SIGTERM)
-			done = nil
-		}
-	}
-}
-
-func fromTerminal(s os.Signal) bool {
-	switch s {
-	case unix.SIGINT, unix.SIGQUIT, unix.SIGWINCH, unix.SIGCONT:
-	default:
-		return false
-	}
-	tty, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return false // no controlling terminal
-	}
-	defer unix.Close(tty)
-	foreground, err := unix.IoctlGetInt(tty, unix.TIOCGPGRP)
-	return err == nil && foreground == unix.Getpgrp()
 }

@@ -91,7 +91,7 @@ func (h Host) Plan(o Options) (io cgroupfs.Group, steps []hold.Step, err error) 
 	if err != nil {
 		return io, nil, err
 	}
-	if h.SystemdRuns {
+	if h.scoped() {
 		return io, h.scopePlan(o, io), nil
 	}
 	steps = []hold.Step{{Mkdir: io.Dir()}}
@@ -116,9 +116,10 @@ func (h Host) Plan(o Options) (io cgroupfs.Group, steps []hold.Step, err error) 
 	return io, append(steps, hold.Plan{Group: io, Changes: o.Changes}.Steps()...), nil
 }
 
-// Prepare makes the group and puts the rules into force. On an error nothing is left.
+// Prepare makes the group and puts the rules into force. On an error, such as the end of
+// the context, nothing is left.
 func (h Host) Prepare(ctx context.Context, o Options) (*Room, error) {
-	if h.SystemdRuns {
+	if h.scoped() {
 		return h.prepareScope(ctx, o)
 	}
 	io, memory, err := h.groups(o)
@@ -141,6 +142,9 @@ func (h Host) Prepare(ctx context.Context, o Options) (*Room, error) {
 			return nil, fmt.Errorf("make cgroup %s: it is there already; choose another --name", g.Dir())
 		}
 		if err := g.MayMake(); err != nil {
+			return nil, err
+		}
+		if err := h.offered(g); err != nil {
 			return nil, err
 		}
 	}
@@ -182,70 +186,6 @@ func (r *Room) furnish(ctx context.Context, h Host, o Options) error {
 		}
 	}
 	return h.Holder.Apply(ctx, hold.Plan{Group: r.IO, Changes: o.Changes})
-}
-
-// controllersOf lists what the io group must have: on v2 with memory beside it also
-// that, because only then are buffered writes charged to the group that made them
-// (cgroup-v2.rst, "Writeback").
-func controllersOf(hierarchy *cgroupfs.Hierarchy) []string {
-	if hierarchy.Version == cgroupfs.V2 && hierarchy.Has("memory") {
-		return []string{"io", "memory"}
-	}
-	return []string{"io"}
-}
-
-// groups chooses the group's place: the io group, and one for memory where that
-// controller lives in another hierarchy and is wanted.
-func (h Host) groups(o Options) (io cgroupfs.Group, memory *cgroupfs.Group, err error) {
-	hierarchy, err := h.FS.IO(o.Version)
-	if err != nil {
-		return io, nil, err
-	}
-	name := name(o)
-	if io, err = h.placeIn(hierarchy, name, controllersOf(hierarchy)); err != nil {
-		return io, nil, err
-	}
-	if o.MemoryMax == 0 || hierarchy.Has("memory") {
-		return io, nil, nil
-	}
-	other := h.FS.With("memory")
-	if other == nil {
-		return io, nil, noMemory()
-	}
-	g, err := h.placeIn(other, name, []string{"memory"})
-	return io, &g, err
-}
-
-func noMemory() error {
-	return &cgroupfs.Unsupported{Feature: "limit memory", Reason: "no mounted cgroup hierarchy has the memory controller",
-		Remedy: "leave out --memory, or boot a kernel with it"}
-}
-
-// placeIn puts a new group below the caller's own, so that what bounds the caller
-// bounds the command too. On v2 that group may be unable to give controllers to
-// groups below it; then it is the nearest one above that can.
-func (h Host) placeIn(hierarchy *cgroupfs.Hierarchy, name string, controllers []string) (cgroupfs.Group, error) {
-	parent, err := h.FS.OfProcess(hierarchy, 0)
-	if err != nil {
-		return cgroupfs.Group{}, err
-	}
-	for {
-		child, err := parent.Child(name)
-		if err != nil {
-			return cgroupfs.Group{}, err
-		}
-		if parent.IsRoot() || hierarchy.Version == cgroupfs.V1 {
-			return child, nil
-		}
-		can, err := parent.CanEnable(controllers...)
-		if err != nil {
-			return cgroupfs.Group{}, err
-		}
-		if can {
-			return child, nil
-		}
-		parent = parent.Parent()
-	}
 }
 
 // removeWait bounds how long a group stays busy after its last process has gone:

@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"golang.org/x/sys/unix"
 )
 
 func TestFind(t *testing.T) {
@@ -70,14 +68,6 @@ func TestNames(t *testing.T) {
 	a, b := name(Options{}), name(Options{})
 	if a == b || !strings.HasPrefix(a, Prefix) || CheckName(strings.TrimPrefix(a, Prefix)) != nil {
 		t.Errorf("made-up names %q and %q", a, b)
-	}
-}
-
-func TestOnlySomeSignalsComeFromTheTerminal(t *testing.T) {
-	for _, s := range []os.Signal{unix.SIGTERM, unix.SIGHUP, unix.SIGUSR1, unix.SIGUSR2} {
-		if fromTerminal(s) {
-			t.Errorf("%v is taken for the terminal's", s)
-		}
 	}
 }
 

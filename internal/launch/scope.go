@@ -4,50 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path"
-	"syscall"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/systemd"
 )
-
-// KeeperArg makes weir the keeper of a scope, and nothing else: see Keep.
-const KeeperArg = "__keep"
-
-// A keeper is a process in a scope that waits for its weir to let it go. A scope
-// cannot be made around nothing, and systemd removes it, counters and all, when its
-// last process ends: the keeper is there before the command, and until the counters
-// have been read. It hangs on a pipe, so it ends when weir does, however that ends.
-type keeper struct {
-	cmd  *exec.Cmd
-	pipe io.Closer
-}
-
-// Keep is the keeper's whole life.
-func Keep(stdin io.Reader) { _, _ = io.Copy(io.Discard, stdin) }
-
-func newKeeper() (*keeper, error) {
-	cmd := exec.Command("/proc/self/exe")
-	cmd.Args = []string{"weir", KeeperArg}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is not for it
-	pipe, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, fmt.Errorf("start the scope's keeper: %w", err)
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start the scope's keeper: %w", err)
-	}
-	return &keeper{cmd: cmd, pipe: pipe}, nil
-}
-
-func (k *keeper) dismiss() {
-	_ = k.pipe.Close()
-	_ = k.cmd.Wait() // its status says nothing
-}
 
 func scopeName(o Options) string { return name(o) + ".scope" }
 
@@ -94,9 +57,6 @@ func (h Host) prepareScope(ctx context.Context, o Options) (*Room, error) {
 	if o.MemoryMax > 0 && h.FS.With("memory") == nil {
 		return nil, noMemory() // systemd takes the setting, and says nothing
 	}
-	if os.Geteuid() != 0 {
-		return nil, errors.New("make a scope: permission denied (systemd makes one with limits for root only; run weir as root)")
-	}
 	slice, err := h.ownSlice(hierarchy)
 	if err != nil {
 		return nil, err
@@ -115,6 +75,9 @@ func (h Host) prepareScope(ctx context.Context, o Options) (*Room, error) {
 	if _, err := conn.StartScope(ctx, systemd.Scope{
 		Name: unit, Slice: slice, Description: "weir run " + o.Command, PID: k.cmd.Process.Pid, Settings: o.settings(hierarchy.Version),
 	}); err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
 		return nil, errors.Join(err, room.remove())
 	}
 	if err := room.joinKeeper(h, hierarchy, unit, o); err != nil {

@@ -1,0 +1,103 @@
+package launch
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
+)
+
+// asUser reports whether weir is not root, and so needs a group that was delegated.
+func (h Host) asUser() bool { return os.Geteuid() != 0 && h.FS.Root() == "/" }
+
+// scoped reports whether systemd makes the group: it makes none with limits for a user.
+func (h Host) scoped() bool { return h.SystemdRuns && !h.asUser() }
+
+// controllersOf lists what the io group must have: on v2 with memory beside it also
+// that, because only then are buffered writes charged to the group that made them
+// (cgroup-v2.rst, "Writeback").
+func controllersOf(hierarchy *cgroupfs.Hierarchy) []string {
+	if hierarchy.Version == cgroupfs.V2 && hierarchy.Has("memory") {
+		return []string{"io", "memory"}
+	}
+	return []string{"io"}
+}
+
+// groups chooses the group's place: the io group, and one for memory where that
+// controller lives in another hierarchy and is wanted.
+func (h Host) groups(o Options) (io cgroupfs.Group, memory *cgroupfs.Group, err error) {
+	hierarchy, err := h.FS.IO(o.Version)
+	if err != nil {
+		return io, nil, err
+	}
+	name := name(o)
+	if io, err = h.placeIn(hierarchy, name, controllersOf(hierarchy)); err != nil {
+		return io, nil, err
+	}
+	if o.MemoryMax == 0 || hierarchy.Has("memory") {
+		return io, nil, nil
+	}
+	other := h.FS.With("memory")
+	if other == nil {
+		return io, nil, noMemory()
+	}
+	g, err := h.placeIn(other, name, []string{"memory"})
+	return io, &g, err
+}
+
+func noMemory() error {
+	return &cgroupfs.Unsupported{Feature: "limit memory", Reason: "no mounted cgroup hierarchy has the memory controller",
+		Remedy: "leave out --memory, or boot a kernel with it"}
+}
+
+// placeIn puts a new group below the caller's own, so that what bounds the caller
+// bounds the command too. On v2 that group may be unable to give controllers to
+// groups below it; then it is the nearest one above that can.
+func (h Host) placeIn(hierarchy *cgroupfs.Hierarchy, name string, controllers []string) (cgroupfs.Group, error) {
+	own, err := h.FS.OfProcess(hierarchy, 0)
+	if err != nil {
+		return cgroupfs.Group{}, err
+	}
+	for parent := own; ; parent = parent.Parent() {
+		child, err := parent.Child(name)
+		if err != nil {
+			return cgroupfs.Group{}, err
+		}
+		if parent.IsRoot() || hierarchy.Version == cgroupfs.V1 {
+			return child, nil
+		}
+		// A slice is systemd's, also where a user may write to it: systemd takes the
+		// controllers back when it next looks (systemd.io, CGROUP_DELEGATION).
+		if h.SystemdRuns && h.asUser() && strings.HasSuffix(parent.Path(), ".slice") {
+			return cgroupfs.Group{}, notDelegated(own)
+		}
+		can, err := parent.CanEnable(controllers...)
+		if err != nil {
+			return cgroupfs.Group{}, err
+		}
+		if can {
+			return child, nil
+		}
+	}
+}
+
+// notDelegated says what it takes for a user to run weir where systemd is.
+func notDelegated(own cgroupfs.Group) error {
+	why := "it is not delegated to you"
+	if inside, err := own.Child("x"); err == nil && inside.MayMake() == nil {
+		why = "cgroup v2 gives controllers only below groups without processes, and weir is in it"
+	}
+	return fmt.Errorf("make a cgroup in %s: %s; run weir as root, or in a group below that of a unit with Delegate=yes (DelegateSubgroup=NAME makes one)", own.Dir(), why)
+}
+
+// offered reports which controller a user cannot have in a group.
+func (h Host) offered(g cgroupfs.Group) error {
+	for _, c := range controllersOf(g.Hierarchy()) {
+		if h.asUser() && !g.Parent().Offers(c) {
+			return fmt.Errorf("make a cgroup in %s: it does not have the %s controller, which only root can give it; run weir as root, or add %s to the Delegate= of the unit and of those above it",
+				g.Parent().Dir(), c, c)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package launch
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// passed are the signals that weir hands on to the command.
+var passed = [...]syscall.Signal{unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGHUP, unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH, unix.SIGCONT}
+
+// A SignalError says that a signal came which would have ended weir, before the
+// command was started.
+type SignalError struct{ Signal syscall.Signal }
+
+func (e *SignalError) Error() string { return e.Signal.String() + ": the command was not started" }
+
+// Signals are what weir is sent between Catch and Stop, where it must not simply end:
+// it has a group to remove.
+type Signals struct {
+	caught chan os.Signal
+	cancel context.CancelCauseFunc
+	once   sync.Once
+	taken  chan struct{} // closed to end the watch
+	ended  chan struct{} // closed when it has ended
+}
+
+// Catch catches the signals that weir hands on to a command. Until Run takes them, the
+// first that would have ended weir ends the context; its cause is a *SignalError.
+//
+// What weir was told to ignore, by nohup or by a shell's &, stays ignored, by the
+// command too: a signal that is caught would be reset for it. (Go keeps that for HUP
+// and INT only.)
+func Catch(ctx context.Context) (context.Context, *Signals) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	s := &Signals{caught: make(chan os.Signal, 16), cancel: cancel, taken: make(chan struct{}), ended: make(chan struct{})}
+	for _, each := range passed {
+		if !signal.Ignored(each) {
+			signal.Notify(s.caught, each)
+		}
+	}
+	// A reader of weir's messages that has gone must not end weir before it has cleaned
+	// up; and not be ignored either, because the command would inherit that.
+	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE)
+	go s.watch()
+	return ctx, s
+}
+
+func (s *Signals) watch() {
+	defer close(s.ended)
+	for {
+		select {
+		case <-s.taken:
+			return
+		case caught := <-s.caught:
+			if caught != unix.SIGWINCH && caught != unix.SIGCONT {
+				s.cancel(&SignalError{caught.(syscall.Signal)})
+				return
+			}
+		}
+	}
+}
+
+// take ends the watch: from here on signals are the command's.
+func (s *Signals) take() <-chan os.Signal {
+	s.once.Do(func() { close(s.taken) })
+	<-s.ended
+	return s.caught
+}
+
+// Stop gives the signals their effect on weir back.
+func (s *Signals) Stop() {
+	signal.Stop(s.caught)
+	s.take()
+	s.cancel(nil)
+}
+
+// forward waits for the end of the command and hands signals on, but for those that
+// went to the whole process group. With the context the command is told to end.
+func forward(ctx context.Context, p *os.Process, signals <-chan os.Signal, group *witness, ended <-chan error) error {
+	done := ctx.Done()
+	for {
+		select {
+		case err := <-ended:
+			return err
+		case s := <-signals:
+			if !group.saw(s.(syscall.Signal)) {
+				_ = p.Signal(s) // it may have ended meanwhile
+			}
+		case <-done:
+			_ = p.Signal(unix.SIGTERM)
+			done = nil
+		}
+	}
+}
+
+// onTerminal reports whether weir has a controlling terminal, which signals its whole
+// process group.
+func onTerminal() bool {
+	tty, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	_ = unix.Close(tty) // nothing was written
+	return true
+}

@@ -1,0 +1,118 @@
+package launch
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// WitnessArg makes weir a witness, and nothing else: see Witness.
+const WitnessArg = "__witness"
+
+// A witness is a process in weir's process group that tells what was sent to the whole
+// group. That (Ctrl-C, a hangup, kill %1) the command has got already; what was sent to
+// weir alone has to be handed on, and os/signal does not say which it was. (In a process
+// group of its own the command would take the terminal from the rest of a pipeline, and
+// Ctrl-C from the script that weir is in.) It hangs on a pipe, and so ends with weir.
+type witness struct {
+	cmd      *exec.Cmd
+	question io.WriteCloser
+	answer   *os.File
+	gone     bool
+}
+
+// The kernel signals the members of a group within microseconds. A signal that the
+// witness has not got lateness after weir's question was for weir alone; answerWait is
+// for a witness that somebody has stopped.
+const (
+	lateness   = 100 * time.Millisecond
+	answerWait = time.Second
+)
+
+// Witness is the witness's whole life: it says that it is ready, and then for each
+// signal number that it reads, 1 if that signal has come since it was last asked for it,
+// and 0 if not.
+func Witness(questions io.Reader, answers io.Writer) {
+	signals := make(chan os.Signal, 64)
+	for _, s := range passed {
+		signal.Notify(signals, s)
+	}
+	signal.Notify(signals, unix.SIGTSTP) // Ctrl-Z would stop it
+	var came [65]byte                    // by signal number
+	var s byte
+	for {
+		if _, err := answers.Write(came[s:][:1]); err != nil {
+			return
+		}
+		came[s] = 0
+		var asked [1]byte
+		if _, err := io.ReadFull(questions, asked[:]); err != nil {
+			return
+		}
+		s = asked[0] % byte(len(came))
+		for late := time.After(lateness); late != nil && (came[s] == 0 || len(signals) > 0); {
+			select {
+			case each := <-signals:
+				came[each.(syscall.Signal)] = 1
+			case <-late:
+				late = nil
+			}
+		}
+	}
+}
+
+func newWitness() (*witness, error) {
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Args = []string{"weir", WitnessArg}
+	question, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start a witness of signals: %w", err)
+	}
+	answer, answers, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("start a witness of signals: %w", err)
+	}
+	cmd.Stdout = answers
+	err = cmd.Start()
+	_ = answers.Close() // the witness has it
+	if err != nil {
+		_ = answer.Close() // nothing was read
+		return nil, fmt.Errorf("start a witness of signals: %w", err)
+	}
+	w := &witness{cmd: cmd, question: question, answer: answer}
+	if _, err := io.ReadFull(answer, make([]byte, 1)); err != nil {
+		w.dismiss()
+		return nil, fmt.Errorf("start a witness of signals: it ended: %w", err)
+	}
+	return w, nil
+}
+
+// saw reports whether a signal that weir has got went to its whole process group.
+// Without a witness weir takes each signal for its own.
+func (w *witness) saw(s syscall.Signal) bool {
+	if w == nil || w.gone {
+		return false
+	}
+	var answer [1]byte
+	_, err := w.question.Write([]byte{byte(s)})
+	if err == nil {
+		err = w.answer.SetReadDeadline(time.Now().Add(answerWait))
+	}
+	if err == nil {
+		_, err = io.ReadFull(w.answer, answer[:])
+	}
+	w.gone = err != nil // a late answer would be taken for that to the next question
+	return answer[0] == 1
+}
+
+func (w *witness) dismiss() {
+	_ = w.question.Close()
+	_ = w.cmd.Wait() // its status says nothing
+	_ = w.answer.Close()
+}
