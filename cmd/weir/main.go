@@ -17,9 +17,15 @@ import (
 func main() { os.Exit(run()) }
 
 func run() int {
-	if len(os.Args) == 2 && os.Args[1] == launch.KeeperArg {
-		launch.Keep(os.Stdin)
-		return cli.ExitDone
+	if len(os.Args) == 2 {
+		switch os.Args[1] {
+		case launch.KeeperArg:
+			launch.Keep(os.Stdin)
+			return cli.ExitDone
+		case launch.WitnessArg:
+			launch.Witness(os.Stdin, os.Stdout)
+			return cli.ExitDone
+		}
 	}
 	a := &app{out: cli.Out{Data: os.Stdout, Messages: os.Stderr}}
 	err := newRoot(a).ExecuteContext(context.Background())

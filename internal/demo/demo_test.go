@@ -1,0 +1,44 @@
+package demo
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/load"
+)
+
+// A disk that did next to nothing has not shown that the limit holds it.
+func TestJudge(t *testing.T) {
+	const held, cannotTell, notHeld = "held", "cannot tell", "not held"
+	for _, c := range []struct {
+		asked  limit.Rate
+		device float64
+		want   string
+		why    string
+	}{
+		{limit.PerSecond(10e6), 10e6, held, ""},
+		{limit.PerSecond(10e6), 5e6, held, ""},
+		{limit.PerSecond(10e6), 4.99e6, cannotTell, "the disk did only 4.99 MB/s"},
+		{limit.PerSecond(10e6), 0, cannotTell, "the disk did only 0 B/s"},
+		// 10 MB/s for 2.1 s, and 2 MiB, in 2 s.
+		{limit.PerSecond(10e6), (21e6 + 2<<20) / 2, held, ""},
+		{limit.PerSecond(10e6), (21e6+2<<20)/2 + 1, notHeld, "1.15 of the limit"},
+		{limit.Unlimited, 1e6, notHeld, ""},
+	} {
+		r := Demo{For: 2 * time.Second}.judge(nil, Row{Path: load.Direct, Limit: c.asked, Device: c.device})
+		got := notHeld
+		switch {
+		case r.Held && r.CannotTell:
+			got = "both"
+		case r.Held:
+			got = held
+		case r.CannotTell:
+			got = cannotTell
+		}
+		if got != c.want || !strings.Contains(r.Why, c.why) || c.why == "" && r.Why != "" {
+			t.Errorf("%.0f bytes/s: %s (%s), want %s (%s)", c.device, got, r.Why, c.want, c.why)
+		}
+	}
+}
