@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/signal"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/demo"
@@ -64,12 +62,13 @@ func (a *app) demo(ctx context.Context, rate limit.Rate, dir string, window time
 		}
 		return &cli.StatusError{Status: status}
 	}
-	ctx, stop := signal.NotifyContext(ctx, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
-	defer stop()
+	ctx, signals := launch.Catch(ctx)
+	defer signals.Stop()
 	err = a.runDemo(ctx, hierarchy.Version.String(), rate, dir, window)
-	if ctx.Err() != nil {
-		a.out.Say("interrupted; nothing is left")
-		return &cli.StatusError{Status: 128 + int(unix.SIGINT)}
+	var signaled *launch.SignalError
+	if errors.As(context.Cause(ctx), &signaled) {
+		a.out.Say("%s; nothing is left", signaled.Signal)
+		return &cli.StatusError{Status: cli.ExitCode(signaled)}
 	}
 	return err
 }
@@ -115,6 +114,8 @@ func demoTable(rows []demo.Row) string {
 		case r.Limit.IsUnlimited():
 		case r.Held:
 			verdict = "held"
+		case r.CannotTell:
+			verdict = "cannot tell: " + r.Why
 		default:
 			verdict = "NOT HELD: " + r.Why
 		}

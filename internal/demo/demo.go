@@ -30,13 +30,18 @@ const (
 
 // A Row is one measurement.
 type Row struct {
-	Path   load.Path  `json:"path"`
-	Limit  limit.Rate `json:"limit"`            // unlimited, or what was asked
-	Writer float64    `json:"writer_bytes_sec"` // what the writing process saw
-	Device float64    `json:"device_bytes_sec"` // what the disk did
-	Held   bool       `json:"held"`             // the disk did no more than the limit lets through
-	Why    string     `json:"why,omitempty"`    // why not
+	Path       load.Path  `json:"path"`
+	Limit      limit.Rate `json:"limit"`            // unlimited, or what was asked
+	Writer     float64    `json:"writer_bytes_sec"` // what the writing process saw
+	Device     float64    `json:"device_bytes_sec"` // what the disk did
+	Held       bool       `json:"held"`             // the disk did no more than the limit lets through, and at least half of the limit
+	CannotTell bool       `json:"cannot_tell"`      // the disk did less than half of the limit: was it the limit, or the disk?
+	Why        string     `json:"why,omitempty"`    // why it was not held, or cannot be told
 }
+
+// toldFrom is the part of the limit that the disk must have done for a row to say
+// anything: a disk that is slower than the limit holds it without the limit's help.
+const toldFrom = 0.5
 
 // What the kernel's throttle may let through beyond rate × time, and hold all the same:
 // a slice at the start, and one request that is larger than what a slice has left.
@@ -85,9 +90,12 @@ func (d Demo) measure(ctx context.Context, path load.Path, asked limit.Rate) (r 
 	if err != nil {
 		return r, err
 	}
-	defer func() { // what is dirty must not take a minute to drain
+	lift := func() error { // what is dirty must not take a minute to drain
 		lifted := hold.Plan{Group: room.IO, Changes: []hold.Change{{Device: d.Disk.Device, Limit: limit.Limit{WBPS: limit.Unlimited}}}}
-		lifting := d.Host.Holder.Apply(context.WithoutCancel(ctx), lifted)
+		return d.Host.Holder.Apply(context.WithoutCancel(ctx), lifted)
+	}
+	defer func() {
+		lifting := lift()
 		removing := os.Remove(file)
 		_, closing := room.Close()
 		err = errors.Join(err, lifting, removing, closing)
@@ -112,13 +120,21 @@ func (d Demo) measure(ctx context.Context, path load.Path, asked limit.Rate) (r 
 		device, err = d.watchDevice(ctx, path, fmt.Sprintf("%s writes, limit %s", path, asked.Format(limit.WBPS)))
 		watched <- err
 	}()
-	result, err := d.Host.Run(ctx, room, launch.Command{
+	writing, err := d.Host.Spawn(room, launch.Command{
 		Args:   append([]string{"/proc/self/exe", LoadArg}, job.Args()...),
 		Stdout: in, Stderr: os.Stderr,
 	})
 	err = errors.Join(err, in.Close())
-	if err == nil && result.Status != 0 {
-		err = fmt.Errorf("the load ended with status %d", result.Status)
+	if err == nil {
+		stop := context.AfterFunc(ctx, func() {
+			_ = lift() // it may be waiting for the disk
+			writing.Kill()
+		})
+		var status int
+		if status, err = writing.Wait(); err == nil && status != 0 {
+			err = fmt.Errorf("the load ended with status %d", status)
+		}
+		stop()
 	}
 	if err != nil {
 		cancel()
@@ -142,6 +158,10 @@ func notCanceled(err error) error {
 func (d Demo) judge(room *launch.Room, r Row) Row {
 	asked, limited := r.Limit.Number()
 	if !limited {
+		return r
+	}
+	if r.Device < toldFrom*float64(asked) {
+		r.CannotTell, r.Why = true, "the disk did only "+limit.FormatMeasured(r.Device)+"/s"
 		return r
 	}
 	if r.Held = r.Device <= bound(asked, d.For); r.Held {
