@@ -90,9 +90,14 @@ func TestParseSize(t *testing.T) {
 	if n, err := ParseSize("64MiB"); n != 64<<20 || err != nil {
 		t.Errorf("ParseSize(64MiB) = %d, %v", n, err)
 	}
-	for _, in := range []string{"max", "0", "64Mb", "64MiB/s"} {
-		if _, err := ParseSize(in); err == nil || !strings.HasPrefix(err.Error(), "size ") {
-			t.Errorf("ParseSize(%q): %v; want an error about a size", in, err)
+	for in, why := range map[string]string{
+		"max": "not a size", "": "not a size", "0": "a size cannot be zero;", "-1G": "a size cannot be negative",
+		"64Mb": "unknown suffix", "64MiB/s": "unknown suffix", "99999999999TB": "too large",
+	} {
+		_, err := ParseSize(in)
+		var syntax *SyntaxError
+		if !errors.As(err, &syntax) || !strings.HasPrefix(err.Error(), "size ") || !strings.Contains(err.Error(), why) || strings.Contains(err.Error(), "rate") {
+			t.Errorf("ParseSize(%q): %v; want an error about a size, with %q", in, err, why)
 		}
 	}
 }

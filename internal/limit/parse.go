@@ -2,6 +2,7 @@ package limit
 
 import (
 	"fmt"
+	"math"
 	"math/big"
 	"regexp"
 	"strconv"
@@ -9,15 +10,17 @@ import (
 	"sync"
 )
 
-// A SyntaxError says what is wrong with a rate as it was spelled, and how to spell it.
+// A SyntaxError says what is wrong with a rate or a size as it was spelled, and how to
+// spell it.
 type SyntaxError struct {
+	What   string // "rate" or "size"
 	Input  string
 	Reason string
 	Hint   string
 }
 
 func (e *SyntaxError) Error() string {
-	return fmt.Sprintf("rate %q: %s; %s", e.Input, e.Reason, e.Hint)
+	return fmt.Sprintf("%s %q: %s; %s", e.What, e.Input, e.Reason, e.Hint)
 }
 
 const (
@@ -44,7 +47,7 @@ var (
 // or "max". K, M, G and T are powers of 1000; Ki, Mi, Gi and Ti of 1024. A fraction
 // of a byte is cut off. The error is a *SyntaxError.
 func ParseBytes(s string) (Rate, error) {
-	return parse(s, MaxBytesPerSec, bytesHint, func(suffix string) (uint64, string) {
+	return parseRate(s, MaxBytesPerSec, bytesHint, func(suffix string) (uint64, string) {
 		unit := strings.TrimSuffix(suffix, "/s")
 		if !strings.HasSuffix(unit, "B") && bits().MatchString(unit) {
 			return 0, fmt.Sprintf("%q counts bits, and weir takes bytes", suffix)
@@ -56,7 +59,7 @@ func ParseBytes(s string) (Rate, error) {
 // ParseOps reads operations per second: "500", "1.5k", "500/s", "500iops" or "max".
 // Its multipliers are powers of 1000. The error is a *SyntaxError.
 func ParseOps(s string) (Rate, error) {
-	return parse(s, MaxOpsPerSec, opsHint, func(suffix string) (uint64, string) {
+	return parseRate(s, MaxOpsPerSec, opsHint, func(suffix string) (uint64, string) {
 		unit := strings.ToLower(strings.TrimSuffix(suffix, "/s"))
 		unit = strings.TrimSuffix(strings.TrimSuffix(unit, "ops"), "i")
 		if _, ok := decimal[unit]; !ok {
@@ -70,7 +73,7 @@ func ParseOps(s string) (Rate, error) {
 // --device-write-bps do: every multiplier is a power of 1024 and case does not
 // count ("1mb", "1MB" and "1MiB" are all 1048576).
 func ParseDockerBytes(s string) (Rate, error) {
-	return parse(s, MaxBytesPerSec, "write 1mb, 10m or 512kb (Docker's units: powers of 1024)", func(suffix string) (uint64, string) {
+	return parseRate(s, MaxBytesPerSec, "write 1mb, 10m or 512kb (Docker's units: powers of 1024)", func(suffix string) (uint64, string) {
 		unit := strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(suffix), "b"), "i")
 		for name, n := range binary {
 			if strings.ToLower(name[:1]) == unit {
@@ -87,7 +90,7 @@ func ParseDockerBytes(s string) (Rate, error) {
 // ParseDockerOps reads a rate as Docker's --device-read-iops and its sister do: a
 // plain number.
 func ParseDockerOps(s string) (Rate, error) {
-	return parse(s, MaxOpsPerSec, "write a plain number such as 500", func(suffix string) (uint64, string) {
+	return parseRate(s, MaxOpsPerSec, "write a plain number such as 500", func(suffix string) (uint64, string) {
 		if suffix != "" {
 			return 0, fmt.Sprintf("unknown suffix %q", suffix)
 		}
@@ -95,18 +98,14 @@ func ParseDockerOps(s string) (Rate, error) {
 	})
 }
 
-// ParseSize reads an amount of memory in bytes: "64MiB", "1G", "1073741824".
+// ParseSize reads an amount of memory in bytes: "64MiB", "1G", "1073741824". The error
+// is a *SyntaxError.
 func ParseSize(s string) (uint64, error) {
-	r, err := parse(s, MaxBytesPerSec, "write 64MiB, 1GB or a number of bytes", func(suffix string) (uint64, string) {
+	n, reason := parse("size", s, math.MaxInt64, func(suffix string) (uint64, string) {
 		return multiplier(suffix, strings.TrimSuffix(suffix, "B"))
 	})
-	if err != nil {
-		syntax := err.(*SyntaxError)
-		return 0, fmt.Errorf("size %q: %s; %s", s, syntax.Reason, syntax.Hint)
-	}
-	n, ok := r.Number()
-	if !ok {
-		return 0, fmt.Errorf("size %q: a number is needed; write 64MiB, 1GB or a number of bytes", s)
+	if reason != "" {
+		return 0, &SyntaxError{What: "size", Input: s, Reason: reason, Hint: "write 64MiB, 1GB or a number of bytes"}
 	}
 	return n, nil
 }
@@ -121,40 +120,50 @@ func multiplier(suffix, unit string) (uint64, string) {
 	return 0, fmt.Sprintf("unknown suffix %q", suffix)
 }
 
-// parse reads number and suffix; factor gives the suffix's multiplier, or why it has none.
-func parse(s string, most uint64, hint string, factor func(suffix string) (uint64, string)) (Rate, error) {
-	refuse := func(reason string) (Rate, error) {
-		return Rate{}, &SyntaxError{Input: s, Reason: reason, Hint: hint}
-	}
+func parseRate(s string, most uint64, hint string, factor func(suffix string) (uint64, string)) (Rate, error) {
 	if s == "max" {
 		return Unlimited, nil
 	}
+	n, reason := parse("rate", s, most, factor)
+	if reason != "" {
+		return Rate{}, &SyntaxError{What: "rate", Input: s, Reason: reason, Hint: hint}
+	}
+	return PerSecond(n), nil
+}
+
+// parse reads number and suffix of what is a rate or a size; factor gives the suffix's
+// multiplier, or why it has none. The number is from 1 to most, or there is a reason why
+// not.
+func parse(what, s string, most uint64, factor func(suffix string) (uint64, string)) (n uint64, reason string) {
 	m := spelling().FindStringSubmatch(s)
 	if m == nil {
-		return refuse("not a rate")
+		return 0, "not a " + what
 	}
 	if m[1] == "-" {
-		return refuse("a rate cannot be negative")
+		return 0, "a " + what + " cannot be negative"
 	}
-	multiple, problem := factor(m[3])
-	if problem != "" {
-		return refuse(problem)
+	multiple, reason := factor(m[3])
+	if reason != "" {
+		return 0, reason
 	}
+	tooLarge := "too large: the most is " + strconv.FormatUint(most, 10)
 	// Longer numbers than this overflow whatever the suffix; big.Rat need not see them.
 	if len(m[2]) > 64 {
-		return refuse("too large: the most is " + strconv.FormatUint(most, 10))
+		return 0, tooLarge
 	}
 	value, ok := new(big.Rat).SetString(m[2])
 	if !ok {
-		return refuse("not a rate")
+		return 0, "not a " + what
 	}
 	value.Mul(value, new(big.Rat).SetInt(new(big.Int).SetUint64(multiple)))
 	whole := new(big.Int).Quo(value.Num(), value.Denom())
-	if whole.Sign() == 0 {
-		return refuse("a rate cannot be zero (the kernel has no rule that lets nothing through; to lift a limit, write max)")
+	switch {
+	case whole.Sign() == 0 && what == "rate":
+		return 0, "a rate cannot be zero (the kernel has no rule that lets nothing through; to lift a limit, write max)"
+	case whole.Sign() == 0:
+		return 0, "a " + what + " cannot be zero"
+	case !whole.IsUint64() || whole.Uint64() > most:
+		return 0, tooLarge
 	}
-	if !whole.IsUint64() || whole.Uint64() > most {
-		return refuse("too large: the most is " + strconv.FormatUint(most, 10))
-	}
-	return PerSecond(whole.Uint64()), nil
+	return whole.Uint64(), ""
 }
