@@ -28,7 +28,9 @@ func run() int {
 		}
 	}
 	a := &app{out: cli.Out{Data: os.Stdout, Messages: os.Stderr}}
-	err := newRoot(a).ExecuteContext(context.Background())
+	root := newRoot(a)
+	checkCobras(root)
+	err := root.ExecuteContext(context.Background())
 	a.close()
 	if err == nil {
 		err = a.out.Err()
