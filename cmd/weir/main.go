@@ -63,6 +63,36 @@ func newRoot(a *app) *cobra.Command {
 	return root
 }
 
+// checkCobras has cobra's own verbs refuse arguments that they do not know. They are no
+// part of newRoot: they have no manual pages.
+func checkCobras(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "help":
+			c.Args = oneVerb
+		case "completion":
+			c.Args, c.RunE = noArguments, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+			for _, shell := range c.Commands() {
+				shell.Args = noArguments
+			}
+		}
+	}
+}
+
+// oneVerb is the argument check of help.
+func oneVerb(cmd *cobra.Command, args []string) error {
+	found, rest, err := cmd.Root().Find(args)
+	if err != nil || len(rest) == 0 {
+		return err
+	}
+	if found == cmd.Root() {
+		return noSuchVerb(found, rest)
+	}
+	return noArguments(found, rest)
+}
+
 // flagError turns pflag's errors into wrong use, and takes off what pflag puts
 // before weir's own messages.
 func flagError(cmd *cobra.Command, err error) error {
