@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/limit"
 )
@@ -27,11 +28,11 @@ func rowOf(place Place, r *run) Row {
 	row.Others, row.Ops = e.Others, e.Ops
 	row.Trace = Trace{Writer: since(e.Writer, r.began).Rates(), Cgroup: since(e.Cgroup, r.began).Rates(), Device: since(e.Device, r.began).Rates(),
 		From: e.From - r.began, To: e.To - r.began}
-	if row.Delayed() {
+	if r.test.Delayed() {
 		row.Dirty = r.dirty(e)
 		row.Drain = time.Duration(float64(row.Dirty) / e.Limit * float64(time.Second))
 	}
-	row.Why = row.why(hold.Expect(r.group, place.FS).Why, e)
+	row.Why = row.why(r, hold.Expect(r.group, place.FS).Why, e)
 	row.warn(e, r)
 	return row
 }
@@ -64,7 +65,8 @@ func (r *run) evidence(place Place) Evidence {
 	k := r.test.Key
 	e := Evidence{
 		Limit: float64(r.test.Rate), Began: r.began, From: time.Duration(r.result.Began), To: time.Duration(r.result.Ended),
-		Writer: r.writer.of(k), Cgroup: r.samples.Cgroup.of(k), Device: r.samples.Device.of(k), Delayed: r.test.Delayed(), Request: 1,
+		Writer: r.writer.of(k), Cgroup: r.samples.Cgroup.of(k), Device: r.samples.Device.of(k), Delayed: r.delayed(), Request: 1,
+		Queued: r.group.Hierarchy().Version == cgroupfs.V1,
 	}
 	// The samples end a little before or after the load's own window.
 	if n := len(e.Device); n > 0 {
@@ -73,16 +75,16 @@ func (r *run) evidence(place Place) Evidence {
 	window := (e.To - e.From).Seconds()
 	if !k.IsOps() {
 		e.Request = float64(r.test.Block)
-		if through := max(r.samples.Cgroup.largest(), r.samples.Device.largest()); r.test.Delayed() || r.test.Key.IsRead() {
+		if through := max(r.samples.Cgroup.largest(), r.samples.Device.largest()); r.observed || e.Delayed || k.IsRead() {
 			e.Request = max(e.Request, 2*through)
 		}
-		if r.test.Delayed() {
+		if e.Delayed {
 			e.Request = max(e.Request, writebackRequest)
 		}
 	}
 	// A delayed writer's own operations are into memory: the disk's count.
 	e.Ops = r.writer.Ops.Between(e.From, e.To)
-	if e.Delayed {
+	if e.Delayed || r.observed {
 		e.Ops = max(r.samples.Cgroup.Ops.Between(e.From, e.To), r.samples.Device.Ops.Between(e.From, e.To))
 	}
 	if !place.Sole {
@@ -100,6 +102,9 @@ func (r *run) evidence(place Place) Evidence {
 	}
 	return e
 }
+
+// delayed reports that writes may be done before they reach the disk.
+func (r *run) delayed() bool { return r.test.Delayed() || r.observed && !r.test.Key.IsRead() }
 
 // writebackRequest is ext4's largest.
 const writebackRequest = 2 << 20
@@ -122,17 +127,20 @@ func since(s Series, began time.Duration) Series {
 }
 
 // why says in words what the verdict rests on; empty if the limit is held.
-func (row Row) why(expected string, e Evidence) string {
+func (row Row) why(r *run, expected string, e Evidence) string {
 	switch row.Reason {
 	case TooMuch:
 		return fmt.Sprintf("%s got through in %.1f s; a held group does at most %s",
-			row.amount(row.Ratio*e.Limit*row.Window.Seconds()), row.Window.Seconds(), row.amount(e.most(row.Window)))
+			row.amount(row.Done), row.Over.Seconds(), row.amount(row.Most))
 	case Escaped:
-		if row.Delayed() && expected != "" {
+		if e.Delayed && expected != "" {
 			return expected
 		}
 		return "what reached the disk was not charged to the group"
 	case Slow:
+		if r.observed {
+			return fmt.Sprintf("not saturated: the target did %.0f %% of the limit, too little to tell whether more would be held", 100*row.Ratio)
+		}
 		return fmt.Sprintf("only %.0f %% of the limit was reached: the disk is slower than the limit, or the limit of another group above binds first", 100*row.Ratio)
 	case Busy:
 		return fmt.Sprintf("only %.0f %% of the limit was reached, and for %.0f %% of the time no processor was to be had", 100*row.Ratio, 100*e.Starved)
@@ -146,7 +154,7 @@ func (row Row) why(expected string, e Evidence) string {
 		return fmt.Sprintf("%.0f %% of the reads came from the page cache, which no limit binds", 100*e.Cached)
 	case Uncharged:
 		why := "the disk did no more than the limit, but not in the group's name"
-		if row.Delayed() && expected != "" {
+		if e.Delayed && expected != "" {
 			why += ": " + expected
 		}
 		return why

@@ -34,6 +34,10 @@ type Place struct {
 // Stays reports that the limits are not weir's to lift.
 func (p Place) Stays() bool { return p.Target.Hierarchy() != nil }
 
+// Drains reports that what is dirty after a row goes to the disk at the limit: it binds
+// writeback, and is not weir's to lift.
+func (p Place) Drains() bool { return p.Stays() && p.Target.Hierarchy().Version == cgroupfs.V2 }
+
 // keep is what is left free of a file system.
 const keep = 64 * mega
 

@@ -85,6 +85,7 @@ type run struct {
 	failed             error
 	hung               bool
 	signal             int
+	observed           bool // no load was made: it is what the target does itself
 }
 
 // measure does one test, in a group that it limits first if that is weir's own.
@@ -170,7 +171,7 @@ func (p Prover) observed(ctx context.Context, place Place, s sampler, room *laun
 // askBytes bounds what is on its way to the disk at a time where the limit cannot be
 // lifted: four times what the limit lets through meanwhile.
 func askBytes(place Place, t Test) int64 {
-	if !place.Stays() {
+	if !place.Drains() {
 		return 0
 	}
 	return max(mega, int64(float64(t.Rate)*askEvery.Seconds()*4))

@@ -68,9 +68,9 @@ type Options struct {
 	For     time.Duration
 	Logical int   // bytes of the device's logical block
 	Room    int64 // bytes that may be used on the disk
-	// Stays says that the limit cannot be lifted after a row: what is dirty then has to
-	// drain at the limit, and is kept small.
-	Stays bool
+	// Drains says that what is dirty after a row has to drain at the limit: it is kept
+	// small.
+	Drains bool
 }
 
 // Plan lists the rows for the rates of a limit that are numbers, and notes what is
@@ -172,7 +172,7 @@ func (o Options) size(t Test) int64 {
 		size = 64 * mega
 	case t.Key.IsRead():
 		size = max(8*mega, perSec/1000*row*5/4)
-	case t.Delayed() && o.Stays:
+	case t.Delayed() && o.Drains:
 		size = min(max(mega, perSec*2), 256*mega)
 	case t.Delayed():
 		size = min(max(64*mega, perSec/1000*row*2), 512*mega)

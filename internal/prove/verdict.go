@@ -72,6 +72,9 @@ type Evidence struct {
 	Writer, Cgroup, Device Series
 	// Delayed says that a write is done before it reaches the disk: into the page cache.
 	Delayed bool
+	// Queued says that Cgroup counts what still waits for the throttle, as v1 does
+	// (block/blk-throttle.c, __blk_throtl_bio): what the disk did not do was not let go.
+	Queued bool
 	// Others is per second what the disk does that is not the load's.
 	Others float64
 	// Request is the size of the largest request.
@@ -90,6 +93,10 @@ type Judgement struct {
 	Ratio, Within float64
 	// Unlike is per second what the disk did beyond the group's own.
 	Unlike float64
+	// Done is what the group did within Over, the window or all of the run, and Most what
+	// a held group can: those of the one that was exceeded, if one was.
+	Done, Most float64
+	Over       time.Duration
 }
 
 // most is what a held group can do within a time.
@@ -100,8 +107,11 @@ func (e Evidence) most(within time.Duration) float64 {
 // own returns what of a time's I/O on the device is the load's: what was charged to its
 // group; and of what was not, as much as the writer has written and others have not.
 func (e Evidence) own(from, to time.Duration) (own, escaped float64) {
-	charged := e.Cgroup.Between(from, to)
-	rest := e.Device.Between(from, to) - charged - e.Others*(to-from).Seconds()
+	charged, device := e.Cgroup.Between(from, to), e.Device.Between(from, to)
+	if e.Queued {
+		charged = min(charged, device)
+	}
+	rest := device - charged - e.Others*(to-from).Seconds()
 	ahead := e.Writer.Between(e.Began, to) - e.Cgroup.Between(e.Began, to)
 	if !e.Delayed {
 		ahead = e.Writer.Between(from, to) - charged
@@ -130,12 +140,16 @@ func Judge(e Evidence) Judgement {
 	j.Unlike = max(0, e.Device.Between(e.From, e.To)-own) / seconds
 	whole := total / (e.Limit * (e.To - e.Began + slice).Seconds())
 	request := min(e.Request, 0.35*limit)
+	j.Done, j.Most, j.Over = own, e.most(window), window
+	if own <= j.Most && total > e.most(e.To-e.Began) {
+		j.Done, j.Most, j.Over = total, e.most(e.To-e.Began), e.To-e.Began
+	}
 	say := func(v Verdict, r Reason) Judgement {
 		j.Verdict, j.Reason = v, r
 		return j
 	}
 	switch {
-	case own > e.most(window) || total > e.most(e.To-e.Began):
+	case j.Done > j.Most:
 		uncharged := max(escaped, escapedSince)
 		if charged := max(own-escaped, 0); charged <= e.most(window) && e.Others*seconds > uncharged/2 {
 			return say(CannotTell, Others)

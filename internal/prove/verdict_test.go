@@ -57,6 +57,9 @@ func TestJudge(t *testing.T) {
 		"a neighbour":      {with(even(exact), func(e *Evidence) { e.Device = line(80*mb, runFor) }), Held, ""},
 		"a journal":        {with(even(exact), func(e *Evidence) { e.Device = line(16*mb, runFor) }), Held, ""},
 		"direct, escaped":  {with(even(none), func(e *Evidence) { e.Writer, e.Device = line(80*mb, runFor), line(80*mb, runFor) }), NotHeld, Escaped},
+		"v1, 32 at once":   {with(even(exact), func(e *Evidence) { e.Queued, e.Cgroup = true, ahead(2*mb, exact) }), Held, ""},
+		"v1, a long fsync": {with(even(exact), func(e *Evidence) { e.Queued, e.Delayed, e.Cgroup = true, true, ahead(1000*mb, exact) }), Held, ""},
+		"v2, ahead":        {with(even(exact), func(e *Evidence) { e.Cgroup = ahead(20*mb, exact) }), NotHeld, TooMuch},
 		"a burst at first": {even(steps(runFor, func(at time.Duration) float64 { return 10*mb*at.Seconds() + min(at.Seconds()*200*mb, 20*mb) })), NotHeld, TooMuch},
 		"a slice at first": {even(steps(runFor, func(at time.Duration) float64 { return 10*mb*at.Seconds() + min(at.Seconds()*10*mb, mb) })), Held, ""},
 	} {
@@ -64,6 +67,18 @@ func TestJudge(t *testing.T) {
 			t.Errorf("%s: %s, want %s (%s)", name, j, c.want, c.why)
 		}
 	}
+}
+
+// ahead is a counter that takes more in its first step.
+func ahead(by float64, s Series) Series {
+	var moved Series
+	for i, p := range s {
+		if i > 0 {
+			p.Total += by
+		}
+		moved = append(moved, p)
+	}
+	return moved
 }
 
 // throttled is a counter as a group's is that keeps within the bound: slices of at

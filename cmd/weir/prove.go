@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/load"
+	"github.com/weir-io/weir/internal/scratch"
+)
+
+const (
+	proveFor     = 3 * time.Second
+	proveAll     = 28 * time.Second // of a whole matrix, unless --for says otherwise
+	proveForMost = 10 * time.Minute
+)
+
+// proveFlags are the flags of weir prove.
+type proveFlags struct {
+	limits    cli.Limits
+	on        []cli.OnLimit // the limits, resolved
+	places    []string      // --on alone, for a target
+	window    time.Duration
+	asked     bool // --for was given
+	paths     string
+	wanted    []load.Path // --paths, parsed
+	observe   time.Duration
+	neighbour bool
+	svg, dir  string
+}
+
+func newProve(a *app) *cobra.Command {
+	f := &proveFlags{window: proveFor}
+	cmd := &cobra.Command{
+		Use:   "prove [TARGET] [LIMITS] [--on DIR]",
+		Short: "Measure whether a limit holds",
+		Long: "Make reads and writes of each kind under a limit, count them at the writer, at the cgroup and at the device, and say whether the limit held.\n\n" +
+			"Without a target, in a group of its own, under the limits that are named, on a scratch disk; or in a directory, --on DIR.\n" +
+			"With a target, inside its cgroup, under the limits that it has now, in a file without a name on each limited device that its mounts are on;\n" +
+			"what the target does itself meanwhile counts as well, and shares the limit. Nothing is left, whatever ends weir.\n" +
+			"With --observe, no load is made: what the target's own processes do is measured.\n\n" +
+			"Exit codes: 0 all held (also if at the device only, the writer ahead in memory), 1 something not held, 3 something that could not be told.",
+		Example: "  weir prove --write 10MB/s\n" +
+			"  weir prove --read 50MiB/s --read-iops 500 --on /data\n" +
+			"  weir prove cgroup:/batch --paths direct,buffered --svg batch.svg\n" +
+			"  weir prove pid:4711 --observe 10s\n" +
+			"  weir prove --write 10MB/s --neighbour",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return cli.Usagef("prove: one target at most; %d given", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.asked = cmd.Flags().Changed("for")
+			if err := f.check(args, cmd.Flags().Changed); err != nil {
+				return err
+			}
+			return a.prove(cmd.Context(), args, f)
+		},
+	}
+	f.limits.Register(cmd.Flags())
+	cmd.Flags().DurationVar(&f.window, "for", f.window, "how long each kind of I/O is measured, at least 1s")
+	cmd.Flags().StringVar(&f.paths, "paths", "direct,sync,buffered,mapped", "the `KINDS` of I/O to try: these, and async (direct, 32 at once)")
+	cmd.Flags().DurationVar(&f.observe, "observe", 0, "make no load: measure for this long what the target does")
+	cmd.Flags().BoolVar(&f.neighbour, "neighbour", false, "measure what one who reads the same disk gets, without and with the limit on the other")
+	cmd.Flags().StringVar(&f.svg, "svg", "", "draw the rates over time into `FILE`")
+	cmd.Flags().StringVar(&f.dir, "dir", "/var/tmp", "where the scratch disk's file lives, without --on")
+	a.cgroupFlag(cmd)
+	return cmd
+}
+
+// check refuses what contradicts itself, before anything is done.
+func (f *proveFlags) check(args []string, given func(flag string) bool) error {
+	var err error
+	observe, dir := given("observe"), given("dir")
+	if f.wanted, err = parsePaths(f.paths); err != nil {
+		return err
+	}
+	if f.window < time.Second || f.window > proveForMost {
+		return cli.Usagef("--for %s: write 1s to %s", f.window, proveForMost)
+	}
+	if observe && (f.observe < time.Second || f.observe > proveForMost) {
+		return cli.Usagef("--observe %s: write 1s to %s", f.observe, proveForMost)
+	}
+	if len(args) == 1 {
+		return f.checkTarget(args[0], given)
+	}
+	if observe {
+		return cli.Usagef("--observe: name a TARGET whose processes are to be watched, such as pid:4711")
+	}
+	if f.on, err = f.limits.Resolve(); err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(f.on, func(l cli.OnLimit) bool { return l.Limit.Bounds() }) {
+		return cli.Usagef("prove: no limit is named; add --write 10MB/s or its sisters, or name a TARGET that has limits")
+	}
+	for _, l := range f.on {
+		switch {
+		case !l.Limit.Bounds():
+			return cli.Usagef("prove --on %s: max is no limit to prove", l.On)
+		case l.On != "" && dir:
+			return cli.Usagef("--dir: it is for the scratch disk; leave it out, or leave out --on")
+		case f.neighbour && len(f.on) > 1:
+			return cli.Usagef("--neighbour: name one place; %d are given", len(f.on))
+		}
+	}
+	return nil
+}
+
+func (f *proveFlags) checkTarget(target string, given func(flag string) bool) error {
+	f.places = f.limits.Places()
+	rates := []string{"read", "write", "read-iops", "write-iops", "device-read-bps", "device-write-bps", "device-read-iops", "device-write-iops"}
+	switch {
+	case slices.ContainsFunc(rates, given):
+		return cli.Usagef("prove %s: it is measured under the limits that it has; to change those, weir set %s", target, target)
+	case f.neighbour:
+		return cli.Usagef("--neighbour: it limits and frees a group of its own; leave out %s", target)
+	case given("dir"):
+		return cli.Usagef("--dir: it is for the scratch disk, and %s is measured on its own disks; write --on DIR", target)
+	}
+	return nil
+}
+
+func parsePaths(text string) ([]load.Path, error) {
+	var paths []load.Path
+	for _, word := range strings.Split(text, ",") {
+		p := load.Path(strings.TrimSpace(word))
+		if !slices.Contains(load.Paths, p) {
+			return nil, cli.Usagef("--paths %q: write some of direct, sync, buffered, mapped, async", word)
+		}
+		if !slices.Contains(paths, p) {
+			paths = append(paths, p)
+		}
+	}
+	return paths, nil
+}
+
+func (a *app) prove(ctx context.Context, args []string, f *proveFlags) error {
+	if _, err := a.io(); err != nil {
+		return err
+	}
+	if len(args) == 0 && f.on[0].On == "" && !scratch.Inside() {
+		if os.Geteuid() != 0 {
+			return errors.New("prove: permission denied (a scratch disk is a loop device and a mount; run weir as root, or name a directory with --on)")
+		}
+		status, err := scratch.Reenter()
+		if err != nil || status == 0 {
+			return err
+		}
+		return &cli.StatusError{Status: status}
+	}
+	ctx, stop := signal.NotifyContext(ctx, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
+	defer stop()
+	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE) // it must not end weir before it has cleaned up
+	var err error
+	if len(args) == 1 {
+		err = a.proveTarget(ctx, args[0], f)
+	} else {
+		err = a.proveOwn(ctx, f)
+	}
+	if ctx.Err() != nil {
+		a.out.Say("interrupted; nothing is left")
+		return &cli.StatusError{Status: 128 + int(unix.SIGINT)}
+	}
+	return err
+}
+
+// proveOwn measures a group of weir's own.
+func (a *app) proveOwn(ctx context.Context, f *proveFlags) error {
+	places, closing, err := a.ownPlaces(ctx, f)
+	if err != nil {
+		return err
+	}
+	if f.neighbour {
+		err = a.proveNeighbour(ctx, places[0], f)
+	} else {
+		err = a.proveRows(ctx, report{what: "a group of its own"}, places, f)
+	}
+	return errors.Join(err, closing())
+}

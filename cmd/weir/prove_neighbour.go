@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/prove"
+)
+
+// proveNeighbour measures what a limit on one does for another.
+func (a *app) proveNeighbour(ctx context.Context, place prove.Place, f *proveFlags) error {
+	logical, err := blkdev.New(a.root).LogicalBlock(place.Device.Number)
+	if err != nil {
+		return err
+	}
+	progress := cli.NewProgress(os.Stderr)
+	began := time.Now()
+	phases, row, err := a.prover(progress).Neighbours(ctx, place, f.window, logical)
+	progress.Clear()
+	if err != nil {
+		return err
+	}
+	return a.reportProof(report{what: "a neighbour", places: []prove.Place{place}, rows: []prove.Row{row}, phases: phases, took: time.Since(began)}, f)
+}
+
+// printPhases prints what the victim got.
+func (a *app) printPhases(r report) {
+	table := [][]string{{"ONE WHO READS", "READS/s", "HALF IN", "99 % IN", "LONGEST", "THE HOG'S " + strings.ToUpper(r.rows[0].Key.Direction()) + "S"}}
+	for _, p := range r.phases {
+		hog := "–"
+		if p.Hog > 0 {
+			hog = r.rows[0].Format(p.Hog)
+		}
+		table = append(table, []string{p.Name, fmt.Sprintf("%.0f", p.Reads), latency(p.P50), latency(p.P99), latency(p.Max), hog})
+	}
+	a.out.Print("%s", strings.TrimSuffix(cli.Table(table, 1, 2, 3, 4, 5), "\n"))
+}
+
+// latency writes a short time: "80 µs", "1.2 ms".
+func latency(d time.Duration) string {
+	switch {
+	case d < time.Millisecond:
+		return fmt.Sprintf("%d µs", d.Microseconds())
+	case d < 100*time.Millisecond:
+		return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000)
+	}
+	return cli.Duration(d)
+}
+
+type provePhase struct {
+	Name  string  `json:"name"`
+	Reads float64 `json:"reads_per_second"`
+	P50   float64 `json:"p50_seconds"`
+	P99   float64 `json:"p99_seconds"`
+	Max   float64 `json:"max_seconds"`
+	Hog   float64 `json:"hog"`
+}
+
+func phasesOf(all []prove.Phase) []provePhase {
+	list := []provePhase{}
+	for _, p := range all {
+		list = append(list, provePhase{p.Name, p.Reads, p.P50.Seconds(), p.P99.Seconds(), p.Max.Seconds(), p.Hog})
+	}
+	return list
+}
