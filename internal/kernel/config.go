@@ -1,0 +1,64 @@
+package kernel
+
+import (
+	"bufio"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+)
+
+// A Config is what a kernel was built with.
+type Config struct {
+	File    string            // where it was read; empty: nowhere, and nothing is known
+	options map[string]string // set ones only: "BLK_CGROUP" is "y"
+}
+
+// Lacks reports whether the kernel is known to be without an option ("BLK_CGROUP").
+func (c Config) Lacks(option string) bool { return c.File != "" && c.options[option] == "" }
+
+// configMax bounds a configuration; a full one has about 10,000 lines.
+const configMax = 4 << 20
+
+// Config reads what the kernel was built with: /proc/config.gz if it keeps that
+// (CONFIG_IKCONFIG_PROC), or the file that distributions install beside it. A host
+// with neither gives the zero Config.
+func (f FS) Config(release Release) (Config, error) {
+	for _, file := range []string{"/proc/config.gz", "/boot/config-" + release.Text, "/lib/modules/" + release.Text + "/config"} {
+		c, err := f.config(file)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+			continue
+		}
+		if err != nil {
+			return Config{}, fmt.Errorf("read the kernel's configuration: %s: %w", file, err)
+		}
+		return c, nil
+	}
+	return Config{}, nil
+}
+
+func (f FS) config(file string) (Config, error) {
+	in, err := os.Open(f.at(file))
+	if err != nil {
+		return Config{}, err
+	}
+	defer in.Close()
+	var text io.Reader = in
+	if strings.HasSuffix(file, ".gz") {
+		if text, err = gzip.NewReader(in); err != nil {
+			return Config{}, err
+		}
+	}
+	c := Config{File: file, options: map[string]string{}}
+	lines := bufio.NewScanner(io.LimitReader(text, configMax))
+	for lines.Scan() {
+		name, value, ok := strings.Cut(lines.Text(), "=")
+		if name, isOption := strings.CutPrefix(name, "CONFIG_"); ok && isOption {
+			c.options[name] = value
+		}
+	}
+	return c, lines.Err()
+}

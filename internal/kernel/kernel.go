@@ -1,0 +1,111 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// An FS reads the /proc, /sys and /boot below a root.
+type FS struct{ root string }
+
+// New returns an FS below root: "/" for the host.
+func New(root string) FS { return FS{root} }
+
+func (f FS) at(path string) string { return filepath.Join(f.root, path) }
+
+func (f FS) read(path string) (string, error) {
+	b, err := os.ReadFile(f.at(path))
+	return strings.TrimSpace(string(b)), err
+}
+
+// number reads a file of one number; there is false if the kernel has no such file.
+func (f FS) number(path string) (n uint64, there bool, err error) {
+	text, err := f.read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, false, nil
+	}
+	if err != nil {
+		return 0, false, err
+	}
+	if n, err = strconv.ParseUint(text, 10, 64); err != nil {
+		return 0, false, fmt.Errorf("parse %s: %q is no number", path, text)
+	}
+	return n, true, nil
+}
+
+// ReleaseFile is where the kernel's release is read.
+const ReleaseFile = "/proc/sys/kernel/osrelease"
+
+// A Release is a kernel's version: its first two numbers, and all of it as the kernel
+// spells it. What a distribution took over from later kernels is not in it.
+type Release struct {
+	Major, Minor int
+	Text         string // "6.1.0-50-cloud-amd64"; empty: not known
+}
+
+// Release reads the kernel's version.
+func (f FS) Release() (Release, error) {
+	text, err := f.read(ReleaseFile)
+	if err != nil {
+		return Release{}, fmt.Errorf("read the kernel's version: %w", err)
+	}
+	return ParseRelease(text)
+}
+
+// ParseRelease reads "6.1.0-50-cloud-amd64".
+func ParseRelease(text string) (Release, error) {
+	r := Release{Text: text}
+	major, rest, ok := strings.Cut(text, ".")
+	end := strings.IndexFunc(rest, func(c rune) bool { return c < '0' || c > '9' })
+	if end < 0 {
+		end = len(rest)
+	}
+	var errMajor, errMinor error
+	r.Major, errMajor = strconv.Atoi(major)
+	r.Minor, errMinor = strconv.Atoi(rest[:end])
+	if !ok || errMajor != nil || errMinor != nil {
+		return Release{Text: text}, fmt.Errorf("parse kernel version %q: not MAJOR.MINOR", text)
+	}
+	return r, nil
+}
+
+// Before reports whether the kernel is older than a version. One that is not known is
+// older than none.
+func (r Release) Before(major, minor int) bool {
+	return r.Major != 0 && (r.Major < major || r.Major == major && r.Minor < minor)
+}
+
+// A Swap is one area of /proc/swaps (proc.rst).
+type Swap struct {
+	File string // a device's node, or a file
+	Used uint64 // bytes
+}
+
+// Swaps lists the areas of swap.
+func (f FS) Swaps() ([]Swap, error) {
+	text, err := f.read("/proc/swaps")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // a kernel without swap
+	}
+	if err != nil {
+		return nil, err
+	}
+	var swaps []Swap
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line) // Filename Type Size Used Priority, sizes in KiB
+		if len(fields) != 5 || fields[0] == "Filename" {
+			continue
+		}
+		used, err := strconv.ParseUint(fields[3], 10, 53)
+		if err != nil {
+			return nil, fmt.Errorf("parse /proc/swaps: %q is no number", fields[3])
+		}
+		swaps = append(swaps, Swap{File: fields[0], Used: used << 10})
+	}
+	return swaps, nil
+}
