@@ -1,0 +1,87 @@
+package cgroupfs
+
+import (
+	"errors"
+	"io/fs"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Memory is what a group may have of memory, page cache included, and what of it waits
+// to be written (memory.max, memory.high, memory.stat; on v1 memory.limit_in_bytes).
+type Memory struct {
+	Max  uint64 // bytes; 0: no bound
+	High uint64 // bytes, from where on the group's tasks are slowed down; 0: none, and always on v1
+	// Dirty is what the group's files have in pages that are dirty or on their way to
+	// the disk. On v1 it includes the groups below, as on v2.
+	Dirty uint64
+}
+
+// unboundV1 is where v1's "no limit", the largest number of whole pages, begins.
+const unboundV1 = math.MaxInt64 - 1<<20
+
+// Memory reads the group's bounds. There is false if the memory controller is not
+// enabled for the group, or it is the root, which has none.
+func (g Group) Memory() (m Memory, there bool, err error) {
+	text, err := g.read(g.memoryFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return m, false, nil
+	}
+	if err != nil {
+		return m, false, err
+	}
+	if m.Max, err = bound(text); err != nil {
+		return m, false, err
+	}
+	if g.h.Version == V2 {
+		if text, err = g.read("memory.high"); err != nil {
+			return m, false, err
+		}
+		if m.High, err = bound(text); err != nil {
+			return m, false, err
+		}
+	}
+	text, err = g.read("memory.stat")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return m, false, err
+	}
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch name {
+		case "file_dirty", "file_writeback", "total_dirty", "total_writeback":
+			n, err := strconv.ParseUint(value, 10, 63)
+			if err != nil {
+				return m, false, err
+			}
+			m.Dirty += n
+		}
+	}
+	return m, true, nil
+}
+
+// bound reads a number of bytes; 0 stands for none.
+func bound(text string) (uint64, error) {
+	text = strings.TrimSpace(text)
+	if text == "max" {
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if n >= unboundV1 {
+		n = 0
+	}
+	return n, err
+}
+
+// Text reads one of the group's files whole, for what has no reader of its own
+// ("io.cost.qos", "io.latency"). There is false if the group has no such file.
+func (g Group) Text(name string) (text string, there bool, err error) {
+	text, err = g.read(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", false, nil
+	}
+	return text, err == nil, err
+}
+
+// ReadOnly reports whether the hierarchy is mounted read-only.
+func (h *Hierarchy) ReadOnly() bool { return h.ro }
