@@ -84,6 +84,16 @@ func (l Limit) Bounds() bool {
 	return false
 }
 
+// Bound returns the rates that are numbers, and leaves the others unset.
+func (l Limit) Bound() Limit {
+	for _, k := range Keys {
+		if _, ok := l.Get(k).Number(); !ok {
+			l = l.With(k, Rate{})
+		}
+	}
+	return l
+}
+
 // String describes the rates that are set: "read 10 MB/s, write 500 ops/s".
 func (l Limit) String() string {
 	var parts []string
