@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -134,6 +135,11 @@ func (l *Limits) Resolve() ([]OnLimit, error) {
 		}
 	}
 	return result, nil
+}
+
+// HasRates reports whether any rate is named, and not only places.
+func (l *Limits) HasRates() bool {
+	return slices.ContainsFunc(l.words, func(w word) bool { return !w.isPlace() })
 }
 
 // Places returns the values of --on, for a verb that takes no rates.
