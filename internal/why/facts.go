@@ -1,0 +1,151 @@
+package why
+
+import (
+	"context"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/kernel"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/target"
+)
+
+// A Question is what is asked.
+type Question struct {
+	Target *target.Target // nil: a group that weir would make
+	Places []Asked        // none: every disk that the target's mounts are on
+}
+
+// Asked is a place with the limit that is thought of for it.
+type Asked struct {
+	On    string // a path or a device; empty: every disk of the target's mounts
+	Limit limit.Limit
+}
+
+// Sources are where facts come from. The functions may be nil.
+type Sources struct {
+	Root   string
+	Groups *cgroupfs.FS
+	// Hierarchy is the one of the io controller; if it is nil, WhyNone says why.
+	Hierarchy   *cgroupfs.Hierarchy
+	WhyNone     error
+	SystemdRuns bool
+	// Owners finds the groups that the writeback of files is charged to: of those that
+	// the processes have open, and of paths.
+	Owners func(ctx context.Context, pids []int, paths []string) ([]FileOwner, error)
+	// UnitLimits reads the limits that systemd keeps for a unit.
+	UnitLimits func(ctx context.Context, unit string) (map[blkdev.Number]limit.Limit, error)
+}
+
+// A FileOwner says whose writeback a file's is (inode->i_wb).
+type FileOwner struct {
+	Path  string // the file; empty if it has none any more
+	Group string // as /proc/PID/cgroup spells it; empty if it is not known
+	Dead  bool   // the group is gone
+}
+
+// Facts are all that the rules judge by.
+type Facts struct {
+	Target   string
+	Release  kernel.Release
+	Config   kernel.Config
+	Dirty    *kernel.Dirty // nil: not known
+	Swaps    []kernel.Swap
+	Mounted  []Mounted // hierarchies, in mountinfo's order
+	IO       *Mounted  // the one that limits are set in; nil: none
+	WhyNone  string    // why there is none
+	Systemd  bool      // is PID 1
+	Group    Group
+	Places   []Place
+	Without  []Place // mounts that hold files and are on no block device
+	AllDisks bool    // the places are all that the target's mounts are on
+}
+
+// Mounted is one hierarchy.
+type Mounted struct {
+	Version     int      `json:"cgroup_version"`
+	At          string   `json:"mount_point"`
+	Controllers []string `json:"controllers"`
+	ReadOnly    bool     `json:"read_only"`
+}
+
+// A Group is the group that a limit is for, and those around it.
+type Group struct {
+	ToMake    bool // there is none yet: weir would make it
+	Path, Dir string
+	Root      bool
+	Version   cgroupfs.Version
+	Owner     target.Owner
+	Processes []int // that the group's rules bind
+	BelowV1   int   // processes of the groups below, which v1's rules do not bind
+
+	Controllers []string // v2, as cgroup.controllers has them; nil for a group to make
+	MissingIO   []cgroupfs.Write
+
+	Rules     []cgroupfs.Rule
+	RootRules []cgroupfs.Rule // v1: of the hierarchy's root
+	Above     []Above         // the groups above, the root first
+	Memory    Memory
+	Unit      *Unit    // what systemd keeps; nil if the group is no unit's
+	Latency   []Policy // io.latency of the group, those above and their neighbours
+	Cost      []Policy // io.cost.qos of the root, where it is enabled
+}
+
+// Above is a group above, with its rules.
+type Above struct {
+	Path  string
+	Rules []cgroupfs.Rule
+}
+
+// Memory is the smallest bound on the way from the group to the root.
+type Memory struct {
+	cgroupfs.Memory
+	MaxFile, HighFile string // where the bounds are; empty: there are none
+	Known             bool
+}
+
+// Max returns the smaller of the two bounds, 0 if there is none.
+func (m Memory) bound() (bytes uint64, file string) {
+	if m.High != 0 && (m.Max == 0 || m.High < m.Max) {
+		return m.High, m.HighFile
+	}
+	return m.Max, m.MaxFile
+}
+
+// A Unit is what systemd keeps for a unit.
+type Unit struct {
+	Name   string
+	Limits map[blkdev.Number]limit.Limit
+	Err    error // why they are not known
+}
+
+// A Policy is a line of a controller that works beside the limits.
+type Policy struct {
+	File   string
+	Device blkdev.Number
+	Line   string
+}
+
+// A Place is where a limit is looked at.
+type Place struct {
+	Spec      string
+	Named     bool // by the user, and not found among the mounts
+	Chain     blkdev.Chain
+	Err       *blkdev.NoBlockDeviceError // instead of devices
+	FS        *blkdev.Mount              // nil: a device was named
+	Devices   []Device
+	Writeback bool   // the kernel writes back as the group's (hold.Expect)
+	WhyNot    string // why it does not
+	File      string // the regular file that was named; empty: none
+	Owners    []FileOwner
+	OwnersErr error // why the owners are not known; nil with no Owners: nobody asked
+}
+
+// A Device is one of a place's devices.
+type Device struct {
+	blkdev.Device
+	Limit   limit.Limit // named, and for the rates that are not, in force; unset where neither
+	InForce limit.Limit // as the kernel has it
+	BDI     *kernel.BDI // nil: none
+	Queue   kernel.Queue
+}

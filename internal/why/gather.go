@@ -1,0 +1,200 @@
+package why
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/hold"
+	"github.com/weir-io/weir/internal/kernel"
+	"github.com/weir-io/weir/internal/limit"
+)
+
+// Examine answers a question: Gather, then Judge.
+func Examine(ctx context.Context, s Sources, q Question) (Report, error) {
+	facts, err := Gather(ctx, s, q)
+	if err != nil {
+		return Report{}, err
+	}
+	return Judge(facts), nil
+}
+
+// Gather reads all facts once. A place that leads to no block device is a fact; one
+// that is not there is an error.
+func Gather(ctx context.Context, s Sources, q Question) (Facts, error) {
+	var f Facts
+	host := kernel.New(s.Root)
+	if err := f.readKernel(host); err != nil {
+		return f, err
+	}
+	for _, h := range s.Groups.Hierarchies() {
+		f.Mounted = append(f.Mounted, mountedOf(h))
+	}
+	f.Systemd = s.SystemdRuns
+	if s.Hierarchy == nil {
+		if s.WhyNone != nil {
+			f.WhyNone = s.WhyNone.Error()
+		}
+		return f, nil
+	}
+	io := mountedOf(s.Hierarchy)
+	f.IO = &io
+	group, err := toMake(s.Hierarchy)
+	if err != nil {
+		return f, err
+	}
+	fresh := group
+	if q.Target != nil {
+		f.Target, group = q.Target.String(), q.Target.Group
+	}
+	if f.Group, err = readGroup(ctx, s, q, group); err != nil {
+		return f, err
+	}
+	return f, f.readPlaces(ctx, s, q, fresh, host)
+}
+
+// toMake names a group below the root that is not there: what is asked about it is
+// answered as for one that weir makes.
+func toMake(h *cgroupfs.Hierarchy) (cgroupfs.Group, error) { return h.Root().Child("weir-new") }
+
+func mountedOf(h *cgroupfs.Hierarchy) Mounted {
+	m := Mounted{Version: int(h.Version), At: h.MountPoint, Controllers: []string{}, ReadOnly: h.ReadOnly()}
+	for _, c := range h.Controllers {
+		if c != "rw" && c != "ro" { // v1's come from the mount's options
+			m.Controllers = append(m.Controllers, c)
+		}
+	}
+	return m
+}
+
+// readKernel reads what it can: a fixture, or a container, may lack any of it.
+func (f *Facts) readKernel(host kernel.FS) error {
+	var err error
+	if f.Release, err = host.Release(); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if f.Config, err = host.Config(f.Release); err != nil {
+		return err
+	}
+	dirty, there, err := host.Dirty()
+	if err != nil {
+		return err
+	}
+	if there {
+		f.Dirty = &dirty
+	}
+	f.Swaps, err = host.Swaps()
+	return err
+}
+
+// readPlaces takes what was asked to devices, and reads those.
+func (f *Facts) readPlaces(ctx context.Context, s Sources, q Question, fresh cgroupfs.Group, host kernel.FS) error {
+	devices := blkdev.New(s.Root)
+	asked := q.Places
+	if len(asked) == 0 {
+		asked = []Asked{{}}
+	}
+	for _, a := range asked {
+		if a.On == "" {
+			f.AllDisks = true
+			chains, skipped, err := devices.OfMounts(ctx, f.Group.process())
+			if err != nil {
+				return err
+			}
+			for _, chain := range chains {
+				if err := f.addPlace(s, fresh, host, Place{Spec: chain.Spec, Chain: chain}, a.Limit); err != nil {
+					return err
+				}
+			}
+			for _, skip := range skipped {
+				var none *blkdev.NoBlockDeviceError
+				if errors.As(skip.Err, &none) {
+					f.Without = append(f.Without, Place{Spec: skip.Mount.Point, Err: none, FS: &skip.Mount})
+				}
+			}
+			continue
+		}
+		chain, err := devices.Resolve(ctx, a.On)
+		p := Place{Spec: a.On, Named: true, Chain: chain}
+		if err != nil && !errors.As(err, &p.Err) {
+			return err
+		}
+		if err := f.addPlace(s, fresh, host, p, a.Limit); err != nil {
+			return err
+		}
+	}
+	return f.readOwners(ctx, s)
+}
+
+func (f *Facts) addPlace(s Sources, fresh cgroupfs.Group, host kernel.FS, p Place, asked limit.Limit) error {
+	if m, ok := p.Chain.FileSystem(); ok {
+		p.FS = &m
+	}
+	if st, err := os.Stat(filepath.Join(s.Root, p.Spec)); err == nil && st.Mode().IsRegular() && p.Named {
+		p.File = p.Spec
+	}
+	if p.Err != nil {
+		f.Places = append(f.Places, p)
+		return nil
+	}
+	// As of a group that weir would make: that memory is not enabled for a group does
+	// not matter, because io brings it along, hidden (io_cgrp_subsys.depends_on).
+	expect := hold.Expect(fresh, p.FS)
+	p.Writeback, p.WhyNot = expect.Buffered, expect.Why
+	for _, d := range p.Chain.Devices {
+		inForce := ruleOn(f.Group.Rules, d.Number)
+		device := Device{Device: d, InForce: inForce, Limit: inForce.Overlay(asked)}
+		bdi, there, err := host.BDI(d.Number)
+		if err != nil {
+			return err
+		}
+		if there {
+			device.BDI = &bdi
+		}
+		if device.Queue, err = host.Queue(d.Number); err != nil {
+			return err
+		}
+		p.Devices = append(p.Devices, device)
+	}
+	f.Places = append(f.Places, p)
+	return nil
+}
+
+// ruleOn is the rule of a device, unset where there is none.
+func ruleOn(rules []cgroupfs.Rule, dev blkdev.Number) limit.Limit {
+	for _, r := range rules {
+		if r.Device == dev {
+			return r.Limit
+		}
+	}
+	return limit.Limit{}
+}
+
+// readOwners asks whose the writeback of files is, where the answer matters: for
+// processes that run, in groups whose writeback the kernel charges.
+func (f *Facts) readOwners(ctx context.Context, s Sources) error {
+	for i := range f.Places {
+		p := &f.Places[i]
+		if !p.Writeback || f.Group.ToMake || len(f.Group.Processes) == 0 && p.File == "" {
+			continue
+		}
+		if s.Owners == nil {
+			p.OwnersErr = errNoOwners
+			continue
+		}
+		var files []string
+		if p.File != "" {
+			files = []string{p.File}
+		}
+		p.Owners, p.OwnersErr = s.Owners(ctx, f.Group.Processes, files)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var errNoOwners = errors.New("no reader of the kernel's inodes")

@@ -1,0 +1,216 @@
+package why
+
+import (
+	"context"
+	"errors"
+	"path"
+	"strings"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/target"
+)
+
+// process stands for the group's mounts: 0, weir's own, if it has none.
+func (g Group) process() int {
+	if len(g.Processes) == 0 {
+		return 0
+	}
+	return g.Processes[0]
+}
+
+// readGroup reads the group, and what is around it.
+func readGroup(ctx context.Context, s Sources, q Question, group cgroupfs.Group) (Group, error) {
+	g := Group{ToMake: q.Target == nil, Path: group.Path(), Dir: group.Dir(), Root: group.IsRoot(), Version: group.Hierarchy().Version}
+	for _, read := range []func(cgroupfs.Group) error{g.readRules, g.readMemory, g.readPolicies} {
+		if err := read(group); err != nil {
+			return g, err
+		}
+	}
+	if q.Target == nil {
+		g.Owner = target.Owner{Kind: "weir"}
+		return g, nil
+	}
+	g.Owner = q.Target.Owner
+	members, err := target.Members(group)
+	if err != nil {
+		return g, err
+	}
+	g.Processes = members
+	if q.Target.PID != 0 { // its mounts are those that count
+		g.Processes = append([]int{q.Target.PID}, without(members, q.Target.PID)...)
+	}
+	if err := g.readControllers(group); err != nil {
+		return g, err
+	}
+	if s.UnitLimits != nil && g.Owner.Kind == "systemd" {
+		u := Unit{Name: g.Owner.Name}
+		u.Limits, u.Err = s.UnitLimits(ctx, u.Name)
+		g.Unit = &u
+	}
+	return g, ctx.Err()
+}
+
+func without(pids []int, pid int) []int {
+	var rest []int
+	for _, p := range pids {
+		if p != pid {
+			rest = append(rest, p)
+		}
+	}
+	return rest
+}
+
+// readControllers reads which controllers reach the group, and on v1 who is below it.
+func (g *Group) readControllers(group cgroupfs.Group) error {
+	if g.Version == cgroupfs.V1 {
+		return group.Walk(func(below cgroupfs.Group) error {
+			if below == group {
+				return nil
+			}
+			pids, err := below.Processes()
+			g.BelowV1 += len(pids)
+			return err
+		})
+	}
+	text, there, err := group.Text("cgroup.controllers")
+	if err != nil {
+		return err
+	}
+	if there {
+		g.Controllers = append([]string{}, strings.Fields(text)...)
+	}
+	g.MissingIO, err = group.Missing("io")
+	return err
+}
+
+// readRules reads the rules of the group, of those above, and of v1's root.
+func (g *Group) readRules(group cgroupfs.Group) error {
+	var err error
+	if !g.ToMake {
+		if g.Rules, err = rulesOf(group); err != nil {
+			return err
+		}
+	}
+	root := group.Hierarchy().Root()
+	if g.Version == cgroupfs.V1 {
+		if g.RootRules, err = rulesOf(root); err != nil {
+			return err
+		}
+	}
+	for above := group; !above.IsRoot(); {
+		above = above.Parent()
+		rules, err := rulesOf(above)
+		if err != nil {
+			return err
+		}
+		g.Above = append([]Above{{above.Path(), rules}}, g.Above...)
+	}
+	return nil
+}
+
+// rulesOf takes a group that cannot have rules for one without.
+func rulesOf(group cgroupfs.Group) ([]cgroupfs.Rule, error) {
+	rules, err := group.Rules()
+	if cgroupfs.IsUnsupported(err) || cgroupfs.IsGone(err) {
+		return nil, nil
+	}
+	return rules, err
+}
+
+// readMemory finds the smallest bounds from the group up. On v1 a group's memory is
+// bounded in another hierarchy, whose writeback knows no group: it does not matter.
+func (g *Group) readMemory(group cgroupfs.Group) error {
+	if g.Version == cgroupfs.V1 {
+		return nil
+	}
+	for above := group; ; above = above.Parent() {
+		m, there, err := above.Memory()
+		if err != nil && !cgroupfs.IsGone(err) {
+			return err
+		}
+		if there {
+			if !g.Memory.Known {
+				g.Memory.Dirty, g.Memory.Known = m.Dirty, true
+			}
+			if m.Max != 0 && (g.Memory.Max == 0 || m.Max < g.Memory.Max) {
+				g.Memory.Max, g.Memory.MaxFile = m.Max, above.File("memory.max")
+			}
+			if m.High != 0 && (g.Memory.High == 0 || m.High < g.Memory.High) {
+				g.Memory.High, g.Memory.HighFile = m.High, above.File("memory.high")
+			}
+		}
+		if above.IsRoot() {
+			return nil
+		}
+	}
+}
+
+// neighboursMax bounds how many groups are looked at for io.latency.
+const neighboursMax = 512
+
+// errEnough ends the look at neighbours.
+var errEnough = errors.New("enough groups")
+
+// readPolicies reads io.cost of the root, and io.latency of the group, those above and
+// their children: a group that misses its latency slows down the others beside it.
+func (g *Group) readPolicies(group cgroupfs.Group) error {
+	if g.Version == cgroupfs.V1 {
+		return nil
+	}
+	cost, err := policies(group.Hierarchy().Root(), "io.cost.qos")
+	if err != nil {
+		return err
+	}
+	for _, p := range cost {
+		if strings.Contains(" "+p.Line+" ", " enable=1 ") {
+			g.Cost = append(g.Cost, p)
+		}
+	}
+	seen := 0
+	look := func(one cgroupfs.Group) error {
+		if seen++; seen > neighboursMax {
+			return errEnough
+		}
+		lines, err := policies(one, "io.latency")
+		g.Latency = append(g.Latency, lines...)
+		return err
+	}
+	for above := group; !above.IsRoot() && err == nil; {
+		above = above.Parent()
+		var children []cgroupfs.Group
+		if children, err = above.Children(); err != nil {
+			break
+		}
+		for _, child := range children {
+			if err = look(child); err != nil {
+				break
+			}
+		}
+	}
+	if errors.Is(err, errEnough) || cgroupfs.IsGone(err) {
+		return nil
+	}
+	return err
+}
+
+// policies reads a file of "MAJ:MIN key=value…" lines; a group without it has none.
+func policies(group cgroupfs.Group, file string) ([]Policy, error) {
+	text, there, err := group.Text(file)
+	if err != nil && !cgroupfs.IsGone(err) {
+		return nil, err
+	}
+	if !there {
+		return nil, nil
+	}
+	var found []Policy
+	for line := range strings.Lines(text) {
+		number, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		dev, err := blkdev.ParseNumber(number)
+		if err != nil {
+			continue // a disk that was removed while in use
+		}
+		found = append(found, Policy{File: path.Join(group.Dir(), file), Device: dev, Line: number + " " + rest})
+	}
+	return found, nil
+}

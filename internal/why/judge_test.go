@@ -1,0 +1,205 @@
+package why
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/kernel"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/load"
+	"github.com/weir-io/weir/internal/target"
+)
+
+var (
+	vda = blkdev.Device{Number: blkdev.Number{Major: 254}, Name: "vda", Node: "/dev/vda", Kind: blkdev.Disk}
+	vdb = blkdev.Device{Number: blkdev.Number{Major: 254, Minor: 16}, Name: "vdb", Node: "/dev/vdb", Kind: blkdev.Disk}
+)
+
+func wbps(n uint64) limit.Limit { return limit.Limit{WBPS: limit.PerSecond(n)} }
+
+func rule1(d blkdev.Device, n uint64) cgroupfs.Rule {
+	return cgroupfs.Rule{Device: d.Number, Limit: limit.None.Overlay(wbps(n))}
+}
+
+// good are the facts of a v2 group with a limit of 10 MB/s on vda, where all holds.
+func good() Facts {
+	io := Mounted{Version: 2, At: "/sys/fs/cgroup", Controllers: []string{"cpu", "io", "memory"}}
+	return Facts{
+		Target: "cgroup:/x", Release: kernel.Release{Major: 6, Minor: 18, Text: "6.18.0"}, Mounted: []Mounted{io}, IO: &io,
+		Group: Group{Path: "/x", Dir: "/sys/fs/cgroup/x", Version: cgroupfs.V2, Controllers: []string{"io", "memory"}, Rules: []cgroupfs.Rule{rule1(vda, 10e6)}},
+		Places: []Place{{Spec: "/data", Named: true, FS: &blkdev.Mount{FSType: "ext4", Point: "/data"}, Writeback: true,
+			Devices: []Device{{Device: vda, Limit: limit.None.Overlay(wbps(10e6)), InForce: limit.None.Overlay(wbps(10e6))}}}},
+	}
+}
+
+func TestNothingIsFoundWhereAllHolds(t *testing.T) {
+	r := Judge(good())
+	if len(r.Findings) > 0 || r.Worst() != Yes || r.Supposed {
+		t.Errorf("%+v", r)
+	}
+	for _, c := range r.Matrix {
+		want, by := Yes, Throttle
+		switch {
+		case c.Read:
+			want, by = NoLimit, ""
+		case c.Path == load.Buffered:
+			want, by = AtDevice, Writeback
+		case c.Path == mapped:
+			by = Writeback
+		}
+		if c.Held != want || c.Mechanism != by {
+			t.Errorf("%+v, want %s by %q", c, want, by)
+		}
+	}
+	if len(r.Matrix) != 7 {
+		t.Errorf("%d cells", len(r.Matrix))
+	}
+}
+
+// Each rule: what is changed in good facts, what is found, and what becomes of a cell.
+func TestRules(t *testing.T) {
+	lvm := blkdev.Device{Number: blkdev.Number{Major: 253}, Node: "/dev/mapper/vg-x", Kind: blkdev.DM, Flavor: "lvm", Beneath: []blkdev.Device{vda}}
+	crypt := lvm
+	crypt.Flavor = "crypt"
+	loop := blkdev.Device{Number: blkdev.Number{Major: 7}, Name: "loop0", Node: "/dev/loop0", Kind: blkdev.Loop, Backing: &blkdev.Backing{File: "/img"}, Beneath: []blkdev.Device{vda}}
+	for _, c := range []struct {
+		code     string
+		severity Severity
+		buffered Held
+		change   func(*Facts)
+	}{
+		{"memory-elsewhere", Breaks, No, func(f *Facts) { f.IO.Controllers = []string{"io"}; f.Places[0].Writeback = false }},
+		{"io-not-enabled", Breaks, No, func(f *Facts) { f.Group.Controllers = []string{"memory"} }},
+		{"root-group", Breaks, No, func(f *Facts) { f.Group.Root = true }},
+		{"read-only", Note, AtDevice, func(f *Facts) { f.IO.ReadOnly = true }},
+		{"not-in-kernel", Breaks, No, func(f *Facts) { f.Config = kernel.Config{File: "/proc/config.gz"} }},
+		{"no-block-device", Breaks, No, func(f *Facts) {
+			f.Places = append(f.Places, Place{Spec: "/tmp", Named: true, Err: &blkdev.NoBlockDeviceError{Path: "/tmp", FSType: "tmpfs", Reason: "tmpfs keeps its files in memory"}})
+			slices.Reverse(f.Places)
+		}},
+		{"no-cgroup-writeback", Breaks, No, func(f *Facts) {
+			f.Places[0].FS.FSType, f.Places[0].Writeback, f.Places[0].WhyNot = "vfat", false, "vfat has no cgroup writeback"
+		}},
+		{"ext4-data-journal", Breaks, No, func(f *Facts) { f.Places[0].FS.SuperOptions, f.Places[0].Writeback = "rw,data=journal", false }},
+		{"no-writeback", Breaks, No, func(f *Facts) { f.Places[0].Writeback, f.Places[0].WhyNot = false, "of a reason that no rule knows" }},
+		{"foreign-inode", Breaks, No, func(f *Facts) { f.Places[0].Owners = []FileOwner{{Path: "/data/f", Group: "/y"}} }},
+		{"foreign-inode", Breaks, No, func(f *Facts) { f.Places[0].Owners = []FileOwner{{Path: "/data/f", Group: "/x/below", Dead: true}} }},
+		{"", "", AtDevice, func(f *Facts) {
+			f.Places[0].Owners = []FileOwner{{Path: "/data/f", Group: "/x"}, {Path: "/data/g", Group: "/x/below"}}
+		}},
+		{"inode-not-known", Note, AtDevice, func(f *Facts) { f.Places[0].OwnersErr = errors.New("no BPF") }},
+		{"inode-not-known", Note, Unknown, func(f *Facts) { f.Places[0].OwnersErr, f.Places[0].File = errors.New("no BPF"), "/data/f" }},
+		{"rule-elsewhere", Breaks, No, func(f *Facts) {
+			f.Group.Rules = []cgroupfs.Rule{rule1(vdb, 1e6)}
+			f.Places[0].Devices[0].Limit = limit.Limit{}
+		}},
+		{"unused-device", Note, AtDevice, func(f *Facts) { f.Group.Rules = append(f.Group.Rules, rule1(vdb, 1e6)); f.AllDisks = true }},
+		{"disk-without-limit", Note, AtDevice, func(f *Facts) {
+			f.AllDisks = true
+			f.Places = append(f.Places, Place{Spec: "/more", Writeback: true, Devices: []Device{{Device: vdb}}})
+		}},
+		{"rule-beneath", Note, AtDevice, func(f *Facts) { f.Places[0].Devices[0].Device = lvm }},
+		{"rule-beneath", Note, Unknown, func(f *Facts) { f.Places[0].Devices[0].Device = crypt }},
+		{"loop-buffered", Breaks, No, func(f *Facts) { f.Places[0].Devices[0].Device = loop }},
+		{"partition", Note, AtDevice, func(f *Facts) {
+			part := blkdev.Device{Number: blkdev.Number{Major: 254, Minor: 1}, Name: "vda1", Kind: blkdev.Partition, Beneath: []blkdev.Device{vda}}
+			f.Places[0].Chain.Layers = []blkdev.Layer{{Devices: []blkdev.Device{part}}}
+		}},
+		{"parent-stricter", Note, AtDevice, func(f *Facts) { f.Group.Above = []Above{{"/", nil}, {"/up", []cgroupfs.Rule{rule1(vda, 1e6)}}} }},
+		{"unit-differs", Hurts, AtDevice, func(f *Facts) {
+			f.Group.Owner, f.Group.Unit = target.Owner{Kind: "systemd", Name: "x.service"}, &Unit{Name: "x.service"}
+		}},
+		{"", "", AtDevice, func(f *Facts) {
+			f.Group.Owner, f.Group.Unit = target.Owner{Kind: "systemd", Name: "x.service"},
+				&Unit{Name: "x.service", Limits: map[blkdev.Number]limit.Limit{vda.Number: wbps(10e6)}}
+		}},
+		{"slow-drain", Hurts, Yes, func(f *Facts) {
+			f.Group.Memory = Memory{Memory: cgroupfs.Memory{Max: 64 << 20}, MaxFile: "/sys/fs/cgroup/x/memory.max", Known: true}
+			f.Places[0].Devices[0].BDI = &kernel.BDI{CanBeStrict: true}
+		}},
+		{"", "", Yes, func(f *Facts) {
+			f.Group.Memory = Memory{Memory: cgroupfs.Memory{Max: 64 << 20}, MaxFile: "/sys/fs/cgroup/x/memory.max", Known: true}
+			f.Places[0].Devices[0].BDI = &kernel.BDI{CanBeStrict: true, Strict: true, MaxBytes: 16 << 20}
+		}},
+		{"writer-runs-ahead", Note, AtDevice, func(f *Facts) { f.Dirty = &kernel.Dirty{Ratio: 20, LimitAt: 4 << 30} }},
+		{"backlog", Note, AtDevice, func(f *Facts) { f.Group.Memory = Memory{Memory: cgroupfs.Memory{Dirty: 1 << 30}, Known: true} }},
+		{"limit-below-slice", Hurts, AtDevice, func(f *Facts) { f.Places[0].Devices[0].Limit.WIOPS = limit.PerSecond(9) }},
+		{"large-requests", Note, AtDevice, func(f *Facts) { f.Places[0].Devices[0].Queue.MaxSectors = 4 << 20 }},
+		{"kernel-bug", Note, AtDevice, func(f *Facts) {
+			f.Release, f.Places[0].Devices[0].Limit.WIOPS = kernel.Release{Major: 6, Minor: 12, Text: "6.12"}, limit.PerSecond(100)
+		}},
+		{"io-cost", Note, AtDevice, func(f *Facts) { f.Group.Cost = []Policy{{"io.cost.qos", vda.Number, "254:0 enable=1"}} }},
+		{"io-latency", Note, AtDevice, func(f *Facts) { f.Group.Latency = []Policy{{"io.latency", vda.Number, "254:0 target=10"}} }},
+		{"swap", Note, AtDevice, func(f *Facts) { f.Swaps = []kernel.Swap{{File: "/data/swapfile"}} }},
+		{"v1-writeback", Breaks, No, onV1},
+		{"root-rule", Note, AtDevice, func(f *Facts) { onV1(f); f.Group.RootRules = f.Group.Rules }},
+		{"v1-flat", Hurts, AtDevice, func(f *Facts) { onV1(f); f.Group.RootRules, f.Group.BelowV1 = f.Group.Rules, 3 }},
+		{"v1-flat", Breaks, No, func(f *Facts) {
+			onV1(f)
+			f.Group.Above, f.Group.Rules, f.Places[0].Devices[0].Limit = []Above{{"/", nil}, {"/up", f.Group.Rules}}, nil, limit.Limit{}
+		}},
+	} {
+		f := good()
+		c.change(&f)
+		r := Judge(f)
+		if c.code == "" {
+			if len(r.Findings) > 0 {
+				t.Errorf("found %+v, want nothing", r.Findings)
+			}
+			continue
+		}
+		found, ok := r.Find(c.code)
+		if !ok || found.Severity != c.severity || found.Text == "" || len(found.Evidence) == 0 && c.code != "no-block-device" && c.code != "no-writeback" {
+			t.Errorf("%s: %+v among %+v", c.code, found, r.Findings)
+		}
+		for _, cell := range r.Matrix {
+			if cell.Place == 0 && cell.Path == load.Buffered && !cell.Read && cell.Held != c.buffered {
+				t.Errorf("%s: a buffered write is %q, want %q", c.code, cell.Held, c.buffered)
+			}
+		}
+		for i, one := range r.Findings {
+			if one.Number != i+1 || strings.ToLower(one.Code) != one.Code || !strings.HasSuffix(one.Text, ".") {
+				t.Errorf("%s: finding %+v", c.code, one)
+			}
+		}
+	}
+}
+
+func onV1(f *Facts) {
+	*f.IO = Mounted{Version: 1, At: "/sys/fs/cgroup/blkio", Controllers: []string{"blkio"}}
+	f.Group.Version, f.Group.Controllers, f.Places[0].Writeback, f.Places[0].WhyNot = cgroupfs.V1, nil, false, "cgroup v1"
+}
+
+// What is not held has a finding that says why, in every cell.
+func TestEveryNoHasAReason(t *testing.T) {
+	f := good()
+	onV1(&f)
+	f.Places[0].FS.SuperOptions = "data=journal"
+	f.Places = append(f.Places, Place{Spec: "/t", Err: &blkdev.NoBlockDeviceError{Path: "/t"}})
+	for _, c := range Judge(f).Matrix {
+		if c.Held == No && len(c.Findings) == 0 {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
+func TestNoController(t *testing.T) {
+	r := Judge(Facts{WhyNone: "the kernel has no blkio controller"})
+	if _, ok := r.Find("no-io-controller"); !ok || r.Group != nil || len(r.Matrix) > 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// The codes are promised to stay, each with one spelling.
+func TestRatesAreShownWithUnits(t *testing.T) {
+	if got := seconds(drainTime(64<<20, 1e6)); got != "67 s" {
+		t.Errorf("64 MiB at 1 MB/s drain in %s", got)
+	}
+	if got := bytesOf(64 << 20); got != "64 MiB" {
+		t.Errorf("64 MiB are %s", got)
+	}
+}

@@ -1,0 +1,144 @@
+package why
+
+import (
+	"fmt"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/limit"
+)
+
+// parentStricter: on v2 an I/O has to pass the limits of all groups above too.
+func parentStricter(f Facts) []Finding {
+	if !f.onV2() {
+		return nil
+	}
+	var found []Finding
+	seen := map[blkdev.Number]bool{}
+	for _, p := range f.Places {
+		for _, d := range p.Devices {
+			if seen[d.Number] {
+				continue
+			}
+			seen[d.Number] = true
+			for _, above := range f.Group.Above {
+				for _, k := range limit.Keys {
+					their, bound := ruleOn(above.Rules, d.Number).Get(k).Number()
+					own, has := d.Limit.Get(k).Number()
+					if !bound || !has || own <= their {
+						continue
+					}
+					found = append(found, Finding{Code: "parent-stricter", Severity: Note,
+						Evidence: []Evidence{{above.Path, fmt.Sprintf("%s: %s", d.Number, boundsOf(ruleOn(above.Rules, d.Number)))}},
+						Text: fmt.Sprintf("A group above allows less: of %s %s here, the group gets at most %s, and shares those with its neighbours.",
+							k.Direction(), limit.PerSecond(own).Format(k), limit.PerSecond(their).Format(k)),
+						Fixes: []Fix{{Text: "raise the limit above", Lines: []string{fmt.Sprintf("weir set cgroup:%s %s --on %s", above.Path,
+							flagsOf(limit.Limit{}.With(k, limit.PerSecond(own))), d.Node)}}}})
+				}
+			}
+		}
+	}
+	return found
+}
+
+// flat: on v1 a rule binds the processes of its own group only (blkio-controller.rst,
+// "Hierarchical Cgroups": throttling without sane_behavior is flat).
+func flat(f Facts) []Finding {
+	if !f.onV1() {
+		return nil
+	}
+	var found []Finding
+	if f.Group.BelowV1 > 0 && f.limited() && !f.Group.Root {
+		found = append(found, Finding{Code: "v1-flat", Severity: Hurts,
+			Evidence: []Evidence{{f.Group.Dir, fmt.Sprintf("%d processes in the groups below", f.Group.BelowV1)}},
+			Text:     "On cgroup v1 a limit does not reach the groups below, and there are processes.",
+			Fixes:    []Fix{{Text: "limit each of those groups as well: weir show lists those that are"}}})
+	}
+	for i, p := range f.Places {
+		for _, d := range p.Devices {
+			if d.Limit.Bounds() {
+				continue
+			}
+			for _, above := range f.Group.Above {
+				if rule := ruleOn(above.Rules, d.Number); rule.Bounds() && above.Path != "/" {
+					found = append(found, Finding{Code: "v1-flat", Severity: Breaks, cells: everything.at(i),
+						Evidence: []Evidence{{above.Path, fmt.Sprintf("%s: %s", d.Number, boundsOf(rule))}},
+						Text:     "A group above has a limit, which on cgroup v1 does not reach this one.",
+						Fixes: []Fix{{Text: "limit this group", Lines: []string{fmt.Sprintf("weir set %s %s --on %s", f.Target, flagsOf(rule), d.Node)}},
+							f.bootV2()}})
+				}
+			}
+		}
+	}
+	return found
+}
+
+// unitDiffers: systemd owns the group, and would write another limit
+// (systemd.io, CGROUP_DELEGATION: it writes its units' files whenever it likes).
+func unitDiffers(f Facts) []Finding {
+	g := f.Group
+	if g.Owner.Kind != "systemd" || len(g.Rules) == 0 {
+		return nil
+	}
+	if g.Version == cgroupfs.V1 {
+		return []Finding{{Code: "unit-differs", Severity: Hurts, Evidence: []Evidence{{g.Dir, "of unit " + g.Owner.Name}},
+			Text: "The group is systemd's, which on cgroup v1 does not know of this limit: a restart of " + g.Owner.Name + " loses it."}}
+	}
+	if g.Unit == nil || g.Unit.Err != nil {
+		return nil
+	}
+	var found []Finding
+	for _, r := range g.Rules {
+		kept := g.Unit.Limits[r.Device]
+		if sameBounds(kept, r.Limit) {
+			continue
+		}
+		value := "no limit on " + r.Device.String()
+		if kept.Bounds() {
+			value = fmt.Sprintf("%s: %s", r.Device, boundsOf(kept))
+		}
+		found = append(found, Finding{Code: "unit-differs", Severity: Hurts,
+			Evidence: []Evidence{g.ruleEvidence(r), {"systemctl show " + g.Unit.Name, value}},
+			Text:     "The group is systemd's, which keeps another limit for " + g.Unit.Name + " and will write that over this one, at the latest when it reloads.",
+			Fixes:    []Fix{{Text: "set it through systemd, which weir does", Lines: []string{fmt.Sprintf("weir set %s %s --on %s", f.Target, flagsOf(r.Limit), r.Device)}}}})
+	}
+	return found
+}
+
+// sameBounds compares what is bound; a rate that is unset is not.
+func sameBounds(a, b limit.Limit) bool {
+	for _, k := range limit.Keys {
+		n, ok := a.Get(k).Number()
+		m, too := b.Get(k).Number()
+		if ok != too || n != m {
+			return false
+		}
+	}
+	return true
+}
+
+// otherPolicies: io.cost and io.latency delay I/O as well (cgroup-v2.rst, "IO").
+func otherPolicies(f Facts) []Finding {
+	var found []Finding
+	devices := map[blkdev.Number]string{}
+	for _, p := range f.Places {
+		for _, d := range p.Devices {
+			devices[d.Number] = d.Node
+		}
+	}
+	for _, c := range f.Group.Cost {
+		if node, ok := devices[c.Device]; ok {
+			found = append(found, Finding{Code: "io-cost", Severity: Note, Evidence: []Evidence{{c.File, c.Line}},
+				Text:  "io.cost shares out " + node + " by weights as well, so a group can get less than its limit while others are busy.",
+				Fixes: []Fix{{Text: "switch it off", Lines: []string{fmt.Sprintf("echo '%s enable=0' > %s", c.Device, c.File)}}}})
+		}
+	}
+	for _, l := range f.Group.Latency {
+		if node, ok := devices[l.Device]; ok {
+			found = append(found, Finding{Code: "io-latency", Severity: Note, Evidence: []Evidence{{l.File, l.Line}},
+				Text:  "A group has a latency target on " + node + ": when it misses that, the kernel slows down the groups beside it, below their limits.",
+				Fixes: []Fix{{Text: "take it away", Lines: []string{fmt.Sprintf("echo '%s target=0' > %s", l.Device, l.File)}}}})
+		}
+	}
+	return found
+}

@@ -1,0 +1,152 @@
+package why
+
+import (
+	"strings"
+
+	"github.com/weir-io/weir/internal/blkdev"
+)
+
+// noDevice: the file system has no block device beneath that a limit could be on.
+func noDevice(f Facts) []Finding {
+	var found []Finding
+	for i, p := range f.Places {
+		if p.Err == nil {
+			continue
+		}
+		found = append(found, Finding{Code: "no-block-device", Severity: Breaks, cells: everything.at(i),
+			Text: "Nothing limits I/O to " + p.Spec + ": " + p.Err.Reason + ".", Evidence: fsEvidence(p)})
+	}
+	return found
+}
+
+// mountsWithout: mounts of the target that no limit can be on, whatever is done.
+func mountsWithout(f Facts) []Finding {
+	var names []string
+	var evidence []Evidence
+	for _, p := range f.Without {
+		names = append(names, p.Spec)
+		evidence = append(evidence, fsEvidence(p)...)
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	return []Finding{{Code: "mount-without-device", Severity: Note, Evidence: evidence,
+		Text: "Nothing limits I/O to " + strings.Join(names, ", ") + ": there is no block device beneath."}}
+}
+
+func fsEvidence(p Place) []Evidence {
+	if p.FS == nil {
+		return nil
+	}
+	value := p.FS.FSType + " at " + p.FS.Point
+	if p.FS.SuperOptions != "" {
+		value += " (" + p.FS.SuperOptions + ")"
+	}
+	return []Evidence{{mountinfo, value}}
+}
+
+// dataJournal: ext4 with data=journal does all writes through its journal, whose thread
+// is the root group's, and has no direct I/O (ext4.rst, "data=journal"). Measured at a
+// limit of 2 MB/s: synchronous writes got 5.7 times that, on v1 and v2.
+func dataJournal(f Facts) []Finding {
+	var found []Finding
+	for i, p := range f.Places {
+		if !p.dataJournal() {
+			continue
+		}
+		found = append(found, Finding{Code: "ext4-data-journal", Severity: Breaks, cells: allWrites.at(i), Evidence: fsEvidence(p),
+			Text: "ext4 is mounted with data=journal here: it writes all data through its journal, direct writes too, and the journal's I/O is the root group's.",
+			Fixes: []Fix{{Text: "mount it with data=ordered", Lines: []string{"umount " + p.FS.Point,
+				"mount -o data=ordered " + p.FS.Source + " " + p.FS.Point}}}})
+	}
+	return found
+}
+
+func (p Place) dataJournal() bool {
+	if p.FS == nil || p.FS.FSType != "ext4" || p.Err != nil {
+		return false
+	}
+	mode, _ := p.FS.SuperOption("data")
+	return mode == "journal"
+}
+
+// noCgroupWriteback: the file system is on a device, and what the kernel writes back
+// for it is charged to the root group.
+func noCgroupWriteback(f Facts) []Finding {
+	if !f.onV2() {
+		return nil
+	}
+	var found []Finding
+	for i, p := range f.Places {
+		if p.Err != nil || p.FS == nil || p.dataJournal() || !strings.Contains(p.WhyNot, "has no cgroup writeback") {
+			continue
+		}
+		found = append(found, Finding{Code: "no-cgroup-writeback", Severity: Breaks, cells: writtenBack.at(i), Evidence: fsEvidence(p),
+			Text:  p.FS.FSType + " does not tell the kernel whose its dirty pages are, so what the kernel writes back is the root group's.",
+			Fixes: []Fix{{Text: "keep the data on ext4, XFS, btrfs or f2fs"}, {Text: "write with O_DIRECT or O_DSYNC: held as it is"}}})
+	}
+	return found
+}
+
+// swapHere: pages of any group may be written out to the device.
+func swapHere(f Facts) []Finding {
+	var found []Finding
+	for _, s := range f.Swaps {
+		for i, p := range f.Places {
+			if !p.Named || !p.holdsSwap(s.File) {
+				continue
+			}
+			found = append(found, Finding{Code: "swap", Severity: Note, cells: everything.at(i), Evidence: []Evidence{{"/proc/swaps", s.File}},
+				Text: "There is swap on this device: swapping in and out is I/O on it as well, and a limit that slows it down slows down whoever needs the memory."})
+		}
+	}
+	return found
+}
+
+func (p Place) holdsSwap(file string) bool {
+	if p.FS != nil && strings.HasPrefix(file, strings.TrimSuffix(p.FS.Point, "/")+"/") && !strings.HasPrefix(file, "/dev/") {
+		return true
+	}
+	for _, d := range p.Devices {
+		if d.Node == file || stands(d.Device, func(below blkdev.Device) bool { return below.Node == file }) {
+			return true
+		}
+	}
+	return false
+}
+
+// stands reports whether a device, or one that it stands on, is one that is looked for.
+func stands(d blkdev.Device, is func(blkdev.Device) bool) bool {
+	if is(d) {
+		return true
+	}
+	for _, below := range d.Beneath {
+		if stands(below, is) {
+			return true
+		}
+	}
+	return false
+}
+
+// overlayAsync: between 16914e6fc7e1 (4.19) and 2406a307ac7d (5.6) overlayfs did
+// asynchronous I/O synchronously.
+func overlayAsync(f Facts) []Finding {
+	if f.Release.Before(4, 19) || !f.Release.Before(5, 6) {
+		return nil
+	}
+	places := f.placesWhere(func(p Place) bool {
+		for _, l := range p.Chain.Layers {
+			if l.Mount != nil && l.Mount.FSType == "overlay" {
+				return true
+			}
+		}
+		return false
+	})
+	if len(places) == 0 {
+		return nil
+	}
+	return []Finding{{Code: "overlay-synchronous", Severity: Hurts, cells: everything.at(places...), Evidence: f.releaseEvidence(),
+		Text: "overlayfs of this kernel does asynchronous I/O one request after the other, which is far slower than the disk (from 16914e6fc7e1 in 4.19 to 2406a307ac7d in 5.6).",
+		Fixes: []Fix{{Text: "boot Linux 5.6 or later"},
+			{Text: "give the container a volume for its data: what is below it is not overlayfs"}}}}
+}

@@ -1,0 +1,198 @@
+package why
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/limit"
+)
+
+// The boot parameters that put io and memory on one cgroup v2 hierarchy.
+const (
+	noV1        = "cgroup_no_v1=blkio,memory"
+	systemdOnV2 = "systemd.unified_cgroup_hierarchy=1"
+)
+
+// bootV2 is the way to cgroup v2 for io and memory.
+func (f Facts) bootV2() Fix {
+	fix := Fix{Text: "boot with this kernel parameter: io and memory then are on cgroup v2, which holds them", Lines: []string{noV1}}
+	if f.Systemd {
+		fix.Lines[0] = systemdOnV2
+	}
+	return fix
+}
+
+func (f Facts) onV1() bool { return f.IO != nil && f.IO.Version == int(cgroupfs.V1) }
+func (f Facts) onV2() bool { return f.IO != nil && f.IO.Version == int(cgroupfs.V2) }
+
+// mountedWith is the hierarchy that has a controller.
+func (f Facts) mountedWith(controller string) (Mounted, bool) {
+	i := slices.IndexFunc(f.Mounted, func(m Mounted) bool { return slices.Contains(m.Controllers, controller) })
+	if i < 0 {
+		return Mounted{}, false
+	}
+	return f.Mounted[i], true
+}
+
+func (m Mounted) String() string {
+	return fmt.Sprintf("cgroup v%d at %s: %s", m.Version, m.At, strings.Join(m.Controllers, " "))
+}
+
+// mountinfo is where hierarchies are read.
+const mountinfo = "/proc/self/mountinfo"
+
+func mountEvidence(mounts ...Mounted) []Evidence {
+	var all []Evidence
+	for _, m := range mounts {
+		all = append(all, Evidence{mountinfo, m.String()})
+	}
+	return all
+}
+
+// noController: no hierarchy of this host can limit I/O.
+func noController(f Facts) []Finding {
+	if f.IO != nil {
+		return nil
+	}
+	text := f.WhyNone
+	if text == "" {
+		text = "no cgroup hierarchy of this host has a controller of disk I/O"
+	}
+	return []Finding{{Code: "no-io-controller", Severity: Breaks, cells: everything, Evidence: mountEvidence(f.Mounted...),
+		Text: strings.ToUpper(text[:1]) + text[1:] + "."}}
+}
+
+// readOnly: the rules can be read and not written.
+func readOnly(f Facts) []Finding {
+	if f.IO == nil || !f.IO.ReadOnly {
+		return nil
+	}
+	return []Finding{{Code: "read-only", Severity: Note, Evidence: mountEvidence(*f.IO),
+		Text: "The hierarchy is mounted read-only here, so limits can be looked at and not set.",
+		Fixes: []Fix{{Text: "in a container, run weir on the host"},
+			{Text: "on a host", Lines: []string{"mount -o remount,rw " + f.IO.At}}}}}
+}
+
+// v1Writeback: on v1, what the kernel writes back is the root group's
+// (blkio-controller.rst; bdi writeback has no group without CGROUP_WRITEBACK's v2).
+func v1Writeback(f Facts) []Finding {
+	places := f.placesWhere(func(p Place) bool { return p.Err == nil && !f.rootHolds(p) })
+	if !f.onV1() || len(places) == 0 {
+		return nil
+	}
+	evidence := mountEvidence(*f.IO)
+	if memory, ok := f.mountedWith("memory"); ok {
+		evidence = append(evidence, mountEvidence(memory)...)
+	}
+	fixes := []Fix{f.bootV2()}
+	if lines := f.rootLines(places); len(lines) > 0 {
+		fixes = append(fixes, Fix{Text: "limit what the kernel writes back to the device, for all its buffered writers together", Lines: lines})
+	}
+	return []Finding{{Code: "v1-writeback", Severity: Breaks, cells: writtenBack.at(places...), Evidence: evidence,
+		Text:  "On cgroup v1 the kernel writes buffered data to the disk as the root group's, so no other group's limit sees it; only what a program itself syncs (fsync, msync) is charged to its group.",
+		Fixes: append(fixes, Fix{Text: "write with O_DIRECT or O_DSYNC (dd oflag=direct): held as it is"})}}
+}
+
+// rootLines limit the root group on v1, to the writes per second that were named.
+func (f Facts) rootLines(places []int) []string {
+	var lines []string
+	for _, i := range places {
+		for _, d := range f.Places[i].Devices {
+			for k, file := range map[limit.Key]string{limit.WBPS: "blkio.throttle.write_bps_device", limit.WIOPS: "blkio.throttle.write_iops_device"} {
+				if n, ok := d.Limit.Get(k).Number(); ok {
+					lines = append(lines, fmt.Sprintf("echo '%s %d' > %s/%s", d.Number, n, f.IO.At, file))
+				}
+			}
+		}
+	}
+	slices.Sort(lines)
+	return slices.Compact(lines)
+}
+
+// rootHolds reports whether v1's root group has a limit on writes to all devices of a
+// place: it holds their writeback, everybody's together.
+func (f Facts) rootHolds(p Place) bool {
+	if !f.onV1() || len(p.Devices) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(p.Devices, func(d Device) bool {
+		l := f.rootLimit(d)
+		_, bytes := l.WBPS.Number()
+		_, ops := l.WIOPS.Number()
+		return !bytes && !ops
+	})
+}
+
+// rootLimit is v1's root group's on a device; if that is what is asked about, with the
+// rates that were named.
+func (f Facts) rootLimit(d Device) limit.Limit {
+	if f.Group.Root {
+		return d.Limit
+	}
+	return ruleOn(f.Group.RootRules, d.Number)
+}
+
+// rootRules: v1's root group is limited on a device, and with it all writeback to it.
+func rootRules(f Facts) []Finding {
+	places := f.placesWhere(f.rootHolds)
+	if len(places) == 0 {
+		return nil
+	}
+	var evidence []Evidence
+	for _, i := range places {
+		for _, d := range f.Places[i].Devices {
+			evidence = append(evidence, Evidence{f.IO.At, fmt.Sprintf("%s: %s", d.Number, boundsOf(f.rootLimit(d)))})
+		}
+	}
+	return []Finding{{Code: "root-rule", Severity: Note, cells: writtenBack.at(places...), Evidence: evidence,
+		Text: "The root group has a limit on the device, which holds what the kernel writes back for all groups together: the disk is held, each writer is not."}}
+}
+
+// memoryElsewhere: v2 has io, and memory is not beside it (cgwb_create goes by both).
+func memoryElsewhere(f Facts) []Finding {
+	if !f.onV2() || slices.Contains(f.IO.Controllers, "memory") {
+		return nil
+	}
+	found := Finding{Code: "memory-elsewhere", Severity: Breaks, cells: writtenBack,
+		Evidence: []Evidence{{f.IO.At + "/cgroup.controllers", strings.Join(f.IO.Controllers, " ")}},
+		Text:     "The kernel knows whose a dirty page is by the memory controller, and that is not on the hierarchy of io, so buffered writes are the root group's.",
+		Fixes:    []Fix{f.bootV2()}}
+	if memory, ok := f.mountedWith("memory"); ok {
+		found.Evidence = append(found.Evidence, mountEvidence(memory)...)
+	} else {
+		found.Fixes[0].Text += " (unless cgroup_disable=memory is on the kernel's command line: remove that)"
+	}
+	return []Finding{found}
+}
+
+// ioNotEnabled: v2's group has no io.max.
+func ioNotEnabled(f Facts) []Finding {
+	g := f.Group
+	if !f.onV2() || g.Root || g.Controllers == nil || slices.Contains(g.Controllers, "io") {
+		return nil
+	}
+	return []Finding{{Code: "io-not-enabled", Severity: Breaks, cells: everything,
+		Evidence: []Evidence{{g.Dir + "/cgroup.controllers", strings.Join(g.Controllers, " ")}},
+		Text:     "The io controller is not enabled for this group, so it cannot have a limit.",
+		Fixes:    []Fix{{Text: "enable it", Lines: echoes(g.MissingIO)}}}}
+}
+
+// rootGroup: v2 has no rules on the root.
+func rootGroup(f Facts) []Finding {
+	if !f.onV2() || !f.Group.Root {
+		return nil
+	}
+	return []Finding{{Code: "root-group", Severity: Breaks, cells: everything, Evidence: []Evidence{{f.Group.Dir, "no io.max"}},
+		Text:  "This is the root group, and cgroup v2 has no limits there.",
+		Fixes: []Fix{{Text: "start the command in a group of its own", Lines: []string{"weir run --write 10MB/s -- COMMAND"}}}}}
+}
+
+func echoes(writes []cgroupfs.Write) []string {
+	var lines []string
+	for _, w := range writes {
+		lines = append(lines, "echo "+w.Line+" > "+w.File)
+	}
+	return lines
+}

@@ -1,0 +1,153 @@
+package why
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/weir-io/weir/internal/limit"
+)
+
+// smallMemory is up to where a memory limit makes a slow buffered writer hang or die,
+// if its pages take longer than longDrain to get to the disk. At 1 MB/s, measured on
+// v2 with ext4: 64 MiB hung or was killed in 5 of 5 runs, 256 MiB hung in 2 of 3; at
+// 10 MB/s with 64 MiB writers stalled for 6 s.
+const (
+	smallMemory = 512 << 20
+	longDrain   = 5 * time.Second
+)
+
+// strictFor is the bound on a device's dirty pages that is offered: with it, the same
+// writers got 0.96 to 1.02 of 1 MB/s.
+const strictFor = 16 << 20
+
+// writeRate is the limit on bytes written of a place's slowest device.
+func (p Place) writeRate() (Device, uint64, bool) {
+	var slowest Device
+	var rate uint64
+	for _, d := range p.Devices {
+		if n, ok := d.Limit.WBPS.Number(); ok && (rate == 0 || n < rate) {
+			slowest, rate = d, n
+		}
+	}
+	return slowest, rate, rate != 0
+}
+
+// drainTime is how long bytes take at a rate.
+func drainTime(bytes, perSec uint64) time.Duration {
+	seconds := float64(bytes) / float64(perSec)
+	return time.Duration(min(seconds, 1e9) * float64(time.Second))
+}
+
+// drains: all of a group's memory can be dirty pages, which go to the disk at the
+// limit; who needs memory waits for that, or is killed.
+func drains(f Facts) []Finding {
+	memory, file := f.Group.Memory.bound()
+	if memory == 0 || memory > smallMemory {
+		return nil
+	}
+	var found []Finding
+	for i, p := range f.Places {
+		d, rate, ok := p.writeRate()
+		if !ok || !p.Writeback || drainTime(memory, rate) < longDrain || d.strict(rate) {
+			continue
+		}
+		one := Finding{Code: "slow-drain", Severity: Hurts, cells: writtenBack.at(i),
+			Evidence: []Evidence{{file, fmt.Sprintf("%d (%s)", memory, bytesOf(memory))}, {d.Node, "write limit " + limit.PerSecond(rate).Format(limit.WBPS)}},
+			Text: fmt.Sprintf("The group's memory can fill with pages that take %s to get to the disk at this limit: a buffered writer will stall, hang or be killed.",
+				seconds(drainTime(memory, rate)))}
+		if d.BDI != nil && d.BDI.CanBeStrict {
+			one.Fixes = append(one.Fixes, Fix{Text: "bound what may be dirty for the device", Lines: []string{
+				fmt.Sprintf("echo 1 > %s/strict_limit", d.BDI.Dir), fmt.Sprintf("echo %d > %s/max_bytes", uint64(strictFor), d.BDI.Dir)}})
+		} else if f.Release.Before(6, 2) {
+			one.Fixes = append(one.Fixes, Fix{Text: "boot Linux 6.2 or later, where /sys/class/bdi/" + d.Number.String() + " has strict_limit and max_bytes"})
+		}
+		one.Fixes = append(one.Fixes, Fix{Text: "give the group more memory: far more than it writes at once"})
+		if file == f.Group.Memory.MaxFile {
+			one.Fixes = append(one.Fixes, Fix{Text: "or memory.high instead of memory.max: the writer stalls, and is not killed", Lines: []string{
+				fmt.Sprintf("echo %d > %s", memory, strings.TrimSuffix(file, "max")+"high"), "echo max > " + file}})
+		}
+		found = append(found, one)
+	}
+	return found
+}
+
+// strict reports whether the device's dirty pages are bound to little enough.
+func (d Device) strict(rate uint64) bool {
+	return d.BDI != nil && d.BDI.Strict && (d.BDI.MaxBytes <= strictFor || drainTime(d.BDI.MaxBytes, rate) < longDrain)
+}
+
+// runsAhead: without a bound on memory, a writer is held back only at the host's
+// threshold (vm.rst, dirty_ratio).
+func runsAhead(f Facts) []Finding {
+	if bytes, _ := f.Group.Memory.bound(); bytes != 0 || f.Dirty == nil || f.Dirty.LimitAt == 0 {
+		return nil
+	}
+	var found []Finding
+	for _, p := range f.Places {
+		d, rate, ok := p.writeRate()
+		if !ok || !p.Writeback && !f.rootHolds(p) || d.strict(rate) || drainTime(f.Dirty.LimitAt, rate) < longDrain {
+			continue
+		}
+		one := Finding{Code: "writer-runs-ahead", Severity: Note, Evidence: f.dirtyEvidence(),
+			Text: fmt.Sprintf("The disk is held and the writer is not: up to %s can be dirty here before a writer waits, which is %s of this limit.",
+				bytesOf(f.Dirty.LimitAt), seconds(drainTime(f.Dirty.LimitAt, rate)))}
+		if d.BDI != nil && d.BDI.CanBeStrict {
+			one.Fixes = append(one.Fixes, Fix{Text: "bound what may be dirty for the device", Lines: []string{
+				fmt.Sprintf("echo 1 > %s/strict_limit", d.BDI.Dir), fmt.Sprintf("echo %d > %s/max_bytes", uint64(strictFor), d.BDI.Dir)}})
+		}
+		found = append(found, one)
+	}
+	return found
+}
+
+// dirtyEvidence is which setting of the pair is in force.
+func (f Facts) dirtyEvidence() []Evidence {
+	if f.Dirty.Bytes != 0 {
+		return []Evidence{{"/proc/sys/vm/dirty_bytes", fmt.Sprint(f.Dirty.Bytes)}}
+	}
+	return []Evidence{{"/proc/sys/vm/dirty_ratio", fmt.Sprintf("%d %%", f.Dirty.Ratio)}, {"/proc/vmstat", fmt.Sprintf("nr_dirty_threshold: %s", bytesOf(f.Dirty.LimitAt))}}
+}
+
+// backlog: what is dirty now takes long at the limit, and who syncs waits for it.
+func backlog(f Facts) []Finding {
+	if !f.Group.Memory.Known || f.Group.ToMake {
+		return nil
+	}
+	var found []Finding
+	for _, p := range f.Places {
+		_, rate, ok := p.writeRate()
+		if !ok || !p.Writeback || drainTime(f.Group.Memory.Dirty, rate) < longDrain {
+			continue
+		}
+		found = append(found, Finding{Code: "backlog", Severity: Note,
+			Evidence: []Evidence{{f.Group.Dir + "/memory.stat", "file_dirty and file_writeback: " + bytesOf(f.Group.Memory.Dirty)}},
+			Text: fmt.Sprintf("What the group has written and is not on the disk yet takes %s at this limit; an fsync waits as long.",
+				seconds(drainTime(f.Group.Memory.Dirty, rate)))})
+	}
+	return found
+}
+
+// bytesOf is for people: "64 MiB", "1.2 GB".
+func bytesOf(n uint64) string {
+	if n != 0 && n%(1<<20) == 0 && n < 1<<40 {
+		if n%(1<<30) == 0 {
+			return fmt.Sprintf("%d GiB", n>>30)
+		}
+		return fmt.Sprintf("%d MiB", n>>20)
+	}
+	return limit.FormatMeasured(float64(n))
+}
+
+func seconds(d time.Duration) string {
+	switch s := d.Seconds(); {
+	case s < 10:
+		return fmt.Sprintf("%.1f s", s)
+	case s < 120:
+		return fmt.Sprintf("%.0f s", s)
+	case s < 7200:
+		return fmt.Sprintf("%.0f min", s/60)
+	default:
+		return fmt.Sprintf("%.0f h", s/3600)
+	}
+}
