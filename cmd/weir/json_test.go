@@ -23,6 +23,7 @@ func documents() map[string]any {
 		cli.SchemaOf("set").Schema:           &setDocument{},
 		cli.SchemaOf("clear").Schema:         &setDocument{},
 		cli.SchemaOf("show").Schema:          &showDocument{},
+		cli.SchemaOf("why").Schema:           &whyDocument{},
 		cli.SchemaOf("demo").Schema:          &demoDocument{},
 		cli.SchemaOf("version").Schema:       &versionDocument{},
 		cli.SchemaOf("run.dry-run").Schema:   &dryRunDocument{},
@@ -118,6 +119,9 @@ func addFields(fields map[string]bool, path string, typ reflect.Type) {
 			f := typ.Field(i)
 			if f.Anonymous {
 				addFields(fields, path, f.Type)
+				continue
+			}
+			if !f.IsExported() {
 				continue
 			}
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")

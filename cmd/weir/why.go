@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/systemd"
+	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/why"
+)
+
+func newWhy(a *app) *cobra.Command {
+	var limits cli.Limits
+	cmd := &cobra.Command{
+		Use:   "why [TARGET|PATH] [LIMITS] [--on PATH|DEVICE]...",
+		Short: "Say what a limit holds, what it does not, and why",
+		Long: "Say which I/O of a target its limits hold, which they do not, and why, without running a load. Limits that are named are thought of\n" +
+			"as set; nothing is changed. A path or a device stands for a command that weir run would start. Without either: this host.\n\n" +
+			"Exit codes: 0 all of it holds, 1 something does not, 2 wrong use, 3 it cannot be told on this host.",
+		Example: "  weir why\n" +
+			"  weir why /var/lib/mysql --write 5MB/s\n" +
+			"  weir why cgroup:/system.slice/cron.service",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return cli.Usagef("why: one target or path at most; %d given", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.why(cmd.Context(), strings.Join(args, ""), limits)
+		},
+	}
+	limits.Register(cmd.Flags())
+	a.cgroupFlag(cmd)
+	return cmd
+}
+
+// whyDocument is weir why's JSON (docs/json.md).
+type whyDocument struct {
+	cli.Schema
+	why.Report
+}
+
+func (a *app) why(ctx context.Context, subject string, limits cli.Limits) error {
+	sources, err := a.whySources()
+	if err != nil {
+		return err
+	}
+	q, err := a.question(ctx, subject, limits)
+	if err != nil {
+		return err
+	}
+	report, err := why.Examine(ctx, sources, q)
+	if err != nil {
+		return err
+	}
+	if a.out.JSON {
+		err = a.out.Document(whyDocument{cli.SchemaOf("why"), report})
+	} else {
+		a.printWhy(report)
+	}
+	return errors.Join(err, whyStatus(report))
+}
+
+func whyStatus(r why.Report) error {
+	worst := r.Worst()
+	switch {
+	case r.Group == nil, worst == why.Unknown:
+		return &cli.StatusError{Status: cli.ExitUnsupported}
+	case worst == why.No:
+		return &cli.StatusError{Status: cli.ExitNotDone}
+	}
+	return nil
+}
+
+// whySources are the host's. One without a controller of I/O is a finding, and no error.
+func (a *app) whySources() (why.Sources, error) {
+	h, err := a.io()
+	var none *cgroupfs.Unsupported
+	if err != nil && (!errors.As(err, &none) || a.fs == nil) {
+		return why.Sources{}, err
+	}
+	return why.Sources{Root: a.root, Groups: a.fs, Hierarchy: h, WhyNone: err, SystemdRuns: systemd.Running(a.root)}, nil
+}
+
+// question makes one of a subject, which is a target, a path or a device, and limits.
+func (a *app) question(ctx context.Context, subject string, limits cli.Limits) (why.Question, error) {
+	var q why.Question
+	if limits.HasRates() {
+		on, err := limits.Resolve()
+		if err != nil {
+			return q, err
+		}
+		for _, l := range on {
+			q.Places = append(q.Places, why.Asked{On: l.On, Limit: l.Limit})
+		}
+	} else {
+		for _, place := range limits.Places() {
+			q.Places = append(q.Places, why.Asked{On: place})
+		}
+	}
+	if subject == "" {
+		return q, nil
+	}
+	t, err := a.subject(ctx, subject)
+	if err != nil || t != nil {
+		q.Target = t
+		return q, err
+	}
+	if len(q.Places) == 0 {
+		q.Places = []why.Asked{{}}
+	}
+	for i := range q.Places {
+		if q.Places[i].On != "" {
+			return q, cli.Usagef("why %s: the place is named already; leave out --on %s", subject, q.Places[i].On)
+		}
+		q.Places[i].On = subject
+	}
+	return q, nil
+}
+
+// subject resolves a target; nil for a path or a device.
+func (a *app) subject(ctx context.Context, spec string) (*target.Target, error) {
+	if strings.HasPrefix(spec, "/") || strings.HasPrefix(spec, ".") {
+		return nil, nil
+	}
+	t, err := a.target(ctx, spec)
+	var unknown *target.NotFound
+	if errors.As(err, &unknown) && !a.isTarget(spec) {
+		return nil, nil // a device's name, or nothing's: then resolving it says so
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &t, nil
+}
+
+// isTarget reports whether a spec begins with a kind of target.
+func (a *app) isTarget(spec string) bool {
+	h, err := a.io()
+	if err != nil {
+		return false
+	}
+	for _, k := range a.kinds(h) {
+		if strings.HasPrefix(spec, k.Name()+":") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/load"
+	"github.com/weir-io/weir/internal/why"
+)
+
+func (a *app) printWhy(r why.Report) {
+	a.printWhyGroup(r)
+	for _, places := range alike(r) {
+		a.out.Print("")
+		for _, i := range places {
+			a.printWhyPlace(r.Places[i], r.Supposed)
+		}
+		a.printMatrix(r, places[0])
+	}
+	for _, f := range r.Findings {
+		a.out.Print("")
+		a.printFinding(f)
+	}
+	if r.Target == "" && r.Dirty != nil && r.Group != nil {
+		a.printDirty(*r.Dirty)
+	}
+}
+
+// printWhyGroup says whose limits, and where.
+func (a *app) printWhyGroup(r why.Report) {
+	kernel := ""
+	if r.Kernel != "" {
+		kernel = " · kernel " + r.Kernel
+	}
+	switch {
+	case r.Group == nil:
+		a.out.Print("no limits on this host%s", kernel)
+	case r.Target == "":
+		a.out.Print("a command that weir run starts · cgroup v%d%s", r.Group.Version, kernel)
+	default:
+		a.out.Print("%s → cgroup %s → %s, %s · cgroup v%d%s", r.Target, r.Group.Path, owned(r), cli.Plural(r.Group.Processes, "process", "processes"), r.Group.Version, kernel)
+	}
+	if r.Target != "" {
+		return
+	}
+	for _, m := range r.Mounted {
+		for _, c := range m.Controllers {
+			if c == "io" || c == "blkio" || c == "memory" {
+				a.out.Print("  %s is on cgroup v%d at %s", c, m.Version, m.At)
+			}
+		}
+	}
+}
+
+func owned(r why.Report) string {
+	if r.Group.Owner.Kind == "unknown" {
+		return "owner unknown"
+	}
+	return "owned by " + r.Group.Owner.String()
+}
+
+// alike joins places whose rows of the matrix are the same.
+func alike(r why.Report) [][]int {
+	var groups [][]int
+	for i := range r.Places {
+		same := slices.IndexFunc(groups, func(g []int) bool {
+			return slices.EqualFunc(cellsOf(r, g[0]), cellsOf(r, i), func(a, b why.Cell) bool {
+				return a.Held == b.Held && slices.Equal(a.Findings, b.Findings)
+			})
+		})
+		if same < 0 {
+			groups = append(groups, []int{i})
+		} else {
+			groups[same] = append(groups[same], i)
+		}
+	}
+	return groups
+}
+
+func cellsOf(r why.Report, place int) []why.Cell {
+	var cells []why.Cell
+	for _, c := range r.Matrix {
+		if c.Place == place {
+			cells = append(cells, c)
+		}
+	}
+	return cells
+}
+
+func (a *app) printWhyPlace(p why.PlaceID, supposed bool) {
+	var limits []string
+	for _, d := range p.Devices {
+		if d.Limit.Bounds() {
+			limits = append(limits, d.Limit.Bound().String())
+		}
+	}
+	switch limits = slices.Compact(limits); {
+	case len(limits) > 0:
+		a.out.Print("%s · %s", p.Chain, strings.Join(limits, "; "))
+	case supposed || len(p.Devices) == 0:
+		a.out.Print("%s", p.Chain)
+	default:
+		a.out.Print("%s · no limit", p.Chain)
+	}
+}
+
+var columns = []load.Path{load.Direct, load.Sync, load.Buffered, "mapped"}
+
+func (a *app) printMatrix(r why.Report, place int) {
+	rows := [][]string{{"", "direct", "synchronous", "buffered", "mapped, msync"}}
+	reads := false
+	for _, read := range []bool{false, true} {
+		row := []string{map[bool]string{false: "write", true: "read"}[read]}
+		for _, path := range columns {
+			text := "-"
+			for _, c := range cellsOf(r, place) {
+				if c.Path == path && c.Read == read {
+					text = cellText(c, r.Supposed)
+					reads = reads || read && c.Held == why.Yes
+				}
+			}
+			row = append(row, text)
+		}
+		rows = append(rows, row)
+	}
+	table := strings.TrimSuffix(cli.Table(rows), "\n")
+	if reads {
+		table += "   (what is cached is no disk I/O)"
+	}
+	a.out.Print("%s", table)
+}
+
+func cellText(c why.Cell, supposed bool) string {
+	text := map[why.Held]string{why.Yes: "held", why.AtDevice: "held at the disk", why.No: "NO", why.NoLimit: "no limit", why.Unknown: "cannot tell"}[c.Held]
+	if supposed && c.Held == why.Yes {
+		text = "would hold"
+	} else if supposed && c.Held == why.AtDevice {
+		text = "at the disk"
+	}
+	for _, n := range c.Findings {
+		text += fmt.Sprintf(" [%d]", n)
+	}
+	return text
+}
+
+func (a *app) printFinding(f why.Finding) {
+	a.out.Print("[%d] %s (%s)", f.Number, f.Code, f.Severity)
+	a.out.Print("    %s", f.Text)
+	for _, e := range f.Evidence {
+		a.out.Print("    read   %s: %s", e.File, e.Value)
+	}
+	word := "fix   "
+	if len(f.Fixes) > 1 {
+		word = "choose"
+	}
+	for i, fix := range f.Fixes {
+		if i > 0 {
+			word = "or    "
+		}
+		a.out.Print("    %s %s", word, fix.Text)
+		for _, line := range fix.Lines {
+			a.out.Print("             %s", line)
+		}
+	}
+}
+
+// printDirty shows the six settings, and what they come to here.
+func (a *app) printDirty(d why.Dirty) {
+	a.out.Print("")
+	rows := [][]string{{"DIRTY PAGES", "", "SETTING IN FORCE"}}
+	rows = append(rows, []string{"written back from", size(d.BackgroundAtBytes), inForce("dirty_background", d.BackgroundRatio, d.BackgroundBytes)},
+		[]string{"writers wait from", size(d.LimitAtBytes), inForce("dirty", d.Ratio, d.Bytes)},
+		[]string{"written back after", cli.Duration(seconds(d.ExpireSeconds)), fmt.Sprintf("vm.dirty_expire_centisecs=%.0f", 100*d.ExpireSeconds)},
+		[]string{"looked at every", cli.Duration(seconds(d.WritebackSeconds)), fmt.Sprintf("vm.dirty_writeback_centisecs=%.0f", 100*d.WritebackSeconds)},
+		[]string{"now dirty", size(d.DirtyNowBytes), "and " + size(d.WritebackNowBytes) + " on the way to disks"})
+	a.out.Print("%s", strings.TrimSuffix(cli.Table(rows, 1), "\n"))
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+func size(bytes uint64) string { return limit.FormatMeasured(float64(bytes)) }
+
+// inForce names the one of a pair that counts: the kernel sets the other to 0.
+func inForce(name string, ratio, bytes uint64) string {
+	if bytes != 0 {
+		return fmt.Sprintf("vm.%s_bytes=%d (its ratio is not in force)", name, bytes)
+	}
+	return fmt.Sprintf("vm.%s_ratio=%d %% of available memory", name, ratio)
+}
