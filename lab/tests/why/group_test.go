@@ -1,0 +1,72 @@
+package why_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-io/weir/lab"
+)
+
+// A group is a cgroup that a test has made by hand.
+type group struct {
+	dir, path string
+	v2        bool
+}
+
+// newGroup makes a group below another one, or below the root, with controllers
+// enabled for it (v2).
+func newGroup(t *testing.T, above *group, name string, controllers ...string) group {
+	t.Helper()
+	cgroups := lab.Need(t).Cgroups
+	g := group{v2: cgroups.IOInV2}
+	root, parent := cgroups.Blkio, ""
+	if g.v2 {
+		root = cgroups.Unified
+	}
+	if above != nil {
+		parent = above.path
+	}
+	g.path = parent + "/" + name
+	g.dir = filepath.Join(root, g.path)
+	for _, c := range controllers {
+		if err := os.WriteFile(filepath.Join(root, parent, "cgroup.subtree_control"), []byte("+"+c), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(g.dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		lab.Await(t, 20*time.Second, "group "+g.dir+" to be empty", func() bool { return os.Remove(g.dir) == nil })
+	})
+	return g
+}
+
+func (g group) set(t *testing.T, file, line string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(g.dir, file), []byte(line), 0); err != nil {
+		t.Fatalf("write %q: %v", line, err)
+	}
+}
+
+func (g group) get(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(g.dir, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(text))
+}
+
+// limit bounds the bytes written per second to a disk.
+func (g group) limit(t *testing.T, disk *lab.TestDisk, bytes string) {
+	t.Helper()
+	if g.v2 {
+		g.set(t, "io.max", disk.Number.String()+" wbps="+bytes)
+	} else {
+		g.set(t, "blkio.throttle.write_bps_device", disk.Number.String()+" "+bytes)
+	}
+}

@@ -1,0 +1,113 @@
+package why_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/lab"
+)
+
+// On v1 buffered writes are the root group's; a limit there holds them.
+func TestWhyV1Writeback(t *testing.T) {
+	lab.Need(t, lab.Root, lab.V1, lab.Guest, lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	g := newGroup(t, nil, "why-v1")
+	g.limit(t, disk, "2000000")
+	r := explain(t, "cgroup:"+g.path, "--on", disk.Dir)
+	f := r.want(t, "v1-writeback", "breaks")
+	for path, held := range map[string]string{"direct": "yes", "sync": "yes", "mapped": "yes", "buffered": "no"} {
+		if r.held(path, false) != held {
+			t.Errorf("%s write: %q, want %q", path, r.held(path, false), held)
+		}
+	}
+	if got := written(t, g, disk, filepath.Join(disk.Dir, "f")); got < 2*2e6 {
+		t.Errorf("what the kernel wrote back got %.0f bytes/s at a limit of 2 MB/s: it was held", got)
+	}
+	for path, band := range map[string]lab.Band{"sync": {Low: 0.6, High: 1.7}, "msync": {Low: 0.6, High: 1.7}} {
+		if got := rate(t, g, disk, path, 1, filepath.Join(disk.Dir, path)) / 2e6; got < band.Low || got > band.High {
+			t.Errorf("%s: %.2f of the limit at the disk, and weir why says held", path, got)
+		}
+	}
+	f.paste(t, "blkio.throttle.write_bps_device")
+	t.Cleanup(func() {
+		root := group{dir: lab.Need(t).Cgroups.Blkio}
+		root.set(t, "blkio.throttle.write_bps_device", disk.Number.String()+" 0")
+	})
+	r = explain(t, "cgroup:"+g.path, "--on", disk.Dir)
+	r.gone(t, "v1-writeback")
+	r.want(t, "root-rule", "note")
+	if got := written(t, g, disk, filepath.Join(disk.Dir, "g")); got > 2e6*1.3 {
+		t.Errorf("what the kernel wrote back got %.0f bytes/s at the root group's limit of 2 MB/s", got)
+	}
+}
+
+// A group has no io.max where its parent does not hand on the controller.
+func TestWhyIONotEnabled(t *testing.T) {
+	lab.Need(t, lab.Root, lab.V2, lab.NoSystemd, lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	above := newGroup(t, nil, "why-above", "io")
+	g := newGroup(t, &above, "below")
+	f := explain(t, "cgroup:"+g.path, "--write", "2MB/s", "--on", disk.Dir).want(t, "io-not-enabled", "breaks")
+	f.paste(t, "+io")
+	g.limit(t, disk, "2000000")
+	r := explain(t, "cgroup:"+g.path, "--on", disk.Dir)
+	r.gone(t, "io-not-enabled")
+	// That memory is not enabled does not matter: io brings it along, hidden.
+	if strings.Contains(g.get(t, "cgroup.controllers"), "memory") {
+		t.Fatal("memory came with io")
+	}
+	if r.held("buffered", false) != "device" || r.status != 0 {
+		t.Errorf("buffered write: %q, status %d, findings %v", r.held("buffered", false), r.status, r.codes())
+	}
+	if got := written(t, g, disk, filepath.Join(disk.Dir, "f")) / 2e6; got > 1.3 {
+		t.Errorf("what the kernel wrote back got %.2f of the limit, and weir why says held", got)
+	}
+}
+
+// The groups above are in an I/O's way on v2, and do nothing for it on v1.
+func TestWhyAbove(t *testing.T) {
+	e := lab.Need(t, lab.Root, lab.NoSystemd, lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	var above, g group
+	if e.Cgroups.IOInV2 {
+		above = newGroup(t, nil, "why-above", "io")
+		g = newGroup(t, &above, "below", "io")
+	} else {
+		above = newGroup(t, nil, "why-above")
+		g = newGroup(t, &above, "below")
+	}
+	above.limit(t, disk, "2000000")
+	if !g.v2 {
+		explain(t, "cgroup:"+g.path, "--on", disk.Dir).want(t, "v1-flat", "breaks").paste(t, "weir set")
+		explain(t, "cgroup:"+g.path, "--on", disk.Dir).gone(t, "v1-flat")
+		return
+	}
+	g.limit(t, disk, "8000000")
+	explain(t, "cgroup:"+g.path, "--on", disk.Dir).want(t, "parent-stricter", "note").paste(t, "weir set")
+	explain(t, "cgroup:"+g.path, "--on", disk.Dir).gone(t, "parent-stricter")
+}
+
+// The root of v2 has no limits.
+func TestWhyRootGroup(t *testing.T) {
+	lab.Need(t, lab.Root, lab.V2)
+	explain(t, "cgroup:/", "--write", "2MB/s", "--on", lab.RawDisk(t).Node).want(t, "root-group", "breaks")
+}
+
+// Files in memory are no disk I/O.
+func TestWhyMemoryFileSystem(t *testing.T) {
+	lab.Need(t, lab.Root, lab.Guest)
+	dir := t.TempDir()
+	if err := unix.Mount("none", dir, "tmpfs", 0, ""); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(dir, 0) })
+	explain(t, dir, "--write", "2MB/s").want(t, "no-block-device", "breaks")
+	if err := os.WriteFile(filepath.Join(dir, "f"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	explain(t, filepath.Join(dir, "f")).want(t, "no-block-device", "breaks")
+}

@@ -1,0 +1,124 @@
+package why_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/lab"
+)
+
+// loadVariable makes the test binary write instead of test: "PATH SECONDS FILE". The
+// writer is not weir's own: a test must not believe what it tests.
+const loadVariable = "WEIR_WHY_LOAD"
+
+func TestMain(m *testing.M) {
+	if job := os.Getenv(loadVariable); job != "" {
+		if err := write(job); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+const (
+	blockBytes = 64 << 10
+	fileBytes  = 4 << 20
+)
+
+func write(job string) error {
+	fields := strings.SplitN(job, " ", 3)
+	seconds, err := strconv.ParseFloat(fields[1], 64)
+	if err != nil {
+		return err
+	}
+	flags := map[string]int{"direct": unix.O_DIRECT, "sync": unix.O_DSYNC, "fsync": 0, "msync": 0, "buffered": 0, "once": 0}[fields[0]]
+	f, err := os.OpenFile(fields[2], os.O_RDWR|os.O_CREATE|flags, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	buf, err := unix.Mmap(-1, 0, blockBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		return err
+	}
+	var memory []byte
+	if fields[0] == "msync" {
+		if err := f.Truncate(fileBytes); err != nil {
+			return err
+		}
+		if memory, err = unix.Mmap(int(f.Fd()), 0, fileBytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err != nil {
+			return err
+		}
+	}
+	end := time.Now().Add(time.Duration(seconds * float64(time.Second)))
+	for n := 0; time.Now().Before(end); n++ {
+		at := n * blockBytes % fileBytes
+		buf[0], buf[4096] = byte(n), byte(n)
+		switch {
+		case memory != nil:
+			copy(memory[at:], buf)
+			err = unix.Msync(memory[at:at+blockBytes], unix.MS_SYNC)
+		default:
+			if _, err = f.WriteAt(buf, int64(at)); err == nil && fields[0] == "fsync" {
+				err = unix.Fdatasync(int(f.Fd()))
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if fields[0] == "once" && at+blockBytes == fileBytes {
+			return nil
+		}
+	}
+	return nil
+}
+
+// start runs the writer in a group, from its first instruction where the kernel can.
+func start(t *testing.T, g group, path string, seconds float64, file string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %g %s", loadVariable, path, seconds, file))
+	cmd.Stderr = os.Stderr
+	dir, err := os.Open(g.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	if g.v2 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if !g.v2 {
+		g.set(t, "cgroup.procs", strconv.Itoa(cmd.Process.Pid))
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	return cmd
+}
+
+// rate writes in a group for some seconds, and returns what reached the disk a second.
+func rate(t *testing.T, g group, disk *lab.TestDisk, path string, seconds float64, file string) float64 {
+	t.Helper()
+	_, before := lab.DeviceBytes(t, disk.Number)
+	began := time.Now()
+	if err := start(t, g, path, seconds, file).Wait(); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || path != "once" {
+			t.Fatalf("%s to %s: %v", path, file, err)
+		}
+	}
+	_, after := lab.DeviceBytes(t, disk.Number)
+	return float64(after-before) / time.Since(began).Seconds()
+}

@@ -1,0 +1,98 @@
+package why_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/lab"
+)
+
+// written writes a file of 4 MiB in a group, and returns how fast the kernel brings it
+// to the disk when somebody else syncs the file system.
+func written(t *testing.T, g group, disk *lab.TestDisk, file string) float64 {
+	t.Helper()
+	if err := start(t, g, "once", 60, file).Wait(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(disk.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	_, before := lab.DeviceBytes(t, disk.Number)
+	began := time.Now()
+	if err := unix.Syncfs(int(f.Fd())); err != nil {
+		t.Fatal(err)
+	}
+	_, after := lab.DeviceBytes(t, disk.Number)
+	return float64(after-before) / time.Since(began).Seconds()
+}
+
+// ext4 with data=journal writes as root, whatever the path.
+func TestWhyDataJournal(t *testing.T) {
+	lab.Need(t, lab.Root, lab.Guest, lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	remount := func(options string) {
+		t.Helper()
+		if err := unix.Unmount(disk.Dir, 0); err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.Mount(disk.Node, disk.Dir, "ext4", 0, options); err != nil {
+			t.Fatal(err)
+		}
+	}
+	remount("data=journal")
+	g := limited(t, "why-journal", disk)
+	r := explain(t, "cgroup:"+g.path, "--on", disk.Dir)
+	r.want(t, "ext4-data-journal", "breaks")
+	if got := rate(t, g, disk, "sync", 1, filepath.Join(disk.Dir, "f")) / 2e6; got < 2 {
+		t.Errorf("a synchronous write got %.2f of its limit, and weir why says it is not held", got)
+	}
+	remount("data=ordered") // as the fix says
+	r = explain(t, "cgroup:"+g.path, "--on", disk.Dir)
+	r.gone(t, "ext4-data-journal")
+	if r.held("sync", false) != "yes" {
+		t.Errorf("a synchronous write is not held: %v", r.codes())
+	}
+}
+
+// A small memory limit and a low write limit hang a buffered writer, unless the
+// device's dirty pages are bound.
+func TestWhySlowDrain(t *testing.T) {
+	lab.Need(t, lab.Root, lab.V2, lab.Memory, lab.Guest, lab.MinKernel(6, 2), lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	g := limited(t, "why-drain", disk)
+	g.set(t, "memory.max", fmt.Sprint(64<<20))
+	f := explain(t, "cgroup:"+g.path, "--on", disk.Dir).want(t, "slow-drain", "hurts")
+	f.paste(t, "strict_limit")
+	t.Cleanup(func() {
+		bdi := "/sys/class/bdi/" + disk.Number.String()
+		_ = os.WriteFile(bdi+"/strict_limit", []byte("0"), 0)
+		_ = os.WriteFile(bdi+"/max_ratio", []byte("100"), 0)
+	})
+	r := explain(t, "cgroup:"+g.path, "--on", disk.Dir)
+	r.gone(t, "slow-drain")
+	if r.held("buffered", false) != "yes" || r.status != 0 {
+		t.Errorf("buffered write: %q, status %d, findings %v", r.held("buffered", false), r.status, r.codes())
+	}
+}
+
+// Before strict limits there were, more memory is the way out.
+func TestWhySlowDrainOnOldKernels(t *testing.T) {
+	lab.Need(t, lab.Root, lab.V2, lab.Memory, lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	g := limited(t, "why-drain-old", disk)
+	g.set(t, "memory.max", fmt.Sprint(64<<20))
+	explain(t, "cgroup:"+g.path, "--on", disk.Dir).want(t, "slow-drain", "hurts")
+	g.set(t, "memory.max", "max")
+	r := explain(t, "cgroup:"+g.path, "--on", disk.Dir)
+	r.gone(t, "slow-drain")
+	if r.held("buffered", false) != "device" {
+		t.Errorf("buffered write: %q, findings %v", r.held("buffered", false), r.codes())
+	}
+}
