@@ -1,0 +1,57 @@
+package load_test
+
+import (
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/load"
+	"github.com/weir-io/weir/lab"
+)
+
+// readAhead is the most that the kernel may have read for nobody as a load ends.
+const readAhead = 8 << 20
+
+// All that a cold read returns comes from the disk, also when the load goes round the
+// file again and again.
+func TestLoadReadsAreCold(t *testing.T) {
+	eachFS(t, func(t *testing.T, disk *lab.TestDisk) {
+		file := prepare(t, disk)
+		for _, path := range []load.Path{load.Buffered, load.Mapped, load.Direct} {
+			r := do(t, disk, load.Job{Path: path, Read: true}, file)
+			around(t, string(path)+" bytes read by the disk", r.disk.ReadBytes, r.total.Bytes, readAhead)
+			if r.Cached != 0 {
+				t.Errorf("%s: %d bytes are said to come from the cache", path, r.Cached)
+			}
+		}
+	})
+}
+
+// A random read is one request of the disk, of its own size.
+func TestLoadRandomReadsAreRequests(t *testing.T) {
+	lab.Need(t, lab.Root, lab.FS("ext4"))
+	t.Parallel()
+	disk := lab.Disk(t, lab.FS("ext4"))
+	file := prepare(t, disk)
+	for _, path := range []load.Path{load.Buffered, load.Direct, load.Mapped} {
+		r := do(t, disk, load.Job{Path: path, Read: true, Random: true, Block: 4 << 10}, file)
+		around(t, string(path)+" requests", r.disk.Reads, r.total.Ops, 16)
+		around(t, string(path)+" bytes", r.disk.ReadBytes, r.total.Bytes, 16*4<<10)
+	}
+}
+
+// What the kernel cannot evict is read from the cache, and the load says how much.
+func TestLoadWarmReadsAreTold(t *testing.T) {
+	eachFS(t, func(t *testing.T, disk *lab.TestDisk) {
+		file := prepare(t, disk)
+		m, err := unix.Mmap(int(file.Fd()), 0, size, unix.PROT_READ, unix.MAP_SHARED|unix.MAP_POPULATE)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Munmap(m)
+		r := do(t, disk, load.Job{Path: load.Buffered, Read: true}, file)
+		if r.Cached != r.Bytes || r.disk.ReadBytes > size {
+			t.Errorf("%d of %d bytes are said to come from the cache; the disk read %d", r.Cached, r.Bytes, r.disk.ReadBytes)
+		}
+	})
+}

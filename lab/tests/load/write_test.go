@@ -1,0 +1,102 @@
+package load_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/weir-io/weir/internal/load"
+	"github.com/weir-io/weir/lab"
+)
+
+// All paths but the buffered one have written to the disk what they counted. Where the
+// file system keeps a journal of it, the disk has done more.
+func TestLoadWritesReachTheDisk(t *testing.T) {
+	eachFS(t, func(t *testing.T, disk *lab.TestDisk) {
+		for _, path := range []load.Path{load.Direct, load.Sync, load.Mapped, load.Async} {
+			r := do(t, disk, load.Job{Path: path}, nil)
+			most := r.disk.WriteBytes
+			if disk.FS != "btrfs" && (path == load.Direct || path == load.Async) {
+				most = r.total.Bytes
+			}
+			around(t, string(path)+" bytes written by the disk", r.disk.WriteBytes, max(most, r.total.Bytes), 1<<20+load.DepthDefault*block)
+			if r.Left.Dirty != 0 || path != load.Async && r.Left.Writeback != 0 {
+				t.Errorf("%s: left %+v", path, r.Left)
+			}
+		}
+	})
+}
+
+// Buffered writes are in memory as the load ends, no more of them than the file has,
+// where the kernel tells; and go with the file.
+func TestLoadBufferedWritesAreLeft(t *testing.T) {
+	e := lab.Need(t, lab.Root, lab.FS("ext4"))
+	t.Parallel()
+	r := do(t, lab.Disk(t, lab.FS("ext4")), load.Job{Path: load.Buffered}, nil)
+	if left := r.Left.Dirty + r.Left.Writeback; r.Left.Known && (left == 0 || left > size) || !r.Left.Known && left != 0 {
+		t.Errorf("%s: left %+v", e.Kernel, r.Left)
+	}
+}
+
+// Async I/O keeps as many operations under way as it says, in order and at random: under
+// a limit, which serves one after the other, each waits for all that are before it.
+func TestLoadAsyncHasDepth(t *testing.T) {
+	lab.Need(t, lab.Root, lab.FS("ext4"))
+	t.Parallel()
+	disk := lab.Disk(t, lab.FS("ext4"))
+	const rate, depth = 400, 32
+	for _, random := range []bool{false, true} {
+		job := load.Job{Path: load.Async, Random: random, Depth: depth, Dir: disk.Dir, Block: 4 << 10, Size: size, Warm: window, For: time.Second}
+		args := append([]string{"run", "--quiet", "--write-iops", fmt.Sprint(rate), "--on", disk.Dir, "--", "weir", "__load"}, job.Args()...)
+		out, err := exec.Command("weir", args...).Output()
+		if err != nil {
+			t.Fatalf("weir %q: %v", args, err)
+		}
+		r, err := load.Decode(bytes.NewReader(out), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("random %t: %.0f operations a second, p50 %v", random, r.OpsPerSec(), r.P50)
+		if waits := r.P50.Seconds() * r.OpsPerSec(); waits < 0.5*depth || waits > 1.5*depth {
+			t.Errorf("random %t: %.0f operations a second of %v are %.1f at once, want %d", random, r.OpsPerSec(), r.P50, waits, depth)
+		}
+	}
+}
+
+// A load that is killed leaves no file and, as the disk can be unmounted, nothing else.
+func TestLoadLeavesNothing(t *testing.T) {
+	eachFS(t, func(t *testing.T, disk *lab.TestDisk) {
+		before := names(t, disk.Dir)
+		cmd, out, stderr := start(t, load.Job{Path: load.Buffered, Dir: disk.Dir, Block: block, Size: size, For: time.Hour}, nil)
+		reached := false
+		_, err := load.Decode(out, func(tick load.Tick) {
+			if tick.Ops > 0 && !reached {
+				reached = true
+				if during := names(t, disk.Dir); during != before {
+					t.Errorf("while it writes: %s", during)
+				}
+				if err := cmd.Process.Kill(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		if ended := cmd.Wait(); !reached || err == nil || ended == nil {
+			t.Errorf("killed: %v, %v\n%s", err, ended, stderr.Bytes())
+		}
+		if after := names(t, disk.Dir); after != before {
+			t.Errorf("left: %s", after)
+		}
+	})
+}
+
+func names(t *testing.T, dir string) string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprint(entries)
+}
