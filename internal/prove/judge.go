@@ -23,6 +23,9 @@ func rowOf(place Place, r *run) Row {
 	}
 	e := r.evidence(place)
 	row.Judgement = Judge(e)
+	if r.observed && row.Reason == Busy {
+		row.Reason = Slow // nobody knows what the target would have done
+	}
 	row.Window = e.To - e.From
 	row.Writer, row.Cgroup, row.Disk = seen(e.Writer, e.From, e.To), seen(e.Cgroup, e.From, e.To), seen(e.Device, e.From, e.To)
 	row.Others, row.Ops = e.Others, e.Ops

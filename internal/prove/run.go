@@ -160,7 +160,7 @@ func (p Prover) observed(ctx context.Context, place Place, s sampler, room *laun
 		return r, nil, errors.Join(err, <-sampled)
 	}
 	if t.Delayed() {
-		defer askForWriteback(child.PID, place.Dir, askBytes(place, t), t.Size)()
+		defer asking{dir: place.Dir, size: t.Size, chunk: chunkFor(t.Rate), most: askMost(place, t)}.start(child.PID)()
 	}
 	p.follow(ctx, child, out, r)
 	r.ended = now()
@@ -168,9 +168,9 @@ func (p Prover) observed(ctx context.Context, place Place, s sampler, room *laun
 	return r, child, <-sampled
 }
 
-// askBytes bounds what is on its way to the disk at a time where the limit cannot be
+// askMost bounds what is on its way to the disk at a time where the limit cannot be
 // lifted: four times what the limit lets through meanwhile.
-func askBytes(place Place, t Test) int64 {
+func askMost(place Place, t Test) int64 {
 	if !place.Drains() {
 		return 0
 	}

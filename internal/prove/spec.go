@@ -175,7 +175,7 @@ func (o Options) size(t Test) int64 {
 	case t.Delayed() && o.Drains:
 		size = min(max(mega, perSec*2), 256*mega)
 	case t.Delayed():
-		size = min(max(64*mega, perSec/1000*row*2), 512*mega)
+		size = min(max(8*mega, perSec/1000*row*2), 512*mega)
 	default:
 		size = min(max(4*mega, perSec), 64*mega)
 	}

@@ -14,17 +14,30 @@ import (
 // after five seconds and more (vm.dirty_expire_centisecs).
 const askEvery = 200 * time.Millisecond
 
-// askForWriteback asks for writeback of the file that a load writes to, until stop is
-// called. weir asks and not the load: on v1 what a process writes back itself is
-// charged to it, and what the kernel's own threads write back is not. At most bytes
-// are asked for at a time; 0 for all. stop waits for nothing: a writeback that is
-// under way under a limit ends when that has been lifted, or has let it through.
-func askForWriteback(pid int, dir string, bytes, size int64) (stop func()) {
+// An asking is how writeback of a load's file is asked for.
+type asking struct {
+	dir   string
+	size  int64 // of the file
+	chunk int64 // what is asked for at once, and so the largest request
+	most  int64 // in all at a time; 0 for all of the file
+}
+
+// chunkFor is a twentieth of a second of a limit, so that a window holds many requests:
+// the kernel's own writeback of a large file comes in requests of many megabytes.
+func chunkFor(rate uint64) int64 {
+	return int64(min(max(rate/20, 64<<10), 4*mega)) / page * page
+}
+
+// start asks for writeback of the file that a process writes to, until stop is called.
+// weir asks and not the load: on v1 what a process writes back itself is charged to
+// it, and what the kernel's own threads write back is not. stop waits for nothing: a
+// writeback that is under way under a limit ends when that has been lifted, or has let
+// it through.
+func (a asking) start(pid int) (stop func()) {
 	stopped := make(chan struct{})
 	go func() {
 		var file *os.File
-		at := int64(0)
-		for {
+		for at := int64(0); ; {
 			select {
 			case <-stopped:
 				if file != nil {
@@ -34,21 +47,34 @@ func askForWriteback(pid int, dir string, bytes, size int64) (stop func()) {
 			case <-time.After(askEvery):
 			}
 			if file == nil {
-				if file = nameless(pid, dir); file == nil {
-					continue
-				}
+				file = nameless(pid, a.dir)
 			}
-			if bytes <= 0 {
-				_ = unix.SyncFileRange(int(file.Fd()), 0, 0, unix.SYNC_FILE_RANGE_WRITE)
-				continue
-			}
-			_ = unix.SyncFileRange(int(file.Fd()), at, bytes, unix.SYNC_FILE_RANGE_WRITE)
-			if at += bytes; at >= size {
-				at = 0
+			if file != nil {
+				at = a.ask(file, at, stopped)
 			}
 		}
 	}()
 	return func() { close(stopped) }
+}
+
+// ask asks for what comes after at, and returns where it came to.
+func (a asking) ask(file *os.File, at int64, stopped <-chan struct{}) int64 {
+	most := a.most
+	if most <= 0 {
+		most = a.size
+	}
+	for done := int64(0); done < most; done += a.chunk {
+		select {
+		case <-stopped:
+			return at
+		default:
+		}
+		_ = unix.SyncFileRange(int(file.Fd()), at, a.chunk, unix.SYNC_FILE_RANGE_WRITE)
+		if at += a.chunk; at >= a.size {
+			at = 0
+		}
+	}
+	return at
 }
 
 // nameless opens the file without a name that a process has open on the file system of

@@ -1,0 +1,114 @@
+package prove_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-io/weir/lab"
+)
+
+// limit is all that an emulated processor can do through the page cache.
+const limitBytes = 3 << 20
+
+type seen struct{ Rate, Low, High float64 }
+
+type row struct {
+	Name, Path, Direction, Unit string
+	Limit, Operations           float64
+	Writer, Cgroup, Disk        seen
+	Ratio                       float64
+	Verdict, Reason, Why        string
+	Warnings                    []string
+	Dirty                       float64 `json:"dirty_bytes"`
+	Drain                       float64 `json:"drain_seconds"`
+}
+
+type document struct {
+	Schema, Verdict string
+	Target          *string
+	Rows            []row
+	Neighbour       []struct {
+		Name  string
+		Reads float64 `json:"reads_per_second"`
+		Hog   float64
+	}
+}
+
+// prove runs weir prove and returns its document, rows by name, and its exit code.
+func prove(t *testing.T, args ...string) (document, map[string]row, int) {
+	t.Helper()
+	cmd := exec.Command("weir", append([]string{"prove", "--json"}, args...)...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	began := time.Now()
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	var doc document
+	if err := json.Unmarshal(stdout.Bytes(), &doc); err != nil {
+		t.Fatalf("weir prove %s: exit %d, %v\n%s%s", strings.Join(args, " "), cmd.ProcessState.ExitCode(), err, &stdout, &stderr)
+	}
+	rows := map[string]row{}
+	for _, r := range doc.Rows {
+		rows[r.Name] = r
+		t.Logf("%s: %s (%s%s) %.2f; writer %.0f cgroup %.0f device %.0f %s; n %.0f; dirty %.0f", r.Name, r.Verdict, r.Reason, r.Why, r.Ratio, r.Writer.Rate, r.Cgroup.Rate, r.Disk.Rate, r.Unit, r.Operations, r.Dirty)
+	}
+	t.Logf("%s in %.1f s; %s%s", doc.Verdict, time.Since(began).Seconds(), strings.Join(args, " "), &stderr)
+	return doc, rows, cmd.ProcessState.ExitCode()
+}
+
+// want fails the test unless a row has one of the verdicts.
+func want(t *testing.T, rows map[string]row, name string, verdicts ...string) row {
+	t.Helper()
+	r, there := rows[name]
+	if !there {
+		t.Fatalf("no row %q", name)
+	}
+	for _, v := range verdicts {
+		if r.Verdict == v {
+			return r
+		}
+	}
+	t.Errorf("%s: %s (%s: %s), want %s", name, r.Verdict, r.Reason, r.Why, strings.Join(verdicts, " or "))
+	return r
+}
+
+// What is held and what is not, on the scratch disk: direct writes always, cold reads
+// always, buffered writes on v2 at the device (S1, S2, S20, S24, S25). A slow machine is
+// no reason to call anything not held.
+func TestProve(t *testing.T) {
+	e := lab.Need(t, lab.Root, lab.Long, lab.Loop, lab.Command("mkfs.ext4"), lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	doc, rows, code := prove(t, "--write", "3MiB/s", "--read", "3MiB/s", "--paths", "direct,buffered", "--for", "2s", "--dir", disk.Dir)
+	if doc.Schema != "weir.prove/1" || doc.Target != nil || len(rows) != 4 {
+		t.Errorf("document: %+v", doc)
+	}
+	slow := []string{}
+	if e.Lane == "qemu" {
+		slow = []string{"cannot tell"}
+	}
+	want(t, rows, "direct write", append(slow, "held")...)
+	want(t, rows, "direct read", append(slow, "held")...)
+	want(t, rows, "buffered read", append(slow, "held", "held at the device")...)
+	if e.Cgroups.Blkio != "" {
+		r := want(t, rows, "buffered write", "not held")
+		if code != 1 || doc.Verdict != "not held" || r.Disk.Rate < 3*limitBytes || r.Cgroup.Rate > limitBytes/2 || !strings.Contains(r.Why, "v1") {
+			t.Errorf("exit %d, %s; buffered writes on v1: %+v", code, doc.Verdict, r)
+		}
+		return
+	}
+	r := want(t, rows, "buffered write", append(slow, "held at the device")...)
+	if r.Verdict == "held at the device" && (r.Writer.Rate < 2*limitBytes || r.Dirty < limitBytes || r.Drain < 0.5) {
+		t.Errorf("buffered writes on v2: %+v; want the writer ahead, and by how much", r)
+	}
+	if code == 1 {
+		t.Errorf("exit %d, want 0, or 3 on a slow machine", code)
+	}
+}
