@@ -24,6 +24,7 @@ func documents() map[string]any {
 		cli.SchemaOf("clear").Schema:         &setDocument{},
 		cli.SchemaOf("show").Schema:          &showDocument{},
 		cli.SchemaOf("why").Schema:           &whyDocument{},
+		cli.SchemaOf("prove").Schema:         &proveDocument{},
 		cli.SchemaOf("demo").Schema:          &demoDocument{},
 		cli.SchemaOf("version").Schema:       &versionDocument{},
 		cli.SchemaOf("run.dry-run").Schema:   &dryRunDocument{},
