@@ -61,6 +61,9 @@ func newProve(a *app) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.asked = cmd.Flags().Changed("for")
+			if a.root != "/" {
+				return cli.Usagef("prove --root %s: it measures this host; leave out --root", a.root)
+			}
 			if err := f.check(args, cmd.Flags().Changed); err != nil {
 				return err
 			}
