@@ -85,7 +85,11 @@ func (a *app) whySources() (why.Sources, error) {
 	if err != nil && (!errors.As(err, &none) || a.fs == nil) {
 		return why.Sources{}, err
 	}
-	return why.Sources{Root: a.root, Groups: a.fs, Hierarchy: h, WhyNone: err, SystemdRuns: systemd.Running(a.root)}, nil
+	s := why.Sources{Root: a.root, Groups: a.fs, Hierarchy: h, WhyNone: err, SystemdRuns: systemd.Running(a.root)}
+	if s.SystemdRuns && a.root == "/" {
+		s.UnitLimits = unitLimits
+	}
+	return s, nil
 }
 
 // question makes one of a subject, which is a target, a path or a device, and limits.

@@ -70,3 +70,24 @@ func (g group) limit(t *testing.T, disk *lab.TestDisk, bytes string) {
 		g.set(t, "blkio.throttle.write_bps_device", disk.Number.String()+" "+bytes)
 	}
 }
+
+// systemd's units lose a limit that was written behind its back; through it they do not.
+func TestWhyUnitDiffers(t *testing.T) {
+	lab.Need(t, lab.Root, lab.Systemd, lab.V2, lab.Command("systemd-run"))
+	disk := lab.RawDisk(t)
+	const unit = "weir-why.service"
+	tool(t, "systemd-run", "--quiet", "--unit", unit, "-p", "IOAccounting=yes", "sleep", "600")
+	t.Cleanup(func() { tool(t, "systemctl", "stop", unit) })
+	g := group{path: "/system.slice/" + unit, dir: filepath.Join(lab.Need(t).Cgroups.Unified, "system.slice", unit), v2: true}
+	lab.Await(t, 20*time.Second, "the unit's io.max", func() bool {
+		_, err := os.Stat(filepath.Join(g.dir, "io.max"))
+		return err == nil
+	})
+	g.limit(t, disk, "2000000")
+	explain(t, "cgroup:"+g.path, "--on", disk.Node).want(t, "unit-differs", "hurts").paste(t, "weir set")
+	explain(t, "cgroup:"+g.path, "--on", disk.Node).gone(t, "unit-differs")
+	tool(t, "systemctl", "daemon-reload")
+	if got := g.get(t, "io.max"); !strings.Contains(got, "wbps=2000000") {
+		t.Errorf("after daemon-reload io.max has %q", got)
+	}
+}
