@@ -52,9 +52,12 @@ func (r *run) whyNot(row *Row) string {
 		row.Reason = Hung
 		return fmt.Sprintf("the load did not end in %s and was killed; what it had written so far: %s",
 			r.test.Warm+r.test.For+grace, limit.FormatMeasured(r.writer.Bytes.At(r.ended)))
+	case r.signal == int(unix.SIGKILL) && r.oomKills > 0:
+		row.Reason = Killed
+		return "the group's memory ran out, and the kernel killed the load (oom_kill in memory.events): dirty pages count as its memory, and the limit keeps them from being written in time"
 	case r.signal == int(unix.SIGKILL):
 		row.Reason = Killed
-		return "the load was killed (SIGKILL): if nobody did, the group's memory ran out; see its memory.events, or the kernel's log"
+		return "the load was killed by SIGKILL, and not by weir; the kernel's log says whether memory ran out"
 	case r.signal != 0:
 		row.Reason = Killed
 		return "the load was ended by signal " + unix.SignalName(unix.Signal(r.signal))
@@ -191,6 +194,9 @@ func (row *Row) warn(e Evidence, r *run) {
 			longest = max(longest, s.For)
 		}
 		say("%s: the longest took %.1f s", strings.Replace(fmt.Sprintf("%d operations stalled for more than 1 s", n), "1 operations", "1 operation", 1), longest.Seconds())
+	}
+	if r.oomKills > 0 {
+		say("the group's memory ran out meanwhile: %d processes of it were killed by the kernel", r.oomKills)
 	}
 	if !r.samples.Counted {
 		say("the kernel counts nothing for the group on this device")

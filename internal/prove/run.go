@@ -85,7 +85,8 @@ type run struct {
 	failed             error
 	hung               bool
 	signal             int
-	observed           bool // no load was made: it is what the target does itself
+	oomKills           uint64 // in the group, meanwhile
+	observed           bool   // no load was made: it is what the target does itself
 }
 
 // measure does one test, in a group that it limits first if that is weir's own.
@@ -153,6 +154,7 @@ func (p Prover) observed(ctx context.Context, place Place, s sampler, room *laun
 		r.samples, err = s.run(sampling)
 		sampled <- err
 	}()
+	oomBefore := oomKills(s.group)
 	r.began = now()
 	child, err := p.spawn(place, room, t, file, in)
 	if err = errors.Join(err, in.Close()); err != nil {
@@ -164,6 +166,7 @@ func (p Prover) observed(ctx context.Context, place Place, s sampler, room *laun
 	}
 	p.follow(ctx, child, out, r)
 	r.ended = now()
+	r.oomKills = oomKills(s.group) - oomBefore
 	stopSampling()
 	return r, child, <-sampled
 }

@@ -1,0 +1,77 @@
+package prove
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-io/weir/internal/launch"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/load"
+)
+
+// followed runs a shell script in a load's place, and follows it.
+func followed(t *testing.T, ctx context.Context, script string, window time.Duration) *run {
+	t.Helper()
+	p := Prover{Load: []string{"/bin/sh", "-c", script}, Stderr: os.Stderr, Progress: func(string, float64) {}}
+	test := Test{Path: load.Direct, Key: limit.WBPS, Rate: 1, Block: page, Size: page, For: window}
+	out, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	r := &run{test: test, began: now()}
+	child, err := p.spawn(Place{Dir: t.TempDir()}, launch.Outside(), test, nil, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	p.follow(ctx, child, out, r)
+	r.ended = now()
+	child.Kill()
+	if _, err := child.Wait(); err != nil {
+		t.Error(err)
+	}
+	return r
+}
+
+func TestFollow(t *testing.T) {
+	r := followed(t, t.Context(), `echo '{"tick":{"at_ns":9000000000000000,"bytes":4096,"ops":1}}'; echo '{"result":{"began_ns":5,"ended_ns":9,"bytes":8192,"ops":2}}'; exec sleep 60`, time.Second)
+	if r.failed != nil || r.hung || r.result.Bytes != 8192 || r.writer.Bytes[len(r.writer.Bytes)-1].Total != 4096 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A load that does not end as it should gives a row that cannot tell, and says why.
+func TestFollowBadEnds(t *testing.T) {
+	stopped, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, c := range map[string]struct {
+		ctx    context.Context
+		script string
+		window time.Duration
+		why    string
+	}{
+		"an error":  {t.Context(), "exit 3", time.Second, "status 3"},
+		"a kill":    {t.Context(), "kill -9 $$", time.Second, "SIGKILL"},
+		"a signal":  {t.Context(), "kill -TERM $$", time.Second, "SIGTERM"},
+		"no report": {t.Context(), "echo hello", time.Second, "report"},
+		"no end":    {t.Context(), "exec sleep 60", time.Millisecond - grace, "was killed"},
+		"cancelled": {stopped, "exec sleep 60", time.Minute, "nothing"},
+		"no result": {t.Context(), "true", time.Second, "no result"},
+	} {
+		began := time.Now()
+		r := followed(t, c.ctx, c.script, c.window)
+		row := rowOf(Place{}, r)
+		if row.Verdict != CannotTell || !strings.Contains(row.Why, c.why) {
+			t.Errorf("%s: %s (%s): %q, want %q in it", name, row.Verdict, row.Reason, row.Why, c.why)
+		}
+		if took := time.Since(began); took > 10*time.Second {
+			t.Errorf("%s: it took %s", name, took)
+		}
+	}
+}
