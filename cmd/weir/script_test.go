@@ -60,7 +60,7 @@ func TestLabScripts(t *testing.T) {
 	runScripts(t, "testdata/lab", func(env *testscript.Env) error {
 		env.Setenv("DISK", disk.Node)
 		env.Setenv("CGROUPS", strings.TrimSpace(strings.Join(append(cgroups.Mounted1, cgroups.Unified), " ")))
-		return makeExecutable(env.WorkDir, "stay", "answer", "sleeper", "nest", "garbage")
+		return makeExecutable(env.WorkDir, "stay", "answer", "sleeper", "nest", "garbage", "delegate", "feign")
 	})
 }
 
