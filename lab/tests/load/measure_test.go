@@ -22,11 +22,15 @@ const (
 // fileSystems are those whose paths to the disk differ.
 var fileSystems = []string{"ext4", "xfs", "btrfs"}
 
-// eachFS runs a test on a disk of each file system, side by side.
+// eachFS runs a test on a disk of each file system, side by side; where the processor
+// is emulated, of the first.
 func eachFS(t *testing.T, test func(t *testing.T, disk *lab.TestDisk)) {
 	for _, fs := range fileSystems {
 		t.Run(fs, func(t *testing.T) {
 			lab.Need(t, lab.Root, lab.FS(fs))
+			if fs != fileSystems[0] {
+				lab.Need(t, lab.Rates)
+			}
 			t.Parallel()
 			test(t, lab.Disk(t, lab.FS(fs)))
 		})
