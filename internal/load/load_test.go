@@ -24,7 +24,7 @@ func dirOnDisk(t *testing.T) string {
 		if err != nil {
 			continue
 		}
-		t.Cleanup(func() { os.RemoveAll(dir) })
+		t.Cleanup(func() { _ = os.RemoveAll(dir) })
 		var st unix.Statfs_t
 		if err := unix.Statfs(dir, &st); err != nil || st.Type == unix.TMPFS_MAGIC {
 			continue
@@ -114,7 +114,7 @@ func TestReadsFromTheCacheAreTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer unix.Munmap(m)
+	defer func() { _ = unix.Munmap(m) }()
 	j := Job{Read: true, File: fmt.Sprintf("fd:%d", f.Fd()), Block: 64 << 10, Size: stretchMax, For: 10 * time.Millisecond}
 	for _, path := range []Path{Buffered, Sync, Mapped} {
 		j.Path = path

@@ -92,7 +92,7 @@ func TestEvictLeavesWhatIsMapped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer unix.Munmap(m)
+	defer func() { _ = unix.Munmap(m) }()
 	if err := Evict(f, 0, 0); err != nil {
 		t.Fatal(err)
 	}

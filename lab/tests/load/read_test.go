@@ -46,7 +46,7 @@ func TestLoadWarmReadsAreTold(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer unix.Munmap(m)
+		defer func() { _ = unix.Munmap(m) }()
 		r := do(t, disk, load.Job{Path: load.Buffered, Read: true}, file)
 		if r.Cached != r.Bytes || r.disk.ReadBytes > size {
 			t.Errorf("%d of %d bytes are said to come from the cache; the disk read %d", r.Cached, r.Bytes, r.disk.ReadBytes)

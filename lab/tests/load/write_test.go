@@ -47,7 +47,7 @@ func TestLoadAsyncHasDepth(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Long, lab.FS("ext4"))
 	t.Parallel()
 	disk := lab.Disk(t, lab.FS("ext4"))
-	const rate, depth = 400, 32
+	const rate, depth = 200, 32
 	for _, random := range []bool{false, true} {
 		job := load.Job{Path: load.Async, Random: random, Depth: depth, Dir: disk.Dir, Block: 4 << 10, Size: size, Warm: window, For: time.Second}
 		args := append([]string{"run", "--quiet", "--write-iops", fmt.Sprint(rate), "--on", disk.Dir, "--", "weir", "__load"}, job.Args()...)
