@@ -137,6 +137,8 @@ type Place struct {
 	Writeback bool   // the kernel writes back as the group's (hold.Expect)
 	WhyNot    string // why it does not
 	File      string // the regular file that was named; empty: none
+	Size      int64  // of the file, in bytes
+	Cached    int64  // of it in the page cache; -1: not known
 	Owners    []FileOwner
 	OwnersErr error // why the owners are not known; nil with no Owners: nobody asked
 }

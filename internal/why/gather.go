@@ -11,6 +11,7 @@ import (
 	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/kernel"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/pagecache"
 )
 
 // Examine answers a question: Gather, then Judge.
@@ -133,9 +134,7 @@ func (f *Facts) addPlace(s Sources, fresh cgroupfs.Group, host kernel.FS, p Plac
 	if m, ok := p.Chain.FileSystem(); ok {
 		p.FS = &m
 	}
-	if st, err := os.Stat(filepath.Join(s.Root, p.Spec)); err == nil && st.Mode().IsRegular() && p.Named {
-		p.File = p.Spec
-	}
+	p.readFile(s.Root)
 	if p.Err != nil {
 		f.Places = append(f.Places, p)
 		return nil
@@ -161,6 +160,28 @@ func (f *Facts) addPlace(s Sources, fresh cgroupfs.Group, host kernel.FS, p Plac
 	}
 	f.Places = append(f.Places, p)
 	return nil
+}
+
+// readFile looks at the regular file that was named. What the kernel does not tell this
+// user of it is not known.
+func (p *Place) readFile(root string) {
+	if !p.Named {
+		return
+	}
+	name := filepath.Join(root, p.Spec)
+	st, err := os.Stat(name)
+	if err != nil || !st.Mode().IsRegular() {
+		return
+	}
+	p.File, p.Size, p.Cached = p.Spec, st.Size(), -1
+	f, err := os.Open(name)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	if r, err := pagecache.Resident(f, 0, 0); err == nil {
+		p.Cached = min(r.Cached, p.Size)
+	}
 }
 
 // ruleOn is the rule of a device, unset where there is none.

@@ -17,7 +17,7 @@ var rules = []rule{
 	noDevice, mountsWithout, dataJournal, noCgroupWriteback, foreignInode,
 	ruleElsewhere, ruleBeneath, mountWithoutRule, partition,
 	parentStricter, flat, unitDiffers,
-	drains, runsAhead, backlog,
+	drains, runsAhead, backlog, cached,
 	lowLimit, largeRequests, kernelBugs, overlayAsync,
 	otherPolicies, swapHere,
 }

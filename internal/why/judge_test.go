@@ -134,6 +134,7 @@ func TestRules(t *testing.T) {
 		}},
 		{"io-cost", Note, AtDevice, func(f *Facts) { f.Group.Cost = []Policy{{"io.cost.qos", vda.Number, "254:0 enable=1"}} }},
 		{"io-latency", Note, AtDevice, func(f *Facts) { f.Group.Latency = []Policy{{"io.latency", vda.Number, "254:0 target=10"}} }},
+		{"cached", Note, AtDevice, func(f *Facts) { f.Places[0].File, f.Places[0].Size, f.Places[0].Cached = "/data/f", 200, 100 }},
 		{"swap", Note, AtDevice, func(f *Facts) { f.Swaps = []kernel.Swap{{File: "/data/swapfile"}} }},
 		{"v1-writeback", Breaks, No, onV1},
 		{"root-rule", Note, AtDevice, func(f *Facts) { onV1(f); f.Group.RootRules = f.Group.Rules }},

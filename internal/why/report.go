@@ -156,6 +156,7 @@ var (
 	// throughCache are those and the ones that a sync of the writer's brings there: v2
 	// charges both by the inode (wbc_attach_fdatawrite_inode).
 	throughCache = scope{paths: []load.Path{load.Sync, load.Buffered, mapped}, writes: true}
+	cachedReads  = scope{paths: []load.Path{load.Buffered, mapped}, reads: true}
 )
 
 func (s scope) at(places ...int) scope {

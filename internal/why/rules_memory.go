@@ -128,6 +128,22 @@ func backlog(f Facts) []Finding {
 	return found
 }
 
+// cached: what is read from the page cache is no I/O.
+func cached(f Facts) []Finding {
+	var found []Finding
+	for i, p := range f.Places {
+		if p.File == "" || p.Cached <= 0 || p.Err != nil {
+			continue
+		}
+		found = append(found, Finding{Code: "cached", Severity: Note, cells: cachedReads.at(i),
+			Evidence: []Evidence{{p.File, fmt.Sprintf("%s of %s in the page cache (cachestat, mincore)", bytesOf(uint64(p.Cached)), bytesOf(uint64(p.Size)))}},
+			Text:     fmt.Sprintf("%d %% of the file is in the page cache: reading that is no disk I/O, and no limit slows it down.", p.Cached*100/p.Size),
+			Fixes: []Fix{{Text: "to measure reads from the disk, take this one file out of the cache",
+				Lines: []string{"dd of='" + strings.ReplaceAll(p.File, "'", `'\''`) + "' oflag=nocache conv=notrunc,fdatasync count=0 status=none"}}}})
+	}
+	return found
+}
+
 // bytesOf is for people: "64 MiB", "1.2 GB".
 func bytesOf(n uint64) string {
 	if n != 0 && n%(1<<20) == 0 && n < 1<<40 {
