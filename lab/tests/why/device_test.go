@@ -47,7 +47,7 @@ func TestWhyRuleElsewhere(t *testing.T) {
 
 // A limit below a loop device sees nothing of it, unless the device does direct I/O.
 func TestWhyLoop(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Guest, lab.Loop, lab.FS("ext4"), lab.Command("losetup"), lab.Command("mkfs.ext4"))
+	lab.Need(t, lab.Root, lab.Long, lab.Guest, lab.Loop, lab.FS("ext4"), lab.Command("losetup"), lab.Command("mkfs.ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
 	image := filepath.Join(disk.Dir, "image")
 	if err := os.WriteFile(image, make([]byte, 48<<20), 0o600); err != nil {
@@ -87,7 +87,7 @@ func number(t *testing.T, node string) blkdev.Number {
 
 // A limit on a disk binds what is done to an LVM volume on it.
 func TestWhyLVM(t *testing.T) {
-	e := lab.Need(t, lab.Root, lab.LVM, lab.Command("mkfs.ext4"))
+	e := lab.Need(t, lab.Root, lab.Long, lab.LVM, lab.Command("mkfs.ext4"))
 	disk := lab.RawDisk(t)
 	tool(t, "lvm", "vgcreate", "-qq", "-y", "whyvg", disk.Node)
 	t.Cleanup(func() { tool(t, "lvm", "vgremove", "-qq", "-f", "-y", "whyvg") })
@@ -123,4 +123,26 @@ func TestWhySmallLimits(t *testing.T) {
 	r := explain(t, disk.Dir, "--write", "1GB/s", "--write-iops", "100")
 	r.gone(t, "limit-below-slice")
 	r.gone(t, "large-requests")
+}
+
+// Swapping is I/O on the device too.
+func TestWhySwap(t *testing.T) {
+	lab.Need(t, lab.Root, lab.Guest, lab.Command("mkswap"), lab.Command("swapon"), lab.Command("swapoff"))
+	disk := lab.RawDisk(t)
+	tool(t, "mkswap", disk.Node)
+	tool(t, "swapon", disk.Node)
+	off := func() { tool(t, "swapoff", disk.Node) }
+	explain(t, disk.Node, "--write", "2MB/s").want(t, "swap", "note")
+	off()
+	explain(t, disk.Node, "--write", "2MB/s").gone(t, "swap")
+}
+
+// io.cost works beside the limits.
+func TestWhyIOCost(t *testing.T) {
+	cgroups := lab.Need(t, lab.Root, lab.V2, lab.Guest, lab.Lane("qemu")).Cgroups
+	disk := lab.RawDisk(t)
+	root := group{dir: cgroups.Unified}
+	root.set(t, "io.cost.qos", disk.Number.String()+" enable=1")
+	explain(t, disk.Node, "--write", "2MB/s").want(t, "io-cost", "note").paste(t, "enable=0")
+	explain(t, disk.Node, "--write", "2MB/s").gone(t, "io-cost")
 }

@@ -1,6 +1,7 @@
 package why_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -68,15 +69,21 @@ func TestWhySlowDrain(t *testing.T) {
 	disk := lab.Disk(t, lab.FS("ext4"))
 	g := limited(t, "why-drain", disk)
 	g.set(t, "memory.max", fmt.Sprint(64<<20))
-	f := explain(t, "cgroup:"+g.path, "--on", disk.Dir).want(t, "slow-drain", "hurts")
+	explain(t, "cgroup:"+g.path, "--on", disk.Dir).want(t, "slow-drain", "hurts")
+	g.set(t, "memory.max", "max")
+	r := explain(t, "cgroup:"+g.path, "--on", disk.Dir)
+	r.gone(t, "slow-drain")
+	f := r.want(t, "writer-runs-ahead", "note")
+	g.set(t, "memory.max", fmt.Sprint(64<<20))
 	f.paste(t, "strict_limit")
 	t.Cleanup(func() {
 		bdi := "/sys/class/bdi/" + disk.Number.String()
 		_ = os.WriteFile(bdi+"/strict_limit", []byte("0"), 0)
 		_ = os.WriteFile(bdi+"/max_ratio", []byte("100"), 0)
 	})
-	r := explain(t, "cgroup:"+g.path, "--on", disk.Dir)
+	r = explain(t, "cgroup:"+g.path, "--on", disk.Dir)
 	r.gone(t, "slow-drain")
+	r.gone(t, "writer-runs-ahead")
 	if r.held("buffered", false) != "yes" || r.status != 0 {
 		t.Errorf("buffered write: %q, status %d, findings %v", r.held("buffered", false), r.status, r.codes())
 	}
@@ -94,5 +101,71 @@ func TestWhySlowDrainOnOldKernels(t *testing.T) {
 	r.gone(t, "slow-drain")
 	if r.held("buffered", false) != "device" {
 		t.Errorf("buffered write: %q, findings %v", r.held("buffered", false), r.codes())
+	}
+}
+
+// What a group has written and the disk has not takes its time.
+func TestWhyBacklog(t *testing.T) {
+	lab.Need(t, lab.Root, lab.V2, lab.Memory, lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	g := limited(t, "why-backlog", disk)
+	g.limit(t, disk, "400000")
+	if err := start(t, g, "once", 60, filepath.Join(disk.Dir, "f")).Wait(); err != nil {
+		t.Fatal(err)
+	}
+	explain(t, "cgroup:"+g.path, "--on", disk.Dir).want(t, "backlog", "note")
+	g.limit(t, disk, "max")
+	unix.Sync()
+	g.limit(t, disk, "400000")
+	lab.Await(t, 20*time.Second, "the backlog to be gone", func() bool {
+		return explain(t, "cgroup:"+g.path, "--on", disk.Dir).find("backlog") == nil
+	})
+}
+
+// What is in the page cache is read without the disk.
+func TestWhyCached(t *testing.T) {
+	lab.Need(t, lab.Root, lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	file := filepath.Join(disk.Dir, "f")
+	if err := os.WriteFile(file, make([]byte, 1<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	explain(t, file, "--read", "2MB/s").want(t, "cached", "note")
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := errors.Join(f.Sync(), unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)); err != nil { // what dd oflag=nocache does
+		t.Fatal(err)
+	}
+	explain(t, file, "--read", "2MB/s").gone(t, "cached")
+}
+
+// Whatever goes through the page cache to a file that another group dirtied first is
+// that group's: synchronous writes too.
+func TestWhyForeignInode(t *testing.T) {
+	lab.Need(t, lab.Root, lab.V2, lab.Memory, lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	g, other := limited(t, "why-foreign", disk), newGroup(t, nil, "why-first")
+	file := filepath.Join(disk.Dir, "f")
+	if err := start(t, other, "once", 60, file).Wait(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(file) // keeps the inode
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r := explain(t, "cgroup:"+g.path, "--on", file)
+	if r.find("foreign-inode") == nil {
+		// No reader of inodes here: then it must not say that they are held.
+		r.want(t, "inode-not-known", "note")
+		if r.status != 3 || r.held("sync", false) != "unknown" || r.held("direct", false) != "yes" {
+			t.Errorf("status %d, %+v", r.status, r.Matrix)
+		}
+	}
+	if got := rate(t, g, disk, "sync", 1, file) / 2e6; got < 2 {
+		t.Errorf("synchronous writes got %.2f of the limit: they are held, where weir why cannot say so", got)
 	}
 }
