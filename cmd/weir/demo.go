@@ -28,7 +28,9 @@ func newDemo(a *app) *cobra.Command {
 		Use:   "demo",
 		Short: "Show on a scratch disk what a limit does",
 		Long: "Write to a scratch disk without and with a limit, direct and buffered, and print what was asked and what was measured.\n" +
-			"The disk is a loop device on a file without a name, mounted where only the demo sees it: nothing is left of it, whatever ends the demo.",
+			"The disk is a loop device on a file without a name, mounted where only the demo sees it: nothing is left of it, whatever ends the demo.\n\n" +
+			"A limit is held if the disk did no more than it lets through, and cannot be told if the disk did less than half of it. The demo ends with 0\n" +
+			"when it has measured, whatever it found; weir prove is for scripts.",
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			rate, err := limit.ParseBytes(write)
