@@ -19,9 +19,10 @@ func TestTwoCommandsOnOneDisk(t *testing.T) {
 	for i := range 2 {
 		t.Run(fmt.Sprint("command-", i+1), func(t *testing.T) {
 			t.Parallel()
-			job := load.Job{Path: load.Direct, File: fileIn(t, disk.Dir, "f"), Block: 64 << 10, Size: directFile, Warm: warm, For: window}
-			lab.Ratio(t, "direct write", 10e6, lab.Written.On(e), func() float64 {
-				return limited(t, []string{"--write", "10MB/s", "--on", disk.Dir}, job).BytesPerSec()
+			rate := lab.Scaled(e, 10e6)
+			job := load.Job{Path: load.Direct, File: fileIn(t, disk.Dir, "f"), Block: 32 << 10, Size: directFile, Warm: warm, For: window}
+			lab.Ratio(t, "direct write", float64(rate), lab.Written, func() float64 {
+				return limited(t, []string{"--write", fmt.Sprint(rate), "--on", disk.Dir}, job).BytesPerSec()
 			})
 		})
 	}
@@ -34,13 +35,14 @@ func TestReadAndWriteAreIndependent(t *testing.T) {
 	disk := lab.Disk(t, lab.FS("ext4"))
 	file := fileIn(t, disk.Dir, "f")
 	filled(t, file, directFile)
-	limits := []string{"--read", "8MB/s", "--write", "2MB/s", "--on", disk.Dir}
+	reads, writes := lab.Scaled(e, 8e6), lab.Scaled(e, 2e6)
+	limits := []string{"--read", fmt.Sprint(reads), "--write", fmt.Sprint(writes), "--on", disk.Dir}
 	for _, c := range []struct {
 		read bool
-		rate float64
-	}{{true, 8e6}, {false, 2e6}} {
-		job := load.Job{Path: load.Direct, Read: c.read, File: file, Block: 32 << 10, Size: directFile, Warm: warm, For: 3 * time.Second}
-		lab.Ratio(t, fmt.Sprint("read ", c.read), c.rate, lab.Direct.On(e), func() float64 { return limited(t, limits, job).BytesPerSec() })
+		rate int
+	}{{true, reads}, {false, writes}} {
+		job := load.Job{Path: load.Direct, Read: c.read, File: file, Block: blockFor(c.rate), Size: directFile, Warm: warm, For: 3 * time.Second}
+		lab.Ratio(t, fmt.Sprint("read ", c.read), float64(c.rate), lab.Direct, func() float64 { return limited(t, limits, job).BytesPerSec() })
 	}
 }
 
@@ -48,6 +50,8 @@ func TestReadAndWriteAreIndependent(t *testing.T) {
 // and clear frees the writer again.
 func TestSetAndClearWhileItRuns(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.Long, lab.FS("ext4"))
+	rate := lab.Scaled(e, 5e6)
+	asked := fmt.Sprint(rate)
 	disk := lab.Disk(t, lab.FS("ext4"))
 	file := fileIn(t, disk.Dir, "f")
 	job := load.Job{Path: load.Direct, File: file, Block: 32 << 10, Size: directFile, For: 10 * time.Minute}
@@ -61,14 +65,14 @@ func TestSetAndClearWhileItRuns(t *testing.T) {
 	})
 	group := waitForGroup(t, "weir-live")
 	free := deviceRate(t, disk, time.Second)
-	if free < 15e6 {
+	if free < float64(3*rate) {
 		t.Fatalf("the writer does %.0f bytes/s without a limit, too little to tell", free)
 	}
-	weir(t, "set", group, "--write", "5MB/s", "--on", disk.Dir)
+	weir(t, "set", group, "--write", asked, "--on", disk.Dir)
 	time.Sleep(time.Second) // what the promise allows
-	lab.Ratio(t, "after set", 5e6, lab.Written.On(e), func() float64 { return deviceRate(t, disk, 3*time.Second) })
+	lab.Ratio(t, "after set", float64(rate), lab.Written, func() float64 { return deviceRate(t, disk, 3*time.Second) })
 	shown := string(weir(t, "show", "--json", "--for", "0", group))
-	if !strings.Contains(shown, `"rbps":3000000,"wbps":5000000`) {
+	if !strings.Contains(shown, `"rbps":3000000,"wbps":`+asked) {
 		t.Errorf("show says %s, want the read limit untouched beside the new one", shown)
 	}
 	weir(t, "set", group, "--write", "max", "--on", disk.Dir)
@@ -76,7 +80,7 @@ func TestSetAndClearWhileItRuns(t *testing.T) {
 	if rate := deviceRate(t, disk, time.Second); rate < free/3 {
 		t.Errorf("after --write max: %.0f bytes/s, %.0f before the limit", rate, free)
 	}
-	weir(t, "set", group, "--write", "5MB/s", "--on", disk.Dir)
+	weir(t, "set", group, "--write", asked, "--on", disk.Dir)
 	weir(t, "clear", group)
 	time.Sleep(time.Second)
 	if rate := deviceRate(t, disk, time.Second); rate < free/3 {

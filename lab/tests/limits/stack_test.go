@@ -2,6 +2,7 @@ package limits_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,15 +18,14 @@ import (
 // held measures a direct writer below dir at 8 MB/s, and that the rule is on device.
 func held(t *testing.T, dir, device string) {
 	t.Helper()
-	file := filepath.Join(dir, "f")
-	job := load.Job{Path: load.Direct, File: file, Block: 64 << 10, Size: 16 << 20, Warm: warm, For: 3 * time.Second}
-	lab.Ratio(t, "direct write", 8e6, lab.Direct.On(lab.Need(t)), func() float64 {
-		return limited(t, []string{"--write", "8MB/s", "--on", dir}, job).BytesPerSec()
-	})
+	rate := lab.Scaled(lab.Need(t), 8e6)
+	limits := []string{"--write", fmt.Sprint(rate), "--on", dir}
+	job := load.Job{Path: load.Direct, File: filepath.Join(dir, "f"), Block: 16 << 10, Size: 16 << 20, Warm: warm, For: 3 * time.Second}
+	lab.Ratio(t, "direct write", float64(rate), lab.Direct, func() float64 { return limited(t, limits, job).BytesPerSec() })
 	var doc struct {
 		Devices []struct{ Device string }
 	}
-	if err := json.Unmarshal(weir(t, "run", "--quiet", "--json", "--write", "8MB/s", "--on", dir, "--", "true"), &doc); err != nil {
+	if err := json.Unmarshal(weir(t, append(append([]string{"run", "--quiet", "--json"}, limits...), "--", "true")...), &doc); err != nil {
 		t.Fatal(err)
 	}
 	if len(doc.Devices) != 1 || doc.Devices[0].Device != device {
@@ -102,7 +102,7 @@ func TestLoop(t *testing.T) {
 
 // btrfs's device numbers are anonymous; the rule goes to the disk below.
 func TestBtrfsSubvolume(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Long, lab.Rates, lab.FS("btrfs"), lab.Command("btrfs"))
+	lab.Need(t, lab.Root, lab.Long, lab.FS("btrfs"), lab.Command("btrfs"))
 	t.Parallel()
 	disk := lab.Disk(t, lab.FS("btrfs"))
 	sub := filepath.Join(disk.Dir, "sub")
