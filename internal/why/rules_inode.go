@@ -15,7 +15,7 @@ func foreignInode(f Facts) []Finding {
 		case !p.Writeback:
 		case p.OwnersErr != nil:
 			if p.File != "" {
-				found = append(found, cannotTell(p, i))
+				found = append(found, cannotTell(f, p, i))
 			} else {
 				untold[p.OwnersErr.Error()] = append(untold[p.OwnersErr.Error()], i)
 			}
@@ -32,13 +32,13 @@ func foreignInode(f Facts) []Finding {
 }
 
 // cannotTell is for a file that was named.
-func cannotTell(p Place, i int) Finding {
+func cannotTell(f Facts, p Place, i int) Finding {
 	cells := throughCache.at(i)
 	cells.cannot = true
 	return Finding{Code: "inode-not-known", Severity: Note, cells: cells,
 		Evidence: []Evidence{{"inode->i_wb", "not read: " + p.OwnersErr.Error()}},
 		Text:     "Writes through the page cache to " + p.File + " are held if the file's inode is this group's, which cannot be told here.",
-		Fixes:    []Fix{{Text: "measure it", Lines: []string{"weir prove"}}}}
+		Fixes:    []Fix{{Text: "measure it", Lines: []string{"weir prove " + f.Target}}}}
 }
 
 func foreign(f Facts, p Place, i int) []Finding {
