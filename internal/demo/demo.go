@@ -136,12 +136,12 @@ func (d Demo) measure(ctx context.Context, path load.Path, asked limit.Rate) (r 
 		}
 		stop()
 	}
+	counting := <-counted
 	if err != nil {
 		cancel()
-		<-counted
 		return r, errors.Join(err, notCanceled(<-watched))
 	}
-	if err := errors.Join(<-watched, <-counted); err != nil {
+	if err := errors.Join(<-watched, counting); err != nil {
 		return r, err
 	}
 	return d.judge(room, Row{Path: path, Limit: asked, Writer: writer.BytesPerSec(), Device: device}), nil
