@@ -64,7 +64,8 @@ func TestExpect(t *testing.T) {
 	}{
 		{"v1", v1, ext4, "cgroup v1 charges writeback to the root group"},
 		{"v2 without memory", without, ext4, "the memory controller is not on the hierarchy of io"},
-		{"v2, memory not enabled", notEnabled, ext4, "memory is not enabled for /x; echo +memory > "},
+		{"v2, memory not enabled", notEnabled, ext4, ""},
+		{"v1, ext4 with data=journal", v1, &blkdev.Mount{FSType: "ext4", SuperOptions: "rw,data=journal"}, "data=journal"},
 		{"ext4", v2, ext4, ""},
 		{"ext4, data=journal", v2, &blkdev.Mount{FSType: "ext4", SuperOptions: "rw,data=journal"}, "data=journal"},
 		{"ext4, data=ordered", v2, &blkdev.Mount{FSType: "ext4", SuperOptions: "rw,data=ordered"}, ""},
@@ -74,12 +75,18 @@ func TestExpect(t *testing.T) {
 		{"a device", v2, nil, ""},
 	} {
 		got := Expect(c.group, c.fs)
-		if got.Buffered != (c.why == "") || !strings.Contains(got.Why, c.why) {
+		if got.Buffered != (c.why == "") || got.Sync != (c.why != "data=journal") || !strings.Contains(got.Why, c.why) {
 			t.Errorf("%s: %+v, want %q", c.name, got, c.why)
 		}
-		line := got.Line(c.group.Hierarchy())
-		if held := strings.Contains(line, "buffered writes held"); held != got.Buffered || strings.Contains(line, "NOT held") == held {
-			t.Errorf("%s: %q", c.name, line)
+		begins := "writes NOT held"
+		switch {
+		case got.Buffered:
+			begins = "direct, synchronous and buffered writes held"
+		case got.Sync:
+			begins = "direct and synchronous writes held"
+		}
+		if line := got.Line(c.group.Hierarchy()); !strings.HasPrefix(line, begins) || !strings.Contains(line, c.why) {
+			t.Errorf("%s: %q, want %q", c.name, line, begins)
 		}
 	}
 }

@@ -139,8 +139,6 @@ func (f *Facts) addPlace(s Sources, fresh cgroupfs.Group, host kernel.FS, p Plac
 		f.Places = append(f.Places, p)
 		return nil
 	}
-	// As of a group that weir would make: that memory is not enabled for a group does
-	// not matter, because io brings it along, hidden (io_cgrp_subsys.depends_on).
 	expect := hold.Expect(fresh, p.FS)
 	p.Writeback, p.WhyNot = expect.Buffered, expect.Why
 	for _, d := range p.Chain.Devices {
