@@ -47,14 +47,13 @@ func Gather(ctx context.Context, s Sources, q Question) (Facts, error) {
 	if err != nil {
 		return f, err
 	}
-	fresh := group
 	if q.Target != nil {
 		f.Target, group = q.Target.String(), q.Target.Group
 	}
 	if f.Group, err = readGroup(ctx, s, q, group); err != nil {
 		return f, err
 	}
-	return f, f.readPlaces(ctx, s, q, fresh, host)
+	return f, f.readPlaces(ctx, s, q, group, host)
 }
 
 // toMake names a group below the root that is not there: what is asked about it is
@@ -92,7 +91,7 @@ func (f *Facts) readKernel(host kernel.FS) error {
 }
 
 // readPlaces takes what was asked to devices, and reads those.
-func (f *Facts) readPlaces(ctx context.Context, s Sources, q Question, fresh cgroupfs.Group, host kernel.FS) error {
+func (f *Facts) readPlaces(ctx context.Context, s Sources, q Question, group cgroupfs.Group, host kernel.FS) error {
 	devices := blkdev.New(s.Root)
 	asked := q.Places
 	if len(asked) == 0 {
@@ -106,7 +105,7 @@ func (f *Facts) readPlaces(ctx context.Context, s Sources, q Question, fresh cgr
 				return err
 			}
 			for _, chain := range chains {
-				if err := f.addPlace(s, fresh, host, Place{Spec: chain.Spec, Chain: chain}, a.Limit); err != nil {
+				if err := f.addPlace(s, group, host, Place{Spec: chain.Spec, Chain: chain}, a.Limit); err != nil {
 					return err
 				}
 			}
@@ -123,14 +122,14 @@ func (f *Facts) readPlaces(ctx context.Context, s Sources, q Question, fresh cgr
 		if err != nil && !errors.As(err, &p.Err) {
 			return err
 		}
-		if err := f.addPlace(s, fresh, host, p, a.Limit); err != nil {
+		if err := f.addPlace(s, group, host, p, a.Limit); err != nil {
 			return err
 		}
 	}
 	return f.readOwners(ctx, s)
 }
 
-func (f *Facts) addPlace(s Sources, fresh cgroupfs.Group, host kernel.FS, p Place, asked limit.Limit) error {
+func (f *Facts) addPlace(s Sources, group cgroupfs.Group, host kernel.FS, p Place, asked limit.Limit) error {
 	if m, ok := p.Chain.FileSystem(); ok {
 		p.FS = &m
 	}
@@ -139,7 +138,7 @@ func (f *Facts) addPlace(s Sources, fresh cgroupfs.Group, host kernel.FS, p Plac
 		f.Places = append(f.Places, p)
 		return nil
 	}
-	expect := hold.Expect(fresh, p.FS)
+	expect := hold.Expect(group, p.FS)
 	p.Writeback, p.WhyNot = expect.Buffered, expect.Why
 	for _, d := range p.Chain.Devices {
 		inForce := ruleOn(f.Group.Rules, d.Number)
