@@ -200,7 +200,7 @@ func Shorten(tests []Test, most time.Duration) []Test {
 	if over <= 0 {
 		return tests
 	}
-	cut := over / time.Duration(len(tests))
+	cut := over/time.Duration(len(tests)) + time.Millisecond
 	tests = slices.Clone(tests)
 	for i := range tests {
 		tests[i].For = max(min(least, tests[i].For), tests[i].For-cut)
