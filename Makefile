@@ -14,7 +14,7 @@ TEST_PACKAGES := qemu-system-x86 busybox-static kmod cpio xz-utils zstd mmdebstr
 
 LAB_FLAGS := $(if $(KERNEL),-kernel $(KERNEL)) $(if $(MODE),-mode $(MODE)) $(if $(LANE),-lane $(LANE)) $(if $(RUN),-run '$(RUN)')
 
-.PHONY: all build demo test unit lint lab lab-all kills bench fuzz man deps clean help
+.PHONY: all build demo test unit lint lab lab-all kills bench fuzz man bpf deps clean help
 
 all: build
 
@@ -51,6 +51,12 @@ fuzz: ## every fuzz test for 30 s
 
 man: ## regenerate docs/man from the commands
 	$(GO) run ./tools/man docs/man
+
+# Besides clang it takes llvm-strip and libbpf's headers: apt-get install clang llvm libbpf-dev
+bpf: ## regenerate the BPF objects (needs clang)
+	cd internal/inode && GOPACKAGE=inode $(GO) run github.com/cilium/ebpf/cmd/bpf2go -target bpfel -no-global-types \
+		owner ../../bpf/owner.bpf.c -- -O2 -Wall -Werror -I/usr/include/$$(uname -m)-linux-gnu
+	cd bpf && sha256sum *.c *.h >SHA256SUMS
 
 deps: ## install the Debian packages that the tests need
 	@missing=$$(dpkg-query -W -f '$${db:Status-Status} $${Package}\n' $(TEST_PACKAGES) 2>&1 | sed -n 's/^not-installed \(.*\)/\1/p; s/^dpkg-query: no packages found matching \(.*\)/\1/p'); \

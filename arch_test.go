@@ -25,7 +25,7 @@ var layers = [][]string{
 	{"internal/limit", "internal/pagecache", "internal/plot"},
 	{"internal/blkdev"},
 	{"internal/cgroupfs", "internal/kernel"},
-	{"internal/systemd", "internal/state"},
+	{"internal/systemd", "internal/state", "internal/inode"},
 	{"internal/target"},
 	{"internal/target/pid", "internal/target/cgroup"},
 	{"internal/hold"},
