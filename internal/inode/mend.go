@@ -1,0 +1,127 @@
+package inode
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+)
+
+const (
+	// roundsMax bounds how often a page is written back. The kernel passes over rounds
+	// that took less than an eighth of the running average (WB_FRN_TIME_CUT_DIV). That
+	// is 16 bits wide and falls by an eighth a round, so 65 rounds of the shortest kind
+	// bring the greatest average down to them, and 9 more are the majority it takes.
+	roundsMax = 96
+	// roundsAtOnce are done between two looks at the owner.
+	roundsAtOnce = 12
+	// settleMax bounds the wait for the kernel to switch the owner after the last round:
+	// it does so in a work queue, after a grace period of RCU.
+	settleMax = 5 * time.Second
+	pollEvery = 20 * time.Millisecond
+)
+
+// Mended is what Mend has done.
+type Mended struct {
+	Before File          `json:"before"`
+	After  File          `json:"after"`
+	Rounds int           `json:"rounds"` // of writeback; 0 if the file was the group's already
+	Took   time.Duration `json:"took_ns"`
+}
+
+// Mend moves the ownership of a file's writeback to the memory cgroup of the calling
+// process, and looks whether it has moved. The path is taken as OfPaths takes it; a
+// File's Handle is one. It takes the right to write to the file, and as long as the
+// file's dirty pages need to reach the disk under their present owner's limits; ctx
+// bounds that. The error is a *Refused if it must not be done, and an *Unmoved if it was
+// done in vain.
+func (r *Reader) Mend(ctx context.Context, path string) (Mended, error) {
+	began := time.Now()
+	if r.hierarchy == nil || !r.hierarchy.Has("io") || !r.hierarchy.Has("memory") {
+		return Mended{}, &Refused{Path: path, Reason: "writeback has owners only where cgroup v2 has the io and memory controllers"}
+	}
+	files, err := r.OfPaths(ctx, []string{path})
+	if err != nil {
+		return Mended{}, err
+	}
+	m := Mended{Before: files[0], After: files[0]}
+	if m.Before.ours() {
+		return m, nil
+	}
+	f, err := r.openToMend(ctx, m.Before)
+	if err != nil {
+		return m, err
+	}
+	defer f.Close()
+	err = r.mend(ctx, cached{f, m.Before.Beneath}, &m)
+	m.Took = time.Since(began)
+	return m, err
+}
+
+// ours reports whether the owner is the group of the process that asked.
+func (f File) ours() bool { return f.Owner.State == Owned && f.Owner.Memory.ID == f.caller }
+
+func (r *Reader) mend(ctx context.Context, f cached, m *Mended) error {
+	if err := f.letGo(ctx); err != nil {
+		return err
+	}
+	w, err := findWindow(ctx, f)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	for m.Rounds < roundsMax {
+		for range roundsAtOnce {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := w.round(); err != nil {
+				return err
+			}
+			m.Rounds++
+		}
+		if m.After, err = r.again(ctx, f.File, m.Before); err != nil || m.After.ours() {
+			return err
+		}
+	}
+	return r.settle(ctx, f.File, m)
+}
+
+// settle waits for a switch that the kernel has been brought to.
+func (r *Reader) settle(ctx context.Context, f *os.File, m *Mended) (err error) {
+	for deadline := time.Now().Add(settleMax); time.Now().Before(deadline); {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pollEvery):
+		}
+		if m.After, err = r.again(ctx, f, m.Before); err != nil || m.After.ours() {
+			return err
+		}
+	}
+	return &Unmoved{Path: f.Name(), Owner: m.After.Owner, Rounds: m.Rounds}
+}
+
+// again looks at the owner of a file that is open, and whether anybody now uses it in a
+// way that forbids to go on.
+func (r *Reader) again(ctx context.Context, f *os.File, before File) (File, error) {
+	all, err := r.openers(ctx, before.identity)
+	if err != nil {
+		return before, err
+	}
+	now, found := before, false
+	for _, o := range all {
+		if o.IsDirect() {
+			return before, &Refused{Path: before.Path,
+				Reason: fmt.Sprintf("process %d has it open for direct I/O, which must not meet dirty pages of the same file", o.PID)}
+		}
+		if o.PID == os.Getpid() && o.FD == int(f.Fd()) {
+			now, found = o, true
+		}
+	}
+	if !found {
+		return before, &Refused{Path: before.Path, Reason: "another file has taken its place meanwhile"}
+	}
+	now.Path, now.PID, now.FD = before.Path, 0, 0
+	return now, nil
+}
