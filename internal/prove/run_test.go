@@ -13,7 +13,7 @@ import (
 )
 
 // followed runs a shell script in a load's place, and follows it.
-func followed(t *testing.T, ctx context.Context, script string, window time.Duration) *run {
+func followed(ctx context.Context, t *testing.T, script string, window time.Duration) *run {
 	t.Helper()
 	p := Prover{Load: []string{"/bin/sh", "-c", script}, Stderr: os.Stderr, Progress: func(string, float64) {}}
 	test := Test{Path: load.Direct, Key: limit.WBPS, Rate: 1, Block: page, Size: page, For: window}
@@ -40,7 +40,7 @@ func followed(t *testing.T, ctx context.Context, script string, window time.Dura
 }
 
 func TestFollow(t *testing.T) {
-	r := followed(t, t.Context(), `echo '{"tick":{"at_ns":9000000000000000,"bytes":4096,"ops":1}}'; echo '{"result":{"began_ns":5,"ended_ns":9,"bytes":8192,"ops":2}}'; exec sleep 60`, time.Second)
+	r := followed(t.Context(), t, `echo '{"tick":{"at_ns":9000000000000000,"bytes":4096,"ops":1}}'; echo '{"result":{"began_ns":5,"ended_ns":9,"bytes":8192,"ops":2}}'; exec sleep 60`, time.Second)
 	if r.failed != nil || r.hung || r.result.Bytes != 8192 || r.writer.Bytes[len(r.writer.Bytes)-1].Total != 4096 {
 		t.Errorf("%+v", r)
 	}
@@ -65,7 +65,7 @@ func TestFollowBadEnds(t *testing.T) {
 		"no result": {t.Context(), "true", time.Second, "no result"},
 	} {
 		began := time.Now()
-		r := followed(t, c.ctx, c.script, c.window)
+		r := followed(c.ctx, t, c.script, c.window)
 		row := rowOf(Place{}, r)
 		if row.Verdict != CannotTell || !strings.Contains(row.Why, c.why) {
 			t.Errorf("%s: %s (%s): %q, want %q in it", name, row.Verdict, row.Reason, row.Why, c.why)
