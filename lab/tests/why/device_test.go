@@ -87,7 +87,7 @@ func number(t *testing.T, node string) blkdev.Number {
 
 // A limit on a disk binds what is done to an LVM volume on it.
 func TestWhyLVM(t *testing.T) {
-	e := lab.Need(t, lab.Root, lab.Long, lab.LVM, lab.Command("mkfs.ext4"))
+	lab.Need(t, lab.Root, lab.Long, lab.LVM, lab.Command("mkfs.ext4"))
 	disk := lab.RawDisk(t)
 	tool(t, "lvm", "vgcreate", "-qq", "-y", "whyvg", disk.Node)
 	t.Cleanup(func() { tool(t, "lvm", "vgremove", "-qq", "-f", "-y", "whyvg") })
@@ -101,7 +101,7 @@ func TestWhyLVM(t *testing.T) {
 	t.Cleanup(func() { _ = unix.Unmount(dir, 0) })
 	g := limited(t, "why-lvm", disk)
 	f := explain(t, "cgroup:"+g.path, "--on", dir).want(t, "rule-beneath", "note")
-	lab.Ratio(t, "direct write, limit below LVM", 2e6, lab.Band{Low: 0.75, High: 1.1}.On(e), func() float64 {
+	lab.Ratio(t, "direct write, limit below LVM", 2e6, lab.Band{Low: 0.75, High: 1.1}, func() float64 {
 		return rate(t, g, disk, "direct", 2, filepath.Join(dir, "f"))
 	})
 	f.paste(t, "weir set")
