@@ -127,10 +127,10 @@ func TestKilledDemoEndsItsLoad(t *testing.T) {
 	lab.Await(t, 10*time.Second, "the end of the load", func() bool {
 		return arguments(inner[0]) == "" && arguments(load[0]) == ""
 	})
-	groups(t) // the next weir
-	if names := left(t); len(names) > 0 {
-		t.Errorf("%v are left", names)
-	}
+	lab.Await(t, 10*time.Second, "the next weir to clean up", func() bool {
+		groups(t)
+		return len(left(t)) == 0
+	})
 }
 
 // arguments returns a process's command line, or "" if it has ended.
