@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/lab/mkfs"
+	"github.com/weir-io/weir/lab/tempdir"
 )
 
 const loopBytes = 4 << 30
@@ -24,11 +25,12 @@ func makeLoop(t testing.TB, kind string) string {
 	t.Helper()
 	dir := t.TempDir()
 	if onTmpfs(dir) { // which has no direct I/O
-		var err error
-		if dir, err = os.MkdirTemp("/var/tmp", "weir-lab-"); err != nil {
+		d, err := tempdir.Make("/var/tmp", "weir-lab-loop-")
+		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = os.RemoveAll(dir) })
+		t.Cleanup(func() { _ = d.Remove() })
+		dir = d.Path
 	}
 	path := filepath.Join(dir, "disk")
 	if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, loopBytes)); err != nil {
