@@ -17,6 +17,7 @@ import (
 	"github.com/weir-io/weir/lab/matrix"
 	"github.com/weir-io/weir/lab/outcome"
 	"github.com/weir-io/weir/lab/slots"
+	"github.com/weir-io/weir/lab/tempdir"
 )
 
 // Maker makes the guest of a row: it finds or builds what the guest boots.
@@ -26,6 +27,7 @@ type Maker func(ctx context.Context, row matrix.Row) (guest.Guest, error)
 type Campaign struct {
 	Root     string // the module's folder
 	Out      string // gets a folder for each guest
+	Temp     string // for what guests leave to nobody
 	Builds   build.Builds
 	Payload  string
 	Run      string
@@ -85,7 +87,7 @@ func (c Campaign) one(ctx context.Context, row matrix.Row) outcome.Guest {
 	}
 	job := guest.Job{
 		Payload: c.Payload, Suites: c.Builds.Suites, Weir: c.Builds.Weir,
-		Run: c.Run, Short: row.Short, Dir: dir, Timeout: c.Timeout,
+		Run: c.Run, Short: row.Short, Dir: dir.Path, Temp: c.Temp, Timeout: c.Timeout,
 	}
 	if c.Console != nil {
 		job.Log = func(line string) { c.Console(g.Name, line) }
@@ -112,23 +114,23 @@ func (c Campaign) one(ctx context.Context, row matrix.Row) outcome.Guest {
 	return g
 }
 
-func makeFolder(out string) (string, error) {
+func makeFolder(out string) (*tempdir.Dir, error) {
 	if err := os.MkdirAll(out, 0o755); err != nil {
-		return "", err
+		return nil, err
 	}
-	return os.MkdirTemp(out, ".running-")
+	return tempdir.Make(out, ".guest-")
 }
 
 // keep puts the folder of a guest that went bad in the place that the report
 // names; a good guest's folder goes away, and so does what an older run left.
-func keep(dir, place string, bad bool) error {
+func keep(dir *tempdir.Dir, place string, bad bool) error {
 	if err := os.RemoveAll(place); err != nil {
 		return err
 	}
 	if !bad {
-		return os.RemoveAll(dir)
+		return dir.Remove()
 	}
-	return errors.Join(os.Chmod(dir, 0o755), os.Rename(dir, place))
+	return dir.Keep(place)
 }
 
 // collect adds one test binary's tests. A binary that ended badly without a

@@ -2,123 +2,78 @@ package fullguest
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"time"
 
-	"github.com/weir-io/weir/lab/bootline"
 	"github.com/weir-io/weir/lab/cache"
 	"github.com/weir-io/weir/lab/debian"
 	"github.com/weir-io/weir/lab/environ"
-	"github.com/weir-io/weir/lab/guest"
-	"github.com/weir-io/weir/lab/payload"
-	"github.com/weir-io/weir/lab/process"
+	"github.com/weir-io/weir/lab/machine"
 )
 
-// A Row says what to boot.
-type Row struct {
-	Title  string       // the guest's name; empty: full-KERNEL-SUITE-MODE
-	Suite  string       // of the image: trixie or bookworm
-	Kernel string       // as package kernel names them: "6.1", kernel.Newest
-	Mode   environ.Mode // as systemd mounts the hierarchies
-}
+// memory is a full guest's, in MiB.
+const memory = 1536
 
-// Builder makes machines of rows.
+// testDisks are fewer than a small guest's: user-mode Linux takes sixteen disks,
+// and three are the system's own.
+var testDisks = []machine.Set{{FS: "ext4", Number: 3}, {FS: "xfs", Number: 2}, {FS: "btrfs", Number: 1}, {FS: "raw", Number: 2}}
+
+// Builder makes machines.
 type Builder struct {
 	Archive *debian.Archive
 	Cache   *cache.Cache
 	Agent   string // program guestinit, for the guest
+	Temp    string // folder to build in
 }
 
-// Machine is a full guest. It implements guest.Guest.
-type Machine struct {
-	title  string
-	mode   environ.Mode
-	root   string // image
-	kernel string // folder
-	agent  string
+// Machine boots a kernel with the system of a suite, trixie or bookworm, built if
+// need be. The hierarchies are as systemd mounts them in this mode.
+func (b Builder) Machine(ctx context.Context, title string, k Kernel, suite string, mode environ.Mode) (machine.Machine, error) {
+	m, err := b.machine(ctx, title, k, suite, mode)
+	if err != nil {
+		return m, fmt.Errorf("build full guest: %w", err)
+	}
+	return m, nil
 }
 
-// Machine builds what a row needs, or finds it in the cache.
-func (b Builder) Machine(ctx context.Context, row Row) (Machine, error) {
-	if _, known := bySuite[row.Suite]; !known {
-		return Machine{}, fmt.Errorf("build full guest: no image of suite %q", row.Suite)
+func (b Builder) machine(ctx context.Context, title string, k Kernel, suite string, mode environ.Mode) (machine.Machine, error) {
+	var m machine.Machine
+	if _, known := bySuite[suite]; !known {
+		return m, fmt.Errorf("no image of suite %q", suite)
 	}
-	if _, err := layout(row.Mode); err != nil {
-		return Machine{}, fmt.Errorf("build full guest: %w", err)
-	}
-	kernelDir, version, err := umlKernel(ctx, b.Archive, b.Cache, row.Kernel)
+	layout, err := layout(mode)
 	if err != nil {
-		return Machine{}, fmt.Errorf("build full guest: %w", err)
+		return m, err
 	}
-	root, err := image(ctx, b.Archive, b.Cache, row.Suite)
+	root, err := image(ctx, b.Archive, b.Cache, suite)
 	if err != nil {
-		return Machine{}, fmt.Errorf("build full guest: %w", err)
+		return m, err
 	}
-	title := row.Title
-	if title == "" {
-		title = fmt.Sprintf("full-%s-%s-%s", version, row.Suite, row.Mode)
-	}
-	return Machine{title: title, mode: row.Mode, root: root, kernel: kernelDir, agent: b.Agent}, nil
+	return machine.Machine{
+		Title:   title,
+		Carrier: k.carrier(),
+		Mode:    mode,
+		Tests:   testDisks,
+		System:  system(root, k.modules(), b.Agent),
+		Words:   append(layout, quiet...),
+	}, nil
 }
 
-// Name is the row's title.
-func (m Machine) Name() string { return m.title }
-
-// Run boots the machine, which runs the job by itself and switches itself off.
-func (m Machine) Run(ctx context.Context, job guest.Job) (guest.Result, error) {
-	began := time.Now()
-	result, err := m.run(ctx, job)
-	result.Total = time.Since(began)
-	if err != nil {
-		return result, fmt.Errorf("run guest %s: %w", m.title, err)
+// system are the disks that no test gets, and the words that lead to them.
+func system(root, modules, agent string) []machine.Disk {
+	return []machine.Disk{
+		{Name: "root", Word: "root", Path: root, Scratch: true},
+		{Name: "modules", Word: "lab.modules", Path: modules, ReadOnly: true},
+		{Name: "agent", Word: "lab.agent", Path: agent, ReadOnly: true},
 	}
-	return result, nil
 }
 
-func (m Machine) run(ctx context.Context, job guest.Job) (result guest.Result, err error) {
-	dir, err := filepath.Abs(job.Dir)
-	if err != nil {
-		return result, err
-	}
-	folder, err := os.MkdirTemp("", "weir-lab-full-")
-	if err != nil {
-		return result, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	disks, err := makeDisks(ctx, folder, job.Payload)
-	if err != nil {
-		return result, err
-	}
-	console := filepath.Join(dir, "console")
-	bootErr := m.boot(ctx, job, disks, folder, console)
-	unpackErr := payload.Unpack(filepath.Join(folder, "out"), dir)
-	result, readErr := payload.Read(dir, job.Suites)
-	if err := errors.Join(bootErr, unpackErr, readErr); err != nil {
-		return result, fmt.Errorf("%w (console: %s)", err, console)
-	}
-	return result, nil
-}
-
-// reportTime is kept back from a job's time, for the guest to write its results.
-const reportTime = 20 * time.Second
-
-func (m Machine) boot(ctx context.Context, job guest.Job, disks []disk, folder, console string) error {
-	line := bootline.Line{
-		Guest: m.title, Lane: "uml", Mode: m.mode,
-		Run: job.Run, Short: job.Short, Disks: names(disks),
-		Timeout: max(job.Timeout-reportTime, reportTime/2),
-	}
-	words, err := layout(m.mode)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, job.Timeout, fmt.Errorf("did not end within %v", job.Timeout))
-	defer cancel()
-	cmd := m.command(ctx, disks, folder, append(words, line.Words()...))
-	return process.Run(ctx, cmd, job.CPU, console, job.Log)
+// quiet are words for the kernel and for systemd, to do and say no more than needed.
+// Kernels that do not know seccomp=auto, which is for user-mode Linux, hand it on to
+// systemd, which ignores it. Without lsm, systemd loads a BPF program for units that
+// restrict their file systems, which takes an emulated processor a tenth of the boot.
+var quiet = []string{
+	"rw", "seccomp=auto", "lsm=landlock", "apparmor=0", "selinux=0", "audit=0",
+	"systemd.show_status=0", "systemd.log_target=null",
 }
 
 // layout is how systemd is told which hierarchies to mount (systemd(1), "Kernel

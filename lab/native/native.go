@@ -47,7 +47,7 @@ func (h Host) run(ctx context.Context, job guest.Job) (result guest.Result, err 
 	if err != nil {
 		return result, err
 	}
-	folder, err := os.MkdirTemp("", "weir-lab-native-")
+	folder, err := os.MkdirTemp(job.Temp, "native-")
 	if err != nil {
 		return result, err
 	}
@@ -112,7 +112,7 @@ func describe(dir string) (environ.Environ, error) {
 		Cgroups: cgroups, Dir: dir, Features: []string{"rates"},
 	}
 	for feature, path := range map[string]string{
-		"loop": "/dev/loop-control", "dm": "/dev/mapper/control", "btf": "/sys/kernel/btf/vmlinux", "systemd": "/run/systemd/system",
+		"loop": "/dev/loop-control", "dm": "/dev/mapper/control", "systemd": "/run/systemd/system",
 	} {
 		if _, err := os.Stat(path); err == nil {
 			e.Features = append(e.Features, feature)

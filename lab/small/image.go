@@ -21,11 +21,18 @@ type Image struct {
 	Dir     string // has kernel and initrd, and for UML lib64 and lib
 }
 
+// The files of an image.
+const (
+	kernelFile = "kernel"
+	initrdFile = "initrd"
+)
+
 // Images builds images, or finds them in the cache.
 type Images struct {
 	Archive *debian.Archive
 	Cache   *cache.Cache
 	Init    string // the init program
+	Temp    string // folder to build in
 }
 
 // Get fetches the kernel's packages and makes the image of them.
@@ -50,7 +57,7 @@ func (i Images) Get(ctx context.Context, kind kernel.Kind, version string) (Imag
 }
 
 func (i Images) build(ctx context.Context, dir string, source kernel.Source, spec initramfs.Spec) (err error) {
-	temp, err := os.MkdirTemp("", "weir-lab-image-")
+	temp, err := os.MkdirTemp(i.Temp, "image-")
 	if err != nil {
 		return err
 	}
@@ -59,10 +66,10 @@ func (i Images) build(ctx context.Context, dir string, source kernel.Source, spe
 	if err != nil {
 		return err
 	}
-	if err := initramfs.Write(ctx, filepath.Join(dir, "initrd"), filepath.Join(temp, "stage"), spec, tree); err != nil {
+	if err := initramfs.Write(ctx, filepath.Join(dir, initrdFile), filepath.Join(temp, "stage"), spec, tree); err != nil {
 		return err
 	}
-	if err := moveFile(tree.Image, filepath.Join(dir, "kernel")); err != nil {
+	if err := moveFile(tree.Image, filepath.Join(dir, kernelFile)); err != nil {
 		return err
 	}
 	if source.Kind != kernel.UML {

@@ -26,14 +26,15 @@ type lanes struct {
 	made map[string]small.Image // by kind and version as asked for
 }
 
-func newLanes(cacheDir string, store *cache.Cache, builds build.Builds) (*lanes, error) {
+// newLanes uses the folder temp to build in.
+func newLanes(cacheDir string, store *cache.Cache, builds build.Builds, temp string) (*lanes, error) {
 	archive, err := debian.Open(filepath.Join(cacheDir, "debian"))
 	if err != nil {
 		return nil, err
 	}
 	return &lanes{
-		images: small.Images{Archive: archive, Cache: store, Init: builds.Init},
-		full:   fullguest.Builder{Archive: archive, Cache: store, Agent: builds.Init},
+		images: small.Images{Archive: archive, Cache: store, Init: builds.Init, Temp: temp},
+		full:   fullguest.Builder{Archive: archive, Cache: store, Agent: builds.Init, Temp: temp},
 		made:   make(map[string]small.Image),
 	}, nil
 }
@@ -42,7 +43,7 @@ func (l *lanes) makers() map[string]campaign.Maker {
 	return map[string]campaign.Maker{
 		matrix.UML:  l.small(kernel.UML),
 		matrix.QEMU: l.small(kernel.Cloud),
-		matrix.Full: l.fullGuest,
+		matrix.Full: l.fullGuest(kernel.UML),
 		matrix.Native: func(context.Context, matrix.Row) (guest.Guest, error) {
 			return native.Host{}, nil
 		},
@@ -72,14 +73,21 @@ func (l *lanes) small(kind kernel.Kind) campaign.Maker {
 			return nil, err
 		}
 		row.Kernel = image.Version
-		return small.Machine{Title: row.Name(), Image: image, Mode: row.Mode, IOMount: row.IOMount}, nil
+		return image.Machine(row.Name(), row.Mode, row.IOMount), nil
 	}
 }
 
-func (l *lanes) fullGuest(ctx context.Context, row matrix.Row) (guest.Guest, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.full.Machine(ctx, fullguest.Row{Suite: row.Suite, Kernel: row.Kernel, Mode: row.Mode})
+func (l *lanes) fullGuest(kind kernel.Kind) campaign.Maker {
+	return func(ctx context.Context, row matrix.Row) (guest.Guest, error) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		k, err := l.full.Kernel(ctx, kind, row.Kernel)
+		if err != nil {
+			return nil, err
+		}
+		row.Kernel = k.Version
+		return l.full.Machine(ctx, row.Name(), k, row.Suite, row.Mode)
+	}
 }
 
 func (l *lanes) image(ctx context.Context, kind kernel.Kind, version string) (small.Image, error) {

@@ -18,6 +18,7 @@ import (
 	"github.com/weir-io/weir/lab/outcome"
 	"github.com/weir-io/weir/lab/payload"
 	"github.com/weir-io/weir/lab/slots"
+	"github.com/weir-io/weir/lab/tempdir"
 )
 
 // errFailed means that the run went as it should, and its report tells the rest.
@@ -36,17 +37,18 @@ func lab(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	temp, err := os.MkdirTemp("", "weir-lab-build-")
+	run, err := tempdir.Make(os.TempDir(), "weir-lab-run-")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
+	defer func() { err = errors.Join(err, run.Remove()) }()
+	temp := run.Path
 	logf("building weir and the tests")
 	builds, err := build.All(ctx, root, temp)
 	if err != nil {
 		return err
 	}
-	lanes, err := newLanes(cacheDir, store, builds)
+	lanes, err := newLanes(cacheDir, store, builds, temp)
 	if err != nil {
 		return err
 	}
@@ -67,7 +69,7 @@ func lab(ctx context.Context, o options) (err error) {
 		return err
 	}
 	c := campaign.Campaign{
-		Root: root, Out: filepath.Join(root, "out/lab"), Builds: builds, Payload: tarFile,
+		Root: root, Out: filepath.Join(root, "out/lab"), Temp: temp, Builds: builds, Payload: tarFile,
 		Run: o.run, Timeout: o.timeout, Parallel: o.parallel, Slots: places, Make: lanes.makers(), Log: logf,
 	}
 	if o.verbose {

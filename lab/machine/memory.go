@@ -1,4 +1,4 @@
-package fullguest
+package machine
 
 import "golang.org/x/sys/unix"
 
