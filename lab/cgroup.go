@@ -12,7 +12,8 @@ import (
 func WeirGroups(t testing.TB) []string {
 	t.Helper()
 	var found []string
-	for _, mount := range []string{Need(t).Cgroups.Unified, Need(t).Cgroups.Blkio} {
+	cgroups := need(t).Cgroups
+	for _, mount := range []string{cgroups.Unified, cgroups.Blkio} {
 		if mount == "" {
 			continue
 		}

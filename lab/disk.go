@@ -30,7 +30,7 @@ type TestDisk struct {
 // the file system does not exist.
 func Disk(t testing.TB, fs Requirement) *TestDisk {
 	t.Helper()
-	e := Need(t, fs)
+	e := need(t, fs)
 	var kind string
 	if _, err := fmt.Sscanf(string(fs), "fs:%s", &kind); err != nil {
 		t.Fatalf("lab.Disk takes a lab.FS, not %q", fs)
@@ -52,7 +52,7 @@ func Disk(t testing.TB, fs Requirement) *TestDisk {
 // RawDisk gives the test an empty disk without a file system or partitions.
 func RawDisk(t testing.TB) *TestDisk {
 	t.Helper()
-	return claim(t, Need(t), "")
+	return claim(t, need(t), "")
 }
 
 func claim(t testing.TB, e environ.Environ, kind string) *TestDisk {

@@ -23,6 +23,15 @@
 // whole run fails the run: ask for what exists. Outside the lab, in a plain
 // `go test ./...`, such tests are skipped.
 //
+// BPF exists in emulated guests only. Such a guest with systemd and Docker is slow,
+// so the default matrix has one, and it takes only tests that ask for BPF and Systemd
+// in one Need:
+//
+//	lab.Need(t, lab.BPF, lab.Systemd, lab.Docker)
+//
+// A Need of such a test's subtest must ask for both as well. With -all that guest and
+// others of its kind run everything.
+//
 // The built weir is in PATH. The txtar scripts of cmd/weir run as well, in the
 // guests, from that package's test binary.
 //

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -31,9 +32,8 @@ const (
 	Loop       Requirement = "loop"       // loop devices
 	DM         Requirement = "dm"         // device mapper
 	LVM        Requirement = "lvm"        // and the programs of LVM
-	BTF        Requirement = "btf"        // the kernel's types, for BPF
-
-	Overlay Requirement = "overlay" // overlay mounts
+	Overlay    Requirement = "overlay"    // overlay mounts
+	BPF        Requirement = "bpf"        // bpf(2) and the kernel's types: emulated guests
 
 	// Long keeps a test out of guests that differ from another one in little, where
 	// it would take time and tell nothing.
@@ -53,7 +53,7 @@ func FS(kind string) Requirement { return Requirement("fs:" + kind) }
 // Command is a program in PATH.
 func Command(name string) Requirement { return Requirement("command:" + name) }
 
-// Lane is a kind of guest: "uml", "qemu", "full" or "native".
+// Lane is what carries the guest: "uml", "qemu" or "native".
 func Lane(name string) Requirement { return Requirement("lane:" + name) }
 
 // MinKernel is the oldest kernel that has what the test is about.
@@ -63,8 +63,21 @@ func MinKernel(major, minor int) Requirement {
 
 // Need skips the test unless it runs in a lab that has everything asked for. The
 // reason is a line that the lab reads: a test skipped on each guest of a whole
-// run is an error there. It returns the environment.
+// run is an error there. It returns the environment. A guest may be there only for
+// tests that ask for certain things together; it skips all that ask for less.
 func Need(t testing.TB, needs ...Requirement) environ.Environ {
+	t.Helper()
+	e := need(t, needs...)
+	for _, only := range e.Only {
+		if len(needs) > 0 && !slices.Contains(needs, Requirement(only)) {
+			t.Skipf("%snot here (%s: takes only tests that ask for %s)", outcome.SkipMark, e.Guest, strings.Join(e.Only, " and "))
+		}
+	}
+	return e
+}
+
+// need is Need for what a test asks for by the way, such as a disk.
+func need(t testing.TB, needs ...Requirement) environ.Environ {
 	t.Helper()
 	e, ok, err := environ.Load()
 	if err != nil {

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"path/filepath"
 	"testing"
 
 	"github.com/weir-io/weir/lab/environ"
@@ -32,6 +33,37 @@ func TestRequirements(t *testing.T) {
 		}
 		if got := c.need.check(v2) == nil; got != c.two {
 			t.Errorf("%s on v2: met %v, want %v", c.need, got, c.two)
+		}
+	}
+}
+
+// TestOnly: a guest for tests that ask for several things together skips those that
+// ask for less, whatever else they ask for.
+func TestOnly(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "environ.json")
+	e := environ.Environ{Guest: "full-qemu", Lane: "qemu", Features: []string{"bpf", "systemd", "docker"}, Only: []string{"bpf", "systemd"}}
+	if err := e.Save(file); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(environ.Variable, file)
+	for _, c := range []struct {
+		needs []Requirement
+		runs  bool
+	}{
+		{[]Requirement{BPF, Systemd}, true},
+		{[]Requirement{Docker, Systemd, BPF}, true},
+		{[]Requirement{BPF}, false},
+		{[]Requirement{Docker, Systemd}, false},
+		{[]Requirement{BPF, Systemd, Podman}, false},
+		{nil, true}, // a helper that looks at the environment
+	} {
+		ran := false
+		t.Run("inner", func(t *testing.T) {
+			Need(t, c.needs...)
+			ran = true
+		})
+		if ran != c.runs {
+			t.Errorf("%v: ran %v, want %v", c.needs, ran, c.runs)
 		}
 	}
 }

@@ -21,6 +21,7 @@ type Line struct {
 	IOMount string // where the io (v2) or blkio (v1) hierarchy goes; empty for the usual place
 	Run     string // go test's -run
 	Short   bool
+	Only    []string      // what tests must ask for
 	Timeout time.Duration // of each test binary
 	Disks   []string      // names in the order of attachment: "job", "out", then "FS-NUMBER"
 }
@@ -41,6 +42,9 @@ func (l Line) Words() []string {
 	}
 	if l.Run != "" {
 		words = append(words, prefix+"run="+base64.RawURLEncoding.EncodeToString([]byte(l.Run)))
+	}
+	if len(l.Only) > 0 {
+		words = append(words, prefix+"only="+strings.Join(l.Only, ","))
 	}
 	if l.Short {
 		words = append(words, prefix+"short=1")
@@ -79,6 +83,8 @@ func (l *Line) set(key, value string) error {
 		l.IOMount = value
 	case "short":
 		l.Short = value == "1"
+	case "only":
+		l.Only = strings.Split(value, ",")
 	case "disks":
 		l.Disks = strings.Split(value, ",")
 	case "timeout":

@@ -13,6 +13,7 @@ func TestRoundTrip(t *testing.T) {
 	want := Line{
 		Guest: "uml-6.1-v2-cgroup2", Lane: "uml", Mode: environ.V2, IOMount: "/cgroup2",
 		Run: `^Test Hold "$/10MB=s`, Short: true, Timeout: 90 * time.Second,
+		Only:  []string{"bpf", "systemd"},
 		Disks: []string{"job", "out", "ext4-0"},
 	}
 	got, err := Parse("quiet panic=-1 " + strings.Join(want.Words(), " ") + " root=98:0\n")

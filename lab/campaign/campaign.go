@@ -89,6 +89,9 @@ func (c Campaign) one(ctx context.Context, row matrix.Row) outcome.Guest {
 		Payload: c.Payload, Suites: c.Builds.Suites, Weir: c.Builds.Weir,
 		Run: c.Run, Short: row.Short, Dir: dir.Path, Temp: c.Temp, Timeout: c.Timeout,
 	}
+	if row.Only != "" && c.Run == "" { // who names tests means them
+		job.Only = strings.Split(row.Only, ",")
+	}
 	if c.Console != nil {
 		job.Log = func(line string) { c.Console(g.Name, line) }
 	}

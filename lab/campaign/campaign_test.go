@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -73,6 +74,37 @@ func TestDo(t *testing.T) {
 	want := filepath.Join(out, guests[3].Name, "console")
 	if err != nil || len(left) != 1 || left[0] != want {
 		t.Errorf("left %q, %v; want only %s", left, err, want)
+	}
+}
+
+// taker keeps the last job that it was given.
+type taker struct{ job *guest.Job }
+
+func (taker) Name() string { return "taker" }
+
+func (k taker) Run(_ context.Context, job guest.Job) (guest.Result, error) {
+	*k.job = job
+	return guest.Result{}, nil
+}
+
+// TestOnly: a row's choice of tests gives way to the user's.
+func TestOnly(t *testing.T) {
+	places, err := slots.Open(t.TempDir(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for run, want := range map[string][]string{"": {"bpf", "systemd"}, "TestDocker": nil} {
+		var job guest.Job
+		c := Campaign{
+			Out: t.TempDir(), Slots: places, Log: t.Logf, Run: run,
+			Make: map[string]Maker{matrix.FullQEMU: func(context.Context, matrix.Row) (guest.Guest, error) { return taker{&job}, nil }},
+		}
+		if _, err := c.Do(t.Context(), []matrix.Row{{Lane: matrix.FullQEMU, Only: "bpf,systemd"}}); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(job.Only, want) {
+			t.Errorf("-run %q: only %q, want %q", run, job.Only, want)
+		}
 	}
 }
 

@@ -23,12 +23,13 @@ const (
 // Environ is what a test may know about the machine it runs on.
 type Environ struct {
 	Guest    string   `json:"guest"`    // row of the matrix, such as "uml-6.1-v2"
-	Lane     string   `json:"lane"`     // "uml", "qemu", "full" or "native"
+	Lane     string   `json:"lane"`     // what carries it: "uml", "qemu" or "native"
 	Promised Mode     `json:"promised"` // what the matrix asked for; empty natively
 	Kernel   string   `json:"kernel"`   // uname -r
 	Cgroups  Cgroups  `json:"cgroups"`  // as found
 	Disks    []Disk   `json:"disks"`    // test disks made by the host; none natively
 	Features []string `json:"features"` // what else the guest has: "dm", "systemd", …
+	Only     []string `json:"only"`     // requirements: tests that ask for less run elsewhere
 	Dir      string   `json:"dir"`      // scratch folder of the lab, for claims on disks
 }
 

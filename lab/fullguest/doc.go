@@ -14,7 +14,9 @@
 // the tests that need them: "systemctl start docker". Containers have no network
 // ("--network none"), for there is no bridge.
 //
-// The lane is user-mode Linux. Kernels with its seccomp mode (6.16 and later)
-// boot in about 4 s; older ones, which trace each system call, take 15 s and
-// start daemons at a quarter of the speed.
+// There are two lanes. On user-mode Linux kernels with its seccomp mode (6.16 and
+// later) boot in about 4 s; older ones, which trace each system call, take 15 s and
+// start daemons at a quarter of the speed. A cloud kernel under QEMU has BPF, and takes
+// twice to three times as long; it boots an initramfs, whose init is the lab's own,
+// that goes over to the root disk.
 package fullguest

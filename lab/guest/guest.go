@@ -18,13 +18,14 @@ type Guest interface {
 	Run(ctx context.Context, job Job) (Result, error)
 }
 
-// A Job is the same for each guest of a run, except for Short, Dir and CPU.
+// A Job is the same for each guest of a run, except for Short, Only, Dir and CPU.
 type Job struct {
 	Payload string        // tar with weir, the test binaries and job.json (package payload)
 	Suites  []Suite       // what the payload holds
 	Weir    string        // the binary, on the host
 	Run     string        // go test's -run; empty for all
 	Short   bool          // go test's -short: for guests that differ from others in little
+	Only    []string      // requirements of package lab: tests that ask for less are skipped
 	Dir     string        // existing folder for the guest's console and results
 	Temp    string        // existing folder for what nobody looks at later, such as disks
 	Timeout time.Duration // of the whole guest, booting included

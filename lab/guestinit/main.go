@@ -1,7 +1,8 @@
 // Command guestinit is the first process of a small guest: it mounts what tests
 // need, mounts cgroups the way the kernel's command line asks for, runs the job
 // from the disk "job", writes the results to the disk "out", and switches the
-// machine off. In a full guest, whose init is systemd, a unit runs it with the
+// machine off. Where the command line names a root disk it goes over to the system
+// on that. In such a full guest, whose init is systemd, a unit runs it with the
 // argument "unit": it does the same with mounts and cgroups left alone.
 package main
 
@@ -38,6 +39,14 @@ func main() {
 // to reap everybody's orphans, cannot race with os/exec.
 func first() {
 	if err := mountBasics(); err != nil {
+		fmt.Fprintf(os.Stderr, "guestinit: %v\n", err)
+		powerOff()
+	}
+	line, err := os.ReadFile("/proc/cmdline")
+	if node := rootDisk(string(line)); node != "" {
+		err = switchRoot(node)
+	}
+	if err != nil {
 		fmt.Fprintf(os.Stderr, "guestinit: %v\n", err)
 		powerOff()
 	}

@@ -99,7 +99,7 @@ func describe(line bootline.Line) (environ.Environ, map[string]string, error) {
 	}
 	env := environ.Environ{
 		Guest: line.Guest, Lane: line.Lane, Promised: line.Mode, Dir: work,
-		Features: features(line.Lane),
+		Features: features(line.Lane), Only: line.Only,
 	}
 	nodes := make(map[string]string)
 	for _, d := range found {
@@ -147,8 +147,8 @@ func features(lane string) []string {
 	if _, err := os.Stat("/dev/loop-control"); err == nil {
 		names = append(names, "loop")
 	}
-	if _, err := os.Stat("/sys/kernel/btf/vmlinux"); err == nil {
-		names = append(names, "btf")
+	if hasBPF() {
+		names = append(names, "bpf")
 	}
 	if _, err := os.Stat("/run/systemd/system"); err == nil {
 		names = append(names, "systemd")
@@ -161,6 +161,17 @@ func features(lane string) []string {
 		}
 	}
 	return names
+}
+
+// hasBPF reports whether the kernel knows its own types and has bpf(2), which refuses
+// a command that no kernel has with EINVAL.
+func hasBPF() bool {
+	const noCommand = 1 << 30
+	if _, err := os.Stat("/sys/kernel/btf/vmlinux"); err != nil {
+		return false
+	}
+	_, _, errno := unix.Syscall(unix.SYS_BPF, noCommand, 0, 0)
+	return errno == unix.EINVAL
 }
 
 func uptime() float64 {

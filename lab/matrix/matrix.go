@@ -12,10 +12,11 @@ import (
 
 // Lanes, in the order in which a run starts them.
 const (
-	UML    = "uml"
-	QEMU   = "qemu"
-	Full   = "full"
-	Native = "native"
+	UML      = "uml"
+	QEMU     = "qemu"
+	Full     = "full"      // on user-mode Linux
+	FullQEMU = "full-qemu" // emulated, for BPF beside units and containers
+	Native   = "native"
 )
 
 // Row is one guest. Kernel is a version or kernel.Newest.
@@ -26,6 +27,7 @@ type Row struct {
 	Mode    environ.Mode
 	IOMount string // unusual mount point of the io controller's hierarchy
 	Short   bool   // differs from another row in little: measured tests take their short form
+	Only    string // requirements, with commas between: tests that ask for less have other rows
 	Extra   bool   // only in the whole matrix (-all), or when asked for by a filter
 }
 
@@ -45,6 +47,10 @@ func (r Row) Name() string {
 	return name
 }
 
+// bpfBesideSystemd is what only an emulated full guest has. It is slow, and everything
+// else runs elsewhere too.
+const bpfBesideSystemd = "bpf,systemd"
+
 // Rows is the whole matrix. The longest come first, so that none is left to run
 // alone at the end; the native lane, which measures on the host, runs by itself.
 func Rows() []Row {
@@ -58,11 +64,13 @@ func Rows() []Row {
 	}
 	short := func(r *Row) { r.Short = true }
 	extra := func(r *Row) { r.Extra = true }
+	only := func(r *Row) { r.Only = bpfBesideSystemd }
 	of := func(suite string) func(*Row) { return func(r *Row) { r.Suite = suite } }
 	at := func(path string) func(*Row) { return func(r *Row) { r.IOMount = path } }
 
 	add(Full, kernel.Newest, environ.V2, of("trixie"), short)
 	add(Full, kernel.Newest, environ.V1, of("bookworm"), short)
+	add(FullQEMU, kernel.Newest, environ.V2, of("trixie"), short, only)
 	// The newest emulated kernel is newer than the newest of user-mode Linux; 6.1 is the
 	// same in both.
 	add(QEMU, kernel.Newest, environ.V2)
@@ -85,6 +93,8 @@ func Rows() []Row {
 	add(UML, kernel.Newest, environ.Hybrid, short, extra)
 	add(Full, kernel.Newest, environ.Hybrid, of("bookworm"), short, extra)
 	add(Full, kernel.Newest, environ.V1, of("trixie"), short, extra)
+	add(FullQEMU, "6.1", environ.V2, of("bookworm"), short, extra)
+	add(FullQEMU, kernel.Newest, environ.V1, of("bookworm"), short, extra)
 	add(Native, "", "")
 	return rows
 }
@@ -94,7 +104,7 @@ type Filter struct {
 	Kernel string
 	Mode   string
 	Lane   string
-	All    bool // extra rows too
+	All    bool // extra rows too, and every test in each
 }
 
 // Narrow reports whether the filter takes away any row of the default matrix.
@@ -113,6 +123,9 @@ func Select(f Filter, newest ...string) ([]Row, error) {
 		}
 		if r.Extra && !f.All && f.Kernel == "" {
 			continue
+		}
+		if f.All {
+			r.Only = ""
 		}
 		rows = append(rows, r)
 	}

@@ -29,11 +29,14 @@ func TestDefault(t *testing.T) {
 		if r.Extra {
 			t.Errorf("%s is extra", r.Name())
 		}
+		if (r.Lane == FullQEMU) != (r.Only == bpfBesideSystemd) {
+			t.Errorf("%s takes only %q", r.Name(), r.Only)
+		}
 	}
 	for _, want := range []string{
 		"uml-6.1-v1", "uml-6.1-v2", "uml-newest-v1", "uml-newest-v2", "uml-6.1-hybrid",
 		"qemu-6.1-v1", "qemu-6.1-v2", "qemu-newest-v1", "qemu-newest-v2",
-		"full-newest-trixie-v2", "full-newest-bookworm-v1",
+		"full-newest-trixie-v2", "full-newest-bookworm-v1", "full-qemu-newest-trixie-v2",
 		"uml-6.1-v2-at-cgroup2", "uml-6.1-v1-at-cgroup-blkio", "native",
 	} {
 		if !have[want] {
@@ -57,5 +60,10 @@ func TestSelect(t *testing.T) {
 	all, err := Select(Filter{All: true})
 	if err != nil || len(all) != len(Rows()) {
 		t.Errorf("all: %d of %d rows, %v", len(all), len(Rows()), err)
+	}
+	for _, r := range all {
+		if r.Only != "" {
+			t.Errorf("all: %s takes only %q", r.Name(), r.Only)
+		}
 	}
 }

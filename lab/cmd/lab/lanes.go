@@ -41,9 +41,10 @@ func newLanes(cacheDir string, store *cache.Cache, builds build.Builds, temp str
 
 func (l *lanes) makers() map[string]campaign.Maker {
 	return map[string]campaign.Maker{
-		matrix.UML:  l.small(kernel.UML),
-		matrix.QEMU: l.small(kernel.Cloud),
-		matrix.Full: l.fullGuest(kernel.UML),
+		matrix.UML:      l.small(kernel.UML),
+		matrix.QEMU:     l.small(kernel.Cloud),
+		matrix.Full:     l.fullGuest(kernel.UML),
+		matrix.FullQEMU: l.fullGuest(kernel.Cloud),
 		matrix.Native: func(context.Context, matrix.Row) (guest.Guest, error) {
 			return native.Host{}, nil
 		},

@@ -13,7 +13,6 @@ import (
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/lab"
-	"github.com/weir-io/weir/lab/outcome"
 )
 
 const mib = 1 << 20
@@ -143,10 +142,7 @@ func TestBtrfs(t *testing.T) {
 }
 
 func TestOverlay(t *testing.T) {
-	lab.Need(t, lab.FS("ext4"))
-	if known, err := os.ReadFile("/proc/filesystems"); err != nil || !strings.Contains(string(known), "\toverlay\n") {
-		t.Skipf("%soverlay (not in /proc/filesystems: %v)", outcome.SkipMark, err)
-	}
+	lab.Need(t, lab.FS("ext4"), lab.Overlay)
 	scratch := lab.Disk(t, lab.FS("ext4"))
 	node, disk := scratch.Node, scratch.Dir
 	memory := mount(t, "weir", "tmpfs", 0, "size=1m")
@@ -181,6 +177,7 @@ func TestOtherRoot(t *testing.T) {
 func TestDisk(t *testing.T) {
 	for _, kind := range []string{"ext4", "xfs", "btrfs"} {
 		t.Run(kind, func(t *testing.T) {
+			lab.Need(t, lab.FS(kind))
 			disk := lab.Disk(t, lab.FS(kind))
 			for _, spec := range []string{disk.Dir, disk.Node, filepath.Base(disk.Node)} {
 				resolved(t, spec, disk.Node)

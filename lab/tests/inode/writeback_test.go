@@ -17,7 +17,7 @@ import (
 // One process mends for all tests: to load the program takes long where the processor
 // is emulated.
 func TestInode(t *testing.T) {
-	lab.Need(t, lab.Root, lab.V2, lab.Memory, lab.BTF, lab.NoSystemd)
+	lab.Need(t, lab.Root, lab.V2, lab.Memory, lab.BPF, lab.NoSystemd)
 	began := time.Now()
 	t.Cleanup(func() { t.Logf("took %v", time.Since(began)) })
 	mender := newHand(t, 0)

@@ -66,6 +66,7 @@ func makeGroup(t *testing.T, parent string) string {
 func TestDirectWriteReachesTheDevice(t *testing.T) {
 	for _, kind := range mkfs.Kinds() {
 		t.Run(kind, func(t *testing.T) {
+			lab.Need(t, lab.FS(kind))
 			t.Parallel()
 			disk := lab.Disk(t, lab.FS(kind))
 			_, before := lab.DeviceBytes(t, disk.Number)
@@ -97,6 +98,7 @@ func writeDirect(path string, size int) error {
 // TestDiskIsEmptyAgain takes more disks of a kind than there are, one after the
 // other, and dirties each.
 func TestDiskIsEmptyAgain(t *testing.T) {
+	lab.Need(t, lab.FS("ext4"))
 	for range 5 {
 		t.Run("round", func(t *testing.T) {
 			disk := lab.Disk(t, lab.FS("ext4"))
