@@ -16,8 +16,19 @@ import (
 // disk, and gives the partition's node.
 func Partition(t testing.TB, d *TestDisk) string {
 	t.Helper()
-	if err := writeTable(d.Node); err != nil {
+	f, err := os.OpenFile(d.Node, os.O_RDWR, 0)
+	if err != nil {
 		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	// udev reads the table of a disk again that was written to, and the partition is
+	// not there meanwhile. It waits for who has this lock (systemd's "Locking Block
+	// Device Access").
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatalf("lock %s: %v", d.Node, err)
+	}
+	if err := writeTable(f); err != nil {
+		t.Fatalf("write partition table of %s: %v", d.Node, err)
 	}
 	var node string
 	Await(t, 10*time.Second, "a partition of "+d.Node, func() bool {
@@ -39,7 +50,7 @@ func Partition(t testing.TB, d *TestDisk) string {
 }
 
 // writeTable writes an MBR: one entry of type 0x83 from 1 MiB to 1 GiB.
-func writeTable(node string) error {
+func writeTable(disk *os.File) error {
 	const start, sectors = 2048, 2 << 20
 	var mbr [512]byte
 	entry := mbr[446:462]
@@ -47,16 +58,8 @@ func writeTable(node string) error {
 	binary.LittleEndian.PutUint32(entry[8:], start)
 	binary.LittleEndian.PutUint32(entry[12:], sectors)
 	mbr[510], mbr[511] = 0x55, 0xaa
-	f, err := os.OpenFile(node, os.O_RDWR, 0)
-	if err != nil {
-		return fmt.Errorf("write partition table: %w", err)
-	}
-	_, err = f.WriteAt(mbr[:], 0)
-	err = errors.Join(err, f.Sync(), rereadPartitions(f), f.Close())
-	if err != nil {
-		return fmt.Errorf("write partition table of %s: %w", node, err)
-	}
-	return nil
+	_, err := disk.WriteAt(mbr[:], 0)
+	return errors.Join(err, disk.Sync(), rereadPartitions(disk))
 }
 
 // rereadPartitions retries: a probe for file systems may hold the disk just now.
