@@ -4,12 +4,15 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
-// On this host a mount found by its path must be the one that statx names: kernels
-// before 5.8 have the path only.
+// On this host a mount found by its path must be the one that its number names. The
+// number is from /proc/self/fdinfo, and statx must give the same one if it gives any.
 func TestMountByPathAndByNumber(t *testing.T) {
 	r := &resolver{}
 	tried := 0
@@ -18,9 +21,11 @@ func TestMountByPathAndByNumber(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		if f.mountID == 0 {
-			t.Skip("this kernel's statx does not name the mount (before 5.8)")
+		id := mountID(t, p)
+		if f.mountID != id && f.mountID != 0 { // before 5.8
+			t.Errorf("%s: statx names mount %d, fdinfo %d", p, f.mountID, id)
 		}
+		f.mountID = id
 		byNumber, err := r.mountOf(p, "", f)
 		if errors.Is(err, errNoMount) {
 			continue // a chroot
@@ -38,6 +43,27 @@ func TestMountByPathAndByNumber(t *testing.T) {
 	if tried == 0 {
 		t.Error("no path was compared")
 	}
+}
+
+// mountID reads mnt_id of an open file, as proc_pid_fdinfo(5) says; it is there since 3.15.
+func mountID(t *testing.T, p string) int {
+	t.Helper()
+	fd, err := unix.Open(p, unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatalf("open %s: %v", p, err)
+	}
+	defer unix.Close(fd)
+	info, err := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(fd))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(info), "mnt_id:")
+	line, _, _ := strings.Cut(rest, "\n")
+	id, err := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil {
+		t.Fatalf("fdinfo of %s: %q: %v", p, info, err)
+	}
+	return id
 }
 
 func TestStatAndOldStatAgree(t *testing.T) {
