@@ -5,28 +5,28 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
-// TestArchive uses the system's mirror: it gets the index of the newest stable
-// suite and a small package.
+const copyright = "usr/share/doc/hostname/copyright"
+
+func hostname(version string) pkg {
+	return pkg{name: "hostname", version: version, files: map[string][]byte{copyright: []byte("free\n")}}
+}
+
 func TestArchive(t *testing.T) {
-	if testing.Short() {
-		t.Skip("downloads an index of 10 MB")
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	a, err := Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	m, key := newMirror(t), newSigner("release")
+	m.publish("trixie", key, hostname("3.25"),
+		pkg{name: "linux-image-cloud-amd64", version: "6.12.1-1", depends: "linux-image-6.12 (= 6.12.1-1) | other, kmod"})
+	a := m.archive(key)
+	ctx := t.Context()
 	first, err := a.Fetch(ctx, "trixie", "hostname")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if first.Name != "hostname" || first.Suite != "trixie" || first.Version == "" {
+	if first.Name != "hostname" || first.Suite != "trixie" || first.Version != "3.25" {
 		t.Errorf("got %+v", first)
 	}
 	before, err := os.Stat(first.DebPath)
@@ -56,12 +56,12 @@ func TestArchive(t *testing.T) {
 	if err := a.Unpack(ctx, first, dir); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "usr/share/doc/hostname/copyright")); err != nil {
+	if _, err := os.Stat(filepath.Join(dir, copyright)); err != nil {
 		t.Error(err)
 	}
 
 	deps, err := a.Depends(ctx, "trixie", "linux-image-cloud-amd64")
-	if err != nil || len(deps) != 1 || !strings.HasPrefix(deps[0], "linux-image-") {
+	if err != nil || !slices.Equal(deps, []string{"linux-image-6.12", "kmod"}) {
 		t.Errorf("dependencies of the kernel metapackage: %q, %v", deps, err)
 	}
 	if _, err := a.Fetch(ctx, "trixie", "no-package-of-this-name"); !errors.Is(err, ErrNoPackage) {
@@ -69,6 +69,44 @@ func TestArchive(t *testing.T) {
 	}
 	if _, err := a.Fetch(ctx, "warty", "hostname"); err == nil {
 		t.Error("unknown suite: no error")
+	}
+}
+
+// TestVersionIsGone: the index is a day old, and the mirror has another version by now.
+func TestVersionIsGone(t *testing.T) {
+	m, key := newMirror(t), newSigner("release")
+	m.publish("sid", key, hostname("3.25"))
+	a := m.archive(key)
+	if v, err := a.Version(t.Context(), "sid", "hostname"); err != nil || v != "3.25" {
+		t.Fatalf("version %q, %v", v, err)
+	}
+	if err := os.RemoveAll(filepath.Join(m.dir, "pool")); err != nil {
+		t.Fatal(err)
+	}
+	m.publish("sid", key, hostname("3.26"))
+	p, err := a.Fetch(t.Context(), "sid", "hostname")
+	if err != nil || p.Version != "3.26" {
+		t.Errorf("got version %q, %v", p.Version, err)
+	}
+}
+
+// TestKeyOfALaterSuite: the system knows the old release's key only; that release's
+// keyring package has the next one's. A key that nobody vouches for is refused.
+func TestKeyOfALaterSuite(t *testing.T) {
+	m, old, next := newMirror(t), newSigner("old release"), newSigner("next release")
+	m.publish("bookworm", old, pkg{name: keyringPackage, version: "1",
+		files: map[string][]byte{keyringFile: slices.Concat(old.keyring(), next.keyring())}})
+	m.publish("trixie", next, hostname("3.25"))
+	m.publish("forky", newSigner("somebody"), hostname("3.26"))
+	a := m.archive(old)
+	if _, err := a.Fetch(t.Context(), "trixie", "hostname"); err != nil {
+		t.Error(err)
+	}
+	if _, signedBy, err := a.Mirror(t.Context(), "trixie"); err != nil || !strings.HasSuffix(signedBy, "/trixie/keyring.gpg") {
+		t.Errorf("keys for others: %q, %v", signedBy, err)
+	}
+	if _, err := a.Fetch(t.Context(), "forky", "hostname"); !errors.Is(err, errUnsigned) {
+		t.Errorf("a suite signed by an unknown key: %v", err)
 	}
 }
 
