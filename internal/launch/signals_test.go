@@ -74,7 +74,9 @@ func open(t *testing.T, shell ...string) *terminal {
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := append(shell, exe, runArg, exe, countArg)
+	// Tests that run under nohup, or in the background, have signals ignored.
+	args := append([]string{"env", "--default-signal=HUP,INT,QUIT"}, shell...)
+	args = append(args, exe, runArg, exe, countArg)
 	cmd := exec.Command(args[0], args[1:]...)
 	out, in, err := os.Pipe()
 	if err != nil {
