@@ -40,18 +40,12 @@ type Campaign struct {
 }
 
 // Do runs the rows. The error is about the campaign; what is wrong with a guest
-// is in its outcome. Rows of the native lane run alone, after the others: they
-// measure on the machine that carries all.
+// is in its outcome.
 func (c Campaign) Do(ctx context.Context, rows []matrix.Row) ([]outcome.Guest, error) {
 	guests := make([]outcome.Guest, len(rows))
 	slots := make(chan struct{}, max(c.Parallel, 1))
 	var wait sync.WaitGroup
-	var alone []int
 	for i, row := range rows {
-		if row.Lane == matrix.Native {
-			alone = append(alone, i)
-			continue
-		}
 		slots <- struct{}{}
 		wait.Go(func() {
 			defer func() { <-slots }()
@@ -59,9 +53,6 @@ func (c Campaign) Do(ctx context.Context, rows []matrix.Row) ([]outcome.Guest, e
 		})
 	}
 	wait.Wait()
-	for _, i := range alone {
-		guests[i] = c.one(ctx, rows[i])
-	}
 	return guests, ctx.Err()
 }
 
@@ -98,7 +89,7 @@ func (c Campaign) one(ctx context.Context, row matrix.Row) outcome.Guest {
 	tell := time.AfterFunc(5*time.Second, func() {
 		c.Log("%-28s waits: other runs of the lab have the machine", g.Name)
 	})
-	slot, release, err := c.Slots.Take(ctx, row.Lane == matrix.Native)
+	slot, release, err := c.Slots.Take(ctx)
 	tell.Stop()
 	if err != nil {
 		g.Err = err
