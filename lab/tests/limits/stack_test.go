@@ -20,7 +20,7 @@ func held(t *testing.T, dir, device string) {
 	t.Helper()
 	rate := lab.Scaled(lab.Need(t), 8e6)
 	limits := []string{"--write", fmt.Sprint(rate), "--on", dir}
-	job := load.Job{Path: load.Direct, File: filepath.Join(dir, "f"), Block: 16 << 10, Size: 16 << 20, Warm: warm, For: 3 * time.Second}
+	job := load.Job{Path: load.Direct, File: filepath.Join(dir, "f"), Block: blockFor(rate), Size: 16 << 20, Warm: warm, For: 3 * time.Second}
 	lab.Ratio(t, "direct write", float64(rate), lab.Direct, func() float64 { return limited(t, limits, job).BytesPerSec() })
 	var doc struct {
 		Devices []struct{ Device string }
@@ -102,7 +102,8 @@ func TestLoop(t *testing.T) {
 
 // btrfs's device numbers are anonymous; the rule goes to the disk below.
 func TestBtrfsSubvolume(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Long, lab.FS("btrfs"), lab.Command("btrfs"))
+	// (Its checksums and copies are more than an emulated processor can do.)
+	lab.Need(t, lab.Root, lab.Long, lab.Rates, lab.FS("btrfs"), lab.Command("btrfs"))
 	t.Parallel()
 	disk := lab.Disk(t, lab.FS("btrfs"))
 	sub := filepath.Join(disk.Dir, "sub")
