@@ -38,6 +38,10 @@ const (
 	// Long keeps a test out of guests that differ from another one in little, where
 	// it would take time and tell nothing.
 	Long Requirement = "long"
+	// Once is Long on one kernel for each kind of cgroups: what a test is about is not
+	// the kernel's accuracy. The whole matrix, and a run of chosen tests or guests, has
+	// it everywhere.
+	Once Requirement = "once"
 
 	Systemd    Requirement = "systemd"   // as process 1
 	NoSystemd  Requirement = "nosystemd" // groups are made by weir itself
@@ -46,6 +50,9 @@ const (
 	Containerd Requirement = "containerd"
 	Libvirt    Requirement = "libvirt"
 )
+
+// onceOn begins the release of the kernel that tests which need Once run on.
+const onceOn = "6.1."
 
 // FS is a file system: "ext4", "xfs" or "btrfs".
 func FS(kind string) Requirement { return Requirement("fs:" + kind) }
@@ -113,6 +120,9 @@ func (r Requirement) check(e environ.Environ) error {
 	switch r {
 	case Long:
 		return unless(!testing.Short(), "a short run: another guest has this kernel and these cgroups")
+	case Once:
+		here := e.Lane == "native" || e.Lane == "uml" && strings.HasPrefix(e.Kernel, onceOn)
+		return unless(!testing.Short() && (here || os.Getenv(environ.Everywhere) != ""), "another kernel has it")
 	case V1:
 		return unless(e.Cgroups.Blkio != "", "no v1 hierarchy has blkio")
 	case V2:

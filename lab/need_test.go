@@ -23,7 +23,7 @@ func TestRequirements(t *testing.T) {
 		{MinKernel(6, 2), true, false}, {MinKernel(6, 1), true, true}, {MinKernel(5, 20), true, true},
 		{FS("ext4"), true, true}, {FS("zfs"), false, false},
 		{Command("sh"), true, true}, {Command("no-such-program"), false, false},
-		{Lane("native"), true, false}, {"misspelt", false, false}, {"mis:spelt", false, false},
+		{Once, !testing.Short(), !testing.Short()}, {Lane("native"), true, false}, {"misspelt", false, false}, {"mis:spelt", false, false},
 	} {
 		if c.need == FS("ext4") {
 			c.one = c.need.check(v1) == nil // depends on this host
@@ -34,6 +34,19 @@ func TestRequirements(t *testing.T) {
 		if got := c.need.check(v2) == nil; got != c.two {
 			t.Errorf("%s on v2: met %v, want %v", c.need, got, c.two)
 		}
+	}
+}
+
+// TestOnce: on one kernel of the default matrix, on each of a run that asks for more.
+func TestOnce(t *testing.T) {
+	newest := environ.Environ{Lane: "uml", Kernel: "7.2.4"}
+	t.Setenv(environ.Everywhere, "")
+	if Once.check(newest) == nil {
+		t.Error("on a second kernel")
+	}
+	t.Setenv(environ.Everywhere, "1")
+	if err := Once.check(newest); err != nil && !testing.Short() {
+		t.Error(err)
 	}
 }
 

@@ -10,6 +10,10 @@ import (
 // Variable is the environment variable that names the description's file.
 const Variable = "WEIR_LAB"
 
+// Everywhere is the environment variable by which a run asks each guest for all that
+// it can.
+const Everywhere = "WEIR_LAB_EVERYWHERE"
+
 // Mode is the way cgroup hierarchies are mounted.
 type Mode string
 

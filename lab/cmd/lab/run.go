@@ -59,6 +59,12 @@ func lab(ctx context.Context, o options) (err error) {
 	if o.list {
 		return list(rows, builds)
 	}
+	whole := !o.filter.Narrow() && o.run == ""
+	if !whole || o.filter.All {
+		if err := os.Setenv(environ.Everywhere, "1"); err != nil {
+			return err
+		}
+	}
 	order := payload.Order{Suites: builds.Suites, Env: passedOn(os.Environ())}
 	tarFile := filepath.Join(temp, "payload.tar")
 	if err := payload.Write(ctx, tarFile, builds.Weir, order); err != nil {
@@ -83,7 +89,6 @@ func lab(ctx context.Context, o options) (err error) {
 	if err := writeTests(filepath.Join(root, "out/lab/tests.log"), guests); err != nil {
 		return err
 	}
-	whole := !o.filter.Narrow() && o.run == ""
 	return report(guests, builds.Known, whole, time.Since(began))
 }
 

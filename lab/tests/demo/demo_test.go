@@ -72,7 +72,7 @@ const (
 // Direct writes are held on v1 and v2, buffered ones on v2; where they are not, the
 // demo says why.
 func TestDemo(t *testing.T) {
-	e := lab.Need(t, lab.Root, lab.Long, lab.Rates, lab.Loop, lab.Command("mkfs.ext4"), lab.FS("ext4"))
+	e := lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.Loop, lab.Command("mkfs.ext4"), lab.FS("ext4"))
 	rows := demo(t, "--for", fmt.Sprintf("%gs", window), "--write", fmt.Sprint(int(rate)), "--dir", lab.Disk(t, lab.FS("ext4")).Dir)
 	t.Logf("%+v", rows)
 	held := []string{"direct", "buffered"}
@@ -125,7 +125,7 @@ func endsWith(t *testing.T, cmd *exec.Cmd, s syscall.Signal) {
 
 // A signal ends the demo with a shell's status, and nothing is left, at once.
 func TestInterruptedDemoLeavesNothing(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Long, lab.Rates, lab.Loop, lab.NoSystemd, lab.Command("mkfs.ext4"), lab.FS("ext4"))
+	lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.Loop, lab.NoSystemd, lab.Command("mkfs.ext4"), lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4")) // that it can be unmounted shows that the demo's file is gone
 	for _, s := range []syscall.Signal{unix.SIGINT, unix.SIGTERM} {
 		endsWith(t, start(t, "weir", "demo", "--quiet", "--for", "3s", "--dir", disk.Dir), s)
@@ -134,7 +134,7 @@ func TestInterruptedDemoLeavesNothing(t *testing.T) {
 
 // nohup weir demo lives on when the terminal hangs up.
 func TestDemoIgnoresWhatItWasToldTo(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Long, lab.Rates, lab.Loop, lab.NoSystemd, lab.Command("mkfs.ext4"), lab.FS("ext4"))
+	lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.Loop, lab.NoSystemd, lab.Command("mkfs.ext4"), lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
 	cmd := start(t, "sh", "-c", `trap "" HUP; exec weir demo --quiet --for 1s --dir "$0"`, disk.Dir)
 	first := lab.WeirGroups(t)

@@ -89,7 +89,7 @@ func left(t *testing.T) []string {
 }
 
 func TestKillRun(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Long, lab.Rates, lab.FS("ext4"), lab.NoSystemd)
+	lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.FS("ext4"), lab.NoSystemd)
 	disk := lab.Disk(t, lab.FS("ext4"))
 	for i := range kills(t, 20) {
 		killed(t, 40*time.Millisecond, "run", "--quiet", "--write", "1MB/s", "--write-iops", "100", "--on", disk.Dir, "--", "sleep", "0.02")
@@ -111,7 +111,7 @@ func TestKillRun(t *testing.T) {
 
 // A set of four rates on v1 takes four writes: it is done or it is not.
 func TestKillSet(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Long, lab.Rates, lab.FS("ext4"), lab.NoSystemd)
+	lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.FS("ext4"), lab.NoSystemd)
 	disk := lab.Disk(t, lab.FS("ext4"))
 	cmd := exec.Command("weir", "run", "--quiet", "--write", "1MB/s", "--name", "victim", "--on", disk.Dir, "--", "sleep", "600")
 	if err := cmd.Start(); err != nil {
@@ -164,7 +164,7 @@ func TestKillSet(t *testing.T) {
 }
 
 func TestKillDemo(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Long, lab.Rates, lab.Loop, lab.Command("mkfs.ext4"), lab.FS("ext4"), lab.NoSystemd)
+	lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.Loop, lab.Command("mkfs.ext4"), lab.FS("ext4"), lab.NoSystemd)
 	disk := lab.Disk(t, lab.FS("ext4")) // that it can be unmounted shows that the demo's file is gone
 	before := attached(t)
 	for i := range kills(t, 3) {

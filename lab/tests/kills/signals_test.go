@@ -98,7 +98,7 @@ func children(t *testing.T, parent int) []int {
 // kill -9 of the demo ends all its processes: the one in the mount namespace, and the
 // load, whatever it waits for.
 func TestKilledDemoEndsItsLoad(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Long, lab.Rates, lab.Loop, lab.Command("mkfs.ext4"), lab.FS("ext4"), lab.NoSystemd)
+	lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.Loop, lab.Command("mkfs.ext4"), lab.FS("ext4"), lab.NoSystemd)
 	disk := lab.Disk(t, lab.FS("ext4"))
 	cmd := exec.Command("weir", "demo", "--quiet", "--for", "10m", "--dir", disk.Dir)
 	if err := cmd.Start(); err != nil {
