@@ -41,7 +41,7 @@ lab-all: ## the same on every kernel
 	$(GO) run ./lab/cmd/lab -all
 
 kills: build ## kill weir 100 times in each verb, at random moments
-	WEIR_KILLS=100 $(GO) run ./lab/cmd/lab -run 'TestKill'
+	WEIR_KILLS=100 $(GO) run ./lab/cmd/lab -kernel 6.1 -lane uml -timeout 20m -run 'TestKill'
 
 bench: build ## whole commands against libcgroup's
 	$(GO) run ./tools/bench

@@ -41,7 +41,7 @@ func TestReadAndWriteAreIndependent(t *testing.T) {
 		read bool
 		rate int
 	}{{true, reads}, {false, writes}} {
-		job := load.Job{Path: load.Direct, Read: c.read, File: file, Block: blockFor(c.rate), Size: directFile, Warm: warm, For: 3 * time.Second}
+		job := load.Job{Path: load.Direct, Read: c.read, File: file, Block: blockFor(c.rate), Size: directFile, Warm: warm, For: window}
 		lab.Ratio(t, fmt.Sprint("read ", c.read), float64(c.rate), lab.Direct, func() float64 { return limited(t, limits, job).BytesPerSec() })
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -20,7 +19,7 @@ func held(t *testing.T, dir, device string) {
 	t.Helper()
 	rate := lab.Scaled(lab.Need(t), 8e6)
 	limits := []string{"--write", fmt.Sprint(rate), "--on", dir}
-	job := load.Job{Path: load.Direct, File: filepath.Join(dir, "f"), Block: blockFor(rate), Size: 16 << 20, Warm: warm, For: 3 * time.Second}
+	job := load.Job{Path: load.Direct, File: filepath.Join(dir, "f"), Block: blockFor(rate), Size: 16 << 20, Warm: warm, For: window}
 	lab.Ratio(t, "direct write", float64(rate), lab.Direct, func() float64 { return limited(t, limits, job).BytesPerSec() })
 	var doc struct {
 		Devices []struct{ Device string }
