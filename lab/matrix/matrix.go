@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/weir-io/weir/lab/environ"
 	"github.com/weir-io/weir/lab/kernel"
@@ -45,6 +46,15 @@ func (r Row) Name() string {
 		name += "-at" + strings.ReplaceAll(r.IOMount, "/", "-")
 	}
 	return name
+}
+
+// Timeout is how long a row may take where others may take usual: daemons on an
+// emulated processor take twice as long.
+func (r Row) Timeout(usual time.Duration) time.Duration {
+	if r.Lane == FullQEMU {
+		return 2 * usual
+	}
+	return usual
 }
 
 // bpfBesideSystemd is what only an emulated full guest has. It is slow, and everything

@@ -43,13 +43,13 @@ func parse() options {
 	var o options
 	flag.StringVar(&o.filter.Kernel, "kernel", "", "guests with this `version` only: 5.10, 6.1, 6.12, newest")
 	flag.StringVar(&o.filter.Mode, "mode", "", "guests with these cgroups only: v1, v2 or hybrid")
-	flag.StringVar(&o.filter.Lane, "lane", "", "guests of this kind only: uml, qemu, full or native")
+	flag.StringVar(&o.filter.Lane, "lane", "", "guests of this kind only: uml, qemu, full, full-qemu or native")
 	flag.StringVar(&o.run, "run", "", "tests that match this `regexp` only, as in go test")
 	flag.BoolVar(&o.filter.All, "all", false, "every kernel, not the default matrix")
 	flag.BoolVar(&o.list, "list", false, "print guests and tests, and run nothing")
 	flag.BoolVar(&o.verbose, "v", false, "print the guests' consoles")
 	flag.IntVar(&o.parallel, "parallel", 2, "guests at once")
-	flag.DurationVar(&o.timeout, "timeout", 8*time.Minute, "of each guest")
+	flag.DurationVar(&o.timeout, "timeout", 8*time.Minute, "of each guest; of full-qemu, twice as long")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		fmt.Fprintf(os.Stderr, "lab: unexpected argument %q\n", flag.Arg(0))
