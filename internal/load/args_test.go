@@ -12,6 +12,7 @@ func TestArgsParse(t *testing.T) {
 		{Path: Sync, Read: true, File: "-", Block: 1, Size: 1, For: time.Nanosecond},
 		{Path: Async, Random: true, Depth: 7, Dir: "/d", Block: 512, Size: 1024, For: time.Second},
 		{Path: Mapped, Read: true, File: "fd:3", Block: 1, Size: 1},
+		{Path: Buffered, Dir: "fd:3", Block: 1, Size: 1},
 	} {
 		if got, err := Parse(j.Args()); err != nil || !reflect.DeepEqual(got, j) {
 			t.Errorf("Parse(%q) = %+v, %v; want %+v", j.Args(), got, err, j)

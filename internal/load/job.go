@@ -51,7 +51,8 @@ type Job struct {
 	// File is what is written or read. "fd:N" is a file that the process has inherited,
 	// opened anew. A file to write is made if it is not there; a link is refused.
 	File string
-	// Dir is where a file without a name is made, instead of File, to write.
+	// Dir is where a file without a name is made, instead of File, to write; "fd:N" is a
+	// directory that the process has inherited.
 	Dir string
 	// Block is the bytes of an operation. Direct I/O needs a multiple of the disk's
 	// logical block, Mapped one of the page.
@@ -102,7 +103,7 @@ func (j Job) check() error {
 	case j.Path == Mapped && j.Block%os.Getpagesize() != 0:
 		return wrong("block %d: a mapping has whole pages of %d bytes", j.Block, os.Getpagesize())
 	case strings.HasPrefix(j.File, fdPrefix):
-		_, err := j.inherited()
+		_, err := inherited(j.File)
 		return err
 	}
 	switch j.Path {

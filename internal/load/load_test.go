@@ -83,6 +83,43 @@ func TestRunCountsWhatItDoes(t *testing.T) {
 	}
 }
 
+// A file in an inherited directory is made there, whatever its name leads to now; where
+// it has to have a name at first, that is gone, and what is not a file is not opened.
+func TestNamelessInAnInheritedDirectory(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "d")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	moved := dir + "2"
+	if err := errors.Join(os.Rename(dir, moved), os.Symlink("/nowhere", dir)); err != nil {
+		t.Fatal(err)
+	}
+	name := fmt.Sprintf("fd:%d", fd)
+	if r, err := Run(t.Context(), Job{Path: Buffered, Dir: name, Block: 4096, Size: 8192, For: time.Millisecond}); err != nil || r.Ops == 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	f, err := unnamed(fd, name, os.O_RDWR)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil || st.Nlink != 0 || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		t.Errorf("%+v, %v", st, err)
+	}
+	if names, err := os.ReadDir(moved); err != nil || len(names) != 0 {
+		t.Errorf("left: %v, %v", names, err)
+	}
+	if _, err := reopen(fd, os.O_RDONLY); !errors.Is(err, errIrregular) {
+		t.Errorf("a directory: %v", err)
+	}
+}
+
 // A file with a name is used within its size, round and round.
 func TestRunWritesANamedFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "load")
@@ -159,6 +196,8 @@ func TestRunRefuses(t *testing.T) {
 		"read a new file": {Path: Buffered, Read: true, Dir: dir, Block: 1, Size: 1, For: 1},
 		"no folder":       {Path: Buffered, Dir: none, Block: 1, Size: 1, For: 1},
 		"no number":       {Path: Buffered, File: "fd:x", Block: 1, Size: 1, For: 1},
+		"a device":        {Path: Buffered, File: "/dev/null", Block: 1, Size: 1, For: 1},
+		"no directory":    {Path: Buffered, Dir: "fd:12345", Block: 1, Size: 1, For: 1},
 		"not open":        {Path: Buffered, File: "fd:12345", Block: 1, Size: 1, For: 1},
 	} {
 		if r, err := Run(t.Context(), j); err == nil {
