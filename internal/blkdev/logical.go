@@ -1,6 +1,7 @@
 package blkdev
 
 import (
+	"context"
 	"fmt"
 	"strconv"
 )
@@ -18,6 +19,34 @@ func (fs FS) LogicalBlock(n Number) (int, error) {
 		return 0, fmt.Errorf("read block size of device %s: %q is no size", n, text)
 	}
 	return size, nil
+}
+
+// MountAt finds the mount of a process (pid 0: of this one) that a directory is on: by
+// the mount's ID, or if that is 0, as before Linux 5.8, by a path without symlinks.
+func (fs FS) MountAt(pid, id int, path string) (Mount, error) {
+	mounts, err := fs.mounts(pid, all)
+	if err != nil {
+		return Mount{}, err
+	}
+	if id == 0 {
+		if m, ok := covering(mounts, path); ok {
+			return m, nil
+		}
+	}
+	for _, m := range mounts {
+		if m.ID == id && id != 0 {
+			return m, nil
+		}
+	}
+	return Mount{}, fmt.Errorf("%s is on no mount of process %d", path, pid)
+}
+
+// OfMount takes a mount to the devices of its file system.
+func (fs FS) OfMount(ctx context.Context, m Mount) (Chain, error) {
+	c := Chain{Spec: m.Point}
+	r := &resolver{fs: fs}
+	err := r.onMount(ctx, &c, m, maxDepth)
+	return c, err
 }
 
 // MountsOf lists the mounts of a process (pid 0: of this one) that are of the same file

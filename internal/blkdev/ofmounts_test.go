@@ -53,6 +53,28 @@ func TestOfMounts(t *testing.T) {
 	}
 }
 
+// A mount is found by its ID or its path, and a btrfs subvolume's leads to its disks.
+func TestMountAt(t *testing.T) {
+	tr := newTree(t)
+	btrfsOnTwo(tr)
+	tr.mounts("7", "20 1 8:1 / / rw - ext4 /dev/sda1 rw", "30 20 0:40 /@a /data rw - btrfs /dev/sdb rw", "31 30 0:40 /@b /data/b rw - btrfs /dev/sdb rw")
+	for _, c := range []struct {
+		id         int
+		path, want string
+	}{{30, "/elsewhere", "/data"}, {0, "/data/x", "/data"}, {0, "/data/b/x", "/data/b"}, {0, "/x", "/"}, {99, "/data", ""}} {
+		m, err := tr.fs().MountAt(7, c.id, c.path)
+		if m.Point != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("%d %s: %s, %v; want %s", c.id, c.path, m.Point, err, c.want)
+		}
+		if m.FSType != "btrfs" {
+			continue
+		}
+		if chain, err := tr.fs().OfMount(t.Context(), m); err != nil || numbers(chain.Devices) != "8:0 8:16" {
+			t.Errorf("%s: %s, %v", m.Point, chain, err)
+		}
+	}
+}
+
 // A disk that an earlier mount is on is not given twice.
 func TestOfMountsShare(t *testing.T) {
 	tr := newTree(t)
