@@ -60,6 +60,20 @@ func (g Group) Memory() (m Memory, there bool, err error) {
 	return m, true, nil
 }
 
+// MemoryUsed is what the group, with those below it, has of memory now, page cache
+// included (memory.current; on v1 memory.usage_in_bytes).
+func (g Group) MemoryUsed() (uint64, error) {
+	name := "memory.current"
+	if g.h.Version == V1 {
+		name = "memory.usage_in_bytes"
+	}
+	text, err := g.read(name)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseUint(strings.TrimSpace(text), 10, 64)
+}
+
 // bound reads a number of bytes; 0 stands for none.
 func bound(text string) (uint64, error) {
 	text = strings.TrimSpace(text)

@@ -4,10 +4,13 @@ import "testing"
 
 func TestMemory(t *testing.T) {
 	g := groupOf(t, v2(t, map[string]string{"x/memory.max": "67108864\n", "x/memory.high": "max\n",
-		"x/memory.stat": "anon 1\nfile_dirty 4096\nfile_writeback 8192\n", "y/cgroup.procs": ""}), "/x")
+		"x/memory.current": "8192\n", "x/memory.stat": "anon 1\nfile_dirty 4096\nfile_writeback 8192\n", "y/cgroup.procs": ""}), "/x")
 	m, there, err := g.Memory()
 	if want := (Memory{Max: 64 << 20, Dirty: 12288}); err != nil || !there || m != want {
 		t.Errorf("%+v, %t, %v; want %+v", m, there, err, want)
+	}
+	if used, err := g.MemoryUsed(); used != 8192 || err != nil {
+		t.Errorf("%d used, %v", used, err)
 	}
 	if _, there, err := groupOf(t, v2(t, map[string]string{"y/cgroup.procs": ""}), "/y").Memory(); there || err != nil {
 		t.Errorf("without the controller: %t, %v", there, err)
