@@ -102,6 +102,13 @@ func (a *app) proveRows(ctx context.Context, doc report, places []prove.Place, f
 		if err != nil {
 			return err
 		}
+		list, notes, err := p.Spare(list)
+		if err != nil {
+			return err
+		}
+		for _, n := range notes {
+			a.out.Say("note: %s", n)
+		}
 		tests, count = append(tests, list), count+len(list)
 	}
 	if count == 0 {

@@ -2,15 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
@@ -42,9 +40,24 @@ func (a *app) proveTarget(ctx context.Context, spec string, f *proveFlags) error
 			Remedy: "set one with weir set " + t.String() + " --write 10MB/s, or leave the target out to measure a group of weir's own"}
 	}
 	pid := firstProcess(t)
+	root, err := rootOf(t, pid)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
 	var places []prove.Place
+	defer func() {
+		for _, p := range places {
+			if p.Folder != nil {
+				_ = p.Folder.Close() // nothing is written to it
+			}
+		}
+	}()
 	for _, b := range bindings {
 		place := prove.Place{Host: a.launchHost(), Target: t.Group, Inside: inside, Limit: b.Limit}
+		if t.Owner.Kind == "systemd" {
+			place.Unit = t.Owner.Name
+		}
 		if place.Device, err = blkdev.New(a.root).Device(ctx, b.Device); err != nil {
 			return err
 		}
@@ -52,7 +65,7 @@ func (a *app) proveTarget(ctx context.Context, spec string, f *proveFlags) error
 			a.out.Say("note: on %s, limits of %s bind it too", place.Device.Node, strings.Join(b.Above, ", "))
 		}
 		if !doc.observed {
-			reached, err := a.reach(ctx, &place, pid, f.places)
+			reached, err := a.reach(ctx, &place, root, pid, f.places)
 			if err != nil {
 				return err
 			}
@@ -70,41 +83,58 @@ func (a *app) proveTarget(ctx context.Context, spec string, f *proveFlags) error
 	if doc.observed {
 		return a.observe(ctx, doc, places, f)
 	}
-	a.out.Say("loads run inside %s and share its limits for that long; nothing of it is changed or left", inside.Path())
+	a.out.Say("loads run inside %s and share its limits and its memory for that long; nothing is left", inside.Path())
 	return a.proveRows(ctx, doc, places, f)
+}
+
+// rootOf opens the root of a process of the target's.
+func rootOf(t target.Target, pid int) (prove.Root, error) {
+	root, err := prove.OpenRoot(pid)
+	if err != nil || pid == 0 {
+		return root, err
+	}
+	// If the process had ended before, its number may have become another's.
+	members, err := target.Members(t.Group)
+	if err == nil && !slices.Contains(members, pid) {
+		err = fmt.Errorf("prove %s: process %d has ended; try again", t, pid)
+	}
+	if err != nil {
+		return root, errors.Join(err, root.Close())
+	}
+	return root, nil
 }
 
 // reach finds a directory on a place's device: of those that were named, or of the
 // mounts of a process, by way of its own root.
-func (a *app) reach(ctx context.Context, place *prove.Place, pid int, named []string) (bool, error) {
-	root := ""
-	if pid != 0 {
-		root = fmt.Sprintf("/proc/%d/root", pid)
-	}
-	devices := blkdev.New(a.root)
-	chains, _, err := devices.OfMounts(ctx, pid)
-	if err != nil {
-		return false, err
-	}
+func (a *app) reach(ctx context.Context, place *prove.Place, root prove.Root, pid int, named []string) (bool, error) {
 	for _, dir := range named {
-		at := filepath.Join(root, dir)
-		if !usable(at) {
-			return false, cli.Usagef("prove --on %s: the target has no such directory, or cannot write there", dir)
+		if pid == 0 {
+			var err error
+			if dir, err = filepath.Abs(dir); err != nil {
+				return false, err
+			}
 		}
-		on, mount, err := deviceOf(ctx, devices, chains, at)
+		reached, usable, err := a.stay(ctx, place, root, pid, dir)
 		if err != nil {
 			return false, err
 		}
-		if on == place.Device.Number {
-			place.Dir, place.FS = at, mount
+		if !usable {
+			return false, cli.Usagef("prove --on %s: the target has no such directory, or cannot write there", dir)
+		}
+		if reached {
 			return true, nil
 		}
 	}
 	if len(named) > 0 {
 		return false, nil
 	}
+	devices := blkdev.New(a.root)
+	chains, _, err := devices.OfMounts(ctx, pid)
+	if err != nil {
+		return false, err
+	}
 	for _, c := range chains {
-		if !slices.ContainsFunc(c.Devices, func(d blkdev.Device) bool { return d.Number == place.Device.Number }) {
+		if !on(c, place.Device) {
 			continue
 		}
 		mounts, err := devices.MountsOf(pid, *firstMount(c))
@@ -112,11 +142,8 @@ func (a *app) reach(ctx context.Context, place *prove.Place, pid int, named []st
 			return false, err
 		}
 		for _, m := range mounts {
-			if at := filepath.Join(root, m.Point); usable(at) {
-				place.Dir = at
-				if fs, ok := c.FileSystem(); ok {
-					place.FS = &fs
-				}
+			// One that hides another may lead elsewhere, or nowhere.
+			if reached, _, err := a.stay(ctx, place, root, pid, m.Point); err == nil && reached {
 				return true, nil
 			}
 		}
@@ -124,23 +151,47 @@ func (a *app) reach(ctx context.Context, place *prove.Place, pid int, named []st
 	return false, nil
 }
 
-// deviceOf takes a directory of another process's to its whole disk, by the number of
-// its file system.
-func deviceOf(ctx context.Context, devices blkdev.FS, chains []blkdev.Chain, dir string) (blkdev.Number, *blkdev.Mount, error) {
-	info, err := os.Stat(dir)
+// stay puts a place into a directory below a root, and holds it open, if it is on the
+// place's device. usable says that files can be made there.
+func (a *app) stay(ctx context.Context, place *prove.Place, root prove.Root, pid int, path string) (reached, usable bool, err error) {
+	dir, err := root.Open(path)
+	var missing *os.PathError
+	if errors.As(err, &missing) {
+		return false, false, nil
+	}
 	if err != nil {
-		return blkdev.Number{}, nil, err
+		return false, false, err
 	}
-	st := info.Sys().(*syscall.Stat_t)
-	n := blkdev.Number{Major: unix.Major(st.Dev), Minor: unix.Minor(st.Dev)}
-	for _, c := range chains {
-		if m := firstMount(c); m != nil && m.Number == n && len(c.Devices) > 0 {
-			fs, _ := c.FileSystem()
-			return c.Devices[0].Number, &fs, nil
+	defer func() {
+		if !reached {
+			_ = dir.Close()
 		}
+	}()
+	if !prove.Writable(dir) {
+		return false, false, nil
 	}
-	d, err := devices.Device(ctx, n)
-	return d.Whole().Number, nil, err
+	id, path, err := root.Where(dir)
+	if err != nil {
+		return false, true, err
+	}
+	devices := blkdev.New(a.root)
+	mount, err := devices.MountAt(pid, id, path)
+	if err != nil {
+		return false, true, err
+	}
+	c, err := devices.OfMount(ctx, mount)
+	if err != nil || !on(c, place.Device) {
+		return false, true, err
+	}
+	place.Dir, place.Folder = path, dir
+	if fs, ok := c.FileSystem(); ok {
+		place.FS = &fs
+	}
+	return true, true, nil
+}
+
+func on(c blkdev.Chain, d blkdev.Device) bool {
+	return slices.ContainsFunc(c.Devices, func(other blkdev.Device) bool { return other.Number == d.Number })
 }
 
 func firstMount(c blkdev.Chain) *blkdev.Mount {
@@ -150,13 +201,6 @@ func firstMount(c blkdev.Chain) *blkdev.Mount {
 		}
 	}
 	return nil
-}
-
-// usable reports whether files can be made in a directory.
-func usable(dir string) bool {
-	var st unix.Statfs_t
-	info, err := os.Stat(dir)
-	return err == nil && info.IsDir() && unix.Statfs(dir, &st) == nil && st.Flags&unix.ST_RDONLY == 0
 }
 
 func (a *app) observe(ctx context.Context, doc report, places []prove.Place, f *proveFlags) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"golang.org/x/sys/unix"
 
@@ -16,14 +17,17 @@ import (
 
 // A Place is where loads run: a group, and a directory on a device.
 type Place struct {
-	Host   launch.Host
-	Dir    string // loads' files have no name in it, or lose it at once
+	Host launch.Host
+	Dir  string // loads' files have no name in it, or lose it at once
+	// Folder is Dir, opened, where Dir is a name in another process's root.
+	Folder *os.File
 	Device blkdev.Device
 	FS     *blkdev.Mount // the file system of Dir; nil if unknown
 	Limit  limit.Limit   // what binds the load on the device
 	// Target is the group whose limit it is; the zero Group for one of weir's own,
 	// made for each row.
 	Target cgroupfs.Group
+	Unit   string // of systemd, that the target is; "" if it is none
 	// Inside is the group that loads are started in: Target, or one below it.
 	Inside  cgroupfs.Group
 	Version cgroupfs.Version // of a group of weir's own; 0 for either
@@ -38,6 +42,14 @@ func (p Place) Stays() bool { return p.Target.Hierarchy() != nil }
 // writeback, and is not weir's to lift.
 func (p Place) Drains() bool { return p.Stays() && p.Target.Hierarchy().Version == cgroupfs.V2 }
 
+// folder is a name by which weir itself finds the directory.
+func (p Place) folder() string {
+	if p.Folder != nil {
+		return procPath(p.Folder)
+	}
+	return p.Dir
+}
+
 // keep is what is left free of a file system.
 const keep = 64 * mega
 
@@ -45,7 +57,7 @@ const keep = 64 * mega
 // nothing of the last 64 MiB.
 func (p Place) Room() (int64, error) {
 	var st unix.Statfs_t
-	if err := unix.Statfs(p.Dir, &st); err != nil {
+	if err := unix.Statfs(p.folder(), &st); err != nil {
 		return 0, fmt.Errorf("read free space of %s: %w", p.Dir, err)
 	}
 	free := int64(st.Bavail) * st.Bsize

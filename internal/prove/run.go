@@ -67,7 +67,7 @@ func (p Prover) prepare(ctx context.Context, place Place, tests []Test) (*os.Fil
 		return nil, nil
 	}
 	p.Progress("writing what is to be read", 0)
-	return load.Prepare(ctx, place.Dir, size)
+	return load.Prepare(ctx, place.folder(), size)
 }
 
 // A run is what one load did and what was counted meanwhile.
@@ -162,7 +162,7 @@ func (p Prover) observed(ctx context.Context, place Place, s sampler, room *laun
 		return r, nil, errors.Join(err, <-sampled)
 	}
 	if t.Delayed() {
-		defer asking{dir: place.Dir, size: t.Size, chunk: chunkFor(t.Rate), most: askMost(place, t)}.start(child.PID)()
+		defer asking{dir: place.folder(), size: t.Size, chunk: chunkFor(t.Rate), most: askMost(place, t)}.start(child.PID)()
 	}
 	p.follow(ctx, child, out, r)
 	r.ended = now()
@@ -183,9 +183,12 @@ func askMost(place Place, t Test) int64 {
 func (p Prover) spawn(place Place, room *launch.Room, t Test, file *os.File, out *os.File) (*launch.Child, error) {
 	job := load.Job{Path: t.Path, Read: t.Key.IsRead(), Random: t.Random, Depth: t.Depth, Block: t.Block, Size: t.Size, Warm: t.Warm, For: t.For}
 	var files []*os.File
-	if job.Read {
+	switch {
+	case job.Read:
 		job.File, files = "fd:3", []*os.File{file}
-	} else {
+	case place.Folder != nil:
+		job.Dir, files = "fd:3", []*os.File{place.Folder}
+	default:
 		job.Dir = place.Dir
 	}
 	args := append(append([]string{}, p.Load...), job.Args()...)
@@ -193,7 +196,8 @@ func (p Prover) spawn(place Place, room *launch.Room, t Test, file *os.File, out
 	if err != nil {
 		return nil, err
 	}
-	// Where the group's memory runs out, the load is to go, and none of the target's.
+	// Where the group's memory runs out, the load is the first to go. What would take the
+	// target with it, Spare leaves out.
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", child.PID), []byte("1000"), 0)
 	return child, nil
 }

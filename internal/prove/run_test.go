@@ -2,6 +2,7 @@ package prove
 
 import (
 	"context"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -73,5 +74,34 @@ func TestFollowBadEnds(t *testing.T) {
 		if took := time.Since(began); took > 10*time.Second {
 			t.Errorf("%s: it took %s", name, took)
 		}
+	}
+}
+
+// A load in a folder that is open inherits it, and is told no path.
+func TestSpawnInAFolder(t *testing.T) {
+	dir := t.TempDir()
+	folder, err := os.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer folder.Close()
+	out, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	p := Prover{Load: []string{"/bin/sh", "-c", `readlink /proc/$$/fd/3; echo "$@"`, "sh"}, Stderr: os.Stderr}
+	child, err := p.spawn(Place{Dir: "/data", Folder: folder}, launch.Outside(), Test{Path: load.Direct, Key: limit.WBPS, Block: page, Size: page, For: time.Second}, nil, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := child.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	in.Close()
+	text, err := io.ReadAll(out)
+	at, args, _ := strings.Cut(string(text), "\n")
+	if err != nil || at != dir || !strings.Contains(args, " dir=fd:3 ") || strings.Contains(args, "/data") {
+		t.Errorf("%q, %v", text, err)
 	}
 }
