@@ -76,4 +76,12 @@ func Writable(dir *os.File) bool {
 	return unix.Fstatfs(int(dir.Fd()), &st) == nil && st.Flags&unix.ST_RDONLY == 0
 }
 
+// folder is a name by which weir itself finds the directory.
+func (p Place) folder() string {
+	if p.Folder != nil {
+		return procPath(p.Folder)
+	}
+	return p.Dir
+}
+
 func procPath(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }

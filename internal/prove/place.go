@@ -42,14 +42,6 @@ func (p Place) Stays() bool { return p.Target.Hierarchy() != nil }
 // writeback, and is not weir's to lift.
 func (p Place) Drains() bool { return p.Stays() && p.Target.Hierarchy().Version == cgroupfs.V2 }
 
-// folder is a name by which weir itself finds the directory.
-func (p Place) folder() string {
-	if p.Folder != nil {
-		return procPath(p.Folder)
-	}
-	return p.Dir
-}
-
 // keep is what is left free of a file system.
 const keep = 64 * mega
 
