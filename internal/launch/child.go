@@ -45,10 +45,6 @@ func (h Host) Spawn(room *Room, c Command, files ...*os.File) (*Child, error) {
 		defer runtime.UnlockOSThread()
 		defer close(child.ended)
 		err := start(cmd, h.FS, room.joined)
-		if err != nil && cmd.Process != nil {
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-		}
 		if err == nil {
 			child.PID = cmd.Process.Pid
 		}

@@ -83,23 +83,23 @@ func (h Host) Run(ctx context.Context, room *Room, c Command) (Result, error) {
 	if c.Signals != nil {
 		if onTerminal() {
 			var err error
-			if group, err = newWitness(); err != nil {
+			if group, err = newWitness(h.FS, room.joined); err != nil {
 				return Result{}, err
 			}
 			defer group.dismiss()
 		}
 		signals = c.Signals.take()
+		c.Signals.drain()
 	}
 	if ctx.Err() != nil {
 		return Result{}, context.Cause(ctx)
 	}
 	began := time.Now()
 	if err := start(cmd, h.FS, room.joined); err != nil {
-		if cmd.Process != nil { // it runs, and weir cannot look after it
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-		}
 		return Result{}, err
+	}
+	for range len(signals) { // the witness was there before the command
+		_ = cmd.Process.Signal(<-signals)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()

@@ -61,7 +61,7 @@ func (h Host) prepareScope(ctx context.Context, o Options) (*Room, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn, err := h.Holder.Connect(ctx)
+	conn, err := h.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -84,6 +84,15 @@ func (h Host) prepareScope(ctx context.Context, o Options) (*Room, error) {
 		return nil, errors.Join(err, room.remove())
 	}
 	return room, nil
+}
+
+// connect connects to systemd; its error is the cause if the context has ended.
+func (h Host) connect(ctx context.Context) (*systemd.Conn, error) {
+	conn, err := h.Holder.Connect(ctx)
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return conn, err
 }
 
 // ownSlice returns the slice that weir itself runs in: what bounds it bounds the

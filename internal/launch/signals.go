@@ -57,10 +57,31 @@ func (s *Signals) watch() {
 		case <-s.taken:
 			return
 		case caught := <-s.caught:
-			if caught != unix.SIGWINCH && caught != unix.SIGCONT {
-				s.cancel(&SignalError{caught.(syscall.Signal)})
+			if s.end(caught) {
 				return
 			}
+		}
+	}
+}
+
+// end ends the context if the signal would have ended weir.
+func (s *Signals) end(caught os.Signal) bool {
+	if caught == unix.SIGWINCH || caught == unix.SIGCONT {
+		return false
+	}
+	s.cancel(&SignalError{caught.(syscall.Signal)})
+	return true
+}
+
+// drain does as the watch does with what came before the watch had ended, and was
+// left by it.
+func (s *Signals) drain() {
+	for {
+		select {
+		case caught := <-s.caught:
+			s.end(caught)
+		default:
+			return
 		}
 	}
 }
@@ -80,7 +101,8 @@ func (s *Signals) Stop() {
 }
 
 // forward waits for the end of the command and hands signals on, but for those that
-// went to the whole process group. With the context the command is told to end.
+// went to the whole process group, if the command is in it. TERM it hands on in any
+// case: twice is better than never. With the context the command is told to end.
 func forward(ctx context.Context, p *os.Process, signals <-chan os.Signal, group *witness, ended <-chan error) error {
 	done := ctx.Done()
 	for {
@@ -88,7 +110,7 @@ func forward(ctx context.Context, p *os.Process, signals <-chan os.Signal, group
 		case err := <-ended:
 			return err
 		case s := <-signals:
-			if !group.saw(s.(syscall.Signal)) {
+			if s == unix.SIGTERM || apart(p.Pid) || !group.saw(s.(syscall.Signal)) {
 				_ = p.Signal(s) // it may have ended meanwhile
 			}
 		case <-done:
@@ -96,6 +118,12 @@ func forward(ctx context.Context, p *os.Process, signals <-chan os.Signal, group
 			done = nil
 		}
 	}
+}
+
+// apart reports whether a process is in another process group than weir.
+func apart(pid int) bool {
+	group, err := unix.Getpgid(pid)
+	return err != nil || group != unix.Getpgrp()
 }
 
 // onTerminal reports whether weir has a controlling terminal, which signals its whole

@@ -14,6 +14,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/hold"
+	"github.com/weir-io/weir/internal/systemd"
 )
 
 // What the test binary is when it is started with one of these: a weir that runs a
@@ -21,6 +24,7 @@ import (
 const (
 	runArg   = "__run"
 	countArg = "__count"
+	apartArg = "__apart" // count in a process group of its own
 )
 
 func TestMain(m *testing.M) {
@@ -30,6 +34,11 @@ func TestMain(m *testing.M) {
 	case len(os.Args) > 2 && os.Args[1] == runArg:
 		os.Exit(runOnly(os.Args[2:]))
 	case len(os.Args) == 2 && os.Args[1] == countArg:
+		count()
+	case len(os.Args) == 2 && os.Args[1] == apartArg:
+		if err := unix.Setpgid(0, 0); err != nil {
+			panic(err)
+		}
 		count()
 	default:
 		os.Exit(m.Run())
@@ -69,6 +78,11 @@ type terminal struct {
 // open starts weir on a terminal: as the leader of its session, or from a shell that is.
 func open(t *testing.T, shell ...string) *terminal {
 	t.Helper()
+	return openWith(t, countArg, shell...)
+}
+
+func openWith(t *testing.T, counter string, shell ...string) *terminal {
+	t.Helper()
 	master, slave := pty(t)
 	exe, err := os.Executable()
 	if err != nil {
@@ -76,7 +90,7 @@ func open(t *testing.T, shell ...string) *terminal {
 	}
 	// Tests that run under nohup, or in the background, have signals ignored.
 	args := append([]string{"env", "--default-signal=HUP,INT,QUIT"}, shell...)
-	args = append(args, exe, runArg, exe, countArg)
+	args = append(args, exe, runArg, exe, counter)
 	cmd := exec.Command(args[0], args[1:]...)
 	out, in, err := os.Pipe()
 	if err != nil {
@@ -192,8 +206,8 @@ func TestOnATerminalTheCommandGetsEachSignalOnce(t *testing.T) {
 		term.got(unix.SIGINT, "kill -INT weir")
 		term.press("\x1c")
 		term.got(unix.SIGQUIT, `Ctrl-\`)
-		term.kill(-term.weir, unix.SIGTERM)
-		term.got(unix.SIGTERM, "kill -TERM -group")
+		term.kill(-term.weir, unix.SIGQUIT)
+		term.got(unix.SIGQUIT, "kill -QUIT -group")
 		term.kill(term.weir, unix.SIGTERM)
 		term.got(unix.SIGTERM, "kill -TERM weir")
 	}
@@ -201,6 +215,57 @@ func TestOnATerminalTheCommandGetsEachSignalOnce(t *testing.T) {
 	term.master.Close()
 	term.got(unix.SIGHUP, "hangup")
 	term.end(0)
+}
+
+// TERM to weir and the witness, as from kill $(pidof weir), must end the command.
+func TestTERMIsHandedOnWhateverTheWitnessSaw(t *testing.T) {
+	w, err := newWitness(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.dismiss()
+	if err := unix.Kill(w.cmd.Process.Pid, unix.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("sleep", "20")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	signals, ended := make(chan os.Signal, 1), make(chan error, 1)
+	signals <- unix.SIGTERM
+	go func() { ended <- cmd.Wait() }()
+	_ = forward(t.Context(), cmd.Process, signals, w, ended) // the status says it
+	if got := status(cmd.ProcessState); got != 128+int(unix.SIGTERM) {
+		t.Errorf("the command ended with %d", got)
+	}
+}
+
+// A command in another process group gets what weir's group gets, from weir.
+func TestACommandInAnotherProcessGroupGetsEachSignalOnce(t *testing.T) {
+	term := openWith(t, apartArg)
+	term.kill(-term.weir, unix.SIGINT)
+	term.got(unix.SIGINT, "kill -INT -group")
+	term.kill(term.weir, unix.SIGINT)
+	term.got(unix.SIGINT, "kill -INT weir")
+	term.end(0)
+}
+
+// What was sent to the witness alone is soon forgotten.
+func TestWhatTheWitnessSawExpires(t *testing.T) {
+	w, err := newWitness(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.dismiss()
+	for _, wait := range []time.Duration{0, creditLife + lateness} {
+		if err := unix.Kill(w.cmd.Process.Pid, unix.SIGUSR1); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(wait)
+		if saw := w.saw(unix.SIGUSR1); saw != (wait == 0) || w.gone {
+			t.Errorf("after %s the witness saw it: %t", wait, saw)
+		}
+	}
 }
 
 // In a script, Ctrl-C and the hangup that the leader's end brings go to all.
@@ -252,16 +317,54 @@ func TestASignalBeforeTheCommandEndsTheRun(t *testing.T) {
 	}
 }
 
+// What comes before the command, but after the watch, ends the run too.
+func TestASignalThatTheWatchLeftEndsTheRun(t *testing.T) {
+	ctx, signals := Catch(t.Context())
+	defer signals.Stop()
+	signals.take()
+	signals.caught <- unix.SIGWINCH
+	signals.caught <- unix.SIGHUP
+	result, err := Host{}.Run(ctx, &Room{}, Command{Args: []string{"true"}, Signals: signals})
+	var signaled *SignalError
+	if !errors.As(err, &signaled) || signaled.Signal != unix.SIGHUP || result.Ended {
+		t.Errorf("Run = %+v, %v; want a SignalError", result, err)
+	}
+}
+
 // Signals that do not end a process do not end weir either.
 func TestAResizeEndsNothing(t *testing.T) {
 	ctx, signals := Catch(t.Context())
 	defer signals.Stop()
-	for _, s := range []syscall.Signal{unix.SIGWINCH, unix.SIGCONT} {
-		if err := unix.Kill(os.Getpid(), s); err != nil {
-			t.Fatal(err)
+	// When the watch takes the third it is done with the others.
+	for _, s := range []syscall.Signal{unix.SIGWINCH, unix.SIGCONT, unix.SIGWINCH} {
+		signals.caught <- s
+	}
+	for deadline := time.Now().Add(20 * time.Second); len(signals.caught) > 0 && ctx.Err() == nil; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("nobody takes the signals")
 		}
 	}
+	if ctx.Err() != nil {
+		t.Fatal(context.Cause(ctx))
+	}
+	signals.take()
+	signals.caught <- unix.SIGWINCH
 	if result, err := (Host{}).Run(ctx, &Room{}, Command{Args: []string{"true"}, Signals: signals}); err != nil || !result.Ended {
 		t.Errorf("Run = %+v, %v", result, err)
+	}
+}
+
+// A signal while weir connects to systemd ends it as any other.
+func TestASignalEndsConnecting(t *testing.T) {
+	ctx, signals := Catch(t.Context())
+	defer signals.Stop()
+	signals.caught <- unix.SIGTERM
+	h := Host{Holder: hold.Holder{Connect: func(ctx context.Context) (*systemd.Conn, error) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}}}
+	var signaled *SignalError
+	if _, err := h.connect(ctx); !errors.As(err, &signaled) {
+		t.Errorf("connect: %v, want a SignalError", err)
 	}
 }

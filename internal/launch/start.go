@@ -15,7 +15,7 @@ import (
 // start starts the command so that its first instruction is inside every group of
 // joined. v2: the child is cloned into the group (CLONE_INTO_CGROUP, Linux 5.7). v1
 // has no such clone, but moves single threads: the thread that forks joins the
-// groups, its child is born in them, and the thread goes back.
+// groups, its child is born in them, and the thread goes back. On an error nothing runs.
 func start(cmd *exec.Cmd, hierarchies *cgroupfs.FS, joined []cgroupfs.Group) error {
 	var threads []move
 	for _, g := range joined {
@@ -37,12 +37,17 @@ func start(cmd *exec.Cmd, hierarchies *cgroupfs.FS, joined []cgroupfs.Group) err
 		}
 		threads = append(threads, move{from: home, to: g})
 	}
-	return within(threads, func() error {
+	err := within(threads, func() error {
 		if err := cmd.Start(); err != nil {
 			return startError(cmd.Args[0], err)
 		}
 		return nil
 	})
+	if err != nil && cmd.Process != nil { // it runs, and weir cannot look after it
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
+	return err
 }
 
 type move struct{ from, to cgroupfs.Group }

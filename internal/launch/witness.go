@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
 )
 
 // WitnessArg makes weir a witness, and nothing else: see Witness.
@@ -33,41 +35,67 @@ type witness struct {
 const (
 	lateness   = 100 * time.Millisecond
 	answerWait = time.Second
+	creditLife = time.Second // of a signal that weir never asked for: it was for the witness alone
 )
 
 // Witness is the witness's whole life: it says that it is ready, and then for each
-// signal number that it reads, 1 if that signal has come since it was last asked for it,
-// and 0 if not.
+// signal number that it reads, 1 if that signal has come lately and since it was last
+// asked for it, and 0 if not.
 func Witness(questions io.Reader, answers io.Writer) {
 	signals := make(chan os.Signal, 64)
 	for _, s := range passed {
 		signal.Notify(signals, s)
 	}
 	signal.Notify(signals, unix.SIGTSTP) // Ctrl-Z would stop it
-	var came [65]byte                    // by signal number
-	var s byte
+	asked := make(chan byte)
+	go func() {
+		defer close(asked)
+		for s := make([]byte, 1); ; {
+			if _, err := io.ReadFull(questions, s); err != nil {
+				return
+			}
+			asked <- s[0]
+		}
+	}()
+	var came [65]time.Time // by signal number
+	note := func(s os.Signal) { came[s.(syscall.Signal)] = time.Now() }
+	lately := func(s byte) bool { return time.Since(came[s]) < creditLife }
+	answer := byte(0)
 	for {
-		if _, err := answers.Write(came[s:][:1]); err != nil {
+		if _, err := answers.Write([]byte{answer}); err != nil {
 			return
 		}
-		came[s] = 0
-		var asked [1]byte
-		if _, err := io.ReadFull(questions, asked[:]); err != nil {
-			return
-		}
-		s = asked[0] % byte(len(came))
-		for late := time.After(lateness); late != nil && (came[s] == 0 || len(signals) > 0); {
+		var s byte
+		for waiting := true; waiting; {
 			select {
 			case each := <-signals:
-				came[each.(syscall.Signal)] = 1
+				note(each)
+			case question, more := <-asked:
+				if !more {
+					return
+				}
+				s, waiting = question%byte(len(came)), false
+			}
+		}
+		for late := time.After(lateness); late != nil && (!lately(s) || len(signals) > 0); {
+			select {
+			case each := <-signals:
+				note(each)
 			case <-late:
 				late = nil
 			}
 		}
+		answer = 0
+		if lately(s) {
+			answer = 1
+		}
+		came[s] = time.Time{}
 	}
 }
 
-func newWitness() (*witness, error) {
+// newWitness starts a witness in the groups that the command is to be in: what is sent
+// to every process of weir's own cgroup must not be taken for the process group's.
+func newWitness(hierarchies *cgroupfs.FS, joined []cgroupfs.Group) (*witness, error) {
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Args = []string{"weir", WitnessArg}
 	question, err := cmd.StdinPipe()
@@ -79,7 +107,7 @@ func newWitness() (*witness, error) {
 		return nil, fmt.Errorf("start a witness of signals: %w", err)
 	}
 	cmd.Stdout = answers
-	err = cmd.Start()
+	err = start(cmd, hierarchies, joined)
 	_ = answers.Close() // the witness has it
 	if err != nil {
 		_ = answer.Close() // nothing was read
