@@ -27,6 +27,7 @@ type WriteError struct {
 	Write
 	Err  error  // what the kernel answered; nil if it took the line but reads back differently
 	Kept string // what is read back, if Err is nil
+	Rule Rule   // that, where it is a rule
 	Why  string // what the answer means here; may be empty
 }
 

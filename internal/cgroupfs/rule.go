@@ -80,7 +80,7 @@ func (g Group) SetRule(dev blkdev.Number, l limit.Limit) error {
 	}
 	if want := kept.Overlay(l); want != kept {
 		w := g.RuleWrites(dev, l)[0]
-		return &WriteError{Write: w, Kept: ruleLineV2(dev, kept)}
+		return &WriteError{Write: w, Kept: ruleLineV2(dev, kept), Rule: Rule{dev, kept}}
 	}
 	return nil
 }

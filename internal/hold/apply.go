@@ -79,7 +79,7 @@ func (h Holder) Apply(ctx context.Context, p Plan) error {
 	}
 	if len(p.Steps()) < 2 { // one write(2) is done or not: a kill leaves nothing half done
 		if err := p.write(); err != nil {
-			return errors.Join(err, entry.revert(p.Group, all))
+			return errors.Join(err, entry.revert(p.Group, err))
 		}
 		return nil
 	}
@@ -88,7 +88,7 @@ func (h Holder) Apply(ctx context.Context, p Plan) error {
 		return err
 	}
 	if err := p.write(); err != nil {
-		return errors.Join(err, finish(record, entry.revert(p.Group, all)))
+		return errors.Join(err, finish(record, entry.revert(p.Group, err)))
 	}
 	return record.Done()
 }

@@ -36,24 +36,14 @@ type turn struct {
 	After  limit.Limit `json:"after"` // the rates that the change names
 }
 
-// A reach says which rates of a change are taken back.
-type reach bool
-
-const (
-	// all is for who knows that the change was its own: a rate of it may read back
-	// as neither value, where the kernel kept another.
-	all reach = false
-	// own leaves rates that do not have the change's value: they were not reached, or
-	// somebody set them since.
-	own reach = true
-)
-
 // back returns the rates to set so that a limit which is now now is as it was before.
-func (t turn) back(now limit.Limit, s reach) limit.Limit {
+// It leaves rates that have neither the change's value nor the one that the kernel kept
+// of it: they were not reached, or somebody set them since.
+func (t turn) back(now, kept limit.Limit) limit.Limit {
 	var back limit.Limit
 	for _, k := range limit.Keys {
 		before, after, is := t.Before.Get(k), t.After.Get(k), now.Get(k)
-		if after.IsSet() && is != before && (s == all || is == after) {
+		if after.IsSet() && is != before && (is == after || is == kept.Get(k)) {
 			back = back.With(k, before)
 		}
 	}
@@ -76,19 +66,29 @@ func journalOf(p Plan) (journal, error) {
 }
 
 // revert writes the group's rules as they were before the change. A group that is
-// gone, or has no rules any more, has nothing to take back.
-func (j journal) revert(g cgroupfs.Group, s reach) error {
+// gone, or has no rules any more, has nothing to take back. The cause is why the change
+// failed, as far as that is known: it may be that the kernel kept another rule.
+func (j journal) revert(g cgroupfs.Group, cause error) error {
+	var other cgroupfs.Rule
+	var kept *cgroupfs.WriteError
+	if errors.As(cause, &kept) {
+		other = kept.Rule
+	}
 	var errs []error
 	for _, r := range j.Rules {
 		now, err := g.Rule(r.Device)
 		if cgroupfs.IsGone(err) || cgroupfs.IsUnsupported(err) {
 			continue
 		}
-		if err != nil && s == own {
+		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		if back := r.back(now, s); !back.IsZero() {
+		var kept limit.Limit
+		if other.Device == r.Device {
+			kept = other.Limit
+		}
+		if back := r.back(now, kept); !back.IsZero() {
 			errs = append(errs, g.SetRule(r.Device, back))
 		}
 	}
@@ -131,6 +131,6 @@ func undo(dir state.Dir, fs *cgroupfs.FS, connect dialer) error {
 				return err
 			}
 		}
-		return j.revert(g, own)
+		return j.revert(g, nil)
 	})
 }

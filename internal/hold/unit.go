@@ -123,7 +123,7 @@ func (p Plan) applyUnit(ctx context.Context, dir state.Dir, connect dialer) erro
 		err = p.Ensure()
 	}
 	if err != nil {
-		return errors.Join(err, finish(record, errors.Join(entry.revertUnit(connect), entry.revert(p.Group, all))))
+		return errors.Join(err, finish(record, errors.Join(entry.revertUnit(connect), entry.revert(p.Group, err))))
 	}
 	return record.Done()
 }
@@ -149,7 +149,7 @@ func (j journal) revertUnit(connect dialer) error {
 		if i := slices.IndexFunc(now, func(l systemd.PathLimit) bool { return l.Path == s.Path }); i >= 0 {
 			is = now[i].Limit
 		}
-		settings = append(settings, systemd.IOLimitAt(s.Path, s.back(is, own))...)
+		settings = append(settings, systemd.IOLimitAt(s.Path, s.back(is, limit.Limit{}))...)
 	}
 	if len(settings) == 0 {
 		return nil

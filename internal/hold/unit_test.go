@@ -186,3 +186,31 @@ func TestAUnitThatIsGoneHasNothingToTakeBack(t *testing.T) {
 		t.Errorf("%d records left", n)
 	}
 }
+
+// Somebody has set the rate of writes while the change was under way.
+func TestAChangeThatFailsLeavesWhatOthersSet(t *testing.T) {
+	p, _ := unitFixture(t)
+	entry, err := journalOf(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(p.Group.File("io.max"), []byte("8:0 rbps=max wbps=6 riops=max wiops=max\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	sdb := blkdev.Number{Major: 8, Minor: 16}
+	for _, c := range []struct {
+		cause  error
+		writes bool
+	}{
+		{fs.ErrPermission, false},
+		{&cgroupfs.WriteError{Err: fs.ErrPermission}, false},
+		{&cgroupfs.WriteError{Kept: "8:16 wbps=6", Rule: cgroupfs.Rule{Device: sdb, Limit: writes(6)}}, false},
+		{&cgroupfs.WriteError{Kept: "8:0 wbps=8", Rule: cgroupfs.Rule{Device: sda, Limit: writes(8)}}, false},
+		{&cgroupfs.WriteError{Kept: "8:0 wbps=6", Rule: cgroupfs.Rule{Device: sda, Limit: writes(6)}}, true},
+	} {
+		// A fixture refuses what would be written.
+		if err := entry.revert(p.Group, c.cause); cgroupfs.IsUnsupported(err) != c.writes {
+			t.Errorf("revert after %v: %v", c.cause, err)
+		}
+	}
+}
