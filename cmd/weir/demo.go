@@ -68,9 +68,28 @@ func (a *app) demo(ctx context.Context, rate limit.Rate, dir string, window time
 	defer signals.Stop()
 	err = a.runDemo(ctx, hierarchy.Version.String(), rate, dir, window)
 	var signaled *launch.SignalError
-	if errors.As(context.Cause(ctx), &signaled) {
-		a.out.Say("%s; nothing is left", signaled.Signal)
-		return &cli.StatusError{Status: cli.ExitCode(signaled)}
+	if !errors.As(context.Cause(ctx), &signaled) {
+		return err
+	}
+	if err := besidesSignal(err); err != nil { // something may be left
+		return err
+	}
+	a.out.Say("%s; nothing is left", signaled.Signal)
+	return &cli.StatusError{Status: cli.ExitCode(signaled)}
+}
+
+// besidesSignal drops, of what is joined in an error, that a signal came.
+func besidesSignal(err error) error {
+	var signaled *launch.SignalError
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var rest []error
+		for _, each := range joined.Unwrap() {
+			rest = append(rest, besidesSignal(each))
+		}
+		return errors.Join(rest...)
+	}
+	if errors.As(err, &signaled) || errors.Is(err, context.Canceled) {
+		return nil
 	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -97,6 +98,9 @@ func (d Demo) measure(ctx context.Context, path load.Path, asked limit.Rate) (r 
 	defer func() {
 		lifting := lift()
 		removing := os.Remove(file)
+		if errors.Is(removing, fs.ErrNotExist) { // the load came to nothing
+			removing = nil
+		}
 		_, closing := room.Close()
 		err = errors.Join(err, lifting, removing, closing)
 	}()
@@ -138,6 +142,9 @@ func (d Demo) measure(ctx context.Context, path load.Path, asked limit.Rate) (r 
 	}
 	counting := <-counted
 	if err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx) // it ended the load
+		}
 		cancel()
 		return r, errors.Join(err, notCanceled(<-watched))
 	}

@@ -65,7 +65,9 @@ func (d *Disk) format(ctx context.Context) error {
 	}
 	// Everything is initialised now, so that nothing but the load writes later.
 	cmd := exec.CommandContext(ctx, mkfs, "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", "-N", "64", "-J", "size=8", d.Node)
-	if out, err := cmd.CombinedOutput(); err != nil {
+	if out, err := cmd.CombinedOutput(); ctx.Err() != nil {
+		return context.Cause(ctx)
+	} else if err != nil {
 		return fmt.Errorf("make scratch disk: %s %s: %w: %s", mkfs, d.Node, err, bytes.TrimSpace(out))
 	}
 	if err := unix.Mount(d.Node, d.Dir, "ext4", unix.MS_NOATIME, ""); err != nil {
