@@ -31,7 +31,7 @@ type Campaign struct {
 	Builds   build.Builds
 	Payload  string
 	Run      string
-	Timeout  time.Duration // of each guest; of a slow one, twice
+	Timeout  time.Duration // of each guest
 	Parallel int
 	Slots    slots.Slots      // shared with other runs on this machine
 	Make     map[string]Maker // by lane; a lane without one is left out
@@ -40,12 +40,18 @@ type Campaign struct {
 }
 
 // Do runs the rows. The error is about the campaign; what is wrong with a guest
-// is in its outcome.
+// is in its outcome. Rows of the native lane run alone, after the others: they
+// measure on the machine that carries all.
 func (c Campaign) Do(ctx context.Context, rows []matrix.Row) ([]outcome.Guest, error) {
 	guests := make([]outcome.Guest, len(rows))
 	slots := make(chan struct{}, max(c.Parallel, 1))
 	var wait sync.WaitGroup
+	var alone []int
 	for i, row := range rows {
+		if row.Lane == matrix.Native {
+			alone = append(alone, i)
+			continue
+		}
 		slots <- struct{}{}
 		wait.Go(func() {
 			defer func() { <-slots }()
@@ -53,6 +59,9 @@ func (c Campaign) Do(ctx context.Context, rows []matrix.Row) ([]outcome.Guest, e
 		})
 	}
 	wait.Wait()
+	for _, i := range alone {
+		guests[i] = c.one(ctx, rows[i])
+	}
 	return guests, ctx.Err()
 }
 
@@ -78,7 +87,7 @@ func (c Campaign) one(ctx context.Context, row matrix.Row) outcome.Guest {
 	}
 	job := guest.Job{
 		Payload: c.Payload, Suites: c.Builds.Suites, Weir: c.Builds.Weir,
-		Run: c.Run, Short: row.Short, Dir: dir.Path, Temp: c.Temp, Timeout: row.Timeout(c.Timeout),
+		Run: c.Run, Short: row.Short, Dir: dir.Path, Temp: c.Temp, Timeout: c.Timeout,
 	}
 	if row.Only != "" && c.Run == "" { // who names tests means them
 		job.Only = strings.Split(row.Only, ",")
@@ -89,7 +98,7 @@ func (c Campaign) one(ctx context.Context, row matrix.Row) outcome.Guest {
 	tell := time.AfterFunc(5*time.Second, func() {
 		c.Log("%-28s waits: other runs of the lab have the machine", g.Name)
 	})
-	slot, release, err := c.Slots.Take(ctx)
+	slot, release, err := c.Slots.Take(ctx, row.Lane == matrix.Native)
 	tell.Stop()
 	if err != nil {
 		g.Err = err

@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -21,7 +20,6 @@ import (
 	"github.com/weir-io/weir/lab/guest"
 	"github.com/weir-io/weir/lab/guestrun"
 	"github.com/weir-io/weir/lab/payload"
-	"github.com/weir-io/weir/lab/process"
 )
 
 // Host is this machine. It implements guest.Guest.
@@ -67,15 +65,6 @@ func (h Host) run(ctx context.Context, job guest.Job) (result guest.Result, err 
 	}
 	ctx, cancel := context.WithTimeout(ctx, job.Timeout)
 	defer cancel()
-	// A guest may run beside, on another processor. The death signal of what is started
-	// goes by the thread that starts it.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	restore, err := process.Bind(job.CPU)
-	if err != nil {
-		return result, err
-	}
-	defer func() { err = errors.Join(err, restore()) }()
 	err = guestrun.Run(ctx, guestrun.Config{
 		Payload: folder,
 		Results: dir,

@@ -50,26 +50,16 @@ func Run(ctx context.Context, cmd *exec.Cmd, cpu int, console string, log func(s
 }
 
 func startOn(cpu int, cmd *exec.Cmd) (err error) {
-	restore, err := Bind(cpu)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, restore()) }()
-	return cmd.Start()
-}
-
-// Bind binds the calling thread, and what it starts, to the n-th of the processors
-// that it may use, until restore is called. The goroutine must be locked to it.
-func Bind(n int) (restore func() error, err error) {
 	var before, one unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &before); err != nil {
-		return nil, fmt.Errorf("read processors: %w", err)
+		return fmt.Errorf("read processors: %w", err)
 	}
-	one.Set(nth(before, n))
+	one.Set(nth(before, cpu))
 	if err := unix.SchedSetaffinity(0, &one); err != nil {
-		return nil, fmt.Errorf("bind to a processor: %w", err)
+		return fmt.Errorf("bind to a processor: %w", err)
 	}
-	return func() error { return unix.SchedSetaffinity(0, &before) }, nil
+	defer func() { err = errors.Join(err, unix.SchedSetaffinity(0, &before)) }()
+	return cmd.Start()
 }
 
 // nth returns the n-th processor of the set, counted round and round.

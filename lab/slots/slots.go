@@ -32,21 +32,51 @@ func Open(dir string, number int) (Slots, error) {
 	return Slots{dir: dir, number: number}, nil
 }
 
-// Take waits for a free slot, and tells which it is.
-func (s Slots) Take(ctx context.Context) (slot int, release func(), err error) {
+// Take waits for a free slot, and tells which it is. One that wants the machine for itself takes all,
+// in order, so that two who want all of them cannot lock each other out; while
+// it waits for the later ones, nobody new gets the earlier.
+func (s Slots) Take(ctx context.Context, all bool) (slot int, release func(), err error) {
+	if !all {
+		slot, f, err := s.any(ctx)
+		if err != nil {
+			return 0, nil, fmt.Errorf("take slot: %w", err)
+		}
+		return slot, func() { _ = f.Close() }, nil
+	}
+	var taken []*os.File
+	release = func() {
+		for _, f := range taken {
+			_ = f.Close()
+		}
+	}
+	for i := range s.number {
+		_, f, err := s.wait(ctx, i, i)
+		if err != nil {
+			release()
+			return 0, nil, fmt.Errorf("take all slots: %w", err)
+		}
+		taken = append(taken, f)
+	}
+	return 0, release, nil
+}
+
+// any tries the last slot first: who wants all begins with the first.
+func (s Slots) any(ctx context.Context) (int, *os.File, error) {
+	return s.wait(ctx, s.number-1, 0)
+}
+
+// wait tries the slots from high down to low until one is free.
+func (s Slots) wait(ctx context.Context, high, low int) (int, *os.File, error) {
 	for {
-		for i := range s.number {
+		for i := high; i >= low; i-- {
 			f, err := s.try(i)
-			if err != nil {
-				return 0, nil, fmt.Errorf("take slot: %w", err)
-			}
-			if f != nil {
-				return i, func() { _ = f.Close() }, nil
+			if f != nil || err != nil {
+				return i, f, err
 			}
 		}
 		select {
 		case <-ctx.Done():
-			return 0, nil, fmt.Errorf("take slot: %w", ctx.Err())
+			return 0, nil, ctx.Err()
 		case <-time.After(50 * time.Millisecond):
 		}
 	}

@@ -17,19 +17,25 @@ func TestTake(t *testing.T) {
 		t.Cleanup(cancel)
 		return ctx
 	}
-	_, one, err1 := s.Take(soon())
-	_, two, err2 := s.Take(soon())
+	_, one, err1 := s.Take(soon(), false)
+	_, two, err2 := s.Take(soon(), false)
 	if err := errors.Join(err1, err2); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.Take(soon()); !errors.Is(err, context.DeadlineExceeded) {
+	if _, _, err := s.Take(soon(), false); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("third of two slots: %v", err)
 	}
 	one()
-	two()
-	_, again, err := s.Take(soon())
-	if err != nil {
-		t.Fatalf("a slot that was given back: %v", err)
+	if _, _, err := s.Take(soon(), true); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("all slots while one is taken: %v", err)
 	}
-	again()
+	two()
+	_, all, err := s.Take(soon(), true)
+	if err != nil {
+		t.Fatalf("all of the free slots: %v", err)
+	}
+	if _, _, err := s.Take(soon(), false); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a slot while all are taken: %v", err)
+	}
+	all()
 }
