@@ -31,7 +31,7 @@ type Campaign struct {
 	Builds   build.Builds
 	Payload  string
 	Run      string
-	Timeout  time.Duration // of each guest
+	Timeout  time.Duration // of each guest; of a slow one, twice
 	Parallel int
 	Slots    slots.Slots      // shared with other runs on this machine
 	Make     map[string]Maker // by lane; a lane without one is left out
@@ -87,7 +87,7 @@ func (c Campaign) one(ctx context.Context, row matrix.Row) outcome.Guest {
 	}
 	job := guest.Job{
 		Payload: c.Payload, Suites: c.Builds.Suites, Weir: c.Builds.Weir,
-		Run: c.Run, Short: row.Short, Dir: dir.Path, Temp: c.Temp, Timeout: c.Timeout,
+		Run: c.Run, Short: row.Short, Dir: dir.Path, Temp: c.Temp, Timeout: row.Timeout(c.Timeout),
 	}
 	if row.Only != "" && c.Run == "" { // who names tests means them
 		job.Only = strings.Split(row.Only, ",")
