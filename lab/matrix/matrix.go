@@ -84,7 +84,7 @@ func Rows() []Row {
 	add(FullQEMU, kernel.Newest, environ.V2, of("trixie"), short, only)
 	// The newest emulated kernel is newer than the newest of user-mode Linux; 6.1 is the
 	// same in both.
-	add(QEMU, kernel.Newest, environ.V2)
+	add(QEMU, kernel.Newest, environ.V2, short)
 	add(QEMU, kernel.Newest, environ.V1, short)
 	for _, k := range []string{"6.1", kernel.Newest} {
 		add(UML, k, environ.V2)

@@ -203,7 +203,7 @@ func (p parts) overlay(t *testing.T) {
 // In a pid namespace of its own weir knows processes by their numbers there. It does
 // not see those outside, and mends nothing.
 func otherPIDs(t *testing.T) {
-	lab.Need(t, lab.Long, lab.FS("ext4"))
+	lab.Need(t, lab.FS("ext4"))
 	t.Parallel()
 	inside := newHand(t, unix.CLONE_NEWPID)
 	file := filepath.Join(lab.Disk(t, lab.FS("ext4")).Dir, "file")

@@ -22,7 +22,7 @@ func TestInodeUnavailable(t *testing.T) {
 
 // On v1 all writeback is the root group's.
 func TestInodeOnV1(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Guest, lab.V1, lab.BPF, lab.NoSystemd, lab.Long, lab.FS("ext4"))
+	lab.Need(t, lab.Root, lab.Guest, lab.V1, lab.BPF, lab.NoSystemd, lab.FS("ext4"))
 	file := filepath.Join(lab.Disk(t, lab.FS("ext4")).Dir, "file")
 	if err := fill(file); err != nil {
 		t.Fatal(err)
