@@ -30,7 +30,7 @@ var layers = [][]string{
 	{"internal/target/pid", "internal/target/cgroup"},
 	{"internal/hold"},
 	{"internal/launch", "internal/watch", "internal/load", "internal/scratch"},
-	{"internal/demo", "internal/why"},
+	{"internal/demo", "internal/why", "internal/mend"},
 	{"internal/prove"},
 	{"internal/cli"},
 	{"cmd/weir"},
