@@ -5,6 +5,7 @@ import (
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/inode"
 	"github.com/weir-io/weir/internal/kernel"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/target"
@@ -30,18 +31,17 @@ type Sources struct {
 	Hierarchy   *cgroupfs.Hierarchy
 	WhyNone     error
 	SystemdRuns bool
-	// Owners finds the groups that the writeback of files is charged to: of those that
-	// the processes have open, and of paths.
-	Owners func(ctx context.Context, pids []int, paths []string) ([]FileOwner, error)
+	// Owners opens what tells whose the writeback of files is. It takes time, and is
+	// called where the answer matters.
+	Owners func() (Owners, error)
 	// UnitLimits reads the limits that systemd keeps for a unit.
 	UnitLimits func(ctx context.Context, unit string) (map[blkdev.Number]limit.Limit, error)
 }
 
-// A FileOwner says whose writeback a file's is (inode->i_wb).
-type FileOwner struct {
-	Path  string // the file; empty if it has none any more
-	Group string // as /proc/PID/cgroup spells it; empty if it is not known
-	Dead  bool   // the group is gone
+// Owners tells whose the writeback of files is: an inode.Reader.
+type Owners interface {
+	OfPaths(ctx context.Context, paths []string) ([]inode.File, error)
+	OfProcesses(ctx context.Context, pids []int) ([]inode.File, error)
 }
 
 // Facts are all that the rules judge by.
@@ -136,11 +136,13 @@ type Place struct {
 	Devices   []Device
 	Writeback bool   // the kernel writes back as the group's (hold.Expect)
 	WhyNot    string // why it does not
-	File      string // the regular file that was named; empty: none
+	File      string // the regular file that was named, as an absolute path; empty: none
 	Size      int64  // of the file, in bytes
 	Cached    int64  // of it in the page cache; -1: not known
-	Owners    []FileOwner
-	OwnersErr error // why the owners are not known; nil with no Owners: nobody asked
+	// Files are what is written here through the page cache: the file that was named, or
+	// those on the devices that the target has open for writing.
+	Files     []inode.File
+	OwnersErr error // why the owners of some of them, or of all, are not known
 }
 
 // A Device is one of a place's devices.

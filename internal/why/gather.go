@@ -14,16 +14,7 @@ import (
 	"github.com/weir-io/weir/internal/pagecache"
 )
 
-// Examine answers a question: Gather, then Judge.
-func Examine(ctx context.Context, s Sources, q Question) (Report, error) {
-	facts, err := Gather(ctx, s, q)
-	if err != nil {
-		return Report{}, err
-	}
-	return Judge(facts), nil
-}
-
-// Gather reads all facts once. A place that leads to no block device is a fact; one
+// Gather reads all facts of a question once, for Judge. A place that leads to no block device is a fact; one
 // that is not there is an error.
 func Gather(ctx context.Context, s Sources, q Question) (Facts, error) {
 	var f Facts
@@ -126,7 +117,7 @@ func (f *Facts) readPlaces(ctx context.Context, s Sources, q Question, group cgr
 			return err
 		}
 	}
-	return f.readOwners(ctx, s)
+	return f.readOwners(ctx, s, q)
 }
 
 func (f *Facts) addPlace(s Sources, group cgroupfs.Group, host kernel.FS, p Place, asked limit.Limit) error {
@@ -162,15 +153,23 @@ func (f *Facts) addPlace(s Sources, group cgroupfs.Group, host kernel.FS, p Plac
 // readFile looks at the regular file that was named. What the kernel does not tell this
 // user of it is not known.
 func (p *Place) readFile(root string) {
-	if !p.Named {
+	if !p.Named || p.FS == nil {
 		return
 	}
-	name := filepath.Join(root, p.Spec)
+	spec := p.Spec
+	if !filepath.IsAbs(spec) && root == "/" {
+		abs, err := filepath.Abs(spec)
+		if err != nil {
+			return
+		}
+		spec = abs
+	}
+	name := filepath.Join(root, spec)
 	st, err := os.Stat(name)
 	if err != nil || !st.Mode().IsRegular() {
 		return
 	}
-	p.File, p.Size, p.Cached = p.Spec, st.Size(), -1
+	p.File, p.Size, p.Cached = spec, st.Size(), -1
 	f, err := os.Open(name)
 	if err != nil {
 		return
@@ -190,29 +189,3 @@ func ruleOn(rules []cgroupfs.Rule, dev blkdev.Number) limit.Limit {
 	}
 	return limit.Limit{}
 }
-
-// readOwners asks whose the writeback of files is, where the answer matters: for
-// processes that run, in groups whose writeback the kernel charges.
-func (f *Facts) readOwners(ctx context.Context, s Sources) error {
-	for i := range f.Places {
-		p := &f.Places[i]
-		if !p.Writeback || f.Group.ToMake || len(f.Group.Processes) == 0 && p.File == "" {
-			continue
-		}
-		if s.Owners == nil {
-			p.OwnersErr = errNoOwners
-			continue
-		}
-		var files []string
-		if p.File != "" {
-			files = []string{p.File}
-		}
-		p.Owners, p.OwnersErr = s.Owners(ctx, f.Group.Processes, files)
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-var errNoOwners = errors.New("no reader of the kernel's inodes")

@@ -2,12 +2,14 @@ package why
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/inode"
 	"github.com/weir-io/weir/internal/kernel"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/load"
@@ -86,10 +88,25 @@ func TestRules(t *testing.T) {
 		}},
 		{"ext4-data-journal", Breaks, No, func(f *Facts) { f.Places[0].FS.SuperOptions, f.Places[0].Writeback = "rw,data=journal", false }},
 		{"no-writeback", Breaks, No, func(f *Facts) { f.Places[0].Writeback, f.Places[0].WhyNot = false, "of a reason that no rule knows" }},
-		{"foreign-inode", Breaks, No, func(f *Facts) { f.Places[0].Owners = []FileOwner{{Path: "/data/f", Group: "/y"}} }},
-		{"foreign-inode", Breaks, No, func(f *Facts) { f.Places[0].Owners = []FileOwner{{Path: "/data/f", Group: "/x/below", Dead: true}} }},
+		{"foreign-inode", Breaks, No, func(f *Facts) { f.Places[0].Files = owned(inode.Group{Path: "/y"}) }},
+		{"foreign-inode", Breaks, No, func(f *Facts) { f.Places[0].Files = owned(inode.Group{Path: "/", Root: true}) }},
+		{"foreign-inode", Breaks, No, func(f *Facts) { f.Places[0].Files = owned(inode.Group{Path: "/x", Dead: true}) }},
+		{"foreign-inode", Breaks, No, func(f *Facts) { f.Places[0].Files = owned(inode.Group{Name: "y", Dead: true}) }},
+		{"foreign-inode", Breaks, No, func(f *Facts) { f.Places[0].Files = owned(inode.Group{Path: "/xy"}) }},
+		{"foreign-inode", Breaks, No, func(f *Facts) {
+			f.Places[0].Files = []inode.File{{Path: "/data/f", Owner: inode.Owner{State: inode.Unkept}}}
+		}},
+		{"foreign-inode", Breaks, No, func(f *Facts) { // no group of weir's own owns anything yet
+			f.Group.ToMake, f.Group.Path = true, "/weir-new"
+			f.Places[0].File, f.Places[0].Files = "/data/f", owned(inode.Group{Path: "/x"})
+		}},
 		{"", "", AtDevice, func(f *Facts) {
-			f.Places[0].Owners = []FileOwner{{Path: "/data/f", Group: "/x"}, {Path: "/data/g", Group: "/x/below"}}
+			f.Places[0].Files = owned(inode.Group{Path: "/x"}, inode.Group{Path: "/x/below"}, inode.Group{Path: "/x/below", Dead: true})
+			f.Places[0].Files = append(f.Places[0].Files, inode.File{Path: "/data/new", Owner: inode.Owner{State: inode.Nobody}})
+		}},
+		{"", "", NoLimit, func(f *Facts) { // of writes
+			f.Places[0].Devices[0].Limit = limit.None.Overlay(limit.Limit{RBPS: limit.PerSecond(1e6)})
+			f.Places[0].Files = owned(inode.Group{Path: "/y"})
 		}},
 		{"inode-not-known", Note, AtDevice, func(f *Facts) { f.Places[0].OwnersErr = errors.New("no BPF") }},
 		{"inode-not-known", Note, Unknown, func(f *Facts) { f.Places[0].OwnersErr, f.Places[0].File = errors.New("no BPF"), "/data/f" }},
@@ -151,16 +168,17 @@ func TestRules(t *testing.T) {
 			if len(r.Findings) > 0 {
 				t.Errorf("found %+v, want nothing", r.Findings)
 			}
+			if got := buffered(r); got != c.buffered {
+				t.Errorf("a buffered write is %q where nothing is found, want %q", got, c.buffered)
+			}
 			continue
 		}
 		found, ok := r.Find(c.code)
 		if !ok || found.Severity != c.severity || found.Text == "" || len(found.Evidence) == 0 && c.code != "no-block-device" && c.code != "no-writeback" {
 			t.Errorf("%s: %+v among %+v", c.code, found, r.Findings)
 		}
-		for _, cell := range r.Matrix {
-			if cell.Place == 0 && cell.Path == load.Buffered && !cell.Read && cell.Held != c.buffered {
-				t.Errorf("%s: a buffered write is %q, want %q", c.code, cell.Held, c.buffered)
-			}
+		if got := buffered(r); got != c.buffered {
+			t.Errorf("%s: a buffered write is %q, want %q", c.code, got, c.buffered)
 		}
 		for i, one := range r.Findings {
 			if one.Number != i+1 || strings.ToLower(one.Code) != one.Code || !strings.HasSuffix(one.Text, ".") {
@@ -168,6 +186,21 @@ func TestRules(t *testing.T) {
 			}
 		}
 	}
+}
+
+// buffered is the answer for buffered writes at the first place.
+func buffered(r Report) Held {
+	i := slices.IndexFunc(r.Matrix, func(c Cell) bool { return c.Place == 0 && c.Path == load.Buffered && !c.Read })
+	return r.Matrix[i].Held
+}
+
+// owned makes a file for each owner.
+func owned(owners ...inode.Group) []inode.File {
+	var files []inode.File
+	for i, g := range owners {
+		files = append(files, inode.File{Path: fmt.Sprintf("/data/%d", i), Inode: uint64(i), Owner: inode.Owner{State: inode.Owned, Memory: g, IO: g}})
+	}
+	return files
 }
 
 func onV1(f *Facts) {

@@ -1,68 +1,212 @@
 package why
 
 import (
+	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/weir-io/weir/internal/inode"
 )
 
 // foreignInode: the writeback of a file is charged to the group that dirtied it first
 // (cgroup-v2.rst, "Writeback"; inode->i_wb in fs/fs-writeback.c), even if that is gone.
 func foreignInode(f Facts) []Finding {
 	var found []Finding
+	for i, p := range f.Places {
+		if files := f.foreignAt(p); len(files) > 0 {
+			found = append(found, f.foreign(p, i, files))
+		}
+	}
+	var reasons []string
 	untold := map[string][]int{} // reason → places
 	for i, p := range f.Places {
 		switch {
-		case !p.Writeback:
-		case p.OwnersErr != nil:
-			if p.File != "" {
-				found = append(found, cannotTell(f, p, i))
-			} else {
-				untold[p.OwnersErr.Error()] = append(untold[p.OwnersErr.Error()], i)
-			}
+		case !p.Writeback || p.OwnersErr == nil:
+		case p.File != "":
+			found = append(found, cannotTell(f, p, i))
 		default:
-			found = append(found, foreign(f, p, i)...)
+			reason, _ := notRead(p.OwnersErr)
+			if untold[reason] == nil {
+				reasons = append(reasons, reason)
+			}
+			untold[reason] = append(untold[reason], i)
 		}
 	}
-	for why, places := range untold {
+	for _, reason := range reasons {
+		places := untold[reason]
+		_, fixes := notRead(f.Places[places[0]].OwnersErr)
 		found = append(found, Finding{Code: "inode-not-known", Severity: Note, cells: throughCache.at(places...),
-			Evidence: []Evidence{{"inode->i_wb", "not read: " + why}},
-			Text:     "What is written to a file through the page cache is charged to the group that dirtied it first: held if that is this group, which cannot be told here."})
+			Evidence: []Evidence{{"inode->i_wb", "not read: " + reason}}, Fixes: fixes,
+			Text: "What is written to a file through the page cache is charged to the group that dirtied it first: held if that is this group, which cannot be told here."})
 	}
 	return found
+}
+
+// notRead says why owners were not read, and what would help.
+func notRead(err error) (reason string, fixes []Fix) {
+	var cannot *inode.Unavailable
+	if !errors.As(err, &cannot) {
+		return err.Error(), nil
+	}
+	if cannot.Remedy != "" {
+		fixes = []Fix{{Text: cannot.Remedy}}
+	}
+	return cannot.Reason, fixes
 }
 
 // cannotTell is for a file that was named.
 func cannotTell(f Facts, p Place, i int) Finding {
 	cells := throughCache.at(i)
 	cells.cannot = true
-	return Finding{Code: "inode-not-known", Severity: Note, cells: cells,
-		Evidence: []Evidence{{"inode->i_wb", "not read: " + p.OwnersErr.Error()}},
-		Text:     "Writes through the page cache to " + p.File + " are held if the file's inode is this group's, which cannot be told here.",
-		Fixes:    []Fix{{Text: "measure it", Lines: []string{"weir prove " + f.Target}}}}
+	reason, fixes := notRead(p.OwnersErr)
+	if !f.Group.ToMake {
+		fixes = append(fixes, Fix{Text: "measure it", Lines: []string{"weir prove " + f.Target}})
+	}
+	return Finding{Code: "inode-not-known", Severity: Note, cells: cells, Fixes: fixes,
+		Evidence: []Evidence{{"inode->i_wb", "not read: " + reason}},
+		Text:     "Writes through the page cache to " + p.File + " are held if the file's inode is this group's, which cannot be told here."}
 }
 
-func foreign(f Facts, p Place, i int) []Finding {
-	var evidence []Evidence
-	for _, o := range p.Owners {
-		if o.Group == "" || o.Group == f.Group.Path || !o.Dead && strings.HasPrefix(o.Group, strings.TrimSuffix(f.Group.Path, "/")+"/") {
-			continue
+// Foreign lists the files whose writeback passes by the limits that the question is
+// about, each once.
+func (f Facts) Foreign() []inode.File {
+	var all []inode.File
+	for _, p := range f.Places {
+		for _, file := range f.foreignAt(p) {
+			if !slices.ContainsFunc(all, func(o inode.File) bool { return o.Device == file.Device && o.Inode == file.Inode }) {
+				all = append(all, file)
+			}
 		}
-		group := o.Group
-		if o.Dead {
-			group += " (gone)"
-		}
-		evidence = append(evidence, Evidence{o.Path, "written back for cgroup " + group})
 	}
-	if len(evidence) == 0 {
+	return all
+}
+
+// foreignAt lists those of a place. Where writes have no limit, and reads have, there is
+// nothing that they could pass by.
+func (f Facts) foreignAt(p Place) []inode.File {
+	if !p.Writeback || f.limited() && !p.bounds(false) {
 		return nil
 	}
-	cells := throughCache.at(i)
-	what := p.File
-	if what == "" {
-		what = fmt.Sprintf("%d of the target's open files", len(evidence))
+	var foreign []inode.File
+	for _, file := range p.Files {
+		if f.isForeign(file.Owner) {
+			foreign = append(foreign, file)
+		}
 	}
-	return []Finding{{Code: "foreign-inode", Severity: Breaks, cells: cells, Evidence: evidence,
-		Text: "The kernel writes back " + what + " as another group's I/O, because that group dirtied it first, and this group's limit does not see it.",
-		Fixes: []Fix{{Text: "write to a new file: cp FILE FILE.new && mv FILE.new FILE, from within the group"},
-			{Text: "or have the kernel forget the file while nobody has it open", Lines: []string{"sync", "echo 2 > /proc/sys/vm/drop_caches"}}}}}
+	return foreign
+}
+
+// isForeign reports whether the group's rules miss the writeback of an owner: they bind
+// those below it too. A group to make is nobody's yet, and one that is gone may have had
+// the path of one that lives.
+func (f Facts) isForeign(o inode.Owner) bool {
+	switch {
+	case o.State == inode.Unkept:
+		return !f.Group.Root
+	case o.State != inode.Owned:
+		return false
+	case f.Group.ToMake, o.IO.Path == "":
+		return true
+	case o.IO.Path == f.Group.Path:
+		return o.IO.Dead
+	}
+	return !strings.HasPrefix(o.IO.Path, strings.TrimSuffix(f.Group.Path, "/")+"/")
+}
+
+// filesShown bounds a finding's evidence.
+const filesShown = 16
+
+func (f Facts) foreign(p Place, i int, files []inode.File) Finding {
+	found := Finding{Code: "foreign-inode", Severity: Breaks, cells: throughCache.at(i)}
+	for _, file := range files[:min(len(files), filesShown)] {
+		found.Evidence = append(found.Evidence, Evidence{Name(file), fmt.Sprintf("inode %d of %s, written back for %s", file.Inode, file.Device, Whose(file.Owner))})
+	}
+	what, which, them := Name(files[0]), Whose(files[0].Owner)+", which dirtied it first", "it"
+	if files[0].Owner.State == inode.Unkept {
+		which = Whose(files[0].Owner)
+	}
+	if n := len(files); n > 1 {
+		what, which, them = fmt.Sprintf("%d files that the target has open for writing", n), "other groups, which dirtied them first", "them"
+		if n > filesShown {
+			what += fmt.Sprintf(" (%d are shown)", filesShown)
+		}
+	}
+	if f.Group.ToMake {
+		found.Text = "The kernel writes back " + what + " as I/O of " + which + "; the limits of another group do not see that."
+		found.Fixes = []Fix{{Text: "start the command with weir run, and then move the file to its group: weir why cgroup:/GROUP --on " + quote(p.File) + " --mend"}}
+	} else {
+		found.Text = "The kernel writes back " + what + " as I/O of " + which + ", and this group's limits do not see that."
+		found.Fixes = []Fix{{Text: "move " + them + " to this group; that changes mtime and ctime, and drops clean pages of " + them + " from the page cache",
+			Lines: []string{"weir why " + quote(f.Target) + f.placeFlag(p) + " --mend"}}}
+	}
+	found.Fixes = append(found.Fixes, Fix{Text: "write to a new file: cp FILE FILE.new && mv FILE.new FILE, from within the group"})
+	return found
+}
+
+// placeFlag repeats how the place was named.
+func (f Facts) placeFlag(p Place) string {
+	switch {
+	case p.File != "":
+		return " --on " + quote(p.File)
+	case p.Named:
+		return " --on " + quote(p.Spec)
+	}
+	return ""
+}
+
+// Name names a file for people.
+func Name(file inode.File) string {
+	if file.Path == "" {
+		return fmt.Sprintf("inode %d", file.Inode)
+	}
+	return plain(file.Path)
+}
+
+// plain quotes what could move a terminal's cursor: containers name files and groups.
+func plain(name string) string {
+	if utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsGraphic(r) }) {
+		return name
+	}
+	return strconv.QuoteToGraphic(name)
+}
+
+// Whose names the group that writeback is charged to, for people.
+func Whose(o inode.Owner) string {
+	g := o.IO
+	name := g.Path
+	if name == "" && g.Name != "" {
+		name = ".../" + g.Name
+	}
+	name = plain(name)
+	switch {
+	case o.State == inode.Nobody:
+		return "nobody yet"
+	case o.State != inode.Owned:
+		return "the root group (its file system keeps no owners)"
+	case g.Root:
+		return "the root group"
+	case g.Dead && name == "":
+		return "a group that is gone"
+	case g.Dead:
+		return "a group that is gone (" + name + ")"
+	case name == "":
+		return "a group that cannot be seen from here"
+	}
+	return "cgroup " + name
+}
+
+// quote makes one word of a shell's.
+func quote(word string) string {
+	odd := func(r rune) bool {
+		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+		return !letter && !strings.ContainsRune("/:._-+=@%,", r)
+	}
+	if word != "" && !strings.ContainsFunc(word, odd) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

@@ -139,7 +139,7 @@ func cached(f Facts) []Finding {
 			Evidence: []Evidence{{p.File, fmt.Sprintf("%s of %s in the page cache (cachestat, mincore)", bytesOf(uint64(p.Cached)), bytesOf(uint64(p.Size)))}},
 			Text:     fmt.Sprintf("%d %% of the file is in the page cache: reading that is no disk I/O, and no limit slows it down.", p.Cached*100/p.Size),
 			Fixes: []Fix{{Text: "to measure reads from the disk, take this one file out of the cache",
-				Lines: []string{"dd of='" + strings.ReplaceAll(p.File, "'", `'\''`) + "' oflag=nocache conv=notrunc,fdatasync count=0 status=none"}}}})
+				Lines: []string{"dd of=" + quote(p.File) + " oflag=nocache conv=notrunc,fdatasync count=0 status=none"}}}})
 	}
 	return found
 }
