@@ -12,6 +12,7 @@ import (
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/hold"
+	"github.com/weir-io/weir/internal/inode"
 	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/state"
@@ -30,6 +31,9 @@ type app struct {
 
 	fs    *cgroupfs.FS
 	state state.Dir
+
+	inodes    *inode.Reader // see owners
+	inodesErr error
 }
 
 // cgroupFlag adds --cgroup to a verb.
@@ -73,6 +77,9 @@ func (a *app) sweep() error {
 }
 
 func (a *app) close() {
+	if a.inodes != nil {
+		_ = a.inodes.Close()
+	}
 	if a.fs != nil {
 		_ = a.fs.Close()
 	}

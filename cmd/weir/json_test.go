@@ -30,6 +30,7 @@ func documents() map[string]any {
 		cli.SchemaOf("run.dry-run").Schema:   &dryRunDocument{},
 		cli.SchemaOf("set.dry-run").Schema:   &dryRunDocument{},
 		cli.SchemaOf("clear.dry-run").Schema: &dryRunDocument{},
+		cli.SchemaOf("why.dry-run").Schema:   &whyDryRunDocument{},
 	}
 }
 

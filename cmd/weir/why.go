@@ -15,16 +15,21 @@ import (
 )
 
 func newWhy(a *app) *cobra.Command {
-	var limits cli.Limits
+	var o whyOptions
 	cmd := &cobra.Command{
 		Use:   "why [TARGET|PATH] [LIMITS] [--on PATH|DEVICE]...",
 		Short: "Say what a limit holds, what it does not, and why",
 		Long: "Say which I/O of a target its limits hold, which they do not, and why, without running a load. Limits that are named are thought of\n" +
-			"as set; nothing is changed. A path or a device stands for a command that weir run would start. Without either: this host.\n\n" +
+			"as set; without --mend nothing is changed. A path or a device stands for a command that weir run would start. Without either: this host.\n\n" +
+			"On cgroup v2 the kernel writes a file back for the group that dirtied it first, and only that group's limits see it. --mend moves files\n" +
+			"to the target's group: those found foreign among the files that the target has open for writing, or that are named with --on. Their mtime\n" +
+			"and ctime change, their clean pages leave the page cache, and no byte of theirs changes. weir refuses what it cannot move without harm,\n" +
+			"such as a file that somebody has open for direct I/O, and says so.\n\n" +
 			"Exit codes: 0 all of it holds, 1 something does not, 2 wrong use, 3 it cannot be told on this host.",
 		Example: "  weir why\n" +
 			"  weir why /var/lib/mysql --write 5MB/s\n" +
-			"  weir why cgroup:/system.slice/cron.service",
+			"  weir why cgroup:/system.slice/cron.service\n" +
+			"  weir why cgroup:/batch --on /data/log --mend",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return cli.Usagef("why: one target or path at most; %d given", len(args))
@@ -32,35 +37,67 @@ func newWhy(a *app) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.why(cmd.Context(), strings.Join(args, ""), limits)
+			return a.why(cmd.Context(), strings.Join(args, ""), o)
 		},
 	}
-	limits.Register(cmd.Flags())
+	o.limits.Register(cmd.Flags())
+	cmd.Flags().BoolVar(&o.mend, "mend", false, "move files that are written back for other groups to the target's")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "with --mend: print the files that would be moved, and do nothing")
 	a.cgroupFlag(cmd)
 	return cmd
+}
+
+// whyOptions are the flags of weir why.
+type whyOptions struct {
+	limits       cli.Limits
+	mend, dryRun bool
 }
 
 // whyDocument is weir why's JSON (docs/json.md).
 type whyDocument struct {
 	cli.Schema
 	why.Report
+	Mended []movedDocument `json:"mended,omitempty"` // with --mend
 }
 
-func (a *app) why(ctx context.Context, subject string, limits cli.Limits) error {
+func (a *app) why(ctx context.Context, subject string, o whyOptions) error {
+	if o.dryRun && !o.mend {
+		return cli.Usagef("why --dry-run: nothing is changed without --mend")
+	}
 	sources, err := a.whySources()
 	if err != nil {
 		return err
 	}
-	q, err := a.question(ctx, subject, limits)
+	q, err := a.question(ctx, subject, o.limits)
 	if err != nil {
 		return err
 	}
-	report, err := why.Examine(ctx, sources, q)
+	if o.mend && q.Target == nil {
+		return cli.Usagef("why --mend: files are moved to a target's group; name one, such as pid:4711 or cgroup:/system.slice/x, and a file with --on")
+	}
+	facts, err := why.Gather(ctx, sources, q)
 	if err != nil {
 		return err
 	}
+	var mended []movedDocument
+	if o.mend {
+		jobs, err := a.toMend(*q.Target, facts)
+		if err != nil {
+			return err
+		}
+		if o.dryRun {
+			return a.mendDryRun(jobs)
+		}
+		if mended, err = a.mend(ctx, jobs); err != nil {
+			return err
+		}
+		if facts, err = why.Gather(ctx, sources, q); err != nil {
+			return err
+		}
+	}
+	report := why.Judge(facts)
 	if a.out.JSON {
-		err = a.out.Document(whyDocument{cli.SchemaOf("why"), report})
+		err = a.out.Document(whyDocument{cli.SchemaOf("why"), report, mended})
 	} else {
 		a.printWhy(report)
 	}
@@ -85,7 +122,7 @@ func (a *app) whySources() (why.Sources, error) {
 	if err != nil && (!errors.As(err, &none) || a.fs == nil) {
 		return why.Sources{}, err
 	}
-	s := why.Sources{Root: a.root, Groups: a.fs, Hierarchy: h, WhyNone: err, SystemdRuns: systemd.Running(a.root)}
+	s := why.Sources{Root: a.root, Groups: a.fs, Hierarchy: h, WhyNone: err, SystemdRuns: systemd.Running(a.root), Owners: a.owners}
 	if s.SystemdRuns && a.root == "/" {
 		s.UnitLimits = unitLimits
 	}

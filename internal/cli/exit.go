@@ -6,6 +6,7 @@ import (
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/inode"
 	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/limit"
 )
@@ -48,7 +49,7 @@ func ExitCode(err error) int {
 		return 128 + int(signaled.Signal) // as a shell gives it
 	case isA[*UsageError](err), isA[*limit.SyntaxError](err), isA[*blkdev.SpellingError](err):
 		return ExitUsage
-	case isA[*cgroupfs.Unsupported](err), isA[*blkdev.NoBlockDeviceError](err):
+	case isA[*cgroupfs.Unsupported](err), isA[*blkdev.NoBlockDeviceError](err), isA[*inode.Unavailable](err):
 		return ExitUnsupported
 	default:
 		return ExitNotDone
