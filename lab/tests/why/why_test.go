@@ -25,6 +25,7 @@ type report struct {
 type finding struct {
 	Number         int
 	Code, Severity string
+	Evidence       []struct{ File, Value string }
 	Fixes          []struct {
 		Text  string
 		Lines []string
@@ -99,18 +100,20 @@ func (r report) gone(t *testing.T, code string) {
 	}
 }
 
-// paste does what a fix says, as a person would: by a shell.
-func (f finding) paste(t *testing.T, contains string) {
+// paste does what a fix says, as a person would: by a shell. It returns what was printed.
+func (f finding) paste(t *testing.T, contains string) string {
 	t.Helper()
 	for _, fix := range f.Fixes {
 		text := strings.Join(fix.Lines, "\n")
 		if !strings.Contains(text, contains) {
 			continue
 		}
-		if out, err := exec.Command("sh", "-ec", text).CombinedOutput(); err != nil {
+		out, err := exec.Command("sh", "-ec", text).CombinedOutput()
+		if err != nil {
 			t.Fatalf("%s: %v\n%s", text, err, out)
 		}
-		return
+		return string(out)
 	}
 	t.Fatalf("%s: no fix has %q: %+v", f.Code, contains, f.Fixes)
+	return ""
 }

@@ -141,31 +141,3 @@ func TestWhyCached(t *testing.T) {
 	}
 	explain(t, file, "--read", "2MB/s").gone(t, "cached")
 }
-
-// Whatever goes through the page cache to a file that another group dirtied first is
-// that group's: synchronous writes too.
-func TestWhyForeignInode(t *testing.T) {
-	lab.Need(t, lab.Root, lab.V2, lab.Memory, lab.FS("ext4"))
-	disk := lab.Disk(t, lab.FS("ext4"))
-	g, other := limited(t, "why-foreign", disk), newGroup(t, nil, "why-first")
-	file := filepath.Join(disk.Dir, "f")
-	if err := start(t, other, "once", 60, file).Wait(); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.Open(file) // keeps the inode
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	r := explain(t, "cgroup:"+g.path, "--on", file)
-	if r.find("foreign-inode") == nil {
-		// No reader of inodes here: then it must not say that they are held.
-		r.want(t, "inode-not-known", "note")
-		if r.status != 3 || r.held("sync", false) != "unknown" || r.held("direct", false) != "yes" {
-			t.Errorf("status %d, %+v", r.status, r.Matrix)
-		}
-	}
-	if got := rate(t, g, disk, "sync", 1, file) / 2e6; got < 2 {
-		t.Errorf("synchronous writes got %.2f of the limit: they are held, where weir why cannot say so", got)
-	}
-}
