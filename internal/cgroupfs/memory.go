@@ -16,6 +16,9 @@ type Memory struct {
 	// Dirty is what the group's files have in pages that are dirty or on their way to
 	// the disk. On v1 it includes the groups below, as on v2.
 	Dirty uint64
+	// Clean is what they have in other pages, which the kernel drops when the group needs
+	// memory. Those that programs have mapped are among them.
+	Clean uint64
 }
 
 // unboundV1 is where v1's "no limit", the largest number of whole pages, begins.
@@ -46,18 +49,32 @@ func (g Group) Memory() (m Memory, there bool, err error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return m, false, err
 	}
+	err = m.readStat(text)
+	return m, err == nil, err
+}
+
+// readStat takes the sizes of page cache from memory.stat.
+func (m *Memory) readStat(text string) error {
+	var files uint64 // in pages that can be dropped once they are clean
 	for line := range strings.Lines(text) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		var sum *uint64
 		switch name {
 		case "file_dirty", "file_writeback", "total_dirty", "total_writeback":
-			n, err := strconv.ParseUint(value, 10, 63)
-			if err != nil {
-				return m, false, err
-			}
-			m.Dirty += n
+			sum = &m.Dirty
+		case "active_file", "inactive_file", "total_active_file", "total_inactive_file":
+			sum = &files
+		default:
+			continue
 		}
+		n, err := strconv.ParseUint(value, 10, 63)
+		if err != nil {
+			return err
+		}
+		*sum += n
 	}
-	return m, true, nil
+	m.Clean = files - min(files, m.Dirty)
+	return nil
 }
 
 // MemoryUsed is what the group, with those below it, has of memory now, page cache
