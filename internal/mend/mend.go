@@ -76,6 +76,13 @@ func (m Mender) Do(ctx context.Context, jobs []Job, done func(Job, Result) error
 
 // inGroup has the files of one group moved. Before it waits for one it calls wait.
 func (m Mender) inGroup(ctx context.Context, jobs []Job, wait func(), done func(Job, Result) error) error {
+	why, err := crowded(jobs[0].Into)
+	if err != nil {
+		return err
+	}
+	if why != "" {
+		return refuseAll(jobs, why, done)
+	}
 	var open []Job
 	var handles []*os.File
 	for _, j := range jobs {
@@ -122,8 +129,11 @@ func (m Mender) cutShort(ctx context.Context, child *launch.Child, left []Job, e
 	if waited != nil || ctx.Err() != nil {
 		return errors.Join(context.Cause(ctx), waited)
 	}
-	for _, j := range left {
-		why := fmt.Sprintf("the weir in the group ended before it was done (status %d, %v); the group may be short of memory", status, err)
+	return refuseAll(left, fmt.Sprintf("the weir in the group ended before it was done (status %d, %v)", status, err), done)
+}
+
+func refuseAll(jobs []Job, why string, done func(Job, Result) error) error {
+	for _, j := range jobs {
 		if err := done(j, Result{Refused: why}); err != nil {
 			return err
 		}
