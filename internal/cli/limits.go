@@ -167,3 +167,17 @@ func takeRates(words []word) (l limit.Limit, rest []word, err error) {
 	}
 	return l, words, nil
 }
+
+// Flags spells a limit and its place as flags, for a shell: "--write 10MB/s --on /data".
+func (o OnLimit) Flags() string {
+	var words []string
+	for _, k := range limit.Keys {
+		if r := o.Limit.Get(k); r.IsSet() {
+			words = append(words, flagNames[k], strings.TrimSuffix(strings.ReplaceAll(r.Format(k), " ", ""), "ops/s"))
+		}
+	}
+	if o.On != "" {
+		words = append(words, "--on", Quote(o.On))
+	}
+	return strings.Join(words, " ")
+}
