@@ -2,6 +2,7 @@ package why
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -84,19 +85,23 @@ func runsAhead(f Facts) []Finding {
 		return nil
 	}
 	var found []Finding
-	for _, p := range f.Places {
+	for i, p := range f.Places {
 		d, rate, ok := p.writeRate()
 		if !ok || !p.Writeback && !f.rootHolds(p) || d.strict(rate) || drainTime(f.Dirty.LimitAt, rate) < longDrain {
 			continue
 		}
-		one := Finding{Code: "writer-runs-ahead", Severity: Note, Evidence: f.dirtyEvidence(),
-			Text: fmt.Sprintf("The disk is held and the writer is not: up to %s can be dirty here before a writer waits, which is %s of this limit.",
-				bytesOf(f.Dirty.LimitAt), seconds(drainTime(f.Dirty.LimitAt, rate)))}
+		text := fmt.Sprintf("The disk is held and the writer is not: up to %s can be dirty here before a writer waits, which is %s of this limit.",
+			bytesOf(f.Dirty.LimitAt), seconds(drainTime(f.Dirty.LimitAt, rate)))
+		same := slices.IndexFunc(found, func(one Finding) bool { return one.Text == text })
+		if same < 0 {
+			same, found = len(found), append(found, Finding{Code: "writer-runs-ahead", Severity: Note, cells: writtenBack.at(), Text: text, Evidence: f.dirtyEvidence()})
+		}
+		one := &found[same]
+		one.cells.places = append(one.cells.places, i)
 		if d.BDI != nil && d.BDI.CanBeStrict {
 			one.Fixes = append(one.Fixes, Fix{Text: "bound what may be dirty for the device", Lines: []string{
 				fmt.Sprintf("echo 1 > %s/strict_limit", d.BDI.Dir), fmt.Sprintf("echo %d > %s/max_bytes", uint64(strictFor), d.BDI.Dir)}})
 		}
-		found = append(found, one)
 	}
 	return found
 }
