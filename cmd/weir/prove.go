@@ -4,15 +4,14 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/load"
 	"github.com/weir-io/weir/internal/scratch"
 )
@@ -161,18 +160,18 @@ func (a *app) prove(ctx context.Context, args []string, f *proveFlags) error {
 		}
 		return &cli.StatusError{Status: status}
 	}
-	ctx, stop := signal.NotifyContext(ctx, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
-	defer stop()
-	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE) // it must not end weir before it has cleaned up
+	ctx, signals := launch.Catch(ctx)
+	defer signals.Stop()
 	var err error
 	if len(args) == 1 {
 		err = a.proveTarget(ctx, args[0], f)
 	} else {
 		err = a.proveOwn(ctx, f)
 	}
-	if ctx.Err() != nil {
-		a.out.Say("interrupted; nothing is left")
-		return &cli.StatusError{Status: 128 + int(unix.SIGINT)}
+	var signaled *launch.SignalError
+	if errors.As(context.Cause(ctx), &signaled) {
+		a.out.Say("%s; nothing is left", signaled.Signal)
+		return &cli.StatusError{Status: cli.ExitCode(signaled)}
 	}
 	return err
 }
