@@ -183,7 +183,7 @@ func (a *app) proveOwn(ctx context.Context, f *proveFlags) error {
 		return err
 	}
 	if f.neighbour {
-		err = a.proveNeighbour(ctx, places[0], f)
+		err = a.proveNeighbour(ctx, places[:1], f)
 	} else {
 		err = a.proveRows(ctx, report{what: "a group of its own"}, places, f)
 	}

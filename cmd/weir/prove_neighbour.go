@@ -13,19 +13,23 @@ import (
 )
 
 // proveNeighbour measures what a limit on one does for another.
-func (a *app) proveNeighbour(ctx context.Context, place prove.Place, f *proveFlags) error {
-	logical, err := blkdev.New(a.root).LogicalBlock(place.Device.Number)
+func (a *app) proveNeighbour(ctx context.Context, places []prove.Place, f *proveFlags) error {
+	asked, err := a.ask(ctx, nil, places, f)
+	if err != nil {
+		return err
+	}
+	logical, err := blkdev.New(a.root).LogicalBlock(places[0].Device.Number)
 	if err != nil {
 		return err
 	}
 	progress := cli.NewProgress(os.Stderr)
 	began := time.Now()
-	phases, row, err := a.prover(progress).Neighbours(ctx, place, f.window, logical)
+	phases, row, err := a.prover(progress).Neighbours(ctx, places[0], f.window, logical)
 	progress.Clear()
 	if err != nil {
 		return err
 	}
-	return a.reportProof(report{what: "a neighbour", places: []prove.Place{place}, rows: []prove.Row{row}, phases: phases, took: time.Since(began)}, f)
+	return a.reportProof(report{what: "a neighbour", asked: asked, places: places, rows: []prove.Row{row}, phases: phases, took: time.Since(began)}, f)
 }
 
 // printPhases prints what the victim got.

@@ -114,6 +114,10 @@ func (a *app) proveRows(ctx context.Context, doc report, places []prove.Place, f
 	if count == 0 {
 		return &cgroupfs.Unsupported{Feature: "prove", Reason: "none of the limits can be tried this way", Remedy: "see the notes, and --paths"}
 	}
+	var err error
+	if doc.asked, err = a.ask(ctx, doc.target, places, f); err != nil {
+		return err
+	}
 	progress := cli.NewProgress(os.Stderr)
 	began := time.Now()
 	for i, p := range places {

@@ -19,6 +19,7 @@ import (
 	"github.com/weir-io/weir/internal/plot"
 	"github.com/weir-io/weir/internal/prove"
 	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/why"
 )
 
 // A report is what was proved, before it is printed.
@@ -26,6 +27,7 @@ type report struct {
 	what     string // for people
 	target   *target.Target
 	observed bool
+	asked    asking
 	places   []prove.Place
 	rows     []prove.Row
 	phases   []prove.Phase // of --neighbour
@@ -120,10 +122,13 @@ func (a *app) printProof(r report, version cgroupfs.Version) {
 		if several && (i == 0 || r.rows[i-1].Device.Number != row.Device.Number) {
 			table = append(table, []string{row.Device.Node + " (" + row.Device.Number.String() + ")"})
 		}
-		verdict := verdictText(row)
+		verdict := verdictText(row) + marks(row)
 		if row.Why != "" || len(row.Warning) > 0 {
-			notes = append(notes, noteOf(row))
-			verdict += fmt.Sprintf(" [%d]", len(notes))
+			note := row.Name + ": " + noteOf(row)
+			if several {
+				note = row.Device.Node + ", " + note
+			}
+			notes = append(notes, note)
 		}
 		cells := []string{row.Name, "–", "–", "–", "", "", "", "", verdict}
 		if row.Window > 0 {
@@ -133,8 +138,9 @@ func (a *app) printProof(r report, version cgroupfs.Version) {
 		table = append(table, cells)
 	}
 	a.out.Print("%s", strings.TrimSuffix(cli.Table(table, 1, 2, 3, 4, 6, 7), "\n"))
-	for i, n := range notes {
-		a.out.Print("[%d] %s", i+1, n)
+	a.printFindings(r)
+	for _, n := range notes {
+		a.out.Print("%s", n)
 	}
 	a.out.Print("%s · %s", windows(r), exitText(r.verdict()))
 }
@@ -247,6 +253,8 @@ type proveDocument struct {
 	Observed bool          `json:"observed"`
 	Verdict  prove.Verdict `json:"verdict"`
 	Rows     []proveRow    `json:"rows"`
+	Asked    string        `json:"asked"`
+	Findings []why.Finding `json:"findings"`
 	Phases   []provePhase  `json:"neighbour"`
 }
 
@@ -274,6 +282,7 @@ type proveRow struct {
 	Reason     prove.Reason  `json:"reason,omitempty"`
 	Why        string        `json:"why,omitempty"`
 	Warnings   []string      `json:"warnings"`
+	Findings   []int         `json:"findings"`
 	Dirty      int64         `json:"dirty_bytes"`
 	Drain      float64       `json:"drain_seconds"`
 	P50        float64       `json:"p50_seconds"`
@@ -282,7 +291,7 @@ type proveRow struct {
 }
 
 func documentOf(r report, version cgroupfs.Version) proveDocument {
-	doc := proveDocument{Schema: cli.SchemaOf("prove"), Version: int(version), Kernel: kernelRelease(), Observed: r.observed, Verdict: r.verdict(), Rows: []proveRow{}, Phases: phasesOf(r.phases)}
+	doc := proveDocument{Schema: cli.SchemaOf("prove"), Version: int(version), Kernel: kernelRelease(), Observed: r.observed, Verdict: r.verdict(), Rows: []proveRow{}, Asked: r.asked.command, Findings: r.asked.findings(r.rows), Phases: phasesOf(r.phases)}
 	if r.target != nil {
 		name, group := r.target.String(), r.target.Group.Path()
 		doc.Target, doc.Cgroup = &name, &group
@@ -295,7 +304,7 @@ func documentOf(r report, version cgroupfs.Version) proveDocument {
 		p := proveRow{Device: row.Device.Node, Number: row.Device.Number, Name: row.Name, Path: row.Path, Direction: row.Key.Direction(), Unit: unit,
 			Limit: row.Rate, Random: row.Random, Depth: max(1, row.Depth), Block: row.Block, Window: row.Window.Seconds(), Warm: row.Warm.Seconds(),
 			Operations: math.Round(row.Ops), Writer: row.Writer, Charged: row.Cgroup, Disk: row.Disk, Others: row.Others,
-			Verdict: row.Verdict, Reason: row.Reason, Why: row.Why, Warnings: append([]string{}, row.Warning...),
+			Verdict: row.Verdict, Reason: row.Reason, Why: row.Why, Warnings: append([]string{}, row.Warning...), Findings: append([]int{}, row.Findings...),
 			Dirty: row.Dirty, Drain: row.Drain.Seconds(), P50: row.P50.Seconds(), P99: row.P99.Seconds(), Max: row.Max.Seconds()}
 		if row.Window > 0 {
 			p.Ratio = &row.Ratio

@@ -204,6 +204,10 @@ func firstMount(c blkdev.Chain) *blkdev.Mount {
 }
 
 func (a *app) observe(ctx context.Context, doc report, places []prove.Place, f *proveFlags) error {
+	var err error
+	if doc.asked, err = a.ask(ctx, doc.target, places, f); err != nil {
+		return err
+	}
 	progress := cli.NewProgress(os.Stderr)
 	began := time.Now()
 	rows, err := a.prover(progress).Observe(ctx, places, func() ([]int, error) { return target.Members(doc.target.Group) }, f.observe)

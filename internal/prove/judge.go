@@ -8,7 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/limit"
 )
 
@@ -19,7 +18,7 @@ func rowOf(place Place, r *run) Row {
 	if !r.measured() {
 		row.Judgement = Judgement{Verdict: CannotTell, Reason: Failed}
 		row.Why = r.whyNot(&row)
-		return row
+		return row.explained(place, r)
 	}
 	e := r.evidence(place)
 	row.Judgement = Judge(e)
@@ -35,8 +34,18 @@ func rowOf(place Place, r *run) Row {
 		row.Dirty = r.dirty(e)
 		row.Drain = time.Duration(float64(row.Dirty) / e.Limit * float64(time.Second))
 	}
-	row.Why = row.why(r, hold.Expect(r.group, place.FS).Why, e)
+	row.Why = row.why(r, e)
 	row.warn(e, r)
+	return row.explained(place, r)
+}
+
+// explained adds the findings of weir why.
+func (row Row) explained(place Place, r *run) Row {
+	findings, warning := place.Explained.explain(row, r.observed)
+	row.Findings = findings
+	if warning != "" {
+		row.Warning = append(row.Warning, warning)
+	}
 	return row
 }
 
@@ -133,15 +142,12 @@ func since(s Series, began time.Duration) Series {
 }
 
 // why says in words what the verdict rests on; empty if the limit is held.
-func (row Row) why(r *run, expected string, e Evidence) string {
+func (row Row) why(r *run, e Evidence) string {
 	switch row.Reason {
 	case TooMuch:
 		return fmt.Sprintf("%s got through in %.1f s; a held group does at most %s",
 			row.amount(row.Done), row.Over.Seconds(), row.amount(row.Most))
 	case Escaped:
-		if e.Delayed && expected != "" {
-			return expected
-		}
 		return "what reached the disk was not charged to the group"
 	case Slow:
 		if r.observed {
@@ -159,11 +165,7 @@ func (row Row) why(r *run, expected string, e Evidence) string {
 	case Cache:
 		return fmt.Sprintf("%.0f %% of the reads came from the page cache, which no limit binds", 100*e.Cached)
 	case Uncharged:
-		why := "the disk did no more than the limit, but not in the group's name"
-		if e.Delayed && expected != "" {
-			why += ": " + expected
-		}
-		return why
+		return "the disk did no more than the limit, but not in the group's name"
 	}
 	return ""
 }

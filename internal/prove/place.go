@@ -33,6 +33,8 @@ type Place struct {
 	Version cgroupfs.Version // of a group of weir's own; 0 for either
 	// Sole says that nobody else has the device.
 	Sole bool
+	// Explained is what is known of the place without measuring.
+	Explained Explanation
 }
 
 // Stays reports that the limits are not weir's to lift.

@@ -40,6 +40,8 @@ type Row struct {
 	Drain   time.Duration // how long those take at the limit
 	Why     string        // why not held; empty if held
 	Warning []string      // what a reader must know beside the verdict
+	// Findings are the numbers of those in Place.Explained that are behind the verdict.
+	Findings []int
 	// Trace is what happened, as rates over time since the load began; for a chart.
 	Trace Trace
 }

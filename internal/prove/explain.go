@@ -1,0 +1,91 @@
+package prove
+
+import (
+	"slices"
+
+	"github.com/weir-io/weir/internal/load"
+	"github.com/weir-io/weir/internal/why"
+)
+
+// An Explanation is what weir why says of a place, from the facts of the same moment.
+type Explanation struct {
+	Report *why.Report // nil: nobody asked
+	Place  int         // the place's index in it
+}
+
+// explaining are the codes of the findings that can be behind what could not be told.
+var explaining = map[Reason][]string{
+	Slow:   {"parent-stricter", "io-cost", "io-latency", "overlay-synchronous", "limit-below-slice", "kernel-bug"},
+	Few:    {"limit-below-slice", "large-requests"},
+	Large:  {"large-requests", "limit-below-slice"},
+	Cache:  {"cached"},
+	Hung:   {"slow-drain"},
+	Killed: {"slow-drain"},
+}
+
+// running are those of a writer that is ahead of the disk.
+var running = []string{"root-rule", "writer-runs-ahead", "slow-drain"}
+
+// explain returns the numbers of the findings that are behind a row's verdict, and what
+// must be said where the two do not agree.
+func (x Explanation) explain(row Row, observed bool) (findings []int, warning string) {
+	if x.Report == nil {
+		return nil, ""
+	}
+	cells := x.cells(row)
+	breaks := x.among(cells, func(f why.Finding) bool { return f.Severity == why.Breaks })
+	no := slices.ContainsFunc(cells, func(c why.Cell) bool { return c.Held == why.No })
+	coded := func(codes []string) []int {
+		return x.among(cells, func(f why.Finding) bool { return slices.Contains(codes, f.Code) })
+	}
+	switch {
+	case row.Verdict == NotHeld || row.Reason == Uncharged:
+		if len(breaks) == 0 {
+			breaks = coded([]string{"inode-not-known"})
+		}
+		if len(breaks) == 0 && row.Verdict == NotHeld {
+			warning = "weir why knows no reason for that"
+		}
+		return breaks, warning
+	case row.Verdict == Held || row.Verdict == HeldAtDevice:
+		if no && !observed {
+			return breaks, "it is held nevertheless: the load's file is its own, and new"
+		}
+		if row.Verdict == HeldAtDevice {
+			findings = coded(running)
+		}
+		return findings, ""
+	case observed && row.Reason == Slow:
+		return nil, "" // the target itself did no more
+	}
+	return coded(explaining[row.Reason]), ""
+}
+
+// cells are those of the matrix that a row is about. A load that has many operations
+// under way does direct I/O; what a target does itself may be of any path.
+func (x Explanation) cells(row Row) []why.Cell {
+	path := row.Path
+	if path == load.Async {
+		path = load.Direct
+	}
+	var found []why.Cell
+	for _, c := range x.Report.Matrix {
+		if c.Place == x.Place && c.Read == row.Key.IsRead() && (path == "" || c.Path == path) {
+			found = append(found, c)
+		}
+	}
+	return found
+}
+
+// among returns the numbers of the findings that a condition holds for, and that are
+// about the cells or about no cell at all.
+func (x Explanation) among(cells []why.Cell, holds func(why.Finding) bool) []int {
+	var numbers []int
+	for _, f := range x.Report.Findings {
+		about := func(c why.Cell) bool { return slices.Contains(c.Findings, f.Number) }
+		if holds(f) && (slices.ContainsFunc(cells, about) || !slices.ContainsFunc(x.Report.Matrix, about)) {
+			numbers = append(numbers, f.Number)
+		}
+	}
+	return numbers
+}
