@@ -46,6 +46,7 @@ func newProve(a *app) *cobra.Command {
 			"With a target, inside its cgroup, under the limits that it has now, in a file without a name on each limited device that its mounts are on;\n" +
 			"what the target does itself meanwhile counts as well, and shares the limit. Nothing is left, whatever ends weir.\n" +
 			"With --observe, no load is made: what the target's own processes do is measured.\n\n" +
+			"What weir why knows to be behind a verdict is named by its number and code there; the command below asks weir why the same question.\n\n" +
 			"Exit codes: 0 all held (also if at the device only, the writer ahead in memory), 1 something not held, 3 something that could not be told.",
 		Example: "  weir prove --write 10MB/s\n" +
 			"  weir prove --read 50MiB/s --read-iops 500 --on /data\n" +
