@@ -27,6 +27,13 @@ type Mount struct {
 // SuperOption returns the value of an option of the file system, unescaped.
 func (m Mount) SuperOption(key string) (string, bool) { return option(m.SuperOptions, key) }
 
+// DataJournal reports whether the file system writes all data through its journal, and
+// direct I/O through the page cache: ext4 with data=journal (ext4.rst, "data=journal").
+func (m Mount) DataJournal() bool {
+	mode, _ := m.SuperOption("data")
+	return m.FSType == "ext4" && mode == "journal"
+}
+
 // text is "mount /srv", and what part of its file system is seen there if not all.
 func (m Mount) text() string {
 	s := "mount " + m.Point

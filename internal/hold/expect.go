@@ -25,10 +25,8 @@ var cgroupWriteback = []string{"btrfs", "ext2", "ext4", "f2fs", "xfs"}
 // That memory is not enabled for the group does not matter: on v2 io brings it along,
 // unseen, where the hierarchy has it (block/blk-cgroup.c, io_cgrp_subsys.depends_on).
 func Expect(g cgroupfs.Group, fs *blkdev.Mount) Expectation {
-	if fs != nil && fs.FSType == "ext4" {
-		if mode, _ := fs.SuperOption("data"); mode == "journal" {
-			return Expectation{Why: "ext4 with data=journal writes through the journal, as root"}
-		}
+	if fs != nil && fs.DataJournal() {
+		return Expectation{Why: "ext4 with data=journal writes through the journal, as root (from Linux 6.4 on, what is synced is held)"}
 	}
 	switch h := g.Hierarchy(); {
 	case h.Version == cgroupfs.V1:
