@@ -62,6 +62,27 @@ func TestNothingIsFoundWhereAllHolds(t *testing.T) {
 	}
 }
 
+// What is synced on ext4 with data=journal is held since Linux 6.4, and nothing else is.
+func TestDataJournal(t *testing.T) {
+	for release, held := range map[kernel.Release]Held{{Major: 6, Minor: 1, Text: "6.1"}: No, {Major: 6, Minor: 4, Text: "6.4"}: Yes, {}: No} {
+		f := good()
+		f.Release = release
+		f.Places[0].FS.SuperOptions, f.Places[0].Writeback = "rw,data=journal", false
+		for _, c := range Judge(f).Matrix {
+			want := held
+			switch {
+			case c.Read:
+				want = NoLimit
+			case c.Path == load.Direct || c.Path == load.Buffered:
+				want = No
+			}
+			if c.Held != want {
+				t.Errorf("%q: %+v, want %s", release.Text, c, want)
+			}
+		}
+	}
+}
+
 // Each rule: what is changed in good facts, what is found, and what becomes of a cell.
 func TestRules(t *testing.T) {
 	lvm := blkdev.Device{Number: blkdev.Number{Major: 253}, Node: "/dev/mapper/vg-x", Kind: blkdev.DM, Flavor: "lvm", Beneath: []blkdev.Device{vda}}

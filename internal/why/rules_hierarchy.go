@@ -78,7 +78,7 @@ func readOnly(f Facts) []Finding {
 // v1Writeback: on v1, what the kernel writes back is the root group's
 // (blkio-controller.rst; bdi writeback has no group without CGROUP_WRITEBACK's v2).
 func v1Writeback(f Facts) []Finding {
-	places := f.placesWhere(func(p Place) bool { return p.Err == nil && !f.rootHolds(p) })
+	places := f.placesWhere(func(p Place) bool { return p.Err == nil && !p.dataJournal() && !f.rootHolds(p) })
 	if !f.onV1() || len(places) == 0 {
 		return nil
 	}
