@@ -25,6 +25,9 @@ func (j Job) Args() []string {
 	if j.Random {
 		args = append(args, "random=true")
 	}
+	if j.Alone {
+		args = append(args, "alone=true")
+	}
 	if j.Depth != 0 {
 		args = append(args, "depth="+strconv.Itoa(j.Depth))
 	}
@@ -57,6 +60,8 @@ func (j *Job) set(key, value string) (err error) {
 		j.Dir = value
 	case "random":
 		j.Random, err = strconv.ParseBool(value)
+	case "alone":
+		j.Alone, err = strconv.ParseBool(value)
 	case "depth":
 		j.Depth, err = strconv.Atoi(value)
 	case "block":

@@ -20,6 +20,7 @@ type cold struct {
 	blocks uint64
 	size   int64
 	random bool
+	alone  bool  // nothing is read ahead
 	length int64 // of a stretch
 	cached []float64
 	now    int64 // the stretch that is read
@@ -28,7 +29,7 @@ type cold struct {
 }
 
 func newCold(j Job, f *os.File, forget func() error) *cold {
-	c := &cold{f: f, blocks: uint64(j.Size) / uint64(j.Block), random: j.Random, forget: forget, length: stretchMax}
+	c := &cold{f: f, blocks: uint64(j.Size) / uint64(j.Block), random: j.Random, alone: j.Random || j.Alone, forget: forget, length: stretchMax}
 	c.size = int64(c.blocks) * int64(j.Block)
 	c.cached = make([]float64, (c.size+c.length-1)/c.length)
 	return c
@@ -54,8 +55,7 @@ func (c *cold) before(n uint64, at int64) (cached float64, worked bool, err erro
 // round begins one. The kernel drops no part of a page, so that the file's last one
 // takes a range to the end.
 func (c *cold) round(first bool) error {
-	if first && c.random {
-		// Without readahead, so that an operation is a request.
+	if first && c.alone {
 		if err := unix.Fadvise(int(c.f.Fd()), 0, 0, unix.FADV_RANDOM); err != nil {
 			return err
 		}

@@ -10,8 +10,8 @@
 //
 // Reads through the page cache are cold: the file is evicted first, each stretch again
 // once it was read, and the whole again before each further round; readahead works as
-// it does for anybody. What the kernel would not give up is counted as Cached. No other
-// file's pages are touched.
+// it does for anybody, but for jobs that are Random or Alone. What the kernel would not
+// give up is counted as Cached. No other file's pages are touched.
 //
 // Writes are of bytes that neither compress nor repeat. A file named by Dir has no name
 // and goes with its last process, whatever ends that: nothing is left to clean up. It

@@ -44,6 +44,9 @@ type Job struct {
 	Path   Path
 	Read   bool // read and not write
 	Random bool // the blocks in no order; reads without readahead
+	// Alone makes each read through the page cache a request of its own, as Random does:
+	// readahead can ask for megabytes at once.
+	Alone bool
 	// Depth is how many operations of an Async job are under way at once, 1 to 4096;
 	// 0 is DepthDefault. A process that ends waits for them: under a limit, for
 	// Depth × Block bytes. Other paths do one at a time, and Depth is 0.

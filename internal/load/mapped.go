@@ -18,6 +18,8 @@ type mapping struct {
 	size  int
 	page  int
 	sum   byte // of what was read, so that it is read
+	// whole says that a block is asked for as a whole, before it is touched page by page.
+	whole bool
 	// before is what the runtime did on faults.
 	before bool
 }
@@ -35,7 +37,8 @@ func newMapping(j Job, f *os.File) (*mapping, error) {
 	if !j.Read {
 		d.block = make([]byte, j.Block)
 		fill(d.block)
-	} else if j.Random {
+	} else if j.Random || j.Alone {
+		d.whole = j.Block > d.page
 		if err := unix.Madvise(m, unix.MADV_RANDOM); err != nil {
 			return nil, errors.Join(fmt.Errorf("madvise: %w", err), unix.Munmap(m))
 		}
@@ -58,6 +61,9 @@ func (d *mapping) do(n uint64, at int64) (err error) {
 	}()
 	b := d.m[at : at+int64(d.size)]
 	if d.block == nil {
+		if err := d.ask(b); err != nil {
+			return err
+		}
 		for i := 0; i < len(b); i += d.page {
 			d.sum += b[i]
 		}
@@ -75,6 +81,18 @@ func (d *mapping) do(n uint64, at int64) (err error) {
 			return fmt.Errorf("msync: %w", errno)
 		}
 	}
+}
+
+// ask has the kernel read a block in one request: where nothing is read ahead, a touch
+// reads one page.
+func (d *mapping) ask(b []byte) error {
+	if !d.whole {
+		return nil
+	}
+	if _, _, errno := unix.RawSyscall(unix.SYS_MADVISE, uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)), unix.MADV_WILLNEED); errno != 0 {
+		return fmt.Errorf("madvise: %w", errno)
+	}
+	return nil
 }
 
 // forget takes the file's pages out of the process's page tables: the kernel evicts

@@ -25,21 +25,25 @@ func TestLoadReadsAreCold(t *testing.T) {
 	})
 }
 
-// A random read is one request of the disk, of its own size.
+// A random read is one request of the disk, of its own size; and so is one in order of a
+// job that reads alone.
 func TestLoadRandomReadsAreRequests(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Long, lab.FS("ext4"))
+	lab.Need(t, lab.Root, lab.Long, lab.Rates, lab.FS("ext4"))
 	t.Parallel()
 	disk := lab.Disk(t, lab.FS("ext4"))
 	file := prepare(t, disk)
 	for _, path := range []load.Path{load.Buffered, load.Direct, load.Mapped} {
-		r := do(t, disk, load.Job{Path: path, Read: true, Random: true, Block: 4 << 10}, file)
-		around(t, string(path)+" requests", r.disk.Reads, r.total.Ops, 16)
-		around(t, string(path)+" bytes", r.disk.ReadBytes, r.total.Bytes, 16*4<<10)
+		for _, random := range []bool{true, false} {
+			r := do(t, disk, load.Job{Path: path, Read: true, Random: random, Alone: !random, Block: 8 << 10}, file)
+			around(t, string(path)+" requests", r.disk.Reads, r.total.Ops, 16)
+			around(t, string(path)+" bytes", r.disk.ReadBytes, r.total.Bytes, 16*8<<10)
+		}
 	}
 }
 
 // What the kernel cannot evict is read from the cache, and the load says how much.
 func TestLoadWarmReadsAreTold(t *testing.T) {
+	lab.Need(t, lab.Rates)
 	eachFS(t, func(t *testing.T, disk *lab.TestDisk) {
 		file := prepare(t, disk)
 		m, err := unix.Mmap(int(file.Fd()), 0, size, unix.PROT_READ, unix.MAP_SHARED|unix.MAP_POPULATE)
