@@ -80,7 +80,7 @@ func (r *run) evidence(place Place) Evidence {
 	k := r.test.Key
 	e := Evidence{
 		Limit: float64(r.test.Rate), Began: r.began, From: time.Duration(r.result.Began), To: time.Duration(r.result.Ended),
-		Writer: r.writer.of(k), Cgroup: r.samples.Cgroup.of(k), Device: r.samples.Device.of(k), Delayed: r.delayed(), Request: 1,
+		Writer: r.writer.of(k), Cgroup: r.samples.Cgroup.of(k), Device: r.samples.Device.of(k), Writes: !k.IsRead(), Delayed: r.delayed(), Request: 1,
 		Queued: r.group.Hierarchy().Version == cgroupfs.V1,
 	}
 	// The samples end a little before or after the load's own window.
@@ -93,8 +93,11 @@ func (r *run) evidence(place Place) Evidence {
 		if through := max(r.samples.Cgroup.largest(), r.samples.Device.largest()); r.observed || e.Delayed || k.IsRead() {
 			e.Request = max(e.Request, 2*through)
 		}
-		if e.Delayed {
+		switch {
+		case e.Delayed:
 			e.Request = max(e.Request, writebackRequest)
+		case r.observed:
+			e.Request = max(e.Request, readaheadRequest)
 		}
 	}
 	// A delayed writer's own operations are into memory: the disk's count.
@@ -123,6 +126,9 @@ func (r *run) delayed() bool { return r.test.Delayed() || r.observed && !r.test.
 
 // writebackRequest is ext4's largest.
 const writebackRequest = 2 << 20
+
+// readaheadRequest is btrfs's largest. (v2 counts it in the parts that the device takes.)
+const readaheadRequest = 4 << 20
 
 // dirty is how many bytes are in memory and not on the disk as the load ends.
 func (r *run) dirty(e Evidence) int64 {
@@ -163,6 +169,10 @@ func (row Row) why(r *run, e Evidence) string {
 	case Large:
 		return fmt.Sprintf("with requests of up to %s the window is too short; measure longer: --for %s", limit.FormatMeasured(e.Request), (row.For * 4).Round(time.Second))
 	case Cache:
+		if e.Writes {
+			return fmt.Sprintf("the writer was told that %s are on the disk, and the disk has done %s: the file system kept them in memory",
+				row.amount(e.Writer.Between(e.Began, e.To)), row.amount(e.Device.Between(e.Began, e.To)))
+		}
 		return fmt.Sprintf("%.0f %% of the reads came from the page cache, which no limit binds", 100*e.Cached)
 	case Uncharged:
 		return "the disk did no more than the limit, but not in the group's name"

@@ -44,6 +44,10 @@ func (p Place) Stays() bool { return p.Target.Hierarchy() != nil }
 // writeback, and is not weir's to lift.
 func (p Place) Drains() bool { return p.Stays() && p.Target.Hierarchy().Version == cgroupfs.V2 }
 
+// Cached reports that the file system of the place does direct writes through the page
+// cache.
+func (p Place) Cached() bool { return p.FS != nil && p.FS.DataJournal() }
+
 // keep is what is left free of a file system.
 const keep = 64 * mega
 

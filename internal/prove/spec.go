@@ -20,6 +20,8 @@ type Test struct {
 	Rate   uint64    // its limit per second
 	Random bool
 	Depth  int // operations under way at once
+	// Cached says that the file system does direct writes through the page cache.
+	Cached bool
 	Block  int // bytes an operation
 	Size   int64
 	Warm   time.Duration // left out: the throttle's first slices; writeback's beginning
@@ -45,7 +47,7 @@ func (t Test) String() string {
 
 // Delayed reports that a write is done before it reaches the disk.
 func (t Test) Delayed() bool {
-	return !t.Key.IsRead() && t.Path == load.Buffered
+	return !t.Key.IsRead() && (t.Path == load.Buffered || t.Cached)
 }
 
 const (
@@ -71,6 +73,8 @@ type Options struct {
 	// Drains says that what is dirty after a row has to drain at the limit: it is kept
 	// small.
 	Drains bool
+	// Cached says that the file system does direct writes through the page cache.
+	Cached bool
 }
 
 // Plan lists the rows for the rates of a limit that are numbers, and notes what is
@@ -85,8 +89,10 @@ func Plan(o Options) (tests []Test, notes []string) {
 			if p == load.Sync && k.IsRead() {
 				continue // a read is waited for in any case
 			}
-			if k.IsOps() && p != load.Direct && p != load.Async {
-				if len(o.Paths) == 1 {
+			direct := p == load.Direct || p == load.Async
+			cached := direct && o.Cached && !k.IsRead()
+			if k.IsOps() && (!direct || cached) {
+				if len(o.Paths) == 1 || cached {
 					notes = append(notes, fmt.Sprintf("%s %s of %s: not tried; the page cache makes one request of many operations, so that their number says nothing",
 						p, k.Direction(), o.Limit.Get(k).Format(k)))
 				}
@@ -104,7 +110,7 @@ func Plan(o Options) (tests []Test, notes []string) {
 }
 
 func (o Options) test(p load.Path, k limit.Key, rate uint64) (t Test, note string) {
-	t = Test{Path: p, Key: k, Rate: rate, Warm: warm, For: o.For}
+	t = Test{Path: p, Key: k, Rate: rate, Warm: warm, For: o.For, Cached: o.Cached && !k.IsRead() && (p == load.Direct || p == load.Async)}
 	if p == load.Async {
 		t.Depth = asyncDepth
 	}

@@ -24,6 +24,22 @@ func options(l limit.Limit) Options {
 	return Options{Limit: l, Paths: []load.Path{load.Direct, load.Sync, load.Buffered, load.Mapped}, For: 3 * time.Second, Logical: 512, Room: 1 << 30}
 }
 
+// Where direct writes go through the page cache, their writeback is asked for, and their
+// operations are not counted.
+func TestPlanThroughTheCache(t *testing.T) {
+	o := options(limit.None.With(limit.WBPS, limit.PerSecond(10e6)).With(limit.RBPS, limit.PerSecond(10e6)).With(limit.WIOPS, limit.PerSecond(1e4)))
+	o.Cached, o.Paths = true, []load.Path{load.Direct, load.Async}
+	tests, notes := Plan(o)
+	if got := names(tests); got != "direct write, async write ×32, direct read, async read ×32" || len(notes) != 2 {
+		t.Errorf("%q, notes %q", got, notes)
+	}
+	for _, test := range tests {
+		if test.Delayed() == test.Key.IsRead() || test.Delayed() && test.Warm != warmDelayed {
+			t.Errorf("%s: %+v", test, test)
+		}
+	}
+}
+
 func names(tests []Test) string {
 	var all []string
 	for _, t := range tests {

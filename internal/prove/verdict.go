@@ -44,7 +44,7 @@ const (
 	Others    Reason = "others"    // other groups' I/O on the device hides it
 	Few       Reason = "few"       // too few operations
 	Large     Reason = "large"     // requests too large for the window
-	Cache     Reason = "cache"     // nothing reached the disk
+	Cache     Reason = "cache"     // memory did it, and not the disk
 	Uncharged Reason = "uncharged" // within the limit, but not in the group's name
 	Hung      Reason = "hung"      // the load did not end
 	Killed    Reason = "killed"    // the load was killed, by whom Why says
@@ -70,6 +70,7 @@ type Evidence struct {
 	// Writer is what the load has done, Cgroup what was charged to the group, Device
 	// what the disk did, whoever asked for it.
 	Writer, Cgroup, Device Series
+	Writes                 bool
 	// Delayed says that a write is done before it reaches the disk: into the page cache.
 	Delayed bool
 	// Queued says that Cgroup counts what still waits for the throttle, as v1 does
@@ -104,13 +105,23 @@ func (e Evidence) most(within time.Duration) float64 {
 	return e.Limit*(within+slice).Seconds() + e.Request
 }
 
+// charged is what was done in the group's name. A counter that runs ahead of the disk, by
+// what waits for the throttle, is not believed before the disk has done as much.
+func (e Evidence) charged() Series {
+	if !e.Queued {
+		return e.Cgroup
+	}
+	var done Series
+	for _, p := range e.Device {
+		done = done.add(p.At, min(e.Cgroup.Between(e.Began, p.At), e.Device.Between(e.Began, p.At)))
+	}
+	return done
+}
+
 // own returns what of a time's I/O on the device is the load's: what was charged to its
 // group; and of what was not, as much as the writer has written and others have not.
 func (e Evidence) own(from, to time.Duration) (own, escaped float64) {
-	charged, device := e.Cgroup.Between(from, to), e.Device.Between(from, to)
-	if e.Queued {
-		charged = min(charged, device)
-	}
+	charged, device := e.charged().Between(from, to), e.Device.Between(from, to)
 	rest := device - charged - e.Others*(to-from).Seconds()
 	ahead := e.Writer.Between(e.Began, to) - e.Cgroup.Between(e.Began, to)
 	if !e.Delayed {
@@ -123,6 +134,13 @@ func (e Evidence) own(from, to time.Duration) (own, escaped float64) {
 	return charged + escaped, escaped
 }
 
+// intoMemory reports that writes were to be on the disk when they were done, and are
+// not: a file system may do direct ones through the page cache.
+func (e Evidence) intoMemory() bool {
+	device := e.Device.Between(e.Began, e.To) + e.Limit*slice.Seconds() + e.Request
+	return e.Writes && !e.Delayed && e.Writer.Between(e.Began, e.To) > 2*device
+}
+
 // Judge compares the evidence with the limit. It never says NotHeld of what the
 // throttle's own bound allows, and never Held of what is a third above the limit.
 func Judge(e Evidence) Judgement {
@@ -132,7 +150,7 @@ func Judge(e Evidence) Judgement {
 	total, escapedSince := e.own(e.Began, e.To)
 	limit := e.Limit * seconds
 	j := Judgement{Ratio: own / limit}
-	judged := e.Cgroup
+	judged := e.charged()
 	if escaped > own/2 {
 		judged = e.Device
 	}
@@ -158,7 +176,7 @@ func Judge(e Evidence) Judgement {
 			return say(NotHeld, Escaped)
 		}
 		return say(NotHeld, TooMuch)
-	case e.Cached > 0.5 && own < saturation*limit-request:
+	case own < saturation*limit-request && (e.Cached > 0.5 || e.intoMemory()):
 		return say(CannotTell, Cache)
 	case own < saturation*limit-request && e.Starved > starvedMax:
 		return say(CannotTell, Busy)

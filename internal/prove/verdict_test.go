@@ -29,39 +29,47 @@ func TestJudge(t *testing.T) {
 		whole := at / (400 * ms)
 		return mb * (float64(whole)*4 + 5*min(at-whole*400*ms, 200*ms).Seconds() + 15*max(0, at-whole*400*ms-200*ms).Seconds())
 	})
+	inLumps := steps(runFor, func(at time.Duration) float64 { // 20 MB at once, twice a run
+		if at == 0 {
+			return 0
+		}
+		return 20 * mb * float64(min(at/(1500*ms)+1, 2))
+	})
 	for name, c := range map[string]struct {
 		e    Evidence
 		want Verdict
 		why  Reason
 	}{
-		"exact":           {even(exact), Held, ""},
-		"three times":     {even(line(30*mb, runFor)), NotHeld, TooMuch},
-		"half":            {even(line(5*mb, runFor)), CannotTell, Slow},
-		"a bit less":      {even(line(9*mb, runFor)), Held, ""},
-		"a bit more":      {even(line(10.2*mb, runFor)), Held, ""},
-		"bimodal":         {even(bimodal), Held, ""},
-		"nothing at all":  {even(none), CannotTell, Slow},
-		"half, and busy":  {with(even(line(5*mb, runFor)), func(e *Evidence) { e.Starved = 0.3 }), CannotTell, Busy},
-		"exact, and busy": {with(even(exact), func(e *Evidence) { e.Starved = 0.3 }), Held, ""},
-		"all from memory": {with(even(none), func(e *Evidence) { e.Writer, e.Cached = fast, 1 }), CannotTell, Cache},
-		"three requests":  {with(even(exact), func(e *Evidence) { e.Ops = 3 }), CannotTell, Few},
-		"1.3, large":      {with(even(line(13*mb, runFor)), func(e *Evidence) { e.Request = 16 << 20 }), CannotTell, Large},
-		"1.3, small":      {even(line(13*mb, runFor)), NotHeld, TooMuch},
-		"v1, buffered":    {with(even(none), func(e *Evidence) { e.Delayed, e.Writer, e.Device = true, fast, line(200*mb, runFor) }), NotHeld, Escaped},
-		"v1, a slow disk": {with(even(none), func(e *Evidence) { e.Delayed, e.Writer, e.Device = true, fast, line(9*mb, runFor) }), CannotTell, Uncharged},
+		"exact":             {even(exact), Held, ""},
+		"three times":       {even(line(30*mb, runFor)), NotHeld, TooMuch},
+		"half":              {even(line(5*mb, runFor)), CannotTell, Slow},
+		"a bit less":        {even(line(9*mb, runFor)), Held, ""},
+		"a bit more":        {even(line(10.2*mb, runFor)), Held, ""},
+		"bimodal":           {even(bimodal), Held, ""},
+		"nothing at all":    {even(none), CannotTell, Slow},
+		"half, and busy":    {with(even(line(5*mb, runFor)), func(e *Evidence) { e.Starved = 0.3 }), CannotTell, Busy},
+		"exact, and busy":   {with(even(exact), func(e *Evidence) { e.Starved = 0.3 }), Held, ""},
+		"all from memory":   {with(even(none), func(e *Evidence) { e.Writer, e.Cached = fast, 1 }), CannotTell, Cache},
+		"direct, in memory": {with(even(none), func(e *Evidence) { e.Writes, e.Writer = true, fast }), CannotTell, Cache},
+		"three requests":    {with(even(exact), func(e *Evidence) { e.Ops = 3 }), CannotTell, Few},
+		"1.3, large":        {with(even(line(13*mb, runFor)), func(e *Evidence) { e.Request = 16 << 20 }), CannotTell, Large},
+		"1.3, small":        {even(line(13*mb, runFor)), NotHeld, TooMuch},
+		"v1, buffered":      {with(even(none), func(e *Evidence) { e.Delayed, e.Writer, e.Device = true, fast, line(200*mb, runFor) }), NotHeld, Escaped},
+		"v1, a slow disk":   {with(even(none), func(e *Evidence) { e.Delayed, e.Writer, e.Device = true, fast, line(9*mb, runFor) }), CannotTell, Uncharged},
 		"v1, busy disk": {with(even(none), func(e *Evidence) {
 			e.Delayed, e.Writer, e.Device, e.Others = true, fast, line(200*mb, runFor), 150*mb
 		}), CannotTell, Others},
-		"v2, buffered":     {with(even(exact), func(e *Evidence) { e.Delayed, e.Writer = true, fast }), HeldAtDevice, ""},
-		"v2, at once":      {with(even(exact), func(e *Evidence) { e.Delayed = true }), Held, ""},
-		"a neighbour":      {with(even(exact), func(e *Evidence) { e.Device = line(80*mb, runFor) }), Held, ""},
-		"a journal":        {with(even(exact), func(e *Evidence) { e.Device = line(16*mb, runFor) }), Held, ""},
-		"direct, escaped":  {with(even(none), func(e *Evidence) { e.Writer, e.Device = line(80*mb, runFor), line(80*mb, runFor) }), NotHeld, Escaped},
-		"v1, 32 at once":   {with(even(exact), func(e *Evidence) { e.Queued, e.Cgroup = true, ahead(2*mb, exact) }), Held, ""},
-		"v1, a long fsync": {with(even(exact), func(e *Evidence) { e.Queued, e.Delayed, e.Cgroup = true, true, ahead(1000*mb, exact) }), Held, ""},
-		"v2, ahead":        {with(even(exact), func(e *Evidence) { e.Cgroup = ahead(20*mb, exact) }), NotHeld, TooMuch},
-		"a burst at first": {even(steps(runFor, func(at time.Duration) float64 { return 10*mb*at.Seconds() + min(at.Seconds()*200*mb, 20*mb) })), NotHeld, TooMuch},
-		"a slice at first": {even(steps(runFor, func(at time.Duration) float64 { return 10*mb*at.Seconds() + min(at.Seconds()*10*mb, mb) })), Held, ""},
+		"v2, buffered":          {with(even(exact), func(e *Evidence) { e.Delayed, e.Writer = true, fast }), HeldAtDevice, ""},
+		"v2, at once":           {with(even(exact), func(e *Evidence) { e.Delayed = true }), Held, ""},
+		"a neighbour":           {with(even(exact), func(e *Evidence) { e.Device = line(80*mb, runFor) }), Held, ""},
+		"a journal":             {with(even(exact), func(e *Evidence) { e.Device = line(16*mb, runFor) }), Held, ""},
+		"direct, escaped":       {with(even(none), func(e *Evidence) { e.Writer, e.Device = line(80*mb, runFor), line(80*mb, runFor) }), NotHeld, Escaped},
+		"v1, 32 at once":        {with(even(exact), func(e *Evidence) { e.Queued, e.Cgroup = true, ahead(2*mb, exact) }), Held, ""},
+		"v1, a large readahead": {with(even(exact), func(e *Evidence) { e.Queued, e.Cgroup = true, inLumps }), Held, ""},
+		"v1, a long fsync":      {with(even(exact), func(e *Evidence) { e.Queued, e.Delayed, e.Cgroup = true, true, ahead(1000*mb, exact) }), Held, ""},
+		"v2, ahead":             {with(even(exact), func(e *Evidence) { e.Cgroup = ahead(20*mb, exact) }), NotHeld, TooMuch},
+		"a burst at first":      {even(steps(runFor, func(at time.Duration) float64 { return 10*mb*at.Seconds() + min(at.Seconds()*200*mb, 20*mb) })), NotHeld, TooMuch},
+		"a slice at first":      {even(steps(runFor, func(at time.Duration) float64 { return 10*mb*at.Seconds() + min(at.Seconds()*10*mb, mb) })), Held, ""},
 	} {
 		if j := Judge(c.e); j.Verdict != c.want || j.Reason != c.why {
 			t.Errorf("%s: %s, want %s (%s)", name, j, c.want, c.why)
