@@ -22,12 +22,12 @@ const (
 // fileSystems are those whose paths to the disk differ.
 var fileSystems = []string{"ext4", "xfs", "btrfs"}
 
-// eachFS runs a test on a disk of each file system, side by side; where the processor
-// is emulated, of the first.
+// eachFS runs a test on a disk of each file system, side by side. Groups have nothing
+// to do with it, and where the processor is emulated, ext4 has to do.
 func eachFS(t *testing.T, test func(t *testing.T, disk *lab.TestDisk)) {
 	for _, fs := range fileSystems {
 		t.Run(fs, func(t *testing.T) {
-			lab.Need(t, lab.Root, lab.FS(fs))
+			lab.Need(t, lab.Root, lab.Long, lab.FS(fs))
 			if fs != fileSystems[0] {
 				lab.Need(t, lab.Rates)
 			}

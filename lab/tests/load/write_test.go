@@ -33,7 +33,7 @@ func TestLoadWritesReachTheDisk(t *testing.T) {
 // Buffered writes are in memory as the load ends, no more of them than the file has,
 // where the kernel tells; and go with the file.
 func TestLoadBufferedWritesAreLeft(t *testing.T) {
-	e := lab.Need(t, lab.Root, lab.Long, lab.FS("ext4"))
+	e := lab.Need(t, lab.Root, lab.Long, lab.Rates, lab.FS("ext4"))
 	t.Parallel()
 	r := do(t, lab.Disk(t, lab.FS("ext4")), load.Job{Path: load.Buffered}, nil)
 	if left := r.Left.Dirty + r.Left.Writeback; r.Left.Known && (left == 0 || left > size) || !r.Left.Known && left != 0 {
@@ -44,7 +44,7 @@ func TestLoadBufferedWritesAreLeft(t *testing.T) {
 // Async I/O keeps as many operations under way as it says, in order and at random: under
 // a limit, which serves one after the other, each waits for all that are before it.
 func TestLoadAsyncHasDepth(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Long, lab.FS("ext4"))
+	lab.Need(t, lab.Root, lab.Long, lab.Rates, lab.FS("ext4"))
 	t.Parallel()
 	disk := lab.Disk(t, lab.FS("ext4"))
 	const rate, depth = 200, 32
@@ -68,6 +68,7 @@ func TestLoadAsyncHasDepth(t *testing.T) {
 
 // A load that is killed leaves no file and, as the disk can be unmounted, nothing else.
 func TestLoadLeavesNothing(t *testing.T) {
+	lab.Need(t, lab.Rates)
 	eachFS(t, func(t *testing.T, disk *lab.TestDisk) {
 		before := names(t, disk.Dir)
 		cmd, out, stderr := start(t, load.Job{Path: load.Buffered, Dir: disk.Dir, Block: block, Size: size, For: time.Hour}, nil)

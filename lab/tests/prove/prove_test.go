@@ -33,11 +33,19 @@ type document struct {
 	Schema, Verdict string
 	Target          *string
 	Rows            []row
+	Findings        []struct{ Code string }
 	Neighbour       []struct {
 		Name  string
 		Reads float64 `json:"reads_per_second"`
 		Hog   float64
 	}
+}
+
+func (d document) codes() (codes []string) {
+	for _, f := range d.Findings {
+		codes = append(codes, f.Code)
+	}
+	return codes
 }
 
 // attempts bounds how often a proof is made again that the machine was too busy for.
@@ -95,26 +103,30 @@ func want(t *testing.T, rows map[string]row, name string, verdicts ...string) ro
 	return r
 }
 
-// What is held and what is not, on the scratch disk: direct writes always, cold reads
-// always, buffered writes on v2 at the device (S1, S2, S20, S24, S25). A slow machine is
-// no reason to call anything not held.
+// What is held and what is not, on the scratch disk: cold reads always, buffered writes
+// on v2, at the device (S1, S20, S24, S25). How the other paths end, and on the other
+// file systems, lab/tests/agree measures. A slow machine is no reason to call anything
+// not held.
 func TestProve(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.Long, lab.Loop, lab.Command("mkfs.ext4"), lab.FS("ext4"))
-	disk := lab.Disk(t, lab.FS("ext4"))
-	doc, rows, code := prove(t, "--write", "3MiB/s", "--read", "3MiB/s", "--paths", "direct,buffered", "--for", "2s", "--dir", disk.Dir)
-	if doc.Schema != "weir.prove/1" || doc.Target != nil || len(rows) != 4 {
-		t.Errorf("document: %+v", doc)
-	}
+	t.Parallel()
+	args := []string{"--write", "3MiB/s", "--paths", "buffered", "--for", "2s", "--dir", lab.Disk(t, lab.FS("ext4")).Dir}
 	slow := []string{}
 	if e.Lane == "qemu" {
 		slow = []string{"cannot tell"}
+	} else {
+		args = append(args, "--read", "3MiB/s")
 	}
-	want(t, rows, "direct write", append(slow, "held")...)
-	want(t, rows, "direct read", append(slow, "held")...)
-	want(t, rows, "buffered read", append(slow, "held", "held at the device")...)
+	doc, rows, code := prove(t, args...)
+	if doc.Schema != "weir.prove/1" || doc.Target != nil || len(rows) == 0 {
+		t.Errorf("document: %+v", doc)
+	}
+	if e.Lane != "qemu" {
+		want(t, rows, "buffered read", "held", "held at the device")
+	}
 	if e.Cgroups.Blkio != "" {
 		r := want(t, rows, "buffered write", "not held")
-		if code != 1 || doc.Verdict != "not held" || r.Disk.Rate < 3*limitBytes || r.Cgroup.Rate > limitBytes/2 || !strings.Contains(r.Why, "v1") {
+		if code != 1 || doc.Verdict != "not held" || r.Disk.Rate < 3*limitBytes || r.Cgroup.Rate > limitBytes/2 || !slices.Contains(doc.codes(), "v1-writeback") {
 			t.Errorf("exit %d, %s; buffered writes on v1: %+v", code, doc.Verdict, r)
 		}
 		return

@@ -37,7 +37,8 @@ func limited(t *testing.T, name string, disk *lab.TestDisk) group {
 
 // The limit is on another disk than the files.
 func TestWhyRuleElsewhere(t *testing.T) {
-	lab.Need(t, lab.Root, lab.FS("ext4"))
+	lab.Need(t, lab.Root, lab.Long, lab.Rates, lab.FS("ext4"))
+	t.Parallel()
 	disk, other := lab.Disk(t, lab.FS("ext4")), lab.RawDisk(t)
 	g := limited(t, "why-elsewhere", other)
 	explain(t, "cgroup:"+g.path, "--on", disk.Dir).want(t, "rule-elsewhere", "breaks").paste(t, "weir set")
@@ -47,7 +48,8 @@ func TestWhyRuleElsewhere(t *testing.T) {
 
 // A limit below a loop device sees nothing of it, unless the device does direct I/O.
 func TestWhyLoop(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Long, lab.Guest, lab.Loop, lab.FS("ext4"), lab.Command("losetup"), lab.Command("mkfs.ext4"))
+	lab.Need(t, lab.Root, lab.Rates, lab.Long, lab.Guest, lab.Loop, lab.FS("ext4"), lab.Command("losetup"), lab.Command("mkfs.ext4"))
+	t.Parallel()
 	disk := lab.Disk(t, lab.FS("ext4"))
 	image := filepath.Join(disk.Dir, "image")
 	if err := os.WriteFile(image, make([]byte, 48<<20), 0o600); err != nil {
@@ -110,13 +112,14 @@ func TestWhyLVM(t *testing.T) {
 
 // A partition's limit is its disk's.
 func TestWhyPartition(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Guest, lab.Partitions)
+	lab.Need(t, lab.Root, lab.Long, lab.Guest, lab.Partitions)
 	explain(t, lab.Partition(t, lab.RawDisk(t)), "--write", "2MB/s").want(t, "partition", "note")
 }
 
 // Limits that a slice of 100 ms cannot hold well.
 func TestWhySmallLimits(t *testing.T) {
-	lab.Need(t, lab.Root, lab.FS("ext4"))
+	lab.Need(t, lab.Root, lab.Long, lab.Rates, lab.FS("ext4"))
+	t.Parallel()
 	disk := lab.Disk(t, lab.FS("ext4"))
 	explain(t, disk.Dir, "--write-iops", "3").want(t, "limit-below-slice", "hurts")
 	explain(t, disk.Dir, "--write", "20kB/s").want(t, "limit-below-slice", "hurts")
@@ -127,7 +130,8 @@ func TestWhySmallLimits(t *testing.T) {
 
 // Swapping is I/O on the device too.
 func TestWhySwap(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Guest, lab.Command("mkswap"), lab.Command("swapon"), lab.Command("swapoff"))
+	lab.Need(t, lab.Root, lab.Long, lab.Rates, lab.Guest, lab.Command("mkswap"), lab.Command("swapon"), lab.Command("swapoff"))
+	t.Parallel()
 	disk := lab.RawDisk(t)
 	tool(t, "mkswap", disk.Node)
 	tool(t, "swapon", disk.Node)
@@ -139,7 +143,7 @@ func TestWhySwap(t *testing.T) {
 
 // io.cost works beside the limits.
 func TestWhyIOCost(t *testing.T) {
-	cgroups := lab.Need(t, lab.Root, lab.V2, lab.Guest, lab.Lane("qemu")).Cgroups
+	cgroups := lab.Need(t, lab.Root, lab.Long, lab.V2, lab.Guest, lab.Lane("qemu")).Cgroups
 	disk := lab.RawDisk(t)
 	root := group{dir: cgroups.Unified}
 	root.set(t, "io.cost.qos", disk.Number.String()+" enable=1")

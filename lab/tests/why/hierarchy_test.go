@@ -13,7 +13,7 @@ import (
 
 // On v1 buffered writes are the root group's; a limit there holds them.
 func TestWhyV1Writeback(t *testing.T) {
-	lab.Need(t, lab.Root, lab.V1, lab.Guest, lab.FS("ext4"))
+	lab.Need(t, lab.Root, lab.Rates, lab.V1, lab.Guest, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
 	g := newGroup(t, nil, "why-v1")
 	g.limit(t, disk, "2000000")
@@ -47,9 +47,10 @@ func TestWhyV1Writeback(t *testing.T) {
 
 // A group has no io.max where its parent does not hand on the controller.
 func TestWhyIONotEnabled(t *testing.T) {
-	lab.Need(t, lab.Root, lab.V2, lab.NoSystemd, lab.FS("ext4"))
+	lab.Need(t, lab.Root, lab.Rates, lab.V2, lab.NoSystemd, lab.FS("ext4"))
+	t.Parallel()
 	disk := lab.Disk(t, lab.FS("ext4"))
-	above := newGroup(t, nil, "why-above", "io")
+	above := newGroup(t, nil, "why-not-enabled", "io")
 	g := newGroup(t, &above, "below")
 	f := explain(t, "cgroup:"+g.path, "--write", "2MB/s", "--on", disk.Dir).want(t, "io-not-enabled", "breaks")
 	f.paste(t, "+io")
@@ -71,6 +72,7 @@ func TestWhyIONotEnabled(t *testing.T) {
 // The groups above are in an I/O's way on v2, and do nothing for it on v1.
 func TestWhyAbove(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.NoSystemd, lab.FS("ext4"))
+	t.Parallel()
 	disk := lab.Disk(t, lab.FS("ext4"))
 	var above, g group
 	if e.Cgroups.IOInV2 {
@@ -99,7 +101,8 @@ func TestWhyRootGroup(t *testing.T) {
 
 // Files in memory are no disk I/O.
 func TestWhyMemoryFileSystem(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Guest)
+	lab.Need(t, lab.Root, lab.Long, lab.Rates, lab.Guest)
+	t.Parallel()
 	dir := t.TempDir()
 	if err := unix.Mount("none", dir, "tmpfs", 0, ""); err != nil {
 		t.Fatal(err)

@@ -1,0 +1,104 @@
+package agree_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/lab"
+	"github.com/weir-io/weir/lab/environ"
+)
+
+// places are the file systems that differ in how their writes get to the disk.
+var places = []struct{ name, fs, options string }{
+	{"ext4", "ext4", ""},
+	{"xfs", "xfs", ""},
+	{"btrfs", "btrfs", ""},
+	{"ext4 data=journal", "ext4", "data=journal"},
+}
+
+// retries bounds how often a row is measured again that the machine was too busy for.
+const retries = 2
+
+// Whatever weir why says of a path, weir prove measures: held, or not. The file systems
+// have a disk each, and are measured side by side.
+func TestAgree(t *testing.T) {
+	for _, p := range places {
+		t.Run(p.name, func(t *testing.T) {
+			e := lab.Need(t, lab.Root, lab.FS(p.fs))
+			if e.Cgroups.Mode != environ.Hybrid || p.name != "ext4" { // hybrids' guests are short ones
+				e = lab.Need(t, lab.Long)
+			}
+			t.Parallel()
+			disk := lab.Disk(t, lab.FS(p.fs))
+			if p.options != "" {
+				remount(t, disk, p.options)
+			}
+			rate := "4MB/s"
+			if e.Lane == "qemu" {
+				rate = "2MB/s"
+			}
+			agree(t, disk.Dir, rate)
+		})
+	}
+}
+
+func remount(t *testing.T, disk *lab.TestDisk, options string) {
+	t.Helper()
+	if err := unix.Unmount(disk.Dir, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount(disk.Node, disk.Dir, disk.FS, unix.MS_NOATIME, options); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func agree(t *testing.T, dir, rate string) {
+	t.Helper()
+	said := ask(t, dir, "--write", rate, "--read", rate)
+	proof := prove(t, "--write", rate, "--read", rate, "--on", dir)
+	for _, c := range said.Matrix {
+		r, there := proof.row(c.Path, c.Read)
+		if !there {
+			t.Errorf("weir prove has no row for %s", c)
+			continue
+		}
+		for again := 0; again < retries && r.Reason == "busy"; again++ {
+			t.Logf("%s is measured again: %s", r.Name, r.Why)
+			r, _ = prove(t, "--"+c.direction(), rate, "--paths", c.Path, "--on", dir).row(c.Path, c.Read)
+		}
+		if r.Reason == "busy" {
+			t.Logf("%s cannot be told: the machine was too busy, %d times", c, retries+1)
+			continue
+		}
+		compare(t, said, c, r)
+	}
+}
+
+// verdicts are what a proof may come to, by what weir why says.
+var verdicts = map[string][]string{
+	"yes":    {"held", "held at the device"},
+	"device": {"held", "held at the device"},
+	"no":     {"not held"},
+}
+
+func compare(t *testing.T, said report, c cell, r row) {
+	t.Helper()
+	if !slices.Contains(verdicts[c.Held], r.Verdict) {
+		t.Errorf("%s: weir why says %q %v, and weir prove %q (%s: %s), %.2f of the limit: writer %.0f, group %.0f, disk %.0f bytes/s", c, c.Held, said.codes(c.Findings),
+			r.Verdict, r.Reason, r.Why, r.Ratio, r.Writer.Rate, r.Cgroup.Rate, r.Disk.Rate)
+		return
+	}
+	if r.Verdict == "not held" && len(r.Findings) == 0 {
+		t.Errorf("%s: not held, and no finding is named", c)
+	}
+	for _, n := range r.Findings {
+		if !slices.Contains(c.Findings, n) {
+			t.Errorf("%s: weir prove names finding %d, and weir why has %v there", c, n, c.Findings)
+		}
+	}
+}
+
+func (c cell) String() string { return fmt.Sprintf("%s %s", c.Path, c.direction()) }
