@@ -57,7 +57,7 @@ func stand(place *prove.Place, chain blkdev.Chain) error {
 		return &cgroupfs.Unsupported{Feature: "prove a limit in " + place.Dir, Reason: "it is on " + cli.Plural(len(chain.Devices), "device", "devices") + ", and weir judges one",
 			Remedy: "name a directory on a file system with one device"}
 	}
-	place.Device = chain.Devices[0]
+	place.Device, place.Chain = chain.Devices[0], &chain
 	if m, ok := chain.FileSystem(); ok {
 		place.FS = &m
 	}

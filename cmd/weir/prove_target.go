@@ -183,7 +183,7 @@ func (a *app) stay(ctx context.Context, place *prove.Place, root prove.Root, pid
 	if err != nil || !on(c, place.Device) {
 		return false, true, err
 	}
-	place.Dir, place.Folder = path, dir
+	place.Dir, place.Folder, place.Chain = path, dir, &c
 	if fs, ok := c.FileSystem(); ok {
 		place.FS = &fs
 	}

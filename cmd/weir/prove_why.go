@@ -28,7 +28,7 @@ func (a *app) ask(ctx context.Context, t *target.Target, places []prove.Place, f
 	q := why.Question{Target: t}
 	if byDisk := t != nil && len(f.places) == 0; !byDisk {
 		for _, p := range places {
-			q.Places = append(q.Places, why.Asked{On: p.Dir, Limit: p.Limit})
+			q.Places = append(q.Places, why.Asked{On: p.Dir, Limit: p.Limit, Chain: p.Chain})
 		}
 	}
 	facts, err := why.Gather(ctx, sources, q)

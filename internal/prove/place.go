@@ -22,6 +22,7 @@ type Place struct {
 	// Folder is Dir, opened, where Dir is a name in another process's root.
 	Folder *os.File
 	Device blkdev.Device
+	Chain  *blkdev.Chain // from Dir to Device; nil if unknown
 	FS     *blkdev.Mount // the file system of Dir; nil if unknown
 	Limit  limit.Limit   // what binds the load on the device
 	// Target is the group whose limit it is; the zero Group for one of weir's own,

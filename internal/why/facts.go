@@ -21,6 +21,9 @@ type Question struct {
 type Asked struct {
 	On    string // a path or a device; empty: every disk of the target's mounts
 	Limit limit.Limit
+	// Chain is On's way to its devices, for a caller that has found it by other means, as
+	// in another root; nil: it is looked for.
+	Chain *blkdev.Chain
 }
 
 // Sources are where facts come from. The functions may be nil.

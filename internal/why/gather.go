@@ -108,6 +108,12 @@ func (f *Facts) readPlaces(ctx context.Context, s Sources, q Question, group cgr
 			}
 			continue
 		}
+		if a.Chain != nil {
+			if err := f.addPlace(s, group, host, Place{Spec: a.On, Named: true, Chain: *a.Chain}, a.Limit); err != nil {
+				return err
+			}
+			continue
+		}
 		chain, err := devices.Resolve(ctx, a.On)
 		p := Place{Spec: a.On, Named: true, Chain: chain}
 		if err != nil && !errors.As(err, &p.Err) {
