@@ -44,7 +44,7 @@ func TestLoadBufferedWritesAreLeft(t *testing.T) {
 // Async I/O keeps as many operations under way as it says, in order and at random: under
 // a limit, which serves one after the other, each waits for all that are before it.
 func TestLoadAsyncHasDepth(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Long, lab.Rates, lab.FS("ext4"))
+	lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.FS("ext4"))
 	t.Parallel()
 	disk := lab.Disk(t, lab.FS("ext4"))
 	const rate, depth = 200, 32

@@ -20,7 +20,7 @@ import (
 
 // A killed prove leaves no group, no mount, no load and no file.
 func TestKilledProveLeavesNothing(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Long, lab.Rates, lab.Loop, lab.Command("mkfs.ext4"), lab.FS("ext4"), lab.NoSystemd)
+	lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.Loop, lab.Command("mkfs.ext4"), lab.FS("ext4"), lab.NoSystemd)
 	disk := lab.Disk(t, lab.FS("ext4")) // that it can be unmounted shows that no file is open
 	for _, args := range [][]string{
 		{"--on", disk.Dir, "--paths", "buffered,async"},
@@ -62,7 +62,7 @@ func left(t *testing.T, disk *lab.TestDisk) string {
 // A signal ends prove as it ends a shell's command, and prove cleans up itself. On the
 // scratch disk it goes by the weir outside.
 func TestSignalledProveLeavesNothing(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Long, lab.Rates, lab.Loop, lab.Command("mkfs.ext4"), lab.FS("ext4"), lab.NoSystemd)
+	lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.Loop, lab.Command("mkfs.ext4"), lab.FS("ext4"), lab.NoSystemd)
 	disk := lab.Disk(t, lab.FS("ext4"))
 	for s, place := range map[syscall.Signal]string{unix.SIGTERM: "--on", unix.SIGQUIT: "--dir"} {
 		cmd := exec.Command("weir", "prove", "--write", "2MiB/s", "--paths", "direct", place, disk.Dir)

@@ -49,11 +49,11 @@ func inGroup(t *testing.T, dir, name string, limits []string, command ...string)
 // Loads run inside the target's group, against the limits it has, on the device that its
 // mounts are on; neither a process nor a file is left there.
 func TestProveTarget(t *testing.T) {
-	e := lab.Need(t, lab.Root, lab.Long, lab.Rates, lab.FS("ext4"), lab.NoSystemd)
+	e := lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.FS("ext4"), lab.NoSystemd)
 	t.Parallel()
 	disk := lab.Disk(t, lab.FS("ext4"))
 	target, processes := inGroup(t, disk.Dir, "prove-target", []string{"--write", "3MiB/s"}, "sleep", "600")
-	doc, rows, _ := prove(t, target, "--on", disk.Dir, "--paths", "direct,buffered", "--for", "2s")
+	doc, rows, _ := prove(t, target, "--on", disk.Dir, "--paths", "direct,buffered", "--for", "1500ms")
 	if doc.Target == nil || *doc.Target != target {
 		t.Errorf("target %v, want %s", doc.Target, target)
 	}
@@ -73,7 +73,7 @@ func TestProveTarget(t *testing.T) {
 
 // What a target does itself is judged, and is too little to tell where it hardly tries.
 func TestProveObserves(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Long, lab.Rates, lab.FS("ext4"), lab.NoSystemd)
+	lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.FS("ext4"), lab.NoSystemd)
 	t.Parallel()
 	disk := lab.Disk(t, lab.FS("ext4"))
 	idle, _ := inGroup(t, disk.Dir, "prove-idle", []string{"--write", "1MiB/s"}, "sleep", "600")
@@ -91,7 +91,7 @@ func TestProveObserves(t *testing.T) {
 }
 
 func TestProveUnlimitedTarget(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Long, lab.Rates, lab.NoSystemd)
+	lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.NoSystemd)
 	out, err := exec.Command("weir", "prove", "pid:1").CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "limit") || strings.Count(string(out), "\n") != 1 {
 		t.Errorf("%v: %s", err, out)

@@ -37,7 +37,7 @@ func limited(t *testing.T, name string, disk *lab.TestDisk) group {
 
 // The limit is on another disk than the files.
 func TestWhyRuleElsewhere(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Long, lab.Rates, lab.FS("ext4"))
+	lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.FS("ext4"))
 	t.Parallel()
 	disk, other := lab.Disk(t, lab.FS("ext4")), lab.RawDisk(t)
 	g := limited(t, "why-elsewhere", other)
@@ -118,7 +118,7 @@ func TestWhyPartition(t *testing.T) {
 
 // Limits that a slice of 100 ms cannot hold well.
 func TestWhySmallLimits(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Long, lab.Rates, lab.FS("ext4"))
+	lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.FS("ext4"))
 	t.Parallel()
 	disk := lab.Disk(t, lab.FS("ext4"))
 	explain(t, disk.Dir, "--write-iops", "3").want(t, "limit-below-slice", "hurts")
@@ -130,7 +130,7 @@ func TestWhySmallLimits(t *testing.T) {
 
 // Swapping is I/O on the device too.
 func TestWhySwap(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Long, lab.Rates, lab.Guest, lab.Command("mkswap"), lab.Command("swapon"), lab.Command("swapoff"))
+	lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.Guest, lab.Command("mkswap"), lab.Command("swapon"), lab.Command("swapoff"))
 	t.Parallel()
 	disk := lab.RawDisk(t)
 	tool(t, "mkswap", disk.Node)

@@ -101,7 +101,7 @@ func TestWhyRootGroup(t *testing.T) {
 
 // Files in memory are no disk I/O.
 func TestWhyMemoryFileSystem(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Long, lab.Rates, lab.Guest)
+	lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.Guest)
 	t.Parallel()
 	dir := t.TempDir()
 	if err := unix.Mount("none", dir, "tmpfs", 0, ""); err != nil {
