@@ -18,6 +18,7 @@ var explaining = map[Reason][]string{
 	Slow:   {"parent-stricter", "io-cost", "io-latency", "overlay-synchronous", "limit-below-slice", "kernel-bug"},
 	Few:    {"limit-below-slice", "large-requests"},
 	Large:  {"large-requests", "limit-below-slice"},
+	Others: {"foreign-inode", "inode-not-known"},
 	Cache:  {"cached"},
 	Hung:   {"slow-drain"},
 	Killed: {"slow-drain"},
@@ -59,6 +60,17 @@ func (x Explanation) explain(row Row, observed bool) (findings []int, warning st
 		return nil, "" // the target itself did no more
 	}
 	return coded(explaining[row.Reason]), ""
+}
+
+// has reports whether a finding is about the place.
+func (x Explanation) has(severity why.Severity, code string) bool {
+	if x.Report == nil {
+		return false
+	}
+	f, found := x.Report.Find(code)
+	return found && f.Severity == severity && slices.ContainsFunc(x.Report.Matrix, func(c why.Cell) bool {
+		return c.Place == x.Place && slices.Contains(c.Findings, f.Number)
+	})
 }
 
 // cells are those of the matrix that a row is about. A load that has many operations

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/why"
 )
 
 // rowOf turns a run into a row.
@@ -114,6 +115,9 @@ func (r *run) evidence(place Place) Evidence {
 			e.Others = max(e.Others, o.Between(e.From, e.To)/window)
 		}
 	}
+	if r.observed && place.Explained.has(why.Breaks, "foreign-inode") {
+		e.Others = 0 // some of it is the target's
+	}
 	e.Starved = r.samples.Late.Between(e.From, e.To) / window
 	if r.test.Key.IsRead() && r.result.Bytes > 0 {
 		e.Cached = float64(r.result.Cached) / float64(r.result.Bytes)
@@ -163,7 +167,11 @@ func (row Row) why(r *run, e Evidence) string {
 	case Busy:
 		return fmt.Sprintf("only %.0f %% of the limit was reached, and for %.0f %% of the time no processor was to be had", 100*row.Ratio, 100*e.Starved)
 	case Others:
-		return fmt.Sprintf("others do about %s on the device", row.Format(e.Others))
+		text := fmt.Sprintf("others do about %s on the device", row.Format(e.Others))
+		if r.observed && e.hidden() > 0 {
+			text += ", and some of that may be for the target: it has written more than it was charged for"
+		}
+		return text
 	case Few:
 		return fmt.Sprintf("%.0f operations are too few; measure longer: --for %s", e.Ops, (row.For * 4).Round(time.Second))
 	case Large:

@@ -141,6 +141,16 @@ func (e Evidence) intoMemory() bool {
 	return e.Writes && !e.Delayed && e.Writer.Between(e.Began, e.To) > 2*device
 }
 
+// hidden is how much of others' I/O may be the group's all the same: what its writer has
+// dirtied and it was not charged for.
+func (e Evidence) hidden() float64 {
+	ahead := e.Writer.Between(e.Began, e.To) - e.Cgroup.Between(e.Began, e.To)
+	if !e.Delayed {
+		return 0
+	}
+	return min(ahead, e.Others*(e.To-e.From).Seconds())
+}
+
 // Judge compares the evidence with the limit. It never says NotHeld of what the
 // throttle's own bound allows, and never Held of what is a third above the limit.
 func Judge(e Evidence) Judgement {
@@ -178,6 +188,8 @@ func Judge(e Evidence) Judgement {
 		return say(NotHeld, TooMuch)
 	case own < saturation*limit-request && (e.Cached > 0.5 || e.intoMemory()):
 		return say(CannotTell, Cache)
+	case own < saturation*limit-request && e.hidden() > e.most(window):
+		return say(CannotTell, Others)
 	case own < saturation*limit-request && e.Starved > starvedMax:
 		return say(CannotTell, Busy)
 	case own < saturation*limit-request:
