@@ -76,11 +76,11 @@ func ask(t *testing.T, args ...string) (r report) {
 	return r
 }
 
-// prove runs weir prove, two seconds a row.
+// prove runs weir prove.
 func prove(t *testing.T, args ...string) (p proof) {
 	t.Helper()
 	began := time.Now()
-	weir(t, &p, append([]string{"prove", "--for", "2s"}, args...)...)
+	weir(t, &p, append([]string{"prove"}, args...)...)
 	for _, r := range p.Rows {
 		t.Logf("%s: %s (%s%s) %.2f; writer %.0f, group %.0f, disk %.0f; %v %v", r.Name, r.Verdict, r.Reason, r.Why, r.Ratio, r.Writer.Rate, r.Cgroup.Rate, r.Disk.Rate, r.Findings, r.Warnings)
 	}

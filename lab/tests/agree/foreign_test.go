@@ -1,0 +1,105 @@
+package agree_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/weir-io/weir/lab"
+)
+
+// A file that another group dirtied first is written back in that group's name. weir
+// prove sees that a target which writes to it has done more than it was charged for,
+// and says so as far as it can be known: not held where that group is gone, and what it
+// was charged is nobody else's; or where the kernel tells whose the file is. weir why
+// names the same reason.
+func TestAgreeOnForeignInodes(t *testing.T) {
+	e := lab.Need(t, lab.Root, lab.Once, lab.V2, lab.Memory, lab.NoSystemd, lab.FS("ext4"))
+	for name, gone := range map[string]bool{"there": false, "gone": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			disk := lab.Disk(t, lab.FS("ext4"))
+			file := filepath.Join(disk.Dir, "f")
+			first, target := newGroup(t, e.Cgroups.Unified, "agree-first-"+name), newGroup(t, e.Cgroups.Unified, "agree-"+name)
+			if err := writer(t, first, file, "for=200ms").Wait(); err != nil {
+				t.Fatal(err)
+			}
+			keep(t, file)
+			if gone {
+				lab.Await(t, 10*time.Second, "the first group to be empty", func() bool { return os.Remove(first) == nil })
+			}
+			if err := os.WriteFile(filepath.Join(target, "io.max"), []byte(disk.Number.String()+" wbps=2000000"), 0); err != nil {
+				t.Fatal(err)
+			}
+			endless := writer(t, target, file, "for=1h")
+			foreign(t, "cgroup:/agree-"+name, file, gone)
+			_ = endless.Process.Kill()
+			_ = endless.Wait() // killed
+		})
+	}
+}
+
+// foreign compares what is said of a target that writes to a file of another group's.
+func foreign(t *testing.T, target, file string, gone bool) {
+	t.Helper()
+	said := ask(t, target, "--on", file)
+	i := slices.IndexFunc(said.Matrix, func(c cell) bool { return c.Path == "sync" && !c.Read })
+	codes := said.codes(said.Matrix[i].Findings)
+	known := slices.Contains(codes, "foreign-inode")
+	if !known && !slices.Contains(codes, "inode-not-known") {
+		t.Errorf("weir why says of synchronous writes %q, because of %v", said.Matrix[i].Held, codes)
+	}
+	proof := prove(t, target, "--observe", "2s")
+	r, want := proof.Rows[0], [2]string{"cannot tell", "others"}
+	if gone || known {
+		want = [2]string{"not held", "escaped"}
+	}
+	if r.Verdict != want[0] || r.Reason != want[1] {
+		t.Errorf("weir prove says %q, %q; want %q", r.Verdict, r.Reason, want)
+	}
+	if len(proof.Findings) == 0 || proof.Findings[0].Code != "foreign-inode" && proof.Findings[0].Code != "inode-not-known" {
+		t.Errorf("weir prove names %+v", proof.Findings)
+	}
+}
+
+// newGroup makes a group with the io controller.
+func newGroup(t *testing.T, root, name string) (dir string) {
+	t.Helper()
+	dir = filepath.Join(root, name)
+	if err := os.WriteFile(filepath.Join(root, "cgroup.subtree_control"), []byte("+io"), 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		lab.Await(t, 20*time.Second, "group "+dir+" to go", func() bool { err := os.Remove(dir); return err == nil || os.IsNotExist(err) })
+	})
+	return dir
+}
+
+// writer starts one who writes to a file in a group, and waits for the disk each time.
+func writer(t *testing.T, group, file, time string) *exec.Cmd {
+	t.Helper()
+	script := `echo $$ > "$0/cgroup.procs" && exec weir __load sync write file="$1" block=65536 size=4194304 "$2" >/dev/null`
+	cmd := exec.Command("sh", "-c", script, group, file, time)
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	return cmd
+}
+
+// keep keeps the file's inode in memory.
+func keep(t *testing.T, file string) {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+}
