@@ -69,7 +69,7 @@ func TestRunCountsWhatItDoes(t *testing.T) {
 				if r.Ops == 0 || r.Bytes != testBlock*r.Ops || r.Elapsed < j.For || r.Ended-r.Began != int64(r.Elapsed) || r.BytesPerSec() != testBlock*r.OpsPerSec() {
 					t.Errorf("%+v", r)
 				}
-				if r.P50 <= 0 || r.P50 > r.P99 || r.P99 > r.Max || r.Max > r.Elapsed || r.Cached != 0 {
+				if r.P50 <= 0 || r.P50 > r.P99 || r.P99 > r.Max || path != Async && r.Max > r.Elapsed || r.Cached != 0 { // what is under way at once waits from before the window
 					t.Errorf("%+v", r)
 				}
 				if buffered := path == Buffered && !j.Read; r.Left.Known && (r.Left.Dirty+r.Left.Writeback > 0) != buffered || r.Left.Dirty+r.Left.Writeback > size {
