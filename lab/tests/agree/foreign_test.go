@@ -27,7 +27,7 @@ func TestAgreeOnForeignInodes(t *testing.T) {
 			disk := lab.Disk(t, lab.FS("ext4"))
 			file := filepath.Join(disk.Dir, "f")
 			first, target := newGroup(t, e.Cgroups.Unified, "agree-first-"+name), newGroup(t, e.Cgroups.Unified, "agree-"+name)
-			if err := writer(t, first, file, "for=200ms").Wait(); err != nil {
+			if err := start(t, first, `exec dd if=/dev/zero bs=64k count=64 conv=fsync of="$1" 2>/dev/null`, file).Wait(); err != nil {
 				t.Fatal(err)
 			}
 			keep(t, file)
@@ -37,7 +37,7 @@ func TestAgreeOnForeignInodes(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(target, "io.max"), []byte(disk.Number.String()+" wbps=2000000"), 0); err != nil {
 				t.Fatal(err)
 			}
-			endless := writer(t, target, file, "for=1h")
+			endless := start(t, target, `exec weir __load sync write file="$1" block=65536 size=4194304 for=1h >/dev/null`, file)
 			foreign(t, "cgroup:/agree-"+name, file, gone)
 			_ = endless.Process.Kill()
 			_ = endless.Wait() // killed
@@ -84,11 +84,11 @@ func newGroup(t *testing.T, root, name string) (dir string) {
 	return dir
 }
 
-// writer starts one who writes to a file in a group, and waits for the disk each time.
-func writer(t *testing.T, group, file, time string) *exec.Cmd {
+// start starts a shell's command on a file in a group. The first group's writes all of
+// the file: the kernel goes by whose most of its pages are.
+func start(t *testing.T, group, command, file string) *exec.Cmd {
 	t.Helper()
-	script := `echo $$ > "$0/cgroup.procs" && exec weir __load sync write file="$1" block=65536 size=4194304 "$2" >/dev/null`
-	cmd := exec.Command("sh", "-c", script, group, file, time)
+	cmd := exec.Command("sh", "-c", `echo $$ > "$0/cgroup.procs" && `+command, group, file)
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
