@@ -121,7 +121,7 @@ func (r Requirement) check(e environ.Environ) error {
 	case Long:
 		return unless(!testing.Short(), "a short run: another guest has this kernel and these cgroups")
 	case Once:
-		here := e.Lane == "native" || e.Lane == "uml" && strings.HasPrefix(e.Kernel, onceOn)
+		here := e.Lane == "uml" && strings.HasPrefix(e.Kernel, onceOn)
 		return unless(!testing.Short() && (here || os.Getenv(environ.Everywhere) != ""), "another kernel has it")
 	case V1:
 		return unless(e.Cgroups.Blkio != "", "no v1 hierarchy has blkio")

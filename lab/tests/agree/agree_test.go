@@ -29,7 +29,7 @@ func TestAgree(t *testing.T) {
 		t.Run(p.name, func(t *testing.T) {
 			e := lab.Need(t, lab.Root, lab.FS(p.fs))
 			if e.Cgroups.Mode != environ.Hybrid || p.name != "ext4" { // hybrids' guests are short ones
-				e = lab.Need(t, lab.Long)
+				e = lab.Need(t, lab.Once)
 			}
 			if p.name != "ext4" { // one is all that an emulated processor can do
 				lab.Need(t, lab.Rates)

@@ -17,10 +17,7 @@ import (
 // was charged is nobody else's; or where the kernel tells whose the file is. weir why
 // names the same reason.
 func TestAgreeOnForeignInodes(t *testing.T) {
-	e := lab.Need(t, lab.Root, lab.V2, lab.Memory, lab.NoSystemd, lab.FS("ext4"))
-	if !e.Has(string(lab.BPF)) {
-		lab.Need(t, lab.Once)
-	}
+	e := lab.Need(t, lab.Root, lab.Once, lab.V2, lab.Memory, lab.NoSystemd, lab.FS("ext4"))
 	for name, gone := range map[string]bool{"there": false, "gone": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
