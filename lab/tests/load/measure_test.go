@@ -27,7 +27,7 @@ var fileSystems = []string{"ext4", "xfs", "btrfs"}
 func eachFS(t *testing.T, test func(t *testing.T, disk *lab.TestDisk)) {
 	for _, fs := range fileSystems {
 		t.Run(fs, func(t *testing.T) {
-			e := lab.Need(t, lab.Root, lab.FS(fs))
+			e := lab.Need(t, lab.Root, lab.Guest, lab.FS(fs))
 			if fs != fileSystems[0] || e.Lane != "qemu" {
 				lab.Need(t, lab.Long, lab.Rates)
 			}
