@@ -127,6 +127,9 @@ func addFields(fields map[string]bool, path string, typ reflect.Type) {
 				continue
 			}
 			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if name == "-" {
+				continue
+			}
 			fields[path+"."+name] = true
 			addFields(fields, path+"."+name, f.Type)
 		}

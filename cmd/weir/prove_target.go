@@ -54,10 +54,7 @@ func (a *app) proveTarget(ctx context.Context, spec string, f *proveFlags) error
 		}
 	}()
 	for _, b := range bindings {
-		place := prove.Place{Host: a.launchHost(), Target: t.Group, Inside: inside, Limit: b.Limit}
-		if t.Owner.Kind == "systemd" {
-			place.Unit = t.Owner.Name
-		}
+		place := prove.Place{Host: a.launchHost(), Target: t.Group, Inside: inside, Limit: b.Limit, Unit: t.Owner.Unit}
 		if place.Device, err = blkdev.New(a.root).Device(ctx, b.Device); err != nil {
 			return err
 		}

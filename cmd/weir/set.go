@@ -92,18 +92,21 @@ func firstProcess(t target.Target) int {
 	if t.PID != 0 {
 		return t.PID
 	}
+	if t.Init != 0 {
+		return t.Init
+	}
 	if members, err := target.Members(t.Group); err == nil && len(members) > 0 {
 		return members[0]
 	}
 	return 0
 }
 
-// planFor has systemd write for its own units on v2. On v1 systemd has no setting for
+// planFor has systemd write for its units on v2. On v1 systemd has no setting for
 // operations per second, and weir writes the files.
 func (a *app) planFor(t target.Target, list []hold.Change) hold.Plan {
 	plan := hold.Plan{Group: t.Group, Changes: list}
-	if t.Owner.Kind == "systemd" && t.Group.Hierarchy().Version == cgroupfs.V2 {
-		plan.Unit = t.Owner.Name
+	if t.Group.Hierarchy().Version == cgroupfs.V2 {
+		plan.Unit = t.Owner.Unit
 	}
 	return plan
 }

@@ -17,6 +17,7 @@ type Target struct {
 	Group cgroupfs.Group
 	Owner Owner
 	PID   int // the one process that was named, or 0
+	Init  int // a process whose mounts are all of the target's, or 0: any of its own
 }
 
 // String spells the target as a user would.
@@ -26,6 +27,9 @@ func (t Target) String() string { return t.Kind + ":" + t.Name }
 type Owner struct {
 	Kind string `json:"kind"`           // "systemd", "docker", "weir", "kernel" (a root group) or "unknown"
 	Name string `json:"name,omitempty"` // the unit, or the container's id
+	// Unit is the unit that the group is of: systemd writes its files, whoever asked it to
+	// make the group. Empty: none.
+	Unit string `json:"-"`
 }
 
 func (o Owner) String() string {
@@ -94,16 +98,32 @@ func OwnerOf(g cgroupfs.Group, systemdRuns bool) Owner {
 	}
 	elements := strings.Split(strings.Trim(g.Path(), "/"), "/")
 	last := elements[len(elements)-1]
-	if unit, ok := systemd.UnitOfPath(g.Path()); ok && systemdRuns {
-		return Owner{Kind: "systemd", Name: unit}
+	unit := ""
+	if name, ok := systemd.UnitOfPath(g.Path()); ok && systemdRuns {
+		unit = name
 	}
-	if len(elements) > 1 && len(last) == 64 && isHex(last) && elements[len(elements)-2] == "docker" {
-		return Owner{Kind: "docker", Name: last[:12]}
+	if id, ok := dockersID(elements); ok {
+		return Owner{Kind: "docker", Name: id[:12], Unit: unit}
+	}
+	if unit != "" {
+		return Owner{Kind: "systemd", Name: unit, Unit: unit}
 	}
 	if strings.HasPrefix(last, "weir-") {
 		return Owner{Kind: "weir"}
 	}
 	return Owner{Kind: "unknown"}
+}
+
+// dockersID finds the container's id in a path that Docker makes: .../docker/ID, or with
+// systemd as its driver .../docker-ID.scope.
+func dockersID(elements []string) (id string, ok bool) {
+	last := elements[len(elements)-1]
+	if rest, scope := strings.CutSuffix(last, ".scope"); scope {
+		id, ok = strings.CutPrefix(rest, "docker-")
+	} else {
+		id, ok = last, len(elements) > 1 && elements[len(elements)-2] == "docker"
+	}
+	return id, ok && len(id) == 64 && isHex(id)
 }
 
 func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }

@@ -89,14 +89,16 @@ func TestOwnerOf(t *testing.T) {
 	const id = "3f2a9c1b5d7e8f901234567890abcdef3f2a9c1b5d7e8f901234567890abcdef"
 	group := groups(t, map[string]string{})
 	for path, want := range map[string][2]Owner{ // without and with systemd as PID 1
-		"/":                             {{Kind: "kernel"}, {Kind: "kernel"}},
-		"/system.slice/cron.service":    {{Kind: "unknown"}, {Kind: "systemd", Name: "cron.service"}},
-		"/system.slice/x.service/inner": {{Kind: "unknown"}, {Kind: "unknown"}},
-		"/docker/" + id:                 {{Kind: "docker", Name: id[:12]}, {Kind: "docker", Name: id[:12]}},
-		"/docker/" + id[:63] + "x":      {{Kind: "unknown"}, {Kind: "unknown"}},
-		"/weir-3f2a":                    {{Kind: "weir"}, {Kind: "weir"}},
-		"/system.slice/weir-3f2a.scope": {{Kind: "weir"}, {Kind: "systemd", Name: "weir-3f2a.scope"}},
-		"/batch":                        {{Kind: "unknown"}, {Kind: "unknown"}},
+		"/":                                     {{Kind: "kernel"}, {Kind: "kernel"}},
+		"/system.slice/cron.service":            {{Kind: "unknown"}, {Kind: "systemd", Name: "cron.service", Unit: "cron.service"}},
+		"/system.slice/x.service/inner":         {{Kind: "unknown"}, {Kind: "unknown"}},
+		"/docker/" + id:                         {{Kind: "docker", Name: id[:12]}, {Kind: "docker", Name: id[:12]}},
+		"/system.slice/docker-" + id + ".scope": {{Kind: "docker", Name: id[:12]}, {Kind: "docker", Name: id[:12], Unit: "docker-" + id + ".scope"}},
+		"/system.slice/docker-x.scope":          {{Kind: "unknown"}, {Kind: "systemd", Name: "docker-x.scope", Unit: "docker-x.scope"}},
+		"/docker/" + id[:63] + "x":              {{Kind: "unknown"}, {Kind: "unknown"}},
+		"/weir-3f2a":                            {{Kind: "weir"}, {Kind: "weir"}},
+		"/system.slice/weir-3f2a.scope":         {{Kind: "weir"}, {Kind: "systemd", Name: "weir-3f2a.scope", Unit: "weir-3f2a.scope"}},
+		"/batch":                                {{Kind: "unknown"}, {Kind: "unknown"}},
 	} {
 		for i, systemdRuns := range []bool{false, true} {
 			if got := OwnerOf(group(path), systemdRuns); got != want[i] {

@@ -37,14 +37,16 @@ func readGroup(ctx context.Context, s Sources, q Question, group cgroupfs.Group)
 		return g, err
 	}
 	g.Processes = members
-	if q.Target.PID != 0 { // its mounts are those that count
-		g.Processes = append([]int{q.Target.PID}, without(members, q.Target.PID)...)
+	for _, pid := range []int{q.Target.Init, q.Target.PID} {
+		if pid != 0 { // its mounts are those that count
+			g.Processes = append([]int{pid}, without(g.Processes, pid)...)
+		}
 	}
 	if err := g.readControllers(group); err != nil {
 		return g, err
 	}
-	if s.UnitLimits != nil && g.Owner.Kind == "systemd" {
-		u := Unit{Name: g.Owner.Name}
+	if s.UnitLimits != nil && g.Owner.Unit != "" {
+		u := Unit{Name: g.Owner.Unit}
 		u.Limits, u.Err = s.UnitLimits(ctx, u.Name)
 		g.Unit = &u
 	}

@@ -149,10 +149,10 @@ func TestRules(t *testing.T) {
 		}},
 		{"parent-stricter", Note, AtDevice, func(f *Facts) { f.Group.Above = []Above{{"/", nil}, {"/up", []cgroupfs.Rule{rule1(vda, 1e6)}}} }},
 		{"unit-differs", Hurts, AtDevice, func(f *Facts) {
-			f.Group.Owner, f.Group.Unit = target.Owner{Kind: "systemd", Name: "x.service"}, &Unit{Name: "x.service"}
+			f.Group.Owner, f.Group.Unit = target.Owner{Kind: "systemd", Name: "x.service", Unit: "x.service"}, &Unit{Name: "x.service"}
 		}},
 		{"", "", AtDevice, func(f *Facts) {
-			f.Group.Owner, f.Group.Unit = target.Owner{Kind: "systemd", Name: "x.service"},
+			f.Group.Owner, f.Group.Unit = target.Owner{Kind: "systemd", Name: "x.service", Unit: "x.service"},
 				&Unit{Name: "x.service", Limits: map[blkdev.Number]limit.Limit{vda.Number: wbps(10e6)}}
 		}},
 		{"slow-drain", Hurts, Yes, func(f *Facts) {

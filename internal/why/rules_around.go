@@ -77,12 +77,15 @@ func flat(f Facts) []Finding {
 // (systemd.io, CGROUP_DELEGATION: it writes its units' files whenever it likes).
 func unitDiffers(f Facts) []Finding {
 	g := f.Group
-	if g.Owner.Kind != "systemd" || len(g.Rules) == 0 {
+	if g.Owner.Unit == "" || len(g.Rules) == 0 {
 		return nil
 	}
+	if g.Version == cgroupfs.V1 && g.Owner.Kind != "systemd" {
+		return nil // and whoever made the unit has findings of his own
+	}
 	if g.Version == cgroupfs.V1 {
-		return []Finding{{Code: "unit-differs", Severity: Hurts, Evidence: []Evidence{{g.Dir, "of unit " + g.Owner.Name}},
-			Text: "The group is systemd's, which on cgroup v1 does not know of this limit: a restart of " + g.Owner.Name + " loses it."}}
+		return []Finding{{Code: "unit-differs", Severity: Hurts, Evidence: []Evidence{{g.Dir, "of unit " + g.Owner.Unit}},
+			Text: "The group is systemd's, which on cgroup v1 does not know of this limit: a restart of " + g.Owner.Unit + " loses it."}}
 	}
 	if g.Unit == nil || g.Unit.Err != nil {
 		return nil
