@@ -27,7 +27,7 @@ var layers = [][]string{
 	{"internal/cgroupfs", "internal/kernel"},
 	{"internal/systemd", "internal/state", "internal/inode"},
 	{"internal/target"},
-	{"internal/target/pid", "internal/target/cgroup"},
+	{"internal/target/pid", "internal/target/cgroup", "internal/target/unit"},
 	{"internal/hold"},
 	{"internal/launch", "internal/watch", "internal/load", "internal/scratch"},
 	{"internal/demo", "internal/why", "internal/mend"},

@@ -20,6 +20,7 @@ import (
 	"github.com/weir-io/weir/internal/target"
 	"github.com/weir-io/weir/internal/target/cgroup"
 	"github.com/weir-io/weir/internal/target/pid"
+	"github.com/weir-io/weir/internal/target/unit"
 )
 
 // An app is what all verbs share: the flags that are the same everywhere, and the
@@ -102,6 +103,22 @@ func (a *app) kinds(h *cgroupfs.Hierarchy) []target.Kind {
 	return []target.Kind{
 		pid.Kind{FS: a.fs, Hierarchy: h, SystemdRuns: systemdRuns},
 		cgroup.Kind{Hierarchy: h, SystemdRuns: systemdRuns},
+		unit.Kind{Hierarchy: h, SystemdRuns: systemdRuns, Connect: a.unitManager()},
+	}
+}
+
+// unitManager returns how systemd is asked for units; nil below another root, whose
+// systemd is not this one.
+func (a *app) unitManager() func(context.Context) (unit.Manager, error) {
+	if a.root != "/" {
+		return nil
+	}
+	return func(ctx context.Context) (unit.Manager, error) {
+		conn, err := systemd.Connect(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return conn, nil
 	}
 }
 

@@ -21,7 +21,7 @@ func newShow(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show [TARGET]",
 		Short: "Show limits, and what happens under them",
-		Long:  "Show a target's limits, device by device, beside what it did in the last second. Without a target: every limited group of this host, whoever limited it.",
+		Long:  "Show a target's limits, device by device, beside what it did in the last second. Without a target: every limited group of this host, whoever limited it, by the name of its unit or its path.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return cli.Usagef("show: one target at most; %d given", len(args))
@@ -118,8 +118,8 @@ func oneGroup(t target.Target) ([]watch.Limited, error) {
 }
 
 func (a *app) showGroup(ctx context.Context, l watch.Limited, measured bool, names map[blkdev.Number]string, systemdRuns bool) showGroup {
-	g := showGroup{Target: "cgroup:" + l.Group.Path(), Cgroup: l.Group.Path(), Version: int(l.Group.Hierarchy().Version),
-		Owner: target.OwnerOf(l.Group, systemdRuns), Devices: []showDevice{}}
+	owner := target.OwnerOf(l.Group, systemdRuns)
+	g := showGroup{Target: target.NameOf(l.Group, owner), Cgroup: l.Group.Path(), Version: int(l.Group.Hierarchy().Version), Owner: owner, Devices: []showDevice{}}
 	if members, err := target.Members(l.Group); err == nil {
 		g.Processes = len(members)
 	}

@@ -28,7 +28,7 @@ func newWhy(a *app) *cobra.Command {
 			"Exit codes: 0 all of it holds, 1 something does not, 2 wrong use, 3 it cannot be told on this host.",
 		Example: "  weir why\n" +
 			"  weir why /var/lib/mysql --write 5MB/s\n" +
-			"  weir why cgroup:/system.slice/cron.service\n" +
+			"  weir why unit:cron\n" +
 			"  weir why cgroup:/batch --on /data/log --mend",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -73,7 +73,7 @@ func (a *app) why(ctx context.Context, subject string, o whyOptions) error {
 		return err
 	}
 	if o.mend && q.Target == nil {
-		return cli.Usagef("why --mend: files are moved to a target's group; name one, such as pid:4711 or cgroup:/system.slice/x, and a file with --on")
+		return cli.Usagef("why --mend: files are moved to a target's group; name one, such as unit:nginx, pid:4711 or cgroup:/batch, and a file with --on")
 	}
 	facts, err := why.Gather(ctx, sources, q)
 	if err != nil {

@@ -43,7 +43,8 @@ func (o Owner) String() string {
 type Kind interface {
 	// Name is the kind's prefix, as in "pid:4711".
 	Name() string
-	// Resolve finds a target. A name that is none of this kind's gives a *NotFound.
+	// Resolve finds a target. A name that is none of this kind's gives a *NotFound, one
+	// that cannot be a *NameError, and a host without such things a *NoKindError.
 	Resolve(ctx context.Context, name string) (Target, error)
 }
 
@@ -55,25 +56,42 @@ type NotFound struct {
 
 func (e *NotFound) Error() string { return e.Target + ": " + e.Why }
 
+// A NameError says that nothing of a kind can have a name.
+type NameError struct{ Err error }
+
+func (e *NameError) Error() string { return e.Err.Error() }
+func (e *NameError) Unwrap() error { return e.Err }
+
+// A NoKindError says that this host has nothing of a kind.
+type NoKindError struct{ Err *cgroupfs.Unsupported }
+
+func (e *NoKindError) Error() string { return e.Err.Error() }
+func (e *NoKindError) Unwrap() error { return e.Err }
+
+// isNone reports whether a kind answered that it has no target of a name.
+func isNone(err error) bool {
+	var notFound *NotFound
+	var misspelt *NameError
+	var none *NoKindError
+	return errors.As(err, &notFound) || errors.As(err, &misspelt) || errors.As(err, &none)
+}
+
 // Resolve finds the target that spec names: KIND:NAME, or a bare name that exactly
 // one kind knows.
 func Resolve(ctx context.Context, kinds []Kind, spec string) (Target, error) {
-	var names []string
 	for _, k := range kinds {
 		if name, ok := strings.CutPrefix(spec, k.Name()+":"); ok {
 			return k.Resolve(ctx, name)
 		}
-		names = append(names, k.Name()+":")
 	}
 	var found []Target
 	for _, k := range kinds {
 		t, err := k.Resolve(ctx, spec)
-		var notFound *NotFound
-		if errors.As(err, &notFound) {
+		if isNone(err) {
 			continue
 		}
 		if err != nil {
-			return Target{}, err
+			return Target{}, fmt.Errorf("target %q: %w (or write one of %s before it)", spec, err, prefixes(kinds))
 		}
 		found = append(found, t)
 	}
@@ -81,13 +99,30 @@ func Resolve(ctx context.Context, kinds []Kind, spec string) (Target, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return Target{}, &NotFound{Target: fmt.Sprintf("target %q", spec), Why: "nothing has this name; write one of " + strings.Join(names, ", ") + " before it"}
+		return Target{}, &NotFound{Target: fmt.Sprintf("target %q", spec), Why: "nothing has this name; write one of " + prefixes(kinds) + " before it"}
 	}
 	var spellings []string
 	for _, t := range found {
 		spellings = append(spellings, t.String())
 	}
 	return Target{}, fmt.Errorf("target %q: more than one thing has this name; write one of %s", spec, strings.Join(spellings, ", "))
+}
+
+// prefixes lists the kinds as they are written before a name.
+func prefixes(kinds []Kind) string {
+	var names []string
+	for _, k := range kinds {
+		names = append(names, k.Name()+":")
+	}
+	return strings.Join(names, ", ")
+}
+
+// NameOf spells the target that a group is: by its unit where it is one's, else by path.
+func NameOf(g cgroupfs.Group, o Owner) string {
+	if o.Kind == "systemd" {
+		return "unit:" + o.Name
+	}
+	return "cgroup:" + g.Path()
 }
 
 // OwnerOf tells from a group's place who owns it. systemdRuns says whether systemd

@@ -49,6 +49,12 @@ func TestResolve(t *testing.T) {
 			t.Errorf("Resolve(%q) = %v, %v; want %s", spec, got, err, want)
 		}
 	}
+	// One that has nothing of a name, or cannot have, does not stand in the way.
+	for _, none := range []error{&NameError{broken}, &NoKindError{&cgroupfs.Unsupported{Feature: "pod"}}} {
+		if got, err := Resolve(t.Context(), append([]Kind{names{kind: "pod", err: none}}, kinds...), "db"); err != nil || got.String() != "docker:db" {
+			t.Errorf("Resolve(db) = %v, %v", got, err)
+		}
+	}
 	// A kind that cannot look must not make another one's match the only one.
 	kinds = append(kinds, names{kind: "pod", err: broken})
 	if got, err := Resolve(t.Context(), kinds, "db"); !errors.Is(err, broken) {

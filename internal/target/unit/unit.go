@@ -1,0 +1,142 @@
+// Package unit resolves targets of the kind unit:NAME: a systemd service, scope or
+// slice, a socket, mount or swap, by its name; one without a suffix is a service's.
+// systemd says which group a unit has. Where it cannot be asked, which is below another
+// root, a group is a unit's by its path.
+package unit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/systemd"
+	"github.com/weir-io/weir/internal/target"
+)
+
+// A Manager is what is asked of systemd: a *systemd.Conn is one.
+type Manager interface {
+	Unit(ctx context.Context, name string) (systemd.Unit, error)
+	Close() error
+}
+
+// Kind resolves unit:NAME within one hierarchy.
+type Kind struct {
+	Hierarchy   *cgroupfs.Hierarchy
+	SystemdRuns bool
+	Connect     func(context.Context) (Manager, error) // nil: systemd cannot be asked
+}
+
+// Name returns "unit".
+func (Kind) Name() string { return "unit" }
+
+// lookTimeout bounds what systemd may take to answer: it may have to read the unit's
+// files first.
+const lookTimeout = 20 * time.Second
+
+// A NoGroupError says that a unit runs, and has no group of its own in the hierarchy: on
+// cgroup v1 systemd makes one when it is asked for accounting, or given a setting.
+type NoGroupError struct {
+	Unit  string
+	Mount string // of the hierarchy
+}
+
+func (e *NoGroupError) Error() string {
+	return fmt.Sprintf("unit:%s: it has no cgroup of its own in %s, and so no limit; weir set unit:%s makes one", e.Unit, e.Mount, e.Unit)
+}
+
+// Resolve finds the group of a unit that runs.
+func (k Kind) Resolve(ctx context.Context, name string) (target.Target, error) {
+	full, err := systemd.FullName(name)
+	var refused *systemd.NameError
+	if errors.As(err, &refused) {
+		return target.Target{}, &target.NameError{Err: refused}
+	}
+	if err != nil {
+		return target.Target{}, err
+	}
+	if !k.SystemdRuns {
+		return target.Target{}, &target.NoKindError{Err: &cgroupfs.Unsupported{Feature: "unit:" + full, Reason: "systemd is not PID 1 of this host",
+			Remedy: "name a process or a group, such as pid:4711 or cgroup:/batch"}}
+	}
+	if k.Connect == nil {
+		return k.byPath(full)
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	conn, err := k.Connect(ctx)
+	if err != nil {
+		return target.Target{}, fmt.Errorf("unit:%s: %w", full, err)
+	}
+	defer conn.Close()
+	u, err := conn.Unit(ctx, full)
+	if err != nil {
+		return target.Target{}, err
+	}
+	if err := whyNot(u, full); err != nil {
+		return target.Target{}, err
+	}
+	return k.found(u.Name, u.Cgroup)
+}
+
+// whyNot says why a unit has no group.
+func whyNot(u systemd.Unit, asked string) error {
+	e := &target.NotFound{Target: "unit:" + asked}
+	switch {
+	case u.Cgroup != "":
+		return nil
+	case u.Load == "not-found":
+		e.Why = "systemd knows no such unit; systemctl list-units shows those that it knows"
+	case u.Load == "masked":
+		e.Why = "it is masked, and cannot run; systemctl unmask " + u.Name
+	case u.Load != "loaded":
+		e.Why = fmt.Sprintf("systemd could not load it (%s): %s; systemctl status %s", u.Load, u.Error, u.Name)
+	case u.Active == "active":
+		e.Why = "it is active, and has no process and no cgroup to limit"
+	default:
+		e.Why = fmt.Sprintf("it does not run (%s) and has no cgroup to limit; systemctl start %s", u.Active, u.Name)
+	}
+	return e
+}
+
+// found makes a target of a unit and the group that systemd says it has.
+func (k Kind) found(name, cgroup string) (target.Target, error) {
+	group, err := k.Hierarchy.Group(cgroup)
+	if err != nil {
+		return target.Target{}, fmt.Errorf("unit:%s: %w", name, err)
+	}
+	exists, err := group.Exists()
+	if err != nil {
+		return target.Target{}, fmt.Errorf("unit:%s: %w", name, err)
+	}
+	if !exists && k.Hierarchy.Version == cgroupfs.V1 {
+		return target.Target{}, &NoGroupError{Unit: name, Mount: k.Hierarchy.MountPoint}
+	}
+	if !exists {
+		return target.Target{}, &target.NotFound{Target: "unit:" + name, Why: fmt.Sprintf("systemd says its cgroup is %s, and %s has none; try again if the unit is just ending", cgroup, k.Hierarchy.MountPoint)}
+	}
+	owner := target.OwnerOf(group, true)
+	if owner.Unit != name && !group.IsRoot() { // (-.slice has the kernel's own group)
+		owner = target.Owner{Kind: "systemd", Name: name, Unit: name}
+	}
+	return target.Target{Kind: "unit", Name: name, Group: group, Owner: owner}, nil
+}
+
+// byPath finds a unit's group by its place in the tree.
+func (k Kind) byPath(name string) (target.Target, error) {
+	var found *cgroupfs.Group
+	err := k.Hierarchy.Root().Walk(func(g cgroupfs.Group) error {
+		if unit, ok := systemd.UnitOfPath(g.Path()); ok && unit == name && !g.IsRoot() {
+			found = &g
+		}
+		return nil
+	})
+	if err != nil {
+		return target.Target{}, err
+	}
+	if found == nil {
+		return target.Target{}, &target.NotFound{Target: "unit:" + name, Why: "no group in " + k.Hierarchy.MountPoint + " is this unit's"}
+	}
+	return k.found(name, found.Path())
+}
