@@ -24,7 +24,7 @@ const module = "github.com/weir-io/weir/"
 var layers = [][]string{
 	{"internal/limit", "internal/pagecache", "internal/plot"},
 	{"internal/blkdev"},
-	{"internal/cgroupfs", "internal/kernel"},
+	{"internal/cgroupfs", "internal/kernel", "internal/cgconfig"},
 	{"internal/systemd", "internal/state", "internal/inode"},
 	{"internal/target"},
 	{"internal/target/pid", "internal/target/cgroup", "internal/target/unit"},

@@ -26,6 +26,7 @@ func documents() map[string]any {
 		cli.SchemaOf("why").Schema:           &whyDocument{},
 		cli.SchemaOf("prove").Schema:         &proveDocument{},
 		cli.SchemaOf("demo").Schema:          &demoDocument{},
+		cli.SchemaOf("import").Schema:        &importDocument{},
 		cli.SchemaOf("version").Schema:       &versionDocument{},
 		cli.SchemaOf("run.dry-run").Schema:   &dryRunDocument{},
 		cli.SchemaOf("set.dry-run").Schema:   &dryRunDocument{},

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/cgconfig"
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/limit"
+)
+
+// cgconfigFile is where libcgroup has its configuration.
+const cgconfigFile = "/etc/cgconfig.conf"
+
+// cgconfigBytes bounds the file: it is written by hand.
+const cgconfigBytes = 1 << 20
+
+func newImport(a *app) *cobra.Command {
+	var apply bool
+	cmd := &cobra.Command{
+		Use:   "import [FILE]",
+		Short: "Say what libcgroup's configuration is in weir",
+		Long: "Read libcgroup's configuration (" + cgconfigFile + ", or FILE) and print the weir set lines that give its groups the same disk I/O limits,\n" +
+			"and as messages what is left out, and why. Nothing is changed without --apply, which sets the limits of those groups that exist.",
+		Example: "  weir import\n  weir import /etc/cgconfig.conf --apply",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return cli.Usagef("import: one file at most; %d given", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			file := filepath.Join(a.root, cgconfigFile)
+			if len(args) > 0 {
+				file = args[0]
+			}
+			return a.importFile(cmd.Context(), file, apply)
+		},
+	}
+	cmd.Flags().BoolVar(&apply, "apply", false, "set the limits of the groups that exist")
+	a.cgroupFlag(cmd)
+	return cmd
+}
+
+// importDocument is weir import's JSON (docs/json.md).
+type importDocument struct {
+	cli.Schema
+	Applied bool            `json:"applied"` // --apply: see each group's error
+	Groups  []importGroup   `json:"groups"`
+	LeftOut []cgconfig.Note `json:"left_out"`
+}
+
+type importGroup struct {
+	Target  string         `json:"target"`
+	Line    int            `json:"line"` // of the file
+	Command string         `json:"command"`
+	Devices []importDevice `json:"devices"`
+	Error   string         `json:"error"` // why its limits were not set
+}
+
+type importDevice struct {
+	Number blkdev.Number `json:"number"`
+	Limit  limit.Limit   `json:"limit"`
+}
+
+func (a *app) importFile(ctx context.Context, file string, apply bool) error {
+	text, err := readSmall(file, cgconfigBytes)
+	if err != nil {
+		return fmt.Errorf("import: %w", err)
+	}
+	sections, err := cgconfig.Parse(text)
+	if err != nil {
+		return fmt.Errorf("import %s: %w", file, err)
+	}
+	limits, notes := cgconfig.Limits(sections)
+	doc := importDocument{Schema: cli.SchemaOf("import"), Applied: apply, Groups: groupsOf(limits), LeftOut: append([]cgconfig.Note{}, notes...)}
+	for _, n := range notes {
+		a.out.Say("%s:%d: %s", file, n.Line, n.Text)
+	}
+	a.sayNested(doc.Groups)
+	failed := 0
+	for i := range doc.Groups {
+		g := &doc.Groups[i]
+		if apply {
+			if err := a.apply(ctx, *g); err != nil {
+				g.Error = err.Error()
+				a.out.Fail(fmt.Errorf("%s:%d: %w", file, g.Line, err))
+				failed++
+				continue
+			}
+		}
+		if !a.out.JSON {
+			a.out.Print("%s", g.Command)
+		}
+	}
+	if a.out.JSON {
+		err = a.out.Document(doc)
+	}
+	switch {
+	case len(doc.Groups) == 0:
+		a.out.Say("%s gives no group a disk I/O limit", file)
+	case failed > 0 && err == nil:
+		return fmt.Errorf("import %s: limits of %d of %s not set", file, failed, cli.Plural(len(doc.Groups), "group", "groups"))
+	}
+	return err
+}
+
+// readSmall reads a file that is not longer than most.
+func readSmall(file string, most int64) (string, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", file, err)
+	}
+	if int64(len(text)) > most {
+		return "", fmt.Errorf("read %s: it is longer than %d bytes, and no configuration", file, most)
+	}
+	return string(text), nil
+}
+
+// groupsOf joins the devices of each group.
+func groupsOf(limits []cgconfig.GroupLimit) []importGroup {
+	groups := []importGroup{}
+	place := map[string]int{}
+	for _, l := range limits {
+		i, known := place[l.Group]
+		if !known {
+			i = len(groups)
+			place[l.Group] = i
+			name := "cgroup:" + l.Group
+			groups = append(groups, importGroup{Target: name, Line: l.Line, Command: "weir set " + cli.Quote(name)})
+		}
+		g := &groups[i]
+		g.Devices = append(g.Devices, importDevice{l.Device, l.Limit})
+		g.Command += " " + cli.OnLimit{On: l.Device.String(), Limit: l.Limit}.Flags()
+	}
+	return groups
+}
+
+// sayNested tells of groups below others: v1's rules, for which most of these files were
+// written, do not bind what is below a group, and v2's do.
+func (a *app) sayNested(groups []importGroup) {
+	h, err := a.io()
+	if err != nil || h.Version != cgroupfs.V2 {
+		return // said when limits are set
+	}
+	for _, above := range groups {
+		for _, g := range groups {
+			if strings.HasPrefix(g.Target, strings.TrimSuffix(above.Target, "/")+"/") && g.Target != above.Target {
+				a.out.Say("note: on cgroup v2 the limits of %s bind %s too", above.Target, g.Target)
+			}
+		}
+	}
+}
+
+// apply sets what the file gives one group.
+func (a *app) apply(ctx context.Context, g importGroup) error {
+	t, err := a.target(ctx, g.Target)
+	if err != nil {
+		return err
+	}
+	var limits []cli.OnLimit
+	for _, d := range g.Devices {
+		limits = append(limits, cli.OnLimit{On: d.Number.String(), Limit: d.Limit})
+	}
+	places, err := a.place(ctx, limits, 0)
+	if err != nil {
+		return err
+	}
+	if err := a.holder().Apply(ctx, a.planFor(t, changes(places))); err != nil {
+		return err
+	}
+	a.warnOwner(t)
+	return nil
+}

@@ -1,0 +1,120 @@
+package cgconfig
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// read spells what a file gives, a line each.
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sections, err := Parse(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits, notes := Limits(sections)
+	var b strings.Builder
+	for _, l := range limits {
+		fmt.Fprintf(&b, "%s (%d) %s: %s\n", l.Group, l.Line, l.Device, l.Limit)
+	}
+	for _, n := range notes {
+		fmt.Fprintf(&b, "%d: %s\n", n.Line, n.Text)
+	}
+	return b.String()
+}
+
+func TestLimits(t *testing.T) {
+	for file, want := range map[string]string{
+		"libvirt.conf": `/libvirt/qemu/test1 (7) 253:3: read 20 MiB/s, write 20 MiB/s
+2: mount: left out: weir works in the hierarchies that are mounted
+8: group libvirt/qemu/test1: perm: left out: weir sets limits, and no rights
+12: group libvirt/qemu/test1: cpu: left out: no disk I/O
+16: group libvirt/qemu/test1: blkio.weight: left out: weir sets limits, and nothing else of disk I/O
+`,
+		"mixed.conf": `/ (2) 8:0: write max
+/daemons/www (3) 8:0: read 1 MiB/s, read 999 ops/s
+/daemons/www (3) 8:16: read 2 MiB/s
+/daemons/ftp (15) 8:16: read 2 MiB/s, write max
+1: default: left out: it is about libcgroup itself
+5: group daemons/www: name=systemd: left out: no disk I/O
+11: group daemons/www: blkio.throttle.write_bps_device: left out: "5242880" is not MAJOR:MINOR and a rate
+12: group daemons/www: blkio.throttle.write_iops_device: left out: 4294967296 is more than the kernel can hold
+16: group daemons/ftp/: io.weight: left out: weir sets limits, and nothing else of disk I/O
+17: group daemons/ftp/: io.max: left out: "latency=5" is none of rbps=, wbps=, riops= and wiops=
+18: group daemons/ftp/: io.max: left out: "8:16" names no rate
+20: group "../../etc": left out: no group can have this name
+21: template students/%u: left out: its groups are made as processes of its users start, and have no limits before
+`,
+	} {
+		if got := read(t, file); got != want {
+			t.Errorf("%s:\n%s\nwant:\n%s", file, got, want)
+		}
+	}
+}
+
+func TestSyntaxErrorsSayWhere(t *testing.T) {
+	for text, want := range map[string]string{
+		"group a {\n  blkio {\n":                   `line 3: the end of the file in section blkio of line 2, where a name or } should be`,
+		"group a b {}":                             `line 1: "b" where { should be, after group`,
+		"group a {\n x y\n}":                       `line 2: "y" after x, where = or { should be`,
+		"\n\ngroup a { blkio { x = 8:0 1048576;}}": `line 3: "1048576" after the value of x, where ; should be (a value with spaces needs quotation marks)`,
+		"group a { blkio { x = \"8:0\n1; } }":      `line 2: a quotation mark is not closed`,
+		"}":                                        `line 1: "}" where a section should begin, such as group NAME {`,
+		"group a { x = ; }":                        `line 1: ";" where the value of x should be`,
+		"a " + strings.Repeat("{a", 20):            `line 1: sections are nested more than 8 deep`,
+	} {
+		_, err := Parse(text)
+		var syntax *SyntaxError
+		if !errors.As(err, &syntax) || err.Error() != want {
+			t.Errorf("Parse(%q): %v, want %s", text, err, want)
+		}
+	}
+	for _, text := range []string{"", "# nothing\n", "group a {}", "group a { cpu {} }", "group a{x{y=z}}"} {
+		if _, err := Parse(text); err != nil {
+			t.Errorf("Parse(%q): %v", text, err)
+		}
+	}
+}
+
+// Whatever a file holds, no group leaves the hierarchy, and lines are the file's.
+func FuzzParse(f *testing.F) {
+	files, err := filepath.Glob("testdata/*.conf")
+	if err != nil || len(files) == 0 {
+		f.Fatalf("%v, %v", files, err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(text))
+	}
+	f.Add("group \"\" { io { io.max = \"\n\"; } } }")
+	f.Fuzz(func(t *testing.T, text string) {
+		lines := strings.Count(text, "\n") + 1
+		sections, err := Parse(text)
+		var syntax *SyntaxError
+		if errors.As(err, &syntax) && syntax.Line > lines {
+			t.Errorf("an error in line %d of %d", syntax.Line, lines)
+		}
+		limits, notes := Limits(sections)
+		for _, l := range limits {
+			if !strings.HasPrefix(l.Group, "/") || strings.Contains(l.Group+"/", "/../") || l.Limit.IsZero() || l.Line > lines {
+				t.Errorf("%+v", l)
+			}
+		}
+		for _, n := range notes {
+			if n.Line < 1 || n.Line > lines || n.Text == "" {
+				t.Errorf("note %+v of %d lines", n, lines)
+			}
+		}
+	})
+}
