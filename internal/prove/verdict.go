@@ -194,12 +194,12 @@ func Judge(e Evidence) Judgement {
 		return say(CannotTell, Busy)
 	case own < saturation*limit-request:
 		return say(CannotTell, Slow)
+	case escaped > own/2:
+		return say(CannotTell, Uncharged)
 	case j.Ratio > 1+tolerance && (whole > 1+tolerance || j.Ratio > ratioMax):
 		return say(CannotTell, Large)
 	case e.Ops < opsMin:
 		return say(CannotTell, Few)
-	case escaped > own/2:
-		return say(CannotTell, Uncharged)
 	case e.Writer.Between(e.From, e.To) > e.most(window):
 		return say(HeldAtDevice, "")
 	}

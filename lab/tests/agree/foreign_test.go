@@ -31,7 +31,7 @@ func TestAgreeOnForeignInodes(t *testing.T) {
 			if gone {
 				lab.Await(t, 10*time.Second, "the first group to be empty", func() bool { return os.Remove(first) == nil })
 			}
-			if err := os.WriteFile(filepath.Join(target, "io.max"), []byte(disk.Number.String()+" wbps=2000000"), 0); err != nil {
+			if err := os.WriteFile(filepath.Join(target, "io.max"), []byte(disk.Number.String()+" wbps=200000"), 0); err != nil {
 				t.Fatal(err)
 			}
 			endless := start(t, target, `exec weir __load sync write file="$1" block=65536 size=4194304 for=1h >/dev/null`, file)
