@@ -15,7 +15,7 @@ type Explanation struct {
 
 // explaining are the codes of the findings that can be behind what could not be told.
 var explaining = map[Reason][]string{
-	Slow:   {"parent-stricter", "io-cost", "io-latency", "overlay-synchronous", "limit-below-slice", "kernel-bug"},
+	Slow:   {"parent-stricter", "limit-above", "io-cost", "io-latency", "overlay-synchronous", "limit-below-slice", "kernel-bug"},
 	Few:    {"limit-below-slice", "large-requests"},
 	Large:  {"large-requests", "limit-below-slice"},
 	Others: {"foreign-inode", "inode-not-known"},

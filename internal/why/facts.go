@@ -152,6 +152,7 @@ type Place struct {
 type Device struct {
 	blkdev.Device
 	Limit   limit.Limit // named, and for the rates that are not, in force; unset where neither
+	Above   limit.Limit // of Limit, the rates that only groups above bind (v2)
 	InForce limit.Limit // as the kernel has it
 	BDI     *kernel.BDI // nil: none
 	Queue   kernel.Queue

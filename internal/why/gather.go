@@ -140,6 +140,8 @@ func (f *Facts) addPlace(s Sources, group cgroupfs.Group, host kernel.FS, p Plac
 	for _, d := range p.Chain.Devices {
 		inForce := ruleOn(f.Group.Rules, d.Number)
 		device := Device{Device: d, InForce: inForce, Limit: inForce.Overlay(asked)}
+		device.Above = f.Group.boundAbove(d.Number, device.Limit)
+		device.Limit = device.Limit.Overlay(device.Above)
 		bdi, there, err := host.BDI(d.Number)
 		if err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/target"
 )
 
@@ -109,6 +110,27 @@ func (g *Group) readRules(group cgroupfs.Group) error {
 		g.Above = append([]Above{{above.Path(), rules}}, g.Above...)
 	}
 	return nil
+}
+
+// boundAbove is what binds the group on a device from above, of the rates that a limit
+// leaves unbound: on v2 an I/O has to pass the limits of all groups above.
+func (g Group) boundAbove(dev blkdev.Number, own limit.Limit) (above limit.Limit) {
+	if g.Version == cgroupfs.V1 {
+		return above
+	}
+	for _, up := range g.Above {
+		rule := ruleOn(up.Rules, dev)
+		for _, k := range limit.Keys {
+			if _, bound := own.Get(k).Number(); bound {
+				continue
+			}
+			n, bound := rule.Get(k).Number()
+			if was, has := above.Get(k).Number(); bound && (!has || n < was) {
+				above = above.With(k, limit.PerSecond(n))
+			}
+		}
+	}
+	return above
 }
 
 // rulesOf takes a group that cannot have rules for one without.

@@ -147,6 +147,10 @@ func TestRules(t *testing.T) {
 			part := blkdev.Device{Number: blkdev.Number{Major: 254, Minor: 1}, Name: "vda1", Kind: blkdev.Partition, Beneath: []blkdev.Device{vda}}
 			f.Places[0].Chain.Layers = []blkdev.Layer{{Devices: []blkdev.Device{part}}}
 		}},
+		{"limit-above", Note, AtDevice, func(f *Facts) {
+			f.Group.Rules, f.Group.Above = nil, []Above{{"/", nil}, {"/up", []cgroupfs.Rule{rule1(vda, 1e6)}}}
+			f.Places[0].Devices[0].Limit, f.Places[0].Devices[0].Above = wbps(1e6), wbps(1e6)
+		}},
 		{"parent-stricter", Note, AtDevice, func(f *Facts) { f.Group.Above = []Above{{"/", nil}, {"/up", []cgroupfs.Rule{rule1(vda, 1e6)}}} }},
 		{"unit-differs", Hurts, AtDevice, func(f *Facts) {
 			f.Group.Owner, f.Group.Unit = target.Owner{Kind: "systemd", Name: "x.service", Unit: "x.service"}, &Unit{Name: "x.service"}
@@ -256,5 +260,20 @@ func TestRatesAreShownWithUnits(t *testing.T) {
 	}
 	if got := bytesOf(64 << 20); got != "64 MiB" {
 		t.Errorf("64 MiB are %s", got)
+	}
+}
+
+// On v2, what a group leaves unbound the lowest limit above binds.
+func TestBoundAbove(t *testing.T) {
+	g := Group{Version: cgroupfs.V2, Above: []Above{{"/", nil}, {"/a", []cgroupfs.Rule{rule1(vda, 5e6)}}, {"/a/b", []cgroupfs.Rule{rule1(vda, 3e6), rule1(vdb, 1e6)}}}}
+	if got := g.boundAbove(vda.Number, limit.None); got != wbps(3e6) {
+		t.Errorf("without an own limit: %v", got)
+	}
+	if got := g.boundAbove(vda.Number, wbps(9e6)); !got.IsZero() {
+		t.Errorf("with an own limit: %v", got)
+	}
+	g.Version = cgroupfs.V1
+	if got := g.boundAbove(vda.Number, limit.None); !got.IsZero() {
+		t.Errorf("on v1: %v", got)
 	}
 }

@@ -41,6 +41,29 @@ func parentStricter(f Facts) []Finding {
 	return found
 }
 
+// limitAbove: the limit is not the group's own.
+func limitAbove(f Facts) []Finding {
+	var found []Finding
+	seen := map[blkdev.Number]bool{}
+	for _, p := range f.Places {
+		for _, d := range p.Devices {
+			if seen[d.Number] || !d.Above.Bounds() {
+				continue
+			}
+			seen[d.Number] = true
+			one := Finding{Code: "limit-above", Severity: Note, Text: "The group shares a limit of the groups above with its neighbours: " + boundsOf(d.Above) + "."}
+			for _, above := range f.Group.Above {
+				if rule := ruleOn(above.Rules, d.Number); rule.Bounds() {
+					one.Evidence = append(one.Evidence, Evidence{above.Path, fmt.Sprintf("%s: %s", d.Number, boundsOf(rule))})
+				}
+			}
+			one.Fixes = []Fix{{Text: "give it one of its own, lower than that", Lines: []string{fmt.Sprintf("weir set %s %s --on %s", f.Target, flagsOf(d.Above), d.Node)}}}
+			found = append(found, one)
+		}
+	}
+	return found
+}
+
 // flat: on v1 a rule binds the processes of its own group only (blkio-controller.rst,
 // "Hierarchical Cgroups": throttling without sane_behavior is flat).
 func flat(f Facts) []Finding {

@@ -88,6 +88,11 @@ func TestWhyAbove(t *testing.T) {
 		explain(t, "cgroup:"+g.path, "--on", disk.Dir).gone(t, "v1-flat")
 		return
 	}
+	r := explain(t, "cgroup:"+g.path, "--on", disk.Dir)
+	r.want(t, "limit-above", "note")
+	if r.held("direct", false) != "yes" || r.status != 0 {
+		t.Errorf("a direct write is %q, status %d", r.held("direct", false), r.status)
+	}
 	g.limit(t, disk, "8000000")
 	explain(t, "cgroup:"+g.path, "--on", disk.Dir).want(t, "parent-stricter", "note").paste(t, "weir set")
 	explain(t, "cgroup:"+g.path, "--on", disk.Dir).gone(t, "parent-stricter")
