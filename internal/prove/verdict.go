@@ -186,10 +186,10 @@ func Judge(e Evidence) Judgement {
 			return say(NotHeld, Escaped)
 		}
 		return say(NotHeld, TooMuch)
+	case own-escaped < saturation*limit-request && e.hidden() > e.most(window):
+		return say(CannotTell, Others)
 	case own < saturation*limit-request && (e.Cached > 0.5 || e.intoMemory()):
 		return say(CannotTell, Cache)
-	case own < saturation*limit-request && e.hidden() > e.most(window):
-		return say(CannotTell, Others)
 	case own < saturation*limit-request && e.Starved > starvedMax:
 		return say(CannotTell, Busy)
 	case own < saturation*limit-request:

@@ -63,6 +63,9 @@ func TestJudge(t *testing.T) {
 		"v2, another's inode": {with(even(none), func(e *Evidence) {
 			e.Delayed, e.Writer, e.Device, e.Others = true, fast, line(200*mb, runFor), 200*mb
 		}), CannotTell, Others},
+		"v2, another's, sampled": {with(even(none), func(e *Evidence) {
+			e.Delayed, e.Writer, e.Device, e.Others = true, fast, line(209*mb, runFor), 200*mb
+		}), CannotTell, Others},
 		"v2, at once":           {with(even(exact), func(e *Evidence) { e.Delayed = true }), Held, ""},
 		"a neighbour":           {with(even(exact), func(e *Evidence) { e.Device = line(80*mb, runFor) }), Held, ""},
 		"a journal":             {with(even(exact), func(e *Evidence) { e.Device = line(16*mb, runFor) }), Held, ""},
