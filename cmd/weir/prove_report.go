@@ -225,11 +225,15 @@ func exitText(v prove.Verdict) string {
 func chartsOf(rows []prove.Row) []plot.Chart {
 	var charts []plot.Chart
 	for _, row := range rows {
+		who := "writer"
+		if row.Key.IsRead() {
+			who = "reader"
+		}
 		charts = append(charts, plot.Chart{
 			Title: row.Name, Note: verdictText(row), XUnit: "s", Format: row.Format,
 			Level: float64(row.Rate), LevelName: "limit " + row.Format(float64(row.Rate)),
 			From: row.Trace.From.Seconds(), To: row.Trace.To.Seconds(),
-			Lines: []plot.Line{{Name: "writer", Points: points(row.Trace.Writer)}, {Name: "cgroup", Points: points(row.Trace.Cgroup)}, {Name: "device", Points: points(row.Trace.Device)}},
+			Lines: []plot.Line{{Name: who, Points: points(row.Trace.Writer)}, {Name: "cgroup", Points: points(row.Trace.Cgroup)}, {Name: "device", Points: points(row.Trace.Device)}},
 		})
 	}
 	return charts

@@ -32,7 +32,7 @@ type Chart struct {
 
 const (
 	width, panel              = 760.0, 220.0
-	left, right, above, below = 78.0, 16.0, 40.0, 30.0
+	left, right, above, below = 78.0, 28.0, 40.0, 30.0
 	// headroom above the level: a line that runs far beyond it is cut off there, with
 	// its highest value written beside it, so that the level's own region is seen.
 	headroom = 3.0
@@ -43,18 +43,38 @@ var colours = []string{"#d97706", "#2563eb", "#111827", "#059669"}
 // Draw writes the charts one below the other as one SVG document.
 func Draw(w io.Writer, title string, charts []Chart) error {
 	var b strings.Builder
-	height := 34 + float64(len(charts))*panel
+	lines := wrap(title, titleRunes)
+	top := 16 + 18*float64(len(lines))
+	height := top + float64(len(charts))*panel
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %g" width="%g" height="%g" font-family="sans-serif" font-size="11">`+"\n", width, height, width, height)
 	fmt.Fprintf(&b, `<rect width="100%%" height="100%%" fill="#fff"/>`+"\n")
-	fmt.Fprintf(&b, `<text x="%g" y="22" font-size="14" font-weight="bold">%s</text>`+"\n", left, html.EscapeString(title))
+	for i, line := range lines {
+		fmt.Fprintf(&b, `<text x="12" y="%d" font-size="13" font-weight="bold">%s</text>`+"\n", 22+18*i, html.EscapeString(line))
+	}
 	for i, c := range charts {
-		fmt.Fprintf(&b, `<g transform="translate(0 %g)">`+"\n", 34+float64(i)*panel)
+		fmt.Fprintf(&b, `<g transform="translate(0 %g)">`+"\n", top+float64(i)*panel)
 		c.draw(&b)
 		b.WriteString("</g>\n")
 	}
 	b.WriteString("</svg>\n")
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// titleRunes is about what fits across the picture.
+const titleRunes = 96
+
+// wrap breaks a title between its parts, which " · " separates.
+func wrap(title string, most int) []string {
+	var lines []string
+	for part := range strings.SplitSeq(title, " · ") {
+		if n := len(lines); n > 0 && len([]rune(lines[n-1]+part))+3 <= most {
+			lines[n-1] += " · " + part
+			continue
+		}
+		lines = append(lines, part)
+	}
+	return lines
 }
 
 // A frame takes values to places on the panel.

@@ -50,6 +50,20 @@ func TestDrawNothing(t *testing.T) {
 	draw(t, Chart{}, Chart{Lines: []Line{{Name: "empty"}}}, Chart{Level: 5, Lines: []Line{{"one", []Point{{2, 2}}}}}, Chart{Lines: []Line{{"zero", []Point{{0, 0}, {1, 0}}}}})
 }
 
+func TestWrap(t *testing.T) {
+	for title, want := range map[string][]string{
+		"":                         {""},
+		"a · b":                    {"a · b"},
+		"one · two":                {"one · two"},
+		"one · three":              {"one", "three"},
+		"overlong one · b · c · d": {"overlong one", "b · c · d"},
+	} {
+		if got := wrap(title, 9); !slices.Equal(got, want) {
+			t.Errorf("wrap(%q) = %q, want %q", title, got, want)
+		}
+	}
+}
+
 func TestTicks(t *testing.T) {
 	if got := ticks(0, 10, 4); !slices.Equal(got, []float64{0, 5, 10}) {
 		t.Errorf("ticks = %v", got)
