@@ -17,7 +17,7 @@ type Explanation struct {
 var explaining = map[Reason][]string{
 	Slow:   {"parent-stricter", "limit-above", "io-cost", "io-latency", "overlay-synchronous", "limit-below-slice", "kernel-bug"},
 	Few:    {"limit-below-slice", "large-requests"},
-	Large:  {"large-requests", "limit-below-slice"},
+	Large:  {"large-writeback", "large-requests", "limit-below-slice"},
 	Others: {"foreign-inode", "inode-not-known"},
 	Cache:  {"cached"},
 	Hung:   {"slow-drain"},

@@ -17,7 +17,7 @@ var rules = []rule{
 	noDevice, mountsWithout, dataJournal, noCgroupWriteback, foreignInode,
 	ruleElsewhere, ruleBeneath, mountWithoutRule, partition,
 	parentStricter, limitAbove, flat, unitDiffers,
-	drains, runsAhead, backlog, cached,
+	drains, runsAhead, largeWriteback, backlog, cached,
 	lowLimit, largeRequests, kernelBugs, overlayAsync,
 	otherPolicies, swapHere,
 }

@@ -176,6 +176,8 @@ func TestRules(t *testing.T) {
 		}},
 		{"io-cost", Note, AtDevice, func(f *Facts) { f.Group.Cost = []Policy{{"io.cost.qos", vda.Number, "254:0 enable=1"}} }},
 		{"io-latency", Note, AtDevice, func(f *Facts) { f.Group.Latency = []Policy{{"io.latency", vda.Number, "254:0 target=10"}} }},
+		{"large-writeback", Note, AtDevice, func(f *Facts) { f.Places[0].Devices[0].Limit = limit.None.Overlay(wbps(1e6)) }},
+		{"large-writeback", Note, AtDevice, func(f *Facts) { f.Places[0].FS.FSType = "xfs" }},
 		{"cached", Note, AtDevice, func(f *Facts) { f.Places[0].File, f.Places[0].Size, f.Places[0].Cached = "/data/f", 200, 100 }},
 		{"swap", Note, AtDevice, func(f *Facts) { f.Swaps = []kernel.Swap{{File: "/data/swapfile"}} }},
 		{"v1-writeback", Breaks, No, onV1},

@@ -106,6 +106,34 @@ func runsAhead(f Facts) []Finding {
 	return found
 }
 
+// writebackRequests are the largest that file systems were seen to write back in: ext4
+// ends one at 8 MiB (MAX_WRITEPAGES_EXTENT_LEN), XFS does not. The throttle delays each
+// as a whole, and lets it through as a whole.
+var writebackRequests = map[string]uint64{"ext4": 8 << 20, "xfs": 30 << 20}
+
+// largeWriteback: a buffered write reaches the disk in bursts that are seconds apart.
+func largeWriteback(f Facts) []Finding {
+	if f.Config.Lacks("CGROUP_WRITEBACK") {
+		return nil
+	}
+	var found []Finding
+	for i, p := range f.Places {
+		d, rate, ok := p.writeRate()
+		if !ok || !p.Writeback || p.FS == nil || d.strict(rate) {
+			continue
+		}
+		request := writebackRequests[p.FS.FSType]
+		if drainTime(request, rate) < time.Second {
+			continue
+		}
+		found = append(found, Finding{Code: "large-writeback", Severity: Note, cells: writtenBack.at(i),
+			Evidence: []Evidence{{p.FS.Point, p.FS.FSType}, {d.Node, "write limit " + limit.PerSecond(rate).Format(limit.WBPS)}},
+			Text: fmt.Sprintf("What is written back here comes in requests of up to %s, each of which the limit delays and then lets through whole: nothing for up to %s, and then a burst. Only a longer measurement sees the limit's rate.",
+				bytesOf(request), seconds(drainTime(request, rate)))})
+	}
+	return found
+}
+
 // dirtyEvidence is which setting of the pair is in force.
 func (f Facts) dirtyEvidence() []Evidence {
 	if f.Dirty.Bytes != 0 {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -105,6 +106,44 @@ func TestWhySlowDrainOnOldKernels(t *testing.T) {
 	r.gone(t, "slow-drain")
 	if r.held("buffered", false) != "device" {
 		t.Errorf("buffered write: %q, findings %v", r.held("buffered", false), r.codes())
+	}
+}
+
+// At a low limit a buffered write reaches the disk in bursts.
+func TestWhyLargeWriteback(t *testing.T) {
+	for _, fs := range []string{"ext4", "xfs"} {
+		t.Run(fs, func(t *testing.T) {
+			lab.Need(t, lab.Root, lab.Long, lab.Rates, lab.V2, lab.Memory, lab.FS(fs))
+			t.Parallel()
+			const limit, size = 2 << 20, 24 << 20
+			disk := lab.Disk(t, lab.FS(fs))
+			cmd := exec.Command("weir", "run", "--quiet", "--name", "why-bursts-"+fs, "--write", fmt.Sprint(limit), "--on", disk.Dir, "--",
+				"dd", "if=/dev/zero", "of="+disk.Dir+"/f", "bs=1048576", fmt.Sprint("count=", size>>20), "conv=fsync")
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			done := make(chan error, 1)
+			go func() { done <- cmd.Wait() }()
+			_, last := lab.DeviceBytes(t, disk.Number)
+			largest := int64(0)
+			for ended := false; !ended; {
+				select {
+				case err := <-done:
+					if err != nil {
+						t.Error(err)
+					}
+					ended = true
+				case <-time.After(300 * time.Millisecond):
+				}
+				_, now := lab.DeviceBytes(t, disk.Number)
+				largest, last = max(largest, now-last), now
+			}
+			t.Logf("%.1f MiB at once", float64(largest)/(1<<20))
+			if largest < 2*limit*3/10 { // twice what comes evenly
+				t.Errorf("%d bytes at once, want a burst", largest)
+			}
+			explain(t, "--write", fmt.Sprint(limit), disk.Dir).want(t, "large-writeback", "note")
+		})
 	}
 }
 
