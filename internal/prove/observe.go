@@ -77,6 +77,9 @@ func (w *watched) row(k limit.Key, rate uint64, began time.Duration, work worklo
 		}
 	}
 	r.observed = true
+	if w.read {
+		r.asked = work.asked
+	}
 	row := rowOf(w.place, r)
 	row.Name = "its own " + k.Direction() + "s"
 	if k.IsOps() {
@@ -86,30 +89,31 @@ func (w *watched) row(k limit.Key, rate uint64, began time.Duration, work worklo
 }
 
 // A workload is what processes have had read from and dirtied for storage, of any
-// device: read_bytes and write_bytes of /proc/PID/io (proc.rst, 3.3).
-type workload struct{ read, written Series }
+// device, and what they asked to read, of any file, pipe or socket: read_bytes,
+// write_bytes and rchar of /proc/PID/io (proc.rst, 3.3).
+type workload struct{ read, written, asked Series }
 
 func (p Prover) watchProcesses(ctx context.Context, members func() ([]int, error), d time.Duration) workload {
 	var w workload
 	began := now()
-	type counts struct{ read, written float64 }
-	first, last := map[int]counts{}, map[int]counts{} // a process that ends keeps its own
+	first, last := map[int]processIO{}, map[int]processIO{} // a process that ends keeps its own
 	for {
 		pids, _ := members() // a group that is gone has none
 		for _, pid := range pids {
-			if r, wr, err := processIO(pid); err == nil {
-				last[pid] = counts{r, wr}
+			if io, err := readProcessIO(pid); err == nil {
+				last[pid] = io
 				if _, seen := first[pid]; !seen {
 					first[pid] = last[pid]
 				}
 			}
 		}
-		var sum counts
+		var sum processIO
 		for pid, c := range last {
 			sum.read += c.read - first[pid].read
 			sum.written += c.written - first[pid].written
+			sum.asked += c.asked - first[pid].asked
 		}
-		w.read, w.written = w.read.add(now(), sum.read), w.written.add(now(), sum.written)
+		w.read, w.written, w.asked = w.read.add(now(), sum.read), w.written.add(now(), sum.written), w.asked.add(now(), sum.asked)
 		p.Progress("what the target does itself", min(1, float64(now()-began)/float64(d)))
 		select {
 		case <-ctx.Done():
@@ -119,23 +123,28 @@ func (p Prover) watchProcesses(ctx context.Context, members func() ([]int, error
 	}
 }
 
-func processIO(pid int) (read, written float64, err error) {
+// processIO are the counts of one process that a workload adds up, in bytes.
+type processIO struct{ read, written, asked float64 }
+
+func readProcessIO(pid int) (io processIO, err error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid))
 	if err != nil {
-		return 0, 0, err
+		return io, err
 	}
 	for line := range strings.Lines(string(text)) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
 		n, err := strconv.ParseFloat(value, 64)
 		if err != nil {
-			return 0, 0, fmt.Errorf("parse /proc/%d/io: %q", pid, line)
+			return io, fmt.Errorf("parse /proc/%d/io: %q", pid, line)
 		}
 		switch name {
+		case "rchar":
+			io.asked = n
 		case "read_bytes":
-			read = n
+			io.read = n
 		case "write_bytes":
-			written = n
+			io.written = n
 		}
 	}
-	return read, written, nil
+	return io, nil
 }

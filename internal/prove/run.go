@@ -86,6 +86,7 @@ type run struct {
 	hung               bool
 	signal             int
 	oomKills           uint64 // in the group, meanwhile
+	asked              Series // of an observed target: what its processes asked to read, in bytes
 	observed           bool   // no load was made: it is what the target does itself
 }
 

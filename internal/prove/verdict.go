@@ -78,11 +78,12 @@ type Evidence struct {
 	Queued bool
 	// Others is per second what the disk does that is not the load's.
 	Others float64
-	// Request is the size of the largest request.
-	Request float64
-	Ops     float64 // operations in the window, wherever most were counted
-	Starved float64 // share of the window without a processor
-	Cached  float64 // share of what was read that came from memory
+	// Request is the size of the largest request that is usual, and Burst of the largest
+	// that there can be: each waits for the throttle as a whole, and passes as a whole.
+	Request, Burst float64
+	Ops            float64 // operations in the window, wherever most were counted
+	Starved        float64 // share of the window without a processor
+	Cached         float64 // share of what was read that came from memory
 }
 
 // A Judgement is what the evidence comes to.
@@ -184,6 +185,9 @@ func Judge(e Evidence) Judgement {
 		}
 		if uncharged > total/2 {
 			return say(NotHeld, Escaped)
+		}
+		if j.Done <= j.Most-e.Request+e.Burst {
+			return say(CannotTell, Large)
 		}
 		return say(NotHeld, TooMuch)
 	case own-escaped < saturation*limit-request && e.hidden() > e.most(window):

@@ -53,9 +53,13 @@ func TestJudge(t *testing.T) {
 		"direct, in memory": {with(even(none), func(e *Evidence) { e.Writes, e.Writer = true, fast }), CannotTell, Cache},
 		"three requests":    {with(even(exact), func(e *Evidence) { e.Ops = 3 }), CannotTell, Few},
 		"1.3, large":        {with(even(line(13*mb, runFor)), func(e *Evidence) { e.Request = 16 << 20 }), CannotTell, Large},
-		"1.3, small":        {even(line(13*mb, runFor)), NotHeld, TooMuch},
-		"v1, buffered":      {with(even(none), func(e *Evidence) { e.Delayed, e.Writer, e.Device = true, fast, line(200*mb, runFor) }), NotHeld, Escaped},
-		"v1, a slow disk":   {with(even(none), func(e *Evidence) { e.Delayed, e.Writer, e.Device = true, fast, line(9*mb, runFor) }), CannotTell, Uncharged},
+		"one large request of writeback": {with(even(steps(runFor, func(at time.Duration) float64 {
+			return 40 * mb * float64(min(at/(1500*ms), 1))
+		})), func(e *Evidence) { e.Delayed, e.Writer, e.Burst = true, fast, 40*mb }), CannotTell, Large},
+		"three times, and large requests of writeback": {with(even(line(30*mb, runFor)), func(e *Evidence) { e.Delayed, e.Writer, e.Burst = true, fast, 32<<20 }), NotHeld, TooMuch},
+		"1.3, small":      {even(line(13*mb, runFor)), NotHeld, TooMuch},
+		"v1, buffered":    {with(even(none), func(e *Evidence) { e.Delayed, e.Writer, e.Device = true, fast, line(200*mb, runFor) }), NotHeld, Escaped},
+		"v1, a slow disk": {with(even(none), func(e *Evidence) { e.Delayed, e.Writer, e.Device = true, fast, line(9*mb, runFor) }), CannotTell, Uncharged},
 		"v1, busy disk": {with(even(none), func(e *Evidence) {
 			e.Delayed, e.Writer, e.Device, e.Others = true, fast, line(200*mb, runFor), 150*mb
 		}), CannotTell, Others},
