@@ -14,7 +14,7 @@ TEST_PACKAGES := qemu-system-x86 busybox-static kmod cpio xz-utils zstd mmdebstr
 
 LAB_FLAGS := $(if $(KERNEL),-kernel $(KERNEL)) $(if $(MODE),-mode $(MODE)) $(if $(LANE),-lane $(LANE)) $(if $(RUN),-run '$(RUN)')
 
-.PHONY: all build demo test unit lint lab lab-all kills bench fuzz man bpf deps clean help
+.PHONY: all build demo test unit lint lab lab-all kills soak bench fuzz man bpf deps clean help
 
 all: build
 
@@ -27,7 +27,6 @@ demo: build ## show what a limit does, on a scratch disk (needs root)
 test: deps unit lab ## all tests: unit tests here, then measured tests in real kernels
 
 unit: ## the fast tests, which need no root
-	$(GO) vet ./...
 	$(GO) test ./...
 
 lint: ## golangci-lint with .golangci.yml
@@ -43,7 +42,12 @@ lab-all: ## the same on every kernel
 kills: build ## kill weir 100 times in each verb, at random moments
 	WEIR_KILLS=100 $(GO) run ./lab/cmd/lab -kernel 6.1 -lane uml -timeout 20m -run 'TestKill'
 
-bench: build ## whole commands against libcgroup's
+soak: ## 200 proofs beside a busy processor, and five writers that little memory hangs
+	WEIR_RUNS=200 $(GO) run ./lab/cmd/lab -lane native -timeout 60m -run TestSoakVerdicts
+	WEIR_RUNS=200 WEIR_PAIRS=5 $(GO) run ./lab/cmd/lab -kernel newest -mode v2 -lane uml -timeout 60m -run 'TestSoak'
+
+bench: build ## whole commands against libcgroup's and fio
+	@$(MAKE) -s deps TEST_PACKAGES="cgroup-tools fio"
 	$(GO) run ./tools/bench
 
 fuzz: ## every fuzz test for 30 s

@@ -1,7 +1,7 @@
 // Command bench times whole weir commands against libcgroup's C programs doing the
-// same, in pairs that take turns, and the CPU time of weir show with 2,000
-// groups, a hundred of them limited. It needs root, cgroup v1 and cgroup-tools, and ends with 1 if a bound is
-// not kept.
+// same, in pairs that take turns, the CPU time of weir show with 2,000 groups, a hundred
+// of them limited, and weir prove against fio. It needs root, cgroup v1, cgroup-tools and
+// fio, and ends with 1 if a bound is not kept.
 package main
 
 import (
@@ -66,7 +66,8 @@ func run() (err error) {
 			[]string{"cgset", "-r", "blkio.throttle.write_bps_device=" + dev.String() + " 10000000", "weirbench"}),
 		compare("weir run true ÷ cgexec true", runBound,
 			[]string{"./weir", "run", "true"}, []string{"cgexec", "-g", "blkio:weirbench", "true"}),
-		show(top, dev))
+		show(top, dev),
+		proofs(top))
 }
 
 func anyDisk() (blkdev.Number, error) {
@@ -145,7 +146,7 @@ func show(top cgroupfs.Group, dev blkdev.Number) error {
 		if n := strings.Count(string(out), `"cgroup":"`+filepath.Join(top.Path(), "g")); n != showGroups/showEvery {
 			return fmt.Errorf("weir show listed %d groups, want %d", n, showGroups/showEvery)
 		}
-		cpu = append(cpu, (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds())
+		cpu = append(cpu, cpuOf(cmd))
 	}
 	m := median(cpu)
 	fmt.Printf("%-28s %.0f ms of CPU   (n %d; at most %d)\n", "weir show, 2000 groups", 1e3*m, showRuns, showBound.Milliseconds())
