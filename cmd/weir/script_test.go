@@ -29,6 +29,7 @@ func TestMain(m *testing.M) {
 		"weir":   func() { os.Exit(run()) },
 		"exe":    func() { os.Exit(run()) }, // weir starts itself as /proc/self/exe
 		"nobody": asNobody,
+		"inside": inside,
 	})
 }
 
@@ -49,7 +50,7 @@ func asNobody() {
 // as $WORK/v1 and so on: trees for --root, which weir reads and never writes.
 func TestScripts(t *testing.T) {
 	lab.OnlyHere(t)
-	runScripts(t, "testdata/script", func(env *testscript.Env) error { return makeHosts(env.WorkDir) })
+	runScripts(t, testscript.Params{Dir: "testdata/script", Setup: func(env *testscript.Env) error { return makeHosts(env.WorkDir) }})
 }
 
 // TestLabScripts runs testdata/lab: scripts that make real groups. They get an
@@ -57,11 +58,11 @@ func TestScripts(t *testing.T) {
 func TestLabScripts(t *testing.T) {
 	cgroups := lab.Need(t, lab.Root, lab.Rates).Cgroups
 	disk := lab.RawDisk(t)
-	runScripts(t, "testdata/lab", func(env *testscript.Env) error {
+	runScripts(t, testscript.Params{Dir: "testdata/lab", Setup: func(env *testscript.Env) error {
 		env.Setenv("DISK", disk.Node)
 		env.Setenv("CGROUPS", strings.TrimSpace(strings.Join(append(cgroups.Mounted1, cgroups.Unified), " ")))
 		return makeExecutable(env.WorkDir, "stay", "answer", "sleeper", "nest", "garbage", "delegate", "feign")
-	})
+	}})
 }
 
 // makeExecutable makes programs of those files of a script that there are: txtar has
@@ -75,9 +76,9 @@ func makeExecutable(work string, names ...string) error {
 	return nil
 }
 
-// runScripts runs the scripts of a folder. Their conditions are [v1] and [v2], where
-// the io controller is, [memory], [systemd], and [root].
-func runScripts(t *testing.T, dir string, setup func(*testscript.Env) error) {
+// runScripts runs scripts. Their conditions are [v1] and [v2], where the io controller
+// is, [memory], [systemd], and [root].
+func runScripts(t *testing.T, params testscript.Params) {
 	cgroups, err := environ.FindCgroups()
 	if err != nil {
 		t.Fatal(err)
@@ -87,25 +88,23 @@ func runScripts(t *testing.T, dir string, setup func(*testscript.Env) error) {
 		"v1": cgroups.Blkio != "", "v2": cgroups.IOInV2, "memory": cgroups.Memory != "" || cgroups.MemInV2,
 		"systemd": err == nil, "root": os.Geteuid() == 0,
 	}
-	testscript.Run(t, testscript.Params{
-		Dir:                 dir,
-		RequireExplicitExec: true,
-		UpdateScripts:       os.Getenv("WEIR_UPDATE_SCRIPTS") != "",
-		Setup:               setup,
-		Condition: func(name string) (bool, error) {
-			holds, known := conditions[name]
-			if !known {
-				return false, errors.New("no such condition")
-			}
-			return holds, nil
-		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exitcode": exitCode,
-			"replace":  replaceText,
-			"until":    until,
-			"group":    func(ts *testscript.TestScript, neg bool, args []string) { group(ts, cgroups, neg, args) },
-		},
-	})
+	params.RequireExplicitExec = true
+	params.UpdateScripts = os.Getenv("WEIR_UPDATE_SCRIPTS") != ""
+	params.Condition = func(name string) (bool, error) {
+		holds, known := conditions[name]
+		if !known {
+			return false, errors.New("no such condition")
+		}
+		return holds, nil
+	}
+	params.Cmds = map[string]func(*testscript.TestScript, bool, []string){
+		"exitcode": exitCode,
+		"replace":  replaceText,
+		"until":    until,
+		"copied":   copied,
+		"group":    func(ts *testscript.TestScript, neg bool, args []string) { group(ts, cgroups, neg, args) },
+	}
+	testscript.Run(t, params)
 }
 
 // linksFile, in a host's archive, lists its symbolic links: "NAME -> TARGET" a line.
