@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,19 +16,9 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// kills is how often a verb is killed; a whole run of the lab takes few, make kills 100.
-func kills(t *testing.T, few int) int {
-	t.Helper()
-	text := os.Getenv("WEIR_KILLS")
-	if text == "" {
-		return few
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 {
-		t.Fatalf("WEIR_KILLS=%q: want a number", text)
-	}
-	return n
-}
+// kills is what says how often a verb is killed: a whole run of the lab does it a few
+// times, make kills 100 times.
+const kills = "WEIR_KILLS"
 
 // killed starts weir and kills it after a random time of at most within. A weir that
 // ends before its kill must not have failed: it would prove nothing.
@@ -91,7 +80,7 @@ func left(t *testing.T) []string {
 func TestKillRun(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.FS("ext4"), lab.NoSystemd)
 	disk := lab.Disk(t, lab.FS("ext4"))
-	for i := range kills(t, 20) {
+	for i := range lab.Times(t, kills, 12) {
 		killed(t, 40*time.Millisecond, "run", "--quiet", "--write", "1MB/s", "--write-iops", "100", "--on", disk.Dir, "--", "sleep", "0.02")
 		// What lives on is the command; when it has ended, the next weir cleans.
 		deadline := time.Now().Add(5 * time.Second)
@@ -140,7 +129,7 @@ func TestKillSet(t *testing.T) {
 		t.Fatal(err)
 	}
 	half, done := 0, 0
-	for i := range kills(t, 30) {
+	for i := range lab.Times(t, kills, 20) {
 		before := groups(t)[group]
 		killed(t, 8*time.Millisecond, set(2000+i)...)
 		l := groups(t)[group]
@@ -160,14 +149,14 @@ func TestKillSet(t *testing.T) {
 			t.Fatalf("kill %d left %s, which nobody asked for", i, l)
 		}
 	}
-	t.Logf("%d of %d sets were done before the kill", done, kills(t, 30))
+	t.Logf("%d of %d sets were done before the kill", done, lab.Times(t, kills, 20))
 }
 
 func TestKillDemo(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.Loop, lab.Command("mkfs.ext4"), lab.FS("ext4"), lab.NoSystemd)
 	disk := lab.Disk(t, lab.FS("ext4")) // that it can be unmounted shows that the demo's file is gone
 	before := attached(t)
-	for i := range kills(t, 3) {
+	for i := range lab.Times(t, kills, 2) {
 		killed(t, 4*time.Second, "demo", "--quiet", "--for", "1s", "--dir", disk.Dir)
 		deadline := time.Now().Add(20 * time.Second)
 		for {
