@@ -144,6 +144,7 @@ func (c Campaign) collect(ctx context.Context, g *outcome.Guest, o guest.Output)
 		g.Err = errors.Join(g.Err, err)
 		return
 	}
+	g.Suites = append(g.Suites, outcome.Suite{Package: o.Package, Seconds: o.Seconds})
 	tests, output, err := outcome.Read(o.Package, events)
 	if err != nil {
 		g.Err = errors.Join(g.Err, err)

@@ -52,6 +52,7 @@ type Result struct {
 type Output struct {
 	Package string
 	Log     []byte
-	Exit    int  // exit status; -1 when it was killed
-	Ended   bool // false: the guest died before it did
+	Exit    int     // exit status; -1 when it was killed
+	Seconds float64 // how long it ran
+	Ended   bool    // false: the guest died before it did
 }

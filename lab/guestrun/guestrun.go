@@ -96,8 +96,9 @@ func (c Config) suite(ctx context.Context, s guest.Suite) (err error) {
 	if c.Attr != nil {
 		cmd.SysProcAttr = c.Attr()
 	}
+	began := time.Now()
 	runErr := cmd.Run()
-	status := payload.Status{Exit: -1}
+	status := payload.Status{Exit: -1, Seconds: time.Since(began).Seconds()}
 	if cmd.ProcessState != nil {
 		status.Exit = cmd.ProcessState.ExitCode()
 	}

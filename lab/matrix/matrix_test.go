@@ -17,7 +17,7 @@ func TestNamesAreUnique(t *testing.T) {
 }
 
 // TestDefault is what the project promises of every test run: 6.1 and the newest
-// kernel with v1 and v2 in both small lanes, hybrid on one, and both unusual places.
+// kernel with v1 and v2, hybrid on one, BPF on both, and both unusual places.
 func TestDefault(t *testing.T) {
 	rows, err := Select(Filter{})
 	if err != nil {
@@ -29,13 +29,12 @@ func TestDefault(t *testing.T) {
 		if r.Extra {
 			t.Errorf("%s is extra", r.Name())
 		}
-		if (r.Lane == FullQEMU) != (r.Only == bpfBesideSystemd) {
+		if (r.Lane == QEMU && r.Name() != "qemu-newest-v2") != (r.Only == "bpf") || (r.Lane == FullQEMU) != (r.Only == bpfBesideSystemd) {
 			t.Errorf("%s takes only %q", r.Name(), r.Only)
 		}
 	}
 	for _, want := range []string{
-		"uml-6.1-v1", "uml-6.1-v2", "uml-newest-v1", "uml-newest-v2", "uml-6.1-hybrid",
-		"qemu-6.1-v1", "qemu-6.1-v2", "qemu-newest-v1", "qemu-newest-v2",
+		"uml-newest-v1", "uml-newest-v2", "uml-6.1-hybrid", "qemu-6.1-v2", "qemu-newest-v1", "qemu-newest-v2",
 		"full-newest-trixie-v2", "full-newest-bookworm-v1", "full-qemu-newest-trixie-v2",
 		"uml-6.1-v2-at-cgroup2", "uml-6.1-v1-at-cgroup-blkio", "native",
 	} {

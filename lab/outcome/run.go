@@ -10,10 +10,17 @@ import (
 type Guest struct {
 	Name    string
 	Tests   []Test
+	Suites  []Suite
 	Seconds float64
 	Boot    float64 // seconds to the first test; 0 when not known
 	Err     error   // it did not boot, hung, or lost its results
 	Output  string  // what belongs to no test, of binaries that ended badly
+}
+
+// A Suite is one test binary that ran.
+type Suite struct {
+	Package string
+	Seconds float64
 }
 
 // Count counts a guest's tests with one verdict, subtests included.

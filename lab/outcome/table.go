@@ -58,11 +58,14 @@ func hasBadChild(tests []Test, parent Test) bool {
 	return false
 }
 
-// WriteTests prints every test that ran with its guest, verdict and seconds, and
+// WriteTests prints how long each test binary took, every test that ran with its guest, verdict and seconds, and
 // below it what it logged: that is where the measured figures are.
 func WriteTests(w io.Writer, guests []Guest) error {
 	var b strings.Builder
 	for _, g := range guests {
+		for _, s := range g.Suites {
+			_, _ = fmt.Fprintf(&b, "%s %s %.2fs\n", g.Name, s.Package, s.Seconds)
+		}
 		for _, t := range g.Tests {
 			if t.Verdict == Skipped {
 				continue

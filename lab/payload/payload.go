@@ -41,7 +41,8 @@ func StatusFile(suite string) string { return "suites/" + suite + ".json" }
 
 // Status is how a suite ended.
 type Status struct {
-	Exit int `json:"exit"`
+	Exit    int     `json:"exit"`
+	Seconds float64 `json:"seconds"`
 }
 
 // End closes the results.

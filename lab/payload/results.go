@@ -68,7 +68,7 @@ func Read(dir string, suites []guest.Suite) (guest.Result, error) {
 		o.Log = log
 		var status Status
 		if err := readJSON(filepath.Join(dir, StatusFile(s.Name)), &status); err == nil {
-			o.Exit, o.Ended = status.Exit, true
+			o.Exit, o.Seconds, o.Ended = status.Exit, status.Seconds, true
 		} else {
 			whole = false
 		}

@@ -12,7 +12,7 @@ import (
 const memory = 1024
 
 // testDisks: measured tests run side by side, so there are several of each kind.
-var testDisks = []machine.Set{{FS: "ext4", Number: 4}, {FS: "xfs", Number: 4}, {FS: "btrfs", Number: 2}, {FS: "raw", Number: 3}}
+var testDisks = []machine.Set{{FS: "ext4", Number: 5}, {FS: "xfs", Number: 4}, {FS: "btrfs", Number: 2}, {FS: "raw", Number: 3}}
 
 // Machine is a guest that boots the image. ioMount is an unusual mount point of the
 // io controller's hierarchy, or empty.
