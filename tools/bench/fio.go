@@ -131,4 +131,3 @@ func (p proof) withFio(g cgroupfs.Group, dir string, block int) (rate, cpu float
 func cpuOf(cmd *exec.Cmd) float64 {
 	return (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
 }
-
