@@ -103,7 +103,7 @@ func writer(t *testing.T, g group, disk *lab.TestDisk, d time.Duration) (ended s
 		} else if time.Since(progress) > pairHangs {
 			cancel()
 			g.limit(t, disk, "max") // it dies when what it waits for is written
-			_ = <-died // killed
+			_ = <-died              // killed
 			return fmt.Sprintf("hangs after %d bytes", wrote), 0
 		}
 		if _, n := lab.DeviceBytes(t, disk.Number); n > seen {
