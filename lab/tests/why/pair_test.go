@@ -103,7 +103,9 @@ func writer(t *testing.T, g group, disk *lab.TestDisk, d time.Duration) (ended s
 		} else if time.Since(progress) > pairHangs {
 			cancel()
 			g.limit(t, disk, "max") // it dies when what it waits for is written
-			_ = <-died              // killed
+			if err := <-died; err == nil {
+				t.Error("a writer that hung has ended by itself")
+			}
 			return fmt.Sprintf("hangs after %d bytes", wrote), 0
 		}
 		if _, n := lab.DeviceBytes(t, disk.Number); n > seen {
