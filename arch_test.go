@@ -27,7 +27,7 @@ var layers = [][]string{
 	{"internal/cgroupfs", "internal/kernel", "internal/cgconfig"},
 	{"internal/systemd", "internal/state", "internal/inode"},
 	{"internal/target"},
-	{"internal/target/pid", "internal/target/cgroup", "internal/target/unit"},
+	{"internal/target/pid", "internal/target/cgroup", "internal/target/unit", "internal/target/docker"},
 	{"internal/hold"},
 	{"internal/launch", "internal/watch", "internal/load", "internal/scratch"},
 	{"internal/demo", "internal/why", "internal/mend"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -19,6 +20,7 @@ import (
 	"github.com/weir-io/weir/internal/systemd"
 	"github.com/weir-io/weir/internal/target"
 	"github.com/weir-io/weir/internal/target/cgroup"
+	"github.com/weir-io/weir/internal/target/docker"
 	"github.com/weir-io/weir/internal/target/pid"
 	"github.com/weir-io/weir/internal/target/unit"
 )
@@ -104,6 +106,7 @@ func (a *app) kinds(h *cgroupfs.Hierarchy) []target.Kind {
 		pid.Kind{FS: a.fs, Hierarchy: h, SystemdRuns: systemdRuns},
 		cgroup.Kind{Hierarchy: h, SystemdRuns: systemdRuns},
 		unit.Kind{Hierarchy: h, SystemdRuns: systemdRuns, Connect: a.unitManager()},
+		docker.Kind{FS: a.fs, Hierarchy: h, Devices: blkdev.New(a.root), SystemdRuns: systemdRuns, Root: a.root, Host: os.Getenv("DOCKER_HOST")},
 	}
 }
 

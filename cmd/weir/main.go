@@ -47,7 +47,7 @@ func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "weir",
 		Short: "Disk I/O limits that hold",
-		Long: "weir sets disk I/O limits for a command, a process, a systemd unit or a cgroup, on cgroup v1 and v2, and says what they will hold.\n\n" +
+		Long: "weir sets disk I/O limits for a command, a process, a systemd unit, a container or a cgroup, on cgroup v1 and v2, and says what they will hold.\n\n" +
 			"Exit codes: 0 done, 1 not done, 2 wrong use, 3 not possible on this host. weir run ends as its command does.",
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -132,7 +132,7 @@ func noArguments(cmd *cobra.Command, args []string) error {
 // oneTarget is the argument check of verbs that take exactly one target.
 func oneTarget(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return cli.Usagef("%s: one target is needed, such as unit:nginx, pid:4711 or cgroup:/batch; %d given", cmd.Name(), len(args))
+		return cli.Usagef("%s: one target is needed, such as unit:nginx, docker:web, pid:4711 or cgroup:/batch; %d given", cmd.Name(), len(args))
 	}
 	return nil
 }

@@ -102,6 +102,7 @@ func runScripts(t *testing.T, params testscript.Params) {
 		"replace":  replaceText,
 		"until":    until,
 		"copied":   copied,
+		"dockerd":  dockerd,
 		"group":    func(ts *testscript.TestScript, neg bool, args []string) { group(ts, cgroups, neg, args) },
 	}
 	testscript.Run(t, params)

@@ -21,9 +21,12 @@ func newSet(a *app) *cobra.Command {
 		Use:   "set TARGET LIMITS [--on PATH|DEVICE]...",
 		Short: "Set the limits of what runs",
 		Long: "Set limits of a target while it runs. Only the rates that are named change; max lifts one.\n\n" +
-			"A target is unit:NAME (a systemd service, or with its suffix a scope, slice, socket, mount or swap), pid:NUMBER or cgroup:/PATH. The kernel limits groups, not processes: where other processes share the group of a pid,\n" +
-			"weir names it and asks for --whole-cgroup.",
+			"A target is unit:NAME (a systemd service, or with its suffix a scope, slice, socket, mount or swap), docker:NAME, pid:NUMBER or\n" +
+			"cgroup:/PATH. The kernel limits groups, not processes: where other processes share the group of a pid, weir names it and asks for\n" +
+			"--whole-cgroup. A container of Docker is named by its name, its id or the beginning of one; DOCKER_HOST=unix:///PATH names another\n" +
+			"socket than Docker's usual one. A restart of the container loses the limit.",
 		Example: "  weir set unit:nginx --read 10MB/s\n" +
+			"  weir set docker:web --write 10MB/s\n" +
 			"  weir set pid:4711 --write 10MB/s --on /data\n" +
 			"  weir set cgroup:/batch --read 50MB/s --on /dev/sda --read max --on /dev/sdb",
 		Args: oneTarget,

@@ -1,4 +1,4 @@
-// Package target turns what a user names ("pid:4711", "unit:nginx", "cgroup:/batch")
+// Package target turns what a user names ("pid:4711", "unit:nginx", "docker:web", "cgroup:/batch")
 // into the cgroup that a limit binds, with its processes and its owner. Each kind of
 // target is a small package below this one that implements Kind.
 //

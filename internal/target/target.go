@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/systemd"
 )
 
@@ -18,6 +20,8 @@ type Target struct {
 	Owner Owner
 	PID   int // the one process that was named, or 0
 	Init  int // a process whose mounts are all of the target's, or 0: any of its own
+	// Record is what the target's owner keeps as its limits; nil: not known.
+	Record *Record
 }
 
 // String spells the target as a user would.
@@ -39,6 +43,31 @@ func (o Owner) String() string {
 	return o.Kind + " (" + o.Name + ")"
 }
 
+// A Record is what an owner keeps as a target's limits, and sets when that starts again.
+type Record struct {
+	By     string // whose it is, for people: "Docker"
+	Limits []Recorded
+}
+
+// A Recorded limit is one that an owner keeps for a device.
+type Recorded struct {
+	Path   string // the device, as the owner spells it
+	Device blkdev.Number
+	Err    error // why it is not known which device that is; Device is zero then
+	Limit  limit.Limit
+}
+
+// On returns the limit that is kept for a device, unset where there is none.
+func (r *Record) On(dev blkdev.Number) limit.Limit {
+	var l limit.Limit
+	for _, one := range r.Limits {
+		if one.Err == nil && one.Device == dev {
+			l = l.Overlay(one.Limit)
+		}
+	}
+	return l
+}
+
 // A Kind resolves the names of one kind of target.
 type Kind interface {
 	// Name is the kind's prefix, as in "pid:4711".
@@ -46,6 +75,12 @@ type Kind interface {
 	// Resolve finds a target. A name that is none of this kind's gives a *NotFound, one
 	// that cannot be a *NameError, and a host without such things a *NoKindError.
 	Resolve(ctx context.Context, name string) (Target, error)
+}
+
+// A Guesser is a kind that a bare name is looked up in only where it says that this can
+// be: to look is a question to a program, and not for every user.
+type Guesser interface {
+	MayKnow(name string) bool
 }
 
 // A NotFound error says that a kind has no target of that name.
@@ -86,6 +121,9 @@ func Resolve(ctx context.Context, kinds []Kind, spec string) (Target, error) {
 	}
 	var found []Target
 	for _, k := range kinds {
+		if g, ok := k.(Guesser); ok && !g.MayKnow(spec) {
+			continue
+		}
 		t, err := k.Resolve(ctx, spec)
 		if isNone(err) {
 			continue
@@ -117,10 +155,13 @@ func prefixes(kinds []Kind) string {
 	return strings.Join(names, ", ")
 }
 
-// NameOf spells the target that a group is: by its unit where it is one's, else by path.
+// NameOf spells the target that a group is: by its unit or container where it is one's, else by path.
 func NameOf(g cgroupfs.Group, o Owner) string {
 	if o.Kind == "systemd" {
 		return "unit:" + o.Name
+	}
+	if o.Kind == "docker" {
+		return "docker:" + o.Name
 	}
 	return "cgroup:" + g.Path()
 }

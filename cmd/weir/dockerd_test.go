@@ -1,0 +1,55 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// dockerd answers for Docker at a socket, and has weir ask there, until the script ends:
+// "dockerd SOCKET DIR". DIR/NAME.json is what there is to say of container NAME, a file
+// that begins with a number is an answer of that status.
+func dockerd(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: dockerd SOCKET DIR")
+	}
+	socket, dir := ts.MkAbs(args[0]), ts.MkAbs(args[1])
+	listener, err := net.Listen("unix", socket)
+	ts.Check(err)
+	server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer(w, r, dir)
+	})}
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(listener) }()
+	ts.Defer(func() {
+		_ = server.Close()
+		if err := <-done; !errors.Is(err, http.ErrServerClosed) {
+			ts.Logf("dockerd: %v", err)
+		}
+	})
+	ts.Setenv("DOCKER_HOST", "unix://"+socket)
+}
+
+func answer(w http.ResponseWriter, r *http.Request, dir string) {
+	name, ok := strings.CutPrefix(r.URL.Path, "/containers/")
+	name, isOne := strings.CutSuffix(name, "/json")
+	text, err := os.ReadFile(filepath.Join(dir, name+".json"))
+	if !ok || !isOne || err != nil || r.Method != http.MethodGet {
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = fmt.Fprintf(w, `{"message":"No such container: %s"}`, name)
+		return
+	}
+	var status int
+	if n, err := fmt.Sscan(string(text), &status); n == 1 && err == nil {
+		w.WriteHeader(status)
+		text = []byte(strings.TrimLeft(string(text), "0123456789"))
+	}
+	_, _ = w.Write(text)
+}

@@ -1,0 +1,71 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/target"
+)
+
+// A container is what this package reads of Docker's description of one.
+type container struct {
+	ID    string
+	State struct {
+		Status string // "running", "exited" ...
+		Pid    int    // of its first process; 0: it has none
+	}
+	HostConfig struct {
+		BlkioDeviceReadBps, BlkioDeviceWriteBps   []throttle
+		BlkioDeviceReadIOps, BlkioDeviceWriteIOps []throttle
+	}
+}
+
+// A throttle is a rate per second on a device, which Docker was given by path.
+type throttle struct {
+	Path string
+	Rate uint64
+}
+
+var errManyDevices = errors.New("it is no single device")
+
+// record is what Docker has on record, device by device.
+func (c container) record(ctx context.Context, devices blkdev.FS) *target.Record {
+	r := &target.Record{By: "Docker"}
+	for k, list := range map[limit.Key][]throttle{
+		limit.RBPS: c.HostConfig.BlkioDeviceReadBps, limit.WBPS: c.HostConfig.BlkioDeviceWriteBps,
+		limit.RIOPS: c.HostConfig.BlkioDeviceReadIOps, limit.WIOPS: c.HostConfig.BlkioDeviceWriteIOps,
+	} {
+		for _, t := range list {
+			if t.Rate == 0 {
+				continue // none, in the kernel's files of v1
+			}
+			i := slices.IndexFunc(r.Limits, func(l target.Recorded) bool { return l.Path == t.Path })
+			if i < 0 {
+				i = len(r.Limits)
+				r.Limits = append(r.Limits, recorded(ctx, devices, t.Path))
+			}
+			r.Limits[i].Limit = r.Limits[i].Limit.With(k, limit.PerSecond(t.Rate))
+		}
+	}
+	slices.SortFunc(r.Limits, func(a, b target.Recorded) int { return strings.Compare(a.Path, b.Path) })
+	return r
+}
+
+// recorded finds the device that Docker calls path.
+func recorded(ctx context.Context, devices blkdev.FS, path string) target.Recorded {
+	l := target.Recorded{Path: plain(path)}
+	chain, err := devices.Resolve(ctx, path)
+	switch {
+	case err != nil:
+		l.Err = err
+	case len(chain.Devices) != 1:
+		l.Err = errManyDevices
+	default:
+		l.Device = chain.Devices[0].Number
+	}
+	return l
+}
