@@ -21,7 +21,9 @@ func newShow(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show [TARGET]",
 		Short: "Show limits, and what happens under them",
-		Long:  "Show a target's limits, device by device, beside what it did in the last second. Without a target: every limited group of this host, whoever limited it, by the name of its unit or its path.",
+		Long: "Show a target's limits, device by device, beside what it did in the last second. Without a target: every limited group of this host,\n" +
+			"whoever limited it, by the name of its unit, its container or its path.\n\n" +
+			"Beside the limits in force of a docker:NAME stand those that Docker keeps for it, and sets when it starts.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return cli.Usagef("show: one target at most; %d given", len(args))
@@ -54,6 +56,10 @@ type showGroup struct {
 	Owner     target.Owner `json:"owner"`
 	Processes int          `json:"processes"`
 	Devices   []showDevice `json:"devices"`
+	// Recorded is what the owner keeps for the target, beside what is in force.
+	Recorded *[]recordedDocument `json:"recorded,omitempty"`
+
+	record *target.Record
 }
 
 type showDevice struct {
@@ -99,7 +105,8 @@ func (a *app) show(ctx context.Context, args []string, window time.Duration) err
 		doc.Groups = append(doc.Groups, a.showGroup(ctx, g, measured, names, systemdRuns))
 	}
 	if t != nil {
-		doc.Groups[0].Target = t.String()
+		doc.Groups[0].Target, doc.Groups[0].Owner = t.String(), t.Owner
+		doc.Groups[0].setRecord(t.Record)
 	}
 	if a.out.JSON {
 		return a.out.Document(doc)
@@ -149,25 +156,41 @@ func (a *app) printShow(doc showDocument, one bool) {
 		if one && g.Target != "cgroup:"+g.Cgroup {
 			a.out.Print("  in cgroup %s", g.Cgroup)
 		}
-		if len(g.Devices) == 0 {
-			a.out.Print("  no limit")
-			continue
-		}
-		rows := [][]string{{"", "DEVICE", "", "NOW", "LIMIT"}}
-		for _, d := range g.Devices {
-			rows = append(rows, showRows(d)...)
-		}
-		a.out.Print("%s", strings.TrimSuffix(cli.Table(rows, 3, 4), "\n"))
+		a.printDevices(g)
 	}
 }
 
-// showRows prints a row for each rate that is bounded.
-func showRows(d showDevice) [][]string {
+// printDevices prints a table of a group's limits, beside those that its owner keeps.
+func (a *app) printDevices(g showGroup) {
+	devices := append(g.Devices, g.onlyRecorded()...)
+	rows := [][]string{{"", "DEVICE", "", "NOW", "LIMIT"}}
+	if g.record != nil && len(g.record.Limits) > 0 {
+		rows[0] = append(rows[0], strings.ToUpper(g.record.By)+" KEEPS")
+	}
+	for _, d := range devices {
+		rows = append(rows, showRows(d, g.record)...)
+	}
+	if len(g.Devices) == 0 {
+		a.out.Print("  no limit")
+	}
+	if len(rows) > 1 {
+		a.out.Print("%s", strings.TrimSuffix(cli.Table(rows, 3, 4, 5), "\n"))
+	}
+	a.printRecord(g.record)
+}
+
+// showRows prints a row for each rate that is bounded, in force or on record.
+func showRows(d showDevice, record *target.Record) [][]string {
 	var rows [][]string
 	device := fmt.Sprintf("%s (%s)", d.Device, d.Number)
+	var kept limit.Limit
+	if record != nil {
+		kept = record.On(d.Number)
+	}
 	for _, k := range limit.Keys {
 		r := d.Limit.Get(k)
-		if _, bound := r.Number(); !bound {
+		_, bound := r.Number()
+		if _, recorded := kept.Get(k).Number(); !bound && !recorded {
 			continue
 		}
 		now := "-"
@@ -176,7 +199,11 @@ func showRows(d showDevice) [][]string {
 		} else if d.Rates != nil {
 			now = limit.FormatMeasured(d.Rates.Get(k)) + "/s"
 		}
-		rows = append(rows, []string{"", device, k.Direction(), now, r.Format(k)})
+		row := []string{"", device, k.Direction(), now, formatBound(r, k)}
+		if record != nil && len(record.Limits) > 0 {
+			row = append(row, formatBound(kept.Get(k), k))
+		}
+		rows = append(rows, row)
 		device = ""
 	}
 	return rows

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/target"
+)
+
+// A recordedDocument is a limit that a target's owner keeps.
+type recordedDocument struct {
+	Device string         `json:"device"` // as the owner spells it
+	Number *blkdev.Number `json:"number"` // null: it is not known which device that is
+	Limit  limit.Limit    `json:"limit"`
+}
+
+// setRecord puts what the owner keeps beside what is in force.
+func (g *showGroup) setRecord(r *target.Record) {
+	if r == nil {
+		return
+	}
+	list := []recordedDocument{}
+	for _, l := range r.Limits {
+		doc := recordedDocument{Device: l.Path, Limit: l.Limit}
+		if l.Err == nil {
+			doc.Number = &l.Device
+		}
+		list = append(list, doc)
+	}
+	g.Recorded, g.record = &list, r
+}
+
+// onlyRecorded are the devices that the owner keeps limits for, and that have none.
+func (g *showGroup) onlyRecorded() []showDevice {
+	if g.record == nil {
+		return nil
+	}
+	var only []showDevice
+	for _, l := range g.record.Limits {
+		known := func(d showDevice) bool { return d.Number == l.Device }
+		if l.Err == nil && !slices.ContainsFunc(g.Devices, known) && !slices.ContainsFunc(only, known) {
+			only = append(only, showDevice{Device: l.Path, Number: l.Device})
+		}
+	}
+	return only
+}
+
+// printRecord says what of the record is in no table.
+func (a *app) printRecord(r *target.Record) {
+	if r == nil {
+		return
+	}
+	if len(r.Limits) == 0 {
+		a.out.Print("  %s keeps no limit", r.By)
+	}
+	for _, l := range r.Limits {
+		if l.Err != nil {
+			a.out.Print("  %s keeps %s on %s: %v", r.By, l.Limit, l.Path, l.Err)
+		}
+	}
+}
+
+// formatBound is a rate for people, and "none" where there is none.
+func formatBound(r limit.Rate, k limit.Key) string {
+	if _, bound := r.Number(); !bound {
+		return "none"
+	}
+	return r.Format(k)
+}
