@@ -29,6 +29,7 @@ func newClear(a *app) *cobra.Command {
 	limits.RegisterOn(cmd.Flags())
 	cmd.Flags().BoolVar(&whole, "whole-cgroup", false, "also where other processes share the group of a pid")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print each file and line that would be written, and do nothing")
+	cmd.ValidArgsFunction = a.completeTarget
 	a.cgroupFlag(cmd)
 	return cmd
 }

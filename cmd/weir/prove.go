@@ -77,6 +77,7 @@ func newProve(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&f.neighbour, "neighbour", false, "measure what one who reads the same disk gets, without and with the limit on the other")
 	cmd.Flags().StringVar(&f.svg, "svg", "", "draw the rates over time into `FILE`")
 	cmd.Flags().StringVar(&f.dir, "dir", "/var/tmp", "where the scratch disk's file lives, without --on")
+	cmd.ValidArgsFunction = a.completeTarget
 	a.cgroupFlag(cmd)
 	return cmd
 }

@@ -37,6 +37,7 @@ func newSet(a *app) *cobra.Command {
 	limits.Register(cmd.Flags())
 	cmd.Flags().BoolVar(&whole, "whole-cgroup", false, "limit the other processes of a pid's group too")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print each file and line that would be written, and do nothing")
+	cmd.ValidArgsFunction = a.completeTarget
 	a.cgroupFlag(cmd)
 	return cmd
 }

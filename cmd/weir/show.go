@@ -38,6 +38,7 @@ func newShow(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().DurationVar(&window, "for", window, "measure for this long; 0 does not measure")
+	cmd.ValidArgsFunction = a.completeTarget
 	a.cgroupFlag(cmd)
 	return cmd
 }

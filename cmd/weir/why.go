@@ -43,6 +43,7 @@ func newWhy(a *app) *cobra.Command {
 	o.limits.Register(cmd.Flags())
 	cmd.Flags().BoolVar(&o.mend, "mend", false, "move files that are written back for other groups to the target's")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "with --mend: print the files that would be moved, and do nothing")
+	cmd.ValidArgsFunction = a.completeTarget
 	a.cgroupFlag(cmd)
 	return cmd
 }

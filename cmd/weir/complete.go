@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/systemd"
+)
+
+// completeWithin bounds what a completion may take, and completeMost what it lists:
+// somebody waits for it with a finger on a key.
+const (
+	completeWithin = 500 * time.Millisecond
+	completeMost   = 500
+)
+
+// completeTarget completes the one target of a verb: live units, groups and processes.
+// What cannot be asked has no names; nothing is said, and nothing is cleaned up.
+func (a *app) completeTarget(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	const stay = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), completeWithin)
+	defer cancel()
+	kind, name, chosen := strings.Cut(typed, ":")
+	switch {
+	case !chosen:
+		return []string{"unit:\ta systemd unit", "pid:\ta process", "cgroup:\ta control group, by its path"}, stay
+	case kind == "unit":
+		return bounded("unit:", a.liveUnits(ctx, name)), cobra.ShellCompDirectiveNoFileComp
+	case kind == "pid":
+		return bounded("pid:", a.livePIDs(name)), cobra.ShellCompDirectiveNoFileComp
+	case kind == "cgroup":
+		return bounded("cgroup:", a.liveGroups(name)), stay
+	}
+	return nil, cobra.ShellCompDirectiveNoFileComp
+}
+
+func bounded(prefix string, names []string) []string {
+	var list []string
+	for _, n := range names[:min(len(names), completeMost)] {
+		list = append(list, prefix+n)
+	}
+	return list
+}
+
+func (a *app) liveUnits(ctx context.Context, prefix string) []string {
+	if a.root != "/" || !systemd.Running(a.root) {
+		return nil
+	}
+	conn, err := systemd.Connect(ctx)
+	if err != nil {
+		return nil
+	}
+	defer conn.Close()
+	names, err := conn.LiveUnits(ctx, prefix)
+	if err != nil {
+		return nil
+	}
+	return names
+}
+
+// livePIDs lists processes that have memory of their own, with what they are called.
+func (a *app) livePIDs(prefix string) []string {
+	entries, err := os.ReadDir(filepath.Join(a.root, "proc"))
+	if err != nil {
+		return nil
+	}
+	var pids []string
+	for _, e := range entries {
+		if _, err := strconv.Atoi(e.Name()); err != nil || !strings.HasPrefix(e.Name(), prefix) {
+			continue
+		}
+		command, err := os.ReadFile(filepath.Join(a.root, "proc", e.Name(), "comm"))
+		line, lineErr := os.ReadFile(filepath.Join(a.root, "proc", e.Name(), "cmdline"))
+		if err != nil || lineErr != nil || len(line) == 0 { // gone, or the kernel's own
+			continue
+		}
+		pids = append(pids, e.Name()+"\t"+strings.Map(printable, strings.TrimSpace(string(command))))
+	}
+	return pids
+}
+
+// printable keeps what a process calls itself on one line.
+func printable(r rune) rune {
+	if r < ' ' || r == 0x7f {
+		return '?'
+	}
+	return r
+}
+
+// liveGroups lists the groups one level below what was typed.
+func (a *app) liveGroups(typed string) []string {
+	fs, err := cgroupfs.Open(a.root)
+	if err != nil {
+		return nil
+	}
+	defer fs.Close()
+	h, err := fs.IO(0)
+	if err != nil {
+		return nil
+	}
+	above := typed[:strings.LastIndex(typed, "/")+1]
+	group, err := h.Group("/" + above)
+	if err != nil {
+		return nil
+	}
+	children, err := group.Children()
+	if err != nil {
+		return nil
+	}
+	var paths []string
+	for _, c := range children {
+		if p := c.Path(); strings.HasPrefix(p, "/"+strings.TrimPrefix(typed, "/")) && !strings.ContainsAny(p, "\t\n") {
+			paths = append(paths, p)
+		}
+	}
+	return paths
+}
