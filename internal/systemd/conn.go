@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/godbus/dbus/v5"
 )
@@ -36,7 +37,9 @@ func Connect(ctx context.Context) (*Conn, error) {
 		bus, err := dbus.Dial("unix:path=/run/systemd/private", dbus.WithContext(ctx))
 		if err == nil {
 			if err = bus.Auth([]dbus.Auth{dbus.AuthExternal(fmt.Sprint(os.Getuid()))}); err == nil {
-				return &Conn{bus: bus}, nil
+				if err = nudge(ctx, bus); err == nil {
+					return &Conn{bus: bus}, nil
+				}
 			}
 			err = errors.Join(err, bus.Close())
 		}
@@ -52,6 +55,16 @@ func Connect(ctx context.Context) (*Conn, error) {
 		return nil, fmt.Errorf("connect to the system bus: %w", err)
 	}
 	return &Conn{bus: bus}, nil
+}
+
+// nudge sends systemd a message that it does not answer, longer than what it reads at
+// once while a client authenticates (256 bytes, or twice as many as came before: its
+// sd-bus, bus_socket_read_auth). What comes with the end of the authentication in one
+// read it keeps, and does not look at before more comes: a first call that is shorter
+// would wait forever.
+func nudge(ctx context.Context, bus *dbus.Conn) error {
+	path := dbus.ObjectPath("/" + strings.Repeat("x", 4096))
+	return bus.Object(busName, path).CallWithContext(ctx, "org.freedesktop.DBus.Peer.Ping", dbus.FlagNoReplyExpected).Err
 }
 
 // Close ends the connection.
