@@ -46,6 +46,7 @@ func (o Owner) String() string {
 // A Record is what an owner keeps as a target's limits, and sets when that starts again.
 type Record struct {
 	By     string // whose it is, for people: "Docker"
+	Source string // where it was read, for people
 	Limits []Recorded
 }
 

@@ -89,9 +89,10 @@ type Group struct {
 	RootRules []cgroupfs.Rule // v1: of the hierarchy's root
 	Above     []Above         // the groups above, the root first
 	Memory    Memory
-	Unit      *Unit    // what systemd keeps; nil if the group is no unit's
-	Latency   []Policy // io.latency of the group, those above and their neighbours
-	Cost      []Policy // io.cost.qos of the root, where it is enabled
+	Record    *target.Record // what the target's owner has on record; nil: not known
+	Unit      *Unit          // what systemd keeps; nil if the group is no unit's
+	Latency   []Policy       // io.latency of the group, those above and their neighbours
+	Cost      []Policy       // io.cost.qos of the root, where it is enabled
 }
 
 // Above is a group above, with its rules.

@@ -32,7 +32,7 @@ func readGroup(ctx context.Context, s Sources, q Question, group cgroupfs.Group)
 		g.Owner = target.Owner{Kind: "weir"}
 		return g, nil
 	}
-	g.Owner = q.Target.Owner
+	g.Owner, g.Record = q.Target.Owner, q.Target.Record
 	members, err := target.Members(group)
 	if err != nil {
 		return g, err

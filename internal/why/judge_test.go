@@ -159,6 +159,22 @@ func TestRules(t *testing.T) {
 			f.Group.Owner, f.Group.Unit = target.Owner{Kind: "systemd", Name: "x.service", Unit: "x.service"},
 				&Unit{Name: "x.service", Limits: map[blkdev.Number]limit.Limit{vda.Number: wbps(10e6)}}
 		}},
+		{"record-differs", Hurts, AtDevice, func(f *Facts) { f.Group.Record = &target.Record{By: "Docker", Source: "docker inspect x"} }},
+		{"record-differs", Hurts, AtDevice, func(f *Facts) { f.Group.Record = recordOf(vda, 5e6) }},
+		{"record-differs", Hurts, NoLimit, func(f *Facts) {
+			f.Group.Record, f.Group.Rules, f.Places[0].Devices[0].Limit = recordOf(vdb, 5e6), nil, limit.None.Overlay(limit.Limit{RBPS: limit.PerSecond(1e6)})
+		}},
+		{"record-empty", Note, AtDevice, func(f *Facts) { // the limit was named
+			f.Group.Record, f.Group.Rules = &target.Record{By: "Docker", Source: "docker inspect x"}, nil
+		}},
+		{"", "", AtDevice, func(f *Facts) { f.Group.Record = recordOf(vda, 10e6) }},
+		{"", "", AtDevice, func(f *Facts) { // Docker's rule, in a scope that systemd keeps no limit for
+			f.Group.Owner, f.Group.Unit = target.Owner{Kind: "docker", Unit: "docker-x.scope"}, &Unit{Name: "docker-x.scope"}
+		}},
+		{"unit-differs", Hurts, AtDevice, func(f *Facts) {
+			f.Group.Owner, f.Group.Unit = target.Owner{Kind: "docker", Unit: "docker-x.scope"},
+				&Unit{Name: "docker-x.scope", Limits: map[blkdev.Number]limit.Limit{vda.Number: wbps(1e6)}}
+		}},
 		{"slow-drain", Hurts, Yes, func(f *Facts) {
 			f.Group.Memory = Memory{Memory: cgroupfs.Memory{Max: 64 << 20}, MaxFile: "/sys/fs/cgroup/x/memory.max", Known: true}
 			f.Places[0].Devices[0].BDI = &kernel.BDI{CanBeStrict: true}
@@ -219,6 +235,28 @@ func TestRules(t *testing.T) {
 func buffered(r Report) Held {
 	i := slices.IndexFunc(r.Matrix, func(c Cell) bool { return c.Place == 0 && c.Path == load.Buffered && !c.Read })
 	return r.Matrix[i].Held
+}
+
+// recordOf is what an owner keeps that has a write limit for one device.
+func recordOf(d blkdev.Device, n uint64) *target.Record {
+	return &target.Record{By: "Docker", Source: "docker inspect x", Limits: []target.Recorded{{Path: d.Node, Device: d.Number, Limit: wbps(n)}}}
+}
+
+// The fixes of a record that differs lead to the record's limit, whatever is in force.
+func TestRecordIsPutIntoForce(t *testing.T) {
+	f := good()
+	f.Group.Rules = []cgroupfs.Rule{{Device: vda.Number, Limit: limit.None.Overlay(limit.Limit{WBPS: limit.PerSecond(10e6), RIOPS: limit.PerSecond(100)})}, rule1(vdb, 1e6)}
+	f.Group.Record = recordOf(vda, 5e6)
+	found, ok := Judge(f).Find("record-differs")
+	if !ok || len(found.Evidence) != 4 || len(found.Fixes) != 3 {
+		t.Fatalf("%+v", found)
+	}
+	if got, want := strings.Join(found.Fixes[0].Lines, "\n"), "weir set cgroup:/x --write 5000000 --read-iops max --on /dev/vda\nweir clear cgroup:/x --on 254:16"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got, want := found.Fixes[2].Text, "docker run --device-write-bps /dev/vda:10000000 --device-read-iops /dev/vda:100 --device-write-bps 254:16:1000000"; !strings.HasSuffix(got, want) {
+		t.Errorf("%s, want %s", got, want)
+	}
 }
 
 // owned makes a file for each owner.

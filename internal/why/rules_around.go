@@ -119,6 +119,9 @@ func unitDiffers(f Facts) []Finding {
 		if sameBounds(kept, r.Limit) {
 			continue
 		}
+		if g.Owner.Kind != "systemd" && !kept.Bounds() {
+			continue // its maker wrote the rule, and systemd has nothing to write over it
+		}
 		value := "no limit on " + r.Device.String()
 		if kept.Bounds() {
 			value = fmt.Sprintf("%s: %s", r.Device, boundsOf(kept))

@@ -14,11 +14,15 @@ func boundsOf(l limit.Limit) string { return l.Bound().String() }
 
 // ruleEvidence is a rule as it was read.
 func (g Group) ruleEvidence(r cgroupfs.Rule) Evidence {
-	file := g.Dir + "/io.max"
+	return Evidence{g.rulesFile(), fmt.Sprintf("%s: %s", r.Device, boundsOf(r.Limit))}
+}
+
+// rulesFile is where the group's rules are.
+func (g Group) rulesFile() string {
 	if g.Version == cgroupfs.V1 {
-		file = g.Dir + "/blkio.throttle.*_device"
+		return g.Dir + "/blkio.throttle.*_device"
 	}
-	return Evidence{file, fmt.Sprintf("%s: %s", r.Device, boundsOf(r.Limit))}
+	return g.Dir + "/io.max"
 }
 
 func (p Place) has(n blkdev.Number) bool {
@@ -82,13 +86,14 @@ func ruleElsewhere(f Facts) []Finding {
 	return []Finding{found}
 }
 
+var flagNames = [...]string{limit.RBPS: "--read", limit.WBPS: "--write", limit.RIOPS: "--read-iops", limit.WIOPS: "--write-iops"}
+
 // flagsOf spells the bound rates as weir's flags.
 func flagsOf(l limit.Limit) string {
-	names := [...]string{limit.RBPS: "--read", limit.WBPS: "--write", limit.RIOPS: "--read-iops", limit.WIOPS: "--write-iops"}
 	flags := ""
 	for _, k := range limit.Keys {
 		if n, ok := l.Get(k).Number(); ok {
-			flags += fmt.Sprintf(" %s %d", names[k], n)
+			flags += fmt.Sprintf(" %s %d", flagNames[k], n)
 		}
 	}
 	return flags[1:]

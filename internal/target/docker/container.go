@@ -34,7 +34,7 @@ var errManyDevices = errors.New("it is no single device")
 
 // record is what Docker has on record, device by device.
 func (c container) record(ctx context.Context, devices blkdev.FS) *target.Record {
-	r := &target.Record{By: "Docker"}
+	r := &target.Record{By: "Docker", Source: "docker inspect " + c.ID[:12] + " (HostConfig)"}
 	for k, list := range map[limit.Key][]throttle{
 		limit.RBPS: c.HostConfig.BlkioDeviceReadBps, limit.WBPS: c.HostConfig.BlkioDeviceWriteBps,
 		limit.RIOPS: c.HostConfig.BlkioDeviceReadIOps, limit.WIOPS: c.HostConfig.BlkioDeviceWriteIOps,

@@ -134,7 +134,7 @@ func TestGroup(t *testing.T) {
 }
 
 func TestRecordJoinsRatesOfADevice(t *testing.T) {
-	var c container
+	c := container{ID: id}
 	c.HostConfig.BlkioDeviceReadBps = []throttle{{"/dev/b", 1}, {"/dev/a", 2}}
 	c.HostConfig.BlkioDeviceWriteIOps = []throttle{{"/dev/a", 3}, {"/dev/c", 0}}
 	r := c.record(t.Context(), blkdev.New(t.TempDir()))

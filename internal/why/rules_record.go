@@ -1,0 +1,133 @@
+package why
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/limit"
+)
+
+// recordDiffers: what the target's owner has on record is not what is in force. It sets
+// its own when the target starts again, and a weir of before, or somebody's echo, is lost.
+func recordDiffers(f Facts) []Finding {
+	r := f.Group.Record
+	if r == nil {
+		return nil
+	}
+	var evidence []Evidence
+	var keep, takeBack, flags []string
+	for _, dev := range recordedDevices(f.Group) {
+		now, kept := ruleOn(f.Group.Rules, dev), r.On(dev)
+		if sameBounds(now, kept) {
+			continue
+		}
+		name := f.nodeOf(dev)
+		evidence = append(evidence, f.Group.evidenceOn(dev), Evidence{r.Source, fmt.Sprintf("%s: %s", dev, boundsOrNone(kept))})
+		if now.Bounds() {
+			keep = append(keep, fmt.Sprintf("weir set %s %s --on %s", f.Target, flagsOf(now), name))
+			flags = append(flags, dockerFlags(now, name)...)
+		}
+		if kept.Bounds() {
+			takeBack = append(takeBack, fmt.Sprintf("weir set %s %s --on %s", f.Target, flagsTo(now, kept), name))
+		} else {
+			takeBack = append(takeBack, fmt.Sprintf("weir clear %s --on %s", f.Target, name))
+		}
+	}
+	if len(evidence) == 0 {
+		return nil
+	}
+	found := Finding{Code: "record-differs", Severity: Hurts, Evidence: evidence,
+		Text:  fmt.Sprintf("%s keeps another limit for this target than the one that is in force, and sets its own when it starts it again.", r.By),
+		Fixes: []Fix{{Text: "put what " + r.By + " keeps into force", Lines: takeBack}}}
+	if len(keep) > 0 {
+		found.Fixes = append(found.Fixes, Fix{Text: "leave it, and set it again after each start", Lines: keep},
+			Fix{Text: "make the container anew, so that " + r.By + " keeps it (26.1.5 drops these flags): docker run " + strings.Join(flags, " ")})
+	}
+	return []Finding{found}
+}
+
+// recordEmpty: the target's owner was given no limit, or lost it.
+func recordEmpty(f Facts) []Finding {
+	r := f.Group.Record
+	if r == nil || len(r.Limits) > 0 || len(f.Group.Rules) > 0 {
+		return nil
+	}
+	return []Finding{{Code: "record-empty", Severity: Note, Evidence: []Evidence{{r.Source, "no limit"}, {f.Group.rulesFile(), "no limit"}},
+		Text:  r.By + " keeps no disk I/O limit for this target, and none is in force. The command line of Docker 26.1.5 drops --device-write-bps and its sisters, and says nothing.",
+		Fixes: []Fix{{Text: "set one while it runs", Lines: []string{"weir set " + f.Target + " --write 10MB/s"}}}}}
+}
+
+// recordedDevices are those with a rule, and those that the record has besides.
+func recordedDevices(g Group) []blkdev.Number {
+	var all []blkdev.Number
+	seen := map[blkdev.Number]bool{}
+	add := func(dev blkdev.Number) {
+		if !seen[dev] {
+			seen[dev] = true
+			all = append(all, dev)
+		}
+	}
+	for _, r := range g.Rules {
+		if r.Limit.Bounds() {
+			add(r.Device)
+		}
+	}
+	for _, l := range g.Record.Limits {
+		if l.Err == nil {
+			add(l.Device)
+		}
+	}
+	return all
+}
+
+// evidenceOn is the group's rule on a device, or that it has none.
+func (g Group) evidenceOn(dev blkdev.Number) Evidence {
+	return Evidence{g.rulesFile(), fmt.Sprintf("%s: %s", dev, boundsOrNone(ruleOn(g.Rules, dev)))}
+}
+
+func boundsOrNone(l limit.Limit) string {
+	if !l.Bounds() {
+		return "no limit"
+	}
+	return boundsOf(l)
+}
+
+// nodeOf names a device of the places by its node, and another by its number.
+func (f Facts) nodeOf(dev blkdev.Number) string {
+	for _, p := range f.Places {
+		for _, d := range p.Devices {
+			if d.Number == dev {
+				return d.Node
+			}
+		}
+	}
+	return dev.String()
+}
+
+// flagsTo spells the flags that make one limit of another: what is bound now, and is not
+// in the other, is lifted.
+func flagsTo(now, wanted limit.Limit) string {
+	flags := flagsOf(wanted)
+	for _, k := range limit.Keys {
+		_, bound := now.Get(k).Number()
+		if _, stays := wanted.Get(k).Number(); bound && !stays {
+			flags += " " + flagNames[k] + " max"
+		}
+	}
+	return flags
+}
+
+var dockerFlagNames = [...]string{limit.RBPS: "--device-read-bps", limit.WBPS: "--device-write-bps", limit.RIOPS: "--device-read-iops", limit.WIOPS: "--device-write-iops"}
+
+// dockerFlags spells the bound rates as docker run takes them; a number without a unit
+// is bytes there too.
+func dockerFlags(l limit.Limit, device string) []string {
+	var flags []string
+	for _, k := range limit.Keys {
+		if n, ok := l.Get(k).Number(); ok {
+			flags = append(flags, fmt.Sprintf("%s %s:%d", dockerFlagNames[k], device, n))
+		}
+	}
+	return flags
+}
