@@ -21,7 +21,8 @@ const (
 	completeMost   = 500
 )
 
-// completeTarget completes the one target of a verb: live units, groups and processes.
+// completeTarget completes the one target of a verb: live units, containers, groups and
+// processes.
 // What cannot be asked has no names; nothing is said, and nothing is cleaned up.
 func (a *app) completeTarget(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 	const stay = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
@@ -33,9 +34,11 @@ func (a *app) completeTarget(cmd *cobra.Command, args []string, typed string) ([
 	kind, name, chosen := strings.Cut(typed, ":")
 	switch {
 	case !chosen:
-		return []string{"unit:\ta systemd unit", "pid:\ta process", "cgroup:\ta control group, by its path"}, stay
+		return []string{"unit:\ta systemd unit", "docker:\ta container", "pid:\ta process", "cgroup:\ta control group, by its path"}, stay
 	case kind == "unit":
 		return bounded("unit:", a.liveUnits(ctx, name)), cobra.ShellCompDirectiveNoFileComp
+	case kind == "docker":
+		return bounded("docker:", a.docker(nil).Live(ctx, name)), cobra.ShellCompDirectiveNoFileComp
 	case kind == "pid":
 		return bounded("pid:", a.livePIDs(name)), cobra.ShellCompDirectiveNoFileComp
 	case kind == "cgroup":

@@ -15,7 +15,7 @@ import (
 
 // dockerd answers for Docker at a socket, and has weir ask there, until the script ends:
 // "dockerd SOCKET DIR". DIR/NAME.json is what there is to say of container NAME, a file
-// that begins with a number is an answer of that status.
+// that begins with a number is an answer of that status. DIR/all.json lists them.
 func dockerd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: dockerd SOCKET DIR")
@@ -38,6 +38,10 @@ func dockerd(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func answer(w http.ResponseWriter, r *http.Request, dir string) {
+	if r.URL.Path == "/containers/json" {
+		http.ServeFile(w, r, filepath.Join(dir, "all.json"))
+		return
+	}
 	name, ok := strings.CutPrefix(r.URL.Path, "/containers/")
 	name, isOne := strings.CutSuffix(name, "/json")
 	text, err := os.ReadFile(filepath.Join(dir, name+".json"))

@@ -106,8 +106,12 @@ func (a *app) kinds(h *cgroupfs.Hierarchy) []target.Kind {
 		pid.Kind{FS: a.fs, Hierarchy: h, SystemdRuns: systemdRuns},
 		cgroup.Kind{Hierarchy: h, SystemdRuns: systemdRuns},
 		unit.Kind{Hierarchy: h, SystemdRuns: systemdRuns, Connect: a.unitManager()},
-		docker.Kind{FS: a.fs, Hierarchy: h, Devices: blkdev.New(a.root), SystemdRuns: systemdRuns, Root: a.root, Host: os.Getenv("DOCKER_HOST")},
+		a.docker(h),
 	}
+}
+
+func (a *app) docker(h *cgroupfs.Hierarchy) docker.Kind {
+	return docker.Kind{FS: a.fs, Hierarchy: h, Devices: blkdev.New(a.root), SystemdRuns: systemd.Running(a.root), Root: a.root, Host: os.Getenv("DOCKER_HOST")}
 }
 
 // unitManager returns how systemd is asked for units; nil below another root, whose

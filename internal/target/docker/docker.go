@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -35,6 +36,29 @@ func (Kind) Name() string { return "docker" }
 func (k Kind) MayKnow(name string) bool {
 	socket, err := k.socket(name)
 	return err == nil && isName(name) && strings.Trim(name, "0123456789") != "" && unix.Access(socket, unix.W_OK) == nil
+}
+
+// Live names the running containers whose names begin so, for somebody who types one.
+// What cannot be asked has none.
+func (k Kind) Live(ctx context.Context, prefix string) []string {
+	socket, err := k.socket(prefix)
+	if err != nil {
+		return nil
+	}
+	all, err := engine{socket}.list(ctx)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, c := range all {
+		for _, name := range c.Names {
+			if name, ok := strings.CutPrefix(name, "/"); ok && isName(name) && strings.HasPrefix(name, prefix) { // (others are links')
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // Resolve finds the group of a container that runs.

@@ -53,6 +53,21 @@ func (e engine) inspect(ctx context.Context, name string) (container, error) {
 	return c, nil
 }
 
+// A listed is a container that runs, with its names.
+type listed struct{ Names []string }
+
+func (e engine) list(ctx context.Context) ([]listed, error) {
+	body, err := e.get(ctx, "/containers/json")
+	if err != nil {
+		return nil, err
+	}
+	var all []listed
+	if err := json.Unmarshal(body, &all); err != nil {
+		return nil, fmt.Errorf("read answer: %w", err)
+	}
+	return all, nil
+}
+
 // get asks for a path, of the newest version of the API that the daemon has. HTTP/1.0 is
 // answered in one piece, and then the daemon hangs up.
 func (e engine) get(ctx context.Context, path string) ([]byte, error) {
