@@ -105,6 +105,7 @@ func (a *app) show(ctx context.Context, args []string, window time.Duration) err
 	for _, g := range groups {
 		doc.Groups = append(doc.Groups, a.showGroup(ctx, g, measured, names, systemdRuns))
 	}
+	a.nameContainers(ctx, doc.Groups)
 	if t != nil {
 		doc.Groups[0].Target, doc.Groups[0].Owner = t.String(), t.Owner
 		doc.Groups[0].setRecord(t.Record)

@@ -41,7 +41,20 @@ func (k Kind) MayKnow(name string) bool {
 // Live names the running containers whose names begin so, for somebody who types one.
 // What cannot be asked has none.
 func (k Kind) Live(ctx context.Context, prefix string) []string {
-	socket, err := k.socket(prefix)
+	var names []string
+	for _, name := range k.Names(ctx) {
+		if strings.HasPrefix(name, prefix) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Names are those of the running containers, by the beginnings of their ids as an owner
+// has them. What cannot be asked has none.
+func (k Kind) Names(ctx context.Context) map[string]string {
+	socket, err := k.socket("")
 	if err != nil {
 		return nil
 	}
@@ -49,15 +62,14 @@ func (k Kind) Live(ctx context.Context, prefix string) []string {
 	if err != nil {
 		return nil
 	}
-	var names []string
+	names := map[string]string{}
 	for _, c := range all {
 		for _, name := range c.Names {
-			if name, ok := strings.CutPrefix(name, "/"); ok && isName(name) && strings.HasPrefix(name, prefix) { // (others are links')
-				names = append(names, name)
+			if name, ok := strings.CutPrefix(name, "/"); ok && isName(name) && isID(c.ID) { // (others are links')
+				names[c.ID[:12]] = name
 			}
 		}
 	}
-	slices.Sort(names)
 	return names
 }
 

@@ -47,14 +47,21 @@ func (e engine) inspect(ctx context.Context, name string) (container, error) {
 	if err := json.Unmarshal(body, &c); err != nil {
 		return c, fmt.Errorf("read answer: %w", err)
 	}
-	if len(c.ID) != 64 || strings.Trim(c.ID, "0123456789abcdef") != "" {
+	if !isID(c.ID) {
 		return c, fmt.Errorf("read answer: %q is no container's id", c.ID)
 	}
 	return c, nil
 }
 
+func isID(text string) bool {
+	return len(text) == 64 && strings.Trim(text, "0123456789abcdef") == ""
+}
+
 // A listed is a container that runs, with its names.
-type listed struct{ Names []string }
+type listed struct {
+	ID    string
+	Names []string
+}
 
 func (e engine) list(ctx context.Context) ([]listed, error) {
 	body, err := e.get(ctx, "/containers/json")
