@@ -117,6 +117,9 @@ func (a *app) planFor(t target.Target, list []hold.Change) hold.Plan {
 }
 
 func (a *app) warnOwner(t target.Target) {
+	if t.Record != nil {
+		a.out.Say("warning: %s keeps limits of its own and knows nothing of this one: a restart of %s loses it", t.Record.By, t)
+	}
 	if t.Owner.Kind == "systemd" && t.Group.Hierarchy().Version == cgroupfs.V1 {
 		a.out.Say("warning: systemd owns %s and knows nothing of this limit: a restart of the unit loses it", t.Owner.Name)
 	}
