@@ -25,7 +25,7 @@ var layers = [][]string{
 	{"internal/limit", "internal/pagecache", "internal/plot"},
 	{"internal/blkdev"},
 	{"internal/cgroupfs", "internal/kernel", "internal/cgconfig"},
-	{"internal/systemd", "internal/state", "internal/inode"},
+	{"internal/systemd", "internal/state", "internal/inode", "internal/dropin"},
 	{"internal/target"},
 	{"internal/target/pid", "internal/target/cgroup", "internal/target/unit", "internal/target/docker"},
 	{"internal/hold"},

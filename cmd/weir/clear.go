@@ -19,7 +19,7 @@ func newClear(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "clear TARGET [--on PATH|DEVICE]...",
 		Short:   "Lift the limits of what runs",
-		Long:    "Lift all limits of a target, or with --on those on some devices. A group without limits is left as it is, and that is no error.",
+		Long:    "Lift all limits of a target, or with --on those on some devices, also what weir set --persist keeps. A group without limits is left as it is, and that is no error.",
 		Example: "  weir clear pid:4711\n  weir clear cgroup:/batch --on /data",
 		Args:    oneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -64,10 +64,13 @@ func (a *app) clear(ctx context.Context, spec string, on []string, whole, dryRun
 		places = append(places, placed{device: a.device(ctx, r.Device), Change: hold.Change{Device: r.Device, Limit: lifted}})
 	}
 	plan := a.planFor(t, changes(places))
+	if err := a.unpersist(ctx, t, &plan, only); err != nil {
+		return err
+	}
 	if dryRun {
 		return a.dryRun("clear", a.holder().Steps(ctx, plan))
 	}
-	if len(places) == 0 {
+	if len(places) == 0 && plan.File == nil {
 		a.out.Say("%s has no limit here", describe(t))
 		return a.reportSet("clear", t, places)
 	}
@@ -76,6 +79,9 @@ func (a *app) clear(ctx context.Context, spec string, on []string, whole, dryRun
 	}
 	for _, p := range places {
 		a.out.Say("%s: no limit on %s (%s) any more", t, p.device.Node, p.device.Number)
+	}
+	if plan.File != nil && plan.File.Text == "" {
+		a.out.Say("%s: removed %s, which set its limits at each start", t, plan.File.Path)
 	}
 	return a.reportSet("clear", t, places)
 }

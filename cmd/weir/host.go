@@ -252,8 +252,12 @@ func (a *app) dryRun(verb string, steps []hold.Step) error {
 	}
 	for _, s := range steps {
 		switch {
+		case s.Unit != "" && s.Persist:
+			a.out.Print("systemd: set %s of %s, also after a boot", s.Property, s.Unit)
 		case s.Unit != "":
 			a.out.Print("systemd: set %s of %s", s.Property, s.Unit)
+		case s.File != "" && s.Line == "":
+			a.out.Print("remove %s", s.File)
 		case s.Mkdir != "":
 			a.out.Print("mkdir %s", s.Mkdir)
 		default:

@@ -179,9 +179,10 @@ func (a *app) apply(ctx context.Context, g importGroup) error {
 	if err != nil {
 		return err
 	}
-	if err := a.holder().Apply(ctx, a.planFor(t, changes(places))); err != nil {
+	plan := a.planFor(t, changes(places))
+	if err := a.holder().Apply(ctx, plan); err != nil {
 		return err
 	}
-	a.warnOwner(t)
+	a.sayHowLong(t, plan)
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 
 func newSet(a *app) *cobra.Command {
 	var limits cli.Limits
-	var whole, dryRun bool
+	var o setOptions
 	cmd := &cobra.Command{
 		Use:   "set TARGET LIMITS [--on PATH|DEVICE]...",
 		Short: "Set the limits of what runs",
@@ -24,25 +24,33 @@ func newSet(a *app) *cobra.Command {
 			"A target is unit:NAME (a systemd service, or with its suffix a scope, slice, socket, mount or swap), docker:NAME, pid:NUMBER or\n" +
 			"cgroup:/PATH. The kernel limits groups, not processes: where other processes share the group of a pid, weir names it and asks for\n" +
 			"--whole-cgroup. A container of Docker is named by its name, its id or the beginning of one; DOCKER_HOST=unix:///PATH names another\n" +
-			"socket than Docker's usual one. A restart of the container loses the limit.",
+			"socket than Docker's usual one. A restart of the container loses the limit.\n\n" +
+			"A limit of a unit stays in force while systemd reloads and restarts it, until the next boot; with --persist for good, until weir clear.\n" +
+			"On cgroup v1 systemd keeps no such limits: a restart of the unit loses what weir set, and --persist has a drop-in run weir at each start\n" +
+			"of a service. systemd keeps one kind of limit of a unit together, so that --persist keeps it on all devices.",
 		Example: "  weir set unit:nginx --read 10MB/s\n" +
 			"  weir set docker:web --write 10MB/s\n" +
 			"  weir set pid:4711 --write 10MB/s --on /data\n" +
+			"  weir set unit:nginx --write 5MB/s --on /var/log --persist\n" +
 			"  weir set cgroup:/batch --read 50MB/s --on /dev/sda --read max --on /dev/sdb",
 		Args: oneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.set(cmd.Context(), args[0], limits, whole, dryRun)
+			return a.set(cmd.Context(), args[0], limits, o)
 		},
 	}
 	limits.Register(cmd.Flags())
-	cmd.Flags().BoolVar(&whole, "whole-cgroup", false, "limit the other processes of a pid's group too")
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print each file and line that would be written, and do nothing")
+	cmd.Flags().BoolVar(&o.whole, "whole-cgroup", false, "limit the other processes of a pid's group too")
+	cmd.Flags().BoolVar(&o.persist, "persist", false, "keep the limits of a unit over boots")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "print each file and line that would be written, and do nothing")
 	cmd.ValidArgsFunction = a.completeTarget
 	a.cgroupFlag(cmd)
 	return cmd
 }
 
-func (a *app) set(ctx context.Context, spec string, limits cli.Limits, whole, dryRun bool) error {
+// setOptions are the flags of weir set besides limits.
+type setOptions struct{ whole, persist, dryRun bool }
+
+func (a *app) set(ctx context.Context, spec string, limits cli.Limits, o setOptions) error {
 	onLimits, err := limits.Resolve()
 	if err != nil {
 		return err
@@ -50,19 +58,29 @@ func (a *app) set(ctx context.Context, spec string, limits cli.Limits, whole, dr
 	if len(onLimits) == 0 {
 		return cli.Usagef("set %s: no limit is named; add --read, --write, --read-iops or --write-iops", spec)
 	}
-	t, err := a.target(ctx, spec)
+	t, err := a.targetToLimit(ctx, spec, o.dryRun)
 	if err != nil {
 		return err
 	}
-	if err := alone(t, whole); err != nil {
+	if err := alone(t, o.whole); err != nil {
 		return err
+	}
+	if o.persist {
+		if err := a.mayPersist(ctx, t); err != nil {
+			return err
+		}
 	}
 	places, err := a.place(ctx, onLimits, firstProcess(t))
 	if err != nil {
 		return err
 	}
 	plan := a.planFor(t, changes(places))
-	if dryRun {
+	if o.persist {
+		if err := a.persist(t, &plan, onLimits); err != nil {
+			return err
+		}
+	}
+	if o.dryRun {
 		a.explainPlaces(t.Group, places)
 		return a.dryRun("set", a.holder().Steps(ctx, plan))
 	}
@@ -71,7 +89,7 @@ func (a *app) set(ctx context.Context, spec string, limits cli.Limits, whole, dr
 	}
 	a.out.Say("%s", describe(t))
 	a.explainPlaces(t.Group, places)
-	a.warnOwner(t)
+	a.sayHowLong(t, plan)
 	return a.reportSet("set", t, places)
 }
 
@@ -114,15 +132,6 @@ func (a *app) planFor(t target.Target, list []hold.Change) hold.Plan {
 		plan.Unit = t.Owner.Unit
 	}
 	return plan
-}
-
-func (a *app) warnOwner(t target.Target) {
-	if t.Record != nil {
-		a.out.Say("warning: %s keeps limits of its own and knows nothing of this one: a restart of %s loses it", t.Record.By, t)
-	}
-	if t.Owner.Kind == "systemd" && t.Group.Hierarchy().Version == cgroupfs.V1 {
-		a.out.Say("warning: systemd owns %s and knows nothing of this limit: a restart of the unit loses it", t.Owner.Name)
-	}
 }
 
 // setDocument is the JSON of weir set and weir clear (docs/json.md).

@@ -170,6 +170,15 @@ func takeRates(words []word) (l limit.Limit, rest []word, err error) {
 
 // Flags spells a limit and its place as flags, for a shell: "--write 10MB/s --on /data".
 func (o OnLimit) Flags() string {
+	words := o.Words()
+	for i, w := range words {
+		words[i] = Quote(w)
+	}
+	return strings.Join(words, " ")
+}
+
+// Words are the flags one by one.
+func (o OnLimit) Words() []string {
 	var words []string
 	for _, k := range limit.Keys {
 		if r := o.Limit.Get(k); r.IsSet() {
@@ -177,7 +186,7 @@ func (o OnLimit) Flags() string {
 		}
 	}
 	if o.On != "" {
-		words = append(words, "--on", Quote(o.On))
+		words = append(words, "--on", o.On)
 	}
-	return strings.Join(words, " ")
+	return words
 }

@@ -24,6 +24,9 @@ type Plan struct {
 	Group   cgroupfs.Group
 	Unit    string // the systemd unit that owns the group; empty if weir writes
 	Changes []Change
+	File    *File // beside them, on a group that weir writes
+	Persist bool  // systemd keeps the changes over a boot
+	Lift    bool  // the changes lift limits: of their drop-ins nothing is left
 }
 
 // A Step is one thing that a plan does: a group made, a line for a file, or a property
@@ -34,6 +37,7 @@ type Step struct {
 	Line     string `json:"line,omitempty"`
 	Unit     string `json:"unit,omitempty"`
 	Property string `json:"property,omitempty"`
+	Persist  bool   `json:"persist,omitempty"` // the property is for good, and not until the next boot
 }
 
 // A Holder applies plans.
@@ -54,6 +58,9 @@ func (p Plan) Steps() []Step {
 			steps = append(steps, Step{File: w.File, Line: w.Line})
 		}
 	}
+	if p.File != nil {
+		steps = append(steps, Step{File: p.File.Path, Line: p.File.Text})
+	}
 	return steps
 }
 
@@ -64,7 +71,7 @@ func (h Holder) Apply(ctx context.Context, p Plan) error {
 	if err := p.Group.Hierarchy().Writable(); err != nil {
 		return err
 	}
-	if len(p.Changes) == 0 {
+	if len(p.Changes) == 0 && p.File == nil {
 		return nil
 	}
 	if p.Unit != "" {
@@ -77,7 +84,7 @@ func (h Holder) Apply(ctx context.Context, p Plan) error {
 	if err != nil {
 		return err
 	}
-	if len(p.Steps()) < 2 { // one write(2) is done or not: a kill leaves nothing half done
+	if len(p.Steps()) < 2 && p.File == nil { // one write(2) is done or not: a kill leaves nothing half done
 		if err := p.write(); err != nil {
 			return errors.Join(err, entry.revert(p.Group, err))
 		}
@@ -89,6 +96,11 @@ func (h Holder) Apply(ctx context.Context, p Plan) error {
 	}
 	if err := p.write(); err != nil {
 		return errors.Join(err, finish(record, entry.revert(p.Group, err)))
+	}
+	if entry.File != nil {
+		if err := entry.File.apply(ctx, h.dial); err != nil {
+			return errors.Join(err, finish(record, errors.Join(entry.File.revert(h.dial), entry.revert(p.Group, err))))
+		}
 	}
 	return record.Done()
 }

@@ -23,6 +23,9 @@ type journal struct {
 	Rules    []journalRule    `json:"rules"`
 	Unit     string           `json:"unit,omitempty"`
 	Settings []journalSetting `json:"settings,omitempty"`
+	Persist  bool             `json:"persist,omitempty"` // the settings are for good
+	Unkept   []limit.Key      `json:"unkept,omitempty"`  // of those, the rates that were not kept so before
+	File     *journalFile     `json:"file,omitempty"`
 }
 
 type journalRule struct {
@@ -62,7 +65,12 @@ func journalOf(p Plan) (journal, error) {
 		}
 		j.Rules = append(j.Rules, journalRule{c.Device, turn{before, c.Limit}})
 	}
-	return j, nil
+	if p.File == nil {
+		return j, nil
+	}
+	file, err := journalOfFile(*p.File)
+	j.File = file
+	return j, err
 }
 
 // revert writes the group's rules as they were before the change. A group that is
@@ -128,6 +136,11 @@ func undo(dir state.Dir, fs *cgroupfs.FS, connect dialer) error {
 		}
 		if j.Unit != "" {
 			if err := j.revertUnit(connect); err != nil {
+				return err
+			}
+		}
+		if j.File != nil {
+			if err := j.File.revert(connect); err != nil {
 				return err
 			}
 		}

@@ -16,7 +16,11 @@ import (
 // units is what hold asks of systemd: a *systemd.Conn has it.
 type units interface {
 	IOLimits(ctx context.Context, unit string) ([]systemd.PathLimit, error)
-	Set(ctx context.Context, unit string, settings []systemd.Setting) error
+	Set(ctx context.Context, unit string, persist bool, settings []systemd.Setting) error
+	Kept(unit string) ([]limit.Key, error)
+	Forget(ctx context.Context, unit string, keys []limit.Key) error
+	Tidy(ctx context.Context, unit string) error
+	Reload(ctx context.Context) error
 	Close() error
 }
 
@@ -64,7 +68,7 @@ func (p Plan) unitSteps(has []systemd.PathLimit) []Step {
 	var steps []Step
 	for _, s := range p.settings(has) {
 		for _, property := range systemd.IOLimitAt(s.Path, s.After) {
-			steps = append(steps, Step{Unit: p.Unit, Property: property.String()})
+			steps = append(steps, Step{Unit: p.Unit, Property: property.String(), Persist: p.Persist})
 		}
 	}
 	return steps
@@ -109,7 +113,14 @@ func (p Plan) applyUnit(ctx context.Context, dir state.Dir, connect dialer) erro
 	if err != nil {
 		return err
 	}
-	entry.Settings = p.settings(has)
+	entry.Settings, entry.Persist = p.settings(has), p.Persist
+	if p.Persist {
+		kept, err := conn.Kept(p.Unit)
+		if err != nil {
+			return err
+		}
+		entry.Unkept = without(limit.Keys[:], kept)
+	}
 	record, err := dir.New(journalKind, entry)
 	if err != nil {
 		return err
@@ -118,9 +129,15 @@ func (p Plan) applyUnit(ctx context.Context, dir state.Dir, connect dialer) erro
 	for _, s := range entry.Settings {
 		settings = append(settings, systemd.IOLimitAt(s.Path, s.After)...)
 	}
-	err = conn.Set(ctx, p.Unit, settings)
+	err = conn.Set(ctx, p.Unit, p.Persist, settings)
+	if err == nil && p.Persist && p.Lift {
+		err = conn.Set(ctx, p.Unit, false, settings) // the unit's own file may set a limit that the drop-in overruled
+	}
 	if err == nil {
 		err = p.Ensure()
+	}
+	if err == nil && p.Lift {
+		err = conn.Tidy(ctx, p.Unit)
 	}
 	if err != nil {
 		return errors.Join(err, finish(record, errors.Join(entry.revertUnit(connect), entry.revert(p.Group, err))))
@@ -143,19 +160,43 @@ func (j journal) revertUnit(connect dialer) error {
 	if err != nil {
 		return fmt.Errorf("take back half-done change: %w", err)
 	}
-	var settings []systemd.Setting
+	var kept, other []systemd.Setting // over boots, and until the next
 	for _, s := range j.Settings {
 		is := limit.None // a path without an entry
 		if i := slices.IndexFunc(now, func(l systemd.PathLimit) bool { return l.Path == s.Path }); i >= 0 {
 			is = now[i].Limit
 		}
-		settings = append(settings, systemd.IOLimitAt(s.Path, s.back(is, limit.Limit{}))...)
+		back := s.back(is, limit.Limit{})
+		if j.Persist {
+			kept = append(kept, systemd.IOLimitAt(s.Path, only(back, without(limit.Keys[:], j.Unkept)))...)
+			back = only(back, j.Unkept)
+		}
+		other = append(other, systemd.IOLimitAt(s.Path, back)...)
 	}
-	if len(settings) == 0 {
-		return nil
+	if len(kept) > 0 {
+		err = conn.Set(ctx, j.Unit, true, kept)
 	}
-	if err := conn.Set(ctx, j.Unit, settings); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err == nil && len(other) > 0 {
+		err = conn.Set(ctx, j.Unit, false, other)
+	}
+	if err == nil && len(other) > 0 && j.Persist {
+		err = conn.Forget(ctx, j.Unit, j.Unkept)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("take back half-done change: %w", err)
 	}
 	return nil
+}
+
+// only returns the rates of a limit that are named.
+func only(l limit.Limit, keys []limit.Key) limit.Limit {
+	var kept limit.Limit
+	for _, k := range keys {
+		kept = kept.With(k, l.Get(k))
+	}
+	return kept
+}
+
+func without(keys, others []limit.Key) []limit.Key {
+	return slices.DeleteFunc(slices.Clone(keys), func(k limit.Key) bool { return slices.Contains(others, k) })
 }

@@ -3,6 +3,7 @@ package hold
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -26,18 +27,22 @@ type manager struct {
 	sets    [][]string
 	refuses error
 	file    string
-	text    string // what it writes to file
+	text    string      // what it writes to file
+	kept    []limit.Key // over boots
 }
 
 func (m *manager) IOLimits(context.Context, string) ([]systemd.PathLimit, error) {
 	return m.limits, nil
 }
 
-func (m *manager) Set(_ context.Context, _ string, settings []systemd.Setting) error {
+func (m *manager) Set(_ context.Context, _ string, persist bool, settings []systemd.Setting) error {
 	if m.refuses != nil {
 		return m.refuses
 	}
 	var set []string
+	if persist {
+		set = append(set, "persist")
+	}
 	for _, s := range settings {
 		set = append(set, s.String())
 	}
@@ -46,6 +51,23 @@ func (m *manager) Set(_ context.Context, _ string, settings []systemd.Setting) e
 		return nil
 	}
 	return os.WriteFile(m.file, []byte(m.text), 0o644)
+}
+
+func (m *manager) Kept(string) ([]limit.Key, error) { return m.kept, nil }
+
+func (m *manager) Forget(_ context.Context, _ string, keys []limit.Key) error {
+	m.sets = append(m.sets, []string{fmt.Sprint("forget ", keys)})
+	return m.refuses
+}
+
+func (m *manager) Tidy(context.Context, string) error {
+	m.sets = append(m.sets, []string{"tidy"})
+	return m.refuses
+}
+
+func (m *manager) Reload(context.Context) error {
+	m.sets = append(m.sets, []string{"reload"})
+	return m.refuses
 }
 
 func (*manager) Close() error { return nil }

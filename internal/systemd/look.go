@@ -14,6 +14,9 @@ type Unit struct {
 	Error  string // why it is not loaded, as systemd puts it; may be empty
 	Active string // ActiveState: "active", "activating", "inactive", "failed"
 	Cgroup string // as /proc/PID/cgroup spells it; empty while nothing of the unit runs
+	// Transient: made by a program, such as systemd-run, and not from a file that outlives
+	// a boot. What is set of it is not kept either (systemd's unit_drop_in_dir).
+	Transient bool
 }
 
 // Unit looks a unit up by its full name. One that does not exist is no error: its Load
@@ -28,6 +31,9 @@ func (c *Conn) Unit(ctx context.Context, name string) (Unit, error) {
 		if err := c.property(ctx, object, unitIf, property, into); err != nil {
 			return Unit{}, fmt.Errorf("look up unit %s: %w", name, err)
 		}
+	}
+	if err := c.property(ctx, object, unitIf, "Transient", &u.Transient); err != nil {
+		return Unit{}, fmt.Errorf("look up unit %s: %w", name, err)
 	}
 	var refused struct{ Name, Message string }
 	if err := c.property(ctx, object, unitIf, "LoadError", &refused); err == nil { // (old systemds lack it)

@@ -107,10 +107,11 @@ func (s Setting) String() string {
 	return s.Name + "=" + fmt.Sprint(s.Value.Value())
 }
 
-// Set changes a unit's settings until the next boot. systemd takes all of them or none.
-func (c *Conn) Set(ctx context.Context, unit string, settings []Setting) error {
-	const runtime = true
-	if err := c.call(ctx, manager, managerIf+".SetUnitProperties", unit, runtime, settings).Err; err != nil {
+// Set changes a unit's settings: until the next boot, or if persist is set for good.
+// systemd takes all of them or none, and keeps them in drop-ins of its own, a file for
+// each property with the values of all paths.
+func (c *Conn) Set(ctx context.Context, unit string, persist bool, settings []Setting) error {
+	if err := c.call(ctx, manager, managerIf+".SetUnitProperties", unit, !persist, settings).Err; err != nil {
 		return fmt.Errorf("set limits of unit %s: %w", unit, explain(err))
 	}
 	return nil

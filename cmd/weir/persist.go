@@ -1,0 +1,240 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/dropin"
+	"github.com/weir-io/weir/internal/hold"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/systemd"
+	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/target/unit"
+)
+
+// targetToLimit is target for a verb that sets limits: a unit that has no group of its
+// own yet, as happens on cgroup v1, gets one.
+func (a *app) targetToLimit(ctx context.Context, spec string, dryRun bool) (target.Target, error) {
+	t, err := a.target(ctx, spec)
+	var none *unit.NoGroupError
+	if !errors.As(err, &none) {
+		return t, err
+	}
+	if dryRun {
+		return t, fmt.Errorf("unit:%s: weir set would have systemd make it a cgroup of its own first (BlockIOAccounting=yes); its files cannot be named before", none.Unit)
+	}
+	conn, err := systemd.Connect(ctx)
+	if err != nil {
+		return t, err
+	}
+	defer conn.Close()
+	if err := conn.Set(ctx, none.Unit, false, []systemd.Setting{systemd.Accounting("BlockIO")}); err != nil {
+		return t, err
+	}
+	a.out.Say("systemd: set BlockIOAccounting=yes of %s, which gives it a cgroup of its own in %s", none.Unit, none.Mount)
+	return a.target(ctx, spec)
+}
+
+// mayPersist refuses what nothing keeps over a boot.
+func (a *app) mayPersist(ctx context.Context, t target.Target) error {
+	v1 := t.Group.Hierarchy().Version == cgroupfs.V1
+	switch {
+	case t.Kind != "unit" && t.Owner.Unit != "" && !strings.HasSuffix(t.Owner.Unit, ".scope"):
+		return cli.Usagef("set %s --persist: a %s does not outlive a boot, and its unit does; name that: unit:%s", t, t.Kind, t.Owner.Unit)
+	case t.Kind != "unit":
+		return cli.Usagef("set %s --persist: a %s does not outlive a boot, and nothing makes it again; leave out --persist, or name a systemd unit", t, t.Kind)
+	case strings.HasSuffix(t.Name, ".scope"):
+		return cli.Usagef("set %s --persist: a scope ends with its processes, and nothing starts it again; leave out --persist, or name a service or a slice", t)
+	case t.Owner.Unit == "":
+		return cli.Usagef("set %s --persist: systemd gives the root group no limits; leave out --persist", t)
+	case v1 && !strings.HasSuffix(t.Name, ".service"):
+		return &cgroupfs.Unsupported{Feature: fmt.Sprintf("set %s --persist", t), Reason: "systemd keeps no limits on cgroup v1, and of all units only a service can have weir set them at its start",
+			Remedy: "name a service, or boot with cgroup v2 (systemd.unified_cgroup_hierarchy=1)"}
+	}
+	if a.root != "/" {
+		return nil // a fixture's systemd cannot be asked
+	}
+	conn, err := systemd.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	u, err := conn.Unit(ctx, t.Name)
+	if err != nil {
+		return err
+	}
+	if u.Transient {
+		return &cgroupfs.Unsupported{Feature: fmt.Sprintf("set %s --persist", t), Reason: "a program made it (systemd-run does so), and no file starts it again after a boot",
+			Remedy: "leave out --persist, or give it a unit file"}
+	}
+	return nil
+}
+
+// persist makes a plan one for good: systemd's own settings on v2, on v1 a drop-in.
+func (a *app) persist(t target.Target, plan *hold.Plan, limits []cli.OnLimit) error {
+	if plan.Unit != "" {
+		plan.Persist = true
+		return nil
+	}
+	path := filepath.Join(a.root, dropin.Path(t.Name))
+	entries, err := readDropIn(path)
+	if err != nil {
+		return err
+	}
+	for _, l := range limits {
+		if l.On, err = a.lastingPlace(l.On); err != nil {
+			return err
+		}
+		entries = dropin.Merge(entries, dropin.Entry{On: l.On, Limit: l.Limit})
+	}
+	return a.dropIn(t, plan, path, entries)
+}
+
+// dropIn adds the drop-in with these entries to a plan.
+func (a *app) dropIn(t target.Target, plan *hold.Plan, path string, entries []dropin.Entry) error {
+	entries = slices.DeleteFunc(entries, func(e dropin.Entry) bool { return e.Limit.IsZero() })
+	if !slices.ContainsFunc(entries, func(e dropin.Entry) bool { return e.Limit.Bounds() }) {
+		plan.File = &hold.File{Path: path}
+		return nil
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find weir itself: %w", err)
+	}
+	text, err := dropin.Text(t.Name, program, entries, func(e dropin.Entry) []string { return cli.OnLimit{On: e.On, Limit: e.Limit}.Words() })
+	if err != nil {
+		return fmt.Errorf("make drop-in: %w", err)
+	}
+	plan.File = &hold.File{Path: path, Text: text}
+	return nil
+}
+
+// readDropIn reads weir's drop-in; none has no entries.
+func readDropIn(path string) ([]dropin.Entry, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read drop-in: %w", err)
+	}
+	entries, err := dropin.Parse(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("read drop-in %s: %w; move it away", path, err)
+	}
+	return entries, nil
+}
+
+// lastingPlace spells a place so that it means the same in any directory. What is no
+// path, such as a device's name, is left.
+func (a *app) lastingPlace(on string) (string, error) {
+	if on == "" || filepath.IsAbs(on) || a.root != "/" {
+		return on, nil
+	}
+	if _, err := os.Stat(on); err != nil {
+		return on, nil
+	}
+	if _, err := os.Stat(filepath.Join("/dev", on)); err == nil {
+		return on, nil // a device's name comes first
+	}
+	path, err := filepath.Abs(on)
+	if err != nil {
+		return "", fmt.Errorf("find --on %s: %w", on, err)
+	}
+	return path, nil
+}
+
+// unpersist has a plan that lifts limits lift those that are kept, too. only are the
+// devices that were named; none: all.
+func (a *app) unpersist(ctx context.Context, t target.Target, plan *hold.Plan, only []blkdev.Number) error {
+	plan.Lift = true
+	if plan.Unit != "" {
+		kept, err := systemd.Kept(a.root, plan.Unit)
+		plan.Persist = len(kept) > 0
+		return err
+	}
+	if full, err := systemd.FullName(t.Owner.Unit); err != nil || full != t.Owner.Unit {
+		return nil // no unit's
+	}
+	path := filepath.Join(a.root, dropin.Path(t.Owner.Unit))
+	entries, err := readDropIn(path)
+	if err != nil || entries == nil {
+		return err
+	}
+	if len(only) == 0 {
+		plan.File = &hold.File{Path: path}
+		return nil
+	}
+	left := a.withoutDevices(ctx, entries, only)
+	unitTarget := target.Target{Kind: "unit", Name: t.Owner.Unit}
+	return a.dropIn(unitTarget, plan, path, left)
+}
+
+// withoutDevices takes devices out of what a drop-in sets: entries on none but these go,
+// and those on others too, or on what cannot be told now, are overruled by one at the end.
+func (a *app) withoutDevices(ctx context.Context, entries []dropin.Entry, gone []blkdev.Number) []dropin.Entry {
+	var left []dropin.Entry
+	overrule := map[blkdev.Number]bool{}
+	for _, e := range entries {
+		var on []blkdev.Number
+		var err error
+		if e.On != "" {
+			on, err = a.devicesNamed(ctx, []string{e.On})
+		}
+		unknown := e.On == "" || err != nil
+		others := slices.ContainsFunc(on, func(n blkdev.Number) bool { return !slices.Contains(gone, n) })
+		if !unknown && !others {
+			continue
+		}
+		left = append(left, e)
+		for _, dev := range gone {
+			overrule[dev] = overrule[dev] || unknown || slices.Contains(on, dev)
+		}
+	}
+	for _, dev := range gone {
+		if overrule[dev] {
+			left = dropin.Merge(left, dropin.Entry{On: dev.String(), Limit: limit.None})
+		}
+	}
+	return left
+}
+
+// sayHowLong tells what a unit's limit outlives, where that is not what one expects.
+func (a *app) sayHowLong(t target.Target, plan hold.Plan) {
+	switch {
+	case t.Record != nil:
+		a.out.Say("warning: %s keeps limits of its own and knows nothing of this one: a restart of %s loses it", t.Record.By, t)
+	case plan.File != nil && plan.File.Text != "":
+		a.out.Say("systemd keeps no limits on cgroup v1: %s runs weir at each start of %s; weir clear removes it", plan.File.Path, t.Owner.Unit)
+	case plan.Persist:
+		a.out.Say("systemd keeps it for %s, also after a boot; weir clear ends that", plan.Unit)
+	case plan.Unit != "":
+		kept, err := systemd.Kept(a.root, plan.Unit)
+		if err != nil {
+			return
+		}
+		for _, d := range kept {
+			if slices.ContainsFunc(plan.Changes, func(c hold.Change) bool { return c.Limit.Get(d.Key).IsSet() }) {
+				a.out.Say("warning: the next daemon-reload or boot brings back what %s keeps; add --persist to change that", d.Path)
+			}
+		}
+	case t.Owner.Unit != "":
+		a.out.Say("warning: systemd owns %s and keeps no limits on cgroup v1: a restart of the unit loses it%s", t.Owner.Unit, persistHint(t))
+	}
+}
+
+func persistHint(t target.Target) string {
+	if t.Kind == "unit" && strings.HasSuffix(t.Name, ".service") {
+		return "; add --persist to have it set at each start"
+	}
+	return ""
+}

@@ -1,0 +1,100 @@
+package dropin
+
+import (
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/weir-io/weir/internal/limit"
+)
+
+// An Entry is a limit that the unit gets at its start.
+type Entry struct {
+	On    string      `json:"on"` // as the user spelled it; empty for every disk of the unit's mounts
+	Limit limit.Limit `json:"limit"`
+}
+
+// Path returns where a unit's drop-in is. The unit's name must be one that systemd takes.
+func Path(unit string) string { return path.Join("/etc/systemd/system", unit+".d", "50-weir.conf") }
+
+// saved begins the line that holds the entries.
+const saved = "# limits: "
+
+// Parse reads the entries of a drop-in.
+func Parse(text string) ([]Entry, error) {
+	for line := range strings.Lines(text) {
+		data, ok := strings.CutPrefix(line, saved)
+		if !ok {
+			continue
+		}
+		var entries []Entry
+		if err := json.Unmarshal([]byte(data), &entries); err != nil {
+			return nil, fmt.Errorf("parse the line %q: %w", strings.TrimSpace(saved), err)
+		}
+		return entries, nil
+	}
+	return nil, fmt.Errorf("no line %q: it is not weir's", strings.TrimSpace(saved))
+}
+
+// Merge adds a limit to those that a drop-in has: rates of the same place are replaced,
+// and the place goes last, where it overrules other spellings of the same device.
+func Merge(entries []Entry, named Entry) []Entry {
+	merged := slices.DeleteFunc(slices.Clone(entries), func(e Entry) bool {
+		if e.On == named.On {
+			named.Limit = e.Limit.Overlay(named.Limit)
+		}
+		return e.On == named.On
+	})
+	return append(merged, named)
+}
+
+// Text is the drop-in of a service. The program is weir, by its path; flags spells an
+// entry for it. A weir that is gone, or fails, does not keep the unit from starting.
+func Text(unit, program string, entries []Entry, flags func(Entry) []string) (string, error) {
+	data, err := json.Marshal(entries)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Made by weir set --persist. weir clear unit:%s removes it.\n%s%s\n[Service]\n", unit, saved, data)
+	// The unit's own group in the hierarchy of blkio: v1's name of it, and v2's.
+	b.WriteString("BlockIOAccounting=yes\nIOAccounting=yes\n")
+	for _, e := range entries {
+		b.WriteString("ExecStartPost=-+" + quote(program))
+		for _, word := range append([]string{"set", "unit:" + unit, "--quiet"}, flags(e)...) {
+			b.WriteString(" " + quote(word))
+		}
+		b.WriteString("\n")
+	}
+	return b.String(), nil
+}
+
+// quote spells a word for systemd (systemd.service(5), "Command lines"): without its
+// specifiers and variables.
+func quote(word string) string {
+	var b strings.Builder
+	plain := word != ""
+	for _, c := range []byte(word) {
+		switch {
+		case c == '%' || c == '$':
+			b.WriteByte(c)
+			b.WriteByte(c)
+		case c == '"' || c == '\\':
+			plain = false
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		case c < ' ' || c == 0x7f:
+			plain = false
+			fmt.Fprintf(&b, `\x%02x`, c)
+		default:
+			plain = plain && c != ' ' && c != '\'' && c != ';'
+			b.WriteByte(c)
+		}
+	}
+	if plain {
+		return b.String()
+	}
+	return `"` + b.String() + `"`
+}

@@ -1,0 +1,49 @@
+package dropin
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/weir-io/weir/internal/limit"
+)
+
+func TestDropInHoldsItsEntries(t *testing.T) {
+	entries := []Entry{{"/data", limit.Limit{WBPS: limit.PerSecond(5e6)}}, {`a "b" 100% $HOME\x`, limit.Limit{RBPS: limit.Unlimited, RIOPS: limit.PerSecond(7)}}}
+	text, err := Text("web@1.service", "/usr/local/my bin/weir", entries, func(e Entry) []string { return []string{"--on", e.On} })
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `# Made by weir set --persist. weir clear unit:web@1.service removes it.
+# limits: [{"on":"/data","limit":{"rbps":null,"wbps":5000000,"riops":null,"wiops":null}},{"on":"a \"b\" 100% $HOME\\x","limit":{"rbps":"max","wbps":null,"riops":7,"wiops":null}}]
+[Service]
+BlockIOAccounting=yes
+IOAccounting=yes
+ExecStartPost=-+"/usr/local/my bin/weir" set unit:web@1.service --quiet --on /data
+ExecStartPost=-+"/usr/local/my bin/weir" set unit:web@1.service --quiet --on "a \"b\" 100%% $$HOME\\x"
+`
+	if text != want {
+		t.Errorf("%s\nwant:\n%s", text, want)
+	}
+	got, err := Parse(text)
+	if err != nil || !reflect.DeepEqual(got, entries) {
+		t.Errorf("Parse = %v, %v", got, err)
+	}
+	for _, other := range []string{"", "[Service]\n", saved + "[\n"} {
+		if got, err := Parse(other); err == nil {
+			t.Errorf("Parse(%q) = %v", other, got)
+		}
+	}
+}
+
+func TestMerge(t *testing.T) {
+	write := func(n uint64) limit.Limit { return limit.Limit{WBPS: limit.PerSecond(n)} }
+	has := []Entry{{"/data", write(5)}, {"", write(9)}}
+	got := Merge(has, Entry{"/data", limit.Limit{RBPS: limit.PerSecond(3)}})
+	want := []Entry{{"", write(9)}, {"/data", limit.Limit{RBPS: limit.PerSecond(3), WBPS: limit.PerSecond(5)}}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("Merge = %v, want %v", got, want)
+	}
+	if !reflect.DeepEqual(has, []Entry{{"/data", write(5)}, {"", write(9)}}) {
+		t.Errorf("Merge changed what it was given: %v", has)
+	}
+}

@@ -1,0 +1,184 @@
+package systemd
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/weir-io/weir/internal/limit"
+)
+
+// Where systemd keeps what SetUnitProperties gave it, until the next boot and beyond
+// (systemd.unit(5), "Unit File Load Path"). A file of the second hides one of the same
+// name in the first when units are read again.
+const (
+	runtimeControl    = "/run/systemd/system.control"
+	persistentControl = "/etc/systemd/system.control"
+)
+
+// A DropIn is a file in which systemd keeps one of the four rates of a unit, on all
+// devices together.
+type DropIn struct {
+	Key  limit.Key
+	Path string
+}
+
+// Kept lists the drop-ins in which systemd keeps rates of a unit over boots.
+func Kept(root, unit string) ([]DropIn, error) { return dropIns(root, persistentControl, unit) }
+
+// Kept names the rates of a unit that systemd keeps over boots.
+func (c *Conn) Kept(unit string) ([]limit.Key, error) {
+	all, err := Kept("/", unit)
+	var keys []limit.Key
+	for _, d := range all {
+		keys = append(keys, d.Key)
+	}
+	return keys, err
+}
+
+// Forget removes the drop-ins that keep rates of a unit over boots, and has systemd read
+// its units again.
+func (c *Conn) Forget(ctx context.Context, unit string, keys []limit.Key) error {
+	all, err := Kept("/", unit)
+	if err != nil {
+		return err
+	}
+	removed := false
+	for _, d := range all {
+		if !slices.Contains(keys, d.Key) {
+			continue
+		}
+		if err := os.Remove(d.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove drop-in: %w", err)
+		}
+		removed = true
+		_ = os.Remove(filepath.Dir(d.Path)) // if it is empty now
+	}
+	if !removed {
+		return nil
+	}
+	return c.Reload(ctx)
+}
+
+// dropIns lists those that are there. systemd names them after the property.
+func dropIns(root, control, unit string) ([]DropIn, error) {
+	if full, err := FullName(unit); err != nil || full != unit {
+		return nil, errors.Join(fmt.Errorf("look for drop-ins of unit %q: it is no full name", unit), err)
+	}
+	var found []DropIn
+	for _, k := range limit.Keys {
+		path := filepath.Join(root, control, unit+".d", "50-"+propertyNames[k]+".conf")
+		_, err := os.Lstat(path)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("look for drop-ins: %w", err)
+		}
+		found = append(found, DropIn{k, path})
+	}
+	return found, nil
+}
+
+// Tidy removes the drop-ins that set none of a unit's rates any more: what a lifted limit
+// leaves. Those that the next boot forgets by itself stay where another file of the unit
+// sets the rate, which they overrule. If any was removed, systemd reads its units again.
+func (c *Conn) Tidy(ctx context.Context, unit string) error {
+	var sources []string
+	if err := c.sources(ctx, unit, &sources); err != nil {
+		return err
+	}
+	removed := false
+	for _, control := range []string{persistentControl, runtimeControl} {
+		all, err := dropIns("/", control, unit)
+		if err != nil {
+			return err
+		}
+		for _, d := range all {
+			others := slices.DeleteFunc(slices.Clone(sources), func(s string) bool { return s == d.Path })
+			if control == persistentControl {
+				others = nil
+			}
+			idle, err := d.idle(others)
+			if err != nil {
+				return err
+			}
+			if !idle {
+				continue
+			}
+			if err := os.Remove(d.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return fmt.Errorf("remove drop-in of a lifted limit: %w", err)
+			}
+			removed = true
+			_ = os.Remove(filepath.Dir(d.Path)) // if it is empty now
+		}
+	}
+	if !removed {
+		return nil
+	}
+	return c.Reload(ctx)
+}
+
+// idle reports whether neither the drop-in nor others set its rate.
+func (d DropIn) idle(others []string) (bool, error) {
+	for _, path := range append([]string{d.Path}, others...) {
+		sets, err := setsRate(path, d.Key)
+		if sets || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// setsRate reports whether a unit's file gives a rate a value. An empty one takes back
+// what files before it gave.
+func setsRate(path string, k limit.Key) (bool, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("read unit file: %w", err)
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		name, value, ok := strings.Cut(lines.Text(), "=")
+		if ok && strings.TrimSpace(name) == propertyNames[k] && strings.TrimSpace(value) != "" {
+			return true, nil
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return false, fmt.Errorf("read unit file %s: %w", path, err)
+	}
+	return false, nil
+}
+
+// sources lists the files that a unit is made of.
+func (c *Conn) sources(ctx context.Context, unit string, all *[]string) error {
+	var fragment string
+	if err := c.property(ctx, objectOf(unit), unitIf, "FragmentPath", &fragment); err != nil {
+		return err
+	}
+	if err := c.property(ctx, objectOf(unit), unitIf, "DropInPaths", all); err != nil {
+		return err
+	}
+	if fragment != "" {
+		*all = append(*all, fragment)
+	}
+	return nil
+}
+
+// Reload has systemd read its units again ("systemctl daemon-reload").
+func (c *Conn) Reload(ctx context.Context) error {
+	if err := c.call(ctx, manager, managerIf+".Reload").Err; err != nil {
+		return fmt.Errorf("reload systemd: %w", explain(err))
+	}
+	return nil
+}
