@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode"
 )
 
 // read spells what a file gives, a line each.
@@ -107,12 +108,12 @@ func FuzzParse(f *testing.F) {
 		}
 		limits, notes := Limits(sections)
 		for _, l := range limits {
-			if !strings.HasPrefix(l.Group, "/") || strings.Contains(l.Group+"/", "/../") || l.Limit.IsZero() || l.Line > lines {
+			if !strings.HasPrefix(l.Group, "/") || strings.Contains(l.Group+"/", "/../") || strings.ContainsFunc(l.Group, unicode.IsControl) || l.Limit.IsZero() || l.Line > lines {
 				t.Errorf("%+v", l)
 			}
 		}
 		for _, n := range notes {
-			if n.Line < 1 || n.Line > lines || n.Text == "" {
+			if n.Line < 1 || n.Line > lines || n.Text == "" || strings.ContainsFunc(n.Text, unicode.IsControl) {
 				t.Errorf("note %+v of %d lines", n, lines)
 			}
 		}

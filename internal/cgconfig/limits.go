@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/limit"
@@ -57,11 +58,11 @@ func Limits(file []Section) ([]GroupLimit, []Note) {
 }
 
 func (r *reader) note(line int, format string, args ...any) {
-	r.notes = append(r.notes, Note{line, fmt.Sprintf(format, args...)})
+	r.notes = append(r.notes, Note{line, plain(fmt.Sprintf(format, args...))})
 }
 
 func (r *reader) group(s Section) {
-	if s.Name == "" || slices.Contains(strings.Split(s.Name, "/"), "..") || strings.ContainsAny(s.Name, "\n\x00") {
+	if s.Name == "" || slices.Contains(strings.Split(s.Name, "/"), "..") || strings.ContainsFunc(s.Name, unicode.IsControl) {
 		r.note(s.Line, "group %q: left out: no group can have this name", s.Name)
 		return
 	}

@@ -3,6 +3,7 @@ package cgconfig
 import (
 	"fmt"
 	"strings"
+	"unicode"
 )
 
 // A Section is a braced part of the file, such as "group web { … }".
@@ -69,8 +70,10 @@ func (p *parser) next() {
 		if !strings.HasPrefix(p.rest, "#") {
 			break
 		}
-		_, p.rest, _ = strings.Cut(p.rest, "\n")
-		p.line++
+		var more bool
+		if _, p.rest, more = strings.Cut(p.rest, "\n"); more {
+			p.line++
+		}
 	}
 	switch {
 	case p.rest == "":
@@ -111,7 +114,17 @@ func (p *parser) errorf(format string, args ...any) error {
 	if p.open {
 		format, args = "a quotation mark is not closed", nil
 	}
-	return &SyntaxError{Line: p.line, Why: fmt.Sprintf(format, args...)}
+	return &SyntaxError{Line: p.line, Why: plain(fmt.Sprintf(format, args...))}
+}
+
+// plain takes out of a message what a terminal would obey: a quoted name can hold it.
+func plain(text string) string {
+	return strings.Map(func(c rune) rune {
+		if unicode.IsControl(c) {
+			return '?'
+		}
+		return c
+	}, text)
 }
 
 // section reads "WORD [NAME] { … }".
