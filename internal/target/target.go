@@ -104,6 +104,12 @@ type NoKindError struct{ Err *cgroupfs.Unsupported }
 func (e *NoKindError) Error() string { return e.Err.Error() }
 func (e *NoKindError) Unwrap() error { return e.Err }
 
+// Ungrouped is the error of a target that is there and has no group of its own yet.
+type Ungrouped interface {
+	error
+	Target() string // as a user spells it
+}
+
 // isNone reports whether a kind answered that it has no target of a name.
 func isNone(err error) bool {
 	var notFound *NotFound
@@ -121,6 +127,8 @@ func Resolve(ctx context.Context, kinds []Kind, spec string) (Target, error) {
 		}
 	}
 	var found []Target
+	var spellings []string
+	var lacks error // of a target that is there
 	for _, k := range kinds {
 		if g, ok := k.(Guesser); ok && !g.MayKnow(spec) {
 			continue
@@ -129,20 +137,23 @@ func Resolve(ctx context.Context, kinds []Kind, spec string) (Target, error) {
 		if isNone(err) {
 			continue
 		}
+		var ungrouped Ungrouped
+		if errors.As(err, &ungrouped) {
+			lacks, spellings = err, append(spellings, ungrouped.Target())
+			continue
+		}
 		if err != nil {
 			return Target{}, fmt.Errorf("target %q: %w (or write one of %s before it)", spec, err, prefixes(kinds))
 		}
-		found = append(found, t)
+		found, spellings = append(found, t), append(spellings, t.String())
 	}
-	switch len(found) {
-	case 1:
+	switch {
+	case len(spellings) == 1 && lacks != nil:
+		return Target{}, lacks
+	case len(spellings) == 1:
 		return found[0], nil
-	case 0:
+	case len(spellings) == 0:
 		return Target{}, &NotFound{Target: fmt.Sprintf("target %q", spec), Why: "nothing has this name; write one of " + prefixes(kinds) + " before it"}
-	}
-	var spellings []string
-	for _, t := range found {
-		spellings = append(spellings, t.String())
 	}
 	return Target{}, fmt.Errorf("target %q: more than one thing has this name; write one of %s", spec, strings.Join(spellings, ", "))
 }

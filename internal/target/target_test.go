@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
@@ -31,6 +32,12 @@ func (n names) Resolve(_ context.Context, name string) (Target, error) {
 	return Target{Kind: n.kind, Name: name}, nil
 }
 
+// lacks is the error of a target without a group.
+type lacks struct{}
+
+func (lacks) Error() string  { return "no group" }
+func (lacks) Target() string { return "slice:db" }
+
 func TestResolve(t *testing.T) {
 	broken := errors.New("cannot look")
 	kinds := []Kind{names{kind: "unit", known: []string{"web", "a:b"}}, names{kind: "docker", known: []string{"web", "db"}}}
@@ -54,6 +61,14 @@ func TestResolve(t *testing.T) {
 		if got, err := Resolve(t.Context(), append([]Kind{names{kind: "pod", err: none}}, kinds...), "db"); err != nil || got.String() != "docker:db" {
 			t.Errorf("Resolve(db) = %v, %v", got, err)
 		}
+	}
+	// One that is there without a group counts.
+	lacking := append([]Kind{names{kind: "slice", err: lacks{}}}, kinds...)
+	if got, err := Resolve(t.Context(), lacking, "db"); err == nil || !strings.Contains(err.Error(), "write one of slice:db, docker:db") {
+		t.Errorf("Resolve(db) = %v, %v; want both named", got, err)
+	}
+	if got, err := Resolve(t.Context(), lacking, "mail"); !errors.Is(err, lacks{}) {
+		t.Errorf("Resolve(mail) = %v, %v; want %v", got, err, lacks{})
 	}
 	// A kind that cannot look must not make another one's match the only one.
 	kinds = append(kinds, names{kind: "pod", err: broken})

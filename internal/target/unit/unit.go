@@ -46,6 +46,9 @@ func (e *NoGroupError) Error() string {
 	return fmt.Sprintf("unit:%s: it has no cgroup of its own in %s, and so no limit; weir set unit:%s makes one", e.Unit, e.Mount, e.Unit)
 }
 
+// Target spells the unit.
+func (e *NoGroupError) Target() string { return "unit:" + e.Unit }
+
 // Resolve finds the group of a unit that runs.
 func (k Kind) Resolve(ctx context.Context, name string) (target.Target, error) {
 	full, err := systemd.FullName(name)
