@@ -19,7 +19,7 @@ func newClear(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "clear TARGET [--on PATH|DEVICE]...",
 		Short:   "Lift the limits of what runs",
-		Long:    "Lift all limits of a target, or with --on those on some devices, also what weir set --persist keeps. A group without limits is left as it is, and that is no error.",
+		Long:    "Lift all limits of a target, or with --on those on some devices, also what weir set --persist keeps, even of a unit that does not run. A group without limits is left as it is, and that is no error.",
 		Example: "  weir clear pid:4711\n  weir clear cgroup:/batch --on /data",
 		Args:    oneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -36,6 +36,9 @@ func newClear(a *app) *cobra.Command {
 
 func (a *app) clear(ctx context.Context, spec string, on []string, whole, dryRun bool) error {
 	t, err := a.target(ctx, spec)
+	if err != nil && !dryRun && len(on) == 0 {
+		return a.clearStopped(ctx, spec, err)
+	}
 	if err != nil {
 		return err
 	}

@@ -130,6 +130,14 @@ func (f journalFile) revert(connect dialer) error {
 	return err
 }
 
+// RemoveFile removes a drop-in, and has systemd read its units again.
+func (h Holder) RemoveFile(ctx context.Context, path string) error {
+	if err := (journalFile{Path: path}).put(""); err != nil {
+		return err
+	}
+	return reload(ctx, h.dial)
+}
+
 // reload has systemd read its units again.
 func reload(ctx context.Context, connect dialer) error {
 	ctx, cancel := context.WithTimeout(ctx, unitTimeout)

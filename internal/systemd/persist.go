@@ -86,6 +86,38 @@ func dropIns(root, control, unit string) ([]DropIn, error) {
 	return found, nil
 }
 
+// HasDropIns reports whether systemd keeps rates of a unit in drop-ins of its own, for
+// good or until the next boot.
+func HasDropIns(root, unit string) (bool, error) {
+	kept, err := dropIns(root, persistentControl, unit)
+	if err != nil {
+		return false, err
+	}
+	until, err := dropIns(root, runtimeControl, unit)
+	return len(kept)+len(until) > 0, err
+}
+
+// Lift lifts all limits of a unit, for good and until the next boot.
+func (c *Conn) Lift(ctx context.Context, unit string) error {
+	has, err := c.IOLimits(ctx, unit)
+	if err != nil {
+		return err
+	}
+	var settings []Setting
+	for _, l := range has {
+		settings = append(settings, IOLimitAt(l.Path, limit.None)...)
+	}
+	for _, persist := range []bool{true, false} {
+		if len(settings) == 0 {
+			break
+		}
+		if err := c.Set(ctx, unit, persist, settings); err != nil {
+			return err
+		}
+	}
+	return c.Tidy(ctx, unit)
+}
+
 // Tidy removes the drop-ins that set none of a unit's rates any more: what a lifted limit
 // leaves. Those that the next boot forgets by itself stay where another file of the unit
 // sets the rate, which they overrule. If any was removed, systemd reads its units again.

@@ -87,6 +87,9 @@ func TestUnitIsHeld(t *testing.T) {
 		}
 		lab.Ratio(t, "after "+after, float64(rate), lab.Direct, func() float64 { return written(t, disk, 4*time.Second) })
 	}
+	if got := output(t, "weir", "__complete", "set", "unit:weir-wr"); !strings.HasPrefix(got, "unit:"+unit+"\n") {
+		t.Errorf("completion of unit:weir-wr: %q", got)
+	}
 	if got := output(t, "weir", "show", "--for", "0"); !strings.Contains(got, "unit:"+unit+"  cgroup v2, owner systemd") {
 		t.Errorf("weir show: %q, want unit:%s", got, unit)
 	}
@@ -97,9 +100,7 @@ func TestUnitIsHeld(t *testing.T) {
 		t.Errorf("weir prove: %q, want it held", got)
 	}
 	output(t, "weir", "clear", "unit:"+unit, "--quiet")
-	if got := rules(t, e, group); got != "" {
-		t.Errorf("after clear the rule is %q", got)
-	}
+	noRule(t, e, group, "clear")
 	if free := written(t, disk, time.Second); free < 2*float64(rate) {
 		t.Errorf("after clear the unit writes %.0f bytes/s, want more than twice %d", free, rate)
 	}
@@ -118,7 +119,9 @@ func TestSliceIsSet(t *testing.T) {
 	if got := output(t, "weir", "show", "--for", "0", "unit:weirtest.slice"); !strings.Contains(got, "1 process") {
 		t.Errorf("weir show: %q", got)
 	}
-	output(t, "weir", "clear", "unit:weirtest.slice", "--quiet")
+	if got := output(t, "weir", "clear", "unit:weirtest.slice", "--quiet", "--json"); !strings.Contains(got, `"wbps":"max"`) {
+		t.Errorf("weir clear --json: %s", got)
+	}
 }
 
 // Units that cannot be limited, and names that no unit has.
@@ -151,6 +154,15 @@ func TestUnitsThatAreRefused(t *testing.T) {
 	unitFile(t, out, "/bin/sleep 600")
 	if got, want := refused(t, 1, "set", out, "--write", "1MB/s", "--on", disk.Node), "write one of pid:"+out+", unit:"+out+".service"; !strings.Contains(got, want) {
 		t.Errorf("%q, want %q in it", got, want)
+	}
+}
+
+// noRule checks that a group has no rule. Where no unit of a slice has a limit, systemd
+// takes the io controller away from all of them, and there is no file.
+func noRule(t *testing.T, e environ.Environ, group, after string) {
+	t.Helper()
+	if got := rulesOrNone(t, filepath.Join(e.Cgroups.Unified, group, "io.max")); got != "" {
+		t.Errorf("after %s the rule is %q", after, got)
 	}
 }
 
@@ -205,15 +217,23 @@ func TestPersistentUnit(t *testing.T) {
 		t.Errorf("after clear there are %q and %q", persistent, runtime)
 	}
 	for _, after := range []string{"clear", "daemon-reload", "restart"} {
-		if got := rules(t, e, group); got != "" {
-			t.Errorf("after %s the rule is %q", after, got)
-		}
+		noRule(t, e, group, after)
 		if after == "clear" {
 			output(t, "systemctl", "daemon-reload")
 		} else {
 			output(t, "systemctl", "restart", unit)
 		}
 	}
+	// What is kept for a unit that does not run is lifted too.
+	output(t, "weir", "set", "unit:"+unit, "--quiet", "--write", "4MB/s", "--on", disk.Node, "--persist")
+	output(t, "systemctl", "stop", unit)
+	output(t, "weir", "clear", "unit:"+unit, "--quiet")
+	if persistent, runtime := controlled(t, unit); len(persistent)+len(runtime) != 0 {
+		t.Errorf("after clear of the stopped unit there are %q and %q", persistent, runtime)
+	}
+	refused(t, 1, "clear", "unit:"+unit)
+	output(t, "systemctl", "start", unit)
+	noRule(t, e, group, "another start")
 	if got := property(t, unit, "NeedDaemonReload"); got != "no" {
 		t.Errorf("NeedDaemonReload of %s is %q", unit, got)
 	}
@@ -229,9 +249,7 @@ func TestClearOfAUnitWithALimitOfItsOwn(t *testing.T) {
 	output(t, "weir", "set", "unit:"+unit, "--quiet", "--write", "4MB/s", "--on", disk.Node, "--persist")
 	output(t, "weir", "clear", "unit:"+unit, "--quiet")
 	output(t, "systemctl", "daemon-reload")
-	if got := rules(t, e, group); got != "" {
-		t.Errorf("after clear the rule is %q", got)
-	}
+	noRule(t, e, group, "clear")
 	if persistent, _ := controlled(t, unit); len(persistent) != 0 {
 		t.Errorf("after clear systemd keeps %q", persistent)
 	}
@@ -293,6 +311,12 @@ func TestUnitOnV1(t *testing.T) {
 	output(t, "systemctl", "restart", unit)
 	if got := rulesOrNone(t, filepath.Join(e.Cgroups.Blkio, group, "blkio.throttle.write_bps_device")); got != "" {
 		t.Errorf("after clear and a restart the rule is %q", got)
+	}
+	set("--persist")
+	output(t, "systemctl", "stop", unit)
+	output(t, "weir", "clear", "unit:"+unit, "--quiet")
+	if _, err := os.Stat(filepath.Dir(dropIn)); err == nil {
+		t.Errorf("after clear of the stopped unit %s is there", filepath.Dir(dropIn))
 	}
 	if got := refused(t, 3, "set", "unit:system.slice", "--write", "1MB/s", "--on", disk.Node, "--persist"); !strings.Contains(got, "only a service can") {
 		t.Errorf("--persist of a slice: %q", got)
