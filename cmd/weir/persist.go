@@ -21,16 +21,23 @@ import (
 	"github.com/weir-io/weir/internal/target/unit"
 )
 
-// targetToLimit is target for a verb that sets limits: a unit that has no group of its
-// own yet, as happens on cgroup v1, gets one.
-func (a *app) targetToLimit(ctx context.Context, spec string, dryRun bool) (target.Target, error) {
-	t, err := a.target(ctx, spec)
-	var none *unit.NoGroupError
-	if !errors.As(err, &none) {
+// giveGroup has systemd make a group for a unit that has none of its own, as happens on
+// cgroup v1. What is wrong with the limits is found before, so that a set that is refused
+// changes nothing.
+func (a *app) giveGroup(ctx context.Context, none *unit.NoGroupError, limits []cli.OnLimit, o setOptions) (target.Target, error) {
+	t := target.Target{Kind: "unit", Name: none.Unit, Owner: target.Owner{Kind: "systemd", Name: none.Unit, Unit: none.Unit}}
+	if o.persist {
+		if err := a.mayPersist(ctx, t, cgroupfs.V1); err != nil {
+			return t, err
+		}
+	}
+	silent := *a
+	silent.out.Quiet = true
+	if _, err := silent.place(ctx, limits, 0); err != nil {
 		return t, err
 	}
-	if dryRun {
-		return t, fmt.Errorf("unit:%s: weir set would have systemd make it a cgroup of its own first (BlockIOAccounting=yes); its files cannot be named before", none.Unit)
+	if o.dryRun {
+		return t, fmt.Errorf("%s: weir set would have systemd make it a cgroup of its own first (BlockIOAccounting=yes); its files cannot be named before", t)
 	}
 	conn, err := systemd.Connect(ctx)
 	if err != nil {
@@ -41,12 +48,11 @@ func (a *app) targetToLimit(ctx context.Context, spec string, dryRun bool) (targ
 		return t, err
 	}
 	a.out.Say("systemd: set BlockIOAccounting=yes of %s, which gives it a cgroup of its own in %s", none.Unit, none.Mount)
-	return a.target(ctx, spec)
+	return a.target(ctx, t.String())
 }
 
 // mayPersist refuses what nothing keeps over a boot.
-func (a *app) mayPersist(ctx context.Context, t target.Target) error {
-	v1 := t.Group.Hierarchy().Version == cgroupfs.V1
+func (a *app) mayPersist(ctx context.Context, t target.Target, version cgroupfs.Version) error {
 	switch {
 	case t.Kind != "unit" && t.Owner.Unit != "" && !strings.HasSuffix(t.Owner.Unit, ".scope"):
 		return cli.Usagef("set %s --persist: a %s does not outlive a boot, and its unit does; name that: unit:%s", t, t.Kind, t.Owner.Unit)
@@ -56,7 +62,7 @@ func (a *app) mayPersist(ctx context.Context, t target.Target) error {
 		return cli.Usagef("set %s --persist: a scope ends with its processes, and nothing starts it again; leave out --persist, or name a service or a slice", t)
 	case t.Owner.Unit == "":
 		return cli.Usagef("set %s --persist: systemd gives the root group no limits; leave out --persist", t)
-	case v1 && !strings.HasSuffix(t.Name, ".service"):
+	case version == cgroupfs.V1 && !strings.HasSuffix(t.Name, ".service"):
 		return &cgroupfs.Unsupported{Feature: fmt.Sprintf("set %s --persist", t), Reason: "systemd keeps no limits on cgroup v1, and of all units only a service can have weir set them at its start",
 			Remedy: "name a service, or boot with cgroup v2 (systemd.unified_cgroup_hierarchy=1)"}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -12,6 +13,7 @@ import (
 	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/target/unit"
 )
 
 func newSet(a *app) *cobra.Command {
@@ -58,7 +60,11 @@ func (a *app) set(ctx context.Context, spec string, limits cli.Limits, o setOpti
 	if len(onLimits) == 0 {
 		return cli.Usagef("set %s: no limit is named; add --read, --write, --read-iops or --write-iops", spec)
 	}
-	t, err := a.targetToLimit(ctx, spec, o.dryRun)
+	t, err := a.target(ctx, spec)
+	var none *unit.NoGroupError
+	if errors.As(err, &none) {
+		t, err = a.giveGroup(ctx, none, onLimits, o)
+	}
 	if err != nil {
 		return err
 	}
@@ -66,7 +72,7 @@ func (a *app) set(ctx context.Context, spec string, limits cli.Limits, o setOpti
 		return err
 	}
 	if o.persist {
-		if err := a.mayPersist(ctx, t); err != nil {
+		if err := a.mayPersist(ctx, t, t.Group.Hierarchy().Version); err != nil {
 			return err
 		}
 	}

@@ -282,6 +282,11 @@ func TestUnitOnV1(t *testing.T) {
 	rate := lab.Scaled(e, 8e6)
 	unit := writer(t, "weir-writer1", disk)
 	group := "/system.slice/" + unit
+	_, before := os.Stat(filepath.Join(e.Cgroups.Blkio, group)) // systemd makes one beside another's
+	refused(t, 1, "set", "unit:"+unit, "--write", "1MB/s", "--on", "/nowhere")
+	if _, err := os.Stat(filepath.Join(e.Cgroups.Blkio, group)); err == nil && before != nil {
+		t.Errorf("a set that was refused made %s", group)
+	}
 	set := func(args ...string) string {
 		messages, err := exec.Command("weir", append([]string{"set", "unit:" + unit, "--write", fmt.Sprint(rate), "--on", disk.Dir}, args...)...).CombinedOutput()
 		if err != nil {
