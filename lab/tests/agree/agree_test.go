@@ -101,6 +101,9 @@ var verdicts = map[string][]string{
 
 func compare(t *testing.T, said report, c cell, r row) {
 	t.Helper()
+	if c.Held == "no" && r.Reason == "uncharged" {
+		return // the disk was no faster than the limit, but not in the group's name
+	}
 	if !slices.Contains(verdicts[c.Held], r.Verdict) {
 		t.Errorf("%s: weir why says %q %v, and weir prove %q (%s: %s), %.2f of the limit: writer %.0f, group %.0f, disk %.0f bytes/s", c, c.Held, said.codes(c.Findings),
 			r.Verdict, r.Reason, r.Why, r.Ratio, r.Writer.Rate, r.Cgroup.Rate, r.Disk.Rate)

@@ -83,6 +83,7 @@ func TestWhySlowDrain(t *testing.T) {
 	t.Cleanup(func() {
 		bdi := "/sys/class/bdi/" + disk.Number.String()
 		_ = os.WriteFile(bdi+"/strict_limit", []byte("0"), 0)
+		_ = os.WriteFile(bdi+"/min_ratio", []byte("0"), 0)
 		_ = os.WriteFile(bdi+"/max_ratio", []byte("100"), 0)
 	})
 	r = explain(t, "cgroup:"+g.path, "--on", disk.Dir)
@@ -90,6 +91,9 @@ func TestWhySlowDrain(t *testing.T) {
 	r.gone(t, "writer-runs-ahead")
 	if r.held("buffered", false) != "yes" || r.status != 0 {
 		t.Errorf("buffered write: %q, status %d, findings %v", r.held("buffered", false), r.status, r.codes())
+	}
+	for i := range lab.Times(t, "WEIR_PAIRS", 0) {
+		t.Run(fmt.Sprint("pair-", i), func(t *testing.T) { pair(t, fmt.Sprint("why-pair-", i)) })
 	}
 }
 
