@@ -114,7 +114,11 @@ func mountV1(blkio string) error {
 		if err := os.MkdirAll(at, 0o755); err != nil {
 			return fmt.Errorf("mount v1 %s: %w", c, err)
 		}
-		if err := unix.Mount("cgroup", at, "cgroup", 0, c); err != nil {
+		err := unix.Mount("cgroup", at, "cgroup", 0, c)
+		if errors.Is(err, unix.EINVAL) && c == "memory" { // listed by kernels without CONFIG_MEMCG_V1 (6.11 to 6.14)
+			err = os.Remove(at)
+		}
+		if err != nil {
 			return fmt.Errorf("mount v1 %s on %s: %w", c, at, err)
 		}
 	}

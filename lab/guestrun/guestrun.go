@@ -22,10 +22,13 @@ import (
 
 // parallel is go test's -parallel: measured tests wait for the kernel most of the
 // time, so more of them than processors run at once, each on its own disk. An
-// emulated processor carries fewer.
+// emulated processor carries fewer, the host's own ones more.
 func parallel(lane string) int {
-	if lane == "qemu" {
+	switch lane {
+	case "qemu":
 		return 3
+	case "native":
+		return 12
 	}
 	return 6
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weir-io/weir/internal/load"
 	"github.com/weir-io/weir/lab"
+	"github.com/weir-io/weir/lab/environ"
 )
 
 // S2, S18, S26: direct reads and writes are held at 1, 10 and 50 MB/s and at 100 and
@@ -31,16 +32,22 @@ func TestDirectIsHeld(t *testing.T) {
 func TestFastDirectIsHeld(t *testing.T) {
 	for _, fs := range []string{"ext4", "xfs"} {
 		t.Run(fs, func(t *testing.T) {
-			e := lab.Need(t, lab.Root, lab.Long, lab.FS(fs))
-			if e.Lane == "native" { // which does all of them at once
-				t.Parallel()
-			}
+			inTurn(t, lab.Need(t, lab.Root, lab.Long, lab.FS(fs)))
 			measureAll(t, fs, rate{iops: 1000})
 		})
 		t.Run(fs+"-bytes", func(t *testing.T) {
-			lab.Need(t, lab.Root, lab.Long, lab.FS(fs), lab.Rates)
+			inTurn(t, lab.Need(t, lab.Root, lab.Long, lab.FS(fs), lab.Rates))
 			measureAll(t, fs, rate{bps: 50e6})
 		})
+	}
+}
+
+// inTurn lets tests run one after the other, but for the host itself, which does all
+// of these rates at once.
+func inTurn(t *testing.T, e environ.Environ) {
+	t.Helper()
+	if e.Lane == "native" {
+		t.Parallel()
 	}
 }
 

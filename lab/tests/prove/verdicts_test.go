@@ -45,7 +45,7 @@ func TestSoakVerdicts(t *testing.T) {
 		wrong["buffered write"] = []string{"held", "held at the device"}
 	}
 	told := map[string]int{}
-	runs := lab.Times(t, "WEIR_RUNS", 2)
+	runs := lab.Times(t, "WEIR_RUNS", 1)
 	for range runs {
 		_, rows, _ := once(t, "--write", "10MB/s", "--paths", "direct,buffered", "--for", "1s", "--on", disk.Dir)
 		for name, verdicts := range wrong {
