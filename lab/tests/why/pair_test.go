@@ -21,7 +21,7 @@ const (
 	pairPause = 500 * time.Millisecond
 	pairWarm  = 20 * time.Second
 	pairLeast = 0.7 // of the limit: between large requests there are pauses
-	lives    = "lives"
+	lives     = "lives"
 )
 
 // pair shows what a low write limit with little memory does to a buffered writer: it
