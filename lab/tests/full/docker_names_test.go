@@ -1,0 +1,84 @@
+package full
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// A container is found by its name, its id and the beginning of that, and what is not one container is an error.
+func (d dockerTest) names(t *testing.T) {
+	d.container(t, "named", nil, "/bin/sleep", "600")
+	id := run(t, "docker", "inspect", "--format", "{{.Id}}", "named")
+	for _, spec := range []string{"docker:named", "docker:" + id, "docker:" + id[:12]} {
+		if out, _ := mustWeir(t, "show", "--for", "0", spec); !strings.Contains(out, "owner docker ("+id[:12]+")") {
+			t.Errorf("weir show %s: %s", spec, out)
+		}
+	}
+	ids := map[byte]bool{id[0]: true}
+	same := ""
+	for i := 0; same == ""; i++ {
+		name := fmt.Sprint("same-", i)
+		t.Cleanup(func() { run(t, "docker", "rm", name) })
+		other := run(t, "docker", "create", "--name", name, "--network", "none", "busybox", "/bin/sleep", "600")
+		if ids[other[0]] {
+			same = other[:1]
+		}
+		ids[other[0]] = true
+	}
+	for spec, want := range map[string]string{
+		"docker:" + same:       "the ids of more than one container begin like this",
+		"docker:same-0":        "the container has no process (created)",
+		"docker:nobody-has-it": "no such container",
+	} {
+		if _, stderr, status := weir(t, "set", spec, "--write", "1MB/s"); status != 1 || !strings.Contains(stderr, want) {
+			t.Errorf("weir set %s ends with %d, %q; want 1, %q", spec, status, stderr, want)
+		}
+	}
+	run(t, "docker", "stop", "--time", "0", "named")
+	if _, stderr, status := weir(t, "show", "docker:named"); status != 1 || !strings.Contains(stderr, "the container has no process (exited)") {
+		t.Errorf("of a stopped container: %d, %q", status, stderr)
+	}
+}
+
+// Under Docker's cgroupfs driver weir writes the group's files itself.
+func (d dockerTest) cgroupfs(t *testing.T) {
+	const file = "/etc/docker/daemon.json"
+	config, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.WriteFile(file, config, 0o644); err != nil {
+			t.Error(err)
+		}
+		run(t, "systemctl", "restart", "docker")
+	})
+	if err := os.WriteFile(file, bytes.Replace(config, []byte("cgroupdriver=systemd"), []byte("cgroupdriver=cgroupfs"), 1), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	run(t, "systemctl", "restart", "docker")
+	d.container(t, "files", nil, "/bin/sleep", "600")
+	group := d.group(t, "files")
+	if !strings.Contains(group, "/docker/") {
+		t.Fatalf("the group is %s", group)
+	}
+	mustWeir(t, "set", "docker:files", "--quiet", "--write", "3MB/s", "--on", d.disk.Dir)
+	if got, want := d.rule(t, "files"), d.ruleOf(3e6); got != want {
+		t.Errorf("the rule is %q, want %q", got, want)
+	}
+	mustWeir(t, "clear", "docker:files", "--quiet")
+	if got := d.rule(t, "files"); got != "" {
+		t.Errorf("after clear the rule is %q", got)
+	}
+}
+
+// Without Docker weir says so.
+func (d dockerTest) down(t *testing.T) {
+	run(t, "systemctl", "stop", "docker.socket", "docker")
+	if _, stderr, status := weir(t, "show", "docker:web"); status != 3 || !strings.Contains(stderr, "Docker") {
+		t.Errorf("%d, %q", status, stderr)
+	}
+}
