@@ -115,7 +115,8 @@ func mountV1(blkio string) error {
 			return fmt.Errorf("mount v1 %s: %w", c, err)
 		}
 		err := unix.Mount("cgroup", at, "cgroup", 0, c)
-		if errors.Is(err, unix.EINVAL) && c == "memory" { // listed by kernels without CONFIG_MEMCG_V1 (6.11 to 6.14)
+		// Some kernels list what they cannot mount: without CONFIG_MEMCG_V1, CONFIG_CPUSETS_V1.
+		if errors.Is(err, unix.EINVAL) && (c == "memory" || c == "cpuset") {
 			err = os.Remove(at)
 		}
 		if err != nil {
