@@ -101,7 +101,7 @@ func runScripts(t *testing.T, params testscript.Params) {
 		"exitcode": exitCode,
 		"replace":  replaceText,
 		"until":    until,
-		"copied":   copied,
+		"copies":   copies,
 		"dockerd":  dockerd,
 		"group":    func(ts *testscript.TestScript, neg bool, args []string) { group(ts, cgroups, neg, args) },
 	}
