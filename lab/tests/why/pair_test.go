@@ -20,7 +20,7 @@ const (
 	pairHangs = 5 * time.Second // without a byte written
 	pairPause = 500 * time.Millisecond
 	pairWarm  = 20 * time.Second
-	pairLeast = 0.3 // of the limit: between large requests there are pauses
+	pairLeast = 0.9 // of the limit
 	lives     = "lives"
 )
 
