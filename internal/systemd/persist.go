@@ -54,11 +54,10 @@ func (c *Conn) Forget(ctx context.Context, unit string, keys []limit.Key) error 
 		if !slices.Contains(keys, d.Key) {
 			continue
 		}
-		if err := os.Remove(d.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("remove drop-in: %w", err)
+		if err := d.remove(); err != nil {
+			return err
 		}
 		removed = true
-		_ = os.Remove(filepath.Dir(d.Path)) // if it is empty now
 	}
 	if !removed {
 		return nil
@@ -144,17 +143,25 @@ func (c *Conn) Tidy(ctx context.Context, unit string) error {
 			if !idle {
 				continue
 			}
-			if err := os.Remove(d.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("remove drop-in of a lifted limit: %w", err)
+			if err := d.remove(); err != nil {
+				return err
 			}
 			removed = true
-			_ = os.Remove(filepath.Dir(d.Path)) // if it is empty now
 		}
 	}
 	if !removed {
 		return nil
 	}
 	return c.Reload(ctx)
+}
+
+// remove removes the drop-in, and its directory if that is empty then.
+func (d DropIn) remove() error {
+	if err := os.Remove(d.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove drop-in: %w", err)
+	}
+	_ = os.Remove(filepath.Dir(d.Path))
+	return nil
 }
 
 // idle reports whether neither the drop-in nor others set its rate.
