@@ -211,10 +211,13 @@ func dockersID(elements []string) (id string, ok bool) {
 	} else {
 		id, ok = last, len(elements) > 1 && elements[len(elements)-2] == "docker"
 	}
-	return id, ok && len(id) == 64 && isHex(id)
+	return id, ok && IsContainerID(id)
 }
 
-func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
+// IsContainerID reports whether text can be a container's whole id.
+func IsContainerID(text string) bool {
+	return len(text) == 64 && strings.Trim(text, "0123456789abcdef") == ""
+}
 
 // Members counts the processes that a rule on the group binds: its own, and on v2,
 // where rules bind the groups below too, theirs.

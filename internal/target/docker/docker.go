@@ -65,7 +65,7 @@ func (k Kind) Names(ctx context.Context) map[string]string {
 	names := map[string]string{}
 	for _, c := range all {
 		for _, name := range c.Names {
-			if name, ok := strings.CutPrefix(name, "/"); ok && isName(name) && isID(c.ID) { // (others are links')
+			if name, ok := strings.CutPrefix(name, "/"); ok && isName(name) && target.IsContainerID(c.ID) { // (others are links')
 				names[c.ID[:12]] = name
 			}
 		}

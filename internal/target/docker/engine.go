@@ -13,6 +13,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/weir-io/weir/internal/target"
 )
 
 const (
@@ -47,14 +49,10 @@ func (e engine) inspect(ctx context.Context, name string) (container, error) {
 	if err := json.Unmarshal(body, &c); err != nil {
 		return c, fmt.Errorf("read answer: %w", err)
 	}
-	if !isID(c.ID) {
+	if !target.IsContainerID(c.ID) {
 		return c, fmt.Errorf("read answer: %q is no container's id", c.ID)
 	}
 	return c, nil
-}
-
-func isID(text string) bool {
-	return len(text) == 64 && strings.Trim(text, "0123456789abcdef") == ""
 }
 
 // A listed is a container that runs, with its names.
