@@ -4,10 +4,8 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 )
 
 // A SyntaxError says what is wrong with a rate or a size as it was spelled, and how to
@@ -28,16 +26,6 @@ const (
 	opsHint   = "write 500, 1.5k, or max"
 )
 
-// Patterns are compiled when they are needed: weir starts many times a second in
-// somebody's loop.
-var (
-	// A spelling is a decimal number, an optional space and a suffix.
-	spelling = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^([+-]?)([0-9]+(?:\.[0-9]+)?|\.[0-9]+) ?([^0-9. ][^ ]*)?$`)
-	})
-	bits = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i:bit)|b(ps)?$`) })
-)
-
 var (
 	decimal = map[string]uint64{"": 1, "k": 1e3, "K": 1e3, "m": 1e6, "M": 1e6, "g": 1e9, "G": 1e9, "t": 1e12, "T": 1e12}
 	binary  = map[string]uint64{"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40}
@@ -49,7 +37,7 @@ var (
 func ParseBytes(s string) (Rate, error) {
 	return parseRate(s, MaxBytesPerSec, bytesHint, func(suffix string) (uint64, string) {
 		unit := strings.TrimSuffix(suffix, "/s")
-		if !strings.HasSuffix(unit, "B") && bits().MatchString(unit) {
+		if countsBits(unit) {
 			return 0, fmt.Sprintf("%q counts bits, and weir takes bytes", suffix)
 		}
 		return multiplier(suffix, strings.TrimSuffix(unit, "B"))
@@ -131,27 +119,56 @@ func parseRate(s string, most uint64, hint string, factor func(suffix string) (u
 	return PerSecond(n), nil
 }
 
+// countsBits finds "bit" in any case, and units such as "Mb", "b" and "Mbps".
+func countsBits(unit string) bool {
+	return !strings.HasSuffix(unit, "B") &&
+		(strings.Contains(strings.ToLower(unit), "bit") || strings.HasSuffix(strings.TrimSuffix(unit, "ps"), "b"))
+}
+
+// spelled takes s apart: a sign or none, digits with at most one point and one digit
+// after it at least, one space or none, and a suffix or none. A regexp would have to be
+// compiled at every start of weir.
+func spelled(s string) (sign, number, suffix string, ok bool) {
+	rest := strings.TrimLeft(s, "+-")
+	if sign = s[:len(s)-len(rest)]; len(sign) > 1 {
+		return "", "", "", false
+	}
+	end := strings.IndexFunc(rest, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })
+	if end < 0 {
+		end = len(rest)
+	}
+	number, suffix = rest[:end], strings.TrimPrefix(rest[end:], " ")
+	_, fraction, point := strings.Cut(number, ".")
+	switch {
+	case number == "", point && (fraction == "" || strings.Contains(fraction, ".")):
+		return "", "", "", false
+	case strings.Contains(suffix, " "), suffix != "" && strings.ContainsAny(suffix[:1], "0123456789."):
+		return "", "", "", false
+	}
+	return sign, number, suffix, true
+}
+
 // parse reads number and suffix of what is a rate or a size; factor gives the suffix's
 // multiplier, or why it has none. The number is from 1 to most, or there is a reason why
 // not.
 func parse(what, s string, most uint64, factor func(suffix string) (uint64, string)) (n uint64, reason string) {
-	m := spelling().FindStringSubmatch(s)
-	if m == nil {
+	sign, number, suffix, ok := spelled(s)
+	if !ok {
 		return 0, "not a " + what
 	}
-	if m[1] == "-" {
+	if sign == "-" {
 		return 0, "a " + what + " cannot be negative"
 	}
-	multiple, reason := factor(m[3])
+	multiple, reason := factor(suffix)
 	if reason != "" {
 		return 0, reason
 	}
 	tooLarge := "too large: the most is " + strconv.FormatUint(most, 10)
 	// Longer numbers than this overflow whatever the suffix; big.Rat need not see them.
-	if len(m[2]) > 64 {
+	if len(number) > 64 {
 		return 0, tooLarge
 	}
-	value, ok := new(big.Rat).SetString(m[2])
+	value, ok := new(big.Rat).SetString(number)
 	if !ok {
 		return 0, "not a " + what
 	}
