@@ -4,12 +4,14 @@ package build
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/weir-io/weir/lab/guest"
@@ -18,6 +20,25 @@ import (
 
 // Patterns are the packages whose tests run in guests.
 func Patterns() []string { return []string{"./lab/tests/...", "./cmd/weir", "./internal/hold"} }
+
+// beside are the suites whose tests keep to their own disks and groups and mostly wait
+// for the kernel, so that two of them run at once. The longest come first. All others look
+// at everything that there is in a guest, or are over at once.
+var beside = []string{"lab-tests-systemd", "lab-tests-full", "lab-tests-limits", "lab-tests-agree", "lab-tests-prove", "lab-tests-why", "lab-tests-load"}
+
+// inOrder puts the suites that run beside others first.
+func inOrder(suites []guest.Suite) {
+	place := func(s guest.Suite) int {
+		if i := slices.Index(beside, s.Name); i >= 0 {
+			return i
+		}
+		return len(beside)
+	}
+	slices.SortStableFunc(suites, func(a, b guest.Suite) int { return cmp.Compare(place(a), place(b)) })
+	for i := range suites {
+		suites[i].Beside = place(suites[i]) < len(beside)
+	}
+}
 
 // Builds are the files, below one folder.
 type Builds struct {
@@ -76,6 +97,7 @@ func testPackages(ctx context.Context, root string) ([]guest.Suite, error) {
 		}
 		suites = append(suites, guest.Suite{Package: pkg, Name: suiteName(pkg), Dir: dir})
 	}
+	inOrder(suites)
 	return suites, nil
 }
 

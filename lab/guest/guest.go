@@ -37,6 +37,7 @@ type Job struct {
 type Suite struct {
 	Package string `json:"package"` // import path
 	Name    string `json:"name"`    // folder in the payload, unique
+	Beside  bool   `json:"beside"`  // keeps to its own disks and groups: others may run meanwhile
 	Binary  string `json:"-"`       // on the host
 	Dir     string `json:"-"`       // the package's folder on the host, for testdata
 }

@@ -1,4 +1,4 @@
-package prove_test
+package kills_test
 
 import (
 	"bytes"
@@ -26,7 +26,7 @@ func TestKilledProveLeavesNothing(t *testing.T) {
 		{"--on", disk.Dir, "--paths", "buffered,async"},
 		{"--dir", disk.Dir, "--paths", "buffered"},
 	}
-	for i := range lab.Times(t, "WEIR_KILLS", len(places)) {
+	for i := range lab.Times(t, kills, len(places)) {
 		cmd := exec.Command("weir", append([]string{"prove", "--quiet", "--write", "2MiB/s", "--for", "1s"}, places[i%len(places)]...)...)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
@@ -38,13 +38,13 @@ func TestKilledProveLeavesNothing(t *testing.T) {
 			if err := exec.Command("weir", "show", "--for", "0").Run(); err != nil { // it sweeps
 				t.Fatal(err)
 			}
-			return left(t, disk) == ""
+			return leftOn(t, disk) == ""
 		})
 	}
 }
 
-// left names what a prove has left: groups, a mount, loads, files.
-func left(t *testing.T, disk *lab.TestDisk) string {
+// leftOn names what a prove has left: groups, a mount, loads, files.
+func leftOn(t *testing.T, disk *lab.TestDisk) string {
 	t.Helper()
 	mounts, err := os.ReadFile("/proc/self/mounts")
 	if err != nil {
@@ -80,7 +80,7 @@ func TestSignalledProveLeavesNothing(t *testing.T) {
 		if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 128+int(s) || !strings.Contains(stderr.String(), "nothing is left") {
 			t.Errorf("%s: after %v weir prove ended with %v, want status %d\n%s", place, s, err, 128+int(s), &stderr)
 		}
-		if what := left(t, disk); what != "" {
+		if what := leftOn(t, disk); what != "" {
 			t.Errorf("%s: after %v there is %s", place, s, what)
 		}
 	}
