@@ -20,6 +20,11 @@ import (
 	"github.com/weir-io/weir/internal/limit"
 )
 
+// pause lets the kernel come to rest before each command: a move into a v1 group waits
+// for a grace period of RCU, unless there was another move just before. In close turns
+// one command would always wait, and the other never.
+const pause = 50 * time.Millisecond
+
 const (
 	pairs      = 101
 	showGroups = 2000
@@ -106,6 +111,7 @@ func compare(what string, bound float64, ours, theirs []string) error {
 }
 
 func timed(args []string) (float64, error) {
+	time.Sleep(pause)
 	began := time.Now()
 	if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("%s: %w: %s", strings.Join(args, " "), err, out)

@@ -86,6 +86,7 @@ func evict(t *testing.T, path string) {
 // when systemd reloads and restarts it.
 func TestNginxIsHeld(t *testing.T) {
 	lab.Need(t, lab.Systemd, lab.V2, lab.Guest, lab.Rates)
+	t.Parallel()
 	disk := lab.Disk(t, lab.FS("ext4"))
 	path := filepath.Join(disk.Dir, "big")
 	if err := os.WriteFile(path, make([]byte, 100<<20), 0o644); err != nil {

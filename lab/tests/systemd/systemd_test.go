@@ -79,6 +79,7 @@ func TestRunIsAScopeThatIsLimitedFromTheStart(t *testing.T) {
 
 func TestRunHoldsDirectWrites(t *testing.T) {
 	lab.Need(t, lab.Systemd)
+	t.Parallel()
 	disk := lab.Disk(t, lab.FS("ext4"))
 	job := load.Job{Path: load.Direct, File: filepath.Join(disk.Dir, "f"), Block: 32 << 10, Size: 16 << 20, Warm: time.Second, For: 5 * time.Second}
 	args := append([]string{"run", "--quiet", "--write", "5MB/s", "--on", disk.Dir, "--", "weir", "__load"}, job.Args()...)

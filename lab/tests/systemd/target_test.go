@@ -70,6 +70,7 @@ func refused(t *testing.T, code int, args ...string) string {
 // reloaded and restarted it, and clear ends it.
 func TestUnitIsHeld(t *testing.T) {
 	e := lab.Need(t, lab.Systemd, lab.V2, lab.Rates)
+	t.Parallel()
 	disk := lab.Disk(t, lab.FS("ext4"))
 	rate := lab.Scaled(e, 8e6)
 	unit := writer(t, "weir-writer", disk)
@@ -278,6 +279,7 @@ func TestPersistIsRefused(t *testing.T) {
 // with --persist a drop-in sets the limit again.
 func TestUnitOnV1(t *testing.T) {
 	e := lab.Need(t, lab.Systemd, lab.V1, lab.Rates)
+	t.Parallel()
 	disk := lab.Disk(t, lab.FS("ext4"))
 	rate := lab.Scaled(e, 8e6)
 	unit := writer(t, "weir-writer1", disk)

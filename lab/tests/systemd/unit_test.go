@@ -39,6 +39,7 @@ func property(t *testing.T, unit, name string) string {
 // unit calls the disk by a path of its own, weir's limit must be on that one.
 func TestSetOnAServiceWithAPathOfItsOwn(t *testing.T) {
 	e := lab.Need(t, lab.Systemd, lab.V2)
+	t.Parallel()
 	disk := lab.Disk(t, lab.FS("ext4"))
 	for name, path := range map[string]string{"node": disk.Node, "folder": disk.Dir} {
 		t.Run(name, func(t *testing.T) {
