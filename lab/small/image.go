@@ -101,7 +101,9 @@ func contents(kind kernel.Kind, init string) initramfs.Spec {
 		ext4 xfs btrfs quota_v2 quota_tree bfq null_blk raid0 raid1 md-mod
 		crc32c_generic crc32c_intel crc32_generic xxhash_generic sha256_generic blake2b_generic
 		crc32c crc32c-cryptoapi libcrc32c`)
-	load := strings.Fields("loop dm-mod overlay")
+	// File systems that are mounted at once would each ask for quota_v2: all but the first
+	// fail with ESRCH while it starts.
+	load := strings.Fields("loop dm-mod overlay quota_v2")
 	if kind == kernel.Cloud {
 		modules = append(modules, strings.Fields("virtio_pci virtio_blk virtio_rng scsi_debug sd_mod nvme configfs")...)
 		load = append([]string{"virtio_pci", "virtio_blk"}, load...)

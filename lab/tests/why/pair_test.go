@@ -44,6 +44,14 @@ func pair(t *testing.T, name string) {
 	g.limit(t, disk, fmt.Sprint(pairRate))
 
 	bdi := "/sys/class/bdi/" + disk.Number.String()
+	for _, name := range []string{"dirty_background_ratio", "dirty_expire_centisecs", "dirty_writeback_centisecs"} {
+		file := "/proc/sys/vm/" + name
+		before, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = os.WriteFile(file, before, 0) })
+	}
 	t.Cleanup(func() {
 		g.limit(t, disk, "max")
 		_ = os.WriteFile(bdi+"/strict_limit", []byte("0"), 0)
