@@ -36,6 +36,9 @@ func runSmall(ctx context.Context) error {
 	if err := mountCgroups(line.Mode, line.IOMount); err != nil {
 		return err
 	}
+	if err := keepAwake(line.Lane); err != nil {
+		return err
+	}
 	return run(ctx, line)
 }
 
