@@ -23,16 +23,26 @@ import (
 
 // parallel is go test's -parallel: measured tests wait for the kernel most of the
 // time, so more of them than processors run at once, each on its own disk. An
-// emulated processor carries fewer, the host's own ones more. In user-mode Linux two
-// suites run at once, which fills the time that the last test of each would have alone.
-func parallel(lane string) (tests, suites int) {
-	switch lane {
-	case "qemu":
-		return 3, 1
-	case "native":
-		return 12, 1
+// emulated processor carries fewer, the host's own ones more.
+func parallel(lane string, beside bool) int {
+	switch {
+	case lane == "qemu":
+		return 3
+	case lane == "native":
+		return 12
+	case beside:
+		return 4
 	}
-	return 5, 2
+	return 6
+}
+
+// atOnce is how many suites run at once, if they bear that: in user-mode Linux two, which
+// fills the time that the last test of each would have alone.
+func atOnce(lane string) int {
+	if lane == "uml" {
+		return 2
+	}
+	return 1
 }
 
 // Config is one guest's run.
@@ -73,8 +83,7 @@ func Run(ctx context.Context, c Config) error {
 	if err := os.MkdirAll(filepath.Join(c.Results, "suites"), 0o755); err != nil {
 		return fmt.Errorf("run job: %w", err)
 	}
-	_, most := parallel(c.Lane)
-	slots := make(chan struct{}, most)
+	slots := make(chan struct{}, atOnce(c.Lane))
 	errs := make([]error, len(order.Suites))
 	var running sync.WaitGroup
 	for i, s := range order.Suites {
@@ -108,7 +117,7 @@ func (c Config) suite(ctx context.Context, s guest.Suite) (err error) {
 	// context is for one that does not even do that.
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout+10*time.Second)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, filepath.Join(dir, "test"), c.args()...)
+	cmd := exec.CommandContext(ctx, filepath.Join(dir, "test"), c.args(s.Beside)...)
 	cmd.Dir = dir
 	cmd.Env = append(c.env(), "PWD="+dir)
 	out := &events{log: log, to: c.Events}
@@ -137,13 +146,12 @@ func (c Config) suite(ctx context.Context, s guest.Suite) (err error) {
 	return os.WriteFile(filepath.Join(c.Results, payload.StatusFile(s.Name)), data, 0o644)
 }
 
-func (c Config) args() []string {
-	tests, _ := parallel(c.Lane)
+func (c Config) args(beside bool) []string {
 	args := []string{
 		"-test.v=test2json",
 		"-test.paniconexit0",
 		"-test.timeout=" + c.Timeout.String(),
-		"-test.parallel=" + strconv.Itoa(tests),
+		"-test.parallel=" + strconv.Itoa(parallel(c.Lane, beside)),
 	}
 	if c.Run != "" {
 		args = append(args, "-test.run="+c.Run)

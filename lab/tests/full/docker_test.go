@@ -139,43 +139,12 @@ func (d dockerTest) ruleOf(bytesPerSec int) string {
 	return fmt.Sprintf("rbps=max wbps=%d riops=max wiops=max", bytesPerSec)
 }
 
-// pause is longer than the time between two requests of one burst.
-const pause = 150 * time.Millisecond
-
-// written is the rate at which the disk is written to, from the end of one burst to the
-// end of another: the kernel writes back in pieces of many MiB, each of which waits for
-// its whole size under a limit. Where there are no bursts, it is that of the whole window.
+// written is the rate at which the disk is written to.
 func (d dockerTest) written(t *testing.T, window time.Duration) float64 {
 	t.Helper()
-	type arrival struct {
-		at    time.Time
-		bytes int64
-	}
-	look := func() arrival {
-		_, bytes := lab.DeviceBytes(t, d.disk.Number)
-		return arrival{time.Now(), bytes}
-	}
-	all := []arrival{look()}
-	var ends []arrival // of bursts
-	for last := all[0]; time.Since(all[0].at) < window; time.Sleep(10 * time.Millisecond) {
-		now := look()
-		if now.bytes == last.bytes {
-			continue
-		}
-		if now.at.Sub(last.at) > pause && len(all) > 1 {
-			ends = append(ends, last)
-		}
-		last, all = now, append(all, now)
-	}
-	if len(ends) < 3 {
-		ends = all
-	}
-	first, last := ends[0], ends[len(ends)-1]
-	t.Logf("%.1f MB in %.2f s, %d arrivals in %d bursts", float64(last.bytes-first.bytes)/1e6, last.at.Sub(first.at).Seconds(), len(all), len(ends))
-	if len(ends) < 2 {
-		return 0
-	}
-	return float64(last.bytes-first.bytes) / last.at.Sub(first.at).Seconds()
+	arrivals := lab.WatchWrites(t, d.disk.Number)
+	time.Sleep(window)
+	return arrivals.Rate(t)
 }
 
 // idle reports whether the disk has nothing to do right now.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -45,6 +46,9 @@ func TestSignalBeforeTheCommand(t *testing.T) {
 	lab.Need(t, lab.Root, lab.NoSystemd)
 	disk := lab.RawDisk(t)
 	for _, s := range []syscall.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP} {
+		// What the test was told to ignore, by nohup, weir would ignore too.
+		signal.Notify(make(chan os.Signal, 1), s)
+		defer signal.Reset(s)
 		r, w := full(t)
 		cmd := exec.Command("weir", "run", "--name", "early", "--write", "1MB/s", "--on", disk.Node, "--", "sleep", "600")
 		cmd.Stderr = w

@@ -37,10 +37,10 @@ func TestBufferedIsHeldAtTheDevice(t *testing.T) {
 // returns what reached the device per second. The group must have been charged.
 func buffered(t *testing.T, disk *lab.TestDisk, file string, rate int) float64 {
 	t.Helper()
-	arrived := arrivals(t, disk)
+	arrivals := lab.WatchWrites(t, disk.Number)
 	out := weir(t, "run", "--json", "--quiet", "--write", fmt.Sprintf("%dMiB/s", rate), "--on", disk.Dir, "--",
 		"dd", "if=/dev/zero", "of="+file, "bs=1048576", fmt.Sprint("count=", rate*bufferedSeconds), "conv=fsync")
-	written, took := arrived()
+	reached := arrivals.Rate(t)
 	var doc struct {
 		Devices []struct {
 			Charged *struct {
@@ -52,66 +52,10 @@ func buffered(t *testing.T, disk *lab.TestDisk, file string, rate int) float64 {
 		t.Fatalf("weir run --json: %v: %s", err, out)
 	}
 	charged := doc.Devices[0].Charged.WrittenBytes
-	t.Logf("%.1f MB at the device in %.2f s, %.1f MB charged to the group", float64(written)/1e6, took.Seconds(), float64(charged)/1e6)
 	if total := uint64(rate*bufferedSeconds) << 20; charged < total*95/100 {
 		t.Errorf("%d bytes charged to the group, want nearly all of %d", charged, total)
 	}
-	return float64(written) / took.Seconds()
-}
-
-// A large request that the throttle lets go is done in pieces: burst is longer than a
-// disk that others use as well takes for all of them, and pause than between two.
-const (
-	burst = 1500 * time.Millisecond
-	pause = 150 * time.Millisecond
-)
-
-// arrivals watches what is written to a disk until stop is called, which returns what
-// arrived after the first burst and in which time. Writeback comes in requests of
-// many MiB, each of which waits for its whole size under the limit: a rate is exact
-// only from the end of one to the end of another.
-func arrivals(t *testing.T, disk *lab.TestDisk) (stop func() (uint64, time.Duration)) {
-	t.Helper()
-	type arrival struct {
-		at      time.Time
-		written uint64
-	}
-	start := counters(t, disk.Number).WrittenBytes
-	stopped, done := make(chan struct{}), make(chan struct{})
-	var began time.Time
-	bursting := true
-	first, last := arrival{written: start}, arrival{written: start}
-	look := func() {
-		now := arrival{time.Now(), counters(t, disk.Number).WrittenBytes}
-		if now.written == last.written {
-			return
-		}
-		if began.IsZero() {
-			began = now.at
-		} else if now.at.Sub(last.at) > pause || now.at.Sub(began) > burst {
-			bursting = false
-		}
-		if last = now; bursting {
-			first = now
-		}
-	}
-	go func() {
-		defer close(done)
-		for {
-			select {
-			case <-stopped:
-				return
-			case <-time.After(10 * time.Millisecond):
-				look()
-			}
-		}
-	}()
-	return func() (uint64, time.Duration) {
-		close(stopped)
-		<-done
-		look()
-		return last.written - first.written, last.at.Sub(first.at)
-	}
+	return reached
 }
 
 // S1, S19, S24: on v1 they are not, and weir run says so.
