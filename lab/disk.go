@@ -128,10 +128,32 @@ func renew(f *os.File, d environ.Disk) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
+	if err := released(ctx, d.Node); err != nil {
+		return err
+	}
 	if d.FS != "" {
 		return mkfs.Format(ctx, d.FS, d.Node, true)
 	}
 	return wipe(d.Node)
+}
+
+// released waits until nobody has the disk mounted: the mount namespace of a process
+// that was killed goes a moment after it.
+func released(ctx context.Context, node string) error {
+	for {
+		fd, err := unix.Open(node, unix.O_RDONLY|unix.O_EXCL|unix.O_CLOEXEC, 0)
+		if err == nil {
+			return unix.Close(fd)
+		}
+		if !errors.Is(err, unix.EBUSY) {
+			return fmt.Errorf("open %s: %w", node, err)
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s is in use", node)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
 }
 
 // wipe clears the places where partition tables and signatures are, both ends of

@@ -21,11 +21,10 @@ import (
 // Patterns are the packages whose tests run in guests.
 func Patterns() []string { return []string{"./lab/tests/...", "./cmd/weir", "./internal/hold"} }
 
-// beside are the suites whose tests keep to their own disks and groups and mostly wait
-// for the kernel, so that two of them run at once. The longest come first. Of the others
-// lab-tests-limits uses all of the processor, and lab-tests-kills and lab-tests-demo look at
-// everything that is in the guest.
-var beside = []string{"lab-tests-systemd", "lab-tests-full", "cmd-weir", "lab-tests-agree", "lab-tests-prove", "lab-tests-why", "lab-tests-load"}
+// beside are the suites whose tests keep to their own disks and groups, so that two of
+// them can run at once. The longest come first. The others look at everything that is in
+// a guest.
+var beside = []string{"lab-tests-systemd", "lab-tests-full", "lab-tests-limits", "cmd-weir", "lab-tests-agree", "lab-tests-prove", "lab-tests-why", "lab-tests-load"}
 
 // inOrder puts the suites that run beside others first.
 func inOrder(suites []guest.Suite) {

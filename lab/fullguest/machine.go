@@ -68,11 +68,10 @@ func system(root, modules, agent string) []machine.Disk {
 }
 
 // quiet are words for the kernel and for systemd, to do and say no more than needed.
-// Kernels that do not know seccomp=auto, which is for user-mode Linux, hand it on to
-// systemd, which ignores it. Without lsm, systemd loads a BPF program for units that
+// Without lsm, systemd loads a BPF program for units that
 // restrict their file systems, which takes an emulated processor a tenth of the boot.
 var quiet = []string{
-	"rw", "seccomp=auto", "lsm=landlock", "apparmor=0", "selinux=0", "audit=0",
+	"rw", "lsm=landlock", "apparmor=0", "selinux=0", "audit=0",
 	"systemd.show_status=0", "systemd.log_target=null",
 }
 

@@ -39,16 +39,17 @@ func runSmall(ctx context.Context) error {
 	if err := keepAwake(line.Lane); err != nil {
 		return err
 	}
-	return run(ctx, line)
+	return run(ctx, line, 1)
 }
 
-// runUnit is for a guest with an init system of its own: mounts are there.
+// runUnit is for a guest with an init system of its own: mounts are there. Its tests wait
+// for daemons, and two suites run at once.
 func runUnit(ctx context.Context) error {
 	line, err := readLine()
 	if err != nil {
 		return err
 	}
-	return run(ctx, line)
+	return run(ctx, line, 2)
 }
 
 func readLine() (bootline.Line, error) {
@@ -59,7 +60,7 @@ func readLine() (bootline.Line, error) {
 	return bootline.Parse(string(data))
 }
 
-func run(ctx context.Context, line bootline.Line) error {
+func run(ctx context.Context, line bootline.Line, atOnce int) error {
 	env, disks, err := describe(line)
 	if err != nil {
 		return err
@@ -81,6 +82,7 @@ func run(ctx context.Context, line bootline.Line) error {
 		Results: results,
 		Environ: work + "/environ.json",
 		Lane:    line.Lane,
+		AtOnce:  atOnce,
 		Run:     line.Run,
 		Short:   line.Short,
 		Timeout: line.Timeout,

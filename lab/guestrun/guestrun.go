@@ -36,21 +36,13 @@ func parallel(lane string, beside bool) int {
 	return 6
 }
 
-// atOnce is how many suites run at once, if they bear that: in user-mode Linux two, which
-// fills the time that the last test of each would have alone.
-func atOnce(lane string) int {
-	if lane == "uml" {
-		return 2
-	}
-	return 1
-}
-
 // Config is one guest's run.
 type Config struct {
 	Payload string // unpacked
 	Results string // folder for logs and statuses
 	Environ string // file that WEIR_LAB names
 	Lane    string
+	AtOnce  int // how many suites run at once, if they bear that; 0 is one
 	Run     string
 	Short   bool
 	Timeout time.Duration // of each test binary
@@ -83,7 +75,7 @@ func Run(ctx context.Context, c Config) error {
 	if err := os.MkdirAll(filepath.Join(c.Results, "suites"), 0o755); err != nil {
 		return fmt.Errorf("run job: %w", err)
 	}
-	slots := make(chan struct{}, atOnce(c.Lane))
+	slots := make(chan struct{}, max(c.AtOnce, 1))
 	errs := make([]error, len(order.Suites))
 	var running sync.WaitGroup
 	for i, s := range order.Suites {

@@ -26,13 +26,14 @@ func (UML) Node(i int) string { return "/dev/ubd" + string(rune('a'+i)) }
 
 // Command is the kernel as a program. See "ubd" in
 // Documentation/virt/uml/user_mode_linux_howto_v2.rst for the disks: r is read-only,
-// c takes no lock, so that guests can share the file.
+// c takes no lock, so that guests can share the file. Kernels from 6.16 on can run programs
+// with seccomp, where others trace them; older ones hand the word on to init.
 func (u UML) Command(ctx context.Context, b Boot) *exec.Cmd {
 	args := []string{
 		fmt.Sprintf("mem=%dM", u.Memory),
 		"uml_dir=" + b.Folder, "umid=uml",
 		"con=null", "con0=null,fd:1", "ssl=null",
-		"quiet", "panic=-1",
+		"quiet", "panic=-1", "seccomp=auto",
 	}
 	if u.Initrd != "" {
 		args = append(args, "initrd="+u.Initrd)
