@@ -4,20 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/kernel"
 )
 
 // keepAwake gives the processor of user-mode Linux 5.10 something to do where it would
 // idle: there it sometimes sleeps past its next timer, and a sleep of 5 ms takes one of
 // a second.
-func keepAwake(lane string) error {
-	var name unix.Utsname
-	if err := unix.Uname(&name); err != nil {
-		return fmt.Errorf("keep awake: %w", err)
-	}
-	if lane != "uml" || !strings.HasPrefix(unix.ByteSliceToString(name.Release[:]), "5.10") {
+func keepAwake(lane string, release kernel.Release) error {
+	if lane != "uml" || !release.Before(5, 11) {
 		return nil
 	}
 	cmd := exec.Command("/bin/busybox", "sh", "-c", "while :; do :; done")
@@ -29,4 +26,19 @@ func keepAwake(lane string) error {
 		return errors.Join(fmt.Errorf("keep awake: %w", err), cmd.Process.Kill())
 	}
 	return nil
+}
+
+// traced reports whether programs run under ptrace(2), which takes much of a processor.
+// Later kernels are started with seccomp=auto.
+func traced(lane string, release kernel.Release) bool { return lane == "uml" && release.Before(6, 16) }
+
+// parallel is how many tests such a guest's processor carries at once.
+func parallel(lane string, release kernel.Release) int {
+	switch {
+	case lane == "qemu":
+		return 3
+	case traced(lane, release):
+		return 6
+	}
+	return 10
 }

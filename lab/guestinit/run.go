@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/weir-io/weir/internal/kernel"
 	"github.com/weir-io/weir/lab/bootline"
 	"github.com/weir-io/weir/lab/environ"
 	"github.com/weir-io/weir/lab/guestrun"
@@ -36,7 +37,11 @@ func runSmall(ctx context.Context) error {
 	if err := mountCgroups(line.Mode, line.IOMount); err != nil {
 		return err
 	}
-	if err := keepAwake(line.Lane); err != nil {
+	release, err := kernel.New("/").Release()
+	if err != nil {
+		return err
+	}
+	if err := keepAwake(line.Lane, release); err != nil {
 		return err
 	}
 	return run(ctx, line, 1)
@@ -61,7 +66,11 @@ func readLine() (bootline.Line, error) {
 }
 
 func run(ctx context.Context, line bootline.Line, atOnce int) error {
-	env, disks, err := describe(line)
+	release, err := kernel.New("/").Release()
+	if err != nil {
+		return err
+	}
+	env, disks, err := describe(line, release)
 	if err != nil {
 		return err
 	}
@@ -78,16 +87,17 @@ func run(ctx context.Context, line bootline.Line, atOnce int) error {
 	}
 	began := uptime()
 	runErr := guestrun.Run(ctx, guestrun.Config{
-		Payload: job,
-		Results: results,
-		Environ: work + "/environ.json",
-		Lane:    line.Lane,
-		AtOnce:  atOnce,
-		Run:     line.Run,
-		Short:   line.Short,
-		Timeout: line.Timeout,
-		Env:     []string{"DM_DISABLE_UDEV=1"},
-		Events:  os.Stdout,
+		Payload:  job,
+		Results:  results,
+		Environ:  work + "/environ.json",
+		Lane:     line.Lane,
+		Parallel: parallel(line.Lane, release),
+		AtOnce:   atOnce,
+		Run:      line.Run,
+		Short:    line.Short,
+		Timeout:  line.Timeout,
+		Env:      []string{"DM_DISABLE_UDEV=1"},
+		Events:   os.Stdout,
 	})
 	if err := saveDmesg(results + "/dmesg"); err != nil {
 		fmt.Fprintf(os.Stderr, "guestinit: %v\n", err)
@@ -97,14 +107,14 @@ func run(ctx context.Context, line bootline.Line, atOnce int) error {
 }
 
 // describe finds out what the machine is. "job" and "out" are not test disks.
-func describe(line bootline.Line) (environ.Environ, map[string]string, error) {
+func describe(line bootline.Line, release kernel.Release) (environ.Environ, map[string]string, error) {
 	found, err := findDisks(line)
 	if err != nil {
 		return environ.Environ{}, nil, err
 	}
 	env := environ.Environ{
 		Guest: line.Guest, Lane: line.Lane, Promised: line.Mode, Dir: work,
-		Features: features(line.Lane), Only: line.Only,
+		Features: features(line.Lane, release), Only: line.Only,
 	}
 	nodes := make(map[string]string)
 	for _, d := range found {
@@ -138,10 +148,13 @@ func findDisks(line bootline.Line) ([]environ.Disk, error) {
 }
 
 // features names what the machine can do beyond its kernel version.
-func features(lane string) []string {
+func features(lane string, release kernel.Release) []string {
 	names := []string{"partitions"}
 	if lane == "uml" {
 		names = append(names, "rates")
+	}
+	if traced(lane, release) {
+		names = append(names, "traced")
 	}
 	if _, err := os.Stat("/dev/mapper/control"); err == nil {
 		names = append(names, "dm")

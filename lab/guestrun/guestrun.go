@@ -21,34 +21,22 @@ import (
 	"github.com/weir-io/weir/lab/payload"
 )
 
-// parallel is go test's -parallel: measured tests wait for the kernel most of the
-// time, so more of them than processors run at once, each on its own disk. An
-// emulated processor carries fewer, the host's own ones more.
-func parallel(lane string, beside bool) int {
-	switch {
-	case lane == "qemu":
-		return 3
-	case lane == "native":
-		return 12
-	case beside:
-		return 4
-	}
-	return 6
-}
-
 // Config is one guest's run.
 type Config struct {
 	Payload string // unpacked
 	Results string // folder for logs and statuses
 	Environ string // file that WEIR_LAB names
 	Lane    string
-	AtOnce  int // how many suites run at once, if they bear that; 0 is one
-	Run     string
-	Short   bool
-	Timeout time.Duration // of each test binary
-	Env     []string      // added to the tests' environment
-	Events  io.Writer     // gets each line that says a test began or ended
-	Attr    func() *syscall.SysProcAttr
+	// Measured tests wait for the kernel most of the time, so that more of them than
+	// processors run at once, each on its own disk.
+	Parallel int // go test's -parallel
+	AtOnce   int // how many suites run at once, if they bear that; 0 is one
+	Run      string
+	Short    bool
+	Timeout  time.Duration // of each test binary
+	Env      []string      // added to the tests' environment
+	Events   io.Writer     // gets each line that says a test began or ended
+	Attr     func() *syscall.SysProcAttr
 }
 
 // readOrder reads what an unpacked payload is for.
@@ -109,7 +97,7 @@ func (c Config) suite(ctx context.Context, s guest.Suite) (err error) {
 	// context is for one that does not even do that.
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout+10*time.Second)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, filepath.Join(dir, "test"), c.args(s.Beside)...)
+	cmd := exec.CommandContext(ctx, filepath.Join(dir, "test"), c.args()...)
 	cmd.Dir = dir
 	cmd.Env = append(c.env(), "PWD="+dir)
 	out := &events{log: log, to: c.Events}
@@ -138,12 +126,12 @@ func (c Config) suite(ctx context.Context, s guest.Suite) (err error) {
 	return os.WriteFile(filepath.Join(c.Results, payload.StatusFile(s.Name)), data, 0o644)
 }
 
-func (c Config) args(beside bool) []string {
+func (c Config) args() []string {
 	args := []string{
 		"-test.v=test2json",
 		"-test.paniconexit0",
 		"-test.timeout=" + c.Timeout.String(),
-		"-test.parallel=" + strconv.Itoa(parallel(c.Lane, beside)),
+		"-test.parallel=" + strconv.Itoa(c.Parallel),
 	}
 	if c.Run != "" {
 		args = append(args, "-test.run="+c.Run)

@@ -66,14 +66,15 @@ func (h Host) run(ctx context.Context, job guest.Job) (result guest.Result, err 
 	ctx, cancel := context.WithTimeout(ctx, job.Timeout)
 	defer cancel()
 	err = guestrun.Run(ctx, guestrun.Config{
-		Payload: folder,
-		Results: dir,
-		Environ: file,
-		Lane:    "native",
-		Run:     job.Run,
-		Short:   job.Short,
-		Timeout: job.Timeout,
-		Events:  logWriter{job.Log},
+		Payload:  folder,
+		Results:  dir,
+		Environ:  file,
+		Lane:     "native",
+		Parallel: 12,
+		Run:      job.Run,
+		Short:    job.Short,
+		Timeout:  job.Timeout,
+		Events:   logWriter{job.Log},
 		// A private copy of the mounts: also after a kill nothing stays mounted.
 		Attr: func() *syscall.SysProcAttr {
 			return &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}

@@ -16,6 +16,7 @@ const bufferedSeconds = 10
 
 // S20, S25: on v2, buffered writes to a fresh file are held at the device.
 func TestBufferedIsHeldAtTheDevice(t *testing.T) {
+	t.Parallel()
 	for _, fs := range []string{"ext4", "xfs", "btrfs"} {
 		t.Run(fs, func(t *testing.T) {
 			e := lab.Need(t, lab.Root, lab.V2, lab.Memory, lab.FS(fs))

@@ -101,6 +101,7 @@ func TestWhyLVM(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = unix.Unmount(dir, 0) })
+	unix.Sync() // what mkfs wrote must not come to the disk while a rate is measured
 	g := limited(t, "why-lvm", disk)
 	f := explain(t, "cgroup:"+g.path, "--on", dir).want(t, "rule-beneath", "note")
 	lab.Ratio(t, "direct write, limit below LVM", 2e6, lab.Band{Low: 0.75, High: 1.1}, func() float64 {

@@ -115,6 +115,7 @@ func TestWhySlowDrainOnOldKernels(t *testing.T) {
 
 // At a low limit a buffered write reaches the disk in bursts.
 func TestWhyLargeWriteback(t *testing.T) {
+	t.Parallel()
 	for _, fs := range []string{"ext4", "xfs"} {
 		t.Run(fs, func(t *testing.T) {
 			lab.Need(t, lab.Root, lab.Long, lab.Rates, lab.V2, lab.Memory, lab.FS(fs))
