@@ -23,14 +23,14 @@
 // whole run fails the run: ask for what exists. Outside the lab, in a plain
 // `go test ./...`, such tests are skipped.
 //
-// BPF exists in emulated guests only. Such a guest with systemd and Docker is slow,
-// so the default matrix has one, and it takes only tests that ask for BPF and Systemd
-// in one Need:
+// BPF exists in emulated guests only. They are slow, so that by default they take only
+// tests that ask for it; with -all, or when asked for by name, they run everything. One of
+// them has systemd and Docker, and takes only tests that ask for BPF and Systemd in one
+// Need:
 //
 //	lab.Need(t, lab.BPF, lab.Systemd, lab.Docker)
 //
-// A Need of such a test's subtest must ask for both as well. With -all that guest and
-// others of its kind run everything.
+// A Need of such a test's subtest must ask for both as well.
 //
 // The built weir is in PATH. The txtar scripts of cmd/weir run as well, in the
 // guests, from that package's test binary.
@@ -46,8 +46,10 @@
 // # Measuring
 //
 // A measured test mostly waits, so its cases run side by side: t.Parallel, a disk
-// each (six at once, three where the processor is emulated). Ask for Rates above 15 MB/s: an emulated processor gives
-// no more. Use testing.Short to do one case instead of all: the lab sets it for
+// each (six at once, three where the processor is emulated). In guests with systemd two
+// suites run at once too. Ask for Rates above 15 MB/s: an emulated processor gives no
+// more. Under a limit, writeback is exact
+// only from one request to another: WatchWrites. Use testing.Short to do one case instead of all: the lab sets it for
 // guests that differ from another one only in where a hierarchy is mounted.
 // Compare bytes at the device between two samples (DeviceTraffic); what a program
 // says of itself includes what still sits in memory.

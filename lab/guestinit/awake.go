@@ -33,12 +33,9 @@ func keepAwake(lane string, release kernel.Release) error {
 func traced(lane string, release kernel.Release) bool { return lane == "uml" && release.Before(6, 16) }
 
 // parallel is how many tests such a guest's processor carries at once.
-func parallel(lane string, release kernel.Release) int {
-	switch {
-	case lane == "qemu":
+func parallel(lane string) int {
+	if lane == "qemu" {
 		return 3
-	case traced(lane, release):
-		return 6
 	}
-	return 10
+	return 6
 }

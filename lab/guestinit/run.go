@@ -91,7 +91,7 @@ func run(ctx context.Context, line bootline.Line, atOnce int) error {
 		Results:  results,
 		Environ:  work + "/environ.json",
 		Lane:     line.Lane,
-		Parallel: parallel(line.Lane, release),
+		Parallel: parallel(line.Lane),
 		AtOnce:   atOnce,
 		Run:      line.Run,
 		Short:    line.Short,

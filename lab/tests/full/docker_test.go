@@ -139,9 +139,12 @@ func (d dockerTest) ruleOf(bytesPerSec int) string {
 	return fmt.Sprintf("rbps=max wbps=%d riops=max wiops=max", bytesPerSec)
 }
 
-// free is the rate at which the disk is written to without a limit.
+// free is the rate at which the disk is written to without a limit, from when the kernel
+// has begun to write back.
 func (d dockerTest) free(t *testing.T, window time.Duration) float64 {
 	t.Helper()
+	_, idle := lab.DeviceBytes(t, d.disk.Number)
+	lab.Await(t, 20*time.Second, "writeback", func() bool { _, now := lab.DeviceBytes(t, d.disk.Number); return now > idle+16<<20 })
 	began := time.Now()
 	_, before := lab.DeviceBytes(t, d.disk.Number)
 	time.Sleep(window)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/weir-io/weir/internal/load"
 	"github.com/weir-io/weir/lab"
-	"github.com/weir-io/weir/lab/environ"
 )
 
 // S2, S18, S26: direct reads and writes are held at 1, 10 and 50 MB/s and at 100 and
@@ -28,27 +27,27 @@ func TestDirectIsHeld(t *testing.T) {
 	})
 }
 
-// The faster rates are measured by themselves where they are a good part of what a guest's
-// processor can do.
+// The faster rates are a good part of what a guest's processor can do: nothing else is
+// measured meanwhile, but natively.
 func TestFastDirectIsHeld(t *testing.T) {
-	inTurn(t, lab.Need(t, lab.Root, lab.Long))
-	for _, fs := range []string{"ext4", "xfs"} {
-		t.Run(fs, func(t *testing.T) {
-			inTurn(t, lab.Need(t, lab.Root, lab.Long, lab.FS(fs)))
-			measureAll(t, fs, rate{iops: 1000})
-		})
-		t.Run(fs+"-bytes", func(t *testing.T) {
-			inTurn(t, lab.Need(t, lab.Root, lab.Long, lab.FS(fs), lab.Rates))
-			measureAll(t, fs, rate{bps: 50e6})
-		})
+	if e := lab.Need(t, lab.Root, lab.Long); e.Lane == "native" {
+		t.Parallel()
 	}
+	t.Run("operations", func(t *testing.T) { fast(t, rate{iops: 1000}) })
+	t.Run("bytes", func(t *testing.T) { fast(t, rate{bps: 50e6}, lab.Rates) })
 }
 
-// inTurn lets tests run one after the other on a slow processor.
-func inTurn(t *testing.T, e environ.Environ) {
-	t.Helper()
-	if e.Lane != "qemu" && !e.Has("traced") {
-		t.Parallel()
+// fast measures a rate on both file systems at once, but where a program's system calls
+// take long.
+func fast(t *testing.T, r rate, needs ...lab.Requirement) {
+	for _, fs := range []string{"ext4", "xfs"} {
+		t.Run(fs, func(t *testing.T) {
+			e := lab.Need(t, append(needs, lab.Root, lab.Long, lab.FS(fs))...)
+			if e.Lane != "qemu" && !e.Has("traced") {
+				t.Parallel()
+			}
+			measureAll(t, fs, r)
+		})
 	}
 }
 

@@ -279,7 +279,6 @@ func TestPersistIsRefused(t *testing.T) {
 // with --persist a drop-in sets the limit again.
 func TestUnitOnV1(t *testing.T) {
 	e := lab.Need(t, lab.Systemd, lab.V1, lab.Rates)
-	t.Parallel()
 	disk := lab.Disk(t, lab.FS("ext4"))
 	rate := lab.Scaled(e, 8e6)
 	unit := writer(t, "weir-writer1", disk)
