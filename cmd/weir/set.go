@@ -88,7 +88,16 @@ func (a *app) set(ctx context.Context, spec string, limits cli.Limits, o setOpti
 	}
 	if o.dryRun {
 		a.explainPlaces(t.Group, places)
-		return a.dryRun("set", a.holder().Steps(ctx, plan))
+		steps := a.holder().Steps(ctx, plan)
+		if a.sharesGroup(t) {
+			steps = append([]hold.Step{{Unit: t.Owner.Unit, Property: ownGroup().String()}}, steps...)
+		}
+		return a.dryRun("set", steps)
+	}
+	if a.sharesGroup(t) {
+		if err := a.keepGroup(ctx, t); err != nil {
+			return err
+		}
 	}
 	if err := a.holder().Apply(ctx, plan); err != nil {
 		return err

@@ -275,6 +275,24 @@ func TestPersistIsRefused(t *testing.T) {
 	}
 }
 
+// On v1 systemd gives a unit a group where another beside it wants one, and takes it away
+// with that: the limit must stay.
+func TestUnitOnV1WithAGroupForAnothersSake(t *testing.T) {
+	e := lab.Need(t, lab.Systemd, lab.V1)
+	disk := lab.RawDisk(t)
+	unit := unitFile(t, "weir-beside", "/bin/sleep 600")
+	group := "/system.slice/" + unit
+	output(t, "systemd-run", "--quiet", "--unit=weir-sibling", "-p", "BlockIOAccounting=yes", "sleep", "600")
+	_, there := os.Stat(filepath.Join(e.Cgroups.Blkio, group))
+	output(t, "weir", "set", "unit:"+unit, "--quiet", "--write", "3MB/s", "--on", disk.Node)
+	output(t, "systemctl", "stop", "weir-sibling.service")
+	other := unitFile(t, "weir-passing", "/bin/sleep 600")
+	output(t, "systemctl", "stop", other)
+	if got, want := rules(t, e, group), writeRule(e, disk, 3e6); got != want {
+		t.Errorf("after its sibling has ended the rule is %q, want %q (the group was there before: %t)", got, want, there == nil)
+	}
+}
+
 // On v1 a unit gets a group of its own, weir writes its files, and a restart loses them;
 // with --persist a drop-in sets the limit again.
 func TestUnitOnV1(t *testing.T) {
