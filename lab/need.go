@@ -72,12 +72,13 @@ func MinKernel(major, minor int) Requirement {
 // Need skips the test unless it runs in a lab that has everything asked for. The
 // reason is a line that the lab reads: a test skipped on each guest of a whole
 // run is an error there. It returns the environment. A guest may be there only for
-// tests that ask for certain things together; it skips all that ask for less.
+// tests that ask for certain things together; it skips all that ask for less, but for those
+// that ask for its lane.
 func Need(t testing.TB, needs ...Requirement) environ.Environ {
 	t.Helper()
 	e := need(t, needs...)
 	for _, only := range e.Only {
-		if len(needs) > 0 && !slices.Contains(needs, Requirement(only)) {
+		if len(needs) > 0 && !slices.Contains(needs, Requirement(only)) && !slices.Contains(needs, Lane(e.Lane)) {
 			t.Skipf("%snot here (%s: takes only tests that ask for %s)", outcome.SkipMark, e.Guest, strings.Join(e.Only, " and "))
 		}
 	}

@@ -57,6 +57,7 @@ func TestScripts(t *testing.T) {
 // empty disk $DISK, and the mount points of all hierarchies as $CGROUPS.
 func TestLabScripts(t *testing.T) {
 	cgroups := lab.Need(t, lab.Root, lab.Rates).Cgroups
+	t.Parallel()
 	disk := lab.RawDisk(t)
 	runScripts(t, testscript.Params{Dir: "testdata/lab", Setup: func(env *testscript.Env) error {
 		env.Setenv("DISK", disk.Node)

@@ -144,7 +144,7 @@ func (p parts) direct(t *testing.T) {
 }
 
 func (p parts) loop(t *testing.T) {
-	lab.Need(t, lab.Loop, lab.Command("losetup"))
+	lab.Need(t, lab.BPF, lab.Loop, lab.Command("losetup"))
 	file := filepath.Join(p.disk.Dir, "image")
 	if err := fill(file); err != nil {
 		t.Fatal(err)
@@ -165,7 +165,7 @@ func (p parts) loop(t *testing.T) {
 // On an overlay the owner is that of the file beneath. A file of the lower layer is not
 // copied up.
 func (p parts) overlay(t *testing.T) {
-	lab.Need(t, lab.Overlay)
+	lab.Need(t, lab.BPF, lab.Overlay)
 	dir := func(name string) string { return filepath.Join(p.disk.Dir, name) }
 	for _, name := range []string{"lower", "upper", "work", "merged"} {
 		if err := os.Mkdir(dir(name), 0o755); err != nil {
@@ -203,7 +203,7 @@ func (p parts) overlay(t *testing.T) {
 // In a pid namespace of its own weir knows processes by their numbers there. It does
 // not see those outside, and mends nothing.
 func otherPIDs(t *testing.T) {
-	lab.Need(t, lab.FS("ext4"))
+	lab.Need(t, lab.BPF, lab.FS("ext4"))
 	t.Parallel()
 	inside := newHand(t, unix.CLONE_NEWPID)
 	file := filepath.Join(lab.Disk(t, lab.FS("ext4")).Dir, "file")

@@ -26,7 +26,7 @@ func TestInode(t *testing.T) {
 			continue
 		}
 		t.Run(fs, func(t *testing.T) {
-			lab.Need(t, lab.FS(fs))
+			lab.Need(t, lab.BPF, lab.FS(fs))
 			t.Parallel()
 			p := parts{disk: lab.Disk(t, lab.FS(fs)), writer: newHand(t, 0), mender: mender}
 			for _, owner := range owners {
@@ -35,7 +35,7 @@ func TestInode(t *testing.T) {
 		})
 	}
 	t.Run("others", func(t *testing.T) {
-		lab.Need(t, lab.FS("ext4"))
+		lab.Need(t, lab.BPF, lab.FS("ext4"))
 		t.Parallel()
 		p := parts{disk: lab.Disk(t, lab.FS("ext4")), writer: newHand(t, 0), mender: mender}
 		t.Run("process", p.ofProcess)

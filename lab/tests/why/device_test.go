@@ -144,7 +144,7 @@ func TestWhySwap(t *testing.T) {
 
 // io.cost works beside the limits.
 func TestWhyIOCost(t *testing.T) {
-	cgroups := lab.Need(t, lab.Root, lab.V2, lab.Guest, lab.Lane("qemu")).Cgroups
+	cgroups := lab.Need(t, lab.Root, lab.V2, lab.NoSystemd, lab.Lane("qemu")).Cgroups
 	disk := lab.RawDisk(t)
 	root := group{dir: cgroups.Unified}
 	root.set(t, "io.cost.qos", disk.Number.String()+" enable=1")
