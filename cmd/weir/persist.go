@@ -39,36 +39,11 @@ func (a *app) giveGroup(ctx context.Context, none *unit.NoGroupError, limits []c
 	if o.dryRun {
 		return t, fmt.Errorf("%s: weir set would have systemd make it a cgroup of its own first (BlockIOAccounting=yes); its files cannot be named before", t)
 	}
-	conn, err := systemd.Connect(ctx)
-	if err != nil {
-		return t, err
-	}
-	defer conn.Close()
-	if err := conn.Set(ctx, none.Unit, false, []systemd.Setting{ownGroup()}); err != nil {
+	if err := a.holder().Account(ctx, none.Unit); err != nil {
 		return t, err
 	}
 	a.out.Say("systemd: set BlockIOAccounting=yes of %s, which gives it a cgroup of its own in %s", none.Unit, none.Mount)
 	return a.target(ctx, t.String())
-}
-
-// ownGroup is what has systemd give a unit a group on cgroup v1.
-func ownGroup() systemd.Setting { return systemd.Accounting("BlockIO") }
-
-// sharesGroup reports whether systemd may take a unit's group away: on cgroup v1 it makes
-// one beside those of units that ask for accounting, and removes it, with its limit, when
-// the last of them ends.
-func (a *app) sharesGroup(t target.Target) bool {
-	return a.root == "/" && t.Kind == "unit" && t.Owner.Unit != "" && t.Group.Hierarchy().Version == cgroupfs.V1
-}
-
-// keepGroup has systemd keep the group for the unit's own sake.
-func (a *app) keepGroup(ctx context.Context, t target.Target) error {
-	conn, err := systemd.Connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	return conn.Set(ctx, t.Owner.Unit, false, []systemd.Setting{ownGroup()})
 }
 
 // mayPersist refuses what nothing keeps over a boot.

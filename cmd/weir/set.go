@@ -88,16 +88,7 @@ func (a *app) set(ctx context.Context, spec string, limits cli.Limits, o setOpti
 	}
 	if o.dryRun {
 		a.explainPlaces(t.Group, places)
-		steps := a.holder().Steps(ctx, plan)
-		if a.sharesGroup(t) {
-			steps = append([]hold.Step{{Unit: t.Owner.Unit, Property: ownGroup().String()}}, steps...)
-		}
-		return a.dryRun("set", steps)
-	}
-	if a.sharesGroup(t) {
-		if err := a.keepGroup(ctx, t); err != nil {
-			return err
-		}
+		return a.dryRun("set", a.holder().Steps(ctx, plan))
 	}
 	if err := a.holder().Apply(ctx, plan); err != nil {
 		return err
@@ -140,11 +131,13 @@ func firstProcess(t target.Target) int {
 }
 
 // planFor has systemd write for its units on v2. On v1 systemd has no setting for
-// operations per second, and weir writes the files.
+// operations per second, and weir writes the files; systemd is to keep the group.
 func (a *app) planFor(t target.Target, list []hold.Change) hold.Plan {
 	plan := hold.Plan{Group: t.Group, Changes: list}
 	if t.Group.Hierarchy().Version == cgroupfs.V2 {
 		plan.Unit = t.Owner.Unit
+	} else {
+		plan.Account = t.Owner.Unit
 	}
 	return plan
 }

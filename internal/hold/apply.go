@@ -23,6 +23,7 @@ type Change struct {
 type Plan struct {
 	Group   cgroupfs.Group
 	Unit    string // the systemd unit that owns the group; empty if weir writes
+	Account string // the unit that is to keep a group that weir writes; see Holder.Account
 	Changes []Change
 	File    *File // beside them, on a group that weir writes
 	Persist bool  // systemd keeps the changes over a boot
@@ -53,10 +54,11 @@ func (p Plan) Steps() []Step {
 		return p.unitSteps(nil)
 	}
 	var steps []Step
-	for _, c := range p.Changes {
-		for _, w := range p.Group.RuleWrites(c.Device, c.Limit) {
-			steps = append(steps, Step{File: w.File, Line: w.Line})
-		}
+	if p.accounts() {
+		steps = append(steps, Step{Unit: p.Account, Property: accounting().String()})
+	}
+	for _, w := range p.writes() {
+		steps = append(steps, Step{File: w.File, Line: w.Line})
 	}
 	if p.File != nil {
 		steps = append(steps, Step{File: p.File.Path, Line: p.File.Text})
@@ -80,11 +82,16 @@ func (h Holder) Apply(ctx context.Context, p Plan) error {
 	if err := p.Group.MaySetRule(); err != nil {
 		return err
 	}
+	if p.accounts() {
+		if err := h.Account(ctx, p.Account); err != nil {
+			return err
+		}
+	}
 	entry, err := journalOf(p)
 	if err != nil {
 		return err
 	}
-	if len(p.Steps()) < 2 && p.File == nil { // one write(2) is done or not: a kill leaves nothing half done
+	if len(p.writes()) < 2 && p.File == nil { // one write(2) is done or not: a kill leaves nothing half done
 		if err := p.write(); err != nil {
 			return errors.Join(err, entry.revert(p.Group, err))
 		}
@@ -103,6 +110,15 @@ func (h Holder) Apply(ctx context.Context, p Plan) error {
 		}
 	}
 	return record.Done()
+}
+
+// writes lists the lines for a group that weir writes.
+func (p Plan) writes() []cgroupfs.Write {
+	var all []cgroupfs.Write
+	for _, c := range p.Changes {
+		all = append(all, p.Group.RuleWrites(c.Device, c.Limit)...)
+	}
+	return all
 }
 
 func (p Plan) write() error {

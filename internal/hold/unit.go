@@ -34,6 +34,33 @@ func (h Holder) dial(ctx context.Context) (units, error) {
 	return conn, nil
 }
 
+// accounting is what has systemd give a unit a group of its own in v1's hierarchy of blkio.
+func accounting() systemd.Setting { return systemd.Accounting("BlockIO") }
+
+// accounts reports whether the plan sets what the group must be kept for.
+func (p Plan) accounts() bool { return p.Account != "" && !p.Lift && len(p.Changes) > 0 }
+
+// Account has systemd give a unit on cgroup v1 a group for its own sake, until the next
+// boot. Otherwise it has one only while a unit beside it asks for that: systemd takes the
+// group away, and the limit in it, when the last of those ends. A unit that systemd does
+// not know needs none.
+func (h Holder) Account(ctx context.Context, unit string) error { return account(ctx, unit, h.dial) }
+
+func account(ctx context.Context, unit string, connect dialer) error {
+	ctx, cancel := context.WithTimeout(ctx, unitTimeout)
+	defer cancel()
+	conn, err := connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	err = conn.Set(ctx, unit, false, []systemd.Setting{accounting()})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
 // unitTimeout bounds what systemd may take to change a unit, which is cgroup writes
 // and a drop-in file.
 const unitTimeout = 20 * time.Second

@@ -236,3 +236,30 @@ func TestAChangeThatFailsLeavesWhatOthersSet(t *testing.T) {
 		}
 	}
 }
+
+func TestAUnitKeepsItsGroup(t *testing.T) {
+	m := &manager{file: filepath.Join(t.TempDir(), "unused")}
+	if err := account(t.Context(), "x.service", m.dial); err != nil {
+		t.Fatal(err)
+	}
+	if want := [][]string{{"BlockIOAccounting=true"}}; !reflect.DeepEqual(m.sets, want) {
+		t.Errorf("set %q, want %q", m.sets, want)
+	}
+	m.refuses = fs.ErrNotExist
+	if err := account(t.Context(), "gone.service", m.dial); err != nil {
+		t.Errorf("a unit that systemd does not know: %v", err)
+	}
+	m.refuses = fs.ErrPermission
+	if err := account(t.Context(), "x.service", m.dial); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("a refusal: %v", err)
+	}
+	p := Plan{Group: fixture(t, "/x", map[string]string{"proc/1/mountinfo": v2Mount, "sys/fs/cgroup/cgroup.controllers": "io\n"}),
+		Account: "x.service", Changes: []Change{{sda, writes(7)}}}
+	if got, want := p.Steps()[0], (Step{Unit: "x.service", Property: "BlockIOAccounting=true"}); got != want {
+		t.Errorf("the first step is %+v, want %+v", got, want)
+	}
+	p.Lift = true
+	if got := len(p.Steps()); got != 1 {
+		t.Errorf("lifting a limit takes %d steps, want 1", got)
+	}
+}
