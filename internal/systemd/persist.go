@@ -49,17 +49,17 @@ func (c *Conn) Forget(ctx context.Context, unit string, keys []limit.Key) error 
 	if err != nil {
 		return err
 	}
-	removed := false
+	return c.remove(ctx, slices.DeleteFunc(all, func(d DropIn) bool { return !slices.Contains(keys, d.Key) }))
+}
+
+// remove removes drop-ins, and if there are any has systemd read its units again.
+func (c *Conn) remove(ctx context.Context, all []DropIn) error {
 	for _, d := range all {
-		if !slices.Contains(keys, d.Key) {
-			continue
-		}
 		if err := d.remove(); err != nil {
 			return err
 		}
-		removed = true
 	}
-	if !removed {
+	if len(all) == 0 {
 		return nil
 	}
 	return c.Reload(ctx)
@@ -125,7 +125,7 @@ func (c *Conn) Tidy(ctx context.Context, unit string) error {
 	if err := c.sources(ctx, unit, &sources); err != nil {
 		return err
 	}
-	removed := false
+	var unused []DropIn
 	for _, control := range []string{persistentControl, runtimeControl} {
 		all, err := dropIns("/", control, unit)
 		if err != nil {
@@ -140,19 +140,12 @@ func (c *Conn) Tidy(ctx context.Context, unit string) error {
 			if err != nil {
 				return err
 			}
-			if !idle {
-				continue
+			if idle {
+				unused = append(unused, d)
 			}
-			if err := d.remove(); err != nil {
-				return err
-			}
-			removed = true
 		}
 	}
-	if !removed {
-		return nil
-	}
-	return c.Reload(ctx)
+	return c.remove(ctx, unused)
 }
 
 // remove removes the drop-in, and its directory if that is empty then.
