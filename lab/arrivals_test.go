@@ -1,26 +1,62 @@
 package lab
 
 import (
-	"slices"
+	"math"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/weir-io/weir/internal/blkdev"
 )
 
-func TestRequests(t *testing.T) {
-	const mb = 1_000_000
-	at := func(ms int, bytes int64) arrival { return arrival{time.Duration(ms) * time.Millisecond, bytes} }
-	for name, c := range map[string]struct{ all, want []arrival }{
-		"nothing":         {[]arrival{at(0, 5)}, nil},
-		"one piece each":  {[]arrival{at(0, 0), at(800, 8*mb), at(1600, 16*mb)}, []arrival{at(800, 8*mb), at(1600, 16*mb)}},
-		"pieces":          {[]arrival{at(0, 0), at(800, mb), at(850, 5*mb), at(950, 8*mb), at(1600, 16*mb)}, []arrival{at(800, 8*mb), at(1600, 16*mb)}},
-		"a journal's own": {[]arrival{at(0, 0), at(800, 8*mb), at(1200, 8*mb+4096), at(1600, 16*mb)}, []arrival{at(800, 8*mb), at(1600, 16*mb)}},
-		"an even flow": {
-			[]arrival{at(0, 0), at(100, mb), at(200, 2*mb), at(300, 3*mb), at(400, 4*mb), at(500, 5*mb), at(600, 6*mb), at(700, 7*mb), at(800, 8*mb), at(900, 9*mb), at(1000, 10*mb), at(1101, 11*mb)},
-			[]arrival{at(100, mb), at(200, 2*mb), at(300, 3*mb), at(400, 4*mb), at(500, 5*mb), at(600, 6*mb), at(700, 7*mb), at(800, 8*mb), at(900, 9*mb), at(1000, 10*mb), at(1101, 11*mb)},
-		},
+func TestCharged(t *testing.T) {
+	dir := t.TempDir()
+	counter := Charged(dir, blkdev.Number{Major: 7, Minor: 1})
+	if _, known := counter(); known {
+		t.Error("known, of no group")
+	}
+	for text, want := range map[string]int64{
+		"": 0,
+		"7:1 rbytes=1 wbytes=42 rios=3 wios=4 dbytes=0 dios=0\n":                      42,
+		"7:11 rbytes=1 wbytes=5 rios=3 wios=4\n7:1 \n":                                0,
+		"7:11 rbytes=1 wbytes=5 rios=3 wios=4\n7:1 rbytes=0 wbytes=6 rios=0 wios=1\n": 6,
 	} {
-		if got := requests(c.all); !slices.Equal(got, c.want) {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
+		if err := os.WriteFile(filepath.Join(dir, "io.stat"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
 		}
+		if n, known := counter(); n != want || !known {
+			t.Errorf("%q: %d, %v; want %d", text, n, known, want)
+		}
+	}
+}
+
+// The rate is from the first growth to the last, however large they are; what is tiny
+// begins nothing and ends nothing.
+func TestArrivals(t *testing.T) {
+	const mb = 1_000_000
+	began := time.Now()
+	a := WatchWrites(func() (int64, bool) {
+		switch at := time.Since(began); {
+		case at < 50*time.Millisecond:
+			return 0, false
+		case at < 150*time.Millisecond:
+			return 4096, true
+		case at < 250*time.Millisecond:
+			return 10 * mb, true
+		case at < 450*time.Millisecond:
+			return 12 * mb, true
+		case at < 550*time.Millisecond:
+			return 30 * mb, true
+		}
+		return 30*mb + 4096, true
+	})
+	time.Sleep(600 * time.Millisecond)
+	want := 20 * mb / 0.3
+	if got := a.Rate(t); math.Abs(got/want-1) > 0.2 {
+		t.Errorf("%.0f, want %.0f", got, want)
+	}
+	if got := WatchWrites(func() (int64, bool) { return 7, true }).Rate(t); got != 0 {
+		t.Errorf("%.0f of nothing", got)
 	}
 }

@@ -155,7 +155,11 @@ func (d dockerTest) free(t *testing.T, window time.Duration) float64 {
 // written is the rate at which the disk is written to under a limit.
 func (d dockerTest) written(t *testing.T, window time.Duration) float64 {
 	t.Helper()
-	arrivals := lab.WatchWrites(t, d.disk.Number)
+	counter := lab.Done(t, d.disk.Number)
+	if d.e.Cgroups.Blkio == "" {
+		counter = lab.Charged(d.group(t, "web"), d.disk.Number)
+	}
+	arrivals := lab.WatchWrites(counter)
 	time.Sleep(window)
 	return arrivals.Rate(t)
 }
