@@ -17,10 +17,9 @@ import (
 
 const (
 	pairRate  = 1_000_000
+	pairTime  = 40 * time.Second
 	pairHangs = 5 * time.Second // without a byte written
-	pairPause = 500 * time.Millisecond
-	pairWarm  = 20 * time.Second
-	pairLeast = 0.9 // of the limit
+	pairLeast = 0.9             // of the limit
 	lives     = "lives"
 )
 
@@ -34,7 +33,7 @@ func pair(t *testing.T, name string) {
 	g.set(t, "memory.max", fmt.Sprint(64<<20))
 	foretold := explain(t, "cgroup:"+g.path, "--on", disk.Dir).want(t, "slow-drain", "hurts")
 
-	ended, _ := writer(t, g, disk, 0, 60*time.Second)
+	ended, _ := writer(t, g, disk)
 	t.Logf("without the mend: %s", ended)
 	if ended == lives {
 		t.Error("the pair did not hurt")
@@ -60,19 +59,18 @@ func pair(t *testing.T, name string) {
 	})
 	foretold.paste(t, "strict_limit")
 	explain(t, "cgroup:"+g.path, "--on", disk.Dir).gone(t, "slow-drain")
-	ended, rate := writer(t, g, disk, pairWarm, 60*time.Second)
+	ended, rate := writer(t, g, disk)
 	t.Logf("with it: %s, %.3f of the limit", ended, rate/pairRate)
 	if ended != lives || rate < pairLeast*pairRate || rate > 1.05*pairRate {
 		t.Errorf("with the mend the writer %s, with %.0f bytes/s at the disk", ended, rate)
 	}
 }
 
-// writer writes through the page cache for some time. It returns what became of the
-// writer, and what reached the disk a second from the end of the first request to that
-// of the last, the first of the time left out.
-func writer(t *testing.T, g group, disk *lab.TestDisk, warm, d time.Duration) (ended string, rate float64) {
+// writer writes through the page cache. It returns what became of the writer, and what
+// reached the disk a second.
+func writer(t *testing.T, g group, disk *lab.TestDisk) (ended string, rate float64) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), warm+d)
+	ctx, cancel := context.WithTimeout(context.Background(), pairTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "dd", "if=/dev/zero", "of="+filepath.Join(disk.Dir, "f"), "bs=65536", "count=16384", "status=none")
 	dir, err := os.Open(g.dir)
@@ -81,16 +79,13 @@ func writer(t *testing.T, g group, disk *lab.TestDisk, warm, d time.Duration) (e
 	}
 	defer dir.Close()
 	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
+	arrivals := lab.WatchWrites(lab.Charged(g.dir, disk.Number))
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	died := make(chan error, 1)
 	go func() { died <- cmd.Wait() }()
-	var began, first, last time.Time
-	var firstBytes, lastBytes int64
-	_, seen := lab.DeviceBytes(t, disk.Number)
-	started := time.Now()
-	progress, wrote := started, int64(0)
+	progress, wrote := time.Now(), int64(0)
 	for {
 		select {
 		case err := <-died:
@@ -98,35 +93,21 @@ func writer(t *testing.T, g group, disk *lab.TestDisk, warm, d time.Duration) (e
 				if !strings.Contains(g.get(t, "memory.events"), "oom_kill 1") {
 					t.Fatalf("dd: %v", err)
 				}
-				return "is killed for want of memory", 0
+				return "is killed for want of memory", arrivals.Rate(t)
 			}
-			return lives, float64(lastBytes-firstBytes) / last.Sub(first).Seconds()
+			return lives, arrivals.Rate(t)
 		case <-time.After(50 * time.Millisecond):
 		}
 		if n := written64(cmd.Process.Pid); n > wrote {
 			progress, wrote = time.Now(), n
 		} else if time.Since(progress) > pairHangs {
+			rate = arrivals.Rate(t)
 			cancel()
 			g.limit(t, disk, "max") // it dies when what it waits for is written
 			if err := <-died; err == nil {
 				t.Error("a writer that hung has ended by itself")
 			}
-			return fmt.Sprintf("hangs after %d bytes", wrote), 0
-		}
-		if _, n := lab.DeviceBytes(t, disk.Number); n > seen {
-			now := time.Now()
-			if now.Sub(started) < warm {
-				seen = n
-				continue
-			}
-			if first.IsZero() {
-				began = now
-			}
-			// The first request, in pieces.
-			if first.IsZero() || first.Equal(last) && now.Sub(last) < pairPause && now.Sub(began) < 3*pairPause {
-				first, firstBytes = now, n
-			}
-			seen, last, lastBytes = n, now, n
+			return fmt.Sprintf("hangs after %d bytes", wrote), rate
 		}
 	}
 }
