@@ -23,6 +23,10 @@ func rowOf(place Place, r *run) Row {
 	}
 	e := r.evidence(place)
 	row.Judgement = Judge(e)
+	if r.hung && row.Verdict == CannotTell {
+		row.Why = r.whyNot(&row)
+		return row.explained(place, r)
+	}
 	if r.observed && row.Reason == Busy {
 		row.Reason = Slow // nobody knows what the target would have done
 	}
@@ -55,7 +59,7 @@ func (row Row) explained(place Place, r *run) Row {
 
 // measured reports whether there is a window to judge.
 func (r *run) measured() bool {
-	return r.failed == nil && !r.hung && r.samples != nil && r.result.Ended > r.result.Began
+	return r.failed == nil && r.samples != nil && r.result.Ended > r.result.Began
 }
 
 // whyNot says what became of a load without a result.
@@ -63,8 +67,7 @@ func (r *run) whyNot(row *Row) string {
 	switch {
 	case r.hung:
 		row.Reason = Hung
-		return fmt.Sprintf("the load did not end in %s and was killed; what it had written so far: %s",
-			r.test.Warm+r.test.For+grace, limit.FormatMeasured(r.writer.Bytes.At(r.ended)))
+		return r.hanging()
 	case r.signal == int(unix.SIGKILL) && r.oomKills > 0:
 		row.Reason = Killed
 		return "the group's memory ran out, and the kernel killed the load (oom_kill in memory.events): dirty pages count as its memory, and the limit keeps them from being written in time"
@@ -78,6 +81,12 @@ func (r *run) whyNot(row *Row) string {
 		return r.failed.Error()
 	}
 	return "the load counted nothing"
+}
+
+// hanging says what became of a load that did not end.
+func (r *run) hanging() string {
+	return fmt.Sprintf("the load did not end in %s and was killed; what it had written so far: %s",
+		r.test.Warm+r.test.For+grace, limit.FormatMeasured(r.writer.Bytes.At(r.ended)))
 }
 
 func (r *run) evidence(place Place) Evidence {
@@ -239,6 +248,9 @@ func (row *Row) warn(e Evidence, r *run) {
 			longest = max(longest, s.For)
 		}
 		say("%s: the longest took %.1f s", strings.Replace(fmt.Sprintf("%d operations stalled for more than 1 s", n), "1 operations", "1 operation", 1), longest.Seconds())
+	}
+	if r.hung {
+		say("%s", r.hanging())
 	}
 	if r.oomKills > 0 {
 		say("the group's memory ran out meanwhile: %d processes of it were killed by the kernel", r.oomKills)

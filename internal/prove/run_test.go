@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/load"
@@ -103,5 +104,36 @@ func TestSpawnInAFolder(t *testing.T) {
 	at, args, _ := strings.Cut(string(text), "\n")
 	if err != nil || at != dir || !strings.Contains(args, " dir=fd:3 ") || strings.Contains(args, "/data") {
 		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// What a load that did not end has done until it was killed is judged all the same: the
+// disk may well have been held meanwhile.
+func TestALoadThatHangsIsJudged(t *testing.T) {
+	for name, c := range map[string]struct {
+		disk, ahead float64 // bytes a second, and bytes
+		verdict     Verdict
+		reason      Reason
+	}{
+		"at the limit": {4 * mb, 60 * mb, HeldAtDevice, ""},
+		"nothing":      {0, 60 * mb, CannotTell, Hung},
+		"beyond":       {40 * mb, 600 * mb, NotHeld, TooMuch},
+	} {
+		disk := line(c.disk, 8*time.Second)
+		ahead := steps(8*time.Second, func(at time.Duration) float64 { return c.ahead * min(at.Seconds(), 1) })
+		r := &run{group: (&cgroupfs.Hierarchy{Version: cgroupfs.V2}).Root(),
+			test:  Test{Path: load.Buffered, Key: limit.WBPS, Rate: 4 * mb, Block: page, Size: 600 * mb, For: 2 * time.Second},
+			ended: 8 * time.Second, overdue: 8 * time.Second, hung: true,
+			result:  load.Result{Began: int64(300 * ms), Ended: int64(8 * time.Second)},
+			writer:  Reading{Bytes: ahead, Ops: ahead},
+			samples: &Samples{Cgroup: Reading{Bytes: disk, Ops: disk}, Device: Reading{Bytes: disk, Ops: disk}, Late: line(0, 8*time.Second), Counted: true},
+		}
+		row := rowOf(Place{}, r)
+		if row.Verdict != c.verdict || row.Reason != c.reason {
+			t.Errorf("%s: %s (%s): %s", name, row.Verdict, row.Reason, row.Why)
+		}
+		if text := row.Why + strings.Join(row.Warning, ""); !strings.Contains(text, "did not end") {
+			t.Errorf("%s: nothing of its end in %q", name, text)
+		}
 	}
 }
