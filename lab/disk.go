@@ -128,7 +128,7 @@ func renew(f *os.File, d environ.Disk) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	if err := released(ctx, d.Node); err != nil {
+	if err := released(d.Node); err != nil {
 		return err
 	}
 	if d.FS != "" {
@@ -139,8 +139,9 @@ func renew(f *os.File, d environ.Disk) error {
 
 // released waits until nobody has the disk mounted: the mount namespace of a process
 // that was killed goes a moment after it.
-func released(ctx context.Context, node string) error {
-	for {
+func released(node string) error {
+	const most = 10 * time.Second
+	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		fd, err := unix.Open(node, unix.O_RDONLY|unix.O_EXCL|unix.O_CLOEXEC, 0)
 		if err == nil {
 			return unix.Close(fd)
@@ -148,10 +149,8 @@ func released(ctx context.Context, node string) error {
 		if !errors.Is(err, unix.EBUSY) {
 			return fmt.Errorf("open %s: %w", node, err)
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%s is in use", node)
-		case <-time.After(20 * time.Millisecond):
+		if time.Since(began) > most {
+			return fmt.Errorf("%s has been in use for %s: an earlier test left it mounted or open", node, most)
 		}
 	}
 }

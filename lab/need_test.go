@@ -68,6 +68,8 @@ func TestOnly(t *testing.T) {
 		{[]Requirement{BPF}, false},
 		{[]Requirement{Docker, Systemd}, false},
 		{[]Requirement{BPF, Systemd, Podman}, false},
+		{[]Requirement{Lane("qemu")}, true}, // of emulation itself
+		{[]Requirement{Lane("uml")}, false},
 		{nil, true}, // a helper that looks at the environment
 	} {
 		ran := false

@@ -37,13 +37,6 @@ func runSmall(ctx context.Context) error {
 	if err := mountCgroups(line.Mode, line.IOMount); err != nil {
 		return err
 	}
-	release, err := kernel.New("/").Release()
-	if err != nil {
-		return err
-	}
-	if err := keepAwake(line.Lane, release); err != nil {
-		return err
-	}
 	return run(ctx, line, 1)
 }
 
@@ -68,6 +61,9 @@ func readLine() (bootline.Line, error) {
 func run(ctx context.Context, line bootline.Line, atOnce int) error {
 	release, err := kernel.New("/").Release()
 	if err != nil {
+		return err
+	}
+	if err := keepAwake(line.Lane, release); err != nil {
 		return err
 	}
 	env, disks, err := describe(line, release)
