@@ -17,6 +17,11 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
+// storyNeeds are what single stories ask for beyond what all do.
+var storyNeeds = map[string][]lab.Requirement{
+	"caches": {lab.MinKernel(5, 14)}, // before, a loop device's I/O was nobody's
+}
+
 // TestStories runs testdata/story: what people saw who set limits by hand, and what
 // weir says of it. Each script gets a disk with ext4 in $DIR, its $NUMBER, the mount
 // points $BLKIO (v1) and $UNIFIED, an $ID as Docker gives one, and $DD for shells.
@@ -28,10 +33,8 @@ func TestStories(t *testing.T) {
 	for _, story := range stories {
 		name := strings.TrimSuffix(filepath.Base(story), ".txtar")
 		t.Run(name, func(t *testing.T) {
-			if name == "caches" { // before, a loop device's I/O was nobody's
-				lab.Need(t, lab.MinKernel(5, 14))
-			}
-			cgroups := lab.Need(t, lab.Root, lab.Guest, lab.Once, lab.Rates, lab.NoSystemd, lab.FS("ext4"), lab.Loop).Cgroups
+			needs := []lab.Requirement{lab.Root, lab.Guest, lab.Once, lab.Rates, lab.NoSystemd, lab.FS("ext4"), lab.Loop}
+			cgroups := lab.Need(t, append(needs, storyNeeds[name]...)...).Cgroups
 			t.Parallel()
 			disk := lab.Disk(t, lab.FS("ext4"))
 			dd, err := exec.LookPath("dd")
