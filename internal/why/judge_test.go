@@ -3,6 +3,7 @@ package why
 import (
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -227,6 +228,35 @@ func TestRules(t *testing.T) {
 			if one.Number != i+1 || strings.ToLower(one.Code) != one.Code || !strings.HasSuffix(one.Text, ".") {
 				t.Errorf("%s: finding %+v", c.code, one)
 			}
+		}
+	}
+}
+
+// Only a group whose memory is small needs this host to write back early, too: what that
+// changes, it changes for all.
+func TestFixesOfWritersThatRunAhead(t *testing.T) {
+	for code, c := range map[string]struct {
+		memory uint64
+		want   []string
+	}{
+		"slow-drain":        {64 << 20, []string{"strict_limit", "max_bytes", "min_bytes", "dirty_background_ratio", "dirty_expire_centisecs", "dirty_writeback_centisecs"}},
+		"writer-runs-ahead": {0, []string{"strict_limit", "max_bytes", "min_bytes"}},
+	} {
+		f := good()
+		f.Places[0].Devices[0].BDI = &kernel.BDI{Dir: "/sys/class/bdi/254:0", CanBeStrict: true}
+		f.Dirty = &kernel.Dirty{Ratio: 20, LimitAt: 4 << 30}
+		f.Group.Memory = Memory{Memory: cgroupfs.Memory{Max: c.memory}, MaxFile: "/sys/fs/cgroup/x/memory.max", Known: c.memory > 0}
+		found, ok := Judge(f).Find(code)
+		if !ok || len(found.Fixes) == 0 {
+			t.Errorf("%s: %+v", code, found)
+			continue
+		}
+		var files []string
+		for _, line := range found.Fixes[0].Lines {
+			files = append(files, path.Base(line[strings.Index(line, "> "):]))
+		}
+		if !slices.Equal(files, c.want) {
+			t.Errorf("%s: writes %q, want %q", code, files, c.want)
 		}
 	}
 }
