@@ -55,13 +55,10 @@ func Open(root string) (*FS, error) {
 		process = "1"
 		fs.fixture = !isFilesystem(filepath.Join(root, "proc"), unix.PROC_SUPER_MAGIC)
 	}
-	// os.Open would start the runtime's poller for this one file, which can be polled.
-	name := filepath.Join(root, "proc", process, "mountinfo")
-	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	f, err := os.Open(filepath.Join(root, "proc", process, "mountinfo"))
 	if err != nil {
-		return nil, fmt.Errorf("find cgroup hierarchies: %w", &os.PathError{Op: "open", Path: name, Err: err})
+		return nil, fmt.Errorf("find cgroup hierarchies: %w", err)
 	}
-	f := os.NewFile(uintptr(fd), name)
 	defer f.Close()
 	mounts, err := mountinfo.GetMountsFromReader(f, mountinfo.FSTypeFilter("cgroup", "cgroup2"))
 	if err != nil {
