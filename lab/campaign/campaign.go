@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/weir-io/weir/lab/guest"
 	"github.com/weir-io/weir/lab/matrix"
 	"github.com/weir-io/weir/lab/outcome"
+	"github.com/weir-io/weir/lab/process"
 	"github.com/weir-io/weir/lab/slots"
 	"github.com/weir-io/weir/lab/tempdir"
 )
@@ -40,16 +42,29 @@ type Campaign struct {
 }
 
 // Do runs the rows. The error is about the campaign; what is wrong with a guest
-// is in its outcome. Rows of the native lane run alone, after the others: they
-// measure on the machine that carries all.
+// is in its outcome. Rows that take few tests run one after another, in the time that
+// the others leave. Rows of the native lane run alone, after the others: they measure
+// on the machine that carries all.
 func (c Campaign) Do(ctx context.Context, rows []matrix.Row) ([]outcome.Guest, error) {
 	guests := make([]outcome.Guest, len(rows))
 	slots := make(chan struct{}, max(c.Parallel, 1))
 	var wait sync.WaitGroup
-	var alone []int
+	var alone, spare []int
 	for i, row := range rows {
-		if row.Lane == matrix.Native {
+		switch {
+		case row.Lane == matrix.Native:
 			alone = append(alone, i)
+		case len(c.only(row)) > 0:
+			spare = append(spare, i)
+		}
+	}
+	wait.Go(func() {
+		for _, i := range spare {
+			guests[i] = c.one(ctx, rows[i])
+		}
+	})
+	for i, row := range rows {
+		if slices.Contains(alone, i) || slices.Contains(spare, i) {
 			continue
 		}
 		slots <- struct{}{}
@@ -88,9 +103,7 @@ func (c Campaign) one(ctx context.Context, row matrix.Row) outcome.Guest {
 	job := guest.Job{
 		Payload: c.Payload, Suites: c.Builds.Suites, Weir: c.Builds.Weir,
 		Run: c.Run, Short: row.Short, Dir: dir.Path, Temp: c.Temp, Timeout: row.Timeout(c.Timeout),
-	}
-	if row.Only != "" && c.Run == "" { // who names tests means them
-		job.Only = strings.Split(row.Only, ",")
+		Only: c.only(row),
 	}
 	if c.Console != nil {
 		job.Log = func(line string) { c.Console(g.Name, line) }
@@ -98,13 +111,21 @@ func (c Campaign) one(ctx context.Context, row matrix.Row) outcome.Guest {
 	tell := time.AfterFunc(5*time.Second, func() {
 		c.Log("%-28s waits: other runs of the lab have the machine", g.Name)
 	})
-	slot, release, err := c.Slots.Take(ctx, row.Lane == matrix.Native)
+	var release func()
+	switch {
+	case row.Lane == matrix.Native:
+		release, err = c.Slots.TakeAll(ctx)
+	case len(job.Only) > 0:
+		job.CPU = process.Spare
+		release, err = c.Slots.TakeSpare(ctx)
+	default:
+		job.CPU, release, err = c.Slots.Take(ctx)
+	}
 	tell.Stop()
 	if err != nil {
 		g.Err = err
 		return g
 	}
-	job.CPU = slot
 	result, err := machine.Run(ctx, job)
 	release()
 	g.Err = err
@@ -115,6 +136,15 @@ func (c Campaign) one(ctx context.Context, row matrix.Row) outcome.Guest {
 	g.Err = errors.Join(g.Err, keep(dir, filepath.Join(c.Out, g.Name), g.Bad()))
 	c.report(g)
 	return g
+}
+
+// only lists what a row's tests must ask for, if not all of them run there. Who names
+// tests means them.
+func (c Campaign) only(row matrix.Row) []string {
+	if row.Only == "" || c.Run != "" {
+		return nil
+	}
+	return strings.Split(row.Only, ",")
 }
 
 func makeFolder(out string) (*tempdir.Dir, error) {

@@ -15,6 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Spare is whatever time any processor has left by others.
+const Spare = -1
+
 // Run runs a guest's process to its end, with its console going to a file and, line
 // by line, to log. cpu is the processor that it and its children stay on: user-mode
 // Linux hands over between its kernel and its processes at each system call, which
@@ -50,6 +53,11 @@ func Run(ctx context.Context, cmd *exec.Cmd, cpu int, console string, log func(s
 }
 
 func startOn(cpu int, cmd *exec.Cmd) (err error) {
+	if cpu == Spare {
+		nice := exec.Command("nice", append([]string{"-n", "19"}, cmd.Args...)...)
+		cmd.Path, cmd.Args, cmd.Err = nice.Path, nice.Args, errors.Join(cmd.Err, nice.Err)
+		return cmd.Start()
+	}
 	var before, one unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &before); err != nil {
 		return fmt.Errorf("read processors: %w", err)

@@ -15,7 +15,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Slots is a folder with one file a slot.
+// Slots is a folder with one file a slot, and one for a guest that takes only the time
+// that the others leave.
 type Slots struct {
 	dir    string
 	number int
@@ -32,44 +33,62 @@ func Open(dir string, number int) (Slots, error) {
 	return Slots{dir: dir, number: number}, nil
 }
 
-// Take waits for a free slot, and tells which it is. One that wants the machine for itself takes all,
-// in order, so that two who want all of them cannot lock each other out; while
-// it waits for the later ones, nobody new gets the earlier.
-func (s Slots) Take(ctx context.Context, all bool) (slot int, release func(), err error) {
-	if !all {
-		slot, f, err := s.any(ctx)
-		if err != nil {
-			return 0, nil, fmt.Errorf("take slot: %w", err)
-		}
-		return slot, func() { _ = f.Close() }, nil
+// Take waits for a free slot, and tells which it is.
+func (s Slots) Take(ctx context.Context) (slot int, release func(), err error) {
+	// The last comes first: who wants all begins with the first.
+	names := make([]string, s.number)
+	for i := range names {
+		names[i] = strconv.Itoa(s.number - 1 - i)
 	}
+	i, f, err := s.wait(ctx, names...)
+	if err != nil {
+		return 0, nil, fmt.Errorf("take slot: %w", err)
+	}
+	return s.number - 1 - i, func() { _ = f.Close() }, nil
+}
+
+// spare is the slot of a guest that takes only the time that the others leave.
+const spare = "spare"
+
+// TakeSpare waits for the slot of one that leaves the others alone.
+func (s Slots) TakeSpare(ctx context.Context) (release func(), err error) {
+	_, f, err := s.wait(ctx, spare)
+	if err != nil {
+		return nil, fmt.Errorf("take the spare slot: %w", err)
+	}
+	return func() { _ = f.Close() }, nil
+}
+
+// TakeAll waits until the machine is free. It takes all slots, in order, so that two who
+// want all of them cannot lock each other out; while it waits for the later ones, nobody
+// new gets the earlier.
+func (s Slots) TakeAll(ctx context.Context) (release func(), err error) {
 	var taken []*os.File
 	release = func() {
 		for _, f := range taken {
 			_ = f.Close()
 		}
 	}
-	for i := range s.number {
-		_, f, err := s.wait(ctx, i, i)
+	for i := range s.number + 1 {
+		name := spare
+		if i < s.number {
+			name = strconv.Itoa(i)
+		}
+		_, f, err := s.wait(ctx, name)
 		if err != nil {
 			release()
-			return 0, nil, fmt.Errorf("take all slots: %w", err)
+			return nil, fmt.Errorf("take all slots: %w", err)
 		}
 		taken = append(taken, f)
 	}
-	return 0, release, nil
+	return release, nil
 }
 
-// any tries the last slot first: who wants all begins with the first.
-func (s Slots) any(ctx context.Context) (int, *os.File, error) {
-	return s.wait(ctx, s.number-1, 0)
-}
-
-// wait tries the slots from high down to low until one is free.
-func (s Slots) wait(ctx context.Context, high, low int) (int, *os.File, error) {
+// wait tries slots in turn until one is free, and tells which.
+func (s Slots) wait(ctx context.Context, names ...string) (int, *os.File, error) {
 	for {
-		for i := high; i >= low; i-- {
-			f, err := s.try(i)
+		for i, name := range names {
+			f, err := s.try(name)
 			if f != nil || err != nil {
 				return i, f, err
 			}
@@ -82,8 +101,8 @@ func (s Slots) wait(ctx context.Context, high, low int) (int, *os.File, error) {
 	}
 }
 
-func (s Slots) try(i int) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Join(s.dir, strconv.Itoa(i)), os.O_CREATE|os.O_RDWR, 0o644)
+func (s Slots) try(name string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(s.dir, name), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, err
 	}
@@ -95,5 +114,5 @@ func (s Slots) try(i int) (*os.File, error) {
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return nil, nil
 	}
-	return nil, fmt.Errorf("lock slot %d: %w", i, err)
+	return nil, fmt.Errorf("lock slot %s: %w", name, err)
 }

@@ -17,24 +17,32 @@ func TestTake(t *testing.T) {
 		t.Cleanup(cancel)
 		return ctx
 	}
-	_, one, err1 := s.Take(soon(), false)
-	_, two, err2 := s.Take(soon(), false)
+	_, one, err1 := s.Take(soon())
+	_, two, err2 := s.Take(soon())
 	if err := errors.Join(err1, err2); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := s.Take(soon(), false); !errors.Is(err, context.DeadlineExceeded) {
+	if _, _, err := s.Take(soon()); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("third of two slots: %v", err)
 	}
 	one()
-	if _, _, err := s.Take(soon(), true); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := s.TakeAll(soon()); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("all slots while one is taken: %v", err)
 	}
 	two()
-	_, all, err := s.Take(soon(), true)
+	spare, err := s.TakeSpare(soon())
+	if err != nil {
+		t.Fatalf("the spare slot: %v", err)
+	}
+	if _, err := s.TakeAll(soon()); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("all slots while the spare one is taken: %v", err)
+	}
+	spare()
+	all, err := s.TakeAll(soon())
 	if err != nil {
 		t.Fatalf("all of the free slots: %v", err)
 	}
-	if _, _, err := s.Take(soon(), false); !errors.Is(err, context.DeadlineExceeded) {
+	if _, _, err := s.Take(soon()); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a slot while all are taken: %v", err)
 	}
 	all()
