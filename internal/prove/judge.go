@@ -134,7 +134,7 @@ func (r *run) evidence(place Place) Evidence {
 	if r.observed && place.Explained.has(why.Breaks, "foreign-inode") {
 		e.Others = 0 // some of it is the target's
 	}
-	e.Starved = r.samples.Late.Between(e.From, e.To) / window
+	e.Starved = min(1, r.samples.Late.Between(e.From, e.To)/window) // a wait may have begun before
 	if r.test.Key.IsRead() && r.result.Bytes > 0 {
 		e.Cached = float64(r.result.Cached) / float64(r.result.Bytes)
 	}

@@ -54,8 +54,8 @@ func Run(ctx context.Context, cmd *exec.Cmd, cpu int, console string, log func(s
 
 func startOn(cpu int, cmd *exec.Cmd) (err error) {
 	if cpu == Spare {
-		nice := exec.Command("nice", append([]string{"-n", "19"}, cmd.Args...)...)
-		cmd.Path, cmd.Args, cmd.Err = nice.Path, nice.Args, errors.Join(cmd.Err, nice.Err)
+		idle := exec.Command("chrt", append([]string{"--idle", "0"}, cmd.Args...)...)
+		cmd.Path, cmd.Args, cmd.Err = idle.Path, idle.Args, errors.Join(cmd.Err, idle.Err)
 		return cmd.Start()
 	}
 	var before, one unix.CPUSet

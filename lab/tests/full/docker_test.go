@@ -337,15 +337,12 @@ func (d dockerTest) limitedContainer(t *testing.T, name string, bytesPerSec int)
 func (d dockerTest) prove(t *testing.T) {
 	d.container(t, "idle", nil, "/bin/sleep", "600")
 	mustWeir(t, "set", "docker:idle", "--quiet", "--write", "10MB/s", "--on", d.disk.Dir)
-	stdout, stderr, status := weir(t, "prove", "--json", "--paths", "direct,buffered", "docker:idle")
 	var doc struct {
 		Target  string
 		Rows    []struct{ Path, Direction, Verdict, Why string }
 		Verdict string
 	}
-	if err := json.Unmarshal([]byte(stdout), &doc); err != nil {
-		t.Fatalf("weir prove: %v, status %d\n%s\n%s", err, status, stdout, stderr)
-	}
+	lab.Prove(t, &doc, "--paths", "direct,buffered", "docker:idle")
 	t.Logf("%s: %+v", doc.Verdict, doc.Rows)
 	buffered := []string{"held", "held at the device"}
 	if d.e.Cgroups.Blkio != "" {

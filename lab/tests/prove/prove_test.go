@@ -1,14 +1,9 @@
 package prove_test
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/weir-io/weir/lab"
 )
@@ -48,43 +43,23 @@ func (d document) codes() (codes []string) {
 	return codes
 }
 
-// attempts bounds how often a proof is made again that the machine was too busy for.
-const attempts = 4
-
-// prove runs weir prove and returns its document, rows by name, and its exit code.
+// prove runs weir prove, again where the machine was too busy, and returns its document,
+// rows by name, and its exit code.
 func prove(t *testing.T, args ...string) (doc document, rows map[string]row, code int) {
 	t.Helper()
-	for range attempts {
-		doc, rows, code = once(t, args...)
-		if !slices.ContainsFunc(doc.Rows, func(r row) bool { return r.Reason == "busy" }) {
-			break
-		}
-	}
-	return doc, rows, code
+	code = lab.Prove(t, &doc, args...)
+	return doc, doc.byName(t), code
 }
 
-func once(t *testing.T, args ...string) (document, map[string]row, int) {
+// byName finds and tells the rows.
+func (d document) byName(t *testing.T) map[string]row {
 	t.Helper()
-	cmd := exec.Command("weir", append([]string{"prove", "--json"}, args...)...)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	began := time.Now()
-	err := cmd.Run()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		t.Fatal(err)
-	}
-	var doc document
-	if err := json.Unmarshal(stdout.Bytes(), &doc); err != nil {
-		t.Fatalf("weir prove %s: exit %d, %v\n%s%s", strings.Join(args, " "), cmd.ProcessState.ExitCode(), err, &stdout, &stderr)
-	}
 	rows := map[string]row{}
-	for _, r := range doc.Rows {
+	for _, r := range d.Rows {
 		rows[r.Name] = r
 		t.Logf("%s: %s (%s%s) %.2f; writer %.0f cgroup %.0f device %.0f %s; n %.0f; dirty %.0f", r.Name, r.Verdict, r.Reason, r.Why, r.Ratio, r.Writer.Rate, r.Cgroup.Rate, r.Disk.Rate, r.Unit, r.Operations, r.Dirty)
 	}
-	t.Logf("%s in %.1f s; %s%s", doc.Verdict, time.Since(began).Seconds(), strings.Join(args, " "), &stderr)
-	return doc, rows, cmd.ProcessState.ExitCode()
+	return rows
 }
 
 // want fails the test unless a row has one of the verdicts.

@@ -47,7 +47,9 @@ func TestSoakVerdicts(t *testing.T) {
 	told := map[string]int{}
 	runs := lab.Times(t, "WEIR_RUNS", 1)
 	for range runs {
-		_, rows, _ := once(t, "--write", "10MB/s", "--paths", "direct,buffered", "--for", "1s", "--on", disk.Dir)
+		var doc document
+		lab.ProveOnce(t, &doc, "--write", "10MB/s", "--paths", "direct,buffered", "--for", "1s", "--on", disk.Dir)
+		rows := doc.byName(t)
 		for name, verdicts := range wrong {
 			r := rows[name]
 			told[name+" "+r.Verdict]++

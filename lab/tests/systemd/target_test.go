@@ -97,8 +97,9 @@ func TestUnitIsHeld(t *testing.T) {
 	if got := output(t, "weir", "why", "unit:"+unit); !strings.HasPrefix(got, "unit:"+unit+" → cgroup "+group) {
 		t.Errorf("weir why: %q", got)
 	}
-	if got := output(t, "weir", "prove", "unit:"+unit, "--observe", "3s"); !strings.Contains(got, "held") {
-		t.Errorf("weir prove: %q, want it held", got)
+	var proof struct{ Verdict string }
+	if code := lab.Prove(t, &proof, "unit:"+unit, "--observe", "3s"); proof.Verdict != "held" || code != 0 {
+		t.Errorf("weir prove: %s, %d; want it held", proof.Verdict, code)
 	}
 	output(t, "weir", "clear", "unit:"+unit, "--quiet")
 	noRule(t, e, group, "clear")
