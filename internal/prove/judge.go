@@ -23,7 +23,7 @@ func rowOf(place Place, r *run) Row {
 	}
 	e := r.evidence(place)
 	row.Judgement = Judge(e)
-	if r.hung && row.Verdict == CannotTell {
+	if r.hung && row.Verdict == CannotTell && row.Reason != Busy {
 		row.Why = r.whyNot(&row)
 		return row.explained(place, r)
 	}

@@ -29,7 +29,8 @@ type Maker func(ctx context.Context, row matrix.Row) (guest.Guest, error)
 type Campaign struct {
 	Root     string // the module's folder
 	Out      string // gets a folder for each guest
-	Temp     string // for what guests leave to nobody
+	Temp     string // for what the native lane leaves to nobody
+	Disks    string // for the guests'
 	Builds   build.Builds
 	Payload  string
 	Run      string
@@ -102,8 +103,11 @@ func (c Campaign) one(ctx context.Context, row matrix.Row) outcome.Guest {
 	}
 	job := guest.Job{
 		Payload: c.Payload, Suites: c.Builds.Suites, Weir: c.Builds.Weir,
-		Run: c.Run, Short: row.Short, Dir: dir.Path, Temp: c.Temp, Timeout: row.Timeout(c.Timeout),
+		Run: c.Run, Short: row.Short, Dir: dir.Path, Temp: c.Disks, Timeout: row.Timeout(c.Timeout),
 		Only: c.only(row),
+	}
+	if row.Lane == matrix.Native { // it measures disks, and not memory
+		job.Temp = c.Temp
 	}
 	if c.Console != nil {
 		job.Log = func(line string) { c.Console(g.Name, line) }

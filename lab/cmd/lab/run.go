@@ -43,6 +43,11 @@ func lab(ctx context.Context, o options) (err error) {
 	}
 	defer func() { err = errors.Join(err, run.Remove()) }()
 	temp := run.Path
+	disks, err := tempdir.Make(disksParent(), "weir-lab-disks-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, disks.Remove()) }()
 	logf("building weir and the tests")
 	builds, err := build.All(ctx, root, temp)
 	if err != nil {
@@ -75,7 +80,7 @@ func lab(ctx context.Context, o options) (err error) {
 		return err
 	}
 	c := campaign.Campaign{
-		Root: root, Out: filepath.Join(root, "out/lab"), Temp: temp, Builds: builds, Payload: tarFile,
+		Root: root, Out: filepath.Join(root, "out/lab"), Temp: temp, Disks: disks.Path, Builds: builds, Payload: tarFile,
 		Run: o.run, Timeout: o.timeout, Parallel: o.parallel, Slots: places, Make: lanes.makers(), Log: logf,
 	}
 	if o.verbose {
