@@ -3,6 +3,7 @@ package lab
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,8 +12,10 @@ import (
 	"github.com/weir-io/weir/internal/blkdev"
 )
 
-// arrivalOwn bounds what is a file system's own: too small for writeback.
-const arrivalOwn = 64 << 10
+const (
+	arrivalOwn = 64 << 10              // what is smaller is a file system's own, and no writeback
+	arrivalGap = 50 * time.Millisecond // a moment is not known better on a busy machine
+)
 
 // Arrivals are the moments at which a counter of written bytes grew.
 type Arrivals struct {
@@ -24,6 +27,7 @@ type Arrivals struct {
 // An arrival is such a moment, and the counter's value.
 type arrival struct {
 	at    time.Duration
+	gap   time.Duration // since the last look before
 	bytes int64
 }
 
@@ -32,11 +36,14 @@ type arrival struct {
 func WatchWrites(counter func() (bytes int64, known bool)) *Arrivals {
 	a := &Arrivals{stop: make(chan struct{}), done: make(chan struct{})}
 	began := time.Now()
+	looked := time.Duration(0)
 	look := func() {
 		bytes, known := counter()
+		now := time.Since(began)
 		if n := len(a.all); known && (n == 0 || bytes >= a.all[n-1].bytes+arrivalOwn) {
-			a.all = append(a.all, arrival{time.Since(began), bytes})
+			a.all = append(a.all, arrival{now, now - looked, bytes})
 		}
+		looked = now
 	}
 	look()
 	go func() {
@@ -54,19 +61,29 @@ func WatchWrites(counter func() (bytes int64, known bool)) *Arrivals {
 }
 
 // Rate ends the watch. It returns how much the counter grew a second between the first
-// growth and the last that were seen; 0 if there were no two.
+// growth and the last whose moments are known; 0 if there were no two.
 func (a *Arrivals) Rate(t testing.TB) float64 {
 	t.Helper()
 	close(a.stop)
 	<-a.done
-	if len(a.all) < 3 {
-		t.Logf("%d arrivals", len(a.all))
+	first, last, found := ends(a.all)
+	if !found {
+		t.Logf("%d arrivals, no two of them at known moments", len(a.all))
 		return 0
 	}
-	first, last := a.all[1], a.all[len(a.all)-1]
 	bytes, during := last.bytes-first.bytes, last.at-first.at
 	t.Logf("%.1f MB in %.2f s, %d arrivals", float64(bytes)/1e6, during.Seconds(), len(a.all)-1)
 	return float64(bytes) / during.Seconds()
+}
+
+// ends returns the first growth and the last whose moments are known. The counter's
+// first value is none.
+func ends(all []arrival) (first, last arrival, found bool) {
+	known := slices.DeleteFunc(slices.Clone(all[min(1, len(all)):]), func(a arrival) bool { return a.gap > arrivalGap })
+	if len(known) < 2 {
+		return first, last, false
+	}
+	return known[0], known[len(known)-1], true
 }
 
 // Charged counts what a v2 group was charged for writing to a device. Writeback comes in

@@ -31,6 +31,21 @@ func TestCharged(t *testing.T) {
 	}
 }
 
+func TestEnds(t *testing.T) {
+	at := func(ms, gap int, bytes int64) arrival {
+		return arrival{time.Duration(ms) * time.Millisecond, time.Duration(gap) * time.Millisecond, bytes}
+	}
+	all := []arrival{at(0, 5, 7), at(1000, 300, 10), at(2000, 5, 20), at(3000, 5, 30), at(4000, 300, 40)}
+	if first, last, found := ends(all); !found || first.bytes != 20 || last.bytes != 30 {
+		t.Errorf("%v, %v, %t", first, last, found)
+	}
+	for n := range 4 {
+		if first, last, found := ends(all[:n]); found {
+			t.Errorf("of %d: %v, %v", n, first, last)
+		}
+	}
+}
+
 // The rate is from the first growth to the last, however large they are; what is tiny
 // begins nothing and ends nothing.
 func TestArrivals(t *testing.T) {

@@ -15,14 +15,15 @@ import (
 func Prove(t testing.TB, document any, args ...string) (code int) {
 	t.Helper()
 	for attempt := 1; ; attempt++ {
-		late, began := theCanary.lateness(), time.Now()
-		text, code := runProve(t, args)
-		starved := (theCanary.lateness() - late).Seconds() / time.Since(began).Seconds()
+		var text []byte
+		var code int
+		starved := theCanary.share(func() { text, code = runProve(t, args) })
 		if attempt == attempts || !tooBusy(text, starved) {
 			decode(t, text, document)
 			return code
 		}
 		t.Logf("again: it cannot tell (starved %.1f %%)", 100*starved)
+		theCanary.awaitQuiet()
 	}
 }
 

@@ -43,19 +43,18 @@ const (
 // the band. Too much fails at once: no busy machine makes a limit let through more.
 // Too little counts if the machine was quiet: a canary sleeps meanwhile, again and
 // again, and its lateness tells for how long no processor was to be had. What was
-// too little and disturbed is measured again.
+// too little and disturbed is measured again, when the machine is quieter.
 func Ratio(t testing.TB, what string, limit float64, band Band, measure func() float64) {
 	t.Helper()
 	ratio(t, what, limit, band, func() (rate, starved float64) {
-		before, began := theCanary.lateness(), time.Now()
-		rate = measure()
-		return rate, (theCanary.lateness() - before).Seconds() / time.Since(began).Seconds()
-	})
+		starved = theCanary.share(func() { rate = measure() })
+		return rate, starved
+	}, theCanary.awaitQuiet)
 }
 
 // ratio judges what measure returns: a rate, and for which share of the time it was
-// starved.
-func ratio(t testing.TB, what string, limit float64, band Band, measure func() (rate, starved float64)) {
+// starved. Before it is called again, quieter is.
+func ratio(t testing.TB, what string, limit float64, band Band, measure func() (rate, starved float64), quieter func()) {
 	t.Helper()
 	for attempt := 1; ; attempt++ {
 		rate, starved := measure()
@@ -71,6 +70,7 @@ func ratio(t testing.TB, what string, limit float64, band Band, measure func() (
 			t.Errorf("%s: %.3f of the limit, want %.2f to %.2f; the machine was too busy %d times to tell", what, ratio, band.Low, band.High, attempts)
 			return
 		}
+		quieter()
 	}
 }
 
@@ -87,6 +87,27 @@ type canary struct {
 func (c *canary) lateness() time.Duration {
 	c.start.Do(func() { go c.sing() })
 	return time.Duration(c.late.Load())
+}
+
+// share tells for which share of the time that something takes no processor was to be had.
+func (c *canary) share(of func()) float64 {
+	before, began := c.lateness(), time.Now()
+	of()
+	return (c.lateness() - before).Seconds() / time.Since(began).Seconds()
+}
+
+const (
+	quietShare = 0.2
+	quietMost  = 30 * time.Second
+)
+
+// awaitQuiet waits for a second with a processor for most of it.
+func (c *canary) awaitQuiet() {
+	for began := time.Now(); time.Since(began) < quietMost; {
+		if c.share(func() { time.Sleep(time.Second) }) < quietShare {
+			return
+		}
+	}
 }
 
 // sing ends with the test binary.

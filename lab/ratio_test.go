@@ -31,14 +31,17 @@ func TestRatio(t *testing.T) {
 		{"too little on a busy machine, then too much", []float64{0.9, 1.1}, true, true, 2},
 		{"too little, again and again", []float64{0.9, 0.9, 0.9, 0.9, 0.9}, true, true, attempts},
 	} {
-		v, n := &verdict{TB: t}, 0
+		v, n, quieter := &verdict{TB: t}, 0, 0
 		ratio(v, c.name, 100, Direct, func() (float64, float64) {
 			n++
 			if c.starved {
 				return 100 * c.measured[n-1], 2 * starvedMax
 			}
 			return 100 * c.measured[n-1], 0
-		})
+		}, func() { quieter++ })
+		if quieter != n-1 {
+			t.Errorf("%s: waited for a quieter machine %d times of %d", c.name, quieter, n-1)
+		}
 		if v.failed != c.failed || n != c.times {
 			t.Errorf("%s: failed %t after %d, want %t after %d", c.name, v.failed, n, c.failed, c.times)
 		}

@@ -23,8 +23,9 @@ func Patterns() []string { return []string{"./lab/tests/...", "./cmd/weir", "./i
 
 // beside are the suites whose tests keep to their own disks and groups, so that two of
 // them can run at once. The longest come first. The others look at everything that is in
-// a guest, or at writers that the guest's memory is to be there for.
-var beside = []string{"lab-tests-systemd", "lab-tests-full", "lab-tests-limits", "cmd-weir"}
+// a guest, or at rates that take its processor, or at writers that its memory is to be
+// there for.
+var beside = []string{"lab-tests-systemd", "lab-tests-full", "cmd-weir"}
 
 // inOrder puts the suites that run beside others first.
 func inOrder(suites []guest.Suite) {

@@ -43,8 +43,7 @@ type Campaign struct {
 }
 
 // Do runs the rows. The error is about the campaign; what is wrong with a guest
-// is in its outcome. Rows that take few tests run one after another, in the time that
-// the others leave. Rows of the native lane run alone, after the others: they measure
+// is in its outcome. Spare rows run one after another, in the time that the others leave. Rows of the native lane run alone, after the others: they measure
 // on the machine that carries all.
 func (c Campaign) Do(ctx context.Context, rows []matrix.Row) ([]outcome.Guest, error) {
 	guests := make([]outcome.Guest, len(rows))
@@ -55,7 +54,7 @@ func (c Campaign) Do(ctx context.Context, rows []matrix.Row) ([]outcome.Guest, e
 		switch {
 		case row.Lane == matrix.Native:
 			alone = append(alone, i)
-		case len(c.only(row)) > 0:
+		case c.spare(row):
 			spare = append(spare, i)
 		}
 	}
@@ -119,7 +118,7 @@ func (c Campaign) one(ctx context.Context, row matrix.Row) outcome.Guest {
 	switch {
 	case row.Lane == matrix.Native:
 		release, err = c.Slots.TakeAll(ctx)
-	case len(job.Only) > 0:
+	case c.spare(row):
 		job.CPU = process.Spare
 		release, err = c.Slots.TakeSpare(ctx)
 	default:
@@ -150,6 +149,10 @@ func (c Campaign) only(row matrix.Row) []string {
 	}
 	return strings.Split(row.Only, ",")
 }
+
+// spare reports whether a row runs in the time that others leave. Tests that are named
+// may be any.
+func (c Campaign) spare(row matrix.Row) bool { return row.Spare && c.Run == "" }
 
 func makeFolder(out string) (*tempdir.Dir, error) {
 	if err := os.MkdirAll(out, 0o755); err != nil {

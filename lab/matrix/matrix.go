@@ -29,6 +29,7 @@ type Row struct {
 	IOMount string // unusual mount point of the io controller's hierarchy
 	Short   bool   // differs from another row in little: measured tests take their short form
 	Only    string // requirements, with commas between: tests that ask for less have other rows
+	Spare   bool   // measures no rates, and so runs in the time that others leave
 	Extra   bool   // only in the whole matrix (-all), or when asked for by a filter
 }
 
@@ -75,6 +76,7 @@ func Rows() []Row {
 		rows = append(rows, row)
 	}
 	short := func(r *Row) { r.Short = true }
+	spare := func(r *Row) { r.Spare = true }
 	extra := func(r *Row) { r.Extra = true }
 	only := func(needs string) func(*Row) { return func(r *Row) { r.Only = needs } }
 	of := func(suite string) func(*Row) { return func(r *Row) { r.Suite = suite } }
@@ -82,13 +84,13 @@ func Rows() []Row {
 
 	add(Full, kernel.Newest, environ.V2, of("trixie"), short)
 	add(Full, kernel.Newest, environ.V1, of("bookworm"), short)
-	add(FullQEMU, kernel.Newest, environ.V2, of("trixie"), short, only(bpfBesideSystemd))
+	add(FullQEMU, kernel.Newest, environ.V2, of("trixie"), short, only(bpfBesideSystemd), spare)
 	// Emulation is for BPF, and by default for no more. With 6.1 the default matrix tries
 	// the unusual places.
 	add(UML, kernel.Newest, environ.V2)
 	add(UML, kernel.Newest, environ.V1)
 	add(QEMU, kernel.Newest, environ.V2, short, only("bpf"))
-	add(QEMU, kernel.Newest, environ.V1, short, only("bpf"))
+	add(QEMU, kernel.Newest, environ.V1, short, only("bpf"), spare)
 	add(QEMU, "6.1", environ.V2, short, only("bpf"))
 	add(UML, "6.1", environ.Hybrid, short)
 	add(UML, "6.1", environ.V2, at("/cgroup2"), short)
@@ -106,7 +108,7 @@ func Rows() []Row {
 	add(Full, "6.1", environ.V2, of("bookworm"), short, extra)
 	add(Full, kernel.Newest, environ.Hybrid, of("bookworm"), short, extra)
 	add(Full, kernel.Newest, environ.V1, of("trixie"), short, extra)
-	add(FullQEMU, "6.1", environ.V2, of("bookworm"), short, extra, only(bpfBesideSystemd))
+	add(FullQEMU, "6.1", environ.V2, of("bookworm"), short, extra, only(bpfBesideSystemd), spare)
 	add(Native, "", "")
 	return rows
 }
@@ -137,7 +139,7 @@ func Select(f Filter, newest ...string) ([]Row, error) {
 			continue
 		}
 		if f.All && r.Lane != FullQEMU {
-			r.Only = ""
+			r.Only, r.Spare = "", false
 		}
 		rows = append(rows, r)
 	}
