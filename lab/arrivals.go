@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -72,8 +73,17 @@ func (a *Arrivals) Rate(t testing.TB) float64 {
 		return 0
 	}
 	bytes, during := last.bytes-first.bytes, last.at-first.at
-	t.Logf("%.1f MB in %.2f s, %d arrivals", float64(bytes)/1e6, during.Seconds(), len(a.all)-1)
+	t.Logf("%.1f MB in %.2f s, %d arrivals%s", float64(bytes)/1e6, during.Seconds(), len(a.all)-1, listed(a.all))
 	return float64(bytes) / during.Seconds()
+}
+
+// listed tells when how many KiB came, if that can be told in a line.
+func listed(all []arrival) string {
+	var text strings.Builder
+	for i := 1; i < len(all) && len(all) <= 40; i++ {
+		fmt.Fprintf(&text, " %.2f:%d", all[i].at.Seconds(), (all[i].bytes-all[i-1].bytes)>>10)
+	}
+	return text.String()
 }
 
 // ends returns the first growth and the last whose moments are known. The counter's
