@@ -67,7 +67,7 @@ func Run(ctx context.Context, c Config) error {
 	errs := make([]error, len(order.Suites))
 	var running sync.WaitGroup
 	for i, s := range order.Suites {
-		if i > 0 && !(s.Beside && order.Suites[i-1].Beside) {
+		if i > 0 && (!s.Beside || !order.Suites[i-1].Beside) {
 			running.Wait()
 		}
 		slots <- struct{}{}
