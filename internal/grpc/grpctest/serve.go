@@ -1,0 +1,66 @@
+// Package grpctest answers calls of gRPC in tests, with net/http's HTTP/2.
+package grpctest
+
+import (
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// An Answer is a message, or an error's code and text.
+type Answer struct {
+	Message []byte
+	Code    int
+	Text    string
+}
+
+// Serve answers at a socket until the end of the test.
+func Serve(t testing.TB, answer func(method string, metadata http.Header, request []byte) Answer) (socket string) {
+	t.Helper()
+	return ServeHTTP(t, func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil || len(body) < 5 {
+			t.Errorf("%s: a request of %d bytes: %v", r.URL.Path, len(body), err)
+			return
+		}
+		a := answer(r.URL.Path, r.Header, body[5:])
+		w.Header().Set("Content-Type", "application/grpc")
+		w.Header().Set("Trailer", "Grpc-Status, Grpc-Message")
+		if a.Code == 0 {
+			_, _ = w.Write(append(binary.BigEndian.AppendUint32([]byte{0}, uint32(len(a.Message))), a.Message...))
+		}
+		w.Header().Set("Grpc-Status", strconv.Itoa(a.Code))
+		w.Header().Set("Grpc-Message", a.Text)
+	})
+}
+
+// ServeHTTP serves HTTP/2 in the clear at a socket until the end of the test.
+func ServeHTTP(t testing.TB, handler http.HandlerFunc) (socket string) {
+	t.Helper()
+	socket = filepath.Join(t.TempDir(), "s")
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var protocols http.Protocols
+	protocols.SetUnencryptedHTTP2(true)
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute, Protocols: &protocols}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
+	}()
+	t.Cleanup(func() {
+		_ = server.Close()
+		<-done
+	})
+	return socket
+}
