@@ -22,12 +22,14 @@ const module = "github.com/weir-io/weir/"
 // layers are the packages of the program, from the bottom up. A package imports from
 // lower layers only; those of one layer do not know each other.
 var layers = [][]string{
-	{"internal/limit", "internal/pagecache", "internal/plot"},
+	{"internal/limit", "internal/pagecache", "internal/plot", "internal/grpc/grpctest"},
+	{"internal/grpc"},
 	{"internal/blkdev"},
 	{"internal/cgroupfs", "internal/kernel", "internal/cgconfig"},
 	{"internal/systemd", "internal/state", "internal/inode", "internal/dropin"},
 	{"internal/target"},
-	{"internal/target/pid", "internal/target/cgroup", "internal/target/unit", "internal/target/docker"},
+	{"internal/target/pid", "internal/target/cgroup", "internal/target/unit", "internal/target/engine",
+		"internal/target/containerd", "internal/target/vm"},
 	{"internal/hold"},
 	{"internal/launch", "internal/watch", "internal/load", "internal/scratch"},
 	{"internal/demo", "internal/why", "internal/mend"},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/systemd"
+	"github.com/weir-io/weir/internal/target/engine"
 )
 
 // completeWithin bounds what a completion may take, and completeMost what it lists:
@@ -34,11 +35,17 @@ func (a *app) completeTarget(cmd *cobra.Command, args []string, typed string) ([
 	kind, name, chosen := strings.Cut(typed, ":")
 	switch {
 	case !chosen:
-		return []string{"unit:\ta systemd unit", "docker:\ta container", "pid:\ta process", "cgroup:\ta control group, by its path"}, stay
+		return []string{"unit:\ta systemd unit", "docker:\ta container", "podman:\ta container of Podman", "containerd:\ta container, by namespace and id", "vm:\ta virtual machine, or a container of libvirt", "pid:\ta process", "cgroup:\ta control group, by its path"}, stay
 	case kind == "unit":
 		return bounded("unit:", a.liveUnits(ctx, name)), cobra.ShellCompDirectiveNoFileComp
 	case kind == "docker":
-		return bounded("docker:", a.docker(nil).Live(ctx, name)), cobra.ShellCompDirectiveNoFileComp
+		return bounded("docker:", a.containers(engine.Docker, nil).Live(ctx, name)), cobra.ShellCompDirectiveNoFileComp
+	case kind == "podman":
+		return bounded("podman:", a.containers(engine.Podman, nil).Live(ctx, name)), cobra.ShellCompDirectiveNoFileComp
+	case kind == "containerd":
+		return bounded("containerd:", a.containerd(nil).Live(ctx, name)), stay
+	case kind == "vm":
+		return bounded("vm:", a.machines(nil).Live(name)), cobra.ShellCompDirectiveNoFileComp
 	case kind == "pid":
 		return bounded("pid:", a.livePIDs(name)), cobra.ShellCompDirectiveNoFileComp
 	case kind == "cgroup":

@@ -20,9 +20,11 @@ import (
 	"github.com/weir-io/weir/internal/systemd"
 	"github.com/weir-io/weir/internal/target"
 	"github.com/weir-io/weir/internal/target/cgroup"
-	"github.com/weir-io/weir/internal/target/docker"
+	"github.com/weir-io/weir/internal/target/containerd"
+	"github.com/weir-io/weir/internal/target/engine"
 	"github.com/weir-io/weir/internal/target/pid"
 	"github.com/weir-io/weir/internal/target/unit"
+	"github.com/weir-io/weir/internal/target/vm"
 )
 
 // An app is what all verbs share: the flags that are the same everywhere, and the
@@ -106,12 +108,23 @@ func (a *app) kinds(h *cgroupfs.Hierarchy) []target.Kind {
 		pid.Kind{FS: a.fs, Hierarchy: h, SystemdRuns: systemdRuns},
 		cgroup.Kind{Hierarchy: h, SystemdRuns: systemdRuns},
 		unit.Kind{Hierarchy: h, SystemdRuns: systemdRuns, Connect: a.unitManager()},
-		a.docker(h),
+		a.containers(engine.Docker, h),
+		a.containers(engine.Podman, h),
+		a.containerd(h),
+		a.machines(h),
 	}
 }
 
-func (a *app) docker(h *cgroupfs.Hierarchy) docker.Kind {
-	return docker.Kind{FS: a.fs, Hierarchy: h, Devices: blkdev.New(a.root), SystemdRuns: systemd.Running(a.root), Root: a.root, Host: os.Getenv("DOCKER_HOST")}
+func (a *app) containerd(h *cgroupfs.Hierarchy) containerd.Kind {
+	return containerd.Kind{FS: a.fs, Hierarchy: h, SystemdRuns: systemd.Running(a.root), Root: a.root, Address: os.Getenv("CONTAINERD_ADDRESS")}
+}
+
+func (a *app) machines(h *cgroupfs.Hierarchy) vm.Kind {
+	return vm.Kind{FS: a.fs, Hierarchy: h, SystemdRuns: systemd.Running(a.root), Root: a.root}
+}
+
+func (a *app) containers(m engine.Maker, h *cgroupfs.Hierarchy) engine.Kind {
+	return engine.Kind{Maker: m, FS: a.fs, Hierarchy: h, Devices: blkdev.New(a.root), SystemdRuns: systemd.Running(a.root), Root: a.root, Host: m.Host()}
 }
 
 // unitManager returns how systemd is asked for units; nil below another root, whose
@@ -144,6 +157,22 @@ type placed struct {
 	chain blkdev.Chain
 	hold.Change
 	device blkdev.Device
+}
+
+// placeOf is place for a target: without a place, limits go on its own disks.
+func (a *app) placeOf(ctx context.Context, limits []cli.OnLimit, t target.Target) ([]placed, error) {
+	var all []cli.OnLimit
+	for _, l := range limits {
+		if l.On != "" || len(t.Disks) == 0 {
+			all = append(all, l)
+			continue
+		}
+		for _, disk := range t.Disks {
+			l.On = disk
+			all = append(all, l)
+		}
+	}
+	return a.place(ctx, all, firstProcess(t))
 }
 
 // place finds the devices of limits. Those without a place go on every disk that the

@@ -211,9 +211,14 @@ func (a *app) withoutDevices(ctx context.Context, entries []dropin.Entry, gone [
 
 // sayHowLong tells what a unit's limit outlives, where that is not what one expects.
 func (a *app) sayHowLong(t target.Target, plan hold.Plan) {
+	if t.Group.Hierarchy().Version == cgroupfs.V1 && systemd.Running(a.root) && !systemd.IsBelowUnit(t.Group.Path()) {
+		a.out.Say("warning: systemd has not made cgroup %s; on cgroup v1 it moves processes out of such a group, and so out of the limit, when the first unit asks for disk I/O accounting and when the last that did ends", t.Group.Path())
+	}
 	switch {
 	case t.Record != nil:
 		a.out.Say("warning: %s keeps limits of its own and knows nothing of this one: a restart of %s loses it", t.Record.By, t)
+	case t.Kind == "vm" || t.Kind == "containerd":
+		a.out.Say("warning: %s knows nothing of this limit: %s loses it when it is started again", t.Owner.Kind, t)
 	case plan.File != nil && plan.File.Text != "":
 		a.out.Say("systemd keeps no limits on cgroup v1: %s runs weir at each start of %s; weir clear removes it", plan.File.Path, t.Owner.Unit)
 	case plan.Persist:

@@ -23,10 +23,11 @@ func newSet(a *app) *cobra.Command {
 		Use:   "set TARGET LIMITS [--on PATH|DEVICE]...",
 		Short: "Set the limits of what runs",
 		Long: "Set limits of a target while it runs. Only the rates that are named change; max lifts one.\n\n" +
-			"A target is unit:NAME (a systemd service, or with its suffix a scope, slice, socket, mount or swap), docker:NAME, pid:NUMBER or\n" +
-			"cgroup:/PATH. The kernel limits groups, not processes: where other processes share the group of a pid, weir names it and asks for\n" +
-			"--whole-cgroup. A container of Docker is named by its name, its id or the beginning of one; DOCKER_HOST=unix:///PATH names another\n" +
-			"socket than Docker's usual one. A restart of the container loses the limit.\n\n" +
+			"A target is unit:NAME (a systemd service, or with its suffix a scope, slice, socket, mount or swap), docker:NAME, podman:NAME,\n" +
+			"containerd:NAMESPACE/ID, vm:NAME (a domain of libvirt), pid:NUMBER or cgroup:/PATH. The kernel limits groups, not processes: where other processes share the\n" +
+			"group of a pid, weir names it and asks for --whole-cgroup. A container is named by its name, its id or the beginning of one, and\n" +
+			"DOCKER_HOST=unix:///PATH, CONTAINER_HOST=unix:///PATH (Podman) or CONTAINERD_ADDRESS=/PATH name another socket than the usual one.\n" +
+			"A restart of a container or a domain loses the limit.\n\n" +
 			"A limit of a unit stays in force while systemd reloads and restarts it, until the next boot; with --persist for good, until weir clear.\n" +
 			"On cgroup v1 systemd keeps no such limits: a restart of the unit loses what weir set, and --persist has a drop-in run weir at each start\n" +
 			"of a service. systemd keeps one kind of limit of a unit together, so that --persist keeps it on all devices.",
@@ -76,7 +77,7 @@ func (a *app) set(ctx context.Context, spec string, limits cli.Limits, o setOpti
 			return err
 		}
 	}
-	places, err := a.place(ctx, onLimits, firstProcess(t))
+	places, err := a.placeOf(ctx, onLimits, t)
 	if err != nil {
 		return err
 	}
@@ -131,12 +132,13 @@ func firstProcess(t target.Target) int {
 }
 
 // planFor has systemd write for its units on v2. On v1 systemd has no setting for
-// operations per second, and weir writes the files; systemd is to keep the group.
+// operations per second, and weir writes the files; systemd is to keep the group. (Those
+// of containers and virtual machines are delegated: it keeps them anyway.)
 func (a *app) planFor(t target.Target, list []hold.Change) hold.Plan {
 	plan := hold.Plan{Group: t.Group, Changes: list}
 	if t.Group.Hierarchy().Version == cgroupfs.V2 {
 		plan.Unit = t.Owner.Unit
-	} else {
+	} else if t.Owner.Kind == "systemd" {
 		plan.Account = t.Owner.Unit
 	}
 	return plan

@@ -23,7 +23,7 @@ func newShow(a *app) *cobra.Command {
 		Short: "Show limits, and what happens under them",
 		Long: "Show a target's limits, device by device, beside what it did in the last second. Without a target: every limited group of this host,\n" +
 			"whoever limited it, by the name of its unit, its container or its path.\n\n" +
-			"Beside the limits in force of a docker:NAME stand those that Docker keeps for it, and sets when it starts.",
+			"Beside the limits in force of a docker:NAME or podman:NAME stand those that Docker or Podman keeps for it, and sets when it starts.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return cli.Usagef("show: one target at most; %d given", len(args))

@@ -152,7 +152,7 @@ func (a *app) question(ctx context.Context, subject string, limits cli.Limits) (
 	t, err := a.subject(ctx, subject)
 	if err != nil || t != nil {
 		q.Target = t
-		return q, err
+		return onDisks(q), err
 	}
 	if len(q.Places) == 0 {
 		q.Places = []why.Asked{{}}
@@ -164,6 +164,29 @@ func (a *app) question(ctx context.Context, subject string, limits cli.Limits) (
 		q.Places[i].On = subject
 	}
 	return q, nil
+}
+
+// onDisks asks about a target's own disks where no place was named.
+func onDisks(q why.Question) why.Question {
+	if q.Target == nil || len(q.Target.Disks) == 0 {
+		return q
+	}
+	asked := q.Places
+	if len(asked) == 0 {
+		asked = []why.Asked{{}}
+	}
+	q.Places = nil
+	for _, place := range asked {
+		if place.On != "" {
+			q.Places = append(q.Places, place)
+			continue
+		}
+		for _, disk := range q.Target.Disks {
+			place.On = disk
+			q.Places = append(q.Places, place)
+		}
+	}
+	return q
 }
 
 // subject resolves a target; nil for a path or a device.

@@ -37,6 +37,14 @@ func UnitOfPath(cgroup string) (unit string, ok bool) {
 	return "", false
 }
 
+// IsBelowUnit reports whether a cgroup is a unit's, or below one: the first element of its
+// path then is one. The root group is the root slice's.
+func IsBelowUnit(cgroup string) bool {
+	first, _, _ := strings.Cut(strings.Trim(cgroup, "/"), "/")
+	_, is := UnitOfPath("/" + first)
+	return first == "" || is
+}
+
 // SliceOf returns the innermost slice of this systemd that a cgroup path is in, or ""
 // if it is in none. Slices below a service are another manager's.
 func SliceOf(cgroup string) string {

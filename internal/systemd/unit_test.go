@@ -93,3 +93,14 @@ func TestUnitsOfOtherManagersAreNotThisOnes(t *testing.T) {
 		}
 	}
 }
+
+func TestIsBelowUnit(t *testing.T) {
+	for cgroup, want := range map[string]bool{
+		"/": true, "/system.slice/x.service": true, "/init.scope": true, "/system.slice/x.service/inner": true,
+		"/docker/3f2a": false, "/batch": false, "/default/web.service": false,
+	} {
+		if IsBelowUnit(cgroup) != want {
+			t.Errorf("%s: %t", cgroup, !want)
+		}
+	}
+}

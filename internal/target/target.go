@@ -20,6 +20,9 @@ type Target struct {
 	Owner Owner
 	PID   int // the one process that was named, or 0
 	Init  int // a process whose mounts are all of the target's, or 0: any of its own
+	// Disks are the files and devices that it does its I/O on, where its mounts do not
+	// tell: a virtual machine's images.
+	Disks []string
 	// Record is what the target's owner keeps as its limits; nil: not known.
 	Record *Record
 }
@@ -29,7 +32,7 @@ func (t Target) String() string { return t.Kind + ":" + t.Name }
 
 // An Owner is who made a cgroup and writes its files.
 type Owner struct {
-	Kind string `json:"kind"`           // "systemd", "docker", "weir", "kernel" (a root group) or "unknown"
+	Kind string `json:"kind"`           // "systemd", "docker", "podman", "libvirt", "weir", "kernel" (a root group) or "unknown"
 	Name string `json:"name,omitempty"` // the unit, or the container's id
 	// Unit is the unit that the group is of: systemd writes its files, whoever asked it to
 	// make the group. Empty: none.
@@ -45,9 +48,11 @@ func (o Owner) String() string {
 
 // A Record is what an owner keeps as a target's limits, and sets when that starts again.
 type Record struct {
-	By     string // whose it is, for people: "Docker"
-	Source string // where it was read, for people
-	Limits []Recorded
+	By string // whose it is, for people: "Docker"
+	// Command is the owner's, that makes what it owns from the same flags as Docker's.
+	Command string
+	Source  string // where it was read, for people
+	Limits  []Recorded
 }
 
 // A Recorded limit is one that an owner keeps for a device.
@@ -172,8 +177,11 @@ func NameOf(g cgroupfs.Group, o Owner) string {
 	if o.Kind == "systemd" {
 		return "unit:" + o.Name
 	}
-	if o.Kind == "docker" {
-		return "docker:" + o.Name
+	switch o.Kind {
+	case "docker", "podman":
+		return o.Kind + ":" + o.Name
+	case "libvirt":
+		return "vm:" + o.Name
 	}
 	return "cgroup:" + g.Path()
 }
@@ -190,8 +198,11 @@ func OwnerOf(g cgroupfs.Group, systemdRuns bool) Owner {
 	if name, ok := systemd.UnitOfPath(g.Path()); ok && systemdRuns {
 		unit = name
 	}
-	if id, ok := dockersID(elements); ok {
-		return Owner{Kind: "docker", Name: id[:12], Unit: unit}
+	if kind, id, ok := container(elements); ok {
+		return Owner{Kind: kind, Name: id[:12], Unit: unit}
+	}
+	if name, ok := domain(last); ok {
+		return Owner{Kind: "libvirt", Name: name, Unit: unit}
 	}
 	if unit != "" {
 		return Owner{Kind: "systemd", Name: unit, Unit: unit}
@@ -202,16 +213,43 @@ func OwnerOf(g cgroupfs.Group, systemdRuns bool) Owner {
 	return Owner{Kind: "unknown"}
 }
 
-// dockersID finds the container's id in a path that Docker makes: .../docker/ID, or with
-// systemd as its driver .../docker-ID.scope.
-func dockersID(elements []string) (id string, ok bool) {
+// PodmanInner is the group below that of a container of Podman's, in which crun puts the
+// container and its limits (v2).
+const PodmanInner = "container"
+
+// container finds the kind and the id of the container that a path is made for: by
+// Docker .../docker/ID, by Podman .../libpod-ID, and with systemd as their driver
+// .../docker-ID.scope and .../libpod-ID.scope.
+func container(elements []string) (kind, id string, ok bool) {
 	last := elements[len(elements)-1]
-	if rest, scope := strings.CutSuffix(last, ".scope"); scope {
-		id, ok = strings.CutPrefix(rest, "docker-")
-	} else {
-		id, ok = last, len(elements) > 1 && elements[len(elements)-2] == "docker"
+	if last == PodmanInner && len(elements) > 1 && strings.HasPrefix(elements[len(elements)-2], "libpod-") {
+		elements = elements[:len(elements)-1]
+		last = elements[len(elements)-1]
 	}
-	return id, ok && IsContainerID(id)
+	name, scope := strings.CutSuffix(last, ".scope")
+	if id, ok := strings.CutPrefix(name, "libpod-"); ok {
+		return "podman", id, IsContainerID(id)
+	}
+	if id, ok := strings.CutPrefix(name, "docker-"); ok && scope {
+		return "docker", id, IsContainerID(id)
+	}
+	return "docker", last, len(elements) > 1 && elements[len(elements)-2] == "docker" && IsContainerID(last)
+}
+
+// domain finds the name of the libvirt domain that systemd-machined has made a scope for:
+// machine-qemu\x2d1\x2dNAME.scope. machined is given a name of letters, digits and - that
+// begins with the driver and a number.
+func domain(last string) (name string, ok bool) {
+	last, scope := strings.CutSuffix(last, ".scope")
+	rest, machine := strings.CutPrefix(last, "machine-")
+	if !scope || !machine {
+		return "", false
+	}
+	fields := strings.SplitN(strings.ReplaceAll(rest, `\x2d`, "-"), "-", 3)
+	if len(fields) < 3 || fields[0] != "qemu" && fields[0] != "lxc" || fields[2] == "" || strings.Trim(fields[1], "0123456789") != "" {
+		return "", false
+	}
+	return fields[2], true
 }
 
 // IsContainerID reports whether text can be a container's whole id.

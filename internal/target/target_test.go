@@ -116,10 +116,16 @@ func TestOwnerOf(t *testing.T) {
 		"/docker/" + id:                         {{Kind: "docker", Name: id[:12]}, {Kind: "docker", Name: id[:12]}},
 		"/system.slice/docker-" + id + ".scope": {{Kind: "docker", Name: id[:12]}, {Kind: "docker", Name: id[:12], Unit: "docker-" + id + ".scope"}},
 		"/system.slice/docker-x.scope":          {{Kind: "unknown"}, {Kind: "systemd", Name: "docker-x.scope", Unit: "docker-x.scope"}},
-		"/docker/" + id[:63] + "x":              {{Kind: "unknown"}, {Kind: "unknown"}},
-		"/weir-3f2a":                            {{Kind: "weir"}, {Kind: "weir"}},
-		"/system.slice/weir-3f2a.scope":         {{Kind: "weir"}, {Kind: "systemd", Name: "weir-3f2a.scope", Unit: "weir-3f2a.scope"}},
-		"/batch":                                {{Kind: "unknown"}, {Kind: "unknown"}},
+		"/machine.slice/libpod-" + id + ".scope/container":   {{Kind: "podman", Name: id[:12]}, {Kind: "podman", Name: id[:12]}},
+		"/machine.slice/libpod-" + id + ".scope":             {{Kind: "podman", Name: id[:12]}, {Kind: "podman", Name: id[:12], Unit: "libpod-" + id + ".scope"}},
+		"/libpod_parent/libpod-" + id:                        {{Kind: "podman", Name: id[:12]}, {Kind: "podman", Name: id[:12]}},
+		"/machine.slice/libpod-conmon-" + id + ".scope":      {{Kind: "unknown"}, {Kind: "systemd", Name: "libpod-conmon-" + id + ".scope", Unit: "libpod-conmon-" + id + ".scope"}},
+		`/machine.slice/machine-qemu\x2d3\x2dmy\x2ddb.scope`: {{Kind: "libvirt", Name: "my-db"}, {Kind: "libvirt", Name: "my-db", Unit: `machine-qemu\x2d3\x2dmy\x2ddb.scope`}},
+		`/machine.slice/machine-web.scope`:                   {{Kind: "unknown"}, {Kind: "systemd", Name: "machine-web.scope", Unit: "machine-web.scope"}},
+		"/docker/" + id[:63] + "x":                           {{Kind: "unknown"}, {Kind: "unknown"}},
+		"/weir-3f2a":                                         {{Kind: "weir"}, {Kind: "weir"}},
+		"/system.slice/weir-3f2a.scope":                      {{Kind: "weir"}, {Kind: "systemd", Name: "weir-3f2a.scope", Unit: "weir-3f2a.scope"}},
+		"/batch":                                             {{Kind: "unknown"}, {Kind: "unknown"}},
 	} {
 		for i, systemdRuns := range []bool{false, true} {
 			if got := OwnerOf(group(path), systemdRuns); got != want[i] {

@@ -160,13 +160,15 @@ func TestRules(t *testing.T) {
 			f.Group.Owner, f.Group.Unit = target.Owner{Kind: "systemd", Name: "x.service", Unit: "x.service"},
 				&Unit{Name: "x.service", Limits: map[blkdev.Number]limit.Limit{vda.Number: wbps(10e6)}}
 		}},
-		{"record-differs", Hurts, AtDevice, func(f *Facts) { f.Group.Record = &target.Record{By: "Docker", Source: "docker inspect x"} }},
+		{"record-differs", Hurts, AtDevice, func(f *Facts) {
+			f.Group.Record = &target.Record{By: "Docker", Command: "docker", Source: "docker inspect x"}
+		}},
 		{"record-differs", Hurts, AtDevice, func(f *Facts) { f.Group.Record = recordOf(vda, 5e6) }},
 		{"record-differs", Hurts, NoLimit, func(f *Facts) {
 			f.Group.Record, f.Group.Rules, f.Places[0].Devices[0].Limit = recordOf(vdb, 5e6), nil, limit.None.Overlay(limit.Limit{RBPS: limit.PerSecond(1e6)})
 		}},
 		{"record-empty", Note, AtDevice, func(f *Facts) { // the limit was named
-			f.Group.Record, f.Group.Rules = &target.Record{By: "Docker", Source: "docker inspect x"}, nil
+			f.Group.Record, f.Group.Rules = &target.Record{By: "Docker", Command: "docker", Source: "docker inspect x"}, nil
 		}},
 		{"", "", AtDevice, func(f *Facts) { f.Group.Record = recordOf(vda, 10e6) }},
 		{"", "", AtDevice, func(f *Facts) { // Docker's rule, in a scope that systemd keeps no limit for
@@ -269,7 +271,7 @@ func buffered(r Report) Held {
 
 // recordOf is what an owner keeps that has a write limit for one device.
 func recordOf(d blkdev.Device, n uint64) *target.Record {
-	return &target.Record{By: "Docker", Source: "docker inspect x", Limits: []target.Recorded{{Path: d.Node, Device: d.Number, Limit: wbps(n)}}}
+	return &target.Record{By: "Docker", Command: "docker", Source: "docker inspect x", Limits: []target.Recorded{{Path: d.Node, Device: d.Number, Limit: wbps(n)}}}
 }
 
 // The fixes of a record that differs lead to the record's limit, whatever is in force.

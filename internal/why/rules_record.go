@@ -8,6 +8,9 @@ import (
 	"github.com/weir-io/weir/internal/limit"
 )
 
+// docker is the command whose version 26.1.5 drops flags.
+const docker = "docker"
+
 // recordDiffers: what the target's owner has on record is not what is in force. It sets
 // its own when the target starts again, and a weir of before, or somebody's echo, is lost.
 func recordDiffers(f Facts) []Finding {
@@ -40,9 +43,13 @@ func recordDiffers(f Facts) []Finding {
 	found := Finding{Code: "record-differs", Severity: Hurts, Evidence: evidence,
 		Text:  fmt.Sprintf("%s keeps another limit for this target than the one that is in force, and sets its own when it starts it again.", r.By),
 		Fixes: []Fix{{Text: "put what " + r.By + " keeps into force", Lines: takeBack}}}
+	caveat := ""
+	if r.Command == docker {
+		caveat = " (26.1.5 drops these flags)"
+	}
 	if len(keep) > 0 {
 		found.Fixes = append(found.Fixes, Fix{Text: "leave it, and set it again after each start", Lines: keep},
-			Fix{Text: "make the container anew, so that " + r.By + " keeps it (26.1.5 drops these flags): docker run " + strings.Join(flags, " ")})
+			Fix{Text: "make the container anew, so that " + r.By + " keeps it" + caveat + ": " + r.Command + " run " + strings.Join(flags, " ")})
 	}
 	return []Finding{found}
 }
@@ -53,8 +60,12 @@ func recordEmpty(f Facts) []Finding {
 	if r == nil || len(r.Limits) > 0 || len(f.Group.Rules) > 0 {
 		return nil
 	}
+	text := r.By + " keeps no disk I/O limit for this target, and none is in force."
+	if r.Command == docker {
+		text += " The command line of Docker 26.1.5 drops --device-write-bps and its sisters, and says nothing."
+	}
 	return []Finding{{Code: "record-empty", Severity: Note, Evidence: []Evidence{{r.Source, "no limit"}, {f.Group.rulesFile(), "no limit"}},
-		Text:  r.By + " keeps no disk I/O limit for this target, and none is in force. The command line of Docker 26.1.5 drops --device-write-bps and its sisters, and says nothing.",
+		Text:  text,
 		Fixes: []Fix{{Text: "set one while it runs", Lines: []string{"weir set " + f.Target + " --write 10MB/s"}}}}}
 }
 

@@ -1,4 +1,4 @@
-package docker
+package engine
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"github.com/weir-io/weir/internal/target"
 )
 
-// A container is what this package reads of Docker's description of one.
+// A container is what this package reads of an engine's description of one.
 type container struct {
 	ID    string
 	State struct {
@@ -24,7 +24,7 @@ type container struct {
 	}
 }
 
-// A throttle is a rate per second on a device, which Docker was given by path.
+// A throttle is a rate per second on a device, which the engine was given by path.
 type throttle struct {
 	Path string
 	Rate uint64
@@ -32,9 +32,9 @@ type throttle struct {
 
 var errManyDevices = errors.New("it is no single device")
 
-// record is what Docker has on record, device by device.
-func (c container) record(ctx context.Context, devices blkdev.FS) *target.Record {
-	r := &target.Record{By: "Docker", Source: "docker inspect " + c.ID[:12] + " (HostConfig)"}
+// record is what the engine has on record, device by device.
+func (c container) record(ctx context.Context, devices blkdev.FS, m Maker) *target.Record {
+	r := &target.Record{By: m.title, Command: m.kind, Source: m.kind + " inspect " + c.ID[:12] + " (HostConfig)"}
 	for k, list := range map[limit.Key][]throttle{
 		limit.RBPS: c.HostConfig.BlkioDeviceReadBps, limit.WBPS: c.HostConfig.BlkioDeviceWriteBps,
 		limit.RIOPS: c.HostConfig.BlkioDeviceReadIOps, limit.WIOPS: c.HostConfig.BlkioDeviceWriteIOps,
@@ -55,7 +55,7 @@ func (c container) record(ctx context.Context, devices blkdev.FS) *target.Record
 	return r
 }
 
-// recorded finds the device that Docker calls path.
+// recorded finds the device that the engine calls path.
 func recorded(ctx context.Context, devices blkdev.FS, path string) target.Recorded {
 	l := target.Recorded{Path: plain(path)}
 	chain, err := devices.Resolve(ctx, path)

@@ -1,4 +1,4 @@
-package docker
+package engine
 
 import (
 	"bufio"
@@ -28,8 +28,8 @@ const (
 	statusNotFound = 404
 )
 
-// An engine is Docker's daemon behind a socket.
-type engine struct{ socket string }
+// A daemon is an engine's behind a socket.
+type daemon struct{ socket string }
 
 // A refusal is an answer that is an error.
 type refusal struct {
@@ -40,7 +40,7 @@ type refusal struct {
 func (e *refusal) Error() string { return fmt.Sprintf("%d: %s", e.status, e.message) }
 
 // inspect asks for one container, by a name that isName.
-func (e engine) inspect(ctx context.Context, name string) (container, error) {
+func (e daemon) inspect(ctx context.Context, name string) (container, error) {
 	var c container
 	body, err := e.get(ctx, "/containers/"+name+"/json")
 	if err != nil {
@@ -61,7 +61,7 @@ type listed struct {
 	Names []string
 }
 
-func (e engine) list(ctx context.Context) ([]listed, error) {
+func (e daemon) list(ctx context.Context) ([]listed, error) {
 	body, err := e.get(ctx, "/containers/json")
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (e engine) list(ctx context.Context) ([]listed, error) {
 
 // get asks for a path, of the newest version of the API that the daemon has. HTTP/1.0 is
 // answered in one piece, and then the daemon hangs up.
-func (e engine) get(ctx context.Context, path string) ([]byte, error) {
+func (e daemon) get(ctx context.Context, path string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerMax)
 	defer cancel()
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", e.socket)
@@ -134,7 +134,7 @@ func readAnswer(from io.Reader) ([]byte, error) {
 				return nil, fmt.Errorf("read answer: length %q", value)
 			}
 		case "transfer-encoding":
-			return nil, fmt.Errorf("read answer: it is %s, which HTTP/1.0 has not; name Docker's own socket with DOCKER_HOST", plain(value))
+			return nil, fmt.Errorf("read answer: it is %s, which HTTP/1.0 has not; name the engine's own socket", plain(value))
 		}
 	}
 	body, err := io.ReadAll(in)

@@ -1,4 +1,4 @@
-package docker
+package engine
 
 import (
 	"errors"
@@ -33,7 +33,7 @@ func TestSocket(t *testing.T) {
 		"": "/r/var/run/docker.sock", "unix:///run/x.sock": "/run/x.sock", "unix://x.sock": "", "unix://": "", "/run/x.sock": "",
 		"tcp://10.0.0.1:2375": "", "ssh://me@there": "", "npipe:////./pipe/docker": "",
 	} {
-		if got, err := (Kind{Root: "/r", Host: host}).socket("web"); got != want || (err == nil) != (want != "") {
+		if got, err := (Kind{Maker: Docker, Root: "/r", Host: host}).socket("web"); got != want || (err == nil) != (want != "") {
 			t.Errorf("DOCKER_HOST=%q: %q, %v; want %q", host, got, err, want)
 		}
 	}
@@ -42,14 +42,14 @@ func TestSocket(t *testing.T) {
 // A bare name is asked for only where an answer can be had, and is of use.
 func TestMayKnow(t *testing.T) {
 	e := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("it was asked") })
-	k := Kind{Host: "unix://" + e.socket}
+	k := Kind{Maker: Docker, Host: "unix://" + e.socket}
 	for name, want := range map[string]bool{"web": true, "3f2a": true, "4711": false, "/batch": false, "a b": false, "": false} {
 		if k.MayKnow(name) != want {
 			t.Errorf("MayKnow(%q) = %t", name, !want)
 		}
 	}
 	for _, host := range []string{"unix:///nowhere/docker.sock", "tcp://x"} {
-		if (Kind{Host: host}).MayKnow("web") {
+		if (Kind{Maker: Docker, Host: host}).MayKnow("web") {
 			t.Errorf("DOCKER_HOST=%s: MayKnow = true", host)
 		}
 	}
@@ -70,7 +70,7 @@ func TestExplain(t *testing.T) {
 		{&refusal{400, "Multiple IDs found with provided prefix: web"}, "docker:web: the ids of more than one container begin like this; ", nil},
 		{&refusal{500, "a\x1b[2Jb"}, `docker:web: Docker at /s answers 500: "a\x1b[2Jb"`, nil},
 	} {
-		err := explain("docker:web", "/s", c.err)
+		err := Docker.explain("docker:web", "/s", c.err)
 		if !strings.HasPrefix(err.Error(), c.want) || c.as != nil && !c.as(err) {
 			t.Errorf("%v: %v", c.err, err)
 		}
@@ -100,7 +100,40 @@ func host(t *testing.T, group string) Kind {
 			t.Error(err)
 		}
 	})
-	return Kind{FS: fs, Hierarchy: fs.Unified(), Devices: blkdev.New(root), SystemdRuns: true, Root: root}
+	return Kind{Maker: Docker, FS: fs, Hierarchy: fs.Unified(), Devices: blkdev.New(root), SystemdRuns: true, Root: root}
+}
+
+// Podman is root's, or the user's own, and says so of itself.
+func TestPodman(t *testing.T) {
+	root, user, homeless := podman(0, "/run/user/0"), podman(1000, "/run/user/1000"), podman(1000, "")
+	if root.socket != "/run/podman/podman.sock" || user.socket != "/run/user/1000/podman/podman.sock" || homeless != user {
+		t.Errorf("sockets %s, %s, %s", root.socket, user.socket, homeless.socket)
+	}
+	for err, want := range map[error]string{
+		unix.ENOENT: "podman:web: there is no Podman at /s; start Podman (systemctl --user start podman.socket), or name its socket with CONTAINER_HOST=",
+		&refusal{404, "no container with name or ID \"web\" found: no such container"}:                 "podman:web: no such container; podman ps lists those that run",
+		&refusal{500, "more than one result for container name or ID \"a\": container already exists"}: "podman:web: the ids of more than one container begin like this; write more of it (podman ps --no-trunc)",
+	} {
+		if got := user.explain("podman:web", "/s", err).Error(); !strings.HasPrefix(got, want) {
+			t.Errorf("%v: %s", err, got)
+		}
+	}
+	for group, want := range map[string]string{
+		"/machine.slice/libpod-" + id + ".scope/container":                                           "/machine.slice/libpod-" + id + ".scope/container",
+		"/machine.slice/libpod-" + id + ".scope/container/init.scope":                                "/machine.slice/libpod-" + id + ".scope/container",
+		"/machine.slice/libpod-" + id + ".scope":                                                     "/machine.slice/libpod-" + id + ".scope",
+		"/libpod_parent/libpod-" + id:                                                                "/libpod_parent/libpod-" + id,
+		"/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" + id + ".scope/container": "/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" + id + ".scope/container",
+		"/machine.slice/libpod-conmon-" + id + ".scope":                                              "", "/" + id: "",
+	} {
+		k := host(t, group)
+		k.Maker = root
+		c := container{ID: id}
+		c.State.Pid = 4711
+		if got, err := k.groupOf("podman:web", c); (err == nil) != (want != "") || err == nil && got.Path() != want {
+			t.Errorf("%s: %s, %v", group, got.Path(), err)
+		}
+	}
 }
 
 // The group is the container's own, wherever its first process has gone below it, and no
@@ -137,7 +170,7 @@ func TestRecordJoinsRatesOfADevice(t *testing.T) {
 	c := container{ID: id}
 	c.HostConfig.BlkioDeviceReadBps = []throttle{{"/dev/b", 1}, {"/dev/a", 2}}
 	c.HostConfig.BlkioDeviceWriteIOps = []throttle{{"/dev/a", 3}, {"/dev/c", 0}}
-	r := c.record(t.Context(), blkdev.New(t.TempDir()))
+	r := c.record(t.Context(), blkdev.New(t.TempDir()), Docker)
 	if len(r.Limits) != 2 || r.Limits[0].Path != "/dev/a" || r.Limits[0].Limit != (limit.Limit{RBPS: limit.PerSecond(2), WIOPS: limit.PerSecond(3)}) ||
 		r.Limits[1].Limit != (limit.Limit{RBPS: limit.PerSecond(1)}) || r.Limits[0].Err == nil {
 		t.Errorf("%+v", r)

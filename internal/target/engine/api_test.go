@@ -1,4 +1,4 @@
-package docker
+package engine
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 const id = "3f2a9c1b5d7e8f901234567890abcdef3f2a9c1b5d7e8f901234567890abcdef"
 
 // serve answers at a socket until the end of the test.
-func serve(t *testing.T, handler http.HandlerFunc) engine {
+func serve(t *testing.T, handler http.HandlerFunc) daemon {
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "docker.sock")
 	listener, err := net.Listen("unix", socket)
@@ -34,7 +34,7 @@ func serve(t *testing.T, handler http.HandlerFunc) engine {
 		_ = server.Close()
 		<-done
 	})
-	return engine{socket}
+	return daemon{socket}
 }
 
 // A server that speaks HTTP/1.1, and to others in pieces, is understood.
@@ -80,7 +80,7 @@ func TestReadAnswer(t *testing.T) {
 		"HTTP/1.0 200 OK\r\n":                                 "read answer: it ends in the middle",
 		"":                                                    "read answer: it ends in the middle",
 		"hello\r\n\r\n":                                       "what answers there does not speak HTTP",
-		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}": "read answer: it is chunked, which HTTP/1.0 has not; name Docker's own socket with DOCKER_HOST",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}": "read answer: it is chunked, which HTTP/1.0 has not; name the engine's own socket",
 		"HTTP/1.0 500 No\r\n\r\n{\"message\":\"a\\nb\"}":               "500: a\nb",
 		"HTTP/1.0 502 No\r\n\r\n<html>":                                "502: no message",
 	} {

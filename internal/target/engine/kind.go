@@ -1,4 +1,4 @@
-package docker
+package engine
 
 import (
 	"context"
@@ -18,18 +18,19 @@ import (
 	"github.com/weir-io/weir/internal/target"
 )
 
-// Kind resolves docker:NAME within one hierarchy.
+// Kind resolves the names of one maker's containers within one hierarchy.
 type Kind struct {
+	Maker       Maker
 	FS          *cgroupfs.FS
 	Hierarchy   *cgroupfs.Hierarchy
 	Devices     blkdev.FS
 	SystemdRuns bool
-	Root        string // below which Docker's usual socket is looked for
-	Host        string // $DOCKER_HOST; empty: the usual socket
+	Root        string // below which the usual socket is looked for
+	Host        string // Maker.Host; empty: the usual socket
 }
 
-// Name returns "docker".
-func (Kind) Name() string { return "docker" }
+// Name returns the maker's: "docker", "podman".
+func (k Kind) Name() string { return k.Maker.kind }
 
 // MayKnow reports whether a bare name is worth a question: it can be a container's and
 // is no process's, and there is a socket that this user may write to.
@@ -58,7 +59,7 @@ func (k Kind) Names(ctx context.Context) map[string]string {
 	if err != nil {
 		return nil
 	}
-	all, err := engine{socket}.list(ctx)
+	all, err := daemon{socket}.list(ctx)
 	if err != nil {
 		return nil
 	}
@@ -75,50 +76,55 @@ func (k Kind) Names(ctx context.Context) map[string]string {
 
 // Resolve finds the group of a container that runs.
 func (k Kind) Resolve(ctx context.Context, name string) (target.Target, error) {
-	spec := "docker:" + name
+	spec := k.Name() + ":" + name
 	if !isName(name) {
 		return target.Target{}, &target.NameError{
-			Err: fmt.Errorf("docker %q: a container is named by its name or id, such as docker:web, of at most 255 of a-z, A-Z, 0-9 and _ . -", name)}
+			Err: fmt.Errorf("%s %q: a container is named by its name or id, such as %s:web, of at most 255 of a-z, A-Z, 0-9 and _ . -", k.Name(), name, k.Name())}
 	}
 	socket, err := k.socket(name)
 	if err != nil {
 		return target.Target{}, err
 	}
-	c, err := engine{socket}.inspect(ctx, name)
+	c, err := daemon{socket}.inspect(ctx, name)
 	if err != nil {
-		return target.Target{}, explain(spec, socket, err)
+		return target.Target{}, k.Maker.explain(spec, socket, err)
 	}
 	if c.State.Pid <= 0 {
-		return target.Target{}, fmt.Errorf("%s: the container has no process (%s), and a limit is on its cgroup, which is made when it starts: docker start %s",
-			spec, plain(c.State.Status), name)
+		return target.Target{}, fmt.Errorf("%s: the container has no process (%s), and a limit is on its cgroup, which is made when it starts: %s start %s",
+			spec, plain(c.State.Status), k.Name(), name)
 	}
 	group, err := k.groupOf(spec, c)
 	if err != nil {
 		return target.Target{}, err
 	}
 	owner := target.OwnerOf(group, k.SystemdRuns)
-	owner.Kind, owner.Name = "docker", c.ID[:12]
-	return target.Target{Kind: "docker", Name: name, Group: group, Owner: owner, Init: c.State.Pid, Record: c.record(ctx, k.Devices)}, nil
+	owner.Kind, owner.Name = k.Name(), c.ID[:12]
+	return target.Target{Kind: k.Name(), Name: name, Group: group, Owner: owner, Init: c.State.Pid, Record: c.record(ctx, k.Devices, k.Maker)}, nil
 }
 
 // groupOf finds the container's group: that of its first process, or one above, where
 // the process has made groups of its own. It is called after the container, in every
-// place that Docker puts it; another one is that of a process which has got the number.
+// place that an engine puts it; another one is that of a process which has got the number.
 func (k Kind) groupOf(spec string, c container) (cgroupfs.Group, error) {
 	group, err := k.FS.OfProcess(k.Hierarchy, c.State.Pid)
 	if cgroupfs.IsGone(err) {
-		return group, fmt.Errorf("%s: its first process, %d, is not on this host: the container has just ended, or Docker runs elsewhere; try again", spec, c.State.Pid)
+		return group, fmt.Errorf("%s: its first process, %d, is not on this host: the container has just ended, or %s runs elsewhere; try again", spec, c.State.Pid, k.Maker.title)
 	}
 	if err != nil {
 		return group, err
 	}
+	below := group
 	for above := group; !above.IsRoot(); above = above.Parent() {
-		if last := path.Base(above.Path()); last == c.ID || last == "docker-"+c.ID+".scope" {
+		if k.Maker.isGroup(path.Base(above.Path()), c.ID) {
+			if k.Maker.inner != "" && path.Base(below.Path()) == k.Maker.inner {
+				return below, nil
+			}
 			return above, nil
 		}
+		below = above
 	}
-	return group, fmt.Errorf("%s: its first process, %d, is in cgroup %s, which is not the container's: it has just ended, or Docker runs elsewhere; try again, or name the group (cgroup:/PATH)",
-		spec, c.State.Pid, group.Path())
+	return group, fmt.Errorf("%s: its first process, %d, is in cgroup %s, which is not the container's: it has just ended, or %s runs elsewhere; try again, or name the group (cgroup:/PATH)",
+		spec, c.State.Pid, group.Path(), k.Maker.title)
 }
 
 // isName reports whether Docker takes a name or an id of this spelling (RestrictedNamePattern).
@@ -136,48 +142,46 @@ func isName(name string) bool {
 // nameMax bounds a name. Docker has no bound; ids have 64.
 const nameMax = 255
 
-// usualSocket is Docker's, unless DOCKER_HOST names another.
-const usualSocket = "/var/run/docker.sock"
-
-// socket is where Docker is asked.
+// socket is where the engine is asked.
 func (k Kind) socket(name string) (string, error) {
 	if k.Host == "" {
-		return filepath.Join(k.Root, usualSocket), nil
+		return filepath.Join(k.Root, k.Maker.socket), nil
 	}
 	scheme, rest, ok := strings.Cut(k.Host, "://")
 	switch {
 	case ok && scheme == "unix" && strings.HasPrefix(rest, "/"):
 		return rest, nil
 	case ok && (scheme == "tcp" || scheme == "http" || scheme == "https" || scheme == "ssh"):
-		return "", &cgroupfs.Unsupported{Feature: "docker:" + name, Reason: "DOCKER_HOST=" + plain(k.Host) + " is reached by network, and limits are set on the host that the containers run on",
-			Remedy: "run weir there, with DOCKER_HOST=unix:///PATH or without it"}
+		return "", &cgroupfs.Unsupported{Feature: k.Name() + ":" + name, Reason: k.Maker.variable + "=" + plain(k.Host) + " is reached by network, and limits are set on the host that the containers run on",
+			Remedy: "run weir there, with " + k.Maker.variable + "=unix:///PATH or without it"}
 	}
-	return "", &target.NameError{Err: fmt.Errorf("DOCKER_HOST=%s: write unix:///PATH, the socket of a Docker on this host, or leave it unset", plain(k.Host))}
+	return "", &target.NameError{Err: fmt.Errorf("%s=%s: write unix:///PATH, the socket of a %s on this host, or leave it unset", k.Maker.variable, plain(k.Host), k.Maker.title)}
 }
 
 // explain says what a failed question means for the user.
-func explain(spec, socket string, err error) error {
-	const start = "start Docker (systemctl start docker), or name its socket with DOCKER_HOST=unix:///PATH"
+func (m Maker) explain(spec, socket string, err error) error {
+	start := fmt.Sprintf("start %s (%s), or name its socket with %s=unix:///PATH", m.title, m.start, m.variable)
 	is := func(target error) bool { return errors.Is(err, target) }
 	switch {
 	case is(fs.ErrNotExist):
-		return &target.NoKindError{Err: &cgroupfs.Unsupported{Feature: spec, Reason: "there is no Docker at " + socket, Remedy: start}}
+		return &target.NoKindError{Err: &cgroupfs.Unsupported{Feature: spec, Reason: "there is no " + m.title + " at " + socket, Remedy: start}}
 	case is(unix.ECONNREFUSED):
-		return &target.NoKindError{Err: &cgroupfs.Unsupported{Feature: spec, Reason: "Docker does not run: nobody answers at " + socket, Remedy: start}}
+		return &target.NoKindError{Err: &cgroupfs.Unsupported{Feature: spec, Reason: m.title + " does not run: nobody answers at " + socket, Remedy: start}}
 	case is(fs.ErrPermission):
-		return fmt.Errorf("%s: ask Docker at %s: permission denied (run weir as root)", spec, socket)
+		return fmt.Errorf("%s: ask %s at %s: permission denied (run weir as root)", spec, m.title, socket)
 	case is(os.ErrDeadlineExceeded), is(context.DeadlineExceeded):
-		return fmt.Errorf("%s: ask Docker at %s: no answer in %s; see whether it still runs: docker ps", spec, socket, answerMax)
+		return fmt.Errorf("%s: ask %s at %s: no answer in %s; see whether it still runs: %s ps", spec, m.title, socket, answerMax, m.kind)
 	}
 	var refused *refusal
 	if !errors.As(err, &refused) {
-		return fmt.Errorf("%s: ask Docker at %s: %w", spec, socket, err)
+		return fmt.Errorf("%s: ask %s at %s: %w", spec, m.title, socket, err)
 	}
 	switch {
 	case refused.status == statusNotFound:
-		return &target.NotFound{Target: spec, Why: "no such container; docker ps lists those that run"}
-	case strings.Contains(refused.message, "ultiple IDs found"): // truncindex.ErrAmbiguousPrefix
-		return fmt.Errorf("%s: the ids of more than one container begin like this; write more of it (docker ps --no-trunc)", spec)
+		return &target.NotFound{Target: spec, Why: "no such container; " + m.kind + " ps lists those that run"}
+	// Docker's truncindex.ErrAmbiguousPrefix; Podman's "more than one result for ..."
+	case strings.Contains(refused.message, "ultiple IDs found"), strings.Contains(refused.message, "more than one "):
+		return fmt.Errorf("%s: the ids of more than one container begin like this; write more of it (%s ps --no-trunc)", spec, m.kind)
 	}
-	return fmt.Errorf("%s: Docker at %s answers %d: %s", spec, socket, refused.status, plain(refused.message))
+	return fmt.Errorf("%s: %s at %s answers %d: %s", spec, m.title, socket, refused.status, plain(refused.message))
 }

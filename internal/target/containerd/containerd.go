@@ -1,0 +1,169 @@
+package containerd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/target"
+)
+
+// Kind resolves containerd:NAMESPACE/ID within one hierarchy.
+type Kind struct {
+	FS          *cgroupfs.FS
+	Hierarchy   *cgroupfs.Hierarchy
+	SystemdRuns bool
+	Root        string // below which the usual socket is looked for
+	Address     string // $CONTAINERD_ADDRESS, as ctr has it; empty: the usual socket
+}
+
+// Name returns "containerd".
+func (Kind) Name() string { return "containerd" }
+
+// MayKnow reports that no bare name is looked up: containers of Docker and of pods are
+// containerd's too, and have better names there.
+func (Kind) MayKnow(string) bool { return false }
+
+const usualSocket = "/run/containerd/containerd.sock"
+
+func (k Kind) socket() string {
+	if k.Address != "" {
+		return strings.TrimPrefix(k.Address, "unix://")
+	}
+	return filepath.Join(k.Root, usualSocket)
+}
+
+// Resolve finds the group of a container that runs.
+func (k Kind) Resolve(ctx context.Context, name string) (target.Target, error) {
+	spec := "containerd:" + name
+	namespace, id, ok := strings.Cut(name, "/")
+	if !ok || !isIdentifier(namespace) || !isIdentifier(id) {
+		return target.Target{}, &target.NameError{
+			Err: fmt.Errorf("containerd %q: a container is named by its namespace and its id, such as containerd:k8s.io/3f2a9c1b5d7e, each of at most %d of a-z, A-Z, 0-9 and _ . - (ctr namespaces list, ctr -n NAMESPACE tasks list)", name, identifierMax)}
+	}
+	c := client{k.socket(), namespace}
+	whole, err := c.find(ctx, id)
+	var pid int
+	if err == nil {
+		id = whole
+		pid, err = c.pid(ctx, id)
+	}
+	if err != nil {
+		return target.Target{}, explain(spec, c.socket, err)
+	}
+	if pid <= 0 {
+		return target.Target{}, fmt.Errorf("%s: the container has no process, and a limit is on its cgroup, which is made when it starts", spec)
+	}
+	group, err := k.groupOf(spec, id, pid)
+	if err != nil {
+		return target.Target{}, err
+	}
+	owner := target.OwnerOf(group, k.SystemdRuns)
+	owner.Kind, owner.Name = "containerd", namespace+"/"+id
+	return target.Target{Kind: "containerd", Name: name, Group: group, Owner: owner, Init: pid}, nil
+}
+
+// groupOf finds the container's group: that of its first process, or one above. It is
+// called after the container by all who make containers with containerd: ctr /NAMESPACE/ID,
+// the CRI .../ID or .../cri-containerd-ID.scope, nerdctl .../nerdctl-ID.scope. Another one
+// is of a process that has got the number, or is shared with others.
+func (k Kind) groupOf(spec, id string, pid int) (cgroupfs.Group, error) {
+	group, err := k.FS.OfProcess(k.Hierarchy, pid)
+	if cgroupfs.IsGone(err) {
+		return group, fmt.Errorf("%s: its first process, %d, is not on this host: the container has just ended, or containerd runs elsewhere; try again", spec, pid)
+	}
+	if err != nil {
+		return group, err
+	}
+	for above := group; !above.IsRoot(); above = above.Parent() {
+		last := path.Base(above.Path())
+		if last == id || strings.HasSuffix(last, "-"+id+".scope") {
+			return above, nil
+		}
+	}
+	return group, fmt.Errorf("%s: its first process, %d, is in cgroup %s, which is not called after the container and may be others' too; if it is its own, name it: cgroup:%s",
+		spec, pid, group.Path(), group.Path())
+}
+
+// identifierMax bounds namespaces and ids (containerd's identifiers package).
+const identifierMax = 76
+
+// isIdentifier reports whether containerd takes a namespace or an id of this spelling:
+// letters and digits, with single _ . - between them.
+func isIdentifier(text string) bool {
+	for i, r := range text {
+		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+		if !letter && (i == 0 || i == len(text)-1 || !strings.ContainsRune("_.-", r)) {
+			return false
+		}
+	}
+	return text != "" && len(text) <= identifierMax
+}
+
+// An ambiguity is the beginning of several ids.
+type ambiguity struct{ ids []string }
+
+func (e *ambiguity) Error() string {
+	return "more than one id begins like this: " + strings.Join(e.ids, ", ")
+}
+
+var errNone = errors.New("no such container")
+
+// explain says what a failed question means for the user.
+func explain(spec, socket string, err error) error {
+	const start = "start containerd (systemctl start containerd), or name its socket with CONTAINERD_ADDRESS=/PATH"
+	is := func(target error) bool { return errors.Is(err, target) }
+	var several *ambiguity
+	switch {
+	case is(fs.ErrNotExist):
+		return &target.NoKindError{Err: &cgroupfs.Unsupported{Feature: spec, Reason: "there is no containerd at " + socket, Remedy: start}}
+	case is(unix.ECONNREFUSED):
+		return &target.NoKindError{Err: &cgroupfs.Unsupported{Feature: spec, Reason: "containerd does not run: nobody answers at " + socket, Remedy: start}}
+	case is(fs.ErrPermission):
+		return fmt.Errorf("%s: ask containerd at %s: permission denied (run weir as root)", spec, socket)
+	case is(os.ErrDeadlineExceeded), is(context.DeadlineExceeded):
+		return fmt.Errorf("%s: ask containerd at %s: no answer in time; see whether it still runs: ctr version", spec, socket)
+	case is(errNone):
+		return &target.NotFound{Target: spec, Why: "no such container; ctr -n NAMESPACE containers list shows them"}
+	case errors.As(err, &several):
+		return fmt.Errorf("%s: %w", spec, err)
+	}
+	return fmt.Errorf("%s: ask containerd at %s: %w", spec, socket, err)
+}
+
+// Live names the running containers whose names begin so, for somebody who types one:
+// namespaces first.
+func (k Kind) Live(ctx context.Context, prefix string) []string {
+	namespace, id, chosen := strings.Cut(prefix, "/")
+	var names []string
+	if !chosen {
+		all, err := client{k.socket(), ""}.namespaces(ctx)
+		if err != nil {
+			return nil
+		}
+		for _, n := range all {
+			if isIdentifier(n) && strings.HasPrefix(n, namespace) {
+				names = append(names, n+"/")
+			}
+		}
+	} else if isIdentifier(namespace) {
+		all, err := client{k.socket(), namespace}.containers(ctx, id)
+		if err != nil {
+			return nil
+		}
+		for _, one := range all {
+			names = append(names, namespace+"/"+one)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

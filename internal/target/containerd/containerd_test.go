@@ -1,0 +1,122 @@
+package containerd
+
+import (
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/grpc"
+	"github.com/weir-io/weir/internal/grpc/grpctest"
+	"github.com/weir-io/weir/internal/target"
+)
+
+func TestIdentifiers(t *testing.T) {
+	for name, want := range map[string]bool{
+		"web": true, "k8s.io": true, "a-b_c.d": true, "3f2a": true, strings.Repeat("x", 76): true,
+		"": false, ".": false, "..": false, "a/b": false, "-x": false, "x-": false, "a b": false, "a\nb": false, "köln": false, strings.Repeat("x", 77): false,
+	} {
+		if isIdentifier(name) != want {
+			t.Errorf("isIdentifier(%q) = %t", name, !want)
+		}
+	}
+}
+
+// daemon answers as containerd does that has containers and their processes.
+func daemon(t *testing.T, processes map[string]uint64) (socket string) {
+	t.Helper()
+	return grpctest.Serve(t, func(method string, metadata http.Header, request []byte) grpctest.Answer {
+		if metadata.Get("containerd-namespace") != "k8s.io" && !strings.HasSuffix(method, "Namespaces/List") {
+			return grpctest.Answer{}
+		}
+		var text string
+		if err := grpc.Fields(request, func(_ grpc.FieldNumber, value []byte) error { text = string(value); return nil }); err != nil {
+			t.Error(err)
+		}
+		var message []byte
+		switch method {
+		case "/containerd.services.namespaces.v1.Namespaces/List":
+			message = grpc.AppendString(nil, 1, string(grpc.AppendString(nil, 1, "k8s.io")))
+		case "/containerd.services.containers.v1.Containers/List":
+			for id := range processes {
+				if strings.HasPrefix(id, strings.TrimPrefix(text, "id~=^")) {
+					message = grpc.AppendString(message, 1, string(grpc.AppendString(grpc.AppendString(nil, 1, id), 3, "image")))
+				}
+			}
+		case "/containerd.services.tasks.v1.Tasks/Get":
+			if processes[text] == 0 {
+				return grpctest.Answer{Code: grpc.NotFound, Text: "no running task found"}
+			}
+			message = grpc.AppendString(nil, 1, string(grpc.AppendNumber(grpc.AppendNumber(grpc.AppendString(nil, 2, text), 3, processes[text]), 4, 2)))
+		default:
+			t.Errorf("asked %s", method)
+		}
+		return grpctest.Answer{Message: message}
+	})
+}
+
+// host makes a root with v2 and processes in groups.
+func host(t *testing.T, groups map[string]string) Kind {
+	t.Helper()
+	root := t.TempDir()
+	files := map[string]string{
+		"proc/1/mountinfo":                 "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+		"sys/fs/cgroup/cgroup.controllers": "io\n",
+	}
+	for pid, group := range groups {
+		files["proc/"+pid+"/cgroup"] = "0::" + group + "\n"
+	}
+	for name, text := range files {
+		path := filepath.Join(root, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fs, err := cgroupfs.Open(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := fs.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return Kind{FS: fs, Hierarchy: fs.Unified(), SystemdRuns: true, Root: root}
+}
+
+func TestResolve(t *testing.T) {
+	k := host(t, map[string]string{"11": "/k8s.io/web-1", "12": "/kubepods.slice/pod.slice/cri-containerd-3f2a.scope/init", "13": "/system.slice/containerd.service"})
+	k.Address = "unix://" + daemon(t, map[string]uint64{"web-1": 11, "3f2a": 12, "shared": 13, "ended": 99, "stopped": 0, "web-2": 0})
+	for name, want := range map[string]string{
+		"k8s.io/web-1": "/k8s.io/web-1", "k8s.io/3f": "/kubepods.slice/pod.slice/cri-containerd-3f2a.scope", "k8s.io/3f2a": "/kubepods.slice/pod.slice/cri-containerd-3f2a.scope",
+	} {
+		got, err := k.Resolve(t.Context(), name)
+		if err != nil || got.Group.Path() != want || got.Owner.Kind != "containerd" || got.Init == 0 || got.String() != "containerd:"+name {
+			t.Errorf("%s: %s, %+v, %v", name, got.Group.Path(), got, err)
+		}
+	}
+	for name, want := range map[string]string{
+		"k8s.io/web": "more than one id begins like this", "k8s.io/none": "no such container", "other/web-1": "no such container",
+		"k8s.io/shared": "which is not called after the container and may be others' too", "k8s.io/ended": "is not on this host", "k8s.io/stopped": "the container has no process",
+		"web": "is named by its namespace and its id", "k8s.io/": "is named by", "/web": "is named by", "../web": "is named by", "k8s.io/a/b": "is named by",
+	} {
+		if _, err := k.Resolve(t.Context(), name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q in it", name, err, want)
+		}
+	}
+	if got := k.Live(t.Context(), "k8s.io/w"); !slices.Equal(got, []string{"k8s.io/web-1", "k8s.io/web-2"}) {
+		t.Errorf("live: %q", got)
+	}
+	if got := k.Live(t.Context(), "k"); !slices.Equal(got, []string{"k8s.io/"}) {
+		t.Errorf("live: %q", got)
+	}
+	var none *target.NoKindError
+	k.Address = ""
+	if _, err := k.Resolve(t.Context(), "k8s.io/web-1"); !errors.As(err, &none) {
+		t.Errorf("without containerd: %v", err)
+	}
+}

@@ -1,0 +1,49 @@
+package engine
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/weir-io/weir/internal/target"
+)
+
+// A Maker is a program that makes containers, and what is its own about them.
+type Maker struct {
+	kind     string // of its targets, and its command
+	title    string // for people
+	prefix   string // of the scope of a container, before its id
+	plain    string // the same where the engine makes the group itself; "" where that is the id alone
+	inner    string // of the group below that, where an engine puts the container and its limits; "" for none
+	variable string // names another socket
+	start    string // a command that has the engine answer
+	socket   string // the usual one
+}
+
+// Docker is Docker.
+var Docker = Maker{kind: "docker", title: "Docker", prefix: "docker-", variable: "DOCKER_HOST",
+	start: "systemctl start docker", socket: "/var/run/docker.sock"}
+
+// Podman is root's Podman, and for others that of the user, without root.
+var Podman = podman(os.Getuid(), os.Getenv("XDG_RUNTIME_DIR"))
+
+func podman(uid int, runtimeDir string) Maker {
+	m := Maker{kind: "podman", title: "Podman", prefix: "libpod-", plain: "libpod-", inner: target.PodmanInner, variable: "CONTAINER_HOST",
+		start: "systemctl start podman.socket", socket: "/run/podman/podman.sock"}
+	if uid == 0 {
+		return m
+	}
+	if runtimeDir == "" {
+		runtimeDir = "/run/user/" + strconv.Itoa(uid)
+	}
+	m.start, m.socket = "systemctl --user start podman.socket", filepath.Join(runtimeDir, "podman/podman.sock")
+	return m
+}
+
+// Host is where the user says that the engine is, in $DOCKER_HOST or $CONTAINER_HOST.
+func (m Maker) Host() string { return os.Getenv(m.variable) }
+
+// isGroup reports whether a container's group has this name.
+func (m Maker) isGroup(name, id string) bool {
+	return name == m.plain+id || name == m.prefix+id+".scope"
+}

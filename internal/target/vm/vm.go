@@ -1,0 +1,160 @@
+package vm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/target"
+)
+
+// Kind resolves vm:NAME within one hierarchy.
+type Kind struct {
+	FS          *cgroupfs.FS
+	Hierarchy   *cgroupfs.Hierarchy
+	SystemdRuns bool
+	Root        string // below which libvirt's files are looked for
+}
+
+// Name returns "vm".
+func (Kind) Name() string { return "vm" }
+
+// drivers are those of libvirt whose domains have cgroups.
+var drivers = []string{"qemu", "lxc"}
+
+// nameMax bounds a domain's name: with ".pid" it is one of a file.
+const nameMax = 251
+
+// folder is where a driver notes what runs.
+func (k Kind) folder(driver string) string { return filepath.Join(k.Root, "run/libvirt", driver) }
+
+// Live names the running domains whose names begin so, for somebody who types one.
+func (k Kind) Live(prefix string) []string {
+	var names []string
+	for _, driver := range drivers {
+		entries, err := os.ReadDir(k.folder(driver))
+		if err != nil {
+			continue
+		}
+		for _, e := range entries {
+			if name, is := strings.CutSuffix(e.Name(), ".pid"); is && isName(name) && strings.HasPrefix(name, prefix) {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// isName reports whether a domain can have this name: libvirt takes all but the slash
+// and control characters.
+func isName(name string) bool {
+	return name != "" && len(name) <= nameMax && utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool { return r == '/' || unicode.IsControl(r) })
+}
+
+// A domain is one that runs.
+type domain struct {
+	driver string
+	pid    int // QEMU's, or that of LXC's controller
+}
+
+// Resolve finds the group of a domain that runs, and what it does its I/O on.
+func (k Kind) Resolve(_ context.Context, name string) (target.Target, error) {
+	spec := "vm:" + name
+	if !isName(name) {
+		return target.Target{}, &target.NameError{Err: fmt.Errorf("vm %q: a domain is named as virsh list has it, of at most %d bytes, without / and control characters", name, nameMax)}
+	}
+	d, err := k.find(spec, name)
+	if err != nil {
+		return target.Target{}, err
+	}
+	group, err := k.groupOf(spec, d)
+	if err != nil {
+		return target.Target{}, err
+	}
+	owner := target.OwnerOf(group, k.SystemdRuns)
+	owner.Kind, owner.Name = "libvirt", name
+	t := target.Target{Kind: "vm", Name: name, Group: group, Owner: owner}
+	if d.driver == "lxc" {
+		t.Init = firstChild(k.Root, d.pid)
+		return t, nil
+	}
+	t.Disks, err = openDisks(k.Root, d.pid)
+	return t, err
+}
+
+// find reads which process a domain is.
+func (k Kind) find(spec, name string) (domain, error) {
+	var found []domain
+	there := false
+	for _, driver := range drivers {
+		text, err := os.ReadFile(filepath.Join(k.folder(driver), name+".pid"))
+		if errors.Is(err, fs.ErrNotExist) {
+			_, err := os.Stat(k.folder(driver))
+			there = there || err == nil
+			continue
+		}
+		if errors.Is(err, fs.ErrPermission) {
+			return domain{}, fmt.Errorf("%s: read %s: permission denied (run weir as root)", spec, k.folder(driver))
+		}
+		if err != nil {
+			return domain{}, fmt.Errorf("%s: %w", spec, err)
+		}
+		pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+		if err != nil || pid <= 0 {
+			return domain{}, fmt.Errorf("%s: %s has no process number: %q", spec, filepath.Join(k.folder(driver), name+".pid"), text)
+		}
+		found = append(found, domain{driver, pid})
+	}
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		return domain{}, fmt.Errorf("%s: QEMU and LXC have a domain of this name each; name the group (cgroup:/PATH, from systemd-cgls)", spec)
+	case !there:
+		return domain{}, &target.NoKindError{Err: &cgroupfs.Unsupported{Feature: spec, Reason: "there is no libvirt that has run anything (" + k.folder(drivers[0]) + ")", Remedy: "start the domain: virsh start"}}
+	}
+	return domain{}, &target.NotFound{Target: spec, Why: "no such domain runs; virsh list, and virsh -c lxc:/// list, show those that do"}
+}
+
+// groupOf finds the domain's group. On v2 that is the outermost of libvirt's, which
+// binds all below it; on v1, where a rule binds its own group alone, the one that its
+// process is in.
+func (k Kind) groupOf(spec string, d domain) (cgroupfs.Group, error) {
+	group, err := k.FS.OfProcess(k.Hierarchy, d.pid)
+	if cgroupfs.IsGone(err) {
+		return group, &target.NotFound{Target: spec, Why: fmt.Sprintf("its process, %d, has ended", d.pid)}
+	}
+	if err != nil {
+		return group, err
+	}
+	for above := group; !above.IsRoot(); above = above.Parent() {
+		if !isDomains(above.Path(), d.driver) {
+			continue
+		}
+		if k.Hierarchy.Version == cgroupfs.V1 {
+			return group, nil
+		}
+		return above, nil
+	}
+	return group, fmt.Errorf("%s: its process, %d, is in cgroup %s, which is not libvirt's: it has just ended, or libvirt makes no cgroups here; name the group (cgroup:/PATH)", spec, d.pid, group.Path())
+}
+
+// isDomains reports whether a group is one that is made for a domain of a driver:
+// machined's scope, libvirt's own /machine/NAME.libvirt-DRIVER, or the oldest,
+// libvirt/DRIVER/NAME.
+func isDomains(group, driver string) bool {
+	last, above := path.Base(group), path.Dir(group)
+	return strings.HasPrefix(last, `machine-`+driver+`\x2d`) && strings.HasSuffix(last, ".scope") ||
+		strings.HasSuffix(last, ".libvirt-"+driver) || strings.HasSuffix(above, "/libvirt/"+driver)
+}

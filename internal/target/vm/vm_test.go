@@ -1,0 +1,131 @@
+package vm
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/target"
+)
+
+// host makes a root with files in it, and one mount of cgroups.
+func host(t *testing.T, version cgroupfs.Version, files map[string]string) Kind {
+	t.Helper()
+	root := t.TempDir()
+	all := map[string]string{
+		"proc/1/mountinfo":                 "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+		"sys/fs/cgroup/cgroup.controllers": "io\n",
+	}
+	if version == cgroupfs.V1 {
+		all = map[string]string{"proc/1/mountinfo": "30 23 0:26 / /sys/fs/cgroup/blkio rw - cgroup cgroup rw,blkio\n", "sys/fs/cgroup/blkio/tasks": ""}
+	}
+	for name, text := range files {
+		all[name] = text
+	}
+	for name, text := range all {
+		path := filepath.Join(root, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fs, err := cgroupfs.Open(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := fs.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	h, err := fs.IO(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Kind{FS: fs, Hierarchy: h, SystemdRuns: true, Root: root}
+}
+
+const scope = `/machine.slice/machine-qemu\x2d3\x2ddb.scope`
+
+// The group is machined's scope on v2, which binds all below it; on v1 the one of the
+// process. Older libvirts make their own.
+func TestGroup(t *testing.T) {
+	for group, want := range map[string]string{
+		scope + "/libvirt/emulator":                   scope,
+		scope:                                         scope,
+		"/machine/qemu-3-db.libvirt-qemu/vcpu0":       "/machine/qemu-3-db.libvirt-qemu",
+		"/libvirt/qemu/db":                            "/libvirt/qemu/db",
+		"/system.slice/libvirtd.service":              "",
+		`/machine.slice/machine-lxc\x2d3\x2ddb.scope`: "",
+		"/": "",
+	} {
+		k := host(t, cgroupfs.V2, map[string]string{"run/libvirt/qemu/db.pid": "4711", "proc/4711/cgroup": "0::" + group + "\n", "proc/4711/fd/x": ""})
+		got, err := k.Resolve(t.Context(), "db")
+		if want == "" {
+			if err == nil || !strings.Contains(err.Error(), "which is not libvirt's") {
+				t.Errorf("%s: %v, %v", group, got.Group.Path(), err)
+			}
+			continue
+		}
+		if err != nil || got.Group.Path() != want || got.Owner.Kind != "libvirt" || got.String() != "vm:db" {
+			t.Errorf("%s: %s, %+v, %v", group, got.Group.Path(), got.Owner, err)
+		}
+	}
+	k := host(t, cgroupfs.V1, map[string]string{"run/libvirt/lxc/db.pid": "4711\n", "proc/4711/task/4711/children": "4712 4713 ",
+		"proc/4711/cgroup": `5:blkio:/machine.slice/machine-lxc\x2d3\x2ddb.scope/libvirt` + "\n"})
+	got, err := k.Resolve(t.Context(), "db")
+	if err != nil || got.Group.Path() != `/machine.slice/machine-lxc\x2d3\x2ddb.scope/libvirt` || got.Init != 4712 || got.Owner.Unit != "" {
+		t.Errorf("v1: %s, %+v, %v", got.Group.Path(), got, err)
+	}
+}
+
+func TestRefused(t *testing.T) {
+	var none *target.NoKindError
+	if _, err := host(t, cgroupfs.V2, nil).Resolve(t.Context(), "db"); !errors.As(err, &none) {
+		t.Errorf("without libvirt: %v", err)
+	}
+	k := host(t, cgroupfs.V2, map[string]string{
+		"run/libvirt/qemu/twice.pid": "1", "run/libvirt/lxc/twice.pid": "2", "run/libvirt/qemu/odd.pid": "x", "run/libvirt/qemu/ended.pid": "4712", "secret.pid": "1",
+	})
+	for name, want := range map[string]string{
+		"twice": "QEMU and LXC have a domain of this name each", "odd": "has no process number", "ended": "its process, 4712, has ended", "nobody": "no such domain runs",
+		"..": "no such domain runs", "": "a domain is named as", "../../../secret": "a domain is named as", "a\nb": "a domain is named as",
+		"a\x00b": "a domain is named as", "\xff": "a domain is named as", strings.Repeat("x", 300): "a domain is named as",
+	} {
+		if _, err := k.Resolve(t.Context(), name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q in it", name, err, want)
+		}
+	}
+	if got := k.Live("t"); !slices.Equal(got, []string{"twice"}) {
+		t.Errorf("live: %q", got)
+	}
+}
+
+// What QEMU has open for reading and writing is its disks: not its log, its firmware and
+// its sockets.
+func TestOpenDisks(t *testing.T) {
+	dir := t.TempDir()
+	open := func(name string, flags int) {
+		t.Helper()
+		f, err := os.OpenFile(filepath.Join(dir, name), flags|os.O_CREATE, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = f.Close() })
+	}
+	open("image", os.O_RDWR)
+	open("log", os.O_WRONLY|os.O_APPEND)
+	open("firmware", os.O_RDONLY)
+	open("gone", os.O_RDWR)
+	if err := os.Remove(filepath.Join(dir, "gone")); err != nil {
+		t.Fatal(err)
+	}
+	all, err := openDisks("/", os.Getpid())
+	mine := slices.DeleteFunc(all, func(name string) bool { return !strings.HasPrefix(name, dir) })
+	if err != nil || !slices.Equal(mine, []string{filepath.Join(dir, "image")}) {
+		t.Errorf("%q, %v", mine, err)
+	}
+}
