@@ -9,7 +9,7 @@ import (
 )
 
 // A container is found by its name, its id and the beginning of that, and what is not one container is an error.
-func (d dockerTest) names(t *testing.T) {
+func (d containerTest) names(t *testing.T) {
 	d.container(t, "named", nil, "/bin/sleep", "600")
 	id := run(t, "docker", "inspect", "--format", "{{.Id}}", "named")
 	for _, spec := range []string{"docker:named", "docker:" + id, "docker:" + id[:12]} {
@@ -44,7 +44,7 @@ func (d dockerTest) names(t *testing.T) {
 }
 
 // Under Docker's cgroupfs driver weir writes the group's files itself.
-func (d dockerTest) cgroupfs(t *testing.T) {
+func (d containerTest) cgroupfs(t *testing.T) {
 	const file = "/etc/docker/daemon.json"
 	config, err := os.ReadFile(file)
 	if err != nil {
@@ -76,7 +76,7 @@ func (d dockerTest) cgroupfs(t *testing.T) {
 }
 
 // Without Docker weir says so.
-func (d dockerTest) down(t *testing.T) {
+func (d containerTest) down(t *testing.T) {
 	run(t, "systemctl", "stop", "docker.socket", "docker")
 	if _, stderr, status := weir(t, "show", "docker:web"); status != 3 || !strings.Contains(stderr, "Docker") {
 		t.Errorf("%d, %q", status, stderr)

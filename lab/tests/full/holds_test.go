@@ -1,0 +1,57 @@
+package full
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-io/weir/lab"
+	"github.com/weir-io/weir/lab/environ"
+)
+
+// holds has weir limit a target that writes to a disk as fast as it can: on v2 through
+// the page cache, on v1 directly. Its group is at dir. set must say what is said of its
+// owner.
+func holds(t *testing.T, e environ.Environ, disk *lab.TestDisk, spec, dir, said string) {
+	t.Helper()
+	rate := lab.Scaled(e, 10e6)
+	file, want, counter := "io.max", fmt.Sprintf("rbps=max wbps=%d riops=max wiops=max", rate), lab.Charged(dir, disk.Number)
+	if e.Cgroups.Blkio != "" {
+		file, want, counter = "blkio.throttle.write_bps_device", fmt.Sprint(rate), lab.Done(t, disk.Number)
+	}
+	rule := func() string { return ruleIn(t, filepath.Join(dir, file), disk.Number) }
+	if _, text := mustWeir(t, "set", spec, "--write", fmt.Sprint(rate), "--on", disk.Dir); !strings.Contains(text, said) {
+		t.Errorf("it said nothing of %q: %s", said, text)
+	}
+	if got := rule(); got != want {
+		t.Errorf("the rule is %q, want %q", got, want)
+	}
+	time.Sleep(2 * time.Second) // what the promise allows
+	lab.Ratio(t, "after set", float64(rate), lab.Written, func() float64 {
+		arrivals := lab.WatchWrites(counter)
+		time.Sleep(12 * time.Second)
+		return arrivals.Rate(t)
+	})
+	if shown, _ := mustWeir(t, "show", "--for", "0", spec); !strings.HasPrefix(shown, spec+"  cgroup v") || !strings.Contains(shown, disk.Node) {
+		t.Errorf("weir show:\n%s", shown)
+	}
+	if got, _ := mustWeir(t, "__complete", "set", spec[:len(spec)-1]); !strings.HasPrefix(got, spec+"\n") {
+		t.Errorf("completion of %s: %q", spec[:len(spec)-1], got)
+	}
+	if got, _, _ := weir(t, "why", spec); !strings.HasPrefix(got, spec+" → cgroup ") {
+		t.Errorf("weir why: %q", got)
+	}
+	var proof struct {
+		Verdict string
+		Rows    []struct{ Name, Verdict, Why string }
+	}
+	if lab.Prove(t, &proof, spec, "--observe", "12s"); !strings.HasPrefix(proof.Verdict, "held") { // 3 s have three requests of writeback
+		t.Errorf("weir prove: %+v", proof)
+	}
+	mustWeir(t, "clear", spec)
+	if got := rule(); got != "" {
+		t.Errorf("after clear the rule is %q", got)
+	}
+}
