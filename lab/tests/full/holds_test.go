@@ -31,7 +31,7 @@ func holds(t *testing.T, e environ.Environ, disk *lab.TestDisk, spec, dir, said 
 	time.Sleep(2 * time.Second) // what the promise allows
 	lab.Ratio(t, "after set", float64(rate), lab.Written, func() float64 {
 		arrivals := lab.WatchWrites(counter)
-		time.Sleep(12 * time.Second)
+		time.Sleep(8 * time.Second)
 		return arrivals.Rate(t)
 	})
 	if shown, _ := mustWeir(t, "show", "--for", "0", spec); !strings.HasPrefix(shown, spec+"  cgroup v") || !strings.Contains(shown, disk.Node) {
@@ -44,11 +44,13 @@ func holds(t *testing.T, e environ.Environ, disk *lab.TestDisk, spec, dir, said 
 		t.Errorf("weir why: %q", got)
 	}
 	var proof struct {
-		Verdict string
-		Rows    []struct{ Name, Verdict, Why string }
+		Rows []struct{ Verdict, Reason, Why string }
 	}
-	if lab.Prove(t, &proof, spec, "--observe", "12s"); !strings.HasPrefix(proof.Verdict, "held") { // 3 s have three requests of writeback
-		t.Errorf("weir prove: %+v", proof)
+	lab.Prove(t, &proof, spec, "--observe", "6s")
+	// Writeback comes in requests of 8 MiB here, of which one more or less may be too many
+	// to tell.
+	if r := proof.Rows; len(r) != 1 || !strings.HasPrefix(r[0].Verdict, "held") && r[0].Reason != "large" {
+		t.Errorf("weir prove: %+v", r)
 	}
 	mustWeir(t, "clear", spec)
 	if got := rule(); got != "" {
