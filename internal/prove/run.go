@@ -84,7 +84,6 @@ type run struct {
 	baseBytes, baseOps float64
 	failed             error
 	hung               bool
-	overdue            time.Duration // when it was killed for that
 	signal             int
 	oomKills           uint64 // in the group, meanwhile
 	asked              Series // of an observed target: what its processes asked to read, in bytes
@@ -223,6 +222,7 @@ func (p Prover) follow(ctx context.Context, child *launch.Child, out *os.File, r
 	over := time.NewTimer(total + grace)
 	defer over.Stop()
 	killed := false
+	var overdue time.Duration // when it was killed for that
 	kill := func() {
 		killed = true
 		child.Kill()
@@ -239,7 +239,7 @@ func (p Prover) follow(ctx context.Context, child *launch.Child, out *os.File, r
 			p.Progress(r.test.String(), min(1, float64(now()-r.began)/float64(total)))
 		case <-over.C:
 			r.hung = true
-			r.overdue = now()
+			overdue = now()
 			kill()
 		case <-done:
 			done = nil
@@ -249,7 +249,7 @@ func (p Prover) follow(ctx context.Context, child *launch.Child, out *os.File, r
 	e := <-ends
 	r.result = e.result
 	if r.hung { // what it has done until then can be judged all the same
-		r.result = load.Result{Began: int64(r.began + r.test.Warm), Ended: int64(r.overdue)}
+		r.result = load.Result{Began: int64(r.began + r.test.Warm), Ended: int64(overdue)}
 	}
 	if e.err == nil || killed {
 		return

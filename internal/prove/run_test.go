@@ -123,7 +123,7 @@ func TestALoadThatHangsIsJudged(t *testing.T) {
 		ahead := steps(8*time.Second, func(at time.Duration) float64 { return c.ahead * min(at.Seconds(), 1) })
 		r := &run{group: (&cgroupfs.Hierarchy{Version: cgroupfs.V2}).Root(),
 			test:  Test{Path: load.Buffered, Key: limit.WBPS, Rate: 4 * mb, Block: page, Size: 600 * mb, For: 2 * time.Second},
-			ended: 8 * time.Second, overdue: 8 * time.Second, hung: true,
+			ended: 8 * time.Second, hung: true,
 			result:  load.Result{Began: int64(300 * ms), Ended: int64(8 * time.Second)},
 			writer:  Reading{Bytes: ahead, Ops: ahead},
 			samples: &Samples{Cgroup: Reading{Bytes: disk, Ops: disk}, Device: Reading{Bytes: disk, Ops: disk}, Late: line(0, 8*time.Second), Counted: true},
