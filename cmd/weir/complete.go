@@ -38,10 +38,6 @@ func (a *app) completeTarget(cmd *cobra.Command, args []string, typed string) ([
 		return []string{"unit:\ta systemd unit", "docker:\ta container", "podman:\ta container of Podman", "containerd:\ta container, by namespace and id", "vm:\ta virtual machine, or a container of libvirt", "pid:\ta process", "cgroup:\ta control group, by its path"}, stay
 	case kind == "unit":
 		return bounded("unit:", a.liveUnits(ctx, name)), cobra.ShellCompDirectiveNoFileComp
-	case kind == "docker":
-		return bounded("docker:", a.containers(engine.Docker, nil).Live(ctx, name)), cobra.ShellCompDirectiveNoFileComp
-	case kind == "podman":
-		return bounded("podman:", a.containers(engine.Podman, nil).Live(ctx, name)), cobra.ShellCompDirectiveNoFileComp
 	case kind == "containerd":
 		return bounded("containerd:", a.containerd(nil).Live(ctx, name)), stay
 	case kind == "vm":
@@ -50,6 +46,11 @@ func (a *app) completeTarget(cmd *cobra.Command, args []string, typed string) ([
 		return bounded("pid:", a.livePIDs(name)), cobra.ShellCompDirectiveNoFileComp
 	case kind == "cgroup":
 		return bounded("cgroup:", a.liveGroups(name)), stay
+	}
+	for _, m := range engine.Makers() {
+		if m.Kind() == kind {
+			return bounded(kind+":", a.containers(m, nil).Live(ctx, name)), cobra.ShellCompDirectiveNoFileComp
+		}
 	}
 	return nil, cobra.ShellCompDirectiveNoFileComp
 }

@@ -16,7 +16,7 @@ const namesWithin = time.Second
 func (a *app) nameContainers(ctx context.Context, groups []showGroup) {
 	ctx, cancel := context.WithTimeout(ctx, namesWithin)
 	defer cancel()
-	for _, maker := range []engine.Maker{engine.Docker, engine.Podman} {
+	for _, maker := range engine.Makers() {
 		kind := a.containers(maker, nil)
 		itsOwn := func(g showGroup) bool { return g.Owner.Kind == kind.Name() }
 		if !slices.ContainsFunc(groups, itsOwn) {

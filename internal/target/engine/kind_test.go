@@ -33,7 +33,7 @@ func TestSocket(t *testing.T) {
 		"": "/r/var/run/docker.sock", "unix:///run/x.sock": "/run/x.sock", "unix://x.sock": "", "unix://": "", "/run/x.sock": "",
 		"tcp://10.0.0.1:2375": "", "ssh://me@there": "", "npipe:////./pipe/docker": "",
 	} {
-		if got, err := (Kind{Maker: Docker, Root: "/r", Host: host}).socket("web"); got != want || (err == nil) != (want != "") {
+		if got, err := (Kind{Maker: docker, Root: "/r", Host: host}).socket("web"); got != want || (err == nil) != (want != "") {
 			t.Errorf("DOCKER_HOST=%q: %q, %v; want %q", host, got, err, want)
 		}
 	}
@@ -42,14 +42,14 @@ func TestSocket(t *testing.T) {
 // A bare name is asked for only where an answer can be had, and is of use.
 func TestMayKnow(t *testing.T) {
 	e := serve(t, func(http.ResponseWriter, *http.Request) { t.Error("it was asked") })
-	k := Kind{Maker: Docker, Host: "unix://" + e.socket}
+	k := Kind{Maker: docker, Host: "unix://" + e.socket}
 	for name, want := range map[string]bool{"web": true, "3f2a": true, "4711": false, "/batch": false, "a b": false, "": false} {
 		if k.MayKnow(name) != want {
 			t.Errorf("MayKnow(%q) = %t", name, !want)
 		}
 	}
 	for _, host := range []string{"unix:///nowhere/docker.sock", "tcp://x"} {
-		if (Kind{Maker: Docker, Host: host}).MayKnow("web") {
+		if (Kind{Maker: docker, Host: host}).MayKnow("web") {
 			t.Errorf("DOCKER_HOST=%s: MayKnow = true", host)
 		}
 	}
@@ -70,7 +70,7 @@ func TestExplain(t *testing.T) {
 		{&refusal{400, "Multiple IDs found with provided prefix: web"}, "docker:web: the ids of more than one container begin like this; ", nil},
 		{&refusal{500, "a\x1b[2Jb"}, `docker:web: Docker at /s answers 500: "a\x1b[2Jb"`, nil},
 	} {
-		err := Docker.explain("docker:web", "/s", c.err)
+		err := docker.explain("docker:web", "/s", c.err)
 		if !strings.HasPrefix(err.Error(), c.want) || c.as != nil && !c.as(err) {
 			t.Errorf("%v: %v", c.err, err)
 		}
@@ -100,7 +100,7 @@ func host(t *testing.T, group string) Kind {
 			t.Error(err)
 		}
 	})
-	return Kind{Maker: Docker, FS: fs, Hierarchy: fs.Unified(), Devices: blkdev.New(root), SystemdRuns: true, Root: root}
+	return Kind{Maker: docker, FS: fs, Hierarchy: fs.Unified(), Devices: blkdev.New(root), SystemdRuns: true, Root: root}
 }
 
 // Podman is root's, or the user's own, and says so of itself.
@@ -170,7 +170,7 @@ func TestRecordJoinsRatesOfADevice(t *testing.T) {
 	c := container{ID: id}
 	c.HostConfig.BlkioDeviceReadBps = []throttle{{"/dev/b", 1}, {"/dev/a", 2}}
 	c.HostConfig.BlkioDeviceWriteIOps = []throttle{{"/dev/a", 3}, {"/dev/c", 0}}
-	r := c.record(t.Context(), blkdev.New(t.TempDir()), Docker)
+	r := c.record(t.Context(), blkdev.New(t.TempDir()), docker)
 	if len(r.Limits) != 2 || r.Limits[0].Path != "/dev/a" || r.Limits[0].Limit != (limit.Limit{RBPS: limit.PerSecond(2), WIOPS: limit.PerSecond(3)}) ||
 		r.Limits[1].Limit != (limit.Limit{RBPS: limit.PerSecond(1)}) || r.Limits[0].Err == nil {
 		t.Errorf("%+v", r)

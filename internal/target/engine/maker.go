@@ -20,12 +20,13 @@ type Maker struct {
 	socket   string // the usual one
 }
 
-// Docker is Docker.
-var Docker = Maker{kind: "docker", title: "Docker", prefix: "docker-", variable: "DOCKER_HOST",
-	start: "systemctl start docker", socket: "/var/run/docker.sock"}
+// Makers are Docker, and root's Podman, or for others that of the user, without root.
+func Makers() []Maker {
+	return []Maker{docker, podman(os.Getuid(), os.Getenv("XDG_RUNTIME_DIR"))}
+}
 
-// Podman is root's Podman, and for others that of the user, without root.
-var Podman = podman(os.Getuid(), os.Getenv("XDG_RUNTIME_DIR"))
+var docker = Maker{kind: "docker", title: "Docker", prefix: "docker-", variable: "DOCKER_HOST",
+	start: "systemctl start docker", socket: "/var/run/docker.sock"}
 
 func podman(uid int, runtimeDir string) Maker {
 	m := Maker{kind: "podman", title: "Podman", prefix: "libpod-", plain: "libpod-", inner: target.PodmanInner, variable: "CONTAINER_HOST",
@@ -39,6 +40,9 @@ func podman(uid int, runtimeDir string) Maker {
 	m.start, m.socket = "systemctl --user start podman.socket", filepath.Join(runtimeDir, "podman/podman.sock")
 	return m
 }
+
+// Kind is the kind of its targets: "docker", "podman".
+func (m Maker) Kind() string { return m.kind }
 
 // Host is where the user says that the engine is, in $DOCKER_HOST or $CONTAINER_HOST.
 func (m Maker) Host() string { return os.Getenv(m.variable) }
