@@ -104,15 +104,15 @@ func (a *app) io() (*cgroupfs.Hierarchy, error) {
 
 func (a *app) kinds(h *cgroupfs.Hierarchy) []target.Kind {
 	systemdRuns := systemd.Running(a.root)
-	return []target.Kind{
+	kinds := []target.Kind{
 		pid.Kind{FS: a.fs, Hierarchy: h, SystemdRuns: systemdRuns},
 		cgroup.Kind{Hierarchy: h, SystemdRuns: systemdRuns},
 		unit.Kind{Hierarchy: h, SystemdRuns: systemdRuns, Connect: a.unitManager()},
-		a.containers(engine.Docker, h),
-		a.containers(engine.Podman, h),
-		a.containerd(h),
-		a.machines(h),
 	}
+	for _, m := range engine.Makers() {
+		kinds = append(kinds, a.containers(m, h))
+	}
+	return append(kinds, a.containerd(h), a.machines(h))
 }
 
 func (a *app) containerd(h *cgroupfs.Hierarchy) containerd.Kind {
@@ -159,20 +159,23 @@ type placed struct {
 	device blkdev.Device
 }
 
-// placeOf is place for a target: without a place, limits go on its own disks.
-func (a *app) placeOf(ctx context.Context, limits []cli.OnLimit, t target.Target) ([]placed, error) {
+// onOwnDisks puts limits without a place on a target's own disks, where its mounts do not
+// tell what they are.
+func onOwnDisks(limits []cli.OnLimit, t target.Target) []cli.OnLimit {
+	if len(t.Disks) == 0 {
+		return limits
+	}
 	var all []cli.OnLimit
 	for _, l := range limits {
-		if l.On != "" || len(t.Disks) == 0 {
+		if l.On != "" {
 			all = append(all, l)
 			continue
 		}
 		for _, disk := range t.Disks {
-			l.On = disk
-			all = append(all, l)
+			all = append(all, cli.OnLimit{On: disk, Limit: l.Limit})
 		}
 	}
-	return a.place(ctx, all, firstProcess(t))
+	return all
 }
 
 // place finds the devices of limits. Those without a place go on every disk that the

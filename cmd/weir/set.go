@@ -77,7 +77,7 @@ func (a *app) set(ctx context.Context, spec string, limits cli.Limits, o setOpti
 			return err
 		}
 	}
-	places, err := a.placeOf(ctx, onLimits, t)
+	places, err := a.place(ctx, onOwnDisks(onLimits, t), firstProcess(t))
 	if err != nil {
 		return err
 	}

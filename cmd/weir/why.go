@@ -132,59 +132,44 @@ func (a *app) whySources() (why.Sources, error) {
 
 // question makes one of a subject, which is a target, a path or a device, and limits.
 func (a *app) question(ctx context.Context, subject string, limits cli.Limits) (why.Question, error) {
-	var q why.Question
+	var places []cli.OnLimit
 	if limits.HasRates() {
-		on, err := limits.Resolve()
-		if err != nil {
-			return q, err
-		}
-		for _, l := range on {
-			q.Places = append(q.Places, why.Asked{On: l.On, Limit: l.Limit})
+		var err error
+		if places, err = limits.Resolve(); err != nil {
+			return why.Question{}, err
 		}
 	} else {
 		for _, place := range limits.Places() {
-			q.Places = append(q.Places, why.Asked{On: place})
+			places = append(places, cli.OnLimit{On: place})
 		}
 	}
 	if subject == "" {
-		return q, nil
+		return asked(nil, places), nil
 	}
 	t, err := a.subject(ctx, subject)
-	if err != nil || t != nil {
-		q.Target = t
-		return onDisks(q), err
+	if err != nil {
+		return why.Question{}, err
 	}
-	if len(q.Places) == 0 {
-		q.Places = []why.Asked{{}}
+	if len(places) == 0 {
+		places = []cli.OnLimit{{}}
 	}
-	for i := range q.Places {
-		if q.Places[i].On != "" {
-			return q, cli.Usagef("why %s: the place is named already; leave out --on %s", subject, q.Places[i].On)
+	if t != nil {
+		return asked(t, onOwnDisks(places, *t)), nil
+	}
+	for i, p := range places {
+		if p.On != "" {
+			return why.Question{}, cli.Usagef("why %s: the place is named already; leave out --on %s", subject, p.On)
 		}
-		q.Places[i].On = subject
+		places[i].On = subject
 	}
-	return q, nil
+	return asked(nil, places), nil
 }
 
-// onDisks asks about a target's own disks where no place was named.
-func onDisks(q why.Question) why.Question {
-	if q.Target == nil || len(q.Target.Disks) == 0 {
-		return q
-	}
-	asked := q.Places
-	if len(asked) == 0 {
-		asked = []why.Asked{{}}
-	}
-	q.Places = nil
-	for _, place := range asked {
-		if place.On != "" {
-			q.Places = append(q.Places, place)
-			continue
-		}
-		for _, disk := range q.Target.Disks {
-			place.On = disk
-			q.Places = append(q.Places, place)
-		}
+// asked makes a question of places.
+func asked(t *target.Target, places []cli.OnLimit) why.Question {
+	q := why.Question{Target: t}
+	for _, p := range places {
+		q.Places = append(q.Places, why.Asked{On: p.On, Limit: p.Limit})
 	}
 	return q
 }
