@@ -22,8 +22,8 @@ const module = "github.com/weir-io/weir/"
 // layers are the packages of the program, from the bottom up. A package imports from
 // lower layers only; those of one layer do not know each other.
 var layers = [][]string{
-	{"internal/limit", "internal/pagecache", "internal/plot", "internal/grpc/grpctest"},
-	{"internal/grpc"},
+	{"internal/limit", "internal/pagecache", "internal/plot", "internal/socket", "internal/socket/sockettest"},
+	{"internal/grpc", "internal/grpc/grpctest"},
 	{"internal/blkdev"},
 	{"internal/cgroupfs", "internal/kernel", "internal/cgconfig"},
 	{"internal/systemd", "internal/state", "internal/inode", "internal/dropin"},

@@ -7,12 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/url"
 	"strconv"
-	"time"
 
 	"golang.org/x/net/http2/hpack"
+
+	"github.com/weir-io/weir/internal/socket"
 )
 
 // Codes of a Status (gRPC's statuscodes).
@@ -29,43 +29,16 @@ type Status struct {
 
 func (s *Status) Error() string { return fmt.Sprintf("status %d: %s", s.Code, s.Message) }
 
-const (
-	// answerMax bounds a message; the list of a node's pods has some hundred kilobytes.
-	answerMax = 16 << 20
-	// callMax bounds a call, if the context does not: a daemon answers in milliseconds,
-	// and waits for a container's own lock while that starts or stops.
-	callMax = 10 * time.Second
-)
+// answerMax bounds a message; the list of a node's pods has some hundred kilobytes.
+const answerMax = 16 << 20
 
 // A Pair is one of a call's metadata.
 type Pair struct{ Name, Value string }
 
 // Call sends a message to a method ("/package.Service/Method") at a socket, and returns
 // the one that is answered. What the server refuses gives a *Status.
-func Call(ctx context.Context, socket, method string, request []byte, metadata ...Pair) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, callMax)
-	defer cancel()
-	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
-	if err != nil {
-		return nil, plainly(err)
-	}
-	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
-	answer, err := exchange(conn, method, request, metadata)
-	if cause := context.Cause(ctx); err != nil && cause != nil {
-		return nil, cause
-	}
-	return answer, plainly(err)
-}
-
-// plainly takes off the operation and the addresses that package net puts around an
-// error: messages name the socket already.
-func plainly(err error) error {
-	var op *net.OpError
-	if errors.As(err, &op) {
-		return op.Err
-	}
-	return err
+func Call(ctx context.Context, at, method string, request []byte, metadata ...Pair) ([]byte, error) {
+	return socket.Ask(ctx, at, func(conn io.ReadWriter) ([]byte, error) { return exchange(conn, method, request, metadata) })
 }
 
 func exchange(conn io.ReadWriter, method string, request []byte, metadata []Pair) ([]byte, error) {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/grpc/grpctest"
+	"github.com/weir-io/weir/internal/socket/sockettest"
 )
 
 func TestCall(t *testing.T) {
@@ -51,7 +52,7 @@ func TestCall(t *testing.T) {
 
 // A server of HTTP/2 that is none of gRPC, or does not answer.
 func TestCallElsewhere(t *testing.T) {
-	socket := grpctest.ServeHTTP(t, func(w http.ResponseWriter, r *http.Request) {
+	socket := sockettest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/p.S/Odd":
 			_, _ = io.WriteString(w, "hello")

@@ -1,16 +1,14 @@
-// Package grpctest answers calls of gRPC in tests, with net/http's HTTP/2.
+// Package grpctest answers calls of gRPC in tests.
 package grpctest
 
 import (
 	"encoding/binary"
-	"errors"
 	"io"
-	"net"
 	"net/http"
-	"path/filepath"
 	"strconv"
 	"testing"
-	"time"
+
+	"github.com/weir-io/weir/internal/socket/sockettest"
 )
 
 // An Answer is a message, or an error's code and text.
@@ -23,7 +21,7 @@ type Answer struct {
 // Serve answers at a socket until the end of the test.
 func Serve(t testing.TB, answer func(method string, metadata http.Header, request []byte) Answer) (socket string) {
 	t.Helper()
-	return ServeHTTP(t, func(w http.ResponseWriter, r *http.Request) {
+	return sockettest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil || len(body) < 5 {
 			t.Errorf("%s: a request of %d bytes: %v", r.URL.Path, len(body), err)
@@ -38,29 +36,4 @@ func Serve(t testing.TB, answer func(method string, metadata http.Header, reques
 		w.Header().Set("Grpc-Status", strconv.Itoa(a.Code))
 		w.Header().Set("Grpc-Message", a.Text)
 	})
-}
-
-// ServeHTTP serves HTTP/2 in the clear at a socket until the end of the test.
-func ServeHTTP(t testing.TB, handler http.HandlerFunc) (socket string) {
-	t.Helper()
-	socket = filepath.Join(t.TempDir(), "s")
-	listener, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var protocols http.Protocols
-	protocols.SetUnencryptedHTTP2(true)
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute, Protocols: &protocols}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			t.Error(err)
-		}
-	}()
-	t.Cleanup(func() {
-		_ = server.Close()
-		<-done
-	})
-	return socket
 }

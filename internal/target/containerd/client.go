@@ -3,6 +3,7 @@ package containerd
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/weir-io/weir/internal/grpc"
@@ -49,19 +50,8 @@ func (c client) containers(ctx context.Context, prefix string) ([]string, error)
 	if err != nil {
 		return nil, err
 	}
-	var ids []string
-	err = grpc.Fields(answer, func(number grpc.FieldNumber, container []byte) error {
-		if number != 1 {
-			return nil
-		}
-		return grpc.Fields(container, func(number grpc.FieldNumber, value []byte) error {
-			if id := string(value); number == 1 && strings.HasPrefix(id, prefix) && isIdentifier(id) {
-				ids = append(ids, id)
-			}
-			return nil
-		})
-	})
-	return ids, err
+	all, err := names(answer)
+	return slices.DeleteFunc(all, func(id string) bool { return !strings.HasPrefix(id, prefix) || !isIdentifier(id) }), err
 }
 
 // namespaces lists them (services/namespaces/v1: List).
@@ -70,19 +60,24 @@ func (c client) namespaces(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var names []string
-	err = grpc.Fields(answer, func(number grpc.FieldNumber, namespace []byte) error {
+	return names(answer)
+}
+
+// names takes from a list of things, each a first field, what they are called: the first
+// field of each.
+func names(answer []byte) (all []string, err error) {
+	err = grpc.Fields(answer, func(number grpc.FieldNumber, thing []byte) error {
 		if number != 1 {
 			return nil
 		}
-		return grpc.Fields(namespace, func(number grpc.FieldNumber, value []byte) error {
+		return grpc.Fields(thing, func(number grpc.FieldNumber, value []byte) error {
 			if number == 1 {
-				names = append(names, string(value))
+				all = append(all, string(value))
 			}
 			return nil
 		})
 	})
-	return names, err
+	return all, err
 }
 
 // pid is a container's first process; 0 if it does not run (services/tasks/v1: Get, whose

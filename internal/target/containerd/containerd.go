@@ -4,14 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/target"
@@ -120,24 +116,15 @@ var errNone = errors.New("no such container")
 
 // explain says what a failed question means for the user.
 func explain(spec, socket string, err error) error {
-	const start = "start containerd (systemctl start containerd), or name its socket with CONTAINERD_ADDRESS=/PATH"
-	is := func(target error) bool { return errors.Is(err, target) }
 	var several *ambiguity
 	switch {
-	case is(fs.ErrNotExist):
-		return &target.NoKindError{Err: &cgroupfs.Unsupported{Feature: spec, Reason: "there is no containerd at " + socket, Remedy: start}}
-	case is(unix.ECONNREFUSED):
-		return &target.NoKindError{Err: &cgroupfs.Unsupported{Feature: spec, Reason: "containerd does not run: nobody answers at " + socket, Remedy: start}}
-	case is(fs.ErrPermission):
-		return fmt.Errorf("%s: ask containerd at %s: permission denied (run weir as root)", spec, socket)
-	case is(os.ErrDeadlineExceeded), is(context.DeadlineExceeded):
-		return fmt.Errorf("%s: ask containerd at %s: no answer in time; see whether it still runs: ctr version", spec, socket)
-	case is(errNone):
+	case errors.Is(err, errNone):
 		return &target.NotFound{Target: spec, Why: "no such container; ctr -n NAMESPACE containers list shows them"}
 	case errors.As(err, &several):
 		return fmt.Errorf("%s: %w", spec, err)
 	}
-	return fmt.Errorf("%s: ask containerd at %s: %w", spec, socket, err)
+	return target.Daemon{Title: "containerd", Socket: socket, Check: "ctr version",
+		Remedy: "start containerd (systemctl start containerd), or name its socket with CONTAINERD_ADDRESS=/PATH"}.Explain(spec, err)
 }
 
 // Live names the running containers whose names begin so, for somebody who types one:

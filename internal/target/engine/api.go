@@ -7,20 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/weir-io/weir/internal/socket"
 	"github.com/weir-io/weir/internal/target"
 )
 
 const (
-	// answerMax bounds a question. The daemon answers in milliseconds, and waits for a
-	// container's own lock while that starts or stops.
-	answerMax = 10 * time.Second
 	// answerBytesMax bounds an answer; one about a container has some kilobytes.
 	answerBytesMax = 8 << 20
 
@@ -76,32 +72,12 @@ func (e daemon) list(ctx context.Context) ([]listed, error) {
 // get asks for a path, of the newest version of the API that the daemon has. HTTP/1.0 is
 // answered in one piece, and then the daemon hangs up.
 func (e daemon) get(ctx context.Context, path string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerMax)
-	defer cancel()
-	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", e.socket)
-	if err != nil {
-		return nil, plainly(err)
-	}
-	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
-	if _, err := io.WriteString(conn, "GET "+path+" HTTP/1.0\r\nHost: docker\r\n\r\n"); err != nil {
-		return nil, plainly(err)
-	}
-	body, err := readAnswer(io.LimitReader(conn, answerBytesMax+1))
-	if cause := context.Cause(ctx); err != nil && cause != nil {
-		return nil, cause
-	}
-	return body, plainly(err)
-}
-
-// plainly takes off the operation and the addresses that package net puts around an
-// error: messages name the socket already.
-func plainly(err error) error {
-	var op *net.OpError
-	if errors.As(err, &op) {
-		return op.Err
-	}
-	return err
+	return socket.Ask(ctx, e.socket, func(conn io.ReadWriter) ([]byte, error) {
+		if _, err := io.WriteString(conn, "GET "+path+" HTTP/1.0\r\nHost: docker\r\n\r\n"); err != nil {
+			return nil, err
+		}
+		return readAnswer(io.LimitReader(conn, answerBytesMax+1))
+	})
 }
 
 // readAnswer reads a response to its end, and returns its body. One that is an error
@@ -158,7 +134,7 @@ func cutShort(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("read answer: it ends in the middle")
 	}
-	return fmt.Errorf("read answer: %w", plainly(err))
+	return fmt.Errorf("read answer: %w", err)
 }
 
 // refused reads {"message": "..."}, which each of Docker's errors is.

@@ -4,37 +4,19 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"net/http"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/weir-io/weir/internal/socket/sockettest"
 )
 
 const id = "3f2a9c1b5d7e8f901234567890abcdef3f2a9c1b5d7e8f901234567890abcdef"
 
-// serve answers at a socket until the end of the test.
 func serve(t *testing.T, handler http.HandlerFunc) daemon {
 	t.Helper()
-	socket := filepath.Join(t.TempDir(), "docker.sock")
-	listener, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			t.Error(err)
-		}
-	}()
-	t.Cleanup(func() {
-		_ = server.Close()
-		<-done
-	})
-	return daemon{socket}
+	return daemon{sockettest.Serve(t, handler)}
 }
 
 // A server that speaks HTTP/1.1, and to others in pieces, is understood.

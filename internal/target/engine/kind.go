@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -160,21 +158,10 @@ func (k Kind) socket(name string) (string, error) {
 
 // explain says what a failed question means for the user.
 func (m Maker) explain(spec, socket string, err error) error {
-	start := fmt.Sprintf("start %s (%s), or name its socket with %s=unix:///PATH", m.title, m.start, m.variable)
-	is := func(target error) bool { return errors.Is(err, target) }
-	switch {
-	case is(fs.ErrNotExist):
-		return &target.NoKindError{Err: &cgroupfs.Unsupported{Feature: spec, Reason: "there is no " + m.title + " at " + socket, Remedy: start}}
-	case is(unix.ECONNREFUSED):
-		return &target.NoKindError{Err: &cgroupfs.Unsupported{Feature: spec, Reason: m.title + " does not run: nobody answers at " + socket, Remedy: start}}
-	case is(fs.ErrPermission):
-		return fmt.Errorf("%s: ask %s at %s: permission denied (run weir as root)", spec, m.title, socket)
-	case is(os.ErrDeadlineExceeded), is(context.DeadlineExceeded):
-		return fmt.Errorf("%s: ask %s at %s: no answer in %s; see whether it still runs: %s ps", spec, m.title, socket, answerMax, m.kind)
-	}
 	var refused *refusal
 	if !errors.As(err, &refused) {
-		return fmt.Errorf("%s: ask %s at %s: %w", spec, m.title, socket, err)
+		return target.Daemon{Title: m.title, Socket: socket, Check: m.kind + " ps",
+			Remedy: fmt.Sprintf("start %s (%s), or name its socket with %s=unix:///PATH", m.title, m.start, m.variable)}.Explain(spec, err)
 	}
 	switch {
 	case refused.status == statusNotFound:
