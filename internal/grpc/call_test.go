@@ -110,6 +110,7 @@ func FuzzReceive(f *testing.F) {
 func TestMessage(t *testing.T) {
 	message := AppendNumber(AppendString(AppendNumber(nil, 1, 7), 2, "a"), 3, 1<<40)
 	message = AppendString(message, 2, "b")
+	message = append(message, 4<<3|wireFixed64, 1, 2, 3, 4, 5, 6, 7, 8, 4<<3|wireFixed32, 1, 2, 3, 4) // passed over
 	var found []string
 	err := Fields(message, func(number FieldNumber, value []byte) error {
 		found = append(found, string(value))
@@ -123,7 +124,7 @@ func TestMessage(t *testing.T) {
 			t.Errorf("field %d: %d, %v", number, got, err)
 		}
 	}
-	for _, broken := range [][]byte{{0xff}, {0x0a, 0x05, 1}, {0x08}, {0x0b}} {
+	for _, broken := range [][]byte{{0xff}, {0x0a, 0x05, 1}, {0x08}, {0x0b}, {0x00, 1}, {0x0d, 1}, {0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1}} {
 		if _, err := Number(broken, 1); err == nil {
 			t.Errorf("number of %x", broken)
 		}
@@ -131,4 +132,15 @@ func TestMessage(t *testing.T) {
 			t.Errorf("fields of %x", broken)
 		}
 	}
+}
+
+func FuzzFields(f *testing.F) {
+	f.Add(AppendNumber(AppendString(nil, 1, "a"), 2, 300))
+	f.Fuzz(func(t *testing.T, message []byte) {
+		total := 0
+		err := Fields(message, func(_ FieldNumber, value []byte) error { total += len(value); return nil })
+		if _, other := Number(message, 1); (err == nil) != (other == nil) || total > len(message) {
+			t.Errorf("%v, %v, %d bytes in %d", err, other, total, len(message))
+		}
+	})
 }
