@@ -26,6 +26,7 @@ var layers = [][]string{
 	{"internal/grpc", "internal/grpc/grpctest"},
 	{"internal/blkdev"},
 	{"internal/cgroupfs", "internal/kernel", "internal/cgconfig"},
+	{"internal/cgroupfs/cgrouptest"},
 	{"internal/systemd", "internal/state", "internal/inode", "internal/dropin"},
 	{"internal/target"},
 	{"internal/target/pid", "internal/target/cgroup", "internal/target/unit", "internal/target/engine",

@@ -13,7 +13,7 @@ import (
 )
 
 func TestSteps(t *testing.T) {
-	g := fixture(t, "/x", map[string]string{"proc/1/mountinfo": v2Mount, "sys/fs/cgroup/cgroup.controllers": "io\n"})
+	g := fixture(t, cgroupfs.V2, nil)
 	sda, sdb := blkdev.Number{Major: 8}, blkdev.Number{Major: 8, Minor: 16}
 	p := Plan{Group: g, Changes: []Change{
 		{sda, limit.Limit{RBPS: limit.PerSecond(1), WIOPS: limit.Unlimited}},
@@ -33,7 +33,7 @@ func TestSteps(t *testing.T) {
 }
 
 func TestApplyAsksNobodyWhereNothingCanBeWritten(t *testing.T) {
-	g := fixture(t, "/x", map[string]string{"proc/1/mountinfo": v2Mount, "sys/fs/cgroup/cgroup.controllers": "io\n", "sys/fs/cgroup/x/io.max": ""})
+	g := fixture(t, cgroupfs.V2, map[string]string{"sys/fs/cgroup/x/io.max": ""})
 	h := Holder{Connect: func(context.Context) (*systemd.Conn, error) {
 		t.Error("asked systemd")
 		return nil, errors.New("not here")

@@ -1,59 +1,26 @@
 package hold
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/cgroupfs/cgrouptest"
 )
 
-const (
-	v1Mount = "31 25 0:31 / /sys/fs/cgroup/blkio rw - cgroup cgroup rw,blkio\n"
-	v2Mount = "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
-)
-
-// fixture opens a host of files, and a group of its io hierarchy.
-func fixture(t *testing.T, group string, files map[string]string) cgroupfs.Group {
+// fixture opens a host of files, and its group x.
+func fixture(t *testing.T, version cgroupfs.Version, files map[string]string) cgroupfs.Group {
 	t.Helper()
-	root := t.TempDir()
-	for name, text := range files {
-		path := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	fs, err := cgroupfs.Open(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := fs.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	h, err := fs.IO(0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := h.Group(group)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
+	return cgrouptest.New(t, version, files).Group("/x")
 }
 
 func TestExpect(t *testing.T) {
-	v1 := fixture(t, "/x", map[string]string{"proc/1/mountinfo": v1Mount, "sys/fs/cgroup/blkio/tasks": ""})
-	without := fixture(t, "/x", map[string]string{"proc/1/mountinfo": v2Mount, "sys/fs/cgroup/cgroup.controllers": "io pids\n"})
-	v2 := fixture(t, "/x", map[string]string{"proc/1/mountinfo": v2Mount, "sys/fs/cgroup/cgroup.controllers": "io memory\n",
+	v1 := fixture(t, cgroupfs.V1, nil)
+	without := fixture(t, cgroupfs.V2, map[string]string{"sys/fs/cgroup/cgroup.controllers": "io pids\n"})
+	v2 := fixture(t, cgroupfs.V2, map[string]string{"sys/fs/cgroup/cgroup.controllers": "io memory\n",
 		"sys/fs/cgroup/cgroup.subtree_control": "io memory\n", "sys/fs/cgroup/x/cgroup.controllers": "io memory\n"})
-	notEnabled := fixture(t, "/x", map[string]string{"proc/1/mountinfo": v2Mount, "sys/fs/cgroup/cgroup.controllers": "io memory\n",
+	notEnabled := fixture(t, cgroupfs.V2, map[string]string{"sys/fs/cgroup/cgroup.controllers": "io memory\n",
 		"sys/fs/cgroup/cgroup.subtree_control": "io\n", "sys/fs/cgroup/x/cgroup.controllers": "io\n"})
 	ext4 := &blkdev.Mount{FSType: "ext4", SuperOptions: "rw"}
 	for _, c := range []struct {

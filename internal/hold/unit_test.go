@@ -79,8 +79,7 @@ func unreachable(context.Context) (units, error) { return nil, errors.New("no sy
 // unitFixture is a unit's group with one rule, in files, and a plan that changes it.
 func unitFixture(t *testing.T) (Plan, state.Dir) {
 	t.Helper()
-	g := fixture(t, "/x.service", map[string]string{"proc/1/mountinfo": v2Mount, "sys/fs/cgroup/cgroup.controllers": "io\n",
-		"sys/fs/cgroup/x.service/io.max": "8:0 rbps=max wbps=5 riops=max wiops=max\n"})
+	g := fixture(t, cgroupfs.V2, map[string]string{"sys/fs/cgroup/x/io.max": "8:0 rbps=max wbps=5 riops=max wiops=max\n"})
 	p := Plan{Group: g, Unit: "x.service", Changes: []Change{{sda, limit.Limit{WBPS: limit.PerSecond(7), RIOPS: limit.PerSecond(9)}}}}
 	t.Setenv("XDG_RUNTIME_DIR", "/run") // for callers other than root
 	return p, state.At(filepath.Join(t.TempDir(), "host"))
@@ -253,7 +252,7 @@ func TestAUnitKeepsItsGroup(t *testing.T) {
 	if err := account(t.Context(), "x.service", m.dial); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("a refusal: %v", err)
 	}
-	p := Plan{Group: fixture(t, "/x", map[string]string{"proc/1/mountinfo": v2Mount, "sys/fs/cgroup/cgroup.controllers": "io\n"}),
+	p := Plan{Group: fixture(t, cgroupfs.V2, nil),
 		Account: "x.service", Changes: []Change{{sda, writes(7)}}}
 	if got, want := p.Steps()[0], (Step{Unit: "x.service", Property: "BlockIOAccounting=true"}); got != want {
 		t.Errorf("the first step is %+v, want %+v", got, want)

@@ -3,14 +3,13 @@ package target
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/cgroupfs/cgrouptest"
 )
 
 // names is a kind that knows some names.
@@ -77,38 +76,9 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-func groups(t *testing.T, files map[string]string) func(path string) cgroupfs.Group {
-	t.Helper()
-	root := t.TempDir()
-	files["proc/1/mountinfo"] = "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
-	files["sys/fs/cgroup/cgroup.controllers"] = "io\n"
-	for name, text := range files {
-		path := filepath.Join(root, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	fs, err := cgroupfs.Open(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := fs.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return func(path string) cgroupfs.Group {
-		g, err := fs.Unified().Group(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return g
-	}
-}
-
 func TestOwnerOf(t *testing.T) {
 	const id = "3f2a9c1b5d7e8f901234567890abcdef3f2a9c1b5d7e8f901234567890abcdef"
-	group := groups(t, map[string]string{})
+	group := cgrouptest.New(t, cgroupfs.V2, nil).Group
 	for path, want := range map[string][2]Owner{ // without and with systemd as PID 1
 		"/":                                     {{Kind: "kernel"}, {Kind: "kernel"}},
 		"/system.slice/cron.service":            {{Kind: "unknown"}, {Kind: "systemd", Name: "cron.service", Unit: "cron.service"}},
@@ -139,7 +109,7 @@ func TestOwnerOf(t *testing.T) {
 }
 
 func TestMembersAreThoseThatARuleBinds(t *testing.T) {
-	group := groups(t, map[string]string{"sys/fs/cgroup/x/cgroup.procs": "1\n2\n", "sys/fs/cgroup/x/y/cgroup.procs": "3\n", "sys/fs/cgroup/z/cgroup.procs": "4\n"})
+	group := cgrouptest.New(t, cgroupfs.V2, map[string]string{"sys/fs/cgroup/x/cgroup.procs": "1\n2\n", "sys/fs/cgroup/x/y/cgroup.procs": "3\n", "sys/fs/cgroup/z/cgroup.procs": "4\n"}).Group
 	got, err := Members(group("/x"))
 	slices.Sort(got)
 	if err != nil || !reflect.DeepEqual(got, []int{1, 2, 3}) {

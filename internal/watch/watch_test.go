@@ -10,54 +10,29 @@ import (
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/cgroupfs/cgrouptest"
 	"github.com/weir-io/weir/internal/limit"
 )
 
-const mount = "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
-
-// host makes a v2 host; files are named below the hierarchy's root. It returns that
-// directory and the root group.
-func host(t *testing.T, files map[string]string) (string, cgroupfs.Group) {
+// host makes a v2 host; files are named below the hierarchy's root.
+func host(t *testing.T, files map[string]string) cgrouptest.Host {
 	t.Helper()
-	root := t.TempDir()
-	write(t, filepath.Join(root, "proc/1/mountinfo"), mount)
-	dir := filepath.Join(root, "sys/fs/cgroup")
-	write(t, filepath.Join(dir, "cgroup.controllers"), "io memory\n")
-	write(t, filepath.Join(dir, "cgroup.subtree_control"), "io memory\n")
+	all := map[string]string{}
 	for name, text := range files {
-		write(t, filepath.Join(dir, name), text)
+		all[filepath.Join(cgrouptest.V2Dir, name)] = text
 	}
-	fs, err := cgroupfs.Open(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := fs.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir, fs.Unified().Root()
-}
-
-func write(t *testing.T, path, text string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	return cgrouptest.New(t, cgroupfs.V2, all)
 }
 
 func TestFind(t *testing.T) {
-	_, top := host(t, map[string]string{
+	h := host(t, map[string]string{
 		"a/io.max":       "",
 		"a/b/io.max":     "8:0 rbps=1 wbps=max riops=max wiops=max\n",
 		"a/b/c/io.max":   "8:0 rbps=max wbps=max riops=max wiops=max\n",
 		"d/io.max":       "8:16 rbps=max wbps=2 riops=max wiops=max\n",
 		"e/cgroup.procs": "", // without the controller
 	})
-	found, err := Find(top)
+	found, err := Find(h.IO.Root())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,19 +43,19 @@ func TestFind(t *testing.T) {
 	if want := map[string]bool{"/a/b": true, "/d": true}; !reflect.DeepEqual(paths, want) {
 		t.Errorf("Find = %v, want %v", paths, want)
 	}
-	if _, err := Of(top); !cgroupfs.IsUnsupported(err) {
+	if _, err := Of(h.IO.Root()); !cgroupfs.IsUnsupported(err) {
 		t.Errorf("Of the root: %v", err)
 	}
 }
 
 func TestRates(t *testing.T) {
-	dir, top := host(t, map[string]string{
+	h := host(t, map[string]string{
 		"x/io.max":  "8:0 rbps=1 wbps=max riops=max wiops=max\n8:16 rbps=2 wbps=max riops=max wiops=max\n",
 		"x/io.stat": "8:0 rbytes=1000 wbytes=5000 rios=10 wios=50\n",
 		"y/io.max":  "8:0 rbps=1 wbps=max riops=max wiops=max\n",
 		"y/io.stat": "8:0 rbytes=1000 wbytes=5000 rios=10 wios=50\n",
 	})
-	groups, err := Find(top)
+	groups, err := Find(h.IO.Root())
 	if err != nil || len(groups) != 2 {
 		t.Fatalf("Find = %v, %v", groups, err)
 	}
@@ -93,8 +68,8 @@ func TestRates(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	write(t, filepath.Join(dir, "x/io.stat"), "8:0 rbytes=3000 wbytes=5000 rios=14 wios=50\n")
-	write(t, filepath.Join(dir, "y/io.stat"), "8:0 rbytes=0 wbytes=0 rios=0 wios=0\n")
+	h.Write(cgrouptest.V2Dir+"/x/io.stat", "8:0 rbytes=3000 wbytes=5000 rios=14 wios=50\n")
+	h.Write(cgrouptest.V2Dir+"/y/io.stat", "8:0 rbytes=0 wbytes=0 rios=0 wios=0\n")
 	for i := range groups {
 		after, err := groups[i].Group.Stats()
 		if err != nil {
@@ -115,11 +90,11 @@ func TestRates(t *testing.T) {
 }
 
 func TestMeasure(t *testing.T) {
-	dir, top := host(t, map[string]string{
+	h := host(t, map[string]string{
 		"x/io.max":  "8:0 rbps=1 wbps=max riops=max wiops=max\n",
 		"x/io.stat": "8:0 rbytes=1000 wbytes=5000 rios=10 wios=50\n",
 	})
-	groups, err := Find(top)
+	groups, err := Find(h.IO.Root())
 	if err != nil || len(groups) != 1 {
 		t.Fatalf("Find = %v, %v", groups, err)
 	}
@@ -129,7 +104,7 @@ func TestMeasure(t *testing.T) {
 	if u := groups[0].Usages[0]; !u.Counted || u.Rates != (Rates{}) {
 		t.Errorf("a group that does nothing: %+v", u)
 	}
-	if err := os.RemoveAll(filepath.Join(dir, "x")); err != nil {
+	if err := os.RemoveAll(filepath.Join(h.Root, cgrouptest.V2Dir, "x")); err != nil {
 		t.Fatal(err)
 	}
 	if err := Measure(t.Context(), groups, time.Nanosecond); err != nil {

@@ -3,13 +3,12 @@ package containerd
 import (
 	"errors"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/cgroupfs/cgrouptest"
 	"github.com/weir-io/weir/internal/grpc"
 	"github.com/weir-io/weir/internal/grpc/grpctest"
 	"github.com/weir-io/weir/internal/target"
@@ -59,33 +58,15 @@ func daemon(t *testing.T, processes map[string]uint64) (socket string) {
 	})
 }
 
-// host makes a root with v2 and processes in groups.
+// host makes one with v2 and processes in groups.
 func host(t *testing.T, groups map[string]string) Kind {
 	t.Helper()
-	root := t.TempDir()
-	files := map[string]string{
-		"proc/1/mountinfo":                 "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
-		"sys/fs/cgroup/cgroup.controllers": "io\n",
-	}
+	files := map[string]string{}
 	for pid, group := range groups {
 		files["proc/"+pid+"/cgroup"] = "0::" + group + "\n"
 	}
-	for name, text := range files {
-		path := filepath.Join(root, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	fs, err := cgroupfs.Open(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := fs.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return Kind{FS: fs, Hierarchy: fs.Unified(), SystemdRuns: true, Root: root}
+	h := cgrouptest.New(t, cgroupfs.V2, files)
+	return Kind{FS: h.FS, Hierarchy: h.IO, SystemdRuns: true, Root: h.Root}
 }
 
 func TestResolve(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,6 +11,7 @@ import (
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/cgroupfs/cgrouptest"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/target"
 )
@@ -77,30 +77,11 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// host makes a root with v2 and one process, 4711, in a group.
+// host makes one with v2 and one process, 4711, in a group.
 func host(t *testing.T, group string) Kind {
 	t.Helper()
-	root := t.TempDir()
-	for name, text := range map[string]string{
-		"proc/1/mountinfo":                 "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
-		"sys/fs/cgroup/cgroup.controllers": "io\n",
-		"proc/4711/cgroup":                 "0::" + group + "\n",
-	} {
-		path := filepath.Join(root, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	fs, err := cgroupfs.Open(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := fs.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return Kind{Maker: docker, FS: fs, Hierarchy: fs.Unified(), Devices: blkdev.New(root), SystemdRuns: true, Root: root}
+	h := cgrouptest.New(t, cgroupfs.V2, map[string]string{"proc/4711/cgroup": "0::" + group + "\n"})
+	return Kind{Maker: docker, FS: h.FS, Hierarchy: h.IO, Devices: blkdev.New(h.Root), SystemdRuns: true, Root: h.Root}
 }
 
 // Podman is root's, or the user's own, and says so of itself.

@@ -3,11 +3,10 @@ package unit
 import (
 	"context"
 	"errors"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/cgroupfs/cgrouptest"
 	"github.com/weir-io/weir/internal/systemd"
 	"github.com/weir-io/weir/internal/target"
 )
@@ -25,32 +24,13 @@ func (m manager) Unit(_ context.Context, name string) (systemd.Unit, error) {
 
 func (manager) Close() error { return nil }
 
-func kind(t *testing.T, mountinfo string, groups ...string) Kind {
+func kind(t *testing.T, version cgroupfs.Version, groups ...string) Kind {
 	t.Helper()
-	root := t.TempDir()
-	files := map[string]string{"proc/1/mountinfo": mountinfo, "sys/fs/cgroup/cgroup.controllers": "io\n"}
+	files := map[string]string{}
 	for _, g := range groups {
-		files["sys/fs/cgroup"+g+"/cgroup.procs"] = ""
+		files[cgrouptest.V2Dir+g+"/cgroup.procs"] = ""
 	}
-	for name, text := range files {
-		path := filepath.Join(root, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	fs, err := cgroupfs.Open(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := fs.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	h, err := fs.IO(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := cgrouptest.New(t, version, files)
 	m := manager{
 		"web.service":    {Name: "nginx.service", Load: "loaded", Active: "active", Cgroup: "/system.slice/nginx.service"},
 		"idle.service":   {Name: "idle.service", Load: "loaded", Active: "inactive"},
@@ -61,13 +41,11 @@ func kind(t *testing.T, mountinfo string, groups ...string) Kind {
 		"evil.service":   {Name: "evil.service", Load: "loaded", Active: "active", Cgroup: "/system.slice/../../../etc"},
 		"-.slice":        {Name: "-.slice", Load: "loaded", Active: "active", Cgroup: "/"},
 	}
-	return Kind{Hierarchy: h, SystemdRuns: true, Connect: func(context.Context) (Manager, error) { return m, nil }}
+	return Kind{Hierarchy: h.IO, SystemdRuns: true, Connect: func(context.Context) (Manager, error) { return m, nil }}
 }
 
-const v2 = "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
-
 func TestUnitsByTheirNames(t *testing.T) {
-	k := kind(t, v2, "/system.slice/nginx.service")
+	k := kind(t, cgroupfs.V2, "/system.slice/nginx.service")
 	for name, want := range map[string][2]string{"web": {"unit:nginx.service", "systemd"}, "web.service": {"unit:nginx.service", "systemd"}, "-.slice": {"unit:-.slice", "kernel"}} {
 		got, err := k.Resolve(t.Context(), name)
 		if err != nil || got.String() != want[0] || got.Owner.Kind != want[1] {
@@ -77,7 +55,7 @@ func TestUnitsByTheirNames(t *testing.T) {
 }
 
 func TestUnitsThatCannotBeLimited(t *testing.T) {
-	k := kind(t, v2)
+	k := kind(t, cgroupfs.V2)
 	for name, want := range map[string]string{
 		"none":   "unit:none.service: systemd knows no such unit; systemctl list-units shows those that it knows",
 		"idle":   "unit:idle.service: it does not run (inactive) and has no cgroup to limit; systemctl start idle.service",
@@ -98,7 +76,7 @@ func TestUnitsThatCannotBeLimited(t *testing.T) {
 }
 
 func TestAUnitWithoutAGroupOnV1(t *testing.T) {
-	k := kind(t, "30 23 0:26 / /sys/fs/cgroup rw - cgroup cgroup rw,blkio\n")
+	k := kind(t, cgroupfs.V1)
 	_, err := k.Resolve(t.Context(), "web")
 	var none *NoGroupError
 	if !errors.As(err, &none) || none.Unit != "nginx.service" {
@@ -107,7 +85,7 @@ func TestAUnitWithoutAGroupOnV1(t *testing.T) {
 }
 
 func TestASystemdThatDoesNotAnswer(t *testing.T) {
-	k := kind(t, v2)
+	k := kind(t, cgroupfs.V2)
 	down := errors.New("connection refused")
 	k.Connect = func(context.Context) (Manager, error) { return nil, down }
 	if _, err := k.Resolve(t.Context(), "web"); !errors.Is(err, down) {

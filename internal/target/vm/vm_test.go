@@ -9,43 +9,14 @@ import (
 	"testing"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/cgroupfs/cgrouptest"
 	"github.com/weir-io/weir/internal/target"
 )
 
-// host makes a root with files in it, and one mount of cgroups.
 func host(t *testing.T, version cgroupfs.Version, files map[string]string) Kind {
 	t.Helper()
-	root := t.TempDir()
-	all := map[string]string{
-		"proc/1/mountinfo":                 "30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
-		"sys/fs/cgroup/cgroup.controllers": "io\n",
-	}
-	if version == cgroupfs.V1 {
-		all = map[string]string{"proc/1/mountinfo": "30 23 0:26 / /sys/fs/cgroup/blkio rw - cgroup cgroup rw,blkio\n", "sys/fs/cgroup/blkio/tasks": ""}
-	}
-	for name, text := range files {
-		all[name] = text
-	}
-	for name, text := range all {
-		path := filepath.Join(root, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	fs, err := cgroupfs.Open(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := fs.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	h, err := fs.IO(0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return Kind{FS: fs, Hierarchy: h, SystemdRuns: true, Root: root}
+	h := cgrouptest.New(t, version, files)
+	return Kind{FS: h.FS, Hierarchy: h.IO, SystemdRuns: true, Root: h.Root}
 }
 
 const scope = `/machine.slice/machine-qemu\x2d3\x2ddb.scope`
