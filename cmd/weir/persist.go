@@ -209,7 +209,7 @@ func (a *app) withoutDevices(ctx context.Context, entries []dropin.Entry, gone [
 	return left
 }
 
-// sayHowLong tells what a unit's limit outlives, where that is not what one expects.
+// sayHowLong tells what a limit outlives, where that is not what one expects.
 func (a *app) sayHowLong(t target.Target, plan hold.Plan) {
 	if t.Group.Hierarchy().Version == cgroupfs.V1 && systemd.Running(a.root) && !systemd.IsBelowUnit(t.Group.Path()) {
 		a.out.Say("warning: systemd has not made cgroup %s; on cgroup v1 it moves processes out of such a group, and so out of the limit, when the first unit asks for disk I/O accounting and when the last that did ends", t.Group.Path())

@@ -24,10 +24,10 @@ func newSet(a *app) *cobra.Command {
 		Short: "Set the limits of what runs",
 		Long: "Set limits of a target while it runs. Only the rates that are named change; max lifts one.\n\n" +
 			"A target is unit:NAME (a systemd service, or with its suffix a scope, slice, socket, mount or swap), docker:NAME, podman:NAME,\n" +
-			"containerd:NAMESPACE/ID, vm:NAME (a domain of libvirt), pid:NUMBER or cgroup:/PATH. The kernel limits groups, not processes: where other processes share the\n" +
-			"group of a pid, weir names it and asks for --whole-cgroup. A container is named by its name, its id or the beginning of one, and\n" +
-			"DOCKER_HOST=unix:///PATH, CONTAINER_HOST=unix:///PATH (Podman) or CONTAINERD_ADDRESS=/PATH name another socket than the usual one.\n" +
-			"A restart of a container or a domain loses the limit.\n\n" +
+			"containerd:NAMESPACE/ID, vm:NAME (a domain of libvirt), pid:NUMBER or cgroup:/PATH. The kernel limits groups, not processes:\n" +
+			"where other processes share the group of a pid, weir names it and asks for --whole-cgroup.\n\n" +
+			"A container is named by its name, its id or the beginning of one; DOCKER_HOST=unix:///PATH, CONTAINER_HOST=unix:///PATH (Podman)\n" +
+			"and CONTAINERD_ADDRESS=/PATH name another socket than the usual one. A restart of a container or a domain loses the limit.\n\n" +
 			"A limit of a unit stays in force while systemd reloads and restarts it, until the next boot; with --persist for good, until weir clear.\n" +
 			"On cgroup v1 systemd keeps no such limits: a restart of the unit loses what weir set, and --persist has a drop-in run weir at each start\n" +
 			"of a service. systemd keeps one kind of limit of a unit together, so that --persist keeps it on all devices.",

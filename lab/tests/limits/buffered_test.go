@@ -43,8 +43,9 @@ func TestBufferedIsHeldAtTheDevice(t *testing.T) {
 func buffered(t *testing.T, disk *lab.TestDisk, file string, rate int) float64 {
 	t.Helper()
 	note := filepath.Join(t.TempDir(), "cgroup")
+	unified := lab.Need(t).Cgroups.Unified
 	before := counters(t, disk.Number)
-	arrivals := lab.WatchWrites(func() (int64, bool) { return lab.Charged(noted(t, note), disk.Number)() })
+	arrivals := lab.WatchWrites(func() (int64, bool) { return lab.Charged(noted(unified, note), disk.Number)() })
 	total := uint64(rate*bufferedSeconds) << 20
 	out := weir(t, "run", "--json", "--quiet", "--write", fmt.Sprintf("%dMiB/s", rate), "--on", disk.Dir, "--",
 		"sh", "-c", `cat /proc/self/cgroup > "$0" && exec dd if=/dev/zero of="$1" bs=1048576 count="$2" conv=fsync`, note, file, fmt.Sprint(total>>20))
@@ -68,12 +69,11 @@ func buffered(t *testing.T, disk *lab.TestDisk, file string, rate int) float64 {
 
 // noted returns the directory of the group that a command has noted; one that is not
 // there, if it has not yet.
-func noted(t *testing.T, note string) string {
-	t.Helper()
+func noted(unified, note string) string {
 	text, _ := os.ReadFile(note)
 	for line := range strings.Lines(string(text)) {
 		if name, v2 := strings.CutPrefix(line, "0::"); v2 {
-			return filepath.Join(lab.Need(t).Cgroups.Unified, strings.TrimSpace(name))
+			return filepath.Join(unified, strings.TrimSpace(name))
 		}
 	}
 	return note
