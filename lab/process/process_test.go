@@ -30,6 +30,20 @@ func TestRunKillsAll(t *testing.T) {
 	}
 }
 
+// What has only spare time, and its children, are idle to the scheduler; others are not.
+func TestRunInSpareTime(t *testing.T) {
+	for cpu, want := range map[int]string{Spare: "SCHED_IDLE", 0: "SCHED_OTHER"} {
+		var said strings.Builder
+		cmd := exec.CommandContext(t.Context(), "sh", "-c", `sh -c 'chrt --pid $$; true'`)
+		if err := Run(t.Context(), cmd, cpu, filepath.Join(t.TempDir(), "console"), func(s string) { said.WriteString(s) }); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(said.String(), want) {
+			t.Errorf("processor %d: %q, want %s in it", cpu, said.String(), want)
+		}
+	}
+}
+
 func alive(pid string) bool {
 	data, err := os.ReadFile("/proc/" + pid + "/stat")
 	return err == nil && !strings.Contains(string(data), ") Z ")
