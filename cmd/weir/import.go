@@ -180,7 +180,7 @@ func (a *app) apply(ctx context.Context, g importGroup) error {
 		return err
 	}
 	plan := a.planFor(t, changes(places))
-	if err := a.holder().Apply(ctx, plan); err != nil {
+	if err := a.enforce(ctx, t, plan); err != nil {
 		return err
 	}
 	a.sayHowLong(t, plan)

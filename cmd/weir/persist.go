@@ -39,7 +39,11 @@ func (a *app) giveGroup(ctx context.Context, none *unit.NoGroupError, limits []c
 	if o.dryRun {
 		return t, fmt.Errorf("%s: weir set would have systemd make it a cgroup of its own first (BlockIOAccounting=yes); its files cannot be named before", t)
 	}
-	if err := a.holder().Account(ctx, none.Unit); err != nil {
+	h, err := a.io()
+	if err != nil {
+		return t, err
+	}
+	if err := a.holder().Account(ctx, h, none.Unit, none.Slice); err != nil {
 		return t, err
 	}
 	a.out.Say("systemd: set BlockIOAccounting=yes of %s, which gives it a cgroup of its own in %s", none.Unit, none.Mount)
@@ -211,9 +215,6 @@ func (a *app) withoutDevices(ctx context.Context, entries []dropin.Entry, gone [
 
 // sayHowLong tells what a limit outlives, where that is not what one expects.
 func (a *app) sayHowLong(t target.Target, plan hold.Plan) {
-	if t.Group.Hierarchy().Version == cgroupfs.V1 && systemd.Running(a.root) && !systemd.IsBelowUnit(t.Group.Path()) {
-		a.out.Say("warning: systemd has not made cgroup %s; on cgroup v1 it moves processes out of such a group, and so out of the limit, when the first unit asks for disk I/O accounting and when the last that did ends", t.Group.Path())
-	}
 	switch {
 	case t.Record != nil:
 		a.out.Say("warning: %s keeps limits of its own and knows nothing of this one: a restart of %s loses it", t.Record.By, t)

@@ -12,6 +12,7 @@ import (
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/systemd"
 	"github.com/weir-io/weir/internal/target"
 	"github.com/weir-io/weir/internal/target/unit"
 )
@@ -91,7 +92,7 @@ func (a *app) set(ctx context.Context, spec string, limits cli.Limits, o setOpti
 		a.explainPlaces(t.Group, places)
 		return a.dryRun("set", a.holder().Steps(ctx, plan))
 	}
-	if err := a.holder().Apply(ctx, plan); err != nil {
+	if err := a.enforce(ctx, t, plan); err != nil {
 		return err
 	}
 	a.out.Say("%s", describe(t))
@@ -139,7 +140,9 @@ func (a *app) planFor(t target.Target, list []hold.Change) hold.Plan {
 	if t.Group.Hierarchy().Version == cgroupfs.V2 {
 		plan.Unit = t.Owner.Unit
 	} else if t.Owner.Kind == "systemd" {
-		plan.Account = t.Owner.Unit
+		plan.Account, plan.Anchor = t.Owner.Unit, systemd.SliceOf(t.Group.Path())
+	} else if a.mayStray(t.Group) {
+		plan.Anchor = systemd.SystemSlice
 	}
 	return plan
 }

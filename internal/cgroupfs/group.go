@@ -126,22 +126,27 @@ func (g Group) write(name, line string) error { return g.h.write(path.Join(g.pat
 
 // Processes lists the processes of the group itself, not of the groups below. A
 // process of another pid namespace, which the kernel lists as 0, is left out.
-func (g Group) Processes() ([]int, error) {
-	text, err := g.read("cgroup.procs")
+func (g Group) Processes() ([]int, error) { return g.members("cgroup.procs") }
+
+// Threads lists the threads of a group of v1, like Processes.
+func (g Group) Threads() ([]int, error) { return g.members("tasks") }
+
+func (g Group) members(file string) ([]int, error) {
+	text, err := g.read(file)
 	if err != nil {
 		return nil, err
 	}
-	var pids []int
+	var ids []int
 	for line := range strings.Lines(text) {
-		pid, err := strconv.Atoi(strings.TrimSpace(line))
+		id, err := strconv.Atoi(strings.TrimSpace(line))
 		if err != nil {
-			return nil, fmt.Errorf("parse %s: %q is no pid", g.File("cgroup.procs"), line)
+			return nil, fmt.Errorf("parse %s: %q is no pid", g.File(file), line)
 		}
-		if pid != 0 {
-			pids = append(pids, pid)
+		if id != 0 {
+			ids = append(ids, id)
 		}
 	}
-	return pids, nil
+	return ids, nil
 }
 
 // AddProcess moves a process, with all its threads, into the group.

@@ -24,6 +24,7 @@ type Plan struct {
 	Group   cgroupfs.Group
 	Unit    string // the systemd unit that owns the group; empty if weir writes
 	Account string // the unit that is to keep a group that weir writes; see Holder.Account
+	Anchor  string // the slice whose processes systemd is not to move any more; see Holder.Anchor
 	Changes []Change
 	File    *File // beside them, on a group that weir writes
 	Persist bool  // systemd keeps the changes over a boot
@@ -54,7 +55,10 @@ func (p Plan) Steps() []Step {
 		return p.unitSteps(nil)
 	}
 	var steps []Step
-	if p.accounts() {
+	if p.sets() && p.Anchor != "" {
+		steps = AnchorSteps(p.Group.Hierarchy(), p.Anchor)
+	}
+	if p.sets() && p.Account != "" {
 		steps = append(steps, Step{Unit: p.Account, Property: accounting().String()})
 	}
 	for _, w := range p.writes() {
@@ -82,9 +86,13 @@ func (h Holder) Apply(ctx context.Context, p Plan) error {
 	if err := p.Group.MaySetRule(); err != nil {
 		return err
 	}
-	if p.accounts() {
-		if err := h.Account(ctx, p.Account); err != nil {
+	if p.sets() && p.Account != "" {
+		if err := h.Account(ctx, p.Group.Hierarchy(), p.Account, p.Anchor); err != nil {
 			return err
+		}
+	} else if p.sets() && p.Anchor != "" {
+		if err := h.Anchor(ctx, p.Group.Hierarchy(), p.Anchor); err != nil {
+			return &AnchorError{p.Anchor, err}
 		}
 	}
 	entry, err := journalOf(p)

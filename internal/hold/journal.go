@@ -117,7 +117,7 @@ func finish(record *state.Record, reverted error) error {
 // Undo takes back the changes that killed weirs left half done. One of a unit stays on
 // record while systemd cannot be reached.
 func Undo(dir state.Dir, fs *cgroupfs.FS) error {
-	return undo(dir, fs, Holder{Connect: systemd.Connect}.dial)
+	return errors.Join(putBack(dir, fs), undo(dir, fs, Holder{Connect: systemd.Connect}.dial))
 }
 
 func undo(dir state.Dir, fs *cgroupfs.FS, connect dialer) error {

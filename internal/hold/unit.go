@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/state"
 	"github.com/weir-io/weir/internal/systemd"
@@ -16,6 +17,7 @@ import (
 // units is what hold asks of systemd: a *systemd.Conn has it.
 type units interface {
 	IOLimits(ctx context.Context, unit string) ([]systemd.PathLimit, error)
+	Anchor(ctx context.Context, slice string) (made bool, err error)
 	Set(ctx context.Context, unit string, persist bool, settings []systemd.Setting) error
 	Kept(unit string) ([]limit.Key, error)
 	Forget(ctx context.Context, unit string, keys []limit.Key) error
@@ -37,14 +39,19 @@ func (h Holder) dial(ctx context.Context) (units, error) {
 // accounting is what has systemd give a unit a group of its own in v1's hierarchy of blkio.
 func accounting() systemd.Setting { return systemd.Accounting("BlockIO") }
 
-// accounts reports whether the plan sets what the group must be kept for.
-func (p Plan) accounts() bool { return p.Account != "" && !p.Lift && len(p.Changes) > 0 }
+// sets reports whether the plan sets what a group must be kept for.
+func (p Plan) sets() bool { return !p.Lift && len(p.Changes) > 0 }
 
 // Account has systemd give a unit on cgroup v1 a group for its own sake, until the next
 // boot. Otherwise it has one only while a unit beside it asks for that: systemd takes the
 // group away, and the limit in it, when the last of those ends. A unit that systemd does
-// not know needs none.
-func (h Holder) Account(ctx context.Context, unit string) error { return account(ctx, unit, h.dial) }
+// not know needs none. slice is the one that the unit is in; see Anchor.
+func (h Holder) Account(ctx context.Context, io *cgroupfs.Hierarchy, unit, slice string) error {
+	if err := h.Anchor(ctx, io, slice); err != nil {
+		return err
+	}
+	return account(ctx, unit, h.dial)
+}
 
 func account(ctx context.Context, unit string, connect dialer) error {
 	ctx, cancel := context.WithTimeout(ctx, unitTimeout)

@@ -35,6 +35,11 @@ func (m *manager) IOLimits(context.Context, string) ([]systemd.PathLimit, error)
 	return m.limits, nil
 }
 
+func (m *manager) Anchor(_ context.Context, slice string) (bool, error) {
+	m.sets = append(m.sets, []string{"anchor " + slice})
+	return true, m.refuses
+}
+
 func (m *manager) Set(_ context.Context, _ string, persist bool, settings []systemd.Setting) error {
 	if m.refuses != nil {
 		return m.refuses
@@ -255,6 +260,10 @@ func TestAUnitKeepsItsGroup(t *testing.T) {
 	p := Plan{Group: fixture(t, cgroupfs.V2, nil),
 		Account: "x.service", Changes: []Change{{sda, writes(7)}}}
 	if got, want := p.Steps()[0], (Step{Unit: "x.service", Property: "BlockIOAccounting=true"}); got != want {
+		t.Errorf("the first step is %+v, want %+v", got, want)
+	}
+	p.Anchor = systemd.SystemSlice
+	if got, want := p.Steps()[0], (Step{Unit: "system-weir.slice", Property: "BlockIOAccounting=true"}); got != want {
 		t.Errorf("the first step is %+v, want %+v", got, want)
 	}
 	p.Lift = true

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,6 +36,9 @@ func (o Options) settings(v cgroupfs.Version) []systemd.Setting {
 func (h Host) scopePlan(o Options, io cgroupfs.Group) []hold.Step {
 	unit := scopeName(o)
 	var steps []hold.Step
+	if io.Hierarchy().Version == cgroupfs.V1 {
+		steps = hold.AnchorSteps(io.Hierarchy(), cmp.Or(systemd.SliceOf(io.Path()), systemd.SystemSlice))
+	}
 	for _, s := range o.settings(io.Hierarchy().Version) {
 		steps = append(steps, hold.Step{Unit: unit, Property: s.String()})
 	}
@@ -60,6 +64,11 @@ func (h Host) prepareScope(ctx context.Context, o Options) (*Room, error) {
 	slice, err := h.ownSlice(hierarchy)
 	if err != nil {
 		return nil, err
+	}
+	if hierarchy.Version == cgroupfs.V1 {
+		if err := h.Holder.Anchor(ctx, hierarchy, cmp.Or(slice, systemd.SystemSlice)); err != nil {
+			return nil, err
+		}
 	}
 	conn, err := h.connect(ctx)
 	if err != nil {

@@ -28,14 +28,12 @@ func Accounting(controller string) Setting {
 	return Setting{controller + "Accounting", dbus.MakeVariant(true)}
 }
 
-// startTimeout bounds the wait for a scope's job. It is made of cgroup writes only.
+// startTimeout bounds the wait for a unit's job. It is made of cgroup writes only.
 const startTimeout = 20 * time.Second
 
 // StartScope makes the scope and waits until it is active. It returns its cgroup's
 // path. Dead processes collect the scope by themselves.
 func (c *Conn) StartScope(ctx context.Context, s Scope) (cgroup string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
 	settings := append([]Setting{
 		{"Description", dbus.MakeVariant(s.Description)},
 		{"PIDs", dbus.MakeVariant([]uint32{uint32(s.PID)})},
@@ -44,42 +42,52 @@ func (c *Conn) StartScope(ctx context.Context, s Scope) (cgroup string, err erro
 	if s.Slice != "" {
 		settings = append(settings, Setting{"Slice", dbus.MakeVariant(s.Slice)})
 	}
+	object, err := c.startTransient(ctx, s.Name, settings)
+	if err != nil {
+		return "", err
+	}
+	err = c.property(ctx, object, scopeIf, "ControlGroup", &cgroup)
+	return cgroup, err
+}
+
+// startTransient makes a unit and waits until it is active.
+func (c *Conn) startTransient(ctx context.Context, name string, settings []Setting) (object dbus.ObjectPath, err error) {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
 	type auxiliary struct {
 		Name     string
 		Settings []Setting
 	}
 	var job dbus.ObjectPath
-	if err := c.call(ctx, manager, managerIf+".StartTransientUnit", s.Name, "fail", settings, []auxiliary{}).Store(&job); err != nil {
-		return "", fmt.Errorf("start scope %s: %w", s.Name, err)
+	if err := c.call(ctx, manager, managerIf+".StartTransientUnit", name, "fail", settings, []auxiliary{}).Store(&job); err != nil {
+		return "", fmt.Errorf("start %s: %w", name, err)
 	}
-	var object dbus.ObjectPath
-	if err := c.call(ctx, manager, managerIf+".GetUnit", s.Name).Store(&object); err != nil {
-		return "", fmt.Errorf("find scope %s: %w", s.Name, err)
+	if err := c.call(ctx, manager, managerIf+".GetUnit", name).Store(&object); err != nil {
+		return "", fmt.Errorf("find %s: %w", name, err)
 	}
 	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
-		// The job is read first: a scope is inactive until its job has run, and one
+		// The job is read first: a unit is inactive until its job has run, and one
 		// that is inactive without a job has failed.
 		var pending struct {
 			ID   uint32
 			Path dbus.ObjectPath
 		}
 		if err := c.property(ctx, object, unitIf, "Job", &pending); err != nil {
-			return "", fmt.Errorf("start scope %s: %w", s.Name, err)
+			return "", fmt.Errorf("start %s: %w", name, err)
 		}
 		var active string
 		if err := c.property(ctx, object, unitIf, "ActiveState", &active); err != nil {
-			return "", fmt.Errorf("start scope %s: %w", s.Name, err)
+			return "", fmt.Errorf("start %s: %w", name, err)
 		}
 		switch {
 		case active == "active":
-			err := c.property(ctx, object, scopeIf, "ControlGroup", &cgroup)
-			return cgroup, err
+			return object, nil
 		case active == "failed", active == "inactive" && pending.ID == 0:
-			return "", fmt.Errorf("start scope %s: systemd says it is %s", s.Name, active)
+			return "", fmt.Errorf("start %s: systemd says it is %s", name, active)
 		}
 		select {
 		case <-ctx.Done():
-			return "", fmt.Errorf("start scope %s: still %s: %w", s.Name, active, ctx.Err())
+			return "", fmt.Errorf("start %s: still %s: %w", name, active, ctx.Err())
 		case <-time.After(wait):
 		}
 	}

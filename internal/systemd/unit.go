@@ -58,6 +58,21 @@ func SliceOf(cgroup string) string {
 	return slice
 }
 
+// SlicePath returns the cgroup of a slice, whose name has those above it: "/a.slice/a-b.slice"
+// for "a-b.slice".
+func SlicePath(slice string) string {
+	if slice == "-.slice" {
+		return "/"
+	}
+	path, above := "", ""
+	for _, element := range strings.Split(strings.TrimSuffix(slice, ".slice"), "-") {
+		above += element
+		path += "/" + above + ".slice"
+		above += "-"
+	}
+	return path
+}
+
 // propertyNames are systemd.resource-control(5)'s names of the four rates.
 var propertyNames = [...]string{
 	limit.RBPS:  "IOReadBandwidthMax",

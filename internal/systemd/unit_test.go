@@ -104,3 +104,18 @@ func TestIsBelowUnit(t *testing.T) {
 		}
 	}
 }
+
+func TestSlicePath(t *testing.T) {
+	for slice, want := range map[string]string{
+		"system.slice": "/system.slice", "a-b-c.slice": "/a.slice/a-b.slice/a-b-c.slice", "-.slice": "/", "weir.slice": "/weir.slice",
+	} {
+		if got := SlicePath(slice); got != want {
+			t.Errorf("SlicePath(%s) = %s, want %s", slice, got, want)
+		}
+	}
+	for slice, want := range map[string]string{"": "weir.slice", "-.slice": "weir.slice", "system.slice": "system-weir.slice", "user-0.slice": "user-0-weir.slice"} {
+		if got := AnchorOf(slice); got != want {
+			t.Errorf("AnchorOf(%q) = %s, want %s", slice, got, want)
+		}
+	}
+}

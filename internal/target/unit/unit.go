@@ -40,6 +40,7 @@ const lookTimeout = 20 * time.Second
 type NoGroupError struct {
 	Unit  string
 	Mount string // of the hierarchy
+	Slice string // that it is in
 }
 
 func (e *NoGroupError) Error() string {
@@ -114,7 +115,7 @@ func (k Kind) found(name, cgroup string) (target.Target, error) {
 		return target.Target{}, fmt.Errorf("unit:%s: %w", name, err)
 	}
 	if !exists && k.Hierarchy.Version == cgroupfs.V1 {
-		return target.Target{}, &NoGroupError{Unit: name, Mount: k.Hierarchy.MountPoint}
+		return target.Target{}, &NoGroupError{Unit: name, Mount: k.Hierarchy.MountPoint, Slice: systemd.SliceOf(cgroup)}
 	}
 	if !exists {
 		return target.Target{}, &target.NotFound{Target: "unit:" + name, Why: fmt.Sprintf("systemd says its cgroup is %s, and %s has none; try again if the unit is just ending", cgroup, k.Hierarchy.MountPoint)}

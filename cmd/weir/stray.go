@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/hold"
+	"github.com/weir-io/weir/internal/systemd"
+	"github.com/weir-io/weir/internal/target"
+)
+
+// mayStray reports whether systemd can move processes out of a group: on cgroup v1, out of
+// one that it has not made.
+func (a *app) mayStray(g cgroupfs.Group) bool {
+	return g.Hierarchy().Version == cgroupfs.V1 && systemd.Running(a.root) && !systemd.IsBelowUnit(g.Path())
+}
+
+// enforce puts a plan that sets limits into force. A systemd that cannot be had to leave the target's
+// processes where they are is a warning: they are limited as long as it does.
+func (a *app) enforce(ctx context.Context, t target.Target, plan hold.Plan) error {
+	err := a.holder().Apply(ctx, plan)
+	var loose *hold.AnchorError
+	if errors.As(err, &loose) && plan.Account == "" && ctx.Err() == nil {
+		a.out.Say("warning: %v", loose)
+		a.sayMoved("their slice", t.Group)
+		plan.Anchor = ""
+		return a.holder().Apply(ctx, plan)
+	}
+	if err != nil {
+		return err
+	}
+	a.sayStrays(t)
+	return nil
+}
+
+// sayStrays warns of a process that is in another slice than the anchor's.
+func (a *app) sayStrays(t target.Target) {
+	named := a.fs.With("name=systemd")
+	if !a.mayStray(t.Group) || named == nil {
+		return
+	}
+	pids, err := t.Group.Processes()
+	if err != nil {
+		return
+	}
+	for _, pid := range pids {
+		g, err := a.fs.OfProcess(named, pid)
+		if err != nil {
+			continue
+		}
+		if slice := systemd.SliceOf(g.Path()); slice != "" && slice != systemd.SystemSlice {
+			a.sayMoved(slice, t.Group)
+			return
+		}
+	}
+}
+
+func (a *app) sayMoved(slice string, g cgroupfs.Group) {
+	a.out.Say("warning: systemd has not made cgroup %s; it moves processes out of it, and so out of the limit, when the first unit in %s asks for disk I/O accounting and when the last that did ends", g.Path(), slice)
+}

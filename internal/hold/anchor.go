@@ -1,0 +1,91 @@
+package hold
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/state"
+	"github.com/weir-io/weir/internal/systemd"
+)
+
+// strayKind names the records of what an anchor may have had systemd move.
+const strayKind = "strays"
+
+// An AnchorError says that systemd may still move processes out of groups.
+type AnchorError struct {
+	Slice string
+	Err   error
+}
+
+func (e *AnchorError) Error() string {
+	return fmt.Sprintf("have systemd leave processes of %s in their groups: %v", e.Slice, e.Err)
+}
+
+func (e *AnchorError) Unwrap() error { return e.Err }
+
+// Anchor has systemd leave the processes of a slice, and of those beside and above it,
+// where they are in v1's hierarchy of disk I/O, until the next boot (see
+// systemd.Conn.Anchor). To get there it moves them once more. Those in groups that are no
+// unit's, which others have made, are put back; if weir is killed before, by the next one.
+func (h Holder) Anchor(ctx context.Context, io *cgroupfs.Hierarchy, slice string) error {
+	return anchor(ctx, io, slice, h.State, h.dial)
+}
+
+func anchor(ctx context.Context, io *cgroupfs.Hierarchy, slice string, records state.Dir, connect dialer) error {
+	if isAnchored(io, slice) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, unitTimeout)
+	defer cancel()
+	conn, err := connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	all, err := findStrays(io)
+	if err != nil {
+		return err
+	}
+	record, err := records.New(strayKind, all)
+	if err != nil {
+		return err
+	}
+	_, err = conn.Anchor(ctx, slice)
+	return finish(record, errors.Join(err, all.restore(io)))
+}
+
+// AnchorSteps lists what Anchor does.
+func AnchorSteps(io *cgroupfs.Hierarchy, slice string) []Step {
+	if isAnchored(io, slice) {
+		return nil
+	}
+	return []Step{{Unit: systemd.AnchorOf(slice), Property: accounting().String()}}
+}
+
+// isAnchored reports whether the anchor has its group.
+func isAnchored(io *cgroupfs.Hierarchy, slice string) bool {
+	g, err := io.Group(systemd.SlicePath(systemd.AnchorOf(slice)))
+	if err != nil {
+		return false
+	}
+	there, err := g.Exists()
+	return err == nil && there
+}
+
+// putBack puts back what anchors of killed weirs have had systemd move.
+func putBack(dir state.Dir, fs *cgroupfs.FS) error {
+	return dir.Sweep(strayKind, func(data []byte) error {
+		var all strays
+		if err := json.Unmarshal(data, &all); err != nil {
+			return fmt.Errorf("read record of moved processes: %w", err)
+		}
+		io, err := fs.IO(cgroupfs.V1)
+		if err != nil {
+			return err
+		}
+		return all.restore(io)
+	})
+}
