@@ -167,21 +167,23 @@ func (d containerTest) idle(t *testing.T) bool {
 	return strings.Join(strings.Fields(string(text)), " ") == "0 0"
 }
 
-// endless writes a file over and over. With the end of a writer its group goes, and what
-// waits in a group that goes is let through at once (block/blk-throttle.c,
-// throtl_pd_offline).
+// endless writes a file over and over: a container goes with the end of its writer.
 const endless = "while :; do /bin/busybox dd if=/dev/zero of=/data/f bs=65536 count=16000 conv=notrunc 2>/dev/null; done"
 
-// writer starts a container that writes as fast as it can: on v2 through the page cache,
-// on v1 directly.
+// writing is a container's command that writes as fast as it can: on v2 through the page
+// cache, on v1 directly, with /weir.
+func writing(e environ.Environ) []string {
+	if e.Cgroups.Blkio == "" {
+		return []string{"/bin/sh", "-c", endless}
+	}
+	job := load.Job{Path: load.Direct, File: "/data/f", Block: 64 << 10, Size: 64 << 20, For: time.Hour}
+	return append([]string{"/weir", "__load"}, job.Args()...)
+}
+
+// writer starts a container that writes.
 func (d containerTest) writer(t *testing.T, name string) {
 	t.Helper()
-	if d.e.Cgroups.Blkio == "" {
-		d.container(t, name, nil, "/bin/sh", "-c", endless)
-	} else {
-		job := load.Job{Path: load.Direct, File: "/data/f", Block: 64 << 10, Size: 64 << 20, For: time.Hour}
-		d.container(t, name, nil, append([]string{"/weir", "__load"}, job.Args()...)...)
-	}
+	d.container(t, name, nil, writing(d.e)...)
 }
 
 // S1, S2: a limit on a container that runs is in force within two seconds: on v2 on what

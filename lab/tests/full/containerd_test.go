@@ -1,29 +1,34 @@
 package full
 
 import (
+	"cmp"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
 	"github.com/weir-io/weir/lab"
 )
 
-// A limit on a container of containerd's, by its namespace and id. On v1 systemd moves
-// containers with a group that it has not made out of it, into the root of blkio, when
-// the first unit asks for that controller and when the last that did ends: other tests
-// have such units, so that nothing can be measured there.
+// A limit on a container of containerd's, by its namespace and id, in a group that systemd
+// has not made.
 func TestContainerd(t *testing.T) {
-	e := lab.Need(t, lab.Containerd, lab.Systemd, lab.V2, lab.FS("ext4"))
+	e := lab.Need(t, lab.Containerd, lab.Systemd, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
 	start(t, "containerd")
 	tree := busyboxTree(t)
 	if err := os.Mkdir(filepath.Join(tree, "data"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	run(t, "ctr", "run", "--detach", "--mount", "type=bind,src="+disk.Dir+",dst=/data,options=rbind:rw", "--rootfs", tree, "weir-c", "/bin/sh", "-c", endless)
+	weir, err := exec.LookPath("weir")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, "ctr", append([]string{"run", "--detach", "--mount", "type=bind,src=" + disk.Dir + ",dst=/data,options=rbind:rw",
+		"--mount", "type=bind,src=" + weir + ",dst=/weir,options=rbind:ro", "--rootfs", tree, "weir-c"}, writing(e)...)...)
 	t.Cleanup(func() {
 		run(t, "ctr", "task", "rm", "--force", "weir-c")
 		run(t, "ctr", "container", "rm", "weir-c")
 	})
-	holds(t, e, disk, "containerd:default/weir-c", filepath.Join(e.Cgroups.Unified, "default/weir-c"), "containerd knows nothing of this limit")
+	holds(t, e, disk, "containerd:default/weir-c", filepath.Join(cmp.Or(e.Cgroups.Blkio, e.Cgroups.Unified), "default/weir-c"), "containerd knows nothing of this limit")
 }
