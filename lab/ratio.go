@@ -39,31 +39,38 @@ const (
 	slack = 3 * time.Millisecond
 )
 
+// CatchUp is how much of a limit a stalled writer or reader can get at once when it goes
+// on: the throttle keeps what was not used of its slices, of 100 ms each. Measured on 6.1,
+// 6.12 and 7.2: up to 179 ms (TestAStallIsNotSaved).
+const CatchUp = 200 * time.Millisecond
+
 // Ratio measures a rate against a limit and fails the test if the ratio is outside
-// the band. Too much fails at once: no busy machine makes a limit let through more.
-// Too little counts if the machine was quiet: a canary sleeps meanwhile, again and
-// again, and its lateness tells for how long no processor was to be had. What was
-// too little and disturbed is measured again, when the machine is quieter.
+// the band. What was outside counts if the machine was quiet: a canary sleeps meanwhile,
+// again and again, and its lateness tells for how long no processor was to be had. What
+// was disturbed is measured again, when the machine is quieter. Too much fails at once
+// all the same, unless a stall before the measurement can have made it: no busy machine
+// makes a limit let through more than CatchUp.
 func Ratio(t testing.TB, what string, limit float64, band Band, measure func() float64) {
 	t.Helper()
-	ratio(t, what, limit, band, func() (rate, starved float64) {
+	ratio(t, what, limit, band, func() (rate, starved float64, took time.Duration) {
+		began := time.Now()
 		starved = theCanary.share(func() { rate = measure() })
-		return rate, starved
+		return rate, starved, time.Since(began)
 	}, theCanary.awaitQuiet)
 }
 
-// ratio judges what measure returns: a rate, and for which share of the time it was
-// starved. Before it is called again, quieter is.
-func ratio(t testing.TB, what string, limit float64, band Band, measure func() (rate, starved float64), quieter func()) {
+// ratio judges what measure returns: a rate, for which share of the time it was starved,
+// and how long that took. Before it is called again, quieter is.
+func ratio(t testing.TB, what string, limit float64, band Band, measure func() (rate, starved float64, took time.Duration), quieter func()) {
 	t.Helper()
 	for attempt := 1; ; attempt++ {
-		rate, starved := measure()
+		rate, starved, took := measure()
 		ratio := rate / limit
 		t.Logf("%s: %.3f of %.0f (starved %.1f %%)", what, ratio, limit, 100*starved)
 		switch {
 		case ratio >= band.Low && ratio <= band.High:
 			return
-		case ratio > band.High || starved <= starvedMax:
+		case ratio > band.High+CatchUp.Seconds()/took.Seconds() || starved <= starvedMax:
 			t.Errorf("%s: %.3f of the limit, want %.2f to %.2f", what, ratio, band.Low, band.High)
 			return
 		case attempt == attempts:

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"testing"
+	"time"
 )
 
 // verdict stands for a test that Ratio judges.
@@ -15,6 +16,7 @@ func (v *verdict) Logf(string, ...any)   {}
 func (v *verdict) Errorf(string, ...any) { v.failed = true }
 
 func TestRatio(t *testing.T) {
+	const took = 5 * time.Second
 	for _, c := range []struct {
 		name     string
 		measured []float64 // in turn
@@ -25,19 +27,21 @@ func TestRatio(t *testing.T) {
 		{"held", []float64{1.0}, false, false, 1},
 		{"held on a busy machine", []float64{0.98}, true, false, 1},
 		{"too much", []float64{1.04, 1.0}, false, true, 1},
-		{"too much on a busy machine", []float64{1.04, 1.0}, true, true, 1},
+		{"too much on a busy machine", []float64{1.08, 1.0}, true, true, 1},
+		{"a stall caught up", []float64{1.06, 1.0}, true, false, 2},
+		{"stalls caught up, again and again", []float64{1.06, 1.06, 1.06, 1.06, 1.06}, true, true, attempts},
 		{"too little", []float64{0.9, 1.0}, false, true, 1},
 		{"too little on a busy machine, then held", []float64{0.9, 1.0}, true, false, 2},
 		{"too little on a busy machine, then too much", []float64{0.9, 1.1}, true, true, 2},
 		{"too little, again and again", []float64{0.9, 0.9, 0.9, 0.9, 0.9}, true, true, attempts},
 	} {
 		v, n, quieter := &verdict{TB: t}, 0, 0
-		ratio(v, c.name, 100, Direct, func() (float64, float64) {
+		ratio(v, c.name, 100, Direct, func() (float64, float64, time.Duration) {
 			n++
 			if c.starved {
-				return 100 * c.measured[n-1], 2 * starvedMax
+				return 100 * c.measured[n-1], 2 * starvedMax, took
 			}
-			return 100 * c.measured[n-1], 0
+			return 100 * c.measured[n-1], 0, took
 		}, func() { quieter++ })
 		if quieter != n-1 {
 			t.Errorf("%s: waited for a quieter machine %d times of %d", c.name, quieter, n-1)

@@ -78,7 +78,7 @@ func makeExecutable(work string, names ...string) error {
 }
 
 // runScripts runs scripts. Their conditions are [v1] and [v2], where the io controller
-// is, [memory], [systemd], and [root].
+// is, [memory], [memory2] in v2, [systemd], and [root].
 func runScripts(t *testing.T, params testscript.Params) {
 	cgroups, err := environ.FindCgroups()
 	if err != nil {
@@ -86,7 +86,7 @@ func runScripts(t *testing.T, params testscript.Params) {
 	}
 	_, err = os.Stat("/run/systemd/system")
 	conditions := map[string]bool{
-		"v1": cgroups.Blkio != "", "v2": cgroups.IOInV2, "memory": cgroups.Memory != "" || cgroups.MemInV2,
+		"v1": cgroups.Blkio != "", "v2": cgroups.IOInV2, "memory": cgroups.Memory != "" || cgroups.MemInV2, "memory2": cgroups.MemInV2,
 		"systemd": err == nil, "root": os.Geteuid() == 0,
 	}
 	params.RequireExplicitExec = true

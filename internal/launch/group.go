@@ -94,23 +94,22 @@ func (h Host) Plan(o Options) (io cgroupfs.Group, steps []hold.Step, err error) 
 	if h.scoped() {
 		return io, h.scopePlan(o, io), nil
 	}
-	steps = []hold.Step{{Mkdir: io.Dir()}}
+	made := []cgroupfs.Group{io}
 	if memory != nil {
-		steps = append(steps, hold.Step{Mkdir: memory.Dir()})
+		made = append(made, *memory)
 	}
-	missing, err := io.Missing(controllersOf(io.Hierarchy())...)
-	if err != nil {
-		return io, nil, err
-	}
-	for _, w := range missing {
-		steps = append(steps, hold.Step{File: w.File, Line: w.Line})
+	for _, g := range made {
+		steps = append(steps, hold.Step{Mkdir: g.Dir()})
+		missing, err := g.Missing(controllersOf(g.Hierarchy())...)
+		if err != nil {
+			return io, nil, err
+		}
+		for _, w := range missing {
+			steps = append(steps, hold.Step{File: w.File, Line: w.Line})
+		}
 	}
 	if o.MemoryMax > 0 {
-		g := io
-		if memory != nil {
-			g = *memory
-		}
-		w := g.MemoryWrite(o.MemoryMax)
+		w := made[len(made)-1].MemoryWrite(o.MemoryMax)
 		steps = append(steps, hold.Step{File: w.File, Line: w.Line})
 	}
 	return io, append(steps, hold.Plan{Group: io, Changes: o.Changes}.Steps()...), nil
@@ -176,9 +175,9 @@ func (r *Room) furnish(ctx context.Context, h Host, o Options) error {
 			return fmt.Errorf("make cgroup: %w", err)
 		}
 		r.made = append(r.made, g)
-	}
-	if err := r.IO.Enable(controllersOf(r.IO.Hierarchy())...); err != nil {
-		return err
+		if err := g.Enable(controllersOf(g.Hierarchy())...); err != nil {
+			return err
+		}
 	}
 	if o.MemoryMax > 0 {
 		if err := r.joined[len(r.joined)-1].SetMemoryMax(o.MemoryMax); err != nil {

@@ -14,14 +14,17 @@ func (h Host) asUser() bool { return os.Geteuid() != 0 && h.FS.Root() == "/" }
 // scoped reports whether systemd makes the group: it makes none with limits for a user.
 func (h Host) scoped() bool { return h.SystemdRuns && !h.asUser() }
 
-// controllersOf lists what the io group must have: on v2 with memory beside it also
-// that, because only then are buffered writes charged to the group that made them
-// (cgroup-v2.rst, "Writeback").
+// controllersOf lists what a group in a hierarchy of v2 must have: io, and memory, because
+// only beside it are buffered writes charged to the group that made them (cgroup-v2.rst,
+// "Writeback"); memory alone, where io is v1's.
 func controllersOf(hierarchy *cgroupfs.Hierarchy) []string {
-	if hierarchy.Version == cgroupfs.V2 && hierarchy.Has("memory") {
-		return []string{"io", "memory"}
+	var list []string
+	for _, c := range []string{"io", "memory"} {
+		if hierarchy.Version == cgroupfs.V2 && hierarchy.Has(c) {
+			list = append(list, c)
+		}
 	}
-	return []string{"io"}
+	return list
 }
 
 // groups chooses the group's place: the io group, and one for memory where that
@@ -42,7 +45,7 @@ func (h Host) groups(o Options) (io cgroupfs.Group, memory *cgroupfs.Group, err 
 	if other == nil {
 		return io, nil, noMemory()
 	}
-	g, err := h.placeIn(other, name, []string{"memory"})
+	g, err := h.placeIn(other, name, controllersOf(other))
 	return io, &g, err
 }
 
