@@ -261,14 +261,21 @@ func (a *app) explainPlaces(g cgroupfs.Group, all []placed) {
 		for _, note := range p.chain.Notes {
 			a.out.Say("note: %s", note)
 		}
-		if p.Limit.WBPS.IsSet() || p.Limit.WIOPS.IsSet() {
-			var fs *blkdev.Mount
-			if m, ok := p.chain.FileSystem(); ok {
-				fs = &m
-			}
-			a.out.Say("%s", hold.Expect(g, fs).Line(g.Hierarchy()))
+		if p.limitsWrites() {
+			a.out.Say("%s", p.expect(g).Line(g.Hierarchy()))
 		}
 	}
+}
+
+func (p placed) limitsWrites() bool { return p.Limit.WBPS.IsSet() || p.Limit.WIOPS.IsSet() }
+
+// expect says which of the group's writes the kernel will hold there.
+func (p placed) expect(g cgroupfs.Group) hold.Expectation {
+	var fs *blkdev.Mount
+	if m, ok := p.chain.FileSystem(); ok {
+		fs = &m
+	}
+	return hold.Expect(g, fs)
 }
 
 // dryRunDocument is the JSON of --dry-run (docs/json.md).

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,7 +44,7 @@ func (a *app) giveGroup(ctx context.Context, none *unit.NoGroupError, limits []c
 	if err != nil {
 		return t, err
 	}
-	if err := a.holder().Account(ctx, h, none.Unit, none.Slice); err != nil {
+	if err := a.holder().Account(ctx, h, none.Unit, cmp.Or(none.Slice, systemd.RootSlice)); err != nil {
 		return t, err
 	}
 	a.out.Say("systemd: set BlockIOAccounting=yes of %s, which gives it a cgroup of its own in %s", none.Unit, none.Mount)

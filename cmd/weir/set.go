@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -140,7 +141,7 @@ func (a *app) planFor(t target.Target, list []hold.Change) hold.Plan {
 	if t.Group.Hierarchy().Version == cgroupfs.V2 {
 		plan.Unit = t.Owner.Unit
 	} else if t.Owner.Kind == "systemd" {
-		plan.Account, plan.Anchor = t.Owner.Unit, systemd.SliceOf(t.Group.Path())
+		plan.Account, plan.Anchor = t.Owner.Unit, cmp.Or(systemd.SliceOf(t.Group.Path()), systemd.RootSlice)
 	} else if a.mayStray(t.Group) {
 		plan.Anchor = systemd.SystemSlice
 	}

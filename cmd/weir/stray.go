@@ -16,8 +16,8 @@ func (a *app) mayStray(g cgroupfs.Group) bool {
 	return g.Hierarchy().Version == cgroupfs.V1 && systemd.Running(a.root) && !systemd.IsBelowUnit(g.Path())
 }
 
-// enforce puts a plan that sets limits into force. A systemd that cannot be had to leave the target's
-// processes where they are is a warning: they are limited as long as it does.
+// enforce puts a plan that sets limits into force. A systemd that cannot be had to leave
+// the target's processes where they are is a warning: they are limited as long as it does.
 func (a *app) enforce(ctx context.Context, t target.Target, plan hold.Plan) error {
 	err := a.holder().Apply(ctx, plan)
 	var loose *hold.AnchorError

@@ -31,16 +31,10 @@ func (e *AnchorError) Unwrap() error { return e.Err }
 // systemd.Conn.Anchor). To get there it moves them once more. Those in groups that are no
 // unit's, which others have made, are put back; if weir is killed before, by the next one.
 func (h Holder) Anchor(ctx context.Context, io *cgroupfs.Hierarchy, slice string) error {
-	return anchor(ctx, io, slice, h.State, h.dial)
-}
-
-func anchor(ctx context.Context, io *cgroupfs.Hierarchy, slice string, records state.Dir, connect dialer) error {
 	if isAnchored(io, slice) {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, unitTimeout)
-	defer cancel()
-	conn, err := connect(ctx)
+	conn, err := h.dial(ctx)
 	if err != nil {
 		return err
 	}
@@ -49,11 +43,15 @@ func anchor(ctx context.Context, io *cgroupfs.Hierarchy, slice string, records s
 	if err != nil {
 		return err
 	}
-	record, err := records.New(strayKind, all)
+	record, err := h.State.New(strayKind, all)
 	if err != nil {
 		return err
 	}
-	_, err = conn.Anchor(ctx, slice)
+	// From here on an interrupt has to wait: some milliseconds, while processes are where
+	// their limits are not.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unitTimeout)
+	defer cancel()
+	err = conn.Anchor(ctx, slice)
 	return finish(record, errors.Join(err, all.restore(io)))
 }
 

@@ -17,7 +17,7 @@ import (
 // units is what hold asks of systemd: a *systemd.Conn has it.
 type units interface {
 	IOLimits(ctx context.Context, unit string) ([]systemd.PathLimit, error)
-	Anchor(ctx context.Context, slice string) (made bool, err error)
+	Anchor(ctx context.Context, slice string) error
 	Set(ctx context.Context, unit string, persist bool, settings []systemd.Setting) error
 	Kept(unit string) ([]limit.Key, error)
 	Forget(ctx context.Context, unit string, keys []limit.Key) error

@@ -35,9 +35,9 @@ func (m *manager) IOLimits(context.Context, string) ([]systemd.PathLimit, error)
 	return m.limits, nil
 }
 
-func (m *manager) Anchor(_ context.Context, slice string) (bool, error) {
+func (m *manager) Anchor(_ context.Context, slice string) error {
 	m.sets = append(m.sets, []string{"anchor " + slice})
-	return true, m.refuses
+	return m.refuses
 }
 
 func (m *manager) Set(_ context.Context, _ string, persist bool, settings []systemd.Setting) error {

@@ -27,6 +27,7 @@ type Result struct {
 	Status  int  // as a shell gives it: the exit status, or 128 + the signal
 	Elapsed time.Duration
 	Stats   []cgroupfs.Stat
+	Dirty   *uint64 // bytes that it left in memory to be written, on any disk (v2); nil: not known
 }
 
 // A StartError says that the command could not be started, with the exit status
@@ -116,6 +117,11 @@ func (h Host) Run(ctx context.Context, room *Room, c Command) (Result, error) {
 	result.Stats, err = room.IO.Stats()
 	if err != nil && !cgroupfs.IsGone(err) {
 		return result, fmt.Errorf("read what the command was charged: %w", err)
+	}
+	if room.IO.Hierarchy().Version == cgroupfs.V2 { // v1's memory is in another group, and of no limit's concern
+		if m, there, err := room.IO.Memory(); err == nil && there {
+			result.Dirty = &m.Dirty
+		}
 	}
 	return result, nil
 }

@@ -9,37 +9,40 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// SystemSlice is the slice of services, and of what is started without another one.
-const SystemSlice = "system.slice"
+// Slices that are always there: the one that all others are in, and that of services and of
+// what is started without another one.
+const (
+	RootSlice   = "-.slice"
+	SystemSlice = "system.slice"
+)
 
 // AnchorOf names weir's own slice within a slice: "system-weir.slice" in system.slice.
-// "" is the root slice.
 func AnchorOf(slice string) string {
-	if slice == "" || slice == "-.slice" {
+	if slice == RootSlice {
 		return "weir.slice"
 	}
 	return strings.TrimSuffix(slice, ".slice") + "-weir.slice"
 }
 
 // Anchor starts an empty slice within a slice, that asks for accounting of disk I/O until
-// the next boot, and reports whether it was not there yet. On cgroup v1 it keeps systemd
-// from moving processes: when the first unit of a slice asks for that accounting, and
-// again when the last that did ends, systemd puts all processes of that slice and of those
-// beside it where it thinks that they belong in v1's hierarchy of blkio (systemd's
+// the next boot, if it is not there yet. On cgroup v1 it keeps systemd from moving
+// processes: when the first unit of a slice asks for that accounting, and again when the
+// last that did ends, systemd puts all processes of that slice and of those beside it
+// where it thinks that they belong in v1's hierarchy of blkio (systemd's
 // unit_update_cgroup, cg_migrate_v1_controllers).
-func (c *Conn) Anchor(ctx context.Context, slice string) (made bool, err error) {
+func (c *Conn) Anchor(ctx context.Context, slice string) error {
 	object, err := c.startTransient(ctx, AnchorOf(slice), []Setting{
 		{"Description", dbus.MakeVariant("Keeps limits on disk I/O in force (weir)")},
 		Accounting("BlockIO"),
 	})
 	var refused dbus.Error
 	if errors.As(err, &refused) && refused.Name == "org.freedesktop.systemd1.UnitExists" {
-		return false, nil
+		return nil
 	}
 	if err != nil {
-		return false, explain(err)
+		return explain(err)
 	}
-	return true, c.settle(ctx, object)
+	return c.settle(ctx, object)
 }
 
 // settle waits until systemd has done what it has queued for cgroups: it does that

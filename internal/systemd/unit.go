@@ -61,7 +61,7 @@ func SliceOf(cgroup string) string {
 // SlicePath returns the cgroup of a slice, whose name has those above it: "/a.slice/a-b.slice"
 // for "a-b.slice".
 func SlicePath(slice string) string {
-	if slice == "-.slice" {
+	if slice == RootSlice {
 		return "/"
 	}
 	path, above := "", ""

@@ -113,7 +113,7 @@ func TestSlicePath(t *testing.T) {
 			t.Errorf("SlicePath(%s) = %s, want %s", slice, got, want)
 		}
 	}
-	for slice, want := range map[string]string{"": "weir.slice", "-.slice": "weir.slice", "system.slice": "system-weir.slice", "user-0.slice": "user-0-weir.slice"} {
+	for slice, want := range map[string]string{"-.slice": "weir.slice", "system.slice": "system-weir.slice", "user-0.slice": "user-0-weir.slice"} {
 		if got := AnchorOf(slice); got != want {
 			t.Errorf("AnchorOf(%q) = %s, want %s", slice, got, want)
 		}

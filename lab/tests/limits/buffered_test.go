@@ -37,42 +37,6 @@ func TestBufferedIsHeldAtTheDevice(t *testing.T) {
 	}
 }
 
-// leftSeconds is how long what a command leaves takes at its limit.
-const leftSeconds = 3
-
-// What a command has left in memory when it ends is held as well, though its group is
-// gone: the kernel keeps the rules of a group that goes until its writeback is done.
-func TestWhatACommandLeavesIsHeld(t *testing.T) {
-	for _, fs := range []string{"ext4", "xfs", "btrfs"} {
-		t.Run(fs, func(t *testing.T) {
-			e := lab.Need(t, lab.Root, lab.V2, lab.Memory, lab.FS(fs))
-			if fs != "ext4" {
-				lab.Need(t, lab.Long)
-			}
-			t.Parallel()
-			disk := lab.Disk(t, lab.FS(fs))
-			rate, name := lab.Scaled(e, 4<<20), "left-"+fs
-			attempt := 0
-			lab.Ratio(t, "after the end", float64(rate), lab.Written, func() float64 {
-				attempt++
-				file := fileIn(t, disk.Dir, fmt.Sprint("left-", attempt))
-				weir(t, "run", "--quiet", "--name", name, "--write", fmt.Sprint(rate), "--on", disk.Dir, "--",
-					"dd", "if=/dev/zero", "of="+file, "bs=1048576", fmt.Sprint("count=", leftSeconds*rate>>20))
-				for _, g := range lab.WeirGroups(t) {
-					if strings.Contains(g, name) {
-						t.Fatalf("group %s is there", g)
-					}
-				}
-				// The first request waits for its own size, as all do: what is written
-				// takes as long as the limit has it.
-				began, before := time.Now(), counters(t, disk.Number).WrittenBytes
-				system(t, "sync", "-f", disk.Dir)
-				return float64(counters(t, disk.Number).WrittenBytes-before) / time.Since(began).Seconds()
-			})
-		})
-	}
-}
-
 // buffered writes a file through the page cache under a limit of rate MiB/s and returns
 // what was let through to the device per second. The group must have been charged with
 // all, and the device must have done no more.
