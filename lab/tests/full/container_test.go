@@ -248,11 +248,17 @@ func find(all []finding, code string) *finding {
 	return &all[i]
 }
 
-// weir prove measures inside the container, and says what weir why foretells.
-func (d containerTest) prove(t *testing.T) {
-	if d.e.Cgroups.Blkio != "" { // of which TestAgree says as much, without a container
+// longOnV1 leaves to a long run on v1 what is Docker's besides, or is proved elsewhere.
+func longOnV1(t *testing.T, e environ.Environ) {
+	t.Helper()
+	if e.Cgroups.Blkio != "" {
 		lab.Need(t, lab.Long)
 	}
+}
+
+// weir prove measures inside the container, and says what weir why foretells.
+func (d containerTest) prove(t *testing.T) {
+	longOnV1(t, d.e)
 	d.container(t, "idle", nil, "/bin/sleep", "600")
 	mustWeir(t, "set", d.engine+":idle", "--quiet", "--write", "10MB/s", "--on", d.disk.Dir)
 	var doc struct {

@@ -14,6 +14,7 @@ import (
 // has not made.
 func TestContainerd(t *testing.T) {
 	e := lab.Need(t, lab.Containerd, lab.Systemd, lab.FS("ext4"))
+	longOnV1(t, e)
 	disk := lab.Disk(t, lab.FS("ext4"))
 	start(t, "containerd")
 	tree := busyboxTree(t)

@@ -80,7 +80,7 @@ func left(t *testing.T) []string {
 func TestKillRun(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.FS("ext4"), lab.NoSystemd)
 	disk := lab.Disk(t, lab.FS("ext4"))
-	for i := range lab.Times(t, kills, 12) {
+	for i := range lab.Times(t, kills, 6) {
 		killed(t, 40*time.Millisecond, "run", "--quiet", "--write", "1MB/s", "--write-iops", "100", "--on", disk.Dir, "--", "sleep", "0.02")
 		// What lives on is the command; when it has ended, the next weir cleans.
 		deadline := time.Now().Add(5 * time.Second)
@@ -129,7 +129,7 @@ func TestKillSet(t *testing.T) {
 		t.Fatal(err)
 	}
 	half, done := 0, 0
-	for i := range lab.Times(t, kills, 20) {
+	for i := range lab.Times(t, kills, 10) {
 		before := groups(t)[group]
 		killed(t, 8*time.Millisecond, set(2000+i)...)
 		l := groups(t)[group]
@@ -149,14 +149,14 @@ func TestKillSet(t *testing.T) {
 			t.Fatalf("kill %d left %s, which nobody asked for", i, l)
 		}
 	}
-	t.Logf("%d of %d sets were done before the kill", done, lab.Times(t, kills, 20))
+	t.Logf("%d of %d sets were done before the kill", done, lab.Times(t, kills, 10))
 }
 
 func TestKillDemo(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.Loop, lab.Command("mkfs.ext4"), lab.FS("ext4"), lab.NoSystemd)
 	disk := lab.Disk(t, lab.FS("ext4")) // that it can be unmounted shows that the demo's file is gone
 	before := attached(t)
-	for i := range lab.Times(t, kills, 2) {
+	for i := range lab.Times(t, kills, 1) {
 		killed(t, 4*time.Second, "demo", "--quiet", "--for", "1s", "--dir", disk.Dir)
 		deadline := time.Now().Add(20 * time.Second)
 		for {
