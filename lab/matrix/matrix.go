@@ -118,7 +118,7 @@ type Filter struct {
 	Kernel string
 	Mode   string
 	Lane   string
-	All    bool // extra rows too, and every test in each
+	All    bool // extra rows too, and all tests in those that a default run has only in part
 }
 
 // Narrow reports whether the filter takes away any row of the default matrix.
@@ -140,6 +140,9 @@ func Select(f Filter, newest ...string) ([]Row, error) {
 		}
 		if f.All && r.Lane != FullQEMU {
 			r.Only, r.Spare = "", false
+		}
+		if f.All && (r.Lane == Full || r.Mode == environ.Hybrid) { // of which the default run has no long one
+			r.Short = false
 		}
 		rows = append(rows, r)
 	}
