@@ -43,8 +43,9 @@ type Campaign struct {
 }
 
 // Do runs the rows. The error is about the campaign; what is wrong with a guest
-// is in its outcome. Spare rows run one after another, in the time that the others leave. Rows of the native lane run alone, after the others: they measure
-// on the machine that carries all.
+// is in its outcome. Spare rows run one after another, in the time that the others leave.
+// Rows of the native lane run alone, after the others, because they measure on the machine
+// that carries all; and so do emulated ones that measure rates.
 func (c Campaign) Do(ctx context.Context, rows []matrix.Row) ([]outcome.Guest, error) {
 	guests := make([]outcome.Guest, len(rows))
 	slots := make(chan struct{}, max(c.Parallel, 1))
@@ -52,7 +53,7 @@ func (c Campaign) Do(ctx context.Context, rows []matrix.Row) ([]outcome.Guest, e
 	var alone, spare []int
 	for i, row := range rows {
 		switch {
-		case row.Lane == matrix.Native:
+		case row.Lane == matrix.Native, c.emulatesRates(row):
 			alone = append(alone, i)
 		case c.spare(row):
 			spare = append(spare, i)
@@ -118,6 +119,9 @@ func (c Campaign) one(ctx context.Context, row matrix.Row) outcome.Guest {
 	switch {
 	case row.Lane == matrix.Native:
 		release, err = c.Slots.TakeAll(ctx)
+	case c.emulatesRates(row):
+		job.CPU = process.All
+		release, err = c.Slots.TakeAll(ctx)
 	case c.spare(row):
 		job.CPU = process.Spare
 		release, err = c.Slots.TakeSpare(ctx)
@@ -153,6 +157,12 @@ func (c Campaign) only(row matrix.Row) []string {
 // spare reports whether a row runs in the time that others leave. Tests that are named
 // may be any.
 func (c Campaign) spare(row matrix.Row) bool { return row.Spare && c.Run == "" }
+
+// emulatesRates reports whether a row measures on an emulated processor, which is as busy
+// with that as one of this machine can be: it gets the others too, and runs alone.
+func (c Campaign) emulatesRates(row matrix.Row) bool {
+	return row.Lane == matrix.QEMU && row.Only == "" && c.Run == ""
+}
 
 func makeFolder(out string) (*tempdir.Dir, error) {
 	if err := os.MkdirAll(out, 0o755); err != nil {

@@ -15,14 +15,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Spare is whatever time any processor has left by others.
-const Spare = -1
+// What a guest can have instead of one processor: whatever time any has left by others,
+// or all of them.
+const (
+	Spare = -1
+	All   = -2
+)
 
 // Run runs a guest's process to its end, with its console going to a file and, line
-// by line, to log. cpu is the processor that it and its children stay on: user-mode
-// Linux hands over between its kernel and its processes at each system call, which
-// takes several times as long from one processor to another. The guest is killed,
-// with all its children, when the context ends, and when this program dies.
+// by line, to log. cpu is the processor that it and its children stay on, or Spare, or
+// All: user-mode Linux hands over between its kernel and its processes at each system
+// call, which takes several times as long from one processor to another. The guest is
+// killed, with all its children, when the context ends, and when this program dies.
 func Run(ctx context.Context, cmd *exec.Cmd, cpu int, console string, log func(string)) (err error) {
 	f, err := os.Create(console)
 	if err != nil {
@@ -56,6 +60,9 @@ func startOn(cpu int, cmd *exec.Cmd) (err error) {
 	if cpu == Spare {
 		idle := exec.Command("chrt", append([]string{"--idle", "0"}, cmd.Args...)...)
 		cmd.Path, cmd.Args, cmd.Err = idle.Path, idle.Args, errors.Join(cmd.Err, idle.Err)
+		return cmd.Start()
+	}
+	if cpu == All {
 		return cmd.Start()
 	}
 	var before, one unix.CPUSet
