@@ -78,7 +78,7 @@ func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory s
 	if err != nil {
 		return err
 	}
-	o.Changes = changes(places)
+	o.Changes, o.Linger = changes(places), true
 	host := launch.Host{FS: a.fs, State: a.state, Holder: a.holder(), SystemdRuns: systemd.Running(a.root)}
 	if dryRun {
 		group, steps, err := host.Plan(o)
@@ -98,14 +98,16 @@ func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory s
 	bound := bindsWriteback(room.IO, places)
 	result, err := host.Run(ctx, room, launch.Command{Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Signals: signals})
 	left, closing := room.Close()
-	if left {
+	if left == launch.LeftProcesses {
 		a.out.Say("processes of the command live on in %s; the group is removed when they are gone", room.IO.Path())
+	}
+	if left != launch.LeftNothing {
 		closing = errors.Join(closing, launch.SweepLater())
 	}
 	if err == nil {
 		err = a.reportRun(room, places, result)
-		if bound && !left {
-			a.sayLeft(result)
+		if left == launch.LeftDirty && bound && result.Dirty != nil {
+			a.out.Say("%s of what it wrote are in memory still: the group stays, and the limit with it, until they are written", limit.FormatMeasured(float64(*result.Dirty)))
 		}
 	}
 	if err = errors.Join(err, closing); !result.Ended {
@@ -184,20 +186,7 @@ func (a *app) sayCharged(d runDevice, r launch.Result) {
 	say("wrote", d.Limit.WBPS, d.Limit.WIOPS, s.WrittenBytes, s.Writes, limit.WBPS, limit.WIOPS)
 }
 
-// leftMin is what is too little to speak of: it is written within a moment.
-const leftMin = 1 << 20
-
 // bindsWriteback reports whether limits bind what the kernel writes behind the command.
 func bindsWriteback(g cgroupfs.Group, places []placed) bool {
 	return slices.ContainsFunc(places, func(p placed) bool { return p.limitsWrites() && p.expect(g).Buffered })
-}
-
-// sayLeft says what is in memory still. The kernel keeps the rules of a group that is gone
-// while it has dirty pages; but 7.2 lets what waits in the throttle through at once when
-// another group goes. 5.10, 6.1 and 6.12 do not (measured: TestWhatACommandLeaves).
-func (a *app) sayLeft(r launch.Result) {
-	if r.Dirty != nil && *r.Dirty >= leftMin {
-		a.out.Say("warning: %s of what it wrote are in memory still, and the group is gone: they may be written faster than the limit; have the command sync its files (fsync, sync FILE) to hold them",
-			limit.FormatMeasured(float64(*r.Dirty)))
-	}
 }

@@ -30,6 +30,7 @@ type Options struct {
 	MemoryMax uint64 // bytes; 0 for none
 	Version   cgroupfs.Version
 	Command   string // for people: what runs in it
+	Linger    bool   // the group stays until what the command has left in memory is written
 }
 
 // A Host is what launch needs to know of the machine.
@@ -50,6 +51,7 @@ type Room struct {
 	keeper *keeper // of a systemd scope; nil without
 
 	limited bool // it has rules, and so counters worth reading
+	linger  bool // see Options
 }
 
 // A place is a group as a record names it.
@@ -57,6 +59,7 @@ type place struct {
 	Controller string           `json:"controller"`
 	Version    cgroupfs.Version `json:"version"`
 	Path       string           `json:"path"`
+	Linger     bool             `json:"linger,omitempty"` // see Options
 }
 
 // nameMax leaves room for Prefix and systemd's ".scope" in a file name.
@@ -125,15 +128,20 @@ func (h Host) Prepare(ctx context.Context, o Options) (*Room, error) {
 	if err != nil {
 		return nil, err
 	}
-	room := &Room{IO: io, joined: []cgroupfs.Group{io}, limited: len(o.Changes) > 0}
+	room := &Room{IO: io, joined: []cgroupfs.Group{io}, limited: len(o.Changes) > 0, linger: o.Linger}
 	if memory != nil {
 		room.joined = append(room.joined, *memory)
 	}
 	var places []place
 	for _, g := range room.joined {
-		places = append(places, placeOf(g))
+		p := placeOf(g)
+		p.Linger = o.Linger
+		places = append(places, p)
 	}
 	for _, g := range room.joined {
+		if err := h.vacate(g); err != nil {
+			return nil, err
+		}
 		// A group that is there already must not get on record: it is not weir's.
 		if exists, err := g.Exists(); err != nil {
 			return nil, err
@@ -200,7 +208,7 @@ func (r *Room) remove() error {
 	deadline := time.Now().Add(removeWait)
 	for len(r.made) > 0 {
 		g := r.made[len(r.made)-1]
-		if occupied(g) {
+		if occupied(g) || r.linger && lingers(g, lingerMin) {
 			return r.leave()
 		}
 		err := g.RemoveAll()
@@ -242,22 +250,46 @@ func (r *Room) leave() error {
 	return r.record.Leave()
 }
 
-// Close removes the group, unless a process of it lives on: then left is true, and
-// Sweep has to be called once they are gone.
-func (r *Room) Close() (left bool, err error) {
+// Left is what remains of a room that is closed.
+type Left int
+
+// A group is left with processes of the command, or without them, because what it has
+// written is in memory still. Sweep has to be called when that has ended.
+const (
+	LeftNothing Left = iota
+	LeftProcesses
+	LeftDirty
+)
+
+// Close removes the group, unless something of it is left.
+func (r *Room) Close() (left Left, err error) {
+	if r.keeper != nil && r.linger && lingers(r.IO, lingerMin) {
+		err, r.keeper = r.keeper.leave(), nil
+		return LeftDirty, err
+	}
 	err = r.remove()
-	return len(r.made) > 0, err
+	switch {
+	case len(r.made) == 0:
+		return LeftNothing, err
+	case occupied(r.made[len(r.made)-1]):
+		return LeftProcesses, err
+	}
+	return LeftDirty, err
 }
 
-// Sweep removes the groups that dead weirs left, if nothing runs in them any more.
-func Sweep(dir state.Dir, hierarchies *cgroupfs.FS) error {
+// Sweep removes the groups that dead weirs left, if nothing runs in them any more and
+// nothing of theirs is in memory.
+func Sweep(dir state.Dir, hierarchies *cgroupfs.FS) error { return sweep(dir, hierarchies, "") }
+
+// sweep is Sweep that does not wait for what one group has in memory.
+func sweep(dir state.Dir, hierarchies *cgroupfs.FS, wanted string) error {
 	return dir.Sweep(recordKind, func(data []byte) error {
 		var places []place
 		if err := json.Unmarshal(data, &places); err != nil {
 			return fmt.Errorf("read record of a group: %w", err)
 		}
 		for _, p := range places {
-			if err := p.remove(hierarchies); err != nil {
+			if err := p.remove(hierarchies, p.Path == wanted); err != nil {
 				return err
 			}
 		}
@@ -265,7 +297,7 @@ func Sweep(dir state.Dir, hierarchies *cgroupfs.FS) error {
 	})
 }
 
-func (p place) remove(hierarchies *cgroupfs.FS) error {
+func (p place) remove(hierarchies *cgroupfs.FS, atOnce bool) error {
 	h := hierarchies.Unified()
 	if p.Version == cgroupfs.V1 {
 		h = hierarchies.With(p.Controller)
@@ -277,7 +309,7 @@ func (p place) remove(hierarchies *cgroupfs.FS) error {
 	if err != nil {
 		return err
 	}
-	if occupied(g) {
+	if occupied(g) || p.Linger && !atOnce && lingers(g, lingerEnd) {
 		return state.ErrKeep
 	}
 	err = g.RemoveAll()

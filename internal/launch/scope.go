@@ -75,12 +75,17 @@ func (h Host) prepareScope(ctx context.Context, o Options) (*Room, error) {
 		return nil, err
 	}
 	defer conn.Close()
+	unit := scopeName(o)
+	if place, err := hierarchy.Group(path.Join(systemd.SlicePath(cmp.Or(slice, systemd.SystemSlice)), unit)); err != nil {
+		return nil, err
+	} else if err := h.vacate(place); err != nil {
+		return nil, err
+	}
 	k, err := newKeeper()
 	if err != nil {
 		return nil, err
 	}
-	unit := scopeName(o)
-	room := &Room{keeper: k, limited: len(o.Changes) > 0}
+	room := &Room{keeper: k, limited: len(o.Changes) > 0, linger: o.Linger}
 	if _, err := conn.StartScope(ctx, systemd.Scope{
 		Name: unit, Slice: slice, Description: "weir run " + o.Command, PID: k.cmd.Process.Pid, Settings: o.settings(hierarchy.Version),
 	}); err != nil {
@@ -137,6 +142,16 @@ func (r *Room) joinKeeper(h Host, hierarchy *cgroupfs.Hierarchy, unit string, o 
 		}
 		if theirs.Path() != ours.Path() {
 			r.joined = append(r.joined, theirs)
+		}
+	}
+	if memory := h.FS.With("memory"); o.MemoryMax > 0 && hierarchy.Version == cgroupfs.V1 && memory.Version == cgroupfs.V2 {
+		// Of a hybrid host systemd looks after v1's controllers alone.
+		g, err := h.FS.OfProcess(memory, pid)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(g.Enable("memory"), g.SetMemoryMax(o.MemoryMax)); err != nil {
+			return err
 		}
 	}
 	return hold.Plan{Group: r.IO, Changes: o.Changes}.Ensure()

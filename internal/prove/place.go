@@ -94,7 +94,7 @@ func (p Place) enter(ctx context.Context, limited bool) (room *launch.Room, leav
 	}
 	done = func() error {
 		left, err := room.Close()
-		if left {
+		if left != launch.LeftNothing {
 			err = errors.Join(err, launch.SweepLater())
 		}
 		return err

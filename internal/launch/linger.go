@@ -1,0 +1,113 @@
+package launch
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/limit"
+)
+
+const (
+	// lingerMin is what is too little to have a group stay for, in bytes.
+	lingerMin = 1 << 20
+	// lingerEnd is what one that has stayed need not wait for: the last pages of a
+	// megabyte are as much bound as the first.
+	lingerEnd = 64 << 10
+)
+
+// lingers reports whether a group has a limit on writes, and at least so many bytes in
+// memory that it binds: on v2, where writeback is charged to groups. Without the group the
+// kernel may let them through at once (7.2 does; 5.10, 6.1 and 6.12 do not).
+func lingers(g cgroupfs.Group, least uint64) bool {
+	if g.Hierarchy().Version != cgroupfs.V2 {
+		return false
+	}
+	rules, err := g.Rules()
+	if err != nil {
+		return false
+	}
+	for _, r := range rules {
+		if r.Limit.WBPS != limit.Unlimited || r.Limit.WIOPS != limit.Unlimited {
+			m, there, err := g.Memory()
+			return err == nil && there && m.Dirty >= least
+		}
+	}
+	return false
+}
+
+const (
+	// lingerName is what a keeper calls itself while it lingers.
+	lingerName = "weir-linger"
+	// lingerLook is how often it looks. The kernel begins with pages that have been dirty
+	// for 30 s (dirty_expire_centisecs), and looks every 5 s itself.
+	lingerLook = 250 * time.Millisecond
+)
+
+// linger returns when the caller's group does not linger any more.
+func linger() error {
+	if err := os.WriteFile("/proc/self/comm", []byte(lingerName), 0); err != nil {
+		return err
+	}
+	fs, err := cgroupfs.Open("/")
+	if err != nil {
+		return err
+	}
+	defer fs.Close()
+	g, err := fs.OfProcess(fs.Unified(), 0)
+	if err != nil {
+		return err
+	}
+	for lingers(g, lingerEnd) {
+		time.Sleep(lingerLook)
+	}
+	return nil
+}
+
+// evictMax bounds how long a group takes to go, and systemd to notice.
+const evictMax = 5 * time.Second
+
+// vacate removes a group of weir's, if it is there and nothing is in it but what lingers:
+// its name is wanted. Any other one it leaves.
+func (h Host) vacate(g cgroupfs.Group) error {
+	if there, err := g.Exists(); err != nil || !there {
+		return err
+	}
+	keepers, others := inside(g)
+	if others {
+		return nil
+	}
+	for _, pid := range keepers {
+		_ = unix.Kill(pid, unix.SIGTERM) // it may have ended
+	}
+	for began := time.Now(); ; time.Sleep(time.Millisecond) {
+		if err := sweep(h.State, h.FS, g.Path()); err != nil { // systemd removes its own
+			return err
+		}
+		there, err := g.Exists()
+		if err != nil || !there || len(keepers) == 0 || time.Since(began) > evictMax {
+			return err
+		}
+	}
+}
+
+// inside lists the lingering keepers in a group, and reports whether anybody else is in it.
+func inside(g cgroupfs.Group) (keepers []int, others bool) {
+	pids, err := g.Processes()
+	if err != nil {
+		return nil, !cgroupfs.IsGone(err)
+	}
+	for _, pid := range pids {
+		name, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "comm"))
+		if err == nil && strings.TrimSpace(string(name)) != lingerName {
+			return nil, true
+		}
+		keepers = append(keepers, pid)
+	}
+	return keepers, false
+}
