@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-io/weir/internal/load"
 	"github.com/weir-io/weir/lab"
 	"github.com/weir-io/weir/lab/environ"
 )
@@ -38,8 +39,12 @@ func unitFile(t *testing.T, name, command string, settings ...string) (unit stri
 // writer makes a service that writes to a disk, directly, as fast as it can.
 func writer(t *testing.T, name string, disk *lab.TestDisk, settings ...string) (unit string) {
 	t.Helper()
-	loop := fmt.Sprintf(`/bin/sh -c "while :; do dd if=/dev/zero of=%s/f bs=64k count=64 oflag=direct conv=notrunc status=none; done"`, disk.Dir)
-	return unitFile(t, name, loop, settings...)
+	weir, err := exec.LookPath("weir")
+	if err != nil {
+		t.Fatal(err)
+	}
+	job := load.Job{Path: load.Direct, File: filepath.Join(disk.Dir, "f"), Block: 64 << 10, Size: 64 << 20, For: time.Hour}
+	return unitFile(t, name, strings.Join(append([]string{weir, "__load"}, job.Args()...), " "), settings...)
 }
 
 // written measures what reaches a disk, per second.
