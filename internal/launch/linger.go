@@ -96,18 +96,22 @@ func (h Host) vacate(g cgroupfs.Group) error {
 	}
 }
 
-// inside lists the lingering keepers in a group, and reports whether anybody else is in it.
+// inside lists the lingering keepers in a group, and reports whether anybody else is in it
+// or below it.
 func inside(g cgroupfs.Group) (keepers []int, others bool) {
-	pids, err := g.Processes()
-	if err != nil {
-		return nil, !cgroupfs.IsGone(err)
-	}
-	for _, pid := range pids {
-		name, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "comm"))
-		if err == nil && strings.TrimSpace(string(name)) != lingerName {
-			return nil, true
+	err := g.Walk(func(below cgroupfs.Group) error {
+		pids, err := below.Processes()
+		for _, pid := range pids {
+			name, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "comm"))
+			switch {
+			case cgroupfs.IsGone(err): // it has just ended
+			case err == nil && strings.TrimSpace(string(name)) == lingerName:
+				keepers = append(keepers, pid)
+			default:
+				others = true
+			}
 		}
-		keepers = append(keepers, pid)
-	}
-	return keepers, false
+		return err
+	})
+	return keepers, others || err != nil
 }
