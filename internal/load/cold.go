@@ -2,6 +2,7 @@ package load
 
 import (
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -60,19 +61,36 @@ func (c *cold) round(first bool) error {
 			return err
 		}
 	}
-	if err := c.evict(0, 0); err != nil {
-		return err
+	for try := 1; ; try++ {
+		if err := c.evict(0, 0); err != nil {
+			return err
+		}
+		if cached, err := c.look(); err != nil || !cached || try == evictTries {
+			return err
+		}
+		time.Sleep(evictPause)
 	}
+}
+
+// A page that the kernel is still reading ahead cannot be evicted; a moment later it can.
+const (
+	evictTries = 3
+	evictPause = 2 * time.Millisecond
+)
+
+// look finds out how much of each stretch is cached, and whether any of it is.
+func (c *cold) look() (cached bool, err error) {
 	for i := range c.cached {
 		from := int64(i) * c.length
 		length := min(c.length, c.size-from)
 		r, err := pagecache.Resident(c.f, from, length)
 		if err != nil {
-			return err
+			return false, err
 		}
 		c.cached[i] = min(float64(r.Cached)/float64(length), 1)
+		cached = cached || r.Cached > 0
 	}
-	return nil
+	return cached, nil
 }
 
 // evict takes a range out of the cache; to 0 means all of the file.
