@@ -24,7 +24,8 @@ func newRun(a *app) *cobra.Command {
 		Use:   "run [LIMITS] [--on PATH|DEVICE]... [--memory SIZE] [--name NAME] -- COMMAND...",
 		Short: "Run a command under a limit",
 		Long: "Run a command in a cgroup of its own, with the limits in force before it starts. weir passes on signals, the terminal and the exit status\n" +
-			"(127: no such command; 126: it cannot be executed; 128+n: signal n ended it), and removes the group when its last process is gone.\n\n" +
+			"(127: no such command; 126: it cannot be executed; 128+n: signal n ended it), and removes the group when its last process is gone\n" +
+			"and, on cgroup v2, what it has left in memory is written.\n\n" +
 			"A signal that is sent to weir alone goes to the command. One that is sent to weir's process group, as Ctrl-C is, reaches the command by\n" +
 			"itself, and is not sent again where weir has a terminal; without one, all that weir gets is handed on.\n" +
 			"A signal before the command has started ends weir with 128+n, and nothing is left.\n\n" +
