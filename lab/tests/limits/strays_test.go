@@ -71,6 +71,27 @@ func TestSystemdLeavesOthersWhereTheyAre(t *testing.T) {
 	}
 	put()
 
+	// One whose slice has no anchor is not safe, and weir set says so.
+	system(t, "systemd-run", "--quiet", "--unit=lab-other", "--slice=lab.slice", "sleep", "600")
+	pid, err := exec.Command("systemctl", "show", "--property=MainPID", "--value", "lab-other.service").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(group, "cgroup.procs"), pid, 0); err != nil {
+		t.Fatal(err)
+	}
+	_, said := weirBoth(t, "set", "cgroup:/lab-strays", "--write", "1MB/s", "--on", disk.Dir)
+	if want := "when the first unit in lab.slice asks"; !contains(said, want) {
+		t.Errorf("weir set said %q, want %q in it", said, want)
+	}
+	system(t, "systemctl", "stop", "lab-other.service")
+	if left := missing(t, group, both); len(left) > 0 {
+		t.Errorf("after weir set processes %v are in another group", left)
+	}
+	system(t, "systemctl", "stop", "system-weir.slice") // for weir run, which does it too
+	time.Sleep(time.Second)
+	put()
+
 	forks := background(t, join+"for i in $(seq 150); do sleep 600 & sleep 0.004; done; wait")
 	until(t, "children", 10*time.Second, func() bool { return len(members(t, group)) > 20 })
 	system(t, "weir", "run", "--quiet", "--write", "1MB/s", "--on", disk.Dir, "--", "true")
