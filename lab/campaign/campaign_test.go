@@ -12,6 +12,7 @@ import (
 	"github.com/weir-io/weir/lab/guest"
 	"github.com/weir-io/weir/lab/matrix"
 	"github.com/weir-io/weir/lab/outcome"
+	"github.com/weir-io/weir/lab/process"
 	"github.com/weir-io/weir/lab/slots"
 )
 
@@ -116,5 +117,26 @@ func TestDescribe(t *testing.T) {
 	const want = "p TestA: v2 (native); lvm\np TestB: not even tried\n"
 	if got := Describe(missed); got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// An emulated guest that measures rates has all processors; one that does not has one.
+func TestEmulatedRatesRunAlone(t *testing.T) {
+	places, err := slots.Open(t.TempDir(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for only, want := range map[string]int{"": process.All, "bpf": 0} {
+		var job guest.Job
+		c := Campaign{
+			Out: t.TempDir(), Slots: places, Log: t.Logf,
+			Make: map[string]Maker{matrix.QEMU: func(context.Context, matrix.Row) (guest.Guest, error) { return taker{&job}, nil }},
+		}
+		if _, err := c.Do(t.Context(), []matrix.Row{{Lane: matrix.QEMU, Only: only}}); err != nil {
+			t.Fatal(err)
+		}
+		if job.CPU != want {
+			t.Errorf("only %q: processor %d, want %d", only, job.CPU, want)
+		}
 	}
 }

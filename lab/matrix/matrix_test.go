@@ -66,3 +66,16 @@ func TestSelect(t *testing.T) {
 		}
 	}
 }
+
+// A whole run is where full guests and hybrid ones do every test.
+func TestAWholeRunIsLongWhereNoOtherIs(t *testing.T) {
+	rows, err := Select(Filter{All: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rows {
+		if r.Short && (r.Lane == Full || r.Mode == environ.Hybrid) {
+			t.Errorf("%s is short", r.Name())
+		}
+	}
+}
