@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -132,9 +133,23 @@ func renew(f *os.File, d environ.Disk) error {
 		return err
 	}
 	if d.FS != "" {
-		return mkfs.Format(ctx, d.FS, d.Node, true)
+		err = mkfs.Format(ctx, d.FS, d.Node, true)
+	} else {
+		err = wipe(d.Node)
 	}
-	return wipe(d.Node)
+	return errors.Join(err, settle(ctx))
+}
+
+// settle waits for udev, if it runs, to have read a disk that was written: about 1 MB,
+// which a test that counts what is read would count.
+func settle(ctx context.Context) error {
+	if _, err := os.Stat("/run/udev/control"); err != nil {
+		return nil
+	}
+	if out, err := exec.CommandContext(ctx, "udevadm", "settle", "--timeout=30").CombinedOutput(); err != nil {
+		return fmt.Errorf("wait for udev: %w: %s", err, out)
+	}
+	return nil
 }
 
 // released waits until nobody has the disk mounted: the mount namespace of a process

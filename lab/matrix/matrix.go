@@ -50,9 +50,9 @@ func (r Row) Name() string {
 }
 
 // Timeout is how long a row may take where others may take usual: daemons on an
-// emulated processor take twice as long.
+// emulated processor take twice as long, and so do all the tests of a full guest.
 func (r Row) Timeout(usual time.Duration) time.Duration {
-	if r.Lane == FullQEMU {
+	if r.Lane == FullQEMU || r.Lane == Full && !r.Short {
 		return 2 * usual
 	}
 	return usual

@@ -2,6 +2,7 @@ package matrix
 
 import (
 	"testing"
+	"time"
 
 	"github.com/weir-io/weir/lab/environ"
 )
@@ -76,6 +77,16 @@ func TestAWholeRunIsLongWhereNoOtherIs(t *testing.T) {
 	for _, r := range rows {
 		if r.Short && (r.Lane == Full || r.Mode == environ.Hybrid) {
 			t.Errorf("%s is short", r.Name())
+		}
+	}
+}
+
+func TestTimeout(t *testing.T) {
+	for row, want := range map[Row]time.Duration{
+		{Lane: UML}: time.Minute, {Lane: Full, Short: true}: time.Minute, {Lane: Full}: 2 * time.Minute, {Lane: FullQEMU, Short: true}: 2 * time.Minute,
+	} {
+		if got := row.Timeout(time.Minute); got != want {
+			t.Errorf("%+v: %s, want %s", row, got, want)
 		}
 	}
 }

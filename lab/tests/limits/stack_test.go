@@ -88,12 +88,11 @@ func TestLoop(t *testing.T) {
 	below := lab.Disk(t, lab.FS("ext4"))
 	image := filepath.Join(below.Dir, "image")
 	filled(t, image, 96<<20)
-	out, err := exec.Command("losetup", "-f").Output()
+	out, err := exec.Command("losetup", "--find", "--show", image).Output() // in one step: other tests take some too
 	if err != nil {
 		t.Fatal(err)
 	}
 	loop := trim(out)
-	tool(t, "losetup", loop, image)
 	t.Cleanup(func() { tool(t, "losetup", "-d", loop) })
 	tool(t, "mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", loop)
 	held(t, mount(t, loop, "ext4", ""), loop)

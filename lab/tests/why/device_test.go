@@ -55,8 +55,7 @@ func TestWhyLoop(t *testing.T) {
 	if err := os.WriteFile(image, make([]byte, 48<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	loop := tool(t, "losetup", "-f")
-	tool(t, "losetup", loop, image)
+	loop := tool(t, "losetup", "--find", "--show", image)
 	t.Cleanup(func() { tool(t, "losetup", "-d", loop) })
 	tool(t, "mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", loop)
 	dir := t.TempDir()
