@@ -30,7 +30,7 @@ var layers = [][]string{
 	{"internal/systemd", "internal/state", "internal/inode", "internal/dropin"},
 	{"internal/target"},
 	{"internal/target/pid", "internal/target/cgroup", "internal/target/unit", "internal/target/engine",
-		"internal/target/containerd", "internal/target/vm"},
+		"internal/target/containerd", "internal/target/pod", "internal/target/vm"},
 	{"internal/hold"},
 	{"internal/launch", "internal/watch", "internal/load", "internal/scratch"},
 	{"internal/demo", "internal/why", "internal/mend"},
@@ -42,8 +42,9 @@ var layers = [][]string{
 // mayExec are the packages that start processes. All others read and write files and
 // sockets: a program that is started can be missing, slow, or not what it seems.
 var mayExec = map[string]string{
-	"internal/launch":  "runs the command that weir run was given; and weir itself, to keep a scope or to sweep",
-	"internal/scratch": "runs mkfs.ext4; and weir itself, in a mount namespace of its own",
+	"internal/launch":    "runs the command that weir run was given; and weir itself, to keep a scope or to sweep",
+	"internal/scratch":   "runs mkfs.ext4; and weir itself, in a mount namespace of its own",
+	"internal/target/vm": "runs virsh, which changes a domain's configuration: libvirt's own library is in C",
 }
 
 // mayTouchStreams are the files outside internal/cli and cmd that name the process's

@@ -11,6 +11,7 @@ import (
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/target"
 )
 
 func newClear(a *app) *cobra.Command {
@@ -73,12 +74,19 @@ func (a *app) clear(ctx context.Context, spec string, on []string, whole, dryRun
 	if dryRun {
 		return a.dryRun("clear", a.holder().Steps(ctx, plan))
 	}
-	if len(places) == 0 && plan.File == nil {
+	kept, err := a.clearKept(ctx, t, only)
+	if err != nil {
+		return err
+	}
+	if len(places) == 0 && plan.File == nil && kept == 0 {
 		a.out.Say("%s has no limit here", describe(t))
 		return a.reportSet("clear", t, places)
 	}
 	if err := a.holder().Apply(ctx, plan); err != nil {
 		return err
+	}
+	if kept > 0 {
+		a.out.Say("%s: libvirt keeps no limit of it any more", t)
 	}
 	for _, p := range places {
 		a.out.Say("%s: no limit on %s (%s) any more", t, p.device.Node, p.device.Number)
@@ -87,6 +95,19 @@ func (a *app) clear(ctx context.Context, spec string, on []string, whole, dryRun
 		a.out.Say("%s: removed %s, which set its limits at each start", t, plan.File.Path)
 	}
 	return a.reportSet("clear", t, places)
+}
+
+// clearKept has the owner of a target keep no limits, where it is asked for that by a
+// program: libvirt. It returns on how many devices it kept any.
+func (a *app) clearKept(ctx context.Context, t target.Target, only []blkdev.Number) (int, error) {
+	if t.Kind != "vm" {
+		return 0, nil
+	}
+	config, err := a.machines(t.Group.Hierarchy()).ConfigOf(t.Name)
+	if err != nil {
+		return 0, err
+	}
+	return a.forgetDomain(ctx, config, only)
 }
 
 func (a *app) devicesNamed(ctx context.Context, on []string) ([]blkdev.Number, error) {

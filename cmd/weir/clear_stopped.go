@@ -12,10 +12,20 @@ import (
 	"github.com/weir-io/weir/internal/target"
 )
 
-// clearStopped lifts what is kept for a unit that does not run, and so has no group. It
-// returns the error that found that, for anything else.
+// clearStopped lifts what is kept for a unit or a container that does not run, and so has
+// no group. It returns the error that found that, for anything else.
 func (a *app) clearStopped(ctx context.Context, spec string, found error) error {
+	var stopped *target.StoppedError
+	if errors.As(found, &stopped) && stopped.Unit != "" {
+		return a.clearScope(ctx, spec, stopped)
+	}
 	var notFound *target.NotFound
+	if name, is := strings.CutPrefix(spec, "vm:"); is && errors.As(found, &notFound) {
+		if !a.clearDomain(ctx, name) {
+			return found
+		}
+		return a.saidCleared(spec, target.Owner{Kind: "libvirt", Name: name})
+	}
 	name, isUnit := strings.CutPrefix(spec, "unit:")
 	if !errors.As(found, &notFound) || !isUnit || a.root != "/" || !systemd.Running(a.root) {
 		return found
@@ -62,10 +72,35 @@ func (a *app) clearStopped(ctx context.Context, spec string, found error) error 
 			return err
 		}
 	}
-	a.out.Say("unit:%s does not run; what was kept for its next start is lifted", u.Name)
-	if a.out.JSON {
-		return a.out.Document(setDocument{Schema: cli.SchemaOf("clear"), Target: "unit:" + u.Name, Version: int(h.Version),
-			Owner: target.Owner{Kind: "systemd", Name: u.Name}, Devices: []setDevice{}})
+	return a.saidCleared("unit:"+u.Name, target.Owner{Kind: "systemd", Name: u.Name})
+}
+
+// clearScope removes the drop-in of a scope that systemd will make for a target.
+func (a *app) clearScope(ctx context.Context, spec string, stopped *target.StoppedError) error {
+	path := filepath.Join(a.root, dropin.Path(stopped.Unit))
+	entries, err := readDropIn(path)
+	if err != nil {
+		return err
 	}
-	return nil
+	if entries == nil {
+		return stopped
+	}
+	if err := a.holder().RemoveFile(ctx, path); err != nil {
+		return err
+	}
+	kind, _, _ := strings.Cut(spec, ":")
+	return a.saidCleared(spec, target.Owner{Kind: kind})
+}
+
+// saidCleared reports that what was kept for a target that does not run is lifted.
+func (a *app) saidCleared(spec string, owner target.Owner) error {
+	a.out.Say("%s does not run; what was kept for its next start is lifted", spec)
+	if !a.out.JSON {
+		return nil
+	}
+	h, err := a.io()
+	if err != nil {
+		return err
+	}
+	return a.out.Document(setDocument{Schema: cli.SchemaOf("clear"), Target: spec, Version: int(h.Version), Owner: owner, Devices: []setDevice{}})
 }

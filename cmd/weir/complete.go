@@ -35,11 +35,13 @@ func (a *app) completeTarget(cmd *cobra.Command, args []string, typed string) ([
 	kind, name, chosen := strings.Cut(typed, ":")
 	switch {
 	case !chosen:
-		return []string{"unit:\ta systemd unit", "docker:\ta container", "podman:\ta container of Podman", "containerd:\ta container, by namespace and id", "vm:\ta virtual machine, or a container of libvirt", "pid:\ta process", "cgroup:\ta control group, by its path"}, stay
+		return []string{"unit:\ta systemd unit", "docker:\ta container", "podman:\ta container of Podman", "containerd:\ta container, by namespace and id", "pod:\ta pod of Kubernetes's, by namespace and name", "vm:\ta virtual machine, or a container of libvirt", "pid:\ta process", "cgroup:\ta control group, by its path"}, stay
 	case kind == "unit":
 		return bounded("unit:", a.liveUnits(ctx, name)), cobra.ShellCompDirectiveNoFileComp
 	case kind == "containerd":
 		return bounded("containerd:", a.containerd(nil).Live(ctx, name)), stay
+	case kind == "pod":
+		return bounded("pod:", a.pods(nil).Live(ctx, name)), cobra.ShellCompDirectiveNoFileComp
 	case kind == "vm":
 		return bounded("vm:", a.machines(nil).Live(name)), cobra.ShellCompDirectiveNoFileComp
 	case kind == "pid":

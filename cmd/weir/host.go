@@ -23,6 +23,7 @@ import (
 	"github.com/weir-io/weir/internal/target/containerd"
 	"github.com/weir-io/weir/internal/target/engine"
 	"github.com/weir-io/weir/internal/target/pid"
+	"github.com/weir-io/weir/internal/target/pod"
 	"github.com/weir-io/weir/internal/target/unit"
 	"github.com/weir-io/weir/internal/target/vm"
 )
@@ -112,7 +113,11 @@ func (a *app) kinds(h *cgroupfs.Hierarchy) []target.Kind {
 	for _, m := range engine.Makers() {
 		kinds = append(kinds, a.containers(m, h))
 	}
-	return append(kinds, a.containerd(h), a.machines(h))
+	return append(kinds, a.containerd(h), a.pods(h), a.machines(h))
+}
+
+func (a *app) pods(h *cgroupfs.Hierarchy) pod.Kind {
+	return pod.Kind{FS: a.fs, Hierarchy: h, SystemdRuns: systemd.Running(a.root), Root: a.root, Endpoint: os.Getenv("CONTAINER_RUNTIME_ENDPOINT")}
 }
 
 func (a *app) containerd(h *cgroupfs.Hierarchy) containerd.Kind {
@@ -179,8 +184,8 @@ func onOwnDisks(limits []cli.OnLimit, t target.Target) []cli.OnLimit {
 }
 
 // place finds the devices of limits. Those without a place go on every disk that the
-// mounts of pid are on; pid 0 is weir itself.
-func (a *app) place(ctx context.Context, limits []cli.OnLimit, pid int) ([]placed, error) {
+// mounts of some processes are on; 0 is weir itself.
+func (a *app) place(ctx context.Context, limits []cli.OnLimit, views []int) ([]placed, error) {
 	devices := blkdev.New(a.root)
 	var all []placed
 	for _, l := range limits {
@@ -188,7 +193,7 @@ func (a *app) place(ctx context.Context, limits []cli.OnLimit, pid int) ([]place
 		var err error
 		if l.On == "" {
 			var skipped []blkdev.Skipped
-			chains, skipped, err = devices.OfMounts(ctx, pid)
+			chains, skipped, err = devices.OfMounts(ctx, views...)
 			if err == nil && len(chains) == 0 {
 				err = noDisks(skipped)
 			}

@@ -175,7 +175,7 @@ func (a *app) apply(ctx context.Context, g importGroup) error {
 	for _, d := range g.Devices {
 		limits = append(limits, cli.OnLimit{On: d.Number.String(), Limit: d.Limit})
 	}
-	places, err := a.place(ctx, limits, 0)
+	places, err := a.place(ctx, limits, []int{0})
 	if err != nil {
 		return err
 	}
@@ -183,6 +183,6 @@ func (a *app) apply(ctx context.Context, g importGroup) error {
 	if err := a.enforce(ctx, t, plan); err != nil {
 		return err
 	}
-	a.sayHowLong(t, plan)
+	a.sayHowLong(t, plan, false)
 	return nil
 }

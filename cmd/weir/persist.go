@@ -34,7 +34,7 @@ func (a *app) giveGroup(ctx context.Context, none *unit.NoGroupError, limits []c
 	}
 	silent := *a
 	silent.out.Quiet = true
-	if _, err := silent.place(ctx, limits, 0); err != nil {
+	if _, err := silent.place(ctx, limits, []int{0}); err != nil {
 		return t, err
 	}
 	if o.dryRun {
@@ -54,6 +54,14 @@ func (a *app) giveGroup(ctx context.Context, none *unit.NoGroupError, limits []c
 // mayPersist refuses what nothing keeps over a boot.
 func (a *app) mayPersist(ctx context.Context, t target.Target, version cgroupfs.Version) error {
 	switch {
+	case keepsScope(t, version):
+		return nil
+	case t.Kind == "vm":
+		_, err := a.domainConfig(ctx, t)
+		return err
+	case t.Kind == "docker" || t.Kind == "podman":
+		return &cgroupfs.Unsupported{Feature: fmt.Sprintf("set %s --persist", t), Reason: "the container's group is not a scope of systemd's on cgroup v2, and nothing else sets a limit when it starts",
+			Remedy: fmt.Sprintf("leave out --persist and run weir set %s after each start, or make the container anew with %s run --device-write-bps", t, t.Kind)}
 	case t.Kind != "unit" && t.Owner.Unit != "" && !strings.HasSuffix(t.Owner.Unit, ".scope"):
 		return cli.Usagef("set %s --persist: a %s does not outlive a boot, and its unit does; name that: unit:%s", t, t.Kind, t.Owner.Unit)
 	case t.Kind != "unit":
@@ -85,8 +93,15 @@ func (a *app) mayPersist(ctx context.Context, t target.Target, version cgroupfs.
 	return nil
 }
 
-// persist makes a plan one for good: systemd's own settings on v2, on v1 a drop-in.
+// persist makes a plan one for good: systemd's own settings on v2, of a scope and on v1
+// a drop-in.
 func (a *app) persist(t target.Target, plan *hold.Plan, limits []cli.OnLimit) error {
+	if keepsScope(t, t.Group.Hierarchy().Version) {
+		return a.persistScope(t, plan)
+	}
+	if t.Kind == "vm" {
+		return nil // libvirt keeps it
+	}
 	if plan.Unit != "" {
 		plan.Persist = true
 		return nil
@@ -103,6 +118,17 @@ func (a *app) persist(t target.Target, plan *hold.Plan, limits []cli.OnLimit) er
 		entries = dropin.Merge(entries, dropin.Entry{On: l.On, Limit: l.Limit})
 	}
 	return a.dropIn(t, plan, path, entries)
+}
+
+// afterPersist does what is left when the limits are in force.
+func (a *app) afterPersist(ctx context.Context, t target.Target, plan hold.Plan, places []placed) error {
+	switch {
+	case t.Kind == "vm":
+		return a.keepDomain(ctx, t, places)
+	case plan.Unit != "" && plan.File != nil:
+		return a.forgetRemoved(ctx, t)
+	}
+	return nil
 }
 
 // dropIn adds the drop-in with these entries to a plan.
@@ -163,6 +189,9 @@ func (a *app) lastingPlace(on string) (string, error) {
 // devices that were named; none: all.
 func (a *app) unpersist(ctx context.Context, t target.Target, plan *hold.Plan, only []blkdev.Number) error {
 	plan.Lift = true
+	if keepsScope(t, t.Group.Hierarchy().Version) {
+		return a.unpersistScope(t, plan, only)
+	}
 	if plan.Unit != "" {
 		kept, err := systemd.Kept(a.root, plan.Unit)
 		plan.Persist = len(kept) > 0
@@ -215,11 +244,15 @@ func (a *app) withoutDevices(ctx context.Context, entries []dropin.Entry, gone [
 }
 
 // sayHowLong tells what a limit outlives, where that is not what one expects.
-func (a *app) sayHowLong(t target.Target, plan hold.Plan) {
+func (a *app) sayHowLong(t target.Target, plan hold.Plan, persist bool) {
 	switch {
+	case t.Kind == "vm" && persist:
+		a.out.Say("libvirt keeps it for the next start of %s; weir clear ends that", t)
+	case plan.File != nil && plan.File.Text != "" && plan.Unit != "":
+		a.out.Say("%s has systemd set it at each start of %s, also after a boot; weir clear ends that", plan.File.Path, t)
 	case t.Record != nil:
-		a.out.Say("warning: %s keeps limits of its own and knows nothing of this one: a restart of %s loses it", t.Record.By, t)
-	case t.Kind == "vm" || t.Kind == "containerd":
+		a.out.Say("warning: %s keeps limits of its own and knows nothing of this one: a restart of %s loses it%s", t.Record.By, t, persistHint(t))
+	case t.Kind == "vm" || t.Kind == "containerd" || t.Kind == "pod":
 		a.out.Say("warning: %s knows nothing of this limit: %s loses it when it is started again", t.Owner.Kind, t)
 	case plan.File != nil && plan.File.Text != "":
 		a.out.Say("systemd keeps no limits on cgroup v1: %s runs weir at each start of %s; weir clear removes it", plan.File.Path, t.Owner.Unit)
@@ -241,6 +274,9 @@ func (a *app) sayHowLong(t target.Target, plan hold.Plan) {
 }
 
 func persistHint(t target.Target) string {
+	if keepsScope(t, t.Group.Hierarchy().Version) {
+		return "; add --persist to keep it"
+	}
 	if t.Kind == "unit" && strings.HasSuffix(t.Name, ".service") {
 		return "; add --persist to have it set at each start"
 	}

@@ -39,12 +39,11 @@ func (a *app) proveTarget(ctx context.Context, spec string, f *proveFlags) error
 		return &cgroupfs.Unsupported{Feature: "prove " + t.String(), Reason: "cgroup " + t.Group.Path() + " has no disk I/O limit",
 			Remedy: "set one with weir set " + t.String() + " --write 10MB/s, or leave the target out to measure a group of weir's own"}
 	}
-	pid := firstProcess(t)
-	root, err := rootOf(t, pid)
+	views, err := viewsOf(t)
 	if err != nil {
 		return err
 	}
-	defer root.Close()
+	defer views.close()
 	var places []prove.Place
 	defer func() {
 		for _, p := range places {
@@ -62,7 +61,7 @@ func (a *app) proveTarget(ctx context.Context, spec string, f *proveFlags) error
 			a.out.Say("note: on %s, limits of %s bind it too", place.Device.Node, strings.Join(b.Above, ", "))
 		}
 		if !doc.observed {
-			reached, err := a.reach(ctx, &place, root, pid, f.places)
+			reached, err := a.reach(ctx, &place, views, f.places)
 			if err != nil {
 				return err
 			}
@@ -84,49 +83,92 @@ func (a *app) proveTarget(ctx context.Context, spec string, f *proveFlags) error
 	return a.proveRows(ctx, doc, places, f)
 }
 
-// rootOf opens the root of a process of the target's.
-func rootOf(t target.Target, pid int) (prove.Root, error) {
-	root, err := prove.OpenRoot(pid)
-	if err != nil || pid == 0 {
-		return root, err
+// A view is a process of a target's, by whose root and mounts its places are found.
+type view struct {
+	pid  int // 0: weir itself
+	root prove.Root
+}
+
+type views []view
+
+// viewsOf opens the roots of those processes whose mounts are the target's.
+func viewsOf(t target.Target) (all views, err error) {
+	defer func() {
+		if err != nil {
+			all.close()
+		}
+	}()
+	for _, pid := range t.Views() {
+		root, err := prove.OpenRoot(pid)
+		if err != nil {
+			return all, err
+		}
+		all = append(all, view{pid, root})
 	}
-	// If the process had ended before, its number may have become another's.
+	// If one had ended before, its number may have become another's.
 	members, err := target.Members(t.Group)
-	if err == nil && !slices.Contains(members, pid) {
-		err = fmt.Errorf("prove %s: process %d has ended; try again", t, pid)
+	for _, v := range all {
+		if err == nil && v.pid != 0 && !slices.Contains(members, v.pid) {
+			err = fmt.Errorf("prove %s: process %d has ended; try again", t, v.pid)
+		}
 	}
-	if err != nil {
-		return root, errors.Join(err, root.Close())
+	return all, err
+}
+
+func (vs views) close() {
+	for _, v := range vs {
+		_ = v.root.Close() // nothing is written to it
 	}
-	return root, nil
 }
 
 // reach finds a directory on a place's device: of those that were named, or of the
-// mounts of a process, by way of its own root.
-func (a *app) reach(ctx context.Context, place *prove.Place, root prove.Root, pid int, named []string) (bool, error) {
+// mounts of the target's processes.
+func (a *app) reach(ctx context.Context, place *prove.Place, all views, named []string) (bool, error) {
 	for _, dir := range named {
-		if pid == 0 {
-			var err error
-			if dir, err = filepath.Abs(dir); err != nil {
-				return false, err
-			}
-		}
-		reached, usable, err := a.stay(ctx, place, root, pid, dir)
-		if err != nil {
-			return false, err
-		}
-		if !usable {
-			return false, cli.Usagef("prove --on %s: the target has no such directory, or cannot write there", dir)
-		}
-		if reached {
-			return true, nil
+		reached, err := a.reachNamed(ctx, place, all, dir)
+		if reached || err != nil {
+			return reached, err
 		}
 	}
 	if len(named) > 0 {
 		return false, nil
 	}
+	for _, v := range all {
+		reached, err := a.reachMounts(ctx, place, v)
+		if reached || err != nil {
+			return reached, err
+		}
+	}
+	return false, nil
+}
+
+// reachNamed looks for a directory by way of each view's own root.
+func (a *app) reachNamed(ctx context.Context, place *prove.Place, all views, dir string) (bool, error) {
+	anyUsable := false
+	for _, v := range all {
+		in := dir
+		if v.pid == 0 {
+			var err error
+			if in, err = filepath.Abs(dir); err != nil {
+				return false, err
+			}
+		}
+		reached, usable, err := a.stay(ctx, place, v, in)
+		if reached || err != nil {
+			return reached, err
+		}
+		anyUsable = anyUsable || usable
+	}
+	if !anyUsable {
+		return false, cli.Usagef("prove --on %s: the target has no such directory, or cannot write there", dir)
+	}
+	return false, nil
+}
+
+// reachMounts looks through the mounts of a view.
+func (a *app) reachMounts(ctx context.Context, place *prove.Place, v view) (bool, error) {
 	devices := blkdev.New(a.root)
-	chains, _, err := devices.OfMounts(ctx, pid)
+	chains, _, err := devices.OfMounts(ctx, v.pid)
 	if err != nil {
 		return false, err
 	}
@@ -134,13 +176,13 @@ func (a *app) reach(ctx context.Context, place *prove.Place, root prove.Root, pi
 		if !on(c, place.Device) {
 			continue
 		}
-		mounts, err := devices.MountsOf(pid, *firstMount(c))
+		mounts, err := devices.MountsOf(v.pid, *firstMount(c))
 		if err != nil {
 			return false, err
 		}
 		for _, m := range mounts {
 			// One that hides another may lead elsewhere, or nowhere.
-			if reached, _, err := a.stay(ctx, place, root, pid, m.Point); err == nil && reached {
+			if reached, _, err := a.stay(ctx, place, v, m.Point); err == nil && reached {
 				return true, nil
 			}
 		}
@@ -148,10 +190,10 @@ func (a *app) reach(ctx context.Context, place *prove.Place, root prove.Root, pi
 	return false, nil
 }
 
-// stay puts a place into a directory below a root, and holds it open, if it is on the
+// stay puts a place into a directory below a view's root, and holds it open, if it is on the
 // place's device. usable says that files can be made there.
-func (a *app) stay(ctx context.Context, place *prove.Place, root prove.Root, pid int, path string) (reached, usable bool, err error) {
-	dir, err := root.Open(path)
+func (a *app) stay(ctx context.Context, place *prove.Place, v view, path string) (reached, usable bool, err error) {
+	dir, err := v.root.Open(path)
 	var missing *os.PathError
 	if errors.As(err, &missing) {
 		return false, false, nil
@@ -167,12 +209,12 @@ func (a *app) stay(ctx context.Context, place *prove.Place, root prove.Root, pid
 	if !prove.Writable(dir) {
 		return false, false, nil
 	}
-	id, path, err := root.Where(dir)
+	id, path, err := v.root.Where(dir)
 	if err != nil {
 		return false, true, err
 	}
 	devices := blkdev.New(a.root)
-	mount, err := devices.MountAt(pid, id, path)
+	mount, err := devices.MountAt(v.pid, id, path)
 	if err != nil {
 		return false, true, err
 	}

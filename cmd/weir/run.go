@@ -75,7 +75,7 @@ func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory s
 	if _, err := a.io(); err != nil {
 		return err
 	}
-	places, err := a.place(ctx, onLimits, 0)
+	places, err := a.place(ctx, onLimits, []int{0})
 	if err != nil {
 		return err
 	}

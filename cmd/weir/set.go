@@ -26,10 +26,13 @@ func newSet(a *app) *cobra.Command {
 		Short: "Set the limits of what runs",
 		Long: "Set limits of a target while it runs. Only the rates that are named change; max lifts one.\n\n" +
 			"A target is unit:NAME (a systemd service, or with its suffix a scope, slice, socket, mount or swap), docker:NAME, podman:NAME,\n" +
-			"containerd:NAMESPACE/ID, vm:NAME (a domain of libvirt), pid:NUMBER or cgroup:/PATH. The kernel limits groups, not processes:\n" +
+			"containerd:NAMESPACE/ID, pod:NAMESPACE/NAME or pod:UID, vm:NAME (a domain of libvirt), pid:NUMBER or cgroup:/PATH. The kernel limits groups, not processes:\n" +
 			"where other processes share the group of a pid, weir names it and asks for --whole-cgroup.\n\n" +
 			"A container is named by its name, its id or the beginning of one; DOCKER_HOST=unix:///PATH, CONTAINER_HOST=unix:///PATH (Podman)\n" +
-			"and CONTAINERD_ADDRESS=/PATH name another socket than the usual one. A restart of a container or a domain loses the limit.\n\n" +
+			"and CONTAINERD_ADDRESS=/PATH name another socket than the usual one. A restart of a container or a domain loses the limit; with --persist\n" +
+			"systemd sets it again at each start of a container that has a scope of systemd's (Docker's driver systemd, cgroup v2).\n" +
+			"A pod's limit binds all its containers together (cgroup v2); its runtime is found as crictl does: CONTAINER_RUNTIME_ENDPOINT=unix:///PATH,\n" +
+			"runtime-endpoint in /etc/crictl.yaml, or a usual socket.\n\n" +
 			"A limit of a unit stays in force while systemd reloads and restarts it, until the next boot; with --persist for good, until weir clear.\n" +
 			"On cgroup v1 systemd keeps no such limits: a restart of the unit loses what weir set, and --persist has a drop-in run weir at each start\n" +
 			"of a service. systemd keeps one kind of limit of a unit together, so that --persist keeps it on all devices.",
@@ -45,7 +48,7 @@ func newSet(a *app) *cobra.Command {
 	}
 	limits.Register(cmd.Flags())
 	cmd.Flags().BoolVar(&o.whole, "whole-cgroup", false, "limit the other processes of a pid's group too")
-	cmd.Flags().BoolVar(&o.persist, "persist", false, "keep the limits of a unit over boots")
+	cmd.Flags().BoolVar(&o.persist, "persist", false, "keep the limits of a unit over boots, of a container over restarts")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "print each file and line that would be written, and do nothing")
 	cmd.ValidArgsFunction = a.completeTarget
 	a.cgroupFlag(cmd)
@@ -79,7 +82,7 @@ func (a *app) set(ctx context.Context, spec string, limits cli.Limits, o setOpti
 			return err
 		}
 	}
-	places, err := a.place(ctx, onOwnDisks(onLimits, t), firstProcess(t))
+	places, err := a.place(ctx, onOwnDisks(onLimits, t), t.Views())
 	if err != nil {
 		return err
 	}
@@ -96,9 +99,15 @@ func (a *app) set(ctx context.Context, spec string, limits cli.Limits, o setOpti
 	if err := a.enforce(ctx, t, plan); err != nil {
 		return err
 	}
+	if o.persist {
+		if err := a.afterPersist(ctx, t, plan, places); err != nil {
+			return err
+		}
+	}
 	a.out.Say("%s", describe(t))
 	a.explainPlaces(t.Group, places)
-	a.sayHowLong(t, plan)
+	a.sayForeign(ctx, t, onLimits, places)
+	a.sayHowLong(t, plan, o.persist)
 	return a.reportSet("set", t, places)
 }
 
@@ -116,21 +125,6 @@ func alone(t target.Target, whole bool) error {
 			t, t.Group.Path(), cli.Plural(others, "other process", "other processes"))
 	}
 	return nil
-}
-
-// firstProcess returns a process whose mounts stand for the target's: 0, weir's own,
-// if it has none.
-func firstProcess(t target.Target) int {
-	if t.PID != 0 {
-		return t.PID
-	}
-	if t.Init != 0 {
-		return t.Init
-	}
-	if members, err := target.Members(t.Group); err == nil && len(members) > 0 {
-		return members[0]
-	}
-	return 0
 }
 
 // planFor has systemd write for its units on v2. On v1 systemd has no setting for

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/weir-io/weir/internal/target/engine"
@@ -11,8 +12,8 @@ import (
 // namesWithin bounds how long weir show waits for names: the ids do as well.
 const namesWithin = time.Second
 
-// nameContainers spells containers by their names, where there are any and their engine
-// says.
+// nameContainers spells containers and pods by their names, where there are any and their
+// daemon says.
 func (a *app) nameContainers(ctx context.Context, groups []showGroup) {
 	ctx, cancel := context.WithTimeout(ctx, namesWithin)
 	defer cancel()
@@ -27,6 +28,28 @@ func (a *app) nameContainers(ctx context.Context, groups []showGroup) {
 			if name := names[g.Owner.Name]; itsOwn(g) && name != "" {
 				groups[i].Target = kind.Name() + ":" + name
 			}
+		}
+	}
+	// Others ask for a group by what it is called, which their groups' owner does not tell.
+	a.nameGroups(groups, func() func(string) string { return a.containerd(nil).Namer(ctx) })
+	if slices.ContainsFunc(groups, func(g showGroup) bool { return strings.Contains(g.Cgroup, "pod") }) {
+		a.nameGroups(groups, func() func(string) string { return a.pods(nil).Namer(ctx) })
+	}
+}
+
+// nameGroups spells groups that nothing better is known of by what a daemon calls them. It
+// is asked only if there are any.
+func (a *app) nameGroups(groups []showGroup, ask func() func(string) string) {
+	var name func(group string) string
+	for i, g := range groups {
+		if !strings.HasPrefix(g.Target, "cgroup:") && !strings.HasPrefix(g.Target, "unit:") || g.Owner.Kind == "kernel" {
+			continue
+		}
+		if name == nil {
+			name = ask()
+		}
+		if is := name(g.Cgroup); is != "" {
+			groups[i].Target = is
 		}
 	}
 }

@@ -12,15 +12,19 @@ type Skipped struct {
 	Err    error  `json:"-"`
 }
 
-// OfMounts finds every disk that the mounts of a process are on (pid 0: of this
+// OfMounts finds every disk that the mounts of some processes are on (pid 0: of this
 // process, or below another root of its init). Each device is in the Devices of
 // one chain, that of the first mount on it; the layers of a later chain may show it too. Views of the kernel and memory are left out; a mount that
 // holds files and cannot be taken to a device is in skipped, with the reason. Mount
 // points are not touched, so a dead network mount does not hang it.
-func (fs FS) OfMounts(ctx context.Context, pid int) (chains []Chain, skipped []Skipped, err error) {
-	mounts, err := fs.mounts(pid, func(m Mount) (want, stop bool) { return !holdsNothing(m.FSType), false })
-	if err != nil {
-		return nil, nil, err
+func (fs FS) OfMounts(ctx context.Context, pids ...int) (chains []Chain, skipped []Skipped, err error) {
+	var mounts []Mount
+	for _, pid := range pids {
+		of, err := fs.mounts(pid, func(m Mount) (want, stop bool) { return !holdsNothing(m.FSType), false })
+		if err != nil {
+			return nil, nil, err
+		}
+		mounts = append(mounts, of...)
 	}
 	r := &resolver{fs: fs}
 	done := make(map[Number]bool) // numbers of mounts: one a file system

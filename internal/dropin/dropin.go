@@ -17,7 +17,15 @@ type Entry struct {
 }
 
 // Path returns where a unit's drop-in is. The unit's name must be one that systemd takes.
-func Path(unit string) string { return path.Join("/etc/systemd/system", unit+".d", "50-weir.conf") }
+// That of a scope comes before those that systemd makes itself: what is set until the
+// scope's end overrules it.
+func Path(unit string) string {
+	name := "50-weir.conf"
+	if strings.HasSuffix(unit, ".scope") {
+		name = "40-weir.conf"
+	}
+	return path.Join("/etc/systemd/system", unit+".d", name)
+}
 
 // saved begins the line that holds the entries.
 const saved = "# limits: "
@@ -67,6 +75,24 @@ func Text(unit, program string, entries []Entry, flags func(Entry) []string) (st
 			b.WriteString(" " + quote(word))
 		}
 		b.WriteString("\n")
+	}
+	return b.String(), nil
+}
+
+// ScopeText is the drop-in of a scope: a program makes that anew each time with the same
+// name, as Docker does for a container, and systemd itself sets what the drop-in has.
+// settings spells an entry as systemd does. named is the target that it is for.
+func ScopeText(named string, entries []Entry, settings func(Entry) []string) (string, error) {
+	data, err := json.Marshal(entries)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Made by weir set --persist. weir clear %s removes it.\n%s%s\n[Scope]\n", named, saved, data)
+	for _, e := range entries {
+		for _, line := range settings(e) {
+			b.WriteString(line + "\n")
+		}
 	}
 	return b.String(), nil
 }

@@ -26,7 +26,7 @@ type Plan struct {
 	Account string // the unit that is to keep a group that weir writes; see Holder.Account
 	Anchor  string // the slice whose processes systemd is not to move any more; see Holder.Anchor
 	Changes []Change
-	File    *File // beside them, on a group that weir writes
+	File    *File // beside them
 	Persist bool  // systemd keeps the changes over a boot
 	Lift    bool  // the changes lift limits: of their drop-ins nothing is left
 }
@@ -64,10 +64,14 @@ func (p Plan) Steps() []Step {
 	for _, w := range p.writes() {
 		steps = append(steps, Step{File: w.File, Line: w.Line})
 	}
-	if p.File != nil {
-		steps = append(steps, Step{File: p.File.Path, Line: p.File.Text})
+	return append(steps, p.fileSteps()...)
+}
+
+func (p Plan) fileSteps() []Step {
+	if p.File == nil {
+		return nil
 	}
-	return steps
+	return []Step{{File: p.File.Path, Line: p.File.Text}}
 }
 
 // Apply puts the plan into force, all of it or nothing: what was written before a

@@ -105,7 +105,7 @@ func (p Plan) unitSteps(has []systemd.PathLimit) []Step {
 			steps = append(steps, Step{Unit: p.Unit, Property: property.String(), Persist: p.Persist})
 		}
 	}
-	return steps
+	return append(steps, p.fileSteps()...)
 }
 
 // Steps is Plan.Steps with a unit's devices by the paths that Apply would send, where
@@ -167,6 +167,9 @@ func (p Plan) applyUnit(ctx context.Context, dir state.Dir, connect dialer) erro
 	if err == nil && p.Persist && p.Lift {
 		err = conn.Set(ctx, p.Unit, false, settings) // the unit's own file may set a limit that the drop-in overruled
 	}
+	if err == nil && entry.File != nil {
+		err = entry.File.apply(ctx, connect)
+	}
 	if err == nil {
 		err = p.Ensure()
 	}
@@ -174,7 +177,11 @@ func (p Plan) applyUnit(ctx context.Context, dir state.Dir, connect dialer) erro
 		err = conn.Tidy(ctx, p.Unit)
 	}
 	if err != nil {
-		return errors.Join(err, finish(record, errors.Join(entry.revertUnit(connect), entry.revert(p.Group, err))))
+		reverted := entry.revertUnit(connect)
+		if entry.File != nil {
+			reverted = errors.Join(reverted, entry.File.revert(connect))
+		}
+		return errors.Join(err, finish(record, errors.Join(reverted, entry.revert(p.Group, err))))
 	}
 	return record.Done()
 }

@@ -17,8 +17,11 @@ const AnswerMax = 10 * time.Second
 // kernel's own, without operation and address: messages name the socket already. After
 // the end of the context the error is its cause.
 func Ask(ctx context.Context, path string, exchange func(conn io.ReadWriter) ([]byte, error)) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, AnswerMax)
-	defer cancel()
+	if _, bounded := ctx.Deadline(); !bounded {
+		short, cancel := context.WithTimeout(ctx, AnswerMax)
+		defer cancel()
+		ctx = short
+	}
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", path)
 	if err != nil {
 		return nil, plainly(err)

@@ -19,7 +19,9 @@ type Target struct {
 	Group cgroupfs.Group
 	Owner Owner
 	PID   int // the one process that was named, or 0
-	Init  int // a process whose mounts are all of the target's, or 0: any of its own
+	// Firsts are processes whose mounts together are all of the target's, one for each of
+	// its parts; none: any of its own stands for all.
+	Firsts []int
 	// Disks are the files and devices that it does its I/O on, where its mounts do not
 	// tell: a virtual machine's images.
 	Disks []string
@@ -29,6 +31,21 @@ type Target struct {
 
 // String spells the target as a user would.
 func (t Target) String() string { return t.Kind + ":" + t.Name }
+
+// Views returns processes whose mounts together are the target's; 0, which stands for
+// the caller, if it has no process.
+func (t Target) Views() []int {
+	if t.PID != 0 {
+		return []int{t.PID}
+	}
+	if len(t.Firsts) > 0 {
+		return t.Firsts
+	}
+	if members, err := Members(t.Group); err == nil && len(members) > 0 {
+		return members[:1]
+	}
+	return []int{0}
+}
 
 // An Owner is who made a cgroup and writes its files.
 type Owner struct {
@@ -114,6 +131,16 @@ type Ungrouped interface {
 	error
 	Target() string // as a user spells it
 }
+
+// A StoppedError says that a target is there and does not run, so that it has no group.
+type StoppedError struct {
+	Target string // as the user spelled it
+	Why    string
+	// Unit is the one that systemd will make for it when it runs again; empty: none.
+	Unit string
+}
+
+func (e *StoppedError) Error() string { return e.Target + ": " + e.Why }
 
 // isNone reports whether a kind answered that it has no target of a name.
 func isNone(err error) bool {

@@ -80,6 +80,7 @@ type Group struct {
 	Version   cgroupfs.Version
 	Owner     target.Owner
 	Processes []int // that the group's rules bind
+	Views     []int // those whose mounts count; 0 stands for weir itself
 	BelowV1   int   // processes of the groups below, which v1's rules do not bind
 
 	Controllers []string // v2, as cgroup.controllers has them; nil for a group to make

@@ -91,7 +91,7 @@ func (f *Facts) readPlaces(ctx context.Context, s Sources, q Question, group cgr
 	for _, a := range asked {
 		if a.On == "" {
 			f.AllDisks = true
-			chains, skipped, err := devices.OfMounts(ctx, f.Group.process())
+			chains, skipped, err := devices.OfMounts(ctx, f.Group.Views...)
 			if err != nil {
 				return err
 			}

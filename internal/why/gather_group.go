@@ -12,17 +12,9 @@ import (
 	"github.com/weir-io/weir/internal/target"
 )
 
-// process stands for the group's mounts: 0, weir's own, if it has none.
-func (g Group) process() int {
-	if len(g.Processes) == 0 {
-		return 0
-	}
-	return g.Processes[0]
-}
-
 // readGroup reads the group, and what is around it.
 func readGroup(ctx context.Context, s Sources, q Question, group cgroupfs.Group) (Group, error) {
-	g := Group{ToMake: q.Target == nil, Path: group.Path(), Dir: group.Dir(), Root: group.IsRoot(), Version: group.Hierarchy().Version}
+	g := Group{ToMake: q.Target == nil, Views: []int{0}, Path: group.Path(), Dir: group.Dir(), Root: group.IsRoot(), Version: group.Hierarchy().Version}
 	for _, read := range []func(cgroupfs.Group) error{g.readRules, g.readMemory, g.readPolicies} {
 		if err := read(group); err != nil {
 			return g, err
@@ -37,12 +29,7 @@ func readGroup(ctx context.Context, s Sources, q Question, group cgroupfs.Group)
 	if err != nil {
 		return g, err
 	}
-	g.Processes = members
-	for _, pid := range []int{q.Target.Init, q.Target.PID} {
-		if pid != 0 { // its mounts are those that count
-			g.Processes = append([]int{pid}, without(g.Processes, pid)...)
-		}
-	}
+	g.Processes, g.Views = members, q.Target.Views()
 	if err := g.readControllers(group); err != nil {
 		return g, err
 	}
@@ -52,16 +39,6 @@ func readGroup(ctx context.Context, s Sources, q Question, group cgroupfs.Group)
 		g.Unit = &u
 	}
 	return g, ctx.Err()
-}
-
-func without(pids []int, pid int) []int {
-	var rest []int
-	for _, p := range pids {
-		if p != pid {
-			rest = append(rest, p)
-		}
-	}
-	return rest
 }
 
 // readControllers reads which controllers reach the group, and on v1 who is below it.

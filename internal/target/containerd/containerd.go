@@ -65,7 +65,7 @@ func (k Kind) Resolve(ctx context.Context, name string) (target.Target, error) {
 	}
 	owner := target.OwnerOf(group, k.SystemdRuns)
 	owner.Kind, owner.Name = "containerd", namespace+"/"+id
-	return target.Target{Kind: "containerd", Name: name, Group: group, Owner: owner, Init: pid}, nil
+	return target.Target{Kind: "containerd", Name: name, Group: group, Owner: owner, Firsts: []int{pid}}, nil
 }
 
 // groupOf finds the container's group: that of its first process, or one above. It is
@@ -88,6 +88,48 @@ func (k Kind) groupOf(spec, id string, pid int) (cgroupfs.Group, error) {
 	}
 	return group, fmt.Errorf("%s: its first process, %d, is in cgroup %s, which is not called after the container and may be others' too; if it is its own, name it: cgroup:%s",
 		spec, pid, group.Path(), group.Path())
+}
+
+// idOf is the id that a group would be called after, if it were a container's of those
+// who choose ids at random.
+func idOf(group string) string {
+	last := path.Base(group)
+	if scope, is := strings.CutSuffix(last, ".scope"); is {
+		return scope[strings.LastIndex(scope, "-")+1:]
+	}
+	return last
+}
+
+// Namer returns what spells a container's group as this kind does, and another's as "".
+func (k Kind) Namer(ctx context.Context) func(group string) string {
+	namespaces, err := client{k.socket(), ""}.namespaces(ctx)
+	if err != nil {
+		namespaces = nil
+	}
+	in := map[string]string{} // the namespaces of containers
+	for _, namespace := range namespaces {
+		// Docker's own are docker:ID.
+		if !isIdentifier(namespace) || namespace == "moby" {
+			continue
+		}
+		ids, err := client{k.socket(), namespace}.containers(ctx, "")
+		if err != nil {
+			continue
+		}
+		for _, id := range ids {
+			in[id] = namespace
+		}
+	}
+	return func(group string) string {
+		id := idOf(group)
+		namespace := in[id]
+		// ctr's ids are words that other groups can be called by, and its groups are at a
+		// place that tells; all others' ids are random.
+		if namespace == "" || len(id) < 64 && group != "/"+namespace+"/"+id {
+			return ""
+		}
+		return "containerd:" + namespace + "/" + id
+	}
 }
 
 // identifierMax bounds namespaces and ids (containerd's identifiers package).

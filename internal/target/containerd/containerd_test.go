@@ -69,14 +69,16 @@ func host(t *testing.T, groups map[string]string) Kind {
 	return Kind{FS: h.FS, Hierarchy: h.IO, SystemdRuns: true, Root: h.Root}
 }
 
+var long = strings.Repeat("0a", 32) // an id of the CRI's
+
 func TestResolve(t *testing.T) {
 	k := host(t, map[string]string{"11": "/k8s.io/web-1", "12": "/kubepods.slice/pod.slice/cri-containerd-3f2a.scope/init", "13": "/system.slice/containerd.service"})
-	k.Address = "unix://" + daemon(t, map[string]uint64{"web-1": 11, "3f2a": 12, "shared": 13, "ended": 99, "stopped": 0, "web-2": 0})
+	k.Address = "unix://" + daemon(t, map[string]uint64{"web-1": 11, "3f2a": 12, "shared": 13, "ended": 99, "stopped": 0, "web-2": 0, long: 0})
 	for name, want := range map[string]string{
 		"k8s.io/web-1": "/k8s.io/web-1", "k8s.io/3f": "/kubepods.slice/pod.slice/cri-containerd-3f2a.scope", "k8s.io/3f2a": "/kubepods.slice/pod.slice/cri-containerd-3f2a.scope",
 	} {
 		got, err := k.Resolve(t.Context(), name)
-		if err != nil || got.Group.Path() != want || got.Owner.Kind != "containerd" || got.Init == 0 || got.String() != "containerd:"+name {
+		if err != nil || got.Group.Path() != want || got.Owner.Kind != "containerd" || len(got.Firsts) != 1 || got.String() != "containerd:"+name {
 			t.Errorf("%s: %s, %+v, %v", name, got.Group.Path(), got, err)
 		}
 	}
@@ -87,6 +89,12 @@ func TestResolve(t *testing.T) {
 	} {
 		if _, err := k.Resolve(t.Context(), name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q in it", name, err, want)
+		}
+	}
+	name := k.Namer(t.Context())
+	for group, want := range map[string]string{"/k8s.io/web-1": "containerd:k8s.io/web-1", "/elsewhere/web-1": "", "/kubepods/cri-containerd-" + long + ".scope": "containerd:k8s.io/" + long, "/": "", "/" + long[1:]: ""} {
+		if got := name(group); got != want {
+			t.Errorf("the group %s is %q, want %q", group, got, want)
 		}
 	}
 	if got := k.Live(t.Context(), "k8s.io/w"); !slices.Equal(got, []string{"k8s.io/web-1", "k8s.io/web-2"}) {

@@ -88,8 +88,8 @@ func (k Kind) Resolve(ctx context.Context, name string) (target.Target, error) {
 		return target.Target{}, k.Maker.explain(spec, socket, err)
 	}
 	if c.State.Pid <= 0 {
-		return target.Target{}, fmt.Errorf("%s: the container has no process (%s), and a limit is on its cgroup, which is made when it starts: %s start %s",
-			spec, plain(c.State.Status), k.Name(), name)
+		return target.Target{}, &target.StoppedError{Target: spec, Unit: k.Maker.prefix + c.ID + ".scope",
+			Why: fmt.Sprintf("the container has no process (%s), and a limit is on its cgroup, which is made when it starts: %s start %s", plain(c.State.Status), k.Name(), name)}
 	}
 	group, err := k.groupOf(spec, c)
 	if err != nil {
@@ -97,7 +97,25 @@ func (k Kind) Resolve(ctx context.Context, name string) (target.Target, error) {
 	}
 	owner := target.OwnerOf(group, k.SystemdRuns)
 	owner.Kind, owner.Name = k.Name(), c.ID[:12]
-	return target.Target{Kind: k.Name(), Name: name, Group: group, Owner: owner, Init: c.State.Pid, Record: c.record(ctx, k.Devices, k.Maker)}, nil
+	return target.Target{Kind: k.Name(), Name: name, Group: group, Owner: owner, Firsts: []int{c.State.Pid}, Record: c.record(ctx, k.Devices, k.Maker)}, nil
+}
+
+// Removed reports whether the engine says that it has no container with an id, running or
+// not.
+func (k Kind) Removed(ctx context.Context, id string) bool {
+	socket, err := k.socket("")
+	if err != nil || !target.IsContainerID(id) {
+		return false
+	}
+	_, err = daemon{socket}.inspect(ctx, id)
+	var refused *refusal
+	return errors.As(err, &refused) && refused.status == statusNotFound
+}
+
+// IDOfScope is the id of the container that a scope is of.
+func (m Maker) IDOfScope(scope string) (id string, ok bool) {
+	id, is := strings.CutSuffix(strings.TrimPrefix(scope, m.prefix), ".scope")
+	return id, is && strings.HasPrefix(scope, m.prefix) && target.IsContainerID(id)
 }
 
 // groupOf finds the container's group: that of its first process, or one above, where

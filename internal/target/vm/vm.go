@@ -86,7 +86,9 @@ func (k Kind) Resolve(_ context.Context, name string) (target.Target, error) {
 	owner.Kind, owner.Name = "libvirt", name
 	t := target.Target{Kind: "vm", Name: name, Group: group, Owner: owner}
 	if d.driver == "lxc" {
-		t.Init = firstChild(k.Root, d.pid)
+		if child := firstChild(k.Root, d.pid); child != 0 {
+			t.Firsts = []int{child}
+		}
 		return t, nil
 	}
 	t.Disks, err = openDisks(k.Root, d.pid)

@@ -48,7 +48,7 @@ func TestGroup(t *testing.T) {
 	k := host(t, cgroupfs.V1, map[string]string{"run/libvirt/lxc/db.pid": "4711\n", "proc/4711/task/4711/children": "4712 4713 ",
 		"proc/4711/cgroup": `5:blkio:/machine.slice/machine-lxc\x2d3\x2ddb.scope/libvirt` + "\n"})
 	got, err := k.Resolve(t.Context(), "db")
-	if err != nil || got.Group.Path() != `/machine.slice/machine-lxc\x2d3\x2ddb.scope/libvirt` || got.Init != 4712 || got.Owner.Unit != "" {
+	if err != nil || got.Group.Path() != `/machine.slice/machine-lxc\x2d3\x2ddb.scope/libvirt` || !slices.Equal(got.Firsts, []int{4712}) || got.Owner.Unit != "" {
 		t.Errorf("v1: %s, %+v, %v", got.Group.Path(), got, err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/weir-io/weir/lab"
@@ -31,5 +32,10 @@ func TestContainerd(t *testing.T) {
 		run(t, "ctr", "task", "rm", "--force", "weir-c")
 		run(t, "ctr", "container", "rm", "weir-c")
 	})
+	mustWeir(t, "set", "containerd:default/weir-c", "--quiet", "--write", "1MB/s", "--on", disk.Dir)
+	if shown, _ := mustWeir(t, "show", "--for", "0"); !strings.Contains(shown, "containerd:default/weir-c  ") {
+		t.Errorf("weir show:\n%s", shown)
+	}
+	mustWeir(t, "clear", "containerd:default/weir-c", "--quiet")
 	holds(t, e, disk, "containerd:default/weir-c", filepath.Join(cmp.Or(e.Cgroups.Blkio, e.Cgroups.Unified), "default/weir-c"), "containerd knows nothing of this limit")
 }

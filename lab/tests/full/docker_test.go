@@ -25,6 +25,8 @@ func TestDocker(t *testing.T) {
 	run(t, "docker", "import", busyboxTar(t), "busybox")
 	d := containerTest{e: e, disk: lab.Disk(t, lab.FS("ext4")), engine: "docker", title: "Docker"}
 	t.Run("held", d.held)
+	t.Run("volume", d.volume)
+	t.Run("persist", d.persist)
 	t.Run("record", d.record)
 	t.Run("prove", d.prove)
 	t.Run("names", d.names)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/weir-io/weir/lab"
+	"github.com/weir-io/weir/lab/environ"
 )
 
 // writingDomain is an LXC domain that writes to a disk through the page cache.
@@ -51,4 +52,54 @@ func TestVM(t *testing.T) {
 		group = filepath.Dir(group)
 	}
 	holds(t, e, disk, "vm:weir-vm", filepath.Join(e.Cgroups.Unified, group), "libvirt knows nothing of this limit")
+	t.Run("persist", func(t *testing.T) { persistDomain(t, e, disk, file) })
+}
+
+// With --persist libvirt sets the limit when it starts the domain again, until weir clear.
+// Of a domain that runs it keeps nothing if it has no configuration of it.
+func persistDomain(t *testing.T, e environ.Environ, disk *lab.TestDisk, file string) {
+	virsh := func(args ...string) string {
+		return run(t, "virsh", append([]string{"-q", "-c", "lxc:///"}, args...)...)
+	}
+	// A rule is on the scope, or on the group below that libvirt makes.
+	rules := func() (all []string) {
+		dir := filepath.Join(e.Cgroups.Unified, unifiedGroup(t, virsh("domid", "weir-vm")))
+		for ; filepath.Base(dir) != "machine.slice"; dir = filepath.Dir(dir) {
+			if got := ruleIn(t, filepath.Join(dir, "io.max"), disk.Number); got != "" {
+				all = append(all, got)
+			}
+		}
+		return all
+	}
+	set := []string{"set", "vm:weir-vm", "--write", "5MB/s", "--on", disk.Dir, "--persist"}
+	if _, said, status := weir(t, set...); status == 0 || !strings.Contains(said, "transient domains") || len(rules()) > 0 {
+		t.Errorf("of a transient domain: %d, %s, rules %q", status, said, rules())
+	}
+	virsh("destroy", "weir-vm")
+	virsh("define", file)
+	t.Cleanup(func() { virsh("undefine", "weir-vm") })
+	virsh("start", "weir-vm")
+	if _, said := mustWeir(t, set...); !strings.Contains(said, "libvirt keeps it for the next start of vm:weir-vm") {
+		t.Errorf("it said nothing of libvirt: %s", said)
+	}
+	restart := func() {
+		virsh("destroy", "weir-vm")
+		virsh("start", "weir-vm")
+	}
+	restart()
+	if got := rules(); len(got) != 1 || !strings.Contains(got[0], "wbps=5000000") {
+		t.Errorf("after a start the rules are %q", got)
+	}
+	mustWeir(t, "clear", "vm:weir-vm")
+	restart()
+	if got := rules(); len(got) > 0 {
+		t.Errorf("after clear and a start the rules are %q", got)
+	}
+	mustWeir(t, append(set, "--quiet")...)
+	virsh("destroy", "weir-vm")
+	mustWeir(t, "clear", "vm:weir-vm")
+	virsh("start", "weir-vm")
+	if got := rules(); len(got) > 0 {
+		t.Errorf("after clear while it was down, and a start, the rules are %q", got)
+	}
 }

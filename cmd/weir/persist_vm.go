@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/target/vm"
+)
+
+// domainConfig is what libvirt keeps of a virtual machine that runs. One that it keeps
+// nothing of is refused.
+func (a *app) domainConfig(ctx context.Context, t target.Target) (vm.Config, error) {
+	config, err := a.machines(t.Group.Hierarchy()).ConfigOf(t.Name)
+	if err == nil {
+		_, err = config.Limits(ctx)
+	}
+	return config, err
+}
+
+// keepDomain has libvirt keep limits for the next start of a virtual machine.
+func (a *app) keepDomain(ctx context.Context, t target.Target, places []placed) error {
+	config, err := a.domainConfig(ctx, t)
+	if err != nil {
+		return err
+	}
+	all := map[string]limit.Limit{}
+	for _, p := range places {
+		all[p.device.Node] = all[p.device.Node].Overlay(p.Limit)
+	}
+	if err := config.Keep(ctx, all); err != nil {
+		return fmt.Errorf("%w; the limit is in force, and libvirt does not keep it", err)
+	}
+	return nil
+}
+
+// forgetDomain has libvirt keep no limits for a virtual machine any more, on the devices
+// that are named; none: on all. It returns how many it kept.
+func (a *app) forgetDomain(ctx context.Context, config vm.Config, only []blkdev.Number) (int, error) {
+	kept, err := config.Limits(ctx)
+	var unsupported *cgroupfs.Unsupported
+	if errors.As(err, &unsupported) || err != nil && strings.Contains(err.Error(), "transient domains") {
+		return 0, nil // without virsh weir has kept nothing, and of a domain without a configuration nobody
+	}
+	if err != nil {
+		return 0, err
+	}
+	lifted := map[string]limit.Limit{}
+	for path, l := range kept {
+		if len(only) > 0 {
+			devices, err := a.devicesNamed(ctx, []string{path})
+			if err != nil || !slices.ContainsFunc(devices, func(n blkdev.Number) bool { return slices.Contains(only, n) }) {
+				continue
+			}
+		}
+		for _, k := range limit.Keys {
+			if l.Get(k).IsSet() {
+				lifted[path] = lifted[path].With(k, limit.Unlimited)
+			}
+		}
+	}
+	return len(lifted), config.Keep(ctx, lifted)
+}
+
+// clearDomain has libvirt keep no limits for a virtual machine that does not run. done is
+// false if it kept none.
+func (a *app) clearDomain(ctx context.Context, name string) (done bool) {
+	for _, config := range vm.Configs(name) {
+		n, err := a.forgetDomain(ctx, config, nil) // of one of them libvirt knows nothing
+		done = done || err == nil && n > 0
+	}
+	return done
+}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/why"
+)
+
+// sayForeign warns of files that a container is writing to and whose writeback is charged
+// to another group, as those in a volume are that an earlier container has made: the
+// limit that was set does not hold that. Other targets are not asked about: it takes a
+// part of a second, and they seldom come to other's files.
+func (a *app) sayForeign(ctx context.Context, t target.Target, limits []cli.OnLimit, places []placed) {
+	writes := false
+	for _, p := range places {
+		writes = writes || p.limitsWrites() && p.Limit.Bounds()
+	}
+	if len(t.Firsts) == 0 || t.Group.Hierarchy().Version != cgroupfs.V2 || !writes || a.out.Quiet {
+		return
+	}
+	sources, err := a.whySources()
+	if err != nil {
+		a.out.Say("note: the files that %s writes to cannot be looked at: %v", t, err)
+		return
+	}
+	facts, err := why.Gather(ctx, sources, asked(&t, onOwnDisks(limits, t)))
+	for _, p := range facts.Places {
+		if err == nil {
+			err = p.OwnersErr
+		}
+	}
+	foreign := facts.Foreign()
+	if len(foreign) > 0 {
+		first := foreign[0]
+		more := ""
+		if n := len(foreign) - 1; n > 0 {
+			more = " and " + cli.Plural(n, "other file", "other files")
+		}
+		a.out.Say("warning: buffered writes to %s%s are NOT held: the kernel charges their writeback to %s; weir why %s --mend moves it to %s's group",
+			why.Name(first), more, why.Whose(first.Owner), t, t)
+	} else if err != nil {
+		a.out.Say("note: whether files that %s writes to are another group's is not known: %v", t, err)
+	}
+}

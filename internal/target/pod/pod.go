@@ -1,0 +1,276 @@
+package pod
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/grpc"
+	"github.com/weir-io/weir/internal/target"
+)
+
+// Kind resolves pod:NAMESPACE/NAME and pod:UID within one hierarchy.
+type Kind struct {
+	FS          *cgroupfs.FS
+	Hierarchy   *cgroupfs.Hierarchy
+	SystemdRuns bool
+	Root        string // below which crictl's configuration and the usual sockets are looked for
+	Endpoint    string // $CONTAINER_RUNTIME_ENDPOINT, as crictl has it; empty: its other rules
+}
+
+// Name returns "pod".
+func (Kind) Name() string { return "pod" }
+
+// MayKnow reports that no bare name is looked up: it has no namespace.
+func (Kind) MayKnow(string) bool { return false }
+
+// usualSockets are where crictl looks when it is not told.
+var usualSockets = []string{"/run/containerd/containerd.sock", "/run/crio/crio.sock", "/run/cri-dockerd.sock"}
+
+// config is crictl's, in which an administrator says where the runtime is.
+const config = "/etc/crictl.yaml"
+
+// socket is where the runtime is asked: as crictl finds it.
+func (k Kind) socket() (string, error) {
+	if k.Endpoint != "" {
+		return socketOf("CONTAINER_RUNTIME_ENDPOINT", k.Endpoint)
+	}
+	text, err := os.ReadFile(filepath.Join(k.Root, config))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", fmt.Errorf("find the container runtime: %w", err)
+	}
+	var said struct {
+		Endpoint string `yaml:"runtime-endpoint"`
+	}
+	if err := yaml.Unmarshal(text, &said); err != nil {
+		return "", fmt.Errorf("read %s: %w", config, err)
+	}
+	if said.Endpoint != "" {
+		return socketOf(config, said.Endpoint)
+	}
+	for _, s := range usualSockets {
+		if _, err := os.Stat(filepath.Join(k.Root, s)); err == nil {
+			return filepath.Join(k.Root, s), nil
+		}
+	}
+	return filepath.Join(k.Root, usualSockets[0]), nil
+}
+
+func socketOf(source, endpoint string) (string, error) {
+	if path := strings.TrimPrefix(endpoint, "unix://"); filepath.IsAbs(path) {
+		return path, nil
+	}
+	return "", fmt.Errorf("%s has %q as the container runtime's endpoint: write unix:///PATH, the socket of one on this host", source, endpoint)
+}
+
+// Resolve finds the group of a pod that runs.
+func (k Kind) Resolve(ctx context.Context, name string) (target.Target, error) {
+	spec := "pod:" + name
+	namespace, pod, named := strings.Cut(name, "/")
+	if !isName(namespace) || named && !isName(pod) {
+		return target.Target{}, &target.NameError{
+			Err: fmt.Errorf("pod %q: a pod is named by its namespace and its name, such as pod:default/web, or by its UID, each of at most %d of a-z, A-Z, 0-9 and _ . - (crictl pods)", name, nameMax)}
+	}
+	socket, err := k.socket()
+	if err != nil {
+		return target.Target{}, err
+	}
+	r := runtime{socket}
+	all, err := r.sandboxes(ctx)
+	if err != nil {
+		return target.Target{}, explain(spec, socket, err)
+	}
+	all = slices.DeleteFunc(all, func(s sandbox) bool {
+		return !isName(s.namespace) || !isName(s.name) || named && (s.namespace != namespace || s.name != pod) || !named && s.uid != name
+	})
+	switch len(all) {
+	case 0:
+		return target.Target{}, &target.NotFound{Target: spec, Why: "no such pod runs on this host; crictl pods lists those that do"}
+	case 1:
+	default:
+		return target.Target{}, fmt.Errorf("%s: the runtime has %d pods of this name; name one by its UID: %s", spec, len(all), strings.Join(uids(all), ", "))
+	}
+	if k.Hierarchy.Version == cgroupfs.V1 {
+		return target.Target{}, k.notOnV1(ctx, spec, r, all[0])
+	}
+	group, firsts, err := k.groupOf(ctx, spec, r, all[0])
+	if err != nil {
+		return target.Target{}, err
+	}
+	owner := target.OwnerOf(group, k.SystemdRuns)
+	owner.Kind, owner.Name = "kubernetes", all[0].namespace+"/"+all[0].name
+	return target.Target{Kind: "pod", Name: name, Group: group, Owner: owner, Firsts: firsts}, nil
+}
+
+func uids(all []sandbox) (list []string) {
+	for _, s := range all {
+		list = append(list, "pod:"+s.uid)
+	}
+	return list
+}
+
+// groupOf finds the group that a pod's containers share, and a process of each part that
+// is below it: the group above that of the sandbox's process, which is called after the
+// sandbox. No other than the pod's may be below it: a runtime that was told no group for
+// the pod puts containers of all pods into one.
+func (k Kind) groupOf(ctx context.Context, spec string, r runtime, s sandbox) (cgroupfs.Group, []int, error) {
+	pid, err := r.pid(ctx, s)
+	if err != nil {
+		return cgroupfs.Group{}, nil, explain(spec, r.socket, err)
+	}
+	if pid <= 0 {
+		return cgroupfs.Group{}, nil, fmt.Errorf("%s: the runtime does not say which process holds the pod; name one of its containers (containerd:k8s.io/ID, from crictl ps), or the pod's group (cgroup:/PATH)", spec)
+	}
+	group, err := k.FS.OfProcess(k.Hierarchy, pid)
+	if cgroupfs.IsGone(err) {
+		return group, nil, fmt.Errorf("%s: its first process, %d, is not on this host: the pod has just ended, or the runtime runs elsewhere; try again", spec, pid)
+	}
+	if err != nil {
+		return group, nil, err
+	}
+	for !group.IsRoot() && !isOf(group, s.id) {
+		group = group.Parent()
+	}
+	if group.IsRoot() || group.Parent().IsRoot() {
+		return group, nil, fmt.Errorf("%s: the cgroup of its first process, %d, is not called after the pod, or is in no group of the pod's: the pod has just ended, or runs in a virtual machine of its own; name the group (cgroup:/PATH)", spec, pid)
+	}
+	shared := group.Parent()
+	ids, err := r.containers(ctx, s)
+	if err != nil {
+		return group, nil, explain(spec, r.socket, err)
+	}
+	firsts, err := k.parts(spec, shared, append(ids, s.id))
+	return shared, firsts, err
+}
+
+// parts finds a process of each group in a pod's, and refuses one that is not the pod's
+// alone.
+func (k Kind) parts(spec string, shared cgroupfs.Group, ids []string) (firsts []int, err error) {
+	children, err := shared.Children()
+	if err != nil {
+		return nil, err
+	}
+	foreign := ""
+	for _, child := range children {
+		if !slices.ContainsFunc(ids, func(id string) bool { return isOf(child, id) }) {
+			foreign = child.Path()
+			break
+		}
+		members, err := target.Members(child)
+		if err != nil {
+			return nil, err
+		}
+		if len(members) > 0 {
+			firsts = append(firsts, members[0])
+		}
+	}
+	own, err := shared.Processes()
+	if err != nil {
+		return nil, err
+	}
+	if len(own) > 0 {
+		foreign = fmt.Sprintf("process %d", own[0])
+	}
+	if foreign != "" {
+		return nil, fmt.Errorf("%s: its containers are in cgroup %s with others (%s): the pod has no cgroup of its own, or a container has just started; limit each container (containerd:k8s.io/ID, from crictl ps), or all in the group (cgroup:%s)",
+			spec, shared.Path(), foreign, shared.Path())
+	}
+	return firsts, nil
+}
+
+// isOf reports whether a group is called after a container, as runtimes do: ID, or
+// RUNTIME-ID.scope where systemd makes it.
+func isOf(group cgroupfs.Group, id string) bool {
+	last := path.Base(group.Path())
+	return last == id || strings.HasSuffix(last, "-"+id+".scope")
+}
+
+// notOnV1 says why a pod cannot be limited as one, and what can.
+func (k Kind) notOnV1(ctx context.Context, spec string, r runtime, s sandbox) error {
+	ids, err := r.containers(ctx, s)
+	if err != nil {
+		return explain(spec, r.socket, err)
+	}
+	var each []string
+	for _, id := range ids {
+		each = append(each, "containerd:k8s.io/"+id)
+	}
+	return &cgroupfs.Unsupported{Feature: spec, Reason: "on cgroup v1 a limit binds one group and none below it, and each container of a pod has its own",
+		Remedy: "limit the containers one by one (" + strings.Join(each, ", ") + "), or boot with cgroup v2"}
+}
+
+// nameMax bounds names of pods and namespaces: Kubernetes's are those of domains.
+const nameMax = 253
+
+// isName reports whether a pod or a namespace can have this name. Kubernetes takes fewer;
+// crictl takes what it is given.
+func isName(text string) bool {
+	for i, r := range text {
+		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+		if !letter && (i == 0 || !strings.ContainsRune("_.-", r)) {
+			return false
+		}
+	}
+	return text != "" && len(text) <= nameMax
+}
+
+// explain says what a failed question means for the user.
+func explain(spec, socket string, err error) error {
+	var status *grpc.Status
+	if errors.As(err, &status) && status.Code == grpc.Unimplemented {
+		return &target.NoKindError{Err: &cgroupfs.Unsupported{Feature: spec, Reason: "what answers at " + socket + " has no CRI of version 1",
+			Remedy: "enable containerd's CRI (it must not be in disabled_plugins of /etc/containerd/config.toml), or name the runtime's socket with CONTAINER_RUNTIME_ENDPOINT=unix:///PATH"}}
+	}
+	return target.Daemon{Title: "container runtime", Socket: socket, Check: "crictl version",
+		Remedy: "start the container runtime, or name its socket with CONTAINER_RUNTIME_ENDPOINT=unix:///PATH"}.Explain(spec, err)
+}
+
+// Namer returns what spells a pod's own group as this kind does, and another's as "".
+// kubelet calls it after the pod's UID: podUID, or kubepods-...-podUID.slice with _ for -.
+func (k Kind) Namer(ctx context.Context) func(group string) string {
+	pods := map[string]string{}
+	if socket, err := k.socket(); err == nil {
+		all, err := runtime{socket}.sandboxes(ctx)
+		for _, s := range all {
+			if err == nil && isName(s.namespace) && isName(s.name) {
+				pods["pod"+s.uid] = "pod:" + s.namespace + "/" + s.name
+			}
+		}
+	}
+	return func(group string) string {
+		last := path.Base(group)
+		if slice, is := strings.CutSuffix(last, ".slice"); is {
+			last = strings.ReplaceAll(slice[strings.LastIndex(slice, "-")+1:], "_", "-")
+		}
+		return pods[last]
+	}
+}
+
+// Live names the pods whose names begin so, for somebody who types one. What cannot be
+// asked has none.
+func (k Kind) Live(ctx context.Context, prefix string) []string {
+	socket, err := k.socket()
+	if err != nil {
+		return nil
+	}
+	all, err := runtime{socket}.sandboxes(ctx)
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, s := range all {
+		if name := s.namespace + "/" + s.name; strings.HasPrefix(name, prefix) && isName(s.namespace) && isName(s.name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}

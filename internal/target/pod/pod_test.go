@@ -1,0 +1,196 @@
+package pod
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/cgroupfs/cgrouptest"
+	"github.com/weir-io/weir/internal/grpc"
+	"github.com/weir-io/weir/internal/grpc/grpctest"
+	"github.com/weir-io/weir/internal/target"
+)
+
+// A known pod is one that the runtime of a test has.
+type known struct {
+	sandbox
+	pid        int
+	containers []string
+}
+
+// runtimeOf answers the CRI as containerd does, with a JSON of its own in the status.
+func runtimeOf(t *testing.T, pods ...known) (socket string) {
+	t.Helper()
+	message := func(fields ...string) string {
+		var m []byte
+		for i, f := range fields {
+			m = grpc.AppendString(m, grpc.FieldNumber(i+1), f)
+		}
+		return string(m)
+	}
+	return grpctest.Serve(t, func(method string, _ http.Header, request []byte) grpctest.Answer {
+		var answer []byte
+		for _, p := range pods {
+			asked := strings.Contains(string(request), p.id)
+			switch {
+			case method == service+"ListPodSandbox":
+				answer = grpc.AppendString(answer, 1, message(p.id, message(p.name, p.uid, p.namespace)))
+			case method == service+"ListContainers" && asked:
+				for _, id := range p.containers {
+					answer = grpc.AppendString(answer, 1, message(id, p.id))
+				}
+			case method == service+"PodSandboxStatus" && asked:
+				answer = grpc.AppendString(grpc.AppendString(nil, 1, message(p.id)), 2, message("other", "{"))
+				if p.pid != 0 {
+					answer = grpc.AppendString(answer, 2, message("info", fmt.Sprintf(`{"pid":%d,"image":"pause"}`, p.pid)))
+				}
+			}
+		}
+		return grpctest.Answer{Message: answer}
+	})
+}
+
+// host has groups with processes, in /proc and in the hierarchy.
+func host(t *testing.T, version cgroupfs.Version, groups map[string]string) Kind {
+	t.Helper()
+	files := map[string]string{}
+	for pid, group := range groups {
+		files["proc/"+pid+"/cgroup"] = "0::" + group + "\n1:blkio:" + group + "\n"
+		files[cgrouptest.V2Dir+group+"/cgroup.procs"] = pid + "\n"
+		for above := group; above != ""; above = above[:strings.LastIndex(above, "/")] {
+			if file := cgrouptest.V2Dir + above + "/cgroup.procs"; files[file] == "" {
+				files[file] = ""
+			}
+		}
+	}
+	h := cgrouptest.New(t, version, files)
+	return Kind{FS: h.FS, Hierarchy: h.IO, SystemdRuns: true, Root: h.Root}
+}
+
+const slice = "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-podu1.slice"
+
+func TestResolve(t *testing.T) {
+	k := host(t, cgroupfs.V2, map[string]string{
+		"11": slice + "/cri-containerd-s1.scope", "12": slice + "/cri-containerd-c1.scope", "13": slice + "/cri-containerd-c2.scope/init",
+		"21": "/kubepods/podu2/s2",
+		"31": "/k8s.io/s3", "32": "/k8s.io/elses",
+		"41": "/pods/p4/s4", "42": "/pods/p4",
+		"61": "/system.slice/containerd.service",
+		"91": "/s9",
+	})
+	k.Endpoint = "unix://" + runtimeOf(t,
+		known{sandbox{"s1", "default", "web", "u1"}, 11, []string{"c1", "c2", "ended"}},
+		known{sandbox{"s2", "default", "db", "u2"}, 21, nil},
+		known{sandbox{"s3", "default", "shared", "u3"}, 31, nil},
+		known{sandbox{"s4", "default", "inside", "u4"}, 41, nil},
+		known{sandbox{"s5", "default", "ended", "u5"}, 55, nil},
+		known{sandbox{"s6", "default", "vm", "u6"}, 61, nil},
+		known{sandbox{"s7", "default", "silent", "u7"}, 0, nil},
+		known{sandbox{"s8", "twice", "web", "u8"}, 11, nil}, known{sandbox{"s8b", "twice", "web", "u8b"}, 11, nil},
+		known{sandbox{"s9", "default", "root", "u9"}, 91, nil},
+		known{sandbox{"s11", "default", "dashed", "u-11"}, 0, nil},
+		known{sandbox{"s10", "default", "a\x1b[2J", "u10"}, 11, nil},
+	)
+	for name, want := range map[string]struct {
+		group  string
+		firsts []int
+		owner  target.Owner
+	}{
+		"default/web": {slice, []int{12, 13, 11}, target.Owner{Kind: "kubernetes", Name: "default/web", Unit: "kubepods-besteffort-podu1.slice"}},
+		"u1":          {slice, []int{12, 13, 11}, target.Owner{Kind: "kubernetes", Name: "default/web", Unit: "kubepods-besteffort-podu1.slice"}},
+		"default/db":  {"/kubepods/podu2", []int{21}, target.Owner{Kind: "kubernetes", Name: "default/db"}},
+	} {
+		got, err := k.Resolve(t.Context(), name)
+		slices.Sort(want.firsts)
+		slices.Sort(got.Firsts)
+		if err != nil || got.Group.Path() != want.group || !slices.Equal(got.Firsts, want.firsts) || got.Owner != want.owner || got.String() != "pod:"+name {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+	for name, want := range map[string]string{
+		"default/shared": "with others (/k8s.io/elses): the pod has no cgroup of its own", "default/inside": "with others (process 42)",
+		"default/ended": "its first process, 55, is not on this host", "default/vm": "is not called after the pod", "default/root": "is in no group of the pod's",
+		"default/silent": "the runtime does not say which process holds the pod", "twice/web": "has 2 pods of this name; name one by its UID: pod:u8, pod:u8b",
+		"default/none": "no such pod runs on this host", "web": "no such pod runs on this host", "u10": "no such pod runs on this host",
+		"": "is named by its namespace", "default/": "is named by its namespace", "/web": "is named by its namespace", "../web": "is named by its namespace",
+		"a/b/c": "is named by its namespace", "a b": "is named by its namespace", strings.Repeat("x", 254): "is named by its namespace", "köln/web": "is named by its namespace",
+	} {
+		if got, err := k.Resolve(t.Context(), name); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, %v, want %q in it", name, got, err, want)
+		}
+	}
+	name := k.Namer(t.Context())
+	for group, want := range map[string]string{slice: "pod:default/web", "/kubepods/podu2": "pod:default/db", "/kubepods/podu1.slice/x": "", "/": "", "/podu": "",
+		"/kubepods.slice/kubepods-podu_11.slice": "pod:default/dashed"} {
+		if got := name(group); got != want {
+			t.Errorf("the group %s is %q, want %q", group, got, want)
+		}
+	}
+	if got := k.Live(t.Context(), "default/w"); !slices.Equal(got, []string{"default/web"}) {
+		t.Errorf("live: %q", got)
+	}
+}
+
+// On v1 a pod has no group that binds it, and its containers are named.
+func TestV1(t *testing.T) {
+	k := host(t, cgroupfs.V1, map[string]string{"11": "/kubepods/podu1/s1"})
+	k.Endpoint = runtimeOf(t, known{sandbox{"s1", "default", "web", "u1"}, 11, []string{"c1", "c2"}})
+	_, err := k.Resolve(t.Context(), "default/web")
+	if !cgroupfs.IsUnsupported(err) || !strings.Contains(err.Error(), "containerd:k8s.io/c1, containerd:k8s.io/c2") {
+		t.Errorf("%v", err)
+	}
+}
+
+// The runtime is where crictl would look for it.
+func TestSocket(t *testing.T) {
+	for _, c := range []struct {
+		endpoint string
+		files    map[string]string
+		want     string
+	}{
+		{"unix:///run/a.sock", map[string]string{"etc/crictl.yaml": "runtime-endpoint: unix:///run/b.sock\n"}, "/run/a.sock"},
+		{"", map[string]string{"etc/crictl.yaml": "timeout: 2\nruntime-endpoint: \"unix:///run/b.sock\"\n"}, "/run/b.sock"},
+		{"", map[string]string{"etc/crictl.yaml": "runtime-endpoint: /run/b.sock\n"}, "/run/b.sock"},
+		{"", map[string]string{"etc/crictl.yaml": "timeout: 2\n", "run/crio/crio.sock": ""}, "ROOT/run/crio/crio.sock"},
+		{"", map[string]string{"run/crio/crio.sock": "", "run/containerd/containerd.sock": ""}, "ROOT/run/containerd/containerd.sock"},
+		{"", nil, "ROOT/run/containerd/containerd.sock"},
+	} {
+		h := cgrouptest.New(t, cgroupfs.V2, c.files)
+		got, err := Kind{Root: h.Root, Endpoint: c.endpoint}.socket()
+		if err != nil || strings.Replace(got, h.Root, "ROOT", 1) != c.want {
+			t.Errorf("%+v: %s, %v", c, got, err)
+		}
+	}
+	for _, c := range []struct{ endpoint, config, want string }{
+		{"tcp://10.0.0.1:1", "", "CONTAINER_RUNTIME_ENDPOINT has"},
+		{"", "runtime-endpoint: npipe:////./pipe/x\n", "/etc/crictl.yaml has"},
+		{"", "runtime-endpoint: [", "read /etc/crictl.yaml"},
+	} {
+		h := cgrouptest.New(t, cgroupfs.V2, map[string]string{"etc/crictl.yaml": c.config})
+		if _, err := (Kind{Root: h.Root, Endpoint: c.endpoint}).socket(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
+// A socket without the CRI, or without anybody, is a host without pods.
+func TestNoRuntime(t *testing.T) {
+	k := host(t, cgroupfs.V2, nil)
+	var none *target.NoKindError
+	if _, err := k.Resolve(t.Context(), "default/web"); !errors.As(err, &none) {
+		t.Errorf("without a runtime: %v", err)
+	}
+	k.Endpoint = grpctest.Serve(t, func(string, http.Header, []byte) grpctest.Answer {
+		return grpctest.Answer{Code: grpc.Unimplemented, Text: "unknown service runtime.v1.RuntimeService"}
+	})
+	if _, err := k.Resolve(t.Context(), "default/web"); !errors.As(err, &none) || !strings.Contains(err.Error(), "disabled_plugins") {
+		t.Errorf("without the CRI: %v", err)
+	}
+	if got := k.Live(t.Context(), ""); got != nil {
+		t.Errorf("live: %q", got)
+	}
+}

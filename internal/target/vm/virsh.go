@@ -1,0 +1,134 @@
+package vm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/limit"
+)
+
+// A Config is a domain's configuration, that libvirt starts it with and that virsh changes.
+type Config struct {
+	Name   string
+	Driver string // "qemu" or "lxc"
+}
+
+// ConfigOf returns the configuration of a domain that runs or has run.
+func (k Kind) ConfigOf(name string) (Config, error) {
+	d, err := k.find("vm:"+name, name)
+	return Config{name, d.driver}, err
+}
+
+// Configs are the configurations that may be there of a domain that does not run.
+func Configs(name string) (all []Config) {
+	if !isName(name) {
+		return nil
+	}
+	for _, driver := range drivers {
+		all = append(all, Config{name, driver})
+	}
+	return all
+}
+
+// uris are where virsh finds the drivers of a host.
+var uris = map[string]string{"qemu": "qemu:///system", "lxc": "lxc:///"}
+
+// options are virsh's for the rates (virsh(1), blkiotune), and with _ for - its names of
+// them.
+var options = map[limit.Key]string{
+	limit.RBPS: "device-read-bytes-sec", limit.WBPS: "device-write-bytes-sec",
+	limit.RIOPS: "device-read-iops-sec", limit.WIOPS: "device-write-iops-sec",
+}
+
+// virshMax bounds what virsh may take: it waits for a domain's lock while that starts.
+const virshMax = 20 * time.Second
+
+func (c Config) virsh(ctx context.Context, args ...string) (string, error) {
+	program, err := exec.LookPath("virsh")
+	if err != nil {
+		return "", &cgroupfs.Unsupported{Feature: "keep limits of vm:" + c.Name, Reason: "libvirt is asked by its program virsh, which is not there", Remedy: "install libvirt-clients"}
+	}
+	ctx, cancel := context.WithTimeout(ctx, virshMax)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, slices.Concat([]string{"--quiet", "--connect", uris[c.Driver], "blkiotune", "--config", "--domain=" + c.Name}, args)...)
+	cmd.Env = append(cmd.Environ(), "LC_ALL=C")
+	var out, messages bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &messages
+	err = cmd.Run()
+	var failed *exec.ExitError
+	if errors.As(err, &failed) && ctx.Err() == nil {
+		return "", fmt.Errorf("vm:%s: virsh: %s", c.Name, strings.Join(strings.Fields(messages.String()), " "))
+	}
+	if err != nil {
+		return "", fmt.Errorf("vm:%s: run virsh: %w", c.Name, errors.Join(err, context.Cause(ctx)))
+	}
+	return out.String(), nil
+}
+
+// Limits are the limits in the configuration, by the paths of devices.
+func (c Config) Limits(ctx context.Context) (map[string]limit.Limit, error) {
+	text, err := c.virsh(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return parseTune(text)
+}
+
+// parseTune reads "device_write_bytes_sec: /dev/sda,1000,/dev/sdb,2000" and its sisters.
+func parseTune(text string) (map[string]limit.Limit, error) {
+	all := map[string]limit.Limit{}
+	for line := range strings.Lines(text) {
+		name, list, _ := strings.Cut(line, ":")
+		for k, option := range options {
+			if strings.TrimSpace(name) != strings.ReplaceAll(option, "-", "_") {
+				continue
+			}
+			fields := strings.Split(strings.TrimSpace(list), ",")
+			for i := 0; i+1 < len(fields); i += 2 {
+				var n uint64
+				if _, err := fmt.Sscan(fields[i+1], &n); err != nil {
+					return nil, fmt.Errorf("read virsh's answer %q: %w", strings.TrimSpace(line), err)
+				}
+				if n != 0 {
+					all[fields[i]] = all[fields[i]].With(k, limit.PerSecond(n))
+				}
+			}
+		}
+	}
+	return all, nil
+}
+
+// Keep has libvirt change limits in the configuration, by the paths of devices: rates that
+// are unset stay, and unlimited ones go.
+func (c Config) Keep(ctx context.Context, all map[string]limit.Limit) error {
+	var args []string
+	for _, k := range limit.Keys {
+		var list []string
+		for _, path := range slices.Sorted(maps.Keys(all)) {
+			if !filepath.IsAbs(path) || strings.Contains(path, ",") {
+				return fmt.Errorf("vm:%s: virsh has no way to spell the device %q", c.Name, path)
+			}
+			if r := all[path].Get(k); r.IsSet() {
+				n, _ := r.Number() // 0 has virsh take it out
+				list = append(list, fmt.Sprintf("%s,%d", path, n))
+			}
+		}
+		if len(list) > 0 {
+			args = append(args, "--"+options[k]+"="+strings.Join(list, ","))
+		}
+	}
+	if len(args) == 0 {
+		return nil
+	}
+	_, err := c.virsh(ctx, args...)
+	return err
+}

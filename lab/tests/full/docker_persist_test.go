@@ -1,0 +1,85 @@
+package full
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-io/weir/lab"
+)
+
+// With --persist a limit is in force again when the container is started again, until
+// weir clear; also of one that is stopped then. What was kept for a container that is
+// removed goes with the next one's.
+func (d containerTest) persist(t *testing.T) {
+	rate := lab.Scaled(d.e, 10e6)
+	if d.e.Cgroups.Blkio != "" {
+		d.container(t, "kept1", nil, "/bin/sleep", "600")
+		if _, said, status := weir(t, "set", d.engine+":kept1", "--write", fmt.Sprint(rate), "--persist"); status != 3 || !strings.Contains(said, "is not a scope of systemd's on cgroup v2") {
+			t.Errorf("on v1 --persist ends with %d: %s", status, said)
+		}
+		if got := d.rule(t, "kept1"); got != "" {
+			t.Errorf("and has set %q", got)
+		}
+		return
+	}
+	// It writes from its second start on, and a small file, of which little is left in
+	// memory: a container is not killed before the disk has what it waits for.
+	d.container(t, "web", nil, "/bin/sh", "-c", "[ -e /data/go ] || exec /bin/sleep 600; "+strings.ReplaceAll(endless, "count=16000", "count=256"))
+	dropIn := func(name string) string {
+		return "/etc/systemd/system/docker-" + run(t, d.engine, "inspect", "--format", "{{.Id}}", name) + ".scope.d/40-weir.conf"
+	}
+	there := func(path string) bool { _, err := os.Stat(path); return err == nil }
+	kept := dropIn("web")
+	_, said := mustWeir(t, "set", d.engine+":web", "--write", fmt.Sprint(rate), "--on", d.disk.Dir, "--persist")
+	if !strings.Contains(said, kept+" has systemd set it at each start") {
+		t.Errorf("it said nothing of what keeps it:\n%s", said)
+	}
+	if got, want := d.rule(t, "web"), d.ruleOf(rate); got != want {
+		t.Errorf("the rule is %q, want %q", got, want)
+	}
+	// Until the next start another limit can be set, and stays over a reload.
+	mustWeir(t, "set", d.engine+":web", "--quiet", "--write", "1MB/s", "--on", d.disk.Dir)
+	run(t, "systemctl", "daemon-reload")
+	if got, want := d.rule(t, "web"), d.ruleOf(1e6); got != want {
+		t.Errorf("after a reload the rule is %q, want %q", got, want)
+	}
+	if err := os.WriteFile(filepath.Join(d.disk.Dir, "go"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	run(t, d.engine, "restart", "--time", "0", "web")
+	if got, want := d.rule(t, "web"), d.ruleOf(rate); got != want {
+		t.Errorf("after a restart the rule is %q, want %q", got, want)
+	}
+	time.Sleep(2 * time.Second) // what the promise allows
+	lab.Ratio(t, "after a restart", float64(rate), lab.Written, func() float64 { return d.written(t, 8*time.Second) })
+	mustWeir(t, "clear", d.engine+":web")
+	run(t, d.engine, "restart", "--time", "0", "web")
+	if got := d.rule(t, "web"); got != "" || there(kept) {
+		t.Errorf("after clear and a restart the rule is %q", got)
+	}
+
+	mustWeir(t, "set", d.engine+":web", "--quiet", "--write", fmt.Sprint(rate), "--on", d.disk.Dir, "--persist")
+	run(t, d.engine, "stop", "--time", "0", "web")
+	mustWeir(t, "clear", d.engine+":web")
+	if there(kept) {
+		t.Errorf("after clear of a stopped container %s is there", kept)
+	}
+	run(t, d.engine, "start", "web")
+	if got := d.rule(t, "web"); got != "" {
+		t.Errorf("after clear and a start the rule is %q", got)
+	}
+
+	mustWeir(t, "set", d.engine+":web", "--quiet", "--write", fmt.Sprint(rate), "--on", d.disk.Dir, "--persist")
+	d.remove(t, "web")
+	d.container(t, "next", nil, "/bin/sleep", "600")
+	next := dropIn("next")
+	mustWeir(t, "set", d.engine+":next", "--quiet", "--write", fmt.Sprint(rate), "--on", d.disk.Dir, "--persist")
+	if there(kept) || !there(next) {
+		t.Errorf("that of a removed container is there: %t; that of the next: %t", there(kept), there(next))
+	}
+	mustWeir(t, "clear", d.engine+":next")
+}
