@@ -16,17 +16,7 @@ import (
 // disk, and gives the partition's node.
 func Partition(t testing.TB, d *TestDisk) string {
 	t.Helper()
-	f, err := os.OpenFile(d.Node, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = f.Close() })
-	// udev reads the table of a disk again that was written to, and the partition is
-	// not there meanwhile. It waits for who has this lock (systemd's "Locking Block
-	// Device Access").
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
-		t.Fatalf("lock %s: %v", d.Node, err)
-	}
+	f := Lock(t, d)
 	if err := writeTable(f); err != nil {
 		t.Fatalf("write partition table of %s: %v", d.Node, err)
 	}
@@ -47,6 +37,22 @@ func Partition(t testing.TB, d *TestDisk) string {
 		}
 	})
 	return node
+}
+
+// Lock keeps udev away from a disk until the end of the test: it reads the table of one
+// again that was written to, and the partitions are not there meanwhile. It waits for who
+// has this lock (systemd's "Locking Block Device Access").
+func Lock(t testing.TB, d *TestDisk) *os.File {
+	t.Helper()
+	f, err := os.OpenFile(d.Node, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatalf("lock %s: %v", d.Node, err)
+	}
+	return f
 }
 
 // writeTable writes an MBR: one entry of type 0x83 from 1 MiB to 1 GiB.

@@ -78,7 +78,7 @@ func makeExecutable(work string, names ...string) error {
 }
 
 // runScripts runs scripts. Their conditions are [v1] and [v2], where the io controller
-// is, [memory], [memory2] in v2, [systemd], and [root].
+// is, [memory], [memory2] in v2, [systemd], [systemd254] or later, and [root].
 func runScripts(t *testing.T, params testscript.Params) {
 	cgroups, err := environ.FindCgroups()
 	if err != nil {
@@ -87,7 +87,7 @@ func runScripts(t *testing.T, params testscript.Params) {
 	_, err = os.Stat("/run/systemd/system")
 	conditions := map[string]bool{
 		"v1": cgroups.Blkio != "", "v2": cgroups.IOInV2, "memory": cgroups.Memory != "" || cgroups.MemInV2, "memory2": cgroups.MemInV2,
-		"systemd": err == nil, "root": os.Geteuid() == 0,
+		"systemd": err == nil, "systemd254": err == nil && systemdVersion(t) >= 254, "root": os.Geteuid() == 0,
 	}
 	params.RequireExplicitExec = true
 	params.UpdateScripts = os.Getenv("WEIR_UPDATE_SCRIPTS") != ""
@@ -108,6 +108,19 @@ func runScripts(t *testing.T, params testscript.Params) {
 		"group":    func(ts *testscript.TestScript, neg bool, args []string) { group(ts, cgroups, neg, args) },
 	}
 	testscript.Run(t, params)
+}
+
+// systemdVersion reads it from "systemd 252 (252.39-1~deb12u1)".
+func systemdVersion(t *testing.T) (version int) {
+	t.Helper()
+	out, err := exec.Command("systemctl", "--version").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Sscanf(string(out), "systemd %d", &version); err != nil {
+		t.Fatalf("version of systemd: %q: %v", out, err)
+	}
+	return version
 }
 
 // linksFile, in a host's archive, lists its symbolic links: "NAME -> TARGET" a line.

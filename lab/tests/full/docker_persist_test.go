@@ -26,9 +26,9 @@ func (d containerTest) persist(t *testing.T) {
 		}
 		return
 	}
-	// It writes from its second start on, and a small file, of which little is left in
-	// memory: a container is not killed before the disk has what it waits for.
-	d.container(t, "web", nil, "/bin/sh", "-c", "[ -e /data/go ] || exec /bin/sleep 600; "+strings.ReplaceAll(endless, "count=16000", "count=256"))
+	// It writes from its second start on, and leaves little in memory: a container is not
+	// killed before the disk has what it waits for.
+	d.container(t, "web", nil, "/bin/sh", "-c", "[ -e /data/go ] || exec /bin/sleep 600; "+strings.ReplaceAll(endless, "count=16000 conv=notrunc", "count=256 conv=notrunc,fsync"))
 	dropIn := func(name string) string {
 		return "/etc/systemd/system/docker-" + run(t, d.engine, "inspect", "--format", "{{.Id}}", name) + ".scope.d/40-weir.conf"
 	}

@@ -58,6 +58,7 @@ func TestPartition(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Long, lab.Guest, lab.Partitions, lab.Command("sfdisk"), lab.Command("mkfs.ext4"))
 	t.Parallel()
 	disk := lab.RawDisk(t)
+	lab.Lock(t, disk)
 	cmd := exec.Command("sfdisk", "-q", disk.Node)
 	cmd.Stdin = stringReader("label: gpt\nstart=2048, size=200000\nsize=200000\n")
 	if out, err := cmd.CombinedOutput(); err != nil {
