@@ -5,9 +5,9 @@
 // throttle.io_service_bytes) and what the device did (Documentation/block/stat.rst).
 //
 // It stands on what blk-throttle promises (block/blk-throttle.c): it gives out slices
-// of about 100 ms, lets one slice through at the start, and a request that is larger
-// than a slice's budget passes late and whole. So within any time W a held group does
-// at most rate × (W + 0.1 s) and one request. More than that was not held; what is
+// of about 100 ms, lets one slice through at the start and up to two after a stall, and
+// a request that is larger than a slice's budget passes late and whole. So within any
+// time W a held group does at most rate × (W + 0.2 s) and one request. More than that was not held; what is
 // near the rate was; and what is neither, weir does not guess about.
 //
 // It refuses to call a limit held that was not tried: a slow disk, a cached read and

@@ -79,6 +79,7 @@ func TestJudge(t *testing.T) {
 		"v1, a long fsync":      {with(even(exact), func(e *Evidence) { e.Queued, e.Delayed, e.Cgroup = true, true, ahead(1000*mb, exact) }), Held, ""},
 		"v2, ahead":             {with(even(exact), func(e *Evidence) { e.Cgroup = ahead(20*mb, exact) }), NotHeld, TooMuch},
 		"a burst at first":      {even(steps(runFor, func(at time.Duration) float64 { return 10*mb*at.Seconds() + min(at.Seconds()*200*mb, 20*mb) })), NotHeld, TooMuch},
+		"after a stall":         {even(steps(runFor, func(at time.Duration) float64 { return 10*mb*at.Seconds() + min(at.Seconds()*18*mb, 1.8*mb) })), Held, ""},
 		"a slice at first":      {even(steps(runFor, func(at time.Duration) float64 { return 10*mb*at.Seconds() + min(at.Seconds()*10*mb, mb) })), Held, ""},
 	} {
 		if j := Judge(c.e); j.Verdict != c.want || j.Reason != c.why {
@@ -100,12 +101,12 @@ func ahead(by float64, s Series) Series {
 }
 
 // throttled is a counter as a group's is that keeps within the bound: slices of at
-// most 100 ms of budget ahead, and requests that pass whole when their time is over.
+// most 200 ms of budget ahead, and requests that pass whole when their time is over.
 func throttled(rate, request float64, until time.Duration) Series {
 	done, wanted := 0.0, 0.0
 	next := request * rand.Float64()
 	return steps(until, func(at time.Duration) float64 {
-		budget := rate * (at + slice).Seconds()
+		budget := rate * (at + saved).Seconds()
 		for ; wanted+next <= budget; next = request * (0.2 + 0.8*rand.Float64()) {
 			wanted += next
 			done = wanted

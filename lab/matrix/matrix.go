@@ -141,7 +141,7 @@ func Select(f Filter, newest ...string) ([]Row, error) {
 		if f.All && r.Lane != FullQEMU {
 			r.Only, r.Spare = "", false
 		}
-		if f.All && (r.Lane == Full || r.Mode == environ.Hybrid) { // of which the default run has no long one
+		if f.All && (r.Lane == Full || r.Lane == FullQEMU || r.Mode == environ.Hybrid) { // of which the default run has no long one
 			r.Short = false
 		}
 		rows = append(rows, r)

@@ -26,6 +26,7 @@ func (d containerTest) persist(t *testing.T) {
 		}
 		return
 	}
+	lab.Need(t, lab.Long)
 	// It writes from its second start on, and leaves little in memory: a container is not
 	// killed before the disk has what it waits for.
 	d.container(t, "web", nil, "/bin/sh", "-c", "[ -e /data/go ] || exec /bin/sleep 600; "+strings.ReplaceAll(endless, "count=16000 conv=notrunc", "count=256 conv=notrunc,fsync"))

@@ -13,6 +13,7 @@ import (
 // S16: without a place a limit is on every disk of the container's mounts, also on that
 // of a volume on a second one; and it holds there, writes and cold reads.
 func (d containerTest) volume(t *testing.T) {
+	lab.Need(t, lab.Long)
 	second := lab.Disk(t, lab.FS("ext4"))
 	rate := lab.Scaled(d.e, 10e6)
 	size := int64(64 << 20)
