@@ -13,13 +13,13 @@ import (
 // S16: without a place a limit is on every disk of the container's mounts, also on that
 // of a volume on a second one; and it holds there, writes and cold reads.
 func (d containerTest) volume(t *testing.T) {
-	lab.Need(t, lab.Long)
+	longOnV1(t, d.e)
 	second := lab.Disk(t, lab.FS("ext4"))
 	rate := lab.Scaled(d.e, 10e6)
 	size := int64(64 << 20)
 	run(t, "dd", "if=/dev/zero", "of="+second.Dir+"/read", "bs=1M", fmt.Sprintf("count=%d", size>>20), "conv=fsync", "status=none")
 
-	write := strings.ReplaceAll(endless, "/data/f", "/vol/f")
+	write := strings.ReplaceAll(strings.ReplaceAll(endless, "/data/f", "/vol/f"), "count=16000 conv=notrunc", "count=256 conv=notrunc,fsync")
 	command := []string{"/bin/sh", "-c", write}
 	if d.e.Cgroups.Blkio != "" {
 		job := load.Job{Path: load.Direct, File: "/vol/f", Block: 64 << 10, Size: 64 << 20, For: time.Hour}
@@ -38,7 +38,7 @@ func (d containerTest) volume(t *testing.T) {
 	}
 	lab.Ratio(t, "a volume's writes", float64(rate), lab.Written, func() float64 {
 		arrivals := lab.WatchWrites(counter)
-		time.Sleep(8 * time.Second)
+		time.Sleep(6 * time.Second)
 		return arrivals.Rate(t)
 	})
 	run(t, d.engine, "rm", "--force", "writer")
@@ -50,7 +50,7 @@ func (d containerTest) volume(t *testing.T) {
 	lab.Ratio(t, "a volume's cold reads", float64(rate), lab.Written, func() float64 {
 		began := time.Now()
 		before, _ := lab.DeviceBytes(t, second.Number)
-		time.Sleep(5 * time.Second)
+		time.Sleep(3 * time.Second)
 		after, _ := lab.DeviceBytes(t, second.Number)
 		return float64(after-before) / time.Since(began).Seconds()
 	})

@@ -70,7 +70,6 @@ func destroyDomain(t *testing.T) {
 // With --persist libvirt sets the limit when it starts the domain again, until weir clear.
 // Of a domain that runs it keeps nothing if it has no configuration of it.
 func persistDomain(t *testing.T, e environ.Environ, disk *lab.TestDisk, file string) {
-	lab.Need(t, lab.Long)
 	virsh := func(args ...string) string {
 		return run(t, "virsh", append([]string{"-q", "-c", "lxc:///"}, args...)...)
 	}
