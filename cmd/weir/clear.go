@@ -74,16 +74,17 @@ func (a *app) clear(ctx context.Context, spec string, on []string, whole, dryRun
 	if dryRun {
 		return a.dryRun("clear", a.holder().Steps(ctx, plan))
 	}
+	if len(places) > 0 || plan.File != nil {
+		if err := a.holder().Apply(ctx, plan); err != nil {
+			return err
+		}
+	}
 	kept, err := a.clearKept(ctx, t, only)
 	if err != nil {
 		return err
 	}
 	if len(places) == 0 && plan.File == nil && kept == 0 {
 		a.out.Say("%s has no limit here", describe(t))
-		return a.reportSet("clear", t, places)
-	}
-	if err := a.holder().Apply(ctx, plan); err != nil {
-		return err
 	}
 	if kept > 0 {
 		a.out.Say("%s: libvirt keeps no limit of it any more", t)
