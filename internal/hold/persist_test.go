@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -136,5 +137,45 @@ func TestADropInThatSomebodyChangedIsLeft(t *testing.T) {
 	}
 	if text, err := readFile(path); text != "# theirs\n" || err != nil {
 		t.Errorf("the drop-in is %q, %v", text, err)
+	}
+}
+
+// What a scope's next start is to read is written when systemd has taken the change, and
+// taken back with it.
+func TestAUnitsFileGoesWithItsSettings(t *testing.T) {
+	p, dir := unitFixture(t)
+	path := filepath.Join(t.TempDir(), "x.scope.d", "40-weir.conf")
+	p.File = &File{Path: path, Text: "[Scope]\n"}
+	held := "8:0 rbps=max wbps=7 riops=9 wiops=max\n"
+	m := &manager{file: p.Group.File("io.max"), text: held}
+	if err := p.applyUnit(t.Context(), dir, m.dial); err != nil {
+		t.Fatal(err)
+	}
+	set := []string{"IOWriteBandwidthMax=/dev/block/8:0 7", "IOReadIOPSMax=/dev/block/8:0 9"}
+	if want := [][]string{set, {"reload"}}; !reflect.DeepEqual(m.sets, want) {
+		t.Errorf("set %q, want %q", m.sets, want)
+	}
+	if text, err := os.ReadFile(path); err != nil || string(text) != "[Scope]\n" {
+		t.Errorf("the file has %q, %v", text, err)
+	}
+	if steps := p.Steps(); len(steps) != 3 || steps[2] != (Step{File: path, Line: "[Scope]\n"}) {
+		t.Errorf("steps %+v", steps)
+	}
+
+	p, dir = unitFixture(t)
+	below := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(below, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p.File = &File{Path: filepath.Join(below, "40-weir.conf"), Text: "[Scope]\n"} // it cannot be written
+	m = &manager{file: p.Group.File("io.max"), text: held, limits: []systemd.PathLimit{{Path: "/dev/block/8:0", Devices: []blkdev.Number{sda}, Limit: writes(5)}}}
+	if err := p.applyUnit(t.Context(), dir, m.dial); err == nil {
+		t.Error("a file that cannot be written is no error")
+	}
+	if slices.ContainsFunc(m.sets, func(s []string) bool { return s[0] == "reload" }) {
+		t.Errorf("systemd was to read what is not there: %q", m.sets)
+	}
+	if now, err := p.Group.Rule(sda); err != nil || now.WBPS != limit.PerSecond(5) {
+		t.Errorf("the rule is %s, %v, want what it was", now, err)
 	}
 }
