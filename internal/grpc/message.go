@@ -51,6 +51,23 @@ func Fields(message []byte, each func(number FieldNumber, value []byte) error) e
 	return nil
 }
 
+// Names takes from a list of things, each a first field of the message, what they are
+// called: the first field of each.
+func Names(message []byte) (all []string, err error) {
+	err = Fields(message, func(number FieldNumber, thing []byte) error {
+		if number != 1 {
+			return nil
+		}
+		return Fields(thing, func(number FieldNumber, value []byte) error {
+			if number == 1 {
+				all = append(all, string(value))
+			}
+			return nil
+		})
+	})
+	return all, err
+}
+
 // Number returns a field that is a number; 0, as the format has it, if it is not there.
 func Number(message []byte, wanted FieldNumber) (value uint64, err error) {
 	for len(message) > 0 {

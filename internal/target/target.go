@@ -279,6 +279,19 @@ func domain(last string) (name string, ok bool) {
 	return fields[2], true
 }
 
+// IsWord reports whether text has letters and digits of ASCII, and after the first of
+// them _ . and - too, and no more than most bytes: what names of containers and pods are
+// made of.
+func IsWord(text string, most int) bool {
+	for i, r := range text {
+		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
+		if !letter && (i == 0 || !strings.ContainsRune("_.-", r)) {
+			return false
+		}
+	}
+	return text != "" && len(text) <= most
+}
+
 // IsContainerID reports whether text can be a container's whole id.
 func IsContainerID(text string) bool {
 	return len(text) == 64 && strings.Trim(text, "0123456789abcdef") == ""

@@ -50,7 +50,7 @@ func (c client) containers(ctx context.Context, prefix string) ([]string, error)
 	if err != nil {
 		return nil, err
 	}
-	all, err := names(answer)
+	all, err := grpc.Names(answer)
 	return slices.DeleteFunc(all, func(id string) bool { return !strings.HasPrefix(id, prefix) || !isIdentifier(id) }), err
 }
 
@@ -60,24 +60,7 @@ func (c client) namespaces(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return names(answer)
-}
-
-// names takes from a list of things, each a first field, what they are called: the first
-// field of each.
-func names(answer []byte) (all []string, err error) {
-	err = grpc.Fields(answer, func(number grpc.FieldNumber, thing []byte) error {
-		if number != 1 {
-			return nil
-		}
-		return grpc.Fields(thing, func(number grpc.FieldNumber, value []byte) error {
-			if number == 1 {
-				all = append(all, string(value))
-			}
-			return nil
-		})
-	})
-	return all, err
+	return grpc.Names(answer)
 }
 
 // pid is a container's first process; 0 if it does not run (services/tasks/v1: Get, whose

@@ -145,15 +145,7 @@ func (k Kind) groupOf(spec string, c container) (cgroupfs.Group, error) {
 
 // isName reports whether Docker takes a name or an id of this spelling (RestrictedNamePattern).
 // What it lets through is one element of a URL's path.
-func isName(name string) bool {
-	for i, r := range name {
-		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
-		if !letter && (i == 0 || !strings.ContainsRune("_.-", r)) {
-			return false
-		}
-	}
-	return name != "" && len(name) <= nameMax
-}
+func isName(name string) bool { return target.IsWord(name, nameMax) }
 
 // nameMax bounds a name. Docker has no bound; ids have 64.
 const nameMax = 255

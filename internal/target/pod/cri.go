@@ -67,23 +67,12 @@ func sandboxOf(item []byte) (s sandbox, err error) {
 
 // containers lists the ids of a sandbox's containers, also of those that have ended.
 // (ListContainers: pod_sandbox_id is the filter's third field.)
-func (r runtime) containers(ctx context.Context, s sandbox) (ids []string, err error) {
+func (r runtime) containers(ctx context.Context, s sandbox) ([]string, error) {
 	answer, err := r.call(ctx, "ListContainers", grpc.AppendString(nil, 1, string(grpc.AppendString(nil, 3, s.id))))
 	if err != nil {
 		return nil, err
 	}
-	err = grpc.Fields(answer, func(number grpc.FieldNumber, item []byte) error {
-		if number != 1 {
-			return nil
-		}
-		return grpc.Fields(item, func(number grpc.FieldNumber, value []byte) error {
-			if number == 1 {
-				ids = append(ids, string(value))
-			}
-			return nil
-		})
-	})
-	return ids, err
+	return grpc.Names(answer)
 }
 
 // pid is a sandbox's first process. The CRI has no field for it: containerd and CRI-O tell

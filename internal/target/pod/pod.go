@@ -216,15 +216,7 @@ const nameMax = 253
 
 // isName reports whether a pod or a namespace can have this name. Kubernetes takes fewer;
 // crictl takes what it is given.
-func isName(text string) bool {
-	for i, r := range text {
-		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
-		if !letter && (i == 0 || !strings.ContainsRune("_.-", r)) {
-			return false
-		}
-	}
-	return text != "" && len(text) <= nameMax
-}
+func isName(text string) bool { return target.IsWord(text, nameMax) }
 
 // explain says what a failed question means for the user.
 func explain(spec, socket string, err error) error {
