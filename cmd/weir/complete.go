@@ -15,10 +15,11 @@ import (
 	"github.com/weir-io/weir/internal/target/engine"
 )
 
-// completeWithin bounds what a completion may take, and completeMost what it lists:
-// somebody waits for it with a finger on a key.
+// completeWithin bounds what a completion may take and completeMost what it lists: somebody
+// waits for it with a finger on a key. On an emulated machine that is busy, starting weir
+// and asking systemd has taken more than half a second.
 const (
-	completeWithin = 500 * time.Millisecond
+	completeWithin = 2 * time.Second
 	completeMost   = 500
 )
 
