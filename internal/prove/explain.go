@@ -22,6 +22,8 @@ var explaining = map[Reason][]string{
 	Cache:  {"cached"},
 	Hung:   {"slow-drain"},
 	Killed: {"slow-drain"},
+
+	Unwritten: {"ext4-data-journal"},
 }
 
 // running are those of a writer that is ahead of the disk.

@@ -208,6 +208,9 @@ func (row Row) why(r *run, e Evidence) string {
 				row.amount(r.asked.Between(e.From, e.To)), row.amount(row.Done))
 		}
 		return fmt.Sprintf("%.0f %% of the reads came from the page cache, which no limit binds", 100*e.Cached)
+	case Unwritten:
+		return fmt.Sprintf("the disk did as good as nothing meanwhile, and %s wait in memory for it; measure longer: %s %s",
+			limit.FormatMeasured(float64(r.dirty(e))), r.flag(), (row.For * 4).Round(time.Second))
 	case Uncharged:
 		return "the disk did no more than the limit, but not in the group's name"
 	}

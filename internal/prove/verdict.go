@@ -45,6 +45,7 @@ const (
 	Few       Reason = "few"       // too few operations
 	Large     Reason = "large"     // requests too large for the window
 	Cache     Reason = "cache"     // memory did it, and not the disk
+	Unwritten Reason = "unwritten" // still in memory: nothing was written back meanwhile
 	Uncharged Reason = "uncharged" // within the limit, but not in the group's name
 	Hung      Reason = "hung"      // the load did not end
 	Killed    Reason = "killed"    // the load was killed, by whom Why says
@@ -60,6 +61,7 @@ const (
 	tolerance  = 0.10      // above the limit: held, if requests are small enough to tell
 	ratioMax   = 1.25      // in the window, if it is no more than tolerance since the beginning
 	saturation = 0.85      // below it: the load did not try hard enough to tell
+	idle       = 0.05      // below it: the disk has as good as nothing done
 	starvedMax = 0.05      // share of the window without a processor
 	opsMin     = 5
 )
@@ -143,6 +145,14 @@ func (e Evidence) intoMemory() bool {
 	return e.Writes && !e.Delayed && e.Writer.Between(e.Began, e.To) > 2*device
 }
 
+// unwritten reports that the writer was faster than the limit, into memory, and the disk
+// idle: a journal that takes the data too has them written at its next commit, and v1
+// binds no writeback that could be waiting.
+func (e Evidence) unwritten() bool {
+	window := e.To - e.From
+	return e.Writes && e.Device.Between(e.From, e.To) < idle*e.Limit*window.Seconds() && e.Writer.Between(e.From, e.To) > e.most(window)
+}
+
 // hidden is how much of others' I/O may be the group's all the same: what its writer has
 // dirtied and it was not charged for.
 func (e Evidence) hidden() float64 {
@@ -195,6 +205,8 @@ func Judge(e Evidence) Judgement {
 		return say(CannotTell, Others)
 	case own < saturation*limit-request && (e.Cached > 0.5 || e.intoMemory()):
 		return say(CannotTell, Cache)
+	case own < saturation*limit-request && e.unwritten():
+		return say(CannotTell, Unwritten)
 	case own < saturation*limit-request && e.Starved > starvedMax:
 		return say(CannotTell, Busy)
 	case own < saturation*limit-request:

@@ -63,7 +63,9 @@ func TestJudge(t *testing.T) {
 		"v1, busy disk": {with(even(none), func(e *Evidence) {
 			e.Delayed, e.Writer, e.Device, e.Others = true, fast, line(200*mb, runFor), 150*mb
 		}), CannotTell, Others},
-		"v2, buffered": {with(even(exact), func(e *Evidence) { e.Delayed, e.Writer = true, fast }), HeldAtDevice, ""},
+		"v1, not written yet":  {with(even(none), func(e *Evidence) { e.Writes, e.Delayed, e.Writer, e.Device = true, true, fast, none }), CannotTell, Unwritten},
+		"v1, a very slow disk": {with(even(none), func(e *Evidence) { e.Writes, e.Delayed, e.Writer, e.Device = true, true, fast, line(2*mb, runFor) }), CannotTell, Slow},
+		"v2, buffered":         {with(even(exact), func(e *Evidence) { e.Delayed, e.Writer = true, fast }), HeldAtDevice, ""},
 		"v2, another's inode": {with(even(none), func(e *Evidence) {
 			e.Delayed, e.Writer, e.Device, e.Others = true, fast, line(200*mb, runFor), 200*mb
 		}), CannotTell, Others},

@@ -46,11 +46,11 @@ func TestAgree(t *testing.T) {
 				remount(t, disk, p.options)
 			}
 			rate := "4MB/s"
-			if e.Lane == "qemu" {
+			if e.Lane == "qemu" || e.Has(string(lab.Systemd)) { // mapped writes do 3.4 MB/s in a full guest
 				rate = "2MB/s"
 			}
-			if journal {
-				agree(t, disk.Dir, "--write", rate)
+			if journal { // of which every write is to get above it
+				agree(t, disk.Dir, "--write", "1MB/s")
 			} else {
 				agree(t, disk.Dir, "--write", rate, "--read", rate)
 			}
@@ -85,11 +85,12 @@ func agree(t *testing.T, dir string, limits ...string) {
 		// Uncharged: the machine was so busy that the disk did no more than the limit. Others:
 		// so that the journal's writes, and not the limit, were most of it; nobody else is
 		// there. Large, hung: the window was too short for what btrfs does at once (on v1 too,
-		// where the writer itself may have to write back, in requests of 24 MB).
-		for again := 0; again < retries && slices.Contains([]string{"busy", "uncharged", "others", "large", "hung"}, r.Reason); again++ {
+		// where the writer itself may have to write back, in requests of 24 MB). Unwritten: too
+		// short for a journal's commit.
+		for again := 0; again < retries && slices.Contains([]string{"busy", "uncharged", "others", "large", "hung", "unwritten"}, r.Reason); again++ {
 			t.Logf("%s is measured again: %s", r.Name, r.Why)
 			window := "2s"
-			if r.Reason == "large" || r.Reason == "hung" {
+			if r.Reason == "large" || r.Reason == "hung" || r.Reason == "unwritten" {
 				window = "8s"
 			}
 			r, _ = prove(t, "--for", window, "--"+c.direction(), limits[1], "--paths", c.Path, "--on", dir).row(c.Path, c.Read)
