@@ -313,6 +313,9 @@ func (p place) remove(hierarchies *cgroupfs.FS, atOnce bool) error {
 		return state.ErrKeep
 	}
 	err = g.RemoveAll()
+	for began := time.Now(); atOnce && errors.Is(err, unix.EBUSY) && time.Since(began) < removeWait; err = g.RemoveAll() {
+		time.Sleep(time.Millisecond)
+	}
 	switch {
 	case errors.Is(err, unix.EBUSY):
 		return state.ErrKeep
