@@ -48,8 +48,10 @@ const CatchUp = 200 * time.Millisecond
 // the band. What was outside counts if the machine was quiet: a canary sleeps meanwhile,
 // again and again, and its lateness tells for how long no processor was to be had. What
 // was disturbed is measured again, when the machine is quieter. Too much fails at once
-// all the same, unless a stall before the measurement can have made it: no busy machine
-// makes a limit let through more than CatchUp.
+// all the same, unless a stall can have made it: of the writer, which lets through no more
+// than CatchUp; or of the machine, where what waits for the throttle goes on as if the
+// throttle had looked all the time (7.2, in a full guest beside others: 40 MB at once after
+// 3.8 s of nothing, under 10 MB/s).
 func Ratio(t testing.TB, what string, limit float64, band Band, measure func() float64) {
 	t.Helper()
 	ratio(t, what, limit, band, func() (rate, starved float64, took time.Duration) {
@@ -70,7 +72,7 @@ func ratio(t testing.TB, what string, limit float64, band Band, measure func() (
 		switch {
 		case ratio >= band.Low && ratio <= band.High:
 			return
-		case ratio > band.High+CatchUp.Seconds()/took.Seconds() || starved <= starvedMax:
+		case ratio > band.High+CatchUp.Seconds()/took.Seconds()+2*starved || starved <= starvedMax: // twice: half of it may be the window
 			t.Errorf("%s: %.3f of the limit, want %.2f to %.2f", what, ratio, band.Low, band.High)
 			return
 		case attempt == attempts:

@@ -27,12 +27,12 @@ func TestRatio(t *testing.T) {
 		{"held", []float64{1.0}, false, false, 1},
 		{"held on a busy machine", []float64{0.98}, true, false, 1},
 		{"too much", []float64{1.04, 1.0}, false, true, 1},
-		{"too much on a busy machine", []float64{1.08, 1.0}, true, true, 1},
+		{"too much on a busy machine", []float64{1.14, 1.0}, true, true, 1},
 		{"a stall caught up", []float64{1.06, 1.0}, true, false, 2},
 		{"stalls caught up, again and again", []float64{1.06, 1.06, 1.06, 1.06, 1.06}, true, true, attempts},
 		{"too little", []float64{0.9, 1.0}, false, true, 1},
 		{"too little on a busy machine, then held", []float64{0.9, 1.0}, true, false, 2},
-		{"too little on a busy machine, then too much", []float64{0.9, 1.1}, true, true, 2},
+		{"too little on a busy machine, then too much", []float64{0.9, 1.14}, true, true, 2},
 		{"too little, again and again", []float64{0.9, 0.9, 0.9, 0.9, 0.9}, true, true, attempts},
 	} {
 		v, n, quieter := &verdict{TB: t}, 0, 0

@@ -72,17 +72,19 @@ func TestJudge(t *testing.T) {
 		"v2, another's, sampled": {with(even(none), func(e *Evidence) {
 			e.Delayed, e.Writer, e.Device, e.Others = true, fast, line(209*mb, runFor), 200*mb
 		}), CannotTell, Others},
-		"v2, at once":           {with(even(exact), func(e *Evidence) { e.Delayed = true }), Held, ""},
-		"a neighbour":           {with(even(exact), func(e *Evidence) { e.Device = line(80*mb, runFor) }), Held, ""},
-		"a journal":             {with(even(exact), func(e *Evidence) { e.Device = line(16*mb, runFor) }), Held, ""},
-		"direct, escaped":       {with(even(none), func(e *Evidence) { e.Writer, e.Device = line(80*mb, runFor), line(80*mb, runFor) }), NotHeld, Escaped},
-		"v1, 32 at once":        {with(even(exact), func(e *Evidence) { e.Queued, e.Cgroup = true, ahead(2*mb, exact) }), Held, ""},
-		"v1, a large readahead": {with(even(exact), func(e *Evidence) { e.Queued, e.Cgroup = true, inLumps }), Held, ""},
-		"v1, a long fsync":      {with(even(exact), func(e *Evidence) { e.Queued, e.Delayed, e.Cgroup = true, true, ahead(1000*mb, exact) }), Held, ""},
-		"v2, ahead":             {with(even(exact), func(e *Evidence) { e.Cgroup = ahead(20*mb, exact) }), NotHeld, TooMuch},
-		"a burst at first":      {even(steps(runFor, func(at time.Duration) float64 { return 10*mb*at.Seconds() + min(at.Seconds()*200*mb, 20*mb) })), NotHeld, TooMuch},
-		"after a stall":         {even(steps(runFor, func(at time.Duration) float64 { return 10*mb*at.Seconds() + min(at.Seconds()*18*mb, 1.8*mb) })), Held, ""},
-		"a slice at first":      {even(steps(runFor, func(at time.Duration) float64 { return 10*mb*at.Seconds() + min(at.Seconds()*10*mb, mb) })), Held, ""},
+		"v2, at once":                   {with(even(exact), func(e *Evidence) { e.Delayed = true }), Held, ""},
+		"a neighbour":                   {with(even(exact), func(e *Evidence) { e.Device = line(80*mb, runFor) }), Held, ""},
+		"a journal":                     {with(even(exact), func(e *Evidence) { e.Device = line(16*mb, runFor) }), Held, ""},
+		"direct, escaped":               {with(even(none), func(e *Evidence) { e.Writer, e.Device = line(80*mb, runFor), line(80*mb, runFor) }), NotHeld, Escaped},
+		"v1, 32 at once":                {with(even(exact), func(e *Evidence) { e.Queued, e.Cgroup = true, ahead(2*mb, exact) }), Held, ""},
+		"v1, a large readahead":         {with(even(exact), func(e *Evidence) { e.Queued, e.Cgroup = true, inLumps }), Held, ""},
+		"v1, a long fsync":              {with(even(exact), func(e *Evidence) { e.Queued, e.Delayed, e.Cgroup = true, true, ahead(1000*mb, exact) }), Held, ""},
+		"v2, ahead":                     {with(even(exact), func(e *Evidence) { e.Cgroup = ahead(20*mb, exact) }), NotHeld, TooMuch},
+		"a burst at first":              {even(steps(runFor, func(at time.Duration) float64 { return 10*mb*at.Seconds() + min(at.Seconds()*200*mb, 20*mb) })), NotHeld, TooMuch},
+		"after a stall":                 {even(steps(runFor, func(at time.Duration) float64 { return 10*mb*at.Seconds() + min(at.Seconds()*18*mb, 1.8*mb) })), Held, ""},
+		"after the machine stood still": {with(even(steps(runFor, func(at time.Duration) float64 { return 10*mb*at.Seconds() + min(at.Seconds()*300*mb, 10*mb) })), func(e *Evidence) { e.Late = 1 }), CannotTell, Busy},
+		"busy, and twice too much":      {with(even(line(20*mb, runFor)), func(e *Evidence) { e.Late = 0.5 }), NotHeld, TooMuch},
+		"a slice at first":              {even(steps(runFor, func(at time.Duration) float64 { return 10*mb*at.Seconds() + min(at.Seconds()*10*mb, mb) })), Held, ""},
 	} {
 		if j := Judge(c.e); j.Verdict != c.want || j.Reason != c.why {
 			t.Errorf("%s: %s, want %s (%s)", name, j, c.want, c.why)
