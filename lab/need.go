@@ -42,6 +42,9 @@ const (
 	// the kernel's accuracy. The whole matrix, and a run of chosen tests or guests, has
 	// it everywhere.
 	Once Requirement = "once"
+	// Whole is for the whole matrix, and for runs of chosen tests or guests. It is asked
+	// for before anything else: a run of less does not miss what it keeps out.
+	Whole Requirement = outcome.Whole
 
 	Systemd    Requirement = "systemd"   // as process 1
 	NoSystemd  Requirement = "nosystemd" // groups are made by weir itself
@@ -125,6 +128,8 @@ func (r Requirement) check(e environ.Environ) error {
 	case Once:
 		here := e.Lane == "uml" && !strings.HasPrefix(e.Kernel, older)
 		return unless(!testing.Short() && (here || os.Getenv(environ.Everywhere) != ""), "another kernel has it")
+	case Whole:
+		return unless(os.Getenv(environ.Everywhere) != "", "the whole matrix has it")
 	case V1:
 		return unless(e.Cgroups.Blkio != "", "no v1 hierarchy has blkio")
 	case V2:

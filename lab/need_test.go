@@ -50,6 +50,18 @@ func TestOnce(t *testing.T) {
 	}
 }
 
+// TestWhole: nowhere by default, and wherever more is asked for.
+func TestWhole(t *testing.T) {
+	t.Setenv(environ.Everywhere, "")
+	if Whole.check(environ.Environ{Lane: "uml"}) == nil {
+		t.Error("in a default run")
+	}
+	t.Setenv(environ.Everywhere, "1")
+	if err := Whole.check(environ.Environ{Lane: "uml"}); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestOnly: a guest for tests that ask for several things together skips those that
 // ask for less, whatever else they ask for.
 func TestOnly(t *testing.T) {

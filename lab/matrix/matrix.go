@@ -84,7 +84,7 @@ func Rows() []Row {
 
 	add(Full, kernel.Newest, environ.V2, of("trixie"), short)
 	add(Full, kernel.Newest, environ.V1, of("bookworm"), short)
-	add(FullQEMU, kernel.Newest, environ.V2, of("trixie"), short, only(bpfBesideSystemd), spare)
+	add(FullQEMU, kernel.Newest, environ.V2, of("trixie"), short, extra, only(bpfBesideSystemd), spare)
 	// Emulation is for BPF, and by default for no more. With 6.1 the default matrix tries
 	// the unusual places.
 	add(UML, kernel.Newest, environ.V2)

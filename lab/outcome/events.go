@@ -29,6 +29,9 @@ type Test struct {
 	Reason  string // of a skip: what package lab said was missing
 }
 
+// Whole is the reason of a test that only the whole matrix has a place for.
+const Whole = "whole"
+
 // SkipMark begins the line with which package lab skips a test.
 const SkipMark = "lab-need: "
 

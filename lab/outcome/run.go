@@ -51,7 +51,8 @@ type Missed struct {
 }
 
 // NeverRan finds the tests that neither passed nor failed on any guest: of those
-// that the binaries list, and of the subtests that were skipped.
+// that the binaries list, and of the subtests that were skipped. Those that are for the
+// whole matrix, of which this was not one, are not missed.
 func NeverRan(known []Known, guests []Guest) []Missed {
 	ran := make(map[Known]bool)
 	reasons := make(map[Known][]string)
@@ -69,7 +70,7 @@ func NeverRan(known []Known, guests []Guest) []Missed {
 	}
 	var missed []Missed
 	for k, did := range ran {
-		if !did {
+		if !did && !forTheWhole(reasons[k]) {
 			slices.Sort(reasons[k])
 			missed = append(missed, Missed{k, slices.Compact(reasons[k])})
 		}
@@ -78,4 +79,8 @@ func NeverRan(known []Known, guests []Guest) []Missed {
 		return cmp.Or(strings.Compare(a.Package, b.Package), strings.Compare(a.Name, b.Name))
 	})
 	return missed
+}
+
+func forTheWhole(reasons []string) bool {
+	return len(reasons) > 0 && !slices.ContainsFunc(reasons, func(r string) bool { return !strings.HasPrefix(r, Whole+" ") })
 }

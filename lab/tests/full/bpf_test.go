@@ -12,7 +12,7 @@ import (
 // TestBPFSeesUnits watches a transient unit write to a disk: BPF and systemd are in
 // one guest, and the group that BPF speaks of is the unit's.
 func TestBPFSeesUnits(t *testing.T) {
-	e := lab.Need(t, lab.BPF, lab.Systemd, lab.Root, lab.V2)
+	e := lab.Need(t, lab.Whole, lab.BPF, lab.Systemd, lab.Root, lab.V2)
 	disk := lab.RawDisk(t)
 	watch, err := submitters.Start()
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // A file in a volume that an earlier container has made stays that one's: weir set says
 // that the limit does not hold what is written to it, and weir why --mend has it held.
 func TestDockerForeignInode(t *testing.T) {
-	e := lab.Need(t, lab.Docker, lab.Systemd, lab.BPF, lab.V2, lab.Memory, lab.FS("ext4"))
+	e := lab.Need(t, lab.Whole, lab.Docker, lab.Systemd, lab.BPF, lab.V2, lab.Memory, lab.FS("ext4"))
 	start(t, "docker")
 	t.Cleanup(func() { run(t, "systemctl", "stop", "docker.socket", "containerd") })
 	run(t, "docker", "import", busyboxTar(t), "busybox")
