@@ -104,6 +104,7 @@ func TestWhyLVM(t *testing.T) {
 	g := limited(t, "why-lvm", disk)
 	f := explain(t, "cgroup:"+g.path, "--on", dir).want(t, "rule-beneath", "note")
 	lab.Ratio(t, "direct write, limit below LVM", 2e6, lab.Band{Low: 0.75, High: 1.1}, func() float64 {
+		defer logCharged(t, g, disk)
 		return rate(t, g, disk, "direct", 2, filepath.Join(dir, "f"))
 	})
 	f.paste(t, "weir set")

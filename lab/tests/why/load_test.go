@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -120,6 +121,25 @@ func start(t *testing.T, g group, path string, seconds float64, file string) *ex
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
 	return cmd
+}
+
+// logCharged logs what a group was charged for on a disk, which tells others' writes from
+// its own where more has reached the disk than should have.
+func logCharged(t *testing.T, g group, disk *lab.TestDisk) {
+	t.Helper()
+	file := "blkio.throttle.io_service_bytes"
+	if g.v2 {
+		file = "io.stat"
+	}
+	text, err := os.ReadFile(filepath.Join(g.dir, file))
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, disk.Number.String()+" ") {
+			t.Logf("charged: %s", strings.TrimSpace(line))
+		}
+	}
+	if err != nil {
+		t.Log(err)
+	}
 }
 
 // rate writes in a group for some seconds, and returns what reached the disk a second.
