@@ -91,12 +91,12 @@ func Rows() []Row {
 	add(UML, kernel.Newest, environ.V1)
 	add(QEMU, kernel.Newest, environ.V2, short, only("bpf"))
 	add(QEMU, kernel.Newest, environ.V1, short, only("bpf"), spare)
-	add(QEMU, "6.1", environ.V2, short, only("bpf"))
 	add(UML, "6.1", environ.Hybrid, short)
 	add(UML, "6.1", environ.V2, at("/cgroup2"), short)
 	add(UML, "6.1", environ.V1, at("/cgroup/blkio"), short)
 	add(UML, "6.1", environ.V2, extra)
 	add(UML, "6.1", environ.V1, extra)
+	add(QEMU, "6.1", environ.V2, short, extra)
 	add(QEMU, "6.1", environ.V1, short, extra)
 	for _, k := range []string{"5.10", "6.12"} {
 		for _, lane := range []string{QEMU, UML} {
@@ -109,7 +109,7 @@ func Rows() []Row {
 	add(Full, kernel.Newest, environ.Hybrid, of("bookworm"), short, extra)
 	add(Full, kernel.Newest, environ.V1, of("trixie"), short, extra)
 	add(FullQEMU, "6.1", environ.V2, of("bookworm"), short, extra, only(bpfBesideSystemd), spare)
-	add(Native, "", "")
+	add(Native, "", "", short)
 	return rows
 }
 
@@ -141,7 +141,7 @@ func Select(f Filter, newest ...string) ([]Row, error) {
 		if f.All && r.Lane != FullQEMU {
 			r.Only, r.Spare = "", false
 		}
-		if f.All && (r.Lane == Full || r.Lane == FullQEMU || r.Mode == environ.Hybrid) { // of which the default run has no long one
+		if f.All && (r.Lane == Full || r.Lane == FullQEMU || r.Lane == Native || r.Mode == environ.Hybrid) { // of which the default run has no long one
 			r.Short = false
 		}
 		rows = append(rows, r)

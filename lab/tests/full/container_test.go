@@ -61,11 +61,13 @@ func weir(t *testing.T, args ...string) (stdout, stderr string, status int) {
 	cmd := exec.Command("weir", args...)
 	var out, messages bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &messages
+	began := time.Now()
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
+	t.Logf("%.1fs weir %s", time.Since(began).Seconds(), strings.Join(args, " "))
 	return strings.TrimSpace(out.String()), strings.TrimSpace(messages.String()), cmd.ProcessState.ExitCode()
 }
 

@@ -21,6 +21,7 @@ import (
 // A limit on a pod of containerd's CRI binds its two containers together.
 func TestPod(t *testing.T) {
 	e := lab.Need(t, lab.Containerd, lab.Systemd, lab.V2, lab.FS("ext4"))
+	t.Parallel()
 	disk := lab.Disk(t, lab.FS("ext4"))
 	start(t, "containerd")
 	c := newCRI(t)

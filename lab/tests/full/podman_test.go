@@ -10,6 +10,7 @@ import (
 // TestPodman has weir do the same with Podman's.
 func TestPodman(t *testing.T) {
 	e := lab.Need(t, lab.Podman, lab.Systemd, lab.FS("ext4"))
+	t.Parallel()
 	longOnV1(t, e)
 	run(t, "systemctl", "start", "podman.socket")
 	t.Cleanup(func() { run(t, "systemctl", "stop", "podman.socket", "podman.service") })

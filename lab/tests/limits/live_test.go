@@ -50,6 +50,7 @@ func TestReadAndWriteAreIndependent(t *testing.T) {
 // and clear frees the writer again.
 func TestSetAndClearWhileItRuns(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.Long, lab.FS("ext4"))
+	t.Parallel()
 	rate := lab.Scaled(e, 5e6)
 	asked := fmt.Sprint(rate)
 	disk := lab.Disk(t, lab.FS("ext4"))
