@@ -48,7 +48,7 @@ const toldFrom = 0.5
 // a slice at the start, and one request that is larger than what a slice has left.
 const (
 	slice      = 100 * time.Millisecond
-	requestMax = 2 << 20 // ext4's writeback
+	requestMax = 2 << 20 // ext4's writeback, most of the time; of 8 MiB ones see pace
 )
 
 // bound is the most that a disk may do per second of a window under a limit.
@@ -118,7 +118,7 @@ func (d Demo) measure(ctx context.Context, path load.Path, asked limit.Rate) (r 
 		counted <- err
 	}()
 	watched := make(chan error, 1)
-	var device float64
+	var device pace
 	go func() {
 		var err error
 		device, err = d.watchDevice(ctx, path, fmt.Sprintf("%s writes, limit %s", path, asked.Format(limit.WBPS)))
@@ -151,7 +151,7 @@ func (d Demo) measure(ctx context.Context, path load.Path, asked limit.Rate) (r 
 	if err := errors.Join(<-watched, counting); err != nil {
 		return r, err
 	}
-	return d.judge(room, Row{Path: path, Limit: asked, Writer: writer.BytesPerSec(), Device: device}), nil
+	return judge(room, Row{Path: path, Limit: asked, Writer: writer.BytesPerSec(), Device: device.bytesPerSec}, device.over), nil
 }
 
 // notCanceled drops the error of what was told to stop.
@@ -162,7 +162,8 @@ func notCanceled(err error) error {
 	return err
 }
 
-func (d Demo) judge(room *launch.Room, r Row) Row {
+// judge compares what the disk did within a time with the row's limit.
+func judge(room *launch.Room, r Row, within time.Duration) Row {
 	asked, limited := r.Limit.Number()
 	if !limited {
 		return r
@@ -171,7 +172,7 @@ func (d Demo) judge(room *launch.Room, r Row) Row {
 		r.CannotTell, r.Why = true, "the disk did only "+limit.FormatMeasured(r.Device)+"/s"
 		return r
 	}
-	if r.Held = r.Device <= bound(asked, d.For); r.Held {
+	if r.Held = r.Device <= bound(asked, within); r.Held {
 		return r
 	}
 	if r.Path == load.Buffered {
@@ -183,28 +184,32 @@ func (d Demo) judge(room *launch.Room, r Row) Row {
 	return r
 }
 
-// watchDevice measures the bytes per second that the disk takes, after the warm-up.
-func (d Demo) watchDevice(ctx context.Context, path load.Path, what string) (float64, error) {
+// watchDevice measures what the disk takes, after the warm-up.
+func (d Demo) watchDevice(ctx context.Context, path load.Path, what string) (pace, error) {
 	if path == load.Buffered {
 		stop, err := d.writeBack()
 		if err != nil {
-			return 0, err
+			return pace{}, err
 		}
 		defer stop()
 	}
 	if err := d.wait(ctx, warmUp(path), func(float64) {}); err != nil {
-		return 0, err
+		return pace{}, err
 	}
+	var all samples
 	began := time.Now()
-	before, err := blkdev.New("/").Counters(d.Disk.Device)
-	if err != nil {
-		return 0, err
+	devices := blkdev.New("/")
+	var failed error
+	look := func(part float64) {
+		c, err := devices.Counters(d.Disk.Device)
+		failed = errors.Join(failed, err)
+		all = append(all, sample{time.Since(began), c.WrittenBytes})
+		d.Progress(what, part)
 	}
-	if err := d.wait(ctx, d.For, func(part float64) { d.Progress(what, part) }); err != nil {
-		return 0, err
+	if err := d.wait(ctx, d.For, look); err != nil {
+		return pace{}, err
 	}
-	after, err := blkdev.New("/").Counters(d.Disk.Device)
-	return float64(after.WrittenBytes-before.WrittenBytes) / time.Since(began).Seconds(), err
+	return all.pace(), failed
 }
 
 func warmUp(path load.Path) time.Duration {
@@ -243,7 +248,7 @@ func (d Demo) writeBack() (stop func(), err error) {
 }
 
 func (d Demo) wait(ctx context.Context, total time.Duration, tick func(part float64)) error {
-	ticker := time.NewTicker(100 * time.Millisecond)
+	ticker := time.NewTicker(tickEvery)
 	defer ticker.Stop()
 	for began := time.Now(); ; {
 		passed := time.Since(began)

@@ -27,7 +27,7 @@ func TestJudge(t *testing.T) {
 		{limit.PerSecond(10e6), (21e6+2<<20)/2 + 1, notHeld, "1.15 of the limit"},
 		{limit.Unlimited, 1e6, notHeld, ""},
 	} {
-		r := Demo{For: 2 * time.Second}.judge(nil, Row{Path: load.Direct, Limit: c.asked, Device: c.device})
+		r := judge(nil, Row{Path: load.Direct, Limit: c.asked, Device: c.device}, 2*time.Second)
 		got := notHeld
 		switch {
 		case r.Held && r.CannotTell:
