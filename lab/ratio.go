@@ -83,6 +83,29 @@ func ratio(t testing.TB, what string, limit float64, band Band, measure func() (
 	}
 }
 
+// Free measures a rate, and fails the test if it is below what shows that no limit binds.
+// A busy machine can make it too low and never too high: what is too low is measured again.
+func Free(t testing.TB, what string, least float64, measure func() float64) {
+	t.Helper()
+	free(t, what, least, measure, theCanary.awaitQuiet)
+}
+
+func free(t testing.TB, what string, least float64, measure func() float64, quieter func()) {
+	t.Helper()
+	for attempt := 1; ; attempt++ {
+		rate := measure()
+		t.Logf("%s: %.0f, to be at least %.0f", what, rate, least)
+		if rate >= least {
+			return
+		}
+		if attempt == attempts {
+			t.Errorf("%s: %.0f bytes/s, want at least %.0f", what, rate, least)
+			return
+		}
+		quieter()
+	}
+}
+
 // theCanary is one for all measurements of a test binary, which run side by side.
 var theCanary canary
 

@@ -15,6 +15,24 @@ func (v *verdict) Helper()               {}
 func (v *verdict) Logf(string, ...any)   {}
 func (v *verdict) Errorf(string, ...any) { v.failed = true }
 
+func TestFree(t *testing.T) {
+	for _, c := range []struct {
+		measured []float64
+		failed   bool
+		times    int
+	}{
+		{[]float64{100}, false, 1},
+		{[]float64{99, 150}, false, 2},
+		{[]float64{99, 99, 99, 99, 99}, true, attempts},
+	} {
+		v, n := &verdict{TB: t}, 0
+		free(v, "without a limit", 100, func() float64 { n++; return c.measured[n-1] }, func() {})
+		if v.failed != c.failed || n != c.times {
+			t.Errorf("%v: failed %t after %d, want %t after %d", c.measured, v.failed, n, c.failed, c.times)
+		}
+	}
+}
+
 func TestRatio(t *testing.T) {
 	const took = 5 * time.Second
 	for _, c := range []struct {

@@ -108,9 +108,7 @@ func TestUnitIsHeld(t *testing.T) {
 	}
 	output(t, "weir", "clear", "unit:"+unit, "--quiet")
 	noRule(t, e, group, "clear")
-	if free := written(t, disk, time.Second); free < 2*float64(rate) {
-		t.Errorf("after clear the unit writes %.0f bytes/s, want more than twice %d", free, rate)
-	}
+	lab.Free(t, "after clear", 2*float64(rate), func() float64 { return written(t, disk, time.Second) })
 }
 
 // A slice's limit binds what is below it, and goes by its name.
