@@ -32,7 +32,7 @@ const (
 	attempts = 5
 	// starvedMax is the share of a measurement that a process may have waited for a
 	// processor: beyond it, what was measured is the machine and not the limit.
-	starvedMax = 0.015
+	starvedMax = 0.005
 	// tick is how long the canary sleeps, rarely enough to be no load itself where a
 	// processor is emulated; slack is what a timer may be late without any.
 	tick  = 20 * time.Millisecond

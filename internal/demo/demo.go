@@ -204,7 +204,9 @@ func (d Demo) watchDevice(ctx context.Context, path load.Path, what string) (pac
 		c, err := devices.Counters(d.Disk.Device)
 		failed = errors.Join(failed, err)
 		all = append(all, sample{time.Since(began), c.WrittenBytes})
-		d.Progress(what, part)
+		if len(all)%5 == 1 || part == 1 {
+			d.Progress(what, part)
+		}
 	}
 	if err := d.wait(ctx, d.For, look); err != nil {
 		return pace{}, err
