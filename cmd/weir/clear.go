@@ -11,6 +11,7 @@ import (
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/systemd"
 	"github.com/weir-io/weir/internal/target"
 )
 
@@ -50,7 +51,7 @@ func (a *app) clear(ctx context.Context, spec string, on []string, whole, dryRun
 	if err != nil {
 		return err
 	}
-	rules, err := t.Group.Rules()
+	rules, err := t.Group.RulesIfAny()
 	if err != nil {
 		return err
 	}
@@ -72,10 +73,20 @@ func (a *app) clear(ctx context.Context, spec string, on []string, whole, dryRun
 		return err
 	}
 	if dryRun {
-		return a.dryRun("clear", a.holder().Steps(ctx, plan))
+		steps := a.holder().Steps(ctx, plan)
+		if len(places) == 0 && len(on) == 0 {
+			steps = append(steps, a.forgetSteps(plan)...)
+		}
+		return a.dryRun("clear", steps)
 	}
 	if len(places) > 0 || plan.File != nil {
 		if err := a.holder().Apply(ctx, plan); err != nil {
+			return err
+		}
+	}
+	forgotten := false
+	if len(on) == 0 {
+		if forgotten, err = a.forget(ctx, plan); err != nil {
 			return err
 		}
 	}
@@ -83,7 +94,10 @@ func (a *app) clear(ctx context.Context, spec string, on []string, whole, dryRun
 	if err != nil {
 		return err
 	}
-	if len(places) == 0 && plan.File == nil && kept == 0 {
+	if len(places) == 0 && forgotten {
+		a.out.Say("%s: systemd keeps no limit of it any more", t)
+	}
+	if len(places) == 0 && plan.File == nil && kept == 0 && !forgotten {
 		a.out.Say("%s has no limit here", describe(t))
 	}
 	if kept > 0 {
@@ -133,4 +147,38 @@ func (a *app) device(ctx context.Context, n blkdev.Number) blkdev.Device {
 		return blkdev.Device{Number: n, Name: n.String(), Node: n.String()}
 	}
 	return d
+}
+
+// forget has systemd keep no rate of a unit over boots, also one that does not bind now:
+// it was lifted until the next boot, or its device is not there. It reports whether any
+// was kept still.
+func (a *app) forget(ctx context.Context, plan hold.Plan) (bool, error) {
+	if plan.Unit == "" || !plan.Persist {
+		return false, nil
+	}
+	conn, err := systemd.Connect(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer conn.Close()
+	keys, err := conn.Kept(plan.Unit)
+	if err != nil || len(keys) == 0 {
+		return false, err
+	}
+	return true, conn.Forget(ctx, plan.Unit, keys)
+}
+
+// forgetSteps are the files that forget removes.
+func (a *app) forgetSteps(plan hold.Plan) (steps []hold.Step) {
+	if plan.Unit == "" || !plan.Persist {
+		return nil
+	}
+	kept, err := systemd.Kept(a.root, plan.Unit)
+	if err != nil {
+		return nil // unpersist has just read them
+	}
+	for _, d := range kept {
+		steps = append(steps, hold.Step{File: d.Path})
+	}
+	return steps
 }

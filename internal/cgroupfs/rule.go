@@ -28,6 +28,18 @@ func (g Group) Rules() ([]Rule, error) {
 	return g.rulesV1()
 }
 
+// RulesIfAny is Rules; but a v2 group that the io controller is not enabled for cannot
+// have any, and that is no error.
+func (g Group) RulesIfAny() ([]Rule, error) {
+	rules, err := g.Rules()
+	if IsUnsupported(err) && g.h.Version == V2 && !g.IsRoot() {
+		if missing, missingErr := g.Missing("io"); missingErr == nil && len(missing) > 0 {
+			return nil, nil
+		}
+	}
+	return rules, err
+}
+
 // NeverHadRules reports that no device ever had a rule of the group. v1 keeps a
 // counter for each that had, so that one file tells what four would; v2 has one file
 // anyway, and the answer is always false.

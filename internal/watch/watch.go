@@ -68,7 +68,7 @@ func Find(top cgroupfs.Group) ([]Limited, error) {
 
 // Of reads the rules of one group.
 func Of(g cgroupfs.Group) (Limited, error) {
-	rules, err := g.Rules()
+	rules, err := g.RulesIfAny()
 	if err != nil {
 		return Limited{}, err
 	}

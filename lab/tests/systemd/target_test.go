@@ -229,6 +229,18 @@ func TestPersistentUnit(t *testing.T) {
 			output(t, "systemctl", "restart", unit)
 		}
 	}
+	// Without a limit in the slice there is no io.max; that is no error.
+	if got := output(t, "weir", "show", "--for", "0", "unit:"+unit); !strings.Contains(got, "no limit") {
+		t.Errorf("weir show of a unit without a limit: %q", got)
+	}
+	output(t, "weir", "clear", "unit:"+unit, "--quiet")
+	// What is kept and does not bind now is lifted too.
+	output(t, "weir", "set", "unit:"+unit, "--quiet", "--write", "4MB/s", "--on", disk.Node, "--persist")
+	output(t, "weir", "set", "unit:"+unit, "--quiet", "--write", "max", "--on", disk.Node)
+	output(t, "weir", "clear", "unit:"+unit, "--quiet")
+	if persistent, _ := controlled(t, unit); len(persistent) != 0 {
+		t.Errorf("after max and clear there are %q", persistent)
+	}
 	// What is kept for a unit that does not run is lifted too.
 	output(t, "weir", "set", "unit:"+unit, "--quiet", "--write", "4MB/s", "--on", disk.Node, "--persist")
 	output(t, "systemctl", "stop", unit)
