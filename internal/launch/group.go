@@ -139,7 +139,7 @@ func (h Host) Prepare(ctx context.Context, o Options) (*Room, error) {
 		places = append(places, p)
 	}
 	for _, g := range room.joined {
-		if err := h.vacate(g); err != nil {
+		if err := h.vacate(ctx, g); err != nil {
 			return nil, err
 		}
 		// A group that is there already must not get on record: it is not weir's.
@@ -313,9 +313,6 @@ func (p place) remove(hierarchies *cgroupfs.FS, atOnce bool) error {
 		return state.ErrKeep
 	}
 	err = g.RemoveAll()
-	for began := time.Now(); atOnce && errors.Is(err, unix.EBUSY) && time.Since(began) < removeWait; err = g.RemoveAll() {
-		time.Sleep(time.Millisecond)
-	}
 	switch {
 	case errors.Is(err, unix.EBUSY):
 		return state.ErrKeep

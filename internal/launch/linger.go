@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -69,31 +70,38 @@ func linger() error {
 	return nil
 }
 
-// evictMax bounds how long a group takes to go, and systemd to notice.
-const evictMax = 5 * time.Second
+// How long a group takes to go: with keepers in it systemd has to notice; without, a
+// task that exits, or another weir that looks at the same record.
+const (
+	evictMax   = 5 * time.Second
+	vacateMax  = removeWait
+	vacateLook = 5 * time.Millisecond
+)
 
 // vacate removes a group of weir's, if it is there and nothing is in it but what lingers:
 // its name is wanted. Any other one it leaves.
-func (h Host) vacate(g cgroupfs.Group) error {
-	if there, err := g.Exists(); err != nil || !there {
-		return err
-	}
-	keepers, others := inside(g)
-	if others {
-		return nil
-	}
-	for _, pid := range keepers {
-		_ = unix.Kill(pid, unix.SIGTERM) // it may have ended
-	}
-	for began := time.Now(); ; time.Sleep(time.Millisecond) {
+func (h Host) vacate(ctx context.Context, g cgroupfs.Group) error {
+	most := vacateMax
+	for began := time.Now(); time.Since(began) < most; time.Sleep(vacateLook) {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if there, err := g.Exists(); err != nil || !there {
+			return err
+		}
+		keepers, others := inside(g)
+		if others {
+			return nil
+		}
+		for _, pid := range keepers {
+			_ = unix.Kill(pid, unix.SIGTERM) // it may have ended
+			most = evictMax
+		}
 		if err := sweep(h.State, h.FS, g.Path()); err != nil { // systemd removes its own
 			return err
 		}
-		there, err := g.Exists()
-		if err != nil || !there || len(keepers) == 0 || time.Since(began) > evictMax {
-			return err
-		}
 	}
+	return nil
 }
 
 // inside lists the lingering keepers in a group, and reports whether anybody else is in it

@@ -78,7 +78,7 @@ func (h Host) prepareScope(ctx context.Context, o Options) (*Room, error) {
 	unit := scopeName(o)
 	if place, err := hierarchy.Group(path.Join(systemd.SlicePath(cmp.Or(slice, systemd.SystemSlice)), unit)); err != nil {
 		return nil, err
-	} else if err := h.vacate(place); err != nil {
+	} else if err := h.vacate(ctx, place); err != nil {
 		return nil, err
 	}
 	k, err := newKeeper()

@@ -141,6 +141,7 @@ func (w *witness) saw(s syscall.Signal) bool {
 
 func (w *witness) dismiss() {
 	_ = w.question.Close()
-	_ = w.cmd.Wait() // its status says nothing
+	_ = w.cmd.Process.Kill() // it may be stopped, and not see that
+	_ = w.cmd.Wait()         // its status says nothing
 	_ = w.answer.Close()
 }

@@ -27,8 +27,8 @@ func rowOf(place Place, r *run) Row {
 		row.Why = r.whyNot(&row)
 		return row.explained(place, r)
 	}
-	if r.observed && row.Reason == Busy && row.Done <= row.Most {
-		row.Reason = Slow // nobody knows what the target would have done
+	if r.observed && (row.Reason == Busy && row.Done <= row.Most || row.Reason == Unwritten) {
+		row.Reason = Slow // nobody knows what the target would have done, or on which disk
 	}
 	if asked := r.asked.Between(e.From, e.To); row.Reason == Slow && !r.test.Key.IsOps() && asked > 2*row.Most {
 		row.Reason = Cache
@@ -135,7 +135,8 @@ func (r *run) evidence(place Place) Evidence {
 		e.Others = 0 // some of it is the target's
 	}
 	e.Starved = min(1, r.samples.Late.Between(e.From, e.To)/window) // a wait may have begun before
-	e.Late = r.samples.Late.Between(e.Began, e.To)
+	e.Late = time.Duration(r.samples.Late.largest(e.Began, e.To) * float64(time.Second))
+	e.Late = min(e.Late, e.To-e.Began)
 	if r.test.Key.IsRead() && r.result.Bytes > 0 {
 		e.Cached = float64(r.result.Cached) / float64(r.result.Bytes)
 	}
@@ -188,8 +189,8 @@ func (row Row) why(r *run, e Evidence) string {
 		return fmt.Sprintf("only %.0f %% of the limit was reached: the disk is slower than the limit, or the limit of another group above binds first", 100*row.Ratio)
 	case Busy:
 		if row.Done > row.Most {
-			return fmt.Sprintf("%s got through in %.1f s, and a held group does at most %s; but for %.1f s no processor was to be had, and what waits for the throttle catches up with that",
-				row.amount(row.Done), row.Over.Seconds(), row.amount(row.Most), e.Late)
+			return fmt.Sprintf("%s got through in %.1f s, and a held group does at most %s; but for %.1f s on end no processor was to be had, and what waits for the throttle catches up with that",
+				row.amount(row.Done), row.Over.Seconds(), row.amount(row.Most), e.Late.Seconds())
 		}
 		return fmt.Sprintf("only %.0f %% of the limit was reached, and for %.0f %% of the time no processor was to be had", 100*row.Ratio, 100*e.Starved)
 	case Others:

@@ -33,6 +33,16 @@ func (s Series) At(t time.Duration) float64 {
 // Between returns by how much the total grew.
 func (s Series) Between(from, to time.Duration) float64 { return s.At(to) - s.At(from) }
 
+// largest returns the largest step that ends within a time.
+func (s Series) largest(from, to time.Duration) (most float64) {
+	for i := 1; i < len(s); i++ {
+		if s[i].At >= from && s[i].At <= to {
+			most = max(most, s[i].Total-s[i-1].Total)
+		}
+	}
+	return most
+}
+
 // Rates returns the rate per second of each step of the series, at the step's end:
 // what a chart shows.
 func (s Series) Rates() Series {

@@ -86,8 +86,9 @@ type Evidence struct {
 	Request, Burst float64
 	Ops            float64 // operations in the window, wherever most were counted
 	Starved        float64 // share of the window without a processor
-	Late           float64 // seconds without one since the load began
-	Cached         float64 // share of what was read that came from memory
+	// Late is the longest time without a processor since the load began.
+	Late   time.Duration
+	Cached float64 // share of what was read that came from memory
 }
 
 // A Judgement is what the evidence comes to.
@@ -151,7 +152,8 @@ func (e Evidence) intoMemory() bool {
 // binds no writeback that could be waiting.
 func (e Evidence) unwritten() bool {
 	window := e.To - e.From
-	return e.Writes && e.Device.Between(e.From, e.To) < idle*e.Limit*window.Seconds() && e.Writer.Between(e.From, e.To) > e.most(window)
+	done := e.Device.Between(e.From, e.To)
+	return e.Writes && done < idle*e.Limit*window.Seconds() && done <= e.Request && e.Writer.Between(e.From, e.To) > e.most(window)
 }
 
 // hidden is how much of others' I/O may be the group's all the same: what its writer has
@@ -166,8 +168,9 @@ func (e Evidence) hidden() float64 {
 
 // Judge compares the evidence with the limit. It never says NotHeld of what the
 // throttle's own bound allows, and never Held of what is a third above the limit. Where
-// the machine itself stood still, what waited for the throttle goes on as if the throttle
-// had looked all the time (7.2: 40 MB at once after 3.8 s, under 10 MB/s).
+// the machine itself stood still for longer than a slice or two, what waited for the
+// throttle goes on as if the throttle had looked all the time (7.2: 40 MB at once after
+// 3.8 s, under 10 MB/s).
 func Judge(e Evidence) Judgement {
 	window := e.To - e.From
 	seconds := window.Seconds()
@@ -193,15 +196,15 @@ func Judge(e Evidence) Judgement {
 	}
 	switch {
 	case j.Done > j.Most:
-		if e.Late > starvedMax*(e.To-e.Began).Seconds() && j.Done <= j.Most+e.Limit*e.Late {
-			return say(CannotTell, Busy)
-		}
 		uncharged := max(escaped, escapedSince)
 		if charged := max(own-escaped, 0); charged <= e.most(window) && e.Others*seconds > uncharged/2 {
 			return say(CannotTell, Others)
 		}
 		if uncharged > total/2 {
 			return say(NotHeld, Escaped)
+		}
+		if e.Late > saved && j.Done <= j.Most+e.Limit*e.Late.Seconds() {
+			return say(CannotTell, Busy)
 		}
 		if j.Done <= j.Most-e.Request+e.Burst {
 			return say(CannotTell, Large)

@@ -82,9 +82,13 @@ func TestJudge(t *testing.T) {
 		"v2, ahead":                     {with(even(exact), func(e *Evidence) { e.Cgroup = ahead(20*mb, exact) }), NotHeld, TooMuch},
 		"a burst at first":              {even(steps(runFor, func(at time.Duration) float64 { return 10*mb*at.Seconds() + min(at.Seconds()*200*mb, 20*mb) })), NotHeld, TooMuch},
 		"after a stall":                 {even(steps(runFor, func(at time.Duration) float64 { return 10*mb*at.Seconds() + min(at.Seconds()*18*mb, 1.8*mb) })), Held, ""},
-		"after the machine stood still": {with(even(steps(runFor, func(at time.Duration) float64 { return 10*mb*at.Seconds() + min(at.Seconds()*300*mb, 10*mb) })), func(e *Evidence) { e.Late = 1 }), CannotTell, Busy},
-		"busy, and twice too much":      {with(even(line(20*mb, runFor)), func(e *Evidence) { e.Late = 0.5 }), NotHeld, TooMuch},
-		"a slice at first":              {even(steps(runFor, func(at time.Duration) float64 { return 10*mb*at.Seconds() + min(at.Seconds()*10*mb, mb) })), Held, ""},
+		"after the machine stood still": {with(even(steps(runFor, func(at time.Duration) float64 { return 10*mb*at.Seconds() + min(at.Seconds()*300*mb, 10*mb) })), func(e *Evidence) { e.Late = time.Second }), CannotTell, Busy},
+		"busy, and twice too much":      {with(even(line(20*mb, runFor)), func(e *Evidence) { e.Late = 500 * ms }), NotHeld, TooMuch},
+		"busy, and escaped": {with(even(none), func(e *Evidence) {
+			e.Delayed, e.Writer, e.Device, e.Late = true, fast, line(15*mb, runFor), 2*time.Second
+		}), NotHeld, Escaped},
+		"a very slow disk": {with(even(line(0.3*mb, runFor)), func(e *Evidence) { e.Writes, e.Delayed, e.Writer, e.Request = true, true, fast, 0.1*mb }), CannotTell, Slow},
+		"a slice at first": {even(steps(runFor, func(at time.Duration) float64 { return 10*mb*at.Seconds() + min(at.Seconds()*10*mb, mb) })), Held, ""},
 	} {
 		if j := Judge(c.e); j.Verdict != c.want || j.Reason != c.why {
 			t.Errorf("%s: %s, want %s (%s)", name, j, c.want, c.why)
