@@ -24,11 +24,12 @@
 // `go test ./...`, such tests are skipped.
 //
 // BPF exists in emulated guests only. They are slow, so that by default they take only
-// tests that ask for it; with -all, or when asked for by name, they run everything. One of
-// them has systemd and Docker, and takes only tests that ask for BPF and Systemd in one
-// Need:
+// tests that ask for it; with -all, or when asked for by name, they run everything. Those
+// with systemd and Docker are there only with -all, or when asked for by their lane, and
+// take only tests that ask for BPF and Systemd in one Need, which Whole begins: a run
+// without such guests does not miss them.
 //
-//	lab.Need(t, lab.BPF, lab.Systemd, lab.Docker)
+//	lab.Need(t, lab.Whole, lab.BPF, lab.Systemd, lab.Docker)
 //
 // A Need of such a test's subtest must ask for both as well.
 //

@@ -54,25 +54,36 @@ const CatchUp = 200 * time.Millisecond
 // 3.8 s of nothing, under 10 MB/s).
 func Ratio(t testing.TB, what string, limit float64, band Band, measure func() float64) {
 	t.Helper()
-	ratio(t, what, limit, band, func() (rate, starved float64, took time.Duration) {
+	ratio(t, what, limit, band, func() (m measured) {
 		began := time.Now()
-		starved = theCanary.share(func() { rate = measure() })
-		return rate, starved, time.Since(began)
+		m.starved = theCanary.share(func() { m.rate = measure() })
+		m.took, m.stalled = time.Since(began), theCanary.longest(began)
+		return m
 	}, theCanary.awaitQuiet)
 }
 
-// ratio judges what measure returns: a rate, for which share of the time it was starved,
-// and how long that took. Before it is called again, quieter is.
-func ratio(t testing.TB, what string, limit float64, band Band, measure func() (rate, starved float64, took time.Duration), quieter func()) {
+// A measured rate, and how the machine was meanwhile: the share of the time for which no
+// processor was to be had, and for how long there was none on end.
+type measured struct {
+	rate, starved float64
+	took, stalled time.Duration
+}
+
+// ratio judges what measure returns. Before that is called again, quieter is.
+func ratio(t testing.TB, what string, limit float64, band Band, measure func() measured, quieter func()) {
 	t.Helper()
 	for attempt := 1; ; attempt++ {
-		rate, starved, took := measure()
-		ratio := rate / limit
-		t.Logf("%s: %.3f of %.0f (starved %.1f %%)", what, ratio, limit, 100*starved)
+		m := measure()
+		ratio := m.rate / limit
+		t.Logf("%s: %.3f of %.0f (starved %.1f %%)", what, ratio, limit, 100*m.starved)
+		stall := CatchUp
+		if m.stalled > CatchUp {
+			stall += 2 * m.stalled // twice: the rate may be that of half of the time
+		}
 		switch {
 		case ratio >= band.Low && ratio <= band.High:
 			return
-		case ratio > band.High+CatchUp.Seconds()/took.Seconds()+2*starved || starved <= starvedMax: // twice: half of it may be the window
+		case ratio > band.High+stall.Seconds()/m.took.Seconds() || m.starved <= starvedMax:
 			t.Errorf("%s: %.3f of the limit, want %.2f to %.2f", what, ratio, band.Low, band.High)
 			return
 		case attempt == attempts:
@@ -113,6 +124,27 @@ var theCanary canary
 type canary struct {
 	start sync.Once
 	late  atomic.Int64 // nanoseconds
+
+	mutex  sync.Mutex
+	stalls []stall
+}
+
+// A stall is a time without a processor that was longer than what the throttle saves.
+type stall struct {
+	end    time.Time
+	lasted time.Duration
+}
+
+// longest returns the longest stall that has ended since a moment; 0 if there was none.
+func (c *canary) longest(since time.Time) (most time.Duration) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	for _, s := range c.stalls {
+		if s.end.After(since) {
+			most = max(most, min(s.lasted, s.end.Sub(since)))
+		}
+	}
+	return most
 }
 
 // lateness returns the sum since the first call, which starts the canary.
@@ -149,6 +181,11 @@ func (c *canary) sing() {
 		time.Sleep(tick)
 		if over := time.Since(slept) - tick; over > slack {
 			c.late.Add(int64(over))
+			if over > CatchUp {
+				c.mutex.Lock()
+				c.stalls = append(c.stalls, stall{time.Now(), over})
+				c.mutex.Unlock()
+			}
 		}
 	}
 }

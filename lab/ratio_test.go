@@ -37,35 +37,36 @@ func TestRatio(t *testing.T) {
 	const took = 5 * time.Second
 	for _, c := range []struct {
 		name     string
-		measured []float64 // in turn
-		starved  bool
+		rates    []float64 // in turn
+		starved  float64
+		stalled  time.Duration
 		failed   bool
-		times    int // measured
+		attempts int
 	}{
-		{"held", []float64{1.0}, false, false, 1},
-		{"held on a busy machine", []float64{0.98}, true, false, 1},
-		{"too much", []float64{1.04, 1.0}, false, true, 1},
-		{"too much on a busy machine", []float64{1.14, 1.0}, true, true, 1},
-		{"a stall caught up", []float64{1.06, 1.0}, true, false, 2},
-		{"stalls caught up, again and again", []float64{1.06, 1.06, 1.06, 1.06, 1.06}, true, true, attempts},
-		{"too little", []float64{0.9, 1.0}, false, true, 1},
-		{"too little on a busy machine, then held", []float64{0.9, 1.0}, true, false, 2},
-		{"too little on a busy machine, then too much", []float64{0.9, 1.14}, true, true, 2},
-		{"too little, again and again", []float64{0.9, 0.9, 0.9, 0.9, 0.9}, true, true, attempts},
+		{"held", []float64{1.0}, 0, 0, false, 1},
+		{"held on a busy machine", []float64{0.98}, 0.1, 0, false, 1},
+		{"too much", []float64{1.04, 1.0}, 0, 0, true, 1},
+		{"too much on a busy machine", []float64{1.08, 1.0}, 0.1, 0, true, 1},
+		{"a stall caught up", []float64{1.06, 1.0}, 0.1, 0, false, 2},
+		{"stalls caught up, again and again", []float64{1.06, 1.06, 1.06, 1.06, 1.06}, 0.1, 0, true, attempts},
+		{"after the machine stood still", []float64{1.8, 1.0}, 0.5, 2 * time.Second, false, 2},
+		{"after it stood still for less", []float64{1.8, 1.0}, 0.5, time.Second, true, 1},
+		{"busy all the time, and too much", []float64{1.3, 1.0}, 0.5, 50 * time.Millisecond, true, 1},
+		{"too little", []float64{0.9, 1.0}, 0, 0, true, 1},
+		{"too little on a busy machine, then held", []float64{0.9, 1.0}, 0.1, 0, false, 2},
+		{"too little on a busy machine, then too much", []float64{0.9, 1.1}, 0.1, 0, true, 2},
+		{"too little, again and again", []float64{0.9, 0.9, 0.9, 0.9, 0.9}, 0.1, 0, true, attempts},
 	} {
 		v, n, quieter := &verdict{TB: t}, 0, 0
-		ratio(v, c.name, 100, Direct, func() (float64, float64, time.Duration) {
+		ratio(v, c.name, 100, Direct, func() measured {
 			n++
-			if c.starved {
-				return 100 * c.measured[n-1], 2 * starvedMax, took
-			}
-			return 100 * c.measured[n-1], 0, took
+			return measured{100 * c.rates[n-1], c.starved, took, c.stalled}
 		}, func() { quieter++ })
 		if quieter != n-1 {
 			t.Errorf("%s: waited for a quieter machine %d times of %d", c.name, quieter, n-1)
 		}
-		if v.failed != c.failed || n != c.times {
-			t.Errorf("%s: failed %t after %d, want %t after %d", c.name, v.failed, n, c.failed, c.times)
+		if v.failed != c.failed || n != c.attempts {
+			t.Errorf("%s: failed %t after %d, want %t after %d", c.name, v.failed, n, c.failed, c.attempts)
 		}
 	}
 }

@@ -96,7 +96,7 @@ func Rows() []Row {
 	add(UML, "6.1", environ.V1, at("/cgroup/blkio"), short)
 	add(UML, "6.1", environ.V2, extra)
 	add(UML, "6.1", environ.V1, extra)
-	add(QEMU, "6.1", environ.V2, short, extra)
+	add(QEMU, "6.1", environ.V2, short, extra, only("bpf"))
 	add(QEMU, "6.1", environ.V1, short, extra)
 	for _, k := range []string{"5.10", "6.12"} {
 		for _, lane := range []string{QEMU, UML} {
@@ -124,9 +124,10 @@ type Filter struct {
 // Narrow reports whether the filter takes away any row of the default matrix.
 func (f Filter) Narrow() bool { return f.Kernel != "" || f.Mode != "" || f.Lane != "" }
 
-// Select gives the rows that a filter lets through. An asked-for kernel or mode
-// is found among the extra rows too. newest are the versions that "newest" stands
-// for, so that "-kernel 7.2" can find it; it may be empty.
+// Select gives the rows that a filter lets through. An asked-for kernel is found among
+// the extra rows too, and so is the newest one of emulated full guests, which all are
+// extra. newest are the versions that "newest" stands for, so that "-kernel 7.2" can find
+// it; it may be empty.
 func Select(f Filter, newest ...string) ([]Row, error) {
 	var rows []Row
 	for _, r := range Rows() {
@@ -135,13 +136,16 @@ func Select(f Filter, newest ...string) ([]Row, error) {
 		if !kernelFits || f.Mode != "" && string(r.Mode) != f.Mode || f.Lane != "" && r.Lane != f.Lane {
 			continue
 		}
-		if r.Extra && !f.All && f.Kernel == "" {
+		if r.Extra && !f.All && f.Kernel == "" && (f.Lane != FullQEMU || r.Kernel != kernel.Newest) {
 			continue
 		}
 		if f.All && r.Lane != FullQEMU {
 			r.Only, r.Spare = "", false
 		}
-		if f.All && (r.Lane == Full || r.Lane == FullQEMU || r.Lane == Native || r.Mode == environ.Hybrid) { // of which the default run has no long one
+		if f.All && (r.Lane == Full || r.Lane == FullQEMU || r.Mode == environ.Hybrid) { // of which the default run has no long one
+			r.Short = false
+		}
+		if r.Lane == Native && (f.All || f.Lane == Native) {
 			r.Short = false
 		}
 		rows = append(rows, r)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/weir-io/weir/lab/environ"
+	"github.com/weir-io/weir/lab/kernel"
 )
 
 func TestNamesAreUnique(t *testing.T) {
@@ -53,6 +54,14 @@ func TestSelect(t *testing.T) {
 	rows, err = Select(Filter{Kernel: "7.2", Lane: QEMU}, "7.2")
 	if err != nil || len(rows) != 2 {
 		t.Errorf("newest by its version: %+v, %v", rows, err)
+	}
+	rows, err = Select(Filter{Lane: FullQEMU})
+	if err != nil || len(rows) != 1 || rows[0].Kernel != kernel.Newest {
+		t.Errorf("emulated full guests: %+v, %v", rows, err)
+	}
+	rows, err = Select(Filter{Lane: Native})
+	if err != nil || len(rows) != 1 || rows[0].Short {
+		t.Errorf("native, when asked for: %+v, %v", rows, err)
 	}
 	if _, err := Select(Filter{Kernel: "2.6"}); err == nil {
 		t.Error("a kernel that nobody has was found")
