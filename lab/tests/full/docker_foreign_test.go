@@ -63,11 +63,15 @@ func TestDockerForeignInode(t *testing.T) {
 		t.Errorf("after that: %s", said)
 	}
 	var charged, written int64
-	for began := time.Now(); charged < 4<<20 && time.Since(began) < commandMax; { // a request of 8 MiB takes 17 s
+	began := time.Now()
+	for charged < 4<<20 && time.Since(began) < commandMax { // a request of 8 MiB takes 17 s
 		c, w := share(5 * time.Second)
 		charged, written = charged+c, written+w
 	}
 	t.Logf("after that %d of %d bytes are charged to the container", charged, written)
+	if most := int64(rate*1.2*time.Since(began).Seconds()) + 8<<20; charged > most {
+		t.Errorf("after that the container was let do %d bytes, want at most %d", charged, most)
+	}
 	if charged*10 < written*9 || charged < 4<<20 {
 		t.Errorf("after that %d of %d bytes are charged to the container", charged, written)
 	}
