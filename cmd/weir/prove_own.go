@@ -146,7 +146,7 @@ func (a *app) plan(p prove.Place, f *proveFlags) ([]prove.Test, error) {
 	if err != nil {
 		return nil, err
 	}
-	tests, notes := prove.Plan(prove.Options{Limit: p.Limit, Paths: f.wanted, For: f.window, Logical: logical, Room: room, Drains: p.Drains(), Cached: p.Cached()})
+	tests, notes := prove.Plan(prove.Options{Limit: p.Limit, Paths: f.wanted, For: f.window, Logical: logical, Room: room, Drains: p.Drains(), Cached: p.Cached(), Entangled: p.Entangled()})
 	for _, n := range notes {
 		a.out.Say("note: %s", n)
 	}

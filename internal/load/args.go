@@ -31,6 +31,9 @@ func (j Job) Args() []string {
 	if j.Depth != 0 {
 		args = append(args, "depth="+strconv.Itoa(j.Depth))
 	}
+	if j.Pace != 0 {
+		args = append(args, "pace="+strconv.FormatInt(j.Pace, 10))
+	}
 	return append(args, "block="+strconv.Itoa(j.Block), "size="+strconv.FormatInt(j.Size, 10), "warm="+j.Warm.String(), "for="+j.For.String())
 }
 
@@ -68,6 +71,8 @@ func (j *Job) set(key, value string) (err error) {
 		j.Block, err = strconv.Atoi(value)
 	case "size":
 		j.Size, err = strconv.ParseInt(value, 10, 64)
+	case "pace":
+		j.Pace, err = strconv.ParseInt(value, 10, 64)
 	case "warm":
 		j.Warm, err = time.ParseDuration(value)
 	case "for":

@@ -10,6 +10,7 @@ func TestArgsParse(t *testing.T) {
 	for _, j := range []Job{
 		{Path: Direct, File: "/a b/c=d", Block: 4096, Size: 1 << 30, Warm: 300 * time.Millisecond, For: 5 * time.Second},
 		{Path: Sync, Read: true, File: "-", Block: 1, Size: 1, For: time.Nanosecond},
+		{Path: Buffered, Dir: "/d", Block: 512, Size: 1024, Pace: 99, For: time.Second},
 		{Path: Async, Random: true, Depth: 7, Dir: "/d", Block: 512, Size: 1024, For: time.Second},
 		{Path: Mapped, Read: true, Alone: true, File: "fd:3", Block: 1, Size: 1},
 		{Path: Buffered, Dir: "fd:3", Block: 1, Size: 1},

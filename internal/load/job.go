@@ -66,6 +66,9 @@ type Job struct {
 	// what it can leave dirty, and should exceed what it dirties in the time for the
 	// disk to do all that the writer does.
 	Size int64
+	// Pace is the bytes a second that the load keeps below, on average from its start; 0
+	// for as fast as it can. Async I/O has none.
+	Pace int64
 	Warm time.Duration // left out of the counts, from the start
 	For  time.Duration // counted, after Warm
 }
@@ -101,6 +104,8 @@ func (j Job) check() error {
 		return wrong("block %d, size %d, times %s and %s: each must be positive, and the size hold a block", j.Block, j.Size, j.Warm, j.For)
 	case j.Path == Async && (j.Depth < 0 || j.Depth > depthMax):
 		return wrong("depth %d: want 1 to %d", j.Depth, depthMax)
+	case j.Pace < 0 || j.Path == Async && j.Pace != 0:
+		return wrong("pace %d: want a positive one, and not of async I/O", j.Pace)
 	case j.Path != Async && j.Depth != 0:
 		return wrong("depth %d: only async I/O has one", j.Depth)
 	case j.Path == Mapped && j.Block%os.Getpagesize() != 0:

@@ -83,6 +83,19 @@ func TestRunCountsWhatItDoes(t *testing.T) {
 	}
 }
 
+// A load with a pace does no more than that of the time since its start.
+func TestAPaceIsKept(t *testing.T) {
+	j := Job{Path: Buffered, Dir: dirOnDisk(t), Block: testBlock, Size: 64 * testBlock, Pace: 200 * testBlock, Warm: 10 * time.Millisecond, For: 200 * time.Millisecond}
+	began := time.Now()
+	r, err := Run(t.Context(), j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if most := int64(200*time.Since(began).Seconds()) + 1; r.Ops > most || r.Ops < 2 {
+		t.Errorf("%d operations, want 2 to %d", r.Ops, most)
+	}
+}
+
 // A file in an inherited directory is made there, whatever its name leads to now; where
 // it has to have a name at first, that is gone, and what is not a file is not opened.
 func TestNamelessInAnInheritedDirectory(t *testing.T) {
@@ -187,6 +200,8 @@ func TestRunRefuses(t *testing.T) {
 		"part of a page":  {Path: Mapped, File: none, Block: 512, Size: 512, For: 1},
 		"no depth":        {Path: Async, File: none, Block: 512, Size: 512, Depth: -1, For: 1},
 		"too deep":        {Path: Async, File: none, Block: 512, Size: 512, Depth: depthMax + 1, For: 1},
+		"backwards":       {Path: Direct, File: none, Block: 512, Size: 512, Pace: -1, For: 1},
+		"async pace":      {Path: Async, File: none, Block: 512, Size: 512, Pace: 1, For: 1},
 		"depth elsewhere": {Path: Direct, File: none, Block: 512, Size: 512, Depth: 2, For: 1},
 		"nothing to read": {Path: Buffered, Read: true, File: none, Block: 1, Size: 1, For: 1},
 		"too little":      {Path: Buffered, Read: true, File: short, Block: 1, Size: 6, For: 1},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -110,6 +111,7 @@ func (j Job) oneByOne(m *meter, f *os.File, d doer) error {
 		cold = newCold(j, f, forget)
 	}
 	began, err := m.start()
+	first := began
 	for n, over := uint64(0), false; err == nil && !over; n++ {
 		if m.stopped.Load() {
 			return errStopped
@@ -125,12 +127,24 @@ func (j Job) oneByOne(m *meter, f *os.File, d doer) error {
 				began = m.now()
 			}
 		}
+		if early := j.due(n) - time.Duration(began-first); early > 0 {
+			time.Sleep(early)
+			began = m.now()
+		}
 		if err := d.do(n, at); err != nil {
 			return err
 		}
 		began, over, err = m.done(began, m.now(), cached)
 	}
 	return err
+}
+
+// due is how long after the first the n-th operation may begin.
+func (j Job) due(n uint64) time.Duration {
+	if j.Pace == 0 {
+		return 0
+	}
+	return time.Duration(float64(n) * float64(j.Block) / float64(j.Pace) * float64(time.Second))
 }
 
 // allocate returns zeroed memory that begins a page, and that Go's collector knows

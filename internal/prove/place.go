@@ -49,6 +49,11 @@ func (p Place) Drains() bool { return p.Stays() && p.Target.Hierarchy().Version 
 // cache.
 func (p Place) Cached() bool { return p.FS != nil && p.FS.DataJournal() }
 
+// Entangled reports that a writer to what is on its way to the disk writes back the
+// file itself: on btrfs it waits for the ordered extent of the page, and starts what is
+// dirty of that (btrfs_start_ordered_extent, seen on 6.18).
+func (p Place) Entangled() bool { return p.FS != nil && p.FS.FSType == "btrfs" }
+
 // keep is what is left free of a file system.
 const keep = 64 * mega
 

@@ -182,7 +182,7 @@ func askMost(place Place, t Test) int64 {
 }
 
 func (p Prover) spawn(place Place, room *launch.Room, t Test, file *os.File, out *os.File) (*launch.Child, error) {
-	job := load.Job{Path: t.Path, Read: t.Key.IsRead(), Random: t.Random, Alone: t.Key.IsRead(), Depth: t.Depth, Block: t.Block, Size: t.Size, Warm: t.Warm, For: t.For}
+	job := load.Job{Path: t.Path, Read: t.Key.IsRead(), Random: t.Random, Alone: t.Key.IsRead(), Depth: t.Depth, Block: t.Block, Size: t.Size, Pace: t.Pace, Warm: t.Warm, For: t.For}
 	var files []*os.File
 	switch {
 	case job.Read:

@@ -24,6 +24,7 @@ type Test struct {
 	Cached bool
 	Block  int // bytes an operation
 	Size   int64
+	Pace   int64         // bytes a second that the load keeps below; 0: none
 	Warm   time.Duration // left out: the throttle's first slices; writeback's beginning
 	For    time.Duration
 }
@@ -75,6 +76,10 @@ type Options struct {
 	Drains bool
 	// Cached says that the file system does direct writes through the page cache.
 	Cached bool
+	// Entangled says that a writer that comes to what is on its way to the disk writes
+	// back the file itself, and waits for that: its writes are then charged to it on v1
+	// too, and a round of the file can take as long as the limit has it.
+	Entangled bool
 }
 
 // Plan lists the rows for the rates of a limit that are numbers, and notes what is
@@ -102,6 +107,10 @@ func Plan(o Options) (tests []Test, notes []string) {
 			if note != "" {
 				notes = append(notes, note)
 				continue
+			}
+			if t.Pace > 0 {
+				notes = append(notes, fmt.Sprintf("%s %s of %s: tried with %s/s, so that the writer does not come round to what is being written",
+					p, k.Direction(), o.Limit.Get(k).Format(k), limit.FormatMeasured(float64(t.Pace))))
 			}
 			tests = append(tests, t)
 		}
@@ -142,7 +151,26 @@ func (o Options) test(p load.Path, k limit.Key, rate uint64) (t Test, note strin
 		}
 	}
 	t.Size = o.size(t)
+	if o.Entangled && t.Delayed() {
+		t.pace(o)
+	}
 	return t, ""
+}
+
+// pace keeps the writer from a second round, where the disk has room for enough more
+// than the limit to tell that it is not held.
+func (t *Test) pace(o Options) {
+	row := (t.Warm + t.For).Milliseconds()
+	most := int64(min(t.Rate, 1<<40)) / 1000 * row
+	size := min(4*most, 512*mega, o.Room)
+	if o.Drains {
+		size = min(most*3/2, size)
+	}
+	if size < most*3/2 {
+		return
+	}
+	t.Size = size / int64(t.Block) * int64(t.Block)
+	t.Pace = t.Size * 9 / 10 * 1000 / row
 }
 
 // sister is the rate of the same direction that counts the other thing.

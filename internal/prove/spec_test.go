@@ -84,6 +84,42 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// On btrfs a buffered writer is not to come to its second round, and is still to try for
+// more than the limit; where there is no room for both it goes round as elsewhere.
+func TestPlanOneRound(t *testing.T) {
+	for _, c := range []struct {
+		rate   uint64
+		drains bool
+		room   int64
+		paced  bool
+	}{
+		{4e6, false, 1 << 30, true},
+		{4e6, true, 1 << 30, true},
+		{50e6, false, 1 << 30, true},
+		{50e6, false, 100 << 20, false},
+		{200e6, false, 1 << 30, false},
+	} {
+		o := options(limit.None.With(limit.WBPS, limit.PerSecond(c.rate)))
+		o.Entangled, o.Drains, o.Room = true, c.drains, c.room
+		tests, notes := Plan(o)
+		for _, test := range tests {
+			row := (test.Warm + test.For).Seconds()
+			switch paced := test.Pace > 0; {
+			case paced != (c.paced && test.Delayed()):
+				t.Errorf("%+v, %s: pace %d", c, test, test.Pace)
+			case !paced:
+			case float64(test.Pace)*row >= float64(test.Size) || float64(test.Pace) < 1.3*float64(c.rate) || test.Size > c.room:
+				t.Errorf("%+v, %s: pace %d for %.1f s of a file of %d", c, test, test.Pace, row, test.Size)
+			case c.drains && float64(test.Pace-int64(c.rate))*row > float64(c.rate)*row/2:
+				t.Errorf("%+v, %s: pace %d leaves much to drain", c, test, test.Pace)
+			}
+		}
+		if (len(notes) > 0) != c.paced {
+			t.Errorf("%+v: notes %q", c, notes)
+		}
+	}
+}
+
 func first(tests []Test, _ []string) []Test { return tests }
 
 func TestShorten(t *testing.T) {
