@@ -16,9 +16,13 @@ type cached struct {
 	overlay bool
 }
 
-// stretch is how much is written back before the next look at the context: a multiple
-// of the largest folio (where pages are of 4 KiB), since one only partly inside stays.
-const stretch = 4 << 20
+const (
+	// folioMax is the largest folio where pages are of 4 KiB: one that is only partly in a
+	// range stays.
+	folioMax = 2 << 20
+	// stretch is how much is written back before the next look at the context.
+	stretch = 2 * folioMax
+)
 
 // letGo writes the file's dirty pages and drops the clean ones from the page cache, a
 // stretch at a time. What is mapped, locked or dirtied again meanwhile stays.
@@ -31,14 +35,19 @@ func (c cached) letGo(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := c.writeBack(at, stretch); err != nil {
-			return err
-		}
-		if err := pagecache.Drop(c.File, at, stretch); err != nil {
+		if err := c.letGoOf(at, stretch); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// letGoOf is letGo for a range.
+func (c cached) letGoOf(at, n int64) error {
+	if err := c.writeBack(at, n); err != nil {
+		return err
+	}
+	return pagecache.Drop(c.File, at, n)
 }
 
 // writeBack writes the dirty pages of a range and waits for them. sync_file_range(2)

@@ -19,8 +19,13 @@ type window struct {
 	page []byte
 }
 
-// windowsMax bounds how many places of a file are tried.
-const windowsMax = 256
+const (
+	// windowsMax bounds how many places of a file are tried.
+	windowsMax = 256
+	// clearMax bounds at how many of them pages are let go once more: a writer that goes
+	// round the file brings back what was let go before.
+	clearMax = 32
+)
 
 // findWindow maps a page of the file that has data and is not in the page cache: it is
 // the calling process that brings it there, and its group that is charged.
@@ -31,7 +36,7 @@ func findWindow(ctx context.Context, f cached) (*window, error) {
 	}
 	size := int64(os.Getpagesize())
 	step := max(size, st.Size()/windowsMax/size*size)
-	found := false
+	found, clears := false, 0
 	for at := int64(0); ; at += step {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -48,6 +53,10 @@ func findWindow(ctx context.Context, f cached) (*window, error) {
 			return nil, err
 		}
 		resident, err := w.resident()
+		if err == nil && resident && clears < clearMax {
+			clears++
+			resident, err = w.clear()
+		}
 		if err == nil && !resident {
 			return w, nil
 		}
@@ -100,6 +109,14 @@ func mapWindow(f cached, at, size int64) (*window, error) {
 
 // Close unmaps the page.
 func (w *window) Close() error { return unix.Munmap(w.page) }
+
+// clear lets go of what is around the page, and reports whether the page is still there.
+func (w *window) clear() (resident bool, err error) {
+	if err := w.f.letGoOf(w.at/folioMax*folioMax, folioMax); err != nil {
+		return true, err
+	}
+	return w.resident()
+}
 
 // resident reports whether the page is in the page cache. It asks about the mapping: an
 // overlay's own inode has no pages.

@@ -36,6 +36,48 @@ func TestFindWindowRefusesWhatHasNoData(t *testing.T) {
 	}
 }
 
+// A writer that goes round and round has every page back before long.
+func TestFindWindowBesideAWriter(t *testing.T) {
+	f := makeFile(t)
+	const size = 4 << 20
+	block := make([]byte, 64<<10)
+	write := func(at int64) {
+		if _, err := f.WriteAt(block, at); err != nil {
+			t.Error(err)
+		}
+	}
+	for at := int64(0); at < size; at += int64(len(block)) {
+		write(at)
+	}
+	if err := f.letGo(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for at := int64(0); at < size; at += int64(len(block)) {
+		write(at)
+	}
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for at := int64(0); ; at = (at + int64(len(block))) % size {
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Millisecond):
+				write(at)
+			}
+		}
+	}()
+	w, err := findWindow(t.Context(), f)
+	close(stop)
+	<-stopped
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.round(), w.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
 // The page found is beyond the hole, and rounds leave the file as it was.
 func TestWindow(t *testing.T) {
 	f := makeFile(t)
