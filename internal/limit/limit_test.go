@@ -25,7 +25,7 @@ func TestParseBytes(t *testing.T) {
 }
 
 func TestParseOps(t *testing.T) {
-	for in, want := range map[string]uint64{"500": 500, "1.5k": 1500, "500/s": 500, "500iops": 500, "2K": 2000, "500 ops/s": 500, "4294967294": math.MaxUint32 - 1} {
+	for in, want := range map[string]uint64{"500": 500, "1.5k": 1500, "500/s": 500, "500iops": 500, "2kiops": 2000, "2K": 2000, "500 ops/s": 500, "4294967294": math.MaxUint32 - 1} {
 		r, err := ParseOps(in)
 		if n, ok := r.Number(); err != nil || !ok || n != want {
 			t.Errorf("ParseOps(%q) = %v, %v; want %d", in, r.Kernel(), err, want)
@@ -76,6 +76,8 @@ func TestRefusedRatesSayWhyAndShowASpelling(t *testing.T) {
 		{"-1", "negative", ParseOps},
 		{"0", "zero", ParseOps},
 		{"10MB/s", "unknown suffix", ParseOps},
+		{"1Ki", "unknown suffix", ParseOps},
+		{"500i", "unknown suffix", ParseOps},
 		{"4294967295", "too large", ParseOps},
 	} {
 		_, err := c.parse(c.in)

@@ -49,7 +49,7 @@ func ParseBytes(s string) (Rate, error) {
 func ParseOps(s string) (Rate, error) {
 	return parseRate(s, MaxOpsPerSec, opsHint, func(suffix string) (uint64, string) {
 		unit := strings.ToLower(strings.TrimSuffix(suffix, "/s"))
-		unit = strings.TrimSuffix(strings.TrimSuffix(unit, "ops"), "i")
+		unit = strings.TrimSuffix(strings.TrimSuffix(unit, "iops"), "ops")
 		if _, ok := decimal[unit]; !ok {
 			return 0, fmt.Sprintf("unknown suffix %q", suffix)
 		}
