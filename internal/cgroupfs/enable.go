@@ -71,7 +71,14 @@ func (g Group) CanEnable(controllers ...string) (bool, error) {
 		return false, err
 	}
 	pids, err := g.Processes()
-	return len(pids) == 0, err
+	if err != nil || len(pids) > 0 {
+		return false, err
+	}
+	// What is not enabled for the group itself, the group above has to give first.
+	if g.IsRoot() || !slices.ContainsFunc(controllers, func(c string) bool { return !g.Offers(c) }) {
+		return true, nil
+	}
+	return g.Parent().CanEnable(controllers...)
 }
 
 // ancestors lists the groups above, the root first.

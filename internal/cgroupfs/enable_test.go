@@ -42,8 +42,17 @@ func TestCanEnable(t *testing.T) {
 		"threaded/cgroup.subtree_control": "",
 		"threaded/cgroup.type":            "threaded\n",
 		"threaded/cgroup.procs":           "",
+		// What a group is not given, the one above has to give first.
+		"busy/x/cgroup.subtree_control":  "",
+		"busy/x/cgroup.type":             "domain\n",
+		"busy/x/cgroup.procs":            "",
+		"busy/x/cgroup.controllers":      "\n",
+		"empty/x/cgroup.subtree_control": "",
+		"empty/x/cgroup.type":            "domain\n",
+		"empty/x/cgroup.procs":           "",
+		"empty/x/cgroup.controllers":     "\n",
 	})
-	for path, want := range map[string]bool{"/": true, "/empty": true, "/busy": false, "/enabled": true, "/threaded": false} {
+	for path, want := range map[string]bool{"/": true, "/empty": true, "/busy": false, "/enabled": true, "/threaded": false, "/busy/x": false, "/empty/x": true} {
 		got, err := groupOf(t, fs, path).CanEnable("io", "memory")
 		if err != nil || got != want {
 			t.Errorf("CanEnable of %s = %t, %v; want %t", path, got, err, want)

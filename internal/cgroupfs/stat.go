@@ -9,8 +9,8 @@ import (
 )
 
 // A Stat counts what the controller has charged to a group on one device since the
-// group was made, in bytes and in operations. A bio counts once the throttle lets
-// it go. On v1 only devices that ever had a rule somewhere are counted.
+// group was made, in bytes and in operations. On v2 a bio counts once the throttle lets
+// it go, on v1 before. On v1 only devices that ever had a rule somewhere are counted.
 type Stat struct {
 	Device       blkdev.Number `json:"device"`
 	ReadBytes    uint64        `json:"read_bytes"`
