@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
@@ -42,9 +45,29 @@ func (t Target) Views() []int {
 		return t.Firsts
 	}
 	if members, err := Members(t.Group); err == nil && len(members) > 0 {
-		return members[:1]
+		return oneAView(members)
 	}
 	return []int{0}
+}
+
+// viewsMax bounds the mount namespaces that are looked at.
+const viewsMax = 32
+
+// oneAView picks the first process of each mount namespace.
+func oneAView(pids []int) []int {
+	var firsts []int
+	seen := map[string]bool{}
+	for _, pid := range pids {
+		space, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/mnt", pid))
+		if err == nil && !seen[space] && len(firsts) < viewsMax { // it may have ended
+			seen[space] = true
+			firsts = append(firsts, pid)
+		}
+	}
+	if len(firsts) == 0 {
+		return pids[:1]
+	}
+	return firsts
 }
 
 // An Owner is who made a cgroup and writes its files.
@@ -306,6 +329,9 @@ func Members(g cgroupfs.Group) ([]int, error) {
 	var all []int
 	err := g.Walk(func(below cgroupfs.Group) error {
 		pids, err := below.Processes()
+		if errors.Is(err, unix.EOPNOTSUPP) {
+			return nil // threaded: its processes are those of a group above
+		}
 		all = append(all, pids...)
 		return err
 	})

@@ -3,6 +3,8 @@ package target
 import (
 	"context"
 	"errors"
+	"math"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -105,6 +107,20 @@ func TestOwnerOf(t *testing.T) {
 	}
 	if got := (Owner{Kind: "systemd", Name: "x.service"}).String(); got != "systemd (x.service)" {
 		t.Errorf("String = %q", got)
+	}
+}
+
+// Processes that see the same mounts count once; one that is gone, not at all.
+func TestOneAView(t *testing.T) {
+	const none = math.MaxInt32
+	for _, c := range []struct{ pids, want []int }{
+		{[]int{os.Getpid(), os.Getpid()}, []int{os.Getpid()}},
+		{[]int{none, os.Getpid()}, []int{os.Getpid()}},
+		{[]int{none, none - 1}, []int{none}},
+	} {
+		if got := oneAView(c.pids); !slices.Equal(got, c.want) {
+			t.Errorf("oneAView(%v) = %v, want %v", c.pids, got, c.want)
+		}
 	}
 }
 

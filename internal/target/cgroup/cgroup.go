@@ -5,6 +5,7 @@ package cgroup
 import (
 	"context"
 	"fmt"
+	"path"
 	"strings"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
@@ -23,11 +24,11 @@ func (Kind) Name() string { return "cgroup" }
 // Resolve finds an existing group.
 func (k Kind) Resolve(_ context.Context, name string) (target.Target, error) {
 	if !strings.HasPrefix(name, "/") {
-		return target.Target{}, &target.NotFound{Target: fmt.Sprintf("cgroup %q", name), Why: "a group is named by its path, such as cgroup:/system.slice/cron.service"}
+		return target.Target{}, &target.NameError{Err: fmt.Errorf("cgroup %q: a group is named by its path, such as cgroup:/system.slice/cron.service", name)}
 	}
 	mount := k.Hierarchy.MountPoint
 	if rest, ok := strings.CutPrefix(name, mount); ok && (rest == "" || rest[0] == '/') {
-		name = "/" + strings.TrimLeft(rest, "/")
+		name = path.Join(k.Hierarchy.MountRoot, rest)
 	}
 	group, err := k.Hierarchy.Group(name)
 	if err != nil {
