@@ -7,6 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -53,12 +56,25 @@ func startError(command string, err error) *StartError {
 		e.Err = path.Err
 	}
 	switch {
+	case errors.Is(err, exec.ErrNotFound) && inPath(command):
+		e.Err = fs.ErrPermission
 	case errors.Is(err, exec.ErrNotFound):
 		e.Status, e.Err = 127, errors.New("no such command")
 	case errors.Is(err, fs.ErrNotExist):
 		e.Status, e.Err = 127, errors.New("no such command, or its interpreter is missing")
 	}
 	return e
+}
+
+// inPath reports whether a command is found, and cannot be executed.
+func inPath(command string) bool {
+	if strings.Contains(command, "/") {
+		return false
+	}
+	return slices.ContainsFunc(filepath.SplitList(os.Getenv("PATH")), func(dir string) bool {
+		info, err := os.Stat(filepath.Join(dir, command))
+		return err == nil && info.Mode().IsRegular()
+	})
 }
 
 // Find looks a command up, as a shell does; the error is a *StartError.

@@ -263,9 +263,8 @@ const (
 
 // Close removes the group, unless something of it is left.
 func (r *Room) Close() (left Left, err error) {
-	if r.keeper != nil && r.linger && lingers(r.IO, lingerMin) {
-		err, r.keeper = r.keeper.leave(), nil
-		return LeftDirty, err
+	if r.keeper != nil {
+		return r.closeScope()
 	}
 	err = r.remove()
 	switch {
@@ -275,6 +274,21 @@ func (r *Room) Close() (left Left, err error) {
 		return LeftProcesses, err
 	}
 	return LeftDirty, err
+}
+
+// closeScope leaves the scope, which goes with its last process. Where it holds writeback,
+// the keeper stays until that is done: also after processes that live on.
+func (r *Room) closeScope() (left Left, err error) {
+	if _, others := inside(r.IO, r.keeper.cmd.Process.Pid); others {
+		left = LeftProcesses
+	} else if r.linger && lingers(r.IO, lingerMin) {
+		left = LeftDirty
+	}
+	if left != LeftNothing && r.linger && bindsWriteback(r.IO) {
+		err, r.keeper = r.keeper.leave(), nil
+		return left, err
+	}
+	return left, r.remove()
 }
 
 // Sweep removes the groups that dead weirs left, if nothing runs in them any more and

@@ -20,7 +20,7 @@ func TestFind(t *testing.T) {
 	for command, want := range map[string]int{
 		"good": 0, filepath.Join(dir, "good"): 0,
 		"nothing": 127, filepath.Join(dir, "nothing"): 127, "": 127,
-		"plain": 127, filepath.Join(dir, "plain"): 126, dir: 126,
+		"plain": 126, filepath.Join(dir, "plain"): 126, dir: 126,
 	} {
 		err := Find(command)
 		var start *StartError

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,20 +27,22 @@ const (
 // memory that it binds: on v2, where writeback is charged to groups. Without the group the
 // kernel may let them through at once (7.2 does; 5.10, 6.1 and 6.12 do not).
 func lingers(g cgroupfs.Group, least uint64) bool {
+	if !bindsWriteback(g) {
+		return false
+	}
+	m, there, err := g.Memory()
+	return err == nil && there && m.Dirty >= least
+}
+
+// bindsWriteback reports whether a group has a limit that binds what is written back for it.
+func bindsWriteback(g cgroupfs.Group) bool {
 	if g.Hierarchy().Version != cgroupfs.V2 {
 		return false
 	}
 	rules, err := g.Rules()
-	if err != nil {
-		return false
-	}
-	for _, r := range rules {
-		if r.Limit.WBPS != limit.Unlimited || r.Limit.WIOPS != limit.Unlimited {
-			m, there, err := g.Memory()
-			return err == nil && there && m.Dirty >= least
-		}
-	}
-	return false
+	return err == nil && slices.ContainsFunc(rules, func(r cgroupfs.Rule) bool {
+		return r.Limit.WBPS != limit.Unlimited || r.Limit.WIOPS != limit.Unlimited
+	})
 }
 
 const (
@@ -50,7 +53,8 @@ const (
 	lingerLook = 250 * time.Millisecond
 )
 
-// linger returns when the caller's group does not linger any more.
+// linger returns when nobody else is in the caller's group, and it does not linger any
+// more.
 func linger() error {
 	if err := os.WriteFile("/proc/self/comm", []byte(lingerName), 0); err != nil {
 		return err
@@ -64,10 +68,13 @@ func linger() error {
 	if err != nil {
 		return err
 	}
-	for lingers(g, lingerEnd) {
+	for {
+		_, others := inside(g, os.Getpid())
+		if !others && !lingers(g, lingerEnd) {
+			return nil
+		}
 		time.Sleep(lingerLook)
 	}
-	return nil
 }
 
 // How long a group takes to go: with keepers in it systemd has to notice; without, a
@@ -89,7 +96,7 @@ func (h Host) vacate(ctx context.Context, g cgroupfs.Group) error {
 		if there, err := g.Exists(); err != nil || !there {
 			return err
 		}
-		keepers, others := inside(g)
+		keepers, others := inside(g, 0)
 		if others {
 			return nil
 		}
@@ -105,11 +112,14 @@ func (h Host) vacate(ctx context.Context, g cgroupfs.Group) error {
 }
 
 // inside lists the lingering keepers in a group, and reports whether anybody else is in it
-// or below it.
-func inside(g cgroupfs.Group) (keepers []int, others bool) {
+// or below it, but for one process.
+func inside(g cgroupfs.Group, but int) (keepers []int, others bool) {
 	err := g.Walk(func(below cgroupfs.Group) error {
 		pids, err := below.Processes()
 		for _, pid := range pids {
+			if pid == but {
+				continue
+			}
 			name, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "comm"))
 			switch {
 			case cgroupfs.IsGone(err): // it has just ended
