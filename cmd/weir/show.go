@@ -150,35 +150,46 @@ func (a *app) printShow(doc showDocument, one bool) {
 		a.out.Print("no group on this host has a disk I/O limit")
 		return
 	}
+	var above []showGroup // the groups that this one is below, the root first
 	for i, g := range doc.Groups {
+		for len(above) > 0 && !g.isBelow(above[len(above)-1]) {
+			above = above[:len(above)-1]
+		}
+		indent := strings.Repeat("  ", len(above))
+		above = append(above, g)
 		if i > 0 {
 			a.out.Print("")
 		}
-		a.out.Print("%s  cgroup v%d, owner %s, %s", g.Target, g.Version, g.Owner, cli.Plural(g.Processes, "process", "processes"))
-		if one && g.Target != "cgroup:"+g.Cgroup {
-			a.out.Print("  in cgroup %s", g.Cgroup)
+		for _, line := range g.lines(one) {
+			a.out.Print("%s%s", indent, line)
 		}
-		a.printDevices(g)
 	}
 }
 
-// printDevices prints a table of a group's limits, beside those that its owner keeps.
-func (a *app) printDevices(g showGroup) {
-	devices := append(g.Devices, g.onlyRecorded()...)
+func (g showGroup) isBelow(above showGroup) bool {
+	return g.Version == above.Version && strings.HasPrefix(g.Cgroup, strings.TrimSuffix(above.Cgroup, "/")+"/")
+}
+
+// lines are a group, and a table of its limits beside those that its owner keeps.
+func (g showGroup) lines(one bool) []string {
+	lines := []string{fmt.Sprintf("%s  cgroup v%d, owner %s, %s", g.Target, g.Version, g.Owner, cli.Plural(g.Processes, "process", "processes"))}
+	if one && g.Target != "cgroup:"+g.Cgroup {
+		lines = append(lines, "  in cgroup "+g.Cgroup)
+	}
 	rows := [][]string{{"", "DEVICE", "", "NOW", "LIMIT"}}
 	if g.record != nil && len(g.record.Limits) > 0 {
 		rows[0] = append(rows[0], strings.ToUpper(g.record.By)+" KEEPS")
 	}
-	for _, d := range devices {
+	for _, d := range append(g.Devices, g.onlyRecorded()...) {
 		rows = append(rows, showRows(d, g.record)...)
 	}
 	if len(g.Devices) == 0 {
-		a.out.Print("  no limit")
+		lines = append(lines, "  no limit")
 	}
 	if len(rows) > 1 {
-		a.out.Print("%s", strings.TrimSuffix(cli.Table(rows, 3, 4, 5), "\n"))
+		lines = append(lines, strings.Split(strings.TrimSuffix(cli.Table(rows, 3, 4, 5), "\n"), "\n")...)
 	}
-	a.printRecord(g.record)
+	return append(lines, recordLines(g.record)...)
 }
 
 // showRows prints a row for each rate that is bounded, in force or on record.

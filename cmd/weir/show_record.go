@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/weir-io/weir/internal/blkdev"
@@ -46,19 +47,21 @@ func (g *showGroup) onlyRecorded() []showDevice {
 	return only
 }
 
-// printRecord says what of the record is in no table.
-func (a *app) printRecord(r *target.Record) {
+// recordLines say what of the record is in no table.
+func recordLines(r *target.Record) []string {
 	if r == nil {
-		return
+		return nil
 	}
 	if len(r.Limits) == 0 {
-		a.out.Print("  %s keeps no limit", r.By)
+		return []string{fmt.Sprintf("  %s keeps no limit", r.By)}
 	}
+	var lines []string
 	for _, l := range r.Limits {
 		if l.Err != nil {
-			a.out.Print("  %s keeps %s on %s: %v", r.By, l.Limit, l.Path, l.Err)
+			lines = append(lines, fmt.Sprintf("  %s keeps %s on %s: %v", r.By, l.Limit, l.Path, l.Err))
 		}
 	}
+	return lines
 }
 
 // formatBound is a rate for people, and "none" where there is none.
