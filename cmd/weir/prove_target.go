@@ -52,8 +52,16 @@ func (a *app) proveTarget(ctx context.Context, spec string, f *proveFlags) error
 			}
 		}
 	}()
+	own, err := prove.Bindings(t.Group)
+	if err != nil {
+		return err
+	}
 	for _, b := range bindings {
-		place := prove.Place{Host: a.launchHost(), Target: t.Group, Inside: inside, Limit: b.Limit, Unit: t.Owner.Unit}
+		limited := t.Group
+		if !slices.ContainsFunc(own, func(o prove.Binding) bool { return o.Device == b.Device && o.Limit == b.Limit }) {
+			limited = inside // a group on the way there has a lower one
+		}
+		place := prove.Place{Host: a.launchHost(), Target: limited, Inside: inside, Limit: b.Limit, Unit: t.Owner.Unit}
 		if place.Device, err = blkdev.New(a.root).Device(ctx, b.Device); err != nil {
 			return err
 		}

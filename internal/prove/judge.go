@@ -23,6 +23,11 @@ func rowOf(place Place, r *run) Row {
 	}
 	e := r.evidence(place)
 	row.Judgement = Judge(e)
+	if r.observed && r.samples.Gone != 0 && row.Verdict != NotHeld {
+		row.Judgement = Judgement{Verdict: CannotTell, Reason: Disturbed}
+		row.Why = fmt.Sprintf("the group was removed after %.1f s: the target has ended", (r.samples.Gone - r.began).Seconds())
+		return row.explained(place, r)
+	}
 	if r.hung && row.Verdict == CannotTell && row.Reason != Busy {
 		row.Why = r.whyNot(&row)
 		return row.explained(place, r)
@@ -117,6 +122,18 @@ func (r *run) evidence(place Place) Evidence {
 			e.Request = max(e.Request, readaheadRequest)
 		}
 	}
+	e.Waiting = e.Request
+	if e.Queued && r.test.Depth > 1 {
+		if e.Alone = !place.Stays(); !e.Alone {
+			e.Request += r.test.underWay()
+		}
+	}
+	if e.Delayed && !k.IsOps() {
+		e.Request = max(e.Request, min(e.charged().largest(e.Began, e.To), e.Burst)) // what passed at once is a request
+	}
+	if r.observed { // it may not have tried for more: only what was seen counts
+		e.Waiting = max(0, e.charged().largest(e.Began, e.To)-e.Limit*saved.Seconds())
+	}
 	// A delayed writer's own operations are into memory: the disk's count.
 	e.Ops = r.writer.Ops.Between(e.From, e.To)
 	if e.Delayed || r.observed {
@@ -141,6 +158,14 @@ func (r *run) evidence(place Place) Evidence {
 		e.Cached = float64(r.result.Cached) / float64(r.result.Bytes)
 	}
 	return e
+}
+
+// underWay is how much an asynchronous load has asked for at once, in what the limit counts.
+func (t Test) underWay() float64 {
+	if t.Key.IsOps() {
+		return float64(t.Depth)
+	}
+	return float64(t.Depth * t.Block)
 }
 
 // delayed reports that writes may be done before they reach the disk.

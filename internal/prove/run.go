@@ -167,7 +167,7 @@ func (p Prover) observed(ctx context.Context, place Place, s sampler, room *laun
 	}
 	p.follow(ctx, child, out, r)
 	r.ended = now()
-	r.oomKills = oomKills(s.group) - oomBefore
+	r.oomKills = max(oomKills(s.group), oomBefore) - oomBefore // a group that is gone has none
 	stopSampling()
 	return r, child, <-sampled
 }

@@ -47,6 +47,8 @@ type Samples struct {
 	// Others were charged to other groups, if that can be known (v2).
 	Others  Reading
 	Counted bool // the group has a counter for the device
+	// Gone is when the group was found to be removed; 0 if it was not.
+	Gone time.Duration
 	// Late is the sum of how late a canary woke that had nothing to do but wake.
 	Late Series
 }
@@ -89,6 +91,12 @@ func (s sampler) sample(out *Samples) error {
 	c, counted := of(stats, s.device)
 	out.Counted = out.Counted || counted
 	bytes, ops := direction(c, s.read)
+	if n := len(out.Cgroup.Bytes); err != nil && n > 0 { // it keeps what it has done
+		bytes, ops = uint64(out.Cgroup.Bytes[n-1].Total), uint64(out.Cgroup.Ops[n-1].Total)
+		if out.Gone == 0 {
+			out.Gone = at
+		}
+	}
 	out.Cgroup.add(at, bytes, ops)
 	d, err := s.devices.Counters(s.device)
 	if err != nil {
@@ -100,8 +108,11 @@ func (s sampler) sample(out *Samples) error {
 		out.Device.add(now(), d.WrittenBytes, d.Writes)
 	}
 	if s.others != nil {
-		bytes, ops := s.others.read(s.device, s.read)
-		out.Others.add(now(), bytes, ops)
+		others, err := s.others.read(s.device, s.read)
+		if err != nil {
+			return err
+		}
+		out.Others.add(now(), others.bytes, others.ops)
 	}
 	return nil
 }
@@ -125,10 +136,11 @@ func direction(s cgroupfs.Stat, read bool) (bytes, ops uint64) {
 // siblings are the groups of a v2 hierarchy that are neither a group nor above it nor
 // below it: what they are charged (io.stat counts with the groups below) is not its.
 type siblings struct {
-	groups []cgroupfs.Group
-	seen   map[string]uint64 // the last counts, so that a group that ends keeps its own
-	ops    map[string]uint64
+	of   cgroupfs.Group
+	seen map[string]counts // by path, the last ones: a group that ends keeps its own
 }
+
+type counts struct{ bytes, ops uint64 }
 
 // siblingsOf returns nil on v1, whose counters know neither writeback nor devices that
 // never had a rule.
@@ -136,29 +148,43 @@ func siblingsOf(g cgroupfs.Group) (*siblings, error) {
 	if g.Hierarchy().Version == cgroupfs.V1 {
 		return nil, nil
 	}
-	s := &siblings{seen: map[string]uint64{}, ops: map[string]uint64{}}
-	for ; !g.IsRoot(); g = g.Parent() {
+	s := &siblings{of: g, seen: map[string]counts{}}
+	_, err := s.list()
+	return s, err
+}
+
+// list finds those that there are now.
+func (s *siblings) list() ([]cgroupfs.Group, error) {
+	var all []cgroupfs.Group
+	for g := s.of; !g.IsRoot(); g = g.Parent() {
 		beside, err := g.Parent().Children()
-		if err != nil {
+		if err != nil && !cgroupfs.IsGone(err) {
 			return nil, fmt.Errorf("list the groups beside %s: %w", g.Path(), err)
 		}
 		for _, b := range beside {
 			if b.Path() != g.Path() {
-				s.groups = append(s.groups, b)
+				all = append(all, b)
 			}
 		}
 	}
-	return s, nil
+	return all, nil
 }
 
-func (s *siblings) read(dev blkdev.Number, read bool) (bytes, ops uint64) {
-	for _, g := range s.groups {
+func (s *siblings) read(dev blkdev.Number, read bool) (all counts, err error) {
+	groups, err := s.list()
+	if err != nil {
+		return all, err
+	}
+	for _, g := range groups {
 		if stats, err := g.Stats(); err == nil { // it may have ended, or have no io
 			c, _ := of(stats, dev)
-			b, o := direction(c, read)
-			s.seen[g.Path()], s.ops[g.Path()] = max(b, s.seen[g.Path()]), max(o, s.ops[g.Path()])
+			bytes, ops := direction(c, read)
+			was := s.seen[g.Path()]
+			s.seen[g.Path()] = counts{max(bytes, was.bytes), max(ops, was.ops)}
 		}
-		bytes, ops = bytes+s.seen[g.Path()], ops+s.ops[g.Path()]
 	}
-	return bytes, ops
+	for _, c := range s.seen {
+		all.bytes, all.ops = all.bytes+c.bytes, all.ops+c.ops
+	}
+	return all, nil
 }

@@ -51,7 +51,7 @@ const (
 	Killed    Reason = "killed"    // the load was killed, by whom Why says
 	Failed    Reason = "failed"    // the load could not be done
 	NoPlace   Reason = "no-place"  // no directory to do it in
-	Disturbed Reason = "disturbed" // a counter was reset
+	Disturbed Reason = "disturbed" // the group was removed meanwhile
 )
 
 // What the throttle may let through, and what is near enough to the limit.
@@ -79,13 +79,19 @@ type Evidence struct {
 	// Queued says that Cgroup counts what still waits for the throttle, as v1 does
 	// (block/blk-throttle.c, __blk_throtl_bio): what the disk did not do was not let go.
 	Queued bool
+	// Alone says that nothing but the load is in the group, which then did no more than
+	// the load has seen done: what it has under way at once waits for the throttle.
+	Alone bool
 	// Others is per second what the disk does that is not the load's.
 	Others float64
 	// Request is the size of the largest request that is usual, and Burst of the largest
 	// that there can be: each waits for the throttle as a whole, and passes as a whole.
 	Request, Burst float64
-	Ops            float64 // operations in the window, wherever most were counted
-	Starved        float64 // share of the window without a processor
+	// Waiting is what of a held group's I/O may still wait at the end of the window: not
+	// more than one request.
+	Waiting float64
+	Ops     float64 // operations in the window, wherever most were counted
+	Starved float64 // share of the window without a processor
 	// Late is the longest time without a processor since the load began.
 	Late   time.Duration
 	Cached float64 // share of what was read that came from memory
@@ -112,14 +118,19 @@ func (e Evidence) most(within time.Duration) float64 {
 }
 
 // charged is what was done in the group's name. A counter that runs ahead of the disk, by
-// what waits for the throttle, is not believed before the disk has done as much.
+// what waits for the throttle, is not believed before the disk has done as much, and the
+// load if it is alone.
 func (e Evidence) charged() Series {
 	if !e.Queued {
 		return e.Cgroup
 	}
 	var done Series
 	for _, p := range e.Device {
-		done = done.add(p.At, min(e.Cgroup.Between(e.Began, p.At), e.Device.Between(e.Began, p.At)))
+		so := min(e.Cgroup.Between(e.Began, p.At), e.Device.Between(e.Began, p.At))
+		if e.Alone {
+			so = min(so, e.Writer.Between(e.Began, p.At))
+		}
+		done = done.add(p.At, so)
 	}
 	return done
 }
@@ -185,7 +196,7 @@ func Judge(e Evidence) Judgement {
 	j.Within = Confidence(judged, e.From, e.To) / e.Limit
 	j.Unlike = max(0, e.Device.Between(e.From, e.To)-own) / seconds
 	whole := total / (e.Limit * (e.To - e.Began + slice).Seconds())
-	request := min(e.Request, 0.35*limit)
+	enough := saturation*limit - min(e.Waiting, 0.35*limit)
 	j.Done, j.Most, j.Over = own, e.most(window), window
 	if own <= j.Most && total > e.most(e.To-e.Began) {
 		j.Done, j.Most, j.Over = total, e.most(e.To-e.Began), e.To-e.Began
@@ -210,15 +221,15 @@ func Judge(e Evidence) Judgement {
 			return say(CannotTell, Large)
 		}
 		return say(NotHeld, TooMuch)
-	case own-escaped < saturation*limit-request && e.hidden() > e.most(window):
+	case own-escaped < enough && e.hidden() > e.most(window):
 		return say(CannotTell, Others)
-	case own < saturation*limit-request && (e.Cached > 0.5 || e.intoMemory()):
+	case own < enough && (e.Cached > 0.5 || e.intoMemory()):
 		return say(CannotTell, Cache)
-	case own < saturation*limit-request && e.unwritten():
+	case own < enough && e.unwritten():
 		return say(CannotTell, Unwritten)
-	case own < saturation*limit-request && e.Starved > starvedMax:
+	case own < enough && e.Starved > starvedMax:
 		return say(CannotTell, Busy)
-	case own < saturation*limit-request:
+	case own < enough:
 		return say(CannotTell, Slow)
 	case escaped > own/2:
 		return say(CannotTell, Uncharged)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-io/weir/internal/load"
 	"github.com/weir-io/weir/lab"
 )
 
@@ -89,6 +90,39 @@ func TestProveObserves(t *testing.T) {
 	if want(t, rows, "its own writes", "held"); code != 0 {
 		t.Errorf("exit %d, want 0", code)
 	}
+	job := load.Job{Path: load.Direct, File: disk.Dir + "/g", Block: 16 << 10, Size: 1 << 20, Pace: 570_000, For: time.Hour}
+	slack, _ := inGroup(t, disk.Dir, "prove-slack", []string{"--write", "1MiB/s"}, append([]string{"weir", "__load"}, job.Args()...)...)
+	time.Sleep(time.Second)
+	_, rows, code = prove(t, slack, "--observe", "2s")
+	if r := want(t, rows, "its own writes", "cannot tell"); code != 3 || r.Reason != "slow" {
+		t.Errorf("exit %d, %+v; half of the limit is no saturation", code, r)
+	}
+}
+
+// A target that ends while it is watched is said to have ended.
+func TestProveObservesTheEnd(t *testing.T) {
+	lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.FS("ext4"), lab.NoSystemd)
+	t.Parallel()
+	disk := lab.Disk(t, lab.FS("ext4"))
+	short, _ := inGroup(t, disk.Dir, "prove-short", []string{"--write", "1MiB/s"}, "sleep", "2")
+	_, rows, code := prove(t, short, "--observe", "4s")
+	if r := want(t, rows, "its own writes", "cannot tell"); code != 3 || r.Reason != "disturbed" {
+		t.Errorf("exit %d, %+v", code, r)
+	}
+}
+
+// Operations are counted as the kernel counts them (S26), and 32 requests under way at
+// once are as much bound as one (S15).
+func TestProveOperationsAndDepth(t *testing.T) {
+	lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.FS("ext4"), lab.NoSystemd)
+	t.Parallel()
+	disk := lab.Disk(t, lab.FS("ext4"))
+	_, rows, _ := prove(t, "--write-iops", "200", "--read-iops", "200", "--paths", "direct", "--for", "2s", "--on", disk.Dir)
+	want(t, rows, "random direct write", "held")
+	want(t, rows, "random direct read", "held")
+	_, rows, _ = prove(t, "--write", "4MiB/s", "--read", "4MiB/s", "--paths", "async", "--for", "2s", "--on", disk.Dir)
+	want(t, rows, "async write ×32", "held")
+	want(t, rows, "async read ×32", "held")
 }
 
 func TestProveUnlimitedTarget(t *testing.T) {
@@ -116,4 +150,7 @@ func TestProveNeighbour(t *testing.T) {
 		}
 		return limited.Reads / free.Reads
 	})
+	// On v1 a hog's reads are counted before they are let go, and the victim reads there too.
+	_, rows, _ := prove(t, "--read", "3MiB/s", "--neighbour", "--for", "1s", "--dir", disk.Dir)
+	want(t, rows, "the limited hog's reads", "held")
 }

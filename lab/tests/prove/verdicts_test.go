@@ -61,4 +61,9 @@ func TestSoakVerdicts(t *testing.T) {
 		}
 	}
 	t.Log(fmt.Sprint(runs, " runs: ", told))
+	for name := range wrong {
+		if untold := told[name+" cannot tell"]; runs > 10 && untold > runs/2 {
+			t.Errorf("%s: %d of %d cannot be told", name, untold, runs)
+		}
+	}
 }
