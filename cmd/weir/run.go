@@ -52,6 +52,10 @@ func newRun(a *app) *cobra.Command {
 	return cmd
 }
 
+// memoryMin is what less than is a mistake: no program starts in it. (In a scope of
+// systemd's it must hold a weir as well, which waits there.)
+const memoryMin = 1_000_000
+
 func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory string, o launch.Options, dryRun bool) error {
 	ctx := cmd.Context()
 	onLimits, err := limits.Resolve()
@@ -61,6 +65,9 @@ func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory s
 	if memory != "" {
 		if o.MemoryMax, err = limit.ParseSize(memory); err != nil {
 			return cli.Usagef("--memory: %v", err)
+		}
+		if o.MemoryMax < memoryMin {
+			return cli.Usagef("--memory %s: a command needs at least %d kB", memory, memoryMin/1000)
 		}
 	}
 	if err := launch.CheckName(o.Name); err != nil {
@@ -96,6 +103,7 @@ func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory s
 		return err
 	}
 	a.explainPlaces(room.IO, places)
+	a.sayDrain(room.IO, places)
 	bound := bindsWriteback(room.IO, places)
 	result, err := host.Run(ctx, room, launch.Command{Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Signals: signals})
 	left, closing := room.Close()

@@ -5,6 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -96,6 +100,7 @@ func (a *app) set(ctx context.Context, spec string, limits cli.Limits, o setOpti
 		a.explainPlaces(t.Group, places)
 		return a.dryRun("set", a.holder().Steps(ctx, plan))
 	}
+	a.sayDrain(t.Group, places)
 	if err := a.enforce(ctx, t, plan); err != nil {
 		return err
 	}
@@ -120,11 +125,30 @@ func alone(t target.Target, whole bool) error {
 	if err != nil {
 		return err
 	}
-	if others := len(members) - 1; others > 0 {
+	if !slices.Contains(members, t.PID) {
+		t.PID = leaderOf(t.PID)
+	}
+	if others := len(slices.DeleteFunc(members, func(pid int) bool { return pid == t.PID })); others > 0 {
 		return fmt.Errorf("%s is in cgroup %s with %s, and a limit binds the whole group; add --whole-cgroup to limit them all, or start the command with weir run",
 			t, t.Group.Path(), cli.Plural(others, "other process", "other processes"))
 	}
 	return nil
+}
+
+// leaderOf returns the process of a thread; a process, or what has ended, is its own.
+func leaderOf(pid int) int {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return pid
+	}
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(line, "Tgid:"); ok {
+			if leader, err := strconv.Atoi(strings.TrimSpace(value)); err == nil {
+				return leader
+			}
+		}
+	}
+	return pid
 }
 
 // planFor has systemd write for its units on v2. On v1 systemd has no setting for

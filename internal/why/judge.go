@@ -36,6 +36,7 @@ func Judge(f Facts) Report {
 		r.Findings = append(r.Findings, find(f)...)
 	}
 	r.Findings = append(r.Findings, unexplained(f, r.Findings)...)
+	r.Findings = slices.DeleteFunc(r.Findings, f.idle)
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return a.Severity.rank() - b.Severity.rank() })
 	for i := range r.Findings {
 		one := &r.Findings[i]
@@ -127,7 +128,7 @@ func (c *Cell) explain(findings []Finding) {
 		if !f.cells.has(*c) {
 			continue
 		}
-		if c.Held == NoLimit && f.Severity != Breaks {
+		if c.Held == NoLimit && !f.cells.astray {
 			continue
 		}
 		c.Findings = append(c.Findings, f.Number)
@@ -143,6 +144,20 @@ func (c *Cell) explain(findings []Finding) {
 func (s scope) has(c Cell) bool {
 	return slices.Contains(s.paths, c.Path) && (c.Read && s.reads || !c.Read && s.writes) &&
 		(s.places == nil || slices.Contains(s.places, c.Place))
+}
+
+// idle reports that a finding breaks what has no limit anyway.
+func (f Facts) idle(one Finding) bool {
+	if one.Severity != Breaks || one.cells.astray || !f.limited() {
+		return false
+	}
+	for i, p := range f.Places {
+		concerned := one.cells.places == nil || slices.Contains(one.cells.places, i)
+		if concerned && (p.Err != nil || one.cells.reads && p.bounds(true) || one.cells.writes && p.bounds(false)) {
+			return false
+		}
+	}
+	return true
 }
 
 // unexplained names the reason of hold.Expect for writes that no rule has explained.

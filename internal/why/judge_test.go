@@ -201,7 +201,39 @@ func TestRules(t *testing.T) {
 		{"swap", Note, AtDevice, func(f *Facts) { f.Swaps = []kernel.Swap{{File: "/data/swapfile"}} }},
 		{"v1-writeback", Breaks, No, onV1},
 		{"root-rule", Note, AtDevice, func(f *Facts) { onV1(f); f.Group.RootRules = f.Group.Rules }},
-		{"v1-flat", Hurts, AtDevice, func(f *Facts) { onV1(f); f.Group.RootRules, f.Group.BelowV1 = f.Group.Rules, 3 }},
+		{"v1-writeback", Breaks, No, func(f *Facts) { onV1(f); f.Group.RootRules = []cgroupfs.Rule{rule1(vda, 500e6)} }},
+		{"v1-writeback", Breaks, No, func(f *Facts) {
+			onV1(f)
+			f.Group.RootRules = []cgroupfs.Rule{{Device: vda.Number, Limit: limit.None.With(limit.WIOPS, limit.PerSecond(5))}}
+		}},
+		{"", "", NoLimit, func(f *Facts) { // of writes: nothing can pass by it
+			onV1(f)
+			f.Places[0].Devices[0].Limit = limit.None.With(limit.RBPS, limit.PerSecond(1e6))
+		}},
+		{"", "", NoLimit, func(f *Facts) {
+			f.Places[0].FS.SuperOptions, f.Places[0].Writeback = "rw,data=journal", false
+			f.Places[0].Devices[0].Limit = limit.None.With(limit.RBPS, limit.PerSecond(1e6))
+		}},
+		{"", "", NoLimit, func(f *Facts) {
+			f.Places[0].Writeback, f.Places[0].WhyNot = false, "of a reason that no rule knows"
+			f.Places[0].Devices[0].Limit = limit.None.With(limit.RBPS, limit.PerSecond(1e6))
+		}},
+		{"v1-flat", Hurts, AtDevice, func(f *Facts) {
+			onV1(f)
+			f.Group.RootRules, f.Group.Processes, f.Group.BelowV1 = f.Group.Rules, []int{1}, 3
+		}},
+		{"v1-flat", Breaks, No, func(f *Facts) { onV1(f); f.Group.RootRules, f.Group.BelowV1 = f.Group.Rules, 3 }},
+		{"v1-flat", Breaks, No, func(f *Facts) { // another place has its limit
+			onV1(f)
+			f.Group.Above = []Above{{"/up", []cgroupfs.Rule{rule1(vda, 1e6)}}}
+			f.Places = append([]Place{{Spec: "/data", Devices: []Device{{Device: vda, Limit: limit.None}}}}, f.Places...)
+			f.Places[1].Devices[0].Device, f.Group.Rules = vdb, []cgroupfs.Rule{rule1(vdb, 1e6)}
+		}},
+		{"limit-above", Note, AtDevice, func(f *Facts) { // and the group has no io of its own
+			f.Group.Controllers, f.Group.Rules = []string{"memory"}, nil
+			f.Group.Above = []Above{{"/", nil}, {"/up", []cgroupfs.Rule{rule1(vda, 10e6)}}}
+			f.Places[0].Devices[0].Above = wbps(10e6)
+		}},
 		{"v1-flat", Breaks, No, func(f *Facts) {
 			onV1(f)
 			f.Group.Above, f.Group.Rules, f.Places[0].Devices[0].Limit = []Above{{"/", nil}, {"/up", f.Group.Rules}}, nil, limit.Limit{}
@@ -327,7 +359,7 @@ func TestNoController(t *testing.T) {
 
 // The codes are promised to stay, each with one spelling.
 func TestRatesAreShownWithUnits(t *testing.T) {
-	if got := seconds(drainTime(64<<20, 1e6)); got != "67 s" {
+	if got := Seconds(drainTime(64<<20, 1e6)); got != "67 s" {
 		t.Errorf("64 MiB at 1 MB/s drain in %s", got)
 	}
 	if got := bytesOf(64 << 20); got != "64 MiB" {

@@ -140,6 +140,9 @@ type scope struct {
 	writes bool
 	places []int // nil: all
 	cannot bool  // the cells cannot be told, rather than not held
+	// astray says that a limit is in force in another place than where it was to be: cells
+	// without one are explained too.
+	astray bool
 }
 
 // mapped is a store into mapped memory that msync(2) puts on the disk, or a load from it.
@@ -158,6 +161,13 @@ var (
 	throughCache = scope{paths: []load.Path{load.Sync, load.Buffered, mapped}, writes: true}
 	cachedReads  = scope{paths: []load.Path{load.Buffered, mapped}, reads: true}
 )
+
+// gone are the cells of a place whose limit is somewhere else.
+func gone(place int) scope {
+	s := everything.at(place)
+	s.astray = true
+	return s
+}
 
 func (s scope) at(places ...int) scope {
 	s.places = places

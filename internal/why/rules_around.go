@@ -72,10 +72,15 @@ func flat(f Facts) []Finding {
 	}
 	var found []Finding
 	if f.Group.BelowV1 > 0 && f.limited() && !f.Group.Root {
-		found = append(found, Finding{Code: "v1-flat", Severity: Hurts,
+		one := Finding{Code: "v1-flat", Severity: Hurts,
 			Evidence: []Evidence{{f.Group.Dir, fmt.Sprintf("%d processes in the groups below", f.Group.BelowV1)}},
 			Text:     "On cgroup v1 a limit does not reach the groups below, and there are processes.",
-			Fixes:    []Fix{{Text: "limit each of those groups as well: weir show lists those that are"}}})
+			Fixes:    []Fix{{Text: "limit each of those groups as well: weir show lists those that are"}}}
+		if len(f.Group.Processes) == 0 {
+			one.Severity, one.cells = Breaks, everything
+			one.Text = "On cgroup v1 a limit does not reach the groups below, and all of the target's processes are there."
+		}
+		found = append(found, one)
 	}
 	for i, p := range f.Places {
 		for _, d := range p.Devices {
@@ -84,7 +89,7 @@ func flat(f Facts) []Finding {
 			}
 			for _, above := range f.Group.Above {
 				if rule := ruleOn(above.Rules, d.Number); rule.Bounds() && above.Path != "/" {
-					found = append(found, Finding{Code: "v1-flat", Severity: Breaks, cells: everything.at(i),
+					found = append(found, Finding{Code: "v1-flat", Severity: Breaks, cells: gone(i),
 						Evidence: []Evidence{{above.Path, fmt.Sprintf("%s: %s", d.Number, boundsOf(rule))}},
 						Text:     "A group above has a limit, which on cgroup v1 does not reach this one.",
 						Fixes: []Fix{{Text: "limit this group", Lines: []string{fmt.Sprintf("weir set %s %s --on %s", f.Target, flagsOf(rule), d.Node)}},

@@ -120,7 +120,7 @@ func ruleBeneath(f Facts) []Finding {
 				one.Code = "rule-beneath"
 				one.Text = "The limit is on a device below that of the file system, and also binds what the group does on other volumes there."
 			default:
-				one.Code, one.cells = "rule-beneath", everything.at(i)
+				one.Code, one.cells = "rule-beneath", gone(i)
 				one.cells.cannot = true
 				one.Text = fmt.Sprintf("The limit is on a device below %s, and whether I/O is still this group's down there cannot be told.", top.Node)
 			}
@@ -138,7 +138,7 @@ func loopBeneath(one *Finding, p Place, top blkdev.Device, i int) {
 		one.Text = "The limit is below a loop device, whose direct I/O is charged to the group: it is held there."
 		return
 	}
-	one.Code, one.Severity, one.cells = "loop-buffered", Breaks, everything.at(i)
+	one.Code, one.Severity, one.cells = "loop-buffered", Breaks, gone(i)
 	one.Evidence = append(one.Evidence, Evidence{dio, "0"})
 	one.Text = "The limit is below a loop device that does buffered I/O on its file, and down there all of it is the root group's."
 	one.Fixes = append(one.Fixes, Fix{Text: "or have the loop device do direct I/O", Lines: []string{"losetup --direct-io=on " + top.Node}})

@@ -111,18 +111,27 @@ func (f Facts) rootLines(places []int) []string {
 	return slices.Compact(lines)
 }
 
-// rootHolds reports whether v1's root group has a limit on writes to all devices of a
-// place: it holds their writeback, everybody's together.
+// rootHolds reports whether v1's root group has limits on writes to all devices of a
+// place, and none above the place's own: it holds their writeback, everybody's together.
 func (f Facts) rootHolds(p Place) bool {
 	if !f.onV1() || len(p.Devices) == 0 {
 		return false
 	}
-	return !slices.ContainsFunc(p.Devices, func(d Device) bool {
-		l := f.rootLimit(d)
-		_, bytes := l.WBPS.Number()
-		_, ops := l.WIOPS.Number()
-		return !bytes && !ops
-	})
+	return !slices.ContainsFunc(p.Devices, func(d Device) bool { return !covers(f.rootLimit(d), d.Limit) })
+}
+
+// covers reports whether limits on writes bind all that others do, as tightly; where there
+// are no others, whether there are any.
+func covers(root, l limit.Limit) bool {
+	some := false
+	for _, k := range []limit.Key{limit.WBPS, limit.WIOPS} {
+		most, there := root.Get(k).Number()
+		if n, asked := l.Get(k).Number(); asked && (!there || most > n) {
+			return false
+		}
+		some = some || there
+	}
+	return some
 }
 
 // rootLimit is v1's root group's on a device; if that is what is asked about, with the
@@ -170,13 +179,26 @@ func memoryElsewhere(f Facts) []Finding {
 // ioNotEnabled: v2's group has no io.max.
 func ioNotEnabled(f Facts) []Finding {
 	g := f.Group
-	if !f.onV2() || g.Root || g.Controllers == nil || slices.Contains(g.Controllers, "io") {
+	if !f.onV2() || g.Root || g.Controllers == nil || slices.Contains(g.Controllers, "io") || f.limited() && !f.ownLimits() {
 		return nil
 	}
 	return []Finding{{Code: "io-not-enabled", Severity: Breaks, cells: everything,
 		Evidence: []Evidence{{g.Dir + "/cgroup.controllers", strings.Join(g.Controllers, " ")}},
 		Text:     "The io controller is not enabled for this group, so it cannot have a limit.",
 		Fixes:    []Fix{{Text: "enable it", Lines: echoes(g.MissingIO)}}}}
+}
+
+// ownLimits reports whether a rate is limited that the groups above do not bind.
+func (f Facts) ownLimits() bool {
+	return slices.ContainsFunc(f.Places, func(p Place) bool {
+		return slices.ContainsFunc(p.Devices, func(d Device) bool {
+			return slices.ContainsFunc(limit.Keys[:], func(k limit.Key) bool {
+				_, bound := d.Limit.Get(k).Number()
+				_, above := d.Above.Get(k).Number()
+				return bound && !above
+			})
+		})
+	})
 }
 
 // rootGroup: v2 has no rules on the root.

@@ -47,23 +47,36 @@ func drainTime(bytes, perSec uint64) time.Duration {
 	return time.Duration(min(seconds, 1e9) * float64(time.Second))
 }
 
+// SlowDrain reports whether a group's memory is so small, and the device's limit on bytes
+// written so low, that a buffered writer stalls, hangs or is killed (v2): and for how long
+// all of that memory drains to the disk.
+func SlowDrain(memory uint64, d Device) (took time.Duration, slow bool) {
+	rate, ok := d.Limit.WBPS.Number()
+	if !ok || memory == 0 || memory > smallMemory || d.strict(rate) {
+		return 0, false
+	}
+	took = drainTime(memory, rate)
+	return took, took >= longDrain
+}
+
 // drains: all of a group's memory can be dirty pages, which go to the disk at the
 // limit; who needs memory waits for that, or is killed.
 func drains(f Facts) []Finding {
 	memory, file := f.Group.Memory.bound()
-	if memory == 0 || memory > smallMemory {
-		return nil
-	}
 	var found []Finding
 	for i, p := range f.Places {
 		d, rate, ok := p.writeRate()
-		if !ok || !p.Writeback || drainTime(memory, rate) < longDrain || d.strict(rate) {
+		if !ok || !p.Writeback {
+			continue
+		}
+		took, slow := SlowDrain(memory, d)
+		if !slow {
 			continue
 		}
 		one := Finding{Code: "slow-drain", Severity: Hurts, cells: writtenBack.at(i),
 			Evidence: []Evidence{{file, fmt.Sprintf("%d (%s)", memory, bytesOf(memory))}, {d.Node, "write limit " + limit.PerSecond(rate).Format(limit.WBPS)}},
 			Text: fmt.Sprintf("The group's memory can fill with pages that take %s to get to the disk at this limit: a buffered writer will stall, hang or be killed.",
-				seconds(drainTime(memory, rate)))}
+				Seconds(took))}
 		if d.BDI != nil && d.BDI.CanBeStrict {
 			one.Fixes = append(one.Fixes, d.earlyFix())
 		} else if f.Release.Before(6, 2) {
@@ -118,7 +131,7 @@ func runsAhead(f Facts) []Finding {
 			continue
 		}
 		text := fmt.Sprintf("The disk is held and the writer is not: up to %s can be dirty here before a writer waits, which is %s of this limit.",
-			bytesOf(f.Dirty.LimitAt), seconds(drainTime(f.Dirty.LimitAt, rate)))
+			bytesOf(f.Dirty.LimitAt), Seconds(drainTime(f.Dirty.LimitAt, rate)))
 		same := slices.IndexFunc(found, func(one Finding) bool { return one.Text == text })
 		if same < 0 {
 			same, found = len(found), append(found, Finding{Code: "writer-runs-ahead", Severity: Note, cells: writtenBack.at(), Text: text, Evidence: f.dirtyEvidence()})
@@ -155,7 +168,7 @@ func largeWriteback(f Facts) []Finding {
 		found = append(found, Finding{Code: "large-writeback", Severity: Note, cells: writtenBack.at(i),
 			Evidence: []Evidence{{p.FS.Point, p.FS.FSType}, {d.Node, "write limit " + limit.PerSecond(rate).Format(limit.WBPS)}},
 			Text: fmt.Sprintf("What is written back here comes in requests of up to %s, each of which the limit delays and then lets through whole: nothing for up to %s, and then a burst. Only a longer measurement sees the limit's rate.",
-				bytesOf(request), seconds(drainTime(request, rate)))})
+				bytesOf(request), Seconds(drainTime(request, rate)))})
 	}
 	return found
 }
@@ -182,7 +195,7 @@ func backlog(f Facts) []Finding {
 		found = append(found, Finding{Code: "backlog", Severity: Note,
 			Evidence: []Evidence{{f.Group.Dir + "/memory.stat", "file_dirty and file_writeback: " + bytesOf(f.Group.Memory.Dirty)}},
 			Text: fmt.Sprintf("What the group has written and is not on the disk yet takes %s at this limit; an fsync waits as long.",
-				seconds(drainTime(f.Group.Memory.Dirty, rate)))})
+				Seconds(drainTime(f.Group.Memory.Dirty, rate)))})
 	}
 	return found
 }
@@ -214,7 +227,8 @@ func bytesOf(n uint64) string {
 	return limit.FormatMeasured(float64(n))
 }
 
-func seconds(d time.Duration) string {
+// Seconds writes a time in the unit that suits it: "5.3 s", "8 min".
+func Seconds(d time.Duration) string {
 	switch s := d.Seconds(); {
 	case s < 10:
 		return fmt.Sprintf("%.1f s", s)

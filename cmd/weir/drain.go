@@ -1,0 +1,48 @@
+package main
+
+import (
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/kernel"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/why"
+)
+
+// sayDrain warns of limits on writes under which a group's memory fills with what is
+// dirty, before any writer is in it or the limit in force.
+func (a *app) sayDrain(g cgroupfs.Group, places []placed) {
+	memory := memoryOf(g)
+	if memory == 0 {
+		return
+	}
+	for _, p := range places {
+		if !p.limitsWrites() || !p.expect(g).Buffered {
+			continue
+		}
+		d := why.Device{Device: p.device, Limit: p.Limit}
+		if bdi, there, err := kernel.New(a.root).BDI(p.device.Number); err == nil && there {
+			d.BDI = &bdi
+		}
+		if took, slow := why.SlowDrain(memory, d); slow {
+			a.out.Say("warning: the group may have %s of memory, and what is dirty in that takes %s to get to %s: a buffered writer will stall, hang or be killed; weir why cgroup:%s has what helps",
+				limit.FormatMeasured(float64(memory)), why.Seconds(took), p.device.Node, g.Path())
+		}
+	}
+}
+
+// memoryOf is the smallest bound on a group's memory, its own or one above; 0 if there is
+// none, or none can be read.
+func memoryOf(g cgroupfs.Group) uint64 {
+	least := uint64(0)
+	for ; !g.IsRoot(); g = g.Parent() {
+		m, there, err := g.Memory()
+		if err != nil || !there {
+			continue
+		}
+		for _, n := range []uint64{m.Max, m.High} {
+			if n != 0 && (least == 0 || n < least) {
+				least = n
+			}
+		}
+	}
+	return least
+}
