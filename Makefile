@@ -33,7 +33,7 @@ lint: ## golangci-lint with .golangci.yml
 	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION) run ./...
 LINT_VERSION := v2.15.0
 
-lab: ## tests in real kernels: KERNEL=6.1 MODE=v1|v2|hybrid LANE=uml|qemu|full|full-qemu|native RUN=REGEXP choose some
+lab: ## tests in real kernels: KERNEL=6.1 MODE=v1|v2|hybrid|hybrid-v2 LANE=uml|qemu|full|full-qemu|native RUN=REGEXP choose some
 	$(GO) run ./lab/cmd/lab $(LAB_FLAGS)
 
 lab-all: ## the same on every kernel
@@ -63,7 +63,7 @@ bpf: ## regenerate the BPF objects (needs clang)
 	cd bpf && sha256sum *.c *.h >SHA256SUMS
 
 deps: ## install the Debian packages that the tests need
-	@missing=$$(dpkg-query -W -f '$${db:Status-Status} $${Package}\n' $(TEST_PACKAGES) 2>&1 | sed -n 's/^not-installed \(.*\)/\1/p; s/^dpkg-query: no packages found matching \(.*\)/\1/p'); \
+	@missing=$$(dpkg-query -W -f '$${db:Status-Status} $${Package}\n' $(TEST_PACKAGES) 2>&1 | sed '/^installed /d; s/^dpkg-query: no packages found matching //; t; s/^[^ ]* //'); \
 	if [ -n "$$missing" ]; then \
 		echo "installing:" $$missing; \
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \

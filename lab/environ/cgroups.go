@@ -41,6 +41,9 @@ func FindCgroups() (Cgroups, error) {
 		have := strings.Fields(string(data))
 		c.IOInV2 = slices.Contains(have, "io")
 		c.MemInV2 = slices.Contains(have, "memory")
+		if c.Mode == Hybrid && c.IOInV2 {
+			c.Mode = HybridV2
+		}
 	}
 	return c, nil
 }

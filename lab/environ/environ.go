@@ -22,6 +22,9 @@ const (
 	V1     Mode = "v1"     // one hierarchy a controller, no cgroup2
 	V2     Mode = "v2"     // cgroup2 alone
 	Hybrid Mode = "hybrid" // the io controller on v1, and a cgroup2 without it
+	// HybridV2 has v1's hierarchies beside a cgroup2 with io and memory, as the boot
+	// parameter cgroup_no_v1=blkio,memory makes it.
+	HybridV2 Mode = "hybrid-v2"
 )
 
 // Environ is what a test may know about the machine it runs on.

@@ -77,8 +77,16 @@ func mountCgroups(mode environ.Mode, ioMount string) error {
 			return (mount{kind: "cgroup2", at: usual + "/unified"}).do()
 		}
 		return nil
+	case environ.HybridV2:
+		if err := (mount{kind: "tmpfs", at: usual, options: "mode=755"}).do(); err != nil {
+			return err
+		}
+		if err := mountV1("", "blkio", "memory"); err != nil {
+			return err
+		}
+		return mountV2(usual + "/unified")
 	}
-	return fmt.Errorf("mount cgroups: mode %q is none of v1, v2, hybrid", mode)
+	return fmt.Errorf("mount cgroups: mode %q is none of v1, v2, hybrid, hybrid-v2", mode)
 }
 
 func mountV2(at string) error {
@@ -100,13 +108,17 @@ func mountV2(at string) error {
 	return nil
 }
 
-// mountV1 mounts each controller that the kernel has, one hierarchy for each.
-func mountV1(blkio string) error {
+// mountV1 mounts each controller that the kernel has and that is not left to v2, one
+// hierarchy for each.
+func mountV1(blkio string, left ...string) error {
 	controllers, err := v1Controllers()
 	if err != nil {
 		return fmt.Errorf("list v1 controllers: %w", err)
 	}
 	for _, c := range controllers {
+		if slices.Contains(left, c) {
+			continue
+		}
 		at := filepath.Join(usual, c)
 		if c == "blkio" && blkio != "" {
 			at = blkio

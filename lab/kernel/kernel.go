@@ -78,6 +78,12 @@ func find(ctx context.Context, a *debian.Archive, kind Kind, version string) (So
 	return s, nil
 }
 
+// NewestVersion is what Newest stands for: "7.2".
+func NewestVersion(ctx context.Context, a *debian.Archive, kind Kind) (string, error) {
+	_, full, err := a.Newest(ctx, kind.meta())
+	return short(full), err
+}
+
 // short turns "7.2.13-1" and "7.2um1" into "7.2".
 func short(version string) string {
 	if m := regexp.MustCompile(`^\d+\.\d+`).FindString(version); m != "" {

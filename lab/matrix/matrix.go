@@ -105,6 +105,7 @@ func Rows() []Row {
 		}
 	}
 	add(UML, kernel.Newest, environ.Hybrid, short, extra)
+	add(UML, kernel.Newest, environ.HybridV2, short, extra)
 	add(Full, "6.1", environ.V2, of("bookworm"), short, extra)
 	add(Full, kernel.Newest, environ.Hybrid, of("bookworm"), short, extra)
 	add(Full, kernel.Newest, environ.V1, of("trixie"), short, extra)
@@ -142,7 +143,7 @@ func Select(f Filter, newest ...string) ([]Row, error) {
 		if f.All && r.Lane != FullQEMU {
 			r.Only, r.Spare = "", false
 		}
-		if f.All && (r.Lane == Full || r.Lane == FullQEMU || r.Mode == environ.Hybrid) { // of which the default run has no long one
+		if f.All && (r.Lane == Full || r.Lane == FullQEMU || r.Mode == environ.Hybrid || r.Mode == environ.HybridV2) { // of which the default run has no long one
 			r.Short = false
 		}
 		if r.Lane == Native && (f.All || f.Lane == Native) {

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"maps"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/weir-io/weir/lab/build"
@@ -53,18 +55,37 @@ func (l *lanes) makers() map[string]campaign.Maker {
 
 // rows selects rows whose lane there is a maker for.
 func (l *lanes) rows(ctx context.Context, f matrix.Filter) ([]matrix.Row, error) {
-	selected, err := matrix.Select(f)
+	newest := map[kernel.Kind]string{}
+	if f.Kernel != "" && f.Kernel != kernel.Newest {
+		for _, kind := range []kernel.Kind{kernel.UML, kernel.Cloud} {
+			version, err := kernel.NewestVersion(ctx, l.full.Archive, kind)
+			if err != nil {
+				return nil, err
+			}
+			newest[kind] = version
+		}
+	}
+	selected, err := matrix.Select(f, slices.Collect(maps.Values(newest))...)
 	if err != nil {
 		return nil, err
 	}
 	makers := l.makers()
 	var rows []matrix.Row
 	for _, r := range selected {
-		if _, ok := makers[r.Lane]; ok {
+		other := r.Kernel == kernel.Newest && len(newest) > 0 && newest[kindOf(r.Lane)] != f.Kernel
+		if _, ok := makers[r.Lane]; ok && !other {
 			rows = append(rows, r)
 		}
 	}
 	return rows, nil
+}
+
+// kindOf is the kind of kernel that a lane boots.
+func kindOf(lane string) kernel.Kind {
+	if lane == matrix.UML || lane == matrix.Full {
+		return kernel.UML
+	}
+	return kernel.Cloud
 }
 
 func (l *lanes) small(kind kernel.Kind) campaign.Maker {

@@ -1,9 +1,14 @@
 package limits_test
 
 import (
+	"bytes"
 	"fmt"
+	"math"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,34 +21,78 @@ func TestTwoCommandsOnOneDisk(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.FS("ext4"))
 	t.Parallel()
 	disk := lab.Disk(t, lab.FS("ext4"))
+	rate := lab.Scaled(e, 10e6)
+	var jobs []load.Job
 	for i := range 2 {
-		t.Run(fmt.Sprint("command-", i+1), func(t *testing.T) {
-			t.Parallel()
-			rate := lab.Scaled(e, 10e6)
-			job := load.Job{Path: load.Direct, File: fileIn(t, disk.Dir, "f"), Block: 32 << 10, Size: directFile, Warm: warm, For: window}
-			lab.Ratio(t, "direct write", float64(rate), lab.Written, func() float64 {
-				return limited(t, []string{"--write", fmt.Sprint(rate), "--on", disk.Dir}, job).BytesPerSec()
-			})
-		})
+		jobs = append(jobs, load.Job{Path: load.Direct, File: fileIn(t, disk.Dir, fmt.Sprint("f", i)), Block: 32 << 10, Size: directFile, Warm: warm, For: window})
+	}
+	lab.Ratio(t, "the worse of two direct writes", float64(rate), lab.Written, func() float64 {
+		var results [2]load.Result
+		var both sync.WaitGroup
+		for i, job := range jobs {
+			both.Go(func() { results[i] = limited(t, []string{"--write", fmt.Sprint(rate), "--on", disk.Dir}, job) })
+		}
+		both.Wait()
+		atOnce(t, results)
+		first, second := results[0].BytesPerSec(), results[1].BytesPerSec()
+		t.Logf("%.0f and %.0f bytes/s", first, second)
+		if math.Abs(first/float64(rate)-1) > math.Abs(second/float64(rate)-1) {
+			return first
+		}
+		return second
+	})
+}
+
+// atOnce fails the test if two loads were not counted in the same time.
+func atOnce(t *testing.T, r [2]load.Result) {
+	t.Helper()
+	common := time.Duration(min(r[0].Ended, r[1].Ended) - max(r[0].Began, r[1].Began))
+	if common < window*3/4 {
+		t.Errorf("only %s of %s were at once", common, window)
 	}
 }
 
-// S30: the read and the write limit of one group are independent.
+// S30: the read and the write limit of one group are independent, both at work at once.
 func TestReadAndWriteAreIndependent(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.Long, lab.FS("ext4"))
 	t.Parallel()
 	disk := lab.Disk(t, lab.FS("ext4"))
-	file := fileIn(t, disk.Dir, "f")
-	filled(t, file, directFile)
+	read, written := fileIn(t, disk.Dir, "read"), fileIn(t, disk.Dir, "written")
+	filled(t, read, directFile)
 	reads, writes := lab.Scaled(e, 8e6), lab.Scaled(e, 2e6)
-	limits := []string{"--read", fmt.Sprint(reads), "--write", fmt.Sprint(writes), "--on", disk.Dir}
-	for _, c := range []struct {
-		read bool
-		rate int
-	}{{true, reads}, {false, writes}} {
-		job := load.Job{Path: load.Direct, Read: c.read, File: file, Block: blockFor(c.rate), Size: directFile, Warm: warm, For: window}
-		lab.Ratio(t, fmt.Sprint("read ", c.read), float64(c.rate), lab.Direct, func() float64 { return limited(t, limits, job).BytesPerSec() })
+	jobs := []load.Job{
+		{Path: load.Direct, Read: true, File: read, Block: blockFor(reads), Size: directFile, Warm: warm, For: window},
+		{Path: load.Direct, File: written, Block: blockFor(writes), Size: directFile, Warm: warm, For: window},
 	}
+	for i, rate := range []int{reads, writes} {
+		lab.Ratio(t, fmt.Sprint("read ", jobs[i].Read), float64(rate), lab.Direct, func() float64 {
+			results := together(t, []string{"--read", fmt.Sprint(reads), "--write", fmt.Sprint(writes), "--on", disk.Dir}, jobs)
+			atOnce(t, results)
+			return results[i].BytesPerSec()
+		})
+	}
+}
+
+// together does two jobs at once under one weir run.
+func together(t *testing.T, limits []string, jobs []load.Job) (results [2]load.Result) {
+	t.Helper()
+	script := ""
+	outs := [2]string{}
+	for i, job := range jobs {
+		outs[i] = filepath.Join(t.TempDir(), fmt.Sprint("out", i))
+		script += "weir __load " + strings.Join(job.Args(), " ") + " >" + outs[i] + " & "
+	}
+	weir(t, append(append([]string{"run", "--quiet"}, limits...), "--", "sh", "-c", script+"wait")...)
+	for i, out := range outs {
+		text, err := os.ReadFile(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if results[i], err = load.Decode(bytes.NewReader(text), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return results
 }
 
 // set on a running writer takes effect within a second, changes only what it names,
