@@ -61,6 +61,9 @@ func (a *app) proveTarget(ctx context.Context, spec string, f *proveFlags) error
 		if !slices.ContainsFunc(own, func(o prove.Binding) bool { return o.Device == b.Device && o.Limit == b.Limit }) {
 			limited = inside // a group on the way there has a lower one
 		}
+		for limited.Hierarchy().Version == cgroupfs.V2 && !limited.IsRoot() && !limited.Offers("io") {
+			limited = limited.Parent() // it is what is charged, and limited
+		}
 		place := prove.Place{Host: a.launchHost(), Target: limited, Inside: inside, Limit: b.Limit, Unit: t.Owner.Unit}
 		if place.Device, err = blkdev.New(a.root).Device(ctx, b.Device); err != nil {
 			return err

@@ -8,12 +8,14 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/lab"
+	"github.com/weir-io/weir/lab/environ"
 )
 
 // kills is what says how often a verb is killed: a whole run of the lab does it a few
@@ -38,8 +40,21 @@ func killed(t *testing.T, within time.Duration, args ...string) {
 	}
 }
 
-// groups lists what weir show finds on the host, by cgroup.
+// groups lists what weir show finds on the host, by cgroup: groups of one rule.
 func groups(t *testing.T) map[string]limit.Limit {
+	t.Helper()
+	found := map[string]limit.Limit{}
+	for name, limits := range rules(t) {
+		if len(limits) != 1 {
+			t.Fatalf("group %s has %d rules, want 1", name, len(limits))
+		}
+		found[name] = limits[0]
+	}
+	return found
+}
+
+// rules lists what weir show finds on the host, by cgroup, the devices in its order.
+func rules(t *testing.T) map[string][]limit.Limit {
 	t.Helper()
 	out, err := exec.Command("weir", "show", "--json", "--for", "0").Output()
 	if err != nil {
@@ -54,12 +69,11 @@ func groups(t *testing.T) map[string]limit.Limit {
 	if err := json.Unmarshal(out, &doc); err != nil {
 		t.Fatal(err)
 	}
-	found := map[string]limit.Limit{}
+	found := map[string][]limit.Limit{}
 	for _, g := range doc.Groups {
-		if len(g.Devices) != 1 {
-			t.Fatalf("group %s has %d rules, want 1", g.Cgroup, len(g.Devices))
+		for _, d := range g.Devices {
+			found[g.Cgroup] = append(found[g.Cgroup], d.Limit)
 		}
-		found[g.Cgroup] = g.Devices[0].Limit
 	}
 	return found
 }
@@ -78,15 +92,26 @@ func left(t *testing.T) []string {
 }
 
 func TestKillRun(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.FS("ext4"), lab.NoSystemd)
+	killRuns(t, lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.FS("ext4"), lab.NoSystemd), 40*time.Millisecond)
+}
+
+// A scope has a keeper, and systemd to remove it.
+func TestKillRunInAScope(t *testing.T) {
+	killRuns(t, lab.Need(t, lab.Root, lab.Long, lab.Rates, lab.FS("ext4"), lab.Systemd), 300*time.Millisecond)
+}
+
+// killRuns kills runs at random moments: no group is left after the next weir command, and
+// no record.
+func killRuns(t *testing.T, e environ.Environ, within time.Duration) {
+	t.Helper()
 	disk := lab.Disk(t, lab.FS("ext4"))
 	for i := range lab.Times(t, kills, 6) {
-		killed(t, 40*time.Millisecond, "run", "--quiet", "--write", "1MB/s", "--write-iops", "100", "--on", disk.Dir, "--", "sleep", "0.02")
+		killed(t, within, "run", "--quiet", "--write", "1MB/s", "--write-iops", "100", "--on", disk.Dir, "--", "sleep", "0.02")
 		// What lives on is the command; when it has ended, the next weir cleans.
 		deadline := time.Now().Add(5 * time.Second)
 		for {
 			groups(t)
-			names := left(t)
+			names := append(left(t), scopes(t, e)...)
 			if len(names) == 0 {
 				break
 			}
@@ -98,29 +123,24 @@ func TestKillRun(t *testing.T) {
 	}
 }
 
+// scopes lists those of weir's that systemd has.
+func scopes(t *testing.T, e environ.Environ) (all []string) {
+	t.Helper()
+	for _, mount := range []string{e.Cgroups.Unified, e.Cgroups.Blkio} {
+		found, err := filepath.Glob(filepath.Join(mount, "system.slice", "weir-*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, found...)
+	}
+	return all
+}
+
 // A set of four rates on v1 takes four writes: it is done or it is not.
 func TestKillSet(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.FS("ext4"), lab.NoSystemd)
 	disk := lab.Disk(t, lab.FS("ext4"))
-	cmd := exec.Command("weir", "run", "--quiet", "--write", "1MB/s", "--name", "victim", "--on", disk.Dir, "--", "sleep", "600")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		_ = cmd.Process.Signal(os.Interrupt)
-		_ = cmd.Wait()
-	}()
-	group := ""
-	for deadline := time.Now().Add(10 * time.Second); group == ""; time.Sleep(10 * time.Millisecond) {
-		for name := range groups(t) {
-			if strings.HasSuffix(name, "weir-victim") {
-				group = name
-			}
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("weir run made no group")
-		}
-	}
+	group := victim(t, disk)
 	set := func(n int) []string {
 		return []string{"set", "cgroup:" + group, "--quiet", "--on", disk.Dir,
 			"--read", fmt.Sprint(n), "--write", fmt.Sprint(n), "--read-iops", fmt.Sprint(n), "--write-iops", fmt.Sprint(n)}
@@ -150,6 +170,48 @@ func TestKillSet(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d sets were done before the kill", done, lab.Times(t, kills, 10))
+}
+
+// Two disks take two writes on v2, too: both are limited, or neither.
+func TestKillSetOnTwoDisks(t *testing.T) {
+	lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.FS("ext4"), lab.NoSystemd)
+	one, other := lab.Disk(t, lab.FS("ext4")), lab.Disk(t, lab.FS("ext4"))
+	group := victim(t, one)
+	set := func(n int) []string {
+		return []string{"set", "cgroup:" + group, "--quiet", "--on", one.Dir, "--write", fmt.Sprint(n), "--on", other.Dir, "--write", fmt.Sprint(n)}
+	}
+	if err := exec.Command("weir", set(1000)...).Run(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range lab.Times(t, kills, 10) {
+		killed(t, 8*time.Millisecond, set(2000+i)...)
+		l := rules(t)[group]
+		if len(l) != 2 || l[0].WBPS != l[1].WBPS {
+			t.Fatalf("kill %d left %s, half of one change", i, l)
+		}
+	}
+}
+
+// victim starts a command under a limit, and returns its group.
+func victim(t *testing.T, disk *lab.TestDisk) (group string) {
+	t.Helper()
+	cmd := exec.Command("weir", "run", "--quiet", "--write", "1MB/s", "--name", "victim", "--on", disk.Dir, "--", "sleep", "600")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		_ = cmd.Wait()
+	})
+	lab.Await(t, 10*time.Second, "the group of weir run", func() bool {
+		for name := range groups(t) {
+			if strings.HasSuffix(name, "weir-victim") {
+				group = name
+			}
+		}
+		return group != ""
+	})
+	return group
 }
 
 func TestKillDemo(t *testing.T) {

@@ -43,6 +43,7 @@ func TestWhyRuleElsewhere(t *testing.T) {
 	g := limited(t, "why-elsewhere", other)
 	explain(t, "cgroup:"+g.path, "--on", disk.Dir).want(t, "rule-elsewhere", "breaks").paste(t, "weir set")
 	explain(t, "cgroup:"+g.path, "--on", disk.Dir).gone(t, "rule-elsewhere")
+	g.proves(t, disk.Dir, "direct", "held")
 	explain(t, "cgroup:"+g.path, "--on", other.Node).want(t, "rule-elsewhere", "breaks") // now it is the other way round
 }
 
@@ -75,6 +76,7 @@ func TestWhyLoop(t *testing.T) {
 	if r.held("direct", false) != "yes" {
 		t.Errorf("a direct write is not held: %v", r.codes())
 	}
+	g.proves(t, dir, "direct", "held")
 }
 
 func number(t *testing.T, node string) blkdev.Number {

@@ -32,17 +32,20 @@ func TestWhyV1Writeback(t *testing.T) {
 			t.Errorf("%s: %.2f of the limit at the disk, and weir why says held", path, got)
 		}
 	}
+	g.proves(t, disk.Dir, "buffered", "not held")
 	f.paste(t, "blkio.throttle.write_bps_device")
-	t.Cleanup(func() {
-		root := group{dir: lab.Need(t).Cgroups.Blkio}
-		root.set(t, "blkio.throttle.write_bps_device", disk.Number.String()+" 0")
-	})
+	root := group{dir: lab.Need(t).Cgroups.Blkio}
+	t.Cleanup(func() { root.set(t, "blkio.throttle.write_bps_device", disk.Number.String()+" 0") })
 	r = explain(t, "cgroup:"+g.path, "--on", disk.Dir)
 	r.gone(t, "v1-writeback")
 	r.want(t, "root-rule", "note")
 	if got := written(t, g, disk, filepath.Join(disk.Dir, "g")); got > 2e6*1.3 {
 		t.Errorf("what the kernel wrote back got %.0f bytes/s at the root group's limit of 2 MB/s", got)
 	}
+	// A limit there that is looser than the group's does not hold what is the group's.
+	root.set(t, "blkio.throttle.write_bps_device", disk.Number.String()+" 200000000")
+	explain(t, "cgroup:"+g.path, "--on", disk.Dir).want(t, "v1-writeback", "breaks")
+	g.proves(t, disk.Dir, "buffered", "not held")
 }
 
 // A group has no io.max where its parent does not hand on the controller.
@@ -67,6 +70,7 @@ func TestWhyIONotEnabled(t *testing.T) {
 	if got := written(t, g, disk, filepath.Join(disk.Dir, "f")) / 2e6; got > 1.3 {
 		t.Errorf("what the kernel wrote back got %.2f of the limit, and weir why says held", got)
 	}
+	g.proves(t, disk.Dir, "direct", "held")
 }
 
 // The groups above are in an I/O's way on v2, and do nothing for it on v1.
@@ -77,6 +81,15 @@ func TestWhyAbove(t *testing.T) {
 	var above, g group
 	if e.Cgroups.IOInV2 {
 		above = newGroup(t, nil, "why-above", "io")
+		above.limit(t, disk, "2000000")
+		bare := newGroup(t, &above, "bare") // without io, as a service that was given its group makes it
+		r := explain(t, "cgroup:"+bare.path, "--on", disk.Dir)
+		r.want(t, "limit-above", "note")
+		r.gone(t, "io-not-enabled")
+		if r.held("direct", false) != "yes" || r.status != 0 {
+			t.Errorf("below a limit, without io: a direct write is %q, status %d", r.held("direct", false), r.status)
+		}
+		bare.proves(t, disk.Dir, "direct", "held")
 		g = newGroup(t, &above, "below", "io")
 	} else {
 		above = newGroup(t, nil, "why-above")
@@ -86,6 +99,7 @@ func TestWhyAbove(t *testing.T) {
 	if !g.v2 {
 		explain(t, "cgroup:"+g.path, "--on", disk.Dir).want(t, "v1-flat", "breaks").paste(t, "weir set")
 		explain(t, "cgroup:"+g.path, "--on", disk.Dir).gone(t, "v1-flat")
+		g.proves(t, disk.Dir, "direct", "held")
 		return
 	}
 	r := explain(t, "cgroup:"+g.path, "--on", disk.Dir)

@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/weir-io/weir/lab"
 )
 
 // A report is what these tests look at of weir why's JSON.
@@ -116,4 +119,25 @@ func (f finding) paste(t *testing.T, contains string) string {
 	}
 	t.Fatalf("%s: no fix has %q: %+v", f.Code, contains, f.Fixes)
 	return ""
+}
+
+// proves has weir prove come to one of some verdicts about a path's writes in the group.
+// An emulated processor is too slow for that.
+func (g group) proves(t *testing.T, dir, path string, verdicts ...string) {
+	t.Helper()
+	if lab.Need(t).Lane == "qemu" {
+		return
+	}
+	var doc struct {
+		Rows []struct{ Name, Verdict, Reason, Why string }
+	}
+	lab.Prove(t, &doc, "cgroup:"+g.path, "--on", dir, "--paths", path, "--for", "2s")
+	for _, r := range doc.Rows {
+		if r.Name == path+" write" && !slices.Contains(verdicts, r.Verdict) {
+			t.Errorf("weir prove says of a %s: %s (%s: %s), want %s", r.Name, r.Verdict, r.Reason, r.Why, strings.Join(verdicts, " or "))
+		}
+	}
+	if len(doc.Rows) == 0 {
+		t.Errorf("weir prove says nothing of %s writes", path)
+	}
 }
