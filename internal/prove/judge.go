@@ -23,11 +23,6 @@ func rowOf(place Place, r *run) Row {
 	}
 	e := r.evidence(place)
 	row.Judgement = Judge(e)
-	if r.observed && r.samples.Gone != 0 && row.Verdict != NotHeld {
-		row.Judgement = Judgement{Verdict: CannotTell, Reason: Disturbed}
-		row.Why = fmt.Sprintf("the group was removed after %.1f s: the target has ended", (r.samples.Gone - r.began).Seconds())
-		return row.explained(place, r)
-	}
 	if r.hung && row.Verdict == CannotTell && row.Reason != Busy {
 		row.Why = r.whyNot(&row)
 		return row.explained(place, r)
@@ -37,6 +32,9 @@ func rowOf(place Place, r *run) Row {
 	}
 	if asked := r.asked.Between(e.From, e.To); row.Reason == Slow && !r.test.Key.IsOps() && asked > 2*row.Most {
 		row.Reason = Cache
+	}
+	if row.Reason == Slow && r.samples.Gone != 0 {
+		row.Reason = Disturbed
 	}
 	row.Window = e.To - e.From
 	row.Writer, row.Cgroup, row.Disk = seen(e.Writer, e.From, e.To), seen(e.Cgroup, e.From, e.To), seen(e.Device, e.From, e.To)
@@ -212,6 +210,8 @@ func (row Row) why(r *run, e Evidence) string {
 			return fmt.Sprintf("not saturated: the target did %.0f %% of the limit, too little to tell whether more would be held", 100*row.Ratio)
 		}
 		return fmt.Sprintf("only %.0f %% of the limit was reached: the disk is slower than the limit, or the limit of another group above binds first", 100*row.Ratio)
+	case Disturbed:
+		return fmt.Sprintf("the group was removed after %.1f s: the target has ended", (r.samples.Gone - r.began).Seconds())
 	case Busy:
 		if row.Done > row.Most {
 			return fmt.Sprintf("%s got through in %.1f s, and a held group does at most %s; but for %.1f s on end no processor was to be had, and what waits for the throttle catches up with that",
