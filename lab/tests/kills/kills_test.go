@@ -97,7 +97,7 @@ func TestKillRun(t *testing.T) {
 
 // A scope has a keeper, and systemd to remove it.
 func TestKillRunInAScope(t *testing.T) {
-	killRuns(t, lab.Need(t, lab.Root, lab.Long, lab.Rates, lab.FS("ext4"), lab.Systemd), 300*time.Millisecond)
+	killRuns(t, lab.Need(t, lab.Root, lab.Whole, lab.Rates, lab.FS("ext4"), lab.Systemd), 300*time.Millisecond)
 }
 
 // killRuns kills runs at random moments: no group is left after the next weir command, and
