@@ -4,8 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
+	"strings"
 	"syscall"
+	"time"
 )
 
 // KeeperArg makes weir the keeper of a scope, and nothing else: see Keep.
@@ -21,17 +24,46 @@ type keeper struct {
 	pipe io.WriteCloser
 }
 
-// stayWord tells a keeper to linger.
-const stayWord = "stay"
+// What a keeper is told, after the line with its scope's name: that it may end, or that it
+// is to linger. Without a word its weir has died.
+const (
+	endWord  = "end"
+	stayWord = "stay"
+)
 
 // Keep is the keeper's whole life.
 func Keep(stdin io.Reader) {
-	if text, err := io.ReadAll(stdin); err == nil && string(text) == stayWord {
+	text, err := io.ReadAll(stdin)
+	if err != nil {
+		return
+	}
+	switch scope, word, _ := strings.Cut(string(text), "\n"); {
+	case word == stayWord:
 		_ = linger() // nobody is there to be told
+	case word == "" && scope != "":
+		awaitScope(scope)
 	}
 }
 
-func newKeeper() (*keeper, error) {
+const (
+	scopeMax  = 10 * time.Second
+	scopeLook = 10 * time.Millisecond
+)
+
+// awaitScope waits to be in the scope, which systemd may be making. A process that is
+// ending as it is moved there is passed over (cgroup v2 says nothing of that), and the
+// scope would stay for good: empty, and nobody is told so.
+func awaitScope(scope string) {
+	for began := time.Now(); time.Since(began) < scopeMax; time.Sleep(scopeLook) {
+		groups, err := os.ReadFile("/proc/self/cgroup")
+		if err != nil || strings.Contains(string(groups), "/"+scope+"\n") {
+			return
+		}
+	}
+}
+
+// newKeeper starts the keeper of a scope that is about to be made.
+func newKeeper(scope string) (*keeper, error) {
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Args = []string{"weir", KeeperArg}
 	cmd.Dir = "/"                                         // it holds on to no file system
@@ -43,13 +75,23 @@ func newKeeper() (*keeper, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start the scope's keeper: %w", err)
 	}
-	return &keeper{cmd: cmd, pipe: pipe}, nil
+	k := &keeper{cmd: cmd, pipe: pipe}
+	if _, err := io.WriteString(pipe, scope+"\n"); err != nil {
+		k.dismiss()
+		return nil, fmt.Errorf("tell the scope's keeper its name: %w", err)
+	}
+	return k, nil
 }
 
 func (k *keeper) dismiss() {
+	_, _ = io.WriteString(k.pipe, endWord) // it may have ended
 	_ = k.pipe.Close()
 	_ = k.cmd.Wait() // its status says nothing
 }
+
+// abandon leaves the keeper to itself, where it is not known whether systemd makes the
+// scope: it ends in it, or when it is not put there.
+func (k *keeper) abandon() error { return errors.Join(k.pipe.Close(), k.cmd.Process.Release()) }
 
 // leave lets the keeper linger after weir's end.
 func (k *keeper) leave() error {

@@ -81,7 +81,7 @@ func (h Host) prepareScope(ctx context.Context, o Options) (*Room, error) {
 	} else if err := h.vacate(ctx, place); err != nil {
 		return nil, err
 	}
-	k, err := newKeeper()
+	k, err := newKeeper(unit)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,8 @@ func (h Host) prepareScope(ctx context.Context, o Options) (*Room, error) {
 		Name: unit, Slice: slice, Description: "weir run " + o.Command, PID: k.cmd.Process.Pid, Settings: o.settings(hierarchy.Version),
 	}); err != nil {
 		if ctx.Err() != nil {
-			err = context.Cause(ctx)
+			room.keeper = nil
+			return nil, errors.Join(context.Cause(ctx), k.abandon(), room.remove())
 		}
 		return nil, errors.Join(err, room.remove())
 	}

@@ -116,6 +116,11 @@ func killRuns(t *testing.T, e environ.Environ, within time.Duration) {
 				break
 			}
 			if time.Now().After(deadline) {
+				for _, name := range names {
+					procs, _ := os.ReadFile(filepath.Join(name, "cgroup.procs"))
+					status, _ := exec.Command("systemctl", "status", "--full", filepath.Base(name)).CombinedOutput()
+					t.Logf("%s: processes %q\n%s", name, procs, status)
+				}
 				t.Fatalf("kill %d: %v left", i, names)
 			}
 			time.Sleep(20 * time.Millisecond)
@@ -127,7 +132,7 @@ func killRuns(t *testing.T, e environ.Environ, within time.Duration) {
 func scopes(t *testing.T, e environ.Environ) (all []string) {
 	t.Helper()
 	for _, mount := range []string{e.Cgroups.Unified, e.Cgroups.Blkio} {
-		found, err := filepath.Glob(filepath.Join(mount, "system.slice", "weir-*"))
+		found, err := filepath.Glob(filepath.Join(mount, "system.slice", "weir-*.scope"))
 		if err != nil {
 			t.Fatal(err)
 		}
