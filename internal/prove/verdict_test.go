@@ -72,11 +72,18 @@ func TestJudge(t *testing.T) {
 		"v2, another's, sampled": {with(even(none), func(e *Evidence) {
 			e.Delayed, e.Writer, e.Device, e.Others = true, fast, line(209*mb, runFor), 200*mb
 		}), CannotTell, Others},
-		"v2, at once":                   {with(even(exact), func(e *Evidence) { e.Delayed = true }), Held, ""},
-		"a neighbour":                   {with(even(exact), func(e *Evidence) { e.Device = line(80*mb, runFor) }), Held, ""},
-		"a journal":                     {with(even(exact), func(e *Evidence) { e.Device = line(16*mb, runFor) }), Held, ""},
-		"direct, escaped":               {with(even(none), func(e *Evidence) { e.Writer, e.Device = line(80*mb, runFor), line(80*mb, runFor) }), NotHeld, Escaped},
-		"v1, 32 at once":                {with(even(exact), func(e *Evidence) { e.Queued, e.Cgroup = true, ahead(2*mb, exact) }), Held, ""},
+		"v2, at once":     {with(even(exact), func(e *Evidence) { e.Delayed = true }), Held, ""},
+		"a neighbour":     {with(even(exact), func(e *Evidence) { e.Device = line(80*mb, runFor) }), Held, ""},
+		"a journal":       {with(even(exact), func(e *Evidence) { e.Device = line(16*mb, runFor) }), Held, ""},
+		"direct, escaped": {with(even(none), func(e *Evidence) { e.Writer, e.Device = line(80*mb, runFor), line(80*mb, runFor) }), NotHeld, Escaped},
+		"v1, 32 at once":  {with(even(exact), func(e *Evidence) { e.Queued, e.Cgroup = true, ahead(2*mb, exact) }), Held, ""},
+		"v1, 32 beside a reader": {with(even(exact), func(e *Evidence) {
+			e.Queued, e.Alone, e.Cgroup, e.Device = true, true, ahead(8*mb, exact), line(80*mb, runFor)
+		}), Held, ""},
+		"v1, 32 beside a reader, and not held": {with(even(line(20*mb, runFor)), func(e *Evidence) {
+			e.Queued, e.Alone, e.Cgroup, e.Device = true, true, ahead(8*mb, line(20*mb, runFor)), line(80*mb, runFor)
+		}), NotHeld, TooMuch},
+		"half, in small requests":       {with(even(line(5.5*mb, runFor)), func(e *Evidence) { e.Request, e.Waiting = 4<<20, 0 }), CannotTell, Slow},
 		"v1, a large readahead":         {with(even(exact), func(e *Evidence) { e.Queued, e.Cgroup = true, inLumps }), Held, ""},
 		"v1, a long fsync":              {with(even(exact), func(e *Evidence) { e.Queued, e.Delayed, e.Cgroup = true, true, ahead(1000*mb, exact) }), Held, ""},
 		"v2, ahead":                     {with(even(exact), func(e *Evidence) { e.Cgroup = ahead(20*mb, exact) }), NotHeld, TooMuch},
