@@ -1,0 +1,50 @@
+package process
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// TicksPerSecond is the kernel's USER_HZ, on all architectures that weir is built for.
+const TicksPerSecond = 100
+
+// Now is the time since the boot in ticks, as Stat.Started counts it.
+func Now() (ticks uint64) {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
+		return 0
+	}
+	return uint64(t.Nano()) / (1e9 / TicksPerSecond)
+}
+
+// A Stat is what proc_pid_stat(5) says of a process or a thread.
+type Stat struct {
+	Parent  int    // 0: none, or one outside this PID namespace
+	Started uint64 // in ticks since the boot
+	Zombie  bool   // it has ended, and its parent has not waited for it yet
+}
+
+// ReadStat reads the Stat of a process or a thread.
+func ReadStat(tid int) (Stat, error) {
+	name := "/proc/" + strconv.Itoa(tid) + "/stat"
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return Stat{}, err
+	}
+	const state, parent, started = 0, 4 - 3, 22 - 3 // fields after the name, which can hold anything
+	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
+	if len(fields) <= started {
+		return Stat{}, fmt.Errorf("parse %s: it has %d fields", name, len(fields)+2)
+	}
+	ppid, err := strconv.Atoi(string(fields[parent]))
+	start, startErr := strconv.ParseUint(string(fields[started]), 10, 64)
+	if err := errors.Join(err, startErr); err != nil {
+		return Stat{}, fmt.Errorf("parse %s: %w", name, err)
+	}
+	return Stat{Parent: ppid, Started: start, Zombie: string(fields[state]) == "Z"}, nil
+}

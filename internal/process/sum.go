@@ -1,0 +1,214 @@
+package process
+
+import "io/fs"
+
+// A Sum adds up the I/O of processes that come, have children, and go, from its first
+// look on.
+//
+// What a child has done is the child's own until its parent has waited for it; then it is
+// the parent's (wait_task_zombie adds the two up). So a child between two looks is not
+// missed, and one that was counted by itself must not be counted again with its parent.
+// What the parent never gets (it ignores SIGCHLD, or has ended first) stays counted.
+type Sum struct {
+	looked bool
+	at     uint64 // the last look, in ticks since the boot
+	live   map[int]*counted
+	ended  IO // what went with nobody to take it over
+	total  IO
+}
+
+// A Counter reads what one process has done, for as long as it has not been waited for.
+type Counter interface {
+	IO() (IO, error)
+	Close() error
+}
+
+// counted is a process as it was at the last look.
+type counted struct {
+	parent  int
+	counter Counter
+	first   IO // not counted: what it did when it was none of these
+	last    IO
+	round   bool // of the looks, by turns: when it was seen last
+	outside bool // it has left them; its parent may get what it does there
+}
+
+// now takes in what a process has done by now.
+func (c *counted) now(io IO, outside bool) {
+	if c.outside || outside {
+		c.first = c.first.Plus(io.Minus(c.last))
+	}
+	c.last, c.outside = io, outside
+}
+
+// openMost is how many files one Sum keeps open. Those of other processes are opened at
+// each look.
+const openMost = 64
+
+// brief is the counter of a process whose file is not kept open.
+type brief struct {
+	pid     int
+	started uint64
+	from    Source
+}
+
+func (b brief) IO() (IO, error) {
+	if stat, err := b.from.Stat(b.pid); err != nil || stat.Started != b.started {
+		return IO{}, fs.ErrNotExist
+	}
+	counter, err := b.from.Open(b.pid)
+	if err != nil {
+		return IO{}, err
+	}
+	defer counter.Close()
+	return counter.IO()
+}
+
+func (b brief) Close() error { return nil }
+
+func (c *counted) done() IO { return c.last.Minus(c.first) }
+
+// A Source tells of processes.
+type Source struct {
+	Now  func() (ticks uint64) // since the boot
+	Stat func(pid int) (Stat, error)
+	Open func(pid int) (Counter, error)
+}
+
+// Proc is /proc.
+var Proc = Source{Now, ReadStat, Open}
+
+// Look counts the processes, of which members are all, and returns what they have done
+// since the first look. Processes that cannot be read count nothing.
+func (s *Sum) Look(members []int, from Source) IO {
+	if s.live == nil {
+		s.live = make(map[int]*counted)
+	}
+	now := from.Now()
+	var round bool
+	for _, c := range s.live {
+		round = !c.round
+		break
+	}
+	var gone map[int]*counted
+	lose := func(pid int, c *counted) {
+		_ = c.counter.Close()
+		delete(s.live, pid)
+		if gone == nil {
+			gone = make(map[int]*counted)
+		}
+		gone[pid] = c
+	}
+	for _, pid := range members {
+		if c := s.live[pid]; c != nil {
+			if io, err := c.counter.IO(); err == nil {
+				c.now(io, false)
+				c.round = round
+				continue
+			}
+			lose(pid, c)
+		}
+		if c := s.open(pid, from); c != nil {
+			c.round = round
+			s.live[pid] = c
+		}
+	}
+	for pid, c := range s.live {
+		if c.round == round {
+			continue
+		}
+		io, err := c.counter.IO()
+		if err != nil {
+			lose(pid, c)
+			continue
+		}
+		// A zombie is no group's member, and its parent has not got it yet.
+		stat, err := from.Stat(pid)
+		c.now(io, c.outside || err == nil && !stat.Zombie)
+		c.round = round
+	}
+	for len(gone) > 0 {
+		heirs := s.hand(gone)
+		gone = nil
+		for pid, c := range s.live { // who has gone since heirs were read again is in that
+			if !heirs[c.parent] {
+				continue
+			}
+			if _, err := c.counter.IO(); err != nil {
+				lose(pid, c)
+			}
+		}
+	}
+	for pid, c := range s.live { // who has lost its parent gets another one
+		if s.live[c.parent] != nil {
+			continue
+		}
+		if stat, err := from.Stat(pid); err == nil {
+			c.parent = stat.Parent
+		}
+	}
+	s.looked, s.at = true, now
+	sum := s.ended
+	for _, c := range s.live {
+		sum = sum.Plus(c.done())
+	}
+	missing := s.total.Minus(sum) // nobody has taken it over
+	s.ended, s.total = s.ended.Plus(missing), sum.Plus(missing)
+	return s.total
+}
+
+// open begins to count a process; nil if it cannot be read.
+func (s *Sum) open(pid int, from Source) *counted {
+	stat, err := from.Stat(pid)
+	if err != nil {
+		return nil
+	}
+	counter, err := from.Open(pid)
+	if err != nil {
+		return nil
+	}
+	io, err := counter.IO()
+	if err != nil {
+		_ = counter.Close()
+		return nil
+	}
+	if len(s.live) >= openMost {
+		_ = counter.Close()
+		counter = brief{pid, stat.Started, from}
+	}
+	c := &counted{parent: stat.Parent, counter: counter, last: io}
+	if !s.looked || stat.Started < s.at {
+		c.first = io // it has joined them, and brought this along
+	}
+	return c
+}
+
+// hand gives what has ended to the parents that are there: they have all of it now, also
+// what was not to be counted. It returns those parents.
+func (s *Sum) hand(gone map[int]*counted) (heirs map[int]bool) {
+	heirs = make(map[int]bool)
+	for _, was := range gone {
+		heir, step := was.parent, 0
+		for ; s.live[heir] == nil && gone[heir] != nil && step < len(gone); step++ {
+			heir = gone[heir].parent
+		}
+		if c := s.live[heir]; c != nil {
+			c.first = c.first.Plus(was.first)
+			heirs[heir] = true
+			if io, err := c.counter.IO(); err == nil { // it may have been read before
+				c.last = io
+			}
+		} else {
+			s.ended = s.ended.Plus(was.done())
+		}
+	}
+	return heirs
+}
+
+// Close stops counting.
+func (s *Sum) Close() {
+	for _, c := range s.live {
+		_ = c.counter.Close()
+	}
+	s.live = nil
+}

@@ -1,0 +1,270 @@
+package process
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"testing"
+)
+
+// table is a /proc at one moment: what each process is and has written.
+type table map[int]struct {
+	Stat
+	written uint64
+	outside bool // in another group
+}
+
+func (p *table) source(now uint64) ([]int, Source) {
+	var members []int
+	for pid, e := range *p {
+		if !e.outside && !e.Zombie {
+			members = append(members, pid)
+		}
+	}
+	return members, Source{
+		Now: func() uint64 { return now },
+		Stat: func(pid int) (Stat, error) {
+			if e, there := (*p)[pid]; there {
+				return e.Stat, nil
+			}
+			return Stat{}, fs.ErrNotExist
+		},
+		Open: func(pid int) (Counter, error) {
+			if e, there := (*p)[pid]; there {
+				return opened{p, pid, e.Started}, nil
+			}
+			return nil, fs.ErrNotExist
+		},
+	}
+}
+
+// opened is one process, whoever gets its number later.
+type opened struct {
+	at      *table
+	pid     int
+	started uint64
+}
+
+func (o opened) IO() (IO, error) {
+	if e, there := (*o.at)[o.pid]; there && e.Started == o.started {
+		return IO{Written: e.written}, nil
+	}
+	return IO{}, fs.ErrNotExist
+}
+
+func (o opened) Close() error { return nil }
+
+func TestSum(t *testing.T) {
+	for name, c := range map[string]struct {
+		looks []table
+		want  []uint64
+	}{
+		"what was before the first look": {
+			[]table{{7: {Stat: Stat{1, 5, false}, written: 100}}, {7: {Stat: Stat{1, 5, false}, written: 130}}},
+			[]uint64{0, 30},
+		},
+		"a child that its parent waits for": {
+			[]table{
+				{7: {Stat: Stat{1, 5, false}, written: 100}},
+				{7: {Stat: Stat{1, 5, false}, written: 100}, 8: {Stat: Stat{7, 15, false}, written: 40}},
+				{7: {Stat: Stat{1, 5, false}, written: 100}, 8: {Stat: Stat{7, 15, true}, written: 50}},
+				{7: {Stat: Stat{1, 5, false}, written: 150}},
+				{7: {Stat: Stat{1, 5, false}, written: 151}},
+			},
+			[]uint64{0, 40, 50, 50, 51},
+		},
+		"a child between two looks, and one that was there before the first": {
+			[]table{
+				{7: {Stat: Stat{1, 5, false}, written: 100}, 8: {Stat: Stat{7, 6, false}, written: 1000}},
+				{7: {Stat: Stat{1, 5, false}, written: 130}, 8: {Stat: Stat{7, 6, false}, written: 1001}},
+				{7: {Stat: Stat{1, 5, false}, written: 1131}},
+			},
+			[]uint64{0, 31, 31},
+		},
+		"a child that nobody waits for": {
+			[]table{
+				{7: {Stat: Stat{1, 5, false}}},
+				{7: {Stat: Stat{1, 5, false}}, 8: {Stat: Stat{7, 15, false}, written: 40}},
+				{7: {Stat: Stat{1, 5, false}}},
+				{7: {Stat: Stat{1, 5, false}, written: 2}},
+			},
+			[]uint64{0, 40, 40, 42},
+		},
+		"parent and child, taken over by the grandparent": {
+			[]table{
+				{7: {Stat: Stat{1, 5, false}}},
+				{7: {Stat: Stat{1, 5, false}}, 8: {Stat: Stat{7, 15, false}, written: 40}, 9: {Stat: Stat{8, 16, false}, written: 3}},
+				{7: {Stat: Stat{1, 5, false}, written: 43}},
+			},
+			[]uint64{0, 43, 43},
+		},
+		"the last of them, whose parent is somebody else": {
+			[]table{
+				{8: {Stat: Stat{1, 5, false}, written: 10}},
+				{8: {Stat: Stat{1, 5, false}, written: 50}},
+				{},
+			},
+			[]uint64{0, 40, 40},
+		},
+		"one that joins, and leaves": {
+			[]table{
+				{7: {Stat: Stat{1, 5, false}}, 8: {Stat: Stat{1, 6, false}, written: 70, outside: true}},
+				{7: {Stat: Stat{1, 5, false}}, 8: {Stat: Stat{1, 6, false}, written: 75}},
+				{7: {Stat: Stat{1, 5, false}}, 8: {Stat: Stat{1, 6, false}, written: 80}},
+				{7: {Stat: Stat{1, 5, false}}, 8: {Stat: Stat{1, 6, false}, written: 900, outside: true}},
+			},
+			[]uint64{0, 0, 5, 5},
+		},
+		"an orphan, waited for by who took it over": {
+			[]table{
+				{7: {Stat: Stat{1, 5, false}}, 20: {Stat: Stat{7, 6, false}}, 30: {Stat: Stat{20, 7, false}}},
+				{7: {Stat: Stat{1, 5, false}}, 30: {Stat: Stat{7, 7, false}, written: 40}},
+				{7: {Stat: Stat{1, 5, false}, written: 40}},
+			},
+			[]uint64{0, 40, 40},
+		},
+		"one that has left, waited for by one that has not": {
+			[]table{
+				{7: {Stat: Stat{1, 5, false}}, 8: {Stat: Stat{7, 6, false}, written: 70}},
+				{7: {Stat: Stat{1, 5, false}}, 8: {Stat: Stat{7, 6, false}, written: 75}},
+				{7: {Stat: Stat{1, 5, false}}, 8: {Stat: Stat{7, 6, false}, written: 80, outside: true}},
+				{7: {Stat: Stat{1, 5, false}}, 8: {Stat: Stat{7, 6, false}, written: 900, outside: true}},
+				{7: {Stat: Stat{1, 5, false}, written: 900}},
+				{7: {Stat: Stat{1, 5, false}, written: 901}},
+			},
+			[]uint64{0, 5, 5, 5, 5, 6},
+		},
+		"a number that is given again": {
+			[]table{
+				{8: {Stat: Stat{1, 5, false}, written: 10}},
+				{8: {Stat: Stat{1, 5, false}, written: 50}},
+				{8: {Stat: Stat{1, 25, false}, written: 5}},
+			},
+			[]uint64{0, 40, 45},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var s Sum
+			var p table
+			for i := range c.looks {
+				p = c.looks[i]
+				members, from := p.source(uint64(10 * (i + 1)))
+				if got := s.Look(members, from).Written; got != c.want[i] {
+					t.Fatalf("look %d: %d, want %d", i, got, c.want[i])
+				}
+			}
+		})
+	}
+}
+
+// The kernel does with a real child what Sum expects of it.
+func TestSumOfARealChild(t *testing.T) {
+	var s Sum
+	self := []int{os.Getpid()}
+	own, err := Open(self[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Close()
+	first, err := own.IO()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Look(self, Proc)
+	defer s.Close()
+	dd := exec.Command("dd", "if=/dev/zero", "of="+t.TempDir()+"/f", "bs=64k", "count=16", "status=none")
+	if err := dd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	after, err := own.IO()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if asked := after.Minus(first).Asked; asked < 16<<16 {
+		t.Errorf("dd asked for 1 MiB, this process for %d bytes with it", asked)
+	}
+	if got, want := s.Look(self, Proc).Written, after.Minus(first).Written; got < want {
+		t.Errorf("counted %d written, want at least %d", got, want)
+	}
+}
+
+// A parent that was read before it got what its child has done.
+func TestSumOfAChildWaitedForMeanwhile(t *testing.T) {
+	p := table{7: {Stat: Stat{1, 5, false}}, 8: {Stat: Stat{7, 6, false}}}
+	var s Sum
+	look := func(now uint64, members ...int) uint64 {
+		_, from := p.source(now)
+		return s.Look(members, from).Written
+	}
+	look(10, 7, 8)
+	p = table{7: {Stat: Stat{1, 5, false}}, 8: {Stat: Stat{7, 6, false}, written: 40}}
+	look(20, 7, 8)
+	s.live[8].counter = meanwhile{s.live[8].counter, func() { p = table{7: {Stat: Stat{1, 5, false}, written: 40}} }}
+	if got := look(30, 7, 8); got != 40 {
+		t.Errorf("counted %d, want 40", got)
+	}
+	if got := look(40, 7); got != 40 {
+		t.Errorf("then %d, want 40", got)
+	}
+}
+
+// meanwhile is a counter that something happens before the reading of.
+type meanwhile struct {
+	Counter
+	before func()
+}
+
+func (m meanwhile) IO() (IO, error) {
+	m.before()
+	return m.Counter.IO()
+}
+
+// More processes than files are kept open for.
+func TestSumOfMany(t *testing.T) {
+	p := table{}
+	var s Sum
+	look := func(written uint64) uint64 {
+		for pid := range 3 * openMost {
+			p[pid+1] = struct {
+				Stat
+				written uint64
+				outside bool
+			}{Stat{0, 5, false}, written, false}
+		}
+		members, from := p.source(10)
+		return s.Look(members, from).Written
+	}
+	look(10)
+	if got, want := look(11), uint64(3*openMost); got != want {
+		t.Errorf("counted %d, want %d", got, want)
+	}
+}
+
+// Of two children that end at once, one is waited for while the parent is read again for
+// the other.
+func TestSumOfChildrenWaitedForAtOnce(t *testing.T) {
+	p := table{7: {Stat: Stat{1, 5, false}}, 8: {Stat: Stat{7, 6, false}}, 9: {Stat: Stat{7, 6, false}}}
+	var s Sum
+	look := func(now uint64, members ...int) uint64 {
+		_, from := p.source(now)
+		return s.Look(members, from).Written
+	}
+	look(10, 7, 8, 9)
+	p = table{7: {Stat: Stat{1, 5, false}}, 8: {Stat: Stat{7, 6, true}, written: 40}, 9: {Stat: Stat{7, 6, true}, written: 2}}
+	if got := look(20, 7); got != 42 {
+		t.Fatalf("counted %d, want 42", got)
+	}
+	reads := 0
+	s.live[7].counter = meanwhile{s.live[7].counter, func() {
+		if reads++; reads == 2 {
+			p = table{7: {Stat: Stat{1, 5, false}, written: 42}}
+		}
+	}}
+	p = table{7: {Stat: Stat{1, 5, false}, written: 40}, 9: {Stat: Stat{7, 6, true}, written: 2}}
+	if got := look(30, 7); got != 42 {
+		t.Errorf("counted %d, want 42", got)
+	}
+	if got := look(40, 7); got != 42 {
+		t.Errorf("then %d, want 42", got)
+	}
+}
