@@ -172,6 +172,9 @@ func (fs *FS) IO(want Version) (*Hierarchy, error) {
 	return nil, e
 }
 
+// remedyBlkio gives v1 the controller, where cgroup2 does not have it.
+const remedyBlkio = "mkdir -p /run/blkio && mount -t cgroup -o blkio none /run/blkio"
+
 func (fs *FS) whyNoIO(want Version, v1, v2 *Hierarchy) (reason, remedy string) {
 	unified := fs.Unified()
 	switch {
@@ -182,9 +185,9 @@ func (fs *FS) whyNoIO(want Version, v1, v2 *Hierarchy) (reason, remedy string) {
 		return "cgroup v2 has the controller on this host (io, at " + v2.MountPoint + ")", "use v2 (leave out --cgroup)"
 	case unified != nil && fs.kernelHas("blkio"):
 		return "the io controller is not in " + unified.MountPoint + "/cgroup.controllers, and blkio is mounted nowhere",
-			"in a container, run weir on the host; on a host, mount -t cgroup -o blkio"
+			"in a container, run weir on the host; on a host, " + remedyBlkio
 	case fs.kernelHas("blkio"):
-		return "no cgroup hierarchy with io or blkio is mounted", "mount -t cgroup2 none /sys/fs/cgroup, or mount -t cgroup -o blkio"
+		return "no cgroup hierarchy with io or blkio is mounted", "mount -t cgroup2 none /sys/fs/cgroup, or " + remedyBlkio
 	default:
 		return "the kernel has no blkio controller", "it needs CONFIG_BLK_CGROUP and CONFIG_BLK_DEV_THROTTLING"
 	}

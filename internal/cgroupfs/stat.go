@@ -35,9 +35,7 @@ func (g Group) Stats() ([]Stat, error) {
 	if g.h.Version == V2 {
 		return g.stats("io.stat", parseStatV2)
 	}
-	bytes, err := g.stats(bytesFileV1, func(text string) ([]Stat, error) {
-		return parseStatV1(nil, text, func(s *Stat) (read, write *uint64) { return &s.ReadBytes, &s.WrittenBytes })
-	})
+	bytes, err := g.stats(bytesFileV1, parseBytesV1)
 	if err != nil || len(bytes) == 0 {
 		return bytes, err
 	}
@@ -111,6 +109,11 @@ func (s *Stat) counterV2(name string) *uint64 {
 		return &s.Writes
 	}
 	return nil
+}
+
+// parseBytesV1 reads the file of bytes.
+func parseBytesV1(text string) ([]Stat, error) {
+	return parseStatV1(nil, text, func(s *Stat) (read, write *uint64) { return &s.ReadBytes, &s.WrittenBytes })
 }
 
 // parseStatV1 adds one file to stats: "8:0 Read 4096", "8:0 Write 0", "8:0 Sync …",

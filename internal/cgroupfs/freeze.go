@@ -1,0 +1,101 @@
+package cgroupfs
+
+import (
+	"fmt"
+	"io/fs"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// The files that stop a group's processes, and let them go on (cgroup-v1/freezer-subsystem.rst;
+// cgroup-v2.rst, "cgroup.freeze"). v1's wakes each process; one that is in the kernel stops
+// on its way out.
+const (
+	freezeFileV1 = "freezer.state"
+	freezeFileV2 = "cgroup.freeze"
+)
+
+func (h *Hierarchy) freezeFile() string {
+	if h.Version == V1 {
+		return freezeFileV1
+	}
+	return freezeFileV2
+}
+
+// Freezes reports whether groups of the hierarchy can be frozen.
+func (h *Hierarchy) Freezes() bool { return h.Version == V2 || h.Has("freezer") }
+
+// freezeLine is what stops the processes, or lets them go on.
+func (h *Hierarchy) freezeLine(stop bool) string {
+	switch {
+	case h.Version == V1 && stop:
+		return "FROZEN"
+	case h.Version == V1:
+		return "THAWED"
+	case stop:
+		return "1"
+	}
+	return "0"
+}
+
+// ThawWrite is the line that lets the group's processes go on.
+func (g Group) ThawWrite() (file, line string) {
+	return g.File(g.h.freezeFile()), g.h.freezeLine(false)
+}
+
+// Freeze stops the group's processes.
+func (g Group) Freeze() error { return g.write(g.h.freezeFile(), g.h.freezeLine(true)) }
+
+// Thaw lets the group's processes go on.
+func (g Group) Thaw() error { return g.write(g.h.freezeFile(), g.h.freezeLine(false)) }
+
+// Frozen reports whether the group itself is to be stopped, whatever is above it.
+func (g Group) Frozen() (bool, error) {
+	if g.h.Version == V1 {
+		text, err := g.read("freezer.self_freezing")
+		return strings.TrimSpace(text) == "1", err
+	}
+	text, err := g.read(freezeFileV2)
+	return strings.TrimSpace(text) == "1", err
+}
+
+// A Brake stops a group's processes and lets them go on, many times a second.
+type Brake struct {
+	fd         int
+	name       string
+	stop, pass []byte
+}
+
+// Brake opens the group's. Close does not let the processes go on.
+func (g Group) Brake() (*Brake, error) {
+	if !g.h.Freezes() || g.IsRoot() {
+		return nil, &Unsupported{Feature: "freeze cgroup " + g.Dir(), Reason: "it has no " + g.h.freezeFile(), Remedy: "mount cgroup v1's freezer, or use a group below the root"}
+	}
+	file := g.h.freezeFile()
+	fd, err := g.h.open(g.path+"/"+file, unix.O_WRONLY)
+	if err != nil {
+		return nil, err
+	}
+	return &Brake{fd: fd, name: g.File(file), stop: []byte(g.h.freezeLine(true)), pass: []byte(g.h.freezeLine(false))}, nil
+}
+
+// Set stops the processes, or lets them go on.
+func (b *Brake) Set(stop bool) error {
+	line := b.pass
+	if stop {
+		line = b.stop
+	}
+	if _, err := unix.Pwrite(b.fd, line, 0); err != nil {
+		return &fs.PathError{Op: "write", Path: b.name, Err: err}
+	}
+	return nil
+}
+
+// Close closes the file.
+func (b *Brake) Close() error {
+	if err := unix.Close(b.fd); err != nil {
+		return fmt.Errorf("close %s: %w", b.name, err)
+	}
+	return nil
+}

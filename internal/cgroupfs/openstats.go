@@ -1,0 +1,79 @@
+package cgroupfs
+
+import (
+	"fmt"
+	"io/fs"
+	"path"
+
+	"golang.org/x/sys/unix"
+)
+
+// OpenStats are a group's counters, read many times a second: to open the file takes as
+// long as the kernel's answer. (Not so v1's lists of processes: the kernel makes one when
+// the file is opened, and keeps it for a second; kernel/cgroup/cgroup-v1.c.)
+type OpenStats struct {
+	v    Version
+	fd   int
+	name string
+	buf  []byte
+}
+
+func (g Group) openOften(name string) (*OpenStats, error) {
+	fd, err := g.h.open(path.Join(g.path, name), unix.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	return &OpenStats{v: g.h.Version, fd: fd, name: g.File(name), buf: make([]byte, pageSize)}, nil
+}
+
+// OpenStats opens the group's counters of bytes, for Bytes.
+func (g Group) OpenStats() (*OpenStats, error) {
+	if g.h.Version == V2 {
+		return g.openOften("io.stat")
+	}
+	return g.openOften(bytesFileV1)
+}
+
+// pageSize is at least what the kernel answers at once, if there is so much (seq_read_iter);
+// records are far shorter than half of it.
+const pageSize = 4096
+
+// text reads the whole file.
+func (f *OpenStats) text() ([]byte, error) {
+	for n := 0; n < fileMax; {
+		if len(f.buf)-n < pageSize {
+			f.buf = append(f.buf, make([]byte, len(f.buf))...)
+		}
+		more, err := unix.Pread(f.fd, f.buf[n:], int64(n))
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return nil, &fs.PathError{Op: "read", Path: f.name, Err: err}
+		}
+		if n += more; more < pageSize/2 {
+			return f.buf[:n], nil
+		}
+	}
+	return nil, fmt.Errorf("read %s: longer than %d bytes", f.name, fileMax)
+}
+
+// Bytes reads the counters of bytes; those of operations are 0 on v1.
+func (f *OpenStats) Bytes() ([]Stat, error) {
+	text, err := f.text()
+	if err != nil || len(text) == 0 {
+		return nil, err
+	}
+	parse := parseStatV2
+	if f.v == V1 {
+		parse = parseBytesV1
+	}
+	stats, err := parse(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("parse %s: %w", f.name, err)
+	}
+	return stats, nil
+}
+
+// Close closes the file.
+func (f *OpenStats) Close() error { return unix.Close(f.fd) }
