@@ -120,28 +120,94 @@ func (r *Record) Done() error {
 	return errors.Join(os.Remove(r.path), r.f.Close())
 }
 
+// Replace puts another record in this one's place. Whoever is killed meanwhile leaves
+// one of them, or both.
+func (r *Record) Replace(v any) (*Record, error) {
+	name := filepath.Base(r.path)
+	next, err := Dir{filepath.Dir(r.path)}.New(name[:strings.Index(name, ".")], v)
+	if err != nil {
+		return nil, err
+	}
+	return next, r.Done()
+}
+
 // Leave gives the record up without removing it: the next sweep takes it.
 func (r *Record) Leave() error { return r.f.Close() }
+
+// Path is the directory's.
+func (d Dir) Path() string { return d.path }
+
+// Lock locks a file of the directory for as long as it is open; free is false if somebody
+// else has it.
+func (d Dir) Lock(name string) (f *os.File, free bool, err error) {
+	if err := d.make(); err != nil {
+		return nil, false, err
+	}
+	f, err = os.OpenFile(filepath.Join(d.path, name), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, false, fmt.Errorf("lock: %w", err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil, false, f.Close()
+	}
+	return f, true, nil
+}
+
+// Each calls read for every record of the kind, whoever owns it.
+func (d Dir) Each(kind string, read func(data []byte) error) error {
+	paths, err := d.records(kind)
+	if err != nil {
+		return err
+	}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		cut := !strings.HasSuffix(path, finished) || !json.Valid(text) // short: nothing was done yet
+		if errors.Is(err, fs.ErrNotExist) || err == nil && cut {
+			continue
+		}
+		if err == nil {
+			err = read(text)
+		}
+		if err != nil {
+			return fmt.Errorf("read record: %w", err)
+		}
+	}
+	return nil
+}
+
+// records lists the records of a kind. A directory that is not there has none, and
+// somebody else's say nothing.
+func (d Dir) records(kind string) ([]string, error) {
+	if mine, err := d.mine(); err != nil || !mine {
+		return nil, err
+	}
+	entries, err := os.ReadDir(d.path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list records: %w", err)
+	}
+	var paths []string
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), kind+".") {
+			paths = append(paths, filepath.Join(d.path, e.Name()))
+		}
+	}
+	return paths, nil
+}
 
 // Sweep calls clean for every record of the kind whose owner is dead, and removes
 // the record if clean returns nil. It goes on after errors and joins them; ErrKeep
 // is no error. A directory that is not there has no records.
 func (d Dir) Sweep(kind string, clean func(data []byte) error) error {
-	if mine, err := d.mine(); err != nil || !mine {
-		return err // somebody else's records say nothing
-	}
-	entries, err := os.ReadDir(d.path)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return nil
-	}
+	paths, err := d.records(kind)
 	if err != nil {
-		return fmt.Errorf("list records: %w", err)
+		return err
 	}
 	var errs []error
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), kind+".") {
-			errs = append(errs, sweep(filepath.Join(d.path, e.Name()), clean))
-		}
+	for _, path := range paths {
+		errs = append(errs, sweep(path, clean))
 	}
 	return errors.Join(errs...)
 }

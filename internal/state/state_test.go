@@ -96,10 +96,14 @@ func TestADirectoryThatOthersCanWriteToIsRefused(t *testing.T) {
 	}
 }
 
+// childRecord keeps the garbage collector from closing the file that the lock is on.
+var childRecord *Record
+
 // A child process that is killed with SIGKILL loses its lock at once.
 func TestARecordOfAKilledOwnerIsSwept(t *testing.T) {
 	if path := os.Getenv("WEIR_STATE_CHILD"); path != "" {
-		if _, err := (Dir{path}).New("run", "child"); err != nil {
+		var err error
+		if childRecord, err = (Dir{path}).New("run", "child"); err != nil {
 			t.Fatal(err)
 		}
 		_, _ = os.Stdout.WriteString("ready\n")
