@@ -14,24 +14,31 @@ import (
 // strayKind names the records of what an anchor may have had systemd move.
 const strayKind = "strays"
 
-// An AnchorError says that systemd may still move processes out of groups.
+// An AnchorError says that systemd may still take a limit out of force: on v1 by moving
+// processes out of groups, on v2 with the io controller.
 type AnchorError struct {
-	Slice string
-	Err   error
+	Slice   string
+	Version cgroupfs.Version
+	Err     error
 }
 
 func (e *AnchorError) Error() string {
-	return fmt.Sprintf("have systemd leave processes of %s in their groups: %v", e.Slice, e.Err)
+	what := "leave processes of %s in their groups"
+	if e.Version == cgroupfs.V2 {
+		what = "leave groups in %s the io controller"
+	}
+	return fmt.Sprintf("have systemd "+what+": %v", e.Slice, e.Err)
 }
 
 func (e *AnchorError) Unwrap() error { return e.Err }
 
-// Anchor has systemd leave the processes of a slice, and of those beside and above it,
-// where they are in v1's hierarchy of disk I/O, until the next boot (see
-// systemd.Conn.Anchor). To get there it moves them once more. Those in groups that are no
-// unit's, which others have made, are put back; if weir is killed before, by the next one.
+// Anchor has systemd leave the groups of a slice the io controller (v2), or the processes
+// of a slice, and of those beside and above it, where they are in v1's hierarchy of disk
+// I/O, until the next boot (see systemd.Conn.Anchor). To get there it moves the latter once
+// more. Those in groups that are no unit's, which others have made, are put back; if weir
+// is killed before, by the next one.
 func (h Holder) Anchor(ctx context.Context, io *cgroupfs.Hierarchy, slice string) error {
-	if isAnchored(io, slice) {
+	if io.Version == cgroupfs.V1 && isAnchored(io, slice) {
 		return nil
 	}
 	conn, err := h.dial(ctx)
@@ -39,6 +46,11 @@ func (h Holder) Anchor(ctx context.Context, io *cgroupfs.Hierarchy, slice string
 		return err
 	}
 	defer conn.Close()
+	if io.Version == cgroupfs.V2 {
+		ctx, cancel := context.WithTimeout(ctx, unitTimeout)
+		defer cancel()
+		return conn.Anchor(ctx, slice, accounting(io.Version))
+	}
 	all, err := findStrays(io)
 	if err != nil {
 		return err
@@ -51,7 +63,7 @@ func (h Holder) Anchor(ctx context.Context, io *cgroupfs.Hierarchy, slice string
 	// their limits are not.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unitTimeout)
 	defer cancel()
-	err = conn.Anchor(ctx, slice)
+	err = conn.Anchor(ctx, slice, accounting(io.Version))
 	return finish(record, errors.Join(err, all.restore(io)))
 }
 
@@ -60,7 +72,7 @@ func AnchorSteps(io *cgroupfs.Hierarchy, slice string) []Step {
 	if isAnchored(io, slice) {
 		return nil
 	}
-	return []Step{{Unit: systemd.AnchorOf(slice), Property: accounting().String()}}
+	return []Step{{Unit: systemd.AnchorOf(slice), Property: accounting(io.Version).String()}}
 }
 
 // isAnchored reports whether the anchor has its group.

@@ -24,7 +24,7 @@ type Plan struct {
 	Group   cgroupfs.Group
 	Unit    string // the systemd unit that owns the group; empty if weir writes
 	Account string // the unit that is to keep a group that weir writes; see Holder.Account
-	Anchor  string // the slice whose processes systemd is not to move any more; see Holder.Anchor
+	Anchor  string // the slice that systemd is to leave the limit in force in; see Holder.Anchor
 	Changes []Change
 	File    *File // beside them
 	Persist bool  // systemd keeps the changes over a boot
@@ -59,7 +59,7 @@ func (p Plan) Steps() []Step {
 		steps = AnchorSteps(p.Group.Hierarchy(), p.Anchor)
 	}
 	if p.sets() && p.Account != "" {
-		steps = append(steps, Step{Unit: p.Account, Property: accounting().String()})
+		steps = append(steps, Step{Unit: p.Account, Property: accounting(p.Group.Hierarchy().Version).String()})
 	}
 	for _, w := range p.writes() {
 		steps = append(steps, Step{File: w.File, Line: w.Line})
@@ -76,7 +76,7 @@ func (p Plan) fileSteps() []Step {
 
 // Apply puts the plan into force, all of it or nothing: what was written before a
 // refusal is taken back, and what was written before a kill -9 is taken back by the
-// next weir command (see Undo).
+// next weir command (see Undo). An anchor stays, which limits nothing.
 func (h Holder) Apply(ctx context.Context, p Plan) error {
 	if err := p.Group.Hierarchy().Writable(); err != nil {
 		return err
@@ -96,7 +96,7 @@ func (h Holder) Apply(ctx context.Context, p Plan) error {
 		}
 	} else if p.sets() && p.Anchor != "" {
 		if err := h.Anchor(ctx, p.Group.Hierarchy(), p.Anchor); err != nil {
-			return &AnchorError{p.Anchor, err}
+			return &AnchorError{p.Anchor, p.Group.Hierarchy().Version, err}
 		}
 	}
 	entry, err := journalOf(p)

@@ -25,6 +25,9 @@ var cgroupWriteback = []string{"btrfs", "ext2", "ext4", "f2fs", "xfs"}
 // That memory is not enabled for the group does not matter: on v2 io brings it along,
 // unseen, where the hierarchy has it (block/blk-cgroup.c, io_cgrp_subsys.depends_on).
 func Expect(g cgroupfs.Group, fs *blkdev.Mount) Expectation {
+	if g.Hierarchy().Version == cgroupfs.V1 && g.IsRoot() { // whose writeback is everybody's
+		return Expectation{Sync: true, Buffered: true}
+	}
 	if fs != nil && fs.DataJournal() {
 		return Expectation{Why: "ext4 with data=journal writes through the journal, as root (from Linux 6.4 on, what is synced is held)"}
 	}

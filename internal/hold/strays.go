@@ -1,15 +1,13 @@
 package hold
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"strconv"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/process"
 	"github.com/weir-io/weir/internal/systemd"
 )
 
@@ -28,20 +26,15 @@ type stray struct {
 // findStrays lists those of a hierarchy. Units' groups are systemd's to fill; the root
 // has who is in no other group.
 func findStrays(io *cgroupfs.Hierarchy) (strays, error) {
-	var all strays
-	var now unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
-		return all, fmt.Errorf("read clock: %w", err)
-	}
-	all.Found = uint64(now.Nano()) / (1e9 / ticksPerSecond)
+	all := strays{Found: process.Now()}
 	err := io.Root().Walk(func(g cgroupfs.Group) error {
 		if _, isUnit := systemd.UnitOfPath(g.Path()); g.IsRoot() || isUnit {
 			return nil
 		}
 		tids, err := g.Threads()
 		for _, tid := range tids {
-			if p, err := readProcess(tid); err == nil { // else it has ended
-				all.Threads = append(all.Threads, stray{g.Path(), tid, p.started})
+			if p, err := process.ReadStat(tid); err == nil { // else it has ended
+				all.Threads = append(all.Threads, stray{g.Path(), tid, p.Started})
 			}
 		}
 		return err
@@ -96,7 +89,7 @@ func (s strays) moveBack(io *cgroupfs.Hierarchy) (moved int, err error) {
 		if members[one.Group][one.TID] {
 			continue
 		}
-		if p, err := readProcess(one.TID); err != nil || p.started != one.Started {
+		if p, err := process.ReadStat(one.TID); err != nil || p.Started != one.Started {
 			continue // it has ended
 		}
 		err = g.AddThread(one.TID)
@@ -125,11 +118,11 @@ func (s *strays) adopt(io *cgroupfs.Hierarchy) (born int, err error) {
 		if err != nil || groups[pid] != "" {
 			continue
 		}
-		p, err := readProcess(pid)
-		if err != nil || p.started < s.Found {
+		p, err := process.ReadStat(pid)
+		if err != nil || p.Started < s.Found {
 			continue
 		}
-		group := groups[p.parent]
+		group := groups[p.Parent]
 		if group == "" {
 			continue
 		}
@@ -140,36 +133,8 @@ func (s *strays) adopt(io *cgroupfs.Hierarchy) (born int, err error) {
 		if err := g.AddProcess(pid); err != nil && !cgroupfs.IsGone(err) {
 			return born, fmt.Errorf("put process %d into its parent's group: %w", pid, err)
 		}
-		s.Threads = append(s.Threads, stray{group, pid, p.started})
+		s.Threads = append(s.Threads, stray{group, pid, p.Started})
 		born++
 	}
 	return born, nil
-}
-
-// ticksPerSecond is the kernel's USER_HZ, on all architectures that weir is built for.
-const ticksPerSecond = 100
-
-type process struct {
-	parent  int
-	started uint64 // in ticks since the boot
-}
-
-// readProcess reads proc_pid_stat(5) of a process or a thread.
-func readProcess(tid int) (process, error) {
-	name := "/proc/" + strconv.Itoa(tid) + "/stat"
-	text, err := os.ReadFile(name)
-	if err != nil {
-		return process{}, err
-	}
-	const parent, started = 4 - 3, 22 - 3 // fields, after the name, which can hold anything
-	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
-	if len(fields) <= started {
-		return process{}, fmt.Errorf("parse %s: it has %d fields", name, len(fields)+2)
-	}
-	ppid, err := strconv.Atoi(string(fields[parent]))
-	start, startErr := strconv.ParseUint(string(fields[started]), 10, 64)
-	if err := errors.Join(err, startErr); err != nil {
-		return process{}, fmt.Errorf("parse %s: %w", name, err)
-	}
-	return process{ppid, start}, nil
 }

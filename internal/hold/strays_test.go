@@ -8,6 +8,7 @@ import (
 
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/cgroupfs/cgrouptest"
+	"github.com/weir-io/weir/internal/process"
 )
 
 // Strays are who is in a group that is no unit's; who has ended is none.
@@ -38,8 +39,8 @@ func TestFindStrays(t *testing.T) {
 	if len(got) > 0 {
 		t.Errorf("%v are none", got)
 	}
-	self, err := readProcess(os.Getpid())
-	if err != nil || self.parent != os.Getppid() || self.started == 0 || self.started > found.Found {
+	self, err := process.ReadStat(os.Getpid())
+	if err != nil || self.Parent != os.Getppid() || self.Started == 0 || self.Started > found.Found {
 		t.Errorf("of this process: %+v, %v; found at %d", self, err, found.Found)
 	}
 	// One that has not been moved needs no write, which a fixture refuses.
@@ -51,7 +52,7 @@ func TestFindStrays(t *testing.T) {
 		t.Errorf("one that was moved: %v", err)
 	}
 	for i := range found.Threads {
-		found.Threads[i].Started = self.started + 1
+		found.Threads[i].Started = self.Started + 1
 	}
 	if err := found.restore(h.IO); err != nil {
 		t.Errorf("one whose number is another's now: %v", err)

@@ -17,7 +17,7 @@ import (
 // units is what hold asks of systemd: a *systemd.Conn has it.
 type units interface {
 	IOLimits(ctx context.Context, unit string) ([]systemd.PathLimit, error)
-	Anchor(ctx context.Context, slice string) error
+	Anchor(ctx context.Context, slice string, accounting systemd.Setting) error
 	Set(ctx context.Context, unit string, persist bool, settings []systemd.Setting) error
 	Kept(unit string) ([]limit.Key, error)
 	Forget(ctx context.Context, unit string, keys []limit.Key) error
@@ -36,11 +36,19 @@ func (h Holder) dial(ctx context.Context) (units, error) {
 	return conn, nil
 }
 
-// accounting is what has systemd give a unit a group of its own in v1's hierarchy of blkio.
-func accounting() systemd.Setting { return systemd.Accounting("BlockIO") }
+// accounting is what has systemd give a unit a group of its own in v1's hierarchy of
+// blkio, or the io controller in v2's.
+func accounting(v cgroupfs.Version) systemd.Setting {
+	if v == cgroupfs.V1 {
+		return systemd.Accounting("BlockIO")
+	}
+	return systemd.Accounting("IO")
+}
 
 // sets reports whether the plan sets what a group must be kept for.
-func (p Plan) sets() bool { return !p.Lift && len(p.Changes) > 0 }
+func (p Plan) sets() bool {
+	return !p.Lift && slices.ContainsFunc(p.Changes, func(c Change) bool { return c.Limit.Bounds() })
+}
 
 // Account has systemd give a unit on cgroup v1 a group for its own sake, until the next
 // boot. Otherwise it has one only while a unit beside it asks for that: systemd takes the
@@ -61,7 +69,7 @@ func account(ctx context.Context, unit string, connect dialer) error {
 		return err
 	}
 	defer conn.Close()
-	err = conn.Set(ctx, unit, false, []systemd.Setting{accounting()})
+	err = conn.Set(ctx, unit, false, []systemd.Setting{accounting(cgroupfs.V1)})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,8 +36,8 @@ func (m *manager) IOLimits(context.Context, string) ([]systemd.PathLimit, error)
 	return m.limits, nil
 }
 
-func (m *manager) Anchor(_ context.Context, slice string) error {
-	m.sets = append(m.sets, []string{"anchor " + slice})
+func (m *manager) Anchor(_ context.Context, slice string, accounting systemd.Setting) error {
+	m.sets = append(m.sets, []string{"anchor " + slice + " " + accounting.String()})
 	return m.refuses
 }
 
@@ -257,7 +258,7 @@ func TestAUnitKeepsItsGroup(t *testing.T) {
 	if err := account(t.Context(), "x.service", m.dial); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("a refusal: %v", err)
 	}
-	p := Plan{Group: fixture(t, cgroupfs.V2, nil),
+	p := Plan{Group: fixture(t, cgroupfs.V1, nil),
 		Account: "x.service", Changes: []Change{{sda, writes(7)}}}
 	if got, want := p.Steps()[0], (Step{Unit: "x.service", Property: "BlockIOAccounting=true"}); got != want {
 		t.Errorf("the first step is %+v, want %+v", got, want)
@@ -266,8 +267,14 @@ func TestAUnitKeepsItsGroup(t *testing.T) {
 	if got, want := p.Steps()[0], (Step{Unit: "system-weir.slice", Property: "BlockIOAccounting=true"}); got != want {
 		t.Errorf("the first step is %+v, want %+v", got, want)
 	}
-	p.Lift = true
-	if got := len(p.Steps()); got != 1 {
-		t.Errorf("lifting a limit takes %d steps, want 1", got)
+	beside := Plan{Group: fixture(t, cgroupfs.V2, nil), Anchor: systemd.RootSlice, Changes: p.Changes}
+	if got, want := beside.Steps()[0], (Step{Unit: "weir.slice", Property: "IOAccounting=true"}); got != want {
+		t.Errorf("on v2 the first step is %+v, want %+v", got, want)
+	}
+	for _, p := range []Plan{p, beside} {
+		p.Lift = true
+		if steps := p.Steps(); len(steps) == 0 || slices.ContainsFunc(steps, func(s Step) bool { return s.Unit != "" }) {
+			t.Errorf("lifting a limit takes %+v", steps)
+		}
 	}
 }

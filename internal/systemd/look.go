@@ -17,6 +17,8 @@ type Unit struct {
 	// Transient: made by a program, such as systemd-run, and not from a file that outlives
 	// a boot. What is set of it is not kept either (systemd's unit_drop_in_dir).
 	Transient bool
+
+	object dbus.ObjectPath
 }
 
 // Unit looks a unit up by its full name. One that does not exist is no error: its Load
@@ -26,7 +28,7 @@ func (c *Conn) Unit(ctx context.Context, name string) (Unit, error) {
 	if err := c.call(ctx, manager, managerIf+".LoadUnit", name).Store(&object); err != nil {
 		return Unit{}, fmt.Errorf("look up unit %s: %w", name, explain(err))
 	}
-	var u Unit
+	u := Unit{object: object}
 	for property, into := range map[string]*string{"Id": &u.Name, "LoadState": &u.Load, "ActiveState": &u.Active} {
 		if err := c.property(ctx, object, unitIf, property, into); err != nil {
 			return Unit{}, fmt.Errorf("look up unit %s: %w", name, err)

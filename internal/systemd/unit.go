@@ -1,6 +1,7 @@
 package systemd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,6 +44,14 @@ func IsBelowUnit(cgroup string) bool {
 	first, _, _ := strings.Cut(strings.Trim(cgroup, "/"), "/")
 	_, is := UnitOfPath("/" + first)
 	return first == "" || is
+}
+
+// IsBesideUnits reports whether a cgroup is right in one of this systemd's slices without
+// being a unit's. Deeper down the group above has given its controllers on, and the kernel
+// lets nobody take them from it (cgroup_subtree_control_write: EBUSY).
+func IsBesideUnits(cgroup string) bool {
+	_, is := UnitOfPath(cgroup)
+	return !is && strings.Trim(cgroup, "/") != "" && path.Dir(cgroup) == SlicePath(cmp.Or(SliceOf(cgroup), RootSlice))
 }
 
 // SliceOf returns the innermost slice of this systemd that a cgroup path is in, or ""

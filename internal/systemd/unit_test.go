@@ -105,6 +105,18 @@ func TestIsBelowUnit(t *testing.T) {
 	}
 }
 
+func TestIsBesideUnits(t *testing.T) {
+	for cgroup, want := range map[string]bool{
+		"/batch": true, "/system.slice/batch": true, "/a.slice/a-b.slice/batch": true,
+		"/docker/3f2a": false, "/system.slice/docker/3f2a": false, "/system.slice/x.service": false, "/system.slice/x.service/inner": false,
+		"/user.slice/user-1000.slice/user@1000.service/app.slice/x": false, "/init.scope/x": false, "/system.slice": false, "/": false,
+	} {
+		if IsBesideUnits(cgroup) != want {
+			t.Errorf("%s: %t", cgroup, !want)
+		}
+	}
+}
+
 func TestSlicePath(t *testing.T) {
 	for slice, want := range map[string]string{
 		"system.slice": "/system.slice", "a-b-c.slice": "/a.slice/a-b.slice/a-b-c.slice", "-.slice": "/", "weir.slice": "/weir.slice",
