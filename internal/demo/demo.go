@@ -169,7 +169,7 @@ func judge(room *launch.Room, r Row, within time.Duration) Row {
 		return r
 	}
 	if r.Device < toldFrom*float64(asked) {
-		r.CannotTell, r.Why = true, "the disk did only "+limit.FormatMeasured(r.Device)+"/s"
+		r.CannotTell, r.Why = true, "the disk did only "+limit.FormatMeasured(r.Device)+"/s in that time"
 		return r
 	}
 	if r.Held = r.Device <= bound(asked, within); r.Held {

@@ -20,8 +20,8 @@ func TestJudge(t *testing.T) {
 	}{
 		{limit.PerSecond(10e6), 10e6, held, ""},
 		{limit.PerSecond(10e6), 5e6, held, ""},
-		{limit.PerSecond(10e6), 4.99e6, cannotTell, "the disk did only 4.99 MB/s"},
-		{limit.PerSecond(10e6), 0, cannotTell, "the disk did only 0 B/s"},
+		{limit.PerSecond(10e6), 4.99e6, cannotTell, "the disk did only 4.99 MB/s in that time"},
+		{limit.PerSecond(10e6), 0, cannotTell, "the disk did only 0 B/s in that time"},
 		// 10 MB/s for 2.1 s, and 2 MiB, in 2 s.
 		{limit.PerSecond(10e6), (21e6 + 2<<20) / 2, held, ""},
 		{limit.PerSecond(10e6), (21e6+2<<20)/2 + 1, notHeld, "1.15 of the limit"},

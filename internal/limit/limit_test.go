@@ -58,7 +58,7 @@ func TestRefusedRatesSayWhyAndShowASpelling(t *testing.T) {
 		{"-5MB/s", "negative", ParseBytes},
 		{"0", "zero", ParseBytes},
 		{"0MB/s", "zero", ParseBytes},
-		{"0.1", "zero", ParseBytes},
+		{"0.1", "at least 1", ParseBytes},
 		{"10Mb/s", "bits", ParseBytes},
 		{"10mbit", "bits", ParseBytes},
 		{"10Mbps", "bits", ParseBytes},

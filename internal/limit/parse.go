@@ -175,6 +175,8 @@ func parse(what, s string, most uint64, factor func(suffix string) (uint64, stri
 	value.Mul(value, new(big.Rat).SetInt(new(big.Int).SetUint64(multiple)))
 	whole := new(big.Int).Quo(value.Num(), value.Denom())
 	switch {
+	case whole.Sign() == 0 && value.Sign() != 0:
+		return 0, "a " + what + " is at least 1"
 	case whole.Sign() == 0 && what == "rate":
 		return 0, "a rate cannot be zero (the kernel has no rule that lets nothing through; to lift a limit, write max)"
 	case whole.Sign() == 0:

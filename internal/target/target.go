@@ -321,10 +321,14 @@ func IsContainerID(text string) bool {
 }
 
 // Members counts the processes that a rule on the group binds: its own, and on v2,
-// where rules bind the groups below too, theirs.
+// where rules bind the groups below too, theirs. A group that has gone has none.
 func Members(g cgroupfs.Group) ([]int, error) {
 	if g.Hierarchy().Version == cgroupfs.V1 {
-		return g.Processes()
+		pids, err := g.Processes()
+		if cgroupfs.IsGone(err) {
+			return nil, nil
+		}
+		return pids, err
 	}
 	var all []int
 	err := g.Walk(func(below cgroupfs.Group) error {

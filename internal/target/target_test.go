@@ -132,3 +132,12 @@ func TestMembersAreThoseThatARuleBinds(t *testing.T) {
 		t.Errorf("Members = %v, %v", got, err)
 	}
 }
+
+func TestAGoneGroupHasNoMembers(t *testing.T) {
+	for _, version := range []cgroupfs.Version{cgroupfs.V1, cgroupfs.V2} {
+		group := cgrouptest.New(t, version, nil).Group
+		if got, err := Members(group("/gone")); err != nil || len(got) > 0 {
+			t.Errorf("v%d: Members = %v, %v", version, got, err)
+		}
+	}
+}
