@@ -30,7 +30,9 @@ type Result struct {
 	Status  int  // as a shell gives it: the exit status, or 128 + the signal
 	Elapsed time.Duration
 	Stats   []cgroupfs.Stat
-	Dirty   *uint64 // bytes that it left in memory to be written, on any disk (v2); nil: not known
+	Written uint64        // bytes that it and the children it waited for made dirty, or wrote directly, on any disk
+	Queued  time.Duration // what the throttle needs for writes that are charged already and wait in it (v1)
+	Dirty   *uint64       // bytes that it left in memory to be written, on any disk (v2); nil: not known
 }
 
 // A StartError says that the command could not be started, with the exit status
@@ -118,15 +120,25 @@ func (h Host) Run(ctx context.Context, room *Room, c Command) (Result, error) {
 	for range len(signals) { // the witness was there before the command
 		_ = cmd.Process.Signal(<-signals)
 	}
+	queued := func() time.Duration { return 0 }
+	if room.linger {
+		queued = watchQueue(room.IO, began)
+	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	err := forward(ctx, cmd.Process, signals, group, ended)
 	result := Result{Elapsed: time.Since(began)}
+	if left := queued(); left >= queueMin {
+		room.queued, result.Queued = left, left
+	}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		return result, fmt.Errorf("wait for %q: %w", c.Args[0], err)
 	}
 	result.Ended, result.Status = true, status(cmd.ProcessState)
+	if used, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		result.Written = uint64(used.Oublock) * 512 // getrusage(2): of task_io_account_write
+	}
 	if !room.limited {
 		return result, nil
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -50,8 +51,9 @@ type Room struct {
 	record *state.Record
 	keeper *keeper // of a systemd scope; nil without
 
-	limited bool // it has rules, and so counters worth reading
-	linger  bool // see Options
+	limited bool          // it has rules, and so counters worth reading
+	linger  bool          // see Options
+	queued  time.Duration // what the throttle needs for the command's writes (v1)
 }
 
 // A place is a group as a record names it.
@@ -60,6 +62,8 @@ type place struct {
 	Version    cgroupfs.Version `json:"version"`
 	Path       string           `json:"path"`
 	Linger     bool             `json:"linger,omitempty"` // see Options
+	Began      moment           `json:"began,omitempty"`  // when it was made
+	Until      moment           `json:"until,omitempty"`  // when its queue will be empty, once its weir knows
 }
 
 // nameMax leaves room for Prefix and systemd's ".scope" in a file name.
@@ -132,12 +136,6 @@ func (h Host) Prepare(ctx context.Context, o Options) (*Room, error) {
 	if memory != nil {
 		room.joined = append(room.joined, *memory)
 	}
-	var places []place
-	for _, g := range room.joined {
-		p := placeOf(g)
-		p.Linger = o.Linger
-		places = append(places, p)
-	}
 	for _, g := range room.joined {
 		if err := h.vacate(ctx, g); err != nil {
 			return nil, err
@@ -155,13 +153,23 @@ func (h Host) Prepare(ctx context.Context, o Options) (*Room, error) {
 			return nil, err
 		}
 	}
-	if room.record, err = h.State.New(recordKind, places); err != nil {
+	if room.record, err = h.State.New(recordKind, placesOf(room.joined, o.Linger)); err != nil {
 		return nil, err
 	}
 	if err := room.furnish(ctx, h, o); err != nil {
 		return nil, errors.Join(err, room.remove())
 	}
 	return room, nil
+}
+
+func placesOf(groups []cgroupfs.Group, linger bool) []place {
+	var places []place
+	for _, g := range groups {
+		p := placeOf(g)
+		p.Linger, p.Began = linger, now()
+		places = append(places, p)
+	}
+	return places
 }
 
 func placeOf(g cgroupfs.Group) place {
@@ -208,6 +216,9 @@ func (r *Room) remove() error {
 	deadline := time.Now().Add(removeWait)
 	for len(r.made) > 0 {
 		g := r.made[len(r.made)-1]
+		if r.queued > 0 {
+			return r.stay()
+		}
 		if occupied(g) || r.linger && lingers(g, lingerMin) {
 			return r.leave()
 		}
@@ -250,15 +261,37 @@ func (r *Room) leave() error {
 	return r.record.Leave()
 }
 
+// stay leaves the groups until what is queued in one has gone to the disk.
+func (r *Room) stay() error {
+	if r.record == nil {
+		return nil
+	}
+	places := placesOf(r.made, r.linger)
+	for i := range places {
+		places[i].Until = now() + moment(emptyAfter(r.queued))
+	}
+	record, err := r.record.Replace(places)
+	if err != nil {
+		return errors.Join(err, r.leave())
+	}
+	r.record = record
+	return r.leave()
+}
+
+// Join has the command join another group as well, before the others; it is not the room's
+// to remove.
+func (r *Room) Join(g cgroupfs.Group) { r.joined = slices.Insert(r.joined, 0, g) }
+
 // Left is what remains of a room that is closed.
 type Left int
 
 // A group is left with processes of the command, or without them, because what it has
-// written is in memory still. Sweep has to be called when that has ended.
+// written is in memory still, or queued. Sweep has to be called when that has ended.
 const (
 	LeftNothing Left = iota
 	LeftProcesses
 	LeftDirty
+	LeftQueued
 )
 
 // Close removes the group, unless something of it is left.
@@ -272,6 +305,8 @@ func (r *Room) Close() (left Left, err error) {
 		return LeftNothing, err
 	case occupied(r.made[len(r.made)-1]):
 		return LeftProcesses, err
+	case r.queued > 0:
+		return LeftQueued, err
 	}
 	return LeftDirty, err
 }
@@ -286,6 +321,13 @@ func (r *Room) closeScope() (left Left, err error) {
 	}
 	if left != LeftNothing && r.linger && bindsWriteback(r.IO) {
 		err, r.keeper = r.keeper.leave(), nil
+		return left, err
+	}
+	if r.queued > 0 {
+		if left == LeftNothing {
+			left = LeftQueued
+		}
+		err, r.keeper = r.keeper.wait(emptyAfter(r.queued)), nil
 		return left, err
 	}
 	return left, r.remove()
@@ -323,7 +365,7 @@ func (p place) remove(hierarchies *cgroupfs.FS, atOnce bool) error {
 	if err != nil {
 		return err
 	}
-	if occupied(g) || p.Linger && !atOnce && lingers(g, lingerEnd) {
+	if occupied(g) || !atOnce && (p.Linger && lingers(g, lingerEnd) || p.drains(g) > 0) {
 		return state.ErrKeep
 	}
 	err = g.RemoveAll()

@@ -24,15 +24,17 @@ type keeper struct {
 	pipe io.WriteCloser
 }
 
-// What a keeper is told, after the line with its scope's name: that it may end, or that it
-// is to linger. Without a word its weir has died.
+// What a keeper is told, after the line with its scope's name: that it may end, that it is
+// to linger, or to wait. Without a word its weir has died.
 const (
 	endWord  = "end"
 	stayWord = "stay"
+	waitWord = "wait " // and for how long: for what is queued in its group
 )
 
 // Keep is the keeper's whole life.
 func Keep(stdin io.Reader) {
+	began := now()
 	text, err := io.ReadAll(stdin)
 	if err != nil {
 		return
@@ -40,8 +42,13 @@ func Keep(stdin io.Reader) {
 	switch scope, word, _ := strings.Cut(string(text), "\n"); {
 	case word == stayWord:
 		_ = linger() // nobody is there to be told
+	case strings.HasPrefix(word, waitWord):
+		if d, err := time.ParseDuration(strings.TrimPrefix(word, waitWord)); err == nil {
+			_ = wait(d)
+		}
 	case word == "" && scope != "":
 		awaitScope(scope)
+		_ = wait(place{Began: began, Linger: true}.drainsHere())
 	}
 }
 
@@ -94,7 +101,12 @@ func (k *keeper) dismiss() {
 func (k *keeper) abandon() error { return errors.Join(k.pipe.Close(), k.cmd.Process.Release()) }
 
 // leave lets the keeper linger after weir's end.
-func (k *keeper) leave() error {
-	_, err := io.WriteString(k.pipe, stayWord)
+func (k *keeper) leave() error { return k.tell(stayWord) }
+
+// wait lets the keeper stay for a time after weir's end.
+func (k *keeper) wait(d time.Duration) error { return k.tell(waitWord + d.String()) }
+
+func (k *keeper) tell(word string) error {
+	_, err := io.WriteString(k.pipe, word)
 	return errors.Join(err, k.pipe.Close(), k.cmd.Process.Release())
 }

@@ -53,10 +53,23 @@ const (
 	lingerLook = 250 * time.Millisecond
 )
 
+// callLinger gives this process the name of a keeper that lingers.
+func callLinger() error { return os.WriteFile("/proc/self/comm", []byte(lingerName), 0) }
+
+// wait lingers for a time.
+func wait(d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	err := callLinger()
+	time.Sleep(d)
+	return err
+}
+
 // linger returns when nobody else is in the caller's group, and it does not linger any
 // more.
 func linger() error {
-	if err := os.WriteFile("/proc/self/comm", []byte(lingerName), 0); err != nil {
+	if err := callLinger(); err != nil {
 		return err
 	}
 	fs, err := cgroupfs.Open("/")

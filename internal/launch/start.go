@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os/exec"
 	"runtime"
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -67,7 +68,7 @@ func within(moves []move, f func() error) error {
 	if err == nil {
 		err = f()
 	}
-	for _, m := range moves[:moved] {
+	for _, m := range slices.Backward(moves[:moved]) {
 		if back := m.from.AddThread(tid); back != nil {
 			// The thread stays locked: no other goroutine ever runs in the group.
 			return errors.Join(err, fmt.Errorf("take weir's own thread out of %s: %w", m.to.Dir(), back))

@@ -1,0 +1,178 @@
+package launch
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/limit"
+)
+
+const (
+	// queueLook is how often a group's queue is looked at. What it holds is known to so
+	// much time.
+	queueLook = 250 * time.Millisecond
+	// queueMin is what is too little to have a group stay for.
+	queueMin = 100 * time.Millisecond
+	// queueSlack is what a group stays longer, and a tenth: requests of several megabytes
+	// go a little later than the rate says, on a busy machine more so.
+	queueSlack = time.Second
+)
+
+// A queue tells how long cgroup v1's throttle needs for the writes that it has charged to a
+// group and not let go yet. The kernel says that nowhere: v1 charges a write when it comes,
+// and a program need not wait for it, as when it ends and the file system writes out what
+// it has closed (ext4, for a file that it has truncated). If the group is removed then,
+// the kernel lets them all go at once.
+type queue struct {
+	rates map[blkdev.Number]*backlog
+	seen  time.Time
+}
+
+// A backlog is a leaky bucket for each of a device's two limits.
+type backlog struct {
+	last       cgroupfs.Stat
+	bytes, ops time.Duration
+}
+
+func newQueue(began time.Time) *queue {
+	return &queue{seen: began, rates: make(map[blkdev.Number]*backlog)}
+}
+
+// look counts what was charged since the last look, and what time has let go.
+func (q *queue) look(rules []cgroupfs.Rule, stats []cgroupfs.Stat, now time.Time) {
+	passed := now.Sub(q.seen)
+	q.seen = now
+	for _, r := range rules {
+		for _, s := range stats {
+			if s.Device != r.Device {
+				continue
+			}
+			b := q.rates[s.Device]
+			if b == nil {
+				b = &backlog{}
+				q.rates[s.Device] = b
+			}
+			b.bytes = drained(b.bytes, s.WrittenBytes-b.last.WrittenBytes, r.Limit.WBPS, passed)
+			b.ops = drained(b.ops, s.Writes-b.last.Writes, r.Limit.WIOPS, passed)
+			b.last = s
+		}
+	}
+}
+
+// throttleExcess is how much faster than its rate the throttle may be, over a few seconds.
+// Without it a program that waits for each write seems to be ahead of the rate.
+const throttleExcess = 1.03
+
+func drained(before time.Duration, more uint64, rate limit.Rate, passed time.Duration) time.Duration {
+	n, bounded := rate.Number()
+	if !bounded {
+		return 0
+	}
+	needs := float64(more) / float64(n) * float64(time.Second)
+	return max(0, before+time.Duration(needs-throttleExcess*float64(passed)))
+}
+
+// left is how long the throttle needs for what it has, at the time of the last look.
+func (q *queue) left() time.Duration {
+	var most time.Duration
+	for _, b := range q.rates {
+		most = max(most, b.bytes, b.ops)
+	}
+	return most
+}
+
+// lookAt reads a group's rules and counters. A group that is gone has no queue.
+func (q *queue) lookAt(g cgroupfs.Group, now time.Time) error {
+	rules, err := g.Rules()
+	if err != nil {
+		return err
+	}
+	stats, err := g.Stats()
+	if err != nil {
+		return err
+	}
+	q.look(rules, stats, now)
+	return nil
+}
+
+// queues reports whether a group's writes may wait in it when nobody is in it any more.
+func queues(g cgroupfs.Group) bool { return g.Hierarchy().Version == cgroupfs.V1 }
+
+// watchQueue looks at a group's queue until it is stopped. stop looks for the last time,
+// and returns how long the queue needs.
+func watchQueue(g cgroupfs.Group, began time.Time) (stop func() time.Duration) {
+	if !queues(g) {
+		return func() time.Duration { return 0 }
+	}
+	q, quit, done := newQueue(began), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(queueLook)
+		defer tick.Stop()
+		for {
+			select {
+			case <-quit:
+				_ = q.lookAt(g, time.Now()) // what cannot be read needs no time
+				return
+			case now := <-tick.C:
+				_ = q.lookAt(g, now)
+			}
+		}
+	}()
+	return func() time.Duration {
+		close(quit)
+		<-done
+		return q.left()
+	}
+}
+
+// A moment is a time of this boot, in nanoseconds (CLOCK_MONOTONIC). 0 is none.
+type moment int64
+
+func now() moment {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil {
+		return 0
+	}
+	return moment(t.Nano())
+}
+
+// drainsHere is drains of the caller's own group on v1.
+func (p place) drainsHere() time.Duration {
+	hierarchies, err := cgroupfs.Open("/")
+	if err != nil {
+		return 0
+	}
+	defer hierarchies.Close()
+	blkio := hierarchies.With("blkio")
+	if blkio == nil {
+		return 0
+	}
+	g, err := hierarchies.OfProcess(blkio, 0)
+	if err != nil || g.IsRoot() {
+		return 0
+	}
+	return p.drains(g)
+}
+
+// emptyAfter is how long a group stays for a queue that needs so long.
+func emptyAfter(queued time.Duration) time.Duration { return queued + queued/10 + queueSlack }
+
+// drains is how long a group of a record still stays for its queue: as its weir has said,
+// or, if that was killed, as if all had been charged when the group was made.
+func (p place) drains(g cgroupfs.Group) time.Duration {
+	if !p.Linger || !queues(g) {
+		return 0
+	}
+	if p.Until != 0 {
+		return time.Duration(p.Until - now())
+	}
+	q := newQueue(time.Now())
+	if q.lookAt(g, q.seen) != nil || q.left() < queueMin {
+		return 0
+	}
+	return emptyAfter(q.left()) - time.Duration(now()-p.Began)
+}
