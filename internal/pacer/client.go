@@ -1,0 +1,127 @@
+package pacer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/state"
+)
+
+// A Client asks the pacer of this host, and starts it if it does not run.
+type Client struct{ State state.Dir }
+
+// ask is a question to the pacer; an empty one asks whether it is there.
+type ask struct {
+	Add    *Job   `json:"add,omitempty"`
+	Remove *Place `json:"remove,omitempty"` // a limited group
+}
+
+// answer is the pacer's.
+type answer struct {
+	Error string `json:"error,omitempty"`
+	Note  string `json:"note,omitempty"` // what there is to say of its accuracy
+}
+
+const (
+	socketName = "pacer.sock"
+	// startMax is how long a pacer may take to start, and an answer to come.
+	startMax  = 10 * time.Second
+	startLook = 10 * time.Millisecond
+)
+
+// Add has the pacer hold a group, in place of what it held of it. note is what there is to
+// say of the accuracy.
+func (c Client) Add(j Job) (note string, err error) {
+	if err := j.check(); err != nil {
+		return "", err
+	}
+	a, err := c.ask(ask{Add: &j})
+	return a.Note, err
+}
+
+// Remove has the pacer let a group go. One that was killed is started again for that: else
+// the next would take the group over from the record.
+func (c Client) Remove(limited Place) error {
+	jobs, err := Paced(c.State)
+	if err != nil || !slices.ContainsFunc(jobs, func(j Job) bool { return j.Limited == limited }) {
+		return err
+	}
+	_, err = c.ask(ask{Remove: &limited})
+	return err
+}
+
+func isDown(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ECONNREFUSED)
+}
+
+// ask asks, and starts a pacer where none is. One that ends just then is asked again.
+func (c Client) ask(q ask) (a answer, err error) {
+	started := false
+	for began := time.Now(); ; time.Sleep(startLook) {
+		a, err = c.once(q)
+		var closed *endedError
+		switch {
+		case err == nil && a.Error != "":
+			return a, errors.New(a.Error)
+		case err == nil, time.Since(began) > startMax:
+			return a, err
+		case errors.As(err, &closed):
+			started = false
+		case !isDown(err):
+			return a, err
+		case !started:
+			if err := Start(); err != nil {
+				return a, err
+			}
+			started = true
+		}
+	}
+}
+
+// endedError says that the pacer has ended while it was asked.
+type endedError struct{ error }
+
+func (e *endedError) Unwrap() error { return e.error }
+
+func (c Client) once(q ask) (a answer, err error) {
+	conn, err := net.DialTimeout("unix", filepath.Join(c.State.Path(), socketName), startMax)
+	if err != nil {
+		return a, fmt.Errorf("ask the pacer: %w", err)
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(startMax)); err != nil {
+		return a, fmt.Errorf("ask the pacer: %w", err)
+	}
+	if err := json.NewEncoder(conn).Encode(q); err != nil {
+		return a, &endedError{fmt.Errorf("ask the pacer: %w", err)}
+	}
+	if err := json.NewDecoder(conn).Decode(&a); err != nil {
+		return a, &endedError{fmt.Errorf("ask the pacer: %w", err)}
+	}
+	return a, nil
+}
+
+// PacerArg makes weir the pacer: see Serve.
+const PacerArg = "__pacer"
+
+// Start starts a pacer in the background, which ends at once if one runs.
+func Start() error {
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Args = []string{"weir", PacerArg}
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start the pacer: %w", err)
+	}
+	return cmd.Process.Release()
+}

@@ -1,0 +1,56 @@
+package pacer
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// clockNow is CLOCK_MONOTONIC.
+func clockNow() time.Duration {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) // it cannot fail: the clock is there
+	return time.Duration(t.Nano())
+}
+
+// spent is the processor time of the calling thread.
+func spent() time.Duration {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t) // nor this one
+	return time.Duration(t.Nano())
+}
+
+// realtimePriority is a low one: what needs to be earlier can be.
+const realtimePriority = 10
+
+// beExact makes the calling goroutine's thread wake in time: SCHED_FIFO, and a timer slack
+// of a nanosecond. The error says what the accuracy is without.
+func beExact() error {
+	runtime.LockOSThread()
+	runtime.GOMAXPROCS(2)    // one is this thread's, also while it sleeps
+	debug.SetGCPercent(1000) // of the 4 MB that Go starts with
+	slack := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
+	attr := &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: realtimePriority}
+	if err := errors.Join(slack, unix.SchedSetAttr(0, attr, 0)); err != nil {
+		return fmt.Errorf("run in real time: %w; on a busy machine a group writes more than its limit for moments, and less after", err)
+	}
+	return nil
+}
+
+// sleepUntil sleeps in the kernel: a Go timer goes through another thread. It is a raw
+// system call, because Go's monitor wakes every 20 µs for a while after each other one
+// that lasts (measured: as much processor time again as the pacer's). It can end early:
+// Go interrupts it where it needs the thread, and wake does.
+func sleepUntil(t time.Duration) {
+	when := unix.NsecToTimespec(int64(t))
+	_, _, _ = unix.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, uintptr(unsafe.Pointer(&when)), 0, 0, 0)
+}
+
+// wake ends the sleep of a thread, by the signal that Go itself interrupts threads with.
+func wake(tid int) { _ = unix.Tgkill(os.Getpid(), tid, unix.SIGURG) } // it is this process's

@@ -1,0 +1,77 @@
+package pacer
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+)
+
+// GuardArg makes weir the guard of the pacer, and nothing else: see Guard.
+const GuardArg = "__guard"
+
+// Guard is the guard's whole life: it learns from a pipe which groups are stopped, and
+// when the pipe ends, however the pacer does, lets them go on. again starts another pacer
+// for them.
+func Guard(pipe io.Reader, again func() error) error {
+	held := make(map[string]string)
+	for lines := bufio.NewScanner(pipe); lines.Scan(); {
+		file, line, kept := strings.Cut(lines.Text(), "\t")
+		if held[file] = line; !kept {
+			delete(held, file)
+		}
+	}
+	var errs []error
+	for file, line := range held {
+		if err := os.WriteFile(file, []byte(line), 0); err != nil && !errors.Is(err, os.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	if len(held) > 0 {
+		errs = append(errs, again())
+	}
+	return errors.Join(errs...)
+}
+
+// A guard is the guard process, as the pacer has it.
+type guard struct {
+	pipe  io.WriteCloser
+	ended chan struct{}
+}
+
+func newGuard() (*guard, error) {
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Args = []string{"weir", GuardArg}
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	pipe, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("start the pacer's guard: %w", err)
+	}
+	g := &guard{pipe, make(chan struct{})}
+	go func() {
+		_ = cmd.Wait() // that it has ended is all there is to know
+		close(g.ended)
+	}()
+	return g, nil
+}
+
+// hold tells the guard of a group, before it is stopped for the first time: the file that
+// lets it go on, and the line for it.
+func (g *guard) hold(file, line string) error {
+	_, err := fmt.Fprintf(g.pipe, "%s\t%s\n", file, line)
+	return err
+}
+
+// release tells it that a group is not stopped any more.
+func (g *guard) release(file string) error {
+	_, err := fmt.Fprintf(g.pipe, "%s\n", file)
+	return err
+}

@@ -1,0 +1,100 @@
+package pacer
+
+import (
+	"container/heap"
+	"time"
+)
+
+// share is how much of one processor the pacer takes at most, while groups write all the
+// time and the machine keeps up.
+const share = 0.01
+
+// shareMost is how much it takes at most to look at groups that do not have to be stopped.
+const shareMost = 0.04
+
+// cycleLeast and cycleMost bound the time from one stop to the next of processes that
+// write all the time.
+const (
+	cycleLeast = 4 * time.Millisecond
+	cycleMost  = 80 * time.Millisecond
+)
+
+// A loop looks at each of its groups when that is due.
+type loop struct {
+	groups queue
+	look   time.Duration // of processor time, that a look has taken lately, with waking up for it
+	cycle  time.Duration // and all looks from one stop of a group to its next
+	spent  time.Duration // by the end of the last look
+	at     time.Duration // the last look
+	credit time.Duration // of processor time
+}
+
+// creditMost is how much processor time is kept for later.
+const creditMost = 10 * time.Millisecond
+
+// cycles are the times from one stop of a group to its next that the pacer's share allows:
+// now, with the credit that it has, and the time between looks that it allows for good.
+func (l *loop) cycles() (now, lull time.Duration) {
+	groups := time.Duration(len(l.groups))
+	lull = min(max(time.Duration(float64(l.look*groups)/share), cycleLeast/4), cycleLeast*groups)
+	lull = max(lull, time.Duration(float64(l.look*groups)/shareMost))
+	if l.credit > 0 {
+		return cycleLeast, lull
+	}
+	return min(max(time.Duration(float64(l.cycle*groups)/share), cycleLeast), cycleMost*max(1, groups/10)), lull
+}
+
+// next returns when the first group is due; ok is false without any.
+func (l *loop) next() (due time.Duration, ok bool) {
+	if len(l.groups) == 0 {
+		return 0, false
+	}
+	return l.groups[0].due, true
+}
+
+// step looks at the first group.
+func (l *loop) step() error {
+	p := l.groups[0]
+	ran := !p.stopped
+	if err := p.step(l.cycles()); err != nil {
+		return err
+	}
+	spent, at := spent(), clockNow()
+	took := spent - l.spent
+	l.look += (took - l.look) / 16
+	if p.cost += took; ran && p.stopped {
+		l.cycle += (p.cost - l.cycle) / 4
+		p.cost = 0
+	}
+	l.credit = min(creditMost, l.credit+time.Duration(share*float64(at-l.at))-took)
+	l.spent, l.at = spent, at
+	l.fix()
+	return nil
+}
+
+// fix puts the first group in its place again.
+func (l *loop) fix() { heap.Fix(&l.groups, 0) }
+
+// queue is a heap of groups, the first that is due on top.
+type queue []*paced
+
+func (q queue) Len() int           { return len(q) }
+func (q queue) Less(i, j int) bool { return q[i].due < q[j].due }
+func (q queue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
+func (q *queue) Push(x any)        { *q = append(*q, x.(*paced)) }
+func (q *queue) Pop() any {
+	old := *q
+	last := old[len(old)-1]
+	*q = old[:len(old)-1]
+	return last
+}
+
+// remove takes a group off.
+func (l *loop) remove(p *paced) {
+	for i, q := range l.groups {
+		if q == p {
+			heap.Remove(&l.groups, i)
+			return
+		}
+	}
+}

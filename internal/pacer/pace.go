@@ -1,0 +1,163 @@
+package pacer
+
+import (
+	"time"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
+)
+
+// paced is one group that the pacer holds.
+type paced struct {
+	meter  meter
+	brake  *cgroupfs.Brake
+	bucket bucket
+
+	stopped bool
+	settled bool          // they were looked at since
+	let     time.Duration // when the processes were let go last
+	halted  time.Duration // when they were stopped last
+	seen    time.Duration // the last look
+	speed   float64       // how fast they wrote when they last could, in bytes a second
+	quiet   time.Duration // since when they have written nothing
+	trust   time.Duration // how long they may go on unseen
+	due     time.Duration // when to look at them next
+	cost    time.Duration // processor time since they were stopped last
+}
+
+const (
+	// runLeast is the shortest time that processes are let go for: to wake them takes some
+	// of it.
+	runLeast = 60 * time.Microsecond
+	// runMost is how long nobody looks at processes that write less than they may.
+	runMost = 4 * time.Millisecond
+	// settleTime is how long a process takes to come out of the kernel: a write of a
+	// megabyte, as a rule.
+	settleTime = 500 * time.Microsecond
+	// quietMost is for how long processes that write nothing are looked at as if they were
+	// about to.
+	quietMost = 200 * time.Millisecond
+	// keptCharge is how much of what was charged to a group ahead is kept for it, as time
+	// of its rate: a program that syncs pays the kernel for what it has paid for here.
+	keptCharge = time.Second
+)
+
+// begin stops the processes: the first look finds them so.
+func (p *paced) begin(rate uint64) error {
+	if err := p.set(true); err != nil {
+		return err
+	}
+	now := clockNow()
+	p.bucket, p.due, p.seen, p.quiet, p.trust = newBucket(rate, now), now, now, now, runLeast/2
+	_, err := p.meter.look(now)
+	return err
+}
+
+// step does what is due. cycle is the time from one stop to the next that the pacer's own
+// processor time allows, lull the time between looks at what does nothing.
+//
+// Processes that are stopped are looked at once, when those that were in the kernel have
+// come out of it.
+func (p *paced) step(cycle, lull time.Duration) error {
+	now := clockNow()
+	switch {
+	case p.stopped && !p.settled:
+		if err := p.look(now); err != nil {
+			return err
+		}
+		p.settled = true
+		if p.bucket.level < 0 {
+			p.due = max(now+p.bucket.until(0), p.let+min(cycle, depthQuiet/2))
+			return nil
+		}
+		if err := p.set(false); err != nil { // they were stopped too early
+			return err
+		}
+	case p.stopped:
+		p.bucket.fill(now)
+		if err := p.set(false); err != nil {
+			return err
+		}
+	case p.bucket.level+(p.bucket.rate-p.speed)*(now-p.seen).Seconds() >= 0:
+		if err := p.look(now); err != nil {
+			return err
+		}
+	default:
+		return p.halt(now)
+	}
+	if p.bucket.level < 0 {
+		return p.halt(now)
+	}
+	p.due = now + p.run(now, cycle, lull)
+	return nil
+}
+
+// halt stops the processes, to be looked at when they have.
+func (p *paced) halt(now time.Duration) error {
+	p.settled, p.due = false, now+settleTime
+	return p.set(true)
+}
+
+func (p *paced) look(now time.Duration) error {
+	unseen, err := p.meter.look(now)
+	if err == nil {
+		p.count(unseen, now)
+	}
+	return err
+}
+
+// count pays for what was written. What is seen of stopped processes is what they were at
+// when they were stopped.
+func (p *paced) count(unseen float64, now time.Duration) {
+	p.bucket.depth = depthQuiet
+	if now-p.quiet < quietMost {
+		p.bucket.depth = depthBusy
+	}
+	p.bucket.fill(now)
+	p.bucket.take(unseen)
+	p.bucket.level = min(p.bucket.level, p.bucket.rate*keptCharge.Seconds())
+	end := now
+	if p.stopped {
+		end = p.halted
+	}
+	if unseen > 0 {
+		p.quiet = now
+	}
+	// What is seen of them after the last look at them stopped is the rest of their last
+	// system calls.
+	if ran := end - max(p.let, p.seen); ran > 0 {
+		p.speed = max(0, unseen) / max(ran, runLeast).Seconds()
+	}
+	p.seen = now
+}
+
+// run is how long the processes may go on: until they have written what the bucket has, at
+// the speed of the last time; at first, and while they write nothing
+// (they may not have been woken yet), for moments that grow.
+func (p *paced) run(now, cycle, lull time.Duration) time.Duration {
+	if p.speed == 0 && now-p.quiet > quietMost {
+		return lull
+	}
+	p.trust = min(2*p.trust, max(cycle, lull, runMost))
+	if p.speed == 0 {
+		return min(p.trust, cycle/8)
+	}
+	return min(max(time.Duration(p.bucket.level/p.speed*float64(time.Second)), runLeast), p.trust)
+}
+
+func (p *paced) set(stop bool) error {
+	if p.stopped == stop {
+		return nil
+	}
+	if err := p.brake.Set(stop); err != nil {
+		return err
+	}
+	p.stopped = stop
+	if stop {
+		p.halted = clockNow()
+		p.trust = max(p.halted-p.let, runLeast) / 2
+	} else {
+		p.let = clockNow()
+		p.quiet += p.let - p.halted // they could not write
+	}
+	return nil
+}

@@ -1,0 +1,76 @@
+package pacer
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/state"
+)
+
+// What is early is paid for to the byte; what is late is made up for to the depth.
+func TestBucket(t *testing.T) {
+	b := newBucket(1e6, 0)
+	b.take(3e6)
+	if got := b.until(0); got != 3*time.Second {
+		t.Errorf("3 MB at 1 MB/s take %s", got)
+	}
+	b.fill(2 * time.Second)
+	if math.Abs(b.level+1e6) > 1 {
+		t.Errorf("after 2 s the level is %.0f, want -1 MB", b.level)
+	}
+	b.fill(time.Hour)
+	if want := 1e6 * depthQuiet.Seconds(); math.Abs(b.level-want) > 1 {
+		t.Errorf("after an hour the level is %.0f, want %.0f", b.level, want)
+	}
+}
+
+// The guard lets go what the pacer held when its pipe ended, and nothing else.
+func TestGuard(t *testing.T) {
+	dir := t.TempDir()
+	held, released := filepath.Join(dir, "held"), filepath.Join(dir, "released")
+	for _, file := range []string{held, released} {
+		if err := os.WriteFile(file, []byte("FROZEN"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again := 0
+	start := func() error { again++; return nil }
+	said := held + "\tTHAWED\n" + released + "\tTHAWED\n" + released + "\n" + filepath.Join(dir, "gone/x") + "\tTHAWED\n"
+	if err := Guard(strings.NewReader(said), start); err != nil {
+		t.Error(err)
+	}
+	for file, want := range map[string]string{held: "THAWED", released: "FROZEN"} {
+		if got, err := os.ReadFile(file); err != nil || string(got) != want {
+			t.Errorf("%s: %q, %v; want %q", file, got, err, want)
+		}
+	}
+	if again != 1 {
+		t.Errorf("another pacer was started %d times", again)
+	}
+	if err := Guard(strings.NewReader(held+"\tTHAWED\n"+held+"\n"), start); err != nil || again != 1 {
+		t.Errorf("a pacer that had nothing: started %d times, %v", again, err)
+	}
+}
+
+// A job that cannot be done is refused before anything is started.
+func TestAdd(t *testing.T) {
+	c := Client{state.At(t.TempDir())}
+	good := Job{Limited: Place{"blkio", "/a"}, Stopped: Place{"freezer", "/a"}, Devices: []blkdev.Number{{Major: 8}}, WBPS: 1}
+	for name, j := range map[string]Job{
+		"no limit":  {Limited: good.Limited, Stopped: good.Stopped, Devices: good.Devices},
+		"no device": {Limited: good.Limited, Stopped: good.Stopped, WBPS: 1},
+		"no group":  {Devices: good.Devices, WBPS: 1},
+	} {
+		if _, err := c.Add(j); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if err := c.Remove(good.Limited); err != nil {
+		t.Errorf("remove without a pacer: %v", err)
+	}
+}

@@ -1,0 +1,364 @@
+package pacer
+
+import (
+	"container/heap"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/state"
+)
+
+// recordKind names the records of groups that are paced.
+const recordKind = "pace"
+
+const (
+	lockName = "pacer.lock"
+	// idleMax is how long a pacer stays without a group.
+	idleMax = 2 * time.Second
+	// askEvery is how long a question waits at most.
+	askEvery = 20 * time.Millisecond
+)
+
+// A server is the pacer: its groups, and whoever asks.
+type server struct {
+	dir   state.Dir
+	fs    *cgroupfs.FS
+	loop  loop
+	jobs  map[*paced]*held
+	guard *guard
+	asks  chan question
+	tid   int // of the thread that paces
+	note  string
+}
+
+// held is what belongs to a paced group.
+type held struct {
+	job    Job
+	record *state.Record
+}
+
+type question struct {
+	ask    ask
+	answer chan answer
+}
+
+// Serve is the pacer's whole life. It returns at once if one runs, and when it has had no
+// group for a while.
+func Serve(ctx context.Context, dir state.Dir, fs *cgroupfs.FS) error {
+	lock, err := takeOver(dir)
+	if err != nil || lock == nil {
+		return err
+	}
+	defer lock.Close()
+	socket := filepath.Join(dir.Path(), socketName)
+	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("listen: %w", err)
+	}
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	if err := errors.Join(leave(fs), turnKey(fs)); err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	s := &server{dir: dir, fs: fs, jobs: make(map[*paced]*held), asks: make(chan question, 1)}
+	if err := beExact(); err != nil {
+		s.note = err.Error()
+	}
+	s.tid = unix.Gettid()
+	err = s.watch()
+	if err == nil {
+		err = s.adopt()
+	}
+	if err == nil {
+		go s.accept(listener)
+		err = s.run(ctx)
+	}
+	s.thaw()
+	return errors.Join(err, listener.Close(), removeKey(fs))
+}
+
+// takeOverMax is how long a pacer that is killed may have its lock after its guard has
+// seen its end.
+const takeOverMax = time.Second
+
+// takeOver waits for the lock of a pacer that is ending; nil if one goes on.
+func takeOver(dir state.Dir) (*os.File, error) {
+	for began := time.Now(); ; time.Sleep(startLook) {
+		lock, free, err := dir.Lock(lockName)
+		if err != nil || free {
+			return lock, err
+		}
+		if time.Since(began) > takeOverMax {
+			return nil, nil
+		}
+	}
+}
+
+// leave takes the pacer, and with it its guard, out of the groups of whoever has started it:
+// it must not stop itself, nor end with them, nor share their limits.
+func leave(fs *cgroupfs.FS) error {
+	for _, h := range fs.Hierarchies() {
+		if own, err := fs.OfProcess(h, 0); err != nil || own.IsRoot() {
+			continue
+		}
+		if err := h.Root().AddProcess(os.Getpid()); err != nil {
+			return fmt.Errorf("leave the groups of the caller: %w", err)
+		}
+	}
+	return nil
+}
+
+// watch starts a guard, and tells it of all groups.
+func (s *server) watch() error {
+	var err error
+	if s.guard, err = newGuard(); err != nil {
+		return err
+	}
+	for p := range s.jobs {
+		if err := s.tell(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *server) tell(p *paced) error {
+	file, line := p.meter.stopped.ThawWrite()
+	return s.guard.hold(file, line)
+}
+
+// adopt takes over what a dead pacer held.
+func (s *server) adopt() error {
+	return s.dir.Sweep(recordKind, func(data []byte) error {
+		var j Job
+		if err := json.Unmarshal(data, &j); err != nil {
+			return fmt.Errorf("read record of a paced group: %w", err)
+		}
+		err := s.add(j)
+		if cgroupfs.IsGone(err) {
+			err = j.Release(s.fs)
+		}
+		if err != nil {
+			return state.ErrKeep // the others are not to wait for it
+		}
+		return nil
+	})
+}
+
+// accept hands on what is asked, one question a connection.
+func (s *server) accept(listener net.Listener) {
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return // it is closed
+		}
+		go func() {
+			defer conn.Close()
+			_ = conn.SetDeadline(time.Now().Add(startMax))
+			q := question{answer: make(chan answer, 1)}
+			if json.NewDecoder(conn).Decode(&q.ask) != nil {
+				return
+			}
+			select {
+			case s.asks <- q:
+				wake(s.tid)
+				_ = json.NewEncoder(conn).Encode(<-q.answer)
+			case <-time.After(startMax): // it has ended: whoever asks asks again
+			}
+		}()
+	}
+}
+
+// run paces and answers, by turns.
+func (s *server) run(ctx context.Context) error {
+	idle := clockNow()
+	for ctx.Err() == nil {
+		due, some := s.loop.next()
+		if some {
+			idle = clockNow()
+			sleepUntil(min(due, idle+askEvery))
+		}
+		if err := s.reply(some); err != nil {
+			return err
+		}
+		if due, some := s.loop.next(); some && due <= clockNow() {
+			if err := s.loop.step(); err != nil {
+				s.fail(s.loop.groups[0], err)
+			}
+		} else if !some && clockNow()-idle > idleMax {
+			return nil
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// thaw lets all groups go.
+func (s *server) thaw() {
+	for p := range s.jobs {
+		_ = p.set(false) // the guard does it too, and the next weir
+	}
+}
+
+// reply answers what is asked by now, and waits for it where there is nothing to pace.
+func (s *server) reply(busy bool) error {
+	wait := time.Duration(0)
+	if !busy {
+		wait = askEvery
+	}
+	for {
+		var q question
+		select {
+		case <-s.guard.ended:
+			for s.watch() != nil { // without a guard nobody is stopped
+				s.thaw()
+				time.Sleep(retryAfter)
+			}
+			continue
+		case q = <-s.asks:
+		default:
+			if wait == 0 {
+				return nil
+			}
+			select {
+			case q = <-s.asks:
+			case <-time.After(wait):
+				return nil
+			}
+		}
+		q.answer <- s.answer(q.ask)
+		wait = 0
+	}
+}
+
+func (s *server) answer(q ask) answer {
+	var err error
+	switch {
+	case q.Add != nil:
+		err = s.add(*q.Add)
+	case q.Remove != nil:
+		if p := s.of(*q.Remove); p != nil {
+			s.loop.remove(p)
+			err = s.drop(p)
+		}
+	}
+	if err != nil {
+		return answer{Error: err.Error()}
+	}
+	return answer{Note: s.note}
+}
+
+// of finds the group of a place; nil if it is not paced.
+func (s *server) of(limited Place) *paced {
+	for p, h := range s.jobs {
+		if h.job.Limited == limited {
+			return p
+		}
+	}
+	return nil
+}
+
+// add begins to pace a group, or paces it at another rate.
+func (s *server) add(j Job) error {
+	if err := j.check(); err != nil {
+		return err
+	}
+	record, err := s.dir.New(recordKind, j)
+	if err != nil {
+		return err
+	}
+	p := s.of(j.Limited)
+	if p != nil && p.look(clockNow()) != nil { // it was another group of that name, or cannot be read
+		s.loop.remove(p)
+		_ = s.drop(p) // it is begun anew
+		p = nil
+	}
+	if p != nil {
+		h := s.jobs[p]
+		err := h.record.Done()
+		h.job, h.record = j, record
+		p.bucket = newBucket(j.WBPS, clockNow())
+		p.meter.devices = slices.Clone(j.Devices)
+		p.due = clockNow()
+		heap.Init(&s.loop.groups)
+		return err
+	}
+	if p, err = s.begin(j); err != nil {
+		return errors.Join(err, record.Done())
+	}
+	s.jobs[p] = &held{j, record}
+	heap.Push(&s.loop.groups, p)
+	return nil
+}
+
+// begin stops a group for the first time, once the guard knows of it.
+func (s *server) begin(j Job) (*paced, error) {
+	limited, err := j.Limited.Find(s.fs)
+	if err != nil {
+		return nil, err
+	}
+	stopped, err := j.Stopped.Find(s.fs)
+	if err != nil {
+		return nil, err
+	}
+	if j.Own {
+		if err := stopped.Create(); err != nil && !errors.Is(err, os.ErrExist) {
+			return nil, fmt.Errorf("make cgroup: %w", err)
+		}
+	}
+	brake, err := stopped.Brake()
+	if err != nil {
+		return nil, err
+	}
+	p := &paced{meter: meter{limited: limited, stopped: stopped, devices: slices.Clone(j.Devices)}, brake: brake}
+	p.meter.mayJoin = func(pid int) bool {
+		g, err := s.fs.OfProcess(stopped.Hierarchy(), pid)
+		return err == nil && g == stopped.Parent()
+	}
+	if err := s.tell(p); err != nil {
+		return nil, errors.Join(err, brake.Close())
+	}
+	if err := p.begin(j.WBPS); err != nil {
+		return nil, errors.Join(err, j.Release(s.fs), brake.Close())
+	}
+	return p, nil
+}
+
+// drop lets a group go, and forgets it.
+func (s *server) drop(p *paced) error {
+	h := s.jobs[p]
+	delete(s.jobs, p)
+	thaw := p.brake.Set(false)
+	err := h.job.Release(s.fs)
+	p.meter.close()
+	if thaw != nil && !cgroupfs.IsGone(thaw) { // the guard and the record are for who comes next
+		return errors.Join(thaw, err, p.brake.Close(), h.record.Leave())
+	}
+	file, _ := p.meter.stopped.ThawWrite()
+	return errors.Join(err, s.guard.release(file), p.brake.Close(), h.record.Done())
+}
+
+// retryAfter is when a group that could not be looked at is tried again.
+const retryAfter = 100 * time.Millisecond
+
+// fail takes a group off that is gone. One that cannot be looked at for another reason is
+// let go until the next try.
+func (s *server) fail(p *paced, err error) {
+	if set := p.set(false); cgroupfs.IsGone(err) || cgroupfs.IsGone(set) {
+		s.loop.remove(p)
+		_ = s.drop(p) // nobody is left to be told
+		return
+	}
+	p.due = clockNow() + retryAfter
+	s.loop.fix()
+}

@@ -1,0 +1,75 @@
+package pacer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/state"
+)
+
+// Paced lists what is paced, by whichever pacer.
+func Paced(dir state.Dir) ([]Job, error) {
+	var jobs []Job
+	err := dir.Each(recordKind, func(data []byte) error {
+		var j Job
+		if err := json.Unmarshal(data, &j); err != nil {
+			return fmt.Errorf("read record of a paced group: %w", err)
+		}
+		jobs = append(jobs, j)
+		return nil
+	})
+	return jobs, err
+}
+
+// Sweep lets the groups of a dead pacer go on, and has another pace them.
+func Sweep(dir state.Dir, fs *cgroupfs.FS) error {
+	if os.Geteuid() != 0 { // it is root's
+		return nil
+	}
+	key, some := keyOf(fs)
+	if some {
+		some, _ = key.Exists()
+	}
+	jobs, err := Paced(dir)
+	if err != nil || len(jobs) == 0 && !some {
+		return err
+	}
+	lock, dead, err := dir.Lock(lockName)
+	if err != nil || !dead {
+		return err
+	}
+	defer lock.Close()
+	if len(jobs) == 0 {
+		return removeKey(fs)
+	}
+	left := false
+	err = dir.Sweep(recordKind, func(data []byte) error {
+		var j Job
+		if err := json.Unmarshal(data, &j); err != nil {
+			return fmt.Errorf("read record of a paced group: %w", err)
+		}
+		g, err := j.Limited.Find(fs)
+		if err != nil {
+			return err
+		}
+		if there, err := g.Exists(); err != nil || !there {
+			return errors.Join(err, j.Release(fs))
+		}
+		stopped, err := j.Stopped.Find(fs)
+		if err == nil {
+			err = stopped.Thaw()
+		}
+		if err != nil && !cgroupfs.IsGone(err) {
+			return err
+		}
+		left = true
+		return state.ErrKeep
+	})
+	if !left {
+		return err
+	}
+	return errors.Join(err, lock.Close(), Start())
+}
