@@ -39,6 +39,15 @@ type Sources struct {
 	Owners func() (Owners, error)
 	// UnitLimits reads the limits that systemd keeps for a unit.
 	UnitLimits func(ctx context.Context, unit string) (map[blkdev.Number]limit.Limit, error)
+	// Paced reads what weir's pacer holds of a group; nil: nothing.
+	Paced func(cgroupfs.Group) (*Paced, error)
+}
+
+// Paced is what weir's pacer holds of a group: buffered writes to all devices together.
+type Paced struct {
+	WBPS    uint64 // bytes a second
+	Devices []blkdev.Number
+	Record  string // where that stands
 }
 
 // Owners tells whose the writeback of files is: an inode.Reader.
@@ -54,10 +63,10 @@ type Facts struct {
 	Config   kernel.Config
 	Dirty    *kernel.Dirty // nil: not known
 	Swaps    []kernel.Swap
-	Mounted  []Mounted // hierarchies, in mountinfo's order
-	IO       *Mounted  // the one that limits are set in; nil: none
-	WhyNone  string    // why there is none
-	Systemd  bool      // is PID 1
+	Mounted  []Mounted            // hierarchies, in mountinfo's order
+	IO       *Mounted             // the one that limits are set in; nil: none
+	WhyNone  cgroupfs.Unsupported // why there is none
+	Systemd  bool                 // is PID 1
 	Group    Group
 	Places   []Place
 	Without  []Place // mounts that hold files and are on no block device
@@ -88,6 +97,7 @@ type Group struct {
 
 	Rules     []cgroupfs.Rule
 	RootRules []cgroupfs.Rule // v1: of the hierarchy's root
+	Paced     *Paced          // nil: by nobody
 	Above     []Above         // the groups above, the root first
 	Memory    Memory
 	Record    *target.Record // what the target's owner has on record; nil: not known

@@ -27,8 +27,8 @@ func Gather(ctx context.Context, s Sources, q Question) (Facts, error) {
 	}
 	f.Systemd = s.SystemdRuns
 	if s.Hierarchy == nil {
-		if s.WhyNone != nil {
-			f.WhyNone = s.WhyNone.Error()
+		if e := (*cgroupfs.Unsupported)(nil); errors.As(s.WhyNone, &e) {
+			f.WhyNone = *e
 		}
 		return f, nil
 	}

@@ -25,6 +25,12 @@ func readGroup(ctx context.Context, s Sources, q Question, group cgroupfs.Group)
 		return g, nil
 	}
 	g.Owner, g.Record = q.Target.Owner, q.Target.Record
+	if s.Paced != nil {
+		var err error
+		if g.Paced, err = s.Paced(group); err != nil {
+			return g, err
+		}
+	}
 	members, err := target.Members(group)
 	if err != nil {
 		return g, err

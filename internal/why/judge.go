@@ -13,7 +13,7 @@ type rule func(Facts) []Finding
 // rules are all there are, in the order in which findings of one severity are shown.
 var rules = []rule{
 	noController, notBuilt, readOnly,
-	v1Writeback, rootRules, memoryElsewhere, ioNotEnabled, rootGroup,
+	v1Writeback, rootRules, pacedHere, memoryElsewhere, ioNotEnabled, rootGroup,
 	noDevice, mountsWithout, dataJournal, noCgroupWriteback, foreignInode,
 	ruleElsewhere, ruleBeneath, mountWithoutRule, partition,
 	parentStricter, limitAbove, flat, unitDiffers, recordDiffers, recordEmpty,
@@ -116,6 +116,8 @@ func (f Facts) mechanism(p Place, path load.Path, read bool) (Held, string) {
 			return Yes, Writeback
 		}
 		return AtDevice, Writeback
+	case f.paced(p):
+		return Yes, Pacer
 	case f.rootHolds(p):
 		return AtDevice, RootRule
 	}
@@ -164,7 +166,7 @@ func (f Facts) idle(one Finding) bool {
 func unexplained(f Facts, findings []Finding) []Finding {
 	var more []Finding
 	for i, p := range f.Places {
-		if p.Writeback || p.Err != nil || f.IO == nil || f.rootHolds(p) {
+		if p.Writeback || p.Err != nil || f.IO == nil || f.rootHolds(p) || f.paced(p) {
 			continue
 		}
 		cell := Cell{Place: i, Path: load.Buffered}

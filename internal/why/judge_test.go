@@ -193,6 +193,15 @@ func TestRules(t *testing.T) {
 		{"kernel-bug", Note, AtDevice, func(f *Facts) {
 			f.Release, f.Places[0].Devices[0].Limit.WIOPS = kernel.Release{Major: 6, Minor: 12, Text: "6.12"}, limit.PerSecond(100)
 		}},
+		{"kernel-bug", Hurts, AtDevice, func(f *Facts) {
+			f.Release, f.Places[0].Devices[0].Limit.WIOPS = kernel.Release{Major: 6, Minor: 1, Text: "6.1.176"}, limit.PerSecond(9)
+		}},
+		{"kernel-bug", Hurts, Unknown, func(f *Facts) { // more gets through than the limit
+			f.Release, f.Places[0].Devices[0].Limit.WIOPS = kernel.Release{Major: 5, Minor: 10, Text: "5.10.0-30-amd64"}, limit.PerSecond(100)
+		}},
+		{"kernel-bug", Hurts, AtDevice, func(f *Facts) { // of reads
+			f.Release, f.Places[0].Devices[0].Limit.RIOPS = kernel.Release{Major: 5, Minor: 10, Text: "5.10.0-30-amd64"}, limit.PerSecond(100)
+		}},
 		{"io-cost", Note, AtDevice, func(f *Facts) { f.Group.Cost = []Policy{{"io.cost.qos", vda.Number, "254:0 enable=1"}} }},
 		{"io-latency", Note, AtDevice, func(f *Facts) { f.Group.Latency = []Policy{{"io.latency", vda.Number, "254:0 target=10"}} }},
 		{"large-writeback", Note, AtDevice, func(f *Facts) { f.Places[0].Devices[0].Limit = limit.None.Overlay(wbps(1e6)) }},
@@ -351,13 +360,12 @@ func TestEveryNoHasAReason(t *testing.T) {
 }
 
 func TestNoController(t *testing.T) {
-	r := Judge(Facts{WhyNone: "the kernel has no blkio controller"})
-	if _, ok := r.Find("no-io-controller"); !ok || r.Group != nil || len(r.Matrix) > 0 {
+	r := Judge(Facts{WhyNone: cgroupfs.Unsupported{Reason: "the kernel has no blkio controller", Remedy: "another kernel"}})
+	if one, ok := r.Find("no-io-controller"); !ok || len(one.Fixes) != 1 || r.Group != nil || len(r.Matrix) > 0 {
 		t.Errorf("%+v", r)
 	}
 }
 
-// The codes are promised to stay, each with one spelling.
 func TestRatesAreShownWithUnits(t *testing.T) {
 	if got := Seconds(drainTime(64<<20, 1e6)); got != "67 s" {
 		t.Errorf("64 MiB at 1 MB/s drain in %s", got)

@@ -87,6 +87,7 @@ const (
 	Throttle  = "throttle"      // blk-throttle, as the process submits the I/O
 	Writeback = "writeback"     // blk-throttle, as the kernel writes back for the group
 	RootRule  = "root-throttle" // v1's root group, which all writeback is charged to
+	Pacer     = "pacer"         // weir, which stops the group's processes for moments
 )
 
 // A Cell is one entry of the matrix.

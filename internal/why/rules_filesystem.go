@@ -82,12 +82,12 @@ func noCgroupWriteback(f Facts) []Finding {
 	}
 	var found []Finding
 	for i, p := range f.Places {
-		if p.Err != nil || p.FS == nil || p.dataJournal() || !strings.Contains(p.WhyNot, "has no cgroup writeback") {
+		if p.Err != nil || p.FS == nil || p.dataJournal() || f.paced(p) || !strings.Contains(p.WhyNot, "has no cgroup writeback") {
 			continue
 		}
 		found = append(found, Finding{Code: "no-cgroup-writeback", Severity: Breaks, cells: writtenBack.at(i), Evidence: fsEvidence(p),
 			Text:  p.FS.FSType + " does not tell the kernel whose its dirty pages are, so what the kernel writes back is the root group's.",
-			Fixes: []Fix{{Text: "keep the data on ext4, XFS, btrfs or f2fs"}, {Text: "write with O_DIRECT or O_DSYNC: held as it is"}}})
+			Fixes: []Fix{f.pace(), {Text: "keep the data on ext4, XFS, btrfs or f2fs"}, {Text: "write with O_DIRECT or O_DSYNC: held as it is"}}})
 	}
 	return found
 }

@@ -56,12 +56,16 @@ func noController(f Facts) []Finding {
 	if f.IO != nil {
 		return nil
 	}
-	text := f.WhyNone
+	text := f.WhyNone.Reason
 	if text == "" {
 		text = "no cgroup hierarchy of this host has a controller of disk I/O"
 	}
-	return []Finding{{Code: "no-io-controller", Severity: Breaks, cells: everything, Evidence: mountEvidence(f.Mounted...),
-		Text: strings.ToUpper(text[:1]) + text[1:] + "."}}
+	found := Finding{Code: "no-io-controller", Severity: Breaks, cells: everything, Evidence: mountEvidence(f.Mounted...),
+		Text: strings.ToUpper(text[:1]) + text[1:] + "."}
+	if f.WhyNone.Remedy != "" {
+		found.Fixes = []Fix{{Text: f.WhyNone.Remedy}}
+	}
+	return []Finding{found}
 }
 
 // readOnly: the rules can be read and not written.
@@ -78,7 +82,7 @@ func readOnly(f Facts) []Finding {
 // v1Writeback: on v1, what the kernel writes back is the root group's
 // (blkio-controller.rst; bdi writeback has no group without CGROUP_WRITEBACK's v2).
 func v1Writeback(f Facts) []Finding {
-	places := f.placesWhere(func(p Place) bool { return p.Err == nil && !p.dataJournal() && !f.rootHolds(p) })
+	places := f.placesWhere(func(p Place) bool { return p.Err == nil && !p.dataJournal() && !f.rootHolds(p) && !f.paced(p) })
 	if !f.onV1() || len(places) == 0 {
 		return nil
 	}
@@ -86,7 +90,7 @@ func v1Writeback(f Facts) []Finding {
 	if memory, ok := f.mountedWith("memory"); ok {
 		evidence = append(evidence, mountEvidence(memory)...)
 	}
-	fixes := []Fix{f.bootV2()}
+	fixes := []Fix{f.pace(), f.bootV2()}
 	if lines := f.rootLines(places); len(lines) > 0 {
 		fixes = append(fixes, Fix{Text: "limit what the kernel writes back to the device, for all its buffered writers together", Lines: lines})
 	}

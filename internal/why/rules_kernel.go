@@ -2,6 +2,7 @@ package why
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/weir-io/weir/internal/kernel"
 	"github.com/weir-io/weir/internal/limit"
@@ -92,63 +93,82 @@ type bug struct {
 	from, fixed [2]int // versions; from 0.0: always
 	commit      string // that ends it
 	text        string
-	applies     func(l limit.Limit) bool
+	applies     func(bytes, operations *uint64) bool // to one direction's limits per second; nil: none
+	seen        [][2]int                             // versions of Debian's that it was measured with
+	how         string                               // it was seen
+	exceeds     bool                                 // more than the limit gets through
 }
 
 // bugs are those whose end is a commit that is named here.
 var bugs = []bug{
 	{fixed: [2]int{5, 18}, commit: "9f5ede3c01f9",
-		text: "a request that the kernel splits counts as one operation, so a limit on operations lets more through",
-		applies: func(l limit.Limit) bool {
-			_, r := l.RIOPS.Number()
-			_, w := l.WIOPS.Number()
-			return r || w
-		}},
+		text:    "a request that the kernel splits counts as one operation, so a limit on operations lets more through",
+		applies: func(_, operations *uint64) bool { return operations != nil },
+		seen:    [][2]int{{5, 10}}, how: "15 times a limit of 64, with requests of 1 MiB in parts of 64 KiB", exceeds: true},
 	{fixed: [2]int{6, 11}, commit: "1beabab88ece",
-		text: "limits below 10 operations per second come out lower than they are",
-		applies: func(l limit.Limit) bool {
-			r, okR := l.RIOPS.Number()
-			w, okW := l.WIOPS.Number()
-			return okR && r < slicesPerSec || okW && w < slicesPerSec
-		}},
+		text:    "limits below 10 operations per second come out lower than they are",
+		applies: func(_, operations *uint64) bool { return operations != nil && *operations < slicesPerSec },
+		seen:    [][2]int{{5, 10}, {6, 1}}, how: "0.68 of a limit of 5, and 0.90 with later kernels"},
 	{fixed: [2]int{6, 15}, commit: "29cb95593430",
-		text: "a rate comes out lower than its limit where requests are about as large as a slice's part of it",
-		applies: func(l limit.Limit) bool {
-			const small = 100 << 10 * slicesPerSec
-			r, okR := l.RBPS.Number()
-			w, okW := l.WBPS.Number()
-			return okR && r < small || okW && w < small
-		}},
+		text:    "a rate comes out lower than its limit where requests are about as large as a slice's part of it",
+		applies: func(bytes, _ *uint64) bool { return bytes != nil && *bytes < 100<<10*slicesPerSec }},
 	{from: [2]int{6, 10}, fixed: [2]int{6, 16}, commit: "f2c4902bd08b",
-		text: "limits in bytes and in operations on one device get into each other's way",
-		applies: func(l limit.Limit) bool {
-			_, rb := l.RBPS.Number()
-			_, ro := l.RIOPS.Number()
-			_, wb := l.WBPS.Number()
-			_, wo := l.WIOPS.Number()
-			return rb && ro || wb && wo
-		}},
+		text:    "limits in bytes and in operations on one device get into each other's way",
+		applies: func(bytes, operations *uint64) bool { return bytes != nil && operations != nil }},
 }
 
-// kernelBugs: what may be wrong by the kernel's version. A distribution can have taken
-// over the end of it.
+// concerns reports which of a place's limits the bug is about.
+func (b bug) concerns(p Place) (reads, writes bool) {
+	for _, d := range p.Devices {
+		number := func(k limit.Key) *uint64 {
+			if n, is := d.Limit.Get(k).Number(); is {
+				return &n
+			}
+			return nil
+		}
+		reads = reads || b.applies(number(limit.RBPS), number(limit.RIOPS))
+		writes = writes || b.applies(number(limit.WBPS), number(limit.WIOPS))
+	}
+	return reads, writes
+}
+
+// finding tells what was measured with Debian's kernel of this version from what only may
+// be. (A distribution can have taken over the end of a bug in either case.)
+func (b bug) finding(f Facts) Finding {
+	found := Finding{Code: "kernel-bug", Severity: Note, Evidence: f.releaseEvidence()}
+	if slices.Contains(b.seen, [2]int{f.Release.Major, f.Release.Minor}) {
+		found.Severity = Hurts
+		found.Text = fmt.Sprintf("On Linux %d.%d %s (measured with Debian's: %s); %s ends it, in %d.%d.", f.Release.Major, f.Release.Minor, b.text, b.how, b.commit, b.fixed[0], b.fixed[1])
+		found.Fixes = []Fix{{Text: fmt.Sprintf("boot Linux %d.%d or later", b.fixed[0], b.fixed[1])}}
+		return found
+	}
+	found.Text = fmt.Sprintf("May apply: before Linux %d.%d %s; %s ends it, which this kernel may have as well.", b.fixed[0], b.fixed[1], b.text, b.commit)
+	return found
+}
+
+// kernelBugs: what is wrong, or may be, by the kernel's version. Where more than the limit
+// was seen to get through, whether it holds depends on the requests, and cannot be told.
 func kernelBugs(f Facts) []Finding {
 	var found []Finding
 	for _, b := range bugs {
 		if f.Release.Before(b.from[0], b.from[1]) || !f.Release.Before(b.fixed[0], b.fixed[1]) {
 			continue
 		}
-		for _, p := range f.Places {
-			applies := false
-			for _, d := range p.Devices {
-				applies = applies || b.applies(d.Limit)
-			}
-			if applies {
-				found = append(found, Finding{Code: "kernel-bug", Severity: Note, Evidence: f.releaseEvidence(),
-					Text: fmt.Sprintf("May apply: before Linux %d.%d %s; %s ends it, which this kernel may have as well.", b.fixed[0], b.fixed[1], b.text, b.commit)})
-				break
+		cells := scope{paths: paths, cannot: true}
+		for i, p := range f.Places {
+			if reads, writes := b.concerns(p); reads || writes {
+				cells.reads, cells.writes = cells.reads || reads, cells.writes || writes
+				cells.places = append(cells.places, i)
 			}
 		}
+		if len(cells.places) == 0 {
+			continue
+		}
+		one := b.finding(f)
+		if b.exceeds && one.Severity == Hurts {
+			one.cells = cells
+		}
+		found = append(found, one)
 	}
 	return found
 }
