@@ -44,7 +44,7 @@ func (x Explanation) explain(row Row, observed bool) (findings []int, warning st
 	switch {
 	case row.Verdict == NotHeld || row.Reason == Uncharged:
 		if len(breaks) == 0 {
-			breaks = coded([]string{"inode-not-known"})
+			breaks = coded([]string{"inode-not-known", "kernel-bug"})
 		}
 		if len(breaks) == 0 && row.Verdict == NotHeld {
 			warning = "weir why knows no reason for that"

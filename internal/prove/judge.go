@@ -92,6 +92,9 @@ func (r *run) hanging() string {
 		r.test.Warm+r.test.For+grace, limit.FormatMeasured(r.writer.Bytes.At(r.ended)))
 }
 
+// pacedRequest is what may pass at once where the pacer lets processes go on, in bytes.
+const pacedRequest = 2 << 20
+
 func (r *run) evidence(place Place) Evidence {
 	k := r.test.Key
 	e := Evidence{
@@ -99,13 +102,17 @@ func (r *run) evidence(place Place) Evidence {
 		Writer: r.writer.of(k), Cgroup: r.samples.Cgroup.of(k), Device: r.samples.Device.of(k), Writes: !k.IsRead(), Delayed: r.delayed(), Request: 1,
 		Queued: r.group.Hierarchy().Version == cgroupfs.V1,
 	}
+	if e.Delayed && place.Paced && !k.IsOps() { // what is made dirty is what is held, and goes to the disk later
+		e.Cgroup, e.Device, e.Delayed = e.Writer, e.Writer, false
+		e.Request = pacedRequest
+	}
 	// The samples end a little before or after the load's own window.
 	if n := len(e.Device); n > 0 {
 		e.To = min(e.To, e.Device[n-1].At)
 	}
 	window := (e.To - e.From).Seconds()
 	if !k.IsOps() {
-		e.Request = float64(r.test.Block)
+		e.Request = max(e.Request, float64(r.test.Block))
 		if through := max(r.samples.Cgroup.largest(), r.samples.Device.largest()); r.observed || e.Delayed || k.IsRead() {
 			e.Request = max(e.Request, 2*through)
 		}

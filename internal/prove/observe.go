@@ -3,14 +3,11 @@ package prove
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/load"
+	"github.com/weir-io/weir/internal/process"
 )
 
 // Observe makes no load: it samples what the processes of a target do on its limited
@@ -96,24 +93,12 @@ type workload struct{ read, written, asked Series }
 func (p Prover) watchProcesses(ctx context.Context, members func() ([]int, error), d time.Duration) workload {
 	var w workload
 	began := now()
-	first, last := map[int]processIO{}, map[int]processIO{} // a process that ends keeps its own
+	var sum process.Sum
+	defer sum.Close()
 	for {
 		pids, _ := members() // a group that is gone has none
-		for _, pid := range pids {
-			if io, err := readProcessIO(pid); err == nil {
-				last[pid] = io
-				if _, seen := first[pid]; !seen {
-					first[pid] = last[pid]
-				}
-			}
-		}
-		var sum processIO
-		for pid, c := range last {
-			sum.read += c.read - first[pid].read
-			sum.written += c.written - first[pid].written
-			sum.asked += c.asked - first[pid].asked
-		}
-		w.read, w.written, w.asked = w.read.add(now(), sum.read), w.written.add(now(), sum.written), w.asked.add(now(), sum.asked)
+		io := sum.Look(pids, process.Proc)
+		w.read, w.written, w.asked = w.read.add(now(), float64(io.Read)), w.written.add(now(), float64(io.Written)), w.asked.add(now(), float64(io.Asked))
 		p.Progress("what the target does itself", min(1, float64(now()-began)/float64(d)))
 		select {
 		case <-ctx.Done():
@@ -121,30 +106,4 @@ func (p Prover) watchProcesses(ctx context.Context, members func() ([]int, error
 		case <-time.After(every):
 		}
 	}
-}
-
-// processIO are the counts of one process that a workload adds up, in bytes.
-type processIO struct{ read, written, asked float64 }
-
-func readProcessIO(pid int) (io processIO, err error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid))
-	if err != nil {
-		return io, err
-	}
-	for line := range strings.Lines(string(text)) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
-		n, err := strconv.ParseFloat(value, 64)
-		if err != nil {
-			return io, fmt.Errorf("parse /proc/%d/io: %q", pid, line)
-		}
-		switch name {
-		case "rchar":
-			io.asked = n
-		case "read_bytes":
-			io.read = n
-		case "write_bytes":
-			io.written = n
-		}
-	}
-	return io, nil
 }

@@ -30,7 +30,12 @@ type Place struct {
 	Target cgroupfs.Group
 	Unit   string // of systemd, that the target is; "" if it is none
 	// Inside is the group that loads are started in: Target, or one below it.
-	Inside  cgroupfs.Group
+	Inside cgroupfs.Group
+	// Paced says that weir's pacer holds what writers make dirty.
+	Paced bool
+	// Stopped is the group in which weir's pacer stops the target's processes, which loads
+	// are to join too; the zero Group if that is Inside, or if nobody does.
+	Stopped cgroupfs.Group
 	Version cgroupfs.Version // of a group of weir's own; 0 for either
 	// Sole says that nobody else has the device.
 	Sole bool
@@ -82,6 +87,9 @@ func (p Place) enter(ctx context.Context, limited bool) (room *launch.Room, leav
 	nothing := func() error { return nil }
 	if p.Stays() {
 		room := launch.Enter(p.Inside)
+		if p.Stopped.Hierarchy() != nil {
+			room.Join(p.Stopped)
+		}
 		return room, nothing, nothing, nil
 	}
 	bounds := p.Limit
