@@ -84,6 +84,9 @@ func (a *app) clear(ctx context.Context, spec string, on []string, whole, dryRun
 			return err
 		}
 	}
+	if err := a.repace(t, false); err != nil {
+		return err
+	}
 	forgotten := false
 	if len(on) == 0 {
 		if forgotten, err = a.forget(ctx, plan); err != nil {

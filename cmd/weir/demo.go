@@ -17,8 +17,8 @@ import (
 	"github.com/weir-io/weir/internal/systemd"
 )
 
-// demoDiskBytes is the size of the demo's disk, a sparse file; about 200 MB of it is
-// written.
+// demoDiskBytes is the size of the demo's disk, a sparse file; what is in it at once is
+// less.
 const demoDiskBytes = 512 << 20
 
 func newDemo(a *app) *cobra.Command {
@@ -28,7 +28,9 @@ func newDemo(a *app) *cobra.Command {
 		Use:   "demo",
 		Short: "Show on a scratch disk what a limit does",
 		Long: "Write to a scratch disk without and with a limit, direct and buffered, and print what was asked and what was measured.\n" +
-			"The disk is a loop device on a file without a name, mounted where only the demo sees it: nothing is left of it, whatever ends the demo.\n\n" +
+			"The disk is a loop device on a file without a name, mounted where only the demo sees it: nothing is left of it, whatever ends the demo.\n" +
+			"(If that is SIGKILL, an empty cgroup stays until the next weir run, set, show, clear, why, prove or demo.) It takes up to half a gigabyte at a time,\n" +
+			"over and over: without a limit it writes all that the disk can take in that time, which may be gigabytes.\n\n" +
 			"A limit is held if the disk did no more than it lets through, and cannot be told if the disk did less than half of it. The demo ends with 0\n" +
 			"when it has measured, whatever it found; weir prove is for scripts.",
 		Args: noArguments,
@@ -44,7 +46,7 @@ func newDemo(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&write, "write", "10MB/s", "the `RATE` to limit writes to")
-	cmd.Flags().StringVar(&dir, "dir", "/var/tmp", "where the scratch disk's file lives; about 200 MB are written")
+	cmd.Flags().StringVar(&dir, "dir", "/var/tmp", "where the scratch disk's file lives: 512 MiB at most")
 	cmd.Flags().DurationVar(&window, "for", window, "how long each measurement takes")
 	return cmd
 }

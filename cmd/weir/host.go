@@ -16,6 +16,7 @@ import (
 	"github.com/weir-io/weir/internal/inode"
 	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/pacer"
 	"github.com/weir-io/weir/internal/state"
 	"github.com/weir-io/weir/internal/systemd"
 	"github.com/weir-io/weir/internal/target"
@@ -79,7 +80,7 @@ func (a *app) open() error {
 }
 
 func (a *app) sweep() error {
-	return errors.Join(hold.Undo(a.state, a.fs), launch.Sweep(a.state, a.fs))
+	return errors.Join(hold.Undo(a.state, a.fs), launch.Sweep(a.state, a.fs), pacer.Sweep(a.state, a.fs))
 }
 
 func (a *app) close() {
@@ -152,7 +153,12 @@ func (a *app) target(ctx context.Context, spec string) (target.Target, error) {
 	if err != nil {
 		return target.Target{}, err
 	}
-	return target.Resolve(ctx, a.kinds(h), spec)
+	t, err := target.Resolve(ctx, a.kinds(h), spec)
+	var misspelt *target.NameError
+	if errors.As(err, &misspelt) {
+		return t, cli.Usagef("%v", err)
+	}
+	return t, err
 }
 
 func (a *app) holder() hold.Holder { return hold.Holder{State: a.state, Connect: systemd.Connect} }
@@ -260,19 +266,30 @@ func changes(all []placed) []hold.Change {
 }
 
 // explainPlaces says which device each place came to, and what will hold there.
-func (a *app) explainPlaces(g cgroupfs.Group, all []placed) {
+func (a *app) explainPlaces(g cgroupfs.Group, all []placed, paced bool) {
 	for _, p := range all {
 		a.out.Say("%s: %s (%s)", p.Limit, p.chain, p.device.Number)
 		for _, note := range p.chain.Notes {
 			a.out.Say("note: %s", note)
 		}
-		if p.limitsWrites() {
+		switch {
+		case paced && p.limitsWrites() && p.expect(g).Sync:
+			a.out.Say("direct and synchronous writes held (cgroup %s)", g.Hierarchy().Version)
+		case paced: // then all writes go through the page cache
+		case p.limitsWrites():
 			a.out.Say("%s", p.expect(g).Line(g.Hierarchy()))
 		}
 	}
+	if paced {
+		a.sayPaced(all)
+	}
 }
 
-func (p placed) limitsWrites() bool { return p.Limit.WBPS.IsSet() || p.Limit.WIOPS.IsSet() }
+func (p placed) limitsWrites() bool {
+	_, bytes := p.Limit.WBPS.Number()
+	_, ops := p.Limit.WIOPS.Number()
+	return bytes || ops
+}
 
 // expect says which of the group's writes the kernel will hold there.
 func (p placed) expect(g cgroupfs.Group) hold.Expectation {

@@ -3,12 +3,15 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/launch"
@@ -44,7 +47,8 @@ func newProve(a *app) *cobra.Command {
 		Long: "Make reads and writes of each kind under a limit, count them at the writer, at the cgroup and at the device, and say whether the limit held.\n\n" +
 			"Without a target, in a group of its own, under the limits that are named, on a scratch disk; or in a directory, --on DIR.\n" +
 			"With a target, inside its cgroup, under the limits that it has now, in a file without a name on each limited device that its mounts are on;\n" +
-			"what the target does itself meanwhile counts as well, and shares the limit. Nothing is left, whatever ends weir.\n" +
+			"what the target does itself meanwhile counts as well, and shares the limit. Nothing is left, whatever ends weir (after SIGKILL an empty cgroup,\n" +
+			"until the next weir that looks at limits).\n" +
 			"With --observe, no load is made: what the target's own processes do is measured.\n\n" +
 			"What weir why knows to be behind a verdict is named by its number and code there; the command below asks weir why the same question.\n\n" +
 			"Exit codes: 0 all held (also if at the device only, the writer ahead in memory), 1 something not held, 3 something that could not be told.",
@@ -95,6 +99,9 @@ func (f *proveFlags) check(args []string, given func(flag string) bool) error {
 	if observe && (f.observe < time.Second || f.observe > proveForMost) {
 		return cli.Usagef("--observe %s: write 1s to %s", f.observe, proveForMost)
 	}
+	if err := f.checkSVG(); err != nil {
+		return err
+	}
 	if len(args) == 1 {
 		return f.checkTarget(args[0], given)
 	}
@@ -116,6 +123,28 @@ func (f *proveFlags) check(args []string, given func(flag string) bool) error {
 		case f.neighbour && len(f.on) > 1:
 			return cli.Usagef("--neighbour: name one place; %d are given", len(f.on))
 		}
+	}
+	return nil
+}
+
+// checkSVG refuses a file that cannot be written when all is measured.
+func (f *proveFlags) checkSVG() error {
+	if f.svg == "" {
+		return nil
+	}
+	if info, err := os.Stat(f.svg); err == nil && info.IsDir() {
+		return cli.Usagef("--svg %s: it is a directory; write a file's name", f.svg)
+	}
+	dir := filepath.Dir(f.svg)
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return cli.Usagef("--svg %s: %s is no directory; make it first", f.svg, dir)
+	}
+	err := unix.Access(f.svg, unix.W_OK)
+	if errors.Is(err, unix.ENOENT) {
+		err = unix.Access(dir, unix.W_OK)
+	}
+	if err != nil {
+		return fmt.Errorf("write --svg %s: %w", f.svg, err)
 	}
 	return nil
 }

@@ -45,6 +45,13 @@ func (r report) verdict() prove.Verdict {
 // reportProof prints the rows, draws them, and ends with the verdict's exit code.
 func (a *app) reportProof(r report, f *proveFlags) error {
 	version := a.version1or2(r)
+	if a.out.JSON {
+		if err := a.out.Document(documentOf(r, version)); err != nil {
+			return err
+		}
+	} else {
+		a.printProof(r, version)
+	}
 	if f.svg != "" {
 		var b bytes.Buffer
 		if err := plot.Draw(&b, r.title(version), chartsOf(r.rows)); err != nil {
@@ -53,13 +60,6 @@ func (a *app) reportProof(r report, f *proveFlags) error {
 		if err := os.WriteFile(f.svg, b.Bytes(), 0o644); err != nil {
 			return err
 		}
-	}
-	if a.out.JSON {
-		if err := a.out.Document(documentOf(r, version)); err != nil {
-			return err
-		}
-	} else {
-		a.printProof(r, version)
 	}
 	return verdictStatus(r.verdict())
 }

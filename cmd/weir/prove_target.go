@@ -39,6 +39,10 @@ func (a *app) proveTarget(ctx context.Context, spec string, f *proveFlags) error
 		return &cgroupfs.Unsupported{Feature: "prove " + t.String(), Reason: "cgroup " + t.Group.Path() + " has no disk I/O limit",
 			Remedy: "set one with weir set " + t.String() + " --write 10MB/s, or leave the target out to measure a group of weir's own"}
 	}
+	paced, err := a.pacedAs(t.Group)
+	if err != nil {
+		return err
+	}
 	views, err := viewsOf(t)
 	if err != nil {
 		return err
@@ -65,6 +69,12 @@ func (a *app) proveTarget(ctx context.Context, spec string, f *proveFlags) error
 			limited = limited.Parent() // it is what is charged, and limited
 		}
 		place := prove.Place{Host: a.launchHost(), Target: limited, Inside: inside, Limit: b.Limit, Unit: t.Owner.Unit}
+		place.Paced = paced != nil && slices.Contains(paced.Devices, b.Device)
+		if paced != nil && paced.Own {
+			if place.Stopped, err = paced.Stopped.Find(a.fs); err != nil {
+				return err
+			}
+		}
 		if place.Device, err = blkdev.New(a.root).Device(ctx, b.Device); err != nil {
 			return err
 		}

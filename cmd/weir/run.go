@@ -19,6 +19,7 @@ import (
 func newRun(a *app) *cobra.Command {
 	var limits cli.Limits
 	var memory, name string
+	var how string
 	var dryRun bool
 	cmd := &cobra.Command{
 		Use:   "run [LIMITS] [--on PATH|DEVICE]... [--memory SIZE] [--name NAME] -- COMMAND...",
@@ -26,6 +27,8 @@ func newRun(a *app) *cobra.Command {
 		Long: "Run a command in a cgroup of its own, with the limits in force before it starts. weir passes on signals, the terminal and the exit status\n" +
 			"(127: no such command; 126: it cannot be executed; 128+n: signal n ended it), and removes the group when its last process is gone\n" +
 			"and, on cgroup v2, what it has left in memory is written.\n\n" +
+			"Where the kernel does not hold buffered writes (cgroup v1), weir's pacer does: it stops the command's processes for moments, so that they make no more\n" +
+			"dirty than --write lets through (--hold auto). Some reads that it interrupts come back short, as after any signal; --hold kernel does without it.\n\n" +
 			"A signal that is sent to weir alone goes to the command. One that is sent to weir's process group, as Ctrl-C is, reaches the command by\n" +
 			"itself, and is not sent again where weir has a terminal; without one, all that weir gets is handed on.\n" +
 			"A signal before the command has started ends weir with 128+n, and nothing is left.\n\n" +
@@ -40,13 +43,14 @@ func newRun(a *app) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o := launch.Options{Name: name, Command: strings.Join(args, " ")}
-			return a.run(cmd, args, limits, memory, o, dryRun)
+			return a.run(cmd, args, limits, memory, how, o, dryRun)
 		},
 	}
 	cmd.Flags().SetInterspersed(false)
 	limits.Register(cmd.Flags())
 	cmd.Flags().StringVar(&memory, "memory", "", "most memory of the command, page cache included: `SIZE` such as 512MiB")
 	cmd.Flags().StringVar(&name, "name", "", "`NAME` of the group (default: made up)")
+	holdFlag(cmd, &how, holdAuto)
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print each file and line that would be written, and do nothing")
 	a.cgroupFlag(cmd)
 	return cmd
@@ -56,7 +60,7 @@ func newRun(a *app) *cobra.Command {
 // systemd's it must hold a weir as well, which waits there.)
 const memoryMin = 1_000_000
 
-func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory string, o launch.Options, dryRun bool) error {
+func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory, how string, o launch.Options, dryRun bool) error {
 	ctx := cmd.Context()
 	onLimits, err := limits.Resolve()
 	if err != nil {
@@ -69,6 +73,9 @@ func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory s
 		if o.MemoryMax < memoryMin {
 			return cli.Usagef("--memory %s: a command needs at least %d kB", memory, memoryMin/1000)
 		}
+	}
+	if err := checkHold(how); err != nil {
+		return err
 	}
 	if err := launch.CheckName(o.Name); err != nil {
 		return cli.Usagef("--name %v", err)
@@ -93,7 +100,7 @@ func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory s
 		if err != nil {
 			return err
 		}
-		a.explainPlaces(group, places)
+		a.explainPlaces(group, places, false)
 		return a.dryRun("run", steps)
 	}
 	ctx, signals := launch.Catch(ctx)
@@ -102,19 +109,31 @@ func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory s
 	if err != nil {
 		return err
 	}
-	a.explainPlaces(room.IO, places)
+	pace, err := a.pace(room, places, how)
+	if err != nil && how == holdAuto { // nobody has asked for the pacer
+		a.out.Say("warning: %v", err)
+		err = nil
+	}
+	if err != nil {
+		_, closing := room.Close()
+		return errors.Join(err, closing)
+	}
+	a.explainPlaces(room.IO, places, pace)
 	a.sayDrain(room.IO, places)
 	bound := bindsWriteback(room.IO, places)
 	result, err := host.Run(ctx, room, launch.Command{Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Signals: signals})
 	left, closing := room.Close()
-	if left == launch.LeftProcesses {
+	switch left {
+	case launch.LeftProcesses:
 		a.out.Say("processes of the command live on in %s; the group is removed when they are gone", room.IO.Path())
+	case launch.LeftQueued:
+		a.out.Say("what it wrote waits in the kernel for the limit: the group stays, and the limit with it, until it is written, in about %s", cli.Duration(result.Queued))
 	}
 	if left != launch.LeftNothing {
 		closing = errors.Join(closing, launch.SweepLater())
 	}
 	if err == nil {
-		err = a.reportRun(room, places, result)
+		err = a.reportRun(room, places, pace, result)
 		if left == launch.LeftDirty && bound && result.Dirty != nil {
 			a.out.Say("%s of what it wrote are in memory still: the group stays, and the limit with it, until they are written", limit.FormatMeasured(float64(*result.Dirty)))
 		}
@@ -139,6 +158,8 @@ type runDocument struct {
 	Version        int         `json:"cgroup_version"`
 	Status         int         `json:"status"`
 	ElapsedSeconds float64     `json:"elapsed_seconds"`
+	Hold           string      `json:"hold"`
+	QueuedSeconds  float64     `json:"queued_seconds"`
 	Dirty          *uint64     `json:"dirty_bytes"` // null: not known
 	Devices        []runDevice `json:"devices"`
 }
@@ -151,9 +172,13 @@ type runDevice struct {
 	Charged *cgroupfs.Stat `json:"charged"` // null: the kernel counted nothing for the device
 }
 
-func (a *app) reportRun(room *launch.Room, places []placed, r launch.Result) error {
+func (a *app) reportRun(room *launch.Room, places []placed, paced bool, r launch.Result) error {
 	doc := runDocument{Schema: cli.SchemaOf("run"), Cgroup: room.IO.Path(), Version: int(room.IO.Hierarchy().Version), Status: r.Status,
-		ElapsedSeconds: r.Elapsed.Seconds(), Dirty: r.Dirty, Devices: []runDevice{}}
+		ElapsedSeconds: r.Elapsed.Seconds(), QueuedSeconds: r.Queued.Seconds(), Hold: holdKernel, Dirty: r.Dirty, Devices: []runDevice{}}
+	if paced {
+		doc.Hold = holdPacer
+		a.out.Say("made %s dirty in %s: %s/s", limit.FormatMeasured(float64(r.Written)), cli.Duration(r.Elapsed), limit.FormatMeasured(float64(r.Written)/max(r.Elapsed.Seconds(), 1e-6)))
+	}
 	for _, p := range places {
 		d := runDevice{Device: p.device.Node, Number: p.device.Number, Chain: p.chain.String(), Limit: p.Limit}
 		for _, s := range r.Stats {
@@ -162,7 +187,9 @@ func (a *app) reportRun(room *launch.Room, places []placed, r launch.Result) err
 			}
 		}
 		doc.Devices = append(doc.Devices, d)
-		a.sayCharged(d, r)
+		if !paced || d.Charged != nil && d.Charged.WrittenBytes+d.Charged.ReadBytes > 0 { // else what was made dirty says it
+			a.sayCharged(d, r)
+		}
 	}
 	if a.out.JSON {
 		return a.out.Document(doc)
@@ -187,8 +214,12 @@ func (a *app) sayCharged(d runDevice, r launch.Result) {
 		if iops.IsSet() {
 			bounds += ", limit " + iops.Format(iopsKey)
 		}
-		seconds := max(r.Elapsed.Seconds(), 1e-6)
-		a.out.Say("%s: %s %s in %s: %s/s, %.0f ops/s%s", d.Device, done, limit.FormatMeasured(float64(bytes)), cli.Duration(r.Elapsed),
+		seconds, took := max(r.Elapsed.Seconds(), 1e-6), cli.Duration(r.Elapsed)
+		if bpsKey == limit.WBPS && r.Queued > 0 {
+			seconds += r.Queued.Seconds()
+			took += " and " + cli.Duration(r.Queued) + " of waiting"
+		}
+		a.out.Say("%s: %s %s in %s: %s/s, %.0f ops/s%s", d.Device, done, limit.FormatMeasured(float64(bytes)), took,
 			limit.FormatMeasured(float64(bytes)/seconds), float64(ops)/seconds, bounds)
 	}
 	say("read", d.Limit.RBPS, d.Limit.RIOPS, s.ReadBytes, s.Reads, limit.RBPS, limit.RIOPS)

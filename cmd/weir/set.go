@@ -51,8 +51,9 @@ func newSet(a *app) *cobra.Command {
 		},
 	}
 	limits.Register(cmd.Flags())
-	cmd.Flags().BoolVar(&o.whole, "whole-cgroup", false, "limit the other processes of a pid's group too")
+	cmd.Flags().BoolVar(&o.whole, "whole-cgroup", false, "limit the other processes of a pid's group too, or the root group (cgroup v1)")
 	cmd.Flags().BoolVar(&o.persist, "persist", false, "keep the limits of a unit over boots, of a container over restarts")
+	holdFlag(cmd, &o.hold, holdKernel)
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "print each file and line that would be written, and do nothing")
 	cmd.ValidArgsFunction = a.completeTarget
 	a.cgroupFlag(cmd)
@@ -60,11 +61,18 @@ func newSet(a *app) *cobra.Command {
 }
 
 // setOptions are the flags of weir set besides limits.
-type setOptions struct{ whole, persist, dryRun bool }
+type setOptions struct {
+	whole, persist, dryRun bool
+
+	hold string // see checkHold
+}
 
 func (a *app) set(ctx context.Context, spec string, limits cli.Limits, o setOptions) error {
 	onLimits, err := limits.Resolve()
 	if err != nil {
+		return err
+	}
+	if err := checkHold(o.hold); err != nil {
 		return err
 	}
 	if len(onLimits) == 0 {
@@ -81,6 +89,9 @@ func (a *app) set(ctx context.Context, spec string, limits cli.Limits, o setOpti
 	if err := alone(t, o.whole); err != nil {
 		return err
 	}
+	if t.Group.IsRoot() && t.Group.Hierarchy().Version == cgroupfs.V1 && !o.whole {
+		return fmt.Errorf("set %s: on cgroup v1 a limit of the root group binds all processes that no other limit is on, and all writeback of the machine; add --whole-cgroup if that is meant", spec)
+	}
 	if o.persist {
 		if err := a.mayPersist(ctx, t, t.Group.Hierarchy().Version); err != nil {
 			return err
@@ -96,12 +107,22 @@ func (a *app) set(ctx context.Context, spec string, limits cli.Limits, o setOpti
 			return err
 		}
 	}
+	pace, err := a.paces(t.Group, places, o.hold)
+	if err != nil {
+		return err
+	}
+	if pace && o.persist {
+		return cli.Usagef("set %s --persist: nothing keeps the pacer over a restart yet; leave out --hold, or --persist", spec)
+	}
 	if o.dryRun {
-		a.explainPlaces(t.Group, places)
+		a.explainPlaces(t.Group, places, pace)
 		return a.dryRun("set", a.holder().Steps(ctx, plan))
 	}
 	a.sayDrain(t.Group, places)
 	if err := a.enforce(ctx, t, plan); err != nil {
+		return err
+	}
+	if err := a.repace(t, pace); err != nil {
 		return err
 	}
 	if o.persist {
@@ -110,7 +131,7 @@ func (a *app) set(ctx context.Context, spec string, limits cli.Limits, o setOpti
 		}
 	}
 	a.out.Say("%s", describe(t))
-	a.explainPlaces(t.Group, places)
+	a.explainPlaces(t.Group, places, pace)
 	a.sayForeign(ctx, t, onLimits, places)
 	a.sayHowLong(t, plan, o.persist)
 	return a.reportSet("set", t, places)
@@ -153,13 +174,18 @@ func leaderOf(pid int) int {
 
 // planFor has systemd write for its units on v2. On v1 systemd has no setting for
 // operations per second, and weir writes the files; systemd is to keep the group. (Those
-// of containers and virtual machines are delegated: it keeps them anyway.)
+// of containers and virtual machines are delegated: it keeps them anyway.) What others
+// have made beside its units it is to leave as it is.
 func (a *app) planFor(t target.Target, list []hold.Change) hold.Plan {
 	plan := hold.Plan{Group: t.Group, Changes: list}
+	slice := cmp.Or(systemd.SliceOf(t.Group.Path()), systemd.RootSlice)
 	if t.Group.Hierarchy().Version == cgroupfs.V2 {
 		plan.Unit = t.Owner.Unit
+		if a.mayLoseIO(t) {
+			plan.Anchor = slice
+		}
 	} else if t.Owner.Kind == "systemd" {
-		plan.Account, plan.Anchor = t.Owner.Unit, cmp.Or(systemd.SliceOf(t.Group.Path()), systemd.RootSlice)
+		plan.Account, plan.Anchor = t.Owner.Unit, slice
 	} else if a.mayStray(t.Group) {
 		plan.Anchor = systemd.SystemSlice
 	}

@@ -16,7 +16,7 @@ import (
 func (a *app) sayForeign(ctx context.Context, t target.Target, limits []cli.OnLimit, places []placed) {
 	writes := false
 	for _, p := range places {
-		writes = writes || p.limitsWrites() && p.Limit.Bounds()
+		writes = writes || p.limitsWrites()
 	}
 	if len(t.Firsts) == 0 || t.Group.Hierarchy().Version != cgroupfs.V2 || !writes || a.out.Quiet {
 		return

@@ -60,6 +60,9 @@ type showGroup struct {
 	// Recorded is what the owner keeps for the target, beside what is in force.
 	Recorded *[]recordedDocument `json:"recorded,omitempty"`
 
+	// Paced is what weir's pacer holds of the group's buffered writes, in bytes a second.
+	Paced uint64 `json:"paced_wbps,omitempty"`
+
 	record *target.Record
 }
 
@@ -104,6 +107,9 @@ func (a *app) show(ctx context.Context, args []string, window time.Duration) err
 	systemdRuns := systemd.Running(a.root)
 	for _, g := range groups {
 		doc.Groups = append(doc.Groups, a.showGroup(ctx, g, measured, names, systemdRuns))
+	}
+	if err := a.markPaced(doc.Groups); err != nil {
+		return err
 	}
 	a.nameContainers(ctx, doc.Groups)
 	if t != nil {
@@ -188,6 +194,9 @@ func (g showGroup) lines(one bool) []string {
 	}
 	if len(rows) > 1 {
 		lines = append(lines, strings.Split(strings.TrimSuffix(cli.Table(rows, 3, 4, 5), "\n"), "\n")...)
+	}
+	if g.Paced != 0 {
+		lines = append(lines, "  buffered writes held at "+limit.PerSecond(g.Paced).Format(limit.WBPS)+" by weir's pacer")
 	}
 	return append(lines, recordLines(g.record)...)
 }

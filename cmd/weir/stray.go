@@ -16,14 +16,24 @@ func (a *app) mayStray(g cgroupfs.Group) bool {
 	return g.Hierarchy().Version == cgroupfs.V1 && systemd.Running(a.root) && !systemd.IsBelowUnit(g.Path())
 }
 
+// mayLoseIO reports whether systemd can take the io controller away from a group: on cgroup
+// v2, from one that others have made beside its units.
+func (a *app) mayLoseIO(t target.Target) bool {
+	return t.Group.Hierarchy().Version == cgroupfs.V2 && t.Owner.Unit == "" && systemd.Running(a.root) && systemd.IsBesideUnits(t.Group.Path())
+}
+
 // enforce puts a plan that sets limits into force. A systemd that cannot be had to leave
-// the target's processes where they are is a warning: they are limited as long as it does.
+// them in force is a warning: they are as long as it does.
 func (a *app) enforce(ctx context.Context, t target.Target, plan hold.Plan) error {
 	err := a.holder().Apply(ctx, plan)
 	var loose *hold.AnchorError
 	if errors.As(err, &loose) && plan.Account == "" && ctx.Err() == nil {
 		a.out.Say("warning: %v", loose)
-		a.sayMoved("their slice", t.Group)
+		if loose.Version == cgroupfs.V1 {
+			a.sayMoved("their slice", t.Group)
+		} else {
+			a.out.Say("warning: systemd has not made cgroup %s; it takes the io controller away from it, and the limit, when the last unit in %s that needs that controller ends", t.Group.Path(), loose.Slice)
+		}
 		plan.Anchor = ""
 		return a.holder().Apply(ctx, plan)
 	}

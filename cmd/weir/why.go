@@ -37,6 +37,9 @@ func newWhy(a *app) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && args[0] == "" {
+				return cli.Usagef("why \"\": name a target, a path or a device, or leave it out to ask about this host")
+			}
 			return a.why(cmd.Context(), strings.Join(args, ""), o)
 		},
 	}
@@ -126,6 +129,13 @@ func (a *app) whySources() (why.Sources, error) {
 	s := why.Sources{Root: a.root, Groups: a.fs, Hierarchy: h, WhyNone: err, SystemdRuns: systemd.Running(a.root), Owners: a.owners}
 	if s.SystemdRuns && a.root == "/" {
 		s.UnitLimits = unitLimits
+	}
+	s.Paced = func(g cgroupfs.Group) (*why.Paced, error) {
+		j, err := a.pacedAs(g)
+		if j == nil {
+			return nil, err
+		}
+		return &why.Paced{WBPS: j.WBPS, Devices: j.Devices, Record: a.state.Path()}, nil
 	}
 	return s, nil
 }

@@ -69,7 +69,7 @@ func alike(r why.Report) [][]int {
 	for i := range r.Places {
 		same := slices.IndexFunc(groups, func(g []int) bool {
 			return slices.EqualFunc(cellsOf(r, g[0]), cellsOf(r, i), func(a, b why.Cell) bool {
-				return a.Held == b.Held && slices.Equal(a.Findings, b.Findings)
+				return a.Held == b.Held && a.Mechanism == b.Mechanism && slices.Equal(a.Findings, b.Findings)
 			})
 		})
 		if same < 0 {
@@ -112,26 +112,28 @@ var columns = []load.Path{load.Direct, load.Sync, load.Buffered, "mapped"}
 
 func (a *app) printMatrix(r why.Report, place int) {
 	rows := [][]string{{"", "direct", "synchronous", "buffered", "mapped, msync"}}
-	reads := false
 	for _, read := range []bool{false, true} {
-		row := []string{map[bool]string{false: "write", true: "read"}[read]}
+		row, by := []string{map[bool]string{false: "write", true: "read"}[read]}, []string{"  by"}
+		throttled := false
 		for _, path := range columns {
-			text := "-"
+			text, mechanism := "-", ""
 			for _, c := range cellsOf(r, place) {
 				if c.Path == path && c.Read == read {
-					text = cellText(c, r.Supposed)
-					reads = reads || read && c.Held == why.Yes
+					text, mechanism = cellText(c, r.Supposed), c.Mechanism
+					throttled = throttled || c.Held == why.Yes
 				}
 			}
-			row = append(row, text)
+			row, by = append(row, text), append(by, mechanism)
+		}
+		if read && throttled {
+			row[len(row)-1] += "   (what is cached is no disk I/O)"
 		}
 		rows = append(rows, row)
+		if slices.ContainsFunc(by[1:], func(m string) bool { return m != "" }) {
+			rows = append(rows, by)
+		}
 	}
-	table := strings.TrimSuffix(cli.Table(rows), "\n")
-	if reads {
-		table += "   (what is cached is no disk I/O)"
-	}
-	a.out.Print("%s", table)
+	a.out.Print("%s", strings.TrimSuffix(cli.Table(rows), "\n"))
 }
 
 func cellText(c why.Cell, supposed bool) string {
