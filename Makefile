@@ -33,7 +33,7 @@ lint: ## golangci-lint with .golangci.yml
 	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION) run ./...
 LINT_VERSION := v2.15.0
 
-lab: ## tests in real kernels: KERNEL=6.1 MODE=v1|v2|hybrid|hybrid-v2 LANE=uml|qemu|full|full-qemu|native RUN=REGEXP choose some
+lab: ## tests in real kernels: KERNEL=6.1 MODE=v1|v2|hybrid|hybrid-v2|split LANE=uml|qemu|full|full-qemu|native RUN=REGEXP choose some
 	$(GO) run ./lab/cmd/lab $(LAB_FLAGS)
 
 lab-all: ## the same on every kernel

@@ -22,7 +22,7 @@ const module = "github.com/weir-io/weir/"
 // layers are the packages of the program, from the bottom up. A package imports from
 // lower layers only; those of one layer do not know each other.
 var layers = [][]string{
-	{"internal/limit", "internal/pagecache", "internal/plot", "internal/socket", "internal/socket/sockettest"},
+	{"internal/limit", "internal/pagecache", "internal/plot", "internal/process", "internal/socket", "internal/socket/sockettest"},
 	{"internal/grpc", "internal/grpc/grpctest"},
 	{"internal/blkdev"},
 	{"internal/cgroupfs", "internal/kernel", "internal/cgconfig"},
@@ -31,7 +31,7 @@ var layers = [][]string{
 	{"internal/target"},
 	{"internal/target/pid", "internal/target/cgroup", "internal/target/unit", "internal/target/engine",
 		"internal/target/containerd", "internal/target/pod", "internal/target/vm"},
-	{"internal/hold"},
+	{"internal/hold", "internal/pacer"},
 	{"internal/launch", "internal/watch", "internal/load", "internal/scratch"},
 	{"internal/demo", "internal/why", "internal/mend"},
 	{"internal/prove"},
@@ -42,6 +42,7 @@ var layers = [][]string{
 // mayExec are the packages that start processes. All others read and write files and
 // sockets: a program that is started can be missing, slow, or not what it seems.
 var mayExec = map[string]string{
+	"internal/pacer":     "starts the pacer, and its guard",
 	"internal/launch":    "runs the command that weir run was given; and weir itself, to keep a scope or to sweep",
 	"internal/scratch":   "runs mkfs.ext4; and weir itself, in a mount namespace of its own",
 	"internal/target/vm": "runs virsh, which changes a domain's configuration: libvirt's own library is in C",

@@ -23,6 +23,7 @@ const (
 	V1     Requirement = "v1"     // the io controller is on v1 (v1 and hybrid hosts)
 	V2     Requirement = "v2"     // the io controller is on cgroup2
 	Hybrid Requirement = "hybrid" // a cgroup2 hierarchy beside v1 ones
+	Split  Requirement = "split"  // io on cgroup2, memory on v1
 	Memory Requirement = "memory" // a memory controller in the same version as io
 
 	Root       Requirement = "root"       // to be root
@@ -136,6 +137,8 @@ func (r Requirement) check(e environ.Environ) error {
 		return unless(e.Cgroups.Unified != "" && e.Cgroups.IOInV2, "cgroup2 has no io controller")
 	case Hybrid:
 		return unless(e.Cgroups.Mode == environ.Hybrid, "mode "+string(e.Cgroups.Mode))
+	case Split:
+		return unless(e.Cgroups.Mode == environ.Split, "mode "+string(e.Cgroups.Mode))
 	case Memory:
 		if e.Cgroups.IOInV2 {
 			return unless(e.Cgroups.MemInV2, "cgroup2 has no memory controller")

@@ -41,8 +41,11 @@ func FindCgroups() (Cgroups, error) {
 		have := strings.Fields(string(data))
 		c.IOInV2 = slices.Contains(have, "io")
 		c.MemInV2 = slices.Contains(have, "memory")
-		if c.Mode == Hybrid && c.IOInV2 {
+		switch {
+		case c.Mode == Hybrid && c.IOInV2 && c.Memory == "":
 			c.Mode = HybridV2
+		case c.Mode == Hybrid && c.IOInV2:
+			c.Mode = Split
 		}
 	}
 	return c, nil

@@ -25,6 +25,8 @@ const (
 	// HybridV2 has v1's hierarchies beside a cgroup2 with io and memory, as the boot
 	// parameter cgroup_no_v1=blkio,memory makes it.
 	HybridV2 Mode = "hybrid-v2"
+	// Split has io on cgroup2 and memory on v1, as cgroup_no_v1=blkio alone makes it.
+	Split Mode = "split"
 )
 
 // Environ is what a test may know about the machine it runs on.

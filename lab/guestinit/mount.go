@@ -77,16 +77,20 @@ func mountCgroups(mode environ.Mode, ioMount string) error {
 			return (mount{kind: "cgroup2", at: usual + "/unified"}).do()
 		}
 		return nil
-	case environ.HybridV2:
+	case environ.HybridV2, environ.Split:
 		if err := (mount{kind: "tmpfs", at: usual, options: "mode=755"}).do(); err != nil {
 			return err
 		}
-		if err := mountV1("", "blkio", "memory"); err != nil {
+		left := []string{"blkio", "memory"}
+		if mode == environ.Split {
+			left = left[:1]
+		}
+		if err := mountV1("", left...); err != nil {
 			return err
 		}
 		return mountV2(usual + "/unified")
 	}
-	return fmt.Errorf("mount cgroups: mode %q is none of v1, v2, hybrid, hybrid-v2", mode)
+	return fmt.Errorf("mount cgroups: mode %q is none of v1, v2, hybrid, hybrid-v2, split", mode)
 }
 
 func mountV2(at string) error {

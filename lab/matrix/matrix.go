@@ -94,6 +94,7 @@ func Rows() []Row {
 	add(UML, "6.1", environ.Hybrid, short)
 	add(UML, "6.1", environ.V2, at("/cgroup2"), short)
 	add(UML, "6.1", environ.V1, at("/cgroup/blkio"), short)
+	add(UML, "6.1", environ.Split, short, only("split"))
 	add(UML, "6.1", environ.V2, extra)
 	add(UML, "6.1", environ.V1, extra)
 	add(QEMU, "6.1", environ.V2, short, extra, only("bpf"))
@@ -140,7 +141,7 @@ func Select(f Filter, newest ...string) ([]Row, error) {
 		if r.Extra && !f.All && f.Kernel == "" && (f.Lane != FullQEMU || r.Kernel != kernel.Newest) {
 			continue
 		}
-		if f.All && r.Lane != FullQEMU {
+		if f.All && r.Lane != FullQEMU && r.Mode != environ.Split {
 			r.Only, r.Spare = "", false
 		}
 		if f.All && (r.Lane == Full || r.Lane == FullQEMU || r.Mode == environ.Hybrid || r.Mode == environ.HybridV2) { // of which the default run has no long one

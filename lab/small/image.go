@@ -98,7 +98,7 @@ func moveFile(from, to string) error {
 // file systems at mount time, which no dependency shows.
 func contents(kind kernel.Kind, init string) initramfs.Spec {
 	modules := strings.Fields(`loop dm-mod dm-delay dm-flakey dm-thin-pool dm-snapshot overlay
-		ext4 xfs btrfs quota_v2 quota_tree bfq null_blk raid0 raid1 md-mod
+		ext4 xfs btrfs vfat nls_cp437 nls_ascii nls_iso8859-1 quota_v2 quota_tree bfq null_blk raid0 raid1 md-mod
 		crc32c_generic crc32c_intel crc32_generic xxhash_generic sha256_generic blake2b_generic
 		crc32c crc32c-cryptoapi libcrc32c`)
 	// File systems that are mounted at once would each ask for quota_v2: all but the first

@@ -42,7 +42,7 @@ func main() {
 func parse() options {
 	var o options
 	flag.StringVar(&o.filter.Kernel, "kernel", "", "guests with this `version` only: 5.10, 6.1, 6.12, newest")
-	flag.StringVar(&o.filter.Mode, "mode", "", "guests with these cgroups only: v1, v2, hybrid or hybrid-v2")
+	flag.StringVar(&o.filter.Mode, "mode", "", "guests with these cgroups only: v1, v2, hybrid, hybrid-v2 or split")
 	flag.StringVar(&o.filter.Lane, "lane", "", "guests of this kind only: uml, qemu, full, full-qemu or native")
 	flag.StringVar(&o.run, "run", "", "tests that match this `regexp` only, as in go test")
 	flag.BoolVar(&o.filter.All, "all", false, "every kernel, not the default matrix")

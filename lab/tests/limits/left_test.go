@@ -103,3 +103,55 @@ func underWriteback(t *testing.T) (bytes uint64) {
 	}
 	return bytes << 10
 }
+
+// On v1 a write is charged when it comes, and waits in the group's throttle; ext4 writes
+// out what a program truncates and fills again when that closes it, and the program need
+// not wait. The kernel lets all of it go when the group is removed: weir leaves the group,
+// and so does whoever comes after a weir that was killed.
+func TestWhatIsQueuedIsHeld(t *testing.T) {
+	for _, ends := range []string{"by itself", "killed"} {
+		t.Run(ends, func(t *testing.T) {
+			e := lab.Need(t, lab.Root, lab.V1, lab.FS("ext4"))
+			if ends == "killed" {
+				lab.Need(t, lab.Long)
+			}
+			disk := lab.Disk(t, lab.FS("ext4"))
+			rate := lab.Scaled(e, 4<<20)
+			const seconds = 4
+			attempt := 0
+			lab.Ratio(t, "after the end", float64(rate), lab.Written, func() float64 {
+				attempt++
+				name := fmt.Sprint("queued-", ends[:2], attempt)
+				file := fileIn(t, disk.Dir, name)
+				fill := fmt.Sprintf("dd if=/dev/zero of=%s bs=1048576 count=%d", file, seconds*rate>>20)
+				system(t, "sh", "-c", fill+" && sync -f "+file)
+				before := counters(t, disk.Number).WrittenBytes
+				began := time.Now()
+				run := []string{"run", "--hold", "kernel", "--name", name, "--write", fmt.Sprint(rate), "--on", disk.Dir, "--", "sh", "-c", fill}
+				if ends == "killed" {
+					run[len(run)-1] += "; kill -9 $PPID"
+					_ = exec.Command("weir", run...).Run() // it is killed
+				} else if _, said := weirBoth(t, run...); !contains(said, "waits in the kernel for the limit: the group stays") {
+					t.Errorf("weir run said %q", said)
+				}
+				if took := time.Since(began); took > seconds*time.Second/2 {
+					t.Errorf("the command took %s: nothing was queued", took)
+				}
+				all := uint64(seconds * rate)
+				written := func() uint64 { return min(counters(t, disk.Number).WrittenBytes-before, all) }
+				began, first := time.Now(), written()
+				until(t, "the writes", 3*seconds*time.Second, func() bool {
+					there := isLimited(t, name)
+					if now := written(); !there && now < all*9/10 {
+						t.Fatalf("the group has gone when %d of %d bytes were written", now, all)
+					}
+					time.Sleep(50 * time.Millisecond) // each look is a weir, which needs the processor too
+					return written() == all
+				})
+				took := time.Since(began)
+				until(t, "the end of the group", 10*time.Second, func() bool { return !isLimited(t, name) })
+				return float64(all-first) / took.Seconds()
+			})
+		})
+	}
+}

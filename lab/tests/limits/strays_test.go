@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -111,6 +112,163 @@ func TestSystemdLeavesOthersWhereTheyAre(t *testing.T) {
 	if left := missing(t, group, all); len(left) > 0 {
 		t.Errorf("in the end %d of %d processes are in another group: %v", len(left), len(all), left)
 	}
+}
+
+// On v2 systemd takes the io controller away from groups that it has not made, and the
+// limits in them, when the last of its units that needs it ends. weir set sees to it that
+// they stay.
+func TestSystemdLeavesOthersTheirLimits(t *testing.T) {
+	e := lab.Need(t, lab.Root, lab.V2, lab.Systemd)
+	disk := lab.RawDisk(t)
+	for _, place := range []struct {
+		dir, slice string
+		keeps      bool // all by itself
+	}{{"lab-kept", "lab.slice", false}, {"system.slice/lab-kept", "system.slice", false}, {"lab-kept/inner", "lab.slice", true}} {
+		t.Run(place.dir, func(t *testing.T) {
+			group := filepath.Join(e.Cgroups.Unified, place.dir)
+			file := filepath.Join(group, "io.max")
+			if err := os.MkdirAll(group, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				for dir := group; strings.HasSuffix(dir, "lab-kept") || dir == group; dir = filepath.Dir(dir) {
+					if err := os.Remove(dir); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+			// Whoever makes the group gives it the controller, as runc does.
+			enable := func() {
+				t.Helper()
+				for dir := filepath.Dir(group); strings.HasPrefix(dir, e.Cgroups.Unified); dir = filepath.Dir(dir) {
+					defer func() {
+						if err := os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte("+io"), 0); err != nil {
+							t.Error(err)
+						}
+					}()
+				}
+			}
+			// A unit that needs the controller comes and goes.
+			passing := func() {
+				t.Helper()
+				system(t, "systemd-run", "--quiet", "--wait", "--slice="+place.slice, "--property=IOWeight=200", "true")
+				time.Sleep(time.Second) // for what systemd does after a unit's end
+			}
+			rule := func() string {
+				t.Helper()
+				text, err := os.ReadFile(file)
+				if err != nil && !errors.Is(err, fs.ErrNotExist) {
+					t.Fatal(err)
+				}
+				return string(text)
+			}
+			for _, anchor := range []string{"weir.slice", "system-weir.slice"} { // of earlier tests
+				_ = exec.Command("systemctl", "stop", anchor).Run()
+			}
+			removeEmpty(t, e.Cgroups.Unified)
+			enable()
+			others := disk.Number.String() + " rbps=max wbps=2000000 riops=max wiops=max\n"
+			if err := os.WriteFile(file, []byte(others), 0); err != nil {
+				t.Fatal(err)
+			}
+			// systemd takes it when no other unit needs it: those of tests beside this one come and go.
+			passes := 1
+			for passing(); !place.keeps && rule() != "" && passes < 30; passes++ {
+				passing()
+			}
+			if got, want := rule(), map[bool]string{true: others}[place.keeps]; got != want {
+				t.Fatalf("without weir the rule became %q after %d units, want %q: systemd does not do any more what weir's slice is for, or another unit needs the io controller:\n%s", got, passes, want, needIO(t, e.Cgroups.Unified))
+			}
+			enable()
+			if _, said := weirBoth(t, "set", "cgroup:/"+place.dir, "--write", "1MB/s", "--on", disk.Node); contains(said, "warning") {
+				t.Errorf("weir set said %q", said)
+			}
+			passing()
+			system(t, "systemctl", "daemon-reload")
+			passing()
+			if got, want := rule(), disk.Number.String()+" rbps=max wbps=1000000 riops=max wiops=max\n"; got != want {
+				t.Errorf("the rule is %q, want %q", got, want)
+			}
+			anchors := 0
+			for _, dir := range []string{"weir.slice", "system.slice/system-weir.slice"} {
+				if _, err := os.Stat(filepath.Join(e.Cgroups.Unified, dir)); err == nil {
+					anchors++
+				}
+			}
+			if anchors != map[bool]int{false: 1}[place.keeps] {
+				t.Errorf("%d of weir's slices are there", anchors)
+			}
+		})
+	}
+}
+
+// needIO lists the units that systemd has loaded and gives the io controller, and the
+// groups that have given it on, from which nobody can take it.
+func needIO(t *testing.T, unified string) string {
+	t.Helper()
+	out, err := exec.Command("systemctl", "show", "--property=Id,ActiveState,Slice,IOAccounting,IOWeight,StartupIOWeight,IOReadBandwidthMax,IOWriteBandwidthMax,IOReadIOPSMax,IOWriteIOPSMax,DelegateControllers", "*").Output()
+	if err != nil {
+		t.Error(err)
+	}
+	var found []string
+	for unit := range strings.SplitSeq(string(out), "\n\n") {
+		if strings.Contains(unit, "IOAccounting=yes") || strings.Contains(unit, "BandwidthMax=/") || strings.Contains(unit, "IOPSMax=/") || regexp.MustCompile(`(?m)^(Startup)?IOWeight=\d+$|^DelegateControllers=.*\bio\b`).MatchString(unit) {
+			found = append(found, strings.ReplaceAll(strings.TrimSpace(unit), "\n", " "))
+		}
+	}
+	for dir, gives := range givers(t, unified) {
+		found = append(found, dir+": "+gives)
+	}
+	return strings.Join(found, "\n")
+}
+
+// removeEmpty removes groups beside systemd's at the root that nothing is in, and that have
+// given io on: those that runtimes keep for containers to come. From the groups beside one
+// that has, systemd cannot take it.
+func removeEmpty(t *testing.T, unified string) {
+	t.Helper()
+	for dir := range givers(t, unified) {
+		if name := filepath.Base(dir); strings.HasSuffix(name, ".slice") || strings.HasSuffix(name, ".scope") {
+			continue
+		}
+		events, err := os.ReadFile(filepath.Join(dir, "cgroup.events"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !contains(string(events), "populated 0") {
+			continue
+		}
+		var below []string
+		if err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.IsDir() {
+				below = append(below, path)
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+		for _, group := range slices.Backward(below) {
+			if err := os.Remove(group); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// givers are the groups right below the root that give io on, with all that they give.
+func givers(t *testing.T, unified string) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob(unified + "/*/cgroup.subtree_control")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := make(map[string]string)
+	for _, file := range files {
+		if text, err := os.ReadFile(file); err == nil && slices.Contains(strings.Fields(string(text)), "io") {
+			found[filepath.Dir(file)] = strings.TrimSpace(string(text))
+		}
+	}
+	return found
 }
 
 // background runs a shell script until the end of the test, with all that it starts.

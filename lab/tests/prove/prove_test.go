@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weir-io/weir/lab"
 )
@@ -115,5 +116,16 @@ func TestProve(t *testing.T) {
 	}
 	if code == 1 {
 		t.Errorf("exit %d, want 0, or 3 on a slow machine", code)
+	}
+}
+
+// All that weir prove measures if nothing is said of it takes less than half a minute.
+func TestProveTakesHalfAMinute(t *testing.T) {
+	lab.Need(t, lab.Whole, lab.Root, lab.Lane("native"), lab.Loop, lab.Command("mkfs.ext4"))
+	began := time.Now()
+	var doc document
+	lab.ProveOnce(t, &doc, "--write", "10MB/s", "--read", "10MB/s")
+	if took := time.Since(began); took > 30*time.Second || len(doc.Rows) != 7 {
+		t.Errorf("%d rows in %.1f s", len(doc.Rows), took.Seconds())
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/weir-io/weir/internal/load"
 	"github.com/weir-io/weir/lab"
 )
@@ -18,7 +20,7 @@ import (
 // processes are in it.
 func inGroup(t *testing.T, dir, name string, limits []string, command ...string) (target string, processes func() int) {
 	t.Helper()
-	args := append([]string{"run", "--quiet", "--name", name, "--on", dir}, limits...)
+	args := append([]string{"run", "--quiet", "--hold", "kernel", "--name", name, "--on", dir}, limits...)
 	cmd := exec.Command("weir", append(append(args, "--"), command...)...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -104,8 +106,11 @@ func TestProveObservesTheEnd(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.FS("ext4"), lab.NoSystemd)
 	t.Parallel()
 	disk := lab.Disk(t, lab.FS("ext4"))
-	short, _ := inGroup(t, disk.Dir, "prove-short", []string{"--write", "1MiB/s"}, "sleep", "2")
-	_, rows, code := prove(t, short, "--observe", "4s")
+	ended := filepath.Join(t.TempDir(), "ended")
+	short, _ := inGroup(t, disk.Dir, "prove-short", []string{"--write", "1MiB/s"}, "sh", "-c", "until test -e "+ended+"; do sleep 0.1; done")
+	end := time.AfterFunc(3*time.Second, func() { _ = os.WriteFile(ended, nil, 0o600) })
+	defer end.Stop()
+	_, rows, code := prove(t, short, "--observe", "10s")
 	if r := want(t, rows, "its own writes", "cannot tell"); code != 3 || r.Reason != "disturbed" {
 		t.Errorf("exit %d, %+v", code, r)
 	}
@@ -123,6 +128,28 @@ func TestProveOperationsAndDepth(t *testing.T) {
 	_, rows, _ = prove(t, "--write", "4MiB/s", "--read", "4MiB/s", "--paths", "async", "--for", "2s", "--on", disk.Dir)
 	want(t, rows, "async write ×32", "held")
 	want(t, rows, "async read ×32", "held")
+}
+
+// A limit binds 32 requests at once through an overlay as it does on the file system beneath
+// it (S15). That kernels from 4.19 to 5.5 do them in turn there is not seen here.
+func TestProveOverlay(t *testing.T) {
+	lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.Overlay, lab.FS("ext4"), lab.NoSystemd)
+	t.Parallel()
+	disk := lab.Disk(t, lab.FS("ext4"))
+	for _, name := range []string{"lower", "upper", "work", "merged"} {
+		if err := os.Mkdir(filepath.Join(disk.Dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	merged := filepath.Join(disk.Dir, "merged")
+	if err := unix.Mount("overlay", merged, "overlay", 0, strings.ReplaceAll("lowerdir=D/lower,upperdir=D/upper,workdir=D/work", "D", disk.Dir)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(merged, 0) })
+	for _, dir := range []string{disk.Dir, merged} {
+		_, rows, _ := prove(t, "--write", "4MiB/s", "--paths", "async", "--for", "2s", "--on", dir)
+		want(t, rows, "async write ×32", "held")
+	}
 }
 
 func TestProveUnlimitedTarget(t *testing.T) {

@@ -19,7 +19,7 @@ func TestModeIsAsPromised(t *testing.T) {
 	if e.Cgroups.Mode != e.Promised {
 		t.Errorf("mode %s, promised %s", e.Cgroups.Mode, e.Promised)
 	}
-	wantV2 := e.Promised == environ.V2 || e.Promised == environ.HybridV2
+	wantV2 := e.Promised == environ.V2 || e.Promised == environ.HybridV2 || e.Promised == environ.Split
 	if e.Cgroups.IOInV2 != wantV2 || (e.Cgroups.Blkio != "") == wantV2 {
 		t.Errorf("mode %s: io in cgroup2 %v, blkio at %q", e.Promised, e.Cgroups.IOInV2, e.Cgroups.Blkio)
 	}

@@ -1,7 +1,11 @@
 package why_test
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -110,6 +114,54 @@ func TestWhyAbove(t *testing.T) {
 	g.limit(t, disk, "8000000")
 	explain(t, "cgroup:"+g.path, "--on", disk.Dir).want(t, "parent-stricter", "note").paste(t, "weir set")
 	explain(t, "cgroup:"+g.path, "--on", disk.Dir).gone(t, "parent-stricter")
+}
+
+// The kernel knows whose a dirty page is by the memory controller: with that on v1 it
+// charges what v2's io is to hold to the root group. The parameter that mends it makes the
+// guests of the mode hybrid-v2.
+func TestWhyMemoryElsewhere(t *testing.T) {
+	lab.Need(t, lab.Root, lab.Rates, lab.Split, lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	g := newGroup(t, nil, "why-split", "io")
+	g.limit(t, disk, "2000000")
+	r := explain(t, "cgroup:"+g.path, "--on", disk.Dir)
+	f := r.want(t, "memory-elsewhere", "breaks")
+	if !strings.Contains(strings.Join(f.Fixes[0].Lines, " "), "cgroup_no_v1=blkio,memory") {
+		t.Errorf("the mend is %v", f.Fixes)
+	}
+	for path, held := range map[string]string{"direct": "yes", "sync": "yes", "buffered": "no"} {
+		if r.held(path, false) != held {
+			t.Errorf("%s write: %q, want %q", path, r.held(path, false), held)
+		}
+	}
+	if got := written(t, g, disk, filepath.Join(disk.Dir, "f")); got < 2*2e6 {
+		t.Errorf("what the kernel wrote back got %.0f bytes/s at a limit of 2 MB/s: it was held", got)
+	}
+	g.proves(t, disk.Dir, "buffered", "not held")
+	g.proves(t, disk.Dir, "direct", "held")
+}
+
+// Where no hierarchy has the controller, it can be mounted.
+func TestWhyNoIOController(t *testing.T) {
+	const mend = "mkdir -p /run/blkio && mount -t cgroup -o blkio none /run/blkio"
+	e := lab.Need(t, lab.Root, lab.Once, lab.V1, lab.Guest, lab.NoSystemd)
+	alone := "umount " + e.Cgroups.Blkio + `
+weir why --json || test $? = 3
+` + mend + `
+weir why --json || true`
+	out, err := exec.Command("unshare", "-m", "sh", "-ec", alone).Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var without, with report
+	docs := json.NewDecoder(bytes.NewReader(out))
+	if err := errors.Join(docs.Decode(&without), docs.Decode(&with)); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if f := without.find("no-io-controller"); f == nil || len(f.Fixes) != 1 || !strings.HasSuffix(f.Fixes[0].Text, mend) {
+		t.Errorf("without: %+v", without)
+	}
+	with.gone(t, "no-io-controller")
 }
 
 // The root of v2 has no limits.

@@ -26,10 +26,10 @@ type report struct {
 }
 
 type finding struct {
-	Number         int
-	Code, Severity string
-	Evidence       []struct{ File, Value string }
-	Fixes          []struct {
+	Number               int
+	Code, Severity, Text string
+	Evidence             []struct{ File, Value string }
+	Fixes                []struct {
 		Text  string
 		Lines []string
 	}

@@ -1,0 +1,131 @@
+package pacer_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-io/weir/lab"
+	"github.com/weir-io/weir/lab/environ"
+)
+
+// band is for what a writer gets, over ten seconds or, where time is short, three to six; starting
+// weir included. A guest's clock wakes later.
+func band(e environ.Environ) lab.Band {
+	if e.Lane == "native" {
+		return lab.Direct
+	}
+	return lab.Written
+}
+
+// weir runs weir and returns what it said; it fails the test if weir does.
+func weir(t *testing.T, args ...string) string {
+	t.Helper()
+	var said bytes.Buffer
+	cmd := exec.Command("weir", args...)
+	cmd.Stderr, cmd.Stdout = &said, &said
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("weir %s: %v\n%s", strings.Join(args, " "), err, said.Bytes())
+	}
+	return said.String()
+}
+
+// S19, S24: a buffered writer under weir run on v1.
+func TestBufferedIsPaced(t *testing.T) {
+	for _, c := range []struct {
+		fs   string
+		rate int // bytes a second
+		long bool
+	}{{"ext4", 10e6, false}, {"xfs", 50e6, true}, {"ext4", 1e6, true}, {"ext4", 50e6, true}, {"ext4", 200e6, true}, {"xfs", 10e6, true}} {
+		t.Run(fmt.Sprintf("%s/%dMB", c.fs, c.rate/1e6), func(t *testing.T) {
+			if c.rate != 10e6 { // a guest's disks are small, and its clock is coarse for 1 MB/s
+				lab.Need(t, lab.Whole, lab.Lane("native"))
+			}
+			e := lab.Need(t, lab.Root, lab.V1, lab.Rates, lab.FS(c.fs))
+			seconds := 3
+			if e.Lane == "native" { // where the band is narrower
+				seconds = 6
+			}
+			if c.long {
+				lab.Need(t, lab.Long)
+				seconds = 10
+			}
+			disk := lab.Disk(t, lab.FS(c.fs))
+			lab.Ratio(t, "the writer", float64(c.rate), band(e), func() float64 {
+				file := filepath.Join(disk.Dir, "f")
+				if err := os.RemoveAll(file); err != nil {
+					t.Fatal(err)
+				}
+				return writes(t, disk.Dir, c.rate, seconds, "exec "+fill(file, c.rate*seconds))
+			})
+		})
+	}
+}
+
+// Many writers, and those that live for a moment, share one limit.
+func TestManyWritersArePaced(t *testing.T) {
+	for name, script := range map[string]func(dir string, bytes int) string{
+		"16 at once": func(dir string, bytes int) string {
+			return "for i in $(seq 16); do " + fill(dir+"/$i", bytes/16) + " & done; wait"
+		},
+		"50 a second": func(dir string, bytes int) string {
+			return "for i in $(seq 234); do " + fill(dir+"/$i", bytes/234) + "; done" // 13 pieces each
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := lab.Need(t, lab.Root, lab.V1, lab.Rates, lab.Long, lab.FS("ext4"))
+			disk := lab.Disk(t, lab.FS("ext4"))
+			const rate, seconds = 10e6, 5
+			lab.Ratio(t, "the writers", rate, band(e), func() float64 {
+				entries, err := filepath.Glob(disk.Dir + "/[0-9]*")
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, file := range entries {
+					if err := os.Remove(file); err != nil {
+						t.Fatal(err)
+					}
+				}
+				return writes(t, disk.Dir, rate, seconds, script(disk.Dir, rate*seconds))
+			})
+		})
+	}
+}
+
+// fill is a command that writes a file, in pieces of 16 KiB. (What stops a process cuts
+// its read of /dev/zero short.)
+func fill(file string, size int) string {
+	return fmt.Sprintf("dd if=/dev/zero of=%s bs=16384 count=%d iflag=fullblock status=none", file, (size+8192)/16384)
+}
+
+// writes runs a script that writes for so many seconds, and returns the rate it got.
+func writes(t *testing.T, dir string, rate, seconds int, script string) float64 {
+	t.Helper()
+	began := time.Now()
+	// What the last moment was too fast is paid for before a process of the group goes on.
+	said := weir(t, "run", "--write", fmt.Sprint(rate), "--on", dir, "--", "sh", "-c", "("+script+"); sleep 0.1")
+	took := time.Since(began) - 100*time.Millisecond
+	if want := "buffered writes held by weir's pacer"; !strings.Contains(said, want) {
+		t.Errorf("weir run said %q, want %q in it", said, want)
+	}
+	return float64(rate*seconds) / took.Seconds()
+}
+
+// A group that has the name of one that has just gone is another one.
+func TestANameAgainIsPaced(t *testing.T) {
+	e := lab.Need(t, lab.Root, lab.V1, lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	rate := lab.Scaled(e, 4<<20)
+	for i := range 4 {
+		began := time.Now()
+		weir(t, "run", "--name", "again", "--write", fmt.Sprint(rate), "--on", disk.Dir, "--", "sh", "-c", fill(fmt.Sprint(disk.Dir, "/", i), rate/2)+"; sleep 0.1")
+		if took := time.Since(began); took < 350*time.Millisecond {
+			t.Errorf("run %d wrote half a second of the limit in %s", i, took)
+		}
+	}
+}

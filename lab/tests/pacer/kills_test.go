@@ -1,0 +1,112 @@
+package pacer_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-io/weir/lab"
+	"github.com/weir-io/weir/lab/environ"
+)
+
+// stoppedMax is how long a group may stay stopped after a kill, or after the next weir
+// where pacer and guard were killed both. A guest stands still itself now and then.
+func stoppedMax(e environ.Environ) time.Duration {
+	if e.Lane == "native" {
+		return time.Second
+	}
+	return 5 * time.Second
+}
+
+// Whoever is killed, the pacer, its guard or both, nobody stays stopped, no writer is lost
+// and the limit is kept.
+func TestKillsOfThePacer(t *testing.T) {
+	e := lab.Need(t, lab.Root, lab.V1, lab.Long, lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	rate := lab.Scaled(e, 4<<20)
+	file := filepath.Join(disk.Dir, "f")
+	// It writes the same 64 MiB again and again, each time to new pages.
+	script := "while :; do dd if=/dev/zero of=" + file + " bs=16384 count=4096 iflag=fullblock status=none; rm " + file + "; done"
+	ctx, stop := context.WithCancel(t.Context())
+	run := exec.CommandContext(ctx, "weir", "run", "--name", "paced", "--write", fmt.Sprint(rate), "--on", disk.Dir, "--", "sh", "-c", script)
+	run.Cancel = func() error { return run.Process.Signal(os.Interrupt) }
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		stop()
+		_ = run.Wait()
+	})
+	lab.Await(t, 20*time.Second, "the first writes", func() bool { return size(file) > 0 })
+	for i := range lab.Times(t, "WEIR_KILLS", 6) {
+		time.Sleep(rand.N(50 * time.Millisecond))
+		whom := [][]string{{"__pacer"}, {"__guard"}, {"__pacer", "__guard"}}[i%3]
+		for _, arg := range whom {
+			for _, pid := range running(t, arg) {
+				if p, err := os.FindProcess(pid); err == nil {
+					_ = p.Kill() // it may have ended
+				}
+			}
+		}
+		if len(whom) == 2 {
+			weir(t, "show", "--for", "0")
+		}
+		before, began := size(file), time.Now()
+		for size(file) == before {
+			if time.Since(began) > stoppedMax(e) {
+				t.Fatalf("kill %d, of %v: nothing was written for %s", i, whom, time.Since(began))
+			}
+			time.Sleep(time.Millisecond)
+		}
+		lab.Await(t, 20*time.Second, "another pacer and its guard", func() bool {
+			return len(running(t, "__pacer")) > 0 && len(running(t, "__guard")) > 0
+		})
+	}
+	stop()
+	if err := run.Wait(); err == nil {
+		t.Error("weir run ended by itself")
+	}
+	lab.Await(t, 20*time.Second, "the end of the pacer", func() bool {
+		return len(running(t, "__pacer"))+len(running(t, "__guard")) == 0
+	})
+	left, err := filepath.Glob("/sys/fs/cgroup/freezer/weir-*")
+	if err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+func size(file string) int64 {
+	info, err := os.Stat(file)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+// running lists weir's own processes of a kind.
+func running(t *testing.T, arg string) (pids []int) {
+	t.Helper()
+	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range lines {
+		text, err := os.ReadFile(line)
+		if err != nil || string(text) != "weir\x00"+arg+"\x00" {
+			continue
+		}
+		pid, err := strconv.Atoi(strings.Split(line, "/")[2])
+		if err != nil {
+			t.Fatal(err)
+		}
+		pids = append(pids, pid)
+	}
+	return pids
+}
