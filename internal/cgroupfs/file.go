@@ -17,6 +17,11 @@ const beneath = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE
 // about 100 bytes a device.
 const fileMax = 1 << 20
 
+// wholeMost is how many bytes a read(2) returns at least that is not the file's last: the
+// kernel makes these files a page at a time (fs/seq_file.c), and ends one only where a line
+// does not fit.
+const wholeMost = 2048
+
 // A Write is one line for one file.
 type Write struct {
 	File string `json:"file"`
@@ -49,9 +54,9 @@ func (h *Hierarchy) read(name string) (string, error) {
 		return "", err
 	}
 	defer unix.Close(fd)
-	buf := make([]byte, 0, 1024)
+	buf := make([]byte, 0, 4096)
 	for len(buf) < fileMax {
-		if cap(buf)-len(buf) < 512 {
+		if cap(buf)-len(buf) < wholeMost {
 			buf = append(make([]byte, 0, 4*cap(buf)), buf...)
 		}
 		n, err := unix.Read(fd, buf[len(buf):cap(buf)])
@@ -59,10 +64,11 @@ func (h *Hierarchy) read(name string) (string, error) {
 		case err == unix.EINTR:
 		case err != nil:
 			return "", &fs.PathError{Op: "read", Path: h.file(name), Err: err}
-		case n == 0:
-			return string(buf), nil
 		default:
 			buf = buf[:len(buf)+n]
+			if n < wholeMost { // all of it, or what was left
+				return string(buf), nil
+			}
 		}
 	}
 	return "", fmt.Errorf("read %s: longer than %d bytes", h.file(name), fileMax)

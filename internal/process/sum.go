@@ -10,11 +10,12 @@ import "io/fs"
 // missed, and one that was counted by itself must not be counted again with its parent.
 // What the parent never gets (it ignores SIGCHLD, or has ended first) stays counted.
 type Sum struct {
-	looked bool
-	at     uint64 // the last look, in ticks since the boot
-	live   map[int]*counted
-	ended  IO // what went with nobody to take it over
-	total  IO
+	looked  bool
+	at      uint64 // the last look, in ticks since the boot
+	live    map[int]*counted
+	adopted uint64 // when those without a parent here were looked at last, in ticks
+	ended   IO     // what went with nobody to take it over
+	total   IO
 }
 
 // A Counter reads what one process has done, for as long as it has not been waited for.
@@ -40,6 +41,10 @@ func (c *counted) now(io IO, outside bool) {
 	}
 	c.last, c.outside = io, outside
 }
+
+// adoptEvery is how often, in ticks, the parents of those without one here are looked for
+// while none of these ends: one that is no process of these can end as well.
+const adoptEvery = 5
 
 // openMost is how many files one Sum keeps open. Those of other processes are opened at
 // each look.
@@ -123,10 +128,15 @@ func (s *Sum) Look(members []int, from Source) IO {
 			continue
 		}
 		// A zombie is no group's member, and its parent has not got it yet.
-		stat, err := from.Stat(pid)
-		c.now(io, c.outside || err == nil && !stat.Zombie)
+		outside := c.outside
+		if !outside {
+			stat, err := from.Stat(pid)
+			outside = err == nil && !stat.Zombie
+		}
+		c.now(io, outside)
 		c.round = round
 	}
+	orphans := len(gone) > 0 || now-s.adopted > adoptEvery
 	for len(gone) > 0 {
 		heirs := s.hand(gone)
 		gone = nil
@@ -139,13 +149,9 @@ func (s *Sum) Look(members []int, from Source) IO {
 			}
 		}
 	}
-	for pid, c := range s.live { // who has lost its parent gets another one
-		if s.live[c.parent] != nil {
-			continue
-		}
-		if stat, err := from.Stat(pid); err == nil {
-			c.parent = stat.Parent
-		}
+	if orphans {
+		s.adopt(from)
+		s.adopted = now
 	}
 	s.looked, s.at = true, now
 	sum := s.ended
@@ -155,6 +161,19 @@ func (s *Sum) Look(members []int, from Source) IO {
 	missing := s.total.Minus(sum) // nobody has taken it over
 	s.ended, s.total = s.ended.Plus(missing), sum.Plus(missing)
 	return s.total
+}
+
+// adopt finds the parents of those who have none here: who has lost its parent gets another
+// one.
+func (s *Sum) adopt(from Source) {
+	for pid, c := range s.live {
+		if s.live[c.parent] != nil {
+			continue
+		}
+		if stat, err := from.Stat(pid); err == nil {
+			c.parent = stat.Parent
+		}
+	}
 }
 
 // open begins to count a process; nil if it cannot be read.
