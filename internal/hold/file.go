@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/weir-io/weir/internal/durable"
 	"github.com/weir-io/weir/internal/state"
 )
 
@@ -56,14 +57,8 @@ func (f journalFile) put(text string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("write drop-in: %w", err)
 	}
-	if err := writeSynced(f.New, text); err != nil {
+	if err := durable.Replace(f.Path, f.New, text, 0o644); err != nil {
 		return fmt.Errorf("write drop-in: %w", errors.Join(err, f.discard()))
-	}
-	if err := os.Rename(f.New, f.Path); err != nil {
-		return fmt.Errorf("write drop-in: %w", errors.Join(err, f.discard()))
-	}
-	if err := syncDir(dir); err != nil {
-		return fmt.Errorf("write drop-in %s: %w", f.Path, err)
 	}
 	return nil
 }
@@ -75,27 +70,6 @@ func (f journalFile) discard() error {
 	}
 	_ = os.Remove(filepath.Dir(f.Path)) // if nothing else is in it
 	return nil
-}
-
-func writeSynced(path, text string) error {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = file.WriteString(text)
-	if err == nil {
-		err = file.Sync()
-	}
-	return errors.Join(err, file.Close())
-}
-
-func syncDir(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	return dir.Sync()
 }
 
 // apply writes the file and has systemd read it.

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/loopdev"
 )
 
 // A Disk is a mounted scratch disk.
@@ -41,7 +42,7 @@ func New(ctx context.Context, dir string, size int64) (*Disk, error) {
 	if err := file.Truncate(size); err != nil {
 		return nil, fmt.Errorf("make scratch disk in %s: %w", dir, err)
 	}
-	loop, err := attach(file)
+	loop, err := loopdev.Attach(file)
 	if err != nil {
 		return nil, fmt.Errorf("make scratch disk: %w", err)
 	}

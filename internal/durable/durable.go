@@ -1,0 +1,45 @@
+// Package durable writes small files that outlive a power cut: the old text or the new one,
+// and never a part.
+package durable
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// Replace gives a file a text. The draft, which is in the same directory, is where the text
+// is written first; it is left there if that fails.
+func Replace(path, draft, text string, mode os.FileMode) error {
+	f, err := os.OpenFile(draft, os.O_CREATE|os.O_WRONLY|os.O_TRUNC|unix.O_NOFOLLOW, mode)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return Rename(draft, path)
+}
+
+// Rename gives a file another name in its directory.
+func Rename(from, to string) error {
+	if err := os.Rename(from, to); err != nil {
+		return err
+	}
+	return Sync(filepath.Dir(to))
+}
+
+// Sync brings a directory's names to the disk.
+func Sync(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
