@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -56,6 +57,11 @@ func (d Device) Whole() Device {
 		return d.Beneath[0]
 	}
 	return d
+}
+
+// StandsOn reports whether the device is another one, or has it somewhere beneath.
+func (d Device) StandsOn(n Number) bool {
+	return d.Number == n || slices.ContainsFunc(d.Beneath, func(b Device) bool { return b.StandsOn(n) })
 }
 
 // Bounds on a stack of devices; a real one has a handful of levels.

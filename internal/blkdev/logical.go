@@ -3,6 +3,7 @@ package blkdev
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -53,4 +54,39 @@ func (fs FS) OfMount(ctx context.Context, m Mount) (Chain, error) {
 // system as m, m included.
 func (fs FS) MountsOf(pid int, m Mount) ([]Mount, error) {
 	return fs.mounts(pid, func(other Mount) (want, stop bool) { return other.Number == m.Number, false })
+}
+
+// MountedOn returns what is mounted at a directory, seen from this process: of several mounts
+// the last one. There is false if the directory is no mount point.
+func (fs FS) MountedOn(dir string) (m Mount, mounted bool, err error) {
+	found, err := fs.mounts(0, func(m Mount) (want, stop bool) { return m.Point == dir, false })
+	if err != nil || len(found) == 0 {
+		return Mount{}, false, err
+	}
+	return found[len(found)-1], true, nil
+}
+
+// MountsUpon lists the mounts of this process whose file systems are on a device, or on one
+// that stands on it; one of each file system.
+func (fs FS) MountsUpon(ctx context.Context, dev Number) ([]Mount, error) {
+	mounts, err := fs.mounts(0, func(m Mount) (want, stop bool) { return !holdsNothing(m.FSType), false })
+	if err != nil {
+		return nil, err
+	}
+	var upon []Mount
+	done := make(map[Number]bool)
+	for _, m := range mounts {
+		if done[m.Number] {
+			continue
+		}
+		done[m.Number] = true
+		c, err := fs.OfMount(ctx, m)
+		if err != nil && ctx.Err() != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(c.Devices, func(d Device) bool { return d.StandsOn(dev) }) {
+			upon = append(upon, m)
+		}
+	}
+	return upon, nil
 }

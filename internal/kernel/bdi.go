@@ -1,6 +1,13 @@
 package kernel
 
 import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
 	"github.com/weir-io/weir/internal/blkdev"
 )
 
@@ -55,4 +62,87 @@ func (f FS) Queue(dev blkdev.Number) (Queue, error) {
 	}
 	q.Rotational = rotational == 1
 	return q, nil
+}
+
+// Bound has the kernel hold back writers to a device once max bytes wait to be written to it,
+// whatever waits elsewhere. The kernel keeps max as a share of what may be dirty on the host
+// at the moment, and the bound follows that. A kernel that cannot (before 6.2) is asked for the nearest it has:
+// a percent of the host's threshold, which binds only while the host is past half of that.
+func (f FS) Bound(dev blkdev.Number, max uint64) (strict bool, err error) {
+	b, there, err := f.BDI(dev)
+	if err != nil || !there {
+		return false, errors.Join(err, errNoBDI(dev, there))
+	}
+	if !b.CanBeStrict {
+		return false, f.write(b.Dir+"/max_ratio", "1")
+	}
+	err = f.write(b.Dir+"/max_bytes", strconv.FormatUint(max, 10))
+	if errors.Is(err, unix.EINVAL) { // more than may be dirty on this host altogether
+		err = f.write(b.Dir+"/max_ratio_fine", strconv.FormatUint(Unbounded.Fine, 10))
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, f.write(b.Dir+"/strict_limit", "1")
+}
+
+// Unbound gives a device's dirty pages the bounds that Bounds has read.
+func (f FS) Unbound(dev blkdev.Number, was Bounds) error {
+	b, there, err := f.BDI(dev)
+	if err != nil || !there {
+		return errors.Join(err, errNoBDI(dev, there))
+	}
+	if !b.CanBeStrict {
+		return f.write(b.Dir+"/max_ratio", strconv.FormatUint(was.Percent, 10))
+	}
+	strict := "0"
+	if was.Strict {
+		strict = "1"
+	}
+	if err := f.write(b.Dir+"/strict_limit", strict); err != nil {
+		return err
+	}
+	fine := was.Fine
+	if fine == 0 { // as it was read by a kernel that has no such file
+		fine = was.Percent * (Unbounded.Fine / 100)
+	}
+	return f.write(b.Dir+"/max_ratio_fine", strconv.FormatUint(fine, 10))
+}
+
+// Bounds are a device's bounds as the kernel keeps them: shares of the host's threshold.
+type Bounds struct {
+	Strict  bool   `json:"strict"`
+	Percent uint64 `json:"percent"`
+	Fine    uint64 `json:"fine"` // of a million; 0 before Linux 6.2
+}
+
+// Unbounded is what a device has that nobody has bounded.
+var Unbounded = Bounds{Percent: 100, Fine: 1e6}
+
+// Bounds reads them.
+func (f FS) Bounds(dev blkdev.Number) (b Bounds, err error) {
+	bdi, there, err := f.BDI(dev)
+	if err != nil || !there {
+		return b, errors.Join(err, errNoBDI(dev, there))
+	}
+	b.Strict = bdi.Strict
+	if b.Percent, _, err = f.number(bdi.Dir + "/max_ratio"); err != nil {
+		return b, err
+	}
+	b.Fine, _, err = f.number(bdi.Dir + "/max_ratio_fine")
+	return b, err
+}
+
+func errNoBDI(dev blkdev.Number, there bool) error {
+	if there {
+		return nil
+	}
+	return fmt.Errorf("bound what is dirty of device %s: it has no /sys/class/bdi/%s", dev, dev)
+}
+
+func (f FS) write(path, text string) error {
+	if err := os.WriteFile(f.at(path), []byte(text), 0); err != nil {
+		return fmt.Errorf("write %s to %s: %w", text, path, err)
+	}
+	return nil
 }
