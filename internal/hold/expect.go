@@ -12,6 +12,7 @@ import (
 type Expectation struct {
 	Sync     bool   // direct and synchronous writes are charged to the group that made them
 	Buffered bool   // and so are buffered and mapped ones
+	Volume   bool   // buffered ones by the root group's rule and the bound of dirty pages (RootBound), for all writers together
 	Why      string // why not; empty if all are
 }
 
@@ -46,6 +47,8 @@ func Expect(g cgroupfs.Group, fs *blkdev.Mount) Expectation {
 func (e Expectation) Line(h *cgroupfs.Hierarchy) string {
 	version := "cgroup " + h.Version.String()
 	switch {
+	case e.Volume:
+		return "direct and synchronous writes held (" + version + "), buffered ones too, with all others' to the disk (volume)"
 	case e.Buffered:
 		return "direct, synchronous and buffered writes held (" + version + ", writeback)"
 	case e.Sync:

@@ -118,6 +118,8 @@ func (f Facts) mechanism(p Place, path load.Path, read bool) (Held, string) {
 		return AtDevice, Writeback
 	case f.paced(p):
 		return Yes, Pacer
+	case f.onVolume(p):
+		return Yes, Volume
 	case f.rootHolds(p):
 		return AtDevice, RootRule
 	}

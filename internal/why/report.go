@@ -87,6 +87,7 @@ const (
 	Throttle  = "throttle"      // blk-throttle, as the process submits the I/O
 	Writeback = "writeback"     // blk-throttle, as the kernel writes back for the group
 	RootRule  = "root-throttle" // v1's root group, which all writeback is charged to
+	Volume    = "volume"        // that rule, and a bound on what waits in memory for the device
 	Pacer     = "pacer"         // weir, which stops the group's processes for moments
 )
 

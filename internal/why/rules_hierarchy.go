@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/limit"
 )
 
@@ -121,21 +122,17 @@ func (f Facts) rootHolds(p Place) bool {
 	if !f.onV1() || len(p.Devices) == 0 {
 		return false
 	}
-	return !slices.ContainsFunc(p.Devices, func(d Device) bool { return !covers(f.rootLimit(d), d.Limit) })
+	return !slices.ContainsFunc(p.Devices, func(d Device) bool { return !f.rootBound(d).Covers(d.Limit) })
 }
 
-// covers reports whether limits on writes bind all that others do, as tightly; where there
-// are no others, whether there are any.
-func covers(root, l limit.Limit) bool {
-	some := false
-	for _, k := range []limit.Key{limit.WBPS, limit.WIOPS} {
-		most, there := root.Get(k).Number()
-		if n, asked := l.Get(k).Number(); asked && (!there || most > n) {
-			return false
-		}
-		some = some || there
-	}
-	return some
+// rootBound is what binds everybody's writes to a device.
+func (f Facts) rootBound(d Device) hold.RootBound {
+	return hold.RootBound{Rule: f.rootLimit(d), BDI: d.BDI}
+}
+
+// onVolume reports whether those who write are held as the devices are.
+func (f Facts) onVolume(p Place) bool {
+	return f.rootHolds(p) && !slices.ContainsFunc(p.Devices, func(d Device) bool { return !f.rootBound(d).HoldsWriters() })
 }
 
 // rootLimit is v1's root group's on a device; if that is what is asked about, with the
@@ -149,18 +146,32 @@ func (f Facts) rootLimit(d Device) limit.Limit {
 
 // rootRules: v1's root group is limited on a device, and with it all writeback to it.
 func rootRules(f Facts) []Finding {
-	places := f.placesWhere(f.rootHolds)
-	if len(places) == 0 {
-		return nil
+	var all []Finding
+	if held := f.placesWhere(func(p Place) bool { return f.rootHolds(p) && !f.onVolume(p) }); len(held) > 0 {
+		one := Finding{Code: "root-rule", Severity: Note, cells: writtenBack.at(held...), Evidence: f.rootEvidence(held),
+			Text: "The root group has a limit on the device, which holds what the kernel writes back for all groups together: the disk is held, each writer is not."}
+		all = append(all, one)
 	}
-	var evidence []Evidence
+	if held := f.placesWhere(f.onVolume); len(held) > 0 {
+		one := Finding{Code: "volume", Severity: Note, cells: writtenBack.at(held...), Evidence: f.rootEvidence(held),
+			Text: "The root group has a limit on the device, and little may wait in memory for it: what is written through the page cache is held, for all who write there together."}
+		for _, i := range held {
+			for _, d := range f.Places[i].Devices {
+				one.Evidence = append(one.Evidence, Evidence{d.BDI.Dir + "/max_bytes", fmt.Sprint(d.BDI.MaxBytes)})
+			}
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+func (f Facts) rootEvidence(places []int) (all []Evidence) {
 	for _, i := range places {
 		for _, d := range f.Places[i].Devices {
-			evidence = append(evidence, Evidence{f.IO.At, fmt.Sprintf("%s: %s", d.Number, boundsOf(f.rootLimit(d)))})
+			all = append(all, Evidence{f.IO.At, fmt.Sprintf("%s: %s", d.Number, boundsOf(f.rootLimit(d)))})
 		}
 	}
-	return []Finding{{Code: "root-rule", Severity: Note, cells: writtenBack.at(places...), Evidence: evidence,
-		Text: "The root group has a limit on the device, which holds what the kernel writes back for all groups together: the disk is held, each writer is not."}}
+	return all
 }
 
 // memoryElsewhere: v2 has io, and memory is not beside it (cgwb_create goes by both).
