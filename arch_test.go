@@ -22,17 +22,17 @@ const module = "github.com/weir-io/weir/"
 // layers are the packages of the program, from the bottom up. A package imports from
 // lower layers only; those of one layer do not know each other.
 var layers = [][]string{
-	{"internal/limit", "internal/pagecache", "internal/plot", "internal/process", "internal/socket", "internal/socket/sockettest"},
+	{"internal/durable", "internal/limit", "internal/pagecache", "internal/plot", "internal/process", "internal/socket", "internal/socket/sockettest"},
 	{"internal/grpc", "internal/grpc/grpctest"},
 	{"internal/blkdev"},
-	{"internal/cgroupfs", "internal/kernel", "internal/cgconfig"},
+	{"internal/cgroupfs", "internal/kernel", "internal/cgconfig", "internal/loopdev"},
 	{"internal/cgroupfs/cgrouptest"},
 	{"internal/systemd", "internal/state", "internal/inode", "internal/dropin"},
 	{"internal/target"},
 	{"internal/target/pid", "internal/target/cgroup", "internal/target/unit", "internal/target/engine",
 		"internal/target/containerd", "internal/target/pod", "internal/target/vm"},
 	{"internal/hold", "internal/pacer"},
-	{"internal/launch", "internal/watch", "internal/load", "internal/scratch"},
+	{"internal/launch", "internal/watch", "internal/load", "internal/scratch", "internal/volume"},
 	{"internal/demo", "internal/why", "internal/mend"},
 	{"internal/prove"},
 	{"internal/cli"},
@@ -45,6 +45,7 @@ var mayExec = map[string]string{
 	"internal/pacer":     "starts the pacer, and its guard",
 	"internal/launch":    "runs the command that weir run was given; and weir itself, to keep a scope or to sweep",
 	"internal/scratch":   "runs mkfs.ext4; and weir itself, in a mount namespace of its own",
+	"internal/volume":    "runs mkfs, and what makes a file system larger",
 	"internal/target/vm": "runs virsh, which changes a domain's configuration: libvirt's own library is in C",
 }
 

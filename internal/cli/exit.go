@@ -10,6 +10,7 @@ import (
 	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/volume"
 )
 
 // The exit codes of every verb. weir run ends as its command does, once it runs.
@@ -48,7 +49,7 @@ func ExitCode(err error) int {
 		return start.Status
 	case errors.As(err, &signaled):
 		return 128 + int(signaled.Signal) // as a shell gives it
-	case isA[*UsageError](err), isA[*limit.SyntaxError](err), isA[*blkdev.SpellingError](err), isA[*target.NameError](err):
+	case isA[*UsageError](err), isA[*limit.SyntaxError](err), isA[*blkdev.SpellingError](err), isA[*target.NameError](err), isA[*volume.SpecError](err):
 		return ExitUsage
 	case isA[*cgroupfs.Unsupported](err), isA[*blkdev.NoBlockDeviceError](err), isA[*inode.Unavailable](err):
 		return ExitUnsupported

@@ -34,15 +34,20 @@ var flagNames = [...]string{limit.RBPS: "--read", limit.WBPS: "--write", limit.R
 
 // Register adds the flags to a verb.
 func (l *Limits) Register(flags *pflag.FlagSet) {
-	l.add(flags, "read", "RATE", "most bytes read per second: a `RATE` such as 10MB/s, 10MiB/s, 500 or max", rate(limit.RBPS, limit.ParseBytes))
-	l.add(flags, "write", "RATE", "most bytes written per second: a `RATE`", rate(limit.WBPS, limit.ParseBytes))
-	l.add(flags, "read-iops", "N", "most read operations per second: `N` such as 500, 1.5k or max", rate(limit.RIOPS, limit.ParseOps))
-	l.add(flags, "write-iops", "N", "most write operations per second: `N`", rate(limit.WIOPS, limit.ParseOps))
+	l.RegisterRates(flags)
 	l.RegisterOn(flags)
 	l.add(flags, "device-read-bps", "DEV:RATE", "`DEV:RATE` as Docker's flag takes it (units are powers of 1024)", docker(limit.RBPS, limit.ParseDockerBytes))
 	l.add(flags, "device-write-bps", "DEV:RATE", "`DEV:RATE` as Docker's flag takes it", docker(limit.WBPS, limit.ParseDockerBytes))
 	l.add(flags, "device-read-iops", "DEV:N", "`DEV:N` as Docker's flag takes it", docker(limit.RIOPS, limit.ParseDockerOps))
 	l.add(flags, "device-write-iops", "DEV:N", "`DEV:N` as Docker's flag takes it", docker(limit.WIOPS, limit.ParseDockerOps))
+}
+
+// RegisterRates adds the rates alone, for a verb whose limit is on one place.
+func (l *Limits) RegisterRates(flags *pflag.FlagSet) {
+	l.add(flags, "read", "RATE", "most bytes read per second: a `RATE` such as 10MB/s, 10MiB/s, 500 or max", rate(limit.RBPS, limit.ParseBytes))
+	l.add(flags, "write", "RATE", "most bytes written per second: a `RATE`", rate(limit.WBPS, limit.ParseBytes))
+	l.add(flags, "read-iops", "N", "most read operations per second: `N` such as 500, 1.5k or max", rate(limit.RIOPS, limit.ParseOps))
+	l.add(flags, "write-iops", "N", "most write operations per second: `N`", rate(limit.WIOPS, limit.ParseOps))
 }
 
 // RegisterOn adds --on alone.

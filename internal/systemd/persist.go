@@ -214,3 +214,16 @@ func (c *Conn) Reload(ctx context.Context) error {
 	}
 	return nil
 }
+
+// Enable has units start when the host does, or with false not any more.
+func (c *Conn) Enable(ctx context.Context, on bool, units ...string) error {
+	const runtime, force = false, false
+	method, args := ".DisableUnitFiles", []any{units, runtime}
+	if on {
+		method, args = ".EnableUnitFiles", append(args, force)
+	}
+	if call := c.call(ctx, manager, managerIf+method, args...); call.Err != nil {
+		return fmt.Errorf("enable %s: %w", strings.Join(units, ", "), explain(call.Err))
+	}
+	return c.Reload(ctx)
+}

@@ -1,0 +1,53 @@
+package dropin
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// runtimes are the units that start what may use a volume.
+const runtimes = "docker.service podman.service containerd.service kubelet.service libvirtd.service virtqemud.service"
+
+const bootHead = "# Made by weir volume up --at-boot. weir volume up --at-boot=false removes it.\n[Unit]\n"
+
+const bootTail = "\n[Install]\nWantedBy=multi-user.target\n"
+
+// VolumesText is the unit that has weir, by its path, bring volumes up when the host starts:
+// after the mounts that the paths are on, as far as there are such, and before what may use
+// volumes.
+func VolumesText(program string, paths []string) string {
+	var after []string
+	for _, path := range paths {
+		for dir := filepath.Clean(path); dir != "/"; dir = filepath.Dir(dir) {
+			after = append(after, mountUnit(dir))
+		}
+	}
+	slices.Sort(after)
+	return bootHead + "Description=Volumes with limits\nAfter=local-fs.target systemd-modules-load.service " + strings.Join(slices.Compact(after), " ") +
+		"\nBefore=" + runtimes + "\n\n[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=" + quote(program) + " volume up\n" + bootTail
+}
+
+// LimitsText is the unit that sets the limits of those that volumes are for, once they are
+// there.
+func LimitsText(program string) string {
+	return bootHead + "Description=Limits of those who use volumes\nAfter=weir-volumes.service " + runtimes +
+		"\n\n[Service]\nType=oneshot\nExecStart=" + quote(program) + " volume up\n" + bootTail
+}
+
+// mountUnit is the unit of what is mounted at a directory (systemd.unit(5), "String escaping").
+func mountUnit(dir string) string {
+	var b strings.Builder
+	for i, c := range []byte(strings.Trim(dir, "/")) {
+		switch {
+		case c == '/':
+			b.WriteByte('-')
+		case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == ':' || c == '_' || c == '.' && i > 0:
+			b.WriteByte(c)
+		default:
+			fmt.Fprintf(&b, `\x%02x`, c)
+		}
+	}
+	return b.String() + ".mount"
+}

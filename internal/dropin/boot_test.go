@@ -1,0 +1,28 @@
+package dropin
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestMountUnit(t *testing.T) {
+	for dir, want := range map[string]string{ // as systemd-escape --path --suffix=mount has them
+		"/srv/data":  "srv-data.mount",
+		"/a-b/.c":    `a\x2db-.c.mount`,
+		"/.hidden":   `\x2ehidden.mount`,
+		"/mnt/x y%z": `mnt-x\x20y\x25z.mount`,
+	} {
+		if got := mountUnit(dir); got != want {
+			t.Errorf("%s: %s, want %s", dir, got, want)
+		}
+	}
+}
+
+func TestVolumesText(t *testing.T) {
+	text := VolumesText("/usr/local/bin/weir", []string{"/mnt/disk2/data.img", "/srv/data"})
+	for _, want := range []string{"mnt.mount", "mnt-disk2.mount", "srv-data.mount", "Before=docker.service", "\nExecStart=/usr/local/bin/weir volume up\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/limit"
+)
+
+// Adopt has weir hold a mount that has a device of its own already. Strict is false if the
+// kernel cannot hold back who writes to it.
+func (s Store) Adopt(ctx context.Context, dir string, l limit.Limit, targets []string) (v Volume, strict bool, err error) {
+	if v, err = s.named(dir); err != nil {
+		return v, false, err
+	}
+	if err := s.mayLimit(l); err != nil {
+		return v, false, fmt.Errorf("volume %s: %w", v.Name, err)
+	}
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return v, false, err
+	}
+	defer unlock()
+	if err := s.unused(v); err != nil {
+		return v, false, err
+	}
+	if err := s.checkOwn(ctx, v.Name, v.Mount); err != nil {
+		return v, false, err
+	}
+	at, err := s.Where(v)
+	if err != nil {
+		return v, false, err
+	}
+	before, err := s.boundsOf(at.Device)
+	if err != nil {
+		return v, false, err
+	}
+	v.FS, v.Limit, v.For, v.Device, v.Before = at.Mount.FSType, l.Bound(), targets, at.Device, &before
+	if err := s.save(v, making); err != nil {
+		return v, false, err
+	}
+	if strict, err = s.bind(ctx, at.Device, v.Limit); err != nil {
+		return v, false, errors.Join(err, s.unmake(v))
+	}
+	return v, strict, s.turn(v, making, ready)
+}
+
+// checkOwn refuses a mount whose device others have files on.
+func (s Store) checkOwn(ctx context.Context, name, dir string) error {
+	refuse := func(format string, args ...any) error {
+		return fmt.Errorf("volume %s: "+format, append([]any{name}, args...)...)
+	}
+	m, mounted, err := s.Devices.MountedOn(dir)
+	if err != nil {
+		return err
+	}
+	if !mounted {
+		return refuse("nothing is mounted at %s; name the mount point itself, or make a volume there: weir volume create %s --size SIZE", dir, dir)
+	}
+	if m.Root != "/" {
+		return refuse("%s is a part of a file system (%s of %s), and a limit would be on all of it", dir, m.Root, m.Source)
+	}
+	chain, err := s.Devices.OfMount(ctx, m)
+	if err != nil {
+		return err
+	}
+	if m.Number.Major == 0 || len(chain.Devices) != 1 { // as btrfs does
+		return &cgroupfs.Unsupported{Feature: "volume " + name, Reason: m.FSType + " has its dirty pages counted beside its devices, where a bound for one of them does not bind it",
+			Remedy: "adopt a mount of ext4 or xfs, or make a volume there"}
+	}
+	dev := chain.Devices[0]
+	volumes, err := s.List()
+	if err != nil {
+		return err
+	}
+	for _, v := range volumes {
+		if at, err := s.Where(v); err == nil && at.Up && at.Device == dev.Number && v.Name != name {
+			return refuse("its device %s is volume %s's", dev.Node, v.Name)
+		}
+	}
+	sharers, err := s.Devices.MountsUpon(ctx, dev.Number)
+	if err != nil {
+		return err
+	}
+	for _, other := range sharers {
+		if other.Number != m.Number || other.Point == "/" {
+			return refuse("its device %s is also %s's; a volume has a device of its own", dev.Node, other.Point)
+		}
+	}
+	swaps, err := s.Kernel.Swaps()
+	if err != nil {
+		return err
+	}
+	for _, swap := range swaps {
+		c, err := s.Devices.Resolve(ctx, swap.File)
+		if err != nil {
+			continue // a swap file that was removed
+		}
+		for _, d := range c.Devices {
+			if d.StandsOn(dev.Number) {
+				return refuse("swap %s is on its device %s too", swap.File, dev.Node)
+			}
+		}
+	}
+	return nil
+}
+
+// release gives an adopted volume's device back what it had before. A device that has another
+// limit by now, or is gone, is left alone.
+func (s Store) release(ctx context.Context, v Volume) error {
+	if _, err := os.Stat("/sys/dev/block/" + v.Device.String()); err != nil {
+		return nil
+	}
+	now, err := s.boundsOf(v.Device)
+	if err != nil {
+		return err
+	}
+	if s.hasRootRules() && now.Root.Bound() != v.Limit && now.Root.Bound() != v.Before.Root.Bound() {
+		return nil
+	}
+	return s.restore(ctx, v.Device, *v.Before)
+}

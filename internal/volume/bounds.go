@@ -1,0 +1,95 @@
+package volume
+
+import (
+	"context"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/hold"
+	"github.com/weir-io/weir/internal/kernel"
+	"github.com/weir-io/weir/internal/limit"
+)
+
+// bounds are what a device has of limits that are not a target's.
+type bounds struct {
+	Root  limit.Limit   `json:"root"` // v1's root group's rule
+	Dirty kernel.Bounds `json:"dirty"`
+}
+
+// DirtyFor is how many bytes may wait in memory for a device with a limit: those of half a
+// second. There is false without a limit in bytes.
+func DirtyFor(l limit.Limit) (bytes uint64, bound bool) {
+	n, bound := l.WBPS.Number()
+	return max(n/2, hold.LeastDirty), bound
+}
+
+func (s Store) boundsOf(dev blkdev.Number) (b bounds, err error) {
+	if s.hasRootRules() {
+		if b.Root, err = s.IO.Root().Rule(dev); err != nil {
+			return b, err
+		}
+	}
+	b.Dirty, err = s.Kernel.Bounds(dev)
+	return b, err
+}
+
+// bindNew puts a limit on a device that nobody uses yet, and that goes if weir is killed now:
+// there is nothing to take back. Strict is false if the kernel cannot hold back who writes.
+func (s Store) bindNew(dev blkdev.Number, l limit.Limit) (strict bool, err error) {
+	if s.hasRootRules() && l.Bounds() {
+		if err := s.IO.Root().SetRule(dev, l.Bound()); err != nil {
+			return false, err
+		}
+	}
+	return s.boundDirty(dev, l)
+}
+
+// bind puts a volume's limit on a device in use. Rates that it does not name are lifted.
+func (s Store) bind(ctx context.Context, dev blkdev.Number, l limit.Limit) (strict bool, err error) {
+	if err := s.setRoot(ctx, dev, l); err != nil {
+		return false, err
+	}
+	return s.boundDirty(dev, l)
+}
+
+func (s Store) boundDirty(dev blkdev.Number, l limit.Limit) (strict bool, err error) {
+	if n, bound := DirtyFor(l); bound {
+		return s.Kernel.Bound(dev, n)
+	}
+	return true, s.Kernel.Unbound(dev, kernel.Unbounded)
+}
+
+// restore gives a device what it had.
+func (s Store) restore(ctx context.Context, dev blkdev.Number, was bounds) error {
+	if err := s.setRoot(ctx, dev, was.Root); err != nil {
+		return err
+	}
+	return s.Kernel.Unbound(dev, was.Dirty)
+}
+
+// setRoot makes a limit v1's root group's rule for a device. Rates that are as they are to be
+// are not written.
+func (s Store) setRoot(ctx context.Context, dev blkdev.Number, l limit.Limit) error {
+	if !s.hasRootRules() {
+		return nil
+	}
+	root := s.IO.Root()
+	now, err := root.Rule(dev)
+	if err != nil {
+		return err
+	}
+	var change limit.Limit
+	for _, k := range limit.Keys {
+		is, was := now.Get(k).Number()
+		want, bound := l.Get(k).Number()
+		switch {
+		case bound && want != is:
+			change = change.With(k, l.Get(k))
+		case !bound && was:
+			change = change.With(k, limit.Unlimited)
+		}
+	}
+	if change.IsZero() {
+		return nil
+	}
+	return s.Holder.Apply(ctx, hold.Plan{Group: root, Changes: []hold.Change{{Device: dev, Limit: change}}})
+}

@@ -1,0 +1,215 @@
+package volume
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/weir-io/weir/internal/limit"
+)
+
+// A Spec is what a volume is to be.
+type Spec struct {
+	What  string // a name, or with a slash in it the directory where it is mounted
+	Size  uint64 // bytes
+	FS    string
+	Limit limit.Limit
+	For   []string
+	On    string // the directory that its file is made in; empty: where volumes are on record
+}
+
+// A SpecError means that a volume cannot be what was asked for.
+type SpecError struct{ Name, Reason string }
+
+func (e *SpecError) Error() string { return fmt.Sprintf("volume %s: %s", e.Name, e.Reason) }
+
+// names bounds a volume's name: it becomes a part of paths.
+var names = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
+
+// named makes a volume of what a user calls it.
+func (s Store) named(what string) (Volume, error) {
+	if !strings.Contains(what, "/") {
+		if !names.MatchString(what) {
+			return Volume{}, &SpecError{what, "a name is at most 64 letters, digits, dots, dashes and underscores, and begins with a letter or a digit; a directory has a slash (./data)"}
+		}
+		dir, err := real(s.Dir)
+		return Volume{Name: what, Mount: filepath.Join(dir, what)}, err
+	}
+	dir, err := real(what)
+	if err != nil {
+		return Volume{}, fmt.Errorf("volume %s: %w", what, err)
+	}
+	name := strings.ReplaceAll(strings.Trim(dir, "/"), "/", "-")
+	if dir == "/" {
+		return Volume{}, &SpecError{"/", "a limit of the host's own disk binds everything; name another mount"}
+	}
+	if !names.MatchString(name) {
+		return Volume{}, &SpecError{what, "its path makes no name (" + name + "); give it a name, and link the directory to it"}
+	}
+	return Volume{Name: name, Mount: dir}, nil
+}
+
+// real resolves links in a path whose end need not be there.
+func real(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	got, err := filepath.EvalSymlinks(dir)
+	if errors.Is(err, fs.ErrNotExist) && dir != "/" {
+		above, err := real(filepath.Dir(dir))
+		return filepath.Join(above, filepath.Base(dir)), err
+	}
+	return got, err
+}
+
+// Create makes a volume and mounts it. If it fails, or is interrupted, nothing of it is left.
+// Strict is false if the kernel cannot hold back who writes to it.
+func (s Store) Create(ctx context.Context, spec Spec) (v Volume, strict bool, err error) {
+	f, known := formatOf(spec.FS)
+	if !known {
+		return v, false, &SpecError{spec.What, fmt.Sprintf("weir makes no %s; write %s", spec.FS, strings.Join(Formats(), " or "))}
+	}
+	if spec.Size < f.least {
+		return v, false, &SpecError{spec.What, fmt.Sprintf("%s is too little: %s takes %d MiB at least", sizeText(spec.Size), f.name, f.least>>20)}
+	}
+	if v, err = s.named(spec.What); err != nil {
+		return v, false, err
+	}
+	if err := s.mayLimit(spec.Limit); err != nil {
+		return v, false, fmt.Errorf("volume %s: %w", v.Name, err)
+	}
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return v, false, err
+	}
+	defer unlock()
+	if err := s.fresh(v); err != nil {
+		return v, false, err
+	}
+	v.FS, v.Limit, v.For = f.name, spec.Limit.Bound(), spec.For
+	on, err := real(cmp.Or(spec.On, s.Dir))
+	if err != nil {
+		return v, false, fmt.Errorf("volume %s: %w", v.Name, err)
+	}
+	v.Image = filepath.Join(on, v.Name+".img")
+	if _, err := os.Lstat(v.Image); err == nil {
+		return v, false, fmt.Errorf("volume %s: there is a file %s already", v.Name, v.Image)
+	}
+	image, err := newImage(ctx, on, spec.Size, f)
+	if err != nil {
+		return v, false, fmt.Errorf("volume %s: %w", v.Name, err)
+	}
+	defer image.Close()
+	strict, err = s.make(ctx, &v, image)
+	if err != nil {
+		return v, false, errors.Join(fmt.Errorf("volume %s: %w", v.Name, err), s.unmake(v))
+	}
+	return v, strict, s.turn(v, making, ready)
+}
+
+// fresh refuses names and places that are taken.
+func (s Store) fresh(v Volume) error {
+	if err := s.unused(v); err != nil {
+		return err
+	}
+	if _, mounted, err := s.Devices.MountedOn(v.Mount); err != nil {
+		return err
+	} else if mounted {
+		return fmt.Errorf("volume %s: something is mounted at %s already; to have that held, if its device is its own: weir volume adopt %s", v.Name, v.Mount, v.Mount)
+	}
+	entries, err := os.ReadDir(v.Mount)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil && len(entries) > 0 {
+		err = fmt.Errorf("%s has files in it, which would not be seen any more; name an empty directory, or one that is not there", v.Mount)
+	}
+	if err != nil {
+		return fmt.Errorf("volume %s: %w", v.Name, err)
+	}
+	return nil
+}
+
+// unused refuses names and places that other volumes have.
+func (s Store) unused(v Volume) error {
+	all, err := s.List()
+	if err != nil {
+		return err
+	}
+	for _, other := range all {
+		if other.Name == v.Name {
+			return &NameError{v.Name, "there is one already, at " + other.Mount}
+		}
+		if other.Mount == v.Mount {
+			return fmt.Errorf("volume %s: %s is the place of volume %s", v.Name, v.Mount, other.Name)
+		}
+	}
+	for _, suffix := range []string{making, deleting} {
+		if _, err := os.Lstat(s.path(v.Name, suffix)); err == nil {
+			return &NameError{v.Name, "what a killed weir has left of it is in use still; end that first"}
+		}
+	}
+	return nil
+}
+
+// make names the image and mounts it, on record before each step.
+func (s Store) make(ctx context.Context, v *Volume, image *os.File) (strict bool, err error) {
+	if v.File, err = identify(int(image.Fd())); err == nil {
+		v.Folder, err = folderOf(v.Image)
+	}
+	if err != nil {
+		return false, err
+	}
+	_, err = os.Lstat(v.Mount)
+	v.MadeMount = errors.Is(err, fs.ErrNotExist)
+	if err := s.save(*v, making); err != nil {
+		return false, err
+	}
+	if err := link(image, v.Image); err != nil {
+		return false, err
+	}
+	if v.MadeMount {
+		if err := os.MkdirAll(v.Mount, 0o755); err != nil {
+			return false, fmt.Errorf("make the place of the mount: %w", err)
+		}
+	}
+	named, err := openImage(*v) // sysfs has the name that it was opened by
+	if err != nil {
+		return false, err
+	}
+	defer named.Close()
+	return s.attach(ctx, v, named, making)
+}
+
+// unmake takes back what make has done, as far as it came. What is still used stays, with its
+// record.
+func (s Store) unmake(v Volume) error {
+	var err error
+	if v.Adopted() {
+		err = s.release(context.Background(), v)
+	} else {
+		err = s.remove(v)
+	}
+	if err != nil {
+		return fmt.Errorf("take back volume %s: %w", v.Name, err)
+	}
+	return s.forget(v, making)
+}
+
+// remove removes all of a volume but its record.
+func (s Store) remove(v Volume) error {
+	if err := s.down(v); err != nil {
+		return err
+	}
+	if err := removeImage(v); err != nil {
+		return err
+	}
+	return removeDir(v)
+}

@@ -1,0 +1,89 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// Delete removes a volume with all that is on it; an adopted one is only let go. It refuses
+// one that is mounted, and one whose file is not the one that it was made with.
+func (s Store) Delete(ctx context.Context, name string) (v Volume, err error) {
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return v, err
+	}
+	defer unlock()
+	if v, err = s.Find(name); err != nil {
+		return v, err
+	}
+	if v.Adopted() {
+		if err := s.release(ctx, v); err != nil {
+			return v, err
+		}
+		return v, s.forget(v, ready)
+	}
+	if err := s.mayDelete(v); err != nil {
+		return v, err
+	}
+	if err := s.turn(v, ready, deleting); err != nil {
+		return v, err
+	}
+	return v, s.finishDelete(v)
+}
+
+func (s Store) mayDelete(v Volume) error {
+	at, err := s.Where(v)
+	if err != nil {
+		return err
+	}
+	if at.Up {
+		return fmt.Errorf("volume %s is mounted at %s; take it down first: weir volume down %s", v.Name, v.Mount, v.Name)
+	}
+	there, its, err := look(v)
+	switch {
+	case errors.Is(err, errElsewhere):
+		return fmt.Errorf("volume %s: %w; mount that, or have weir forget the volume: weir volume forget %s", v.Name, err, v.Name)
+	case err != nil:
+		return fmt.Errorf("volume %s: %w", v.Name, err)
+	case !there:
+		return fmt.Errorf("volume %s: its file %s is gone; have weir forget it: weir volume forget %s", v.Name, v.Image, v.Name)
+	case !its:
+		return fmt.Errorf("volume %s: %s is another file than it was made with; have weir forget the volume (weir volume forget %s), and remove the file yourself", v.Name, v.Image, v.Name)
+	}
+	image, err := openPlain(v.Image, unix.O_RDONLY)
+	if err != nil {
+		return fmt.Errorf("volume %s: %w", v.Name, err)
+	}
+	defer image.Close()
+	return notAttached(v, image)
+}
+
+// finishDelete removes what is left of a volume that is to go.
+func (s Store) finishDelete(v Volume) error {
+	if err := s.remove(v); err != nil {
+		return fmt.Errorf("delete volume %s: %w", v.Name, err)
+	}
+	return s.forget(v, deleting)
+}
+
+// Forget removes a volume that is down from what is on record, and touches no file.
+func (s Store) Forget(ctx context.Context, name string) (v Volume, err error) {
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return v, err
+	}
+	defer unlock()
+	if v, err = s.Find(name); err != nil {
+		return v, err
+	}
+	if at, err := s.Where(v); err == nil && at.Up && !v.Adopted() {
+		return v, fmt.Errorf("volume %s is mounted at %s; take it down first: weir volume down %s", v.Name, v.Mount, v.Name)
+	}
+	if err := s.removeLeft(v); err != nil {
+		return v, err
+	}
+	return v, s.forget(v, ready)
+}

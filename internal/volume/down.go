@@ -1,0 +1,103 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/loopdev"
+	"github.com/weir-io/weir/internal/state"
+)
+
+// Down unmounts a volume and releases its device. The error is a *BusyError while somebody
+// uses it.
+func (s Store) Down(ctx context.Context, name string) (v Volume, err error) {
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return v, err
+	}
+	defer unlock()
+	if v, err = s.Find(name); err != nil {
+		return v, err
+	}
+	if v.Adopted() {
+		return v, fmt.Errorf("volume %s is a mount that was there before weir; unmount %s yourself, or have weir forget it: weir volume delete %s", v.Name, v.Mount, v.Name)
+	}
+	return v, s.down(v)
+}
+
+func (s Store) down(v Volume) error {
+	at, err := s.Where(v)
+	if err != nil {
+		return err
+	}
+	if !at.Up {
+		return s.removeLeft(v)
+	}
+	if err := s.busy(v, at); err != nil {
+		return err
+	}
+	record, err := s.State.New(loopKind, at.Loop)
+	if err != nil {
+		return err
+	}
+	if err := unix.Unmount(v.Mount, unix.UMOUNT_NOFOLLOW); err != nil {
+		return errors.Join(s.inUse(v, at, err), record.Done())
+	}
+	if err := loopdev.Detach(at.Loop); err != nil { // one that somebody attached by hand does not end by itself
+		return errors.Join(err, record.Leave())
+	}
+	if err := loopdev.Remove(at.Loop); errors.Is(err, unix.EBUSY) {
+		// Somebody has it mounted where weir has not seen it. Put it back as it was.
+		back := mountAt(loopdev.Node(at.Loop), v)
+		return errors.Join(&BusyError{Volume: v, By: "a mount that weir does not see"}, back, record.Done())
+	} else if err != nil {
+		return errors.Join(err, record.Leave())
+	}
+	return record.Done()
+}
+
+// removeLeft removes the device of a volume that somebody has unmounted without weir.
+func (s Store) removeLeft(v Volume) error {
+	if v.Loop < firstLoop || !loopdev.Exists(v.Loop) {
+		return nil
+	}
+	file, err := loopdev.File(v.Loop)
+	if err != nil || file != "" { // it is another's by now
+		return err
+	}
+	return loopdev.Remove(v.Loop)
+}
+
+// sweepLoops ends the devices that dead weirs were attaching or releasing. One that is used
+// and not mounted here is looked at again later: who has it open lets go, as a rule.
+func (s Store) sweepLoops() error {
+	return s.State.Sweep(loopKind, func(data []byte) error {
+		var n int
+		if _, err := fmt.Sscan(string(data), &n); err != nil {
+			return fmt.Errorf("read record of a loop device: %w", err)
+		}
+		if !loopdev.Exists(n) {
+			return nil
+		}
+		file, err := loopdev.File(n)
+		if err != nil {
+			return err
+		}
+		if file == "" {
+			return loopdev.Remove(n)
+		}
+		dev, err := loopdev.Number(n)
+		if err != nil {
+			return err
+		}
+		mounts, err := s.Devices.MountsOf(0, blkdev.Mount{Number: dev})
+		if err == nil && len(mounts) == 0 {
+			return state.ErrKeep
+		}
+		return err
+	})
+}

@@ -1,0 +1,167 @@
+package volume
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/durable"
+	"github.com/weir-io/weir/internal/limit"
+)
+
+// A Volume is what is on record of one.
+type Volume struct {
+	Name  string      `json:"name"`
+	Mount string      `json:"mount"`
+	Image string      `json:"image,omitempty"` // the file; empty: the volume is adopted
+	FS    string      `json:"fs"`
+	Limit limit.Limit `json:"limit"`
+	For   []string    `json:"for,omitempty"` // targets that have the limit too
+
+	File      identity `json:"file"`                 // of the image
+	Folder    uint64   `json:"folder,omitempty"`     // the inode of the image's directory: another one is there while its disk is not
+	MadeMount bool     `json:"made_mount,omitempty"` // the mount point is weir's, and goes with the volume
+	Loop      int      `json:"loop,omitempty"`       // the last loop device
+
+	Device blkdev.Number `json:"device"`           // adopted: that which is bound
+	Before *bounds       `json:"before,omitempty"` // adopted: what its device had
+}
+
+// Adopted reports whether the volume was there before weir.
+func (v Volume) Adopted() bool { return v.Image == "" }
+
+// Dir is where volumes are, unless another place is named. Their records are below it.
+const Dir = "/var/lib/weir/volumes"
+
+func (s Store) records() string { return filepath.Join(s.Dir, ".records") }
+
+// The names of a record, by what is going on.
+const (
+	ready    = ".json"
+	making   = ".making"
+	deleting = ".deleting"
+	draft    = ".new"
+)
+
+func isReady(name string) bool { return strings.HasSuffix(name, ready) }
+
+// A NameError means that there is no volume of that name, or that there is one already.
+type NameError struct{ Name, Reason string }
+
+func (e *NameError) Error() string { return fmt.Sprintf("volume %s: %s", e.Name, e.Reason) }
+
+// List reads the volumes, in the order of their names.
+func (s Store) List() ([]Volume, error) { return s.list(ready) }
+
+func (s Store) list(suffix string) ([]Volume, error) {
+	entries, err := os.ReadDir(s.records())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list volumes: %w", err)
+	}
+	var all []Volume
+	for _, e := range entries {
+		name, is := strings.CutSuffix(e.Name(), suffix)
+		if !is {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(s.records(), e.Name()))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it has become another one meanwhile
+		}
+		v := Volume{Name: name}
+		if err == nil {
+			err = json.Unmarshal(text, &v)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read volume %s: %w", name, err)
+		}
+		all = append(all, v)
+	}
+	return all, nil
+}
+
+// Find returns the volume of a name, or that is mounted at a directory.
+func (s Store) Find(what string) (Volume, error) {
+	all, err := s.List()
+	if err != nil {
+		return Volume{}, err
+	}
+	at := what
+	if strings.Contains(what, "/") {
+		if at, err = real(what); err != nil {
+			return Volume{}, fmt.Errorf("volume %s: %w", what, err)
+		}
+	}
+	i := slices.IndexFunc(all, func(v Volume) bool { return v.Name == what || v.Mount == at })
+	if i < 0 {
+		var names []string
+		for _, v := range all {
+			names = append(names, v.Name)
+		}
+		reason := "there is none"
+		if len(names) > 0 {
+			reason = "there is no such volume; there are " + strings.Join(names, ", ")
+		}
+		return Volume{}, &NameError{what, reason}
+	}
+	return all[i], nil
+}
+
+func (s Store) path(name, suffix string) string { return filepath.Join(s.records(), name+suffix) }
+
+// save puts a volume on record: all of it or nothing, also if the machine stops half way.
+func (s Store) save(v Volume, suffix string) error {
+	text, err := json.Marshal(v)
+	if err == nil {
+		err = durable.Replace(s.path(v.Name, suffix), s.path(v.Name, draft), string(text), 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("record volume %s: %w", v.Name, err)
+	}
+	return nil
+}
+
+// turn gives a record another name.
+func (s Store) turn(v Volume, from, to string) error {
+	if err := durable.Rename(s.path(v.Name, from), s.path(v.Name, to)); err != nil {
+		return fmt.Errorf("record volume %s: %w", v.Name, err)
+	}
+	return nil
+}
+
+func (s Store) forget(v Volume, suffix string) error {
+	if err := os.Remove(s.path(v.Name, suffix)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("remove the record of volume %s: %w", v.Name, err)
+	}
+	return nil
+}
+
+// recover takes makings of dead weirs back, and deletions to their end.
+func (s Store) recover() error {
+	errs := []error{s.sweepLoops()}
+	unmade, err := s.list(making)
+	errs = append(errs, err)
+	for _, v := range unmade {
+		errs = append(errs, s.unmake(v))
+	}
+	doomed, err := s.list(deleting)
+	errs = append(errs, err)
+	for _, v := range doomed {
+		errs = append(errs, s.finishDelete(v))
+	}
+	drafts, err := filepath.Glob(s.path("*", draft))
+	errs = append(errs, err)
+	for _, name := range drafts {
+		errs = append(errs, os.Remove(name))
+	}
+	return errors.Join(errs...)
+}

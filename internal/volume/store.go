@@ -1,0 +1,114 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/hold"
+	"github.com/weir-io/weir/internal/kernel"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/state"
+)
+
+// A Store has the volumes of this host.
+type Store struct {
+	Dir     string // where volumes are, unless another place is named
+	State   state.Dir
+	Holder  hold.Holder
+	Devices blkdev.FS
+	Kernel  kernel.FS
+	// IO is the hierarchy that limits are set in. If it is nil, WhyNone says why, and volumes
+	// have no limits.
+	IO      *cgroupfs.Hierarchy
+	WhyNone error
+	// Undo takes back what a weir that was killed had half set.
+	Undo func() error
+}
+
+// hasRootRules reports whether the root group can have rules.
+func (s Store) hasRootRules() bool { return s.IO != nil && s.IO.Version == cgroupfs.V1 }
+
+// mayLimit refuses a limit where none can be.
+func (s Store) mayLimit(l limit.Limit) error {
+	if l.Bounds() && s.IO == nil {
+		return s.WhyNone
+	}
+	return nil
+}
+
+// lock waits until no other weir changes volumes, and takes what a dead one left half done to
+// its end. What of that cannot be, Sweep has said; it concerns its own volume only.
+func (s Store) lock(ctx context.Context) (unlock func(), err error) {
+	if err := os.MkdirAll(s.Dir, 0o711); err != nil {
+		return nil, fmt.Errorf("record volumes: %w", err)
+	}
+	if err := os.MkdirAll(s.records(), 0o700); err != nil {
+		return nil, fmt.Errorf("record volumes: %w", err)
+	}
+	for {
+		unlock, err = s.tryLock()
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, fmt.Errorf("lock volumes: %w", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	_ = s.Undo() // which has been said, too
+	_ = s.recover()
+	return unlock, nil
+}
+
+func (s Store) tryLock() (unlock func(), err error) {
+	dir, err := os.Open(s.records())
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		_ = dir.Close() // nothing was written
+		return nil, err
+	}
+	return func() { _ = dir.Close() }, nil
+}
+
+// Sweep takes what dead weirs left half done to its end. What a living one is at it leaves
+// alone.
+func (s Store) Sweep() error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	entries, err := os.ReadDir(s.records())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("list volumes: %w", err)
+	}
+	unfinished := slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !isReady(e.Name()) })
+	if !unfinished {
+		return s.sweepLoops()
+	}
+	unlock, err := s.tryLock()
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("lock volumes: %w", err)
+	}
+	defer unlock()
+	return s.recover()
+}

@@ -1,0 +1,236 @@
+package volume
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/loopdev"
+	"github.com/weir-io/weir/internal/state"
+)
+
+// firstLoop is the least number of a volume's loop device: those that others ask for are
+// counted from 0.
+const firstLoop = 256
+
+// Where is what a volume is on while it is up.
+type Where struct {
+	Up     bool // mounted at its place
+	Device blkdev.Number
+	Mount  blkdev.Mount
+	Loop   int // which loop device that is, unless the volume is adopted
+}
+
+// Where finds out whether a volume is up, and on which device.
+func (s Store) Where(v Volume) (Where, error) {
+	m, mounted, err := s.Devices.MountedOn(v.Mount)
+	if err != nil || !mounted {
+		return Where{}, err
+	}
+	if v.Adopted() {
+		chain, err := s.Devices.OfMount(context.Background(), m)
+		if err != nil || len(chain.Devices) != 1 {
+			return Where{}, errors.Join(err, fmt.Errorf("volume %s: what is mounted at %s now has no device of its own", v.Name, v.Mount))
+		}
+		return Where{Up: true, Device: chain.Devices[0].Number, Mount: m}, nil
+	}
+	n, is := loopdev.Of(m.Number)
+	file := ""
+	if is {
+		if file, err = loopdev.File(n); err != nil {
+			return Where{}, err
+		}
+	}
+	if file != v.Image {
+		return Where{}, fmt.Errorf("volume %s: %s is mounted at %s; unmount that first", v.Name, m.Source, v.Mount)
+	}
+	return Where{true, m.Number, m, n}, nil
+}
+
+// Up attaches, bounds and mounts a volume; one that is up already has its limit set again.
+// Strict is false if the kernel cannot hold back who writes to it.
+func (s Store) Up(ctx context.Context, name string) (v Volume, strict bool, err error) {
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return v, false, err
+	}
+	defer unlock()
+	if v, err = s.Find(name); err != nil {
+		return v, false, err
+	}
+	if err := s.mayLimit(v.Limit); err != nil {
+		return v, false, fmt.Errorf("volume %s: %w", v.Name, err)
+	}
+	at, err := s.Where(v)
+	if err != nil {
+		return v, false, err
+	}
+	if at.Up {
+		if was := v; at.Loop != was.Loop || v.Adopted() && at.Device != was.Device {
+			v.Loop, v.Device = at.Loop, at.Device
+			if v.Adopted() {
+				if err := s.checkOwn(ctx, v.Name, v.Mount); err != nil {
+					return v, false, err
+				}
+				before, err := s.boundsOf(at.Device)
+				if err != nil {
+					return v, false, err
+				}
+				v.Before = &before
+			}
+			if err := s.save(v, ready); err != nil {
+				return v, false, err
+			}
+		}
+		strict, err = s.bind(ctx, at.Device, v.Limit)
+		return v, strict, err
+	}
+	if v.Adopted() {
+		return v, false, fmt.Errorf("volume %s: nothing is mounted at %s; mount it there, or have weir forget it: weir volume delete %s", v.Name, v.Mount, v.Name)
+	}
+	strict, err = s.up(ctx, &v)
+	return v, strict, err
+}
+
+func (s Store) up(ctx context.Context, v *Volume) (strict bool, err error) {
+	image, err := openImage(*v)
+	if err != nil {
+		return false, err
+	}
+	defer image.Close()
+	if err := notAttached(*v, image); err != nil {
+		return false, err
+	}
+	if err := s.emptyPlace(*v); err != nil {
+		return false, err
+	}
+	st, err := image.Stat()
+	if err != nil {
+		return false, fmt.Errorf("volume %s: %w", v.Name, err)
+	}
+	if err := fill(image, filepath.Dir(v.Image), uint64(st.Size())); err != nil { // of what was freed in it meanwhile
+		return false, fmt.Errorf("volume %s: %w", v.Name, err)
+	}
+	return s.attach(ctx, v, image, ready)
+}
+
+// emptyPlace makes the place of the mount anew if it was weir's, and refuses one that somebody
+// has written to while the volume was down.
+func (s Store) emptyPlace(v Volume) error {
+	entries, err := os.ReadDir(v.Mount)
+	if errors.Is(err, fs.ErrNotExist) && v.MadeMount {
+		err = os.MkdirAll(v.Mount, 0o755)
+	}
+	if err == nil && len(entries) > 0 {
+		err = fmt.Errorf("%s has files in it, which were written there while nothing was mounted; move them away", v.Mount)
+	}
+	if err != nil {
+		return fmt.Errorf("volume %s: %w", v.Name, err)
+	}
+	return nil
+}
+
+// attach makes a device of the image, bounds it, and only then mounts it. The device is on
+// record until that is done; the volume's record, which has the suffix, has it then.
+func (s Store) attach(ctx context.Context, v *Volume, image *os.File, suffix string) (strict bool, err error) {
+	if err := s.removeLeft(*v); err != nil {
+		return false, err
+	}
+	record, err := s.newLoop(v)
+	if err != nil {
+		return false, err
+	}
+	give := func(err error) error { // up what was attached
+		if gone := loopdev.Remove(v.Loop); gone != nil {
+			return errors.Join(err, gone, record.Leave())
+		}
+		return errors.Join(err, record.Done())
+	}
+	if err := s.save(*v, suffix); err != nil {
+		return false, give(err)
+	}
+	loop, err := loopdev.AttachAs(v.Loop, image)
+	if err != nil {
+		return false, give(err)
+	}
+	strict, err = s.mount(ctx, *v, loop)
+	// The mount keeps the device; without one it is free when the descriptor is closed.
+	if err := errors.Join(err, loop.Close()); err != nil {
+		return false, give(err)
+	}
+	return strict, record.Done()
+}
+
+// mount bounds a device and mounts it.
+func (s Store) mount(ctx context.Context, v Volume, loop *os.File) (strict bool, err error) {
+	dev, err := loopdev.Number(v.Loop)
+	if err != nil {
+		return false, err
+	}
+	if err := loopdev.KeepSpace(v.Loop); err != nil {
+		return false, err
+	}
+	if strict, err = s.bindNew(dev, v.Limit); err != nil {
+		return false, err
+	}
+	if ctx.Err() != nil {
+		return false, context.Cause(ctx)
+	}
+	return strict, mountAt(loop.Name(), v)
+}
+
+// mountAt mounts a device at a volume's place, which must be where it was: a path that has
+// become a symbolic link is somebody else's doing.
+func mountAt(node string, v Volume) error {
+	place, err := openPlain(v.Mount, unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return fmt.Errorf("mount %s: %w", node, err)
+	}
+	defer place.Close()
+	if err := unix.Mount(node, fmt.Sprintf("/proc/self/fd/%d", place.Fd()), v.FS, unix.MS_NODEV|unix.MS_NOSUID, ""); err != nil {
+		return fmt.Errorf("mount %s at %s: %w", node, v.Mount, err)
+	}
+	return nil
+}
+
+// newLoop makes a loop device that nobody else has had, and puts it on record.
+func (s Store) newLoop(v *Volume) (*state.Record, error) {
+	for n := firstLoop; ; n++ {
+		if loopdev.Exists(n) {
+			continue
+		}
+		record, err := s.State.New(loopKind, n)
+		if err != nil {
+			return nil, err
+		}
+		err = loopdev.Add(n)
+		if err == nil {
+			v.Loop = n
+			return record, nil
+		}
+		if done := record.Done(); done != nil || !errors.Is(err, unix.EEXIST) {
+			return nil, errors.Join(err, done)
+		}
+	}
+}
+
+// loopKind names the records of loop devices that are being attached or released.
+const loopKind = "loop"
+
+// notAttached refuses a file that is a device already: two at once would ruin what is on it.
+func notAttached(v Volume, image *os.File) error {
+	n, used, err := loopdev.OfFile(image)
+	if err == nil && used {
+		err = fmt.Errorf("its file is %s already, which is not mounted at %s; release that first (losetup -d %s)", loopdev.Node(n), v.Mount, loopdev.Node(n))
+	}
+	if err != nil {
+		return fmt.Errorf("volume %s: %w", v.Name, err)
+	}
+	return nil
+}
