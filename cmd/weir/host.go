@@ -14,6 +14,7 @@ import (
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/inode"
+	"github.com/weir-io/weir/internal/kernel"
 	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/pacer"
@@ -80,7 +81,7 @@ func (a *app) open() error {
 }
 
 func (a *app) sweep() error {
-	return errors.Join(hold.Undo(a.state, a.fs), launch.Sweep(a.state, a.fs), pacer.Sweep(a.state, a.fs))
+	return errors.Join(hold.Undo(a.state, a.fs), launch.Sweep(a.state, a.fs), pacer.Sweep(a.state, a.fs), a.volumes(nil).Sweep())
 }
 
 func (a *app) close() {
@@ -273,11 +274,11 @@ func (a *app) explainPlaces(g cgroupfs.Group, all []placed, paced bool) {
 			a.out.Say("note: %s", note)
 		}
 		switch {
-		case paced && p.limitsWrites() && p.expect(g).Sync:
+		case paced && p.limitsWrites() && a.expect(g, p).Sync:
 			a.out.Say("direct and synchronous writes held (cgroup %s)", g.Hierarchy().Version)
 		case paced: // then all writes go through the page cache
 		case p.limitsWrites():
-			a.out.Say("%s", p.expect(g).Line(g.Hierarchy()))
+			a.out.Say("%s", a.expect(g, p).Line(g.Hierarchy()))
 		}
 	}
 	if paced {
@@ -289,6 +290,27 @@ func (p placed) limitsWrites() bool {
 	_, bytes := p.Limit.WBPS.Number()
 	_, ops := p.Limit.WIOPS.Number()
 	return bytes || ops
+}
+
+// expect says which of a group's writes will be held at a place, also by what binds
+// everybody's writes to the device.
+func (a *app) expect(g cgroupfs.Group, p placed) hold.Expectation {
+	e := p.expect(g)
+	if e.Buffered || !e.Sync || g.Hierarchy().Version != cgroupfs.V1 {
+		return e
+	}
+	rule, err := g.Hierarchy().Root().Rule(p.device.Number)
+	if err != nil {
+		return e
+	}
+	bound := hold.RootBound{Rule: rule}
+	if bdi, there, err := kernel.New(a.root).BDI(p.device.Number); err == nil && there {
+		bound.BDI = &bdi
+	}
+	if !bound.Covers(p.Limit) {
+		return e
+	}
+	return e.ByRoot(bound)
 }
 
 // expect says which of the group's writes the kernel will hold there.

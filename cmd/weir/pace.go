@@ -48,7 +48,7 @@ func (a *app) paces(g cgroupfs.Group, places []placed, how string) (bool, error)
 	}
 	some := slices.ContainsFunc(places, func(p placed) bool {
 		_, bound := p.Limit.WBPS.Number()
-		return bound && (how == holdPacer || !p.expect(g).Buffered)
+		return bound && (how == holdPacer || !a.expect(g, p).Buffered)
 	})
 	switch err := a.canPace(g); {
 	case !some && how == holdPacer:

@@ -78,6 +78,11 @@ func (a *app) set(ctx context.Context, spec string, limits cli.Limits, o setOpti
 	if len(onLimits) == 0 {
 		return cli.Usagef("set %s: no limit is named; add --read, --write, --read-iops or --write-iops", spec)
 	}
+	return a.setLimits(ctx, spec, onLimits, o)
+}
+
+// setLimits is weir set, once its words are understood.
+func (a *app) setLimits(ctx context.Context, spec string, onLimits []cli.OnLimit, o setOptions) error {
 	t, err := a.target(ctx, spec)
 	var none *unit.NoGroupError
 	if errors.As(err, &none) {

@@ -70,7 +70,8 @@ type showDevice struct {
 	Device string        `json:"device"`
 	Number blkdev.Number `json:"number"`
 	Limit  limit.Limit   `json:"limit"`
-	Rates  *watch.Rates  `json:"rates"` // null: not measured, or the kernel counts nothing for the device
+	Rates  *watch.Rates  `json:"rates"`            // null: not measured, or the kernel counts nothing for the device
+	Volume string        `json:"volume,omitempty"` // the volume of weir's that the device is
 }
 
 func (a *app) show(ctx context.Context, args []string, window time.Duration) error {
@@ -111,6 +112,7 @@ func (a *app) show(ctx context.Context, args []string, window time.Duration) err
 	if err := a.markPaced(doc.Groups); err != nil {
 		return err
 	}
+	a.markVolumes(doc.Groups)
 	a.nameContainers(ctx, doc.Groups)
 	if t != nil {
 		doc.Groups[0].Target, doc.Groups[0].Owner = t.String(), t.Owner
@@ -205,6 +207,9 @@ func (g showGroup) lines(one bool) []string {
 func showRows(d showDevice, record *target.Record) [][]string {
 	var rows [][]string
 	device := fmt.Sprintf("%s (%s)", d.Device, d.Number)
+	if d.Volume != "" {
+		device = fmt.Sprintf("%s (%s, volume %s)", d.Device, d.Number, d.Volume)
+	}
 	var kept limit.Limit
 	if record != nil {
 		kept = record.On(d.Number)

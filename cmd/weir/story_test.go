@@ -20,6 +20,7 @@ import (
 // storyNeeds are what single stories ask for beyond what all do.
 var storyNeeds = map[string][]lab.Requirement{
 	"caches": {lab.MinKernel(5, 14)}, // before, a loop device's I/O was nobody's
+	"volume": {lab.MinKernel(6, 2)},  // before, nothing bounds what waits for one disk
 }
 
 // TestStories runs testdata/story: what people saw who set limits by hand, and what

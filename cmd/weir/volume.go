@@ -1,0 +1,238 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/hold"
+	"github.com/weir-io/weir/internal/kernel"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/loopdev"
+	"github.com/weir-io/weir/internal/target/unit"
+	"github.com/weir-io/weir/internal/volume"
+)
+
+func newVolume(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "volume",
+		Short: "Keep volumes: disks of their own, with a limit and a size",
+		Long: "Keep volumes: file systems on block devices of their own, so that a limit on the device binds what is written there, also through the\n" +
+			"page cache on cgroup v1. Give a container or a virtual machine the directory where a volume is mounted (docker run -v DIR:/data).\n\n" +
+			"On cgroup v1 the limit is a rule of the root group for that device, which holds all that the kernel writes back to it, and a bound on\n" +
+			"what may wait in memory for it (half a second of the limit; Linux 6.2 and later). Direct and synchronous I/O of other groups, and on\n" +
+			"cgroup v2 all I/O, takes a limit of who does it: --for TARGET, or weir set TARGET --on DIR.",
+		Args: noSuchVerb,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newVolumeCreate(a), newVolumeAdopt(a), newVolumeList(a), newVolumeSet(a), newVolumeResize(a), newVolumeUp(a), newVolumeDown(a), newVolumeDelete(a), newVolumeForget(a))
+	return cmd
+}
+
+// volumes returns the store of this host's volumes; h is the hierarchy of limits, or nil.
+func (a *app) volumes(h *cgroupfs.Hierarchy) volume.Store {
+	return volume.Store{Dir: volume.Dir, State: a.state, Holder: a.holder(), Devices: blkdev.New(a.root), Kernel: kernel.New(a.root), IO: h,
+		Undo: func() error { return hold.Undo(a.state, a.fs) }}
+}
+
+// openVolumes is for verbs that change volumes. A host whose kernel limits nothing can have
+// volumes without limits.
+func (a *app) openVolumes() (volume.Store, error) {
+	if a.root != "/" {
+		return volume.Store{}, &cgroupfs.Unsupported{Feature: "volume with --root " + a.root, Reason: "volumes are this host's", Remedy: "leave out --root"}
+	}
+	if os.Geteuid() != 0 {
+		return volume.Store{}, errors.New("volume: permission denied (it mounts file systems; run weir as root)")
+	}
+	h, err := a.io()
+	var none *cgroupfs.Unsupported
+	if errors.As(err, &none) {
+		h, err = nil, a.open()
+	}
+	s := a.volumes(h)
+	if none != nil {
+		s.WhyNone = none
+	}
+	return s, err
+}
+
+// volumesDocument is the JSON of weir volume (docs/json.md).
+type volumesDocument struct {
+	cli.Schema
+	Volumes []volumeDocument `json:"volumes"`
+}
+
+type volumeDocument struct {
+	Name    string         `json:"name"`
+	Mount   string         `json:"mount"`
+	Image   string         `json:"image,omitempty"` // empty: adopted
+	FS      string         `json:"fs"`
+	Limit   limit.Limit    `json:"limit"`
+	For     []string       `json:"for"`
+	Adopted bool           `json:"adopted"`
+	Up      bool           `json:"up"`
+	Device  string         `json:"device,omitempty"`
+	Number  *blkdev.Number `json:"number,omitempty"`
+	Size    uint64         `json:"size_bytes"` // of the file or the file system; 0: not known
+	Used    uint64         `json:"used_bytes"` // 0 while it is down
+	Error   string         `json:"error,omitempty"`
+}
+
+func (a *app) volumeDocument(ctx context.Context, s volume.Store, v volume.Volume) volumeDocument {
+	d := volumeDocument{Name: v.Name, Mount: v.Mount, Image: v.Image, FS: v.FS, Limit: v.Limit, For: append([]string{}, v.For...), Adopted: v.Adopted()}
+	if st, err := os.Stat(v.Image); err == nil && v.Image != "" {
+		d.Size = uint64(st.Size())
+	}
+	at, err := s.Where(v)
+	if err != nil {
+		d.Error = err.Error()
+	}
+	if !at.Up || err != nil {
+		return d
+	}
+	d.Up, d.Number, d.Device = true, &at.Device, a.device(ctx, at.Device).Node
+	var room unix.Statfs_t
+	if err := unix.Statfs(v.Mount, &room); err == nil {
+		d.Used = (room.Blocks - room.Bfree) * uint64(room.Bsize)
+		if v.Adopted() {
+			d.Size = room.Blocks * uint64(room.Bsize)
+		}
+	}
+	return d
+}
+
+// reportVolumes ends a verb that changed some.
+func (a *app) reportVolumes(ctx context.Context, s volume.Store, all ...volume.Volume) error {
+	if !a.out.JSON {
+		return nil
+	}
+	doc := volumesDocument{Schema: cli.SchemaOf("volume"), Volumes: []volumeDocument{}}
+	for _, v := range all {
+		doc.Volumes = append(doc.Volumes, a.volumeDocument(ctx, s, v))
+	}
+	return a.out.Document(doc)
+}
+
+// limitOf is the limit that a volume's flags name; there is at most one.
+func limitOf(limits cli.Limits) (limit.Limit, error) {
+	all, err := limits.Resolve()
+	if err != nil || len(all) == 0 {
+		return limit.Limit{}, err
+	}
+	return all[0].Limit, nil
+}
+
+// limitTargets gives the limit of a volume that is up to those who are to have it too.
+func (a *app) limitTargets(ctx context.Context, v volume.Volume) error {
+	if !v.Limit.Bounds() {
+		return nil
+	}
+	quiet := *a
+	quiet.out.JSON = false
+	for _, spec := range v.For {
+		if err := quiet.setLimits(ctx, spec, []cli.OnLimit{{On: v.Mount, Limit: v.Limit}}, setOptions{hold: holdKernel}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkTargets refuses targets that are not there, before anything is made for them.
+func (a *app) checkTargets(ctx context.Context, specs []string, l limit.Limit) error {
+	if len(specs) > 0 && !l.Bounds() {
+		return cli.Usagef("volume: --for %s names who is to be limited, and no limit is named; add --read, --write, --read-iops or --write-iops", specs[0])
+	}
+	for _, spec := range specs {
+		t, err := a.target(ctx, spec)
+		var none *unit.NoGroupError
+		if errors.As(err, &none) {
+			continue // systemd makes it one
+		}
+		if err != nil {
+			return err
+		}
+		if err := alone(t, false); err != nil {
+			return err
+		}
+		if t.Group.IsRoot() {
+			return cli.Usagef("volume: --for %s is the root group, which is limited without it on cgroup v1, and cannot be on v2", spec)
+		}
+	}
+	return nil
+}
+
+// sayVolume says where a volume is, and what holds there.
+func (a *app) sayVolume(ctx context.Context, s volume.Store, v volume.Volume, strict bool) {
+	d := a.volumeDocument(ctx, s, v)
+	on := ""
+	if v.Image != "" {
+		on = " on " + v.Image
+	}
+	a.out.Say("volume %s: %s %s at %s (%s%s)", v.Name, limit.FormatMeasured(float64(d.Size)), v.FS, v.Mount, d.Device, on)
+	if d.Number != nil && v.Image != "" && !directIO(*d.Number) {
+		a.out.Say("warning: the file system of %s takes no direct I/O: what is read and written there is in memory twice, and what a limit on that disk says does not bind it", v.Image)
+	}
+	if !v.Limit.Bounds() || s.IO == nil {
+		return
+	}
+	flags := cli.OnLimit{On: v.Mount, Limit: v.Limit}.Flags()
+	if s.IO.Version == cgroupfs.V2 {
+		if len(v.For) == 0 {
+			a.out.Say("cgroup v2 has no limit for all of a disk; give it to who uses it: weir set TARGET %s", flags)
+		}
+		return
+	}
+	a.out.Say("%s: binds all that the kernel writes back to it, and processes in the root group (cgroup v1)", v.Limit)
+	if n, bound := volume.DirtyFor(v.Limit); bound && strict {
+		a.out.Say("at most %s wait in memory, so that who writes is held too", limit.FormatMeasured(float64(n)))
+	} else {
+		a.sayAhead(bound)
+	}
+	if len(v.For) == 0 {
+		a.out.Say("direct and synchronous I/O of other groups is held by a limit of theirs: weir set TARGET %s", flags)
+	}
+}
+
+// sayAhead warns of what waits in memory without a bound.
+func (a *app) sayAhead(bytes bool) {
+	if bytes {
+		a.out.Say("warning: this kernel cannot bound what waits in memory for one disk (Linux 6.2 can): the disk is held, and who writes runs ahead of it")
+		return
+	}
+	a.out.Say("note: without --write, what waits in memory for it is not bounded: the disk is held, and who writes runs ahead of it")
+}
+
+// directIO reports whether a loop device does direct I/O on its file.
+func directIO(dev blkdev.Number) bool {
+	n, is := loopdev.Of(dev)
+	return is && loopdev.DirectIO(n)
+}
+
+// markVolumes notes which devices are volumes. What cannot be told is left.
+func (a *app) markVolumes(groups []showGroup) {
+	if a.root != "/" {
+		return
+	}
+	s := a.volumes(nil)
+	all, err := s.List()
+	if err != nil {
+		return
+	}
+	names := map[blkdev.Number]string{}
+	for _, v := range all {
+		if at, err := s.Where(v); err == nil && at.Up {
+			names[at.Device] = v.Name
+		}
+	}
+	for _, g := range groups {
+		for i := range g.Devices {
+			g.Devices[i].Volume = names[g.Devices[i].Number]
+		}
+	}
+}

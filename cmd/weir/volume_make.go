@@ -1,0 +1,235 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/volume"
+)
+
+// volumeOptions are the flags of weir volume.
+type volumeOptions struct {
+	limits  cli.Limits
+	targets []string
+	size    string
+	fs, on  string
+}
+
+func (o *volumeOptions) registerLimits(cmd *cobra.Command) {
+	o.limits.RegisterRates(cmd.Flags())
+	cmd.Flags().StringArrayVar(&o.targets, "for", nil, "give a `TARGET` the limit too, which its direct I/O and cgroup v2 need (repeatable)")
+}
+
+func (o *volumeOptions) registerSize(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.size, "size", "", "a `SIZE` such as 10GiB, 500MB or a number of bytes")
+}
+
+func (o *volumeOptions) sizeOf(verb, what string) (uint64, error) {
+	if o.size == "" {
+		return 0, cli.Usagef("volume %s %s: a size is needed; add --size 10GiB", verb, what)
+	}
+	n, err := limit.ParseSize(o.size)
+	if err != nil {
+		return 0, err
+	}
+	return n / 4096 * 4096, nil // of whole blocks
+}
+
+func newVolumeCreate(a *app) *cobra.Command {
+	var o volumeOptions
+	cmd := &cobra.Command{
+		Use:   "create DIR|NAME --size SIZE [LIMITS]",
+		Short: "Make a volume and mount it",
+		Long: "Make a volume: a file with all its space taken in advance, a loop device with direct I/O on it, and a file system, mounted at DIR\n" +
+			"(a path with a slash, that is not there or is empty), or for a NAME at " + volume.Dir + "/NAME.",
+		Example: "  weir volume create data --size 10GiB --write 10MB/s\n" +
+			"  weir volume create /srv/data --size 10GiB --fs xfs --on /mnt/disk2 --write 50MB/s --read 100MB/s --for docker:web",
+		Args: oneVolume,
+		RunE: func(cmd *cobra.Command, args []string) error { return a.volumeCreate(cmd.Context(), args[0], o) },
+	}
+	o.registerSize(cmd)
+	o.registerLimits(cmd)
+	cmd.Flags().StringVar(&o.fs, "fs", volume.Formats()[0], "the file `SYSTEM`: "+strings.Join(volume.Formats(), " or "))
+	cmd.Flags().StringVar(&o.on, "on", "", "make its file in `DIR` (default "+volume.Dir+")")
+	return cmd
+}
+
+func oneVolume(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return cli.Usagef("volume %s: one volume is needed, by its name or its directory; %d given", cmd.Name(), len(args))
+	}
+	return nil
+}
+
+func (a *app) volumeCreate(ctx context.Context, what string, o volumeOptions) error {
+	size, err := o.sizeOf("create", what)
+	if err != nil {
+		return err
+	}
+	l, err := limitOf(o.limits)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(volume.Formats(), o.fs) {
+		return cli.Usagef("--fs %s: write %s", o.fs, strings.Join(volume.Formats(), " or "))
+	}
+	s, err := a.openVolumes()
+	if err != nil {
+		return err
+	}
+	if err := a.checkTargets(ctx, o.targets, l); err != nil {
+		return err
+	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	v, strict, err := s.Create(ctx, volume.Spec{What: what, Size: size, FS: o.fs, Limit: l, For: o.targets, On: o.on})
+	if err != nil {
+		return err
+	}
+	return a.afterVolume(ctx, s, v, strict)
+}
+
+// afterVolume says what has become of a volume, and limits those that it is for.
+func (a *app) afterVolume(ctx context.Context, s volume.Store, v volume.Volume, strict bool) error {
+	a.sayVolume(ctx, s, v, strict)
+	if err := a.limitTargets(ctx, v); err != nil {
+		return fmt.Errorf("volume %s is up; its limit is not on all that it is for: %w", v.Name, err)
+	}
+	if err := a.refreshBoot(ctx, s); err != nil {
+		return err
+	}
+	return a.reportVolumes(ctx, s, v)
+}
+
+func newVolumeAdopt(a *app) *cobra.Command {
+	var o volumeOptions
+	cmd := &cobra.Command{
+		Use:   "adopt DIR LIMITS",
+		Short: "Hold a mount that has a device of its own",
+		Long: "Have weir hold a mount whose device nothing else is on: a logical volume, a loop device, the only partition of a disk. Its limit is\n" +
+			"set as that of a volume; weir volume delete gives the device back what it had, and touches no file.",
+		Example: "  weir volume adopt /var/lib/mysql --write 50MB/s",
+		Args:    oneVolume,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l, err := limitOf(o.limits)
+			if err != nil {
+				return err
+			}
+			if !l.Bounds() {
+				return cli.Usagef("volume adopt %s: no limit is named; add --read, --write, --read-iops or --write-iops", args[0])
+			}
+			s, err := a.openVolumes()
+			if err != nil {
+				return err
+			}
+			if err := a.checkTargets(cmd.Context(), o.targets, l); err != nil {
+				return err
+			}
+			dir := args[0]
+			if !strings.Contains(dir, "/") {
+				dir = "./" + dir
+			}
+			v, strict, err := s.Adopt(cmd.Context(), dir, l, o.targets)
+			if err != nil {
+				return err
+			}
+			return a.afterVolume(cmd.Context(), s, v, strict)
+		},
+	}
+	o.registerLimits(cmd)
+	return cmd
+}
+
+func newVolumeSet(a *app) *cobra.Command {
+	var o volumeOptions
+	cmd := &cobra.Command{
+		Use:     "set NAME LIMITS",
+		Short:   "Change the limit of a volume",
+		Long:    "Change the limit of a volume: the rates that are named; max lifts one. --for gives one more target the limit.",
+		Example: "  weir volume set data --write 20MB/s",
+		Args:    oneVolume,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l, err := limitOf(o.limits)
+			if err != nil {
+				return err
+			}
+			if l.IsZero() && len(o.targets) == 0 {
+				return cli.Usagef("volume set %s: no limit is named; add --read, --write, --read-iops or --write-iops", args[0])
+			}
+			return a.volumeSet(cmd.Context(), args[0], l, o.targets)
+		},
+	}
+	o.registerLimits(cmd)
+	return cmd
+}
+
+func (a *app) volumeSet(ctx context.Context, what string, l limit.Limit, targets []string) error {
+	s, err := a.openVolumes()
+	if err != nil {
+		return err
+	}
+	was, err := s.Find(what)
+	if err != nil {
+		return err
+	}
+	if err := a.checkTargets(ctx, targets, was.Limit.Overlay(l)); err != nil {
+		return err
+	}
+	v, strict, err := s.Set(ctx, was.Name, l, targets)
+	if err != nil {
+		return err
+	}
+	at, err := s.Where(v)
+	if err != nil {
+		return err
+	}
+	if !at.Up {
+		a.out.Say("volume %s is down; it has the limit when it comes up", v.Name)
+		return a.reportVolumes(ctx, s, v)
+	}
+	a.sayVolume(ctx, s, v, strict)
+	// Rates that are lifted are lifted for targets too.
+	quiet := *a
+	quiet.out.JSON = false
+	for _, spec := range v.For {
+		named := v.Limit.Overlay(l)
+		if err := quiet.setLimits(ctx, spec, []cli.OnLimit{{On: v.Mount, Limit: named}}, setOptions{hold: holdKernel}); err != nil {
+			return fmt.Errorf("volume %s: its limit is not on all that it is for: %w", v.Name, err)
+		}
+	}
+	return a.reportVolumes(ctx, s, v)
+}
+
+func newVolumeResize(a *app) *cobra.Command {
+	var o volumeOptions
+	cmd := &cobra.Command{
+		Use:     "resize NAME --size SIZE",
+		Short:   "Make a volume larger while it is in use",
+		Example: "  weir volume resize data --size 20GiB",
+		Args:    oneVolume,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			size, err := o.sizeOf("resize", args[0])
+			if err != nil {
+				return err
+			}
+			s, err := a.openVolumes()
+			if err != nil {
+				return err
+			}
+			v, err := s.Resize(cmd.Context(), args[0], size)
+			if err != nil {
+				return err
+			}
+			a.out.Say("volume %s has %s now", v.Name, limit.FormatMeasured(float64(size)))
+			return a.reportVolumes(cmd.Context(), s, v)
+		},
+	}
+	o.registerSize(cmd)
+	return cmd
+}

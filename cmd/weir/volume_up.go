@@ -1,0 +1,203 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os/signal"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/volume"
+)
+
+// interruptible has Ctrl-C and its like end a change in its middle, which is then taken back.
+func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(ctx, unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
+}
+
+func newVolumeList(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List volumes",
+		Args:  noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if a.root != "/" {
+				return &cgroupfs.Unsupported{Feature: "volume list with --root " + a.root, Reason: "volumes are this host's", Remedy: "leave out --root"}
+			}
+			return a.volumeList(cmd.Context())
+		},
+	}
+}
+
+func (a *app) volumeList(ctx context.Context) error {
+	if err := a.open(); err != nil {
+		return err
+	}
+	s := a.volumes(nil)
+	all, err := s.List()
+	if errors.Is(err, fs.ErrPermission) {
+		return errors.New("volume list: permission denied (run weir as root)")
+	}
+	if err != nil || a.out.JSON {
+		return errors.Join(err, a.reportVolumes(ctx, s, all...))
+	}
+	if len(all) == 0 {
+		a.out.Say("there is no volume; weir volume create makes one")
+		return nil
+	}
+	rows := [][]string{{"VOLUME", "MOUNTED AT", "DEVICE", "SIZE", "USED", "LIMIT"}}
+	for _, v := range all {
+		d := a.volumeDocument(ctx, s, v)
+		at, bytes, used := d.Device, "", ""
+		switch {
+		case d.Error != "":
+			at = "(see below)"
+		case !d.Up:
+			at = "(down)"
+		default:
+			used = limit.FormatMeasured(float64(d.Used))
+		}
+		if d.Size > 0 {
+			bytes = limit.FormatMeasured(float64(d.Size))
+		}
+		rows = append(rows, []string{v.Name, v.Mount, at, bytes, used, v.Limit.String()})
+		if d.Error != "" {
+			a.out.Say("%s", d.Error)
+		}
+	}
+	a.out.Print("%s", cli.Table(rows, 3, 4))
+	return nil
+}
+
+func newVolumeUp(a *app) *cobra.Command {
+	var atBoot bool
+	cmd := &cobra.Command{
+		Use:   "up [NAME]...",
+		Short: "Mount volumes and set their limits",
+		Long: "Mount volumes that are down, and set the limits of those that are up again; without a name, of all. --at-boot has systemd do that at\n" +
+			"each start of this host, before Docker, containerd and libvirt, and set the limits of those that volumes are for after them;\n" +
+			"--at-boot=false ends that.",
+		Example: "  weir volume up\n  weir volume up --at-boot",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := a.openVolumes()
+			if err != nil {
+				return err
+			}
+			if !cmd.Flags().Changed("at-boot") {
+				return a.volumeUp(cmd.Context(), s, args)
+			}
+			if !atBoot {
+				return a.notAtBoot(cmd.Context(), s)
+			}
+			if err := a.atBoot(cmd.Context(), s); err != nil {
+				return err
+			}
+			return a.volumeUp(cmd.Context(), s, args)
+		},
+	}
+	cmd.Flags().BoolVar(&atBoot, "at-boot", false, "do so at each start of this host (systemd)")
+	return cmd
+}
+
+func (a *app) volumeUp(ctx context.Context, s volume.Store, names []string) error {
+	if len(names) == 0 {
+		all, err := s.List()
+		if err != nil {
+			return err
+		}
+		for _, v := range all {
+			names = append(names, v.Name)
+		}
+	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	var all []volume.Volume
+	var errs []error
+	for _, name := range names {
+		v, strict, err := s.Up(ctx, name)
+		if v.Name != "" {
+			all = append(all, v)
+		}
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		a.sayVolume(ctx, s, v, strict)
+		if err := a.limitTargets(ctx, v); err != nil { // it may start later
+			a.out.Say("warning: volume %s: %v; once that is there: weir volume up %s", v.Name, err, v.Name)
+		}
+	}
+	return errors.Join(errors.Join(errs...), a.reportVolumes(ctx, s, all...))
+}
+
+func newVolumeDown(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "down NAME",
+		Short: "Unmount a volume that nobody uses",
+		Args:  oneVolume,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := a.openVolumes()
+			if err != nil {
+				return err
+			}
+			v, err := s.Down(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			a.out.Say("volume %s is down", v.Name)
+			return a.reportVolumes(cmd.Context(), s, v)
+		},
+	}
+}
+
+func newVolumeDelete(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "delete NAME",
+		Short: "Delete a volume that is down, with all that is on it",
+		Long: "Delete a volume that is down, with all that is on it. Of a mount that was adopted only the limit goes; its device gets back what it had.\n" +
+			"A limit that --for gave a target stays until weir clear.",
+		Args: oneVolume,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := a.openVolumes()
+			if err != nil {
+				return err
+			}
+			v, err := s.Delete(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if v.Adopted() {
+				a.out.Say("volume %s: %s is as it was before weir", v.Name, v.Mount)
+			} else {
+				a.out.Say("volume %s is deleted", v.Name)
+			}
+			return errors.Join(a.refreshBoot(cmd.Context(), s), a.reportVolumes(cmd.Context(), s))
+		},
+	}
+}
+
+func newVolumeForget(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "forget NAME",
+		Short: "Take a volume off weir's records, and touch no file",
+		Long:  "Take a volume that is down off weir's records, and touch no file: for one whose file is gone, or is to stay as it is.",
+		Args:  oneVolume,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := a.openVolumes()
+			if err != nil {
+				return err
+			}
+			v, err := s.Forget(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			a.out.Say("volume %s is forgotten; its file, if there is one, is %s", v.Name, v.Image)
+			return errors.Join(a.refreshBoot(cmd.Context(), s), a.reportVolumes(cmd.Context(), s))
+		},
+	}
+}
