@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/weir-io/weir/lab/environ"
 	"github.com/weir-io/weir/lab/outcome"
 )
@@ -34,6 +36,7 @@ const (
 	DM         Requirement = "dm"         // device mapper
 	LVM        Requirement = "lvm"        // and the programs of LVM
 	Overlay    Requirement = "overlay"    // overlay mounts
+	IOUring    Requirement = "io_uring"   // io_uring_setup(2)
 	BPF        Requirement = "bpf"        // bpf(2) and the kernel's types: emulated guests
 
 	// Long keeps a test out of guests that differ from another one in little, where
@@ -146,6 +149,9 @@ func (r Requirement) check(e environ.Environ) error {
 		return unless(e.Cgroups.Memory != "", "no v1 hierarchy has memory")
 	case Root:
 		return unless(os.Geteuid() == 0, "not root")
+	case IOUring:
+		_, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, 0, 0, 0) // no ring has 0 entries
+		return unless(errno != unix.ENOSYS && errno != unix.EPERM, "the kernel has none")
 	case NoSystemd:
 		return unless(!e.Has(string(Systemd)), "systemd")
 	case Overlay:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -35,6 +36,20 @@ func Partition(t testing.TB, d *TestDisk) string {
 		if err := wipe(d.Node); err != nil {
 			t.Errorf("remove partition: %v", err)
 		}
+	})
+	return node
+}
+
+// PartitionNode waits for the node of a disk's n-th partition.
+func PartitionNode(t testing.TB, d *TestDisk, n int) string {
+	t.Helper()
+	node := d.Node + strconv.Itoa(n)
+	if last := d.Node[len(d.Node)-1]; last >= '0' && last <= '9' {
+		node = fmt.Sprintf("%sp%d", d.Node, n)
+	}
+	Await(t, 10*time.Second, "partition "+node, func() bool {
+		_, err := os.Stat(node)
+		return err == nil
 	})
 	return node
 }

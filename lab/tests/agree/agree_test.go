@@ -50,9 +50,9 @@ func TestAgree(t *testing.T) {
 				rate = "2MB/s"
 			}
 			if journal { // of which every write is to get above it
-				agree(t, disk.Dir, "--write", "1MB/s")
+				agree(t, about(disk.Dir, "--write", "1MB/s"))
 			} else {
-				agree(t, disk.Dir, "--write", rate, "--read", rate)
+				agree(t, about(disk.Dir, "--write", rate, "--read", rate))
 			}
 		})
 	}
@@ -68,11 +68,19 @@ func remount(t *testing.T, disk *lab.TestDisk, options string) {
 	}
 }
 
-// agree compares both about limits on a directory.
-func agree(t *testing.T, dir string, limits ...string) {
+// A question is what both are asked: their arguments.
+type question struct{ why, prove []string }
+
+// about asks about limits on a directory.
+func about(dir string, limits ...string) question {
+	return question{append([]string{dir}, limits...), append([]string{"--on", dir}, limits...)}
+}
+
+// agree compares both.
+func agree(t *testing.T, q question) {
 	t.Helper()
-	said := ask(t, append([]string{dir}, limits...)...)
-	proof := prove(t, append([]string{"--for", "2s", "--on", dir}, limits...)...)
+	said := ask(t, q.why...)
+	proof := prove(t, append(slices.Clone(q.prove), "--for", "2s")...)
 	for _, c := range said.Matrix {
 		if c.Held == "unlimited" {
 			continue
@@ -94,7 +102,7 @@ func agree(t *testing.T, dir string, limits ...string) {
 			if r.Reason == "large" || r.Reason == "hung" || r.Reason == "unwritten" {
 				window = "8s"
 			}
-			r, _ = prove(t, "--for", window, "--"+c.direction(), limits[1], "--paths", c.Path, "--on", dir).row(c.Path, c.Read)
+			r, _ = prove(t, append(slices.Clone(q.prove), "--for", window, "--paths", c.Path)...).row(c.Path, c.Read)
 		}
 		if r.Reason == "busy" {
 			t.Logf("%s cannot be told: the machine was too busy, %d times", c, retries+1)

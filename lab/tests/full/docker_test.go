@@ -26,6 +26,7 @@ func TestDocker(t *testing.T) {
 	d := containerTest{e: e, disk: lab.Disk(t, lab.FS("ext4")), engine: "docker", title: "Docker"}
 	t.Run("held", d.held)
 	t.Run("volume", d.volume)
+	t.Run("own disk", d.ownDisk)
 	t.Run("persist", d.persist)
 	t.Run("record", d.record)
 	t.Run("prove", d.prove)

@@ -64,7 +64,7 @@ func TestPartition(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("sfdisk: %v\n%s", err, out)
 	}
-	part := partition(t, disk.Node, 2)
+	part := lab.PartitionNode(t, disk, 2)
 	tool(t, "mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", part)
 	held(t, mount(t, part, "ext4", ""), disk.Node)
 }

@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"io/fs"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -75,18 +72,4 @@ func deviceRate(t *testing.T, d *lab.TestDisk, over time.Duration) float64 {
 	time.Sleep(over)
 	after := counters(t, d.Number)
 	return float64(after.WrittenBytes-before.WrittenBytes) / time.Since(began).Seconds()
-}
-
-// partition waits for the node of a disk's partition and returns it.
-func partition(t *testing.T, disk string, n int) string {
-	t.Helper()
-	node := disk + string(rune('0'+n))
-	if last := disk[len(disk)-1]; last >= '0' && last <= '9' {
-		node = disk + "p" + string(rune('0'+n))
-	}
-	until(t, "partition "+node, 10*time.Second, func() bool {
-		_, err := os.Stat(node)
-		return !errors.Is(err, fs.ErrNotExist)
-	})
-	return node
 }

@@ -31,7 +31,8 @@ func output(t *testing.T, name string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// rules reads a group's write rule, as the kernel prints it.
+// rules reads a group's write rule, as the kernel prints it. On v2 one that systemd has taken
+// the io controller from, as it may when no limit is left, has none.
 func rules(t *testing.T, e environ.Environ, group string) string {
 	t.Helper()
 	file := filepath.Join(e.Cgroups.Unified, group, "io.max")
@@ -39,6 +40,9 @@ func rules(t *testing.T, e environ.Environ, group string) string {
 		file = filepath.Join(e.Cgroups.Blkio, group, "blkio.throttle.write_bps_device")
 	}
 	text, err := os.ReadFile(file)
+	if _, there := os.Stat(filepath.Dir(file)); e.Cgroups.Blkio == "" && os.IsNotExist(err) && there == nil {
+		return ""
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
