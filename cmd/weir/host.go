@@ -299,18 +299,27 @@ func (a *app) expect(g cgroupfs.Group, p placed) hold.Expectation {
 	if e.Buffered || !e.Sync || g.Hierarchy().Version != cgroupfs.V1 {
 		return e
 	}
-	rule, err := g.Hierarchy().Root().Rule(p.device.Number)
-	if err != nil {
-		return e
+	if bound := a.rootBound(g.Hierarchy(), p.device.Number); bound.Covers(p.Limit) {
+		return e.ByRoot(bound)
 	}
-	bound := hold.RootBound{Rule: rule}
-	if bdi, there, err := kernel.New(a.root).BDI(p.device.Number); err == nil && there {
+	return e
+}
+
+// rootBound is what binds all writes to a device on v1; on v2, and where it cannot be read,
+// nothing.
+func (a *app) rootBound(h *cgroupfs.Hierarchy, dev blkdev.Number) (bound hold.RootBound) {
+	if h.Version != cgroupfs.V1 {
+		return bound
+	}
+	rule, err := h.Root().Rule(dev)
+	if err != nil {
+		return bound
+	}
+	bound.Rule = rule
+	if bdi, there, err := kernel.New(a.root).BDI(dev); err == nil && there {
 		bound.BDI = &bdi
 	}
-	if !bound.Covers(p.Limit) {
-		return e
-	}
-	return e.ByRoot(bound)
+	return bound
 }
 
 // expect says which of the group's writes the kernel will hold there.

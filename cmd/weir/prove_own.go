@@ -97,7 +97,11 @@ func (a *app) prover(progress *cli.Progress) prove.Prover {
 func (a *app) proveRows(ctx context.Context, doc report, places []prove.Place, f *proveFlags) error {
 	var tests [][]prove.Test
 	count := 0
-	for _, p := range places {
+	for i := range places {
+		if err := a.markRooted(&places[i]); err != nil {
+			return err
+		}
+		p := places[i]
 		list, err := a.plan(p, f)
 		if err != nil {
 			return err
@@ -135,6 +139,19 @@ func (a *app) proveRows(ctx context.Context, doc report, places []prove.Place, f
 	}
 	doc.took, doc.places = time.Since(began), places
 	return a.reportProof(doc, f)
+}
+
+// markRooted notes what binds a place's writeback in nobody's name.
+func (a *app) markRooted(p *prove.Place) error {
+	h := p.Target.Hierarchy()
+	if h == nil {
+		var err error
+		if h, err = a.fs.IO(p.Version); err != nil {
+			return err
+		}
+	}
+	p.Rooted = a.rootBound(h, p.Device.Number).Covers(p.Limit)
+	return nil
 }
 
 func (a *app) plan(p prove.Place, f *proveFlags) ([]prove.Test, error) {

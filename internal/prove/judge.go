@@ -106,6 +106,10 @@ func (r *run) evidence(place Place) Evidence {
 		e.Cgroup, e.Device, e.Delayed = e.Writer, e.Writer, false
 		e.Request = pacedRequest
 	}
+	rooted := e.Delayed && place.Rooted
+	if rooted { // whoever's it is, the limit binds it
+		e.Cgroup, e.Queued = e.Device, false
+	}
 	// The samples end a little before or after the load's own window.
 	if n := len(e.Device); n > 0 {
 		e.To = min(e.To, e.Device[n-1].At)
@@ -152,6 +156,9 @@ func (r *run) evidence(place Place) Evidence {
 		if o := r.samples.Others.of(k); len(o) > 0 {
 			e.Others = max(e.Others, o.Between(e.From, e.To)/window)
 		}
+	}
+	if rooted {
+		e.Others = 0
 	}
 	if r.observed && place.Explained.has(why.Breaks, "foreign-inode") {
 		e.Others = 0 // some of it is the target's

@@ -33,6 +33,9 @@ type Place struct {
 	Inside cgroupfs.Group
 	// Paced says that weir's pacer holds what writers make dirty.
 	Paced bool
+	// Rooted says that v1's root group has a limit on the device that is at least as strict: it
+	// binds the writeback of all who write there together.
+	Rooted bool
 	// Stopped is the group in which weir's pacer stops the target's processes, which loads
 	// are to join too; the zero Group if that is Inside, or if nobody does.
 	Stopped cgroupfs.Group

@@ -30,9 +30,13 @@ func TestAMixIsHeld(t *testing.T) {
 		"reader":   "if=" + old + " of=/dev/null iflag=direct",
 	}
 	notes := t.TempDir()
+	dd, err := exec.LookPath("dd") // a shell may have one of its own, which reports less
+	if err != nil {
+		t.Fatal(err)
+	}
 	var script strings.Builder
 	for name, args := range writers {
-		fmt.Fprintf(&script, "dd %s bs=%d count=%d 2>%s/%s & ", args, block, count, notes, name)
+		fmt.Fprintf(&script, "%s %s bs=%d count=%d 2>%s/%s & ", dd, args, block, count, notes, name)
 	}
 	script.WriteString("wait; sleep 0.1")
 	measure := func() map[string]float64 {
