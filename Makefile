@@ -41,14 +41,17 @@ lab-all: ## the same on every kernel
 
 kills: build ## kill weir 100 times in each verb, at random moments
 	WEIR_KILLS=100 $(GO) run ./lab/cmd/lab -kernel 6.1 -lane uml -timeout 20m -run 'TestKill'
+	WEIR_KILLS=1000 $(GO) run ./lab/cmd/lab -lane native -timeout 20m -run 'TestKillsOfThePacer|TestKills$$'
 
 soak: ## 200 proofs beside a busy processor, and five writers that little memory hangs
 	WEIR_RUNS=200 $(GO) run ./lab/cmd/lab -lane native -timeout 60m -run TestSoakVerdicts
 	WEIR_RUNS=200 WEIR_PAIRS=5 $(GO) run ./lab/cmd/lab -kernel newest -mode v2 -lane uml -timeout 60m -run 'TestSoak|TestWhySlowDrain$$'
 
-bench: build ## whole commands against libcgroup's and fio
+bench: build ## whole commands against libcgroup's and fio, and the pacer against the kernel
 	@$(MAKE) -s deps TEST_PACKAGES="cgroup-tools fio"
 	$(GO) run ./tools/bench
+	$(GO) run ./lab/cmd/lab -kernel newest -mode v2 -lane uml -run TestWriteLatency
+	@grep -h ' p50 ' out/lab/tests.log
 
 fuzz: ## every fuzz test for 30 s
 	./tools/fuzz 30s

@@ -106,8 +106,13 @@ func (m *meter) gather() error {
 	return err
 }
 
-// held is what was charged for writing to the devices since the last look.
+// held is what was charged for writing to the devices since the last look. On v2 that may be
+// the writeback of what was counted when it was made dirty (seen: twice the limit got through),
+// and is nothing: all writes of the group count.
 func (m *meter) held() (float64, error) {
+	if m.limited.Hierarchy().Version == cgroupfs.V2 {
+		return 0, nil
+	}
 	if m.stats == nil {
 		var err error
 		if m.stats, err = m.limited.OpenStats(); err != nil {
