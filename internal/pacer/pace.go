@@ -18,7 +18,7 @@ type paced struct {
 	halted  time.Duration // when they were stopped last
 	seen    time.Duration // the last look
 	speed   float64       // how fast they wrote when they last could, in bytes a second
-	quiet   time.Duration // since when they have written less than they may
+	quiet   time.Duration // since when they have written nothing
 	trust   time.Duration // how long they may go on unseen
 	due     time.Duration // when to look at them next
 	cost    time.Duration // processor time since they were stopped last
@@ -33,9 +33,8 @@ const (
 	// settleTime is how long a process takes to come out of the kernel: a write of a
 	// megabyte, as a rule.
 	settleTime = 500 * time.Microsecond
-	// quietMost is for how long processes that write less than they may are looked at as if
-	// they were about to write more. (What is direct is counted before it is charged, and so
-	// is something to pay for at one look, and nothing at the next.)
+	// quietMost is for how long processes that write nothing are looked at as if they were
+	// about to.
 	quietMost = 200 * time.Millisecond
 	// keptCharge is how much of what was charged to a group ahead is kept for it, as time
 	// of its rate: a program that syncs pays the kernel for what it has paid for here.
@@ -120,7 +119,7 @@ func (p *paced) count(unseen float64, now time.Duration) {
 	if p.stopped {
 		end = p.halted
 	}
-	if p.bucket.level <= 0 {
+	if unseen > 0 {
 		p.quiet = now
 	}
 	// What is seen of them after the last look at them stopped is the rest of their last
@@ -132,14 +131,14 @@ func (p *paced) count(unseen float64, now time.Duration) {
 }
 
 // run is how long the processes may go on: until they have written what the bucket has, at
-// the speed of the last time; at first, and while they write less than they may (not all of
-// them may have been woken yet), for moments that grow.
+// the speed of the last time; at first, and while they write nothing
+// (they may not have been woken yet), for moments that grow.
 func (p *paced) run(now, cycle, lull time.Duration) time.Duration {
-	if now-p.quiet > quietMost {
+	if p.speed == 0 && now-p.quiet > quietMost {
 		return lull
 	}
 	p.trust = min(2*p.trust, max(cycle, lull, runMost))
-	if p.speed <= p.bucket.rate { // of another of them, perhaps, or of what is direct
+	if p.speed == 0 {
 		return min(p.trust, cycle/8)
 	}
 	return min(max(time.Duration(p.bucket.level/p.speed*float64(time.Second)), runLeast), p.trust)
