@@ -10,7 +10,7 @@ import (
 const share = 0.01
 
 // shareMost is how much it takes at most to look at groups that do not have to be stopped.
-const shareMost = 0.02
+const shareMost = 0.04
 
 // cycleLeast and cycleMost bound the time from one stop to the next of processes that
 // write all the time.
@@ -28,12 +28,6 @@ type loop struct {
 	at     time.Duration // the last look
 	credit time.Duration // of processor time
 }
-
-// firstLook is about what a look takes on a fast machine.
-const firstLook = 20 * time.Microsecond
-
-// begin starts the account: what it took to get here is nobody's.
-func (l *loop) begin() { l.spent, l.at = spent(), clockNow() }
 
 // creditMost is how much processor time is kept for later.
 const creditMost = 10 * time.Millisecond
@@ -67,8 +61,7 @@ func (l *loop) step() error {
 	}
 	spent, at := spent(), clockNow()
 	took := spent - l.spent
-	// What else the process did meanwhile, such as answering, is no look's.
-	l.look += (min(took, 2*l.look+firstLook) - l.look) / 16
+	l.look += (took - l.look) / 16
 	if p.cost += took; ran && p.stopped {
 		l.cycle += (p.cost - l.cycle) / 4
 		p.cost = 0

@@ -9,9 +9,10 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/state"
@@ -36,6 +37,7 @@ type server struct {
 	jobs  map[*paced]*held
 	guard *guard
 	asks  chan question
+	tid   int // of the thread that paces
 	note  string
 }
 
@@ -73,6 +75,7 @@ func Serve(ctx context.Context, dir state.Dir, fs *cgroupfs.FS) error {
 	if err := beExact(); err != nil {
 		s.note = err.Error()
 	}
+	s.tid = unix.Gettid()
 	err = s.watch()
 	if err == nil {
 		err = s.adopt()
@@ -169,6 +172,7 @@ func (s *server) accept(listener net.Listener) {
 			}
 			select {
 			case s.asks <- q:
+				wake(s.tid)
 				_ = json.NewEncoder(conn).Encode(<-q.answer)
 			case <-time.After(startMax): // it has ended: whoever asks asks again
 			}
@@ -178,7 +182,6 @@ func (s *server) accept(listener net.Listener) {
 
 // run paces and answers, by turns.
 func (s *server) run(ctx context.Context) error {
-	s.loop.begin()
 	idle := clockNow()
 	for ctx.Err() == nil {
 		due, some := s.loop.next()
@@ -234,9 +237,6 @@ func (s *server) reply(busy bool) error {
 			}
 		}
 		q.answer <- s.answer(q.ask)
-		// Who asked is answered now: that goroutine would get the processor later otherwise,
-		// and keep it from this one when it paces (seen: for 20 ms).
-		runtime.Gosched()
 		wait = 0
 	}
 }
