@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/weir-io/weir/internal/limit"
@@ -29,13 +28,25 @@ type SpecError struct{ Name, Reason string }
 
 func (e *SpecError) Error() string { return fmt.Sprintf("volume %s: %s", e.Name, e.Reason) }
 
-// names bounds a volume's name: it becomes a part of paths.
-var names = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$`)
+// nameMost bounds a volume's name, in bytes: it becomes a part of paths.
+const nameMost = 64
+
+// isName reports whether a volume can be called so. (A regexp would have to be compiled at
+// every start of weir.)
+func isName(name string) bool {
+	for i, c := range []byte(name) {
+		plain := c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || c >= '0' && c <= '9'
+		if !plain && (i == 0 || c != '_' && c != '.' && c != '-') {
+			return false
+		}
+	}
+	return name != "" && len(name) <= nameMost
+}
 
 // named makes a volume of what a user calls it.
 func (s Store) named(what string) (Volume, error) {
 	if !strings.Contains(what, "/") {
-		if !names.MatchString(what) {
+		if !isName(what) {
 			return Volume{}, &SpecError{what, "a name is at most 64 letters, digits, dots, dashes and underscores, and begins with a letter or a digit; a directory has a slash (./data)"}
 		}
 		dir, err := real(s.Dir)
@@ -49,7 +60,7 @@ func (s Store) named(what string) (Volume, error) {
 	if dir == "/" {
 		return Volume{}, &SpecError{"/", "a limit of the host's own disk binds everything; name another mount"}
 	}
-	if !names.MatchString(name) {
+	if !isName(name) {
 		return Volume{}, &SpecError{what, "its path makes no name (" + name + "); give it a name, and link the directory to it"}
 	}
 	return Volume{Name: name, Mount: dir}, nil
