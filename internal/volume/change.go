@@ -17,15 +17,12 @@ import (
 
 // Set changes a volume's limit: the rates that are named, and who has it too. Strict is false
 // if the kernel cannot hold back who writes to it.
-func (s Store) Set(ctx context.Context, name string, l limit.Limit, targets []string) (v Volume, strict bool, err error) {
-	unlock, err := s.lock(ctx)
+func (s Store) Set(ctx context.Context, name string, l limit.Limit, targets []string) (_ Volume, strict bool, err error) {
+	v, unlock, err := s.take(ctx, name)
 	if err != nil {
 		return v, false, err
 	}
 	defer unlock()
-	if v, err = s.Find(name); err != nil {
-		return v, false, err
-	}
 	was := v.Limit
 	v.Limit = v.Limit.Overlay(l).Bound()
 	if err := s.mayLimit(v.Limit); err != nil {
@@ -56,15 +53,12 @@ func (s Store) Set(ctx context.Context, name string, l limit.Limit, targets []st
 
 // Resize makes a volume larger while it is mounted. It can be asked for again after it was
 // interrupted.
-func (s Store) Resize(ctx context.Context, name string, size uint64) (v Volume, err error) {
-	unlock, err := s.lock(ctx)
+func (s Store) Resize(ctx context.Context, name string, size uint64) (Volume, error) {
+	v, unlock, err := s.take(ctx, name)
 	if err != nil {
 		return v, err
 	}
 	defer unlock()
-	if v, err = s.Find(name); err != nil {
-		return v, err
-	}
 	if v.Adopted() {
 		return v, fmt.Errorf("volume %s: weir did not make its device %s; resize that with what did (lvextend -r)", v.Name, v.Mount)
 	}

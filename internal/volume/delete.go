@@ -10,15 +10,12 @@ import (
 
 // Delete removes a volume with all that is on it; an adopted one is only let go. It refuses
 // one that is mounted, and one whose file is not the one that it was made with.
-func (s Store) Delete(ctx context.Context, name string) (v Volume, err error) {
-	unlock, err := s.lock(ctx)
+func (s Store) Delete(ctx context.Context, name string) (Volume, error) {
+	v, unlock, err := s.take(ctx, name)
 	if err != nil {
 		return v, err
 	}
 	defer unlock()
-	if v, err = s.Find(name); err != nil {
-		return v, err
-	}
 	if v.Adopted() {
 		if err := s.release(ctx, v); err != nil {
 			return v, err
@@ -70,15 +67,12 @@ func (s Store) finishDelete(v Volume) error {
 }
 
 // Forget removes a volume that is down from what is on record, and touches no file.
-func (s Store) Forget(ctx context.Context, name string) (v Volume, err error) {
-	unlock, err := s.lock(ctx)
+func (s Store) Forget(ctx context.Context, name string) (Volume, error) {
+	v, unlock, err := s.take(ctx, name)
 	if err != nil {
 		return v, err
 	}
 	defer unlock()
-	if v, err = s.Find(name); err != nil {
-		return v, err
-	}
 	if at, err := s.Where(v); err == nil && at.Up && !v.Adopted() {
 		return v, fmt.Errorf("volume %s is mounted at %s; take it down first: weir volume down %s", v.Name, v.Mount, v.Name)
 	}

@@ -14,15 +14,12 @@ import (
 
 // Down unmounts a volume and releases its device. The error is a *BusyError while somebody
 // uses it.
-func (s Store) Down(ctx context.Context, name string) (v Volume, err error) {
-	unlock, err := s.lock(ctx)
+func (s Store) Down(ctx context.Context, name string) (Volume, error) {
+	v, unlock, err := s.take(ctx, name)
 	if err != nil {
 		return v, err
 	}
 	defer unlock()
-	if v, err = s.Find(name); err != nil {
-		return v, err
-	}
 	if v.Adopted() {
 		return v, fmt.Errorf("volume %s is a mount that was there before weir; unmount %s yourself, or have weir forget it: weir volume delete %s", v.Name, v.Mount, v.Name)
 	}

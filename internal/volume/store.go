@@ -73,6 +73,17 @@ func (s Store) lock(ctx context.Context) (unlock func(), err error) {
 	return unlock, nil
 }
 
+// take locks volumes and finds one.
+func (s Store) take(ctx context.Context, name string) (v Volume, unlock func(), err error) {
+	if unlock, err = s.lock(ctx); err != nil {
+		return v, nil, err
+	}
+	if v, err = s.Find(name); err != nil {
+		unlock()
+	}
+	return v, unlock, err
+}
+
 func (s Store) tryLock() (unlock func(), err error) {
 	dir, err := os.Open(s.records())
 	if err != nil {

@@ -55,15 +55,12 @@ func (s Store) Where(v Volume) (Where, error) {
 
 // Up attaches, bounds and mounts a volume; one that is up already has its limit set again.
 // Strict is false if the kernel cannot hold back who writes to it.
-func (s Store) Up(ctx context.Context, name string) (v Volume, strict bool, err error) {
-	unlock, err := s.lock(ctx)
+func (s Store) Up(ctx context.Context, name string) (_ Volume, strict bool, err error) {
+	v, unlock, err := s.take(ctx, name)
 	if err != nil {
 		return v, false, err
 	}
 	defer unlock()
-	if v, err = s.Find(name); err != nil {
-		return v, false, err
-	}
 	if err := s.mayLimit(v.Limit); err != nil {
 		return v, false, fmt.Errorf("volume %s: %w", v.Name, err)
 	}
