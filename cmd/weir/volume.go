@@ -128,15 +128,16 @@ func limitOf(limits cli.Limits) (limit.Limit, error) {
 	return all[0].Limit, nil
 }
 
-// limitTargets gives the limit of a volume that is up to those who are to have it too.
-func (a *app) limitTargets(ctx context.Context, v volume.Volume) error {
-	if !v.Limit.Bounds() {
+// limitTargets gives a limit on a volume that is up to those who are to have it too: the
+// volume's own, and where that is changed with the rates that are lifted.
+func (a *app) limitTargets(ctx context.Context, v volume.Volume, l limit.Limit) error {
+	if l.IsZero() {
 		return nil
 	}
 	quiet := *a
 	quiet.out.JSON = false
 	for _, spec := range v.For {
-		if err := quiet.setLimits(ctx, spec, []cli.OnLimit{{On: v.Mount, Limit: v.Limit}}, setOptions{hold: holdKernel}); err != nil {
+		if err := quiet.setLimits(ctx, spec, []cli.OnLimit{{On: v.Mount, Limit: l}}, setOptions{hold: holdKernel}); err != nil {
 			return err
 		}
 	}

@@ -98,7 +98,7 @@ func (a *app) volumeCreate(ctx context.Context, what string, o volumeOptions) er
 // afterVolume says what has become of a volume, and limits those that it is for.
 func (a *app) afterVolume(ctx context.Context, s volume.Store, v volume.Volume, strict bool) error {
 	a.sayVolume(ctx, s, v, strict)
-	if err := a.limitTargets(ctx, v); err != nil {
+	if err := a.limitTargets(ctx, v, v.Limit); err != nil {
 		return fmt.Errorf("volume %s is up; its limit is not on all that it is for: %w", v.Name, err)
 	}
 	if err := a.refreshBoot(ctx, s); err != nil {
@@ -194,14 +194,8 @@ func (a *app) volumeSet(ctx context.Context, what string, l limit.Limit, targets
 		return a.reportVolumes(ctx, s, v)
 	}
 	a.sayVolume(ctx, s, v, strict)
-	// Rates that are lifted are lifted for targets too.
-	quiet := *a
-	quiet.out.JSON = false
-	for _, spec := range v.For {
-		named := v.Limit.Overlay(l)
-		if err := quiet.setLimits(ctx, spec, []cli.OnLimit{{On: v.Mount, Limit: named}}, setOptions{hold: holdKernel}); err != nil {
-			return fmt.Errorf("volume %s: its limit is not on all that it is for: %w", v.Name, err)
-		}
+	if err := a.limitTargets(ctx, v, v.Limit.Overlay(l)); err != nil {
+		return fmt.Errorf("volume %s: its limit is not on all that it is for: %w", v.Name, err)
 	}
 	return a.reportVolumes(ctx, s, v)
 }

@@ -128,7 +128,7 @@ func (a *app) volumeUp(ctx context.Context, s volume.Store, names []string) erro
 			continue
 		}
 		a.sayVolume(ctx, s, v, strict)
-		if err := a.limitTargets(ctx, v); err != nil { // it may start later
+		if err := a.limitTargets(ctx, v, v.Limit); err != nil { // it may start later
 			a.out.Say("warning: volume %s: %v; once that is there: weir volume up %s", v.Name, err, v.Name)
 		}
 	}
