@@ -1,11 +1,8 @@
 package kills_test
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,24 +18,6 @@ import (
 // kills is what says how often a verb is killed: a whole run of the lab does it a few
 // times, make kills 100 times.
 const kills = "WEIR_KILLS"
-
-// killed starts weir and kills it after a random time of at most within. A weir that
-// ends before its kill must not have failed: it would prove nothing.
-func killed(t *testing.T, within time.Duration, args ...string) {
-	t.Helper()
-	cmd := exec.Command("weir", args...)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(rand.N(within))
-	_ = cmd.Process.Kill() // it may have ended
-	var exit *exec.ExitError
-	if err := cmd.Wait(); errors.As(err, &exit) && exit.Exited() {
-		t.Fatalf("weir %v: %v before it was killed\n%s", args, err, &stderr)
-	}
-}
 
 // groups lists what weir show finds on the host, by cgroup: groups of one rule.
 func groups(t *testing.T) map[string]limit.Limit {
@@ -106,7 +85,7 @@ func killRuns(t *testing.T, e environ.Environ, within time.Duration) {
 	t.Helper()
 	disk := lab.Disk(t, lab.FS("ext4"))
 	for i := range lab.Times(t, kills, 6) {
-		killed(t, within, "run", "--quiet", "--write", "1MB/s", "--write-iops", "100", "--on", disk.Dir, "--", "sleep", "0.02")
+		lab.Killed(t, within, "run", "--quiet", "--write", "1MB/s", "--write-iops", "100", "--on", disk.Dir, "--", "sleep", "0.02")
 		// What lives on is the command; when it has ended, the next weir cleans.
 		deadline := time.Now().Add(5 * time.Second)
 		for {
@@ -156,7 +135,7 @@ func TestKillSet(t *testing.T) {
 	half, done := 0, 0
 	for i := range lab.Times(t, kills, 10) {
 		before := groups(t)[group]
-		killed(t, 8*time.Millisecond, set(2000+i)...)
+		lab.Killed(t, 8*time.Millisecond, set(2000+i)...)
 		l := groups(t)[group]
 		n, _ := l.RBPS.Number()
 		for _, k := range limit.Keys {
@@ -189,7 +168,7 @@ func TestKillSetOnTwoDisks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range lab.Times(t, kills, 10) {
-		killed(t, 8*time.Millisecond, set(2000+i)...)
+		lab.Killed(t, 8*time.Millisecond, set(2000+i)...)
 		l := rules(t)[group]
 		if len(l) != 2 || l[0].WBPS != l[1].WBPS {
 			t.Fatalf("kill %d left %s, half of one change", i, l)
@@ -224,7 +203,7 @@ func TestKillDemo(t *testing.T) {
 	disk := lab.Disk(t, lab.FS("ext4")) // that it can be unmounted shows that the demo's file is gone
 	before := attached(t)
 	for i := range lab.Times(t, kills, 1) {
-		killed(t, 4*time.Second, "demo", "--quiet", "--for", "1s", "--dir", disk.Dir)
+		lab.Killed(t, 4*time.Second, "demo", "--quiet", "--for", "1s", "--dir", disk.Dir)
 		deadline := time.Now().Add(20 * time.Second)
 		for {
 			groups(t)

@@ -1,10 +1,7 @@
 package volume_test
 
 import (
-	"errors"
-	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -12,24 +9,6 @@ import (
 
 	"github.com/weir-io/weir/lab"
 )
-
-// killed starts weir and kills it after a random time of at most within; a weir that ended
-// before must not have failed.
-func killed(t *testing.T, within time.Duration, args ...string) {
-	t.Helper()
-	cmd := exec.Command("weir", args...)
-	var said strings.Builder
-	cmd.Stderr = &said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(rand.N(within))
-	_ = cmd.Process.Kill() // it may have ended
-	var exit *exec.ExitError
-	if err := cmd.Wait(); errors.As(err, &exit) && exit.Exited() {
-		t.Fatalf("weir %v: %v before it was killed\n%s", args, err, &said)
-	}
-}
 
 // Whenever weir is killed, the next one finds a volume whole or not at all: no file is lost,
 // no device or mount is left, and none is up without its limit.
@@ -45,14 +24,14 @@ func TestKills(t *testing.T) {
 	taking := time.Since(began)
 	weirSays(t, "volume", "delete", name)
 	for i := range lab.Times(t, "WEIR_KILLS", 10) {
-		killed(t, making*3/2, "volume", "create", name, "--size", "16MiB", "--on", on, "--write", "5MB/s")
+		lab.Killed(t, making*3/2, "volume", "create", name, "--size", "16MiB", "--on", on, "--write", "5MB/s")
 		if v, there := whole(t, on, name, devices); !there {
 			continue
 		} else if err := os.WriteFile(filepath.Join(v.Mount, "f"), []byte("kept"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		killed(t, taking*3/2, "volume", "down", name)
-		killed(t, making*3/2, "volume", "up", name)
+		lab.Killed(t, taking*3/2, "volume", "down", name)
+		lab.Killed(t, making*3/2, "volume", "up", name)
 		v, there := whole(t, on, name, devices)
 		if !there {
 			t.Fatalf("round %d: the volume is gone", i)
@@ -62,7 +41,7 @@ func TestKills(t *testing.T) {
 			t.Fatalf("round %d: the file has %q, %v", i, text, err)
 		}
 		weirSays(t, "volume", "down", name)
-		killed(t, taking*3/2, "volume", "delete", name)
+		lab.Killed(t, taking*3/2, "volume", "delete", name)
 		if _, there := whole(t, on, name, devices); there {
 			weirSays(t, "volume", "delete", name)
 		}
