@@ -110,7 +110,7 @@ func (a *app) clear(ctx context.Context, spec string, on []string, whole, dryRun
 		a.out.Say("%s: no limit on %s (%s) any more", t, p.device.Node, p.device.Number)
 	}
 	if plan.File != nil && plan.File.Text == "" {
-		a.out.Say("%s: removed %s, which set its limits at each start", t, plan.File.Path)
+		a.out.Say("%s: removed %s, which kept its limits for each start", t, plan.File.Path)
 	}
 	return a.reportSet("clear", t, places)
 }

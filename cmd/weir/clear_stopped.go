@@ -8,6 +8,7 @@ import (
 
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/dropin"
+	"github.com/weir-io/weir/internal/kept"
 	"github.com/weir-io/weir/internal/systemd"
 	"github.com/weir-io/weir/internal/target"
 )
@@ -16,8 +17,8 @@ import (
 // no group. It returns the error that found that, for anything else.
 func (a *app) clearStopped(ctx context.Context, spec string, found error) error {
 	var stopped *target.StoppedError
-	if errors.As(found, &stopped) && stopped.Unit != "" {
-		return a.clearScope(ctx, spec, stopped)
+	if errors.As(found, &stopped) {
+		return a.clearContainer(ctx, spec, stopped)
 	}
 	var notFound *target.NotFound
 	if name, is := strings.CutPrefix(spec, "vm:"); is && errors.As(found, &notFound) {
@@ -75,17 +76,30 @@ func (a *app) clearStopped(ctx context.Context, spec string, found error) error 
 	return a.saidCleared("unit:"+u.Name, target.Owner{Kind: "systemd", Name: u.Name})
 }
 
-// clearScope removes the drop-in of a scope that systemd will make for a target.
-func (a *app) clearScope(ctx context.Context, spec string, stopped *target.StoppedError) error {
-	path := filepath.Join(a.root, dropin.Path(stopped.Unit))
-	entries, err := readDropIn(path)
+// clearContainer removes weir's record of a container that does not run, and the drop-in
+// of a scope that systemd will make for it.
+func (a *app) clearContainer(ctx context.Context, spec string, stopped *target.StoppedError) error {
+	r, err := kept.Read(a.root, stopped.Lasting)
 	if err != nil {
 		return err
 	}
-	if entries == nil {
+	var entries []dropin.Entry
+	path := ""
+	if stopped.Unit != "" {
+		path = filepath.Join(a.root, dropin.Path(stopped.Unit))
+		if entries, err = readDropIn(path); err != nil {
+			return err
+		}
+	}
+	if entries == nil && len(r.Entries) == 0 {
 		return stopped
 	}
-	if err := a.holder().RemoveFile(ctx, path); err != nil {
+	if entries != nil {
+		if err := a.holder().RemoveFile(ctx, path); err != nil {
+			return err
+		}
+	}
+	if err := a.holder().RemoveRecord(filepath.Join(a.root, kept.Path(stopped.Lasting))); err != nil {
 		return err
 	}
 	kind, _, _ := strings.Cut(spec, ":")

@@ -122,8 +122,11 @@ func (a *app) pods(h *cgroupfs.Hierarchy) pod.Kind {
 	return pod.Kind{FS: a.fs, Hierarchy: h, SystemdRuns: systemd.Running(a.root), Root: a.root, Endpoint: os.Getenv("CONTAINER_RUNTIME_ENDPOINT")}
 }
 
+// containerdAddress is ctr's variable.
+const containerdAddress = "CONTAINERD_ADDRESS"
+
 func (a *app) containerd(h *cgroupfs.Hierarchy) containerd.Kind {
-	return containerd.Kind{FS: a.fs, Hierarchy: h, SystemdRuns: systemd.Running(a.root), Root: a.root, Address: os.Getenv("CONTAINERD_ADDRESS")}
+	return containerd.Kind{FS: a.fs, Hierarchy: h, SystemdRuns: systemd.Running(a.root), Root: a.root, Address: os.Getenv(containerdAddress)}
 }
 
 func (a *app) machines(h *cgroupfs.Hierarchy) vm.Kind {

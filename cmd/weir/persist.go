@@ -16,6 +16,7 @@ import (
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/dropin"
 	"github.com/weir-io/weir/internal/hold"
+	"github.com/weir-io/weir/internal/kept"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/systemd"
 	"github.com/weir-io/weir/internal/target"
@@ -56,12 +57,14 @@ func (a *app) mayPersist(ctx context.Context, t target.Target, version cgroupfs.
 	switch {
 	case keepsScope(t, version):
 		return nil
+	case keepsRecord(t, version):
+		if a.root == "/" && os.Geteuid() != 0 {
+			return fmt.Errorf("set %s --persist: permission denied (what is kept is in %s; run weir as root)", t, kept.Dir)
+		}
+		return nil
 	case t.Kind == "vm":
 		_, err := a.domainConfig(ctx, t)
 		return err
-	case t.Kind == "docker" || t.Kind == "podman":
-		return &cgroupfs.Unsupported{Feature: fmt.Sprintf("set %s --persist", t), Reason: "the container's group is not a scope of systemd's on cgroup v2, and nothing else sets a limit when it starts",
-			Remedy: fmt.Sprintf("leave out --persist and run weir set %s after each start, or make the container anew with %s run --device-write-bps", t, t.Kind)}
 	case t.Kind != "unit" && t.Owner.Unit != "" && !strings.HasSuffix(t.Owner.Unit, ".scope"):
 		return cli.Usagef("set %s --persist: a %s does not outlive a boot, and its unit does; name that: unit:%s", t, t.Kind, t.Owner.Unit)
 	case t.Kind != "unit":
@@ -95,9 +98,12 @@ func (a *app) mayPersist(ctx context.Context, t target.Target, version cgroupfs.
 
 // persist makes a plan one for good: systemd's own settings on v2, of a scope and on v1
 // a drop-in.
-func (a *app) persist(t target.Target, plan *hold.Plan, limits []cli.OnLimit) error {
+func (a *app) persist(t target.Target, plan *hold.Plan, limits []cli.OnLimit, how string) error {
 	if keepsScope(t, t.Group.Hierarchy().Version) {
 		return a.persistScope(t, plan)
+	}
+	if keepsRecord(t, t.Group.Hierarchy().Version) {
+		return a.persistRecord(t, plan, limits, how)
 	}
 	if t.Kind == "vm" {
 		return nil // libvirt keeps it
@@ -111,11 +117,8 @@ func (a *app) persist(t target.Target, plan *hold.Plan, limits []cli.OnLimit) er
 	if err != nil {
 		return err
 	}
-	for _, l := range limits {
-		if l.On, err = a.lastingPlace(l.On); err != nil {
-			return err
-		}
-		entries = dropin.Merge(entries, dropin.Entry{On: l.On, Limit: l.Limit})
+	if entries, err = a.merge(entries, limits, how); err != nil {
+		return err
 	}
 	return a.dropIn(t, plan, path, entries)
 }
@@ -133,16 +136,15 @@ func (a *app) afterPersist(ctx context.Context, t target.Target, plan hold.Plan,
 
 // dropIn adds the drop-in with these entries to a plan.
 func (a *app) dropIn(t target.Target, plan *hold.Plan, path string, entries []dropin.Entry) error {
-	entries = slices.DeleteFunc(entries, func(e dropin.Entry) bool { return e.Limit.IsZero() })
-	if !slices.ContainsFunc(entries, func(e dropin.Entry) bool { return e.Limit.Bounds() }) {
+	if entries = thatBind(entries); entries == nil {
 		plan.File = &hold.File{Path: path}
 		return nil
 	}
-	program, err := os.Executable()
+	program, err := ownPath()
 	if err != nil {
-		return fmt.Errorf("find weir itself: %w", err)
+		return err
 	}
-	text, err := dropin.Text(t.Name, program, entries, func(e dropin.Entry) []string { return cli.OnLimit{On: e.On, Limit: e.Limit}.Words() })
+	text, err := dropin.Text(t.Name, program, entries, flagsOf)
 	if err != nil {
 		return fmt.Errorf("make drop-in: %w", err)
 	}
@@ -191,6 +193,9 @@ func (a *app) unpersist(ctx context.Context, t target.Target, plan *hold.Plan, o
 	plan.Lift = true
 	if keepsScope(t, t.Group.Hierarchy().Version) {
 		return a.unpersistScope(t, plan, only)
+	}
+	if keepsRecord(t, t.Group.Hierarchy().Version) {
+		return a.unpersistRecord(ctx, t, plan, only)
 	}
 	if plan.Unit != "" {
 		kept, err := systemd.Kept(a.root, plan.Unit)
@@ -248,12 +253,14 @@ func (a *app) sayHowLong(t target.Target, plan hold.Plan, persist bool) {
 	switch {
 	case t.Kind == "vm" && persist:
 		a.out.Say("libvirt keeps it for the next start of %s; weir clear ends that", t)
+	case plan.File != nil && plan.File.Text != "" && plan.File.Own:
+		a.out.Say("%s keeps it: when %s is started again, weir restore sets it; have systemd run that at boot: weir restore --at-boot", plan.File.Path, t)
 	case plan.File != nil && plan.File.Text != "" && plan.Unit != "":
 		a.out.Say("%s has systemd set it at each start of %s, also after a boot; weir clear ends that", plan.File.Path, t)
 	case t.Record != nil:
 		a.out.Say("warning: %s keeps limits of its own and knows nothing of this one: a restart of %s loses it%s", t.Record.By, t, persistHint(t))
 	case t.Kind == "vm" || t.Kind == "containerd" || t.Kind == "pod":
-		a.out.Say("warning: %s knows nothing of this limit: %s loses it when it is started again", t.Owner.Kind, t)
+		a.out.Say("warning: %s knows nothing of this limit: %s loses it when it is started again%s", t.Owner.Kind, t, persistHint(t))
 	case plan.File != nil && plan.File.Text != "":
 		a.out.Say("systemd keeps no limits on cgroup v1: %s runs weir at each start of %s; weir clear removes it", plan.File.Path, t.Owner.Unit)
 	case plan.Persist:
@@ -276,6 +283,9 @@ func (a *app) sayHowLong(t target.Target, plan hold.Plan, persist bool) {
 func persistHint(t target.Target) string {
 	if keepsScope(t, t.Group.Hierarchy().Version) {
 		return "; add --persist to keep it"
+	}
+	if keepsRecord(t, t.Group.Hierarchy().Version) {
+		return "; add --persist to have weir restore set it again"
 	}
 	if t.Kind == "unit" && strings.HasSuffix(t.Name, ".service") {
 		return "; add --persist to have it set at each start"

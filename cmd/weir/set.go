@@ -34,7 +34,8 @@ func newSet(a *app) *cobra.Command {
 			"where other processes share the group of a pid, weir names it and asks for --whole-cgroup.\n\n" +
 			"A container is named by its name, its id or the beginning of one; DOCKER_HOST=unix:///PATH, CONTAINER_HOST=unix:///PATH (Podman)\n" +
 			"and CONTAINERD_ADDRESS=/PATH name another socket than the usual one. A restart of a container or a domain loses the limit; with --persist\n" +
-			"systemd sets it again at each start of a container that has a scope of systemd's (Docker's driver systemd, cgroup v2).\n" +
+			"systemd sets it again at each start of a container that has a scope of systemd's (Docker's driver systemd, cgroup v2), and weir restore that\n" +
+			"of others.\n" +
 			"A pod's limit binds all its containers together (cgroup v2); its runtime is found as crictl does: CONTAINER_RUNTIME_ENDPOINT=unix:///PATH,\n" +
 			"runtime-endpoint in /etc/crictl.yaml, or a usual socket.\n\n" +
 			"A limit of a unit stays in force while systemd reloads and restarts it, until the next boot; with --persist for good, until weir clear.\n" +
@@ -63,6 +64,7 @@ func newSet(a *app) *cobra.Command {
 // setOptions are the flags of weir set besides limits.
 type setOptions struct {
 	whole, persist, dryRun bool
+	restored               bool // it is on record already
 
 	hold string // see checkHold
 }
@@ -108,7 +110,7 @@ func (a *app) setLimits(ctx context.Context, spec string, onLimits []cli.OnLimit
 	}
 	plan := a.planFor(t, changes(places))
 	if o.persist {
-		if err := a.persist(t, &plan, onLimits); err != nil {
+		if err := a.persist(t, &plan, onLimits, o.hold); err != nil {
 			return err
 		}
 	}
@@ -116,8 +118,8 @@ func (a *app) setLimits(ctx context.Context, spec string, onLimits []cli.OnLimit
 	if err != nil {
 		return err
 	}
-	if pace && o.persist {
-		return cli.Usagef("set %s --persist: nothing keeps the pacer over a restart yet; leave out --hold, or --persist", spec)
+	if pace && o.persist && plan.Unit != "" && (plan.File == nil || !plan.File.Own) {
+		return cli.Usagef("set %s --persist: systemd keeps this limit, and starts no pacer with it; leave out --hold, or --persist", spec)
 	}
 	if o.dryRun {
 		a.explainPlaces(t.Group, places, pace)
@@ -138,7 +140,9 @@ func (a *app) setLimits(ctx context.Context, spec string, onLimits []cli.OnLimit
 	a.out.Say("%s", describe(t))
 	a.explainPlaces(t.Group, places, pace)
 	a.sayForeign(ctx, t, onLimits, places)
-	a.sayHowLong(t, plan, o.persist)
+	if !o.restored {
+		a.sayHowLong(t, plan, o.persist)
+	}
 	return a.reportSet("set", t, places)
 }
 

@@ -63,6 +63,9 @@ type showGroup struct {
 	// Paced is what weir's pacer holds of the group's buffered writes, in bytes a second.
 	Paced uint64 `json:"paced_wbps,omitempty"`
 
+	// Kept is what weir has on record for the target's next start.
+	Kept []keptDocument `json:"kept,omitempty"`
+
 	record *target.Record
 }
 
@@ -117,6 +120,11 @@ func (a *app) show(ctx context.Context, args []string, window time.Duration) err
 	if t != nil {
 		doc.Groups[0].Target, doc.Groups[0].Owner = t.String(), t.Owner
 		doc.Groups[0].setRecord(t.Record)
+		r, err := a.keptFor(*t)
+		if err != nil {
+			return err
+		}
+		doc.Groups[0].Kept = keptDocuments(r.Entries)
 	}
 	if a.out.JSON {
 		return a.out.Document(doc)
@@ -200,7 +208,11 @@ func (g showGroup) lines(one bool) []string {
 	if g.Paced != 0 {
 		lines = append(lines, "  buffered writes held at "+limit.PerSecond(g.Paced).Format(limit.WBPS)+" by weir's pacer")
 	}
-	return append(lines, recordLines(g.record)...)
+	lines = append(lines, recordLines(g.record)...)
+	for _, k := range g.Kept {
+		lines = append(lines, "  "+k.String())
+	}
+	return lines
 }
 
 // showRows prints a row for each rate that is bounded, in force or on record.

@@ -10,7 +10,10 @@ import (
 // runtimes are the units that start what may use a volume.
 const runtimes = "docker.service podman.service containerd.service kubelet.service libvirtd.service virtqemud.service"
 
-const bootHead = "# Made by weir volume up --at-boot. weir volume up --at-boot=false removes it.\n[Unit]\n"
+// bootHead begins a unit that a verb makes with --at-boot.
+func bootHead(verb string) string {
+	return "# Made by weir " + verb + " --at-boot. weir " + verb + " --at-boot=false removes it.\n[Unit]\n"
+}
 
 const bootTail = "\n[Install]\nWantedBy=multi-user.target\n"
 
@@ -25,15 +28,23 @@ func VolumesText(program string, paths []string) string {
 		}
 	}
 	slices.Sort(after)
-	return bootHead + "Description=Volumes with limits\nAfter=local-fs.target systemd-modules-load.service " + strings.Join(slices.Compact(after), " ") +
+	return bootHead("volume up") + "Description=Volumes with limits\nAfter=local-fs.target systemd-modules-load.service " + strings.Join(slices.Compact(after), " ") +
 		"\nBefore=" + runtimes + "\n\n[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=" + quote(program) + " volume up\n" + bootTail
 }
 
 // LimitsText is the unit that sets the limits of those that volumes are for, once they are
 // there.
 func LimitsText(program string) string {
-	return bootHead + "Description=Limits of those who use volumes\nAfter=weir-volumes.service " + runtimes +
+	return bootHead("volume up") + "Description=Limits of those who use volumes\nAfter=weir-volumes.service " + runtimes +
 		"\n\n[Service]\nType=oneshot\nExecStart=" + quote(program) + " volume up\n" + bootTail
+}
+
+// RestoreText is the unit that sets kept limits of containers, when the host has started
+// them, or one of those that make them has been started again.
+func RestoreText(program string) string {
+	const makers = "docker.service podman.service podman-restart.service containerd.service"
+	return bootHead("restore") + "Description=Kept limits of containers\nAfter=" + makers +
+		"\n\n[Service]\nType=oneshot\nExecStart=" + quote(program) + " restore\n\n[Install]\nWantedBy=multi-user.target " + makers + "\n"
 }
 
 // mountUnit is the unit of what is mounted at a directory (systemd.unit(5), "String escaping").

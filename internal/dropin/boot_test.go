@@ -18,6 +18,15 @@ func TestMountUnit(t *testing.T) {
 	}
 }
 
+func TestRestoreText(t *testing.T) {
+	text := RestoreText("/usr/local/my bin/weir")
+	for _, want := range []string{"# Made by weir restore --at-boot.", "\nAfter=docker.service ", "\nExecStart=\"/usr/local/my bin/weir\" restore\n", "\nWantedBy=multi-user.target docker.service "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+}
+
 func TestVolumesText(t *testing.T) {
 	text := VolumesText("/usr/local/bin/weir", []string{"/mnt/disk2/data.img", "/srv/data"})
 	for _, want := range []string{"mnt.mount", "mnt-disk2.mount", "srv-data.mount", "Before=docker.service", "\nExecStart=/usr/local/bin/weir volume up\n"} {

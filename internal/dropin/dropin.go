@@ -14,6 +14,7 @@ import (
 type Entry struct {
 	On    string      `json:"on"` // as the user spelled it; empty for every disk of the unit's mounts
 	Limit limit.Limit `json:"limit"`
+	Hold  string      `json:"hold,omitempty"` // what holds buffered writes, if that is not the kernel
 }
 
 // Path returns where a unit's drop-in is. The unit's name must be one that systemd takes.

@@ -8,13 +8,13 @@ import (
 )
 
 func TestDropInHoldsItsEntries(t *testing.T) {
-	entries := []Entry{{"/data", limit.Limit{WBPS: limit.PerSecond(5e6)}}, {`a "b" 100% $HOME\x`, limit.Limit{RBPS: limit.Unlimited, RIOPS: limit.PerSecond(7)}}}
+	entries := []Entry{{On: "/data", Limit: limit.Limit{WBPS: limit.PerSecond(5e6)}}, {On: `a "b" 100% $HOME\x`, Limit: limit.Limit{RBPS: limit.Unlimited, RIOPS: limit.PerSecond(7)}, Hold: "auto"}}
 	text, err := Text("web@1.service", "/usr/local/my bin/weir", entries, func(e Entry) []string { return []string{"--on", e.On} })
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := `# Made by weir set --persist. weir clear unit:web@1.service removes it.
-# limits: [{"on":"/data","limit":{"rbps":null,"wbps":5000000,"riops":null,"wiops":null}},{"on":"a \"b\" 100% $HOME\\x","limit":{"rbps":"max","wbps":null,"riops":7,"wiops":null}}]
+# limits: [{"on":"/data","limit":{"rbps":null,"wbps":5000000,"riops":null,"wiops":null}},{"on":"a \"b\" 100% $HOME\\x","limit":{"rbps":"max","wbps":null,"riops":7,"wiops":null},"hold":"auto"}]
 [Service]
 BlockIOAccounting=yes
 IOAccounting=yes
@@ -37,13 +37,13 @@ ExecStartPost=-+"/usr/local/my bin/weir" set unit:web@1.service --quiet --on "a 
 
 func TestMerge(t *testing.T) {
 	write := func(n uint64) limit.Limit { return limit.Limit{WBPS: limit.PerSecond(n)} }
-	has := []Entry{{"/data", write(5)}, {"", write(9)}}
-	got := Merge(has, Entry{"/data", limit.Limit{RBPS: limit.PerSecond(3)}})
-	want := []Entry{{"", write(9)}, {"/data", limit.Limit{RBPS: limit.PerSecond(3), WBPS: limit.PerSecond(5)}}}
+	has := []Entry{{On: "/data", Limit: write(5)}, {Limit: write(9)}}
+	got := Merge(has, Entry{On: "/data", Limit: limit.Limit{RBPS: limit.PerSecond(3)}, Hold: "pacer"})
+	want := []Entry{{Limit: write(9)}, {On: "/data", Limit: limit.Limit{RBPS: limit.PerSecond(3), WBPS: limit.PerSecond(5)}, Hold: "pacer"}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("Merge = %v, want %v", got, want)
 	}
-	if !reflect.DeepEqual(has, []Entry{{"/data", write(5)}, {"", write(9)}}) {
+	if !reflect.DeepEqual(has, []Entry{{On: "/data", Limit: write(5)}, {Limit: write(9)}}) {
 		t.Errorf("Merge changed what it was given: %v", has)
 	}
 }

@@ -12,33 +12,36 @@ import (
 	"github.com/weir-io/weir/internal/state"
 )
 
-// A File is a drop-in of a unit that a plan writes, or if its text is empty removes.
+// A File is what a plan writes to keep limits, or if its text is empty removes: a drop-in
+// of a unit, or a record of weir's.
 type File struct {
 	Path string
 	Text string
+	Own  bool // weir's record, which systemd does not read
 }
 
-// A journalFile is what a drop-in was before a change, and is to be.
+// A journalFile is what a file was before a change, and is to be.
 type journalFile struct {
 	Path   string `json:"path"`
 	New    string `json:"new"`    // where it is written before it takes its name
 	Before string `json:"before"` // empty: there was none
 	After  string `json:"after"`
+	Own    bool   `json:"own,omitempty"`
 }
 
 func journalOfFile(f File) (*journalFile, error) {
 	before, err := readFile(f.Path)
-	return &journalFile{Path: f.Path, New: fmt.Sprintf("%s.%d.new", f.Path, os.Getpid()), Before: before, After: f.Text}, err
+	return &journalFile{Path: f.Path, New: fmt.Sprintf("%s.%d.new", f.Path, os.Getpid()), Before: before, After: f.Text, Own: f.Own}, err
 }
 
-// readFile returns a drop-in's text; none is empty.
+// readFile returns a file's text; none is empty.
 func readFile(path string) (string, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("read drop-in: %w", err)
+		return "", fmt.Errorf("read what is kept: %w", err)
 	}
 	return string(text), nil
 }
@@ -49,16 +52,16 @@ func (f journalFile) put(text string) error {
 	dir := filepath.Dir(f.Path)
 	if text == "" {
 		if err := os.Remove(f.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("remove drop-in: %w", err)
+			return fmt.Errorf("keep limits: %w", err)
 		}
 		_ = os.Remove(dir) // if nothing else is in it
 		return nil
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("write drop-in: %w", err)
+		return fmt.Errorf("keep limits: %w", err)
 	}
 	if err := durable.Replace(f.Path, f.New, text, 0o644); err != nil {
-		return fmt.Errorf("write drop-in: %w", errors.Join(err, f.discard()))
+		return fmt.Errorf("keep limits: %w", errors.Join(err, f.discard()))
 	}
 	return nil
 }
@@ -72,12 +75,12 @@ func (f journalFile) discard() error {
 	return nil
 }
 
-// apply writes the file and has systemd read it.
+// apply writes the file, and has systemd read it if that is its.
 func (f journalFile) apply(ctx context.Context, connect dialer) error {
 	if err := f.put(f.After); err != nil {
 		return err
 	}
-	return reload(ctx, connect)
+	return f.reload(ctx, connect)
 }
 
 // revert puts the file back to what it was, unless somebody has changed it since.
@@ -97,7 +100,7 @@ func (f journalFile) revert(connect dialer) error {
 	}
 	// The file is as it was. systemd has read it or not: one that cannot be reached has
 	// not kept what it read, and is not waited for.
-	err = reload(context.Background(), connect)
+	err = f.reload(context.Background(), connect)
 	if errors.Is(err, state.ErrKeep) {
 		return nil
 	}
@@ -106,14 +109,21 @@ func (f journalFile) revert(connect dialer) error {
 
 // RemoveFile removes a drop-in, and has systemd read its units again.
 func (h Holder) RemoveFile(ctx context.Context, path string) error {
-	if err := (journalFile{Path: path}).put(""); err != nil {
+	f := journalFile{Path: path}
+	if err := f.put(""); err != nil {
 		return err
 	}
-	return reload(ctx, h.dial)
+	return f.reload(ctx, h.dial)
 }
 
-// reload has systemd read its units again.
-func reload(ctx context.Context, connect dialer) error {
+// RemoveRecord removes a record of weir's.
+func (h Holder) RemoveRecord(path string) error { return (journalFile{Path: path, Own: true}).put("") }
+
+// reload has systemd read its units again, if the file is one's.
+func (f journalFile) reload(ctx context.Context, connect dialer) error {
+	if f.Own {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, unitTimeout)
 	defer cancel()
 	conn, err := connect(ctx)

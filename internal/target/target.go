@@ -30,6 +30,9 @@ type Target struct {
 	Disks []string
 	// Record is what the target's owner keeps as its limits; nil: not known.
 	Record *Record
+	// Lasting spells a target that its owner starts again by the name that it has for
+	// good: docker:WHOLE-ID. Empty: it is made anew each time.
+	Lasting string
 }
 
 // String spells the target as a user would.
@@ -160,7 +163,8 @@ type StoppedError struct {
 	Target string // as the user spelled it
 	Why    string
 	// Unit is the one that systemd will make for it when it runs again; empty: none.
-	Unit string
+	Unit    string
+	Lasting string // Target's
 }
 
 func (e *StoppedError) Error() string { return e.Target + ": " + e.Why }

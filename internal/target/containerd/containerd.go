@@ -56,8 +56,9 @@ func (k Kind) Resolve(ctx context.Context, name string) (target.Target, error) {
 	if err != nil {
 		return target.Target{}, explain(spec, c.socket, err)
 	}
+	lasting := "containerd:" + namespace + "/" + id
 	if pid <= 0 {
-		return target.Target{}, fmt.Errorf("%s: the container has no process, and a limit is on its cgroup, which is made when it starts", spec)
+		return target.Target{}, &target.StoppedError{Target: spec, Why: "the container has no process, and a limit is on its cgroup, which is made when it starts", Lasting: lasting}
 	}
 	group, err := k.groupOf(spec, id, pid)
 	if err != nil {
@@ -65,7 +66,7 @@ func (k Kind) Resolve(ctx context.Context, name string) (target.Target, error) {
 	}
 	owner := target.OwnerOf(group, k.SystemdRuns)
 	owner.Kind, owner.Name = "containerd", namespace+"/"+id
-	return target.Target{Kind: "containerd", Name: name, Group: group, Owner: owner, Firsts: []int{pid}}, nil
+	return target.Target{Kind: "containerd", Name: name, Group: group, Owner: owner, Firsts: []int{pid}, Lasting: lasting}, nil
 }
 
 // groupOf finds the container's group: that of its first process, or one above. It is

@@ -87,8 +87,12 @@ func (k Kind) Resolve(ctx context.Context, name string) (target.Target, error) {
 	if err != nil {
 		return target.Target{}, k.Maker.explain(spec, socket, err)
 	}
+	if !target.IsContainerID(c.ID) {
+		return target.Target{}, fmt.Errorf("%s: %s at %s calls it %s, which is no id", spec, k.Maker.title, socket, plain(c.ID))
+	}
+	lasting := k.Name() + ":" + c.ID
 	if c.State.Pid <= 0 {
-		return target.Target{}, &target.StoppedError{Target: spec, Unit: k.Maker.prefix + c.ID + ".scope",
+		return target.Target{}, &target.StoppedError{Target: spec, Unit: k.Maker.prefix + c.ID + ".scope", Lasting: lasting,
 			Why: fmt.Sprintf("the container has no process (%s), and a limit is on its cgroup, which is made when it starts: %s start %s", plain(c.State.Status), k.Name(), name)}
 	}
 	group, err := k.groupOf(spec, c)
@@ -97,7 +101,7 @@ func (k Kind) Resolve(ctx context.Context, name string) (target.Target, error) {
 	}
 	owner := target.OwnerOf(group, k.SystemdRuns)
 	owner.Kind, owner.Name = k.Name(), c.ID[:12]
-	return target.Target{Kind: k.Name(), Name: name, Group: group, Owner: owner, Firsts: []int{c.State.Pid}, Record: c.record(ctx, k.Devices, k.Maker)}, nil
+	return target.Target{Kind: k.Name(), Name: name, Group: group, Owner: owner, Firsts: []int{c.State.Pid}, Record: c.record(ctx, k.Devices, k.Maker), Lasting: lasting}, nil
 }
 
 // Removed reports whether the engine says that it has no container with an id, running or

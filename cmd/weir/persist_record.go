@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/dropin"
+	"github.com/weir-io/weir/internal/hold"
+	"github.com/weir-io/weir/internal/kept"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/target/containerd"
+	"github.com/weir-io/weir/internal/target/engine"
+)
+
+// keepsRecord reports whether weir itself keeps a target's limits: its owner starts it
+// again by the same name, and nothing else sets limits then.
+func keepsRecord(t target.Target, version cgroupfs.Version) bool {
+	return t.Lasting != "" && !keepsScope(t, version)
+}
+
+// persistRecord adds limits to those that are on record for a target.
+func (a *app) persistRecord(t target.Target, plan *hold.Plan, limits []cli.OnLimit, how string) error {
+	r, err := kept.Read(a.root, t.Lasting)
+	if err != nil {
+		return err
+	}
+	r.Name, r.Host = t.String(), hostOf(t.Kind)
+	if r.Entries, err = a.merge(r.Entries, limits, how); err != nil {
+		return err
+	}
+	return a.planRecord(plan, r)
+}
+
+// keptFor reads what is on record for a target.
+func (a *app) keptFor(t target.Target) (kept.Record, error) {
+	if !keepsRecord(t, t.Group.Hierarchy().Version) {
+		return kept.Record{}, nil
+	}
+	return kept.Read(a.root, t.Lasting)
+}
+
+// hostOf is where a kind's owner is asked, if that is not the usual socket.
+func hostOf(kind string) string {
+	if kind == (containerd.Kind{}).Name() {
+		return os.Getenv(containerdAddress)
+	}
+	for _, m := range engine.Makers() {
+		if m.Kind() == kind {
+			return m.Host()
+		}
+	}
+	return ""
+}
+
+// planRecord adds a record to a plan.
+func (a *app) planRecord(plan *hold.Plan, r kept.Record) error {
+	r.Entries = thatBind(r.Entries)
+	text, err := r.Text()
+	plan.File = &hold.File{Path: filepath.Join(a.root, kept.Path(r.Target)), Text: text, Own: true}
+	return err
+}
+
+// unpersistRecord has a plan take devices, or all, out of a target's record.
+func (a *app) unpersistRecord(ctx context.Context, t target.Target, plan *hold.Plan, only []blkdev.Number) error {
+	r, err := kept.Read(a.root, t.Lasting)
+	if err != nil || len(r.Entries) == 0 {
+		return err
+	}
+	if len(only) == 0 {
+		r.Entries = nil
+	} else {
+		r.Entries = a.withoutDevices(ctx, r.Entries, only)
+	}
+	return a.planRecord(plan, r)
+}
+
+// merge adds limits to what is kept, with what holds buffered writes.
+func (a *app) merge(entries []dropin.Entry, limits []cli.OnLimit, how string) ([]dropin.Entry, error) {
+	if how == holdKernel {
+		how = ""
+	}
+	for _, l := range limits {
+		on, err := a.lastingPlace(l.On)
+		if err != nil {
+			return nil, err
+		}
+		entries = dropin.Merge(entries, dropin.Entry{On: on, Limit: l.Limit, Hold: how})
+	}
+	return entries, nil
+}
+
+// thatBind leaves out what limits nothing; of entries that bind nothing together, all.
+func thatBind(entries []dropin.Entry) []dropin.Entry {
+	entries = slices.DeleteFunc(entries, func(e dropin.Entry) bool { return e.Limit.IsZero() })
+	if !slices.ContainsFunc(entries, func(e dropin.Entry) bool { return e.Limit.Bounds() }) {
+		return nil
+	}
+	return entries
+}
+
+// flagsOf spells what is kept as weir set's flags.
+func flagsOf(e dropin.Entry) []string {
+	words := cli.OnLimit{On: e.On, Limit: e.Limit}.Words()
+	if e.Hold != "" {
+		words = append(words, "--hold", e.Hold)
+	}
+	return words
+}
+
+// A keptDocument is a limit on weir's record.
+type keptDocument struct {
+	On    string      `json:"on"` // empty: every disk of the target's mounts
+	Limit limit.Limit `json:"limit"`
+	Hold  string      `json:"hold"`
+}
+
+// String is the line of weir show.
+func (k keptDocument) String() string {
+	text := "weir keeps " + k.Limit.String()
+	if k.On != "" {
+		text += " on " + k.On
+	}
+	if k.Hold != holdKernel {
+		text += " (--hold " + k.Hold + ")"
+	}
+	return text + " for its next start"
+}
+
+func keptDocuments(entries []dropin.Entry) []keptDocument {
+	var list []keptDocument
+	for _, e := range entries {
+		d := keptDocument{e.On, e.Limit, e.Hold}
+		if d.Hold == "" {
+			d.Hold = holdKernel
+		}
+		list = append(list, d)
+	}
+	return list
+}

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/dropin"
+	"github.com/weir-io/weir/internal/kept"
+	"github.com/weir-io/weir/internal/target"
+)
+
+func newRestore(a *app) *cobra.Command {
+	var atBoot, dryRun bool
+	cmd := &cobra.Command{
+		Use:   "restore [TARGET]...",
+		Short: "Set kept limits of what has been started again",
+		Long: "Set the limits again that weir set --persist keeps on record in " + kept.Dir + ", of containers that have been started again:\n" +
+			"those whose group systemd does not make (cgroup v1, Docker's driver cgroupfs, containerd). Without a target, of all. One that does not\n" +
+			"run is left for its next start; the record of one that has been removed goes. --at-boot has systemd do that at each start of this host\n" +
+			"and of Docker, Podman and containerd; --at-boot=false ends that.",
+		Example: "  weir restore\n  weir restore docker:web\n  weir restore --at-boot",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			if cmd.Flags().Changed("at-boot") {
+				if len(args) > 0 || dryRun {
+					return cli.Usagef("restore --at-boot: it restores all, and takes no target and no --dry-run")
+				}
+				if !atBoot {
+					return a.removeUnits(ctx, "restore --at-boot=false", restoreUnit)
+				}
+				if err := a.restoreAtBoot(ctx); err != nil {
+					return err
+				}
+			}
+			return a.restore(ctx, args, dryRun)
+		},
+	}
+	cmd.Flags().BoolVar(&atBoot, "at-boot", false, "do so at each start of this host (systemd)")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print each file and line that would be written, and do nothing")
+	return cmd
+}
+
+// restoreUnit sets kept limits when the host, or what makes containers, has started.
+const restoreUnit = "weir-restore.service"
+
+func (a *app) restoreAtBoot(ctx context.Context) error {
+	program, err := ownPath()
+	if err != nil {
+		return err
+	}
+	if err := a.installUnits(ctx, "restore --at-boot", map[string]string{restoreUnit: dropin.RestoreText(program)}); err != nil {
+		return err
+	}
+	a.out.Say("kept limits are set again at boot, and when Docker, Podman or containerd starts: %s", unitDir+restoreUnit)
+	return nil
+}
+
+// restoreDocument is the JSON of weir restore (docs/json.md).
+type restoreDocument struct {
+	cli.Schema
+	Targets []restoreTarget `json:"targets"`
+}
+
+type restoreTarget struct {
+	Target string         `json:"target"` // by its owner's name for good
+	Name   string         `json:"name"`   // as the user spelled it
+	State  string         `json:"state"`  // "set", "stopped", "removed" or "failed"
+	Why    string         `json:"why,omitempty"`
+	Kept   []keptDocument `json:"kept"`
+}
+
+// What became of a record.
+const (
+	restored = "set"
+	stopped  = "stopped"
+	removed  = "removed"
+	failed   = "failed"
+)
+
+func (a *app) restore(ctx context.Context, specs []string, dryRun bool) error {
+	h, err := a.io()
+	if err != nil {
+		return err
+	}
+	if err := h.Writable(); err != nil && !dryRun {
+		return err
+	}
+	all, err := kept.List(a.root)
+	records, unknown := a.keptOf(ctx, all, specs)
+	errs := []error{err, unknown}
+	doc := restoreDocument{Schema: cli.SchemaOf("restore"), Targets: []restoreTarget{}}
+	for _, r := range records {
+		state, err := a.restoreOne(ctx, r, dryRun)
+		one := restoreTarget{Target: r.Target, Name: r.Name, State: state, Kept: keptDocuments(r.Entries)}
+		if err != nil {
+			one.Why = err.Error()
+		}
+		doc.Targets = append(doc.Targets, one)
+		switch state {
+		case restored:
+		case stopped:
+			a.out.Say("%s does not run; weir restore sets its limits when it does", r.Name)
+		case removed:
+			verb := "is"
+			if dryRun {
+				verb = "would be"
+			}
+			a.out.Say("%s has been removed, and so %s the record of its limits", r.Name, verb)
+		default:
+			errs = append(errs, err)
+		}
+	}
+	if len(records) == 0 && errors.Join(errs...) == nil {
+		a.out.Say("no limit is kept on record; weir set --persist keeps a container's")
+	}
+	if a.out.JSON && !dryRun {
+		errs = append(errs, a.out.Document(doc))
+	}
+	return errors.Join(errs...)
+}
+
+// restoreOne sets what one record has, if its target runs.
+func (a *app) restoreOne(ctx context.Context, r kept.Record, dryRun bool) (string, error) {
+	kind, _, _ := strings.Cut(r.Target, ":")
+	if now := hostOf(kind); now != r.Host {
+		return failed, fmt.Errorf("restore %s: it is of %q, and %q is asked now; set the variable that names %s's socket as it was then", r.Name, r.Host, now, kind)
+	}
+	quiet := *a
+	quiet.out.JSON = a.out.JSON && dryRun
+	for _, e := range r.Entries {
+		o := setOptions{hold: e.Hold, dryRun: dryRun, restored: true}
+		if o.hold == "" {
+			o.hold = holdKernel
+		}
+		err := quiet.setLimits(ctx, r.Target, []cli.OnLimit{{On: e.On, Limit: e.Limit}}, o)
+		var isStopped *target.StoppedError
+		var none *target.NotFound
+		switch {
+		case errors.As(err, &isStopped):
+			return stopped, nil
+		case errors.As(err, &none) && dryRun:
+			return removed, nil
+		case errors.As(err, &none):
+			if err := a.holder().RemoveRecord(filepath.Join(a.root, kept.Path(r.Target))); err != nil {
+				return failed, err
+			}
+			return removed, nil
+		case err != nil:
+			return failed, err
+		}
+	}
+	return restored, nil
+}
+
+// keptOf picks the records of targets that are named, as they were when the limits were
+// set, or are now.
+func (a *app) keptOf(ctx context.Context, all []kept.Record, specs []string) ([]kept.Record, error) {
+	if len(specs) == 0 {
+		return all, nil
+	}
+	var some []kept.Record
+	var errs []error
+	for _, spec := range specs {
+		lasting, err := a.lastingOf(ctx, spec)
+		found := false
+		for _, r := range all {
+			if r.Target == spec || r.Name == spec || r.Target == lasting {
+				some, found = append(some, r), true
+			}
+		}
+		switch {
+		case found:
+		case err != nil:
+			errs = append(errs, err)
+		default:
+			errs = append(errs, fmt.Errorf("restore %s: no limit of it is on record; weir set %s --persist puts one there", spec, spec))
+		}
+	}
+	return some, errors.Join(errs...)
+}
+
+// lastingOf is the name that a target has for good, also if it does not run.
+func (a *app) lastingOf(ctx context.Context, spec string) (string, error) {
+	t, err := a.target(ctx, spec)
+	var isStopped *target.StoppedError
+	if errors.As(err, &isStopped) {
+		return isStopped.Lasting, nil
+	}
+	return t.Lasting, err
+}

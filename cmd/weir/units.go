@@ -1,0 +1,73 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/durable"
+	"github.com/weir-io/weir/internal/systemd"
+)
+
+// unitDir is where weir puts units of its own.
+const unitDir = "/etc/systemd/system/"
+
+// installUnits writes units of weir's, and has systemd start them at boot.
+func (a *app) installUnits(ctx context.Context, feature string, texts map[string]string) error {
+	if a.root != "/" || !systemd.Running("/") {
+		return &cgroupfs.Unsupported{Feature: feature, Reason: "systemd does not run here", Remedy: "have what starts this host call weir " + feature[:len(feature)-len(" --at-boot")]}
+	}
+	if err := writeUnits(feature, texts); err != nil {
+		return err
+	}
+	conn, err := systemd.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err := conn.Reload(ctx); err != nil {
+		return err
+	}
+	return conn.Enable(ctx, true, slices.Sorted(maps.Keys(texts))...)
+}
+
+func writeUnits(feature string, texts map[string]string) error {
+	for name, text := range texts {
+		if err := durable.Replace(unitDir+name, unitDir+name+".new", text, 0o644); err != nil {
+			return fmt.Errorf("%s: %w", feature, err)
+		}
+	}
+	return nil
+}
+
+// removeUnits has systemd know units of weir's no more.
+func (a *app) removeUnits(ctx context.Context, feature string, names ...string) error {
+	conn, err := systemd.Connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err := conn.Enable(ctx, false, names...); err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := os.Remove(unitDir + name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("%s: %w", feature, err)
+		}
+	}
+	return conn.Reload(ctx)
+}
+
+// ownPath is the path of this weir, for what systemd is to run.
+func ownPath() (string, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("find weir itself: %w", err)
+	}
+	return program, nil
+}
