@@ -22,7 +22,7 @@ type Line struct {
 	Run     string // go test's -run
 	Short   bool
 	Only    []string      // what tests must ask for
-	Timeout time.Duration // of each test binary
+	Timeout time.Duration // of all tests
 	Disks   []string      // names in the order of attachment: "job", "out", then "FS-NUMBER"
 }
 

@@ -33,7 +33,7 @@ type Config struct {
 	AtOnce   int // how many suites run at once, if they bear that; 0 is one
 	Run      string
 	Short    bool
-	Timeout  time.Duration // of each test binary
+	Timeout  time.Duration // of all suites together
 	Env      []string      // added to the tests' environment
 	Events   io.Writer     // gets each line that says a test began or ended
 	Attr     func() *syscall.SysProcAttr
@@ -63,6 +63,7 @@ func Run(ctx context.Context, c Config) error {
 	if err := os.MkdirAll(filepath.Join(c.Results, "suites"), 0o755); err != nil {
 		return fmt.Errorf("run job: %w", err)
 	}
+	end := time.Now().Add(c.Timeout)
 	slots := make(chan struct{}, max(c.AtOnce, 1))
 	errs := make([]error, len(order.Suites))
 	var running sync.WaitGroup
@@ -72,7 +73,7 @@ func Run(ctx context.Context, c Config) error {
 		}
 		slots <- struct{}{}
 		running.Go(func() {
-			errs[i] = c.suite(ctx, s)
+			errs[i] = c.suite(ctx, s, end)
 			<-slots
 		})
 	}
@@ -80,7 +81,7 @@ func Run(ctx context.Context, c Config) error {
 	return errors.Join(errs...)
 }
 
-func (c Config) suite(ctx context.Context, s guest.Suite) (err error) {
+func (c Config) suite(ctx context.Context, s guest.Suite, end time.Time) (err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("run %s: %w", s.Package, err)
@@ -95,9 +96,12 @@ func (c Config) suite(ctx context.Context, s guest.Suite) (err error) {
 	dir := filepath.Join(c.Payload, "suites", s.Name)
 	// The test binary ends itself at its timeout with a list of goroutines; the
 	// context is for one that does not even do that.
-	ctx, cancel := context.WithTimeout(ctx, c.Timeout+10*time.Second)
+	left := max(time.Until(end), 2*stuckTime)
+	ctx, cancel := context.WithTimeout(ctx, left+10*time.Second)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, filepath.Join(dir, "test"), c.args()...)
+	stuck := time.AfterFunc(left-stuckTime, func() { reportStuck(log, "/proc", c.Lane != "native") })
+	defer stuck.Stop()
+	cmd := exec.CommandContext(ctx, filepath.Join(dir, "test"), c.args(left)...)
 	cmd.Dir = dir
 	cmd.Env = append(c.env(), "PWD="+dir)
 	out := &events{log: log, to: c.Events}
@@ -126,11 +130,11 @@ func (c Config) suite(ctx context.Context, s guest.Suite) (err error) {
 	return os.WriteFile(filepath.Join(c.Results, payload.StatusFile(s.Name)), data, 0o644)
 }
 
-func (c Config) args() []string {
+func (c Config) args(timeout time.Duration) []string {
 	args := []string{
 		"-test.v=test2json",
 		"-test.paniconexit0",
-		"-test.timeout=" + c.Timeout.String(),
+		"-test.timeout=" + timeout.String(),
 		"-test.parallel=" + strconv.Itoa(c.Parallel),
 	}
 	if c.Run != "" {
