@@ -25,6 +25,7 @@ const retries = 2
 // Whatever weir why says of a path, weir prove measures: held, or not. The file systems
 // have a disk each, and are measured side by side.
 func TestAgree(t *testing.T) {
+	t.Parallel()
 	for _, p := range places {
 		t.Run(p.name, func(t *testing.T) {
 			e := lab.Need(t, lab.Root, lab.FS(p.fs))

@@ -14,6 +14,7 @@ import (
 // What weir holds on v1 where the kernel does not, weir why knows, and weir prove measures.
 func TestAgreeWhereWeirHolds(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.V1, lab.Once, lab.Rates, lab.Loop, lab.FS("ext4"))
+	t.Parallel()
 	const rate = "4MB/s"
 	t.Run("volume", func(t *testing.T) {
 		t.Parallel()

@@ -17,11 +17,13 @@ import (
 func TestBundle(t *testing.T) {
 	e := lab.Need(t, lab.Systemd, lab.Podman, lab.FS("ext4")) // with Podman both runtimes come
 	longOnV1(t, e)
+	t.Parallel()
 	for _, runtime := range []string{"crun", "runc"} {
 		if runtime == "crun" && e.Cgroups.Mode == environ.Hybrid {
 			continue // it refuses such hosts
 		}
 		t.Run(runtime, func(t *testing.T) {
+			t.Parallel()
 			disk := lab.Disk(t, lab.FS("ext4"))
 			name := "weir-" + runtime
 			log := filepath.Join(t.TempDir(), "log") // the container keeps its end of a pipe

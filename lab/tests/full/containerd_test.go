@@ -31,6 +31,9 @@ func TestContainerd(t *testing.T) {
 	t.Cleanup(func() {
 		run(t, "ctr", "task", "rm", "--force", "weir-c")
 		run(t, "ctr", "container", "rm", "weir-c")
+		if _, said := mustWeir(t, "restore"); !strings.Contains(said, "no limit is kept") {
+			t.Errorf("weir restore finds kept limits at the end:\n%s", said)
+		}
 	})
 	mustWeir(t, "set", "containerd:default/weir-c", "--quiet", "--write", "1MB/s", "--on", disk.Dir)
 	if shown, _ := mustWeir(t, "show", "--for", "0"); !strings.Contains(shown, "containerd:default/weir-c  ") {
@@ -38,4 +41,19 @@ func TestContainerd(t *testing.T) {
 	}
 	mustWeir(t, "clear", "containerd:default/weir-c", "--quiet")
 	holds(t, e, disk, "containerd:default/weir-c", filepath.Join(cmp.Or(e.Cgroups.Blkio, e.Cgroups.Unified), "default/weir-c"), "containerd knows nothing of this limit")
+
+	// Its record sets the limit again where the container is started again.
+	mustWeir(t, "set", "containerd:default/weir-c", "--quiet", "--write", "1MB/s", "--on", disk.Dir, "--persist")
+	// What waits for the disk is not killed before it is there: it has no limit for now.
+	mustWeir(t, "set", "containerd:default/weir-c", "--quiet", "--write", "max", "--on", disk.Dir)
+	run(t, "ctr", "task", "rm", "--force", "weir-c")
+	if _, said := mustWeir(t, "restore"); !strings.Contains(said, "containerd:default/weir-c does not run") {
+		t.Errorf("of a stopped one weir restore says:\n%s", said)
+	}
+	run(t, "ctr", "task", "start", "--detach", "weir-c")
+	mustWeir(t, "restore", "--quiet")
+	if shown, _ := mustWeir(t, "show", "--for", "0", "containerd:default/weir-c"); !strings.Contains(shown, "1 MB/s") || !strings.Contains(shown, "weir keeps write 1 MB/s") {
+		t.Errorf("after weir restore weir show has:\n%s", shown)
+	}
+	mustWeir(t, "clear", "containerd:default/weir-c", "--quiet")
 }

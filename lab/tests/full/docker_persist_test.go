@@ -17,13 +17,7 @@ import (
 func (d containerTest) persist(t *testing.T) {
 	rate := lab.Scaled(d.e, 10e6)
 	if d.e.Cgroups.Blkio != "" {
-		d.container(t, "kept1", nil, "/bin/sleep", "600")
-		if _, said, status := weir(t, "set", d.engine+":kept1", "--write", fmt.Sprint(rate), "--persist"); status != 3 || !strings.Contains(said, "is not a scope of systemd's on cgroup v2") {
-			t.Errorf("on v1 --persist ends with %d: %s", status, said)
-		}
-		if got := d.rule(t, "kept1"); got != "" {
-			t.Errorf("and has set %q", got)
-		}
+		d.restore(t, rate)
 		return
 	}
 	lab.Need(t, lab.Long)
@@ -83,4 +77,51 @@ func (d containerTest) persist(t *testing.T) {
 		t.Errorf("that of a removed container is there: %t; that of the next: %t", there(kept), there(next))
 	}
 	mustWeir(t, "clear", d.engine+":next")
+}
+
+// On v1 systemd keeps no limit of a container, and weir does: weir restore sets it when the
+// container has been started again, and where systemd runs that, when Docker has.
+func (d containerTest) restore(t *testing.T, rate int) {
+	d.container(t, "web", []string{"--restart", "always"}, writing(d.e)...)
+	_, said := mustWeir(t, "set", d.engine+":web", "--write", fmt.Sprint(rate), "--on", d.disk.Dir, "--hold", "auto", "--persist")
+	record := "/var/lib/weir/limits/" + d.engine + "%3A" + run(t, d.engine, "inspect", "--format", "{{.Id}}", "web") + ".json"
+	if !strings.Contains(said, record+" keeps it") {
+		t.Errorf("it said nothing of what keeps it:\n%s", said)
+	}
+	run(t, d.engine, "restart", "--time", "0", "web")
+	if got := d.rule(t, "web"); got != "" {
+		t.Errorf("%s itself sets %q after a restart", d.title, got)
+	}
+	mustWeir(t, "restore", d.engine+":web")
+	if got, want := d.rule(t, "web"), d.ruleOf(rate); got != want {
+		t.Errorf("after weir restore the rule is %q, want %q", got, want)
+	}
+	shown, _ := mustWeir(t, "show", "--for", "0", d.engine+":web")
+	for _, want := range []string{"buffered writes held at ", "weir keeps write "} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("weir show has no %q:\n%s", want, shown)
+		}
+	}
+	time.Sleep(2 * time.Second) // what the promise allows
+	lab.Ratio(t, "after weir restore", float64(rate), lab.Written, func() float64 { return d.written(t, 8*time.Second) })
+
+	if d.engine == "docker" {
+		mustWeir(t, "restore", "--at-boot")
+		t.Cleanup(func() { mustWeir(t, "restore", "--at-boot=false") })
+		run(t, "systemctl", "restart", "docker")
+		lab.Await(t, 60*time.Second, "the rule after a restart of Docker", func() bool {
+			return run(t, d.engine, "inspect", "--format", "{{.State.Running}}", "web") == "true" && d.rule(t, "web") == d.ruleOf(rate)
+		})
+	}
+	run(t, d.engine, "stop", "--time", "0", "web")
+	if _, said := mustWeir(t, "restore"); !strings.Contains(said, "does not run") {
+		t.Errorf("of a stopped one weir restore says:\n%s", said)
+	}
+	d.remove(t, "web")
+	if _, said := mustWeir(t, "restore"); !strings.Contains(said, "has been removed") {
+		t.Errorf("of a removed one weir restore says:\n%s", said)
+	}
+	if _, err := os.Stat(record); err == nil {
+		t.Errorf("%s is there still", record)
+	}
 }

@@ -91,6 +91,9 @@ func TestUnitIsHeld(t *testing.T) {
 		if got, want := rules(t, e, group), writeRule(e, disk, rate); got != want {
 			t.Errorf("after %s the rule is %q, want %q", after, got, want)
 		}
+		if after == "daemon-reload" { // the rule is there; what holds it is measured after both
+			continue
+		}
 		lab.Ratio(t, "after "+after, float64(rate), lab.Direct, func() float64 { return written(t, disk, 4*time.Second) })
 	}
 	if got := output(t, "weir", "__complete", "set", "unit:weir-wr"); !strings.HasPrefix(got, "unit:"+unit+"\n") {
