@@ -69,6 +69,13 @@ func (a *app) clear(ctx context.Context, spec string, on []string, whole, dryRun
 		places = append(places, placed{device: a.device(ctx, r.Device), Change: hold.Change{Device: r.Device, Limit: lifted}})
 	}
 	plan := a.planFor(t, changes(places))
+	if t.Lasting != "" && !dryRun {
+		unlock, err := a.lockKept(false)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+	}
 	if err := a.unpersist(ctx, t, &plan, only); err != nil {
 		return err
 	}
@@ -89,6 +96,9 @@ func (a *app) clear(ctx context.Context, spec string, on []string, whole, dryRun
 	}
 	forgotten := false
 	if len(on) == 0 {
+		if err := a.keepNoOther(ctx, t); err != nil {
+			return err
+		}
 		if forgotten, err = a.forget(ctx, plan); err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 
@@ -19,6 +20,9 @@ func (a *app) clearStopped(ctx context.Context, spec string, found error) error 
 	var stopped *target.StoppedError
 	if errors.As(found, &stopped) {
 		return a.clearContainer(ctx, spec, stopped)
+	}
+	if done, err := a.clearGone(spec, found); done || err != nil {
+		return err
 	}
 	var notFound *target.NotFound
 	if name, is := strings.CutPrefix(spec, "vm:"); is && errors.As(found, &notFound) {
@@ -79,6 +83,18 @@ func (a *app) clearStopped(ctx context.Context, spec string, found error) error 
 // clearContainer removes weir's record of a container that does not run, and the drop-in
 // of a scope that systemd will make for it.
 func (a *app) clearContainer(ctx context.Context, spec string, stopped *target.StoppedError) error {
+	h, err := a.io()
+	if err != nil {
+		return err
+	}
+	if err := h.Writable(); err != nil {
+		return err
+	}
+	unlock, err := a.lockKept(false)
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	r, err := kept.Read(a.root, stopped.Lasting)
 	if err != nil {
 		return err
@@ -99,11 +115,50 @@ func (a *app) clearContainer(ctx context.Context, spec string, stopped *target.S
 			return err
 		}
 	}
-	if err := a.holder().RemoveRecord(filepath.Join(a.root, kept.Path(stopped.Lasting))); err != nil {
+	if err := a.holder().RemoveRecord(a.recordPath(stopped.Lasting)); err != nil {
 		return err
 	}
 	kind, _, _ := strings.Cut(spec, ":")
 	return a.saidCleared(spec, target.Owner{Kind: kind})
+}
+
+// clearGone takes the record of a container that its owner knows no more, or whose owner
+// is gone, off by the name that it had. done is false without one.
+func (a *app) clearGone(spec string, found error) (done bool, err error) {
+	var notFound *target.NotFound
+	var noKind *target.NoKindError
+	if !errors.As(found, &notFound) && !errors.As(found, &noKind) {
+		return false, nil
+	}
+	h, err := a.io()
+	if err != nil || h.Writable() != nil {
+		return false, err
+	}
+	unlock, err := a.lockKept(false)
+	if err != nil {
+		return false, err
+	}
+	defer unlock()
+	all, err := kept.List(a.root)
+	var its []string
+	for _, r := range all {
+		if r.Target == spec || r.Name == spec {
+			its = append(its, r.Target)
+		}
+	}
+	switch {
+	case len(its) == 0:
+		return false, nil // and what another's record is like is not asked for
+	case len(its) > 1:
+		return false, fmt.Errorf("clear %s: limits of more than one are on record by that name; name one of %s", spec, strings.Join(its, ", "))
+	case err != nil:
+		return false, err
+	}
+	if err := a.holder().RemoveRecord(a.recordPath(its[0])); err != nil {
+		return false, err
+	}
+	kind, _, _ := strings.Cut(spec, ":")
+	return true, a.saidCleared(spec, target.Owner{Kind: kind})
 }
 
 // saidCleared reports that what was kept for a target that does not run is lifted.

@@ -37,6 +37,8 @@ type app struct {
 	root    string
 	version string // --cgroup
 
+	hosts map[string]string // where kinds are asked, instead of where the environment says
+
 	fs    *cgroupfs.FS
 	state state.Dir
 
@@ -122,11 +124,24 @@ func (a *app) pods(h *cgroupfs.Hierarchy) pod.Kind {
 	return pod.Kind{FS: a.fs, Hierarchy: h, SystemdRuns: systemd.Running(a.root), Root: a.root, Endpoint: os.Getenv("CONTAINER_RUNTIME_ENDPOINT")}
 }
 
-// containerdAddress is ctr's variable.
-const containerdAddress = "CONTAINERD_ADDRESS"
+// hostOf is where a kind's owner is asked, if that is not its usual socket.
+func (a *app) hostOf(kind string) string {
+	if host, is := a.hosts[kind]; is {
+		return host
+	}
+	if kind == "containerd" {
+		return os.Getenv("CONTAINERD_ADDRESS") // as ctr has it
+	}
+	for _, m := range engine.Makers() {
+		if m.Kind() == kind {
+			return m.Host()
+		}
+	}
+	return ""
+}
 
 func (a *app) containerd(h *cgroupfs.Hierarchy) containerd.Kind {
-	return containerd.Kind{FS: a.fs, Hierarchy: h, SystemdRuns: systemd.Running(a.root), Root: a.root, Address: os.Getenv(containerdAddress)}
+	return containerd.Kind{FS: a.fs, Hierarchy: h, SystemdRuns: systemd.Running(a.root), Root: a.root, Address: a.hostOf("containerd")}
 }
 
 func (a *app) machines(h *cgroupfs.Hierarchy) vm.Kind {
@@ -134,7 +149,7 @@ func (a *app) machines(h *cgroupfs.Hierarchy) vm.Kind {
 }
 
 func (a *app) containers(m engine.Maker, h *cgroupfs.Hierarchy) engine.Kind {
-	return engine.Kind{Maker: m, FS: a.fs, Hierarchy: h, Devices: blkdev.New(a.root), SystemdRuns: systemd.Running(a.root), Root: a.root, Host: m.Host()}
+	return engine.Kind{Maker: m, FS: a.fs, Hierarchy: h, Devices: blkdev.New(a.root), SystemdRuns: systemd.Running(a.root), Root: a.root, Host: a.hostOf(m.Kind())}
 }
 
 // unitManager returns how systemd is asked for units; nil below another root, whose
@@ -351,6 +366,8 @@ func (a *app) dryRun(verb string, steps []hold.Step) error {
 			a.out.Print("systemd: set %s of %s, also after a boot", s.Property, s.Unit)
 		case s.Unit != "":
 			a.out.Print("systemd: set %s of %s", s.Property, s.Unit)
+		case s.Command != "":
+			a.out.Print("run %s", s.Command)
 		case s.File != "" && s.Line == "":
 			a.out.Print("remove %s", s.File)
 		case s.Mkdir != "":

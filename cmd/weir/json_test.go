@@ -19,21 +19,22 @@ import (
 // documents are all that weir prints with --json.
 func documents() map[string]any {
 	return map[string]any{
-		cli.SchemaOf("run").Schema:           &runDocument{},
-		cli.SchemaOf("set").Schema:           &setDocument{},
-		cli.SchemaOf("clear").Schema:         &setDocument{},
-		cli.SchemaOf("show").Schema:          &showDocument{},
-		cli.SchemaOf("why").Schema:           &whyDocument{},
-		cli.SchemaOf("prove").Schema:         &proveDocument{},
-		cli.SchemaOf("demo").Schema:          &demoDocument{},
-		cli.SchemaOf("import").Schema:        &importDocument{},
-		cli.SchemaOf("volume").Schema:        &volumesDocument{},
-		cli.SchemaOf("restore").Schema:       &restoreDocument{},
-		cli.SchemaOf("version").Schema:       &versionDocument{},
-		cli.SchemaOf("run.dry-run").Schema:   &dryRunDocument{},
-		cli.SchemaOf("set.dry-run").Schema:   &dryRunDocument{},
-		cli.SchemaOf("clear.dry-run").Schema: &dryRunDocument{},
-		cli.SchemaOf("why.dry-run").Schema:   &whyDryRunDocument{},
+		cli.SchemaOf("run").Schema:             &runDocument{},
+		cli.SchemaOf("set").Schema:             &setDocument{},
+		cli.SchemaOf("clear").Schema:           &setDocument{},
+		cli.SchemaOf("show").Schema:            &showDocument{},
+		cli.SchemaOf("why").Schema:             &whyDocument{},
+		cli.SchemaOf("prove").Schema:           &proveDocument{},
+		cli.SchemaOf("demo").Schema:            &demoDocument{},
+		cli.SchemaOf("import").Schema:          &importDocument{},
+		cli.SchemaOf("volume").Schema:          &volumesDocument{},
+		cli.SchemaOf("restore").Schema:         &restoreDocument{},
+		cli.SchemaOf("version").Schema:         &versionDocument{},
+		cli.SchemaOf("run.dry-run").Schema:     &dryRunDocument{},
+		cli.SchemaOf("set.dry-run").Schema:     &dryRunDocument{},
+		cli.SchemaOf("clear.dry-run").Schema:   &dryRunDocument{},
+		cli.SchemaOf("restore.dry-run").Schema: &dryRunDocument{},
+		cli.SchemaOf("why.dry-run").Schema:     &whyDryRunDocument{},
 	}
 }
 

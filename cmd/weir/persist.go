@@ -128,10 +128,12 @@ func (a *app) afterPersist(ctx context.Context, t target.Target, plan hold.Plan,
 	switch {
 	case t.Kind == "vm":
 		return a.keepDomain(ctx, t, places)
-	case plan.Unit != "" && plan.File != nil:
-		return a.forgetRemoved(ctx, t)
+	case plan.Unit != "" && plan.File != nil && !plan.File.Own:
+		if err := a.forgetRemoved(ctx, t); err != nil {
+			return err
+		}
 	}
-	return nil
+	return a.keepNoOther(ctx, t)
 }
 
 // dropIn adds the drop-in with these entries to a plan.

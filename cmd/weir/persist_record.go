@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
@@ -14,7 +14,6 @@ import (
 	"github.com/weir-io/weir/internal/kept"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/target"
-	"github.com/weir-io/weir/internal/target/containerd"
 	"github.com/weir-io/weir/internal/target/engine"
 )
 
@@ -30,7 +29,7 @@ func (a *app) persistRecord(t target.Target, plan *hold.Plan, limits []cli.OnLim
 	if err != nil {
 		return err
 	}
-	r.Name, r.Host = t.String(), hostOf(t.Kind)
+	r.Name, r.Host = t.String(), a.hostOf(t.Kind)
 	if r.Entries, err = a.merge(r.Entries, limits, how); err != nil {
 		return err
 	}
@@ -39,30 +38,17 @@ func (a *app) persistRecord(t target.Target, plan *hold.Plan, limits []cli.OnLim
 
 // keptFor reads what is on record for a target.
 func (a *app) keptFor(t target.Target) (kept.Record, error) {
-	if !keepsRecord(t, t.Group.Hierarchy().Version) {
+	if t.Lasting == "" {
 		return kept.Record{}, nil
 	}
 	return kept.Read(a.root, t.Lasting)
-}
-
-// hostOf is where a kind's owner is asked, if that is not the usual socket.
-func hostOf(kind string) string {
-	if kind == (containerd.Kind{}).Name() {
-		return os.Getenv(containerdAddress)
-	}
-	for _, m := range engine.Makers() {
-		if m.Kind() == kind {
-			return m.Host()
-		}
-	}
-	return ""
 }
 
 // planRecord adds a record to a plan.
 func (a *app) planRecord(plan *hold.Plan, r kept.Record) error {
 	r.Entries = thatBind(r.Entries)
 	text, err := r.Text()
-	plan.File = &hold.File{Path: filepath.Join(a.root, kept.Path(r.Target)), Text: text, Own: true}
+	plan.File = &hold.File{Path: a.recordPath(r.Target), Text: text, Own: true}
 	return err
 }
 
@@ -78,6 +64,45 @@ func (a *app) unpersistRecord(ctx context.Context, t target.Target, plan *hold.P
 		r.Entries = a.withoutDevices(ctx, r.Entries, only)
 	}
 	return a.planRecord(plan, r)
+}
+
+// recordPath is where a target's record is.
+func (a *app) recordPath(lasting string) string { return filepath.Join(a.root, kept.Path(lasting)) }
+
+// keepNoOther removes what was kept for a target while it was started otherwise: on another
+// version of cgroups, or by another driver of its owner's. It would set another limit.
+func (a *app) keepNoOther(ctx context.Context, t target.Target) error {
+	if t.Lasting == "" {
+		return nil
+	}
+	if keepsScope(t, t.Group.Hierarchy().Version) {
+		r, err := kept.Read(a.root, t.Lasting)
+		if err != nil || len(r.Entries) == 0 {
+			return err
+		}
+		return a.holder().RemoveRecord(a.recordPath(t.Lasting))
+	}
+	for _, m := range engine.Makers() {
+		_, id, _ := strings.Cut(t.Lasting, ":")
+		if m.Kind() != t.Kind {
+			continue
+		}
+		path := filepath.Join(a.root, dropin.Path(m.ScopeOf(id)))
+		entries, err := readDropIn(path)
+		if err != nil || entries == nil {
+			return err
+		}
+		return a.holder().RemoveFile(ctx, path)
+	}
+	return nil
+}
+
+// lockKept keeps other weirs from changing what is on record while this one does.
+func (a *app) lockKept(make bool) (unlock func(), err error) {
+	if a.root != "/" {
+		return func() {}, nil // a copy's records stay as they are
+	}
+	return kept.Lock(a.root, make)
 }
 
 // merge adds limits to what is kept, with what holds buffered writes.

@@ -9,6 +9,8 @@ import (
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/target"
 	"github.com/weir-io/weir/internal/target/vm"
@@ -30,14 +32,35 @@ func (a *app) keepDomain(ctx context.Context, t target.Target, places []placed) 
 	if err != nil {
 		return err
 	}
+	if err := config.Keep(ctx, byNode(places)); err != nil {
+		return fmt.Errorf("%w; the limit is in force, and libvirt does not keep it", err)
+	}
+	return nil
+}
+
+// keepSteps is what keepDomain would do.
+func (a *app) keepSteps(ctx context.Context, t target.Target, places []placed) ([]hold.Step, error) {
+	config, err := a.domainConfig(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	command, err := config.KeepCommand(byNode(places))
+	if err != nil || command == nil {
+		return nil, err
+	}
+	for i, word := range command {
+		command[i] = cli.Quote(word)
+	}
+	return []hold.Step{{Command: strings.Join(command, " ")}}, nil
+}
+
+// byNode are the limits of devices by their nodes.
+func byNode(places []placed) map[string]limit.Limit {
 	all := map[string]limit.Limit{}
 	for _, p := range places {
 		all[p.device.Node] = all[p.device.Node].Overlay(p.Limit)
 	}
-	if err := config.Keep(ctx, all); err != nil {
-		return fmt.Errorf("%w; the limit is in force, and libvirt does not keep it", err)
-	}
-	return nil
+	return all
 }
 
 // forgetDomain has libvirt keep no limits for a virtual machine any more, on the devices

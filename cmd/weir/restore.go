@@ -1,16 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/dropin"
+	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/kept"
 	"github.com/weir-io/weir/internal/target"
 )
@@ -22,7 +23,7 @@ func newRestore(a *app) *cobra.Command {
 		Short: "Set kept limits of what has been started again",
 		Long: "Set the limits again that weir set --persist keeps on record in " + kept.Dir + ", of containers that have been started again:\n" +
 			"those whose group systemd does not make (cgroup v1, Docker's driver cgroupfs, containerd). Without a target, of all. One that does not\n" +
-			"run is left for its next start; the record of one that has been removed goes. --at-boot has systemd do that at each start of this host\n" +
+			"run is left for its next start; the record of one that its owner does not know stays until weir clear. --at-boot has systemd do that at each start of this host\n" +
 			"and of Docker, Podman and containerd; --at-boot=false ends that.",
 		Example: "  weir restore\n  weir restore docker:web\n  weir restore --at-boot",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -32,7 +33,7 @@ func newRestore(a *app) *cobra.Command {
 					return cli.Usagef("restore --at-boot: it restores all, and takes no target and no --dry-run")
 				}
 				if !atBoot {
-					return a.removeUnits(ctx, "restore --at-boot=false", restoreUnit)
+					return a.restoreNotAtBoot(ctx)
 				}
 				if err := a.restoreAtBoot(ctx); err != nil {
 					return err
@@ -61,6 +62,17 @@ func (a *app) restoreAtBoot(ctx context.Context) error {
 	return nil
 }
 
+func (a *app) restoreNotAtBoot(ctx context.Context) error {
+	if err := a.removeUnits(ctx, "restore --at-boot=false", restoreUnit); err != nil {
+		return err
+	}
+	a.out.Say("kept limits are not set again at boot any more")
+	if !a.out.JSON {
+		return nil
+	}
+	return a.out.Document(restoreDocument{Schema: cli.SchemaOf("restore"), Targets: []restoreTarget{}})
+}
+
 // restoreDocument is the JSON of weir restore (docs/json.md).
 type restoreDocument struct {
 	cli.Schema
@@ -70,7 +82,7 @@ type restoreDocument struct {
 type restoreTarget struct {
 	Target string         `json:"target"` // by its owner's name for good
 	Name   string         `json:"name"`   // as the user spelled it
-	State  string         `json:"state"`  // "set", "stopped", "removed" or "failed"
+	State  string         `json:"state"`  // "set", "stopped", "unknown" or "failed"
 	Why    string         `json:"why,omitempty"`
 	Kept   []keptDocument `json:"kept"`
 }
@@ -79,7 +91,7 @@ type restoreTarget struct {
 const (
 	restored = "set"
 	stopped  = "stopped"
-	removed  = "removed"
+	unknown  = "unknown"
 	failed   = "failed"
 )
 
@@ -92,68 +104,76 @@ func (a *app) restore(ctx context.Context, specs []string, dryRun bool) error {
 		return err
 	}
 	all, err := kept.List(a.root)
-	records, unknown := a.keptOf(ctx, all, specs)
-	errs := []error{err, unknown}
+	records, notFound := a.keptOf(ctx, all, specs)
+	errs := []error{err, notFound}
 	doc := restoreDocument{Schema: cli.SchemaOf("restore"), Targets: []restoreTarget{}}
+	var steps []hold.Step
 	for _, r := range records {
-		state, err := a.restoreOne(ctx, r, dryRun)
+		into := &steps
+		if !dryRun {
+			into = nil
+		}
+		state, err := a.restoreOne(ctx, r.Target, into)
 		one := restoreTarget{Target: r.Target, Name: r.Name, State: state, Kept: keptDocuments(r.Entries)}
 		if err != nil {
 			one.Why = err.Error()
 		}
 		doc.Targets = append(doc.Targets, one)
 		switch state {
-		case restored:
 		case stopped:
 			a.out.Say("%s does not run; weir restore sets its limits when it does", r.Name)
-		case removed:
-			verb := "is"
-			if dryRun {
-				verb = "would be"
-			}
-			a.out.Say("%s has been removed, and so %s the record of its limits", r.Name, verb)
-		default:
+		case unknown:
+			a.out.Say("%s is not known to its owner; its record stays until weir clear %s", r.Name, r.Target)
+		case failed:
 			errs = append(errs, err)
 		}
 	}
 	if len(records) == 0 && errors.Join(errs...) == nil {
 		a.out.Say("no limit is kept on record; weir set --persist keeps a container's")
 	}
-	if a.out.JSON && !dryRun {
+	if dryRun {
+		errs = append(errs, a.dryRun("restore", steps))
+	} else if a.out.JSON {
 		errs = append(errs, a.out.Document(doc))
 	}
 	return errors.Join(errs...)
 }
 
-// restoreOne sets what one record has, if its target runs.
-func (a *app) restoreOne(ctx context.Context, r kept.Record, dryRun bool) (string, error) {
-	kind, _, _ := strings.Cut(r.Target, ":")
-	if now := hostOf(kind); now != r.Host {
-		return failed, fmt.Errorf("restore %s: it is of %q, and %q is asked now; set the variable that names %s's socket as it was then", r.Name, r.Host, now, kind)
+// restoreOne sets what a target's record has, if it runs; with steps, it notes what it would
+// do. One place that cannot be limited keeps no other from it.
+func (a *app) restoreOne(ctx context.Context, lasting string, steps *[]hold.Step) (string, error) {
+	unlock, err := a.lockKept(false)
+	if err != nil {
+		return failed, err
 	}
-	quiet := *a
-	quiet.out.JSON = a.out.JSON && dryRun
+	defer unlock()
+	r, err := kept.Read(a.root, lasting) // it may have been cleared meanwhile
+	if err != nil {
+		return failed, err
+	}
+	kind, _, _ := strings.Cut(lasting, ":")
+	its := *a
+	its.out.JSON, its.hosts = false, map[string]string{kind: r.Host}
+	t, err := its.target(ctx, lasting)
+	var isStopped *target.StoppedError
+	var none *target.NotFound
+	switch {
+	case errors.As(err, &isStopped) && isStopped.Lasting == lasting:
+		return stopped, nil
+	case errors.As(err, &none), errors.As(err, &isStopped), err == nil && t.Lasting != lasting: // the beginning of another's id
+		return unknown, nil
+	case err != nil:
+		return failed, fmt.Errorf("restore %s: %w", r.Name, err)
+	}
+	var errs []error
 	for _, e := range r.Entries {
-		o := setOptions{hold: e.Hold, dryRun: dryRun, restored: true}
-		if o.hold == "" {
-			o.hold = holdKernel
+		o := setOptions{hold: cmp.Or(e.Hold, holdKernel), dryRun: steps != nil, steps: steps, restored: true}
+		if err := its.setTarget(ctx, t, []cli.OnLimit{{On: e.On, Limit: e.Limit}}, o); err != nil {
+			errs = append(errs, fmt.Errorf("restore %s: %w", r.Name, err))
 		}
-		err := quiet.setLimits(ctx, r.Target, []cli.OnLimit{{On: e.On, Limit: e.Limit}}, o)
-		var isStopped *target.StoppedError
-		var none *target.NotFound
-		switch {
-		case errors.As(err, &isStopped):
-			return stopped, nil
-		case errors.As(err, &none) && dryRun:
-			return removed, nil
-		case errors.As(err, &none):
-			if err := a.holder().RemoveRecord(filepath.Join(a.root, kept.Path(r.Target))); err != nil {
-				return failed, err
-			}
-			return removed, nil
-		case err != nil:
-			return failed, err
-		}
+	}
+	if errs != nil {
+		return failed, errors.Join(errs...)
 	}
 	return restored, nil
 }
@@ -170,7 +190,8 @@ func (a *app) keptOf(ctx context.Context, all []kept.Record, specs []string) ([]
 		lasting, err := a.lastingOf(ctx, spec)
 		found := false
 		for _, r := range all {
-			if r.Target == spec || r.Name == spec || r.Target == lasting {
+			// The name may be another's by now.
+			if r.Target == spec || r.Target == lasting || err != nil && r.Name == spec {
 				some, found = append(some, r), true
 			}
 		}

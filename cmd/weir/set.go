@@ -66,7 +66,8 @@ type setOptions struct {
 	whole, persist, dryRun bool
 	restored               bool // it is on record already
 
-	hold string // see checkHold
+	steps *[]hold.Step // gets what a dry run would do, instead of the terminal
+	hold  string       // see checkHold
 }
 
 func (a *app) set(ctx context.Context, spec string, limits cli.Limits, o setOptions) error {
@@ -93,15 +94,27 @@ func (a *app) setLimits(ctx context.Context, spec string, onLimits []cli.OnLimit
 	if err != nil {
 		return err
 	}
+	return a.setTarget(ctx, t, onLimits, o)
+}
+
+// setTarget is weir set, once its target is found.
+func (a *app) setTarget(ctx context.Context, t target.Target, onLimits []cli.OnLimit, o setOptions) error {
 	if err := alone(t, o.whole); err != nil {
 		return err
 	}
 	if t.Group.IsRoot() && t.Group.Hierarchy().Version == cgroupfs.V1 && !o.whole {
-		return fmt.Errorf("set %s: on cgroup v1 a limit of the root group binds all processes that no other limit is on, and all writeback of the machine; add --whole-cgroup if that is meant", spec)
+		return fmt.Errorf("set %s: on cgroup v1 a limit of the root group binds all processes that no other limit is on, and all writeback of the machine; add --whole-cgroup if that is meant", t)
 	}
 	if o.persist {
 		if err := a.mayPersist(ctx, t, t.Group.Hierarchy().Version); err != nil {
 			return err
+		}
+		if t.Lasting != "" && !o.dryRun {
+			unlock, err := a.lockKept(true)
+			if err != nil {
+				return err
+			}
+			defer unlock()
 		}
 	}
 	places, err := a.place(ctx, onOwnDisks(onLimits, t), t.Views())
@@ -118,12 +131,24 @@ func (a *app) setLimits(ctx context.Context, spec string, onLimits []cli.OnLimit
 	if err != nil {
 		return err
 	}
-	if pace && o.persist && plan.Unit != "" && (plan.File == nil || !plan.File.Own) {
-		return cli.Usagef("set %s --persist: systemd keeps this limit, and starts no pacer with it; leave out --hold, or --persist", spec)
+	if pace && o.persist && (plan.File == nil || plan.Unit != "" && !plan.File.Own) {
+		return cli.Usagef("set %s --persist: what keeps this limit starts no pacer with it; leave out --hold, or --persist", t)
 	}
 	if o.dryRun {
 		a.explainPlaces(t.Group, places, pace)
-		return a.dryRun("set", a.holder().Steps(ctx, plan))
+		steps := a.holder().Steps(ctx, plan)
+		if o.persist && t.Kind == "vm" {
+			more, err := a.keepSteps(ctx, t, places)
+			if err != nil {
+				return err
+			}
+			steps = append(steps, more...)
+		}
+		if o.steps != nil {
+			*o.steps = append(*o.steps, steps...)
+			return nil
+		}
+		return a.dryRun("set", steps)
 	}
 	a.sayDrain(t.Group, places)
 	if err := a.enforce(ctx, t, plan); err != nil {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/durable"
@@ -19,8 +20,8 @@ const unitDir = "/etc/systemd/system/"
 
 // installUnits writes units of weir's, and has systemd start them at boot.
 func (a *app) installUnits(ctx context.Context, feature string, texts map[string]string) error {
-	if a.root != "/" || !systemd.Running("/") {
-		return &cgroupfs.Unsupported{Feature: feature, Reason: "systemd does not run here", Remedy: "have what starts this host call weir " + feature[:len(feature)-len(" --at-boot")]}
+	if err := a.mayHaveUnits(feature); err != nil {
+		return err
 	}
 	if err := writeUnits(feature, texts); err != nil {
 		return err
@@ -36,6 +37,15 @@ func (a *app) installUnits(ctx context.Context, feature string, texts map[string
 	return conn.Enable(ctx, true, slices.Sorted(maps.Keys(texts))...)
 }
 
+// mayHaveUnits refuses a feature that systemd is needed for where it does not run.
+func (a *app) mayHaveUnits(feature string) error {
+	if a.root == "/" && systemd.Running("/") {
+		return nil
+	}
+	verb, _, _ := strings.Cut(feature, " --at-boot")
+	return &cgroupfs.Unsupported{Feature: feature, Reason: "systemd does not run here", Remedy: "have what starts this host call weir " + verb}
+}
+
 func writeUnits(feature string, texts map[string]string) error {
 	for name, text := range texts {
 		if err := durable.Replace(unitDir+name, unitDir+name+".new", text, 0o644); err != nil {
@@ -47,6 +57,9 @@ func writeUnits(feature string, texts map[string]string) error {
 
 // removeUnits has systemd know units of weir's no more.
 func (a *app) removeUnits(ctx context.Context, feature string, names ...string) error {
+	if err := a.mayHaveUnits(feature); err != nil {
+		return err
+	}
 	conn, err := systemd.Connect(ctx)
 	if err != nil {
 		return err

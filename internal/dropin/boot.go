@@ -8,7 +8,7 @@ import (
 )
 
 // runtimes are the units that start what may use a volume.
-const runtimes = "docker.service podman.service containerd.service kubelet.service libvirtd.service virtqemud.service"
+const runtimes = "docker.service podman.service podman-restart.service containerd.service kubelet.service libvirtd.service virtqemud.service"
 
 // bootHead begins a unit that a verb makes with --at-boot.
 func bootHead(verb string) string {
@@ -43,7 +43,7 @@ func LimitsText(program string) string {
 // them, or one of those that make them has been started again.
 func RestoreText(program string) string {
 	const makers = "docker.service podman.service podman-restart.service containerd.service"
-	return bootHead("restore") + "Description=Kept limits of containers\nAfter=" + makers +
+	return bootHead("restore") + "Description=Kept limits of containers\nAfter=weir-volumes.service " + makers +
 		"\n\n[Service]\nType=oneshot\nExecStart=" + quote(program) + " restore\n\n[Install]\nWantedBy=multi-user.target " + makers + "\n"
 }
 

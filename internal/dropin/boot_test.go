@@ -20,7 +20,7 @@ func TestMountUnit(t *testing.T) {
 
 func TestRestoreText(t *testing.T) {
 	text := RestoreText("/usr/local/my bin/weir")
-	for _, want := range []string{"# Made by weir restore --at-boot.", "\nAfter=docker.service ", "\nExecStart=\"/usr/local/my bin/weir\" restore\n", "\nWantedBy=multi-user.target docker.service "} {
+	for _, want := range []string{"# Made by weir restore --at-boot.", "\nAfter=weir-volumes.service docker.service ", "\nExecStart=\"/usr/local/my bin/weir\" restore\n", "\nWantedBy=multi-user.target docker.service "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is not in\n%s", want, text)
 		}

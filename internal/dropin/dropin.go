@@ -1,6 +1,7 @@
 package dropin
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -48,14 +49,19 @@ func Parse(text string) ([]Entry, error) {
 }
 
 // Merge adds a limit to those that a drop-in has: rates of the same place are replaced,
-// and the place goes last, where it overrules other spellings of the same device.
+// and the place goes last, where it overrules other spellings of the same device. What holds
+// buffered writes stays while they are bound, unless something else is named.
 func Merge(entries []Entry, named Entry) []Entry {
 	merged := slices.DeleteFunc(slices.Clone(entries), func(e Entry) bool {
 		if e.On == named.On {
 			named.Limit = e.Limit.Overlay(named.Limit)
+			named.Hold = cmp.Or(named.Hold, e.Hold)
 		}
 		return e.On == named.On
 	})
+	if _, bound := named.Limit.Get(limit.WBPS).Number(); !bound {
+		named.Hold = ""
+	}
 	return append(merged, named)
 }
 

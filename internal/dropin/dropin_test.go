@@ -43,6 +43,14 @@ func TestMerge(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("Merge = %v, want %v", got, want)
 	}
+	// What holds buffered writes stays with their limit, and goes with it.
+	got = Merge(Merge(got, Entry{On: "/data", Limit: limit.Limit{RIOPS: limit.PerSecond(7)}}), Entry{On: "/logs", Limit: limit.Limit{RBPS: limit.PerSecond(7)}, Hold: "pacer"})
+	if got[1].Hold != "pacer" || got[2].Hold != "" {
+		t.Errorf("Merge = %v", got)
+	}
+	if got = Merge(got, Entry{On: "/data", Limit: limit.Limit{WBPS: limit.Unlimited}}); got[2].Hold != "" {
+		t.Errorf("Merge = %v", got)
+	}
 	if !reflect.DeepEqual(has, []Entry{{On: "/data", Limit: write(5)}, {Limit: write(9)}}) {
 		t.Errorf("Merge changed what it was given: %v", has)
 	}

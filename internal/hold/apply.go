@@ -40,6 +40,8 @@ type Step struct {
 	Unit     string `json:"unit,omitempty"`
 	Property string `json:"property,omitempty"`
 	Persist  bool   `json:"persist,omitempty"` // the property is for good, and not until the next boot
+
+	Command string `json:"command,omitempty"` // a program that is run, with its arguments, as a shell spells them
 }
 
 // A Holder applies plans.

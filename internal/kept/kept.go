@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/weir-io/weir/internal/dropin"
 )
 
@@ -38,6 +40,28 @@ func (r Record) Text() (string, error) {
 	}
 	data, err := json.Marshal(r)
 	return string(data) + "\n", err
+}
+
+// Lock keeps other weirs from changing records until unlock is called. Without make and a
+// directory there is nothing to change, nor for who may not read it.
+func Lock(root string, make bool) (unlock func(), err error) {
+	dir := filepath.Join(root, filepath.Dir(Dir))
+	if make {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return nil, fmt.Errorf("keep limits: %w", err)
+		}
+	}
+	f, err := os.Open(dir)
+	if !make && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)) {
+		return func() {}, nil
+	}
+	if err == nil {
+		err = unix.Flock(int(f.Fd()), unix.LOCK_EX)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("keep limits: lock %s: %w", dir, err)
+	}
+	return func() { _ = f.Close() }, nil
 }
 
 // Read reads a target's record; without one it has no limits.

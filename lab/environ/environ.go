@@ -14,6 +14,15 @@ const Variable = "WEIR_LAB"
 // it can.
 const Everywhere = "WEIR_LAB_EVERYWHERE"
 
+// A full guest that a test boots again keeps the results so far in Kept, on its disk, and
+// goes on with Again set. Results are in this folder of Environ.Dir meanwhile.
+const (
+	Again   = "WEIR_LAB_AGAIN"
+	Kept    = "/var/lib/weir-lab"
+	Results = "results"
+	Uptime  = "uptime" // among those kept: how long the guest was up by then
+)
+
 // Mode is the way cgroup hierarchies are mounted.
 type Mode string
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,7 +23,7 @@ import (
 
 const (
 	work    = "/run/weir-lab"
-	results = work + "/results"
+	results = work + "/" + environ.Results
 	job     = "/tmp/weir-lab-job" // not on /run: systemd mounts that noexec
 )
 
@@ -37,7 +38,7 @@ func runSmall(ctx context.Context) error {
 	if err := mountCgroups(line.Mode, line.IOMount); err != nil {
 		return err
 	}
-	return run(ctx, line, 1)
+	return run(ctx, line, 1, nil)
 }
 
 // runUnit is for a guest with an init system of its own: mounts are there. Its tests wait
@@ -47,7 +48,28 @@ func runUnit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return run(ctx, line, 2)
+	again, err := resume(&line)
+	if err != nil {
+		return err
+	}
+	return run(ctx, line, 2, again)
+}
+
+// resume takes over the results of the boot before, if there was one, and takes its time off
+// what there is. It returns what the tests are to know of that.
+func resume(line *bootline.Line) (env []string, err error) {
+	if _, err := os.Stat(environ.Kept); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err := os.CopyFS(results, os.DirFS(environ.Kept)); err != nil {
+		return nil, fmt.Errorf("resume: %w", err)
+	}
+	line.Timeout -= time.Duration(uptimeIn(filepath.Join(results, environ.Uptime)) * float64(time.Second))
+	// The system may keep /tmp.
+	if err := errors.Join(os.RemoveAll(environ.Kept), os.RemoveAll(job)); err != nil {
+		return nil, fmt.Errorf("resume: %w", err)
+	}
+	return []string{environ.Again + "=1"}, nil
 }
 
 func readLine() (bootline.Line, error) {
@@ -58,7 +80,7 @@ func readLine() (bootline.Line, error) {
 	return bootline.Parse(string(data))
 }
 
-func run(ctx context.Context, line bootline.Line, atOnce int) error {
+func run(ctx context.Context, line bootline.Line, atOnce int, more []string) error {
 	release, err := kernel.New("/").Release()
 	if err != nil {
 		return err
@@ -92,7 +114,7 @@ func run(ctx context.Context, line bootline.Line, atOnce int) error {
 		Run:      line.Run,
 		Short:    line.Short,
 		Timeout:  line.Timeout,
-		Env:      []string{"DM_DISABLE_UDEV=1"},
+		Env:      append([]string{"DM_DISABLE_UDEV=1"}, more...),
 		Events:   os.Stdout,
 	})
 	if err := saveDmesg(results + "/dmesg"); err != nil {
@@ -188,8 +210,10 @@ func hasBPF() bool {
 	return errno == unix.EINVAL
 }
 
-func uptime() float64 {
-	data, err := os.ReadFile("/proc/uptime")
+func uptime() float64 { return uptimeIn("/proc/uptime") }
+
+func uptimeIn(file string) float64 {
+	data, err := os.ReadFile(file)
 	if err != nil {
 		return 0
 	}

@@ -71,6 +71,9 @@ func Run(ctx context.Context, c Config) error {
 		if i > 0 && (!s.Beside || !order.Suites[i-1].Beside) {
 			running.Wait()
 		}
+		if _, err := os.Stat(filepath.Join(c.Results, payload.StatusFile(s.Name))); err == nil {
+			continue // it ended before the machine was booted again
+		}
 		slots <- struct{}{}
 		running.Go(func() {
 			errs[i] = c.suite(ctx, s, end)

@@ -92,7 +92,7 @@ func (k Kind) Resolve(ctx context.Context, name string) (target.Target, error) {
 	}
 	lasting := k.Name() + ":" + c.ID
 	if c.State.Pid <= 0 {
-		return target.Target{}, &target.StoppedError{Target: spec, Unit: k.Maker.prefix + c.ID + ".scope", Lasting: lasting,
+		return target.Target{}, &target.StoppedError{Target: spec, Unit: k.Maker.ScopeOf(c.ID), Lasting: lasting,
 			Why: fmt.Sprintf("the container has no process (%s), and a limit is on its cgroup, which is made when it starts: %s start %s", plain(c.State.Status), k.Name(), name)}
 	}
 	group, err := k.groupOf(spec, c)
@@ -115,6 +115,9 @@ func (k Kind) Removed(ctx context.Context, id string) bool {
 	var refused *refusal
 	return errors.As(err, &refused) && refused.status == statusNotFound
 }
+
+// ScopeOf is the scope that systemd makes for a container.
+func (m Maker) ScopeOf(id string) string { return m.prefix + id + ".scope" }
 
 // IDOfScope is the id of the container that a scope is of.
 func (m Maker) IDOfScope(scope string) (id string, ok bool) {

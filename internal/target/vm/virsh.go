@@ -59,7 +59,7 @@ func (c Config) virsh(ctx context.Context, args ...string) (string, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, virshMax)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program, slices.Concat([]string{"--quiet", "--connect", uris[c.Driver], "blkiotune", "--config", "--domain=" + c.Name}, args)...)
+	cmd := exec.CommandContext(ctx, program, c.words(args)...)
 	cmd.Env = append(cmd.Environ(), "LC_ALL=C")
 	var out, messages bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &messages
@@ -72,6 +72,11 @@ func (c Config) virsh(ctx context.Context, args ...string) (string, error) {
 		return "", fmt.Errorf("vm:%s: run virsh: %w", c.Name, errors.Join(err, context.Cause(ctx)))
 	}
 	return out.String(), nil
+}
+
+// words are virsh's for a domain's configuration.
+func (c Config) words(args []string) []string {
+	return slices.Concat([]string{"--quiet", "--connect", uris[c.Driver], "blkiotune", "--config", "--domain=" + c.Name}, args)
 }
 
 // Limits are the limits in the configuration, by the paths of devices.
@@ -110,12 +115,29 @@ func parseTune(text string) (map[string]limit.Limit, error) {
 // Keep has libvirt change limits in the configuration, by the paths of devices: rates that
 // are unset stay, and unlimited ones go.
 func (c Config) Keep(ctx context.Context, all map[string]limit.Limit) error {
-	var args []string
+	args, err := c.tune(all)
+	if err == nil && args != nil {
+		_, err = c.virsh(ctx, args...)
+	}
+	return err
+}
+
+// KeepCommand is what Keep runs; none where it would change nothing.
+func (c Config) KeepCommand(all map[string]limit.Limit) ([]string, error) {
+	args, err := c.tune(all)
+	if err != nil || args == nil {
+		return nil, err
+	}
+	return append([]string{"virsh"}, c.words(args)...), nil
+}
+
+// tune are virsh's options that change limits.
+func (c Config) tune(all map[string]limit.Limit) (args []string, err error) {
 	for _, k := range limit.Keys {
 		var list []string
 		for _, path := range slices.Sorted(maps.Keys(all)) {
 			if !filepath.IsAbs(path) || strings.Contains(path, ",") {
-				return fmt.Errorf("vm:%s: virsh has no way to spell the device %q", c.Name, path)
+				return nil, fmt.Errorf("vm:%s: virsh has no way to spell the device %q", c.Name, path)
 			}
 			if r := all[path].Get(k); r.IsSet() {
 				n, _ := r.Number() // 0 has virsh take it out
@@ -126,9 +148,5 @@ func (c Config) Keep(ctx context.Context, all map[string]limit.Limit) error {
 			args = append(args, "--"+options[k]+"="+strings.Join(list, ","))
 		}
 	}
-	if len(args) == 0 {
-		return nil
-	}
-	_, err := c.virsh(ctx, args...)
-	return err
+	return args, nil
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -50,6 +51,13 @@ echo "device_write_iops_sec: "`)
 	const common = "--quiet --connect qemu:///system blkiotune --config --domain=my db"
 	if got, want := calls(), common+"\n"+common+" --device-write-bytes-sec=/dev/vda,0,/dev/vdb,5 --device-read-iops-sec=/dev/vda,7\n"; got != want {
 		t.Errorf("called with\n%swant\n%s", got, want)
+	}
+	command, err := c.KeepCommand(map[string]limit.Limit{"/dev/vdb": {WBPS: limit.PerSecond(5)}})
+	if want := []string{"virsh", "--quiet", "--connect", "qemu:///system", "blkiotune", "--config", "--domain=my db", "--device-write-bytes-sec=/dev/vdb,5"}; err != nil || !slices.Equal(command, want) {
+		t.Errorf("KeepCommand: %q, %v; want %q", command, err, want)
+	}
+	if command, err := c.KeepCommand(nil); command != nil || err != nil {
+		t.Errorf("KeepCommand of nothing: %q, %v", command, err)
 	}
 	for _, path := range []string{"/dev/a,b", "vda"} {
 		if err := c.Keep(t.Context(), map[string]limit.Limit{path: {WBPS: limit.PerSecond(5)}}); err == nil || !strings.Contains(err.Error(), "has no way to spell") {

@@ -49,7 +49,7 @@ func parse() options {
 	flag.BoolVar(&o.list, "list", false, "print guests and tests, and run nothing")
 	flag.BoolVar(&o.verbose, "v", false, "print the guests' consoles")
 	flag.IntVar(&o.parallel, "parallel", 2, "guests at once")
-	flag.DurationVar(&o.timeout, "timeout", 8*time.Minute, "of each guest; of those with daemons that are emulated or run long tests, twice as long")
+	flag.DurationVar(&o.timeout, "timeout", 12*time.Minute, "of each guest; of those with daemons that are emulated or run long tests, twice as long")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		fmt.Fprintf(os.Stderr, "lab: unexpected argument %q\n", flag.Arg(0))

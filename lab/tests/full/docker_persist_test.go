@@ -117,10 +117,12 @@ func (d containerTest) restore(t *testing.T, rate int) {
 	if _, said := mustWeir(t, "restore"); !strings.Contains(said, "does not run") {
 		t.Errorf("of a stopped one weir restore says:\n%s", said)
 	}
+	id := run(t, d.engine, "inspect", "--format", "{{.Id}}", "web")
 	d.remove(t, "web")
-	if _, said := mustWeir(t, "restore"); !strings.Contains(said, "has been removed") {
+	if _, said := mustWeir(t, "restore"); !strings.Contains(said, "is not known to its owner") {
 		t.Errorf("of a removed one weir restore says:\n%s", said)
 	}
+	mustWeir(t, "clear", d.engine+":"+id)
 	if _, err := os.Stat(record); err == nil {
 		t.Errorf("%s is there still", record)
 	}

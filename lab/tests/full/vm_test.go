@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -91,6 +92,9 @@ func persistDomain(t *testing.T, e environ.Environ, disk *lab.TestDisk, file str
 	virsh("define", file)
 	t.Cleanup(func() { virsh("undefine", "weir-vm") })
 	virsh("start", "weir-vm")
+	if would, _ := mustWeir(t, append(slices.Clone(set), "--dry-run")...); !strings.Contains(would, "run virsh --quiet --connect lxc:/// blkiotune --config --domain=weir-vm --device-write-bytes-sec="+disk.Node+",5000000") || len(rules()) > 0 {
+		t.Errorf("a dry run has:\n%s\nand left the rules %q", would, rules())
+	}
 	if _, said := mustWeir(t, set...); !strings.Contains(said, "libvirt keeps it for the next start of vm:weir-vm") {
 		t.Errorf("it said nothing of libvirt: %s", said)
 	}

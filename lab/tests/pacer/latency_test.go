@@ -32,7 +32,9 @@ func writeTimed(f *os.File, bytes int) error {
 		}
 		all = append(all, time.Since(at))
 	}
-	took := time.Since(began)
+	const settle = 100 * time.Millisecond // in which the pacer has the last pieces paid for
+	time.Sleep(settle)
+	took := time.Since(began) - settle
 	slices.Sort(all)
 	n := len(all)
 	return json.NewEncoder(os.Stdout).Encode(timed{all[n/2], all[n*99/100], all[n-1], float64(bytes) / took.Seconds()})

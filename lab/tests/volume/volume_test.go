@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -194,4 +195,25 @@ func size(file string) int64 {
 		return 0
 	}
 	return info.Size()
+}
+
+// Who has a volume mounted in a namespace of his own, as a container has, keeps it up, and
+// is named.
+func TestAnothersMountIsFound(t *testing.T) {
+	lab.Need(t, lab.Root, lab.Once, lab.Loop, lab.FS("ext4"))
+	v := create(t, unique(t), room(t), "--size", "16MiB")
+	holder := exec.Command("sleep", "600")
+	holder.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS} // mounts that follow nobody's
+	if err := holder.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = holder.Process.Kill() })
+	refused(t, fmt.Sprintf("process %d (sleep), which has it mounted at %s", holder.Process.Pid, v.Mount), "volume", "down", v.Name)
+	if v := find(t, v.Name); !v.Up {
+		t.Errorf("refused, and %+v", v)
+	}
+	if err := holder.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = holder.Wait() // killed
 }
