@@ -163,7 +163,11 @@ func (p Prover) observed(ctx context.Context, place Place, s sampler, room *laun
 		return r, nil, errors.Join(err, <-sampled)
 	}
 	if t.Delayed() {
-		defer asking{dir: place.folder(), size: t.Size, chunk: chunkFor(t.Rate), most: askMost(place, t)}.start(child.PID)()
+		a := asking{dir: place.folder(), size: t.Size, chunk: chunkFor(t.Rate), most: askMost(place, t)}
+		if place.Rooted {
+			a.as = s.group.Hierarchy().Root()
+		}
+		defer a.start(child.PID)()
 	}
 	p.follow(ctx, child, out, r)
 	r.ended = now()

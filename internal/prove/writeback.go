@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
 )
 
 // askEvery is how often writeback is asked for. Left alone, the kernel begins it
@@ -20,6 +23,8 @@ type asking struct {
 	size  int64 // of the file
 	chunk int64 // what is asked for at once, and so the largest request
 	most  int64 // in all at a time; 0 for all of the file
+	// as is the group that it is asked for in; the zero Group: weir's own.
+	as cgroupfs.Group
 }
 
 // chunkFor is a twentieth of a second of a limit, so that a window holds many requests:
@@ -33,9 +38,18 @@ func chunkFor(rate uint64) int64 {
 // it, and what the kernel's own threads write back is not. stop waits for nothing: a
 // writeback that is under way under a limit ends when that has been lifted, or has let
 // it through.
+//
+// What binds the writeback of the kernel's threads is to bind this: where the root group's
+// rule does, a thread of weir's asks from there.
 func (a asking) start(pid int) (stop func()) {
 	stopped := make(chan struct{})
 	go func() {
+		if a.as.Hierarchy() != nil {
+			runtime.LockOSThread() // for good: the thread ends with this function
+			if a.as.AddThread(unix.Gettid()) != nil {
+				return // the kernel writes back in its own time
+			}
+		}
 		var file *os.File
 		for at := int64(0); ; {
 			select {
