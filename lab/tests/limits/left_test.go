@@ -111,7 +111,7 @@ func underWriteback(t *testing.T) (bytes uint64) {
 func TestWhatIsQueuedIsHeld(t *testing.T) {
 	for _, ends := range []string{"by itself", "killed"} {
 		t.Run(ends, func(t *testing.T) {
-			e := lab.Need(t, lab.Root, lab.V1, lab.FS("ext4"))
+			e := lab.Need(t, lab.Root, lab.Guest, lab.V1, lab.FS("ext4"))
 			if ends == "killed" {
 				lab.Need(t, lab.Long)
 			}

@@ -16,7 +16,7 @@ import (
 // for it: the pacer, and the kernel's rules. The direct ones get less while they are stopped
 // for what the buffered one does.
 func TestAMixIsHeld(t *testing.T) {
-	e := lab.Need(t, lab.Root, lab.V1, lab.Rates, lab.Lane("native"), lab.FS("ext4")) // in guests the buffered one got 1.03 to 1.14
+	e := lab.Need(t, lab.Whole, lab.Root, lab.V1, lab.Rates, lab.Lane("native"), lab.FS("ext4")) // in guests the buffered one got 1.03 to 1.14
 	disk := lab.Disk(t, lab.FS("ext4"))
 	const rate, seconds, block = 10_000_000, 5, 16384
 	const count = rate * seconds / block
