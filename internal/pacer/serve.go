@@ -210,6 +210,17 @@ func (s *server) thaw() {
 	}
 }
 
+// halt stops all groups, to be looked at when they have.
+func (s *server) halt() {
+	now := clockNow()
+	for p := range s.jobs {
+		if !p.stopped {
+			_ = p.halt(now) // a group that is gone is found to be at its next look
+		}
+	}
+	heap.Init(&s.loop.groups)
+}
+
 // reply answers what is asked by now, and waits for it where there is nothing to pace.
 func (s *server) reply(busy bool) error {
 	wait := time.Duration(0)
@@ -220,6 +231,7 @@ func (s *server) reply(busy bool) error {
 		var q question
 		select {
 		case <-s.guard.ended:
+			s.halt() // to start another takes milliseconds, in which nobody is to write unseen
 			for s.watch() != nil { // without a guard nobody is stopped
 				s.thaw()
 				time.Sleep(retryAfter)
