@@ -22,6 +22,7 @@ type paced struct {
 	trust   time.Duration // how long they may go on unseen
 	due     time.Duration // when to look at them next
 	cost    time.Duration // processor time since they were stopped last
+	lenient time.Duration // until when no long debt is paid: see forgive
 }
 
 const (
@@ -39,7 +40,15 @@ const (
 	// keptCharge is how much of what was charged to a group ahead is kept for it, as time
 	// of its rate: a program that syncs pays the kernel for what it has paid for here.
 	keptCharge = time.Second
+	// lenientFor is how long a pacer that has taken a group over, or has a new guard, may be
+	// late now and then (33 ms were seen), and debtMost what is paid for meanwhile at most: whoever
+	// was killed, nobody is to be stopped for a second.
+	lenientFor = time.Second
+	debtMost   = 500 * time.Millisecond
 )
+
+// forgive has the processes pay for no long debt for a while.
+func (p *paced) forgive() { p.lenient = clockNow() + lenientFor }
 
 // begin stops the processes: the first look finds them so.
 func (p *paced) begin(rate uint64) error {
@@ -115,6 +124,9 @@ func (p *paced) count(unseen float64, now time.Duration) {
 	p.bucket.fill(now)
 	p.bucket.take(unseen)
 	p.bucket.level = min(p.bucket.level, p.bucket.rate*keptCharge.Seconds())
+	if now < p.lenient {
+		p.bucket.level = max(p.bucket.level, -p.bucket.rate*debtMost.Seconds())
+	}
 	end := now
 	if p.stopped {
 		end = p.halted

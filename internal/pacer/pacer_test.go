@@ -74,3 +74,17 @@ func TestAdd(t *testing.T) {
 		t.Errorf("remove without a pacer: %v", err)
 	}
 }
+
+// Who has just been taken over pays for no long debt, and later for all.
+func TestForgive(t *testing.T) {
+	p := &paced{bucket: newBucket(1000, 0), let: 0, seen: 0}
+	p.lenient = 10 * time.Second
+	p.count(5000, time.Second)
+	if got := p.bucket.until(0); got != debtMost {
+		t.Errorf("a debt of %s, want %s", got, debtMost)
+	}
+	p.count(5000, 11*time.Second)
+	if got := p.bucket.until(0); got < 4*time.Second {
+		t.Errorf("later a debt of %s", got)
+	}
+}

@@ -152,6 +152,9 @@ func (s *server) adopt() error {
 		if err != nil {
 			return state.ErrKeep // the others are not to wait for it
 		}
+		if p := s.of(j.Limited); p != nil {
+			p.forgive()
+		}
 		return nil
 	})
 }
@@ -235,6 +238,9 @@ func (s *server) reply(busy bool) error {
 			for s.watch() != nil { // without a guard nobody is stopped
 				s.thaw()
 				time.Sleep(retryAfter)
+			}
+			for p := range s.jobs {
+				p.forgive()
 			}
 			continue
 		case q = <-s.asks:
