@@ -234,7 +234,7 @@ func (s *server) reply(busy bool) error {
 		var q question
 		select {
 		case <-s.guard.ended:
-			s.halt() // to start another takes milliseconds, in which nobody is to write unseen
+			s.halt()               // to start another takes milliseconds, in which nobody is to write unseen
 			for s.watch() != nil { // without a guard nobody is stopped
 				s.thaw()
 				time.Sleep(retryAfter)
