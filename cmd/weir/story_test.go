@@ -19,8 +19,11 @@ import (
 
 // storyNeeds are what single stories ask for beyond what all do.
 var storyNeeds = map[string][]lab.Requirement{
-	"caches": {lab.MinKernel(5, 14)}, // before, a loop device's I/O was nobody's
-	"volume": {lab.MinKernel(6, 2)},  // before, nothing bounds what waits for one disk
+	"caches":    {lab.Guest, lab.Once, lab.MinKernel(5, 14)}, // before, a loop device's I/O was nobody's
+	"container": {lab.Guest, lab.Once},
+	"pacer":     {lab.V1, lab.Lane("native")}, // beside other stories a guest's processor is late for it
+	"versions":  {lab.Guest, lab.Once},
+	"volume":    {lab.Guest, lab.Once, lab.MinKernel(6, 2)}, // before, nothing bounds what waits for one disk
 }
 
 // TestStories runs testdata/story: what people saw who set limits by hand, and what
@@ -34,7 +37,7 @@ func TestStories(t *testing.T) {
 	for _, story := range stories {
 		name := strings.TrimSuffix(filepath.Base(story), ".txtar")
 		t.Run(name, func(t *testing.T) {
-			needs := []lab.Requirement{lab.Root, lab.Guest, lab.Once, lab.Rates, lab.NoSystemd, lab.FS("ext4"), lab.Loop}
+			needs := []lab.Requirement{lab.Root, lab.Rates, lab.NoSystemd, lab.FS("ext4"), lab.Loop}
 			cgroups := lab.Need(t, append(needs, storyNeeds[name]...)...).Cgroups
 			t.Parallel()
 			disk := lab.Disk(t, lab.FS("ext4"))
