@@ -32,7 +32,7 @@ func TestAgree(t *testing.T) {
 			journal := p.options != "" // which is not the same on every kernel
 			switch {
 			case journal:
-				lab.Need(t, lab.Long, lab.Guest)
+				lab.Need(t, lab.Whole, lab.Guest)
 			case e.Cgroups.Mode == environ.Hybrid && e.Lane != "native" && p.name == "ext4":
 				lab.Need(t, lab.Long) // disk I/O is v1's there
 			default:

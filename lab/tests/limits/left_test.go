@@ -111,10 +111,7 @@ func underWriteback(t *testing.T) (bytes uint64) {
 func TestWhatIsQueuedIsHeld(t *testing.T) {
 	for _, ends := range []string{"by itself", "killed"} {
 		t.Run(ends, func(t *testing.T) {
-			e := lab.Need(t, lab.Root, lab.Guest, lab.V1, lab.FS("ext4"))
-			if ends == "killed" {
-				lab.Need(t, lab.Long)
-			}
+			e := lab.Need(t, lab.Root, lab.Guest, lab.V1, lab.Long, lab.FS("ext4"))
 			disk := lab.Disk(t, lab.FS("ext4"))
 			rate := lab.Scaled(e, 4<<20)
 			const seconds = 4

@@ -19,6 +19,9 @@ import (
 // S18: two commands with 10 MB/s each write to one disk at once, and both hold.
 func TestTwoCommandsOnOneDisk(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.FS("ext4"))
+	if e.Has(string(lab.Systemd)) {
+		lab.Need(t, lab.Long)
+	}
 	t.Parallel()
 	disk := lab.Disk(t, lab.FS("ext4"))
 	rate := lab.Scaled(e, 10e6)

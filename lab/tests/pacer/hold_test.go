@@ -118,7 +118,7 @@ func writes(t *testing.T, dir string, rate, seconds int, script string) float64 
 
 // A group that has the name of one that has just gone is another one.
 func TestANameAgainIsPaced(t *testing.T) {
-	e := lab.Need(t, lab.Root, lab.V1, lab.FS("ext4"))
+	e := lab.Need(t, lab.Root, lab.V1, lab.Long, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
 	rate := lab.Scaled(e, 4<<20)
 	for i := range 4 {

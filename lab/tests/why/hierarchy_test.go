@@ -17,7 +17,7 @@ import (
 
 // On v1 buffered writes are the root group's; a limit there holds them.
 func TestWhyV1Writeback(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Rates, lab.V1, lab.Guest, lab.FS("ext4"))
+	lab.Need(t, lab.Root, lab.Rates, lab.V1, lab.Guest, lab.Once, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
 	g := newGroup(t, nil, "why-v1")
 	g.limit(t, disk, "2000000")
