@@ -94,9 +94,9 @@ func (a *app) clear(ctx context.Context, spec string, on []string, whole, dryRun
 	if err := a.repace(t, false); err != nil {
 		return err
 	}
-	forgotten := false
+	forgotten, other := false, false
 	if len(on) == 0 {
-		if err := a.keepNoOther(ctx, t); err != nil {
+		if other, err = a.keepNoOther(ctx, t); err != nil {
 			return err
 		}
 		if forgotten, err = a.forget(ctx, plan); err != nil {
@@ -110,8 +110,11 @@ func (a *app) clear(ctx context.Context, spec string, on []string, whole, dryRun
 	if len(places) == 0 && forgotten {
 		a.out.Say("%s: systemd keeps no limit of it any more", t)
 	}
-	if len(places) == 0 && plan.File == nil && kept == 0 && !forgotten {
+	if len(places) == 0 && plan.File == nil && kept == 0 && !forgotten && !other {
 		a.out.Say("%s has no limit here", describe(t))
+	}
+	if other {
+		a.out.Say("%s: what was kept for its start by another driver or version of cgroups is lifted", t)
 	}
 	if kept > 0 {
 		a.out.Say("%s: libvirt keeps no limit of it any more", t)

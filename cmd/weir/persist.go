@@ -133,7 +133,8 @@ func (a *app) afterPersist(ctx context.Context, t target.Target, plan hold.Plan,
 			return err
 		}
 	}
-	return a.keepNoOther(ctx, t)
+	_, err := a.keepNoOther(ctx, t)
+	return err
 }
 
 // dropIn adds the drop-in with these entries to a plan.

@@ -70,17 +70,18 @@ func (a *app) unpersistRecord(ctx context.Context, t target.Target, plan *hold.P
 func (a *app) recordPath(lasting string) string { return filepath.Join(a.root, kept.Path(lasting)) }
 
 // keepNoOther removes what was kept for a target while it was started otherwise: on another
-// version of cgroups, or by another driver of its owner's. It would set another limit.
-func (a *app) keepNoOther(ctx context.Context, t target.Target) error {
+// version of cgroups, or by another driver of its owner's. It would set another limit. It
+// reports whether there was any.
+func (a *app) keepNoOther(ctx context.Context, t target.Target) (removed bool, err error) {
 	if t.Lasting == "" {
-		return nil
+		return false, nil
 	}
 	if keepsScope(t, t.Group.Hierarchy().Version) {
 		r, err := kept.Read(a.root, t.Lasting)
 		if err != nil || len(r.Entries) == 0 {
-			return err
+			return false, err
 		}
-		return a.holder().RemoveRecord(a.recordPath(t.Lasting))
+		return true, a.holder().RemoveRecord(a.recordPath(t.Lasting))
 	}
 	for _, m := range engine.Makers() {
 		_, id, _ := strings.Cut(t.Lasting, ":")
@@ -90,11 +91,11 @@ func (a *app) keepNoOther(ctx context.Context, t target.Target) error {
 		path := filepath.Join(a.root, dropin.Path(m.ScopeOf(id)))
 		entries, err := readDropIn(path)
 		if err != nil || entries == nil {
-			return err
+			return false, err
 		}
-		return a.holder().RemoveFile(ctx, path)
+		return true, a.holder().RemoveFile(ctx, path)
 	}
-	return nil
+	return false, nil
 }
 
 // lockKept keeps other weirs from changing what is on record while this one does.
