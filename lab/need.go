@@ -46,8 +46,8 @@ const (
 	// the kernel's accuracy. The whole matrix, and a run of chosen tests or guests, has
 	// it everywhere.
 	Once Requirement = "once"
-	// Whole is for the whole matrix, and for runs of chosen tests or guests. It is asked
-	// for before anything else: a run of less does not miss what it keeps out.
+	// Whole is for the whole matrix, and for runs of chosen tests or guests: a run of less
+	// does not miss what it keeps out.
 	Whole Requirement = outcome.Whole
 
 	Systemd    Requirement = "systemd"   // as process 1

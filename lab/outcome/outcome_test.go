@@ -51,6 +51,7 @@ func TestNeverRan(t *testing.T) {
 			{Package: "p", Name: "TestB", Verdict: Skipped, Reason: "v1"},
 			{Package: "p", Name: "TestC", Verdict: Passed},
 			{Package: "p", Name: "TestC/sub", Verdict: Skipped},
+			{Package: "p", Name: "TestLong", Verdict: Skipped, Reason: "not here (one: takes only others)"},
 		}},
 		{Name: "two", Tests: []Test{
 			{Package: "p", Name: "TestA", Verdict: Failed},
