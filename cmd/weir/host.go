@@ -286,6 +286,9 @@ func changes(all []placed) []hold.Change {
 
 // explainPlaces says which device each place came to, and what will hold there.
 func (a *app) explainPlaces(g cgroupfs.Group, all []placed, paced bool) {
+	if a.out.Quiet { // what holds takes several files to tell
+		return
+	}
 	for _, p := range all {
 		a.out.Say("%s: %s (%s)", p.Limit, p.chain, p.device.Number)
 		for _, note := range p.chain.Notes {
