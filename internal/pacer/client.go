@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -119,6 +120,7 @@ func Start() error {
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Args = []string{"weir", PacerArg}
 	cmd.Dir = "/"
+	cmd.Env = append(os.Environ(), "GODEBUG=asyncpreemptoff=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start the pacer: %w", err)

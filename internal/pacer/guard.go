@@ -41,6 +41,7 @@ func Guard(pipe io.Reader, again func() error) error {
 type guard struct {
 	pipe  io.WriteCloser
 	ended chan struct{}
+	seen  chan struct{} // closed once the loop knows that it has ended
 }
 
 func newGuard() (*guard, error) {
@@ -55,7 +56,7 @@ func newGuard() (*guard, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the pacer's guard: %w", err)
 	}
-	g := &guard{pipe, make(chan struct{})}
+	g := &guard{pipe, make(chan struct{}), make(chan struct{})}
 	go func() {
 		_ = cmd.Wait() // that it has ended is all there is to know
 		close(g.ended)

@@ -7,7 +7,7 @@ import (
 
 // share is how much of one processor the pacer takes at most, while groups write all the
 // time and the machine keeps up.
-const share = 0.01
+const share = 0.008
 
 // shareMost is how much it takes at most to look at groups that do not have to be stopped.
 const shareMost = 0.04

@@ -74,11 +74,12 @@ func (p *paced) step(cycle, lull time.Duration) error {
 			return err
 		}
 		p.settled = true
-		if p.bucket.level < 0 {
-			p.due = max(now+p.bucket.until(0), p.let+min(cycle, depthQuiet/2))
+		cycle = min(cycle, depthQuiet/2)
+		if p.bucket.level < p.bucket.rate*cycle.Seconds()/2 { // what is left is for the next time
+			p.due = max(now+p.bucket.until(0), p.let+cycle)
 			return nil
 		}
-		if err := p.set(false); err != nil { // they were stopped too early
+		if err := p.set(false); err != nil { // they were stopped much too early
 			return err
 		}
 	case p.stopped:
@@ -135,9 +136,9 @@ func (p *paced) count(unseen float64, now time.Duration) {
 		p.quiet = now
 	}
 	// What is seen of them after the last look at them stopped is the rest of their last
-	// system calls.
-	if ran := end - max(p.let, p.seen); ran > 0 {
-		p.speed = max(0, unseen) / max(ran, runLeast).Seconds()
+	// system calls, and what is seen of a moment says nothing.
+	if ran := end - max(p.let, p.seen); ran > runLeast {
+		p.speed = max(0, unseen) / ran.Seconds()
 	}
 	p.seen = now
 }

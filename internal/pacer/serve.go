@@ -25,8 +25,11 @@ const (
 	lockName = "pacer.lock"
 	// idleMax is how long a pacer stays without a group.
 	idleMax = 2 * time.Second
-	// askEvery is how long a question waits at most.
-	askEvery = 20 * time.Millisecond
+	// sleepMost is how long the pacer sleeps at once: Go cannot do without its thread for longer.
+	sleepMost = 100 * time.Millisecond
+	// wakeEvery is how often it is woken until it has seen what there is: it may have been about
+	// to sleep.
+	wakeEvery = 5 * time.Millisecond
 )
 
 // A server is the pacer: its groups, and whoever asks.
@@ -125,12 +128,26 @@ func (s *server) watch() error {
 	if s.guard, err = newGuard(); err != nil {
 		return err
 	}
+	go s.wakeAtEnd(s.guard)
 	for p := range s.jobs {
 		if err := s.tell(p); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// wakeAtEnd has the loop see that its guard has ended.
+func (s *server) wakeAtEnd(g *guard) {
+	<-g.ended
+	for {
+		select {
+		case <-g.seen:
+			return
+		case <-time.After(wakeEvery):
+			wake(s.tid)
+		}
+	}
 }
 
 func (s *server) tell(p *paced) error {
@@ -175,11 +192,22 @@ func (s *server) accept(listener net.Listener) {
 			}
 			select {
 			case s.asks <- q:
-				wake(s.tid)
-				_ = json.NewEncoder(conn).Encode(<-q.answer)
+				_ = json.NewEncoder(conn).Encode(s.answered(q))
 			case <-time.After(startMax): // it has ended: whoever asks asks again
 			}
 		}()
+	}
+}
+
+// answered wakes the loop until it has answered.
+func (s *server) answered(q question) answer {
+	for {
+		wake(s.tid)
+		select {
+		case a := <-q.answer:
+			return a
+		case <-time.After(wakeEvery):
+		}
 	}
 }
 
@@ -190,7 +218,7 @@ func (s *server) run(ctx context.Context) error {
 		due, some := s.loop.next()
 		if some {
 			idle = clockNow()
-			sleepUntil(min(due, idle+askEvery))
+			sleepUntil(min(due, idle+sleepMost))
 		}
 		if err := s.reply(some); err != nil {
 			return err
@@ -228,12 +256,13 @@ func (s *server) halt() {
 func (s *server) reply(busy bool) error {
 	wait := time.Duration(0)
 	if !busy {
-		wait = askEvery
+		wait = sleepMost
 	}
 	for {
 		var q question
 		select {
 		case <-s.guard.ended:
+			close(s.guard.seen)
 			s.halt()               // to start another takes milliseconds, in which nobody is to write unseen
 			for s.watch() != nil { // without a guard nobody is stopped
 				s.thaw()

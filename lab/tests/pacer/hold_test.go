@@ -61,7 +61,19 @@ func TestBufferedIsPaced(t *testing.T) {
 				if err := os.RemoveAll(file); err != nil {
 					t.Fatal(err)
 				}
-				return writes(t, disk.Dir, c.rate, seconds, "exec "+fill(file, c.rate*seconds))
+				cost := make(chan float64, 1)
+				if c.long {
+					go func() { cost <- share(t, time.Second, time.Duration(seconds-2)*time.Second) }()
+				}
+				rate := writes(t, disk.Dir, c.rate, seconds, "exec "+fill(file, c.rate*seconds))
+				if c.long {
+					if is := <-cost; is > 0.02 {
+						t.Errorf("the pacer took %.2f %% of a processor, want at most 2 %%", 100*is)
+					} else {
+						t.Logf("the pacer took %.2f %% of a processor", 100*is)
+					}
+				}
+				return rate
 			})
 		})
 	}
@@ -101,6 +113,39 @@ func TestManyWritersArePaced(t *testing.T) {
 // its read of /dev/zero short.)
 func fill(file string, size int) string {
 	return fmt.Sprintf("dd if=/dev/zero of=%s bs=16384 count=%d iflag=fullblock status=none", file, (size+8192)/16384)
+}
+
+// share is how much of a processor the pacer, with all its threads, takes from after some time on.
+func share(t *testing.T, after, window time.Duration) float64 {
+	time.Sleep(after)
+	before := taken(t)
+	time.Sleep(window)
+	return (taken(t) - before).Seconds() / window.Seconds()
+}
+
+// taken is the processor time of the pacer's threads.
+func taken(t *testing.T) (all time.Duration) {
+	for _, pid := range running(t, "__pacer") {
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+		if err != nil {
+			t.Error(err)
+		}
+		for _, file := range threads {
+			var ran time.Duration
+			text, err := os.ReadFile(file)
+			if err == nil {
+				_, err = fmt.Sscan(string(text), &ran) // in nanoseconds
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			all += ran
+		}
+	}
+	if all == 0 {
+		t.Error("no pacer runs")
+	}
+	return all
 }
 
 // writes runs a script that writes for so many seconds, and returns the rate it got.
