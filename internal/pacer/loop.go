@@ -7,7 +7,7 @@ import (
 
 // share is how much of one processor the pacer takes at most, while groups write all the
 // time and the machine keeps up.
-const share = 0.008
+const share = 0.006
 
 // shareMost is how much it takes at most to look at groups that do not have to be stopped.
 const shareMost = 0.04
@@ -32,16 +32,22 @@ type loop struct {
 // creditMost is how much processor time is kept for later.
 const creditMost = 10 * time.Millisecond
 
-// cycles are the times from one stop of a group to its next that the pacer's share allows:
-// now, with the credit that it has, and the time between looks that it allows for good.
-func (l *loop) cycles() (now, lull time.Duration) {
+// pace is what the pacer's share of a processor allows.
+type pace struct {
+	cycle time.Duration // from one stop of a group to its next, with the credit that there is
+	lull  time.Duration // between two looks at a group that writes nothing
+	soon  time.Duration // between two looks at one that may be about to write
+}
+
+func (l *loop) pace() pace {
 	groups := time.Duration(len(l.groups))
-	lull = min(max(time.Duration(float64(l.look*groups)/share), cycleLeast/4), cycleLeast*groups)
-	lull = max(lull, time.Duration(float64(l.look*groups)/shareMost))
-	if l.credit > 0 {
-		return cycleLeast, lull
+	p := pace{cycle: cycleLeast, soon: time.Duration(float64(l.look*groups) / shareMost)}
+	p.lull = min(max(time.Duration(float64(l.look*groups)/share), cycleLeast/4), cycleLeast*groups)
+	p.lull = max(p.lull, p.soon)
+	if l.credit <= 0 {
+		p.cycle = min(max(time.Duration(float64(l.cycle*groups)/share), cycleLeast), cycleMost*max(1, groups/10))
 	}
-	return min(max(time.Duration(float64(l.cycle*groups)/share), cycleLeast), cycleMost*max(1, groups/10)), lull
+	return p
 }
 
 // next returns when the first group is due; ok is false without any.
@@ -56,7 +62,7 @@ func (l *loop) next() (due time.Duration, ok bool) {
 func (l *loop) step() error {
 	p := l.groups[0]
 	ran := !p.stopped
-	if err := p.step(l.cycles()); err != nil {
+	if err := p.step(l.pace()); err != nil {
 		return err
 	}
 	spent, at := spent(), clockNow()

@@ -18,6 +18,7 @@ type paced struct {
 	halted  time.Duration // when they were stopped last
 	seen    time.Duration // the last look
 	speed   float64       // how fast they wrote when they last could, in bytes a second
+	fast    float64       // how fast they have written lately at most
 	quiet   time.Duration // since when they have written nothing
 	trust   time.Duration // how long they may go on unseen
 	due     time.Duration // when to look at them next
@@ -37,6 +38,8 @@ const (
 	// quietMost is for how long processes that write nothing are looked at as if they were
 	// about to.
 	quietMost = 200 * time.Millisecond
+	// fastFor is how long it is remembered how fast processes can write, of the time that they run.
+	fastFor = 2 * time.Second
 	// keptCharge is how much of what was charged to a group ahead is kept for it, as time
 	// of its rate: a program that syncs pays the kernel for what it has paid for here.
 	keptCharge = time.Second
@@ -61,12 +64,11 @@ func (p *paced) begin(rate uint64) error {
 	return err
 }
 
-// step does what is due. cycle is the time from one stop to the next that the pacer's own
-// processor time allows, lull the time between looks at what does nothing.
+// step does what is due, as far as the pacer's own processor time allows.
 //
 // Processes that are stopped are looked at once, when those that were in the kernel have
 // come out of it.
-func (p *paced) step(cycle, lull time.Duration) error {
+func (p *paced) step(may pace) error {
 	now := clockNow()
 	switch {
 	case p.stopped && !p.settled:
@@ -74,7 +76,7 @@ func (p *paced) step(cycle, lull time.Duration) error {
 			return err
 		}
 		p.settled = true
-		cycle = min(cycle, depthQuiet/2)
+		cycle := min(may.cycle, depthQuiet/2)
 		if p.bucket.level < p.bucket.rate*cycle.Seconds()/2 { // what is left is for the next time
 			p.due = max(now+p.bucket.until(0), p.let+cycle)
 			return nil
@@ -97,7 +99,7 @@ func (p *paced) step(cycle, lull time.Duration) error {
 	if p.bucket.level < 0 {
 		return p.halt(now)
 	}
-	p.due = now + p.run(now, cycle, lull)
+	p.due = now + p.run(now, may)
 	return nil
 }
 
@@ -139,22 +141,31 @@ func (p *paced) count(unseen float64, now time.Duration) {
 	// system calls, and what is seen of a moment says nothing.
 	if ran := end - max(p.let, p.seen); ran > runLeast {
 		p.speed = max(0, unseen) / ran.Seconds()
+		p.fast = max(p.speed, p.fast*(1-min(1, ran.Seconds()/fastFor.Seconds())))
 	}
 	p.seen = now
 }
 
 // run is how long the processes may go on: until they have written what the bucket has, at
-// the speed of the last time; at first, and while they write nothing
-// (they may not have been woken yet), for moments that grow.
-func (p *paced) run(now, cycle, lull time.Duration) time.Duration {
+// the speed of the last time; at first, and while they write nothing (they may not have been
+// woken yet, or wait for a disk), for moments that grow to what they could write it in.
+func (p *paced) run(now time.Duration, may pace) time.Duration {
 	if p.speed == 0 && now-p.quiet > quietMost {
-		return lull
+		return may.lull
 	}
-	p.trust = min(2*p.trust, max(cycle, lull, runMost))
+	p.trust = min(2*p.trust, max(may.cycle, may.lull, runMost))
 	if p.speed == 0 {
-		return min(p.trust, cycle/8)
+		return min(p.trust, may.cycle/8, max(p.lasts(p.fast), may.soon))
 	}
-	return min(max(time.Duration(p.bucket.level/p.speed*float64(time.Second)), runLeast), p.trust)
+	return min(max(p.lasts(p.speed), runLeast), p.trust)
+}
+
+// lasts is how long it takes to write what the bucket has.
+func (p *paced) lasts(speed float64) time.Duration {
+	if speed == 0 {
+		return runMost
+	}
+	return time.Duration(p.bucket.level / speed * float64(time.Second))
 }
 
 func (p *paced) set(stop bool) error {
