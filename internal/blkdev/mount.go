@@ -166,3 +166,7 @@ func within(path, dir string) bool {
 	}
 	return strings.HasPrefix(path, dir) && path[len(dir)] == '/'
 }
+
+// Mounts lists the mounts that a process sees, in the order in which the kernel does; 0 is
+// this process, or below another root its init.
+func (fs FS) Mounts(pid int) ([]Mount, error) { return fs.mounts(pid, all) }
