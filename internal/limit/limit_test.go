@@ -104,6 +104,21 @@ func TestParseSize(t *testing.T) {
 	}
 }
 
+func TestParseCount(t *testing.T) {
+	for in, want := range map[string]uint64{"1000": 1000, "1.5k": 1500, "2M": 2000000} {
+		if n, err := ParseCount(in); n != want || err != nil {
+			t.Errorf("ParseCount(%q) = %d, %v", in, n, err)
+		}
+	}
+	for in, why := range map[string]string{"": "not a count", "0": "a count cannot be zero", "-1": "a count cannot be negative", "1Ki": "unknown suffix", "1B": "unknown suffix"} {
+		_, err := ParseCount(in)
+		var syntax *SyntaxError
+		if !errors.As(err, &syntax) || !strings.HasPrefix(err.Error(), "count ") || !strings.Contains(err.Error(), why) {
+			t.Errorf("ParseCount(%q): %v; want an error about a count, with %q", in, err, why)
+		}
+	}
+}
+
 func TestFormat(t *testing.T) {
 	for want, r := range map[string]Rate{
 		"10 MB/s": PerSecond(10e6), "1.5 GB/s": PerSecond(15e8), "10 MiB/s": PerSecond(10 << 20), "1 kB/s": PerSecond(1000),

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// A SyntaxError says what is wrong with a rate or a size as it was spelled, and how to
-// spell it.
+// A SyntaxError says what is wrong with a rate, a size or a count as it was spelled, and
+// how to spell it.
 type SyntaxError struct {
-	What   string // "rate" or "size"
+	What   string // "rate", "size" or "count"
 	Input  string
 	Reason string
 	Hint   string
@@ -98,6 +98,21 @@ func ParseSize(s string) (uint64, error) {
 	return n, nil
 }
 
+// ParseCount reads a number of files: "1000", "1.5k", "2M". Its multipliers are powers of
+// 1000. The error is a *SyntaxError.
+func ParseCount(s string) (uint64, error) {
+	n, reason := parse("count", s, math.MaxInt64, func(suffix string) (uint64, string) {
+		if n, ok := decimal[suffix]; ok {
+			return n, ""
+		}
+		return 0, fmt.Sprintf("unknown suffix %q", suffix)
+	})
+	if reason != "" {
+		return 0, &SyntaxError{What: "count", Input: s, Reason: reason, Hint: "write 1000 or 1.5k"}
+	}
+	return n, nil
+}
+
 func multiplier(suffix, unit string) (uint64, string) {
 	if n, ok := decimal[unit]; ok {
 		return n, ""
@@ -148,7 +163,7 @@ func spelled(s string) (sign, number, suffix string, ok bool) {
 	return sign, number, suffix, true
 }
 
-// parse reads number and suffix of what is a rate or a size; factor gives the suffix's
+// parse reads number and suffix of what is a rate, a size or a count; factor gives the suffix's
 // multiplier, or why it has none. The number is from 1 to most, or there is a reason why
 // not.
 func parse(what, s string, most uint64, factor func(suffix string) (uint64, string)) (n uint64, reason string) {
