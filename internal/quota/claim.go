@@ -1,0 +1,251 @@
+package quota
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/weir-io/weir/internal/blkdev"
+)
+
+// A Place is what a quota is on: directories of one file system, the one that people know
+// first.
+type Place struct {
+	Name    string // of the target, as the user spelled it; empty: the directory
+	Lasting string // its name for good
+	Dirs    []string
+}
+
+func (p Place) String() string {
+	if p.Name != "" {
+		return p.Name
+	}
+	return p.Dirs[0]
+}
+
+// A claimed quota is held by this weir until release is called.
+type claimed struct {
+	record
+	fs      *fileSystem
+	tops    []*top
+	fresh   bool // there was none before
+	release func()
+}
+
+func (c *claimed) close() {
+	if c.release != nil {
+		c.release()
+	}
+	for _, t := range c.tops {
+		_ = t.Close() // it was only read
+	}
+	if c.fs != nil {
+		c.fs.close()
+	}
+}
+
+// openPlace opens what a place is, and refuses what can have no quota.
+func (s Store) openPlace(ctx context.Context, p Place) (c *claimed, err error) {
+	c = &claimed{}
+	defer func() {
+		if err != nil {
+			c.close()
+		}
+	}()
+	for _, dir := range p.Dirs {
+		t, err := openTop(dir)
+		if err != nil {
+			return c, err
+		}
+		c.tops = append(c.tops, t)
+		f, err := s.fileSystemOf(ctx, t.File)
+		if err != nil {
+			return c, err
+		}
+		if c.fs == nil {
+			c.fs = f
+		} else {
+			f.close()
+		}
+		if f.mount.Number != c.fs.mount.Number {
+			return c, fmt.Errorf("quota on %s: %s and %s are on two file systems", p, c.tops[0].Path, t.Path)
+		}
+	}
+	return c, nil
+}
+
+// claim finds the quota of a place, or puts a new one on record, and holds it.
+func (s Store) claim(ctx context.Context, p Place) (*claimed, error) {
+	c, err := s.openPlace(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.claimOpen(ctx, p, c); err != nil {
+		c.close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (s Store) claimOpen(ctx context.Context, p Place, c *claimed) error {
+	if c.tops[0].isRoot(c.fs) {
+		return &SpecError{p.String() + " is all of a file system, which has its own size; name a directory in it"}
+	}
+	if err := c.fs.mustBound(); err != nil {
+		return err
+	}
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	all, err := s.records()
+	if err != nil {
+		return err
+	}
+	for _, t := range c.tops { // now that nobody else chooses projects
+		if t.attr, err = attrOf(t.File); err != nil {
+			return err
+		}
+	}
+	own, err := s.find(p, c, all)
+	if err != nil {
+		return err
+	}
+	if c.fresh = own == nil; !c.fresh {
+		c.record = *own
+	} else {
+		c.record = record{State: setting, Name: p.Name, Lasting: p.Lasting, Mount: c.fs.mount.Point}
+		if c.Project, err = s.freeProject(c.fs, all); err != nil {
+			return err
+		}
+	}
+	release, free, err := s.hold(c.Project)
+	if err != nil {
+		return err
+	}
+	if !free {
+		return atIt(p)
+	}
+	c.release = release
+	var trees []Tree
+	for _, t := range c.tops {
+		trees = append(trees, t.Tree)
+	}
+	whole := c.State == isSet && slices.Equal(c.Trees, trees)
+	for _, t := range c.tops {
+		whole = whole && t.attr.project == c.Project && t.attr.inherit
+	}
+	if whole {
+		return nil
+	}
+	c.Trees, c.State = trees, setting
+	return s.save(c.record)
+}
+
+// isRoot reports whether a directory is the topmost of its file system.
+func (t *top) isRoot(f *fileSystem) bool {
+	return t.Path == f.mount.Point && f.mount.Root == "/"
+}
+
+// find returns the quota that a place has on record, or nil. Directories of somebody else's
+// project are refused.
+func (s Store) find(p Place, c *claimed, all []record) (*record, error) {
+	var own *record
+	for _, t := range c.tops {
+		i := slices.IndexFunc(all, func(r record) bool {
+			return r.has(t.Tree) && (t.attr.project == r.Project || t.attr.project == 0)
+		})
+		switch {
+		case i >= 0 && (own == nil || own.Project == all[i].Project):
+			own = &all[i]
+		case t.attr.project != 0:
+			project, err := s.lost(p, c, t, all)
+			if err != nil {
+				return nil, err
+			}
+			if project == nil {
+				return nil, s.foreign(t, all)
+			}
+			own = project
+		}
+	}
+	return own, nil
+}
+
+// lost returns a quota of weir's whose record is missing, as on a disk from another host: of
+// a number that weir gives, that nothing has on record, and that the directory above has
+// not. Its tree is marked once more.
+func (s Store) lost(p Place, c *claimed, t *top, all []record) (*record, error) {
+	id := t.attr.project
+	if id < firstProject || slices.ContainsFunc(all, func(r record) bool { return r.Project == id }) {
+		return nil, nil
+	}
+	names, err := s.projectNames()
+	if err != nil || names[id] != "" {
+		return nil, err
+	}
+	above, err := os.Open(filepath.Dir(t.Path))
+	if err != nil {
+		return nil, fmt.Errorf("quota on %s: %w", t.Path, err)
+	}
+	a, err := attrOf(above)
+	if err := errors.Join(err, above.Close()); err != nil {
+		return nil, err
+	}
+	if a.project == id {
+		return nil, nil
+	}
+	return &record{Project: id, State: setting, Name: p.Name, Lasting: p.Lasting, Mount: c.fs.mount.Point}, nil
+}
+
+// A ForeignError means that a directory is in a project that is not its own, or not weir's.
+type ForeignError struct {
+	Path    string
+	Project uint32
+	Whose   string // "the quota of /srv/data", "called backup in /etc/projid", or ""
+}
+
+func (e *ForeignError) Error() string {
+	whose := ""
+	if e.Whose != "" {
+		whose = " (" + e.Whose + ")"
+	}
+	return fmt.Sprintf("quota on %s: it is in project %d%s already, and a file has one; weir leaves alone what others have set", e.Path, e.Project, whose)
+}
+
+func (s Store) foreign(t *top, all []record) error {
+	return &ForeignError{t.Path, t.attr.project, s.whose(t.attr.project, all)}
+}
+
+// whose says in words what is known of a project.
+func (s Store) whose(id uint32, all []record) string {
+	for _, r := range all {
+		if r.Project == id {
+			return "the quota of " + r.String()
+		}
+	}
+	names, err := s.projectNames()
+	if err == nil && names[id] != "" {
+		return "called " + names[id] + " in " + s.Names
+	}
+	return ""
+}
+
+// On reports the mount that a directory is on, for those who must tell whether they know it.
+func (s Store) On(ctx context.Context, dir string) (blkdev.Mount, error) {
+	t, err := openTop(dir)
+	if err != nil {
+		return blkdev.Mount{}, err
+	}
+	defer t.Close()
+	f, err := s.fileSystemOf(ctx, t.File)
+	if err != nil {
+		return blkdev.Mount{}, err
+	}
+	defer f.close()
+	return f.mount, nil
+}

@@ -1,0 +1,175 @@
+package quota
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/cgroupfs"
+)
+
+// A fileSystem is a mounted one that can have project quotas.
+type fileSystem struct {
+	mount blkdev.Mount
+	node  string   // its device; empty: not known
+	root  *os.File // the mount's
+	block uint64   // bytes
+}
+
+func (f *fileSystem) close() { _ = f.root.Close() }
+
+// can reports whether a file system has project quotas at all.
+func can(fstype string) bool { return fstype == "xfs" || fstype == "ext4" }
+
+// fileSystemOf finds what an open directory is on.
+func (s Store) fileSystemOf(ctx context.Context, dir *os.File) (*fileSystem, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(int(dir.Fd()), &st); err != nil {
+		return nil, &os.PathError{Op: "stat", Path: dir.Name(), Err: err}
+	}
+	number := blkdev.Number{Major: unix.Major(st.Dev), Minor: unix.Minor(st.Dev)}
+	mounts, err := s.Devices.Mounts(0)
+	if err != nil {
+		return nil, err
+	}
+	var best *blkdev.Mount
+	for i, m := range mounts {
+		if m.Number != number {
+			continue
+		}
+		if holds := m.Point == "/" || dir.Name() == m.Point || strings.HasPrefix(dir.Name(), m.Point+"/"); holds && (best == nil || len(m.Point) >= len(best.Point)) {
+			best = &mounts[i]
+		}
+	}
+	if best == nil {
+		return nil, s.notHere(ctx, dir.Name())
+	}
+	if !can(best.FSType) {
+		return nil, &cgroupfs.Unsupported{Feature: "quota on " + dir.Name(), Reason: fmt.Sprintf("%s is %s, and project quotas are of XFS and ext4", best.Point, best.FSType), Remedy: remedyElse(best.FSType)}
+	}
+	return s.openMount(ctx, *best)
+}
+
+// notHere explains a directory whose file system has a number that no mount has: btrfs.
+func (s Store) notHere(ctx context.Context, path string) error {
+	what := "its file system is mounted under another number"
+	remedy := ""
+	if chain, err := s.Devices.Resolve(ctx, path); err == nil {
+		if m, is := chain.FileSystem(); is {
+			what, remedy = fmt.Sprintf("%s is %s, and project quotas are of XFS and ext4", m.Point, m.FSType), remedyElse(m.FSType)
+		}
+	}
+	return &cgroupfs.Unsupported{Feature: "quota on " + path, Reason: what, Remedy: remedy}
+}
+
+func remedyElse(fstype string) string {
+	switch fstype {
+	case "btrfs":
+		return "btrfs has quotas of its own, for subvolumes: btrfs qgroup limit SIZE DIR"
+	case "overlay":
+		return "name the container (docker:NAME), or the directory beneath that takes the writes"
+	}
+	return "use a directory on one of those, or a volume, which has a size of its own: weir volume create NAME --size SIZE"
+}
+
+// openMount opens a mount that can have quotas. One that is hidden by another is not
+// reached: os.ErrNotExist.
+func (s Store) openMount(ctx context.Context, m blkdev.Mount) (*fileSystem, error) {
+	root, err := os.Open(m.Point)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", m.Point, err)
+	}
+	var st unix.Stat_t
+	var room unix.Statfs_t
+	if err := errors.Join(unix.Fstat(int(root.Fd()), &st), unix.Fstatfs(int(root.Fd()), &room)); err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	if (blkdev.Number{Major: unix.Major(st.Dev), Minor: unix.Minor(st.Dev)}) != m.Number {
+		return nil, errors.Join(os.ErrNotExist, root.Close())
+	}
+	f := &fileSystem{mount: m, root: root, block: uint64(room.Bsize)}
+	if d, err := s.Devices.Device(ctx, m.Number); err == nil {
+		f.node = d.Node
+	}
+	return f, nil
+}
+
+// mustBound refuses a file system that bounds no projects now, with the commands that have
+// it do so. weir mounts nothing anew by itself.
+func (f *fileSystem) mustBound() error {
+	counts, bounds, err := f.state()
+	if err != nil || bounds {
+		return err
+	}
+	e := &cgroupfs.Unsupported{Feature: "quota on " + f.mount.Point}
+	node := f.node
+	if node == "" {
+		node = f.mount.Source
+	}
+	again := fmt.Sprintf("umount %s && mount -o prjquota %s %s", f.mount.Point, node, f.mount.Point)
+	later := "; and put prjquota among its options in /etc/fstab"
+	root := f.mount.Point == "/"
+	switch {
+	case f.mount.FSType == "xfs" && root:
+		e.Reason = "it is the root file system, and mounted without the option prjquota, which XFS takes only when it is mounted"
+		e.Remedy = "boot with rootflags=prjquota on the kernel's command line: with GRUB, sed -i 's/^GRUB_CMDLINE_LINUX=\"/&rootflags=prjquota /' /etc/default/grub && update-grub && reboot"
+	case f.mount.FSType == "xfs" && counts:
+		e.Reason = "XFS counts what projects store there and bounds nothing (option pqnoenforce)"
+		e.Remedy = "xfs_quota -x -c 'enable -p' " + f.mount.Point
+	case f.mount.FSType == "xfs":
+		e.Reason = "it is mounted without the option prjquota, which XFS takes only when it is mounted (a remount does not do)"
+		e.Remedy = again + later
+	case counts && root:
+		e.Reason = "ext4 counts what projects store there, and is mounted without the option prjquota"
+		e.Remedy = "quotaon -P / (package quota; until the next boot), and boot with rootflags=prjquota on the kernel's command line"
+	case counts:
+		e.Reason = "ext4 counts what projects store there, and is mounted without the option prjquota"
+		e.Remedy = "quotaon -P " + f.mount.Point + " (package quota; until the next mount)" + later
+	case root:
+		e.Reason = "its ext4 has not the features quota and project, which can be given to it while it is not mounted"
+		e.Remedy = fmt.Sprintf("boot from elsewhere (a rescue system, or the initramfs with break=premount), there: e2fsck -f %s; tune2fs -O project -Q prjquota %s; then boot with rootflags=prjquota on the kernel's command line", node, node)
+	default:
+		e.Reason = "its ext4 has not the features quota and project, which can be given to it while it is not mounted"
+		e.Remedy = fmt.Sprintf("umount %s && e2fsck -f -p %s && tune2fs -O project -Q prjquota %s && mount -o prjquota %s %s", f.mount.Point, node, node, node, f.mount.Point) + later +
+			"; if the mount is refused, the kernel's module quota_v2 is missing (modprobe quota_v2)"
+	}
+	return e
+}
+
+// A top is the topmost directory of a tree, open.
+type top struct {
+	*os.File
+	Tree
+	attr attr
+}
+
+// openTop opens a directory by the path that it has.
+func openTop(dir string) (*top, error) {
+	path, err := filepath.Abs(dir)
+	if err == nil {
+		path, err = filepath.EvalSymlinks(path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("quota on %s: %w", dir, err)
+	}
+	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
+	if errors.Is(err, unix.ENOTDIR) {
+		return nil, &SpecError{dir + " is a file; a quota is on a directory and all that is below it"}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("quota on %s: %w", dir, err)
+	}
+	t := &top{File: os.NewFile(uintptr(fd), path), Tree: Tree{Path: path}}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, errors.Join(err, t.Close())
+	}
+	t.Inode = st.Ino
+	return t, nil
+}

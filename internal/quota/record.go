@@ -1,0 +1,217 @@
+package quota
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"context"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/durable"
+)
+
+// Dir is where the records are. They outlive boots, as what they speak of does.
+const Dir = "/var/lib/weir/quotas"
+
+// A Store has the quotas of this host.
+type Store struct {
+	Dir     string // of the records
+	Devices blkdev.FS
+	Names   string // /etc/projid, where people name projects
+}
+
+// A Tree is a directory and all that is below it.
+type Tree struct {
+	Path  string `json:"path"`
+	Inode uint64 `json:"inode"`
+}
+
+// A record is a quota that weir has set, or is at.
+type record struct {
+	Project uint32 `json:"project"`
+	Name    string `json:"name,omitempty"`    // of the target, as the user spelled it; empty: the directory
+	Lasting string `json:"lasting,omitempty"` // the target's name for good
+	Trees   []Tree `json:"trees"`
+	Mount   string `json:"mount"`
+	State   string `json:"state"`
+}
+
+// What is going on with a quota.
+const (
+	isSet    = "set"
+	setting  = "setting"
+	clearing = "clearing"
+)
+
+// String names what the quota is on.
+func (r record) String() string {
+	if r.Name != "" {
+		return r.Name
+	}
+	return r.Trees[0].Path
+}
+
+// has reports whether a directory is the topmost of one of the record's trees.
+func (r record) has(t Tree) bool { return slices.Contains(r.Trees, t) }
+
+const (
+	ofRecord = ".json"
+	ofDraft  = ".new"
+	ofLock   = ".lock"
+)
+
+func (s Store) path(project uint32, suffix string) string {
+	return filepath.Join(s.Dir, strconv.FormatUint(uint64(project), 10)+suffix)
+}
+
+// records reads all. A directory that is not there has none.
+func (s Store) records() ([]record, error) {
+	names, err := os.ReadDir(s.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list quotas: %w", err)
+	}
+	var all []record
+	for _, e := range names {
+		if !strings.HasSuffix(e.Name(), ofRecord) {
+			continue
+		}
+		path := filepath.Join(s.Dir, e.Name())
+		text, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it has just been cleared
+		}
+		var r record
+		if err == nil {
+			err = json.Unmarshal(text, &r)
+		}
+		if err == nil && (len(r.Trees) == 0 || filepath.Base(s.path(r.Project, ofRecord)) != e.Name()) {
+			err = errors.New("it is of no tree, or another project's")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read quota %s: %w; move it away", path, err)
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+// save puts a quota on record: all of it or nothing, also if the machine stops half way.
+func (s Store) save(r record) error {
+	text, err := json.Marshal(r)
+	if err == nil {
+		err = durable.Replace(s.path(r.Project, ofRecord), s.path(r.Project, ofDraft), string(text)+"\n", 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("record the quota of %s: %w", r, err)
+	}
+	return nil
+}
+
+// lock keeps other weirs from choosing projects until unlock is called.
+func (s Store) lock(ctx context.Context) (unlock func(), err error) {
+	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("record quotas: %w", err)
+	}
+	dir, err := os.Open(s.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("record quotas: %w", err)
+	}
+	for {
+		err := unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			return func() { _ = dir.Close() }, nil
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
+			return nil, errors.Join(fmt.Errorf("lock %s: %w", s.Dir, err), dir.Close())
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(context.Cause(ctx), dir.Close())
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// hold takes a project for the caller: free is false if another weir is at it. It is called
+// with the store locked.
+func (s Store) hold(project uint32) (release func(), free bool, err error) {
+	f, err := os.OpenFile(s.path(project, ofLock), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, false, fmt.Errorf("lock quota: %w", err)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return nil, false, f.Close()
+	}
+	return func() { _ = f.Close() }, true, nil
+}
+
+// forget removes what is on record of a project that is held. It may be called with the
+// store locked or not: nobody else can hold the project meanwhile.
+func (s Store) forget(project uint32) error {
+	for _, suffix := range []string{ofRecord, ofDraft, ofLock} {
+		if err := os.Remove(s.path(project, suffix)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("forget quota: %w", err)
+		}
+	}
+	return nil
+}
+
+// firstProject is the first that weir gives. People's own begin at 1, Docker's behind the
+// highest that it finds, and Kubernetes's at 1048577.
+const firstProject = 1_000_000_001
+
+// freeProject finds a project that nobody has: nothing of it is on record, it has no name,
+// and on the file system it has neither files nor bounds. It is called with the store locked.
+func (s Store) freeProject(f *fileSystem, taken []record) (uint32, error) {
+	used := map[uint32]bool{}
+	for _, r := range taken {
+		used[r.Project] = true
+	}
+	names, err := s.projectNames()
+	if err != nil {
+		return 0, err
+	}
+	for id := uint32(firstProject); id < 1<<31; id++ {
+		if used[id] || names[id] != "" {
+			continue
+		}
+		d, found, err := f.next(id)
+		if err != nil {
+			return 0, err
+		}
+		if !found || d.id != id {
+			return id, nil
+		}
+	}
+	return 0, errors.New("quota: no project is free")
+}
+
+// projectNames reads what people call projects: lines of NAME:NUMBER (projid(5)).
+func (s Store) projectNames() (map[uint32]string, error) {
+	text, err := os.ReadFile(s.Names)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read the names of projects: %w", err)
+	}
+	names := map[uint32]string{}
+	for line := range strings.Lines(string(text)) {
+		name, number, ok := strings.Cut(strings.TrimSpace(line), ":")
+		id, err := strconv.ParseUint(strings.TrimSpace(number), 10, 32)
+		if ok && err == nil && !strings.HasPrefix(name, "#") {
+			names[uint32(id)] = name
+		}
+	}
+	return names, nil
+}

@@ -1,0 +1,119 @@
+package quota
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+)
+
+// A Progress is told of what is under way: how many of how many files; of 0, it is not known.
+type Progress func(what string, files, of int)
+
+// Set bounds what a place may store: new bounds, or a change of those that it has. What is
+// there counts; more than a new bound is refused unless force is true. When ctx ends, or
+// anything fails, a new quota is taken back.
+func (s Store) Set(ctx context.Context, p Place, change Change, force bool, tell Progress) (Status, Marked, error) {
+	c, err := s.claim(ctx, p)
+	if err != nil {
+		return Status{}, Marked{}, err
+	}
+	defer c.close()
+	marked, bounds, err := s.set(ctx, p, c, change, force, tell)
+	if err != nil {
+		if c.fresh {
+			err = errors.Join(err, s.takeBack(context.WithoutCancel(ctx), c, tell))
+		}
+		return Status{}, marked, err
+	}
+	_, usage, err := c.fs.get(c.Project)
+	return c.status(bounds, usage), marked, err
+}
+
+func (s Store) set(ctx context.Context, p Place, c *claimed, change Change, force bool, tell Progress) (Marked, Bounds, error) {
+	had, usage, err := c.fs.get(c.Project)
+	if err != nil {
+		return Marked{}, had, err
+	}
+	bounds := change.on(had, c.fs.block)
+	if err := change.check(bounds, c.fs.block); err != nil {
+		return Marked{}, bounds, err
+	}
+	whole := c.State == isSet
+	if !whole {
+		if usage, err = c.measure(ctx, tell); err != nil {
+			return Marked{}, bounds, err
+		}
+	}
+	refused := func(u Usage) error {
+		if over := bounds.over(u); over != "" && !force {
+			return fmt.Errorf("quota on %s: it %s; remove some of it, or set it all the same with --force (then nothing can be added until it is below)", p, over)
+		}
+		return nil
+	}
+	if err := refused(usage); err != nil {
+		return Marked{}, bounds, err
+	}
+	var marked Marked
+	if !whole {
+		if marked, err = c.mark(ctx, newMarker(c.Project, false), int(usage.Files), tell); err != nil {
+			return marked, bounds, err
+		}
+		if _, usage, err = c.fs.get(c.Project); err != nil { // more may have come meanwhile
+			return marked, bounds, err
+		}
+		if err := refused(usage); err != nil {
+			return marked, bounds, err
+		}
+	}
+	if err := c.fs.bound(c.Project, bounds); err != nil {
+		return marked, bounds, err
+	}
+	if whole {
+		return marked, bounds, nil
+	}
+	c.State = isSet
+	return marked, bounds, s.save(c.record)
+}
+
+// walk calls visit for each of the trees, with its topmost directory to read from.
+func (c *claimed) walk(ctx context.Context, progress func(files int), visit func(w *walk, top *os.File) error) error {
+	w := &walk{ctx: ctx, progress: progress}
+	for _, t := range c.tops {
+		dir, bare, err := alone(t.File)
+		if err == nil {
+			w.bare = bare
+			err = errors.Join(visit(w, dir), dir.Close())
+		}
+		if err != nil {
+			return fmt.Errorf("quota on %s: %w", c.record, err)
+		}
+	}
+	return nil
+}
+
+// measure adds up what the trees take now.
+func (c *claimed) measure(ctx context.Context, tell Progress) (Usage, error) {
+	links := map[uint64]bool{}
+	var all Usage
+	err := c.walk(ctx, func(n int) { tell("counting", n, 0) }, func(w *walk, top *os.File) error {
+		u, err := w.measure(top, c.Project, links)
+		all.Bytes, all.Files = all.Bytes+u.Bytes, all.Files+u.Files
+		return err
+	})
+	return all, err
+}
+
+func (c *claimed) mark(ctx context.Context, m marker, of int, tell Progress) (Marked, error) {
+	what := "marking"
+	if m.off {
+		what = "unmarking"
+	}
+	var all Marked
+	err := c.walk(ctx, func(n int) { tell(what, n, of) }, func(w *walk, top *os.File) error {
+		one, err := w.mark(top, m)
+		all.add(one)
+		return err
+	})
+	return all, err
+}

@@ -1,0 +1,256 @@
+package quota
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// A Marked is what became of a tree.
+type Marked struct {
+	Files   int `json:"files"`   // files and directories that have the project, or have it no more
+	Foreign int `json:"foreign"` // that are another project's, and were left alone with all below them
+	// Unable were left alone because the kernel does not mark them: symbolic links, devices
+	// and their like before Linux 6.17, and what is immutable on ext4. What is made later
+	// inherits the project all the same.
+	Unable int `json:"unable"`
+}
+
+func (m *Marked) add(n Marked) {
+	m.Files, m.Foreign, m.Unable = m.Files+n.Files, m.Foreign+n.Foreign, m.Unable+n.Unable
+}
+
+// A walk goes through a tree without leaving its file system or following a link.
+type walk struct {
+	ctx      context.Context
+	bare     bool // its directories are alone
+	progress func(files int)
+	seen     int
+}
+
+// each counts an entry, and ends the walk when its time is over.
+func (w *walk) each() error {
+	if w.seen++; w.seen%512 != 0 {
+		return nil
+	}
+	w.progress(w.seen)
+	if w.ctx.Err() != nil {
+		return context.Cause(w.ctx)
+	}
+	return nil
+}
+
+// names are read so many at a time.
+const namesAtOnce = 1024
+
+// entries calls visit for each name in an open directory. One that is removed meanwhile is
+// none.
+func entries(dir *os.File, visit func(e fs.DirEntry) error) error {
+	for {
+		some, err := dir.ReadDir(namesAtOnce)
+		for _, e := range some {
+			if err := visit(e); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// alone returns a directory as it is on a mount of its own, without what else is mounted
+// below it and where devices do not open: whoever may write to the tree could put one where
+// a file was. Before Linux 5.12, and where that is not allowed, it is the directory as it
+// was given, and bare is false.
+func alone(dir *os.File) (own *os.File, bare bool, err error) {
+	fd, err := unix.OpenTree(int(dir.Fd()), "", unix.AT_EMPTY_PATH|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
+	if err == nil {
+		err = unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NODEV})
+		if err != nil {
+			_ = unix.Close(fd) // it was only made
+		} else if fd, err = reopened(fd); err == nil {
+			return os.NewFile(uintptr(fd), dir.Name()), true, nil
+		}
+	}
+	if fd, err = unix.Openat(int(dir.Fd()), ".", toRead|unix.O_DIRECTORY, 0); err != nil {
+		return nil, false, &os.PathError{Op: "open", Path: dir.Name(), Err: err}
+	}
+	return os.NewFile(uintptr(fd), dir.Name()), false, nil
+}
+
+// reopened opens for reading what a descriptor only stands for.
+func reopened(path int) (int, error) {
+	fd, err := unix.Openat(path, ".", toRead|unix.O_DIRECTORY, 0)
+	return fd, errors.Join(err, unix.Close(path))
+}
+
+// toRead opens without waiting, and no other file than the one that has the name.
+const toRead = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOFOLLOW | unix.O_NOCTTY | unix.O_CLOEXEC
+
+// within keeps openat2(2) in the directory and on its mount.
+const within = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_XDEV | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS
+
+// open opens what is in a directory. Something mounted there is no part of the tree:
+// fs.ErrNotExist.
+func open(dir *os.File, name string, flags uint64) (int, error) {
+	for {
+		fd, err := unix.Openat2(int(dir.Fd()), name, &unix.OpenHow{Flags: flags | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: within})
+		switch {
+		case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EINTR): // something was renamed meanwhile
+			continue
+		case errors.Is(err, unix.EXDEV):
+			return -1, fs.ErrNotExist
+		}
+		return fd, err
+	}
+}
+
+func openDir(dir *os.File, name string) (*os.File, error) {
+	fd, err := open(dir, name, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: dir.Name() + "/" + name, Err: err}
+	}
+	return os.NewFile(uintptr(fd), dir.Name()+"/"+name), nil
+}
+
+// openFile opens a regular file; fd is -1 if it is another one.
+func (w *walk) openFile(dir *os.File, name string) (fd int, err error) {
+	if w.bare {
+		fd, err := unix.Openat(int(dir.Fd()), name, toRead, 0)
+		if errors.Is(err, unix.EACCES) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENXIO) {
+			return -1, nil // a device, a link or a socket by now
+		}
+		return fd, err
+	}
+	path, err := open(dir, name, unix.O_PATH)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(path)
+	var st unix.Stat_t
+	if err := unix.Fstat(path, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return -1, err
+	}
+	return unix.Open("/proc/self/fd/"+strconv.Itoa(path), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+}
+
+// mark marks all that is below a directory, and the directory: that first, so that what is
+// made in it meanwhile inherits the project, and is found when its names are read.
+func (w *walk) mark(dir *os.File, m marker) (Marked, error) {
+	what, err := m.mark(int(dir.Fd()), true)
+	if err != nil {
+		return Marked{}, &os.PathError{Op: "mark", Path: dir.Name(), Err: err}
+	}
+	if what == foreign {
+		return Marked{Foreign: 1}, nil
+	}
+	all := Marked{Files: 1}
+	err = entries(dir, func(e fs.DirEntry) error {
+		if err := w.each(); err != nil {
+			return err
+		}
+		one, err := w.markEntry(dir, e, m)
+		all.add(one)
+		return err
+	})
+	return all, err
+}
+
+func (w *walk) markEntry(dir *os.File, e fs.DirEntry, m marker) (Marked, error) {
+	if e.IsDir() {
+		below, err := openDir(dir, e.Name())
+		if err != nil {
+			return Marked{}, err
+		}
+		all, err := w.mark(below, m)
+		return all, errors.Join(err, below.Close())
+	}
+	what, err := w.markFile(dir, e, m)
+	if err != nil {
+		return Marked{}, &os.PathError{Op: "mark", Path: dir.Name() + "/" + e.Name(), Err: err}
+	}
+	switch what {
+	case foreign:
+		return Marked{Foreign: 1}, nil
+	case unable:
+		return Marked{Unable: 1}, nil
+	}
+	return Marked{Files: 1}, nil
+}
+
+// markFile marks what is no directory. The kernel refuses what is immutable (on ext4).
+func (w *walk) markFile(dir *os.File, e fs.DirEntry, m marker) (outcome, error) {
+	var what outcome
+	var err error
+	switch {
+	case m.byName && w.bare:
+		what, err = m.markName(dir, e.Name())
+	case e.Type().IsRegular():
+		what, err = w.markOpened(dir, e.Name(), m)
+	default:
+		return unable, nil
+	}
+	if errors.Is(err, unix.EPERM) {
+		return unable, nil
+	}
+	return what, err
+}
+
+func (w *walk) markOpened(dir *os.File, name string, m marker) (outcome, error) {
+	fd, err := w.openFile(dir, name)
+	if err != nil || fd < 0 {
+		return unable, err
+	}
+	what, err := m.mark(fd, false)
+	return what, errors.Join(err, unix.Close(fd))
+}
+
+// measure adds up what a tree takes, as du(1) does, each file once. Directories of another
+// project are left out.
+func (w *walk) measure(dir *os.File, project uint32, links map[uint64]bool) (Usage, error) {
+	a, err := attrOf(dir)
+	if err != nil || a.project != 0 && a.project != project {
+		return Usage{}, err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(int(dir.Fd()), &st); err != nil {
+		return Usage{}, &os.PathError{Op: "stat", Path: dir.Name(), Err: err}
+	}
+	all := Usage{Bytes: uint64(st.Blocks) * sector, Files: 1}
+	err = entries(dir, func(e fs.DirEntry) error {
+		if err := w.each(); err != nil {
+			return err
+		}
+		if e.IsDir() {
+			below, err := openDir(dir, e.Name())
+			if err != nil {
+				return err
+			}
+			u, err := w.measure(below, project, links)
+			all.Bytes, all.Files = all.Bytes+u.Bytes, all.Files+u.Files
+			return errors.Join(err, below.Close())
+		}
+		var st unix.Stat_t
+		if err := unix.Fstatat(int(dir.Fd()), e.Name(), &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+			return &os.PathError{Op: "stat", Path: dir.Name() + "/" + e.Name(), Err: err}
+		}
+		if st.Nlink > 1 {
+			if links[st.Ino] {
+				return nil
+			}
+			links[st.Ino] = true
+		}
+		all.Bytes, all.Files = all.Bytes+uint64(st.Blocks)*sector, all.Files+1
+		return nil
+	})
+	return all, err
+}
