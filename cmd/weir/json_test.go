@@ -28,6 +28,7 @@ func documents() map[string]any {
 		cli.SchemaOf("demo").Schema:            &demoDocument{},
 		cli.SchemaOf("import").Schema:          &importDocument{},
 		cli.SchemaOf("volume").Schema:          &volumesDocument{},
+		cli.SchemaOf("quota").Schema:           &quotaDocument{},
 		cli.SchemaOf("restore").Schema:         &restoreDocument{},
 		cli.SchemaOf("version").Schema:         &versionDocument{},
 		cli.SchemaOf("run.dry-run").Schema:     &dryRunDocument{},

@@ -11,6 +11,7 @@ import (
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/quota"
 	"github.com/weir-io/weir/internal/systemd"
 	"github.com/weir-io/weir/internal/target"
 	"github.com/weir-io/weir/internal/watch"
@@ -62,6 +63,9 @@ type showGroup struct {
 
 	// Paced is what weir's pacer holds of the group's buffered writes, in bytes a second.
 	Paced uint64 `json:"paced_wbps,omitempty"`
+
+	// Space is what the target's own files may take, and take.
+	Space *quota.Status `json:"space,omitempty"`
 
 	// Kept is what weir has on record for the target's next start.
 	Kept []keptDocument `json:"kept,omitempty"`
@@ -120,6 +124,7 @@ func (a *app) show(ctx context.Context, args []string, window time.Duration) err
 	if t != nil {
 		doc.Groups[0].Target, doc.Groups[0].Owner = t.String(), t.Owner
 		doc.Groups[0].setRecord(t.Record)
+		doc.Groups[0].Space = a.spaceOf(ctx, *t)
 		r, err := a.keptFor(*t)
 		if err != nil {
 			return err
@@ -207,6 +212,9 @@ func (g showGroup) lines(one bool) []string {
 	}
 	if g.Paced != 0 {
 		lines = append(lines, "  buffered writes held at "+limit.PerSecond(g.Paced).Format(limit.WBPS)+" by weir's pacer")
+	}
+	if g.Space != nil {
+		lines = append(lines, spaceLine(g.Space))
 	}
 	lines = append(lines, recordLines(g.record)...)
 	for _, k := range g.Kept {

@@ -1,0 +1,249 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/quota"
+)
+
+func newQuota(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "quota",
+		Short: "Bound how much a directory or a container may store",
+		Long: "Bound how much a directory, or what a container writes to its own files, may take: space and number of files, by project quotas of\n" +
+			"XFS and ext4, which must be mounted with prjquota (weir says how where they are not).\n\n" +
+			"Who goes beyond a hard limit gets ENOSPC on XFS, root too. On ext4 it is EDQUOT, and processes with CAP_SYS_RESOURCE, which root has\n" +
+			"and containers by default have not, are not bound. Files of the same file system cannot be linked into the directory, and mv copies them\n" +
+			"(EXDEV). df in the directory shows the limit as the size. A volume needs no quota: it has a size (weir volume resize).",
+		Args: noSuchVerb,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newQuotaSet(a), newQuotaShow(a), newQuotaClear(a))
+	return cmd
+}
+
+// quotas are this host's.
+func (a *app) quotas() quota.Store {
+	return quota.Store{Dir: quota.Dir, Devices: blkdev.New("/"), Names: "/etc/projid"}
+}
+
+// openQuotas is for verbs that read or change quotas.
+func (a *app) openQuotas(verb string) error {
+	if a.root != "/" {
+		return &cgroupfs.Unsupported{Feature: "quota " + verb + " with --root " + a.root, Reason: "quotas are this host's", Remedy: "leave out --root"}
+	}
+	if os.Geteuid() != 0 {
+		return fmt.Errorf("quota %s: permission denied (the kernel tells and sets projects' quotas for root only; run weir as root)", verb)
+	}
+	return nil
+}
+
+// quotaDocument is the JSON of weir quota (docs/json.md).
+type quotaDocument struct {
+	cli.Schema
+	Quotas []quota.Status `json:"quotas"`
+	Marked *quota.Marked  `json:"marked,omitempty"` // by set, if it went through the tree
+}
+
+// quotaOptions are the flags of weir quota set.
+type quotaOptions struct {
+	files, soft, softFiles string
+	force                  bool
+}
+
+func newQuotaSet(a *app) *cobra.Command {
+	var o quotaOptions
+	cmd := &cobra.Command{
+		Use:   "set DIR|TARGET SIZE",
+		Short: "Bound a directory or a container's files",
+		Long: "Bound what a directory and all below it may take, or the files that a container (docker:, podman:, containerd:) changes in its image;\n" +
+			"its volumes are not part of them. What is there counts. SIZE is 10GiB, 500MB, a number of bytes, or max for no limit of space.\n" +
+			"Set again, it changes what is named and keeps the rest.",
+		Example: "  weir quota set /srv/data 10GiB\n  weir quota set /srv/data 10GiB --files 100k --soft 9GiB\n  weir quota set docker:web 500MB",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return cli.Usagef("quota set: a directory or a container, and a size are needed, such as /srv/data 10GiB; %s given", cli.Plural(len(args), "argument", "arguments"))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.quotaSet(cmd.Context(), args[0], args[1], o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.files, "files", "", "no more than `N` files and directories (max: no limit)")
+	f.StringVar(&o.soft, "soft", "", "a `SIZE` that may be exceeded for the file system's grace time only (a week as a rule)")
+	f.StringVar(&o.softFiles, "soft-files", "", "a number `N` of files that may be exceeded for the grace time only")
+	f.BoolVar(&o.force, "force", false, "also if there is more already")
+	cmd.ValidArgsFunction = a.completeQuota
+	return cmd
+}
+
+// change reads what is asked for.
+func (o quotaOptions) change(size string) (c quota.Change, err error) {
+	for _, one := range []struct {
+		text  string
+		to    **uint64
+		parse func(string) (uint64, error)
+	}{{size, &c.Bytes, limit.ParseSize}, {o.soft, &c.SoftBytes, limit.ParseSize}, {o.files, &c.Files, limit.ParseCount}, {o.softFiles, &c.SoftFiles, limit.ParseCount}} {
+		var n uint64
+		switch one.text {
+		case "":
+			continue
+		case "max":
+		default:
+			if n, err = one.parse(one.text); err != nil {
+				return c, err
+			}
+		}
+		*one.to = &n
+	}
+	return c, nil
+}
+
+func (a *app) quotaSet(ctx context.Context, spec, size string, o quotaOptions) error {
+	if size == "" {
+		return cli.Usagef("quota set: the size is empty; write 10GiB, 500MB or max")
+	}
+	change, err := o.change(size)
+	if err != nil {
+		return err
+	}
+	if err := a.openQuotas("set"); err != nil {
+		return err
+	}
+	place, err := a.quotaPlace(ctx, spec)
+	if err != nil {
+		return err
+	}
+	s := a.quotas()
+	if err := a.refuseVolume(ctx, s, spec, place); err != nil {
+		return err
+	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	line := a.progress()
+	defer line.Clear()
+	st, marked, err := s.Set(ctx, place, change, o.force, tellQuota(line))
+	line.Clear()
+	if err != nil {
+		return err
+	}
+	if a.out.JSON {
+		doc := quotaDocument{Schema: cli.SchemaOf("quota"), Quotas: []quota.Status{st}}
+		if marked.Files > 0 {
+			doc.Marked = &marked
+		}
+		return a.out.Document(doc)
+	}
+	a.sayQuota(st, marked)
+	return nil
+}
+
+// progress is a line on the terminal, or none where weir is to be quiet.
+func (a *app) progress() *cli.Progress {
+	if a.out.Quiet {
+		return cli.NewProgress(nil)
+	}
+	return cli.NewProgress(os.Stderr)
+}
+
+func tellQuota(line *cli.Progress) quota.Progress {
+	return func(what string, files, of int) {
+		if of == 0 {
+			line.Show(fmt.Sprintf("%s files: %d", what, files), 0)
+			return
+		}
+		line.Show(fmt.Sprintf("%s files: %d of %d", what, files, of), min(1, float64(files)/float64(of)))
+	}
+}
+
+// sayQuota says what holds from now on, and for whom.
+func (a *app) sayQuota(st quota.Status, marked quota.Marked) {
+	a.out.Say("%s: at most %s (project %d on %s, %s); %s and %s are there", st.Target, st.Bounds, st.Project, st.Mount, st.FSType,
+		quota.Size(st.Usage.Bytes), cli.Plural(int(st.Usage.Files), "file", "files"))
+	if st.FSType == "xfs" {
+		a.out.Say("who goes beyond it gets ENOSPC, root too; mv from elsewhere on %s copies, and ln is refused (EXDEV)", st.Mount)
+	} else {
+		a.out.Say("who goes beyond it gets EDQUOT; processes with CAP_SYS_RESOURCE, which root has, are not bound by ext4; mv from elsewhere on %s copies, and ln is refused (EXDEV)", st.Mount)
+	}
+	if marked.Foreign > 0 {
+		a.out.Say("note: %s in it of other projects, which do not count here", cli.Plural(marked.Foreign, "file or directory is", "files and directories are"))
+	}
+	if marked.Unable > 0 {
+		a.out.Say("note: %s not counted, symbolic links, devices or their like, or immutable, which this kernel does not mark (the former Linux 6.17 does)", cli.Plural(marked.Unable, "file is", "files are"))
+	}
+}
+
+func newQuotaClear(a *app) *cobra.Command {
+	forget := false
+	cmd := &cobra.Command{
+		Use:   "clear DIR|TARGET",
+		Short: "Lift a quota that weir set",
+		Long: "Lift the quota of a directory or a container, and take the project's number from all files. What was interrupted, it takes to its end.\n" +
+			"A directory that is there no more, and a container that was removed, are named as before.",
+		Args:              oneQuota,
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.quotaClear(cmd.Context(), args[0], forget) },
+		ValidArgsFunction: a.completeQuota,
+	}
+	cmd.Flags().BoolVar(&forget, "forget", false, "remove only what is on record: of a disk that is here no more")
+	return cmd
+}
+
+func oneQuota(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return cli.Usagef("quota %s: one directory or container is needed, such as /srv/data or docker:web; %d given", cmd.Name(), len(args))
+	}
+	return nil
+}
+
+func (a *app) quotaClear(ctx context.Context, spec string, forget bool) error {
+	if err := a.openQuotas("clear"); err != nil {
+		return err
+	}
+	place, err := a.quotaOnRecord(ctx, spec)
+	if err != nil {
+		return err
+	}
+	if forget {
+		st, err := a.quotas().Forget(ctx, place)
+		if err != nil {
+			return err
+		}
+		return a.saidQuota(st, "%s: the quota is on record no more; what is on its disk is as it was", st.Target)
+	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	line := a.progress()
+	defer line.Clear()
+	st, left, err := a.quotas().Clear(ctx, place, tellQuota(line))
+	line.Clear()
+	if err != nil {
+		if errors.Is(err, context.Canceled) {
+			return fmt.Errorf("%w: call weir quota clear %s again to end it", err, spec)
+		}
+		return err
+	}
+	if left > 0 {
+		a.out.Say("note: %s in project %d still: moved out of it, or made while it was cleared; they are bound by nothing", cli.Plural(int(left), "file is", "files are"), st.Project)
+	}
+	return a.saidQuota(st, "%s: the quota of %s is lifted", st.Target, st.Bounds)
+}
+
+// saidQuota ends a verb that lifted one.
+func (a *app) saidQuota(st quota.Status, format string, args ...any) error {
+	if a.out.JSON {
+		return a.out.Document(quotaDocument{Schema: cli.SchemaOf("quota"), Quotas: []quota.Status{st}})
+	}
+	a.out.Say(format, args...)
+	return nil
+}
