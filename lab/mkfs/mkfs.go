@@ -49,7 +49,7 @@ func args(kind string, quotas bool) ([]string, error) {
 
 // MountOptions are the options a test disk of this kind is mounted with.
 func MountOptions(kind string) string {
-	if kind == "xfs" {
+	if kind == "xfs" || kind == "ext4" {
 		return "prjquota"
 	}
 	return ""

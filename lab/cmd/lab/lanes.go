@@ -22,6 +22,7 @@ import (
 // lanes makes guests. Two rows with one kernel share its image.
 type lanes struct {
 	images small.Images
+	memory int // of small guests, in MiB
 	full   fullguest.Builder
 
 	mu   sync.Mutex
@@ -29,13 +30,14 @@ type lanes struct {
 }
 
 // newLanes uses the folder temp to build in.
-func newLanes(cacheDir string, store *cache.Cache, builds build.Builds, temp string) (*lanes, error) {
+func newLanes(cacheDir string, store *cache.Cache, builds build.Builds, temp string, memory int) (*lanes, error) {
 	archive, err := debian.Open(filepath.Join(cacheDir, "debian"))
 	if err != nil {
 		return nil, err
 	}
 	return &lanes{
 		images: small.Images{Archive: archive, Cache: store, Init: builds.Init, Temp: temp},
+		memory: memory,
 		full:   fullguest.Builder{Archive: archive, Cache: store, Agent: builds.Init, Temp: temp},
 		made:   make(map[string]small.Image),
 	}, nil
@@ -95,7 +97,7 @@ func (l *lanes) small(kind kernel.Kind) campaign.Maker {
 			return nil, err
 		}
 		row.Kernel = image.Version
-		return image.Machine(row.Name(), row.Mode, row.IOMount), nil
+		return image.Machine(row.Name(), row.Mode, row.IOMount, l.memory), nil
 	}
 }
 

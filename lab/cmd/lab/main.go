@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/lab/matrix"
+	"github.com/weir-io/weir/lab/small"
 )
 
 type options struct {
@@ -22,6 +23,7 @@ type options struct {
 	list     bool
 	verbose  bool
 	parallel int
+	memory   int
 	timeout  time.Duration
 }
 
@@ -49,6 +51,7 @@ func parse() options {
 	flag.BoolVar(&o.list, "list", false, "print guests and tests, and run nothing")
 	flag.BoolVar(&o.verbose, "v", false, "print the guests' consoles")
 	flag.IntVar(&o.parallel, "parallel", 2, "guests at once")
+	flag.IntVar(&o.memory, "memory", small.Memory, "`MiB` that a small guest has")
 	flag.DurationVar(&o.timeout, "timeout", 12*time.Minute, "of each guest; of those with daemons that are emulated or run long tests, twice as long")
 	flag.Parse()
 	if flag.NArg() > 0 {

@@ -53,7 +53,7 @@ func lab(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	lanes, err := newLanes(cacheDir, store, builds, temp)
+	lanes, err := newLanes(cacheDir, store, builds, temp, o.memory)
 	if err != nil {
 		return err
 	}
