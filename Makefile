@@ -14,7 +14,7 @@ TEST_PACKAGES := qemu-system-x86 busybox-static kmod cpio xz-utils zstd mmdebstr
 
 LAB_FLAGS := $(if $(KERNEL),-kernel $(KERNEL)) $(if $(MODE),-mode $(MODE)) $(if $(LANE),-lane $(LANE)) $(if $(RUN),-run '$(RUN)')
 
-.PHONY: all build demo test unit lint lab lab-all kills soak bench fuzz man bpf deps clean help
+.PHONY: all build demo test unit lint lab lab-all kills soak quotas bench fuzz man bpf deps clean help
 
 all: build
 
@@ -46,6 +46,10 @@ kills: build ## kill weir 100 times in each verb, at random moments
 soak: ## 200 proofs beside a busy processor, and five writers that little memory hangs
 	WEIR_RUNS=200 $(GO) run ./lab/cmd/lab -lane native -timeout 60m -run TestSoakVerdicts
 	WEIR_RUNS=200 WEIR_PAIRS=5 $(GO) run ./lab/cmd/lab -kernel newest -mode v2 -lane uml -timeout 60m -run 'TestSoak|TestWhySlowDrain$$'
+
+quotas: ## a quota on a tree of a million files, beside xfs_quota
+	WEIR_FILES=1000000 $(GO) run ./lab/cmd/lab -kernel newest -mode v2 -lane uml -memory 4096 -timeout 30m -run TestManyFiles
+	@grep -h ' ratio ' out/lab/tests.log
 
 bench: build ## whole commands against libcgroup's and fio, and the pacer against the kernel
 	@$(MAKE) -s deps TEST_PACKAGES="cgroup-tools fio"

@@ -29,7 +29,7 @@ func TestBoot(t *testing.T) {
 	}
 	disk := rootDisk(t)
 	if !lab.Rebooted() {
-		prepare(t)
+		prepare(t, e)
 		for what, group := range groups(t, e) {
 			if got := rule(t, e, group, disk); got != limits[what] {
 				t.Errorf("before the boot the rule of %s is %q", what, got)
@@ -58,13 +58,14 @@ func TestBoot(t *testing.T) {
 		t.Error("the volume's place is on the root disk")
 	}
 	volumeIsHeld(t)
+	quotasHold(t)
 }
 
 // limits are what the rules come to, in bytes a second.
 var limits = map[string]string{"the service": "3000000", "the container": "4000000"}
 
 // prepare keeps limits of a service and a container, and makes a volume.
-func prepare(t *testing.T) {
+func prepare(t *testing.T, e environ.Environ) {
 	t.Helper()
 	copyWeir(t)
 	const file = "/etc/systemd/system/weir-boot.service"
@@ -77,6 +78,15 @@ func prepare(t *testing.T) {
 	run(t, weirPath, "volume", "create", "data", "--size", "100MiB", "--write", fmt.Sprint(volumeRate))
 	run(t, weirPath, "volume", "up", "--at-boot")
 	if err := os.WriteFile("/var/lib/weir/volumes/data/file", []byte("kept"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	mountAtBoot(t, e)
+	const config = "/etc/docker/daemon.json"
+	text, err := os.ReadFile(config)
+	if err == nil {
+		err = os.WriteFile(config, bytes.Replace(text, []byte("{"), fmt.Appendf(nil, "{\n\"data-root\": %q,", quotaDir("xfs")+"/docker"), 1), 0o644)
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 	run(t, "systemctl", "enable", "--now", "docker.service")
@@ -96,6 +106,11 @@ func prepare(t *testing.T) {
 	run(t, "docker", "run", "--detach", "--name", "web", "--network", "none", "--restart", "always", "--volume", "/var/lib/weir/volumes/data:/data", "busybox", "/bin/sleep", "1000000")
 	run(t, weirPath, "set", "docker:web", "--write", limits["the container"], "--on", "/", "--persist")
 	run(t, weirPath, "restore", "--at-boot")
+	run(t, weirPath, "quota", "set", "docker:web", fmt.Sprint(quotaSize))
+	if err := os.Mkdir(quotaDir("ext4")+"/data", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	run(t, weirPath, "quota", "set", quotaDir("ext4")+"/data", fmt.Sprint(quotaSize))
 }
 
 func copyWeir(t *testing.T) {

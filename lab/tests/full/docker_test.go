@@ -32,6 +32,7 @@ func TestDocker(t *testing.T) {
 	t.Run("prove", d.prove)
 	t.Run("names", d.names)
 	t.Run("cgroupfs", d.cgroupfs)
+	t.Run("quota", d.quota)
 	t.Run("down", d.down)
 }
 
