@@ -115,14 +115,13 @@ func (s Store) claimOpen(ctx context.Context, p Place, c *claimed) error {
 	if err != nil {
 		return err
 	}
-	if c.fresh = own == nil; !c.fresh {
-		c.record = *own
-	} else {
-		c.record = record{State: setting, Name: p.Name, Lasting: p.Lasting, Mount: c.fs.mount.Point}
-		if c.Project, err = s.freeProject(c.fs, all); err != nil {
+	if own == nil {
+		own = &record{State: setting, Name: p.Name, Lasting: p.Lasting, Mount: c.fs.mount.Point}
+		if own.Project, err = s.freeProject(c.fs, all); err != nil {
 			return err
 		}
 	}
+	c.record, c.fresh = *own, len(own.Trees) == 0
 	release, free, err := s.hold(c.Project)
 	if err != nil {
 		return err
@@ -163,43 +162,55 @@ func (s Store) find(p Place, c *claimed, all []record) (*record, error) {
 		case i >= 0 && (own == nil || own.Project == all[i].Project):
 			own = &all[i]
 		case t.attr.project != 0:
-			project, err := s.lost(p, c, t, all)
-			if err != nil {
-				return nil, err
+			r, err := s.lent(p, c, all)
+			if err == nil && r == nil {
+				err = s.foreign(t, all)
 			}
-			if project == nil {
-				return nil, s.foreign(t, all)
-			}
-			own = project
+			return r, err
 		}
 	}
 	return own, nil
 }
 
-// lost returns a quota of weir's whose record is missing, as on a disk from another host: of
-// a number that weir gives, that nothing has on record, and that the directory above has
-// not. Its tree is marked once more.
-func (s Store) lost(p Place, c *claimed, t *top, all []record) (*record, error) {
-	id := t.attr.project
-	if id < firstProject || slices.ContainsFunc(all, func(r record) bool { return r.Project == id }) {
-		return nil, nil
+// lent returns a quota on the project that a container's engine has given it, if that has no
+// bounds: Podman gives each container one, to count what it stores. The engine has marked its
+// layer as a whole, the directory that both of the container's are in.
+func (s Store) lent(p Place, c *claimed, all []record) (*record, error) {
+	id := c.tops[0].attr.project
+	layer := filepath.Dir(c.tops[0].Path)
+	for _, t := range c.tops {
+		if p.Name == "" || t.attr.project != id || filepath.Dir(t.Path) != layer {
+			return nil, nil
+		}
 	}
-	names, err := s.projectNames()
-	if err != nil || names[id] != "" {
-		return nil, err
+	for _, r := range all {
+		// One of a container that is gone may have had the number.
+		if r.Project == id && (!r.Lent || s.stateOf(r, true) != isGone) {
+			return nil, nil
+		}
 	}
-	above, err := os.Open(filepath.Dir(t.Path))
+	ofLayer, err := projectOf(layer)
 	if err != nil {
-		return nil, fmt.Errorf("quota on %s: %w", t.Path, err)
-	}
-	a, err := attrOf(above)
-	if err := errors.Join(err, above.Close()); err != nil {
 		return nil, err
 	}
-	if a.project == id {
-		return nil, nil
+	ofOthers, err := projectOf(filepath.Dir(layer))
+	if err != nil || ofLayer != id || ofOthers == id {
+		return nil, err
 	}
-	return &record{Project: id, State: setting, Name: p.Name, Lasting: p.Lasting, Mount: c.fs.mount.Point}, nil
+	bounds, _, err := c.fs.get(id)
+	if err != nil || bounds != (Bounds{}) {
+		return nil, err
+	}
+	return &record{Project: id, State: setting, Name: p.Name, Lasting: p.Lasting, Mount: c.fs.mount.Point, Lent: true}, nil
+}
+
+func projectOf(dir string) (uint32, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return 0, fmt.Errorf("quota on %s: %w", dir, err)
+	}
+	a, err := attrOf(f)
+	return a.project, errors.Join(err, f.Close())
 }
 
 // A ForeignError means that a directory is in a project that is not its own, or not weir's.
@@ -207,6 +218,7 @@ type ForeignError struct {
 	Path    string
 	Project uint32
 	Whose   string // "the quota of /srv/data", "called backup in /etc/projid", or ""
+	Weir    bool   // it is on weir's record
 }
 
 func (e *ForeignError) Error() string {
@@ -214,25 +226,30 @@ func (e *ForeignError) Error() string {
 	if e.Whose != "" {
 		whose = " (" + e.Whose + ")"
 	}
-	return fmt.Sprintf("quota on %s: it is in project %d%s already, and a file has one; weir leaves alone what others have set", e.Path, e.Project, whose)
+	text := fmt.Sprintf("quota on %s: it is in project %d%s already, and a file has one; weir leaves alone what others have set", e.Path, e.Project, whose)
+	if !e.Weir {
+		text += ". If nobody needs that project: chattr -R -P -p 0 " + e.Path
+	}
+	return text
 }
 
 func (s Store) foreign(t *top, all []record) error {
-	return &ForeignError{t.Path, t.attr.project, s.whose(t.attr.project, all)}
+	whose, weirs := s.whose(t.attr.project, all)
+	return &ForeignError{t.Path, t.attr.project, whose, weirs}
 }
 
-// whose says in words what is known of a project.
-func (s Store) whose(id uint32, all []record) string {
+// whose says in words what is known of a project, and whether it is on weir's record.
+func (s Store) whose(id uint32, all []record) (words string, weirs bool) {
 	for _, r := range all {
 		if r.Project == id {
-			return "the quota of " + r.String()
+			return "the quota of " + r.String(), true
 		}
 	}
 	names, err := s.projectNames()
 	if err == nil && names[id] != "" {
-		return "called " + names[id] + " in " + s.Names
+		return "called " + names[id] + " in " + s.Names, false
 	}
-	return ""
+	return "", false
 }
 
 // On reports the mount that a directory is on, for those who must tell whether they know it.

@@ -32,6 +32,9 @@ func (s Store) Clear(ctx context.Context, p Place, tell Progress) (was Status, l
 	if err := s.takeBack(ctx, c, tell); err != nil {
 		return Status{}, 0, err
 	}
+	if c.Lent {
+		return c.status(had, usage), 0, nil
+	}
 	_, remaining, err := c.fs.get(c.Project)
 	return c.status(had, usage), remaining.Files, err
 }
@@ -80,6 +83,9 @@ func (s Store) takeBack(ctx context.Context, c *claimed, tell Progress) error {
 	}
 	if err := c.fs.bound(c.Project, Bounds{}); err != nil {
 		return err
+	}
+	if c.Lent {
+		return s.forget(c.Project)
 	}
 	// What is moved meanwhile, to where was unmarked already, is found the next time.
 	for range passes {

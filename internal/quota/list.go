@@ -26,6 +26,14 @@ type Status struct {
 	Usage   Usage    `json:"used"`
 }
 
+// States of a quota of weir's beside isSet.
+const (
+	interrupted = "interrupted"
+	underWay    = "under way"   // another weir is at it
+	isGone      = "gone"        // its directories are
+	notMounted  = "not mounted" // nor is what it is on
+)
+
 func (c *claimed) status(b Bounds, u Usage) Status {
 	st := statusOf(c.record, b, u)
 	st.FSType = c.fs.mount.FSType
@@ -134,11 +142,11 @@ func (s Store) listOn(f *fileSystem, recs []record, names map[uint32]string) ([]
 func (s Store) stateOf(r record, known bool) string {
 	if r.State != isSet {
 		if release, free, err := s.hold(r.Project); err == nil && !free {
-			return "under way"
+			return underWay
 		} else if err == nil {
 			release()
 		}
-		return "interrupted"
+		return interrupted
 	}
 	for _, t := range r.Trees {
 		var st unix.Stat_t
@@ -147,9 +155,9 @@ func (s Store) stateOf(r record, known bool) string {
 		}
 	}
 	if !known {
-		return "not mounted"
+		return notMounted
 	}
-	return "gone"
+	return isGone
 }
 
 // Of finds the quota that a directory is in, whoever set it. Without one the project is 0.

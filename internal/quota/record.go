@@ -44,6 +44,9 @@ type record struct {
 	Trees   []Tree `json:"trees"`
 	Mount   string `json:"mount"`
 	State   string `json:"state"`
+	// Lent is whether the project is that which a container's engine has given it: only the
+	// bounds are weir's.
+	Lent bool `json:"lent,omitempty"`
 }
 
 // What is going on with a quota.

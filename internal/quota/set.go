@@ -39,7 +39,7 @@ func (s Store) set(ctx context.Context, p Place, c *claimed, change Change, forc
 	if err := change.check(bounds, c.fs.block); err != nil {
 		return Marked{}, bounds, err
 	}
-	whole := c.State == isSet
+	whole := c.State == isSet || c.Lent
 	if !whole {
 		if usage, err = c.measure(ctx, tell); err != nil {
 			return Marked{}, bounds, err
@@ -69,7 +69,7 @@ func (s Store) set(ctx context.Context, p Place, c *claimed, change Change, forc
 	if err := c.fs.bound(c.Project, bounds); err != nil {
 		return marked, bounds, err
 	}
-	if whole {
+	if c.State == isSet {
 		return marked, bounds, nil
 	}
 	c.State = isSet
