@@ -184,6 +184,18 @@ func TestBorder(t *testing.T) {
 		}
 		refused(t, 1, "project 101", "quota", "set", theirs, "1MB")
 		refused(t, 1, "project 101", "quota", "clear", theirs)
+		free := subdir(t, disk.Dir, "free")
+		if err := os.Mkdir(filepath.Join(free, "below"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if said, err := exec.Command("xfs_quota", "-f", "-x", "-D", "/dev/null", "-P", "/dev/null", "-c", "project -s -p "+free+" 102", disk.Dir).CombinedOutput(); err != nil {
+			t.Fatalf("xfs_quota: %v: %s", err, said)
+		}
+		_, command, _ := strings.Cut(refused(t, 1, "project 102", "quota", "set", free, "1MB"), "needs that project: ")
+		if out, err := exec.Command("sh", "-ec", command).CombinedOutput(); err != nil || command == "" {
+			t.Fatalf("%s: %v: %s", command, err, out)
+		}
+		mustWeir(t, "quota", "set", free, "1MB")
 		above := subdir(t, disk.Dir, "above")
 		if err := os.Rename(theirs, filepath.Join(above, "theirs")); err != nil {
 			t.Fatal(err)
