@@ -49,5 +49,6 @@ func (m Maker) Host() string { return os.Getenv(m.variable) }
 
 // isGroup reports whether a container's group has this name.
 func (m Maker) isGroup(name, id string) bool {
-	return name == m.plain+id || name == m.prefix+id+".scope"
+	// crun calls it by the id alone where a user's Podman leaves that to it.
+	return name == id || name == m.plain+id || name == m.prefix+id+".scope"
 }

@@ -98,7 +98,7 @@ func tree(t *testing.T, dir string, files int) {
 // Cgroups play no part in quotas: what takes long runs with those of one kind.
 
 // Whenever weir is killed while it sets or lifts a quota, it ends right when it is run again.
-func TestKills(t *testing.T) {
+func TestKillsOfQuotas(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Guest, lab.Long, lab.V2)
 	onEach(t, func(t *testing.T, disk *lab.TestDisk) {
 		times := lab.Times(t, "WEIR_KILLS", 5)
@@ -141,17 +141,13 @@ func TestKills(t *testing.T) {
 	})
 }
 
-// isWhole checks that all of a tree is in its quota's project, and that the kernel counts
-// what is there.
+// isWhole checks that the kernel counts all of a tree in its quota's project.
 func isWhole(t *testing.T, dir string) {
 	t.Helper()
 	st := of(t, dir)
 	bytes, files := du(t, dir)
 	if st.State != "set" || st.Used.Bytes != bytes || st.Used.Files != files || st.Limit.Bytes == 0 {
 		t.Fatalf("%+v, and there are %d bytes in %d files", st, bytes, files)
-	}
-	if now, _ := projects(t, dir); len(now) != 1 || now[st.Project] == 0 {
-		t.Fatalf("project %d: the files are in %v", st.Project, now)
 	}
 }
 
@@ -192,8 +188,8 @@ func TestInterrupted(t *testing.T) {
 
 // What a set of many files takes, beside xfs_quota, which does it on XFS only.
 func TestManyFiles(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Guest, lab.Long, lab.Whole, lab.V2, lab.Command("xfs_quota"))
-	files := lab.Times(t, "WEIR_FILES", 100_000)
+	lab.Need(t, lab.Root, lab.Guest, lab.Long, lab.Whole, lab.V2, lab.MinKernel(5, 12), lab.Command("xfs_quota"))
+	files := lab.Times(t, "WEIR_FILES", 50_000)
 	disk := lab.Disk(t, lab.FS("xfs"))
 	clearAfter(t)
 	dir := subdir(t, disk.Dir, "data")
