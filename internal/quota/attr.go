@@ -3,7 +3,6 @@ package quota
 import (
 	"errors"
 	"os"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -41,13 +40,6 @@ func attrOf(f *os.File) (attr, error) {
 		return attr{}, &os.PathError{Op: "read the project of", Path: f.Name(), Err: err}
 	}
 	return attr{x.project, x.xflags&projInherit != 0}, nil
-}
-
-func ioctl(fd int, request uintptr, x *fsxattr) error {
-	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), request, uintptr(unsafe.Pointer(x))); errno != 0 {
-		return errno
-	}
-	return nil
 }
 
 // A marker gives files a project, or takes it from them.
@@ -131,16 +123,4 @@ func (m marker) markName(dir *os.File, name string) (outcome, error) {
 		return unable, nil
 	}
 	return marked, err
-}
-
-func attrCall(number uintptr, dir int, path string, a *fileAttr) error {
-	name, err := unix.BytePtrFromString(path)
-	if err != nil {
-		return err
-	}
-	_, _, errno := unix.Syscall6(number, uintptr(dir), uintptr(unsafe.Pointer(name)), uintptr(unsafe.Pointer(a)), unsafe.Sizeof(*a), unix.AT_SYMLINK_NOFOLLOW, 0)
-	if errno != 0 {
-		return errno
-	}
-	return nil
 }

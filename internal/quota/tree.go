@@ -125,7 +125,7 @@ func openDir(dir *os.File, name string) (*os.File, error) {
 // openFile opens a regular file; fd is -1 if it is another one.
 func (w *walk) openFile(dir *os.File, name string) (fd int, err error) {
 	if w.bare {
-		fd, err := unix.Openat(int(dir.Fd()), name, toRead, 0)
+		fd, err := openAt(int(dir.Fd()), name, toRead)
 		if errors.Is(err, unix.EACCES) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENXIO) {
 			return -1, nil // a device, a link or a socket by now
 		}
@@ -211,7 +211,7 @@ func (w *walk) markOpened(dir *os.File, name string, m marker) (outcome, error) 
 		return unable, err
 	}
 	what, err := m.mark(fd, false)
-	return what, errors.Join(err, unix.Close(fd))
+	return what, errors.Join(err, closeFD(fd))
 }
 
 // measure adds up what a tree takes, as du(1) does, each file once. Directories of another
@@ -239,8 +239,8 @@ func (w *walk) measure(dir *os.File, project uint32, links map[uint64]bool) (Usa
 			all.Bytes, all.Files = all.Bytes+u.Bytes, all.Files+u.Files
 			return errors.Join(err, below.Close())
 		}
-		var st unix.Stat_t
-		if err := unix.Fstatat(int(dir.Fd()), e.Name(), &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		var st unix.Statx_t
+		if err := statAt(int(dir.Fd()), e.Name(), &st); err != nil {
 			return &os.PathError{Op: "stat", Path: dir.Name() + "/" + e.Name(), Err: err}
 		}
 		if st.Nlink > 1 {
@@ -249,7 +249,7 @@ func (w *walk) measure(dir *os.File, project uint32, links map[uint64]bool) (Usa
 			}
 			links[st.Ino] = true
 		}
-		all.Bytes, all.Files = all.Bytes+uint64(st.Blocks)*sector, all.Files+1
+		all.Bytes, all.Files = all.Bytes+st.Blocks*sector, all.Files+1
 		return nil
 	})
 	return all, err

@@ -105,7 +105,8 @@ func TestPodman(t *testing.T) {
 		"/machine.slice/libpod-" + id + ".scope":                                                     "/machine.slice/libpod-" + id + ".scope",
 		"/libpod_parent/libpod-" + id:                                                                "/libpod_parent/libpod-" + id,
 		"/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" + id + ".scope/container": "/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" + id + ".scope/container",
-		"/machine.slice/libpod-conmon-" + id + ".scope":                                              "", "/" + id: "",
+		"/machine.slice/libpod-conmon-" + id + ".scope":                                              "",
+		"/system.slice/own.service/" + id:                                                            "/system.slice/own.service/" + id, "/system.slice/" + id + "x": "",
 	} {
 		k := host(t, group)
 		k.Maker = root
