@@ -23,7 +23,9 @@ func newQuota(a *app) *cobra.Command {
 			"XFS and ext4, which must be mounted with prjquota (weir says how where they are not).\n\n" +
 			"Who goes beyond a hard limit gets ENOSPC on XFS, root too. On ext4 it is EDQUOT, and processes with CAP_SYS_RESOURCE, which root has\n" +
 			"and containers by default have not, are not bound. Files of the same file system cannot be linked into the directory, and mv copies them\n" +
-			"(EXDEV). df in the directory shows the limit as the size. A volume needs no quota: it has a size (weir volume resize).",
+			"(EXDEV). df in the directory shows the limit as the size. A volume needs no quota: it has a size (weir volume resize).\n\n" +
+			"The kernel lets the owner of a file take it out of its project (chattr -p), unless that is in a user namespace of its own: a quota is\n" +
+			"against accidents, and a volume against everybody.",
 		Args: noSuchVerb,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -180,7 +182,7 @@ func (a *app) sayQuota(st quota.Status, marked quota.Marked) {
 		a.out.Say("note: %s in it of other projects, which do not count here", cli.Plural(marked.Foreign, "file or directory is", "files and directories are"))
 	}
 	if marked.Unable > 0 {
-		a.out.Say("note: %s not counted, symbolic links, devices or their like, or immutable, which this kernel does not mark (the former Linux 6.17 does)", cli.Plural(marked.Unable, "file is", "files are"))
+		a.out.Say("note: %s not counted, symbolic links, devices or their like, or immutable, which the kernel cannot mark (all but the last it can on XFS from Linux 6.17 on); they cannot be renamed or linked in it (EXDEV)", cli.Plural(marked.Unable, "file is", "files are"))
 	}
 }
 
@@ -190,7 +192,7 @@ func newQuotaClear(a *app) *cobra.Command {
 		Use:   "clear DIR|TARGET",
 		Short: "Lift a quota that weir set",
 		Long: "Lift the quota of a directory or a container, and take the project's number from all files. What was interrupted, it takes to its end.\n" +
-			"A directory that is there no more, and a container that was removed, are named as before.",
+			"A directory that is there no more, and a container that was removed, are named as before (docker:web), or by the project's number.",
 		Args:              oneQuota,
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.quotaClear(cmd.Context(), args[0], forget) },
 		ValidArgsFunction: a.completeQuota,
@@ -234,7 +236,7 @@ func (a *app) quotaClear(ctx context.Context, spec string, forget bool) error {
 		return err
 	}
 	if left > 0 {
-		a.out.Say("note: %s in project %d still: moved out of it, or made while it was cleared; they are bound by nothing", cli.Plural(int(left), "file is", "files are"), st.Project)
+		a.out.Say("note: %s in project %d still, and are bound by nothing: symbolic links, devices or their like, which the kernel cannot unmark (on XFS from Linux 6.17 on it can), or moved out of it", cli.Plural(int(left), "file is", "files are"), st.Project)
 	}
 	return a.saidQuota(st, "%s: the quota of %s is lifted", st.Target, st.Bounds)
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -112,7 +113,17 @@ func (a *app) containerPlace(t target.Target) (quota.Place, error) {
 	if i < 0 {
 		return p, fmt.Errorf("quota: %s: its first process has no root directory here", t)
 	}
-	root := mounts[i]
+	// What a process has mounted itself can name any directory of the host: only a mount that
+	// the host has too is believed.
+	host, err := blkdev.New("/").Mounts(0)
+	if err != nil {
+		return p, err
+	}
+	i = slices.IndexFunc(host, func(m blkdev.Mount) bool { return m.Number == mounts[i].Number && m.FSType == mounts[i].FSType })
+	if i < 0 {
+		return p, fmt.Errorf("quota: %s: what its first process has as its root is not mounted on this host, and so its files cannot be told; name a directory that only it writes to", t)
+	}
+	root := host[i]
 	upper, has := root.SuperOption("upperdir")
 	work, _ := root.SuperOption("workdir")
 	if root.FSType != "overlay" || !has {
@@ -130,6 +141,9 @@ func (a *app) containerPlace(t target.Target) (quota.Place, error) {
 
 // quotaOnRecord finds what a quota is on that may be there no more.
 func (a *app) quotaOnRecord(ctx context.Context, spec string) (quota.Place, error) {
+	if project, err := strconv.ParseUint(spec, 10, 32); err == nil && project > 0 {
+		return quota.Place{Project: uint32(project)}, nil
+	}
 	p, err := a.quotaPlace(ctx, spec)
 	var stopped *target.StoppedError
 	var notFound *target.NotFound

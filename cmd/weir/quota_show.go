@@ -108,7 +108,7 @@ func (a *app) printQuotas(all []quota.Status) {
 		case "under way":
 			a.out.Say("%s: another weir is at it", st.Target)
 		case "gone":
-			a.out.Say("%s: its directory is there no more; to forget it: weir quota clear %s", st.Target, st.Target)
+			a.out.Say("%s: its directory is not there any more; to lift it: weir quota clear %d, or where it was moved to", st.Target, st.Project)
 		case "not mounted":
 			a.out.Say("%s: %s is not mounted, or without prjquota", st.Target, st.Mount)
 		}

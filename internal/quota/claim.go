@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"github.com/weir-io/weir/internal/blkdev"
 )
@@ -17,11 +19,15 @@ type Place struct {
 	Name    string // of the target, as the user spelled it; empty: the directory
 	Lasting string // its name for good
 	Dirs    []string
+	Project uint32 // the number, of one that is on record; 0: not named by it
 }
 
 func (p Place) String() string {
-	if p.Name != "" {
+	switch {
+	case p.Name != "":
 		return p.Name
+	case p.Project != 0:
+		return "project " + strconv.FormatUint(uint64(p.Project), 10)
 	}
 	return p.Dirs[0]
 }
@@ -29,10 +35,11 @@ func (p Place) String() string {
 // A claimed quota is held by this weir until release is called.
 type claimed struct {
 	record
-	fs      *fileSystem
-	tops    []*top
-	fresh   bool // there was none before
-	release func()
+	fs   *fileSystem
+	tops []*top
+	// untouched is whether it is new, and neither marked nor bounded.
+	untouched bool
+	release   func()
 }
 
 func (c *claimed) close() {
@@ -116,12 +123,15 @@ func (s Store) claimOpen(ctx context.Context, p Place, c *claimed) error {
 		return err
 	}
 	if own == nil {
-		own = &record{State: setting, Name: p.Name, Lasting: p.Lasting, Mount: c.fs.mount.Point}
+		own = &record{State: setting, New: true, Name: p.Name, Lasting: p.Lasting, Mount: c.fs.mount.Point, FS: c.fs.id}
 		if own.Project, err = s.freeProject(c.fs, all); err != nil {
 			return err
 		}
 	}
-	c.record, c.fresh = *own, len(own.Trees) == 0
+	c.record, c.untouched = *own, len(own.Trees) == 0
+	if err := c.openRest(); err != nil {
+		return err
+	}
 	release, free, err := s.hold(c.Project)
 	if err != nil {
 		return err
@@ -145,6 +155,29 @@ func (s Store) claimOpen(ctx context.Context, p Place, c *claimed) error {
 	return s.save(c.record)
 }
 
+// openRest opens those of a quota's trees that were not named, such as the second of a
+// container's, if they are there.
+func (c *claimed) openRest() error {
+	for _, tree := range c.Trees {
+		if slices.ContainsFunc(c.tops, func(t *top) bool { return t.Inode == tree.Inode }) {
+			continue
+		}
+		t, err := openTop(tree.Path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if t.attr, err = attrOf(t.File); err != nil || t.Tree != tree || t.attr.project != c.Project {
+			_ = t.Close() // another has its name now
+			continue
+		}
+		c.tops = append(c.tops, t)
+	}
+	return nil
+}
+
 // isRoot reports whether a directory is the topmost of its file system.
 func (t *top) isRoot(f *fileSystem) bool {
 	return t.Path == f.mount.Point && f.mount.Root == "/"
@@ -156,7 +189,7 @@ func (s Store) find(p Place, c *claimed, all []record) (*record, error) {
 	var own *record
 	for _, t := range c.tops {
 		i := slices.IndexFunc(all, func(r record) bool {
-			return r.has(t.Tree) && (t.attr.project == r.Project || t.attr.project == 0)
+			return r.FS == c.fs.id && (r.has(t.Tree) && t.attr.project == 0 || r.hasInode(t.Inode) && t.attr.project == r.Project)
 		})
 		switch {
 		case i >= 0 && (own == nil || own.Project == all[i].Project):
@@ -201,7 +234,7 @@ func (s Store) lent(p Place, c *claimed, all []record) (*record, error) {
 	if err != nil || bounds != (Bounds{}) {
 		return nil, err
 	}
-	return &record{Project: id, State: setting, Name: p.Name, Lasting: p.Lasting, Mount: c.fs.mount.Point, Lent: true}, nil
+	return &record{Project: id, State: setting, New: true, Name: p.Name, Lasting: p.Lasting, Mount: c.fs.mount.Point, FS: c.fs.id, Lent: true}, nil
 }
 
 func projectOf(dir string) (uint32, error) {

@@ -18,7 +18,8 @@ func (e *NotSetError) Error() string {
 
 // Clear lifts the quota of a place, whose directories may be gone, and unmarks its files.
 // When it is interrupted, calling it again goes on. It returns what the quota was, and how
-// many files have the project still: they were moved to where weir does not know of.
+// many files have the project still: what the kernel cannot unmark, as it cannot mark it, and
+// what was moved to where weir does not know of.
 func (s Store) Clear(ctx context.Context, p Place, tell Progress) (was Status, left uint64, err error) {
 	c, err := s.claimRecord(ctx, p)
 	if err != nil {
@@ -28,6 +29,13 @@ func (s Store) Clear(ctx context.Context, p Place, tell Progress) (was Status, l
 	had, usage, err := c.fs.get(c.Project)
 	if err != nil {
 		return Status{}, 0, err
+	}
+	switch {
+	case len(c.tops) > 0:
+	case c.Lent: // its engine may have given the project to another container since
+		return c.status(had, usage), 0, s.forget(c.Project)
+	case usage.Files > 0:
+		return Status{}, 0, fmt.Errorf("quota on %s: it is not there any more, and %d files are in its project: it was moved; name where it is now (to leave the files in the project: weir quota clear --forget %d)", c.record, usage.Files, c.Project)
 	}
 	if err := s.takeBack(ctx, c, tell); err != nil {
 		return Status{}, 0, err
@@ -93,15 +101,19 @@ func (s Store) takeBack(ctx context.Context, c *claimed, tell Progress) error {
 		if err != nil {
 			return err
 		}
-		if _, err := c.mark(ctx, newMarker(c.Project, true), int(usage.Files), tell); err != nil {
+		marked, err := c.mark(ctx, newMarker(c.Project, true), int(usage.Files), tell)
+		if err != nil {
 			return err
 		}
 		if _, usage, err = c.fs.get(c.Project); err != nil {
 			return err
 		}
-		if usage.Files == 0 {
+		if usage.Files <= uint64(marked.Unable) {
 			break
 		}
+	}
+	if err := c.fs.sync(); err != nil {
+		return err
 	}
 	return s.forget(c.Project)
 }
@@ -123,7 +135,11 @@ func (s Store) claimRecord(ctx context.Context, p Place) (c *claimed, err error)
 			c.close()
 		}
 	}()
-	for _, tree := range r.Trees {
+	dirs := r.Trees
+	for _, dir := range p.Dirs { // it may have been moved there
+		dirs = append(dirs, Tree{Path: dir})
+	}
+	for _, tree := range dirs {
 		t, err := openTop(tree.Path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
@@ -131,7 +147,7 @@ func (s Store) claimRecord(ctx context.Context, p Place) (c *claimed, err error)
 		if err != nil {
 			return c, err
 		}
-		if !s.isStill(ctx, t, tree, r) {
+		if !s.isStill(ctx, t, tree, r) || slices.ContainsFunc(c.tops, func(o *top) bool { return o.Inode == t.Inode }) {
 			_ = t.Close() // it was only looked at
 			continue
 		}
@@ -141,22 +157,18 @@ func (s Store) claimRecord(ctx context.Context, p Place) (c *claimed, err error)
 	return c, err
 }
 
-// isStill reports whether a directory is the one that a quota was set on, or at least has
-// its project. Another one may have its name now, or another disk be mounted there.
+// isStill reports whether a directory is the one that a quota was set on. Another one may
+// have its name now, or another disk be mounted there.
 func (s Store) isStill(ctx context.Context, t *top, was Tree, r record) bool {
-	var err error
-	if t.attr, err = attrOf(t.File); err != nil {
-		return false // a file system without projects
-	}
-	if t.attr.project == r.Project {
-		return true
-	}
 	f, err := s.fileSystemOf(ctx, t.File)
 	if err != nil {
 		return false
 	}
 	defer f.close()
-	return t.Inode == was.Inode && t.attr.project == 0 && f.mount.Point == r.Mount
+	if t.attr, err = attrOf(t.File); err != nil || f.id != r.FS {
+		return false
+	}
+	return t.attr.project == r.Project || t.attr.project == 0 && t.Inode == was.Inode
 }
 
 // fileSystemOfRecord finds where a quota is, also if its directories are gone.
@@ -169,29 +181,52 @@ func (s Store) fileSystemOfRecord(ctx context.Context, c *claimed) (*fileSystem,
 		return nil, err
 	}
 	for _, m := range slices.Backward(mounts) {
-		if m.Point == c.Mount && can(m.FSType) {
-			return s.openMount(ctx, m)
+		if !can(m.FSType) {
+			continue
 		}
+		f, err := s.openMount(ctx, m)
+		if err != nil {
+			continue // hidden, or a file
+		}
+		if f.id == c.FS {
+			return f, nil
+		}
+		f.close()
 	}
-	return nil, fmt.Errorf("quota on %s: %s, which it is on, is not mounted; mount it first", c.record, c.Mount)
+	return nil, fmt.Errorf("quota on %s: the file system that it is on, once mounted at %s, is not mounted; mount it first, or if it is gone for good: weir quota clear --forget %s", c.record, c.Mount, c.record)
 }
 
-// recorded finds the quota of a place on record.
+// recorded finds the quota of a place on record: of what is there before what is gone.
 func (s Store) recorded(p Place, all []record) (record, error) {
 	var paths []string
+	var there []*top
+	defer func() {
+		for _, t := range there {
+			_ = t.Close() // it was only looked at
+		}
+	}()
 	for _, dir := range p.Dirs {
 		path, err := filepath.Abs(dir)
 		if err != nil {
 			return record{}, fmt.Errorf("quota on %s: %w", dir, err)
 		}
-		if real, err := filepath.EvalSymlinks(path); err == nil {
-			path = real
+		if t, err := openTop(dir); err == nil {
+			path, there = t.Path, append(there, t)
+			if t.attr, err = attrOf(t.File); err != nil {
+				t.attr.project = 0 // a file system without projects
+			}
 		}
 		paths = append(paths, path)
 	}
-	// A removed container may have had the name of one that is there.
 	for _, is := range []func(r record) bool{
+		func(r record) bool { return p.Project != 0 && r.Project == p.Project },
 		func(r record) bool { return p.Lasting != "" && r.Lasting == p.Lasting },
+		func(r record) bool {
+			return slices.ContainsFunc(there, func(t *top) bool { return t.attr.project == r.Project && r.hasInode(t.Inode) })
+		},
+		func(r record) bool {
+			return slices.ContainsFunc(there, func(t *top) bool { return t.attr.project == 0 && r.has(t.Tree) })
+		},
 		func(r record) bool {
 			return slices.ContainsFunc(r.Trees, func(t Tree) bool { return slices.Contains(paths, t.Path) })
 		},
@@ -201,23 +236,10 @@ func (s Store) recorded(p Place, all []record) (record, error) {
 			return all[i], nil
 		}
 	}
-	for _, path := range paths {
-		if err := s.isForeign(path, all); err != nil {
-			return record{}, err
+	for _, t := range there {
+		if t.attr.project != 0 {
+			return record{}, s.foreign(t, all)
 		}
 	}
 	return record{}, &NotSetError{p.String()}
-}
-
-// isForeign gives the error for a directory that is in a project without a record.
-func (s Store) isForeign(path string, all []record) error {
-	t, err := openTop(path)
-	if err != nil {
-		return err
-	}
-	defer t.Close()
-	if t.attr, err = attrOf(t.File); err != nil || t.attr.project == 0 {
-		return nil // a file system without projects has none either
-	}
-	return s.foreign(t, all)
 }

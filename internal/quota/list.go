@@ -123,7 +123,7 @@ func (s Store) listOn(f *fileSystem, recs []record, names map[uint32]string) ([]
 		id = d.id
 		b, u := d.read()
 		st := Status{Project: id, Target: names[id], By: "unknown", Paths: []string{}, Mount: f.mount.Point, FSType: f.mount.FSType, State: isSet, Bounds: b, Usage: u}
-		i := slices.IndexFunc(recs, func(r record) bool { return r.Project == id })
+		i := slices.IndexFunc(recs, func(r record) bool { return r.Project == id && r.FS == f.id })
 		if i >= 0 {
 			st = statusOf(recs[i], b, u)
 			st.Mount, st.FSType, st.State = f.mount.Point, f.mount.FSType, s.stateOf(recs[i], true)
@@ -141,10 +141,8 @@ func (s Store) listOn(f *fileSystem, recs []record, names map[uint32]string) ([]
 // system has been asked.
 func (s Store) stateOf(r record, known bool) string {
 	if r.State != isSet {
-		if release, free, err := s.hold(r.Project); err == nil && !free {
+		if s.isHeld(r.Project) {
 			return underWay
-		} else if err == nil {
-			release()
 		}
 		return interrupted
 	}
@@ -182,13 +180,20 @@ func (s Store) Of(ctx context.Context, dir string) (Status, error) {
 	}
 	st := Status{By: "unknown", Paths: []string{}, Mount: f.mount.Point, FSType: f.mount.FSType, State: isSet}
 	if st.Project = a.project; a.project == 0 {
+		// One that was interrupted before that directory was marked, or after it was unmarked.
+		if i := slices.IndexFunc(recs, func(r record) bool { return r.has(t.Tree) && r.FS == f.id }); i >= 0 {
+			b, u, err := f.get(recs[i].Project)
+			own := statusOf(recs[i], b, u)
+			own.FSType, own.State = f.mount.FSType, s.stateOf(recs[i], true)
+			return own, err
+		}
 		return st, nil
 	}
 	b, u, err := f.get(a.project)
 	if err != nil {
 		return Status{}, err
 	}
-	if i := slices.IndexFunc(recs, func(r record) bool { return r.Project == a.project }); i >= 0 {
+	if i := slices.IndexFunc(recs, func(r record) bool { return r.Project == a.project && r.FS == f.id }); i >= 0 {
 		own := statusOf(recs[i], b, u)
 		own.FSType, own.State = f.mount.FSType, s.stateOf(recs[i], true)
 		return own, nil

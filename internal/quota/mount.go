@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -20,6 +21,15 @@ type fileSystem struct {
 	node  string   // its device; empty: not known
 	root  *os.File // the mount's
 	block uint64   // bytes
+	id    string   // which it is, wherever it is mounted
+}
+
+// sync brings to the disk what was changed.
+func (f *fileSystem) sync() error {
+	if err := unix.Syncfs(int(f.root.Fd())); err != nil {
+		return fmt.Errorf("sync %s: %w", f.mount.Point, err)
+	}
+	return nil
 }
 
 func (f *fileSystem) close() { _ = f.root.Close() }
@@ -81,10 +91,11 @@ func remedyElse(fstype string) string {
 // openMount opens a mount that can have quotas. One that is hidden by another is not
 // reached: os.ErrNotExist.
 func (s Store) openMount(ctx context.Context, m blkdev.Mount) (*fileSystem, error) {
-	root, err := os.Open(m.Point)
+	fd, err := unix.Openat2(unix.AT_FDCWD, m.Point, &unix.OpenHow{Flags: unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", m.Point, err)
+		return nil, &os.PathError{Op: "open", Path: m.Point, Err: err}
 	}
+	root := os.NewFile(uintptr(fd), m.Point)
 	var st unix.Stat_t
 	var room unix.Statfs_t
 	if err := errors.Join(unix.Fstat(int(root.Fd()), &st), unix.Fstatfs(int(root.Fd()), &room)); err != nil {
@@ -93,11 +104,25 @@ func (s Store) openMount(ctx context.Context, m blkdev.Mount) (*fileSystem, erro
 	if (blkdev.Number{Major: unix.Major(st.Dev), Minor: unix.Minor(st.Dev)}) != m.Number {
 		return nil, errors.Join(os.ErrNotExist, root.Close())
 	}
-	f := &fileSystem{mount: m, root: root, block: uint64(room.Bsize)}
+	f := &fileSystem{mount: m, root: root, block: uint64(room.Bsize), id: identity(root, room)}
 	if d, err := s.Devices.Device(ctx, m.Number); err == nil {
 		f.node = d.Node
 	}
 	return f, nil
+}
+
+// identity tells a file system from others: XFS's UUID, and what ext4 makes of its own.
+func identity(root *os.File, room unix.Statfs_t) string {
+	const fsGeometry = 0x80705864 // XFS_IOC_FSGEOMETRY_V1
+	var geometry struct {
+		_    [64]byte
+		uuid [16]byte
+		_    [32]byte
+	}
+	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, root.Fd(), fsGeometry, uintptr(unsafe.Pointer(&geometry))); errno == 0 {
+		return fmt.Sprintf("%x", geometry.uuid)
+	}
+	return fmt.Sprintf("%x", room.Fsid.Val)
 }
 
 // mustBound refuses a file system that bounds no projects now, with the commands that have
@@ -136,7 +161,7 @@ func (f *fileSystem) mustBound() error {
 		e.Remedy = fmt.Sprintf("boot from elsewhere (a rescue system, or the initramfs with break=premount), there: e2fsck -f %s; tune2fs -O project -Q prjquota %s; then boot with rootflags=prjquota on the kernel's command line", node, node)
 	default:
 		e.Reason = "its ext4 has not the features quota and project, which can be given to it while it is not mounted"
-		e.Remedy = fmt.Sprintf("umount %s && e2fsck -f -p %s && tune2fs -O project -Q prjquota %s && mount -o prjquota %s %s", f.mount.Point, node, node, node, f.mount.Point) + later +
+		e.Remedy = fmt.Sprintf("umount %s && { e2fsck -f -p %s || [ $? = 1 ]; } && tune2fs -O project -Q prjquota %s && mount -o prjquota %s %s", f.mount.Point, node, node, node, f.mount.Point) + later +
 			"; if the mount is refused, the kernel's module quota_v2 is missing (modprobe quota_v2)"
 	}
 	return e

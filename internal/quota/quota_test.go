@@ -106,7 +106,7 @@ func TestRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer unlock()
+	unlock()
 	r := record{Project: firstProject, Trees: []Tree{{"/srv/data", 42}}, Mount: "/srv", State: setting}
 	if err := s.save(r); err != nil {
 		t.Fatal(err)

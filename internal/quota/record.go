@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -43,7 +44,9 @@ type record struct {
 	Lasting string `json:"lasting,omitempty"` // the target's name for good
 	Trees   []Tree `json:"trees"`
 	Mount   string `json:"mount"`
+	FS      string `json:"fs"` // which file system it is, wherever it is mounted
 	State   string `json:"state"`
+	New     bool   `json:"new,omitempty"` // it was never set whole
 	// Lent is whether the project is that which a container's engine has given it: only the
 	// bounds are weir's.
 	Lent bool `json:"lent,omitempty"`
@@ -66,6 +69,11 @@ func (r record) String() string {
 
 // has reports whether a directory is the topmost of one of the record's trees.
 func (r record) has(t Tree) bool { return slices.Contains(r.Trees, t) }
+
+// hasInode reports whether it is the topmost of one, whatever it is called by now.
+func (r record) hasInode(inode uint64) bool {
+	return slices.ContainsFunc(r.Trees, func(t Tree) bool { return t.Inode == inode })
+}
 
 const (
 	ofRecord = ".json"
@@ -155,15 +163,32 @@ func (s Store) hold(project uint32) (release func(), free bool, err error) {
 	if err != nil {
 		return nil, false, fmt.Errorf("lock quota: %w", err)
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return nil, false, f.Close()
+	for range 20 { // somebody may be looking whether it is free
+		if err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil {
+			return func() { _ = f.Close() }, true, nil
+		}
+		time.Sleep(time.Millisecond)
 	}
-	return func() { _ = f.Close() }, true, nil
+	return nil, false, f.Close()
 }
 
-// forget removes what is on record of a project that is held. It may be called with the
-// store locked or not: nobody else can hold the project meanwhile.
+// isHeld reports whether a weir is at a project.
+func (s Store) isHeld(project uint32) bool {
+	f, err := os.Open(s.path(project, ofLock))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) != nil
+}
+
+// forget removes what is on record of a project that is held.
 func (s Store) forget(project uint32) error {
+	unlock, err := s.lock(context.Background())
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	for _, suffix := range []string{ofRecord, ofDraft, ofLock} {
 		if err := os.Remove(s.path(project, suffix)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("forget quota: %w", err)
@@ -172,9 +197,14 @@ func (s Store) forget(project uint32) error {
 	return nil
 }
 
-// firstProject is the first that weir gives. People's own begin at 1, Docker's behind the
-// highest that it finds, and Kubernetes's at 1048577.
-const firstProject = 1_000_000_001
+// weir gives projects from firstProject on, far from each other: Docker and Podman go on from
+// the highest one that they find around their layers, and would come to the next of weir's.
+// People's own begin at 1, and Kubernetes's at 1048577.
+const (
+	firstProject = 1 << 30
+	apart        = 1 << 16
+	projects     = 1 << 14
+)
 
 // freeProject finds a project that nobody has: nothing of it is on record, it has no name,
 // and on the file system it has neither files nor bounds. It is called with the store locked.
@@ -187,7 +217,9 @@ func (s Store) freeProject(f *fileSystem, taken []record) (uint32, error) {
 	if err != nil {
 		return 0, err
 	}
-	for id := uint32(firstProject); id < 1<<31; id++ {
+	begin := rand.Uint32N(projects) // disks of other hosts have theirs
+	for i := range uint32(projects) {
+		id := firstProject + (begin+i)%projects*apart
 		if used[id] || names[id] != "" {
 			continue
 		}

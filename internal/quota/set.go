@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 )
 
 // A Progress is told of what is under way: how many of how many files; of 0, it is not known.
@@ -21,7 +22,10 @@ func (s Store) Set(ctx context.Context, p Place, change Change, force bool, tell
 	defer c.close()
 	marked, bounds, err := s.set(ctx, p, c, change, force, tell)
 	if err != nil {
-		if c.fresh {
+		switch {
+		case c.untouched:
+			err = errors.Join(err, s.forget(c.Project))
+		case c.New:
 			err = errors.Join(err, s.takeBack(context.WithoutCancel(ctx), c, tell))
 		}
 		return Status{}, marked, err
@@ -56,6 +60,7 @@ func (s Store) set(ctx context.Context, p Place, c *claimed, change Change, forc
 	}
 	var marked Marked
 	if !whole {
+		c.untouched = false
 		if marked, err = c.mark(ctx, newMarker(c.Project, false), int(usage.Files), tell); err != nil {
 			return marked, bounds, err
 		}
@@ -66,20 +71,36 @@ func (s Store) set(ctx context.Context, p Place, c *claimed, change Change, forc
 			return marked, bounds, err
 		}
 	}
+	c.untouched = false
 	if err := c.fs.bound(c.Project, bounds); err != nil {
 		return marked, bounds, err
 	}
 	if c.State == isSet {
 		return marked, bounds, nil
 	}
-	c.State = isSet
+	if err := c.fs.sync(); err != nil { // what the record says must outlive a power cut too
+		return marked, bounds, err
+	}
+	c.State, c.New = isSet, false
 	return marked, bounds, s.save(c.record)
 }
 
-// walk calls visit for each of the trees, with its topmost directory to read from.
-func (c *claimed) walk(ctx context.Context, progress func(files int), visit func(w *walk, top *os.File) error) error {
+// order is that of the trees: files may be moved from the second one, a container's work
+// directory, into the first at any time, and must be in the project before that is.
+func (c *claimed) order(into bool) []*top {
+	if !into {
+		return c.tops
+	}
+	tops := slices.Clone(c.tops)
+	slices.Reverse(tops)
+	return tops
+}
+
+// walk calls visit for each of the trees, with its topmost directory to read from; into is
+// whether they are to be in the project after that.
+func (c *claimed) walk(ctx context.Context, into bool, progress func(files int), visit func(w *walk, top *os.File) error) error {
 	w := &walk{ctx: ctx, progress: progress}
-	for _, t := range c.tops {
+	for _, t := range c.order(into) {
 		dir, bare, err := alone(t.File)
 		if err == nil {
 			w.bare = bare
@@ -96,7 +117,7 @@ func (c *claimed) walk(ctx context.Context, progress func(files int), visit func
 func (c *claimed) measure(ctx context.Context, tell Progress) (Usage, error) {
 	links := map[uint64]bool{}
 	var all Usage
-	err := c.walk(ctx, func(n int) { tell("counting", n, 0) }, func(w *walk, top *os.File) error {
+	err := c.walk(ctx, true, func(n int) { tell("counting", n, 0) }, func(w *walk, top *os.File) error {
 		u, err := w.measure(top, c.Project, links)
 		all.Bytes, all.Files = all.Bytes+u.Bytes, all.Files+u.Files
 		return err
@@ -110,9 +131,11 @@ func (c *claimed) mark(ctx context.Context, m marker, of int, tell Progress) (Ma
 		what = "unmarking"
 	}
 	var all Marked
-	err := c.walk(ctx, func(n int) { tell(what, n, of) }, func(w *walk, top *os.File) error {
+	err := c.walk(ctx, !m.off, func(n int) { tell(what, n, of) }, func(w *walk, top *os.File) error {
 		one, err := w.mark(top, m)
-		all.add(one)
+		if all.add(one); err == nil && one.Foreign == 1 && one.Files == 0 && !m.off {
+			err = errors.New("somebody has just put it in another project")
+		}
 		return err
 	})
 	return all, err

@@ -3,6 +3,7 @@ package quota
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -31,6 +32,7 @@ type walk struct {
 	bare     bool // its directories are alone
 	progress func(files int)
 	seen     int
+	depth    int
 }
 
 // each counts an entry, and ends the walk when its time is over.
@@ -126,8 +128,8 @@ func openDir(dir *os.File, name string) (*os.File, error) {
 func (w *walk) openFile(dir *os.File, name string) (fd int, err error) {
 	if w.bare {
 		fd, err := openAt(int(dir.Fd()), name, toRead)
-		if errors.Is(err, unix.EACCES) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENXIO) {
-			return -1, nil // a device, a link or a socket by now
+		if errors.Is(err, unix.EACCES) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENXIO) || errors.Is(err, unix.EAGAIN) {
+			return -1, nil // a device, a link or a socket by now; or somebody has a lease on it
 		}
 		return fd, err
 	}
@@ -140,40 +142,78 @@ func (w *walk) openFile(dir *os.File, name string) (fd int, err error) {
 	if err := unix.Fstat(path, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return -1, err
 	}
-	return unix.Open("/proc/self/fd/"+strconv.Itoa(path), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	fd, err = unix.Open("/proc/self/fd/"+strconv.Itoa(path), unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.EAGAIN) {
+		return -1, nil
+	}
+	return fd, err
 }
 
 // mark marks all that is below a directory, and the directory: that first, so that what is
 // made in it meanwhile inherits the project, and is found when its names are read.
 func (w *walk) mark(dir *os.File, m marker) (Marked, error) {
 	what, err := m.mark(int(dir.Fd()), true)
-	if err != nil {
-		return Marked{}, &os.PathError{Op: "mark", Path: dir.Name(), Err: err}
-	}
-	if what == foreign {
+	var all Marked
+	switch {
+	case errors.Is(err, unix.EPERM): // immutable, on ext4; what is in it may not be
+		all.Unable = 1
+	case err != nil:
+		return all, &os.PathError{Op: "mark", Path: dir.Name(), Err: err}
+	case what == foreign:
 		return Marked{Foreign: 1}, nil
+	default:
+		all.Files = 1
 	}
-	all := Marked{Files: 1}
+	var dirs []string // after the files: those that are not marked cannot be renamed meanwhile
 	err = entries(dir, func(e fs.DirEntry) error {
 		if err := w.each(); err != nil {
 			return err
+		}
+		if e.IsDir() {
+			dirs = append(dirs, e.Name())
+			return nil
 		}
 		one, err := w.markEntry(dir, e, m)
 		all.add(one)
 		return err
 	})
-	return all, err
+	if err != nil {
+		return all, err
+	}
+	for _, name := range dirs {
+		err := w.into(dir, name, func(below *os.File) error {
+			one, err := w.mark(below, m)
+			all.add(one)
+			return err
+		})
+		if err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
+// deepest bounds how many directories are open at once.
+const deepest = 1000
+
+// into opens a directory for visit. One that is not there any more, or is none by now, is
+// left out.
+func (w *walk) into(dir *os.File, name string, visit func(below *os.File) error) error {
+	if w.depth++; w.depth > deepest {
+		return fmt.Errorf("%s...: more than %d directories in each other", dir.Name()[:min(len(dir.Name()), 200)], deepest)
+	}
+	defer func() { w.depth-- }()
+	below, err := openDir(dir, name)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(visit(below), below.Close())
 }
 
 func (w *walk) markEntry(dir *os.File, e fs.DirEntry, m marker) (Marked, error) {
-	if e.IsDir() {
-		below, err := openDir(dir, e.Name())
-		if err != nil {
-			return Marked{}, err
-		}
-		all, err := w.mark(below, m)
-		return all, errors.Join(err, below.Close())
-	}
 	what, err := w.markFile(dir, e, m)
 	if err != nil {
 		return Marked{}, &os.PathError{Op: "mark", Path: dir.Name() + "/" + e.Name(), Err: err}
@@ -231,13 +271,11 @@ func (w *walk) measure(dir *os.File, project uint32, links map[uint64]bool) (Usa
 			return err
 		}
 		if e.IsDir() {
-			below, err := openDir(dir, e.Name())
-			if err != nil {
+			return w.into(dir, e.Name(), func(below *os.File) error {
+				u, err := w.measure(below, project, links)
+				all.Bytes, all.Files = all.Bytes+u.Bytes, all.Files+u.Files
 				return err
-			}
-			u, err := w.measure(below, project, links)
-			all.Bytes, all.Files = all.Bytes+u.Bytes, all.Files+u.Files
-			return errors.Join(err, below.Close())
+			})
 		}
 		var st unix.Statx_t
 		if err := statAt(int(dir.Fd()), e.Name(), &st); err != nil {

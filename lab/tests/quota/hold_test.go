@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -289,5 +290,96 @@ func TestSoft(t *testing.T) {
 			}
 		}
 		refused(t, 2, "is above the hard one", "quota", "set", dir, "4MiB", "--soft", "8MiB")
+	})
+}
+
+// A directory that was moved is found by its project, and one that is gone by its number.
+func TestMovedAndGone(t *testing.T) {
+	lab.Need(t, lab.Root, lab.Guest)
+	onEach(t, func(t *testing.T, disk *lab.TestDisk) {
+		dir := subdir(t, disk.Dir, "data", "below")
+		top := filepath.Dir(dir)
+		mustWeir(t, "quota", "set", top, "10MB")
+		project := of(t, top).Project
+		moved := top + "2"
+		if err := os.Rename(top, moved); err != nil {
+			t.Fatal(err)
+		}
+		refused(t, 1, "it was moved", "quota", "clear", top)
+		if err := os.Mkdir(top, 0o755); err != nil { // with the old name, and a quota of its own
+			t.Fatal(err)
+		}
+		mustWeir(t, "quota", "set", top, "5MB")
+		if st := of(t, top); st.Project == project || of(t, moved).Project != project {
+			t.Errorf("%+v has the project of what was moved", st)
+		}
+		mustWeir(t, "quota", "set", moved, "20MB")
+		if st := of(t, moved); st.Target != moved || st.Limit.Bytes/4096 != 20_000_000/4096 || len(list(t)) != 2 {
+			t.Errorf("what was moved: %+v", list(t))
+		}
+		mustWeir(t, "quota", "clear", moved)
+		if now, inherit := projects(t, moved); now[0] != 2 || len(now) != 1 || inherit != 0 {
+			t.Errorf("after clear: %v", now)
+		}
+		project = of(t, top).Project
+		if err := os.Remove(top); err != nil {
+			t.Fatal(err)
+		}
+		if said := mustWeir(t, "quota", "show"); !strings.Contains(said, fmt.Sprint("weir quota clear ", project)) {
+			t.Errorf("of what is gone: %s", said)
+		}
+		mustWeir(t, "quota", "clear", fmt.Sprint(project))
+		if all := list(t); len(all) != 0 {
+			t.Errorf("left: %+v", all)
+		}
+	})
+}
+
+// What the documents say of owners: the kernel lets one take a file out of its project.
+func TestOwnersMayLeave(t *testing.T) {
+	lab.Need(t, lab.Root, lab.Guest, lab.Command("chattr"))
+	onEach(t, func(t *testing.T, disk *lab.TestDisk) {
+		dir := subdir(t, disk.Dir, "data")
+		mustWeir(t, "quota", "set", dir, "10MB")
+		file := filepath.Join(dir, "f")
+		if err := as(t, another, func() error { _, err := fill(file, 1<<20); return err }); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command("chattr", "-p", "0", file)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 1000, Gid: 1000}}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("chattr: %v: %s", err, out)
+		}
+		if st := of(t, dir); st.Used.Bytes > 1<<19 {
+			t.Errorf("after chattr: %+v", st)
+		}
+	})
+}
+
+// A tree that is too deep is refused, and left as it was.
+func TestDeep(t *testing.T) {
+	lab.Need(t, lab.Root, lab.Guest)
+	onEach(t, func(t *testing.T, disk *lab.TestDisk) {
+		dir := subdir(t, disk.Dir, "data")
+		at, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+		for range 1100 {
+			if err == nil {
+				err = unix.Mkdirat(at, "d", 0o755)
+			}
+			var below int
+			if err == nil {
+				below, err = unix.Openat(at, "d", unix.O_RDONLY|unix.O_DIRECTORY, 0)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = unix.Close(at)
+			at = below
+		}
+		_ = unix.Close(at)
+		refused(t, 1, "directories in each other", "quota", "set", dir, "10MB")
+		if all := list(t); len(all) != 0 {
+			t.Errorf("left: %+v", all)
+		}
 	})
 }

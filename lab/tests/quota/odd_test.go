@@ -65,7 +65,11 @@ func TestOddFiles(t *testing.T) {
 		if unmarked := 11 - int(st.Used.Files); (unmarked > 0) != strings.Contains(said, "not counted") {
 			t.Errorf("%d are not counted, and weir said %s", unmarked, said)
 		}
-		mustWeir(t, "quota", "clear", top)
+		must(os.Symlink("nowhere", filepath.Join(dir, "later")))
+		said = mustWeir(t, "quota", "clear", top)
+		if unmarked := 11 - int(st.Used.Files); (unmarked > 0) != strings.Contains(said, "1 file is in project") {
+			t.Errorf("of a link that was made later weir said %s", said)
+		}
 		immutable(t, fixed, false)
 		if now, inherit := projects(t, disk.Dir); len(now) != 1 || now[0] == 0 || inherit != 0 {
 			t.Errorf("after clear: %v", now)
