@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unsafe"
 
@@ -22,6 +23,8 @@ type fileSystem struct {
 	root  *os.File // the mount's
 	block uint64   // bytes
 	id    string   // which it is, wherever it is mounted
+	// all are its mounts here; it is mounted anew, with another option, after the last is gone.
+	all []blkdev.Mount
 }
 
 // sync brings to the disk what was changed.
@@ -57,13 +60,23 @@ func (s Store) fileSystemOf(ctx context.Context, dir *os.File) (*fileSystem, err
 			best = &mounts[i]
 		}
 	}
+	var all []blkdev.Mount
+	for _, m := range mounts {
+		if m.Number == number {
+			all = append(all, m)
+		}
+	}
 	if best == nil {
 		return nil, s.notHere(ctx, dir.Name())
 	}
 	if !can(best.FSType) {
 		return nil, &cgroupfs.Unsupported{Feature: "quota on " + dir.Name(), Reason: fmt.Sprintf("%s is %s, and project quotas are of XFS and ext4", best.Point, best.FSType), Remedy: remedyElse(best.FSType)}
 	}
-	return s.openMount(ctx, *best)
+	f, err := s.openMount(ctx, *best)
+	if err == nil {
+		f.all = all
+	}
+	return f, err
 }
 
 // notHere explains a directory whose file system has a number that no mount has: btrfs.
@@ -137,34 +150,53 @@ func (f *fileSystem) mustBound() error {
 	if node == "" {
 		node = f.mount.Source
 	}
-	again := fmt.Sprintf("umount %s && mount -o prjquota %s %s", f.mount.Point, node, f.mount.Point)
+	point, unmount := f.mountings()
+	remount := fmt.Sprintf("mount -o prjquota %s %s", node, point)
 	later := "; and put prjquota among its options in /etc/fstab"
-	root := f.mount.Point == "/"
+	root := point == "/"
 	switch {
 	case f.mount.FSType == "xfs" && root:
 		e.Reason = "it is the root file system, and mounted without the option prjquota, which XFS takes only when it is mounted"
 		e.Remedy = "boot with rootflags=prjquota on the kernel's command line: with GRUB, sed -i 's/^GRUB_CMDLINE_LINUX=\"/&rootflags=prjquota /' /etc/default/grub && update-grub && reboot"
 	case f.mount.FSType == "xfs" && counts:
 		e.Reason = "XFS counts what projects store there and bounds nothing (option pqnoenforce)"
-		e.Remedy = "xfs_quota -x -c 'enable -p' " + f.mount.Point
+		e.Remedy = "xfs_quota -x -c 'enable -p' " + point
 	case f.mount.FSType == "xfs":
 		e.Reason = "it is mounted without the option prjquota, which XFS takes only when it is mounted (a remount does not do)"
-		e.Remedy = again + later
+		e.Remedy = unmount + " && " + remount + later
 	case counts && root:
 		e.Reason = "ext4 counts what projects store there, and is mounted without the option prjquota"
 		e.Remedy = "quotaon -P / (package quota; until the next boot), and boot with rootflags=prjquota on the kernel's command line"
 	case counts:
 		e.Reason = "ext4 counts what projects store there, and is mounted without the option prjquota"
-		e.Remedy = "quotaon -P " + f.mount.Point + " (package quota; until the next mount)" + later
+		e.Remedy = "quotaon -P " + point + " (package quota; until the next mount)" + later
 	case root:
 		e.Reason = "its ext4 has not the features quota and project, which can be given to it while it is not mounted"
 		e.Remedy = fmt.Sprintf("boot from elsewhere (a rescue system, or the initramfs with break=premount), there: e2fsck -f %s; tune2fs -O project -Q prjquota %s; then boot with rootflags=prjquota on the kernel's command line", node, node)
 	default:
 		e.Reason = "its ext4 has not the features quota and project, which can be given to it while it is not mounted"
-		e.Remedy = fmt.Sprintf("umount %s && { e2fsck -f -p %s || [ $? = 1 ]; } && tune2fs -O project -Q prjquota %s && mount -o prjquota %s %s", f.mount.Point, node, node, node, f.mount.Point) + later +
+		e.Remedy = fmt.Sprintf("%s && { e2fsck -f -p %s || [ $? = 1 ]; } && tune2fs -O project -Q prjquota %s && %s", unmount, node, node, remount) + later +
 			"; if the mount is refused, the kernel's module quota_v2 is missing (modprobe quota_v2)"
 	}
 	return e
+}
+
+// mountings is where all of the file system is mounted, and the command that ends all its
+// mounts here, bind mounts before that.
+func (f *fileSystem) mountings() (point, unmount string) {
+	point = f.mount.Point
+	for _, m := range f.all {
+		if m.Root == "/" {
+			point = m.Point
+			break
+		}
+	}
+	for _, m := range slices.Backward(f.all) {
+		if m.Point != point {
+			unmount += " " + m.Point
+		}
+	}
+	return point, "umount" + unmount + " " + point
 }
 
 // A top is the topmost directory of a tree, open.

@@ -30,7 +30,7 @@ func beyond(fs string) error {
 // S17: ten megabytes for a directory. All writers stop there, within a block, with the file
 // system's error; on ext4 those with CAP_SYS_RESOURCE do not.
 func TestSize(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Guest)
+	lab.Need(t, lab.Root, lab.Guest, lab.V2, lab.NoSystemd)
 	onEach(t, func(t *testing.T, disk *lab.TestDisk) {
 		dir := subdir(t, disk.Dir, "data")
 		said := mustWeir(t, "quota", "set", dir, "10MB")
@@ -90,7 +90,7 @@ func TestSize(t *testing.T) {
 
 // A thousand files: the directory itself is one.
 func TestFiles(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Guest)
+	lab.Need(t, lab.Root, lab.Guest, lab.V2, lab.NoSystemd)
 	onEach(t, func(t *testing.T, disk *lab.TestDisk) {
 		dir := subdir(t, disk.Dir, "data")
 		mustWeir(t, "quota", "set", dir, "max", "--files", "1000")
@@ -114,7 +114,7 @@ func TestFiles(t *testing.T) {
 
 // What is there counts: less than that is refused, with by how much, unless it is forced.
 func TestBelowWhatIsThere(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Guest)
+	lab.Need(t, lab.Root, lab.Guest, lab.V2, lab.NoSystemd)
 	onEach(t, func(t *testing.T, disk *lab.TestDisk) {
 		dir := subdir(t, disk.Dir, "data", "below")
 		if _, err := fill(filepath.Join(dir, "f"), 3<<20); err != nil {
@@ -153,7 +153,7 @@ func TestBelowWhatIsThere(t *testing.T) {
 
 // mv and ln over the border of a project, and files of others.
 func TestBorder(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Guest)
+	lab.Need(t, lab.Root, lab.Guest, lab.V2, lab.NoSystemd)
 	onEach(t, func(t *testing.T, disk *lab.TestDisk) {
 		dir := subdir(t, disk.Dir, "data")
 		out := filepath.Join(disk.Dir, "f")
@@ -213,7 +213,7 @@ func TestBorder(t *testing.T) {
 
 // What a message says to run is run, and has the file system bound projects.
 func TestOptionIsMissing(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Guest, lab.Command("quotaon"))
+	lab.Need(t, lab.Root, lab.Guest, lab.V2, lab.NoSystemd, lab.Command("quotaon"))
 	commands := regexp.MustCompile(`(umount .*? && mount -o prjquota \S+ [^\s;]+|quotaon -P \S+)`)
 	fix := func(t *testing.T, dir, reason string) {
 		t.Helper()
@@ -244,6 +244,12 @@ func TestOptionIsMissing(t *testing.T) {
 	t.Run("xfs", func(t *testing.T) {
 		disk := lab.Disk(t, lab.FS("xfs"))
 		again(t, disk)
+		part := t.TempDir() // a bind mount of it keeps the file system as it is
+		if err := unix.Mount(subdir(t, disk.Dir, "part"), part, "", unix.MS_BIND, ""); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = unix.Unmount(part, 0) })
+		refused(t, 3, "umount "+part+" "+disk.Dir+" && mount -o prjquota "+disk.Node+" "+disk.Dir, "quota", "set", subdir(t, part, "data"), "1MB")
 		fix(t, disk.Dir, "without the option prjquota, which XFS takes only when it is mounted")
 	})
 	t.Run("ext4", func(t *testing.T) {
@@ -276,7 +282,7 @@ func TestOptionIsMissing(t *testing.T) {
 
 // A soft limit lets through, and is shown.
 func TestSoft(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Guest)
+	lab.Need(t, lab.Root, lab.Guest, lab.V2, lab.NoSystemd)
 	onEach(t, func(t *testing.T, disk *lab.TestDisk) {
 		dir := subdir(t, disk.Dir, "data")
 		mustWeir(t, "quota", "set", dir, "4MiB", "--soft", "1MiB", "--soft-files", "5", "--files", "10")
@@ -295,7 +301,7 @@ func TestSoft(t *testing.T) {
 
 // A directory that was moved is found by its project, and one that is gone by its number.
 func TestMovedAndGone(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Guest)
+	lab.Need(t, lab.Root, lab.Guest, lab.V2, lab.NoSystemd)
 	onEach(t, func(t *testing.T, disk *lab.TestDisk) {
 		dir := subdir(t, disk.Dir, "data", "below")
 		top := filepath.Dir(dir)
@@ -337,7 +343,7 @@ func TestMovedAndGone(t *testing.T) {
 
 // What the documents say of owners: the kernel lets one take a file out of its project.
 func TestOwnersMayLeave(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Guest, lab.Command("chattr"))
+	lab.Need(t, lab.Root, lab.Guest, lab.V2, lab.NoSystemd, lab.Command("chattr"))
 	onEach(t, func(t *testing.T, disk *lab.TestDisk) {
 		dir := subdir(t, disk.Dir, "data")
 		mustWeir(t, "quota", "set", dir, "10MB")
@@ -358,7 +364,7 @@ func TestOwnersMayLeave(t *testing.T) {
 
 // A tree that is too deep is refused, and left as it was.
 func TestDeep(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Guest)
+	lab.Need(t, lab.Root, lab.Guest, lab.V2, lab.NoSystemd)
 	onEach(t, func(t *testing.T, disk *lab.TestDisk) {
 		dir := subdir(t, disk.Dir, "data")
 		at, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY, 0)

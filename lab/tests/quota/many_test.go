@@ -17,7 +17,7 @@ import (
 
 // Directories that are given quotas at once have a project each.
 func TestAtOnce(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Guest, lab.Long, lab.V2)
+	lab.Need(t, lab.Root, lab.Guest, lab.V2, lab.NoSystemd, lab.Long)
 	onEach(t, func(t *testing.T, disk *lab.TestDisk) {
 		const many = 64
 		type answer struct {
@@ -95,11 +95,9 @@ func tree(t *testing.T, dir string, files int) {
 	unix.Sync()
 }
 
-// Cgroups play no part in quotas: what takes long runs with those of one kind.
-
 // Whenever weir is killed while it sets or lifts a quota, it ends right when it is run again.
 func TestKillsOfQuotas(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Guest, lab.Long, lab.V2)
+	lab.Need(t, lab.Root, lab.Guest, lab.V2, lab.NoSystemd, lab.Long)
 	onEach(t, func(t *testing.T, disk *lab.TestDisk) {
 		times := lab.Times(t, "WEIR_KILLS", 5)
 		files := 50_000
@@ -153,7 +151,7 @@ func isWhole(t *testing.T, dir string) {
 
 // An interrupted set takes back what it did.
 func TestInterrupted(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Guest, lab.Long, lab.V2)
+	lab.Need(t, lab.Root, lab.Guest, lab.V2, lab.NoSystemd, lab.Long)
 	onEach(t, func(t *testing.T, disk *lab.TestDisk) {
 		dir := subdir(t, disk.Dir, "data")
 		tree(t, dir, 5_000)

@@ -14,7 +14,7 @@ import (
 // What is no plain file, or another file system's, is marked where the kernel can and is left
 // alone where it cannot; nothing is opened that does something when it is opened.
 func TestOddFiles(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Guest)
+	lab.Need(t, lab.Root, lab.Guest, lab.V2, lab.NoSystemd)
 	onEach(t, func(t *testing.T, disk *lab.TestDisk) {
 		dir := subdir(t, disk.Dir, "data", "below")
 		top := filepath.Dir(dir)
