@@ -17,7 +17,7 @@ import (
 
 // Directories that are given quotas at once have a project each.
 func TestAtOnce(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Guest, lab.V2, lab.NoSystemd, lab.Long)
+	lab.Need(t, lab.Root, lab.Guest, lab.V2, lab.NoSystemd, lab.Long, lab.Whole)
 	onEach(t, func(t *testing.T, disk *lab.TestDisk) {
 		const many = 64
 		type answer struct {
@@ -151,7 +151,7 @@ func isWhole(t *testing.T, dir string) {
 
 // An interrupted set takes back what it did.
 func TestInterrupted(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Guest, lab.V2, lab.NoSystemd, lab.Long)
+	lab.Need(t, lab.Root, lab.Guest, lab.V2, lab.NoSystemd, lab.Long, lab.Whole)
 	onEach(t, func(t *testing.T, disk *lab.TestDisk) {
 		dir := subdir(t, disk.Dir, "data")
 		tree(t, dir, 5_000)
