@@ -113,13 +113,14 @@ func (a *app) containerPlace(t target.Target) (quota.Place, error) {
 	if i < 0 {
 		return p, fmt.Errorf("quota: %s: its first process has no root directory here", t)
 	}
+	its := mounts[i]
 	// What a process has mounted itself can name any directory of the host: only a mount that
 	// the host has too is believed.
 	host, err := blkdev.New("/").Mounts(0)
 	if err != nil {
 		return p, err
 	}
-	i = slices.IndexFunc(host, func(m blkdev.Mount) bool { return m.Number == mounts[i].Number && m.FSType == mounts[i].FSType })
+	i = slices.IndexFunc(host, func(m blkdev.Mount) bool { return m.Number == its.Number && m.FSType == its.FSType })
 	if i < 0 {
 		return p, fmt.Errorf("quota: %s: what its first process has as its root is not mounted on this host, and so its files cannot be told; name a directory that only it writes to", t)
 	}

@@ -181,7 +181,7 @@ func (s Store) fileSystemOfRecord(ctx context.Context, c *claimed) (*fileSystem,
 		return nil, err
 	}
 	for _, m := range slices.Backward(mounts) {
-		if !can(m.FSType) {
+		if !hasProjects(m.FSType) {
 			continue
 		}
 		f, err := s.openMount(ctx, m)

@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -48,6 +49,13 @@ func statusOf(r record, b Bounds, u Usage) Status {
 	return st
 }
 
+// statusOn is the status of a quota on record, on the file system that it is on.
+func (s Store) statusOn(f *fileSystem, r record, b Bounds, u Usage) Status {
+	st := statusOf(r, b, u)
+	st.Mount, st.FSType, st.State = f.mount.Point, f.mount.FSType, s.stateOf(r, true)
+	return st
+}
+
 // List finds all projects that somebody has bounded, and all quotas that are on record. A
 // file system that cannot be asked is in the error, beside the others.
 func (s Store) List(ctx context.Context) ([]Status, error) {
@@ -67,7 +75,7 @@ func (s Store) List(ctx context.Context) ([]Status, error) {
 	var errs []error
 	asked, listed := map[blkdev.Number]bool{}, map[uint32]bool{}
 	for _, m := range mounts {
-		if !can(m.FSType) || asked[m.Number] {
+		if !hasProjects(m.FSType) || asked[m.Number] {
 			continue
 		}
 		f, err := s.openMount(ctx, m)
@@ -94,18 +102,10 @@ func (s Store) List(ctx context.Context) ([]Status, error) {
 			all = append(all, st)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Status) int { return compare(a, b) })
+	slices.SortStableFunc(all, func(a, b Status) int {
+		return cmp.Or(cmp.Compare(a.Mount, b.Mount), cmp.Compare(a.Project, b.Project))
+	})
 	return all, errors.Join(errs...)
-}
-
-func compare(a, b Status) int {
-	if a.Mount != b.Mount {
-		if a.Mount < b.Mount {
-			return -1
-		}
-		return 1
-	}
-	return int(int64(a.Project) - int64(b.Project))
 }
 
 // listOn finds the projects of a file system.
@@ -125,8 +125,7 @@ func (s Store) listOn(f *fileSystem, recs []record, names map[uint32]string) ([]
 		st := Status{Project: id, Target: names[id], By: "unknown", Paths: []string{}, Mount: f.mount.Point, FSType: f.mount.FSType, State: isSet, Bounds: b, Usage: u}
 		i := slices.IndexFunc(recs, func(r record) bool { return r.Project == id && r.FS == f.id })
 		if i >= 0 {
-			st = statusOf(recs[i], b, u)
-			st.Mount, st.FSType, st.State = f.mount.Point, f.mount.FSType, s.stateOf(recs[i], true)
+			st = s.statusOn(f, recs[i], b, u)
 		}
 		if b != (Bounds{}) || i >= 0 {
 			all = append(all, st)
@@ -183,9 +182,7 @@ func (s Store) Of(ctx context.Context, dir string) (Status, error) {
 		// One that was interrupted before that directory was marked, or after it was unmarked.
 		if i := slices.IndexFunc(recs, func(r record) bool { return r.has(t.Tree) && r.FS == f.id }); i >= 0 {
 			b, u, err := f.get(recs[i].Project)
-			own := statusOf(recs[i], b, u)
-			own.FSType, own.State = f.mount.FSType, s.stateOf(recs[i], true)
-			return own, err
+			return s.statusOn(f, recs[i], b, u), err
 		}
 		return st, nil
 	}
@@ -194,9 +191,7 @@ func (s Store) Of(ctx context.Context, dir string) (Status, error) {
 		return Status{}, err
 	}
 	if i := slices.IndexFunc(recs, func(r record) bool { return r.Project == a.project && r.FS == f.id }); i >= 0 {
-		own := statusOf(recs[i], b, u)
-		own.FSType, own.State = f.mount.FSType, s.stateOf(recs[i], true)
-		return own, nil
+		return s.statusOn(f, recs[i], b, u), nil
 	}
 	names, err := s.projectNames()
 	st.Target, st.Bounds, st.Usage = names[a.project], b, u

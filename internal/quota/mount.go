@@ -37,8 +37,8 @@ func (f *fileSystem) sync() error {
 
 func (f *fileSystem) close() { _ = f.root.Close() }
 
-// can reports whether a file system has project quotas at all.
-func can(fstype string) bool { return fstype == "xfs" || fstype == "ext4" }
+// hasProjects reports whether a kind of file system can have project quotas.
+func hasProjects(fstype string) bool { return fstype == "xfs" || fstype == "ext4" }
 
 // fileSystemOf finds what an open directory is on.
 func (s Store) fileSystemOf(ctx context.Context, dir *os.File) (*fileSystem, error) {
@@ -51,28 +51,24 @@ func (s Store) fileSystemOf(ctx context.Context, dir *os.File) (*fileSystem, err
 	if err != nil {
 		return nil, err
 	}
-	var best *blkdev.Mount
-	for i, m := range mounts {
+	var best blkdev.Mount
+	var all []blkdev.Mount
+	for _, m := range mounts {
 		if m.Number != number {
 			continue
 		}
-		if holds := m.Point == "/" || dir.Name() == m.Point || strings.HasPrefix(dir.Name(), m.Point+"/"); holds && (best == nil || len(m.Point) >= len(best.Point)) {
-			best = &mounts[i]
+		all = append(all, m)
+		if holds := m.Point == "/" || dir.Name() == m.Point || strings.HasPrefix(dir.Name(), m.Point+"/"); holds && len(m.Point) >= len(best.Point) {
+			best = m
 		}
 	}
-	var all []blkdev.Mount
-	for _, m := range mounts {
-		if m.Number == number {
-			all = append(all, m)
-		}
-	}
-	if best == nil {
+	if best.Point == "" {
 		return nil, s.notHere(ctx, dir.Name())
 	}
-	if !can(best.FSType) {
+	if !hasProjects(best.FSType) {
 		return nil, &cgroupfs.Unsupported{Feature: "quota on " + dir.Name(), Reason: fmt.Sprintf("%s is %s, and project quotas are of XFS and ext4", best.Point, best.FSType), Remedy: remedyElse(best.FSType)}
 	}
-	f, err := s.openMount(ctx, *best)
+	f, err := s.openMount(ctx, best)
 	if err == nil {
 		f.all = all
 	}

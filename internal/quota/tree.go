@@ -17,8 +17,8 @@ type Marked struct {
 	Files   int `json:"files"`   // files and directories that have the project, or have it no more
 	Foreign int `json:"foreign"` // that are another project's, and were left alone with all below them
 	// Unable were left alone because the kernel does not mark them: symbolic links, devices
-	// and their like before Linux 6.17, and what is immutable on ext4. What is made later
-	// inherits the project all the same.
+	// and their like, but on XFS from Linux 6.17 on, and what is immutable on ext4. What is
+	// made later inherits the project all the same.
 	Unable int `json:"unable"`
 }
 
