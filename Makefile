@@ -67,6 +67,8 @@ man: ## regenerate docs/man from the commands
 bpf: ## regenerate the BPF objects (needs clang)
 	cd internal/inode && GOPACKAGE=inode $(GO) run github.com/cilium/ebpf/cmd/bpf2go -target bpfel -no-global-types \
 		owner ../../bpf/owner.bpf.c -- -O2 -Wall -Werror -I/usr/include/$$(uname -m)-linux-gnu
+	cd internal/trace && GOPACKAGE=trace $(GO) run github.com/cilium/ebpf/cmd/bpf2go -target bpfel -no-global-types \
+		trace ../../bpf/trace.bpf.c -- -O2 -Wall -Werror -I/usr/include/$$(uname -m)-linux-gnu
 	cd bpf && sha256sum *.c *.h >SHA256SUMS
 
 deps: ## install the Debian packages that the tests need

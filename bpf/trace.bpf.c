@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0
+/*
+ * Splits the time of reads, writes and fsyncs. A task that is in one has a struct op.
+ * Its time on a processor is its own, or reclaim's; when it sleeps, the functions it
+ * sleeps in say for what, and if that is its own I/O, the stages of that I/O do.
+ */
+#include "trace_op.h"
+#include "trace_block.h"
+
+char _license[] SEC("license") = "GPL";
+
+static __always_inline __u64 syscall_argument(const void *regs, __u32 n)
+{
+	const struct pt_regs___x86 *x86 = regs;
+	const struct pt_regs___arm64 *arm64 = regs;
+
+	if (bpf_core_field_exists(x86->di))
+		return n == 0 ? BPF_CORE_READ(x86, di) : n == 1 ? BPF_CORE_READ(x86, si) : BPF_CORE_READ(x86, dx);
+	if (bpf_core_field_exists(arm64->regs))
+		return n == 0 ? BPF_CORE_READ(arm64, regs[0]) :
+		       n == 1 ? BPF_CORE_READ(arm64, regs[1]) : BPF_CORE_READ(arm64, regs[2]);
+	return -1;
+}
+
+/* Which kind of operation a call of the target's is; KINDS: none. */
+static __always_inline __u8 kind_of(struct op *op, __u8 call, const void *regs)
+{
+	if (call & CALL_ANY_FILE) {
+		op->file = 0;
+		return call & CALL_KIND;
+	}
+	if (on_disk(op, syscall_argument(regs, (call & CALL_FD) >> CALL_FD_SHIFT)))
+		return call & CALL_KIND;
+	if (call & CALL_SENDFILE && on_disk(op, syscall_argument(regs, 1)))
+		return KIND_READ;
+	return KINDS;
+}
+
+SEC("tp_btf/sys_enter")
+int enter(__u64 *ctx)
+{
+	__u64 number = ctx[1];
+	__u8 call, kind;
+	struct op *op = own_op();
+
+	if (op && op->begin)
+		finish(op);
+	if (number >= CALLS_MAX)
+		return 0;
+	call = calls[number];
+	if (!(call & CALL_TAKEN))
+		return 0;
+	if (!op) {
+		op = new_op();
+		if (!op)
+			return 0;
+	}
+	if (!is_taken(op))
+		return 0;
+	kind = kind_of(op, call, (const void *)ctx[0]);
+	if (kind < KINDS)
+		start(op, kind);
+	return 0;
+}
+
+SEC("tp_btf/sys_exit")
+int leave(__u64 *ctx)
+{
+	struct op *op = own_op();
+
+	if (op && op->begin && !op->ended)
+		stop(op, ctx[1]);
+	return 0;
+}
+
+/* What the functions on the current task's stack say, each WAIT_ a bit. Searched without
+ * a branch, which the verifier would follow both ways at each step. Addresses of the
+ * kernel differ in less than half of 64 bits. */
+static __always_inline __u64 waits_here(void *ctx)
+{
+	__u32 first = 0;
+	__u64 *stack = bpf_map_lookup_elem(&stacks, &first);
+	__u64 found = 0;
+	long n;
+
+	if (!stack)
+		return 0;
+	n = bpf_get_stack(ctx, stack, STACK_DEPTH * sizeof(*stack), 0);
+	if (n <= 0) {
+		COUNT_LOST(stacks);
+		return 0;
+	}
+	for (int i = 0; i < STACK_DEPTH; i++) {
+		__u64 at = 0;
+
+		if (i * sizeof(*stack) >= n)
+			break;
+		for (__u64 step = PLACES_MAX / 2; step; step >>= 1) {
+			__u64 next = (at + step) & (PLACES_MAX - 1);
+
+			at += step & ~(__u64)((__s64)(stack[i] - places[next].start) >> 63);
+		}
+		found |= places[at & (PLACES_MAX - 1)].waits;
+	}
+	return found;
+}
+
+static __always_inline __u8 lowest(__u64 waits)
+{
+	for (__u8 i = 0; i < WAIT_SYSCALL; i++)
+		if (waits & 1 << i)
+			return i;
+	return WAITS - 1;
+}
+
+static __always_inline bool is_ready(struct task_struct *task)
+{
+	struct task_struct___5_14 *newer = (void *)task;
+	struct task_struct___older *older = (void *)task;
+
+	if (bpf_core_field_exists(newer->__state))
+		return !BPF_CORE_READ(newer, __state);
+	return !BPF_CORE_READ(older, state);
+}
+
+static __always_inline void switched_out(void *ctx, struct op *op, bool ready)
+{
+	__u64 now = bpf_ktime_get_ns(), waits = 0;
+
+	if (op->ended || !ready)
+		waits = waits_here(ctx);
+	/* Back in its own code: the call had ended with the last thing seen of it. */
+	if (op->ended && (waits & 1 << WAIT_EXIT || !(waits & 1 << WAIT_SYSCALL))) {
+		finish(op);
+		return;
+	}
+	account_on(op, now);
+	op->off = ready ? READY : lowest(waits) + 1;
+	op->woken = 0;
+}
+
+SEC("tp_btf/sched_switch")
+int switched(__u64 *ctx)
+{
+	struct task_struct *previous = (void *)ctx[1], *next = (void *)ctx[2];
+	struct op *op = op_of(previous);
+
+	if (op && op->begin)
+		switched_out(ctx, op, ctx[0] || is_ready(previous));
+	op = op_of(next);
+	if (op && op->begin && op->off)
+		account_off(op, bpf_ktime_get_ns());
+	return 0;
+}
+
+SEC("tp_btf/sched_waking")
+int waking(__u64 *ctx)
+{
+	struct op *op = op_of((void *)ctx[0]);
+
+	if (op && op->begin && op->off)
+		op->woken = bpf_ktime_get_ns();
+	return 0;
+}
+
+static __always_inline void enter_reclaim(__u8 part)
+{
+	struct op *op = own_op();
+
+	if (!op || !op->begin || op->reclaim)
+		return;
+	account_on(op, bpf_ktime_get_ns());
+	op->reclaim = part;
+}
+
+static __always_inline void leave_reclaim(__u8 part, __u64 pages)
+{
+	struct op *op = own_op();
+	__u32 which = part == PART_RECLAIM;
+	struct reclaimed *sum;
+
+	if (!op || !op->begin || op->reclaim != part)
+		return;
+	account_on(op, bpf_ktime_get_ns());
+	op->reclaim = 0;
+	sum = bpf_map_lookup_elem(&reclaims, &which);
+	if (sum) {
+		sum->calls++;
+		sum->pages += pages;
+	}
+}
+
+SEC("tp_btf/mm_vmscan_memcg_reclaim_begin")
+int memcg_reclaim(void *ctx)
+{
+	enter_reclaim(PART_MEMCG);
+	return 0;
+}
+
+SEC("tp_btf/mm_vmscan_memcg_reclaim_end")
+int memcg_reclaimed(__u64 *ctx)
+{
+	leave_reclaim(PART_MEMCG, ctx[0]);
+	return 0;
+}
+
+SEC("tp_btf/mm_vmscan_direct_reclaim_begin")
+int direct_reclaim(void *ctx)
+{
+	enter_reclaim(PART_RECLAIM);
+	return 0;
+}
+
+SEC("tp_btf/mm_vmscan_direct_reclaim_end")
+int direct_reclaimed(__u64 *ctx)
+{
+	leave_reclaim(PART_RECLAIM, ctx[0]);
+	return 0;
+}
+
+/* Before task storage, which ends with its task. */
+SEC("tp_btf/sched_process_exit")
+int exits(__u64 *ctx)
+{
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+
+	if (!task_storage)
+		bpf_map_delete_elem(&ops_by_tid, &tid);
+	return 0;
+}

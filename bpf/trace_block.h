@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/*
+ * The life of I/Os that a task of the target waits for, or that are charged to the
+ * target: from blk-throttle's own entry, for the block layer's tracepoints come after it.
+ */
+#ifndef WEIR_TRACE_BLOCK_H
+#define WEIR_TRACE_BLOCK_H
+
+#include "trace_op.h"
+
+/* How many I/Os of one request are looked at. */
+#define MERGED_MAX 32
+
+static __always_inline void submitted(struct bio *bio, bool released)
+{
+	struct op *op = own_op();
+	struct life life = { .submit = bpf_ktime_get_ns() };
+	__u64 key = (__u64)bio;
+
+	if (op && op->begin && !op->ended)
+		life.tid = op->tid;
+	else if (!is_charged(bio))
+		return;
+	life.bytes = BPF_CORE_READ(bio, bi_iter.bi_size);
+	if (released)
+		life.release = life.submit;
+	if (bpf_map_update_elem(&bios, &key, &life, BPF_ANY))
+		COUNT_LOST(bios);
+}
+
+/* What is known of an I/O that begins is of another one that had its address, or of
+ * the same before it was passed on to the device beneath. */
+static __always_inline void begins(struct bio *bio, bool released)
+{
+	__u64 key = (__u64)bio;
+
+	if (bpf_map_lookup_elem(&bios, &key))
+		bpf_map_delete_elem(&bios, &key);
+	submitted(bio, released);
+}
+
+/* The throttle's own entry. What it does not hold comes to bio_queued at once. */
+SEC("fentry/__blk_throtl_bio")
+int throttled(__u64 *ctx)
+{
+	begins((void *)ctx[0], false);
+	return 0;
+}
+
+/* The same where functions take no fentry. */
+SEC("kprobe/__blk_throtl_bio")
+int throttled_kprobe(void *regs)
+{
+	__u64 key = 0;
+
+	if (bpf_core_field_exists(((struct pt_regs___x86 *)regs)->di))
+		key = BPF_CORE_READ((struct pt_regs___x86 *)regs, di);
+	else if (bpf_core_field_exists(((struct pt_regs___arm64 *)regs)->regs))
+		key = BPF_CORE_READ((struct pt_regs___arm64 *)regs, regs[0]);
+	if (key)
+		begins((void *)key, false);
+	return 0;
+}
+
+SEC("tp_btf/block_bio_queue")
+int bio_queued(__u64 *ctx)
+{
+	__u64 key = bio_argument ? ctx[1] : ctx[0];
+	struct life *life = bpf_map_lookup_elem(&bios, &key);
+
+	if (life && !life->release)
+		life->release = bpf_ktime_get_ns();
+	else
+		begins((void *)key, true);
+	return 0;
+}
+
+SEC("tp_btf/block_rq_issue")
+int rq_issued(__u64 *ctx)
+{
+	struct request *rq = (void *)(rq_argument ? ctx[1] : ctx[0]);
+	struct bio *bio = BPF_CORE_READ(rq, bio);
+	struct life *life;
+	__u64 key;
+
+	for (int i = 0; i < MERGED_MAX && bio; i++) {
+		key = (__u64)bio;
+		life = bpf_map_lookup_elem(&bios, &key);
+		if (life)
+			life->issue = bpf_ktime_get_ns();
+		bio = BPF_CORE_READ(bio, bi_next);
+	}
+	return 0;
+}
+
+static __always_inline void sum_behind(struct life *life, bool write)
+{
+	__u32 direction = write;
+	struct behind *sum = bpf_map_lookup_elem(&behinds, &direction);
+	__u64 issue = life->issue ? life->issue : life->release;
+
+	if (!sum)
+		return;
+	sum->count++;
+	sum->bytes += life->bytes;
+	sum->throttle += life->release - life->submit;
+	sum->queue += issue - life->release;
+	sum->device += life->complete - issue;
+	if (life->release - life->submit > sum->throttle_most)
+		sum->throttle_most = life->release - life->submit;
+	if (life->complete - life->submit > sum->total_most)
+		sum->total_most = life->complete - life->submit;
+}
+
+/* What one of a stack of devices (dm on a disk) says may be within what the one above
+ * it says, which knows of no queue: the finer one stays if it is nearly all of it. */
+static __always_inline bool is_told(struct life *life)
+{
+	struct life *finer;
+
+	if (life->issue)
+		return false;
+	finer = bpf_map_lookup_elem(&done, &life->tid);
+	if (!finer || finer->submit < life->submit || finer->complete < finer->submit)
+		return false;
+	return (finer->complete - finer->submit) * 8 > (life->complete - life->submit) * 7;
+}
+
+SEC("tp_btf/block_bio_complete")
+int bio_completed(__u64 *ctx)
+{
+	struct bio *bio = (void *)ctx[1];
+	__u64 key = (__u64)bio;
+	struct life *found = bpf_map_lookup_elem(&bios, &key), life;
+
+	if (!found)
+		return 0;
+	life = *found;
+	bpf_map_delete_elem(&bios, &key);
+	life.complete = bpf_ktime_get_ns();
+	if (!life.release)
+		life.release = life.complete; /* failed while it was held */
+	if (!life.tid)
+		sum_behind(&life, BPF_CORE_READ(bio, bi_opf) & 1);
+	else if (!is_told(&life))
+		bpf_map_update_elem(&done, &life.tid, &life, BPF_ANY);
+	return 0;
+}
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/*
+ * The fields of the kernel's structures that trace.bpf.c reads beside those of
+ * kernel.h. As there, places are found when the program is loaded.
+ */
+#ifndef WEIR_TRACE_KERNEL_H
+#define WEIR_TRACE_KERNEL_H
+
+#include "kernel.h"
+
+/* include/linux/cgroup-defs.h; ids of the groups above, until 6.1 (7f203bc89eb6) */
+struct cgroup___ids {
+	int level;
+	__u64 ancestor_ids[1];
+} FOUND_WHEN_LOADED;
+
+struct cgroup___pointers {
+	int level;
+	struct cgroup *ancestors[1];
+} FOUND_WHEN_LOADED;
+
+struct css_set___v2 {
+	struct cgroup *dfl_cgrp;
+} FOUND_WHEN_LOADED;
+
+/* include/linux/fdtable.h */
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+} FOUND_WHEN_LOADED;
+
+struct files_struct {
+	struct fdtable *fdt;
+} FOUND_WHEN_LOADED;
+
+/* include/linux/sched.h; state was renamed in 5.14 (2f064a59a11f) */
+struct task_struct___trace {
+	int pid;
+	int tgid;
+	char comm[16];
+	struct files_struct *files;
+} FOUND_WHEN_LOADED;
+
+struct task_struct___5_14 {
+	unsigned int __state;
+} FOUND_WHEN_LOADED;
+
+struct task_struct___older {
+	long state;
+} FOUND_WHEN_LOADED;
+
+/* arch/x86/include/asm/ptrace.h, arch/arm64/include/asm/ptrace.h: where a system call's
+ * arguments are */
+struct pt_regs___x86 {
+	unsigned long di, si, dx;
+} FOUND_WHEN_LOADED;
+
+struct pt_regs___arm64 {
+	__u64 regs[31];
+} FOUND_WHEN_LOADED;
+
+/* include/linux/dcache.h */
+struct qstr {
+	const unsigned char *name;
+} FOUND_WHEN_LOADED;
+
+struct dentry {
+	struct qstr d_name;
+} FOUND_WHEN_LOADED;
+
+struct path___named {
+	struct dentry *dentry;
+} FOUND_WHEN_LOADED;
+
+struct file___named {
+	struct path___named f_path;
+} FOUND_WHEN_LOADED;
+
+/* block/blk-cgroup.h */
+struct blkcg {
+	struct cgroup_subsys_state css;
+} FOUND_WHEN_LOADED;
+
+struct blkcg_gq {
+	struct blkcg *blkcg;
+} FOUND_WHEN_LOADED;
+
+/* include/linux/blk_types.h, include/linux/blk-mq.h */
+struct bvec_iter {
+	unsigned int bi_size;
+} FOUND_WHEN_LOADED;
+
+struct bio {
+	struct bio *bi_next;
+	unsigned int bi_opf;
+	struct bvec_iter bi_iter;
+	struct blkcg_gq *bi_blkg;
+} FOUND_WHEN_LOADED;
+
+struct request {
+	struct bio *bio;
+} FOUND_WHEN_LOADED;
+
+#endif

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/* An operation from its beginning to its end, and where its time went meanwhile. */
+#ifndef WEIR_TRACE_OP_H
+#define WEIR_TRACE_OP_H
+
+#include "trace_target.h"
+
+static __always_inline __u32 log2_of(__u64 v)
+{
+	__u32 r, shift;
+
+	r = (v > 0xffffffff) << 5;
+	v >>= r;
+	shift = (v > 0xffff) << 4;
+	v >>= shift;
+	r |= shift;
+	shift = (v > 0xff) << 3;
+	v >>= shift;
+	r |= shift;
+	shift = (v > 0xf) << 2;
+	v >>= shift;
+	r |= shift;
+	shift = (v > 0x3) << 1;
+	v >>= shift;
+	r |= shift;
+	return r | (v >> 1);
+}
+
+static __always_inline __u32 bucket_of(__u64 ns)
+{
+	__u32 octave;
+
+	if (ns < 8)
+		return ns;
+	octave = log2_of(ns);
+	return ((octave - 2) << 3 | (ns >> (octave - 3) & 7)) & (BUCKETS - 1);
+}
+
+static __always_inline void name_of(char *name, __u32 size, __u64 file)
+{
+	const unsigned char *from = BPF_CORE_READ((struct file___named *)file, f_path.dentry, d_name.name);
+
+	bpf_probe_read_kernel_str(name, size, from);
+}
+
+static __always_inline void tell_slow(struct op *op, __u64 took)
+{
+	struct slow *s = bpf_ringbuf_reserve(&slows, sizeof(*s), 0);
+
+	if (!s) {
+		COUNT_LOST(events);
+		return;
+	}
+	s->began = op->begin;
+	s->took = took;
+	s->bytes = op->bytes;
+	s->inode = 0;
+	s->device = 0;
+	s->tid = op->tid;
+	s->tgid = bpf_get_current_pid_tgid() >> 32;
+	s->kind = op->kind;
+	__builtin_memcpy(s->parts, op->parts, sizeof(s->parts));
+	bpf_get_current_comm(s->comm, sizeof(s->comm));
+	s->name[0] = 0;
+	if (op->file) {
+		s->inode = BPF_CORE_READ((struct inode *)op->inode, i_ino);
+		s->device = BPF_CORE_READ((struct inode *)op->inode, i_sb, s_dev);
+		name_of(s->name, sizeof(s->name), op->file);
+	}
+	bpf_ringbuf_submit(s, 0);
+}
+
+static __always_inline void sum_file(struct op *op, __u64 took)
+{
+	static const struct file_sum empty;
+	struct file_key key = { .kind = op->kind };
+	struct file_sum *sum;
+
+	if (!op->file)
+		return;
+	key.inode = BPF_CORE_READ((struct inode *)op->inode, i_ino);
+	key.device = BPF_CORE_READ((struct inode *)op->inode, i_sb, s_dev);
+	sum = bpf_map_lookup_elem(&files, &key);
+	if (!sum) {
+		bpf_map_update_elem(&files, &key, &empty, BPF_NOEXIST);
+		sum = bpf_map_lookup_elem(&files, &key);
+		if (!sum) {
+			COUNT_LOST(files);
+			return;
+		}
+		sum->tgid = bpf_get_current_pid_tgid() >> 32;
+		sum->fd = op->fd;
+		name_of(sum->name, sizeof(sum->name), op->file);
+	}
+	__sync_fetch_and_add(&sum->count, 1);
+	__sync_fetch_and_add(&sum->bytes, op->bytes);
+	for (int i = 0; i < PARTS; i++)
+		if (op->parts[i])
+			__sync_fetch_and_add(&sum->parts[i], op->parts[i]);
+	if (took > sum->most)
+		sum->most = took;
+}
+
+/* Counts an operation whose time has been accounted for. In the task's own context. */
+static __always_inline void finish(struct op *op)
+{
+	__u64 took = op->mark - op->begin;
+	__u32 kind = op->kind & CALL_KIND;
+	__u32 at = kind * BUCKETS + bucket_of(took);
+	struct cell *cell = bpf_map_lookup_elem(&cells, &at);
+	struct total *total = bpf_map_lookup_elem(&totals, &kind);
+
+	op->begin = 0;
+	if (!cell || !total)
+		return;
+	cell->count++;
+	for (int i = 0; i < PARTS; i++)
+		cell->parts[i] += op->parts[i];
+	total->bytes += op->bytes;
+	total->errors += op->failed;
+	if (took > total->most)
+		total->most = took;
+	op->begin = op->mark - took;
+	if (slower && took >= slower)
+		tell_slow(op, took);
+	if (by_file)
+		sum_file(op, took);
+	op->begin = 0;
+}
+
+static __always_inline void start(struct op *op, __u8 kind)
+{
+	__u64 now = bpf_ktime_get_ns();
+
+	op->begin = now;
+	op->mark = now;
+	op->ended = 0;
+	op->kind = kind;
+	op->off = 0;
+	op->reclaim = 0;
+	op->bytes = 0;
+	op->failed = 0;
+	__builtin_memset(op->parts, 0, sizeof(op->parts));
+}
+
+/* Time on the processor up to now. */
+static __always_inline void account_on(struct op *op, __u64 now)
+{
+	add(op, op->reclaim ? op->reclaim : PART_CPU, now - op->mark);
+	op->mark = now;
+}
+
+static __always_inline void stop(struct op *op, __s64 result)
+{
+	account_on(op, bpf_ktime_get_ns());
+	op->ended = op->mark;
+	op->reclaim = 0;
+	if (result > 0 && op->kind <= KIND_READ)
+		op->bytes = result;
+	op->failed = result < 0;
+}
+
+static __always_inline __u64 overlap(__u64 from, __u64 to, __u64 begin, __u64 end)
+{
+	if (from < begin)
+		from = begin;
+	if (to > end)
+		to = end;
+	return to > from ? to - from : 0;
+}
+
+/* A wait for I/O, from op->mark to end: the stages of the task's own I/O that completed
+ * last, and the rest. All of it was submitted before the wait, as a rule, and the wait is
+ * for the last. */
+static __always_inline void account_io(struct op *op, __u64 end)
+{
+	__u64 rest = end - op->mark, stage, before_device;
+	struct life *l = bpf_map_lookup_elem(&done, &op->tid);
+
+	if (l) {
+		before_device = l->issue ? l->issue : l->release;
+		stage = overlap(l->submit, l->release, op->mark, end);
+		add(op, PART_THROTTLE, stage);
+		rest -= stage;
+		stage = overlap(l->release, before_device, op->mark, end);
+		add(op, PART_QUEUE, stage);
+		rest -= stage;
+		stage = overlap(before_device, l->complete, op->mark, end);
+		add(op, PART_DEVICE, stage);
+		rest -= stage;
+	}
+	add(op, PART_IO, rest);
+}
+
+static __always_inline void account_wait(struct op *op, __u8 wait, __u64 end)
+{
+	if (op->reclaim) {
+		add(op, op->reclaim, end - op->mark);
+		return;
+	}
+	switch (wait) {
+	case WAIT_FROZEN:
+		add(op, PART_FROZEN, end - op->mark);
+		return;
+	case WAIT_MEMCG:
+		add(op, PART_MEMCG, end - op->mark);
+		return;
+	case WAIT_RECLAIM:
+		add(op, PART_RECLAIM, end - op->mark);
+		return;
+	case WAIT_DIRTY:
+		add(op, PART_DIRTY, end - op->mark);
+		return;
+	case WAIT_JOURNAL:
+		add(op, PART_JOURNAL, end - op->mark);
+		return;
+	case WAIT_QUEUE:
+		add(op, PART_QUEUE, end - op->mark);
+		return;
+	case WAIT_IO:
+		account_io(op, end);
+		return;
+	}
+	add(op, PART_OTHER, end - op->mark);
+}
+
+/* Time off the processor up to now. */
+static __always_inline void account_off(struct op *op, __u64 now)
+{
+	__u64 end = now;
+
+	if (op->off == READY) {
+		end = op->mark;
+	} else {
+		if (op->woken > op->mark && op->woken < now)
+			end = op->woken;
+		account_wait(op, op->off - 1, end);
+	}
+	add(op, PART_RUN_QUEUE, now - end);
+	op->mark = now;
+	op->off = 0;
+}
+
+#endif

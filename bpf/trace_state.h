@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/* The settings, the maps, and the one operation that each task can be in. */
+#ifndef WEIR_TRACE_STATE_H
+#define WEIR_TRACE_STATE_H
+
+#include "trace_kernel.h"
+#include "trace.h"
+#include <linux/bpf.h>
+#include <stdbool.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+/* Set before loading. */
+volatile const __u8 calls[CALLS_MAX];
+volatile const struct place places[PLACES_MAX];
+volatile const __u32 filter;
+volatile const __u64 filter_id;    /* a cgroup's, or a process's */
+volatile const __u32 filter_level; /* of the cgroup */
+volatile const __s32 filter_subsys; /* the v1 controller whose hierarchy it is in; -1: v2 */
+volatile const __u32 own_tgid;     /* weir, never traced */
+volatile const __u64 slower;       /* ns; 0: no slow operations are told */
+volatile const bool by_file;
+volatile const bool task_storage;  /* 5.12 (a10787e6d58c) */
+volatile const __u32 bio_argument; /* of block_bio_queue: 1 until 5.11 (e8a676d61c07) */
+volatile const __u32 rq_argument;  /* of block_rq_issue: 1 until 5.11 (a54895fa057c) */
+
+/* An operation under way. */
+struct op {
+	__u64 begin;  /* ns; 0: none */
+	__u64 mark;   /* up to which its time is accounted for */
+	__u64 ended;  /* when the call returned; it may be stopped on its way back */
+	__u64 woken;  /* while off the processor: when it became ready */
+	__u64 parts[PARTS];
+	__u64 bytes;
+	__u64 set;    /* of cgroups that the task was last looked at in */
+	__u64 file;   /* that it was last looked at with, and its inode */
+	__u64 inode;
+	__u32 fd;
+	__u32 tid;
+	__u8 kind;
+	__u8 taken;   /* set is within the target */
+	__u8 on_disk; /* file is on a disk */
+	__u8 off;     /* the task is off the processor, why: WAIT_ + 1, or READY */
+	__u8 reclaim; /* PART_MEMCG or PART_RECLAIM while within that */
+	__u8 failed;
+};
+
+#define READY (WAITS + 1)
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct op);
+} ops SEC(".maps");
+
+/* The same where there is no task storage. */
+#define OPS_MAX 8192
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, OPS_MAX);
+	__type(key, __u32);
+	__type(value, struct op);
+} ops_by_tid SEC(".maps");
+
+/* The life of one I/O in the block layer, ns. */
+struct life {
+	__u64 submit;
+	__u64 release; /* by blk-throttle */
+	__u64 issue;   /* to the device; 0 for devices that have no queue (dm, md) */
+	__u64 complete;
+	__u32 tid;     /* of the task that waits; 0: behind the scenes */
+	__u32 bytes;
+};
+
+#define BIOS_MAX 32768
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, BIOS_MAX);
+	__type(key, __u64);
+	__type(value, struct life);
+} bios SEC(".maps");
+
+/* A task's own I/O that completed last. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, __u32);
+	__type(value, struct life);
+} done SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, KINDS * BUCKETS);
+	__type(key, __u32);
+	__type(value, struct cell);
+} cells SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, KINDS);
+	__type(key, __u32);
+	__type(value, struct total);
+} totals SEC(".maps");
+
+/* By direction: 0 read, 1 write. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 2);
+	__type(key, __u32);
+	__type(value, struct behind);
+} behinds SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct lost);
+} losses SEC(".maps");
+
+/* By kind: memcg, host. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 2);
+	__type(key, __u32);
+	__type(value, struct reclaimed);
+} reclaims SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 19);
+} slows SEC(".maps");
+
+#define FILES_MAX 4096
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, FILES_MAX);
+	__type(key, struct file_key);
+	__type(value, struct file_sum);
+} files SEC(".maps");
+
+#define STACK_DEPTH 32
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64[STACK_DEPTH]);
+} stacks SEC(".maps");
+
+#define COUNT_LOST(what)                                                  \
+	do {                                                              \
+		__u32 _first = 0;                                         \
+		struct lost *_lost = bpf_map_lookup_elem(&losses, &_first); \
+		if (_lost)                                                \
+			_lost->what++;                                    \
+	} while (0)
+
+static __always_inline struct op *op_of(struct task_struct *task)
+{
+	__u32 tid;
+
+	if (task_storage)
+		return bpf_task_storage_get(&ops, task, 0, 0);
+	tid = BPF_CORE_READ((struct task_struct___trace *)task, pid);
+	return bpf_map_lookup_elem(&ops_by_tid, &tid);
+}
+
+/* bpf_get_current_task_btf is of 5.11 (3ca1032ab7ab). */
+static __always_inline struct op *own_op(void)
+{
+	__u32 tid;
+
+	if (task_storage)
+		return bpf_task_storage_get(&ops, bpf_get_current_task_btf(), 0, 0);
+	tid = (__u32)bpf_get_current_pid_tgid();
+	return bpf_map_lookup_elem(&ops_by_tid, &tid);
+}
+
+static __always_inline struct op *new_op(void)
+{
+	static const struct op empty;
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+	struct op *op;
+
+	if (task_storage)
+		op = bpf_task_storage_get(&ops, bpf_get_current_task_btf(), 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	else if (bpf_map_update_elem(&ops_by_tid, &tid, &empty, BPF_NOEXIST))
+		op = 0;
+	else
+		op = bpf_map_lookup_elem(&ops_by_tid, &tid);
+	if (!op) {
+		COUNT_LOST(tasks);
+		return 0;
+	}
+	op->tid = tid;
+	return op;
+}
+
+static __always_inline void add(struct op *op, __u32 part, __u64 ns)
+{
+	if (part < PARTS)
+		op->parts[part] += ns;
+}
+
+#endif

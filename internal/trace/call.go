@@ -1,0 +1,44 @@
+package trace
+
+// A call is what a system call does.
+type call struct {
+	kind     Kind
+	argument int  // which is the file
+	anyFile  bool // it takes no file of a disk
+	sendfile bool // from the file that is its second argument, where the first is none
+}
+
+// callsMax is CALLS_MAX of bpf/trace.h.
+const callsMax = 512
+
+// Bits of a call in bpf/trace.h.
+const (
+	callFDShift  = 2
+	callAnyFile  = 0x10
+	callSendfile = 0x20
+	callTaken    = 0x80
+)
+
+func (c call) bits() uint8 {
+	b := uint8(c.kind) | uint8(c.argument)<<callFDShift | callTaken
+	if c.anyFile {
+		b |= callAnyFile
+	}
+	if c.sendfile {
+		b |= callSendfile
+	}
+	return b
+}
+
+// callsOf are the system calls of some kinds, by number. sendfile(2) and splice(2) can be
+// of either; which they are is seen only then.
+func callsOf(kinds []Kind) (all [callsMax]uint8) {
+	for number, c := range systemCalls {
+		for _, k := range kinds {
+			if c.kind == k || c.sendfile && k == Read {
+				all[number] = c.bits()
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,2 @@
+// Package trace.
+package trace

@@ -1,0 +1,25 @@
+package trace
+
+import (
+	"cmp"
+	"os"
+	"slices"
+)
+
+var pageBytes = os.Getpagesize()
+
+func sortCauses(all []Cause) {
+	slices.SortStableFunc(all, func(a, b Cause) int { return cmp.Compare(b.Share, a.Share) })
+}
+
+// Evidence x
+type Evidence struct{}
+
+// Advice x
+type Advice struct{}
+
+// Slow x
+type Slow struct{}
+
+// File x
+type File struct{}

@@ -1,0 +1,107 @@
+package trace
+
+import (
+	"math/bits"
+	"time"
+)
+
+// A Cell is the operations whose latency is in one bucket.
+type Cell struct {
+	Count uint64
+	Parts Split
+}
+
+// A Histogram is operations by latency, log-linear: eight buckets an octave, so that a
+// bucket is at most an eighth wide.
+type Histogram [bucketsMax]Cell
+
+// bounds are a bucket's, ns; bucket_of in bpf/trace_op.h is the reverse.
+func bounds(bucket int) (from, to uint64) {
+	if bucket < 8 {
+		return uint64(bucket), uint64(bucket) + 1
+	}
+	octave := bucket>>3 + 2
+	from = uint64(8|bucket&7) << (octave - 3)
+	return from, from + 1<<(octave-3)
+}
+
+// bucketOf is the bucket of a latency.
+func bucketOf(ns uint64) int {
+	if ns < 8 {
+		return int(ns)
+	}
+	octave := bits.Len64(ns) - 1
+	return (octave-2)<<3 | int(ns>>(octave-3)&7)
+}
+
+// Count is how many operations there are.
+func (h *Histogram) Count() (n uint64) {
+	for _, c := range h {
+		n += c.Count
+	}
+	return n
+}
+
+// Split is all their time by part.
+func (h *Histogram) Split() (s Split) {
+	for _, c := range h {
+		s = s.Plus(c.Parts)
+	}
+	return s
+}
+
+// Minus takes what was before away.
+func (h *Histogram) Minus(before *Histogram) (d Histogram) {
+	for i, c := range h {
+		d[i] = Cell{c.Count - min(c.Count, before[i].Count), c.Parts.Minus(before[i].Parts)}
+	}
+	return d
+}
+
+// Quantile is the latency that a share q of the operations, from 0 to 1, stay within;
+// within a bucket they count as evenly spread. 0 without operations.
+func (h *Histogram) Quantile(q float64) time.Duration {
+	bucket, inside := h.at(q)
+	if bucket < 0 {
+		return 0
+	}
+	from, to := bounds(bucket)
+	return time.Duration(float64(from) + inside*float64(to-from))
+}
+
+// at finds the bucket of a quantile, and how far into it that is; -1 without operations.
+func (h *Histogram) at(q float64) (bucket int, inside float64) {
+	rank := q * float64(h.Count())
+	below, bucket := 0.0, -1
+	for i, c := range h {
+		if c.Count == 0 {
+			continue
+		}
+		bucket = i
+		if n := float64(c.Count); below+n >= rank {
+			return i, max(rank-below, 0) / n
+		}
+		below += float64(c.Count)
+	}
+	return bucket, 1
+}
+
+// Above splits the time that operations slower than the median take beyond what those
+// up to it take on the average, part by part.
+func (h *Histogram) Above() (s Split) {
+	middle, _ := h.at(0.5)
+	if middle < 0 {
+		return s
+	}
+	var usual Cell
+	for _, c := range h[:middle+1] {
+		usual.Count += c.Count
+		usual.Parts = usual.Parts.Plus(c.Parts)
+	}
+	for _, c := range h[middle+1:] {
+		for p, ns := range c.Parts {
+			s[p] += ns - min(ns, usual.Parts[p]/usual.Count*c.Count)
+		}
+	}
+	return s
+}

@@ -1,0 +1,135 @@
+package trace
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
+	"github.com/cilium/ebpf/link"
+)
+
+// A hook is a place in the kernel that a program of bpf/trace.bpf.c is attached to. Each
+// is tried by itself: what cannot be had is told, and only some are indispensable.
+type hook struct {
+	name     string   // for people
+	programs []string // of the object, all of them or none
+	// functions are the names that the hooked function has had; empty: the programs name
+	// their tracepoints themselves.
+	functions []string
+	// instead of this hook where it cannot be had
+	fallback *hook
+	// without says what is not told without it; empty: nothing at all is.
+	without string
+}
+
+// hooks is what a trace attaches.
+func hooks(storage bool) []hook {
+	all := []hook{
+		{name: "raw_syscalls:sys_enter, sys_exit", programs: []string{traceProgEnter, traceProgLeave}},
+		{name: "sched:sched_switch", programs: []string{traceProgSwitched}},
+		{name: "sched:sched_waking", programs: []string{traceProgWaking}, without: "waits include the time for a processor after them"},
+		{name: "vmscan:mm_vmscan_memcg_reclaim_begin, _end", programs: []string{traceProgMemcgReclaim, traceProgMemcgReclaimed},
+			without: "memcg reclaim counts as CPU, but for what it sleeps"},
+		{name: "vmscan:mm_vmscan_direct_reclaim_begin, _end", programs: []string{traceProgDirectReclaim, traceProgDirectReclaimed},
+			without: "direct reclaim counts as CPU, but for what it sleeps"},
+		{name: "block:block_bio_queue, block_bio_complete", programs: []string{traceProgBioQueued, traceProgBioCompleted},
+			without: "waits for I/O are not split: they count as I/O of others"},
+		{name: "block:block_rq_issue", programs: []string{traceProgRqIssued}, without: "the block layer's queue counts as the device"},
+		// The throttle has no tracepoint, and those of the block layer come after it. Its entry is
+		// blk_throtl_bio until 5.13 (a7b36ee6ba29 made that an inline check before it).
+		{name: "fentry of the block throttle", programs: []string{traceProgThrottled}, functions: []string{"__blk_throtl_bio", "blk_throtl_bio"},
+			without: "waits in blk-throttle count as I/O of others",
+			fallback: &hook{name: "kprobe of the block throttle", programs: []string{traceProgThrottledKprobe},
+				functions: []string{"__blk_throtl_bio", "blk_throtl_bio"}}},
+	}
+	if !storage {
+		all = append(all, hook{name: "sched:sched_process_exit", programs: []string{traceProgExits}})
+	}
+	return all
+}
+
+// Missing is a hook that could not be had.
+type Missing struct {
+	Hook    string `json:"hook"`
+	Reason  string `json:"reason"`
+	Without string `json:"without"` // what is not told
+}
+
+// attach loads and attaches a hook's programs, or its fallback's.
+func (t *Tracer) attach(h hook) error {
+	err := t.attachAll(h)
+	if err != nil && h.fallback != nil {
+		if other := t.attachAll(*h.fallback); other != nil {
+			return fmt.Errorf("%w; %s: %w", err, h.fallback.name, other)
+		}
+		return nil
+	}
+	return err
+}
+
+func (t *Tracer) attachAll(h hook) error {
+	var links []link.Link
+	for _, name := range h.programs {
+		l, err := t.attachOne(name, h.functions)
+		if err != nil {
+			for _, l := range links {
+				err = errors.Join(err, l.Close())
+			}
+			return err
+		}
+		links = append(links, l)
+	}
+	t.links = append(t.links, links...)
+	return nil
+}
+
+// attachOne attaches a program to what it is for: the first of the functions that the
+// kernel has with one argument, or the tracepoint that it names.
+func (t *Tracer) attachOne(name string, functions []string) (link.Link, error) {
+	spec := t.spec.Programs[name].Copy()
+	function := ""
+	if len(functions) > 0 {
+		if function = t.function(functions); function == "" {
+			return nil, fmt.Errorf("the kernel has no %s", functions[0])
+		}
+		if spec.Type == ebpf.Tracing {
+			spec.AttachTo = function
+		}
+	}
+	program, err := t.load(name, spec)
+	if err != nil {
+		return nil, err
+	}
+	defer program.Close() // the link holds it
+	if spec.Type == ebpf.Kprobe {
+		return link.Kprobe(function, program, nil)
+	}
+	return link.AttachTracing(link.TracingOptions{Program: program})
+}
+
+// function is the first of some that the kernel has and that takes one argument.
+func (t *Tracer) function(names []string) string {
+	for _, name := range names {
+		var f *btf.Func
+		if err := t.types.TypeByName(name, &f); err != nil {
+			continue
+		}
+		if p, ok := f.Type.(*btf.FuncProto); ok && len(p.Params) == 1 {
+			return name
+		}
+	}
+	return ""
+}
+
+// load loads one program beside the maps that are there.
+func (t *Tracer) load(name string, program *ebpf.ProgramSpec) (*ebpf.Program, error) {
+	one := t.spec.Copy()
+	one.Programs = map[string]*ebpf.ProgramSpec{name: program}
+	loaded, err := ebpf.NewCollectionWithOptions(one, ebpf.CollectionOptions{MapReplacements: t.maps})
+	if err != nil {
+		return nil, err
+	}
+	defer loaded.Close()
+	return loaded.DetachProgram(name), nil
+}

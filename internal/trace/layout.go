@@ -1,0 +1,42 @@
+package trace
+
+// bucketsMax is BUCKETS of bpf/trace.h.
+const bucketsMax = 512
+
+// What bpf/trace.h counts; the fields are its.
+type (
+	cell struct {
+		Count uint64
+		Parts Split
+	}
+	total struct {
+		Bytes, Errors, Most uint64
+	}
+	behind struct {
+		Count, Bytes, Throttle, Queue, Device, ThrottleMost, TotalMost uint64
+	}
+	lost struct {
+		Tasks, Bios, Events, Stacks, Files uint64
+	}
+	reclaimed struct {
+		Calls, Pages uint64
+	}
+	slowEvent struct {
+		Began, Took, Bytes, Inode uint64
+		Device, TID, TGID, Kind   uint32
+		Parts                     Split
+		Comm                      [16]byte
+		Name                      [64]byte
+	}
+	fileKey struct {
+		Inode        uint64
+		Device, Kind uint32
+	}
+	fileSum struct {
+		Count, Bytes uint64
+		Parts        Split
+		Most         uint64
+		TGID, FD     uint32
+		Name         [64]byte
+	}
+)

@@ -1,0 +1,251 @@
+package trace
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/btf"
+	"github.com/cilium/ebpf/features"
+	"github.com/cilium/ebpf/link"
+	"github.com/cilium/ebpf/ringbuf"
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
+)
+
+// Options say what is traced.
+type Options struct {
+	Group  *cgroupfs.Group // the processes of this group and those below; nil: PID's, or all
+	PID    int             // this process, all its threads
+	Kinds  []Kind
+	Slower time.Duration // each operation that takes at least this long is told; 0: none
+	Files  bool          // sums by file
+}
+
+// A Tracer is a trace under way. What it has loaded goes with it, or with the process.
+type Tracer struct {
+	Missing []Missing
+	Began   time.Time
+
+	spec  *ebpf.CollectionSpec
+	types *btf.Spec
+	all   *ebpf.Collection
+	maps  map[string]*ebpf.Map
+	links []link.Link
+	slows *ringbuf.Reader
+}
+
+// Open starts a trace. Where none can be had the error is an *Unavailable.
+func Open(o Options) (_ *Tracer, err error) {
+	if err := hindrance("/"); err != nil {
+		return nil, err
+	}
+	t := &Tracer{}
+	if t.types, err = btf.LoadKernelSpec(); err != nil {
+		return nil, unavailable(err)
+	}
+	if t.spec, err = loadTrace(); err != nil {
+		return nil, unavailable(err)
+	}
+	storage := hasTaskStorage()
+	if err := t.configure(o, storage); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, t.Close())
+		}
+	}()
+	if err := t.loadMaps(storage); err != nil {
+		return nil, unavailable(err)
+	}
+	for _, h := range hooks(storage) {
+		err := t.attach(h)
+		if err != nil && h.without == "" {
+			return nil, unavailable(fmt.Errorf("%s: %w", h.name, err))
+		}
+		if err != nil {
+			t.Missing = append(t.Missing, Missing{Hook: h.name, Reason: reason(err), Without: h.without})
+		}
+	}
+	if t.slows, err = ringbuf.NewReader(t.all.Maps[traceMapSlows]); err != nil {
+		return nil, unavailable(err)
+	}
+	t.Began = time.Now()
+	return t, nil
+}
+
+// hasTaskStorage reports whether tracing programs can keep what they know of a task with
+// it, since 5.12 (a10787e6d58c); the same kernels have bpf_get_current_task_btf.
+func hasTaskStorage() bool {
+	return features.HaveMapType(ebpf.TaskStorage) == nil &&
+		features.HaveProgramHelper(ebpf.Tracing, asm.FnTaskStorageGet) == nil &&
+		features.HaveProgramHelper(ebpf.Tracing, asm.FnGetCurrentTaskBtf) == nil
+}
+
+// loadMaps makes the maps, with all settings in them.
+func (t *Tracer) loadMaps(storage bool) error {
+	only := t.spec.Copy()
+	only.Programs = nil
+	if storage {
+		only.Maps[traceMapOpsByTid].MaxEntries = 1
+	} else {
+		only.Maps[traceMapOps] = &ebpf.MapSpec{Name: traceMapOps, Type: ebpf.Hash, KeySize: 4, ValueSize: only.Maps[traceMapOps].ValueSize, MaxEntries: 1}
+	}
+	t.spec.Maps[traceMapOps], t.spec.Maps[traceMapOpsByTid] = only.Maps[traceMapOps].Copy(), only.Maps[traceMapOpsByTid].Copy()
+	all, err := ebpf.NewCollection(only)
+	if errors.Is(err, unix.EPERM) && raiseMemlock() {
+		all, err = ebpf.NewCollection(only)
+	}
+	if err != nil {
+		return err
+	}
+	t.all, t.maps = all, all.Maps
+	return nil
+}
+
+// raiseMemlock lets the process have maps on kernels that count them as locked memory
+// (before 5.11, 97306be45fbe). It reports whether anything was raised.
+func raiseMemlock() bool {
+	const enough = 256 << 20
+	var limit unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_MEMLOCK, &limit) != nil || limit.Cur >= enough {
+		return false
+	}
+	return unix.Setrlimit(unix.RLIMIT_MEMLOCK, &unix.Rlimit{Cur: enough, Max: max(enough, limit.Max)}) == nil
+}
+
+// Filters of bpf/trace.h.
+const (
+	filterAll uint32 = iota
+	filterCgroup
+	filterProcess
+)
+
+// configure writes the settings into the object.
+func (t *Tracer) configure(o Options, storage bool) error {
+	if len(systemCalls) == 0 {
+		return &Unavailable{Reason: "weir does not know the system calls of " + runtime.GOARCH, Remedy: "it traces on amd64 and arm64"}
+	}
+	places, err := readPlaces("/")
+	if errors.Is(err, errHidden) {
+		return &Unavailable{Reason: err.Error(), Remedy: "run weir as root, and set kernel.kptr_restrict to 0 or 1"}
+	}
+	if err != nil {
+		return err
+	}
+	settings := map[string]any{
+		traceVarCalls: callsOf(o.Kinds), traceVarPlaces: places, traceVarOwnTgid: uint32(os.Getpid()), traceVarSlower: uint64(o.Slower),
+		traceVarByFile: o.Files, traceVarTaskStorage: storage, traceVarFilterSubsys: int32(-1),
+		traceVarBioArgument: t.argument("block_bio_queue", "bio"), traceVarRqArgument: t.argument("block_rq_issue", "request"),
+	}
+	switch {
+	case o.Group != nil:
+		id, err := idOf(*o.Group)
+		if err != nil {
+			return err
+		}
+		subsys, err := t.subsystem(o.Group.Hierarchy())
+		if err != nil {
+			return err
+		}
+		settings[traceVarFilter], settings[traceVarFilterId] = filterCgroup, id
+		settings[traceVarFilterLevel], settings[traceVarFilterSubsys] = level(*o.Group), subsys
+	case o.PID != 0:
+		settings[traceVarFilter], settings[traceVarFilterId] = filterProcess, uint64(o.PID)
+	default:
+		settings[traceVarFilter] = filterAll
+	}
+	for name, value := range settings {
+		if err := t.spec.Variables[name].Set(value); err != nil {
+			return fmt.Errorf("set %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// argument is the place of a structure among a tracepoint's arguments, the programs' own
+// context not counted.
+func (t *Tracer) argument(tracepoint, structure string) uint32 {
+	var d *btf.Typedef
+	if err := t.types.TypeByName("btf_trace_"+tracepoint, &d); err != nil {
+		return 0
+	}
+	pointer, _ := d.Type.(*btf.Pointer)
+	if pointer == nil {
+		return 0
+	}
+	proto, _ := pointer.Target.(*btf.FuncProto)
+	if proto == nil {
+		return 0
+	}
+	for i, p := range proto.Params {
+		if to, ok := p.Type.(*btf.Pointer); ok && to.Target.TypeName() == structure {
+			return uint32(i - 1)
+		}
+	}
+	return 0
+}
+
+// subsystem is the number of a controller in whose v1 hierarchy a group is; -1: v2.
+func (t *Tracer) subsystem(h *cgroupfs.Hierarchy) (int32, error) {
+	if h.Version == cgroupfs.V2 {
+		return -1, nil
+	}
+	const name = "blkio" // where weir's targets are
+	if !h.Has(name) {
+		return 0, &Unavailable{Reason: "the group is in a hierarchy without " + name}
+	}
+	var ids *btf.Enum
+	if err := t.types.TypeByName("cgroup_subsys_id", &ids); err != nil {
+		return 0, unavailable(err)
+	}
+	for _, v := range ids.Values {
+		if v.Name == "io_cgrp_id" {
+			return int32(v.Value), nil
+		}
+	}
+	return 0, &Unavailable{Reason: "the kernel has no controller of I/O"}
+}
+
+// idOf is the number by which the kernel tells groups apart: their directory's inode.
+func idOf(g cgroupfs.Group) (uint64, error) {
+	dir, err := g.OpenDir()
+	if err != nil {
+		return 0, err
+	}
+	defer unix.Close(dir)
+	var st unix.Stat_t
+	if err := unix.Fstat(dir, &st); err != nil {
+		return 0, &os.PathError{Op: "stat", Path: g.Dir(), Err: err}
+	}
+	return st.Ino, nil
+}
+
+// level is how many groups are above one.
+func level(g cgroupfs.Group) uint32 {
+	return uint32(len(strings.FieldsFunc(filepath.Clean(g.Path()), func(r rune) bool { return r == '/' })))
+}
+
+// Close ends the trace.
+func (t *Tracer) Close() error {
+	var errs []error
+	for _, l := range t.links {
+		errs = append(errs, l.Close())
+	}
+	t.links = nil
+	if t.slows != nil {
+		errs = append(errs, t.slows.Close())
+	}
+	if t.all != nil {
+		t.all.Close()
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,138 @@
+package trace
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+
+	"github.com/cilium/ebpf"
+)
+
+// A Snapshot is what a trace has counted from its beginning up to a moment.
+type Snapshot struct {
+	After time.Duration // since the trace began
+	Ops   [Kinds]Ops
+	// Behind is I/O charged to the target that none of its operations waits for, by
+	// direction: reads, writes. It is known of groups only.
+	Behind [2]Behind
+	// Reclaims are those within operations: for a memory cgroup's limit, and the host's.
+	MemcgReclaims, DirectReclaims Reclaims
+	Lost                          Lost
+}
+
+// Ops are operations of one kind.
+type Ops struct {
+	Histogram Histogram
+	Bytes     uint64 // as the calls returned
+	Errors    uint64 // calls that failed
+	Most      time.Duration
+}
+
+// Behind is I/O behind the scenes: writeback, mostly. Times are sums over requests.
+type Behind struct {
+	Requests, Bytes         uint64
+	Throttle, Queue, Device time.Duration
+	ThrottleMost, TotalMost time.Duration
+}
+
+// Reclaims are calls of reclaim, and what they freed.
+type Reclaims struct {
+	Calls, Pages uint64
+}
+
+// Lost is what was not seen.
+type Lost struct {
+	Tasks  uint64 `json:"tasks"`  // operations of tasks for which there was no room (before 5.12)
+	IOs    uint64 `json:"ios"`    // I/Os in flight for which there was no room
+	Events uint64 `json:"events"` // slow operations that were not read in time
+	Stacks uint64 `json:"stacks"` // sleeps whose reason the kernel did not tell
+	Files  uint64 `json:"files"`  // operations on files for which there was no room
+}
+
+// Any reports whether anything was lost.
+func (l Lost) Any() bool { return l != Lost{} }
+
+// Snapshot reads the counts.
+func (t *Tracer) Snapshot() (s Snapshot, err error) {
+	s.After = time.Since(t.Began)
+	for k := range Kinds {
+		if s.Ops[k], err = t.ops(k); err != nil {
+			return s, err
+		}
+	}
+	for i := range s.Behind {
+		b, err := sumOf[behind](t.maps[traceMapBehinds], uint32(i), addBehind)
+		if err != nil {
+			return s, err
+		}
+		s.Behind[i] = Behind{Requests: b.Count, Bytes: b.Bytes, Throttle: time.Duration(b.Throttle), Queue: time.Duration(b.Queue),
+			Device: time.Duration(b.Device), ThrottleMost: time.Duration(b.ThrottleMost), TotalMost: time.Duration(b.TotalMost)}
+	}
+	for i, to := range []*Reclaims{&s.MemcgReclaims, &s.DirectReclaims} {
+		r, err := sumOf(t.maps[traceMapReclaims], uint32(i), func(a *reclaimed, b reclaimed) { a.Calls += b.Calls; a.Pages += b.Pages })
+		if err != nil {
+			return s, err
+		}
+		*to = Reclaims(r)
+	}
+	l, err := sumOf(t.maps[traceMapLosses], 0, func(a *lost, b lost) {
+		a.Tasks += b.Tasks
+		a.Bios += b.Bios
+		a.Events += b.Events
+		a.Stacks += b.Stacks
+		a.Files += b.Files
+	})
+	s.Lost = Lost{Tasks: l.Tasks, IOs: l.Bios, Events: l.Events, Stacks: l.Stacks, Files: l.Files}
+	return s, err
+}
+
+func addBehind(a *behind, b behind) {
+	a.Count += b.Count
+	a.Bytes += b.Bytes
+	a.Throttle += b.Throttle
+	a.Queue += b.Queue
+	a.Device += b.Device
+	a.ThrottleMost = max(a.ThrottleMost, b.ThrottleMost)
+	a.TotalMost = max(a.TotalMost, b.TotalMost)
+}
+
+func (t *Tracer) ops(k Kind) (o Ops, err error) {
+	sums, err := sumOf(t.maps[traceMapTotals], uint32(k), func(a *total, b total) {
+		a.Bytes += b.Bytes
+		a.Errors += b.Errors
+		a.Most = max(a.Most, b.Most)
+	})
+	if err != nil {
+		return o, err
+	}
+	o = Ops{Bytes: sums.Bytes, Errors: sums.Errors, Most: time.Duration(sums.Most)}
+	for i := range bucketsMax {
+		c, err := sumOf(t.maps[traceMapCells], uint32(k)*bucketsMax+uint32(i), func(a *cell, b cell) {
+			a.Count += b.Count
+			a.Parts = a.Parts.Plus(b.Parts)
+		})
+		if err != nil {
+			return o, err
+		}
+		o.Histogram[i] = Cell(c)
+	}
+	return o, nil
+}
+
+// sumOf adds up one entry's values of all processors.
+func sumOf[T any](m *ebpf.Map, key uint32, add func(*T, T)) (sum T, err error) {
+	var each []T
+	if err := m.Lookup(key, &each); err != nil {
+		return sum, fmt.Errorf("read what was traced: %w", err)
+	}
+	for _, v := range each {
+		add(&sum, v)
+	}
+	return sum, nil
+}
+
+// text is a string of C.
+func text(b []byte) string {
+	s, _, _ := bytes.Cut(b, []byte{0})
+	return string(s)
+}
