@@ -11,8 +11,6 @@ import (
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/systemd"
-	"github.com/weir-io/weir/internal/target"
 )
 
 func newClear(a *app) *cobra.Command {
@@ -69,20 +67,21 @@ func (a *app) clear(ctx context.Context, spec string, on []string, whole, dryRun
 		places = append(places, placed{device: a.device(ctx, r.Device), Change: hold.Change{Device: r.Device, Limit: lifted}})
 	}
 	plan := a.planFor(t, changes(places))
-	if t.Lasting != "" && !dryRun {
+	keeper := a.keeperOf(t)
+	if keeper.Lasting != "" && !dryRun {
 		unlock, err := a.lockKept(false)
 		if err != nil {
 			return err
 		}
 		defer unlock()
 	}
-	if err := a.unpersist(ctx, t, &plan, only); err != nil {
+	if err := a.unpersist(ctx, keeper, &plan, only); err != nil {
 		return err
 	}
 	if dryRun {
-		steps := a.holder().Steps(ctx, plan)
-		if len(places) == 0 && len(on) == 0 {
-			steps = append(steps, a.forgetSteps(plan)...)
+		steps, err := a.clearSteps(ctx, keeper, plan, only)
+		if err != nil {
+			return err
 		}
 		return a.dryRun("clear", steps)
 	}
@@ -96,7 +95,7 @@ func (a *app) clear(ctx context.Context, spec string, on []string, whole, dryRun
 	}
 	forgotten, other := false, false
 	if len(on) == 0 {
-		if other, err = a.keepNoOther(ctx, t); err != nil {
+		if other, err = a.keepNoOther(ctx, keeper); err != nil {
 			return err
 		}
 		if forgotten, err = a.forget(ctx, plan); err != nil {
@@ -128,19 +127,6 @@ func (a *app) clear(ctx context.Context, spec string, on []string, whole, dryRun
 	return a.reportSet("clear", t, places)
 }
 
-// clearKept has the owner of a target keep no limits, where it is asked for that by a
-// program: libvirt. It returns on how many devices it kept any.
-func (a *app) clearKept(ctx context.Context, t target.Target, only []blkdev.Number) (int, error) {
-	if t.Kind != "vm" {
-		return 0, nil
-	}
-	config, err := a.machines(t.Group.Hierarchy()).ConfigOf(t.Name)
-	if err != nil {
-		return 0, err
-	}
-	return a.forgetDomain(ctx, config, only)
-}
-
 func (a *app) devicesNamed(ctx context.Context, on []string) ([]blkdev.Number, error) {
 	var numbers []blkdev.Number
 	for _, place := range on {
@@ -163,38 +149,4 @@ func (a *app) device(ctx context.Context, n blkdev.Number) blkdev.Device {
 		return blkdev.Device{Number: n, Name: n.String(), Node: n.String()}
 	}
 	return d
-}
-
-// forget has systemd keep no rate of a unit over boots, also one that does not bind now:
-// it was lifted until the next boot, or its device is not there. It reports whether any
-// was kept still.
-func (a *app) forget(ctx context.Context, plan hold.Plan) (bool, error) {
-	if plan.Unit == "" || !plan.Persist {
-		return false, nil
-	}
-	conn, err := systemd.Connect(ctx)
-	if err != nil {
-		return false, err
-	}
-	defer conn.Close()
-	keys, err := conn.Kept(plan.Unit)
-	if err != nil || len(keys) == 0 {
-		return false, err
-	}
-	return true, conn.Forget(ctx, plan.Unit, keys)
-}
-
-// forgetSteps are the files that forget removes.
-func (a *app) forgetSteps(plan hold.Plan) (steps []hold.Step) {
-	if plan.Unit == "" || !plan.Persist {
-		return nil
-	}
-	kept, err := systemd.Kept(a.root, plan.Unit)
-	if err != nil {
-		return nil // unpersist has just read them
-	}
-	for _, d := range kept {
-		steps = append(steps, hold.Step{File: d.Path})
-	}
-	return steps
 }

@@ -69,19 +69,19 @@ func (a *app) unpersistRecord(ctx context.Context, t target.Target, plan *hold.P
 // recordPath is where a target's record is.
 func (a *app) recordPath(lasting string) string { return filepath.Join(a.root, kept.Path(lasting)) }
 
-// keepNoOther removes what was kept for a target while it was started otherwise: on another
-// version of cgroups, or by another driver of its owner's. It would set another limit. It
-// reports whether there was any.
-func (a *app) keepNoOther(ctx context.Context, t target.Target) (removed bool, err error) {
+// otherKept is the file that keeps limits for a target from when it was started otherwise:
+// on another version of cgroups, or by another driver of its owner's. It would set another
+// limit. Without one it is nil.
+func (a *app) otherKept(t target.Target) (*hold.File, error) {
 	if t.Lasting == "" {
-		return false, nil
+		return nil, nil
 	}
 	if keepsScope(t, t.Group.Hierarchy().Version) {
 		r, err := kept.Read(a.root, t.Lasting)
 		if err != nil || len(r.Entries) == 0 {
-			return false, err
+			return nil, err
 		}
-		return true, a.holder().RemoveRecord(a.recordPath(t.Lasting))
+		return &hold.File{Path: a.recordPath(t.Lasting), Own: true}, nil
 	}
 	for _, m := range engine.Makers() {
 		_, id, _ := strings.Cut(t.Lasting, ":")
@@ -91,11 +91,23 @@ func (a *app) keepNoOther(ctx context.Context, t target.Target) (removed bool, e
 		path := filepath.Join(a.root, dropin.Path(m.ScopeOf(id)))
 		entries, err := readDropIn(path)
 		if err != nil || entries == nil {
-			return false, err
+			return nil, err
 		}
-		return true, a.holder().RemoveFile(ctx, path)
+		return &hold.File{Path: path}, nil
 	}
-	return false, nil
+	return nil, nil
+}
+
+// keepNoOther removes what otherKept finds, and reports whether there was any.
+func (a *app) keepNoOther(ctx context.Context, t target.Target) (removed bool, err error) {
+	other, err := a.otherKept(t)
+	switch {
+	case err != nil || other == nil:
+		return false, err
+	case other.Own:
+		return true, a.holder().RemoveRecord(other.Path)
+	}
+	return true, a.holder().RemoveFile(ctx, other.Path)
 }
 
 // lockKept keeps other weirs from changing what is on record while this one does.

@@ -44,7 +44,13 @@ func (a *app) keepSteps(ctx context.Context, t target.Target, places []placed) (
 	if err != nil {
 		return nil, err
 	}
-	command, err := config.KeepCommand(byNode(places))
+	return domainSteps(config, byNode(places))
+}
+
+// domainSteps is the command that has libvirt keep limits; none where it would change
+// nothing.
+func domainSteps(config vm.Config, all map[string]limit.Limit) ([]hold.Step, error) {
+	command, err := config.KeepCommand(all)
 	if err != nil || command == nil {
 		return nil, err
 	}
@@ -66,13 +72,35 @@ func byNode(places []placed) map[string]limit.Limit {
 // forgetDomain has libvirt keep no limits for a virtual machine any more, on the devices
 // that are named; none: on all. It returns how many it kept.
 func (a *app) forgetDomain(ctx context.Context, config vm.Config, only []blkdev.Number) (int, error) {
+	lifted, err := a.liftsOf(ctx, config, only)
+	if err != nil || len(lifted) == 0 {
+		return 0, err
+	}
+	return len(lifted), config.Keep(ctx, lifted)
+}
+
+// forgetDomainSteps is what forgetDomain would do.
+func (a *app) forgetDomainSteps(ctx context.Context, t target.Target, only []blkdev.Number) ([]hold.Step, error) {
+	config, err := a.machines(t.Group.Hierarchy()).ConfigOf(t.Name)
+	if err != nil {
+		return nil, err
+	}
+	lifted, err := a.liftsOf(ctx, config, only)
+	if err != nil {
+		return nil, err
+	}
+	return domainSteps(config, lifted)
+}
+
+// liftsOf is what lifts the limits that libvirt keeps for a virtual machine.
+func (a *app) liftsOf(ctx context.Context, config vm.Config, only []blkdev.Number) (map[string]limit.Limit, error) {
 	kept, err := config.Limits(ctx)
 	var unsupported *cgroupfs.Unsupported
 	if errors.As(err, &unsupported) || err != nil && strings.Contains(err.Error(), "transient domains") {
-		return 0, nil // without virsh weir has kept nothing, and of a domain without a configuration nobody
+		return nil, nil // without virsh weir has kept nothing, and of a domain without a configuration nobody
 	}
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	lifted := map[string]limit.Limit{}
 	for path, l := range kept {
@@ -88,7 +116,7 @@ func (a *app) forgetDomain(ctx context.Context, config vm.Config, only []blkdev.
 			}
 		}
 	}
-	return len(lifted), config.Keep(ctx, lifted)
+	return lifted, nil
 }
 
 // clearDomain has libvirt keep no limits for a virtual machine that does not run. done is

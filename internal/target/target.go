@@ -267,6 +267,12 @@ func OwnerOf(g cgroupfs.Group, systemdRuns bool) Owner {
 	return Owner{Kind: "unknown"}
 }
 
+// ContainerOf is the kind and the whole id of the container that a group is made for by
+// Docker or Podman.
+func ContainerOf(g cgroupfs.Group) (kind, id string, ok bool) {
+	return container(strings.Split(strings.Trim(g.Path(), "/"), "/"))
+}
+
 // PodmanInner is the group below that of a container of Podman's, in which crun puts the
 // container and its limits (v2).
 const PodmanInner = "container"
