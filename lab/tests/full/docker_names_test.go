@@ -2,6 +2,7 @@ package full
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -69,9 +70,20 @@ func (d containerTest) cgroupfs(t *testing.T) {
 	if got, want := d.rule(t, "files"), d.ruleOf(3e6); got != want {
 		t.Errorf("the rule is %q, want %q", got, want)
 	}
-	mustWeir(t, "clear", "docker:files", "--quiet")
+	// What is kept for it goes as well where it is named by its group.
+	record := "/var/lib/weir/limits/docker%3A" + run(t, "docker", "inspect", "--format", "{{.Id}}", "files") + ".json"
+	if _, said := mustWeir(t, "set", "docker:files", "--write", "3MB/s", "--on", d.disk.Dir, "--persist"); !strings.Contains(said, record+" keeps it") {
+		t.Errorf("weir set --persist said nothing of %s:\n%s", record, said)
+	}
+	spec := "cgroup:" + strings.TrimPrefix(group, cmp.Or(d.e.Cgroups.Blkio, d.e.Cgroups.Unified))
+	if _, said := mustWeir(t, "clear", spec); !strings.Contains(said, "removed "+record) {
+		t.Errorf("weir clear %s said nothing of %s:\n%s", spec, record, said)
+	}
 	if got := d.rule(t, "files"); got != "" {
 		t.Errorf("after clear the rule is %q", got)
+	}
+	if _, said := mustWeir(t, "restore"); !strings.Contains(said, "no limit is kept") {
+		t.Errorf("after clear weir restore says:\n%s", said)
 	}
 }
 

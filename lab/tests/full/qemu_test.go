@@ -2,7 +2,6 @@ package full
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"os"
@@ -93,7 +92,11 @@ func TestQEMU(t *testing.T) {
 		t.Errorf("without a place it said nothing of %s: %s", want, said)
 	}
 	mustWeir(t, "clear", "vm:weir-qemu", "--quiet")
-	holds(t, e, disk, "vm:weir-qemu", filepath.Join(cmp.Or(e.Cgroups.Blkio, e.Cgroups.Unified), d.scope(t)), "libvirt knows nothing of this limit")
+	group := filepath.Join(e.Cgroups.Unified, d.scope(t))
+	if e.Cgroups.Blkio != "" {
+		group = filepath.Join(e.Cgroups.Blkio, d.group(t))
+	}
+	holds(t, e, disk, "vm:weir-qemu", group, "libvirt knows nothing of this limit")
 
 	mustWeir(t, "set", "vm:weir-qemu", "--quiet", "--write", "5MB/s", "--persist")
 	d.destroy(t)
