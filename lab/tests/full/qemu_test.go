@@ -92,11 +92,7 @@ func TestQEMU(t *testing.T) {
 		t.Errorf("without a place it said nothing of %s: %s", want, said)
 	}
 	mustWeir(t, "clear", "vm:weir-qemu", "--quiet")
-	group := filepath.Join(e.Cgroups.Unified, d.scope(t))
-	if e.Cgroups.Blkio != "" {
-		group = filepath.Join(e.Cgroups.Blkio, d.group(t))
-	}
-	holds(t, e, disk, "vm:weir-qemu", group, "libvirt knows nothing of this limit")
+	holds(t, e, disk, "vm:weir-qemu", d.limited(t, e), "libvirt knows nothing of this limit")
 
 	mustWeir(t, "set", "vm:weir-qemu", "--quiet", "--write", "5MB/s", "--persist")
 	d.destroy(t)

@@ -51,7 +51,7 @@ func TestVM(t *testing.T) {
 	}
 	d.virsh(t, "create", d.file)
 	t.Cleanup(func() { d.destroy(t) })
-	holds(t, e, disk, "vm:weir-vm", filepath.Join(e.Cgroups.Unified, d.scope(t)), "libvirt knows nothing of this limit")
+	holds(t, e, disk, "vm:weir-vm", d.limited(t, e), "libvirt knows nothing of this limit")
 	t.Run("persist", func(t *testing.T) { d.persist(t, e, disk) })
 }
 
@@ -78,17 +78,18 @@ func (d domain) group(t *testing.T) string {
 	return ioGroup(t, strings.TrimSpace(string(pid)))
 }
 
-// scope is the outermost group of a domain that runs: a systemd's.
-func (d domain) scope(t *testing.T) string {
+// limited is the group of a domain that runs which libvirt's own limits are on: the
+// process's on v1, and on v2 the one right below the scope.
+func (d domain) limited(t *testing.T, e environ.Environ) string {
 	t.Helper()
 	group := d.group(t)
-	for !strings.HasSuffix(group, ".scope") {
+	for e.Cgroups.Blkio == "" && !strings.HasSuffix(filepath.Dir(group), ".scope") {
 		if group == "/" {
 			t.Fatalf("%s is in no scope: %s", d.name, d.group(t))
 		}
 		group = filepath.Dir(group)
 	}
-	return group
+	return filepath.Join(cmp.Or(e.Cgroups.Blkio, e.Cgroups.Unified), group)
 }
 
 // destroy ends the domain. libvirt 9.0 may fail at that (it reads a group that has
@@ -130,6 +131,9 @@ func (d domain) persist(t *testing.T, e environ.Environ, disk *lab.TestDisk) {
 		t.Errorf("after a start the rules are %q", got)
 	}
 	mustWeir(t, "clear", spec)
+	if got := rules(); len(got) > 0 {
+		t.Errorf("after clear the rules are %q", got)
+	}
 	restart()
 	if got := rules(); len(got) > 0 {
 		t.Errorf("after clear and a start the rules are %q", got)
