@@ -11,6 +11,8 @@ import (
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/target/engine"
 )
 
 func newClear(a *app) *cobra.Command {
@@ -34,6 +36,16 @@ func newClear(a *app) *cobra.Command {
 	return cmd
 }
 
+// A clearing is what weir clear is about.
+type clearing struct {
+	t, keeper target.Target
+	on        []string
+	only      []blkdev.Number // that on leads to; none: all
+	places    []placed        // with limits in force
+	plan      hold.Plan
+	forgets   *engine.Update // nil: the container's engine has nothing to forget
+}
+
 func (a *app) clear(ctx context.Context, spec string, on []string, whole, dryRun bool) error {
 	t, err := a.target(ctx, spec)
 	if err != nil && !dryRun && len(on) == 0 {
@@ -45,17 +57,44 @@ func (a *app) clear(ctx context.Context, spec string, on []string, whole, dryRun
 	if err := alone(t, whole); err != nil {
 		return err
 	}
-	only, err := a.devicesNamed(ctx, on)
+	c := clearing{t: t, keeper: a.keeperOf(ctx, t), on: on}
+	if c.only, err = a.devicesNamed(ctx, on); err != nil {
+		return err
+	}
+	if c.forgets, err = engineForgets(c.keeper.Lasting, c.keeper.Record, c.only); err != nil {
+		return err
+	}
+	if dryRun {
+		if err := a.planClear(ctx, &c); err != nil {
+			return err
+		}
+		steps, err := a.clearSteps(ctx, c)
+		if err != nil {
+			return err
+		}
+		return a.dryRun("clear", steps)
+	}
+	if c.keeper.Lasting != "" {
+		unlock, err := a.lockKept(false)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+	}
+	if err := a.lift(ctx, &c); err != nil {
+		return err
+	}
+	return a.forgetAll(ctx, c)
+}
+
+// planClear finds what is to be lifted.
+func (a *app) planClear(ctx context.Context, c *clearing) error {
+	rules, err := c.t.Group.RulesIfAny()
 	if err != nil {
 		return err
 	}
-	rules, err := t.Group.RulesIfAny()
-	if err != nil {
-		return err
-	}
-	var places []placed
 	for _, r := range rules {
-		if len(on) > 0 && !slices.Contains(only, r.Device) {
+		if len(c.on) > 0 && !slices.Contains(c.only, r.Device) {
 			continue
 		}
 		var lifted limit.Limit
@@ -64,52 +103,51 @@ func (a *app) clear(ctx context.Context, spec string, on []string, whole, dryRun
 				lifted = lifted.With(k, limit.Unlimited)
 			}
 		}
-		places = append(places, placed{device: a.device(ctx, r.Device), Change: hold.Change{Device: r.Device, Limit: lifted}})
+		c.places = append(c.places, placed{device: a.device(ctx, r.Device), Change: hold.Change{Device: r.Device, Limit: lifted}})
 	}
-	plan := a.planFor(t, changes(places))
-	keeper := a.keeperOf(t)
-	if keeper.Lasting != "" && !dryRun {
-		unlock, err := a.lockKept(false)
-		if err != nil {
-			return err
-		}
-		defer unlock()
-	}
-	if err := a.unpersist(ctx, keeper, &plan, only); err != nil {
+	c.plan = a.planFor(c.t, changes(c.places))
+	return a.unpersist(ctx, c.keeper, &c.plan, c.only)
+}
+
+// lift lifts what is in force. An engine that is to keep other limits is told before: it may
+// write rules when it is.
+func (a *app) lift(ctx context.Context, c *clearing) error {
+	if err := c.t.Group.Hierarchy().Writable(); c.forgets != nil && err != nil {
 		return err
 	}
-	if dryRun {
-		steps, err := a.clearSteps(ctx, keeper, plan, only)
-		if err != nil {
-			return err
-		}
-		return a.dryRun("clear", steps)
-	}
-	if len(places) > 0 || plan.File != nil {
-		if err := a.holder().Apply(ctx, plan); err != nil {
-			return err
-		}
-	}
-	if err := a.repace(t, false); err != nil {
-		return err
-	}
-	forgotten, other := false, false
-	if len(on) == 0 {
-		if other, err = a.keepNoOther(ctx, keeper); err != nil {
-			return err
-		}
-		if forgotten, err = a.forget(ctx, plan); err != nil {
-			return err
-		}
-	}
-	kept, err := a.clearKept(ctx, t, only)
+	undo, err := a.tell(ctx, c.forgets)
 	if err != nil {
 		return err
 	}
-	if len(places) == 0 && forgotten {
+	err = a.planClear(ctx, c)
+	if err == nil && (len(c.places) > 0 || c.plan.File != nil) {
+		err = a.holder().Apply(ctx, c.plan)
+	}
+	if err != nil {
+		return errors.Join(err, undo())
+	}
+	return a.repace(c.t, false)
+}
+
+// forgetAll ends what keeps limits besides, and reports what was done.
+func (a *app) forgetAll(ctx context.Context, c clearing) (err error) {
+	forgotten, other, t := false, false, c.t
+	if len(c.on) == 0 {
+		if other, err = a.keepNoOther(ctx, c.keeper); err != nil {
+			return err
+		}
+		if forgotten, err = a.forget(ctx, c.plan); err != nil {
+			return err
+		}
+	}
+	kept, err := a.clearKept(ctx, t, c.only)
+	if err != nil {
+		return err
+	}
+	if len(c.places) == 0 && forgotten {
 		a.out.Say("%s: systemd keeps no limit of it any more", t)
 	}
-	if len(places) == 0 && plan.File == nil && kept == 0 && !forgotten && !other {
+	if len(c.places) == 0 && c.plan.File == nil && kept == 0 && !forgotten && !other && c.forgets == nil {
 		a.out.Say("%s has no limit here", describe(t))
 	}
 	if other {
@@ -118,13 +156,16 @@ func (a *app) clear(ctx context.Context, spec string, on []string, whole, dryRun
 	if kept > 0 {
 		a.out.Say("%s: libvirt keeps no limit of it any more", t)
 	}
-	for _, p := range places {
+	if c.forgets != nil {
+		a.out.Say("%s: %s keeps no limit of it any more", t, c.keeper.Record.By)
+	}
+	for _, p := range c.places {
 		a.out.Say("%s: no limit on %s (%s) any more", t, p.device.Node, p.device.Number)
 	}
-	if plan.File != nil && plan.File.Text == "" {
-		a.out.Say("%s: removed %s, which kept its limits for each start", t, plan.File.Path)
+	if c.plan.File != nil && c.plan.File.Text == "" {
+		a.out.Say("%s: removed %s, which kept its limits for each start", t, c.plan.File.Path)
 	}
-	return a.reportSet("clear", t, places)
+	return a.reportSet("clear", t, c.places)
 }
 
 func (a *app) devicesNamed(ctx context.Context, on []string) ([]blkdev.Number, error) {

@@ -16,11 +16,14 @@ import (
 
 // keeperOf is what limits are kept for on a target's account: itself, or the container
 // whose group it is, if it was named by that group, by its unit or by a process.
-func (a *app) keeperOf(t target.Target) target.Target {
+func (a *app) keeperOf(ctx context.Context, t target.Target) target.Target {
 	if t.Lasting != "" {
 		return t
 	}
 	if kind, id, is := target.ContainerOf(t.Group); is {
+		if c, err := a.target(ctx, kind+":"+id); err == nil {
+			t.Record = c.Record
+		}
 		t.Kind, t.Name, t.Lasting = kind, id, kind+":"+id
 		return t
 	}
@@ -48,23 +51,27 @@ func (a *app) clearKept(ctx context.Context, t target.Target, only []blkdev.Numb
 	return a.forgetDomain(ctx, config, only)
 }
 
-// clearSteps is what clear would do. only are the devices that were named; none: all.
-func (a *app) clearSteps(ctx context.Context, t target.Target, plan hold.Plan, only []blkdev.Number) ([]hold.Step, error) {
-	steps := a.holder().Steps(ctx, plan)
-	if len(only) == 0 {
-		other, err := a.otherKept(t)
+// clearSteps is what clear would do.
+func (a *app) clearSteps(ctx context.Context, c clearing) ([]hold.Step, error) {
+	steps, err := a.tellSteps(c.forgets)
+	if err != nil {
+		return nil, err
+	}
+	steps = append(steps, a.holder().Steps(ctx, c.plan)...)
+	if len(c.on) == 0 {
+		other, err := a.otherKept(c.keeper)
 		if err != nil {
 			return nil, err
 		}
-		if other != nil {
-			steps = append(steps, hold.Step{File: other.Path})
+		for _, f := range other {
+			steps = append(steps, hold.Step{File: f.Path})
 		}
-		steps = append(steps, a.forgetSteps(plan)...)
+		steps = append(steps, a.forgetSteps(c.plan)...)
 	}
-	if t.Kind != "vm" || a.root != "/" { // a copy's libvirt cannot be asked
+	if c.t.Kind != "vm" || a.root != "/" { // a copy's libvirt cannot be asked
 		return steps, nil
 	}
-	more, err := a.forgetDomainSteps(ctx, t, only)
+	more, err := a.forgetDomainSteps(ctx, c.t, c.only)
 	return append(steps, more...), err
 }
 

@@ -81,7 +81,7 @@ func (a *app) clearStopped(ctx context.Context, spec string, found error) error 
 }
 
 // clearContainer removes weir's record of a container that does not run, and the drop-in
-// of a scope that systemd will make for it.
+// of a scope that systemd will make for it, and has its engine keep no limits.
 func (a *app) clearContainer(ctx context.Context, spec string, stopped *target.StoppedError) error {
 	h, err := a.io()
 	if err != nil {
@@ -107,8 +107,15 @@ func (a *app) clearContainer(ctx context.Context, spec string, stopped *target.S
 			return err
 		}
 	}
-	if entries == nil && len(r.Entries) == 0 {
+	forgets, err := engineForgets(stopped.Lasting, stopped.Record, nil)
+	if err != nil {
+		return err
+	}
+	if entries == nil && len(r.Entries) == 0 && forgets == nil {
 		return stopped
+	}
+	if _, err := a.tell(ctx, forgets); err != nil {
+		return err
 	}
 	if entries != nil {
 		if err := a.holder().RemoveFile(ctx, path); err != nil {

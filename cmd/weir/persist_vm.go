@@ -38,8 +38,8 @@ func (a *app) keepDomain(ctx context.Context, t target.Target, places []placed) 
 	return nil
 }
 
-// keepSteps is what keepDomain would do.
-func (a *app) keepSteps(ctx context.Context, t target.Target, places []placed) ([]hold.Step, error) {
+// keepDomainSteps is what keepDomain would do.
+func (a *app) keepDomainSteps(ctx context.Context, t target.Target, places []placed) ([]hold.Step, error) {
 	config, err := a.domainConfig(ctx, t)
 	if err != nil {
 		return nil, err

@@ -19,6 +19,7 @@ import (
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/systemd"
 	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/target/engine"
 	"github.com/weir-io/weir/internal/target/unit"
 )
 
@@ -102,6 +103,9 @@ func (a *app) setTarget(ctx context.Context, t target.Target, onLimits []cli.OnL
 	if err := alone(t, o.whole); err != nil {
 		return err
 	}
+	if o.hold != holdKernel {
+		t = withoutEngine(t)
+	}
 	if t.Group.IsRoot() && t.Group.Hierarchy().Version == cgroupfs.V1 && !o.whole {
 		return fmt.Errorf("set %s: on cgroup v1 a limit of the root group binds all processes that no other limit is on, and all writeback of the machine; add --whole-cgroup if that is meant", t)
 	}
@@ -137,7 +141,7 @@ func (a *app) setTarget(ctx context.Context, t target.Target, onLimits []cli.OnL
 	if o.dryRun {
 		a.explainPlaces(t.Group, places, pace)
 		steps := a.holder().Steps(ctx, plan)
-		if o.persist && t.Kind == "vm" {
+		if o.persist {
 			more, err := a.keepSteps(ctx, t, places)
 			if err != nil {
 				return err
@@ -151,8 +155,18 @@ func (a *app) setTarget(ctx context.Context, t target.Target, onLimits []cli.OnL
 		return a.dryRun("set", steps)
 	}
 	a.sayDrain(t.Group, places)
-	if err := a.enforce(ctx, t, plan); err != nil {
+	var keeps *engine.Update
+	if o.persist {
+		if keeps, err = engineKeeps(t, places); err != nil {
+			return err
+		}
+	}
+	undo, err := a.tell(ctx, keeps) // the engine may write rules then, too
+	if err != nil {
 		return err
+	}
+	if err := a.enforce(ctx, t, plan); err != nil {
+		return errors.Join(err, undo())
 	}
 	if err := a.repace(t, pace); err != nil {
 		return err
