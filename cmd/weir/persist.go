@@ -123,18 +123,6 @@ func (a *app) persist(t target.Target, plan *hold.Plan, limits []cli.OnLimit, ho
 	return a.dropIn(t, plan, path, entries)
 }
 
-// keepSteps is what has others than systemd and weir keep limits.
-func (a *app) keepSteps(ctx context.Context, t target.Target, places []placed) ([]hold.Step, error) {
-	if t.Kind == "vm" {
-		return a.keepDomainSteps(ctx, t, places)
-	}
-	keeps, err := engineKeeps(t, places)
-	if err != nil {
-		return nil, err
-	}
-	return a.tellSteps(keeps)
-}
-
 // afterPersist does what is left when the limits are in force.
 func (a *app) afterPersist(ctx context.Context, t target.Target, plan hold.Plan, places []placed) error {
 	switch {

@@ -40,6 +40,19 @@ func engineKeeps(t target.Target, places []placed) (*engine.Update, error) {
 	return engine.UpdateOf(t.Lasting, t.Record, changes)
 }
 
+// engineKeep has a container's engine keep limits, before they are put into force: it may
+// write rules when it is told. undo takes that back.
+func (a *app) engineKeep(ctx context.Context, t target.Target, places []placed) (undo func() error, err error) {
+	keeps, err := engineKeeps(t, places)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.Group.Hierarchy().Writable(); keeps != nil && err != nil {
+		return nil, err
+	}
+	return a.tell(ctx, keeps)
+}
+
 // engineForgets is what has an engine keep no limits for a container any more, on the
 // devices that are named; none: on all. nil: it keeps none, or cannot be told.
 func engineForgets(lasting string, r *target.Record, only []blkdev.Number) (*engine.Update, error) {
