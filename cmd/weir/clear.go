@@ -48,8 +48,8 @@ type clearing struct {
 
 func (a *app) clear(ctx context.Context, spec string, on []string, whole, dryRun bool) error {
 	t, err := a.target(ctx, spec)
-	if err != nil && !dryRun && len(on) == 0 {
-		return a.clearStopped(ctx, spec, err)
+	if err != nil && len(on) == 0 {
+		return a.clearStopped(ctx, spec, err, dryRun)
 	}
 	if err != nil {
 		return err

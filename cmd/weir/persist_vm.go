@@ -119,12 +119,24 @@ func (a *app) liftsOf(ctx context.Context, config vm.Config, only []blkdev.Numbe
 	return lifted, nil
 }
 
-// clearDomain has libvirt keep no limits for a virtual machine that does not run. done is
-// false if it kept none.
-func (a *app) clearDomain(ctx context.Context, name string) (done bool) {
-	for _, config := range vm.Configs(name) {
-		n, err := a.forgetDomain(ctx, config, nil) // of one of them libvirt knows nothing
-		done = done || err == nil && n > 0
+// clearDomain has libvirt keep no limits for a virtual machine that does not run; in a dry
+// run it is told what would do that. done is false if it kept none.
+func (a *app) clearDomain(ctx context.Context, name string, dryRun bool) (steps []hold.Step, done bool) {
+	if a.root != "/" {
+		return nil, false // a copy's libvirt cannot be asked
 	}
-	return done
+	for _, config := range vm.Configs(name) {
+		lifted, err := a.liftsOf(ctx, config, nil) // of one of them libvirt knows nothing
+		if err != nil || len(lifted) == 0 {
+			continue
+		}
+		if !dryRun {
+			done = config.Keep(ctx, lifted) == nil || done
+			continue
+		}
+		if more, err := domainSteps(config, lifted); err == nil {
+			steps = append(steps, more...)
+		}
+	}
+	return steps, done
 }

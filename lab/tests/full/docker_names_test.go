@@ -5,8 +5,13 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/weir-io/weir/lab"
 )
 
 // A container is found by its name, its id and the beginning of that, and what is not one container is an error.
@@ -18,6 +23,7 @@ func (d containerTest) names(t *testing.T) {
 			t.Errorf("weir show %s: %s", spec, out)
 		}
 	}
+	d.listed(t)
 	ids := map[byte]bool{id[0]: true}
 	same := ""
 	for i := 0; same == ""; i++ {
@@ -41,6 +47,64 @@ func (d containerTest) names(t *testing.T) {
 	run(t, "docker", "stop", "--time", "0", "named")
 	if _, stderr, status := weir(t, "show", "docker:named"); status != 1 || !strings.Contains(stderr, "the container has no process (exited)") {
 		t.Errorf("of a stopped container: %d, %q", status, stderr)
+	}
+}
+
+// listed: a container goes by its name where things are listed, and alone; a name that a
+// unit has as well is no container's, and nothing is changed.
+func (d containerTest) listed(t *testing.T) {
+	mustWeir(t, "set", "named", "--quiet", "--write", "2MB/s", "--on", d.disk.Dir)
+	if got, _ := mustWeir(t, "show", "--for", "0"); !strings.Contains(got, "docker:named  ") {
+		t.Errorf("weir show:\n%s", got)
+	}
+	if got, _ := mustWeir(t, "__complete", "set", "docker:nam"); !strings.HasPrefix(got, "docker:named\n") {
+		t.Errorf("completion of docker:nam: %q", got)
+	}
+	run(t, "systemd-run", "--quiet", "--unit=named", "sleep", "600")
+	_, said, status := weir(t, "set", "named", "--write", "1MB/s", "--on", d.disk.Dir)
+	run(t, "systemctl", "stop", "named")
+	if want := "write one of unit:named.service, docker:named"; status != 1 || !strings.Contains(said, want) {
+		t.Errorf("of a name that fits twice: %d, %q, want %q in it", status, said, want)
+	}
+	if got, want := d.rule(t, "named"), d.ruleOf(2e6); got != want {
+		t.Errorf("the rule is %q, want %q", got, want)
+	}
+}
+
+// half: a container that ends while its limit is set has it, or there is one error and
+// nothing is left.
+func (d containerTest) half(t *testing.T) {
+	lab.Need(t, lab.Long)
+	for i := range 8 {
+		d.container(t, "half", nil, "/bin/sleep", "600")
+		id := run(t, "docker", "inspect", "--format", "{{.Id}}", "half")
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			time.Sleep(time.Duration(i) * 40 * time.Millisecond) // weir set takes as long here
+			_ = exec.Command("docker", "kill", "half").Run()
+		}()
+		_, said, status := weir(t, "set", "docker:half", "--write", "1MB/s", "--on", d.disk.Dir, "--persist")
+		<-ended
+		t.Logf("%d: %s", status, said)
+		var left []string
+		for _, pattern := range []string{"/etc/systemd/system/docker-" + id + ".scope.d/*", "/var/lib/weir/limits/*" + id + "*", "/run/weir/set.*"} {
+			files, err := filepath.Glob(pattern)
+			if err != nil {
+				t.Fatal(err)
+			}
+			left = append(left, files...)
+		}
+		if status != 0 && (len(left) > 0 || strings.Count(said, "\n") > 0) {
+			t.Errorf("after %v it ends with %d, left %q, and says %q", time.Duration(i)*40*time.Millisecond, status, left, said)
+		}
+		if status == 0 && len(left) != 1 {
+			t.Errorf("it ends with 0, and %q is there", left)
+		}
+		if status == 0 {
+			mustWeir(t, "clear", "docker:half", "--quiet")
+		}
+		d.remove(t, "half")
 	}
 }
 

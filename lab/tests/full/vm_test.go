@@ -140,6 +140,9 @@ func (d domain) persist(t *testing.T, e environ.Environ, disk *lab.TestDisk) {
 	}
 	mustWeir(t, append(set, "--quiet")...)
 	d.destroy(t)
+	if would, _ := mustWeir(t, "clear", spec, "--dry-run"); !strings.Contains(would, "--device-write-bytes-sec="+disk.Node+",0") {
+		t.Errorf("a dry run of clear has:\n%s", would)
+	}
 	mustWeir(t, "clear", spec)
 	virsh("start", d.name)
 	if got := rules(); len(got) > 0 {
