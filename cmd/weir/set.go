@@ -163,6 +163,9 @@ func (a *app) setPlanned(ctx context.Context, t target.Target, onLimits []cli.On
 		}
 	}
 	if err := a.enforce(ctx, t, plan); err != nil {
+		if there, unread := t.Group.Exists(); unread == nil && !there {
+			err = fmt.Errorf("set %s: it has ended meanwhile, and nothing is limited: %w", t, err)
+		}
 		return errors.Join(err, undo())
 	}
 	if err := a.repace(t, pace); err != nil {

@@ -29,6 +29,9 @@ func holds(t *testing.T, e environ.Environ, disk *lab.TestDisk, spec, dir, said 
 		t.Errorf("the rule is %q, want %q", got, want)
 	}
 	time.Sleep(2 * time.Second) // what the promise allows
+	// The next request of 8 MiB comes later where the disk had been given much before.
+	from, _ := counter()
+	lab.Await(t, 20*time.Second, "a write under the limit", func() bool { now, _ := counter(); return now > from })
 	lab.Ratio(t, "after set", float64(rate), lab.Written, func() float64 {
 		arrivals := lab.WatchWrites(counter)
 		time.Sleep(8 * time.Second)
