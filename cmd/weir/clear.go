@@ -21,7 +21,7 @@ func newClear(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "clear TARGET [--on PATH|DEVICE]...",
 		Short:   "Lift the limits of what runs",
-		Long:    "Lift all limits of a target, or with --on those on some devices, also what weir set --persist keeps, even of a unit, a container or a domain that does not run. A group without limits is left as it is, and that is no error.",
+		Long:    "Lift all limits of a target, or with --on those on some devices, also what weir set --persist keeps, even of a unit, a container or a domain that does not run. Docker is to keep none either, where its API takes that (1.55 or later). A group without limits is left as it is, and that is no error.",
 		Example: "  weir clear pid:4711\n  weir clear cgroup:/batch --on /data",
 		Args:    oneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
