@@ -96,7 +96,8 @@ func (f opened) at(link string) (found string, exact bool) {
 		return "", false
 	}
 	base := path.Base(strings.TrimSuffix(to, " (deleted)"))
-	if base != f.name && !(len(f.name) == nameMost && strings.HasPrefix(base, f.name)) {
+	whole := len(f.name) < nameMost
+	if whole && base != f.name || !strings.HasPrefix(base, f.name) {
 		return "", false
 	}
 	var st unix.Statx_t
