@@ -44,7 +44,7 @@ func (r *tracing) wait(ctx context.Context, a *app, title string) error {
 	go func() { looked <- r.look(looking) }()
 	var err error
 	if !a.out.JSON && !a.out.Quiet && tui.CanShow(os.Stdin, os.Stdout) {
-		err = tui.Run(ctx, tui.Options{Title: title, Window: r.flags.window, In: os.Stdin, Out: os.Stdout}, r.frames())
+		err = r.show(ctx, title)
 	} else {
 		a.out.Say("%s for %s", title, cli.Duration(r.flags.window))
 		select {
@@ -71,10 +71,13 @@ func (r *tracing) look(ctx context.Context) error {
 	return nil
 }
 
-// frames makes what the live view shows.
-func (r *tracing) frames() func() (tui.Frame, error) {
-	var before trace.Snapshot
-	return func() (tui.Frame, error) {
+// show is the live view.
+func (r *tracing) show(ctx context.Context, title string) error {
+	before, err := r.tracer.Snapshot()
+	if err != nil {
+		return err
+	}
+	return tui.Run(ctx, tui.Options{Title: title, Window: r.flags.window, In: os.Stdin, Out: os.Stdout}, func() (tui.Frame, error) {
 		now, err := r.tracer.Snapshot()
 		if err != nil {
 			return tui.Frame{}, err
@@ -82,7 +85,7 @@ func (r *tracing) frames() func() (tui.Frame, error) {
 		f := tui.Frame{Whole: now.Report(&trace.Snapshot{}, r.flags.kinds), Last: now.Report(&before, r.flags.kinds), Passed: now.After}
 		before = now
 		return f, nil
-	}
+	})
 }
 
 // close ends the trace and all that reads it.

@@ -57,7 +57,12 @@ func Run(ctx context.Context, o Options, sample func() (Frame, error)) error {
 // feed sends a frame each second, and one when the window is over. Where none can be had
 // it stops the view.
 func feed(ctx context.Context, stop func(), window time.Duration, sample func() (Frame, error), send func(Frame)) error {
-	for {
+	for next := min(framesEvery, window); ; {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(next):
+		}
 		f, err := sample()
 		if err != nil {
 			stop()
@@ -67,10 +72,6 @@ func feed(ctx context.Context, stop func(), window time.Duration, sample func() 
 		if f.Passed >= window {
 			return nil
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(min(framesEvery, window-f.Passed)):
-		}
+		next = min(framesEvery, window-f.Passed)
 	}
 }
