@@ -141,7 +141,7 @@ func short(reason string) string {
 }
 
 // tableMost is how many rows people get of what can be thousands.
-const tableMost = 40
+const tableMost = 20
 
 // printSlow lists single operations, of which there were count.
 func (a *app) printSlow(what string, all []trace.Slow, count uint64) {

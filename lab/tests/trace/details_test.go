@@ -19,7 +19,7 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// A page of weir's messages, which can be awaited.
+// messages are what weir says, and can be awaited.
 type messages struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -31,11 +31,14 @@ func (m *messages) Write(b []byte) (int, error) {
 	return m.text.Write(b)
 }
 
-func (m *messages) has(text string) bool {
+// String is what there is so far.
+func (m *messages) String() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return strings.Contains(m.text.String(), text)
+	return m.text.String()
 }
+
+func (m *messages) has(text string) bool { return strings.Contains(m.String(), text) }
 
 // traceUntil traces this process while it does something, and ends the trace as a person
 // does, with ctrl-c.
@@ -58,7 +61,7 @@ func traceUntil(t *testing.T, do func(), flags ...string) []byte {
 		}
 	}
 	if err := <-ended; err != nil {
-		t.Fatalf("weir trace: %v\n%s", err, said.text.String())
+		t.Fatalf("weir trace: %v\n%s", err, &said)
 	}
 	return data.Bytes()
 }

@@ -32,58 +32,72 @@ func TestLiveView(t *testing.T) {
 		{"TERM", func(weir *os.Process, _ io.Writer) error { return weir.Signal(unix.SIGTERM) }, 128 + int(unix.SIGTERM), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			master, slave := ptytest.Open(t)
-			defer slave.Close()
-			if err := unix.IoctlSetWinsize(int(slave.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80}); err != nil {
+			v := startView(t)
+			if err := c.end(v.cmd.Process, v.keys); err != nil {
 				t.Fatal(err)
 			}
-			before, err := unix.IoctlGetTermios(int(slave.Fd()), unix.TCGETS)
-			if err != nil {
+			if err := <-v.ended; err != nil && !errors.As(err, new(*exec.ExitError)) {
 				t.Fatal(err)
 			}
-			var shown messages
-			go func() { _, _ = io.Copy(&shown, master) }() // it ends with the master
-			cmd := exec.Command("weir", "trace", "--for", "10m")
-			cmd.Env = append(os.Environ(), "TERM=xterm")
-			cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
-			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			ended := make(chan error, 1)
-			go func() { ended <- cmd.Wait() }()
-			lab.Await(t, time.Minute, "the view", func() bool { return shown.has("q ends it") || len(ended) > 0 })
-			if len(ended) > 0 {
-				t.Fatalf("weir trace: %v\n%s", <-ended, shown.text.String())
-			}
-			if err := c.end(cmd.Process, master); err != nil {
-				t.Fatal(err)
-			}
-			if err := <-ended; err != nil && !errors.As(err, new(*exec.ExitError)) {
-				t.Fatal(err)
-			}
-			if got := cmd.ProcessState.ExitCode(); got != c.status {
+			if got := v.cmd.ProcessState.ExitCode(); got != c.status {
 				t.Errorf("it ended with %d, want %d", got, c.status)
 			}
-			after, err := unix.IoctlGetTermios(int(slave.Fd()), unix.TCGETS)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if *after != *before {
+			if settings(t, v.terminal) != v.before {
 				t.Error("the terminal is not as it was")
 			}
-			// After the screen from before has come back.
-			last := func(text string) bool {
-				shown.mu.Lock()
-				defer shown.mu.Unlock()
-				_, rest, _ := strings.Cut(shown.text.String(), "\x1b[?1049l")
-				return strings.Contains(rest, text)
-			}
 			const report, none = "the whole host · ", "nothing is left"
-			lab.Await(t, time.Minute, "the last words", func() bool { return last(report) || last(none) })
-			if got := last(report); got != c.report {
-				t.Errorf("a report: %v, want %v, in %q", got, c.report, shown.text.String())
+			lab.Await(t, time.Minute, "the last words", func() bool { return v.last(report) || v.last(none) })
+			if got := v.last(report); got != c.report {
+				t.Errorf("a report: %v, want %v, in %q", got, c.report, v.shown.String())
 			}
 		})
 	}
+}
+
+// A view is a trace on a terminal of its own.
+type view struct {
+	cmd      *exec.Cmd
+	keys     io.Writer
+	terminal *os.File
+	before   unix.Termios // the terminal's settings
+	shown    *messages
+	ended    chan error
+}
+
+func startView(t *testing.T) view {
+	t.Helper()
+	master, slave := ptytest.Open(t)
+	t.Cleanup(func() { slave.Close() })
+	if err := unix.IoctlSetWinsize(int(slave.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80}); err != nil {
+		t.Fatal(err)
+	}
+	v := view{keys: master, terminal: slave, before: settings(t, slave), shown: &messages{}, ended: make(chan error, 1), cmd: exec.Command("weir", "trace", "--for", "10m")}
+	go func() { _, _ = io.Copy(v.shown, master) }() // it ends with the master
+	v.cmd.Env = append(os.Environ(), "TERM=xterm")
+	v.cmd.Stdin, v.cmd.Stdout, v.cmd.Stderr = slave, slave, slave
+	v.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := v.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { v.ended <- v.cmd.Wait() }()
+	lab.Await(t, time.Minute, "the view", func() bool { return v.shown.has("q ends it") || len(v.ended) > 0 })
+	if len(v.ended) > 0 {
+		t.Fatalf("weir trace: %v\n%s", <-v.ended, v.shown)
+	}
+	return v
+}
+
+func settings(t *testing.T, terminal *os.File) unix.Termios {
+	t.Helper()
+	s, err := unix.IoctlGetTermios(int(terminal.Fd()), unix.TCGETS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return *s
+}
+
+// last reports whether a text is shown after the screen from before has come back.
+func (v view) last(text string) bool {
+	_, rest, _ := strings.Cut(v.shown.String(), "\x1b[?1049l")
+	return strings.Contains(rest, text)
 }
