@@ -16,10 +16,7 @@ func sortCauses(all []Cause) {
 type Evidence struct{}
 
 // Advice x
-type Advice struct{}
-
-// Slow x
-type Slow struct{}
-
-// File x
-type File struct{}
+type Advice struct {
+	Code string `json:"code"`
+	Text string `json:"text"`
+}
