@@ -7,8 +7,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/launch"
+	"github.com/weir-io/weir/internal/prove"
 	"github.com/weir-io/weir/internal/target"
 	"github.com/weir-io/weir/internal/trace"
 )
@@ -115,8 +117,10 @@ func (a *app) trace(ctx context.Context, spec string, f *traceFlags) error {
 		}
 		t, doc.Target = &found, found.String()
 		if o.PID = t.PID; o.PID == 0 {
-			o.Group = &t.Group
+			o.Group = groupOf(t)
 		}
+	} else if err := a.open(); err != nil {
+		return err
 	}
 	ctx, signals := launch.Catch(ctx)
 	defer signals.Stop()
@@ -124,7 +128,7 @@ func (a *app) trace(ctx context.Context, spec string, f *traceFlags) error {
 	if err != nil {
 		return err
 	}
-	r := f.watch(tracer)
+	r := a.watchTrace(tracer, t, f)
 	err = r.wait(ctx, a, "tracing "+doc.what())
 	if by := endedBy(ctx); err != nil || by != nil {
 		return r.abandon(a, err, by)
@@ -133,6 +137,10 @@ func (a *app) trace(ctx context.Context, spec string, f *traceFlags) error {
 	if err != nil {
 		return err
 	}
+	if err := a.addLimits(ctx, &doc.Evidence, t); err != nil {
+		return err
+	}
+	doc.Advice = doc.Advise()
 	if a.out.JSON {
 		err = a.out.Document(doc)
 	} else {
@@ -142,4 +150,32 @@ func (a *app) trace(ctx context.Context, spec string, f *traceFlags) error {
 		return err
 	}
 	return drawTrace(f.svg, doc, &s)
+}
+
+// groupOf is a target's group; nil: there is no target.
+func groupOf(t *target.Target) *cgroupfs.Group {
+	if t == nil {
+		return nil
+	}
+	return &t.Group
+}
+
+// addLimits puts the target's limits beside what was seen. A group that has gone
+// meanwhile has none.
+func (a *app) addLimits(ctx context.Context, e *trace.Evidence, t *target.Target) error {
+	if t == nil {
+		return nil
+	}
+	bindings, err := prove.Bindings(t.Group)
+	if err != nil && !cgroupfs.IsGone(err) {
+		return err
+	}
+	for _, b := range bindings {
+		if b.Limit.Bounds() {
+			e.Limits = append(e.Limits, b.Limit.Bound().String()+" on "+a.device(ctx, b.Device).Node)
+		}
+	}
+	paced, err := a.pacedAs(t.Group)
+	e.Paced = paced != nil
+	return err
 }

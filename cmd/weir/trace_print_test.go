@@ -118,7 +118,8 @@ func TestTraceDocument(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(string(b), "null") {
+	// What is not known of memory and dirty pages is null.
+	if strings.Count(string(b), "null") != 2 {
 		t.Errorf("%s", b)
 	}
 }

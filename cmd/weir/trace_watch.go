@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/launch"
+	"github.com/weir-io/weir/internal/target"
 	"github.com/weir-io/weir/internal/trace"
 	"github.com/weir-io/weir/internal/tui"
 )
@@ -24,10 +25,11 @@ type tracing struct {
 	flags  *traceFlags
 	slows  *trace.SlowWatch // nil: not asked for
 	files  *trace.FileWatch // nil: not asked for
+	beside *trace.Witness
 }
 
-func (f *traceFlags) watch(tracer *trace.Tracer) *tracing {
-	r := &tracing{tracer: tracer, flags: f}
+func (a *app) watchTrace(tracer *trace.Tracer, t *target.Target, f *traceFlags) *tracing {
+	r := &tracing{tracer: tracer, flags: f, beside: trace.Watch(a.fs, groupOf(t))}
 	if f.slower > 0 {
 		r.slows = tracer.WatchSlow()
 	}
@@ -91,6 +93,10 @@ func (r *tracing) show(ctx context.Context, title string) error {
 // close ends the trace and all that reads it.
 func (r *tracing) close() error {
 	err := r.tracer.Close()
+	if r.beside != nil {
+		_ = r.beside.Stop()
+		r.beside = nil
+	}
 	if r.slows != nil {
 		_, _, stopping := r.slows.Stop()
 		err = errors.Join(err, stopping)
@@ -106,6 +112,10 @@ func (r *tracing) end(doc *traceDocument) (s trace.Snapshot, err error) {
 	}
 	doc.Report = s.Report(&trace.Snapshot{}, r.flags.kinds)
 	doc.Missing = append(doc.Missing, r.tracer.Missing...)
+	doc.Evidence, r.beside = r.beside.Stop(), nil
+	if doc.Open, err = r.tracer.Pending(); err != nil {
+		return s, err
+	}
 	if r.slows != nil {
 		if doc.Slow, doc.SlowCount, err = r.slows.Stop(); err != nil {
 			return s, err
