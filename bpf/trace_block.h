@@ -8,6 +8,18 @@
 
 #include "trace_op.h"
 
+/* An argument of a tracepoint's whose place was not always the same. Older verifiers want
+ * to see each place by itself, which clang would make one of. */
+#define SECOND_IF(second, ctx)                                                        \
+	({                                                                            \
+		__u64 _argument;                                                      \
+		if (second)                                                           \
+			asm volatile("%0 = *(u64 *)(%1 + 8)" : "=r"(_argument) : "r"(ctx)); \
+		else                                                                  \
+			asm volatile("%0 = *(u64 *)(%1 + 0)" : "=r"(_argument) : "r"(ctx)); \
+		_argument;                                                            \
+	})
+
 /* How many I/Os of one request are looked at. */
 #define MERGED_MAX 32
 
@@ -39,12 +51,21 @@ static __always_inline void begins(struct bio *bio, bool released)
 	submitted(bio, released);
 }
 
-/* The throttle's own entry. What it does not hold comes to bio_queued at once. */
+/* The throttle's own entry. What it does not hold comes to bio_queued at once, and what it
+ * has held to this a second time, until 5.18 (3f98c753717c). */
+static __always_inline int at_throttle(__u64 key)
+{
+	struct life *life = bpf_map_lookup_elem(&bios, &key);
+
+	if (!life || life->release)
+		begins((void *)key, false);
+	return 0;
+}
+
 SEC("fentry/__blk_throtl_bio")
 int throttled(__u64 *ctx)
 {
-	begins((void *)ctx[0], false);
-	return 0;
+	return at_throttle(ctx[0]);
 }
 
 /* The same where functions take no fentry. */
@@ -57,15 +78,13 @@ int throttled_kprobe(void *regs)
 		key = BPF_CORE_READ((struct pt_regs___x86 *)regs, di);
 	else if (bpf_core_field_exists(((struct pt_regs___arm64 *)regs)->regs))
 		key = BPF_CORE_READ((struct pt_regs___arm64 *)regs, regs[0]);
-	if (key)
-		begins((void *)key, false);
-	return 0;
+	return key ? at_throttle(key) : 0;
 }
 
 SEC("tp_btf/block_bio_queue")
 int bio_queued(__u64 *ctx)
 {
-	__u64 key = bio_argument ? ctx[1] : ctx[0];
+	__u64 key = SECOND_IF(bio_argument, ctx);
 	struct life *life = bpf_map_lookup_elem(&bios, &key);
 
 	if (life && !life->release)
@@ -78,7 +97,7 @@ int bio_queued(__u64 *ctx)
 SEC("tp_btf/block_rq_issue")
 int rq_issued(__u64 *ctx)
 {
-	struct request *rq = (void *)(rq_argument ? ctx[1] : ctx[0]);
+	struct request *rq = (void *)SECOND_IF(rq_argument, ctx);
 	struct bio *bio = BPF_CORE_READ(rq, bio);
 	struct life *life;
 	__u64 key;

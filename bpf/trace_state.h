@@ -21,8 +21,8 @@ volatile const __u32 own_tgid;     /* weir, never traced */
 volatile const __u64 slower;       /* ns; 0: no slow operations are told */
 volatile const bool by_file;
 volatile const bool known_task;    /* bpf_get_current_task_btf: 5.11 (3ca1032ab7ab) */
-volatile const __u32 bio_argument; /* of block_bio_queue: 1 until 5.11 (e8a676d61c07) */
-volatile const __u32 rq_argument;  /* of block_rq_issue: 1 until 5.11 (a54895fa057c) */
+volatile const __u32 bio_argument; /* the bio's place among block_bio_queue's: second until 5.11 (e8a676d61c07) */
+volatile const __u32 rq_argument;  /* the request's among block_rq_issue's: second until 5.11 (a54895fa057c) */
 
 /* Set when all programs are attached: what is seen before is half of it. */
 volatile bool started;

@@ -50,6 +50,7 @@ var waitFunctions = [waits][]string{
 		"__iomap_dio_rw", "iomap_dio_rw", "do_blockdev_direct_IO", "__blkdev_direct_IO_simple", "__wait_on_buffer", "inode_dio_wait",
 		"wait_on_page_writeback", "folio_wait_writeback", "xfs_buf_iowait", "blkdev_issue_flush", "wb_wait_for_completion", "sync_inodes_sb",
 		"btrfs_start_ordered_extent", "btrfs_start_ordered_extent_nowriteback", "btrfs_wait_ordered_range", "submit_bio_noacct_nocheck"},
-	waitSyscall: {"do_syscall_64", "do_int80_syscall_32", "do_fast_syscall_32", "el0_svc", "el0_svc_common"},
+	// do_syscall_64 leaves the way back to the second one, and the stack, in 5.10.
+	waitSyscall: {"do_syscall_64", "syscall_exit_to_user_mode", "do_int80_syscall_32", "do_fast_syscall_32", "el0_svc", "el0_svc_common"},
 	waitExit:    {"do_exit", "do_group_exit"},
 }
