@@ -33,7 +33,7 @@ var layers = [][]string{
 		"internal/target/containerd", "internal/target/pod", "internal/target/vm"},
 	{"internal/hold", "internal/pacer"},
 	{"internal/launch", "internal/watch", "internal/load", "internal/scratch", "internal/volume", "internal/quota", "internal/trace"},
-	{"internal/demo", "internal/why", "internal/mend"},
+	{"internal/demo", "internal/why", "internal/mend", "internal/latency"},
 	{"internal/prove"},
 	{"internal/cli"},
 	{"cmd/weir"},

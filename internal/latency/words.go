@@ -1,0 +1,95 @@
+package latency
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/trace"
+)
+
+// alike is how much longer a p99 may be for two runs to count as the same.
+const alike = 1.25
+
+// Words say what the runs show, a sentence each, and then what helps.
+func Words(runs []Run, time func(time.Duration) string) []string {
+	if len(runs) < 2 || len(runs[0].Writes) == 0 || len(runs[1].Writes) == 0 {
+		return stops(runs)
+	}
+	free, bound := runs[0].Summary(), runs[1].Summary()
+	memory := limit.FormatSize(runs[1].Memory)
+	words := []string{fmt.Sprintf("p99 %s without a memory limit, %s with %s", time(free.P99), time(bound.P99), memory)}
+	slower := float64(bound.P99) > alike*float64(free.P99) || float64(bound.Mean) > alike*float64(free.Mean)
+	if !slower {
+		words[0] += ": the memory limit makes no difference here"
+	}
+	if share := causes(runs[1]); share != "" {
+		words[0] += "; " + share + " with it"
+	}
+	if share := causes(runs[0]); share != "" {
+		words = append(words, "without a memory limit, "+share)
+	}
+	words = append(words, stops(runs)...)
+	if t := runs[1].Trace; t != nil && t.Reclaim.MemcgCalls > 0 {
+		words = append(words, fmt.Sprintf("with %s, writes freed %s of page cache themselves, in %d calls of reclaim, to make room for their own", memory,
+			limit.FormatMeasured(float64(t.Reclaim.MemcgBytes)), t.Reclaim.MemcgCalls))
+	}
+	return append(words, advice(runs, slower, time)...)
+}
+
+// causes are the parts that a run's verdict names: "of the time above p50, 83 % is memcg
+// reclaim". What its writes do on a processor is no news.
+func causes(r Run) string {
+	if r.Trace == nil || len(r.Trace.Ops) == 0 {
+		return ""
+	}
+	v := r.Trace.Ops[0].Verdict
+	var parts []string
+	for _, c := range v.Causes {
+		parts = append(parts, fmt.Sprintf("%.0f %% is %s", 100*c.Share, title(c.Part)))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	of := "of the time above p50, "
+	if v.Of == "all" {
+		of = "of all their time, "
+	}
+	return of + strings.Join(parts, ", ")
+}
+
+// title is a part's for people.
+func title(part string) string {
+	for p := range trace.Parts {
+		if p.String() == part {
+			return p.Title()
+		}
+	}
+	return part
+}
+
+func stops(runs []Run) []string {
+	var words []string
+	for _, r := range runs {
+		if r.Stopped != "" {
+			words = append(words, fmt.Sprintf("%s: after %d writes %s", r.Name(), len(r.Writes), r.Stopped))
+		}
+	}
+	return words
+}
+
+// advice is what ends the difference: room for the page cache, or none of it.
+func advice(runs []Run, slower bool, time func(time.Duration) string) []string {
+	var words []string
+	if slower {
+		words = append(words, fmt.Sprintf("a memory limit that holds what is written (%s here) beside what the program needs itself would end this; or direct I/O, which takes no page cache",
+			limit.FormatSize(uint64(len(runs[0].Writes))*Block)))
+	}
+	if len(runs) < 3 || len(runs[2].Writes) == 0 {
+		return words
+	}
+	direct := runs[2].Summary()
+	return append(words, fmt.Sprintf("direct I/O under the same limit: p50 %s, p99 %s, %.1f times the p50 of buffered writes: each write waits for the disk, and no memory is reclaimed for it",
+		time(direct.P50), time(direct.P99), float64(direct.P50)/float64(max(runs[1].Summary().P50, 1))))
+}
