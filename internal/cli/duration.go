@@ -20,3 +20,20 @@ func Duration(d time.Duration) string {
 		return fmt.Sprintf("%d h %d min", m/60, m%60)
 	}
 }
+
+// Latency writes the time of one operation with two digits or three: "0.9 µs", "31 µs",
+// "9.1 ms", "350 ms", and longer ones as Duration does.
+func Latency(d time.Duration) string {
+	us := float64(d) / float64(time.Microsecond)
+	switch {
+	case d == 0:
+		return "0 µs"
+	case us < 9.95:
+		return fmt.Sprintf("%.1f µs", us)
+	case us < 999.5:
+		return fmt.Sprintf("%.0f µs", us)
+	case us < 9950:
+		return fmt.Sprintf("%.1f ms", us/1e3)
+	}
+	return Duration(d)
+}

@@ -1,0 +1,17 @@
+package cli
+
+import "strings"
+
+// Bar draws a share, from 0 to 1, of a width in columns, to the eighth of a column. What
+// is more than nothing is seen.
+func Bar(share float64, width int) string {
+	eighths := int(min(max(share, 0), 1)*float64(8*width) + 0.5)
+	if share > 0 {
+		eighths = max(eighths, 1)
+	}
+	bar := strings.Repeat("█", eighths/8)
+	if rest := eighths % 8; rest > 0 {
+		bar += string([]rune("▏▎▍▌▋▊▉")[rest-1])
+	}
+	return bar
+}
