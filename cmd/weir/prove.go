@@ -3,15 +3,12 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/launch"
@@ -99,7 +96,7 @@ func (f *proveFlags) check(args []string, given func(flag string) bool) error {
 	if observe && (f.observe < time.Second || f.observe > proveForMost) {
 		return cli.Usagef("--observe %s: write 1s to %s", f.observe, proveForMost)
 	}
-	if err := f.checkSVG(); err != nil {
+	if err := checkSVG(f.svg); err != nil {
 		return err
 	}
 	if len(args) == 1 {
@@ -123,28 +120,6 @@ func (f *proveFlags) check(args []string, given func(flag string) bool) error {
 		case f.neighbour && len(f.on) > 1:
 			return cli.Usagef("--neighbour: name one place; %d are given", len(f.on))
 		}
-	}
-	return nil
-}
-
-// checkSVG refuses a file that cannot be written when all is measured.
-func (f *proveFlags) checkSVG() error {
-	if f.svg == "" {
-		return nil
-	}
-	if info, err := os.Stat(f.svg); err == nil && info.IsDir() {
-		return cli.Usagef("--svg %s: it is a directory; write a file's name", f.svg)
-	}
-	dir := filepath.Dir(f.svg)
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return cli.Usagef("--svg %s: %s is no directory; make it first", f.svg, dir)
-	}
-	err := unix.Access(f.svg, unix.W_OK)
-	if errors.Is(err, unix.ENOENT) {
-		err = unix.Access(dir, unix.W_OK)
-	}
-	if err != nil {
-		return fmt.Errorf("write --svg %s: %w", f.svg, err)
 	}
 	return nil
 }
