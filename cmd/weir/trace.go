@@ -32,6 +32,7 @@ type traceFlags struct {
 
 func newTrace(a *app) *cobra.Command {
 	f := &traceFlags{}
+	modes := &traceModes{}
 	cmd := &cobra.Command{
 		Use:   "trace [TARGET] [--for TIME]",
 		Short: "Say where the time of slow I/O went",
@@ -42,6 +43,12 @@ func newTrace(a *app) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := modes.check(cmd); err != nil {
+				return err
+			}
+			if modes.chosen() {
+				return a.traceMode(cmd, args, modes)
+			}
 			if a.root != "/" {
 				return cli.Usagef("trace --root %s: it asks the running kernel; leave out --root", a.root)
 			}
@@ -55,6 +62,7 @@ func newTrace(a *app) *cobra.Command {
 	cmd.Flags().DurationVar(&f.slower, "slower", 0, "list each operation that takes at least `TIME`")
 	cmd.Flags().StringVar(&f.ops, "ops", "write,read,fsync,fault", "the `KINDS` of operations: these")
 	cmd.Flags().BoolVar(&f.files, "files", false, "sums by file")
+	modes.register(cmd)
 	cmd.ValidArgsFunction = a.completeTarget
 	a.cgroupFlag(cmd)
 	return cmd

@@ -58,14 +58,13 @@ type Run struct {
 
 // Name is for people.
 func (r Run) Name() string {
-	how := "buffered"
-	if r.Direct {
-		how = "direct"
+	switch {
+	case r.Memory == 0:
+		return "no memory limit"
+	case r.Direct:
+		return "direct, memory " + limit.FormatSize(r.Memory)
 	}
-	if r.Memory == 0 {
-		return how + ", no memory limit"
-	}
-	return how + ", memory " + limit.FormatSize(r.Memory)
+	return "memory " + limit.FormatSize(r.Memory)
 }
 
 // runs lists what is to be done.

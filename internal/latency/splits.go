@@ -46,7 +46,7 @@ func watchSplits(tracer *trace.Tracer) *watch {
 func (w *watch) run() error {
 	for {
 		began := time.Now()
-		if _, err := w.take(); err != nil {
+		if err := w.take(); err != nil {
 			return err
 		}
 		select {
@@ -57,17 +57,16 @@ func (w *watch) run() error {
 	}
 }
 
-func (w *watch) take() (trace.Snapshot, error) {
-	s, err := w.tracer.Snapshot()
+func (w *watch) take() error {
+	writes, err := w.tracer.Ops(trace.Write)
 	if err != nil {
-		return s, err
+		return err
 	}
-	writes := &s.Ops[trace.Write].Histogram
-	w.all = append(w.all, Moment{At: now(), Writes: writes.Count(), Split: writes.Split()})
+	w.all = append(w.all, Moment{At: now(), Writes: writes.Histogram.Count(), Split: writes.Histogram.Split()})
 	if len(w.all) >= momentsMax {
 		w.all, w.every = everySecond(w.all), 2*w.every
 	}
-	return s, nil
+	return nil
 }
 
 // everySecond keeps the first of each pair, and the last of all.
@@ -88,7 +87,10 @@ func (w *watch) end(r *Run) error {
 	if err := <-w.ended; err != nil {
 		return err
 	}
-	s, err := w.take()
+	if err := w.take(); err != nil {
+		return err
+	}
+	s, err := w.tracer.Snapshot()
 	if err != nil {
 		return err
 	}

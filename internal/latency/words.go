@@ -2,6 +2,7 @@ package latency
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,9 +26,9 @@ func Words(runs []Run, time func(time.Duration) string) []string {
 		words[0] += ": the memory limit makes no difference here"
 	}
 	if share := causes(runs[1]); share != "" {
-		words[0] += "; " + share + " with it"
+		words = append(words, "with "+memory+", "+share)
 	}
-	if share := causes(runs[0]); share != "" {
+	if share := causes(runs[0]); share != "" && waits(runs[0]) {
 		words = append(words, "without a memory limit, "+share)
 	}
 	words = append(words, stops(runs)...)
@@ -39,7 +40,7 @@ func Words(runs []Run, time func(time.Duration) string) []string {
 }
 
 // causes are the parts that a run's verdict names: "of the time above p50, 83 % is memcg
-// reclaim". What its writes do on a processor is no news.
+// reclaim".
 func causes(r Run) string {
 	if r.Trace == nil || len(r.Trace.Ops) == 0 {
 		return ""
@@ -57,6 +58,13 @@ func causes(r Run) string {
 		of = "of all their time, "
 	}
 	return of + strings.Join(parts, ", ")
+}
+
+// waits reports whether a run's writes have waited for anything but a processor.
+func waits(r Run) bool {
+	return slices.ContainsFunc(r.Trace.Ops[0].Verdict.Causes, func(c trace.Cause) bool {
+		return c.Part != trace.CPU.String() && c.Part != trace.RunQueue.String()
+	})
 }
 
 // title is a part's for people.
@@ -90,6 +98,7 @@ func advice(runs []Run, slower bool, time func(time.Duration) string) []string {
 		return words
 	}
 	direct := runs[2].Summary()
-	return append(words, fmt.Sprintf("direct I/O under the same limit: p50 %s, p99 %s, %.1f times the p50 of buffered writes: each write waits for the disk, and no memory is reclaimed for it",
-		time(direct.P50), time(direct.P99), float64(direct.P50)/float64(max(runs[1].Summary().P50, 1))))
+	bound := runs[1].Summary()
+	return append(words, fmt.Sprintf("direct I/O under the same limit: p50 %s (buffered: %s), p99 %s (buffered: %s): each write waits for the disk, and none for memory",
+		time(direct.P50), time(bound.P50), time(direct.P99), time(bound.P99)))
 }

@@ -42,8 +42,10 @@ func (c Chart) frame() (f frame, highest []float64) {
 		}
 		highest, top = append(highest, most), max(top, most)
 	}
+	if c.Stacked || c.XTo > 0 {
+		f.x0, f.x1 = min(f.x0, 0), max(f.x1, c.XTo)
+	}
 	if c.Stacked {
-		f.x0 = min(f.x0, 0)
 		for _, sum := range sums {
 			top = max(top, sum)
 		}
@@ -55,6 +57,8 @@ func (c Chart) frame() (f frame, highest []float64) {
 		f.x0, f.x1 = 0, 1
 	}
 	switch {
+	case c.YTo > 0:
+		f.top = c.YTo
 	case top <= 0:
 		f.top = 1
 	case c.Log:

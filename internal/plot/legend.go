@@ -29,6 +29,9 @@ func (c Chart) legend(f frame, highest []float64) legend {
 		x += nameWidth(name)
 	}
 	for i, line := range c.Lines {
+		if line.Name == "" {
+			continue
+		}
 		name := line.Name
 		if highest[i] > f.top {
 			name += " (up to " + c.format(highest[i]) + ")"

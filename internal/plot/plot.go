@@ -26,6 +26,8 @@ type Chart struct {
 	LevelName   string
 	// From and To shade the part of X that counts; equal for none.
 	From, To float64
+	XTo      float64 // X is from 0 to there at least; 0: as far as the points are
+	YTo      float64 // where Y ends; 0: a little above the highest point
 	XUnit    string
 	// Format writes a value of Y.
 	Format func(float64) string
@@ -75,15 +77,7 @@ const titleRunes = 96
 
 // wrap breaks a title between its parts, which " · " separates.
 func wrap(title string, most int) []string {
-	var lines []string
-	for part := range strings.SplitSeq(title, " · ") {
-		if n := len(lines); n > 0 && len([]rune(lines[n-1]+part))+3 <= most {
-			lines[n-1] += " · " + part
-			continue
-		}
-		lines = append(lines, part)
-	}
-	return lines
+	return fill(strings.Split(title, " · "), " · ", most)
 }
 
 func (c Chart) format(v float64) string {

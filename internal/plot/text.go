@@ -37,7 +37,9 @@ func Text(c Chart, columns, rows int) string {
 			mark = marks[solid%len(marks)]
 			solid++
 		}
-		names = append(names, string(mark)+" "+l.Name)
+		if l.Name != "" {
+			names = append(names, string(mark)+" "+l.Name)
+		}
 		for x, v := range spread(l.Points, f, wide) {
 			if !math.IsNaN(v) {
 				grid[row(v)][x] = mark
@@ -56,7 +58,10 @@ func Text(c Chart, columns, rows int) string {
 	if c.Note != "" {
 		title += " · " + c.Note
 	}
-	fmt.Fprintf(&b, "%s\n%s%s\n", title, strings.Repeat(" ", labelRunes+2), strings.Join(names, "   "))
+	b.WriteString(title + "\n")
+	for _, line := range fill(names, "   ", wide) {
+		b.WriteString(strings.Repeat(" ", labelRunes+2) + line + "\n")
+	}
 	for i, cells := range grid {
 		pad := strings.Repeat(" ", max(0, labelRunes-len([]rune(labels[i]))))
 		b.WriteString(strings.TrimRight(pad+labels[i]+" ┤"+string(cells), " ") + "\n")
@@ -65,6 +70,19 @@ func Text(c Chart, columns, rows int) string {
 	start := fmt.Sprintf("%.4g", f.x0)
 	fmt.Fprintf(&b, "%s%s%s%s\n", strings.Repeat(" ", labelRunes+2), start, strings.Repeat(" ", max(1, wide-len([]rune(start))-len([]rune(end)))), end)
 	return b.String()
+}
+
+// fill puts words into lines of a width.
+func fill(words []string, between string, wide int) []string {
+	var lines []string
+	for _, w := range words {
+		if n := len(lines); n > 0 && len([]rune(lines[n-1]+between+w)) <= wide {
+			lines[n-1] += between + w
+			continue
+		}
+		lines = append(lines, w)
+	}
+	return lines
 }
 
 // spread gives each column the largest value of the points in it, and one without any that
