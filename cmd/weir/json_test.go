@@ -26,6 +26,8 @@ func documents() map[string]any {
 		cli.SchemaOf("why").Schema:             &whyDocument{},
 		cli.SchemaOf("prove").Schema:           &proveDocument{},
 		cli.SchemaOf("demo").Schema:            &demoDocument{},
+		cli.SchemaOf("trace.latency").Schema:   &latencyDocument{},
+		cli.SchemaOf("trace.dirty").Schema:     &dirtyDocument{},
 		cli.SchemaOf("import").Schema:          &importDocument{},
 		cli.SchemaOf("volume").Schema:          &volumesDocument{},
 		cli.SchemaOf("quota").Schema:           &quotaDocument{},

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/weir-io/weir/internal/cli"
@@ -13,8 +15,21 @@ type traceModes struct {
 	dirty   bool
 }
 
-// register adds the flags to weir trace, after its own.
+// modesLong is what weir trace's help says of them.
+const modesLong = "With --latency DIR, weir does what is slow itself: it copies a file into DIR in blocks of 64 KiB through the page cache, once in a group without a memory limit and\n" +
+	"once with --memory, keeps the time of every write, and shows both over what was written, with where the time went beneath. --direct adds a run with direct I/O,\n" +
+	"and rates such as --write 10MB/s limit all of them. What is written is made in memory: a source that is read would take page cache too. The file has no name; nothing is left,\n" +
+	"whatever ends weir (after SIGKILL an empty cgroup, until the next weir that looks at limits). Where the kernel cannot be traced the times are shown without their parts.\n\n" +
+	"With --dirty, it shows dirty and writeback pages over time, of the host and of the target's memory cgroup, against the thresholds in force, and what the six settings vm.dirty_* mean here.\n" +
+	"It needs no BPF. The kernel adds the host's figures up about once a second (vm.stat_interval), those of a cgroup every two seconds."
+
+const modesExample = "  weir trace --latency /data --memory 1GiB --size 10GiB --direct --svg writes.svg\n" +
+	"  weir trace --dirty docker:web --for 1m"
+
+// register adds the flags to weir trace, after its own, and the help.
 func (m *traceModes) register(cmd *cobra.Command) {
+	cmd.Long = strings.TrimPrefix(cmd.Long+"\n\n"+modesLong, "\n\n")
+	cmd.Example = strings.TrimPrefix(cmd.Example+"\n"+modesExample, "\n")
 	m.latency.register(cmd)
 	cmd.Flags().BoolVar(&m.dirty, "dirty", false, "show dirty and writeback pages over time, of the host and the target's memory, against the thresholds in force")
 	if cmd.Flags().Lookup("svg") == nil {

@@ -1,3 +1,3 @@
-// Package plot draws line charts as SVG (https://www.w3.org/TR/SVG11/), by hand and
+// Package plot draws charts as SVG (https://www.w3.org/TR/SVG11/) and of characters, by hand and
 // without a library. It knows numbers and names, and nothing of disks.
 package plot
