@@ -39,6 +39,7 @@ func watchSplits(tracer *trace.Tracer) *watch {
 	if tracer == nil {
 		return w
 	}
+	w.all = []Moment{{At: now()}} // of the group, in which nobody is yet
 	go func() { w.ended <- w.run() }()
 	return w
 }
