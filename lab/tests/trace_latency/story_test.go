@@ -137,7 +137,7 @@ func TestStoryOfSlowWrites(t *testing.T) {
 	})
 	t.Run("dirty", func(t *testing.T) {
 		roomy(t)
-		watchDirty(t, disk, "64", func(d watched) {
+		watchDirty(t, disk, 64<<20, func(d watched) {
 			if d.Host.Throttled != 0 || d.Host.Peak.Dirty == 0 {
 				t.Errorf("a writer of 64 MiB was throttled: %+v", d)
 			}
@@ -152,7 +152,7 @@ func TestStoryOfSlowWrites(t *testing.T) {
 		if direct := c.Runs[2]; direct.share("dirty_throttling") != 0 {
 			t.Errorf("direct: dirty throttling is %.3f of the time", direct.share("dirty_throttling"))
 		}
-		watchDirty(t, disk, "8", func(d watched) {
+		watchDirty(t, disk, 8<<20, func(d watched) {
 			if d.Host.Throttled == 0 || d.Host.Share < 0.5 {
 				t.Errorf("a writer far beyond the thresholds was not throttled: %+v", d)
 			}
@@ -173,11 +173,11 @@ type watched struct {
 	Words []string
 }
 
-// watchDirty looks at dirty pages while a program writes so many MiB.
-func watchDirty(t *testing.T, disk *lab.TestDisk, mib string, check func(watched)) {
+// watchDirty looks at dirty pages while a program writes so many bytes.
+func watchDirty(t *testing.T, disk *lab.TestDisk, bytes int, check func(watched)) {
 	t.Helper()
 	file := filepath.Join(disk.Dir, "written")
-	dd := exec.Command("dd", "if=/dev/zero", "of="+file, "bs=64k", fmt.Sprintf("count=%s0", mib), "status=none")
+	dd := exec.Command("dd", "if=/dev/zero", "of="+file, "bs=64k", fmt.Sprintf("count=%d", bytes>>16), "status=none")
 	if err := dd.Start(); err != nil {
 		t.Fatal(err)
 	}
