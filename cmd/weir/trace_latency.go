@@ -138,7 +138,9 @@ func (f *latencyFlags) checkSpace() error {
 		return nil
 	}
 	remedy := "name another directory"
-	if fits := (free - min(free, latencyKeep)) >> 20; fits > 0 {
+	if fits := (free - min(free, latencyKeep)) >> 20; fits >= 1<<10 {
+		remedy = "write --size " + limit.FormatSize(fits>>10<<30) + " or less, or name another directory"
+	} else if fits > 0 {
 		remedy = "write --size " + limit.FormatSize(fits<<20) + " or less, or name another directory"
 	}
 	return &cgroupfs.Unsupported{Feature: "write " + limit.FormatSize(f.sizeBytes) + " into " + f.dir,

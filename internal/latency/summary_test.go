@@ -115,7 +115,7 @@ func TestWords(t *testing.T) {
 		Reclaim: trace.Reclaim{MemcgCalls: 7, MemcgBytes: 5e6}}
 	direct := Run{Memory: 1 << 30, Direct: true, Writes: writesOf(50, 50, 50)}
 	said := strings.Join(Words([]Run{free, bound, direct}, text), "\n")
-	for _, want := range []string{"p99 10ns without a memory limit, 90ns with 1 GiB", "with 1 GiB, of the time above p50, 83 % is memcg reclaim",
+	for _, want := range []string{"p50 10ns, p99 10ns without a memory limit; p50 10ns, p99 90ns with 1 GiB", "with 1 GiB, of the time above p50, 83 % is memcg reclaim",
 		"freed 5.00 MB of page cache themselves, in 7 calls", "(197 kB here)", "direct I/O under the same limit: p50 50ns (buffered: 10ns), p99 50ns (buffered: 90ns)"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("%q is missing in\n%s", want, said)

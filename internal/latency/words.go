@@ -10,18 +10,19 @@ import (
 	"github.com/weir-io/weir/internal/trace"
 )
 
-// alike is how much longer a p99 may be for two runs to count as the same.
+// alike is how much longer a write may take for two runs to count as the same.
 const alike = 1.25
 
 // Words say what the runs show, a sentence each, and then what helps.
-func Words(runs []Run, time func(time.Duration) string) []string {
+func Words(runs []Run, text func(time.Duration) string) []string {
 	if len(runs) < 2 || len(runs[0].Writes) == 0 || len(runs[1].Writes) == 0 {
 		return stops(runs)
 	}
 	free, bound := runs[0].Summary(), runs[1].Summary()
 	memory := limit.FormatSize(runs[1].Memory)
-	words := []string{fmt.Sprintf("p99 %s without a memory limit, %s with %s", time(free.P99), time(bound.P99), memory)}
-	slower := float64(bound.P99) > alike*float64(free.P99) || float64(bound.Mean) > alike*float64(free.Mean)
+	words := []string{fmt.Sprintf("p50 %s, p99 %s without a memory limit; p50 %s, p99 %s with %s", text(free.P50), text(free.P99), text(bound.P50), text(bound.P99), memory)}
+	longer := func(bound, free time.Duration) bool { return float64(bound) > alike*float64(free) }
+	slower := longer(bound.P50, free.P50) || longer(bound.P99, free.P99) || longer(bound.Mean, free.Mean)
 	if !slower {
 		words[0] += ": the memory limit makes no difference here"
 	}
@@ -36,7 +37,7 @@ func Words(runs []Run, time func(time.Duration) string) []string {
 		words = append(words, fmt.Sprintf("with %s, writes freed %s of page cache themselves, in %d calls of reclaim, to make room for their own", memory,
 			limit.FormatMeasured(float64(t.Reclaim.MemcgBytes)), t.Reclaim.MemcgCalls))
 	}
-	return append(words, advice(runs, slower, time)...)
+	return append(words, advice(runs, slower, text)...)
 }
 
 // causes are the parts that a run's verdict names: "of the time above p50, 83 % is memcg
@@ -88,7 +89,7 @@ func stops(runs []Run) []string {
 }
 
 // advice is what ends the difference: room for the page cache, or none of it.
-func advice(runs []Run, slower bool, time func(time.Duration) string) []string {
+func advice(runs []Run, slower bool, text func(time.Duration) string) []string {
 	var words []string
 	if slower {
 		words = append(words, fmt.Sprintf("a memory limit that holds what is written (%s here) beside what the program needs itself would end this; or direct I/O, which takes no page cache",
@@ -100,5 +101,5 @@ func advice(runs []Run, slower bool, time func(time.Duration) string) []string {
 	direct := runs[2].Summary()
 	bound := runs[1].Summary()
 	return append(words, fmt.Sprintf("direct I/O under the same limit: p50 %s (buffered: %s), p99 %s (buffered: %s): each write waits for the disk, and none for memory",
-		time(direct.P50), time(bound.P50), time(direct.P99), time(bound.P99)))
+		text(direct.P50), text(bound.P50), text(direct.P99), text(bound.P99)))
 }
