@@ -36,12 +36,14 @@ struct cgroup_subsys_state {
 struct cgroup {
 	struct cgroup_subsys_state self;
 	struct kernfs_node *kn;
+	int level;
 } FOUND_WHEN_LOADED;
 
 enum { CSS_ONLINE = 1 << 1 };
 
-enum cgroup_subsys_id {
-	memory_cgrp_id = 1, /* the running kernel's is asked for */
+enum cgroup_subsys_id { /* the running kernel's are asked for */
+	memory_cgrp_id = 1,
+	io_cgrp_id = 2,
 };
 
 struct css_set {

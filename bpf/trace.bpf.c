@@ -15,10 +15,9 @@ static __always_inline __u64 syscall_argument(const void *regs, __u32 n)
 	const struct pt_regs___arm64 *arm64 = regs;
 
 	if (bpf_core_field_exists(x86->di))
-		return n == 0 ? BPF_CORE_READ(x86, di) : n == 1 ? BPF_CORE_READ(x86, si) : BPF_CORE_READ(x86, dx);
+		return n == 0 ? x86->di : n == 1 ? x86->si : x86->dx;
 	if (bpf_core_field_exists(arm64->regs))
-		return n == 0 ? BPF_CORE_READ(arm64, regs[0]) :
-		       n == 1 ? BPF_CORE_READ(arm64, regs[1]) : BPF_CORE_READ(arm64, regs[2]);
+		return n == 0 ? arm64->regs[0] : n == 1 ? arm64->regs[1] : arm64->regs[2];
 	return -1;
 }
 
@@ -43,19 +42,17 @@ int enter(__u64 *ctx)
 	__u8 call, kind;
 	struct op *op = own_op();
 
-	if (op && op->begin)
+	if (op && op->ended)
 		finish(op);
+	else if (op)
+		op->begin = 0; /* its end was not seen */
 	if (number >= CALLS_MAX)
 		return 0;
 	call = calls[number];
-	if (!(call & CALL_TAKEN))
+	if (!(call & CALL_TAKEN) || !is_taken())
 		return 0;
-	if (!op) {
-		op = new_op();
-		if (!op)
-			return 0;
-	}
-	if (!is_taken(op))
+	op = new_op();
+	if (!op)
 		return 0;
 	kind = kind_of(op, call, (const void *)ctx[0]);
 	if (kind < KINDS)
@@ -68,7 +65,7 @@ int leave(__u64 *ctx)
 {
 	struct op *op = own_op();
 
-	if (op && op->begin && !op->ended)
+	if (op && !op->ended)
 		stop(op, ctx[1]);
 	return 0;
 }
@@ -113,7 +110,7 @@ static __always_inline __u8 lowest(__u64 waits)
 	return WAITS - 1;
 }
 
-static __always_inline bool is_ready(struct task_struct *task)
+static __always_inline bool is_ready(__u64 task)
 {
 	struct task_struct___5_14 *newer = (void *)task;
 	struct task_struct___older *older = (void *)task;
@@ -142,13 +139,13 @@ static __always_inline void switched_out(void *ctx, struct op *op, bool ready)
 SEC("tp_btf/sched_switch")
 int switched(__u64 *ctx)
 {
-	struct task_struct *previous = (void *)ctx[1], *next = (void *)ctx[2];
-	struct op *op = op_of(previous);
+	struct task_struct___trace *previous = (void *)ctx[1], *next = (void *)ctx[2];
+	struct op *op = op_of(previous->pid);
 
-	if (op && op->begin)
-		switched_out(ctx, op, ctx[0] || is_ready(previous));
-	op = op_of(next);
-	if (op && op->begin && op->off)
+	if (op)
+		switched_out(ctx, op, ctx[0] || is_ready(ctx[1]));
+	op = op_of(next->pid);
+	if (op && op->off)
 		account_off(op, bpf_ktime_get_ns());
 	return 0;
 }
@@ -156,9 +153,9 @@ int switched(__u64 *ctx)
 SEC("tp_btf/sched_waking")
 int waking(__u64 *ctx)
 {
-	struct op *op = op_of((void *)ctx[0]);
+	struct op *op = op_of(((struct task_struct___trace *)ctx[0])->pid);
 
-	if (op && op->begin && op->off)
+	if (op && op->off)
 		op->woken = bpf_ktime_get_ns();
 	return 0;
 }
@@ -167,7 +164,7 @@ static __always_inline void enter_reclaim(__u8 part)
 {
 	struct op *op = own_op();
 
-	if (!op || !op->begin || op->reclaim)
+	if (!op || op->reclaim)
 		return;
 	account_on(op, bpf_ktime_get_ns());
 	op->reclaim = part;
@@ -179,7 +176,7 @@ static __always_inline void leave_reclaim(__u8 part, __u64 pages)
 	__u32 which = part == PART_RECLAIM;
 	struct reclaimed *sum;
 
-	if (!op || !op->begin || op->reclaim != part)
+	if (!op || op->reclaim != part)
 		return;
 	account_on(op, bpf_ktime_get_ns());
 	op->reclaim = 0;
@@ -215,16 +212,5 @@ SEC("tp_btf/mm_vmscan_direct_reclaim_end")
 int direct_reclaimed(__u64 *ctx)
 {
 	leave_reclaim(PART_RECLAIM, ctx[0]);
-	return 0;
-}
-
-/* Before task storage, which ends with its task. */
-SEC("tp_btf/sched_process_exit")
-int exits(__u64 *ctx)
-{
-	__u32 tid = (__u32)bpf_get_current_pid_tgid();
-
-	if (!task_storage)
-		bpf_map_delete_elem(&ops_by_tid, &tid);
 	return 0;
 }

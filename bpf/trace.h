@@ -88,7 +88,7 @@ struct behind {
 
 /* What was not seen, or not kept. */
 struct lost {
-	__u64 tasks;  /* too many tasks at once (before 5.12) */
+	__u64 tasks;  /* no place for their operations */
 	__u64 bios;   /* too many I/Os in flight */
 	__u64 events; /* slow operations that the reader was too late for */
 	__u64 stacks; /* sleeps whose stack the kernel did not give */

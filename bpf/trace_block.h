@@ -17,7 +17,7 @@ static __always_inline void submitted(struct bio *bio, bool released)
 	struct life life = { .submit = bpf_ktime_get_ns() };
 	__u64 key = (__u64)bio;
 
-	if (op && op->begin && !op->ended)
+	if (op && !op->ended)
 		life.tid = op->tid;
 	else if (!is_charged(bio))
 		return;

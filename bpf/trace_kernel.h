@@ -8,17 +8,7 @@
 
 #include "kernel.h"
 
-/* include/linux/cgroup-defs.h; ids of the groups above, until 6.1 (7f203bc89eb6) */
-struct cgroup___ids {
-	int level;
-	__u64 ancestor_ids[1];
-} FOUND_WHEN_LOADED;
-
-struct cgroup___pointers {
-	int level;
-	struct cgroup *ancestors[1];
-} FOUND_WHEN_LOADED;
-
+/* include/linux/cgroup-defs.h */
 struct css_set___v2 {
 	struct cgroup *dfl_cgrp;
 } FOUND_WHEN_LOADED;

@@ -9,57 +9,77 @@
 #define S_IFREG 0100000
 #define S_IFBLK 0060000
 
+/* How far below the target a group is looked for. */
+#define DEPTH_MAX 32
+
+/* The target, or a group below it. Reads through helpers, for pointers of any origin. */
 static __always_inline bool is_below(struct cgroup *cgroup)
 {
-	struct cgroup___pointers *newer = (void *)cgroup;
-	struct cgroup___ids *older = (void *)cgroup;
-	__u64 id = 0;
-
-	if (!cgroup || (__u32)BPF_CORE_READ(newer, level) < filter_level)
-		return false;
-	if (bpf_core_field_exists(newer->ancestors)) {
-		struct cgroup *above = 0;
-		const void *at = (const void *)cgroup + bpf_core_field_offset(struct cgroup___pointers, ancestors);
-
-		bpf_probe_read_kernel(&above, sizeof(above), at + (__u64)filter_level * sizeof(above));
-		id = BPF_CORE_READ(above, kn, id);
-	} else if (bpf_core_field_exists(older->ancestor_ids)) {
-		const void *at = (const void *)cgroup + bpf_core_field_offset(struct cgroup___ids, ancestor_ids);
-
-		bpf_probe_read_kernel(&id, sizeof(id), at + (__u64)filter_level * sizeof(id));
+	for (int i = 0; i < DEPTH_MAX && cgroup; i++) {
+		if ((__u32)BPF_CORE_READ(cgroup, level) <= filter_level)
+			return BPF_CORE_READ(cgroup, kn, id) == filter_id;
+		cgroup = BPF_CORE_READ(cgroup, self.parent, cgroup);
 	}
-	return id == filter_id;
+	return false;
 }
 
-static __always_inline bool in_target(struct css_set *set)
+/* The same for pointers that the verifier knows: loads, without a call. */
+static __always_inline bool is_below_known(struct cgroup *cgroup)
 {
-	struct cgroup_subsys_state *css = 0;
-	const void *all = (const void *)set + bpf_core_field_offset(struct css_set, subsys);
+	for (int i = 0; i < DEPTH_MAX && cgroup; i++) {
+		struct cgroup_subsys_state *above;
 
-	if (filter_subsys < 0)
+		if ((__u32)cgroup->level <= filter_level)
+			return cgroup->kn && cgroup->kn->id == filter_id;
+		above = cgroup->self.parent;
+		if (!above)
+			return false;
+		cgroup = above->cgroup;
+	}
+	return false;
+}
+
+/* What a v1 controller knows of a set of groups: io's, where weir's targets are. */
+static __always_inline const void *io_state(const struct css_set *set)
+{
+	return (const void *)set + bpf_core_field_offset(struct css_set, subsys) +
+	       sizeof(void *) * bpf_core_enum_value(enum cgroup_subsys_id, io_cgrp_id);
+}
+
+static __always_inline bool in_target(void)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	struct css_set *set = BPF_CORE_READ(task, cgroups);
+	struct cgroup_subsys_state *css = 0;
+
+	if (!filter_v1)
 		return is_below(BPF_CORE_READ((struct css_set___v2 *)set, dfl_cgrp));
-	bpf_probe_read_kernel(&css, sizeof(css), all + (__u64)filter_subsys * sizeof(css));
+	bpf_probe_read_kernel(&css, sizeof(css), io_state(set));
 	return is_below(BPF_CORE_READ(css, cgroup));
 }
 
-/* Whether the current task is the target's. What was found is kept for as long as the
- * task is in the same groups. */
-static __always_inline bool is_taken(struct op *op)
+static __always_inline bool in_target_known(void)
 {
-	struct task_struct *task = (void *)bpf_get_current_task();
-	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
-	struct css_set *set;
+	struct css_set *set = bpf_get_current_task_btf()->cgroups;
+	struct cgroup_subsys_state *css;
 
-	if (filter == FILTER_PROCESS)
-		return tgid == filter_id;
-	if (filter == FILTER_ALL)
-		return tgid != own_tgid;
-	set = BPF_CORE_READ(task, cgroups);
-	if (op->set != (__u64)set) {
-		op->set = (__u64)set;
-		op->taken = tgid != own_tgid && in_target(set);
-	}
-	return op->taken;
+	if (!set)
+		return false;
+	if (!filter_v1)
+		return is_below_known(((struct css_set___v2 *)set)->dfl_cgrp);
+	css = *(struct cgroup_subsys_state **)io_state(set);
+	return css && is_below_known(css->cgroup);
+}
+
+/* Whether the current task is the target's. All system calls of the host come here. */
+static __always_inline bool is_taken(void)
+{
+	__u32 tgid;
+
+	if (filter == FILTER_CGROUP) /* weir itself may be within; it is left out below */
+		return known_task ? in_target_known() : in_target();
+	tgid = bpf_get_current_pid_tgid() >> 32;
+	return filter == FILTER_PROCESS ? tgid == filter_id : tgid != own_tgid;
 }
 
 /* File systems without a disk: their magic numbers (linux/magic.h). */
@@ -96,17 +116,27 @@ static __always_inline void look_at(struct op *op, struct file *file, struct ino
 /* Whether a descriptor of the current task is a file on a disk. */
 static __always_inline bool on_disk(struct op *op, __u32 fd)
 {
-	struct task_struct___trace *task = (void *)bpf_get_current_task();
-	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
-	struct file **all = BPF_CORE_READ(table, fd);
-	struct inode *inode;
-	struct file *file = 0;
+	struct inode *inode = 0;
+	struct fdtable *table;
+	struct file **all, *file = 0;
+	__u32 number;
 
-	if (fd >= BPF_CORE_READ(table, max_fds))
+	if (known_task) {
+		struct files_struct *files = ((struct task_struct___trace *)bpf_get_current_task_btf())->files;
+
+		table = files ? files->fdt : 0;
+		if (!table)
+			return false;
+		all = table->fd;
+		number = table->max_fds;
+	} else {
+		table = BPF_CORE_READ((struct task_struct___trace *)bpf_get_current_task(), files, fdt);
+		all = BPF_CORE_READ(table, fd);
+		number = BPF_CORE_READ(table, max_fds);
+	}
+	if (fd >= number || bpf_probe_read_kernel(&file, sizeof(file), all + fd) || !file)
 		return false;
-	if (bpf_probe_read_kernel(&file, sizeof(file), all + fd) || !file)
-		return false;
-	inode = BPF_CORE_READ(file, f_inode);
+	bpf_core_read(&inode, sizeof(inode), &file->f_inode);
 	if (op->file != (__u64)file || op->inode != (__u64)inode)
 		look_at(op, file, inode);
 	op->fd = fd;

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/target"
 	"github.com/weir-io/weir/internal/trace"
 )
@@ -107,11 +108,9 @@ func (a *app) trace(ctx context.Context, spec string, f *traceFlags) error {
 			o.Group = &t.Group
 		}
 	}
+	ctx, signals := launch.Catch(ctx)
+	defer signals.Stop()
 	tracer, err := trace.Open(o)
-	var not *trace.Unavailable
-	if errors.As(err, &not) {
-		return err
-	}
 	if err != nil {
 		return err
 	}

@@ -24,8 +24,8 @@ type hook struct {
 }
 
 // hooks is what a trace attaches.
-func hooks(storage bool) []hook {
-	all := []hook{
+func hooks() []hook {
+	return []hook{
 		{name: "raw_syscalls:sys_enter, sys_exit", programs: []string{traceProgEnter, traceProgLeave}},
 		{name: "sched:sched_switch", programs: []string{traceProgSwitched}},
 		{name: "sched:sched_waking", programs: []string{traceProgWaking}, without: "waits include the time for a processor after them"},
@@ -43,10 +43,6 @@ func hooks(storage bool) []hook {
 			fallback: &hook{name: "kprobe of the block throttle", programs: []string{traceProgThrottledKprobe},
 				functions: []string{"__blk_throtl_bio", "blk_throtl_bio"}}},
 	}
-	if !storage {
-		all = append(all, hook{name: "sched:sched_process_exit", programs: []string{traceProgExits}})
-	}
-	return all
 }
 
 // Missing is a hook that could not be had.
@@ -126,7 +122,7 @@ func (t *Tracer) function(names []string) string {
 func (t *Tracer) load(name string, program *ebpf.ProgramSpec) (*ebpf.Program, error) {
 	one := t.spec.Copy()
 	one.Programs = map[string]*ebpf.ProgramSpec{name: program}
-	loaded, err := ebpf.NewCollectionWithOptions(one, ebpf.CollectionOptions{MapReplacements: t.maps})
+	loaded, err := ebpf.NewCollectionWithOptions(one, ebpf.CollectionOptions{MapReplacements: t.maps, Cache: t.cache})
 	if err != nil {
 		return nil, err
 	}

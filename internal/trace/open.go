@@ -35,7 +35,8 @@ type Tracer struct {
 	Began   time.Time
 
 	spec  *ebpf.CollectionSpec
-	types *btf.Spec
+	cache *btf.Cache
+	types *btf.Spec // the kernel's
 	all   *ebpf.Collection
 	maps  map[string]*ebpf.Map
 	links []link.Link
@@ -47,15 +48,15 @@ func Open(o Options) (_ *Tracer, err error) {
 	if err := hindrance("/"); err != nil {
 		return nil, err
 	}
-	t := &Tracer{}
-	if t.types, err = btf.LoadKernelSpec(); err != nil {
+	types := btf.NewCache() // of the kernel's types: some 10 MB to be read
+	t := &Tracer{cache: types}
+	if t.types, err = types.Kernel(); err != nil {
 		return nil, unavailable(err)
 	}
 	if t.spec, err = loadTrace(); err != nil {
 		return nil, unavailable(err)
 	}
-	storage := hasTaskStorage()
-	if err := t.configure(o, storage); err != nil {
+	if err := t.configure(o); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -63,10 +64,10 @@ func Open(o Options) (_ *Tracer, err error) {
 			err = errors.Join(err, t.Close())
 		}
 	}()
-	if err := t.loadMaps(storage); err != nil {
+	if err := t.loadMaps(); err != nil {
 		return nil, unavailable(err)
 	}
-	for _, h := range hooks(storage) {
+	for _, h := range hooks() {
 		err := t.attach(h)
 		if err != nil && h.without == "" {
 			return nil, unavailable(fmt.Errorf("%s: %w", h.name, err))
@@ -82,24 +83,10 @@ func Open(o Options) (_ *Tracer, err error) {
 	return t, nil
 }
 
-// hasTaskStorage reports whether tracing programs can keep what they know of a task with
-// it, since 5.12 (a10787e6d58c); the same kernels have bpf_get_current_task_btf.
-func hasTaskStorage() bool {
-	return features.HaveMapType(ebpf.TaskStorage) == nil &&
-		features.HaveProgramHelper(ebpf.Tracing, asm.FnTaskStorageGet) == nil &&
-		features.HaveProgramHelper(ebpf.Tracing, asm.FnGetCurrentTaskBtf) == nil
-}
-
 // loadMaps makes the maps, with all settings in them.
-func (t *Tracer) loadMaps(storage bool) error {
+func (t *Tracer) loadMaps() error {
 	only := t.spec.Copy()
 	only.Programs = nil
-	if storage {
-		only.Maps[traceMapOpsByTid].MaxEntries = 1
-	} else {
-		only.Maps[traceMapOps] = &ebpf.MapSpec{Name: traceMapOps, Type: ebpf.Hash, KeySize: 4, ValueSize: only.Maps[traceMapOps].ValueSize, MaxEntries: 1}
-	}
-	t.spec.Maps[traceMapOps], t.spec.Maps[traceMapOpsByTid] = only.Maps[traceMapOps].Copy(), only.Maps[traceMapOpsByTid].Copy()
 	all, err := ebpf.NewCollection(only)
 	if errors.Is(err, unix.EPERM) && raiseMemlock() {
 		all, err = ebpf.NewCollection(only)
@@ -130,7 +117,7 @@ const (
 )
 
 // configure writes the settings into the object.
-func (t *Tracer) configure(o Options, storage bool) error {
+func (t *Tracer) configure(o Options) error {
 	if len(systemCalls) == 0 {
 		return &Unavailable{Reason: "weir does not know the system calls of " + runtime.GOARCH, Remedy: "it traces on amd64 and arm64"}
 	}
@@ -143,7 +130,7 @@ func (t *Tracer) configure(o Options, storage bool) error {
 	}
 	settings := map[string]any{
 		traceVarCalls: callsOf(o.Kinds), traceVarPlaces: places, traceVarOwnTgid: uint32(os.Getpid()), traceVarSlower: uint64(o.Slower),
-		traceVarByFile: o.Files, traceVarTaskStorage: storage, traceVarFilterSubsys: int32(-1),
+		traceVarByFile: o.Files, traceVarKnownTask: features.HaveProgramHelper(ebpf.RawTracepoint, asm.FnGetCurrentTaskBtf) == nil,
 		traceVarBioArgument: t.argument("block_bio_queue", "bio"), traceVarRqArgument: t.argument("block_rq_issue", "request"),
 	}
 	switch {
@@ -152,12 +139,8 @@ func (t *Tracer) configure(o Options, storage bool) error {
 		if err != nil {
 			return err
 		}
-		subsys, err := t.subsystem(o.Group.Hierarchy())
-		if err != nil {
-			return err
-		}
 		settings[traceVarFilter], settings[traceVarFilterId] = filterCgroup, id
-		settings[traceVarFilterLevel], settings[traceVarFilterSubsys] = level(*o.Group), subsys
+		settings[traceVarFilterLevel], settings[traceVarFilterV1] = level(*o.Group), o.Group.Hierarchy().Version == cgroupfs.V1
 	case o.PID != 0:
 		settings[traceVarFilter], settings[traceVarFilterId] = filterProcess, uint64(o.PID)
 	default:
@@ -192,27 +175,6 @@ func (t *Tracer) argument(tracepoint, structure string) uint32 {
 		}
 	}
 	return 0
-}
-
-// subsystem is the number of a controller in whose v1 hierarchy a group is; -1: v2.
-func (t *Tracer) subsystem(h *cgroupfs.Hierarchy) (int32, error) {
-	if h.Version == cgroupfs.V2 {
-		return -1, nil
-	}
-	const name = "blkio" // where weir's targets are
-	if !h.Has(name) {
-		return 0, &Unavailable{Reason: "the group is in a hierarchy without " + name}
-	}
-	var ids *btf.Enum
-	if err := t.types.TypeByName("cgroup_subsys_id", &ids); err != nil {
-		return 0, unavailable(err)
-	}
-	for _, v := range ids.Values {
-		if v.Name == "io_cgrp_id" {
-			return int32(v.Value), nil
-		}
-	}
-	return 0, &Unavailable{Reason: "the kernel has no controller of I/O"}
 }
 
 // idOf is the number by which the kernel tells groups apart: their directory's inode.

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -27,8 +28,7 @@ type place struct {
 // of kptr_restrict who sees addresses there).
 type symbol struct {
 	address uint64
-	name    string
-	module  string
+	waits   uint64 // what the function means; each wait is a bit
 }
 
 // errHidden says that the kernel shows no addresses.
@@ -48,10 +48,12 @@ func readPlaces(root string) ([placesMax]place, error) {
 	return placesOf(symbols)
 }
 
-// readSymbols reads functions, sorted by address.
+// readSymbols reads functions, sorted by address. Names of the kernel's 150,000 that mean
+// nothing are left out: their addresses end the function before them.
 func readSymbols(r io.Reader) ([]symbol, error) {
+	meaning := meanings()
 	var all []symbol
-	seen := false
+	hidden := true
 	for lines := bufio.NewScanner(r); ; {
 		if !lines.Scan() {
 			if err := lines.Err(); err != nil {
@@ -59,51 +61,48 @@ func readSymbols(r io.Reader) ([]symbol, error) {
 			}
 			break
 		}
-		fields := strings.Fields(lines.Text())
-		if len(fields) < 3 || !strings.Contains("tTwW", fields[1]) {
+		address, rest, ok := bytes.Cut(lines.Bytes(), []byte(" "))
+		if !ok || len(rest) < 3 || !strings.ContainsRune("tTwW", rune(rest[0])) {
 			continue
 		}
-		address, err := strconv.ParseUint(fields[0], 16, 64)
+		at, err := strconv.ParseUint(string(address), 16, 64)
 		if err != nil {
 			return nil, fmt.Errorf("line %q: %w", lines.Text(), err)
 		}
-		seen = seen || address != 0
-		s := symbol{address: address, name: fields[2]}
-		if len(fields) > 3 {
-			s.module = fields[3]
-		}
-		all = append(all, s)
+		hidden = hidden && at == 0
+		name, _, _ := bytes.Cut(rest[2:], []byte("\t")) // a module's name is behind it
+		name, _, _ = bytes.Cut(name, []byte("."))
+		all = append(all, symbol{at, meaning[string(name)]})
 	}
-	if !seen {
+	if hidden {
 		return nil, errHidden
 	}
-	slices.SortStableFunc(all, func(a, b symbol) int { return cmp.Compare(a.address, b.address) })
+	slices.SortFunc(all, func(a, b symbol) int { return cmp.Compare(a.address, b.address) })
 	return all, nil
+}
+
+// meanings are the waits' functions; each wait is a bit.
+func meanings() map[string]uint64 {
+	m := map[string]uint64{}
+	for w, names := range waitFunctions {
+		for _, name := range names {
+			m[name] |= 1 << w
+		}
+	}
+	return m
 }
 
 // placesOf marks where the waits' functions begin and end. Unused places are before all
 // addresses, and mean nothing; so does the first, which the search falls back to.
 func placesOf(symbols []symbol) ([placesMax]place, error) {
-	meaning := map[string]uint64{}
-	for w, names := range waitFunctions {
-		for _, name := range names {
-			meaning[name] |= 1 << w
-		}
-	}
 	var found []place
-	for i, s := range symbols {
-		base, _, _ := strings.Cut(s.name, ".")
-		bits := meaning[base]
-		if bits == 0 {
-			continue
+	for i := 0; i < len(symbols); {
+		at, meaning := symbols[i].address, uint64(0)
+		for ; i < len(symbols) && symbols[i].address == at; i++ { // functions can share their code
+			meaning |= symbols[i].waits
 		}
-		if n := len(found); n > 0 && found[n-1].Start == s.address {
-			found[n-1].Waits = bits
-		} else {
-			found = append(found, place{s.address, bits})
-		}
-		if end := next(symbols, i); end != 0 {
-			found = append(found, place{end, 0})
+		if n := len(found); meaning != 0 || n > 0 && found[n-1].Waits != 0 {
+			found = append(found, place{at, meaning})
 		}
 	}
 	var all [placesMax]place
@@ -112,14 +111,4 @@ func placesOf(symbols []symbol) ([placesMax]place, error) {
 	}
 	copy(all[placesMax-len(found):], found)
 	return all, nil
-}
-
-// next is where the function after a symbol begins; 0: nowhere.
-func next(symbols []symbol, i int) uint64 {
-	for _, s := range symbols[i+1:] {
-		if s.address > symbols[i].address {
-			return s.address
-		}
-	}
-	return 0
 }

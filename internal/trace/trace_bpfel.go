@@ -23,7 +23,6 @@ const (
 	traceMapFiles            = "files"
 	traceMapLosses           = "losses"
 	traceMapOps              = "ops"
-	traceMapOpsByTid         = "ops_by_tid"
 	traceMapReclaims         = "reclaims"
 	traceMapSlows            = "slows"
 	traceMapStacks           = "stacks"
@@ -33,7 +32,6 @@ const (
 	traceProgDirectReclaim   = "direct_reclaim"
 	traceProgDirectReclaimed = "direct_reclaimed"
 	traceProgEnter           = "enter"
-	traceProgExits           = "exits"
 	traceProgLeave           = "leave"
 	traceProgMemcgReclaim    = "memcg_reclaim"
 	traceProgMemcgReclaimed  = "memcg_reclaimed"
@@ -48,12 +46,12 @@ const (
 	traceVarFilter           = "filter"
 	traceVarFilterId         = "filter_id"
 	traceVarFilterLevel      = "filter_level"
-	traceVarFilterSubsys     = "filter_subsys"
+	traceVarFilterV1         = "filter_v1"
+	traceVarKnownTask        = "known_task"
 	traceVarOwnTgid          = "own_tgid"
 	traceVarPlaces           = "places"
 	traceVarRqArgument       = "rq_argument"
 	traceVarSlower           = "slower"
-	traceVarTaskStorage      = "task_storage"
 )
 
 // loadTrace returns the embedded CollectionSpec for trace.
@@ -103,7 +101,6 @@ type traceProgramSpecs struct {
 	DirectReclaim   *ebpf.ProgramSpec `ebpf:"direct_reclaim"`
 	DirectReclaimed *ebpf.ProgramSpec `ebpf:"direct_reclaimed"`
 	Enter           *ebpf.ProgramSpec `ebpf:"enter"`
-	Exits           *ebpf.ProgramSpec `ebpf:"exits"`
 	Leave           *ebpf.ProgramSpec `ebpf:"leave"`
 	MemcgReclaim    *ebpf.ProgramSpec `ebpf:"memcg_reclaim"`
 	MemcgReclaimed  *ebpf.ProgramSpec `ebpf:"memcg_reclaimed"`
@@ -125,7 +122,6 @@ type traceMapSpecs struct {
 	Files    *ebpf.MapSpec `ebpf:"files"`
 	Losses   *ebpf.MapSpec `ebpf:"losses"`
 	Ops      *ebpf.MapSpec `ebpf:"ops"`
-	OpsByTid *ebpf.MapSpec `ebpf:"ops_by_tid"`
 	Reclaims *ebpf.MapSpec `ebpf:"reclaims"`
 	Slows    *ebpf.MapSpec `ebpf:"slows"`
 	Stacks   *ebpf.MapSpec `ebpf:"stacks"`
@@ -136,18 +132,18 @@ type traceMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type traceVariableSpecs struct {
-	BioArgument  *ebpf.VariableSpec `ebpf:"bio_argument"`
-	ByFile       *ebpf.VariableSpec `ebpf:"by_file"`
-	Calls        *ebpf.VariableSpec `ebpf:"calls"`
-	Filter       *ebpf.VariableSpec `ebpf:"filter"`
-	FilterId     *ebpf.VariableSpec `ebpf:"filter_id"`
-	FilterLevel  *ebpf.VariableSpec `ebpf:"filter_level"`
-	FilterSubsys *ebpf.VariableSpec `ebpf:"filter_subsys"`
-	OwnTgid      *ebpf.VariableSpec `ebpf:"own_tgid"`
-	Places       *ebpf.VariableSpec `ebpf:"places"`
-	RqArgument   *ebpf.VariableSpec `ebpf:"rq_argument"`
-	Slower       *ebpf.VariableSpec `ebpf:"slower"`
-	TaskStorage  *ebpf.VariableSpec `ebpf:"task_storage"`
+	BioArgument *ebpf.VariableSpec `ebpf:"bio_argument"`
+	ByFile      *ebpf.VariableSpec `ebpf:"by_file"`
+	Calls       *ebpf.VariableSpec `ebpf:"calls"`
+	Filter      *ebpf.VariableSpec `ebpf:"filter"`
+	FilterId    *ebpf.VariableSpec `ebpf:"filter_id"`
+	FilterLevel *ebpf.VariableSpec `ebpf:"filter_level"`
+	FilterV1    *ebpf.VariableSpec `ebpf:"filter_v1"`
+	KnownTask   *ebpf.VariableSpec `ebpf:"known_task"`
+	OwnTgid     *ebpf.VariableSpec `ebpf:"own_tgid"`
+	Places      *ebpf.VariableSpec `ebpf:"places"`
+	RqArgument  *ebpf.VariableSpec `ebpf:"rq_argument"`
+	Slower      *ebpf.VariableSpec `ebpf:"slower"`
 }
 
 // traceObjects contains all objects after they have been loaded into the kernel.
@@ -177,7 +173,6 @@ type traceMaps struct {
 	Files    *ebpf.Map `ebpf:"files"`
 	Losses   *ebpf.Map `ebpf:"losses"`
 	Ops      *ebpf.Map `ebpf:"ops"`
-	OpsByTid *ebpf.Map `ebpf:"ops_by_tid"`
 	Reclaims *ebpf.Map `ebpf:"reclaims"`
 	Slows    *ebpf.Map `ebpf:"slows"`
 	Stacks   *ebpf.Map `ebpf:"stacks"`
@@ -193,7 +188,6 @@ func (m *traceMaps) Close() error {
 		m.Files,
 		m.Losses,
 		m.Ops,
-		m.OpsByTid,
 		m.Reclaims,
 		m.Slows,
 		m.Stacks,
@@ -205,18 +199,18 @@ func (m *traceMaps) Close() error {
 //
 // It can be passed to loadTraceObjects or ebpf.CollectionSpec.LoadAndAssign.
 type traceVariables struct {
-	BioArgument  *ebpf.Variable `ebpf:"bio_argument"`
-	ByFile       *ebpf.Variable `ebpf:"by_file"`
-	Calls        *ebpf.Variable `ebpf:"calls"`
-	Filter       *ebpf.Variable `ebpf:"filter"`
-	FilterId     *ebpf.Variable `ebpf:"filter_id"`
-	FilterLevel  *ebpf.Variable `ebpf:"filter_level"`
-	FilterSubsys *ebpf.Variable `ebpf:"filter_subsys"`
-	OwnTgid      *ebpf.Variable `ebpf:"own_tgid"`
-	Places       *ebpf.Variable `ebpf:"places"`
-	RqArgument   *ebpf.Variable `ebpf:"rq_argument"`
-	Slower       *ebpf.Variable `ebpf:"slower"`
-	TaskStorage  *ebpf.Variable `ebpf:"task_storage"`
+	BioArgument *ebpf.Variable `ebpf:"bio_argument"`
+	ByFile      *ebpf.Variable `ebpf:"by_file"`
+	Calls       *ebpf.Variable `ebpf:"calls"`
+	Filter      *ebpf.Variable `ebpf:"filter"`
+	FilterId    *ebpf.Variable `ebpf:"filter_id"`
+	FilterLevel *ebpf.Variable `ebpf:"filter_level"`
+	FilterV1    *ebpf.Variable `ebpf:"filter_v1"`
+	KnownTask   *ebpf.Variable `ebpf:"known_task"`
+	OwnTgid     *ebpf.Variable `ebpf:"own_tgid"`
+	Places      *ebpf.Variable `ebpf:"places"`
+	RqArgument  *ebpf.Variable `ebpf:"rq_argument"`
+	Slower      *ebpf.Variable `ebpf:"slower"`
 }
 
 // tracePrograms contains all programs after they have been loaded into the kernel.
@@ -228,7 +222,6 @@ type tracePrograms struct {
 	DirectReclaim   *ebpf.Program `ebpf:"direct_reclaim"`
 	DirectReclaimed *ebpf.Program `ebpf:"direct_reclaimed"`
 	Enter           *ebpf.Program `ebpf:"enter"`
-	Exits           *ebpf.Program `ebpf:"exits"`
 	Leave           *ebpf.Program `ebpf:"leave"`
 	MemcgReclaim    *ebpf.Program `ebpf:"memcg_reclaim"`
 	MemcgReclaimed  *ebpf.Program `ebpf:"memcg_reclaimed"`
@@ -246,7 +239,6 @@ func (p *tracePrograms) Close() error {
 		p.DirectReclaim,
 		p.DirectReclaimed,
 		p.Enter,
-		p.Exits,
 		p.Leave,
 		p.MemcgReclaim,
 		p.MemcgReclaimed,

@@ -1,0 +1,149 @@
+package trace_test
+
+import (
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/lab"
+)
+
+// causeMin is the least share of the right cause.
+const causeMin = 0.7
+
+// A rule holds direct writes.
+func TestBlkThrottle(t *testing.T) {
+	lab.Need(t, lab.Root, lab.BPF, lab.NoSystemd, lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	g := newGroup(t)
+	g.limitWrites(t, disk.Number.String(), "10000000")
+	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor, Flags: unix.O_DIRECT, Block: 256 << 10, Size: 16 << 20}
+	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts)
+	r.slowest(t).blames(t, "blk_throttle", causeMin)
+	addsUp(t, r, "write", own.Write)
+}
+
+// The device takes its time.
+func TestDevice(t *testing.T) {
+	lab.Need(t, lab.Root, lab.BPF, lab.NoSystemd, lab.DM, lab.Command("dmsetup"), lab.Command("mkfs.ext4"))
+	dir, _ := delayed(t, 30)
+	g := newGroup(t)
+	j := job{File: filepath.Join(dir, "f"), Groups: g.dirs(), For: traceFor, Flags: unix.O_DIRECT, Block: 64 << 10, Size: 1 << 20}
+	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts)
+	r.slowest(t).blames(t, "device", causeMin)
+	addsUp(t, r, "write", own.Write)
+}
+
+// Two causes at once are both named.
+func TestThrottleAndDevice(t *testing.T) {
+	lab.Need(t, lab.Root, lab.BPF, lab.NoSystemd, lab.DM, lab.Command("dmsetup"), lab.Command("mkfs.ext4"))
+	dir, number := delayed(t, 30)
+	g := newGroup(t)
+	g.limitWrites(t, number, "1000000")
+	j := job{File: filepath.Join(dir, "f"), Groups: g.dirs(), For: traceFor, Flags: unix.O_DIRECT, Block: 64 << 10, Size: 1 << 20}
+	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts)
+	named := map[string]bool{}
+	for _, c := range r.slowest(t).Verdict.Causes {
+		named[c.Part] = true
+	}
+	if !named["device"] || !named["blk_throttle"] {
+		t.Errorf("named %v, want the device and blk-throttle", named)
+	}
+	addsUp(t, r, "write", own.Write)
+}
+
+// delayed is a file system on a device of dm that holds each request for ms.
+func delayed(t *testing.T, ms int) (dir, number string) {
+	t.Helper()
+	disk := lab.RawDisk(t)
+	name := "weirdelay" + strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-"))
+	size, err := exec.Command("blockdev", "--getsz", disk.Node).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := func(ms int) string {
+		return fmt.Sprintf("0 %s delay %s 0 %d", strings.TrimSpace(string(size)), disk.Node, ms)
+	}
+	tool(t, "dmsetup", "create", name, "--table", table(0))
+	t.Cleanup(func() { tool(t, "dmsetup", "remove", "--retry", name) })
+	node := "/dev/mapper/" + name
+	tool(t, "mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", node)
+	dir = t.TempDir()
+	if err := unix.Mount(node, dir, "ext4", 0, ""); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	tool(t, "dmsetup", "reload", name, "--table", table(ms))
+	tool(t, "dmsetup", "suspend", name)
+	tool(t, "dmsetup", "resume", name)
+	var st unix.Stat_t
+	if err := unix.Stat(node, &st); err != nil {
+		t.Fatal(err)
+	}
+	return dir, fmt.Sprintf("%d:%d", unix.Major(st.Rdev), unix.Minor(st.Rdev))
+}
+
+func tool(t *testing.T, name string, args ...string) {
+	t.Helper()
+	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%s %v: %v\n%s", name, args, err, out)
+	}
+}
+
+// The kernel lets next to nothing become dirty (S11).
+func TestDirtyThrottling(t *testing.T) {
+	lab.Need(t, lab.Root, lab.BPF, lab.NoSystemd, lab.Guest, lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	setting(t, "/proc/sys/vm/dirty_bytes", 8192)
+	g := newGroup(t)
+	t.Run("buffered", func(t *testing.T) {
+		j := job{File: filepath.Join(disk.Dir, "b"), Groups: g.dirs(), For: traceFor, Block: 64 << 10, Size: 64 << 20}
+		r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts)
+		r.slowest(t).blames(t, "dirty_throttling", causeMin)
+		addsUp(t, r, "write", own.Write)
+	})
+	// Direct I/O makes nothing dirty (S14).
+	t.Run("direct", func(t *testing.T) {
+		j := job{File: filepath.Join(disk.Dir, "d"), Groups: g.dirs(), For: traceFor, Flags: unix.O_DIRECT, Block: 64 << 10, Size: 4 << 20}
+		r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts)
+		if dirty := r.of(t, "write").Split["dirty_throttling"]; dirty > 0.01*own.Write.Took.Seconds() {
+			t.Errorf("direct writes waited %.3f s in dirty throttling", dirty)
+		}
+		addsUp(t, r, "write", own.Write)
+	})
+}
+
+// Each new page of the page cache takes the place of an old one (S9, S12).
+func TestMemcgReclaim(t *testing.T) {
+	lab.Need(t, lab.Root, lab.BPF, lab.NoSystemd, lab.Memory, lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	g := newGroup(t)
+	g.limitMemory(t, "67108864")
+	// What is written is on the disk before the next is: its pages can be dropped at once.
+	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor, Block: 64 << 10, Size: 1 << 30, Fsync: 16}
+	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts)
+	r.of(t, "write").blames(t, "memcg_reclaim", causeMin)
+	addsUp(t, r, "write", own.Write)
+	addsUp(t, r, "fsync", own.Fsync)
+}
+
+// The journal is kept busy by another process's fsyncs.
+func TestJournal(t *testing.T) {
+	lab.Need(t, lab.Root, lab.BPF, lab.NoSystemd, lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	g := newGroup(t)
+	other := job{File: filepath.Join(disk.Dir, "other"), Block: 256 << 10, Size: 64 << 20, Fsync: 4, Threads: 2}
+	other.start(t)
+	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor, Block: 4 << 10, Size: 256 << 20, Fsync: 1}
+	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts)
+	r.slowest(t).blames(t, "journal_locks", causeMin)
+	addsUp(t, r, "fsync", own.Fsync)
+}

@@ -1,0 +1,214 @@
+package trace_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-io/weir/lab"
+)
+
+// A group is what is traced: a cgroup for I/O, and on v1 one for memory beside it.
+type group struct {
+	io, memory string // directories; memory may be empty, or io's
+	v2         bool
+	name       string
+}
+
+func newGroup(t *testing.T) group {
+	t.Helper()
+	cgroups := lab.Need(t).Cgroups
+	g := group{name: "trace-" + strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name())), v2: cgroups.IOInV2}
+	if g.v2 {
+		for _, c := range []string{"+io", "+memory"} {
+			if err := os.WriteFile(filepath.Join(cgroups.Unified, "cgroup.subtree_control"), []byte(c), 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		g.io = groupDir(t, cgroups.Unified, g.name)
+		g.memory = g.io
+		return g
+	}
+	g.io = groupDir(t, cgroups.Blkio, g.name)
+	if cgroups.Memory != "" {
+		g.memory = groupDir(t, cgroups.Memory, g.name)
+	}
+	return g
+}
+
+// dirs are the groups that a job enters.
+func (g group) dirs() []string {
+	if g.memory != "" && g.memory != g.io {
+		return []string{g.io, g.memory}
+	}
+	return []string{g.io}
+}
+
+func (g group) set(t *testing.T, dir, file, line string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, file), []byte(line), 0); err != nil {
+		t.Fatalf("write %q: %v", line, err)
+	}
+}
+
+func (g group) limitWrites(t *testing.T, device, bytes string) {
+	t.Helper()
+	if g.v2 {
+		g.set(t, g.io, "io.max", device+" wbps="+bytes)
+	} else {
+		g.set(t, g.io, "blkio.throttle.write_bps_device", device+" "+bytes)
+	}
+}
+
+func (g group) limitMemory(t *testing.T, bytes string) {
+	t.Helper()
+	if g.v2 {
+		g.set(t, g.memory, "memory.max", bytes)
+	} else {
+		g.set(t, g.memory, "memory.limit_in_bytes", bytes)
+	}
+}
+
+// report is what the tests read of weir trace's document.
+type report struct {
+	Operations []operations
+	Behind     []struct {
+		Direction          string
+		Requests           uint64
+		BlkThrottleSeconds float64 `json:"blk_throttle_seconds"`
+	}
+	Missing []struct{ Hook, Reason string }
+	Lost    map[string]uint64
+}
+
+type operations struct {
+	Kind    string
+	Count   int
+	Seconds float64
+	P50     float64            `json:"p50_us"`
+	P99     float64            `json:"p99_us"`
+	Split   map[string]float64 `json:"split_seconds"`
+	Verdict struct {
+		Of     string
+		Causes []struct {
+			Part  string
+			Share float64
+		}
+	}
+}
+
+// of is one kind of operation.
+func (r report) of(t *testing.T, kind string) operations {
+	t.Helper()
+	for _, o := range r.Operations {
+		if o.Kind == kind {
+			return o
+		}
+	}
+	t.Fatalf("no %s was seen", kind)
+	return operations{}
+}
+
+// slowest is the kind that took the most time: what somebody who knows nothing looks at.
+func (r report) slowest(t *testing.T) operations {
+	t.Helper()
+	var most operations
+	for _, o := range r.Operations {
+		if o.Seconds > most.Seconds {
+			most = o
+		}
+	}
+	if most.Kind == "" {
+		t.Fatal("nothing was seen")
+	}
+	return most
+}
+
+// traced runs jobs within a trace: it begins before them and ends after them.
+func traced(t *testing.T, target string, run func() done, args ...string) (r report, d done) {
+	t.Helper()
+	cmd := exec.Command("weir", append([]string{"trace", target, "--json"}, args...)...)
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	cmd.Stdout = &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(stderr)
+	began := false
+	for !began && lines.Scan() {
+		t.Logf("weir trace: %s", lines.Text())
+		began = strings.Contains(lines.Text(), "tracing")
+	}
+	if !began {
+		t.Fatalf("weir trace: %v", cmd.Wait())
+	}
+	d = run()
+	for lines.Scan() {
+		t.Logf("weir trace: %s", lines.Text())
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Fatalf("weir trace: %v", err)
+	}
+	if err := json.Unmarshal([]byte(out.String()), &r); err != nil {
+		t.Fatalf("weir trace: %v: %q", err, out.String())
+	}
+	for _, o := range r.Operations {
+		t.Logf("%s: %d calls, %.3f s, p50 %.0f us, p99 %.0f us; split %v; verdict of %s: %v", o.Kind, o.Count, o.Seconds, o.P50, o.P99, short(o.Split), o.Verdict.Of, o.Verdict.Causes)
+	}
+	if len(r.Missing) > 0 || len(r.Behind) > 0 {
+		t.Logf("missing %v, behind %+v, lost %v", r.Missing, r.Behind, r.Lost)
+	}
+	return r, d
+}
+
+// short leaves out what is nothing.
+func short(split map[string]float64) map[string]float64 {
+	s := map[string]float64{}
+	for part, seconds := range split {
+		if seconds > 0 {
+			s[part] = math.Round(seconds*1e4) / 1e4
+		}
+	}
+	return s
+}
+
+// adds up asserts that the parts are all of the time that the load has measured itself.
+func addsUp(t *testing.T, r report, kind string, own timed) {
+	t.Helper()
+	o := r.of(t, kind)
+	sum := 0.0
+	for _, seconds := range o.Split {
+		sum += seconds
+	}
+	ratio := sum / own.Took.Seconds()
+	t.Logf("%s: parts %.3f s, the load's own clock %.3f s: %.3f; %d of %d calls", kind, sum, own.Took.Seconds(), ratio, o.Count, own.Count)
+	if ratio < 0.95 || ratio > 1.05 {
+		t.Errorf("%s: the parts are %.3f of the time that the load measured, want 0.95 to 1.05", kind, ratio)
+	}
+	if o.Count < own.Count || o.Count > own.Count+own.Count/50+16 { // the load's own start and end
+		t.Errorf("%s: %d calls seen, the load made %d", kind, o.Count, own.Count)
+	}
+}
+
+// blames asserts the largest cause.
+func (o operations) blames(t *testing.T, part string, least float64) {
+	t.Helper()
+	if len(o.Verdict.Causes) == 0 || o.Verdict.Causes[0].Part != part || o.Verdict.Causes[0].Share < least {
+		t.Errorf("%s: causes %v of %s, want %s with at least %.2f", o.Kind, o.Verdict.Causes, o.Verdict.Of, part, least)
+	}
+}
+
+const (
+	traceFor   = 5 * time.Second
+	traceLasts = "8s" // longer, by what a guest needs to start and end a process
+)
