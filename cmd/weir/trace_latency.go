@@ -99,7 +99,7 @@ func (a *app) traceLatency(ctx context.Context, f *latencyFlags) error {
 	if err != nil {
 		return err
 	}
-	return a.reportLatency(latencyReport{dir: f.dir, chain: chain, group: group, places: places, runs: runs, flags: f})
+	return a.reportLatency(latencyReport{dir: f.dir, chain: chain, version: group.Hierarchy().Version, places: places, runs: runs, flags: f})
 }
 
 // latencyPlace finds the device of the directory, and the limits that go there.

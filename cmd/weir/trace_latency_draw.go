@@ -132,7 +132,7 @@ func writeLatencyCharts(b *strings.Builder, r latencyReport) {
 	}
 	c.Lines = solid // p50 is in the table
 	b.WriteString(plot.Text(c, latencyColumns, latencyRows))
-	const columns = latencyColumns - partNameColumns - 8
+	const columns = latencyColumns - partNameColumns - 9 // two spaces before, one between, and the share
 	for _, run := range r.runs {
 		slots := run.SplitSlots(columns)
 		if len(slots) == 0 {

@@ -17,17 +17,17 @@ import (
 
 // A latencyReport is what trace --latency found, before it is printed.
 type latencyReport struct {
-	dir    string
-	chain  blkdev.Chain
-	group  cgroupfs.Group
-	places []placed
-	runs   []latency.Run
-	flags  *latencyFlags
+	dir     string
+	chain   blkdev.Chain
+	version cgroupfs.Version
+	places  []placed
+	runs    []latency.Run
+	flags   *latencyFlags
 }
 
 func (r latencyReport) title() string {
 	title := fmt.Sprintf("%s copied in blocks of 64 KiB · %s · cgroup %s · kernel %s",
-		limit.FormatSize(r.flags.sizeBytes), r.chain, r.group.Hierarchy().Version, kernelRelease())
+		limit.FormatSize(r.flags.sizeBytes), r.chain, r.version, kernelRelease())
 	for _, p := range r.places {
 		title += " · " + p.Limit.String() + " on " + p.device.Node
 	}
@@ -161,7 +161,7 @@ type latencySplit struct {
 }
 
 func latencyDocumentOf(r latencyReport) latencyDocument {
-	doc := latencyDocument{Schema: cli.SchemaOf("trace.latency"), Directory: r.dir, Chain: r.chain.String(), Version: int(r.group.Hierarchy().Version), Kernel: kernelRelease(),
+	doc := latencyDocument{Schema: cli.SchemaOf("trace.latency"), Directory: r.dir, Chain: r.chain.String(), Version: int(r.version), Kernel: kernelRelease(),
 		Size: r.flags.sizeBytes, Block: latency.Block, Memory: r.flags.memoryBytes, Devices: []latencyDevice{}, Words: append([]string{}, latency.Words(r.runs, cli.Latency)...)}
 	for _, p := range r.places {
 		doc.Devices = append(doc.Devices, latencyDevice{p.device.Node, p.device.Number, p.Limit})
