@@ -38,7 +38,7 @@ static __always_inline __u8 kind_of(struct op *op, __u8 call, const void *regs)
 SEC("tp_btf/sys_enter")
 int enter(__u64 *ctx)
 {
-	__u64 number = ctx[1];
+	__u64 number = ctx[1], now;
 	__u8 call, kind;
 	struct op *op = own_op();
 
@@ -51,12 +51,13 @@ int enter(__u64 *ctx)
 	call = calls[number];
 	if (!(call & CALL_TAKEN) || !is_taken())
 		return 0;
+	now = bpf_ktime_get_ns();
 	op = new_op();
 	if (!op)
 		return 0;
 	kind = kind_of(op, call, (const void *)ctx[0]);
 	if (kind < KINDS)
-		start(op, kind);
+		start(op, kind, now);
 	return 0;
 }
 
@@ -71,8 +72,8 @@ int leave(__u64 *ctx)
 }
 
 /* What the functions on the current task's stack say, each WAIT_ a bit. Searched without
- * a branch, which the verifier would follow both ways at each step. Addresses of the
- * kernel differ in less than half of 64 bits. */
+ * a branch, which the verifier would follow both ways at each step: of two addresses the
+ * sign of the difference tells which is greater, as all are in the same half. */
 static __always_inline __u64 waits_here(void *ctx)
 {
 	__u32 first = 0;

@@ -126,15 +126,13 @@ static __always_inline bool is_told(struct life *life)
 	return (finer->complete - finer->submit) * 8 > (life->complete - life->submit) * 7;
 }
 
-SEC("tp_btf/block_bio_complete")
-int bio_completed(__u64 *ctx)
+static __always_inline void completed(struct bio *bio)
 {
-	struct bio *bio = (void *)ctx[1];
 	__u64 key = (__u64)bio;
 	struct life *found = bpf_map_lookup_elem(&bios, &key), life;
 
 	if (!found)
-		return 0;
+		return;
 	life = *found;
 	bpf_map_delete_elem(&bios, &key);
 	life.complete = bpf_ktime_get_ns();
@@ -144,6 +142,34 @@ int bio_completed(__u64 *ctx)
 		sum_behind(&life, BPF_CORE_READ(bio, bi_opf) & 1);
 	else if (!is_told(&life))
 		bpf_map_update_elem(&done, &life.tid, &life, BPF_ANY);
+}
+
+/* Of a request: as many of its I/Os as the bytes that it has done. */
+SEC("tp_btf/block_rq_complete")
+int rq_completed(__u64 *ctx)
+{
+	struct bio *bio = BPF_CORE_READ((struct request *)ctx[0], bio);
+	__u32 left = ctx[2], bytes;
+
+	for (int i = 0; i < MERGED_MAX && bio; i++) {
+		struct bio *next = BPF_CORE_READ(bio, bi_next);
+
+		bytes = BPF_CORE_READ(bio, bi_iter.bi_size);
+		if (bytes > left)
+			break;
+		left -= bytes;
+		completed(bio);
+		bio = next;
+	}
+	return 0;
+}
+
+/* Of a device without requests (dm, md). For the others the kernel leaves it out
+ * (blk_update_request in block/blk-mq.c). */
+SEC("tp_btf/block_bio_complete")
+int bio_completed(__u64 *ctx)
+{
+	completed((void *)ctx[1]);
 	return 0;
 }
 

@@ -128,10 +128,8 @@ static __always_inline void finish(struct op *op)
 	op->begin = 0;
 }
 
-static __always_inline void start(struct op *op, __u8 kind)
+static __always_inline void start(struct op *op, __u8 kind, __u64 now)
 {
-	__u64 now = bpf_ktime_get_ns();
-
 	op->begin = now;
 	op->mark = now;
 	op->ended = 0;

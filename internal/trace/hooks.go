@@ -33,7 +33,7 @@ func hooks() []hook {
 			without: "memcg reclaim counts as CPU, but for what it sleeps"},
 		{name: "vmscan:mm_vmscan_direct_reclaim_begin, _end", programs: []string{traceProgDirectReclaim, traceProgDirectReclaimed},
 			without: "direct reclaim counts as CPU, but for what it sleeps"},
-		{name: "block:block_bio_queue, block_bio_complete", programs: []string{traceProgBioQueued, traceProgBioCompleted},
+		{name: "block:block_bio_queue, block_rq_complete, block_bio_complete", programs: []string{traceProgBioQueued, traceProgRqCompleted, traceProgBioCompleted},
 			without: "waits for I/O are not split: they count as I/O of others"},
 		{name: "block:block_rq_issue", programs: []string{traceProgRqIssued}, without: "the block layer's queue counts as the device"},
 		// The throttle has no tracepoint, and those of the block layer come after it. Its entry is

@@ -17,6 +17,10 @@ import (
 // placesMax is PLACES_MAX of bpf/trace.h.
 const placesMax = 512
 
+// nowhere is below all addresses of the kernel, and less than half of 64 bits away from
+// them, as the search needs it.
+const nowhere = 1 << 63
+
 // A place is struct place of bpf/trace.h: what addresses from Start on, up to the next
 // place, mean; each wait is a bit.
 type place struct {
@@ -108,6 +112,9 @@ func placesOf(symbols []symbol) ([placesMax]place, error) {
 	var all [placesMax]place
 	if len(found) >= placesMax {
 		return all, fmt.Errorf("the kernel has %d functions to be told apart, and %d are the most", len(found), placesMax)
+	}
+	for i := range all[:placesMax-len(found)] {
+		all[i].Start = nowhere
 	}
 	copy(all[placesMax-len(found):], found)
 	return all, nil

@@ -35,6 +35,7 @@ const (
 	traceProgLeave           = "leave"
 	traceProgMemcgReclaim    = "memcg_reclaim"
 	traceProgMemcgReclaimed  = "memcg_reclaimed"
+	traceProgRqCompleted     = "rq_completed"
 	traceProgRqIssued        = "rq_issued"
 	traceProgSwitched        = "switched"
 	traceProgThrottled       = "throttled"
@@ -104,6 +105,7 @@ type traceProgramSpecs struct {
 	Leave           *ebpf.ProgramSpec `ebpf:"leave"`
 	MemcgReclaim    *ebpf.ProgramSpec `ebpf:"memcg_reclaim"`
 	MemcgReclaimed  *ebpf.ProgramSpec `ebpf:"memcg_reclaimed"`
+	RqCompleted     *ebpf.ProgramSpec `ebpf:"rq_completed"`
 	RqIssued        *ebpf.ProgramSpec `ebpf:"rq_issued"`
 	Switched        *ebpf.ProgramSpec `ebpf:"switched"`
 	Throttled       *ebpf.ProgramSpec `ebpf:"throttled"`
@@ -225,6 +227,7 @@ type tracePrograms struct {
 	Leave           *ebpf.Program `ebpf:"leave"`
 	MemcgReclaim    *ebpf.Program `ebpf:"memcg_reclaim"`
 	MemcgReclaimed  *ebpf.Program `ebpf:"memcg_reclaimed"`
+	RqCompleted     *ebpf.Program `ebpf:"rq_completed"`
 	RqIssued        *ebpf.Program `ebpf:"rq_issued"`
 	Switched        *ebpf.Program `ebpf:"switched"`
 	Throttled       *ebpf.Program `ebpf:"throttled"`
@@ -242,6 +245,7 @@ func (p *tracePrograms) Close() error {
 		p.Leave,
 		p.MemcgReclaim,
 		p.MemcgReclaimed,
+		p.RqCompleted,
 		p.RqIssued,
 		p.Switched,
 		p.Throttled,
