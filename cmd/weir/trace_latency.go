@@ -84,6 +84,7 @@ func (a *app) traceLatency(ctx context.Context, f *latencyFlags) error {
 		return err
 	}
 	a.explainPlaces(group, places, false)
+	a.sayDrainOf(f.memoryBytes, group, places)
 	ctx, signals := launch.Catch(ctx)
 	defer signals.Stop()
 	runs, err := e.Run(ctx)
