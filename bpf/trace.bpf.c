@@ -94,10 +94,13 @@ static __always_inline __u64 waits_here(void *ctx)
 		if (i * sizeof(*stack) >= n)
 			break;
 		for (__u64 step = PLACES_MAX / 2; step; step >>= 1) {
-			__u64 next = (at + step) & (PLACES_MAX - 1);
+			__u64 next = at + step;
 
+			barrier_var(next); /* clang knows the bound, older verifiers want to see it */
+			next &= PLACES_MAX - 1;
 			at += step & ~(__u64)((__s64)(stack[i] - places[next].start) >> 63);
 		}
+		barrier_var(at);
 		found |= places[at & (PLACES_MAX - 1)].waits;
 	}
 	return found;
@@ -121,16 +124,23 @@ static __always_inline bool is_ready(__u64 task)
 	return !BPF_CORE_READ(older, state);
 }
 
+/* For how long what stops a task counts as its last call's, once that has returned. */
+#define BACK_NS 1000000
+
 static __always_inline void switched_out(void *ctx, struct op *op, bool ready)
 {
 	__u64 now = bpf_ktime_get_ns(), waits = 0;
 
 	if (op->ended || !ready)
 		waits = waits_here(ctx);
-	/* Back in its own code: the call had ended with the last thing seen of it. */
 	if (op->ended && (waits & 1 << WAIT_EXIT || !(waits & 1 << WAIT_SYSCALL))) {
-		finish(op);
-		return;
+		/* Back in its own code: the call had ended with the last thing seen of it,
+		 * but for a freezer that catches the task before it has looked at its clock. */
+		if (waits & 1 << WAIT_EXIT || !(waits & 1 << WAIT_FROZEN) || now - op->mark > BACK_NS) {
+			finish(op);
+			return;
+		}
+		op->mark = now;
 	}
 	account_on(op, now);
 	op->off = ready ? READY : lowest(waits) + 1;

@@ -104,15 +104,19 @@ static __always_inline void sum_file(struct op *op, __u64 took)
 /* Counts an operation whose time has been accounted for. In the task's own context. */
 static __always_inline void finish(struct op *op)
 {
-	__u64 took = op->mark - op->begin;
-	__u32 kind = op->kind & CALL_KIND;
-	__u32 at = kind * BUCKETS + bucket_of(took);
-	struct cell *cell = bpf_map_lookup_elem(&cells, &at);
+	__u32 kind = op->kind & CALL_KIND, at = kind * BUCKETS;
+	__u64 took = 0;
+	struct cell *cell;
 	struct total *total = bpf_map_lookup_elem(&totals, &kind);
 
-	op->begin = 0;
-	if (!cell || !total)
+	for (int i = 0; i < PARTS; i++)
+		took += op->parts[i];
+	at += bucket_of(took);
+	cell = bpf_map_lookup_elem(&cells, &at);
+	if (!cell || !total) {
+		op->begin = 0;
 		return;
+	}
 	cell->count++;
 	for (int i = 0; i < PARTS; i++)
 		cell->parts[i] += op->parts[i];
@@ -120,7 +124,6 @@ static __always_inline void finish(struct op *op)
 	total->errors += op->failed;
 	if (took > total->most)
 		total->most = took;
-	op->begin = op->mark - took;
 	if (slower && took >= slower)
 		tell_slow(op, took);
 	if (by_file)

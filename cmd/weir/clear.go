@@ -11,8 +11,8 @@ import (
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/systemd"
 	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/target/engine"
 )
 
 func newClear(a *app) *cobra.Command {
@@ -21,7 +21,7 @@ func newClear(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "clear TARGET [--on PATH|DEVICE]...",
 		Short:   "Lift the limits of what runs",
-		Long:    "Lift all limits of a target, or with --on those on some devices, also what weir set --persist keeps, even of a unit, a container or a domain that does not run. A group without limits is left as it is, and that is no error.",
+		Long:    "Lift all limits of a target, or with --on those on some devices, also what weir set --persist keeps, even of a unit, a container or a domain that does not run. Docker is to keep none either, where its API takes that (1.55 or later). A group without limits is left as it is, and that is no error.",
 		Example: "  weir clear pid:4711\n  weir clear cgroup:/batch --on /data",
 		Args:    oneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -36,10 +36,20 @@ func newClear(a *app) *cobra.Command {
 	return cmd
 }
 
+// A clearing is what weir clear is about.
+type clearing struct {
+	t, keeper target.Target
+	on        []string
+	only      []blkdev.Number // that on leads to; none: all
+	places    []placed        // with limits in force
+	plan      hold.Plan
+	forgets   *engine.Update // nil: the container's engine has nothing to forget
+}
+
 func (a *app) clear(ctx context.Context, spec string, on []string, whole, dryRun bool) error {
 	t, err := a.target(ctx, spec)
-	if err != nil && !dryRun && len(on) == 0 {
-		return a.clearStopped(ctx, spec, err)
+	if err != nil && len(on) == 0 {
+		return a.clearStopped(ctx, spec, err, dryRun)
 	}
 	if err != nil {
 		return err
@@ -47,17 +57,44 @@ func (a *app) clear(ctx context.Context, spec string, on []string, whole, dryRun
 	if err := alone(t, whole); err != nil {
 		return err
 	}
-	only, err := a.devicesNamed(ctx, on)
+	c := clearing{t: t, keeper: a.keeperOf(ctx, t), on: on}
+	if c.only, err = a.devicesNamed(ctx, on); err != nil {
+		return err
+	}
+	if c.forgets, err = engineForgets(c.keeper.Lasting, c.keeper.Record, c.only); err != nil {
+		return err
+	}
+	if dryRun {
+		if err := a.planClear(ctx, &c); err != nil {
+			return err
+		}
+		steps, err := a.clearSteps(ctx, c)
+		if err != nil {
+			return err
+		}
+		return a.dryRun("clear", steps)
+	}
+	if c.keeper.Lasting != "" {
+		unlock, err := a.lockKept(false)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+	}
+	if err := a.lift(ctx, &c); err != nil {
+		return err
+	}
+	return a.forgetAll(ctx, c)
+}
+
+// planClear finds what is to be lifted.
+func (a *app) planClear(ctx context.Context, c *clearing) error {
+	rules, err := c.t.Group.RulesIfAny()
 	if err != nil {
 		return err
 	}
-	rules, err := t.Group.RulesIfAny()
-	if err != nil {
-		return err
-	}
-	var places []placed
 	for _, r := range rules {
-		if len(on) > 0 && !slices.Contains(only, r.Device) {
+		if len(c.on) > 0 && !slices.Contains(c.only, r.Device) {
 			continue
 		}
 		var lifted limit.Limit
@@ -66,51 +103,51 @@ func (a *app) clear(ctx context.Context, spec string, on []string, whole, dryRun
 				lifted = lifted.With(k, limit.Unlimited)
 			}
 		}
-		places = append(places, placed{device: a.device(ctx, r.Device), Change: hold.Change{Device: r.Device, Limit: lifted}})
+		c.places = append(c.places, placed{device: a.device(ctx, r.Device), Change: hold.Change{Device: r.Device, Limit: lifted}})
 	}
-	plan := a.planFor(t, changes(places))
-	if t.Lasting != "" && !dryRun {
-		unlock, err := a.lockKept(false)
-		if err != nil {
-			return err
-		}
-		defer unlock()
-	}
-	if err := a.unpersist(ctx, t, &plan, only); err != nil {
+	c.plan = a.planFor(c.t, changes(c.places))
+	return a.unpersist(ctx, c.keeper, &c.plan, c.only)
+}
+
+// lift lifts what is in force. An engine that is to keep other limits is told before: it may
+// write rules when it is.
+func (a *app) lift(ctx context.Context, c *clearing) error {
+	if err := c.t.Group.Hierarchy().Writable(); c.forgets != nil && err != nil {
 		return err
 	}
-	if dryRun {
-		steps := a.holder().Steps(ctx, plan)
-		if len(places) == 0 && len(on) == 0 {
-			steps = append(steps, a.forgetSteps(plan)...)
-		}
-		return a.dryRun("clear", steps)
-	}
-	if len(places) > 0 || plan.File != nil {
-		if err := a.holder().Apply(ctx, plan); err != nil {
-			return err
-		}
-	}
-	if err := a.repace(t, false); err != nil {
-		return err
-	}
-	forgotten, other := false, false
-	if len(on) == 0 {
-		if other, err = a.keepNoOther(ctx, t); err != nil {
-			return err
-		}
-		if forgotten, err = a.forget(ctx, plan); err != nil {
-			return err
-		}
-	}
-	kept, err := a.clearKept(ctx, t, only)
+	undo, err := a.tell(ctx, c.forgets)
 	if err != nil {
 		return err
 	}
-	if len(places) == 0 && forgotten {
+	err = a.planClear(ctx, c)
+	if err == nil && (len(c.places) > 0 || c.plan.File != nil) {
+		err = a.holder().Apply(ctx, c.plan)
+	}
+	if err != nil {
+		return errors.Join(err, undo())
+	}
+	return a.repace(c.t, false)
+}
+
+// forgetAll ends what keeps limits besides, and reports what was done.
+func (a *app) forgetAll(ctx context.Context, c clearing) (err error) {
+	forgotten, other, t := false, false, c.t
+	if len(c.on) == 0 {
+		if other, err = a.keepNoOther(ctx, c.keeper); err != nil {
+			return err
+		}
+		if forgotten, err = a.forget(ctx, c.plan); err != nil {
+			return err
+		}
+	}
+	kept, err := a.clearKept(ctx, t, c.only)
+	if err != nil {
+		return err
+	}
+	if len(c.places) == 0 && forgotten {
 		a.out.Say("%s: systemd keeps no limit of it any more", t)
 	}
-	if len(places) == 0 && plan.File == nil && kept == 0 && !forgotten && !other {
+	if len(c.places) == 0 && c.plan.File == nil && kept == 0 && !forgotten && !other && c.forgets == nil {
 		a.out.Say("%s has no limit here", describe(t))
 	}
 	if other {
@@ -119,26 +156,16 @@ func (a *app) clear(ctx context.Context, spec string, on []string, whole, dryRun
 	if kept > 0 {
 		a.out.Say("%s: libvirt keeps no limit of it any more", t)
 	}
-	for _, p := range places {
+	if c.forgets != nil {
+		a.out.Say("%s: %s keeps no limit of it any more", t, c.keeper.Record.By)
+	}
+	for _, p := range c.places {
 		a.out.Say("%s: no limit on %s (%s) any more", t, p.device.Node, p.device.Number)
 	}
-	if plan.File != nil && plan.File.Text == "" {
-		a.out.Say("%s: removed %s, which kept its limits for each start", t, plan.File.Path)
+	if c.plan.File != nil && c.plan.File.Text == "" {
+		a.out.Say("%s: removed %s, which kept its limits for each start", t, c.plan.File.Path)
 	}
-	return a.reportSet("clear", t, places)
-}
-
-// clearKept has the owner of a target keep no limits, where it is asked for that by a
-// program: libvirt. It returns on how many devices it kept any.
-func (a *app) clearKept(ctx context.Context, t target.Target, only []blkdev.Number) (int, error) {
-	if t.Kind != "vm" {
-		return 0, nil
-	}
-	config, err := a.machines(t.Group.Hierarchy()).ConfigOf(t.Name)
-	if err != nil {
-		return 0, err
-	}
-	return a.forgetDomain(ctx, config, only)
+	return a.reportSet("clear", t, c.places)
 }
 
 func (a *app) devicesNamed(ctx context.Context, on []string) ([]blkdev.Number, error) {
@@ -163,38 +190,4 @@ func (a *app) device(ctx context.Context, n blkdev.Number) blkdev.Device {
 		return blkdev.Device{Number: n, Name: n.String(), Node: n.String()}
 	}
 	return d
-}
-
-// forget has systemd keep no rate of a unit over boots, also one that does not bind now:
-// it was lifted until the next boot, or its device is not there. It reports whether any
-// was kept still.
-func (a *app) forget(ctx context.Context, plan hold.Plan) (bool, error) {
-	if plan.Unit == "" || !plan.Persist {
-		return false, nil
-	}
-	conn, err := systemd.Connect(ctx)
-	if err != nil {
-		return false, err
-	}
-	defer conn.Close()
-	keys, err := conn.Kept(plan.Unit)
-	if err != nil || len(keys) == 0 {
-		return false, err
-	}
-	return true, conn.Forget(ctx, plan.Unit, keys)
-}
-
-// forgetSteps are the files that forget removes.
-func (a *app) forgetSteps(plan hold.Plan) (steps []hold.Step) {
-	if plan.Unit == "" || !plan.Persist {
-		return nil
-	}
-	kept, err := systemd.Kept(a.root, plan.Unit)
-	if err != nil {
-		return nil // unpersist has just read them
-	}
-	for _, d := range kept {
-		steps = append(steps, hold.Step{File: d.Path})
-	}
-	return steps
 }

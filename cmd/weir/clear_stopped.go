@@ -9,32 +9,41 @@ import (
 
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/dropin"
+	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/kept"
 	"github.com/weir-io/weir/internal/systemd"
 	"github.com/weir-io/weir/internal/target"
 )
 
-// clearStopped lifts what is kept for a unit or a container that does not run, and so has
-// no group. It returns the error that found that, for anything else.
-func (a *app) clearStopped(ctx context.Context, spec string, found error) error {
+// clearStopped lifts what is kept for a unit, a container or a virtual machine that does not
+// run, and so has no group. It returns the error that found that, for anything else.
+func (a *app) clearStopped(ctx context.Context, spec string, found error, dryRun bool) error {
 	var stopped *target.StoppedError
 	if errors.As(found, &stopped) {
-		return a.clearContainer(ctx, spec, stopped)
+		return a.clearContainer(ctx, spec, stopped, dryRun)
 	}
-	if done, err := a.clearGone(spec, found); done || err != nil {
+	if done, err := a.clearGone(spec, found, dryRun); done || err != nil {
 		return err
 	}
 	var notFound *target.NotFound
 	if name, is := strings.CutPrefix(spec, "vm:"); is && errors.As(found, &notFound) {
-		if !a.clearDomain(ctx, name) {
+		steps, done := a.clearDomain(ctx, name, dryRun)
+		switch {
+		case dryRun && len(steps) > 0:
+			return a.dryRun("clear", steps)
+		case !done:
 			return found
 		}
 		return a.saidCleared(spec, target.Owner{Kind: "libvirt", Name: name})
 	}
-	name, isUnit := strings.CutPrefix(spec, "unit:")
-	if !errors.As(found, &notFound) || !isUnit || a.root != "/" || !systemd.Running(a.root) {
-		return found
+	if name, isUnit := strings.CutPrefix(spec, "unit:"); errors.As(found, &notFound) && isUnit && a.root == "/" && systemd.Running(a.root) {
+		return a.clearUnit(ctx, name, found, dryRun)
 	}
+	return found
+}
+
+// clearUnit lifts what is kept for a unit that does not run.
+func (a *app) clearUnit(ctx context.Context, name string, found error, dryRun bool) error {
 	full, err := systemd.FullName(name)
 	if err != nil {
 		return found
@@ -55,7 +64,7 @@ func (a *app) clearStopped(ctx context.Context, spec string, found error) error 
 	if err := h.Writable(); err != nil {
 		return err
 	}
-	settings, err := systemd.HasDropIns(a.root, u.Name)
+	settings, err := systemd.DropIns(a.root, u.Name)
 	if err != nil {
 		return err
 	}
@@ -64,10 +73,20 @@ func (a *app) clearStopped(ctx context.Context, spec string, found error) error 
 	if err != nil {
 		return err
 	}
-	if !settings && entries == nil {
+	if len(settings) == 0 && entries == nil {
 		return found
 	}
-	if settings {
+	if dryRun {
+		var steps []hold.Step
+		for _, d := range settings {
+			steps = append(steps, hold.Step{File: d.Path})
+		}
+		if entries != nil {
+			steps = append(steps, hold.Step{File: path})
+		}
+		return a.dryRun("clear", steps)
+	}
+	if len(settings) > 0 {
 		if err := conn.Lift(ctx, u.Name); err != nil {
 			return err
 		}
@@ -81,13 +100,13 @@ func (a *app) clearStopped(ctx context.Context, spec string, found error) error 
 }
 
 // clearContainer removes weir's record of a container that does not run, and the drop-in
-// of a scope that systemd will make for it.
-func (a *app) clearContainer(ctx context.Context, spec string, stopped *target.StoppedError) error {
+// of a scope that systemd will make for it, and has its engine keep no limits.
+func (a *app) clearContainer(ctx context.Context, spec string, stopped *target.StoppedError, dryRun bool) error {
 	h, err := a.io()
 	if err != nil {
 		return err
 	}
-	if err := h.Writable(); err != nil {
+	if err := h.Writable(); err != nil && !dryRun {
 		return err
 	}
 	unlock, err := a.lockKept(false)
@@ -107,8 +126,28 @@ func (a *app) clearContainer(ctx context.Context, spec string, stopped *target.S
 			return err
 		}
 	}
-	if entries == nil && len(r.Entries) == 0 {
+	forgets, err := engineForgets(stopped.Lasting, stopped.Record, nil)
+	if err != nil {
+		return err
+	}
+	if entries == nil && len(r.Entries) == 0 && forgets == nil {
 		return stopped
+	}
+	if dryRun {
+		steps, err := a.tellSteps(forgets)
+		if err != nil {
+			return err
+		}
+		if entries != nil {
+			steps = append(steps, hold.Step{File: path})
+		}
+		if len(r.Entries) > 0 {
+			steps = append(steps, hold.Step{File: a.recordPath(stopped.Lasting)})
+		}
+		return a.dryRun("clear", steps)
+	}
+	if _, err := a.tell(ctx, forgets); err != nil {
+		return err
 	}
 	if entries != nil {
 		if err := a.holder().RemoveFile(ctx, path); err != nil {
@@ -124,14 +163,14 @@ func (a *app) clearContainer(ctx context.Context, spec string, stopped *target.S
 
 // clearGone takes the record of a container that its owner knows no more, or whose owner
 // is gone, off by the name that it had. done is false without one.
-func (a *app) clearGone(spec string, found error) (done bool, err error) {
+func (a *app) clearGone(spec string, found error, dryRun bool) (done bool, err error) {
 	var notFound *target.NotFound
 	var noKind *target.NoKindError
 	if !errors.As(found, &notFound) && !errors.As(found, &noKind) {
 		return false, nil
 	}
 	h, err := a.io()
-	if err != nil || h.Writable() != nil {
+	if err != nil || h.Writable() != nil && !dryRun {
 		return false, err
 	}
 	unlock, err := a.lockKept(false)
@@ -153,6 +192,9 @@ func (a *app) clearGone(spec string, found error) (done bool, err error) {
 		return false, fmt.Errorf("clear %s: limits of more than one are on record by that name; name one of %s", spec, strings.Join(its, ", "))
 	case err != nil:
 		return false, err
+	}
+	if dryRun {
+		return true, a.dryRun("clear", []hold.Step{{File: a.recordPath(its[0])}})
 	}
 	if err := a.holder().RemoveRecord(a.recordPath(its[0])); err != nil {
 		return false, err

@@ -55,7 +55,7 @@ func (a *app) giveGroup(ctx context.Context, none *unit.NoGroupError, limits []c
 // mayPersist refuses what nothing keeps over a boot.
 func (a *app) mayPersist(ctx context.Context, t target.Target, version cgroupfs.Version) error {
 	switch {
-	case keepsScope(t, version):
+	case keepsScope(t, version), keepsEngine(t):
 		return nil
 	case keepsRecord(t, version):
 		if a.root == "/" && os.Geteuid() != 0 {
@@ -105,8 +105,8 @@ func (a *app) persist(t target.Target, plan *hold.Plan, limits []cli.OnLimit, ho
 	if keepsRecord(t, t.Group.Hierarchy().Version) {
 		return a.persistRecord(t, plan, limits, how)
 	}
-	if t.Kind == "vm" {
-		return nil // libvirt keeps it
+	if t.Kind == "vm" || keepsEngine(t) {
+		return nil // libvirt, or the engine, keeps it
 	}
 	if plan.Unit != "" {
 		plan.Persist = true
@@ -200,6 +200,9 @@ func (a *app) unpersist(ctx context.Context, t target.Target, plan *hold.Plan, o
 	if keepsRecord(t, t.Group.Hierarchy().Version) {
 		return a.unpersistRecord(ctx, t, plan, only)
 	}
+	if keepsEngine(t) {
+		return nil // see engineForgets
+	}
 	if plan.Unit != "" {
 		kept, err := systemd.Kept(a.root, plan.Unit)
 		plan.Persist = len(kept) > 0
@@ -256,6 +259,8 @@ func (a *app) sayHowLong(t target.Target, plan hold.Plan, persist bool) {
 	switch {
 	case t.Kind == "vm" && persist:
 		a.out.Say("libvirt keeps it for the next start of %s; weir clear ends that", t)
+	case keepsEngine(t) && persist:
+		a.out.Say("%s keeps it for each start of %s; weir clear ends that", t.Record.By, t)
 	case plan.File != nil && plan.File.Text != "" && plan.File.Own:
 		a.out.Say("%s keeps it: when %s is started again, weir restore sets it; have systemd run that at boot: weir restore --at-boot", plan.File.Path, t)
 	case plan.File != nil && plan.File.Text != "" && plan.Unit != "":
@@ -284,7 +289,7 @@ func (a *app) sayHowLong(t target.Target, plan hold.Plan, persist bool) {
 }
 
 func persistHint(t target.Target) string {
-	if keepsScope(t, t.Group.Hierarchy().Version) {
+	if keepsScope(t, t.Group.Hierarchy().Version) || keepsEngine(t) {
 		return "; add --persist to keep it"
 	}
 	if keepsRecord(t, t.Group.Hierarchy().Version) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,7 +21,7 @@ import (
 // keepsRecord reports whether weir itself keeps a target's limits: its owner starts it
 // again by the same name, and nothing else sets limits then.
 func keepsRecord(t target.Target, version cgroupfs.Version) bool {
-	return t.Lasting != "" && !keepsScope(t, version)
+	return t.Lasting != "" && !keepsScope(t, version) && !keepsEngine(t)
 }
 
 // persistRecord adds limits to those that are on record for a target.
@@ -69,19 +70,25 @@ func (a *app) unpersistRecord(ctx context.Context, t target.Target, plan *hold.P
 // recordPath is where a target's record is.
 func (a *app) recordPath(lasting string) string { return filepath.Join(a.root, kept.Path(lasting)) }
 
-// keepNoOther removes what was kept for a target while it was started otherwise: on another
-// version of cgroups, or by another driver of its owner's. It would set another limit. It
-// reports whether there was any.
-func (a *app) keepNoOther(ctx context.Context, t target.Target) (removed bool, err error) {
+// otherKept are the files that keep limits for a target from when it was started otherwise:
+// on another version of cgroups, or by another driver or version of its owner's. They would
+// set another limit.
+func (a *app) otherKept(t target.Target) (files []hold.File, err error) {
 	if t.Lasting == "" {
-		return false, nil
+		return nil, nil
 	}
-	if keepsScope(t, t.Group.Hierarchy().Version) {
+	version := t.Group.Hierarchy().Version
+	if !keepsRecord(t, version) {
 		r, err := kept.Read(a.root, t.Lasting)
-		if err != nil || len(r.Entries) == 0 {
-			return false, err
+		if err != nil {
+			return nil, err
 		}
-		return true, a.holder().RemoveRecord(a.recordPath(t.Lasting))
+		if len(r.Entries) > 0 {
+			files = append(files, hold.File{Path: a.recordPath(t.Lasting), Own: true})
+		}
+	}
+	if keepsScope(t, version) {
+		return files, nil
 	}
 	for _, m := range engine.Makers() {
 		_, id, _ := strings.Cut(t.Lasting, ":")
@@ -90,12 +97,27 @@ func (a *app) keepNoOther(ctx context.Context, t target.Target) (removed bool, e
 		}
 		path := filepath.Join(a.root, dropin.Path(m.ScopeOf(id)))
 		entries, err := readDropIn(path)
-		if err != nil || entries == nil {
-			return false, err
+		if err != nil {
+			return nil, err
 		}
-		return true, a.holder().RemoveFile(ctx, path)
+		if entries != nil {
+			files = append(files, hold.File{Path: path})
+		}
 	}
-	return false, nil
+	return files, nil
+}
+
+// keepNoOther removes what otherKept finds, and reports whether there was any.
+func (a *app) keepNoOther(ctx context.Context, t target.Target) (removed bool, err error) {
+	files, err := a.otherKept(t)
+	for _, f := range files {
+		if f.Own {
+			err = errors.Join(err, a.holder().RemoveRecord(f.Path))
+		} else {
+			err = errors.Join(err, a.holder().RemoveFile(ctx, f.Path))
+		}
+	}
+	return len(files) > 0, err
 }
 
 // lockKept keeps other weirs from changing what is on record while this one does.

@@ -20,7 +20,7 @@ import (
 // keepsScope reports whether a target is in a scope that is made with the same name at
 // each of its starts, as a container's is of its id, so that a drop-in can set its limits.
 func keepsScope(t target.Target, version cgroupfs.Version) bool {
-	return (t.Kind == "docker" || t.Kind == "podman") && version == cgroupfs.V2 && strings.HasSuffix(t.Owner.Unit, ".scope")
+	return (t.Kind == "docker" || t.Kind == "podman") && version == cgroupfs.V2 && strings.HasSuffix(t.Owner.Unit, ".scope") && !keepsEngine(t)
 }
 
 // persistScope adds a drop-in with limits to those that a scope's has.

@@ -38,13 +38,19 @@ func (a *app) keepDomain(ctx context.Context, t target.Target, places []placed) 
 	return nil
 }
 
-// keepSteps is what keepDomain would do.
-func (a *app) keepSteps(ctx context.Context, t target.Target, places []placed) ([]hold.Step, error) {
+// keepDomainSteps is what keepDomain would do.
+func (a *app) keepDomainSteps(ctx context.Context, t target.Target, places []placed) ([]hold.Step, error) {
 	config, err := a.domainConfig(ctx, t)
 	if err != nil {
 		return nil, err
 	}
-	command, err := config.KeepCommand(byNode(places))
+	return domainSteps(config, byNode(places))
+}
+
+// domainSteps is the command that has libvirt keep limits; none where it would change
+// nothing.
+func domainSteps(config vm.Config, all map[string]limit.Limit) ([]hold.Step, error) {
+	command, err := config.KeepCommand(all)
 	if err != nil || command == nil {
 		return nil, err
 	}
@@ -66,13 +72,35 @@ func byNode(places []placed) map[string]limit.Limit {
 // forgetDomain has libvirt keep no limits for a virtual machine any more, on the devices
 // that are named; none: on all. It returns how many it kept.
 func (a *app) forgetDomain(ctx context.Context, config vm.Config, only []blkdev.Number) (int, error) {
+	lifted, err := a.liftsOf(ctx, config, only)
+	if err != nil || len(lifted) == 0 {
+		return 0, err
+	}
+	return len(lifted), config.Keep(ctx, lifted)
+}
+
+// forgetDomainSteps is what forgetDomain would do.
+func (a *app) forgetDomainSteps(ctx context.Context, t target.Target, only []blkdev.Number) ([]hold.Step, error) {
+	config, err := a.machines(t.Group.Hierarchy()).ConfigOf(t.Name)
+	if err != nil {
+		return nil, err
+	}
+	lifted, err := a.liftsOf(ctx, config, only)
+	if err != nil {
+		return nil, err
+	}
+	return domainSteps(config, lifted)
+}
+
+// liftsOf is what lifts the limits that libvirt keeps for a virtual machine.
+func (a *app) liftsOf(ctx context.Context, config vm.Config, only []blkdev.Number) (map[string]limit.Limit, error) {
 	kept, err := config.Limits(ctx)
 	var unsupported *cgroupfs.Unsupported
 	if errors.As(err, &unsupported) || err != nil && strings.Contains(err.Error(), "transient domains") {
-		return 0, nil // without virsh weir has kept nothing, and of a domain without a configuration nobody
+		return nil, nil // without virsh weir has kept nothing, and of a domain without a configuration nobody
 	}
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	lifted := map[string]limit.Limit{}
 	for path, l := range kept {
@@ -88,15 +116,27 @@ func (a *app) forgetDomain(ctx context.Context, config vm.Config, only []blkdev.
 			}
 		}
 	}
-	return len(lifted), config.Keep(ctx, lifted)
+	return lifted, nil
 }
 
-// clearDomain has libvirt keep no limits for a virtual machine that does not run. done is
-// false if it kept none.
-func (a *app) clearDomain(ctx context.Context, name string) (done bool) {
-	for _, config := range vm.Configs(name) {
-		n, err := a.forgetDomain(ctx, config, nil) // of one of them libvirt knows nothing
-		done = done || err == nil && n > 0
+// clearDomain has libvirt keep no limits for a virtual machine that does not run; in a dry
+// run it is told what would do that. done is false if it kept none.
+func (a *app) clearDomain(ctx context.Context, name string, dryRun bool) (steps []hold.Step, done bool) {
+	if a.root != "/" {
+		return nil, false // a copy's libvirt cannot be asked
 	}
-	return done
+	for _, config := range vm.Configs(name) {
+		lifted, err := a.liftsOf(ctx, config, nil) // of one of them libvirt knows nothing
+		if err != nil || len(lifted) == 0 {
+			continue
+		}
+		if !dryRun {
+			done = config.Keep(ctx, lifted) == nil || done
+			continue
+		}
+		if more, err := domainSteps(config, lifted); err == nil {
+			steps = append(steps, more...)
+		}
+	}
+	return steps, done
 }

@@ -34,8 +34,8 @@ func newSet(a *app) *cobra.Command {
 			"where other processes share the group of a pid, weir names it and asks for --whole-cgroup.\n\n" +
 			"A container is named by its name, its id or the beginning of one; DOCKER_HOST=unix:///PATH, CONTAINER_HOST=unix:///PATH (Podman)\n" +
 			"and CONTAINERD_ADDRESS=/PATH name another socket than the usual one. A restart of a container or a domain loses the limit; with --persist\n" +
-			"systemd sets it again at each start of a container that has a scope of systemd's (Docker's driver systemd, cgroup v2), and weir restore that\n" +
-			"of others.\n" +
+			"Docker keeps it (API 1.55 or later), or systemd sets it again at each start of a container that has a scope of its (Docker's driver systemd,\n" +
+			"cgroup v2), or weir restore does; libvirt keeps that of a domain.\n" +
 			"A pod's limit binds all its containers together (cgroup v2); its runtime is found as crictl does: CONTAINER_RUNTIME_ENDPOINT=unix:///PATH,\n" +
 			"runtime-endpoint in /etc/crictl.yaml, or a usual socket.\n\n" +
 			"A limit of a unit stays in force while systemd reloads and restarts it, until the next boot; with --persist for good, until weir clear.\n" +
@@ -102,6 +102,9 @@ func (a *app) setTarget(ctx context.Context, t target.Target, onLimits []cli.OnL
 	if err := alone(t, o.whole); err != nil {
 		return err
 	}
+	if o.hold != holdKernel {
+		t = withoutEngine(t)
+	}
 	if t.Group.IsRoot() && t.Group.Hierarchy().Version == cgroupfs.V1 && !o.whole {
 		return fmt.Errorf("set %s: on cgroup v1 a limit of the root group binds all processes that no other limit is on, and all writeback of the machine; add --whole-cgroup if that is meant", t)
 	}
@@ -134,25 +137,36 @@ func (a *app) setTarget(ctx context.Context, t target.Target, onLimits []cli.OnL
 	if pace && o.persist && (plan.File == nil || plan.Unit != "" && !plan.File.Own) {
 		return cli.Usagef("set %s --persist: what keeps this limit starts no pacer with it; leave out --hold, or --persist", t)
 	}
-	if o.dryRun {
-		a.explainPlaces(t.Group, places, pace)
-		steps := a.holder().Steps(ctx, plan)
-		if o.persist && t.Kind == "vm" {
-			more, err := a.keepSteps(ctx, t, places)
-			if err != nil {
-				return err
-			}
-			steps = append(steps, more...)
-		}
-		if o.steps != nil {
-			*o.steps = append(*o.steps, steps...)
-			return nil
-		}
-		return a.dryRun("set", steps)
+	if !o.dryRun {
+		return a.setPlanned(ctx, t, onLimits, places, plan, pace, o)
 	}
-	a.sayDrain(t.Group, places)
-	if err := a.enforce(ctx, t, plan); err != nil {
+	a.explainPlaces(t.Group, places, pace)
+	steps, err := a.setSteps(ctx, t, plan, places, o.persist)
+	if err != nil {
 		return err
+	}
+	if o.steps != nil {
+		*o.steps = append(*o.steps, steps...)
+		return nil
+	}
+	return a.dryRun("set", steps)
+}
+
+// setPlanned puts limits into force, has them kept, and reports.
+func (a *app) setPlanned(ctx context.Context, t target.Target, onLimits []cli.OnLimit, places []placed, plan hold.Plan, pace bool, o setOptions) error {
+	a.sayDrain(t.Group, places)
+	undo := func() error { return nil }
+	if o.persist {
+		var err error
+		if undo, err = a.engineKeep(ctx, t, places); err != nil {
+			return err
+		}
+	}
+	if err := a.enforce(ctx, t, plan); err != nil {
+		if there, unread := t.Group.Exists(); unread == nil && !there {
+			err = fmt.Errorf("set %s: it has ended meanwhile, and nothing is limited: %w", t, err)
+		}
+		return errors.Join(err, undo())
 	}
 	if err := a.repace(t, pace); err != nil {
 		return err
@@ -169,6 +183,24 @@ func (a *app) setTarget(ctx context.Context, t target.Target, onLimits []cli.OnL
 		a.sayHowLong(t, plan, o.persist)
 	}
 	return a.reportSet("set", t, places)
+}
+
+// setSteps is what setPlanned would do.
+func (a *app) setSteps(ctx context.Context, t target.Target, plan hold.Plan, places []placed, persist bool) ([]hold.Step, error) {
+	steps := a.holder().Steps(ctx, plan)
+	if !persist {
+		return steps, nil
+	}
+	if t.Kind == "vm" {
+		more, err := a.keepDomainSteps(ctx, t, places)
+		return append(steps, more...), err
+	}
+	keeps, err := engineKeeps(t, places)
+	if err != nil {
+		return nil, err
+	}
+	first, err := a.tellSteps(keeps)
+	return append(first, steps...), err
 }
 
 // alone refuses a pid whose group other processes are in, unless that was asked for.

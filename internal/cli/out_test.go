@@ -45,13 +45,14 @@ func TestOut(t *testing.T) {
 	o := Out{Data: &data, Messages: &messages}
 	o.Say("%d groups", 2)
 	o.Print("%s", "data")
+	o.Print("a\tb\nköln █ %s", "\x1b[2J\r\u202e\xff")
 	o.Quiet = true
 	o.Say("nothing")
 	o.Fail(errors.New("broken"))
 	if err := o.Document(SchemaOf("x")); err != nil {
 		t.Fatal(err)
 	}
-	if want := "data\n{\"schema\":\"weir.x/1\"}\n"; data.String() != want {
+	if want := "data\na\tb\nköln █ \\x1b[2J\\r\\u202e\uFFFD\n{\"schema\":\"weir.x/1\"}\n"; data.String() != want {
 		t.Errorf("data %q, want %q", data.String(), want)
 	}
 	if want := "weir: 2 groups\nweir: broken\n"; messages.String() != want {

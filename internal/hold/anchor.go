@@ -38,7 +38,7 @@ func (e *AnchorError) Unwrap() error { return e.Err }
 // more. Those in groups that are no unit's, which others have made, are put back; if weir
 // is killed before, by the next one.
 func (h Holder) Anchor(ctx context.Context, io *cgroupfs.Hierarchy, slice string) error {
-	if io.Version == cgroupfs.V1 && isAnchored(io, slice) {
+	if io.Version == cgroupfs.V1 && IsAnchored(io, slice) {
 		return nil
 	}
 	conn, err := h.dial(ctx)
@@ -69,14 +69,14 @@ func (h Holder) Anchor(ctx context.Context, io *cgroupfs.Hierarchy, slice string
 
 // AnchorSteps lists what Anchor does.
 func AnchorSteps(io *cgroupfs.Hierarchy, slice string) []Step {
-	if isAnchored(io, slice) {
+	if IsAnchored(io, slice) {
 		return nil
 	}
 	return []Step{{Unit: systemd.AnchorOf(slice), Property: accounting(io.Version).String()}}
 }
 
-// isAnchored reports whether the anchor has its group.
-func isAnchored(io *cgroupfs.Hierarchy, slice string) bool {
+// IsAnchored reports whether a slice has an anchor: whether that has its group.
+func IsAnchored(io *cgroupfs.Hierarchy, slice string) bool {
 	g, err := io.Group(systemd.SlicePath(systemd.AnchorOf(slice)))
 	if err != nil {
 		return false

@@ -85,15 +85,15 @@ func dropIns(root, control, unit string) ([]DropIn, error) {
 	return found, nil
 }
 
-// HasDropIns reports whether systemd keeps rates of a unit in drop-ins of its own, for
-// good or until the next boot.
-func HasDropIns(root, unit string) (bool, error) {
+// DropIns lists the drop-ins of its own in which systemd keeps rates of a unit, for good or
+// until the next boot.
+func DropIns(root, unit string) ([]DropIn, error) {
 	kept, err := dropIns(root, persistentControl, unit)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	until, err := dropIns(root, runtimeControl, unit)
-	return len(kept)+len(until) > 0, err
+	return append(kept, until...), err
 }
 
 // Lift lifts all limits of a unit, for good and until the next boot.

@@ -54,6 +54,18 @@ func IsBesideUnits(cgroup string) bool {
 	return !is && strings.Trim(cgroup, "/") != "" && path.Dir(cgroup) == SlicePath(cmp.Or(SliceOf(cgroup), RootSlice))
 }
 
+// Loosens is the slice whose units can have systemd end the limits of a group that others
+// have made; see Anchor. "": it leaves them.
+func Loosens(v1 bool, cgroup string) string {
+	switch {
+	case v1 && !IsBelowUnit(cgroup):
+		return SystemSlice
+	case !v1 && IsBesideUnits(cgroup):
+		return cmp.Or(SliceOf(cgroup), RootSlice)
+	}
+	return ""
+}
+
 // SliceOf returns the innermost slice of this systemd that a cgroup path is in, or ""
 // if it is in none. Slices below a service are another manager's.
 func SliceOf(cgroup string) string {

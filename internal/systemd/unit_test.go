@@ -117,6 +117,17 @@ func TestIsBesideUnits(t *testing.T) {
 	}
 }
 
+func TestLoosens(t *testing.T) {
+	for cgroup, want := range map[string][2]string{ // on v1, and on v2
+		"/batch": {"system.slice", "-.slice"}, "/docker/3f2a": {"system.slice", ""}, "/system.slice/batch": {"", "system.slice"},
+		"/a.slice/a-b.slice/batch": {"", "a-b.slice"}, "/system.slice/x.service": {"", ""}, "/": {"", ""},
+	} {
+		if got := [2]string{Loosens(true, cgroup), Loosens(false, cgroup)}; got != want {
+			t.Errorf("%s: %q, want %q", cgroup, got, want)
+		}
+	}
+}
+
 func TestSlicePath(t *testing.T) {
 	for slice, want := range map[string]string{
 		"system.slice": "/system.slice", "a-b-c.slice": "/a.slice/a-b.slice/a-b-c.slice", "-.slice": "/", "weir.slice": "/weir.slice",

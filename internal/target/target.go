@@ -96,6 +96,7 @@ type Record struct {
 	Command string
 	Source  string // where it was read, for people
 	Limits  []Recorded
+	Updates bool // the owner takes other limits to keep
 }
 
 // A Recorded limit is one that an owner keeps for a device.
@@ -165,6 +166,7 @@ type StoppedError struct {
 	// Unit is the one that systemd will make for it when it runs again; empty: none.
 	Unit    string
 	Lasting string // Target's
+	Record  *Record
 }
 
 func (e *StoppedError) Error() string { return e.Target + ": " + e.Why }
@@ -255,7 +257,7 @@ func OwnerOf(g cgroupfs.Group, systemdRuns bool) Owner {
 	if kind, id, ok := container(elements); ok {
 		return Owner{Kind: kind, Name: id[:12], Unit: unit}
 	}
-	if name, ok := domain(last); ok {
+	if name, ok := domain(elements); ok {
 		return Owner{Kind: "libvirt", Name: name, Unit: unit}
 	}
 	if unit != "" {
@@ -265,6 +267,12 @@ func OwnerOf(g cgroupfs.Group, systemdRuns bool) Owner {
 		return Owner{Kind: "weir"}
 	}
 	return Owner{Kind: "unknown"}
+}
+
+// ContainerOf is the kind and the whole id of the container that a group is made for by
+// Docker or Podman.
+func ContainerOf(g cgroupfs.Group) (kind, id string, ok bool) {
+	return container(strings.Split(strings.Trim(g.Path(), "/"), "/"))
 }
 
 // PodmanInner is the group below that of a container of Podman's, in which crun puts the
@@ -290,10 +298,18 @@ func container(elements []string) (kind, id string, ok bool) {
 	return "docker", last, len(elements) > 1 && elements[len(elements)-2] == "docker" && IsContainerID(last)
 }
 
+// LibvirtInner is the group below the scope of a domain of libvirt's, in which libvirt puts
+// the domain and its limits (v2).
+const LibvirtInner = "libvirt"
+
 // domain finds the name of the libvirt domain that systemd-machined has made a scope for:
 // machine-qemu\x2d1\x2dNAME.scope. machined is given a name of letters, digits and - that
 // begins with the driver and a number.
-func domain(last string) (name string, ok bool) {
+func domain(elements []string) (name string, ok bool) {
+	last := elements[len(elements)-1]
+	if last == LibvirtInner && len(elements) > 1 {
+		last = elements[len(elements)-2]
+	}
 	last, scope := strings.CutSuffix(last, ".scope")
 	rest, machine := strings.CutPrefix(last, "machine-")
 	if !scope || !machine {

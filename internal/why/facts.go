@@ -102,6 +102,7 @@ type Group struct {
 	Memory    Memory
 	Record    *target.Record // what the target's owner has on record; nil: not known
 	Unit      *Unit          // what systemd keeps; nil if the group is no unit's
+	Loose     *Loose         // nil: systemd leaves the limits in force, or there are none
 	Latency   []Policy       // io.latency of the group, those above and their neighbours
 	Cost      []Policy       // io.cost.qos of the root, where it is enabled
 }

@@ -44,6 +44,9 @@ func readGroup(ctx context.Context, s Sources, q Question, group cgroupfs.Group)
 		u.Limits, u.Err = s.UnitLimits(ctx, u.Name)
 		g.Unit = &u
 	}
+	if s.SystemdRuns {
+		g.Loose = g.looseness(group.Hierarchy())
+	}
 	return g, ctx.Err()
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/limit"
 )
 
@@ -97,44 +96,6 @@ func flat(f Facts) []Finding {
 				}
 			}
 		}
-	}
-	return found
-}
-
-// unitDiffers: systemd owns the group, and would write another limit
-// (systemd.io, CGROUP_DELEGATION: it writes its units' files whenever it likes).
-func unitDiffers(f Facts) []Finding {
-	g := f.Group
-	if g.Owner.Unit == "" || len(g.Rules) == 0 {
-		return nil
-	}
-	if g.Version == cgroupfs.V1 && g.Owner.Kind != "systemd" {
-		return nil // and whoever made the unit has findings of his own
-	}
-	if g.Version == cgroupfs.V1 {
-		return []Finding{{Code: "unit-differs", Severity: Hurts, Evidence: []Evidence{{g.Dir, "of unit " + g.Owner.Unit}},
-			Text: "The group is systemd's, which on cgroup v1 does not know of this limit: a restart of " + g.Owner.Unit + " loses it."}}
-	}
-	if g.Unit == nil || g.Unit.Err != nil {
-		return nil
-	}
-	var found []Finding
-	for _, r := range g.Rules {
-		kept := g.Unit.Limits[r.Device]
-		if sameBounds(kept, r.Limit) {
-			continue
-		}
-		if g.Owner.Kind != "systemd" && !kept.Bounds() {
-			continue // its maker wrote the rule, and systemd has nothing to write over it
-		}
-		value := "no limit on " + r.Device.String()
-		if kept.Bounds() {
-			value = fmt.Sprintf("%s: %s", r.Device, boundsOf(kept))
-		}
-		found = append(found, Finding{Code: "unit-differs", Severity: Hurts,
-			Evidence: []Evidence{g.ruleEvidence(r), {"systemctl show " + g.Unit.Name, value}},
-			Text:     "The group is systemd's, which keeps another limit for " + g.Unit.Name + " and will write that over this one, at the latest when it reloads.",
-			Fixes:    []Fix{{Text: "set it through systemd, which weir does", Lines: []string{fmt.Sprintf("weir set %s %s --on %s", f.Target, flagsOf(r.Limit), r.Device)}}}})
 	}
 	return found
 }

@@ -47,7 +47,12 @@ func recordDiffers(f Facts) []Finding {
 	if r.Command == docker {
 		caveat = " (26.1.5 drops these flags)"
 	}
-	if len(keep) > 0 {
+	if len(keep) > 0 && r.Updates {
+		for i := range keep {
+			keep[i] += " --persist"
+		}
+		found.Fixes = append(found.Fixes, Fix{Text: "have " + r.By + " keep it", Lines: keep})
+	} else if len(keep) > 0 {
 		found.Fixes = append(found.Fixes, Fix{Text: "leave it, and set it again after each start", Lines: keep},
 			Fix{Text: "make the container anew, so that " + r.By + " keeps it" + caveat + ": " + r.Command + " run " + strings.Join(flags, " ")})
 	}

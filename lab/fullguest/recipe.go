@@ -18,7 +18,8 @@ var common = strings.Fields(`
 	systemd systemd-sysv systemd-container udev dbus kmod procps iproute2 busybox-static
 	util-linux fdisk e2fsprogs xfsprogs btrfs-progs quota lvm2
 	docker.io containerd runc crun podman
-	libvirt-daemon libvirt-daemon-driver-lxc libvirt-clients nginx-light`)
+	libvirt-daemon libvirt-daemon-driver-lxc libvirt-daemon-driver-qemu libvirt-clients
+	qemu-system-x86 nginx-light`)
 
 // bySuite is what goes by different names. libvirtd's units moved out of the
 // package that also brings QEMU.

@@ -26,6 +26,9 @@ func (k Kind) Resolve(_ context.Context, name string) (target.Target, error) {
 	if !strings.HasPrefix(name, "/") {
 		return target.Target{}, &target.NameError{Err: fmt.Errorf("cgroup %q: a group is named by its path, such as cgroup:/system.slice/cron.service", name)}
 	}
+	if strings.ContainsAny(name, "\n\x00") { // the kernel makes no such group (cgroup_mkdir)
+		return target.Target{}, &target.NameError{Err: fmt.Errorf("cgroup %q: a group's path has no ends of lines", name)}
+	}
 	mount := k.Hierarchy.MountPoint
 	if rest, ok := strings.CutPrefix(name, mount); ok && (rest == "" || rest[0] == '/') {
 		name = path.Join(k.Hierarchy.MountRoot, rest)

@@ -101,6 +101,13 @@ func idOf(group string) string {
 	return last
 }
 
+// IsGroupOf reports whether a group is called after a container, and after nothing else:
+// ctr's ids are words that other groups can be called by, and its groups are at a place that
+// tells; all others' ids are random.
+func IsGroupOf(group, namespace, id string) bool {
+	return idOf(group) == id && (len(id) >= 64 || group == "/"+namespace+"/"+id)
+}
+
 // Namer returns what spells a container's group as this kind does, and another's as "".
 func (k Kind) Namer(ctx context.Context) func(group string) string {
 	namespaces, err := client{k.socket(), ""}.namespaces(ctx)
@@ -124,9 +131,7 @@ func (k Kind) Namer(ctx context.Context) func(group string) string {
 	return func(group string) string {
 		id := idOf(group)
 		namespace := in[id]
-		// ctr's ids are words that other groups can be called by, and its groups are at a
-		// place that tells; all others' ids are random.
-		if namespace == "" || len(id) < 64 && group != "/"+namespace+"/"+id {
+		if namespace == "" || !IsGroupOf(group, namespace, id) {
 			return ""
 		}
 		return "containerd:" + namespace + "/" + id

@@ -38,13 +38,14 @@ func (e *refusal) Error() string { return fmt.Sprintf("%d: %s", e.status, e.mess
 // inspect asks for one container, by a name that isName.
 func (e daemon) inspect(ctx context.Context, name string) (container, error) {
 	var c container
-	body, err := e.get(ctx, "/containers/"+name+"/json")
+	a, err := e.get(ctx, "/containers/"+name+"/json")
 	if err != nil {
 		return c, err
 	}
-	if err := json.Unmarshal(body, &c); err != nil {
+	if err := json.Unmarshal(a.body, &c); err != nil {
 		return c, fmt.Errorf("read answer: %w", err)
 	}
+	c.api = a.api
 	if !target.IsContainerID(c.ID) {
 		return c, fmt.Errorf("read answer: %q is no container's id", c.ID)
 	}
@@ -58,47 +59,65 @@ type listed struct {
 }
 
 func (e daemon) list(ctx context.Context) ([]listed, error) {
-	body, err := e.get(ctx, "/containers/json")
+	a, err := e.get(ctx, "/containers/json")
 	if err != nil {
 		return nil, err
 	}
 	var all []listed
-	if err := json.Unmarshal(body, &all); err != nil {
+	if err := json.Unmarshal(a.body, &all); err != nil {
 		return nil, fmt.Errorf("read answer: %w", err)
 	}
 	return all, nil
 }
 
-// get asks for a path, of the newest version of the API that the daemon has. HTTP/1.0 is
-// answered in one piece, and then the daemon hangs up.
-func (e daemon) get(ctx context.Context, path string) ([]byte, error) {
-	return socket.Ask(ctx, e.socket, func(conn io.ReadWriter) ([]byte, error) {
-		if _, err := io.WriteString(conn, "GET "+path+" HTTP/1.0\r\nHost: docker\r\n\r\n"); err != nil {
-			return nil, err
-		}
-		return readAnswer(io.LimitReader(conn, answerBytesMax+1))
-	})
+// An answer is what an engine says.
+type answer struct {
+	body []byte
+	api  string // the newest version of the API that it has: "1.45"; empty: it does not say
 }
 
-// readAnswer reads a response to its end, and returns its body. One that is an error
-// gives a *refusal with Docker's message.
-func readAnswer(from io.Reader) ([]byte, error) {
+// get asks for a path, of the newest version of the API that the daemon has. HTTP/1.0 is
+// answered in one piece, and then the daemon hangs up.
+func (e daemon) get(ctx context.Context, path string) (answer, error) {
+	return e.ask(ctx, "GET "+path+" HTTP/1.0\r\nHost: docker\r\n\r\n")
+}
+
+// post tells the daemon something, in JSON.
+func (e daemon) post(ctx context.Context, path string, body []byte) error {
+	_, err := e.ask(ctx, fmt.Sprintf("POST %s HTTP/1.0\r\nHost: docker\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", path, len(body), body))
+	return err
+}
+
+func (e daemon) ask(ctx context.Context, question string) (a answer, err error) {
+	_, err = socket.Ask(ctx, e.socket, func(conn io.ReadWriter) ([]byte, error) {
+		if _, err := io.WriteString(conn, question); err != nil {
+			return nil, err
+		}
+		a, err = readAnswer(io.LimitReader(conn, answerBytesMax+1))
+		return nil, err
+	})
+	return a, err
+}
+
+// readAnswer reads a response to its end. One that is an error gives a *refusal with
+// Docker's message.
+func readAnswer(from io.Reader) (a answer, err error) {
 	in := bufio.NewReader(from)
 	line, err := in.ReadString('\n')
 	if err != nil {
-		return nil, cutShort(err)
+		return a, cutShort(err)
 	}
 	protocol, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 	code, _, _ := strings.Cut(rest, " ")
 	status, err := strconv.Atoi(code)
 	if err != nil || !strings.HasPrefix(protocol, "HTTP/1.") {
-		return nil, errors.New("what answers there does not speak HTTP")
+		return a, errors.New("what answers there does not speak HTTP")
 	}
 	length := int64(-1)
 	for {
 		line, err := in.ReadString('\n')
 		if err != nil {
-			return nil, cutShort(err)
+			return a, cutShort(err)
 		}
 		if line = strings.TrimSpace(line); line == "" {
 			break
@@ -107,27 +126,30 @@ func readAnswer(from io.Reader) ([]byte, error) {
 		switch value = strings.TrimSpace(value); strings.ToLower(key) {
 		case "content-length":
 			if length, err = strconv.ParseInt(value, 10, 64); err != nil {
-				return nil, fmt.Errorf("read answer: length %q", value)
+				return a, fmt.Errorf("read answer: length %q", value)
 			}
+		case "api-version":
+			a.api = value
 		case "transfer-encoding":
-			return nil, fmt.Errorf("read answer: it is %s, which HTTP/1.0 has not; name the engine's own socket", plain(value))
+			return a, fmt.Errorf("read answer: it is %s, which HTTP/1.0 has not; name the engine's own socket", plain(value))
 		}
 	}
 	body, err := io.ReadAll(in)
 	switch {
 	case err != nil:
-		return nil, cutShort(err)
+		return a, cutShort(err)
 	case len(body) > answerBytesMax:
-		return nil, fmt.Errorf("read answer: it has more than %d bytes", answerBytesMax)
+		return a, fmt.Errorf("read answer: it has more than %d bytes", answerBytesMax)
 	case length >= 0 && int64(len(body)) < length:
-		return nil, cutShort(io.ErrUnexpectedEOF)
+		return a, cutShort(io.ErrUnexpectedEOF)
 	case length >= 0:
 		body = body[:length]
 	}
 	if status != statusOK {
-		return nil, refused(status, body)
+		return a, refused(status, body)
 	}
-	return body, nil
+	a.body = body
+	return a, nil
 }
 
 func cutShort(err error) error {

@@ -66,9 +66,9 @@ func TestReadAnswer(t *testing.T) {
 		"HTTP/1.0 500 No\r\n\r\n{\"message\":\"a\\nb\"}":               "500: a\nb",
 		"HTTP/1.0 502 No\r\n\r\n<html>":                                "502: no message",
 	} {
-		body, err := readAnswer(strings.NewReader(answer))
-		if got := errorText(err); got != want || err == nil && string(body) != "{}" {
-			t.Errorf("%q: %q, %q; want %q", answer, body, got, want)
+		a, err := readAnswer(strings.NewReader(answer))
+		if got := errorText(err); got != want || err == nil && string(a.body) != "{}" {
+			t.Errorf("%q: %q, %q; want %q", answer, a.body, got, want)
 		}
 	}
 	endless := io.MultiReader(strings.NewReader("HTTP/1.0 200 OK\r\n\r\n"), io.LimitReader(zeros{}, answerBytesMax+1))
@@ -93,9 +93,9 @@ func FuzzReadAnswer(f *testing.F) {
 	f.Add("HTTP/1.0 404 \r\n\r\n{\"message\":\"x\"}")
 	f.Add("HTTP/1.1 200\ncontent-length: -1\n\n")
 	f.Fuzz(func(t *testing.T, answer string) {
-		body, err := readAnswer(strings.NewReader(answer))
-		if err == nil && len(body) > len(answer) {
-			t.Errorf("%d bytes of an answer of %d", len(body), len(answer))
+		a, err := readAnswer(strings.NewReader(answer))
+		if err == nil && len(a.body) > len(answer) {
+			t.Errorf("%d bytes of an answer of %d", len(a.body), len(answer))
 		}
 	})
 }

@@ -92,7 +92,7 @@ func (k Kind) Resolve(ctx context.Context, name string) (target.Target, error) {
 	}
 	lasting := k.Name() + ":" + c.ID
 	if c.State.Pid <= 0 {
-		return target.Target{}, &target.StoppedError{Target: spec, Unit: k.Maker.ScopeOf(c.ID), Lasting: lasting,
+		return target.Target{}, &target.StoppedError{Target: spec, Unit: k.Maker.ScopeOf(c.ID), Lasting: lasting, Record: c.record(ctx, k.Devices, k.Maker),
 			Why: fmt.Sprintf("the container has no process (%s), and a limit is on its cgroup, which is made when it starts: %s start %s", plain(c.State.Status), k.Name(), name)}
 	}
 	group, err := k.groupOf(spec, c)

@@ -129,9 +129,9 @@ func (k Kind) find(spec, name string) (domain, error) {
 	return domain{}, &target.NotFound{Target: spec, Why: "no such domain runs; virsh list, and virsh -c lxc:/// list, show those that do"}
 }
 
-// groupOf finds the domain's group. On v2 that is the outermost of libvirt's, which
-// binds all below it; on v1, where a rule binds its own group alone, the one that its
-// process is in.
+// groupOf finds the domain's group. On v2 that is the one that libvirt's own limits are on,
+// which binds all below it: what libvirt makes in machined's scope, or older ones themselves.
+// On v1, where a rule binds its own group alone, it is the one that its process is in.
 func (k Kind) groupOf(spec string, d domain) (cgroupfs.Group, error) {
 	group, err := k.FS.OfProcess(k.Hierarchy, d.pid)
 	if cgroupfs.IsGone(err) {
@@ -140,12 +140,19 @@ func (k Kind) groupOf(spec string, d domain) (cgroupfs.Group, error) {
 	if err != nil {
 		return group, err
 	}
+	below := group
 	for above := group; !above.IsRoot(); above = above.Parent() {
 		if !isDomains(above.Path(), d.driver) {
+			below = above
 			continue
 		}
 		if k.Hierarchy.Version == cgroupfs.V1 {
 			return group, nil
+		}
+		if path.Base(below.Path()) == target.LibvirtInner {
+			if _, limits, err := below.Text("io.max"); limits || err != nil {
+				return below, err
+			}
 		}
 		return above, nil
 	}

@@ -21,11 +21,14 @@ func host(t *testing.T, version cgroupfs.Version, files map[string]string) Kind 
 
 const scope = `/machine.slice/machine-qemu\x2d3\x2ddb.scope`
 
-// The group is machined's scope on v2, which binds all below it; on v1 the one of the
-// process. Older libvirts make their own.
+const inner = `/machine.slice/machine-qemu\x2d4\x2ddb.scope/libvirt`
+
+// The group is on v2 the one that libvirt makes in machined's scope, if that can have
+// limits, and else the scope; on v1 the one of the process. Older libvirts make their own.
 func TestGroup(t *testing.T) {
 	for group, want := range map[string]string{
 		scope + "/libvirt/emulator":                   scope,
+		inner + "/emulator":                           inner,
 		scope:                                         scope,
 		"/machine/qemu-3-db.libvirt-qemu/vcpu0":       "/machine/qemu-3-db.libvirt-qemu",
 		"/libvirt/qemu/db":                            "/libvirt/qemu/db",
@@ -33,7 +36,7 @@ func TestGroup(t *testing.T) {
 		`/machine.slice/machine-lxc\x2d3\x2ddb.scope`: "",
 		"/": "",
 	} {
-		k := host(t, cgroupfs.V2, map[string]string{"run/libvirt/qemu/db.pid": "4711", "proc/4711/cgroup": "0::" + group + "\n", "proc/4711/fd/x": ""})
+		k := host(t, cgroupfs.V2, map[string]string{"sys/fs/cgroup" + inner + "/io.max": "", "run/libvirt/qemu/db.pid": "4711", "proc/4711/cgroup": "0::" + group + "\n", "proc/4711/fd/x": ""})
 		got, err := k.Resolve(t.Context(), "db")
 		if want == "" {
 			if err == nil || !strings.Contains(err.Error(), "which is not libvirt's") {

@@ -127,8 +127,10 @@ func ruleIn(t *testing.T, file string, dev fmt.Stringer) string {
 }
 
 // ruleOf spells a limit on writes as rule reads it.
-func (d containerTest) ruleOf(bytesPerSec int) string {
-	if d.e.Cgroups.Blkio != "" {
+func (d containerTest) ruleOf(bytesPerSec int) string { return ruleOf(d.e, bytesPerSec) }
+
+func ruleOf(e environ.Environ, bytesPerSec int) string {
+	if e.Cgroups.Blkio != "" {
 		return fmt.Sprint(bytesPerSec)
 	}
 	return fmt.Sprintf("rbps=max wbps=%d riops=max wiops=max", bytesPerSec)

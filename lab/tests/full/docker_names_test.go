@@ -2,10 +2,16 @@ package full
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/weir-io/weir/lab"
 )
 
 // A container is found by its name, its id and the beginning of that, and what is not one container is an error.
@@ -17,6 +23,7 @@ func (d containerTest) names(t *testing.T) {
 			t.Errorf("weir show %s: %s", spec, out)
 		}
 	}
+	d.listed(t)
 	ids := map[byte]bool{id[0]: true}
 	same := ""
 	for i := 0; same == ""; i++ {
@@ -43,6 +50,66 @@ func (d containerTest) names(t *testing.T) {
 	}
 }
 
+// listed: a container goes by its name where things are listed, and alone; a name that a
+// unit has as well is no container's, and nothing is changed.
+func (d containerTest) listed(t *testing.T) {
+	mustWeir(t, "set", "named", "--quiet", "--write", "2MB/s", "--on", d.disk.Dir)
+	if got, _ := mustWeir(t, "show", "--for", "0"); !strings.Contains(got, "docker:named  ") {
+		t.Errorf("weir show:\n%s", got)
+	}
+	if got, _ := mustWeir(t, "__complete", "set", "docker:nam"); !strings.HasPrefix(got, "docker:named\n") {
+		t.Errorf("completion of docker:nam: %q", got)
+	}
+	run(t, "systemd-run", "--quiet", "--unit=named", "sleep", "600")
+	_, said, status := weir(t, "set", "named", "--write", "1MB/s", "--on", d.disk.Dir)
+	run(t, "systemctl", "stop", "named")
+	if want := "write one of unit:named.service, docker:named"; status != 1 || !strings.Contains(said, want) {
+		t.Errorf("of a name that fits twice: %d, %q, want %q in it", status, said, want)
+	}
+	if got, want := d.rule(t, "named"), d.ruleOf(2e6); got != want {
+		t.Errorf("the rule is %q, want %q", got, want)
+	}
+}
+
+// half: a container that ends while its limit is set has it, or there is one error and
+// nothing is left.
+func (d containerTest) half(t *testing.T) {
+	lab.Need(t, lab.Long)
+	const step = 250 * time.Millisecond
+	for i := range 8 {
+		d.container(t, "half", nil, "/bin/sleep", "600")
+		id := run(t, "docker", "inspect", "--format", "{{.Id}}", "half")
+		killed := make(chan struct{})
+		go func() {
+			defer close(killed)
+			time.Sleep(time.Duration(i) * step) // weir set takes 1.7 s here
+			_ = exec.Command("docker", "kill", "half").Run()
+		}()
+		_, said, status := weir(t, "set", "docker:half", "--write", "1MB/s", "--on", d.disk.Dir, "--persist")
+		<-killed
+		t.Logf("%d: %s", status, said)
+		var left []string
+		for _, pattern := range []string{"/etc/systemd/system/docker-" + id + ".scope.d/*", "/var/lib/weir/limits/*" + id + "*", "/run/weir/set.*"} {
+			files, err := filepath.Glob(pattern)
+			if err != nil {
+				t.Fatal(err)
+			}
+			left = append(left, files...)
+		}
+		ended := strings.Contains(said, "it has ended meanwhile") || strings.Contains(said, "has just ended") || strings.Contains(said, "has no process")
+		if status != 0 && (len(left) > 0 || strings.Count(said, "\n") > 0 || !ended) {
+			t.Errorf("after %v it ends with %d, left %q, and says %q", time.Duration(i)*step, status, left, said)
+		}
+		if status == 0 && len(left) != 1 {
+			t.Errorf("it ends with 0, and %q is there", left)
+		}
+		if status == 0 {
+			mustWeir(t, "clear", "docker:half", "--quiet")
+		}
+		d.remove(t, "half")
+	}
+}
+
 // Under Docker's cgroupfs driver weir writes the group's files itself.
 func (d containerTest) cgroupfs(t *testing.T) {
 	const file = "/etc/docker/daemon.json"
@@ -54,12 +121,12 @@ func (d containerTest) cgroupfs(t *testing.T) {
 		if err := os.WriteFile(file, config, 0o644); err != nil {
 			t.Error(err)
 		}
-		run(t, "systemctl", "restart", "docker")
+		restartDocker(t)
 	})
 	if err := os.WriteFile(file, bytes.Replace(config, []byte("cgroupdriver=systemd"), []byte("cgroupdriver=cgroupfs"), 1), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	run(t, "systemctl", "restart", "docker")
+	restartDocker(t)
 	d.container(t, "files", nil, "/bin/sleep", "600")
 	group := d.group(t, "files")
 	if !strings.Contains(group, "/docker/") {
@@ -69,9 +136,20 @@ func (d containerTest) cgroupfs(t *testing.T) {
 	if got, want := d.rule(t, "files"), d.ruleOf(3e6); got != want {
 		t.Errorf("the rule is %q, want %q", got, want)
 	}
-	mustWeir(t, "clear", "docker:files", "--quiet")
+	// What is kept for it goes as well where it is named by its group.
+	record := "/var/lib/weir/limits/docker%3A" + run(t, "docker", "inspect", "--format", "{{.Id}}", "files") + ".json"
+	if _, said := mustWeir(t, "set", "docker:files", "--write", "3MB/s", "--on", d.disk.Dir, "--persist"); !strings.Contains(said, record+" keeps it") {
+		t.Errorf("weir set --persist said nothing of %s:\n%s", record, said)
+	}
+	spec := "cgroup:" + strings.TrimPrefix(group, cmp.Or(d.e.Cgroups.Blkio, d.e.Cgroups.Unified))
+	if _, said := mustWeir(t, "clear", spec); !strings.Contains(said, "removed "+record) {
+		t.Errorf("weir clear %s said nothing of %s:\n%s", spec, record, said)
+	}
 	if got := d.rule(t, "files"); got != "" {
 		t.Errorf("after clear the rule is %q", got)
+	}
+	if _, said := mustWeir(t, "restore"); !strings.Contains(said, "no limit is kept") {
+		t.Errorf("after clear weir restore says:\n%s", said)
 	}
 }
 
@@ -81,4 +159,11 @@ func (d containerTest) down(t *testing.T) {
 	if _, stderr, status := weir(t, "show", "docker:web"); status != 3 || !strings.Contains(stderr, "Docker") {
 		t.Errorf("%d, %q", status, stderr)
 	}
+}
+
+// restartDocker also does it the fourth time in a minute, which its unit does not let pass.
+func restartDocker(t *testing.T) {
+	t.Helper()
+	run(t, "systemctl", "reset-failed", "docker.service")
+	run(t, "systemctl", "restart", "docker")
 }

@@ -108,7 +108,7 @@ func (d containerTest) restore(t *testing.T, rate int) {
 	if d.engine == "docker" {
 		mustWeir(t, "restore", "--at-boot")
 		t.Cleanup(func() { mustWeir(t, "restore", "--at-boot=false") })
-		run(t, "systemctl", "restart", "docker")
+		restartDocker(t)
 		lab.Await(t, 60*time.Second, "the rule after a restart of Docker", func() bool {
 			return run(t, d.engine, "inspect", "--format", "{{.State.Running}}", "web") == "true" && d.rule(t, "web") == d.ruleOf(rate)
 		})

@@ -31,6 +31,7 @@ func TestDocker(t *testing.T) {
 	t.Run("record", d.record)
 	t.Run("prove", d.prove)
 	t.Run("names", d.names)
+	t.Run("half", d.half)
 	t.Run("cgroupfs", d.cgroupfs)
 	t.Run("quota", d.quota)
 	t.Run("down", d.down)

@@ -2,6 +2,7 @@ package full
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,16 +23,22 @@ func startLibvirt(t *testing.T) {
 	t.Cleanup(func() { run(t, "systemctl", "stop", "libvirtd.socket", "libvirtd-ro.socket", "libvirtd-admin.socket") })
 }
 
-// unifiedGroup is the group of a process on v2: "0::/machine.slice/…".
-func unifiedGroup(t *testing.T, pid string) string {
+// ioGroup is the group that limits a process's disk I/O.
+func ioGroup(t *testing.T, pid string) string {
 	t.Helper()
 	data, err := os.ReadFile("/proc/" + pid + "/cgroup")
 	if err != nil {
 		t.Fatal(err)
 	}
-	group, ok := strings.CutPrefix(strings.TrimSpace(string(data)), "0::")
-	if !ok {
-		t.Fatalf("groups of process %s: %q", pid, data)
+	unified := ""
+	for line := range strings.Lines(string(data)) {
+		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if slices.Contains(strings.Split(fields[1], ","), "blkio") {
+			return fields[2]
+		}
+		if fields[1] == "" {
+			unified = fields[2]
+		}
 	}
-	return group
+	return unified
 }

@@ -37,6 +37,10 @@ func TestPodmanRootless(t *testing.T) {
 			t.Log(run(t, "journalctl", "--no-pager", "-u", "weir-rootless"))
 		}
 		run(t, "systemctl", "kill", "--signal=KILL", "weir-rootless") // its containers do not end by themselves
+		lab.Await(t, 30*time.Second, "the end of the user's Podman", func() bool {
+			return run(t, "systemctl", "show", "-P", "ActiveState", "weir-rootless") == "failed"
+		})
+		run(t, "systemctl", "reset-failed", "weir-rootless") // io is delegated to it as long as it is known
 	})
 	lab.Await(t, 30*time.Second, "the user's Podman", func() bool { _, err := os.Stat(socket); return err == nil })
 	image := busyboxTar(t)

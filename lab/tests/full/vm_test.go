@@ -1,6 +1,7 @@
 package full
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
@@ -44,78 +45,127 @@ func TestVM(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(tree, "data"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(t.TempDir(), "domain.xml")
-	if err := os.WriteFile(file, fmt.Appendf(nil, writingDomain, strings.ReplaceAll(endless, ">", "&gt;"), tree, disk.Dir), 0o600); err != nil {
+	d := domain{uri: "lxc:///", name: "weir-vm", file: filepath.Join(t.TempDir(), "domain.xml")}
+	if err := os.WriteFile(d.file, fmt.Appendf(nil, writingDomain, strings.ReplaceAll(endless, ">", "&gt;"), tree, disk.Dir), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	run(t, "virsh", "-q", "-c", "lxc:///", "create", file)
-	t.Cleanup(func() { destroyDomain(t) })
-	group := unifiedGroup(t, run(t, "virsh", "-q", "-c", "lxc:///", "domid", "weir-vm"))
-	for !strings.HasSuffix(group, ".scope") {
-		group = filepath.Dir(group)
-	}
-	holds(t, e, disk, "vm:weir-vm", filepath.Join(e.Cgroups.Unified, group), "libvirt knows nothing of this limit")
-	t.Run("persist", func(t *testing.T) { persistDomain(t, e, disk, file) })
+	d.virsh(t, "create", d.file)
+	t.Cleanup(func() { d.destroy(t) })
+	holds(t, e, disk, "vm:weir-vm", d.limited(t, e), "libvirt knows nothing of this limit")
+	t.Run("persist", func(t *testing.T) { d.persist(t, e, disk) })
 }
 
-// destroyDomain ends the domain. libvirt 9.0 may fail at that (it reads a group that has
+// A domain is one of libvirt's.
+type domain struct {
+	uri, name string
+	file      string // its description
+}
+
+func (d domain) virsh(t *testing.T, args ...string) string {
+	t.Helper()
+	return run(t, "virsh", append([]string{"-q", "-c", d.uri}, args...)...)
+}
+
+// group is the one of a domain's first process, below the root of those that limit disk
+// I/O.
+func (d domain) group(t *testing.T) string {
+	t.Helper()
+	driver, _, _ := strings.Cut(d.uri, ":")
+	pid, err := os.ReadFile("/run/libvirt/" + driver + "/" + d.name + ".pid")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ioGroup(t, strings.TrimSpace(string(pid)))
+}
+
+// limited is the group of a domain that runs which libvirt's own limits are on: the
+// process's on v1, and on v2 the one right below the scope.
+func (d domain) limited(t *testing.T, e environ.Environ) string {
+	t.Helper()
+	group := d.group(t)
+	for e.Cgroups.Blkio == "" && !strings.HasSuffix(filepath.Dir(group), ".scope") {
+		if group == "/" {
+			t.Fatalf("%s is in no scope: %s", d.name, d.group(t))
+		}
+		group = filepath.Dir(group)
+	}
+	return filepath.Join(cmp.Or(e.Cgroups.Blkio, e.Cgroups.Unified), group)
+}
+
+// destroy ends the domain. libvirt 9.0 may fail at that (it reads a group that has
 // just gone), and has done it all the same, or does it when it is asked again.
-func destroyDomain(t *testing.T) {
+func (d domain) destroy(t *testing.T) {
 	t.Helper()
 	lab.Await(t, 30*time.Second, "the end of the domain", func() bool {
-		_ = exec.Command("virsh", "-q", "-c", "lxc:///", "destroy", "weir-vm").Run()
-		return !strings.Contains(run(t, "virsh", "-q", "-c", "lxc:///", "list", "--name"), "weir-vm")
+		_ = exec.Command("virsh", "-q", "-c", d.uri, "destroy", d.name).Run()
+		return !strings.Contains(d.virsh(t, "list", "--name"), d.name)
 	})
 }
 
 // With --persist libvirt sets the limit when it starts the domain again, until weir clear.
 // Of a domain that runs it keeps nothing if it has no configuration of it.
-func persistDomain(t *testing.T, e environ.Environ, disk *lab.TestDisk, file string) {
-	virsh := func(args ...string) string {
-		return run(t, "virsh", append([]string{"-q", "-c", "lxc:///"}, args...)...)
-	}
-	// A rule is on the scope, or on the group below that libvirt makes.
-	rules := func() (all []string) {
-		dir := filepath.Join(e.Cgroups.Unified, unifiedGroup(t, virsh("domid", "weir-vm")))
-		for ; filepath.Base(dir) != "machine.slice"; dir = filepath.Dir(dir) {
-			if got := ruleIn(t, filepath.Join(dir, "io.max"), disk.Number); got != "" {
-				all = append(all, got)
-			}
-		}
-		return all
-	}
-	set := []string{"set", "vm:weir-vm", "--write", "5MB/s", "--on", disk.Dir, "--persist"}
+func (d domain) persist(t *testing.T, e environ.Environ, disk *lab.TestDisk) {
+	spec := "vm:" + d.name
+	virsh := func(args ...string) { d.virsh(t, args...) }
+	rules := func() []string { return d.rules(t, e, disk) }
+	set := []string{"set", spec, "--write", "5MB/s", "--on", disk.Dir, "--persist"}
 	if _, said, status := weir(t, set...); status == 0 || !strings.Contains(said, "transient domains") || len(rules()) > 0 {
 		t.Errorf("of a transient domain: %d, %s, rules %q", status, said, rules())
 	}
-	destroyDomain(t)
-	virsh("define", file)
-	t.Cleanup(func() { virsh("undefine", "weir-vm") })
-	virsh("start", "weir-vm")
-	if would, _ := mustWeir(t, append(slices.Clone(set), "--dry-run")...); !strings.Contains(would, "run virsh --quiet --connect lxc:/// blkiotune --config --domain=weir-vm --device-write-bytes-sec="+disk.Node+",5000000") || len(rules()) > 0 {
+	d.destroy(t)
+	virsh("define", d.file)
+	t.Cleanup(func() { virsh("undefine", d.name) })
+	virsh("start", d.name)
+	if would, _ := mustWeir(t, append(slices.Clone(set), "--dry-run")...); !strings.Contains(would, "run virsh --quiet --connect "+d.uri+" blkiotune --config --domain="+d.name+" --device-write-bytes-sec="+disk.Node+",5000000") || len(rules()) > 0 {
 		t.Errorf("a dry run has:\n%s\nand left the rules %q", would, rules())
 	}
-	if _, said := mustWeir(t, set...); !strings.Contains(said, "libvirt keeps it for the next start of vm:weir-vm") {
+	if _, said := mustWeir(t, set...); !strings.Contains(said, "libvirt keeps it for the next start of "+spec) {
 		t.Errorf("it said nothing of libvirt: %s", said)
 	}
 	restart := func() {
-		destroyDomain(t)
-		virsh("start", "weir-vm")
+		d.destroy(t)
+		virsh("start", d.name)
 	}
 	restart()
-	if got := rules(); len(got) != 1 || !strings.Contains(got[0], "wbps=5000000") {
+	if got := rules(); len(got) != 1 || got[0] != ruleOf(e, 5e6) {
 		t.Errorf("after a start the rules are %q", got)
 	}
-	mustWeir(t, "clear", "vm:weir-vm")
+	mustWeir(t, "clear", spec)
+	if got := rules(); len(got) > 0 {
+		t.Errorf("after clear the rules are %q", got)
+	}
 	restart()
 	if got := rules(); len(got) > 0 {
 		t.Errorf("after clear and a start the rules are %q", got)
 	}
 	mustWeir(t, append(set, "--quiet")...)
-	destroyDomain(t)
-	mustWeir(t, "clear", "vm:weir-vm")
-	virsh("start", "weir-vm")
+	d.destroy(t)
+	if would, _ := mustWeir(t, "clear", spec, "--dry-run"); !strings.Contains(would, "--device-write-bytes-sec="+disk.Node+",0") {
+		t.Errorf("a dry run of clear has:\n%s", would)
+	}
+	mustWeir(t, "clear", spec)
+	virsh("start", d.name)
 	if got := rules(); len(got) > 0 {
 		t.Errorf("after clear while it was down, and a start, the rules are %q", got)
 	}
+}
+
+// rules are those for writes to a disk of a domain that runs: on the scope, or on the groups
+// below that libvirt makes.
+func (d domain) rules(t *testing.T, e environ.Environ, disk *lab.TestDisk) (all []string) {
+	t.Helper()
+	file := "io.max"
+	if e.Cgroups.Blkio != "" {
+		file = "blkio.throttle.write_bps_device"
+	}
+	for dir := d.group(t); filepath.Base(dir) != "machine.slice"; dir = filepath.Dir(dir) {
+		path := filepath.Join(cmp.Or(e.Cgroups.Blkio, e.Cgroups.Unified), dir, file)
+		if _, err := os.Stat(path); os.IsNotExist(err) {
+			continue // of QEMU's threads, which libvirt gives no io controller
+		}
+		if got := ruleIn(t, path, disk.Number); got != "" {
+			all = append(all, got)
+		}
+	}
+	return all
 }

@@ -84,7 +84,12 @@ func TestSystemdLeavesOthersWhereTheyAre(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(group, "cgroup.procs"), pid, 0); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(filepath.Join(group, "blkio.throttle.write_bps_device"), []byte(disk.Number.String()+" 2000000"), 0); err != nil {
+		t.Fatal(err)
+	}
+	whyMayLift(t, "/lab-strays", disk.Node, true)
 	_, said := weirBoth(t, "set", "cgroup:/lab-strays", "--write", "1MB/s", "--on", disk.Dir)
+	whyMayLift(t, "/lab-strays", disk.Node, false)
 	if want := "when the first unit in lab.slice asks"; !contains(said, want) {
 		t.Errorf("weir set said %q, want %q in it", said, want)
 	}
@@ -174,6 +179,7 @@ func TestSystemdLeavesOthersTheirLimits(t *testing.T) {
 			if err := os.WriteFile(file, []byte(others), 0); err != nil {
 				t.Fatal(err)
 			}
+			whyMayLift(t, "/"+place.dir, disk.Node, !place.keeps)
 			// systemd takes it when no other unit needs it: those of tests beside this one come and go.
 			passes := 1
 			for passing(); !place.keeps && rule() != "" && passes < 30; passes++ {
@@ -186,6 +192,7 @@ func TestSystemdLeavesOthersTheirLimits(t *testing.T) {
 			if _, said := weirBoth(t, "set", "cgroup:/"+place.dir, "--write", "1MB/s", "--on", disk.Node); contains(said, "warning") {
 				t.Errorf("weir set said %q", said)
 			}
+			whyMayLift(t, "/"+place.dir, disk.Node, false)
 			passing()
 			system(t, "systemctl", "daemon-reload")
 			passing()
@@ -202,6 +209,18 @@ func TestSystemdLeavesOthersTheirLimits(t *testing.T) {
 				t.Errorf("%d of weir's slices are there", anchors)
 			}
 		})
+	}
+}
+
+// whyMayLift checks whether weir why finds that systemd may end a group's limits.
+func whyMayLift(t *testing.T, group, on string, want bool) {
+	t.Helper()
+	out, err := exec.Command("weir", "why", "--json", "cgroup:"+group, "--on", on).Output()
+	if !contains(string(out), `"schema":"weir.why/`) { // its status is another matter
+		t.Fatalf("weir why: %v: %s", err, out)
+	}
+	if got := contains(string(out), `"systemd-may-lift"`); got != want {
+		t.Errorf("weir why finds that systemd may end the limits of %s: %t", group, got)
 	}
 }
 

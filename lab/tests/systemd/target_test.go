@@ -247,6 +247,10 @@ func TestPersistentUnit(t *testing.T) {
 	// What is kept for a unit that does not run is lifted too.
 	output(t, "weir", "set", "unit:"+unit, "--quiet", "--write", "4MB/s", "--on", disk.Node, "--persist")
 	output(t, "systemctl", "stop", unit)
+	persistent, runtime := controlled(t, unit)
+	if got, want := output(t, "weir", "clear", "unit:"+unit, "--dry-run"), "remove "+strings.Join(append(persistent, runtime...), "\nremove "); len(persistent) != 1 || got != want {
+		t.Errorf("a dry run of clear has %q, want %q", got, want)
+	}
 	output(t, "weir", "clear", "unit:"+unit, "--quiet")
 	if persistent, runtime := controlled(t, unit); len(persistent)+len(runtime) != 0 {
 		t.Errorf("after clear of the stopped unit there are %q and %q", persistent, runtime)

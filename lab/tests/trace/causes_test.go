@@ -121,29 +121,49 @@ func TestDirtyThrottling(t *testing.T) {
 	})
 }
 
-// Each new page of the page cache takes the place of an old one (S9, S12).
+// Each new page of the page cache takes the place of an old one (S9, S12). On v1 the
+// writer waits in reclaim for the disk. On v2 dirty throttling comes before that; there
+// what is read goes beyond memory.high, and who goes there waits for having reclaimed.
 func TestMemcgReclaim(t *testing.T) {
-	lab.Need(t, lab.Root, lab.BPF, lab.NoSystemd, lab.Memory, lab.FS("ext4"))
-	disk := lab.Disk(t, lab.FS("ext4"))
+	lab.Need(t, lab.Root, lab.BPF, lab.NoSystemd, lab.Memory, lab.DM, lab.Command("dmsetup"), lab.Command("mkfs.ext4"))
+	dir, _ := delayed(t, 50)
 	g := newGroup(t)
-	g.limitMemory(t, "67108864")
-	// What is written is on the disk before the next is: its pages can be dropped at once.
-	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor, Block: 64 << 10, Size: 1 << 30, Fsync: 16}
+	j := job{File: filepath.Join(dir, "f"), Groups: g.dirs(), For: traceFor, Block: 64 << 10, Size: 1 << 30}
+	if g.v2 {
+		j.Hold, j.Read = 72<<20, true // a hole: its pages come from no disk
+		j.Then, j.Line = filepath.Join(g.memory, "memory.high"), "67108864"
+	} else {
+		j.Hold = 56 << 20
+		j.Then, j.Line = filepath.Join(g.memory, "memory.limit_in_bytes"), "67108864"
+	}
 	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts)
-	r.of(t, "write").blames(t, "memcg_reclaim", causeMin)
-	addsUp(t, r, "write", own.Write)
-	addsUp(t, r, "fsync", own.Fsync)
+	slowest := r.slowest(t)
+	slowest.blames(t, "memcg_reclaim", causeMin)
+	addsUp(t, r, slowest.Kind, map[string]timed{"write": own.Write, "read": own.Read}[slowest.Kind])
 }
 
-// The journal is kept busy by another process's fsyncs.
+// The journal is kept busy by another process's fsyncs: each commit takes the disk's time.
 func TestJournal(t *testing.T) {
-	lab.Need(t, lab.Root, lab.BPF, lab.NoSystemd, lab.FS("ext4"))
-	disk := lab.Disk(t, lab.FS("ext4"))
+	lab.Need(t, lab.Root, lab.BPF, lab.NoSystemd, lab.DM, lab.Command("dmsetup"), lab.Command("mkfs.ext4"))
+	dir, _ := delayed(t, 10)
 	g := newGroup(t)
-	other := job{File: filepath.Join(disk.Dir, "other"), Block: 256 << 10, Size: 64 << 20, Fsync: 4, Threads: 2}
+	other := job{File: filepath.Join(dir, "other"), Block: 64 << 10, Size: 64 << 20, Fsync: 1}
 	other.start(t)
-	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor, Block: 4 << 10, Size: 256 << 20, Fsync: 1}
+	j := job{File: filepath.Join(dir, "f"), Groups: g.dirs(), For: traceFor, Block: 4 << 10, Size: 256 << 20, Touch: true, Fsync: 1}
 	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts)
 	r.slowest(t).blames(t, "journal_locks", causeMin)
 	addsUp(t, r, "fsync", own.Fsync)
+}
+
+// weir's own pacer stops who writes too fast.
+func TestFrozen(t *testing.T) {
+	lab.Need(t, lab.Root, lab.BPF, lab.NoSystemd, lab.V1, lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	g := newGroup(t)
+	tool(t, "weir", "set", "cgroup:/"+g.name, "--write", "1MB/s", "--hold", "pacer", "--on", disk.Node)
+	t.Cleanup(func() { tool(t, "weir", "clear", "cgroup:/"+g.name) })
+	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor, Block: 64 << 10, Size: 64 << 20}
+	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts)
+	r.slowest(t).blames(t, "frozen", causeMin)
+	addsUp(t, r, "write", own.Write)
 }

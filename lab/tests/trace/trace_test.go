@@ -66,15 +66,6 @@ func (g group) limitWrites(t *testing.T, device, bytes string) {
 	}
 }
 
-func (g group) limitMemory(t *testing.T, bytes string) {
-	t.Helper()
-	if g.v2 {
-		g.set(t, g.memory, "memory.max", bytes)
-	} else {
-		g.set(t, g.memory, "memory.limit_in_bytes", bytes)
-	}
-}
-
 // report is what the tests read of weir trace's document.
 type report struct {
 	Operations []operations

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -32,16 +33,19 @@ func TestMain(m *testing.M) {
 
 // A job is I/O that measures itself: the load that a trace is held against.
 type job struct {
-	File    string
-	Groups  []string      // directories of groups that it enters first
-	For     time.Duration // 0: until it is stopped
-	Flags   int           // of open(2), beside O_RDWR and O_CREAT
-	Block   int
-	Size    int64 // where it goes round
-	Fsync   int   // after this many writes; 0: never
-	Pause   time.Duration
-	Threads int // 0: one
-	Read    bool
+	File   string
+	Groups []string      // directories of groups that it enters first
+	For    time.Duration // 0: until it is stopped
+	Flags  int           // of open(2), beside O_RDWR and O_CREAT
+	Block  int
+	Size   int64 // where it goes round
+	Fsync  int   // after this many writes; 0: never
+	Pause  time.Duration
+	Read   bool
+	Touch  bool // changes nothing but the inode
+	Hold   int  // bytes of memory that it keeps
+	// Then is a file that Line is written to before the first operation.
+	Then, Line string
 }
 
 // timed is how many calls there were, and how long they took together.
@@ -53,12 +57,17 @@ type timed struct {
 // done is what a job says of itself.
 type done struct{ Write, Read, Fsync timed }
 
-func (t *timed) call(do func() error) error {
+// call does a system call on the thread it is on, without Go's scheduler, whose waits
+// are not the kernel's.
+func (t *timed) call(number uintptr, fd int, buf []byte, at int64) error {
 	began := time.Now()
-	err := do()
+	_, _, errno := unix.RawSyscall6(number, uintptr(fd), uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)), uintptr(at), 0, 0)
 	t.Took += time.Since(began)
 	t.Count++
-	return err
+	if errno != 0 {
+		return errno
+	}
+	return nil
 }
 
 func runJob(text string) error {
@@ -71,36 +80,35 @@ func runJob(text string) error {
 			return err
 		}
 	}
-	results := make(chan done)
-	failed := make(chan error, max(j.Threads, 1))
-	for i := range max(j.Threads, 1) {
-		go func() {
-			runtime.LockOSThread()
-			d, err := j.work(fmt.Sprint(j.File, i))
-			failed <- err
-			results <- d
-		}()
+	runtime.LockOSThread()
+	d, err := j.work()
+	if err != nil {
+		return err
 	}
-	var sum done
-	for range max(j.Threads, 1) {
-		if err := <-failed; err != nil {
-			return err
-		}
-		d := <-results
-		for _, p := range []struct{ to, from *timed }{{&sum.Write, &d.Write}, {&sum.Read, &d.Read}, {&sum.Fsync, &d.Fsync}} {
-			p.to.Count += p.from.Count
-			p.to.Took += p.from.Took
-		}
-	}
-	return json.NewEncoder(os.Stdout).Encode(sum)
+	return json.NewEncoder(os.Stdout).Encode(d)
 }
 
-func (j job) work(file string) (d done, err error) {
-	fd, err := unix.Open(file, unix.O_RDWR|unix.O_CREAT|j.Flags, 0o600)
+func (j job) work() (d done, err error) {
+	held := make([]byte, j.Hold)
+	for i := range held {
+		held[i] = 1
+	}
+	defer runtime.KeepAlive(held)
+	if j.Then != "" {
+		if err := os.WriteFile(j.Then, []byte(j.Line), 0); err != nil {
+			return d, err
+		}
+	}
+	fd, err := unix.Open(j.File, unix.O_RDWR|unix.O_CREAT|j.Flags, 0o600)
 	if err != nil {
-		return d, fmt.Errorf("open %s: %w", file, err)
+		return d, fmt.Errorf("open %s: %w", j.File, err)
 	}
 	defer unix.Close(fd)
+	if j.Read {
+		if err := unix.Ftruncate(fd, j.Size); err != nil {
+			return d, err
+		}
+	}
 	buf, err := unix.Mmap(-1, 0, j.Block, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
 		return d, err
@@ -111,24 +119,28 @@ func (j job) work(file string) (d done, err error) {
 	blocks := j.Size / int64(j.Block)
 	for n, began := int64(0), time.Now(); j.For == 0 || time.Since(began) < j.For; n++ {
 		at := n % blocks * int64(j.Block)
-		what, do := &d.Write, func() error { return whole(unix.Pwrite(fd, buf, at)) }
-		if j.Read {
-			what, do = &d.Read, func() error { return whole(unix.Pread(fd, buf, at)) }
+		switch {
+		case j.Touch:
+			err = unix.Fchmod(fd, 0o600|uint32(n&1))
+		case j.Read:
+			err = d.Read.call(unix.SYS_PREAD64, fd, buf, at)
+		default:
+			err = d.Write.call(unix.SYS_PWRITE64, fd, buf, at)
 		}
-		if err := what.call(do); err != nil {
+		if err != nil {
 			return d, err
 		}
 		if j.Fsync > 0 && n%int64(j.Fsync) == int64(j.Fsync)-1 {
-			if err := d.Fsync.call(func() error { return unix.Fsync(fd) }); err != nil {
+			if err := d.Fsync.call(unix.SYS_FSYNC, fd, buf, 0); err != nil {
 				return d, err
 			}
 		}
-		time.Sleep(j.Pause)
+		if j.Pause > 0 {
+			time.Sleep(j.Pause)
+		}
 	}
 	return d, nil
 }
-
-func whole(_ int, err error) error { return err }
 
 // start runs a job beside the test; the function waits for what it says of itself.
 func (j job) start(t *testing.T) func() done {

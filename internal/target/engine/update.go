@@ -1,0 +1,109 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/target"
+)
+
+// updateMinor is the first version of Docker's API, 1.x, whose update of a container takes
+// rates of devices; older ones drop them and say nothing (moby's pull request 52651).
+const updateMinor = 55
+
+// updates reports whether the engine keeps rates of devices for a container that is there.
+// Podman's API, which is like Docker's, gives a version of its own.
+func (m Maker) updates(api string) bool {
+	var major, minor int
+	n, err := fmt.Sscanf(api, "%d.%d", &major, &minor)
+	return m.kind == docker.kind && n == 2 && err == nil && (major > 1 || minor >= updateMinor)
+}
+
+// fields are an update's lists of rates.
+var fields = map[limit.Key]string{
+	limit.RBPS: "BlkioDeviceReadBps", limit.WBPS: "BlkioDeviceWriteBps",
+	limit.RIOPS: "BlkioDeviceReadIOps", limit.WIOPS: "BlkioDeviceWriteIOps",
+}
+
+// An Update is what an engine is told to keep for a container, from now on.
+type Update struct {
+	Kind          string // the engine's
+	Path          string // of the question
+	After, Before []byte // what is told, and what takes that back
+}
+
+// UpdateOf makes an update of what the engine of a container (Target.Lasting) keeps. Rates
+// of changes that are unset stay, and unlimited ones go; devices are told apart by their
+// numbers, and new ones are called by their paths. nil: nothing would change.
+func UpdateOf(lasting string, r *target.Record, changes []target.Recorded) (*Update, error) {
+	before, after := map[string][]throttle{}, map[string][]throttle{}
+	for _, key := range limit.Keys {
+		all := slices.Clone(r.Limits)
+		for _, c := range changes {
+			all = change(all, c, key)
+		}
+		if was, is := rates(r.Limits, key), rates(all, key); !slices.Equal(was, is) {
+			before[fields[key]], after[fields[key]] = was, is
+		}
+	}
+	if len(after) == 0 {
+		return nil, nil
+	}
+	kind, id, _ := strings.Cut(lasting, ":")
+	u := &Update{Kind: kind, Path: fmt.Sprintf("/v1.%d/containers/%s/update", updateMinor, id)}
+	var err error
+	if u.After, err = json.Marshal(after); err == nil {
+		u.Before, err = json.Marshal(before)
+	}
+	return u, err
+}
+
+// rates are those of a key, device by device. Without any the list is empty and not null,
+// which would have the engine keep what it has.
+func rates(all []target.Recorded, key limit.Key) []throttle {
+	list := []throttle{}
+	for _, l := range all {
+		if n, bound := l.Limit.Get(key).Number(); bound {
+			list = append(list, throttle{l.Path, n})
+		}
+	}
+	return list
+}
+
+// change sets one rate, of all paths of the device.
+func change(all []target.Recorded, c target.Recorded, key limit.Key) []target.Recorded {
+	rate := c.Limit.Get(key)
+	if !rate.IsSet() {
+		return all
+	}
+	found := false
+	for i, l := range all {
+		if l.Err == nil && l.Device == c.Device || l.Path == c.Path {
+			all[i].Limit, found = l.Limit.With(key, rate), true
+		}
+	}
+	if found {
+		return all
+	}
+	return append(all, target.Recorded{Path: c.Path, Device: c.Device, Limit: limit.Limit{}.With(key, rate)})
+}
+
+// Update tells the engine what to keep. Of a container that runs it may write other rules
+// as well, those that the container was made with.
+func (k Kind) Update(ctx context.Context, path string, body []byte) error {
+	socket, err := k.socket("")
+	if err != nil {
+		return err
+	}
+	if err := (daemon{socket}).post(ctx, path, body); err != nil {
+		return fmt.Errorf("have %s keep other limits: %w", k.Maker.title, err)
+	}
+	return nil
+}
+
+// Asked is where the engine is asked.
+func (k Kind) Asked() (socket string, err error) { return k.socket("") }
