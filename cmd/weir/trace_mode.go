@@ -19,7 +19,8 @@ type traceModes struct {
 const modesLong = "With --latency DIR, weir does what is slow itself: it copies a file into DIR in blocks of 64 KiB through the page cache, once in a group without a memory limit and\n" +
 	"once with --memory, keeps the time of every write, and shows both over what was written, with where the time went beneath. --direct adds a run with direct I/O,\n" +
 	"and rates such as --write 10MB/s limit all of them. What is written is made in memory: a source that is read would take page cache too. The file has no name; nothing is left,\n" +
-	"whatever ends weir (after SIGKILL an empty cgroup, until the next weir that looks at limits). Where the kernel cannot be traced the times are shown without their parts.\n\n" +
+	"whatever ends weir (after SIGKILL an empty cgroup, until the next weir that looks at limits). Where the kernel cannot be traced the times are shown without their parts.\n" +
+	"In a virtual machine, memory that was never used before comes from its host page by page, and makes writes without a limit slow: run it twice.\n\n" +
 	"With --dirty, it shows dirty and writeback pages over time, of the host and of the target's memory cgroup, against the thresholds in force, and what the six settings vm.dirty_* mean here.\n" +
 	"It needs no BPF. The kernel adds the host's figures up about once a second (vm.stat_interval), those of a cgroup every two seconds."
 
