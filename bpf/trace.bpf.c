@@ -71,6 +71,65 @@ int leave(__u64 *ctx)
 	return 0;
 }
 
+/* A page fault that has to bring in a page of a mapped file, or makes one writable: the
+ * faults that wait. Those within a system call are its own time. */
+static __always_inline int fault(struct vm_fault *vmf)
+{
+	struct op *op = own_op();
+	struct file *file;
+	__u64 now;
+
+	if (op && !op->ended)
+		return 0;
+	if (op)
+		finish(op);
+	if (!is_taken())
+		return 0;
+	now = bpf_ktime_get_ns();
+	op = new_op();
+	file = BPF_CORE_READ(vmf, vma, vm_file);
+	if (!op || !file)
+		return 0;
+	look_at(op, file, BPF_CORE_READ(file, f_inode));
+	op->fd = -1;
+	if (op->on_disk)
+		start(op, KIND_FAULT, now);
+	return 0;
+}
+
+static __always_inline int faulted(void)
+{
+	struct op *op = own_op();
+
+	if (op && op->kind == KIND_FAULT && !op->ended)
+		stop(op, 0);
+	return 0;
+}
+
+SEC("fentry/filemap_fault")
+int read_fault(__u64 *ctx)
+{
+	return fault((void *)ctx[0]);
+}
+
+SEC("fexit/filemap_fault")
+int read_faulted(void *ctx)
+{
+	return faulted();
+}
+
+SEC("fentry/do_page_mkwrite")
+int write_fault(__u64 *ctx)
+{
+	return fault((void *)ctx[0]);
+}
+
+SEC("fexit/do_page_mkwrite")
+int write_faulted(void *ctx)
+{
+	return faulted();
+}
+
 /* What the functions on the current task's stack say, each WAIT_ a bit. Searched without
  * a branch, which the verifier would follow both ways at each step: of two addresses the
  * sign of the difference tells which is greater, as all are in the same half. */

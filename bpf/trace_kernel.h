@@ -66,6 +66,15 @@ struct file___named {
 	struct path___named f_path;
 } FOUND_WHEN_LOADED;
 
+/* include/linux/mm.h, include/linux/mm_types.h */
+struct vm_area_struct {
+	struct file *vm_file;
+} FOUND_WHEN_LOADED;
+
+struct vm_fault {
+	struct vm_area_struct *vma;
+} FOUND_WHEN_LOADED;
+
 /* block/blk-cgroup.h */
 struct blkcg {
 	struct cgroup_subsys_state css;

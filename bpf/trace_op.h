@@ -46,6 +46,7 @@ static __always_inline void name_of(char *name, __u32 size, __u64 file)
 static __always_inline void tell_slow(struct op *op, __u64 took)
 {
 	struct slow *s = bpf_ringbuf_reserve(&slows, sizeof(*s), 0);
+	struct inode *inode = (void *)op->inode; /* within BPF_CORE_READ, op would be the kernel's */
 
 	if (!s) {
 		COUNT_LOST(events);
@@ -63,8 +64,8 @@ static __always_inline void tell_slow(struct op *op, __u64 took)
 	bpf_get_current_comm(s->comm, sizeof(s->comm));
 	s->name[0] = 0;
 	if (op->file) {
-		s->inode = BPF_CORE_READ((struct inode *)op->inode, i_ino);
-		s->device = BPF_CORE_READ((struct inode *)op->inode, i_sb, s_dev);
+		s->inode = BPF_CORE_READ(inode, i_ino);
+		s->device = BPF_CORE_READ(inode, i_sb, s_dev);
 		name_of(s->name, sizeof(s->name), op->file);
 	}
 	bpf_ringbuf_submit(s, 0);
@@ -74,12 +75,13 @@ static __always_inline void sum_file(struct op *op, __u64 took)
 {
 	static const struct file_sum empty;
 	struct file_key key = { .kind = op->kind };
+	struct inode *inode = (void *)op->inode;
 	struct file_sum *sum;
 
 	if (!op->file)
 		return;
-	key.inode = BPF_CORE_READ((struct inode *)op->inode, i_ino);
-	key.device = BPF_CORE_READ((struct inode *)op->inode, i_sb, s_dev);
+	key.inode = BPF_CORE_READ(inode, i_ino);
+	key.device = BPF_CORE_READ(inode, i_sb, s_dev);
 	sum = bpf_map_lookup_elem(&files, &key);
 	if (!sum) {
 		bpf_map_update_elem(&files, &key, &empty, BPF_NOEXIST);
@@ -88,10 +90,11 @@ static __always_inline void sum_file(struct op *op, __u64 took)
 			COUNT_LOST(files);
 			return;
 		}
-		sum->tgid = bpf_get_current_pid_tgid() >> 32;
-		sum->fd = op->fd;
 		name_of(sum->name, sizeof(sum->name), op->file);
 	}
+	/* The last one is most likely to have it open still when the reader looks there. */
+	sum->tgid = bpf_get_current_pid_tgid() >> 32;
+	sum->fd = op->fd;
 	__sync_fetch_and_add(&sum->count, 1);
 	__sync_fetch_and_add(&sum->bytes, op->bytes);
 	for (int i = 0; i < PARTS; i++)

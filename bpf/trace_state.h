@@ -24,7 +24,10 @@ volatile const bool known_task;    /* bpf_get_current_task_btf: 5.11 (3ca1032ab7
 volatile const __u32 bio_argument; /* of block_bio_queue: 1 until 5.11 (e8a676d61c07) */
 volatile const __u32 rq_argument;  /* of block_rq_issue: 1 until 5.11 (a54895fa057c) */
 
-/* An operation under way. */
+/* Set when all programs are attached: what is seen before is half of it. */
+volatile bool started;
+
+/* An operation under way; internal/trace/layout.go mirrors it. */
 struct op {
 	__u64 begin;  /* ns; 0: none */
 	__u64 mark;   /* up to which its time is accounted for */

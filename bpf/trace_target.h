@@ -76,6 +76,8 @@ static __always_inline bool is_taken(void)
 {
 	__u32 tgid;
 
+	if (!started)
+		return false;
 	if (filter == FILTER_CGROUP) /* weir itself may be within; it is left out below */
 		return known_task ? in_target_known() : in_target();
 	tgid = bpf_get_current_pid_tgid() >> 32;
@@ -146,7 +148,7 @@ static __always_inline bool on_disk(struct op *op, __u32 fd)
 /* Whether an I/O is charged to the target, whoever submits it. */
 static __always_inline bool is_charged(struct bio *bio)
 {
-	if (filter != FILTER_CGROUP || !bpf_core_field_exists(bio->bi_blkg))
+	if (!started || filter != FILTER_CGROUP || !bpf_core_field_exists(bio->bi_blkg))
 		return false;
 	return is_below(BPF_CORE_READ(bio, bi_blkg, blkcg, css.cgroup));
 }

@@ -25,6 +25,7 @@ func documents() map[string]any {
 		cli.SchemaOf("show").Schema:            &showDocument{},
 		cli.SchemaOf("why").Schema:             &whyDocument{},
 		cli.SchemaOf("prove").Schema:           &proveDocument{},
+		cli.SchemaOf("trace").Schema:           &traceDocument{},
 		cli.SchemaOf("demo").Schema:            &demoDocument{},
 		cli.SchemaOf("trace.latency").Schema:   &latencyDocument{},
 		cli.SchemaOf("trace.dirty").Schema:     &dirtyDocument{},

@@ -2,15 +2,15 @@ package main
 
 import (
 	"context"
-	"errors"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/launch"
+	"github.com/weir-io/weir/internal/prove"
 	"github.com/weir-io/weir/internal/target"
 	"github.com/weir-io/weir/internal/trace"
 )
@@ -37,6 +37,11 @@ func newTrace(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "trace [TARGET] [--for TIME]",
 		Short: "Say where the time of slow I/O went",
+		Long: "Measure each write, read and fsync of files on disks, by a target's processes or all, and say where their time went.\n\n" +
+			"On a terminal it is shown meanwhile; q, ctrl-c or SIGINT end the trace early, with the report. Any other signal ends it without, and with 128+n.",
+		Example: "  weir trace\n" +
+			"  weir trace docker:web --for 30s --svg web.svg\n" +
+			"  weir trace unit:postgresql --slower 10ms --ops write,fsync --files",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return cli.Usagef("trace: one target at most; %d given", len(args))
@@ -63,6 +68,7 @@ func newTrace(a *app) *cobra.Command {
 	cmd.Flags().DurationVar(&f.slower, "slower", 0, "list each operation that takes at least `TIME`")
 	cmd.Flags().StringVar(&f.ops, "ops", "write,read,fsync,fault", "the `KINDS` of operations: these")
 	cmd.Flags().BoolVar(&f.files, "files", false, "sums by file")
+	cmd.Flags().StringVar(&f.svg, "svg", "", "draw the latencies and their parts into `FILE`")
 	modes.register(cmd)
 	cmd.ValidArgsFunction = a.completeTarget
 	a.cgroupFlag(cmd)
@@ -73,6 +79,9 @@ func newTrace(a *app) *cobra.Command {
 func (f *traceFlags) check() error {
 	if f.window < 100*time.Millisecond || f.window > traceForMost {
 		return cli.Usagef("--for %s: write 100ms to %s", f.window, traceForMost)
+	}
+	if err := checkSVG(f.svg); err != nil {
+		return err
 	}
 	if f.slower < 0 {
 		return cli.Usagef("--slower %s: write a time, such as 1ms", f.slower)
@@ -92,6 +101,17 @@ type traceDocument struct {
 	cli.Schema
 	Target string `json:"target"` // empty: the whole host
 	trace.Report
+	// SlowCount is how many operations took longer than the threshold: of them the slowest
+	// are listed.
+	SlowCount uint64 `json:"slow_count"`
+}
+
+// what names what is traced.
+func (d traceDocument) what() string {
+	if d.Target == "" {
+		return "the whole host"
+	}
+	return d.Target
 }
 
 func (a *app) trace(ctx context.Context, spec string, f *traceFlags) error {
@@ -105,8 +125,10 @@ func (a *app) trace(ctx context.Context, spec string, f *traceFlags) error {
 		}
 		t, doc.Target = &found, found.String()
 		if o.PID = t.PID; o.PID == 0 {
-			o.Group = &t.Group
+			o.Group = groupOf(t)
 		}
+	} else if err := a.open(); err != nil {
+		return err
 	}
 	ctx, signals := launch.Catch(ctx)
 	defer signals.Stop()
@@ -114,22 +136,54 @@ func (a *app) trace(ctx context.Context, spec string, f *traceFlags) error {
 	if err != nil {
 		return err
 	}
-	a.out.Say("tracing for %s", cli.Duration(f.window))
-	progress := cli.NewProgress(os.Stderr)
-	defer progress.Clear()
-	select {
-	case <-ctx.Done():
-	case <-time.After(f.window):
+	r := a.watchTrace(tracer, t, f)
+	err = r.wait(ctx, a, "tracing "+doc.what())
+	if by := endedBy(ctx); err != nil || by != nil {
+		return r.abandon(a, err, by)
 	}
-	s, err := tracer.Snapshot()
-	if err = errors.Join(err, tracer.Close()); err != nil {
+	s, err := r.end(&doc)
+	if err != nil {
 		return err
 	}
-	doc.Report = s.Report(&trace.Snapshot{}, f.kinds)
-	doc.Missing = append(doc.Missing, tracer.Missing...)
-	if a.out.JSON {
-		return a.out.Document(doc)
+	if err := a.addLimits(ctx, &doc.Evidence, t); err != nil {
+		return err
 	}
-	a.printTrace(doc)
-	return nil
+	doc.Advice = doc.Advise()
+	if a.out.JSON {
+		err = a.out.Document(doc)
+	} else {
+		a.printTrace(doc, f.kinds)
+	}
+	if err != nil || f.svg == "" {
+		return err
+	}
+	return drawTrace(f.svg, doc, &s)
+}
+
+// groupOf is a target's group; nil: there is no target.
+func groupOf(t *target.Target) *cgroupfs.Group {
+	if t == nil {
+		return nil
+	}
+	return &t.Group
+}
+
+// addLimits puts the target's limits beside what was seen. A group that has gone
+// meanwhile has none.
+func (a *app) addLimits(ctx context.Context, e *trace.Evidence, t *target.Target) error {
+	if t == nil {
+		return nil
+	}
+	bindings, err := prove.Bindings(t.Group)
+	if err != nil && !cgroupfs.IsGone(err) {
+		return err
+	}
+	for _, b := range bindings {
+		if b.Limit.Bounds() {
+			e.Limits = append(e.Limits, b.Limit.Bound().String()+" on "+a.device(ctx, b.Device).Node)
+		}
+	}
+	paced, err := a.pacedAs(t.Group)
+	e.Paced = paced != nil
+	return err
 }

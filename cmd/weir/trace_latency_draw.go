@@ -79,7 +79,7 @@ func curves(r latencyReport) plot.Chart {
 // share of it.
 func splitChart(run latency.Run) plot.Chart {
 	s := run.Summary()
-	c := plot.Chart{Title: run.Name() + ": where the time of writes went", Stacked: true, XUnit: "s", YTo: 100, XTo: s.Elapsed.Seconds(), Format: percent,
+	c := plot.Chart{Title: run.Name() + ": where the time of writes went", Stacked: true, XUnit: "s", YTo: 100, XTo: s.Elapsed.Seconds(), Format: percentText,
 		Note: fmt.Sprintf("%s, %s/s", cli.Duration(s.Elapsed), limit.FormatMeasured(s.BytesPerSec()))}
 	slots := run.SplitSlots(latencySlots)
 	for _, p := range partsShown(slots) {
@@ -92,7 +92,7 @@ func splitChart(run latency.Run) plot.Chart {
 	return c
 }
 
-func percent(v float64) string { return fmt.Sprintf("%.0f %%", v) }
+func percentText(v float64) string { return fmt.Sprintf("%.0f %%", v) }
 
 // partsShown are the parts that have a share of all the time worth a colour.
 func partsShown(slots []latency.SplitSlot) []trace.Part {

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"github.com/weir-io/weir/internal/cli"
@@ -29,13 +27,10 @@ const modesExample = "  weir trace --latency /data --memory 1GiB --size 10GiB --
 
 // register adds the flags to weir trace, after its own, and the help.
 func (m *traceModes) register(cmd *cobra.Command) {
-	cmd.Long = strings.TrimPrefix(cmd.Long+"\n\n"+modesLong, "\n\n")
-	cmd.Example = strings.TrimPrefix(cmd.Example+"\n"+modesExample, "\n")
+	cmd.Long += "\n\n" + modesLong
+	cmd.Example += "\n" + modesExample
 	m.latency.register(cmd)
 	cmd.Flags().BoolVar(&m.dirty, "dirty", false, "show dirty and writeback pages over time, of the host and the target's memory, against the thresholds in force")
-	if cmd.Flags().Lookup("svg") == nil {
-		cmd.Flags().String("svg", "", "draw it into `FILE`")
-	}
 }
 
 // chosen reports whether one of them is asked for.

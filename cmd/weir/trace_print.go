@@ -2,42 +2,203 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/trace"
 )
 
+// barColumns is how wide a whole bar is.
+const barColumns = 20
+
 // printTrace writes a report for people.
-func (a *app) printTrace(doc traceDocument) {
-	for _, o := range doc.Ops {
-		a.out.Print("%-6s %d calls   p50 %s   p99 %s   max %s", o.Kind, o.Count, micros(o.P50), micros(o.P99), micros(o.Max))
-		for p := range trace.Parts {
-			name := p.String()
-			if o.Split[name] > 0 {
-				a.out.Print("  %-18s %8.3f s %8.3f s", p.Title(), o.Split[name], o.AboveP50[name])
-			}
-		}
-		var words []string
-		for _, c := range o.Verdict.Causes {
-			words = append(words, fmt.Sprintf("%s %.0f %%", c.Part, 100*c.Share))
-		}
-		a.out.Print("  of %s: %s", o.Verdict.Of, strings.Join(words, ", "))
+func (a *app) printTrace(doc traceDocument, kinds []trace.Kind) {
+	a.out.Print("%s · %s", doc.what(), seconds1(doc.Seconds))
+	if len(doc.Ops) == 0 {
+		a.printNothing(kinds)
 	}
-	for _, m := range doc.Missing {
-		a.out.Say("missing: %s: %s (%s)", m.Hook, m.Without, m.Reason)
+	var heads [][]string
+	for _, o := range doc.Ops {
+		heads = append(heads, traceHead(o, doc.Seconds))
+	}
+	// The heads are laid out together, so that several kinds compare.
+	lines := strings.Split(cli.Table(heads, 1, 2, 4, 6, 8), "\n")
+	for i, o := range doc.Ops {
+		if i > 0 {
+			a.out.Print("")
+		}
+		a.out.Print("%s", lines[i])
+		a.printShares(o)
+	}
+	for _, advice := range doc.Advice {
+		a.out.Print("%s", advice.Text)
+	}
+	a.printBehind(doc.Behind)
+	a.printSlow("not ended", doc.Open, uint64(len(doc.Open)))
+	a.printSlow("slow", doc.Slow, doc.SlowCount)
+	a.printFiles(doc.Files)
+	a.sayUnseen(doc)
+}
+
+// traceHead is the line of one kind of operation.
+func traceHead(o trace.OpsReport, seconds float64) []string {
+	rate := ""
+	if seconds > 0 {
+		rate = cli.PerSecond(float64(o.Count) / seconds)
+	}
+	head := []string{o.Kind, counted(o.Count, "call", "calls"), rate, "p50", latencyUS(o.P50), "p99", latencyUS(o.P99), "max", latencyUS(o.Max)}
+	if o.Errors > 0 {
+		head = append(head, cli.Count(o.Errors)+" failed")
+	}
+	return head
+}
+
+// printShares says where the time of one kind of operation went.
+func (a *app) printShares(o trace.OpsReport) {
+	shares, seconds := o.Shares()
+	if len(shares) == 0 {
+		return
+	}
+	what := "where the time above p50 went"
+	if o.Verdict.Of == "all" {
+		what = "where the time went"
+	}
+	a.out.Print("%s (%s of %s):", what, seconds1(seconds), seconds1(o.Seconds))
+	for _, s := range shares {
+		a.out.Print("  %-18s %-*s %4s %%", s.Title, barColumns, cli.Bar(s.Share, barColumns), percent(s))
 	}
 }
 
-// micros writes a latency.
-func micros(us float64) string {
-	d := time.Duration(us * float64(time.Microsecond))
-	switch {
-	case d < 10*time.Millisecond && d >= time.Millisecond:
-		return fmt.Sprintf("%.1f ms", float64(d)/float64(time.Millisecond))
-	case d < time.Millisecond:
-		return fmt.Sprintf("%.0f µs", us)
+// percent writes a share that is more than nothing.
+func percent(s trace.Share) string {
+	if s.Percent == 0 {
+		return "<1"
 	}
-	return cli.Duration(d)
+	return fmt.Sprint(s.Percent)
 }
+
+// printBehind says what went on that no operation waited for.
+func (a *app) printBehind(behind []trace.Behind1) {
+	if len(behind) == 0 {
+		return
+	}
+	a.out.Print("")
+	a.out.Print("behind the scenes, in no call's time (writeback, read-ahead); means of a request:")
+	rows := [][]string{{"", "", "", "BLK-THROTTLE", "QUEUE", "DEVICE", "LONGEST"}}
+	for _, b := range behind {
+		each := func(seconds float64) string { return latencyUS(1e6 * seconds / float64(b.Requests)) }
+		rows = append(rows, []string{"  " + b.Direction, counted(b.Requests, "request", "requests"), limit.FormatMeasured(float64(b.Bytes)),
+			each(b.ThrottleSeconds), each(b.QueueSeconds), each(b.DeviceSeconds), latencyUS(b.TotalMost)})
+	}
+	a.out.Print("%s", strings.TrimSuffix(cli.Table(rows, 1, 2, 3, 4, 5, 6), "\n"))
+}
+
+// printNothing says that nothing was seen.
+func (a *app) printNothing(kinds []trace.Kind) {
+	var names []string
+	for _, k := range kinds {
+		names = append(names, k.String())
+	}
+	a.out.Print("nothing seen: no %s on a file of a disk", strings.Join(names, ", "))
+	a.out.Say("not looked at: io_uring, io_submit, files in memory (tmpfs), pipes, sockets; and calls that had not ended")
+}
+
+// sayUnseen says what the kernel did not show.
+func (a *app) sayUnseen(doc traceDocument) {
+	for _, m := range doc.Missing {
+		a.out.Say("not to be had here, %s: %s (%s)", m.Hook, m.Without, short(m.Reason))
+	}
+	lost := []struct {
+		n    uint64
+		what string
+	}{
+		{doc.Lost.Tasks, "operations of more threads than there is room for"},
+		{doc.Lost.IOs, "I/Os in flight, more than there is room for: their time counts as I/O of others"},
+		{doc.Lost.Events, "slow operations that came too fast to be listed"},
+		{doc.Lost.Stacks, "sleeps whose reason the kernel did not tell: they count as other"},
+		{doc.Lost.Files, "operations on more files than there is room for"},
+	}
+	for _, l := range lost {
+		if l.n > 0 {
+			a.out.Say("lost: %s %s", cli.Count(l.n), l.what)
+		}
+	}
+}
+
+// reasonRunes is how much of a kernel's refusal is for people; --json has all of it.
+const reasonRunes = 72
+
+func short(reason string) string {
+	reason, _, _ = strings.Cut(reason, ";")
+	if runes := []rune(reason); len(runes) > reasonRunes {
+		return string(runes[:reasonRunes]) + "…"
+	}
+	return reason
+}
+
+// tableMost is how many rows people get of what can be thousands.
+const tableMost = 20
+
+// printSlow lists single operations, of which there were count.
+func (a *app) printSlow(what string, all []trace.Slow, count uint64) {
+	if count == 0 {
+		return
+	}
+	a.out.Print("")
+	a.out.Print("%s %s:", counted(count, "operation", "operations"), what)
+	shown := slices.Clone(all[:min(len(all), tableMost)])
+	rows := [][]string{{"  AT", "PROCESS", "", "", "TOOK", "MAINLY", "FILE"}}
+	for _, s := range shown {
+		rows = append(rows, []string{fmt.Sprintf("  %.3f s", s.After), fmt.Sprintf("%s (%d)", blkdev.Printable(s.Process), s.PID), s.Kind, sizeOf(s.Bytes), latencyUS(s.Took),
+			trace.TitleOf(s.Cause), blkdev.Printable(s.File)})
+	}
+	a.printRows(rows, count, []int{0, 3, 4})
+}
+
+// printFiles lists sums by file.
+func (a *app) printFiles(all []trace.File) {
+	if len(all) == 0 {
+		return
+	}
+	a.out.Print("")
+	a.out.Print("by file:")
+	rows := [][]string{{"  ", "CALLS", "BYTES", "TIME", "MAX", "MAINLY", "FILE"}}
+	for _, f := range all[:min(len(all), tableMost)] {
+		rows = append(rows, []string{"  " + f.Kind, cli.Count(f.Count), sizeOf(f.Bytes), seconds1(f.Seconds), latencyUS(f.Max), trace.TitleOf(f.Cause), blkdev.Printable(f.File)})
+	}
+	a.printRows(rows, uint64(len(all)), []int{1, 2, 3, 4})
+}
+
+// printRows prints a table with its heads, and how many rows it leaves out.
+func (a *app) printRows(rows [][]string, count uint64, right []int) {
+	a.out.Print("%s", strings.TrimSuffix(cli.Table(rows, right...), "\n"))
+	if left := count - uint64(len(rows)-1); left > 0 {
+		a.out.Print("  and %s more (--json lists more of them)", cli.Count(left))
+	}
+}
+
+// sizeOf writes bytes; nothing for none.
+func sizeOf(bytes uint64) string {
+	if bytes == 0 {
+		return ""
+	}
+	return limit.FormatMeasured(float64(bytes))
+}
+
+// counted is cli.Plural with a large number.
+func counted(n uint64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return cli.Count(n) + " " + many
+}
+
+// latencyUS writes µs.
+func latencyUS(us float64) string { return cli.Latency(time.Duration(us * float64(time.Microsecond))) }
+
+// seconds1 writes a sum of times.
+func seconds1(s float64) string { return cli.Latency(time.Duration(s * float64(time.Second))) }

@@ -37,7 +37,7 @@ type Layer struct {
 // "/srv/x → mount /srv → ext4 on /dev/vda2 (partition) → /dev/vda".
 func (c Chain) String() string {
 	if len(c.Layers) == 0 {
-		return printable(c.Spec)
+		return Printable(c.Spec)
 	}
 	texts := make([]string, len(c.Layers))
 	for i, l := range c.Layers {
@@ -72,12 +72,12 @@ func distinct(devs []Device) []Device {
 
 // add puts a layer at the end, its text fit for a terminal.
 func (c *Chain) add(l Layer) {
-	l.Text = printable(l.Text)
+	l.Text = Printable(l.Text)
 	c.Layers = append(c.Layers, l)
 }
 
 func (c *Chain) note(format string, args ...any) {
-	c.Notes = append(c.Notes, printable(fmt.Sprintf(format, args...)))
+	c.Notes = append(c.Notes, Printable(fmt.Sprintf(format, args...)))
 }
 
 // end closes the chain with the devices that a file system is on or that were named,

@@ -16,7 +16,7 @@ type NoBlockDeviceError struct {
 }
 
 func (e *NoBlockDeviceError) Error() string {
-	return printable(fmt.Sprintf("resolve %s: no block device beneath: %s", e.Path, e.Reason))
+	return Printable(fmt.Sprintf("resolve %s: no block device beneath: %s", e.Path, e.Reason))
 }
 
 // A NotFoundError says that a device or a path does not exist. errors.Is holds it
@@ -41,7 +41,7 @@ func (e *NotFoundError) Error() string {
 	case len(e.Have) > 0:
 		fmt.Fprintf(&b, "; there are %s", strings.Join(e.Have, ", "))
 	}
-	return printable(b.String())
+	return Printable(b.String())
 }
 
 // Is makes errors.Is(err, fs.ErrNotExist) true.
@@ -69,7 +69,7 @@ func (e *NotBlockError) Error() string {
 	if e.Hint != "" {
 		s += "; " + e.Hint
 	}
-	return printable(s)
+	return Printable(s)
 }
 
 func isNotExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }

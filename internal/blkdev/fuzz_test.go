@@ -78,7 +78,7 @@ func FuzzResolve(f *testing.F) {
 		c, err := tr.fs().Resolve(t.Context(), spec)
 		if err != nil {
 			var spelling *SpellingError
-			if !errors.As(err, &spelling) && !strings.Contains(err.Error(), printable(spec)) {
+			if !errors.As(err, &spelling) && !strings.Contains(err.Error(), Printable(spec)) {
 				t.Errorf("the error of %q does not name it: %v", spec, err)
 			}
 			return

@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// printable writes what could move a terminal's cursor as Go escapes (\n, \x1b):
+// Printable writes what could move a terminal's cursor as Go escapes (\n, \x1b):
 // mount points and file names come from containers, and a chain is one line.
-func printable(s string) string {
+func Printable(s string) string {
 	if strings.IndexFunc(s, func(r rune) bool { return r == utf8.RuneError || !unicode.IsGraphic(r) }) < 0 {
 		return s
 	}

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/hold"
+	"github.com/weir-io/weir/internal/ptytest"
 	"github.com/weir-io/weir/internal/systemd"
 )
 
@@ -83,7 +84,7 @@ func open(t *testing.T, shell ...string) *terminal {
 
 func openWith(t *testing.T, counter string, shell ...string) *terminal {
 	t.Helper()
-	master, slave := pty(t)
+	master, slave := ptytest.Open(t)
 	exe, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -127,27 +128,6 @@ func openWith(t *testing.T, counter string, shell ...string) *terminal {
 		}
 	})
 	return term
-}
-
-// pty opens a new terminal.
-func pty(t *testing.T) (master, slave *os.File) {
-	t.Helper()
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { master.Close() })
-	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if slave, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
-		t.Fatal(err)
-	}
-	return master, slave
 }
 
 func (term *terminal) line() string {

@@ -54,22 +54,32 @@ var colours = []string{"#d97706", "#2563eb", "#111827", "#059669"}
 // Draw writes the charts one below the other as one SVG document.
 func Draw(w io.Writer, title string, charts []Chart) error {
 	var b strings.Builder
-	lines := wrap(title, titleRunes)
-	height := 16 + 18*float64(len(lines))
-	var body strings.Builder
-	for _, c := range charts {
-		fmt.Fprintf(&body, `<g transform="translate(0 %g)">`+"\n", height)
-		height += c.draw(&body)
-		body.WriteString("</g>\n")
+	panels := make([]strings.Builder, len(charts))
+	at := make([]float64, len(charts)+1) // each panel's beginning, beneath the title
+	for i, c := range charts {
+		at[i+1] = at[i] + c.draw(&panels[i])
 	}
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %g" width="%g" height="%g" font-family="sans-serif" font-size="11">`+"\n", width, height, width, height)
-	fmt.Fprintf(&b, `<rect width="100%%" height="100%%" fill="#fff"/>`+"\n")
-	for i, line := range lines {
-		fmt.Fprintf(&b, `<text x="12" y="%d" font-size="13" font-weight="bold">%s</text>`+"\n", 22+18*i, html.EscapeString(line))
+	top := begin(&b, title, at[len(charts)])
+	for i := range panels {
+		fmt.Fprintf(&b, `<g transform="translate(0 %g)">`+"\n%s</g>\n", top+at[i], panels[i].String())
 	}
-	b.WriteString(body.String() + "</svg>\n")
+	b.WriteString("</svg>\n")
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// begin opens a document that has room for panels of a height beneath its title, and
+// returns where they begin.
+func begin(b *strings.Builder, title string, panels float64) (top float64) {
+	lines := wrap(title, titleRunes)
+	top = 16 + 18*float64(len(lines))
+	height := top + panels
+	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %g" width="%g" height="%g" font-family="sans-serif" font-size="11">`+"\n", width, height, width, height)
+	fmt.Fprintf(b, `<rect width="100%%" height="100%%" fill="#fff"/>`+"\n")
+	for i, line := range lines {
+		fmt.Fprintf(b, `<text x="12" y="%d" font-size="13" font-weight="bold">%s</text>`+"\n", 22+18*i, html.EscapeString(line))
+	}
+	return top
 }
 
 // titleRunes is about what fits across the picture.

@@ -18,18 +18,23 @@ func draw(t *testing.T, charts ...Chart) string {
 	if err := Draw(&b, "a <title> & more", charts); err != nil {
 		t.Fatal(err)
 	}
-	d := xml.NewDecoder(bytes.NewReader(b.Bytes()))
+	wellFormed(t, b.Bytes())
+	return b.String()
+}
+
+func wellFormed(t *testing.T, svg []byte) {
+	t.Helper()
+	d := xml.NewDecoder(bytes.NewReader(svg))
 	for {
 		if _, err := d.Token(); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
-			t.Fatalf("not XML: %v\n%s", err, &b)
+			t.Fatalf("not XML: %v\n%s", err, svg)
 		}
 	}
-	if s := b.String(); strings.Contains(s, "NaN") || strings.Contains(s, "Inf") {
+	if s := string(svg); strings.Contains(s, "NaN") || strings.Contains(s, "Inf") {
 		t.Errorf("a place is no number:\n%s", s)
 	}
-	return b.String()
 }
 
 func TestDraw(t *testing.T) {

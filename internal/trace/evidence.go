@@ -1,25 +1,154 @@
 package trace
 
 import (
-	"cmp"
-	"os"
-	"slices"
+	"time"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/kernel"
+	"github.com/weir-io/weir/internal/target"
 )
 
-var pageBytes = os.Getpagesize()
-
-func sortCauses(all []Cause) {
-	slices.SortStableFunc(all, func(a, b Cause) int { return cmp.Compare(b.Share, a.Share) })
+// Evidence is what was read of the host and the target while they were traced.
+type Evidence struct {
+	Memory *Memory `json:"memory"` // of the target's group, or the one above that is nearest to its limit; null: none is bound, or known
+	Dirty  *Dirty  `json:"dirty"`  // null: not known
+	// Limits are the target's, as people write them: "write 10 MB/s on /dev/vdb".
+	Limits []string `json:"limits"`
+	// Paced is whether weir's pacer holds the target's buffered writes.
+	Paced bool `json:"paced"`
 }
 
-// Evidence x
-type Evidence struct{}
+// Memory is a group's memory when it was fullest; bytes.
+type Memory struct {
+	Group string `json:"cgroup"`
+	Max   uint64 `json:"max"`  // memory.max, or v1's limit; 0: none
+	High  uint64 `json:"high"` // memory.high; 0: none
+	Used  uint64 `json:"used"`
+	Cache uint64 `json:"cache"` // of it page cache
+	Dirty uint64 `json:"dirty"` // of that dirty or under writeback, at most
+}
 
-// Advice x
-type Advice struct{}
+// bound is the lower of the limits.
+func (m Memory) bound() uint64 {
+	if m.High > 0 && (m.Max == 0 || m.High < m.Max) {
+		return m.High
+	}
+	return m.Max
+}
 
-// Slow x
-type Slow struct{}
+// full is how near the group is to its limit, from 0 to 1.
+func (m Memory) full() float64 {
+	if b := m.bound(); b > 0 {
+		return float64(m.Used) / float64(b)
+	}
+	return 0
+}
 
-// File x
-type File struct{}
+// Dirty is what of the host's memory waits for its disks, at most, and the thresholds;
+// bytes.
+type Dirty struct {
+	Now          uint64 `json:"dirty"`
+	Writeback    uint64 `json:"writeback"`
+	BackgroundAt uint64 `json:"background_threshold"` // from here on flushers write
+	LimitAt      uint64 `json:"threshold"`            // from between the two on writers wait
+}
+
+// sampleEvery is how often the evidence is looked at.
+const sampleEvery = 100 * time.Millisecond
+
+// A Witness gathers evidence until it is stopped.
+type Witness struct {
+	group  *cgroupfs.Group // nil: no memory group is looked at
+	groups *cgroupfs.FS
+	stop   chan struct{}
+	ended  chan struct{}
+	found  Evidence // the goroutine's, until it has ended
+}
+
+// Watch begins to gather evidence of a target's group; nil: of the host alone.
+func Watch(groups *cgroupfs.FS, group *cgroupfs.Group) *Witness {
+	w := &Witness{group: group, groups: groups, stop: make(chan struct{}), ended: make(chan struct{})}
+	w.found.Limits = []string{}
+	go w.watch()
+	return w
+}
+
+// Stop ends that. What could not be read is left out: it is beside the figures.
+func (w *Witness) Stop() Evidence {
+	close(w.stop)
+	<-w.ended
+	return w.found
+}
+
+func (w *Witness) watch() {
+	defer close(w.ended)
+	host := kernel.New("/")
+	for {
+		w.lookAtMemory()
+		w.lookAtDirty(host)
+		select {
+		case <-w.stop:
+			return
+		case <-time.After(sampleEvery):
+		}
+	}
+}
+
+func (w *Witness) lookAtDirty(host kernel.FS) {
+	d, there, err := host.Dirty()
+	if err != nil || !there {
+		return
+	}
+	if w.found.Dirty == nil {
+		w.found.Dirty = &Dirty{}
+	}
+	w.found.Dirty.Now = max(w.found.Dirty.Now, d.Now)
+	w.found.Dirty.Writeback = max(w.found.Dirty.Writeback, d.InWriteback)
+	w.found.Dirty.BackgroundAt, w.found.Dirty.LimitAt = d.BackgroundAt, d.LimitAt
+}
+
+// lookAtMemory looks for the group on the way up that is nearest to its limit.
+func (w *Witness) lookAtMemory() {
+	at, ok := w.memoryGroup()
+	if !ok {
+		return
+	}
+	for ; ; at = at.Parent() {
+		m, there, err := at.Memory()
+		if err == nil && there && (m.Max > 0 || m.High > 0) {
+			if used, err := at.MemoryUsed(); err == nil {
+				w.keep(Memory{Group: at.Path(), Max: m.Max, High: m.High, Used: used, Cache: min(m.Dirty+m.Clean, used), Dirty: min(m.Dirty, used)})
+			}
+		}
+		if at.IsRoot() {
+			return
+		}
+	}
+}
+
+func (w *Witness) keep(m Memory) {
+	if w.found.Memory == nil || m.full() > w.found.Memory.full() {
+		if w.found.Memory != nil && w.found.Memory.Group == m.Group {
+			m.Dirty = max(m.Dirty, w.found.Memory.Dirty)
+		}
+		w.found.Memory = &m
+	}
+}
+
+// memoryGroup is the target's group where memory is counted: on v1 that of one of its
+// processes in another hierarchy.
+func (w *Witness) memoryGroup() (cgroupfs.Group, bool) {
+	if w.group == nil {
+		return cgroupfs.Group{}, false
+	}
+	if w.group.Hierarchy().Has("memory") {
+		return *w.group, true
+	}
+	memory := w.groups.With("memory")
+	pids, err := target.Members(*w.group)
+	if memory == nil || err != nil || len(pids) == 0 {
+		return cgroupfs.Group{}, false
+	}
+	g, err := w.groups.OfProcess(memory, pids[0])
+	return g, err == nil
+}

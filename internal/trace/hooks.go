@@ -3,6 +3,7 @@ package trace
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
@@ -23,9 +24,9 @@ type hook struct {
 	without string
 }
 
-// hooks is what a trace attaches.
-func hooks() []hook {
-	return []hook{
+// hooks is what a trace of some kinds attaches.
+func hooks(kinds []Kind) []hook {
+	all := []hook{
 		{name: "raw_syscalls:sys_enter, sys_exit", programs: []string{traceProgEnter, traceProgLeave}},
 		{name: "sched:sched_switch", programs: []string{traceProgSwitched}},
 		{name: "sched:sched_waking", programs: []string{traceProgWaking}, without: "waits include the time for a processor after them"},
@@ -43,6 +44,13 @@ func hooks() []hook {
 			fallback: &hook{name: "kprobe of the block throttle", programs: []string{traceProgThrottledKprobe},
 				functions: []string{"__blk_throtl_bio", "blk_throtl_bio"}}},
 	}
+	if slices.Contains(kinds, Fault) {
+		all = append(all, hook{name: "fentry, fexit of page faults", functions: []string{"filemap_fault"},
+			programs: []string{traceProgReadFault, traceProgReadFaulted}, without: "page faults that bring in pages of mapped files are not seen"},
+			hook{name: "fentry, fexit of first writes to pages", functions: []string{"do_page_mkwrite"},
+				programs: []string{traceProgWriteFault, traceProgWriteFaulted}, without: "page faults of writes to mapped files are not seen"})
+	}
+	return all
 }
 
 // Missing is a hook that could not be had.
@@ -81,7 +89,7 @@ func (t *Tracer) attachAll(h hook) error {
 }
 
 // attachOne attaches a program to what it is for: the first of the functions that the
-// kernel has with one argument, or the tracepoint that it names.
+// kernel has, or the tracepoint that it names.
 func (t *Tracer) attachOne(name string, functions []string) (link.Link, error) {
 	spec := t.spec.Programs[name].Copy()
 	function := ""
@@ -104,14 +112,11 @@ func (t *Tracer) attachOne(name string, functions []string) (link.Link, error) {
 	return link.AttachTracing(link.TracingOptions{Program: program})
 }
 
-// function is the first of some that the kernel has and that takes one argument.
+// function is the first of some that the kernel has.
 func (t *Tracer) function(names []string) string {
 	for _, name := range names {
 		var f *btf.Func
-		if err := t.types.TypeByName(name, &f); err != nil {
-			continue
-		}
-		if p, ok := f.Type.(*btf.FuncProto); ok && len(p.Params) == 1 {
+		if t.types.TypeByName(name, &f) == nil {
 			return name
 		}
 	}

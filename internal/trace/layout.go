@@ -18,6 +18,15 @@ type (
 	lost struct {
 		Tasks, Bios, Events, Stacks, Files uint64
 	}
+	operation struct { // struct op of bpf/trace_state.h
+		Begin, Mark, Ended, Woken uint64
+		Parts                     Split
+		Bytes, File, Inode        uint64
+		FD, TID                   uint32
+		Kind, OnDisk, Off         uint8
+		Reclaim, Failed           uint8
+		_                         [3]byte
+	}
 	reclaimed struct {
 		Calls, Pages uint64
 	}

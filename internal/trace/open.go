@@ -67,7 +67,7 @@ func Open(o Options) (_ *Tracer, err error) {
 	if err := t.loadMaps(); err != nil {
 		return nil, unavailable(err)
 	}
-	for _, h := range hooks() {
+	for _, h := range hooks(o.Kinds) {
 		err := t.attach(h)
 		if err != nil && h.without == "" {
 			return nil, unavailable(fmt.Errorf("%s: %w", h.name, err))
@@ -80,6 +80,9 @@ func Open(o Options) (_ *Tracer, err error) {
 		return nil, unavailable(err)
 	}
 	t.Began = time.Now()
+	if err := t.all.Variables[traceVarStarted].Set(true); err != nil {
+		return nil, fmt.Errorf("start the trace: %w", err)
+	}
 	return t, nil
 }
 

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"os"
 	"time"
 )
 
@@ -73,7 +74,7 @@ const microsecond = float64(time.Microsecond)
 // Report makes one of what was counted between two snapshots; before may be empty.
 func (s *Snapshot) Report(before *Snapshot, kinds []Kind) Report {
 	r := Report{Seconds: (s.After - before.After).Seconds(), Lost: s.Lost,
-		Ops: []OpsReport{}, Behind: []Behind1{}, Advice: []Advice{}, Open: []Slow{}, Slow: []Slow{}, Files: []File{}, Missing: []Missing{}}
+		Ops: []OpsReport{}, Behind: []Behind1{}, Advice: []Advice{}, Open: []Slow{}, Evidence: Evidence{Limits: []string{}}, Slow: []Slow{}, Files: []File{}, Missing: []Missing{}}
 	for _, k := range kinds {
 		if o := s.Ops[k].report(k, &before.Ops[k]); o.Count > 0 {
 			r.Ops = append(r.Ops, o)
@@ -88,7 +89,7 @@ func (s *Snapshot) Report(before *Snapshot, kinds []Kind) Report {
 			ThrottleSeconds: (b.Throttle - was.Throttle).Seconds(), QueueSeconds: (b.Queue - was.Queue).Seconds(),
 			DeviceSeconds: (b.Device - was.Device).Seconds(), ThrottleMost: float64(b.ThrottleMost) / microsecond, TotalMost: float64(b.TotalMost) / microsecond})
 	}
-	page := uint64(pageBytes)
+	page := uint64(os.Getpagesize())
 	r.Reclaim = Reclaim{s.MemcgReclaims.Calls - before.MemcgReclaims.Calls, (s.MemcgReclaims.Pages - before.MemcgReclaims.Pages) * page,
 		s.DirectReclaims.Calls - before.DirectReclaims.Calls, (s.DirectReclaims.Pages - before.DirectReclaims.Pages) * page}
 	return r

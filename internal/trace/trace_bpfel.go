@@ -35,12 +35,16 @@ const (
 	traceProgLeave           = "leave"
 	traceProgMemcgReclaim    = "memcg_reclaim"
 	traceProgMemcgReclaimed  = "memcg_reclaimed"
+	traceProgReadFault       = "read_fault"
+	traceProgReadFaulted     = "read_faulted"
 	traceProgRqCompleted     = "rq_completed"
 	traceProgRqIssued        = "rq_issued"
 	traceProgSwitched        = "switched"
 	traceProgThrottled       = "throttled"
 	traceProgThrottledKprobe = "throttled_kprobe"
 	traceProgWaking          = "waking"
+	traceProgWriteFault      = "write_fault"
+	traceProgWriteFaulted    = "write_faulted"
 	traceVarBioArgument      = "bio_argument"
 	traceVarByFile           = "by_file"
 	traceVarCalls            = "calls"
@@ -53,6 +57,7 @@ const (
 	traceVarPlaces           = "places"
 	traceVarRqArgument       = "rq_argument"
 	traceVarSlower           = "slower"
+	traceVarStarted          = "started"
 )
 
 // loadTrace returns the embedded CollectionSpec for trace.
@@ -105,12 +110,16 @@ type traceProgramSpecs struct {
 	Leave           *ebpf.ProgramSpec `ebpf:"leave"`
 	MemcgReclaim    *ebpf.ProgramSpec `ebpf:"memcg_reclaim"`
 	MemcgReclaimed  *ebpf.ProgramSpec `ebpf:"memcg_reclaimed"`
+	ReadFault       *ebpf.ProgramSpec `ebpf:"read_fault"`
+	ReadFaulted     *ebpf.ProgramSpec `ebpf:"read_faulted"`
 	RqCompleted     *ebpf.ProgramSpec `ebpf:"rq_completed"`
 	RqIssued        *ebpf.ProgramSpec `ebpf:"rq_issued"`
 	Switched        *ebpf.ProgramSpec `ebpf:"switched"`
 	Throttled       *ebpf.ProgramSpec `ebpf:"throttled"`
 	ThrottledKprobe *ebpf.ProgramSpec `ebpf:"throttled_kprobe"`
 	Waking          *ebpf.ProgramSpec `ebpf:"waking"`
+	WriteFault      *ebpf.ProgramSpec `ebpf:"write_fault"`
+	WriteFaulted    *ebpf.ProgramSpec `ebpf:"write_faulted"`
 }
 
 // traceMapSpecs contains maps before they are loaded into the kernel.
@@ -146,6 +155,7 @@ type traceVariableSpecs struct {
 	Places      *ebpf.VariableSpec `ebpf:"places"`
 	RqArgument  *ebpf.VariableSpec `ebpf:"rq_argument"`
 	Slower      *ebpf.VariableSpec `ebpf:"slower"`
+	Started     *ebpf.VariableSpec `ebpf:"started"`
 }
 
 // traceObjects contains all objects after they have been loaded into the kernel.
@@ -213,6 +223,7 @@ type traceVariables struct {
 	Places      *ebpf.Variable `ebpf:"places"`
 	RqArgument  *ebpf.Variable `ebpf:"rq_argument"`
 	Slower      *ebpf.Variable `ebpf:"slower"`
+	Started     *ebpf.Variable `ebpf:"started"`
 }
 
 // tracePrograms contains all programs after they have been loaded into the kernel.
@@ -227,12 +238,16 @@ type tracePrograms struct {
 	Leave           *ebpf.Program `ebpf:"leave"`
 	MemcgReclaim    *ebpf.Program `ebpf:"memcg_reclaim"`
 	MemcgReclaimed  *ebpf.Program `ebpf:"memcg_reclaimed"`
+	ReadFault       *ebpf.Program `ebpf:"read_fault"`
+	ReadFaulted     *ebpf.Program `ebpf:"read_faulted"`
 	RqCompleted     *ebpf.Program `ebpf:"rq_completed"`
 	RqIssued        *ebpf.Program `ebpf:"rq_issued"`
 	Switched        *ebpf.Program `ebpf:"switched"`
 	Throttled       *ebpf.Program `ebpf:"throttled"`
 	ThrottledKprobe *ebpf.Program `ebpf:"throttled_kprobe"`
 	Waking          *ebpf.Program `ebpf:"waking"`
+	WriteFault      *ebpf.Program `ebpf:"write_fault"`
+	WriteFaulted    *ebpf.Program `ebpf:"write_faulted"`
 }
 
 func (p *tracePrograms) Close() error {
@@ -245,12 +260,16 @@ func (p *tracePrograms) Close() error {
 		p.Leave,
 		p.MemcgReclaim,
 		p.MemcgReclaimed,
+		p.ReadFault,
+		p.ReadFaulted,
 		p.RqCompleted,
 		p.RqIssued,
 		p.Switched,
 		p.Throttled,
 		p.ThrottledKprobe,
 		p.Waking,
+		p.WriteFault,
+		p.WriteFaulted,
 	)
 }
 

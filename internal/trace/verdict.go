@@ -1,5 +1,10 @@
 package trace
 
+import (
+	"cmp"
+	"slices"
+)
+
 // A Verdict is where the time of one kind of operation went, as far as it is worth a
 // word.
 type Verdict struct {
@@ -39,6 +44,6 @@ func judge(h *Histogram, all, above Split) Verdict {
 			v.Causes = append(v.Causes, Cause{p.String(), share, p})
 		}
 	}
-	sortCauses(v.Causes)
+	slices.SortStableFunc(v.Causes, func(a, b Cause) int { return cmp.Compare(b.Share, a.Share) })
 	return v
 }

@@ -1,0 +1,177 @@
+package trace
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Advice is what a cause means here, and what to do.
+type Advice struct {
+	Code string `json:"code"` // the part's name
+	Text string `json:"text"`
+}
+
+// adviseFrom is the least share that a kind of operation has of all the time, for its
+// causes to be explained.
+const adviseFrom = 0.05
+
+// Advise explains the causes of what took long, from what was read meanwhile.
+func (r *Report) Advise() []Advice {
+	total := 0.0
+	for _, o := range r.Ops {
+		total += o.Seconds
+	}
+	advice, said := []Advice{}, map[Part]bool{}
+	for _, o := range r.Ops {
+		if o.Seconds < adviseFrom*total {
+			continue
+		}
+		for _, c := range o.Verdict.Causes {
+			explain := explanations[c.part]
+			if explain == nil {
+				continue
+			}
+			text := o.words(c)
+			if !said[c.part] {
+				text += ": " + explain(r)
+			}
+			said[c.part] = true
+			advice = append(advice, Advice{c.Part, text})
+		}
+	}
+	return advice
+}
+
+// words says what share of which time a cause has.
+func (o *OpsReport) words(c Cause) string {
+	of := "of their time"
+	if o.Verdict.Of != "all" {
+		of = "of the time above p50"
+	}
+	return fmt.Sprintf("%ss: %.0f %% %s is %s", o.Kind, 100*c.Share, of, phrases[c.part])
+}
+
+var phrases = [Parts]string{MemcgReclaim: "memcg reclaim", DirectReclaim: "direct reclaim", DirtyThrottle: "dirty throttling", BlkThrottle: "the wait for blk-throttle",
+	Queue: "the block layer's queue", DeviceTime: "the device", Journal: "the journal and locks of the file system", Frozen: "being stopped by a freezer",
+	OtherIO: "I/O that others submitted", RunQueue: "the wait for a processor", Other: "sleep for a reason that is not known"}
+
+var explanations = [Parts]func(*Report) string{
+	MemcgReclaim: explainMemcg,
+	DirectReclaim: func(*Report) string {
+		return "the whole host is short of memory, and each new page first frees an old one"
+	},
+	DirtyThrottle: explainDirty,
+	BlkThrottle:   explainThrottle,
+	Queue: func(*Report) string {
+		return "the device has as much as it takes at once, or its scheduler lets others go first"
+	},
+	DeviceTime: func(*Report) string { return "the disk itself takes that long" },
+	Journal: func(*Report) string {
+		return "commits, also those that others on the same file system ask for by fsync, and who holds a lock meanwhile; a file system of its own (weir volume create) keeps others away"
+	},
+	Frozen:   explainFrozen,
+	OtherIO:  explainOthers,
+	RunQueue: func(*Report) string { return "processors are busy, or the group's share of them is used up" },
+	Other:    func(*Report) string { return "none of the places that weir knows" },
+}
+
+func explainMemcg(r *Report) string {
+	m := r.Evidence.Memory
+	if m == nil || m.full() < 0.9 {
+		return "a memory limit of the group, or of one above it, is reached now and then"
+	}
+	text := fmt.Sprintf("%s is at its memory limit (%s, %s of it page cache), and each new page first frees an old one", m.Group, ofBinary(m.Used, m.bound()), memorySize(m.Cache))
+	if r.Reclaim.MemcgBytes > 0 {
+		text += fmt.Sprintf(". In these %.0f s it freed %s: %s would have held what was brought into memory meanwhile",
+			r.Seconds, memorySize(r.Reclaim.MemcgBytes), memorySize(roundUp(m.Used+r.Reclaim.MemcgBytes)))
+	}
+	return text + ". Direct I/O needs no page cache"
+}
+
+// roundUp leaves a tenth of room, and two digits.
+func roundUp(bytes uint64) uint64 {
+	bytes += bytes / 10
+	step := uint64(1 << 20)
+	for step*100 < bytes {
+		step *= 2
+	}
+	return (bytes + step - 1) / step * step
+}
+
+func explainDirty(r *Report) string {
+	var text string
+	d, m := r.Evidence.Dirty, r.Evidence.Memory
+	switch {
+	case m != nil && m.full() >= 0.9 && (d == nil || d.Now < d.BackgroundAt):
+		text = fmt.Sprintf("%s is at its memory limit (%s), of which only a part may be dirty (%s was): a higher memory limit, or a faster disk", m.Group, ofBinary(m.Used, m.bound()), memorySize(m.Dirty))
+	case d != nil:
+		text = fmt.Sprintf("up to %s of the host's memory was dirty; from %s on writers are slowed down, at %s they stop (vm.dirty_*). weir trace --dirty shows it over time",
+			memorySize(d.Now), memorySize((d.BackgroundAt+d.LimitAt)/2), memorySize(d.LimitAt))
+	default:
+		text = "more is written than the disk takes"
+	}
+	if limits := r.writeLimits(); limits != "" {
+		text += ". The limit (" + limits + ") is how fast it drains"
+	}
+	return text
+}
+
+// writeLimits are those of the target's limits that bind writes.
+func (r *Report) writeLimits() string {
+	var writes []string
+	for _, l := range r.Evidence.Limits {
+		if strings.Contains(l, "write") {
+			writes = append(writes, l)
+		}
+	}
+	return strings.Join(writes, "; ")
+}
+
+func explainThrottle(r *Report) string {
+	if len(r.Evidence.Limits) == 0 {
+		return "a limit holds it"
+	}
+	return "its limit holds it (" + strings.Join(r.Evidence.Limits, "; ") + "). weir set gives it another one"
+}
+
+func explainFrozen(r *Report) string {
+	if r.Evidence.Paced {
+		return "weir's pacer holds its writes at the limit" + inBrackets(r.writeLimits())
+	}
+	return "somebody freezes its cgroup, or stops it by a signal"
+}
+
+func inBrackets(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " (" + text + ")"
+}
+
+func explainOthers(r *Report) string {
+	text := "writeback by the kernel's flushers, or what another process reads ahead"
+	for _, m := range r.Missing {
+		if strings.Contains(m.Hook, "throttle") {
+			return text + "; and waits in blk-throttle, which cannot be told apart on this kernel"
+		}
+	}
+	return text
+}
+
+// memorySize writes bytes in powers of 1024, as memory limits are written.
+func memorySize(bytes uint64) string {
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB"}
+	v, unit := float64(bytes), 0
+	for v >= 1024 && unit < len(units)-1 {
+		v, unit = v/1024, unit+1
+	}
+	if unit == 0 || v >= 100 {
+		return fmt.Sprintf("%.0f %s", v, units[unit])
+	}
+	return fmt.Sprintf("%.3g %s", v, units[unit])
+}
+
+// ofBinary writes "63.9 of 64 MiB".
+func ofBinary(part, whole uint64) string {
+	return memorySize(part) + " of " + memorySize(whole)
+}

@@ -1,0 +1,83 @@
+package trace
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cilium/ebpf"
+
+	"github.com/weir-io/weir/internal/blkdev"
+)
+
+// File is what operations of one kind did with one file.
+type File struct {
+	File    string             `json:"file"`   // its path as a process sees it that had it open, or its name
+	Device  blkdev.Number      `json:"device"` // of its file system
+	Inode   uint64             `json:"inode"`
+	Kind    string             `json:"kind"`
+	Count   uint64             `json:"count"`
+	Bytes   uint64             `json:"bytes"`
+	Seconds float64            `json:"seconds"` // summed over operations
+	Max     float64            `json:"max_us"`
+	Cause   string             `json:"cause"` // the part that took most of it
+	Split   map[string]float64 `json:"split_seconds"`
+}
+
+// A FileWatch reads the sums by file, and looks for the files' paths while processes have
+// them open.
+type FileWatch struct {
+	sums  *ebpf.Map
+	paths *paths
+	found map[opened]string // the paths of files, whichever process has them open
+}
+
+// WatchFiles begins it. It ends with the trace.
+func (t *Tracer) WatchFiles() *FileWatch {
+	return &FileWatch{sums: t.maps[traceMapFiles], paths: newPaths(), found: map[opened]string{}}
+}
+
+// Look looks for the paths of files that are new.
+func (w *FileWatch) Look() error {
+	_, err := w.Files()
+	return err
+}
+
+// Files are the sums so far, those that took most time first.
+func (w *FileWatch) Files() ([]File, error) {
+	all := []File{}
+	var key fileKey
+	var sum fileSum
+	each := w.sums.Iterate()
+	for each.Next(&key, &sum) {
+		all = append(all, key.file(&sum, w.path(&key, &sum)))
+	}
+	if err := each.Err(); err != nil {
+		return nil, fmt.Errorf("read sums by file: %w", err)
+	}
+	slices.SortFunc(all, func(a, b File) int {
+		return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), cmp.Compare(a.File, b.File), cmp.Compare(a.Kind, b.Kind))
+	})
+	return all, nil
+}
+
+// path is a file's, as far as any process was seen with it open.
+func (w *FileWatch) path(key *fileKey, sum *fileSum) string {
+	f := opened{device: key.Device, inode: key.Inode, name: text(sum.Name[:])}
+	if found, ok := w.found[f]; ok {
+		return found
+	}
+	from := f
+	from.tgid = sum.TGID
+	found := w.paths.find(from, int(sum.FD))
+	if strings.HasPrefix(found, "/") {
+		w.found[f] = found // as many as there are sums, at most
+	}
+	return found
+}
+
+func (k fileKey) file(sum *fileSum, path string) File {
+	return File{File: path, Device: numberOf(k.Device), Inode: k.Inode, Kind: Kind(k.Kind).String(), Count: sum.Count, Bytes: sum.Bytes,
+		Seconds: float64(sum.Parts.Sum()) / 1e9, Max: float64(sum.Most) / microsecond, Cause: sum.Parts.largest().String(), Split: sum.Parts.nonzero()}
+}

@@ -1,0 +1,90 @@
+package trace
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cilium/ebpf"
+)
+
+// pendingMost bounds the operations under way that are told, and pendingMin is how long one
+// must last to be.
+const (
+	pendingMost = 100
+	pendingMin  = 100 * time.Millisecond
+)
+
+// Pending lists operations that have not ended, the longest first: a write that has waited
+// for seconds when the trace ends is what it was made for.
+func (t *Tracer) Pending() ([]Slow, error) {
+	ops := t.maps[traceMapOps]
+	keys, all := make([]uint32, ops.MaxEntries()), make([]operation, ops.MaxEntries())
+	var cursor ebpf.MapBatchCursor
+	n, err := ops.BatchLookup(&cursor, keys, all, nil)
+	if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+		return nil, fmt.Errorf("read what was traced: %w", err)
+	}
+	now := monotonic()
+	origin := now - uint64(time.Since(t.Began))
+	found := []Slow{}
+	for _, o := range all[:n] {
+		if o.Begin == 0 || o.Ended != 0 || o.Begin > now || now-o.Begin < uint64(pendingMin) {
+			continue
+		}
+		if tgid, comm, ok := threadOf(o.TID); ok {
+			e := slowEvent{Began: o.Begin, Took: now - o.Begin, TID: o.TID, TGID: tgid, Kind: uint32(o.Kind), Parts: o.soFar(now)}
+			copy(e.Comm[:], comm)
+			found = append(found, e.slow("", origin))
+		}
+	}
+	slices.SortFunc(found, func(a, b Slow) int { return cmp.Compare(b.Took, a.Took) })
+	return found[:min(len(found), pendingMost)], nil
+}
+
+// soFar adds what has gone on since the operation was looked at last.
+func (o operation) soFar(now uint64) Split {
+	s := o.Parts
+	part := CPU
+	switch off := wait(o.Off) - 1; {
+	case o.Reclaim != 0:
+		part = Part(o.Reclaim)
+	case o.Off == 0:
+	case off == waits:
+		part = RunQueue
+	default:
+		part = waitParts[off]
+	}
+	if now > o.Mark {
+		s[part] += now - o.Mark
+	}
+	return s
+}
+
+// waitParts are the parts of waits whose end is not known: own I/O cannot be told apart then.
+var waitParts = [waits]Part{waitFrozen: Frozen, waitMemcg: MemcgReclaim, waitReclaim: DirectReclaim, waitDirty: DirtyThrottle,
+	waitJournal: Journal, waitQueue: Queue, waitIO: OtherIO, waitSyscall: Other, waitExit: Other}
+
+// threadOf finds a thread that still is: its process, and its name.
+func threadOf(tid uint32) (tgid uint32, comm string, ok bool) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", tid))
+	if err != nil {
+		return 0, "", false
+	}
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":\t")
+		switch name {
+		case "Name":
+			comm = value
+		case "Tgid":
+			n, err := strconv.ParseUint(value, 10, 32)
+			return uint32(n), comm, err == nil
+		}
+	}
+	return 0, "", false
+}

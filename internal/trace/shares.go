@@ -1,0 +1,101 @@
+package trace
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+)
+
+// A Share is how much of some time went to one part, or to several small ones.
+type Share struct {
+	Part    Part   // Parts: the small ones together
+	Title   string // for people
+	Share   float64
+	Percent int // rounded; those of one time add up to 100
+}
+
+// restShare is up to which share a part is one of the small ones.
+const restShare = 0.005
+
+// restTitle names the small parts.
+const restTitle = "the rest"
+
+// Shares are the parts of the time that the verdict is about, the largest first, and how
+// much time that is, in seconds. None of no time.
+func (o OpsReport) Shares() (all []Share, seconds float64) {
+	split := o.AboveP50
+	if o.Verdict.Of == "all" {
+		split = o.Split
+	}
+	return SharesOf(split)
+}
+
+// SharesOf are the parts of a time that is given by part, in seconds, as in a report.
+func SharesOf(split map[string]float64) (all []Share, seconds float64) {
+	// In the parts' order: the sum of floating-point numbers depends on it.
+	for p := range Parts {
+		seconds += split[p.String()]
+	}
+	if seconds <= 0 {
+		return nil, 0
+	}
+	rest := 0.0
+	for p := range Parts {
+		share := split[p.String()] / seconds
+		if share > restShare {
+			all = append(all, Share{Part: p, Title: p.Title(), Share: share})
+		} else {
+			rest += share
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Share) int { return cmp.Compare(b.Share, a.Share) })
+	if rest > 0 {
+		all = append(all, Share{Part: Parts, Title: restTitle, Share: rest})
+	}
+	percents(all)
+	return all, seconds
+}
+
+// percents rounds shares such that they add up to 100: each down, and then those up that
+// lost most.
+func percents(all []Share) {
+	left := 100
+	order := make([]int, len(all))
+	for i := range all {
+		all[i].Percent = int(math.Floor(100*all[i].Share + 1e-9))
+		left -= all[i].Percent
+		order[i] = i
+	}
+	lost := func(i int) float64 { return 100*all[i].Share - float64(all[i].Percent) }
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(lost(b), lost(a)) })
+	for _, i := range order[:min(max(left, 0), len(order))] {
+		all[i].Percent++
+	}
+}
+
+// largest is the part that has most of a split; Other of nothing.
+func (s Split) largest() Part {
+	most := Other
+	for p := range Parts {
+		if s[p] > s[most] {
+			most = p
+		}
+	}
+	return most
+}
+
+// TitleOf names a part for people, given its name in a report.
+func TitleOf(name string) string {
+	if i := slices.Index(partNames[:], name); i >= 0 {
+		return Part(i).Title()
+	}
+	return name
+}
+
+// nonzero are a split's parts by name, in seconds, without those that have nothing.
+func (s Split) nonzero() map[string]float64 {
+	m := s.seconds()
+	maps.DeleteFunc(m, func(_ string, seconds float64) bool { return seconds == 0 })
+	return m
+}

@@ -1,0 +1,150 @@
+package trace
+
+import (
+	"cmp"
+	"container/heap"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/cilium/ebpf/ringbuf"
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/blkdev"
+)
+
+// Slow is one operation that took long.
+type Slow struct {
+	After   float64            `json:"after_seconds"` // when it began, since the trace did
+	Kind    string             `json:"kind"`
+	PID     int                `json:"pid"`
+	TID     int                `json:"tid"`
+	Process string             `json:"process"` // the thread's name, as /proc/PID/comm has it
+	File    string             `json:"file"`    // its path as the process sees it, or its name; empty: none
+	Device  blkdev.Number      `json:"device"`  // of its file system
+	Inode   uint64             `json:"inode"`
+	Bytes   uint64             `json:"bytes"`
+	Took    float64            `json:"took_us"`
+	Cause   string             `json:"cause"` // the part that took most of it
+	Split   map[string]float64 `json:"split_seconds"`
+}
+
+// slowMost is how many slow operations are kept: the slowest.
+const slowMost = 1000
+
+// A SlowWatch reads slow operations as they come.
+type SlowWatch struct {
+	reader *ringbuf.Reader
+	origin uint64 // CLOCK_MONOTONIC at the trace's beginning, ns
+	ended  chan struct{}
+
+	// The goroutine's, until it has ended.
+	kept  slowest
+	count uint64
+	paths *paths
+	err   error
+}
+
+// WatchSlow begins to read slow operations. Stop ends that, and so does the trace's end.
+func (t *Tracer) WatchSlow() *SlowWatch {
+	w := &SlowWatch{reader: t.slows, origin: monotonic() - uint64(time.Since(t.Began)), ended: make(chan struct{}), paths: newPaths()}
+	go w.read()
+	return w
+}
+
+// monotonic is CLOCK_MONOTONIC, which bpf_ktime_get_ns is too, ns.
+func monotonic() uint64 {
+	var now unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &now) != nil {
+		return 0
+	}
+	return uint64(now.Nano())
+}
+
+func (w *SlowWatch) read() {
+	defer close(w.ended)
+	var record ringbuf.Record
+	for {
+		switch err := w.reader.ReadInto(&record); {
+		case errors.Is(err, ringbuf.ErrFlushed), errors.Is(err, os.ErrClosed):
+			return
+		case err != nil:
+			w.err = fmt.Errorf("read slow operations: %w", err)
+			return
+		}
+		w.add(record.RawSample)
+	}
+}
+
+// add counts an operation, and keeps it if it is one of the slowest. Only what is kept is
+// looked at further: with a low threshold most is not.
+func (w *SlowWatch) add(sample []byte) {
+	const took = 8 // where slowEvent.Took is
+	if len(sample) < binary.Size(slowEvent{}) {
+		return
+	}
+	w.count++
+	if len(w.kept) == slowMost && binary.NativeEndian.Uint64(sample[took:]) <= w.kept[0].Took {
+		return
+	}
+	var e slowEvent
+	if _, err := binary.Decode(sample, binary.NativeEndian, &e); err != nil {
+		w.err = err
+		return
+	}
+	// Now, while the process may still have it open.
+	path := w.paths.find(opened{e.TGID, e.Device, e.Inode, text(e.Name[:])}, -1)
+	heap.Push(&w.kept, slowAt{e, path})
+	if len(w.kept) > slowMost {
+		heap.Pop(&w.kept)
+	}
+}
+
+// Stop reads what is there still, and returns the slowest operations, the slowest of all
+// first, and how many were slow.
+func (w *SlowWatch) Stop() (all []Slow, count uint64, err error) {
+	if err := w.reader.Flush(); err != nil && !errors.Is(err, os.ErrClosed) {
+		return nil, 0, fmt.Errorf("read slow operations: %w", err)
+	}
+	<-w.ended
+	slices.SortFunc(w.kept, func(a, b slowAt) int { return cmp.Or(cmp.Compare(b.Took, a.Took), cmp.Compare(a.Began, b.Began)) })
+	all = []Slow{}
+	for _, s := range w.kept {
+		all = append(all, s.slow(s.path, w.origin))
+	}
+	return all, w.count, w.err
+}
+
+// slow tells an operation of a file, of a trace that began at a CLOCK_MONOTONIC.
+func (e *slowEvent) slow(path string, origin uint64) Slow {
+	after := time.Duration(e.Began - min(e.Began, origin))
+	return Slow{After: after.Seconds(), Kind: Kind(e.Kind).String(), PID: int(e.TGID), TID: int(e.TID), Process: text(e.Comm[:]), File: path,
+		Device: numberOf(e.Device), Inode: e.Inode, Bytes: e.Bytes, Took: float64(e.Took) / microsecond, Cause: e.Parts.largest().String(), Split: e.Parts.nonzero()}
+}
+
+// numberOf is a device's number, as the kernel keeps it (include/linux/kdev_t.h).
+func numberOf(device uint32) blkdev.Number {
+	return blkdev.Number{Major: device >> 20, Minor: device & 0xfffff}
+}
+
+// slowAt is a slow operation and its file.
+type slowAt struct {
+	slowEvent
+	path string
+}
+
+// slowest is a heap with the least slow on top.
+type slowest []slowAt
+
+func (s slowest) Len() int           { return len(s) }
+func (s slowest) Less(i, j int) bool { return s[i].Took < s[j].Took }
+func (s slowest) Swap(i, j int)      { s[i], s[j] = s[j], s[i] }
+func (s *slowest) Push(v any)        { *s = append(*s, v.(slowAt)) }
+func (s *slowest) Pop() any {
+	last := (*s)[len(*s)-1]
+	*s = (*s)[:len(*s)-1]
+	return last
+}

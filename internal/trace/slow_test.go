@@ -1,0 +1,84 @@
+package trace
+
+import (
+	"encoding/binary"
+	"slices"
+	"testing"
+	"time"
+)
+
+func sample(t *testing.T, e slowEvent) []byte {
+	t.Helper()
+	b, err := binary.Append(nil, binary.NativeEndian, e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestTheSlowestAreKept(t *testing.T) {
+	w := &SlowWatch{paths: newPaths()}
+	const all = 3 * slowMost
+	for i := range all {
+		w.add(sample(t, slowEvent{Began: uint64(i), Took: uint64(i * 7919 % all)})) // in no order
+	}
+	w.add([]byte("short"))
+	if w.err != nil || w.count != all || len(w.kept) != slowMost {
+		t.Fatalf("%d of %d are kept, %v", len(w.kept), w.count, w.err)
+	}
+	var took []uint64
+	for _, s := range w.kept {
+		took = append(took, s.Took)
+	}
+	slices.Sort(took)
+	if took[0] != all-slowMost || took[slowMost-1] != all-1 {
+		t.Errorf("%d to %d ns are kept, want the slowest", took[0], took[slowMost-1])
+	}
+}
+
+func TestSlow(t *testing.T) {
+	e := slowEvent{Began: 5e9, Took: 3e6, Bytes: 4096, Inode: 12, Device: 254<<20 | 17, TID: 43, TGID: 42, Kind: uint32(Read)}
+	e.Parts[DeviceTime], e.Parts[CPU] = 2.5e6, 0.5e6
+	copy(e.Comm[:], "postgres")
+	s := e.slow("/data/x", 4.5e9)
+	if s.After != 0.5 || s.Kind != "read" || s.PID != 42 || s.TID != 43 || s.Process != "postgres" || s.File != "/data/x" || s.Device.String() != "254:17" ||
+		s.Inode != 12 || s.Bytes != 4096 || s.Took != 3000 || s.Cause != "device" || len(s.Split) != 2 || s.Split["device"] != 0.0025 {
+		t.Errorf("%+v", s)
+	}
+	if s := e.slow("", 6e9); s.After != 0 {
+		t.Errorf("an operation that was under way began after %v s", s.After)
+	}
+}
+
+func TestMonotonic(t *testing.T) {
+	before := monotonic()
+	began := time.Now()
+	for time.Since(began) < 2*time.Millisecond {
+	}
+	if passed := monotonic() - before; passed < 2e6 || passed > 60e9 {
+		t.Errorf("%d ns have passed, want 2 ms", passed)
+	}
+}
+
+func TestFile(t *testing.T) {
+	sum := fileSum{Count: 3, Bytes: 300, Most: 4e6}
+	sum.Parts[Journal], sum.Parts[CPU] = 5e6, 1e6
+	f := fileKey{Inode: 9, Device: 8<<20 | 1, Kind: uint32(Fsync)}.file(&sum, "/x")
+	if f.File != "/x" || f.Device.String() != "8:1" || f.Inode != 9 || f.Kind != "fsync" || f.Count != 3 || f.Bytes != 300 ||
+		f.Seconds != 0.006 || f.Max != 4000 || f.Cause != "journal_locks" || len(f.Split) != 2 {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestBounds(t *testing.T) {
+	const centuries = 480 // the last bucket that a latency can be in: 2⁶² ns
+	for bucket := range centuries {
+		from, to := Bounds(bucket)
+		if next, _ := Bounds(bucket + 1); from >= to || next != to {
+			t.Errorf("bucket %d is %d to %d, the next begins at %d", bucket, from, to, next)
+		}
+		if got := bucketOf(uint64(from)); got != bucket {
+			t.Errorf("%d ns are in bucket %d, not %d", from, got, bucket)
+		}
+	}
+}
