@@ -9,8 +9,10 @@ import (
 
 // sayDrain warns of limits on writes under which a group's memory fills with what is
 // dirty, before any writer is in it or the limit in force.
-func (a *app) sayDrain(g cgroupfs.Group, places []placed) {
-	memory := memoryOf(g)
+func (a *app) sayDrain(g cgroupfs.Group, places []placed) { a.sayDrainOf(memoryOf(g), g, places) }
+
+// sayDrainOf is sayDrain for a group that will have so much memory; 0: no bound.
+func (a *app) sayDrainOf(memory uint64, g cgroupfs.Group, places []placed) {
 	if memory == 0 {
 		return
 	}

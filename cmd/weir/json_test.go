@@ -27,6 +27,8 @@ func documents() map[string]any {
 		cli.SchemaOf("prove").Schema:           &proveDocument{},
 		cli.SchemaOf("trace").Schema:           &traceDocument{},
 		cli.SchemaOf("demo").Schema:            &demoDocument{},
+		cli.SchemaOf("trace.latency").Schema:   &latencyDocument{},
+		cli.SchemaOf("trace.dirty").Schema:     &dirtyDocument{},
 		cli.SchemaOf("import").Schema:          &importDocument{},
 		cli.SchemaOf("volume").Schema:          &volumesDocument{},
 		cli.SchemaOf("quota").Schema:           &quotaDocument{},

@@ -59,7 +59,7 @@ func newRoot(a *app) *cobra.Command {
 	flags.BoolVar(&a.out.JSON, "json", false, "print one JSON document (docs/json.md)")
 	flags.BoolVarP(&a.out.Quiet, "quiet", "q", false, "print no messages but errors")
 	flags.StringVar(&a.root, "root", "/", "read the /proc and /sys below `DIR`")
-	root.AddCommand(newRun(a), newSet(a), newShow(a), newClear(a), newWhy(a), newTrace(a), newDemo(a), newProve(a), newVolume(a), newQuota(a), newRestore(a), newImport(a), newVersion(a), newLoad(a), newSweep(a), newMend(), newPacer(a), newGuard())
+	root.AddCommand(newRun(a), newSet(a), newShow(a), newClear(a), newWhy(a), newTrace(a), newDemo(a), newProve(a), newVolume(a), newQuota(a), newRestore(a), newImport(a), newVersion(a), newLoad(a), newCopy(), newSweep(a), newMend(), newPacer(a), newGuard())
 	return root
 }
 

@@ -40,20 +40,9 @@ func (a *app) printPhases(r report) {
 		if p.Hog > 0 {
 			hog = r.rows[0].Format(p.Hog)
 		}
-		table = append(table, []string{p.Name, fmt.Sprintf("%.0f", p.Reads), latency(p.P50), latency(p.P99), latency(p.Max), hog})
+		table = append(table, []string{p.Name, fmt.Sprintf("%.0f", p.Reads), cli.Latency(p.P50), cli.Latency(p.P99), cli.Latency(p.Max), hog})
 	}
 	a.out.Print("%s", strings.TrimSuffix(cli.Table(table, 1, 2, 3, 4, 5), "\n"))
-}
-
-// latency writes a short time: "80 µs", "1.2 ms".
-func latency(d time.Duration) string {
-	switch {
-	case d < time.Millisecond:
-		return fmt.Sprintf("%d µs", d.Microseconds())
-	case d < 100*time.Millisecond:
-		return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000)
-	}
-	return cli.Duration(d)
 }
 
 type provePhase struct {

@@ -33,6 +33,7 @@ type traceFlags struct {
 
 func newTrace(a *app) *cobra.Command {
 	f := &traceFlags{}
+	modes := &traceModes{}
 	cmd := &cobra.Command{
 		Use:   "trace [TARGET] [--for TIME]",
 		Short: "Say where the time of slow I/O went",
@@ -48,6 +49,12 @@ func newTrace(a *app) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := modes.check(cmd); err != nil {
+				return err
+			}
+			if modes.chosen() {
+				return a.traceMode(cmd, args, modes)
+			}
 			if a.root != "/" {
 				return cli.Usagef("trace --root %s: it asks the running kernel; leave out --root", a.root)
 			}
@@ -62,6 +69,7 @@ func newTrace(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&f.ops, "ops", "write,read,fsync,fault", "the `KINDS` of operations: these")
 	cmd.Flags().BoolVar(&f.files, "files", false, "sums by file")
 	cmd.Flags().StringVar(&f.svg, "svg", "", "draw the latencies and their parts into `FILE`")
+	modes.register(cmd)
 	cmd.ValidArgsFunction = a.completeTarget
 	a.cgroupFlag(cmd)
 	return cmd

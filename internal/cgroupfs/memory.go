@@ -16,6 +16,8 @@ type Memory struct {
 	// Dirty is what the group's files have in pages that are dirty or on their way to
 	// the disk. On v1 it includes the groups below, as on v2.
 	Dirty uint64
+	// Writeback is what of Dirty is on its way.
+	Writeback uint64
 	// Clean is what they have in other pages, which the kernel drops when the group needs
 	// memory. Those that programs have mapped are among them.
 	Clean uint64
@@ -72,6 +74,9 @@ func (m *Memory) readStat(text string) error {
 			return err
 		}
 		*sum += n
+		if strings.HasSuffix(name, "_writeback") {
+			m.Writeback += n
+		}
 	}
 	m.Clean = files - min(files, m.Dirty)
 	return nil

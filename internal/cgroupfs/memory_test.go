@@ -6,7 +6,7 @@ func TestMemory(t *testing.T) {
 	g := groupOf(t, v2(t, map[string]string{"x/memory.max": "67108864\n", "x/memory.high": "max\n",
 		"x/memory.current": "8192\n", "x/memory.stat": "anon 1\nfile_dirty 4096\nfile_writeback 8192\ninactive_file 16384\nactive_file 4096\n", "y/cgroup.procs": ""}), "/x")
 	m, there, err := g.Memory()
-	if want := (Memory{Max: 64 << 20, Dirty: 12288, Clean: 8192}); err != nil || !there || m != want {
+	if want := (Memory{Max: 64 << 20, Dirty: 12288, Writeback: 8192, Clean: 8192}); err != nil || !there || m != want {
 		t.Errorf("%+v, %t, %v; want %+v", m, there, err, want)
 	}
 	if used, err := g.MemoryUsed(); used != 8192 || err != nil {

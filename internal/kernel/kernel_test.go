@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -97,5 +98,22 @@ func TestSwaps(t *testing.T) {
 	s, err := tree(t, map[string]string{"proc/swaps": "Filename\tType\tSize\tUsed\tPriority\n/dev/vda3 partition 1048572 4 -2\n"}).Swaps()
 	if err != nil || len(s) != 1 || s[0] != (Swap{"/dev/vda3", 4096}) {
 		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+func TestBounded(t *testing.T) {
+	files := map[string]string{}
+	for name, values := range map[string][3]string{"8:0": {"0", "0", "100"}, "8:16": {"1", "0", "100"}, "8:32": {"0", "5", "100"}, "0:53": {"0", "0", "1"}} {
+		dir := "sys/class/bdi/" + name + "/"
+		files[dir+"strict_limit"], files[dir+"min_ratio"], files[dir+"max_ratio"] = values[0], values[1], values[2]
+	}
+	files["sys/class/bdi/8:16/max_bytes"] = "16777216\n"
+	all, err := tree(t, files).Bounded()
+	want := []Bounded{{Name: "0:53", MaxPercent: 1}, {Name: "8:16", Strict: true, MaxPercent: 100, MaxBytes: 16 << 20}, {Name: "8:32", MinPercent: 5, MaxPercent: 100}}
+	if err != nil || !slices.Equal(all, want) {
+		t.Errorf("%+v, %v; want %+v", all, err, want)
+	}
+	if all, err := tree(t, nil).Bounded(); all != nil || err != nil {
+		t.Errorf("without bdis: %+v, %v", all, err)
 	}
 }

@@ -71,3 +71,15 @@ func FormatMeasured(bytes float64) string {
 	}
 	return strconv.FormatFloat(bytes, 'f', 0, 64) + " B"
 }
+
+// FormatSize writes a number of bytes that somebody chose as they did, "1 GiB" or "64 MiB",
+// and any other as FormatMeasured does.
+func FormatSize(bytes uint64) string {
+	if bytes != 0 && bytes%(1<<20) == 0 && bytes < 1<<40 {
+		if bytes%(1<<30) == 0 {
+			return strconv.FormatUint(bytes>>30, 10) + " GiB"
+		}
+		return strconv.FormatUint(bytes>>20, 10) + " MiB"
+	}
+	return FormatMeasured(float64(bytes))
+}

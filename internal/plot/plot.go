@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"html"
 	"io"
-	"math"
 	"strings"
 )
 
@@ -15,6 +14,8 @@ type Point struct{ X, Y float64 }
 type Line struct {
 	Name   string
 	Points []Point
+	Colour string // "#2563eb"; empty: the next one of the usual
+	Faint  bool   // thin and dashed: what is there beside the line that it belongs to
 }
 
 // A Chart is one panel: lines over a common X, with a level that is drawn across.
@@ -25,14 +26,24 @@ type Chart struct {
 	LevelName   string
 	// From and To shade the part of X that counts; equal for none.
 	From, To float64
+	XTo      float64 // X is from 0 to there at least; 0: as far as the points are
+	YTo      float64 // where Y ends; 0: a little above the highest point
 	XUnit    string
 	// Format writes a value of Y.
 	Format func(float64) string
+	// Log has Y in decades, from the one that the lowest point is in; points at 0 or below
+	// are at the bottom.
+	Log bool
+	// Stacked draws the lines as areas on top of each other, the first one at the bottom.
+	// Their points must have the same X. A point is where its stretch ends; the first
+	// stretch begins at 0.
+	Stacked bool
 }
 
 const (
 	width, panel              = 760.0, 220.0
 	left, right, above, below = 78.0, 28.0, 40.0, 30.0
+	legendRow                 = 16.0
 	// headroom above the level: a line that runs far beyond it is cut off there, with
 	// its highest value written beside it, so that the level's own region is seen.
 	headroom = 3.0
@@ -43,11 +54,14 @@ var colours = []string{"#d97706", "#2563eb", "#111827", "#059669"}
 // Draw writes the charts one below the other as one SVG document.
 func Draw(w io.Writer, title string, charts []Chart) error {
 	var b strings.Builder
-	top := begin(&b, title, float64(len(charts))*panel)
+	panels := make([]strings.Builder, len(charts))
+	at := make([]float64, len(charts)+1) // each panel's beginning, beneath the title
 	for i, c := range charts {
-		fmt.Fprintf(&b, `<g transform="translate(0 %g)">`+"\n", top+float64(i)*panel)
-		c.draw(&b)
-		b.WriteString("</g>\n")
+		at[i+1] = at[i] + c.draw(&panels[i])
+	}
+	top := begin(&b, title, at[len(charts)])
+	for i := range panels {
+		fmt.Fprintf(&b, `<g transform="translate(0 %g)">`+"\n%s</g>\n", top+at[i], panels[i].String())
 	}
 	b.WriteString("</svg>\n")
 	_, err := io.WriteString(w, b.String())
@@ -73,66 +87,56 @@ const titleRunes = 96
 
 // wrap breaks a title between its parts, which " · " separates.
 func wrap(title string, most int) []string {
-	var lines []string
-	for part := range strings.SplitSeq(title, " · ") {
-		if n := len(lines); n > 0 && len([]rune(lines[n-1]+part))+3 <= most {
-			lines[n-1] += " · " + part
-			continue
-		}
-		lines = append(lines, part)
+	return fill(strings.Split(title, " · "), " · ", most)
+}
+
+func (c Chart) format(v float64) string {
+	if c.Format == nil {
+		return fmt.Sprintf("%.4g", v)
 	}
-	return lines
+	return c.Format(v)
 }
 
-// A frame takes values to places on the panel.
-type frame struct{ x0, x1, top float64 }
-
-func (f frame) x(v float64) float64 {
-	return left + (v-f.x0)/(f.x1-f.x0)*(width-left-right)
+// colour is the one of the chart's i-th line.
+func (c Chart) colour(i int) string {
+	if own := c.Lines[i].Colour; own != "" {
+		return own
+	}
+	return colours[i%len(colours)]
 }
 
-func (f frame) y(v float64) float64 {
-	v = min(max(v, 0), f.top)
-	return panel - below - v/f.top*(panel-above-below)
-}
-
-func (c Chart) draw(b *strings.Builder) {
+// draw returns the panel's height.
+func (c Chart) draw(b *strings.Builder) float64 {
 	f, highest := c.frame()
-	format := c.Format
-	if format == nil {
-		format = func(v float64) string { return fmt.Sprintf("%.4g", v) }
-	}
+	legend := c.legend(f, highest)
+	f.above = above + legendRow*float64(legend.rows-1)
+	f.height = panel - above + f.above
 	fmt.Fprintf(b, `<text x="%g" y="14" font-weight="bold">%s</text><text x="%g" y="14" text-anchor="end" fill="#374151">%s</text>`+"\n",
 		left, html.EscapeString(c.Title), width-right, html.EscapeString(c.Note))
 	if c.To > c.From {
-		fmt.Fprintf(b, `<rect x="%.1f" y="%g" width="%.1f" height="%g" fill="#f3f4f6"/>`+"\n", f.x(c.From), above, f.x(c.To)-f.x(c.From), panel-above-below)
+		fmt.Fprintf(b, `<rect x="%.1f" y="%g" width="%.1f" height="%g" fill="#f3f4f6"/>`+"\n", f.x(c.From), f.above, f.x(c.To)-f.x(c.From), f.height-f.above-below)
 	}
-	for _, v := range ticks(0, f.top, 4) {
+	for _, v := range f.ticks() {
 		fmt.Fprintf(b, `<path d="M%g %.1fH%g" stroke="#e5e7eb"/><text x="%g" y="%.1f" text-anchor="end" fill="#374151">%s</text>`+"\n",
-			left, f.y(v), width-right, left-6, f.y(v)+4, html.EscapeString(format(v)))
+			left, f.y(v), width-right, left-6, f.y(v)+4, html.EscapeString(c.format(v)))
 	}
 	for _, v := range ticks(f.x0, f.x1, 8) {
-		fmt.Fprintf(b, `<text x="%.1f" y="%g" text-anchor="middle" fill="#374151">%.4g %s</text>`+"\n", f.x(v), panel-below+16, v, html.EscapeString(c.XUnit))
+		fmt.Fprintf(b, `<text x="%.1f" y="%g" text-anchor="middle" fill="#374151">%.4g %s</text>`+"\n", f.x(v), f.height-below+16, v, html.EscapeString(c.XUnit))
 	}
-	c.drawLines(b, f, format, highest)
+	b.WriteString(legend.svg)
+	if c.Stacked {
+		c.drawAreas(b, f)
+	} else {
+		c.drawLines(b, f)
+	}
 	if c.Level > 0 {
 		fmt.Fprintf(b, `<path d="M%g %.1fH%g" stroke="#dc2626" stroke-width="1.5" stroke-dasharray="6 4"/>`+"\n", left, f.y(c.Level), width-right)
 	}
+	return f.height
 }
 
-func (c Chart) drawLines(b *strings.Builder, f frame, format func(float64) string, highest []float64) {
-	x := left
-	legend := func(name, colour, dash string) {
-		fmt.Fprintf(b, `<path d="M%.1f 28h18" stroke="%s" stroke-width="2"%s/><text x="%.1f" y="32">%s</text>`+"\n", x, colour, dash, x+23, html.EscapeString(name))
-		x += 40 + 6.2*float64(len([]rune(name)))
-	}
+func (c Chart) drawLines(b *strings.Builder, f frame) {
 	for i, l := range c.Lines {
-		colour := colours[i%len(colours)]
-		name := l.Name
-		if highest[i] > f.top {
-			name += " (up to " + format(highest[i]) + ")"
-		}
-		legend(name, colour, "")
 		if len(l.Points) == 0 {
 			continue
 		}
@@ -144,52 +148,41 @@ func (c Chart) drawLines(b *strings.Builder, f frame, format func(float64) strin
 			}
 			fmt.Fprintf(&path, "%s%.1f %.1f", verb, f.x(p.X), f.y(p.Y))
 		}
-		fmt.Fprintf(b, `<path d="%s" fill="none" stroke="%s" stroke-width="1.6" stroke-linejoin="round"/>`+"\n", path.String(), colour)
-	}
-	if c.Level > 0 {
-		legend(c.LevelName, "#dc2626", ` stroke-dasharray="6 4"`)
+		stroke := `stroke-width="1.6"`
+		if l.Faint {
+			stroke = faint
+		}
+		fmt.Fprintf(b, `<path d="%s" fill="none" stroke="%s" %s stroke-linejoin="round"/>`+"\n", path.String(), c.colour(i), stroke)
 	}
 }
 
-// frame chooses the axes, and finds each line's highest value.
-func (c Chart) frame() (f frame, highest []float64) {
-	f = frame{x0: math.Inf(1), x1: math.Inf(-1)}
-	top := c.Level
-	for _, l := range c.Lines {
-		most := 0.0
-		for _, p := range l.Points {
-			f.x0, f.x1, most = min(f.x0, p.X), max(f.x1, p.X), max(most, p.Y)
-		}
-		highest, top = append(highest, most), max(top, most)
-	}
-	if c.Level > 0 {
-		top = min(top, headroom*c.Level)
-	}
-	if !(f.x1 > f.x0) { // nothing to show, or one moment
-		f.x0, f.x1 = 0, 1
-	}
-	if f.top = top * 1.08; f.top <= 0 {
-		f.top = 1
-	}
-	return f, highest
-}
+const faint = `stroke-width="1" stroke-dasharray="3 2"`
 
-// ticks returns about n round values between low and high.
-func ticks(low, high float64, n int) []float64 {
-	raw := (high - low) / float64(n)
-	if raw <= 0 || math.IsInf(raw, 0) || math.IsNaN(raw) {
-		return nil
-	}
-	step := math.Pow(10, math.Floor(math.Log10(raw)))
-	for _, m := range []float64{1, 2, 5, 10} {
-		if step*m >= raw {
-			step *= m
-			break
+// drawAreas draws the lines on top of each other, as steps: a stretch is a stretch.
+func (c Chart) drawAreas(b *strings.Builder, f frame) {
+	var base []float64
+	for i, l := range c.Lines {
+		if base == nil {
+			base = make([]float64, len(l.Points))
+		}
+		var up, down strings.Builder
+		from := 0.0
+		steps := make([]string, 0, len(l.Points))
+		for n, p := range l.Points[:min(len(base), len(l.Points))] {
+			verb := "L"
+			if n == 0 {
+				verb = "M"
+			}
+			fmt.Fprintf(&up, "%s%.1f %.1fL%.1f %.1f", verb, f.x(from), f.y(base[n]+p.Y), f.x(p.X), f.y(base[n]+p.Y))
+			steps = append(steps, fmt.Sprintf("L%.1f %.1fL%.1f %.1f", f.x(p.X), f.y(base[n]), f.x(from), f.y(base[n])))
+			base[n] += p.Y
+			from = p.X
+		}
+		for n := len(steps) - 1; n >= 0; n-- {
+			down.WriteString(steps[n])
+		}
+		if up.Len() > 0 {
+			fmt.Fprintf(b, `<path d="%s%sZ" fill="%s"/>`+"\n", up.String(), down.String(), c.colour(i))
 		}
 	}
-	var at []float64
-	for i := math.Ceil(low / step); i*step <= high*(1+1e-9); i++ {
-		at = append(at, i*step)
-	}
-	return at
 }

@@ -40,7 +40,7 @@ func wellFormed(t *testing.T, svg []byte) {
 func TestDraw(t *testing.T) {
 	s := draw(t, Chart{
 		Title: "direct <write>", Level: 10, LevelName: "limit", From: 1, To: 3, XUnit: "s",
-		Lines:  []Line{{"disk", []Point{{0, 9}, {1, 10}, {3, 11}}}, {"writer", []Point{{0, 9}, {3, 900}}}},
+		Lines:  []Line{{Name: "disk", Points: []Point{{0, 9}, {1, 10}, {3, 11}}}, {Name: "writer", Points: []Point{{0, 9}, {3, 900}}}},
 		Format: func(v float64) string { return fmt.Sprintf("%.0f MB/s", v) },
 	})
 	for _, want := range []string{"direct &lt;write&gt;", "a &lt;title&gt; &amp; more", "writer (up to 900 MB/s)", ">limit<", "stroke-dasharray"} {
@@ -52,7 +52,7 @@ func TestDraw(t *testing.T) {
 
 func TestDrawNothing(t *testing.T) {
 	draw(t)
-	draw(t, Chart{}, Chart{Lines: []Line{{Name: "empty"}}}, Chart{Level: 5, Lines: []Line{{"one", []Point{{2, 2}}}}}, Chart{Lines: []Line{{"zero", []Point{{0, 0}, {1, 0}}}}})
+	draw(t, Chart{}, Chart{Lines: []Line{{Name: "empty"}}}, Chart{Level: 5, Lines: []Line{{Name: "one", Points: []Point{{2, 2}}}}}, Chart{Lines: []Line{{Name: "zero", Points: []Point{{0, 0}, {1, 0}}}}})
 }
 
 func TestWrap(t *testing.T) {
@@ -79,5 +79,106 @@ func TestTicks(t *testing.T) {
 				t.Errorf("ticks(%v) = %v", bad, got)
 			}
 		}
+	}
+}
+
+// paths are the attributes d of a document's paths with a fill or stroke.
+func paths(s, of string) []string {
+	var all []string
+	for line := range strings.Lines(s) {
+		if strings.Contains(line, of) && strings.HasPrefix(line, `<path d="M`) {
+			all = append(all, line)
+		}
+	}
+	return all
+}
+
+func TestLogAxisGivesEachDecadeTheSame(t *testing.T) {
+	c := Chart{Log: true, Lines: []Line{{Name: "x", Points: []Point{{0, 0}, {1, 1}, {2, 10}, {3, 100}, {4, 1000}}}}}
+	f, _ := c.frame()
+	if first, second := f.y(1)-f.y(10), f.y(10)-f.y(100); math.Abs(first-second) > 1e-9 || first <= 0 {
+		t.Errorf("a decade is %g, and then %g", first, second)
+	}
+	if f.y(0) != f.y(f.bottom) {
+		t.Error("0 is not at the bottom")
+	}
+	if got := f.ticks(); !slices.Equal(got, []float64{1, 10, 100, 1000}) {
+		t.Errorf("ticks %v", got)
+	}
+	draw(t, c, Chart{Log: true}, Chart{Log: true, Lines: []Line{{Name: "zero", Points: []Point{{0, 0}}}, {Name: "same", Points: []Point{{0, 7}, {1, 7}}}}})
+	narrow, _ := Chart{Log: true, Lines: []Line{{Points: []Point{{0, 30}, {1, 200}}}}}.frame()
+	if got := narrow.ticks(); !slices.Equal(got, []float64{20, 50, 100, 200}) {
+		t.Errorf("ticks %v", got)
+	}
+}
+
+func TestAreasStandOnEachOther(t *testing.T) {
+	c := Chart{Stacked: true, Lines: []Line{{Name: "low", Colour: "#111111", Points: []Point{{1, 2}, {2, 4}}}, {Name: "high", Colour: "#222222", Points: []Point{{1, 3}, {2, 1}}}}}
+	f, _ := c.frame()
+	if f.x0 != 0 || f.top < 5 || f.top > 5.5 {
+		t.Errorf("frame %+v", f)
+	}
+	s := draw(t, c)
+	low, high := paths(s, `fill="#111111"`), paths(s, `fill="#222222"`)
+	if len(low) != 1 || len(high) != 1 {
+		t.Fatalf("areas %q, %q", low, high)
+	}
+	f.height, f.above = panel, above
+	if edge := fmt.Sprintf("L%.1f %.1f", f.x(1), f.y(2)); !strings.Contains(low[0], edge) || !strings.Contains(high[0], edge) {
+		t.Errorf("%q is no edge of both:\n%s%s", edge, low[0], high[0])
+	}
+}
+
+func TestLegendTakesRows(t *testing.T) {
+	var c Chart
+	for range 12 {
+		c.Lines = append(c.Lines, Line{Name: "dirty throttling", Points: []Point{{0, 1}, {1, 2}}})
+	}
+	f, highest := c.frame()
+	l := c.legend(f, highest)
+	if l.rows != 3 || strings.Contains(l.svg, fmt.Sprintf(`<path d="M%g`, width)) {
+		t.Errorf("%d rows:\n%s", l.rows, l.svg)
+	}
+	s := draw(t, c, c)
+	if want := fmt.Sprintf(`height="%g"`, 34+2*(panel+2*legendRow)); !strings.Contains(s, want) {
+		t.Errorf("the picture is not %s:\n%s", want, s[:200])
+	}
+}
+
+func TestText(t *testing.T) {
+	c := Chart{Title: "title", Note: "note", XUnit: "GiB", Log: true, Format: func(v float64) string { return fmt.Sprintf("%g µs", v) },
+		Lines: []Line{{Name: "a", Points: []Point{{1, 10}, {2, 10}, {3, 10}}}, {Name: "b", Points: []Point{{1, 10}, {2, 100}, {3, 1000}}}, {Name: "c", Faint: true}}}
+	want := strings.TrimLeft(`
+title · note
+          ○ a   ● b   · c
+ 1000 µs ┤           ●
+  500 µs ┤
+  100 µs ┤      ●●●●●
+   20 µs ┤●●●●●●○○○○○○
+          1      3 GiB
+`, "\n")
+	got := Text(c, 22, 4)
+	if squeeze(got) != squeeze(want) {
+		t.Errorf("got\n%s, want\n%s", got, want)
+	}
+	for line := range strings.Lines(Text(c, 80, 10)) {
+		if n := len([]rune(strings.TrimRight(line, "\n"))); n > 80 {
+			t.Errorf("%d wide: %s", n, line)
+		}
+	}
+	for _, c := range []Chart{{}, {Lines: []Line{{}}}, {Log: true}, {Level: 3, LevelName: "l"}} {
+		_ = Text(c, 20, 3)
+	}
+}
+
+// squeeze joins runs of spaces.
+func squeeze(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+func TestSpark(t *testing.T) {
+	if got := Spark([]float64{0, 0.01, 0.5, 1, 2}, 1); got != " ▁▄██" {
+		t.Errorf("%q", got)
+	}
+	if got := Spark([]float64{1}, 0); got != " " {
+		t.Errorf("of nothing: %q", got)
 	}
 }

@@ -370,7 +370,7 @@ func TestRatesAreShownWithUnits(t *testing.T) {
 	if got := Seconds(drainTime(64<<20, 1e6)); got != "67 s" {
 		t.Errorf("64 MiB at 1 MB/s drain in %s", got)
 	}
-	if got := bytesOf(64 << 20); got != "64 MiB" {
+	if got := limit.FormatSize(64 << 20); got != "64 MiB" {
 		t.Errorf("64 MiB are %s", got)
 	}
 }

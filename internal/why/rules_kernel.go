@@ -83,7 +83,7 @@ func largeRequests(f Facts) []Finding {
 		found = append(found, Finding{Code: "large-requests", Severity: Note,
 			Evidence: []Evidence{{d.Queue.Dir + "/max_sectors_kb", fmt.Sprint(d.Queue.MaxSectors >> 10)}, {d.Node, k.Direction() + " limit " + limit.PerSecond(n).Format(k)}},
 			Text: fmt.Sprintf("A request can be %s here, and a tenth of a second of the limit is %s: a large one waits, and then passes whole, so that short measurements see bursts.",
-				bytesOf(d.Queue.MaxSectors), bytesOf(n/slicesPerSec))})
+				limit.FormatSize(d.Queue.MaxSectors), limit.FormatSize(n/slicesPerSec))})
 	})
 	return found
 }

@@ -74,7 +74,7 @@ func drains(f Facts) []Finding {
 			continue
 		}
 		one := Finding{Code: "slow-drain", Severity: Hurts, cells: writtenBack.at(i),
-			Evidence: []Evidence{{file, fmt.Sprintf("%d (%s)", memory, bytesOf(memory))}, {d.Node, "write limit " + limit.PerSecond(rate).Format(limit.WBPS)}},
+			Evidence: []Evidence{{file, fmt.Sprintf("%d (%s)", memory, limit.FormatSize(memory))}, {d.Node, "write limit " + limit.PerSecond(rate).Format(limit.WBPS)}},
 			Text: fmt.Sprintf("The group's memory can fill with pages that take %s to get to the disk at this limit: a buffered writer will stall, hang or be killed.",
 				Seconds(took))}
 		if d.BDI != nil && d.BDI.CanBeStrict {
@@ -131,7 +131,7 @@ func runsAhead(f Facts) []Finding {
 			continue
 		}
 		text := fmt.Sprintf("The disk is held and the writer is not: up to %s can be dirty here before a writer waits, which is %s of this limit.",
-			bytesOf(f.Dirty.LimitAt), Seconds(drainTime(f.Dirty.LimitAt, rate)))
+			limit.FormatSize(f.Dirty.LimitAt), Seconds(drainTime(f.Dirty.LimitAt, rate)))
 		same := slices.IndexFunc(found, func(one Finding) bool { return one.Text == text })
 		if same < 0 {
 			same, found = len(found), append(found, Finding{Code: "writer-runs-ahead", Severity: Note, cells: writtenBack.at(), Text: text, Evidence: f.dirtyEvidence()})
@@ -168,7 +168,7 @@ func largeWriteback(f Facts) []Finding {
 		found = append(found, Finding{Code: "large-writeback", Severity: Note, cells: writtenBack.at(i),
 			Evidence: []Evidence{{p.FS.Point, p.FS.FSType}, {d.Node, "write limit " + limit.PerSecond(rate).Format(limit.WBPS)}},
 			Text: fmt.Sprintf("What is written back here comes in requests of up to %s, each of which the limit delays and then lets through whole: nothing for up to %s, and then a burst. Only a longer measurement sees the limit's rate.",
-				bytesOf(request), Seconds(drainTime(request, rate)))})
+				limit.FormatSize(request), Seconds(drainTime(request, rate)))})
 	}
 	return found
 }
@@ -178,7 +178,7 @@ func (f Facts) dirtyEvidence() []Evidence {
 	if f.Dirty.Bytes != 0 {
 		return []Evidence{{"/proc/sys/vm/dirty_bytes", fmt.Sprint(f.Dirty.Bytes)}}
 	}
-	return []Evidence{{"/proc/sys/vm/dirty_ratio", fmt.Sprintf("%d %%", f.Dirty.Ratio)}, {"/proc/vmstat", fmt.Sprintf("nr_dirty_threshold: %s", bytesOf(f.Dirty.LimitAt))}}
+	return []Evidence{{"/proc/sys/vm/dirty_ratio", fmt.Sprintf("%d %%", f.Dirty.Ratio)}, {"/proc/vmstat", fmt.Sprintf("nr_dirty_threshold: %s", limit.FormatSize(f.Dirty.LimitAt))}}
 }
 
 // backlog: what is dirty now takes long at the limit, and who syncs waits for it.
@@ -193,7 +193,7 @@ func backlog(f Facts) []Finding {
 			continue
 		}
 		found = append(found, Finding{Code: "backlog", Severity: Note,
-			Evidence: []Evidence{{f.Group.Dir + "/memory.stat", "file_dirty and file_writeback: " + bytesOf(f.Group.Memory.Dirty)}},
+			Evidence: []Evidence{{f.Group.Dir + "/memory.stat", "file_dirty and file_writeback: " + limit.FormatSize(f.Group.Memory.Dirty)}},
 			Text: fmt.Sprintf("What the group has written and is not on the disk yet takes %s at this limit; an fsync waits as long.",
 				Seconds(drainTime(f.Group.Memory.Dirty, rate)))})
 	}
@@ -208,23 +208,12 @@ func cached(f Facts) []Finding {
 			continue
 		}
 		found = append(found, Finding{Code: "cached", Severity: Note, cells: cachedReads.at(i),
-			Evidence: []Evidence{{p.File, fmt.Sprintf("%s of %s in the page cache (cachestat, mincore)", bytesOf(uint64(p.Cached)), bytesOf(uint64(p.Size)))}},
+			Evidence: []Evidence{{p.File, fmt.Sprintf("%s of %s in the page cache (cachestat, mincore)", limit.FormatSize(uint64(p.Cached)), limit.FormatSize(uint64(p.Size)))}},
 			Text:     fmt.Sprintf("%d %% of the file is in the page cache: reading that is no disk I/O, and no limit slows it down.", p.Cached*100/p.Size),
 			Fixes: []Fix{{Text: "to measure reads from the disk, take this one file out of the cache",
 				Lines: []string{"dd of=" + quote(p.File) + " oflag=nocache conv=notrunc,fdatasync count=0 status=none"}}}})
 	}
 	return found
-}
-
-// bytesOf is for people: "64 MiB", "1.2 GB".
-func bytesOf(n uint64) string {
-	if n != 0 && n%(1<<20) == 0 && n < 1<<40 {
-		if n%(1<<30) == 0 {
-			return fmt.Sprintf("%d GiB", n>>30)
-		}
-		return fmt.Sprintf("%d MiB", n>>20)
-	}
-	return limit.FormatMeasured(float64(n))
 }
 
 // Seconds writes a time in the unit that suits it: "5.3 s", "8 min".

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/weir-io/weir/internal/cli"
+)
+
+// traceModes are what weir trace does instead of tracing what a target does: an
+// experiment of its own, or a look at dirty pages.
+type traceModes struct {
+	latency latencyFlags
+	dirty   bool
+}
+
+// modesLong is what weir trace's help says of them.
+const modesLong = "With --latency DIR, weir does what is slow itself: it copies a file into DIR in blocks of 64 KiB through the page cache, once in a group without a memory limit and\n" +
+	"once with --memory, keeps the time of every write, and shows both over what was written, with where the time went beneath. --direct adds a run with direct I/O,\n" +
+	"and rates such as --write 10MB/s limit all of them. What is written is made in memory: a source that is read would take page cache too. The file has no name; nothing is left,\n" +
+	"whatever ends weir (after SIGKILL an empty cgroup, until the next weir that looks at limits). Where the kernel cannot be traced the times are shown without their parts.\n" +
+	"In a virtual machine, memory that was never used before comes from its host page by page, and makes writes without a limit slow: run it twice.\n\n" +
+	"With --dirty, it shows dirty and writeback pages over time, of the host and of the target's memory cgroup, against the thresholds in force, and what the six settings vm.dirty_* mean here.\n" +
+	"It needs no BPF. The kernel adds the host's figures up about once a second (vm.stat_interval), those of a cgroup every two seconds."
+
+const modesExample = "  weir trace --latency /data --memory 1GiB --size 10GiB --direct --svg writes.svg\n" +
+	"  weir trace --dirty docker:web --for 1m"
+
+// register adds the flags to weir trace, after its own, and the help.
+func (m *traceModes) register(cmd *cobra.Command) {
+	cmd.Long += "\n\n" + modesLong
+	cmd.Example += "\n" + modesExample
+	m.latency.register(cmd)
+	cmd.Flags().BoolVar(&m.dirty, "dirty", false, "show dirty and writeback pages over time, of the host and the target's memory, against the thresholds in force")
+}
+
+// chosen reports whether one of them is asked for.
+func (m *traceModes) chosen() bool { return m.latency.dir != "" || m.dirty }
+
+// check refuses flags that belong to another mode.
+func (m *traceModes) check(cmd *cobra.Command) error {
+	mode, refused := "", []string{}
+	rates := []string{"memory", "size", "direct", "read", "write", "read-iops", "write-iops"}
+	switch {
+	case m.latency.dir != "" && m.dirty:
+		return cli.Usagef("--latency and --dirty: each is a look of its own; leave out one")
+	case m.latency.dir != "":
+		mode, refused = "--latency", []string{"for", "slower", "ops", "files"}
+	case m.dirty:
+		mode, refused = "--dirty", append(rates, "slower", "ops", "files")
+	default:
+		refused = rates
+	}
+	for _, name := range refused {
+		if !cmd.Flags().Changed(name) {
+			continue
+		}
+		if mode == "" {
+			return cli.Usagef("--%s: it is for trace --latency DIR", name)
+		}
+		return cli.Usagef("--%s: it is not for trace %s; leave it out", name, mode)
+	}
+	return nil
+}
+
+// traceMode does what was chosen.
+func (a *app) traceMode(cmd *cobra.Command, args []string, m *traceModes) error {
+	svg, err := cmd.Flags().GetString("svg")
+	if err != nil {
+		return err
+	}
+	if err := checkSVG(svg); err != nil {
+		return err
+	}
+	if m.latency.dir == "" {
+		window, err := cmd.Flags().GetDuration("for")
+		if err != nil {
+			return err
+		}
+		return a.traceDirty(cmd.Context(), args, window, svg)
+	}
+	if len(args) > 0 {
+		return cli.Usagef("trace --latency %s: it writes by itself, in groups of its own; leave out %s", m.latency.dir, args[0])
+	}
+	if a.root != "/" {
+		return cli.Usagef("trace --root %s: it measures this host; leave out --root", a.root)
+	}
+	m.latency.svg = svg
+	return a.traceLatency(cmd.Context(), &m.latency)
+}
