@@ -81,9 +81,13 @@ func delayed(t *testing.T, ms int) (dir, number string) {
 			t.Error(err)
 		}
 	})
-	tool(t, "dmsetup", "reload", name, "--table", table(ms))
-	tool(t, "dmsetup", "suspend", name)
-	tool(t, "dmsetup", "resume", name)
+	delay := func(ms int) {
+		tool(t, "dmsetup", "reload", name, "--table", table(ms))
+		tool(t, "dmsetup", "suspend", name)
+		tool(t, "dmsetup", "resume", name)
+	}
+	delay(ms)
+	t.Cleanup(func() { delay(0) }) // and then unmount
 	var st unix.Stat_t
 	if err := unix.Stat(node, &st); err != nil {
 		t.Fatal(err)
@@ -128,7 +132,7 @@ func TestMemcgReclaim(t *testing.T) {
 	lab.Need(t, lab.Root, lab.BPF, lab.NoSystemd, lab.Memory, lab.DM, lab.Command("dmsetup"), lab.Command("mkfs.ext4"))
 	delay := 50
 	if lab.Need(t).Cgroups.Blkio != "" {
-		delay = 800 // more is on its way to the disk than the group has room for
+		delay = 1000 // more is on its way to the disk than the group has room for
 	}
 	dir, _ := delayed(t, delay)
 	g := newGroup(t)
@@ -137,12 +141,15 @@ func TestMemcgReclaim(t *testing.T) {
 		j.Hold, j.Read = 72<<20, true // a hole: its pages come from no disk
 		j.Then, j.Line = filepath.Join(g.memory, "memory.high"), "67108864"
 	} else {
-		j.Hold = 44 << 20
-		j.Then, j.Line = filepath.Join(g.memory, "memory.limit_in_bytes"), "67108864"
+		j.Then, j.Line = filepath.Join(g.memory, "memory.limit_in_bytes"), "33554432"
 	}
 	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", "12s") // one read can take 2 s
 	slowest := r.slowest(t)
-	slowest.blames(t, "memcg_reclaim", causeMin)
+	least := causeMin
+	if !g.v2 {
+		least = 0.5 // the rest is what an emulated processor needs; natively TestNativeReclaim has more
+	}
+	slowest.blames(t, "memcg_reclaim", least)
 	addsUp(t, r, slowest.Kind, map[string]timed{"write": own.Write, "read": own.Read}[slowest.Kind])
 }
 
