@@ -41,6 +41,7 @@ struct op {
 	__u8 off;     /* the task is off the processor, why: WAIT_ + 1, or READY */
 	__u8 reclaim; /* PART_MEMCG or PART_RECLAIM while within that */
 	__u8 failed;
+	__u8 mixed;   /* parts has more than PART_CPU */
 };
 
 #define READY (WAITS + 1)
@@ -147,17 +148,30 @@ struct {
 			_lost->what++;                                    \
 	} while (0)
 
-/* The operation that a thread is in. */
-static __always_inline struct op *op_of(__u32 tid)
+/* A thread's place, if it has one. */
+static __always_inline struct op *place_of(__u32 tid)
 {
 	__u32 at = tid & (OPS_MAX - 1);
 	struct op *op = bpf_map_lookup_elem(&ops, &at);
 
 	if (op && op->tid == tid)
-		return op->begin ? op : 0;
+		return op;
 	at ^= 1;
 	op = bpf_map_lookup_elem(&ops, &at);
-	return op && op->tid == tid && op->begin ? op : 0;
+	return op && op->tid == tid ? op : 0;
+}
+
+/* The operation that a thread is in. */
+static __always_inline struct op *op_of(__u32 tid)
+{
+	struct op *op = place_of(tid);
+
+	return op && op->begin ? op : 0;
+}
+
+static __always_inline struct op *own_place(void)
+{
+	return place_of((__u32)bpf_get_current_pid_tgid());
 }
 
 static __always_inline struct op *own_op(void)
@@ -187,6 +201,8 @@ static __always_inline struct op *new_op(void)
 
 static __always_inline void add(struct op *op, __u32 part, __u64 ns)
 {
+	if (part != PART_CPU)
+		op->mixed = 1;
 	if (part < PARTS)
 		op->parts[part] += ns;
 }
