@@ -169,20 +169,28 @@ static __always_inline struct op *op_of(__u32 tid)
 	return op && op->begin ? op : 0;
 }
 
+/* The current thread's number. The field is at hand where the helper is a call. */
+static __always_inline __u32 own_tid(void)
+{
+	if (known_task)
+		return ((struct task_struct___trace *)bpf_get_current_task_btf())->pid;
+	return bpf_get_current_pid_tgid();
+}
+
 static __always_inline struct op *own_place(void)
 {
-	return place_of((__u32)bpf_get_current_pid_tgid());
+	return place_of(own_tid());
 }
 
 static __always_inline struct op *own_op(void)
 {
-	return op_of((__u32)bpf_get_current_pid_tgid());
+	return op_of(own_tid());
 }
 
 /* A place for the current thread's operation. */
 static __always_inline struct op *new_op(void)
 {
-	__u32 tid = (__u32)bpf_get_current_pid_tgid(), at = tid & (OPS_MAX - 1);
+	__u32 tid = own_tid(), at = tid & (OPS_MAX - 1);
 	struct op *op = bpf_map_lookup_elem(&ops, &at);
 
 	if (op && op->tid != tid && op->begin) {
