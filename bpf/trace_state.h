@@ -24,13 +24,12 @@ volatile const bool known_task;    /* bpf_get_current_task_btf: 5.11 (3ca1032ab7
 volatile const __u32 bio_argument; /* of block_bio_queue: 1 until 5.11 (e8a676d61c07) */
 volatile const __u32 rq_argument;  /* of block_rq_issue: 1 until 5.11 (a54895fa057c) */
 
-/* An operation under way. */
+/* An operation under way. What each one touches comes first: a large copy leaves little
+ * in the nearest cache. */
 struct op {
 	__u64 begin;  /* ns; 0: none */
 	__u64 mark;   /* up to which its time is accounted for */
 	__u64 ended;  /* when the call returned; it may be stopped on its way back */
-	__u64 woken;  /* while off the processor: when it became ready */
-	__u64 parts[PARTS];
 	__u64 bytes;
 	__u64 file;   /* that was last looked at, and its inode */
 	__u64 inode;
@@ -42,6 +41,8 @@ struct op {
 	__u8 reclaim; /* PART_MEMCG or PART_RECLAIM while within that */
 	__u8 failed;
 	__u8 mixed;   /* parts has more than PART_CPU */
+	__u64 parts[PARTS];
+	__u64 woken;  /* while off the processor: when it became ready */
 };
 
 #define READY (WAITS + 1)
