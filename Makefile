@@ -51,8 +51,8 @@ quotas: ## a quota on a tree of a million files, beside xfs_quota
 	WEIR_FILES=1000000 $(GO) run ./lab/cmd/lab -kernel newest -mode v2 -lane uml -memory 4096 -timeout 30m -run TestManyFiles
 	@grep -h ' ratio ' out/lab/tests.log
 
-bench: build ## whole commands against libcgroup's and fio, and the pacer against the kernel
-	@$(MAKE) -s deps TEST_PACKAGES="cgroup-tools fio"
+bench: build ## whole commands against libcgroup's and fio, weir trace beside perf and strace, and the pacer against the kernel
+	@$(MAKE) -s deps TEST_PACKAGES="cgroup-tools fio linux-perf strace"
 	$(GO) run ./tools/bench
 	$(GO) run ./lab/cmd/lab -kernel newest -mode v2 -lane uml -run TestWriteLatency
 	@grep -h ' p50 ' out/lab/tests.log

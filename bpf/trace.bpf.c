@@ -40,9 +40,9 @@ int enter(__u64 *ctx)
 {
 	__u64 number = ctx[1], now;
 	__u8 call, kind;
-	struct op *op = own_op();
+	struct op *op = own_place();
 
-	if (op && op->ended)
+	if (op && op->begin && op->ended)
 		finish(op);
 	else if (op)
 		op->begin = 0; /* its end was not seen */
@@ -52,7 +52,8 @@ int enter(__u64 *ctx)
 	if (!(call & CALL_TAKEN) || !is_taken())
 		return 0;
 	now = bpf_ktime_get_ns();
-	op = new_op();
+	if (!op)
+		op = new_op();
 	if (!op)
 		return 0;
 	kind = kind_of(op, call, (const void *)ctx[0]);

@@ -8,18 +8,6 @@
 
 #include "trace_op.h"
 
-/* An argument of a tracepoint's whose place was not always the same. Older verifiers want
- * to see each place by itself, which clang would make one of. */
-#define SECOND_IF(second, ctx)                                                        \
-	({                                                                            \
-		__u64 _argument;                                                      \
-		if (second)                                                           \
-			asm volatile("%0 = *(u64 *)(%1 + 8)" : "=r"(_argument) : "r"(ctx)); \
-		else                                                                  \
-			asm volatile("%0 = *(u64 *)(%1 + 0)" : "=r"(_argument) : "r"(ctx)); \
-		_argument;                                                            \
-	})
-
 /* How many I/Os of one request are looked at. */
 #define MERGED_MAX 32
 
@@ -45,20 +33,36 @@ static __always_inline void submitted(struct bio *bio, bool released)
 static __always_inline void begins(struct bio *bio, bool released)
 {
 	__u64 key = (__u64)bio;
+	struct life *life = bpf_map_lookup_elem(&bios, &key);
 
-	if (bpf_map_lookup_elem(&bios, &key))
+	if (life)
 		bpf_map_delete_elem(&bios, &key);
 	submitted(bio, released);
 }
 
+/* A tracepoint's first argument, or its second. 5.10 refuses a context whose pointer was
+ * added to, which is what clang makes of two reads where one would do. */
+static __always_inline __u64 argument(const __u64 *ctx, bool second)
+{
+	__u64 value;
+
+	if (!second)
+		return ctx[0];
+	value = ctx[1];
+	barrier_var(value);
+	return value;
+}
+
 /* The throttle's own entry. What it does not hold comes to bio_queued at once, and what it
- * has held to this a second time, until 5.18 (3f98c753717c). */
+ * has held comes by here a second time, in a thread of the kernel's, until 5.18
+ * (3f98c753717c). */
 static __always_inline int at_throttle(__u64 key)
 {
 	struct life *life = bpf_map_lookup_elem(&bios, &key);
 
-	if (!life || life->release)
-		begins((void *)key, false);
+	if (life && !life->release && !own_op())
+		return 0;
+	begins((void *)key, false);
 	return 0;
 }
 
@@ -84,7 +88,7 @@ int throttled_kprobe(void *regs)
 SEC("tp_btf/block_bio_queue")
 int bio_queued(__u64 *ctx)
 {
-	__u64 key = SECOND_IF(bio_argument, ctx);
+	__u64 key = argument(ctx, bio_argument);
 	struct life *life = bpf_map_lookup_elem(&bios, &key);
 
 	if (life && !life->release)
@@ -97,7 +101,7 @@ int bio_queued(__u64 *ctx)
 SEC("tp_btf/block_rq_issue")
 int rq_issued(__u64 *ctx)
 {
-	struct request *rq = (void *)SECOND_IF(rq_argument, ctx);
+	struct request *rq = (void *)argument(ctx, rq_argument);
 	struct bio *bio = BPF_CORE_READ(rq, bio);
 	struct life *life;
 	__u64 key;

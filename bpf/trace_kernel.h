@@ -13,6 +13,13 @@ struct css_set___v2 {
 	struct cgroup *dfl_cgrp;
 } FOUND_WHEN_LOADED;
 
+/* include/linux/types.h */
+struct hlist_node;
+
+struct hlist_head {
+	struct hlist_node *first;
+} FOUND_WHEN_LOADED;
+
 /* include/linux/fdtable.h */
 struct fdtable {
 	unsigned int max_fds;

@@ -108,12 +108,13 @@ static __always_inline void sum_file(struct op *op, __u64 took)
 static __always_inline void finish(struct op *op)
 {
 	__u32 kind = op->kind & CALL_KIND, at = kind * BUCKETS;
-	__u64 took = 0;
+	__u64 took = op->parts[PART_CPU];
 	struct cell *cell;
 	struct total *total = bpf_map_lookup_elem(&totals, &kind);
 
-	for (int i = 0; i < PARTS; i++)
-		took += op->parts[i];
+	if (op->mixed)
+		for (int i = PART_CPU + 1; i < PARTS; i++)
+			took += op->parts[i];
 	at += bucket_of(took);
 	cell = bpf_map_lookup_elem(&cells, &at);
 	if (!cell || !total) {
@@ -121,8 +122,10 @@ static __always_inline void finish(struct op *op)
 		return;
 	}
 	cell->count++;
-	for (int i = 0; i < PARTS; i++)
-		cell->parts[i] += op->parts[i];
+	cell->parts[PART_CPU] += op->parts[PART_CPU];
+	if (op->mixed)
+		for (int i = PART_CPU + 1; i < PARTS; i++)
+			cell->parts[i] += op->parts[i];
 	total->bytes += op->bytes;
 	total->errors += op->failed;
 	if (took > total->most)
@@ -144,7 +147,10 @@ static __always_inline void start(struct op *op, __u8 kind, __u64 now)
 	op->reclaim = 0;
 	op->bytes = 0;
 	op->failed = 0;
-	__builtin_memset(op->parts, 0, sizeof(op->parts));
+	op->parts[PART_CPU] = 0;
+	if (op->mixed)
+		__builtin_memset(op->parts, 0, sizeof(op->parts));
+	op->mixed = 0;
 }
 
 /* Time on the processor up to now. */

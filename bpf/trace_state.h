@@ -27,13 +27,12 @@ volatile const __u32 rq_argument;  /* the request's among block_rq_issue's: seco
 /* Set when all programs are attached: what is seen before is half of it. */
 volatile bool started;
 
-/* An operation under way; internal/trace/layout.go mirrors it. */
+/* An operation under way; internal/trace/layout.go mirrors it. What each one touches comes
+ * first: a large copy leaves little in the nearest cache. */
 struct op {
 	__u64 begin;  /* ns; 0: none */
 	__u64 mark;   /* up to which its time is accounted for */
 	__u64 ended;  /* when the call returned; it may be stopped on its way back */
-	__u64 woken;  /* while off the processor: when it became ready */
-	__u64 parts[PARTS];
 	__u64 bytes;
 	__u64 file;   /* that was last looked at, and its inode */
 	__u64 inode;
@@ -44,6 +43,9 @@ struct op {
 	__u8 off;     /* the task is off the processor, why: WAIT_ + 1, or READY */
 	__u8 reclaim; /* PART_MEMCG or PART_RECLAIM while within that */
 	__u8 failed;
+	__u8 mixed;   /* parts has more than PART_CPU */
+	__u64 parts[PARTS];
+	__u64 woken;  /* while off the processor: when it became ready */
 };
 
 #define READY (WAITS + 1)
@@ -150,28 +152,49 @@ struct {
 			_lost->what++;                                    \
 	} while (0)
 
-/* The operation that a thread is in. */
-static __always_inline struct op *op_of(__u32 tid)
+/* A thread's place, if it has one. */
+static __always_inline struct op *place_of(__u32 tid)
 {
 	__u32 at = tid & (OPS_MAX - 1);
 	struct op *op = bpf_map_lookup_elem(&ops, &at);
 
 	if (op && op->tid == tid)
-		return op->begin ? op : 0;
+		return op;
 	at ^= 1;
 	op = bpf_map_lookup_elem(&ops, &at);
-	return op && op->tid == tid && op->begin ? op : 0;
+	return op && op->tid == tid ? op : 0;
+}
+
+/* The operation that a thread is in. */
+static __always_inline struct op *op_of(__u32 tid)
+{
+	struct op *op = place_of(tid);
+
+	return op && op->begin ? op : 0;
+}
+
+/* The current thread's number. The field is at hand where the helper is a call. */
+static __always_inline __u32 own_tid(void)
+{
+	if (known_task)
+		return ((struct task_struct___trace *)bpf_get_current_task_btf())->pid;
+	return bpf_get_current_pid_tgid();
+}
+
+static __always_inline struct op *own_place(void)
+{
+	return place_of(own_tid());
 }
 
 static __always_inline struct op *own_op(void)
 {
-	return op_of((__u32)bpf_get_current_pid_tgid());
+	return op_of(own_tid());
 }
 
 /* A place for the current thread's operation. */
 static __always_inline struct op *new_op(void)
 {
-	__u32 tid = (__u32)bpf_get_current_pid_tgid(), at = tid & (OPS_MAX - 1);
+	__u32 tid = own_tid(), at = tid & (OPS_MAX - 1);
 	struct op *op = bpf_map_lookup_elem(&ops, &at);
 
 	if (op && op->tid != tid && op->begin) {
@@ -190,6 +213,8 @@ static __always_inline struct op *new_op(void)
 
 static __always_inline void add(struct op *op, __u32 part, __u64 ns)
 {
+	if (part != PART_CPU)
+		op->mixed = 1;
 	if (part < PARTS)
 		op->parts[part] += ns;
 }

@@ -115,12 +115,34 @@ static __always_inline void look_at(struct op *op, struct file *file, struct ino
 	op->on_disk = type == S_IFBLK || (type == S_IFREG && has_disk(BPF_CORE_READ(inode, i_sb, s_magic)));
 }
 
+/* Lets the verifier know what a pointer leads to, so that loads need no helper, which takes
+ * 40 ns: 6.2 (a35b9af4ec2c). Of a place where a pointer is, such as in a table of files,
+ * one can say that it begins a structure which begins with a pointer. */
+extern void *bpf_rdonly_cast(const void *pointer, __u32 type) __ksym __weak;
+
+static __always_inline struct file *file_at(struct file **place)
+{
+	struct file *file = 0;
+
+	if (bpf_rdonly_cast)
+		return (void *)((struct hlist_head *)bpf_rdonly_cast(place, bpf_core_type_id_kernel(struct hlist_head)))->first;
+	bpf_probe_read_kernel(&file, sizeof(file), place);
+	return file;
+}
+
+static __always_inline struct inode *inode_of(struct file *file)
+{
+	if (bpf_rdonly_cast)
+		return ((struct file *)bpf_rdonly_cast(file, bpf_core_type_id_kernel(struct file)))->f_inode;
+	return BPF_CORE_READ(file, f_inode);
+}
+
 /* Whether a descriptor of the current task is a file on a disk. */
 static __always_inline bool on_disk(struct op *op, __u32 fd)
 {
-	struct inode *inode = 0;
+	struct inode *inode;
 	struct fdtable *table;
-	struct file **all, *file = 0;
+	struct file **all, *file;
 	__u32 number;
 
 	if (known_task) {
@@ -136,9 +158,12 @@ static __always_inline bool on_disk(struct op *op, __u32 fd)
 		all = BPF_CORE_READ(table, fd);
 		number = BPF_CORE_READ(table, max_fds);
 	}
-	if (fd >= number || bpf_probe_read_kernel(&file, sizeof(file), all + fd) || !file)
+	if (fd >= number)
 		return false;
-	bpf_core_read(&inode, sizeof(inode), &file->f_inode);
+	file = file_at(all + fd);
+	if (!file)
+		return false;
+	inode = inode_of(file);
 	if (op->file != (__u64)file || op->inode != (__u64)inode)
 		look_at(op, file, inode);
 	op->fd = fd;

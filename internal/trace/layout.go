@@ -19,13 +19,14 @@ type (
 		Tasks, Bios, Events, Stacks, Files uint64
 	}
 	operation struct { // struct op of bpf/trace_state.h
-		Begin, Mark, Ended, Woken uint64
-		Parts                     Split
-		Bytes, File, Inode        uint64
+		Begin, Mark, Ended, Bytes uint64
+		File, Inode               uint64
 		FD, TID                   uint32
 		Kind, OnDisk, Off         uint8
-		Reclaim, Failed           uint8
-		_                         [3]byte
+		Reclaim, Failed, Mixed    uint8
+		_                         [2]byte
+		Parts                     Split
+		Woken                     uint64
 	}
 	reclaimed struct {
 		Calls, Pages uint64

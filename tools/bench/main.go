@@ -1,7 +1,8 @@
 // Command bench times whole weir commands against libcgroup's C programs doing the
 // same, in pairs that take turns, the CPU time of weir show with 2,000 groups, a hundred
-// of them limited, and weir prove against fio. It needs root, cgroup v1, cgroup-tools and
-// fio, and ends with 1 if a bound is not kept.
+// of them limited, weir prove against fio, and what weir trace adds to a write. It needs
+// root, cgroup v1, ext4 in /var/tmp, cgroup-tools, fio, linux-perf and strace, and ends
+// with 1 if a bound is not kept. "bench trace [ROUNDS]" measures the traces alone.
 package main
 
 import (
@@ -12,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,13 +39,25 @@ const (
 )
 
 func main() {
-	if err := run(); err != nil {
+	var err error
+	if len(os.Args) == 3 && os.Args[1] == loadWord {
+		err = load(os.Args[2])
+	} else {
+		err = run(os.Args[1:])
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run() (err error) {
+func run(args []string) (err error) {
+	only, rounds := len(args) > 0 && args[0] == "trace", traceRounds
+	if only && len(args) > 1 {
+		if rounds, err = strconv.Atoi(args[1]); err != nil || rounds < 1 {
+			return fmt.Errorf("bench trace %s: write a number of rounds", args[1])
+		}
+	}
 	fs, err := cgroupfs.Open("/")
 	if err != nil {
 		return err
@@ -65,6 +79,9 @@ func run() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, top.RemoveAll()) }()
+	if only {
+		return traces(top, rounds)
+	}
 	return errors.Join(
 		compare("weir set ÷ cgset", setBound,
 			[]string{"./weir", "set", "-q", "cgroup:/weirbench", "--write", "10MB/s", "--on", dev.String()},
@@ -72,7 +89,8 @@ func run() (err error) {
 		compare("weir run true ÷ cgexec true", runBound,
 			[]string{"./weir", "run", "true"}, []string{"cgexec", "-g", "blkio:weirbench", "true"}),
 		show(top, dev),
-		proofs(top))
+		proofs(top),
+		traces(top, rounds))
 }
 
 func anyDisk() (blkdev.Number, error) {
