@@ -42,6 +42,7 @@ type job struct {
 	Fsync  int   // after this many writes; 0: never
 	Pause  time.Duration
 	Read   bool
+	Cold   bool // the file leaves the page cache at the beginning of each round
 	Touch  bool // changes nothing but the inode
 	Hold   int  // bytes of memory that it keeps
 	// Then is a file that Line is written to before the first operation.
@@ -119,6 +120,11 @@ func (j job) work() (d done, err error) {
 	blocks := j.Size / int64(j.Block)
 	for n, began := int64(0), time.Now(); j.For == 0 || time.Since(began) < j.For; n++ {
 		at := n % blocks * int64(j.Block)
+		if j.Cold && at == 0 {
+			if err := unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED); err != nil {
+				return d, err
+			}
+		}
 		switch {
 		case j.Touch:
 			err = unix.Fchmod(fd, 0o600|uint32(n&1))

@@ -1,0 +1,125 @@
+package trace_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/lab"
+)
+
+// A processor that is not emulated spends next to nothing between the load's clock and
+// the kernel's: the parts of operations of some microseconds add up, too.
+func TestPartsAddUp(t *testing.T) {
+	lab.Need(t, lab.Root, lab.Lane("native"), lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	for _, c := range []struct {
+		name string
+		job  job
+		kind string
+		own  func(done) timed
+	}{
+		{"buffered-64k", job{Block: 64 << 10, Size: 64 << 20}, "write", func(d done) timed { return d.Write }},
+		{"buffered-4k", job{Block: 4 << 10, Size: 64 << 20}, "write", func(d done) timed { return d.Write }},
+		{"direct", job{Block: 64 << 10, Size: 64 << 20, Flags: unix.O_DIRECT}, "write", func(d done) timed { return d.Write }},
+		{"fsync", job{Block: 16 << 10, Size: 64 << 20, Fsync: 1}, "fsync", func(d done) timed { return d.Fsync }},
+		{"cold-reads", job{Block: 64 << 10, Size: 128 << 20, Read: true, Cold: true}, "read", func(d done) timed { return d.Read }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := newGroup(t)
+			j := c.job
+			j.File, j.Groups, j.For = filepath.Join(disk.Dir, c.name), g.dirs(), 2*time.Second
+			if j.Read {
+				written(t, j.File, j.Size)
+			}
+			r, d := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", "4s")
+			exactly(t, r.of(t, c.kind), c.own(d))
+			saysWhatIsMissing(t, r)
+		})
+	}
+}
+
+// written makes a file with all of its blocks on the disk.
+func written(t *testing.T, path string, size int64) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	block := make([]byte, 1<<20)
+	for at := int64(0); at < size; at += int64(len(block)) {
+		if _, err := f.WriteAt(block, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Sync(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// exactly is addsUp without allowances.
+func exactly(t *testing.T, o operations, own timed) {
+	t.Helper()
+	sum := 0.0
+	for _, seconds := range o.Split {
+		sum += seconds
+	}
+	ratio := sum / own.Took.Seconds()
+	t.Logf("%s: parts %.3f s, the load's own clock %.3f s: %.3f; %d of %d calls of %s", o.Kind, sum, own.Took.Seconds(), ratio, o.Count, own.Count, own.Took/time.Duration(own.Count))
+	if ratio < 0.95 || ratio > 1.05 {
+		t.Errorf("%s: the parts are %.3f of the time that the load measured, want 0.95 to 1.05", o.Kind, ratio)
+	}
+	const few = 16 // the load's own start and end
+	if o.Count < own.Count || o.Count > own.Count+few {
+		t.Errorf("%s: %d calls seen, the load made %d", o.Kind, o.Count, own.Count)
+	}
+}
+
+// saysWhatIsMissing asserts that a kernel without fentry, and nothing but that, costs no
+// more than what fentry tells.
+func saysWhatIsMissing(t *testing.T, r report) {
+	t.Helper()
+	for _, m := range r.Missing {
+		if !strings.Contains(m.Hook, "fentry") || m.Reason == "" {
+			t.Errorf("missing: %+v", m)
+		}
+	}
+}
+
+// With memcg's limit reached each new page costs an old one, and the writes that have to
+// find it are the slow ones (S9).
+func TestMemcgReclaimNatively(t *testing.T) {
+	lab.Need(t, lab.Root, lab.Lane("native"), lab.V1, lab.Memory, lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	g := newGroup(t)
+	g.set(t, g.memory, "memory.limit_in_bytes", "67108864")
+	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: 3 * time.Second, Block: 64 << 10, Size: 1 << 30}
+	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", "5s")
+	w := r.of(t, "write")
+	exactly(t, w, own.Write)
+	if len(w.Verdict.Causes) == 0 || w.Verdict.Causes[0].Part != "memcg_reclaim" {
+		t.Errorf("slow writes: %+v, want memcg_reclaim before all", w.Verdict)
+	}
+}
+
+// weir's own pacer stops who writes too fast.
+func TestFrozenNatively(t *testing.T) {
+	lab.Need(t, lab.Root, lab.Lane("native"), lab.V1, lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	g := newGroup(t)
+	tool(t, "weir", "set", "cgroup:/"+g.name, "--write", "1MB/s", "--hold", "pacer", "--on", disk.Node)
+	t.Cleanup(func() { tool(t, "weir", "clear", "cgroup:/"+g.name) })
+	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor, Block: 64 << 10, Size: 64 << 20}
+	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts)
+	slowest := r.slowest(t)
+	slowest.blames(t, "frozen", causeMin)
+	if i := slices.IndexFunc(r.Operations, func(o operations) bool { return o.Kind == "write" }); i >= 0 {
+		exactly(t, r.Operations[i], own.Write)
+	}
+}
