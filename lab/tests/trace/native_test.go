@@ -1,13 +1,17 @@
 package trace_test
 
 import (
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/lab"
@@ -39,7 +43,6 @@ func TestPartsAddUp(t *testing.T) {
 			}
 			r, d := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", "4s")
 			exactly(t, r.of(t, c.kind), c.own(d), d.Empty)
-			saysWhatIsMissing(t, r)
 		})
 	}
 }
@@ -85,15 +88,41 @@ func exactly(t *testing.T, o operations, own, empty timed) {
 	}
 }
 
-// saysWhatIsMissing asserts that a kernel without fentry, and nothing but that, costs no
-// more than what fentry tells.
-func saysWhatIsMissing(t *testing.T, r report) {
-	t.Helper()
+// A kernel that refuses fentry has the trace say what is not told, and all else is told.
+func TestMissing(t *testing.T) {
+	lab.Need(t, lab.Root, lab.Lane("native"))
+	fentry := hasFentry()
+	r := startTrace(t, fmt.Sprintf("pid:%d", os.Getpid())).end(t)
+	t.Logf("fentry: %v; missing: %+v", fentry == nil, r.Missing)
 	for _, m := range r.Missing {
-		if !strings.Contains(m.Hook, "fentry") || m.Reason == "" {
-			t.Errorf("missing: %+v", m)
+		if fentry == nil || !strings.Contains(m.Hook, "fentry") || m.Reason == "" {
+			t.Errorf("missing: %+v, while fentry says %v", m, fentry)
 		}
 	}
+	var said strings.Builder
+	cmd := exec.Command("weir", "trace", "--for", "100ms")
+	cmd.Stderr = &said
+	if err := cmd.Run(); err != nil {
+		t.Errorf("weir trace: %v", err)
+	}
+	if got := strings.Count(said.String(), "not to be had here"); got != len(r.Missing) {
+		t.Errorf("%d hooks are missing, and weir says %q", len(r.Missing), &said)
+	}
+	for _, m := range r.Missing {
+		if !strings.Contains(said.String(), "not to be had here, "+m.Hook) {
+			t.Errorf("%s is missing, and weir says %q", m.Hook, &said)
+		}
+	}
+}
+
+// hasFentry is why the kernel takes no program at a function's entry.
+func hasFentry() error {
+	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.Tracing, AttachType: ebpf.AttachTraceFEntry, AttachTo: "vfs_fsync",
+		Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()}, License: "GPL"})
+	if err != nil {
+		return err
+	}
+	return p.Close()
 }
 
 // With memcg's limit reached each new page costs an old one, and the writes that have to
