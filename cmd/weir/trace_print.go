@@ -121,6 +121,7 @@ func (a *app) sayUnseen(doc traceDocument) {
 		{doc.Lost.Events, "slow operations that came too fast to be listed"},
 		{doc.Lost.Stacks, "sleeps whose reason the kernel did not tell: they count as other"},
 		{doc.Lost.Files, "operations on more files than there is room for"},
+		{doc.Lost.Missed, "system calls, of any process, whose begin or end the kernel did not tell"},
 	}
 	for _, l := range lost {
 		if l.n > 0 {

@@ -47,6 +47,7 @@ type Lost struct {
 	Events uint64 `json:"events"` // slow operations that were not read in time
 	Stacks uint64 `json:"stacks"` // sleeps whose reason the kernel did not tell
 	Files  uint64 `json:"files"`  // operations on files for which there was no room
+	Missed uint64 `json:"missed"` // system calls of any process whose begin or end the kernel did not tell
 }
 
 // Any reports whether anything was lost.
@@ -82,7 +83,11 @@ func (t *Tracer) Snapshot() (s Snapshot, err error) {
 		a.Stacks += b.Stacks
 		a.Files += b.Files
 	})
+	if err != nil {
+		return s, err
+	}
 	s.Lost = Lost{Tasks: l.Tasks, IOs: l.Bios, Events: l.Events, Stacks: l.Stacks, Files: l.Files}
+	s.Lost.Missed, err = t.missed()
 	return s, err
 }
 

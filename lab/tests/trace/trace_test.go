@@ -85,7 +85,9 @@ type operations struct {
 	P50     float64            `json:"p50_us"`
 	P99     float64            `json:"p99_us"`
 	Split   map[string]float64 `json:"split_seconds"`
-	Verdict struct {
+	// AboveP50 is what slow ones take beyond the others.
+	AboveP50 map[string]float64 `json:"above_p50_seconds"`
+	Verdict  struct {
 		Of     string
 		Causes []struct {
 			Part  string

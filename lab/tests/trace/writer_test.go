@@ -42,8 +42,10 @@ type job struct {
 	Fsync  int   // after this many writes; 0: never
 	Pause  time.Duration
 	Read   bool
+	Cold   bool // the file leaves the page cache at the beginning of each round
 	Touch  bool // changes nothing but the inode
 	Hold   int  // bytes of memory that it keeps
+	Empty  int  // calls that do nothing, before all others
 	// Then is a file that Line is written to before the first operation.
 	Then, Line string
 }
@@ -55,7 +57,10 @@ type timed struct {
 }
 
 // done is what a job says of itself.
-type done struct{ Write, Read, Fsync timed }
+type done struct {
+	Write, Read, Fsync timed
+	Empty              timed // calls that do nothing: what measuring takes
+}
 
 // call does a system call on the thread it is on, without Go's scheduler, whose waits
 // are not the kernel's.
@@ -116,9 +121,19 @@ func (j job) work() (d done, err error) {
 	for i := range buf {
 		buf[i] = byte(i * 7)
 	}
+	for range j.Empty {
+		if err := d.Empty.call(unix.SYS_GETPPID, 0, buf, 0); err != nil {
+			return d, err
+		}
+	}
 	blocks := j.Size / int64(j.Block)
 	for n, began := int64(0), time.Now(); j.For == 0 || time.Since(began) < j.For; n++ {
 		at := n % blocks * int64(j.Block)
+		if j.Cold && at == 0 {
+			if err := unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED); err != nil {
+				return d, err
+			}
+		}
 		switch {
 		case j.Touch:
 			err = unix.Fchmod(fd, 0o600|uint32(n&1))

@@ -1,0 +1,174 @@
+package trace_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/lab"
+)
+
+// A processor that is not emulated spends next to nothing between the load's clock and
+// the kernel's: the parts of operations of some microseconds add up, too.
+func TestPartsAddUp(t *testing.T) {
+	lab.Need(t, lab.Root, lab.Lane("native"), lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	for _, c := range []struct {
+		name string
+		job  job
+		kind string
+		own  func(done) timed
+	}{
+		{"buffered-64k", job{Block: 64 << 10, Size: 64 << 20}, "write", func(d done) timed { return d.Write }},
+		{"buffered-4k", job{Block: 4 << 10, Size: 64 << 20}, "write", func(d done) timed { return d.Write }},
+		{"direct", job{Block: 64 << 10, Size: 64 << 20, Flags: unix.O_DIRECT}, "write", func(d done) timed { return d.Write }},
+		{"fsync", job{Block: 16 << 10, Size: 64 << 20, Fsync: 1}, "fsync", func(d done) timed { return d.Fsync }},
+		{"cold-reads", job{Block: 64 << 10, Size: 128 << 20, Read: true, Cold: true}, "read", func(d done) timed { return d.Read }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := newGroup(t)
+			j := c.job
+			j.File, j.Groups, j.For, j.Empty = filepath.Join(disk.Dir, c.name), g.dirs(), 2*time.Second, 100_000
+			if j.Read {
+				written(t, j.File, j.Size)
+			}
+			r, d := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", "4s")
+			exactly(t, r.of(t, c.kind), c.own(d), d.Empty)
+		})
+	}
+}
+
+// written makes a file with all of its blocks on the disk.
+func written(t *testing.T, path string, size int64) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	block := make([]byte, 1<<20)
+	for at := int64(0); at < size; at += int64(len(block)) {
+		if _, err := f.WriteAt(block, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Sync(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// exactly is addsUp without allowances, but for what it takes the load to measure
+// nothing: it is no part of an operation, and a tenth of one that takes two microseconds.
+func exactly(t *testing.T, o operations, own, empty timed) {
+	t.Helper()
+	sum := 0.0
+	for _, seconds := range o.Split {
+		sum += seconds
+	}
+	nothing := empty.Took / time.Duration(max(empty.Count, 1))
+	took := own.Took - nothing*time.Duration(own.Count)
+	ratio := sum / took.Seconds()
+	t.Logf("%s: parts %.3f s, the load's own clock %.3f s less %s a call: %.3f (%.3f of all); %d of %d calls of %s", o.Kind, sum, own.Took.Seconds(),
+		nothing, ratio, sum/own.Took.Seconds(), o.Count, own.Count, own.Took/time.Duration(own.Count))
+	if ratio < 0.95 || ratio > 1.05 {
+		t.Errorf("%s: the parts are %.3f of the time that the load measured, want 0.95 to 1.05", o.Kind, ratio)
+	}
+	const few = 16 // the load's own start and end
+	if o.Count < own.Count || o.Count > own.Count+few {
+		t.Errorf("%s: %d calls seen, the load made %d", o.Kind, o.Count, own.Count)
+	}
+}
+
+// A kernel that refuses fentry has the trace say what is not told, and all else is told.
+func TestMissing(t *testing.T) {
+	lab.Need(t, lab.Root, lab.Lane("native"))
+	fentry := hasFentry()
+	r := startTrace(t, fmt.Sprintf("pid:%d", os.Getpid())).end(t)
+	t.Logf("fentry: %v; missing: %+v", fentry == nil, r.Missing)
+	for _, m := range r.Missing {
+		if fentry == nil || !strings.Contains(m.Hook, "fentry") || m.Reason == "" {
+			t.Errorf("missing: %+v, while fentry says %v", m, fentry)
+		}
+	}
+	var said strings.Builder
+	cmd := exec.Command("weir", "trace", "--for", "100ms")
+	cmd.Stderr = &said
+	if err := cmd.Run(); err != nil {
+		t.Errorf("weir trace: %v", err)
+	}
+	if got := strings.Count(said.String(), "not to be had here"); got != len(r.Missing) {
+		t.Errorf("%d hooks are missing, and weir says %q", len(r.Missing), &said)
+	}
+	for _, m := range r.Missing {
+		if !strings.Contains(said.String(), "not to be had here, "+m.Hook) {
+			t.Errorf("%s is missing, and weir says %q", m.Hook, &said)
+		}
+	}
+}
+
+// hasFentry is why the kernel takes no program at a function's entry.
+func hasFentry() error {
+	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.Tracing, AttachType: ebpf.AttachTraceFEntry, AttachTo: "vfs_fsync",
+		Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()}, License: "GPL"})
+	if err != nil {
+		return err
+	}
+	return p.Close()
+}
+
+// With memcg's limit reached each new page costs an old one, and the writes that have to
+// find it are the slow ones (S9).
+func TestMemcgReclaimNatively(t *testing.T) {
+	lab.Need(t, lab.Root, lab.Lane("native"), lab.V1, lab.Memory, lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	g := newGroup(t)
+	g.set(t, g.memory, "memory.limit_in_bytes", "67108864")
+	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: 3 * time.Second, Block: 64 << 10, Size: 1 << 30, Empty: 100_000}
+	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", "5s")
+	w := r.of(t, "write")
+	exactly(t, w, own.Write, own.Empty)
+	// Waits for a processor are others' doing: as long as they are busy.
+	without, reclaim := 0.0, w.AboveP50["memcg_reclaim"]
+	for part, seconds := range w.AboveP50 {
+		if part != "run_queue" {
+			without += seconds
+		}
+	}
+	t.Logf("above p50, run queue %.3f s; of %.3f s else %.2f are memcg reclaim", w.AboveP50["run_queue"], without, reclaim/without)
+	if reclaim < causeMin*without {
+		t.Errorf("above p50: %v, want memcg_reclaim to be %.2f of all but run_queue", w.AboveP50, causeMin)
+	}
+	if !slices.ContainsFunc(w.Verdict.Causes, func(c struct {
+		Part  string
+		Share float64
+	}) bool {
+		return c.Part == "memcg_reclaim"
+	}) {
+		t.Errorf("slow writes: %+v, want memcg_reclaim to be named", w.Verdict)
+	}
+}
+
+// weir's own pacer stops who writes too fast.
+func TestFrozenNatively(t *testing.T) {
+	lab.Need(t, lab.Root, lab.Lane("native"), lab.V1, lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	g := newGroup(t)
+	tool(t, "weir", "set", "cgroup:/"+g.name, "--write", "100MB/s", "--hold", "pacer", "--on", disk.Node)
+	t.Cleanup(func() { tool(t, "weir", "clear", "cgroup:/"+g.name) })
+	// What is dirty already costs nothing, and a load that begins dirties hundreds of MB
+	// before the pacer has seen it: the file is larger, and the trace longer than they cost.
+	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor, Block: 64 << 10, Size: 2 << 30, Empty: 10_000}
+	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", "14s")
+	slowest := r.slowest(t)
+	slowest.blames(t, "frozen", causeMin)
+	exactly(t, r.of(t, "write"), own.Write, own.Empty)
+}
