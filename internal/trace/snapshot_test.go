@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"os"
 	"testing"
 	"time"
 )
@@ -25,7 +26,7 @@ func TestReportIsWhatCameSince(t *testing.T) {
 	if b := r.Behind[0]; b.Direction != "write" || b.Requests != 2 || b.Bytes != 8192 || b.DeviceSeconds != 1 {
 		t.Errorf("%+v", b)
 	}
-	if r.Reclaim.MemcgCalls != 3 || r.Reclaim.MemcgBytes != 96*uint64(pageBytes) || r.Reclaim.DirectCalls != 0 {
+	if r.Reclaim.MemcgCalls != 3 || r.Reclaim.MemcgBytes != 96*uint64(os.Getpagesize()) || r.Reclaim.DirectCalls != 0 {
 		t.Errorf("%+v", r.Reclaim)
 	}
 	if none := after.Report(&Snapshot{}, nil); len(none.Ops) != 0 || none.Ops == nil {
