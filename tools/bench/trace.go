@@ -59,6 +59,9 @@ func traces(top cgroupfs.Group, rounds int) (err error) {
 	if err := unix.Statfs(dir, &fs); err != nil || fs.Type != unix.EXT4_SUPER_MAGIC {
 		return fmt.Errorf("%s: not on ext4 (%w)", dir, err)
 	}
+	if err := makeOverwritten(dir); err != nil {
+		return err
+	}
 	g, err := top.Child("trace")
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -17,11 +18,13 @@ import (
 // loadWord, as the first argument, makes this program the load of the traces.
 const loadWord = "load"
 
+const overwrittenName = "overwritten"
+
 const (
 	loadTime    = 300 * time.Millisecond // for each kind of write
-	loadStretch = 1024                   // writes between two looks at the clocks
-	appendMost  = 64 << 20               // a file that is appended to starts again here
-	overwritten = 16 << 20               // size of a file that is overwritten
+	loadStretch = 128                    // writes between two looks at the clocks
+	appendMost  = 64 << 20               // the file that is appended to starts again here
+	overwritten = 1 << 20                // size of the file that is overwritten: in the processor's cache
 )
 
 // A loadKind is one kind of buffered write.
@@ -40,28 +43,24 @@ var loadKinds = []loadKind{
 	{"4 KiB overwritten", 4 << 10, false, 0.40},
 }
 
-// loadResult is what a load saw of one kind, mean ns of a write.
+// loadResult is what a load saw of one kind, ns of a write: the mean of the median
+// stretch, so that others on the processor do not count, and the mean of all.
 type loadResult struct {
 	Elapsed, CPU float64
 	Writes       uint64
 }
 
-// load writes into a file of dir as soon as its input ends, and prints a loadResult for
+// load writes into files of dir as soon as its input ends, and prints a loadResult for
 // each kind. All of it is on one thread and by system calls that Go's scheduler does not
 // see, and nothing but the writes is timed.
-func load(dir string) (err error) {
+func load(dir string) error {
 	runtime.LockOSThread()
-	file, err := os.Create(filepath.Join(dir, "file"))
-	if err != nil {
-		return err
-	}
-	defer file.Close()
 	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
 		return err
 	}
 	var results []loadResult
 	for _, k := range loadKinds {
-		r, err := k.run(int(file.Fd()))
+		r, err := k.run(dir)
 		if err != nil {
 			return fmt.Errorf("%s: %w", k.name, err)
 		}
@@ -70,37 +69,56 @@ func load(dir string) (err error) {
 	return json.NewEncoder(os.Stdout).Encode(results)
 }
 
-// run begins with an empty file and leaves one. What it has dirtied is truncated before
-// the kernel writes it back, so that no limit on dirty pages comes near.
-func (k loadKind) run(fd int) (r loadResult, err error) {
-	w := writer{fd: fd, block: make([]byte, k.block), most: appendMost, fresh: k.fresh}
-	if !k.fresh {
-		if w.most = overwritten; unix.Fallocate(fd, 0, 0, overwritten) != nil {
-			return r, unix.ENOSPC
+// makeOverwritten makes the file that all loads overwrite: with the same pages in the
+// page cache for each.
+func makeOverwritten(dir string) error {
+	file, err := os.Create(filepath.Join(dir, overwrittenName))
+	if err != nil {
+		return err
+	}
+	for range overwritten / (64 << 10) {
+		if _, err := file.Write(make([]byte, 64<<10)); err != nil {
+			return errors.Join(err, file.Close())
 		}
-		for range overwritten / k.block {
-			if err := w.write(); err != nil {
-				return r, err
-			}
-		}
-		if err := unix.Fsync(fd); err != nil {
+	}
+	return errors.Join(file.Sync(), file.Close())
+}
+
+// run leaves no dirty pages: of the file that is appended to they go with the file, before
+// the kernel writes them back. So no limit on dirty pages comes near.
+func (k loadKind) run(dir string) (r loadResult, err error) {
+	w := writer{block: make([]byte, k.block), most: overwritten}
+	name, flags := overwrittenName, os.O_WRONLY
+	if k.fresh {
+		w.fresh, w.most, name, flags = true, appendMost, "appended", flags|os.O_CREATE|os.O_TRUNC
+	}
+	file, err := os.OpenFile(filepath.Join(dir, name), flags, 0o600)
+	if err != nil {
+		return r, err
+	}
+	defer file.Close()
+	w.fd = int(file.Fd())
+	for range 2 { // the first warm up
+		if _, _, err := w.stretch(); err != nil {
 			return r, err
 		}
 	}
-	if _, _, err := w.stretch(); err != nil { // the first warms up
-		return r, err
-	}
 	var elapsed, cpu time.Duration
+	var stretches []float64
 	for elapsed < loadTime {
 		e, c, err := w.stretch()
 		if err != nil {
 			return r, err
 		}
 		elapsed, cpu = elapsed+e, cpu+c
-		r.Writes += loadStretch
+		stretches = append(stretches, float64(e)/loadStretch)
 	}
-	r.Elapsed, r.CPU = float64(elapsed)/float64(r.Writes), float64(cpu)/float64(r.Writes)
-	return r, unix.Ftruncate(fd, 0)
+	r.Writes = uint64(len(stretches) * loadStretch)
+	r.Elapsed, r.CPU = median(stretches), float64(cpu)/float64(r.Writes)
+	if k.fresh {
+		return r, file.Truncate(0)
+	}
+	return r, file.Sync()
 }
 
 // A writer goes through a file and starts again at its end.
