@@ -21,8 +21,8 @@ func TestBlkThrottle(t *testing.T) {
 	disk := lab.Disk(t, lab.FS("ext4"))
 	g := newGroup(t)
 	g.limitWrites(t, disk.Number.String(), "10000000")
-	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor, Flags: unix.O_DIRECT, Block: 256 << 10, Size: 16 << 20}
-	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts)
+	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(), Flags: unix.O_DIRECT, Block: 256 << 10, Size: 16 << 20}
+	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts())
 	r.slowest(t).blames(t, "blk_throttle", causeMin)
 	addsUp(t, r, "write", own.Write)
 }
@@ -32,8 +32,8 @@ func TestDevice(t *testing.T) {
 	lab.Need(t, lab.Root, lab.BPF, lab.NoSystemd, lab.DM, lab.Command("dmsetup"), lab.Command("mkfs.ext4"))
 	dir, _ := delayed(t, 30)
 	g := newGroup(t)
-	j := job{File: filepath.Join(dir, "f"), Groups: g.dirs(), For: traceFor, Flags: unix.O_DIRECT, Block: 64 << 10, Size: 1 << 20}
-	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts)
+	j := job{File: filepath.Join(dir, "f"), Groups: g.dirs(), For: traceFor(), Flags: unix.O_DIRECT, Block: 64 << 10, Size: 1 << 20}
+	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts())
 	r.slowest(t).blames(t, "device", causeMin)
 	addsUp(t, r, "write", own.Write)
 }
@@ -44,8 +44,8 @@ func TestThrottleAndDevice(t *testing.T) {
 	dir, number := delayed(t, 30)
 	g := newGroup(t)
 	g.limitWrites(t, number, "1000000")
-	j := job{File: filepath.Join(dir, "f"), Groups: g.dirs(), For: traceFor, Flags: unix.O_DIRECT, Block: 64 << 10, Size: 1 << 20}
-	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts)
+	j := job{File: filepath.Join(dir, "f"), Groups: g.dirs(), For: traceFor(), Flags: unix.O_DIRECT, Block: 64 << 10, Size: 1 << 20}
+	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts())
 	named := map[string]bool{}
 	for _, c := range r.slowest(t).Verdict.Causes {
 		named[c.Part] = true
@@ -109,15 +109,15 @@ func TestDirtyThrottling(t *testing.T) {
 	setting(t, "/proc/sys/vm/dirty_bytes", 8192)
 	g := newGroup(t)
 	t.Run("buffered", func(t *testing.T) {
-		j := job{File: filepath.Join(disk.Dir, "b"), Groups: g.dirs(), For: traceFor, Block: 64 << 10, Size: 64 << 20}
-		r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts)
+		j := job{File: filepath.Join(disk.Dir, "b"), Groups: g.dirs(), For: traceFor(), Block: 64 << 10, Size: 64 << 20}
+		r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts())
 		r.slowest(t).blames(t, "dirty_throttling", causeMin)
 		addsUp(t, r, "write", own.Write)
 	})
 	// Direct I/O makes nothing dirty (S14).
 	t.Run("direct", func(t *testing.T) {
-		j := job{File: filepath.Join(disk.Dir, "d"), Groups: g.dirs(), For: traceFor, Flags: unix.O_DIRECT, Block: 64 << 10, Size: 4 << 20}
-		r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts)
+		j := job{File: filepath.Join(disk.Dir, "d"), Groups: g.dirs(), For: traceFor(), Flags: unix.O_DIRECT, Block: 64 << 10, Size: 4 << 20}
+		r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts())
 		if dirty := r.of(t, "write").Split["dirty_throttling"]; dirty > 0.01*own.Write.Took.Seconds() {
 			t.Errorf("direct writes waited %.3f s in dirty throttling", dirty)
 		}
@@ -136,7 +136,7 @@ func TestMemcgReclaim(t *testing.T) {
 	}
 	dir, _ := delayed(t, delay)
 	g := newGroup(t)
-	j := job{File: filepath.Join(dir, "f"), Groups: g.dirs(), For: traceFor, Block: 64 << 10, Size: 1 << 30}
+	j := job{File: filepath.Join(dir, "f"), Groups: g.dirs(), For: traceFor(), Block: 64 << 10, Size: 1 << 30}
 	if g.v2 {
 		j.Hold, j.Read = 72<<20, true // a hole: its pages come from no disk
 		j.Then, j.Line = filepath.Join(g.memory, "memory.high"), "67108864"
@@ -160,8 +160,8 @@ func TestJournal(t *testing.T) {
 	g := newGroup(t)
 	other := job{File: filepath.Join(dir, "other"), Block: 64 << 10, Size: 64 << 20, Fsync: 1}
 	other.start(t)
-	j := job{File: filepath.Join(dir, "f"), Groups: g.dirs(), For: traceFor, Block: 4 << 10, Size: 256 << 20, Touch: true, Fsync: 1}
-	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts)
+	j := job{File: filepath.Join(dir, "f"), Groups: g.dirs(), For: traceFor(), Block: 4 << 10, Size: 256 << 20, Touch: true, Fsync: 1}
+	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts())
 	r.slowest(t).blames(t, "journal_locks", causeMin)
 	addsUp(t, r, "fsync", own.Fsync)
 }
@@ -173,8 +173,8 @@ func TestFrozen(t *testing.T) {
 	g := newGroup(t)
 	tool(t, "weir", "set", "cgroup:/"+g.name, "--write", "1MB/s", "--hold", "pacer", "--on", disk.Node)
 	t.Cleanup(func() { tool(t, "weir", "clear", "cgroup:/"+g.name) })
-	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor, Block: 64 << 10, Size: 64 << 20}
-	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts)
+	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(), Block: 64 << 10, Size: 64 << 20}
+	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts())
 	r.slowest(t).blames(t, "frozen", causeMin)
 	addsUp(t, r, "write", own.Write)
 }

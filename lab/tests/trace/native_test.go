@@ -166,7 +166,7 @@ func TestFrozenNatively(t *testing.T) {
 	t.Cleanup(func() { tool(t, "weir", "clear", "cgroup:/"+g.name) })
 	// What is dirty already costs nothing, and a load that begins dirties hundreds of MB
 	// before the pacer has seen it: the file is larger, and the trace longer than they cost.
-	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor, Block: 64 << 10, Size: 2 << 30, Empty: 10_000}
+	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(), Block: 64 << 10, Size: 2 << 30, Empty: 10_000}
 	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", "14s")
 	slowest := r.slowest(t)
 	slowest.blames(t, "frozen", causeMin)

@@ -206,7 +206,13 @@ func (o operations) blames(t *testing.T, part string, least float64) {
 	}
 }
 
-const (
-	traceFor   = 5 * time.Second
-	traceLasts = "8s" // longer, by what a guest needs to start and end a process
-)
+// traceFor is how long a job runs, and traceLasts how long the trace of it: longer, by what
+// a guest needs to start and end a process.
+func traceFor() time.Duration {
+	if testing.Short() {
+		return 2500 * time.Millisecond
+	}
+	return 5 * time.Second
+}
+
+func traceLasts() string { return (traceFor() + 3*time.Second).String() }
