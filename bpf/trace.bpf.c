@@ -35,40 +35,62 @@ static __always_inline __u8 kind_of(struct op *op, __u8 call, const void *regs)
 	return KINDS;
 }
 
-SEC("tp_btf/sys_enter")
-int enter(__u64 *ctx)
+/* Since system calls' tracepoints can be preempted, the kernel leaves a program out for a
+ * task that comes to it on a processor where another one was preempted within it. */
+extern void bpf_preempt_disable(void) __ksym __weak; /* 6.13 (fc7566ad0a82) */
+extern void bpf_preempt_enable(void) __ksym __weak;
+
+static __always_inline void entered(const __u64 *ctx)
 {
-	__u64 number = ctx[1], now;
+	__u64 number = ctx[1], now = 0;
 	__u8 call, kind;
 	struct op *op = own_place();
 
+	if (op)
+		now = bpf_ktime_get_ns(); /* what follows takes some of the call's time */
 	if (op && op->begin && op->ended)
 		finish(op);
 	else if (op)
 		op->begin = 0; /* its end was not seen */
 	if (number >= CALLS_MAX)
-		return 0;
+		return;
 	call = calls[number];
 	if (!(call & CALL_TAKEN) || !is_taken())
-		return 0;
-	now = bpf_ktime_get_ns();
+		return;
+	if (!now)
+		now = bpf_ktime_get_ns();
 	if (!op)
 		op = new_op();
 	if (!op)
-		return 0;
+		return;
 	kind = kind_of(op, call, (const void *)ctx[0]);
 	if (kind < KINDS)
 		start(op, kind, now);
+}
+
+SEC("tp_btf/sys_enter")
+int enter(__u64 *ctx)
+{
+	if (bpf_preempt_disable)
+		bpf_preempt_disable();
+	entered(ctx);
+	if (bpf_preempt_enable)
+		bpf_preempt_enable();
 	return 0;
 }
 
 SEC("tp_btf/sys_exit")
 int leave(__u64 *ctx)
 {
-	struct op *op = own_op();
+	struct op *op;
 
+	if (bpf_preempt_disable)
+		bpf_preempt_disable();
+	op = own_op();
 	if (op && !op->ended)
 		stop(op, ctx[1]);
+	if (bpf_preempt_enable)
+		bpf_preempt_enable();
 	return 0;
 }
 

@@ -38,7 +38,8 @@ func (m *traceModes) chosen() bool { return m.latency.dir != "" || m.dirty }
 
 // check refuses flags that belong to another mode.
 func (m *traceModes) check(cmd *cobra.Command) error {
-	mode, refused := "", []string{}
+	var mode string
+	var refused []string
 	rates := []string{"memory", "size", "direct", "read", "write", "read-iops", "write-iops"}
 	switch {
 	case m.latency.dir != "" && m.dirty:

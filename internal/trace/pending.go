@@ -34,7 +34,8 @@ func (t *Tracer) Pending() ([]Slow, error) {
 	origin := now - uint64(time.Since(t.Began))
 	found := []Slow{}
 	for _, o := range all[:n] {
-		if o.Begin == 0 || o.Ended != 0 || o.Begin > now || now-o.Begin < uint64(pendingMin) {
+		back := o.Ended != 0 && o.Off == 0 // what is stopped on its way back has not returned
+		if o.Begin == 0 || back || o.Begin > now || now-o.Begin < uint64(pendingMin) {
 			continue
 		}
 		if tgid, comm, ok := threadOf(o.TID); ok {

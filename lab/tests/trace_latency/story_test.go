@@ -194,7 +194,7 @@ func watchDirty(t *testing.T, disk *lab.TestDisk, bytes int, check func(watched)
 	if err := dd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer os.Remove(file)
+	defer func() { _ = os.Remove(file) }()
 	defer func() { _ = dd.Wait() }() // it is killed, or has ended
 	defer func() { _ = dd.Process.Kill() }()
 	lab.Await(t, 20*time.Second, "the writer's first bytes", func() bool {
