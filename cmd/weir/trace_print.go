@@ -82,7 +82,7 @@ func percent(s trace.Share) string {
 }
 
 // printBehind says what went on that no operation waited for.
-func (a *app) printBehind(behind []trace.Behind1) {
+func (a *app) printBehind(behind []trace.BehindReport) {
 	if len(behind) == 0 {
 		return
 	}

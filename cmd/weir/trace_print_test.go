@@ -36,7 +36,7 @@ func held() traceDocument {
 			{Kind: "fsync", Count: 7, Seconds: 1.6, P50: 204000, P99: 350000, Max: 350000,
 				Split: map[string]float64{"device": 1.6}, Verdict: trace.Verdict{Of: "all"}},
 		},
-		Behind: []trace.Behind1{{Direction: "write", Requests: 1204, Bytes: 818_000_000, ThrottleSeconds: 80.6, QueueSeconds: 0.12, DeviceSeconds: 1.5, TotalMost: 1.52e6}},
+		Behind: []trace.BehindReport{{Direction: "write", Requests: 1204, Bytes: 818_000_000, ThrottleSeconds: 80.6, QueueSeconds: 0.12, DeviceSeconds: 1.5, TotalMost: 1.52e6}},
 		Advice: []trace.Advice{{Code: "memory", Text: "The group is at its memory limit."}},
 		Slow: []trace.Slow{{After: 1.25, Kind: "fsync", PID: 4711, Process: "postgres", File: "/data/pg_wal/0001", Took: 350000, Cause: "device"},
 			{After: 0.5, Kind: "write", PID: 4712, Process: "a\x1b[2J", File: "x\ny", Bytes: 65536, Took: 9100, Cause: "memcg_reclaim"}},

@@ -9,7 +9,7 @@ import (
 type Report struct {
 	Seconds  float64     `json:"seconds"`
 	Ops      []OpsReport `json:"operations"` // of the kinds that were asked for and were seen
-	Behind   []Behind1   `json:"behind"`     // by direction, as far as there was any
+	Behind   []BehindReport   `json:"behind"`     // by direction, as far as there was any
 	Reclaim  Reclaim     `json:"reclaim"`
 	Evidence Evidence    `json:"evidence"`
 	Advice   []Advice    `json:"advice"`
@@ -49,8 +49,8 @@ type Bucket struct {
 	Count uint64  `json:"count"`
 }
 
-// Behind1 is Behind of one direction.
-type Behind1 struct {
+// BehindReport is Behind of one direction, for people and programs.
+type BehindReport struct {
 	Direction       string  `json:"direction"` // "read" or "write"
 	Requests        uint64  `json:"requests"`
 	Bytes           uint64  `json:"bytes"`
@@ -74,7 +74,7 @@ const microsecond = float64(time.Microsecond)
 // Report makes one of what was counted between two snapshots; before may be empty.
 func (s *Snapshot) Report(before *Snapshot, kinds []Kind) Report {
 	r := Report{Seconds: (s.After - before.After).Seconds(), Lost: s.Lost,
-		Ops: []OpsReport{}, Behind: []Behind1{}, Advice: []Advice{}, Open: []Slow{}, Evidence: Evidence{Limits: []string{}}, Slow: []Slow{}, Files: []File{}, Missing: []Missing{}}
+		Ops: []OpsReport{}, Behind: []BehindReport{}, Advice: []Advice{}, Open: []Slow{}, Evidence: Evidence{Limits: []string{}}, Slow: []Slow{}, Files: []File{}, Missing: []Missing{}}
 	for _, k := range kinds {
 		if o := s.Ops[k].report(k, &before.Ops[k]); o.Count > 0 {
 			r.Ops = append(r.Ops, o)
@@ -85,7 +85,7 @@ func (s *Snapshot) Report(before *Snapshot, kinds []Kind) Report {
 		if b.Requests == was.Requests {
 			continue
 		}
-		r.Behind = append(r.Behind, Behind1{Direction: direction, Requests: b.Requests - was.Requests, Bytes: b.Bytes - was.Bytes,
+		r.Behind = append(r.Behind, BehindReport{Direction: direction, Requests: b.Requests - was.Requests, Bytes: b.Bytes - was.Bytes,
 			ThrottleSeconds: (b.Throttle - was.Throttle).Seconds(), QueueSeconds: (b.Queue - was.Queue).Seconds(),
 			DeviceSeconds: (b.Device - was.Device).Seconds(), ThrottleMost: float64(b.ThrottleMost) / microsecond, TotalMost: float64(b.TotalMost) / microsecond})
 	}

@@ -67,5 +67,5 @@ func unavailable(err error) error {
 // reason is a refusal in a line.
 func reason(err error) string {
 	text, _, _ := strings.Cut(err.Error(), "\n")
-	return text
+	return strings.ReplaceAll(text, " (MEMLOCK may be too low, consider rlimit.RemoveMemlock)", "") // it is not
 }

@@ -106,7 +106,7 @@ func TestViewOfNothing(t *testing.T) {
 func TestViewFits(t *testing.T) {
 	whole := writes(4000, 4)
 	whole.Ops = append(whole.Ops, whole.Ops[0], whole.Ops[0])
-	whole.Behind = []trace.Behind1{{Direction: "write", Requests: 10, DeviceSeconds: 1}}
+	whole.Behind = []trace.BehindReport{{Direction: "write", Requests: 10, DeviceSeconds: 1}}
 	for _, size := range []tea.WindowSizeMsg{{Width: 200, Height: 60}, {Width: 80, Height: 24}, {Width: 40, Height: 10}, {Width: 10, Height: 3}, {Width: 1, Height: 1}} {
 		m, _ := after(t, model{title: "tracing the whole host", window: time.Minute}, size, Frame{Whole: whole, Last: whole})
 		lines := strings.Split(m.text(), "\n")
