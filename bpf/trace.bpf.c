@@ -37,7 +37,7 @@ static __always_inline __u8 kind_of(struct op *op, __u8 call, const void *regs)
 
 /* Since system calls' tracepoints can be preempted, the kernel leaves a program out for a
  * task that comes to it on a processor where another one was preempted within it. */
-extern void bpf_preempt_disable(void) __ksym __weak; /* 6.13 (fc7566ad0a82) */
+extern void bpf_preempt_disable(void) __ksym __weak; /* fc7566ad0a82 */
 extern void bpf_preempt_enable(void) __ksym __weak;
 
 static __always_inline void entered(const __u64 *ctx)
@@ -55,7 +55,7 @@ static __always_inline void entered(const __u64 *ctx)
 	if (number >= CALLS_MAX)
 		return;
 	call = calls[number];
-	if (!(call & CALL_TAKEN) || !is_taken())
+	if (!(call & CALL_TAKEN) || !is_taken() || is_compat())
 		return;
 	if (!now)
 		now = bpf_ktime_get_ns();
@@ -64,7 +64,7 @@ static __always_inline void entered(const __u64 *ctx)
 	if (!op)
 		return;
 	kind = kind_of(op, call, (const void *)ctx[0]);
-	if (kind < KINDS)
+	if (kind < KINDS && kinds & 1 << kind) /* sendfile's is known only now */
 		start(op, kind, now);
 }
 
@@ -253,12 +253,16 @@ int waking(__u64 *ctx)
 	return 0;
 }
 
-static __always_inline void enter_reclaim(__u8 part)
+static __always_inline void enter_reclaim(void *ctx, __u8 part)
 {
 	struct op *op = own_op();
 
 	if (!op || op->reclaim)
 		return;
+	if (op->ended && !(waits_here(ctx) & 1 << WAIT_SYSCALL)) {
+		finish(op); /* it is in its own code again, which faults */
+		return;
+	}
 	account_on(op, bpf_ktime_get_ns());
 	op->reclaim = part;
 }
@@ -283,7 +287,7 @@ static __always_inline void leave_reclaim(__u8 part, __u64 pages)
 SEC("tp_btf/mm_vmscan_memcg_reclaim_begin")
 int memcg_reclaim(void *ctx)
 {
-	enter_reclaim(PART_MEMCG);
+	enter_reclaim(ctx, PART_MEMCG);
 	return 0;
 }
 
@@ -297,7 +301,7 @@ int memcg_reclaimed(__u64 *ctx)
 SEC("tp_btf/mm_vmscan_direct_reclaim_begin")
 int direct_reclaim(void *ctx)
 {
-	enter_reclaim(PART_RECLAIM);
+	enter_reclaim(ctx, PART_RECLAIM);
 	return 0;
 }
 

@@ -9,7 +9,7 @@
 #include "trace_op.h"
 
 /* How many I/Os of one request are looked at. */
-#define MERGED_MAX 32
+#define MERGED_MAX 48
 
 static __always_inline void submitted(struct bio *bio, bool released)
 {
@@ -62,6 +62,10 @@ static __always_inline int at_throttle(__u64 key)
 
 	if (life && !life->release && !own_op())
 		return 0;
+	/* The rest of a split one comes by again too, and has no block_bio_queue of its own
+	 * any more (BIO_TRACE_COMPLETION); what was released stays so. */
+	if (life && life->release && !life->issue && life->tid == (__u32)bpf_get_current_pid_tgid())
+		return 0;
 	begins((void *)key, false);
 	return 0;
 }
@@ -113,26 +117,32 @@ int rq_issued(__u64 *ctx)
 			life->issue = bpf_ktime_get_ns();
 		bio = BPF_CORE_READ(bio, bi_next);
 	}
+	if (bio)
+		COUNT_LOST(bios);
 	return 0;
 }
 
+/* A device that has no queue (dm, md) passes the I/O on to those beneath it: there it is
+ * counted, but for what the throttle of this one has held it. */
 static __always_inline void sum_behind(struct life *life, bool write)
 {
 	__u32 direction = write;
 	struct behind *sum = bpf_map_lookup_elem(&behinds, &direction);
-	__u64 issue = life->issue ? life->issue : life->release;
+	__u64 held = life->release - life->submit;
 
 	if (!sum)
 		return;
-	sum->count++;
-	sum->bytes += life->bytes;
-	sum->throttle += life->release - life->submit;
-	sum->queue += issue - life->release;
-	sum->device += life->complete - issue;
-	if (life->release - life->submit > sum->throttle_most)
-		sum->throttle_most = life->release - life->submit;
+	sum->throttle += held;
+	if (held > sum->throttle_most)
+		sum->throttle_most = held;
 	if (life->complete - life->submit > sum->total_most)
 		sum->total_most = life->complete - life->submit;
+	if (!life->issue)
+		return;
+	sum->count++;
+	sum->bytes += life->bytes;
+	sum->queue += life->issue - life->release;
+	sum->device += life->complete - life->issue;
 }
 
 /* What one of a stack of devices (dm on a disk) says may be within what the one above
@@ -159,8 +169,10 @@ static __always_inline void completed(struct bio *bio)
 	life = *found;
 	bpf_map_delete_elem(&bios, &key);
 	life.complete = bpf_ktime_get_ns();
-	if (!life.release)
-		life.release = life.complete; /* failed while it was held */
+	if (!life.release) /* failed while it was held, or let go unseen */
+		life.release = life.issue ? life.issue : life.complete;
+	if (life.issue && life.issue < life.release)
+		life.issue = life.release;
 	if (!life.tid)
 		sum_behind(&life, BPF_CORE_READ(bio, bi_opf) & 1);
 	else if (!is_told(&life))

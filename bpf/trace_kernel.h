@@ -56,6 +56,14 @@ struct pt_regs___arm64 {
 	__u64 regs[31];
 } FOUND_WHEN_LOADED;
 
+struct thread_info___x86 {
+	__u32 status;
+} FOUND_WHEN_LOADED;
+
+struct task_struct___x86 {
+	struct thread_info___x86 thread_info;
+} FOUND_WHEN_LOADED;
+
 /* include/linux/dcache.h */
 struct qstr {
 	const unsigned char *name;

@@ -156,6 +156,8 @@ static __always_inline void start(struct op *op, __u8 kind, __u64 now)
 /* Time on the processor up to now. */
 static __always_inline void account_on(struct op *op, __u64 now)
 {
+	if (now <= op->mark) /* it was off the processor since the clock was read */
+		return;
 	add(op, op->reclaim ? op->reclaim : PART_CPU, now - op->mark);
 	op->mark = now;
 }
@@ -170,13 +172,12 @@ static __always_inline void stop(struct op *op, __s64 result)
 	op->failed = result < 0;
 }
 
-static __always_inline __u64 overlap(__u64 from, __u64 to, __u64 begin, __u64 end)
+/* How far a stage that ends at to takes one from at, before end. */
+static __always_inline __u64 passed(__u64 at, __u64 to, __u64 end)
 {
-	if (from < begin)
-		from = begin;
 	if (to > end)
 		to = end;
-	return to > from ? to - from : 0;
+	return to > at ? to : at;
 }
 
 /* A wait for I/O, from op->mark to end: the stages of the task's own I/O that completed
@@ -184,22 +185,24 @@ static __always_inline __u64 overlap(__u64 from, __u64 to, __u64 begin, __u64 en
  * for the last. */
 static __always_inline void account_io(struct op *op, __u64 end)
 {
-	__u64 rest = end - op->mark, stage, before_device;
 	struct life *l = bpf_map_lookup_elem(&done, &op->tid);
+	__u64 at = op->mark, next, rest = 0;
 
 	if (l) {
-		before_device = l->issue ? l->issue : l->release;
-		stage = overlap(l->submit, l->release, op->mark, end);
-		add(op, PART_THROTTLE, stage);
-		rest -= stage;
-		stage = overlap(l->release, before_device, op->mark, end);
-		add(op, PART_QUEUE, stage);
-		rest -= stage;
-		stage = overlap(before_device, l->complete, op->mark, end);
-		add(op, PART_DEVICE, stage);
-		rest -= stage;
+		next = passed(at, l->submit, end);
+		rest = next - at;
+		at = next;
+		next = passed(at, l->release, end);
+		add(op, PART_THROTTLE, next - at);
+		at = next;
+		next = passed(at, l->issue, end);
+		add(op, PART_QUEUE, next - at);
+		at = next;
+		next = passed(at, l->complete, end);
+		add(op, PART_DEVICE, next - at);
+		at = next;
 	}
-	add(op, PART_IO, rest);
+	add(op, PART_IO, rest + end - at);
 }
 
 static __always_inline void account_wait(struct op *op, __u8 wait, __u64 end)
@@ -239,6 +242,8 @@ static __always_inline void account_off(struct op *op, __u64 now)
 {
 	__u64 end = now;
 
+	if (now < op->mark)
+		now = end = op->mark;
 	if (op->off == READY) {
 		end = op->mark;
 	} else {

@@ -17,6 +17,7 @@ volatile const __u32 filter;
 volatile const __u64 filter_id;    /* a cgroup's, or a process's */
 volatile const __u32 filter_level; /* of the cgroup */
 volatile const bool filter_v1;     /* in the hierarchy of v1's io controller */
+volatile const __u32 kinds;        /* 1 << enum kind of those that are asked for */
 volatile const __u32 own_tgid;     /* weir, never traced */
 volatile const __u64 slower;       /* ns; 0: no slow operations are told */
 volatile const bool by_file;

@@ -84,6 +84,22 @@ static __always_inline bool is_taken(void)
 	return filter == FILTER_PROCESS ? tgid == filter_id : tgid != own_tgid;
 }
 
+/* Whether the current task is in a system call of 32 bits, which have other numbers. */
+#define TS_COMPAT 2 /* arch/x86/include/asm/thread_info.h */
+static __always_inline bool is_compat(void)
+{
+	struct task_struct___x86 *task;
+
+	if (!bpf_core_field_exists(struct thread_info___x86, status))
+		return false;
+	if (known_task) {
+		task = (void *)bpf_get_current_task_btf();
+		return task->thread_info.status & TS_COMPAT;
+	}
+	task = (void *)bpf_get_current_task();
+	return BPF_CORE_READ(task, thread_info.status) & TS_COMPAT;
+}
+
 /* File systems without a disk: their magic numbers (linux/magic.h). */
 static __always_inline bool has_disk(__u64 magic)
 {

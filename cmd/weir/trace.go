@@ -38,7 +38,7 @@ func newTrace(a *app) *cobra.Command {
 		Use:   "trace [TARGET] [--for TIME]",
 		Short: "Say where the time of slow I/O went",
 		Long: "Measure each write, read and fsync of files on disks, by a target's processes or all, and say where their time went.\n\n" +
-			"On a terminal it is shown meanwhile; q, ctrl-c or SIGINT end the trace early, with the report. Any other signal ends it without, and with 128+n.",
+			"On a terminal it is shown meanwhile; q, ctrl-c or SIGINT end the trace early, with the report. Any other signal ends it without a report, and with 128+n.",
 		Example: "  weir trace\n" +
 			"  weir trace docker:web --for 30s --svg web.svg\n" +
 			"  weir trace unit:postgresql --slower 10ms --ops write,fsync --files",
@@ -146,7 +146,7 @@ func (a *app) trace(ctx context.Context, spec string, f *traceFlags) error {
 		return err
 	}
 	if err := a.addLimits(ctx, &doc.Evidence, t); err != nil {
-		return err
+		a.out.Say("its limits are left out: %v", err)
 	}
 	doc.Advice = doc.Advise()
 	if a.out.JSON {

@@ -87,7 +87,7 @@ func (a *app) printBehind(behind []trace.BehindReport) {
 		return
 	}
 	a.out.Print("")
-	a.out.Print("behind the scenes, in no call's time (writeback, read-ahead); means of a request:")
+	a.out.Print("behind the scenes, in no call's time (writeback, mostly); means of a request:")
 	rows := [][]string{{"", "", "", "BLK-THROTTLE", "QUEUE", "DEVICE", "LONGEST"}}
 	for _, b := range behind {
 		each := func(seconds float64) string { return latencyUS(1e6 * seconds / float64(b.Requests)) }

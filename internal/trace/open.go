@@ -45,7 +45,7 @@ type Tracer struct {
 
 // Open starts a trace. Where none can be had the error is an *Unavailable.
 func Open(o Options) (_ *Tracer, err error) {
-	if err := hindrance("/"); err != nil {
+	if err := errors.Join(hindrance("/"), seesHost()); err != nil {
 		return nil, err
 	}
 	types := btf.NewCache() // of the kernel's types: some 10 MB to be read
@@ -132,7 +132,7 @@ func (t *Tracer) configure(o Options) error {
 		return err
 	}
 	settings := map[string]any{
-		traceVarCalls: callsOf(o.Kinds), traceVarPlaces: places, traceVarOwnTgid: uint32(os.Getpid()), traceVarSlower: uint64(o.Slower),
+		traceVarCalls: callsOf(o.Kinds), traceVarKinds: kindsMask(o.Kinds), traceVarPlaces: places, traceVarOwnTgid: uint32(os.Getpid()), traceVarSlower: uint64(o.Slower),
 		traceVarByFile: o.Files, traceVarKnownTask: features.HaveProgramHelper(ebpf.RawTracepoint, asm.FnGetCurrentTaskBtf) == nil,
 		traceVarBioArgument: t.argument("block_bio_queue", "bio"), traceVarRqArgument: t.argument("block_rq_issue", "request"),
 	}
@@ -155,6 +155,13 @@ func (t *Tracer) configure(o Options) error {
 		}
 	}
 	return nil
+}
+
+func kindsMask(kinds []Kind) (mask uint32) {
+	for _, k := range kinds {
+		mask |= 1 << k
+	}
+	return mask
 }
 
 // argument is the place of a structure among a tracepoint's arguments, the programs' own

@@ -7,17 +7,17 @@ import (
 
 // A Report is what a trace found, for people and programs.
 type Report struct {
-	Seconds  float64     `json:"seconds"`
-	Ops      []OpsReport `json:"operations"` // of the kinds that were asked for and were seen
-	Behind   []BehindReport   `json:"behind"`     // by direction, as far as there was any
-	Reclaim  Reclaim     `json:"reclaim"`
-	Evidence Evidence    `json:"evidence"`
-	Advice   []Advice    `json:"advice"`
-	Open     []Slow      `json:"open"`    // operations that had not ended
-	Slow     []Slow      `json:"slow"`    // with a threshold: those that took longer
-	Files    []File      `json:"files"`   // when asked for
-	Missing  []Missing   `json:"missing"` // hooks that the kernel does not have, or refuses
-	Lost     Lost        `json:"lost"`
+	Seconds  float64        `json:"seconds"`
+	Ops      []OpsReport    `json:"operations"` // of the kinds that were asked for and were seen
+	Behind   []BehindReport `json:"behind"`     // by direction, as far as there was any
+	Reclaim  Reclaim        `json:"reclaim"`
+	Evidence Evidence       `json:"evidence"`
+	Advice   []Advice       `json:"advice"`
+	Open     []Slow         `json:"open"`    // operations that had not ended
+	Slow     []Slow         `json:"slow"`    // with a threshold: those that took longer
+	Files    []File         `json:"files"`   // when asked for
+	Missing  []Missing      `json:"missing"` // hooks that the kernel does not have, or refuses
+	Lost     Lost           `json:"lost"`
 }
 
 // OpsReport is one kind of operation.

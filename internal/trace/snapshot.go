@@ -42,7 +42,7 @@ type Reclaims struct {
 
 // Lost is what was not seen.
 type Lost struct {
-	Tasks  uint64 `json:"tasks"`  // operations of tasks for which there was no room (before 5.12)
+	Tasks  uint64 `json:"tasks"`  // operations of tasks for which there was no room
 	IOs    uint64 `json:"ios"`    // I/Os in flight for which there was no room
 	Events uint64 `json:"events"` // slow operations that were not read in time
 	Stacks uint64 `json:"stacks"` // sleeps whose reason the kernel did not tell

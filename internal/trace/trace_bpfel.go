@@ -52,6 +52,7 @@ const (
 	traceVarFilterId         = "filter_id"
 	traceVarFilterLevel      = "filter_level"
 	traceVarFilterV1         = "filter_v1"
+	traceVarKinds            = "kinds"
 	traceVarKnownTask        = "known_task"
 	traceVarOwnTgid          = "own_tgid"
 	traceVarPlaces           = "places"
@@ -150,6 +151,7 @@ type traceVariableSpecs struct {
 	FilterId    *ebpf.VariableSpec `ebpf:"filter_id"`
 	FilterLevel *ebpf.VariableSpec `ebpf:"filter_level"`
 	FilterV1    *ebpf.VariableSpec `ebpf:"filter_v1"`
+	Kinds       *ebpf.VariableSpec `ebpf:"kinds"`
 	KnownTask   *ebpf.VariableSpec `ebpf:"known_task"`
 	OwnTgid     *ebpf.VariableSpec `ebpf:"own_tgid"`
 	Places      *ebpf.VariableSpec `ebpf:"places"`
@@ -218,6 +220,7 @@ type traceVariables struct {
 	FilterId    *ebpf.Variable `ebpf:"filter_id"`
 	FilterLevel *ebpf.Variable `ebpf:"filter_level"`
 	FilterV1    *ebpf.Variable `ebpf:"filter_v1"`
+	Kinds       *ebpf.Variable `ebpf:"kinds"`
 	KnownTask   *ebpf.Variable `ebpf:"known_task"`
 	OwnTgid     *ebpf.Variable `ebpf:"own_tgid"`
 	Places      *ebpf.Variable `ebpf:"places"`

@@ -47,6 +47,23 @@ func hindrance(root string) error {
 	return nil
 }
 
+// initialPIDs is the number of the host's pid namespace (PROC_PID_INIT_INO in
+// include/linux/proc_ns.h).
+const initialPIDs = 0xeffffffc
+
+// seesHost refuses another pid namespace: the kernel's numbers of processes are the host's.
+func seesHost() error {
+	const own = "/proc/self/ns/pid"
+	var st unix.Stat_t
+	if err := unix.Stat(own, &st); err != nil {
+		return &os.PathError{Op: "stat", Path: own, Err: err}
+	}
+	if st.Ino != initialPIDs {
+		return &Unavailable{Reason: "weir is in a pid namespace of its own, and would take others' processes for the target's", Remedy: "run it on the host, or in a container with the host's pids"}
+	}
+	return nil
+}
+
 // unavailable explains why what every trace needs was refused.
 func unavailable(err error) error {
 	var known *Unavailable

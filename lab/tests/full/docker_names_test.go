@@ -74,7 +74,7 @@ func (d containerTest) listed(t *testing.T) {
 // half: a container that ends while its limit is set has it, or there is one error and
 // nothing is left.
 func (d containerTest) half(t *testing.T) {
-	lab.Need(t, lab.Long)
+	lab.Need(t, lab.Whole, lab.Long)
 	const step = 250 * time.Millisecond
 	for i := range 8 {
 		d.container(t, "half", nil, "/bin/sleep", "600")

@@ -17,7 +17,7 @@ const causeMin = 0.7
 
 // A rule holds direct writes.
 func TestBlkThrottle(t *testing.T) {
-	lab.Need(t, lab.Root, lab.BPF, lab.NoSystemd, lab.FS("ext4"))
+	needTrace(t, lab.NoSystemd, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
 	g := newGroup(t)
 	g.limitWrites(t, disk.Number.String(), "10000000")
@@ -29,7 +29,7 @@ func TestBlkThrottle(t *testing.T) {
 
 // The device takes its time.
 func TestDevice(t *testing.T) {
-	lab.Need(t, lab.Root, lab.BPF, lab.NoSystemd, lab.DM, lab.Command("dmsetup"), lab.Command("mkfs.ext4"))
+	needTrace(t, lab.NoSystemd, lab.DM, lab.Command("dmsetup"), lab.Command("mkfs.ext4"))
 	dir, _ := delayed(t, 30)
 	g := newGroup(t)
 	j := job{File: filepath.Join(dir, "f"), Groups: g.dirs(), For: traceFor(), Flags: unix.O_DIRECT, Block: 64 << 10, Size: 1 << 20}
@@ -40,7 +40,7 @@ func TestDevice(t *testing.T) {
 
 // Two causes at once are both named.
 func TestThrottleAndDevice(t *testing.T) {
-	lab.Need(t, lab.Root, lab.BPF, lab.NoSystemd, lab.DM, lab.Command("dmsetup"), lab.Command("mkfs.ext4"))
+	needTrace(t, lab.NoSystemd, lab.DM, lab.Command("dmsetup"), lab.Command("mkfs.ext4"))
 	dir, number := delayed(t, 30)
 	g := newGroup(t)
 	g.limitWrites(t, number, "1000000")
@@ -104,7 +104,7 @@ func tool(t *testing.T, name string, args ...string) {
 
 // The kernel lets next to nothing become dirty (S11).
 func TestDirtyThrottling(t *testing.T) {
-	lab.Need(t, lab.Root, lab.BPF, lab.NoSystemd, lab.Guest, lab.FS("ext4"))
+	needTrace(t, lab.NoSystemd, lab.Guest, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
 	setting(t, "/proc/sys/vm/dirty_bytes", 8192)
 	g := newGroup(t)
@@ -129,7 +129,7 @@ func TestDirtyThrottling(t *testing.T) {
 // writer waits in reclaim for the disk. On v2 dirty throttling comes before that; there
 // what is read goes beyond memory.high, and who goes there waits for having reclaimed.
 func TestMemcgReclaim(t *testing.T) {
-	lab.Need(t, lab.Root, lab.BPF, lab.NoSystemd, lab.Memory, lab.DM, lab.Command("dmsetup"), lab.Command("mkfs.ext4"))
+	needTrace(t, lab.NoSystemd, lab.Memory, lab.DM, lab.Command("dmsetup"), lab.Command("mkfs.ext4"))
 	delay := 50
 	if lab.Need(t).Cgroups.Blkio != "" {
 		delay = 1000 // more is on its way to the disk than the group has room for
@@ -155,7 +155,7 @@ func TestMemcgReclaim(t *testing.T) {
 
 // The journal is kept busy by another process's fsyncs: each commit takes the disk's time.
 func TestJournal(t *testing.T) {
-	lab.Need(t, lab.Root, lab.BPF, lab.NoSystemd, lab.DM, lab.Command("dmsetup"), lab.Command("mkfs.ext4"))
+	needTrace(t, lab.NoSystemd, lab.DM, lab.Command("dmsetup"), lab.Command("mkfs.ext4"))
 	dir, _ := delayed(t, 10)
 	g := newGroup(t)
 	other := job{File: filepath.Join(dir, "other"), Block: 64 << 10, Size: 64 << 20, Fsync: 1}
@@ -168,7 +168,7 @@ func TestJournal(t *testing.T) {
 
 // weir's own pacer stops who writes too fast.
 func TestFrozen(t *testing.T) {
-	lab.Need(t, lab.Root, lab.BPF, lab.NoSystemd, lab.V1, lab.FS("ext4"))
+	needTrace(t, lab.NoSystemd, lab.V1, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
 	g := newGroup(t)
 	tool(t, "weir", "set", "cgroup:/"+g.name, "--write", "1MB/s", "--hold", "pacer", "--on", disk.Node)

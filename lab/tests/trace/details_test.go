@@ -69,7 +69,7 @@ func traceUntil(t *testing.T, do func(), flags ...string) []byte {
 // Each operation is in the sums of its file, and with a threshold that all are above the
 // slowest are listed, with the file's path.
 func TestSlowAndFiles(t *testing.T) {
-	lab.Need(t, lab.Root, lab.BPF, lab.FS("ext4"))
+	needTrace(t, lab.FS("ext4"))
 	const writes, block, every = 1500, 4096, 100
 	file, err := os.Create(filepath.Join(lab.Disk(t, lab.FS("ext4")).Dir, "traced"))
 	if err != nil {
@@ -98,19 +98,20 @@ func TestSlowAndFiles(t *testing.T) {
 	var doc struct {
 		Files, Slow []operations
 		Count       int `json:"slow_count"`
-		Lost        struct{ Events int }
+		Lost        map[string]uint64
 	}
 	if err := json.Unmarshal(text, &doc); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []operations{{Kind: "write", Count: writes, Bytes: writes * block}, {Kind: "fsync", Count: writes / every}} {
 		i := slices.IndexFunc(doc.Files, func(o operations) bool { return o.File == file.Name() && o.Kind == want.Kind })
-		if i < 0 || doc.Files[i].Count != want.Count || doc.Files[i].Bytes != want.Bytes {
+		if i < 0 || doc.Files[i].Count > want.Count || doc.Files[i].Count < fewest(want.Count, doc.Lost) || doc.Files[i].Bytes != doc.Files[i].Count*want.Bytes/want.Count {
 			t.Errorf("%ss of %s: want %d of %d bytes in %+v", want.Kind, file.Name(), want.Count, want.Bytes, doc.Files)
 		}
 	}
-	if all := doc.Count + doc.Lost.Events; all < writes+writes/every {
-		t.Errorf("%d operations were slow, want %d or more", all, writes+writes/every)
+	made := writes + writes/every
+	if all := doc.Count + int(doc.Lost["events"]); all < fewest(made, doc.Lost) {
+		t.Errorf("%d operations were slow, want %d or more", all, made)
 	}
 	if !slices.IsSortedFunc(doc.Slow, func(a, b operations) int { return cmp.Compare(b.Took, a.Took) }) {
 		t.Error("the slowest are not first")

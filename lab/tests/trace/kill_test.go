@@ -106,12 +106,12 @@ func held(t *testing.T, pid int) (programs []ebpf.ProgramID, maps []ebpf.MapID, 
 
 // A kill takes all with it that a trace has loaded: while it runs, and while it attaches.
 func TestKillTrace(t *testing.T) {
-	lab.Need(t, lab.Root, lab.BPF)
+	needTrace(t)
 	killTraces(t, 20)
 }
 
 func TestKillTraceOften(t *testing.T) {
-	lab.Need(t, lab.Root, lab.BPF, lab.Whole)
+	needTrace(t, lab.Whole)
 	killTraces(t, 100)
 }
 

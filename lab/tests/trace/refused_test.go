@@ -35,7 +35,7 @@ func refused(t *testing.T, cmd *exec.Cmd, parts ...string) {
 }
 
 func TestTraceWithoutRights(t *testing.T) {
-	lab.Need(t, lab.Root, lab.BPF)
+	needTrace(t)
 	for name, c := range map[string]struct {
 		rights []uintptr
 		want   string

@@ -14,6 +14,25 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
+// needTrace asks for what a trace takes. By default one emulated guest is enough: the one
+// with v1 has only the time that the others leave, which is no time to measure shares in.
+func needTrace(t *testing.T, needs ...lab.Requirement) {
+	t.Helper()
+	e := lab.Need(t, append([]lab.Requirement{lab.Root, lab.BPF}, needs...)...)
+	if e.Cgroups.Blkio != "" {
+		lab.Need(t, lab.BPF, lab.Whole)
+	}
+}
+
+// fewest is how many of a load's operations must be seen: all, where the kernel kept none
+// from the programs (7.3 does so when it preempts them).
+func fewest(made int, lost map[string]uint64) int {
+	if lost["missed"] > 0 {
+		return made - made/20
+	}
+	return made
+}
+
 // A group is what is traced: a cgroup for I/O, and on v1 one for memory beside it.
 type group struct {
 	io, memory string // directories; memory may be empty, or io's
@@ -185,6 +204,9 @@ func addsUp(t *testing.T, r report, kind string, own timed) {
 	}
 	ratio := sum / own.Took.Seconds()
 	t.Logf("%s: parts %.3f s, the load's own clock %.3f s: %.3f; %d of %d calls", kind, sum, own.Took.Seconds(), ratio, o.Count, own.Count)
+	if least := fewest(own.Count, r.Lost); o.Count < least || o.Count > own.Count+own.Count/50+16 { // the load's own start and end
+		t.Errorf("%s: %d calls seen, the load made %d", kind, o.Count, own.Count)
+	}
 	// Of what takes less, an emulated processor spends too much between the load's clock and
 	// the kernel's; natively it is held against it.
 	if own.Took/time.Duration(own.Count) < 2*time.Millisecond {
@@ -192,9 +214,6 @@ func addsUp(t *testing.T, r report, kind string, own timed) {
 	}
 	if ratio < 0.95 || ratio > 1.05 {
 		t.Errorf("%s: the parts are %.3f of the time that the load measured, want 0.95 to 1.05", kind, ratio)
-	}
-	if o.Count < own.Count || o.Count > own.Count+own.Count/50+16 { // the load's own start and end
-		t.Errorf("%s: %d calls seen, the load made %d", kind, o.Count, own.Count)
 	}
 }
 
