@@ -80,10 +80,19 @@ func Open(o Options) (_ *Tracer, err error) {
 		return nil, unavailable(err)
 	}
 	t.Began = time.Now()
-	if err := t.all.Variables[traceVarStarted].Set(true); err != nil {
-		return nil, fmt.Errorf("start the trace: %w", err)
+	return t, t.start()
+}
+
+// start has the programs begin. The variable is written through its map: memory that is
+// shared with the kernel is not always to be had on 5.10.
+func (t *Tracer) start() error {
+	bss := t.maps[".bss"]
+	value := make([]byte, bss.ValueSize())
+	value[t.spec.Variables[traceVarStarted].Offset] = 1
+	if err := bss.Put(uint32(0), value); err != nil {
+		return fmt.Errorf("start the trace: %w", err)
 	}
-	return t, nil
+	return nil
 }
 
 // loadMaps makes the maps, with all settings in them.
