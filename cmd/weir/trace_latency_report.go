@@ -87,8 +87,8 @@ func (a *app) sayUntraced(runs []latency.Run) {
 		for _, m := range run.Trace.Missing {
 			say(m.Hook, fmt.Sprintf("missing: %s: %s (%s)", m.Hook, m.Without, m.Reason))
 		}
-		if run.Trace.Lost.Any() {
-			say("lost", fmt.Sprintf("%s: not all was seen: %+v", run.Name(), run.Trace.Lost))
+		for _, l := range lostWords(run.Trace.Lost) {
+			say("lost: "+l, run.Name()+": lost: "+l)
 		}
 	}
 }

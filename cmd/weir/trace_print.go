@@ -112,22 +112,29 @@ func (a *app) sayUnseen(doc traceDocument) {
 	for _, m := range doc.Missing {
 		a.out.Say("not to be had here, %s: %s (%s)", m.Hook, m.Without, short(m.Reason))
 	}
-	lost := []struct {
+	for _, l := range lostWords(doc.Lost) {
+		a.out.Say("lost: %s", l)
+	}
+}
+
+// lostWords say what of a trace was not seen.
+func lostWords(lost trace.Lost) (words []string) {
+	for _, l := range []struct {
 		n    uint64
 		what string
 	}{
-		{doc.Lost.Tasks, "operations of more threads than there is room for"},
-		{doc.Lost.IOs, "I/Os in flight, more than there is room for: their time counts as I/O of others"},
-		{doc.Lost.Events, "slow operations that came too fast to be listed"},
-		{doc.Lost.Stacks, "sleeps whose reason the kernel did not tell: they count as other"},
-		{doc.Lost.Files, "operations on more files than there is room for"},
-		{doc.Lost.Missed, "system calls, of any process, whose begin or end the kernel did not tell"},
-	}
-	for _, l := range lost {
+		{lost.Tasks, "operations of more threads than there is room for"},
+		{lost.IOs, "I/Os in flight, more than there is room for: their time counts as I/O of others"},
+		{lost.Events, "slow operations that came too fast to be listed"},
+		{lost.Stacks, "sleeps whose reason the kernel did not tell: they count as other"},
+		{lost.Files, "operations on more files than there is room for"},
+		{lost.Missed, "system calls, of any process, whose begin or end the kernel did not tell"},
+	} {
 		if l.n > 0 {
-			a.out.Say("lost: %s %s", cli.Count(l.n), l.what)
+			words = append(words, cli.Count(l.n)+" "+l.what)
 		}
 	}
+	return words
 }
 
 // reasonRunes is how much of a kernel's refusal is for people; --json has all of it.

@@ -49,7 +49,7 @@ func causes(r Run) string {
 	v := r.Trace.Ops[0].Verdict
 	var parts []string
 	for _, c := range v.Causes {
-		parts = append(parts, fmt.Sprintf("%.0f %% is %s", 100*c.Share, title(c.Part)))
+		parts = append(parts, fmt.Sprintf("%.0f %% is %s", 100*c.Share, trace.TitleOf(c.Part)))
 	}
 	if len(parts) == 0 {
 		return ""
@@ -66,16 +66,6 @@ func waits(r Run) bool {
 	return slices.ContainsFunc(r.Trace.Ops[0].Verdict.Causes, func(c trace.Cause) bool {
 		return c.Part != trace.CPU.String() && c.Part != trace.RunQueue.String()
 	})
-}
-
-// title is a part's for people.
-func title(part string) string {
-	for p := range trace.Parts {
-		if p.String() == part {
-			return p.Title()
-		}
-	}
-	return part
 }
 
 func stops(runs []Run) []string {

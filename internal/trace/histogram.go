@@ -1,7 +1,6 @@
 package trace
 
 import (
-	"math/bits"
 	"time"
 )
 
@@ -23,15 +22,6 @@ func bounds(bucket int) (from, to uint64) {
 	octave := bucket>>3 + 2
 	from = uint64(8|bucket&7) << (octave - 3)
 	return from, from + 1<<(octave-3)
-}
-
-// bucketOf is the bucket of a latency.
-func bucketOf(ns uint64) int {
-	if ns < 8 {
-		return int(ns)
-	}
-	octave := bits.Len64(ns) - 1
-	return (octave-2)<<3 | int(ns>>(octave-3)&7)
 }
 
 // Count is how many operations there are.

@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -104,4 +105,13 @@ func TestMinus(t *testing.T) {
 	if got := before.Minus(after); got.Count() != 0 {
 		t.Errorf("backwards: %d operations", got.Count())
 	}
+}
+
+// bucketOf is the bucket of a latency.
+func bucketOf(ns uint64) int {
+	if ns < 8 {
+		return int(ns)
+	}
+	octave := bits.Len64(ns) - 1
+	return (octave-2)<<3 | int(ns>>(octave-3)&7)
 }
