@@ -91,7 +91,10 @@ type report struct {
 	Behind     []struct {
 		Direction          string
 		Requests           uint64
+		Bytes              uint64
 		BlkThrottleSeconds float64 `json:"blk_throttle_seconds"`
+		BlockQueueSeconds  float64 `json:"block_queue_seconds"`
+		DeviceSeconds      float64 `json:"device_seconds"`
 	}
 	Missing []struct{ Hook, Reason string }
 	Lost    map[string]uint64
