@@ -145,11 +145,7 @@ func TestMemcgReclaim(t *testing.T) {
 	}
 	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", "12s") // one read can take 2 s
 	slowest := r.slowest(t)
-	least := causeMin
-	if !g.v2 {
-		least = 0.5 // the rest is what an emulated processor needs; natively TestNativeReclaim has more
-	}
-	slowest.blames(t, "memcg_reclaim", least)
+	slowest.blames(t, "memcg_reclaim", causeMin)
 	addsUp(t, r, slowest.Kind, map[string]timed{"write": own.Write, "read": own.Read}[slowest.Kind])
 }
 
