@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"time"
 	"unsafe"
 
@@ -39,6 +40,7 @@ const realtimePriority = 10
 // of a nanosecond. The error says what the accuracy is without.
 func beExact() error {
 	runtime.LockOSThread()
+	haveOthersWait()
 	runtime.GOMAXPROCS(2)    // one is this thread's, also while it sleeps
 	debug.SetGCPercent(1000) // of the 4 MB that Go starts with
 	slack := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
@@ -47,6 +49,24 @@ func beExact() error {
 		return fmt.Errorf("run in real time: %w; on a busy machine a group writes more than its limit for moments, and less after", err)
 	}
 	return nil
+}
+
+// othersLate is by how much the process's other threads may wake too late.
+const othersLate = 100 * time.Millisecond
+
+// haveOthersWait gives all threads but the calling one a timer slack, so that those that wake
+// by the clock do so when the processor is awake anyway. Go's monitor does every 10 ms while
+// the pacer sleeps, and has it change threads after: together they took as much processor
+// time as the pacing, in User-mode Linux more. Threads to come have the slack of those that
+// are there (prctl(2), PR_SET_TIMERSLACK). Where it is refused, the pacer takes more time.
+func haveOthersWait() {
+	threads, _ := os.ReadDir("/proc/self/task")
+	own := strconv.Itoa(unix.Gettid())
+	for _, thread := range threads {
+		if tid := thread.Name(); tid != own {
+			_ = os.WriteFile("/proc/"+tid+"/timerslack_ns", strconv.AppendInt(nil, int64(othersLate), 10), 0)
+		}
+	}
 }
 
 // sleepUntil sleeps in the kernel: a Go timer goes through another thread. It is a raw

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/process"
 )
 
 // of finds the group of a place; nil if it is not paced.
@@ -78,10 +79,13 @@ func (s *server) begin(j Job) (*paced, error) {
 		g, err := s.fs.OfProcess(stopped.Hierarchy(), pid)
 		return err == nil && g == stopped.Parent()
 	}
+	p.meter.births, _ = process.OpenBirths() // without, groups are listed at each look
 	if err := s.tell(p); err != nil {
+		p.meter.close()
 		return nil, errors.Join(err, brake.Close())
 	}
 	if err := p.begin(j.WBPS); err != nil {
+		p.meter.close()
 		return nil, errors.Join(err, j.Release(s.fs), brake.Close())
 	}
 	return p, nil

@@ -23,14 +23,18 @@ const (
 type loop struct {
 	groups queue
 	look   time.Duration // of processor time, that a look has taken lately, with waking up for it
-	cycle  time.Duration // and all looks from one stop of a group to its next
 	spent  time.Duration // by the end of the last look
 	at     time.Duration // the last look
-	credit time.Duration // of processor time
+	credit time.Duration // of processor time; less than 0: a debt
 }
 
-// creditMost is how much processor time is kept for later.
-const creditMost = 10 * time.Millisecond
+// creditMost is how much processor time is kept for later, and the debt with which groups
+// are stopped as rarely as may be. A greater debt, up to owedMost, is paid for: a kernel
+// whose clock is its tick (User-mode Linux) counts 10 ms at once, or nothing.
+const (
+	creditMost = 10 * time.Millisecond
+	owedMost   = 4 * creditMost
+)
 
 // pace is what the pacer's share of a processor allows.
 type pace struct {
@@ -44,8 +48,9 @@ func (l *loop) pace() pace {
 	p := pace{cycle: cycleLeast, soon: time.Duration(float64(l.look*groups) / shareMost)}
 	p.lull = min(max(time.Duration(float64(l.look*groups)/share), cycleLeast/4), cycleLeast*groups)
 	p.lull = max(p.lull, p.soon)
-	if l.credit <= 0 {
-		p.cycle = min(max(time.Duration(float64(l.cycle*groups)/share), cycleLeast), cycleMost*max(1, groups/10))
+	if l.credit < 0 {
+		most := cycleMost * max(1, groups/10)
+		p.cycle += time.Duration(float64(most-cycleLeast) * min(1, float64(-l.credit)/float64(creditMost)))
 	}
 	return p
 }
@@ -58,21 +63,17 @@ func (l *loop) next() (due time.Duration, ok bool) {
 	return l.groups[0].due, true
 }
 
-// step looks at the first group.
-func (l *loop) step() error {
+// step looks at the first group, which is due now.
+func (l *loop) step(now time.Duration) error {
 	p := l.groups[0]
-	ran := !p.stopped
-	if err := p.step(l.pace()); err != nil {
+	if err := p.step(now, l.pace()); err != nil {
 		return err
 	}
 	spent, at := spent(), clockNow()
 	took := spent - l.spent
 	l.look += (took - l.look) / 16
-	if p.cost += took; ran && p.stopped {
-		l.cycle += (p.cost - l.cycle) / 4
-		p.cost = 0
-	}
-	l.credit = min(creditMost, l.credit+time.Duration(share*float64(at-l.at))-took)
+	l.credit += time.Duration(share*float64(at-l.at)) - took
+	l.credit = min(max(l.credit, -owedMost), creditMost)
 	l.spent, l.at = spent, at
 	l.fix()
 	return nil

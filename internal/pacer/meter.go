@@ -20,6 +20,8 @@ type meter struct {
 	devices []blkdev.Number
 
 	sum     process.Sum
+	births  *process.Births // nil: nobody can tell
+	born    time.Duration   // when they told of some last
 	members []int
 	written process.IO
 	charged uint64
@@ -38,6 +40,9 @@ type meter struct {
 // there from its birth.
 const gatherEvery = 100 * time.Millisecond
 
+// bornMost is how long a process takes, from when it has its number, to be in its group.
+const bornMost = 10 * time.Millisecond
+
 // look returns how many bytes were written since the last look, less what was charged to
 // the group, and so held by the kernel.
 func (m *meter) look(now time.Duration) (unseen float64, err error) {
@@ -48,14 +53,13 @@ func (m *meter) look(now time.Duration) (unseen float64, err error) {
 		}
 		m.listed = now
 	}
-	m.members = m.members[:0]
-	for _, g := range m.below {
-		pids, err := g.Processes()
-		// A group that goes has none; a threaded one's are those of a group above.
-		if err != nil && (g == m.stopped || !cgroupfs.IsGone(err) && !errors.Is(err, unix.EOPNOTSUPP)) {
+	if m.births == nil || m.births.Some() {
+		m.born = now
+	}
+	if gather || now-m.born < bornMost {
+		if err := m.enumerate(); err != nil {
 			return 0, err
 		}
-		m.members = append(m.members, pids...)
 	}
 	if gather {
 		if err := m.gather(); err != nil {
@@ -79,6 +83,20 @@ func (m *meter) list() error {
 		m.below = append(m.below, g)
 		return nil
 	})
+}
+
+// enumerate lists the processes in those groups.
+func (m *meter) enumerate() error {
+	m.members = m.members[:0]
+	for _, g := range m.below {
+		pids, err := g.Processes()
+		// A group that goes has none; a threaded one's are those of a group above.
+		if err != nil && (g == m.stopped || !cgroupfs.IsGone(err) && !errors.Is(err, unix.EOPNOTSUPP)) {
+			return err
+		}
+		m.members = append(m.members, pids...)
+	}
+	return nil
 }
 
 // gather brings processes of the limited group to those that can be stopped.
@@ -136,6 +154,9 @@ func (m *meter) held() (float64, error) {
 
 func (m *meter) close() {
 	m.sum.Close()
+	if m.births != nil {
+		_ = m.births.Close()
+	}
 	if m.stats != nil {
 		_ = m.stats.Close()
 	}

@@ -22,7 +22,6 @@ type paced struct {
 	quiet   time.Duration // since when they have written nothing
 	trust   time.Duration // how long they may go on unseen
 	due     time.Duration // when to look at them next
-	cost    time.Duration // processor time since they were stopped last
 	lenient time.Duration // until when no long debt is paid: see forgive
 }
 
@@ -30,6 +29,9 @@ const (
 	// runLeast is the shortest time that processes are let go for: to wake them takes some
 	// of it.
 	runLeast = 60 * time.Microsecond
+	// lateMost is the part of the time that they have been let go for by which they may be
+	// stopped too late, an eighth: who slows down would be looked at more and more often.
+	lateMost = 8
 	// runMost is how long nobody looks at processes that write less than they may.
 	runMost = 4 * time.Millisecond
 	// settleTime is how long a process takes to come out of the kernel: a write of a
@@ -68,15 +70,14 @@ func (p *paced) begin(rate uint64) error {
 //
 // Processes that are stopped are looked at once, when those that were in the kernel have
 // come out of it.
-func (p *paced) step(may pace) error {
-	now := clockNow()
+func (p *paced) step(now time.Duration, may pace) error {
 	switch {
 	case p.stopped && !p.settled:
 		if err := p.look(now); err != nil {
 			return err
 		}
 		p.settled = true
-		cycle := min(may.cycle, depthQuiet/2)
+		cycle := min(may.cycle, cycleMost, p.bucket.depth/2)
 		if p.bucket.level < p.bucket.rate*cycle.Seconds()/2 { // what is left is for the next time
 			p.due = max(now+p.bucket.until(0), p.let+cycle)
 			return nil
@@ -157,15 +158,15 @@ func (p *paced) run(now time.Duration, may pace) time.Duration {
 	if p.speed == 0 {
 		return min(p.trust, may.cycle/8, max(p.lasts(p.fast), may.soon))
 	}
-	return min(max(p.lasts(p.speed), runLeast), p.trust)
+	return min(max(p.lasts(p.speed), (now-p.let)/lateMost, runLeast), p.trust)
 }
 
-// lasts is how long it takes to write what the bucket has.
+// lasts is how long it takes to write what the bucket has, and gets meanwhile.
 func (p *paced) lasts(speed float64) time.Duration {
-	if speed == 0 {
-		return runMost
+	if speed <= p.bucket.rate {
+		return time.Hour
 	}
-	return time.Duration(p.bucket.level / speed * float64(time.Second))
+	return time.Duration(p.bucket.level / (speed - p.bucket.rate) * float64(time.Second))
 }
 
 func (p *paced) set(stop bool) error {

@@ -212,22 +212,25 @@ func (s *server) answered(q question) answer {
 
 // run paces and answers, by turns.
 func (s *server) run(ctx context.Context) error {
-	idle := clockNow()
-	for ctx.Err() == nil {
+	now := clockNow()
+	for idle := now; ctx.Err() == nil; {
 		due, some := s.loop.next()
 		if some {
-			idle = clockNow()
-			sleepUntil(min(due, idle+sleepMost))
+			sleepUntil(min(due, now+sleepMost))
 		}
 		if err := s.reply(some); err != nil {
 			return err
 		}
-		if due, some := s.loop.next(); some && due <= clockNow() {
-			if err := s.loop.step(); err != nil {
+		now = clockNow()
+		if due, some = s.loop.next(); some {
+			idle = now
+		} else if now-idle > idleMax {
+			return nil
+		}
+		if some && due <= now {
+			if err := s.loop.step(now); err != nil {
 				s.fail(s.loop.groups[0], err)
 			}
-		} else if !some && clockNow()-idle > idleMax {
-			return nil
 		}
 	}
 	return context.Cause(ctx)

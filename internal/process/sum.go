@@ -44,7 +44,7 @@ func (c *counted) now(io IO, outside bool) {
 
 // adoptEvery is how often, in ticks, the parents of those without one here are looked for
 // while none of these ends: one that is no process of these can end as well.
-const adoptEvery = 5
+const adoptEvery = TicksPerSecond
 
 // openMost is how many files one Sum keeps open. Those of other processes are opened at
 // each look.
