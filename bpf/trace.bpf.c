@@ -35,11 +35,6 @@ static __always_inline __u8 kind_of(struct op *op, __u8 call, const void *regs)
 	return KINDS;
 }
 
-/* Since system calls' tracepoints can be preempted, the kernel leaves a program out for a
- * task that comes to it on a processor where another one was preempted within it. */
-extern void bpf_preempt_disable(void) __ksym __weak; /* fc7566ad0a82 */
-extern void bpf_preempt_enable(void) __ksym __weak;
-
 static __always_inline void entered(const __u64 *ctx)
 {
 	__u64 number = ctx[1], now = 0;
@@ -71,86 +66,84 @@ static __always_inline void entered(const __u64 *ctx)
 SEC("tp_btf/sys_enter")
 int enter(__u64 *ctx)
 {
-	if (bpf_preempt_disable)
-		bpf_preempt_disable();
-	entered(ctx);
-	if (bpf_preempt_enable)
-		bpf_preempt_enable();
+	UNPREEMPTED(entered(ctx));
 	return 0;
+}
+
+static __always_inline void left(const __u64 *ctx)
+{
+	struct op *op = own_op();
+
+	if (op && !op->ended)
+		stop(op, ctx[1]);
 }
 
 SEC("tp_btf/sys_exit")
 int leave(__u64 *ctx)
 {
-	struct op *op;
-
-	if (bpf_preempt_disable)
-		bpf_preempt_disable();
-	op = own_op();
-	if (op && !op->ended)
-		stop(op, ctx[1]);
-	if (bpf_preempt_enable)
-		bpf_preempt_enable();
+	UNPREEMPTED(left(ctx));
 	return 0;
 }
 
 /* A page fault that has to bring in a page of a mapped file, or makes one writable: the
  * faults that wait. Those within a system call are its own time. */
-static __always_inline int fault(struct vm_fault *vmf)
+static __always_inline void fault(struct vm_fault *vmf)
 {
 	struct op *op = own_op();
 	struct file *file;
 	__u64 now;
 
 	if (op && !op->ended)
-		return 0;
+		return;
 	if (op)
 		finish(op);
 	if (!is_taken())
-		return 0;
+		return;
 	now = bpf_ktime_get_ns();
 	op = new_op();
 	file = BPF_CORE_READ(vmf, vma, vm_file);
 	if (!op || !file)
-		return 0;
+		return;
 	look_at(op, file, BPF_CORE_READ(file, f_inode));
 	op->fd = -1;
 	if (op->on_disk)
 		start(op, KIND_FAULT, now);
-	return 0;
 }
 
-static __always_inline int faulted(void)
+static __always_inline void faulted(void)
 {
 	struct op *op = own_op();
 
 	if (op && op->kind == KIND_FAULT && !op->ended)
 		stop(op, 0);
-	return 0;
 }
 
 SEC("fentry/filemap_fault")
 int read_fault(__u64 *ctx)
 {
-	return fault((void *)ctx[0]);
+	UNPREEMPTED(fault((void *)ctx[0]));
+	return 0;
 }
 
 SEC("fexit/filemap_fault")
 int read_faulted(void *ctx)
 {
-	return faulted();
+	UNPREEMPTED(faulted());
+	return 0;
 }
 
 SEC("fentry/do_page_mkwrite")
 int write_fault(__u64 *ctx)
 {
-	return fault((void *)ctx[0]);
+	UNPREEMPTED(fault((void *)ctx[0]));
+	return 0;
 }
 
 SEC("fexit/do_page_mkwrite")
 int write_faulted(void *ctx)
 {
-	return faulted();
+	UNPREEMPTED(faulted());
+	return 0;
 }
 
 /* What the functions on the current task's stack say, each WAIT_ a bit. Searched without
@@ -287,27 +280,27 @@ static __always_inline void leave_reclaim(__u8 part, __u64 pages)
 SEC("tp_btf/mm_vmscan_memcg_reclaim_begin")
 int memcg_reclaim(void *ctx)
 {
-	enter_reclaim(ctx, PART_MEMCG);
+	UNPREEMPTED(enter_reclaim(ctx, PART_MEMCG));
 	return 0;
 }
 
 SEC("tp_btf/mm_vmscan_memcg_reclaim_end")
 int memcg_reclaimed(__u64 *ctx)
 {
-	leave_reclaim(PART_MEMCG, ctx[0]);
+	UNPREEMPTED(leave_reclaim(PART_MEMCG, ctx[0]));
 	return 0;
 }
 
 SEC("tp_btf/mm_vmscan_direct_reclaim_begin")
 int direct_reclaim(void *ctx)
 {
-	enter_reclaim(ctx, PART_RECLAIM);
+	UNPREEMPTED(enter_reclaim(ctx, PART_RECLAIM));
 	return 0;
 }
 
 SEC("tp_btf/mm_vmscan_direct_reclaim_end")
 int direct_reclaimed(__u64 *ctx)
 {
-	leave_reclaim(PART_RECLAIM, ctx[0]);
+	UNPREEMPTED(leave_reclaim(PART_RECLAIM, ctx[0]));
 	return 0;
 }

@@ -56,24 +56,24 @@ static __always_inline __u64 argument(const __u64 *ctx, bool second)
 /* The throttle's own entry. What it does not hold comes to bio_queued at once, and what it
  * has held comes by here a second time, in a thread of the kernel's, until 5.18
  * (3f98c753717c). */
-static __always_inline int at_throttle(__u64 key)
+static __always_inline void at_throttle(__u64 key)
 {
 	struct life *life = bpf_map_lookup_elem(&bios, &key);
 
 	if (life && !life->release && !own_op())
-		return 0;
+		return;
 	/* The rest of a split one comes by again too, and has no block_bio_queue of its own
 	 * any more (BIO_TRACE_COMPLETION); what was released stays so. */
 	if (life && life->release && !life->issue && life->tid == (__u32)bpf_get_current_pid_tgid())
-		return 0;
+		return;
 	begins((void *)key, false);
-	return 0;
 }
 
 SEC("fentry/__blk_throtl_bio")
 int throttled(__u64 *ctx)
 {
-	return at_throttle(ctx[0]);
+	UNPREEMPTED(at_throttle(ctx[0]));
+	return 0;
 }
 
 /* The same where functions take no fentry. */
@@ -86,26 +86,30 @@ int throttled_kprobe(void *regs)
 		key = BPF_CORE_READ((struct pt_regs___x86 *)regs, di);
 	else if (bpf_core_field_exists(((struct pt_regs___arm64 *)regs)->regs))
 		key = BPF_CORE_READ((struct pt_regs___arm64 *)regs, regs[0]);
-	return key ? at_throttle(key) : 0;
+	if (key)
+		UNPREEMPTED(at_throttle(key));
+	return 0;
 }
 
-SEC("tp_btf/block_bio_queue")
-int bio_queued(__u64 *ctx)
+static __always_inline void queued(__u64 key)
 {
-	__u64 key = argument(ctx, bio_argument);
 	struct life *life = bpf_map_lookup_elem(&bios, &key);
 
 	if (life && !life->release)
 		life->release = bpf_ktime_get_ns();
 	else
 		begins((void *)key, true);
+}
+
+SEC("tp_btf/block_bio_queue")
+int bio_queued(__u64 *ctx)
+{
+	UNPREEMPTED(queued(argument(ctx, bio_argument)));
 	return 0;
 }
 
-SEC("tp_btf/block_rq_issue")
-int rq_issued(__u64 *ctx)
+static __always_inline void issued(struct request *rq)
 {
-	struct request *rq = (void *)argument(ctx, rq_argument);
 	struct bio *bio = BPF_CORE_READ(rq, bio);
 	struct life *life;
 	__u64 key;
@@ -119,6 +123,12 @@ int rq_issued(__u64 *ctx)
 	}
 	if (bio)
 		COUNT_LOST(bios);
+}
+
+SEC("tp_btf/block_rq_issue")
+int rq_issued(__u64 *ctx)
+{
+	UNPREEMPTED(issued((void *)argument(ctx, rq_argument)));
 	return 0;
 }
 
@@ -180,22 +190,26 @@ static __always_inline void completed(struct bio *bio)
 }
 
 /* Of a request: as many of its I/Os as the bytes that it has done. */
-SEC("tp_btf/block_rq_complete")
-int rq_completed(__u64 *ctx)
+static __always_inline void done_by(struct request *rq, __u32 left)
 {
-	struct bio *bio = BPF_CORE_READ((struct request *)ctx[0], bio);
-	__u32 left = ctx[2], bytes;
+	struct bio *bio = BPF_CORE_READ(rq, bio);
 
 	for (int i = 0; i < MERGED_MAX && bio; i++) {
 		struct bio *next = BPF_CORE_READ(bio, bi_next);
+		__u32 bytes = BPF_CORE_READ(bio, bi_iter.bi_size);
 
-		bytes = BPF_CORE_READ(bio, bi_iter.bi_size);
 		if (bytes > left)
 			break;
 		left -= bytes;
 		completed(bio);
 		bio = next;
 	}
+}
+
+SEC("tp_btf/block_rq_complete")
+int rq_completed(__u64 *ctx)
+{
+	UNPREEMPTED(done_by((void *)ctx[0], ctx[2]));
 	return 0;
 }
 
@@ -204,7 +218,7 @@ int rq_completed(__u64 *ctx)
 SEC("tp_btf/block_bio_complete")
 int bio_completed(__u64 *ctx)
 {
-	completed((void *)ctx[1]);
+	UNPREEMPTED(completed((void *)ctx[1]));
 	return 0;
 }
 

@@ -145,6 +145,22 @@ struct {
 	__type(value, __u64[STACK_DEPTH]);
 } stacks SEC(".maps");
 
+/* Programs of fentry can be preempted, and those of tracepoints since the kernel guards these
+ * with SRCU (7.0): what is here for each processor (counters, stacks) would be another
+ * program's as well meanwhile, and the kernel leaves a program out where another task was
+ * preempted within it. */
+extern void bpf_preempt_disable(void) __ksym __weak; /* fc7566ad0a82 */
+extern void bpf_preempt_enable(void) __ksym __weak;
+
+#define UNPREEMPTED(call)                  \
+	do {                               \
+		if (bpf_preempt_disable)   \
+			bpf_preempt_disable(); \
+		call;                      \
+		if (bpf_preempt_enable)    \
+			bpf_preempt_enable();  \
+	} while (0)
+
 #define COUNT_LOST(what)                                                  \
 	do {                                                              \
 		__u32 _first = 0;                                         \

@@ -77,7 +77,7 @@ func (p *paced) step(now time.Duration, may pace) error {
 			return err
 		}
 		p.settled = true
-		cycle := min(may.cycle, cycleMost, p.bucket.depth/2)
+		cycle := min(may.cycle, depthQuiet/2)
 		if p.bucket.level < p.bucket.rate*cycle.Seconds()/2 { // what is left is for the next time
 			p.due = max(now+p.bucket.until(0), p.let+cycle)
 			return nil

@@ -213,6 +213,7 @@ func (s *server) answered(q question) answer {
 // run paces and answers, by turns.
 func (s *server) run(ctx context.Context) error {
 	now := clockNow()
+	s.loop.spent, s.loop.at = spent(), now // to start is not part of pacing
 	for idle := now; ctx.Err() == nil; {
 		due, some := s.loop.next()
 		if some {

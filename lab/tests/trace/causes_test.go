@@ -109,7 +109,8 @@ func TestDirtyThrottling(t *testing.T) {
 	setting(t, "/proc/sys/vm/dirty_bytes", 8192)
 	g := newGroup(t)
 	t.Run("buffered", func(t *testing.T) {
-		j := job{File: filepath.Join(disk.Dir, "b"), Groups: g.dirs(), For: traceFor(), Block: 64 << 10, Size: 64 << 20}
+		// Large writes: 0.2 ms of each are an emulated processor's way back to the load's clock.
+		j := job{File: filepath.Join(disk.Dir, "b"), Groups: g.dirs(), For: traceFor(), Block: 256 << 10, Size: 64 << 20}
 		r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts())
 		r.slowest(t).blames(t, "dirty_throttling", causeMin)
 		addsUp(t, r, "write", own.Write)
