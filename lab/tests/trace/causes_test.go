@@ -126,28 +126,35 @@ func TestDirtyThrottling(t *testing.T) {
 	})
 }
 
-// Each new page of the page cache takes the place of an old one (S9, S12). On v1 the
-// writer waits in reclaim for the disk. On v2 dirty throttling comes before that; there
-// what is read goes beyond memory.high, and who goes there waits for having reclaimed.
+// Each page that is read takes the place of an old one (S9, S12), and who goes beyond
+// memory.high waits for having reclaimed. It is of a hole, and comes from no disk. (Writers
+// have dirty throttling before that.)
 func TestMemcgReclaim(t *testing.T) {
-	needTrace(t, lab.NoSystemd, lab.Memory, lab.DM, lab.Command("dmsetup"), lab.Command("mkfs.ext4"))
-	delay := 50
-	if lab.Need(t).Cgroups.Blkio != "" {
-		delay = 200 // much of what the group has room for is on its way to the disk
-	}
-	dir, _ := delayed(t, delay)
+	needTrace(t, lab.NoSystemd, lab.V2, lab.Memory, lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
 	g := newGroup(t)
-	j := job{File: filepath.Join(dir, "f"), Groups: g.dirs(), For: traceFor(), Block: 64 << 10, Size: 1 << 30}
-	if g.v2 {
-		j.Hold, j.Read = 72<<20, true // a hole: its pages come from no disk
-		j.Then, j.Line = filepath.Join(g.memory, "memory.high"), "67108864"
-	} else {
-		j.Then, j.Line = filepath.Join(g.memory, "memory.limit_in_bytes"), "33554432"
-	}
+	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(), Block: 64 << 10, Size: 1 << 30, Read: true,
+		Hold: 72 << 20, Then: filepath.Join(g.memory, "memory.high"), Line: "67108864"}
 	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", "12s") // one read can take 2 s
-	slowest := r.slowest(t)
-	slowest.blames(t, "memcg_reclaim", causeMin)
-	addsUp(t, r, slowest.Kind, map[string]timed{"write": own.Write, "read": own.Read}[slowest.Kind])
+	r.slowest(t).blames(t, "memcg_reclaim", causeMin)
+	addsUp(t, r, "read", own.Read)
+}
+
+// On v1 a writer waits in reclaim for what the group has made dirty and the disk has not got.
+// Where it cannot wait the kernel would kill it, and is told not to: then a write fails.
+func TestMemcgReclaimOfWriter(t *testing.T) {
+	needTrace(t, lab.NoSystemd, lab.V1, lab.Memory, lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	g := newGroup(t)
+	g.set(t, g.memory, "memory.oom_control", "1")
+	root := group{io: filepath.Dir(g.io)} // writeback is its
+	root.limitWrites(t, disk.Number.String(), "4000000")
+	t.Cleanup(func() { root.limitWrites(t, disk.Number.String(), "0") })
+	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(), Block: 64 << 10, Size: 1 << 30, Fail: true,
+		Then: filepath.Join(g.memory, "memory.limit_in_bytes"), Line: "33554432"}
+	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", "14s") // one write can take 5 s
+	r.slowest(t).blames(t, "memcg_reclaim", causeMin)
+	addsUp(t, r, "write", own.Write)
 }
 
 // The journal is kept busy by another process's fsyncs: each commit takes the disk's time.
