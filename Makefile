@@ -14,7 +14,7 @@ TEST_PACKAGES := qemu-system-x86 busybox-static kmod cpio xz-utils zstd mmdebstr
 
 LAB_FLAGS := $(if $(KERNEL),-kernel $(KERNEL)) $(if $(MODE),-mode $(MODE)) $(if $(LANE),-lane $(LANE)) $(if $(RUN),-run '$(RUN)')
 
-.PHONY: all build demo test unit lint lab lab-all kills soak quotas bench fuzz man bpf deps clean help
+.PHONY: all build demo test unit lint lab lab-all kills soak quotas bench fuzz man bpf check-bpf deps clean help
 
 all: build
 
@@ -65,11 +65,18 @@ man: ## regenerate docs/man from the commands
 
 # Besides clang it takes llvm-strip and libbpf's headers: apt-get install clang llvm libbpf-dev
 bpf: ## regenerate the BPF objects (needs clang)
-	cd internal/inode && GOPACKAGE=inode $(GO) run github.com/cilium/ebpf/cmd/bpf2go -target bpfel -no-global-types \
-		owner ../../bpf/owner.bpf.c -- -O2 -Wall -Werror -I/usr/include/$$(uname -m)-linux-gnu
-	cd internal/trace && GOPACKAGE=trace $(GO) run github.com/cilium/ebpf/cmd/bpf2go -target bpfel -no-global-types \
-		trace ../../bpf/trace.bpf.c -- -O2 -Wall -Werror -I/usr/include/$$(uname -m)-linux-gnu
+	cd internal/inode && GOPACKAGE=inode $(BPF2GO) owner ../../bpf/owner.bpf.c $(BPF_FLAGS)
+	cd internal/trace && GOPACKAGE=trace $(BPF2GO) trace ../../bpf/trace.bpf.c $(BPF_FLAGS)
 	cd bpf && sha256sum *.c *.h >SHA256SUMS
+BPF2GO = $(GO) run github.com/cilium/ebpf/cmd/bpf2go -cc $(CLANG) -strip $(LLVM_STRIP) -target bpfel -no-global-types
+BPF_FLAGS = -- -O2 -Wall -Werror -I/usr/include/$$(uname -m)-linux-gnu
+CLANG ?= clang
+LLVM_STRIP ?= llvm-strip
+
+check-bpf: ## regenerate them with the compiler of those here, and compare
+	@$(MAKE) -s deps TEST_PACKAGES="clang-14 llvm-14 libbpf-dev"
+	$(MAKE) -s bpf CLANG=clang-14 LLVM_STRIP=llvm-strip-14
+	git diff --exit-code --stat -- bpf '*_bpfel.go' '*_bpfel.o'
 
 deps: ## install the Debian packages that the tests need
 	@missing=$$(dpkg-query -W -f '$${db:Status-Status} $${Package}\n' $(TEST_PACKAGES) 2>&1 | sed '/^installed /d; s/^dpkg-query: no packages found matching //; t; s/^[^ ]* //'); \
