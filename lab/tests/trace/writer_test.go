@@ -46,6 +46,7 @@ type job struct {
 	Touch  bool // changes nothing but the inode
 	Hold   int  // bytes of memory that it keeps
 	Fail   bool // there may be no memory for a write
+	First  bool // in real time: who preempted it between a call's end and its clock would be in its own figure only
 	Empty  int  // calls that do nothing, before all others
 	// Then is a file that Line is written to before the first operation.
 	Then, Line string
@@ -87,6 +88,12 @@ func runJob(text string) error {
 		}
 	}
 	runtime.LockOSThread()
+	if j.First {
+		attr := &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}
+		if err := unix.SchedSetAttr(0, attr, 0); err != nil {
+			return err
+		}
+	}
 	d, err := j.work()
 	if err != nil {
 		return err
