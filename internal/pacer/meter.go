@@ -40,8 +40,9 @@ type meter struct {
 // there from its birth.
 const gatherEvery = 100 * time.Millisecond
 
-// bornMost is how long a process takes, from when it has its number, to be in its group.
-const bornMost = 10 * time.Millisecond
+// bornMost is how long a process takes, from when it has its number, to be in its group, or
+// to bring itself or another one there.
+const bornMost = 100 * time.Millisecond
 
 // look returns how many bytes were written since the last look, less what was charged to
 // the group, and so held by the kernel.
