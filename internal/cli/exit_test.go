@@ -9,7 +9,6 @@ import (
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/bpf"
 	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/inode"
 	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/limit"
 )
@@ -29,7 +28,6 @@ func TestExitCode(t *testing.T) {
 		{&blkdev.SpellingError{}, 2},
 		{&cgroupfs.Unsupported{}, 3},
 		{&blkdev.NoBlockDeviceError{}, 3},
-		{&inode.Unavailable{}, 3},
 		{&bpf.Unavailable{}, 3},
 		{&launch.StartError{Status: 127}, 127},
 		{&launch.SignalError{Signal: syscall.SIGTERM}, 143},
