@@ -5,13 +5,12 @@ import (
 	"fmt"
 
 	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/bpf"
 	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/inode"
 	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/quota"
 	"github.com/weir-io/weir/internal/target"
-	"github.com/weir-io/weir/internal/trace"
 	"github.com/weir-io/weir/internal/volume"
 )
 
@@ -53,7 +52,7 @@ func ExitCode(err error) int {
 		return 128 + int(signaled.Signal) // as a shell gives it
 	case isA[*UsageError](err), isA[*limit.SyntaxError](err), isA[*blkdev.SpellingError](err), isA[*target.NameError](err), isA[*volume.SpecError](err), isA[*quota.SpecError](err):
 		return ExitUsage
-	case isA[*cgroupfs.Unsupported](err), isA[*blkdev.NoBlockDeviceError](err), isA[*inode.Unavailable](err), isA[*trace.Unavailable](err):
+	case isA[*cgroupfs.Unsupported](err), isA[*blkdev.NoBlockDeviceError](err), isA[*bpf.Unavailable](err):
 		return ExitUnsupported
 	default:
 		return ExitNotDone

@@ -7,11 +7,10 @@ import (
 	"testing"
 
 	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/bpf"
 	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/inode"
 	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/trace"
 )
 
 func TestExitCode(t *testing.T) {
@@ -29,8 +28,7 @@ func TestExitCode(t *testing.T) {
 		{&blkdev.SpellingError{}, 2},
 		{&cgroupfs.Unsupported{}, 3},
 		{&blkdev.NoBlockDeviceError{}, 3},
-		{&inode.Unavailable{}, 3},
-		{&trace.Unavailable{}, 3},
+		{&bpf.Unavailable{}, 3},
 		{&launch.StartError{Status: 127}, 127},
 		{&launch.SignalError{Signal: syscall.SIGTERM}, 143},
 		{&StatusError{Status: 137}, 137},

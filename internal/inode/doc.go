@@ -15,7 +15,7 @@
 // iterator over open files (kernel/bpf/task_iter.c, Linux 5.8): it runs while weir reads
 // from it, is attached to nothing that other processes pass through, and changes
 // nothing. Offsets of fields come from the kernel's own types. Where that cannot be had
-// (no BTF, no rights, user-mode Linux) the answer is an *Unavailable, which means
+// (no BTF, no rights, user-mode Linux) the answer is a *bpf.Unavailable, which means
 // "cannot tell".
 //
 // It sees files that are open: weir opens the ones it is asked about, or lists those of

@@ -11,6 +11,7 @@ import (
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
+	"github.com/weir-io/weir/internal/bpf"
 	"github.com/weir-io/weir/internal/cgroupfs"
 )
 
@@ -28,25 +29,29 @@ type Reader struct {
 // filesMax bounds an answer.
 const filesMax = 1 << 18
 
+// memlock is enough for all maps, bytes.
+const memlock = 64 << 20
+
 // Open loads the program. Groups are named by their place in v2's hierarchy. Where
-// owners cannot be read the error is an *Unavailable.
+// owners cannot be read the error is a *bpf.Unavailable: it means "cannot tell", never
+// "nobody owns it".
 func Open(groups *cgroupfs.FS) (*Reader, error) {
 	if groups.Root() != "/" {
-		return nil, &Unavailable{Reason: groups.Root() + " is not the root of this host", Remedy: "only the running kernel knows owners; leave out --root"}
+		return nil, &bpf.Unavailable{Op: reading, Reason: groups.Root() + " is not the root of this host", Remedy: "only the running kernel knows owners; leave out --root"}
 	}
-	if err := hindrance("/"); err != nil {
+	if err := hindrance(); err != nil {
 		return nil, err
 	}
 	r := &Reader{hierarchy: groups.Unified()}
 	err := loadOwnerObjects(&r.objects, nil)
-	if errors.Is(err, unix.EPERM) && raiseMemlock() {
+	if errors.Is(err, unix.EPERM) && bpf.RaiseMemlock(memlock) {
 		err = loadOwnerObjects(&r.objects, nil)
 	}
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, refused(err)
 	}
 	if r.files, err = link.AttachIter(link.IterOptions{Program: r.objects.ListOwners}); err != nil {
-		return nil, errors.Join(unavailable(err), r.objects.Close())
+		return nil, errors.Join(refused(err), r.objects.Close())
 	}
 	return r, nil
 }
@@ -54,17 +59,6 @@ func Open(groups *cgroupfs.FS) (*Reader, error) {
 // Close unloads the program.
 func (r *Reader) Close() error {
 	return errors.Join(r.files.Close(), r.objects.Close())
-}
-
-// raiseMemlock lets the process have maps on kernels that count them as locked memory
-// (before 5.11). It reports whether anything was raised.
-func raiseMemlock() bool {
-	const enough = 64 << 20
-	var limit unix.Rlimit
-	if unix.Getrlimit(unix.RLIMIT_MEMLOCK, &limit) != nil || limit.Cur >= enough {
-		return false
-	}
-	return unix.Setrlimit(unix.RLIMIT_MEMLOCK, &unix.Rlimit{Cur: enough, Max: max(enough, limit.Max)}) == nil
 }
 
 // A query is struct query of bpf/owner.bpf.c.
@@ -116,7 +110,7 @@ func (r *Reader) ask(ctx context.Context, q query) ([]File, error) {
 	return files, nil
 }
 
-func asking(err error) error { return fmt.Errorf("read the owners of inodes: %w", err) }
+func asking(err error) error { return fmt.Errorf(reading+": %w", err) }
 
 // readFiles reads an answer to its end. Threads share their process's files, and
 // before 5.11 each file is listed for each thread: it is taken once.

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/bpf"
 )
 
 // Refused says why an inode's owner is left as it is. The most that was done to the file
@@ -98,22 +100,13 @@ func (r *Reader) isUpper(ctx context.Context, f File) error {
 	return &Refused{Path: f.Path, Reason: "it may be in a lower layer of an overlay: nobody has it open for writing, and this kernel does not tell", Remedy: "name the file in the upper layer"}
 }
 
-// initialPIDs is the number of the host's pid namespace (PROC_PID_INIT_INO in
-// include/linux/proc_ns.h).
-const initialPIDs = 0xeffffffc
-
 // seesAll refuses where not all processes can be seen: one that cannot could have the
 // file open for direct I/O.
 func seesAll(f File) error {
-	const own = "/proc/self/ns/pid"
-	var st unix.Stat_t
-	if err := unix.Stat(own, &st); err != nil {
-		return &os.PathError{Op: "stat", Path: own, Err: err}
+	if sees, err := bpf.InHostPIDs(); err != nil || sees {
+		return err
 	}
-	if st.Ino != initialPIDs {
-		return &Refused{Path: f.Path, Reason: "from this pid namespace it cannot be seen who else has it open", Remedy: "run weir on the host, or in a container with the host's pids"}
-	}
-	return nil
+	return &Refused{Path: f.Path, Reason: "from this pid namespace it cannot be seen who else has it open", Remedy: "run weir on the host, or in a container with the host's pids"}
 }
 
 // refuseDirectLoop looks for a loop device on the file that does direct I/O: the kernel

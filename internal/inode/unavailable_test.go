@@ -12,49 +12,26 @@ import (
 	"github.com/cilium/ebpf/btf"
 	"golang.org/x/sys/unix"
 
+	"github.com/weir-io/weir/internal/bpf"
 	"github.com/weir-io/weir/internal/cgroupfs"
 )
 
-func TestHindrance(t *testing.T) {
-	root := t.TempDir()
-	write := func(name, text string) {
-		name = filepath.Join(root, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var cannot *Unavailable
-	if err := hindrance(root); !errors.As(err, &cannot) || !strings.Contains(cannot.Reason, types) {
-		t.Errorf("without types: %v", err)
-	}
-	write(types, "")
-	for mode, ok := range map[string]bool{
-		"[none] integrity confidentiality\n": true,
-		"none [integrity] confidentiality\n": true,
-		"none integrity [confidentiality]\n": false,
-	} {
-		write(lockdown, mode)
-		if err := hindrance(root); (err == nil) != ok || err != nil && !errors.As(err, &cannot) {
-			t.Errorf("lockdown %q: %v", mode, err)
-		}
-	}
-}
-
-func TestUnavailable(t *testing.T) {
+func TestRefused(t *testing.T) {
+	const needs = "; Linux 5.8 or later is needed, with CONFIG_BPF_SYSCALL and CONFIG_DEBUG_INFO_BTF"
+	rejected := fmt.Errorf("load: %w", &ebpf.VerifierError{Cause: unix.EACCES, Log: []string{"R1 invalid"}})
 	for _, c := range []struct {
 		err  error
 		want string
 	}{
-		{fmt.Errorf("map create: %w", unix.EPERM), "does not let this process load a BPF program"},
-		{fmt.Errorf("load: %w", ebpf.ErrNotSupported), "no BPF iterator over open files"},
-		{fmt.Errorf("attach: %w", btf.ErrNotFound), "no BPF iterator over open files"},
-		{fmt.Errorf("load: %w", &ebpf.VerifierError{Cause: unix.EACCES, Log: []string{"R1 invalid"}}), "did not accept the program"},
+		{fmt.Errorf("map create: %w", unix.EPERM), "the kernel does not let this process load a BPF program; run weir as root, outside of containers (it takes CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN)"},
+		{fmt.Errorf("load: %w", ebpf.ErrNotSupported), "the kernel has no BPF iterator over open files (load: not supported)" + needs},
+		{fmt.Errorf("attach: %w", btf.ErrNotFound), "the kernel has no BPF iterator over open files (attach: not found)" + needs},
+		{rejected, "the kernel did not accept the program: " + rejected.Error()},
 		{errors.New("weir has no BPF program for s390x"), "weir has no BPF program for s390x"},
 	} {
-		err := unavailable(c.err)
-		var cannot *Unavailable
-		if !errors.As(err, &cannot) || !errors.Is(err, c.err) || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("unavailable(%v) = %v, want %q in it", c.err, err, c.want)
+		err := refused(c.err)
+		if !errors.Is(err, c.err) || err.Error() != "read the owners of inodes: "+c.want {
+			t.Errorf("refused(%v) = %q, want %q", c.err, err, c.want)
 		}
 	}
 }
@@ -73,7 +50,7 @@ func TestOpenOfAFixture(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer groups.Close()
-	var cannot *Unavailable
+	var cannot *bpf.Unavailable
 	if _, err := Open(groups); !errors.As(err, &cannot) || !strings.Contains(cannot.Remedy, "--root") {
 		t.Errorf("Open: %v", err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/weir-io/weir/internal/bpf"
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/launch"
@@ -105,7 +106,7 @@ func (e Experiment) measure(ctx context.Context, r *Run) (err error) {
 		err = errors.Join(err, closing)
 	}()
 	tracer, err := trace.Open(trace.Options{Group: &room.IO, Kinds: []trace.Kind{trace.Write}})
-	var not *trace.Unavailable
+	var not *bpf.Unavailable
 	switch {
 	case errors.As(err, &not):
 		r.NoTrace, tracer = not.Error(), nil

@@ -17,6 +17,7 @@ import (
 	"github.com/cilium/ebpf/ringbuf"
 	"golang.org/x/sys/unix"
 
+	"github.com/weir-io/weir/internal/bpf"
 	"github.com/weir-io/weir/internal/cgroupfs"
 )
 
@@ -43,18 +44,18 @@ type Tracer struct {
 	slows *ringbuf.Reader
 }
 
-// Open starts a trace. Where none can be had the error is an *Unavailable.
+// Open starts a trace. Where none can be had the error is a *bpf.Unavailable.
 func Open(o Options) (_ *Tracer, err error) {
-	if err := errors.Join(hindrance("/"), seesHost()); err != nil {
+	if err := errors.Join(hindrance(), seesHost()); err != nil {
 		return nil, err
 	}
 	types := btf.NewCache() // of the kernel's types: some 10 MB to be read
 	t := &Tracer{cache: types}
 	if t.types, err = types.Kernel(); err != nil {
-		return nil, unavailable(err)
+		return nil, refused(err)
 	}
 	if t.spec, err = loadTrace(); err != nil {
-		return nil, unavailable(err)
+		return nil, refused(err)
 	}
 	if err := t.configure(o); err != nil {
 		return nil, err
@@ -65,19 +66,19 @@ func Open(o Options) (_ *Tracer, err error) {
 		}
 	}()
 	if err := t.loadMaps(); err != nil {
-		return nil, unavailable(err)
+		return nil, refused(err)
 	}
 	for _, h := range hooks(o.Kinds) {
 		err := t.attach(h)
 		if err != nil && h.without == "" {
-			return nil, unavailable(fmt.Errorf("%s: %w", h.name, err))
+			return nil, refused(fmt.Errorf("%s: %w", h.name, err))
 		}
 		if err != nil {
 			t.Missing = append(t.Missing, Missing{Hook: h.name, Reason: reason(err), Without: h.without})
 		}
 	}
 	if t.slows, err = ringbuf.NewReader(t.all.Maps[traceMapSlows]); err != nil {
-		return nil, unavailable(err)
+		return nil, refused(err)
 	}
 	t.Began = time.Now()
 	return t, t.start()
@@ -95,12 +96,15 @@ func (t *Tracer) start() error {
 	return nil
 }
 
+// memlock is enough for all maps, bytes.
+const memlock = 256 << 20
+
 // loadMaps makes the maps, with all settings in them.
 func (t *Tracer) loadMaps() error {
 	only := t.spec.Copy()
 	only.Programs = nil
 	all, err := ebpf.NewCollection(only)
-	if errors.Is(err, unix.EPERM) && raiseMemlock() {
+	if errors.Is(err, unix.EPERM) && bpf.RaiseMemlock(memlock) {
 		all, err = ebpf.NewCollection(only)
 	}
 	if err != nil {
@@ -108,17 +112,6 @@ func (t *Tracer) loadMaps() error {
 	}
 	t.all, t.maps = all, all.Maps
 	return nil
-}
-
-// raiseMemlock lets the process have maps on kernels that count them as locked memory
-// (before 5.11, 97306be45fbe). It reports whether anything was raised.
-func raiseMemlock() bool {
-	const enough = 256 << 20
-	var limit unix.Rlimit
-	if unix.Getrlimit(unix.RLIMIT_MEMLOCK, &limit) != nil || limit.Cur >= enough {
-		return false
-	}
-	return unix.Setrlimit(unix.RLIMIT_MEMLOCK, &unix.Rlimit{Cur: enough, Max: max(enough, limit.Max)}) == nil
 }
 
 // Filters of bpf/trace.h.
@@ -131,11 +124,11 @@ const (
 // configure writes the settings into the object.
 func (t *Tracer) configure(o Options) error {
 	if len(systemCalls) == 0 {
-		return &Unavailable{Reason: "weir does not know the system calls of " + runtime.GOARCH, Remedy: "it traces on amd64 and arm64"}
+		return unavailable("weir does not know the system calls of "+runtime.GOARCH, "it traces on amd64 and arm64")
 	}
 	places, err := readPlaces("/")
 	if errors.Is(err, errHidden) {
-		return &Unavailable{Reason: err.Error(), Remedy: "run weir as root, and set kernel.kptr_restrict to 0 or 1"}
+		return unavailable(err.Error(), "run weir as root, and set kernel.kptr_restrict to 0 or 1")
 	}
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/bpf"
 	"github.com/weir-io/weir/internal/inode"
 	"github.com/weir-io/weir/internal/target"
 )
@@ -100,7 +101,7 @@ func TestOwnersNotKnown(t *testing.T) {
 	untold := openFile("/data/f", 1, unix.O_RDWR)
 	untold.Owner.State = inode.Unknown
 	cannot := func() (Owners, error) {
-		return nil, &inode.Unavailable{Reason: "no BPF", Remedy: "boot another kernel"}
+		return nil, &bpf.Unavailable{Reason: "no BPF", Remedy: "boot another kernel"}
 	}
 	for _, s := range []Sources{{Root: "/"}, {Root: "/", Owners: cannot}, (&fake{files: []inode.File{untold}}).sources()} {
 		for _, named := range []bool{false, true} {

@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/weir-io/weir/internal/bpf"
 	"github.com/weir-io/weir/internal/inode"
 )
 
@@ -48,7 +49,7 @@ func foreignInode(f Facts) []Finding {
 
 // notRead says why owners were not read, and what would help.
 func notRead(err error) (reason string, fixes []Fix) {
-	var cannot *inode.Unavailable
+	var cannot *bpf.Unavailable
 	if !errors.As(err, &cannot) {
 		return err.Error(), nil
 	}

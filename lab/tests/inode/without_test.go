@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weir-io/weir/internal/bpf"
 	"github.com/weir-io/weir/internal/inode"
 	"github.com/weir-io/weir/lab"
 )
@@ -14,7 +15,7 @@ import (
 func TestInodeUnavailable(t *testing.T) {
 	lab.Need(t, lab.Lane("uml"))
 	_, err := reader()
-	var cannot *inode.Unavailable
+	var cannot *bpf.Unavailable
 	if !errors.As(err, &cannot) || cannot.Reason == "" || cannot.Remedy == "" {
 		t.Errorf("open: %v", err)
 	}

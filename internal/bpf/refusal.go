@@ -1,0 +1,30 @@
+package bpf
+
+import (
+	"errors"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
+	"golang.org/x/sys/unix"
+)
+
+// Refusal explains why the kernel refused what op takes. programs names what was to be
+// loaded: "a BPF program". kernel is the first version that has what op takes: "5.10".
+func Refusal(op, programs, kernel string, err error) *Unavailable {
+	e := &Unavailable{Op: op, Reason: err.Error(), Err: err}
+	switch {
+	case forbidden(err):
+		e.Reason = "the kernel does not let this process load " + programs
+		e.Remedy = "run weir as root, outside of containers (it takes CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN)"
+	case Lacking(err):
+		e.Remedy = needs(kernel)
+	}
+	return e
+}
+
+// Lacking reports whether the kernel refused because it does not have what was asked for.
+func Lacking(err error) bool {
+	return !forbidden(err) && (errors.Is(err, ebpf.ErrNotSupported) || errors.Is(err, btf.ErrNotFound) || errors.Is(err, unix.ENOSYS))
+}
+
+func forbidden(err error) bool { return errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) }

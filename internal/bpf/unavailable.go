@@ -1,0 +1,28 @@
+// Package bpf tells what this host lets BPF programs do: what hinders them, why the
+// kernel refused one, how much memory they may lock, and whether the processes that they
+// see are those that weir sees. It loads none itself.
+package bpf
+
+// Unavailable says why something cannot be done here that takes BPF programs.
+type Unavailable struct {
+	Op     string // what cannot be done: "trace"
+	Reason string // what was found on this host
+	Remedy string // what would make it possible; may be empty
+	Err    error  // what the kernel answered, if it was asked
+}
+
+func (e *Unavailable) Error() string {
+	s := e.Op + ": " + e.Reason
+	if e.Remedy != "" {
+		s += "; " + e.Remedy
+	}
+	return s
+}
+
+func (e *Unavailable) Unwrap() error { return e.Err }
+
+// needs is the remedy for a kernel that lacks something. kernel is the first version that
+// has it: "5.10".
+func needs(kernel string) string {
+	return "Linux " + kernel + " or later is needed, with CONFIG_BPF_SYSCALL and CONFIG_DEBUG_INFO_BTF"
+}
