@@ -8,13 +8,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Refusal explains why the kernel refused what op takes. programs names what was to be
-// loaded: "a BPF program". kernel is the first version that has what op takes: "5.10".
-func Refusal(op, programs, kernel string, err error) *Unavailable {
+// Refusal explains why the kernel refused what op takes. kernel is the first version that has
+// it: "5.10".
+func Refusal(op, kernel string, err error) *Unavailable {
 	e := &Unavailable{Op: op, Reason: err.Error(), Err: err}
+	var rejected *ebpf.VerifierError
 	switch {
+	case errors.As(err, &rejected): // with EACCES, which is not about rights then
+		e.Reason = "the kernel did not accept a BPF program: " + err.Error()
 	case forbidden(err):
-		e.Reason = "the kernel does not let this process load " + programs
+		e.Reason = "the kernel does not let this process load BPF programs"
 		e.Remedy = "run weir as root, outside of containers (it takes CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN)"
 	case Lacking(err):
 		e.Remedy = needs(kernel)

@@ -15,6 +15,7 @@ func TestRefusal(t *testing.T) {
 		rights = "trace: the kernel does not let this process load BPF programs; run weir as root, outside of containers (it takes CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN)"
 		kernel = "; Linux 5.10 or later is needed, with CONFIG_BPF_SYSCALL and CONFIG_DEBUG_INFO_BTF"
 	)
+	rejected := fmt.Errorf("load: %w", &ebpf.VerifierError{Cause: unix.EACCES, Log: []string{"R1 invalid"}})
 	for _, c := range []struct {
 		err     error
 		want    string
@@ -26,9 +27,10 @@ func TestRefusal(t *testing.T) {
 		{fmt.Errorf("load: %w", ebpf.ErrNotSupported), "trace: load: not supported" + kernel, true},
 		{fmt.Errorf("types: %w", btf.ErrNotFound), "trace: types: not found" + kernel, true},
 		{unix.ENOSYS, "trace: function not implemented" + kernel, true},
+		{rejected, "trace: the kernel did not accept a BPF program: " + rejected.Error(), false},
 		{errors.New("broken"), "trace: broken", false},
 	} {
-		err := Refusal("trace", "BPF programs", "5.10", c.err)
+		err := Refusal("trace", "5.10", c.err)
 		if err.Error() != c.want {
 			t.Errorf("%v: %q, want %q", c.err, err, c.want)
 		}

@@ -1,10 +1,6 @@
 package inode
 
 import (
-	"errors"
-
-	"github.com/cilium/ebpf"
-
 	"github.com/weir-io/weir/internal/bpf"
 )
 
@@ -18,12 +14,8 @@ func hindrance() error { return bpf.Hindrance("/", reading, kernelMin) }
 
 // refused explains why the program was not loaded.
 func refused(err error) error {
-	e := bpf.Refusal(reading, "a BPF program", kernelMin, err)
-	var rejected *ebpf.VerifierError
-	switch {
-	case errors.As(err, &rejected): // with EACCES, which is not about rights then
-		e.Reason, e.Remedy = "the kernel did not accept the program: "+err.Error(), ""
-	case bpf.Lacking(err):
+	e := bpf.Refusal(reading, kernelMin, err)
+	if bpf.Lacking(err) {
 		e.Reason = "the kernel has no BPF iterator over open files (" + err.Error() + ")"
 	}
 	return e

@@ -23,10 +23,10 @@ func TestRefused(t *testing.T) {
 		err  error
 		want string
 	}{
-		{fmt.Errorf("map create: %w", unix.EPERM), "the kernel does not let this process load a BPF program; run weir as root, outside of containers (it takes CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN)"},
+		{fmt.Errorf("map create: %w", unix.EPERM), "the kernel does not let this process load BPF programs; run weir as root, outside of containers (it takes CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN)"},
 		{fmt.Errorf("load: %w", ebpf.ErrNotSupported), "the kernel has no BPF iterator over open files (load: not supported)" + needs},
 		{fmt.Errorf("attach: %w", btf.ErrNotFound), "the kernel has no BPF iterator over open files (attach: not found)" + needs},
-		{rejected, "the kernel did not accept the program: " + rejected.Error()},
+		{rejected, "the kernel did not accept a BPF program: " + rejected.Error()},
 		{errors.New("weir has no BPF program for s390x"), "weir has no BPF program for s390x"},
 	} {
 		err := refused(c.err)

@@ -27,7 +27,7 @@ func unavailable(reason, remedy string) error {
 }
 
 // refused explains why what every trace needs was refused.
-func refused(err error) error { return bpf.Refusal(verb, "BPF programs", kernelMin, err) }
+func refused(err error) error { return bpf.Refusal(verb, kernelMin, err) }
 
 // reason is a refusal in a line.
 func reason(err error) string {
