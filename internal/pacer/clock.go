@@ -40,7 +40,7 @@ const realtimePriority = 10
 // of a nanosecond. The error says what the accuracy is without.
 func beExact() error {
 	runtime.LockOSThread()
-	haveOthersWait()
+	calmMonitor()
 	runtime.GOMAXPROCS(2)    // one is this thread's, also while it sleeps
 	debug.SetGCPercent(1000) // of the 4 MB that Go starts with
 	slack := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
@@ -51,22 +51,23 @@ func beExact() error {
 	return nil
 }
 
-// othersLate is by how much the process's other threads may wake too late.
-const othersLate = 100 * time.Millisecond
+// monitorLate is by how much Go's monitor may wake too late.
+const monitorLate = 100 * time.Millisecond
 
-// haveOthersWait gives all threads but the calling one a timer slack, so that those that wake
-// by the clock do so when the processor is awake anyway. Go's monitor does every 10 ms while
-// the pacer sleeps, and has it change threads after: together they took as much processor
-// time as the pacing, in User-mode Linux more. Threads to come have the slack of those that
-// are there (prctl(2), PR_SET_TIMERSLACK). Where it is refused, the pacer takes more time.
-func haveOthersWait() {
+// calmMonitor gives the thread of Go's monitor a timer slack, so that it wakes when the
+// processor is awake anyway. It does every 10 ms while the pacer sleeps, and has it change
+// threads after: that took as much processor time as the pacing, in User-mode Linux more.
+// It is the first thread that the runtime starts, and so the one with the lowest number but
+// the main one's. Where the slack is refused, or another thread's, the pacer takes more time.
+func calmMonitor() {
 	threads, _ := os.ReadDir("/proc/self/task")
-	own := strconv.Itoa(unix.Gettid())
+	monitor := 0
 	for _, thread := range threads {
-		if tid := thread.Name(); tid != own {
-			_ = os.WriteFile("/proc/"+tid+"/timerslack_ns", strconv.AppendInt(nil, int64(othersLate), 10), 0)
+		if tid, err := strconv.Atoi(thread.Name()); err == nil && tid != os.Getpid() && (monitor == 0 || tid < monitor) {
+			monitor = tid
 		}
 	}
+	_ = os.WriteFile(fmt.Sprintf("/proc/%d/timerslack_ns", monitor), strconv.AppendInt(nil, int64(monitorLate), 10), 0)
 }
 
 // sleepUntil sleeps in the kernel: a Go timer goes through another thread. It is a raw

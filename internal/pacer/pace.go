@@ -141,6 +141,9 @@ func (p *paced) count(unseen float64, now time.Duration) {
 	// What is seen of them after the last look at them stopped is the rest of their last
 	// system calls, and what is seen of a moment says nothing.
 	if ran := end - max(p.let, p.seen); ran > runLeast {
+		if p.speed == 0 && unseen > 0 { // they have begun within that time: how fast they are is to be seen
+			p.trust = min(p.trust, runMost/4)
+		}
 		p.speed = max(0, unseen) / ran.Seconds()
 		p.fast = max(p.speed, p.fast*(1-min(1, ran.Seconds()/fastFor.Seconds())))
 	}
@@ -155,6 +158,9 @@ func (p *paced) run(now time.Duration, may pace) time.Duration {
 		return may.lull
 	}
 	p.trust = min(2*p.trust, max(may.cycle, may.lull, runMost))
+	if p.fast == 0 { // they have just been started, and may write all they want to at once
+		return min(p.trust, cycleLeast/8)
+	}
 	if p.speed == 0 {
 		return min(p.trust, may.cycle/8, max(p.lasts(p.fast), may.soon))
 	}

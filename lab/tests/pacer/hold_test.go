@@ -14,7 +14,7 @@ import (
 	"github.com/weir-io/weir/lab/environ"
 )
 
-// band is for what a writer gets, over ten seconds or, where time is short, three to six; starting
+// band is for what a writer gets, over ten seconds or, where time is short, five or six; starting
 // weir included. A guest's clock wakes later.
 func band(e environ.Environ) lab.Band {
 	if e.Lane == "native" {
@@ -47,10 +47,7 @@ func TestBufferedIsPaced(t *testing.T) {
 				lab.Need(t, lab.Whole, lab.Lane("native"))
 			}
 			e := lab.Need(t, lab.Root, lab.V1, lab.Rates, lab.FS(c.fs))
-			seconds := 3
-			if e.Lane == "native" { // where the band is narrower
-				seconds = 6
-			}
+			seconds := 6
 			if c.long {
 				lab.Need(t, lab.Long)
 				seconds = 10

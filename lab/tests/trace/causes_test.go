@@ -143,6 +143,7 @@ func TestMemcgReclaim(t *testing.T) {
 // On v1 a writer waits in reclaim for what the group has made dirty and the disk has not got.
 // Where it cannot wait the kernel would kill it, and is told not to: then a write fails.
 func TestMemcgReclaimOfWriter(t *testing.T) {
+	lab.Need(t, lab.Whole) // by default the guest with v1 has no controller of memory there
 	needTrace(t, lab.NoSystemd, lab.V1, lab.Memory, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
 	g := newGroup(t)
