@@ -37,7 +37,11 @@ func TestMappedAndSent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer unix.Munmap(mapped)
+	defer func() {
+		if err := unix.Munmap(mapped); err != nil {
+			t.Error(err)
+		}
+	}()
 	if err := unix.Madvise(mapped, unix.MADV_RANDOM); err != nil { // nothing is read ahead
 		t.Fatal(err)
 	}
