@@ -1,15 +1,16 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -18,8 +19,7 @@ import (
 
 const (
 	traceRounds    = 9
-	traceReady     = 30 * time.Second // at most
-	bystanderBound = 0.02             // how much more time a write of another process may take
+	bystanderBound = 0.02 // how much more time a write of another process may take
 )
 
 // A traced is a way for the load to be traced.
@@ -159,38 +159,38 @@ func (t traced) check(seen uint64, results []loadResult) error {
 
 // A weirTrace is weir trace under way.
 type weirTrace struct {
-	cmd       *exec.Cmd
-	out, said bytes.Buffer
+	cmd    *exec.Cmd
+	stderr io.Reader
+	out    bytes.Buffer
+	said   bytes.Buffer
 }
 
-// startTrace returns when all is attached.
+// startTrace returns when weir says that it traces.
 func startTrace(g cgroupfs.Group) (*weirTrace, error) {
-	w := &weirTrace{cmd: exec.Command("./weir", "trace", "cgroup:"+g.Path(), "--for", "10m", "--json", "--quiet")}
-	w.cmd.Stdout, w.cmd.Stderr = &w.out, &w.said
+	w := &weirTrace{cmd: exec.Command("./weir", "trace", "cgroup:"+g.Path(), "--for", "10m", "--json")}
+	w.cmd.Stdout = &w.out
+	var err error
+	if w.stderr, err = w.cmd.StderrPipe(); err != nil {
+		return nil, err
+	}
 	if err := w.cmd.Start(); err != nil {
 		return nil, err
 	}
-	maps := fmt.Sprintf("/proc/%d/maps", w.cmd.Process.Pid)
-	for end := time.Now().Add(traceReady); time.Now().Before(end); {
-		time.Sleep(20 * time.Millisecond)
-		text, err := os.ReadFile(maps)
-		if err != nil {
-			break
-		}
-		for line := range strings.Lines(string(text)) {
-			// The last thing that it opens is a ring buffer, of whose maps one can be written.
-			if strings.Contains(line, "bpf-map") && strings.Contains(line, " rw-s ") {
-				return w, nil
-			}
+	lines := bufio.NewScanner(w.stderr)
+	for lines.Scan() {
+		fmt.Fprintln(&w.said, lines.Text())
+		if strings.Contains(lines.Text(), "tracing") {
+			return w, nil
 		}
 	}
-	err := w.cmd.Process.Kill()
-	return nil, errors.Join(fmt.Errorf("weir trace does not begin: %s", &w.said), err, w.cmd.Wait())
+	return nil, fmt.Errorf("weir trace does not begin: %w: %s", errors.Join(lines.Err(), w.cmd.Wait()), &w.said)
 }
 
 // end returns how many writes weir saw.
 func (w *weirTrace) end() (uint64, error) {
-	if err := errors.Join(w.cmd.Process.Signal(unix.SIGINT), w.cmd.Wait()); err != nil {
+	err := w.cmd.Process.Signal(unix.SIGINT)
+	_, copied := io.Copy(&w.said, w.stderr)
+	if err := errors.Join(err, copied, w.cmd.Wait()); err != nil {
 		return 0, fmt.Errorf("weir trace: %w: %s", err, &w.said)
 	}
 	var doc struct {
