@@ -22,6 +22,7 @@ volatile const __u32 own_tgid;     /* weir, never traced */
 volatile const __u64 slower;       /* ns; 0: no slow operations are told */
 volatile const bool by_file;
 volatile const bool known_task;    /* bpf_get_current_task_btf: 5.11 (3ca1032ab7ab) */
+volatile const bool preemptible;   /* programs of tracepoints can be preempted: 7.0, which guards those with SRCU */
 volatile const __u32 bio_argument; /* the bio's place among block_bio_queue's: second until 5.11 (e8a676d61c07) */
 volatile const __u32 rq_argument;  /* the request's among block_rq_issue's: second until 5.11 (a54895fa057c) */
 
@@ -145,20 +146,21 @@ struct {
 	__type(value, __u64[STACK_DEPTH]);
 } stacks SEC(".maps");
 
-/* Programs of fentry can be preempted, and those of tracepoints since the kernel guards these
- * with SRCU (7.0): what is here for each processor (counters, stacks) would be another
- * program's as well meanwhile, and the kernel leaves a program out where another task was
- * preempted within it. */
+/* What is here for each processor (counters, stacks) would be another program's as well
+ * while one is preempted, and the kernel leaves a program out where another task was
+ * preempted within it. (Programs of fentry could be before 7.0 as well: they count page
+ * faults, and one may be lost.) Where it is not needed it would take a twentieth of a short
+ * write's time. */
 extern void bpf_preempt_disable(void) __ksym __weak; /* fc7566ad0a82 */
 extern void bpf_preempt_enable(void) __ksym __weak;
 
-#define UNPREEMPTED(call)                  \
-	do {                               \
-		if (bpf_preempt_disable)   \
-			bpf_preempt_disable(); \
-		call;                      \
-		if (bpf_preempt_enable)    \
-			bpf_preempt_enable();  \
+#define UNPREEMPTED(call)                                 \
+	do {                                              \
+		if (preemptible && bpf_preempt_disable)   \
+			bpf_preempt_disable();            \
+		call;                                     \
+		if (preemptible && bpf_preempt_enable)    \
+			bpf_preempt_enable();             \
 	} while (0)
 
 #define COUNT_LOST(what)                                                  \

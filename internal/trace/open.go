@@ -19,6 +19,7 @@ import (
 
 	"github.com/weir-io/weir/internal/bpf"
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/kernel"
 )
 
 // Options say what is traced.
@@ -133,9 +134,14 @@ func (t *Tracer) configure(o Options) error {
 	if err != nil {
 		return err
 	}
+	release, err := kernel.New("/").Release()
+	if err != nil {
+		return err
+	}
 	settings := map[string]any{
 		traceVarCalls: callsOf(o.Kinds), traceVarKinds: kindsMask(o.Kinds), traceVarPlaces: places, traceVarOwnTgid: uint32(os.Getpid()), traceVarSlower: uint64(o.Slower),
 		traceVarByFile: o.Files, traceVarKnownTask: features.HaveProgramHelper(ebpf.RawTracepoint, asm.FnGetCurrentTaskBtf) == nil,
+		traceVarPreemptible: !release.Before(7, 0),
 		traceVarBioArgument: t.argument("block_bio_queue", "bio"), traceVarRqArgument: t.argument("block_rq_issue", "request"),
 	}
 	switch {

@@ -56,6 +56,7 @@ const (
 	traceVarKnownTask        = "known_task"
 	traceVarOwnTgid          = "own_tgid"
 	traceVarPlaces           = "places"
+	traceVarPreemptible      = "preemptible"
 	traceVarRqArgument       = "rq_argument"
 	traceVarSlower           = "slower"
 	traceVarStarted          = "started"
@@ -155,6 +156,7 @@ type traceVariableSpecs struct {
 	KnownTask   *ebpf.VariableSpec `ebpf:"known_task"`
 	OwnTgid     *ebpf.VariableSpec `ebpf:"own_tgid"`
 	Places      *ebpf.VariableSpec `ebpf:"places"`
+	Preemptible *ebpf.VariableSpec `ebpf:"preemptible"`
 	RqArgument  *ebpf.VariableSpec `ebpf:"rq_argument"`
 	Slower      *ebpf.VariableSpec `ebpf:"slower"`
 	Started     *ebpf.VariableSpec `ebpf:"started"`
@@ -224,6 +226,7 @@ type traceVariables struct {
 	KnownTask   *ebpf.Variable `ebpf:"known_task"`
 	OwnTgid     *ebpf.Variable `ebpf:"own_tgid"`
 	Places      *ebpf.Variable `ebpf:"places"`
+	Preemptible *ebpf.Variable `ebpf:"preemptible"`
 	RqArgument  *ebpf.Variable `ebpf:"rq_argument"`
 	Slower      *ebpf.Variable `ebpf:"slower"`
 	Started     *ebpf.Variable `ebpf:"started"`
