@@ -1,8 +1,6 @@
 package inode
 
-import (
-	"github.com/weir-io/weir/internal/bpf"
-)
+import "github.com/weir-io/weir/internal/bpf"
 
 const (
 	reading   = "read the owners of inodes"
