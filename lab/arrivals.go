@@ -30,19 +30,31 @@ type arrival struct {
 	at    time.Duration
 	gap   time.Duration // since the last look before
 	bytes int64
+	idle  time.Duration // for how long there had been nothing to write by then
 }
 
 // WatchWrites reads a counter until Rate is called: Charged or Done. What the counter
-// has no value for is passed over.
-func WatchWrites(counter func() (bytes int64, known bool)) *Arrivals {
+// has no value for is passed over. idle, if not nil, reports whether nothing waits to be
+// written: NothingQueued.
+func WatchWrites(counter func() (bytes int64, known bool), idle func() bool) *Arrivals {
 	a := &Arrivals{stop: make(chan struct{}), done: make(chan struct{})}
 	began := time.Now()
 	looked := time.Duration(0)
+	var idled, on time.Duration // in all, and on end
 	look := func() {
 		bytes, known := counter()
 		now := time.Since(began)
+		switch {
+		case idle != nil && idle():
+			on += now - looked
+		case on > CatchUp: // what is shorter the throttle saves
+			idled += on
+			fallthrough
+		default:
+			on = 0
+		}
 		if n := len(a.all); known && (n == 0 || bytes >= a.all[n-1].bytes+arrivalOwn) {
-			a.all = append(a.all, arrival{now, now - looked, bytes})
+			a.all = append(a.all, arrival{now, now - looked, bytes, idled})
 		}
 		looked = now
 	}
@@ -62,7 +74,8 @@ func WatchWrites(counter func() (bytes int64, known bool)) *Arrivals {
 }
 
 // Rate ends the watch. It returns how much the counter grew a second between the first
-// growth and the last whose moments are known; 0 if there were no two.
+// growth and the last whose moments are known, less the time in which there was nothing to
+// write; 0 if there were no two.
 func (a *Arrivals) Rate(t testing.TB) float64 {
 	t.Helper()
 	close(a.stop)
@@ -72,8 +85,9 @@ func (a *Arrivals) Rate(t testing.TB) float64 {
 		t.Logf("%d arrivals, no two of them at known moments", len(a.all))
 		return 0
 	}
-	bytes, during := last.bytes-first.bytes, last.at-first.at
-	t.Logf("%.1f MB in %.2f s, %d arrivals%s", float64(bytes)/1e6, during.Seconds(), len(a.all)-1, listed(a.all))
+	bytes, idle := last.bytes-first.bytes, last.idle-first.idle
+	during := last.at - first.at - idle
+	t.Logf("%.1f MB in %.2f s, and %.2f s with nothing to write; %d arrivals%s", float64(bytes)/1e6, during.Seconds(), idle.Seconds(), len(a.all)-1, listed(a.all))
 	return float64(bytes) / during.Seconds()
 }
 
@@ -120,6 +134,18 @@ func Charged(dir string, dev blkdev.Number) func() (int64, bool) {
 			}
 		}
 		return 0, true
+	}
+}
+
+// NothingQueued tells whether a v2 group has no page under writeback, so that its limit has
+// nothing to hold. Where other groups have much dirty, the flusher leaves one alone for
+// seconds (wb_over_bg_thresh goes by its share of the background threshold), and its writer
+// is throttled by what is dirty on the whole host (seen: 42 MB dirty, none under writeback).
+// A group without the memory controller is never said to have none.
+func NothingQueued(dir string) func() bool {
+	return func() bool {
+		text, _ := os.ReadFile(filepath.Join(dir, "memory.stat"))
+		return strings.Contains("\n"+string(text), "\nfile_writeback 0\n")
 	}
 }
 

@@ -33,7 +33,7 @@ func TestCharged(t *testing.T) {
 
 func TestEnds(t *testing.T) {
 	at := func(ms, gap int, bytes int64) arrival {
-		return arrival{time.Duration(ms) * time.Millisecond, time.Duration(gap) * time.Millisecond, bytes}
+		return arrival{time.Duration(ms) * time.Millisecond, time.Duration(gap) * time.Millisecond, bytes, 0}
 	}
 	all := []arrival{at(0, 5, 7), at(1000, 300, 10), at(2000, 5, 20), at(3000, 5, 30), at(4000, 300, 40)}
 	if first, last, found := ends(all); !found || first.bytes != 20 || last.bytes != 30 {
@@ -65,13 +65,58 @@ func TestArrivals(t *testing.T) {
 			return 30 * mb, true
 		}
 		return 30*mb + 4096, true
-	})
+	}, nil)
 	time.Sleep(600 * time.Millisecond)
 	want := 20 * mb / 0.3
 	if got := a.Rate(t); math.Abs(got/want-1) > 0.2 {
 		t.Errorf("%.0f, want %.0f", got, want)
 	}
-	if got := WatchWrites(func() (int64, bool) { return 7, true }).Rate(t); got != 0 {
+	if got := WatchWrites(func() (int64, bool) { return 7, true }, nil).Rate(t); got != 0 {
 		t.Errorf("%.0f of nothing", got)
+	}
+}
+
+// A long time with nothing to write is not counted, a short one is.
+func TestIdleArrivals(t *testing.T) {
+	const mb = 1_000_000
+	began := time.Now()
+	a := WatchWrites(func() (int64, bool) {
+		switch at := time.Since(began); {
+		case at < 100*time.Millisecond:
+			return 0, true
+		case at < 800*time.Millisecond:
+			return 10 * mb, true
+		case at < 1000*time.Millisecond:
+			return 20 * mb, true
+		}
+		return 30 * mb, true
+	}, func() bool {
+		at := time.Since(began) // for 400 ms and 100 ms
+		return at > 200*time.Millisecond && at < 600*time.Millisecond || at > 850*time.Millisecond && at < 950*time.Millisecond
+	})
+	time.Sleep(1100 * time.Millisecond)
+	want := 20 * mb / 0.5
+	if got := a.Rate(t); math.Abs(got/want-1) > 0.2 {
+		t.Errorf("%.0f, want %.0f", got, want)
+	}
+}
+
+func TestNothingQueued(t *testing.T) {
+	dir := t.TempDir()
+	idle := NothingQueued(dir)
+	if idle() {
+		t.Error("a group without memory.stat has nothing queued")
+	}
+	for text, want := range map[string]bool{
+		"file_dirty 0\nfile_writeback 4096\nfile_thp 0\n": false,
+		"file_dirty 4096\nfile_writeback 0\nfile_thp 0\n": true,
+		"file_dirty 0\n": false,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, "memory.stat"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if got := idle(); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
 	}
 }

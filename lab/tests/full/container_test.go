@@ -152,13 +152,19 @@ func (d containerTest) free(t *testing.T, window time.Duration) float64 {
 // written is the rate at which the disk is written to under a limit.
 func (d containerTest) written(t *testing.T, window time.Duration) float64 {
 	t.Helper()
-	counter := lab.Done(t, d.disk.Number)
-	if d.e.Cgroups.Blkio == "" {
-		counter = lab.Charged(d.group(t, "web"), d.disk.Number)
-	}
-	arrivals := lab.WatchWrites(counter)
+	arrivals := d.watch(t, "web", d.disk)
 	time.Sleep(window)
 	return arrivals.Rate(t)
+}
+
+// watch watches what a container of a limit writes to a disk.
+func (d containerTest) watch(t *testing.T, name string, disk *lab.TestDisk) *lab.Arrivals {
+	t.Helper()
+	if d.e.Cgroups.Blkio != "" {
+		return lab.WatchWrites(lab.Done(t, disk.Number), nil)
+	}
+	dir := d.group(t, name)
+	return lab.WatchWrites(lab.Charged(dir, disk.Number), lab.NothingQueued(dir))
 }
 
 // idle reports whether the disk has nothing to do right now.

@@ -32,12 +32,8 @@ func (d containerTest) volume(t *testing.T) {
 		t.Errorf("it said nothing of %s and %s:\n%s", d.disk.Node, second.Node, said)
 	}
 	time.Sleep(2 * time.Second) // what the promise allows
-	counter := lab.Done(t, second.Number)
-	if d.e.Cgroups.Blkio == "" {
-		counter = lab.Charged(d.group(t, "writer"), second.Number)
-	}
 	lab.Ratio(t, "a volume's writes", float64(rate), lab.Written, func() float64 {
-		arrivals := lab.WatchWrites(counter)
+		arrivals := d.watch(t, "writer", second)
 		time.Sleep(6 * time.Second)
 		return arrivals.Rate(t)
 	})

@@ -17,9 +17,9 @@ import (
 func holds(t *testing.T, e environ.Environ, disk *lab.TestDisk, spec, dir, said string) {
 	t.Helper()
 	rate := lab.Scaled(e, 10e6)
-	file, want, counter := "io.max", ruleOf(e, rate), lab.Charged(dir, disk.Number)
+	file, want, counter, idle := "io.max", ruleOf(e, rate), lab.Charged(dir, disk.Number), lab.NothingQueued(dir)
 	if e.Cgroups.Blkio != "" {
-		file, counter = "blkio.throttle.write_bps_device", lab.Done(t, disk.Number)
+		file, counter, idle = "blkio.throttle.write_bps_device", lab.Done(t, disk.Number), nil
 	}
 	rule := func() string { return ruleIn(t, filepath.Join(dir, file), disk.Number) }
 	if _, text := mustWeir(t, "set", spec, "--write", fmt.Sprint(rate), "--on", disk.Dir); !strings.Contains(text, said) {
@@ -33,7 +33,7 @@ func holds(t *testing.T, e environ.Environ, disk *lab.TestDisk, spec, dir, said 
 	from, _ := counter()
 	lab.Await(t, 20*time.Second, "a write under the limit", func() bool { now, _ := counter(); return now > from })
 	lab.Ratio(t, "after set", float64(rate), lab.Written, func() float64 {
-		arrivals := lab.WatchWrites(counter)
+		arrivals := lab.WatchWrites(counter, idle)
 		time.Sleep(8 * time.Second)
 		return arrivals.Rate(t)
 	})
