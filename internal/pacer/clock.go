@@ -36,19 +36,45 @@ func spent() time.Duration {
 // realtimePriority is a low one: what needs to be earlier can be.
 const realtimePriority = 10
 
+// A thread is the one that paces.
+type thread struct {
+	tid    int
+	looked time.Duration
+	note   string // what there is to say of its accuracy
+}
+
 // beExact makes the calling goroutine's thread wake in time: SCHED_FIFO, and a timer slack
-// of a nanosecond. The error says what the accuracy is without.
-func beExact() error {
-	runtime.LockOSThread()
+// of a nanosecond. The goroutine is not locked to it: with one that is, Go needs another
+// thread, which is not in real time, whenever its monitor has the goroutine start anew.
+func (t *thread) beExact() {
 	calmMonitor()
-	runtime.GOMAXPROCS(2)    // one is this thread's, also while it sleeps
+	runtime.GOMAXPROCS(1)    // no other thread can take the goroutine
 	debug.SetGCPercent(1000) // of the 4 MB that Go starts with
+	t.tid = unix.Gettid()
+	if err := inRealTime(); err != nil {
+		t.note = fmt.Sprintf("run in real time: %v; on a busy machine a group writes more than its limit for moments, and less after", err)
+	}
+}
+
+func inRealTime() error {
 	slack := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 	attr := &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: realtimePriority}
-	if err := errors.Join(slack, unix.SchedSetAttr(0, attr, 0)); err != nil {
-		return fmt.Errorf("run in real time: %w; on a busy machine a group writes more than its limit for moments, and less after", err)
+	return errors.Join(slack, unix.SchedSetAttr(0, attr, 0))
+}
+
+// stayEvery is how often the pacer looks whether it still has its thread.
+const stayEvery = 100 * time.Millisecond
+
+// stay makes another thread exact as well, if Go has moved the goroutine to it while a
+// system call took long.
+func (t *thread) stay(now time.Duration) {
+	if now-t.looked < stayEvery {
+		return
 	}
-	return nil
+	t.looked = now
+	if tid := unix.Gettid(); tid != t.tid && inRealTime() == nil {
+		t.tid = tid
+	}
 }
 
 // monitorLate is by how much Go's monitor may wake too late.
@@ -70,14 +96,12 @@ func calmMonitor() {
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/timerslack_ns", monitor), strconv.AppendInt(nil, int64(monitorLate), 10), 0)
 }
 
-// sleepUntil sleeps in the kernel: a Go timer goes through another thread. It is a raw
-// system call, because Go's monitor wakes every 20 µs for a while after each other one
-// that lasts (measured: as much processor time again as the pacer's). It can end early:
-// Go interrupts it where it needs the thread, and wake does.
-func sleepUntil(t time.Duration) {
-	when := unix.NsecToTimespec(int64(t))
-	_, _, _ = unix.RawSyscall6(unix.SYS_CLOCK_NANOSLEEP, unix.CLOCK_MONOTONIC, unix.TIMER_ABSTIME, uintptr(unsafe.Pointer(&when)), 0, 0, 0)
+// pollUntil sleeps in the kernel until a moment, or until a file is ready: a Go timer goes
+// through another thread. It is a raw system call, because Go's monitor wakes every 20 µs
+// for a while after each other one that lasts (measured: as much processor time again as
+// the pacer's). It can end early, when Go interrupts it.
+func pollUntil(t time.Duration, files []unix.PollFd) (ready bool) {
+	left := unix.NsecToTimespec(int64(max(0, t-clockNow())))
+	n, _, errno := unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&files[0])), uintptr(len(files)), uintptr(unsafe.Pointer(&left)), 0, 0, 0)
+	return errno == 0 && n > 0
 }
-
-// wake ends the sleep of a thread, by the signal that Go itself interrupts threads with.
-func wake(tid int) { _ = unix.Tgkill(os.Getpid(), tid, unix.SIGURG) } // it is this process's

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // GuardArg makes weir the guard of the pacer, and nothing else: see Guard.
@@ -39,9 +41,9 @@ func Guard(pipe io.Reader, again func() error) error {
 
 // A guard is the guard process, as the pacer has it.
 type guard struct {
-	pipe  io.WriteCloser
-	ended chan struct{}
-	seen  chan struct{} // closed once the loop knows that it has ended
+	cmd  *exec.Cmd
+	pipe io.WriteCloser
+	life *os.File // ends when the guard does
 }
 
 func newGuard() (*guard, error) {
@@ -49,19 +51,30 @@ func newGuard() (*guard, error) {
 	cmd.Args = []string{"weir", GuardArg}
 	cmd.Dir = "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	life, kept, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("start the pacer's guard: %w", err)
+	}
+	defer kept.Close()
+	cmd.Stdout = kept
 	pipe, err := cmd.StdinPipe()
 	if err == nil {
 		err = cmd.Start()
 	}
 	if err != nil {
+		_ = life.Close()
 		return nil, fmt.Errorf("start the pacer's guard: %w", err)
 	}
-	g := &guard{pipe, make(chan struct{}), make(chan struct{})}
-	go func() {
-		_ = cmd.Wait() // that it has ended is all there is to know
-		close(g.ended)
-	}()
-	return g, nil
+	return &guard{cmd, pipe, life}, nil
+}
+
+// poll is what to wait for: the guard's end.
+func (g *guard) poll() unix.PollFd { return unix.PollFd{Fd: int32(g.life.Fd())} }
+
+// reap forgets a guard that has ended.
+func (g *guard) reap() {
+	_ = g.life.Close()
+	_ = g.cmd.Wait() // that it has ended is all there is to know
 }
 
 // hold tells the guard of a group, before it is stopped for the first time: the file that

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"time"
@@ -24,34 +23,28 @@ const (
 	lockName = "pacer.lock"
 	// idleMax is how long a pacer stays without a group.
 	idleMax = 2 * time.Second
-	// sleepMost is how long the pacer sleeps at once: Go cannot do without its thread for longer.
+	// sleepMost is how long the pacer sleeps at once: Go has nothing else to run its own work on.
 	sleepMost = 100 * time.Millisecond
-	// wakeEvery is how often it is woken until it has seen what there is: it may have been about
-	// to sleep.
-	wakeEvery = 5 * time.Millisecond
 )
 
-// A server is the pacer: its groups, and whoever asks.
+// A server is the pacer: its groups, and whoever asks. It is one goroutine, which never waits
+// for another and is the only one that runs: each hand-over is through threads that are not
+// in real time, and on a busy machine that took up to 33 ms, in which a group wrote unseen.
 type server struct {
-	dir   state.Dir
-	fs    *cgroupfs.FS
-	loop  loop
-	jobs  map[*paced]*held
-	guard *guard
-	asks  chan question
-	tid   int // of the thread that paces
-	note  string
+	dir    state.Dir
+	fs     *cgroupfs.FS
+	loop   loop
+	jobs   map[*paced]*held
+	guard  *guard
+	askers *askers
+	thread thread
+	polled []unix.PollFd // the guard, and then the askers
 }
 
 // held is what belongs to a paced group.
 type held struct {
 	job    Job
 	record *state.Record
-}
-
-type question struct {
-	ask    ask
-	answer chan answer
 }
 
 // Serve is the pacer's whole life. It returns at once if one runs, and when it has had no
@@ -62,32 +55,25 @@ func Serve(ctx context.Context, dir state.Dir, fs *cgroupfs.FS) error {
 		return err
 	}
 	defer lock.Close()
-	socket := filepath.Join(dir.Path(), socketName)
-	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("listen: %w", err)
-	}
-	listener, err := net.Listen("unix", socket)
+	askers, err := listen(filepath.Join(dir.Path(), socketName))
 	if err != nil {
-		return fmt.Errorf("listen: %w", err)
+		return err
 	}
+	defer askers.close()
 	if err := errors.Join(leave(fs), turnKey(fs)); err != nil {
-		return errors.Join(err, listener.Close())
+		return err
 	}
-	s := &server{dir: dir, fs: fs, jobs: make(map[*paced]*held), asks: make(chan question, 1)}
-	if err := beExact(); err != nil {
-		s.note = err.Error()
-	}
-	s.tid = unix.Gettid()
+	s := &server{dir: dir, fs: fs, jobs: make(map[*paced]*held), askers: askers}
+	s.thread.beExact()
 	err = s.watch()
 	if err == nil {
 		err = s.adopt()
 	}
 	if err == nil {
-		go s.accept(listener)
 		err = s.run(ctx)
 	}
 	s.thaw()
-	return errors.Join(err, listener.Close(), removeKey(fs))
+	return errors.Join(err, removeKey(fs))
 }
 
 // takeOverMax is how long a pacer that is killed may have its lock after its guard has
@@ -127,26 +113,12 @@ func (s *server) watch() error {
 	if s.guard, err = newGuard(); err != nil {
 		return err
 	}
-	go s.wakeAtEnd(s.guard)
 	for p := range s.jobs {
 		if err := s.tell(p); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// wakeAtEnd has the loop see that its guard has ended.
-func (s *server) wakeAtEnd(g *guard) {
-	<-g.ended
-	for {
-		select {
-		case <-g.seen:
-			return
-		case <-time.After(wakeEvery):
-			wake(s.tid)
-		}
-	}
 }
 
 func (s *server) tell(p *paced) error {
@@ -175,55 +147,22 @@ func (s *server) adopt() error {
 	})
 }
 
-// accept hands on what is asked, one question a connection.
-func (s *server) accept(listener net.Listener) {
-	for {
-		conn, err := listener.Accept()
-		if err != nil {
-			return // it is closed
-		}
-		go func() {
-			defer conn.Close()
-			_ = conn.SetDeadline(time.Now().Add(startMax))
-			q := question{answer: make(chan answer, 1)}
-			if json.NewDecoder(conn).Decode(&q.ask) != nil {
-				return
-			}
-			select {
-			case s.asks <- q:
-				_ = json.NewEncoder(conn).Encode(s.answered(q))
-			case <-time.After(startMax): // it has ended: whoever asks asks again
-			}
-		}()
-	}
-}
-
-// answered wakes the loop until it has answered.
-func (s *server) answered(q question) answer {
-	for {
-		wake(s.tid)
-		select {
-		case a := <-q.answer:
-			return a
-		case <-time.After(wakeEvery):
-		}
-	}
-}
-
 // run paces and answers, by turns.
 func (s *server) run(ctx context.Context) error {
 	now := clockNow()
 	s.loop.spent, s.loop.at = spent(), now // to start is not part of pacing
 	for idle := now; ctx.Err() == nil; {
-		due, some := s.loop.next()
-		if some {
-			sleepUntil(min(due, now+sleepMost))
+		until := now + sleepMost
+		if due, some := s.loop.next(); some {
+			until = min(due, until)
 		}
-		if err := s.reply(some); err != nil {
-			return err
+		if s.sleep(until) {
+			s.attend()
 		}
 		now = clockNow()
-		if due, some = s.loop.next(); some {
+		s.thread.stay(now)
+		due, some := s.loop.next()
+		if some {
 			idle = now
 		} else if now-idle > idleMax {
 			return nil
@@ -235,6 +174,29 @@ func (s *server) run(ctx context.Context) error {
 		}
 	}
 	return context.Cause(ctx)
+}
+
+// sleep sleeps until a moment, or until the guard or an asker wants something.
+func (s *server) sleep(until time.Duration) (wanted bool) {
+	s.askers.hurry()
+	s.polled = s.askers.poll(append(s.polled[:0], s.guard.poll()))
+	return pollUntil(until, s.polled)
+}
+
+// attend does what is wanted.
+func (s *server) attend() {
+	if s.polled[0].Revents != 0 {
+		s.guard.reap()
+		s.halt()               // to start another takes milliseconds, in which nobody is to write unseen
+		for s.watch() != nil { // without a guard nobody is stopped
+			s.thaw()
+			time.Sleep(retryAfter)
+		}
+		for p := range s.jobs {
+			p.forgive()
+		}
+	}
+	s.askers.serve(s.polled[1:], s.answer)
 }
 
 // thaw lets all groups go.
@@ -255,42 +217,6 @@ func (s *server) halt() {
 	heap.Init(&s.loop.groups)
 }
 
-// reply answers what is asked by now, and waits for it where there is nothing to pace.
-func (s *server) reply(busy bool) error {
-	wait := time.Duration(0)
-	if !busy {
-		wait = sleepMost
-	}
-	for {
-		var q question
-		select {
-		case <-s.guard.ended:
-			close(s.guard.seen)
-			s.halt()               // to start another takes milliseconds, in which nobody is to write unseen
-			for s.watch() != nil { // without a guard nobody is stopped
-				s.thaw()
-				time.Sleep(retryAfter)
-			}
-			for p := range s.jobs {
-				p.forgive()
-			}
-			continue
-		case q = <-s.asks:
-		default:
-			if wait == 0 {
-				return nil
-			}
-			select {
-			case q = <-s.asks:
-			case <-time.After(wait):
-				return nil
-			}
-		}
-		q.answer <- s.answer(q.ask)
-		wait = 0
-	}
-}
-
 func (s *server) answer(q ask) answer {
 	var err error
 	switch {
@@ -305,5 +231,5 @@ func (s *server) answer(q ask) answer {
 	if err != nil {
 		return answer{Error: err.Error()}
 	}
-	return answer{Note: s.note}
+	return answer{Note: s.thread.note}
 }

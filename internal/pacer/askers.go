@@ -1,0 +1,131 @@
+package pacer
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// askersMost is how many may ask at once: the others wait to be let in.
+	askersMost = 64
+	// askMost is how many bytes a question may have.
+	askMost = 1 << 20
+)
+
+// askers are those who ask the pacer over its socket, one question a connection. Nothing
+// here waits for them.
+type askers struct {
+	path string
+	fd   int
+	all  []*asker
+}
+
+type asker struct {
+	fd    int
+	since time.Duration
+	text  []byte
+}
+
+// listen makes the socket, in place of one that a dead pacer has left.
+func listen(path string) (*askers, error) {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w", os.NewSyscallError("socket", err))
+	}
+	if err = unix.Bind(fd, &unix.SockaddrUnix{Name: path}); err == nil {
+		err = unix.Listen(fd, askersMost)
+	}
+	if err != nil {
+		_ = unix.Close(fd)
+		return nil, fmt.Errorf("listen: %w", &fs.PathError{Op: "bind", Path: path, Err: err})
+	}
+	return &askers{path: path, fd: fd}, nil
+}
+
+func (a *askers) close() {
+	for _, c := range a.all {
+		_ = unix.Close(c.fd)
+	}
+	_ = unix.Close(a.fd)
+	_ = os.Remove(a.path)
+}
+
+// poll adds what to wait for to what there is.
+func (a *askers) poll(to []unix.PollFd) []unix.PollFd {
+	events := int16(unix.POLLIN)
+	if len(a.all) >= askersMost {
+		events = 0
+	}
+	to = append(to, unix.PollFd{Fd: int32(a.fd), Events: events})
+	for _, c := range a.all {
+		to = append(to, unix.PollFd{Fd: int32(c.fd), Events: unix.POLLIN})
+	}
+	return to
+}
+
+// hurry takes off those who take too long to ask.
+func (a *askers) hurry() {
+	if len(a.all) > 0 {
+		now := clockNow()
+		a.drop(func(c *asker) bool { return now-c.since > startMax })
+	}
+}
+
+func (a *askers) drop(done func(*asker) bool) {
+	a.all = slices.DeleteFunc(a.all, func(c *asker) bool {
+		if !done(c) {
+			return false
+		}
+		_ = unix.Close(c.fd)
+		return true
+	})
+}
+
+// serve answers those whose questions are whole, and lets the next one in. ready is what
+// poll has added.
+func (a *askers) serve(ready []unix.PollFd, answered func(ask) answer) {
+	a.drop(func(c *asker) bool {
+		i := slices.IndexFunc(ready[1:], func(f unix.PollFd) bool { return int(f.Fd) == c.fd && f.Revents != 0 })
+		return i >= 0 && c.read(answered)
+	})
+	if ready[0].Revents == 0 {
+		return
+	}
+	fd, _, err := unix.Accept4(a.fd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+	if err == nil {
+		a.all = append(a.all, &asker{fd: fd, since: clockNow()})
+	}
+}
+
+// read takes in what is there of the question, and answers if that is all of it.
+func (c *asker) read(answered func(ask) answer) (done bool) {
+	buf := make([]byte, 4096)
+	n, err := unix.Read(c.fd, buf)
+	if err != nil {
+		return !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EINTR)
+	}
+	c.text = append(c.text, buf[:n]...)
+	question, _, whole := bytes.Cut(c.text, []byte("\n"))
+	if !whole {
+		return n == 0 || len(c.text) > askMost
+	}
+	var q ask
+	if json.Unmarshal(question, &q) != nil {
+		return true
+	}
+	if text, err := json.Marshal(answered(q)); err == nil {
+		_, _ = unix.Write(c.fd, append(text, '\n')) // it fits: nothing else was written there
+	}
+	return true
+}
