@@ -41,7 +41,7 @@ const realtimePriority = 10
 func beExact() error {
 	runtime.LockOSThread()
 	calmMonitor()
-	runtime.GOMAXPROCS(4)    // one is this thread's, also while it sleeps; with 2, it found none at once 13 times of 250
+	runtime.GOMAXPROCS(4)    // one is this thread's, also while it sleeps; with 2 it was late by a millisecond more often
 	debug.SetGCPercent(1000) // of the 4 MB that Go starts with
 	slack := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
 	attr := &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: realtimePriority}
