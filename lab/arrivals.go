@@ -34,9 +34,18 @@ type arrival struct {
 }
 
 // WatchWrites reads a counter until Rate is called: Charged or Done. What the counter
-// has no value for is passed over. idle, if not nil, reports whether nothing waits to be
-// written: NothingQueued.
-func WatchWrites(counter func() (bytes int64, known bool), idle func() bool) *Arrivals {
+// has no value for is passed over.
+func WatchWrites(counter func() (bytes int64, known bool)) *Arrivals {
+	return watch(counter, func() bool { return false })
+}
+
+// WatchWriteback watches what a v2 group was charged for writing to a device, and for how
+// long it had nothing under writeback.
+func WatchWriteback(dir string, dev blkdev.Number) *Arrivals {
+	return watch(Charged(dir, dev), nothingQueued(dir))
+}
+
+func watch(counter func() (bytes int64, known bool), idle func() bool) *Arrivals {
 	a := &Arrivals{stop: make(chan struct{}), done: make(chan struct{})}
 	began := time.Now()
 	looked := time.Duration(0)
@@ -45,7 +54,7 @@ func WatchWrites(counter func() (bytes int64, known bool), idle func() bool) *Ar
 		bytes, known := counter()
 		now := time.Since(began)
 		switch {
-		case idle != nil && idle():
+		case idle():
 			on += now - looked
 		case on > CatchUp: // what is shorter the throttle saves
 			idled += on
@@ -137,12 +146,12 @@ func Charged(dir string, dev blkdev.Number) func() (int64, bool) {
 	}
 }
 
-// NothingQueued tells whether a v2 group has no page under writeback, so that its limit has
+// nothingQueued tells whether a v2 group has no page under writeback, so that its limit has
 // nothing to hold. Where other groups have much dirty, the flusher leaves one alone for
 // seconds (wb_over_bg_thresh goes by its share of the background threshold), and its writer
 // is throttled by what is dirty on the whole host (seen: 42 MB dirty, none under writeback).
 // A group without the memory controller is never said to have none.
-func NothingQueued(dir string) func() bool {
+func nothingQueued(dir string) func() bool {
 	return func() bool {
 		text, _ := os.ReadFile(filepath.Join(dir, "memory.stat"))
 		return strings.Contains("\n"+string(text), "\nfile_writeback 0\n")

@@ -65,13 +65,13 @@ func TestArrivals(t *testing.T) {
 			return 30 * mb, true
 		}
 		return 30*mb + 4096, true
-	}, nil)
+	})
 	time.Sleep(600 * time.Millisecond)
 	want := 20 * mb / 0.3
 	if got := a.Rate(t); math.Abs(got/want-1) > 0.2 {
 		t.Errorf("%.0f, want %.0f", got, want)
 	}
-	if got := WatchWrites(func() (int64, bool) { return 7, true }, nil).Rate(t); got != 0 {
+	if got := WatchWrites(func() (int64, bool) { return 7, true }).Rate(t); got != 0 {
 		t.Errorf("%.0f of nothing", got)
 	}
 }
@@ -80,7 +80,7 @@ func TestArrivals(t *testing.T) {
 func TestIdleArrivals(t *testing.T) {
 	const mb = 1_000_000
 	began := time.Now()
-	a := WatchWrites(func() (int64, bool) {
+	a := watch(func() (int64, bool) {
 		switch at := time.Since(began); {
 		case at < 100*time.Millisecond:
 			return 0, true
@@ -103,7 +103,7 @@ func TestIdleArrivals(t *testing.T) {
 
 func TestNothingQueued(t *testing.T) {
 	dir := t.TempDir()
-	idle := NothingQueued(dir)
+	idle := nothingQueued(dir)
 	if idle() {
 		t.Error("a group without memory.stat has nothing queued")
 	}

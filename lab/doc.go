@@ -49,7 +49,7 @@
 // A measured test mostly waits, so its cases run side by side: t.Parallel, a disk
 // each (six at once, three where the processor is emulated). In guests with systemd two
 // suites run at once too. Ask for Rates above 15 MB/s: an emulated processor gives no
-// more. Under a limit, writeback is exact only from one request to another: WatchWrites.
+// more. Under a limit, writeback is exact only from one request to another: WatchWriteback.
 // Use testing.Short to do one case instead of all: the lab sets it for guests that
 // differ from another one only in where a hierarchy is mounted.
 // Compare bytes at the device between two samples (DeviceTraffic); what a program

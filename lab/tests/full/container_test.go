@@ -157,14 +157,10 @@ func (d containerTest) written(t *testing.T, window time.Duration) float64 {
 	return arrivals.Rate(t)
 }
 
-// watch watches what a container of a limit writes to a disk.
+// watch watches what a container that is limited writes to a disk.
 func (d containerTest) watch(t *testing.T, name string, disk *lab.TestDisk) *lab.Arrivals {
 	t.Helper()
-	if d.e.Cgroups.Blkio != "" {
-		return lab.WatchWrites(lab.Done(t, disk.Number), nil)
-	}
-	dir := d.group(t, name)
-	return lab.WatchWrites(lab.Charged(dir, disk.Number), lab.NothingQueued(dir))
+	return watchLimited(t, d.e, d.group(t, name), disk)
 }
 
 // idle reports whether the disk has nothing to do right now.

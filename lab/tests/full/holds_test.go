@@ -17,9 +17,9 @@ import (
 func holds(t *testing.T, e environ.Environ, disk *lab.TestDisk, spec, dir, said string) {
 	t.Helper()
 	rate := lab.Scaled(e, 10e6)
-	file, want, counter, idle := "io.max", ruleOf(e, rate), lab.Charged(dir, disk.Number), lab.NothingQueued(dir)
+	file, want, counter := "io.max", ruleOf(e, rate), lab.Charged(dir, disk.Number)
 	if e.Cgroups.Blkio != "" {
-		file, counter, idle = "blkio.throttle.write_bps_device", lab.Done(t, disk.Number), nil
+		file, counter = "blkio.throttle.write_bps_device", lab.Done(t, disk.Number)
 	}
 	rule := func() string { return ruleIn(t, filepath.Join(dir, file), disk.Number) }
 	if _, text := mustWeir(t, "set", spec, "--write", fmt.Sprint(rate), "--on", disk.Dir); !strings.Contains(text, said) {
@@ -33,7 +33,7 @@ func holds(t *testing.T, e environ.Environ, disk *lab.TestDisk, spec, dir, said 
 	from, _ := counter()
 	lab.Await(t, 20*time.Second, "a write under the limit", func() bool { now, _ := counter(); return now > from })
 	lab.Ratio(t, "after set", float64(rate), lab.Written, func() float64 {
-		arrivals := lab.WatchWrites(counter, idle)
+		arrivals := watchLimited(t, e, dir, disk)
 		time.Sleep(8 * time.Second)
 		return arrivals.Rate(t)
 	})
@@ -59,4 +59,13 @@ func holds(t *testing.T, e environ.Environ, disk *lab.TestDisk, spec, dir, said 
 	if got := rule(); got != "" {
 		t.Errorf("after clear the rule is %q", got)
 	}
+}
+
+// watchLimited watches what the group at dir, which is limited, writes to a disk.
+func watchLimited(t *testing.T, e environ.Environ, dir string, disk *lab.TestDisk) *lab.Arrivals {
+	t.Helper()
+	if e.Cgroups.Blkio != "" {
+		return lab.WatchWrites(lab.Done(t, disk.Number))
+	}
+	return lab.WatchWriteback(dir, disk.Number)
 }

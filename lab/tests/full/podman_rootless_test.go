@@ -77,7 +77,7 @@ func TestPodmanRootless(t *testing.T) {
 	}
 	time.Sleep(2 * time.Second) // what the promise allows
 	lab.Ratio(t, "after set", float64(rate), lab.Written, func() float64 {
-		arrivals := lab.WatchWrites(lab.Charged(dir, disk.Number), lab.NothingQueued(dir))
+		arrivals := lab.WatchWriteback(dir, disk.Number)
 		time.Sleep(8 * time.Second)
 		return arrivals.Rate(t)
 	})

@@ -45,7 +45,7 @@ func buffered(t *testing.T, disk *lab.TestDisk, file string, rate int) float64 {
 	note := filepath.Join(t.TempDir(), "cgroup")
 	unified := lab.Need(t).Cgroups.Unified
 	before := counters(t, disk.Number)
-	arrivals := lab.WatchWrites(func() (int64, bool) { return lab.Charged(noted(unified, note), disk.Number)() }, nil)
+	arrivals := lab.WatchWrites(func() (int64, bool) { return lab.Charged(noted(unified, note), disk.Number)() })
 	total := uint64(rate*bufferedSeconds) << 20
 	out := weir(t, "run", "--json", "--quiet", "--write", fmt.Sprintf("%dMiB/s", rate), "--on", disk.Dir, "--",
 		"sh", "-c", `cat /proc/self/cgroup > "$0" && exec dd if=/dev/zero of="$1" bs=1048576 count="$2" conv=fsync`, note, file, fmt.Sprint(total>>20))

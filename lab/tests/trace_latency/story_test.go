@@ -16,9 +16,11 @@ import (
 )
 
 // roomy lets a small guest have as much dirty as a large host: its own thresholds would
-// throttle a writer of a quarter of its memory.
+// throttle a writer of a quarter of its memory. On v2 they are a group's too, as shares of
+// its memory: with 0.8 of it a writer of 40 MiB was throttled for 1.9 s in some runs
+// on 7.3, as nobody writes back for a group below them until it reclaims.
 func roomy(t *testing.T) {
-	set(t, map[string]string{"dirty_bytes": "700000000", "dirty_background_bytes": "600000000"})
+	set(t, map[string]string{"dirty_bytes": "4000000000", "dirty_background_bytes": "800000000"})
 }
 
 // slower checks the documents' finding: with little memory for its page cache a writer is

@@ -79,7 +79,7 @@ func writer(t *testing.T, g group, disk *lab.TestDisk) (ended string, rate float
 	}
 	defer dir.Close()
 	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
-	arrivals := lab.WatchWrites(lab.Charged(g.dir, disk.Number), nil)
+	arrivals := lab.WatchWrites(lab.Charged(g.dir, disk.Number))
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
