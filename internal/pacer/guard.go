@@ -44,6 +44,7 @@ type guard struct {
 	cmd  *exec.Cmd
 	pipe io.WriteCloser
 	life *os.File // ends when the guard does
+	poll unix.PollFd // its end
 }
 
 func newGuard() (*guard, error) {
@@ -65,11 +66,8 @@ func newGuard() (*guard, error) {
 		_ = life.Close()
 		return nil, fmt.Errorf("start the pacer's guard: %w", err)
 	}
-	return &guard{cmd, pipe, life}, nil
+	return &guard{cmd, pipe, life, unix.PollFd{Fd: int32(life.Fd())}}, nil // Fd asks the kernel each time
 }
-
-// poll is what to wait for: the guard's end.
-func (g *guard) poll() unix.PollFd { return unix.PollFd{Fd: int32(g.life.Fd())} }
 
 // reap forgets a guard that has ended.
 func (g *guard) reap() {

@@ -179,7 +179,7 @@ func (s *server) run(ctx context.Context) error {
 // sleep sleeps until a moment, or until the guard or an asker wants something.
 func (s *server) sleep(until time.Duration) (wanted bool) {
 	s.askers.hurry()
-	s.polled = s.askers.poll(append(s.polled[:0], s.guard.poll()))
+	s.polled = s.askers.poll(append(s.polled[:0], s.guard.poll))
 	return pollUntil(until, s.polled)
 }
 
