@@ -43,7 +43,7 @@ func Guard(pipe io.Reader, again func() error) error {
 type guard struct {
 	cmd  *exec.Cmd
 	pipe io.WriteCloser
-	life *os.File // ends when the guard does
+	life *os.File    // ends when the guard does
 	poll unix.PollFd // its end
 }
 
