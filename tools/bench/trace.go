@@ -27,6 +27,7 @@ type traced struct {
 	name   string
 	inside bool     // the load is in the group that weir traces
 	weir   bool     // weir traces a group
+	empty  bool     // programs that do nothing are where weir's are
 	above  []string // else the tracer, which starts the load
 	bound  func(loadKind) float64
 }
@@ -34,6 +35,7 @@ type traced struct {
 var traceds = []traced{
 	{name: "target of weir trace", weir: true, inside: true, bound: func(k loadKind) float64 { return k.bound }},
 	{name: "another group is traced", weir: true, bound: func(loadKind) float64 { return bystanderBound }},
+	{name: "empty BPF programs there", empty: true},
 	{name: "perf trace -s", above: []string{"perf", "trace", "-s", "-o", "/dev/null", "--"}},
 	{name: "strace -f -c", above: []string{"strace", "-f", "-c", "-o", "/dev/null", "--"}},
 }
@@ -126,10 +128,15 @@ func (t traced) run(g cgroupfs.Group, dir string) (_ []loadResult, err error) {
 	if t.weir && err == nil {
 		w, err = startTrace(g)
 	}
+	var hooks emptyHooks
+	if t.empty && err == nil {
+		err = hooks.attach()
+	}
 	err = errors.Join(err, begin.Close()) // the load begins, and ends in any case
 	if e := cmd.Wait(); e != nil {
 		err = errors.Join(err, fmt.Errorf("%s: %w: %s", args[0], e, bytes.TrimSpace(said.Bytes())))
 	}
+	err = errors.Join(err, hooks.end())
 	var seen uint64
 	if w != nil {
 		n, e := w.end()
