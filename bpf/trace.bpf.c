@@ -6,6 +6,7 @@
  */
 #include "trace_op.h"
 #include "trace_block.h"
+#include "trace_uring.h"
 
 char _license[] SEC("license") = "GPL";
 
@@ -74,7 +75,11 @@ static __always_inline void left(const __u64 *ctx)
 {
 	struct op *op = own_op();
 
-	if (op && !op->ended)
+	if (!op || op->ended)
+		return;
+	if (op->asked)
+		put_away(op);
+	else
 		stop(op, ctx[1]);
 }
 
@@ -206,6 +211,10 @@ static __always_inline void switched_out(void *ctx, struct op *op, bool ready)
 {
 	__u64 now = bpf_ktime_get_ns(), waits = 0;
 
+	if (op->asked == ASKED_POLLED) {
+		put_away(op);
+		return;
+	}
 	if (op->ended || !ready)
 		waits = waits_here(ctx);
 	if (op->ended && (waits & 1 << WAIT_EXIT || !(waits & 1 << WAIT_SYSCALL))) {

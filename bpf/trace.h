@@ -20,6 +20,7 @@ enum part {
 	PART_DEVICE,    /* own I/O at the device */
 	PART_JOURNAL,   /* the journal, and locks of files and file systems */
 	PART_FROZEN,    /* stopped by a freezer */
+	PART_URING,     /* a request of io_uring that waits for a worker, or its answer for who asked */
 	PART_IO,        /* I/O that others submitted, or that could not be followed */
 	PART_OTHER,     /* asleep for another reason */
 	PARTS,
@@ -50,6 +51,9 @@ enum kind { KIND_WRITE, KIND_READ, KIND_FSYNC, KIND_FAULT, KINDS };
 #define CALL_SENDFILE 0x20 /* from its second argument to its first */
 #define CALL_TAKEN 0x80
 #define CALLS_MAX 512
+
+/* The same of io_uring's requests, by their opcode: settings.requests_taken. */
+#define OPCODES_MAX 64
 
 enum filter { FILTER_ALL, FILTER_CGROUP, FILTER_PROCESS };
 

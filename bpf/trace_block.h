@@ -17,10 +17,13 @@ static __always_inline void submitted(struct bio *bio, bool released)
 	struct life life = { .submit = bpf_ktime_get_ns() };
 	__u64 key = (__u64)bio;
 
-	if (op && !op->ended)
-		life.tid = op->tid;
-	else if (!is_charged(bio))
+	if (op && !op->ended) {
+		life.waiter = waiter_of(op);
+		if (op->asked)
+			account_on(op, life.submit); /* nobody sleeps until it completes */
+	} else if (!is_charged(bio)) {
 		return;
+	}
 	life.bytes = BPF_CORE_READ(bio, bi_iter.bi_size);
 	if (released)
 		life.release = life.submit;
@@ -59,12 +62,13 @@ static __always_inline __u64 argument(const __u64 *ctx, bool second)
 static __always_inline void at_throttle(__u64 key)
 {
 	struct life *life = bpf_map_lookup_elem(&bios, &key);
+	struct op *op = own_op();
 
-	if (life && !life->release && !own_op())
+	if (life && !life->release && !op)
 		return;
 	/* The rest of a split one comes by again too, and has no block_bio_queue of its own
 	 * any more (BIO_TRACE_COMPLETION); what was released stays so. */
-	if (life && life->release && !life->issue && life->tid == (__u32)bpf_get_current_pid_tgid())
+	if (life && life->release && !life->issue && op && life->waiter == waiter_of(op))
 		return;
 	begins((void *)key, false);
 }
@@ -80,12 +84,8 @@ int throttled(__u64 *ctx)
 SEC("kprobe/__blk_throtl_bio")
 int throttled_kprobe(void *regs)
 {
-	__u64 key = 0;
+	__u64 key = first_argument(regs);
 
-	if (bpf_core_field_exists(((struct pt_regs___x86 *)regs)->di))
-		key = BPF_CORE_READ((struct pt_regs___x86 *)regs, di);
-	else if (bpf_core_field_exists(((struct pt_regs___arm64 *)regs)->regs))
-		key = BPF_CORE_READ((struct pt_regs___arm64 *)regs, regs[0]);
 	if (key)
 		UNPREEMPTED(at_throttle(key));
 	return 0;
@@ -163,7 +163,7 @@ static __always_inline bool is_told(struct life *life)
 
 	if (life->issue)
 		return false;
-	finer = bpf_map_lookup_elem(&done, &life->tid);
+	finer = bpf_map_lookup_elem(&done, &life->waiter);
 	if (!finer || finer->submit < life->submit || finer->complete < finer->submit)
 		return false;
 	return (finer->complete - finer->submit) * 8 > (life->complete - life->submit) * 7;
@@ -183,10 +183,10 @@ static __always_inline void completed(struct bio *bio)
 		life.release = life.issue ? life.issue : life.complete;
 	if (life.issue && life.issue < life.release)
 		life.issue = life.release;
-	if (!life.tid)
+	if (!life.waiter)
 		sum_behind(&life, BPF_CORE_READ(bio, bi_opf) & 1);
 	else if (!is_told(&life))
-		bpf_map_update_elem(&done, &life.tid, &life, BPF_ANY);
+		bpf_map_update_elem(&done, &life.waiter, &life, BPF_ANY);
 }
 
 /* Of a request: as many of its I/Os as the bytes that it has done. */

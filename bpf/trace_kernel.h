@@ -90,6 +90,25 @@ struct vm_fault {
 	struct vm_area_struct *vma;
 } FOUND_WHEN_LOADED;
 
+/* io_uring/io_uring.h, include/linux/io_uring_types.h, include/linux/sched.h */
+struct io_wq_work {
+	unsigned int flags;
+} FOUND_WHEN_LOADED;
+
+struct io_kiocb {
+	struct file *file;
+	__u8 opcode;
+	struct io_wq_work work;
+} FOUND_WHEN_LOADED;
+
+struct io_uring_cqe {
+	__s32 res;
+} FOUND_WHEN_LOADED;
+
+struct task_struct___flags {
+	unsigned int flags;
+} FOUND_WHEN_LOADED;
+
 /* block/blk-cgroup.h */
 struct blkcg {
 	struct cgroup_subsys_state css;

@@ -145,6 +145,7 @@ static __always_inline void start(struct op *op, __u8 kind, __u64 now)
 	op->kind = kind;
 	op->off = 0;
 	op->reclaim = 0;
+	op->asked = 0;
 	op->bytes = 0;
 	op->failed = 0;
 	op->parts[PART_CPU] = 0;
@@ -185,8 +186,8 @@ static __always_inline __u64 passed(__u64 at, __u64 to, __u64 end)
  * for the last. */
 static __always_inline void account_io(struct op *op, __u64 end)
 {
-	struct life *l = bpf_map_lookup_elem(&done, &op->tid);
-	__u64 at = op->mark, next, rest = 0;
+	__u64 waiter = waiter_of(op), at = op->mark, next, rest = 0;
+	struct life *l = bpf_map_lookup_elem(&done, &waiter);
 
 	if (l) {
 		next = passed(at, l->submit, end);

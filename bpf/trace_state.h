@@ -12,6 +12,7 @@
 
 /* Set before loading. */
 volatile const __u8 calls[CALLS_MAX];
+volatile const __u8 opcodes[OPCODES_MAX];
 volatile const struct place places[PLACES_MAX];
 volatile const __u32 filter;
 volatile const __u64 filter_id;    /* a cgroup's, or a process's */
@@ -24,6 +25,7 @@ volatile const bool by_file;
 volatile const bool known_task;    /* bpf_get_current_task_btf: 5.11 (3ca1032ab7ab) */
 volatile const bool preemptible;   /* programs of tracepoints can be preempted: 7.0, which guards those with SRCU */
 volatile const __u32 bio_argument; /* the bio's place among block_bio_queue's: second until 5.11 (e8a676d61c07) */
+volatile const bool cqe_argument;  /* io_uring_complete has the entry of the completion queue, not what is in it */
 volatile const __u32 rq_argument;  /* the request's among block_rq_issue's: second until 5.11 (a54895fa057c) */
 
 /* Set when all programs are attached: what is seen before is half of it. */
@@ -46,8 +48,18 @@ struct op {
 	__u8 reclaim; /* PART_MEMCG or PART_RECLAIM while within that */
 	__u8 failed;
 	__u8 mixed;   /* parts has more than PART_CPU */
+	__u8 asked;   /* enum asked, of a request of io_uring; else 0 */
 	__u64 parts[PARTS];
 	__u64 woken;  /* while off the processor: when it became ready */
+	__u64 request;
+};
+
+/* How far a request of io_uring has come. */
+enum asked {
+	ASKED = 1,     /* a task is at it, or it waits for its I/O */
+	ASKED_POLLED,  /* the same, of a thread that looks for requests and has no system calls */
+	ASKED_PUNTED,  /* it waits for a worker */
+	ASKED_WORKER,  /* a worker has it, whose operation it is now */
 };
 
 #define READY (WAITS + 1)
@@ -62,13 +74,22 @@ struct {
 	__type(value, struct op);
 } ops SEC(".maps");
 
+/* Requests of io_uring that no task is at. */
+#define REQUESTS_MAX 16384
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, REQUESTS_MAX);
+	__type(key, __u64);
+	__type(value, struct op);
+} requests SEC(".maps");
+
 /* The life of one I/O in the block layer, ns. */
 struct life {
 	__u64 submit;
 	__u64 release; /* by blk-throttle */
 	__u64 issue;   /* to the device; 0 for devices that have no queue (dm, md) */
 	__u64 complete;
-	__u32 tid;     /* of the task that waits; 0: behind the scenes */
+	__u64 waiter;  /* waiter_of the operation that waits; 0: behind the scenes */
 	__u32 bytes;
 };
 
@@ -80,11 +101,11 @@ struct {
 	__type(value, struct life);
 } bios SEC(".maps");
 
-/* A task's own I/O that completed last. */
+/* The I/O of an operation's own that completed last. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 8192);
-	__type(key, __u32);
+	__type(key, __u64);
 	__type(value, struct life);
 } done SEC(".maps");
 
@@ -171,6 +192,16 @@ extern void bpf_preempt_enable(void) __ksym __weak;
 			_lost->what++;                                    \
 	} while (0)
 
+/* Of the function that a kprobe is at; 0 where registers are not known. */
+static __always_inline __u64 first_argument(void *regs)
+{
+	if (bpf_core_field_exists(((struct pt_regs___x86 *)regs)->di))
+		return BPF_CORE_READ((struct pt_regs___x86 *)regs, di);
+	if (bpf_core_field_exists(((struct pt_regs___arm64 *)regs)->regs))
+		return BPF_CORE_READ((struct pt_regs___arm64 *)regs, regs[0]);
+	return 0;
+}
+
 /* A thread's place, if it has one. */
 static __always_inline struct op *place_of(__u32 tid)
 {
@@ -208,6 +239,12 @@ static __always_inline struct op *own_place(void)
 static __always_inline struct op *own_op(void)
 {
 	return op_of(own_tid());
+}
+
+/* Who waits for an operation's I/O: a request, which is an address, or a thread. */
+static __always_inline __u64 waiter_of(const struct op *op)
+{
+	return op->asked ? op->request : op->tid;
 }
 
 /* A place for the current thread's operation. */

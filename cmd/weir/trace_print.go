@@ -104,7 +104,7 @@ func (a *app) printNothing(kinds []trace.Kind) {
 		names = append(names, k.String())
 	}
 	a.out.Print("nothing seen: no %s on a file of a disk", strings.Join(names, ", "))
-	a.out.Say("not looked at: io_uring, io_submit, files in memory (tmpfs), pipes, sockets; and calls that had not ended")
+	a.out.Say("not looked at: io_submit, files in memory (tmpfs), pipes, sockets; and calls that had not ended")
 }
 
 // sayUnseen says what the kernel did not show.

@@ -53,7 +53,7 @@ func (o *OpsReport) words(c Cause) string {
 
 var phrases = [Parts]string{MemcgReclaim: "memcg reclaim", DirectReclaim: "direct reclaim", DirtyThrottle: "dirty throttling", BlkThrottle: "the wait for blk-throttle",
 	Queue: "the block layer's queue", DeviceTime: "the device", Journal: "the journal and locks of the file system", Frozen: "being stopped by a freezer",
-	OtherIO: "I/O that others submitted", RunQueue: "the wait for a processor", Other: "sleep for a reason that is not known"}
+	Uring: "waits within io_uring", OtherIO: "I/O that others submitted", RunQueue: "the wait for a processor", Other: "sleep for a reason that is not known"}
 
 var explanations = [Parts]func(*Report) string{
 	MemcgReclaim: explainMemcg,
@@ -69,7 +69,10 @@ var explanations = [Parts]func(*Report) string{
 	Journal: func(*Report) string {
 		return "commits, also those that others on the same file system ask for by fsync, and who holds a lock meanwhile; a file system of its own (weir volume create) keeps others away"
 	},
-	Frozen:   explainFrozen,
+	Frozen: explainFrozen,
+	Uring: func(*Report) string {
+		return "for a worker, of which one does the buffered writes to a file, so that each waits for those before it; or for who asked, to take the answer"
+	},
 	OtherIO:  explainOthers,
 	RunQueue: func(*Report) string { return "processors are busy, or the group's share of them is used up" },
 	Other:    func(*Report) string { return "none of the places that weir knows" },

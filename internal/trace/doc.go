@@ -7,8 +7,13 @@
 // the task is let go again if a freezer or memory.high stops it on its way back, and up to
 // a millisecond after. Its time is cut wherever the task gets or loses a processor, or
 // enters or leaves reclaim, and each piece belongs to one Part, so that the parts are all
-// of it. Page faults that wait for mapped files are operations too. Requests of io_uring
-// are not seen, nor are 32-bit programs.
+// of it. Page faults that wait for mapped files are operations too. 32-bit programs are not
+// seen, nor is what io_submit(2) asks for.
+//
+// A request of io_uring is an operation from its submission to its completion. While a
+// task is at it, be it who submits it or a worker, its time is cut as that of a system
+// call; in between, by the stages of its own I/O; the rest is the wait for a worker, and that of
+// an answer for who asked. Of linked requests only the last one's I/O is known.
 //
 // # How a wait is told
 //

@@ -18,6 +18,8 @@ type hook struct {
 	// functions are the names that the hooked function has had; empty: the programs name
 	// their tracepoints themselves.
 	functions []string
+	// unfit is why the kernel's own is of no use, known before it is tried.
+	unfit string
 	// instead of this hook where it cannot be had
 	fallback *hook
 	// without says what is not told without it; empty: nothing at all is.
@@ -73,6 +75,9 @@ func (t *Tracer) attach(h hook) error {
 }
 
 func (t *Tracer) attachAll(h hook) error {
+	if h.unfit != "" {
+		return errors.New(h.unfit)
+	}
 	var links []link.Link
 	for _, name := range h.programs {
 		l, err := t.attachOne(name, h.functions)

@@ -24,9 +24,10 @@ type (
 		FD, TID                   uint32
 		Kind, OnDisk, Off         uint8
 		Reclaim, Failed, Mixed    uint8
-		_                         [2]byte
+		Asked                     uint8
+		_                         byte
 		Parts                     Split
-		Woken                     uint64
+		Woken, Request            uint64
 	}
 	reclaimed struct {
 		Calls, Pages uint64

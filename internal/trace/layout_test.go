@@ -91,7 +91,7 @@ func TestMaps(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]uintptr{
-		traceVarCalls: callsMax, traceVarPlaces: placesMax * reflect.TypeFor[place]().Size(),
+		traceVarCalls: callsMax, traceVarOpcodes: opcodesMax, traceVarPlaces: placesMax * reflect.TypeFor[place]().Size(),
 	} {
 		if got := uintptr(spec.Variables[name].Size()); got != want {
 			t.Errorf("%s: %d bytes, want %d", name, got, want)

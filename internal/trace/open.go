@@ -69,7 +69,7 @@ func Open(o Options) (_ *Tracer, err error) {
 	if err := t.loadMaps(); err != nil {
 		return nil, refused(err)
 	}
-	for _, h := range hooks(o.Kinds) {
+	for _, h := range append(hooks(o.Kinds), t.uringHooks(o.Kinds)...) {
 		err := t.attach(h)
 		if err != nil && h.without == "" {
 			return nil, refused(fmt.Errorf("%s: %w", h.name, err))
@@ -139,11 +139,17 @@ func (t *Tracer) configure(o Options) error {
 		return err
 	}
 	settings := map[string]any{
-		traceVarCalls: callsOf(o.Kinds), traceVarKinds: kindsMask(o.Kinds), traceVarPlaces: places, traceVarOwnTgid: uint32(os.Getpid()), traceVarSlower: uint64(o.Slower),
+		traceVarCalls: callsOf(o.Kinds), traceVarOpcodes: opcodesOf(o.Kinds), traceVarKinds: kindsMask(o.Kinds), traceVarPlaces: places, traceVarOwnTgid: uint32(os.Getpid()), traceVarSlower: uint64(o.Slower),
 		traceVarByFile: o.Files, traceVarKnownTask: features.HaveProgramHelper(ebpf.RawTracepoint, asm.FnGetCurrentTaskBtf) == nil,
 		traceVarPreemptible: !release.Before(7, 0),
-		traceVarBioArgument: t.argument("block_bio_queue", "bio"), traceVarRqArgument: t.argument("block_rq_issue", "request"),
 	}
+	for name, of := range map[string]struct{ tracepoint, structure string }{
+		traceVarBioArgument: {"block_bio_queue", "bio"}, traceVarRqArgument: {"block_rq_issue", "request"},
+	} {
+		at, _ := t.argument(of.tracepoint, of.structure)
+		settings[name] = uint32(at)
+	}
+	_, settings[traceVarCqeArgument] = t.argument("io_uring_complete", "io_uring_cqe")
 	switch {
 	case o.Group != nil:
 		id, err := idOf(*o.Group)
@@ -174,25 +180,30 @@ func kindsMask(kinds []Kind) (mask uint32) {
 
 // argument is the place of a structure among a tracepoint's arguments, the programs' own
 // context not counted.
-func (t *Tracer) argument(tracepoint, structure string) uint32 {
+func (t *Tracer) argument(tracepoint, structure string) (place int, ok bool) {
 	var d *btf.Typedef
 	if err := t.types.TypeByName("btf_trace_"+tracepoint, &d); err != nil {
-		return 0
+		return 0, false
 	}
 	pointer, _ := d.Type.(*btf.Pointer)
 	if pointer == nil {
-		return 0
+		return 0, false
 	}
 	proto, _ := pointer.Target.(*btf.FuncProto)
 	if proto == nil {
-		return 0
+		return 0, false
 	}
 	for i, p := range proto.Params {
 		if to, ok := p.Type.(*btf.Pointer); ok && to.Target.TypeName() == structure {
-			return uint32(i - 1)
+			return i - 1, true
 		}
 	}
-	return 0
+	return 0, false
+}
+
+func (t *Tracer) hasTracepoint(name string) bool {
+	var d *btf.Typedef
+	return t.types.TypeByName("btf_trace_"+name, &d) == nil
 }
 
 // idOf is the number by which the kernel tells groups apart: their directory's inode.

@@ -23,29 +23,69 @@ const (
 // Pending lists operations that have not ended, the longest first: a write that has waited
 // for seconds when the trace ends is what it was made for.
 func (t *Tracer) Pending() ([]Slow, error) {
-	ops := t.maps[traceMapOps]
-	keys, all := make([]uint32, ops.MaxEntries()), make([]operation, ops.MaxEntries())
-	var cursor ebpf.MapBatchCursor
-	n, err := ops.BatchLookup(&cursor, keys, all, nil)
-	if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
-		return nil, fmt.Errorf("read what was traced: %w", err)
+	all, err := valuesOf[uint32, operation](t.maps[traceMapOps])
+	if err != nil {
+		return nil, err
+	}
+	away, err := valuesOf[uint64, operation](t.maps[traceMapRequests])
+	if err != nil {
+		return nil, err
 	}
 	now := monotonic()
 	origin := now - uint64(time.Since(t.Began))
 	found := []Slow{}
-	for _, o := range all[:n] {
-		back := o.Ended != 0 && o.Off == 0 // what is stopped on its way back has not returned
-		if o.Begin == 0 || back || o.Begin > now || now-o.Begin < uint64(pendingMin) {
-			continue
+	add := func(o operation, parts Split) {
+		if o.Begin == 0 || o.Begin > now || now-o.Begin < uint64(pendingMin) || o.Asked != 0 && o.OnDisk == 0 {
+			return
 		}
 		if tgid, comm, ok := threadOf(o.TID); ok {
-			e := slowEvent{Began: o.Begin, Took: now - o.Begin, TID: o.TID, TGID: tgid, Kind: uint32(o.Kind), Parts: o.soFar(now)}
+			e := slowEvent{Began: o.Begin, Took: now - o.Begin, TID: o.TID, TGID: tgid, Kind: uint32(o.Kind), Parts: parts}
 			copy(e.Comm[:], comm)
 			found = append(found, e.slow("", origin))
 		}
 	}
+	for _, o := range all {
+		if o.Ended == 0 || o.Off != 0 { // what is stopped on its way back has not returned
+			add(o, o.soFar(now))
+		}
+	}
+	for _, o := range away {
+		if o.Asked != askedWorker { // it is the worker's
+			add(o, o.soFarAway(now))
+		}
+	}
 	slices.SortFunc(found, func(a, b Slow) int { return cmp.Compare(b.Took, a.Took) })
 	return found[:min(len(found), pendingMost)], nil
+}
+
+// valuesOf are the values that a map has.
+func valuesOf[K, V any](m *ebpf.Map) ([]V, error) {
+	keys, all := make([]K, m.MaxEntries()), make([]V, m.MaxEntries())
+	var cursor ebpf.MapBatchCursor
+	n, err := m.BatchLookup(&cursor, keys, all, nil)
+	if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+		return nil, fmt.Errorf("read what was traced: %w", err)
+	}
+	return all[:n], nil
+}
+
+// Of enum asked in bpf/trace_state.h.
+const (
+	askedPunted = 3
+	askedWorker = 4
+)
+
+// soFarAway is soFar of a request of io_uring that no task is at: it waits for its I/O,
+// which cannot be told apart while it is under way, or for a worker.
+func (o operation) soFarAway(now uint64) Split {
+	s, part := o.Parts, OtherIO
+	if o.Asked == askedPunted {
+		part = Uring
+	}
+	if now > o.Mark {
+		s[part] += now - o.Mark
+	}
+	return s
 }
 
 // soFar adds what has gone on since the operation was looked at last.

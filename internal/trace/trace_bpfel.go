@@ -16,50 +16,59 @@ import (
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	traceMapBehinds          = "behinds"
-	traceMapBios             = "bios"
-	traceMapCells            = "cells"
-	traceMapDone             = "done"
-	traceMapFiles            = "files"
-	traceMapLosses           = "losses"
-	traceMapOps              = "ops"
-	traceMapReclaims         = "reclaims"
-	traceMapSlows            = "slows"
-	traceMapStacks           = "stacks"
-	traceMapTotals           = "totals"
-	traceProgBioCompleted    = "bio_completed"
-	traceProgBioQueued       = "bio_queued"
-	traceProgDirectReclaim   = "direct_reclaim"
-	traceProgDirectReclaimed = "direct_reclaimed"
-	traceProgEnter           = "enter"
-	traceProgLeave           = "leave"
-	traceProgMemcgReclaim    = "memcg_reclaim"
-	traceProgMemcgReclaimed  = "memcg_reclaimed"
-	traceProgReadFault       = "read_fault"
-	traceProgReadFaulted     = "read_faulted"
-	traceProgRqCompleted     = "rq_completed"
-	traceProgRqIssued        = "rq_issued"
-	traceProgSwitched        = "switched"
-	traceProgThrottled       = "throttled"
-	traceProgThrottledKprobe = "throttled_kprobe"
-	traceProgWaking          = "waking"
-	traceProgWriteFault      = "write_fault"
-	traceProgWriteFaulted    = "write_faulted"
-	traceVarBioArgument      = "bio_argument"
-	traceVarByFile           = "by_file"
-	traceVarCalls            = "calls"
-	traceVarFilter           = "filter"
-	traceVarFilterId         = "filter_id"
-	traceVarFilterLevel      = "filter_level"
-	traceVarFilterV1         = "filter_v1"
-	traceVarKinds            = "kinds"
-	traceVarKnownTask        = "known_task"
-	traceVarOwnTgid          = "own_tgid"
-	traceVarPlaces           = "places"
-	traceVarPreemptible      = "preemptible"
-	traceVarRqArgument       = "rq_argument"
-	traceVarSlower           = "slower"
-	traceVarStarted          = "started"
+	traceMapBehinds            = "behinds"
+	traceMapBios               = "bios"
+	traceMapCells              = "cells"
+	traceMapDone               = "done"
+	traceMapFiles              = "files"
+	traceMapLosses             = "losses"
+	traceMapOps                = "ops"
+	traceMapReclaims           = "reclaims"
+	traceMapRequests           = "requests"
+	traceMapSlows              = "slows"
+	traceMapStacks             = "stacks"
+	traceMapTotals             = "totals"
+	traceProgBioCompleted      = "bio_completed"
+	traceProgBioQueued         = "bio_queued"
+	traceProgDirectReclaim     = "direct_reclaim"
+	traceProgDirectReclaimed   = "direct_reclaimed"
+	traceProgEnter             = "enter"
+	traceProgLeave             = "leave"
+	traceProgMemcgReclaim      = "memcg_reclaim"
+	traceProgMemcgReclaimed    = "memcg_reclaimed"
+	traceProgReadFault         = "read_fault"
+	traceProgReadFaulted       = "read_faulted"
+	traceProgRequestAnswered   = "request_answered"
+	traceProgRequestAsked      = "request_asked"
+	traceProgRequestPunted     = "request_punted"
+	traceProgRequestsAwaited   = "requests_awaited"
+	traceProgRqCompleted       = "rq_completed"
+	traceProgRqIssued          = "rq_issued"
+	traceProgSwitched          = "switched"
+	traceProgThrottled         = "throttled"
+	traceProgThrottledKprobe   = "throttled_kprobe"
+	traceProgWaking            = "waking"
+	traceProgWorkerBegan       = "worker_began"
+	traceProgWorkerBeganKprobe = "worker_began_kprobe"
+	traceProgWriteFault        = "write_fault"
+	traceProgWriteFaulted      = "write_faulted"
+	traceVarBioArgument        = "bio_argument"
+	traceVarByFile             = "by_file"
+	traceVarCalls              = "calls"
+	traceVarCqeArgument        = "cqe_argument"
+	traceVarFilter             = "filter"
+	traceVarFilterId           = "filter_id"
+	traceVarFilterLevel        = "filter_level"
+	traceVarFilterV1           = "filter_v1"
+	traceVarKinds              = "kinds"
+	traceVarKnownTask          = "known_task"
+	traceVarOpcodes            = "opcodes"
+	traceVarOwnTgid            = "own_tgid"
+	traceVarPlaces             = "places"
+	traceVarPreemptible        = "preemptible"
+	traceVarRqArgument         = "rq_argument"
+	traceVarSlower             = "slower"
+	traceVarStarted            = "started"
 )
 
 // loadTrace returns the embedded CollectionSpec for trace.
@@ -104,24 +113,30 @@ type traceSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type traceProgramSpecs struct {
-	BioCompleted    *ebpf.ProgramSpec `ebpf:"bio_completed"`
-	BioQueued       *ebpf.ProgramSpec `ebpf:"bio_queued"`
-	DirectReclaim   *ebpf.ProgramSpec `ebpf:"direct_reclaim"`
-	DirectReclaimed *ebpf.ProgramSpec `ebpf:"direct_reclaimed"`
-	Enter           *ebpf.ProgramSpec `ebpf:"enter"`
-	Leave           *ebpf.ProgramSpec `ebpf:"leave"`
-	MemcgReclaim    *ebpf.ProgramSpec `ebpf:"memcg_reclaim"`
-	MemcgReclaimed  *ebpf.ProgramSpec `ebpf:"memcg_reclaimed"`
-	ReadFault       *ebpf.ProgramSpec `ebpf:"read_fault"`
-	ReadFaulted     *ebpf.ProgramSpec `ebpf:"read_faulted"`
-	RqCompleted     *ebpf.ProgramSpec `ebpf:"rq_completed"`
-	RqIssued        *ebpf.ProgramSpec `ebpf:"rq_issued"`
-	Switched        *ebpf.ProgramSpec `ebpf:"switched"`
-	Throttled       *ebpf.ProgramSpec `ebpf:"throttled"`
-	ThrottledKprobe *ebpf.ProgramSpec `ebpf:"throttled_kprobe"`
-	Waking          *ebpf.ProgramSpec `ebpf:"waking"`
-	WriteFault      *ebpf.ProgramSpec `ebpf:"write_fault"`
-	WriteFaulted    *ebpf.ProgramSpec `ebpf:"write_faulted"`
+	BioCompleted      *ebpf.ProgramSpec `ebpf:"bio_completed"`
+	BioQueued         *ebpf.ProgramSpec `ebpf:"bio_queued"`
+	DirectReclaim     *ebpf.ProgramSpec `ebpf:"direct_reclaim"`
+	DirectReclaimed   *ebpf.ProgramSpec `ebpf:"direct_reclaimed"`
+	Enter             *ebpf.ProgramSpec `ebpf:"enter"`
+	Leave             *ebpf.ProgramSpec `ebpf:"leave"`
+	MemcgReclaim      *ebpf.ProgramSpec `ebpf:"memcg_reclaim"`
+	MemcgReclaimed    *ebpf.ProgramSpec `ebpf:"memcg_reclaimed"`
+	ReadFault         *ebpf.ProgramSpec `ebpf:"read_fault"`
+	ReadFaulted       *ebpf.ProgramSpec `ebpf:"read_faulted"`
+	RequestAnswered   *ebpf.ProgramSpec `ebpf:"request_answered"`
+	RequestAsked      *ebpf.ProgramSpec `ebpf:"request_asked"`
+	RequestPunted     *ebpf.ProgramSpec `ebpf:"request_punted"`
+	RequestsAwaited   *ebpf.ProgramSpec `ebpf:"requests_awaited"`
+	RqCompleted       *ebpf.ProgramSpec `ebpf:"rq_completed"`
+	RqIssued          *ebpf.ProgramSpec `ebpf:"rq_issued"`
+	Switched          *ebpf.ProgramSpec `ebpf:"switched"`
+	Throttled         *ebpf.ProgramSpec `ebpf:"throttled"`
+	ThrottledKprobe   *ebpf.ProgramSpec `ebpf:"throttled_kprobe"`
+	Waking            *ebpf.ProgramSpec `ebpf:"waking"`
+	WorkerBegan       *ebpf.ProgramSpec `ebpf:"worker_began"`
+	WorkerBeganKprobe *ebpf.ProgramSpec `ebpf:"worker_began_kprobe"`
+	WriteFault        *ebpf.ProgramSpec `ebpf:"write_fault"`
+	WriteFaulted      *ebpf.ProgramSpec `ebpf:"write_faulted"`
 }
 
 // traceMapSpecs contains maps before they are loaded into the kernel.
@@ -136,6 +151,7 @@ type traceMapSpecs struct {
 	Losses   *ebpf.MapSpec `ebpf:"losses"`
 	Ops      *ebpf.MapSpec `ebpf:"ops"`
 	Reclaims *ebpf.MapSpec `ebpf:"reclaims"`
+	Requests *ebpf.MapSpec `ebpf:"requests"`
 	Slows    *ebpf.MapSpec `ebpf:"slows"`
 	Stacks   *ebpf.MapSpec `ebpf:"stacks"`
 	Totals   *ebpf.MapSpec `ebpf:"totals"`
@@ -148,12 +164,14 @@ type traceVariableSpecs struct {
 	BioArgument *ebpf.VariableSpec `ebpf:"bio_argument"`
 	ByFile      *ebpf.VariableSpec `ebpf:"by_file"`
 	Calls       *ebpf.VariableSpec `ebpf:"calls"`
+	CqeArgument *ebpf.VariableSpec `ebpf:"cqe_argument"`
 	Filter      *ebpf.VariableSpec `ebpf:"filter"`
 	FilterId    *ebpf.VariableSpec `ebpf:"filter_id"`
 	FilterLevel *ebpf.VariableSpec `ebpf:"filter_level"`
 	FilterV1    *ebpf.VariableSpec `ebpf:"filter_v1"`
 	Kinds       *ebpf.VariableSpec `ebpf:"kinds"`
 	KnownTask   *ebpf.VariableSpec `ebpf:"known_task"`
+	Opcodes     *ebpf.VariableSpec `ebpf:"opcodes"`
 	OwnTgid     *ebpf.VariableSpec `ebpf:"own_tgid"`
 	Places      *ebpf.VariableSpec `ebpf:"places"`
 	Preemptible *ebpf.VariableSpec `ebpf:"preemptible"`
@@ -190,6 +208,7 @@ type traceMaps struct {
 	Losses   *ebpf.Map `ebpf:"losses"`
 	Ops      *ebpf.Map `ebpf:"ops"`
 	Reclaims *ebpf.Map `ebpf:"reclaims"`
+	Requests *ebpf.Map `ebpf:"requests"`
 	Slows    *ebpf.Map `ebpf:"slows"`
 	Stacks   *ebpf.Map `ebpf:"stacks"`
 	Totals   *ebpf.Map `ebpf:"totals"`
@@ -205,6 +224,7 @@ func (m *traceMaps) Close() error {
 		m.Losses,
 		m.Ops,
 		m.Reclaims,
+		m.Requests,
 		m.Slows,
 		m.Stacks,
 		m.Totals,
@@ -218,12 +238,14 @@ type traceVariables struct {
 	BioArgument *ebpf.Variable `ebpf:"bio_argument"`
 	ByFile      *ebpf.Variable `ebpf:"by_file"`
 	Calls       *ebpf.Variable `ebpf:"calls"`
+	CqeArgument *ebpf.Variable `ebpf:"cqe_argument"`
 	Filter      *ebpf.Variable `ebpf:"filter"`
 	FilterId    *ebpf.Variable `ebpf:"filter_id"`
 	FilterLevel *ebpf.Variable `ebpf:"filter_level"`
 	FilterV1    *ebpf.Variable `ebpf:"filter_v1"`
 	Kinds       *ebpf.Variable `ebpf:"kinds"`
 	KnownTask   *ebpf.Variable `ebpf:"known_task"`
+	Opcodes     *ebpf.Variable `ebpf:"opcodes"`
 	OwnTgid     *ebpf.Variable `ebpf:"own_tgid"`
 	Places      *ebpf.Variable `ebpf:"places"`
 	Preemptible *ebpf.Variable `ebpf:"preemptible"`
@@ -236,24 +258,30 @@ type traceVariables struct {
 //
 // It can be passed to loadTraceObjects or ebpf.CollectionSpec.LoadAndAssign.
 type tracePrograms struct {
-	BioCompleted    *ebpf.Program `ebpf:"bio_completed"`
-	BioQueued       *ebpf.Program `ebpf:"bio_queued"`
-	DirectReclaim   *ebpf.Program `ebpf:"direct_reclaim"`
-	DirectReclaimed *ebpf.Program `ebpf:"direct_reclaimed"`
-	Enter           *ebpf.Program `ebpf:"enter"`
-	Leave           *ebpf.Program `ebpf:"leave"`
-	MemcgReclaim    *ebpf.Program `ebpf:"memcg_reclaim"`
-	MemcgReclaimed  *ebpf.Program `ebpf:"memcg_reclaimed"`
-	ReadFault       *ebpf.Program `ebpf:"read_fault"`
-	ReadFaulted     *ebpf.Program `ebpf:"read_faulted"`
-	RqCompleted     *ebpf.Program `ebpf:"rq_completed"`
-	RqIssued        *ebpf.Program `ebpf:"rq_issued"`
-	Switched        *ebpf.Program `ebpf:"switched"`
-	Throttled       *ebpf.Program `ebpf:"throttled"`
-	ThrottledKprobe *ebpf.Program `ebpf:"throttled_kprobe"`
-	Waking          *ebpf.Program `ebpf:"waking"`
-	WriteFault      *ebpf.Program `ebpf:"write_fault"`
-	WriteFaulted    *ebpf.Program `ebpf:"write_faulted"`
+	BioCompleted      *ebpf.Program `ebpf:"bio_completed"`
+	BioQueued         *ebpf.Program `ebpf:"bio_queued"`
+	DirectReclaim     *ebpf.Program `ebpf:"direct_reclaim"`
+	DirectReclaimed   *ebpf.Program `ebpf:"direct_reclaimed"`
+	Enter             *ebpf.Program `ebpf:"enter"`
+	Leave             *ebpf.Program `ebpf:"leave"`
+	MemcgReclaim      *ebpf.Program `ebpf:"memcg_reclaim"`
+	MemcgReclaimed    *ebpf.Program `ebpf:"memcg_reclaimed"`
+	ReadFault         *ebpf.Program `ebpf:"read_fault"`
+	ReadFaulted       *ebpf.Program `ebpf:"read_faulted"`
+	RequestAnswered   *ebpf.Program `ebpf:"request_answered"`
+	RequestAsked      *ebpf.Program `ebpf:"request_asked"`
+	RequestPunted     *ebpf.Program `ebpf:"request_punted"`
+	RequestsAwaited   *ebpf.Program `ebpf:"requests_awaited"`
+	RqCompleted       *ebpf.Program `ebpf:"rq_completed"`
+	RqIssued          *ebpf.Program `ebpf:"rq_issued"`
+	Switched          *ebpf.Program `ebpf:"switched"`
+	Throttled         *ebpf.Program `ebpf:"throttled"`
+	ThrottledKprobe   *ebpf.Program `ebpf:"throttled_kprobe"`
+	Waking            *ebpf.Program `ebpf:"waking"`
+	WorkerBegan       *ebpf.Program `ebpf:"worker_began"`
+	WorkerBeganKprobe *ebpf.Program `ebpf:"worker_began_kprobe"`
+	WriteFault        *ebpf.Program `ebpf:"write_fault"`
+	WriteFaulted      *ebpf.Program `ebpf:"write_faulted"`
 }
 
 func (p *tracePrograms) Close() error {
@@ -268,12 +296,18 @@ func (p *tracePrograms) Close() error {
 		p.MemcgReclaimed,
 		p.ReadFault,
 		p.ReadFaulted,
+		p.RequestAnswered,
+		p.RequestAsked,
+		p.RequestPunted,
+		p.RequestsAwaited,
 		p.RqCompleted,
 		p.RqIssued,
 		p.Switched,
 		p.Throttled,
 		p.ThrottledKprobe,
 		p.Waking,
+		p.WorkerBegan,
+		p.WorkerBeganKprobe,
 		p.WriteFault,
 		p.WriteFaulted,
 	)

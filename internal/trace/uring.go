@@ -1,0 +1,59 @@
+package trace
+
+import "slices"
+
+// opcodes are io_uring's requests that do I/O to files, by number
+// (include/uapi/linux/io_uring.h). READ_MULTISHOT is left out: it is for what is no file
+// of a disk.
+var opcodes = map[int]call{
+	1:  {kind: Read},  // READV
+	2:  {kind: Write}, // WRITEV
+	3:  {kind: Fsync}, // FSYNC
+	4:  {kind: Read},  // READ_FIXED
+	5:  {kind: Write}, // WRITE_FIXED
+	8:  {kind: Fsync}, // SYNC_FILE_RANGE
+	22: {kind: Read},  // READ
+	23: {kind: Write}, // WRITE
+	30: {kind: Write}, // SPLICE
+	60: {kind: Read},  // READV_FIXED
+	61: {kind: Write}, // WRITEV_FIXED
+}
+
+// opcodesMax is OPCODES_MAX of bpf/trace.h.
+const opcodesMax = 64
+
+// opcodesOf are the requests of some kinds, by number.
+func opcodesOf(kinds []Kind) (all [opcodesMax]uint8) {
+	for number, c := range opcodes {
+		if slices.Contains(kinds, c.kind) {
+			all[number] = c.bits()
+		}
+	}
+	return all
+}
+
+// askedNames are the names that the tracepoint of a request's beginning has had.
+var askedNames = []string{"io_uring_submit_req", "io_uring_submit_sqe"}
+
+// uringHooks are where requests of io_uring are seen: nowhere on kernels without io_uring.
+func (t *Tracer) uringHooks(kinds []Kind) []hook {
+	if opcodesOf(kinds) == [opcodesMax]uint8{} || !t.hasTracepoint("io_uring_create") {
+		return nil
+	}
+	seen := hook{name: "io_uring:io_uring_submit_req, _queue_async_work, _cqring_wait, _complete", without: "requests of io_uring are not seen",
+		programs: []string{traceProgRequestAnswered, traceProgRequestPunted, traceProgRequestsAwaited, traceProgRequestAsked}}
+	asked := t.spec.Programs[traceProgRequestAsked]
+	i := slices.IndexFunc(askedNames, t.hasTracepoint)
+	if i >= 0 {
+		asked.AttachTo = askedNames[i]
+	}
+	// Those of 5.10 have the ring and the user's own number, which needs not be unique.
+	if _, ok := t.argument(asked.AttachTo, "io_kiocb"); !ok {
+		seen.unfit = "the kernel's tracepoints do not say which request they are about"
+		return []hook{seen}
+	}
+	worker := []string{"io_wq_submit_work"}
+	return []hook{seen, {name: "fentry of io_uring's workers", programs: []string{traceProgWorkerBegan}, functions: worker,
+		without:  "what workers of io_uring do counts as io_uring",
+		fallback: &hook{name: "kprobe of io_uring's workers", programs: []string{traceProgWorkerBeganKprobe}, functions: worker}}}
+}
