@@ -48,6 +48,7 @@ type job struct {
 	Fail   bool // there may be no memory for a write
 	First  bool // in real time: who preempted it between a call's end and its clock would be in its own figure only
 	Empty  int  // calls that do nothing, before all others
+	Uring  int  // requests of io_uring instead of calls, so many at a time: a power of 2
 	// Then is a file that Line is written to before the first operation.
 	Then, Line string
 }
@@ -133,6 +134,9 @@ func (j job) work() (d done, err error) {
 		if err := d.Empty.call(unix.SYS_GETPPID, 0, buf, 0); err != nil {
 			return d, err
 		}
+	}
+	if j.Uring > 0 {
+		return d, j.askFor(&d, fd, buf)
 	}
 	blocks := j.Size / int64(j.Block)
 	for n, began := int64(0), time.Now(); j.For == 0 || time.Since(began) < j.For; n++ {

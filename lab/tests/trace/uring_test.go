@@ -1,0 +1,100 @@
+package trace_test
+
+import (
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/lab"
+	"github.com/weir-io/weir/lab/uring"
+)
+
+// askFor has io_uring do a job's I/O. Of several requests at a time no clock of its own
+// says how long each took.
+func (j job) askFor(d *done, fd int, buf []byte) (err error) {
+	ring, err := uring.New(j.Uring)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, ring.Close()) }()
+	ask := func(t *timed, requests ...uring.Request) error {
+		took, err := ring.Do(requests...)
+		t.Took += took
+		t.Count += len(requests)
+		return err
+	}
+	opcode, of := uint8(uring.Write), &d.Write
+	if j.Read {
+		opcode, of = uring.Read, &d.Read
+	}
+	blocks := j.Size / int64(j.Block)
+	for n, began := int64(0), time.Now(); time.Since(began) < j.For; {
+		var requests []uring.Request
+		for range j.Uring {
+			requests = append(requests, uring.Request{Opcode: opcode, FD: fd, Block: buf, Offset: n % blocks * int64(j.Block)})
+			n++
+		}
+		if err := ask(of, requests...); err != nil {
+			return err
+		}
+		if j.Fsync > 0 && n%int64(j.Fsync) == 0 {
+			if err := ask(&d.Fsync, uring.Request{Opcode: uring.Fsync, FD: fd}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// needUring asks for what a trace of requests takes: tracepoints that say which one they
+// are about.
+func needUring(t *testing.T, needs ...lab.Requirement) {
+	t.Helper()
+	needTrace(t, append([]lab.Requirement{lab.IOUring, lab.MinKernel(5, 19), lab.NoSystemd}, needs...)...)
+}
+
+// Requests of io_uring: the same causes as of system calls.
+func TestUringThrottle(t *testing.T) {
+	needUring(t, lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	g := newGroup(t)
+	g.limitWrites(t, disk.Number.String(), "10000000")
+	for name, depth := range map[string]int{"one": 1, "eight": 8} {
+		t.Run(name, func(t *testing.T) {
+			j := job{File: filepath.Join(disk.Dir, name), Groups: g.dirs(), For: traceFor(), Flags: unix.O_DIRECT, Block: 256 << 10, Size: 16 << 20, Uring: depth}
+			r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts())
+			r.slowest(t).blames(t, "blk_throttle", causeMin)
+			if depth == 1 {
+				addsUp(t, r, "write", own.Write)
+			} else if w := r.of(t, "write"); w.Count != own.Write.Count {
+				t.Errorf("%d requests seen, the load made %d", w.Count, own.Write.Count)
+			}
+		})
+	}
+}
+
+func TestUringDevice(t *testing.T) {
+	needUring(t, lab.DM, lab.Command("dmsetup"), lab.Command("mkfs.ext4"))
+	dir, _ := delayed(t, 30)
+	g := newGroup(t)
+	j := job{File: filepath.Join(dir, "f"), Groups: g.dirs(), For: traceFor(), Flags: unix.O_DIRECT, Block: 64 << 10, Size: 1 << 20, Uring: 1, Fsync: 8}
+	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts())
+	r.of(t, "write").blames(t, "device", causeMin)
+	addsUp(t, r, "write", own.Write)
+	addsUp(t, r, "fsync", own.Fsync)
+}
+
+// A worker of io_uring does what would have to sleep: in dirty throttling.
+func TestUringDirtyThrottling(t *testing.T) {
+	needUring(t, lab.Guest, lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	setting(t, "/proc/sys/vm/dirty_bytes", 8192)
+	g := newGroup(t)
+	j := job{File: filepath.Join(disk.Dir, "b"), Groups: g.dirs(), For: traceFor(), Block: 64 << 10, Size: 1 << 20, Uring: 1, First: true}
+	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts())
+	r.slowest(t).blames(t, "dirty_throttling", causeMin)
+	addsUp(t, r, "write", own.Write)
+}
