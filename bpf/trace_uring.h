@@ -117,9 +117,11 @@ int requests_awaited(void *ctx)
 static __always_inline void at_worker(__u64 work)
 {
 	__u64 request = work - bpf_core_field_offset(struct io_kiocb, work), now;
-	struct op *op, *from = away(request);
+	struct op *op = own_op(), *from = away(request);
 	__u32 tid;
 
+	if (op && op->asked)
+		put_away(op); /* that it has begun; what completes it may be to come */
 	if (!from || from->asked == ASKED_WORKER)
 		return;
 	op = new_op();

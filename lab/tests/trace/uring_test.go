@@ -64,13 +64,15 @@ func TestUringThrottle(t *testing.T) {
 	g.limitWrites(t, disk.Number.String(), "10000000")
 	for name, depth := range map[string]int{"one": 1, "eight": 8} {
 		t.Run(name, func(t *testing.T) {
+			// Blocks that the file has already: who has to find new ones keeps the others waiting.
 			j := job{File: filepath.Join(disk.Dir, name), Groups: g.dirs(), For: traceFor(), Flags: unix.O_DIRECT, Block: 256 << 10, Size: 16 << 20, Uring: depth}
+			written(t, j.File, j.Size)
 			r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts())
 			r.slowest(t).blames(t, "blk_throttle", causeMin)
 			if depth == 1 {
 				addsUp(t, r, "write", own.Write)
-			} else if w := r.of(t, "write"); w.Count != own.Write.Count {
-				t.Errorf("%d requests seen, the load made %d", w.Count, own.Write.Count)
+			} else if w := r.of(t, "write"); w.Count < fewest(own.Write.Count, r.Lost) || w.Count > own.Write.Count {
+				t.Errorf("%d requests seen, the load made %d; lost %v", w.Count, own.Write.Count, r.Lost)
 			}
 		})
 	}
