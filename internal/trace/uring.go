@@ -32,7 +32,8 @@ func opcodesOf(kinds []Kind) (all [opcodesMax]uint8) {
 	return all
 }
 
-// askedNames are the names that the tracepoint of a request's beginning has had.
+// askedNames are the names that the tracepoint of a request's beginning has: in 6.12 and
+// later, in 6.1.
 var askedNames = []string{"io_uring_submit_req", "io_uring_submit_sqe"}
 
 // uringHooks are where requests of io_uring are seen: nowhere on kernels without io_uring.
@@ -47,7 +48,8 @@ func (t *Tracer) uringHooks(kinds []Kind) []hook {
 	if i >= 0 {
 		asked.AttachTo = askedNames[i]
 	}
-	// Those of 5.10 have the ring and the user's own number, which needs not be unique.
+	// Those of 5.10 have the ring and the user's own number, which needs not be unique; 6.1's
+	// have the request.
 	if _, ok := t.argument(asked.AttachTo, "io_kiocb"); !ok {
 		seen.unfit = "the kernel's tracepoints do not say which request they are about"
 		return []hook{seen}

@@ -53,7 +53,7 @@ func (j job) askFor(d *done, fd int, buf []byte) (err error) {
 // are about.
 func needUring(t *testing.T, needs ...lab.Requirement) {
 	t.Helper()
-	needTrace(t, append([]lab.Requirement{lab.IOUring, lab.MinKernel(5, 19), lab.NoSystemd}, needs...)...)
+	needTrace(t, append([]lab.Requirement{lab.IOUring, lab.MinKernel(6, 1), lab.NoSystemd}, needs...)...)
 }
 
 // Requests of io_uring: the same causes as of system calls.
