@@ -38,6 +38,7 @@ enum wait {
 	WAIT_IO,
 	WAIT_SYSCALL, /* in a system call, or on the way back from it */
 	WAIT_EXIT,    /* the task ends */
+	WAIT_RELEASE, /* no wait: a thread of the kernel lets I/O go that blk-throttle has held */
 	WAITS,
 };
 

@@ -7,6 +7,7 @@
 #define WEIR_TRACE_BLOCK_H
 
 #include "trace_op.h"
+#include "trace_stack.h"
 
 /* How many I/Os of one request are looked at. */
 #define MERGED_MAX 48
@@ -91,20 +92,26 @@ int throttled_kprobe(void *regs)
 	return 0;
 }
 
-static __always_inline void queued(__u64 key)
+static __always_inline void queued(void *ctx, __u64 key)
 {
 	struct life *life = bpf_map_lookup_elem(&bios, &key);
 
-	if (life && !life->release)
+	if (life && !life->release) {
 		life->release = bpf_ktime_get_ns();
-	else
-		begins((void *)key, true);
+		return;
+	}
+	begins((void *)key, true);
+	if (!held_unseen || own_op())
+		return;
+	life = bpf_map_lookup_elem(&bios, &key);
+	if (life && waits_here(ctx) & 1 << WAIT_RELEASE)
+		life->waiter = HELD | (BPF_CORE_READ((struct bio *)key, bi_opf) & 1);
 }
 
 SEC("tp_btf/block_bio_queue")
 int bio_queued(__u64 *ctx)
 {
-	UNPREEMPTED(queued(argument(ctx, bio_argument)));
+	UNPREEMPTED(queued(ctx, argument(ctx, bio_argument)));
 	return 0;
 }
 
@@ -183,9 +190,9 @@ static __always_inline void completed(struct bio *bio)
 		life.release = life.issue ? life.issue : life.complete;
 	if (life.issue && life.issue < life.release)
 		life.issue = life.release;
-	if (!life.waiter)
+	if (!life.waiter || life.waiter & HELD)
 		sum_behind(&life, BPF_CORE_READ(bio, bi_opf) & 1);
-	else if (!is_told(&life))
+	if (life.waiter && !is_told(&life))
 		bpf_map_update_elem(&done, &life.waiter, &life, BPF_ANY);
 }
 

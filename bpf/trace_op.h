@@ -181,29 +181,47 @@ static __always_inline __u64 passed(__u64 at, __u64 to, __u64 end)
 	return to > at ? to : at;
 }
 
+/* The stages of one I/O, as far as they are between at and end; before counts for what is
+ * before them. It returns where the last one ends. */
+static __always_inline __u64 account_life(struct op *op, struct life *l, __u64 at, __u64 end, __u32 before)
+{
+	__u64 next = passed(at, l->submit, end);
+
+	add(op, before, next - at);
+	at = next;
+	next = passed(at, l->release, end);
+	add(op, PART_THROTTLE, next - at);
+	at = next;
+	next = passed(at, l->issue, end);
+	add(op, PART_QUEUE, next - at);
+	at = next;
+	next = passed(at, l->complete, end);
+	add(op, PART_DEVICE, next - at);
+	return next;
+}
+
+/* What the throttle has held of the direction that an operation is about. */
+static __always_inline struct life *held_for(struct op *op)
+{
+	__u64 key = HELD | (op->kind == KIND_WRITE || op->kind == KIND_FSYNC);
+
+	return held_unseen ? bpf_map_lookup_elem(&done, &key) : 0;
+}
+
 /* A wait for I/O, from op->mark to end: the stages of the task's own I/O that completed
  * last, and the rest. All of it was submitted before the wait, as a rule, and the wait is
- * for the last. */
+ * for the last. If that is not known, the target's that the throttle let go last: until
+ * then the throttle held it. */
 static __always_inline void account_io(struct op *op, __u64 end)
 {
-	__u64 waiter = waiter_of(op), at = op->mark, next, rest = 0;
-	struct life *l = bpf_map_lookup_elem(&done, &waiter);
+	__u64 waiter = waiter_of(op), at = op->mark;
+	struct life *own = bpf_map_lookup_elem(&done, &waiter), *held = held_for(op);
 
-	if (l) {
-		next = passed(at, l->submit, end);
-		rest = next - at;
-		at = next;
-		next = passed(at, l->release, end);
-		add(op, PART_THROTTLE, next - at);
-		at = next;
-		next = passed(at, l->issue, end);
-		add(op, PART_QUEUE, next - at);
-		at = next;
-		next = passed(at, l->complete, end);
-		add(op, PART_DEVICE, next - at);
-		at = next;
-	}
-	add(op, PART_IO, rest + end - at);
+	if (own)
+		at = account_life(op, own, at, end, PART_IO);
+	if (held)
+		at = account_life(op, held, at, end, PART_THROTTLE);
+	add(op, PART_IO, end - at);
 }
 
 static __always_inline void account_wait(struct op *op, __u8 wait, __u64 end)

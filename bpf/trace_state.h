@@ -31,6 +31,9 @@ volatile const __u32 rq_argument;  /* the request's among block_rq_issue's: seco
 /* Set when all programs are attached: what is seen before is half of it. */
 volatile bool started;
 
+/* The throttle's entry is not seen. */
+volatile bool held_unseen;
+
 /* An operation under way; internal/trace/layout.go mirrors it. What each one touches comes
  * first: a large copy leaves little in the nearest cache. */
 struct op {
@@ -89,9 +92,13 @@ struct life {
 	__u64 release; /* by blk-throttle */
 	__u64 issue;   /* to the device; 0 for devices that have no queue (dm, md) */
 	__u64 complete;
-	__u64 waiter;  /* waiter_of the operation that waits; 0: behind the scenes */
+	__u64 waiter;  /* waiter_of the operation that waits, or HELD; 0: behind the scenes */
 	__u32 bytes;
 };
+
+/* Whoever waits for what blk-throttle has held, by direction: 0 read, 1 write. Where the
+ * throttle's entry is not seen, it is not known who that is; only when it was let go. */
+#define HELD (1ULL << 32)
 
 #define BIOS_MAX 32768
 struct {

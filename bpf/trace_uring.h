@@ -163,6 +163,8 @@ static __always_inline void account_away(struct op *op, __u64 now)
 	__u32 part = op->asked == ASKED_PUNTED ? PART_URING : PART_OTHER;
 	__u64 end;
 
+	if (!l || l->complete < op->mark)
+		l = held_for(op);
 	if (l && l->complete >= op->begin) {
 		part = PART_URING;
 		end = l->complete < now ? l->complete : now;

@@ -73,7 +73,7 @@ var explanations = [Parts]func(*Report) string{
 	Uring: func(*Report) string {
 		return "for a worker, of which one does the buffered writes to a file, so that each waits for those before it; or for who asked, to take the answer"
 	},
-	OtherIO:  explainOthers,
+	OtherIO:  func(*Report) string { return "writeback by the kernel's flushers, or what another process reads ahead" },
 	RunQueue: func(*Report) string { return "processors are busy, or the group's share of them is used up" },
 	Other:    func(*Report) string { return "none of the places that weir knows" },
 }
@@ -149,16 +149,6 @@ func inBrackets(text string) string {
 		return ""
 	}
 	return " (" + text + ")"
-}
-
-func explainOthers(r *Report) string {
-	text := "writeback by the kernel's flushers, or what another process reads ahead"
-	for _, m := range r.Missing {
-		if strings.Contains(m.Hook, "throttle") {
-			return text + "; and waits in blk-throttle, which cannot be told apart on this kernel"
-		}
-	}
-	return text
 }
 
 // memorySize writes bytes in powers of 1024, as memory limits are written.

@@ -22,6 +22,8 @@ type hook struct {
 	unfit string
 	// instead of this hook where it cannot be had
 	fallback *hook
+	// instead is a variable of the object that has the other programs make up for this hook.
+	instead string
 	// without says what is not told without it; empty: nothing at all is.
 	without string
 }
@@ -42,7 +44,7 @@ func hooks(kinds []Kind) []hook {
 		// The throttle has no tracepoint, and those of the block layer come after it. Its entry is
 		// blk_throtl_bio until 5.13 (a7b36ee6ba29 made that an inline check before it).
 		{name: "fentry of the block throttle", programs: []string{traceProgThrottled}, functions: []string{"__blk_throtl_bio", "blk_throtl_bio"},
-			without: "waits in blk-throttle count as I/O of others",
+			instead: traceVarHeldUnseen, without: "a wait in blk-throttle is told by what the throttle let go of the target's last, and behind the scenes there is none",
 			fallback: &hook{name: "kprobe of the block throttle", programs: []string{traceProgThrottledKprobe},
 				functions: []string{"__blk_throtl_bio", "blk_throtl_bio"}}},
 	}

@@ -36,13 +36,14 @@ type Tracer struct {
 	Missing []Missing
 	Began   time.Time
 
-	spec  *ebpf.CollectionSpec
-	cache *btf.Cache
-	types *btf.Spec // the kernel's
-	all   *ebpf.Collection
-	maps  map[string]*ebpf.Map
-	links []link.Link
-	slows *ringbuf.Reader
+	spec    *ebpf.CollectionSpec
+	cache   *btf.Cache
+	types   *btf.Spec // the kernel's
+	all     *ebpf.Collection
+	maps    map[string]*ebpf.Map
+	links   []link.Link
+	slows   *ringbuf.Reader
+	instead []string // variables to be set
 }
 
 // Open starts a trace. Where none can be had the error is a *bpf.Unavailable.
@@ -76,6 +77,9 @@ func Open(o Options) (_ *Tracer, err error) {
 		}
 		if err != nil {
 			t.Missing = append(t.Missing, Missing{Hook: h.name, Reason: reason(err), Without: h.without})
+			if h.instead != "" {
+				t.instead = append(t.instead, h.instead)
+			}
 		}
 	}
 	if t.slows, err = ringbuf.NewReader(t.all.Maps[traceMapSlows]); err != nil {
@@ -90,7 +94,9 @@ func Open(o Options) (_ *Tracer, err error) {
 func (t *Tracer) start() error {
 	bss := t.maps[".bss"]
 	value := make([]byte, bss.ValueSize())
-	value[t.spec.Variables[traceVarStarted].Offset] = 1
+	for _, name := range append(t.instead, traceVarStarted) {
+		value[t.spec.Variables[name].Offset] = 1
+	}
 	if err := bss.Put(uint32(0), value); err != nil {
 		return fmt.Errorf("start the trace: %w", err)
 	}

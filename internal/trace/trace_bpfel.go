@@ -60,6 +60,7 @@ const (
 	traceVarFilterId           = "filter_id"
 	traceVarFilterLevel        = "filter_level"
 	traceVarFilterV1           = "filter_v1"
+	traceVarHeldUnseen         = "held_unseen"
 	traceVarKinds              = "kinds"
 	traceVarKnownTask          = "known_task"
 	traceVarOpcodes            = "opcodes"
@@ -169,6 +170,7 @@ type traceVariableSpecs struct {
 	FilterId    *ebpf.VariableSpec `ebpf:"filter_id"`
 	FilterLevel *ebpf.VariableSpec `ebpf:"filter_level"`
 	FilterV1    *ebpf.VariableSpec `ebpf:"filter_v1"`
+	HeldUnseen  *ebpf.VariableSpec `ebpf:"held_unseen"`
 	Kinds       *ebpf.VariableSpec `ebpf:"kinds"`
 	KnownTask   *ebpf.VariableSpec `ebpf:"known_task"`
 	Opcodes     *ebpf.VariableSpec `ebpf:"opcodes"`
@@ -243,6 +245,7 @@ type traceVariables struct {
 	FilterId    *ebpf.Variable `ebpf:"filter_id"`
 	FilterLevel *ebpf.Variable `ebpf:"filter_level"`
 	FilterV1    *ebpf.Variable `ebpf:"filter_v1"`
+	HeldUnseen  *ebpf.Variable `ebpf:"held_unseen"`
 	Kinds       *ebpf.Variable `ebpf:"kinds"`
 	KnownTask   *ebpf.Variable `ebpf:"known_task"`
 	Opcodes     *ebpf.Variable `ebpf:"opcodes"`

@@ -14,6 +14,7 @@ const (
 	waitIO
 	waitSyscall
 	waitExit
+	waitRelease // no wait: blk-throttle's thread lets go what it has held
 	waits
 )
 
@@ -53,4 +54,5 @@ var waitFunctions = [waits][]string{
 	// do_syscall_64 leaves the way back to the second one, and the stack, in 5.10.
 	waitSyscall: {"do_syscall_64", "syscall_exit_to_user_mode", "do_int80_syscall_32", "do_fast_syscall_32", "el0_svc", "el0_svc_common"},
 	waitExit:    {"do_exit", "do_group_exit"},
+	waitRelease: {"blk_throtl_dispatch_work_fn"},
 }

@@ -133,6 +133,26 @@ func hasFentry() error {
 	return p.Close()
 }
 
+// A rule holds direct writes, also where the throttle's own entry takes no program: then by
+// what it lets go.
+func TestBlkThrottleNatively(t *testing.T) {
+	lab.Need(t, lab.Root, lab.Lane("native"), lab.V1, lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	g := newGroup(t)
+	g.limitWrites(t, disk.Number.String(), "10000000")
+	for name, depth := range map[string]int{"call": 0, "io_uring": 8} {
+		t.Run(name, func(t *testing.T) {
+			j := job{File: filepath.Join(disk.Dir, name), Groups: g.dirs(), For: traceFor(), Flags: unix.O_DIRECT, Block: 256 << 10, Size: 16 << 20, Uring: depth}
+			written(t, j.File, j.Size)
+			r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts())
+			r.slowest(t).blames(t, "blk_throttle", causeMin)
+			if depth == 0 {
+				addsUp(t, r, "write", own.Write)
+			}
+		})
+	}
+}
+
 // With memcg's limit reached each new page costs an old one, and the writes that have to
 // find it are the slow ones (S9).
 func TestMemcgReclaimNatively(t *testing.T) {
