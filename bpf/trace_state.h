@@ -217,6 +217,8 @@ static __always_inline struct op *place_of(__u32 tid)
 
 	if (op && op->tid == tid)
 		return op;
+	if (op && !op->tid) /* nobody was ever there, so this one did not have to go on */
+		return 0;
 	at ^= 1;
 	op = bpf_map_lookup_elem(&ops, &at);
 	return op && op->tid == tid ? op : 0;
