@@ -23,15 +23,15 @@ static __always_inline __u64 syscall_argument(const void *regs, __u32 n)
 }
 
 /* Which kind of operation a call of the target's is; KINDS: none. */
-static __always_inline __u8 kind_of(struct op *op, __u8 call, const void *regs)
+static __always_inline __u8 kind_of(struct op *op, void *task, __u8 call, const void *regs)
 {
 	if (call & CALL_ANY_FILE) {
 		op->file = 0;
 		return call & CALL_KIND;
 	}
-	if (on_disk(op, syscall_argument(regs, (call & CALL_FD) >> CALL_FD_SHIFT)))
+	if (on_disk(op, task, syscall_argument(regs, (call & CALL_FD) >> CALL_FD_SHIFT)))
 		return call & CALL_KIND;
-	if (call & CALL_SENDFILE && on_disk(op, syscall_argument(regs, 1)))
+	if (call & CALL_SENDFILE && on_disk(op, task, syscall_argument(regs, 1)))
 		return KIND_READ;
 	return KINDS;
 }
@@ -40,7 +40,9 @@ static __always_inline void entered(const __u64 *ctx)
 {
 	__u64 number = ctx[1], now = 0;
 	__u8 call, kind;
-	struct op *op = own_place();
+	void *task = own_task();
+	__u32 tid = tid_of(task);
+	struct op *op = place_of(tid);
 
 	if (op)
 		now = bpf_ktime_get_ns(); /* what follows takes some of the call's time */
@@ -51,15 +53,15 @@ static __always_inline void entered(const __u64 *ctx)
 	if (number >= CALLS_MAX)
 		return;
 	call = calls[number];
-	if (!(call & CALL_TAKEN) || !is_taken() || is_compat())
+	if (!(call & CALL_TAKEN) || !is_taken(task) || is_compat(task))
 		return;
 	if (!now)
 		now = bpf_ktime_get_ns();
 	if (!op)
-		op = new_op();
+		op = new_op(tid);
 	if (!op)
 		return;
-	kind = kind_of(op, call, (const void *)ctx[0]);
+	kind = kind_of(op, task, call, (const void *)ctx[0]);
 	if (kind < KINDS && kinds & 1 << kind) /* sendfile's is known only now */
 		start(op, kind, now);
 }
@@ -102,10 +104,10 @@ static __always_inline void fault(struct vm_fault *vmf)
 		return;
 	if (op)
 		finish(op);
-	if (!is_taken())
+	if (!is_taken(own_task()))
 		return;
 	now = bpf_ktime_get_ns();
-	op = new_op();
+	op = new_op(own_tid());
 	file = BPF_CORE_READ(vmf, vma, vm_file);
 	if (!op || !file)
 		return;

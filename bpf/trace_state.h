@@ -232,17 +232,25 @@ static __always_inline struct op *op_of(__u32 tid)
 	return op && op->begin ? op : 0;
 }
 
-/* The current thread's number. The field is at hand where the helper is a call. */
-static __always_inline __u32 own_tid(void)
+/* The current thread. Asking for it is a call: what needs it several times asks once. */
+static __always_inline void *own_task(void)
 {
 	if (known_task)
-		return ((struct task_struct___trace *)bpf_get_current_task_btf())->pid;
+		return bpf_get_current_task_btf();
+	return (void *)bpf_get_current_task();
+}
+
+/* Its number. The field is at hand where the helper is a call. */
+static __always_inline __u32 tid_of(void *task)
+{
+	if (known_task)
+		return ((struct task_struct___trace *)task)->pid;
 	return bpf_get_current_pid_tgid();
 }
 
-static __always_inline struct op *own_place(void)
+static __always_inline __u32 own_tid(void)
 {
-	return place_of(own_tid());
+	return known_task ? tid_of(own_task()) : (__u32)bpf_get_current_pid_tgid();
 }
 
 static __always_inline struct op *own_op(void)
@@ -256,10 +264,10 @@ static __always_inline __u64 waiter_of(const struct op *op)
 	return op->asked ? op->request : op->tid;
 }
 
-/* A place for the current thread's operation. */
-static __always_inline struct op *new_op(void)
+/* A place for an operation of the current thread, whose number it is. */
+static __always_inline struct op *new_op(__u32 tid)
 {
-	__u32 tid = own_tid(), at = tid & (OPS_MAX - 1);
+	__u32 at = tid & (OPS_MAX - 1);
 	struct op *op = bpf_map_lookup_elem(&ops, &at);
 
 	if (op && op->tid != tid && op->begin) {

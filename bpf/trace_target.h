@@ -46,9 +46,8 @@ static __always_inline const void *io_state(const struct css_set *set)
 	       sizeof(void *) * bpf_core_enum_value(enum cgroup_subsys_id, io_cgrp_id);
 }
 
-static __always_inline bool in_target(void)
+static __always_inline bool in_target(struct task_struct *task)
 {
-	struct task_struct *task = (void *)bpf_get_current_task();
 	struct css_set *set = BPF_CORE_READ(task, cgroups);
 	struct cgroup_subsys_state *css = 0;
 
@@ -58,9 +57,9 @@ static __always_inline bool in_target(void)
 	return is_below(BPF_CORE_READ(css, cgroup));
 }
 
-static __always_inline bool in_target_known(void)
+static __always_inline bool in_target_known(struct task_struct *task)
 {
-	struct css_set *set = bpf_get_current_task_btf()->cgroups;
+	struct css_set *set = task->cgroups;
 	struct cgroup_subsys_state *css;
 
 	if (!set)
@@ -72,31 +71,28 @@ static __always_inline bool in_target_known(void)
 }
 
 /* Whether the current task is the target's. All system calls of the host come here. */
-static __always_inline bool is_taken(void)
+static __always_inline bool is_taken(void *task)
 {
 	__u32 tgid;
 
 	if (!started)
 		return false;
 	if (filter == FILTER_CGROUP) /* weir itself may be within; it is left out below */
-		return known_task ? in_target_known() : in_target();
+		return known_task ? in_target_known(task) : in_target(task);
 	tgid = bpf_get_current_pid_tgid() >> 32;
 	return filter == FILTER_PROCESS ? tgid == filter_id : tgid != own_tgid;
 }
 
 /* Whether the current task is in a system call of 32 bits, which have other numbers. */
 #define TS_COMPAT 2 /* arch/x86/include/asm/thread_info.h */
-static __always_inline bool is_compat(void)
+static __always_inline bool is_compat(void *current)
 {
-	struct task_struct___x86 *task;
+	struct task_struct___x86 *task = current;
 
 	if (!bpf_core_field_exists(struct thread_info___x86, status))
 		return false;
-	if (known_task) {
-		task = (void *)bpf_get_current_task_btf();
+	if (known_task)
 		return task->thread_info.status & TS_COMPAT;
-	}
-	task = (void *)bpf_get_current_task();
 	return BPF_CORE_READ(task, thread_info.status) & TS_COMPAT;
 }
 
@@ -154,7 +150,7 @@ static __always_inline struct inode *inode_of(struct file *file)
 }
 
 /* Whether a descriptor of the current task is a file on a disk. */
-static __always_inline bool on_disk(struct op *op, __u32 fd)
+static __always_inline bool on_disk(struct op *op, void *task, __u32 fd)
 {
 	struct inode *inode;
 	struct fdtable *table;
@@ -162,7 +158,7 @@ static __always_inline bool on_disk(struct op *op, __u32 fd)
 	__u32 number;
 
 	if (known_task) {
-		struct files_struct *files = ((struct task_struct___trace *)bpf_get_current_task_btf())->files;
+		struct files_struct *files = ((struct task_struct___trace *)task)->files;
 
 		table = files ? files->fdt : 0;
 		if (!table)
@@ -170,7 +166,7 @@ static __always_inline bool on_disk(struct op *op, __u32 fd)
 		all = table->fd;
 		number = table->max_fds;
 	} else {
-		table = BPF_CORE_READ((struct task_struct___trace *)bpf_get_current_task(), files, fdt);
+		table = BPF_CORE_READ((struct task_struct___trace *)task, files, fdt);
 		all = BPF_CORE_READ(table, fd);
 		number = BPF_CORE_READ(table, max_fds);
 	}

@@ -49,9 +49,9 @@ static __always_inline void asked(struct io_kiocb *request)
 	if (opcode >= OPCODES_MAX)
 		return;
 	call = opcodes[opcode];
-	if (!(call & CALL_TAKEN) || !is_taken())
+	if (!(call & CALL_TAKEN) || !is_taken(own_task()))
 		return;
-	op = new_op();
+	op = new_op(own_tid());
 	if (!op)
 		return;
 	start(op, call & CALL_KIND, bpf_ktime_get_ns());
@@ -118,16 +118,15 @@ static __always_inline void at_worker(__u64 work)
 {
 	__u64 request = work - bpf_core_field_offset(struct io_kiocb, work), now;
 	struct op *op = own_op(), *from = away(request);
-	__u32 tid;
+	__u32 tid = own_tid();
 
 	if (op && op->asked)
 		put_away(op); /* that it has begun; what completes it may be to come */
 	if (!from || from->asked == ASKED_WORKER)
 		return;
-	op = new_op();
+	op = new_op(tid);
 	if (!op)
 		return;
-	tid = op->tid;
 	__builtin_memcpy(op, from, sizeof(*op));
 	op->tid = tid;
 	op->asked = ASKED;
