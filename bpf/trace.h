@@ -68,16 +68,13 @@ struct place {
 /* Latencies in ns, log-linear: eight buckets an octave. */
 #define BUCKETS 512
 
+/* Operations of one kind in one bucket. */
 struct cell {
 	__u64 count;
-	__u64 parts[PARTS]; /* ns */
-};
-
-/* Sums over one kind of operation. */
-struct total {
 	__u64 bytes;
 	__u64 errors;
-	__u64 most; /* ns */
+	__u64 most;         /* ns */
+	__u64 parts[PARTS]; /* ns */
 };
 
 /* The target's I/O that no operation of its waits for: writeback, mostly. */

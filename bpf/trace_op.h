@@ -110,14 +110,13 @@ static __always_inline void finish(struct op *op)
 	__u32 kind = op->kind & CALL_KIND, at = kind * BUCKETS;
 	__u64 took = op->parts[PART_CPU];
 	struct cell *cell;
-	struct total *total = bpf_map_lookup_elem(&totals, &kind);
 
 	if (op->mixed)
 		for (int i = PART_CPU + 1; i < PARTS; i++)
 			took += op->parts[i];
 	at += bucket_of(took);
 	cell = bpf_map_lookup_elem(&cells, &at);
-	if (!cell || !total) {
+	if (!cell) {
 		op->begin = 0;
 		return;
 	}
@@ -126,10 +125,10 @@ static __always_inline void finish(struct op *op)
 	if (op->mixed)
 		for (int i = PART_CPU + 1; i < PARTS; i++)
 			cell->parts[i] += op->parts[i];
-	total->bytes += op->bytes;
-	total->errors += op->failed;
-	if (took > total->most)
-		total->most = took;
+	cell->bytes += op->bytes;
+	cell->errors += op->failed;
+	if (took > cell->most)
+		cell->most = took;
 	if (slower && took >= slower)
 		tell_slow(op, took);
 	if (by_file)

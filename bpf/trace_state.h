@@ -123,13 +123,6 @@ struct {
 	__type(value, struct cell);
 } cells SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, KINDS);
-	__type(key, __u32);
-	__type(value, struct total);
-} totals SEC(".maps");
-
 /* By direction: 0 read, 1 write. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

@@ -6,11 +6,8 @@ const bucketsMax = 512
 // What bpf/trace.h counts; the fields are its.
 type (
 	cell struct {
-		Count uint64
-		Parts Split
-	}
-	total struct {
-		Bytes, Errors, Most uint64
+		Count, Bytes, Errors, Most uint64
+		Parts                      Split
 	}
 	behind struct {
 		Count, Bytes, Throttle, Queue, Device, ThrottleMost, TotalMost uint64

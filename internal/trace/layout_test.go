@@ -16,7 +16,7 @@ func TestLayout(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, mirror := range map[string]any{
-		"cell": cell{}, "total": total{}, "behind": behind{}, "lost": lost{}, "reclaimed": reclaimed{},
+		"cell": cell{}, "behind": behind{}, "lost": lost{}, "reclaimed": reclaimed{},
 		"file_key": fileKey{}, "file_sum": fileSum{}, "place": place{},
 	} {
 		var s *btf.Struct
@@ -80,7 +80,6 @@ func TestMaps(t *testing.T) {
 		value   uintptr
 	}{
 		traceMapCells:    {uint32(Kinds) * bucketsMax, reflect.TypeFor[cell]().Size()},
-		traceMapTotals:   {uint32(Kinds), reflect.TypeFor[total]().Size()},
 		traceMapBehinds:  {2, reflect.TypeFor[behind]().Size()},
 		traceMapLosses:   {1, reflect.TypeFor[lost]().Size()},
 		traceMapReclaims: {2, reflect.TypeFor[reclaimed]().Size()},

@@ -102,24 +102,21 @@ func addBehind(a *behind, b behind) {
 }
 
 func (t *Tracer) ops(k Kind) (o Ops, err error) {
-	sums, err := sumOf(t.maps[traceMapTotals], uint32(k), func(a *total, b total) {
-		a.Bytes += b.Bytes
-		a.Errors += b.Errors
-		a.Most = max(a.Most, b.Most)
-	})
-	if err != nil {
-		return o, err
-	}
-	o = Ops{Bytes: sums.Bytes, Errors: sums.Errors, Most: time.Duration(sums.Most)}
 	for i := range bucketsMax {
 		c, err := sumOf(t.maps[traceMapCells], uint32(k)*bucketsMax+uint32(i), func(a *cell, b cell) {
 			a.Count += b.Count
+			a.Bytes += b.Bytes
+			a.Errors += b.Errors
+			a.Most = max(a.Most, b.Most)
 			a.Parts = a.Parts.Plus(b.Parts)
 		})
 		if err != nil {
 			return o, err
 		}
-		o.Histogram[i] = Cell(c)
+		o.Histogram[i] = Cell{c.Count, c.Parts}
+		o.Bytes += c.Bytes
+		o.Errors += c.Errors
+		o.Most = max(o.Most, time.Duration(c.Most))
 	}
 	return o, nil
 }

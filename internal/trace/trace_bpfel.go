@@ -27,7 +27,6 @@ const (
 	traceMapRequests           = "requests"
 	traceMapSlows              = "slows"
 	traceMapStacks             = "stacks"
-	traceMapTotals             = "totals"
 	traceProgBioCompleted      = "bio_completed"
 	traceProgBioQueued         = "bio_queued"
 	traceProgDirectReclaim     = "direct_reclaim"
@@ -155,7 +154,6 @@ type traceMapSpecs struct {
 	Requests *ebpf.MapSpec `ebpf:"requests"`
 	Slows    *ebpf.MapSpec `ebpf:"slows"`
 	Stacks   *ebpf.MapSpec `ebpf:"stacks"`
-	Totals   *ebpf.MapSpec `ebpf:"totals"`
 }
 
 // traceVariableSpecs contains global variables before they are loaded into the kernel.
@@ -213,7 +211,6 @@ type traceMaps struct {
 	Requests *ebpf.Map `ebpf:"requests"`
 	Slows    *ebpf.Map `ebpf:"slows"`
 	Stacks   *ebpf.Map `ebpf:"stacks"`
-	Totals   *ebpf.Map `ebpf:"totals"`
 }
 
 func (m *traceMaps) Close() error {
@@ -229,7 +226,6 @@ func (m *traceMaps) Close() error {
 		m.Requests,
 		m.Slows,
 		m.Stacks,
-		m.Totals,
 	)
 }
 
