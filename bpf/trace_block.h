@@ -128,7 +128,8 @@ static __always_inline void issued(struct request *rq)
 			life->issue = bpf_ktime_get_ns();
 		bio = BPF_CORE_READ(bio, bi_next);
 	}
-	if (bio)
+	key = (__u64)bio;
+	if (bio && bpf_map_lookup_elem(&bios, &key)) /* a journal's requests are larger, and nobody's */
 		COUNT_LOST(bios);
 }
 
@@ -190,7 +191,7 @@ static __always_inline void completed(struct bio *bio)
 		life.release = life.issue ? life.issue : life.complete;
 	if (life.issue && life.issue < life.release)
 		life.issue = life.release;
-	if (!life.waiter || life.waiter & HELD)
+	if (!life.waiter || (life.waiter & ~1ULL) == HELD)
 		sum_behind(&life, BPF_CORE_READ(bio, bi_opf) & 1);
 	if (life.waiter && !is_told(&life))
 		bpf_map_update_elem(&done, &life.waiter, &life, BPF_ANY);

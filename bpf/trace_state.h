@@ -98,7 +98,7 @@ struct life {
 
 /* Whoever waits for what blk-throttle has held, by direction: 0 read, 1 write. Where the
  * throttle's entry is not seen, it is not known who that is; only when it was let go. */
-#define HELD (1ULL << 32)
+#define HELD (1ULL << 32) /* no thread's number, and no address */
 
 #define BIOS_MAX 32768
 struct {
