@@ -179,8 +179,9 @@ func TestFrozen(t *testing.T) {
 	tool(t, "weir", "set", "cgroup:/"+g.name, "--write", "4MB/s", "--hold", "pacer", "--on", disk.Node)
 	t.Cleanup(func() { tool(t, "weir", "clear", "cgroup:/"+g.name) })
 	// It can be stopped between its call and its own clock as well: with 64 KiB at 1 MB/s that
-	// was 0.8 of 5 s, once in seven runs. A longer call has more of the stops in it.
-	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(), Block: 1 << 20, Size: 64 << 20}
+	// was 0.8 of 5 s, once in seven runs, with 1 MiB 0.3 s, once in thirteen. A longer call has
+	// more of the stops in it.
+	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(), Block: 4 << 20, Size: 64 << 20}
 	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", "12s") // what it writes before it is stopped for the first time is paid for
 	r.slowest(t).blames(t, "frozen", causeMin)
 	addsUp(t, r, "write", own.Write)
