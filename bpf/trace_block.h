@@ -57,6 +57,13 @@ static __always_inline __u64 argument(const __u64 *ctx, bool second)
 	return value;
 }
 
+/* Whether an I/O that nobody waits for is what is left of one that was split: it has the
+ * whole's address. */
+static __always_inline bool is_rest(struct life *life, struct bio *bio)
+{
+	return BPF_CORE_READ(bio, bi_iter.bi_size) < life->bytes;
+}
+
 /* The throttle's own entry. What it does not hold comes to bio_queued at once, and what it
  * has held comes by here a second time, in a thread of the kernel's, until 5.18
  * (3f98c753717c). */
@@ -69,7 +76,7 @@ static __always_inline void at_throttle(__u64 key)
 		return;
 	/* The rest of a split one comes by again too, and has no block_bio_queue of its own
 	 * any more (BIO_TRACE_COMPLETION); what was released stays so. */
-	if (life && life->release && !life->issue && op && life->waiter == waiter_of(op))
+	if (life && life->release && !life->issue && (op ? life->waiter == waiter_of(op) : is_rest(life, (void *)key)))
 		return;
 	begins((void *)key, false);
 }
