@@ -30,6 +30,7 @@ struct cgroup;
 struct cgroup_subsys_state {
 	struct cgroup *cgroup;
 	struct cgroup_subsys_state *parent;
+	int id;
 	unsigned int flags;
 } FOUND_WHEN_LOADED;
 

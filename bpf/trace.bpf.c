@@ -176,6 +176,14 @@ static __always_inline void switched_out(void *ctx, struct op *op, bool ready)
 	}
 	if (op->ended || !ready)
 		waits = waits_here(ctx);
+	if (op->asked && !op->file)
+		is_foreign(op);
+	if (op->asked == ASKED_TAKEN && !ready && lowest(waits) == WAITS - 1) {
+		put_away(op); /* it has begun, and its worker waits for another */
+		return;
+	}
+	if (held_unseen)
+		op->group = io_number(own_task());
 	if (op->ended && (waits & 1 << WAIT_EXIT || !(waits & 1 << WAIT_SYSCALL))) {
 		/* Back in its own code: the call had ended with the last thing seen of it,
 		 * but for a freezer that catches the task before it has looked at its clock. */

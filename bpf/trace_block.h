@@ -12,19 +12,35 @@
 /* How many I/Os of one request are looked at. */
 #define MERGED_MAX 48
 
+/* The request of io_uring, of those that nobody is at, that a direct I/O is of; 0: none.
+ * What such an I/O belongs to begins with the request's address (struct iomap_dio in
+ * fs/iomap/direct-io.c, struct blkdev_dio in block/fops.c). */
+static __always_inline __u64 request_of(struct bio *bio)
+{
+	__u64 request = 0;
+
+	if (!uring)
+		return 0;
+	bpf_probe_read_kernel(&request, sizeof(request), BPF_CORE_READ(bio, bi_private));
+	return request && bpf_map_lookup_elem(&requests, &request) ? request : 0;
+}
+
 static __always_inline void submitted(struct bio *bio, bool released)
 {
 	struct op *op = own_op();
 	struct life life = { .submit = bpf_ktime_get_ns() };
 	__u64 key = (__u64)bio;
 
-	if (op && !op->ended) {
-		life.waiter = waiter_of(op);
-		if (op->asked)
-			account_on(op, life.submit); /* nobody sleeps until it completes */
-	} else if (!is_charged(bio)) {
-		return;
+	if (op && !op->ended && !op->asked)
+		life.waiter = op->tid;
+	else
+		life.waiter = request_of(bio);
+	if (!life.waiter && op && !op->ended) {
+		life.waiter = op->request;
+		account_on(op, life.submit); /* nobody sleeps until it completes */
 	}
+	if (!life.waiter && !is_charged(bio))
+		return;
 	life.bytes = BPF_CORE_READ(bio, bi_iter.bi_size);
 	if (released)
 		life.release = life.submit;
@@ -99,6 +115,30 @@ int throttled_kprobe(void *regs)
 	return 0;
 }
 
+#define PF_WQ_WORKER 0x20 /* include/linux/sched.h */
+
+/* An I/O that comes from nobody known, if it is one that the throttle lets go. */
+static __always_inline void let_go(void *ctx, struct bio *bio)
+{
+	struct task_struct___flags *task = own_task();
+	struct life life = {}, *known;
+	__u64 key = (__u64)bio;
+	__u32 device = 0;
+
+	if (!(BPF_CORE_READ(task, flags) & PF_WQ_WORKER) || !(waits_here(ctx) & 1 << WAIT_RELEASE))
+		return;
+	known = bpf_map_lookup_elem(&bios, &key);
+	if (known ? known->waiter : filter == FILTER_CGROUP)
+		return;
+	if (bpf_core_field_exists(bio->bi_bdev))
+		device = BPF_CORE_READ(bio, bi_bdev, bd_dev);
+	life.submit = life.release = bpf_ktime_get_ns();
+	life.bytes = BPF_CORE_READ(bio, bi_iter.bi_size);
+	life.waiter = HELD_KEY((__u64)BPF_CORE_READ(bio, bi_blkg, blkcg, css.id), device, BPF_CORE_READ(bio, bi_opf) & 1);
+	if (bpf_map_update_elem(&bios, &key, &life, BPF_ANY))
+		COUNT_LOST(bios);
+}
+
 static __always_inline void queued(void *ctx, __u64 key)
 {
 	struct life *life = bpf_map_lookup_elem(&bios, &key);
@@ -108,11 +148,8 @@ static __always_inline void queued(void *ctx, __u64 key)
 		return;
 	}
 	begins((void *)key, true);
-	if (!held_unseen || own_op())
-		return;
-	life = bpf_map_lookup_elem(&bios, &key);
-	if (life && waits_here(ctx) & 1 << WAIT_RELEASE)
-		life->waiter = HELD | (BPF_CORE_READ((struct bio *)key, bi_opf) & 1);
+	if (held_unseen && started && !own_op())
+		let_go(ctx, (void *)key);
 }
 
 SEC("tp_btf/block_bio_queue")
@@ -188,6 +225,7 @@ static __always_inline void completed(struct bio *bio)
 {
 	__u64 key = (__u64)bio;
 	struct life *found = bpf_map_lookup_elem(&bios, &key), life;
+	bool held;
 
 	if (!found)
 		return;
@@ -198,10 +236,15 @@ static __always_inline void completed(struct bio *bio)
 		life.release = life.issue ? life.issue : life.complete;
 	if (life.issue && life.issue < life.release)
 		life.issue = life.release;
-	if (!life.waiter || (life.waiter & ~1ULL) == HELD)
+	held = life.waiter >> 62 == 1;
+	if (!life.waiter || (held && filter == FILTER_CGROUP))
 		sum_behind(&life, BPF_CORE_READ(bio, bi_opf) & 1);
 	if (life.waiter && !is_told(&life))
 		bpf_map_update_elem(&done, &life.waiter, &life, BPF_ANY);
+	if (held) {
+		life.waiter &= ~HELD_DEVICE; /* for those that have no device of their own */
+		bpf_map_update_elem(&done, &life.waiter, &life, BPF_ANY);
+	}
 }
 
 /* Of a request: as many of its I/Os as the bytes that it has done. */

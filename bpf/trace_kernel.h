@@ -98,6 +98,7 @@ struct io_wq_work {
 struct io_kiocb {
 	struct file *file;
 	__u8 opcode;
+	__u32 flags; /* of 64 bits in 6.12; the lowest are those of the submission */
 	struct io_wq_work work;
 } FOUND_WHEN_LOADED;
 
@@ -119,12 +120,18 @@ struct blkcg_gq {
 } FOUND_WHEN_LOADED;
 
 /* include/linux/blk_types.h, include/linux/blk-mq.h */
+struct block_device {
+	__u32 bd_dev;
+} FOUND_WHEN_LOADED;
+
 struct bvec_iter {
 	unsigned int bi_size;
 } FOUND_WHEN_LOADED;
 
 struct bio {
 	struct bio *bi_next;
+	struct block_device *bi_bdev; /* since 5.12 */
+	void *bi_private;
 	unsigned int bi_opf;
 	struct bvec_iter bi_iter;
 	struct blkcg_gq *bi_blkg;

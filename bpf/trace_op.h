@@ -199,12 +199,22 @@ static __always_inline __u64 account_life(struct op *op, struct life *l, __u64 a
 	return next;
 }
 
-/* What the throttle has held of the direction that an operation is about. */
+/* What the throttle has held of an operation's group, direction and device. A file system
+ * without a device of its own (overlay, btrfs) can be on any. */
 static __always_inline struct life *held_for(struct op *op)
 {
-	__u64 key = HELD | (op->kind == KIND_WRITE || op->kind == KIND_FSYNC);
+	struct inode *inode = (void *)op->inode; /* within BPF_CORE_READ, op would be the kernel's */
+	__u32 device = 0;
+	__u64 key;
 
-	return held_unseen ? bpf_map_lookup_elem(&done, &key) : 0;
+	if (!held_unseen)
+		return 0;
+	if (op->file)
+		device = BPF_CORE_READ(inode, i_sb, s_dev);
+	if (device >> 20 == 0)
+		device = 0;
+	key = HELD_KEY(op->group, device, op->kind == KIND_WRITE || op->kind == KIND_FSYNC);
+	return bpf_map_lookup_elem(&done, &key);
 }
 
 /* A wait for I/O, from op->mark to end: the stages of the task's own I/O that completed

@@ -26,6 +26,7 @@ volatile const bool known_task;    /* bpf_get_current_task_btf: 5.11 (3ca1032ab7
 volatile const bool preemptible;   /* programs of tracepoints can be preempted: 7.0, which guards those with SRCU */
 volatile const __u32 bio_argument; /* the bio's place among block_bio_queue's: second until 5.11 (e8a676d61c07) */
 volatile const bool cqe_argument;  /* io_uring_complete has the entry of the completion queue, not what is in it */
+volatile const bool uring;         /* requests of io_uring are seen */
 volatile const __u32 rq_argument;  /* the request's among block_rq_issue's: second until 5.11 (a54895fa057c) */
 
 /* Set when all programs are attached: what is seen before is half of it. */
@@ -52,9 +53,11 @@ struct op {
 	__u8 failed;
 	__u8 mixed;   /* parts has more than PART_CPU */
 	__u8 asked;   /* enum asked, of a request of io_uring; else 0 */
+	__u8 chained; /* the thread's last request is linked to the next one */
 	__u64 parts[PARTS];
 	__u64 woken;  /* while off the processor: when it became ready */
 	__u64 request;
+	__u64 group;  /* io's number of its group, where the throttle's entry is not seen */
 };
 
 /* How far a request of io_uring has come. */
@@ -62,7 +65,8 @@ enum asked {
 	ASKED = 1,     /* a task is at it, or it waits for its I/O */
 	ASKED_POLLED,  /* the same, of a thread that looks for requests and has no system calls */
 	ASKED_PUNTED,  /* it waits for a worker */
-	ASKED_WORKER,  /* a worker has it, whose operation it is now */
+	ASKED_WORKER,  /* in requests: a worker has it, whose operation it is now */
+	ASKED_TAKEN,   /* a worker is at it */
 };
 
 #define READY (WAITS + 1)
@@ -96,9 +100,12 @@ struct life {
 	__u32 bytes;
 };
 
-/* Whoever waits for what blk-throttle has held, by direction: 0 read, 1 write. Where the
- * throttle's entry is not seen, it is not known who that is; only when it was let go. */
-#define HELD (1ULL << 32) /* no thread's number, and no address */
+/* Whoever waits for what blk-throttle has held of a group and a device, by direction: 0 read,
+ * 1 write. Where the throttle's entry is not seen, it is not known who that is; only when it
+ * was let go. It is no thread's number, and no address. */
+#define HELD (1ULL << 62)
+#define HELD_DEVICE 0x1fffffffeULL
+#define HELD_KEY(group, device, write) (HELD | ((group) & 0xfffffff) << 33 | (__u64)(device) << 1 | (write))
 
 #define BIOS_MAX 32768
 struct {

@@ -46,14 +46,31 @@ static __always_inline const void *io_state(const struct css_set *set)
 	       sizeof(void *) * bpf_core_enum_value(enum cgroup_subsys_id, io_cgrp_id);
 }
 
-static __always_inline bool in_target(struct task_struct *task)
+static __always_inline struct cgroup_subsys_state *io_state_of(struct task_struct *task)
 {
 	struct css_set *set = BPF_CORE_READ(task, cgroups);
 	struct cgroup_subsys_state *css = 0;
 
+	bpf_probe_read_kernel(&css, sizeof(css), io_state(set));
+	return css;
+}
+
+/* Of a task's group for io, as the kernel numbers them. */
+static __always_inline __u32 io_number(struct task_struct *task)
+{
+	struct cgroup_subsys_state *css = io_state_of(task);
+
+	return BPF_CORE_READ(css, id);
+}
+
+static __always_inline bool in_target(struct task_struct *task)
+{
+	struct css_set *set = BPF_CORE_READ(task, cgroups);
+	struct cgroup_subsys_state *css;
+
 	if (!filter_v1)
 		return is_below(BPF_CORE_READ((struct css_set___v2 *)set, dfl_cgrp));
-	bpf_probe_read_kernel(&css, sizeof(css), io_state(set));
+	css = io_state_of(task);
 	return is_below(BPF_CORE_READ(css, cgroup));
 }
 

@@ -28,40 +28,65 @@ static __always_inline bool is_foreign(struct op *op)
 	return !op->on_disk;
 }
 
-/* The current task is no longer at its request. */
+/* The current task is no longer at its request. What a worker was at may be complete by
+ * now, and gone from requests. */
 static __always_inline void put_away(struct op *op)
 {
+	__u64 if_there = op->asked == ASKED_TAKEN ? BPF_EXIST : BPF_ANY;
+
 	account_on(op, bpf_ktime_get_ns());
-	if (!is_foreign(op) && bpf_map_update_elem(&requests, &op->request, op, BPF_ANY))
+	if (if_there == BPF_EXIST)
+		op->asked = ASKED;
+	if (!is_foreign(op) && bpf_map_update_elem(&requests, &op->request, op, if_there) && if_there == BPF_ANY)
 		COUNT_LOST(tasks);
 	op->begin = 0;
 }
 
+/* Flags of a submission (include/uapi/linux/io_uring.h): linked to the next one, and
+ * without an answer if it succeeds. */
+#define REQUEST_LINKED (1 << 2 | 1 << 3)
+#define REQUEST_SILENT (1 << 6)
+
 static __always_inline void asked(struct io_kiocb *request)
 {
-	struct op *op = own_op();
+	void *task = own_task();
+	__u32 tid = tid_of(task), flags = 0;
+	struct op *op = op_of(tid);
 	__u8 opcode = request->opcode, call;
+	__u64 key = (__u64)request;
+	bool chained;
 
 	if (op && op->asked)
 		put_away(op);
 	else if (op && op->ended)
 		finish(op);
-	if (opcode >= OPCODES_MAX)
+	if (opcode >= OPCODES_MAX || !is_taken(task))
 		return;
+	if (bpf_map_lookup_elem(&requests, &key)) /* another one's, whose end was not seen */
+		bpf_map_delete_elem(&requests, &key);
 	call = opcodes[opcode];
-	if (!(call & CALL_TAKEN) || !is_taken(own_task()))
+	bpf_core_read(&flags, sizeof(flags), &request->flags);
+	if (!(call & CALL_TAKEN) || flags & REQUEST_SILENT)
 		return;
-	op = new_op(own_tid());
+	op = new_op(tid);
 	if (!op)
 		return;
 	start(op, call & CALL_KIND, bpf_ktime_get_ns());
-	op->request = (__u64)request;
+	op->request = key;
 	op->asked = ASKED;
-	if (((struct task_struct___flags *)bpf_get_current_task_btf())->flags & PF_IO_WORKER)
+	if (((struct task_struct___flags *)task)->flags & PF_IO_WORKER)
 		op->asked = ASKED_POLLED;
 	op->file = 0;
 	op->on_disk = 0;
 	op->fd = -1;
+	if (held_unseen)
+		op->group = io_number(task);
+	/* Of a chain the first is begun when the last has been submitted, and the others one
+	 * after the other, where nobody sees who is at them. */
+	chained = op->chained;
+	op->chained = (flags & REQUEST_LINKED) != 0;
+	if (chained || op->chained)
+		put_away(op);
 }
 
 SEC("tp_btf/io_uring_submit_req")
@@ -129,7 +154,7 @@ static __always_inline void at_worker(__u64 work)
 		return;
 	__builtin_memcpy(op, from, sizeof(*op));
 	op->tid = tid;
-	op->asked = ASKED;
+	op->asked = ASKED_TAKEN;
 	now = bpf_ktime_get_ns();
 	add(op, PART_URING, now - op->mark);
 	op->mark = now;
@@ -155,25 +180,25 @@ int worker_began_kprobe(void *regs)
 	return 0;
 }
 
-/* The time since anybody was at a request. */
+/* The time since anybody was at a request: for a worker if it was punted; else, as far as
+ * its I/O is not known, for I/O that others have submitted. */
 static __always_inline void account_away(struct op *op, __u64 now)
 {
+	__u32 before = op->asked == ASKED_PUNTED ? PART_URING : PART_IO, after = before;
 	struct life *l = bpf_map_lookup_elem(&done, &op->request);
-	__u32 part = op->asked == ASKED_PUNTED ? PART_URING : PART_OTHER;
-	__u64 end;
 
-	if (!l || l->complete < op->mark)
-		l = held_for(op);
 	if (l && l->complete >= op->begin) {
-		part = PART_URING;
-		end = l->complete < now ? l->complete : now;
-		if (end > op->mark) {
-			account_io(op, end);
-			op->mark = end;
+		op->mark = account_life(op, l, op->mark, now, before);
+		after = PART_URING;
+	} else {
+		l = held_for(op);
+		if (l && l->complete >= op->begin) {
+			op->mark = account_life(op, l, op->mark, now, PART_THROTTLE);
+			after = PART_URING;
 		}
 	}
 	if (now > op->mark)
-		add(op, part, now - op->mark);
+		add(op, after, now - op->mark);
 	op->mark = now;
 }
 
@@ -188,17 +213,19 @@ static __always_inline void complete(struct op *op, __u64 now, __s32 result)
 	op->begin = 0;
 }
 
-/* Comes in a task's context, which need not be the one that was at it. */
+/* Comes in a task's context, which need not be the one that was at it. A thread that looks
+ * for requests does so on the processor, while their I/O is under way. */
 static __always_inline void answered(__u64 request, __s32 result)
 {
 	struct op *op = own_op(), *from = away(request);
 	__u64 now = bpf_ktime_get_ns();
+	struct life *l;
 
-	if (op && op->asked == ASKED && op->request == request) {
+	if (op && op->asked && op->request == request) {
+		l = bpf_map_lookup_elem(&done, &request);
+		if (op->asked == ASKED_POLLED && l && l->complete >= op->begin)
+			account_away(op, now);
 		account_on(op, now);
-		complete(op, now, result);
-	} else if (op && op->asked && op->request == request) {
-		account_away(op, now);
 		complete(op, now, result);
 	} else if (from) {
 		op = from->asked == ASKED_WORKER ? op_of(from->tid) : from;

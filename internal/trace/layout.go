@@ -21,10 +21,9 @@ type (
 		FD, TID                   uint32
 		Kind, OnDisk, Off         uint8
 		Reclaim, Failed, Mixed    uint8
-		Asked                     uint8
-		_                         byte
+		Asked, Chained            uint8
 		Parts                     Split
-		Woken, Request            uint64
+		Woken, Request, Group     uint64
 	}
 	reclaimed struct {
 		Calls, Pages uint64

@@ -69,6 +69,7 @@ const (
 	traceVarRqArgument         = "rq_argument"
 	traceVarSlower             = "slower"
 	traceVarStarted            = "started"
+	traceVarUring              = "uring"
 )
 
 // loadTrace returns the embedded CollectionSpec for trace.
@@ -178,6 +179,7 @@ type traceVariableSpecs struct {
 	RqArgument  *ebpf.VariableSpec `ebpf:"rq_argument"`
 	Slower      *ebpf.VariableSpec `ebpf:"slower"`
 	Started     *ebpf.VariableSpec `ebpf:"started"`
+	Uring       *ebpf.VariableSpec `ebpf:"uring"`
 }
 
 // traceObjects contains all objects after they have been loaded into the kernel.
@@ -251,6 +253,7 @@ type traceVariables struct {
 	RqArgument  *ebpf.Variable `ebpf:"rq_argument"`
 	Slower      *ebpf.Variable `ebpf:"slower"`
 	Started     *ebpf.Variable `ebpf:"started"`
+	Uring       *ebpf.Variable `ebpf:"uring"`
 }
 
 // tracePrograms contains all programs after they have been loaded into the kernel.

@@ -16,7 +16,7 @@ const (
 
 // writeUring writes a file through the page cache, uringDepth blocks under way at a time.
 func writeUring(f *os.File, bytes int) (err error) {
-	ring, err := uring.New(uringDepth)
+	ring, err := uring.New(uringDepth, 0)
 	if err != nil {
 		return err
 	}

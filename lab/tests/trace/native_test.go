@@ -140,17 +140,32 @@ func TestBlkThrottleNatively(t *testing.T) {
 	disk := lab.Disk(t, lab.FS("ext4"))
 	g := newGroup(t)
 	g.limitWrites(t, disk.Number.String(), "10000000")
-	for name, depth := range map[string]int{"call": 0, "io_uring": 8} {
+	for name, target := range map[string]string{"group": "cgroup:/" + g.name, "host": ""} {
 		t.Run(name, func(t *testing.T) {
-			j := job{File: filepath.Join(disk.Dir, name), Groups: g.dirs(), For: traceFor(), Flags: unix.O_DIRECT, Block: 256 << 10, Size: 16 << 20, Uring: depth}
-			written(t, j.File, j.Size)
-			r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts())
+			j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(), Flags: unix.O_DIRECT, Block: 256 << 10, Size: 16 << 20}
+			r, own := traced(t, target, func() done { return j.start(t)() }, "--for", traceLasts())
 			r.slowest(t).blames(t, "blk_throttle", causeMin)
-			if depth == 0 {
+			if target != "" {
 				addsUp(t, r, "write", own.Write)
 			}
 		})
 	}
+	// What the throttle holds on another disk, or of another group, is not why somebody waits.
+	t.Run("neighbour", func(t *testing.T) {
+		held := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), Flags: unix.O_DIRECT, Block: 256 << 10, Size: 16 << 20}
+		held.start(t)
+		other := lab.Disk(t, lab.FS("ext4"))
+		j := job{File: filepath.Join(other.Dir, "f"), Groups: g.dirs(), For: traceFor(), Block: 64 << 10, Size: 16 << 20, Uring: 1, Fsync: 1}
+		r, _ := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts())
+		if f := r.of(t, "fsync"); f.Split["blk_throttle"] > 0.01*f.Seconds {
+			t.Errorf("fsyncs on another disk: %v", f.Split)
+		}
+	})
+}
+
+func TestUringThrottleNatively(t *testing.T) {
+	lab.Need(t, lab.Root, lab.Lane("native"), lab.V1, lab.IOUring, lab.FS("ext4"))
+	throttledRequests(t)
 }
 
 // With memcg's limit reached each new page costs an old one, and the writes that have to

@@ -97,7 +97,11 @@ type report struct {
 		DeviceSeconds      float64 `json:"device_seconds"`
 	}
 	Missing []struct{ Hook, Reason string }
-	Lost    map[string]uint64
+	Open    []struct {
+		Kind string
+		Took float64 `json:"took_us"`
+	}
+	Lost map[string]uint64
 }
 
 type operations struct {
@@ -148,7 +152,10 @@ func (r report) slowest(t *testing.T) operations {
 // traced runs jobs within a trace: it begins before them and ends after them.
 func traced(t *testing.T, target string, run func() done, args ...string) (r report, d done) {
 	t.Helper()
-	cmd := exec.Command("weir", append([]string{"trace", target, "--json"}, args...)...)
+	if target != "" {
+		args = append(args, target)
+	}
+	cmd := exec.Command("weir", append([]string{"trace", "--json"}, args...)...)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

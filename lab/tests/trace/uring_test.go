@@ -12,10 +12,13 @@ import (
 	"github.com/weir-io/weir/lab/uring"
 )
 
-// askFor has io_uring do a job's I/O. Of several requests at a time no clock of its own
-// says how long each took.
+// askFor has io_uring do a job's I/O. Of linked requests each batch is a chain.
 func (j job) askFor(d *done, fd int, buf []byte) (err error) {
-	ring, err := uring.New(j.Uring)
+	flags := uint32(0)
+	if j.Polled {
+		flags = uring.Polled
+	}
+	ring, err := uring.New(j.Uring, flags)
 	if err != nil {
 		return err
 	}
@@ -34,9 +37,10 @@ func (j job) askFor(d *done, fd int, buf []byte) (err error) {
 	for n, began := int64(0), time.Now(); time.Since(began) < j.For; {
 		var requests []uring.Request
 		for range j.Uring {
-			requests = append(requests, uring.Request{Opcode: opcode, FD: fd, Block: buf, Offset: n % blocks * int64(j.Block)})
+			requests = append(requests, uring.Request{Opcode: opcode, Flags: j.Ask, FD: fd, Block: buf, Offset: n % blocks * int64(j.Block)})
 			n++
 		}
+		requests[len(requests)-1].Flags &^= uring.Linked
 		if err := ask(of, requests...); err != nil {
 			return err
 		}
@@ -56,25 +60,63 @@ func needUring(t *testing.T, needs ...lab.Requirement) {
 	needTrace(t, append([]lab.Requirement{lab.IOUring, lab.MinKernel(6, 1), lab.NoSystemd}, needs...)...)
 }
 
-// Requests of io_uring: the same causes as of system calls.
-func TestUringThrottle(t *testing.T) {
-	needUring(t, lab.FS("ext4"))
+// ways are those in which direct requests are asked for, with how many at a time.
+var ways = map[string]job{
+	"one":    {Uring: 1},
+	"eight":  {Uring: 8},
+	"linked": {Uring: 4, Ask: uring.Linked},
+	"async":  {Uring: 4, Ask: uring.Async},
+	"polled": {Uring: 2, Polled: true},
+}
+
+// throttledRequests asserts that requests that a rule holds are seen, each with all of its
+// time, that the rule is named, and that their I/O is nobody else's.
+func throttledRequests(t *testing.T) {
+	t.Helper()
 	disk := lab.Disk(t, lab.FS("ext4"))
 	g := newGroup(t)
 	g.limitWrites(t, disk.Number.String(), "10000000")
-	for name, depth := range map[string]int{"one": 1, "eight": 8} {
+	for name, j := range ways {
 		t.Run(name, func(t *testing.T) {
 			// Blocks that the file has already: who has to find new ones keeps the others waiting.
-			j := job{File: filepath.Join(disk.Dir, name), Groups: g.dirs(), For: traceFor(), Flags: unix.O_DIRECT, Block: 256 << 10, Size: 16 << 20, Uring: depth}
+			j.File, j.Groups, j.For, j.Flags, j.Block, j.Size = filepath.Join(disk.Dir, name), g.dirs(), traceFor(), unix.O_DIRECT, 256<<10, 16<<20
 			written(t, j.File, j.Size)
 			r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts())
 			r.slowest(t).blames(t, "blk_throttle", causeMin)
-			if depth == 1 {
-				addsUp(t, r, "write", own.Write)
-			} else if w := r.of(t, "write"); w.Count < fewest(own.Write.Count, r.Lost) || w.Count > own.Write.Count {
-				t.Errorf("%d requests seen, the load made %d; lost %v", w.Count, own.Write.Count, r.Lost)
+			addsUp(t, r, "write", own.Write)
+			for _, b := range r.Behind {
+				if b.Direction == "write" && hasFentry() == nil {
+					t.Errorf("behind the scenes: %+v", b)
+				}
+			}
+			if len(r.Open) > 0 {
+				t.Errorf("not ended: %+v", r.Open)
 			}
 		})
+	}
+}
+
+// Requests of io_uring: the same causes as of system calls.
+func TestUringThrottle(t *testing.T) {
+	needUring(t, lab.Guest, lab.FS("ext4"))
+	throttledRequests(t)
+}
+
+// Requests without an answer are not followed, and no request that has ended counts as one
+// that has not.
+func TestUringSilent(t *testing.T) {
+	needUring(t, lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	g := newGroup(t)
+	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: time.Second, Block: 64 << 10, Size: 1 << 20, Uring: 4, Ask: uring.Silent, Read: true}
+	r, _ := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", "4s")
+	for _, o := range r.Operations {
+		if o.Kind == "read" && o.Count > 32 { // the load's own start
+			t.Errorf("%d reads seen", o.Count)
+		}
+	}
+	if len(r.Open) > 0 {
+		t.Errorf("not ended: %+v", r.Open)
 	}
 }
 

@@ -42,13 +42,15 @@ type job struct {
 	Fsync  int   // after this many writes; 0: never
 	Pause  time.Duration
 	Read   bool
-	Cold   bool // the file leaves the page cache at the beginning of each round
-	Touch  bool // changes nothing but the inode
-	Hold   int  // bytes of memory that it keeps
-	Fail   bool // there may be no memory for a write
-	First  bool // in real time: who preempted it between a call's end and its clock would be in its own figure only
-	Empty  int  // calls that do nothing, before all others
-	Uring  int  // requests of io_uring instead of calls, so many at a time: a power of 2
+	Cold   bool  // the file leaves the page cache at the beginning of each round
+	Touch  bool  // changes nothing but the inode
+	Hold   int   // bytes of memory that it keeps
+	Fail   bool  // there may be no memory for a write
+	First  bool  // in real time: who preempted it between a call's end and its clock would be in its own figure only
+	Empty  int   // calls that do nothing, before all others
+	Uring  int   // requests of io_uring instead of calls, so many at a time: a power of 2
+	Ask    uint8 // flags of the requests
+	Polled bool  // by a thread of the kernel
 	// Then is a file that Line is written to before the first operation.
 	Then, Line string
 }
