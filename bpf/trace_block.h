@@ -128,6 +128,8 @@ static __always_inline void let_go(void *ctx, struct bio *bio)
 	if (!(BPF_CORE_READ(task, flags) & PF_WQ_WORKER) || !(waits_here(ctx) & 1 << WAIT_RELEASE))
 		return;
 	known = bpf_map_lookup_elem(&bios, &key);
+	if (known && known->waiter)
+		known->submit = 0; /* before that; all the time until now it was held */
 	if (known ? known->waiter : filter == FILTER_CGROUP)
 		return;
 	if (bpf_core_field_exists(bio->bi_bdev))

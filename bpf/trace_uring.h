@@ -180,25 +180,29 @@ int worker_began_kprobe(void *regs)
 	return 0;
 }
 
+/* The request's own I/O, if it is known, or else what the throttle has held; 0: neither. */
+static __always_inline struct life *io_of(struct op *op)
+{
+	struct life *l = bpf_map_lookup_elem(&done, &op->request);
+
+	if (!l || l->complete < op->begin)
+		l = held_for(op);
+	return l && l->complete >= op->begin ? l : 0;
+}
+
 /* The time since anybody was at a request: for a worker if it was punted; else, as far as
  * its I/O is not known, for I/O that others have submitted. */
 static __always_inline void account_away(struct op *op, __u64 now)
 {
-	__u32 before = op->asked == ASKED_PUNTED ? PART_URING : PART_IO, after = before;
-	struct life *l = bpf_map_lookup_elem(&done, &op->request);
+	__u32 before = op->asked == ASKED_PUNTED ? PART_URING : PART_IO;
+	struct life *l = io_of(op);
 
-	if (l && l->complete >= op->begin) {
-		op->mark = account_life(op, l, op->mark, now, before);
-		after = PART_URING;
-	} else {
-		l = held_for(op);
-		if (l && l->complete >= op->begin) {
-			op->mark = account_life(op, l, op->mark, now, PART_THROTTLE);
-			after = PART_URING;
-		}
+	if (l) {
+		op->mark = account_life(op, l, op->mark, now, l->waiter == op->request ? before : PART_THROTTLE);
+		before = PART_URING;
 	}
 	if (now > op->mark)
-		add(op, after, now - op->mark);
+		add(op, before, now - op->mark);
 	op->mark = now;
 }
 
@@ -219,11 +223,9 @@ static __always_inline void answered(__u64 request, __s32 result)
 {
 	struct op *op = own_op(), *from = away(request);
 	__u64 now = bpf_ktime_get_ns();
-	struct life *l;
 
 	if (op && op->asked && op->request == request) {
-		l = bpf_map_lookup_elem(&done, &request);
-		if (op->asked == ASKED_POLLED && l && l->complete >= op->begin)
+		if (op->asked == ASKED_POLLED && io_of(op))
 			account_away(op, now);
 		account_on(op, now);
 		complete(op, now, result);
