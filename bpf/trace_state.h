@@ -64,7 +64,7 @@ struct op {
 enum asked {
 	ASKED = 1,     /* a task is at it, or it waits for its I/O */
 	ASKED_POLLED,  /* the same, of a thread that looks for requests and has no system calls */
-	ASKED_PUNTED,  /* it waits for a worker */
+	ASKED_PUNTED,  /* it waits for a worker, or for those that it is linked behind */
 	ASKED_WORKER,  /* in requests: a worker has it, whose operation it is now */
 	ASKED_TAKEN,   /* a worker is at it */
 };

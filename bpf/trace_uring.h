@@ -34,7 +34,8 @@ static __always_inline void put_away(struct op *op)
 {
 	__u64 if_there = op->asked == ASKED_TAKEN ? BPF_EXIST : BPF_ANY;
 
-	account_on(op, bpf_ktime_get_ns());
+	if (op->asked != ASKED_POLLED) /* that looks for others since, on the processor */
+		account_on(op, bpf_ktime_get_ns());
 	if (if_there == BPF_EXIST)
 		op->asked = ASKED;
 	if (!is_foreign(op) && bpf_map_update_elem(&requests, &op->request, op, if_there) && if_there == BPF_ANY)
@@ -85,8 +86,10 @@ static __always_inline void asked(struct io_kiocb *request)
 	 * after the other, where nobody sees who is at them. */
 	chained = op->chained;
 	op->chained = (flags & REQUEST_LINKED) != 0;
-	if (chained || op->chained)
+	if (chained || op->chained) {
+		op->asked = ASKED_PUNTED;
 		put_away(op);
+	}
 }
 
 SEC("tp_btf/io_uring_submit_req")
@@ -190,7 +193,8 @@ static __always_inline struct life *io_of(struct op *op)
 	return l && l->complete >= op->begin ? l : 0;
 }
 
-/* The time since anybody was at a request: for a worker if it was punted; else, as far as
+/* The time since anybody was at a request: for a worker, or for those that it is linked
+ * behind, if it was punted; else, as far as
  * its I/O is not known, for I/O that others have submitted. */
 static __always_inline void account_away(struct op *op, __u64 now)
 {

@@ -71,7 +71,7 @@ var explanations = [Parts]func(*Report) string{
 	},
 	Frozen: explainFrozen,
 	Uring: func(*Report) string {
-		return "for a worker, of which one does the buffered writes to a file, so that each waits for those before it; or for who asked, to take the answer"
+		return "for a worker, of which one does the buffered writes to a file, so that each waits for those before it; for those that it is linked behind; or for who asked, to take the answer"
 	},
 	OtherIO:  func(*Report) string { return "writeback by the kernel's flushers, or what another process reads ahead" },
 	RunQueue: func(*Report) string { return "processors are busy, or the group's share of them is used up" },

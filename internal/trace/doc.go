@@ -12,8 +12,9 @@
 //
 // A request of io_uring is an operation from its submission to its completion. While a
 // task is at it, be it who submits it or a worker, its time is cut as that of a system
-// call; in between, by the stages of its own I/O; the rest is the wait for a worker, and that of
-// an answer for who asked. Of linked requests only the last one's I/O is known.
+// call; in between, by the stages of its own I/O; the rest is the wait for a worker, or for those that it is linked behind, and that of
+// an answer for who asked. What linked requests do on a processor is not known, nor are
+// requests that are to have no answer, or whose answers did not fit into the ring.
 //
 // # How a wait is told
 //

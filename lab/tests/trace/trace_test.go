@@ -227,6 +227,9 @@ func addsUp(t *testing.T, r report, kind string, own timed) {
 	}
 }
 
+// share is a part's, of all the time.
+func (o operations) share(part string) float64 { return o.Split[part] / o.Seconds }
+
 // blames asserts the largest cause.
 func (o operations) blames(t *testing.T, part string, least float64) {
 	t.Helper()
