@@ -42,7 +42,7 @@ func held() traceDocument {
 			{After: 0.5, Kind: "write", PID: 4712, Process: "a\x1b[2J", File: "x\ny", Bytes: 65536, Took: 9100, Cause: "memcg_reclaim"}},
 		Files: []trace.File{{File: "/data/pg_wal/0001", Kind: "fsync", Count: 7, Seconds: 1.6, Max: 350000, Cause: "device"},
 			{File: "/data/base/1", Kind: "write", Count: 12480, Bytes: 818_000_000, Seconds: 0.9, Max: 9100, Cause: "cpu"}},
-		Missing: []trace.Missing{{Hook: "fentry of the block throttle", Reason: "operation not permitted; kprobe: " + strings.Repeat("x", 300), Without: "a wait in blk-throttle is told by what the throttle let go of the target's last, and behind the scenes there is none"}},
+		Missing: []trace.Missing{{Hook: "fentry of the block throttle", Reason: "operation not permitted; kprobe: " + strings.Repeat("x", 300), Without: "a wait in blk-throttle is told by what the throttle let go of its group and disk last, and behind the scenes there is none"}},
 		Lost:    trace.Lost{Events: 1200},
 	}}
 }
@@ -79,7 +79,7 @@ by file:
   write  12 480  818 MB  900 ms  9.1 ms  page cache, CPU  /data/base/1
 `
 
-const heldMessages = `weir: not to be had here, fentry of the block throttle: a wait in blk-throttle is told by what the throttle let go of the target's last, and behind the scenes there is none (operation not permitted)
+const heldMessages = `weir: not to be had here, fentry of the block throttle: a wait in blk-throttle is told by what the throttle let go of its group and disk last, and behind the scenes there is none (operation not permitted)
 weir: lost: 1 200 slow operations that came too fast to be listed
 `
 

@@ -165,7 +165,7 @@ func TestBlkThrottleNatively(t *testing.T) {
 
 func TestUringThrottleNatively(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Lane("native"), lab.V1, lab.IOUring, lab.FS("ext4"))
-	throttledRequests(t)
+	throttledRequests(t, "one", "linked", "polled")
 }
 
 // With memcg's limit reached each new page costs an old one, and the writes that have to
