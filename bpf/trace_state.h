@@ -26,11 +26,13 @@ volatile const bool known_task;    /* bpf_get_current_task_btf: 5.11 (3ca1032ab7
 volatile const bool preemptible;   /* programs of tracepoints can be preempted: 7.0, which guards those with SRCU */
 volatile const __u32 bio_argument; /* the bio's place among block_bio_queue's: second until 5.11 (e8a676d61c07) */
 volatile const bool cqe_argument;  /* io_uring_complete has the entry of the completion queue, not what is in it */
-volatile const bool uring;         /* requests of io_uring are seen */
 volatile const __u32 rq_argument;  /* the request's among block_rq_issue's: second until 5.11 (a54895fa057c) */
 
 /* Set when all programs are attached: what is seen before is half of it. */
 volatile bool started;
+
+/* The target has asked io_uring for something. */
+volatile bool uring;
 
 /* The throttle's entry is not seen. */
 volatile bool held_unseen;

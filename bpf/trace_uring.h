@@ -52,21 +52,26 @@ static __always_inline void asked(struct io_kiocb *request)
 {
 	void *task = own_task();
 	__u32 tid = tid_of(task), flags = 0;
-	struct op *op = op_of(tid);
-	__u8 opcode = request->opcode, call;
+	struct op *op = place_of(tid);
+	__u8 opcode = request->opcode, call = 0;
 	__u64 key = (__u64)request;
-	bool chained;
+	bool chained = op && op->chained, linked;
 
-	if (op && op->asked)
+	if (op && op->begin && op->asked)
 		put_away(op);
-	else if (op && op->ended)
+	else if (op && op->begin && op->ended)
 		finish(op);
-	if (opcode >= OPCODES_MAX || !is_taken(task))
+	if (!is_taken(task))
 		return;
+	uring = true;
 	if (bpf_map_lookup_elem(&requests, &key)) /* another one's, whose end was not seen */
 		bpf_map_delete_elem(&requests, &key);
-	call = opcodes[opcode];
+	if (opcode < OPCODES_MAX)
+		call = opcodes[opcode];
 	bpf_core_read(&flags, sizeof(flags), &request->flags);
+	linked = flags & REQUEST_LINKED;
+	if (op)
+		op->chained = linked;
 	if (!(call & CALL_TAKEN) || flags & REQUEST_SILENT)
 		return;
 	op = new_op(tid);
@@ -82,11 +87,10 @@ static __always_inline void asked(struct io_kiocb *request)
 	op->fd = -1;
 	if (held_unseen)
 		op->group = io_number(task);
+	op->chained = linked;
 	/* Of a chain the first is begun when the last has been submitted, and the others one
 	 * after the other, where nobody sees who is at them. */
-	chained = op->chained;
-	op->chained = (flags & REQUEST_LINKED) != 0;
-	if (chained || op->chained) {
+	if (chained || linked) {
 		op->asked = ASKED_PUNTED;
 		put_away(op);
 	}

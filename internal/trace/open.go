@@ -155,7 +155,6 @@ func (t *Tracer) configure(o Options) error {
 		at, _ := t.argument(of.tracepoint, of.structure)
 		settings[name] = uint32(at)
 	}
-	settings[traceVarUring] = len(t.uringHooks(o.Kinds)) > 1
 	_, settings[traceVarCqeArgument] = t.argument("io_uring_complete", "io_uring_cqe")
 	switch {
 	case o.Group != nil:
