@@ -99,3 +99,40 @@ func TestTimeout(t *testing.T) {
 		}
 	}
 }
+
+// Where older user-mode Linux does not run, all that is special about its rows is tried with
+// the newest one.
+func TestWithWideRegisters(t *testing.T) {
+	for _, all := range []bool{false, true} {
+		rows, err := Select(Filter{All: all})
+		if err != nil {
+			t.Fatal(err)
+		}
+		run, changed := WithWideRegisters(rows, false)
+		have := map[string]bool{}
+		for _, r := range run {
+			if have[r.Name()] || r.needsNarrowRegisters() {
+				t.Errorf("%s: twice, or on an older kernel", r.Name())
+			}
+			have[r.Name()] = true
+		}
+		for _, r := range rows {
+			if r.needsNarrowRegisters() {
+				r.Kernel = kernel.Newest
+			}
+			if !have[r.Name()] {
+				t.Errorf("no %s", r.Name())
+			}
+		}
+		if !changed {
+			t.Error("nothing changed")
+		}
+	}
+	rows, err := Select(Filter{Kernel: "6.1", Lane: UML})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if run, changed := WithWideRegisters(rows, true); len(run) != 0 || !changed {
+		t.Errorf("of 6.1: %+v", run)
+	}
+}

@@ -2,10 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
+
+	"golang.org/x/sys/cpu"
 
 	"github.com/weir-io/weir/lab/build"
 	"github.com/weir-io/weir/lab/cache"
@@ -79,7 +84,22 @@ func (l *lanes) rows(ctx context.Context, f matrix.Filter) ([]matrix.Row, error)
 			rows = append(rows, r)
 		}
 	}
+	if cpu.X86.HasAMXTile {
+		return withWideRegisters(rows, f.Kernel != "")
+	}
 	return rows, nil
+}
+
+// withWideRegisters says what a processor with AMX does not run.
+func withWideRegisters(rows []matrix.Row, asked bool) ([]matrix.Row, error) {
+	run, changed := matrix.WithWideRegisters(rows, asked)
+	if len(run) == 0 && changed {
+		return nil, errors.New("select guests: user-mode Linux before 7.2 does not run on this processor, which has AMX; choose -lane qemu, or the newest kernel")
+	}
+	if changed {
+		fmt.Fprintln(os.Stderr, "lab: user-mode Linux before 7.2 does not run on this processor, which has AMX: the newest kernel stands in for 5.10, 6.1 and 6.12 there")
+	}
+	return run, nil
 }
 
 // kindOf is the kind of kernel that a lane boots.
