@@ -53,7 +53,7 @@ enum kind { KIND_WRITE, KIND_READ, KIND_FSYNC, KIND_FAULT, KINDS };
 #define CALL_TAKEN 0x80
 #define CALLS_MAX 512
 
-/* The same of io_uring's requests, by their opcode: settings.requests_taken. */
+/* The same of io_uring's requests, by their opcode: settings.opcodes. */
 #define OPCODES_MAX 64
 
 enum filter { FILTER_ALL, FILTER_CGROUP, FILTER_PROCESS };
