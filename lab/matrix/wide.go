@@ -1,6 +1,7 @@
 package matrix
 
 import (
+	"github.com/weir-io/weir/lab/environ"
 	"github.com/weir-io/weir/lab/kernel"
 )
 
@@ -12,7 +13,8 @@ func (r Row) needsNarrowRegisters() bool {
 }
 
 // WithWideRegisters is what of rows a processor with AMX runs: rows with the newest kernel
-// in the place of those of older user-mode Linux, and none twice. asked are rows of a
+// in the place of those of older user-mode Linux, and none twice. That one has no memory
+// controller for v1, so that a row with memory apart is emulated. asked are rows of a
 // kernel that was asked for: others would be no answer, and they are left out.
 func WithWideRegisters(rows []Row, asked bool) (run []Row, changed bool) {
 	have := map[string]bool{}
@@ -27,7 +29,11 @@ func WithWideRegisters(rows []Row, asked bool) (run []Row, changed bool) {
 			continue
 		}
 		changed = true
-		r.Kernel = kernel.Newest
+		if r.Mode == environ.Split {
+			r.Lane = QEMU
+		} else {
+			r.Kernel = kernel.Newest
+		}
 		if !asked && !have[r.Name()] {
 			have[r.Name()] = true
 			run = append(run, r)

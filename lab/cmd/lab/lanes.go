@@ -97,7 +97,7 @@ func withWideRegisters(rows []matrix.Row, asked bool) ([]matrix.Row, error) {
 		return nil, errors.New("select guests: user-mode Linux before 7.2 does not run on this processor, which has AMX; choose -lane qemu, or the newest kernel")
 	}
 	if changed {
-		fmt.Fprintln(os.Stderr, "lab: user-mode Linux before 7.2 does not run on this processor, which has AMX: the newest kernel stands in for 5.10, 6.1 and 6.12 there")
+		fmt.Fprintln(os.Stderr, "lab: user-mode Linux before 7.2 does not run on this processor, which has AMX: the newest kernel, or an emulator, stands in for 5.10, 6.1 and 6.12 there")
 	}
 	return run, nil
 }

@@ -77,12 +77,7 @@ func newGroup(t *testing.T, root, name string) (dir string) {
 	if err := os.WriteFile(filepath.Join(root, "cgroup.subtree_control"), []byte("+io"), 0); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		lab.Await(t, 20*time.Second, "group "+dir+" to go", func() bool { err := os.Remove(dir); return err == nil || os.IsNotExist(err) })
-	})
+	lab.Cgroup(t, dir)
 	return dir
 }
 

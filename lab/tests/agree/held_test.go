@@ -1,12 +1,10 @@
 package agree_test
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/weir-io/weir/lab"
 )
@@ -33,13 +31,8 @@ func TestAgreeWhereWeirHolds(t *testing.T) {
 		t.Parallel()
 		disk := lab.Disk(t, lab.FS("ext4"))
 		group := filepath.Join(e.Cgroups.Blkio, "agree-paced")
-		if err := os.Mkdir(group, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			run(t, "clear", "cgroup:/agree-paced")
-			lab.Await(t, 20*time.Second, "the group's end", func() bool { return os.Remove(group) == nil })
-		})
+		lab.Cgroup(t, group)
+		t.Cleanup(func() { run(t, "clear", "cgroup:/agree-paced") })
 		run(t, "set", "cgroup:/agree-paced", "--write", rate, "--read", rate, "--on", disk.Dir, "--hold", "pacer")
 		q := question{[]string{"cgroup:/agree-paced", "--on", disk.Dir}, []string{"cgroup:/agree-paced", "--on", disk.Dir}}
 		says(t, q, "paced")

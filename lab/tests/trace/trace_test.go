@@ -50,13 +50,16 @@ func newGroup(t *testing.T) group {
 				t.Fatal(err)
 			}
 		}
-		g.io = groupDir(t, cgroups.Unified, g.name)
+		g.io = filepath.Join(cgroups.Unified, g.name)
 		g.memory = g.io
+		lab.Cgroup(t, g.io)
 		return g
 	}
-	g.io = groupDir(t, cgroups.Blkio, g.name)
+	g.io = filepath.Join(cgroups.Blkio, g.name)
+	lab.Cgroup(t, g.io)
 	if cgroups.Memory != "" {
-		g.memory = groupDir(t, cgroups.Memory, g.name)
+		g.memory = filepath.Join(cgroups.Memory, g.name)
+		lab.Cgroup(t, g.memory)
 	}
 	return g
 }

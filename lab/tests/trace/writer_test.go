@@ -13,8 +13,6 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/weir-io/weir/lab"
 )
 
 // jobVariable makes the test binary do I/O instead of testing: a job as JSON.
@@ -232,19 +230,4 @@ func setting(t *testing.T, path string, value uint64) {
 			t.Error(err)
 		}
 	})
-}
-
-func groupDir(t *testing.T, root, name string) string {
-	t.Helper()
-	dir := root + "/" + name
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		lab.Await(t, 30*time.Second, "group "+dir+" to be empty", func() bool {
-			err := os.Remove(dir)
-			return err == nil || os.IsNotExist(err)
-		})
-	})
-	return dir
 }

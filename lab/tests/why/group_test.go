@@ -36,15 +36,7 @@ func newGroup(t *testing.T, above *group, name string, controllers ...string) gr
 			t.Fatal(err)
 		}
 	}
-	if err := os.Mkdir(g.dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		lab.Await(t, 20*time.Second, "group "+g.dir+" to be empty", func() bool {
-			err := os.Remove(g.dir)
-			return err == nil || os.IsNotExist(err) // a test may have removed it
-		})
-	})
+	lab.Cgroup(t, g.dir)
 	return g
 }
 

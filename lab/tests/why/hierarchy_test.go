@@ -120,7 +120,7 @@ func TestWhyAbove(t *testing.T) {
 // charges what v2's io is to hold to the root group. The parameter that mends it makes the
 // guests of the mode hybrid-v2.
 func TestWhyMemoryElsewhere(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Rates, lab.Split, lab.FS("ext4"))
+	lab.Need(t, lab.Root, lab.Split, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
 	g := newGroup(t, nil, "why-split", "io")
 	g.limit(t, disk, "2000000")
