@@ -3,12 +3,12 @@ package why_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -18,7 +18,8 @@ import (
 )
 
 // loadVariable makes the test binary write instead of test: "PATH SECONDS FILE". The
-// writer is not weir's own: a test must not believe what it tests.
+// writer is not weir's own: a test must not believe what it tests. It begins when its
+// standard input ends, which is when it is in its group.
 const loadVariable = "WEIR_WHY_LOAD"
 
 func TestMain(m *testing.M) {
@@ -41,6 +42,9 @@ const (
 )
 
 func write(job string) error {
+	if _, err := io.Copy(io.Discard, os.Stdin); err != nil {
+		return err
+	}
 	fields := strings.SplitN(job, " ", 3)
 	seconds, err := strconv.ParseFloat(fields[1], 64)
 	if err != nil {
@@ -99,27 +103,24 @@ func write(job string) error {
 	return nil
 }
 
-// start runs the writer in a group, from its first instruction where the kernel can.
+// start runs the writer in a group.
 func start(t *testing.T, g group, path string, seconds float64, file string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%s %g %s", loadVariable, path, seconds, file))
 	cmd.Stderr = os.Stderr
-	dir, err := os.Open(g.dir)
+	begin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
-	}
-	defer dir.Close()
-	if g.v2 {
-		cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
 	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if !g.v2 {
-		g.set(t, "cgroup.procs", strconv.Itoa(cmd.Process.Pid))
-	}
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	g.set(t, "cgroup.procs", strconv.Itoa(cmd.Process.Pid))
+	if err := begin.Close(); err != nil {
+		t.Fatal(err)
+	}
 	return cmd
 }
 
