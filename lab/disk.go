@@ -37,17 +37,31 @@ func Disk(t testing.TB, fs Requirement) *TestDisk {
 		t.Fatalf("lab.Disk takes a lab.FS, not %q", fs)
 	}
 	s := claim(t, e, kind)
+	s.mount(t)
+	return s
+}
+
+// DiskOn gives the test a disk with ext4 that is a file on another one: a loop device with
+// direct I/O, whose requests take what those of the other disk do.
+func DiskOn(t testing.TB, below *TestDisk) *TestDisk {
+	t.Helper()
+	s := diskAt(t, makeLoop(t, below.Dir, "ext4"), "ext4")
+	s.mount(t)
+	return s
+}
+
+func (s *TestDisk) mount(t testing.TB) {
+	t.Helper()
 	s.Dir = t.TempDir()
 	// Cleanups run last in, first out: the disk is unmounted before it is given back.
-	err := unix.Mount(s.Node, s.Dir, kind, unix.MS_NOATIME, mkfs.MountOptions(kind))
+	err := unix.Mount(s.Node, s.Dir, s.FS, unix.MS_NOATIME, mkfs.MountOptions(s.FS))
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) { // a kernel without quotas
-		err = unix.Mount(s.Node, s.Dir, kind, unix.MS_NOATIME, "")
+		err = unix.Mount(s.Node, s.Dir, s.FS, unix.MS_NOATIME, "")
 	}
 	if err != nil {
 		t.Fatalf("mount %s on %s: %v", s.Node, s.Dir, err)
 	}
 	t.Cleanup(func() { unmount(t, s.Dir) })
-	return s
 }
 
 // RawDisk gives the test an empty disk without a file system or partitions.
@@ -58,12 +72,14 @@ func RawDisk(t testing.TB) *TestDisk {
 
 func claim(t testing.TB, e environ.Environ, kind string) *TestDisk {
 	t.Helper()
-	var node string
 	if e.Lane == "native" {
-		node = makeLoop(t, kind)
-	} else {
-		node = claimDisk(t, e, kind)
+		return diskAt(t, makeLoop(t, t.TempDir(), kind), kind)
 	}
+	return diskAt(t, claimDisk(t, e, kind), kind)
+}
+
+func diskAt(t testing.TB, node, kind string) *TestDisk {
+	t.Helper()
 	n, err := number(node)
 	if err != nil {
 		t.Fatal(err)

@@ -17,13 +17,12 @@ import (
 
 const loopBytes = 4 << 30
 
-// makeLoop attaches a loop device to a sparse file for the test. The kernel
+// makeLoop attaches a loop device to a sparse file in dir for the test. The kernel
 // detaches it when its last user is gone (LO_FLAGS_AUTOCLEAR), so that it goes
 // away even if this process is killed. Direct I/O on the file makes the kernel
 // charge the submitter's cgroup, as on a real disk.
-func makeLoop(t testing.TB, kind string) string {
+func makeLoop(t testing.TB, dir, kind string) string {
 	t.Helper()
-	dir := t.TempDir()
 	if onTmpfs(dir) { // which has no direct I/O
 		d, err := tempdir.Make("/var/tmp", "weir-lab-loop-")
 		if err != nil {

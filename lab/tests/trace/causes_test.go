@@ -46,13 +46,7 @@ func TestThrottleAndDevice(t *testing.T) {
 	g.limitWrites(t, number, "1000000")
 	j := job{File: filepath.Join(dir, "f"), Groups: g.dirs(), For: traceFor(), Flags: unix.O_DIRECT, Block: 64 << 10, Size: 1 << 20}
 	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts())
-	named := map[string]bool{}
-	for _, c := range r.slowest(t).Verdict.Causes {
-		named[c.Part] = true
-	}
-	if !named["device"] || !named["blk_throttle"] {
-		t.Errorf("named %v, want the device and blk-throttle", named)
-	}
+	r.slowest(t).names(t, "device", "blk_throttle")
 	addsUp(t, r, "write", own.Write)
 }
 

@@ -200,6 +200,69 @@ func TestMemcgReclaimNatively(t *testing.T) {
 	}
 }
 
+// The device takes its time: it is a file on another disk, where a rule lets 30 writes a
+// second through.
+func TestDeviceNatively(t *testing.T) {
+	lab.Need(t, lab.Root, lab.Lane("native"), lab.V1, lab.FS("ext4"))
+	below := lab.Disk(t, lab.FS("ext4"))
+	disk := lab.DiskOn(t, below)
+	g := newGroup(t)
+	g.set(t, g.io, "blkio.throttle.write_iops_device", below.Number.String()+" 30")
+	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(), Flags: unix.O_DIRECT, Block: 64 << 10, Size: 1 << 20}
+	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts())
+	r.slowest(t).blames(t, "device", causeMin)
+	addsUp(t, r, "write", own.Write)
+}
+
+// A rule that makes writes take twice what the device takes for them: both are named.
+func TestThrottleAndDeviceNatively(t *testing.T) {
+	lab.Need(t, lab.Root, lab.Lane("native"), lab.V1, lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	g := newGroup(t)
+	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(), Flags: unix.O_DIRECT, Block: 1 << 20, Size: 16 << 20}
+	free := j.start(t)().Write
+	g.limitWrites(t, disk.Number.String(), fmt.Sprint(int(float64(free.Count*j.Block)/free.Took.Seconds()/2)))
+	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts())
+	r.slowest(t).names(t, "device", "blk_throttle")
+	addsUp(t, r, "write", own.Write)
+}
+
+// A disk may have a limit of its own for what is dirty, and who makes its pages dirty waits
+// as for the host's.
+func TestDirtyThrottlingNatively(t *testing.T) {
+	lab.Need(t, lab.Root, lab.Lane("native"), lab.V1, lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	set := func(file, value string) {
+		if err := os.WriteFile(filepath.Join("/sys/class/bdi", disk.Number.String(), file), []byte(value), 0); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(func() {
+		set("strict_limit", "0")
+		set("max_ratio", "100") // and so max_bytes
+	})
+	set("strict_limit", "1")
+	set("max_bytes", "1000000")
+	g := newGroup(t)
+	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(), Block: 64 << 10, Size: 16 << 20, Empty: 100_000}
+	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts())
+	r.slowest(t).blames(t, "dirty_throttling", causeMin)
+	exactly(t, r.of(t, "write"), own.Write, own.Empty)
+}
+
+// Another process's fsyncs keep the journal busy.
+func TestJournalNatively(t *testing.T) {
+	lab.Need(t, lab.Root, lab.Lane("native"), lab.V1, lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	g := newGroup(t)
+	other := job{File: filepath.Join(disk.Dir, "other"), Block: 64 << 10, Size: 64 << 20, Fsync: 1}
+	other.start(t)
+	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(), Block: 4 << 10, Size: 256 << 20, Touch: true, Fsync: 1}
+	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts())
+	r.slowest(t).blames(t, "journal_locks", causeMin)
+	addsUp(t, r, "fsync", own.Fsync)
+}
+
 // weir's own pacer stops who writes too fast.
 func TestFrozenNatively(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Lane("native"), lab.V1, lab.FS("ext4"))

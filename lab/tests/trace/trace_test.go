@@ -241,6 +241,20 @@ func (o operations) blames(t *testing.T, part string, least float64) {
 	}
 }
 
+// names asserts causes, whichever is the larger.
+func (o operations) names(t *testing.T, parts ...string) {
+	t.Helper()
+	named := map[string]bool{}
+	for _, c := range o.Verdict.Causes {
+		named[c.Part] = true
+	}
+	for _, part := range parts {
+		if !named[part] {
+			t.Errorf("%s: causes %v of %s, want %s among them", o.Kind, o.Verdict.Causes, o.Verdict.Of, part)
+		}
+	}
+}
+
 // traceFor is how long a job runs, and traceLasts how long the trace of it: longer, by what
 // a guest needs to start and end a process.
 func traceFor() time.Duration {
