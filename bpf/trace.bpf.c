@@ -166,6 +166,16 @@ static __always_inline bool is_ready(__u64 task)
 /* For how long what stops a task counts as its last call's, once that has returned. */
 #define BACK_NS 1000000
 
+/* What a task can wait for on its way back from a call. */
+#define WAITS_BACK (1 << WAIT_FROZEN | 1 << WAIT_MEMCG | 1 << WAIT_RECLAIM | 1 << WAIT_QUEUE)
+
+/* Whether a task whose last call had returned is in another one, that was not seen to begin:
+ * the kernel leaves out programs, and what waits before them (seccomp, ptrace). */
+static __always_inline bool is_over(const struct op *op, __u64 now, bool ready, __u64 waits)
+{
+	return now - op->mark > BACK_NS || (!ready && !(waits & WAITS_BACK));
+}
+
 static __always_inline void switched_out(void *ctx, struct op *op, bool ready)
 {
 	__u64 now = bpf_ktime_get_ns(), waits = 0;
@@ -192,6 +202,9 @@ static __always_inline void switched_out(void *ctx, struct op *op, bool ready)
 			return;
 		}
 		op->mark = now;
+	} else if (op->ended && !op->reclaim && is_over(op, now, ready, waits)) {
+		finish(op);
+		return;
 	}
 	account_on(op, now);
 	op->off = ready ? READY : lowest(waits) + 1;
@@ -225,14 +238,16 @@ int waking(__u64 *ctx)
 static __always_inline void enter_reclaim(void *ctx, __u8 part)
 {
 	struct op *op = own_op();
+	__u64 now;
 
 	if (!op || op->reclaim)
 		return;
-	if (op->ended && !(waits_here(ctx) & 1 << WAIT_SYSCALL)) {
-		finish(op); /* it is in its own code again, which faults */
+	now = bpf_ktime_get_ns();
+	if (op->ended && (now - op->mark > BACK_NS || !(waits_here(ctx) & 1 << WAIT_SYSCALL))) {
+		finish(op); /* it is in its own code again, which faults, or in another call */
 		return;
 	}
-	account_on(op, bpf_ktime_get_ns());
+	account_on(op, now);
 	op->reclaim = part;
 }
 

@@ -94,8 +94,8 @@ static __always_inline bool is_taken(void *task)
 
 	if (!started)
 		return false;
-	if (filter == FILTER_CGROUP) /* weir itself may be within; it is left out below */
-		return known_task ? in_target_known(task) : in_target(task);
+	if (filter == FILTER_CGROUP && !(known_task ? in_target_known(task) : in_target(task)))
+		return false;
 	tgid = bpf_get_current_pid_tgid() >> 32;
 	return filter == FILTER_PROCESS ? tgid == filter_id : tgid != own_tgid;
 }
