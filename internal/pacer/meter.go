@@ -22,6 +22,7 @@ type meter struct {
 	sum     process.Sum
 	births  *process.Births // nil: nobody can tell
 	born    time.Duration   // when they told of some last
+	came    time.Duration   // when somebody was put into the limited group last, as far as that is told
 	members []int
 	written process.IO
 	charged uint64
@@ -32,7 +33,7 @@ type meter struct {
 	listed time.Duration
 
 	mayJoin func(pid int) bool // whoever else may stop it still can, when it has joined the stopped group
-	outside []int              // who was in the limited group alone at the last gathering
+	partly  []int              // who was in the limited group with some threads at the last listing
 }
 
 // gatherEvery is how often groups below are listed, and those who have come to the limited
@@ -47,8 +48,9 @@ const bornMost = 100 * time.Millisecond
 // look returns how many bytes were written since the last look, less what was charged to
 // the group, and so held by the kernel.
 func (m *meter) look(now time.Duration) (unseen float64, err error) {
-	gather := m.below == nil || now-m.listed > gatherEvery
-	if gather {
+	list := m.below == nil || now-m.listed > gatherEvery
+	gather := list || now-m.came < bornMost
+	if list {
 		if err := m.list(); err != nil {
 			return 0, err
 		}
@@ -62,12 +64,19 @@ func (m *meter) look(now time.Duration) (unseen float64, err error) {
 			return 0, err
 		}
 	}
+	var come []int
 	if gather {
-		if err := m.gather(); err != nil {
+		if come, err = m.gather(list); err != nil {
+			return 0, err
+		}
+		m.members = append(m.members, come...)
+	}
+	written := m.sum.Look(m.members, process.Proc)
+	for _, pid := range come { // this can take 10 ms, of which they are counted now
+		if err := m.stopped.AddProcess(pid); err != nil && !cgroupfs.IsGone(err) {
 			return 0, err
 		}
 	}
-	written := m.sum.Look(m.members, process.Proc)
 	more := written.Minus(m.written)
 	m.written = written
 	held, err := m.held()
@@ -100,29 +109,37 @@ func (m *meter) enumerate() error {
 	return nil
 }
 
-// gather brings processes of the limited group to those that can be stopped.
-func (m *meter) gather() error {
+// gather finds processes of the limited group that are to be brought to those that can be
+// stopped. A weir that starts a command there is in the groups with one thread, for a
+// moment: who is there partly is left where it is until the list after the next.
+func (m *meter) gather(list bool) (come []int, err error) {
 	if m.limited == m.stopped {
-		return nil
+		return nil, nil
 	}
 	pids, err := m.limited.Processes()
-	before := m.outside
-	m.outside = nil
+	before := m.partly
+	if list {
+		m.partly = nil
+	}
+	var threads []int
 	for _, pid := range pids {
 		if slices.Contains(m.members, pid) || !m.mayJoin(pid) {
 			continue
 		}
-		// A weir that starts a command there is in the groups for a moment.
-		if m.looked && !slices.Contains(before, pid) {
-			m.outside = append(m.outside, pid)
+		if threads == nil {
+			if threads, err = m.limited.Threads(); err != nil {
+				return nil, err
+			}
+		}
+		if m.looked && !slices.Contains(before, pid) && !process.IsWithin(pid, threads) {
+			if list {
+				m.partly = append(m.partly, pid)
+			}
 			continue
 		}
-		if err := m.stopped.AddProcess(pid); err != nil && !cgroupfs.IsGone(err) {
-			return err
-		}
-		m.members = append(m.members, pid)
+		come = append(come, pid)
 	}
-	return err
+	return come, err
 }
 
 // held is what was charged for writing to the devices since the last look. On v2 that may be

@@ -87,3 +87,37 @@ func freezerOf(t *testing.T, pid int) string {
 	t.Fatalf("process %d is in no group of the freezer:\n%s", pid, text)
 	return ""
 }
+
+// Who is put into a group that is held writes no more than that from then on, alone and
+// while others are stopped for what they have written.
+func TestNewcomersArePaced(t *testing.T) {
+	e := lab.Need(t, lab.Root, lab.V1, lab.Rates, lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	group := filepath.Join(e.Cgroups.Blkio, "lab-newcomers")
+	lab.Cgroup(t, group)
+	const rate, length = 10e6, 6 * time.Second
+	weir(t, "set", "cgroup:/lab-newcomers", "--write", fmt.Sprint(int(rate)), "--on", disk.Dir, "--hold", "pacer")
+	t.Cleanup(func() { weir(t, "clear", "cgroup:/lab-newcomers") })
+	time.Sleep(time.Second) // the pacer has long found nobody there
+	join := func(file string) (end func()) {
+		cmd := exec.Command("sh", "-c", "echo $$ > "+group+"/cgroup.procs; exec "+fill(file, 1e9))
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return func() {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+		}
+	}
+	lab.Ratio(t, "newcomers", rate, band(e), func() float64 {
+		first, second := filepath.Join(disk.Dir, "first"), filepath.Join(disk.Dir, "second")
+		began := time.Now()
+		defer join(first)()
+		time.Sleep(length / 3)
+		defer join(second)()
+		time.Sleep(length - time.Since(began))
+		wrote, took := float64(size(first)+size(second)), time.Since(began)
+		t.Logf("first %d, second %d bytes", size(first), size(second))
+		return (wrote - rate/10) / took.Seconds() // who has not written may write 100 ms' worth at once
+	})
+}
