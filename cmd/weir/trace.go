@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/launch"
+	"github.com/weir-io/weir/internal/pacer"
 	"github.com/weir-io/weir/internal/prove"
 	"github.com/weir-io/weir/internal/target"
 	"github.com/weir-io/weir/internal/trace"
@@ -45,6 +47,9 @@ func newTrace(a *app) *cobra.Command {
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return cli.Usagef("trace: one target at most; %d given", len(args))
+			}
+			if len(args) == 1 && args[0] == "" {
+				return cli.Usagef("trace \"\": name a target, or leave it out for the whole host")
 			}
 			return nil
 		},
@@ -91,7 +96,9 @@ func (f *traceFlags) check() error {
 		if !ok {
 			return cli.Usagef("--ops %q: write some of write, read, fsync, fault", word)
 		}
-		f.kinds = append(f.kinds, k)
+		if !slices.Contains(f.kinds, k) {
+			f.kinds = append(f.kinds, k)
+		}
 	}
 	return nil
 }
@@ -145,7 +152,7 @@ func (a *app) trace(ctx context.Context, spec string, f *traceFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := a.addLimits(ctx, &doc.Evidence, t); err != nil {
+	if err := a.addLimits(context.WithoutCancel(ctx), &doc.Evidence, t); err != nil { // SIGINT asks for the report
 		a.out.Say("its limits are left out: %v", err)
 	}
 	doc.Advice = doc.Advise()
@@ -168,11 +175,18 @@ func groupOf(t *target.Target) *cgroupfs.Group {
 	return &t.Group
 }
 
-// addLimits puts the target's limits beside what was seen. A group that has gone
-// meanwhile has none.
+// addLimits puts the target's limits beside what was seen, and whether the pacer holds it,
+// a group above it, or one below. A group that has gone meanwhile has no limits.
 func (a *app) addLimits(ctx context.Context, e *trace.Evidence, t *target.Target) error {
+	jobs, err := pacer.Paced(a.state)
 	if t == nil {
-		return nil
+		e.Paced = len(jobs) > 0
+		return err
+	}
+	place := pacer.PlaceOf(t.Group, "blkio")
+	e.Paced = slices.ContainsFunc(jobs, func(j pacer.Job) bool { return j.Limited.Holds(place) || place.Holds(j.Limited) })
+	if err != nil {
+		return err
 	}
 	bindings, err := prove.Bindings(t.Group)
 	if err != nil && !cgroupfs.IsGone(err) {
@@ -183,7 +197,5 @@ func (a *app) addLimits(ctx context.Context, e *trace.Evidence, t *target.Target
 			e.Limits = append(e.Limits, b.Limit.Bound().String()+" on "+a.device(ctx, b.Device).Node)
 		}
 	}
-	paced, err := a.pacedAs(t.Group)
-	e.Paced = paced != nil
-	return err
+	return nil
 }

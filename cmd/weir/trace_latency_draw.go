@@ -38,7 +38,7 @@ func runColours() []string { return []string{"#2563eb", "#ea580c", "#059669"} }
 func partColours() [trace.Parts]string {
 	return [trace.Parts]string{trace.CPU: "#d1d5db", trace.RunQueue: "#9ca3af", trace.MemcgReclaim: "#dc2626", trace.DirectReclaim: "#f472b6",
 		trace.DirtyThrottle: "#f59e0b", trace.BlkThrottle: "#7c3aed", trace.Queue: "#60a5fa", trace.DeviceTime: "#1d4ed8", trace.Journal: "#059669",
-		trace.Frozen: "#67e8f9", trace.OtherIO: "#a3a635", trace.Other: "#111827"}
+		trace.Frozen: "#67e8f9", trace.Uring: "#65a30d", trace.OtherIO: "#a3a635", trace.Other: "#111827"}
 }
 
 // microsecondsText writes a latency beside an axis.

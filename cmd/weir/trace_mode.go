@@ -42,6 +42,8 @@ func (m *traceModes) check(cmd *cobra.Command) error {
 	var refused []string
 	rates := []string{"memory", "size", "direct", "read", "write", "read-iops", "write-iops"}
 	switch {
+	case m.latency.dir == "" && cmd.Flags().Changed("latency"):
+		return cli.Usagef("--latency \"\": name a directory")
 	case m.latency.dir != "" && m.dirty:
 		return cli.Usagef("--latency and --dirty: each is a look of its own; leave out one")
 	case m.latency.dir != "":

@@ -87,7 +87,7 @@ func (a *app) printBehind(behind []trace.BehindReport) {
 		return
 	}
 	a.out.Print("")
-	a.out.Print("behind the scenes, in no call's time (writeback, mostly); means of a request:")
+	a.out.Print("behind the scenes, for which no traced call is known to wait (writeback, mostly); means of a request:")
 	rows := [][]string{{"", "", "", "BLK-THROTTLE", "QUEUE", "DEVICE", "LONGEST"}}
 	for _, b := range behind {
 		each := func(seconds float64) string { return latencyUS(1e6 * seconds / float64(b.Requests)) }
@@ -104,7 +104,7 @@ func (a *app) printNothing(kinds []trace.Kind) {
 		names = append(names, k.String())
 	}
 	a.out.Print("nothing seen: no %s on a file of a disk", strings.Join(names, ", "))
-	a.out.Say("not looked at: io_submit, files in memory (tmpfs), pipes, sockets; and calls that had not ended")
+	a.out.Say("not looked at: io_submit, splice from a file, files in memory (tmpfs), pipes, sockets; and calls that began before the trace or had not ended")
 }
 
 // sayUnseen says what the kernel did not show.
@@ -128,7 +128,7 @@ func lostWords(lost trace.Lost) (words []string) {
 		{lost.Events, "slow operations that came too fast to be listed"},
 		{lost.Stacks, "sleeps whose reason the kernel did not tell: they count as other"},
 		{lost.Files, "operations on more files than there is room for"},
-		{lost.Missed, "system calls, of any process, whose begin or end the kernel did not tell"},
+		{lost.Missed, "times, of any process, that the kernel left a program out, mostly where system calls begin and end"},
 	} {
 		if l.n > 0 {
 			words = append(words, cli.Count(l.n)+" "+l.what)

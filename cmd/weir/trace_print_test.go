@@ -63,7 +63,7 @@ where the time went (1.6 s of 1.6 s):
   device             ████████████████████  100 %
 The group is at its memory limit.
 
-behind the scenes, in no call's time (writeback, mostly); means of a request:
+behind the scenes, for which no traced call is known to wait (writeback, mostly); means of a request:
                                  BLK-THROTTLE   QUEUE  DEVICE  LONGEST
   write  1 204 requests  818 MB         67 ms  100 µs  1.2 ms    1.5 s
 

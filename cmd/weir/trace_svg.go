@@ -13,6 +13,9 @@ import (
 	"github.com/weir-io/weir/internal/trace"
 )
 
+// Each part has a colour of its own.
+var _ [plot.PartsMost - trace.Parts]struct{}
+
 // drawTrace draws the latencies of each kind of operation, and what they are made of.
 func drawTrace(path string, doc traceDocument, s *trace.Snapshot) error {
 	var all []plot.Histogram

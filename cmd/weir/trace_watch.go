@@ -29,7 +29,11 @@ type tracing struct {
 }
 
 func (a *app) watchTrace(tracer *trace.Tracer, t *target.Target, f *traceFlags) *tracing {
-	r := &tracing{tracer: tracer, flags: f, beside: trace.Watch(a.fs, groupOf(t))}
+	pid := 0
+	if t != nil {
+		pid = t.PID
+	}
+	r := &tracing{tracer: tracer, flags: f, beside: trace.Watch(a.fs, groupOf(t), pid)}
 	if f.slower > 0 {
 		r.slows = tracer.WatchSlow()
 	}

@@ -3,6 +3,7 @@ package pacer
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -34,6 +35,11 @@ func PlaceOf(g cgroupfs.Group, controller string) Place {
 		controller = ""
 	}
 	return Place{controller, g.Path()}
+}
+
+// Holds reports whether one place is another one, or above it.
+func (p Place) Holds(other Place) bool {
+	return p.Controller == other.Controller && (p.Path == "/" || p.Path == other.Path || strings.HasPrefix(other.Path, p.Path+"/"))
 }
 
 // Find finds the group of a place.

@@ -23,6 +23,7 @@ type meter struct {
 	births  *process.Births // nil: nobody can tell
 	born    time.Duration   // when they told of some last
 	came    time.Duration   // when somebody was put into the limited group last, as far as that is told
+	asked   time.Duration   // when who is in it was asked last
 	members []int
 	written process.IO
 	charged uint64
@@ -41,6 +42,10 @@ type meter struct {
 // there from its birth.
 const gatherEvery = 100 * time.Millisecond
 
+// comeEvery is how often they are looked for when the kernel has told of one: it may be
+// brought to other groups before it can be stopped.
+const comeEvery = 10 * time.Millisecond
+
 // bornMost is how long a process takes, from when it has its number, to be in its group, or
 // to bring itself or another one there.
 const bornMost = 100 * time.Millisecond
@@ -49,7 +54,7 @@ const bornMost = 100 * time.Millisecond
 // the group, and so held by the kernel.
 func (m *meter) look(now time.Duration) (unseen float64, err error) {
 	list := m.below == nil || now-m.listed > gatherEvery
-	gather := list || now-m.came < bornMost
+	gather := list || m.asked < m.came || now-m.came < bornMost && now-m.asked > comeEvery
 	if list {
 		if err := m.list(); err != nil {
 			return 0, err
@@ -66,6 +71,7 @@ func (m *meter) look(now time.Duration) (unseen float64, err error) {
 	}
 	var come []int
 	if gather {
+		m.asked = now
 		if come, err = m.gather(list); err != nil {
 			return 0, err
 		}

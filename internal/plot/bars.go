@@ -49,8 +49,11 @@ const (
 	legendColumns              = 4
 )
 
+// PartsMost is how many parts a histogram can have.
+const PartsMost = 13
+
 // partColours are told apart by hue where parts lie beside each other as a rule.
-var partColours = []string{"#9ca3af", "#d6d3d1", "#dc2626", "#fb923c", "#facc15", "#7c3aed", "#38bdf8", "#1d4ed8", "#059669", "#a5f3fc", "#f9a8d4", "#292524"}
+var partColours = [PartsMost]string{"#9ca3af", "#d6d3d1", "#dc2626", "#fb923c", "#facc15", "#7c3aed", "#38bdf8", "#1d4ed8", "#059669", "#a5f3fc", "#84cc16", "#f9a8d4", "#292524"}
 
 // DrawHistograms writes them one below the other as one SVG document.
 func DrawHistograms(w io.Writer, title string, all []Histogram) error {
@@ -145,7 +148,7 @@ func (h Histogram) drawParts(b *strings.Builder, f logFrame) {
 			if v > 0 {
 				height := v / all * (partsFloor - partsTop)
 				y -= height
-				fmt.Fprintf(b, `<rect x="%.1f" y="%.2f" width="%.1f" height="%.2f" fill="%s"/>`+"\n", f.x(c.From), y, columnWidth(f, c), height, partColour(i))
+				fmt.Fprintf(b, `<rect x="%.1f" y="%.2f" width="%.1f" height="%.2f" fill="%s"/>`+"\n", f.x(c.From), y, columnWidth(f, c), height, partColours[i])
 			}
 		}
 	}
@@ -185,9 +188,9 @@ func (h Histogram) drawSum(b *strings.Builder, s Sum, y float64) {
 			continue
 		}
 		wide := v / all * (width - left - right - note)
-		fmt.Fprintf(b, `<rect x="%.1f" y="%g" width="%.1f" height="%g" fill="%s"/>`+"\n", x, y, wide, sumHeight, partColour(i))
+		fmt.Fprintf(b, `<rect x="%.1f" y="%g" width="%.1f" height="%g" fill="%s"/>`+"\n", x, y, wide, sumHeight, partColours[i])
 		if wide > 36 {
-			fmt.Fprintf(b, `<text x="%.1f" y="%g" text-anchor="middle" font-size="10" fill="%s">%.0f %%</text>`+"\n", x+wide/2, y+12, inkOn(partColour(i)), 100*v/all)
+			fmt.Fprintf(b, `<text x="%.1f" y="%g" text-anchor="middle" font-size="10" fill="%s">%.0f %%</text>`+"\n", x+wide/2, y+12, inkOn(partColours[i]), 100*v/all)
 		}
 		x += wide
 	}
@@ -205,12 +208,10 @@ func (h Histogram) drawLegend(b *strings.Builder) {
 			continue
 		}
 		x, y := left+float64(n%legendColumns)*(width-left-right)/legendColumns, legendTop+float64(n/legendColumns)*16
-		fmt.Fprintf(b, `<rect x="%.1f" y="%g" width="11" height="11" fill="%s"/><text x="%.1f" y="%g">%s</text>`+"\n", x, y, partColour(i), x+16, y+10, html.EscapeString(name))
+		fmt.Fprintf(b, `<rect x="%.1f" y="%g" width="11" height="11" fill="%s"/><text x="%.1f" y="%g">%s</text>`+"\n", x, y, partColours[i], x+16, y+10, html.EscapeString(name))
 		n++
 	}
 }
-
-func partColour(i int) string { return partColours[i%len(partColours)] }
 
 // inkOn is a colour that is read on another, "#rrggbb".
 func inkOn(colour string) string {

@@ -2,6 +2,7 @@ package plot
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -36,8 +37,17 @@ func TestDrawHistograms(t *testing.T) {
 	if got := strings.Count(s, `fill="#475569"`); got != 2 {
 		t.Errorf("%d columns are drawn, want 2", got)
 	}
-	if first, second := strings.Count(s, partColour(0)), strings.Count(s, partColour(1)); first != 2+1+1 || second != 1+1+1 {
+	if first, second := strings.Count(s, partColours[0]), strings.Count(s, partColours[1]); first != 2+1+1 || second != 1+1+1 {
 		t.Errorf("the parts are drawn %d and %d times, with the legend", first, second)
+	}
+}
+
+// All parts that there can be are told apart.
+func TestPartColours(t *testing.T) {
+	for i, c := range partColours {
+		if c == "" || slices.Contains(partColours[:i], c) {
+			t.Errorf("part %d has colour %q, which says nothing or is another's", i, c)
+		}
 	}
 }
 

@@ -73,7 +73,7 @@ var explanations = [Parts]func(*Report) string{
 	Uring: func(*Report) string {
 		return "for a worker, of which one does the buffered writes to a file, so that each waits for those before it; for those that it is linked behind; or for who asked, to take the answer"
 	},
-	OtherIO:  func(*Report) string { return "writeback by the kernel's flushers, or what another process reads ahead" },
+	OtherIO:  explainOthers,
 	RunQueue: func(*Report) string { return "processors are busy, or the group's share of them is used up" },
 	Other:    func(*Report) string { return "none of the places that weir knows" },
 }
@@ -85,7 +85,7 @@ func explainMemcg(r *Report) string {
 	}
 	text := fmt.Sprintf("%s is at its memory limit (%s, %s of it page cache), and each new page first frees an old one", m.Group, ofBinary(m.Used, m.bound()), memorySize(m.Cache))
 	if r.Reclaim.MemcgBytes > 0 {
-		text += fmt.Sprintf(". In these %.0f s it freed %s: %s would have held what was brought into memory meanwhile",
+		text += fmt.Sprintf(". In these %.0f s these operations freed %s: at least %s would have held what was brought into memory meanwhile",
 			r.Seconds, memorySize(r.Reclaim.MemcgBytes), memorySize(roundUp(m.Used+r.Reclaim.MemcgBytes)))
 	}
 	return text + ". Direct I/O needs no page cache"
@@ -105,18 +105,41 @@ func explainDirty(r *Report) string {
 	var text string
 	d, m := r.Evidence.Dirty, r.Evidence.Memory
 	switch {
-	case m != nil && m.full() >= 0.9 && (d == nil || d.Now < d.BackgroundAt):
+	case m != nil && m.full() >= 0.9 && (d == nil || d.most < d.BackgroundAt):
 		text = fmt.Sprintf("%s is at its memory limit (%s), of which only a part may be dirty (%s was): a higher memory limit, or a faster disk", m.Group, ofBinary(m.Used, m.bound()), memorySize(m.Dirty))
+	case d != nil && d.most < d.BackgroundAt:
+		text = fmt.Sprintf("the host's thresholds were not reached (%s was dirty or on its way to disks, of %s): the disk has one of its own (/sys/class/bdi), or the group's memory has",
+			memorySize(d.most), memorySize(d.BackgroundAt))
 	case d != nil:
-		text = fmt.Sprintf("up to %s of the host's memory was dirty; from %s on writers are slowed down, at %s they stop (vm.dirty_*). weir trace --dirty shows it over time",
-			memorySize(d.Now), memorySize((d.BackgroundAt+d.LimitAt)/2), memorySize(d.LimitAt))
+		text = fmt.Sprintf("up to %s of the host's memory was dirty or on its way to disks; from %s on writers are slowed down, at %s they stop (vm.dirty_*). weir trace --dirty shows it over time",
+			memorySize(d.most), memorySize((d.BackgroundAt+d.LimitAt)/2), memorySize(d.LimitAt))
 	default:
 		text = "more is written than the disk takes"
 	}
-	if limits := r.writeLimits(); limits != "" {
+	if limits := r.writeLimits(); limits != "" && r.heldBehind() > 0 {
 		text += ". The limit (" + limits + ") is how fast it drains"
 	}
 	return text
+}
+
+// explainOthers says what is known of I/O that others have submitted: writeback is charged
+// to who wrote, and told of behind the scenes.
+func explainOthers(r *Report) string {
+	const text = "writeback by the kernel's flushers, what another process reads ahead, or I/O that could not be followed"
+	if held := r.heldBehind(); held > 0.5 {
+		return fmt.Sprintf("%s. Of the time of writes behind the scenes %.0f %% is the wait for blk-throttle%s", text, 100*held, inBrackets(r.writeLimits()))
+	}
+	return text
+}
+
+// heldBehind is the share that blk-throttle has of the time of writes behind the scenes.
+func (r *Report) heldBehind() float64 {
+	for _, b := range r.Behind {
+		if all := b.ThrottleSeconds + b.QueueSeconds + b.DeviceSeconds; b.Direction == "write" && all > 0 {
+			return b.ThrottleSeconds / all
+		}
+	}
+	return 0
 }
 
 // writeLimits are those of the target's limits that bind writes.

@@ -30,8 +30,8 @@ func (c call) bits() uint8 {
 	return b
 }
 
-// callsOf are the system calls of some kinds, by number. sendfile(2) and splice(2) can be
-// of either; which they are is seen only then.
+// callsOf are the system calls of some kinds, by number. sendfile(2) can be of
+// either; which it is is seen only then. splice(2) from a file to a pipe is none.
 func callsOf(kinds []Kind) (all [callsMax]uint8) {
 	for number, c := range systemCalls {
 		for _, k := range kinds {

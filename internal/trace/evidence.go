@@ -49,6 +49,7 @@ func (m Memory) full() float64 {
 type Dirty struct {
 	Now          uint64 `json:"dirty"`
 	Writeback    uint64 `json:"writeback"`
+	most         uint64 // of the two together, which is what the thresholds are for
 	BackgroundAt uint64 `json:"background_threshold"` // from here on flushers write
 	LimitAt      uint64 `json:"threshold"`            // from between the two on writers wait
 }
@@ -59,15 +60,17 @@ const sampleEvery = 100 * time.Millisecond
 // A Witness gathers evidence until it is stopped.
 type Witness struct {
 	group  *cgroupfs.Group // nil: no memory group is looked at
+	pid    int             // 0: the target is the group
 	groups *cgroupfs.FS
 	stop   chan struct{}
 	ended  chan struct{}
 	found  Evidence // the goroutine's, until it has ended
 }
 
-// Watch begins to gather evidence of a target's group; nil: of the host alone.
-func Watch(groups *cgroupfs.FS, group *cgroupfs.Group) *Witness {
-	w := &Witness{group: group, groups: groups, stop: make(chan struct{}), ended: make(chan struct{})}
+// Watch begins to gather evidence of a target's group, or of that of a process of it, if
+// pid is not 0; nil: of the host alone.
+func Watch(groups *cgroupfs.FS, group *cgroupfs.Group, pid int) *Witness {
+	w := &Witness{group: group, pid: pid, groups: groups, stop: make(chan struct{}), ended: make(chan struct{})}
 	w.found.Limits = []string{}
 	go w.watch()
 	return w
@@ -104,6 +107,7 @@ func (w *Witness) lookAtDirty(host kernel.FS) {
 	}
 	w.found.Dirty.Now = max(w.found.Dirty.Now, d.Now)
 	w.found.Dirty.Writeback = max(w.found.Dirty.Writeback, d.InWriteback)
+	w.found.Dirty.most = max(w.found.Dirty.most, d.Now+d.InWriteback)
 	w.found.Dirty.BackgroundAt, w.found.Dirty.LimitAt = d.BackgroundAt, d.LimitAt
 }
 
@@ -127,10 +131,12 @@ func (w *Witness) lookAtMemory() {
 }
 
 func (w *Witness) keep(m Memory) {
-	if w.found.Memory == nil || m.full() > w.found.Memory.full() {
-		if w.found.Memory != nil && w.found.Memory.Group == m.Group {
-			m.Dirty = max(m.Dirty, w.found.Memory.Dirty)
-		}
+	was := w.found.Memory
+	if was != nil && was.Group == m.Group {
+		m.Dirty = max(m.Dirty, was.Dirty)
+		was.Dirty = m.Dirty
+	}
+	if was == nil || m.full() > was.full() {
 		w.found.Memory = &m
 	}
 }
@@ -144,11 +150,17 @@ func (w *Witness) memoryGroup() (cgroupfs.Group, bool) {
 	if w.group.Hierarchy().Has("memory") {
 		return *w.group, true
 	}
-	memory := w.groups.With("memory")
-	pids, err := target.Members(*w.group)
-	if memory == nil || err != nil || len(pids) == 0 {
+	memory, pid := w.groups.With("memory"), w.pid
+	if pid == 0 {
+		pids, err := target.Members(*w.group)
+		if err != nil || len(pids) == 0 {
+			return cgroupfs.Group{}, false
+		}
+		pid = pids[0]
+	}
+	if memory == nil {
 		return cgroupfs.Group{}, false
 	}
-	g, err := w.groups.OfProcess(memory, pids[0])
+	g, err := w.groups.OfProcess(memory, pid)
 	return g, err == nil
 }

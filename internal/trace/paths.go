@@ -80,7 +80,7 @@ func (p *paths) look(f opened, fd int) string {
 		if exact {
 			return found
 		}
-		if found != "" {
+		if found != "" && f.device>>20 == 0 { // elsewhere it is another file of that name
 			near = found
 		}
 	}

@@ -47,7 +47,7 @@ func TestPaths(t *testing.T) {
 	}
 	// Numbers as btrfs and overlayfs have them: the name must do.
 	far := openedAs(t, long)
-	far.device++
+	far.device = 42 // without a major number
 	if got := newPaths().find(far, -1); got != long.Name() {
 		t.Errorf("found %s by its name, want %s", got, long.Name())
 	}
@@ -66,7 +66,9 @@ func TestPathsNotFound(t *testing.T) {
 	closed.name = "other"
 	gone := openedAs(t, f)
 	gone.tgid = 1 << 30
-	for _, o := range []opened{closed, gone, {name: "bare"}, {}} {
+	namesake := openedAs(t, f) // another file of that name, on a disk
+	namesake.device, namesake.inode = 8<<20|1, namesake.inode+1
+	for _, o := range []opened{closed, gone, namesake, {name: "bare"}, {}} {
 		if got := p.find(o, -1); got != o.name {
 			t.Errorf("%v is found as %s", o, got)
 		}

@@ -102,6 +102,9 @@ func TestMissing(t *testing.T) {
 	fentry := hasFentry()
 	r := startTrace(t, fmt.Sprintf("pid:%d", os.Getpid())).end(t)
 	t.Logf("fentry: %v; missing: %+v", fentry == nil, r.Missing)
+	if fentry != nil && len(r.Missing) == 0 {
+		t.Error("without fentry nothing is missing")
+	}
 	for _, m := range r.Missing {
 		if fentry == nil || !strings.Contains(m.Hook, "fentry") || m.Reason == "" {
 			t.Errorf("missing: %+v, while fentry says %v", m, fentry)

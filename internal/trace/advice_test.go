@@ -1,0 +1,57 @@
+package trace
+
+import (
+	"strings"
+	"testing"
+)
+
+const mib = 1 << 20
+
+// reportOf is one in which a part has most of the time of writes.
+func reportOf(part Part, e Evidence, behind ...BehindReport) *Report {
+	r := &Report{Seconds: 10, Evidence: e, Behind: behind}
+	r.Ops = []OpsReport{{Kind: "write", Seconds: 5, Verdict: Verdict{Of: "all", Causes: []Cause{{part.String(), 0.9, part}}}}}
+	return r
+}
+
+// What a cause is said to mean is what was read beside it.
+func TestAdvise(t *testing.T) {
+	atLimit := &Memory{Group: "/web", Max: 64 * mib, Used: 63 * mib, Cache: 60 * mib, Dirty: 5 * mib}
+	unreached := &Dirty{Now: 3 * mib, most: 4 * mib, BackgroundAt: 1000 * mib, LimitAt: 2000 * mib}
+	reached := &Dirty{Now: 3 * mib, Writeback: 1600 * mib, most: 1602 * mib, BackgroundAt: 1000 * mib, LimitAt: 2000 * mib}
+	limits := []string{"write 10 MB/s on /dev/vdb"}
+	held := BehindReport{Direction: "write", Requests: 1, ThrottleSeconds: 9, DeviceSeconds: 1}
+	free := BehindReport{Direction: "write", Requests: 1, DeviceSeconds: 1}
+	for name, c := range map[string]struct {
+		r         *Report
+		want, not []string
+	}{
+		"memcg":               {reportOf(MemcgReclaim, Evidence{Memory: atLimit}), []string{"90 % of their time is memcg reclaim", "/web is at its memory limit (63 MiB of 64 MiB, 60 MiB of it page cache)"}, []string{"freed"}},
+		"memcg, now and then": {reportOf(MemcgReclaim, Evidence{}), []string{"reached now and then"}, nil},
+		"dirty on the host":   {reportOf(DirtyThrottle, Evidence{Dirty: reached, Limits: limits}, free), []string{"1.56 GiB of the host's memory", "from 1.46 GiB on"}, []string{"10 MB/s"}},
+		"dirty, held behind":  {reportOf(DirtyThrottle, Evidence{Dirty: reached, Limits: limits}, held), []string{"The limit (write 10 MB/s on /dev/vdb) is how fast it drains"}, nil},
+		"dirty in the group":  {reportOf(DirtyThrottle, Evidence{Dirty: unreached, Memory: atLimit}), []string{"of which only a part may be dirty (5 MiB was)"}, []string{"host"}},
+		"dirty on a disk":     {reportOf(DirtyThrottle, Evidence{Dirty: unreached}), []string{"the host's thresholds were not reached (4 MiB", "/sys/class/bdi"}, []string{"slowed down"}},
+		"throttle":            {reportOf(BlkThrottle, Evidence{Limits: limits}), []string{"its limit holds it (write 10 MB/s on /dev/vdb)"}, nil},
+		"paced":               {reportOf(Frozen, Evidence{Paced: true, Limits: limits}), []string{"weir's pacer holds its writes at the limit (write 10 MB/s on /dev/vdb)"}, nil},
+		"frozen":              {reportOf(Frozen, Evidence{}), []string{"somebody freezes its cgroup"}, []string{"pacer"}},
+		"flusher, held":       {reportOf(OtherIO, Evidence{Limits: limits}, held), []string{"90 % is the wait for blk-throttle (write 10 MB/s on /dev/vdb)"}, nil},
+		"flusher":             {reportOf(OtherIO, Evidence{Limits: limits}, free), []string{"flushers"}, []string{"blk-throttle"}},
+	} {
+		advice := c.r.Advise()
+		if len(advice) != 1 {
+			t.Errorf("%s: %v", name, advice)
+			continue
+		}
+		for _, want := range c.want {
+			if !strings.Contains(advice[0].Text, want) {
+				t.Errorf("%s: %q, want %q in it", name, advice[0].Text, want)
+			}
+		}
+		for _, not := range c.not {
+			if strings.Contains(advice[0].Text, not) {
+				t.Errorf("%s: %q, with %q in it", name, advice[0].Text, not)
+			}
+		}
+	}
+}
