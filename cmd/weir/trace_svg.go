@@ -13,8 +13,8 @@ import (
 	"github.com/weir-io/weir/internal/trace"
 )
 
-// Each part has a colour of its own.
-var _ [plot.PartsMost - trace.Parts]struct{}
+// Each part has a colour of its own, or this does not compile.
+const _ = uint(plot.PartsMost - int(trace.Parts))
 
 // drawTrace draws the latencies of each kind of operation, and what they are made of.
 func drawTrace(path string, doc traceDocument, s *trace.Snapshot) error {

@@ -2,6 +2,7 @@ package pacer
 
 import (
 	"encoding/binary"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -10,20 +11,25 @@ import (
 // that this is done with (inotify), also to cgroup.procs and tasks. Where it does not
 // (there are too many that it tells), a group's newcomers are found when they are looked for.
 type joins struct {
-	fd int // -1: it tells of nothing
-	of map[int32]*paced
+	fd   int // -1: it tells of nothing
+	of   map[int32]*paced
+	told time.Duration // when it was asked last
 }
+
+// toldEvery bounds how often the pacer is woken: whoever may put processes into a group
+// may do so all the time.
+const toldEvery = time.Millisecond
 
 func newJoins() joins {
 	fd, err := unix.InotifyInit1(unix.IN_NONBLOCK | unix.IN_CLOEXEC)
 	if err != nil {
 		fd = -1
 	}
-	return joins{fd, make(map[int32]*paced)}
+	return joins{fd: fd, of: make(map[int32]*paced)}
 }
 
 // watch begins to tell of who is put into a group's limited one.
-func (j joins) watch(p *paced) {
+func (j *joins) watch(p *paced) {
 	for _, name := range []string{"cgroup.procs", "tasks", "cgroup.threads"} {
 		wd, err := unix.InotifyAddWatch(j.fd, p.meter.limited.File(name), unix.IN_MODIFY)
 		if err == nil { // v1 has not all of them, nor v2
@@ -33,7 +39,7 @@ func (j joins) watch(p *paced) {
 }
 
 // forget stops telling of a group.
-func (j joins) forget(p *paced) {
+func (j *joins) forget(p *paced) {
 	for wd, of := range j.of {
 		if of == p {
 			_, _ = unix.InotifyRmWatch(j.fd, uint32(wd)) // with the group it is gone
@@ -42,12 +48,18 @@ func (j joins) forget(p *paced) {
 	}
 }
 
-// poll is what to wait for; it is never ready where nothing is told.
-func (j joins) poll() unix.PollFd { return unix.PollFd{Fd: int32(j.fd), Events: unix.POLLIN} }
+// poll is what to wait for; it is never ready where nothing is told, or has just been.
+func (j *joins) poll() unix.PollFd {
+	if j.fd < 0 || clockNow()-j.told < toldEvery {
+		return unix.PollFd{Fd: -1}
+	}
+	return unix.PollFd{Fd: int32(j.fd), Events: unix.POLLIN}
+}
 
 // come returns the groups that somebody has been put into.
-func (j joins) come() map[*paced]bool {
+func (j *joins) come() map[*paced]bool {
 	groups := make(map[*paced]bool)
+	j.told = clockNow()
 	var buf [4096]byte
 	for {
 		n, err := unix.Read(j.fd, buf[:])
@@ -70,7 +82,7 @@ func (j joins) come() map[*paced]bool {
 	}
 }
 
-func (j joins) close() {
+func (j *joins) close() {
 	if j.fd >= 0 {
 		_ = unix.Close(j.fd)
 	}
