@@ -39,6 +39,28 @@ func DeviceBytes(t testing.TB, dev blkdev.Number) (read, written int64) {
 	return traffic.ReadBytes, traffic.WriteBytes
 }
 
+// diskTimes is for how long each disk has had something to do (io_ticks of proc_diskstats(5)).
+func diskTimes(t testing.TB) map[string]time.Duration {
+	t.Helper()
+	text, err := os.ReadFile("/proc/diskstats")
+	if err != nil {
+		t.Fatal(err)
+	}
+	times := make(map[string]time.Duration)
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Fields(line)
+		if len(fields) < 13 {
+			t.Fatalf("parse /proc/diskstats: %q has %d fields", line, len(fields))
+		}
+		ms, err := strconv.ParseInt(fields[12], 10, 64)
+		if err != nil {
+			t.Fatalf("parse /proc/diskstats: %v", err)
+		}
+		times[fields[2]] = time.Duration(ms) * time.Millisecond
+	}
+	return times
+}
+
 func parseStat(text string) (Traffic, error) {
 	const sector = 512 // whatever the device's own block size
 	fields := strings.Fields(text)

@@ -40,27 +40,32 @@ func TestRatio(t *testing.T) {
 		rates    []float64 // in turn
 		starved  float64
 		stalled  time.Duration
+		busy     float64
 		failed   bool
 		attempts int
 	}{
-		{"held", []float64{1.0}, 0, 0, false, 1},
-		{"held on a busy machine", []float64{0.98}, 0.1, 0, false, 1},
-		{"too much", []float64{1.04, 1.0}, 0, 0, true, 1},
-		{"too much on a busy machine", []float64{1.08, 1.0}, 0.1, 0, true, 1},
-		{"a stall caught up", []float64{1.06, 1.0}, 0.1, 0, false, 2},
-		{"stalls caught up, again and again", []float64{1.06, 1.06, 1.06, 1.06, 1.06}, 0.1, 0, true, attempts},
-		{"after the machine stood still", []float64{1.8, 1.0}, 0.5, 2 * time.Second, false, 2},
-		{"after it stood still for less", []float64{1.8, 1.0}, 0.5, time.Second, true, 1},
-		{"busy all the time, and too much", []float64{1.3, 1.0}, 0.5, 50 * time.Millisecond, true, 1},
-		{"too little", []float64{0.9, 1.0}, 0, 0, true, 1},
-		{"too little on a busy machine, then held", []float64{0.9, 1.0}, 0.1, 0, false, 2},
-		{"too little on a busy machine, then too much", []float64{0.9, 1.1}, 0.1, 0, true, 2},
-		{"too little, again and again", []float64{0.9, 0.9, 0.9, 0.9, 0.9}, 0.1, 0, true, attempts},
+		{"held", []float64{1.0}, 0, 0, 0, false, 1},
+		{"held on a busy machine", []float64{0.98}, 0.1, 0, 0, false, 1},
+		{"too much", []float64{1.04, 1.0}, 0, 0, 0, true, 1},
+		{"too much on a busy machine", []float64{1.08, 1.0}, 0.1, 0, 0, true, 1},
+		{"a stall caught up", []float64{1.06, 1.0}, 0.1, 0, 0, false, 2},
+		{"stalls caught up, again and again", []float64{1.06, 1.06, 1.06, 1.06, 1.06}, 0.1, 0, 0, true, attempts},
+		{"after the machine stood still", []float64{1.8, 1.0}, 0.5, 2 * time.Second, 0, false, 2},
+		{"after it stood still for less", []float64{1.8, 1.0}, 0.5, time.Second, 0, true, 1},
+		{"busy all the time, and too much", []float64{1.3, 1.0}, 0.5, 50 * time.Millisecond, 0, true, 1},
+		{"too little", []float64{0.9, 1.0}, 0, 0, 0, true, 1},
+		{"too little on a busy machine, then held", []float64{0.9, 1.0}, 0.1, 0, 0, false, 2},
+		{"too little on a busy machine, then too much", []float64{0.9, 1.1}, 0.1, 0, 0, true, 2},
+		{"too little from a busy disk, then held", []float64{0.8, 1.0}, 0, 0, 0.15, false, 2},
+		{"too little, and not for the disk", []float64{0.8, 1.0}, 0, 0, 0.05, true, 1},
+		{"too little from a busy disk, again and again", []float64{0.8, 0.8, 0.8, 0.8, 0.8}, 0, 0, 0.9, true, attempts},
+		{"too much from a busy disk", []float64{1.1, 1.0}, 0, 0, 0.9, true, 1},
+		{"too little, again and again", []float64{0.9, 0.9, 0.9, 0.9, 0.9}, 0.1, 0, 0, true, attempts},
 	} {
 		v, n, quieter := &verdict{TB: t}, 0, 0
 		ratio(v, c.name, 100, Direct, func() measured {
 			n++
-			return measured{100 * c.rates[n-1], c.starved, took, c.stalled}
+			return measured{100 * c.rates[n-1], c.starved, took, c.stalled, c.busy}
 		}, func() { quieter++ })
 		if quieter != n-1 {
 			t.Errorf("%s: waited for a quieter machine %d times of %d", c.name, quieter, n-1)
