@@ -51,7 +51,6 @@ func (s *server) add(j Job) error {
 		return errors.Join(err, record.Done())
 	}
 	s.jobs[p] = &held{j, record}
-	s.joins.watch(p)
 	heap.Push(&s.loop.groups, p)
 	return nil
 }
@@ -96,7 +95,6 @@ func (s *server) begin(j Job) (*paced, error) {
 func (s *server) drop(p *paced) error {
 	h := s.jobs[p]
 	delete(s.jobs, p)
-	s.joins.forget(p)
 	thaw := p.brake.Set(false)
 	err := h.job.Release(s.fs)
 	p.meter.close()

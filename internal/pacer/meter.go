@@ -22,8 +22,6 @@ type meter struct {
 	sum     process.Sum
 	births  *process.Births // nil: nobody can tell
 	born    time.Duration   // when they told of some last
-	came    time.Duration   // when somebody was put into the limited group last, as far as that is told
-	asked   time.Duration   // when who is in it was asked last
 	members []int
 	written process.IO
 	charged uint64
@@ -34,17 +32,13 @@ type meter struct {
 	listed time.Duration
 
 	mayJoin func(pid int) bool // whoever else may stop it still can, when it has joined the stopped group
-	partly  []int              // who was in the limited group with some threads at the last listing
+	outside []int              // who was in the limited group alone at the last gathering
 }
 
 // gatherEvery is how often groups below are listed, and those who have come to the limited
 // group from elsewhere are brought where they can be stopped. What is born in the group is
 // there from its birth.
 const gatherEvery = 100 * time.Millisecond
-
-// comeEvery is how often they are looked for when the kernel has told of one: it may be
-// brought to other groups before it can be stopped.
-const comeEvery = 10 * time.Millisecond
 
 // bornMost is how long a process takes, from when it has its number, to be in its group, or
 // to bring itself or another one there.
@@ -53,9 +47,8 @@ const bornMost = 100 * time.Millisecond
 // look returns how many bytes were written since the last look, less what was charged to
 // the group, and so held by the kernel.
 func (m *meter) look(now time.Duration) (unseen float64, err error) {
-	list := m.below == nil || now-m.listed > gatherEvery
-	gather := list || m.asked < m.came || now-m.came < bornMost && now-m.asked > comeEvery
-	if list {
+	gather := m.below == nil || now-m.listed > gatherEvery
+	if gather {
 		if err := m.list(); err != nil {
 			return 0, err
 		}
@@ -69,20 +62,12 @@ func (m *meter) look(now time.Duration) (unseen float64, err error) {
 			return 0, err
 		}
 	}
-	var come []int
 	if gather {
-		m.asked = now
-		if come, err = m.gather(list); err != nil {
+		if err := m.gather(); err != nil {
 			return 0, err
 		}
-		m.members = append(m.members, come...)
 	}
 	written := m.sum.Look(m.members, process.Proc)
-	for _, pid := range come { // this can take 10 ms, of which they are counted now
-		if err := m.stopped.AddProcess(pid); err != nil && !cgroupfs.IsGone(err) {
-			return 0, err
-		}
-	}
 	more := written.Minus(m.written)
 	m.written = written
 	held, err := m.held()
@@ -115,37 +100,29 @@ func (m *meter) enumerate() error {
 	return nil
 }
 
-// gather finds processes of the limited group that are to be brought to those that can be
-// stopped. A weir that starts a command there is in the groups with one thread, for a
-// moment: who is there partly is left where it is until the list after the next.
-func (m *meter) gather(list bool) (come []int, err error) {
+// gather brings processes of the limited group to those that can be stopped.
+func (m *meter) gather() error {
 	if m.limited == m.stopped {
-		return nil, nil
+		return nil
 	}
 	pids, err := m.limited.Processes()
-	before := m.partly
-	if list {
-		m.partly = nil
-	}
-	var threads []int
+	before := m.outside
+	m.outside = nil
 	for _, pid := range pids {
 		if slices.Contains(m.members, pid) || !m.mayJoin(pid) {
 			continue
 		}
-		if threads == nil {
-			if threads, err = m.limited.Threads(); err != nil {
-				return nil, err
-			}
-		}
-		if m.looked && !slices.Contains(before, pid) && !process.IsWithin(pid, threads) {
-			if list {
-				m.partly = append(m.partly, pid)
-			}
+		// A weir that starts a command there is in the groups for a moment.
+		if m.looked && !slices.Contains(before, pid) {
+			m.outside = append(m.outside, pid)
 			continue
 		}
-		come = append(come, pid)
+		if err := m.stopped.AddProcess(pid); err != nil && !cgroupfs.IsGone(err) {
+			return err
+		}
+		m.members = append(m.members, pid)
 	}
-	return come, err
+	return err
 }
 
 // held is what was charged for writing to the devices since the last look. On v2 that may be

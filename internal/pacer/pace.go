@@ -104,17 +104,6 @@ func (p *paced) step(now time.Duration, may pace) error {
 	return nil
 }
 
-// arrived has newcomers looked at: they may write at once, and while the others are stopped
-// they are not.
-func (p *paced) arrived(now time.Duration) error {
-	p.meter.came = now
-	if p.stopped {
-		return p.look(now)
-	}
-	p.quiet, p.trust, p.due = now, runLeast/2, now
-	return nil
-}
-
 // halt stops the processes, to be looked at when they have.
 func (p *paced) halt(now time.Duration) error {
 	p.settled, p.due = false, now+settleTime

@@ -37,9 +37,8 @@ type server struct {
 	jobs   map[*paced]*held
 	guard  *guard
 	askers *askers
-	joins  joins
 	thread thread
-	polled []unix.PollFd // the guard, who is put into groups, and then the askers
+	polled []unix.PollFd // the guard, and then the askers
 }
 
 // held is what belongs to a paced group.
@@ -64,8 +63,7 @@ func Serve(ctx context.Context, dir state.Dir, fs *cgroupfs.FS) error {
 	if err := errors.Join(leave(fs), turnKey(fs)); err != nil {
 		return err
 	}
-	s := &server{dir: dir, fs: fs, jobs: make(map[*paced]*held), askers: askers, joins: newJoins()}
-	defer s.joins.close()
+	s := &server{dir: dir, fs: fs, jobs: make(map[*paced]*held), askers: askers}
 	s.thread.beExact()
 	err = s.watch()
 	if err == nil {
@@ -181,7 +179,7 @@ func (s *server) run(ctx context.Context) error {
 // sleep sleeps until a moment, or until the guard or an asker wants something.
 func (s *server) sleep(until time.Duration) (wanted bool) {
 	s.askers.hurry()
-	s.polled = s.askers.poll(append(s.polled[:0], s.guard.poll, s.joins.poll()))
+	s.polled = s.askers.poll(append(s.polled[:0], s.guard.poll))
 	return pollUntil(until, s.polled)
 }
 
@@ -198,13 +196,7 @@ func (s *server) attend() {
 			p.forgive()
 		}
 	}
-	if s.polled[1].Revents != 0 {
-		for p := range s.joins.come() {
-			_ = p.arrived(clockNow()) // a group that cannot be looked at is found to be at its next look
-		}
-		heap.Init(&s.loop.groups)
-	}
-	s.askers.serve(s.polled[2:], s.answer)
+	s.askers.serve(s.polled[1:], s.answer)
 }
 
 // thaw lets all groups go.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -28,21 +27,6 @@ type Stat struct {
 	Parent  int    // 0: none, or one outside this PID namespace
 	Started uint64 // in ticks since the boot
 	Zombie  bool   // it has ended, and its parent has not waited for it yet
-}
-
-// IsWithin reports whether all threads of a process are among these; those of one that is
-// gone are not.
-func IsWithin(pid int, threads []int) bool {
-	own, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/task")
-	if err != nil {
-		return false
-	}
-	for _, thread := range own {
-		if tid, err := strconv.Atoi(thread.Name()); err != nil || !slices.Contains(threads, tid) {
-			return false
-		}
-	}
-	return true
 }
 
 // ReadStat reads the Stat of a process or a thread.
