@@ -272,12 +272,12 @@ func TestFrozenNatively(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Lane("native"), lab.V1, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
 	g := newGroup(t)
-	tool(t, "weir", "set", "cgroup:/"+g.name, "--write", "50MB/s", "--hold", "pacer", "--on", disk.Node)
+	tool(t, "weir", "set", "cgroup:/"+g.name, "--write", "100MB/s", "--hold", "pacer", "--on", disk.Node)
 	t.Cleanup(func() { tool(t, "weir", "clear", "cgroup:/"+g.name) })
-	// What is dirty already costs nothing, and a load that begins dirties hundreds of MB
-	// before the pacer has seen it: the file is larger, and the trace longer than they cost.
+	// A load that begins dirties hundreds of MB before the pacer has it, and what is dirty
+	// already costs nothing: the file is larger than that, and the load lasts longer.
 	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: 10 * time.Second, Block: 64 << 10, Size: 2 << 30, Empty: 10_000}
-	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", "20s")
+	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", "14s")
 	slowest := r.slowest(t)
 	slowest.blames(t, "frozen", causeMin)
 	exactly(t, r.of(t, "write"), own.Write, own.Empty)
