@@ -169,8 +169,9 @@ static __always_inline bool is_ready(__u64 task)
 /* What a task can wait for on its way back from a call. */
 #define WAITS_BACK (1 << WAIT_FROZEN | 1 << WAIT_MEMCG | 1 << WAIT_RECLAIM | 1 << WAIT_QUEUE)
 
-/* Whether a task whose last call had returned is in another one, that was not seen to begin:
- * the kernel leaves out programs, and what waits before them (seccomp, ptrace). */
+/* Whether a task whose last call had returned is in another one by now, whose begin was not
+ * seen: the kernel has left out the program there, or the task waits before it gets there
+ * (for a tracer, for seccomp). */
 static __always_inline bool is_over(const struct op *op, __u64 now, bool ready, __u64 waits)
 {
 	return now - op->mark > BACK_NS || (!ready && !(waits & WAITS_BACK));
