@@ -4,15 +4,18 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/systemd"
 	"github.com/weir-io/weir/internal/target/engine"
+	"github.com/weir-io/weir/internal/volume"
 )
 
 // completeWithin bounds what a completion may take and completeMost what it lists: somebody
@@ -56,6 +59,58 @@ func (a *app) completeTarget(cmd *cobra.Command, args []string, typed string) ([
 		}
 	}
 	return nil, cobra.ShellCompDirectiveNoFileComp
+}
+
+// choices are the values that flags take, where these can be listed.
+var choices = map[string][]string{
+	"hold":   {holdAuto, holdKernel, holdPacer},
+	"cgroup": {"auto", "v1", "v2"},
+	"fs":     volume.Formats(),
+	"paths":  {"direct", "sync", "buffered", "mapped", "async"},
+	"ops":    {"write", "read", "fsync", "fault"},
+}
+
+// takeFiles are the flags whose value is a file, a directory or a device.
+var takeFiles = []string{"on", "svg", "dir", "latency", "root"}
+
+// completeFlags has a verb's flags, and those of the verbs below it, completed: to what they
+// take, and to files only where they take one.
+func completeFlags(cmd *cobra.Command) {
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		_, f.Usage = pflag.UnquoteUsage(f) // a shell shows it as it is
+		if f.Value.Type() == "bool" || slices.Contains(takeFiles, f.Name) {
+			return
+		}
+		values := choices[f.Name]
+		_ = cmd.RegisterFlagCompletionFunc(f.Name, func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+			return listed(typed, values), cobra.ShellCompDirectiveNoFileComp
+		}) // what has one already keeps it
+	})
+	for _, c := range cmd.Commands() {
+		completeFlags(c)
+	}
+}
+
+// listed completes the last of values that stand in a list with commas.
+func listed(typed string, values []string) []string {
+	before := typed[:strings.LastIndex(typed, ",")+1]
+	var list []string
+	for _, v := range values {
+		list = append(list, before+v)
+	}
+	return list
+}
+
+// completeVolume completes the names of volumes, as far as they can be read.
+func (a *app) completeVolume(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	var names []string
+	if err := a.open(); err == nil && a.root == "/" {
+		all, _ := a.volumes(nil).List() // nothing is said to a shell that completes
+		for _, v := range all {
+			names = append(names, v.Name)
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
 func bounded(prefix string, names []string) []string {

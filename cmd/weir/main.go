@@ -30,8 +30,12 @@ func run() int {
 	a := &app{out: cli.Out{Data: os.Stdout, Messages: os.Stderr}}
 	root := newRoot(a)
 	checkCobras(root)
+	if len(os.Args) > 1 && strings.HasPrefix(os.Args[1], cobra.ShellCompRequestCmd) {
+		completeFlags(root)
+	}
 	err := root.ExecuteContext(context.Background())
 	a.close()
+	err = errors.Join(err, a.out.Flush())
 	if err == nil {
 		err = a.out.Err()
 	}
@@ -44,6 +48,7 @@ func run() int {
 
 // newRoot builds the tree of verbs.
 func newRoot(a *app) *cobra.Command {
+	var showVersion bool
 	root := &cobra.Command{
 		Use:   "weir",
 		Short: "Disk I/O limits that hold",
@@ -52,9 +57,16 @@ func newRoot(a *app) *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          noSuchVerb,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if showVersion {
+				return a.printVersion()
+			}
+			return cmd.Help()
+		},
 	}
+	root.Flags().BoolVar(&showVersion, "version", false, "print the version")
 	root.SetFlagErrorFunc(flagError)
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { a.out.Text(cli.Help(cmd, cli.HelpWidth(os.Stdout))) })
 	flags := root.PersistentFlags()
 	flags.BoolVar(&a.out.JSON, "json", false, "print one JSON document (docs/json.md)")
 	flags.BoolVarP(&a.out.Quiet, "quiet", "q", false, "print no messages but errors")
@@ -91,35 +103,6 @@ func oneVerb(cmd *cobra.Command, args []string) error {
 		return noSuchVerb(found, rest)
 	}
 	return noArguments(found, rest)
-}
-
-// flagError turns pflag's errors into wrong use, and takes off what pflag puts
-// before weir's own messages.
-func flagError(cmd *cobra.Command, err error) error {
-	message := err.Error()
-	if strings.HasPrefix(message, "unknown ") || strings.HasPrefix(message, "flag needs") {
-		message += "; see " + cmd.CommandPath() + " --help"
-	}
-	message = strings.Replace(message, "time: invalid duration", "write 500ms, 5s or 1m, not", 1)
-	if rest, ok := strings.CutPrefix(message, "invalid argument "); ok {
-		if i := strings.Index(rest, "\" flag: "); i >= 0 {
-			name := rest[strings.LastIndex(rest[:i], "\"")+1 : i]
-			message = name + ": " + rest[i+len("\" flag: "):]
-		}
-	}
-	return &cli.UsageError{Message: message}
-}
-
-// noSuchVerb refuses what cobra found no verb for, and names the verbs close to it.
-func noSuchVerb(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	cmd.SuggestionsMinimumDistance = 2
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		return cli.Usagef("%q: no such verb; close to it: %s", args[0], strings.Join(near, ", "))
-	}
-	return cli.Usagef("%q: no such verb; see weir --help", args[0])
 }
 
 func noArguments(cmd *cobra.Command, args []string) error {

@@ -112,7 +112,7 @@ func (o quotaOptions) change(size string) (c quota.Change, err error) {
 	return c, nil
 }
 
-func (a *app) quotaSet(ctx context.Context, spec, size string, o quotaOptions) error {
+func (a *app) quotaSet(ctx context.Context, spec, size string, o quotaOptions) (err error) {
 	if size == "" {
 		return cli.Usagef("quota set: the size is empty; write 10GiB, 500MB or max")
 	}
@@ -127,6 +127,12 @@ func (a *app) quotaSet(ctx context.Context, spec, size string, o quotaOptions) e
 	if err != nil {
 		return err
 	}
+	defer func() {
+		var none *cgroupfs.Unsupported
+		if errors.As(err, &none) {
+			a.out.Say("note: a volume bounds space on every file system: weir volume create NAME --size %s", size)
+		}
+	}()
 	s := a.quotas()
 	if err := a.refuseVolume(ctx, s, spec, place); err != nil {
 		return err

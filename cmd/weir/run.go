@@ -84,7 +84,13 @@ func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory, 
 		return err
 	}
 	if err := launch.Find(args[0]); err != nil {
+		if isUnit(args[0]) {
+			return cli.Usagef("run: %q is no command; write a rate as one word, such as --write 10%s", args[0], args[0])
+		}
 		return err
+	}
+	if len(onLimits) == 0 && memory == "" {
+		a.out.Say("no limit is named, so the command runs without one; add --read, --write, --read-iops or --write-iops")
 	}
 	if _, err := a.io(); err != nil {
 		return err
@@ -149,6 +155,12 @@ func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory, 
 		return &cli.StatusError{Status: result.Status}
 	}
 	return nil
+}
+
+// isUnit reports whether a word is the unit of a rate, which somebody has written apart.
+func isUnit(word string) bool {
+	_, err := limit.ParseBytes("10" + word)
+	return err == nil && !strings.ContainsAny(word[:1], "0123456789")
 }
 
 // runDocument is weir run's JSON (docs/json.md).

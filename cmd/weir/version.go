@@ -22,16 +22,18 @@ func newVersion(a *app) *cobra.Command {
 		Use:   "version",
 		Short: "Print the version",
 		Args:  noArguments,
-		RunE: func(*cobra.Command, []string) error {
-			v := version
-			if info, ok := debug.ReadBuildInfo(); ok && v == "" {
-				v = info.Main.Version
-			}
-			if a.out.JSON {
-				return a.out.Document(versionDocument{cli.SchemaOf("version"), v})
-			}
-			a.out.Print("weir %s", v)
-			return nil
-		},
+		RunE:  func(*cobra.Command, []string) error { return a.printVersion() },
 	}
+}
+
+func (a *app) printVersion() error {
+	v := version
+	if info, ok := debug.ReadBuildInfo(); ok && v == "" {
+		v = info.Main.Version
+	}
+	if a.out.JSON {
+		return a.out.Document(versionDocument{cli.SchemaOf("version"), v})
+	}
+	a.out.Print("weir %s", v)
+	return nil
 }

@@ -32,6 +32,12 @@ func newVolume(a *app) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newVolumeCreate(a), newVolumeAdopt(a), newVolumeList(a), newVolumeSet(a), newVolumeResize(a), newVolumeUp(a), newVolumeDown(a), newVolumeDelete(a), newVolumeForget(a))
+	for _, c := range cmd.Commands() {
+		switch c.Name() {
+		case "set", "resize", "up", "down", "delete", "forget":
+			c.ValidArgsFunction = a.completeVolume
+		}
+	}
 	return cmd
 }
 

@@ -3,8 +3,9 @@ package blkdev
 import (
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
+
+	names "github.com/weir-io/weir/internal/near"
 )
 
 const (
@@ -92,25 +93,5 @@ func near(wanted, name string) bool {
 		return false
 	}
 	most := min(2, max(1, len(wanted)/4))
-	return distance(wanted, name) <= most
-}
-
-// distance is the number of single-byte edits between two names (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := slices.Clone(row)
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			row[j+1] = min(before[j+1]+1, row[j]+1, before[j]+cost)
-		}
-	}
-	return row[len(b)]
+	return names.Distance(wanted, name) <= most
 }

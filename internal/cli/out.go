@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -17,13 +18,37 @@ type Out struct {
 	JSON     bool      // data is one JSON document
 	Quiet    bool      // no messages but errors
 	err      error     // of the first Print that failed
+	said     []Message // for the document
+	pending  []byte    // the document, which waits for what is said after it
 }
+
+// A Message is what a verb has said beside its data, as its JSON document has it.
+type Message struct {
+	Level string `json:"level"` // warning, note or info
+	Text  string `json:"text"`
+}
+
+// saidMost bounds the messages of one document.
+const saidMost = 1000
 
 // Say writes a message line.
 func (o *Out) Say(format string, args ...any) {
-	if !o.Quiet {
-		_, _ = io.WriteString(o.Messages, plain(fmt.Sprintf("weir: "+format+"\n", args...))) // nobody is left to tell
+	text := plain(fmt.Sprintf(format, args...))
+	if o.JSON && len(o.said) < saidMost {
+		o.said = append(o.said, messageOf(text))
 	}
+	if !o.Quiet {
+		_, _ = io.WriteString(o.Messages, "weir: "+text+"\n") // nobody is left to tell
+	}
+}
+
+func messageOf(text string) Message {
+	for _, level := range []string{"warning", "note"} {
+		if rest, ok := strings.CutPrefix(text, level+": "); ok {
+			return Message{level, rest}
+		}
+	}
+	return Message{"info", text}
 }
 
 // Fail writes an error, whatever was asked to be quiet.
@@ -39,17 +64,43 @@ func (o *Out) Print(format string, args ...any) {
 	}
 }
 
+// Text writes lines of data that are weir's own, as Print does.
+func (o *Out) Text(lines string) { o.Print("%s", strings.TrimSuffix(lines, "\n")) }
+
 // Err returns the first error of Print.
 func (o *Out) Err() error { return o.err }
 
-// Document writes v as the verb's JSON document.
+// Document has v as the verb's JSON document. Flush writes it, with what is said until then.
 func (o *Out) Document(v any) error {
+	if err := o.Flush(); err != nil {
+		return err
+	}
 	b, err := json.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("write JSON: %w", err)
 	}
-	_, err = fmt.Fprintf(o.Data, "%s\n", b)
-	return err
+	o.pending = b
+	return nil
+}
+
+// Flush writes a document that waits. Its last field has what the verb has said.
+func (o *Out) Flush() error {
+	b := o.pending
+	if b == nil {
+		return nil
+	}
+	o.pending = nil
+	if object, ok := bytes.CutSuffix(b, []byte("}")); ok && len(o.said) > 0 {
+		said, err := json.Marshal(o.said)
+		if err != nil {
+			return fmt.Errorf("write JSON: %w", err)
+		}
+		b, o.said = fmt.Appendf(object, `,"messages":%s}`, said), nil
+	}
+	if _, err := fmt.Fprintf(o.Data, "%s\n", b); err != nil {
+		return fmt.Errorf("write JSON: %w", err)
+	}
+	return nil
 }
 
 // Schema is the name and version of a JSON document, its first field. The version

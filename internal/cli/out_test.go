@@ -42,7 +42,7 @@ func TestPlural(t *testing.T) {
 
 func TestOut(t *testing.T) {
 	var data, messages strings.Builder
-	o := Out{Data: &data, Messages: &messages}
+	o := Out{Data: &data, Messages: &messages, JSON: true}
 	o.Say("%d groups", 2)
 	o.Print("%s", "data")
 	o.Print("a\tb\nköln █ %s", "\x1b[2J\r\u202e\xff")
@@ -52,7 +52,12 @@ func TestOut(t *testing.T) {
 	if err := o.Document(SchemaOf("x")); err != nil {
 		t.Fatal(err)
 	}
-	if want := "data\na\tb\nköln █ \\x1b[2J\\r\\u202e\uFFFD\n{\"schema\":\"weir.x/1\"}\n"; data.String() != want {
+	o.Say("warning: %s", "late")
+	if err := errors.Join(o.Flush(), o.Flush()); err != nil {
+		t.Fatal(err)
+	}
+	if want := "data\na\tb\nköln █ \\x1b[2J\\r\\u202e\uFFFD\n{\"schema\":\"weir.x/1\",\"messages\":[" +
+		"{\"level\":\"info\",\"text\":\"2 groups\"},{\"level\":\"info\",\"text\":\"nothing\"},{\"level\":\"warning\",\"text\":\"late\"}]}\n"; data.String() != want {
 		t.Errorf("data %q, want %q", data.String(), want)
 	}
 	if want := "weir: 2 groups\nweir: broken\n"; messages.String() != want {

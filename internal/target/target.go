@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"golang.org/x/sys/unix"
 
@@ -173,10 +176,12 @@ func (e *StoppedError) Error() string { return e.Target + ": " + e.Why }
 
 // isNone reports whether a kind answered that it has no target of a name.
 func isNone(err error) bool {
-	var notFound *NotFound
-	var misspelt *NameError
-	var none *NoKindError
-	return errors.As(err, &notFound) || errors.As(err, &misspelt) || errors.As(err, &none)
+	return isA[*NotFound](err) || isA[*NameError](err) || isA[*NoKindError](err)
+}
+
+func isA[T error](err error) bool {
+	var as T
+	return errors.As(err, &as)
 }
 
 // Resolve finds the target that spec names: KIND:NAME, or a bare name that exactly
@@ -189,13 +194,20 @@ func Resolve(ctx context.Context, kinds []Kind, spec string) (Target, error) {
 	}
 	var found []Target
 	var spellings []string
-	var lacks error // of a target that is there
+	var asked, silent []string // the kinds that have no such name, and those that could not be asked
+	var lacks error            // of a target that is there
 	for _, k := range kinds {
 		if g, ok := k.(Guesser); ok && !g.MayKnow(spec) {
+			silent = append(silent, k.Name())
 			continue
 		}
 		t, err := k.Resolve(ctx, spec)
 		if isNone(err) {
+			if isA[*NoKindError](err) {
+				silent = append(silent, k.Name())
+			} else {
+				asked = append(asked, k.Name())
+			}
 			continue
 		}
 		var ungrouped Ungrouped
@@ -214,9 +226,30 @@ func Resolve(ctx context.Context, kinds []Kind, spec string) (Target, error) {
 	case len(spellings) == 1:
 		return found[0], nil
 	case len(spellings) == 0:
-		return Target{}, &NotFound{Target: fmt.Sprintf("target %q", spec), Why: "nothing has this name; write one of " + prefixes(kinds) + " before it"}
+		return Target{}, &NotFound{Target: fmt.Sprintf("target %q", spec), Why: unknown(spec, asked, silent)}
 	}
 	return Target{}, fmt.Errorf("target %q: more than one thing has this name; write one of %s", spec, strings.Join(spellings, ", "))
+}
+
+// unknown says which kinds were asked for a bare name that none of them has, which could
+// not be, and how to name one.
+func unknown(spec string, asked, silent []string) string {
+	var b strings.Builder
+	if len(asked) > 0 {
+		b.WriteString("no " + strings.Join(asked, ", ") + " of this name; ")
+	}
+	if len(silent) > 0 {
+		b.WriteString("not here or not asked: " + strings.Join(silent, ", ") + "; ")
+	}
+	kind := slices.Concat(asked, silent, []string{"unit"})[0]
+	if _, err := strconv.Atoi(spec); err != nil && slices.Contains(append(asked, silent...), "unit") {
+		kind = "unit"
+	}
+	if spec == "" || strings.ContainsFunc(spec, func(r rune) bool { return !unicode.IsGraphic(r) }) {
+		spec = "NAME"
+	}
+	b.WriteString("write the kind before it, such as " + kind + ":" + spec)
+	return b.String()
 }
 
 // prefixes lists the kinds as they are written before a name.

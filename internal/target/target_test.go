@@ -49,13 +49,17 @@ func TestResolve(t *testing.T) {
 	}
 	for spec, want := range map[string]string{
 		"web":       `target "web": more than one thing has this name; write one of unit:web, docker:web`,
-		"mail":      `target "mail": nothing has this name; write one of unit:, docker: before it`,
+		"mail":      `target "mail": no unit, docker of this name; write the kind before it, such as unit:mail`,
 		"unit:mail": "unit:mail: unknown",
-		"":          `target "": nothing has this name; write one of unit:, docker: before it`,
+		"":          `target "": no unit, docker of this name; write the kind before it, such as unit:NAME`,
 	} {
 		if got, err := Resolve(t.Context(), kinds, spec); err == nil || err.Error() != want {
 			t.Errorf("Resolve(%q) = %v, %v; want %s", spec, got, err, want)
 		}
+	}
+	if _, err := Resolve(t.Context(), append([]Kind{names{kind: "pod", err: &NoKindError{&cgroupfs.Unsupported{Feature: "pod"}}}}, kinds...), "a\nb"); err == nil ||
+		err.Error() != `target "a\nb": no unit, docker of this name; not here or not asked: pod; write the kind before it, such as unit:NAME` {
+		t.Error(err)
 	}
 	// One that has nothing of a name, or cannot have, does not stand in the way.
 	for _, none := range []error{&NameError{broken}, &NoKindError{&cgroupfs.Unsupported{Feature: "pod"}}} {

@@ -76,7 +76,7 @@ func TestView(t *testing.T) {
 		t.Error("what was on the terminal would be lost")
 	}
 	for _, want := range []string{
-		`tracing docker:web\x1b[2J · 6 s left · q ends it`,
+		`6 s left · q ends it and prints the report · tracing docker:web\x1b[2J`,
 		"write                     rate       p50       p99       max",
 		"  last second            500/s     31 µs    212 µs    4.6 ms", // the longest was before
 		"  whole time           1 000/s     31 µs    212 µs    4.6 ms",

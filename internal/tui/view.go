@@ -48,7 +48,7 @@ func (m model) text() string {
 }
 
 func (m model) head() string {
-	return fmt.Sprintf("%s · %s left · q ends it and prints the report", blkdev.Printable(m.title), remaining(m.window-m.frame.Passed))
+	return fmt.Sprintf("%s left · q ends it and prints the report · %s", remaining(m.window-m.frame.Passed), blkdev.Printable(m.title))
 }
 
 // remaining writes a time that counts down by the second.

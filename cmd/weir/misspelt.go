@@ -1,0 +1,108 @@
+package main
+
+import (
+	"os"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/near"
+)
+
+// flagError turns pflag's errors into wrong use, in weir's own words.
+func flagError(cmd *cobra.Command, err error) error {
+	message := err.Error()
+	if name, unknown := strings.CutPrefix(message, "unknown flag: "); unknown {
+		if typed := firstWord(os.Args[1:], cmd.Flags()); !cmd.HasParent() && typed != "" { // the flag is of a verb that there is not
+			return noSuchVerb(cmd, []string{typed})
+		}
+		return cli.Usagef("%s: no such flag; %s", name, orHelp(cmd, near.Names(strings.TrimPrefix(name, "--"), flagNames(cmd)), "--"))
+	}
+	if strings.HasPrefix(message, "unknown ") || strings.HasPrefix(message, "flag needs") {
+		message += "; see " + cmd.CommandPath() + " --help"
+	}
+	message = goDuration.ReplaceAllString(message, "write 500ms, 5s or 1m, not")
+	if rest, ok := strings.CutPrefix(message, "invalid argument "); ok {
+		if i := strings.Index(rest, "\" flag: "); i >= 0 {
+			name := rest[strings.LastIndex(rest[:i], "\"")+1 : i]
+			message = name + ": " + rest[i+len("\" flag: "):]
+		}
+	}
+	return &cli.UsageError{Message: message}
+}
+
+// goDuration is what package time says of text that is no duration.
+var goDuration = regexp.MustCompile(`time: (invalid|missing unit in|unknown unit "[^"]*" in) duration`)
+
+// firstWord is the first argument that is no flag and no flag's value; "" if a flag that
+// there is not comes before it.
+func firstWord(args []string, flags *pflag.FlagSet) string {
+	for i := 0; i < len(args); i++ {
+		name, _, joined := strings.Cut(strings.TrimLeft(args[i], "-"), "=")
+		if name == args[i] {
+			return name
+		}
+		f := flags.Lookup(name)
+		if len(name) == 1 {
+			f = flags.ShorthandLookup(name)
+		}
+		if f == nil {
+			return ""
+		}
+		if f.NoOptDefVal == "" && !joined {
+			i++
+		}
+	}
+	return ""
+}
+
+func flagNames(cmd *cobra.Command) []string {
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	return names
+}
+
+// orHelp says what may have been meant, or where to look.
+func orHelp(cmd *cobra.Command, meant []string, before string) string {
+	if len(meant) == 0 {
+		return "see " + cmd.CommandPath() + " --help"
+	}
+	return "did you mean " + before + strings.Join(meant, ", "+before) + "?"
+}
+
+// otherWords are what people call weir's verbs.
+var otherWords = map[string][]string{
+	"clear": {"unset", "unlimit", "reset", "remove", "rm"}, "delete": {"rm", "remove", "destroy"}, "list": {"ls"}, "create": {"new", "add", "make"},
+	"set": {"limit", "apply", "update"}, "show": {"ls", "list", "status", "get"}, "run": {"exec", "start"}, "why": {"explain", "check"}, "prove": {"test", "verify", "measure", "bench"},
+	"up": {"mount"}, "down": {"umount", "unmount"},
+}
+
+// noSuchVerb refuses what cobra found no verb for, and names the verbs close to it.
+func noSuchVerb(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names, meant []string
+	for _, c := range cmd.Commands() {
+		if !c.IsAvailableCommand() && c.Name() != "help" {
+			continue
+		}
+		names = append(names, c.Name())
+		for _, w := range otherWords[c.Name()] {
+			if w == args[0] {
+				meant = append(meant, c.Name())
+			}
+		}
+	}
+	if len(meant) == 0 {
+		meant = near.Names(args[0], names)
+	}
+	return cli.Usagef("%q: no such verb; %s", args[0], orHelp(cmd, meant, cmd.CommandPath()+" "))
+}

@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+)
+
+// Help is written for widthUsual columns where no terminal says how many it has, and for
+// widthLeast to widthMost elsewhere: longer lines are hard to read.
+const (
+	widthLeast = 40
+	widthUsual = 80
+	widthMost  = 100
+)
+
+// HelpWidth is how many columns help is written for: $COLUMNS, the terminal's, or 80.
+func HelpWidth(f *os.File) int {
+	width, err := strconv.Atoi(os.Getenv("COLUMNS"))
+	if err != nil || width <= 0 {
+		width = widthUsual
+		if size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ); err == nil && size.Col > 0 {
+			width = int(size.Col)
+		}
+	}
+	return min(max(width, widthLeast), widthMost)
+}
+
+// Help is what a verb says of itself, no line longer than width where words allow it.
+func Help(cmd *cobra.Command, width int) string {
+	var b strings.Builder
+	text := cmd.Long
+	if text == "" {
+		text = cmd.Short
+	}
+	b.WriteString(Wrap(text, width) + "\n\nUsage:\n")
+	if cmd.Runnable() {
+		b.WriteString(wrapLine(cmd.UseLine(), "  ", "      ", width) + "\n")
+	}
+	verbs := shownVerbs(cmd)
+	if len(verbs) > 0 {
+		b.WriteString("  " + cmd.CommandPath() + " COMMAND\n")
+	}
+	if cmd.Example != "" {
+		b.WriteString("\nExamples:\n" + cmd.Example + "\n")
+	}
+	if len(verbs) > 0 {
+		b.WriteString("\nCommands:\n")
+		for _, c := range verbs {
+			name := "  " + c.Name() + strings.Repeat(" ", c.NamePadding()-len(c.Name())) + " "
+			b.WriteString(wrapLine(c.Short, name, strings.Repeat(" ", len(name)), width) + "\n")
+		}
+	}
+	if cmd.HasAvailableLocalFlags() {
+		b.WriteString("\nFlags:\n" + strings.TrimRight(cmd.LocalFlags().FlagUsagesWrapped(width), " \n") + "\n")
+	}
+	if cmd.HasAvailableInheritedFlags() {
+		b.WriteString("\nGlobal flags:\n" + strings.TrimRight(cmd.InheritedFlags().FlagUsagesWrapped(width), " \n") + "\n")
+	}
+	if len(verbs) > 0 {
+		b.WriteString("\n\"" + cmd.CommandPath() + " COMMAND --help\" says more of a command.\n")
+	}
+	return b.String()
+}
+
+func shownVerbs(cmd *cobra.Command) []*cobra.Command {
+	var shown []*cobra.Command
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() || c.Name() == "help" {
+			shown = append(shown, c)
+		}
+	}
+	return shown
+}
+
+// Wrap breaks text into lines of at most width columns. A line break within a paragraph is
+// a space; a line that begins with one stays as it is.
+func Wrap(text string, width int) string {
+	var lines []string
+	open := "" // the paragraph so far
+	end := func() {
+		if open != "" {
+			lines = append(lines, wrapLine(open, "", "", width))
+		}
+		open = ""
+	}
+	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
+		switch {
+		case line == "" || line[0] == ' ':
+			end()
+			lines = append(lines, line)
+		case open == "":
+			open = line
+		default:
+			open += " " + line
+		}
+	}
+	end()
+	return strings.Join(lines, "\n")
+}
+
+// wrapLine breaks one line between words; first begins the first line, later the others.
+func wrapLine(text, first, later string, width int) string {
+	var b strings.Builder
+	column := len([]rune(first))
+	b.WriteString(first)
+	for i, w := range strings.Fields(text) {
+		n := len([]rune(w))
+		switch {
+		case i == 0:
+		case column+1+n > width:
+			b.WriteString("\n" + later)
+			column = len([]rune(later))
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(w)
+		column += n
+	}
+	return b.String()
+}
