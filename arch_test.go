@@ -22,7 +22,7 @@ const module = "github.com/weir-io/weir/"
 // layers are the packages of the program, from the bottom up. A package imports from
 // lower layers only; those of one layer do not know each other.
 var layers = [][]string{
-	{"internal/bpf", "internal/durable", "internal/limit", "internal/pagecache", "internal/plot", "internal/process", "internal/ptytest", "internal/socket", "internal/socket/sockettest"},
+	{"internal/bpf", "internal/durable", "internal/limit", "internal/pagecache", "internal/plain", "internal/plot", "internal/process", "internal/ptytest", "internal/socket", "internal/socket/sockettest"},
 	{"internal/grpc", "internal/grpc/grpctest"},
 	{"internal/blkdev"},
 	{"internal/cgroupfs", "internal/kernel", "internal/cgconfig", "internal/loopdev"},

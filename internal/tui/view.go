@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/plain"
 	"github.com/weir-io/weir/internal/trace"
 )
 
@@ -48,7 +48,7 @@ func (m model) text() string {
 }
 
 func (m model) head() string {
-	return fmt.Sprintf("%s · %s left · q ends it and prints the report", blkdev.Printable(m.title), remaining(m.window-m.frame.Passed))
+	return fmt.Sprintf("%s · %s left · q ends it and prints the report", plain.Line(m.title), remaining(m.window-m.frame.Passed))
 }
 
 // remaining writes a time that counts down by the second.
