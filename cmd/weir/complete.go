@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/plain"
 	"github.com/weir-io/weir/internal/systemd"
 	"github.com/weir-io/weir/internal/target/engine"
 	"github.com/weir-io/weir/internal/volume"
@@ -153,17 +154,9 @@ func (a *app) livePIDs(prefix string) []string {
 		if err != nil || lineErr != nil || len(line) == 0 { // gone, or the kernel's own
 			continue
 		}
-		pids = append(pids, e.Name()+"\t"+strings.Map(printable, strings.TrimSpace(string(command))))
+		pids = append(pids, e.Name()+"\t"+plain.Line(strings.TrimSpace(string(command))))
 	}
 	return pids
-}
-
-// printable keeps what a process calls itself on one line.
-func printable(r rune) rune {
-	if r < ' ' || r == 0x7f {
-		return '?'
-	}
-	return r
 }
 
 // liveGroups lists the groups one level below what was typed.

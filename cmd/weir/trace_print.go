@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/plain"
 	"github.com/weir-io/weir/internal/trace"
 )
 
@@ -161,8 +161,8 @@ func (a *app) printSlow(what string, all []trace.Slow, count uint64) {
 	shown := slices.Clone(all[:min(len(all), tableMost)])
 	rows := [][]string{{"  AT", "PROCESS", "", "", "TOOK", "MAINLY", "FILE"}}
 	for _, s := range shown {
-		rows = append(rows, []string{fmt.Sprintf("  %.3f s", s.After), fmt.Sprintf("%s (%d)", blkdev.Printable(s.Process), s.PID), s.Kind, sizeOf(s.Bytes), latencyUS(s.Took),
-			trace.TitleOf(s.Cause), blkdev.Printable(s.File)})
+		rows = append(rows, []string{fmt.Sprintf("  %.3f s", s.After), fmt.Sprintf("%s (%d)", plain.Line(s.Process), s.PID), s.Kind, sizeOf(s.Bytes), latencyUS(s.Took),
+			trace.TitleOf(s.Cause), plain.Line(s.File)})
 	}
 	a.printRows(rows, count, []int{0, 3, 4})
 }
@@ -176,7 +176,7 @@ func (a *app) printFiles(all []trace.File) {
 	a.out.Print("by file:")
 	rows := [][]string{{"  ", "CALLS", "BYTES", "TIME", "MAX", "MAINLY", "FILE"}}
 	for _, f := range all[:min(len(all), tableMost)] {
-		rows = append(rows, []string{"  " + f.Kind, cli.Count(f.Count), sizeOf(f.Bytes), seconds1(f.Seconds), latencyUS(f.Max), trace.TitleOf(f.Cause), blkdev.Printable(f.File)})
+		rows = append(rows, []string{"  " + f.Kind, cli.Count(f.Count), sizeOf(f.Bytes), seconds1(f.Seconds), latencyUS(f.Max), trace.TitleOf(f.Cause), plain.Line(f.File)})
 	}
 	a.printRows(rows, uint64(len(all)), []int{1, 2, 3, 4})
 }

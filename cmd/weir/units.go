@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/durable"
+	"github.com/weir-io/weir/internal/plain"
 	"github.com/weir-io/weir/internal/systemd"
 )
 
@@ -48,6 +49,9 @@ func (a *app) mayHaveUnits(feature string) error {
 
 func writeUnits(feature string, texts map[string]string) error {
 	for name, text := range texts {
+		if err := plain.Unit(text); err != nil {
+			return fmt.Errorf("%s: %s: %w", feature, name, err)
+		}
 		if err := durable.Replace(unitDir+name, unitDir+name+".new", text, 0o644); err != nil {
 			return fmt.Errorf("%s: %w", feature, err)
 		}
@@ -82,5 +86,5 @@ func ownPath() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("find weir itself: %w", err)
 	}
-	return program, nil
+	return program, plain.Value("the path of weir itself", program)
 }

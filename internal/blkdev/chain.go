@@ -3,6 +3,8 @@ package blkdev
 import (
 	"fmt"
 	"strings"
+
+	"github.com/weir-io/weir/internal/plain"
 )
 
 // A Chain is the way from what was asked for to the devices that the rule belongs on.
@@ -37,7 +39,7 @@ type Layer struct {
 // "/srv/x → mount /srv → ext4 on /dev/vda2 (partition) → /dev/vda".
 func (c Chain) String() string {
 	if len(c.Layers) == 0 {
-		return Printable(c.Spec)
+		return plain.Line(c.Spec)
 	}
 	texts := make([]string, len(c.Layers))
 	for i, l := range c.Layers {
@@ -72,12 +74,12 @@ func distinct(devs []Device) []Device {
 
 // add puts a layer at the end, its text fit for a terminal.
 func (c *Chain) add(l Layer) {
-	l.Text = Printable(l.Text)
+	l.Text = plain.Line(l.Text)
 	c.Layers = append(c.Layers, l)
 }
 
 func (c *Chain) note(format string, args ...any) {
-	c.Notes = append(c.Notes, Printable(fmt.Sprintf(format, args...)))
+	c.Notes = append(c.Notes, plain.Line(fmt.Sprintf(format, args...)))
 }
 
 // end closes the chain with the devices that a file system is on or that were named,

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+
+	"github.com/weir-io/weir/internal/plain"
 )
 
 // A NoBlockDeviceError says that a path is on a file system without a block device
@@ -16,7 +18,7 @@ type NoBlockDeviceError struct {
 }
 
 func (e *NoBlockDeviceError) Error() string {
-	return Printable(fmt.Sprintf("resolve %s: no block device beneath: %s", e.Path, e.Reason))
+	return plain.Line(fmt.Sprintf("resolve %s: no block device beneath: %s", e.Path, e.Reason))
 }
 
 // A NotFoundError says that a device or a path does not exist. errors.Is holds it
@@ -41,7 +43,7 @@ func (e *NotFoundError) Error() string {
 	case len(e.Have) > 0:
 		fmt.Fprintf(&b, "; there are %s", strings.Join(e.Have, ", "))
 	}
-	return Printable(b.String())
+	return plain.Line(b.String())
 }
 
 // Is makes errors.Is(err, fs.ErrNotExist) true.
@@ -69,7 +71,7 @@ func (e *NotBlockError) Error() string {
 	if e.Hint != "" {
 		s += "; " + e.Hint
 	}
-	return Printable(s)
+	return plain.Line(s)
 }
 
 func isNotExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }

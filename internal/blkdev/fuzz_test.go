@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/weir-io/weir/internal/plain"
 )
 
 func FuzzUnescape(f *testing.F) {
@@ -78,7 +80,7 @@ func FuzzResolve(f *testing.F) {
 		c, err := tr.fs().Resolve(t.Context(), spec)
 		if err != nil {
 			var spelling *SpellingError
-			if !errors.As(err, &spelling) && !strings.Contains(err.Error(), Printable(spec)) {
+			if !errors.As(err, &spelling) && !strings.Contains(err.Error(), plain.Line(spec)) {
 				t.Errorf("the error of %q does not name it: %v", spec, err)
 			}
 			return

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/plain"
 )
 
 // A GroupLimit is what the file gives one group on one device.
@@ -58,7 +59,7 @@ func Limits(file []Section) ([]GroupLimit, []Note) {
 }
 
 func (r *reader) note(line int, format string, args ...any) {
-	r.notes = append(r.notes, Note{line, plain(fmt.Sprintf(format, args...))})
+	r.notes = append(r.notes, Note{line, plain.Line(fmt.Sprintf(format, args...))})
 }
 
 func (r *reader) group(s Section) {

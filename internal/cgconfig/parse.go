@@ -3,7 +3,8 @@ package cgconfig
 import (
 	"fmt"
 	"strings"
-	"unicode"
+
+	"github.com/weir-io/weir/internal/plain"
 )
 
 // A Section is a braced part of the file, such as "group web { … }".
@@ -114,17 +115,7 @@ func (p *parser) errorf(format string, args ...any) error {
 	if p.open {
 		format, args = "a quotation mark is not closed", nil
 	}
-	return &SyntaxError{Line: p.line, Why: plain(fmt.Sprintf(format, args...))}
-}
-
-// plain takes out of a message what a terminal would obey: a quoted name can hold it.
-func plain(text string) string {
-	return strings.Map(func(c rune) rune {
-		if unicode.IsControl(c) {
-			return '?'
-		}
-		return c
-	}, text)
+	return &SyntaxError{Line: p.line, Why: plain.Line(fmt.Sprintf(format, args...))}
 }
 
 // section reads "WORD [NAME] { … }".

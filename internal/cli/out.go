@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/plain"
 )
 
 // Out is where a verb writes.
@@ -33,7 +35,7 @@ const saidMost = 1000
 
 // Say writes a message line.
 func (o *Out) Say(format string, args ...any) {
-	text := plain(fmt.Sprintf(format, args...))
+	text := plain.Text(fmt.Sprintf(format, args...))
 	if o.JSON && len(o.said) < saidMost {
 		o.said = append(o.said, messageOf(text))
 	}
@@ -53,13 +55,13 @@ func messageOf(text string) Message {
 
 // Fail writes an error, whatever was asked to be quiet.
 func (o *Out) Fail(err error) {
-	_, _ = io.WriteString(o.Messages, plain(fmt.Sprintf("weir: %v\n", err)))
+	_, _ = io.WriteString(o.Messages, plain.Text(fmt.Sprintf("weir: %v\n", err)))
 }
 
 // Print writes a line of data. An error, such as that of a full disk behind stdout,
 // is kept for Err.
 func (o *Out) Print(format string, args ...any) {
-	if _, err := io.WriteString(o.Data, plain(fmt.Sprintf(format+"\n", args...))); err != nil && o.err == nil {
+	if _, err := io.WriteString(o.Data, plain.Text(fmt.Sprintf(format+"\n", args...))); err != nil && o.err == nil {
 		o.err = fmt.Errorf("write to standard output: %w", err)
 	}
 }

@@ -56,7 +56,7 @@ func TestOut(t *testing.T) {
 	if err := errors.Join(o.Flush(), o.Flush()); err != nil {
 		t.Fatal(err)
 	}
-	if want := "data\na\tb\nköln █ \\x1b[2J\\r\\u202e\uFFFD\n{\"schema\":\"weir.x/1\",\"messages\":[" +
+	if want := "data\na\tb\nköln █ \\x1b[2J\\r\\u202e\\xff\n{\"schema\":\"weir.x/1\",\"messages\":[" +
 		"{\"level\":\"info\",\"text\":\"2 groups\"},{\"level\":\"info\",\"text\":\"nothing\"},{\"level\":\"warning\",\"text\":\"late\"}]}\n"; data.String() != want {
 		t.Errorf("data %q, want %q", data.String(), want)
 	}

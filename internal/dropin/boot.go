@@ -24,7 +24,9 @@ func VolumesText(program string, paths []string) string {
 	var after []string
 	for _, path := range paths {
 		for dir := filepath.Clean(path); dir != "/"; dir = filepath.Dir(dir) {
-			after = append(after, mountUnit(dir))
+			if unit := mountUnit(dir); len(unit) <= unitNameMost {
+				after = append(after, unit)
+			}
 		}
 	}
 	slices.Sort(after)
@@ -46,6 +48,9 @@ func RestoreText(program string) string {
 	return bootHead("restore") + "Description=Kept limits of containers\nAfter=weir-volumes.service " + makers +
 		"\n\n[Service]\nType=oneshot\nExecStart=" + quote(program) + " restore\n\n[Install]\nWantedBy=multi-user.target " + makers + "\n"
 }
+
+// unitNameMost is the length of the longest name that systemd takes, in bytes.
+const unitNameMost = 255
 
 // mountUnit is the unit of what is mounted at a directory (systemd.unit(5), "String escaping").
 func mountUnit(dir string) string {

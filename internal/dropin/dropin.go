@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/plain"
 )
 
 // An Entry is a limit that the unit gets at its start.
@@ -72,8 +73,11 @@ func Text(unit, program string, entries []Entry, flags func(Entry) []string) (st
 	if err != nil {
 		return "", err
 	}
+	if err := places(entries); err != nil {
+		return "", err
+	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Made by weir set --persist. weir clear unit:%s removes it.\n%s%s\n[Service]\n", unit, saved, data)
+	fmt.Fprintf(&b, "# Made by weir set --persist. weir clear unit:%s removes it.\n%s%s\n[Service]\n", plain.Line(unit), saved, data)
 	// The unit's own group in the hierarchy of blkio: v1's name of it, and v2's.
 	b.WriteString("BlockIOAccounting=yes\nIOAccounting=yes\n")
 	for _, e := range entries {
@@ -83,7 +87,7 @@ func Text(unit, program string, entries []Entry, flags func(Entry) []string) (st
 		}
 		b.WriteString("\n")
 	}
-	return b.String(), nil
+	return b.String(), plain.Unit(b.String())
 }
 
 // ScopeText is the drop-in of a scope: a program makes that anew each time with the same
@@ -94,14 +98,28 @@ func ScopeText(named string, entries []Entry, settings func(Entry) []string) (st
 	if err != nil {
 		return "", err
 	}
+	if err := places(entries); err != nil {
+		return "", err
+	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "# Made by weir set --persist. weir clear %s removes it.\n%s%s\n[Scope]\n", named, saved, data)
+	fmt.Fprintf(&b, "# Made by weir set --persist. weir clear %s removes it.\n%s%s\n[Scope]\n", plain.Line(named), saved, data)
 	for _, e := range entries {
 		for _, line := range settings(e) {
 			b.WriteString(line + "\n")
 		}
 	}
-	return b.String(), nil
+	return b.String(), plain.Unit(b.String())
+}
+
+// places refuses places that systemd's files cannot hold: JSON would change a name that is no
+// UTF-8, and systemd would pass the line over.
+func places(entries []Entry) error {
+	for _, e := range entries {
+		if err := plain.Value("the place", e.On); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // quote spells a word for systemd (systemd.service(5), "Command lines"): without its

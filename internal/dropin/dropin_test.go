@@ -1,10 +1,13 @@
 package dropin
 
 import (
+	"errors"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/plain"
 )
 
 func TestDropInHoldsItsEntries(t *testing.T) {
@@ -53,5 +56,24 @@ func TestMerge(t *testing.T) {
 	}
 	if !reflect.DeepEqual(has, []Entry{{On: "/data", Limit: write(5)}, {Limit: write(9)}}) {
 		t.Errorf("Merge changed what it was given: %v", has)
+	}
+}
+
+// What systemd would read as another line, or not at all, is refused before it is written.
+func TestNoPlaceEndsItsLine(t *testing.T) {
+	settings := func(e Entry) []string { return []string{"IOWriteBandwidthMax=" + e.On + " 1000"} }
+	for _, on := range []string{"/a\nOnSuccess=evil.service", "/a\r", "/a\\", "/\xff", "/\u2028"} {
+		entries := []Entry{{On: on, Limit: limit.Limit{WBPS: limit.PerSecond(1000)}}}
+		var refused *plain.ValueError
+		if text, err := Text("web.service", "/usr/bin/weir", entries, func(e Entry) []string { return []string{"--on", e.On} }); !errors.As(err, &refused) {
+			t.Errorf("Text with %q: %v\n%s", on, err, text)
+		}
+		if text, err := ScopeText("docker:web", entries, settings); !errors.As(err, &refused) {
+			t.Errorf("ScopeText with %q: %v\n%s", on, err, text)
+		}
+	}
+	text, err := ScopeText("docker:x\nOnSuccess=evil.service", nil, settings)
+	if err != nil || strings.Count(text, "\n") != 3 {
+		t.Errorf("ScopeText: %v\n%s", err, text)
 	}
 }

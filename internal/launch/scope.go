@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/hold"
+	"github.com/weir-io/weir/internal/plain"
 	"github.com/weir-io/weir/internal/systemd"
 )
 
@@ -87,7 +88,7 @@ func (h Host) prepareScope(ctx context.Context, o Options) (*Room, error) {
 	}
 	room := &Room{keeper: k, limited: len(o.Changes) > 0, linger: o.Linger}
 	if _, err := conn.StartScope(ctx, systemd.Scope{
-		Name: unit, Slice: slice, Description: "weir run " + o.Command, PID: k.cmd.Process.Pid, Settings: o.settings(hierarchy.Version),
+		Name: unit, Slice: slice, Description: plain.Described("weir run " + o.Command), PID: k.cmd.Process.Pid, Settings: o.settings(hierarchy.Version),
 	}); err != nil {
 		if ctx.Err() != nil {
 			room.keeper = nil

@@ -54,6 +54,9 @@ func (c *Conn) StartScope(ctx context.Context, s Scope) (cgroup string, err erro
 func (c *Conn) startTransient(ctx context.Context, name string, settings []Setting) (object dbus.ObjectPath, err error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
+	if err := check(name, settings); err != nil {
+		return "", err
+	}
 	type auxiliary struct {
 		Name     string
 		Settings []Setting

@@ -14,6 +14,7 @@ import (
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/plain"
 )
 
 // suffixes of the units that have a cgroup.
@@ -155,8 +156,31 @@ func (s Setting) String() string {
 // systemd takes all of them or none, and keeps them in drop-ins of its own, a file for
 // each property with the values of all paths.
 func (c *Conn) Set(ctx context.Context, unit string, persist bool, settings []Setting) error {
+	if err := check(unit, settings); err != nil {
+		return err
+	}
 	if err := c.call(ctx, manager, managerIf+".SetUnitProperties", unit, !persist, settings).Err; err != nil {
 		return fmt.Errorf("set limits of unit %s: %w", unit, explain(err))
+	}
+	return nil
+}
+
+// check refuses settings that would become more than one line each of the file in which
+// systemd keeps them: it writes a text into that file as it comes.
+func check(unit string, settings []Setting) error {
+	for _, s := range settings {
+		var err error
+		switch value := s.Value.Value().(type) {
+		case string:
+			err = plain.Value("the property "+s.Name, value)
+		case []deviceRate:
+			for _, r := range value {
+				err = errors.Join(err, plain.Value("the path of "+s.Name, r.Path))
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("set properties of unit %s: %w", plain.Quoted(unit), err)
+		}
 	}
 	return nil
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/plain"
 	"github.com/weir-io/weir/internal/trace"
 )
 
@@ -48,7 +48,7 @@ func (m model) text() string {
 }
 
 func (m model) head() string {
-	return fmt.Sprintf("%s left · q ends it and prints the report · %s", remaining(m.window-m.frame.Passed), blkdev.Printable(m.title))
+	return fmt.Sprintf("%s left · q ends it and prints the report · %s", remaining(m.window-m.frame.Passed), plain.Line(m.title))
 }
 
 // remaining writes a time that counts down by the second.

@@ -4,13 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/weir-io/weir/internal/bpf"
 	"github.com/weir-io/weir/internal/inode"
+	"github.com/weir-io/weir/internal/plain"
 )
 
 // foreignInode: the writeback of a file is charged to the group that dirtied it first
@@ -164,15 +162,7 @@ func Name(file inode.File) string {
 	if file.Path == "" {
 		return fmt.Sprintf("inode %d", file.Inode)
 	}
-	return plain(file.Path)
-}
-
-// plain quotes what could move a terminal's cursor: containers name files and groups.
-func plain(name string) string {
-	if utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsGraphic(r) }) {
-		return name
-	}
-	return strconv.QuoteToGraphic(name)
+	return plain.Quoted(file.Path)
 }
 
 // Whose names the group that writeback is charged to, for people.
@@ -182,7 +172,7 @@ func Whose(o inode.Owner) string {
 	if name == "" && g.Name != "" {
 		name = ".../" + g.Name
 	}
-	name = plain(name)
+	name = plain.Quoted(name)
 	switch {
 	case o.State == inode.Nobody:
 		return "nobody yet"

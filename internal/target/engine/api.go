@@ -9,9 +9,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
+	"github.com/weir-io/weir/internal/plain"
 	"github.com/weir-io/weir/internal/socket"
 	"github.com/weir-io/weir/internal/target"
 )
@@ -131,7 +130,7 @@ func readAnswer(from io.Reader) (a answer, err error) {
 		case "api-version":
 			a.api = value
 		case "transfer-encoding":
-			return a, fmt.Errorf("read answer: it is %s, which HTTP/1.0 has not; name the engine's own socket", plain(value))
+			return a, fmt.Errorf("read answer: it is %s, which HTTP/1.0 has not; name the engine's own socket", short(value))
 		}
 	}
 	body, err := io.ReadAll(in)
@@ -168,14 +167,7 @@ func refused(status int, body []byte) error {
 	return &refusal{status, said.Message}
 }
 
-// plain quotes what could move a terminal's cursor, and bounds what others wrote.
-func plain(text string) string {
-	const most = 200
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "..."
-	}
-	if utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsGraphic(r) }) {
-		return text
-	}
-	return strconv.QuoteToGraphic(text)
-}
+// plainMost bounds what others wrote, in bytes.
+const plainMost = 300
+
+func short(text string) string { return plain.Short(text, plainMost) }

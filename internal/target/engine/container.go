@@ -58,7 +58,7 @@ func (c container) record(ctx context.Context, devices blkdev.FS, m Maker) *targ
 
 // recorded finds the device that the engine calls path.
 func recorded(ctx context.Context, devices blkdev.FS, path string) target.Recorded {
-	l := target.Recorded{Path: plain(path)}
+	l := target.Recorded{Path: short(path)}
 	chain, err := devices.Resolve(ctx, path)
 	switch {
 	case err != nil:

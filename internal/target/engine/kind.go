@@ -88,12 +88,12 @@ func (k Kind) Resolve(ctx context.Context, name string) (target.Target, error) {
 		return target.Target{}, k.Maker.explain(spec, socket, err)
 	}
 	if !target.IsContainerID(c.ID) {
-		return target.Target{}, fmt.Errorf("%s: %s at %s calls it %s, which is no id", spec, k.Maker.title, socket, plain(c.ID))
+		return target.Target{}, fmt.Errorf("%s: %s at %s calls it %s, which is no id", spec, k.Maker.title, socket, short(c.ID))
 	}
 	lasting := k.Name() + ":" + c.ID
 	if c.State.Pid <= 0 {
 		return target.Target{}, &target.StoppedError{Target: spec, Unit: k.Maker.ScopeOf(c.ID), Lasting: lasting, Record: c.record(ctx, k.Devices, k.Maker),
-			Why: fmt.Sprintf("the container has no process (%s), and a limit is on its cgroup, which is made when it starts: %s start %s", plain(c.State.Status), k.Name(), name)}
+			Why: fmt.Sprintf("the container has no process (%s), and a limit is on its cgroup, which is made when it starts: %s start %s", short(c.State.Status), k.Name(), name)}
 	}
 	group, err := k.groupOf(spec, c)
 	if err != nil {
@@ -167,10 +167,10 @@ func (k Kind) socket(name string) (string, error) {
 	case ok && scheme == "unix" && strings.HasPrefix(rest, "/"):
 		return rest, nil
 	case ok && (scheme == "tcp" || scheme == "http" || scheme == "https" || scheme == "ssh"):
-		return "", &cgroupfs.Unsupported{Feature: k.Name() + ":" + name, Reason: k.Maker.variable + "=" + plain(k.Host) + " is reached by network, and limits are set on the host that the containers run on",
+		return "", &cgroupfs.Unsupported{Feature: k.Name() + ":" + name, Reason: k.Maker.variable + "=" + short(k.Host) + " is reached by network, and limits are set on the host that the containers run on",
 			Remedy: "run weir there, with " + k.Maker.variable + "=unix:///PATH or without it"}
 	}
-	return "", &target.NameError{Err: fmt.Errorf("%s=%s: write unix:///PATH, the socket of a %s on this host, or leave it unset", k.Maker.variable, plain(k.Host), k.Maker.title)}
+	return "", &target.NameError{Err: fmt.Errorf("%s=%s: write unix:///PATH, the socket of a %s on this host, or leave it unset", k.Maker.variable, short(k.Host), k.Maker.title)}
 }
 
 // explain says what a failed question means for the user.
@@ -187,5 +187,5 @@ func (m Maker) explain(spec, socket string, err error) error {
 	case strings.Contains(refused.message, "ultiple IDs found"), strings.Contains(refused.message, "more than one "):
 		return fmt.Errorf("%s: the ids of more than one container begin like this; write more of it (%s ps --no-trunc)", spec, m.kind)
 	}
-	return fmt.Errorf("%s: %s at %s answers %d: %s", spec, m.title, socket, refused.status, plain(refused.message))
+	return fmt.Errorf("%s: %s at %s answers %d: %s", spec, m.title, socket, refused.status, short(refused.message))
 }

@@ -1,0 +1,101 @@
+// Package plain makes text that others have written fit for where weir puts it. Names of
+// files, groups, containers and commands can hold line breaks, terminal codes and bytes
+// that are no UTF-8. All that weir writes to a terminal, a log, a record or a unit of
+// systemd's goes through this package.
+package plain
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Line makes one line of a text: what is not printable becomes a Go escape (\n, \x1b).
+func Line(s string) string {
+	text, _, _ := escape(s, isOdd, len(s)*longest)
+	return text
+}
+
+// Text is Line for a text of several lines: ends of lines and tabs stay.
+func Text(s string) string {
+	text, _, _ := escape(s, func(r rune) bool { return isOdd(r) && r != '\n' && r != '\t' }, len(s)*longest)
+	return text
+}
+
+// Quoted returns a text as it is, or as a quoted Go string if not all of it is printable.
+func Quoted(s string) string {
+	if !has(s, isOdd) {
+		return s
+	}
+	return `"` + quoted(s) + `"`
+}
+
+// Short is Quoted with a bound: the result has at most so many bytes, and ends in "..." if
+// the text was cut.
+func Short(s string, most int) string { return short(s, isOdd, most) }
+
+// describedMost bounds a unit's description, in bytes.
+const describedMost = 200
+
+// Described makes a description for a unit of systemd's. systemd writes it into a file as one
+// line of a setting. A line break would begin another setting, and a backslash at the end
+// would swallow the next one, so both are quoted (systemd.syntax(7)).
+func Described(s string) string {
+	return short(s, func(r rune) bool { return isOdd(r) || r == '\\' }, describedMost)
+}
+
+func short(s string, odd func(rune) bool, most int) string {
+	if len(s) <= most && !has(s, odd) {
+		return s
+	}
+	const dots, quotes = "...", `""`
+	text, changed, cut := escape(s, odd, most-len(dots)-len(quotes))
+	if cut {
+		text += dots
+	}
+	if changed {
+		return `"` + text + `"`
+	}
+	return text
+}
+
+// longest is the length of the longest escape of a byte, or of the bytes of a character, for
+// each of these bytes.
+const longest = 4
+
+// escape writes what is odd as Go escapes, and stops before the result has more than most
+// bytes.
+func escape(s string, odd func(rune) bool, most int) (text string, changed, cut bool) {
+	if len(s) <= most && !has(s, odd) {
+		return s, false, false
+	}
+	var b strings.Builder
+	for s != "" {
+		r, size := utf8.DecodeRuneInString(s)
+		part := s[:size]
+		if r == utf8.RuneError && size == 1 || odd(r) {
+			part, changed = quoted(part), true
+		}
+		if b.Len()+len(part) > most {
+			return b.String(), changed, true
+		}
+		b.WriteString(part)
+		s = s[size:]
+	}
+	return b.String(), changed, false
+}
+
+// quoted is a Go string without the quotes around it.
+func quoted(s string) string {
+	q := strconv.QuoteToGraphic(s)
+	return q[1 : len(q)-1]
+}
+
+// has reports whether something in a text is odd, or is no UTF-8.
+func has(s string, odd func(rune) bool) bool {
+	return !utf8.ValidString(s) || strings.ContainsFunc(s, odd)
+}
+
+// isOdd reports whether a character could move a terminal's cursor or end a line.
+func isOdd(r rune) bool { return !unicode.IsGraphic(r) }
