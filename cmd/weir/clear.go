@@ -81,7 +81,12 @@ func (a *app) clear(ctx context.Context, spec string, on []string, whole, dryRun
 		}
 		defer unlock()
 	}
-	if err := a.lift(ctx, &c); err != nil {
+	locked, err := a.lock(ctx, c.t)
+	if err != nil {
+		return err
+	}
+	defer locked.Unlock()
+	if err := a.lift(ctx, locked, &c); err != nil {
 		return err
 	}
 	return a.forgetAll(ctx, c)
@@ -111,22 +116,25 @@ func (a *app) planClear(ctx context.Context, c *clearing) error {
 
 // lift lifts what is in force. An engine that is to keep other limits is told before: it may
 // write rules when it is.
-func (a *app) lift(ctx context.Context, c *clearing) error {
-	if err := c.t.Group.Hierarchy().Writable(); c.forgets != nil && err != nil {
+func (a *app) lift(ctx context.Context, locked hold.Locked, c *clearing) error {
+	was, err := a.pacedAs(c.t.Group)
+	if err != nil {
 		return err
 	}
 	undo, err := a.tell(ctx, c.forgets)
 	if err != nil {
 		return err
 	}
-	err = a.planClear(ctx, c)
-	if err == nil && (len(c.places) > 0 || c.plan.File != nil) {
-		err = a.holder().Apply(ctx, c.plan)
+	if err = a.planClear(ctx, c); err == nil {
+		if was != nil { // what is left of its limits, or nothing
+			c.plan.Then = func() error { return a.repace(c.t, was, true) }
+		}
+		err = locked.Apply(ctx, c.plan)
 	}
 	if err != nil {
 		return errors.Join(err, undo())
 	}
-	return a.repace(c.t, false)
+	return nil
 }
 
 // forgetAll ends what keeps limits besides, and reports what was done.

@@ -140,7 +140,11 @@ func groupsOf(limits []cgconfig.GroupLimit) []importGroup {
 			i = len(groups)
 			place[l.Group] = i
 			name := "cgroup:" + l.Group
-			groups = append(groups, importGroup{Target: name, Line: l.Line, Command: "weir set " + cli.Quote(name)})
+			command := "weir set " + cli.Quote(name)
+			if l.Group == "/" { // who runs that line has read it
+				command += " --whole-cgroup"
+			}
+			groups = append(groups, importGroup{Target: name, Line: l.Line, Command: command})
 		}
 		g := &groups[i]
 		g.Devices = append(g.Devices, importDevice{l.Device, l.Limit})
@@ -165,24 +169,13 @@ func (a *app) sayNested(groups []importGroup) {
 	}
 }
 
-// apply sets what the file gives one group.
+// apply sets what the file gives one group, as weir set does.
 func (a *app) apply(ctx context.Context, g importGroup) error {
-	t, err := a.target(ctx, g.Target)
-	if err != nil {
-		return err
-	}
 	var limits []cli.OnLimit
 	for _, d := range g.Devices {
 		limits = append(limits, cli.OnLimit{On: d.Number.String(), Limit: d.Limit})
 	}
-	places, err := a.place(ctx, limits, []int{0})
-	if err != nil {
-		return err
-	}
-	plan := a.planFor(t, changes(places))
-	if err := a.enforce(ctx, t, plan); err != nil {
-		return err
-	}
-	a.sayHowLong(t, plan, false)
-	return nil
+	quiet := *a
+	quiet.out.JSON = false // the document is import's
+	return quiet.setLimits(ctx, g.Target, limits, setOptions{hold: holdKernel, asBefore: true})
 }

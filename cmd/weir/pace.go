@@ -5,12 +5,15 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path"
+	"reflect"
 	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/launch"
@@ -156,12 +159,55 @@ func (a *app) markPaced(groups []showGroup) error {
 	return err
 }
 
-// repace has the pacer hold what the rules of a target's group say now, if it is to, or
-// did before.
-func (a *app) repace(t target.Target, pace bool) error {
-	was, err := a.pacedAs(t.Group)
-	if err != nil || !pace && was == nil {
-		return err
+// pacing reports whether the pacer is to hold a target's group once limits are set, and
+// what it holds of it now.
+func (a *app) pacing(g cgroupfs.Group, places []placed, o setOptions) (pace bool, was *pacer.Job, err error) {
+	if was, err = a.pacedAs(g); err != nil {
+		return false, nil, err
+	}
+	if was == nil || !o.asBefore {
+		pace, err = a.paces(g, places, o.hold)
+		return pace, was, err
+	}
+	rules, err := g.RulesIfAny()
+	return boundAfter(rules, places), was, err
+}
+
+// boundAfter reports whether bytes written have a limit once some are set.
+func boundAfter(rules []cgroupfs.Rule, places []placed) bool {
+	bound := map[blkdev.Number]bool{}
+	for _, r := range rules {
+		_, bound[r.Device] = r.Limit.WBPS.Number()
+	}
+	for _, p := range places {
+		if p.Limit.WBPS.IsSet() {
+			_, bound[p.Device] = p.Limit.WBPS.Number()
+		}
+	}
+	return slices.Contains(slices.Collect(maps.Values(bound)), true)
+}
+
+// repace has the pacer hold what the rules of a target's group say now, or if it is not to
+// pace let the group go. was is what it held before; if it cannot be had, it holds that.
+func (a *app) repace(t target.Target, was *pacer.Job, pace bool) error {
+	err := a.tryRepace(t, was, pace)
+	if err == nil {
+		return nil
+	}
+	now, unread := a.pacedAs(t.Group)
+	switch {
+	case unread != nil || reflect.DeepEqual(now, was):
+		return errors.Join(err, unread)
+	case was == nil:
+		return errors.Join(err, a.pacer().Remove(now.Limited))
+	}
+	_, back := a.pacer().Add(*was)
+	return errors.Join(err, back)
+}
+
+func (a *app) tryRepace(t target.Target, was *pacer.Job, pace bool) error {
+	if was == nil && !pace {
+		return nil
 	}
 	rules, err := t.Group.RulesIfAny()
 	if err != nil {
@@ -169,7 +215,7 @@ func (a *app) repace(t target.Target, pace bool) error {
 	}
 	j, some := paceJob(t.Group, t.Group, rules)
 	switch {
-	case !some:
+	case !some || !pace:
 		return a.pacer().Remove(j.Limited)
 	case was != nil:
 		j.Stopped, j.Own = was.Stopped, was.Own

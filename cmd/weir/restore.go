@@ -167,7 +167,7 @@ func (a *app) restoreOne(ctx context.Context, lasting string, steps *[]hold.Step
 	}
 	var errs []error
 	for _, e := range r.Entries {
-		o := setOptions{hold: cmp.Or(e.Hold, holdKernel), dryRun: steps != nil, steps: steps, restored: true}
+		o := setOptions{hold: cmp.Or(e.Hold, holdKernel), dryRun: steps != nil, steps: steps, restored: true, asBefore: e.Hold == ""}
 		if err := its.setTarget(ctx, t, []cli.OnLimit{{On: e.On, Limit: e.Limit}}, o); err != nil {
 			errs = append(errs, fmt.Errorf("restore %s: %w", r.Name, err))
 		}

@@ -111,18 +111,18 @@ func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory, 
 	}
 	ctx, signals := launch.Catch(ctx)
 	defer signals.Stop()
+	pace := false
+	o.Then = func(room *launch.Room) (err error) {
+		pace, err = a.pace(room, places, how)
+		if err != nil && how == holdAuto { // nobody has asked for the pacer
+			a.out.Say("warning: %v", err)
+			err = nil
+		}
+		return err
+	}
 	room, err := host.Prepare(ctx, o)
 	if err != nil {
 		return err
-	}
-	pace, err := a.pace(room, places, how)
-	if err != nil && how == holdAuto { // nobody has asked for the pacer
-		a.out.Say("warning: %v", err)
-		err = nil
-	}
-	if err != nil {
-		_, closing := room.Close()
-		return errors.Join(err, closing)
 	}
 	a.explainPlaces(room.IO, places, pace)
 	a.sayDrain(room.IO, places)

@@ -48,6 +48,7 @@ func newSet(a *app) *cobra.Command {
 			"  weir set cgroup:/batch --read 50MB/s --on /dev/sda --read max --on /dev/sdb",
 		Args: oneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			o.asBefore = !cmd.Flags().Changed("hold")
 			return a.set(cmd.Context(), args[0], limits, o)
 		},
 	}
@@ -68,6 +69,8 @@ type setOptions struct {
 
 	steps *[]hold.Step // gets what a dry run would do, instead of the terminal
 	hold  string       // see checkHold
+	// asBefore: what holds buffered writes was not named. A pacer that holds the group goes on.
+	asBefore bool
 }
 
 func (a *app) set(ctx context.Context, spec string, limits cli.Limits, o setOptions) error {
@@ -124,21 +127,31 @@ func (a *app) setTarget(ctx context.Context, t target.Target, onLimits []cli.OnL
 	if err != nil {
 		return err
 	}
+	var locked hold.Locked // of a dry run nothing
+	if !o.dryRun {
+		if locked, err = a.lock(ctx, t); err != nil {
+			return err
+		}
+		defer locked.Unlock()
+	}
 	plan := a.planFor(t, changes(places))
 	if o.persist {
 		if err := a.persist(t, &plan, onLimits, o.hold); err != nil {
 			return err
 		}
 	}
-	pace, err := a.paces(t.Group, places, o.hold)
+	pace, was, err := a.pacing(t.Group, places, o)
 	if err != nil {
 		return err
 	}
-	if pace && o.persist && (plan.File == nil || plan.Unit != "" && !plan.File.Own) {
+	if pace && !o.asBefore && o.persist && (plan.File == nil || plan.Unit != "" && !plan.File.Own) {
 		return cli.Usagef("set %s --persist: what keeps this limit starts no pacer with it; leave out --hold, or --persist", t)
 	}
 	if !o.dryRun {
-		return a.setPlanned(ctx, t, onLimits, places, plan, pace, o)
+		if pace || was != nil {
+			plan.Then = func() error { return a.repace(t, was, pace) }
+		}
+		return a.setPlanned(ctx, locked, t, onLimits, places, plan, pace, o)
 	}
 	a.explainPlaces(t.Group, places, pace)
 	steps, err := a.setSteps(ctx, t, plan, places, o.persist)
@@ -153,7 +166,7 @@ func (a *app) setTarget(ctx context.Context, t target.Target, onLimits []cli.OnL
 }
 
 // setPlanned puts limits into force, has them kept, and reports.
-func (a *app) setPlanned(ctx context.Context, t target.Target, onLimits []cli.OnLimit, places []placed, plan hold.Plan, pace bool, o setOptions) error {
+func (a *app) setPlanned(ctx context.Context, locked hold.Locked, t target.Target, onLimits []cli.OnLimit, places []placed, plan hold.Plan, pace bool, o setOptions) error {
 	a.sayDrain(t.Group, places)
 	undo := func() error { return nil }
 	if o.persist {
@@ -162,14 +175,11 @@ func (a *app) setPlanned(ctx context.Context, t target.Target, onLimits []cli.On
 			return err
 		}
 	}
-	if err := a.enforce(ctx, t, plan); err != nil {
+	if err := a.enforce(ctx, locked, t, plan); err != nil {
 		if there, unread := t.Group.Exists(); unread == nil && !there {
 			err = fmt.Errorf("set %s: it has ended meanwhile, and nothing is limited: %w", t, err)
 		}
 		return errors.Join(err, undo())
-	}
-	if err := a.repace(t, pace); err != nil {
-		return err
 	}
 	if o.persist {
 		if err := a.afterPersist(ctx, t, plan, places); err != nil {

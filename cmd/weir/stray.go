@@ -24,8 +24,8 @@ func (a *app) mayLoseIO(t target.Target) bool {
 
 // enforce puts a plan that sets limits into force. A systemd that cannot be had to leave
 // them in force is a warning: they are as long as it does.
-func (a *app) enforce(ctx context.Context, t target.Target, plan hold.Plan) error {
-	err := a.holder().Apply(ctx, plan)
+func (a *app) enforce(ctx context.Context, locked hold.Locked, t target.Target, plan hold.Plan) error {
+	err := locked.Apply(ctx, plan)
 	var loose *hold.AnchorError
 	if errors.As(err, &loose) && plan.Account == "" && ctx.Err() == nil {
 		a.out.Say("warning: %v", loose)
@@ -35,7 +35,7 @@ func (a *app) enforce(ctx context.Context, t target.Target, plan hold.Plan) erro
 			a.out.Say("warning: systemd has not made cgroup %s; it takes the io controller away from it, and the limit, when the last unit in %s that needs that controller ends", t.Group.Path(), loose.Slice)
 		}
 		plan.Anchor = ""
-		return a.holder().Apply(ctx, plan)
+		return locked.Apply(ctx, plan)
 	}
 	if err != nil {
 		return err

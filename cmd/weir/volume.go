@@ -143,7 +143,7 @@ func (a *app) limitTargets(ctx context.Context, v volume.Volume, l limit.Limit) 
 	quiet := *a
 	quiet.out.JSON = false
 	for _, spec := range v.For {
-		if err := quiet.setLimits(ctx, spec, []cli.OnLimit{{On: v.Mount, Limit: l}}, setOptions{hold: holdKernel}); err != nil {
+		if err := quiet.setLimits(ctx, spec, []cli.OnLimit{{On: v.Mount, Limit: l}}, setOptions{hold: holdKernel, asBefore: true}); err != nil {
 			return err
 		}
 	}

@@ -1,12 +1,14 @@
 package cgroupfs
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // OfProcess returns the group of a process in one hierarchy; pid 0 is the caller.
@@ -26,10 +28,56 @@ func (fs *FS) OfProcess(h *Hierarchy, pid int) (Group, error) {
 			return Group{}, fmt.Errorf("find cgroup of process %s: %w", process, err)
 		}
 		if member.of(h) {
-			return h.Group(member.path)
+			return fs.groupOf(h, pid, member.path)
 		}
 	}
 	return Group{}, fmt.Errorf("find cgroup of process %s: it is in no group of %s", process, h.MountPoint)
+}
+
+// deleted is what the kernel adds to the path of a group that is removed while something,
+// such as a process that has ended and is not waited for, belongs to it still
+// (proc_cgroup_show, kernel/cgroup/cgroup.c). A group's name may end like that as well.
+const deleted = " (deleted)"
+
+// groupOf finds the group that a path in /proc/PID/cgroup means. Where its end can mean two
+// things, the group is the one that has the process.
+func (fs *FS) groupOf(h *Hierarchy, pid int, path string) (Group, error) {
+	short, ambiguous := strings.CutSuffix(path, deleted)
+	if !ambiguous {
+		return h.Group(path)
+	}
+	if pid == 0 {
+		pid = os.Getpid()
+	}
+	for _, p := range []string{path, short} {
+		g, err := h.Group(p)
+		if err != nil {
+			return Group{}, err
+		}
+		if has, err := g.has(pid); err != nil || has {
+			return g, err
+		}
+	}
+	return Group{}, fmt.Errorf("find cgroup of process %d: %s has been removed: %w", pid, short, os.ErrNotExist)
+}
+
+// has reports whether a process or a thread is in the group itself. A group that is not
+// there has none.
+func (g Group) has(pid int) (bool, error) {
+	lists := []string{"cgroup.procs", "tasks"}
+	if g.h.Version == V2 {
+		lists[1] = "cgroup.threads"
+	}
+	for _, list := range lists {
+		pids, err := g.members(list)
+		if IsGone(err) || errors.Is(err, syscall.EOPNOTSUPP) { // a threaded group lists no processes
+			continue
+		}
+		if err != nil || slices.Contains(pids, pid) {
+			return err == nil, err
+		}
+	}
+	return false, nil
 }
 
 // A membership is one line of /proc/PID/cgroup: hierarchy-ID:controller-list:path.
@@ -45,7 +93,7 @@ func parseMembership(line string) (membership, error) {
 	if _, err := strconv.Atoi(id); err != nil || !ok || !ok2 || !strings.HasPrefix(path, "/") {
 		return membership{}, fmt.Errorf("parse %q: not ID:CONTROLLERS:/PATH", line)
 	}
-	m := membership{path: strings.TrimSuffix(path, " (deleted)")}
+	m := membership{path: path}
 	if controllers != "" {
 		m.controllers = strings.Split(controllers, ",")
 	}

@@ -9,8 +9,12 @@ import (
 func TestOfProcess(t *testing.T) {
 	fs := newFS(t, map[string]string{"proc/1/mountinfo": mountTmpfs + mountHybrid + mountBlkio + mountNamed,
 		"sys/fs/cgroup/unified/cgroup.controllers": "", "sys/fs/cgroup/blkio/": "", "sys/fs/cgroup/systemd/": "",
-		"proc/7/cgroup":    "12:cpu,cpuacct:/a\n7:blkio:/b:with/colons\n1:name=systemd:/c\n0::/d\n",
-		"proc/8/cgroup":    "7:blkio:/b (deleted)\n0::/d\n",
+		"proc/7/cgroup":  "12:cpu,cpuacct:/a\n7:blkio:/b:with/colons\n1:name=systemd:/c\n0::/d\n",
+		"proc/8/cgroup":  "7:blkio:/b (deleted)\n0::/d\n", // of a group that was removed; there is another /b
+		"proc/12/cgroup": "7:blkio:/e (deleted)\n",        // of a group with that name
+		"proc/13/cgroup": "7:blkio:/e (deleted)\n",        // of another, which was /e and is no more
+
+		"sys/fs/cgroup/blkio/b/cgroup.procs": "7\n", "sys/fs/cgroup/blkio/e (deleted)/cgroup.procs": "12\n", "sys/fs/cgroup/blkio/e/cgroup.procs": "",
 		"proc/9/cgroup":    "0::/../up\n7:blkio:/../up\n",
 		"proc/10/cgroup":   "nonsense\n",
 		"proc/11/cgroup":   "",
@@ -21,7 +25,7 @@ func TestOfProcess(t *testing.T) {
 		h    *Hierarchy
 		pid  int
 		want string
-	}{{blkio, 7, "/b:with/colons"}, {unified, 7, "/d"}, {fs.With("name=systemd"), 7, "/c"}, {blkio, 8, "/b"}, {blkio, 0, "/"}} {
+	}{{blkio, 7, "/b:with/colons"}, {unified, 7, "/d"}, {fs.With("name=systemd"), 7, "/c"}, {blkio, 12, "/e (deleted)"}, {blkio, 0, "/"}} {
 		g, err := fs.OfProcess(c.h, c.pid)
 		if err != nil || g.Path() != c.want {
 			t.Errorf("OfProcess(%s, %d) = %v, %v; want %s", c.h.MountPoint, c.pid, g, err, c.want)
@@ -32,8 +36,10 @@ func TestOfProcess(t *testing.T) {
 			t.Errorf("OfProcess(%d) = %v, %v; want %q", pid, g, err, why)
 		}
 	}
-	if _, err := fs.OfProcess(blkio, 99); !IsGone(err) {
-		t.Errorf("OfProcess of no process: %v", err)
+	for _, pid := range []int{8, 13, 99} {
+		if g, err := fs.OfProcess(blkio, pid); !IsGone(err) {
+			t.Errorf("OfProcess(%d) of what is gone: %v, %v", pid, g, err)
+		}
 	}
 }
 

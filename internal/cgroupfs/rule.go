@@ -91,10 +91,36 @@ func (g Group) SetRule(dev blkdev.Number, l limit.Limit) error {
 		return fmt.Errorf("read back rule of %s: %w", g.Dir(), err)
 	}
 	if want := kept.Overlay(l); want != kept {
-		w := g.RuleWrites(dev, l)[0]
-		return &WriteError{Write: w, Kept: ruleLineV2(dev, kept), Rule: Rule{dev, kept}}
+		e := &WriteError{Write: g.RuleWrites(dev, l)[0], Kept: ruleLineV2(dev, kept), Rule: Rule{dev, kept}}
+		for _, k := range limit.Keys {
+			if asked, is := l.Get(k), kept.Get(k); asked.IsSet() && is != asked && is != g.h.Keeps(k, asked) {
+				e.Why = "somebody else has set that meanwhile; it stays"
+			}
+		}
+		return e
 	}
 	return nil
+}
+
+// opsMost is the highest number of operations a second that the kernel has room for
+// (tg_set_limit and tg_set_conf, block/blk-throttle.c).
+const opsMost = 1<<32 - 1
+
+// Keeps is what the kernel makes of a rate that is written: it keeps bytes as they are, and
+// of operations 32 bits. v2 takes more than that for no limit, and v1 cuts off what does
+// not fit.
+func (h *Hierarchy) Keeps(k limit.Key, r limit.Rate) limit.Rate {
+	n, bound := r.Number()
+	if !bound || n < opsMost || k != limit.RIOPS && k != limit.WIOPS {
+		return r
+	}
+	switch kept := n & opsMost; {
+	case h.Version == V2 || kept == opsMost:
+		return limit.Unlimited
+	case kept != 0:
+		return limit.PerSecond(kept)
+	}
+	return r // and it is none that weir knows
 }
 
 // ruleWrites is RuleWrites with the bare names of the files.

@@ -29,6 +29,9 @@ type Plan struct {
 	File    *File // beside them
 	Persist bool  // systemd keeps the changes over a boot
 	Lift    bool  // the changes lift limits: of their drop-ins nothing is left
+	// Then is what belongs to the changes, and is done when they are in force, such as to
+	// have the pacer hold them. If it fails, they are taken back. nil: nothing.
+	Then func() error
 }
 
 // A Step is one thing that a plan does: a group made, a line for a file, or a property
@@ -76,15 +79,25 @@ func (p Plan) fileSteps() []Step {
 	return []Step{{File: p.File.Path, Line: p.File.Text}}
 }
 
+// Apply locks the plan's group, and puts the plan into force; see Locked.Apply.
+func (h Holder) Apply(ctx context.Context, p Plan) error {
+	l, err := h.Lock(ctx, p.Group)
+	if err != nil {
+		return err
+	}
+	defer l.Unlock()
+	return l.Apply(ctx, p)
+}
+
 // Apply puts the plan into force, all of it or nothing: what was written before a
 // refusal is taken back, and what was written before a kill -9 is taken back by the
 // next weir command (see Undo). An anchor stays, which limits nothing.
-func (h Holder) Apply(ctx context.Context, p Plan) error {
-	if err := p.Group.Hierarchy().Writable(); err != nil {
-		return err
+func (h Locked) Apply(ctx context.Context, p Plan) error {
+	if p.Group != h.Group {
+		return fmt.Errorf("set limits of %s: it is %s that is locked", p.Group.Dir(), h.Group.Dir())
 	}
 	if len(p.Changes) == 0 && p.File == nil {
-		return nil
+		return p.then()
 	}
 	if p.Unit != "" {
 		return p.applyUnit(ctx, h.State, h.dial)
@@ -105,9 +118,9 @@ func (h Holder) Apply(ctx context.Context, p Plan) error {
 	if err != nil {
 		return err
 	}
-	if len(p.writes()) < 2 && p.File == nil { // one write(2) is done or not: a kill leaves nothing half done
+	if len(p.writes()) < 2 && p.File == nil && p.Then == nil { // one write(2) is done or not: a kill leaves nothing half done
 		if err := p.write(); err != nil {
-			return errors.Join(err, entry.revert(p.Group, err))
+			return errors.Join(err, entry.revert(p.Group))
 		}
 		return nil
 	}
@@ -115,15 +128,29 @@ func (h Holder) Apply(ctx context.Context, p Plan) error {
 	if err != nil {
 		return err
 	}
-	if err := p.write(); err != nil {
-		return errors.Join(err, finish(record, entry.revert(p.Group, err)))
+	err = p.write()
+	written := err == nil
+	if written && entry.File != nil {
+		err = entry.File.apply(ctx, h.dial)
 	}
-	if entry.File != nil {
-		if err := entry.File.apply(ctx, h.dial); err != nil {
-			return errors.Join(err, finish(record, errors.Join(entry.File.revert(h.dial), entry.revert(p.Group, err))))
-		}
+	if err == nil {
+		err = p.then()
 	}
-	return record.Done()
+	if err == nil {
+		return record.Done()
+	}
+	var reverted error
+	if written && entry.File != nil {
+		reverted = entry.File.revert(h.dial)
+	}
+	return errors.Join(err, finish(record, errors.Join(reverted, entry.revert(p.Group))))
+}
+
+func (p Plan) then() error {
+	if p.Then == nil {
+		return nil
+	}
+	return p.Then()
 }
 
 // writes lists the lines for a group that weir writes.

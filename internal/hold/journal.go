@@ -40,13 +40,13 @@ type turn struct {
 }
 
 // back returns the rates to set so that a limit which is now now is as it was before.
-// It leaves rates that have neither the change's value nor the one that the kernel kept
+// It leaves rates that have neither the change's value nor the one that the kernel keeps
 // of it: they were not reached, or somebody set them since.
-func (t turn) back(now, kept limit.Limit) limit.Limit {
+func (t turn) back(now limit.Limit, keeps func(limit.Key, limit.Rate) limit.Rate) limit.Limit {
 	var back limit.Limit
 	for _, k := range limit.Keys {
 		before, after, is := t.Before.Get(k), t.After.Get(k), now.Get(k)
-		if after.IsSet() && is != before && (is == after || is == kept.Get(k)) {
+		if after.IsSet() && is != before && (is == after || is == keeps(k, after)) {
 			back = back.With(k, before)
 		}
 	}
@@ -74,14 +74,8 @@ func journalOf(p Plan) (journal, error) {
 }
 
 // revert writes the group's rules as they were before the change. A group that is
-// gone, or has no rules any more, has nothing to take back. The cause is why the change
-// failed, as far as that is known: it may be that the kernel kept another rule.
-func (j journal) revert(g cgroupfs.Group, cause error) error {
-	var other cgroupfs.Rule
-	var kept *cgroupfs.WriteError
-	if errors.As(cause, &kept) {
-		other = kept.Rule
-	}
+// gone, or has no rules any more, has nothing to take back.
+func (j journal) revert(g cgroupfs.Group) error {
 	var errs []error
 	for _, r := range j.Rules {
 		now, err := g.Rule(r.Device)
@@ -92,11 +86,7 @@ func (j journal) revert(g cgroupfs.Group, cause error) error {
 			errs = append(errs, err)
 			continue
 		}
-		var kept limit.Limit
-		if other.Device == r.Device {
-			kept = other.Limit
-		}
-		if back := r.back(now, kept); !back.IsZero() {
+		if back := r.back(now, g.Hierarchy().Keeps); !back.IsZero() {
 			errs = append(errs, g.SetRule(r.Device, back))
 		}
 	}
@@ -115,7 +105,8 @@ func finish(record *state.Record, reverted error) error {
 }
 
 // Undo takes back the changes that killed weirs left half done. One of a unit stays on
-// record while systemd cannot be reached.
+// record while systemd cannot be reached, and one of a group that a weir is at until that
+// is done.
 func Undo(dir state.Dir, fs *cgroupfs.FS) error {
 	return errors.Join(putBack(dir, fs), undo(dir, fs, Holder{Connect: systemd.Connect}.dial))
 }
@@ -134,16 +125,29 @@ func undo(dir state.Dir, fs *cgroupfs.FS, connect dialer) error {
 		if err != nil {
 			return err
 		}
-		if j.Unit != "" {
-			if err := j.revertUnit(connect); err != nil {
-				return err
-			}
+		lock, err := dir.Try(lockName(j.Version, j.Group))
+		if err != nil {
+			return err
 		}
-		if j.File != nil {
-			if err := j.File.revert(connect); err != nil {
-				return err
-			}
+		if lock == nil {
+			return state.ErrKeep
 		}
-		return j.revert(g, nil)
+		defer lock.Unlock()
+		return j.undo(g, connect)
 	})
+}
+
+// undo takes all of a change back.
+func (j journal) undo(g cgroupfs.Group, connect dialer) error {
+	if j.Unit != "" {
+		if err := j.revertUnit(connect); err != nil {
+			return err
+		}
+	}
+	if j.File != nil {
+		if err := j.File.revert(connect); err != nil {
+			return err
+		}
+	}
+	return j.revert(g)
 }

@@ -184,12 +184,15 @@ func (p Plan) applyUnit(ctx context.Context, dir state.Dir, connect dialer) erro
 	if err == nil && p.Lift {
 		err = conn.Tidy(ctx, p.Unit)
 	}
+	if err == nil {
+		err = p.then()
+	}
 	if err != nil {
 		reverted := entry.revertUnit(connect)
 		if entry.File != nil {
 			reverted = errors.Join(reverted, entry.File.revert(connect))
 		}
-		return errors.Join(err, finish(record, errors.Join(reverted, entry.revert(p.Group, err))))
+		return errors.Join(err, finish(record, errors.Join(reverted, entry.revert(p.Group))))
 	}
 	return record.Done()
 }
@@ -215,7 +218,7 @@ func (j journal) revertUnit(connect dialer) error {
 		if i := slices.IndexFunc(now, func(l systemd.PathLimit) bool { return l.Path == s.Path }); i >= 0 {
 			is = now[i].Limit
 		}
-		back := s.back(is, limit.Limit{})
+		back := s.back(is, asItIs)
 		if j.Persist {
 			kept = append(kept, systemd.IOLimitAt(s.Path, only(back, without(limit.Keys[:], j.Unkept)))...)
 			back = only(back, j.Unkept)
@@ -236,6 +239,9 @@ func (j journal) revertUnit(connect dialer) error {
 	}
 	return nil
 }
+
+// asItIs is what systemd keeps of a rate.
+func asItIs(_ limit.Key, r limit.Rate) limit.Rate { return r }
 
 // only returns the rates of a limit that are named.
 func only(l limit.Limit, keys []limit.Key) limit.Limit {

@@ -32,6 +32,16 @@ type Options struct {
 	Version   cgroupfs.Version
 	Command   string // for people: what runs in it
 	Linger    bool   // the group stays until what the command has left in memory is written
+	// Then is what belongs to the limits, and is done when they are in force and the group
+	// is locked still (see hold.Lock), such as to have the pacer hold it. nil: nothing.
+	Then func(*Room) error
+}
+
+func (o Options) then(r *Room) error {
+	if o.Then == nil {
+		return nil
+	}
+	return o.Then(r)
 }
 
 // A Host is what launch needs to know of the machine.
@@ -137,6 +147,19 @@ func (h Host) Prepare(ctx context.Context, o Options) (*Room, error) {
 		room.joined = append(room.joined, *memory)
 	}
 	for _, g := range room.joined {
+		if err := g.MayMake(); err != nil {
+			return nil, err
+		}
+		if err := h.offered(g); err != nil {
+			return nil, err
+		}
+	}
+	locked, err := h.Holder.Lock(ctx, io)
+	if err != nil {
+		return nil, err
+	}
+	defer locked.Unlock()
+	for _, g := range room.joined {
 		if err := h.vacate(ctx, g); err != nil {
 			return nil, err
 		}
@@ -146,17 +169,11 @@ func (h Host) Prepare(ctx context.Context, o Options) (*Room, error) {
 		} else if exists {
 			return nil, fmt.Errorf("make cgroup %s: it is there already; choose another --name", g.Dir())
 		}
-		if err := g.MayMake(); err != nil {
-			return nil, err
-		}
-		if err := h.offered(g); err != nil {
-			return nil, err
-		}
 	}
 	if room.record, err = h.State.New(recordKind, placesOf(room.joined, o.Linger)); err != nil {
 		return nil, err
 	}
-	if err := room.furnish(ctx, h, o); err != nil {
+	if err := room.furnish(ctx, locked, o); err != nil {
 		return nil, errors.Join(err, room.remove())
 	}
 	return room, nil
@@ -185,7 +202,7 @@ func placeOf(g cgroupfs.Group) place {
 	return p
 }
 
-func (r *Room) furnish(ctx context.Context, h Host, o Options) error {
+func (r *Room) furnish(ctx context.Context, locked hold.Locked, o Options) error {
 	for _, g := range r.joined {
 		if err := g.Create(); err != nil {
 			return fmt.Errorf("make cgroup: %w", err)
@@ -200,7 +217,10 @@ func (r *Room) furnish(ctx context.Context, h Host, o Options) error {
 			return err
 		}
 	}
-	return h.Holder.Apply(ctx, hold.Plan{Group: r.IO, Changes: o.Changes})
+	if err := locked.Apply(ctx, hold.Plan{Group: r.IO, Changes: o.Changes}); err != nil {
+		return err
+	}
+	return o.then(r)
 }
 
 // removeWait bounds how long a group stays busy after its last process has gone:

@@ -77,9 +77,16 @@ func (h Host) prepareScope(ctx context.Context, o Options) (*Room, error) {
 	}
 	defer conn.Close()
 	unit := scopeName(o)
-	if place, err := hierarchy.Group(path.Join(systemd.SlicePath(cmp.Or(slice, systemd.SystemSlice)), unit)); err != nil {
+	place, err := hierarchy.Group(path.Join(systemd.SlicePath(cmp.Or(slice, systemd.SystemSlice)), unit))
+	if err != nil {
 		return nil, err
-	} else if err := h.vacate(ctx, place); err != nil {
+	}
+	locked, err := h.Holder.Lock(ctx, place)
+	if err != nil {
+		return nil, err
+	}
+	defer locked.Unlock()
+	if err := h.vacate(ctx, place); err != nil {
 		return nil, err
 	}
 	k, err := newKeeper(unit)
@@ -156,5 +163,8 @@ func (r *Room) joinKeeper(h Host, hierarchy *cgroupfs.Hierarchy, unit string, o 
 			return err
 		}
 	}
-	return hold.Plan{Group: r.IO, Changes: o.Changes}.Ensure()
+	if err := (hold.Plan{Group: r.IO, Changes: o.Changes}).Ensure(); err != nil {
+		return err
+	}
+	return o.then(r)
 }

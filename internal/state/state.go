@@ -177,7 +177,10 @@ func (d Dir) Each(kind string, read func(data []byte) error) error {
 
 // records lists the records of a kind. A directory that is not there has none, and
 // somebody else's say nothing.
-func (d Dir) records(kind string) ([]string, error) {
+func (d Dir) records(kind string) ([]string, error) { return d.withPrefix(kind + ".") }
+
+// withPrefix lists the files whose names begin so.
+func (d Dir) withPrefix(prefix string) ([]string, error) {
 	if mine, err := d.mine(); err != nil || !mine {
 		return nil, err
 	}
@@ -190,7 +193,7 @@ func (d Dir) records(kind string) ([]string, error) {
 	}
 	var paths []string
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), kind+".") {
+		if strings.HasPrefix(e.Name(), prefix) {
 			paths = append(paths, filepath.Join(d.path, e.Name()))
 		}
 	}

@@ -3,8 +3,6 @@ package tui
 import (
 	"time"
 
-	tea "charm.land/bubbletea/v2"
-
 	"github.com/weir-io/weir/internal/trace"
 )
 
@@ -15,7 +13,7 @@ type Frame struct {
 	Passed time.Duration
 }
 
-// model is the view's state. It is a value: Update returns another.
+// model is the view's state.
 type model struct {
 	title         string
 	window        time.Duration
@@ -23,33 +21,40 @@ type model struct {
 	width, height int // of the terminal; 0: not known yet
 }
 
-// Init asks for nothing: frames come by themselves.
-func (m model) Init() tea.Cmd { return nil }
+// over reports whether the window has ended.
+func (m model) over() bool { return m.frame.Passed >= m.window }
 
-// Update takes a frame, a key, or a new size.
-func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	switch msg := msg.(type) {
-	case Frame:
-		m.frame = msg
-		if msg.Passed >= m.window {
-			return m, tea.Quit
-		}
-	case tea.WindowSizeMsg:
-		m.width, m.height = msg.Width, msg.Height
-	case tea.KeyPressMsg:
-		switch msg.String() {
-		case "q", "Q", "ctrl+c", "esc":
-			return m, tea.Quit
-		case "ctrl+z":
-			return m, tea.Suspend
+// A press is what a key asks for.
+type press int
+
+const (
+	pressNothing press = iota
+	pressQuit
+	pressSuspend
+)
+
+// Keys that terminals send as one byte.
+const (
+	ctrlC  = 0x03
+	ctrlZ  = 0x1a
+	escape = 0x1b
+)
+
+// pressed says what the bytes of some keys ask for. Keys such as arrows are more than one
+// byte, the first of them escape; the key of that name is one.
+func pressed(bytes []byte) press {
+	if len(bytes) == 1 && bytes[0] == escape {
+		return pressQuit
+	}
+	for _, b := range bytes {
+		switch b {
+		case escape:
+			return pressNothing
+		case 'q', 'Q', ctrlC:
+			return pressQuit
+		case ctrlZ:
+			return pressSuspend
 		}
 	}
-	return m, nil
-}
-
-// View fills the terminal; what was there comes back afterwards.
-func (m model) View() tea.View {
-	v := tea.NewView(m.text())
-	v.AltScreen = true
-	return v
+	return pressNothing
 }

@@ -6,8 +6,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	tea "charm.land/bubbletea/v2"
-
 	"github.com/weir-io/weir/internal/trace"
 )
 
@@ -22,59 +20,31 @@ func writes(count uint64, seconds float64) trace.Report {
 	}}}
 }
 
-// after is a model that has got some messages, and whether it wants to quit.
-func after(t *testing.T, m model, all ...tea.Msg) (model, bool) {
-	t.Helper()
-	quits := false
-	for _, msg := range all {
-		next, cmd := m.Update(msg)
-		m = next.(model)
-		if cmd != nil {
-			_, quit := cmd().(tea.QuitMsg)
-			quits = quits || quit
-		}
-	}
-	return m, quits
-}
-
-func key(r rune, mod tea.KeyMod) tea.KeyPressMsg {
-	return tea.KeyPressMsg{Code: r, Text: string(r), Mod: mod}
-}
-
 func TestKeys(t *testing.T) {
-	for _, c := range []struct {
-		key   tea.KeyPressMsg
-		quits bool
-	}{
-		{key('q', 0), true},
-		{tea.KeyPressMsg{Code: 'c', Mod: tea.ModCtrl}, true},
-		{tea.KeyPressMsg{Code: tea.KeyEscape}, true},
-		{key('x', 0), false},
-		{tea.KeyPressMsg{Code: tea.KeyEnter}, false},
+	for keys, want := range map[string]press{
+		"q": pressQuit, "Q": pressQuit, "\x03": pressQuit, "\x1b": pressQuit, "xq": pressQuit,
+		"\x1a": pressSuspend,
+		"":     pressNothing, "x": pressNothing, "\r": pressNothing, "\x1b[A": pressNothing, "\x1bOQ": pressNothing,
 	} {
-		if _, quits := after(t, model{window: time.Second}, c.key); quits != c.quits {
-			t.Errorf("%s: quits %v, want %v", c.key, quits, c.quits)
+		if got := pressed([]byte(keys)); got != want {
+			t.Errorf("%q: %d, want %d", keys, got, want)
 		}
 	}
 }
 
 func TestTheWindowEndsTheView(t *testing.T) {
-	m := model{window: 2 * time.Second}
-	if _, quits := after(t, m, Frame{Passed: 1900 * time.Millisecond}); quits {
+	if (model{window: 2 * time.Second, frame: Frame{Passed: 1900 * time.Millisecond}}).over() {
 		t.Error("it ends before the window is over")
 	}
-	if _, quits := after(t, m, Frame{Passed: 2 * time.Second}); !quits {
+	if !(model{window: 2 * time.Second, frame: Frame{Passed: 2 * time.Second}}).over() {
 		t.Error("it does not end with the window")
 	}
 }
 
 func TestView(t *testing.T) {
-	m, _ := after(t, model{title: "tracing docker:web\x1b[2J", window: 10 * time.Second}, tea.WindowSizeMsg{Width: 100, Height: 40},
-		Frame{Whole: writes(4000, 4), Last: writes(500, 1), Passed: 4 * time.Second})
-	view := m.View()
-	if !view.AltScreen {
-		t.Error("what was on the terminal would be lost")
-	}
+	m := model{title: "tracing docker:web\x1b[2J", window: 10 * time.Second, width: 100, height: 40,
+		frame: Frame{Whole: writes(4000, 4), Last: writes(500, 1), Passed: 4 * time.Second}}
+	view := m.text()
 	for _, want := range []string{
 		`6 s left · q ends it and prints the report · tracing docker:web\x1b[2J`,
 		"write                     rate       p50       p99       max",
@@ -84,19 +54,19 @@ func TestView(t *testing.T) {
 		"  memcg reclaim     ████████████████████████▉       83 %   ████████████████████████▉       83 %",
 		"  page cache, CPU   █████▏                          17 %   █████▏                          17 %",
 	} {
-		if !strings.Contains(view.Content, want) {
-			t.Errorf("%q is missing in\n%s", want, view.Content)
+		if !strings.Contains(view, want) {
+			t.Errorf("%q is missing in\n%s", want, view)
 		}
 	}
 }
 
 func TestViewOfNothing(t *testing.T) {
-	m, _ := after(t, model{title: "tracing", window: time.Minute})
+	m := model{title: "tracing", window: time.Minute}
 	if s := m.text(); !strings.Contains(s, "nothing seen yet") || !strings.Contains(s, "1 min 0 s left") {
 		t.Error(s)
 	}
 	// A kind that was seen, and not in the last second.
-	m, _ = after(t, m, Frame{Whole: writes(4000, 4), Last: trace.Report{Seconds: 1}, Passed: 4 * time.Second})
+	m.frame = Frame{Whole: writes(4000, 4), Last: trace.Report{Seconds: 1}, Passed: 4 * time.Second}
 	if s := m.text(); !strings.Contains(s, "last second              0/s         –") {
 		t.Error(s)
 	}
@@ -107,15 +77,15 @@ func TestViewFits(t *testing.T) {
 	whole := writes(4000, 4)
 	whole.Ops = append(whole.Ops, whole.Ops[0], whole.Ops[0])
 	whole.Behind = []trace.BehindReport{{Direction: "write", Requests: 10, DeviceSeconds: 1}}
-	for _, size := range []tea.WindowSizeMsg{{Width: 200, Height: 60}, {Width: 80, Height: 24}, {Width: 40, Height: 10}, {Width: 10, Height: 3}, {Width: 1, Height: 1}} {
-		m, _ := after(t, model{title: "tracing the whole host", window: time.Minute}, size, Frame{Whole: whole, Last: whole})
+	for _, size := range []struct{ width, height int }{{200, 60}, {80, 24}, {40, 10}, {10, 3}, {1, 1}} {
+		m := model{title: "tracing the whole host", window: time.Minute, frame: Frame{Whole: whole, Last: whole}, width: size.width, height: size.height}
 		lines := strings.Split(m.text(), "\n")
-		if len(lines) > size.Height {
-			t.Errorf("%d lines of %d", len(lines), size.Height)
+		if len(lines) > size.height {
+			t.Errorf("%d lines of %d", len(lines), size.height)
 		}
 		for _, line := range lines {
-			if n := utf8.RuneCountInString(line); n > size.Width {
-				t.Errorf("%d columns of %d: %s", n, size.Width, line)
+			if n := utf8.RuneCountInString(line); n > size.width {
+				t.Errorf("%d columns of %d: %s", n, size.width, line)
 			}
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"os"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
 	"golang.org/x/sys/unix"
 )
 
@@ -31,47 +30,50 @@ func CanShow(in, out *os.File) bool {
 	return err == nil && group == unix.Getpgrp()
 }
 
-// framesEvery is how often there is something new to see.
-const framesEvery = time.Second
+const (
+	// framesEvery is how often there is something new to see.
+	framesEvery = time.Second
+	// lookEvery is how often the terminal's size and the end of the context are looked at.
+	lookEvery = 50 * time.Millisecond
+)
 
 // Run shows what sample finds each second, until the window is over, q or ctrl-c is
 // pressed, or the context ends, which is no error. The terminal is then as it was.
-func Run(ctx context.Context, o Options, sample func() (Frame, error)) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	p := tea.NewProgram(model{title: o.Title, window: o.Window}, tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithoutSignalHandler())
-	fed := make(chan error, 1)
-	go func() { fed <- feed(ctx, cancel, o.Window, sample, func(f Frame) { p.Send(f) }) }()
-	_, err := p.Run()
-	cancel()
-	sampled := <-fed
-	if errors.Is(err, tea.ErrProgramKilled) && errors.Is(err, context.Canceled) {
-		err = nil
-	}
+func Run(ctx context.Context, o Options, sample func() (Frame, error)) (err error) {
+	s, err := openScreen(o.In, o.Out)
 	if err != nil {
-		err = fmt.Errorf("show the trace: %w", err)
+		return fmt.Errorf("show the trace: %w", err)
 	}
-	return errors.Join(sampled, err)
-}
-
-// feed sends a frame each second, and one when the window is over. Where none can be had
-// it stops the view.
-func feed(ctx context.Context, stop func(), window time.Duration, sample func() (Frame, error), send func(Frame)) error {
-	for next := min(framesEvery, window); ; {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(next):
+	defer func() {
+		if left := s.leave(); left != nil {
+			err = errors.Join(err, fmt.Errorf("show the trace: %w", left))
 		}
-		f, err := sample()
+	}()
+	m := model{title: o.Title, window: o.Window}
+	for next := time.Now().Add(min(framesEvery, o.Window)); ctx.Err() == nil; {
+		m.width, m.height = s.size()
+		if err := s.paint(m.text()); err != nil {
+			return fmt.Errorf("show the trace: %w", err)
+		}
+		keys, err := s.keys(min(time.Until(next), lookEvery))
 		if err != nil {
-			stop()
+			return fmt.Errorf("show the trace: %w", err)
+		}
+		switch pressed(keys) {
+		case pressQuit:
+			return nil
+		case pressSuspend:
+			if err := s.suspend(); err != nil {
+				return fmt.Errorf("show the trace: %w", err)
+			}
+		}
+		if time.Now().Before(next) {
+			continue
+		}
+		if m.frame, err = sample(); err != nil || m.over() {
 			return err
 		}
-		send(f)
-		if f.Passed >= window {
-			return nil
-		}
-		next = min(framesEvery, window-f.Passed)
+		next = time.Now().Add(min(framesEvery, m.window-m.frame.Passed))
 	}
+	return nil
 }

@@ -1,0 +1,83 @@
+package hold
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/state"
+)
+
+// A Locked holder is the only one of all weirs that changes the limits of one group, until
+// it is unlocked or its process dies. The lock is the group's alone: what is above and
+// below it has its own limits. (To enable a controller in the groups above takes none: it
+// is one word, which weir never takes back.)
+type Locked struct {
+	Holder
+	Group cgroupfs.Group
+	lock  *state.Lock
+}
+
+// Lock waits for the group's lock, for as long as state.LockMost. Whoever goes around weir,
+// and the weirs of another user, who has another directory of records, are not kept from
+// anything: a change is read back for their sake.
+func (h Holder) Lock(ctx context.Context, g cgroupfs.Group) (Locked, error) {
+	if err := g.Hierarchy().Writable(); err != nil {
+		return Locked{}, err
+	}
+	version := g.Hierarchy().Version
+	lock, err := h.State.Wait(ctx, lockName(version, g.Path()), "the limits of cgroup "+g.Path(), state.LockMost)
+	if err != nil {
+		return Locked{}, err
+	}
+	l := Locked{h, g, lock}
+	l.settle()
+	return l, nil
+}
+
+// Unlock lets others change the group's limits.
+func (l Locked) Unlock() { l.lock.Unlock() }
+
+func lockName(v cgroupfs.Version, path string) string { return fmt.Sprintf("limits of %s %s", v, path) }
+
+const (
+	// settleTries and settlePause bound how long a record is waited for that another weir
+	// has in its hand, only to find that the group is locked.
+	settleTries = 50
+	settlePause = time.Millisecond
+)
+
+// settle takes back what dead weirs left half done of the group. It comes before the next
+// change: that may ask for the very value of such a one, and would be taken for it later.
+// What cannot be taken back stays on record, and has been said when weir looked for all.
+func (l Locked) settle() {
+	own := func(data []byte) (j journal, is bool) {
+		err := json.Unmarshal(data, &j)
+		return j, err == nil && j.Version == l.Group.Hierarchy().Version && j.Group == l.Group.Path()
+	}
+	for range settleTries {
+		some, tried := false, false
+		_ = l.State.Each(journalKind, func(data []byte) error {
+			_, is := own(data)
+			some = some || is
+			return nil
+		})
+		if !some {
+			return
+		}
+		_ = l.State.Sweep(journalKind, func(data []byte) error {
+			j, is := own(data)
+			if !is {
+				return state.ErrKeep
+			}
+			tried = true
+			return j.undo(l.Group, l.dial)
+		})
+		if tried {
+			return
+		}
+		time.Sleep(settlePause)
+	}
+}

@@ -1,0 +1,180 @@
+package limits_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/weir-io/weir/lab"
+	"github.com/weir-io/weir/lab/environ"
+)
+
+// Two weirs at once: both end with 0, and the rule is one of those that were asked for.
+func TestTwoAtOnce(t *testing.T) {
+	e := lab.Need(t, lab.Root, lab.Once, lab.NoSystemd)
+	races(t, e, 25)
+}
+
+// The same, long enough to come upon what happens seldom.
+func TestTwoAtOnceOften(t *testing.T) {
+	races(t, lab.Need(t, lab.Root, lab.Whole), 1000)
+}
+
+func races(t *testing.T, e environ.Environ, rounds int) {
+	disk := lab.RawDisk(t)
+	on := disk.Number.String()
+	group := filepath.Join(e.Cgroups.Unified, "lab-races")
+	if !e.Cgroups.IOInV2 {
+		group = filepath.Join(e.Cgroups.Blkio, "lab-races")
+	}
+	lab.Cgroup(t, group)
+	target := "cgroup:/lab-races"
+	set := func(rate int) []string {
+		return []string{"set", "-q", target, "--write", fmt.Sprint(rate), "--on", on}
+	}
+	const first, second = 2_000_000, 1_000_000
+	for _, with := range []struct {
+		name  string
+		args  []string
+		rules []int
+	}{
+		{"set", set(second), []int{first, second}},
+		{"clear", []string{"clear", "-q", target}, []int{first, 0}},
+	} {
+		for range rounds {
+			atATime(t, set(first), with.args)
+			if now := writeRule(t, group, on); !slices.Contains(with.rules, now) {
+				t.Fatalf("set and %s at once left a rule of %d", with.name, now)
+			}
+		}
+	}
+	var many [][]string
+	for i := range 100 {
+		many = append(many, set(first+i))
+	}
+	atATime(t, many...)
+	if now := writeRule(t, group, on); now < first || now >= first+len(many) {
+		t.Errorf("a hundred at once left a rule of %d", now)
+	}
+	if left, _ := filepath.Glob("/run/weir/lock.*"); len(left) > 0 {
+		t.Errorf("locks are left: %v", left)
+	}
+	if e.Has(string(lab.NoSystemd)) { // a scope would not be below the test's own group
+		for range rounds / 5 {
+			raceWithRun(t, e, on)
+		}
+	}
+}
+
+// raceWithRun sets the limit of a group that weir run has just made.
+func raceWithRun(t *testing.T, e environ.Environ, on string) {
+	t.Helper()
+	run := exec.Command("weir", "run", "-q", "--name", "lab-race", "--hold", "kernel", "--write", "2000000", "--on", on, "--", "cat")
+	var said bytes.Buffer
+	run.Stderr = &said
+	stdin, err := run.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	dir := groupCalled(t, e, "weir-lab-race")
+	mount := e.Cgroups.Unified
+	if !e.Cgroups.IOInV2 {
+		mount = e.Cgroups.Blkio
+	}
+	path := strings.TrimPrefix(dir, mount)
+	weir(t, "set", "-q", "cgroup:"+path, "--write", "1000000", "--on", on)
+	if _, err := io.WriteString(stdin, "\n"); err != nil {
+		t.Fatal(err)
+	}
+	// weir run had the group locked until its own rule was in force.
+	if now := writeRule(t, dir, on); now != 1_000_000 {
+		t.Errorf("the rule is %d after the later weir set, which ended with 0", now)
+	}
+	if err := stdin.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Wait(); err != nil {
+		t.Fatalf("weir run: %v\n%s", err, &said)
+	}
+}
+
+// groupCalled waits until there is a group of a name, and returns its directory.
+func groupCalled(t *testing.T, e environ.Environ, name string) string {
+	t.Helper()
+	top := e.Cgroups.Unified
+	if !e.Cgroups.IOInV2 {
+		top = e.Cgroups.Blkio
+	}
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		for _, pattern := range []string{name, "*/" + name, "*/*/" + name, "*/*/*/" + name} {
+			if found, _ := filepath.Glob(filepath.Join(top, pattern)); len(found) == 1 {
+				return found[0]
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("no group %s", name)
+		}
+	}
+}
+
+// atATime runs weirs at once, which must all end with 0.
+func atATime(t *testing.T, all ...[]string) {
+	t.Helper()
+	var running sync.WaitGroup
+	for _, args := range all {
+		running.Go(func() {
+			if out, err := exec.Command("weir", args...).CombinedOutput(); err != nil {
+				t.Errorf("weir %s: %v\n%s", strings.Join(args, " "), err, out)
+			}
+		})
+	}
+	running.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+}
+
+// writeRule reads a group's limit on bytes written to a device; 0: none.
+func writeRule(t *testing.T, dir, dev string) int {
+	t.Helper()
+	for _, file := range []string{"io.max", "blkio.throttle.write_bps_device"} {
+		text, err := os.ReadFile(filepath.Join(dir, file))
+		if os.IsNotExist(err) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			var rate int
+			fields := strings.Fields(line)
+			if len(fields) < 2 || fields[0] != dev {
+				continue
+			}
+			for _, f := range fields[1:] {
+				value := strings.TrimPrefix(f, "wbps=")
+				if file == "io.max" && value == f || value == "max" {
+					continue
+				}
+				if _, err := fmt.Sscan(value, &rate); err != nil {
+					t.Fatal(err)
+				}
+				return rate
+			}
+		}
+		return 0
+	}
+	t.Fatalf("%s has no rules", dir)
+	return 0
+}
