@@ -29,6 +29,8 @@ type Plan struct {
 	File    *File // beside them
 	Persist bool  // systemd keeps the changes over a boot
 	Lift    bool  // the changes lift limits: of their drop-ins nothing is left
+
+	Note func(text string) // is told what its maker should know, before it is done; nil: nobody is
 }
 
 // A Step is one thing that a plan does: a group made, a line for a file, or a property
@@ -54,7 +56,7 @@ type Holder struct {
 // Holder.Steps.
 func (p Plan) Steps() []Step {
 	if p.Unit != "" {
-		return p.unitSteps(nil)
+		return p.unitSteps(spelling{settings: p.settings(nil), unkept: limit.Keys[:]})
 	}
 	var steps []Step
 	if p.sets() && p.Anchor != "" {
