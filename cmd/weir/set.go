@@ -253,7 +253,7 @@ func leaderOf(pid int) int {
 // of containers and virtual machines are delegated: it keeps them anyway.) What others
 // have made beside its units it is to leave as it is.
 func (a *app) planFor(t target.Target, list []hold.Change) hold.Plan {
-	plan := hold.Plan{Group: t.Group, Changes: list}
+	plan := hold.Plan{Group: t.Group, Changes: list, Note: func(text string) { a.out.Say("%s", text) }}
 	slice := cmp.Or(systemd.SliceOf(t.Group.Path()), systemd.RootSlice)
 	if t.Group.Hierarchy().Version == cgroupfs.V2 {
 		plan.Unit = t.Owner.Unit

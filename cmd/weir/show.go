@@ -123,6 +123,9 @@ func (a *app) show(ctx context.Context, args []string, window time.Duration) err
 	a.nameContainers(ctx, doc.Groups)
 	if t != nil {
 		doc.Groups[0].Target, doc.Groups[0].Owner = t.String(), t.Owner
+		if t.Record == nil {
+			t.Record = a.unitRecord(ctx, *t)
+		}
 		doc.Groups[0].setRecord(t.Record)
 		doc.Groups[0].Space = a.spaceOf(ctx, *t)
 		r, err := a.keptFor(*t)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -15,6 +16,9 @@ type recordedDocument struct {
 	Number *blkdev.Number `json:"number"` // null: it is not known which device that is
 	Limit  limit.Limit    `json:"limit"`
 }
+
+// errNoDevice says that systemd's own way from a path to a device was not found.
+var errNoDevice = errors.New("it is not known which device that is")
 
 // setRecord puts what the owner keeps beside what is in force.
 func (g *showGroup) setRecord(r *target.Record) {
@@ -59,6 +63,11 @@ func recordLines(r *target.Record) []string {
 	for _, l := range r.Limits {
 		if l.Err != nil {
 			lines = append(lines, fmt.Sprintf("  %s keeps %s on %s: %v", r.By, l.Limit, l.Path, l.Err))
+			continue
+		}
+		another := func(o target.Recorded) bool { return o.Err == nil && o.Device == l.Device && o.Path != l.Path }
+		if slices.ContainsFunc(r.Limits, another) {
+			lines = append(lines, fmt.Sprintf("  %s keeps %s on %s, which has another name there too", r.By, l.Limit, l.Path))
 		}
 	}
 	return lines

@@ -32,6 +32,8 @@ type Plan struct {
 	// Then is what belongs to the changes, and is done when they are in force, such as to
 	// have the pacer hold them. If it fails, they are taken back. nil: nothing.
 	Then func() error
+
+	Note func(text string) // is told what its maker should know, before it is done; nil: nobody is
 }
 
 // A Step is one thing that a plan does: a group made, a line for a file, or a property
@@ -57,7 +59,7 @@ type Holder struct {
 // Holder.Steps.
 func (p Plan) Steps() []Step {
 	if p.Unit != "" {
-		return p.unitSteps(nil)
+		return p.unitSteps(spelling{settings: p.settings(nil), unkept: limit.Keys[:]})
 	}
 	var steps []Step
 	if p.sets() && p.Anchor != "" {

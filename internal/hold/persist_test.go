@@ -23,7 +23,7 @@ func TestAUnitIsSetForGood(t *testing.T) {
 	if err := p.applyUnit(t.Context(), dir, m.dial); err != nil {
 		t.Fatal(err)
 	}
-	if want := [][]string{{"persist", "IOWriteBandwidthMax=/dev/block/8:0 7", "IOReadIOPSMax=/dev/block/8:0 9"}}; !reflect.DeepEqual(m.sets, want) {
+	if want := [][]string{{"persist", "IOWriteBandwidthMax=/dev/disk/by-id/disk-8:0 7", "IOReadIOPSMax=/dev/disk/by-id/disk-8:0 9"}}; !reflect.DeepEqual(m.sets, want) {
 		t.Errorf("set %q, want %q", m.sets, want)
 	}
 	// What is lifted is lifted for good and until the next boot, and nothing of it stays.

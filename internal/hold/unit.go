@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/state"
@@ -22,6 +23,8 @@ type units interface {
 	Kept(unit string) ([]limit.Key, error)
 	Forget(ctx context.Context, unit string, keys []limit.Key) error
 	Tidy(ctx context.Context, unit string) error
+	Lasting(ctx context.Context, dev blkdev.Number) (string, error)
+	Respell(ctx context.Context, unit string, paths []string) error
 	Reload(ctx context.Context) error
 	Close() error
 }
@@ -86,36 +89,6 @@ type journalSetting struct {
 	turn
 }
 
-// settings returns what a plan makes of a unit's settings. A device goes by every path
-// that the unit has for it already: beside them, a path of its own would be one more
-// line for io.max, and the next daemon-reload could write the others after it.
-func (p Plan) settings(has []systemd.PathLimit) []journalSetting {
-	var list []journalSetting
-	for _, c := range p.Changes {
-		spelled := false
-		for _, l := range has {
-			if slices.Contains(l.Devices, c.Device) {
-				list = append(list, journalSetting{l.Path, turn{l.Limit, c.Limit}})
-				spelled = true
-			}
-		}
-		if !spelled {
-			list = append(list, journalSetting{systemd.NodeOf(c.Device), turn{limit.None, c.Limit}})
-		}
-	}
-	return list
-}
-
-func (p Plan) unitSteps(has []systemd.PathLimit) []Step {
-	var steps []Step
-	for _, s := range p.settings(has) {
-		for _, property := range systemd.IOLimitAt(s.Path, s.After) {
-			steps = append(steps, Step{Unit: p.Unit, Property: property.String(), Persist: p.Persist})
-		}
-	}
-	return append(steps, p.fileSteps()...)
-}
-
 // Steps is Plan.Steps with a unit's devices by the paths that Apply would send, where
 // systemd can be asked for them.
 func (h Holder) Steps(ctx context.Context, p Plan) []Step {
@@ -129,11 +102,11 @@ func (h Holder) Steps(ctx context.Context, p Plan) []Step {
 		return p.Steps()
 	}
 	defer conn.Close()
-	has, err := conn.IOLimits(ctx, p.Unit)
+	all, err := p.spell(ctx, conn)
 	if err != nil {
 		return p.Steps()
 	}
-	return p.unitSteps(has)
+	return p.unitSteps(all)
 }
 
 // applyUnit lets systemd write, and sees to it that the kernel has the rules: systemd
@@ -147,7 +120,7 @@ func (p Plan) applyUnit(ctx context.Context, dir state.Dir, connect dialer) erro
 		return err
 	}
 	defer conn.Close()
-	has, err := conn.IOLimits(ctx, p.Unit)
+	as, err := p.spell(ctx, conn)
 	if err != nil {
 		return err
 	}
@@ -155,31 +128,25 @@ func (p Plan) applyUnit(ctx context.Context, dir state.Dir, connect dialer) erro
 	if err != nil {
 		return err
 	}
-	entry.Settings, entry.Persist = p.settings(has), p.Persist
-	if p.Persist {
-		kept, err := conn.Kept(p.Unit)
-		if err != nil {
-			return err
-		}
-		entry.Unkept = without(limit.Keys[:], kept)
-	}
+	entry.Settings, entry.Persist, entry.Unkept = as.settings, p.Persist, as.unkept
 	record, err := dir.New(journalKind, entry)
 	if err != nil {
 		return err
 	}
-	var settings []systemd.Setting
-	for _, s := range entry.Settings {
-		settings = append(settings, systemd.IOLimitAt(s.Path, s.After)...)
+	if p.Note != nil {
+		as.tell(p)
 	}
-	err = conn.Set(ctx, p.Unit, p.Persist, settings)
-	if err == nil && p.Persist && p.Lift {
-		err = conn.Set(ctx, p.Unit, false, settings) // the unit's own file may set a limit that the drop-in overruled
-	}
+	err = as.set(ctx, conn, p)
 	if err == nil && entry.File != nil {
 		err = entry.File.apply(ctx, connect)
 	}
 	if err == nil {
-		err = p.Ensure()
+		err = as.ensure(p)
+	}
+	if err == nil && len(as.drop) > 0 {
+		if err = conn.Respell(ctx, p.Unit, as.drop); err == nil {
+			err = as.ensure(p)
+		}
 	}
 	if err == nil && p.Lift {
 		err = conn.Tidy(ctx, p.Unit)

@@ -71,6 +71,15 @@ func (m *manager) Tidy(context.Context, string) error {
 	return m.refuses
 }
 
+func (*manager) Lasting(_ context.Context, dev blkdev.Number) (string, error) {
+	return "/dev/disk/by-id/disk-" + dev.String(), nil
+}
+
+func (m *manager) Respell(_ context.Context, _ string, paths []string) error {
+	m.sets = append(m.sets, append([]string{"forget"}, paths...))
+	return m.refuses
+}
+
 func (m *manager) Reload(context.Context) error {
 	m.sets = append(m.sets, []string{"reload"})
 	return m.refuses
@@ -112,7 +121,7 @@ func TestAUnitIsSetByThePathsItHas(t *testing.T) {
 	if err := p.applyUnit(t.Context(), dir, m.dial); err != nil {
 		t.Fatal(err)
 	}
-	want := [][]string{{"IOWriteBandwidthMax=/dev/mapper/root 7", "IOReadIOPSMax=/dev/mapper/root 9", "IOWriteBandwidthMax=/data 7", "IOReadIOPSMax=/data 9"}}
+	want := [][]string{{"IOWriteBandwidthMax=/dev/mapper/root 7", "IOReadIOPSMax=/dev/mapper/root 9", "IOWriteBandwidthMax=/data 7", "IOReadIOPSMax=/data 9"}, {"forget", "/data"}}
 	if !reflect.DeepEqual(m.sets, want) {
 		t.Errorf("set %q, want %q", m.sets, want)
 	}

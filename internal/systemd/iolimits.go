@@ -16,11 +16,13 @@ import (
 
 // A PathLimit is what a unit's settings say of one path. systemd keeps an entry for
 // each spelling of a device, and writes each as a whole line of io.max: of two entries
-// that come to one device, the one written last holds, with all four rates.
+// that come to one device, the one written last holds, with all four rates. Which that is
+// differs: up to 252 the one that was set first, from 254 on the other.
 type PathLimit struct {
 	Path    string
 	Devices []blkdev.Number // see devicesOf
 	Limit   limit.Limit     // rates that no setting names are unlimited
+	Own     bool            // a file of the unit's own has the path, so that systemd never forgets it
 }
 
 // IOLimits reads the four limits of a unit, in the order in which systemd has them.
@@ -36,7 +38,10 @@ func (c *Conn) IOLimits(ctx context.Context, unit string) ([]PathLimit, error) {
 	for i := range all {
 		all[i].Devices = devicesOf(ctx, blkdev.New("/"), all[i].Path)
 	}
-	return all, nil
+	if len(all) == 0 {
+		return nil, nil
+	}
+	return all, c.markOwn(ctx, unit, all)
 }
 
 // addRates adds one property's entries.

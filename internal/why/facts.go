@@ -38,7 +38,7 @@ type Sources struct {
 	// called where the answer matters.
 	Owners func() (Owners, error)
 	// UnitLimits reads the limits that systemd keeps for a unit.
-	UnitLimits func(ctx context.Context, unit string) (map[blkdev.Number]limit.Limit, error)
+	UnitLimits func(ctx context.Context, unit string) (map[blkdev.Number][]Spelling, error)
 	// Paced reads what weir's pacer holds of a group; nil: nothing.
 	Paced func(cgroupfs.Group) (*Paced, error)
 }
@@ -131,8 +131,14 @@ func (m Memory) bound() (bytes uint64, file string) {
 // A Unit is what systemd keeps for a unit.
 type Unit struct {
 	Name   string
-	Limits map[blkdev.Number]limit.Limit
+	Limits map[blkdev.Number][]Spelling
 	Err    error // why they are not known
+}
+
+// A Spelling is what systemd keeps for a device under one of its names.
+type Spelling struct {
+	Path  string
+	Limit limit.Limit
 }
 
 // A Policy is a line of a controller that works beside the limits.

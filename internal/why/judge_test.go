@@ -158,7 +158,7 @@ func TestRules(t *testing.T) {
 		}},
 		{"", "", AtDevice, func(f *Facts) {
 			f.Group.Owner, f.Group.Unit = target.Owner{Kind: "systemd", Name: "x.service", Unit: "x.service"},
-				&Unit{Name: "x.service", Limits: map[blkdev.Number]limit.Limit{vda.Number: wbps(10e6)}}
+				&Unit{Name: "x.service", Limits: map[blkdev.Number][]Spelling{vda.Number: {{"/dev/vda", wbps(10e6)}, {"/data", wbps(10e6)}}}}
 		}},
 		{"record-differs", Hurts, AtDevice, func(f *Facts) {
 			f.Group.Record = &target.Record{By: "Docker", Command: "docker", Source: "docker inspect x"}
@@ -176,7 +176,7 @@ func TestRules(t *testing.T) {
 		}},
 		{"unit-differs", Hurts, AtDevice, func(f *Facts) {
 			f.Group.Owner, f.Group.Unit = target.Owner{Kind: "docker", Unit: "docker-x.scope"},
-				&Unit{Name: "docker-x.scope", Limits: map[blkdev.Number]limit.Limit{vda.Number: wbps(1e6)}}
+				&Unit{Name: "docker-x.scope", Limits: map[blkdev.Number][]Spelling{vda.Number: {{"/dev/vda", wbps(1e6)}}}}
 		}},
 		{"slow-drain", Hurts, Yes, func(f *Facts) {
 			f.Group.Memory = Memory{Memory: cgroupfs.Memory{Max: 64 << 20}, MaxFile: "/sys/fs/cgroup/x/memory.max", Known: true}

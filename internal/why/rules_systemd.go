@@ -2,10 +2,15 @@ package why
 
 import (
 	"fmt"
+	"maps"
+	"path"
 	"slices"
+	"strings"
 
+	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/hold"
+	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/systemd"
 )
 
@@ -28,21 +33,83 @@ func unitDiffers(f Facts) []Finding {
 	}
 	var found []Finding
 	for _, r := range g.Rules {
-		kept := g.Unit.Limits[r.Device]
+		names := g.Unit.Limits[r.Device]
+		if conflict(names) {
+			continue // see unitConflicts
+		}
+		var kept limit.Limit
+		if len(names) > 0 {
+			kept = names[0].Limit
+		}
 		if sameBounds(kept, r.Limit) {
 			continue
 		}
 		if g.Owner.Kind != "systemd" && !kept.Bounds() {
 			continue // its maker wrote the rule, and systemd has nothing to write over it
 		}
-		value := "no limit on " + r.Device.String()
+		one := Finding{Code: "unit-differs", Severity: Hurts,
+			Evidence: []Evidence{g.ruleEvidence(r), {"systemctl show " + g.Unit.Name, "no limit on " + r.Device.String()}},
+			Text:     "The group is systemd's, which keeps no limit on " + r.Device.String() + " for " + g.Unit.Name + ": nobody keeps the one that is in force, and a restart of the unit ends it.",
+			Fixes:    []Fix{{Text: "end it, if it is left over", Lines: []string{fmt.Sprintf("weir clear %s --on %s", f.Target, r.Device)}}}}
+		setIt := []string{fmt.Sprintf("weir set %s %s --on %s", f.Target, flagsOf(r.Limit), r.Device)}
 		if kept.Bounds() {
-			value = fmt.Sprintf("%s: %s", r.Device, boundsOf(kept))
+			one.Evidence[1].Value = fmt.Sprintf("%s: %s", r.Device, boundsOf(kept))
+			one.Text = "The group is systemd's, which keeps another limit for " + g.Unit.Name + " and will write that over this one, at the latest when it reloads."
+			one.Fixes = []Fix{{Text: "set it through systemd, which weir does", Lines: setIt}}
+		} else if r.Limit.Bounds() {
+			one.Fixes = append(one.Fixes, Fix{Text: "have systemd keep it", Lines: setIt})
 		}
-		found = append(found, Finding{Code: "unit-differs", Severity: Hurts,
-			Evidence: []Evidence{g.ruleEvidence(r), {"systemctl show " + g.Unit.Name, value}},
-			Text:     "The group is systemd's, which keeps another limit for " + g.Unit.Name + " and will write that over this one, at the latest when it reloads.",
-			Fixes:    []Fix{{Text: "set it through systemd, which weir does", Lines: []string{fmt.Sprintf("weir set %s %s --on %s", f.Target, flagsOf(r.Limit), r.Device)}}}})
+		found = append(found, one)
+	}
+	return found
+}
+
+// conflict reports whether the names of a device say different limits.
+func conflict(names []Spelling) bool {
+	return slices.ContainsFunc(names, func(s Spelling) bool { return !sameBounds(s.Limit, names[0].Limit) })
+}
+
+// unitConflicts: systemd has a device under two names, and writes a whole line for each
+// (its cgroup_apply_io_device_limit), so that one takes the rates of the other away.
+func unitConflicts(f Facts) []Finding {
+	g := f.Group
+	if g.Version != cgroupfs.V2 || g.Unit == nil || g.Unit.Err != nil {
+		return nil
+	}
+	devices := slices.SortedFunc(maps.Keys(g.Unit.Limits), func(x, y blkdev.Number) int { return strings.Compare(x.String(), y.String()) })
+	var found []Finding
+	told := map[string]bool{} // devices that are on each other have the same names
+	for _, dev := range devices {
+		names := g.Unit.Limits[dev]
+		if !conflict(names) {
+			continue
+		}
+		one := Finding{Code: "unit-conflict", Severity: Hurts,
+			Text: fmt.Sprintf("systemd keeps limits of %s for one device under %d names, and writes all four rates for each name: the name that it writes last takes the rates of the others out of force.", g.Unit.Name, len(names))}
+		together, key := limit.None, ""
+		for _, n := range names {
+			key += n.Path + "\n"
+			one.Evidence = append(one.Evidence, Evidence{"systemctl show " + g.Unit.Name, fmt.Sprintf("%s: %s", n.Path, boundsOf(n.Limit))})
+			for _, k := range limit.Keys {
+				rate, bound := n.Limit.Get(k).Number()
+				if least, has := together.Get(k).Number(); bound && (!has || rate < least) {
+					together = together.With(k, n.Limit.Get(k))
+				}
+			}
+		}
+		if told[key] {
+			continue
+		}
+		told[key] = true
+		inForce := "no limit on " + dev.String()
+		for _, r := range g.Rules {
+			if r.Device == dev {
+				together, inForce = together.Overlay(r.Limit.Bound()), fmt.Sprintf("%s: %s", dev, boundsOf(r.Limit))
+			}
+		}
+		one.Evidence = append(one.Evidence, Evidence{path.Join(g.Dir, "io.max"), inForce})
+		one.Fixes = []Fix{{Text: "have weir set them all under one name", Lines: []string{fmt.Sprintf("weir set %s %s --on %s", f.Target, flagsOf(together), dev)}}}
+		found = append(found, one)
 	}
 	return found
 }
