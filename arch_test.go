@@ -22,7 +22,7 @@ const module = "github.com/weir-io/weir/"
 // layers are the packages of the program, from the bottom up. A package imports from
 // lower layers only; those of one layer do not know each other.
 var layers = [][]string{
-	{"internal/near", "internal/plain"},
+	{"internal/background", "internal/near", "internal/plain"},
 	{"internal/bpf", "internal/durable", "internal/limit", "internal/pagecache", "internal/plot", "internal/process", "internal/ptytest", "internal/socket", "internal/socket/sockettest"},
 	{"internal/grpc", "internal/grpc/grpctest"},
 	{"internal/blkdev"},
@@ -44,11 +44,12 @@ var layers = [][]string{
 // mayExec are the packages that start processes. All others read and write files and
 // sockets: a program that is started can be missing, slow, or not what it seems.
 var mayExec = map[string]string{
-	"internal/pacer":     "starts the pacer, and its guard",
-	"internal/launch":    "runs the command that weir run was given; and weir itself, to keep a scope or to sweep",
-	"internal/scratch":   "runs mkfs.ext4; and weir itself, in a mount namespace of its own",
-	"internal/volume":    "runs mkfs, and what makes a file system larger",
-	"internal/target/vm": "runs virsh, which changes a domain's configuration: libvirt's own library is in C",
+	"internal/background": "starts weir itself, as the pacer, its guard, a scope's keeper or a sweep",
+	"internal/pacer":      "waits for its guard",
+	"internal/launch":     "runs the command that weir run was given; and waits for a scope's keeper",
+	"internal/scratch":    "runs mkfs.ext4; and weir itself, in a mount namespace of its own",
+	"internal/volume":     "runs mkfs, and what makes a file system larger",
+	"internal/target/vm":  "runs virsh, which changes a domain's configuration: libvirt's own library is in C",
 }
 
 // mayTouchStreams are the files outside internal/cli and cmd that name the process's

@@ -7,8 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/weir-io/weir/internal/background"
 )
 
 // KeeperArg makes weir the keeper of a scope, and nothing else: see Keep.
@@ -71,10 +72,7 @@ func awaitScope(scope string) {
 
 // newKeeper starts the keeper of a scope that is about to be made.
 func newKeeper(scope string) (*keeper, error) {
-	cmd := exec.Command("/proc/self/exe")
-	cmd.Args = []string{"weir", KeeperArg}
-	cmd.Dir = "/"                                         // it holds on to no file system
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is not for it
+	cmd := background.Command(KeeperArg) // Ctrl-C is not for it
 	pipe, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, fmt.Errorf("start the scope's keeper: %w", err)

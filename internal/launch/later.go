@@ -4,10 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os/exec"
-	"syscall"
 	"time"
 
+	"github.com/weir-io/weir/internal/background"
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/state"
 )
@@ -18,10 +17,7 @@ const SweepArg = "__sweep"
 // SweepLater starts a weir in the background that removes groups which still have
 // processes, once those are gone.
 func SweepLater() error {
-	cmd := exec.Command("/proc/self/exe")
-	cmd.Args = []string{"weir", SweepArg}
-	cmd.Dir = "/"
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd := background.Command(SweepArg)
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("watch for the end of the group: %w", err)
 	}

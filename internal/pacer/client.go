@@ -7,14 +7,13 @@ import (
 	"io/fs"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/weir-io/weir/internal/background"
 	"github.com/weir-io/weir/internal/state"
 )
 
@@ -117,11 +116,8 @@ const PacerArg = "__pacer"
 
 // Start starts a pacer in the background, which ends at once if one runs.
 func Start() error {
-	cmd := exec.Command("/proc/self/exe")
-	cmd.Args = []string{"weir", PacerArg}
-	cmd.Dir = "/"
+	cmd := background.Command(PacerArg)
 	cmd.Env = append(os.Environ(), "GODEBUG=asyncpreemptoff=1")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start the pacer: %w", err)
 	}

@@ -8,9 +8,10 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/background"
 )
 
 // GuardArg makes weir the guard of the pacer, and nothing else: see Guard.
@@ -48,10 +49,7 @@ type guard struct {
 }
 
 func newGuard() (*guard, error) {
-	cmd := exec.Command("/proc/self/exe")
-	cmd.Args = []string{"weir", GuardArg}
-	cmd.Dir = "/"
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd := background.Command(GuardArg)
 	life, kept, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("start the pacer's guard: %w", err)

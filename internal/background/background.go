@@ -1,0 +1,57 @@
+// Package background starts the weirs that work in the background: the pacer and its guard,
+// a scope's keeper, a sweep. Such a weir outlives the weir that starts it, and must hold
+// nothing of the caller's: no open file, no terminal, no directory. A lock that a cron job
+// takes with flock(1) would else stay taken for as long as the pacer runs.
+package background
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Command is a weir of a kind, to be started: in a session of its own, in the root
+// directory, with /dev/null for its streams where the caller names no others. Its first
+// act is to call Shed.
+func Command(kind string) *exec.Cmd {
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Args = []string{"weir", kind}
+	cmd.Dir = "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	return cmd
+}
+
+// firstOther is the first descriptor that is none of the standard streams.
+const firstOther = 3
+
+// Shed closes what this process has inherited beside its standard streams. An inherited
+// descriptor is one without close-on-exec: Go opens its own with it, also those that its
+// runtime keeps from the start. (close_range(2) would close these too.)
+func Shed() error {
+	const list = "/proc/self/fd"
+	entries, err := os.ReadDir(list)
+	if err != nil {
+		return fmt.Errorf("close inherited files: %w", err)
+	}
+	var errs []error
+	for _, entry := range entries {
+		fd, err := strconv.Atoi(entry.Name())
+		if err != nil || fd < firstOther {
+			continue
+		}
+		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+		if err != nil || flags&unix.FD_CLOEXEC != 0 { // the list's own is closed by now
+			continue
+		}
+		if err := unix.Close(fd); err != nil && !errors.Is(err, unix.EINTR) {
+			errs = append(errs, &fs.PathError{Op: "close", Path: list + "/" + entry.Name(), Err: err})
+		}
+	}
+	return errors.Join(errs...)
+}

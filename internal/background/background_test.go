@@ -1,0 +1,71 @@
+package background
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// asked has this test's program be a background weir, which says what it holds.
+const asked = "WEIR_TEST_BACKGROUND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asked) == "" {
+		os.Exit(m.Run())
+	}
+	if err := Shed(); err != nil {
+		fmt.Println(err)
+	}
+	session, err := unix.Getsid(0)
+	dir, wdErr := os.Getwd()
+	fmt.Println(session == os.Getpid(), dir, err, wdErr)
+	_, _ = io.ReadAll(os.Stdin) // until the test has looked
+}
+
+// A background weir has its own session and directory, and lets go of a lock that its
+// caller holds through an inherited descriptor.
+func TestNothingIsInherited(t *testing.T) {
+	lock, err := os.CreateTemp(t.TempDir(), "lock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := unix.FcntlInt(lock.Fd(), unix.F_SETFD, 0); err != nil {
+		t.Fatal(err)
+	}
+	cmd := Command("__test")
+	cmd.Env = append(os.Environ(), asked+"=1")
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	answer := make([]byte, 100)
+	n, err := said.Read(answer)
+	if err != nil || string(answer[:n]) != "true / <nil> <nil>\n" {
+		t.Errorf("it says %q (%v), want its own session and /", answer[:n], err)
+	}
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("flock", "--nonblock", lock.Name(), "true").CombinedOutput(); err != nil {
+		t.Errorf("the lock is held still: %v %s", err, out)
+	}
+	_ = stdin.Close()
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
