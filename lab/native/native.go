@@ -59,6 +59,7 @@ func (h Host) run(ctx context.Context, job guest.Job) (result guest.Result, err 
 	if err != nil {
 		return result, err
 	}
+	env.Slow = job.Slow
 	file := filepath.Join(folder, "environ.json")
 	if err := env.Save(file); err != nil {
 		return result, err
