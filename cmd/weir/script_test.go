@@ -19,6 +19,7 @@ import (
 
 	"github.com/weir-io/weir/lab"
 	"github.com/weir-io/weir/lab/environ"
+	"github.com/weir-io/weir/lab/inherit"
 )
 
 // nobody is the user without rights that scripts run weir as.
@@ -84,6 +85,7 @@ func runScripts(t *testing.T, params testscript.Params) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	inherit.Plain() // scripts send signals, and have files that nobody may read
 	_, err = os.Stat("/run/systemd/system")
 	conditions := map[string]bool{
 		"v1": cgroups.Blkio != "", "v2": cgroups.IOInV2, "memory": cgroups.Memory != "" || cgroups.MemInV2, "memory2": cgroups.MemInV2,
