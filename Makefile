@@ -14,7 +14,10 @@ TEST_PACKAGES := qemu-system-x86 busybox-static kmod cpio xz-utils zstd mmdebstr
 
 LAB_FLAGS := $(if $(KERNEL),-kernel $(KERNEL)) $(if $(MODE),-mode $(MODE)) $(if $(LANE),-lane $(LANE)) $(if $(RUN),-run '$(RUN)')
 
-.PHONY: all build demo test unit lint lab lab-all kills soak quotas bench fuzz man bpf check-bpf deps clean help
+# Each part of the gate notes how long it took, in out/parts.
+PART := ./tools/part
+
+.PHONY: all build demo test quick unit lint lab lab-all kills soak quotas bench fuzz man bpf check-bpf deps clean help
 
 all: build
 
@@ -26,15 +29,18 @@ demo: build ## show what a limit does, on a scratch disk (needs root)
 
 test: deps unit lab ## all tests: unit tests here, then measured tests in real kernels
 
+quick: ## format, vet, lint and unit tests of what has changed since BASE (the branch's start), and of what imports it
+	./tools/quick $(BASE)
+
 unit: ## the fast tests, which need no root
-	$(GO) test ./...
+	@$(PART) unit $(GO) test $$($(GO) list ./... | grep -v '/lab/tests/')
 
 lint: ## golangci-lint with .golangci.yml
-	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION) run ./...
+	@$(PART) lint $(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(LINT_VERSION) run ./...
 LINT_VERSION := v2.15.0
 
 lab: ## tests in real kernels: KERNEL=6.1 MODE=v1|v2|hybrid|hybrid-v2|split LANE=uml|qemu|full|full-qemu|native RUN=REGEXP choose some
-	$(GO) run ./lab/cmd/lab $(LAB_FLAGS)
+	@$(PART) lab $(GO) run ./lab/cmd/lab $(LAB_FLAGS)
 
 lab-all: ## the same on every kernel
 	$(GO) run ./lab/cmd/lab -all

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/weir-io/weir/internal/blkdev"
@@ -48,7 +49,9 @@ func TestEnds(t *testing.T) {
 
 // The rate is from the first growth to the last, however large they are; what is tiny
 // begins nothing and ends nothing.
-func TestArrivals(t *testing.T) {
+func TestArrivals(t *testing.T) { synctest.Test(t, testArrivals) }
+
+func testArrivals(t *testing.T) {
 	const mb = 1_000_000
 	began := time.Now()
 	a := WatchWrites(func() (int64, bool) {
@@ -77,7 +80,9 @@ func TestArrivals(t *testing.T) {
 }
 
 // A long time with nothing to write is not counted, a short one is.
-func TestIdleArrivals(t *testing.T) {
+func TestIdleArrivals(t *testing.T) { synctest.Test(t, testIdleArrivals) }
+
+func testIdleArrivals(t *testing.T) {
 	const mb = 1_000_000
 	began := time.Now()
 	a := watch(func() (int64, bool) {

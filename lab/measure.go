@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/lab/environ"
 )
 
 // Traffic is what a device has done since it appeared.
@@ -77,9 +78,22 @@ func parseStat(text string) (Traffic, error) {
 	return Traffic{Reads: n[0], ReadBytes: n[2] * sector, Writes: n[4], WriteBytes: n[6] * sector}, nil
 }
 
-// Await waits until the condition holds, and fails the test after the limit.
+// Patience is how long to wait for what takes less than limit on a fast machine: longer on
+// a slow one.
+func Patience(t testing.TB, limit time.Duration) time.Duration {
+	t.Helper()
+	e, _, err := environ.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e.Patience(limit)
+}
+
+// Await waits until the condition holds, and fails the test after the limit, or later on a
+// slow machine (Patience).
 func Await(t testing.TB, limit time.Duration, what string, holds func() bool) {
 	t.Helper()
+	limit = Patience(t, limit)
 	deadline := time.Now().Add(limit)
 	for !holds() {
 		if time.Now().After(deadline) {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/weir-io/weir/lab"
 	"github.com/weir-io/weir/lab/environ"
+	"github.com/weir-io/weir/lab/inherit"
 )
 
 // nobody is the user without rights that scripts run weir as.
@@ -84,6 +85,7 @@ func runScripts(t *testing.T, params testscript.Params) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	inherit.Plain() // scripts send signals, and have files that nobody may read
 	_, err = os.Stat("/run/systemd/system")
 	conditions := map[string]bool{
 		"v1": cgroups.Blkio != "", "v2": cgroups.IOInV2, "memory": cgroups.Memory != "" || cgroups.MemInV2, "memory2": cgroups.MemInV2,
@@ -238,8 +240,12 @@ func replaceText(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[2]), []byte(strings.ReplaceAll(text, args[0], args[1])), 0o666))
 }
 
-// untilDeadline is far longer than anything that scripts wait for takes.
-const untilDeadline = 20 * time.Second
+// patience is far longer than anything that scripts wait for takes.
+func patience(ts *testscript.TestScript) time.Duration {
+	here, _, err := environ.Load()
+	ts.Check(err)
+	return here.Patience(20 * time.Second)
+}
 
 // until runs a program again and again until it succeeds: "until test -e FILE". With
 // ! it waits for a failure.
@@ -247,12 +253,13 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) == 0 {
 		ts.Fatalf("usage: until PROGRAM...")
 	}
-	for deadline := time.Now().Add(untilDeadline); ; time.Sleep(20 * time.Millisecond) {
+	most := patience(ts)
+	for deadline := time.Now().Add(most); ; time.Sleep(20 * time.Millisecond) {
 		if (ts.Exec(args[0], args[1:]...) == nil) != neg {
 			return
 		}
 		if time.Now().After(deadline) {
-			ts.Fatalf("waited %s for %s", untilDeadline, strings.Join(args, " "))
+			ts.Fatalf("waited %s for %s", most, strings.Join(args, " "))
 		}
 	}
 }
@@ -266,7 +273,7 @@ func group(ts *testscript.TestScript, cgroups environ.Cgroups, neg bool, args []
 	}
 	found := groupsNamed(ts, cgroups, args[0])
 	// systemd removes a scope when it has noticed that it is empty; weir does at once.
-	for deadline := time.Now().Add(untilDeadline); neg && scopes(found) && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(patience(ts)); neg && scopes(found) && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		found = groupsNamed(ts, cgroups, args[0])
 	}
 	switch {

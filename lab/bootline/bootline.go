@@ -23,6 +23,7 @@ type Line struct {
 	Short   bool
 	Only    []string      // what tests must ask for
 	Timeout time.Duration // of all tests
+	Slow    float64       // of the machine (guest.Job)
 	Disks   []string      // names in the order of attachment: "job", "out", then "FS-NUMBER"
 }
 
@@ -35,6 +36,7 @@ func (l Line) Words() []string {
 		prefix + "lane=" + l.Lane,
 		prefix + "mode=" + string(l.Mode),
 		prefix + "timeout=" + strconv.Itoa(int(l.Timeout.Seconds())),
+		prefix + "slow=" + strconv.FormatFloat(l.Slow, 'f', 2, 64),
 		prefix + "disks=" + strings.Join(l.Disks, ","),
 	}
 	if l.IOMount != "" {
@@ -90,6 +92,10 @@ func (l *Line) set(key, value string) error {
 	case "timeout":
 		seconds, err := strconv.Atoi(value)
 		l.Timeout = time.Duration(seconds) * time.Second
+		return err
+	case "slow":
+		slow, err := strconv.ParseFloat(value, 64)
+		l.Slow = slow
 		return err
 	case "run":
 		data, err := base64.RawURLEncoding.DecodeString(value)

@@ -12,7 +12,7 @@ import (
 func TestRoundTrip(t *testing.T) {
 	want := Line{
 		Guest: "uml-6.1-v2-cgroup2", Lane: "uml", Mode: environ.V2, IOMount: "/cgroup2",
-		Run: `^Test Hold "$/10MB=s`, Short: true, Timeout: 90 * time.Second,
+		Run: `^Test Hold "$/10MB=s`, Short: true, Timeout: 90 * time.Second, Slow: 1.25,
 		Only:  []string{"bpf", "systemd"},
 		Disks: []string{"job", "out", "ext4-0"},
 	}
@@ -26,7 +26,7 @@ func TestRoundTrip(t *testing.T) {
 }
 
 func TestParseRefuses(t *testing.T) {
-	for _, in := range []string{"weir.nonsense=1", "weir.guest", "weir.timeout=x", "weir.run=!!"} {
+	for _, in := range []string{"weir.nonsense=1", "weir.guest", "weir.timeout=x", "weir.slow=x", "weir.run=!!"} {
 		if l, err := Parse(in); err == nil {
 			t.Errorf("Parse(%q) = %+v, want an error", in, l)
 		}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -51,61 +52,79 @@ func inOrder(suites []guest.Suite) {
 type Builds struct {
 	Weir   string
 	Init   string
-	Suites []guest.Suite
-	Known  []outcome.Known // the tests that the binaries list
+	Suites []guest.Suite   // those that have a test to run
+	Known  []outcome.Known // their tests
 }
 
-// All builds everything in root, the module's folder, into dir.
-func All(ctx context.Context, root, dir string) (Builds, error) {
-	b := Builds{Weir: filepath.Join(dir, "weir"), Init: filepath.Join(dir, "guestinit")}
-	if _, err := os.Stat(filepath.Join(root, "cmd/weir")); err != nil {
-		return b, fmt.Errorf("build weir: %w", err)
-	}
-	for _, c := range []struct{ pkg, out string }{{"./cmd/weir", b.Weir}, {"./lab/guestinit", b.Init}} {
-		// Without paths and build identifiers the same source gives the same file,
-		// and the images that hold it can be cached.
-		if _, err := goTool(ctx, root, "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid=", "-o", c.out, c.pkg); err != nil {
-			return b, err
-		}
-	}
-	suites, err := testPackages(ctx, root)
+// Find finds the suites of root, the module's folder, that have a test which run selects
+// (go test's -run; empty selects all), and their tests. It compiles nothing.
+func Find(ctx context.Context, root, run string) (Builds, error) {
+	var b Builds
+	packages, err := testPackages(ctx, root)
 	if err != nil {
 		return b, err
 	}
-	for _, s := range suites {
-		s.Binary = filepath.Join(dir, s.Name+".test")
-		if _, err := goTool(ctx, root, "test", "-c", "-buildvcs=false", "-ldflags=-s -w", "-o", s.Binary, s.Package); err != nil {
-			return b, err
-		}
-		names, err := list(ctx, s)
+	selected := selector(run)
+	for _, p := range packages {
+		names, err := testNames(p.dir, p.files)
 		if err != nil {
-			return b, err
+			return b, fmt.Errorf("list tests of %s: %w", p.path, err)
 		}
+		if !slices.ContainsFunc(names, selected) {
+			continue
+		}
+		b.Suites = append(b.Suites, guest.Suite{Package: p.path, Name: suiteName(p.path), Dir: p.dir})
 		for _, name := range names {
-			b.Known = append(b.Known, outcome.Known{Package: s.Package, Name: name})
+			b.Known = append(b.Known, outcome.Known{Package: p.path, Name: name})
 		}
-		b.Suites = append(b.Suites, s)
 	}
+	if len(b.Suites) == 0 {
+		return b, fmt.Errorf("find tests: none matches -run %q; see -list", run)
+	}
+	inOrder(b.Suites)
 	return b, nil
 }
 
-// testPackages lists those of Patterns that have tests.
-func testPackages(ctx context.Context, root string) ([]guest.Suite, error) {
-	const format = `{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}} {{.Dir}}{{end}}`
+// Compile builds weir and the guests' init into dir, and the suites' binaries into kept,
+// a folder that outlives the run: what go finds there up to date it does not link again.
+func (b *Builds) Compile(ctx context.Context, root, dir, kept string) error {
+	b.Weir, b.Init = filepath.Join(dir, "weir"), filepath.Join(dir, "guestinit")
+	// Without paths and build identifiers the same source gives the same file, and the
+	// images that hold it can be cached.
+	if _, err := goTool(ctx, root, "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid=", "-o", dir, "./cmd/weir", "./lab/guestinit"); err != nil {
+		return err
+	}
+	args := []string{"test", "-c", "-buildvcs=false", "-ldflags=-s -w", "-o", kept + "/"}
+	for i, s := range b.Suites {
+		args = append(args, s.Package)
+		b.Suites[i].Binary = filepath.Join(kept, path.Base(s.Package)+".test")
+	}
+	_, err := goTool(ctx, root, args...)
+	return err
+}
+
+// A testPackage is one of Patterns that has tests.
+type testPackage struct {
+	path, dir string
+	files     []string // names of those with tests
+}
+
+// testPackages lists them.
+func testPackages(ctx context.Context, root string) ([]testPackage, error) {
+	const format = `{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}|{{.Dir}}|{{join .TestGoFiles " "}} {{join .XTestGoFiles " "}}{{end}}`
 	out, err := goTool(ctx, root, append([]string{"list", "-f", format}, Patterns()...)...)
 	if err != nil {
 		return nil, err
 	}
-	var suites []guest.Suite
+	var packages []testPackage
 	for line := range strings.Lines(out) {
-		pkg, dir, ok := strings.Cut(strings.TrimSpace(line), " ")
-		if !ok {
-			continue
+		fields := strings.Split(strings.TrimSpace(line), "|")
+		if len(fields) != 3 {
+			continue // it has none
 		}
-		suites = append(suites, guest.Suite{Package: pkg, Name: suiteName(pkg), Dir: dir})
+		packages = append(packages, testPackage{fields[0], fields[1], strings.Fields(fields[2])})
 	}
-	inOrder(suites)
-	return suites, nil
+	return packages, nil
 }
 
 // suiteName makes "lab-tests-smoke" of ".../weir/lab/tests/smoke".
@@ -115,25 +134,6 @@ func suiteName(pkg string) string {
 		after = pkg
 	}
 	return strings.ReplaceAll(after, "/", "-")
-}
-
-// list asks a binary for its tests. Fuzz targets and examples run their seeds as
-// tests and are listed too; benchmarks are not.
-func list(ctx context.Context, s guest.Suite) ([]string, error) {
-	cmd := exec.CommandContext(ctx, s.Binary, "-test.list=.")
-	cmd.Dir = s.Dir
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("list tests of %s: %w", s.Package, err)
-	}
-	var names []string
-	for line := range strings.Lines(string(out)) {
-		name := strings.TrimSpace(line)
-		if name != "" && !strings.HasPrefix(name, "Benchmark") {
-			names = append(names, name)
-		}
-	}
-	return names, nil
 }
 
 // Events converts what a test binary printed with -test.v=test2json.

@@ -35,6 +35,7 @@ type Campaign struct {
 	Payload  string
 	Run      string
 	Timeout  time.Duration // of each guest; of a slow one, twice
+	Slow     float64       // how much longer than others this machine takes
 	Parallel int
 	Slots    slots.Slots      // shared with other runs on this machine
 	Make     map[string]Maker // by lane; a lane without one is left out
@@ -88,13 +89,14 @@ func (c Campaign) one(ctx context.Context, row matrix.Row) outcome.Guest {
 		g.Err = err
 		return g
 	}
+	began := time.Now()
 	machine, err := c.Make[row.Lane](ctx, row)
 	if err != nil {
 		g.Err = err
 		c.report(g)
 		return g
 	}
-	g.Name = machine.Name()
+	g.Name, g.Times.Install = machine.Name(), time.Since(began).Seconds()
 	// Another run of the lab may have a guest of this name at the same time.
 	dir, err := makeFolder(c.Out)
 	if err != nil {
@@ -104,7 +106,7 @@ func (c Campaign) one(ctx context.Context, row matrix.Row) outcome.Guest {
 	job := guest.Job{
 		Payload: c.Payload, Suites: c.Builds.Suites, Weir: c.Builds.Weir,
 		Run: c.Run, Short: row.Short, Dir: dir.Path, Temp: c.Disks, Timeout: row.Timeout(c.Timeout),
-		Only: c.only(row),
+		Only: c.only(row), Slow: c.Slow,
 	}
 	if row.Lane == matrix.Native { // it measures disks, and not memory
 		job.Temp = c.Temp
@@ -112,23 +114,9 @@ func (c Campaign) one(ctx context.Context, row matrix.Row) outcome.Guest {
 	if c.Console != nil {
 		job.Log = func(line string) { c.Console(g.Name, line) }
 	}
-	tell := time.AfterFunc(5*time.Second, func() {
-		c.Log("%-28s waits: other runs of the lab have the machine", g.Name)
-	})
-	var release func()
-	switch {
-	case row.Lane == matrix.Native:
-		release, err = c.Slots.TakeAll(ctx)
-	case c.emulatesRates(row):
-		job.CPU = process.All
-		release, err = c.Slots.TakeAll(ctx)
-	case c.spare(row):
-		job.CPU = process.Spare
-		release, err = c.Slots.TakeSpare(ctx)
-	default:
-		job.CPU, release, err = c.Slots.Take(ctx)
-	}
-	tell.Stop()
+	began = time.Now()
+	release, err := c.place(ctx, row, g.Name, &job)
+	g.Times.Wait = time.Since(began).Seconds()
 	if err != nil {
 		g.Err = err
 		return g
@@ -136,13 +124,34 @@ func (c Campaign) one(ctx context.Context, row matrix.Row) outcome.Guest {
 	result, err := machine.Run(ctx, job)
 	release()
 	g.Err = err
-	g.Seconds, g.Boot = result.Total.Seconds(), result.Boot.Seconds()
+	g.Times.Boot = result.Boot.Seconds()
+	g.Times.Tests = (result.Total - result.Boot).Seconds()
 	for _, o := range result.Outputs {
 		c.collect(ctx, &g, o)
 	}
 	g.Err = errors.Join(g.Err, keep(dir, filepath.Join(c.Out, g.Name), g.Bad()))
 	c.report(g)
 	return g
+}
+
+// place waits for a row's place on this machine, and sets the processor that the job gets.
+func (c Campaign) place(ctx context.Context, row matrix.Row, name string, job *guest.Job) (release func(), err error) {
+	tell := time.AfterFunc(5*time.Second, func() {
+		c.Log("%-28s waits: other runs of the lab have the machine", name)
+	})
+	defer tell.Stop()
+	switch {
+	case row.Lane == matrix.Native:
+		return c.Slots.TakeAll(ctx)
+	case c.emulatesRates(row):
+		job.CPU = process.All
+		return c.Slots.TakeAll(ctx)
+	case c.spare(row):
+		job.CPU = process.Spare
+		return c.Slots.TakeSpare(ctx)
+	}
+	job.CPU, release, err = c.Slots.Take(ctx)
+	return release, err
 }
 
 // only lists what a row's tests must ask for, if not all of them run there. Who names
@@ -213,7 +222,7 @@ func (c Campaign) report(g outcome.Guest) {
 		state = "FAILED"
 	}
 	c.Log("%-28s %-6s %3d passed %3d failed %3d skipped %6.1fs", g.Name, state,
-		g.Count(outcome.Passed), g.Count(outcome.Failed)+g.Count(outcome.Broken), g.Count(outcome.Skipped), g.Seconds)
+		g.Count(outcome.Passed), g.Count(outcome.Failed)+g.Count(outcome.Broken), g.Count(outcome.Skipped), g.Times.Boot+g.Times.Tests)
 }
 
 // Describe says in one text what ran nowhere, empty when all ran.

@@ -36,7 +36,7 @@ func (f fake) Run(_ context.Context, job guest.Job) (guest.Result, error) {
 
 func TestDo(t *testing.T) {
 	var running, most atomic.Int32
-	places, err := slots.Open(t.TempDir(), 2)
+	places, err := slots.Open(t.TempDir(), 2, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func (k taker) Run(_ context.Context, job guest.Job) (guest.Result, error) {
 
 // TestOnly: a row's choice of tests gives way to the user's.
 func TestOnly(t *testing.T) {
-	places, err := slots.Open(t.TempDir(), 1)
+	places, err := slots.Open(t.TempDir(), 1, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestDescribe(t *testing.T) {
 
 // An emulated guest that measures rates has all processors; one that does not has one.
 func TestEmulatedRatesRunAlone(t *testing.T) {
-	places, err := slots.Open(t.TempDir(), 1)
+	places, err := slots.Open(t.TempDir(), 1, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"time"
 )
 
 // Variable is the environment variable that names the description's file.
@@ -48,6 +49,7 @@ type Environ struct {
 	Disks    []Disk   `json:"disks"`    // test disks made by the host; none natively
 	Features []string `json:"features"` // what else the guest has: "dm", "systemd", …
 	Only     []string `json:"only"`     // requirements: tests that ask for less run elsewhere
+	Slow     float64  `json:"slow"`     // how much longer than others the machine takes; at least 1, or 0 if nobody measured it
 	Dir      string   `json:"dir"`      // scratch folder of the lab, for claims on disks
 }
 
@@ -56,6 +58,11 @@ type Disk struct {
 	Name string `json:"name"` // the host's name for it, such as "ext4-0"
 	FS   string `json:"fs"`   // the file system on it; empty for none
 	Node string `json:"node"` // /dev/…
+}
+
+// Patience is how long to wait here for what takes less than limit on a fast machine.
+func (e Environ) Patience(limit time.Duration) time.Duration {
+	return time.Duration(float64(limit) * max(1, e.Slow))
 }
 
 // Has reports whether the guest claims a feature.

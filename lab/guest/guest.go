@@ -29,6 +29,7 @@ type Job struct {
 	Dir     string        // existing folder for the guest's console and results
 	Temp    string        // existing folder for what nobody looks at later, such as disks
 	Timeout time.Duration // of the whole guest, booting included
+	Slow    float64       // how much longer than others this machine takes (package calibrate)
 	CPU     int           // the processor that the guest runs on, or process.Spare or All
 	Log     func(line string)
 }

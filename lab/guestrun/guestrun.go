@@ -16,8 +16,11 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/weir-io/weir/lab/environ"
 	"github.com/weir-io/weir/lab/guest"
+	"github.com/weir-io/weir/lab/inherit"
 	"github.com/weir-io/weir/lab/payload"
 )
 
@@ -60,6 +63,7 @@ func Run(ctx context.Context, c Config) error {
 		return err
 	}
 	c.Env = append(slices.Clone(c.Env), order.Env...)
+	defer unix.Umask(inherit.Plain())
 	if err := os.MkdirAll(filepath.Join(c.Results, "suites"), 0o755); err != nil {
 		return fmt.Errorf("run job: %w", err)
 	}
@@ -110,9 +114,14 @@ func (c Config) suite(ctx context.Context, s guest.Suite, end time.Time) (err er
 	out := &events{log: log, to: c.Events}
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.WaitDelay = 5 * time.Second // a child that outlives its test may hold the pipe
+	// The session has no terminal, wherever the lab was started; what would come from one, such
+	// as Ctrl-C, goes to all processes of the suite.
+	cmd.SysProcAttr = &syscall.SysProcAttr{}
 	if c.Attr != nil {
 		cmd.SysProcAttr = c.Attr()
 	}
+	cmd.SysProcAttr.Setsid = true
+	cmd.Cancel = func() error { return unix.Kill(-cmd.Process.Pid, unix.SIGINT) }
 	began := time.Now()
 	runErr := cmd.Run()
 	status := payload.Status{Exit: -1, Seconds: time.Since(began).Seconds()}

@@ -19,6 +19,7 @@ import (
 	"github.com/weir-io/weir/lab/environ"
 	"github.com/weir-io/weir/lab/guest"
 	"github.com/weir-io/weir/lab/guestrun"
+	"github.com/weir-io/weir/lab/inherit"
 	"github.com/weir-io/weir/lab/payload"
 )
 
@@ -59,8 +60,12 @@ func (h Host) run(ctx context.Context, job guest.Job) (result guest.Result, err 
 	if err != nil {
 		return result, err
 	}
+	env.Slow = job.Slow
 	file := filepath.Join(folder, "environ.json")
 	if err := env.Save(file); err != nil {
+		return result, err
+	}
+	if err := inherit.Unlimited(); err != nil {
 		return result, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, job.Timeout)

@@ -76,7 +76,7 @@ func TestReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	guests := []Guest{
-		{Name: "uml-6.1-v2", Tests: tests, Output: output, Seconds: 3.25, Boot: 1.14},
+		{Name: "uml-6.1-v2", Tests: tests, Output: output, Times: Times{Wait: 2, Boot: 1.14, Tests: 2.11}, Suites: []Suite{{"x/a", 0.5}, {"x/b", 1.5}}},
 		{Name: "uml-6.1-v1", Err: errors.New("Kernel panic")},
 		{Name: "good", Tests: []Test{{Verdict: Passed}}, Output: "noise"},
 	}
@@ -87,14 +87,14 @@ func TestReport(t *testing.T) {
 	if err := errors.Join(WriteTable(&table, guests), WriteFailures(&failures, guests)); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(table.String(), "uml-6.1-v2  0       3       1        1.1   3.2") {
+	if !strings.Contains(table.String(), "uml-6.1-v2  0       3       1        -        2.0   1.1   2.1    5.2    b 1.5") {
 		t.Errorf("table:\n%s", table.String())
 	}
 	var all bytes.Buffer
 	if err := WriteTests(&all, guests[:1]); err != nil {
 		t.Fatal(err)
 	}
-	if want := "uml-6.1-v2 p TestA failed 1.60s\numl-6.1-v2 p TestA/x failed 1.50s\n    a_test.go:3: rate 0.5\numl-6.1-v2 p TestC broken 0.00s\n"; all.String() != want {
+	if want := "uml-6.1-v2 x/a 0.50s\numl-6.1-v2 x/b 1.50s\numl-6.1-v2 p TestA failed 1.60s\numl-6.1-v2 p TestA/x failed 1.50s\n    a_test.go:3: rate 0.5\numl-6.1-v2 p TestC broken 0.00s\n"; all.String() != want {
 		t.Errorf("all tests: %q, want %q", all.String(), want)
 	}
 	text := failures.String()

@@ -8,13 +8,31 @@ import (
 
 // Guest is one row's outcome.
 type Guest struct {
-	Name    string
-	Tests   []Test
-	Suites  []Suite
-	Seconds float64
-	Boot    float64 // seconds to the first test; 0 when not known
-	Err     error   // it did not boot, hung, or lost its results
-	Output  string  // what belongs to no test, of binaries that ended badly
+	Name   string
+	Tests  []Test
+	Suites []Suite
+	Times  Times
+	Err    error  // it did not boot, hung, or lost its results
+	Output string // what belongs to no test, of binaries that ended badly
+}
+
+// Times are what a guest's time went to, in seconds; 0 where it is not known.
+type Times struct {
+	Install float64 // what it boots was found, or built
+	Wait    float64 // for a place on this machine
+	Boot    float64 // until its first test
+	Tests   float64 // from there to its end
+}
+
+// Total is all of them.
+func (t Times) Total() float64 { return t.Install + t.Wait + t.Boot + t.Tests }
+
+// Longest is the suite that took the most of a guest's time.
+func (g Guest) Longest() Suite {
+	if len(g.Suites) == 0 {
+		return Suite{}
+	}
+	return slices.MaxFunc(g.Suites, func(a, b Suite) int { return cmp.Compare(a.Seconds, b.Seconds) })
 }
 
 // A Suite is one test binary that ran.

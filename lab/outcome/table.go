@@ -3,27 +3,36 @@ package outcome
 import (
 	"fmt"
 	"io"
+	"path"
 	"strings"
 	"text/tabwriter"
 )
 
-// WriteTable prints a row a guest.
+// WriteTable prints a row a guest: its tests, what its time went to, and which suite took
+// the most of it.
 func WriteTable(w io.Writer, guests []Guest) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(t, "GUEST\tPASSED\tFAILED\tSKIPPED\tBOOT\tSECONDS\t")
+	_, _ = fmt.Fprintln(t, "GUEST\tPASSED\tFAILED\tSKIPPED\tINSTALL\tWAIT\tBOOT\tTESTS\tTOTAL\tLONGEST SUITE")
 	for _, g := range guests {
-		boot := "-"
-		if g.Boot > 0 {
-			boot = fmt.Sprintf("%.1f", g.Boot)
+		note := "-"
+		if longest := g.Longest(); longest.Seconds > 0 {
+			note = fmt.Sprintf("%s %.1f", path.Base(longest.Package), longest.Seconds)
 		}
-		note := ""
 		if g.Err != nil {
 			note = "guest failed"
 		}
-		_, _ = fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%s\t%.1f\t%s\n", g.Name,
-			g.Count(Passed), g.Count(Failed)+g.Count(Broken), g.Count(Skipped), boot, g.Seconds, note)
+		_, _ = fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%s\t%s\t%s\t%s\t%.1f\t%s\n", g.Name,
+			g.Count(Passed), g.Count(Failed)+g.Count(Broken), g.Count(Skipped),
+			seconds(g.Times.Install), seconds(g.Times.Wait), seconds(g.Times.Boot), seconds(g.Times.Tests), g.Times.Total(), note)
 	}
 	return t.Flush()
+}
+
+func seconds(s float64) string {
+	if s < 0.05 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f", s)
 }
 
 // WriteFailures prints the output of each test that failed, and why guests did.

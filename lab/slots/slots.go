@@ -19,32 +19,34 @@ import (
 // that the others leave.
 type Slots struct {
 	dir    string
-	number int
+	number int // that there are
+	use    int // that Take takes one of
 }
 
-// Open makes the folder if need be. All who share it should agree on the number.
-func Open(dir string, number int) (Slots, error) {
-	if number < 1 {
-		return Slots{}, fmt.Errorf("open slots: %d of them", number)
+// Open makes the folder if need be. All who share it must agree on the number of slots;
+// who uses fewer of them leaves the last ones to others.
+func Open(dir string, number, use int) (Slots, error) {
+	if use < 1 || number < use {
+		return Slots{}, fmt.Errorf("open slots: %d of %d of them", use, number)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return Slots{}, fmt.Errorf("open slots: %w", err)
 	}
-	return Slots{dir: dir, number: number}, nil
+	return Slots{dir: dir, number: number, use: use}, nil
 }
 
 // Take waits for a free slot, and tells which it is.
 func (s Slots) Take(ctx context.Context) (slot int, release func(), err error) {
 	// The last comes first: who wants all begins with the first.
-	names := make([]string, s.number)
+	names := make([]string, s.use)
 	for i := range names {
-		names[i] = strconv.Itoa(s.number - 1 - i)
+		names[i] = strconv.Itoa(s.use - 1 - i)
 	}
 	i, f, err := s.wait(ctx, names...)
 	if err != nil {
 		return 0, nil, fmt.Errorf("take slot: %w", err)
 	}
-	return s.number - 1 - i, func() { _ = f.Close() }, nil
+	return s.use - 1 - i, func() { _ = f.Close() }, nil
 }
 
 // spare is the slot of a guest that takes only the time that the others leave.

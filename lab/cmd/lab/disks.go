@@ -8,19 +8,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// disksNeed is what there must be of memory for guests' disks to be in it: two guests
-// were seen to write 5 GiB to theirs, and have 4 GiB of their own.
-const disksNeed = 14 << 30
+// disksNeed is what there must be of memory for each guest at once, for guests' disks to
+// be in it: two were seen to write 5 GiB to theirs, and have 4 GiB of their own.
+const disksNeed = 7 << 30
 
 // disksParent is where guests' disks go: into memory where there is enough, because what
 // the host's own disk is busy with is then not measured; else where temporary files do.
-func disksParent() string {
+func disksParent(guests int) string {
 	const shm = "/dev/shm"
+	need := uint64(guests) * disksNeed
 	var fs unix.Statfs_t
-	if err := unix.Statfs(shm, &fs); err != nil || fs.Type != unix.TMPFS_MAGIC || fs.Bavail*uint64(fs.Bsize) < disksNeed {
+	if err := unix.Statfs(shm, &fs); err != nil || fs.Type != unix.TMPFS_MAGIC || fs.Bavail*uint64(fs.Bsize) < need {
 		return os.TempDir()
 	}
-	if memoryAvailable() < disksNeed {
+	if memoryAvailable() < need {
 		return os.TempDir()
 	}
 	return shm

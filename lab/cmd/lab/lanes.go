@@ -26,26 +26,27 @@ import (
 
 // lanes makes guests. Two rows with one kernel share its image.
 type lanes struct {
-	images small.Images
-	memory int // of small guests, in MiB
-	full   fullguest.Builder
+	archive *debian.Archive
+	cache   *cache.Cache
+	builds  *build.Builds // compiled by the time that guests are made
+	temp    string
+	memory  int // of small guests, in MiB
 
 	mu   sync.Mutex
 	made map[string]small.Image // by kind and version as asked for
 }
 
 // newLanes uses the folder temp to build in.
-func newLanes(cacheDir string, store *cache.Cache, builds build.Builds, temp string, memory int) (*lanes, error) {
+func newLanes(cacheDir string, builds *build.Builds, temp string, memory int) (*lanes, error) {
+	store, err := cache.Open(filepath.Join(cacheDir, "built"))
+	if err != nil {
+		return nil, err
+	}
 	archive, err := debian.Open(filepath.Join(cacheDir, "debian"))
 	if err != nil {
 		return nil, err
 	}
-	return &lanes{
-		images: small.Images{Archive: archive, Cache: store, Init: builds.Init, Temp: temp},
-		memory: memory,
-		full:   fullguest.Builder{Archive: archive, Cache: store, Agent: builds.Init, Temp: temp},
-		made:   make(map[string]small.Image),
-	}, nil
+	return &lanes{archive: archive, cache: store, builds: builds, temp: temp, memory: memory, made: make(map[string]small.Image)}, nil
 }
 
 func (l *lanes) makers() map[string]campaign.Maker {
@@ -65,7 +66,7 @@ func (l *lanes) rows(ctx context.Context, f matrix.Filter) ([]matrix.Row, error)
 	newest := map[kernel.Kind]string{}
 	if f.Kernel != "" && f.Kernel != kernel.Newest {
 		for _, kind := range []kernel.Kind{kernel.UML, kernel.Cloud} {
-			version, err := kernel.NewestVersion(ctx, l.full.Archive, kind)
+			version, err := kernel.NewestVersion(ctx, l.archive, kind)
 			if err != nil {
 				return nil, err
 			}
@@ -125,12 +126,13 @@ func (l *lanes) fullGuest(kind kernel.Kind) campaign.Maker {
 	return func(ctx context.Context, row matrix.Row) (guest.Guest, error) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		k, err := l.full.Kernel(ctx, kind, row.Kernel)
+		full := fullguest.Builder{Archive: l.archive, Cache: l.cache, Agent: l.builds.Init, Temp: l.temp}
+		k, err := full.Kernel(ctx, kind, row.Kernel)
 		if err != nil {
 			return nil, err
 		}
 		row.Kernel = k.Version
-		return l.full.Machine(ctx, row.Name(), k, row.Suite, row.Mode)
+		return full.Machine(ctx, row.Name(), k, row.Suite, row.Mode)
 	}
 }
 
@@ -141,7 +143,8 @@ func (l *lanes) image(ctx context.Context, kind kernel.Kind, version string) (sm
 	if image, ok := l.made[key]; ok {
 		return image, nil
 	}
-	image, err := l.images.Get(ctx, kind, version)
+	images := small.Images{Archive: l.archive, Cache: l.cache, Init: l.builds.Init, Temp: l.temp}
+	image, err := images.Get(ctx, kind, version)
 	if err != nil {
 		return small.Image{}, err
 	}

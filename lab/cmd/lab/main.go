@@ -50,9 +50,9 @@ func parse() options {
 	flag.BoolVar(&o.filter.All, "all", false, "every kernel, not the default matrix")
 	flag.BoolVar(&o.list, "list", false, "print guests and tests, and run nothing")
 	flag.BoolVar(&o.verbose, "v", false, "print the guests' consoles")
-	flag.IntVar(&o.parallel, "parallel", 2, "guests at once")
+	flag.IntVar(&o.parallel, "parallel", 0, "guests at once; 0 is as many as the machine was measured to carry")
 	flag.IntVar(&o.memory, "memory", small.Memory, "`MiB` that a small guest has")
-	flag.DurationVar(&o.timeout, "timeout", 12*time.Minute, "of each guest; of those with daemons that are emulated or run long tests, twice as long")
+	flag.DurationVar(&o.timeout, "timeout", 12*time.Minute, "of each guest on a fast machine, and longer on a slower one; of those with daemons that are emulated or run long tests, twice as long")
 	flag.Parse()
 	if flag.NArg() > 0 {
 		fmt.Fprintf(os.Stderr, "lab: unexpected argument %q\n", flag.Arg(0))

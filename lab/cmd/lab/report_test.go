@@ -27,7 +27,7 @@ func TestNothingMayRunNowhere(t *testing.T) {
 		{"ran once", ran, true, nil},
 		{"narrow", skipped, false, nil},
 	} {
-		if err := report(c.guests, known, c.whole, 0); !errors.Is(err, c.want) {
+		if err := judge(c.guests, known, c.whole); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.want)
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"os"
@@ -10,8 +11,11 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/weir-io/weir/lab/build"
 	"github.com/weir-io/weir/lab/cache"
+	"github.com/weir-io/weir/lab/calibrate"
 	"github.com/weir-io/weir/lab/campaign"
 	"github.com/weir-io/weir/lab/environ"
 	"github.com/weir-io/weir/lab/matrix"
@@ -33,27 +37,17 @@ func lab(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	store, err := cache.Open(filepath.Join(cacheDir, "built"))
-	if err != nil {
-		return err
-	}
 	run, err := tempdir.Make(os.TempDir(), "weir-lab-run-")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, run.Remove()) }()
-	temp := run.Path
-	disks, err := tempdir.Make(disksParent(), "weir-lab-disks-")
+	builds, err := build.Find(ctx, root, o.run)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, disks.Remove()) }()
-	logf("building weir and the tests")
-	builds, err := build.All(ctx, root, temp)
-	if err != nil {
-		return err
-	}
-	lanes, err := newLanes(cacheDir, store, builds, temp, o.memory)
+	l := labRun{options: o, root: root, cacheDir: cacheDir, temp: run.Path, builds: builds}
+	lanes, err := newLanes(cacheDir, &l.builds, run.Path, o.memory)
 	if err != nil {
 		return err
 	}
@@ -62,39 +56,113 @@ func lab(ctx context.Context, o options) (err error) {
 		return err
 	}
 	if o.list {
-		return list(rows, builds)
+		return list(rows, l.builds)
 	}
-	whole := !o.filter.Narrow() && o.run == ""
-	if !whole || o.filter.All {
+	return l.do(ctx, lanes, rows)
+}
+
+// A labRun is one run, and what its time went to.
+type labRun struct {
+	options
+	root, cacheDir, temp string
+	builds               build.Builds
+	payload              string
+	parts                []part
+}
+
+// A part of a run takes its time while no guest runs.
+type part struct {
+	name string
+	took time.Duration
+}
+
+// timed does a part.
+func (l *labRun) timed(name string, do func() error) error {
+	began := time.Now()
+	err := do()
+	l.parts = append(l.parts, part{name, time.Since(began)})
+	return err
+}
+
+func (l *labRun) do(ctx context.Context, lanes *lanes, rows []matrix.Row) (err error) {
+	whole := !l.filter.Narrow() && l.run == ""
+	if !whole || l.filter.All {
 		if err := os.Setenv(environ.Everywhere, "1"); err != nil {
 			return err
 		}
 	}
-	order := payload.Order{Suites: builds.Suites, Env: passedOn(os.Environ())}
-	tarFile := filepath.Join(temp, "payload.tar")
-	if err := payload.Write(ctx, tarFile, builds.Weir, order); err != nil {
+	logf("building weir and %d suites", len(l.builds.Suites))
+	if err := l.timed("build", func() error { return l.build(ctx) }); err != nil {
 		return err
 	}
-	places, err := slots.Open(filepath.Join(cacheDir, "slots"), o.parallel)
+	var machine calibrate.Machine
+	if err := l.timed("calibrate", func() error { machine, err = calibrate.Measure(l.temp); return err }); err != nil {
+		return err
+	}
+	logf("%s", machine)
+	c, err := l.campaign(machine, lanes)
 	if err != nil {
 		return err
 	}
-	c := campaign.Campaign{
-		Root: root, Out: filepath.Join(root, "out/lab"), Temp: temp, Disks: disks.Path, Builds: builds, Payload: tarFile,
-		Run: o.run, Timeout: o.timeout, Parallel: o.parallel, Slots: places, Make: lanes.makers(), Log: logf,
+	disks, err := tempdir.Make(disksParent(c.Parallel), "weir-lab-disks-")
+	if err != nil {
+		return err
 	}
-	if o.verbose {
+	defer func() { err = errors.Join(err, disks.Remove()) }()
+	c.Disks = disks.Path
+	var guests []outcome.Guest
+	if err := l.timed("guests", func() error { guests, err = c.Do(ctx, rows); return err }); err != nil {
+		return err
+	}
+	if err := writeTests(filepath.Join(l.root, "out/lab/tests.log"), guests); err != nil {
+		return err
+	}
+	return l.report(guests, whole)
+}
+
+// build compiles what guests run, and packs it. Binaries of tests are kept from run to run
+// in a folder of this checkout's; only one run at a time writes and reads there.
+func (l *labRun) build(ctx context.Context) error {
+	kept := filepath.Join(l.cacheDir, "suites", fmt.Sprintf("%x", sha256.Sum256([]byte(l.root)))[:16])
+	if err := os.MkdirAll(kept, 0o755); err != nil {
+		return err
+	}
+	lock, err := os.Open(kept)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		return fmt.Errorf("lock %s: %w", kept, err)
+	}
+	if err := l.builds.Compile(ctx, l.root, l.temp, kept); err != nil {
+		return err
+	}
+	l.payload = filepath.Join(l.temp, "payload.tar")
+	order := payload.Order{Suites: l.builds.Suites, Env: passedOn(os.Environ())}
+	return payload.Write(ctx, l.payload, l.builds.Weir, order)
+}
+
+// campaign takes what depends on the machine from what was measured of it.
+func (l *labRun) campaign(machine calibrate.Machine, lanes *lanes) (campaign.Campaign, error) {
+	guests := l.parallel
+	if guests == 0 {
+		guests = machine.Guests(memoryAvailable())
+	}
+	places, err := slots.Open(filepath.Join(l.cacheDir, "slots"), max(guests, machine.Threads, 2), guests)
+	if err != nil {
+		return campaign.Campaign{}, err
+	}
+	timeout := time.Duration(float64(l.timeout) * machine.Slow())
+	logf("guests at once: %d; each may take %s", guests, timeout.Round(time.Second))
+	c := campaign.Campaign{
+		Root: l.root, Out: filepath.Join(l.root, "out/lab"), Temp: l.temp, Builds: l.builds, Payload: l.payload,
+		Run: l.run, Timeout: timeout, Slow: machine.Slow(), Parallel: guests, Slots: places, Make: lanes.makers(), Log: logf,
+	}
+	if l.verbose {
 		c.Console = func(guest, line string) { logf("%s| %s", guest, line) }
 	}
-	began := time.Now()
-	guests, err := c.Do(ctx, rows)
-	if err != nil {
-		return err
-	}
-	if err := writeTests(filepath.Join(root, "out/lab/tests.log"), guests); err != nil {
-		return err
-	}
-	return report(guests, builds.Known, whole, time.Since(began))
+	return c, nil
 }
 
 // writeTests keeps every test's verdict, time and figures in a file.
@@ -106,13 +174,25 @@ func writeTests(path string, guests []outcome.Guest) error {
 	return errors.Join(outcome.WriteTests(f, guests), f.Close())
 }
 
-// report prints the table, what failed, and what never ran.
-func report(guests []outcome.Guest, known []outcome.Known, whole bool, took time.Duration) error {
-	fmt.Println()
-	if err := outcome.WriteTable(os.Stdout, guests); err != nil {
+// report prints the table and keeps it in out/lab/times, and judges.
+func (l *labRun) report(guests []outcome.Guest, whole bool) error {
+	var table strings.Builder
+	if err := outcome.WriteTable(&table, guests); err != nil {
 		return err
 	}
-	fmt.Printf("%d guests in %.0f s\n", len(guests), took.Seconds())
+	fmt.Fprintf(&table, "%d guests", len(guests))
+	for _, p := range l.parts {
+		fmt.Fprintf(&table, ", %s %.0f s", p.name, p.took.Seconds())
+	}
+	fmt.Printf("\n%s\n", &table)
+	if err := os.WriteFile(filepath.Join(l.root, "out/lab/times"), []byte(table.String()+"\n"), 0o644); err != nil {
+		return err
+	}
+	return judge(guests, l.builds.Known, whole)
+}
+
+// judge prints what failed, and what never ran.
+func judge(guests []outcome.Guest, known []outcome.Known, whole bool) error {
 	if err := outcome.WriteFailures(os.Stdout, guests); err != nil {
 		return err
 	}

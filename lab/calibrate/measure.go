@@ -1,0 +1,138 @@
+package calibrate
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"runtime"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// fastest runs something again and again in one thread, and returns the least processor
+// time that it took: what other programs take meanwhile is not in it.
+func fastest(times int, run func() error) (best time.Duration, err error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	for range times {
+		before := threadTime()
+		if err := run(); err != nil {
+			return 0, err
+		}
+		if took := threadTime() - before; best == 0 || took < best {
+			best = took
+		}
+	}
+	return max(best, 1), nil
+}
+
+func call() time.Duration {
+	const calls = 2000
+	best, _ := fastest(40, func() error { // getppid(2) has no errors
+		for range calls {
+			_, _, _ = unix.RawSyscall(unix.SYS_GETPPID, 0, 0, 0)
+		}
+		return nil
+	})
+	return max(best/calls, 1)
+}
+
+// appending writes a file of some tens of MiB.
+func appending(dir string) (best time.Duration, err error) {
+	const appends = 16
+	f, err := os.CreateTemp(dir, "calibrate-")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, f.Close(), os.Remove(f.Name())) }()
+	block := make([]byte, 64<<10)
+	best, err = fastest(40, func() error {
+		for range appends {
+			if _, err := f.Write(block); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return max(best/appends, 1), err
+}
+
+// start takes a process's whole time, most of which is not this thread's.
+func start() (best time.Duration, err error) {
+	for range 30 {
+		began := time.Now()
+		if err := exec.Command("true").Run(); err != nil {
+			return 0, err
+		}
+		if took := time.Since(began); best == 0 || took < best {
+			best = took
+		}
+	}
+	return best, nil
+}
+
+// compute does what an emulator does most: it looks things up and jumps.
+func compute() time.Duration {
+	table := make([]uint64, 1<<14)
+	for i := range table {
+		table[i] = uint64(i) * 0x9e3779b97f4a7c15
+	}
+	best, _ := fastest(60, func() error {
+		x := uint64(1)
+		for range 1 << 16 {
+			x = x*6364136223846793005 + table[x>>50]
+			if x&1 == 0 {
+				x ^= x >> 29
+			}
+		}
+		runtime.KeepAlive(x) // else the compiler leaves it out
+		return nil
+	})
+	return best
+}
+
+// threads is how many processors this program may run on.
+func threads() int {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil || set.Count() == 0 {
+		return runtime.NumCPU()
+	}
+	return set.Count()
+}
+
+// busyFor is several periods of a quota, which are 100 ms each.
+const busyFor = 600 * time.Millisecond
+
+// processors keeps n threads busy, and returns how much processor time they got a second.
+func processors(n int) float64 {
+	took := make([]time.Duration, n)
+	began := time.Now()
+	var busy sync.WaitGroup
+	for i := range n {
+		busy.Go(func() {
+			runtime.LockOSThread() // and so a thread of its own
+			defer runtime.UnlockOSThread()
+			before := threadTime()
+			for time.Since(began) < busyFor {
+			}
+			took[i] = threadTime() - before
+		})
+	}
+	busy.Wait()
+	var sum time.Duration
+	for _, t := range took {
+		sum += t
+	}
+	return sum.Seconds() / time.Since(began).Seconds()
+}
+
+// threadTime is the processor time that the calling thread has had.
+func threadTime() time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts); err != nil {
+		return 0
+	}
+	return time.Duration(ts.Nano())
+}
