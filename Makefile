@@ -72,6 +72,7 @@ man: ## regenerate docs/man from the commands
 # Besides clang it takes llvm-strip and libbpf's headers: apt-get install clang llvm libbpf-dev
 bpf: ## regenerate the BPF objects (needs clang)
 	cd internal/inode && GOPACKAGE=inode $(BPF2GO) owner ../../bpf/owner.bpf.c $(BPF_FLAGS)
+	cd internal/escape && GOPACKAGE=escape $(BPF2GO) escape ../../bpf/escape.bpf.c $(BPF_FLAGS)
 	cd internal/trace && GOPACKAGE=trace $(BPF2GO) trace ../../bpf/trace.bpf.c $(BPF_FLAGS)
 	cd bpf && sha256sum *.c *.h >SHA256SUMS
 BPF2GO = $(GO) run github.com/cilium/ebpf/cmd/bpf2go -cc $(CLANG) -strip $(LLVM_STRIP) -target bpfel -no-global-types

@@ -29,7 +29,7 @@ var layers = [][]string{
 	{"internal/cgroupfs", "internal/kernel", "internal/cgconfig", "internal/loopdev"},
 	{"internal/cgroupfs/cgrouptest"},
 	{"internal/systemd", "internal/state", "internal/inode", "internal/dropin"},
-	{"internal/target", "internal/kept"},
+	{"internal/target", "internal/kept", "internal/escape"},
 	{"internal/target/pid", "internal/target/cgroup", "internal/target/unit", "internal/target/engine",
 		"internal/target/containerd", "internal/target/pod", "internal/target/vm"},
 	{"internal/hold", "internal/pacer"},

@@ -71,3 +71,7 @@ func (n *names) look(id uint64) string {
 	}
 	return path.Join(n.h.MountRoot, "/", rest)
 }
+
+// GroupPath returns the path of a group of v2's hierarchy by its number, or "" if it is not
+// alive, or outside of what is mounted.
+func GroupPath(h *cgroupfs.Hierarchy, id uint64) string { return newNames(h).path(id) }

@@ -1,0 +1,138 @@
+package escape_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/lab"
+	"github.com/weir-io/weir/lab/uring"
+)
+
+// handVariable makes the test binary a writer, of the file that its value names.
+const handVariable = "WEIR_ESCAPE_HAND"
+
+func TestMain(m *testing.M) {
+	file := os.Getenv(handVariable)
+	if file == "" {
+		os.Exit(m.Run())
+	}
+	if err := writeDirect(file); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+const (
+	directDepth = 64
+	directBlock = 64 << 10
+)
+
+// writeDirect writes 16 MiB past the page cache, 64 requests under way at a time.
+func writeDirect(file string) (err error) {
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY|unix.O_DIRECT, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	ring, err := uring.New(directDepth, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, ring.Close()) }()
+	block, err := unix.Mmap(-1, 0, directBlock, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		return err
+	}
+	for at := 0; at < 16<<20; {
+		var requests []uring.Request
+		for ; len(requests) < directDepth; at += directBlock {
+			requests = append(requests, uring.Request{Opcode: uring.Write, FD: int(f.Fd()), Block: block, Offset: int64(at)})
+		}
+		if _, err := ring.Do(requests...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// group makes a group that can own writeback.
+func group(t *testing.T, name string) cgroupfs.Group {
+	t.Helper()
+	all, err := cgroupfs.Open("/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { all.Close() })
+	g, err := all.Unified().Root().Child(strings.ReplaceAll(t.Name(), "/", "-") + "-" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Enable("io", "memory"); err != nil {
+		t.Fatal(err)
+	}
+	lab.Cgroup(t, g.Dir())
+	return g
+}
+
+// in starts a command in a group.
+func in(t *testing.T, g cgroupfs.Group, args ...string) *exec.Cmd {
+	t.Helper()
+	dir, err := g.OpenDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(dir)
+	cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: dir}
+	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd
+}
+
+// run runs a command in a group to its end.
+func run(t *testing.T, g cgroupfs.Group, args ...string) {
+	t.Helper()
+	if err := in(t, g, args...).Wait(); err != nil {
+		t.Fatalf("%s in %s: %v", strings.Join(args, " "), g.Path(), err)
+	}
+}
+
+// write has dd write MiBs of a file in a group.
+func write(t *testing.T, g cgroupfs.Group, file string, mib int, more ...string) {
+	t.Helper()
+	run(t, g, append([]string{"dd", "if=/dev/zero", "of=" + file, "bs=1M", fmt.Sprintf("count=%d", mib)}, more...)...)
+}
+
+// remove removes a group, once its last process has left it.
+func remove(t *testing.T, g cgroupfs.Group) {
+	t.Helper()
+	lab.Await(t, 30*time.Second, "group "+g.Path()+" to be empty", func() bool { return g.Remove() == nil })
+}
+
+// foreign makes a file of so many MiB that is another group's, in the page cache, and on the
+// disk: one that is alive, one that was removed, or the root group.
+func foreign(t *testing.T, dir, owner string, mib int) (file string) {
+	t.Helper()
+	file = filepath.Join(dir, owner)
+	other := group(t, owner)
+	if owner == "root" {
+		other = other.Hierarchy().Root()
+	}
+	write(t, other, file, mib, "conv=fsync")
+	if owner == "removed" {
+		remove(t, other)
+	}
+	return file
+}
