@@ -110,12 +110,16 @@ func need(t testing.TB, needs ...Requirement) environ.Environ {
 	return e
 }
 
-// OnlyHere skips a test in guests that says the same on every kernel: one that runs
-// on fixtures, and so in a plain go test, needs no emulated processor's time.
-func OnlyHere(t testing.TB) {
+// Unit skips a test in the lab that says the same on every kernel: one that runs on
+// fixtures, and so in a plain go test, needs no guest's time.
+func Unit(t testing.TB) {
 	t.Helper()
-	if _, inside, err := environ.Load(); err != nil || inside {
-		Need(t, Lane("native"))
+	e, inside, err := environ.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if inside {
+		t.Skipf("%s%s (%s: go test runs it)", outcome.SkipMark, outcome.Unit, e.Guest)
 	}
 }
 

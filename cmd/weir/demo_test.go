@@ -10,9 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/launch"
+	"github.com/weir-io/weir/lab"
 )
 
 func TestBesidesASignal(t *testing.T) {
+	lab.Unit(t)
 	signaled := &launch.SignalError{Signal: unix.SIGTERM}
 	for _, c := range []struct {
 		err  error

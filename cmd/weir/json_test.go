@@ -14,6 +14,7 @@ import (
 
 	"github.com/weir-io/weir/docs"
 	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/lab"
 )
 
 // documents are all that weir prints with --json.
@@ -46,6 +47,7 @@ func documents() map[string]any {
 // one of them, without a field too many, and together those of one kind have every field; and the
 // text names each field.
 func TestJSONExamples(t *testing.T) {
+	lab.Unit(t)
 	text, err := docs.Files.ReadFile("json.md")
 	if err != nil {
 		t.Fatal(err)

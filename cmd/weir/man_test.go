@@ -12,12 +12,14 @@ import (
 	"github.com/spf13/cobra/doc"
 
 	"github.com/weir-io/weir/docs"
+	"github.com/weir-io/weir/lab"
 )
 
 var manDir = flag.String("man", "", "write the manual pages to `DIR`, as tools/man does")
 
 // TestManPages makes the manual pages from the verbs, and holds docs/man against them.
 func TestManPages(t *testing.T) {
+	lab.Unit(t)
 	dir := t.TempDir()
 	writeManPages(t, dir)
 	if *manDir != "" {

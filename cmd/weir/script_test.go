@@ -50,7 +50,7 @@ func asNobody() {
 // TestScripts runs testdata/script. Scripts get copies of the hosts in testdata/host
 // as $WORK/v1 and so on: trees for --root, which weir reads and never writes.
 func TestScripts(t *testing.T) {
-	lab.OnlyHere(t)
+	lab.Unit(t)
 	runScripts(t, testscript.Params{Dir: "testdata/script", Setup: func(env *testscript.Env) error { return makeHosts(env.WorkDir) }})
 }
 

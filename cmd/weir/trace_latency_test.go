@@ -11,6 +11,7 @@ import (
 	"github.com/weir-io/weir/internal/latency"
 	"github.com/weir-io/weir/internal/load"
 	"github.com/weir-io/weir/internal/trace"
+	"github.com/weir-io/weir/lab"
 )
 
 // someRuns are one without a limit, one with, and one past the page cache; each write of
@@ -36,6 +37,7 @@ func someRuns() latencyReport {
 }
 
 func TestLatencyOnATerminal(t *testing.T) {
+	lab.Unit(t)
 	text := latencyText(someRuns())
 	for line := range strings.Lines(text) {
 		if n := len([]rune(strings.TrimRight(line, "\n"))); n > latencyColumns {
@@ -51,6 +53,7 @@ func TestLatencyOnATerminal(t *testing.T) {
 }
 
 func TestLatencyIsDrawn(t *testing.T) {
+	lab.Unit(t)
 	r := someRuns()
 	r.runs[2].Splits = nil // not traced
 	var b bytes.Buffer
@@ -67,6 +70,7 @@ func TestLatencyIsDrawn(t *testing.T) {
 }
 
 func TestLatencyDocument(t *testing.T) {
+	lab.Unit(t)
 	r := someRuns()
 	r.runs[0].NoTrace = "the kernel does not describe its types"
 	r.runs[1].Trace = &trace.Report{Ops: []trace.OpsReport{{Seconds: 2}}}

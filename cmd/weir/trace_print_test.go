@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/trace"
+	"github.com/weir-io/weir/lab"
 )
 
 // printed is a report as a person gets it: data, and messages.
@@ -84,6 +85,7 @@ weir: lost: 1 200 slow operations that came too fast to be listed
 `
 
 func TestPrintTrace(t *testing.T) {
+	lab.Unit(t)
 	data, messages := printed(t, held())
 	if data != heldText {
 		t.Errorf("%s\nwant\n%s", data, heldText)
@@ -94,6 +96,7 @@ func TestPrintTrace(t *testing.T) {
 }
 
 func TestPrintTraceOfNothing(t *testing.T) {
+	lab.Unit(t)
 	data, messages := printed(t, traceDocument{Report: trace.Report{Seconds: 3}})
 	if want := "the whole host · 3.0 s\nnothing seen: no write, fsync on a file of a disk\n"; data != want {
 		t.Errorf("%s\nwant\n%s", data, want)
@@ -104,6 +107,7 @@ func TestPrintTraceOfNothing(t *testing.T) {
 }
 
 func TestShort(t *testing.T) {
+	lab.Unit(t)
 	for reason, want := range map[string]string{"": "", "a; b": "a", strings.Repeat("é", 100): strings.Repeat("é", reasonRunes) + "…"} {
 		if got := short(reason); got != want {
 			t.Errorf("short(%q) = %q, want %q", reason, got, want)
@@ -113,6 +117,7 @@ func TestShort(t *testing.T) {
 
 // The document has lists, and not null, where there is nothing.
 func TestTraceDocument(t *testing.T) {
+	lab.Unit(t)
 	var s trace.Snapshot
 	b, err := json.Marshal(traceDocument{Schema: cli.SchemaOf("trace"), Report: s.Report(&s, []trace.Kind{trace.Write})})
 	if err != nil {
@@ -125,6 +130,7 @@ func TestTraceDocument(t *testing.T) {
 }
 
 func TestDrawTrace(t *testing.T) {
+	lab.Unit(t)
 	var s trace.Snapshot
 	// 100 writes of 1 ms on the processor, and one of 1 s at the device.
 	h := &s.Ops[trace.Write].Histogram
@@ -164,6 +170,7 @@ func bucketAt(t *testing.T, ns int) int {
 
 // Columns have all operations, each once, and are no more than can be seen.
 func TestColumnsOf(t *testing.T) {
+	lab.Unit(t)
 	for _, spread := range []int{0, 1, 50, 89, 90, 91, 200, 470} {
 		var h trace.Histogram
 		for i := range spread + 1 {

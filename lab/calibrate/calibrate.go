@@ -4,9 +4,11 @@
 package calibrate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -18,6 +20,7 @@ type Machine struct {
 	Compute    time.Duration // a fixed piece of work of a processor alone
 	Processors float64       // processor time a second that busy threads got, one on each processor
 	Threads    int           // how many there were
+	Order      []int         // their places among the processors that there are, that with the most time first
 }
 
 // reference is the machine whose times docs/RESULTS.md has, alone and idle. Its figures are
@@ -38,9 +41,18 @@ func Measure(dir string) (m Machine, err error) {
 	if err := errors.Join(errs[:]...); err != nil {
 		return m, fmt.Errorf("calibrate: %w", err)
 	}
-	m.Threads = threads()
-	m.Processors = processors(m.Threads)
+	m.share(shares(affinity()))
 	return m, nil
+}
+
+// share takes over what each processor had.
+func (m *Machine) share(got []float64) {
+	m.Threads = len(got)
+	for i, share := range got {
+		m.Processors += share
+		m.Order = append(m.Order, i)
+	}
+	slices.SortStableFunc(m.Order, func(a, b int) int { return cmp.Compare(got[b], got[a]) })
 }
 
 // Speed is how fast the machine's processors are, as a ratio to the reference: the mean of
@@ -66,7 +78,12 @@ const slowest = 6
 
 // Slow is how much longer than the reference the machine takes; at least 1. What waits for
 // something waits so much longer before it gives up.
-func (m Machine) Slow() float64 { return min(max(1, 1/m.Factor()), slowest) }
+func (m Machine) Slow() float64 {
+	if m.Threads == 0 {
+		return 1 // nobody measured it
+	}
+	return min(max(1, 1/m.Factor()), slowest)
+}
 
 // enough is how much of a processor makes a guest fit: one that shares its processor
 // with a program beside the lab gets half of it.
@@ -79,6 +96,19 @@ func (m Machine) Guests(memory uint64) int {
 	byTime := int(math.Floor(m.Processors + 1 - enough))
 	return max(1, min(byTime, m.Threads, int(memory/each)))
 }
+
+// Place is the processor of the i-th of so many guests at once: any, if there is one for
+// each, else one of those that others leave the most of.
+func (m Machine) Place(i, guests int) int {
+	if guests >= m.Threads || i >= len(m.Order) {
+		return i
+	}
+	return m.Order[i]
+}
+
+// Spare reports whether guests leave time for one that takes only what is left: not under
+// a quota, of which it would take from the others.
+func (m Machine) Spare() bool { return m.Processors > 0.85*float64(m.Threads) }
 
 func (m Machine) String() string {
 	return fmt.Sprintf("this machine is %.2f of the reference: a system call takes %d ns, an append of 64 KiB %.1f µs, a process %.2f ms, a computation %.1f ms; %.2f of %d processors can be had",

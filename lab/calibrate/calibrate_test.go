@@ -44,6 +44,18 @@ func TestFactor(t *testing.T) {
 	}
 }
 
+// One guest gets the processor that others leave; two get one each, as every run has it.
+func TestPlace(t *testing.T) {
+	var m Machine
+	m.share([]float64{0.5, 0.98})
+	if m.Processors != 1.48 || m.Threads != 2 || m.Place(0, 1) != 1 || m.Place(0, 2) != 0 || m.Place(1, 2) != 1 {
+		t.Errorf("%+v: places %d, %d, %d", m, m.Place(0, 1), m.Place(0, 2), m.Place(1, 2))
+	}
+	if m.Spare() {
+		t.Error("half a processor is taken, and there is time to spare")
+	}
+}
+
 func TestMeasure(t *testing.T) {
 	m, err := Measure(t.TempDir())
 	if err != nil {
@@ -60,7 +72,9 @@ const helper = "WEIR_CALIBRATE_HELPER"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(helper) != "" {
-		fmt.Printf("%.3f", processors(threads()))
+		var m Machine
+		m.share(shares(affinity()))
+		fmt.Printf("%.3f", m.Processors)
 		os.Exit(0)
 	}
 	os.Exit(m.Run())

@@ -93,39 +93,45 @@ func compute() time.Duration {
 	return best
 }
 
-// threads is how many processors this program may run on.
-func threads() int {
+// affinity lists the processors that this program may run on.
+func affinity() (cpus []int) {
 	var set unix.CPUSet
-	if err := unix.SchedGetaffinity(0, &set); err != nil || set.Count() == 0 {
-		return runtime.NumCPU()
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		return nil
 	}
-	return set.Count()
+	for i := 0; len(cpus) < set.Count(); i++ {
+		if set.IsSet(i) {
+			cpus = append(cpus, i)
+		}
+	}
+	return cpus
 }
 
 // busyFor is several periods of a quota, which are 100 ms each.
 const busyFor = 600 * time.Millisecond
 
-// processors keeps n threads busy, and returns how much processor time they got a second.
-func processors(n int) float64 {
-	took := make([]time.Duration, n)
+// shares keeps a thread busy on each processor, and returns how much processor time each
+// got a second.
+func shares(cpus []int) []float64 {
+	got := make([]float64, len(cpus))
 	began := time.Now()
 	var busy sync.WaitGroup
-	for i := range n {
+	for i, cpu := range cpus {
 		busy.Go(func() {
-			runtime.LockOSThread() // and so a thread of its own
-			defer runtime.UnlockOSThread()
+			runtime.LockOSThread() // until it ends, and the thread with it
+			var one unix.CPUSet
+			one.Set(cpu)
+			if unix.SchedSetaffinity(0, &one) != nil {
+				return // the processor has gone
+			}
 			before := threadTime()
 			for time.Since(began) < busyFor {
 			}
-			took[i] = threadTime() - before
+			got[i] = (threadTime() - before).Seconds() / time.Since(began).Seconds()
 		})
 	}
 	busy.Wait()
-	var sum time.Duration
-	for _, t := range took {
-		sum += t
-	}
-	return sum.Seconds() / time.Since(began).Seconds()
+	return got
 }
 
 // threadTime is the processor time that the calling thread has had.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/weir-io/weir/lab/build"
+	"github.com/weir-io/weir/lab/calibrate"
 	"github.com/weir-io/weir/lab/guest"
 	"github.com/weir-io/weir/lab/matrix"
 	"github.com/weir-io/weir/lab/outcome"
@@ -35,7 +36,7 @@ type Campaign struct {
 	Payload  string
 	Run      string
 	Timeout  time.Duration // of each guest; of a slow one, twice
-	Slow     float64       // how much longer than others this machine takes
+	Machine  calibrate.Machine
 	Parallel int
 	Slots    slots.Slots      // shared with other runs on this machine
 	Make     map[string]Maker // by lane; a lane without one is left out
@@ -106,7 +107,7 @@ func (c Campaign) one(ctx context.Context, row matrix.Row) outcome.Guest {
 	job := guest.Job{
 		Payload: c.Payload, Suites: c.Builds.Suites, Weir: c.Builds.Weir,
 		Run: c.Run, Short: row.Short, Dir: dir.Path, Temp: c.Disks, Timeout: row.Timeout(c.Timeout),
-		Only: c.only(row), Slow: c.Slow,
+		Only: c.only(row), Slow: c.Machine.Slow(),
 	}
 	if row.Lane == matrix.Native { // it measures disks, and not memory
 		job.Temp = c.Temp
@@ -150,7 +151,8 @@ func (c Campaign) place(ctx context.Context, row matrix.Row, name string, job *g
 		job.CPU = process.Spare
 		return c.Slots.TakeSpare(ctx)
 	}
-	job.CPU, release, err = c.Slots.Take(ctx)
+	slot, release, err := c.Slots.Take(ctx)
+	job.CPU = c.Machine.Place(slot, c.Parallel)
 	return release, err
 }
 
@@ -163,9 +165,9 @@ func (c Campaign) only(row matrix.Row) []string {
 	return strings.Split(row.Only, ",")
 }
 
-// spare reports whether a row runs in the time that others leave. Tests that are named
-// may be any.
-func (c Campaign) spare(row matrix.Row) bool { return row.Spare && c.Run == "" }
+// spare reports whether a row runs in the time that others leave, if they leave any. Tests
+// that are named may be any.
+func (c Campaign) spare(row matrix.Row) bool { return row.Spare && c.Run == "" && c.Machine.Spare() }
 
 // emulatesRates reports whether a row measures on an emulated processor, which is as busy
 // with that as one of this machine can be: it gets the others too, and runs alone.

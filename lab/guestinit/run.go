@@ -114,6 +114,7 @@ func run(ctx context.Context, line bootline.Line, atOnce int, more []string) err
 		Run:      line.Run,
 		Short:    line.Short,
 		Timeout:  line.Timeout,
+		Slow:     line.Slow,
 		Env:      append([]string{"DM_DISABLE_UDEV=1"}, more...),
 		Events:   os.Stdout,
 	})

@@ -37,6 +37,7 @@ type Config struct {
 	Run      string
 	Short    bool
 	Timeout  time.Duration // of all suites together
+	Slow     float64       // how much longer than others the machine takes
 	Env      []string      // added to the tests' environment
 	Events   io.Writer     // gets each line that says a test began or ended
 	Attr     func() *syscall.SysProcAttr
@@ -113,7 +114,8 @@ func (c Config) suite(ctx context.Context, s guest.Suite, end time.Time) (err er
 	cmd.Env = append(c.env(), "PWD="+dir)
 	out := &events{log: log, to: c.Events}
 	cmd.Stdout, cmd.Stderr = out, out
-	cmd.WaitDelay = 5 * time.Second // a child that outlives its test may hold the pipe
+	// A child that outlives its test may hold the pipe; so may a guest that gets no time.
+	cmd.WaitDelay = time.Duration(5 * max(1, c.Slow) * float64(time.Second))
 	// The session has no terminal, wherever the lab was started; what would come from one, such
 	// as Ctrl-C, goes to all processes of the suite.
 	cmd.SysProcAttr = &syscall.SysProcAttr{}

@@ -79,6 +79,7 @@ func (h Host) run(ctx context.Context, job guest.Job) (result guest.Result, err 
 		Run:      job.Run,
 		Short:    job.Short,
 		Timeout:  job.Timeout,
+		Slow:     job.Slow,
 		Events:   logWriter{job.Log},
 		// A private copy of the mounts: also after a kill nothing stays mounted.
 		Attr: func() *syscall.SysProcAttr {

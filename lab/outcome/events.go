@@ -32,6 +32,9 @@ type Test struct {
 // Whole is the reason of a test that only the whole matrix has a place for.
 const Whole = "whole"
 
+// Unit is the reason of a test that has no place in the lab: a plain go test runs it.
+const Unit = "unit"
+
 // SkipMark begins the line with which package lab skips a test.
 const SkipMark = "lab-need: "
 

@@ -44,7 +44,7 @@ func TestRead(t *testing.T) {
 }
 
 func TestNeverRan(t *testing.T) {
-	known := []Known{{"p", "TestA"}, {"p", "TestB"}, {"p", "TestGone"}, {"p", "TestLong"}}
+	known := []Known{{"p", "TestA"}, {"p", "TestB"}, {"p", "TestGone"}, {"p", "TestLong"}, {"p", "TestPure"}}
 	guests := []Guest{
 		{Name: "one", Tests: []Test{
 			{Package: "p", Name: "TestA", Verdict: Skipped, Reason: "v2"},
@@ -57,6 +57,7 @@ func TestNeverRan(t *testing.T) {
 			{Package: "p", Name: "TestA", Verdict: Failed},
 			{Package: "p", Name: "TestB", Verdict: Skipped, Reason: "v1"},
 			{Package: "q", Name: "TestGone", Verdict: Passed},
+			{Package: "p", Name: "TestPure", Verdict: Skipped, Reason: "unit (two: go test runs it)"},
 			{Package: "p", Name: "TestLong", Verdict: Skipped, Reason: "whole (two: a part of the matrix)"},
 		}},
 	}

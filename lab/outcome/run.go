@@ -70,7 +70,8 @@ type Missed struct {
 
 // NeverRan finds the tests that neither passed nor failed on any guest: of those
 // that the binaries list, and of the subtests that were skipped. Those that are for the
-// whole matrix, of which this was not one, are not missed.
+// whole matrix, of which this was not one, are not missed, and neither are those that go
+// test runs.
 func NeverRan(known []Known, guests []Guest) []Missed {
 	ran := make(map[Known]bool)
 	reasons := make(map[Known][]string)
@@ -88,7 +89,7 @@ func NeverRan(known []Known, guests []Guest) []Missed {
 	}
 	var missed []Missed
 	for k, did := range ran {
-		if !did && !forTheWhole(reasons[k]) {
+		if !did && !elsewhere(reasons[k]) {
 			slices.Sort(reasons[k])
 			missed = append(missed, Missed{k, slices.Compact(reasons[k])})
 		}
@@ -99,8 +100,11 @@ func NeverRan(known []Known, guests []Guest) []Missed {
 	return missed
 }
 
-// forTheWhole reports whether any guest left the test to the whole matrix: no guest of the
-// whole matrix does, so that there such a test is missed if nothing else can run it.
-func forTheWhole(reasons []string) bool {
-	return slices.ContainsFunc(reasons, func(r string) bool { return strings.HasPrefix(r, Whole+" ") })
+// elsewhere reports whether any guest left the test to the whole matrix, or to go test: no
+// guest of the whole matrix does the first, so that there such a test is missed if nothing
+// else can run it.
+func elsewhere(reasons []string) bool {
+	return slices.ContainsFunc(reasons, func(r string) bool {
+		return strings.HasPrefix(r, Whole+" ") || strings.HasPrefix(r, Unit+" ")
+	})
 }

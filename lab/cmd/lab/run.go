@@ -157,7 +157,7 @@ func (l *labRun) campaign(machine calibrate.Machine, lanes *lanes) (campaign.Cam
 	logf("guests at once: %d; each may take %s", guests, timeout.Round(time.Second))
 	c := campaign.Campaign{
 		Root: l.root, Out: filepath.Join(l.root, "out/lab"), Temp: l.temp, Builds: l.builds, Payload: l.payload,
-		Run: l.run, Timeout: timeout, Slow: machine.Slow(), Parallel: guests, Slots: places, Make: lanes.makers(), Log: logf,
+		Run: l.run, Timeout: timeout, Machine: machine, Parallel: guests, Slots: places, Make: lanes.makers(), Log: logf,
 	}
 	if l.verbose {
 		c.Console = func(guest, line string) { logf("%s| %s", guest, line) }
