@@ -97,6 +97,13 @@ struct lost {
 	__u64 files;
 };
 
+/* Operations of one kind that the kernel did not show all of: it has left a program out where
+ * they began, where they ended, or in between. They are in no cell. */
+struct unseen {
+	__u64 count;
+	__u64 ns; /* at least */
+};
+
 /* What the whole of it says of reclaim. */
 struct reclaimed {
 	__u64 calls;

@@ -49,11 +49,13 @@ struct task_struct___older {
 /* arch/x86/include/asm/ptrace.h, arch/arm64/include/asm/ptrace.h: where a system call's
  * arguments are */
 struct pt_regs___x86 {
-	unsigned long di, si, dx;
+	unsigned long di, si, dx, orig_ax;
 } FOUND_WHEN_LOADED;
 
 struct pt_regs___arm64 {
 	__u64 regs[31];
+	__u64 orig_x0;
+	int syscallno;
 } FOUND_WHEN_LOADED;
 
 struct thread_info___x86 {
@@ -139,6 +141,24 @@ struct bio {
 
 struct request {
 	struct bio *bio;
+} FOUND_WHEN_LOADED;
+
+/* include/trace/events: the records of tracepoints, made by TRACE_EVENT */
+struct trace_event_raw_io_uring_submit_req {
+	void *req;
+} FOUND_WHEN_LOADED;
+
+struct trace_event_raw_io_uring_queue_async_work {
+	void *req;
+} FOUND_WHEN_LOADED;
+
+struct trace_event_raw_io_uring_complete {
+	void *req;
+	int res;
+} FOUND_WHEN_LOADED;
+
+struct trace_event_raw_mm_vmscan_direct_reclaim_end_template {
+	unsigned long nr_reclaimed;
 } FOUND_WHEN_LOADED;
 
 #endif

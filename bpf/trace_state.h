@@ -56,6 +56,9 @@ struct op {
 	__u8 mixed;   /* parts has more than PART_CPU */
 	__u8 asked;   /* enum asked, of a request of io_uring; else 0 */
 	__u8 chained; /* the thread's last request is linked to the next one */
+	__u8 entered; /* the thread is in a system call whose entry was seen */
+	__u8 unsure;  /* the kernel has left out a program that would have said where time went */
+	__u8 unused[6];
 	__u64 parts[PARTS];
 	__u64 woken;  /* while off the processor: when it became ready */
 	__u64 request;
@@ -147,6 +150,14 @@ struct {
 	__type(value, struct lost);
 } losses SEC(".maps");
 
+/* By enum kind. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, KINDS);
+	__type(key, __u32);
+	__type(value, struct unseen);
+} unseens SEC(".maps");
+
 /* By kind: memcg, host. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -200,6 +211,17 @@ extern void bpf_preempt_enable(void) __ksym __weak;
 		if (_lost)                                                \
 			_lost->what++;                                    \
 	} while (0)
+
+/* Of an operation of a kind that the kernel did not show all of: at least so long. */
+static __always_inline void count_unseen(__u32 kind, __u64 ns)
+{
+	struct unseen *sum = bpf_map_lookup_elem(&unseens, &kind);
+
+	if (!sum)
+		return;
+	sum->count++;
+	sum->ns += ns;
+}
 
 /* Of the function that a kprobe is at; 0 where registers are not known. */
 static __always_inline __u64 first_argument(void *regs)

@@ -33,6 +33,7 @@ func (a *app) printTrace(doc traceDocument, kinds []trace.Kind) {
 		}
 		a.out.Print("%s", lines[i])
 		a.printShares(o)
+		a.printUnseen(o)
 	}
 	for _, advice := range doc.Advice {
 		a.out.Print("%s", advice.Text)
@@ -71,6 +72,22 @@ func (a *app) printShares(o trace.OpsReport) {
 	for _, s := range shares {
 		a.out.Print("  %-18s %-*s %4s %%", s.Title, barColumns, cli.Bar(s.Share, barColumns), percent(s))
 	}
+}
+
+// printUnseen says how many operations the figures of a kind leave out.
+func (a *app) printUnseen(o trace.OpsReport) {
+	if o.Unseen.Count == 0 {
+		return
+	}
+	text := counted(o.Unseen.Count, "call", "calls") + " not fully seen"
+	if o.Unseen.Seconds > 0 {
+		text += fmt.Sprintf(", at least %s in all", seconds1(o.Unseen.Seconds))
+	}
+	text += ": the kernel did not run all of weir's programs. No figure above has them"
+	if o.Verdict.Partial {
+		text += ", so the shares may not be those of all calls. Trace again, for longer or on a less busy host"
+	}
+	a.out.Print("%s.", text)
 }
 
 // percent writes a share that is more than nothing.
@@ -128,7 +145,7 @@ func lostWords(lost trace.Lost) (words []string) {
 		{lost.Events, "slow operations that came too fast to be listed"},
 		{lost.Stacks, "sleeps whose reason the kernel did not tell: they count as other"},
 		{lost.Files, "operations on more files than there is room for"},
-		{lost.Missed, "times, of any process, that the kernel left a program out, mostly where system calls begin and end"},
+		{lost.Missed, "times, for any process, that the kernel did not run one of weir's programs"},
 	} {
 		if l.n > 0 {
 			words = append(words, cli.Count(l.n)+" "+l.what)

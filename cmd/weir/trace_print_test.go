@@ -103,6 +103,23 @@ func TestPrintTraceOfNothing(t *testing.T) {
 	}
 }
 
+// Calls that were not fully seen are named, with what that means for the figures.
+func TestPrintTraceNotFullySeen(t *testing.T) {
+	doc := held()
+	doc.Ops[0].Unseen = trace.UnseenReport{Count: 12, Seconds: 0.002}
+	doc.Ops[1].Unseen = trace.UnseenReport{Count: 1}
+	doc.Ops[1].Verdict.Partial = true
+	data, _ := printed(t, doc)
+	for _, want := range []string{
+		"12 calls not fully seen, at least 2.0 ms in all: the kernel did not run all of weir's programs. No figure above has them.\n",
+		"1 call not fully seen: the kernel did not run all of weir's programs. No figure above has them, so the shares may not be those of all calls. Trace again, for longer or on a less busy host.\n",
+	} {
+		if !strings.Contains(data, want) {
+			t.Errorf("%s\nwant %q", data, want)
+		}
+	}
+}
+
 func TestShort(t *testing.T) {
 	for reason, want := range map[string]string{"": "", "a; b": "a", strings.Repeat("é", 100): strings.Repeat("é", reasonRunes) + "…"} {
 		if got := short(reason); got != want {

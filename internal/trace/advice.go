@@ -48,6 +48,9 @@ func (o *OpsReport) words(c Cause) string {
 	if o.Verdict.Of != "all" {
 		of = "of the time above p50"
 	}
+	if o.Verdict.Partial {
+		of += " in the calls that were fully seen"
+	}
 	return fmt.Sprintf("%ss: %.0f %% %s is %s", o.Kind, 100*c.Share, of, phrases[c.part])
 }
 

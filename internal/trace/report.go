@@ -38,8 +38,16 @@ type OpsReport struct {
 	AboveP50 map[string]float64 `json:"above_p50_seconds"`
 	Verdict  Verdict            `json:"verdict"`
 	Buckets  []Bucket           `json:"histogram"`
+	// Unseen are operations that were not fully seen. They are in no other figure.
+	Unseen UnseenReport `json:"not_fully_seen"`
 
 	split, above Split
+}
+
+// UnseenReport is Unseen, for people and programs.
+type UnseenReport struct {
+	Count   uint64  `json:"count"`
+	Seconds float64 `json:"seconds_min"` // they took at least so long
 }
 
 // A Bucket is how many operations took between two times.
@@ -76,7 +84,7 @@ func (s *Snapshot) Report(before *Snapshot, kinds []Kind) Report {
 	r := Report{Seconds: (s.After - before.After).Seconds(), Lost: s.Lost,
 		Ops: []OpsReport{}, Behind: []BehindReport{}, Advice: []Advice{}, Open: []Slow{}, Evidence: Evidence{Limits: []string{}}, Slow: []Slow{}, Files: []File{}, Missing: []Missing{}}
 	for _, k := range kinds {
-		if o := s.Ops[k].report(k, &before.Ops[k]); o.Count > 0 {
+		if o := s.Ops[k].report(k, &before.Ops[k]); o.Count > 0 || o.Unseen.Count > 0 {
 			r.Ops = append(r.Ops, o)
 		}
 	}
@@ -110,6 +118,9 @@ func (o *Ops) report(k Kind, before *Ops) OpsReport {
 		}
 	}
 	r.Verdict = judge(&h, r.split, r.above)
+	u := o.Unseen.minus(before.Unseen)
+	r.Unseen = UnseenReport{u.Count, u.Time.Seconds()}
+	r.Verdict.Partial = partial(r.Count, r.Seconds, r.Unseen)
 	return r
 }
 

@@ -26,6 +26,18 @@ type Ops struct {
 	Bytes     uint64 // as the calls returned
 	Errors    uint64 // calls that failed
 	Most      time.Duration
+	Unseen    Unseen
+}
+
+// Unseen are operations that the kernel did not show all of: it left out a program where they
+// began, where they ended, or in between. They are nowhere else.
+type Unseen struct {
+	Count uint64
+	Time  time.Duration // at least
+}
+
+func (u Unseen) minus(before Unseen) Unseen {
+	return Unseen{u.Count - min(u.Count, before.Count), max(u.Time-before.Time, 0)}
 }
 
 // Behind is I/O behind the scenes: writeback, mostly. Times are sums over requests.
@@ -47,7 +59,7 @@ type Lost struct {
 	Events uint64 `json:"events"` // slow operations that were not read in time
 	Stacks uint64 `json:"stacks"` // sleeps whose reason the kernel did not tell
 	Files  uint64 `json:"files"`  // operations on files for which there was no room
-	Missed uint64 `json:"missed"` // system calls of any process whose begin or end the kernel did not tell
+	Missed uint64 `json:"missed"` // how often the kernel left a program of the trace out, for any process
 }
 
 // Any reports whether anything was lost.
@@ -87,8 +99,24 @@ func (t *Tracer) Snapshot() (s Snapshot, err error) {
 		return s, err
 	}
 	s.Lost = Lost{Tasks: l.Tasks, IOs: l.Bios, Events: l.Events, Stacks: l.Stacks, Files: l.Files}
-	s.Lost.Missed, err = t.missed()
+	missed, known, err := t.missed()
+	s.Lost.Missed = missed
+	for k := range s.Ops {
+		if known {
+			s.Ops[k].Unseen = s.Ops[k].Unseen.within(missed)
+		}
+	}
 	return s, err
+}
+
+// within leaves of operations that were not fully seen as many as the programs that the kernel
+// left out: seccomp and tracers can have a call end that never began.
+func (u Unseen) within(missed uint64) Unseen {
+	if missed == 0 {
+		return Unseen{}
+	}
+	u.Count = min(u.Count, missed)
+	return u
 }
 
 func addBehind(a *behind, b behind) {
@@ -118,7 +146,9 @@ func (t *Tracer) ops(k Kind) (o Ops, err error) {
 		o.Errors += c.Errors
 		o.Most = max(o.Most, time.Duration(c.Most))
 	}
-	return o, nil
+	u, err := sumOf(t.maps[traceMapUnseens], uint32(k), func(a *unseen, b unseen) { a.Count += b.Count; a.NS += b.NS })
+	o.Unseen = Unseen{u.Count, time.Duration(u.NS)}
+	return o, err
 }
 
 // sumOf adds up one entry's values of all processors.

@@ -27,8 +27,7 @@ func (j job) askFor(d *done, fd int, buf []byte) (err error) {
 	defer func() { err = errors.Join(err, ring.Close()) }()
 	ask := func(t *timed, requests ...uring.Request) error {
 		took, err := ring.Do(requests...)
-		t.Took += took
-		t.Count += len(requests)
+		t.add(took, len(requests))
 		return err
 	}
 	opcode, of := uint8(uring.Write), &d.Write

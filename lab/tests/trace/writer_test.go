@@ -1,11 +1,13 @@
 package trace_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -55,8 +57,22 @@ type job struct {
 
 // timed is how many calls there were, and how long they took together.
 type timed struct {
-	Count int
-	Took  time.Duration
+	Count   int
+	Took    time.Duration
+	Longest []time.Duration // those that took longest, the longest first
+}
+
+// longestMost is how many of the longest calls are kept.
+const longestMost = 128
+
+func (t *timed) add(took time.Duration, calls int) {
+	t.Took += took
+	t.Count += calls
+	if len(t.Longest) < longestMost || took > t.Longest[len(t.Longest)-1] {
+		i, _ := slices.BinarySearchFunc(t.Longest, took, func(a, b time.Duration) int { return cmp.Compare(b, a) })
+		t.Longest = slices.Insert(t.Longest, i, took)
+		t.Longest = t.Longest[:min(len(t.Longest), longestMost)]
+	}
 }
 
 // done is what a job says of itself.
@@ -70,8 +86,7 @@ type done struct {
 func (t *timed) call(number uintptr, fd int, buf []byte, at int64) error {
 	began := time.Now()
 	_, _, errno := unix.RawSyscall6(number, uintptr(fd), uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)), uintptr(at), 0, 0)
-	t.Took += time.Since(began)
-	t.Count++
+	t.add(time.Since(began), 1)
 	if errno != 0 {
 		return errno
 	}
