@@ -194,7 +194,7 @@ func (a *app) addLimits(ctx context.Context, e *trace.Evidence, t *target.Target
 	}
 	for _, b := range bindings {
 		if b.Limit.Bounds() {
-			e.Limits = append(e.Limits, b.Limit.Bound().String()+" on "+a.device(ctx, b.Device).Node)
+			e.Limits = append(e.Limits, trace.DeviceLimit{Node: a.device(ctx, b.Device).Node, Device: b.Device, Limit: b.Limit.Bound()})
 		}
 	}
 	return nil

@@ -147,20 +147,28 @@ func (r *Report) heldBehind() float64 {
 
 // writeLimits are those of the target's limits that bind writes.
 func (r *Report) writeLimits() string {
-	var writes []string
+	var writes []DeviceLimit
 	for _, l := range r.Evidence.Limits {
-		if strings.Contains(l, "write") {
+		if l = l.writes(); l.Limit.Bounds() {
 			writes = append(writes, l)
 		}
 	}
-	return strings.Join(writes, "; ")
+	return limitsText(writes)
+}
+
+func limitsText(limits []DeviceLimit) string {
+	var all []string
+	for _, l := range limits {
+		all = append(all, l.String())
+	}
+	return strings.Join(all, "; ")
 }
 
 func explainThrottle(r *Report) string {
 	if len(r.Evidence.Limits) == 0 {
 		return "a limit holds it"
 	}
-	return "its limit holds it (" + strings.Join(r.Evidence.Limits, "; ") + "). weir set gives it another one"
+	return "its limit holds it (" + limitsText(r.Evidence.Limits) + "). weir set gives it another one"
 }
 
 func explainFrozen(r *Report) string {

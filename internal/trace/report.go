@@ -82,7 +82,7 @@ const microsecond = float64(time.Microsecond)
 // Report makes one of what was counted between two snapshots; before may be empty.
 func (s *Snapshot) Report(before *Snapshot, kinds []Kind) Report {
 	r := Report{Seconds: (s.After - before.After).Seconds(), Lost: s.Lost,
-		Ops: []OpsReport{}, Behind: []BehindReport{}, Advice: []Advice{}, Open: []Slow{}, Evidence: Evidence{Limits: []string{}}, Slow: []Slow{}, Files: []File{}, Missing: []Missing{}}
+		Ops: []OpsReport{}, Behind: []BehindReport{}, Advice: []Advice{}, Open: []Slow{}, Evidence: Evidence{Limits: []DeviceLimit{}}, Slow: []Slow{}, Files: []File{}, Missing: []Missing{}}
 	for _, k := range kinds {
 		if o := s.Ops[k].report(k, &before.Ops[k]); o.Count > 0 || o.Unseen.Count > 0 {
 			r.Ops = append(r.Ops, o)
