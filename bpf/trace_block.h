@@ -117,13 +117,24 @@ int throttled_kprobe(void *regs)
 
 #define PF_WQ_WORKER 0x20 /* include/linux/sched.h */
 
+#define REQUEST_FLAG(flag) (1U << bpf_core_enum_value(enum req_flag_bits, flag))
+
+/* Whether somebody waits for an I/O: for direct ones, for what an fsync writes, and for reads,
+ * but not for what is read ahead. */
+static __always_inline bool is_waited_for(__u32 flags)
+{
+	if (flags & 1)
+		return flags & REQUEST_FLAG(__REQ_SYNC);
+	return !(flags & REQUEST_FLAG(__REQ_RAHEAD));
+}
+
 /* An I/O that comes from nobody known, if it is one that the throttle lets go. */
 static __always_inline void let_go(void *ctx, struct bio *bio)
 {
 	struct task_struct___flags *task = own_task();
 	struct life life = {}, *known;
 	__u64 key = (__u64)bio;
-	__u32 device = 0;
+	__u32 device = 0, flags;
 
 	if (!(BPF_CORE_READ(task, flags) & PF_WQ_WORKER) || !(waits_here(ctx) & 1 << WAIT_RELEASE))
 		return;
@@ -136,7 +147,9 @@ static __always_inline void let_go(void *ctx, struct bio *bio)
 		device = BPF_CORE_READ(bio, bi_bdev, bd_dev);
 	life.submit = life.release = bpf_ktime_get_ns();
 	life.bytes = BPF_CORE_READ(bio, bi_iter.bi_size);
-	life.waiter = HELD_KEY((__u64)BPF_CORE_READ(bio, bi_blkg, blkcg, css.id), device, BPF_CORE_READ(bio, bi_opf) & 1);
+	flags = BPF_CORE_READ(bio, bi_opf);
+	life.waited = is_waited_for(flags);
+	life.waiter = HELD_KEY((__u64)BPF_CORE_READ(bio, bi_blkg, blkcg, css.id), device, flags & 1);
 	if (bpf_map_update_elem(&bios, &key, &life, BPF_ANY))
 		COUNT_LOST(bios);
 }
@@ -239,7 +252,7 @@ static __always_inline void completed(struct bio *bio)
 	if (life.issue && life.issue < life.release)
 		life.issue = life.release;
 	held = life.waiter >> 62 == 1;
-	if (!life.waiter || (held && filter == FILTER_CGROUP))
+	if (!life.waiter || (held && !life.waited && filter == FILTER_CGROUP))
 		sum_behind(&life, BPF_CORE_READ(bio, bi_opf) & 1);
 	if (life.waiter && !is_told(&life))
 		bpf_map_update_elem(&done, &life.waiter, &life, BPF_ANY);

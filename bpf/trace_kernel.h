@@ -126,6 +126,11 @@ struct block_device {
 	__u32 bd_dev;
 } FOUND_WHEN_LOADED;
 
+enum req_flag_bits {
+	__REQ_SYNC,
+	__REQ_RAHEAD,
+};
+
 struct bvec_iter {
 	unsigned int bi_size;
 } FOUND_WHEN_LOADED;

@@ -103,6 +103,7 @@ struct life {
 	__u64 complete;
 	__u64 waiter;  /* waiter_of the operation that waits, or HELD; 0: behind the scenes */
 	__u32 bytes;
+	__u32 waited;  /* of HELD: an operation waits for it, whichever that is */
 };
 
 /* Whoever waits for what blk-throttle has held of a group and a device, by direction: 0 read,

@@ -16,10 +16,10 @@ import (
 const barColumns = 20
 
 // printTrace writes a report for people.
-func (a *app) printTrace(doc traceDocument, kinds []trace.Kind) {
+func (a *app) printTrace(doc traceDocument, f *traceFlags) {
 	a.out.Print("%s · %s", doc.what(), seconds1(doc.Seconds))
 	if len(doc.Ops) == 0 {
-		a.printNothing(kinds)
+		a.printNothing(f.kinds)
 	}
 	var heads [][]string
 	for _, o := range doc.Ops {
@@ -42,7 +42,7 @@ func (a *app) printTrace(doc traceDocument, kinds []trace.Kind) {
 	a.printSlow("not ended", doc.Open, uint64(len(doc.Open)))
 	a.printSlow("slow", doc.Slow, doc.SlowCount)
 	a.printFiles(doc.Files)
-	a.sayUnseen(doc)
+	a.sayUnseen(doc, f.verbose)
 }
 
 // traceHead is the line of one kind of operation.
@@ -108,8 +108,12 @@ func (a *app) printBehind(behind []trace.BehindReport) {
 	rows := [][]string{{"", "", "", "BLK-THROTTLE", "QUEUE", "DEVICE", "LONGEST"}}
 	for _, b := range behind {
 		each := func(seconds float64) string { return latencyUS(1e6 * seconds / float64(b.Requests)) }
+		throttle := "not known"
+		if b.ThrottleSeconds != nil {
+			throttle = each(*b.ThrottleSeconds)
+		}
 		rows = append(rows, []string{"  " + b.Direction, counted(b.Requests, "request", "requests"), limit.FormatMeasured(float64(b.Bytes)),
-			each(b.ThrottleSeconds), each(b.QueueSeconds), each(b.DeviceSeconds), latencyUS(b.TotalMost)})
+			throttle, each(b.QueueSeconds), each(b.DeviceSeconds), latencyUS(b.TotalMost)})
 	}
 	a.out.Print("%s", strings.TrimSuffix(cli.Table(rows, 1, 2, 3, 4, 5, 6), "\n"))
 }
@@ -125,12 +129,31 @@ func (a *app) printNothing(kinds []trace.Kind) {
 }
 
 // sayUnseen says what the kernel did not show.
-func (a *app) sayUnseen(doc traceDocument) {
-	for _, m := range doc.Missing {
-		a.out.Say("not to be had here, %s: %s (%s)", m.Hook, m.Without, short(m.Reason))
-	}
+func (a *app) sayUnseen(doc traceDocument, verbose bool) {
+	a.sayMissing(doc.Missing, verbose)
 	for _, l := range lostWords(doc.Lost) {
 		a.out.Say("lost: %s", l)
+	}
+}
+
+// sayMissing says in one line which hooks are missing, and with verbose what is not told
+// without each.
+func (a *app) sayMissing(missing []trace.Missing, verbose bool) {
+	if len(missing) == 0 {
+		return
+	}
+	var names []string
+	for _, m := range missing {
+		names = append(names, m.Hook)
+	}
+	text := fmt.Sprintf("this kernel has no %s", strings.Join(names, "; no "))
+	if !verbose {
+		a.out.Say("%s (--verbose says what is not told for it)", text)
+		return
+	}
+	a.out.Say("%s", text)
+	for _, m := range missing {
+		a.out.Say("  %s: %s (%s)", m.Hook, m.Without, short(m.Reason))
 	}
 }
 

@@ -135,11 +135,15 @@ func explainOthers(r *Report) string {
 	return text
 }
 
-// heldBehind is the share that blk-throttle has of the time of writes behind the scenes.
+// heldBehind is the share that blk-throttle has of the time of writes behind the scenes; 0
+// where that is not known.
 func (r *Report) heldBehind() float64 {
 	for _, b := range r.Behind {
-		if all := b.ThrottleSeconds + b.QueueSeconds + b.DeviceSeconds; b.Direction == "write" && all > 0 {
-			return b.ThrottleSeconds / all
+		if b.Direction != "write" || b.ThrottleSeconds == nil {
+			continue
+		}
+		if all := *b.ThrottleSeconds + b.QueueSeconds + b.DeviceSeconds; all > 0 {
+			return *b.ThrottleSeconds / all
 		}
 	}
 	return 0

@@ -27,8 +27,8 @@ func TestAdvise(t *testing.T) {
 	limits := []DeviceLimit{on("/dev/vdb", limit.WBPS)}
 	reads := []DeviceLimit{on("/dev/mapper/write-cache", limit.RBPS)}
 	both := []DeviceLimit{{Node: "/dev/read-only", Limit: limits[0].Limit.With(limit.RBPS, limit.PerSecond(5_000_000))}}
-	held := BehindReport{Direction: "write", Requests: 1, ThrottleSeconds: 9, DeviceSeconds: 1}
-	free := BehindReport{Direction: "write", Requests: 1, DeviceSeconds: 1}
+	held := BehindReport{Direction: "write", Requests: 1, ThrottleSeconds: new(9.0), DeviceSeconds: 1}
+	free := BehindReport{Direction: "write", Requests: 1, ThrottleSeconds: new(0.0), DeviceSeconds: 1}
 	for name, c := range map[string]struct {
 		r         *Report
 		want, not []string

@@ -50,7 +50,7 @@ func hooks(kinds []Kind) []hook {
 		// The throttle has no tracepoint, and those of the block layer come after it. Its entry is
 		// blk_throtl_bio until 5.13 (a7b36ee6ba29 made that an inline check before it).
 		{name: "fentry of the block throttle", programs: []string{traceProgThrottled}, functions: []string{"__blk_throtl_bio", "blk_throtl_bio"},
-			instead: traceVarHeldUnseen, without: "a wait in blk-throttle is told by what the throttle let go of its group and disk last, and behind the scenes there is none",
+			instead: traceVarHeldUnseen, without: "a wait in blk-throttle is told by what the throttle let go of its group and disk last, and behind the scenes it is not known",
 			fallback: &hook{name: "kprobe of the block throttle", programs: []string{traceProgThrottledKprobe},
 				functions: []string{"__blk_throtl_bio", "blk_throtl_bio"}}},
 	}

@@ -59,14 +59,15 @@ type Bucket struct {
 
 // BehindReport is Behind of one direction, for people and programs.
 type BehindReport struct {
-	Direction       string  `json:"direction"` // "read" or "write"
-	Requests        uint64  `json:"requests"`
-	Bytes           uint64  `json:"bytes"`
-	ThrottleSeconds float64 `json:"blk_throttle_seconds"` // summed over requests, as are the next two
-	QueueSeconds    float64 `json:"block_queue_seconds"`
-	DeviceSeconds   float64 `json:"device_seconds"`
-	ThrottleMost    float64 `json:"blk_throttle_most_us"`
-	TotalMost       float64 `json:"most_us"`
+	Direction string `json:"direction"` // "read" or "write"
+	Requests  uint64 `json:"requests"`
+	Bytes     uint64 `json:"bytes"`
+	// ThrottleSeconds is summed over requests, as are the next two; nil: not known.
+	ThrottleSeconds *float64 `json:"blk_throttle_seconds"`
+	QueueSeconds    float64  `json:"block_queue_seconds"`
+	DeviceSeconds   float64  `json:"device_seconds"`
+	ThrottleMost    *float64 `json:"blk_throttle_most_us"` // nil: not known
+	TotalMost       float64  `json:"most_us"`              // without the throttle's, where that is not known
 }
 
 // Reclaim is how often operations reclaimed memory, and what they freed.
@@ -93,9 +94,13 @@ func (s *Snapshot) Report(before *Snapshot, kinds []Kind) Report {
 		if b.Requests == was.Requests {
 			continue
 		}
-		r.Behind = append(r.Behind, BehindReport{Direction: direction, Requests: b.Requests - was.Requests, Bytes: b.Bytes - was.Bytes,
-			ThrottleSeconds: (b.Throttle - was.Throttle).Seconds(), QueueSeconds: (b.Queue - was.Queue).Seconds(),
-			DeviceSeconds: (b.Device - was.Device).Seconds(), ThrottleMost: float64(b.ThrottleMost) / microsecond, TotalMost: float64(b.TotalMost) / microsecond})
+		one := BehindReport{Direction: direction, Requests: b.Requests - was.Requests, Bytes: b.Bytes - was.Bytes,
+			QueueSeconds: (b.Queue - was.Queue).Seconds(), DeviceSeconds: (b.Device - was.Device).Seconds(), TotalMost: float64(b.TotalMost) / microsecond}
+		if !s.ThrottleUnseen {
+			held, most := (b.Throttle - was.Throttle).Seconds(), float64(b.ThrottleMost)/microsecond
+			one.ThrottleSeconds, one.ThrottleMost = &held, &most
+		}
+		r.Behind = append(r.Behind, one)
 	}
 	page := uint64(os.Getpagesize())
 	r.Reclaim = Reclaim{s.MemcgReclaims.Calls - before.MemcgReclaims.Calls, (s.MemcgReclaims.Pages - before.MemcgReclaims.Pages) * page,

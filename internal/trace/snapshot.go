@@ -3,6 +3,7 @@ package trace
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -15,6 +16,8 @@ type Snapshot struct {
 	// Behind is I/O charged to the target that none of its operations waits for, by
 	// direction: reads, writes. It is known of groups only.
 	Behind [2]Behind
+	// ThrottleUnseen says that what the throttle holds behind the scenes is not known.
+	ThrottleUnseen bool
 	// Reclaims are those within operations: for a memory cgroup's limit, and the host's.
 	MemcgReclaims, DirectReclaims Reclaims
 	Lost                          Lost
@@ -68,6 +71,7 @@ func (l Lost) Any() bool { return l != Lost{} }
 // Snapshot reads the counts.
 func (t *Tracer) Snapshot() (s Snapshot, err error) {
 	s.After = time.Since(t.Began)
+	s.ThrottleUnseen = slices.Contains(t.instead, traceVarHeldUnseen)
 	for k := range Kinds {
 		if s.Ops[k], err = t.ops(k); err != nil {
 			return s, err
