@@ -6,22 +6,8 @@
  */
 #include "trace_op.h"
 #include "trace_block.h"
-#include "trace_uring.h"
 
 char _license[] SEC("license") = "GPL";
-
-/* An argument of the system call that a task is in, or leaves. */
-static __always_inline __u64 syscall_argument(const void *regs, __u32 n, bool leaves)
-{
-	const struct pt_regs___x86 *x86 = regs;
-	const struct pt_regs___arm64 *arm64 = regs;
-
-	if (bpf_core_field_exists(x86->di))
-		return n == 0 ? x86->di : n == 1 ? x86->si : x86->dx;
-	if (bpf_core_field_exists(arm64->regs))
-		return n == 0 ? leaves ? arm64->orig_x0 : arm64->regs[0] : n == 1 ? arm64->regs[1] : arm64->regs[2];
-	return -1;
-}
 
 /* The number of the system call that a task leaves. */
 static __always_inline __u64 syscall_number(const void *regs)
@@ -87,6 +73,11 @@ static __always_inline void entered(__u64 number, const void *regs)
 	if (!op)
 		return;
 	op->entered = 1;
+	if (call & CALL_AIO) {
+		if (!(call & CALL_KIND))
+			aio_asked(op, regs ? regs : own_regs(), now);
+		return;
+	}
 	kind = kind_of(op, task, call, regs ? regs : own_regs(), false);
 	if (kind < KINDS && kinds & 1 << kind) /* sendfile's is known only now */
 		start(op, kind, now);
@@ -112,7 +103,7 @@ static __always_inline void left_unseen(struct op *op, __u64 number, const void 
 	if (number >= CALLS_MAX)
 		return;
 	call = calls[number];
-	if (!(call & CALL_TAKEN) || !is_taken(task) || is_compat(task))
+	if (!(call & CALL_TAKEN) || call & CALL_AIO || !is_taken(task) || is_compat(task))
 		return;
 	kind = kind_of(op, task, call, regs ? regs : own_regs(), true);
 	if (kind < KINDS && kinds & 1 << kind)
@@ -122,8 +113,13 @@ static __always_inline void left_unseen(struct op *op, __u64 number, const void 
 static __always_inline void left(__u64 number, __s64 result, const void *regs)
 {
 	struct op *op = place_of(own_tid());
+	__u8 call = aio && number < CALLS_MAX ? calls[number] & (CALL_AIO | CALL_KIND) : 0;
 	bool seen;
 
+	if (call == (CALL_AIO | KIND_READ))
+		aio_reaped(regs ? regs : own_regs(), result);
+	else if (call == CALL_AIO)
+		aio_taken(op, regs ? regs : own_regs(), result);
 	if (!op)
 		return;
 	seen = op->entered;

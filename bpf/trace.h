@@ -50,6 +50,7 @@ enum kind { KIND_WRITE, KIND_READ, KIND_FSYNC, KIND_FAULT, KINDS };
 #define CALL_FD_SHIFT 2
 #define CALL_ANY_FILE 0x10 /* needs no file of a disk: sync, msync */
 #define CALL_SENDFILE 0x20 /* from its second argument to its first */
+#define CALL_AIO 0x40      /* io_submit, or with KIND_READ io_getevents */
 #define CALL_TAKEN 0x80
 #define CALLS_MAX 512
 

@@ -8,6 +8,7 @@
 
 #include "trace_op.h"
 #include "trace_stack.h"
+#include "trace_aio.h"
 
 /* How many I/Os of one request are looked at. */
 #define MERGED_MAX 48
@@ -17,12 +18,19 @@
  * fs/iomap/direct-io.c, struct blkdev_dio in block/fops.c). */
 static __always_inline __u64 request_of(struct bio *bio)
 {
+	struct aio_kiocb *asked;
 	__u64 request = 0;
 
-	if (!uring)
+	if (!uring && !aio)
 		return 0;
 	bpf_probe_read_kernel(&request, sizeof(request), BPF_CORE_READ(bio, bi_private));
-	return request && bpf_map_lookup_elem(&requests, &request) ? request : 0;
+	if (!request || bpf_map_lookup_elem(&requests, &request))
+		return request;
+	if (!aio)
+		return 0;
+	asked = (void *)request;
+	request = AIO_KEY((__u64)BPF_CORE_READ(asked, ki_ctx, user_id), BPF_CORE_READ(asked, ki_res.obj));
+	return bpf_map_lookup_elem(&requests, &request) ? request : 0;
 }
 
 static __always_inline void submitted(struct bio *bio, bool released)
@@ -35,6 +43,10 @@ static __always_inline void submitted(struct bio *bio, bool released)
 		life.waiter = op->tid;
 	else
 		life.waiter = request_of(bio);
+	if (life.waiter >> 62 == 2 && op && !op->ended && op->asked) {
+		put_away(op); /* io_submit goes on to the next one */
+		aio_at(op, life.waiter, life.submit);
+	}
 	if (!life.waiter && op && !op->ended) {
 		life.waiter = op->request;
 		account_on(op, life.submit); /* nobody sleeps until it completes */

@@ -49,7 +49,7 @@ struct task_struct___older {
 /* arch/x86/include/asm/ptrace.h, arch/arm64/include/asm/ptrace.h: where a system call's
  * arguments are */
 struct pt_regs___x86 {
-	unsigned long di, si, dx, orig_ax;
+	unsigned long di, si, dx, r10, orig_ax;
 } FOUND_WHEN_LOADED;
 
 struct pt_regs___arm64 {
@@ -106,6 +106,20 @@ struct io_kiocb {
 
 struct io_uring_cqe {
 	__s32 res;
+} FOUND_WHEN_LOADED;
+
+/* fs/aio.c: begins with the kiocb; include/uapi/linux/aio_abi.h */
+struct kioctx {
+	unsigned long user_id;
+} FOUND_WHEN_LOADED;
+
+struct io_event {
+	__u64 obj;
+} FOUND_WHEN_LOADED;
+
+struct aio_kiocb {
+	struct kioctx *ki_ctx;
+	struct io_event ki_res;
 } FOUND_WHEN_LOADED;
 
 struct task_struct___flags {

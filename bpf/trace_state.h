@@ -34,6 +34,9 @@ volatile bool started;
 /* The target has asked io_uring for something. */
 volatile bool uring;
 
+/* The target has asked by io_submit for something. */
+volatile bool aio;
+
 /* The throttle's entry is not seen. */
 volatile bool held_unseen;
 
@@ -112,6 +115,10 @@ struct life {
 #define HELD (1ULL << 62)
 #define HELD_DEVICE 0x1fffffffeULL
 #define HELD_KEY(group, device, write) (HELD | ((group) & 0xfffffff) << 33 | (__u64)(device) << 1 | (write))
+
+/* A request of io_submit, by the addresses that its context and it have in their process. The
+ * kernel's own addresses have both of the highest bits. */
+#define AIO_KEY(context, request) (1ULL << 63 | (((request) >> 3 ^ (context) << 18) & ((1ULL << 62) - 1)))
 
 #define BIOS_MAX 32768
 struct {

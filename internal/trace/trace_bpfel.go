@@ -62,6 +62,7 @@ const (
 	traceProgWorkerBeganKprobe    = "worker_began_kprobe"
 	traceProgWriteFault           = "write_fault"
 	traceProgWriteFaulted         = "write_faulted"
+	traceVarAio                   = "aio"
 	traceVarBioArgument           = "bio_argument"
 	traceVarByFile                = "by_file"
 	traceVarCalls                 = "calls"
@@ -183,6 +184,7 @@ type traceMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type traceVariableSpecs struct {
+	Aio         *ebpf.VariableSpec `ebpf:"aio"`
 	BioArgument *ebpf.VariableSpec `ebpf:"bio_argument"`
 	ByFile      *ebpf.VariableSpec `ebpf:"by_file"`
 	Calls       *ebpf.VariableSpec `ebpf:"calls"`
@@ -259,6 +261,7 @@ func (m *traceMaps) Close() error {
 //
 // It can be passed to loadTraceObjects or ebpf.CollectionSpec.LoadAndAssign.
 type traceVariables struct {
+	Aio         *ebpf.Variable `ebpf:"aio"`
 	BioArgument *ebpf.Variable `ebpf:"bio_argument"`
 	ByFile      *ebpf.Variable `ebpf:"by_file"`
 	Calls       *ebpf.Variable `ebpf:"calls"`

@@ -51,6 +51,8 @@ type job struct {
 	Uring  int   // requests of io_uring instead of calls, so many at a time: a power of 2
 	Ask    uint8 // flags of the requests
 	Polled bool  // by a thread of the kernel
+	AIO    int   // requests of io_submit instead of calls, so many at a time
+	Apart  bool  // each by a call of its own
 	// Then is a file that Line is written to before the first operation.
 	Then, Line string
 }
@@ -165,6 +167,9 @@ func (j job) work() (d done, err error) {
 	}
 	if j.Uring > 0 {
 		return d, j.askFor(&d, fd, buf)
+	}
+	if j.AIO > 0 {
+		return d, j.submitAll(&d, fd, buf)
 	}
 	blocks := j.Size / int64(j.Block)
 	for n, began := int64(0), time.Now(); j.For == 0 || time.Since(began) < j.For; n++ {
