@@ -6,50 +6,61 @@
  */
 #include "trace_op.h"
 #include "trace_block.h"
-#include "trace_uring.h"
 
 char _license[] SEC("license") = "GPL";
 
-static __always_inline __u64 syscall_argument(const void *regs, __u32 n)
+/* The number of the system call that a task leaves. */
+static __always_inline __u64 syscall_number(const void *regs)
 {
 	const struct pt_regs___x86 *x86 = regs;
 	const struct pt_regs___arm64 *arm64 = regs;
 
-	if (bpf_core_field_exists(x86->di))
-		return n == 0 ? x86->di : n == 1 ? x86->si : x86->dx;
-	if (bpf_core_field_exists(arm64->regs))
-		return n == 0 ? arm64->regs[0] : n == 1 ? arm64->regs[1] : arm64->regs[2];
+	if (bpf_core_field_exists(x86->orig_ax))
+		return x86->orig_ax;
+	if (bpf_core_field_exists(arm64->syscallno))
+		return (__u32)arm64->syscallno;
 	return -1;
 }
 
 /* Which kind of operation a call of the target's is; KINDS: none. */
-static __always_inline __u8 kind_of(struct op *op, void *task, __u8 call, const void *regs)
+static __always_inline __u8 kind_of(struct op *op, void *task, __u8 call, const void *regs, bool leaves)
 {
 	if (call & CALL_ANY_FILE) {
 		op->file = 0;
 		return call & CALL_KIND;
 	}
-	if (on_disk(op, task, syscall_argument(regs, (call & CALL_FD) >> CALL_FD_SHIFT)))
+	if (on_disk(op, task, syscall_argument(regs, (call & CALL_FD) >> CALL_FD_SHIFT, leaves)))
 		return call & CALL_KIND;
-	if (call & CALL_SENDFILE && on_disk(op, task, syscall_argument(regs, 1)))
+	if (call & CALL_SENDFILE && on_disk(op, task, syscall_argument(regs, 1, leaves)))
 		return KIND_READ;
 	return KINDS;
 }
 
-static __always_inline void entered(const __u64 *ctx)
+/* The registers of the current task's own code. A record of perf's has none of them. */
+static __always_inline const void *own_regs(void)
 {
-	__u64 number = ctx[1], now = 0;
+	return (const void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+}
+
+/* The current task enters a system call. Without regs they are looked for. */
+static __always_inline void entered(__u64 number, const void *regs)
+{
+	__u64 now = 0;
 	__u8 call, kind;
 	void *task = own_task();
 	__u32 tid = tid_of(task);
 	struct op *op = place_of(tid);
 
-	if (op)
+	if (op) {
 		now = bpf_ktime_get_ns(); /* what follows takes some of the call's time */
+		op->entered = 1;
+	}
 	if (op && op->begin && op->ended)
 		finish(op);
-	else if (op)
-		op->begin = 0; /* its end was not seen */
+	else if (op && op->begin && op->asked)
+		put_away(op);
+	else if (op && op->begin)
+		give_up(op);
 	if (number >= CALLS_MAX)
 		return;
 	call = calls[number];
@@ -61,7 +72,13 @@ static __always_inline void entered(const __u64 *ctx)
 		op = new_op(tid);
 	if (!op)
 		return;
-	kind = kind_of(op, task, call, (const void *)ctx[0]);
+	op->entered = 1;
+	if (call & CALL_AIO) {
+		if (!(call & CALL_KIND))
+			aio_asked(op, regs ? regs : own_regs(), now);
+		return;
+	}
+	kind = kind_of(op, task, call, regs ? regs : own_regs(), false);
 	if (kind < KINDS && kinds & 1 << kind) /* sendfile's is known only now */
 		start(op, kind, now);
 }
@@ -69,26 +86,58 @@ static __always_inline void entered(const __u64 *ctx)
 SEC("tp_btf/sys_enter")
 int enter(__u64 *ctx)
 {
-	UNPREEMPTED(entered(ctx));
+	UNPREEMPTED(entered(ctx[1], (const void *)ctx[0]));
 	return 0;
 }
 
-static __always_inline void left(const __u64 *ctx)
+/* A thread that has been in operations leaves a call whose entry was not seen. */
+static __always_inline void left_unseen(struct op *op, __u64 number, const void *regs)
 {
-	struct op *op = own_op();
+	void *task = own_task();
+	__u8 call, kind;
 
-	if (!op || op->ended)
+	if (op->begin && op->asked)
 		return;
-	if (op->asked)
-		put_away(op);
-	else
-		stop(op, ctx[1]);
+	if (op->begin)
+		finish(op); /* the call before */
+	if (number >= CALLS_MAX)
+		return;
+	call = calls[number];
+	if (!(call & CALL_TAKEN) || call & CALL_AIO || !is_taken(task) || is_compat(task))
+		return;
+	kind = kind_of(op, task, call, regs ? regs : own_regs(), true);
+	if (kind < KINDS && kinds & 1 << kind)
+		count_unseen(kind, 0);
+}
+
+static __always_inline void left(__u64 number, __s64 result, const void *regs)
+{
+	struct op *op = place_of(own_tid());
+	__u8 call = aio && number < CALLS_MAX ? calls[number] & (CALL_AIO | CALL_KIND) : 0;
+	bool seen;
+
+	if (call == (CALL_AIO | KIND_READ))
+		aio_reaped(regs ? regs : own_regs(), result);
+	else if (call == CALL_AIO)
+		aio_taken(op, regs ? regs : own_regs(), result);
+	if (!op)
+		return;
+	seen = op->entered;
+	op->entered = 0;
+	if (op->begin && !op->ended) {
+		if (op->asked)
+			put_away(op);
+		else
+			stop(op, result);
+	} else if (!seen) {
+		left_unseen(op, number, regs);
+	}
 }
 
 SEC("tp_btf/sys_exit")
 int leave(__u64 *ctx)
 {
-	UNPREEMPTED(left(ctx));
+	UNPREEMPTED(left(syscall_number((const void *)ctx[0]), ctx[1], (const void *)ctx[0]));
 	return 0;
 }
 
@@ -258,8 +307,12 @@ static __always_inline void leave_reclaim(__u8 part, __u64 pages)
 	__u32 which = part == PART_RECLAIM;
 	struct reclaimed *sum;
 
-	if (!op || op->reclaim != part)
+	if (!op)
 		return;
+	if (op->reclaim != part) {
+		op->unsure |= !op->ended; /* its begin was not seen, or it is of another one */
+		return;
+	}
 	account_on(op, bpf_ktime_get_ns());
 	op->reclaim = 0;
 	sum = bpf_map_lookup_elem(&reclaims, &which);
@@ -296,3 +349,5 @@ int direct_reclaimed(__u64 *ctx)
 	UNPREEMPTED(leave_reclaim(PART_RECLAIM, ctx[0]));
 	return 0;
 }
+
+#include "trace_events.h"

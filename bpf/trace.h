@@ -50,6 +50,7 @@ enum kind { KIND_WRITE, KIND_READ, KIND_FSYNC, KIND_FAULT, KINDS };
 #define CALL_FD_SHIFT 2
 #define CALL_ANY_FILE 0x10 /* needs no file of a disk: sync, msync */
 #define CALL_SENDFILE 0x20 /* from its second argument to its first */
+#define CALL_AIO 0x40      /* io_submit, or with KIND_READ io_getevents */
 #define CALL_TAKEN 0x80
 #define CALLS_MAX 512
 
@@ -95,6 +96,13 @@ struct lost {
 	__u64 events; /* slow operations that the reader was too late for */
 	__u64 stacks; /* sleeps whose stack the kernel did not give */
 	__u64 files;
+};
+
+/* Operations of one kind that the kernel did not show all of: it has left a program out where
+ * they began, where they ended, or in between. They are in no cell. */
+struct unseen {
+	__u64 count;
+	__u64 ns; /* at least */
 };
 
 /* What the whole of it says of reclaim. */

@@ -8,6 +8,7 @@
 
 #include "trace_op.h"
 #include "trace_stack.h"
+#include "trace_aio.h"
 
 /* How many I/Os of one request are looked at. */
 #define MERGED_MAX 48
@@ -17,12 +18,19 @@
  * fs/iomap/direct-io.c, struct blkdev_dio in block/fops.c). */
 static __always_inline __u64 request_of(struct bio *bio)
 {
+	struct aio_kiocb *asked;
 	__u64 request = 0;
 
-	if (!uring)
+	if (!uring && !aio)
 		return 0;
 	bpf_probe_read_kernel(&request, sizeof(request), BPF_CORE_READ(bio, bi_private));
-	return request && bpf_map_lookup_elem(&requests, &request) ? request : 0;
+	if (!request || bpf_map_lookup_elem(&requests, &request))
+		return request;
+	if (!aio)
+		return 0;
+	asked = (void *)request;
+	request = AIO_KEY((__u64)BPF_CORE_READ(asked, ki_ctx, user_id), BPF_CORE_READ(asked, ki_res.obj));
+	return bpf_map_lookup_elem(&requests, &request) ? request : 0;
 }
 
 static __always_inline void submitted(struct bio *bio, bool released)
@@ -35,6 +43,10 @@ static __always_inline void submitted(struct bio *bio, bool released)
 		life.waiter = op->tid;
 	else
 		life.waiter = request_of(bio);
+	if (life.waiter >> 62 == 2 && op && !op->ended && op->asked) {
+		put_away(op); /* io_submit goes on to the next one */
+		aio_at(op, life.waiter, life.submit);
+	}
 	if (!life.waiter && op && !op->ended) {
 		life.waiter = op->request;
 		account_on(op, life.submit); /* nobody sleeps until it completes */
@@ -117,13 +129,24 @@ int throttled_kprobe(void *regs)
 
 #define PF_WQ_WORKER 0x20 /* include/linux/sched.h */
 
+#define REQUEST_FLAG(flag) (1U << bpf_core_enum_value(enum req_flag_bits, flag))
+
+/* Whether somebody waits for an I/O: for direct ones, for what an fsync writes, and for reads,
+ * but not for what is read ahead. */
+static __always_inline bool is_waited_for(__u32 flags)
+{
+	if (flags & 1)
+		return flags & REQUEST_FLAG(__REQ_SYNC);
+	return !(flags & REQUEST_FLAG(__REQ_RAHEAD));
+}
+
 /* An I/O that comes from nobody known, if it is one that the throttle lets go. */
 static __always_inline void let_go(void *ctx, struct bio *bio)
 {
 	struct task_struct___flags *task = own_task();
 	struct life life = {}, *known;
 	__u64 key = (__u64)bio;
-	__u32 device = 0;
+	__u32 device = 0, flags;
 
 	if (!(BPF_CORE_READ(task, flags) & PF_WQ_WORKER) || !(waits_here(ctx) & 1 << WAIT_RELEASE))
 		return;
@@ -136,7 +159,9 @@ static __always_inline void let_go(void *ctx, struct bio *bio)
 		device = BPF_CORE_READ(bio, bi_bdev, bd_dev);
 	life.submit = life.release = bpf_ktime_get_ns();
 	life.bytes = BPF_CORE_READ(bio, bi_iter.bi_size);
-	life.waiter = HELD_KEY((__u64)BPF_CORE_READ(bio, bi_blkg, blkcg, css.id), device, BPF_CORE_READ(bio, bi_opf) & 1);
+	flags = BPF_CORE_READ(bio, bi_opf);
+	life.waited = is_waited_for(flags);
+	life.waiter = HELD_KEY((__u64)BPF_CORE_READ(bio, bi_blkg, blkcg, css.id), device, flags & 1);
 	if (bpf_map_update_elem(&bios, &key, &life, BPF_ANY))
 		COUNT_LOST(bios);
 }
@@ -239,7 +264,7 @@ static __always_inline void completed(struct bio *bio)
 	if (life.issue && life.issue < life.release)
 		life.issue = life.release;
 	held = life.waiter >> 62 == 1;
-	if (!life.waiter || (held && filter == FILTER_CGROUP))
+	if (!life.waiter || (held && !life.waited && filter == FILTER_CGROUP))
 		sum_behind(&life, BPF_CORE_READ(bio, bi_opf) & 1);
 	if (life.waiter && !is_told(&life))
 		bpf_map_update_elem(&done, &life.waiter, &life, BPF_ANY);

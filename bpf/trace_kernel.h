@@ -49,11 +49,13 @@ struct task_struct___older {
 /* arch/x86/include/asm/ptrace.h, arch/arm64/include/asm/ptrace.h: where a system call's
  * arguments are */
 struct pt_regs___x86 {
-	unsigned long di, si, dx;
+	unsigned long di, si, dx, r10, orig_ax;
 } FOUND_WHEN_LOADED;
 
 struct pt_regs___arm64 {
 	__u64 regs[31];
+	__u64 orig_x0;
+	int syscallno;
 } FOUND_WHEN_LOADED;
 
 struct thread_info___x86 {
@@ -106,6 +108,20 @@ struct io_uring_cqe {
 	__s32 res;
 } FOUND_WHEN_LOADED;
 
+/* fs/aio.c: begins with the kiocb; include/uapi/linux/aio_abi.h */
+struct kioctx {
+	unsigned long user_id;
+} FOUND_WHEN_LOADED;
+
+struct io_event {
+	__u64 obj;
+} FOUND_WHEN_LOADED;
+
+struct aio_kiocb {
+	struct kioctx *ki_ctx;
+	struct io_event ki_res;
+} FOUND_WHEN_LOADED;
+
 struct task_struct___flags {
 	unsigned int flags;
 } FOUND_WHEN_LOADED;
@@ -124,6 +140,11 @@ struct block_device {
 	__u32 bd_dev;
 } FOUND_WHEN_LOADED;
 
+enum req_flag_bits {
+	__REQ_SYNC,
+	__REQ_RAHEAD,
+};
+
 struct bvec_iter {
 	unsigned int bi_size;
 } FOUND_WHEN_LOADED;
@@ -139,6 +160,24 @@ struct bio {
 
 struct request {
 	struct bio *bio;
+} FOUND_WHEN_LOADED;
+
+/* include/trace/events: the records of tracepoints, made by TRACE_EVENT */
+struct trace_event_raw_io_uring_submit_req {
+	void *req;
+} FOUND_WHEN_LOADED;
+
+struct trace_event_raw_io_uring_queue_async_work {
+	void *req;
+} FOUND_WHEN_LOADED;
+
+struct trace_event_raw_io_uring_complete {
+	void *req;
+	int res;
+} FOUND_WHEN_LOADED;
+
+struct trace_event_raw_mm_vmscan_direct_reclaim_end_template {
+	unsigned long nr_reclaimed;
 } FOUND_WHEN_LOADED;
 
 #endif

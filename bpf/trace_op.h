@@ -114,6 +114,11 @@ static __always_inline void finish(struct op *op)
 	if (op->mixed)
 		for (int i = PART_CPU + 1; i < PARTS; i++)
 			took += op->parts[i];
+	if (op->unsure) {
+		count_unseen(kind, took);
+		op->begin = 0;
+		return;
+	}
 	at += bucket_of(took);
 	cell = bpf_map_lookup_elem(&cells, &at);
 	if (!cell) {
@@ -145,6 +150,7 @@ static __always_inline void start(struct op *op, __u8 kind, __u64 now)
 	op->off = 0;
 	op->reclaim = 0;
 	op->asked = 0;
+	op->unsure = 0;
 	op->bytes = 0;
 	op->failed = 0;
 	op->parts[PART_CPU] = 0;
@@ -162,10 +168,18 @@ static __always_inline void account_on(struct op *op, __u64 now)
 	op->mark = now;
 }
 
+/* Gives an operation up whose end was not seen: it took at least so long. */
+static __always_inline void give_up(struct op *op)
+{
+	count_unseen(op->kind & CALL_KIND, op->mark - op->begin);
+	op->begin = 0;
+}
+
 static __always_inline void stop(struct op *op, __s64 result)
 {
 	account_on(op, bpf_ktime_get_ns());
 	op->ended = op->mark;
+	op->unsure |= !!op->reclaim; /* its end was not seen */
 	op->reclaim = 0;
 	if (result > 0 && op->kind <= KIND_READ)
 		op->bytes = result;

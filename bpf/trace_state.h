@@ -34,6 +34,9 @@ volatile bool started;
 /* The target has asked io_uring for something. */
 volatile bool uring;
 
+/* The target has asked by io_submit for something. */
+volatile bool aio;
+
 /* The throttle's entry is not seen. */
 volatile bool held_unseen;
 
@@ -56,6 +59,9 @@ struct op {
 	__u8 mixed;   /* parts has more than PART_CPU */
 	__u8 asked;   /* enum asked, of a request of io_uring; else 0 */
 	__u8 chained; /* the thread's last request is linked to the next one */
+	__u8 entered; /* the thread is in a system call whose entry was seen */
+	__u8 unsure;  /* the kernel has left out a program that would have said where time went */
+	__u8 unused[6];
 	__u64 parts[PARTS];
 	__u64 woken;  /* while off the processor: when it became ready */
 	__u64 request;
@@ -100,6 +106,7 @@ struct life {
 	__u64 complete;
 	__u64 waiter;  /* waiter_of the operation that waits, or HELD; 0: behind the scenes */
 	__u32 bytes;
+	__u32 waited;  /* of HELD: an operation waits for it, whichever that is */
 };
 
 /* Whoever waits for what blk-throttle has held of a group and a device, by direction: 0 read,
@@ -108,6 +115,10 @@ struct life {
 #define HELD (1ULL << 62)
 #define HELD_DEVICE 0x1fffffffeULL
 #define HELD_KEY(group, device, write) (HELD | ((group) & 0xfffffff) << 33 | (__u64)(device) << 1 | (write))
+
+/* A request of io_submit, by the addresses that its context and it have in their process. The
+ * kernel's own addresses have both of the highest bits. */
+#define AIO_KEY(context, request) (1ULL << 63 | (((request) >> 3 ^ (context) << 18) & ((1ULL << 62) - 1)))
 
 #define BIOS_MAX 32768
 struct {
@@ -146,6 +157,14 @@ struct {
 	__type(key, __u32);
 	__type(value, struct lost);
 } losses SEC(".maps");
+
+/* By enum kind. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, KINDS);
+	__type(key, __u32);
+	__type(value, struct unseen);
+} unseens SEC(".maps");
 
 /* By kind: memcg, host. */
 struct {
@@ -200,6 +219,17 @@ extern void bpf_preempt_enable(void) __ksym __weak;
 		if (_lost)                                                \
 			_lost->what++;                                    \
 	} while (0)
+
+/* Of an operation of a kind that the kernel did not show all of: at least so long. */
+static __always_inline void count_unseen(__u32 kind, __u64 ns)
+{
+	struct unseen *sum = bpf_map_lookup_elem(&unseens, &kind);
+
+	if (!sum)
+		return;
+	sum->count++;
+	sum->ns += ns;
+}
 
 /* Of the function that a kprobe is at; 0 where registers are not known. */
 static __always_inline __u64 first_argument(void *regs)

@@ -207,4 +207,17 @@ static __always_inline bool is_charged(struct bio *bio)
 	return is_below(BPF_CORE_READ(bio, bi_blkg, blkcg, css.cgroup));
 }
 
+/* An argument of the system call that a task is in, or leaves. */
+static __always_inline __u64 syscall_argument(const void *regs, __u32 n, bool leaves)
+{
+	const struct pt_regs___x86 *x86 = regs;
+	const struct pt_regs___arm64 *arm64 = regs;
+
+	if (bpf_core_field_exists(x86->di))
+		return n == 0 ? x86->di : n == 1 ? x86->si : n == 2 ? x86->dx : x86->r10;
+	if (bpf_core_field_exists(arm64->regs))
+		return n == 0 ? leaves ? arm64->orig_x0 : arm64->regs[0] : n == 1 ? arm64->regs[1] : n == 2 ? arm64->regs[2] : arm64->regs[3];
+	return -1;
+}
+
 #endif

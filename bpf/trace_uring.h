@@ -53,9 +53,10 @@ static __always_inline void asked(struct io_kiocb *request)
 	void *task = own_task();
 	__u32 tid = tid_of(task), flags = 0;
 	struct op *op = place_of(tid);
-	__u8 opcode = request->opcode, call = 0;
+	__u8 opcode = BPF_CORE_READ(request, opcode), call = 0;
 	__u64 key = (__u64)request;
 	bool chained = op && op->chained, linked;
+	struct op *older;
 
 	if (op && op->begin && op->asked)
 		put_away(op);
@@ -64,8 +65,11 @@ static __always_inline void asked(struct io_kiocb *request)
 	if (!is_taken(task))
 		return;
 	uring = true;
-	if (bpf_map_lookup_elem(&requests, &key)) /* another one's, whose end was not seen */
+	older = bpf_map_lookup_elem(&requests, &key);
+	if (older) { /* another one's, whose end was not seen */
+		count_unseen(older->kind & CALL_KIND, older->mark - older->begin);
 		bpf_map_delete_elem(&requests, &key);
+	}
 	if (opcode < OPCODES_MAX)
 		call = opcodes[opcode];
 	bpf_core_read(&flags, sizeof(flags), &request->flags);

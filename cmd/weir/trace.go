@@ -29,6 +29,8 @@ type traceFlags struct {
 	ops    string
 	files  bool
 	svg    string
+	// verbose says what is not told for want of each hook.
+	verbose bool
 
 	kinds []trace.Kind // ops, parsed
 }
@@ -74,6 +76,7 @@ func newTrace(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&f.ops, "ops", "write,read,fsync,fault", "the `KINDS` of operations: these")
 	cmd.Flags().BoolVar(&f.files, "files", false, "sums by file")
 	cmd.Flags().StringVar(&f.svg, "svg", "", "draw the latencies and their parts into `FILE`")
+	cmd.Flags().BoolVar(&f.verbose, "verbose", false, "say for each hook that the kernel does not have what is not told")
 	modes.register(cmd)
 	cmd.ValidArgsFunction = a.completeTarget
 	a.cgroupFlag(cmd)
@@ -159,7 +162,7 @@ func (a *app) trace(ctx context.Context, spec string, f *traceFlags) error {
 	if a.out.JSON {
 		err = a.out.Document(doc)
 	} else {
-		a.printTrace(doc, f.kinds)
+		a.printTrace(doc, f)
 	}
 	if err != nil || f.svg == "" {
 		return err
@@ -194,7 +197,7 @@ func (a *app) addLimits(ctx context.Context, e *trace.Evidence, t *target.Target
 	}
 	for _, b := range bindings {
 		if b.Limit.Bounds() {
-			e.Limits = append(e.Limits, b.Limit.Bound().String()+" on "+a.device(ctx, b.Device).Node)
+			e.Limits = append(e.Limits, trace.DeviceLimit{Node: a.device(ctx, b.Device).Node, Device: b.Device, Limit: b.Limit.Bound()})
 		}
 	}
 	return nil

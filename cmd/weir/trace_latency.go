@@ -20,7 +20,7 @@ import (
 // latencyFlags are those of weir trace --latency.
 type latencyFlags struct {
 	dir, memory, size, svg string
-	direct                 bool
+	direct, verbose        bool
 	limits                 cli.Limits
 
 	memoryBytes uint64 // memory, parsed

@@ -33,14 +33,6 @@ const (
 // cache.
 func runColours() []string { return []string{"#2563eb", "#ea580c", "#059669"} }
 
-// partColours are those of trace's parts, in their order: what is no wait in greys, each
-// wait in a colour of its own.
-func partColours() [trace.Parts]string {
-	return [trace.Parts]string{trace.CPU: "#d1d5db", trace.RunQueue: "#9ca3af", trace.MemcgReclaim: "#dc2626", trace.DirectReclaim: "#f472b6",
-		trace.DirtyThrottle: "#f59e0b", trace.BlkThrottle: "#7c3aed", trace.Queue: "#60a5fa", trace.DeviceTime: "#1d4ed8", trace.Journal: "#059669",
-		trace.Frozen: "#67e8f9", trace.Uring: "#65a30d", trace.OtherIO: "#a3a635", trace.Other: "#111827"}
-}
-
 // microsecondsText writes a latency beside an axis.
 func microsecondsText(us float64) string {
 	return cli.Latency(time.Duration(us * float64(time.Microsecond)))
@@ -83,7 +75,7 @@ func splitChart(run latency.Run) plot.Chart {
 		Note: fmt.Sprintf("%s, %s/s", cli.Duration(s.Elapsed), limit.FormatMeasured(s.BytesPerSec()))}
 	slots := run.SplitSlots(latencySlots)
 	for _, p := range partsShown(slots) {
-		l := plot.Line{Name: p.Title(), Colour: partColours()[p]}
+		l := plot.Line{Name: p.Title(), Colour: plot.PartColour(int(p))}
 		for _, slot := range slots {
 			l.Points = append(l.Points, plot.Point{X: slot.To.Seconds(), Y: 100 * slot.Split.Share(p)})
 		}

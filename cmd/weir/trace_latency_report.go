@@ -66,12 +66,12 @@ func (a *app) printLatency(r latencyReport) {
 	for _, line := range latency.Words(r.runs, cli.Latency) {
 		a.out.Print("%s", line)
 	}
-	a.sayUntraced(r.runs)
+	a.sayUntraced(r.runs, r.flags.verbose)
 	a.out.Say("what was written was made in memory: a source that is read would take page cache too")
 }
 
 // sayUntraced says what of the split is not known, and why.
-func (a *app) sayUntraced(runs []latency.Run) {
+func (a *app) sayUntraced(runs []latency.Run, verbose bool) {
 	said := map[string]bool{}
 	say := func(what, line string) {
 		if !said[what] {
@@ -84,8 +84,9 @@ func (a *app) sayUntraced(runs []latency.Run) {
 			say("", "where the time went is not known: "+run.NoTrace)
 			continue
 		}
-		for _, m := range run.Trace.Missing {
-			say(m.Hook, fmt.Sprintf("missing: %s: %s (%s)", m.Hook, m.Without, m.Reason))
+		if !said["missing"] { // the same in each run
+			said["missing"] = true
+			a.sayMissing(run.Trace.Missing, verbose)
 		}
 		for _, l := range lostWords(run.Trace.Lost) {
 			say("lost: "+l, run.Name()+": lost: "+l)

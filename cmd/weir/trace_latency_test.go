@@ -10,6 +10,7 @@ import (
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/latency"
 	"github.com/weir-io/weir/internal/load"
+	"github.com/weir-io/weir/internal/plot"
 	"github.com/weir-io/weir/internal/trace"
 	"github.com/weir-io/weir/lab"
 )
@@ -62,7 +63,7 @@ func TestLatencyIsDrawn(t *testing.T) {
 	}
 	s := b.String()
 	for want, n := range map[string]int{"p99 of a write": 1, "no memory limit: where the time of writes went": 1, "memory 1 GiB: where the time of writes went": 1,
-		partColours()[trace.MemcgReclaim]: 2, partColours()[trace.Frozen]: 0, ">100 %<": 2} { // a colour: its area, and its mark
+		plot.PartColour(int(trace.MemcgReclaim)): 2, plot.PartColour(int(trace.Frozen)): 0, ">100 %<": 2} { // a colour: its area, and its mark
 		if got := strings.Count(s, want); got != n {
 			t.Errorf("%q is there %d times, want %d", want, got, n)
 		}

@@ -49,7 +49,7 @@ func (m *traceModes) check(cmd *cobra.Command) error {
 	case m.latency.dir != "":
 		mode, refused = "--latency", []string{"for", "slower", "ops", "files"}
 	case m.dirty:
-		mode, refused = "--dirty", append(rates, "slower", "ops", "files")
+		mode, refused = "--dirty", append(rates, "slower", "ops", "files", "verbose")
 	default:
 		refused = rates
 	}
@@ -88,5 +88,8 @@ func (a *app) traceMode(cmd *cobra.Command, args []string, m *traceModes) error 
 		return cli.Usagef("trace --root %s: it measures this host; leave out --root", a.root)
 	}
 	m.latency.svg = svg
+	if m.latency.verbose, err = cmd.Flags().GetBool("verbose"); err != nil {
+		return err
+	}
 	return a.traceLatency(cmd.Context(), &m.latency)
 }

@@ -16,10 +16,10 @@ import (
 const barColumns = 20
 
 // printTrace writes a report for people.
-func (a *app) printTrace(doc traceDocument, kinds []trace.Kind) {
+func (a *app) printTrace(doc traceDocument, f *traceFlags) {
 	a.out.Print("%s · %s", doc.what(), seconds1(doc.Seconds))
 	if len(doc.Ops) == 0 {
-		a.printNothing(kinds)
+		a.printNothing(f.kinds)
 	}
 	var heads [][]string
 	for _, o := range doc.Ops {
@@ -33,6 +33,7 @@ func (a *app) printTrace(doc traceDocument, kinds []trace.Kind) {
 		}
 		a.out.Print("%s", lines[i])
 		a.printShares(o)
+		a.printUnseen(o)
 	}
 	for _, advice := range doc.Advice {
 		a.out.Print("%s", advice.Text)
@@ -41,7 +42,7 @@ func (a *app) printTrace(doc traceDocument, kinds []trace.Kind) {
 	a.printSlow("not ended", doc.Open, uint64(len(doc.Open)))
 	a.printSlow("slow", doc.Slow, doc.SlowCount)
 	a.printFiles(doc.Files)
-	a.sayUnseen(doc)
+	a.sayUnseen(doc, f.verbose)
 }
 
 // traceHead is the line of one kind of operation.
@@ -73,6 +74,22 @@ func (a *app) printShares(o trace.OpsReport) {
 	}
 }
 
+// printUnseen says how many operations the figures of a kind leave out.
+func (a *app) printUnseen(o trace.OpsReport) {
+	if o.Unseen.Count == 0 {
+		return
+	}
+	text := counted(o.Unseen.Count, "call", "calls") + " not fully seen"
+	if o.Unseen.Seconds > 0 {
+		text += fmt.Sprintf(", at least %s in all", seconds1(o.Unseen.Seconds))
+	}
+	text += ": the kernel did not run all of weir's programs. No figure above has them"
+	if o.Verdict.Partial {
+		text += ", so the shares may not be those of all calls. Trace again, for longer or on a less busy host"
+	}
+	a.out.Print("%s.", text)
+}
+
 // percent writes a share that is more than nothing.
 func percent(s trace.Share) string {
 	if s.Percent == 0 {
@@ -91,8 +108,12 @@ func (a *app) printBehind(behind []trace.BehindReport) {
 	rows := [][]string{{"", "", "", "BLK-THROTTLE", "QUEUE", "DEVICE", "LONGEST"}}
 	for _, b := range behind {
 		each := func(seconds float64) string { return latencyUS(1e6 * seconds / float64(b.Requests)) }
+		throttle := "not known"
+		if b.ThrottleSeconds != nil {
+			throttle = each(*b.ThrottleSeconds)
+		}
 		rows = append(rows, []string{"  " + b.Direction, counted(b.Requests, "request", "requests"), limit.FormatMeasured(float64(b.Bytes)),
-			each(b.ThrottleSeconds), each(b.QueueSeconds), each(b.DeviceSeconds), latencyUS(b.TotalMost)})
+			throttle, each(b.QueueSeconds), each(b.DeviceSeconds), latencyUS(b.TotalMost)})
 	}
 	a.out.Print("%s", strings.TrimSuffix(cli.Table(rows, 1, 2, 3, 4, 5, 6), "\n"))
 }
@@ -108,12 +129,31 @@ func (a *app) printNothing(kinds []trace.Kind) {
 }
 
 // sayUnseen says what the kernel did not show.
-func (a *app) sayUnseen(doc traceDocument) {
-	for _, m := range doc.Missing {
-		a.out.Say("not to be had here, %s: %s (%s)", m.Hook, m.Without, short(m.Reason))
-	}
+func (a *app) sayUnseen(doc traceDocument, verbose bool) {
+	a.sayMissing(doc.Missing, verbose)
 	for _, l := range lostWords(doc.Lost) {
 		a.out.Say("lost: %s", l)
+	}
+}
+
+// sayMissing says in one line which hooks are missing, and with verbose what is not told
+// without each.
+func (a *app) sayMissing(missing []trace.Missing, verbose bool) {
+	if len(missing) == 0 {
+		return
+	}
+	var names []string
+	for _, m := range missing {
+		names = append(names, m.Hook)
+	}
+	text := fmt.Sprintf("this kernel has no %s", strings.Join(names, "; no "))
+	if !verbose {
+		a.out.Say("%s (--verbose says what is not told for it)", text)
+		return
+	}
+	a.out.Say("%s", text)
+	for _, m := range missing {
+		a.out.Say("  %s: %s (%s)", m.Hook, m.Without, short(m.Reason))
 	}
 }
 
@@ -128,7 +168,7 @@ func lostWords(lost trace.Lost) (words []string) {
 		{lost.Events, "slow operations that came too fast to be listed"},
 		{lost.Stacks, "sleeps whose reason the kernel did not tell: they count as other"},
 		{lost.Files, "operations on more files than there is room for"},
-		{lost.Missed, "times, of any process, that the kernel left a program out, mostly where system calls begin and end"},
+		{lost.Missed, "times, for any process, that the kernel did not run one of weir's programs"},
 	} {
 		if l.n > 0 {
 			words = append(words, cli.Count(l.n)+" "+l.what)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/plot"
 	"github.com/weir-io/weir/internal/trace"
 	"github.com/weir-io/weir/lab"
 )
@@ -18,7 +19,7 @@ func printed(t *testing.T, doc traceDocument) (data, messages string) {
 	t.Helper()
 	var d, m bytes.Buffer
 	a := &app{out: cli.Out{Data: &d, Messages: &m}}
-	a.printTrace(doc, []trace.Kind{trace.Write, trace.Fsync})
+	a.printTrace(doc, &traceFlags{kinds: []trace.Kind{trace.Write, trace.Fsync}, verbose: doc.Target == "verbose"})
 	if err := a.out.Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -37,13 +38,13 @@ func held() traceDocument {
 			{Kind: "fsync", Count: 7, Seconds: 1.6, P50: 204000, P99: 350000, Max: 350000,
 				Split: map[string]float64{"device": 1.6}, Verdict: trace.Verdict{Of: "all"}},
 		},
-		Behind: []trace.BehindReport{{Direction: "write", Requests: 1204, Bytes: 818_000_000, ThrottleSeconds: 80.6, QueueSeconds: 0.12, DeviceSeconds: 1.5, TotalMost: 1.52e6}},
+		Behind: []trace.BehindReport{{Direction: "write", Requests: 1204, Bytes: 818_000_000, ThrottleSeconds: new(80.6), QueueSeconds: 0.12, DeviceSeconds: 1.5, TotalMost: 1.52e6}},
 		Advice: []trace.Advice{{Code: "memory", Text: "The group is at its memory limit."}},
 		Slow: []trace.Slow{{After: 1.25, Kind: "fsync", PID: 4711, Process: "postgres", File: "/data/pg_wal/0001", Took: 350000, Cause: "device"},
 			{After: 0.5, Kind: "write", PID: 4712, Process: "a\x1b[2J", File: "x\ny", Bytes: 65536, Took: 9100, Cause: "memcg_reclaim"}},
 		Files: []trace.File{{File: "/data/pg_wal/0001", Kind: "fsync", Count: 7, Seconds: 1.6, Max: 350000, Cause: "device"},
 			{File: "/data/base/1", Kind: "write", Count: 12480, Bytes: 818_000_000, Seconds: 0.9, Max: 9100, Cause: "cpu"}},
-		Missing: []trace.Missing{{Hook: "fentry of the block throttle", Reason: "operation not permitted; kprobe: " + strings.Repeat("x", 300), Without: "a wait in blk-throttle is told by what the throttle let go of its group and disk last, and behind the scenes there is none"}},
+		Missing: []trace.Missing{{Hook: "fentry of the block throttle", Reason: "operation not permitted; kprobe: " + strings.Repeat("x", 300), Without: "a wait in blk-throttle is told by what the throttle let go of its group and disk last, and behind the scenes it is not known"}},
 		Lost:    trace.Lost{Events: 1200},
 	}}
 }
@@ -80,7 +81,7 @@ by file:
   write  12 480  818 MB  900 ms  9.1 ms  page cache, CPU  /data/base/1
 `
 
-const heldMessages = `weir: not to be had here, fentry of the block throttle: a wait in blk-throttle is told by what the throttle let go of its group and disk last, and behind the scenes there is none (operation not permitted)
+const heldMessages = `weir: this kernel has no fentry of the block throttle (--verbose says what is not told for it)
 weir: lost: 1 200 slow operations that came too fast to be listed
 `
 
@@ -103,6 +104,51 @@ func TestPrintTraceOfNothing(t *testing.T) {
 	}
 	if !strings.Contains(messages, "not looked at: io_submit") {
 		t.Error(messages)
+	}
+}
+
+// What cannot be had takes one line; --verbose has the rest.
+func TestPrintTraceMissing(t *testing.T) {
+	doc := held()
+	doc.Lost = trace.Lost{}
+	doc.Missing = append(doc.Missing, trace.Missing{Hook: "fentry, fexit of page faults", Reason: "refused", Without: "page faults are not seen"})
+	_, messages := printed(t, doc)
+	if want := "weir: this kernel has no fentry of the block throttle; no fentry, fexit of page faults (--verbose says what is not told for it)\n"; messages != want {
+		t.Errorf("%q, want %q", messages, want)
+	}
+	doc.Target = "verbose"
+	_, messages = printed(t, doc)
+	for _, m := range doc.Missing {
+		if want := "  " + m.Hook + ": " + m.Without + " (" + short(m.Reason) + ")\n"; !strings.Contains(messages, want) {
+			t.Errorf("%q, want %q in it", messages, want)
+		}
+	}
+}
+
+// What cannot be measured is not 0.
+func TestPrintTraceThrottleNotKnown(t *testing.T) {
+	doc := held()
+	doc.Behind[0].ThrottleSeconds = nil
+	data, _ := printed(t, doc)
+	if want := "write  1 204 requests  818 MB     not known  100 µs"; !strings.Contains(data, want) {
+		t.Errorf("%s\nwant %q", data, want)
+	}
+}
+
+// Calls that were not fully seen are named, with what that means for the figures.
+func TestPrintTraceNotFullySeen(t *testing.T) {
+	doc := held()
+	doc.Ops[0].Unseen = trace.UnseenReport{Count: 12, Seconds: 0.002}
+	doc.Ops[1].Unseen = trace.UnseenReport{Count: 1}
+	doc.Ops[1].Verdict.Partial = true
+	data, _ := printed(t, doc)
+	for _, want := range []string{
+		"12 calls not fully seen, at least 2.0 ms in all: the kernel did not run all of weir's programs. No figure above has them.\n",
+		"1 call not fully seen: the kernel did not run all of weir's programs. No figure above has them, so the shares may not be those of all calls. Trace again, for longer or on a less busy host.\n",
+	} {
+		if !strings.Contains(data, want) {
+			t.Errorf("%s\nwant %q", data, want)
+		}
 	}
 }
 
@@ -147,7 +193,7 @@ func TestDrawTrace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"cgroup:/&lt;x&gt;", "write, 101 calls by latency", "max 1.0 s", "above p50", ">device<", ">page cache, CPU<", ">91 %<", ">100 %<"} {
+	for _, want := range []string{"cgroup:/&lt;x&gt;", "write, 101 calls by latency", ">calls</text>", `fill="` + plot.PartColour(int(trace.DeviceTime)) + `"`, "max 1.0 s", "above p50", ">device<", ">page cache, CPU<", ">91 %<", ">100 %<"} {
 		if !strings.Contains(string(svg), want) {
 			t.Errorf("%q is missing in %s", want, svg)
 		}

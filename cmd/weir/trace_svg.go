@@ -38,7 +38,7 @@ func drawTrace(path string, doc traceDocument, s *trace.Snapshot) error {
 func histogramOf(o trace.OpsReport, h *trace.Histogram) plot.Histogram {
 	p := plot.Histogram{Title: fmt.Sprintf("%s, %s by latency", o.Kind, counted(o.Count, "call", "calls")),
 		Note:    fmt.Sprintf("p50 %s, p99 %s, max %s", latencyUS(o.P50), latencyUS(o.P99), latencyUS(o.Max)),
-		Columns: columnsOf(h), Marks: []plot.Mark{{Name: "p50", X: o.P50}, {Name: "p99", X: o.P99}}, Format: roundUS,
+		Counted: "calls", Columns: columnsOf(h), Marks: []plot.Mark{{Name: "p50", X: o.P50}, {Name: "p99", X: o.P99}}, Format: roundUS,
 		Sums: []plot.Sum{{Name: "all time", Note: seconds1(o.Seconds), Parts: byPart(o.Split)}}}
 	if parts := byPart(o.AboveP50); sum(parts) > 0 {
 		p.Sums = append(p.Sums, plot.Sum{Name: "above p50", Note: seconds1(sum(parts)), Parts: parts})

@@ -12,6 +12,7 @@ import (
 // column what its values are made of; and beneath those what sums of them are made of.
 type Histogram struct {
 	Title, Note string
+	Counted     string   // what Count counts: "calls"
 	Columns     []Column // by X
 	Marks       []Mark
 	Parts       []string // names, by place; a part has the same colour in all panels
@@ -54,6 +55,9 @@ const PartsMost = 13
 
 // partColours are told apart by hue where parts lie beside each other as a rule.
 var partColours = [PartsMost]string{"#9ca3af", "#d6d3d1", "#dc2626", "#fb923c", "#facc15", "#7c3aed", "#38bdf8", "#1d4ed8", "#059669", "#a5f3fc", "#84cc16", "#f9a8d4", "#292524"}
+
+// PartColour is the colour of a part by its place, the same in every picture.
+func PartColour(place int) string { return partColours[place] }
 
 // DrawHistograms writes them one below the other as one SVG document.
 func DrawHistograms(w io.Writer, title string, all []Histogram) error {
@@ -104,6 +108,8 @@ func (h Histogram) drawCounts(b *strings.Builder, f logFrame) {
 	y := func(n float64) float64 {
 		return countsFloor - (math.Log10(n)+0.5)/(max(top, 1)+0.5)*(countsFloor-countsTop)
 	}
+	fmt.Fprintf(b, `<text transform="rotate(-90 12 %g)" x="12" y="%g" text-anchor="middle" fill="#374151">%s</text>`+"\n",
+		(countsTop+countsFloor)/2, (countsTop+countsFloor)/2, html.EscapeString(h.Counted))
 	for decade := 0.0; decade <= max(top, 1); decade++ {
 		n := math.Pow(10, decade)
 		fmt.Fprintf(b, `<path d="M%g %.1fH%g" stroke="#e5e7eb"/><text x="%g" y="%.1f" text-anchor="end" fill="#374151">%s</text>`+"\n",

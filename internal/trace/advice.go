@@ -48,6 +48,9 @@ func (o *OpsReport) words(c Cause) string {
 	if o.Verdict.Of != "all" {
 		of = "of the time above p50"
 	}
+	if o.Verdict.Partial {
+		of += " in the calls that were fully seen"
+	}
 	return fmt.Sprintf("%ss: %.0f %% %s is %s", o.Kind, 100*c.Share, of, phrases[c.part])
 }
 
@@ -132,11 +135,15 @@ func explainOthers(r *Report) string {
 	return text
 }
 
-// heldBehind is the share that blk-throttle has of the time of writes behind the scenes.
+// heldBehind is the share that blk-throttle has of the time of writes behind the scenes; 0
+// where that is not known.
 func (r *Report) heldBehind() float64 {
 	for _, b := range r.Behind {
-		if all := b.ThrottleSeconds + b.QueueSeconds + b.DeviceSeconds; b.Direction == "write" && all > 0 {
-			return b.ThrottleSeconds / all
+		if b.Direction != "write" || b.ThrottleSeconds == nil {
+			continue
+		}
+		if all := *b.ThrottleSeconds + b.QueueSeconds + b.DeviceSeconds; all > 0 {
+			return *b.ThrottleSeconds / all
 		}
 	}
 	return 0
@@ -144,20 +151,28 @@ func (r *Report) heldBehind() float64 {
 
 // writeLimits are those of the target's limits that bind writes.
 func (r *Report) writeLimits() string {
-	var writes []string
+	var writes []DeviceLimit
 	for _, l := range r.Evidence.Limits {
-		if strings.Contains(l, "write") {
+		if l = l.writes(); l.Limit.Bounds() {
 			writes = append(writes, l)
 		}
 	}
-	return strings.Join(writes, "; ")
+	return limitsText(writes)
+}
+
+func limitsText(limits []DeviceLimit) string {
+	var all []string
+	for _, l := range limits {
+		all = append(all, l.String())
+	}
+	return strings.Join(all, "; ")
 }
 
 func explainThrottle(r *Report) string {
 	if len(r.Evidence.Limits) == 0 {
 		return "a limit holds it"
 	}
-	return "its limit holds it (" + strings.Join(r.Evidence.Limits, "; ") + "). weir set gives it another one"
+	return "its limit holds it (" + limitsText(r.Evidence.Limits) + "). weir set gives it another one"
 }
 
 func explainFrozen(r *Report) string {

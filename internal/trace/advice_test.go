@@ -3,6 +3,8 @@ package trace
 import (
 	"strings"
 	"testing"
+
+	"github.com/weir-io/weir/internal/limit"
 )
 
 const mib = 1 << 20
@@ -19,9 +21,14 @@ func TestAdvise(t *testing.T) {
 	atLimit := &Memory{Group: "/web", Max: 64 * mib, Used: 63 * mib, Cache: 60 * mib, Dirty: 5 * mib}
 	unreached := &Dirty{Now: 3 * mib, most: 4 * mib, BackgroundAt: 1000 * mib, LimitAt: 2000 * mib}
 	reached := &Dirty{Now: 3 * mib, Writeback: 1600 * mib, most: 1602 * mib, BackgroundAt: 1000 * mib, LimitAt: 2000 * mib}
-	limits := []string{"write 10 MB/s on /dev/vdb"}
-	held := BehindReport{Direction: "write", Requests: 1, ThrottleSeconds: 9, DeviceSeconds: 1}
-	free := BehindReport{Direction: "write", Requests: 1, DeviceSeconds: 1}
+	on := func(node string, k limit.Key) DeviceLimit {
+		return DeviceLimit{Node: node, Limit: limit.Limit{}.With(k, limit.PerSecond(10_000_000))}
+	}
+	limits := []DeviceLimit{on("/dev/vdb", limit.WBPS)}
+	reads := []DeviceLimit{on("/dev/mapper/write-cache", limit.RBPS)}
+	both := []DeviceLimit{{Node: "/dev/read-only", Limit: limits[0].Limit.With(limit.RBPS, limit.PerSecond(5_000_000))}}
+	held := BehindReport{Direction: "write", Requests: 1, ThrottleSeconds: new(9.0), DeviceSeconds: 1}
+	free := BehindReport{Direction: "write", Requests: 1, ThrottleSeconds: new(0.0), DeviceSeconds: 1}
 	for name, c := range map[string]struct {
 		r         *Report
 		want, not []string
@@ -36,6 +43,8 @@ func TestAdvise(t *testing.T) {
 		"paced":               {reportOf(Frozen, Evidence{Paced: true, Limits: limits}), []string{"weir's pacer holds its writes at the limit (write 10 MB/s on /dev/vdb)"}, nil},
 		"frozen":              {reportOf(Frozen, Evidence{}), []string{"somebody freezes its cgroup"}, []string{"pacer"}},
 		"flusher, held":       {reportOf(OtherIO, Evidence{Limits: limits}, held), []string{"90 % is the wait for blk-throttle (write 10 MB/s on /dev/vdb)"}, nil},
+		"flusher, read limit": {reportOf(OtherIO, Evidence{Limits: reads}, held), []string{"blk-throttle"}, []string{"write-cache"}},
+		"paced, both limits":  {reportOf(Frozen, Evidence{Paced: true, Limits: both}), []string{"(write 10 MB/s on /dev/read-only)"}, nil},
 		"flusher":             {reportOf(OtherIO, Evidence{Limits: limits}, free), []string{"flushers"}, []string{"blk-throttle"}},
 	} {
 		advice := c.r.Advise()

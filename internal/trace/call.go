@@ -5,6 +5,7 @@ type call struct {
 	kind     Kind
 	argument int  // which is the file
 	anyFile  bool // it takes no file of a disk
+	aio      bool // io_submit; io_getevents if it is a Read
 	sendfile bool // from the file that is its second argument, where the first is none
 }
 
@@ -16,6 +17,7 @@ const (
 	callFDShift  = 2
 	callAnyFile  = 0x10
 	callSendfile = 0x20
+	callAIO      = 0x40
 	callTaken    = 0x80
 )
 
@@ -27,6 +29,9 @@ func (c call) bits() uint8 {
 	if c.sendfile {
 		b |= callSendfile
 	}
+	if c.aio {
+		b |= callAIO
+	}
 	return b
 }
 
@@ -35,7 +40,7 @@ func (c call) bits() uint8 {
 func callsOf(kinds []Kind) (all [callsMax]uint8) {
 	for number, c := range systemCalls {
 		for _, k := range kinds {
-			if c.kind == k || c.sendfile && k == Read {
+			if c.kind == k || c.sendfile && k == Read || c.aio && k != Fault {
 				all[number] = c.bits()
 			}
 		}

@@ -24,5 +24,8 @@ var systemCalls = map[int]call{
 	unix.SYS_SYNC_FILE_RANGE: {kind: Fsync},
 	unix.SYS_SYNCFS:          {kind: Fsync, anyFile: true},
 	unix.SYS_SYNC:            {kind: Fsync, anyFile: true},
+	unix.SYS_IO_SUBMIT:       {aio: true},
+	unix.SYS_IO_GETEVENTS:    {aio: true, kind: Read},
+	unix.SYS_IO_PGETEVENTS:   {aio: true, kind: Read},
 	unix.SYS_MSYNC:           {kind: Fsync, anyFile: true},
 }

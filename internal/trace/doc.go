@@ -34,4 +34,9 @@
 // Each hook is tried by itself. Without system calls' tracepoints and sched_switch there
 // is no trace; what is not told without another one is in Missing. All maps are bounded,
 // and what there was no room for is counted in Lost.
+//
+// The kernel does not begin a program on a processor where another task was preempted within
+// it. From 7.0 on tracepoints can be preempted, so there the programs are perf's where the
+// tracepoint's record has what they need (bpf/trace_events.h). What is left out all the same is
+// counted (missed.go), and an operation that it makes uncertain is in no figure but Unseen.
 package trace

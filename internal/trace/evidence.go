@@ -3,8 +3,10 @@ package trace
 import (
 	"time"
 
+	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/kernel"
+	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/target"
 )
 
@@ -12,10 +14,28 @@ import (
 type Evidence struct {
 	Memory *Memory `json:"memory"` // of the target's group, or the one above that is nearest to its limit; null: none is bound, or known
 	Dirty  *Dirty  `json:"dirty"`  // null: not known
-	// Limits are the target's, as people write them: "write 10 MB/s on /dev/vdb".
-	Limits []string `json:"limits"`
+	// Limits are those that bind the target, by device.
+	Limits []DeviceLimit `json:"limits"`
 	// Paced is whether weir's pacer holds the target's buffered writes.
 	Paced bool `json:"paced"`
+}
+
+// A DeviceLimit is a limit on the I/O to one device.
+type DeviceLimit struct {
+	Node   string        `json:"device"` // /dev/vdb
+	Device blkdev.Number `json:"number"`
+	Limit  limit.Limit   `json:"limit"`
+}
+
+// String writes it as people do: "write 10 MB/s on /dev/vdb".
+func (d DeviceLimit) String() string { return d.Limit.String() + " on " + d.Node }
+
+// writes is what of it binds writes.
+func (d DeviceLimit) writes() DeviceLimit {
+	for _, k := range []limit.Key{limit.RBPS, limit.RIOPS} {
+		d.Limit = d.Limit.With(k, limit.Rate{})
+	}
+	return d
 }
 
 // Memory is a group's memory when it was fullest; bytes.
@@ -71,7 +91,7 @@ type Witness struct {
 // pid is not 0; nil: of the host alone.
 func Watch(groups *cgroupfs.FS, group *cgroupfs.Group, pid int) *Witness {
 	w := &Witness{group: group, pid: pid, groups: groups, stop: make(chan struct{}), ended: make(chan struct{})}
-	w.found.Limits = []string{}
+	w.found.Limits = []DeviceLimit{}
 	go w.watch()
 	return w
 }

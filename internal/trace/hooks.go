@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
@@ -20,6 +21,8 @@ type hook struct {
 	functions []string
 	// unfit is why the kernel's own is of no use, known before it is tried.
 	unfit string
+	// before are programs that are tried first, where programs can be preempted.
+	before []string
 	// instead of this hook where it cannot be had
 	fallback *hook
 	// instead is a variable of the object that has the other programs make up for this hook.
@@ -31,12 +34,15 @@ type hook struct {
 // hooks is what a trace of some kinds attaches.
 func hooks(kinds []Kind) []hook {
 	all := []hook{
-		{name: "raw_syscalls:sys_enter, sys_exit", programs: []string{traceProgEnter, traceProgLeave}},
+		{name: "raw_syscalls:sys_enter, sys_exit", programs: []string{traceProgEnter, traceProgLeave},
+			before: []string{traceProgEnterEvent, traceProgLeaveEvent}},
 		{name: "sched:sched_switch", programs: []string{traceProgSwitched}},
 		{name: "sched:sched_waking", programs: []string{traceProgWaking}, without: "waits include the time for a processor after them"},
 		{name: "vmscan:mm_vmscan_memcg_reclaim_begin, _end", programs: []string{traceProgMemcgReclaim, traceProgMemcgReclaimed},
+			before:  []string{traceProgMemcgReclaimEvent, traceProgMemcgReclaimedEvent},
 			without: "memcg reclaim counts as CPU, but for what it sleeps"},
 		{name: "vmscan:mm_vmscan_direct_reclaim_begin, _end", programs: []string{traceProgDirectReclaim, traceProgDirectReclaimed},
+			before:  []string{traceProgDirectReclaimEvent, traceProgDirectReclaimedEvent},
 			without: "direct reclaim counts as CPU, but for what it sleeps"},
 		{name: "block:block_bio_queue, block_rq_complete, block_bio_complete", programs: []string{traceProgBioQueued, traceProgRqCompleted, traceProgBioCompleted},
 			without: "waits for I/O are not split: they count as I/O of others"},
@@ -44,7 +50,7 @@ func hooks(kinds []Kind) []hook {
 		// The throttle has no tracepoint, and those of the block layer come after it. Its entry is
 		// blk_throtl_bio until 5.13 (a7b36ee6ba29 made that an inline check before it).
 		{name: "fentry of the block throttle", programs: []string{traceProgThrottled}, functions: []string{"__blk_throtl_bio", "blk_throtl_bio"},
-			instead: traceVarHeldUnseen, without: "a wait in blk-throttle is told by what the throttle let go of its group and disk last, and behind the scenes there is none",
+			instead: traceVarHeldUnseen, without: "a wait in blk-throttle is told by what the throttle let go of its group and disk last, and behind the scenes it is not known",
 			fallback: &hook{name: "kprobe of the block throttle", programs: []string{traceProgThrottledKprobe},
 				functions: []string{"__blk_throtl_bio", "blk_throtl_bio"}}},
 	}
@@ -66,6 +72,13 @@ type Missing struct {
 
 // attach loads and attaches a hook's programs, or its fallback's.
 func (t *Tracer) attach(h hook) error {
+	if t.preemptible && h.unfit == "" && len(h.before) > 0 {
+		first := h
+		first.programs = h.before
+		if t.attachAll(first) == nil {
+			return nil
+		}
+	}
 	err := t.attachAll(h)
 	if err != nil && h.fallback != nil {
 		if other := t.attachAll(*h.fallback); other != nil {
@@ -113,8 +126,12 @@ func (t *Tracer) attachOne(name string, functions []string) (link.Link, error) {
 		return nil, err
 	}
 	defer program.Close() // the link holds it
-	if spec.Type == ebpf.Kprobe {
+	switch spec.Type {
+	case ebpf.Kprobe:
 		return link.Kprobe(function, program, nil)
+	case ebpf.TracePoint:
+		system, event, _ := strings.Cut(spec.AttachTo, "/")
+		return link.Tracepoint(system, event, program, nil)
 	}
 	return link.AttachTracing(link.TracingOptions{Program: program})
 }

@@ -22,8 +22,13 @@ type (
 		Kind, OnDisk, Off         uint8
 		Reclaim, Failed, Mixed    uint8
 		Asked, Chained            uint8
+		Entered, Unsure           uint8
+		_                         [6]uint8
 		Parts                     Split
 		Woken, Request, Group     uint64
+	}
+	unseen struct {
+		Count, NS uint64
 	}
 	reclaimed struct {
 		Calls, Pages uint64

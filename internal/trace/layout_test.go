@@ -16,7 +16,7 @@ func TestLayout(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, mirror := range map[string]any{
-		"cell": cell{}, "behind": behind{}, "lost": lost{}, "reclaimed": reclaimed{},
+		"cell": cell{}, "behind": behind{}, "lost": lost{}, "unseen": unseen{}, "reclaimed": reclaimed{},
 		"file_key": fileKey{}, "file_sum": fileSum{}, "place": place{},
 	} {
 		var s *btf.Struct
@@ -82,6 +82,7 @@ func TestMaps(t *testing.T) {
 		traceMapCells:    {uint32(Kinds) * bucketsMax, reflect.TypeFor[cell]().Size()},
 		traceMapBehinds:  {2, reflect.TypeFor[behind]().Size()},
 		traceMapLosses:   {1, reflect.TypeFor[lost]().Size()},
+		traceMapUnseens:  {uint32(Kinds), reflect.TypeFor[unseen]().Size()},
 		traceMapReclaims: {2, reflect.TypeFor[reclaimed]().Size()},
 	} {
 		m := spec.Maps[name]

@@ -11,23 +11,24 @@ import (
 // missed is how many events the kernel kept from the trace's programs, of whichever task:
 // a processor does not begin a program that another task is in the middle of
 // (05b24ff9b2cf), and where system calls' tracepoints can be preempted one often is.
-// Kernels that do not count it (9ed9e9ba2337, 5.12) say 0.
-func (t *Tracer) missed() (events uint64, err error) {
+// Kernels that do not count it (9ed9e9ba2337, 5.12) say 0. It is not known to whoever may
+// not ask.
+func (t *Tracer) missed() (events uint64, known bool, err error) {
 	for _, l := range t.links {
 		info, err := l.Info()
 		if err != nil {
-			return events, fmt.Errorf("read what was missed: %w", err)
+			return events, false, fmt.Errorf("read what was missed: %w", err)
 		}
 		n, err := missedBy(info.Program)
 		if errors.Is(err, unix.EPERM) {
-			return 0, nil // numbers of programs are CAP_SYS_ADMIN's to use, traces are CAP_BPF's
+			return 0, false, nil // numbers of programs are CAP_SYS_ADMIN's to use, traces are CAP_BPF's
 		}
 		if err != nil {
-			return events, fmt.Errorf("read what was missed: %w", err)
+			return events, false, fmt.Errorf("read what was missed: %w", err)
 		}
 		events += n
 	}
-	return events, nil
+	return events, true, nil
 }
 
 func missedBy(id ebpf.ProgramID) (uint64, error) {

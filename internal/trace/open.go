@@ -44,6 +44,8 @@ type Tracer struct {
 	links   []link.Link
 	slows   *ringbuf.Reader
 	instead []string // variables to be set
+
+	preemptible bool // the kernel preempts programs of tracepoints
 }
 
 // Open starts a trace. Where none can be had the error is a *bpf.Unavailable.
@@ -144,10 +146,11 @@ func (t *Tracer) configure(o Options) error {
 	if err != nil {
 		return err
 	}
+	t.preemptible = !release.Before(7, 0)
 	settings := map[string]any{
 		traceVarCalls: callsOf(o.Kinds), traceVarOpcodes: opcodesOf(o.Kinds), traceVarKinds: kindsMask(o.Kinds), traceVarPlaces: places, traceVarOwnTgid: uint32(os.Getpid()), traceVarSlower: uint64(o.Slower),
 		traceVarByFile: o.Files, traceVarKnownTask: features.HaveProgramHelper(ebpf.RawTracepoint, asm.FnGetCurrentTaskBtf) == nil,
-		traceVarPreemptible: !release.Before(7, 0),
+		traceVarPreemptible: t.preemptible,
 	}
 	for name, of := range map[string]struct{ tracepoint, structure string }{
 		traceVarBioArgument: {"block_bio_queue", "bio"}, traceVarRqArgument: {"block_rq_issue", "request"},

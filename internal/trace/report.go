@@ -38,8 +38,16 @@ type OpsReport struct {
 	AboveP50 map[string]float64 `json:"above_p50_seconds"`
 	Verdict  Verdict            `json:"verdict"`
 	Buckets  []Bucket           `json:"histogram"`
+	// Unseen are operations that were not fully seen. They are in no other figure.
+	Unseen UnseenReport `json:"not_fully_seen"`
 
 	split, above Split
+}
+
+// UnseenReport is Unseen, for people and programs.
+type UnseenReport struct {
+	Count   uint64  `json:"count"`
+	Seconds float64 `json:"seconds_min"` // they took at least so long
 }
 
 // A Bucket is how many operations took between two times.
@@ -51,14 +59,15 @@ type Bucket struct {
 
 // BehindReport is Behind of one direction, for people and programs.
 type BehindReport struct {
-	Direction       string  `json:"direction"` // "read" or "write"
-	Requests        uint64  `json:"requests"`
-	Bytes           uint64  `json:"bytes"`
-	ThrottleSeconds float64 `json:"blk_throttle_seconds"` // summed over requests, as are the next two
-	QueueSeconds    float64 `json:"block_queue_seconds"`
-	DeviceSeconds   float64 `json:"device_seconds"`
-	ThrottleMost    float64 `json:"blk_throttle_most_us"`
-	TotalMost       float64 `json:"most_us"`
+	Direction string `json:"direction"` // "read" or "write"
+	Requests  uint64 `json:"requests"`
+	Bytes     uint64 `json:"bytes"`
+	// ThrottleSeconds is summed over requests, as are the next two; nil: not known.
+	ThrottleSeconds *float64 `json:"blk_throttle_seconds"`
+	QueueSeconds    float64  `json:"block_queue_seconds"`
+	DeviceSeconds   float64  `json:"device_seconds"`
+	ThrottleMost    *float64 `json:"blk_throttle_most_us"` // nil: not known
+	TotalMost       float64  `json:"most_us"`              // without the throttle's, where that is not known
 }
 
 // Reclaim is how often operations reclaimed memory, and what they freed.
@@ -74,9 +83,9 @@ const microsecond = float64(time.Microsecond)
 // Report makes one of what was counted between two snapshots; before may be empty.
 func (s *Snapshot) Report(before *Snapshot, kinds []Kind) Report {
 	r := Report{Seconds: (s.After - before.After).Seconds(), Lost: s.Lost,
-		Ops: []OpsReport{}, Behind: []BehindReport{}, Advice: []Advice{}, Open: []Slow{}, Evidence: Evidence{Limits: []string{}}, Slow: []Slow{}, Files: []File{}, Missing: []Missing{}}
+		Ops: []OpsReport{}, Behind: []BehindReport{}, Advice: []Advice{}, Open: []Slow{}, Evidence: Evidence{Limits: []DeviceLimit{}}, Slow: []Slow{}, Files: []File{}, Missing: []Missing{}}
 	for _, k := range kinds {
-		if o := s.Ops[k].report(k, &before.Ops[k]); o.Count > 0 {
+		if o := s.Ops[k].report(k, &before.Ops[k]); o.Count > 0 || o.Unseen.Count > 0 {
 			r.Ops = append(r.Ops, o)
 		}
 	}
@@ -85,9 +94,13 @@ func (s *Snapshot) Report(before *Snapshot, kinds []Kind) Report {
 		if b.Requests == was.Requests {
 			continue
 		}
-		r.Behind = append(r.Behind, BehindReport{Direction: direction, Requests: b.Requests - was.Requests, Bytes: b.Bytes - was.Bytes,
-			ThrottleSeconds: (b.Throttle - was.Throttle).Seconds(), QueueSeconds: (b.Queue - was.Queue).Seconds(),
-			DeviceSeconds: (b.Device - was.Device).Seconds(), ThrottleMost: float64(b.ThrottleMost) / microsecond, TotalMost: float64(b.TotalMost) / microsecond})
+		one := BehindReport{Direction: direction, Requests: b.Requests - was.Requests, Bytes: b.Bytes - was.Bytes,
+			QueueSeconds: (b.Queue - was.Queue).Seconds(), DeviceSeconds: (b.Device - was.Device).Seconds(), TotalMost: float64(b.TotalMost) / microsecond}
+		if !s.ThrottleUnseen {
+			held, most := (b.Throttle - was.Throttle).Seconds(), float64(b.ThrottleMost)/microsecond
+			one.ThrottleSeconds, one.ThrottleMost = &held, &most
+		}
+		r.Behind = append(r.Behind, one)
 	}
 	page := uint64(os.Getpagesize())
 	r.Reclaim = Reclaim{s.MemcgReclaims.Calls - before.MemcgReclaims.Calls, (s.MemcgReclaims.Pages - before.MemcgReclaims.Pages) * page,
@@ -110,6 +123,9 @@ func (o *Ops) report(k Kind, before *Ops) OpsReport {
 		}
 	}
 	r.Verdict = judge(&h, r.split, r.above)
+	u := o.Unseen.minus(before.Unseen)
+	r.Unseen = UnseenReport{u.Count, u.Time.Seconds()}
+	r.Verdict.Partial = partial(r.Count, r.Seconds, r.Unseen)
 	return r
 }
 

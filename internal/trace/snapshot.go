@@ -3,6 +3,7 @@ package trace
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -15,6 +16,8 @@ type Snapshot struct {
 	// Behind is I/O charged to the target that none of its operations waits for, by
 	// direction: reads, writes. It is known of groups only.
 	Behind [2]Behind
+	// ThrottleUnseen says that what the throttle holds behind the scenes is not known.
+	ThrottleUnseen bool
 	// Reclaims are those within operations: for a memory cgroup's limit, and the host's.
 	MemcgReclaims, DirectReclaims Reclaims
 	Lost                          Lost
@@ -26,6 +29,18 @@ type Ops struct {
 	Bytes     uint64 // as the calls returned
 	Errors    uint64 // calls that failed
 	Most      time.Duration
+	Unseen    Unseen
+}
+
+// Unseen are operations that the kernel did not show all of: it left out a program where they
+// began, where they ended, or in between. They are nowhere else.
+type Unseen struct {
+	Count uint64
+	Time  time.Duration // at least
+}
+
+func (u Unseen) minus(before Unseen) Unseen {
+	return Unseen{u.Count - min(u.Count, before.Count), max(u.Time-before.Time, 0)}
 }
 
 // Behind is I/O behind the scenes: writeback, mostly. Times are sums over requests.
@@ -47,7 +62,7 @@ type Lost struct {
 	Events uint64 `json:"events"` // slow operations that were not read in time
 	Stacks uint64 `json:"stacks"` // sleeps whose reason the kernel did not tell
 	Files  uint64 `json:"files"`  // operations on files for which there was no room
-	Missed uint64 `json:"missed"` // system calls of any process whose begin or end the kernel did not tell
+	Missed uint64 `json:"missed"` // how often the kernel left a program of the trace out, for any process
 }
 
 // Any reports whether anything was lost.
@@ -56,6 +71,7 @@ func (l Lost) Any() bool { return l != Lost{} }
 // Snapshot reads the counts.
 func (t *Tracer) Snapshot() (s Snapshot, err error) {
 	s.After = time.Since(t.Began)
+	s.ThrottleUnseen = slices.Contains(t.instead, traceVarHeldUnseen)
 	for k := range Kinds {
 		if s.Ops[k], err = t.ops(k); err != nil {
 			return s, err
@@ -87,8 +103,24 @@ func (t *Tracer) Snapshot() (s Snapshot, err error) {
 		return s, err
 	}
 	s.Lost = Lost{Tasks: l.Tasks, IOs: l.Bios, Events: l.Events, Stacks: l.Stacks, Files: l.Files}
-	s.Lost.Missed, err = t.missed()
+	missed, known, err := t.missed()
+	s.Lost.Missed = missed
+	for k := range s.Ops {
+		if known {
+			s.Ops[k].Unseen = s.Ops[k].Unseen.within(missed)
+		}
+	}
 	return s, err
+}
+
+// within leaves of operations that were not fully seen as many as the programs that the kernel
+// left out: seccomp and tracers can have a call end that never began.
+func (u Unseen) within(missed uint64) Unseen {
+	if missed == 0 {
+		return Unseen{}
+	}
+	u.Count = min(u.Count, missed)
+	return u
 }
 
 func addBehind(a *behind, b behind) {
@@ -118,7 +150,9 @@ func (t *Tracer) ops(k Kind) (o Ops, err error) {
 		o.Errors += c.Errors
 		o.Most = max(o.Most, time.Duration(c.Most))
 	}
-	return o, nil
+	u, err := sumOf(t.maps[traceMapUnseens], uint32(k), func(a *unseen, b unseen) { a.Count += b.Count; a.NS += b.NS })
+	o.Unseen = Unseen{u.Count, time.Duration(u.NS)}
+	return o, err
 }
 
 // sumOf adds up one entry's values of all processors.

@@ -16,60 +16,72 @@ import (
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	traceMapBehinds            = "behinds"
-	traceMapBios               = "bios"
-	traceMapCells              = "cells"
-	traceMapDone               = "done"
-	traceMapFiles              = "files"
-	traceMapLosses             = "losses"
-	traceMapOps                = "ops"
-	traceMapReclaims           = "reclaims"
-	traceMapRequests           = "requests"
-	traceMapSlows              = "slows"
-	traceMapStacks             = "stacks"
-	traceProgBioCompleted      = "bio_completed"
-	traceProgBioQueued         = "bio_queued"
-	traceProgDirectReclaim     = "direct_reclaim"
-	traceProgDirectReclaimed   = "direct_reclaimed"
-	traceProgEnter             = "enter"
-	traceProgLeave             = "leave"
-	traceProgMemcgReclaim      = "memcg_reclaim"
-	traceProgMemcgReclaimed    = "memcg_reclaimed"
-	traceProgReadFault         = "read_fault"
-	traceProgReadFaulted       = "read_faulted"
-	traceProgRequestAnswered   = "request_answered"
-	traceProgRequestAsked      = "request_asked"
-	traceProgRequestPunted     = "request_punted"
-	traceProgRequestsAwaited   = "requests_awaited"
-	traceProgRqCompleted       = "rq_completed"
-	traceProgRqIssued          = "rq_issued"
-	traceProgSwitched          = "switched"
-	traceProgThrottled         = "throttled"
-	traceProgThrottledKprobe   = "throttled_kprobe"
-	traceProgWaking            = "waking"
-	traceProgWorkerBegan       = "worker_began"
-	traceProgWorkerBeganKprobe = "worker_began_kprobe"
-	traceProgWriteFault        = "write_fault"
-	traceProgWriteFaulted      = "write_faulted"
-	traceVarBioArgument        = "bio_argument"
-	traceVarByFile             = "by_file"
-	traceVarCalls              = "calls"
-	traceVarCqeArgument        = "cqe_argument"
-	traceVarFilter             = "filter"
-	traceVarFilterId           = "filter_id"
-	traceVarFilterLevel        = "filter_level"
-	traceVarFilterV1           = "filter_v1"
-	traceVarHeldUnseen         = "held_unseen"
-	traceVarKinds              = "kinds"
-	traceVarKnownTask          = "known_task"
-	traceVarOpcodes            = "opcodes"
-	traceVarOwnTgid            = "own_tgid"
-	traceVarPlaces             = "places"
-	traceVarPreemptible        = "preemptible"
-	traceVarRqArgument         = "rq_argument"
-	traceVarSlower             = "slower"
-	traceVarStarted            = "started"
-	traceVarUring              = "uring"
+	traceMapBehinds               = "behinds"
+	traceMapBios                  = "bios"
+	traceMapCells                 = "cells"
+	traceMapDone                  = "done"
+	traceMapFiles                 = "files"
+	traceMapLosses                = "losses"
+	traceMapOps                   = "ops"
+	traceMapReclaims              = "reclaims"
+	traceMapRequests              = "requests"
+	traceMapSlows                 = "slows"
+	traceMapStacks                = "stacks"
+	traceMapUnseens               = "unseens"
+	traceProgBioCompleted         = "bio_completed"
+	traceProgBioQueued            = "bio_queued"
+	traceProgDirectReclaim        = "direct_reclaim"
+	traceProgDirectReclaimEvent   = "direct_reclaim_event"
+	traceProgDirectReclaimed      = "direct_reclaimed"
+	traceProgDirectReclaimedEvent = "direct_reclaimed_event"
+	traceProgEnter                = "enter"
+	traceProgEnterEvent           = "enter_event"
+	traceProgLeave                = "leave"
+	traceProgLeaveEvent           = "leave_event"
+	traceProgMemcgReclaim         = "memcg_reclaim"
+	traceProgMemcgReclaimEvent    = "memcg_reclaim_event"
+	traceProgMemcgReclaimed       = "memcg_reclaimed"
+	traceProgMemcgReclaimedEvent  = "memcg_reclaimed_event"
+	traceProgReadFault            = "read_fault"
+	traceProgReadFaulted          = "read_faulted"
+	traceProgRequestAnswered      = "request_answered"
+	traceProgRequestAnsweredEvent = "request_answered_event"
+	traceProgRequestAsked         = "request_asked"
+	traceProgRequestAskedEvent    = "request_asked_event"
+	traceProgRequestPunted        = "request_punted"
+	traceProgRequestPuntedEvent   = "request_punted_event"
+	traceProgRequestsAwaited      = "requests_awaited"
+	traceProgRequestsAwaitedEvent = "requests_awaited_event"
+	traceProgRqCompleted          = "rq_completed"
+	traceProgRqIssued             = "rq_issued"
+	traceProgSwitched             = "switched"
+	traceProgThrottled            = "throttled"
+	traceProgThrottledKprobe      = "throttled_kprobe"
+	traceProgWaking               = "waking"
+	traceProgWorkerBegan          = "worker_began"
+	traceProgWorkerBeganKprobe    = "worker_began_kprobe"
+	traceProgWriteFault           = "write_fault"
+	traceProgWriteFaulted         = "write_faulted"
+	traceVarAio                   = "aio"
+	traceVarBioArgument           = "bio_argument"
+	traceVarByFile                = "by_file"
+	traceVarCalls                 = "calls"
+	traceVarCqeArgument           = "cqe_argument"
+	traceVarFilter                = "filter"
+	traceVarFilterId              = "filter_id"
+	traceVarFilterLevel           = "filter_level"
+	traceVarFilterV1              = "filter_v1"
+	traceVarHeldUnseen            = "held_unseen"
+	traceVarKinds                 = "kinds"
+	traceVarKnownTask             = "known_task"
+	traceVarOpcodes               = "opcodes"
+	traceVarOwnTgid               = "own_tgid"
+	traceVarPlaces                = "places"
+	traceVarPreemptible           = "preemptible"
+	traceVarRqArgument            = "rq_argument"
+	traceVarSlower                = "slower"
+	traceVarStarted               = "started"
+	traceVarUring                 = "uring"
 )
 
 // loadTrace returns the embedded CollectionSpec for trace.
@@ -114,30 +126,40 @@ type traceSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type traceProgramSpecs struct {
-	BioCompleted      *ebpf.ProgramSpec `ebpf:"bio_completed"`
-	BioQueued         *ebpf.ProgramSpec `ebpf:"bio_queued"`
-	DirectReclaim     *ebpf.ProgramSpec `ebpf:"direct_reclaim"`
-	DirectReclaimed   *ebpf.ProgramSpec `ebpf:"direct_reclaimed"`
-	Enter             *ebpf.ProgramSpec `ebpf:"enter"`
-	Leave             *ebpf.ProgramSpec `ebpf:"leave"`
-	MemcgReclaim      *ebpf.ProgramSpec `ebpf:"memcg_reclaim"`
-	MemcgReclaimed    *ebpf.ProgramSpec `ebpf:"memcg_reclaimed"`
-	ReadFault         *ebpf.ProgramSpec `ebpf:"read_fault"`
-	ReadFaulted       *ebpf.ProgramSpec `ebpf:"read_faulted"`
-	RequestAnswered   *ebpf.ProgramSpec `ebpf:"request_answered"`
-	RequestAsked      *ebpf.ProgramSpec `ebpf:"request_asked"`
-	RequestPunted     *ebpf.ProgramSpec `ebpf:"request_punted"`
-	RequestsAwaited   *ebpf.ProgramSpec `ebpf:"requests_awaited"`
-	RqCompleted       *ebpf.ProgramSpec `ebpf:"rq_completed"`
-	RqIssued          *ebpf.ProgramSpec `ebpf:"rq_issued"`
-	Switched          *ebpf.ProgramSpec `ebpf:"switched"`
-	Throttled         *ebpf.ProgramSpec `ebpf:"throttled"`
-	ThrottledKprobe   *ebpf.ProgramSpec `ebpf:"throttled_kprobe"`
-	Waking            *ebpf.ProgramSpec `ebpf:"waking"`
-	WorkerBegan       *ebpf.ProgramSpec `ebpf:"worker_began"`
-	WorkerBeganKprobe *ebpf.ProgramSpec `ebpf:"worker_began_kprobe"`
-	WriteFault        *ebpf.ProgramSpec `ebpf:"write_fault"`
-	WriteFaulted      *ebpf.ProgramSpec `ebpf:"write_faulted"`
+	BioCompleted         *ebpf.ProgramSpec `ebpf:"bio_completed"`
+	BioQueued            *ebpf.ProgramSpec `ebpf:"bio_queued"`
+	DirectReclaim        *ebpf.ProgramSpec `ebpf:"direct_reclaim"`
+	DirectReclaimEvent   *ebpf.ProgramSpec `ebpf:"direct_reclaim_event"`
+	DirectReclaimed      *ebpf.ProgramSpec `ebpf:"direct_reclaimed"`
+	DirectReclaimedEvent *ebpf.ProgramSpec `ebpf:"direct_reclaimed_event"`
+	Enter                *ebpf.ProgramSpec `ebpf:"enter"`
+	EnterEvent           *ebpf.ProgramSpec `ebpf:"enter_event"`
+	Leave                *ebpf.ProgramSpec `ebpf:"leave"`
+	LeaveEvent           *ebpf.ProgramSpec `ebpf:"leave_event"`
+	MemcgReclaim         *ebpf.ProgramSpec `ebpf:"memcg_reclaim"`
+	MemcgReclaimEvent    *ebpf.ProgramSpec `ebpf:"memcg_reclaim_event"`
+	MemcgReclaimed       *ebpf.ProgramSpec `ebpf:"memcg_reclaimed"`
+	MemcgReclaimedEvent  *ebpf.ProgramSpec `ebpf:"memcg_reclaimed_event"`
+	ReadFault            *ebpf.ProgramSpec `ebpf:"read_fault"`
+	ReadFaulted          *ebpf.ProgramSpec `ebpf:"read_faulted"`
+	RequestAnswered      *ebpf.ProgramSpec `ebpf:"request_answered"`
+	RequestAnsweredEvent *ebpf.ProgramSpec `ebpf:"request_answered_event"`
+	RequestAsked         *ebpf.ProgramSpec `ebpf:"request_asked"`
+	RequestAskedEvent    *ebpf.ProgramSpec `ebpf:"request_asked_event"`
+	RequestPunted        *ebpf.ProgramSpec `ebpf:"request_punted"`
+	RequestPuntedEvent   *ebpf.ProgramSpec `ebpf:"request_punted_event"`
+	RequestsAwaited      *ebpf.ProgramSpec `ebpf:"requests_awaited"`
+	RequestsAwaitedEvent *ebpf.ProgramSpec `ebpf:"requests_awaited_event"`
+	RqCompleted          *ebpf.ProgramSpec `ebpf:"rq_completed"`
+	RqIssued             *ebpf.ProgramSpec `ebpf:"rq_issued"`
+	Switched             *ebpf.ProgramSpec `ebpf:"switched"`
+	Throttled            *ebpf.ProgramSpec `ebpf:"throttled"`
+	ThrottledKprobe      *ebpf.ProgramSpec `ebpf:"throttled_kprobe"`
+	Waking               *ebpf.ProgramSpec `ebpf:"waking"`
+	WorkerBegan          *ebpf.ProgramSpec `ebpf:"worker_began"`
+	WorkerBeganKprobe    *ebpf.ProgramSpec `ebpf:"worker_began_kprobe"`
+	WriteFault           *ebpf.ProgramSpec `ebpf:"write_fault"`
+	WriteFaulted         *ebpf.ProgramSpec `ebpf:"write_faulted"`
 }
 
 // traceMapSpecs contains maps before they are loaded into the kernel.
@@ -155,12 +177,14 @@ type traceMapSpecs struct {
 	Requests *ebpf.MapSpec `ebpf:"requests"`
 	Slows    *ebpf.MapSpec `ebpf:"slows"`
 	Stacks   *ebpf.MapSpec `ebpf:"stacks"`
+	Unseens  *ebpf.MapSpec `ebpf:"unseens"`
 }
 
 // traceVariableSpecs contains global variables before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type traceVariableSpecs struct {
+	Aio         *ebpf.VariableSpec `ebpf:"aio"`
 	BioArgument *ebpf.VariableSpec `ebpf:"bio_argument"`
 	ByFile      *ebpf.VariableSpec `ebpf:"by_file"`
 	Calls       *ebpf.VariableSpec `ebpf:"calls"`
@@ -213,6 +237,7 @@ type traceMaps struct {
 	Requests *ebpf.Map `ebpf:"requests"`
 	Slows    *ebpf.Map `ebpf:"slows"`
 	Stacks   *ebpf.Map `ebpf:"stacks"`
+	Unseens  *ebpf.Map `ebpf:"unseens"`
 }
 
 func (m *traceMaps) Close() error {
@@ -228,6 +253,7 @@ func (m *traceMaps) Close() error {
 		m.Requests,
 		m.Slows,
 		m.Stacks,
+		m.Unseens,
 	)
 }
 
@@ -235,6 +261,7 @@ func (m *traceMaps) Close() error {
 //
 // It can be passed to loadTraceObjects or ebpf.CollectionSpec.LoadAndAssign.
 type traceVariables struct {
+	Aio         *ebpf.Variable `ebpf:"aio"`
 	BioArgument *ebpf.Variable `ebpf:"bio_argument"`
 	ByFile      *ebpf.Variable `ebpf:"by_file"`
 	Calls       *ebpf.Variable `ebpf:"calls"`
@@ -260,30 +287,40 @@ type traceVariables struct {
 //
 // It can be passed to loadTraceObjects or ebpf.CollectionSpec.LoadAndAssign.
 type tracePrograms struct {
-	BioCompleted      *ebpf.Program `ebpf:"bio_completed"`
-	BioQueued         *ebpf.Program `ebpf:"bio_queued"`
-	DirectReclaim     *ebpf.Program `ebpf:"direct_reclaim"`
-	DirectReclaimed   *ebpf.Program `ebpf:"direct_reclaimed"`
-	Enter             *ebpf.Program `ebpf:"enter"`
-	Leave             *ebpf.Program `ebpf:"leave"`
-	MemcgReclaim      *ebpf.Program `ebpf:"memcg_reclaim"`
-	MemcgReclaimed    *ebpf.Program `ebpf:"memcg_reclaimed"`
-	ReadFault         *ebpf.Program `ebpf:"read_fault"`
-	ReadFaulted       *ebpf.Program `ebpf:"read_faulted"`
-	RequestAnswered   *ebpf.Program `ebpf:"request_answered"`
-	RequestAsked      *ebpf.Program `ebpf:"request_asked"`
-	RequestPunted     *ebpf.Program `ebpf:"request_punted"`
-	RequestsAwaited   *ebpf.Program `ebpf:"requests_awaited"`
-	RqCompleted       *ebpf.Program `ebpf:"rq_completed"`
-	RqIssued          *ebpf.Program `ebpf:"rq_issued"`
-	Switched          *ebpf.Program `ebpf:"switched"`
-	Throttled         *ebpf.Program `ebpf:"throttled"`
-	ThrottledKprobe   *ebpf.Program `ebpf:"throttled_kprobe"`
-	Waking            *ebpf.Program `ebpf:"waking"`
-	WorkerBegan       *ebpf.Program `ebpf:"worker_began"`
-	WorkerBeganKprobe *ebpf.Program `ebpf:"worker_began_kprobe"`
-	WriteFault        *ebpf.Program `ebpf:"write_fault"`
-	WriteFaulted      *ebpf.Program `ebpf:"write_faulted"`
+	BioCompleted         *ebpf.Program `ebpf:"bio_completed"`
+	BioQueued            *ebpf.Program `ebpf:"bio_queued"`
+	DirectReclaim        *ebpf.Program `ebpf:"direct_reclaim"`
+	DirectReclaimEvent   *ebpf.Program `ebpf:"direct_reclaim_event"`
+	DirectReclaimed      *ebpf.Program `ebpf:"direct_reclaimed"`
+	DirectReclaimedEvent *ebpf.Program `ebpf:"direct_reclaimed_event"`
+	Enter                *ebpf.Program `ebpf:"enter"`
+	EnterEvent           *ebpf.Program `ebpf:"enter_event"`
+	Leave                *ebpf.Program `ebpf:"leave"`
+	LeaveEvent           *ebpf.Program `ebpf:"leave_event"`
+	MemcgReclaim         *ebpf.Program `ebpf:"memcg_reclaim"`
+	MemcgReclaimEvent    *ebpf.Program `ebpf:"memcg_reclaim_event"`
+	MemcgReclaimed       *ebpf.Program `ebpf:"memcg_reclaimed"`
+	MemcgReclaimedEvent  *ebpf.Program `ebpf:"memcg_reclaimed_event"`
+	ReadFault            *ebpf.Program `ebpf:"read_fault"`
+	ReadFaulted          *ebpf.Program `ebpf:"read_faulted"`
+	RequestAnswered      *ebpf.Program `ebpf:"request_answered"`
+	RequestAnsweredEvent *ebpf.Program `ebpf:"request_answered_event"`
+	RequestAsked         *ebpf.Program `ebpf:"request_asked"`
+	RequestAskedEvent    *ebpf.Program `ebpf:"request_asked_event"`
+	RequestPunted        *ebpf.Program `ebpf:"request_punted"`
+	RequestPuntedEvent   *ebpf.Program `ebpf:"request_punted_event"`
+	RequestsAwaited      *ebpf.Program `ebpf:"requests_awaited"`
+	RequestsAwaitedEvent *ebpf.Program `ebpf:"requests_awaited_event"`
+	RqCompleted          *ebpf.Program `ebpf:"rq_completed"`
+	RqIssued             *ebpf.Program `ebpf:"rq_issued"`
+	Switched             *ebpf.Program `ebpf:"switched"`
+	Throttled            *ebpf.Program `ebpf:"throttled"`
+	ThrottledKprobe      *ebpf.Program `ebpf:"throttled_kprobe"`
+	Waking               *ebpf.Program `ebpf:"waking"`
+	WorkerBegan          *ebpf.Program `ebpf:"worker_began"`
+	WorkerBeganKprobe    *ebpf.Program `ebpf:"worker_began_kprobe"`
+	WriteFault           *ebpf.Program `ebpf:"write_fault"`
+	WriteFaulted         *ebpf.Program `ebpf:"write_faulted"`
 }
 
 func (p *tracePrograms) Close() error {
@@ -291,17 +328,27 @@ func (p *tracePrograms) Close() error {
 		p.BioCompleted,
 		p.BioQueued,
 		p.DirectReclaim,
+		p.DirectReclaimEvent,
 		p.DirectReclaimed,
+		p.DirectReclaimedEvent,
 		p.Enter,
+		p.EnterEvent,
 		p.Leave,
+		p.LeaveEvent,
 		p.MemcgReclaim,
+		p.MemcgReclaimEvent,
 		p.MemcgReclaimed,
+		p.MemcgReclaimedEvent,
 		p.ReadFault,
 		p.ReadFaulted,
 		p.RequestAnswered,
+		p.RequestAnsweredEvent,
 		p.RequestAsked,
+		p.RequestAskedEvent,
 		p.RequestPunted,
+		p.RequestPuntedEvent,
 		p.RequestsAwaited,
+		p.RequestsAwaitedEvent,
 		p.RqCompleted,
 		p.RqIssued,
 		p.Switched,

@@ -42,7 +42,8 @@ func (t *Tracer) uringHooks(kinds []Kind) []hook {
 		return nil
 	}
 	seen := hook{name: "io_uring:io_uring_submit_req, _queue_async_work, _cqring_wait, _complete", without: "requests of io_uring are not seen",
-		programs: []string{traceProgRequestAnswered, traceProgRequestPunted, traceProgRequestsAwaited, traceProgRequestAsked}}
+		programs: []string{traceProgRequestAnswered, traceProgRequestPunted, traceProgRequestsAwaited, traceProgRequestAsked},
+		before:   []string{traceProgRequestAnsweredEvent, traceProgRequestPuntedEvent, traceProgRequestsAwaitedEvent, traceProgRequestAskedEvent}}
 	asked := t.spec.Programs[traceProgRequestAsked]
 	i := slices.IndexFunc(askedNames, t.hasTracepoint)
 	if i >= 0 {

@@ -14,6 +14,9 @@ type Verdict struct {
 	// Causes are the parts that matter, the largest first; CPU is one only where nothing
 	// else is. Empty: nothing was slow.
 	Causes []Cause `json:"causes"`
+	// Partial says that too many operations were not fully seen for the shares to be those of
+	// all operations.
+	Partial bool `json:"partial"`
 }
 
 // A Cause is a part with its share, from 0 to 1, of the verdict's time.
@@ -29,7 +32,14 @@ const (
 	shareMin = 0.1
 	// waitsMin is how much of a median operation waits make, for all time to be judged.
 	waitsMin = 0.5
+	// unseenMost is the share of operations, or of their time, that may be not fully seen.
+	unseenMost = 0.05
 )
+
+// partial compares what was seen of operations with what is known to be missing.
+func partial(count uint64, seconds float64, u UnseenReport) bool {
+	return float64(u.Count) > unseenMost*float64(count+u.Count) || u.Seconds > unseenMost*(seconds+u.Seconds)
+}
 
 // judge looks at all the time where the usual operation waits, and else only at what
 // slow ones take beyond it: there the work that all do would hide why they are slow.

@@ -35,8 +35,12 @@ func (m model) text() string {
 		lines = append(lines, "")
 	}
 	for _, b := range m.frame.Last.Behind {
-		lines = append(lines, fmt.Sprintf("behind the scenes: %ss %s, blk-throttle %s each, device %s each", b.Direction,
-			cli.PerSecond(float64(b.Requests)/m.frame.Last.Seconds), each(b.ThrottleSeconds, b.Requests), each(b.DeviceSeconds, b.Requests)))
+		throttle := "not known"
+		if b.ThrottleSeconds != nil {
+			throttle = each(*b.ThrottleSeconds, b.Requests) + " each"
+		}
+		lines = append(lines, fmt.Sprintf("behind the scenes: %ss %s, blk-throttle %s, device %s each", b.Direction,
+			cli.PerSecond(float64(b.Requests)/m.frame.Last.Seconds), throttle, each(b.DeviceSeconds, b.Requests)))
 	}
 	if m.height > 0 && len(lines) > m.height {
 		lines = append(lines[:m.height-1], "…")

@@ -1,11 +1,13 @@
 package trace_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -49,20 +51,48 @@ type job struct {
 	Uring  int   // requests of io_uring instead of calls, so many at a time: a power of 2
 	Ask    uint8 // flags of the requests
 	Polled bool  // by a thread of the kernel
+	AIO    int   // requests of io_submit instead of calls, so many at a time
+	Apart  bool  // each by a call of its own
 	// Then is a file that Line is written to before the first operation.
 	Then, Line string
 }
 
 // timed is how many calls there were, and how long they took together.
 type timed struct {
-	Count int
-	Took  time.Duration
+	Count   int
+	Took    time.Duration
+	Longest []time.Duration // those that took longest, the longest first
+	Loads   time.Duration   // where Took is of the kernel's record: by the load's own clock
+}
+
+// longestMost is how many of the longest calls are kept.
+const longestMost = 128
+
+func (t *timed) add(took time.Duration, calls int) {
+	t.Took += took
+	t.Count += calls
+	if len(t.Longest) < longestMost || took > t.Longest[len(t.Longest)-1] {
+		i, _ := slices.BinarySearchFunc(t.Longest, took, func(a, b time.Duration) int { return cmp.Compare(b, a) })
+		t.Longest = slices.Insert(t.Longest, i, took)
+		t.Longest = t.Longest[:min(len(t.Longest), longestMost)]
+	}
 }
 
 // done is what a job says of itself.
 type done struct {
 	Write, Read, Fsync timed
 	Empty              timed // calls that do nothing: what measuring takes
+	TID                int
+}
+
+// heard takes the times of the kernel's own record, if it has all of a kind's calls.
+func (d *done) heard(all map[string]timed) {
+	for kind, own := range map[string]*timed{"write": &d.Write, "read": &d.Read, "fsync": &d.Fsync} {
+		if found := all[kind]; own.Count > 0 && found.Count >= own.Count {
+			found.Loads, found.Count = own.Took, own.Count
+			*own = found
+		}
+	}
 }
 
 // call does a system call on the thread it is on, without Go's scheduler, whose waits
@@ -70,8 +100,7 @@ type done struct {
 func (t *timed) call(number uintptr, fd int, buf []byte, at int64) error {
 	began := time.Now()
 	_, _, errno := unix.RawSyscall6(number, uintptr(fd), uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)), uintptr(at), 0, 0)
-	t.Took += time.Since(began)
-	t.Count++
+	t.add(time.Since(began), 1)
 	if errno != 0 {
 		return errno
 	}
@@ -99,6 +128,7 @@ func runJob(text string) error {
 	if err != nil {
 		return err
 	}
+	d.TID = unix.Gettid()
 	return json.NewEncoder(os.Stdout).Encode(d)
 }
 
@@ -137,6 +167,9 @@ func (j job) work() (d done, err error) {
 	}
 	if j.Uring > 0 {
 		return d, j.askFor(&d, fd, buf)
+	}
+	if j.AIO > 0 {
+		return d, j.submitAll(&d, fd, buf)
 	}
 	blocks := j.Size / int64(j.Block)
 	for n, began := int64(0), time.Now(); j.For == 0 || time.Since(began) < j.For; n++ {

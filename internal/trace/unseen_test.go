@@ -1,0 +1,68 @@
+package trace
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+)
+
+// seen is writes of 1 ms each, and some that were not fully seen.
+func seen(count, unseen uint64, least time.Duration) Snapshot {
+	var s Snapshot
+	s.After = 10 * time.Second
+	s.Ops[Write].Histogram[bucketOf(uint64(time.Millisecond))] = Cell{Count: count, Parts: Split{BlkThrottle: count * uint64(time.Millisecond)}}
+	s.Ops[Write].Unseen = Unseen{unseen, least}
+	return s
+}
+
+// What was not fully seen is in no share, and a verdict says when it is too much.
+func TestUnseen(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		now     Snapshot
+		partial bool
+	}{
+		{"all seen", seen(1000, 0, 0), false},
+		{"few", seen(1000, 10, 10*time.Millisecond), false},
+		{"many", seen(1000, 100, 0), true},
+		{"few and long", seen(1000, 10, time.Second), true},
+		{"nothing else", seen(0, 3, 0), true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := c.now.Report(&Snapshot{}, []Kind{Write})
+			if len(r.Ops) != 1 {
+				t.Fatalf("operations %+v", r.Ops)
+			}
+			o, want := r.Ops[0], c.now.Ops[Write]
+			if o.Unseen.Count != want.Unseen.Count || o.Unseen.Seconds != want.Unseen.Time.Seconds() {
+				t.Errorf("not fully seen %+v, want %+v", o.Unseen, want.Unseen)
+			}
+			if o.Count != want.Histogram.Count() || o.Seconds != float64(o.Count)/1000 {
+				t.Errorf("%d operations of %.3f s", o.Count, o.Seconds)
+			}
+			if o.Verdict.Partial != c.partial {
+				t.Errorf("partial %v, want %v", o.Verdict.Partial, c.partial)
+			}
+			for _, a := range r.Advise() {
+				if strings.Contains(a.Text, "fully seen") != c.partial {
+					t.Errorf("advice %q", a.Text)
+				}
+			}
+			text, err := json.Marshal(o)
+			if err != nil || !strings.Contains(string(text), `"not_fully_seen":{"count":`) {
+				t.Errorf("document %s: %v", text, err)
+			}
+		})
+	}
+}
+
+// The kernel's own count bounds what weir takes for unseen: seccomp ends calls that never began.
+func TestUnseenWithinMissed(t *testing.T) {
+	u := Unseen{5, time.Second}
+	for missed, want := range map[uint64]Unseen{0: {}, 3: {3, time.Second}, 9: u} {
+		if got := u.within(missed); got != want {
+			t.Errorf("%d programs left out: %+v, want %+v", missed, got, want)
+		}
+	}
+}
