@@ -45,7 +45,7 @@ func (s Store) busy(v Volume, at Where) error {
 		for _, m := range mountsOn(pid, at.Mount.Number) {
 			words := strings.Fields(m.Optional)
 			follows := group != "" && (slices.Contains(words, "shared:"+group) || slices.Contains(words, "master:"+group))
-			if m.ID == at.Mount.ID || follows && m.Point == v.Mount && m.Root == "/" {
+			if m.ID == at.Mount.ID || follows && m.Point == at.Mount.Point && m.Root == "/" {
 				continue
 			}
 			return &BusyError{v, fmt.Sprintf("%s, which has it mounted at %s", describe(pid), m.Point)}
@@ -96,7 +96,7 @@ func (s Store) inUse(v Volume, at Where, cause error) error {
 		}
 	}
 	if len(users) == 0 {
-		return fmt.Errorf("unmount %s: %w", v.Mount, cause)
+		return fmt.Errorf("unmount %s: %w", at.Mount.Point, cause)
 	}
 	return &BusyError{v, strings.Join(users, ", ")}
 }
