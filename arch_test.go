@@ -23,7 +23,7 @@ const module = "github.com/weir-io/weir/"
 // lower layers only; those of one layer do not know each other.
 var layers = [][]string{
 	{"internal/background", "internal/near", "internal/plain"},
-	{"internal/bpf", "internal/durable", "internal/limit", "internal/pagecache", "internal/plot", "internal/process", "internal/ptytest", "internal/socket", "internal/socket/sockettest"},
+	{"internal/bpf", "internal/durable", "internal/limit", "internal/mountinfo", "internal/pagecache", "internal/plot", "internal/process", "internal/ptytest", "internal/socket", "internal/socket/sockettest"},
 	{"internal/grpc", "internal/grpc/grpctest"},
 	{"internal/blkdev"},
 	{"internal/cgroupfs", "internal/kernel", "internal/cgconfig", "internal/loopdev"},

@@ -18,6 +18,7 @@ import (
 	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/pacer"
+	"github.com/weir-io/weir/internal/plain"
 	"github.com/weir-io/weir/internal/state"
 	"github.com/weir-io/weir/internal/systemd"
 	"github.com/weir-io/weir/internal/target"
@@ -223,7 +224,7 @@ func (a *app) place(ctx context.Context, limits []cli.OnLimit, views []int) ([]p
 				err = noDisks(skipped)
 			}
 			for _, s := range skipped {
-				a.out.Say("note: no limit on %s: %s", s.Mount.Point, s.Reason)
+				a.out.Say("note: no limit on %s: %s", plain.Brief(s.Mount.Point), s.Reason)
 			}
 		} else {
 			var chain blkdev.Chain

@@ -75,7 +75,7 @@ func (a *app) volumeList(ctx context.Context) error {
 }
 
 func newVolumeUp(a *app) *cobra.Command {
-	var atBoot bool
+	var atBoot, accept bool
 	cmd := &cobra.Command{
 		Use:   "up [NAME]...",
 		Short: "Mount volumes and set their limits",
@@ -88,8 +88,11 @@ func newVolumeUp(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if accept && len(args) != 1 {
+				return cli.Usagef("volume up --accept-file: name the one volume whose file is another one now; %d are named", len(args))
+			}
 			if !cmd.Flags().Changed("at-boot") {
-				return a.volumeUp(cmd.Context(), s, args)
+				return a.volumeUp(cmd.Context(), s, args, accept)
 			}
 			if !atBoot {
 				return a.notAtBoot(cmd.Context(), s)
@@ -97,14 +100,15 @@ func newVolumeUp(a *app) *cobra.Command {
 			if err := a.atBoot(cmd.Context(), s); err != nil {
 				return err
 			}
-			return a.volumeUp(cmd.Context(), s, args)
+			return a.volumeUp(cmd.Context(), s, args, false)
 		},
 	}
+	cmd.Flags().BoolVar(&accept, "accept-file", false, "take the file that is there now for the volume's own, as after a restore from a backup")
 	cmd.Flags().BoolVar(&atBoot, "at-boot", false, "do so at each start of this host (systemd)")
 	return cmd
 }
 
-func (a *app) volumeUp(ctx context.Context, s volume.Store, names []string) error {
+func (a *app) volumeUp(ctx context.Context, s volume.Store, names []string, accept bool) error {
 	if len(names) == 0 {
 		all, err := s.List()
 		if err != nil {
@@ -119,7 +123,7 @@ func (a *app) volumeUp(ctx context.Context, s volume.Store, names []string) erro
 	var all []volume.Volume
 	var errs []error
 	for _, name := range names {
-		v, strict, err := s.Up(ctx, name)
+		v, strict, err := s.Up(ctx, name, accept)
 		if v.Name != "" {
 			all = append(all, v)
 		}

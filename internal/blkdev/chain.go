@@ -74,12 +74,12 @@ func distinct(devs []Device) []Device {
 
 // add puts a layer at the end, its text fit for a terminal.
 func (c *Chain) add(l Layer) {
-	l.Text = plain.Line(l.Text)
+	l.Text = plain.Brief(l.Text)
 	c.Layers = append(c.Layers, l)
 }
 
 func (c *Chain) note(format string, args ...any) {
-	c.Notes = append(c.Notes, plain.Line(fmt.Sprintf(format, args...)))
+	c.Notes = append(c.Notes, plain.Brief(fmt.Sprintf(format, args...)))
 }
 
 // end closes the chain with the devices that a file system is on or that were named,

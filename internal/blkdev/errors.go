@@ -18,7 +18,7 @@ type NoBlockDeviceError struct {
 }
 
 func (e *NoBlockDeviceError) Error() string {
-	return plain.Line(fmt.Sprintf("resolve %s: no block device beneath: %s", e.Path, e.Reason))
+	return plain.Line(fmt.Sprintf("resolve %s: no block device beneath: %s", plain.Brief(e.Path), plain.Brief(e.Reason)))
 }
 
 // A NotFoundError says that a device or a path does not exist. errors.Is holds it

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/weir-io/weir/internal/mountinfo"
 )
 
 // A tree is a root with a /proc, /sys and /dev made for one test.
@@ -58,7 +60,7 @@ func (tr tree) mounts(pid string, lines ...string) {
 	tr.t.Helper()
 	tr.file("proc/"+pid+"/mountinfo", strings.Join(lines, "\n")+"\n")
 	for _, l := range lines {
-		tr.dir(unescape(strings.Fields(l)[4]))
+		tr.dir(mountinfo.Unescape(strings.Fields(l)[4]))
 	}
 }
 

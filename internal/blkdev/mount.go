@@ -1,14 +1,13 @@
 package blkdev
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strconv"
 	"strings"
 
-	"github.com/moby/sys/mountinfo"
+	"github.com/weir-io/weir/internal/mountinfo"
 )
 
 // A Mount is one line of /proc/PID/mountinfo (proc.rst, 3.5).
@@ -46,11 +45,9 @@ func (m Mount) text() string {
 	return s + " (bind of " + m.Root + ")"
 }
 
-// maxMounts bounds mountinfo; the kernel's own bound is 100,000 for one namespace
-// (fs.mount-max in Documentation/admin-guide/sysctl/fs.rst).
-const maxMounts = 1 << 20
-
-var errManyMounts = errors.New("more than " + strconv.Itoa(maxMounts) + " mounts")
+// mountsMost bounds what is kept of one list of mounts, in bytes: whoever has a mount
+// namespace of their own fills it as they like.
+const mountsMost = 64 << 20
 
 // mountFile is the mountinfo of a process. Below another root there is no self:
 // there, init stands for the root as a whole.
@@ -64,51 +61,64 @@ func (fs FS) mountFile(pid int) string {
 	return "/proc/1/mountinfo"
 }
 
-// mounts reads the mounts of a process that keep wants, until it says stop.
+// mounts reads the mounts of a process that keep wants, until it says stop. What of them
+// cannot be read is left out.
 func (fs FS) mounts(pid int, keep func(Mount) (want, stop bool)) ([]Mount, error) {
+	found, _, err := fs.mountsLeft(pid, keep)
+	return found, err
+}
+
+// mountsLeft is mounts, and says what is left out.
+func (fs FS) mountsLeft(pid int, keep func(Mount) (want, stop bool)) ([]Mount, mountinfo.Left, error) {
 	name := fs.mountFile(pid)
 	f, err := os.Open(fs.at(name))
 	if err != nil {
 		if pid != 0 && isNotExist(err) {
-			return nil, fmt.Errorf("read mounts of process %d: no such process: %w", pid, err)
+			return nil, mountinfo.Left{}, fmt.Errorf("read mounts of process %d: no such process: %w", pid, err)
 		}
-		return nil, fmt.Errorf("read mounts: %w", err)
+		return nil, mountinfo.Left{}, fmt.Errorf("read mounts: %w", err)
 	}
 	defer f.Close()
-	found, err := parseMounts(f, keep)
+	found, left, err := parseMounts(f, keep)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, err)
+		return nil, left, fmt.Errorf("read %s: %w", name, err)
 	}
-	return found, nil
+	return found, left, nil
 }
 
-func parseMounts(in io.Reader, keep func(Mount) (want, stop bool)) ([]Mount, error) {
+func parseMounts(in io.Reader, keep func(Mount) (want, stop bool)) ([]Mount, mountinfo.Left, error) {
 	var found []Mount
-	lines := 0
-	_, err := mountinfo.GetMountsFromReader(in, func(i *mountinfo.Info) (skip, stop bool) {
-		if lines++; lines > maxMounts {
-			return true, true
-		}
+	var over mountinfo.Left
+	lines, bytes := 0, 0
+	left, err := mountinfo.Read(in, func(i mountinfo.Info) bool {
+		lines++
 		m := fromInfo(i)
 		want, stop := keep(m)
-		if want {
-			found = append(found, m)
+		if !want {
+			return stop
 		}
-		return true, stop
+		if bytes += len(m.Root) + len(m.Point) + len(m.Source) + len(m.Options) + len(m.SuperOptions); bytes > mountsMost {
+			over.Add(lines, "the lines before it have more than 64 MiB")
+			return stop
+		}
+		found = append(found, m)
+		return stop
 	})
-	if err == nil && lines > maxMounts {
-		err = errManyMounts
+	if left.Lines == 0 {
+		left = over
+	} else {
+		left.Lines += over.Lines
 	}
-	return found, err
+	return found, left, err
 }
 
-func fromInfo(i *mountinfo.Info) Mount {
+func fromInfo(i mountinfo.Info) Mount {
 	return Mount{
 		ID: i.ID, Parent: i.Parent,
-		Number: Number{Major: uint32(i.Major), Minor: uint32(i.Minor)},
-		Root:   i.Root, Point: i.Mountpoint,
+		Number: Number{Major: i.Major, Minor: i.Minor},
+		Root:   i.Root, Point: i.Point,
 		FSType: i.FSType, Source: i.Source,
-		Options: i.Options, SuperOptions: i.VFSOptions,
+		Options: i.Options, SuperOptions: i.SuperOptions,
 	}
 }
 

@@ -3,6 +3,7 @@ package blkdev
 import (
 	"context"
 	"errors"
+	"fmt"
 )
 
 // A Skipped is a mount that holds files and has no device that a rule could be on.
@@ -17,18 +18,22 @@ type Skipped struct {
 // one chain, that of the first mount on it; the layers of a later chain may show it too. Views of the kernel and memory are left out; a mount that
 // holds files and cannot be taken to a device is in skipped, with the reason. Mount
 // points are not touched, so a dead network mount does not hang it.
+//
+// A process that has ended is left out, as long as another one has mounts; lines of a list
+// of mounts that cannot be read are in skipped, together. So are all mounts from the
+// maxSkipped-th on.
 func (fs FS) OfMounts(ctx context.Context, pids ...int) (chains []Chain, skipped []Skipped, err error) {
-	var mounts []Mount
-	for _, pid := range pids {
-		of, err := fs.mounts(pid, func(m Mount) (want, stop bool) { return !holdsNothing(m.FSType), false })
-		if err != nil {
-			return nil, nil, err
-		}
-		mounts = append(mounts, of...)
+	mounts, skipped, err := fs.mountsOfAll(pids)
+	if err != nil {
+		return nil, nil, err
 	}
 	r := &resolver{fs: fs}
+	if len(mounts) > 1 {
+		_, _ = r.ownMounts() // once, for all of them; who needs it will see the error
+	}
 	done := make(map[Number]bool) // numbers of mounts: one a file system
 	seen := make(map[Number]bool) // numbers of devices
+	more := 0
 	for _, m := range mounts {
 		if done[m.Number] {
 			continue
@@ -39,6 +44,10 @@ func (fs FS) OfMounts(ctx context.Context, pids ...int) (chains []Chain, skipped
 			if ctxErr := ctx.Err(); ctxErr != nil && errors.Is(err, ctxErr) {
 				return nil, nil, err
 			}
+			if len(skipped) == maxSkipped {
+				more++
+				continue
+			}
 			skipped = append(skipped, Skipped{Mount: m, Reason: err.Error(), Err: err})
 			continue
 		}
@@ -46,7 +55,40 @@ func (fs FS) OfMounts(ctx context.Context, pids ...int) (chains []Chain, skipped
 			chains = append(chains, c)
 		}
 	}
+	if more > 0 {
+		skipped = append(skipped, leftOut("other mounts", fmt.Sprintf("%d more have no device either", more)))
+	}
 	return chains, skipped, nil
+}
+
+// maxSkipped bounds the mounts without a device that are told one by one.
+const maxSkipped = 16
+
+// mountsOfAll lists the mounts of some processes that hold files.
+func (fs FS) mountsOfAll(pids []int) (mounts []Mount, skipped []Skipped, err error) {
+	read := false
+	var gone error
+	for _, pid := range pids {
+		of, left, err := fs.mountsLeft(pid, func(m Mount) (want, stop bool) { return !holdsNothing(m.FSType), false })
+		if err != nil {
+			gone = errors.Join(gone, err)
+			continue
+		}
+		read = true
+		mounts = append(mounts, of...)
+		if left.Lines > 0 {
+			skipped = append(skipped, leftOut(fs.mountFile(pid), left.String()))
+		}
+	}
+	if !read {
+		return nil, nil, gone
+	}
+	return mounts, skipped[:min(len(skipped), maxSkipped)], nil
+}
+
+// leftOut is a Skipped that is no mount.
+func leftOut(what, why string) Skipped {
+	return Skipped{Mount: Mount{Point: what}, Reason: why, Err: errors.New(why)}
 }
 
 // unseen returns the devices that are not in seen, and puts them there.

@@ -2,6 +2,7 @@ package blkdev
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -98,5 +99,36 @@ func TestOfMountsInit(t *testing.T) {
 	}
 	if _, _, err := tr.fs().OfMounts(t.Context(), 99); err == nil || !strings.Contains(err.Error(), "read mounts of process 99: no such process") {
 		t.Errorf("of no process: %v", err)
+	}
+}
+
+// Neither a line that cannot be read, nor one of 70 kB, nor a process that has ended hides
+// the other mounts; of very many without a device the first ones are told.
+func TestOfMountsOfOthersMaking(t *testing.T) {
+	tr := newTree(t)
+	vda(tr)
+	tr.mounts("1", rootOnVda2)
+	deep := strings.Repeat("/"+strings.Repeat("d", 250), 280)
+	lines := []string{"30 20 0:60 / " + deep + " rw - fuse.x x rw", "rw,upperdir=/evil rw"}
+	for n := range 10_000 {
+		lines = append(lines, fmt.Sprintf("%d 20 0:%d / /m/%d rw - fuse.x x rw", 100+n, 100+n, n))
+	}
+	tr.file("proc/4711/mountinfo", strings.Join(append(lines, rootOnVda2), "\n")+"\n")
+	chains, skipped, err := tr.fs().OfMounts(t.Context(), 4710, 4711)
+	if err != nil || len(chains) != 1 || numbers(Devices(chains)) != "254:0" {
+		t.Fatalf("chains %v, %v", chains, err)
+	}
+	first, last := skipped[0], skipped[len(skipped)-1]
+	if len(skipped) != maxSkipped+1 || first.Mount.Point != "/proc/4711/mountinfo" || first.Reason != "line 2 cannot be read and is left out: it has too few fields" ||
+		last.Reason != "9986 more have no device either" {
+		t.Errorf("%d skipped: %+v ... %+v", len(skipped), first, last)
+	}
+	for _, s := range skipped {
+		if len(s.Reason) > 4000 {
+			t.Errorf("a reason of %d bytes", len(s.Reason))
+		}
+	}
+	if _, _, err := tr.fs().OfMounts(t.Context(), 4710); err == nil {
+		t.Error("of a process that is gone nothing is known")
 	}
 }

@@ -1,37 +1,21 @@
 package blkdev
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/weir-io/weir/internal/mountinfo"
+)
 
 // option returns the value of key in a comma-separated list as mountinfo writes it,
 // unescaped. A value that holds a comma is escaped there (\054).
 func option(options, key string) (string, bool) {
 	for o := range strings.SplitSeq(options, ",") {
 		if k, v, ok := strings.Cut(o, "="); ok && k == key {
-			return unescape(v), true
+			return mountinfo.Unescape(v), true
 		}
 	}
 	return "", false
 }
-
-// unescape turns \NNN, three octal digits, into the byte it stands for
-// (seq_escape in the kernel's fs/seq_file.c).
-func unescape(s string) string {
-	if !strings.Contains(s, `\`) {
-		return s
-	}
-	out := make([]byte, 0, len(s))
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+3 < len(s) && isOctal(s[i+1], '3') && isOctal(s[i+2], '7') && isOctal(s[i+3], '7') {
-			out = append(out, (s[i+1]-'0')<<6|(s[i+2]-'0')<<3|(s[i+3]-'0'))
-			i += 3
-			continue
-		}
-		out = append(out, s[i])
-	}
-	return string(out)
-}
-
-func isOctal(c, most byte) bool { return '0' <= c && c <= most }
 
 // overlayDirs are the directories of an overlay, from its mount options.
 type overlayDirs struct {
@@ -48,9 +32,9 @@ func parseOverlay(options string) overlayDirs {
 	for o := range strings.SplitSeq(options, ",") {
 		switch k, v, _ := strings.Cut(o, "="); k {
 		case "lowerdir":
-			d.lower = append(d.lower, splitLower(unescape(v))...)
+			d.lower = append(d.lower, splitLower(mountinfo.Unescape(v))...)
 		case "lowerdir+":
-			d.lower = append(d.lower, unescape(v))
+			d.lower = append(d.lower, mountinfo.Unescape(v))
 		}
 	}
 	return d

@@ -174,12 +174,15 @@ func (r *resolver) mountByID(p string, id int) (Mount, error) {
 			}
 			continue
 		}
-		found, err := r.fs.mounts(pid, same)
+		found, left, err := r.fs.mountsLeft(pid, same)
 		if err != nil {
 			return Mount{}, err
 		}
 		if len(found) > 0 {
 			return found[0], nil
+		}
+		if left.Lines > 0 {
+			return Mount{}, fmt.Errorf("%w: of %s %s", errNoMount, r.fs.mountFile(pid), left)
 		}
 		if pidOf(p) == 0 {
 			break
@@ -224,7 +227,7 @@ func (r *resolver) outside(ctx context.Context, c *Chain, f file, cause error, d
 	if err != nil {
 		return err
 	}
-	c.note("the mount of %s cannot be seen from here; its device is known by number", c.Spec)
+	c.note("the mount of %s cannot be seen from here (%v); its device is known by number", c.Spec, cause)
 	c.end(FSLayer, "a file system on ", []Device{d})
 	return nil
 }

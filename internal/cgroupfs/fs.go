@@ -9,8 +9,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/mountinfo"
+	"github.com/weir-io/weir/internal/plain"
 )
 
 // A Version is a generation of the cgroup interface: 1 or 2.
@@ -29,6 +31,7 @@ type FS struct {
 	root    string
 	fixture bool
 	all     []*Hierarchy
+	left    []string // mounts that cannot be used, and why
 }
 
 // A Hierarchy is one mounted cgroup tree.
@@ -60,16 +63,33 @@ func Open(root string) (*FS, error) {
 		return nil, fmt.Errorf("find cgroup hierarchies: %w", err)
 	}
 	defer f.Close()
-	mounts, err := mountinfo.GetMountsFromReader(f, mountinfo.FSTypeFilter("cgroup", "cgroup2"))
-	if err != nil {
-		return nil, fmt.Errorf("find cgroup hierarchies: %w", err)
-	}
-	for _, m := range mounts {
-		if err := fs.add(m); err != nil {
-			return nil, errors.Join(err, fs.Close())
+	left, err := mountinfo.Read(f, func(m mountinfo.Info) (stop bool) {
+		if m.FSType == "cgroup" || m.FSType == "cgroup2" {
+			if err := fs.add(m); err != nil {
+				fs.leave(plain.Brief(err.Error()))
+			}
 		}
+		return false
+	})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("find cgroup hierarchies: %w", err), fs.Close())
+	}
+	if left.Lines > 0 {
+		fs.leave(f.Name() + ": " + left.String())
+	}
+	if len(fs.all) == 0 && len(fs.left) > 0 {
+		return nil, fmt.Errorf("find cgroup hierarchies: %s", strings.Join(fs.left, "; "))
 	}
 	return fs, nil
+}
+
+// leftMost bounds the mounts that are told when no hierarchy is found.
+const leftMost = 4
+
+func (fs *FS) leave(why string) {
+	if len(fs.left) < leftMost {
+		fs.left = append(fs.left, why)
+	}
 }
 
 // Close releases the descriptors of the hierarchies.
@@ -89,16 +109,17 @@ func (fs *FS) Hierarchies() []*Hierarchy { return fs.all }
 func (fs *FS) Root() string { return fs.root }
 
 // add opens one mount. A mount that hides behind another one, or that the caller
-// may not enter, is left out: it cannot be used through its path.
-func (fs *FS) add(m *mountinfo.Info) error {
-	h := &Hierarchy{Version: V1, MountPoint: m.Mountpoint, MountRoot: m.Root, fake: fs.fixture,
-		host: filepath.Join(fs.root, m.Mountpoint), ro: hasOption(m.Options, "ro") || hasOption(m.VFSOptions, "ro")}
+// may not enter, is left out without an error: it cannot be used through its path. So is
+// the mount of a single file of a group.
+func (fs *FS) add(m mountinfo.Info) error {
+	h := &Hierarchy{Version: V1, MountPoint: m.Point, MountRoot: m.Root, fake: fs.fixture,
+		host: filepath.Join(fs.root, m.Point), ro: hasOption(m.Options, "ro") || hasOption(m.SuperOptions, "ro")}
 	magic := int64(unix.CGROUP_SUPER_MAGIC)
 	if m.FSType == "cgroup2" {
 		h.Version, magic = V2, unix.CGROUP2_SUPER_MAGIC
 	}
 	dir, err := unix.Open(h.host, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EACCES) {
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOTDIR) {
 		return nil
 	}
 	if err != nil {
@@ -111,12 +132,12 @@ func (fs *FS) add(m *mountinfo.Info) error {
 	h.dir = dir
 	if h.Version == V2 {
 		text, err := h.read("cgroup.controllers")
-		if err != nil {
+		if err != nil { // ENODEV: the group that is mounted here was removed
 			return errors.Join(err, unix.Close(dir))
 		}
 		h.Controllers = strings.Fields(text)
 	} else {
-		h.Controllers = strings.Split(m.VFSOptions, ",")
+		h.Controllers = strings.Split(m.SuperOptions, ",")
 	}
 	fs.all = append(fs.all, h)
 	return nil
@@ -169,6 +190,9 @@ func (fs *FS) IO(want Version) (*Hierarchy, error) {
 		e.Feature += " with cgroup " + want.String()
 	}
 	e.Reason, e.Remedy = fs.whyNoIO(want, v1, v2)
+	for _, why := range fs.left {
+		e.Reason += " (left out: " + why + ")"
+	}
 	return nil, e
 }
 

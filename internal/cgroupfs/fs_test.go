@@ -185,3 +185,20 @@ func FuzzMountinfo(f *testing.F) {
 		}
 	})
 }
+
+// A mount that others have made, of one file or of a group that was removed, and a line that
+// cannot be read do not keep weir from the hierarchy.
+func TestOpenLeavesBrokenMountsOut(t *testing.T) {
+	deep := strings.Repeat("/"+strings.Repeat("d", 250), 280)
+	fs := newFS(t, map[string]string{
+		"proc/1/mountinfo": "40 1 0:26 /x/io.max /srv/file rw - cgroup2 cgroup2 rw\n" +
+			"41 1 0:26 /../x//deleted /srv/removed rw - cgroup2 cgroup2 rw\n" +
+			"42 1 0:60 / " + deep + " rw - fuse.x x rw\nrw,upperdir=/evil rw\n" +
+			"43 1 0:26 / " + deep + " rw - cgroup2 cgroup2 rw\n" + mountV2,
+		"srv/file": "", "srv/removed/": "", "sys/fs/cgroup/cgroup.controllers": "io\n",
+	})
+	h, err := fs.IO(0)
+	if err != nil || h.MountPoint != "/sys/fs/cgroup" {
+		t.Fatalf("IO = %v, %v", h, err)
+	}
+}

@@ -7,7 +7,7 @@ import (
 
 // A plain file keeps what is written to it, byte for byte, which for these files is not
 // what the kernel would keep.
-func plain(t *testing.T, fs *FS) *FS {
+func v2Plain(t *testing.T, fs *FS) *FS {
 	t.Helper()
 	for _, h := range fs.all {
 		h.fake = false
@@ -16,7 +16,7 @@ func plain(t *testing.T, fs *FS) *FS {
 }
 
 func TestEnableReadsBack(t *testing.T) {
-	fs := plain(t, v2(t, map[string]string{"cgroup.subtree_control": "io\n", "x/cgroup.procs": ""}))
+	fs := v2Plain(t, v2(t, map[string]string{"cgroup.subtree_control": "io\n", "x/cgroup.procs": ""}))
 	if err := groupOf(t, fs, "/x").Enable("io"); err != nil {
 		t.Errorf("Enable of what is enabled: %v", err)
 	}
@@ -28,7 +28,7 @@ func TestEnableReadsBack(t *testing.T) {
 }
 
 func TestSetMemoryMaxReadsBack(t *testing.T) {
-	fs := plain(t, v2(t, map[string]string{"x/memory.max": ""}))
+	fs := v2Plain(t, v2(t, map[string]string{"x/memory.max": ""}))
 	g := groupOf(t, fs, "/x")
 	if err := g.SetMemoryMax(64 << 20); err != nil {
 		t.Errorf("SetMemoryMax: %v", err)

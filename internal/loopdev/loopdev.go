@@ -148,6 +148,20 @@ func File(n int) (string, error) {
 	return strings.TrimSuffix(string(text), "\n"), nil
 }
 
+// Inode returns the inode of the file that loop device n is made of.
+func Inode(n int) (uint64, error) {
+	loop, err := os.Open(Node(n))
+	if err != nil {
+		return 0, fmt.Errorf("look at %s: %w", Node(n), err)
+	}
+	defer loop.Close()
+	info, err := unix.IoctlLoopGetStatus64(int(loop.Fd()))
+	if err != nil {
+		return 0, fmt.Errorf("look at %s: %w", Node(n), err)
+	}
+	return info.Inode, nil
+}
+
 // Detach has the device let go of its file once nobody uses it.
 func Detach(n int) error {
 	if file, err := File(n); err != nil || file == "" {

@@ -17,6 +17,19 @@ func Line(s string) string {
 	return text
 }
 
+// briefMost bounds a part of a message, in bytes: a path of 70 kB is a path all the same.
+const briefMost = 1000
+
+// Brief is Line with a bound: from a longer text the middle is left out.
+func Brief(s string) string {
+	line := Line(s[:min(len(s), 2*briefMost)])
+	if len(s) <= 2*briefMost && len(line) <= briefMost {
+		return line
+	}
+	end := Line(s[max(len(s)-briefMost/4, 0):])
+	return strings.ToValidUTF8(line[:min(len(line), briefMost/2)], "") + " ... " + strings.ToValidUTF8(end[max(len(end)-briefMost/4, 0):], "")
+}
+
 // Text is Line for a text of several lines: ends of lines and tabs stay.
 func Text(s string) string {
 	text, _, _ := escape(s, func(r rune) bool { return isOdd(r) && r != '\n' && r != '\t' }, len(s)*longest)

@@ -83,6 +83,20 @@ func TestLineAndText(t *testing.T) {
 	}
 }
 
+func TestBrief(t *testing.T) {
+	long := "/begin/" + strings.Repeat("é", 40_000) + "/end"
+	got := Brief(long)
+	if len(got) > briefMost || !strings.HasPrefix(got, "/begin/é") || !strings.HasSuffix(got, "é/end") || !utf8.ValidString(got) {
+		t.Errorf("Brief = %d bytes: %q", len(got), got)
+	}
+	if got := Brief("/srv\n"); got != `/srv\n` {
+		t.Errorf("Brief = %q", got)
+	}
+	if got := Brief(strings.Repeat("\n", 900)); len(got) > briefMost {
+		t.Errorf("Brief = %d bytes", len(got))
+	}
+}
+
 // FuzzPlain: whatever comes in, a description is a value of systemd's, and a line is one line.
 func FuzzPlain(f *testing.F) {
 	for _, text := range evil {
@@ -94,6 +108,9 @@ func FuzzPlain(f *testing.F) {
 		}
 		if line := Line(text); has(line, isOdd) || Line(line) != line {
 			t.Errorf("Line(%q) = %q", text, line)
+		}
+		if brief := Brief(text); len(brief) > briefMost || has(brief, isOdd) {
+			t.Errorf("Brief(%q) = %q", text, brief)
 		}
 		if short := Short(text, 60); len(short) > 60 || has(short, isOdd) {
 			t.Errorf("Short(%q) = %q", text, short)

@@ -109,6 +109,9 @@ func (s Store) Create(ctx context.Context, spec Spec) (v Volume, strict bool, er
 	if err != nil {
 		return v, false, fmt.Errorf("volume %s: %w", v.Name, err)
 	}
+	if err := rootsAlone(on); err != nil {
+		return v, false, fmt.Errorf("volume %s: %w", v.Name, err)
+	}
 	v.Image = filepath.Join(on, v.Name+".img")
 	if _, err := os.Lstat(v.Image); err == nil {
 		return v, false, fmt.Errorf("volume %s: there is a file %s already", v.Name, v.Image)
@@ -187,8 +190,8 @@ func (s Store) make(ctx context.Context, v *Volume, image *os.File) (strict bool
 		return false, err
 	}
 	if v.MadeMount {
-		if err := os.MkdirAll(v.Mount, 0o755); err != nil {
-			return false, fmt.Errorf("make the place of the mount: %w", err)
+		if err := makeDir(v.Mount); err != nil {
+			return false, err
 		}
 	}
 	named, err := openImage(*v) // sysfs has the name that it was opened by

@@ -41,7 +41,7 @@ func (s Store) down(v Volume) error {
 	if err != nil {
 		return err
 	}
-	if err := unix.Unmount(v.Mount, unix.UMOUNT_NOFOLLOW); err != nil {
+	if err := s.unmount(at.Mount); err != nil {
 		return errors.Join(s.inUse(v, at, err), record.Done())
 	}
 	if err := loopdev.Detach(at.Loop); err != nil { // one that somebody attached by hand does not end by itself
@@ -49,6 +49,7 @@ func (s Store) down(v Volume) error {
 	}
 	if err := loopdev.Remove(at.Loop); errors.Is(err, unix.EBUSY) {
 		// Somebody has it mounted where weir has not seen it. Put it back as it was.
+		v.Mount = at.Mount.Point
 		back := mountAt(loopdev.Node(at.Loop), v)
 		return errors.Join(&BusyError{Volume: v, By: "a mount that weir does not see"}, back, record.Done())
 	} else if err != nil {

@@ -13,8 +13,17 @@ import (
 
 // An identity tells one file from another that has its name later.
 type identity struct {
-	Inode uint64 `json:"inode"`
-	Born  int64  `json:"born"` // ns; 0: the file system does not say
+	Inode      uint64 `json:"inode"`
+	Born       int64  `json:"born"`                 // ns; 0: the file system does not say
+	Generation uint32 `json:"generation,omitempty"` // how often the inode was used; 0: the file system does not say
+}
+
+// is reports whether a file is the one on record. Records of weirs before have no generation.
+func (id identity) is(recorded identity) bool {
+	if recorded.Generation == 0 {
+		id.Generation = 0
+	}
+	return id == recorded
 }
 
 func identify(fd int) (identity, error) {
@@ -26,22 +35,59 @@ func identify(fd int) (identity, error) {
 	if st.Mask&unix.STATX_BTIME != 0 {
 		id.Born = st.Btime.Sec*1e9 + int64(st.Btime.Nsec)
 	}
+	if n, err := unix.IoctlGetUint32(fd, getVersion); err == nil { // not of an O_PATH descriptor
+		id.Generation = n
+	}
 	return id, nil
 }
 
-// openPlain opens what is at a path on which nothing is a symbolic link: nobody else leads
-// root astray.
-func openPlain(path string, flags uint64) (*os.File, error) {
-	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
+// getVersion is FS_IOC_GETVERSION (include/uapi/linux/fs.h): ext4, XFS and btrfs answer it.
+const getVersion = 0x80087601
+
+// openImage opens a volume's file. It must be root's alone: whoever can write to it can have
+// the kernel mount anything. And it must be the file on record: another one in its place is
+// somebody else's.
+func openImage(v Volume) (*os.File, error) {
+	image, err := openOwned(v)
 	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+		return nil, err
 	}
-	return os.NewFile(uintptr(fd), path), nil
+	id, err := identify(int(image.Fd()))
+	if err == nil && !id.is(v.File) {
+		err = &OtherFileError{v}
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("volume %s: %w", v.Name, err), image.Close())
+	}
+	return image, nil
 }
 
-// openImage opens a volume's file, which must be root's alone: whoever can write to it can
-// have the kernel mount anything.
-func openImage(v Volume) (*os.File, error) {
+// An OtherFileError means that another file is where a volume's was.
+type OtherFileError struct{ Volume Volume }
+
+func (e *OtherFileError) Error() string {
+	return fmt.Sprintf("%s is another file than the volume was made with; if you have put it there, as from a backup: weir volume up %s --accept-file",
+		e.Volume.Image, e.Volume.Name)
+}
+
+// acceptFile takes the file that is there now for a volume's own.
+func acceptFile(v *Volume) error {
+	if err := rootsAlone(filepath.Dir(v.Image)); err != nil {
+		return fmt.Errorf("volume %s: %w", v.Name, err)
+	}
+	image, err := openOwned(*v)
+	if err != nil {
+		return err
+	}
+	defer image.Close()
+	if v.File, err = identify(int(image.Fd())); err == nil {
+		v.Folder, err = folderOf(v.Image)
+	}
+	return err
+}
+
+// openOwned opens what is at the place of a volume's file, if it is a file of root's alone.
+func openOwned(v Volume) (*os.File, error) {
 	image, err := openPlain(v.Image, unix.O_RDWR)
 	if err != nil {
 		return nil, fmt.Errorf("volume %s: %w (is the disk that its file is on mounted?)", v.Name, err)
@@ -67,16 +113,24 @@ func look(v Volume) (there, its bool, err error) {
 	if err != nil || folder != v.Folder {
 		return false, false, errElsewhere
 	}
-	f, err := openPlain(v.Image, unix.O_PATH|unix.O_NOFOLLOW)
+	return lookAt(unix.AT_FDCWD, v.Image, v)
+}
+
+// lookAt is look for a path below a directory.
+func lookAt(dir int, path string, v Volume) (there, its bool, err error) {
+	f, err := openPlainAt(dir, path, v.Image, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW)
 	if errors.Is(err, unix.ENOENT) {
 		return false, false, nil
+	}
+	if errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENXIO) {
+		return true, false, nil // a symbolic link, a socket
 	}
 	if err != nil {
 		return false, false, err
 	}
 	defer f.Close()
 	id, err := identify(int(f.Fd()))
-	return true, id == v.File, err
+	return true, id.is(v.File), err
 }
 
 func folderOf(image string) (inode uint64, err error) {
@@ -106,25 +160,23 @@ func removeImage(v Volume) error {
 	if v.Adopted() {
 		return nil
 	}
-	there, its, err := look(v)
+	parent, err := openParent(v.Image)
+	if err != nil {
+		return fmt.Errorf("remove %s: %w", v.Image, errElsewhere)
+	}
+	defer parent.Close()
+	if id, err := identify(int(parent.Fd())); err != nil || id.Inode != v.Folder {
+		return fmt.Errorf("remove %s: %w", v.Image, errors.Join(errElsewhere, err))
+	}
+	name := filepath.Base(v.Image)
+	there, its, err := lookAt(int(parent.Fd()), name, v)
 	if err == nil && there && its {
-		if err = unix.Unlink(v.Image); err == nil {
-			err = durable.Sync(filepath.Dir(v.Image))
+		if err = unix.Unlinkat(int(parent.Fd()), name, 0); err == nil {
+			err = durable.Sync(below(parent, "."))
 		}
 	}
 	if err != nil {
 		return fmt.Errorf("remove %s: %w", v.Image, err)
-	}
-	return nil
-}
-
-// removeDir removes the mount point, if weir made it and nothing is in it.
-func removeDir(v Volume) error {
-	if !v.MadeMount {
-		return nil
-	}
-	if err := unix.Rmdir(v.Mount); err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTEMPTY) {
-		return fmt.Errorf("remove %s: %w", v.Mount, err)
 	}
 	return nil
 }

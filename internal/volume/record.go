@@ -28,6 +28,7 @@ type Volume struct {
 	Folder    uint64   `json:"folder,omitempty"`     // the inode of the image's directory: another one is there while its disk is not
 	MadeMount bool     `json:"made_mount,omitempty"` // the mount point is weir's, and goes with the volume
 	Loop      int      `json:"loop,omitempty"`       // the last loop device
+	MountID   int      `json:"mount_id,omitempty"`   // of the last mount; another one has it after a boot
 
 	Device blkdev.Number `json:"device"`           // adopted: that which is bound
 	Before *bounds       `json:"before,omitempty"` // adopted: what its device had

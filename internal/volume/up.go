@@ -30,32 +30,77 @@ type Where struct {
 // Where finds out whether a volume is up, and on which device.
 func (s Store) Where(v Volume) (Where, error) {
 	m, mounted, err := s.Devices.MountedOn(v.Mount)
-	if err != nil || !mounted {
+	if err != nil {
 		return Where{}, err
 	}
 	if v.Adopted() {
+		if !mounted {
+			return Where{}, nil
+		}
 		chain, err := s.Devices.OfMount(context.Background(), m)
 		if err != nil || len(chain.Devices) != 1 {
 			return Where{}, errors.Join(err, fmt.Errorf("volume %s: what is mounted at %s now has no device of its own", v.Name, v.Mount))
 		}
 		return Where{Up: true, Device: chain.Devices[0].Number, Mount: m}, nil
 	}
-	n, is := loopdev.Of(m.Number)
-	file := ""
-	if is {
-		if file, err = loopdev.File(n); err != nil {
-			return Where{}, err
+	if mounted {
+		if n, is := loopdev.Of(m.Number); is {
+			if its, err := isLoopOf(n, v); its || err != nil {
+				return Where{its, m.Number, m, n}, err
+			}
 		}
 	}
-	if file != v.Image {
-		return Where{}, fmt.Errorf("volume %s: %s is mounted at %s; unmount that first", v.Name, m.Source, v.Mount)
+	at, err := s.elsewhere(v)
+	if err == nil && !at.Up && mounted {
+		err = fmt.Errorf("volume %s: %s is mounted at %s; unmount that first", v.Name, m.Source, v.Mount)
 	}
-	return Where{true, m.Number, m, n}, nil
+	return at, err
+}
+
+// isLoopOf reports whether a loop device is of a volume's file, also if that, or a directory
+// on the way to it, has another name by now.
+func isLoopOf(n int, v Volume) (bool, error) {
+	file, err := loopdev.File(n)
+	if err != nil || file == "" || file == v.Image {
+		return file != "" && err == nil, err
+	}
+	if n != v.Loop {
+		return false, nil
+	}
+	inode, err := loopdev.Inode(n)
+	return inode == v.File.Inode, err
+}
+
+// elsewhere finds a volume whose mount is not where it was made: a directory on the way to it
+// has another name by now. The device tells.
+func (s Store) elsewhere(v Volume) (Where, error) {
+	if v.Loop < firstLoop || !loopdev.Exists(v.Loop) {
+		return Where{}, nil
+	}
+	if its, err := isLoopOf(v.Loop, v); err != nil || !its {
+		return Where{}, err
+	}
+	dev, err := loopdev.Number(v.Loop)
+	if err != nil {
+		return Where{}, err
+	}
+	mounts, err := s.Devices.MountsOf(0, blkdev.Mount{Number: dev})
+	if err != nil || len(mounts) == 0 {
+		return Where{}, err
+	}
+	m := mounts[0]
+	for _, other := range mounts {
+		if other.ID == v.MountID {
+			m = other
+		}
+	}
+	return Where{true, dev, m, v.Loop}, nil
 }
 
 // Up attaches, bounds and mounts a volume; one that is up already has its limit set again.
 // Strict is false if the kernel cannot hold back who writes to it.
-func (s Store) Up(ctx context.Context, name string) (_ Volume, strict bool, err error) {
+// With accept the file that is there now is taken for the volume's own.
+func (s Store) Up(ctx context.Context, name string, accept bool) (_ Volume, strict bool, err error) {
 	v, unlock, err := s.take(ctx, name)
 	if err != nil {
 		return v, false, err
@@ -91,6 +136,11 @@ func (s Store) Up(ctx context.Context, name string) (_ Volume, strict bool, err 
 	if v.Adopted() {
 		return v, false, fmt.Errorf("volume %s: nothing is mounted at %s; mount it there, or have weir forget it: weir volume delete %s", v.Name, v.Mount, v.Name)
 	}
+	if accept {
+		if err := acceptFile(&v); err != nil {
+			return v, false, err
+		}
+	}
 	strict, err = s.up(ctx, &v)
 	return v, strict, err
 }
@@ -120,11 +170,11 @@ func (s Store) up(ctx context.Context, v *Volume) (strict bool, err error) {
 // emptyPlace makes the place of the mount anew if it was weir's, and refuses one that somebody
 // has written to while the volume was down.
 func (s Store) emptyPlace(v Volume) error {
-	entries, err := os.ReadDir(v.Mount)
+	empty, err := isEmpty(v.Mount)
 	if errors.Is(err, fs.ErrNotExist) && v.MadeMount {
-		err = os.MkdirAll(v.Mount, 0o755)
+		empty, err = true, makeDir(v.Mount)
 	}
-	if err == nil && len(entries) > 0 {
+	if err == nil && !empty {
 		err = fmt.Errorf("%s has files in it, which were written there while nothing was mounted; move them away", v.Mount)
 	}
 	if err != nil {
@@ -156,7 +206,9 @@ func (s Store) attach(ctx context.Context, v *Volume, image *os.File, suffix str
 	if err != nil {
 		return false, give(err)
 	}
-	strict, err = s.mount(ctx, *v, loop)
+	if strict, err = s.mount(ctx, *v, loop); err == nil {
+		err = s.recordMount(v, suffix)
+	}
 	// The mount keeps the device; without one it is free when the descriptor is closed.
 	if err := errors.Join(err, loop.Close()); err != nil {
 		return false, give(err)
@@ -180,6 +232,16 @@ func (s Store) mount(ctx context.Context, v Volume, loop *os.File) (strict bool,
 		return false, context.Cause(ctx)
 	}
 	return strict, mountAt(loop.Name(), v)
+}
+
+// recordMount puts the number of a volume's mount on record.
+func (s Store) recordMount(v *Volume, suffix string) error {
+	at, err := s.elsewhere(*v)
+	if err != nil {
+		return err
+	}
+	v.MountID = at.Mount.ID
+	return s.save(*v, suffix)
 }
 
 // mountAt mounts a device at a volume's place, which must be where it was: a path that has

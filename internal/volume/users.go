@@ -10,9 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/moby/sys/mountinfo"
-
 	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/mountinfo"
 )
 
 // A BusyError means that somebody uses a volume.
@@ -46,23 +45,27 @@ func (s Store) busy(v Volume, at Where) error {
 		for _, m := range mountsOn(pid, at.Mount.Number) {
 			words := strings.Fields(m.Optional)
 			follows := group != "" && (slices.Contains(words, "shared:"+group) || slices.Contains(words, "master:"+group))
-			if m.ID == at.Mount.ID || follows && m.Mountpoint == v.Mount && m.Root == "/" {
+			if m.ID == at.Mount.ID || follows && m.Point == at.Mount.Point && m.Root == "/" {
 				continue
 			}
-			return &BusyError{v, fmt.Sprintf("%s, which has it mounted at %s", describe(pid), m.Mountpoint)}
+			return &BusyError{v, fmt.Sprintf("%s, which has it mounted at %s", describe(pid), m.Point)}
 		}
 	}
 	return nil
 }
 
-func mountsOn(pid int, dev blkdev.Number) []*mountinfo.Info {
+func mountsOn(pid int, dev blkdev.Number) []mountinfo.Info {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/mountinfo", pid))
 	if err != nil {
 		return nil // it has ended
 	}
 	defer f.Close()
-	found, err := mountinfo.GetMountsFromReader(f, func(i *mountinfo.Info) (skip, stop bool) {
-		return uint32(i.Major) != dev.Major || uint32(i.Minor) != dev.Minor, false
+	var found []mountinfo.Info
+	_, err = mountinfo.Read(f, func(i mountinfo.Info) bool {
+		if i.Major == dev.Major && i.Minor == dev.Minor {
+			found = append(found, i)
+		}
+		return false
 	})
 	if err != nil {
 		return nil
@@ -93,7 +96,7 @@ func (s Store) inUse(v Volume, at Where, cause error) error {
 		}
 	}
 	if len(users) == 0 {
-		return fmt.Errorf("unmount %s: %w", v.Mount, cause)
+		return fmt.Errorf("unmount %s: %w", at.Mount.Point, cause)
 	}
 	return &BusyError{v, strings.Join(users, ", ")}
 }

@@ -54,6 +54,7 @@ func FindCgroups() (Cgroups, error) {
 func parseCgroups(r io.Reader) (Cgroups, error) {
 	var c Cgroups
 	s := bufio.NewScanner(r)
+	s.Buffer(nil, 16<<20) // a mount point can be tens of kilobytes long
 	for s.Scan() {
 		before, after, ok := strings.Cut(s.Text(), " - ")
 		left, right := strings.Fields(before), strings.Fields(after)
