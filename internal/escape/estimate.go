@@ -48,12 +48,11 @@ func NewEstimate(g cgroupfs.Group, devices []blkdev.Number) (*Estimate, error) {
 	e := &Estimate{group: g, devices: devices, beside: map[blkdev.Number]bool{}}
 	_, e.memory, _ = g.Memory() // without, the group owns no writeback
 	e.memory = e.memory && g.Hierarchy().Version == cgroupfs.V2
-	first, err := e.read()
-	if err != nil {
-		return nil, err
+	pids, err := members(g)
+	if err == nil {
+		e.began, err = e.read(pids)
 	}
-	e.began = first
-	return e, nil
+	return e, err
 }
 
 // Close ends the counting.
@@ -65,7 +64,15 @@ func (e *Estimate) Look() (Reading, error) { return e.LookAt(0) }
 // LookAt is Look for a caller who knows that processes wrote at least so much: those that
 // have begun and ended since the last look were not seen.
 func (e *Estimate) LookAt(written uint64) (Reading, error) {
-	r, err := e.read()
+	pids, err := members(e.group)
+	if err != nil {
+		return Reading{}, err
+	}
+	return e.lookAt(pids, written)
+}
+
+func (e *Estimate) lookAt(pids []int, written uint64) (Reading, error) {
+	r, err := e.read(pids)
 	if err != nil {
 		return r, err
 	}
@@ -87,11 +94,7 @@ func (e *Estimate) judge(r Reading) uint64 {
 	return uint64(past - e.lowest)
 }
 
-func (e *Estimate) read() (r Reading, err error) {
-	pids, err := members(e.group)
-	if err != nil {
-		return r, err
-	}
+func (e *Estimate) read(pids []int) (r Reading, err error) {
 	io := e.sum.Look(pids, process.Proc)
 	r.Written, r.Cancelled = io.Written, io.Cancelled
 	if r.Stats, err = e.group.Stats(); err != nil {

@@ -208,7 +208,7 @@ func (t *Tally) tell(ctx context.Context) {
 	}
 	t.sum.Escaped = 0
 	for n, bytes := range escaped {
-		on, counted := Disks(ctx, n), false
+		on, counted := escape.Disks(ctx, n), false
 		for i := range t.sum.Devices {
 			if d := &t.sum.Devices[i]; on(d.Device) {
 				d.Escaped += bytes
