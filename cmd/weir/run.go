@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/launch"
@@ -127,7 +126,10 @@ func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory, 
 	a.explainPlaces(room.IO, places, pace)
 	a.sayDrain(room.IO, places)
 	bound := bindsWriteback(room.IO, places)
-	result, err := host.Run(ctx, room, launch.Command{Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Signals: signals})
+	watcher := a.watchEscapes(room.IO, places)
+	defer closeWatcher(watcher)
+	result, err := host.Run(ctx, room, launch.Command{Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Signals: signals,
+		Rules: tallied(places), Watcher: watcher})
 	left, closing := room.Close()
 	switch left {
 	case launch.LeftProcesses:
@@ -139,7 +141,7 @@ func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory, 
 		closing = errors.Join(closing, launch.SweepLater())
 	}
 	if err == nil {
-		err = a.reportRun(room, places, pace, result)
+		err = a.reportRun(room, places, pace, args[0], result)
 		if left == launch.LeftDirty && bound && result.Dirty != nil {
 			a.out.Say("%s of what it wrote are in memory still: the group stays, and the limit with it, until they are written", limit.FormatMeasured(float64(*result.Dirty)))
 		}
@@ -161,81 +163,6 @@ func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory, 
 func isUnit(word string) bool {
 	_, err := limit.ParseBytes("10" + word)
 	return err == nil && !strings.ContainsAny(word[:1], "0123456789")
-}
-
-// runDocument is weir run's JSON (docs/json.md).
-type runDocument struct {
-	cli.Schema
-	Cgroup         string      `json:"cgroup"`
-	Version        int         `json:"cgroup_version"`
-	Status         int         `json:"status"`
-	ElapsedSeconds float64     `json:"elapsed_seconds"`
-	Hold           string      `json:"hold"`
-	QueuedSeconds  float64     `json:"queued_seconds"`
-	Dirty          *uint64     `json:"dirty_bytes"` // null: not known
-	Devices        []runDevice `json:"devices"`
-}
-
-type runDevice struct {
-	Device  string         `json:"device"`
-	Number  blkdev.Number  `json:"number"`
-	Chain   string         `json:"chain"`
-	Limit   limit.Limit    `json:"limit"`
-	Charged *cgroupfs.Stat `json:"charged"` // null: the kernel counted nothing for the device
-}
-
-func (a *app) reportRun(room *launch.Room, places []placed, paced bool, r launch.Result) error {
-	doc := runDocument{Schema: cli.SchemaOf("run"), Cgroup: room.IO.Path(), Version: int(room.IO.Hierarchy().Version), Status: r.Status,
-		ElapsedSeconds: r.Elapsed.Seconds(), QueuedSeconds: r.Queued.Seconds(), Hold: holdKernel, Dirty: r.Dirty, Devices: []runDevice{}}
-	if paced {
-		doc.Hold = holdPacer
-		a.out.Say("made %s dirty in %s: %s/s", limit.FormatMeasured(float64(r.Written)), cli.Duration(r.Elapsed), limit.FormatMeasured(float64(r.Written)/max(r.Elapsed.Seconds(), 1e-6)))
-	}
-	for _, p := range places {
-		d := runDevice{Device: p.device.Node, Number: p.device.Number, Chain: p.chain.String(), Limit: p.Limit}
-		for _, s := range r.Stats {
-			if s.Device == p.device.Number {
-				d.Charged = &s
-			}
-		}
-		doc.Devices = append(doc.Devices, d)
-		if !paced || d.Charged != nil && d.Charged.WrittenBytes+d.Charged.ReadBytes > 0 { // else what was made dirty says it
-			a.sayCharged(d, r)
-		}
-	}
-	if a.out.JSON {
-		return a.out.Document(doc)
-	}
-	return nil
-}
-
-// sayCharged says what the group did on a device, for the directions that had a limit.
-func (a *app) sayCharged(d runDevice, r launch.Result) {
-	var s cgroupfs.Stat
-	if d.Charged != nil {
-		s = *d.Charged
-	}
-	say := func(done string, bps, iops limit.Rate, bytes, ops uint64, bpsKey, iopsKey limit.Key) {
-		if !bps.IsSet() && !iops.IsSet() {
-			return
-		}
-		bounds := ""
-		if bps.IsSet() {
-			bounds += ", limit " + bps.Format(bpsKey)
-		}
-		if iops.IsSet() {
-			bounds += ", limit " + iops.Format(iopsKey)
-		}
-		seconds, took := max(r.Elapsed.Seconds(), 1e-6), cli.Duration(r.Elapsed)
-		if bpsKey == limit.WBPS && r.Queued > 0 {
-			seconds += r.Queued.Seconds()
-			took += " and " + cli.Duration(r.Queued) + " of waiting"
-		}
-		a.out.Say("%s: %s %s in %s: %s/s, %.0f ops/s%s", d.Device, done, limit.FormatMeasured(float64(bytes)), took,
-			limit.FormatMeasured(float64(bytes)/seconds), float64(ops)/seconds, bounds)
-	}
-	say("read", d.Limit.RBPS, d.Limit.RIOPS, s.ReadBytes, s.Reads, limit.RBPS, limit.RIOPS)
-	say("wrote", d.Limit.WBPS, d.Limit.WIOPS, s.WrittenBytes, s.Writes, limit.WBPS, limit.WIOPS)
 }
 
 // bindsWriteback reports whether limits bind what the kernel writes behind the command.

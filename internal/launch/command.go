@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/escape"
+	"github.com/weir-io/weir/internal/tally"
 )
 
 // A Command is what to run, with the streams it gets.
@@ -21,7 +23,9 @@ type Command struct {
 	Args           []string
 	Stdin          *os.File
 	Stdout, Stderr *os.File
-	Signals        *Signals // handed on to it; nil: none are
+	Signals        *Signals        // handed on to it; nil: none are
+	Rules          []tally.Rule    // what is measured while it runs; none: nothing
+	Watcher        *escape.Watcher // sees what goes past the rules; nil: it is worked out
 }
 
 // A Result is how a command ended, and what its group was charged.
@@ -30,7 +34,7 @@ type Result struct {
 	Status  int  // as a shell gives it: the exit status, or 128 + the signal
 	Elapsed time.Duration
 	Stats   []cgroupfs.Stat
-	Written uint64        // bytes that it and the children it waited for made dirty, or wrote directly, on any disk
+	Tally   *tally.Sum    // what it did under its rules; nil: that was not measured
 	Queued  time.Duration // what the throttle needs for writes that are charged already and wait in it (v1)
 	Dirty   *uint64       // bytes that it left in memory to be written, on any disk (v2); nil: not known
 }
@@ -113,8 +117,13 @@ func (h Host) Run(ctx context.Context, room *Room, c Command) (Result, error) {
 	if ctx.Err() != nil {
 		return Result{}, context.Cause(ctx)
 	}
+	measured, err := measure(room, c)
+	if err != nil {
+		return Result{}, err
+	}
 	began := time.Now()
 	if err := start(cmd, h.FS, room.joined); err != nil {
+		_ = measured.end(ctx, nil) // nothing was done
 		return Result{}, err
 	}
 	for range len(signals) { // the witness was there before the command
@@ -126,19 +135,19 @@ func (h Host) Run(ctx context.Context, room *Room, c Command) (Result, error) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	err := forward(ctx, cmd.Process, signals, group, ended)
-	result := Result{Elapsed: time.Since(began)}
+	err = forward(ctx, cmd.Process, signals, group, ended)
+	result := Result{Elapsed: time.Since(began), Tally: measured.end(ctx, cmd.ProcessState)}
 	if left := queued(); left >= queueMin {
 		room.queued, result.Queued = left, left
+		if result.Tally != nil {
+			result.Tally.Queued = left
+		}
 	}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		return result, fmt.Errorf("wait for %q: %w", c.Args[0], err)
 	}
 	result.Ended, result.Status = true, status(cmd.ProcessState)
-	if used, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		result.Written = uint64(used.Oublock) * 512 // getrusage(2): of task_io_account_write
-	}
 	if !room.limited {
 		return result, nil
 	}
@@ -152,6 +161,33 @@ func (h Host) Run(ctx context.Context, room *Room, c Command) (Result, error) {
 		}
 	}
 	return result, nil
+}
+
+// measured is a tally of a room; it may be of none.
+type measured struct{ *tally.Tally }
+
+// measure begins to measure what a command does in a room.
+func measure(room *Room, c Command) (measured, error) {
+	if !room.limited || len(c.Rules) == 0 {
+		return measured{}, nil
+	}
+	t, err := tally.Start(room.IO, c.Rules, c.Watcher)
+	return measured{t}, err
+}
+
+// end ends it. A command that has ended knows what the children it waited for have written.
+func (m measured) end(ctx context.Context, ended *os.ProcessState) *tally.Sum {
+	if m.Tally == nil {
+		return nil
+	}
+	var written uint64
+	if ended != nil {
+		if used, ok := ended.SysUsage().(*syscall.Rusage); ok {
+			written = uint64(used.Oublock) * 512 // getrusage(2): of task_io_account_write
+		}
+	}
+	sum := m.End(ctx, written)
+	return &sum
 }
 
 func status(s *os.ProcessState) int {

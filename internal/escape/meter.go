@@ -1,0 +1,155 @@
+package escape
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/process"
+)
+
+// A Meter counts, for a pacer, what has escaped a group on some disks and what the group was
+// charged there: by a Watcher, or by an Estimate where there is none.
+type Meter struct {
+	group    cgroupfs.Group
+	devices  []blkdev.Number
+	watcher  *Watcher // nil: estimate counts
+	id       uint64
+	on       map[blkdev.Number]bool // of what the watcher counts: whether it is on the disks
+	stats    *cgroupfs.OpenStats
+	estimate *Estimate
+
+	escaped, charged uint64
+	written          uint64 // by the group's processes, at the last look
+	pending          bool   // something of it waits in memory
+}
+
+// NewMeter begins to count. The watcher may be nil; it is the caller's, and told of the
+// group each time that step bytes more have escaped.
+func NewMeter(g cgroupfs.Group, devices []blkdev.Number, w *Watcher, step uint64) (m *Meter, err error) {
+	m = &Meter{group: g, devices: slices.Clone(devices), watcher: w, on: map[blkdev.Number]bool{}}
+	if w == nil {
+		m.estimate, err = NewEstimate(g, m.devices)
+		return m, err
+	}
+	if m.id, err = ID(g); err != nil {
+		return nil, err
+	}
+	if m.stats, err = g.OpenStats(); err != nil {
+		return nil, err
+	}
+	if err = w.Add(g, step); err == nil {
+		_, err = m.watched()
+	}
+	return m, err
+}
+
+// Threshold is what has to escape before it is worth to stop anybody, bytes: a tenth of a
+// second of the limit, up to 4 MiB; by an Estimate no less than what that may be off by.
+func Threshold(bytesPerSec uint64, watched bool) uint64 {
+	if watched {
+		return min(max(bytesPerSec/10, 64<<10), thresholdMost)
+	}
+	return max(thresholdMost, 512<<10*uint64(runtime.NumCPU()))
+}
+
+const thresholdMost = 4 << 20
+
+// restMost is how rarely an Estimate has to look at a group of which nothing escapes.
+const restMost = 30 * time.Millisecond
+
+// Rest is how long nobody has to look at a group of which nothing escapes. The watcher tells
+// of it by itself.
+func (m *Meter) Rest() time.Duration {
+	if m.watcher != nil {
+		return time.Second
+	}
+	return restMost
+}
+
+// Look returns what has escaped, and what was charged, since the last look. pids are the
+// group's processes. What has escaped may be less than nothing, if an Estimate finds that it
+// was wrong.
+func (m *Meter) Look(pids []int) (escaped, charged float64, err error) {
+	before, paid := m.escaped, m.charged
+	if m.watcher != nil {
+		_, err = m.watched()
+	} else {
+		err = m.estimated(pids)
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	return float64(m.escaped) - float64(before), float64(m.charged - min(m.charged, paid)), nil
+}
+
+func (m *Meter) watched() (*Meter, error) {
+	all, err := m.watcher.Escaped(m.id)
+	if err != nil {
+		return m, err
+	}
+	m.escaped = 0
+	for n, bytes := range all {
+		on, known := m.on[n]
+		if !known {
+			on = slices.ContainsFunc(m.devices, Disks(context.Background(), n)) // sysfs answers at once
+			m.on[n] = on
+		}
+		if on {
+			m.escaped += bytes
+		}
+	}
+	stats, err := m.stats.Bytes()
+	if err != nil {
+		return m, err
+	}
+	m.charged = 0
+	for _, s := range stats {
+		if slices.Contains(m.devices, s.Device) {
+			m.charged += s.WrittenBytes
+		}
+	}
+	return m, nil
+}
+
+// estimated reads the group's own counters only if its processes have written, or something
+// waits to be charged: they are dear.
+func (m *Meter) estimated(pids []int) error {
+	written := m.estimate.sum.Look(pids, process.Proc)
+	if written.Written == m.written && !m.pending {
+		return nil
+	}
+	r, err := m.estimate.lookAt(pids, 0)
+	if err != nil {
+		return err
+	}
+	m.written, m.pending = r.Written, r.Dirty > 0
+	m.escaped, m.charged = r.Escaped, 0
+	for _, s := range r.Stats {
+		if slices.Contains(m.devices, s.Device) {
+			m.charged += s.WrittenBytes
+		}
+	}
+	return nil
+}
+
+// On has the meter count on other disks from now on.
+func (m *Meter) On(devices []blkdev.Number) {
+	m.devices, m.on = slices.Clone(devices), map[blkdev.Number]bool{}
+}
+
+// Close ends the counting.
+func (m *Meter) Close() {
+	if m.estimate != nil {
+		m.estimate.Close()
+	}
+	if m.stats != nil {
+		_ = m.stats.Close()
+	}
+	if m.watcher != nil {
+		_ = m.watcher.Remove(m.id) // it ends with its process
+	}
+}

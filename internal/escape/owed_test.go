@@ -1,0 +1,67 @@
+package escape
+
+import (
+	"testing"
+	"time"
+)
+
+const (
+	rate = 10_000_000
+	step = time.Millisecond
+)
+
+// A group that dirties only its own owes no more than its bucket gets, though the kernel
+// charges in bursts, and a little more than its rate.
+func TestOwnIsNotOwed(t *testing.T) {
+	o := NewOwed(rate, rate/10, 0)
+	level, lowest := 0.0, 0.0
+	for i := range 60_000 {
+		now := time.Duration(i+1) * step
+		charged := 0.0
+		if i%100 == 0 {
+			charged = 1.05 * rate / 10
+		}
+		level += rate*step.Seconds() - o.Take(0, charged, now)
+		level = min(level, rate/10)
+		lowest = min(lowest, level)
+	}
+	if lowest < -1 {
+		t.Errorf("the bucket was at %.0f bytes", lowest)
+	}
+}
+
+// What escapes below the threshold is not owed; once it is more, all of it is.
+func TestThreshold(t *testing.T) {
+	o := NewOwed(rate, 1000, 0)
+	var got []float64
+	for i, escaped := range []float64{400, 500, 200, 50} {
+		got = append(got, o.Take(escaped, 0, time.Duration(i)*step))
+	}
+	if want := []float64{0, 0, 1100, 50}; got[0] != want[0] || got[1] != want[1] || got[2] != want[2] || got[3] != want[3] {
+		t.Errorf("owed %v, want %v", got, want)
+	}
+	if o.Take(400, 0, 2*time.Second) != 0 {
+		t.Error("it is owed at once after a second without any")
+	}
+}
+
+// Own and escaped together take what the bucket gets.
+func TestOneBucket(t *testing.T) {
+	o := NewOwed(rate, rate/10, 0)
+	level, escaped, charged := 0.0, 0.0, 0.0
+	for i := range 10_000 {
+		now := time.Duration(i+1) * step
+		own, foreign := 0.0, 0.0
+		if i%100 == 0 {
+			own = rate / 20 // half of the limit
+		}
+		if level >= 0 { // it is not stopped
+			foreign = 65536
+		}
+		charged, escaped = charged+own, escaped+foreign
+		level = min(level+rate*step.Seconds()-o.Take(foreign, own, now), rate/10)
+	}
+	if all := (escaped + charged) / (10 * rate); all < 0.95 || all > 1.05 {
+		t.Errorf("own and escaped together were %.3f of the limit", all)
+	}
+}

@@ -1,0 +1,21 @@
+package tally
+
+import (
+	"path/filepath"
+	"slices"
+)
+
+// daemons are programs that have the work done by a daemon, in a group of its own.
+var daemons = []string{"at", "batch", "docker", "docker-compose", "nerdctl", "podman", "systemd-run"}
+
+// handedMost is what such a program may write by itself.
+const handedMost = 64 << 10
+
+// HandedOn reports whether a command is known to hand its work to a daemon, and has: its
+// processes wrote nothing that a limit on writes could bind.
+func (s Sum) HandedOn(command string) bool {
+	if !slices.Contains(daemons, filepath.Base(command)) || s.Written > handedMost {
+		return false
+	}
+	return !slices.ContainsFunc(s.Devices, func(d Device) bool { return d.Charged.WrittenBytes > handedMost })
+}

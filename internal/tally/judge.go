@@ -1,0 +1,114 @@
+package tally
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/weir-io/weir/internal/limit"
+)
+
+// A State is what a tally found of a limit.
+type State string
+
+// The states.
+const (
+	Idle    State = "idle"     // nothing was done that the limit bounds
+	Held    State = "held"     // what was done kept within it
+	NotHeld State = "not_held" // more was done
+	NotTold State = "not_told" // what was measured does not say
+)
+
+// A Verdict is what became of a limit on what was read from a device, or written to it.
+type Verdict struct {
+	State   State
+	Bytes   uint64        // charged to the group, and past the limit
+	Took    time.Duration // from the first of them to the last
+	Ops     uint64        // charged
+	Escaped uint64        // of Bytes, those past the limit
+	Doubts  []string      // why it is not told
+}
+
+// Rate is bytes a second.
+func (v Verdict) Rate() float64 { return float64(v.Bytes) / max(v.Took.Seconds(), 1e-6) }
+
+// What the kernel's throttle lets through beyond its rate: a slice of 100 ms at the start, one
+// request more, and what its clock rounds. It is granted whole, so that a short run is not
+// blamed for it.
+const (
+	throttleExcess = 1.05
+	burst          = 150 * time.Millisecond
+	requestMost    = 1 << 20
+)
+
+func within(bytes uint64, rate limit.Rate, took time.Duration) bool {
+	n, bounded := rate.Number()
+	return !bounded || float64(bytes) <= float64(n)*(throttleExcess*took.Seconds()+burst.Seconds())+requestMost
+}
+
+func opsWithin(ops uint64, rate limit.Rate, took time.Duration) bool {
+	n, bounded := rate.Number()
+	return !bounded || float64(ops) <= float64(n)*(throttleExcess*took.Seconds()+burst.Seconds())+1
+}
+
+// Reads judges the limits on what was read from a device. All of it is charged.
+func (d Device) Reads() Verdict {
+	v := Verdict{Bytes: d.Charged.ReadBytes, Ops: d.Charged.Reads, Took: d.Reading.Duration(), State: Held}
+	switch {
+	case v.Ops == 0:
+		v.State = Idle
+	case !within(v.Bytes, d.Limit.RBPS, v.Took) || !opsWithin(v.Ops, d.Limit.RIOPS, v.Took):
+		v.State = NotHeld
+	}
+	return v
+}
+
+// Writes judges the limits on what was written to a device.
+func (s Sum) Writes(d Device) Verdict {
+	took := d.Writing.with(s.Writing)
+	v := Verdict{Ops: d.Charged.Writes, Took: took.Duration() + s.Queued, Escaped: d.Escaped, State: Held}
+	if !s.Told && s.Escaped > slack() {
+		v.Escaped = s.Escaped
+	}
+	v.Bytes = d.Charged.WrittenBytes + v.Escaped
+	_, bytes := d.Limit.WBPS.Number()
+	switch {
+	case v.Bytes == 0 && s.Dirty == 0:
+		v.State = Idle
+		return v
+	case !within(v.Bytes, d.Limit.WBPS, v.Took), !opsWithin(v.Ops, d.Limit.WIOPS, v.Took):
+		v.State = NotHeld
+	case !bytes && v.Escaped > slack(): // how many operations that took is not known
+		v.State, v.Doubts = NotTold, []string{"how many operations went past the limit is not known"}
+	}
+	if !s.Told {
+		v.doubt(s, d)
+	}
+	return v
+}
+
+// doubt takes a verdict back that an Estimate's errors may be behind.
+func (v *Verdict) doubt(s Sum, d Device) {
+	var doubts []string
+	if v.Escaped > 0 {
+		for _, f := range s.Open {
+			if !f.On(d.Device) {
+				doubts = append(doubts, f.Path+" was open for writing, which is not on the limited device")
+				break
+			}
+		}
+		if len(s.Devices) > 1 {
+			doubts = append(doubts, "without BPF the disks cannot be told apart")
+		}
+	}
+	if v.State == Held && s.Dirty > slack() {
+		for _, f := range s.Open {
+			if f.On(d.Device) && !f.New {
+				doubts = append(doubts, fmt.Sprintf("%s was there before, and without BPF it cannot be seen for whom it is written back", f.Path))
+				break
+			}
+		}
+	}
+	if len(doubts) > 0 && (v.State == NotHeld && v.Escaped > 0 || v.State == Held) {
+		v.State, v.Doubts = NotTold, doubts
+	}
+}

@@ -1,0 +1,223 @@
+package tally
+
+import (
+	"context"
+	"time"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/escape"
+	"github.com/weir-io/weir/internal/limit"
+)
+
+// A Rule is a limit on a device.
+type Rule struct {
+	Device blkdev.Number
+	Limit  limit.Limit
+}
+
+// A Span is the time in which a counter grew, to a look or two: zero, if it did not.
+type Span struct{ First, Last time.Time }
+
+// Duration is how long that was.
+func (s Span) Duration() time.Duration { return s.Last.Sub(s.First) }
+
+// grew notes that a counter has grown between two looks.
+func (s *Span) grew(before, now time.Time) {
+	if s.First.IsZero() {
+		s.First = before
+	}
+	s.Last = now
+}
+
+// with is the span from the beginning of the first of two to the end of the last.
+func (s Span) with(other Span) Span {
+	if s.First.IsZero() {
+		return other
+	}
+	if other.First.IsZero() {
+		return s
+	}
+	if other.First.Before(s.First) {
+		s.First = other.First
+	}
+	if other.Last.After(s.Last) {
+		s.Last = other.Last
+	}
+	return s
+}
+
+// A Sum is what a group did, from the tally's start to its end.
+type Sum struct {
+	escape.Reading
+	Writing Span // in which processes made dirty, or wrote directly
+	Devices []Device
+	// Escapes are the files that bytes went past the limits through, the worst first.
+	Escapes []escape.File
+	// Queued is how long the throttle still needs for what was charged (cgroup v1).
+	Queued time.Duration
+	// Told says that what escaped was seen, by disk, and not worked out.
+	Told bool
+	// Open is what processes had open for writing when much had escaped or was dirty. It is
+	// empty if Told.
+	Open []Opened
+}
+
+// A Device is what was done on one with a limit.
+type Device struct {
+	Rule
+	Charged          cgroupfs.Stat
+	Disk             blkdev.Counters // what the disk did meanwhile, for anybody
+	Reading, Writing Span            // in which the group was charged
+	Escaped          uint64          // bytes, if Told; else the Reading's, which does not tell disks apart
+}
+
+// A Tally looks at a group again and again.
+type Tally struct {
+	group    cgroupfs.Group
+	estimate *escape.Estimate
+	watcher  *escape.Watcher // nil: not to be had
+	id       uint64
+	began    time.Time
+	disks    []blkdev.Counters
+	at       time.Time
+	sum      Sum
+	opened   uint64 // what had escaped, or was dirty, when open files were listed last
+
+	quit, done chan struct{}
+}
+
+const (
+	// lookFirst and lookMost bound the time from one look to the next, lookPart what it is of
+	// the time since the start, and lookCost what a look takes of it.
+	lookFirst  = 5 * time.Millisecond
+	lookMost   = 50 * time.Millisecond
+	lookPart   = 20
+	lookCost   = 100
+	lookSmooth = 16
+)
+
+// Start begins to look at a group with rules. The watcher may be nil; it is the caller's.
+func Start(g cgroupfs.Group, rules []Rule, w *escape.Watcher) (*Tally, error) {
+	t := &Tally{group: g, began: time.Now(), quit: make(chan struct{}), done: make(chan struct{})}
+	var devices []blkdev.Number
+	for _, r := range rules {
+		devices = append(devices, r.Device)
+		t.sum.Devices = append(t.sum.Devices, Device{Rule: r})
+		c, _ := blkdev.New("/").Counters(r.Device) // one that cannot be read has done nothing
+		t.disks = append(t.disks, c)
+	}
+	var err error
+	if t.estimate, err = escape.NewEstimate(g, devices); err != nil {
+		return nil, err
+	}
+	if w != nil && g.Hierarchy().Version == cgroupfs.V2 {
+		if t.id, err = escape.ID(g); err == nil && w.Add(g, 0) == nil {
+			t.watcher, t.sum.Told = w, true
+		}
+	}
+	t.at = t.began
+	go t.run()
+	return t, nil
+}
+
+func (t *Tally) run() {
+	defer close(t.done)
+	var cost time.Duration // of a look, lately: one in which the machine was busy counts little
+	for every := lookFirst; ; {
+		select {
+		case <-t.quit:
+			return
+		case <-time.After(every):
+		}
+		began := time.Now()
+		t.look(0)
+		took := time.Since(began)
+		if cost = min(cost+(took-cost)/lookSmooth, took); cost == 0 {
+			cost = took
+		}
+		every = max(min(max(lookFirst, time.Since(t.began)/lookPart), lookMost), lookCost*cost)
+	}
+}
+
+// look reads the counters; what cannot be read stays as it was.
+func (t *Tally) look(written uint64) {
+	now := time.Now()
+	r, err := t.estimate.LookAt(written)
+	if err != nil {
+		return
+	}
+	if r.Written > t.sum.Written {
+		t.sum.Writing.grew(t.at, now)
+	}
+	for i := range t.sum.Devices {
+		d := &t.sum.Devices[i]
+		for _, s := range r.Stats {
+			if s.Device != d.Rule.Device {
+				continue
+			}
+			if s.ReadBytes > d.Charged.ReadBytes {
+				d.Reading.grew(t.at, now)
+			}
+			if s.WrittenBytes > d.Charged.WrittenBytes {
+				d.Writing.grew(t.at, now)
+			}
+			d.Charged = s
+		}
+	}
+	t.sum.Reading, t.at = r, now
+	if seen := r.Escaped + r.Dirty; !t.sum.Told && seen > t.opened+slack() && len(t.sum.Open) < openMost {
+		t.opened = 2 * seen
+		if pids, err := t.group.Processes(); err == nil {
+			t.sum.Open = opened(t.sum.Open, escape.Writables(pids), t.began)
+		}
+	}
+}
+
+// End looks for the last time. Processes have written at least so many bytes: what those did
+// that nobody has seen, their parents know.
+func (t *Tally) End(ctx context.Context, written uint64) Sum {
+	close(t.quit)
+	<-t.done
+	t.look(written)
+	for i := range t.sum.Devices {
+		d := &t.sum.Devices[i]
+		if c, err := blkdev.New("/").Counters(d.Device); err == nil {
+			d.Disk = blkdev.Counters{Reads: c.Reads - t.disks[i].Reads, ReadBytes: c.ReadBytes - t.disks[i].ReadBytes,
+				Writes: c.Writes - t.disks[i].Writes, WrittenBytes: c.WrittenBytes - t.disks[i].WrittenBytes}
+		}
+	}
+	if t.sum.Told {
+		t.tell(ctx)
+	}
+	for i := range t.sum.Open {
+		t.sum.Open[i].place(ctx)
+	}
+	t.estimate.Close()
+	return t.sum
+}
+
+// tell takes what the watcher has seen.
+func (t *Tally) tell(ctx context.Context) {
+	escaped, err := t.watcher.Escaped(t.id)
+	if err == nil {
+		t.sum.Escapes, err = t.watcher.Files(t.id, t.group.Hierarchy())
+	}
+	if t.sum.Told = err == nil; !t.sum.Told {
+		return
+	}
+	t.sum.Escaped = 0
+	for n, bytes := range escaped {
+		on, counted := escape.Disks(ctx, n), false
+		for i := range t.sum.Devices {
+			if d := &t.sum.Devices[i]; on(d.Device) {
+				d.Escaped += bytes
+				counted = true
+			}
+		}
+		if counted {
+			t.sum.Escaped += bytes
+		}
+	}
+	_ = t.watcher.Remove(t.id) // it ends with weir
+}

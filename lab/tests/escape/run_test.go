@@ -1,0 +1,78 @@
+package escape_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/weir-io/weir/lab"
+)
+
+// A document is what these tests read of weir run's.
+type document struct {
+	Written uint64 `json:"written_bytes"`
+	Escaped uint64 `json:"escaped_bytes"`
+	Devices []struct {
+		Write struct {
+			Held    string
+			Bytes   uint64
+			Seconds float64
+		}
+	}
+}
+
+// weirRun runs a command by weir run, and returns its document and what it said.
+func weirRun(t *testing.T, args ...string) (doc document, said string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "weir", append([]string{"run", "--json"}, args...)...)
+	var messages bytes.Buffer
+	cmd.Stderr = &messages
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("weir run %v: %v: %s", args, err, &messages)
+	}
+	if err := json.Unmarshal(out, &doc); err != nil || len(doc.Devices) != 1 {
+		t.Fatalf("weir run %v: %v: %s", args, err, out)
+	}
+	t.Logf("%+v\n%s", doc, &messages)
+	return doc, messages.String()
+}
+
+// What is written over another group's file goes past the kernel's limit, and weir run says
+// so; what is written to the command's own is held.
+func TestRunTellsWhatEscaped(t *testing.T) {
+	lab.Need(t, lab.Root, lab.V2, lab.Memory, lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	limits := []string{"--hold", "kernel", "--write", "10MB/s", "--on", disk.Dir, "--", "dd", "if=/dev/zero", "bs=1M", "conv=notrunc,fsync"}
+	file := foreign(t, disk.Dir, "alive", 40)
+	doc, said := weirRun(t, append(limits, "of="+file, "count=40")...)
+	if d := doc.Devices[0].Write; d.Held != "not_held" || doc.Escaped < 38*mib || doc.Escaped > 41*mib || doc.Written < 40*mib {
+		t.Errorf("over another's file: %+v", doc)
+	}
+	for _, want := range []string{"NOT held", "MB went past the limit", file} {
+		if !strings.Contains(said, want) {
+			t.Errorf("weir run said %q, want %q in it", said, want)
+		}
+	}
+	doc, said = weirRun(t, append(limits, "of="+filepath.Join(disk.Dir, "fresh"), "count=10")...)
+	if d := doc.Devices[0].Write; d.Held != "held" || doc.Escaped > mib || !strings.Contains(said, ": held") {
+		t.Errorf("its own file: %+v, %q", doc, said)
+	}
+}
+
+// A program that hands its work to a daemon is told to have done so.
+func TestRunTellsWhoHandsItsWorkOn(t *testing.T) {
+	lab.Need(t, lab.Root, lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	docker := filepath.Join(t.TempDir(), "docker")
+	if err := os.WriteFile(docker, []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, said := weirRun(t, "--write", "10MB/s", "--on", disk.Dir, "--", docker); !strings.Contains(said, "docker hands its work to a daemon") {
+		t.Errorf("weir run said %q", said)
+	}
+}
