@@ -84,7 +84,11 @@ func (a *app) open() error {
 }
 
 func (a *app) sweep() error {
-	return errors.Join(hold.Undo(a.state, a.fs), launch.Sweep(a.state, a.fs), pacer.Sweep(a.state, a.fs), a.volumes(nil).Sweep())
+	var undone error
+	if some, err := a.state.Any(); some || err != nil {
+		undone = errors.Join(err, hold.Undo(a.state, a.fs), launch.Sweep(a.state, a.fs), a.state.SweepLocks())
+	}
+	return errors.Join(undone, pacer.Sweep(a.state, a.fs), a.volumes(nil).Sweep())
 }
 
 func (a *app) close() {

@@ -200,6 +200,12 @@ func (d Dir) withPrefix(prefix string) ([]string, error) {
 	return paths, nil
 }
 
+// Any reports whether there is a record of any kind, or anything else.
+func (d Dir) Any() (bool, error) {
+	paths, err := d.withPrefix("")
+	return len(paths) > 0, err
+}
+
 // Sweep calls clean for every record of the kind whose owner is dead, and removes
 // the record if clean returns nil. It goes on after errors and joins them; ErrKeep
 // is no error. A directory that is not there has no records.
