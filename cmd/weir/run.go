@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,13 +12,13 @@ import (
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/systemd"
+	"github.com/weir-io/weir/internal/place"
 )
 
 func newRun(a *app) *cobra.Command {
 	var limits cli.Limits
 	var memory, name string
-	var how string
+	var how limit.Hold
 	var dryRun bool
 	cmd := &cobra.Command{
 		Use:   "run [LIMITS] [--on PATH|DEVICE]... [--memory SIZE] [--name NAME] -- COMMAND...",
@@ -50,7 +49,7 @@ func newRun(a *app) *cobra.Command {
 	limits.Register(cmd.Flags())
 	cmd.Flags().StringVar(&memory, "memory", "", "most memory of the command, page cache included: `SIZE` such as 512MiB")
 	cmd.Flags().StringVar(&name, "name", "", "`NAME` of the group (default: made up)")
-	holdFlag(cmd, &how, holdAuto)
+	cli.HoldFlag(cmd.Flags(), &how, limit.HoldAuto)
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print each file and line that would be written, and do nothing")
 	a.cgroupFlag(cmd)
 	return cmd
@@ -60,7 +59,7 @@ func newRun(a *app) *cobra.Command {
 // systemd's it must hold a weir as well, which waits there.)
 const memoryMin = 1_000_000
 
-func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory, how string, o launch.Options, dryRun bool) error {
+func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory string, how limit.Hold, o launch.Options, dryRun bool) error {
 	ctx := cmd.Context()
 	onLimits, err := limits.Resolve()
 	if err != nil {
@@ -73,9 +72,6 @@ func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory, 
 		if o.MemoryMax < memoryMin {
 			return cli.Usagef("--memory %s: a command needs at least %d kB", memory, memoryMin/1000)
 		}
-	}
-	if err := checkHold(how); err != nil {
-		return err
 	}
 	if err := launch.CheckName(o.Name); err != nil {
 		return cli.Usagef("--name %v", err)
@@ -99,34 +95,35 @@ func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory, 
 	if err != nil {
 		return err
 	}
-	o.Changes, o.Linger = changes(places), true
-	host := launch.Host{FS: a.fs, State: a.state, Holder: a.holder(), SystemdRuns: systemd.Running(a.root)}
+	o.Changes, o.Linger = place.Changes(places), true
+	host := a.launchHost()
+	group, steps, err := host.Plan(o)
+	if err != nil {
+		return err
+	}
+	decided, err := a.deciding().Decide(group, true, places, how)
+	if err != nil {
+		return err
+	}
 	if dryRun {
-		group, steps, err := host.Plan(o)
-		if err != nil {
+		if steps, err = withPace(host, group, decided, steps); err != nil {
 			return err
 		}
-		a.explainPlaces(group, places, false)
+		a.explain(decided)
 		return a.dryRun("run", steps)
 	}
 	ctx, signals := launch.Catch(ctx)
 	defer signals.Stop()
-	pace := false
 	o.Then = func(room *launch.Room) (err error) {
-		pace, err = a.pace(room, places, how)
-		if err != nil && how == holdAuto { // nobody has asked for the pacer
-			a.out.Say("warning: %v", err)
-			err = nil
-		}
+		decided, err = a.pace(host, room, decided)
 		return err
 	}
 	room, err := host.Prepare(ctx, o)
 	if err != nil {
 		return err
 	}
-	a.explainPlaces(room.IO, places, pace)
-	a.sayDrain(room.IO, places)
-	bound := bindsWriteback(room.IO, places)
+	a.explain(decided)
+	a.sayDrain(room.IO, decided)
 	result, err := host.Run(ctx, room, launch.Command{Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Signals: signals})
 	left, closing := room.Close()
 	switch left {
@@ -139,8 +136,8 @@ func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory, 
 		closing = errors.Join(closing, launch.SweepLater())
 	}
 	if err == nil {
-		err = a.reportRun(room, places, pace, result)
-		if left == launch.LeftDirty && bound && result.Dirty != nil {
+		err = a.reportRun(room, decided, result)
+		if left == launch.LeftDirty && decided.Binds() && result.Dirty != nil {
 			a.out.Say("%s of what it wrote are in memory still: the group stays, and the limit with it, until they are written", limit.FormatMeasured(float64(*result.Dirty)))
 		}
 	}
@@ -170,31 +167,33 @@ type runDocument struct {
 	Version        int         `json:"cgroup_version"`
 	Status         int         `json:"status"`
 	ElapsedSeconds float64     `json:"elapsed_seconds"`
-	Hold           string      `json:"hold"`
+	Hold           limit.Hold  `json:"hold"`
 	QueuedSeconds  float64     `json:"queued_seconds"`
 	Dirty          *uint64     `json:"dirty_bytes"` // null: not known
 	Devices        []runDevice `json:"devices"`
 }
 
 type runDevice struct {
-	Device  string         `json:"device"`
-	Number  blkdev.Number  `json:"number"`
-	Chain   string         `json:"chain"`
-	Limit   limit.Limit    `json:"limit"`
-	Charged *cgroupfs.Stat `json:"charged"` // null: the kernel counted nothing for the device
+	Device   string         `json:"device"`
+	Number   blkdev.Number  `json:"number"`
+	Chain    string         `json:"chain"`
+	Limit    limit.Limit    `json:"limit"`
+	Expected []place.Cell   `json:"expected"`
+	Charged  *cgroupfs.Stat `json:"charged"` // null: the kernel counted nothing for the device
 }
 
-func (a *app) reportRun(room *launch.Room, places []placed, paced bool, r launch.Result) error {
+func (a *app) reportRun(room *launch.Room, decided place.Decision, r launch.Result) error {
+	paced := decided.Paced != nil
 	doc := runDocument{Schema: cli.SchemaOf("run"), Cgroup: room.IO.Path(), Version: int(room.IO.Hierarchy().Version), Status: r.Status,
-		ElapsedSeconds: r.Elapsed.Seconds(), QueuedSeconds: r.Queued.Seconds(), Hold: holdKernel, Dirty: r.Dirty, Devices: []runDevice{}}
+		ElapsedSeconds: r.Elapsed.Seconds(), QueuedSeconds: r.Queued.Seconds(), Hold: limit.HoldKernel, Dirty: r.Dirty, Devices: []runDevice{}}
 	if paced {
-		doc.Hold = holdPacer
+		doc.Hold = limit.HoldPacer
 		a.out.Say("made %s dirty in %s: %s/s", limit.FormatMeasured(float64(r.Written)), cli.Duration(r.Elapsed), limit.FormatMeasured(float64(r.Written)/max(r.Elapsed.Seconds(), 1e-6)))
 	}
-	for _, p := range places {
-		d := runDevice{Device: p.device.Node, Number: p.device.Number, Chain: p.chain.String(), Limit: p.Limit}
+	for _, p := range decided.Places {
+		d := runDevice{Device: p.Device.Node, Number: p.Device.Number, Chain: p.Chain.String(), Limit: p.Limit, Expected: p.Cells()}
 		for _, s := range r.Stats {
-			if s.Device == p.device.Number {
+			if s.Device == p.Device.Number {
 				d.Charged = &s
 			}
 		}
@@ -236,9 +235,4 @@ func (a *app) sayCharged(d runDevice, r launch.Result) {
 	}
 	say("read", d.Limit.RBPS, d.Limit.RIOPS, s.ReadBytes, s.Reads, limit.RBPS, limit.RIOPS)
 	say("wrote", d.Limit.WBPS, d.Limit.WIOPS, s.WrittenBytes, s.Writes, limit.WBPS, limit.WIOPS)
-}
-
-// bindsWriteback reports whether limits bind what the kernel writes behind the command.
-func bindsWriteback(g cgroupfs.Group, places []placed) bool {
-	return slices.ContainsFunc(places, func(p placed) bool { return p.limitsWrites() && p.expect(g).Buffered })
 }

@@ -119,7 +119,7 @@ func (a *app) printMatrix(r why.Report, place int) {
 			text, mechanism := "-", ""
 			for _, c := range cellsOf(r, place) {
 				if c.Path == path && c.Read == read {
-					text, mechanism = cellText(c, r.Supposed), c.Mechanism
+					text, mechanism = cellText(c, r.Supposed), string(c.Mechanism)
 					throttled = throttled || c.Held == why.Yes
 				}
 			}

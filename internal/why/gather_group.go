@@ -9,6 +9,7 @@ import (
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/target"
 )
 
@@ -19,6 +20,9 @@ func readGroup(ctx context.Context, s Sources, q Question, group cgroupfs.Group)
 		if err := read(group); err != nil {
 			return g, err
 		}
+	}
+	if s.NoPacer != nil {
+		g.NoPacer = s.NoPacer(group)
 	}
 	if q.Target == nil {
 		g.Owner = target.Owner{Kind: "weir"}
@@ -58,7 +62,9 @@ func (g *Group) readControllers(group cgroupfs.Group) error {
 				return nil
 			}
 			pids, err := below.Processes()
-			g.BelowV1 += len(pids)
+			if len(pids) > 0 {
+				g.BelowV1 = append(g.BelowV1, place.Below{Path: below.Path(), Processes: len(pids)})
+			}
 			return err
 		})
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/weir-io/weir/internal/kernel"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/load"
+	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/target"
 )
 
@@ -45,14 +46,14 @@ func TestNothingIsFoundWhereAllHolds(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	for _, c := range r.Matrix {
-		want, by := Yes, Throttle
+		want, by := Yes, place.Throttle
 		switch {
 		case c.Read:
 			want, by = NoLimit, ""
 		case c.Path == load.Buffered:
-			want, by = AtDevice, Writeback
+			want, by = AtDevice, place.Writeback
 		case c.Path == mapped:
-			by = Writeback
+			by = place.Writeback
 		}
 		if c.Held != want || c.Mechanism != by {
 			t.Errorf("%+v, want %s by %q", c, want, by)
@@ -229,9 +230,12 @@ func TestRules(t *testing.T) {
 		}},
 		{"v1-flat", Hurts, AtDevice, func(f *Facts) {
 			onV1(f)
-			f.Group.RootRules, f.Group.Processes, f.Group.BelowV1 = f.Group.Rules, []int{1}, 3
+			f.Group.RootRules, f.Group.Processes, f.Group.BelowV1 = f.Group.Rules, []int{1}, []place.Below{{Path: "/x/y", Processes: 3}}
 		}},
-		{"v1-flat", Breaks, No, func(f *Facts) { onV1(f); f.Group.RootRules, f.Group.BelowV1 = f.Group.Rules, 3 }},
+		{"v1-flat", Breaks, No, func(f *Facts) {
+			onV1(f)
+			f.Group.RootRules, f.Group.BelowV1 = f.Group.Rules, []place.Below{{Path: "/x/y", Processes: 3}}
+		}},
 		{"v1-flat", Breaks, No, func(f *Facts) { // another place has its limit
 			onV1(f)
 			f.Group.Above = []Above{{"/up", []cgroupfs.Rule{rule1(vda, 1e6)}}}
