@@ -45,6 +45,23 @@ func (a *app) keptFor(t target.Target) (kept.Record, error) {
 	return kept.Read(a.root, t.Lasting)
 }
 
+// keptIn is the file in which weir keeps limits of a target; empty: it keeps none.
+func (a *app) keptIn(t target.Target) (string, error) {
+	r, err := a.keptFor(t)
+	if err != nil || len(r.Entries) > 0 {
+		return a.recordPath(t.Lasting), err
+	}
+	if !keepsScope(t, t.Group.Hierarchy().Version) {
+		return "", nil
+	}
+	path := filepath.Join(a.root, dropin.Path(t.Owner.Unit))
+	entries, err := readDropIn(path)
+	if err != nil || len(entries) == 0 {
+		return "", err
+	}
+	return path, nil
+}
+
 // planRecord adds a record to a plan.
 func (a *app) planRecord(plan *hold.Plan, r kept.Record) error {
 	r.Entries = thatBind(r.Entries)

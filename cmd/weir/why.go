@@ -132,7 +132,7 @@ func (a *app) whySources() (why.Sources, error) {
 	if s.SystemdRuns && a.root == "/" {
 		s.UnitLimits = unitLimits
 	}
-	s.Paced, s.NoPacer = a.deciding().Paced, a.deciding().NoPacer
+	s.Paced, s.NoPacer, s.KeptIn = a.deciding().Paced, a.deciding().NoPacer, a.keptIn
 	return s, nil
 }
 

@@ -37,6 +37,8 @@ type Sources struct {
 	UnitLimits func(ctx context.Context, unit string) (map[blkdev.Number][]Spelling, error)
 	// Paced reads what weir's pacer holds of a group; nil: nothing.
 	Paced func(cgroupfs.Group) (*place.Paced, error)
+	// KeptIn names the file in which weir keeps limits of a target; empty: it keeps none.
+	KeptIn func(target.Target) (string, error)
 	// NoPacer is why weir's pacer cannot be had for a group; nil: it can.
 	NoPacer func(cgroupfs.Group) error
 }
@@ -94,6 +96,7 @@ type Group struct {
 	Above     []Above         // the groups above, the root first
 	Memory    Memory
 	Record    *target.Record // what the target's owner has on record; nil: not known
+	KeptIn    string         // the file in which weir keeps limits of the target; empty: it keeps none
 	Unit      *Unit          // what systemd keeps; nil if the group is no unit's
 	Loose     *Loose         // nil: systemd leaves the limits in force, or there are none
 	Latency   []Policy       // io.latency of the group, those above and their neighbours

@@ -35,6 +35,12 @@ func readGroup(ctx context.Context, s Sources, q Question, group cgroupfs.Group)
 			return g, err
 		}
 	}
+	if s.KeptIn != nil {
+		var err error
+		if g.KeptIn, err = s.KeptIn(*q.Target); err != nil {
+			return g, err
+		}
+	}
 	members, err := target.Members(group)
 	if err != nil {
 		return g, err

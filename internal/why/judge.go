@@ -17,7 +17,7 @@ var rules = []rule{
 	v1Writeback, rootRules, pacedHere, memoryElsewhere, ioNotEnabled, rootGroup,
 	noDevice, mountsWithout, dataJournal, noCgroupWriteback, foreignInode,
 	ruleElsewhere, ruleBeneath, mountWithoutRule, partition,
-	parentStricter, limitAbove, flat, unitDiffers, unitConflicts, mayBeLost, recordDiffers, recordEmpty,
+	parentStricter, limitAbove, flat, unitDiffers, unitConflicts, mayBeLost, recordDiffers, recordLacks, recordEmpty,
 	drains, runsAhead, largeWriteback, backlog, cached,
 	lowLimit, largeRequests, kernelBugs, overlayAsync,
 	otherPolicies, swapHere,

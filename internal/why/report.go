@@ -71,7 +71,7 @@ func dirtyOf(d *kernel.Dirty) *Dirty {
 		d.BackgroundAt, d.LimitAt, d.Now, d.InWriteback}
 }
 
-// Held says whether a limit binds an I/O.
+// Held says whether a limit is expected to bind an I/O.
 type Held string
 
 // The answers.
@@ -88,7 +88,7 @@ type Cell struct {
 	Place     int             `json:"place"` // index of Report.Places
 	Path      load.Path       `json:"path"`
 	Read      bool            `json:"read"`
-	Held      Held            `json:"held"`
+	Held      Held            `json:"expected"`
 	Mechanism place.Mechanism `json:"mechanism"` // empty unless it holds
 	Findings  []int           `json:"findings"`  // their numbers
 }
