@@ -22,7 +22,7 @@ func TestARecordThatCanBeUpdated(t *testing.T) {
 
 // What was just set and nobody keeps is no fault: the first fix keeps it. What weir itself
 // keeps is not spoken of.
-func TestALimitThatNobodyKeeps(t *testing.T) {
+func TestALimitThatItsOwnerDoesNotKeep(t *testing.T) {
 	f := good()
 	f.Target, f.Group.Record = "docker:web", &target.Record{By: "Docker", Command: "docker", Source: "docker inspect web"}
 	r := Judge(f)
