@@ -33,6 +33,7 @@ var layers = [][]string{
 	{"internal/target/pid", "internal/target/cgroup", "internal/target/unit", "internal/target/engine",
 		"internal/target/containerd", "internal/target/pod", "internal/target/vm"},
 	{"internal/hold", "internal/pacer", "internal/tally"},
+	{"internal/place"},
 	{"internal/launch", "internal/watch", "internal/load", "internal/scratch", "internal/volume", "internal/quota", "internal/trace", "internal/dirty"},
 	{"internal/demo", "internal/why", "internal/mend", "internal/latency"},
 	{"internal/prove"},

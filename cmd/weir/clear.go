@@ -11,6 +11,7 @@ import (
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/target"
 	"github.com/weir-io/weir/internal/target/engine"
 )
@@ -41,7 +42,7 @@ type clearing struct {
 	t, keeper target.Target
 	on        []string
 	only      []blkdev.Number // that on leads to; none: all
-	places    []placed        // with limits in force
+	places    []place.Placed  // with limits in force
 	plan      hold.Plan
 	forgets   *engine.Update // nil: the container's engine has nothing to forget
 }
@@ -108,9 +109,9 @@ func (a *app) planClear(ctx context.Context, c *clearing) error {
 				lifted = lifted.With(k, limit.Unlimited)
 			}
 		}
-		c.places = append(c.places, placed{device: a.device(ctx, r.Device), Change: hold.Change{Device: r.Device, Limit: lifted}})
+		c.places = append(c.places, place.Placed{Device: a.device(ctx, r.Device), Limit: lifted})
 	}
-	c.plan = a.planFor(c.t, changes(c.places))
+	c.plan = a.planFor(c.t, place.Changes(c.places))
 	return a.unpersist(ctx, c.keeper, &c.plan, c.only)
 }
 
@@ -168,12 +169,12 @@ func (a *app) forgetAll(ctx context.Context, c clearing) (err error) {
 		a.out.Say("%s: %s keeps no limit of it any more", t, c.keeper.Record.By)
 	}
 	for _, p := range c.places {
-		a.out.Say("%s: no limit on %s (%s) any more", t, p.device.Node, p.device.Number)
+		a.out.Say("%s: no limit on %s (%s) any more", t, p.Device.Node, p.Device.Number)
 	}
 	if c.plan.File != nil && c.plan.File.Text == "" {
 		a.out.Say("%s: removed %s, which kept its limits for each start", t, c.plan.File.Path)
 	}
-	return a.reportSet("clear", t, c.places)
+	return a.reportSet("clear", t, unheld(c.places))
 }
 
 func (a *app) devicesNamed(ctx context.Context, on []string) ([]blkdev.Number, error) {
@@ -198,4 +199,13 @@ func (a *app) device(ctx context.Context, n blkdev.Number) blkdev.Device {
 		return blkdev.Device{Number: n, Name: n.String(), Node: n.String()}
 	}
 	return d
+}
+
+// unheld are places where nothing is limited any more.
+func unheld(all []place.Placed) []place.Expected {
+	var list []place.Expected
+	for _, p := range all {
+		list = append(list, place.Expected{Placed: p})
+	}
+	return list
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/weir-io/weir/internal/dropin"
 	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/kept"
+	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/systemd"
 	"github.com/weir-io/weir/internal/target"
 )
@@ -118,7 +119,7 @@ func (a *app) clearContainer(ctx context.Context, spec string, stopped *target.S
 	if err != nil {
 		return err
 	}
-	var entries []dropin.Entry
+	var entries []limit.Asked
 	path := ""
 	if stopped.Unit != "" {
 		path = filepath.Join(a.root, dropin.Path(stopped.Unit))

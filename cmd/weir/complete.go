@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/plain"
 	"github.com/weir-io/weir/internal/systemd"
 	"github.com/weir-io/weir/internal/target/engine"
@@ -64,7 +65,7 @@ func (a *app) completeTarget(cmd *cobra.Command, args []string, typed string) ([
 
 // choices are the values that flags take, where these can be listed.
 var choices = map[string][]string{
-	"hold":   {holdAuto, holdKernel, holdPacer},
+	"hold":   {limit.HoldAuto.String(), limit.HoldKernel.String(), limit.HoldPacer.String()},
 	"cgroup": {"auto", "v1", "v2"},
 	"fs":     volume.Formats(),
 	"paths":  {"direct", "sync", "buffered", "mapped", "async"},

@@ -17,7 +17,7 @@ import (
 // dockerd answers for Docker at a socket, and has weir ask there, until the script ends:
 // "dockerd SOCKET DIR". DIR/NAME.json is what there is to say of container NAME, a file
 // that begins with a number is an answer of that status. DIR/all.json lists them. DIR/api is
-// the version of its API. What it is told to update is in DIR/NAME.update, a line each; where
+// the version of its API, DIR/version its own. What it is told to update is in DIR/NAME.update, a line each; where
 // DIR/NAME.refuses is there, that is its answer.
 func dockerd(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
@@ -43,6 +43,9 @@ func dockerd(ts *testscript.TestScript, neg bool, args []string) {
 func answer(w http.ResponseWriter, r *http.Request, dir string) {
 	if version, err := os.ReadFile(filepath.Join(dir, "api")); err == nil {
 		w.Header().Set("Api-Version", strings.TrimSpace(string(version)))
+	}
+	if version, err := os.ReadFile(filepath.Join(dir, "version")); err == nil {
+		w.Header().Set("Server", "Docker/"+strings.TrimSpace(string(version))+" (linux)")
 	}
 	if r.Method == http.MethodPost {
 		update(w, r, dir)

@@ -4,29 +4,30 @@ import (
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/kernel"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/why"
 )
 
 // sayDrain warns of limits on writes under which a group's memory fills with what is
 // dirty, before any writer is in it or the limit in force.
-func (a *app) sayDrain(g cgroupfs.Group, places []placed) { a.sayDrainOf(memoryOf(g), g, places) }
+func (a *app) sayDrain(g cgroupfs.Group, d place.Decision) { a.sayDrainOf(memoryOf(g), g, d) }
 
 // sayDrainOf is sayDrain for a group that will have so much memory; 0: no bound.
-func (a *app) sayDrainOf(memory uint64, g cgroupfs.Group, places []placed) {
+func (a *app) sayDrainOf(memory uint64, g cgroupfs.Group, decided place.Decision) {
 	if memory == 0 {
 		return
 	}
-	for _, p := range places {
-		if !p.limitsWrites() || !p.expect(g).Buffered {
+	for _, p := range decided.Places {
+		if !p.LimitsWrites() || p.Buffered.Mechanism != place.Writeback {
 			continue
 		}
-		d := why.Device{Device: p.device, Limit: p.Limit}
-		if bdi, there, err := kernel.New(a.root).BDI(p.device.Number); err == nil && there {
+		d := why.Device{Device: p.Device, Limit: p.Limit}
+		if bdi, there, err := kernel.New(a.root).BDI(p.Device.Number); err == nil && there {
 			d.BDI = &bdi
 		}
 		if took, slow := why.SlowDrain(memory, d); slow {
 			a.out.Say("warning: the group may have %s of memory, and what is dirty in that takes %s to get to %s: a buffered writer will stall, hang or be killed; weir why cgroup:%s has what helps",
-				limit.FormatMeasured(float64(memory)), why.Seconds(took), p.device.Node, g.Path())
+				limit.FormatMeasured(float64(memory)), why.Seconds(took), p.Device.Node, g.Path())
 		}
 	}
 }

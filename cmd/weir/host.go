@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -14,10 +13,10 @@ import (
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/inode"
-	"github.com/weir-io/weir/internal/kernel"
 	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/pacer"
+	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/plain"
 	"github.com/weir-io/weir/internal/state"
 	"github.com/weir-io/weir/internal/systemd"
@@ -187,174 +186,32 @@ func (a *app) target(ctx context.Context, spec string) (target.Target, error) {
 
 func (a *app) holder() hold.Holder { return hold.Holder{State: a.state, Connect: systemd.Connect} }
 
-// A placed limit is a limit with the devices it goes on.
-type placed struct {
-	chain blkdev.Chain
-	hold.Change
-	device blkdev.Device
+// place finds the devices of limits. Those without a place go on every disk that the mounts
+// of some processes are on; 0 is weir itself.
+func (a *app) place(ctx context.Context, asked []limit.Asked, views []int) ([]place.Placed, error) {
+	all, skipped, err := place.Place(ctx, blkdev.New(a.root), asked, views)
+	for _, s := range skipped {
+		a.out.Say("note: no limit on %s: %s", plain.Brief(s.Mount.Point), s.Reason)
+	}
+	return all, err
 }
 
-// onOwnDisks puts limits without a place on a target's own disks, where its mounts do not
-// tell what they are.
-func onOwnDisks(limits []cli.OnLimit, t target.Target) []cli.OnLimit {
-	if len(t.Disks) == 0 {
-		return limits
-	}
-	var all []cli.OnLimit
-	for _, l := range limits {
-		if l.On != "" {
-			all = append(all, l)
-			continue
-		}
-		for _, disk := range t.Disks {
-			all = append(all, cli.OnLimit{On: disk, Limit: l.Limit})
-		}
-	}
-	return all
-}
+func (a *app) deciding() place.Host { return place.Host{Root: a.root, FS: a.fs, State: a.state} }
 
-// place finds the devices of limits. Those without a place go on every disk that the
-// mounts of some processes are on; 0 is weir itself.
-func (a *app) place(ctx context.Context, limits []cli.OnLimit, views []int) ([]placed, error) {
-	devices := blkdev.New(a.root)
-	var all []placed
-	for _, l := range limits {
-		var chains []blkdev.Chain
-		var err error
-		if l.On == "" {
-			var skipped []blkdev.Skipped
-			chains, skipped, err = devices.OfMounts(ctx, views...)
-			if err == nil && len(chains) == 0 {
-				err = noDisks(skipped)
-			}
-			for _, s := range skipped {
-				a.out.Say("note: no limit on %s: %s", plain.Brief(s.Mount.Point), s.Reason)
-			}
-		} else {
-			var chain blkdev.Chain
-			chain, err = devices.Resolve(ctx, l.On)
-			chains = []blkdev.Chain{chain}
-		}
-		if err != nil {
-			return nil, err
-		}
-		for _, chain := range chains {
-			for _, dev := range chain.Devices {
-				p := placed{chain: chain, device: dev, Change: hold.Change{Device: dev.Number, Limit: l.Limit}}
-				if all, err = add(all, p); err != nil {
-					return nil, err
-				}
-			}
-		}
-	}
-	return all, nil
-}
-
-// noDisks says why no mount leads to a device.
-func noDisks(skipped []blkdev.Skipped) error {
-	e := &cgroupfs.Unsupported{Feature: "limit disk I/O", Reason: "none of the target's mounts is on a block device", Remedy: "name a device with --on"}
-	if len(skipped) > 0 {
-		e.Reason += " (" + skipped[0].Reason + ")"
-	}
-	return e
-}
-
-// add joins limits that came to one device, as places on two of its partitions do. A
-// rate that they put differently is wrong use.
-func add(all []placed, p placed) ([]placed, error) {
-	i := slices.IndexFunc(all, func(q placed) bool { return q.device.Number == p.device.Number })
-	if i < 0 {
-		return append(all, p), nil
-	}
-	first := &all[i]
-	for _, k := range limit.Keys {
-		was, is := first.Limit.Get(k), p.Limit.Get(k)
-		if was.IsSet() && is.IsSet() && was != is {
-			return nil, cli.Usagef("%s and %s are both on %s, and a device has one %s limit: %s, or %s",
-				first.chain.Spec, p.chain.Spec, p.device.Node, k.Direction(), was.Format(k), is.Format(k))
-		}
-	}
-	first.Limit = first.Limit.Overlay(p.Limit)
-	if first.chain.Spec != p.chain.Spec {
-		first.chain.Notes = append(first.chain.Notes, fmt.Sprintf("%s is on %s too: one limit binds both together", p.chain.Spec, p.device.Node))
-	}
-	return all, nil
-}
-
-func changes(all []placed) []hold.Change {
-	var list []hold.Change
-	for _, p := range all {
-		list = append(list, p.Change)
-	}
-	return list
-}
-
-// explainPlaces says which device each place came to, and what will hold there.
-func (a *app) explainPlaces(g cgroupfs.Group, all []placed, paced bool) {
-	if a.out.Quiet { // what holds takes several files to tell
-		return
-	}
-	for _, p := range all {
-		a.out.Say("%s: %s (%s)", p.Limit, p.chain, p.device.Number)
-		for _, note := range p.chain.Notes {
+// explain says which device each place came to, and what is expected to hold there.
+func (a *app) explain(d place.Decision) {
+	for _, e := range d.Places {
+		a.out.Say("%s: %s (%s)", e.Limit, e.Chain, e.Device.Number)
+		for _, note := range e.Chain.Notes {
 			a.out.Say("note: %s", note)
 		}
-		switch {
-		case paced && p.limitsWrites() && a.expect(g, p).Sync:
-			a.out.Say("direct and synchronous writes held (cgroup %s)", g.Hierarchy().Version)
-		case paced: // then all writes go through the page cache
-		case p.limitsWrites():
-			a.out.Say("%s", a.expect(g, p).Line(g.Hierarchy()))
+		for _, line := range e.Lines() {
+			a.out.Say("%s", line)
 		}
 	}
-	if paced {
-		a.sayPaced(all)
+	for _, note := range d.Notes() {
+		a.out.Say("%s", note)
 	}
-}
-
-func (p placed) limitsWrites() bool {
-	_, bytes := p.Limit.WBPS.Number()
-	_, ops := p.Limit.WIOPS.Number()
-	return bytes || ops
-}
-
-// expect says which of a group's writes will be held at a place, also by what binds
-// everybody's writes to the device.
-func (a *app) expect(g cgroupfs.Group, p placed) hold.Expectation {
-	e := p.expect(g)
-	if e.Buffered || !e.Sync || g.Hierarchy().Version != cgroupfs.V1 {
-		return e
-	}
-	if bound := a.rootBound(g.Hierarchy(), p.device.Number); bound.Covers(p.Limit) {
-		return e.ByRoot(bound)
-	}
-	return e
-}
-
-// rootBound is what binds all writes to a device on v1; on v2, and where it cannot be read,
-// nothing.
-func (a *app) rootBound(h *cgroupfs.Hierarchy, dev blkdev.Number) (bound hold.RootBound) {
-	if h.Version != cgroupfs.V1 {
-		return bound
-	}
-	rule, err := h.Root().Rule(dev)
-	if err != nil {
-		return bound
-	}
-	bound.Rule = rule
-	if bdi, there, err := kernel.New(a.root).BDI(dev); err == nil && there {
-		bound.BDI = &bdi
-	}
-	return bound
-}
-
-// expect says which of the group's writes the kernel will hold there.
-func (p placed) expect(g cgroupfs.Group) hold.Expectation {
-	var fs *blkdev.Mount
-	if m, ok := p.chain.FileSystem(); ok {
-		fs = &m
-	}
-	return hold.Expect(g, fs)
 }
 
 // dryRunDocument is the JSON of --dry-run (docs/json.md).
@@ -378,6 +235,10 @@ func (a *app) dryRun(verb string, steps []hold.Step) error {
 			a.out.Print("run %s", s.Command)
 		case s.File != "" && s.Line == "":
 			a.out.Print("remove %s", s.File)
+		case s.Pace != nil && s.Pace.WBPS == 0:
+			a.out.Print("pacer: let cgroup %s go", s.Pace.Cgroup)
+		case s.Pace != nil:
+			a.out.Print("pacer: hold what cgroup %s writes through the page cache at %s", s.Pace.Cgroup, limit.PerSecond(s.Pace.WBPS).Format(limit.WBPS))
 		case s.Mkdir != "":
 			a.out.Print("mkdir %s", s.Mkdir)
 		default:

@@ -148,7 +148,7 @@ func groupsOf(limits []cgconfig.GroupLimit) []importGroup {
 		}
 		g := &groups[i]
 		g.Devices = append(g.Devices, importDevice{l.Device, l.Limit})
-		g.Command += " " + cli.OnLimit{On: l.Device.String(), Limit: l.Limit}.Flags()
+		g.Command += " " + cli.Flags(limit.Asked{On: l.Device.String(), Limit: l.Limit})
 	}
 	return groups
 }
@@ -171,11 +171,11 @@ func (a *app) sayNested(groups []importGroup) {
 
 // apply sets what the file gives one group, as weir set does.
 func (a *app) apply(ctx context.Context, g importGroup) error {
-	var limits []cli.OnLimit
+	var limits []limit.Asked
 	for _, d := range g.Devices {
-		limits = append(limits, cli.OnLimit{On: d.Number.String(), Limit: d.Limit})
+		limits = append(limits, limit.Asked{On: d.Number.String(), Limit: d.Limit})
 	}
 	quiet := *a
 	quiet.out.JSON = false // the document is import's
-	return quiet.setLimits(ctx, g.Target, limits, setOptions{hold: holdKernel, asBefore: true})
+	return quiet.setLimits(ctx, g.Target, limits, setOptions{hold: limit.HoldAuto})
 }

@@ -1,127 +1,21 @@
 package main
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"fmt"
-	"maps"
 	"os"
-	"path"
 	"reflect"
-	"slices"
 
 	"github.com/spf13/cobra"
 
-	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/launch"
+	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/pacer"
+	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/state"
 	"github.com/weir-io/weir/internal/target"
 )
-
-// What holds buffered writes (--hold).
-const (
-	holdKernel = "kernel" // its own rule, as far as it does
-	holdPacer  = "pacer"  // weir's pacer
-	holdAuto   = "auto"   // the kernel where it does, the pacer elsewhere
-)
-
-func holdFlag(cmd *cobra.Command, into *string, usual string) {
-	cmd.Flags().StringVar(into, "hold", usual, "`WHAT` holds buffered writes: kernel, pacer (stops the processes for moments), or auto (the pacer where the kernel does not)")
-}
-
-func checkHold(how string) error {
-	if !slices.Contains([]string{holdKernel, holdPacer, holdAuto}, how) {
-		return cli.Usagef("--hold %s: write kernel, pacer or auto", how)
-	}
-	return nil
-}
-
-// freezerController is v1's controller that stops processes.
-const freezerController = "freezer"
-
-// paces reports whether limits of a group are the pacer's to hold too, and why they cannot
-// be if they should. Only bytes written are.
-func (a *app) paces(g cgroupfs.Group, places []placed, how string) (bool, error) {
-	if how == holdKernel {
-		return false, nil
-	}
-	some := slices.ContainsFunc(places, func(p placed) bool {
-		_, bound := p.Limit.WBPS.Number()
-		return bound && (how == holdPacer || !a.expect(g, p).Buffered)
-	})
-	switch err := a.canPace(g); {
-	case !some && how == holdPacer:
-		return false, cli.Usagef("--hold pacer: it holds bytes written, and no such limit is named; add --write, or leave it out")
-	case !some || err != nil && how == holdAuto:
-		return false, nil
-	case err != nil:
-		return false, err
-	}
-	return true, nil
-}
-
-// canPace reports why the pacer cannot be had for a group.
-func (a *app) canPace(g cgroupfs.Group) error {
-	switch {
-	case a.root != "/":
-		return &cgroupfs.Unsupported{Feature: "pace with --root " + a.root, Reason: "the pacer runs on this host", Remedy: "leave out --root"}
-	case os.Geteuid() != 0:
-		return errors.New("pace: permission denied (it stops processes, and counts what they write; run weir as root)")
-	case g.IsRoot():
-		return errors.New("pace: the root group cannot be stopped; name a group below it")
-	case g.Hierarchy().Version == cgroupfs.V1 && a.fs.With(freezerController) == nil:
-		return &cgroupfs.Unsupported{Feature: "pace on cgroup v1", Reason: "the freezer controller is not mounted", Remedy: "mount -t cgroup -o freezer freezer DIR"}
-	}
-	return nil
-}
-
-// paceJob is what the pacer is asked for a group with rules.
-func paceJob(g cgroupfs.Group, stopped cgroupfs.Group, rules []cgroupfs.Rule) (j pacer.Job, some bool) {
-	j = pacer.Job{Limited: pacer.PlaceOf(g, "blkio"), Stopped: pacer.PlaceOf(stopped, freezerController), Own: g.Hierarchy().Version == cgroupfs.V1}
-	for _, r := range rules {
-		if n, bound := r.Limit.WBPS.Number(); bound {
-			if j.WBPS == 0 || n < j.WBPS {
-				j.WBPS = n
-			}
-			j.Devices = append(j.Devices, r.Device)
-		}
-	}
-	return j, len(j.Devices) > 0
-}
-
-// freezerOf is the group in which the processes of a limited group are stopped: the same
-// on v2; on v1 one of weir's own below theirs in the freezer's hierarchy, so that whoever
-// freezes theirs freezes it too.
-func (a *app) freezerOf(g cgroupfs.Group, pids []int) (cgroupfs.Group, error) {
-	if g.Hierarchy().Version == cgroupfs.V2 {
-		return g, nil
-	}
-	freezer := a.fs.With(freezerController)
-	above, found := freezer.Root(), false
-	for _, pid := range pids {
-		theirs, err := a.fs.OfProcess(freezer, pid)
-		if cgroupfs.IsGone(err) {
-			continue
-		}
-		if err != nil {
-			return cgroupfs.Group{}, err
-		}
-		if found && theirs != above {
-			return cgroupfs.Group{}, fmt.Errorf("pace cgroup %s: its processes are in two groups of the freezer, %s and %s; put them into one", g.Path(), above.Path(), theirs.Path())
-		}
-		above, found = theirs, true
-	}
-	sum := sha256.Sum256([]byte(g.Path()))
-	name := launch.Prefix + "pace-" + hex.EncodeToString(sum[:4])
-	if path.Base(above.Path()) == name { // it is paced already
-		return above, nil
-	}
-	return above.Child(name)
-}
 
 func (a *app) pacer() pacer.Client { return pacer.Client{State: a.state} }
 
@@ -159,34 +53,6 @@ func (a *app) markPaced(groups []showGroup) error {
 	return err
 }
 
-// pacing reports whether the pacer is to hold a target's group once limits are set, and
-// what it holds of it now.
-func (a *app) pacing(g cgroupfs.Group, places []placed, o setOptions) (pace bool, was *pacer.Job, err error) {
-	if was, err = a.pacedAs(g); err != nil {
-		return false, nil, err
-	}
-	if was == nil || !o.asBefore {
-		pace, err = a.paces(g, places, o.hold)
-		return pace, was, err
-	}
-	rules, err := g.RulesIfAny()
-	return boundAfter(rules, places), was, err
-}
-
-// boundAfter reports whether bytes written have a limit once some are set.
-func boundAfter(rules []cgroupfs.Rule, places []placed) bool {
-	bound := map[blkdev.Number]bool{}
-	for _, r := range rules {
-		_, bound[r.Device] = r.Limit.WBPS.Number()
-	}
-	for _, p := range places {
-		if p.Limit.WBPS.IsSet() {
-			_, bound[p.Device] = p.Limit.WBPS.Number()
-		}
-	}
-	return slices.Contains(slices.Collect(maps.Values(bound)), true)
-}
-
 // repace has the pacer hold what the rules of a target's group say now, or if it is not to
 // pace let the group go. was is what it held before; if it cannot be had, it holds that.
 func (a *app) repace(t target.Target, was *pacer.Job, pace bool) error {
@@ -213,22 +79,18 @@ func (a *app) tryRepace(t target.Target, was *pacer.Job, pace bool) error {
 	if err != nil {
 		return err
 	}
-	j, some := paceJob(t.Group, t.Group, rules)
+	j, some := pacer.JobFor(t.Group, t.Group, rules)
 	switch {
 	case !some || !pace:
 		return a.pacer().Remove(j.Limited)
 	case was != nil:
 		j.Stopped, j.Own = was.Stopped, was.Own
 	default:
-		members, err := target.Members(t.Group)
+		stopped, err := a.stoppedFor(t)
 		if err != nil {
 			return err
 		}
-		stopped, err := a.freezerOf(t.Group, members)
-		if err != nil {
-			return err
-		}
-		j.Stopped = pacer.PlaceOf(stopped, freezerController)
+		j.Stopped = pacer.PlaceOf(stopped, pacer.Freezer)
 	}
 	note, err := a.pacer().Add(j)
 	if note != "" {
@@ -237,41 +99,56 @@ func (a *app) tryRepace(t target.Target, was *pacer.Job, pace bool) error {
 	return err
 }
 
-// pace has the pacer hold a room that no command is in yet, if it is to. It lets go when
-// the room's group is gone.
-func (a *app) pace(room *launch.Room, places []placed, how string) (bool, error) {
-	pace, err := a.paces(room.IO, places, how)
-	if err != nil || !pace {
-		return false, err
-	}
-	stopped, err := a.freezerOf(room.IO, []int{os.Getpid()})
+// stoppedFor is the group in which the processes of a target are to be stopped.
+func (a *app) stoppedFor(t target.Target) (cgroupfs.Group, error) {
+	members, err := target.Members(t.Group)
 	if err != nil {
-		return false, err
+		return cgroupfs.Group{}, err
 	}
-	rules, err := room.IO.Rules()
-	if err != nil {
-		return false, err
+	return pacer.StoppedFor(a.fs, t.Group, members)
+}
+
+// repaceSteps is what repace would do.
+func (a *app) repaceSteps(t target.Target, was *pacer.Job, want *place.Paced) ([]hold.Step, error) {
+	switch {
+	case want == nil && was == nil:
+		return nil, nil
+	case want == nil:
+		return []hold.Step{{Pace: &hold.Pace{Cgroup: t.Group.Path()}}}, nil
+	case was != nil:
+		return hold.PaceSteps(t.Group, t.Group, want.WBPS, want.Devices), nil
 	}
-	j, _ := paceJob(room.IO, stopped, rules)
-	note, err := a.pacer().Add(j)
+	stopped, err := a.stoppedFor(t)
 	if err != nil {
-		return false, err
+		return nil, err
+	}
+	return hold.PaceSteps(t.Group, stopped, want.WBPS, want.Devices), nil
+}
+
+// withPace adds what has the pacer hold a group that is to be made.
+func withPace(host launch.Host, g cgroupfs.Group, d place.Decision, steps []hold.Step) ([]hold.Step, error) {
+	if d.Paced == nil {
+		return steps, nil
+	}
+	more, err := host.PaceSteps(g, d.Paced.WBPS, d.Paced.Devices)
+	return append(steps, more...), err
+}
+
+// pace has the pacer hold a room that no command is in yet, where that was decided. A pacer
+// that cannot be had and nobody has asked for is a warning, and another decision.
+func (a *app) pace(host launch.Host, room *launch.Room, d place.Decision) (place.Decision, error) {
+	if d.Paced == nil {
+		return d, nil
+	}
+	note, err := host.Pace(room)
+	if err != nil && d.Hold == limit.HoldAuto {
+		a.out.Say("warning: %v", err)
+		return d.Without()
 	}
 	if note != "" {
 		a.out.Say("warning: %s", note)
 	}
-	if j.Own {
-		room.Join(stopped)
-	}
-	return true, nil
-}
-
-// sayPaced says what the pacer does, and what that costs.
-func (a *app) sayPaced(places []placed) {
-	a.out.Say("buffered writes held by weir's pacer: it stops all processes of the group for moments, their computing too")
-	if len(places) > 1 {
-		a.out.Say("note: the pacer cannot tell disks apart: the lowest limit binds what is written to all disks together")
-	}
+	return d, err
 }
 
 // newPacer is the process that paces, newGuard the one that lets go when it dies. They are

@@ -26,7 +26,7 @@ import (
 // giveGroup has systemd make a group for a unit that has none of its own, as happens on
 // cgroup v1. What is wrong with the limits is found before, so that a set that is refused
 // changes nothing.
-func (a *app) giveGroup(ctx context.Context, none *unit.NoGroupError, limits []cli.OnLimit, o setOptions) (target.Target, error) {
+func (a *app) giveGroup(ctx context.Context, none *unit.NoGroupError, limits []limit.Asked, o setOptions) (target.Target, error) {
 	t := target.Target{Kind: "unit", Name: none.Unit, Owner: target.Owner{Kind: "systemd", Name: none.Unit, Unit: none.Unit}}
 	if o.persist {
 		if err := a.mayPersist(ctx, t, cgroupfs.V1); err != nil {
@@ -98,7 +98,7 @@ func (a *app) mayPersist(ctx context.Context, t target.Target, version cgroupfs.
 
 // persist makes a plan one for good: systemd's own settings on v2, of a scope and on v1
 // a drop-in.
-func (a *app) persist(t target.Target, plan *hold.Plan, limits []cli.OnLimit, how string) error {
+func (a *app) persist(t target.Target, plan *hold.Plan, limits []limit.Asked, how limit.Hold) error {
 	if keepsScope(t, t.Group.Hierarchy().Version) {
 		return a.persistScope(t, plan)
 	}
@@ -123,22 +123,8 @@ func (a *app) persist(t target.Target, plan *hold.Plan, limits []cli.OnLimit, ho
 	return a.dropIn(t, plan, path, entries)
 }
 
-// afterPersist does what is left when the limits are in force.
-func (a *app) afterPersist(ctx context.Context, t target.Target, plan hold.Plan, places []placed) error {
-	switch {
-	case t.Kind == "vm":
-		return a.keepDomain(ctx, t, places)
-	case plan.Unit != "" && plan.File != nil && !plan.File.Own:
-		if err := a.forgetRemoved(ctx, t); err != nil {
-			return err
-		}
-	}
-	_, err := a.keepNoOther(ctx, t)
-	return err
-}
-
 // dropIn adds the drop-in with these entries to a plan.
-func (a *app) dropIn(t target.Target, plan *hold.Plan, path string, entries []dropin.Entry) error {
+func (a *app) dropIn(t target.Target, plan *hold.Plan, path string, entries []limit.Asked) error {
 	if entries = thatBind(entries); entries == nil {
 		plan.File = &hold.File{Path: path}
 		return nil
@@ -156,7 +142,7 @@ func (a *app) dropIn(t target.Target, plan *hold.Plan, path string, entries []dr
 }
 
 // readDropIn reads weir's drop-in; none has no entries.
-func readDropIn(path string) ([]dropin.Entry, error) {
+func readDropIn(path string) ([]limit.Asked, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -227,8 +213,8 @@ func (a *app) unpersist(ctx context.Context, t target.Target, plan *hold.Plan, o
 
 // withoutDevices takes devices out of what a drop-in sets: entries on none but these go,
 // and those on others too, or on what cannot be told now, are overruled by one at the end.
-func (a *app) withoutDevices(ctx context.Context, entries []dropin.Entry, gone []blkdev.Number) []dropin.Entry {
-	var left []dropin.Entry
+func (a *app) withoutDevices(ctx context.Context, entries []limit.Asked, gone []blkdev.Number) []limit.Asked {
+	var left []limit.Asked
 	overrule := map[blkdev.Number]bool{}
 	for _, e := range entries {
 		var on []blkdev.Number
@@ -248,7 +234,7 @@ func (a *app) withoutDevices(ctx context.Context, entries []dropin.Entry, gone [
 	}
 	for _, dev := range gone {
 		if overrule[dev] {
-			left = dropin.Merge(left, dropin.Entry{On: dev.String(), Limit: limit.None})
+			left = dropin.Merge(left, limit.Asked{On: dev.String(), Limit: limit.None})
 		}
 	}
 	return left

@@ -11,6 +11,7 @@ import (
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/target"
 	"github.com/weir-io/weir/internal/target/engine"
 )
@@ -29,28 +30,15 @@ func withoutEngine(t target.Target) target.Target {
 }
 
 // engineKeeps is what has a container's engine keep limits; nil: it does, or cannot.
-func engineKeeps(t target.Target, places []placed) (*engine.Update, error) {
+func engineKeeps(t target.Target, places []place.Expected) (*engine.Update, error) {
 	if !keepsEngine(t) {
 		return nil, nil
 	}
 	var changes []target.Recorded
 	for _, p := range places {
-		changes = append(changes, target.Recorded{Path: p.device.Node, Device: p.Device, Limit: p.Limit})
+		changes = append(changes, target.Recorded{Path: p.Device.Node, Device: p.Device.Number, Limit: p.Limit})
 	}
 	return engine.UpdateOf(t.Lasting, t.Record, changes)
-}
-
-// engineKeep has a container's engine keep limits, before they are put into force: it may
-// write rules when it is told. undo takes that back.
-func (a *app) engineKeep(ctx context.Context, t target.Target, places []placed) (undo func() error, err error) {
-	keeps, err := engineKeeps(t, places)
-	if err != nil {
-		return nil, err
-	}
-	if err := t.Group.Hierarchy().Writable(); keeps != nil && err != nil {
-		return nil, err
-	}
-	return a.tell(ctx, keeps)
 }
 
 // engineForgets is what has an engine keep no limits for a container any more, on the

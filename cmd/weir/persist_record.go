@@ -25,7 +25,7 @@ func keepsRecord(t target.Target, version cgroupfs.Version) bool {
 }
 
 // persistRecord adds limits to those that are on record for a target.
-func (a *app) persistRecord(t target.Target, plan *hold.Plan, limits []cli.OnLimit, how string) error {
+func (a *app) persistRecord(t target.Target, plan *hold.Plan, limits []limit.Asked, how limit.Hold) error {
 	r, err := kept.Read(a.root, t.Lasting)
 	if err != nil {
 		return err
@@ -43,6 +43,23 @@ func (a *app) keptFor(t target.Target) (kept.Record, error) {
 		return kept.Record{}, nil
 	}
 	return kept.Read(a.root, t.Lasting)
+}
+
+// keptIn is the file in which weir keeps limits of a target; empty: it keeps none.
+func (a *app) keptIn(t target.Target) (string, error) {
+	r, err := a.keptFor(t)
+	if err != nil || len(r.Entries) > 0 {
+		return a.recordPath(t.Lasting), err
+	}
+	if !keepsScope(t, t.Group.Hierarchy().Version) {
+		return "", nil
+	}
+	path := filepath.Join(a.root, dropin.Path(t.Owner.Unit))
+	entries, err := readDropIn(path)
+	if err != nil || len(entries) == 0 {
+		return "", err
+	}
+	return path, nil
 }
 
 // planRecord adds a record to a plan.
@@ -111,13 +128,17 @@ func (a *app) otherKept(t target.Target) (files []hold.File, err error) {
 func (a *app) keepNoOther(ctx context.Context, t target.Target) (removed bool, err error) {
 	files, err := a.otherKept(t)
 	for _, f := range files {
-		if f.Own {
-			err = errors.Join(err, a.holder().RemoveRecord(f.Path))
-		} else {
-			err = errors.Join(err, a.holder().RemoveFile(ctx, f.Path))
-		}
+		err = errors.Join(err, a.removeKept(ctx, f))
 	}
 	return len(files) > 0, err
+}
+
+// removeKept removes a file that keeps limits.
+func (a *app) removeKept(ctx context.Context, f hold.File) error {
+	if f.Own {
+		return a.holder().RemoveRecord(f.Path)
+	}
+	return a.holder().RemoveFile(ctx, f.Path)
 }
 
 // lockKept keeps other weirs from changing what is on record while this one does.
@@ -129,43 +150,38 @@ func (a *app) lockKept(make bool) (unlock func(), err error) {
 }
 
 // merge adds limits to what is kept, with what holds buffered writes.
-func (a *app) merge(entries []dropin.Entry, limits []cli.OnLimit, how string) ([]dropin.Entry, error) {
-	if how == holdKernel {
-		how = ""
-	}
+func (a *app) merge(entries []limit.Asked, limits []limit.Asked, how limit.Hold) ([]limit.Asked, error) {
 	for _, l := range limits {
 		on, err := a.lastingPlace(l.On)
 		if err != nil {
 			return nil, err
 		}
-		entries = dropin.Merge(entries, dropin.Entry{On: on, Limit: l.Limit, Hold: how})
+		entries = dropin.Merge(entries, limit.Asked{On: on, Limit: l.Limit, Hold: how})
 	}
 	return entries, nil
 }
 
 // thatBind leaves out what limits nothing; of entries that bind nothing together, all.
-func thatBind(entries []dropin.Entry) []dropin.Entry {
-	entries = slices.DeleteFunc(entries, func(e dropin.Entry) bool { return e.Limit.IsZero() })
-	if !slices.ContainsFunc(entries, func(e dropin.Entry) bool { return e.Limit.Bounds() }) {
+func thatBind(entries []limit.Asked) []limit.Asked {
+	entries = slices.DeleteFunc(entries, func(e limit.Asked) bool { return e.Limit.IsZero() })
+	if !slices.ContainsFunc(entries, func(e limit.Asked) bool { return e.Limit.Bounds() }) {
 		return nil
 	}
 	return entries
 }
 
 // flagsOf spells what is kept as weir set's flags.
-func flagsOf(e dropin.Entry) []string {
-	words := cli.OnLimit{On: e.On, Limit: e.Limit}.Words()
-	if e.Hold != "" {
-		words = append(words, "--hold", e.Hold)
-	}
-	return words
+func flagsOf(e limit.Asked) []string {
+	return cli.Words(e)
 }
 
 // A keptDocument is a limit on weir's record.
 type keptDocument struct {
 	On    string      `json:"on"` // empty: every disk of the target's mounts
 	Limit limit.Limit `json:"limit"`
-	Hold  string      `json:"hold"`
+	Hold  limit.Hold  `json:"hold"`
+
+	named bool // it is not only what is usual
 }
 
 // String is the line of weir show.
@@ -174,18 +190,18 @@ func (k keptDocument) String() string {
 	if k.On != "" {
 		text += " on " + k.On
 	}
-	if k.Hold != holdKernel {
-		text += " (--hold " + k.Hold + ")"
+	if k.named {
+		text += " (--hold " + k.Hold.String() + ")"
 	}
 	return text + " for its next start"
 }
 
-func keptDocuments(entries []dropin.Entry) []keptDocument {
+func keptDocuments(entries []limit.Asked) []keptDocument {
 	var list []keptDocument
 	for _, e := range entries {
-		d := keptDocument{e.On, e.Limit, e.Hold}
+		d := keptDocument{e.On, e.Limit, e.Hold, e.Hold != ""}
 		if d.Hold == "" {
-			d.Hold = holdKernel
+			d.Hold = limit.HoldAuto // what weir set does where nothing else is named
 		}
 		list = append(list, d)
 	}

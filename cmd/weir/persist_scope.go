@@ -31,21 +31,21 @@ func (a *app) persistScope(t target.Target, plan *hold.Plan) error {
 		return err
 	}
 	for _, c := range plan.Changes {
-		entries = dropin.Merge(entries, dropin.Entry{On: systemd.NodeOf(c.Device), Limit: c.Limit})
+		entries = dropin.Merge(entries, limit.Asked{On: systemd.NodeOf(c.Device), Limit: c.Limit})
 	}
 	return scopeDropIn(t, plan, path, entries)
 }
 
-// forgetRemoved removes the drop-ins of weir's for containers that their engine has
-// removed: nothing starts them again.
-func (a *app) forgetRemoved(ctx context.Context, t target.Target) error {
+// ofRemoved are the drop-ins of weir's for containers that their engine has removed: nothing
+// starts them again.
+func (a *app) ofRemoved(ctx context.Context, t target.Target) (gone []hold.File, err error) {
 	for _, maker := range engine.Makers() {
 		if maker.Kind() != t.Kind {
 			continue
 		}
 		files, err := filepath.Glob(filepath.Join(a.root, dropin.Path("*.scope")))
 		if err != nil {
-			return fmt.Errorf("look for drop-ins of removed containers: %w", err)
+			return nil, fmt.Errorf("look for drop-ins of removed containers: %w", err)
 		}
 		for _, file := range files {
 			id, is := maker.IDOfScope(strings.TrimSuffix(filepath.Base(filepath.Dir(file)), ".d"))
@@ -55,16 +55,14 @@ func (a *app) forgetRemoved(ctx context.Context, t target.Target) error {
 			if _, err := readDropIn(file); err != nil {
 				continue // somebody else's
 			}
-			if err := a.holder().RemoveFile(ctx, file); err != nil {
-				return err
-			}
+			gone = append(gone, hold.File{Path: file})
 		}
 	}
-	return nil
+	return gone, nil
 }
 
 // scopeDropIn adds a scope's drop-in with these entries to a plan.
-func scopeDropIn(t target.Target, plan *hold.Plan, path string, entries []dropin.Entry) error {
+func scopeDropIn(t target.Target, plan *hold.Plan, path string, entries []limit.Asked) error {
 	for i, e := range entries {
 		for _, k := range limit.Keys {
 			if _, bound := e.Limit.Get(k).Number(); !bound {
@@ -72,12 +70,12 @@ func scopeDropIn(t target.Target, plan *hold.Plan, path string, entries []dropin
 			}
 		}
 	}
-	entries = slices.DeleteFunc(entries, func(e dropin.Entry) bool { return e.Limit.IsZero() })
+	entries = slices.DeleteFunc(entries, func(e limit.Asked) bool { return e.Limit.IsZero() })
 	if plan.File = (&hold.File{Path: path}); len(entries) == 0 {
 		return nil
 	}
 	var err error
-	plan.File.Text, err = dropin.ScopeText(t.String(), entries, func(e dropin.Entry) []string {
+	plan.File.Text, err = dropin.ScopeText(t.String(), entries, func(e limit.Asked) []string {
 		var lines []string
 		for _, s := range systemd.IOLimitAt(e.On, e.Limit) {
 			lines = append(lines, s.String())
@@ -94,7 +92,7 @@ func (a *app) unpersistScope(t target.Target, plan *hold.Plan, only []blkdev.Num
 	if err != nil || entries == nil {
 		return err
 	}
-	return scopeDropIn(t, plan, path, slices.DeleteFunc(entries, func(e dropin.Entry) bool {
+	return scopeDropIn(t, plan, path, slices.DeleteFunc(entries, func(e limit.Asked) bool {
 		return len(only) == 0 || slices.ContainsFunc(only, func(n blkdev.Number) bool { return systemd.NodeOf(n) == e.On })
 	}))
 }

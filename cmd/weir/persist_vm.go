@@ -12,6 +12,7 @@ import (
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/target"
 	"github.com/weir-io/weir/internal/target/vm"
 )
@@ -27,7 +28,7 @@ func (a *app) domainConfig(ctx context.Context, t target.Target) (vm.Config, err
 }
 
 // keepDomain has libvirt keep limits for the next start of a virtual machine.
-func (a *app) keepDomain(ctx context.Context, t target.Target, places []placed) error {
+func (a *app) keepDomain(ctx context.Context, t target.Target, places []place.Expected) error {
 	config, err := a.domainConfig(ctx, t)
 	if err != nil {
 		return err
@@ -39,7 +40,7 @@ func (a *app) keepDomain(ctx context.Context, t target.Target, places []placed) 
 }
 
 // keepDomainSteps is what keepDomain would do.
-func (a *app) keepDomainSteps(ctx context.Context, t target.Target, places []placed) ([]hold.Step, error) {
+func (a *app) keepDomainSteps(ctx context.Context, t target.Target, places []place.Expected) ([]hold.Step, error) {
 	config, err := a.domainConfig(ctx, t)
 	if err != nil {
 		return nil, err
@@ -61,10 +62,10 @@ func domainSteps(config vm.Config, all map[string]limit.Limit) ([]hold.Step, err
 }
 
 // byNode are the limits of devices by their nodes.
-func byNode(places []placed) map[string]limit.Limit {
+func byNode(places []place.Expected) map[string]limit.Limit {
 	all := map[string]limit.Limit{}
 	for _, p := range places {
-		all[p.device.Node] = all[p.device.Node].Overlay(p.Limit)
+		all[p.Device.Node] = all[p.Device.Node].Overlay(p.Limit)
 	}
 	return all
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/launch"
+	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/load"
 	"github.com/weir-io/weir/internal/scratch"
 )
@@ -25,7 +26,7 @@ const (
 // proveFlags are the flags of weir prove.
 type proveFlags struct {
 	limits    cli.Limits
-	on        []cli.OnLimit // the limits, resolved
+	on        []limit.Asked // the limits, resolved
 	places    []string      // --on alone, for a target
 	window    time.Duration
 	asked     bool // --for was given
@@ -108,7 +109,7 @@ func (f *proveFlags) check(args []string, given func(flag string) bool) error {
 	if f.on, err = f.limits.Resolve(); err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(f.on, func(l cli.OnLimit) bool { return l.Limit.Bounds() }) {
+	if !slices.ContainsFunc(f.on, func(l limit.Asked) bool { return l.Limit.Bounds() }) {
 		return cli.Usagef("prove: no limit is named; add --write 10MB/s or its sisters, or name a TARGET that has limits")
 	}
 	for _, l := range f.on {

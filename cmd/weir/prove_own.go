@@ -150,8 +150,9 @@ func (a *app) markRooted(p *prove.Place) error {
 			return err
 		}
 	}
-	p.Rooted = a.rootBound(h, p.Device.Number).Covers(p.Limit)
-	return nil
+	group, err := a.deciding().Group(h.Root(), true, []blkdev.Number{p.Device.Number})
+	p.Rooted = group.Rooted(p.Device.Number, p.Limit)
+	return err
 }
 
 func (a *app) plan(p prove.Place, f *proveFlags) ([]prove.Test, error) {

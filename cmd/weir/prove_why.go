@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/prove"
 	"github.com/weir-io/weir/internal/target"
 	"github.com/weir-io/weir/internal/why"
@@ -28,7 +30,11 @@ func (a *app) ask(ctx context.Context, t *target.Target, places []prove.Place, f
 	q := why.Question{Target: t}
 	if byDisk := t != nil && len(f.places) == 0; !byDisk {
 		for _, p := range places {
-			q.Places = append(q.Places, why.Asked{On: p.Dir, Limit: p.Limit, Chain: p.Chain})
+			spot := place.Spot{Asked: limit.Asked{On: p.Dir, Limit: p.Limit}}
+			if p.Chain != nil {
+				spot.Chain = *p.Chain
+			}
+			q.Places = append(q.Places, spot)
 		}
 	}
 	facts, err := why.Gather(ctx, sources, q)
@@ -61,7 +67,7 @@ func (a *app) whyCommand(t *target.Target, f *proveFlags) string {
 		command += " --on " + cli.Quote(dir)
 	}
 	for _, l := range f.on {
-		command += " " + l.Flags()
+		command += " " + cli.Flags(l)
 	}
 	if a.version != "" && a.version != "auto" {
 		command += " --cgroup " + a.version

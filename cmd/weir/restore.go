@@ -13,6 +13,7 @@ import (
 	"github.com/weir-io/weir/internal/dropin"
 	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/kept"
+	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/target"
 )
 
@@ -167,8 +168,8 @@ func (a *app) restoreOne(ctx context.Context, lasting string, steps *[]hold.Step
 	}
 	var errs []error
 	for _, e := range r.Entries {
-		o := setOptions{hold: cmp.Or(e.Hold, holdKernel), dryRun: steps != nil, steps: steps, restored: true, asBefore: e.Hold == ""}
-		if err := its.setTarget(ctx, t, []cli.OnLimit{{On: e.On, Limit: e.Limit}}, o); err != nil {
+		o := setOptions{hold: cmp.Or(e.Hold, limit.HoldAuto), named: e.Hold != "", dryRun: steps != nil, steps: steps, restored: true}
+		if err := its.setTarget(ctx, t, []limit.Asked{{On: e.On, Limit: e.Limit}}, o); err != nil {
 			errs = append(errs, fmt.Errorf("restore %s: %w", r.Name, err))
 		}
 	}

@@ -3,22 +3,20 @@ package main
 import (
 	"errors"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/systemd"
+	"github.com/weir-io/weir/internal/place"
 )
 
 func newRun(a *app) *cobra.Command {
 	var limits cli.Limits
 	var memory, name string
-	var how string
+	var how limit.Hold
 	var dryRun bool
 	cmd := &cobra.Command{
 		Use:   "run [LIMITS] [--on PATH|DEVICE]... [--memory SIZE] [--name NAME] -- COMMAND...",
@@ -49,7 +47,7 @@ func newRun(a *app) *cobra.Command {
 	limits.Register(cmd.Flags())
 	cmd.Flags().StringVar(&memory, "memory", "", "most memory of the command, page cache included: `SIZE` such as 512MiB")
 	cmd.Flags().StringVar(&name, "name", "", "`NAME` of the group (default: made up)")
-	holdFlag(cmd, &how, holdAuto)
+	cli.HoldFlag(cmd.Flags(), &how, limit.HoldAuto)
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print each file and line that would be written, and do nothing")
 	a.cgroupFlag(cmd)
 	return cmd
@@ -59,7 +57,7 @@ func newRun(a *app) *cobra.Command {
 // systemd's it must hold a weir as well, which waits there.)
 const memoryMin = 1_000_000
 
-func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory, how string, o launch.Options, dryRun bool) error {
+func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory string, how limit.Hold, o launch.Options, dryRun bool) error {
 	ctx := cmd.Context()
 	onLimits, err := limits.Resolve()
 	if err != nil {
@@ -72,9 +70,6 @@ func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory, 
 		if o.MemoryMax < memoryMin {
 			return cli.Usagef("--memory %s: a command needs at least %d kB", memory, memoryMin/1000)
 		}
-	}
-	if err := checkHold(how); err != nil {
-		return err
 	}
 	if err := launch.CheckName(o.Name); err != nil {
 		return cli.Usagef("--name %v", err)
@@ -98,38 +93,39 @@ func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory, 
 	if err != nil {
 		return err
 	}
-	o.Changes, o.Linger = changes(places), true
-	host := launch.Host{FS: a.fs, State: a.state, Holder: a.holder(), SystemdRuns: systemd.Running(a.root)}
+	o.Changes, o.Linger = place.Changes(places), true
+	host := a.launchHost()
+	group, steps, err := host.Plan(o)
+	if err != nil {
+		return err
+	}
+	decided, err := a.deciding().Decide(group, true, places, how)
+	if err != nil {
+		return err
+	}
 	if dryRun {
-		group, steps, err := host.Plan(o)
-		if err != nil {
+		if steps, err = withPace(host, group, decided, steps); err != nil {
 			return err
 		}
-		a.explainPlaces(group, places, false)
+		a.explain(decided)
 		return a.dryRun("run", steps)
 	}
 	ctx, signals := launch.Catch(ctx)
 	defer signals.Stop()
-	pace := false
 	o.Then = func(room *launch.Room) (err error) {
-		pace, err = a.pace(room, places, how)
-		if err != nil && how == holdAuto { // nobody has asked for the pacer
-			a.out.Say("warning: %v", err)
-			err = nil
-		}
+		decided, err = a.pace(host, room, decided)
 		return err
 	}
 	room, err := host.Prepare(ctx, o)
 	if err != nil {
 		return err
 	}
-	a.explainPlaces(room.IO, places, pace)
-	a.sayDrain(room.IO, places)
-	bound := bindsWriteback(room.IO, places)
-	watcher := a.watchEscapes(room.IO, places)
+	a.explain(decided)
+	a.sayDrain(room.IO, decided)
+	watcher := a.watchEscapes(room.IO, decided)
 	defer closeWatcher(watcher)
 	result, err := host.Run(ctx, room, launch.Command{Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Signals: signals,
-		Rules: tallied(places), Watcher: watcher})
+		Rules: tallied(decided), Watcher: watcher})
 	left, closing := room.Close()
 	switch left {
 	case launch.LeftProcesses:
@@ -141,8 +137,8 @@ func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory, 
 		closing = errors.Join(closing, launch.SweepLater())
 	}
 	if err == nil {
-		err = a.reportRun(room, places, pace, args[0], result)
-		if left == launch.LeftDirty && bound && result.Dirty != nil {
+		err = a.reportRun(room, decided, args[0], result)
+		if left == launch.LeftDirty && decided.Binds() && result.Dirty != nil {
 			a.out.Say("%s of what it wrote are in memory still: the group stays, and the limit with it, until they are written", limit.FormatMeasured(float64(*result.Dirty)))
 		}
 	}
@@ -163,9 +159,4 @@ func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory, 
 func isUnit(word string) bool {
 	_, err := limit.ParseBytes("10" + word)
 	return err == nil && !strings.ContainsAny(word[:1], "0123456789")
-}
-
-// bindsWriteback reports whether limits bind what the kernel writes behind the command.
-func bindsWriteback(g cgroupfs.Group, places []placed) bool {
-	return slices.ContainsFunc(places, func(p placed) bool { return p.limitsWrites() && p.expect(g).Buffered })
 }

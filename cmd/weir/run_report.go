@@ -13,6 +13,7 @@ import (
 	"github.com/weir-io/weir/internal/escape"
 	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/tally"
 )
 
@@ -23,7 +24,7 @@ type runDocument struct {
 	Version        int           `json:"cgroup_version"`
 	Status         int           `json:"status"`
 	ElapsedSeconds float64       `json:"elapsed_seconds"`
-	Hold           string        `json:"hold"`
+	Hold           limit.Hold    `json:"hold"`
 	QueuedSeconds  float64       `json:"queued_seconds"`
 	Dirty          *uint64       `json:"dirty_bytes"`   // null: not known
 	Written        *uint64       `json:"written_bytes"` // null: not measured
@@ -34,14 +35,15 @@ type runDocument struct {
 }
 
 type runDevice struct {
-	Device  string           `json:"device"`
-	Number  blkdev.Number    `json:"number"`
-	Chain   string           `json:"chain"`
-	Limit   limit.Limit      `json:"limit"`
-	Charged *cgroupfs.Stat   `json:"charged"` // null: the kernel counted nothing for the device
-	Disk    *blkdev.Counters `json:"disk"`    // null: not measured
-	Read    *runVerdict      `json:"read"`    // null: no limit, or not measured
-	Write   *runVerdict      `json:"write"`
+	Device   string           `json:"device"`
+	Number   blkdev.Number    `json:"number"`
+	Chain    string           `json:"chain"`
+	Limit    limit.Limit      `json:"limit"`
+	Expected []place.Cell     `json:"expected"`
+	Charged  *cgroupfs.Stat   `json:"charged"` // null: the kernel counted nothing for the device
+	Disk     *blkdev.Counters `json:"disk"`    // null: not measured
+	Read     *runVerdict      `json:"read"`    // null: no limit, or not measured
+	Write    *runVerdict      `json:"write"`
 }
 
 // runVerdict is what became of a limit in one direction.
@@ -55,8 +57,8 @@ type runVerdict struct {
 }
 
 // watchEscapes has BPF see what goes past limits on writes; nil where that cannot be had.
-func (a *app) watchEscapes(g cgroupfs.Group, places []placed) *escape.Watcher {
-	if g.Hierarchy().Version != cgroupfs.V2 || !slices.ContainsFunc(places, placed.limitsWrites) {
+func (a *app) watchEscapes(g cgroupfs.Group, decided place.Decision) *escape.Watcher {
+	if g.Hierarchy().Version != cgroupfs.V2 || !slices.ContainsFunc(decided.Places, func(e place.Expected) bool { return e.LimitsWrites() }) {
 		return nil
 	}
 	w, err := escape.Watch(a.fs)
@@ -73,30 +75,30 @@ func closeWatcher(w *escape.Watcher) {
 }
 
 // tallied are the rules to be measured.
-func tallied(places []placed) []tally.Rule {
+func tallied(decided place.Decision) []tally.Rule {
 	var rules []tally.Rule
-	for _, p := range places {
-		rules = append(rules, tally.Rule{Device: p.device.Number, Limit: p.Limit})
+	for _, p := range decided.Places {
+		rules = append(rules, tally.Rule{Device: p.Device.Number, Limit: p.Limit})
 	}
 	return rules
 }
 
-func (a *app) reportRun(room *launch.Room, places []placed, paced bool, command string, r launch.Result) error {
+func (a *app) reportRun(room *launch.Room, decided place.Decision, command string, r launch.Result) error {
 	version := room.IO.Hierarchy().Version
 	doc := runDocument{Schema: cli.SchemaOf("run"), Cgroup: room.IO.Path(), Version: int(version), Status: r.Status,
-		ElapsedSeconds: r.Elapsed.Seconds(), QueuedSeconds: r.Queued.Seconds(), Hold: holdKernel, Dirty: r.Dirty,
+		ElapsedSeconds: r.Elapsed.Seconds(), QueuedSeconds: r.Queued.Seconds(), Hold: limit.HoldKernel, Dirty: r.Dirty,
 		Devices: []runDevice{}, Escapes: []escape.File{}}
-	if paced {
-		doc.Hold = holdPacer
+	if decided.Paced != nil {
+		doc.Hold = limit.HoldPacer
 	}
 	if r.Tally != nil {
 		doc.Written, doc.Escaped = &r.Tally.Written, &r.Tally.Escaped
 		doc.Escapes = append(doc.Escapes, r.Tally.Escapes...)
 	}
-	for _, p := range places {
-		d := runDevice{Device: p.device.Node, Number: p.device.Number, Chain: p.chain.String(), Limit: p.Limit}
+	for _, p := range decided.Places {
+		d := runDevice{Device: p.Device.Node, Number: p.Device.Number, Chain: p.Chain.String(), Limit: p.Limit, Expected: p.Cells()}
 		for _, s := range r.Stats {
-			if s.Device == p.device.Number {
+			if s.Device == p.Device.Number {
 				d.Charged = &s
 			}
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/systemd"
 	"github.com/weir-io/weir/internal/target"
 	"github.com/weir-io/weir/internal/target/unit"
@@ -38,6 +39,8 @@ func newSet(a *app) *cobra.Command {
 			"cgroup v2), or weir restore does; libvirt keeps that of a domain.\n" +
 			"A pod's limit binds all its containers together (cgroup v2); its runtime is found as crictl does: CONTAINER_RUNTIME_ENDPOINT=unix:///PATH,\n" +
 			"runtime-endpoint in /etc/crictl.yaml, or a usual socket.\n\n" +
+			"Where the kernel does not hold buffered writes (cgroup v1), weir's pacer does: it stops the target's processes for moments (--hold auto).\n" +
+			"--hold kernel does without it, and ends it where it ran.\n\n" +
 			"A limit of a unit stays in force while systemd reloads and restarts it, until the next boot; with --persist for good, until weir clear.\n" +
 			"On cgroup v1 systemd keeps no such limits: a restart of the unit loses what weir set, and --persist has a drop-in run weir at each start\n" +
 			"of a service. systemd keeps one kind of limit of a unit together, so that --persist keeps it on all devices.",
@@ -48,14 +51,14 @@ func newSet(a *app) *cobra.Command {
 			"  weir set cgroup:/batch --read 50MB/s --on /dev/sda --read max --on /dev/sdb",
 		Args: oneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.asBefore = !cmd.Flags().Changed("hold")
+			o.named = cmd.Flags().Changed("hold")
 			return a.set(cmd.Context(), args[0], limits, o)
 		},
 	}
 	limits.Register(cmd.Flags())
 	cmd.Flags().BoolVar(&o.whole, "whole-cgroup", false, "limit the other processes of a pid's group too, or the root group (cgroup v1)")
 	cmd.Flags().BoolVar(&o.persist, "persist", false, "keep the limits of a unit over boots, of a container over restarts")
-	holdFlag(cmd, &o.hold, holdKernel)
+	cli.HoldFlag(cmd.Flags(), &o.hold, limit.HoldAuto)
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "print each file and line that would be written, and do nothing")
 	cmd.ValidArgsFunction = a.completeTarget
 	a.cgroupFlag(cmd)
@@ -68,17 +71,21 @@ type setOptions struct {
 	restored               bool // it is on record already
 
 	steps *[]hold.Step // gets what a dry run would do, instead of the terminal
-	hold  string       // see checkHold
-	// asBefore: what holds buffered writes was not named. A pacer that holds the group goes on.
-	asBefore bool
+	hold  limit.Hold
+	named bool // somebody has asked for hold, and it is not only usual
+}
+
+// toKeep is what is kept of --hold: nothing of what is usual.
+func (o setOptions) toKeep() limit.Hold {
+	if !o.named {
+		return ""
+	}
+	return o.hold
 }
 
 func (a *app) set(ctx context.Context, spec string, limits cli.Limits, o setOptions) error {
 	onLimits, err := limits.Resolve()
 	if err != nil {
-		return err
-	}
-	if err := checkHold(o.hold); err != nil {
 		return err
 	}
 	if len(onLimits) == 0 {
@@ -88,7 +95,7 @@ func (a *app) set(ctx context.Context, spec string, limits cli.Limits, o setOpti
 }
 
 // setLimits is weir set, once its words are understood.
-func (a *app) setLimits(ctx context.Context, spec string, onLimits []cli.OnLimit, o setOptions) error {
+func (a *app) setLimits(ctx context.Context, spec string, onLimits []limit.Asked, o setOptions) error {
 	t, err := a.target(ctx, spec)
 	var none *unit.NoGroupError
 	if errors.As(err, &none) {
@@ -101,11 +108,11 @@ func (a *app) setLimits(ctx context.Context, spec string, onLimits []cli.OnLimit
 }
 
 // setTarget is weir set, once its target is found.
-func (a *app) setTarget(ctx context.Context, t target.Target, onLimits []cli.OnLimit, o setOptions) error {
+func (a *app) setTarget(ctx context.Context, t target.Target, onLimits []limit.Asked, o setOptions) error {
 	if err := alone(t, o.whole); err != nil {
 		return err
 	}
-	if o.hold != holdKernel {
+	if o.named && o.hold != limit.HoldKernel {
 		t = withoutEngine(t)
 	}
 	if t.Group.IsRoot() && t.Group.Hierarchy().Version == cgroupfs.V1 && !o.whole {
@@ -123,7 +130,7 @@ func (a *app) setTarget(ctx context.Context, t target.Target, onLimits []cli.OnL
 			defer unlock()
 		}
 	}
-	places, err := a.place(ctx, onOwnDisks(onLimits, t), t.Views())
+	places, err := a.place(ctx, place.OnOwnDisks(onLimits, t.Disks), t.Views())
 	if err != nil {
 		return err
 	}
@@ -134,27 +141,28 @@ func (a *app) setTarget(ctx context.Context, t target.Target, onLimits []cli.OnL
 		}
 		defer locked.Unlock()
 	}
-	plan := a.planFor(t, changes(places))
-	if o.persist {
-		if err := a.persist(t, &plan, onLimits, o.hold); err != nil {
-			return err
-		}
-	}
-	pace, was, err := a.pacing(t.Group, places, o)
+	decided, err := a.deciding().Decide(t.Group, false, places, o.hold)
 	if err != nil {
 		return err
 	}
-	if pace && !o.asBefore && o.persist && (plan.File == nil || plan.Unit != "" && !plan.File.Own) {
+	plan := a.planFor(t, place.Changes(places))
+	if o.persist {
+		if err := a.persist(t, &plan, onLimits, o.toKeep()); err != nil {
+			return err
+		}
+	}
+	if decided.Paced != nil && o.named && o.persist && (plan.File == nil || plan.Unit != "" && !plan.File.Own) {
 		return cli.Usagef("set %s --persist: what keeps this limit starts no pacer with it; leave out --hold, or --persist", t)
 	}
-	if !o.dryRun {
-		if pace || was != nil {
-			plan.Then = func() error { return a.repace(t, was, pace) }
-		}
-		return a.setPlanned(ctx, locked, t, onLimits, places, plan, pace, o)
+	actions, err := a.setActions(ctx, locked, t, decided, plan, o.persist)
+	if err != nil {
+		return err
 	}
-	a.explainPlaces(t.Group, places, pace)
-	steps, err := a.setSteps(ctx, t, plan, places, o.persist)
+	if !o.dryRun {
+		return a.setPlanned(ctx, t, onLimits, decided, plan, actions, o)
+	}
+	a.explain(decided)
+	steps, err := stepsOf(ctx, actions)
 	if err != nil {
 		return err
 	}
@@ -166,51 +174,19 @@ func (a *app) setTarget(ctx context.Context, t target.Target, onLimits []cli.OnL
 }
 
 // setPlanned puts limits into force, has them kept, and reports.
-func (a *app) setPlanned(ctx context.Context, locked hold.Locked, t target.Target, onLimits []cli.OnLimit, places []placed, plan hold.Plan, pace bool, o setOptions) error {
-	a.sayDrain(t.Group, places)
-	undo := func() error { return nil }
-	if o.persist {
-		var err error
-		if undo, err = a.engineKeep(ctx, t, places); err != nil {
-			return err
-		}
-	}
-	if err := a.enforce(ctx, locked, t, plan); err != nil {
-		if there, unread := t.Group.Exists(); unread == nil && !there {
-			err = fmt.Errorf("set %s: it has ended meanwhile, and nothing is limited: %w", t, err)
-		}
-		return errors.Join(err, undo())
-	}
-	if o.persist {
-		if err := a.afterPersist(ctx, t, plan, places); err != nil {
-			return err
-		}
+func (a *app) setPlanned(ctx context.Context, t target.Target, onLimits []limit.Asked, decided place.Decision, plan hold.Plan, actions []action, o setOptions) error {
+	a.sayDrain(t.Group, decided)
+	if err := doAll(ctx, actions); err != nil {
+		return err
 	}
 	a.out.Say("%s", describe(t))
-	a.explainPlaces(t.Group, places, pace)
-	a.sayForeign(ctx, t, onLimits, places)
+	a.explain(decided)
+	a.sayForeign(ctx, t, onLimits, decided)
 	if !o.restored {
 		a.sayHowLong(t, plan, o.persist)
+		a.sayUnpaced(t, decided, plan, o.persist)
 	}
-	return a.reportSet("set", t, places)
-}
-
-// setSteps is what setPlanned would do.
-func (a *app) setSteps(ctx context.Context, t target.Target, plan hold.Plan, places []placed, persist bool) ([]hold.Step, error) {
-	steps := a.holder().Steps(ctx, plan)
-	if !persist {
-		return steps, nil
-	}
-	if t.Kind == "vm" {
-		more, err := a.keepDomainSteps(ctx, t, places)
-		return append(steps, more...), err
-	}
-	keeps, err := engineKeeps(t, places)
-	if err != nil {
-		return nil, err
-	}
-	first, err := a.tellSteps(keeps)
-	return append(first, steps...), err
+	return a.reportSet("set", t, decided.Places)
 }
 
 // alone refuses a pid whose group other processes are in, unless that was asked for.
@@ -279,26 +255,27 @@ type setDocument struct {
 }
 
 type setDevice struct {
-	Device string        `json:"device"`
-	Number blkdev.Number `json:"number"`
-	Limit  limit.Limit   `json:"limit"` // in force now, as read back
+	Device   string        `json:"device"`
+	Number   blkdev.Number `json:"number"`
+	Limit    limit.Limit   `json:"limit"`    // in force now, as read back
+	Expected []place.Cell  `json:"expected"` // of the rates that were named; of weir clear: none
 }
 
-func (a *app) reportSet(verb string, t target.Target, places []placed) error {
+func (a *app) reportSet(verb string, t target.Target, places []place.Expected) error {
 	if !a.out.JSON {
 		return nil
 	}
 	doc := setDocument{Schema: cli.SchemaOf(verb), Target: t.String(), Cgroup: t.Group.Path(), Version: int(t.Group.Hierarchy().Version),
 		Owner: t.Owner, Devices: []setDevice{}}
 	for _, p := range places {
-		now, err := t.Group.Rule(p.device.Number)
+		now, err := t.Group.Rule(p.Device.Number)
 		if verb == "clear" && cgroupfs.IsUnsupported(err) {
 			now, err = limit.None, nil // systemd takes io away with the last limit of a slice's units
 		}
 		if err != nil {
 			return err
 		}
-		doc.Devices = append(doc.Devices, setDevice{p.device.Node, p.device.Number, now})
+		doc.Devices = append(doc.Devices, setDevice{p.Device.Node, p.Device.Number, now, p.Cells()})
 	}
 	return a.out.Document(doc)
 }

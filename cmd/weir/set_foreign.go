@@ -5,6 +5,8 @@ import (
 
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/target"
 	"github.com/weir-io/weir/internal/why"
 )
@@ -13,10 +15,10 @@ import (
 // to another group, as those in a volume are that an earlier container has made: the
 // limit that was set does not hold that. Other targets are not asked about: it takes a
 // part of a second, and they seldom come to other's files.
-func (a *app) sayForeign(ctx context.Context, t target.Target, limits []cli.OnLimit, places []placed) {
+func (a *app) sayForeign(ctx context.Context, t target.Target, limits []limit.Asked, decided place.Decision) {
 	writes := false
-	for _, p := range places {
-		writes = writes || p.limitsWrites()
+	for _, p := range decided.Places {
+		writes = writes || p.LimitsWrites()
 	}
 	if len(t.Firsts) == 0 || t.Group.Hierarchy().Version != cgroupfs.V2 || !writes || a.out.Quiet {
 		return
@@ -26,7 +28,7 @@ func (a *app) sayForeign(ctx context.Context, t target.Target, limits []cli.OnLi
 		a.out.Say("note: the files that %s writes to cannot be looked at: %v", t, err)
 		return
 	}
-	facts, err := why.Gather(ctx, sources, asked(&t, onOwnDisks(limits, t)))
+	facts, err := why.Gather(ctx, sources, asked(&t, place.OnOwnDisks(limits, t.Disks)))
 	for _, p := range facts.Places {
 		if err == nil {
 			err = p.OwnersErr

@@ -214,7 +214,7 @@ func (g showGroup) lines(one bool) []string {
 		lines = append(lines, strings.Split(strings.TrimSuffix(cli.Table(rows, 3, 4, 5), "\n"), "\n")...)
 	}
 	if g.Paced != 0 {
-		lines = append(lines, "  buffered writes held at "+limit.PerSecond(g.Paced).Format(limit.WBPS)+" by weir's pacer")
+		lines = append(lines, "  buffered writes paced at "+limit.PerSecond(g.Paced).Format(limit.WBPS)+" by weir's pacer")
 	}
 	if g.Space != nil {
 		lines = append(lines, spaceLine(g.Space))

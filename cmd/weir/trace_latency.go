@@ -15,6 +15,7 @@ import (
 	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/load"
+	"github.com/weir-io/weir/internal/place"
 )
 
 // latencyFlags are those of weir trace --latency.
@@ -77,14 +78,18 @@ func (a *app) traceLatency(ctx context.Context, f *latencyFlags) error {
 		return err
 	}
 	progress := cli.NewProgress(os.Stderr)
-	e := latency.Experiment{Host: a.launchHost(), Dir: f.dir, Size: int64(f.sizeBytes), Memory: f.memoryBytes, Direct: f.direct, Changes: changes(places), Version: version,
+	e := latency.Experiment{Host: a.launchHost(), Dir: f.dir, Size: int64(f.sizeBytes), Memory: f.memoryBytes, Direct: f.direct, Changes: place.Changes(places), Version: version,
 		Writer: []string{"/proc/self/exe", latency.WriterArg}, Stderr: os.Stderr, Progress: progress.Show}
 	group, _, err := e.Host.Plan(e.Options(f.memoryBytes)) // is there a controller of memory?
 	if err != nil {
 		return err
 	}
-	a.explainPlaces(group, places, false)
-	a.sayDrainOf(f.memoryBytes, group, places)
+	decided, err := a.deciding().Decide(group, true, places, limit.HoldKernel)
+	if err != nil {
+		return err
+	}
+	a.explain(decided)
+	a.sayDrainOf(f.memoryBytes, group, decided)
 	ctx, signals := launch.Catch(ctx)
 	defer signals.Stop()
 	runs, err := e.Run(ctx)
@@ -104,7 +109,7 @@ func (a *app) traceLatency(ctx context.Context, f *latencyFlags) error {
 }
 
 // latencyPlace finds the device of the directory, and the limits that go there.
-func (a *app) latencyPlace(ctx context.Context, f *latencyFlags) (chain blkdev.Chain, places []placed, err error) {
+func (a *app) latencyPlace(ctx context.Context, f *latencyFlags) (chain blkdev.Chain, places []place.Placed, err error) {
 	if info, err := os.Stat(f.dir); err != nil || !info.IsDir() {
 		return chain, nil, cli.Usagef("--latency %s: name a directory, where a file without a name can be made", f.dir)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/latency"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/trace"
 )
 
@@ -20,7 +21,7 @@ type latencyReport struct {
 	dir     string
 	chain   blkdev.Chain
 	version cgroupfs.Version
-	places  []placed
+	places  []place.Placed
 	runs    []latency.Run
 	flags   *latencyFlags
 }
@@ -29,7 +30,7 @@ func (r latencyReport) title() string {
 	title := fmt.Sprintf("%s copied in blocks of 64 KiB · %s · cgroup %s · kernel %s",
 		limit.FormatSize(r.flags.sizeBytes), r.chain, r.version, kernelRelease())
 	for _, p := range r.places {
-		title += " · " + p.Limit.String() + " on " + p.device.Node
+		title += " · " + p.Limit.String() + " on " + p.Device.Node
 	}
 	return title
 }
@@ -165,7 +166,7 @@ func latencyDocumentOf(r latencyReport) latencyDocument {
 	doc := latencyDocument{Schema: cli.SchemaOf("trace.latency"), Directory: r.dir, Chain: r.chain.String(), Version: int(r.version), Kernel: kernelRelease(),
 		Size: r.flags.sizeBytes, Block: latency.Block, Memory: r.flags.memoryBytes, Devices: []latencyDevice{}, Words: append([]string{}, latency.Words(r.runs, cli.Latency)...)}
 	for _, p := range r.places {
-		doc.Devices = append(doc.Devices, latencyDevice{p.device.Node, p.device.Number, p.Limit})
+		doc.Devices = append(doc.Devices, latencyDevice{p.Device.Node, p.Device.Number, p.Limit})
 	}
 	for _, run := range r.runs {
 		doc.Runs = append(doc.Runs, latencyRunOf(run))

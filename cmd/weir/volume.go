@@ -143,7 +143,7 @@ func (a *app) limitTargets(ctx context.Context, v volume.Volume, l limit.Limit) 
 	quiet := *a
 	quiet.out.JSON = false
 	for _, spec := range v.For {
-		if err := quiet.setLimits(ctx, spec, []cli.OnLimit{{On: v.Mount, Limit: l}}, setOptions{hold: holdKernel, asBefore: true}); err != nil {
+		if err := quiet.setLimits(ctx, spec, []limit.Asked{{On: v.Mount, Limit: l}}, setOptions{hold: limit.HoldAuto}); err != nil {
 			return err
 		}
 	}
@@ -188,7 +188,7 @@ func (a *app) sayVolume(ctx context.Context, s volume.Store, v volume.Volume, st
 	if !v.Limit.Bounds() || s.IO == nil {
 		return
 	}
-	flags := cli.OnLimit{On: v.Mount, Limit: v.Limit}.Flags()
+	flags := cli.Flags(limit.Asked{On: v.Mount, Limit: v.Limit})
 	if s.IO.Version == cgroupfs.V2 {
 		if len(v.For) == 0 {
 			a.out.Say("cgroup v2 has no limit for all of a disk; give it to who uses it: weir set TARGET %s", flags)

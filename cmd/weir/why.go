@@ -9,6 +9,8 @@ import (
 
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/systemd"
 	"github.com/weir-io/weir/internal/target"
 	"github.com/weir-io/weir/internal/why"
@@ -130,19 +132,13 @@ func (a *app) whySources() (why.Sources, error) {
 	if s.SystemdRuns && a.root == "/" {
 		s.UnitLimits = unitLimits
 	}
-	s.Paced = func(g cgroupfs.Group) (*why.Paced, error) {
-		j, err := a.pacedAs(g)
-		if j == nil {
-			return nil, err
-		}
-		return &why.Paced{WBPS: j.WBPS, Devices: j.Devices, Record: a.state.Path()}, nil
-	}
+	s.Paced, s.NoPacer, s.KeptIn = a.deciding().Paced, a.deciding().NoPacer, a.keptIn
 	return s, nil
 }
 
 // question makes one of a subject, which is a target, a path or a device, and limits.
 func (a *app) question(ctx context.Context, subject string, limits cli.Limits) (why.Question, error) {
-	var places []cli.OnLimit
+	var places []limit.Asked
 	if limits.HasRates() {
 		var err error
 		if places, err = limits.Resolve(); err != nil {
@@ -150,7 +146,7 @@ func (a *app) question(ctx context.Context, subject string, limits cli.Limits) (
 		}
 	} else {
 		for _, place := range limits.Places() {
-			places = append(places, cli.OnLimit{On: place})
+			places = append(places, limit.Asked{On: place})
 		}
 	}
 	if subject == "" {
@@ -161,10 +157,10 @@ func (a *app) question(ctx context.Context, subject string, limits cli.Limits) (
 		return why.Question{}, err
 	}
 	if len(places) == 0 {
-		places = []cli.OnLimit{{}}
+		places = []limit.Asked{{}}
 	}
 	if t != nil {
-		return asked(t, onOwnDisks(places, *t)), nil
+		return asked(t, place.OnOwnDisks(places, t.Disks)), nil
 	}
 	for i, p := range places {
 		if p.On != "" {
@@ -175,11 +171,17 @@ func (a *app) question(ctx context.Context, subject string, limits cli.Limits) (
 	return asked(nil, places), nil
 }
 
-// asked makes a question of places.
-func asked(t *target.Target, places []cli.OnLimit) why.Question {
+// asked makes a question of places. What is only named is held as weir run and weir set do it
+// by themselves.
+func asked(t *target.Target, places []limit.Asked) why.Question {
 	q := why.Question{Target: t}
+	named := t == nil
 	for _, p := range places {
-		q.Places = append(q.Places, why.Asked{On: p.On, Limit: p.Limit})
+		q.Places = append(q.Places, place.Spot{Asked: p})
+		named = named || !p.Limit.IsZero()
+	}
+	if named {
+		q.Hold = limit.HoldAuto
 	}
 	return q
 }

@@ -119,7 +119,7 @@ func (a *app) printMatrix(r why.Report, place int) {
 			text, mechanism := "-", ""
 			for _, c := range cellsOf(r, place) {
 				if c.Path == path && c.Read == read {
-					text, mechanism = cellText(c, r.Supposed), c.Mechanism
+					text, mechanism = cellText(c, r.Supposed), string(c.Mechanism)
 					throttled = throttled || c.Held == why.Yes
 				}
 			}
@@ -137,11 +137,9 @@ func (a *app) printMatrix(r why.Report, place int) {
 }
 
 func cellText(c why.Cell, supposed bool) string {
-	text := map[why.Held]string{why.Yes: "held", why.AtDevice: "held at the disk", why.No: "NO", why.NoLimit: "no limit", why.Unknown: "cannot tell"}[c.Held]
+	text := map[why.Held]string{why.Yes: "expected", why.AtDevice: "at the disk", why.No: "NO", why.NoLimit: "no limit", why.Unknown: "cannot tell"}[c.Held]
 	if supposed && c.Held == why.Yes {
 		text = "would hold"
-	} else if supposed && c.Held == why.AtDevice {
-		text = "at the disk"
 	}
 	for _, n := range c.Findings {
 		text += fmt.Sprintf(" [%d]", n)

@@ -9,6 +9,7 @@ import (
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/quota"
 	"github.com/weir-io/weir/internal/target"
 	"github.com/weir-io/weir/internal/volume"
@@ -50,7 +51,7 @@ func ExitCode(err error) int {
 		return start.Status
 	case errors.As(err, &signaled):
 		return 128 + int(signaled.Signal) // as a shell gives it
-	case isA[*UsageError](err), isA[*limit.SyntaxError](err), isA[*blkdev.SpellingError](err), isA[*target.NameError](err), isA[*volume.SpecError](err), isA[*quota.SpecError](err):
+	case isA[*UsageError](err), isA[*limit.SyntaxError](err), isA[*blkdev.SpellingError](err), isA[*target.NameError](err), isA[*volume.SpecError](err), isA[*quota.SpecError](err), isA[*place.SpecError](err):
 		return ExitUsage
 	case isA[*cgroupfs.Unsupported](err), isA[*blkdev.NoBlockDeviceError](err), isA[*bpf.Unavailable](err):
 		return ExitUnsupported

@@ -22,13 +22,6 @@ type word struct {
 	own  bool // Docker's spelling: the rate has its device with it
 }
 
-// An OnLimit is a limit with where it goes. On is empty for every disk that the
-// target's mounts are on.
-type OnLimit struct {
-	On    string
-	Limit limit.Limit
-}
-
 // flagNames are the four rates' flags.
 var flagNames = [...]string{limit.RBPS: "--read", limit.WBPS: "--write", limit.RIOPS: "--read-iops", limit.WIOPS: "--write-iops"}
 
@@ -79,6 +72,12 @@ func docker(key limit.Key, parse func(string) (limit.Rate, error)) func(string) 
 	}
 }
 
+// HoldFlag adds --hold to a verb.
+func HoldFlag(flags *pflag.FlagSet, into *limit.Hold, usual limit.Hold) {
+	*into = usual
+	flags.Var(into, "hold", "`WHAT` holds buffered writes: kernel, pacer (stops the processes for moments), or auto (the pacer where the kernel does not)")
+}
+
 func (l *Limits) add(flags *pflag.FlagSet, name, metavar, usage string, parse func(string) (word, error)) {
 	flags.Var(&value{l, metavar, parse}, name, usage)
 }
@@ -103,18 +102,18 @@ func (v *value) Set(s string) error {
 // Resolve puts rates and places together. Rates followed by places are for all of
 // those ("--write 10M --on A --on B"); places followed by rates likewise ("--on A
 // --write 10M --on B --write 5M"); the first flag says which order it is.
-func (l *Limits) Resolve() ([]OnLimit, error) {
-	var result []OnLimit
+func (l *Limits) Resolve() ([]limit.Asked, error) {
+	var result []limit.Asked
 	var plain []word
 	for _, w := range l.words {
 		if w.own {
-			result = append(result, OnLimit{w.on, limit.Limit{}.With(w.key, w.rate)})
+			result = append(result, limit.Asked{On: w.on, Limit: limit.Limit{}.With(w.key, w.rate)})
 		} else {
 			plain = append(plain, w)
 		}
 	}
 	for len(plain) > 0 {
-		var group OnLimit
+		var group limit.Asked
 		var places []string
 		var err error
 		placesFirst := plain[0].isPlace()
@@ -136,7 +135,7 @@ func (l *Limits) Resolve() ([]OnLimit, error) {
 			places = []string{""}
 		}
 		for _, p := range places {
-			result = append(result, OnLimit{p, group.Limit})
+			result = append(result, limit.Asked{On: p, Limit: group.Limit})
 		}
 	}
 	return result, nil
@@ -173,9 +172,9 @@ func takeRates(words []word) (l limit.Limit, rest []word, err error) {
 	return l, words, nil
 }
 
-// Flags spells a limit and its place as flags, for a shell: "--write 10MB/s --on /data".
-func (o OnLimit) Flags() string {
-	words := o.Words()
+// Flags spells what is asked as flags, for a shell: "--write 10MB/s --on /data".
+func Flags(o limit.Asked) string {
+	words := Words(o)
 	for i, w := range words {
 		words[i] = Quote(w)
 	}
@@ -183,7 +182,7 @@ func (o OnLimit) Flags() string {
 }
 
 // Words are the flags one by one.
-func (o OnLimit) Words() []string {
+func Words(o limit.Asked) []string {
 	var words []string
 	for _, k := range limit.Keys {
 		if r := o.Limit.Get(k); r.IsSet() {
@@ -192,6 +191,9 @@ func (o OnLimit) Words() []string {
 	}
 	if o.On != "" {
 		words = append(words, "--on", o.On)
+	}
+	if o.Hold != "" {
+		words = append(words, "--hold", o.Hold.String())
 	}
 	return words
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-io/weir/internal/limit"
 )
 
-func resolve(t testing.TB, args ...string) ([]OnLimit, error) {
+func resolve(t testing.TB, args ...string) ([]limit.Asked, error) {
 	t.Helper()
 	var l Limits
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
@@ -29,24 +29,24 @@ func rbps(n uint64) limit.Limit { return limit.Limit{RBPS: limit.PerSecond(n)} }
 func TestResolve(t *testing.T) {
 	for _, c := range []struct {
 		args string
-		want []OnLimit
+		want []limit.Asked
 	}{
 		{"", nil},
-		{"--write 1", []OnLimit{{"", wbps(1)}}},
-		{"--write max", []OnLimit{{"", limit.Limit{WBPS: limit.Unlimited}}}},
-		{"--write 1 --on A", []OnLimit{{"A", wbps(1)}}},
-		{"--on A --write 1", []OnLimit{{"A", wbps(1)}}},
-		{"--write 1 --on A --on B", []OnLimit{{"A", wbps(1)}, {"B", wbps(1)}}},
-		{"--on A --on B --write 1", []OnLimit{{"A", wbps(1)}, {"B", wbps(1)}}},
-		{"--write 1 --read 2 --on A", []OnLimit{{"A", wbps(1).Overlay(rbps(2))}}},
-		{"--write 1 --on A --write 2 --on B", []OnLimit{{"A", wbps(1)}, {"B", wbps(2)}}},
-		{"--on A --write 1 --on B --write 2", []OnLimit{{"A", wbps(1)}, {"B", wbps(2)}}},
-		{"--on A --on B --write 1 --on C --read 2", []OnLimit{{"A", wbps(1)}, {"B", wbps(1)}, {"C", rbps(2)}}},
-		{"--device-write-bps A:1k", []OnLimit{{"A", wbps(1024)}}},
-		{"--device-write-bps 8:0:1", []OnLimit{{"8:0", wbps(1)}}},
-		{"--device-write-bps A:1 --device-read-bps A:2", []OnLimit{{"A", wbps(1)}, {"A", rbps(2)}}},
-		{"--device-write-bps A:1 --read 2 --on B", []OnLimit{{"A", wbps(1)}, {"B", rbps(2)}}},
-		{"--read 2 --device-write-bps A:1 --on B", []OnLimit{{"A", wbps(1)}, {"B", rbps(2)}}},
+		{"--write 1", []limit.Asked{{On: "", Limit: wbps(1)}}},
+		{"--write max", []limit.Asked{{On: "", Limit: limit.Limit{WBPS: limit.Unlimited}}}},
+		{"--write 1 --on A", []limit.Asked{{On: "A", Limit: wbps(1)}}},
+		{"--on A --write 1", []limit.Asked{{On: "A", Limit: wbps(1)}}},
+		{"--write 1 --on A --on B", []limit.Asked{{On: "A", Limit: wbps(1)}, {On: "B", Limit: wbps(1)}}},
+		{"--on A --on B --write 1", []limit.Asked{{On: "A", Limit: wbps(1)}, {On: "B", Limit: wbps(1)}}},
+		{"--write 1 --read 2 --on A", []limit.Asked{{On: "A", Limit: wbps(1).Overlay(rbps(2))}}},
+		{"--write 1 --on A --write 2 --on B", []limit.Asked{{On: "A", Limit: wbps(1)}, {On: "B", Limit: wbps(2)}}},
+		{"--on A --write 1 --on B --write 2", []limit.Asked{{On: "A", Limit: wbps(1)}, {On: "B", Limit: wbps(2)}}},
+		{"--on A --on B --write 1 --on C --read 2", []limit.Asked{{On: "A", Limit: wbps(1)}, {On: "B", Limit: wbps(1)}, {On: "C", Limit: rbps(2)}}},
+		{"--device-write-bps A:1k", []limit.Asked{{On: "A", Limit: wbps(1024)}}},
+		{"--device-write-bps 8:0:1", []limit.Asked{{On: "8:0", Limit: wbps(1)}}},
+		{"--device-write-bps A:1 --device-read-bps A:2", []limit.Asked{{On: "A", Limit: wbps(1)}, {On: "A", Limit: rbps(2)}}},
+		{"--device-write-bps A:1 --read 2 --on B", []limit.Asked{{On: "A", Limit: wbps(1)}, {On: "B", Limit: rbps(2)}}},
+		{"--read 2 --device-write-bps A:1 --on B", []limit.Asked{{On: "A", Limit: wbps(1)}, {On: "B", Limit: rbps(2)}}},
 	} {
 		got, err := resolve(t, strings.Fields(c.args)...)
 		if err != nil || !reflect.DeepEqual(got, c.want) {

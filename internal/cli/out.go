@@ -111,8 +111,13 @@ type Schema struct {
 	Schema string `json:"schema"`
 }
 
-// SchemaOf names the first version of a verb's document.
-func SchemaOf(verb string) Schema { return Schema{"weir." + verb + "/1"} }
+// versions are those of documents that are not in their first.
+var versions = map[string]int{"why": 2}
+
+// SchemaOf names the version of a verb's document.
+func SchemaOf(verb string) Schema {
+	return Schema{fmt.Sprintf("weir.%s/%d", verb, max(1, versions[verb]))}
+}
 
 // IsTerminal reports whether a file is one.
 func IsTerminal(f *os.File) bool {

@@ -24,14 +24,14 @@ func TestQuote(t *testing.T) {
 // What flags are spelt as is read back as the same.
 func TestFlags(t *testing.T) {
 	all := limit.Limit{RBPS: limit.PerSecond(1234567), WBPS: limit.PerSecond(10 << 20), RIOPS: limit.PerSecond(500), WIOPS: limit.Unlimited}
-	for _, want := range []OnLimit{{"", wbps(10e6)}, {"/data", rbps(1500e6)}, {"/dev/sda", all}} {
-		out, err := exec.Command("sh", "-c", "printf '%s\\n' "+want.Flags()).Output()
+	for _, want := range []limit.Asked{{On: "", Limit: wbps(10e6)}, {On: "/data", Limit: rbps(1500e6)}, {On: "/dev/sda", Limit: all}} {
+		out, err := exec.Command("sh", "-c", "printf '%s\\n' "+Flags(want)).Output()
 		if err != nil {
 			t.Fatal(err)
 		}
 		got, err := resolve(t, strings.Fields(string(out))...)
-		if err != nil || !reflect.DeepEqual(got, []OnLimit{want}) {
-			t.Errorf("%s: %v, %v; want %v", want.Flags(), got, err, want)
+		if err != nil || !reflect.DeepEqual(got, []limit.Asked{want}) {
+			t.Errorf("%s: %v, %v; want %v", Flags(want), got, err, want)
 		}
 	}
 }

@@ -13,9 +13,11 @@ import (
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/hold"
+	"github.com/weir-io/weir/internal/kernel"
 	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/load"
+	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/scratch"
 )
 
@@ -176,7 +178,7 @@ func judge(room *launch.Room, r Row, within time.Duration) Row {
 		return r
 	}
 	if r.Path == load.Buffered {
-		r.Why = hold.Expect(room.IO, &blkdev.Mount{FSType: "ext4"}).Why
+		r.Why = place.ControllerOf(room.IO, kernel.Release{}).Writes(&blkdev.Mount{FSType: "ext4"}).Why
 	}
 	if r.Why == "" {
 		r.Why = fmt.Sprintf("the disk did %.2f of the limit", r.Device/float64(asked))

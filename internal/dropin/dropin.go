@@ -12,13 +12,6 @@ import (
 	"github.com/weir-io/weir/internal/plain"
 )
 
-// An Entry is a limit that the unit gets at its start.
-type Entry struct {
-	On    string      `json:"on"` // as the user spelled it; empty for every disk of the unit's mounts
-	Limit limit.Limit `json:"limit"`
-	Hold  string      `json:"hold,omitempty"` // what holds buffered writes, if that is not the kernel
-}
-
 // Path returns where a unit's drop-in is. The unit's name must be one that systemd takes.
 // That of a scope comes before those that systemd makes itself: what is set until the
 // scope's end overrules it.
@@ -34,13 +27,13 @@ func Path(unit string) string {
 const saved = "# limits: "
 
 // Parse reads the entries of a drop-in.
-func Parse(text string) ([]Entry, error) {
+func Parse(text string) ([]limit.Asked, error) {
 	for line := range strings.Lines(text) {
 		data, ok := strings.CutPrefix(line, saved)
 		if !ok {
 			continue
 		}
-		var entries []Entry
+		var entries []limit.Asked
 		if err := json.Unmarshal([]byte(data), &entries); err != nil {
 			return nil, fmt.Errorf("parse the line %q: %w", strings.TrimSpace(saved), err)
 		}
@@ -52,8 +45,8 @@ func Parse(text string) ([]Entry, error) {
 // Merge adds a limit to those that a drop-in has: rates of the same place are replaced,
 // and the place goes last, where it overrules other spellings of the same device. What holds
 // buffered writes stays while they are bound, unless something else is named.
-func Merge(entries []Entry, named Entry) []Entry {
-	merged := slices.DeleteFunc(slices.Clone(entries), func(e Entry) bool {
+func Merge(entries []limit.Asked, named limit.Asked) []limit.Asked {
+	merged := slices.DeleteFunc(slices.Clone(entries), func(e limit.Asked) bool {
 		if e.On == named.On {
 			named.Limit = e.Limit.Overlay(named.Limit)
 			named.Hold = cmp.Or(named.Hold, e.Hold)
@@ -68,7 +61,7 @@ func Merge(entries []Entry, named Entry) []Entry {
 
 // Text is the drop-in of a service. The program is weir, by its path; flags spells an
 // entry for it. A weir that is gone, or fails, does not keep the unit from starting.
-func Text(unit, program string, entries []Entry, flags func(Entry) []string) (string, error) {
+func Text(unit, program string, entries []limit.Asked, flags func(limit.Asked) []string) (string, error) {
 	data, err := json.Marshal(entries)
 	if err != nil {
 		return "", err
@@ -93,7 +86,7 @@ func Text(unit, program string, entries []Entry, flags func(Entry) []string) (st
 // ScopeText is the drop-in of a scope: a program makes that anew each time with the same
 // name, as Docker does for a container, and systemd itself sets what the drop-in has.
 // settings spells an entry as systemd does. named is the target that it is for.
-func ScopeText(named string, entries []Entry, settings func(Entry) []string) (string, error) {
+func ScopeText(named string, entries []limit.Asked, settings func(limit.Asked) []string) (string, error) {
 	data, err := json.Marshal(entries)
 	if err != nil {
 		return "", err
@@ -113,7 +106,7 @@ func ScopeText(named string, entries []Entry, settings func(Entry) []string) (st
 
 // places refuses places that systemd's files cannot hold: JSON would change a name that is no
 // UTF-8, and systemd would pass the line over.
-func places(entries []Entry) error {
+func places(entries []limit.Asked) error {
 	for _, e := range entries {
 		if err := plain.Value("the place", e.On); err != nil {
 			return err

@@ -11,8 +11,8 @@ import (
 )
 
 func TestDropInHoldsItsEntries(t *testing.T) {
-	entries := []Entry{{On: "/data", Limit: limit.Limit{WBPS: limit.PerSecond(5e6)}}, {On: `a "b" 100% $HOME\x`, Limit: limit.Limit{RBPS: limit.Unlimited, RIOPS: limit.PerSecond(7)}, Hold: "auto"}}
-	text, err := Text("web@1.service", "/usr/local/my bin/weir", entries, func(e Entry) []string { return []string{"--on", e.On} })
+	entries := []limit.Asked{{On: "/data", Limit: limit.Limit{WBPS: limit.PerSecond(5e6)}}, {On: `a "b" 100% $HOME\x`, Limit: limit.Limit{RBPS: limit.Unlimited, RIOPS: limit.PerSecond(7)}, Hold: "auto"}}
+	text, err := Text("web@1.service", "/usr/local/my bin/weir", entries, func(e limit.Asked) []string { return []string{"--on", e.On} })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,32 +40,32 @@ ExecStartPost=-+"/usr/local/my bin/weir" set unit:web@1.service --quiet --on "a 
 
 func TestMerge(t *testing.T) {
 	write := func(n uint64) limit.Limit { return limit.Limit{WBPS: limit.PerSecond(n)} }
-	has := []Entry{{On: "/data", Limit: write(5)}, {Limit: write(9)}}
-	got := Merge(has, Entry{On: "/data", Limit: limit.Limit{RBPS: limit.PerSecond(3)}, Hold: "pacer"})
-	want := []Entry{{Limit: write(9)}, {On: "/data", Limit: limit.Limit{RBPS: limit.PerSecond(3), WBPS: limit.PerSecond(5)}, Hold: "pacer"}}
+	has := []limit.Asked{{On: "/data", Limit: write(5)}, {Limit: write(9)}}
+	got := Merge(has, limit.Asked{On: "/data", Limit: limit.Limit{RBPS: limit.PerSecond(3)}, Hold: "pacer"})
+	want := []limit.Asked{{Limit: write(9)}, {On: "/data", Limit: limit.Limit{RBPS: limit.PerSecond(3), WBPS: limit.PerSecond(5)}, Hold: "pacer"}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("Merge = %v, want %v", got, want)
 	}
 	// What holds buffered writes stays with their limit, and goes with it.
-	got = Merge(Merge(got, Entry{On: "/data", Limit: limit.Limit{RIOPS: limit.PerSecond(7)}}), Entry{On: "/logs", Limit: limit.Limit{RBPS: limit.PerSecond(7)}, Hold: "pacer"})
+	got = Merge(Merge(got, limit.Asked{On: "/data", Limit: limit.Limit{RIOPS: limit.PerSecond(7)}}), limit.Asked{On: "/logs", Limit: limit.Limit{RBPS: limit.PerSecond(7)}, Hold: "pacer"})
 	if got[1].Hold != "pacer" || got[2].Hold != "" {
 		t.Errorf("Merge = %v", got)
 	}
-	if got = Merge(got, Entry{On: "/data", Limit: limit.Limit{WBPS: limit.Unlimited}}); got[2].Hold != "" {
+	if got = Merge(got, limit.Asked{On: "/data", Limit: limit.Limit{WBPS: limit.Unlimited}}); got[2].Hold != "" {
 		t.Errorf("Merge = %v", got)
 	}
-	if !reflect.DeepEqual(has, []Entry{{On: "/data", Limit: write(5)}, {Limit: write(9)}}) {
+	if !reflect.DeepEqual(has, []limit.Asked{{On: "/data", Limit: write(5)}, {Limit: write(9)}}) {
 		t.Errorf("Merge changed what it was given: %v", has)
 	}
 }
 
 // What systemd would read as another line, or not at all, is refused before it is written.
 func TestNoPlaceEndsItsLine(t *testing.T) {
-	settings := func(e Entry) []string { return []string{"IOWriteBandwidthMax=" + e.On + " 1000"} }
+	settings := func(e limit.Asked) []string { return []string{"IOWriteBandwidthMax=" + e.On + " 1000"} }
 	for _, on := range []string{"/a\nOnSuccess=evil.service", "/a\r", "/a\\", "/\xff", "/\u2028"} {
-		entries := []Entry{{On: on, Limit: limit.Limit{WBPS: limit.PerSecond(1000)}}}
+		entries := []limit.Asked{{On: on, Limit: limit.Limit{WBPS: limit.PerSecond(1000)}}}
 		var refused *plain.ValueError
-		if text, err := Text("web.service", "/usr/bin/weir", entries, func(e Entry) []string { return []string{"--on", e.On} }); !errors.As(err, &refused) {
+		if text, err := Text("web.service", "/usr/bin/weir", entries, func(e limit.Asked) []string { return []string{"--on", e.On} }); !errors.As(err, &refused) {
 			t.Errorf("Text with %q: %v\n%s", on, err, text)
 		}
 		if text, err := ScopeText("docker:web", entries, settings); !errors.As(err, &refused) {

@@ -46,6 +46,8 @@ type Step struct {
 	Property string `json:"property,omitempty"`
 	Persist  bool   `json:"persist,omitempty"` // the property is for good, and not until the next boot
 
+	Pace *Pace `json:"pace,omitempty"` // weir's pacer is asked
+
 	Command string `json:"command,omitempty"` // a program that is run, with its arguments, as a shell spells them
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/weir-io/weir/internal/limit"
 	"io/fs"
 	"net/url"
 	"os"
@@ -13,8 +14,6 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/weir-io/weir/internal/dropin"
 )
 
 // Dir is where the records are, below the host's root.
@@ -24,10 +23,10 @@ const suffix = ".json"
 
 // A Record is what is kept for one target.
 type Record struct {
-	Target  string         `json:"target"`         // by the name that its owner has for good: docker:WHOLE-ID
-	Name    string         `json:"name"`           // as the user spelled it
-	Host    string         `json:"host,omitempty"` // the owner's socket, if it is not the usual one (DOCKER_HOST and its like)
-	Entries []dropin.Entry `json:"limits"`
+	Target  string        `json:"target"`         // by the name that its owner has for good: docker:WHOLE-ID
+	Name    string        `json:"name"`           // as the user spelled it
+	Host    string        `json:"host,omitempty"` // the owner's socket, if it is not the usual one (DOCKER_HOST and its like)
+	Entries []limit.Asked `json:"limits"`
 }
 
 // Path is where a target's record is, below the host's root.

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weir-io/weir/internal/dropin"
 	"github.com/weir-io/weir/internal/limit"
 )
 
@@ -20,7 +19,7 @@ func TestRecords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	entries := []dropin.Entry{{On: "/data", Limit: limit.Limit{}.With(limit.WBPS, rate), Hold: "auto"}}
+	entries := []limit.Asked{{On: "/data", Limit: limit.Limit{}.With(limit.WBPS, rate), Hold: "auto"}}
 	want := []Record{{"containerd:ns/one", "containerd:ns/one", "", entries}, {"docker:0123", "docker:web", "unix:///d.sock", entries}}
 	for _, r := range want {
 		text, err := r.Text()

@@ -97,6 +97,7 @@ type Record struct {
 	By string // whose it is, for people: "Docker"
 	// Command is the owner's, that makes what it owns from the same flags as Docker's.
 	Command string
+	Version string // of the owner, as it says itself: "26.1.5"; empty: it does not say
 	Source  string // where it was read, for people
 	Limits  []Recorded
 	Updates bool // the owner takes other limits to keep

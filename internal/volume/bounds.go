@@ -7,6 +7,7 @@ import (
 	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/kernel"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/place"
 )
 
 // bounds are what a device has of limits that are not a target's.
@@ -19,7 +20,7 @@ type bounds struct {
 // second. There is false without a limit in bytes.
 func DirtyFor(l limit.Limit) (bytes uint64, bound bool) {
 	n, bound := l.WBPS.Number()
-	return max(n/2, hold.LeastDirty), bound
+	return max(n/2, place.LeastDirty), bound
 }
 
 func (s Store) boundsOf(dev blkdev.Number) (b bounds, err error) {

@@ -8,22 +8,18 @@ import (
 	"github.com/weir-io/weir/internal/inode"
 	"github.com/weir-io/weir/internal/kernel"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/target"
 )
 
 // A Question is what is asked.
 type Question struct {
 	Target *target.Target // nil: a group that weir would make
-	Places []Asked        // none: every disk that the target's mounts are on
-}
-
-// Asked is a place with the limit that is thought of for it.
-type Asked struct {
-	On    string // a path or a device; empty: every disk of the target's mounts
-	Limit limit.Limit
-	// Chain is On's way to its devices, for a caller that has found it by other means, as
-	// in another root; nil: it is looked for.
-	Chain *blkdev.Chain
+	// Places are where limits are thought of; none: every disk that the target's mounts are
+	// on. A way to devices that is there is taken, as for a place in another root.
+	Places []place.Spot
+	// Hold is what is thought to hold buffered writes; the zero Hold: what does now.
+	Hold limit.Hold
 }
 
 // Sources are where facts come from. The functions may be nil.
@@ -40,14 +36,11 @@ type Sources struct {
 	// UnitLimits reads the limits that systemd keeps for a unit.
 	UnitLimits func(ctx context.Context, unit string) (map[blkdev.Number][]Spelling, error)
 	// Paced reads what weir's pacer holds of a group; nil: nothing.
-	Paced func(cgroupfs.Group) (*Paced, error)
-}
-
-// Paced is what weir's pacer holds of a group: buffered writes to all devices together.
-type Paced struct {
-	WBPS    uint64 // bytes a second
-	Devices []blkdev.Number
-	Record  string // where that stands
+	Paced func(cgroupfs.Group) (*place.Paced, error)
+	// KeptIn names the file in which weir keeps limits of a target; empty: it keeps none.
+	KeptIn func(target.Target) (string, error)
+	// NoPacer is why weir's pacer cannot be had for a group; nil: it can.
+	NoPacer func(cgroupfs.Group) error
 }
 
 // Owners tells whose the writeback of files is: an inode.Reader.
@@ -69,8 +62,9 @@ type Facts struct {
 	Systemd  bool                 // is PID 1
 	Group    Group
 	Places   []Place
-	Without  []Place // mounts that hold files and are on no block device
-	AllDisks bool    // the places are all that the target's mounts are on
+	Without  []Place    // mounts that hold files and are on no block device
+	AllDisks bool       // the places are all that the target's mounts are on
+	Hold     limit.Hold // see Question
 }
 
 // Mounted is one hierarchy.
@@ -88,19 +82,21 @@ type Group struct {
 	Root      bool
 	Version   cgroupfs.Version
 	Owner     target.Owner
-	Processes []int // that the group's rules bind
-	Views     []int // those whose mounts count; 0 stands for weir itself
-	BelowV1   int   // processes of the groups below, which v1's rules do not bind
+	Processes []int         // that the group's rules bind
+	Views     []int         // those whose mounts count; 0 stands for weir itself
+	BelowV1   []place.Below // groups below with processes, which v1's rules do not bind
 
 	Controllers []string // v2, as cgroup.controllers has them; nil for a group to make
 	MissingIO   []cgroupfs.Write
 
 	Rules     []cgroupfs.Rule
 	RootRules []cgroupfs.Rule // v1: of the hierarchy's root
-	Paced     *Paced          // nil: by nobody
+	Paced     *place.Paced    // what weir's pacer holds; nil: nothing
+	NoPacer   error           // why it cannot be had; nil: it can
 	Above     []Above         // the groups above, the root first
 	Memory    Memory
 	Record    *target.Record // what the target's owner has on record; nil: not known
+	KeptIn    string         // the file in which weir keeps limits of the target; empty: it keeps none
 	Unit      *Unit          // what systemd keeps; nil if the group is no unit's
 	Loose     *Loose         // nil: systemd leaves the limits in force, or there are none
 	Latency   []Policy       // io.latency of the group, those above and their neighbours
@@ -156,7 +152,7 @@ type Place struct {
 	Err       *blkdev.NoBlockDeviceError // instead of devices
 	FS        *blkdev.Mount              // nil: a device was named
 	Devices   []Device
-	Writeback bool   // the kernel writes back as the group's (hold.Expect)
+	Writeback bool   // the kernel writes back as the group's (place.Kernel)
 	WhyNot    string // why it does not
 	File      string // the regular file that was named, as an absolute path; empty: none
 	Size      int64  // of the file, in bytes
@@ -171,6 +167,7 @@ type Place struct {
 type Device struct {
 	blkdev.Device
 	Limit   limit.Limit // named, and for the rates that are not, in force; unset where neither
+	Asked   limit.Limit // of Limit, the rates that were named and are not in force
 	Above   limit.Limit // of Limit, the rates that only groups above bind (v2)
 	InForce limit.Limit // as the kernel has it
 	BDI     *kernel.BDI // nil: none

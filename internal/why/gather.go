@@ -8,10 +8,10 @@ import (
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/kernel"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/pagecache"
+	"github.com/weir-io/weir/internal/place"
 )
 
 // Gather reads all facts of a question once, for Judge. A place that leads to no block device is a fact; one
@@ -25,7 +25,7 @@ func Gather(ctx context.Context, s Sources, q Question) (Facts, error) {
 	for _, h := range s.Groups.Hierarchies() {
 		f.Mounted = append(f.Mounted, mountedOf(h))
 	}
-	f.Systemd = s.SystemdRuns
+	f.Systemd, f.Hold = s.SystemdRuns, q.Hold
 	if s.Hierarchy == nil {
 		if e := (*cgroupfs.Unsupported)(nil); errors.As(s.WhyNone, &e) {
 			f.WhyNone = *e
@@ -86,44 +86,40 @@ func (f *Facts) readPlaces(ctx context.Context, s Sources, q Question, group cgr
 	devices := blkdev.New(s.Root)
 	asked := q.Places
 	if len(asked) == 0 {
-		asked = []Asked{{}}
+		asked = []place.Spot{{}}
 	}
-	for _, a := range asked {
-		if a.On == "" {
-			f.AllDisks = true
-			chains, skipped, err := devices.OfMounts(ctx, f.Group.Views...)
-			if err != nil {
+	for _, spot := range asked {
+		spots := []place.Spot{spot}
+		if len(spot.Chain.Devices) == 0 {
+			var skipped []blkdev.Skipped
+			var err error
+			if spots, skipped, err = place.Find(ctx, devices, []limit.Asked{spot.Asked}, f.Group.Views); err != nil {
 				return err
 			}
-			for _, chain := range chains {
-				if err := f.addPlace(s, group, host, Place{Spec: chain.Spec, Chain: chain}, a.Limit); err != nil {
-					return err
-				}
-			}
-			for _, skip := range skipped {
-				var none *blkdev.NoBlockDeviceError
-				if errors.As(skip.Err, &none) {
-					f.Without = append(f.Without, Place{Spec: skip.Mount.Point, Err: none, FS: &skip.Mount})
-				}
-			}
-			continue
+			f.addWithout(skipped)
 		}
-		if a.Chain != nil {
-			if err := f.addPlace(s, group, host, Place{Spec: a.On, Named: true, Chain: *a.Chain}, a.Limit); err != nil {
+		for _, at := range spots {
+			p := Place{Spec: at.Asked.On, Named: true, Chain: at.Chain, Err: at.Err}
+			if at.Asked.On == "" {
+				p.Spec, p.Named = at.Chain.Spec, false
+			}
+			if err := f.addPlace(s, group, host, p, at.Asked.Limit); err != nil {
 				return err
 			}
-			continue
 		}
-		chain, err := devices.Resolve(ctx, a.On)
-		p := Place{Spec: a.On, Named: true, Chain: chain}
-		if err != nil && !errors.As(err, &p.Err) {
-			return err
-		}
-		if err := f.addPlace(s, group, host, p, a.Limit); err != nil {
-			return err
-		}
+		f.AllDisks = f.AllDisks || spot.Asked.On == ""
 	}
 	return f.readOwners(ctx, s, q)
+}
+
+// addWithout notes mounts that hold files and are on no block device.
+func (f *Facts) addWithout(skipped []blkdev.Skipped) {
+	for _, skip := range skipped {
+		var none *blkdev.NoBlockDeviceError
+		if errors.As(skip.Err, &none) {
+			f.Without = append(f.Without, Place{Spec: skip.Mount.Point, Err: none, FS: &skip.Mount})
+		}
+	}
 }
 
 func (f *Facts) addPlace(s Sources, group cgroupfs.Group, host kernel.FS, p Place, asked limit.Limit) error {
@@ -135,11 +131,11 @@ func (f *Facts) addPlace(s Sources, group cgroupfs.Group, host kernel.FS, p Plac
 		f.Places = append(f.Places, p)
 		return nil
 	}
-	expect := hold.Expect(group, p.FS)
-	p.Writeback, p.WhyNot = expect.Buffered, expect.Why
+	writes := place.ControllerOf(group, f.Release).Writes(p.FS)
+	p.Writeback, p.WhyNot = writes.Buffered, writes.Why
 	for _, d := range p.Chain.Devices {
 		inForce := ruleOn(f.Group.Rules, d.Number)
-		device := Device{Device: d, InForce: inForce, Limit: inForce.Overlay(asked)}
+		device := Device{Device: d, InForce: inForce, Limit: inForce.Overlay(asked), Asked: notInForce(asked, inForce)}
 		device.Above = f.Group.boundAbove(d.Number, device.Limit)
 		device.Limit = device.Limit.Overlay(device.Above)
 		bdi, there, err := host.BDI(d.Number)
@@ -186,6 +182,16 @@ func (p *Place) readFile(root string) {
 	if r, err := pagecache.Resident(f, 0, 0); err == nil {
 		p.Cached = min(r.Cached, p.Size)
 	}
+}
+
+// notInForce are the rates of a limit that are not what is in force.
+func notInForce(asked, inForce limit.Limit) limit.Limit {
+	for _, k := range limit.Keys {
+		if asked.Get(k) == inForce.Get(k) {
+			asked = asked.With(k, limit.Rate{})
+		}
+	}
+	return asked
 }
 
 // ruleOn is the rule of a device, unset where there is none.

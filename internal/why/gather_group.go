@@ -9,6 +9,7 @@ import (
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/target"
 )
 
@@ -20,6 +21,9 @@ func readGroup(ctx context.Context, s Sources, q Question, group cgroupfs.Group)
 			return g, err
 		}
 	}
+	if s.NoPacer != nil {
+		g.NoPacer = s.NoPacer(group)
+	}
 	if q.Target == nil {
 		g.Owner = target.Owner{Kind: "weir"}
 		return g, nil
@@ -28,6 +32,12 @@ func readGroup(ctx context.Context, s Sources, q Question, group cgroupfs.Group)
 	if s.Paced != nil {
 		var err error
 		if g.Paced, err = s.Paced(group); err != nil {
+			return g, err
+		}
+	}
+	if s.KeptIn != nil {
+		var err error
+		if g.KeptIn, err = s.KeptIn(*q.Target); err != nil {
 			return g, err
 		}
 	}
@@ -58,7 +68,9 @@ func (g *Group) readControllers(group cgroupfs.Group) error {
 				return nil
 			}
 			pids, err := below.Processes()
-			g.BelowV1 += len(pids)
+			if len(pids) > 0 {
+				g.BelowV1 = append(g.BelowV1, place.Below{Path: below.Path(), Processes: len(pids)})
+			}
 			return err
 		})
 	}

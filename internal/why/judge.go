@@ -5,6 +5,7 @@ import (
 
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/load"
+	"github.com/weir-io/weir/internal/place"
 )
 
 // A rule finds reasons among the facts.
@@ -16,7 +17,7 @@ var rules = []rule{
 	v1Writeback, rootRules, pacedHere, memoryElsewhere, ioNotEnabled, rootGroup,
 	noDevice, mountsWithout, dataJournal, noCgroupWriteback, foreignInode,
 	ruleElsewhere, ruleBeneath, mountWithoutRule, partition,
-	parentStricter, limitAbove, flat, unitDiffers, unitConflicts, mayBeLost, recordDiffers, recordEmpty,
+	parentStricter, limitAbove, flat, unitDiffers, unitConflicts, mayBeLost, recordDiffers, recordLacks, recordEmpty,
 	drains, runsAhead, largeWriteback, backlog, cached,
 	lowLimit, largeRequests, kernelBugs, overlayAsync,
 	otherPolicies, swapHere,
@@ -102,30 +103,6 @@ func matrix(f Facts, findings []Finding, supposed bool) []Cell {
 	return cells
 }
 
-// mechanism is what holds a path if no finding says otherwise.
-func (f Facts) mechanism(p Place, path load.Path, read bool) (Held, string) {
-	switch {
-	case p.Err != nil:
-		return No, ""
-	case path == mapped && !read && p.Writeback:
-		return Yes, Writeback
-	case read || path != load.Buffered:
-		return Yes, Throttle
-	case p.Writeback:
-		if bytes, _ := f.Group.Memory.bound(); bytes != 0 {
-			return Yes, Writeback
-		}
-		return AtDevice, Writeback
-	case f.paced(p):
-		return Yes, Pacer
-	case f.onVolume(p):
-		return Yes, Volume
-	case f.rootHolds(p):
-		return AtDevice, RootRule
-	}
-	return No, ""
-}
-
 // explain puts the findings into the cell. What breaks ends what holds.
 func (c *Cell) explain(findings []Finding) {
 	for _, f := range findings {
@@ -164,11 +141,11 @@ func (f Facts) idle(one Finding) bool {
 	return true
 }
 
-// unexplained names the reason of hold.Expect for writes that no rule has explained.
+// unexplained names the reason of place.Kernel for writes that no rule has explained.
 func unexplained(f Facts, findings []Finding) []Finding {
 	var more []Finding
 	for i, p := range f.Places {
-		if p.Writeback || p.Err != nil || f.IO == nil || f.rootHolds(p) || f.paced(p) {
+		if p.Err != nil || f.IO == nil || f.expect(p).Buffered.Mechanism != place.Nothing {
 			continue
 		}
 		cell := Cell{Place: i, Path: load.Buffered}

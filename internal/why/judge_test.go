@@ -14,6 +14,7 @@ import (
 	"github.com/weir-io/weir/internal/kernel"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/load"
+	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/target"
 )
 
@@ -45,14 +46,14 @@ func TestNothingIsFoundWhereAllHolds(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	for _, c := range r.Matrix {
-		want, by := Yes, Throttle
+		want, by := Yes, place.Throttle
 		switch {
 		case c.Read:
 			want, by = NoLimit, ""
 		case c.Path == load.Buffered:
-			want, by = AtDevice, Writeback
+			want, by = AtDevice, place.Writeback
 		case c.Path == mapped:
-			by = Writeback
+			by = place.Writeback
 		}
 		if c.Held != want || c.Mechanism != by {
 			t.Errorf("%+v, want %s by %q", c, want, by)
@@ -160,7 +161,7 @@ func TestRules(t *testing.T) {
 			f.Group.Owner, f.Group.Unit = target.Owner{Kind: "systemd", Name: "x.service", Unit: "x.service"},
 				&Unit{Name: "x.service", Limits: map[blkdev.Number][]Spelling{vda.Number: {{"/dev/vda", wbps(10e6)}, {"/data", wbps(10e6)}}}}
 		}},
-		{"record-differs", Hurts, AtDevice, func(f *Facts) {
+		{"record-lacks", Note, AtDevice, func(f *Facts) {
 			f.Group.Record = &target.Record{By: "Docker", Command: "docker", Source: "docker inspect x"}
 		}},
 		{"record-differs", Hurts, AtDevice, func(f *Facts) { f.Group.Record = recordOf(vda, 5e6) }},
@@ -229,9 +230,12 @@ func TestRules(t *testing.T) {
 		}},
 		{"v1-flat", Hurts, AtDevice, func(f *Facts) {
 			onV1(f)
-			f.Group.RootRules, f.Group.Processes, f.Group.BelowV1 = f.Group.Rules, []int{1}, 3
+			f.Group.RootRules, f.Group.Processes, f.Group.BelowV1 = f.Group.Rules, []int{1}, []place.Below{{Path: "/x/y", Processes: 3}}
 		}},
-		{"v1-flat", Breaks, No, func(f *Facts) { onV1(f); f.Group.RootRules, f.Group.BelowV1 = f.Group.Rules, 3 }},
+		{"v1-flat", Breaks, No, func(f *Facts) {
+			onV1(f)
+			f.Group.RootRules, f.Group.BelowV1 = f.Group.Rules, []place.Below{{Path: "/x/y", Processes: 3}}
+		}},
 		{"v1-flat", Breaks, No, func(f *Facts) { // another place has its limit
 			onV1(f)
 			f.Group.Above = []Above{{"/up", []cgroupfs.Rule{rule1(vda, 1e6)}}}
@@ -321,13 +325,13 @@ func TestRecordIsPutIntoForce(t *testing.T) {
 	f.Group.Rules = []cgroupfs.Rule{{Device: vda.Number, Limit: limit.None.Overlay(limit.Limit{WBPS: limit.PerSecond(10e6), RIOPS: limit.PerSecond(100)})}, rule1(vdb, 1e6)}
 	f.Group.Record = recordOf(vda, 5e6)
 	found, ok := Judge(f).Find("record-differs")
-	if !ok || len(found.Evidence) != 4 || len(found.Fixes) != 3 {
+	if !ok || len(found.Evidence) != 2 || len(found.Fixes) != 3 {
 		t.Fatalf("%+v", found)
 	}
-	if got, want := strings.Join(found.Fixes[0].Lines, "\n"), "weir set cgroup:/x --write 5000000 --read-iops max --on /dev/vda\nweir clear cgroup:/x --on 254:16"; got != want {
+	if got, want := strings.Join(found.Fixes[2].Lines, "\n"), "weir set cgroup:/x --write 5000000 --read-iops max --on /dev/vda"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if got, want := found.Fixes[2].Text, "docker run --device-write-bps /dev/vda:10000000 --device-read-iops /dev/vda:100 --device-write-bps 254:16:1000000"; !strings.HasSuffix(got, want) {
+	if got, want := found.Fixes[1].Text, "docker run --device-write-bps /dev/vda:10000000 --device-read-iops /dev/vda:100"; !strings.HasSuffix(got, want) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

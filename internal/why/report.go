@@ -5,6 +5,7 @@ import (
 	"github.com/weir-io/weir/internal/kernel"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/load"
+	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/target"
 )
 
@@ -70,7 +71,7 @@ func dirtyOf(d *kernel.Dirty) *Dirty {
 		d.BackgroundAt, d.LimitAt, d.Now, d.InWriteback}
 }
 
-// Held says whether a limit binds an I/O.
+// Held says whether a limit is expected to bind an I/O.
 type Held string
 
 // The answers.
@@ -82,23 +83,14 @@ const (
 	Unknown  Held = "unknown"   // cannot be told here, and a finding says why
 )
 
-// The mechanisms that hold.
-const (
-	Throttle  = "throttle"      // blk-throttle, as the process submits the I/O
-	Writeback = "writeback"     // blk-throttle, as the kernel writes back for the group
-	RootRule  = "root-throttle" // v1's root group, which all writeback is charged to
-	Volume    = "volume"        // that rule, and a bound on what waits in memory for the device
-	Pacer     = "pacer"         // weir, which stops the group's processes for moments
-)
-
 // A Cell is one entry of the matrix.
 type Cell struct {
-	Place     int       `json:"place"` // index of Report.Places
-	Path      load.Path `json:"path"`
-	Read      bool      `json:"read"`
-	Held      Held      `json:"held"`
-	Mechanism string    `json:"mechanism"` // empty unless it is held
-	Findings  []int     `json:"findings"`  // their numbers
+	Place     int             `json:"place"` // index of Report.Places
+	Path      load.Path       `json:"path"`
+	Read      bool            `json:"read"`
+	Held      Held            `json:"expected"`
+	Mechanism place.Mechanism `json:"mechanism"` // empty unless it holds
+	Findings  []int           `json:"findings"`  // their numbers
 }
 
 // Severity is what a finding means for a limit.

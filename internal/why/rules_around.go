@@ -70,9 +70,13 @@ func flat(f Facts) []Finding {
 		return nil
 	}
 	var found []Finding
-	if f.Group.BelowV1 > 0 && f.limited() && !f.Group.Root {
+	if below := f.Group.BelowV1; len(below) > 0 && !f.Group.Root && (f.limited() || len(f.Group.Processes) == 0) {
+		processes := 0
+		for _, b := range below {
+			processes += b.Processes
+		}
 		one := Finding{Code: "v1-flat", Severity: Hurts,
-			Evidence: []Evidence{{f.Group.Dir, fmt.Sprintf("%d processes in the groups below", f.Group.BelowV1)}},
+			Evidence: []Evidence{{f.Group.Dir, fmt.Sprintf("%d processes in the groups below: %s", processes, f.group().Children())}},
 			Text:     "On cgroup v1 a limit does not reach the groups below, and there are processes.",
 			Fixes:    []Fix{{Text: "limit each of those groups as well: weir show lists those that are"}}}
 		if len(f.Group.Processes) == 0 {

@@ -67,6 +67,9 @@ func dataJournal(f Facts) []Finding {
 			one.Evidence = append(one.Evidence, f.releaseEvidence()...)
 			one.Text = "ext4 is mounted with data=journal here: it writes all data through its journal, direct writes too, and the journal's I/O is the root group's; what a program syncs is held, while the disk does more than twice as much."
 		}
+		if f.paced(p) {
+			one.Severity, one.Text = Note, "ext4 is mounted with data=journal here: the disk does twice what is written, through the journal and to its place."
+		}
 		found = append(found, one)
 	}
 	return found

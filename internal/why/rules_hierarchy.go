@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/place"
 )
 
 // The boot parameters that put io and memory on one cgroup v2 hierarchy.
@@ -126,8 +126,8 @@ func (f Facts) rootHolds(p Place) bool {
 }
 
 // rootBound is what binds everybody's writes to a device.
-func (f Facts) rootBound(d Device) hold.RootBound {
-	return hold.RootBound{Rule: f.rootLimit(d), BDI: d.BDI}
+func (f Facts) rootBound(d Device) place.RootBound {
+	return place.RootBound{Rule: f.rootLimit(d), BDI: d.BDI}
 }
 
 // onVolume reports whether those who write are held as the devices are.
@@ -142,6 +142,14 @@ func (f Facts) rootLimit(d Device) limit.Limit {
 		return d.Limit
 	}
 	return ruleOn(f.Group.RootRules, d.Number)
+}
+
+// rootRules are those in force on v1's root group.
+func (f Facts) rootRules() []cgroupfs.Rule {
+	if f.Group.Root {
+		return f.Group.Rules
+	}
+	return f.Group.RootRules
 }
 
 // rootRules: v1's root group is limited on a device, and with it all writeback to it.
@@ -168,7 +176,9 @@ func rootRules(f Facts) []Finding {
 func (f Facts) rootEvidence(places []int) (all []Evidence) {
 	for _, i := range places {
 		for _, d := range f.Places[i].Devices {
-			all = append(all, Evidence{f.IO.At, fmt.Sprintf("%s: %s", d.Number, boundsOf(f.rootLimit(d)))})
+			if rule := ruleOn(f.rootRules(), d.Number); rule.Bounds() { // and is not only named
+				all = append(all, Evidence{f.IO.At, fmt.Sprintf("%s: %s", d.Number, boundsOf(rule))})
+			}
 		}
 	}
 	return all

@@ -53,6 +53,14 @@ func (f Facts) eachRate(see func(place int, d Device, k limit.Key, n uint64)) {
 	}
 }
 
+// rateEvidence is the rate of a limit as it was read; nothing of one that was only named.
+func (d Device) rateEvidence(k limit.Key, n uint64) []Evidence {
+	if d.Asked.Get(k).IsSet() {
+		return nil
+	}
+	return []Evidence{{d.Node, k.Direction() + " limit " + limit.PerSecond(n).Format(k)}}
+}
+
 // lowLimit: a slice holds less than one page, or less than one operation.
 func lowLimit(f Facts) []Finding {
 	const page = 4096
@@ -65,7 +73,7 @@ func lowLimit(f Facts) []Finding {
 		if n >= least {
 			return
 		}
-		found = append(found, Finding{Code: "limit-below-slice", Severity: Hurts, Evidence: []Evidence{{d.Node, k.Direction() + " limit " + limit.PerSecond(n).Format(k)}},
+		found = append(found, Finding{Code: "limit-below-slice", Severity: Hurts, Evidence: d.rateEvidence(k, n),
 			Text: fmt.Sprintf("The kernel gives out a limit in tenths of a second, and a tenth of this one is less than one %s: each waits for several, and the rate is rough.",
 				map[bool]string{true: "operation", false: "page of 4096 bytes"}[k.IsOps()]),
 			Fixes: []Fix{{Text: "a limit of " + limit.PerSecond(least).Format(k) + " or more"}}})
@@ -81,7 +89,7 @@ func largeRequests(f Facts) []Finding {
 			return
 		}
 		found = append(found, Finding{Code: "large-requests", Severity: Note,
-			Evidence: []Evidence{{d.Queue.Dir + "/max_sectors_kb", fmt.Sprint(d.Queue.MaxSectors >> 10)}, {d.Node, k.Direction() + " limit " + limit.PerSecond(n).Format(k)}},
+			Evidence: append([]Evidence{{d.Queue.Dir + "/max_sectors_kb", fmt.Sprint(d.Queue.MaxSectors >> 10)}}, d.rateEvidence(k, n)...),
 			Text: fmt.Sprintf("A request can be %s here, and a tenth of a second of the limit is %s: a large one waits, and then passes whole, so that short measurements see bursts.",
 				limit.FormatSize(d.Queue.MaxSectors), limit.FormatSize(n/slicesPerSec))})
 	})

@@ -74,7 +74,7 @@ func drains(f Facts) []Finding {
 			continue
 		}
 		one := Finding{Code: "slow-drain", Severity: Hurts, cells: writtenBack.at(i),
-			Evidence: []Evidence{{file, fmt.Sprintf("%d (%s)", memory, limit.FormatSize(memory))}, {d.Node, "write limit " + limit.PerSecond(rate).Format(limit.WBPS)}},
+			Evidence: append([]Evidence{{file, fmt.Sprintf("%d (%s)", memory, limit.FormatSize(memory))}}, d.rateEvidence(limit.WBPS, rate)...),
 			Text: fmt.Sprintf("The group's memory can fill with pages that take %s to get to the disk at this limit: a buffered writer will stall, hang or be killed.",
 				Seconds(took))}
 		if d.BDI != nil && d.BDI.CanBeStrict {
@@ -166,7 +166,7 @@ func largeWriteback(f Facts) []Finding {
 			continue
 		}
 		found = append(found, Finding{Code: "large-writeback", Severity: Note, cells: writtenBack.at(i),
-			Evidence: []Evidence{{p.FS.Point, p.FS.FSType}, {d.Node, "write limit " + limit.PerSecond(rate).Format(limit.WBPS)}},
+			Evidence: append([]Evidence{{p.FS.Point, p.FS.FSType}}, d.rateEvidence(limit.WBPS, rate)...),
 			Text: fmt.Sprintf("What is written back here comes in requests of up to %s, each of which the limit delays and then lets through whole: nothing for up to %s, and then a burst. Only a longer measurement sees the limit's rate.",
 				limit.FormatSize(request), Seconds(drainTime(request, rate)))})
 	}

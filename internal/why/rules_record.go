@@ -6,10 +6,17 @@ import (
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/target"
 )
 
-// docker is the command whose version 26.1.5 drops flags.
-const docker = "docker"
+// docker is the command of which one version drops flags, and says nothing.
+const (
+	docker        = "docker"
+	dockerDropped = "26.1.5"
+)
+
+// dropsFlags reports whether the owner's command line is known to drop the flags of limits.
+func dropsFlags(r *target.Record) bool { return r.Command == docker && r.Version == dockerDropped }
 
 // recordDiffers: what the target's owner has on record is not what is in force. It sets
 // its own when the target starts again, and a weir of before, or somebody's echo, is lost.
@@ -22,41 +29,65 @@ func recordDiffers(f Facts) []Finding {
 	var keep, takeBack, flags []string
 	for _, dev := range recordedDevices(f.Group) {
 		now, kept := ruleOn(f.Group.Rules, dev), r.On(dev)
-		if sameBounds(now, kept) {
+		if sameBounds(now, kept) || !kept.Bounds() {
 			continue
 		}
 		name := f.nodeOf(dev)
 		evidence = append(evidence, f.Group.evidenceOn(dev), Evidence{r.Source, fmt.Sprintf("%s: %s", dev, boundsOrNone(kept))})
 		if now.Bounds() {
-			keep = append(keep, fmt.Sprintf("weir set %s %s --on %s", f.Target, flagsOf(now), name))
+			keep = append(keep, fmt.Sprintf("weir set %s %s --on %s --persist", f.Target, flagsOf(now), name))
 			flags = append(flags, dockerFlags(now, name)...)
 		}
-		if kept.Bounds() {
-			takeBack = append(takeBack, fmt.Sprintf("weir set %s %s --on %s", f.Target, flagsTo(now, kept), name))
-		} else {
-			takeBack = append(takeBack, fmt.Sprintf("weir clear %s --on %s", f.Target, name))
-		}
+		takeBack = append(takeBack, fmt.Sprintf("weir set %s %s --on %s", f.Target, flagsTo(now, kept), name))
 	}
 	if len(evidence) == 0 {
 		return nil
 	}
 	found := Finding{Code: "record-differs", Severity: Hurts, Evidence: evidence,
-		Text:  fmt.Sprintf("%s keeps another limit for this target than the one that is in force, and sets its own when it starts it again.", r.By),
-		Fixes: []Fix{{Text: "put what " + r.By + " keeps into force", Lines: takeBack}}}
-	caveat := ""
-	if r.Command == docker {
-		caveat = " (26.1.5 drops these flags)"
-	}
-	if len(keep) > 0 && r.Updates {
-		for i := range keep {
-			keep[i] += " --persist"
-		}
-		found.Fixes = append(found.Fixes, Fix{Text: "have " + r.By + " keep it", Lines: keep})
-	} else if len(keep) > 0 {
-		found.Fixes = append(found.Fixes, Fix{Text: "leave it, and set it again after each start", Lines: keep},
-			Fix{Text: "make the container anew, so that " + r.By + " keeps it" + caveat + ": " + r.Command + " run " + strings.Join(flags, " ")})
-	}
+		Text: fmt.Sprintf("%s keeps another limit for this target than the one that is in force, and sets its own when it starts it again.", r.By)}
+	found.Fixes = append(keepFixes(r, keep, flags), Fix{Text: "put what " + r.By + " keeps into force", Lines: takeBack})
 	return []Finding{found}
+}
+
+// recordLacks: a limit is in force that nobody keeps. That is what was asked for; it is lost
+// when the target starts again.
+func recordLacks(f Facts) []Finding {
+	r := f.Group.Record
+	if r == nil || f.Group.KeptIn != "" {
+		return nil
+	}
+	var evidence []Evidence
+	var keep, flags []string
+	for _, rule := range f.Group.Rules {
+		if !rule.Limit.Bounds() || r.On(rule.Device).Bounds() {
+			continue
+		}
+		name := f.nodeOf(rule.Device)
+		evidence = append(evidence, f.Group.evidenceOn(rule.Device))
+		keep = append(keep, fmt.Sprintf("weir set %s %s --on %s --persist", f.Target, flagsOf(rule.Limit), name))
+		flags = append(flags, dockerFlags(rule.Limit, name)...)
+	}
+	if len(evidence) == 0 {
+		return nil
+	}
+	return []Finding{{Code: "record-lacks", Severity: Note, Evidence: append(evidence, Evidence{r.Source, "no limit on these devices"}),
+		Text:  fmt.Sprintf("%s keeps no such limit for this target: the one in force lasts until the target stops.", r.By),
+		Fixes: keepFixes(r, keep, flags)}}
+}
+
+// keepFixes have a limit kept over restarts of the target.
+func keepFixes(r *target.Record, lines, flags []string) []Fix {
+	if len(lines) == 0 {
+		return nil
+	}
+	if r.Updates {
+		return []Fix{{Text: "have " + r.By + " keep it", Lines: lines}}
+	}
+	fixes := []Fix{{Text: "have it set again at each start of the target", Lines: lines}}
+	if !dropsFlags(r) {
+		fixes = append(fixes, Fix{Text: "make the container anew, so that " + r.By + " keeps it: " + r.Command + " run " + strings.Join(flags, " ")})
+	}
+	return fixes
 }
 
 // recordEmpty: the target's owner was given no limit, or lost it.
@@ -66,8 +97,8 @@ func recordEmpty(f Facts) []Finding {
 		return nil
 	}
 	text := r.By + " keeps no disk I/O limit for this target, and none is in force."
-	if r.Command == docker {
-		text += " The command line of Docker 26.1.5 drops --device-write-bps and its sisters, and says nothing."
+	if dropsFlags(r) {
+		text += " The command line of Docker " + dockerDropped + " drops --device-write-bps and its sisters, and says nothing."
 	}
 	return []Finding{{Code: "record-empty", Severity: Note, Evidence: []Evidence{{r.Source, "no limit"}, {f.Group.rulesFile(), "no limit"}},
 		Text:  text,

@@ -44,7 +44,7 @@ func (e daemon) inspect(ctx context.Context, name string) (container, error) {
 	if err := json.Unmarshal(a.body, &c); err != nil {
 		return c, fmt.Errorf("read answer: %w", err)
 	}
-	c.api = a.api
+	c.api, c.by = a.api, a.by
 	if !target.IsContainerID(c.ID) {
 		return c, fmt.Errorf("read answer: %q is no container's id", c.ID)
 	}
@@ -73,6 +73,7 @@ func (e daemon) list(ctx context.Context) ([]listed, error) {
 type answer struct {
 	body []byte
 	api  string // the newest version of the API that it has: "1.45"; empty: it does not say
+	by   string // the engine's own version: "26.1.5"; empty: it does not say
 }
 
 // get asks for a path, of the newest version of the API that the daemon has. HTTP/1.0 is
@@ -129,6 +130,9 @@ func readAnswer(from io.Reader) (a answer, err error) {
 			}
 		case "api-version":
 			a.api = value
+		case "server": // "Docker/26.1.5 (linux)"
+			_, version, _ := strings.Cut(value, "/")
+			a.by, _, _ = strings.Cut(version, " ")
 		case "transfer-encoding":
 			return a, fmt.Errorf("read answer: it is %s, which HTTP/1.0 has not; name the engine's own socket", short(value))
 		}

@@ -14,6 +14,7 @@ import (
 // A container is what this package reads of an engine's description of one.
 type container struct {
 	api   string // the version of the engine's API; see answer
+	by    string // the version of the engine
 	ID    string
 	State struct {
 		Status string // "running", "exited" ...
@@ -35,7 +36,7 @@ var errManyDevices = errors.New("it is no single device")
 
 // record is what the engine has on record, device by device.
 func (c container) record(ctx context.Context, devices blkdev.FS, m Maker) *target.Record {
-	r := &target.Record{By: m.title, Command: m.kind, Source: m.kind + " inspect " + c.ID[:12] + " (HostConfig)", Updates: m.updates(c.api)}
+	r := &target.Record{By: m.title, Command: m.kind, Version: c.by, Source: m.kind + " inspect " + c.ID[:12] + " (HostConfig)", Updates: m.updates(c.api)}
 	for k, list := range map[limit.Key][]throttle{
 		limit.RBPS: c.HostConfig.BlkioDeviceReadBps, limit.WBPS: c.HostConfig.BlkioDeviceWriteBps,
 		limit.RIOPS: c.HostConfig.BlkioDeviceReadIOps, limit.WIOPS: c.HostConfig.BlkioDeviceWriteIOps,

@@ -19,7 +19,7 @@ type report struct {
 type cell struct {
 	Path     string
 	Read     bool
-	Held     string
+	Held     string `json:"expected"`
 	Findings []int
 }
 

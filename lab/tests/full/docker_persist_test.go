@@ -97,7 +97,7 @@ func (d containerTest) restore(t *testing.T, rate int) {
 		t.Errorf("after weir restore the rule is %q, want %q", got, want)
 	}
 	shown, _ := mustWeir(t, "show", "--for", "0", d.engine+":web")
-	for _, want := range []string{"buffered writes held at ", "weir keeps write "} {
+	for _, want := range []string{"buffered writes paced at ", "weir keeps write "} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("weir show has no %q:\n%s", want, shown)
 		}

@@ -89,7 +89,7 @@ func TestBufferedIsNotHeldOnV1AndWeirSaysSo(t *testing.T) {
 	if rate := float64(64<<20) / time.Since(began).Seconds(); rate < 5e6 {
 		t.Errorf("the writer got %.0f bytes/s against a limit of 1 MB/s: v1 holds buffered writes, which it never did", rate)
 	}
-	if want := "buffered writes NOT held: cgroup v1"; !contains(messages, want) {
+	if want := "expected NOT to hold: buffered writes (cgroup v1"; !contains(messages, want) {
 		t.Errorf("weir run said %q, want %q in it", messages, want)
 	}
 }

@@ -152,7 +152,7 @@ func writes(t *testing.T, dir string, rate, seconds int, script string) float64 
 	// What the last moment was too fast is paid for before a process of the group goes on.
 	said := weir(t, "run", "--write", fmt.Sprint(rate), "--on", dir, "--", "sh", "-c", "("+script+"); sleep 0.1")
 	took := time.Since(began) - 100*time.Millisecond
-	if want := "buffered writes held by weir's pacer"; !strings.Contains(said, want) {
+	if want := "buffered writes by weir's pacer"; !strings.Contains(said, want) {
 		t.Errorf("weir run said %q, want %q in it", said, want)
 	}
 	return float64(rate*seconds) / took.Seconds()

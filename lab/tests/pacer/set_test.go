@@ -31,7 +31,7 @@ func TestSetAndClear(t *testing.T) {
 	home := freezerOf(t, writer.Process.Pid)
 	rate := lab.Scaled(e, 4<<20)
 	target := "cgroup:/lab-paced"
-	if said := weir(t, "set", target, "--write", fmt.Sprint(rate), "--on", disk.Dir, "--hold", "pacer"); !strings.Contains(said, "held by weir's pacer") {
+	if said := weir(t, "set", target, "--write", fmt.Sprint(rate), "--on", disk.Dir, "--hold", "pacer"); !strings.Contains(said, "buffered writes by weir's pacer") {
 		t.Errorf("weir set said %q", said)
 	}
 	if now := freezerOf(t, writer.Process.Pid); now == home || filepath.Dir(now) != filepath.Clean(home) {

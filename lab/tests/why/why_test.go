@@ -18,7 +18,7 @@ type report struct {
 		Place    int
 		Path     string
 		Read     bool
-		Held     string
+		Held     string `json:"expected"`
 		Findings []int
 	}
 	Findings []finding

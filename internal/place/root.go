@@ -1,4 +1,4 @@
-package hold
+package place
 
 import (
 	"github.com/weir-io/weir/internal/kernel"
@@ -36,14 +36,4 @@ const LeastDirty = 1 << 20
 func (b RootBound) HoldsWriters() bool {
 	n, bytes := b.Rule.Get(limit.WBPS).Number()
 	return bytes && b.BDI != nil && b.BDI.Strict && b.BDI.MaxBytes <= max(n, LeastDirty*5/4)
-}
-
-// ByRoot is what is held if the kernel holds what e says, and the root group's rule the rest.
-func (e Expectation) ByRoot(b RootBound) Expectation {
-	e.Volume = b.HoldsWriters()
-	e.Buffered = e.Buffered || e.Volume
-	if !e.Volume {
-		e.Why = "only the disk is held, by the root group's rule, and who writes runs ahead of it"
-	}
-	return e
 }

@@ -1,0 +1,23 @@
+package hold
+
+import (
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/cgroupfs"
+)
+
+// A Pace is what weir's pacer is asked.
+type Pace struct {
+	Cgroup  string          `json:"cgroup"`
+	WBPS    uint64          `json:"wbps"` // bytes a second; 0: it lets the group go
+	Devices []blkdev.Number `json:"devices,omitempty"`
+}
+
+// PaceSteps are what has the pacer hold a group, whose processes are stopped in another: on
+// v1 one that it makes.
+func PaceSteps(g, stopped cgroupfs.Group, wbps uint64, devices []blkdev.Number) []Step {
+	var steps []Step
+	if stopped != g {
+		steps = append(steps, Step{Mkdir: stopped.Dir()})
+	}
+	return append(steps, Step{Pace: &Pace{g.Path(), wbps, devices}})
+}

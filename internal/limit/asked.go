@@ -1,0 +1,40 @@
+package limit
+
+// An Asked is a limit with where it is to go, as somebody named it.
+type Asked struct {
+	// On is a path or a device; empty: every disk that the target's mounts are on.
+	On    string `json:"on"`
+	Limit Limit  `json:"limit"`
+	Hold  Hold   `json:"hold,omitempty"` // what is to hold buffered writes, where that was named
+}
+
+// A Hold says what is to hold buffered writes. The zero Hold leaves that as it is.
+type Hold string
+
+// What holds buffered writes.
+const (
+	HoldKernel Hold = "kernel" // the kernel's rule, as far as it does
+	HoldPacer  Hold = "pacer"  // weir's pacer
+	HoldAuto   Hold = "auto"   // the kernel where it does, the pacer elsewhere
+)
+
+// ParseHold reads the word of a flag or of a record.
+func ParseHold(word string) (Hold, error) {
+	switch h := Hold(word); h {
+	case HoldKernel, HoldPacer, HoldAuto:
+		return h, nil
+	}
+	return "", &SyntaxError{"hold", word, "no such word", "write kernel, pacer or auto"}
+}
+
+// String is the word.
+func (h Hold) String() string { return string(h) }
+
+// Set and Type make a Hold the value of a flag.
+func (h *Hold) Set(word string) (err error) {
+	*h, err = ParseHold(word)
+	return err
+}
+
+// Type names the flag's value.
+func (h *Hold) Type() string { return "WHAT" }

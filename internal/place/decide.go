@@ -1,0 +1,166 @@
+package place
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/limit"
+)
+
+// A Group is what is known of the group that limits are for. It was read before: the
+// decision reads nothing.
+type Group struct {
+	Controller
+	Path   string
+	Rules  []cgroupfs.Rule             // in force
+	Bounds map[blkdev.Number]RootBound // v1: what binds everybody's writes to a device
+	Paced  *Paced                      // what weir's pacer holds now; nil: nothing
+	// NoPacer is why weir's pacer cannot be had for the group; nil: it can.
+	NoPacer error
+	Own     int     // processes that the group's rules bind
+	Below   []Below // v1: groups below it with processes, which its rules do not reach
+}
+
+// A Below is a group below another.
+type Below struct {
+	Path      string
+	Processes int
+}
+
+// A Decision is what is expected where limits are placed, and what has to be done for it.
+type Decision struct {
+	Group Group
+	Hold  limit.Hold
+	// Paced is what weir's pacer is to hold; nil: nothing.
+	Paced  *Paced
+	Places []Expected
+}
+
+// Expected is a limit on a device with what is expected to hold it.
+type Expected struct {
+	Placed
+	Expectation
+}
+
+// A SpecError says that what was asked for contradicts itself.
+type SpecError struct{ Message string }
+
+func (e *SpecError) Error() string { return e.Message }
+
+// Decide says what is expected of limits that are to be set for a group, and whether weir's
+// pacer is to hold them too. With the zero Hold the pacer is left as it is.
+func Decide(g Group, all []Placed, how limit.Hold) (Decision, error) {
+	d := Decision{Group: g, Hold: how}
+	sites := make([]Site, len(all))
+	for i, p := range all {
+		sites[i] = g.Site(p.Device.Number, ruleOn(g.Rules, p.Device.Number).Overlay(p.Limit), p.FS())
+	}
+	wanted := slices.ContainsFunc(sites, func(s Site) bool { return s.wants(how) })
+	switch {
+	case how == limit.HoldPacer && !wanted && g.flat() == "":
+		return d, &SpecError{"--hold pacer: it holds bytes written, and no such limit is named; add --write, or leave it out"}
+	case how == limit.HoldPacer && wanted && g.NoPacer != nil:
+		return d, g.NoPacer
+	case how == "":
+		d.Paced = g.Paced
+	case wanted && g.NoPacer == nil, g.Paced != nil && how != limit.HoldKernel:
+		d.Paced = pacedBy(g.Rules, sites)
+	}
+	for i, p := range all {
+		sites[i].Paced = d.Paced
+		d.Places = append(d.Places, Expected{p, Expect(sites[i])})
+	}
+	return d, nil
+}
+
+// Without is the same decision where the pacer cannot be had.
+func (d Decision) Without() (Decision, error) {
+	var all []Placed
+	for _, e := range d.Places {
+		all = append(all, e.Placed)
+	}
+	return Decide(d.Group, all, limit.HoldKernel)
+}
+
+// Site puts together what is known of a device, for the group.
+func (g Group) Site(dev blkdev.Number, l limit.Limit, fs *blkdev.Mount) Site {
+	return Site{Device: dev, Limit: l, Kernel: g.Writes(fs), Root: g.Bounds[dev], Paced: g.Paced, Flat: g.flat()}
+}
+
+// pacedBy is what the pacer holds where these rules are in force, and what the sites say:
+// the lowest limit, because it cannot tell disks apart. nil: there is none.
+func pacedBy(rules []cgroupfs.Rule, sites []Site) *Paced {
+	limits := map[blkdev.Number]limit.Limit{}
+	var order []blkdev.Number
+	note := func(dev blkdev.Number, l limit.Limit) {
+		if _, known := limits[dev]; !known {
+			order = append(order, dev)
+		}
+		limits[dev] = l
+	}
+	for _, r := range rules {
+		note(r.Device, r.Limit)
+	}
+	for _, s := range sites {
+		note(s.Device, s.Limit)
+	}
+	var p Paced
+	for _, dev := range order {
+		if n, bound := limits[dev].WBPS.Number(); bound {
+			if len(p.Devices) == 0 || n < p.WBPS {
+				p.WBPS = n
+			}
+			p.Devices = append(p.Devices, dev)
+		}
+	}
+	if len(p.Devices) == 0 {
+		return nil
+	}
+	return &p
+}
+
+// flat says why no rule of the group reaches a process; empty: they do, or there is none.
+func (g Group) flat() string {
+	if g.Version != cgroupfs.V1 || g.Root || g.Own > 0 || len(g.Below) == 0 {
+		return ""
+	}
+	return "on cgroup v1 a limit does not reach child groups, and all of the group's processes are there: " + g.Children()
+}
+
+// childrenShown bounds how many groups below are named.
+const childrenShown = 3
+
+// Children names the groups below with processes, some of them.
+func (g Group) Children() string {
+	var names []string
+	for _, b := range g.Below {
+		if len(names) == childrenShown {
+			return fmt.Sprintf("%s and %d more", strings.Join(names, ", "), len(g.Below)-childrenShown)
+		}
+		names = append(names, b.Path)
+	}
+	return strings.Join(names, ", ")
+}
+
+// Rooted reports whether v1's root group has a limit on a device that is as strict: it binds
+// the writeback of all who write there together.
+func (g Group) Rooted(dev blkdev.Number, l limit.Limit) bool { return g.Bounds[dev].Covers(l) }
+
+// ruleOn is the rule of a device, unset where there is none.
+func ruleOn(rules []cgroupfs.Rule, dev blkdev.Number) limit.Limit {
+	for _, r := range rules {
+		if r.Device == dev {
+			return r.Limit
+		}
+	}
+	return limit.Limit{}
+}
+
+// Binds reports whether some limit on writes is expected to bind what the kernel writes
+// back for the group.
+func (d Decision) Binds() bool {
+	return slices.ContainsFunc(d.Places, func(e Expected) bool { return e.LimitsWrites() && e.Buffered.Mechanism == Writeback })
+}

@@ -1,0 +1,156 @@
+package place
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/kernel"
+	"github.com/weir-io/weir/internal/limit"
+)
+
+var (
+	vda = blkdev.Device{Number: blkdev.Number{Major: 254}, Name: "vda", Node: "/dev/vda", Kind: blkdev.Disk}
+	vdb = blkdev.Device{Number: blkdev.Number{Major: 254, Minor: 16}, Name: "vdb", Node: "/dev/vdb", Kind: blkdev.Disk}
+
+	newer = kernel.Release{Major: 6, Minor: 18}
+	v1    = Controller{Version: cgroupfs.V1, Release: newer}
+	v2    = Controller{Version: cgroupfs.V2, Memory: true, Release: newer}
+)
+
+func wbps(n uint64) limit.Limit  { return limit.Limit{WBPS: limit.PerSecond(n)} }
+func wiops(n uint64) limit.Limit { return limit.Limit{WIOPS: limit.PerSecond(n)} }
+func rbps(n uint64) limit.Limit  { return limit.Limit{RBPS: limit.PerSecond(n)} }
+
+// on places a limit on a file system of a device.
+func on(d blkdev.Device, fs blkdev.Mount, l limit.Limit) Placed {
+	return Placed{Chain: blkdev.Chain{Spec: "/data", Layers: []blkdev.Layer{{Mount: &fs}}, Devices: []blkdev.Device{d}}, Device: d, Limit: l}
+}
+
+func rule(d blkdev.Device, l limit.Limit) cgroupfs.Rule {
+	return cgroupfs.Rule{Device: d.Number, Limit: limit.None.Overlay(l)}
+}
+
+// Each row is a group, a limit on it, and what is expected: by what buffered writes hold, and
+// the rate at which the pacer is to.
+func TestDecide(t *testing.T) {
+	ext4 := blkdev.Mount{FSType: "ext4"}
+	journal := blkdev.Mount{FSType: "ext4", SuperOptions: "rw,data=journal"}
+	bound := func(l limit.Limit, bdi *kernel.BDI) map[blkdev.Number]RootBound {
+		return map[blkdev.Number]RootBound{vda.Number: {l, bdi}}
+	}
+	volume := bound(wbps(10e6), &kernel.BDI{Strict: true, MaxBytes: 5e6})
+	none := errors.New("no pacer here")
+	paced := &Paced{WBPS: 10e6, Devices: []blkdev.Number{vda.Number}, Record: "/run/weir"}
+	for _, c := range []struct {
+		name     string
+		group    Group
+		placed   Placed
+		how      limit.Hold
+		direct   Mechanism
+		buffered Mechanism
+		paced    uint64
+	}{
+		{"v2", Group{Controller: v2}, on(vda, ext4, wbps(10e6)), limit.HoldAuto, Throttle, Writeback, 0},
+		{"v2, the pacer is asked for", Group{Controller: v2}, on(vda, ext4, wbps(10e6)), limit.HoldPacer, Throttle, Writeback, 10e6},
+		{"v2, vfat", Group{Controller: v2}, on(vda, blkdev.Mount{FSType: "vfat"}, wbps(10e6)), limit.HoldAuto, Throttle, Pacer, 10e6},
+		{"v1", Group{Controller: v1}, on(vda, ext4, wbps(10e6)), limit.HoldAuto, Throttle, Pacer, 10e6},
+		{"v1, data=journal", Group{Controller: v1}, on(vda, journal, wbps(10e6)), limit.HoldAuto, Pacer, Pacer, 10e6},
+		{"v1, data=journal, the kernel", Group{Controller: v1}, on(vda, journal, wbps(10e6)), limit.HoldKernel, Nothing, Nothing, 0},
+		{"v1, no pacer", Group{Controller: v1, NoPacer: none}, on(vda, ext4, wbps(10e6)), limit.HoldAuto, Throttle, Nothing, 0},
+		{"v1, the kernel", Group{Controller: v1}, on(vda, ext4, wbps(10e6)), limit.HoldKernel, Throttle, Nothing, 0},
+		{"v1, the kernel instead of the pacer", Group{Controller: v1, Paced: paced}, on(vda, ext4, wbps(10e6)), limit.HoldKernel, Throttle, Nothing, 0},
+		{"v1, as it is", Group{Controller: v1, Paced: paced}, on(vda, ext4, wbps(10e6)), "", Throttle, Pacer, 10e6},
+		{"v1, as it is: the rule is stricter", Group{Controller: v1, Paced: paced}, on(vda, ext4, wbps(5e6)), "", Throttle, Nothing, 10e6},
+		{"v1, as it is: another disk", Group{Controller: v1, Paced: paced}, on(vdb, ext4, wbps(10e6)), "", Throttle, Nothing, 10e6},
+		{"v1, reads too, while it is paced", Group{Controller: v1, Paced: paced, Rules: []cgroupfs.Rule{rule(vda, wbps(10e6))}}, on(vda, ext4, rbps(5e6)), limit.HoldAuto, Throttle, Pacer, 10e6},
+		{"v1, a stricter rule of another disk", Group{Controller: v1, Rules: []cgroupfs.Rule{rule(vdb, wbps(2e6))}}, on(vda, ext4, wbps(10e6)), limit.HoldAuto, Throttle, Pacer, 2e6},
+		{"v1, operations", Group{Controller: v1}, on(vda, ext4, wiops(100)), limit.HoldAuto, Throttle, Nothing, 0},
+		{"v1, operations too", Group{Controller: v1}, on(vda, ext4, wbps(10e6).Overlay(wiops(100))), limit.HoldAuto, Throttle, Pacer, 10e6},
+		{"v1, volume", Group{Controller: v1, Bounds: volume}, on(vda, ext4, wbps(10e6)), limit.HoldAuto, Throttle, Volume, 0},
+		{"v1, stricter than the volume", Group{Controller: v1, Bounds: volume}, on(vda, ext4, wbps(5e6)), limit.HoldAuto, Throttle, Pacer, 5e6},
+		{"v1, the root's rule", Group{Controller: v1, Bounds: bound(wbps(10e6), nil)}, on(vda, ext4, wbps(10e6)), limit.HoldKernel, Throttle, RootRule, 0},
+		{"v1, the root's rule, with a pacer", Group{Controller: v1, Bounds: bound(wbps(10e6), nil)}, on(vda, ext4, wbps(10e6)), limit.HoldAuto, Throttle, Pacer, 10e6},
+		{"v1's root", Group{Controller: Controller{Version: cgroupfs.V1, Root: true}, NoPacer: none}, on(vda, ext4, wbps(10e6)), limit.HoldAuto, Throttle, Writeback, 0},
+		{"v1, all below", Group{Controller: v1, Below: []Below{{"/x/y", 2}}}, on(vda, ext4, wbps(10e6)), limit.HoldAuto, Nothing, Nothing, 0},
+		{"v1, some below", Group{Controller: v1, Own: 1, Below: []Below{{"/x/y", 2}}}, on(vda, ext4, wbps(10e6)), limit.HoldAuto, Throttle, Pacer, 10e6},
+		{"v2, all below", Group{Controller: v2, Below: []Below{{"/x/y", 2}}}, on(vda, ext4, wbps(10e6)), limit.HoldAuto, Throttle, Writeback, 0},
+		{"lifted", Group{Controller: v1, Paced: paced, Rules: []cgroupfs.Rule{rule(vda, wbps(10e6))}}, on(vda, ext4, limit.Limit{WBPS: limit.Unlimited}), limit.HoldAuto, Throttle, Nothing, 0},
+	} {
+		d, err := Decide(c.group, []Placed{c.placed}, c.how)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		rate := uint64(0)
+		if d.Paced != nil {
+			rate = d.Paced.WBPS
+		}
+		e := d.Places[0]
+		if e.Direct.Mechanism != c.direct || e.Buffered.Mechanism != c.buffered || rate != c.paced {
+			t.Errorf("%s: direct by %q, buffered by %q, paced at %d; want %q, %q, %d", c.name, e.Direct.Mechanism, e.Buffered.Mechanism, rate, c.direct, c.buffered, c.paced)
+		}
+		for path, by := range map[string]By{"direct": e.Direct, "sync": e.Sync, "buffered": e.Buffered, "mapped": e.Mapped} {
+			if !by.Holds() && by.Why == "" {
+				t.Errorf("%s: %s writes do not hold, and nobody says why", c.name, path)
+			}
+		}
+	}
+}
+
+func TestDecideRefuses(t *testing.T) {
+	ext4 := blkdev.Mount{FSType: "ext4"}
+	var spec *SpecError
+	if _, err := Decide(Group{Controller: v1}, []Placed{on(vda, ext4, rbps(1e6))}, limit.HoldPacer); !errors.As(err, &spec) {
+		t.Errorf("nothing for the pacer to hold: %v", err)
+	}
+	none := errors.New("no pacer here")
+	if _, err := Decide(Group{Controller: v1, NoPacer: none}, []Placed{on(vda, ext4, wbps(1e6))}, limit.HoldPacer); !errors.Is(err, none) {
+		t.Errorf("a pacer that cannot be had: %v", err)
+	}
+}
+
+// The lines name the actor, and what does not hold has a reason.
+func TestLines(t *testing.T) {
+	ext4 := blkdev.Mount{FSType: "ext4"}
+	for _, c := range []struct {
+		name  string
+		group Group
+		limit limit.Limit
+		how   limit.Hold
+		want  []string
+		notes []string
+	}{
+		{"v2", Group{Controller: v2}, wbps(10e6), limit.HoldAuto,
+			[]string{"expected to hold: direct and synchronous writes by the kernel's throttle; buffered writes by writeback"}, nil},
+		{"v2, reads", Group{Controller: v2}, rbps(10e6), limit.HoldAuto, []string{"expected to hold: reads by the kernel's throttle"}, nil},
+		{"v2, both", Group{Controller: v2}, rbps(10e6).Overlay(wbps(1e6)), limit.HoldAuto,
+			[]string{"expected to hold: reads, direct and synchronous writes by the kernel's throttle; buffered writes by writeback"}, nil},
+		{"v1, the kernel", Group{Controller: v1}, wbps(10e6), limit.HoldKernel,
+			[]string{"expected to hold: direct and synchronous writes by the kernel's throttle", "expected NOT to hold: buffered writes (cgroup v1 charges writeback to the root group)"}, nil},
+		{"v1", Group{Controller: v1}, wbps(10e6).Overlay(wiops(200)), limit.HoldAuto,
+			[]string{"expected to hold: direct and synchronous writes by the kernel's throttle; buffered writes by weir's pacer",
+				"note: the pacer counts bytes and no operations, so 200 ops/s binds direct and synchronous writes only"},
+			[]string{"note: weir's pacer stops all processes of the group for moments, their computing too"}},
+		{"v1, all below", Group{Controller: v1, Below: []Below{{"/x/a", 2}, {"/x/b", 1}, {"/x/c", 1}, {"/x/d", 1}}}, wbps(10e6), limit.HoldAuto,
+			[]string{"expected NOT to hold: direct, synchronous and buffered writes (on cgroup v1 a limit does not reach child groups, and all of the group's processes are there: /x/a, /x/b, /x/c and 1 more)"}, nil},
+		{"v1, some below", Group{Controller: v1, NoPacer: errors.New("none"), Own: 1, Below: []Below{{"/x/a", 2}}}, rbps(10e6), limit.HoldAuto,
+			[]string{"expected to hold: reads by the kernel's throttle"},
+			[]string{"warning: on cgroup v1 the limit does not reach child groups with processes: /x/a; set it for each of those too"}},
+		{"nothing bound", Group{Controller: v1}, limit.Limit{WBPS: limit.Unlimited}, limit.HoldAuto, nil, nil},
+	} {
+		d, err := Decide(c.group, []Placed{on(vda, ext4, c.limit)}, c.how)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := d.Places[0].Lines(); !slices.Equal(got, c.want) {
+			t.Errorf("%s:\n%s\nwant\n%s", c.name, strings.Join(got, "\n"), strings.Join(c.want, "\n"))
+		}
+		if got := d.Notes(); !slices.Equal(got, c.notes) {
+			t.Errorf("%s: notes %q, want %q", c.name, got, c.notes)
+		}
+	}
+}

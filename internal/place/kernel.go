@@ -1,0 +1,61 @@
+package place
+
+import (
+	"slices"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/kernel"
+)
+
+// A Kernel is what the kernel itself does for a group's writes to a file system. Reads that
+// reach the disk are always charged to who asked.
+type Kernel struct {
+	Direct   bool   // direct writes are charged to the group that made them
+	Sync     bool   // and so are those that the writer has synced
+	Buffered bool   // and so is what the kernel writes back later
+	Why      string // why not; empty if all are
+}
+
+// cgroupWriteback are the file systems whose writeback knows the group that dirtied
+// a page (SB_I_CGROUPWB in their sources).
+var cgroupWriteback = []string{"btrfs", "ext2", "ext4", "f2fs", "xfs"}
+
+// A Controller is what a group's controllers can do for it.
+type Controller struct {
+	Version cgroupfs.Version
+	Root    bool           // the group is its hierarchy's root
+	Memory  bool           // v2: the memory controller is on the hierarchy of io
+	Release kernel.Release // the zero Release: not known
+}
+
+// ControllerOf reads what there is to know of a group that is there, or is to be made.
+func ControllerOf(g cgroupfs.Group, release kernel.Release) Controller {
+	return Controller{g.Hierarchy().Version, g.IsRoot(), g.Hierarchy().Has("memory"), release}
+}
+
+// Writes says what the kernel does for writes to a file system. A nil mount stands for a
+// device named as such.
+//
+// That memory is not enabled for the group does not matter: on v2 io brings it along,
+// unseen, where the hierarchy has it (block/blk-cgroup.c, io_cgrp_subsys.depends_on).
+func (c Controller) Writes(fs *blkdev.Mount) Kernel {
+	if c.Version == cgroupfs.V1 && c.Root { // whose writeback is everybody's
+		return Kernel{Direct: true, Sync: true, Buffered: true}
+	}
+	if fs != nil && fs.DataJournal() {
+		return Kernel{Sync: c.Release.Major != 0 && !c.Release.Before(6, 4), Why: "ext4 with data=journal writes through the journal, as root (from Linux 6.4 on, what is synced is held)"}
+	}
+	k := Kernel{Direct: true, Sync: true}
+	switch {
+	case c.Version == cgroupfs.V1:
+		k.Why = "cgroup v1 charges writeback to the root group"
+	case !c.Memory:
+		k.Why = "the memory controller is not on the hierarchy of io, and writeback goes by memory's groups"
+	case fs != nil && !slices.Contains(cgroupWriteback, fs.FSType):
+		k.Why = fs.FSType + " has no cgroup writeback"
+	default:
+		k.Buffered = true
+	}
+	return k
+}

@@ -1,0 +1,159 @@
+package place
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/hold"
+	"github.com/weir-io/weir/internal/limit"
+)
+
+// A Placed is a limit on the device that it came to.
+type Placed struct {
+	Chain  blkdev.Chain
+	Device blkdev.Device
+	Limit  limit.Limit
+}
+
+// FS is the file system that the limit was named by; nil: a device was.
+func (p Placed) FS() *blkdev.Mount {
+	if m, ok := p.Chain.FileSystem(); ok {
+		return &m
+	}
+	return nil
+}
+
+// LimitsWrites reports whether a rate of writing is a number.
+func (p Placed) LimitsWrites() bool { return bounds(p.Limit, false) }
+
+// LimitsReads is the same of reading.
+func (p Placed) LimitsReads() bool { return bounds(p.Limit, true) }
+
+func bounds(l limit.Limit, read bool) bool {
+	return slices.ContainsFunc(limit.Keys[:], func(k limit.Key) bool {
+		_, bound := l.Get(k).Number()
+		return bound && k.IsRead() == read
+	})
+}
+
+// Changes are what has to be set for a group.
+func Changes(all []Placed) []hold.Change {
+	var list []hold.Change
+	for _, p := range all {
+		list = append(list, hold.Change{Device: p.Device.Number, Limit: p.Limit})
+	}
+	return list
+}
+
+// A Spot is a way from what was asked for to devices.
+type Spot struct {
+	Asked limit.Asked
+	Chain blkdev.Chain
+	Err   *blkdev.NoBlockDeviceError // instead of devices
+}
+
+// OnOwnDisks puts limits without a place on the disks that a target has of its own, where its
+// mounts do not tell what they are.
+func OnOwnDisks(asked []limit.Asked, disks []string) []limit.Asked {
+	if len(disks) == 0 {
+		return asked
+	}
+	var all []limit.Asked
+	for _, a := range asked {
+		if a.On != "" {
+			all = append(all, a)
+			continue
+		}
+		for _, disk := range disks {
+			on := a
+			on.On = disk
+			all = append(all, on)
+		}
+	}
+	return all
+}
+
+// Find finds where limits go. Those without a place go on every disk that the mounts of some
+// processes are on; 0 is weir itself. skipped are mounts that none goes on.
+func Find(ctx context.Context, devices blkdev.FS, asked []limit.Asked, views []int) (spots []Spot, skipped []blkdev.Skipped, err error) {
+	for _, a := range asked {
+		if a.On == "" {
+			chains, without, err := devices.OfMounts(ctx, views...)
+			if err != nil {
+				return nil, nil, err
+			}
+			for _, c := range chains {
+				spots = append(spots, Spot{Asked: a, Chain: c})
+			}
+			skipped = append(skipped, without...)
+			continue
+		}
+		chain, err := devices.Resolve(ctx, a.On)
+		spot := Spot{Asked: a, Chain: chain}
+		if err != nil && !errors.As(err, &spot.Err) {
+			return nil, nil, err
+		}
+		spots = append(spots, spot)
+	}
+	return spots, skipped, nil
+}
+
+// Place finds the devices of limits, and joins those that come to one device.
+func Place(ctx context.Context, devices blkdev.FS, asked []limit.Asked, views []int) (all []Placed, skipped []blkdev.Skipped, err error) {
+	for _, a := range asked {
+		spots, without, err := Find(ctx, devices, []limit.Asked{a}, views)
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(spots) == 0 {
+			return nil, nil, noDisks(without)
+		}
+		skipped = append(skipped, without...)
+		for _, s := range spots {
+			if s.Err != nil {
+				return nil, nil, s.Err
+			}
+			for _, dev := range s.Chain.Devices {
+				if all, err = join(all, Placed{s.Chain, dev, a.Limit}); err != nil {
+					return nil, nil, err
+				}
+			}
+		}
+	}
+	return all, skipped, nil
+}
+
+// noDisks says why no mount leads to a device.
+func noDisks(skipped []blkdev.Skipped) error {
+	e := &cgroupfs.Unsupported{Feature: "limit disk I/O", Reason: "none of the target's mounts is on a block device", Remedy: "name a device with --on"}
+	if len(skipped) > 0 {
+		e.Reason += " (" + skipped[0].Reason + ")"
+	}
+	return e
+}
+
+// join adds a limit to those that came to the same device, as places on two of its partitions
+// do. A rate that they put differently is wrong use.
+func join(all []Placed, p Placed) ([]Placed, error) {
+	i := slices.IndexFunc(all, func(q Placed) bool { return q.Device.Number == p.Device.Number })
+	if i < 0 {
+		return append(all, p), nil
+	}
+	first := &all[i]
+	for _, k := range limit.Keys {
+		was, is := first.Limit.Get(k), p.Limit.Get(k)
+		if was.IsSet() && is.IsSet() && was != is {
+			return nil, &SpecError{fmt.Sprintf("%s and %s are both on %s, and a device has one %s limit: %s, or %s",
+				first.Chain.Spec, p.Chain.Spec, p.Device.Node, k.Direction(), was.Format(k), is.Format(k))}
+		}
+	}
+	first.Limit = first.Limit.Overlay(p.Limit)
+	if first.Chain.Spec != p.Chain.Spec {
+		first.Chain.Notes = append(first.Chain.Notes, fmt.Sprintf("%s is on %s too: one limit binds both together", p.Chain.Spec, p.Device.Node))
+	}
+	return all, nil
+}

@@ -1,0 +1,86 @@
+package place
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/cgroupfs/cgrouptest"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/state"
+)
+
+func TestJoin(t *testing.T) {
+	ext4 := blkdev.Mount{FSType: "ext4"}
+	one := on(vda, ext4, wbps(1e6))
+	other := on(vda, ext4, rbps(2e6))
+	other.Chain.Spec = "/logs"
+	all, err := join([]Placed{one}, other)
+	if err != nil || len(all) != 1 || all[0].Limit != wbps(1e6).Overlay(rbps(2e6)) || len(all[0].Chain.Notes) != 1 {
+		t.Errorf("%+v, %v", all, err)
+	}
+	if all, err = join(all, on(vdb, ext4, wbps(1e6))); err != nil || len(all) != 2 {
+		t.Errorf("%+v, %v", all, err)
+	}
+	var spec *SpecError
+	if _, err := join(all, on(vda, ext4, wbps(3e6))); !errors.As(err, &spec) || !strings.Contains(err.Error(), "3 MB/s") {
+		t.Errorf("two rates of one device: %v", err)
+	}
+	if got := Changes(all); len(got) != 2 || got[0].Device != vda.Number || got[0].Limit != all[0].Limit {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestOnOwnDisks(t *testing.T) {
+	asked := []limit.Asked{{Limit: wbps(1)}, {On: "/data", Limit: wbps(2)}}
+	if got := OnOwnDisks(asked, nil); len(got) != 2 || got[0].On != "" {
+		t.Errorf("%+v", got)
+	}
+	if got := OnOwnDisks(asked, []string{"/dev/vda", "/dev/vdb"}); len(got) != 3 || got[0].On != "/dev/vda" || got[1].On != "/dev/vdb" || got[2].On != "/data" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// What is known of a group is read of a host of files: its rules, the root's, and on v1 the
+// groups below it.
+func TestHostReadsAGroup(t *testing.T) {
+	at := cgrouptest.V1Dir
+	h := cgrouptest.New(t, cgroupfs.V1, map[string]string{
+		"proc/sys/kernel/osrelease":                "6.1.0\n",
+		at + "/blkio.throttle.write_bps_device":    "254:0 5000000\n",
+		at + "/x/blkio.throttle.write_bps_device":  "254:0 1000000\n",
+		at + "/x/cgroup.procs":                     "",
+		at + "/x/y/cgroup.procs":                   "11\n12\n",
+		"sys/class/bdi/254:0/strict_limit":         "1\n",
+		"sys/class/bdi/254:0/max_bytes":            "1000000\n",
+		at + "/x/blkio.throttle.read_bps_device":   "",
+		at + "/x/blkio.throttle.read_iops_device":  "",
+		at + "/x/blkio.throttle.write_iops_device": "",
+		at + "/blkio.throttle.read_bps_device":     "",
+		at + "/blkio.throttle.read_iops_device":    "",
+		at + "/blkio.throttle.write_iops_device":   "",
+	})
+	host := Host{Root: h.Root, FS: h.FS, State: state.At(h.Root)}
+	g, err := host.Group(h.Group("/x"), false, []blkdev.Number{vda.Number})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(g.Rules) != 1 || g.Own != 0 || len(g.Below) != 1 || g.Below[0] != (Below{"/x/y", 2}) || g.Release.Major != 6 || g.NoPacer == nil || g.Paced != nil {
+		t.Errorf("%+v", g)
+	}
+	if !g.Rooted(vda.Number, wbps(6e6)) || g.Rooted(vda.Number, wbps(4e6)) || g.Rooted(vdb.Number, wbps(6e6)) {
+		t.Errorf("bounds %+v", g.Bounds)
+	}
+	d, err := host.Decide(h.Group("/x"), false, []Placed{on(vda, blkdev.Mount{FSType: "ext4"}, wbps(1e6))}, limit.HoldAuto)
+	if err != nil || d.Places[0].Direct.Holds() || d.Paced != nil {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if d, err = host.Decide(h.Group("/new"), true, []Placed{on(vda, blkdev.Mount{FSType: "ext4"}, wbps(1e6))}, limit.HoldAuto); err != nil || !d.Places[0].Direct.Holds() || d.Places[0].Buffered.Holds() {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if d, err = d.Without(); err != nil || d.Hold != limit.HoldKernel {
+		t.Errorf("%+v, %v", d, err)
+	}
+}

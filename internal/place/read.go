@@ -1,0 +1,126 @@
+package place
+
+import (
+	"errors"
+	"os"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/kernel"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/pacer"
+	"github.com/weir-io/weir/internal/state"
+)
+
+// A Host is where the facts of a decision are read.
+type Host struct {
+	Root  string
+	FS    *cgroupfs.FS
+	State state.Dir
+}
+
+// Decide reads what is known of a group, and decides. toMake says that the group is not
+// there yet.
+func (h Host) Decide(g cgroupfs.Group, toMake bool, all []Placed, how limit.Hold) (Decision, error) {
+	var devices []blkdev.Number
+	for _, p := range all {
+		devices = append(devices, p.Device.Number)
+	}
+	facts, err := h.Group(g, toMake, devices)
+	if err != nil {
+		return Decision{}, err
+	}
+	return Decide(facts, all, how)
+}
+
+// Group reads what is known of a group, and of devices for it.
+func (h Host) Group(g cgroupfs.Group, toMake bool, devices []blkdev.Number) (Group, error) {
+	release, err := kernel.New(h.Root).Release()
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return Group{}, err
+	}
+	facts := Group{Controller: ControllerOf(g, release), Path: g.Path(), Bounds: map[blkdev.Number]RootBound{}, NoPacer: h.NoPacer(g)}
+	for _, dev := range devices {
+		facts.Bounds[dev] = h.rootBound(g.Hierarchy(), dev)
+	}
+	if toMake {
+		return facts, nil
+	}
+	facts.Rules, err = g.RulesIfAny()
+	if err != nil && !cgroupfs.IsUnsupported(err) && !cgroupfs.IsGone(err) { // that is for whoever sets one to say
+		return facts, err
+	}
+	if facts.Paced, err = h.Paced(g); err != nil {
+		return facts, err
+	}
+	return facts, facts.readProcesses(g)
+}
+
+// readProcesses reads whom the group's rules reach.
+func (facts *Group) readProcesses(g cgroupfs.Group) error {
+	if facts.Version != cgroupfs.V1 || facts.Root {
+		return nil // v2's rules reach the groups below too
+	}
+	return g.Walk(func(at cgroupfs.Group) error {
+		pids, err := at.Processes()
+		switch {
+		case at == g:
+			facts.Own = len(pids)
+		case len(pids) > 0:
+			facts.Below = append(facts.Below, Below{at.Path(), len(pids)})
+		}
+		if cgroupfs.IsGone(err) {
+			return nil
+		}
+		return err
+	})
+}
+
+// rootBound is what binds all writes to a device on v1; on v2, and where it cannot be read,
+// nothing.
+func (h Host) rootBound(hierarchy *cgroupfs.Hierarchy, dev blkdev.Number) (bound RootBound) {
+	if hierarchy.Version != cgroupfs.V1 {
+		return bound
+	}
+	rule, err := hierarchy.Root().Rule(dev)
+	if err != nil {
+		return bound
+	}
+	bound.Rule = rule
+	if bdi, there, err := kernel.New(h.Root).BDI(dev); err == nil && there {
+		bound.BDI = &bdi
+	}
+	return bound
+}
+
+// Paced reads what weir's pacer holds of a group; nil: nothing.
+func (h Host) Paced(g cgroupfs.Group) (*Paced, error) {
+	if h.Root != "/" {
+		return nil, nil
+	}
+	jobs, err := pacer.Paced(h.State)
+	if err != nil {
+		return nil, err
+	}
+	for _, j := range jobs {
+		if j.Limited == pacer.PlaceOf(g, "blkio") {
+			return &Paced{j.WBPS, j.Devices, h.State.Path()}, nil
+		}
+	}
+	return nil, nil
+}
+
+// NoPacer is why the pacer cannot be had for a group; nil: it can.
+func (h Host) NoPacer(g cgroupfs.Group) error {
+	switch {
+	case h.Root != "/":
+		return &cgroupfs.Unsupported{Feature: "pace with --root " + h.Root, Reason: "the pacer runs on this host", Remedy: "leave out --root"}
+	case os.Geteuid() != 0:
+		return errors.New("pace: permission denied (it stops processes, and counts what they write; run weir as root)")
+	case g.IsRoot():
+		return errors.New("pace: the root group cannot be stopped; name a group below it")
+	case g.Hierarchy().Version == cgroupfs.V1 && h.FS.With(pacer.Freezer) == nil:
+		return &cgroupfs.Unsupported{Feature: "pace on cgroup v1", Reason: "the freezer controller is not mounted", Remedy: "mount -t cgroup -o freezer freezer DIR"}
+	}
+	return nil
+}

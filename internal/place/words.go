@@ -1,0 +1,101 @@
+package place
+
+import "strings"
+
+// mechanismWords name a mechanism to people.
+var mechanismWords = map[Mechanism]string{
+	Throttle:  "the kernel's throttle",
+	Writeback: "writeback",
+	Volume:    "the volume, with all others' to its disk",
+	RootRule:  "the root group's rule, at the disk only",
+	Pacer:     "weir's pacer",
+}
+
+// paths are those that a line tells of, in its order.
+func (e Expected) paths() []told {
+	var all []told
+	if e.LimitsReads() {
+		all = append(all, told{"reads", e.Read})
+	}
+	if e.LimitsWrites() {
+		all = append(all, told{"direct writes", e.Direct}, told{"synchronous writes", e.Sync}, told{"buffered writes", e.Buffered})
+	}
+	return all
+}
+
+type told struct {
+	name string
+	by   By
+}
+
+// Lines say what is expected where a limit binds anything: what holds by what, and what
+// does not. They are for people.
+func (e Expected) Lines() []string {
+	paths := e.paths()
+	var lines, held, not []string
+	for _, m := range []Mechanism{Throttle, Writeback, Volume, Pacer} {
+		if names := namesOf(paths, func(b By) bool { return b.Holds() && b.Mechanism == m }); names != "" {
+			held = append(held, names+" by "+mechanismWords[m])
+		}
+	}
+	reasons := map[string]bool{}
+	for _, p := range paths {
+		if p.by.Holds() || reasons[p.by.Why] {
+			continue
+		}
+		reasons[p.by.Why] = true
+		names := namesOf(paths, func(b By) bool { return !b.Holds() && b.Why == p.by.Why })
+		not = append(not, names+" ("+p.by.Why+")")
+	}
+	if len(held) > 0 {
+		lines = append(lines, "expected to hold: "+strings.Join(held, "; "))
+	}
+	if len(not) > 0 {
+		lines = append(lines, "expected NOT to hold: "+strings.Join(not, "; "))
+	}
+	for _, p := range paths {
+		if p.by.Holds() && p.by.Why != "" {
+			lines = append(lines, "note: "+p.by.Why)
+		}
+	}
+	return lines
+}
+
+// namesOf joins the paths that a condition holds for: "reads, direct and synchronous writes".
+func namesOf(paths []told, holds func(By) bool) string {
+	var names []string
+	writes := ""
+	for _, p := range paths {
+		if !holds(p.by) {
+			continue
+		}
+		name, isWrite := strings.CutSuffix(p.name, " writes")
+		if isWrite {
+			writes = " writes"
+		}
+		names = append(names, name)
+	}
+	switch n := len(names); n {
+	case 0:
+		return ""
+	case 1:
+		return names[0] + writes
+	default:
+		return strings.Join(names[:n-1], ", ") + " and " + names[n-1] + writes
+	}
+}
+
+// Notes are what must be known beside: what the pacer costs, and whom a limit does not reach.
+func (d Decision) Notes() []string {
+	var notes []string
+	if d.Paced != nil {
+		notes = append(notes, "note: weir's pacer stops all processes of the group for moments, their computing too")
+		if len(d.Paced.Devices) > 1 {
+			notes = append(notes, "note: the pacer cannot tell disks apart: the lowest limit binds what is written to all disks together")
+		}
+	}
+	if g := d.Group; g.Own > 0 && len(g.Below) > 0 {
+		notes = append(notes, "warning: on cgroup v1 the limit does not reach child groups with processes: "+g.Children()+"; set it for each of those too")
+	}
+	return notes
+}
