@@ -207,8 +207,11 @@ static __always_inline struct life *io_of(struct op *op)
 static __always_inline void account_away(struct op *op, __u64 now)
 {
 	__u32 before = op->asked == ASKED_PUNTED ? PART_URING : PART_IO;
-	struct life *l = io_of(op);
+	struct life *l;
 
+	if (!op->file) /* else what is held on any disk would be its own */
+		is_foreign(op);
+	l = io_of(op);
 	if (l) {
 		op->mark = account_life(op, l, op->mark, now, l->waiter == op->request ? before : PART_THROTTLE);
 		before = PART_URING;
