@@ -36,6 +36,19 @@
 // The built weir is in PATH. The txtar scripts of cmd/weir run as well, in the
 // guests, from that package's test binary.
 //
+// A test that needs no kernel, because it runs on fixtures, begins with lab.Unit: a plain
+// go test runs it, and guests have no time for it. (lab.Unit is for packages whose other
+// tests run in guests.)
+//
+// # The machine
+//
+// A run begins with a second in which it measures the machine (package calibrate), and
+// prints what it found. Guests at once, their time-outs and Await's come from that: ask
+// for times as they are on a fast machine, by Await or Patience. Signals that are ignored,
+// a umask, limits on resources and a terminal are not passed on to tests (package inherit).
+// The table at the end says what each guest's time went to: INSTALL is finding or building
+// what it boots, WAIT is for its turn on this machine.
+//
 // # Disks
 //
 // Disk and RawDisk give a disk to one test alone; there are four ext4, four XFS,

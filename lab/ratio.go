@@ -171,6 +171,13 @@ const (
 	quietMost  = 30 * time.Second
 )
 
+// AwaitQuiet waits until a processor is to be had for most of a second, or gives up: before
+// something is measured again that the machine was too busy for.
+func AwaitQuiet(t testing.TB) {
+	t.Helper()
+	theCanary.awaitQuiet()
+}
+
 // awaitQuiet waits for a second with a processor for most of it.
 func (c *canary) awaitQuiet() {
 	for began := time.Now(); time.Since(began) < quietMost; {

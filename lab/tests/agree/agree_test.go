@@ -99,6 +99,7 @@ func agree(t *testing.T, q question) {
 		// beside a flood on another disk small requests in turn got 0.73 and 0.79 of a limit.
 		for again := 0; again < retries && slices.Contains([]string{"busy", "uncharged", "others", "large", "hung", "unwritten", "slow"}, r.Reason); again++ {
 			t.Logf("%s is measured again: %s", r.Name, r.Why)
+			lab.AwaitQuiet(t)
 			window := "2s"
 			if r.Reason == "large" || r.Reason == "hung" || r.Reason == "unwritten" {
 				window = "8s"
