@@ -17,7 +17,7 @@ LAB_FLAGS := $(if $(KERNEL),-kernel $(KERNEL)) $(if $(MODE),-mode $(MODE)) $(if 
 # Each part of the gate notes how long it took, in out/parts.
 PART := ./tools/part
 
-.PHONY: all build demo test quick unit lint lab lab-all kills soak quotas bench fuzz man bpf check-bpf deps clean help
+.PHONY: all build demo test quick unit lint lab lab-all kills soak quotas bench mutants fuzz man bpf check-bpf deps clean help
 
 all: build
 
@@ -62,6 +62,9 @@ bench: build ## whole commands against libcgroup's and fio, weir trace beside pe
 	$(GO) run ./tools/bench
 	$(GO) run ./lab/cmd/lab -kernel newest -mode v2 -lane uml -run TestWriteLatency
 	@grep -h ' p50 ' out/lab/tests.log
+
+mutants: ## put faults into weir, one at a time, and see that tests see each: ONLY=REGEXP chooses some
+	$(GO) run ./tools/mutants -run '$(ONLY)'
 
 fuzz: ## every fuzz test for 30 s
 	./tools/fuzz 30s
