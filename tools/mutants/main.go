@@ -95,7 +95,7 @@ func (m mutant) try(ctx context.Context, tree string) (by string, err error) {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, os.WriteFile(path, before, 0o644)) }()
-	build := exec.CommandContext(ctx, "go", "build", "./cmd/weir")
+	build := exec.CommandContext(ctx, "go", "build", "-o", os.DevNull, "./cmd/weir")
 	build.Dir = tree
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("it does not compile: %w\n%s", err, out)
