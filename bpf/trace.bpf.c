@@ -223,6 +223,8 @@ static __always_inline bool is_ready(__u64 task)
  * (for a tracer, for seccomp). */
 static __always_inline bool is_over(const struct op *op, __u64 now, bool ready, __u64 waits)
 {
+	if (waits & 1 << WAIT_BACK) /* however slow the processor is */
+		return !(waits & 1 << WAIT_SYSCALL);
 	return now - op->mark > BACK_NS || (!ready && !(waits & WAITS_BACK));
 }
 
@@ -288,12 +290,14 @@ int waking(__u64 *ctx)
 static __always_inline void enter_reclaim(void *ctx, __u8 part)
 {
 	struct op *op = own_op();
-	__u64 now;
+	__u64 now, waits = 0;
 
 	if (!op || op->reclaim)
 		return;
 	now = bpf_ktime_get_ns();
-	if (op->ended && (now - op->mark > BACK_NS || !(waits_here(ctx) & 1 << WAIT_SYSCALL))) {
+	if (op->ended)
+		waits = waits_here(ctx);
+	if (op->ended && (!(waits & 1 << WAIT_SYSCALL) || (now - op->mark > BACK_NS && !(waits & 1 << WAIT_BACK)))) {
 		finish(op); /* it is in its own code again, which faults, or in another call */
 		return;
 	}

@@ -20,7 +20,7 @@ enum part {
 	PART_DEVICE,    /* own I/O at the device */
 	PART_JOURNAL,   /* the journal, and locks of files and file systems */
 	PART_FROZEN,    /* stopped by a freezer */
-	PART_URING,     /* a request of io_uring that waits for a worker, or its answer for who asked */
+	PART_URING,     /* a request of io_uring or libaio that waits for a worker, or its answer for who asked */
 	PART_IO,        /* I/O that others submitted, or that could not be followed */
 	PART_OTHER,     /* asleep for another reason */
 	PARTS,
@@ -39,6 +39,8 @@ enum wait {
 	WAIT_SYSCALL, /* in a system call, or on the way back from it */
 	WAIT_EXIT,    /* the task ends */
 	WAIT_RELEASE, /* no wait: a thread of the kernel lets I/O go that blk-throttle has held */
+	WAIT_LOOP,    /* no wait: a thread of the kernel does a loop device's I/O to its file */
+	WAIT_BACK,    /* no wait: on the way back from a system call or a fault, and sure to be */
 	WAITS,
 };
 

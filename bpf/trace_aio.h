@@ -65,10 +65,12 @@ static __always_inline void aio_over(__u64 key)
 	bpf_map_delete_elem(&requests, &key);
 }
 
-/* Notes one request that io_submit is given, by the place of its address. op is the thread's
- * place, and ends as this one. It returns the request's key; 0: it is none to be traced. */
-static __noinline __u64 aio_note(struct op *op, __u64 context, __u64 place, __u64 now)
+/* Notes one request that io_submit is given, by the place of its address; the thread's place
+ * ends as this one. It returns the request's key; 0: it is none to be traced. The verifier
+ * looks at a function that is not static once, and not at each of its calls. */
+__noinline __u64 aio_note(__u64 context, __u64 place, __u64 now)
 {
+	struct op *op = place_of(own_tid());
 	struct aio_request request;
 	__u64 address, key;
 	__u32 kind;
@@ -130,7 +132,7 @@ static __always_inline void aio_asked(struct op *op, const void *regs, __u64 now
 	for (int i = 0; i < AIO_MOST; i++) { /* the first one last, where the thread begins */
 		if (i >= count)
 			break;
-		key = aio_note(op, context, all + (count - 1 - i) * sizeof(__u64), now);
+		key = aio_note(context, all + (count - 1 - i) * sizeof(__u64), now);
 		if (key)
 			first = key;
 	}
@@ -160,7 +162,7 @@ static __always_inline void aio_taken(struct op *op, const void *regs, __s64 res
 }
 
 /* One answer that io_getevents has for who asked. */
-static __noinline int aio_answered(__u64 context, __u64 place, __u64 now)
+__noinline int aio_answered(__u64 context, __u64 place, __u64 now)
 {
 	struct aio_answer answer;
 	struct op *op;

@@ -13,6 +13,8 @@
 /* How many I/Os of one request are looked at. */
 #define MERGED_MAX 48
 
+#define PF_KTHREAD 0x200000 /* include/linux/sched.h */
+
 /* The request of io_uring, of those that nobody is at, that a direct I/O is of; 0: none.
  * What such an I/O belongs to begins with the request's address (struct iomap_dio in
  * fs/iomap/direct-io.c, struct blkdev_dio in block/fops.c). */
@@ -33,7 +35,16 @@ static __always_inline __u64 request_of(struct bio *bio)
 	return bpf_map_lookup_elem(&requests, &request) ? request : 0;
 }
 
-static __always_inline void submitted(struct bio *bio, bool released)
+/* Whether the current thread does a loop device's I/O to its file. It is charged to whoever
+ * asked the loop device, where it is told. */
+static __always_inline bool is_loops(void *ctx)
+{
+	struct task_struct___flags *task = own_task();
+
+	return BPF_CORE_READ(task, flags) & PF_KTHREAD && waits_here(ctx) & 1 << WAIT_LOOP;
+}
+
+static __always_inline void submitted(void *ctx, struct bio *bio, bool released)
 {
 	struct op *op = own_op();
 	struct life life = { .submit = bpf_ktime_get_ns() };
@@ -51,7 +62,7 @@ static __always_inline void submitted(struct bio *bio, bool released)
 		life.waiter = op->request;
 		account_on(op, life.submit); /* nobody sleeps until it completes */
 	}
-	if (!life.waiter && !is_charged(bio))
+	if (!life.waiter && (!is_charged(bio) || is_loops(ctx)))
 		return;
 	life.bytes = BPF_CORE_READ(bio, bi_iter.bi_size);
 	if (released)
@@ -62,14 +73,14 @@ static __always_inline void submitted(struct bio *bio, bool released)
 
 /* What is known of an I/O that begins is of another one that had its address, or of
  * the same before it was passed on to the device beneath. */
-static __always_inline void begins(struct bio *bio, bool released)
+static __always_inline void begins(void *ctx, struct bio *bio, bool released)
 {
 	__u64 key = (__u64)bio;
 	struct life *life = bpf_map_lookup_elem(&bios, &key);
 
 	if (life)
 		bpf_map_delete_elem(&bios, &key);
-	submitted(bio, released);
+	submitted(ctx, bio, released);
 }
 
 /* A tracepoint's first argument, or its second. 5.10 refuses a context whose pointer was
@@ -95,7 +106,7 @@ static __always_inline bool is_rest(struct life *life, struct bio *bio)
 /* The throttle's own entry. What it does not hold comes to bio_queued at once, and what it
  * has held comes by here a second time, in a thread of the kernel's, until 5.18
  * (3f98c753717c). */
-static __always_inline void at_throttle(__u64 key)
+static __always_inline void at_throttle(void *ctx, __u64 key)
 {
 	struct life *life = bpf_map_lookup_elem(&bios, &key);
 	struct op *op = own_op();
@@ -106,13 +117,13 @@ static __always_inline void at_throttle(__u64 key)
 	 * any more (BIO_TRACE_COMPLETION); what was released stays so. */
 	if (life && life->release && !life->issue && (op ? life->waiter == waiter_of(op) : is_rest(life, (void *)key)))
 		return;
-	begins((void *)key, false);
+	begins(ctx, (void *)key, false);
 }
 
 SEC("fentry/__blk_throtl_bio")
 int throttled(__u64 *ctx)
 {
-	UNPREEMPTED(at_throttle(ctx[0]));
+	UNPREEMPTED(at_throttle(ctx, ctx[0]));
 	return 0;
 }
 
@@ -123,7 +134,7 @@ int throttled_kprobe(void *regs)
 	__u64 key = first_argument(regs);
 
 	if (key)
-		UNPREEMPTED(at_throttle(key));
+		UNPREEMPTED(at_throttle(regs, key));
 	return 0;
 }
 
@@ -174,7 +185,7 @@ static __always_inline void queued(void *ctx, __u64 key)
 		life->release = bpf_ktime_get_ns();
 		return;
 	}
-	begins((void *)key, true);
+	begins(ctx, (void *)key, true);
 	if (held_unseen && started && !own_op())
 		let_go(ctx, (void *)key);
 }

@@ -125,7 +125,7 @@ func (a *app) printNothing(kinds []trace.Kind) {
 		names = append(names, k.String())
 	}
 	a.out.Print("nothing seen: no %s on a file of a disk", strings.Join(names, ", "))
-	a.out.Say("not looked at: io_submit, splice from a file, files in memory (tmpfs), pipes, sockets; and calls that began before the trace or had not ended")
+	a.out.Say("not looked at: splice from a file, files in memory (tmpfs), pipes, sockets; and calls that began before the trace or had not ended")
 }
 
 // sayUnseen says what the kernel did not show.

@@ -56,7 +56,7 @@ func (o *OpsReport) words(c Cause) string {
 
 var phrases = [Parts]string{MemcgReclaim: "memcg reclaim", DirectReclaim: "direct reclaim", DirtyThrottle: "dirty throttling", BlkThrottle: "the wait for blk-throttle",
 	Queue: "the block layer's queue", DeviceTime: "the device", Journal: "the journal and locks of the file system", Frozen: "being stopped by a freezer",
-	Uring: "waits within io_uring", OtherIO: "I/O that others submitted", RunQueue: "the wait for a processor", Other: "sleep for a reason that is not known"}
+	Uring: "waits within io_uring or libaio", OtherIO: "I/O that others submitted", RunQueue: "the wait for a processor", Other: "sleep for a reason that is not known"}
 
 var explanations = [Parts]func(*Report) string{
 	MemcgReclaim: explainMemcg,

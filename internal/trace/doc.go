@@ -8,12 +8,14 @@
 // a millisecond after. Its time is cut wherever the task gets or loses a processor, or
 // enters or leaves reclaim, and each piece belongs to one Part, so that the parts are all
 // of it. Page faults that wait for mapped files are operations too. 32-bit programs are not
-// seen, nor is what io_submit(2) asks for.
+// seen.
 //
 // A request of io_uring is an operation from its submission to its completion. While a
 // task is at it, be it who submits it or a worker, its time is cut as that of a system
 // call; in between, by the stages of its own I/O; the rest is the wait for a worker, or for those that it is linked behind, and that of
-// an answer for who asked. What linked requests do on a processor is not known, nor are
+// an answer for who asked. So is a request of io_submit(2) (libaio), which ends when
+// io_getevents(2) gives its answer; who reads that from the ring itself is not seen to, and it
+// ends with its last I/O, when the next request takes its place. What linked requests do on a processor is not known, nor are
 // requests that are to have no answer, or whose answers did not fit into the ring.
 //
 // # How a wait is told

@@ -18,7 +18,7 @@ const (
 	DeviceTime                // own I/O at the device
 	Journal                   // journal, and locks of files and file systems
 	Frozen                    // stopped by a cgroup's freezer or a signal
-	Uring                     // a request of io_uring that waits for a worker, or its answer for who asked
+	Uring                     // a request of io_uring or libaio that waits for a worker, or its answer for who asked
 	OtherIO                   // I/O that others submitted, or that could not be followed
 	Other                     // asleep for a reason that is not known
 	Parts                     // how many there are
@@ -28,7 +28,7 @@ var partNames = [Parts]string{"cpu", "run_queue", "memcg_reclaim", "direct_recla
 	"block_queue", "device", "journal_locks", "frozen", "io_uring", "other_io", "other"}
 
 var partTitles = [Parts]string{"page cache, CPU", "run queue", "memcg reclaim", "direct reclaim", "dirty throttling", "blk-throttle",
-	"block queue", "device", "journal, locks", "frozen", "io_uring", "I/O of others", "other"}
+	"block queue", "device", "journal, locks", "frozen", "io_uring, libaio", "I/O of others", "other"}
 
 // String is the part's name in JSON.
 func (p Part) String() string {

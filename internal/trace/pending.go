@@ -109,7 +109,7 @@ func (o operation) soFar(now uint64) Split {
 
 // waitParts are the parts of waits whose end is not known: own I/O cannot be told apart then.
 var waitParts = [waits]Part{waitFrozen: Frozen, waitMemcg: MemcgReclaim, waitReclaim: DirectReclaim, waitDirty: DirtyThrottle,
-	waitJournal: Journal, waitQueue: Queue, waitIO: OtherIO, waitSyscall: Other, waitExit: Other, waitRelease: Other}
+	waitJournal: Journal, waitQueue: Queue, waitIO: OtherIO, waitSyscall: Other, waitExit: Other, waitRelease: Other, waitLoop: Other, waitBack: Other}
 
 // threadOf finds a thread that still is: its process, and its name.
 func threadOf(tid uint32) (tgid uint32, comm string, ok bool) {

@@ -15,6 +15,8 @@ const (
 	waitSyscall
 	waitExit
 	waitRelease // no wait: blk-throttle's thread lets go what it has held
+	waitLoop    // no wait: a thread of the kernel does a loop device's I/O to its file
+	waitBack    // no wait: on the way back to the task's own code
 	waits
 )
 
@@ -55,4 +57,7 @@ var waitFunctions = [waits][]string{
 	waitSyscall: {"do_syscall_64", "syscall_exit_to_user_mode", "do_int80_syscall_32", "do_fast_syscall_32", "el0_svc", "el0_svc_common"},
 	waitExit:    {"do_exit", "do_group_exit"},
 	waitRelease: {"blk_throtl_dispatch_work_fn"},
+	waitLoop:    {"loop_workfn", "loop_rootcg_workfn", "loop_process_work", "loop_queue_work", "lo_rw_aio"},
+	// Nothing else calls them (include/linux/resume_user_mode.h).
+	waitBack: {"mem_cgroup_handle_over_high", "__mem_cgroup_handle_over_high"},
 }

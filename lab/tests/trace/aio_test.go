@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 	"unsafe"
@@ -130,7 +131,7 @@ func throttledAIO(t *testing.T, short ...string) {
 	t.Helper()
 	disk := lab.Disk(t, lab.FS("ext4"))
 	g := newGroup(t)
-	g.limitWrites(t, disk.Number.String(), "10000000")
+	g.limitWrites(t, disk.Number.String(), strconv.Itoa(lab.Scaled(lab.Need(t), 10_000_000)))
 	for name, j := range aioWays {
 		if testing.Short() && !slices.Contains(short, name) {
 			continue

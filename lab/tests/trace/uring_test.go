@@ -4,6 +4,7 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -77,7 +78,7 @@ func throttledRequests(t *testing.T, short ...string) {
 	t.Helper()
 	disk := lab.Disk(t, lab.FS("ext4"))
 	g := newGroup(t)
-	g.limitWrites(t, disk.Number.String(), "10000000")
+	g.limitWrites(t, disk.Number.String(), strconv.Itoa(lab.Scaled(lab.Need(t), 10_000_000)))
 	for name, j := range ways {
 		if testing.Short() && !slices.Contains(short, name) {
 			continue
@@ -133,7 +134,7 @@ func TestUringSilent(t *testing.T) {
 
 func TestUringDevice(t *testing.T) {
 	needUring(t, lab.DM, lab.Command("dmsetup"), lab.Command("mkfs.ext4"))
-	dir, _ := delayed(t, 30)
+	dir, _ := delayed(t, slowDevice(t))
 	g := newGroup(t)
 	j := job{File: filepath.Join(dir, "f"), Groups: g.dirs(), For: traceFor(), Flags: unix.O_DIRECT, Block: 64 << 10, Size: 1 << 20, Uring: 1, Fsync: 8}
 	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts())

@@ -65,6 +65,15 @@ type timed struct {
 	Loads   time.Duration   // where Took is of the kernel's record: by the load's own clock
 }
 
+// byLoad is by the load's own clock: what stops a task on its way back from a call is in no
+// record of the kernel's.
+func (t timed) byLoad() timed {
+	if t.Loads != 0 {
+		t.Took, t.Loads = t.Loads, 0
+	}
+	return t
+}
+
 // longestMost is how many of the longest calls are kept.
 const longestMost = 128
 
