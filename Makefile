@@ -17,7 +17,7 @@ LAB_FLAGS := $(if $(KERNEL),-kernel $(KERNEL)) $(if $(MODE),-mode $(MODE)) $(if 
 # Each part of the gate notes how long it took, in out/parts.
 PART := ./tools/part
 
-.PHONY: all build demo test quick unit lint lab lab-all kills soak quotas bench mutants fuzz man bpf check-bpf deps clean help
+.PHONY: all build demo test quick unit lint lab lab-all kills sets soak quotas bench mutants fuzz man bpf check-bpf deps clean help
 
 all: build
 
@@ -48,6 +48,10 @@ lab-all: ## the same on every kernel
 kills: build ## kill weir 100 times in each verb, at random moments
 	WEIR_KILLS=100 $(GO) run ./lab/cmd/lab -kernel 6.1 -lane uml -timeout 20m -run 'TestKill'
 	WEIR_KILLS=1000 $(GO) run ./lab/cmd/lab -lane native -timeout 20m -run 'TestKillsOfThePacer|TestKills$$'
+
+sets: ## set a limit 100 times on a running writer, direct, synchronous and buffered, on v1 and v2, with systemd and without
+	for kernel in 6.1 newest; do for mode in v1 v2; do WEIR_SETS=100 $(GO) run ./lab/cmd/lab -kernel $$kernel -mode $$mode -lane uml -timeout 90m -run TestSetOnARunningWriter || exit 1; done; done
+	for mode in v1 v2; do WEIR_SETS=100 $(GO) run ./lab/cmd/lab -mode $$mode -lane full -timeout 90m -run TestSetOnARunningWriter || exit 1; done
 
 soak: ## 200 proofs beside a busy processor, and five writers that little memory hangs
 	WEIR_RUNS=200 $(GO) run ./lab/cmd/lab -lane native -timeout 60m -run TestSoakVerdicts

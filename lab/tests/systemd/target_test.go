@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -339,7 +340,14 @@ func TestUnitOnV1(t *testing.T) {
 	if got, want := set(), "a restart of the unit loses it; add --persist"; !strings.Contains(got, want) {
 		t.Errorf("weir set: %s, want %q in it", got, want)
 	}
-	lab.Ratio(t, "direct writes", float64(rate), lab.Direct, func() float64 { return written(t, disk, 4*time.Second) })
+	pid, err := strconv.Atoi(property(t, unit, "MainPID"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lab.Ratio(t, "direct writes", float64(rate), lab.Direct, func() float64 {
+		defer lab.WatchWriter(t, pid, func() int64 { _, n := lab.DeviceBytes(t, disk.Number); return n })()
+		return written(t, disk, 4*time.Second)
+	})
 	output(t, "systemctl", "daemon-reload")
 	if got, want := rules(t, e, group), writeRule(e, disk, rate); got != want {
 		t.Errorf("after daemon-reload the rule is %q, want %q", got, want)
