@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// OfProcess returns the group of a process in one hierarchy; pid 0 is the caller.
+// OfProcess returns the group of a process in one hierarchy; pid 0 is the caller. For a
+// process that weir has put into a cell it is the cell's home.
 // A process that is gone gives an error for which IsGone is true.
 func (fs *FS) OfProcess(h *Hierarchy, pid int) (Group, error) {
 	process := "self"
@@ -26,7 +27,8 @@ func (fs *FS) OfProcess(h *Hierarchy, pid int) (Group, error) {
 			return Group{}, fmt.Errorf("find cgroup of process %s: %w", process, err)
 		}
 		if member.of(h) {
-			return h.Group(member.path)
+			g, err := h.Group(member.path)
+			return g.Home(), err
 		}
 	}
 	return Group{}, fmt.Errorf("find cgroup of process %s: it is in no group of %s", process, h.MountPoint)
