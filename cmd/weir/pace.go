@@ -1,12 +1,8 @@
 package main
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"fmt"
 	"os"
-	"path"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -77,8 +73,8 @@ func (a *app) canPace(g cgroupfs.Group) error {
 }
 
 // paceJob is what the pacer is asked for a group with rules.
-func paceJob(g cgroupfs.Group, stopped cgroupfs.Group, rules []cgroupfs.Rule) (j pacer.Job, some bool) {
-	j = pacer.Job{Limited: pacer.PlaceOf(g, "blkio"), Stopped: pacer.PlaceOf(stopped, freezerController), Own: g.Hierarchy().Version == cgroupfs.V1}
+func paceJob(g cgroupfs.Group, rules []cgroupfs.Rule) (j pacer.Job, some bool) {
+	j = pacer.Job{Limited: pacer.PlaceOf(g, "blkio")}
 	for _, r := range rules {
 		if n, bound := r.Limit.WBPS.Number(); bound {
 			if j.WBPS == 0 || n < j.WBPS {
@@ -88,36 +84,6 @@ func paceJob(g cgroupfs.Group, stopped cgroupfs.Group, rules []cgroupfs.Rule) (j
 		}
 	}
 	return j, len(j.Devices) > 0
-}
-
-// freezerOf is the group in which the processes of a limited group are stopped: the same
-// on v2; on v1 one of weir's own below theirs in the freezer's hierarchy, so that whoever
-// freezes theirs freezes it too.
-func (a *app) freezerOf(g cgroupfs.Group, pids []int) (cgroupfs.Group, error) {
-	if g.Hierarchy().Version == cgroupfs.V2 {
-		return g, nil
-	}
-	freezer := a.fs.With(freezerController)
-	above, found := freezer.Root(), false
-	for _, pid := range pids {
-		theirs, err := a.fs.OfProcess(freezer, pid)
-		if cgroupfs.IsGone(err) {
-			continue
-		}
-		if err != nil {
-			return cgroupfs.Group{}, err
-		}
-		if found && theirs != above {
-			return cgroupfs.Group{}, fmt.Errorf("pace cgroup %s: its processes are in two groups of the freezer, %s and %s; put them into one", g.Path(), above.Path(), theirs.Path())
-		}
-		above, found = theirs, true
-	}
-	sum := sha256.Sum256([]byte(g.Path()))
-	name := launch.Prefix + "pace-" + hex.EncodeToString(sum[:4])
-	if path.Base(above.Path()) == name { // it is paced already
-		return above, nil
-	}
-	return above.Child(name)
 }
 
 func (a *app) pacer() pacer.Client { return pacer.Client{State: a.state} }
@@ -167,22 +133,9 @@ func (a *app) repace(t target.Target, pace bool) error {
 	if err != nil {
 		return err
 	}
-	j, some := paceJob(t.Group, t.Group, rules)
-	switch {
-	case !some:
+	j, some := paceJob(t.Group, rules)
+	if !some {
 		return a.pacer().Remove(j.Limited)
-	case was != nil:
-		j.Stopped, j.Own = was.Stopped, was.Own
-	default:
-		members, err := target.Members(t.Group)
-		if err != nil {
-			return err
-		}
-		stopped, err := a.freezerOf(t.Group, members)
-		if err != nil {
-			return err
-		}
-		j.Stopped = pacer.PlaceOf(stopped, freezerController)
 	}
 	note, err := a.pacer().Add(j)
 	if note != "" {
@@ -198,7 +151,7 @@ func (a *app) pace(room *launch.Room, places []placed, how string) (bool, error)
 	if err != nil || !pace {
 		return false, err
 	}
-	stopped, err := a.freezerOf(room.IO, []int{os.Getpid()})
+	cell, err := pacer.CellOf(a.fs, room.IO)
 	if err != nil {
 		return false, err
 	}
@@ -206,7 +159,8 @@ func (a *app) pace(room *launch.Room, places []placed, how string) (bool, error)
 	if err != nil {
 		return false, err
 	}
-	j, _ := paceJob(room.IO, stopped, rules)
+	j, _ := paceJob(room.IO, rules)
+	j.Cell = pacer.PlaceOf(cell, freezerController)
 	note, err := a.pacer().Add(j)
 	if err != nil {
 		return false, err
@@ -214,9 +168,7 @@ func (a *app) pace(room *launch.Room, places []placed, how string) (bool, error)
 	if note != "" {
 		a.out.Say("warning: %s", note)
 	}
-	if j.Own {
-		room.Join(stopped)
-	}
+	room.Join(cell)
 	return true, nil
 }
 

@@ -114,7 +114,7 @@ func (h Host) Run(ctx context.Context, room *Room, c Command) (Result, error) {
 		return Result{}, context.Cause(ctx)
 	}
 	began := time.Now()
-	if err := start(cmd, h.FS, room.joined); err != nil {
+	if err := start(cmd, h.FS, room.groups()); err != nil {
 		return Result{}, err
 	}
 	for range len(signals) { // the witness was there before the command

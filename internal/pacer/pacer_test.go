@@ -60,10 +60,10 @@ func TestGuard(t *testing.T) {
 // A job that cannot be done is refused before anything is started.
 func TestAdd(t *testing.T) {
 	c := Client{state.At(t.TempDir())}
-	good := Job{Limited: Place{"blkio", "/a"}, Stopped: Place{"freezer", "/a"}, Devices: []blkdev.Number{{Major: 8}}, WBPS: 1}
+	good := Job{Limited: Place{"blkio", "/a"}, Devices: []blkdev.Number{{Major: 8}}, WBPS: 1}
 	for name, j := range map[string]Job{
-		"no limit":  {Limited: good.Limited, Stopped: good.Stopped, Devices: good.Devices},
-		"no device": {Limited: good.Limited, Stopped: good.Stopped, WBPS: 1},
+		"no limit":  {Limited: good.Limited, Devices: good.Devices},
+		"no device": {Limited: good.Limited, WBPS: 1},
 		"no group":  {Devices: good.Devices, WBPS: 1},
 	} {
 		if _, err := c.Add(j); err == nil {
