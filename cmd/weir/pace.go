@@ -199,6 +199,6 @@ func newPacer(a *app) *cobra.Command {
 func newGuard() *cobra.Command {
 	return &cobra.Command{
 		Use: pacer.GuardArg, Hidden: true, Args: noArguments,
-		RunE: func(*cobra.Command, []string) error { return pacer.Guard(os.Stdin, pacer.Start) },
+		RunE: func(*cobra.Command, []string) error { return pacer.Guard(os.Stdin, pacer.WatchOf(state.At("/"))) },
 	}
 }

@@ -84,9 +84,9 @@ func (s *server) begin(j Job) (*paced, error) {
 // end lets a group go.
 func (s *server) end(p *paced) error {
 	s.haltBut(p)
+	p.meter.close() // that takes files, of which there may be none left
 	err := p.cells.dissolve()
 	p.cells.close()
-	p.meter.close()
 	p.roster.close()
 	return err
 }
