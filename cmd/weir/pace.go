@@ -79,18 +79,9 @@ func (a *app) tryRepace(t target.Target, was *pacer.Job, pace bool) error {
 	if err != nil {
 		return err
 	}
-	j, some := pacer.JobFor(t.Group, t.Group, rules)
-	switch {
-	case !some || !pace:
+	j, some := pacer.JobFor(t.Group, rules)
+	if !some || !pace {
 		return a.pacer().Remove(j.Limited)
-	case was != nil:
-		j.Stopped, j.Own = was.Stopped, was.Own
-	default:
-		stopped, err := a.stoppedFor(t)
-		if err != nil {
-			return err
-		}
-		j.Stopped = pacer.PlaceOf(stopped, pacer.Freezer)
 	}
 	note, err := a.pacer().Add(j)
 	if note != "" {
@@ -99,13 +90,13 @@ func (a *app) tryRepace(t target.Target, was *pacer.Job, pace bool) error {
 	return err
 }
 
-// stoppedFor is the group in which the processes of a target are to be stopped.
-func (a *app) stoppedFor(t target.Target) (cgroupfs.Group, error) {
+// cellsOf are the cells in which the processes of a target are to be stopped.
+func (a *app) cellsOf(t target.Target) ([]cgroupfs.Group, error) {
 	members, err := target.Members(t.Group)
 	if err != nil {
-		return cgroupfs.Group{}, err
+		return nil, err
 	}
-	return pacer.StoppedFor(a.fs, t.Group, members)
+	return pacer.CellsFor(a.fs, t.Group, members...)
 }
 
 // repaceSteps is what repace would do.
@@ -116,13 +107,13 @@ func (a *app) repaceSteps(t target.Target, was *pacer.Job, want *place.Paced) ([
 	case want == nil:
 		return []hold.Step{{Pace: &hold.Pace{Cgroup: t.Group.Path()}}}, nil
 	case was != nil:
-		return hold.PaceSteps(t.Group, t.Group, want.WBPS, want.Devices), nil
+		return hold.PaceSteps(t.Group, nil, want.WBPS, want.Devices), nil
 	}
-	stopped, err := a.stoppedFor(t)
+	cells, err := a.cellsOf(t)
 	if err != nil {
 		return nil, err
 	}
-	return hold.PaceSteps(t.Group, stopped, want.WBPS, want.Devices), nil
+	return hold.PaceSteps(t.Group, cells, want.WBPS, want.Devices), nil
 }
 
 // withPace adds what has the pacer hold a group that is to be made.
@@ -170,6 +161,6 @@ func newPacer(a *app) *cobra.Command {
 func newGuard() *cobra.Command {
 	return &cobra.Command{
 		Use: pacer.GuardArg, Hidden: true, Args: noArguments,
-		RunE: func(*cobra.Command, []string) error { return pacer.Guard(os.Stdin, pacer.Start) },
+		RunE: func(*cobra.Command, []string) error { return pacer.Guard(os.Stdin, pacer.WatchOf(state.At("/"))) },
 	}
 }

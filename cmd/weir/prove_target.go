@@ -70,9 +70,13 @@ func (a *app) proveTarget(ctx context.Context, spec string, f *proveFlags) error
 		}
 		place := prove.Place{Host: a.launchHost(), Target: limited, Inside: inside, Limit: b.Limit, Unit: t.Owner.Unit}
 		place.Paced = paced != nil && slices.Contains(paced.Devices, b.Device)
-		if paced != nil && paced.Own {
-			if place.Stopped, err = paced.Stopped.Find(a.fs); err != nil {
+		if paced != nil && t.Group.Hierarchy().Version == cgroupfs.V1 {
+			cells, err := paced.Cells(a.fs)
+			if err != nil {
 				return err
+			}
+			if len(cells) > 0 { // else the pacer brings the load to one
+				place.Stopped = cells[0]
 			}
 		}
 		if place.Device, err = blkdev.New(a.root).Device(ctx, b.Device); err != nil {

@@ -55,3 +55,24 @@ func Shed() error {
 	}
 	return errors.Join(errs...)
 }
+
+// Kinds of helpers that a running weir has in the groups of its command. They write nothing.
+const (
+	Keeper  = "__keep"
+	Witness = "__witness"
+)
+
+// IsHelper reports whether a process is such a helper, and of this program.
+func IsHelper(pid int) bool {
+	proc := "/proc/" + strconv.Itoa(pid)
+	args, err := os.ReadFile(proc + "/cmdline")
+	if err != nil || string(args) != "weir\x00"+Keeper+"\x00" && string(args) != "weir\x00"+Witness+"\x00" {
+		return false
+	}
+	theirs, err := os.Stat(proc + "/exe")
+	if err != nil {
+		return false
+	}
+	ours, err := os.Stat("/proc/self/exe")
+	return err == nil && os.SameFile(theirs, ours)
+}

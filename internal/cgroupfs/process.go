@@ -11,7 +11,8 @@ import (
 	"syscall"
 )
 
-// OfProcess returns the group of a process in one hierarchy; pid 0 is the caller.
+// OfProcess returns the group of a process in one hierarchy; pid 0 is the caller. For a
+// process that weir has put into a cell it is the cell's home.
 // A process that is gone gives an error for which IsGone is true.
 func (fs *FS) OfProcess(h *Hierarchy, pid int) (Group, error) {
 	process := "self"
@@ -28,7 +29,8 @@ func (fs *FS) OfProcess(h *Hierarchy, pid int) (Group, error) {
 			return Group{}, fmt.Errorf("find cgroup of process %s: %w", process, err)
 		}
 		if member.of(h) {
-			return fs.groupOf(h, pid, member.path)
+			g, err := fs.groupOf(h, pid, member.path)
+			return g.Home(), err
 		}
 	}
 	return Group{}, fmt.Errorf("find cgroup of process %s: it is in no group of %s", process, h.MountPoint)

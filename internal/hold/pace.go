@@ -12,12 +12,12 @@ type Pace struct {
 	Devices []blkdev.Number `json:"devices,omitempty"`
 }
 
-// PaceSteps are what has the pacer hold a group, whose processes are stopped in another: on
-// v1 one that it makes.
-func PaceSteps(g, stopped cgroupfs.Group, wbps uint64, devices []blkdev.Number) []Step {
+// PaceSteps are what has the pacer hold a group, whose processes are stopped in cells that it
+// makes.
+func PaceSteps(g cgroupfs.Group, cells []cgroupfs.Group, wbps uint64, devices []blkdev.Number) []Step {
 	var steps []Step
-	if stopped != g {
-		steps = append(steps, Step{Mkdir: stopped.Dir()})
+	for _, c := range cells {
+		steps = append(steps, Step{Mkdir: c.Dir()})
 	}
 	return append(steps, Step{Pace: &Pace{g.Path(), wbps, devices}})
 }

@@ -44,7 +44,7 @@ func (h Host) Spawn(room *Room, c Command, files ...*os.File) (*Child, error) {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		defer close(child.ended)
-		err := start(cmd, h.FS, room.joined)
+		err := start(cmd, h.FS, room.groups())
 		if err == nil {
 			child.PID = cmd.Process.Pid
 		}

@@ -122,7 +122,7 @@ func (h Host) Run(ctx context.Context, room *Room, c Command) (Result, error) {
 		return Result{}, err
 	}
 	began := time.Now()
-	if err := start(cmd, h.FS, room.joined); err != nil {
+	if err := start(cmd, h.FS, room.groups()); err != nil {
 		_ = measured.end(ctx, nil) // nothing was done
 		return Result{}, err
 	}

@@ -57,6 +57,7 @@ type Host struct {
 type Room struct {
 	IO     cgroupfs.Group   // the group whose rules bind the command
 	joined []cgroupfs.Group // all groups that the command is born into
+	cell   *cgroupfs.Group  // see Join; nil: none
 	made   []cgroupfs.Group // those that weir made and removes
 	record *state.Record
 	keeper *keeper // of a systemd scope; nil without
@@ -298,9 +299,21 @@ func (r *Room) stay() error {
 	return r.leave()
 }
 
-// Join has the command join another group as well, before the others; it is not the room's
-// to remove.
-func (r *Room) Join(g cgroupfs.Group) { r.joined = slices.Insert(r.joined, 0, g) }
+// Join has the command, but none of weir's helpers, be born in another group as well, before
+// the others; it is not the room's to remove. On v2, where a process is in one group, it is
+// one below the room's.
+func (r *Room) Join(cell cgroupfs.Group) { r.cell = &cell }
+
+// groups are those that the command is born into.
+func (r *Room) groups() []cgroupfs.Group {
+	if r.cell == nil {
+		return r.joined
+	}
+	others := slices.DeleteFunc(slices.Clone(r.joined), func(g cgroupfs.Group) bool {
+		return g.Hierarchy() == r.cell.Hierarchy() && g.Hierarchy().Version == cgroupfs.V2
+	})
+	return slices.Insert(others, 0, *r.cell)
+}
 
 // Left is what remains of a room that is closed.
 type Left int

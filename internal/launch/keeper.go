@@ -13,7 +13,7 @@ import (
 )
 
 // KeeperArg makes weir the keeper of a scope, and nothing else: see Keep.
-const KeeperArg = "__keep"
+const KeeperArg = background.Keeper
 
 // A keeper is a process in a scope that waits for its weir to let it go. A scope
 // cannot be made around nothing, and systemd removes it, counters and all, when its

@@ -1,8 +1,6 @@
 package launch
 
 import (
-	"os"
-
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/hold"
@@ -12,7 +10,7 @@ import (
 // Pace has weir's pacer hold a room that no command is in yet. It lets go when the room's
 // group is gone. note is what there is to say of its accuracy.
 func (h Host) Pace(room *Room) (note string, err error) {
-	stopped, err := pacer.StoppedFor(h.FS, room.IO, []int{os.Getpid()})
+	cells, err := pacer.CellsFor(h.FS, room.IO, 0)
 	if err != nil {
 		return "", err
 	}
@@ -20,24 +18,23 @@ func (h Host) Pace(room *Room) (note string, err error) {
 	if err != nil {
 		return "", err
 	}
-	j, some := pacer.JobFor(room.IO, stopped, rules)
+	j, some := pacer.JobFor(room.IO, rules)
 	if !some {
 		return "", nil
 	}
+	j.Cell = pacer.PlaceOf(cells[0], pacer.Freezer)
 	if note, err = (pacer.Client{State: h.State}).Add(j); err != nil {
 		return "", err
 	}
-	if j.Own {
-		room.Join(stopped)
-	}
+	room.Join(cells[0])
 	return note, nil
 }
 
 // PaceSteps is what Pace does for the group of a plan, at a rate.
 func (h Host) PaceSteps(g cgroupfs.Group, wbps uint64, devices []blkdev.Number) ([]hold.Step, error) {
-	stopped, err := pacer.StoppedFor(h.FS, g, []int{os.Getpid()})
+	cells, err := pacer.CellsFor(h.FS, g, 0)
 	if err != nil {
 		return nil, err
 	}
-	return hold.PaceSteps(g, stopped, wbps, devices), nil
+	return hold.PaceSteps(g, cells, wbps, devices), nil
 }

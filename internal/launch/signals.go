@@ -105,13 +105,25 @@ func (s *Signals) Stop() {
 // case: twice is better than never. With the context the command is told to end.
 func forward(ctx context.Context, p *os.Process, signals <-chan os.Signal, group *witness, ended <-chan error) error {
 	done := ctx.Done()
+	// The witness can be late (it may be stopped): the command's end does not wait for it.
+	asked := make(chan os.Signal, 64)
+	defer close(asked)
+	go func() {
+		for s := range asked {
+			if !group.saw(s.(syscall.Signal)) {
+				_ = p.Signal(s) // it may have ended meanwhile
+			}
+		}
+	}()
 	for {
 		select {
 		case err := <-ended:
 			return err
 		case s := <-signals:
-			if s == unix.SIGTERM || apart(p.Pid) || !group.saw(s.(syscall.Signal)) {
+			if s == unix.SIGTERM || apart(p.Pid) {
 				_ = p.Signal(s) // it may have ended meanwhile
+			} else {
+				asked <- s
 			}
 		case <-done:
 			_ = p.Signal(unix.SIGTERM)

@@ -11,11 +11,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/weir-io/weir/internal/background"
 	"github.com/weir-io/weir/internal/cgroupfs"
 )
 
 // WitnessArg makes weir a witness, and nothing else: see Witness.
-const WitnessArg = "__witness"
+const WitnessArg = background.Witness
 
 // A witness is a process in weir's process group that tells what was sent to the whole
 // group. That (Ctrl-C, a hangup, kill %1) the command has got already; what was sent to

@@ -23,9 +23,10 @@ const (
 // askers are those who ask the pacer over its socket, one question a connection. Nothing
 // here waits for them.
 type askers struct {
-	path string
-	fd   int
-	all  []*asker
+	path  string
+	fd    int
+	all   []*asker
+	spare *os.File // is closed where there are no files left, for one who asks to end something
 }
 
 type asker struct {
@@ -50,10 +51,22 @@ func listen(path string) (*askers, error) {
 		_ = unix.Close(fd)
 		return nil, fmt.Errorf("listen: %w", &fs.PathError{Op: "bind", Path: path, Err: err})
 	}
-	return &askers{path: path, fd: fd}, nil
+	a := &askers{path: path, fd: fd}
+	a.keep()
+	return a, nil
+}
+
+// keep keeps a file to close.
+func (a *askers) keep() {
+	if a.spare == nil {
+		a.spare, _ = os.Open(os.DevNull) // else it is tried again
+	}
 }
 
 func (a *askers) close() {
+	if a.spare != nil {
+		_ = a.spare.Close()
+	}
 	for _, c := range a.all {
 		_ = unix.Close(c.fd)
 	}
@@ -88,6 +101,7 @@ func (a *askers) drop(done func(*asker) bool) {
 			return false
 		}
 		_ = unix.Close(c.fd)
+		a.keep()
 		return true
 	})
 }
@@ -103,6 +117,11 @@ func (a *askers) serve(ready []unix.PollFd, answered func(ask) answer) {
 		return
 	}
 	fd, _, err := unix.Accept4(a.fd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+	if (err == unix.EMFILE || err == unix.ENFILE) && a.spare != nil {
+		_ = a.spare.Close()
+		a.spare = nil
+		fd, _, err = unix.Accept4(a.fd, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+	}
 	if err == nil {
 		a.all = append(a.all, &asker{fd: fd, since: clockNow()})
 	}

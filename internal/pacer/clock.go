@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"strconv"
+	"syscall"
 	"time"
 	"unsafe"
 
@@ -104,4 +105,15 @@ func pollUntil(t time.Duration, files []unix.PollFd) (ready bool) {
 	left := unix.NsecToTimespec(int64(max(0, t-clockNow())))
 	n, _, errno := unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&files[0])), uintptr(len(files)), uintptr(unsafe.Pointer(&left)), 0, 0, 0)
 	return errno == 0 && n > 0
+}
+
+// filesMost is how many files the pacer may have open: two for each process that it counts,
+// and some for each group.
+const filesMost = 1 << 16
+
+// beSpared has the kernel kill others for want of memory, and gives the pacer, with its
+// guards, room for its files. Where either is refused it does without.
+func beSpared() {
+	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("-1000"), 0)
+	_ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: filesMost, Max: filesMost})
 }

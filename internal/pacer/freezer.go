@@ -1,10 +1,7 @@
 package pacer
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
-	"path"
+	"slices"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
 )
@@ -12,13 +9,10 @@ import (
 // Freezer is v1's controller that stops processes.
 const Freezer = "freezer"
 
-// prefix begins the names of the groups that weir makes to stop processes in.
-const prefix = "weir-pace-"
-
 // JobFor is what the pacer is asked to hold a group with these rules: the lowest rate of
 // writing, because it cannot tell disks apart. some is false if there is none.
-func JobFor(g, stopped cgroupfs.Group, rules []cgroupfs.Rule) (j Job, some bool) {
-	j = Job{Limited: PlaceOf(g, "blkio"), Stopped: PlaceOf(stopped, Freezer), Own: g.Hierarchy().Version == cgroupfs.V1}
+func JobFor(g cgroupfs.Group, rules []cgroupfs.Rule) (j Job, some bool) {
+	j = Job{Limited: PlaceOf(g, "blkio")}
 	for _, r := range rules {
 		if n, bound := r.Limit.WBPS.Number(); bound {
 			if j.WBPS == 0 || n < j.WBPS {
@@ -30,35 +24,40 @@ func JobFor(g, stopped cgroupfs.Group, rules []cgroupfs.Rule) (j Job, some bool)
 	return j, len(j.Devices) > 0
 }
 
-// StoppedFor is the group in which the processes of a limited group are stopped: the same
-// on v2; on v1 one of weir's own below theirs in the freezer's hierarchy, so that whoever
-// freezes theirs freezes it too.
-func StoppedFor(fs *cgroupfs.FS, g cgroupfs.Group, pids []int) (cgroupfs.Group, error) {
-	if g.Hierarchy().Version == cgroupfs.V2 {
-		return g, nil
+// CellsFor are the cells in which the pacer stops the processes of a limited group: on v1
+// below the groups that they are in in the freezer's hierarchy, on v2 in the group itself.
+// pid 0 is the caller.
+func CellsFor(fs *cgroupfs.FS, limited cgroupfs.Group, pids ...int) ([]cgroupfs.Group, error) {
+	name := cgroupfs.CellName(limited)
+	if limited.Hierarchy().Version == cgroupfs.V2 {
+		cell, err := limited.Child(name)
+		return []cgroupfs.Group{cell}, err
 	}
 	freezer := fs.With(Freezer)
 	if freezer == nil {
-		return cgroupfs.Group{}, &cgroupfs.Unsupported{Feature: "pace on cgroup v1", Reason: "the freezer controller is not mounted", Remedy: "mount -t cgroup -o freezer freezer DIR"}
+		return nil, NoFreezer()
 	}
-	above, found := freezer.Root(), false
+	var cells []cgroupfs.Group
 	for _, pid := range pids {
-		theirs, err := fs.OfProcess(freezer, pid)
+		home, err := fs.OfProcess(freezer, pid)
 		if cgroupfs.IsGone(err) {
 			continue
 		}
 		if err != nil {
-			return cgroupfs.Group{}, err
+			return nil, err
 		}
-		if found && theirs != above {
-			return cgroupfs.Group{}, fmt.Errorf("pace cgroup %s: its processes are in two groups of the freezer, %s and %s; put them into one", g.Path(), above.Path(), theirs.Path())
+		cell, err := home.Child(name)
+		if err != nil {
+			return nil, err
 		}
-		above, found = theirs, true
+		if !slices.Contains(cells, cell) {
+			cells = append(cells, cell)
+		}
 	}
-	sum := sha256.Sum256([]byte(g.Path()))
-	name := prefix + hex.EncodeToString(sum[:4])
-	if path.Base(above.Path()) == name { // it is paced already
-		return above, nil
-	}
-	return above.Child(name)
+	return cells, nil
+}
+
+// NoFreezer is why nothing can be stopped on a host of v1.
+func NoFreezer() error {
+	return &cgroupfs.Unsupported{Feature: "pace on cgroup v1", Reason: "the freezer controller is not mounted", Remedy: "mount -t cgroup -o freezer freezer DIR"}
 }

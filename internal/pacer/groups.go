@@ -3,9 +3,6 @@ package pacer
 import (
 	"container/heap"
 	"errors"
-	"fmt"
-	"os"
-	"slices"
 	"time"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
@@ -42,8 +39,8 @@ func (s *server) add(j Job) error {
 		err := h.record.Done()
 		h.job, h.record = j, record
 		p.bucket = newBucket(j.WBPS, clockNow())
-		p.meter.devices = slices.Clone(j.Devices)
-		p.due = clockNow()
+		p.meter.on(j.Devices)
+		p.plan(clockNow())
 		heap.Init(&s.loop.groups)
 		return err
 	}
@@ -61,48 +58,47 @@ func (s *server) begin(j Job) (*paced, error) {
 	if err != nil {
 		return nil, err
 	}
-	stopped, err := j.Stopped.Find(s.fs)
-	if err != nil {
-		return nil, err
+	name := cgroupfs.CellName(limited)
+	p := &paced{
+		roster: roster{limited: limited, name: name, arrivals: s.arrivals},
+		meter:  newMeter(j, limited),
+		cells:  cells{fs: s.fs, limited: limited, name: name, tell: s.tell, untell: s.untell},
 	}
-	if j.Own {
-		if err := stopped.Create(); err != nil && !errors.Is(err, os.ErrExist) {
-			return nil, fmt.Errorf("make cgroup: %w", err)
+	p.cells.before = func() { s.haltBut(p) }
+	p.roster.births, _ = process.OpenBirths() // without, groups are listed at each look
+	if j.Cell.Path != "" {
+		if p.cells.first, err = j.Cell.Find(s.fs); err == nil {
+			p.cells.kept = clockNow() + firstFor
+			_, err = p.cells.make(p.cells.first.Parent())
 		}
 	}
-	brake, err := stopped.Brake()
+	if err == nil {
+		err = p.begin(j.WBPS)
+	}
 	if err != nil {
-		return nil, err
-	}
-	p := &paced{meter: meter{limited: limited, stopped: stopped, devices: slices.Clone(j.Devices)}, brake: brake}
-	p.meter.mayJoin = func(pid int) bool {
-		g, err := s.fs.OfProcess(stopped.Hierarchy(), pid)
-		return err == nil && g == stopped.Parent()
-	}
-	p.meter.births, _ = process.OpenBirths() // without, groups are listed at each look
-	if err := s.tell(p); err != nil {
-		p.meter.close()
-		return nil, errors.Join(err, brake.Close())
-	}
-	if err := p.begin(j.WBPS); err != nil {
-		p.meter.close()
-		return nil, errors.Join(err, j.Release(s.fs), brake.Close())
+		return nil, errors.Join(err, s.end(p))
 	}
 	return p, nil
+}
+
+// end lets a group go.
+func (s *server) end(p *paced) error {
+	s.haltBut(p)
+	p.meter.close() // that takes files, of which there may be none left
+	err := p.cells.dissolve()
+	p.cells.close()
+	p.roster.close()
+	return err
 }
 
 // drop lets a group go, and forgets it.
 func (s *server) drop(p *paced) error {
 	h := s.jobs[p]
 	delete(s.jobs, p)
-	thaw := p.brake.Set(false)
-	err := h.job.Release(s.fs)
-	p.meter.close()
-	if thaw != nil && !cgroupfs.IsGone(thaw) { // the guard and the record are for who comes next
-		return errors.Join(thaw, err, p.brake.Close(), h.record.Leave())
+	if err := s.end(p); err != nil && !cgroupfs.IsGone(err) { // the guard and the record are for who comes next
+		return errors.Join(err, h.record.Leave())
 	}
-	file, _ := p.meter.stopped.ThawWrite()
-	return errors.Join(err, s.guard.release(file), p.brake.Close(), h.record.Done())
+	return h.record.Done()
 }
 
 // retryAfter is when a group that could not be looked at is tried again.
@@ -116,6 +112,6 @@ func (s *server) fail(p *paced, err error) {
 		_ = s.drop(p) // nobody is left to be told
 		return
 	}
-	p.due = clockNow() + retryAfter
+	p.plan(clockNow() + retryAfter)
 	s.loop.fix()
 }

@@ -7,81 +7,189 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/background"
+	"github.com/weir-io/weir/internal/state"
 )
 
-// GuardArg makes weir the guard of the pacer, and nothing else: see Guard.
+// GuardArg makes weir a guard of the pacer, and nothing else: see Guard. There are two, so
+// that one is left when the other is killed with the pacer, or stopped.
 const GuardArg = "__guard"
 
-// Guard is the guard's whole life: it learns from a pipe which groups are stopped, and
-// when the pipe ends, however the pacer does, lets them go on. again starts another pacer
-// for them.
-func Guard(pipe io.Reader, again func() error) error {
+const guardsMost = 2
+
+const (
+	// beatEvery is how often the pacer tells its guards that it runs.
+	beatEvery = 100 * time.Millisecond
+	// guardLook is how often a guard looks whether it has; stallMost is after how many looks
+	// without a word it lets the groups go on, and endAfter after how many it ends a pacer
+	// that somebody has stopped, to start another.
+	guardLook = 200 * time.Millisecond
+	stallMost = 3
+	endAfter  = 15
+	// ownMost is how long the lock of a pacer that has ended may stay taken: if it does for
+	// longer, another pacer has it, and the groups.
+	ownMost = 500 * time.Millisecond
+)
+
+// A Watch is what a guard can do.
+type Watch struct {
+	Own   func() (unlock func(), mine bool) // whether no other pacer has the groups by now
+	End   func()                            // ends a pacer that is stopped
+	Again func() error                      // starts another
+}
+
+// WatchOf is what a guard does on this host.
+func WatchOf(dir state.Dir) Watch {
+	pacer := os.Getppid()
+	return Watch{
+		Own: func() (func(), bool) {
+			for began := time.Now(); time.Since(began) < ownMost; time.Sleep(startLook) {
+				if lock, free, err := dir.Lock(lockName); err != nil {
+					return func() {}, true // nobody can have it
+				} else if free {
+					return func() { _ = lock.Close() }, true
+				}
+			}
+			return nil, false
+		},
+		End: func() {
+			if os.Getppid() == pacer { // it is not another process of that number
+				_ = unix.Kill(pacer, unix.SIGKILL)
+			}
+		},
+		Again: Start,
+	}
+}
+
+// Guard is a guard's whole life: it learns from a pipe which groups are stopped, and when the
+// pipe ends, however the pacer does, lets them go on and has another pacer start for them. It
+// lets them go on as well when the pacer says nothing for a while.
+func Guard(pipe io.Reader, w Watch) error {
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		for scan := bufio.NewScanner(pipe); scan.Scan(); {
+			lines <- scan.Text()
+		}
+	}()
 	held := make(map[string]string)
-	for lines := bufio.NewScanner(pipe); lines.Scan(); {
-		file, line, kept := strings.Cut(lines.Text(), "\t")
-		if held[file] = line; !kept {
-			delete(held, file)
+	look := time.NewTicker(guardLook)
+	defer look.Stop()
+	for silent, more := 0, true; more; {
+		var line string
+		select {
+		case line, more = <-lines:
+			silent = 0
+			note(held, line)
+		case <-look.C:
+			if silent++; silent == stallMost {
+				_ = thaw(held) // it is tried again at the end
+			} else if silent == endAfter && len(held) > 0 {
+				w.End()
+			}
 		}
 	}
+	if len(held) == 0 {
+		return nil
+	}
+	unlock, mine := w.Own()
+	if !mine {
+		return nil
+	}
+	err := thaw(held)
+	unlock()
+	return errors.Join(err, w.Again())
+}
+
+// note takes in a line of the pacer's: a quoted file, and the line that lets its group go on.
+// Without that line the group is gone, and without a file the pacer only says that it runs.
+func note(held map[string]string, text string) {
+	quoted, err := strconv.QuotedPrefix(text)
+	if err != nil {
+		return
+	}
+	file, err := strconv.Unquote(quoted)
+	if err != nil {
+		return
+	}
+	if held[file] = strings.TrimSpace(text[len(quoted):]); held[file] == "" {
+		delete(held, file)
+	}
+}
+
+func thaw(held map[string]string) error {
 	var errs []error
 	for file, line := range held {
-		if err := os.WriteFile(file, []byte(line), 0); err != nil && !errors.Is(err, os.ErrNotExist) {
+		f, err := os.OpenFile(file, os.O_WRONLY, 0)
+		if err == nil {
+			_, err = f.WriteString(line)
+			err = errors.Join(err, f.Close())
+		}
+		if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, unix.ENODEV) {
 			errs = append(errs, err)
 		}
-	}
-	if len(held) > 0 {
-		errs = append(errs, again())
 	}
 	return errors.Join(errs...)
 }
 
-// A guard is the guard process, as the pacer has it.
+// A guard is a guard process, as the pacer has it.
 type guard struct {
 	cmd  *exec.Cmd
-	pipe io.WriteCloser
+	pipe int         // nobody waits for a guard that somebody has stopped
 	life *os.File    // ends when the guard does
 	poll unix.PollFd // its end
 }
 
 func newGuard() (*guard, error) {
+	failed := func(err error) (*guard, error) { return nil, fmt.Errorf("start the pacer's guard: %w", err) }
 	cmd := background.Command(GuardArg)
 	life, kept, err := os.Pipe()
 	if err != nil {
-		return nil, fmt.Errorf("start the pacer's guard: %w", err)
+		return failed(err)
 	}
 	defer kept.Close()
-	cmd.Stdout = kept
-	pipe, err := cmd.StdinPipe()
-	if err == nil {
+	var ends [2]int
+	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
+		return failed(errors.Join(os.NewSyscallError("pipe2", err), life.Close()))
+	}
+	theirs := os.NewFile(uintptr(ends[0]), "pipe")
+	defer theirs.Close()
+	cmd.Stdin, cmd.Stdout = theirs, kept
+	if err = unix.SetNonblock(ends[1], true); err == nil {
 		err = cmd.Start()
 	}
 	if err != nil {
-		_ = life.Close()
-		return nil, fmt.Errorf("start the pacer's guard: %w", err)
+		return failed(errors.Join(err, life.Close(), unix.Close(ends[1])))
 	}
-	return &guard{cmd, pipe, life, unix.PollFd{Fd: int32(life.Fd())}}, nil // Fd asks the kernel each time
+	return &guard{cmd, ends[1], life, unix.PollFd{Fd: int32(life.Fd())}}, nil // Fd asks the kernel each time
 }
 
 // reap forgets a guard that has ended.
 func (g *guard) reap() {
 	_ = g.life.Close()
+	_ = unix.Close(g.pipe)
 	_ = g.cmd.Wait() // that it has ended is all there is to know
+}
+
+func (g *guard) say(text string) error {
+	if _, err := unix.Write(g.pipe, []byte(text)); err != nil {
+		return fmt.Errorf("tell the pacer's guard: %w", err)
+	}
+	return nil
 }
 
 // hold tells the guard of a group, before it is stopped for the first time: the file that
 // lets it go on, and the line for it.
-func (g *guard) hold(file, line string) error {
-	_, err := fmt.Fprintf(g.pipe, "%s\t%s\n", file, line)
-	return err
-}
+func (g *guard) hold(file, line string) error { return g.say(strconv.Quote(file) + " " + line + "\n") }
 
 // release tells it that a group is not stopped any more.
-func (g *guard) release(file string) error {
-	_, err := fmt.Fprintf(g.pipe, "%s\n", file)
-	return err
-}
+func (g *guard) release(file string) error { return g.say(strconv.Quote(file) + "\n") }
+
+// beat tells it that the pacer runs. One that does not read has its pipe full in the end.
+func (g *guard) beat() { _ = g.say("\n") }

@@ -4,9 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
@@ -14,14 +11,16 @@ import (
 
 // A Job is a group that the pacer holds, as its record and its socket have it.
 type Job struct {
-	Limited Place           `json:"limited"` // the group with the kernel's rules
-	Stopped Place           `json:"stopped"` // the group that is frozen: the same on v2
-	Devices []blkdev.Number `json:"devices"` // those that the limit is on
-	WBPS    uint64          `json:"wbps"`    // bytes a second, of all of them together
-	// Own: weir made the group that is frozen, and the processes go back to the one above
-	// when it is not needed any more.
-	Own bool `json:"own,omitempty"`
+	Limited Place           `json:"limited"`         // the group with the kernel's rules
+	Cell    Place           `json:"cell,omitzero"`   // one that is made first: a command is to be born in it (see CellsFor)
+	Devices []blkdev.Number `json:"devices"`         // those that the limit is on
+	WBPS    uint64          `json:"wbps"`            // bytes a second, of all of them together
+	Count   string          `json:"count,omitempty"` // what is counted: all that is written is CountWritten
 }
+
+// CountWritten has the pacer count all that the group's processes write and the kernel's
+// rules have not seen.
+const CountWritten = ""
 
 // A Place is a group: its hierarchy, by a controller of v1's or "" for cgroup2, and its path.
 type Place struct {
@@ -56,61 +55,66 @@ func (p Place) Find(fs *cgroupfs.FS) (cgroupfs.Group, error) {
 
 // check refuses what cannot be done.
 func (j Job) check() error {
-	if j.WBPS == 0 || len(j.Devices) == 0 || j.Limited.Path == "" || j.Stopped.Path == "" {
+	if j.WBPS == 0 || len(j.Devices) == 0 || j.Limited.Path == "" {
 		return fmt.Errorf("pace cgroup %q: no limit, no device or no group is named", j.Limited.Path)
+	}
+	if j.Count != CountWritten {
+		return fmt.Errorf("pace cgroup %q: this weir does not know how to count %q", j.Limited.Path, j.Count)
 	}
 	return nil
 }
 
-// Release lets the processes of a job go on, and puts them back where they were if weir
-// has moved them. A group that is gone is no error.
-func (j Job) Release(fs *cgroupfs.FS) error {
-	g, err := j.Stopped.Find(fs)
+// Cells lists the groups in which processes of a job are stopped, whoever has made them.
+func (j Job) Cells(fs *cgroupfs.FS) (all []cgroupfs.Group, err error) {
+	limited, err := j.Limited.Find(fs)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := g.Thaw(); err != nil {
-		if cgroupfs.IsGone(err) {
-			return nil
+	from := limited
+	if limited.Hierarchy().Version == cgroupfs.V1 {
+		h := fs.With(Freezer)
+		if h == nil {
+			return nil, nil
 		}
-		return err
+		from = h.Root()
 	}
-	if !j.Own {
+	name := cgroupfs.CellName(limited)
+	err = from.Walk(func(g cgroupfs.Group) error {
+		if g.In(name) && !g.Parent().In(name) {
+			all = append(all, g)
+		}
 		return nil
-	}
-	return j.dissolve(g)
+	})
+	return all, err
 }
 
-// dissolve moves the processes of a group to the one above, and removes it.
-func (j Job) dissolve(g cgroupfs.Group) error {
-	for range dissolveTries { // they fork meanwhile
-		pids, err := g.Processes()
-		if cgroupfs.IsGone(err) {
-			return nil
+// Thaw lets the processes of a job go on.
+func (j Job) Thaw(fs *cgroupfs.FS) error {
+	all, err := j.Cells(fs)
+	errs := []error{err}
+	for _, g := range all {
+		if err := g.Thaw(); !cgroupfs.IsGone(err) {
+			errs = append(errs, err)
 		}
-		if err != nil {
-			return err
-		}
-		if len(pids) == 0 {
-			break
-		}
-		for _, pid := range pids {
-			if err := g.Parent().AddProcess(pid); err != nil && !cgroupfs.IsGone(err) {
-				return err
+	}
+	return errors.Join(errs...)
+}
+
+// Release lets the processes of a job go on, and puts them back where they were. Groups that
+// are gone are no error.
+func (j Job) Release(fs *cgroupfs.FS) error {
+	errs := []error{j.Thaw(fs)}
+	all, err := j.Cells(fs)
+	errs = append(errs, err)
+	for _, g := range all {
+		threads := false
+		if g.Hierarchy().Version == cgroupfs.V2 {
+			if threads, err = g.Threaded(); cgroupfs.IsGone(err) {
+				continue
 			}
+			errs = append(errs, err)
 		}
+		errs = append(errs, dissolve(g, threads))
 	}
-	for range dissolveTries { // who has left it is taken off a moment later
-		err := g.RemoveAll()
-		if err == nil || cgroupfs.IsGone(err) {
-			return nil
-		}
-		if !errors.Is(err, unix.EBUSY) {
-			return fmt.Errorf("remove cgroup: %w", err)
-		}
-		time.Sleep(time.Millisecond)
-	}
-	return nil // somebody has made groups in it; nobody is stopped there
+	return errors.Join(errs...)
 }
-
-const dissolveTries = 100

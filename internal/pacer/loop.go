@@ -65,8 +65,7 @@ func (l *loop) next() (due time.Duration, ok bool) {
 
 // step looks at the first group, which is due now.
 func (l *loop) step(now time.Duration) error {
-	p := l.groups[0]
-	if err := p.step(now, l.pace()); err != nil {
+	if err := l.groups[0].step(now, l.pace()); err != nil {
 		return err
 	}
 	spent, at := spent(), clockNow()
@@ -75,7 +74,7 @@ func (l *loop) step(now time.Duration) error {
 	l.credit += time.Duration(share*float64(at-l.at)) - took
 	l.credit = min(max(l.credit, -owedMost), creditMost)
 	l.spent, l.at = spent, at
-	l.fix()
+	heap.Init(&l.groups) // it may have stopped others
 	return nil
 }
 

@@ -1,75 +1,47 @@
 package pacer
 
 import (
-	"errors"
 	"slices"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/process"
 )
 
-// A meter counts what a group's processes have made dirty and the kernel's rules have not
-// seen.
-type meter struct {
-	limited cgroupfs.Group // whose rules the kernel keeps
-	stopped cgroupfs.Group // whose processes are counted
-	devices []blkdev.Number
-
-	sum     process.Sum
-	births  *process.Births // nil: nobody can tell
-	born    time.Duration   // when they told of some last
-	members []int
-	written process.IO
-	charged uint64
-	looked  bool
-
-	stats  *cgroupfs.OpenStats
-	below  []cgroupfs.Group // stopped, and the groups in it
-	listed time.Duration
-
-	mayJoin func(pid int) bool // whoever else may stop it still can, when it has joined the stopped group
-	outside []int              // who was in the limited group alone at the last gathering
+// A meter counts what a group owes the pacer.
+type meter interface {
+	// look returns how many bytes that is since the last look. members are the group's
+	// processes.
+	look(now time.Duration, members []int) (unseen float64, err error)
+	// on says on which devices.
+	on(devices []blkdev.Number)
+	close()
 }
 
-// gatherEvery is how often groups below are listed, and those who have come to the limited
-// group from elsewhere are brought where they can be stopped. What is born in the group is
-// there from its birth.
-const gatherEvery = 100 * time.Millisecond
+// newMeter makes the one that a job asks for.
+func newMeter(j Job, limited cgroupfs.Group) meter {
+	return &written{limited: limited, devices: slices.Clone(j.Devices)}
+}
 
-// bornMost is how long a process takes, from when it has its number, to be in its group, or
-// to bring itself or another one there.
-const bornMost = 100 * time.Millisecond
+// written counts what a group's processes have made dirty and the kernel's rules have not
+// seen.
+type written struct {
+	limited cgroupfs.Group // whose rules the kernel keeps
+	devices []blkdev.Number
+	sum     process.Sum
+	last    process.IO
+	charged uint64
+	looked  bool
+	stats   *cgroupfs.OpenStats
+}
 
-// look returns how many bytes were written since the last look, less what was charged to
-// the group, and so held by the kernel.
-func (m *meter) look(now time.Duration) (unseen float64, err error) {
-	gather := m.below == nil || now-m.listed > gatherEvery
-	if gather {
-		if err := m.list(); err != nil {
-			return 0, err
-		}
-		m.listed = now
-	}
-	if m.births == nil || m.births.Some() {
-		m.born = now
-	}
-	if gather || now-m.born < bornMost {
-		if err := m.enumerate(); err != nil {
-			return 0, err
-		}
-	}
-	if gather {
-		if err := m.gather(); err != nil {
-			return 0, err
-		}
-	}
-	written := m.sum.Look(m.members, process.Proc)
-	more := written.Minus(m.written)
-	m.written = written
+func (m *written) on(devices []blkdev.Number) { m.devices = slices.Clone(devices) }
+
+func (m *written) look(_ time.Duration, members []int) (unseen float64, err error) {
+	now := m.sum.Look(members, process.Proc)
+	more := now.Minus(m.last)
+	m.last = now
 	held, err := m.held()
 	if !m.looked { // what was before is not to be paid for
 		m.looked, held = true, 0
@@ -77,58 +49,10 @@ func (m *meter) look(now time.Duration) (unseen float64, err error) {
 	return float64(more.Written) - float64(more.Cancelled) - held, err
 }
 
-// list finds the groups below the stopped one.
-func (m *meter) list() error {
-	m.below = m.below[:0]
-	return m.stopped.Walk(func(g cgroupfs.Group) error {
-		m.below = append(m.below, g)
-		return nil
-	})
-}
-
-// enumerate lists the processes in those groups.
-func (m *meter) enumerate() error {
-	m.members = m.members[:0]
-	for _, g := range m.below {
-		pids, err := g.Processes()
-		// A group that goes has none; a threaded one's are those of a group above.
-		if err != nil && (g == m.stopped || !cgroupfs.IsGone(err) && !errors.Is(err, unix.EOPNOTSUPP)) {
-			return err
-		}
-		m.members = append(m.members, pids...)
-	}
-	return nil
-}
-
-// gather brings processes of the limited group to those that can be stopped.
-func (m *meter) gather() error {
-	if m.limited == m.stopped {
-		return nil
-	}
-	pids, err := m.limited.Processes()
-	before := m.outside
-	m.outside = nil
-	for _, pid := range pids {
-		if slices.Contains(m.members, pid) || !m.mayJoin(pid) {
-			continue
-		}
-		// A weir that starts a command there is in the groups for a moment.
-		if m.looked && !slices.Contains(before, pid) {
-			m.outside = append(m.outside, pid)
-			continue
-		}
-		if err := m.stopped.AddProcess(pid); err != nil && !cgroupfs.IsGone(err) {
-			return err
-		}
-		m.members = append(m.members, pid)
-	}
-	return err
-}
-
 // held is what was charged for writing to the devices since the last look. On v2 that may be
 // the writeback of what was counted when it was made dirty (seen: twice the limit got through),
 // and is nothing: all writes of the group count.
-func (m *meter) held() (float64, error) {
+func (m *written) held() (float64, error) {
 	if m.limited.Hierarchy().Version == cgroupfs.V2 {
 		return 0, nil
 	}
@@ -153,11 +77,8 @@ func (m *meter) held() (float64, error) {
 	return float64(more), nil
 }
 
-func (m *meter) close() {
+func (m *written) close() {
 	m.sum.Close()
-	if m.births != nil {
-		_ = m.births.Close()
-	}
 	if m.stats != nil {
 		_ = m.stats.Close()
 	}

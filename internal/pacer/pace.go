@@ -2,15 +2,16 @@ package pacer
 
 import (
 	"time"
-
-	"github.com/weir-io/weir/internal/cgroupfs"
 )
 
 // paced is one group that the pacer holds.
 type paced struct {
+	roster roster
 	meter  meter
-	brake  *cgroupfs.Brake
+	cells  cells
 	bucket bucket
+
+	courtesy courtesy
 
 	stopped bool
 	settled bool          // they were looked at since
@@ -21,7 +22,8 @@ type paced struct {
 	fast    float64       // how fast they have written lately at most
 	quiet   time.Duration // since when they have written nothing
 	trust   time.Duration // how long they may go on unseen
-	due     time.Duration // when to look at them next
+	next    time.Duration // what is to be done next, stop them, look or let them go, is to be done then
+	due     time.Duration // when the loop is to come back: no later than that
 	lenient time.Duration // until when no long debt is paid: see forgive
 }
 
@@ -60,10 +62,47 @@ func (p *paced) begin(rate uint64) error {
 	if err := p.set(true); err != nil {
 		return err
 	}
+	if err := p.bring(clockNow()); err != nil {
+		return err
+	}
 	now := clockNow()
-	p.bucket, p.due, p.seen, p.quiet, p.trust = newBucket(rate, now), now, now, now, runLeast/2
-	_, err := p.meter.look(now)
+	p.bucket, p.seen, p.quiet, p.trust = newBucket(rate, now), now, now, runLeast/2
+	p.plan(now)
+	_, err := p.meter.look(now, p.roster.members)
 	return err
+}
+
+// plan sets when to do what is next.
+func (p *paced) plan(at time.Duration) { p.next, p.due = at, at }
+
+// bring lists the processes, and brings those who have come since to where they can be
+// stopped.
+func (p *paced) bring(now time.Duration) error {
+	afresh, whole, err := p.roster.look(now)
+	if err != nil || !afresh {
+		return err
+	}
+	if _, err := p.cells.gather(&p.roster, now); err != nil {
+		return err
+	}
+	if whole {
+		return p.cells.tidy(&p.roster, now)
+	}
+	return nil
+}
+
+// greet is called when somebody has been put into the group. Nobody is to write unseen until
+// the next look: it comes at once, or when who writes has stopped.
+func (p *paced) greet(now time.Duration) error {
+	if err := p.bring(now); err != nil {
+		return err
+	}
+	if p.stopped {
+		p.settled = false
+		now += settleTime
+	}
+	p.plan(min(p.next, now))
+	return nil
 }
 
 // step does what is due, as far as the pacer's own processor time allows.
@@ -71,6 +110,16 @@ func (p *paced) begin(rate uint64) error {
 // Processes that are stopped are looked at once, when those that were in the kernel have
 // come out of it.
 func (p *paced) step(now time.Duration, may pace) error {
+	if p.roster.arrived {
+		if err := p.greet(now); err != nil {
+			return err
+		}
+		now = clockNow()
+	}
+	if now < p.next {
+		return p.attend(now)
+	}
+	p.courtesy.whom = 0 // all may go on now
 	switch {
 	case p.stopped && !p.settled:
 		if err := p.look(now); err != nil {
@@ -79,7 +128,10 @@ func (p *paced) step(now time.Duration, may pace) error {
 		p.settled = true
 		cycle := min(may.cycle, depthQuiet/2)
 		if p.bucket.level < p.bucket.rate*cycle.Seconds()/2 { // what is left is for the next time
-			p.due = max(now+p.bucket.until(0), p.let+cycle)
+			p.plan(max(now+p.bucket.until(0), p.let+cycle))
+			if p.next-now > signalEvery { // else they take their signals then
+				p.due = min(p.next, max(now, p.courtesy.due))
+			}
 			return nil
 		}
 		if err := p.set(false); err != nil { // they were stopped much too early
@@ -100,18 +152,22 @@ func (p *paced) step(now time.Duration, may pace) error {
 	if p.bucket.level < 0 {
 		return p.halt(now)
 	}
-	p.due = now + p.run(now, may)
+	p.plan(now + p.run(now, may))
 	return nil
 }
 
 // halt stops the processes, to be looked at when they have.
 func (p *paced) halt(now time.Duration) error {
-	p.settled, p.due = false, now+settleTime
+	p.settled = false
+	p.plan(now + settleTime)
 	return p.set(true)
 }
 
 func (p *paced) look(now time.Duration) error {
-	unseen, err := p.meter.look(now)
+	if err := p.bring(now); err != nil {
+		return err
+	}
+	unseen, err := p.meter.look(now, p.roster.members)
 	if err == nil {
 		p.count(unseen, now)
 	}
@@ -127,6 +183,7 @@ func (p *paced) count(unseen float64, now time.Duration) {
 	}
 	p.bucket.fill(now)
 	p.bucket.take(unseen)
+	p.courtesy.paid(unseen, p.bucket.rate, now)
 	p.bucket.level = min(p.bucket.level, p.bucket.rate*keptCharge.Seconds())
 	if now < p.lenient {
 		p.bucket.level = max(p.bucket.level, -p.bucket.rate*debtMost.Seconds())
@@ -179,7 +236,7 @@ func (p *paced) set(stop bool) error {
 	if p.stopped == stop {
 		return nil
 	}
-	if err := p.brake.Set(stop); err != nil {
+	if err := p.cells.set(stop); err != nil {
 		return err
 	}
 	p.stopped = stop

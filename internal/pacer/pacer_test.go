@@ -1,9 +1,11 @@
 package pacer
 
 import (
+	"io"
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -32,16 +34,21 @@ func TestBucket(t *testing.T) {
 // The guard lets go what the pacer held when its pipe ended, and nothing else.
 func TestGuard(t *testing.T) {
 	dir := t.TempDir()
-	held, released := filepath.Join(dir, "held"), filepath.Join(dir, "released")
+	held, released := filepath.Join(dir, "held\tand \"quoted\"\n"), filepath.Join(dir, "released")
 	for _, file := range []string{held, released} {
 		if err := os.WriteFile(file, []byte("FROZEN"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	again := 0
-	start := func() error { again++; return nil }
-	said := held + "\tTHAWED\n" + released + "\tTHAWED\n" + released + "\n" + filepath.Join(dir, "gone/x") + "\tTHAWED\n"
-	if err := Guard(strings.NewReader(said), start); err != nil {
+	mine := true
+	w := Watch{
+		Own:   func() (func(), bool) { return func() {}, mine },
+		Again: func() error { again++; return nil },
+	}
+	hold := func(file string) string { return strconv.Quote(file) + " THAWED\n" }
+	said := hold(held) + hold(released) + strconv.Quote(released) + "\n\n" + hold(filepath.Join(dir, "gone/x"))
+	if err := Guard(strings.NewReader(said), w); err != nil {
 		t.Error(err)
 	}
 	for file, want := range map[string]string{held: "THAWED", released: "FROZEN"} {
@@ -52,7 +59,7 @@ func TestGuard(t *testing.T) {
 	if again != 1 {
 		t.Errorf("another pacer was started %d times", again)
 	}
-	if err := Guard(strings.NewReader(held+"\tTHAWED\n"+held+"\n"), start); err != nil || again != 1 {
+	if err := Guard(strings.NewReader(hold(held)+strconv.Quote(held)+"\n"), w); err != nil || again != 1 {
 		t.Errorf("a pacer that had nothing: started %d times, %v", again, err)
 	}
 }
@@ -60,10 +67,10 @@ func TestGuard(t *testing.T) {
 // A job that cannot be done is refused before anything is started.
 func TestAdd(t *testing.T) {
 	c := Client{state.At(t.TempDir())}
-	good := Job{Limited: Place{"blkio", "/a"}, Stopped: Place{"freezer", "/a"}, Devices: []blkdev.Number{{Major: 8}}, WBPS: 1}
+	good := Job{Limited: Place{"blkio", "/a"}, Devices: []blkdev.Number{{Major: 8}}, WBPS: 1}
 	for name, j := range map[string]Job{
-		"no limit":  {Limited: good.Limited, Stopped: good.Stopped, Devices: good.Devices},
-		"no device": {Limited: good.Limited, Stopped: good.Stopped, WBPS: 1},
+		"no limit":  {Limited: good.Limited, Devices: good.Devices},
+		"no device": {Limited: good.Limited, WBPS: 1},
 		"no group":  {Devices: good.Devices, WBPS: 1},
 	} {
 		if _, err := c.Add(j); err == nil {
@@ -86,5 +93,43 @@ func TestForgive(t *testing.T) {
 	p.count(5000, 11*time.Second)
 	if got := p.bucket.until(0); got < 4*time.Second {
 		t.Errorf("later a debt of %s", got)
+	}
+}
+
+// A guard lets go what a pacer holds that says nothing any more, and leaves alone what
+// another pacer has.
+func TestGuardOfASilentPacer(t *testing.T) {
+	held := filepath.Join(t.TempDir(), "held")
+	if err := os.WriteFile(held, []byte("FROZEN"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	pipe, said := io.Pipe()
+	again := 0
+	w := Watch{
+		Own:   func() (func(), bool) { return nil, false },
+		Again: func() error { again++; return nil },
+	}
+	done := make(chan error, 1)
+	go func() { done <- Guard(pipe, w) }()
+	if _, err := io.WriteString(said, strconv.Quote(held)+" THAWED\n"); err != nil {
+		t.Fatal(err)
+	}
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		if text, err := os.ReadFile(held); err == nil && string(text) == "THAWED" {
+			break
+		}
+		if time.Since(began) > 5*time.Second {
+			t.Fatal("it is held still")
+		}
+	}
+	if err := os.WriteFile(held, []byte("FROZEN"), 0o600); err != nil { // by another pacer
+		t.Fatal(err)
+	}
+	_ = said.Close()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(held); err != nil || string(text) != "FROZEN" || again != 0 {
+		t.Errorf("%q, %v, and another pacer was started %d times", text, err, again)
 	}
 }

@@ -58,11 +58,7 @@ func Sweep(dir state.Dir, fs *cgroupfs.FS) error {
 		if there, err := g.Exists(); err != nil || !there {
 			return errors.Join(err, j.Release(fs))
 		}
-		stopped, err := j.Stopped.Find(fs)
-		if err == nil {
-			err = stopped.Thaw()
-		}
-		if err != nil && !cgroupfs.IsGone(err) {
+		if err := j.Thaw(fs); err != nil {
 			return err
 		}
 		left = true

@@ -120,7 +120,7 @@ func (h Host) NoPacer(g cgroupfs.Group) error {
 	case g.IsRoot():
 		return errors.New("pace: the root group cannot be stopped; name a group below it")
 	case g.Hierarchy().Version == cgroupfs.V1 && h.FS.With(pacer.Freezer) == nil:
-		return &cgroupfs.Unsupported{Feature: "pace on cgroup v1", Reason: "the freezer controller is not mounted", Remedy: "mount -t cgroup -o freezer freezer DIR"}
+		return pacer.NoFreezer()
 	}
 	return nil
 }

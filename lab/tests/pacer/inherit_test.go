@@ -31,14 +31,14 @@ func TestHelpersInheritNothing(t *testing.T) {
 	}
 	lock := filepath.Join(t.TempDir(), "lock")
 	script := "exec 9>" + lock + "; flock 9; weir set cgroup:/lab-heir --write 10MB/s --hold pacer --on " + disk.Dir +
-		" && weir run --write 10MB/s --on " + disk.Dir + " -- sh -c 'sleep 20 9>&- & echo kept >&9'"
+		" && weir run --write 10MB/s --on " + disk.Dir + " -- sh -c '(exec 9>&-; sleep 20) & echo kept >&9'"
 	if out, err := exec.Command("sh", "-c", script).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if text, err := os.ReadFile(lock); err != nil || string(text) != "kept\n" {
 		t.Errorf("the command wrote %q, %v through its caller's descriptor", text, err)
 	}
-	lab.Await(t, 2*time.Second, "the lock to be free", func() bool { return exec.Command("flock", "--nonblock", lock, "true").Run() == nil })
+	lab.Await(t, 10*time.Second, "the lock to be free", func() bool { return exec.Command("flock", "--nonblock", lock, "true").Run() == nil })
 	for _, kind := range []string{"__pacer", "__guard", "__sweep"} {
 		pids := running(t, kind)
 		if len(pids) == 0 {

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/weir-io/weir/lab"
 	"github.com/weir-io/weir/lab/environ"
 )
@@ -56,11 +58,7 @@ func TestKillsOfThePacer(t *testing.T) {
 		time.Sleep(rand.N(50 * time.Millisecond))
 		whom := [][]string{{"__pacer"}, {"__guard"}, {"__pacer", "__guard"}}[i%3]
 		for _, arg := range whom {
-			for _, pid := range running(t, arg) {
-				if p, err := os.FindProcess(pid); err == nil {
-					_ = p.Kill() // it may have ended
-				}
-			}
+			send(t, unix.SIGKILL, running(t, arg)...)
 		}
 		if len(whom) == 2 {
 			weir(t, "show", "--for", "0")
@@ -88,6 +86,53 @@ func TestKillsOfThePacer(t *testing.T) {
 		t.Errorf("left: %v, %v", left, err)
 	}
 }
+
+// send sends a signal to processes that may have ended.
+func send(t *testing.T, s unix.Signal, pids ...int) {
+	t.Helper()
+	for _, pid := range pids {
+		if err := unix.Kill(pid, s); err != nil && err != unix.ESRCH {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Whoever of the pacer and its guards is stopped, nobody stays stopped for it.
+func TestStopsOfThePacer(t *testing.T) {
+	e := lab.Need(t, lab.Root, lab.V1, lab.NoSystemd, lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	o := newOwned(t, e, disk.Dir, "lab-stops")
+	rate := lab.Scaled(e, 40<<20)
+	weir(t, "set", o.target, "--write", fmt.Sprint(rate), "--on", disk.Dir, "--hold", "pacer")
+	ready := func() bool { return len(running(t, "__pacer")) == 1 && len(running(t, "__guard")) == guards }
+	goesOn := func(after string) {
+		t.Helper()
+		before, began := size(o.file), time.Now()
+		for size(o.file) == before {
+			if time.Since(began) > stoppedMax(e) {
+				t.Fatalf("after %s nothing was written for %s", after, time.Since(began))
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	lab.Await(t, 20*time.Second, "the pacer", ready)
+	pacer := running(t, "__pacer")
+	send(t, unix.SIGSTOP, pacer...)
+	goesOn("SIGSTOP to the pacer")
+	lab.Await(t, 20*time.Second, "another pacer", func() bool { return ready() && running(t, "__pacer")[0] != pacer[0] })
+	guard := running(t, "__guard")[0]
+	send(t, unix.SIGSTOP, guard)
+	send(t, unix.SIGKILL, running(t, "__pacer")...)
+	goesOn("SIGSTOP to a guard and SIGKILL to the pacer")
+	send(t, unix.SIGCONT, guard)
+	lab.Await(t, 20*time.Second, "another pacer and its guards", ready)
+	send(t, unix.SIGKILL, append(running(t, "__pacer"), running(t, "__guard")[0])...)
+	goesOn("SIGKILL to the pacer and a guard")
+	lab.Await(t, 20*time.Second, "another pacer and its guards", ready)
+	weir(t, "clear", o.target)
+}
+
+const guards = 2
 
 func size(file string) int64 {
 	info, err := os.Stat(file)

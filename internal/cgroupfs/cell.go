@@ -1,0 +1,93 @@
+package cgroupfs
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"path"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// A cell is a group that weir makes in another one, its home, to stop the home's processes
+// in. weir never stops them in the home itself: its owner may do that (docker pause), and
+// container runtimes refuse to start a process in a group that is stopped. A cell has no
+// controllers, so that v2 goes on charging the home.
+const cellPrefix = "weir-pace-"
+
+// CellName is the name of the cells for a group that has limits.
+func CellName(limited Group) string {
+	sum := sha256.Sum256([]byte(limited.Path()))
+	return cellPrefix + hex.EncodeToString(sum[:4])
+}
+
+// IsCell reports whether the group is a cell, by its name.
+func (g Group) IsCell() bool { return isCell(path.Base(g.path)) }
+
+func isCell(name string) bool {
+	digits, ok := strings.CutPrefix(name, cellPrefix)
+	_, err := hex.DecodeString(digits)
+	return ok && err == nil && len(digits) == 8
+}
+
+// In reports whether the group is one of that name, or in one.
+func (g Group) In(name string) bool { return strings.Contains("/"+g.path+"/", "/"+name+"/") }
+
+// Home is the group that a cell is in; another group is its own.
+func (g Group) Home() Group {
+	for g.IsCell() && !g.IsRoot() {
+		g = g.Parent()
+	}
+	return g
+}
+
+// Files of v2's threaded groups (cgroup-v2.rst, "Threads").
+const (
+	typeFile    = "cgroup.type"
+	threadsFile = "cgroup.threads"
+	threaded    = "threaded"
+)
+
+// Threaded reports whether a group of v2 takes single threads: it is threaded, or the domain
+// of threaded groups.
+func (g Group) Threaded() (bool, error) {
+	text, err := g.read(typeFile)
+	kind := strings.TrimSpace(text)
+	return kind == threaded || kind == "domain threaded", err
+}
+
+// CreateCell makes the cell of a group, for processes or, where the group is threaded, for
+// threads. One that is there is no error.
+func (g Group) CreateCell(name string) (cell Group, threads bool, err error) {
+	if cell, err = g.Child(name); err != nil {
+		return cell, false, err
+	}
+	if err := cell.Create(); err != nil && !errors.Is(err, unix.EEXIST) {
+		return cell, false, err
+	}
+	if g.h.Version == V1 || g.IsRoot() {
+		return cell, false, nil
+	}
+	if threads, err = g.Threaded(); err == nil && threads {
+		err = cell.write(typeFile, threaded)
+	}
+	return cell, threads, err
+}
+
+// Tasks lists what is in the group itself: processes, or threads.
+func (g Group) Tasks(threads bool) ([]int, error) {
+	if threads {
+		return g.members(threadsFile)
+	}
+	return g.Processes()
+}
+
+// AddTask moves a process, or a thread, into the group.
+func (g Group) AddTask(id int, thread bool) error {
+	if !thread {
+		return g.AddProcess(id)
+	}
+	return g.write(threadsFile, strconv.Itoa(id))
+}

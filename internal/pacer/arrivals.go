@@ -1,0 +1,97 @@
+package pacer
+
+import (
+	"encoding/binary"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
+)
+
+// arrivals tell of processes that are put into a group, at once: a write to the group's list
+// of processes, by whatever mount, is an event of inotify(7), and so is a new group in it.
+// Who is born in a group makes none: see process.Births. Without inotify newcomers are found
+// at the next listing.
+type arrivals struct {
+	fd      int
+	rosters map[int32]*roster
+	watched map[cgroupfs.Group]bool
+}
+
+const inotifyBuffer = 4096
+
+func newArrivals() *arrivals {
+	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+	if err != nil {
+		fd = -1 // poll(2) passes over it
+	}
+	return &arrivals{fd: fd, rosters: make(map[int32]*roster), watched: make(map[cgroupfs.Group]bool)}
+}
+
+func (a *arrivals) poll() unix.PollFd { return unix.PollFd{Fd: int32(a.fd), Events: unix.POLLIN} }
+
+// watch watches one group of a roster; to do so again is nothing.
+func (a *arrivals) watch(r *roster, g cgroupfs.Group) {
+	if a == nil || a.fd < 0 || a.watched[g] {
+		return
+	}
+	a.watched[g] = true
+	add := func(file string, events uint32) {
+		if wd, err := unix.InotifyAddWatch(a.fd, file, events); err == nil { // v1 and v2 differ in their files; the kernel bounds the number
+			a.rosters[int32(wd)] = r
+		}
+	}
+	add(g.File("cgroup.procs"), unix.IN_MODIFY)
+	if g.Hierarchy().Version == cgroupfs.V1 {
+		add(g.File("tasks"), unix.IN_MODIFY)
+		return
+	}
+	add(g.File("cgroup.threads"), unix.IN_MODIFY)
+	add(g.Dir(), unix.IN_CREATE|unix.IN_ONLYDIR)
+}
+
+// read returns the rosters that somebody has come to.
+func (a *arrivals) read() (come []*roster) {
+	buf := make([]byte, inotifyBuffer)
+	n, err := unix.Read(a.fd, buf)
+	if err != nil {
+		return nil
+	}
+	for at := 0; at+unix.SizeofInotifyEvent <= n; {
+		wd := int32(binary.NativeEndian.Uint32(buf[at:]))
+		mask := binary.NativeEndian.Uint32(buf[at+4:])
+		at += unix.SizeofInotifyEvent + int(binary.NativeEndian.Uint32(buf[at+12:]))
+		r := a.rosters[wd]
+		switch {
+		case mask&unix.IN_Q_OVERFLOW != 0:
+			for _, r := range a.rosters {
+				come = append(come, r)
+			}
+		case mask&unix.IN_IGNORED != 0: // a group is gone; one of its name would be another
+			delete(a.rosters, wd)
+			clear(a.watched)
+		case r != nil:
+			come = append(come, r)
+		}
+	}
+	return come
+}
+
+func (a *arrivals) forget(r *roster) {
+	if a == nil {
+		return
+	}
+	clear(a.watched)
+	for wd, of := range a.rosters {
+		if of == r {
+			_, _ = unix.InotifyRmWatch(a.fd, uint32(wd)) // it may have gone with its group
+			delete(a.rosters, wd)
+		}
+	}
+}
+
+func (a *arrivals) close() {
+	if a.fd >= 0 {
+		_ = unix.Close(a.fd)
+	}
+}

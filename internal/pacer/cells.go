@@ -1,0 +1,311 @@
+package pacer
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/background"
+	"github.com/weir-io/weir/internal/cgroupfs"
+)
+
+// cells are where the processes of a limited group are stopped: a group of weir's own in
+// each group that they are in (see cgroupfs.CellName). On v1 that is in the freezer's
+// hierarchy.
+type cells struct {
+	fs      *cgroupfs.FS
+	limited cgroupfs.Group
+	name    string
+	tell    func(cgroupfs.Group) error // the guard, before a cell is stopped for the first time
+	untell  func(cgroupfs.Group) error
+	before  func() // is called before processes are moved, which can take long: see moveMost
+
+	all     map[cgroupfs.Group]*cell // by home
+	stopped bool
+	first   cgroupfs.Group // is kept until kept, empty as it may be: a command is to be born there
+	kept    time.Duration
+	passed  map[int]bool          // not to be brought: see background.IsHelper
+	known   []int                 // members of v1 who are all in cells, or passed over
+	apart   map[int]time.Duration // whose threads are not all in the limited group, and since when
+}
+
+type cell struct {
+	own     cgroupfs.Group
+	brake   *cgroupfs.Brake
+	threads bool
+	empty   time.Duration // since when it has been; 0: it is not
+}
+
+const (
+	// bringRounds bounds how often who has come since is brought as well: they fork meanwhile.
+	bringRounds = 4
+	// firstFor is how long the cell that a command is to be born in stays without one.
+	firstFor = 10 * time.Second
+	// emptyFor is how long a cell without processes stays: its home's owner cannot remove
+	// the home meanwhile.
+	emptyFor = 150 * time.Millisecond
+	// apartMost is how long a process of v1 is not brought of which only some threads are in
+	// the limited group: a weir that starts a command there.
+	apartMost = 100 * time.Millisecond
+)
+
+func (c *cells) v1() bool { return c.limited.Hierarchy().Version == cgroupfs.V1 }
+
+// make makes the cell of a group, in the state of the others.
+func (c *cells) make(home cgroupfs.Group) (*cell, error) {
+	if have := c.all[home]; have != nil {
+		return have, nil
+	}
+	own, threads, err := home.CreateCell(c.name)
+	if err != nil {
+		return nil, fmt.Errorf("make cgroup: %w", err)
+	}
+	brake, err := own.Brake()
+	if err != nil {
+		return nil, err
+	}
+	if err = c.tell(own); err == nil && c.stopped {
+		err = brake.Set(true)
+	}
+	if err != nil {
+		return nil, errors.Join(err, brake.Close())
+	}
+	if c.all == nil {
+		c.all = make(map[cgroupfs.Group]*cell)
+	}
+	c.all[home] = &cell{own: own, brake: brake, threads: threads}
+	return c.all[home], nil
+}
+
+// set stops the processes of all cells, or lets them go on.
+func (c *cells) set(stop bool) error {
+	c.stopped = stop
+	var errs []error
+	for home, each := range c.all {
+		err := each.brake.Set(stop)
+		if cgroupfs.IsGone(err) { // with its home: its processes are where somebody has put them
+			err = c.forget(home)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+func (c *cells) forget(home cgroupfs.Group) error {
+	gone := c.all[home]
+	delete(c.all, home)
+	return errors.Join(gone.brake.Close(), c.untell(gone.own))
+}
+
+// gather brings who is in no cell into one. moved says that somebody was.
+func (c *cells) gather(r *roster, now time.Duration) (moved bool, err error) {
+	for range bringRounds {
+		var some bool
+		if c.v1() {
+			some, err = c.bringV1(r, now)
+		} else {
+			some, err = c.bringV2(r)
+		}
+		if !some || err != nil {
+			return moved, err
+		}
+		moved = true
+		if err := r.enumerate(); err != nil {
+			return moved, err
+		}
+	}
+	return moved, nil
+}
+
+// bringV2 brings those who are in a group itself to the cell in it.
+func (c *cells) bringV2(r *roster) (some bool, err error) {
+	for _, p := range r.places {
+		if p.group.In(c.name) {
+			if p.group.IsCell() && p.group.Home() == p.group.Parent() {
+				_, err = c.make(p.group.Parent()) // another pacer's
+			}
+		} else {
+			var moved bool
+			moved, err = c.move(p.group, p.tasks)
+			some = some || moved
+		}
+		if err != nil && !cgroupfs.IsGone(err) {
+			return some, err
+		}
+	}
+	return some, nil
+}
+
+// bringV1 brings members who are in no cell to that of their group in the freezer's hierarchy.
+func (c *cells) bringV1(r *roster, now time.Duration) (some bool, err error) {
+	if len(c.apart) == 0 && slices.Equal(c.known, r.members) {
+		return false, nil
+	}
+	c.known = append(c.known[:0], r.members...)
+	in := make(map[int]bool, len(r.members))
+	for _, each := range c.all {
+		pids, err := each.own.Processes()
+		if err != nil && !cgroupfs.IsGone(err) {
+			return false, err
+		}
+		for _, pid := range pids {
+			in[pid] = true
+		}
+	}
+	homes := make(map[cgroupfs.Group][]int)
+	for _, pid := range r.members {
+		if in[pid] || !c.whole(pid, now) {
+			continue
+		}
+		home, err := c.fs.OfProcess(c.fs.With("freezer"), pid)
+		if cgroupfs.IsGone(err) {
+			continue
+		}
+		if err != nil {
+			return some, err
+		}
+		homes[home] = append(homes[home], pid)
+	}
+	for home, pids := range homes {
+		moved, err := c.move(home, pids)
+		if some = some || moved; err != nil {
+			return some, err
+		}
+	}
+	return some, nil
+}
+
+// move moves tasks of a group into its cell.
+func (c *cells) move(home cgroupfs.Group, tasks []int) (some bool, err error) {
+	tasks = slices.DeleteFunc(slices.Clone(tasks), c.passes)
+	if len(tasks) == 0 {
+		return false, nil
+	}
+	into, err := c.make(home)
+	if err != nil {
+		return false, err
+	}
+	in, err := into.own.Tasks(into.threads) // another pacer's
+	tasks = slices.DeleteFunc(tasks, func(id int) bool { return slices.Contains(in, id) })
+	if len(tasks) > 0 {
+		c.before()
+	}
+	for _, id := range tasks {
+		err := into.own.AddTask(id, into.threads)
+		switch {
+		case err == nil:
+			some = true
+		case errors.Is(err, unix.EINVAL): // a thread of the kernel's, which writes nothing for itself
+			c.pass(id)
+		case !cgroupfs.IsGone(err):
+			return some, err
+		}
+	}
+	return some, err
+}
+
+func (c *cells) pass(pid int) {
+	if c.passed == nil {
+		c.passed = make(map[int]bool)
+	}
+	c.passed[pid] = true
+}
+
+// passes reports whether a process is not to be brought.
+func (c *cells) passes(pid int) bool {
+	if _, known := c.passed[pid]; !known {
+		c.pass(pid)
+		c.passed[pid] = background.IsHelper(pid)
+	}
+	return c.passed[pid]
+}
+
+// whole reports whether all of a process is in the limited group. A weir that starts a
+// command there on v1 is in the group with one thread, for a moment.
+func (c *cells) whole(pid int, now time.Duration) bool {
+	since, known := c.apart[pid]
+	if known && now-since > apartMost || threadsIn(c.limited, pid) {
+		delete(c.apart, pid)
+		return true
+	}
+	if !known {
+		if c.apart == nil {
+			c.apart = make(map[int]time.Duration)
+		}
+		c.apart[pid] = now
+	}
+	return false
+}
+
+// tidy removes cells that have been empty for a while, and lets go who is in the limited
+// group no longer.
+func (c *cells) tidy(r *roster, now time.Duration) error {
+	clear(c.passed) // the numbers are given again
+	c.known = c.known[:0]
+	for pid, since := range c.apart {
+		if now-since > 10*apartMost {
+			delete(c.apart, pid)
+		}
+	}
+	for home, each := range c.all {
+		tasks, err := each.own.Tasks(each.threads)
+		switch {
+		case cgroupfs.IsGone(err):
+			err = c.forget(home)
+		case err != nil:
+		case len(tasks) > 0:
+			if each.empty = 0; each.own == c.first {
+				c.kept = 0
+			}
+			err = c.leave(home, tasks, r.members)
+		case each.empty == 0:
+			each.empty = now
+		case now-each.empty > emptyFor && !(each.own == c.first && now < c.kept):
+			if each.own.Remove() == nil { // else it is not empty any more
+				err = c.forget(home)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leave moves those of a cell of v1 back who are in the limited group no longer.
+func (c *cells) leave(home cgroupfs.Group, tasks, members []int) error {
+	if !c.v1() {
+		return nil
+	}
+	for _, pid := range tasks {
+		if slices.Contains(members, pid) || !threadsIn(c.all[home].own, pid) || threadsAny(c.limited, pid) {
+			continue
+		}
+		if err := home.AddProcess(pid); err != nil && !cgroupfs.IsGone(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// dissolve lets all go, moves them back and removes the cells.
+func (c *cells) dissolve() error {
+	errs := []error{c.set(false)}
+	for home, each := range c.all {
+		err := dissolve(each.own, each.threads)
+		errs = append(errs, err)
+		if err == nil {
+			errs = append(errs, c.forget(home))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (c *cells) close() {
+	for _, each := range c.all {
+		_ = each.brake.Close()
+	}
+}

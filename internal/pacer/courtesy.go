@@ -1,0 +1,142 @@
+package pacer
+
+import (
+	"time"
+
+	"github.com/weir-io/weir/internal/process"
+)
+
+// A courtesy lets stopped processes go for a moment for a signal that one of them has
+// pending: on v1 a stopped process takes none, not even SIGKILL. What they write meanwhile
+// is owed as everything else is.
+type courtesy struct {
+	due    time.Duration         // when to look for signals next
+	whom   int                   // who is let go for one; 0: nobody
+	what   process.Signals       // which signals those are
+	until  time.Duration         // for how long at most
+	most   float64               // to which level of the bucket at least
+	owes   int                   // who was let go last, until what that cost is known
+	waits  map[int]time.Duration // until when who has cost something is not let go again
+	going  map[int]time.Duration // until when who has caught a signal to end may have to do that
+	unkind map[int]bool          // who did not take a signal that ends it, in the time there was
+}
+
+const (
+	// signalEvery is how often stopped processes are looked at for signals.
+	signalEvery = 30 * time.Millisecond
+	// signalShare is how much of a processor that takes at most.
+	signalShare = 0.02
+	// courtesyMost is how long they are let go for one at most, endMost for one that ends a
+	// process (on a busy machine it gets its processor late, and writes nothing more), and
+	// courtesyLook how often it is looked whether it has been taken.
+	courtesyMost = 5 * time.Millisecond
+	endMost      = 100 * time.Millisecond
+	courtesyLook = 200 * time.Microsecond
+	// courtesyCost is how much they may write meanwhile, as time of the limit.
+	courtesyCost = 20 * time.Millisecond
+	// courtesyPause is for how many times the debt that a signal has brought about its process
+	// is not let go for another: who is sent one all the time, as by a profiler, pays in the
+	// end. A signal that ends the process does not wait for that.
+	courtesyPause = 20
+	// goingFor is for how long a process that has caught a signal to end is let go now and then
+	// to do what that takes.
+	goingFor = 2 * time.Second
+)
+
+// attend does what there is to do for signals of stopped processes, before the time for the
+// next step.
+func (p *paced) attend(now time.Duration) error {
+	c := &p.courtesy
+	switch {
+	case c.whom != 0:
+		goOn, err := p.serve(now)
+		if err != nil || goOn {
+			p.due = now + courtesyLook
+			return err
+		}
+		c.owes, c.whom = c.whom, 0
+		return p.halt(now)
+	case p.stopped && p.settled && now >= c.due:
+		if err := p.bring(now); err != nil { // the group may have gone, or emptied
+			return err
+		}
+		c.whom, c.what = p.signalled(now)
+		took := clockNow() - now
+		c.due = now + max(signalEvery, time.Duration(float64(took)/signalShare))
+		if c.whom != 0 {
+			p.bucket.fill(now)
+			c.most = p.bucket.level - p.bucket.rate*courtesyCost.Seconds()
+			c.until = now + courtesyMost
+			if c.what.Ending != 0 {
+				c.until = now + endMost
+			}
+			p.due = now + courtesyLook
+			return p.set(false)
+		}
+	}
+	p.due = p.next
+	if p.stopped && p.settled {
+		p.due = min(p.next, max(c.due, now+courtesyLook))
+	}
+	return nil
+}
+
+// serve reports whether who is let go for a signal is to go on: until that is taken, or, if
+// it may end the process, until that has ended.
+func (p *paced) serve(now time.Duration) (goOn bool, err error) {
+	c := &p.courtesy
+	left, gone := process.SignalsOf(c.whom)
+	taken := left.Waiting&c.what.Waiting == 0
+	if taken && c.what.Asking != 0 {
+		if c.going == nil {
+			c.going = make(map[int]time.Duration)
+		}
+		c.going[c.whom] = now + goingFor
+	}
+	_, going := c.going[c.whom]
+	if gone == nil && !left.Ended && now < c.until && (!taken || going) {
+		if err := p.look(now); err != nil {
+			return false, err
+		}
+		if p.bucket.level > c.most {
+			return true, nil
+		}
+	}
+	if c.unkind == nil {
+		c.unkind = make(map[int]bool)
+	}
+	c.unkind[c.whom] = !taken
+	return false, nil
+}
+
+// signalled finds a member that has a signal to take, or has taken one to end.
+func (p *paced) signalled(now time.Duration) (pid int, which process.Signals) {
+	c := &p.courtesy
+	for _, pid := range p.roster.members {
+		s, err := process.SignalsOf(pid)
+		if err != nil || s.Ended {
+			continue
+		}
+		until, going := c.going[pid]
+		if going && now > until {
+			delete(c.going, pid)
+			going = false
+		}
+		if s.Ending != 0 && !c.unkind[pid] || (s.Waiting != 0 || going) && now >= c.waits[pid] {
+			return pid, s
+		}
+	}
+	return 0, process.Signals{}
+}
+
+// paid notes what it cost to let somebody go, in bytes.
+func (c *courtesy) paid(bytes, rate float64, now time.Duration) {
+	if c.owes == 0 {
+		return
+	}
+	if c.waits == nil || len(c.waits) > 100 { // most are of the past
+		c.waits, c.unkind, c.going = make(map[int]time.Duration), nil, nil
+	}
+	c.waits[c.owes] = now + time.Duration(courtesyPause*max(0, bytes)/rate*float64(time.Second))
+	c.owes = 0
+}

@@ -1,0 +1,88 @@
+package pacer
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
+)
+
+// dissolve moves what is in a cell to its home, and removes it. Groups that the processes
+// have made in it stay, and it with them: nobody is stopped there.
+func dissolve(own cgroupfs.Group, threads bool) error {
+	for range dissolveTries { // they fork meanwhile
+		moved, err := empty(own, threads)
+		if err != nil && !cgroupfs.IsGone(err) {
+			return err
+		}
+		if !moved {
+			break
+		}
+	}
+	for range dissolveTries { // who has left it is taken off a moment later
+		err := own.RemoveAll()
+		if err == nil || cgroupfs.IsGone(err) {
+			return nil
+		}
+		if !errors.Is(err, unix.EBUSY) {
+			return fmt.Errorf("remove cgroup: %w", err)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return nil
+}
+
+const dissolveTries = 100
+
+// empty moves what is in a cell, and in cells in it, to its home.
+func empty(own cgroupfs.Group, threads bool) (moved bool, err error) {
+	home := own.Parent()
+	err = own.Walk(func(g cgroupfs.Group) error {
+		for above := g; above != own; above = above.Parent() {
+			if !above.IsCell() {
+				return nil
+			}
+		}
+		tasks, err := g.Tasks(threads)
+		for _, id := range tasks {
+			if err := home.AddTask(id, threads); err != nil && !cgroupfs.IsGone(err) && !errors.Is(err, unix.EBUSY) { // EBUSY: the home has been given controllers for its children
+				return err
+			}
+			moved = true
+		}
+		return err
+	})
+	return moved, err
+}
+
+// threadsIn reports whether all threads of a process are in a group of v1.
+func threadsIn(g cgroupfs.Group, pid int) bool {
+	in, err := g.Threads()
+	return err == nil && !slices.ContainsFunc(threadsOf(pid), func(tid int) bool { return !slices.Contains(in, tid) })
+}
+
+// threadsAny reports whether any is.
+func threadsAny(g cgroupfs.Group, pid int) bool {
+	in, err := g.Threads()
+	return err != nil || slices.ContainsFunc(threadsOf(pid), func(tid int) bool { return slices.Contains(in, tid) })
+}
+
+func threadsOf(pid int) (tids []int) {
+	entries, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(pid), "task"))
+	if err != nil {
+		return nil
+	}
+	for _, entry := range entries {
+		if tid, err := strconv.Atoi(entry.Name()); err == nil {
+			tids = append(tids, tid)
+		}
+	}
+	return tids
+}

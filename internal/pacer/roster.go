@@ -1,0 +1,106 @@
+package pacer
+
+import (
+	"errors"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/process"
+)
+
+// A roster lists the processes that a group's limits bind: on v1 its own, on v2 also those
+// of the groups below.
+type roster struct {
+	limited  cgroupfs.Group
+	name     string // of its cells
+	places   []place
+	members  []int
+	births   *process.Births // nil: nobody can tell
+	born     time.Duration   // when they told of some last
+	listed   time.Duration   // when the places were found last
+	arrivals *arrivals
+	arrived  bool // somebody was put into a place since
+}
+
+// A place is a group of the roster. One that is threaded takes single threads.
+type place struct {
+	group   cgroupfs.Group
+	threads bool
+	tasks   []int
+}
+
+// gatherEvery is how often the places are listed, where nobody tells of a new one.
+const gatherEvery = 100 * time.Millisecond
+
+// bornMost is how long a process takes, from when it has its number, to be in its group, or
+// to bring itself or another one there.
+const bornMost = 100 * time.Millisecond
+
+// look brings the list up to date. afresh says that it was read again, whole that the places
+// were too.
+func (r *roster) look(now time.Duration) (afresh, whole bool, err error) {
+	whole = r.places == nil || now-r.listed > gatherEvery || r.arrived
+	if whole {
+		r.arrived, r.listed = false, now
+		if err := r.list(); err != nil {
+			return false, false, err
+		}
+	}
+	if r.births == nil || r.births.Some() {
+		r.born = now
+	}
+	if afresh = whole || now-r.born < bornMost; afresh {
+		err = r.enumerate()
+	}
+	return afresh, whole, err
+}
+
+// list finds the places.
+func (r *roster) list() error {
+	r.places = r.places[:0]
+	if r.limited.Hierarchy().Version == cgroupfs.V1 {
+		r.places = append(r.places, place{group: r.limited})
+		r.arrivals.watch(r, r.limited)
+		return nil
+	}
+	return r.limited.Walk(func(g cgroupfs.Group) error {
+		threads, err := g.Threaded()
+		if err != nil {
+			return err
+		}
+		r.places = append(r.places, place{group: g, threads: threads})
+		if !g.In(r.name) {
+			r.arrivals.watch(r, g)
+		}
+		return nil
+	})
+}
+
+// enumerate lists the processes in the places.
+func (r *roster) enumerate() error {
+	r.members = r.members[:0]
+	for i := range r.places {
+		p := &r.places[i]
+		pids, err := p.group.Processes()
+		// A group that goes has none; a threaded one's are those of a group above.
+		if err != nil && (p.group == r.limited || !cgroupfs.IsGone(err) && !errors.Is(err, unix.EOPNOTSUPP)) {
+			return err
+		}
+		r.members = append(r.members, pids...)
+		if p.tasks = pids; p.threads {
+			if p.tasks, err = p.group.Tasks(true); err != nil && !cgroupfs.IsGone(err) {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r *roster) close() {
+	r.arrivals.forget(r)
+	if r.births != nil {
+		_ = r.births.Close()
+	}
+}

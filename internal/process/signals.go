@@ -1,0 +1,79 @@
+package process
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// Signals are sets of signals, signal n in bit n-1, as proc_pid_status(5) has them.
+type Signals struct {
+	Waiting uint64 // that a process or one of its threads would take if it ran
+	Ending  uint64 // of these, those that end the process
+	Asking  uint64 // of these, those that ask it to end, and that it catches
+	Ended   bool   // it has, or is ending
+}
+
+// harmless are the signals that end nobody who has not asked for them (signal(7)).
+const harmless = 1<<(unix.SIGCHLD-1) | 1<<(unix.SIGCONT-1) | 1<<(unix.SIGURG-1) | 1<<(unix.SIGWINCH-1) |
+	1<<(unix.SIGSTOP-1) | 1<<(unix.SIGTSTP-1) | 1<<(unix.SIGTTIN-1) | 1<<(unix.SIGTTOU-1)
+
+// asking are the signals with which people end a program.
+const asking = 1<<(unix.SIGHUP-1) | 1<<(unix.SIGINT-1) | 1<<(unix.SIGQUIT-1) | 1<<(unix.SIGTERM-1)
+
+// threadsMost bounds how many threads of a process are asked.
+const threadsMost = 64
+
+// SignalsOf reads which signals wait for a process.
+func SignalsOf(pid int) (Signals, error) {
+	dir := filepath.Join("/proc", strconv.Itoa(pid))
+	all, threads, err := signalsIn(filepath.Join(dir, "status"))
+	if err != nil || threads < 2 {
+		return all, err
+	}
+	entries, err := os.ReadDir(filepath.Join(dir, "task"))
+	if err != nil {
+		return all, err
+	}
+	for _, entry := range entries[:min(len(entries), threadsMost)] {
+		one, _, err := signalsIn(filepath.Join(dir, "task", entry.Name(), "status"))
+		if err == nil { // else it has ended
+			all.Waiting |= one.Waiting
+			all.Ending |= one.Ending
+			all.Asking |= one.Asking
+		}
+	}
+	return all, nil
+}
+
+func signalsIn(file string) (s Signals, threads int, err error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return s, 0, err
+	}
+	var pending, blocked, ignored, caught uint64
+	for line := range bytes.Lines(text) {
+		key, value, _ := bytes.Cut(bytes.TrimSpace(line), []byte(":\t"))
+		set, _ := strconv.ParseUint(string(value), 16, 64) // other lines are no sets
+		switch string(key) {
+		case "State":
+			s.Ended = bytes.HasPrefix(value, []byte("Z")) || bytes.HasPrefix(value, []byte("X"))
+		case "Threads":
+			threads, _ = strconv.Atoi(string(value))
+		case "SigPnd", "ShdPnd":
+			pending |= set
+		case "SigBlk":
+			blocked = set
+		case "SigIgn":
+			ignored = set
+		case "SigCgt":
+			caught = set
+		}
+	}
+	s.Waiting = pending &^ blocked &^ ignored
+	s.Ending, s.Asking = s.Waiting&^caught&^harmless, s.Waiting&caught&asking
+	return s, threads, nil
+}

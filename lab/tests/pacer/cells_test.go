@@ -1,0 +1,209 @@
+package pacer_test
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/lab"
+	"github.com/weir-io/weir/lab/environ"
+)
+
+// An owned group is one that somebody else has made, with a writer in it, on v1 or v2.
+type owned struct {
+	target  string // as weir names it
+	procs   string // its list of processes
+	freezer string // the file that stops it, its owner's
+	writer  *exec.Cmd
+	file    string // what the writer writes, again and again
+}
+
+const pieces = 2048 // of 16 KiB
+
+func newOwned(t *testing.T, e environ.Environ, dir, name string) owned {
+	t.Helper()
+	group, freezer := filepath.Join(e.Cgroups.Blkio, name), ""
+	if e.Cgroups.Blkio == "" {
+		group = filepath.Join(e.Cgroups.Unified, name)
+		freezer = group
+	} else {
+		freezer = filepath.Join(filepath.Dir(e.Cgroups.Blkio), "freezer", name)
+	}
+	o := owned{target: "cgroup:/" + name, procs: group + "/cgroup.procs", file: filepath.Join(dir, "f")}
+	lab.Cgroup(t, group)
+	join := "echo $$ > " + o.procs
+	if o.freezer = freezer + "/cgroup.freeze"; freezer != group {
+		lab.Cgroup(t, freezer)
+		join += "; echo $$ > " + freezer + "/cgroup.procs"
+		o.freezer = freezer + "/freezer.state"
+	}
+	o.writer = exec.Command("sh", "-c", join+"; while :; do "+fill(o.file, pieces*16384)+"; rm "+o.file+"; done")
+	if err := o.writer.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = o.writer.Process.Kill()
+		_ = o.writer.Wait()
+	})
+	lab.Await(t, 20*time.Second, "the first write", func() bool { return size(o.file) > 0 })
+	return o
+}
+
+// stop is what its owner does to stop it, or to let it go on: docker pause.
+func (o owned) stop(t *testing.T, stop bool) {
+	t.Helper()
+	line := map[bool]string{false: "0", true: "1"}[stop]
+	if strings.HasSuffix(o.freezer, ".state") {
+		line = map[bool]string{false: "THAWED", true: "FROZEN"}[stop]
+	}
+	if err := os.WriteFile(o.freezer, []byte(line), 0); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// asked says whether its owner has stopped it, by its own file.
+func (o owned) asked(t *testing.T) bool {
+	t.Helper()
+	file := o.freezer
+	if strings.HasSuffix(file, ".state") {
+		file = filepath.Join(filepath.Dir(file), "freezer.self_freezing")
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(text)) == "1"
+}
+
+// children lists the groups in it.
+func (o owned) children(t *testing.T) (found []string) {
+	t.Helper()
+	top := filepath.Dir(o.freezer)
+	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && path != top {
+			found = append(found, path)
+		}
+		return nil // a group goes meanwhile
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// weir stops a group's processes without touching the file with which its owner does: it
+// never undoes docker pause, and what has been paused writes nothing. After clear the
+// processes are where they were.
+func TestOwnersFreezerIsTheirs(t *testing.T) {
+	e := lab.Need(t, lab.Root, lab.NoSystemd, lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	o := newOwned(t, e, disk.Dir, "lab-owned")
+	rate := lab.Scaled(e, 4<<20)
+	weir(t, "set", o.target, "--write", fmt.Sprint(rate), "--on", disk.Dir, "--hold", "pacer")
+	for began := time.Now(); time.Since(began) < time.Second; time.Sleep(time.Millisecond) {
+		if o.asked(t) {
+			t.Fatalf("%s says that weir has stopped it", o.freezer)
+		}
+	}
+	for range lab.Times(t, "WEIR_PAUSES", 3) {
+		o.stop(t, true)
+		time.Sleep(100 * time.Millisecond) // a write that is under way ends
+		before := size(o.file)
+		time.Sleep(200 * time.Millisecond)
+		if now := size(o.file); now != before || !o.asked(t) {
+			t.Fatalf("paused, it wrote %d bytes; paused still: %v", now-before, o.asked(t))
+		}
+		o.stop(t, false)
+		lab.Await(t, 5*time.Second, "a write after the pause", func() bool { return size(o.file) != before })
+	}
+	weir(t, "clear", o.target)
+	lab.Await(t, 5*time.Second, "weir's groups to be gone", func() bool { return len(o.children(t)) == 0 })
+}
+
+// Who is put into a paced group later is held with the others, from its first byte on.
+func TestNewcomersArePaced(t *testing.T) {
+	e := lab.Need(t, lab.Root, lab.NoSystemd, lab.Rates, lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	o := newOwned(t, e, disk.Dir, "lab-newcomer")
+	const rate, seconds = 10_000_000, 5
+	weir(t, "set", o.target, "--write", fmt.Sprint(rate), "--on", disk.Dir, "--hold", "pacer")
+	if err := o.writer.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(2 * time.Second) // its debt is paid
+	file := filepath.Join(disk.Dir, "new")
+	wide := band(e)
+	wide.High = 1.1
+	var second float64 // the first one, of the last measurement
+	lab.Ratio(t, "the newcomer", rate, wide, func() float64 {
+		// It writes before it is put there, and goes on.
+		cmd := exec.Command("sh", "-c", "exec "+fill(file, 4<<30))
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			_ = cmd.Process.Kill()
+			_ = cmd.Wait()
+			_ = os.Remove(file)
+		}()
+		lab.Await(t, 5*time.Second, "its first write", func() bool { return size(file) > 0 })
+		if err := os.WriteFile(o.procs, fmt.Append(nil, cmd.Process.Pid), 0); err != nil {
+			t.Fatal(err)
+		}
+		began, first := time.Now(), size(file)
+		time.Sleep(time.Second)
+		second = float64(size(file)-first) / rate / time.Since(began).Seconds()
+		time.Sleep((seconds - 1) * time.Second)
+		return float64(size(file)-first) / time.Since(began).Seconds()
+	})
+	if second > 1.3 {
+		t.Errorf("in its first second it wrote %.2f of the limit", second)
+	}
+	weir(t, "clear", o.target)
+}
+
+// A signal reaches a process that is stopped for a long debt: what ends it does so at once.
+func TestSignalsReachTheStopped(t *testing.T) {
+	e := lab.Need(t, lab.Root, lab.NoSystemd, lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	const size32, most = 32 << 20, 200 * time.Millisecond
+	for _, s := range []os.Signal{unix.SIGTERM, unix.SIGKILL, unix.SIGINT} { // dd catches SIGINT, and ends
+		file := filepath.Join(disk.Dir, "f")
+		cmd := exec.Command("weir", "run", "--quiet", "--hold", "pacer", "--write", "1MiB/s", "--on", disk.Dir, "--",
+			"sh", "-c", "echo $$ > "+file+".pid; exec dd if=/dev/zero of="+file+" bs=32M count=1 iflag=fullblock status=none")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		lab.Await(t, 20*time.Second, "the write", func() bool { return size(file) == size32 })
+		time.Sleep(300 * time.Millisecond) // it has stopped
+		text, err := os.ReadFile(file + ".pid")
+		if err != nil {
+			t.Fatal(err)
+		}
+		pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if err := unix.Kill(pid, s.(unix.Signal)); err != nil {
+			t.Errorf("%s: it was not stopped for its debt of 32 s: %v", s, err)
+		}
+		_ = cmd.Wait() // it ends as the command does
+		took := time.Since(began)
+		t.Logf("%s: ended after %s", s, took)
+		if bound := map[bool]time.Duration{true: most, false: stoppedMax(e)}[e.Lane == "native"]; took > bound {
+			t.Errorf("%s: ended after %s, want %s at most", s, took, bound)
+		}
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
