@@ -57,7 +57,7 @@ type runVerdict struct {
 }
 
 // watchEscapes has BPF see what goes past limits on writes; nil where that cannot be had.
-func (a *app) watchEscapes(g cgroupfs.Group, decided place.Decision) *escape.Watcher {
+func (a *app) watchEscapes(g cgroupfs.Group, decided place.Decision) tally.Watcher {
 	if g.Hierarchy().Version != cgroupfs.V2 || !slices.ContainsFunc(decided.Places, func(e place.Expected) bool { return e.LimitsWrites() }) {
 		return nil
 	}
@@ -68,9 +68,9 @@ func (a *app) watchEscapes(g cgroupfs.Group, decided place.Decision) *escape.Wat
 	return w
 }
 
-func closeWatcher(w *escape.Watcher) {
-	if w != nil {
-		_ = w.Close() // it ends with weir
+func closeWatcher(w tally.Watcher) {
+	if own, is := w.(*escape.Watcher); is {
+		_ = own.Close() // it ends with weir
 	}
 }
 

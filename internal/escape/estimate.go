@@ -40,6 +40,9 @@ type Reading struct {
 	Dirty     uint64 // bytes of the group's own that wait in memory now, on any disk
 	Stats     []cgroupfs.Stat
 	Escaped   uint64
+
+	before process.IO // Written and Cancelled, read before the others
+	wet    uint64     // Dirty, read before Stats
 }
 
 // NewEstimate begins to count what escapes a group on some disks. Each is counted once:
@@ -48,10 +51,8 @@ func NewEstimate(g cgroupfs.Group, devices []blkdev.Number) (*Estimate, error) {
 	e := &Estimate{group: g, devices: devices, beside: map[blkdev.Number]bool{}}
 	_, e.memory, _ = g.Memory() // without, the group owns no writeback
 	e.memory = e.memory && g.Hierarchy().Version == cgroupfs.V2
-	pids, err := members(g)
-	if err == nil {
-		e.began, err = e.read(pids)
-	}
+	var err error
+	e.began, err = e.read()
 	return e, err
 }
 
@@ -64,15 +65,7 @@ func (e *Estimate) Look() (Reading, error) { return e.LookAt(0) }
 // LookAt is Look for a caller who knows that processes wrote at least so much: those that
 // have begun and ended since the last look were not seen.
 func (e *Estimate) LookAt(written uint64) (Reading, error) {
-	pids, err := members(e.group)
-	if err != nil {
-		return Reading{}, err
-	}
-	return e.lookAt(pids, written)
-}
-
-func (e *Estimate) lookAt(pids []int, written uint64) (Reading, error) {
-	r, err := e.read(pids)
+	r, err := e.read()
 	if err != nil {
 		return r, err
 	}
@@ -82,36 +75,62 @@ func (e *Estimate) lookAt(pids []int, written uint64) (Reading, error) {
 			r.Stats[i] = minus(r.Stats[i], e.began.Stats[at])
 		}
 	}
+	r.before.Written = max(r.before.Written, written)
 	r.Escaped = e.judge(r)
 	return r, nil
 }
 
 // judge is what has escaped. What was charged beyond what was written, such as pages that
 // were dirty before, is no credit for what is written later.
+//
+// The counters are read one after the other, while processes write and the kernel writes
+// back. The least that can have escaped is counted, and the most that can have been ahead.
 func (e *Estimate) judge(r Reading) uint64 {
-	past := int64(r.Written) - int64(r.Cancelled) - int64(e.charged(r.Stats)) - int64(r.Dirty) + int64(e.began.Dirty)
-	e.lowest = min(e.lowest, past)
-	return uint64(past - e.lowest)
+	charged, began := int64(e.charged(r.Stats)), int64(e.began.Dirty)
+	most := int64(r.Written) - int64(r.Cancelled) - charged - int64(r.Dirty) + began
+	least := int64(r.before.Written) - int64(r.before.Cancelled) - charged - int64(r.wet) + began
+	e.lowest = min(e.lowest, most)
+	return uint64(max(0, least-e.lowest))
 }
 
-func (e *Estimate) read(pids []int) (r Reading, err error) {
-	io := e.sum.Look(pids, process.Proc)
-	r.Written, r.Cancelled = io.Written, io.Cancelled
+func (e *Estimate) read() (r Reading, err error) {
+	if r.before, err = e.written(); err != nil {
+		return r, err
+	}
+	if r.wet, err = e.dirty(); err != nil {
+		return r, err
+	}
 	if r.Stats, err = e.group.Stats(); err != nil {
 		return r, err
 	}
-	if e.memory {
-		m, _, err := e.group.Memory()
-		if err != nil {
-			return r, err
-		}
-		r.Dirty = m.Dirty
+	if r.Dirty, err = e.dirty(); err != nil {
+		return r, err
 	}
-	return r, nil
+	io, err := e.written() // by all that have made dirty what is counted above
+	r.Written, r.Cancelled = io.Written, io.Cancelled
+	return r, err
 }
 
-// members lists the processes of a group and those below it.
-func members(g cgroupfs.Group) (all []int, err error) {
+// written is what the group's processes have written by now.
+func (e *Estimate) written() (process.IO, error) {
+	listed := process.Now()
+	pids, err := Members(e.group)
+	if err != nil {
+		return process.IO{}, err
+	}
+	return e.sum.LookAt(pids, listed, process.Proc), nil
+}
+
+func (e *Estimate) dirty() (uint64, error) {
+	if !e.memory {
+		return 0, nil
+	}
+	m, _, err := e.group.Memory()
+	return m.Dirty, err
+}
+
+// Members lists the processes of a group and those below it.
+func Members(g cgroupfs.Group) (all []int, err error) {
 	err = g.Walk(func(below cgroupfs.Group) error {
 		pids, err := below.Processes()
 		all = append(all, pids...)

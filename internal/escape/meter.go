@@ -8,7 +8,6 @@ import (
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/process"
 )
 
 // A Meter counts, for a pacer, what has escaped a group on some disks and what the group was
@@ -70,15 +69,14 @@ func (m *Meter) Rest() time.Duration {
 	return restMost
 }
 
-// Look returns what has escaped, and what was charged, since the last look. pids are the
-// group's processes. What has escaped may be less than nothing, if an Estimate finds that it
+// Look returns what has escaped, and what was charged, since the last look. What has escaped may be less than nothing, if an Estimate finds that it
 // was wrong.
-func (m *Meter) Look(pids []int) (escaped, charged float64, err error) {
+func (m *Meter) Look() (escaped, charged float64, err error) {
 	before, paid := m.escaped, m.charged
 	if m.watcher != nil {
 		_, err = m.watched()
 	} else {
-		err = m.estimated(pids)
+		err = m.estimated()
 	}
 	if err != nil {
 		return 0, 0, err
@@ -117,12 +115,12 @@ func (m *Meter) watched() (*Meter, error) {
 
 // estimated reads the group's own counters only if its processes have written, or something
 // waits to be charged: they are dear.
-func (m *Meter) estimated(pids []int) error {
-	written := m.estimate.sum.Look(pids, process.Proc)
-	if written.Written == m.written && !m.pending {
-		return nil
+func (m *Meter) estimated() error {
+	written, err := m.estimate.written()
+	if err != nil || written.Written == m.written && !m.pending {
+		return err
 	}
-	r, err := m.estimate.lookAt(pids, 0)
+	r, err := m.estimate.Look()
 	if err != nil {
 		return err
 	}
@@ -135,6 +133,9 @@ func (m *Meter) estimated(pids []int) error {
 	}
 	return nil
 }
+
+// ID is the group's number, as the watcher tells it.
+func (m *Meter) ID() uint64 { return m.id }
 
 // On has the meter count on other disks from now on.
 func (m *Meter) On(devices []blkdev.Number) {

@@ -30,24 +30,24 @@ func NewOwed(bytesPerSec, threshold uint64, now time.Duration) *Owed {
 	return &Owed{rate: float64(bytesPerSec), threshold: float64(threshold), at: now, until: -1}
 }
 
-// Take returns what is owed of what has escaped and was charged since the last time.
-func (o *Owed) Take(escaped, charged float64, now time.Duration) (bytes float64) {
+// Take returns what is owed of what has escaped since the last time, and what the bucket is
+// to give for what was charged.
+func (o *Owed) Take(escaped, charged float64, now time.Duration) (owed, given float64) {
 	fill := o.rate * (now - o.at).Seconds()
 	o.at = now
 	o.charged += charged
-	bytes = min(o.charged, fill)
-	o.charged = min(o.charged-bytes, o.rate*chargedMost.Seconds())
+	given = min(o.charged, fill)
+	o.charged = min(o.charged-given, o.rate*chargedMost.Seconds())
 	o.waiting += escaped
 	if o.waiting < o.threshold && now > o.until {
 		o.waiting = max(0, o.waiting) // no credit
-		return bytes
+		return 0, given
 	}
 	if o.waiting != 0 {
 		o.until = now + activeFor
 	}
-	bytes += o.waiting
-	o.waiting = 0
-	return bytes
+	owed, o.waiting = o.waiting, 0
+	return owed, given
 }
 
 // Active reports whether something has escaped lately, so that it is paced.

@@ -21,7 +21,8 @@ func TestOwnIsNotOwed(t *testing.T) {
 		if i%100 == 0 {
 			charged = 1.05 * rate / 10
 		}
-		level += rate*step.Seconds() - o.Take(0, charged, now)
+		owed, given := o.Take(0, charged, now)
+		level += rate*step.Seconds() - owed - given
 		level = min(level, rate/10)
 		lowest = min(lowest, level)
 	}
@@ -35,12 +36,13 @@ func TestThreshold(t *testing.T) {
 	o := NewOwed(rate, 1000, 0)
 	var got []float64
 	for i, escaped := range []float64{400, 500, 200, 50} {
-		got = append(got, o.Take(escaped, 0, time.Duration(i)*step))
+		owed, _ := o.Take(escaped, 0, time.Duration(i)*step)
+		got = append(got, owed)
 	}
 	if want := []float64{0, 0, 1100, 50}; got[0] != want[0] || got[1] != want[1] || got[2] != want[2] || got[3] != want[3] {
 		t.Errorf("owed %v, want %v", got, want)
 	}
-	if o.Take(400, 0, 2*time.Second) != 0 {
+	if owed, _ := o.Take(400, 0, 2*time.Second); owed != 0 {
 		t.Error("it is owed at once after a second without any")
 	}
 }
@@ -59,7 +61,8 @@ func TestOneBucket(t *testing.T) {
 			foreign = 65536
 		}
 		charged, escaped = charged+own, escaped+foreign
-		level = min(level+rate*step.Seconds()-o.Take(foreign, own, now), rate/10)
+		owed, given := o.Take(foreign, own, now)
+		level = min(level+rate*step.Seconds()-owed-given, rate/10)
 	}
 	if all := (escaped + charged) / (10 * rate); all < 0.95 || all > 1.05 {
 		t.Errorf("own and escaped together were %.3f of the limit", all)

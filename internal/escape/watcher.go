@@ -221,6 +221,22 @@ func (w *Watcher) Wait(deadline time.Time) (id uint64, err error) {
 	return readID(record.RawSample)
 }
 
+// FD is a descriptor that is ready to be read when Drain has something to return.
+func (w *Watcher) FD() int { return w.objects.Steps.FD() }
+
+// Drain returns the numbers of groups of which a step more has escaped, without waiting.
+func (w *Watcher) Drain() (ids []uint64) {
+	for {
+		id, err := w.Wait(time.Now().Add(-time.Second))
+		if err != nil {
+			return ids
+		}
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+}
+
 // idOf is the number by which the kernel tells groups apart: their directory's inode.
 func idOf(g cgroupfs.Group) (uint64, error) {
 	dir, err := g.OpenDir()

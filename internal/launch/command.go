@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/escape"
 	"github.com/weir-io/weir/internal/tally"
 )
 
@@ -23,9 +22,9 @@ type Command struct {
 	Args           []string
 	Stdin          *os.File
 	Stdout, Stderr *os.File
-	Signals        *Signals        // handed on to it; nil: none are
-	Rules          []tally.Rule    // what is measured while it runs; none: nothing
-	Watcher        *escape.Watcher // sees what goes past the rules; nil: it is worked out
+	Signals        *Signals      // handed on to it; nil: none are
+	Rules          []tally.Rule  // what is measured while it runs; none: nothing
+	Watcher        tally.Watcher // sees what goes past the rules; nil: it is worked out
 }
 
 // A Result is how a command ended, and what its group was charged.

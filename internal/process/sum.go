@@ -86,7 +86,11 @@ var Proc = Source{Now, ReadStat, Open}
 
 // Look counts the processes, of which members are all, and returns what they have done
 // since the first look. Processes that cannot be read count nothing.
-func (s *Sum) Look(members []int, from Source) IO {
+func (s *Sum) Look(members []int, from Source) IO { return s.LookAt(members, from.Now(), from) }
+
+// LookAt is Look at processes that were listed at a moment before, in ticks: who has begun
+// after that is not one that has joined them.
+func (s *Sum) LookAt(members []int, listed uint64, from Source) IO {
 	if s.live == nil {
 		s.live = make(map[int]*counted)
 	}
@@ -154,7 +158,7 @@ func (s *Sum) Look(members []int, from Source) IO {
 		s.adopt(from)
 		s.adopted = now
 	}
-	s.looked, s.at = true, now
+	s.looked, s.at = true, listed
 	sum := s.ended
 	for _, c := range s.live {
 		sum = sum.Plus(c.done())

@@ -75,8 +75,14 @@ func (s Sum) Writes(d Device) Verdict {
 	case v.Bytes == 0 && s.Dirty == 0:
 		v.State = Idle
 		return v
-	case !within(v.Bytes, d.Limit.WBPS, v.Took), !opsWithin(v.Ops, d.Limit.WIOPS, v.Took):
+	case !v.keeps(d.Limit):
 		v.State = NotHeld
+		// A paced group may write much at once, and is paused for it before it can end.
+		if after := v; s.Paced {
+			if after.Took = s.Ended.Sub(took.First); after.keeps(d.Limit) {
+				v.State, v.Took = Held, after.Took
+			}
+		}
 	case !bytes && v.Escaped > slack(): // how many operations that took is not known
 		v.State, v.Doubts = NotTold, []string{"how many operations went past the limit is not known"}
 	}
@@ -84,6 +90,11 @@ func (s Sum) Writes(d Device) Verdict {
 		v.doubt(s, d)
 	}
 	return v
+}
+
+// keeps reports whether what was written is within a limit.
+func (v Verdict) keeps(l limit.Limit) bool {
+	return within(v.Bytes, l.WBPS, v.Took) && opsWithin(v.Ops, l.WIOPS, v.Took)
 }
 
 // doubt takes a verdict back that an Estimate's errors may be behind.

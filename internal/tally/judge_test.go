@@ -55,6 +55,18 @@ func TestWrites(t *testing.T) {
 	}
 }
 
+// Who is paused after a burst, until the limit has caught up, is held; who ends before is not.
+func TestWritesThatAreHeldByPauses(t *testing.T) {
+	s := wrote(100*time.Millisecond, 30*megabyte, 0, 30*megabyte, 0).told()
+	s.Paced = true
+	for ended, want := range map[time.Duration]State{3 * time.Second: Held, 200 * time.Millisecond: NotHeld} {
+		s.Ended = s.Writing.First.Add(ended)
+		if v := s.Writes(s.Devices[0]); v.State != want {
+			t.Errorf("ended after %s: %+v, want %s", ended, v, want)
+		}
+	}
+}
+
 // Which of two disks it went to is not known without BPF.
 func TestWritesOfTwoDisks(t *testing.T) {
 	s := wrote(time.Second, 63*megabyte, 0, 63*megabyte, 0)

@@ -54,6 +54,8 @@ type Sum struct {
 	Devices []Device
 	// Escapes are the files that bytes went past the limits through, the worst first.
 	Escapes []escape.File
+	Ended   time.Time // the last look
+	Paced   bool      // weir's pacer paused the group, until the limit had caught up
 	// Queued is how long the throttle still needs for what was charged (cgroup v1).
 	Queued time.Duration
 	// Told says that what escaped was seen, by disk, and not worked out.
@@ -72,11 +74,19 @@ type Device struct {
 	Escaped          uint64          // bytes, if Told; else the Reading's, which does not tell disks apart
 }
 
+// A Watcher sees what escapes groups: an escape.Watcher, or the pacer, which has one.
+type Watcher interface {
+	Add(g cgroupfs.Group, step uint64) error
+	Remove(id uint64) error
+	Escaped(id uint64) (map[blkdev.Number]uint64, error)
+	Files(id uint64, h *cgroupfs.Hierarchy) ([]escape.File, error)
+}
+
 // A Tally looks at a group again and again.
 type Tally struct {
 	group    cgroupfs.Group
 	estimate *escape.Estimate
-	watcher  *escape.Watcher // nil: not to be had
+	watcher  Watcher // nil: not to be had
 	id       uint64
 	began    time.Time
 	disks    []blkdev.Counters
@@ -98,7 +108,7 @@ const (
 )
 
 // Start begins to look at a group with rules. The watcher may be nil; it is the caller's.
-func Start(g cgroupfs.Group, rules []Rule, w *escape.Watcher) (*Tally, error) {
+func Start(g cgroupfs.Group, rules []Rule, w Watcher) (*Tally, error) {
 	t := &Tally{group: g, began: time.Now(), quit: make(chan struct{}), done: make(chan struct{})}
 	var devices []blkdev.Number
 	for _, r := range rules {
@@ -165,10 +175,10 @@ func (t *Tally) look(written uint64) {
 			d.Charged = s
 		}
 	}
-	t.sum.Reading, t.at = r, now
+	t.sum.Reading, t.sum.Ended, t.at = r, now, now
 	if seen := r.Escaped + r.Dirty; !t.sum.Told && seen > t.opened+slack() && len(t.sum.Open) < openMost {
 		t.opened = 2 * seen
-		if pids, err := t.group.Processes(); err == nil {
+		if pids, err := escape.Members(t.group); err == nil {
 			t.sum.Open = opened(t.sum.Open, escape.Writables(pids), t.began)
 		}
 	}

@@ -18,15 +18,18 @@ import (
 	"github.com/weir-io/weir/lab/uring"
 )
 
-// handVariable makes the test binary a writer, of the file that its value names.
+// handVariable makes the test binary a writer: its value says how it writes, and which file.
 const handVariable = "WEIR_ESCAPE_HAND"
 
+// hands are the ways in which it can.
+var hands = map[string]func(file string) error{"direct": writeDirect, "mapped": writeMapped, "uring": writeUring}
+
 func TestMain(m *testing.M) {
-	file := os.Getenv(handVariable)
-	if file == "" {
+	how, file, asked := strings.Cut(os.Getenv(handVariable), " ")
+	if !asked {
 		os.Exit(m.Run())
 	}
-	if err := writeDirect(file); err != nil {
+	if err := hands[how](file); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -65,6 +68,57 @@ func writeDirect(file string) (err error) {
 	return nil
 }
 
+// writeMapped stores into all pages of a file, through a mapping.
+func writeMapped(file string) (err error) {
+	f, err := os.OpenFile(file, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	st, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	pages, err := unix.Mmap(int(f.Fd()), 0, int(st.Size()), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return err
+	}
+	for at := 0; at < len(pages); at += os.Getpagesize() {
+		pages[at]++
+	}
+	return errors.Join(unix.Munmap(pages), f.Sync())
+}
+
+// writeUring writes over a file through the page cache, 8 requests under way at a time.
+func writeUring(file string) (err error) {
+	const depth, size = 8, 64 << 10
+	f, err := os.OpenFile(file, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	st, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	ring, err := uring.New(depth, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, ring.Close()) }()
+	block := make([]byte, size)
+	for at := int64(0); at < st.Size(); {
+		var requests []uring.Request
+		for ; len(requests) < depth && at < st.Size(); at += size {
+			requests = append(requests, uring.Request{Opcode: uring.Write, FD: int(f.Fd()), Block: block, Offset: at})
+		}
+		if _, err := ring.Do(requests...); err != nil {
+			return err
+		}
+	}
+	return f.Sync()
+}
+
 // group makes a group that can own writeback.
 func group(t *testing.T, name string) cgroupfs.Group {
 	t.Helper()
@@ -101,12 +155,18 @@ func in(t *testing.T, g cgroupfs.Group, args ...string) *exec.Cmd {
 	return cmd
 }
 
+// ran is how many bytes the commands of run have written: their parent, this process, is in
+// no group of theirs.
+var ran uint64
+
 // run runs a command in a group to its end.
 func run(t *testing.T, g cgroupfs.Group, args ...string) {
 	t.Helper()
-	if err := in(t, g, args...).Wait(); err != nil {
+	cmd := in(t, g, args...)
+	if err := cmd.Wait(); err != nil {
 		t.Fatalf("%s in %s: %v", strings.Join(args, " "), g.Path(), err)
 	}
+	ran += uint64(cmd.ProcessState.SysUsage().(*syscall.Rusage).Oublock) * 512
 }
 
 // write has dd write MiBs of a file in a group.
