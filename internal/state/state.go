@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -200,10 +201,12 @@ func (d Dir) withPrefix(prefix string) ([]string, error) {
 	return paths, nil
 }
 
-// Any reports whether there is a record of any kind, or anything else.
+// Any reports whether there is a record of any kind.
 func (d Dir) Any() (bool, error) {
 	paths, err := d.withPrefix("")
-	return len(paths) > 0, err
+	return slices.ContainsFunc(paths, func(path string) bool {
+		return strings.HasSuffix(path, finished) || strings.HasSuffix(path, begun)
+	}), err
 }
 
 // Sweep calls clean for every record of the kind whose owner is dead, and removes
