@@ -123,7 +123,7 @@ func (a *app) setTarget(ctx context.Context, t target.Target, onLimits []limit.A
 			return err
 		}
 		if t.Lasting != "" && !o.dryRun {
-			unlock, err := a.lockKept(true)
+			unlock, err := a.lockKept(ctx, true)
 			if err != nil {
 				return err
 			}
