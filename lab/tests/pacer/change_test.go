@@ -48,10 +48,10 @@ func TestHoldKernelEndsThePacer(t *testing.T) {
 		paced string // as weir show has it; empty: not
 		said  string
 	}{
-		{[]string{"--write", "2000000", "--hold", "pacer"}, "held at 2 MB/s by weir's pacer", "held by weir's pacer"},
-		{[]string{"--write", "3000000"}, "held at 3 MB/s by weir's pacer", "held by weir's pacer"},
-		{[]string{"--read", "3000000"}, "held at 3 MB/s by weir's pacer", "held by weir's pacer"},
-		{[]string{"--write", "4000000", "--hold", "kernel"}, "", "buffered writes NOT held"},
+		{[]string{"--write", "2000000", "--hold", "pacer"}, "paced at 2 MB/s by weir's pacer", "buffered writes by weir's pacer"},
+		{[]string{"--write", "3000000"}, "paced at 3 MB/s by weir's pacer", "buffered writes by weir's pacer"},
+		{[]string{"--read", "3000000"}, "paced at 3 MB/s by weir's pacer", "buffered writes by weir's pacer"},
+		{[]string{"--write", "4000000", "--hold", "kernel"}, "", "expected NOT to hold: buffered writes"},
 	} {
 		said := weir(t, append([]string{"set", "cgroup:/lab-change", "--on", disk.Number.String()}, step.flags...)...)
 		if !strings.Contains(said, step.said) {
@@ -83,12 +83,26 @@ func TestAPacerThatFailsLeavesTheLimit(t *testing.T) {
 	sleeper(t, group, one)
 	sleeper(t, group, other)
 	set := []string{"set", "cgroup:/lab-fails", "--on", disk.Number.String(), "--write"}
-	weir(t, append(set, "2000000")...)
+	weir(t, append(set, "2000000", "--hold", "kernel")...)
 	out, err := exec.Command("weir", append(set, "5000000", "--hold", "pacer")...).CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "two groups of the freezer") {
 		t.Errorf("weir set --hold pacer: %v\n%s", err, out)
 	}
-	if text, err := os.ReadFile(group + "/blkio.throttle.write_bps_device"); err != nil || !strings.HasSuffix(string(text), " 2000000\n") {
-		t.Errorf("the limit was 2000000, and is %q, %v", text, err)
+	rule := func() string {
+		text, err := os.ReadFile(group + "/blkio.throttle.write_bps_device")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	if now := rule(); !strings.HasSuffix(now, " 2000000\n") {
+		t.Errorf("the limit was 2000000, and is %q", now)
+	}
+	// Nobody has asked for the pacer here: it is left out, and that is said.
+	if said := weir(t, append(set, "6000000")...); !strings.Contains(said, "warning: pace cgroup /lab-fails") || !strings.Contains(said, "expected NOT to hold: buffered writes") {
+		t.Errorf("weir set said %q", said)
+	}
+	if now := rule(); !strings.HasSuffix(now, " 6000000\n") {
+		t.Errorf("the limit is %q", now)
 	}
 }
