@@ -76,7 +76,7 @@ func (a *app) clear(ctx context.Context, spec string, on []string, whole, dryRun
 		return a.dryRun("clear", steps)
 	}
 	if c.keeper.Lasting != "" {
-		unlock, err := a.lockKept(false)
+		unlock, err := a.lockKept(ctx, false)
 		if err != nil {
 			return err
 		}

@@ -23,7 +23,7 @@ func (a *app) clearStopped(ctx context.Context, spec string, found error, dryRun
 	if errors.As(found, &stopped) {
 		return a.clearContainer(ctx, spec, stopped, dryRun)
 	}
-	if done, err := a.clearGone(spec, found, dryRun); done || err != nil {
+	if done, err := a.clearGone(ctx, spec, found, dryRun); done || err != nil {
 		return err
 	}
 	var notFound *target.NotFound
@@ -110,7 +110,7 @@ func (a *app) clearContainer(ctx context.Context, spec string, stopped *target.S
 	if err := h.Writable(); err != nil && !dryRun {
 		return err
 	}
-	unlock, err := a.lockKept(false)
+	unlock, err := a.lockKept(ctx, false)
 	if err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func (a *app) clearContainer(ctx context.Context, spec string, stopped *target.S
 
 // clearGone takes the record of a container that its owner knows no more, or whose owner
 // is gone, off by the name that it had. done is false without one.
-func (a *app) clearGone(spec string, found error, dryRun bool) (done bool, err error) {
+func (a *app) clearGone(ctx context.Context, spec string, found error, dryRun bool) (done bool, err error) {
 	var notFound *target.NotFound
 	var noKind *target.NoKindError
 	if !errors.As(found, &notFound) && !errors.As(found, &noKind) {
@@ -174,7 +174,7 @@ func (a *app) clearGone(spec string, found error, dryRun bool) (done bool, err e
 	if err != nil || h.Writable() != nil && !dryRun {
 		return false, err
 	}
-	unlock, err := a.lockKept(false)
+	unlock, err := a.lockKept(ctx, false)
 	if err != nil {
 		return false, err
 	}

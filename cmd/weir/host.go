@@ -85,7 +85,7 @@ func (a *app) open() error {
 func (a *app) sweep() error {
 	var undone error
 	if some, err := a.state.Any(); some || err != nil {
-		undone = errors.Join(err, hold.Undo(a.state, a.fs), launch.Sweep(a.state, a.fs), a.state.SweepLocks())
+		undone = errors.Join(err, hold.Undo(a.state, a.fs), launch.Sweep(a.state, a.fs))
 	}
 	return errors.Join(undone, pacer.Sweep(a.state, a.fs), a.volumes(nil).Sweep())
 }

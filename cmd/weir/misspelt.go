@@ -24,7 +24,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	if strings.HasPrefix(message, "unknown ") || strings.HasPrefix(message, "flag needs") {
 		message += "; see " + cmd.CommandPath() + " --help"
 	}
-	message = goDuration.ReplaceAllString(message, "write 500ms, 5s or 1m, not")
+	message = regexp.MustCompile(goDuration).ReplaceAllString(message, "write 500ms, 5s or 1m, not")
 	if rest, ok := strings.CutPrefix(message, "invalid argument "); ok {
 		if i := strings.Index(rest, "\" flag: "); i >= 0 {
 			name := rest[strings.LastIndex(rest[:i], "\"")+1 : i]
@@ -34,8 +34,9 @@ func flagError(cmd *cobra.Command, err error) error {
 	return &cli.UsageError{Message: message}
 }
 
-// goDuration is what package time says of text that is no duration.
-var goDuration = regexp.MustCompile(`time: (invalid|missing unit in|unknown unit "[^"]*" in) duration`)
+// goDuration is what package time says of text that is no duration. To compile it takes
+// longer than all else that happens before main.
+const goDuration = `time: (invalid|missing unit in|unknown unit "[^"]*" in) duration`
 
 // firstWord is the first argument that is no flag and no flag's value; "" if a flag that
 // there is not comes before it.

@@ -53,6 +53,18 @@ func (a *app) markPaced(groups []showGroup) error {
 	return err
 }
 
+// repaceAs is repace by a decision. Where nobody has asked for the pacer and it cannot be
+// had, that is a warning, and the decision is another one.
+func (a *app) repaceAs(t target.Target, was *pacer.Job, d *place.Decision) error {
+	err := a.repace(t, was, d.Paced != nil)
+	if err == nil || was != nil || d.Hold != limit.HoldAuto {
+		return err
+	}
+	a.out.Say("warning: %v", err)
+	*d, err = d.Without()
+	return err
+}
+
 // repace has the pacer hold what the rules of a target's group say now, or if it is not to
 // pace let the group go. was is what it held before; if it cannot be had, it holds that.
 func (a *app) repace(t target.Target, was *pacer.Job, pace bool) error {

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,6 +16,7 @@ import (
 	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/kept"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/state"
 	"github.com/weir-io/weir/internal/target"
 	"github.com/weir-io/weir/internal/target/engine"
 )
@@ -141,12 +144,22 @@ func (a *app) removeKept(ctx context.Context, f hold.File) error {
 	return a.holder().RemoveFile(ctx, f.Path)
 }
 
-// lockKept keeps other weirs from changing what is on record while this one does.
-func (a *app) lockKept(make bool) (unlock func(), err error) {
-	if a.root != "/" {
-		return func() {}, nil // a copy's records stay as they are
+// lockKept keeps other weirs from changing what is on record while this one does; with
+// make it makes the directory, which is where all that is kept begins.
+func (a *app) lockKept(ctx context.Context, make bool) (unlock func(), err error) {
+	if a.root != "/" || os.Geteuid() != 0 {
+		return func() {}, nil // a copy's records stay as they are, and root's are not others' to change
 	}
-	return kept.Lock(a.root, make)
+	if make {
+		if err := kept.Make(a.root); err != nil {
+			return nil, fmt.Errorf("keep limits: %w", err)
+		}
+	}
+	lock, err := a.state.Wait(ctx, kept.Dir, "the kept limits", state.LockMost)
+	if err != nil {
+		return nil, err
+	}
+	return lock.Unlock, nil
 }
 
 // merge adds limits to what is kept, with what holds buffered writes.

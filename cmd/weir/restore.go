@@ -143,7 +143,7 @@ func (a *app) restore(ctx context.Context, specs []string, dryRun bool) error {
 // restoreOne sets what a target's record has, if it runs; with steps, it notes what it would
 // do. One place that cannot be limited keeps no other from it.
 func (a *app) restoreOne(ctx context.Context, lasting string, steps *[]hold.Step) (string, error) {
-	unlock, err := a.lockKept(false)
+	unlock, err := a.lockKept(ctx, false)
 	if err != nil {
 		return failed, err
 	}

@@ -123,7 +123,7 @@ func (a *app) setTarget(ctx context.Context, t target.Target, onLimits []limit.A
 			return err
 		}
 		if t.Lasting != "" && !o.dryRun {
-			unlock, err := a.lockKept(true)
+			unlock, err := a.lockKept(ctx, true)
 			if err != nil {
 				return err
 			}
@@ -154,12 +154,12 @@ func (a *app) setTarget(ctx context.Context, t target.Target, onLimits []limit.A
 	if decided.Paced != nil && o.named && o.persist && (plan.File == nil || plan.Unit != "" && !plan.File.Own) {
 		return cli.Usagef("set %s --persist: what keeps this limit starts no pacer with it; leave out --hold, or --persist", t)
 	}
-	actions, err := a.setActions(ctx, locked, t, decided, plan, o.persist)
+	actions, err := a.setActions(ctx, locked, t, &decided, plan, o.persist)
 	if err != nil {
 		return err
 	}
 	if !o.dryRun {
-		return a.setPlanned(ctx, t, onLimits, decided, plan, actions, o)
+		return a.setPlanned(ctx, t, onLimits, &decided, plan, actions, o)
 	}
 	a.explain(decided)
 	steps, err := stepsOf(ctx, actions)
@@ -174,17 +174,17 @@ func (a *app) setTarget(ctx context.Context, t target.Target, onLimits []limit.A
 }
 
 // setPlanned puts limits into force, has them kept, and reports.
-func (a *app) setPlanned(ctx context.Context, t target.Target, onLimits []limit.Asked, decided place.Decision, plan hold.Plan, actions []action, o setOptions) error {
-	a.sayDrain(t.Group, decided)
+func (a *app) setPlanned(ctx context.Context, t target.Target, onLimits []limit.Asked, decided *place.Decision, plan hold.Plan, actions []action, o setOptions) error {
+	a.sayDrain(t.Group, *decided)
 	if err := doAll(ctx, actions); err != nil {
 		return err
 	}
 	a.out.Say("%s", describe(t))
-	a.explain(decided)
-	a.sayForeign(ctx, t, onLimits, decided)
+	a.explain(*decided)
+	a.sayForeign(ctx, t, onLimits, *decided)
 	if !o.restored {
 		a.sayHowLong(t, plan, o.persist)
-		a.sayUnpaced(t, decided, plan, o.persist)
+		a.sayUnpaced(t, *decided, plan, o.persist)
 	}
 	return a.reportSet("set", t, decided.Places)
 }

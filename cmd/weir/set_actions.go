@@ -51,10 +51,10 @@ func doAll(ctx context.Context, actions []action) error {
 // setActions are what puts limits into force and, with persist, has them kept, in that order.
 // The pacer is asked while the group is locked still, and a pacer that cannot be had takes the
 // limits back.
-func (a *app) setActions(ctx context.Context, locked hold.Locked, t target.Target, d place.Decision, plan hold.Plan, persist bool) ([]action, error) {
+func (a *app) setActions(ctx context.Context, locked hold.Locked, t target.Target, d *place.Decision, plan hold.Plan, persist bool) ([]action, error) {
 	var all []action
 	if persist {
-		tell, err := a.engineAction(t, d)
+		tell, err := a.engineAction(t, *d)
 		if err != nil {
 			return nil, err
 		}
@@ -65,7 +65,7 @@ func (a *app) setActions(ctx context.Context, locked hold.Locked, t target.Targe
 		return nil, err
 	}
 	if was != nil || d.Paced != nil {
-		plan.Then = func() error { return a.repace(t, was, d.Paced != nil) }
+		plan.Then = func() error { return a.repaceAs(t, was, d) }
 	}
 	steps := func(ctx context.Context) ([]hold.Step, error) {
 		pace, err := a.repaceSteps(t, was, d.Paced)
@@ -83,7 +83,7 @@ func (a *app) setActions(ctx context.Context, locked hold.Locked, t target.Targe
 	if !persist {
 		return all, nil
 	}
-	keep, err := a.keepActions(ctx, t, d, plan)
+	keep, err := a.keepActions(ctx, t, *d, plan)
 	return append(all, keep...), err
 }
 

@@ -227,10 +227,7 @@ func (a *app) markVolumes(groups []showGroup) {
 		return
 	}
 	s := a.volumes(nil)
-	all, err := s.List()
-	if err != nil {
-		return
-	}
+	all, _ := s.List()
 	names := map[blkdev.Number]string{}
 	for _, v := range all {
 		if at, err := s.Where(v); err == nil && at.Up {

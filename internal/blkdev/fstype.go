@@ -2,48 +2,46 @@ package blkdev
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // memory are the file systems that keep files in memory.
-var memory = map[string]bool{"tmpfs": true, "ramfs": true, "rootfs": true, "devtmpfs": true, "hugetlbfs": true}
+const memory words = "tmpfs ramfs rootfs devtmpfs hugetlbfs"
 
 // pseudo are the file systems that hold nothing: views of the kernel or of a daemon.
-var pseudo = set(`anon_inodefs apparmorfs autofs bdev binder binfmt_misc bpf cgroup cgroup2
+const pseudo words = `anon_inodefs apparmorfs autofs bdev binder binfmt_misc bpf cgroup cgroup2
 	configfs cpuset debugfs devpts efivarfs functionfs fusectl mqueue nfsd nsfs openpromfs
 	pidfs pipefs proc pstore resctrl rpc_pipefs securityfs selinuxfs smackfs sockfs sysfs
-	tracefs xenfs fuse.gvfsd-fuse fuse.lxcfs fuse.portal`)
+	tracefs xenfs fuse.gvfsd-fuse fuse.lxcfs fuse.portal`
 
 // network are the file systems whose blocks are on another machine.
-var network = set(`afs beegfs ceph cifs coda davfs fuse.ceph fuse.glusterfs fuse.sshfs gpfs lustre
-	ncpfs nfs nfs4 orangefs pvfs2 smb2 smb3 smbfs`)
+const network words = `afs beegfs ceph cifs coda davfs fuse.ceph fuse.glusterfs fuse.sshfs gpfs lustre
+	ncpfs nfs nfs4 orangefs pvfs2 smb2 smb3 smbfs`
 
 // shared are the file systems that a virtual machine's host lends.
-var shared = set(`9p virtiofs vboxsf prl_fs vmhgfs fuse.vmhgfs-fuse drvfs`)
+const shared words = `9p virtiofs vboxsf prl_fs vmhgfs fuse.vmhgfs-fuse drvfs`
 
-func set(words string) map[string]bool {
-	m := make(map[string]bool)
-	for _, w := range strings.Fields(words) {
-		m[w] = true
-	}
-	return m
-}
+// words is a list of names. It is no map: every weir would make that at its start.
+type words string
+
+func (w words) has(name string) bool { return slices.Contains(strings.Fields(string(w)), name) }
 
 // holdsNothing reports whether nobody can want a limit on such a mount, so that it
 // need not be mentioned.
-func holdsNothing(fstype string) bool { return memory[fstype] || pseudo[fstype] }
+func holdsNothing(fstype string) bool { return memory.has(fstype) || pseudo.has(fstype) }
 
 // withoutDevice says why a file system has no block device, or "" if it may have one.
 func withoutDevice(m Mount) string {
 	t := m.FSType
 	switch {
-	case memory[t]:
+	case memory.has(t):
 		return t + " keeps its files in memory"
-	case pseudo[t]:
+	case pseudo.has(t):
 		return t + " holds no files of its own, it is a view of the kernel or of a daemon"
-	case network[t]:
+	case network.has(t):
 		return fmt.Sprintf("%s keeps its files on another machine (%s); limit the network, or the disk over there", t, m.Source)
-	case shared[t]:
+	case shared.has(t):
 		return fmt.Sprintf("%s is a directory of this virtual machine's host (%s); set the limit on the host", t, m.Source)
 	case t == "zfs":
 		return fmt.Sprintf("zfs does the I/O of %s from its own threads to the disks of its pool, where it is nobody's; "+

@@ -57,13 +57,20 @@ func (f journalFile) put(text string) error {
 		_ = os.Remove(dir) // if nothing else is in it
 		return nil
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := f.makeDir(dir); err != nil {
 		return fmt.Errorf("keep limits: %w", err)
 	}
 	if err := durable.Replace(f.Path, f.New, text, 0o644); err != nil {
 		return fmt.Errorf("keep limits: %w", errors.Join(err, f.discard()))
 	}
 	return nil
+}
+
+func (f journalFile) makeDir(dir string) error {
+	if f.Own {
+		return state.Store{Dir: dir, Mode: 0o755}.Make()
+	}
+	return os.MkdirAll(dir, 0o755)
 }
 
 // discard removes what was not finished.

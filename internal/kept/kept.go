@@ -6,14 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/weir-io/weir/internal/limit"
 	"io/fs"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 
-	"golang.org/x/sys/unix"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/state"
 )
 
 // Dir is where the records are, below the host's root.
@@ -41,78 +40,52 @@ func (r Record) Text() (string, error) {
 	return string(data) + "\n", err
 }
 
-// Lock keeps other weirs from changing records until unlock is called. Without make and a
-// directory there is nothing to change, nor for who may not read it.
-func Lock(root string, make bool) (unlock func(), err error) {
-	dir := filepath.Join(root, filepath.Dir(Dir))
-	if make {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return nil, fmt.Errorf("keep limits: %w", err)
-		}
-	}
-	f, err := os.Open(dir)
-	if !make && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)) {
-		return func() {}, nil
-	}
-	if err == nil {
-		err = unix.Flock(int(f.Fd()), unix.LOCK_EX)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("keep limits: lock %s: %w", dir, err)
-	}
-	return func() { _ = f.Close() }, nil
-}
+func store(root string) state.Store { return state.Store{Dir: filepath.Join(root, Dir), Mode: 0o755} }
+
+// Make makes the directory of the records.
+func Make(root string) error { return store(root).Make() }
 
 // Read reads a target's record; without one it has no limits.
 func Read(root, target string) (Record, error) {
-	r, err := read(filepath.Join(root, Path(target)))
+	name := filepath.Base(Path(target))
+	data, err := store(root).Read(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Record{Target: target}, nil
 	}
-	return r, err
+	var r Record
+	if err == nil {
+		r, err = parse(strings.TrimSuffix(name, suffix), data)
+	}
+	if err != nil {
+		return Record{}, fmt.Errorf("read kept limits %s: %w; move it away", filepath.Join(root, Path(target)), err)
+	}
+	return r, nil
 }
 
 // List reads all records, in the order of their files. One that cannot be read is an
 // error beside the others.
 func List(root string) ([]Record, error) {
-	dir := filepath.Join(root, Dir)
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("list kept limits: %w", err)
-	}
 	var all []Record
-	var errs []error
-	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), suffix) {
-			continue
+	err := store(root).List(suffix, func(name string, data []byte) error {
+		r, err := parse(name, data)
+		if err == nil {
+			all = append(all, r)
 		}
-		r, err := read(filepath.Join(dir, e.Name()))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // it has just been lifted
-		}
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		all = append(all, r)
+		return err
+	})
+	if err != nil {
+		return all, fmt.Errorf("kept limits: %w", err)
 	}
-	return all, errors.Join(errs...)
+	return all, nil
 }
 
-func read(path string) (Record, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return Record{}, fmt.Errorf("read kept limits: %w", err)
-	}
+func parse(name string, data []byte) (Record, error) {
 	var r Record
-	if err := json.Unmarshal(text, &r); err != nil {
-		return Record{}, fmt.Errorf("read kept limits %s: %w; move it away", path, err)
+	if err := json.Unmarshal(data, &r); err != nil {
+		return Record{}, err
 	}
-	if filepath.Base(Path(r.Target)) != filepath.Base(path) {
-		return Record{}, fmt.Errorf("read kept limits %s: it is %q's; move it away", path, r.Target)
+	if filepath.Base(Path(r.Target)) != name+suffix {
+		return Record{}, fmt.Errorf("it is %q's", r.Target)
 	}
 	return r, nil
 }

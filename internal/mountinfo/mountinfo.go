@@ -57,7 +57,7 @@ func (l *Left) Add(line int, why string) {
 // Read calls each for every line, until it says stop.
 func Read(r io.Reader, each func(Info) (stop bool)) (Left, error) {
 	var left Left
-	lines := reader{in: bufio.NewReaderSize(r, 1<<16)}
+	lines := reader{in: bufio.NewReader(r)}
 	for n := 1; ; n++ {
 		text, err := lines.next()
 		switch {

@@ -109,10 +109,7 @@ func (s Store) claimOpen(ctx context.Context, p Place, c *claimed) error {
 		return err
 	}
 	defer unlock()
-	all, err := s.records()
-	if err != nil {
-		return err
-	}
+	all, _ := s.records()      // of one that cannot be read the directories are in a project, and refused for that
 	for _, t := range c.tops { // now that nobody else chooses projects
 		if t.attr, err = attrOf(t.File); err != nil {
 			return err

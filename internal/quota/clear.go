@@ -64,12 +64,9 @@ func (s Store) holdRecord(ctx context.Context, p Place) (r record, release func(
 		return r, nil, err
 	}
 	defer unlock()
-	all, err := s.records()
-	if err != nil {
-		return r, nil, err
-	}
+	all, unread := s.records()
 	if r, err = s.recorded(p, all); err != nil {
-		return r, nil, err
+		return r, nil, errors.Join(err, unread)
 	}
 	release, free, err := s.hold(r.Project)
 	if err == nil && !free {

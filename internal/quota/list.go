@@ -59,10 +59,7 @@ func (s Store) statusOn(f *fileSystem, r record, b Bounds, u Usage) Status {
 // List finds all projects that somebody has bounded, and all quotas that are on record. A
 // file system that cannot be asked is in the error, beside the others.
 func (s Store) List(ctx context.Context) ([]Status, error) {
-	recs, err := s.records()
-	if err != nil {
-		return nil, err
-	}
+	recs, unread := s.records()
 	names, err := s.projectNames()
 	if err != nil {
 		return nil, err
@@ -72,7 +69,7 @@ func (s Store) List(ctx context.Context) ([]Status, error) {
 		return nil, err
 	}
 	all := []Status{}
-	var errs []error
+	errs := []error{unread}
 	asked, listed := map[blkdev.Number]bool{}, map[uint32]bool{}
 	for _, m := range mounts {
 		if !hasProjects(m.FSType) || asked[m.Number] {
@@ -169,9 +166,9 @@ func (s Store) Of(ctx context.Context, dir string) (Status, error) {
 		return Status{}, err
 	}
 	defer f.close()
-	recs, err := s.records()
-	if err != nil && !errors.Is(err, os.ErrPermission) {
-		return Status{}, err
+	recs, unread := s.records()
+	if errors.Is(unread, os.ErrPermission) {
+		unread = nil
 	}
 	a, err := attrOf(t.File)
 	if err != nil {
@@ -195,5 +192,5 @@ func (s Store) Of(ctx context.Context, dir string) (Status, error) {
 	}
 	names, err := s.projectNames()
 	st.Target, st.Bounds, st.Usage = names[a.project], b, u
-	return st, err
+	return st, errors.Join(err, unread) // it may be that one
 }

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/durable"
+	"github.com/weir-io/weir/internal/state"
 )
 
 // Dir is where the records are. They outlive boots, as what they speak of does.
@@ -84,47 +84,32 @@ func (s Store) path(project uint32, suffix string) string {
 	return filepath.Join(s.Dir, strconv.FormatUint(uint64(project), 10)+suffix)
 }
 
-// records reads all. A directory that is not there has none.
+func (s Store) store() state.Store { return state.Store{Dir: s.Dir, Mode: 0o700} }
+
+// records reads all. One that cannot be read is in the error, beside the others.
 func (s Store) records() ([]record, error) {
-	names, err := os.ReadDir(s.Dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("list quotas: %w", err)
-	}
 	var all []record
-	for _, e := range names {
-		if !strings.HasSuffix(e.Name(), ofRecord) {
-			continue
-		}
-		path := filepath.Join(s.Dir, e.Name())
-		text, err := os.ReadFile(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // it has just been cleared
-		}
+	err := s.store().List(ofRecord, func(name string, data []byte) error {
 		var r record
-		if err == nil {
-			err = json.Unmarshal(text, &r)
+		if err := json.Unmarshal(data, &r); err != nil {
+			return err
 		}
-		if err == nil && (len(r.Trees) == 0 || filepath.Base(s.path(r.Project, ofRecord)) != e.Name()) {
-			err = errors.New("it is of no tree, or another project's")
-		}
-		if err != nil {
-			return nil, fmt.Errorf("read quota %s: %w; move it away", path, err)
+		if len(r.Trees) == 0 || strconv.FormatUint(uint64(r.Project), 10) != name {
+			return errors.New("it is of no tree, or another project's")
 		}
 		all = append(all, r)
+		return nil
+	})
+	if err != nil {
+		return all, fmt.Errorf("quotas: %w", err)
 	}
 	return all, nil
 }
 
-// save puts a quota on record: all of it or nothing, also if the machine stops half way.
+// save puts a quota on record.
 func (s Store) save(r record) error {
-	text, err := json.Marshal(r)
-	if err == nil {
-		err = durable.Replace(s.path(r.Project, ofRecord), s.path(r.Project, ofDraft), string(text)+"\n", 0o600)
-	}
-	if err != nil {
+	id := strconv.FormatUint(uint64(r.Project), 10)
+	if err := s.store().Save(id+ofRecord, id+ofDraft, r); err != nil {
 		return fmt.Errorf("record the quota of %s: %w", r, err)
 	}
 	return nil
@@ -132,27 +117,10 @@ func (s Store) save(r record) error {
 
 // lock keeps other weirs from choosing projects until unlock is called.
 func (s Store) lock(ctx context.Context) (unlock func(), err error) {
-	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("record quotas: %w", err)
+	if unlock, err = s.store().Lock(ctx); err != nil {
+		err = fmt.Errorf("record quotas: %w", err)
 	}
-	dir, err := os.Open(s.Dir)
-	if err != nil {
-		return nil, fmt.Errorf("record quotas: %w", err)
-	}
-	for {
-		err := unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
-			return func() { _ = dir.Close() }, nil
-		}
-		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
-			return nil, errors.Join(fmt.Errorf("lock %s: %w", s.Dir, err), dir.Close())
-		}
-		select {
-		case <-ctx.Done():
-			return nil, errors.Join(context.Cause(ctx), dir.Close())
-		case <-time.After(5 * time.Millisecond):
-		}
-	}
+	return unlock, err
 }
 
 // hold takes a project for the caller: free is false if another weir is at it. It is called
@@ -219,7 +187,7 @@ func (s Store) freeProject(f *fileSystem, taken []record) (uint32, error) {
 	begin := rand.Uint32N(projects) // disks of other hosts have theirs
 	for i := range uint32(projects) {
 		id := firstProject + (begin+i)%projects*apart
-		if used[id] || names[id] != "" {
+		if _, err := os.Lstat(s.path(id, ofRecord)); used[id] || names[id] != "" || err == nil { // also of a record that cannot be read
 			continue
 		}
 		d, found, err := f.next(id)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,8 +19,9 @@ import (
 )
 
 const (
-	// lockPrefix begins the names of lock files.
-	lockPrefix = "lock."
+	// locksName is the one file of all locks. Nobody removes it: to make and remove a file for
+	// each lock is slow where /run is on a disk.
+	locksName = "locks"
 	// LockMost is how long a weir waits for another one that holds a lock. What is done
 	// under one takes milliseconds, and some seconds where systemd is slow.
 	LockMost = 30 * time.Second
@@ -27,12 +29,9 @@ const (
 	lockLookMost = 20 * time.Millisecond
 )
 
-// A Lock is held by one weir until it unlocks it, or dies: it is an flock(2) on a file
-// that only the user of the directory can open.
-type Lock struct {
-	fd   int
-	path string
-}
+// A Lock is held by one weir until it unlocks it, or dies. It is a lock of one byte
+// (F_OFD_SETLK, fcntl(2)) of a file that only the user of the directory can open.
+type Lock struct{ fd int }
 
 // A BusyError says who has held a lock for longer than one waits.
 type BusyError struct {
@@ -53,12 +52,12 @@ func (d Dir) Wait(ctx context.Context, name, what string, most time.Duration) (*
 	}
 	pause := time.Millisecond
 	for began := time.Now(); ; {
-		l, holder, err := d.try(name)
+		l, err := d.try(name)
 		if l != nil || err != nil {
 			return l, err
 		}
 		if time.Since(began) > most {
-			return nil, &BusyError{what, holder, most}
+			return nil, &BusyError{what, holderOf(d.locks(), byteOf(name)), most}
 		}
 		select {
 		case <-ctx.Done():
@@ -74,104 +73,86 @@ func (d Dir) Try(name string) (*Lock, error) {
 	if err := d.make(); err != nil {
 		return nil, err
 	}
-	l, _, err := d.try(name)
-	return l, err
+	return d.try(name)
 }
 
-func (d Dir) lockFile(name string) string {
+func (d Dir) locks() string { return filepath.Join(d.path, locksName) }
+
+// byteOf is the byte that stands for a name.
+func byteOf(name string) int64 {
 	sum := fnv.New64a()
 	_, _ = sum.Write([]byte(name)) // never fails
-	return filepath.Join(d.path, lockPrefix+strconv.FormatUint(sum.Sum64(), 16))
+	return int64(sum.Sum64() >> 2)
 }
 
-// try locks a name's file, or says who has it.
-func (d Dir) try(name string) (l *Lock, holder string, err error) {
-	path := d.lockFile(name)
-	for {
-		fd, err := unix.Open(path, unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o600)
-		if errors.Is(err, unix.EINTR) {
-			continue
-		}
-		if err != nil {
-			return nil, "", fmt.Errorf("lock: %w", &fs.PathError{Op: "open", Path: path, Err: err})
-		}
-		err = flock(fd)
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			holder := holderOf(fd)
-			return nil, holder, unix.Close(fd)
-		}
-		linked, statErr := isLinked(fd)
-		if err = errors.Join(err, statErr); err != nil {
-			_ = unix.Close(fd) // it is not locked
-			return nil, "", fmt.Errorf("lock %s: %w", path, err)
-		}
-		if !linked { // its holder has removed it since
-			_ = unix.Close(fd)
-			continue
-		}
-		// Who waits is told the number. Without room for it there is a lock all the same.
-		_, _ = unix.Pwrite(fd, []byte(strconv.Itoa(os.Getpid())+"\n"), 0)
-		return &Lock{fd, path}, "", nil
-	}
-}
-
-func flock(fd int) error {
-	for {
-		if err := unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB); !errors.Is(err, unix.EINTR) {
-			return err
-		}
-	}
-}
-
-// isLinked reports whether an open file has its name still.
-func isLinked(fd int) (bool, error) {
-	var st unix.Stat_t
-	err := unix.Fstat(fd, &st)
-	return st.Nlink > 0, err
-}
-
-// holderOf says who holds a locked file, as far as it has written that.
-func holderOf(fd int) string {
-	var buf [32]byte
-	n, err := unix.Pread(fd, buf[:], 0)
-	if err != nil || n == 0 {
-		return "another weir"
-	}
-	line, _, _ := strings.Cut(string(buf[:n]), "\n")
-	pid, err := strconv.Atoi(line)
+// try locks a name's byte; the lock is nil if somebody has it.
+func (d Dir) try(name string) (*Lock, error) {
+	path := d.locks()
+	fd, err := again(func() (int, error) {
+		return unix.Open(path, unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o600)
+	})
 	if err != nil {
-		return "another weir"
+		return nil, fmt.Errorf("lock: %w", &fs.PathError{Op: "open", Path: path, Err: err})
 	}
-	return fmt.Sprintf("%s (process %d)", process.Command(pid), pid)
+	at := byteOf(name)
+	_, err = again(func() (int, error) {
+		return 0, unix.FcntlFlock(uintptr(fd), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: at, Len: 1})
+	})
+	if err == nil {
+		return &Lock{fd}, nil
+	}
+	_ = unix.Close(fd) // nothing was written
+	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
+		return nil, nil
+	}
+	return nil, fmt.Errorf("lock %s: %w", path, err)
 }
 
-// Unlock lets the next one have the lock. Its file goes first, while nobody else can have
-// locked it.
+// again calls what a signal may have interrupted once more.
+func again(call func() (int, error)) (int, error) {
+	for {
+		if n, err := call(); !errors.Is(err, unix.EINTR) {
+			return n, err
+		}
+	}
+}
+
+// Unlock lets the next one have the lock.
 func (l *Lock) Unlock() {
-	if l == nil {
-		return
+	if l != nil {
+		_ = unix.Close(l.fd) // nothing was written
 	}
-	_ = unix.Unlink(l.path) // the next one does it
-	_ = unix.Close(l.fd)
 }
 
-// SweepLocks removes the files of locks whose holders were killed.
-func (d Dir) SweepLocks() error {
-	paths, err := d.withPrefix(lockPrefix)
-	if err != nil {
-		return err
-	}
-	for _, path := range paths {
-		fd, err := unix.Open(path, unix.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-		if err != nil {
-			continue // it has just been unlocked
+// holderOf says who holds a byte of the file of locks: the kernel lists a file's locks with
+// the descriptors that they belong to (proc_pid_fdinfo(5)).
+func holderOf(path string, at int64) string {
+	processes, _ := filepath.Glob("/proc/[0-9]*/fd/*") // those that this user may look into
+	for _, fd := range processes {
+		if to, err := os.Readlink(fd); err != nil || to != path {
+			continue
 		}
-		if flock(fd) == nil {
-			if linked, err := isLinked(fd); err == nil && linked {
-				_ = unix.Unlink(path)
-			}
+		dir, number := filepath.Split(fd)
+		info, err := os.ReadFile(filepath.Join(filepath.Dir(filepath.Clean(dir)), "fdinfo", number))
+		if err != nil || !hasLock(string(info), at) {
+			continue
 		}
-		_ = unix.Close(fd)
+		pid, err := strconv.Atoi(strings.Split(fd, "/")[2])
+		if err == nil {
+			return fmt.Sprintf("%s (process %d)", process.Command(pid), pid)
+		}
 	}
-	return nil
+	return "another weir"
+}
+
+// hasLock reports whether a descriptor's information lists a lock that begins at a byte:
+// "lock:	1: OFDLCK ADVISORY  WRITE -1 00:1b:1234 77 77".
+func hasLock(info string, at int64) bool {
+	for line := range strings.Lines(info) {
+		fields := strings.Fields(line)
+		if len(fields) > 2 && fields[0] == "lock:" && fields[len(fields)-2] == strconv.FormatInt(at, 10) {
+			return true
+		}
+	}
+	return false
 }

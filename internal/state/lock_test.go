@@ -3,7 +3,9 @@ package state
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -27,17 +29,14 @@ func TestALockIsOnes(t *testing.T) {
 				if n := held.Add(1); n != 1 {
 					t.Errorf("%d hold it", n)
 				}
-				if err := d.SweepLocks(); err != nil {
-					t.Error(err)
-				}
 				held.Add(-1)
 				l.Unlock()
 			}
 		})
 	}
 	all.Wait()
-	if left, _ := os.ReadDir(d.path); len(left) != 0 {
-		t.Errorf("left %v", left)
+	if some, err := d.Any(); err != nil || some {
+		t.Errorf("a record is left: %v", err)
 	}
 }
 
@@ -72,7 +71,7 @@ func TestALockIsNobodyElses(t *testing.T) {
 	if _, err := d.Try("x"); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{d.path, d.lockFile("x")} {
+	for _, path := range []string{d.path, d.locks()} {
 		st, err := os.Stat(path)
 		if err != nil {
 			t.Fatal(err)
@@ -81,4 +80,45 @@ func TestALockIsNobodyElses(t *testing.T) {
 			t.Errorf("%s: %v", path, st.Mode())
 		}
 	}
+}
+
+// childLock keeps a lock's descriptor in use.
+var childLock *Lock
+
+// The kernel drops the lock of a process that is killed, and it is named until then.
+func TestALockOfAKilledHolderIsFree(t *testing.T) {
+	if path := os.Getenv("WEIR_LOCK_CHILD"); path != "" {
+		var err error
+		if childLock, err = (Dir{path}).Try("x"); err != nil || childLock == nil {
+			t.Fatal(childLock, err)
+		}
+		_, _ = os.Stdout.WriteString("ready\n")
+		time.Sleep(time.Hour) // the runtime ends a process in which nothing can ever go on
+	}
+	d := at(t)
+	child := exec.Command(os.Args[0], "-test.run", "^TestALockOfAKilledHolderIsFree$")
+	child.Env = append(os.Environ(), "WEIR_LOCK_CHILD="+d.path)
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := out.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	_, err = d.Wait(t.Context(), "x", "x", 10*time.Millisecond)
+	if want := fmt.Sprintf("TestALockOfAKilledHolderIsFree$ (process %d) has held it", child.Process.Pid); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v; want %q", err, want)
+	}
+	if err := child.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = child.Wait()
+	l, err := d.Try("x")
+	if err != nil || l == nil {
+		t.Errorf("it is locked still: %v", err)
+	}
+	l.Unlock()
 }

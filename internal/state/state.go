@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -153,26 +154,30 @@ func (d Dir) Lock(name string) (f *os.File, free bool, err error) {
 	return f, true, nil
 }
 
-// Each calls read for every record of the kind, whoever owns it.
+// Each calls read for every record of the kind, whoever owns it. One that cannot be read
+// is in the error, beside the others.
 func (d Dir) Each(kind string, read func(data []byte) error) error {
 	paths, err := d.records(kind)
 	if err != nil {
 		return err
 	}
+	var errs []error
 	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		cut := !strings.HasSuffix(path, finished) || !json.Valid(text) // short: nothing was done yet
-		if errors.Is(err, fs.ErrNotExist) || err == nil && cut {
+		if !strings.HasSuffix(path, finished) {
+			continue // nothing was done yet
+		}
+		text, err := readRecord(path)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !json.Valid(text) { // cut short: the same
 			continue
 		}
 		if err == nil {
 			err = read(text)
 		}
 		if err != nil {
-			return fmt.Errorf("read record: %w", err)
+			errs = append(errs, fmt.Errorf("read record %s: %w", path, err))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // records lists the records of a kind. A directory that is not there has none, and
@@ -200,10 +205,12 @@ func (d Dir) withPrefix(prefix string) ([]string, error) {
 	return paths, nil
 }
 
-// Any reports whether there is a record of any kind, or anything else.
+// Any reports whether there is a record of any kind.
 func (d Dir) Any() (bool, error) {
 	paths, err := d.withPrefix("")
-	return len(paths) > 0, err
+	return slices.ContainsFunc(paths, func(path string) bool {
+		return strings.HasSuffix(path, finished) || strings.HasSuffix(path, begun)
+	}), err
 }
 
 // Sweep calls clean for every record of the kind whose owner is dead, and removes
@@ -233,12 +240,12 @@ func sweep(path string, clean func([]byte) error) error {
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return nil // its owner lives
 	}
-	text, err := os.ReadFile(path)
+	text, err := readRecord(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // its owner was done, or renamed it, meanwhile
 	}
 	if err != nil {
-		return fmt.Errorf("read record: %w", err)
+		return fmt.Errorf("read record %s: %w; move it away", path, err)
 	}
 	// A record that never got its final name, or whose text is cut short, was
 	// written before anything was done.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 )
 
 func at(t *testing.T) Dir { return Dir{filepath.Join(t.TempDir(), "weir")} }
@@ -107,7 +108,7 @@ func TestARecordOfAKilledOwnerIsSwept(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, _ = os.Stdout.WriteString("ready\n")
-		select {}
+		time.Sleep(time.Hour) // the runtime ends a process in which nothing can ever go on
 	}
 	d := at(t)
 	child := exec.Command(os.Args[0], "-test.run", "^TestARecordOfAKilledOwnerIsSwept$")

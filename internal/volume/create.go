@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/weir-io/weir/internal/limit"
@@ -153,9 +154,9 @@ func (s Store) fresh(v Volume) error {
 
 // unused refuses names and places that other volumes have.
 func (s Store) unused(v Volume) error {
-	all, err := s.List()
-	if err != nil {
-		return err
+	all, unread := s.List()
+	if _, err := os.Lstat(s.path(v.Name, ready)); err == nil && unread != nil && !slices.ContainsFunc(all, func(o Volume) bool { return o.Name == v.Name }) {
+		return unread // it is that one
 	}
 	for _, other := range all {
 		if other.Name == v.Name {

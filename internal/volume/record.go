@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/durable"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/state"
 )
 
 // A Volume is what is on record of one.
@@ -57,52 +57,44 @@ type NameError struct{ Name, Reason string }
 
 func (e *NameError) Error() string { return fmt.Sprintf("volume %s: %s", e.Name, e.Reason) }
 
-// List reads the volumes, in the order of their names.
+func (s Store) store() state.Store { return state.Store{Dir: s.records(), Mode: 0o700} }
+
+// List reads the volumes, in the order of their names. One whose record cannot be read is
+// in the error, beside the others.
 func (s Store) List() ([]Volume, error) { return s.list(ready) }
 
 func (s Store) list(suffix string) ([]Volume, error) {
-	entries, err := os.ReadDir(s.records())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("list volumes: %w", err)
-	}
 	var all []Volume
-	for _, e := range entries {
-		name, is := strings.CutSuffix(e.Name(), suffix)
-		if !is {
-			continue
-		}
-		text, err := os.ReadFile(filepath.Join(s.records(), e.Name()))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // it has become another one meanwhile
-		}
+	err := s.store().List(suffix, func(name string, data []byte) error {
 		v := Volume{Name: name}
-		if err == nil {
-			err = json.Unmarshal(text, &v)
+		if err := json.Unmarshal(data, &v); err != nil {
+			return err
 		}
-		if err != nil {
-			return nil, fmt.Errorf("read volume %s: %w", name, err)
+		if v.Name != name {
+			return fmt.Errorf("it is volume %s's", v.Name)
 		}
 		all = append(all, v)
+		return nil
+	})
+	if err != nil {
+		return all, fmt.Errorf("volumes: %w", err)
 	}
 	return all, nil
 }
 
 // Find returns the volume of a name, or that is mounted at a directory.
 func (s Store) Find(what string) (Volume, error) {
-	all, err := s.List()
-	if err != nil {
-		return Volume{}, err
-	}
-	at := what
+	all, unread := s.List()
+	at, err := what, error(nil)
 	if strings.Contains(what, "/") {
 		if at, err = real(what); err != nil {
 			return Volume{}, fmt.Errorf("volume %s: %w", what, err)
 		}
 	}
 	i := slices.IndexFunc(all, func(v Volume) bool { return v.Name == what || v.Mount == at })
+	if i < 0 && unread != nil {
+		return Volume{}, unread // it may be that one
+	}
 	if i < 0 {
 		var names []string
 		for _, v := range all {
@@ -119,13 +111,9 @@ func (s Store) Find(what string) (Volume, error) {
 
 func (s Store) path(name, suffix string) string { return filepath.Join(s.records(), name+suffix) }
 
-// save puts a volume on record: all of it or nothing, also if the machine stops half way.
+// save puts a volume on record.
 func (s Store) save(v Volume, suffix string) error {
-	text, err := json.Marshal(v)
-	if err == nil {
-		err = durable.Replace(s.path(v.Name, suffix), s.path(v.Name, draft), string(text), 0o600)
-	}
-	if err != nil {
+	if err := s.store().Save(v.Name+suffix, v.Name+draft, v); err != nil {
 		return fmt.Errorf("record volume %s: %w", v.Name, err)
 	}
 	return nil
@@ -133,7 +121,7 @@ func (s Store) save(v Volume, suffix string) error {
 
 // turn gives a record another name.
 func (s Store) turn(v Volume, from, to string) error {
-	if err := durable.Rename(s.path(v.Name, from), s.path(v.Name, to)); err != nil {
+	if err := s.store().Rename(v.Name+from, v.Name+to); err != nil {
 		return fmt.Errorf("record volume %s: %w", v.Name, err)
 	}
 	return nil

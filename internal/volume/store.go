@@ -7,9 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
@@ -48,25 +45,11 @@ func (s Store) mayLimit(l limit.Limit) error {
 // lock waits until no other weir changes volumes, and takes what a dead one left half done to
 // its end. What of that cannot be, Sweep has said; it concerns its own volume only.
 func (s Store) lock(ctx context.Context) (unlock func(), err error) {
-	if err := os.MkdirAll(s.Dir, 0o711); err != nil {
+	if err := (state.Store{Dir: s.Dir, Mode: 0o711}).Make(); err != nil {
 		return nil, fmt.Errorf("record volumes: %w", err)
 	}
-	if err := os.MkdirAll(s.records(), 0o700); err != nil {
-		return nil, fmt.Errorf("record volumes: %w", err)
-	}
-	for {
-		unlock, err = s.tryLock()
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, fmt.Errorf("lock volumes: %w", err)
-		}
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-time.After(20 * time.Millisecond):
-		}
+	if unlock, err = s.store().Lock(ctx); err != nil {
+		return nil, fmt.Errorf("volumes: %w", err)
 	}
 	_ = s.Undo() // which has been said, too
 	_ = s.recover()
@@ -82,18 +65,6 @@ func (s Store) take(ctx context.Context, name string) (v Volume, unlock func(), 
 		unlock()
 	}
 	return v, unlock, err
-}
-
-func (s Store) tryLock() (unlock func(), err error) {
-	dir, err := os.Open(s.records())
-	if err != nil {
-		return nil, err
-	}
-	if err := unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		_ = dir.Close() // nothing was written
-		return nil, err
-	}
-	return func() { _ = dir.Close() }, nil
 }
 
 // Sweep takes what dead weirs left half done to its end. What a living one is at it leaves
@@ -113,12 +84,12 @@ func (s Store) Sweep() error {
 	if !unfinished {
 		return s.sweepLoops()
 	}
-	unlock, err := s.tryLock()
-	if errors.Is(err, unix.EWOULDBLOCK) {
+	unlock, err := s.store().TryLock()
+	if errors.Is(err, state.ErrLocked) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("lock volumes: %w", err)
+		return fmt.Errorf("volumes: %w", err)
 	}
 	defer unlock()
 	return s.recover()

@@ -84,7 +84,7 @@ func run(args []string) (err error) {
 	}
 	return errors.Join(
 		compare("weir set ÷ cgset", setBound,
-			[]string{"./weir", "set", "-q", "cgroup:/weirbench", "--write", "10MB/s", "--on", dev.String()},
+			[]string{"./weir", "set", "-q", "--hold", "kernel", "cgroup:/weirbench", "--write", "10MB/s", "--on", dev.String()}, // as cgset: a rule, and no pacer
 			[]string{"cgset", "-r", "blkio.throttle.write_bps_device=" + dev.String() + " 10000000", "weirbench"}),
 		compare("weir run true ÷ cgexec true", runBound,
 			[]string{"./weir", "run", "true"}, []string{"cgexec", "-g", "blkio:weirbench", "true"}),

@@ -1,0 +1,108 @@
+package pacer_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-io/weir/lab"
+)
+
+// sleeper puts a process into groups.
+func sleeper(t *testing.T, groups ...string) {
+	t.Helper()
+	script := ""
+	for _, g := range groups {
+		script += "echo $$ > " + g + "/cgroup.procs; "
+	}
+	cmd := exec.Command("sh", "-c", script+"exec sleep 600")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	pid := fmt.Sprint(cmd.Process.Pid)
+	for _, g := range groups {
+		lab.Await(t, 20*time.Second, "a process in "+g, func() bool {
+			text, err := os.ReadFile(g + "/cgroup.procs")
+			return err == nil && strings.Contains("\n"+string(text), "\n"+pid+"\n")
+		})
+	}
+}
+
+// The pacer goes on at the new rate until --hold kernel ends it, and what is said is so.
+func TestHoldKernelEndsThePacer(t *testing.T) {
+	e := lab.Need(t, lab.Root, lab.V1)
+	disk := lab.RawDisk(t)
+	group := filepath.Join(e.Cgroups.Blkio, "lab-change")
+	lab.Cgroup(t, group)
+	sleeper(t, group)
+	for _, step := range []struct {
+		flags []string
+		paced string // as weir show has it; empty: not
+		said  string
+	}{
+		{[]string{"--write", "2000000", "--hold", "pacer"}, "paced at 2 MB/s by weir's pacer", "buffered writes by weir's pacer"},
+		{[]string{"--write", "3000000"}, "paced at 3 MB/s by weir's pacer", "buffered writes by weir's pacer"},
+		{[]string{"--read", "3000000"}, "paced at 3 MB/s by weir's pacer", "buffered writes by weir's pacer"},
+		{[]string{"--write", "4000000", "--hold", "kernel"}, "", "expected NOT to hold: buffered writes"},
+	} {
+		said := weir(t, append([]string{"set", "cgroup:/lab-change", "--on", disk.Number.String()}, step.flags...)...)
+		if !strings.Contains(said, step.said) {
+			t.Errorf("weir set %s said %q, want %q", step.flags, said, step.said)
+		}
+		if shown := weir(t, "show", "cgroup:/lab-change", "--for", "0"); strings.Contains(shown, "pacer") != (step.paced != "") || !strings.Contains(shown, step.paced) {
+			t.Errorf("after weir set %s, weir show said %q, want %q", step.flags, shown, step.paced)
+		}
+	}
+}
+
+// A pacer that cannot be had leaves the limit as it was.
+func TestAPacerThatFailsLeavesTheLimit(t *testing.T) {
+	e := lab.Need(t, lab.Root, lab.V1)
+	freezer := ""
+	for _, dir := range e.Cgroups.Mounted1 {
+		if strings.HasSuffix(dir, "freezer") {
+			freezer = dir
+		}
+	}
+	if freezer == "" {
+		t.Fatal("no hierarchy of the freezer")
+	}
+	disk := lab.RawDisk(t)
+	group, one, other := filepath.Join(e.Cgroups.Blkio, "lab-fails"), filepath.Join(freezer, "lab-fails1"), filepath.Join(freezer, "lab-fails2")
+	for _, dir := range []string{group, one, other} {
+		lab.Cgroup(t, dir)
+	}
+	sleeper(t, group, one)
+	sleeper(t, group, other)
+	set := []string{"set", "cgroup:/lab-fails", "--on", disk.Number.String(), "--write"}
+	weir(t, append(set, "2000000", "--hold", "kernel")...)
+	out, err := exec.Command("weir", append(set, "5000000", "--hold", "pacer")...).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "two groups of the freezer") {
+		t.Errorf("weir set --hold pacer: %v\n%s", err, out)
+	}
+	rule := func() string {
+		text, err := os.ReadFile(group + "/blkio.throttle.write_bps_device")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	if now := rule(); !strings.HasSuffix(now, " 2000000\n") {
+		t.Errorf("the limit was 2000000, and is %q", now)
+	}
+	// Nobody has asked for the pacer here: it is left out, and that is said.
+	if said := weir(t, append(set, "6000000")...); !strings.Contains(said, "warning: pace cgroup /lab-fails") || !strings.Contains(said, "expected NOT to hold: buffered writes") {
+		t.Errorf("weir set said %q", said)
+	}
+	if now := rule(); !strings.HasSuffix(now, " 6000000\n") {
+		t.Errorf("the limit is %q", now)
+	}
+}
