@@ -8,13 +8,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/demo"
 	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/load"
+	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/scratch"
-	"github.com/weir-io/weir/internal/systemd"
 )
 
 // demoDiskBytes is the size of the demo's disk, a sparse file; what is in it at once is
@@ -28,6 +29,7 @@ func newDemo(a *app) *cobra.Command {
 		Use:   "demo",
 		Short: "Show on a scratch disk what a limit does",
 		Long: "Write to a scratch disk without and with a limit, direct and buffered, and print what was asked and what was measured.\n" +
+			"Where the kernel does not hold buffered writes, the last row has weir's pacer hold them, as weir run does by itself.\n" +
 			"The disk is a loop device on a file without a name, mounted where only the demo sees it: nothing is left of it, whatever ends the demo.\n" +
 			"(If that is SIGKILL, an empty cgroup stays until the next weir run, set, show, clear, why, prove or demo.) It takes up to half a gigabyte at a time,\n" +
 			"over and over: without a limit it writes all that the disk can take in that time, which may be gigabytes.\n\n" +
@@ -103,8 +105,12 @@ func (a *app) runDemo(ctx context.Context, version string, rate limit.Rate, dir 
 	}
 	a.out.Say("scratch disk %s (%s), ext4; cgroup %s; %s a measurement", disk.Node, disk.Device, version, window)
 	progress := cli.NewProgress(os.Stderr)
+	paced, err := a.demoPaced(ctx, disk, rate)
+	if err != nil {
+		return errors.Join(err, disk.Close())
+	}
 	d := demo.Demo{
-		Host: launch.Host{FS: a.fs, State: a.state, Holder: a.holder(), SystemdRuns: systemd.Running(a.root)},
+		Host: a.launchHost(), Paced: paced,
 		Disk: disk, Limit: rate, For: window, Progress: progress.Show,
 	}
 	var rows []demo.Row
@@ -121,6 +127,20 @@ func (a *app) runDemo(ctx context.Context, version string, rate limit.Rate, dir 
 	}
 	a.out.Print("%s", demoTable(rows))
 	return nil
+}
+
+// demoPaced reports whether weir run has its pacer hold buffered writes to the disk.
+func (a *app) demoPaced(ctx context.Context, disk *scratch.Disk, rate limit.Rate) (bool, error) {
+	device, err := blkdev.New(a.root).Device(ctx, disk.Device)
+	if err != nil {
+		return false, err
+	}
+	group, _, err := a.launchHost().Plan(launch.Options{Command: "demo"})
+	if err != nil {
+		return false, err
+	}
+	decided, err := a.deciding().Decide(group, true, []place.Placed{{Device: device, Limit: limit.Limit{WBPS: rate}}}, limit.HoldAuto)
+	return decided.Paced != nil, err
 }
 
 // demoDocument is weir demo's JSON (docs/json.md).
@@ -146,7 +166,11 @@ func demoTable(rows []demo.Row) string {
 		if r.Limit.IsUnlimited() {
 			asked = "none"
 		}
-		table = append(table, []string{string(r.Path), asked, limit.FormatMeasured(r.Writer) + "/s", limit.FormatMeasured(r.Device) + "/s", verdict})
+		writes := string(r.Path)
+		if r.Hold == limit.HoldPacer {
+			writes += ", weir's pacer"
+		}
+		table = append(table, []string{writes, asked, limit.FormatMeasured(r.Writer) + "/s", limit.FormatMeasured(r.Device) + "/s", verdict})
 	}
 	return cli.Table(table, 1, 2, 3)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/load"
+	"github.com/weir-io/weir/internal/prove"
 	"github.com/weir-io/weir/internal/scratch"
 )
 
@@ -35,6 +37,8 @@ type proveFlags struct {
 	observe   time.Duration
 	neighbour bool
 	svg, dir  string
+	hold      limit.Hold
+	all       bool // rows
 }
 
 func newProve(a *app) *cobra.Command {
@@ -44,6 +48,7 @@ func newProve(a *app) *cobra.Command {
 		Short: "Measure whether a limit holds",
 		Long: "Make reads and writes of each kind under a limit, count them at the writer, at the cgroup and at the device, and say whether the limit held.\n\n" +
 			"Without a target, in a group of its own, under the limits that are named, on a scratch disk; or in a directory, --on DIR.\n" +
+			"What holds buffered writes there is what weir run would have hold them (--hold auto).\n" +
 			"With a target, inside its cgroup, under the limits that it has now, in a file without a name on each limited device that its mounts are on;\n" +
 			"what the target does itself meanwhile counts as well, and shares the limit. Nothing is left, whatever ends weir (after SIGKILL an empty cgroup,\n" +
 			"until the next weir that looks at limits).\n" +
@@ -63,6 +68,7 @@ func newProve(a *app) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.asked = cmd.Flags().Changed("for")
+			f.all = f.all || cmd.Flags().Changed("paths")
 			if a.root != "/" {
 				return cli.Usagef("prove --root %s: it measures this host; leave out --root", a.root)
 			}
@@ -76,6 +82,8 @@ func newProve(a *app) *cobra.Command {
 	cmd.Flags().DurationVar(&f.window, "for", f.window, "how long each kind of I/O is measured, at least 1s")
 	cmd.Flags().StringVar(&f.paths, "paths", "direct,sync,buffered,mapped", "the `KINDS` of I/O to try: these, and async (direct, 32 at once)")
 	cmd.Flags().DurationVar(&f.observe, "observe", 0, "make no load: measure for this long what the target does")
+	cmd.Flags().BoolVar(&f.all, "all", false, fmt.Sprintf("measure all rows, and not the %d that tell the most", prove.RowsMost))
+	cli.HoldFlag(cmd.Flags(), &f.hold, limit.HoldAuto)
 	cmd.Flags().BoolVar(&f.neighbour, "neighbour", false, "measure what one who reads the same disk gets, without and with the limit on the other")
 	cmd.Flags().StringVar(&f.svg, "svg", "", "draw the rates over time into `FILE`")
 	cmd.Flags().StringVar(&f.dir, "dir", "/var/tmp", "where the scratch disk's file lives, without --on")
@@ -131,6 +139,8 @@ func (f *proveFlags) checkTarget(target string, given func(flag string) bool) er
 	switch {
 	case slices.ContainsFunc(rates, given):
 		return cli.Usagef("prove %s: it is measured under the limits that it has; to change those, weir set %s", target, target)
+	case given("hold"):
+		return cli.Usagef("--hold: %s is measured as it is held now; to change that, weir set %s --hold %s", target, target, f.hold)
 	case f.neighbour:
 		return cli.Usagef("--neighbour: it limits and frees a group of its own; leave out %s", target)
 	case given("dir"):

@@ -13,6 +13,7 @@ import (
 	"github.com/weir-io/weir/internal/demo"
 	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/prove"
 	"github.com/weir-io/weir/internal/scratch"
 	"github.com/weir-io/weir/internal/systemd"
@@ -46,9 +47,27 @@ func (a *app) ownPlaces(ctx context.Context, f *proveFlags) (places []prove.Plac
 		if err := stand(&place, chain); err != nil {
 			return nil, nil, err
 		}
+		if err := a.decidePlace(&place, f.hold); err != nil {
+			return nil, nil, err
+		}
 		places = append(places, place)
 	}
 	return places, func() error { return nil }, nil
+}
+
+// decidePlace has a group of weir's own held as weir run would have it.
+func (a *app) decidePlace(at *prove.Place, how limit.Hold) error {
+	group, _, err := at.Host.Plan(launch.Options{Command: "prove", Version: at.Version})
+	if err != nil {
+		return err
+	}
+	placed := place.Placed{Device: at.Device, Limit: at.Limit}
+	if at.Chain != nil {
+		placed.Chain = *at.Chain
+	}
+	decided, err := a.deciding().Decide(group, true, []place.Placed{placed}, how)
+	at.Paced = decided.Paced != nil
+	return err
 }
 
 // stand puts a place on the device that a chain ends at.
@@ -79,7 +98,10 @@ func (a *app) scratchPlace(ctx context.Context, place prove.Place, f *proveFlags
 		return nil, place, err
 	}
 	place.Dir, place.FS = disk.Dir, &blkdev.Mount{FSType: "ext4"}
-	if place.Device, err = blkdev.New(a.root).Device(ctx, disk.Device); err != nil {
+	if place.Device, err = blkdev.New(a.root).Device(ctx, disk.Device); err == nil {
+		err = a.decidePlace(&place, f.hold)
+	}
+	if err != nil {
 		return nil, place, errors.Join(err, disk.Close())
 	}
 	return disk, place, nil
@@ -118,6 +140,12 @@ func (a *app) proveRows(ctx context.Context, doc report, places []prove.Place, f
 	if count == 0 {
 		return &cgroupfs.Unsupported{Feature: "prove", Reason: "none of the limits can be tried this way", Remedy: "see the notes, and --paths"}
 	}
+	if !f.all {
+		var left int
+		if tests, left = prove.Choose(tests, prove.RowsMost); left > 0 {
+			a.out.Say("note: %s more with --all", cli.Plural(left, "row", "rows"))
+		}
+	}
 	var err error
 	if doc.asked, err = a.ask(ctx, doc.target, places, f); err != nil {
 		return err
@@ -126,7 +154,7 @@ func (a *app) proveRows(ctx context.Context, doc report, places []prove.Place, f
 	began := time.Now()
 	for i, p := range places {
 		if !f.asked {
-			tests[i] = prove.Shorten(tests[i], proveAll/time.Duration(len(places)))
+			tests[i] = prove.Shorten(prove.Brief(tests[i]), proveAll/time.Duration(len(places)))
 		}
 		err := a.prover(progress).Run(ctx, p, tests[i], func(r prove.Row) error {
 			doc.rows = append(doc.rows, r)

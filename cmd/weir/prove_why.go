@@ -28,6 +28,9 @@ func (a *app) ask(ctx context.Context, t *target.Target, places []prove.Place, f
 		return asking{}, err
 	}
 	q := why.Question{Target: t}
+	if t == nil {
+		q.Hold = f.hold
+	}
 	if byDisk := t != nil && len(f.places) == 0; !byDisk {
 		for _, p := range places {
 			spot := place.Spot{Asked: limit.Asked{On: p.Dir, Limit: p.Limit}}
@@ -68,6 +71,9 @@ func (a *app) whyCommand(t *target.Target, f *proveFlags) string {
 	}
 	for _, l := range f.on {
 		command += " " + cli.Flags(l)
+	}
+	if t == nil && f.hold != limit.HoldAuto {
+		command += " --hold " + f.hold.String()
 	}
 	if a.version != "" && a.version != "auto" {
 		command += " --cgroup " + a.version

@@ -46,6 +46,7 @@ func newWhy(a *app) *cobra.Command {
 		},
 	}
 	o.limits.Register(cmd.Flags())
+	cli.HoldFlag(cmd.Flags(), &o.hold, limit.HoldAuto)
 	cmd.Flags().BoolVar(&o.mend, "mend", false, "move files that are written back for other groups to the target's")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "with --mend: print the files that would be moved, and do nothing")
 	cmd.ValidArgsFunction = a.completeTarget
@@ -56,6 +57,7 @@ func newWhy(a *app) *cobra.Command {
 // whyOptions are the flags of weir why.
 type whyOptions struct {
 	limits       cli.Limits
+	hold         limit.Hold
 	mend, dryRun bool
 }
 
@@ -77,6 +79,9 @@ func (a *app) why(ctx context.Context, subject string, o whyOptions) error {
 	q, err := a.question(ctx, subject, o.limits)
 	if err != nil {
 		return err
+	}
+	if q.Hold != "" {
+		q.Hold = o.hold
 	}
 	if o.mend && q.Target == nil {
 		return cli.Usagef("why --mend: files are moved to a target's group; name one, such as unit:nginx, pid:4711 or cgroup:/batch, and a file with --on")

@@ -35,6 +35,7 @@ const (
 type Row struct {
 	Path       load.Path  `json:"path"`
 	Limit      limit.Rate `json:"limit"`            // unlimited, or what was asked
+	Hold       limit.Hold `json:"hold"`             // the kernel's rule alone, or weir's pacer with it
 	Writer     float64    `json:"writer_bytes_sec"` // what the writing process saw
 	Device     float64    `json:"device_bytes_sec"` // what the disk did
 	Held       bool       `json:"held"`             // the disk did no more than the limit lets through, and at least half of the limit
@@ -64,36 +65,57 @@ type Demo struct {
 	Disk  *scratch.Disk
 	Limit limit.Rate
 	For   time.Duration
+	// Paced says that weir run has its pacer hold buffered writes here: one row shows that.
+	Paced bool
 	// Progress is told what is measured, and how far it is, from 0 to 1.
 	Progress func(what string, part float64)
 }
 
-// Run measures the four rows and hands each to row as it is there.
+// Run measures the rows and hands each to row as it is there.
 func (d Demo) Run(ctx context.Context, row func(Row) error) error {
-	for _, asked := range []limit.Rate{limit.Unlimited, d.Limit} {
-		for _, path := range []load.Path{load.Direct, load.Buffered} {
-			r, err := d.measure(ctx, path, asked)
-			if err != nil {
-				return err
-			}
-			if err := row(r); err != nil {
-				return err
-			}
+	rows := []Row{
+		{Path: load.Direct, Limit: limit.Unlimited, Hold: limit.HoldKernel}, {Path: load.Buffered, Limit: limit.Unlimited, Hold: limit.HoldKernel},
+		{Path: load.Direct, Limit: d.Limit, Hold: limit.HoldKernel}, {Path: load.Buffered, Limit: d.Limit, Hold: limit.HoldKernel},
+	}
+	if d.Paced {
+		rows = append(rows, Row{Path: load.Buffered, Limit: d.Limit, Hold: limit.HoldPacer})
+	}
+	for _, one := range rows {
+		r, err := d.measure(ctx, one)
+		if err != nil {
+			return err
+		}
+		if err := row(r); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-func (d Demo) measure(ctx context.Context, path load.Path, asked limit.Rate) (r Row, err error) {
+// measure does what a row says, and returns it with what was seen.
+func (d Demo) measure(ctx context.Context, r Row) (_ Row, err error) {
+	path, asked := r.Path, r.Limit
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	file := filepath.Join(d.Disk.Dir, "load")
 	o := launch.Options{Command: "demo", Changes: []hold.Change{{Device: d.Disk.Device, Limit: limit.Limit{WBPS: asked}}}}
+	paced := r.Hold == limit.HoldPacer
+	if paced {
+		o.Then = func(room *launch.Room) error {
+			_, err := d.Host.Pace(room)
+			return err
+		}
+	}
 	room, err := d.Host.Prepare(ctx, o)
 	if err != nil {
 		return r, err
 	}
 	lift := func() error { // what is dirty must not take a minute to drain
+		if paced {
+			if err := d.Host.Unpace(room); err != nil {
+				return err
+			}
+		}
 		lifted := hold.Plan{Group: room.IO, Changes: []hold.Change{{Device: d.Disk.Device, Limit: limit.Limit{WBPS: limit.Unlimited}}}}
 		return d.Host.Holder.Apply(context.WithoutCancel(ctx), lifted)
 	}
@@ -153,7 +175,8 @@ func (d Demo) measure(ctx context.Context, path load.Path, asked limit.Rate) (r 
 	if err := errors.Join(<-watched, counting); err != nil {
 		return r, err
 	}
-	return judge(room, Row{Path: path, Limit: asked, Writer: writer.BytesPerSec(), Device: device.bytesPerSec}, device.over), nil
+	r.Writer, r.Device = writer.BytesPerSec(), device.bytesPerSec
+	return judge(room, r, device.over), nil
 }
 
 // notCanceled drops the error of what was told to stop.
@@ -177,7 +200,7 @@ func judge(room *launch.Room, r Row, within time.Duration) Row {
 	if r.Held = r.Device <= bound(asked, within); r.Held {
 		return r
 	}
-	if r.Path == load.Buffered {
+	if r.Path == load.Buffered && r.Hold == limit.HoldKernel {
 		r.Why = place.ControllerOf(room.IO, kernel.Release{}).Writes(&blkdev.Mount{FSType: "ext4"}).Why
 	}
 	if r.Why == "" {

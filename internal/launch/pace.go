@@ -30,6 +30,11 @@ func (h Host) Pace(room *Room) (note string, err error) {
 	return note, nil
 }
 
+// Unpace has the pacer let a room go.
+func (h Host) Unpace(room *Room) error {
+	return (pacer.Client{State: h.State}).Remove(pacer.PlaceOf(room.IO, "blkio"))
+}
+
 // PaceSteps is what Pace does for the group of a plan, at a rate.
 func (h Host) PaceSteps(g cgroupfs.Group, wbps uint64, devices []blkdev.Number) ([]hold.Step, error) {
 	cells, err := pacer.CellsFor(h.FS, g, 0)

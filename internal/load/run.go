@@ -70,8 +70,14 @@ func run(ctx context.Context, j Job, report *reporter) (r Result, err error) {
 	if err != nil {
 		return r, fmt.Errorf("load: %w", err)
 	}
-	r.Left = Left{Known: left.StateKnown, Dirty: left.Dirty, Writeback: left.Writeback}
+	r.Left = Left{Known: left.StateKnown && !onOverlay(f), Dirty: left.Dirty, Writeback: left.Writeback}
 	return r, nil
+}
+
+// onOverlay reports whether a file is overlayfs's, whose pages are another file's.
+func onOverlay(f *os.File) bool {
+	var st unix.Statfs_t
+	return unix.Fstatfs(int(f.Fd()), &st) == nil && st.Type == unix.OVERLAYFS_SUPER_MAGIC
 }
 
 // errStopped ends a loop whose context is done.

@@ -100,13 +100,24 @@ func (p Place) enter(ctx context.Context, limited bool) (room *launch.Room, leav
 		bounds = limit.None
 	}
 	change := hold.Change{Device: p.Device.Number, Limit: bounds}
-	room, err = p.Host.Prepare(ctx, launch.Options{Command: "prove", Version: p.Version, Changes: []hold.Change{change}})
-	if err != nil {
+	o := launch.Options{Command: "prove", Version: p.Version, Changes: []hold.Change{change}}
+	paced := p.Paced && limited
+	if paced {
+		o.Then = func(room *launch.Room) error {
+			_, err := p.Host.Pace(room)
+			return err
+		}
+	}
+	if room, err = p.Host.Prepare(ctx, o); err != nil {
 		return nil, nil, nil, err
 	}
 	leave = func() error {
 		change.Limit = limit.None
-		return p.Host.Holder.Apply(context.WithoutCancel(ctx), hold.Plan{Group: room.IO, Changes: []hold.Change{change}})
+		var unpaced error
+		if paced {
+			unpaced = p.Host.Unpace(room)
+		}
+		return errors.Join(unpaced, p.Host.Holder.Apply(context.WithoutCancel(ctx), hold.Plan{Group: room.IO, Changes: []hold.Change{change}}))
 	}
 	done = func() error {
 		left, err := room.Close()

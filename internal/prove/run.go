@@ -163,7 +163,7 @@ func (p Prover) observed(ctx context.Context, place Place, s sampler, room *laun
 		return r, nil, errors.Join(err, <-sampled)
 	}
 	if t.Delayed() {
-		a := asking{dir: place.folder(), size: t.Size, chunk: chunkFor(t.Rate), most: askMost(place, t)}
+		a := asking{dir: place.folder(), size: t.Size, chunk: chunkFor(t.Rate), most: askMost(place, t), overlay: isOverlay(place.folder())}
 		if place.Rooted {
 			a.as = s.group.Hierarchy().Root()
 		}

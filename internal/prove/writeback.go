@@ -25,6 +25,15 @@ type asking struct {
 	most  int64 // in all at a time; 0 for all of the file
 	// as is the group that it is asked for in; the zero Group: weir's own.
 	as cgroupfs.Group
+	// overlay says that the file is overlayfs's, which has the pages in another file: a part
+	// of it cannot be asked for, only all (fs/overlayfs/file.c, ovl_fsync).
+	overlay bool
+}
+
+// isOverlay reports whether a directory is on an overlay.
+func isOverlay(dir string) bool {
+	var st unix.Statfs_t
+	return unix.Statfs(dir, &st) == nil && st.Type == unix.OVERLAYFS_SUPER_MAGIC
 }
 
 // chunkFor is a twentieth of a second of a limit, so that a window holds many requests:
@@ -61,9 +70,13 @@ func (a asking) start(pid int) (stop func()) {
 			case <-time.After(askEvery):
 			}
 			if file == nil {
-				file = nameless(pid, a.dir)
+				file = nameless(pid, a.dir, a.overlay)
 			}
-			if file != nil {
+			switch {
+			case file == nil:
+			case a.overlay:
+				_ = unix.Fdatasync(int(file.Fd()))
+			default:
 				at = a.ask(file, at, stopped)
 			}
 		}
@@ -92,8 +105,9 @@ func (a asking) ask(file *os.File, at int64, stopped <-chan struct{}) int64 {
 }
 
 // nameless opens the file without a name that a process has open on the file system of
-// dir; nil if it has none yet.
-func nameless(pid int, dir string) *os.File {
+// dir; nil if it has none yet. Files of an overlay may be of other devices than its
+// directories (overlayfs.rst, "Inode properties").
+func nameless(pid int, dir string, overlay bool) *os.File {
 	on, err := os.Stat(dir)
 	if err != nil {
 		return nil
@@ -111,7 +125,7 @@ func nameless(pid int, dir string) *os.File {
 		}
 		theirs, ok := info.Sys().(*syscall.Stat_t)
 		ours, ok2 := on.Sys().(*syscall.Stat_t)
-		if !ok || !ok2 || theirs.Nlink != 0 || theirs.Dev != ours.Dev {
+		if !ok || !ok2 || theirs.Nlink != 0 || theirs.Dev != ours.Dev && !overlay {
 			continue
 		}
 		if f, err := os.Open(link); err == nil {

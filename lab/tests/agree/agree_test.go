@@ -81,7 +81,7 @@ func about(dir string, limits ...string) question {
 func agree(t *testing.T, q question) {
 	t.Helper()
 	said := ask(t, q.why...)
-	proof := prove(t, append(slices.Clone(q.prove), "--for", "2s")...)
+	proof := prove(t, append(slices.Clone(q.prove), "--all", "--for", "2s")...)
 	for _, c := range said.Matrix {
 		if c.Held == "unlimited" {
 			continue

@@ -17,10 +17,11 @@ type report struct {
 }
 
 type cell struct {
-	Path     string
-	Read     bool
-	Held     string `json:"expected"`
-	Findings []int
+	Path      string
+	Read      bool
+	Held      string `json:"expected"`
+	Mechanism string
+	Findings  []int
 }
 
 type finding struct {

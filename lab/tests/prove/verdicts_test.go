@@ -48,7 +48,7 @@ func TestSoakVerdicts(t *testing.T) {
 	runs := lab.Times(t, "WEIR_RUNS", 1)
 	for range runs {
 		var doc document
-		lab.ProveOnce(t, &doc, "--write", "10MB/s", "--paths", "direct,buffered", "--for", "1s", "--on", disk.Dir)
+		lab.ProveOnce(t, &doc, "--write", "10MB/s", "--paths", "direct,buffered", "--for", "1s", "--hold", "kernel", "--on", disk.Dir)
 		rows := doc.byName(t)
 		for name, verdicts := range wrong {
 			r := rows[name]
