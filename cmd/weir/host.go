@@ -190,25 +190,6 @@ type placed struct {
 	device blkdev.Device
 }
 
-// onOwnDisks puts limits without a place on a target's own disks, where its mounts do not
-// tell what they are.
-func onOwnDisks(limits []cli.OnLimit, t target.Target) []cli.OnLimit {
-	if len(t.Disks) == 0 {
-		return limits
-	}
-	var all []cli.OnLimit
-	for _, l := range limits {
-		if l.On != "" {
-			all = append(all, l)
-			continue
-		}
-		for _, disk := range t.Disks {
-			all = append(all, cli.OnLimit{On: disk, Limit: l.Limit})
-		}
-	}
-	return all
-}
-
 // place finds the devices of limits. Those without a place go on every disk that the
 // mounts of some processes are on; 0 is weir itself.
 func (a *app) place(ctx context.Context, limits []cli.OnLimit, views []int) ([]placed, error) {

@@ -123,7 +123,11 @@ func (a *app) setTarget(ctx context.Context, t target.Target, onLimits []cli.OnL
 			defer unlock()
 		}
 	}
-	places, err := a.place(ctx, onOwnDisks(onLimits, t), t.Views())
+	onLimits, err := a.onOwnDisks(ctx, onLimits, t)
+	if err != nil {
+		return err
+	}
+	places, err := a.place(ctx, onLimits, t.Views())
 	if err != nil {
 		return err
 	}

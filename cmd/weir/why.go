@@ -164,7 +164,10 @@ func (a *app) question(ctx context.Context, subject string, limits cli.Limits) (
 		places = []cli.OnLimit{{}}
 	}
 	if t != nil {
-		return asked(t, onOwnDisks(places, *t)), nil
+		if places, err = a.onOwnDisks(ctx, places, *t); err != nil {
+			return why.Question{}, err
+		}
+		return asked(t, places), nil
 	}
 	for i, p := range places {
 		if p.On != "" {
