@@ -27,9 +27,13 @@ func (fs *FS) OfProcess(h *Hierarchy, pid int) (Group, error) {
 		if err != nil {
 			return Group{}, fmt.Errorf("find cgroup of process %s: %w", process, err)
 		}
-		if member.of(h) {
-			return fs.groupOf(h, pid, member.path)
+		if !member.of(h) {
+			continue
 		}
+		if member.path == "/.." || strings.HasPrefix(member.path, "/../") { // cgroup_namespaces(7)
+			return Group{}, &Unsupported{Feature: "find cgroup of process " + process, Reason: "its group, " + member.path + ", is outside of this cgroup namespace", Remedy: "run weir on the host"}
+		}
+		return fs.groupOf(h, pid, member.path)
 	}
 	return Group{}, fmt.Errorf("find cgroup of process %s: it is in no group of %s", process, h.MountPoint)
 }
