@@ -28,7 +28,7 @@ func (a *app) sayForeign(ctx context.Context, t target.Target, limits []limit.As
 		a.out.Say("note: the files that %s writes to cannot be looked at: %v", t, err)
 		return
 	}
-	facts, err := why.Gather(ctx, sources, asked(&t, place.OnOwnDisks(limits, t.Disks)))
+	facts, err := why.Gather(ctx, sources, asked(&t, limits)) // with Firsts its mounts tell its disks
 	for _, p := range facts.Places {
 		if err == nil {
 			err = p.OwnersErr

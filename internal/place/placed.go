@@ -56,27 +56,6 @@ type Spot struct {
 	Err   *blkdev.NoBlockDeviceError // instead of devices
 }
 
-// OnOwnDisks puts limits without a place on the disks that a target has of its own, where its
-// mounts do not tell what they are.
-func OnOwnDisks(asked []limit.Asked, disks []string) []limit.Asked {
-	if len(disks) == 0 {
-		return asked
-	}
-	var all []limit.Asked
-	for _, a := range asked {
-		if a.On != "" {
-			all = append(all, a)
-			continue
-		}
-		for _, disk := range disks {
-			on := a
-			on.On = disk
-			all = append(all, on)
-		}
-	}
-	return all
-}
-
 // Find finds where limits go. Those without a place go on every disk that the mounts of some
 // processes are on; 0 is weir itself. skipped are mounts that none goes on.
 func Find(ctx context.Context, devices blkdev.FS, asked []limit.Asked, views []int) (spots []Spot, skipped []blkdev.Skipped, err error) {

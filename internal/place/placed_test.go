@@ -33,18 +33,6 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-func TestOnOwnDisks(t *testing.T) {
-	asked := []limit.Asked{{Limit: wbps(1)}, {On: "/data", Limit: wbps(2)}}
-	if got := OnOwnDisks(asked, nil); len(got) != 2 || got[0].On != "" {
-		t.Errorf("%+v", got)
-	}
-	if got := OnOwnDisks(asked, []string{"/dev/vda", "/dev/vdb"}); len(got) != 3 || got[0].On != "/dev/vda" || got[1].On != "/dev/vdb" || got[2].On != "/data" {
-		t.Errorf("%+v", got)
-	}
-}
-
-// What is known of a group is read of a host of files: its rules, the root's, and on v1 the
-// groups below it.
 func TestHostReadsAGroup(t *testing.T) {
 	at := cgrouptest.V1Dir
 	h := cgrouptest.New(t, cgroupfs.V1, map[string]string{

@@ -31,6 +31,11 @@ type Target struct {
 	// Disks are the files and devices that it does its I/O on, where its mounts do not
 	// tell: a virtual machine's images.
 	Disks []string
+	// ReadDisks are those that it only reads: backing images, a virtual CD.
+	ReadDisks []string
+	// NoDisks says why none of its I/O is on a disk of this host, where its mounts do not
+	// tell; nil: some is, or its mounts tell.
+	NoDisks error
 	// Record is what the target's owner keeps as its limits; nil: not known.
 	Record *Record
 	// Lasting spells a target that its owner starts again by the name that it has for
@@ -325,6 +330,10 @@ func container(elements []string) (kind, id string, ok bool) {
 	name, scope := strings.CutSuffix(last, ".scope")
 	if id, ok := strings.CutPrefix(name, "libpod-"); ok {
 		return "podman", id, IsContainerID(id)
+	}
+	if parts := strings.Split(last, ":"); len(parts) == 3 && IsContainerID(parts[2]) {
+		kind, known := map[string]string{"docker": "docker", "libpod": "podman"}[parts[1]]
+		return kind, parts[2], known
 	}
 	if id, ok := strings.CutPrefix(name, "docker-"); ok && scope {
 		return "docker", id, IsContainerID(id)
