@@ -42,8 +42,9 @@ static __always_inline const void *own_regs(void)
 	return (const void *)bpf_task_pt_regs(bpf_get_current_task_btf());
 }
 
-/* The current task enters a system call. Without regs they are looked for. */
-static __always_inline void entered(__u64 number, const void *regs)
+/* The current task enters a system call. Of a record of perf's the registers are looked for:
+ * by a helper that 5.10 does not have, where there are no such records. */
+static __always_inline void entered(__u64 number, const void *regs, const bool record)
 {
 	__u64 now = 0;
 	__u8 call, kind;
@@ -75,10 +76,10 @@ static __always_inline void entered(__u64 number, const void *regs)
 	op->entered = 1;
 	if (call & CALL_AIO) {
 		if (!(call & CALL_KIND))
-			aio_asked(op, regs ? regs : own_regs(), now);
+			aio_asked(op, record ? own_regs() : regs, now);
 		return;
 	}
-	kind = kind_of(op, task, call, regs ? regs : own_regs(), false);
+	kind = kind_of(op, task, call, record ? own_regs() : regs, false);
 	if (kind < KINDS && kinds & 1 << kind) /* sendfile's is known only now */
 		start(op, kind, now);
 }
@@ -86,12 +87,12 @@ static __always_inline void entered(__u64 number, const void *regs)
 SEC("tp_btf/sys_enter")
 int enter(__u64 *ctx)
 {
-	UNPREEMPTED(entered(ctx[1], (const void *)ctx[0]));
+	UNPREEMPTED(entered(ctx[1], (const void *)ctx[0], false));
 	return 0;
 }
 
 /* A thread that has been in operations leaves a call whose entry was not seen. */
-static __always_inline void left_unseen(struct op *op, __u64 number, const void *regs)
+static __always_inline void left_unseen(struct op *op, __u64 number, const void *regs, const bool record)
 {
 	void *task = own_task();
 	__u8 call, kind;
@@ -105,21 +106,21 @@ static __always_inline void left_unseen(struct op *op, __u64 number, const void 
 	call = calls[number];
 	if (!(call & CALL_TAKEN) || call & CALL_AIO || !is_taken(task) || is_compat(task))
 		return;
-	kind = kind_of(op, task, call, regs ? regs : own_regs(), true);
+	kind = kind_of(op, task, call, record ? own_regs() : regs, true);
 	if (kind < KINDS && kinds & 1 << kind)
 		count_unseen(kind, 0);
 }
 
-static __always_inline void left(__u64 number, __s64 result, const void *regs)
+static __always_inline void left(__u64 number, __s64 result, const void *regs, const bool record)
 {
 	struct op *op = place_of(own_tid());
 	__u8 call = aio && number < CALLS_MAX ? calls[number] & (CALL_AIO | CALL_KIND) : 0;
 	bool seen;
 
 	if (call == (CALL_AIO | KIND_READ))
-		aio_reaped(regs ? regs : own_regs(), result);
+		aio_reaped(record ? own_regs() : regs, result);
 	else if (call == CALL_AIO)
-		aio_taken(op, regs ? regs : own_regs(), result);
+		aio_taken(op, record ? own_regs() : regs, result);
 	if (!op)
 		return;
 	seen = op->entered;
@@ -130,14 +131,14 @@ static __always_inline void left(__u64 number, __s64 result, const void *regs)
 		else
 			stop(op, result);
 	} else if (!seen) {
-		left_unseen(op, number, regs);
+		left_unseen(op, number, regs, record);
 	}
 }
 
 SEC("tp_btf/sys_exit")
 int leave(__u64 *ctx)
 {
-	UNPREEMPTED(left(syscall_number((const void *)ctx[0]), ctx[1], (const void *)ctx[0]));
+	UNPREEMPTED(left(syscall_number((const void *)ctx[0]), ctx[1], (const void *)ctx[0], false));
 	return 0;
 }
 

@@ -111,3 +111,20 @@ func TestMaps(t *testing.T) {
 		t.Errorf("the maps can hold %d bytes, want %d at most", sum, most)
 	}
 }
+
+// A helper that 5.10 does not have (bpf_task_pt_regs, dd6e10fbd9fb) is in programs only that
+// no kernel before 7.0 loads.
+func TestHelpersOfLaterKernels(t *testing.T) {
+	spec, err := loadTrace()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, p := range spec.Programs {
+		for _, i := range p.Instructions {
+			if i.IsBuiltinCall() && asm.BuiltinFunc(i.Constant) == asm.FnTaskPtRegs && p.Type != ebpf.TracePoint {
+				t.Errorf("program %s asks for registers by a helper that 5.10 does not have", name)
+				break
+			}
+		}
+	}
+}

@@ -131,7 +131,8 @@ func throttledAIO(t *testing.T, short ...string) {
 	t.Helper()
 	disk := lab.Disk(t, lab.FS("ext4"))
 	g := newGroup(t)
-	g.limitWrites(t, disk.Number.String(), strconv.Itoa(lab.Scaled(lab.Need(t), 10_000_000)))
+	limit := lab.Scaled(lab.Need(t), 10_000_000)
+	g.limitWrites(t, disk.Number.String(), strconv.Itoa(limit))
 	for name, j := range aioWays {
 		if testing.Short() && !slices.Contains(short, name) {
 			continue
@@ -140,7 +141,6 @@ func throttledAIO(t *testing.T, short ...string) {
 			j.File, j.Groups, j.For, j.Flags, j.Block, j.Size = filepath.Join(disk.Dir, name), g.dirs(), traceFor(), unix.O_DIRECT, 256<<10, 16<<20
 			written(t, j.File, j.Size)
 			r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts())
-			r.slowest(t).blames(t, "blk_throttle", causeMin)
 			addsUp(t, r, "write", own.Write)
 			for _, b := range r.Behind {
 				if b.Direction == "write" {
@@ -150,6 +150,8 @@ func throttledAIO(t *testing.T, short ...string) {
 			if len(r.Open) > 0 {
 				t.Errorf("not ended: %+v", r.Open)
 			}
+			j.binds(t, own.Write, limit)
+			r.slowest(t).blames(t, "blk_throttle", causeMin)
 		})
 	}
 }

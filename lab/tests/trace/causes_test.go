@@ -21,11 +21,13 @@ func TestBlkThrottle(t *testing.T) {
 	needTrace(t, lab.NoSystemd, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
 	g := newGroup(t)
-	g.limitWrites(t, disk.Number.String(), strconv.Itoa(lab.Scaled(lab.Need(t), 10_000_000)))
+	limit := lab.Scaled(lab.Need(t), 10_000_000)
+	g.limitWrites(t, disk.Number.String(), strconv.Itoa(limit))
 	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(), Flags: unix.O_DIRECT, Block: 256 << 10, Size: 16 << 20}
 	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts())
-	r.slowest(t).blames(t, "blk_throttle", causeMin)
 	addsUp(t, r, "write", own.Write)
+	j.binds(t, own.Write, limit)
+	r.slowest(t).blames(t, "blk_throttle", causeMin)
 }
 
 // The device takes its time.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/weir-io/weir/lab"
+	"github.com/weir-io/weir/lab/outcome"
 )
 
 // needTrace asks for what a trace takes. By default one emulated guest is enough: the one
@@ -259,6 +260,15 @@ func (o operations) blames(t *testing.T, part string, least float64) {
 	t.Helper()
 	if len(o.Verdict.Causes) == 0 || o.Verdict.Causes[0].Part != part || o.Verdict.Causes[0].Share < least {
 		t.Errorf("%s: causes %v of %s, want %s with at least %.2f", o.Kind, o.Verdict.Causes, o.Verdict.Of, part, least)
+	}
+}
+
+// binds leaves a throttle's share to machines that reach its limit: on others it is not what
+// the load waits for. A load that does is at 0.9 of it and more.
+func (j job) binds(t *testing.T, own timed, limit int) {
+	t.Helper()
+	if rate := float64(own.Count*j.Block) / j.For.Seconds(); rate < 0.8*float64(limit) {
+		t.Skipf("%sa machine that reaches %d bytes/s (here the load wrote %.0f)", outcome.SkipMark, limit, rate)
 	}
 }
 

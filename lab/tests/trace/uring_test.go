@@ -78,7 +78,8 @@ func throttledRequests(t *testing.T, short ...string) {
 	t.Helper()
 	disk := lab.Disk(t, lab.FS("ext4"))
 	g := newGroup(t)
-	g.limitWrites(t, disk.Number.String(), strconv.Itoa(lab.Scaled(lab.Need(t), 10_000_000)))
+	limit := lab.Scaled(lab.Need(t), 10_000_000)
+	g.limitWrites(t, disk.Number.String(), strconv.Itoa(limit))
 	for name, j := range ways {
 		if testing.Short() && !slices.Contains(short, name) {
 			continue
@@ -88,13 +89,6 @@ func throttledRequests(t *testing.T, short ...string) {
 			j.File, j.Groups, j.For, j.Flags, j.Block, j.Size = filepath.Join(disk.Dir, name), g.dirs(), traceFor(), unix.O_DIRECT, 256<<10, 16<<20
 			written(t, j.File, j.Size)
 			r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts())
-			least := causeMin
-			if j.Ask == uring.Linked {
-				least = 0.3 // each waits for those before it: of four in a row 0.4 is its own wait
-			}
-			if w := r.slowest(t); w.share("blk_throttle") < least || w.share("blk_throttle")+w.share("io_uring") < 0.9 {
-				t.Errorf("causes %v of %s, want blk_throttle with at least %.1f", w.Verdict.Causes, w.Verdict.Of, least)
-			}
 			addsUp(t, r, "write", own.Write)
 			for _, b := range r.Behind {
 				if b.Direction == "write" {
@@ -103,6 +97,14 @@ func throttledRequests(t *testing.T, short ...string) {
 			}
 			if len(r.Open) > 0 {
 				t.Errorf("not ended: %+v", r.Open)
+			}
+			j.binds(t, own.Write, limit)
+			least := causeMin
+			if j.Ask == uring.Linked {
+				least = 0.3 // each waits for those before it: of four in a row 0.4 is its own wait
+			}
+			if w := r.slowest(t); w.share("blk_throttle") < least || w.share("blk_throttle")+w.share("io_uring") < 0.9 {
+				t.Errorf("causes %v of %s, want blk_throttle with at least %.1f", w.Verdict.Causes, w.Verdict.Of, least)
 			}
 		})
 	}
