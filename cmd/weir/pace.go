@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"os"
 	"slices"
@@ -9,7 +10,9 @@ import (
 
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/launch"
+	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/pacer"
 	"github.com/weir-io/weir/internal/state"
 	"github.com/weir-io/weir/internal/target"
@@ -142,6 +145,28 @@ func (a *app) repace(t target.Target, pace bool) error {
 		a.out.Say("warning: %s", note)
 	}
 	return err
+}
+
+// takeBack puts the rates that a group had into force again, where the pacer cannot be had
+// that was to hold the new ones.
+func (a *app) takeBack(ctx context.Context, t target.Target, was []cgroupfs.Rule, places []placed) error {
+	var back []hold.Change
+	for _, p := range places {
+		before := limit.None
+		for _, r := range was {
+			if r.Device == p.Device {
+				before = before.Overlay(r.Limit)
+			}
+		}
+		change := hold.Change{Device: p.Device}
+		for _, k := range limit.Keys {
+			if p.Limit.Get(k).IsSet() {
+				change.Limit = change.Limit.With(k, before.Get(k))
+			}
+		}
+		back = append(back, change)
+	}
+	return a.enforce(ctx, t, a.planFor(t, back))
 }
 
 // pace has the pacer hold a room that no command is in yet, if it is to. It lets go when

@@ -162,6 +162,10 @@ func (a *app) setPlanned(ctx context.Context, t target.Target, onLimits []cli.On
 			return err
 		}
 	}
+	was, err := t.Group.RulesIfAny()
+	if err != nil {
+		return errors.Join(err, undo())
+	}
 	if err := a.enforce(ctx, t, plan); err != nil {
 		if there, unread := t.Group.Exists(); unread == nil && !there {
 			err = fmt.Errorf("set %s: it has ended meanwhile, and nothing is limited: %w", t, err)
@@ -169,7 +173,7 @@ func (a *app) setPlanned(ctx context.Context, t target.Target, onLimits []cli.On
 		return errors.Join(err, undo())
 	}
 	if err := a.repace(t, pace); err != nil {
-		return err
+		return errors.Join(err, a.takeBack(ctx, t, was, places), undo())
 	}
 	if o.persist {
 		if err := a.afterPersist(ctx, t, plan, places); err != nil {

@@ -32,6 +32,7 @@ type Result struct {
 	Stats   []cgroupfs.Stat
 	Written uint64        // bytes that it and the children it waited for made dirty, or wrote directly, on any disk
 	Queued  time.Duration // what the throttle needs for writes that are charged already and wait in it (v1)
+	Starved bool          // the kernel has killed a process of it for want of memory
 	Dirty   *uint64       // bytes that it left in memory to be written, on any disk (v2); nil: not known
 }
 
@@ -139,6 +140,7 @@ func (h Host) Run(ctx context.Context, room *Room, c Command) (Result, error) {
 	if used, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
 		result.Written = uint64(used.Oublock) * 512 // getrusage(2): of task_io_account_write
 	}
+	result.Starved = room.starved()
 	if !room.limited {
 		return result, nil
 	}
@@ -159,4 +161,15 @@ func status(s *os.ProcessState) int {
 		return 128 + int(wait.Signal())
 	}
 	return s.ExitCode()
+}
+
+// starved reports whether the kernel has killed a process of the room for want of memory.
+func (r *Room) starved() bool {
+	return slices.ContainsFunc(r.joined, func(g cgroupfs.Group) bool {
+		if g.Hierarchy().Version == cgroupfs.V1 && !g.Hierarchy().Has("memory") {
+			return false
+		}
+		kills, err := g.OOMKills() // a group without the controller tells nothing
+		return err == nil && kills > 0
+	})
 }
