@@ -139,6 +139,9 @@ func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory s
 	if left != launch.LeftNothing {
 		closing = errors.Join(closing, launch.SweepLater())
 	}
+	if result.Starved && o.MemoryMax > 0 {
+		a.out.Say("killed for want of memory (limit %s)", limit.FormatSize(o.MemoryMax))
+	}
 	if err == nil {
 		err = a.reportRun(room, decided, args[0], result)
 		if left == launch.LeftDirty && decided.Binds() && result.Dirty != nil {

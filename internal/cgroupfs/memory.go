@@ -121,3 +121,22 @@ func (g Group) Text(name string) (text string, there bool, err error) {
 
 // ReadOnly reports whether the hierarchy is mounted read-only.
 func (h *Hierarchy) ReadOnly() bool { return h.ro }
+
+// OOMKills is how many processes of the group, or of one below it, the kernel has killed for
+// want of memory (memory.events; on v1 memory.oom_control, since 4.13).
+func (g Group) OOMKills() (n uint64, err error) {
+	file := "memory.events"
+	if g.h.Version == V1 {
+		file = "memory.oom_control"
+	}
+	text, err := g.read(file)
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(text) {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), "oom_kill "); ok {
+			return strconv.ParseUint(value, 10, 64)
+		}
+	}
+	return 0, nil
+}

@@ -35,6 +35,7 @@ type Result struct {
 	Stats   []cgroupfs.Stat
 	Tally   *tally.Sum    // what it did under its rules; nil: that was not measured
 	Queued  time.Duration // what the throttle needs for writes that are charged already and wait in it (v1)
+	Starved bool          // the kernel has killed a process of it for want of memory
 	Dirty   *uint64       // bytes that it left in memory to be written, on any disk (v2); nil: not known
 }
 
@@ -147,6 +148,7 @@ func (h Host) Run(ctx context.Context, room *Room, c Command) (Result, error) {
 		return result, fmt.Errorf("wait for %q: %w", c.Args[0], err)
 	}
 	result.Ended, result.Status = true, status(cmd.ProcessState)
+	result.Starved = room.starved()
 	if !room.limited {
 		return result, nil
 	}
@@ -194,4 +196,15 @@ func status(s *os.ProcessState) int {
 		return 128 + int(wait.Signal())
 	}
 	return s.ExitCode()
+}
+
+// starved reports whether the kernel has killed a process of the room for want of memory.
+func (r *Room) starved() bool {
+	return slices.ContainsFunc(r.joined, func(g cgroupfs.Group) bool {
+		if g.Hierarchy().Version == cgroupfs.V1 && !g.Hierarchy().Has("memory") {
+			return false
+		}
+		kills, err := g.OOMKills() // a group without the controller tells nothing
+		return err == nil && kills > 0
+	})
 }
