@@ -135,6 +135,9 @@ func (a *app) containerPlace(t target.Target) (quota.Place, error) {
 		if !filepath.IsAbs(dir) {
 			return p, fmt.Errorf("quota: %s: its upper directory %s is relative to where its mounter was; name it as the path that it has on this host", t, dir)
 		}
+		if blkdev.ThroughProcess(dir) {
+			return p, fmt.Errorf("quota: %s: its upper directory %s was an open directory of the process that mounted it; name it as the path that it has on this host", t, dir)
+		}
 		p.Dirs = append(p.Dirs, dir)
 	}
 	return p, nil

@@ -69,6 +69,9 @@ func (r *resolver) onSource(ctx context.Context, c *Chain, m Mount, depth int) e
 			Reason: fmt.Sprintf("%s has no device number, and its source %q is no device; name a disk", m.FSType, m.Source)}
 	}
 	if stacked[m.FSType] {
+		if r.throughProc(m.Source) {
+			return &NoBlockDeviceError{Path: c.Spec, FSType: m.FSType, Reason: m.FSType + " is on " + namedByMounter(m.Source)}
+		}
 		c.add(Layer{Kind: StackLayer, Text: m.FSType + " on " + m.Source})
 		return r.onPath(ctx, c, m.Source, depth-1)
 	}
@@ -82,44 +85,6 @@ func (r *resolver) onSource(ctx context.Context, c *Chain, m Mount, depth int) e
 	}
 	return &NoBlockDeviceError{Path: c.Spec, FSType: m.FSType,
 		Reason: fmt.Sprintf("%s has no device number, and its source is no block device here (%v); name a disk", m.FSType, err)}
-}
-
-// onOverlay follows the directory that takes the writes, or for an overlay that only
-// reads, the topmost one. The kernel gives these paths as they were when it was
-// mounted, in the mount namespace of whoever did that.
-func (r *resolver) onOverlay(ctx context.Context, c *Chain, m Mount, depth int) error {
-	dirs := parseOverlay(m.SuperOptions)
-	what, dir := "upper directory", dirs.upper
-	if dir == "" && len(dirs.lower) > 0 {
-		what, dir = "read only, lower directory", dirs.lower[0]
-	}
-	refuse := func(reason string) error {
-		return &NoBlockDeviceError{Path: c.Spec, FSType: m.FSType, Reason: reason}
-	}
-	if dir == "" {
-		return refuse("overlay names no directory in its mount options; name a disk")
-	}
-	if plain := withoutBackslashes(dir); plain != dir && !r.there(dir) && r.there(plain) {
-		dir = plain // upperdir=/a\,b is kept by the kernel as it was written
-	}
-	c.add(Layer{Kind: StackLayer, Text: "overlay, " + what + " " + dir})
-	if !filepath.IsAbs(dir) {
-		return refuse(fmt.Sprintf("the %s of the overlay, %s, is relative to where its mounter was; name a disk, or a path on it", what, dir))
-	}
-	sub := Chain{Spec: dir}
-	err := r.onPath(ctx, &sub, dir, depth-1)
-	c.Layers = append(c.Layers, sub.Layers...)
-	c.Notes = append(c.Notes, sub.Notes...)
-	c.Devices = sub.Devices
-	var none *NoBlockDeviceError
-	switch {
-	case errors.As(err, &none):
-		return refuse(fmt.Sprintf("the %s of the overlay is %s, and %s", what, dir, none.Reason))
-	case err != nil && isNotExist(err):
-		return refuse(fmt.Sprintf("the %s of the overlay, %s, cannot be reached from here (it may be in another mount namespace); "+
-			"name a disk, or a path on it", what, dir))
-	}
-	return err
 }
 
 // onBtrfs lists the members. btrfs has an anonymous number, and names one member as

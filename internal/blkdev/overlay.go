@@ -1,0 +1,138 @@
+package blkdev
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// A layer is a directory of an overlay that can have what is read or written there.
+type layer struct{ what, dir string }
+
+// layers lists the directories of an overlay by what its I/O goes to: the upper directory
+// takes all writes. Of an overlay that only reads, the layers for data have what files hold
+// (composefs; what is above them are names and numbers only), and else the topmost one.
+func (d overlayDirs) layers() []layer {
+	if d.upper != "" {
+		return []layer{{"upper directory", d.upper}}
+	}
+	var all []layer
+	for _, dir := range d.data {
+		all = append(all, layer{"read only, data directory", dir})
+	}
+	for _, dir := range d.lower {
+		all = append(all, layer{"read only, lower directory", dir})
+	}
+	return all
+}
+
+// layersMost bounds the layers of one overlay that are followed.
+const layersMost = 8
+
+// onOverlay follows the directory that has an overlay's I/O. A layer of an overlay that only
+// reads can be in memory, as an image's metadata is: then the next one counts.
+func (r *resolver) onOverlay(ctx context.Context, c *Chain, m Mount, depth int) error {
+	layers := parseOverlay(m.SuperOptions).layers()
+	if len(layers) == 0 {
+		return noOverlay(c.Spec, "overlay names no directory in its mount options; name a disk")
+	}
+	layers = layers[:min(len(layers), layersMost)]
+	first, sub, err := layers[0], Chain{}, error(nil)
+	for i, l := range layers {
+		next, nextErr := r.onLayer(ctx, l, depth)
+		if i == 0 || nextErr == nil {
+			first, sub, err = next.of, next.Chain, nextErr
+		}
+		var none *NoBlockDeviceError
+		if nextErr == nil || !errors.As(nextErr, &none) || !memory[none.FSType] {
+			break
+		}
+	}
+	c.add(Layer{Kind: StackLayer, Text: "overlay, " + first.what + " " + first.dir})
+	c.Layers = append(c.Layers, sub.Layers...)
+	c.Notes = append(c.Notes, sub.Notes...)
+	c.Devices = sub.Devices
+	var none *NoBlockDeviceError
+	var unreached *layerError
+	switch {
+	case errors.As(err, &unreached):
+		return noOverlay(c.Spec, fmt.Sprintf("the %s of the overlay%s", first.what, unreached.why))
+	case errors.As(err, &none):
+		return noOverlay(c.Spec, fmt.Sprintf("the %s of the overlay is %s, and %s", first.what, first.dir, none.Reason))
+	case err != nil && isNotExist(err):
+		return noOverlay(c.Spec, fmt.Sprintf("the %s of the overlay, %s, cannot be reached from here (it may be in another mount namespace); "+
+			"name a disk, or a path on it", first.what, first.dir))
+	}
+	return err
+}
+
+func noOverlay(spec, reason string) error {
+	return &NoBlockDeviceError{Path: spec, FSType: "overlay", Reason: reason}
+}
+
+// A layerError says why a directory of an overlay's means nothing here.
+type layerError struct{ why string }
+
+func (e *layerError) Error() string { return e.why }
+
+type followed struct {
+	of layer
+	Chain
+}
+
+// onLayer follows one directory. The kernel gives its path as it was when it was mounted, in
+// the mount namespace of whoever did that.
+func (r *resolver) onLayer(ctx context.Context, l layer, depth int) (followed, error) {
+	if plain := withoutBackslashes(l.dir); plain != l.dir && !r.there(l.dir) && r.there(plain) {
+		l.dir = plain // upperdir=/a\,b is kept by the kernel as it was written
+	}
+	f := followed{l, Chain{Spec: l.dir}}
+	switch {
+	case !filepath.IsAbs(l.dir):
+		return f, &layerError{fmt.Sprintf(", %s, is relative to where its mounter was; name a disk, or a path on it", l.dir)}
+	case r.throughProc(l.dir):
+		return f, &layerError{" is " + namedByMounter(l.dir)}
+	}
+	err := r.onPath(ctx, &f.Chain, l.dir, depth-1)
+	return f, err
+}
+
+func namedByMounter(path string) string {
+	return path + ", which was an open file or a directory of the process that mounted it; here it means another one, so name a disk, or a path on it"
+}
+
+// ThroughProcess reports whether a path says that it leads through what means something else
+// for each process: /proc/self/fd/8, /proc/4711/root, /dev/fd/8.
+func ThroughProcess(path string) bool {
+	path = filepath.Clean(path)
+	for _, own := range []string{"/proc/self", "/proc/thread-self", "/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr"} {
+		if within(path, own) {
+			return true
+		}
+	}
+	of, err := filepath.Match("/proc/[0-9]*/*", prefixOf(path, 3))
+	return err == nil && of
+}
+
+// throughProc is ThroughProcess, also for a path with a link to such a one.
+func (r *resolver) throughProc(path string) bool {
+	if ThroughProcess(path) || !r.fs.isHost() {
+		return ThroughProcess(path)
+	}
+	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_MAGICLINKS})
+	if err != nil {
+		return errors.Is(err, unix.ELOOP)
+	}
+	_ = unix.Close(fd) // nothing was written
+	return false
+}
+
+// prefixOf returns the first elements of an absolute path.
+func prefixOf(path string, elements int) string {
+	parts := strings.SplitN(path, "/", elements+2)
+	return strings.Join(parts[:min(len(parts), elements+1)], "/")
+}
