@@ -130,7 +130,11 @@ func (a *app) setTarget(ctx context.Context, t target.Target, onLimits []limit.A
 			defer unlock()
 		}
 	}
-	places, err := a.place(ctx, place.OnOwnDisks(onLimits, t.Disks), t.Views())
+	onLimits, err := a.onOwnDisks(ctx, onLimits, t)
+	if err != nil {
+		return err
+	}
+	places, err := a.place(ctx, onLimits, t.Views())
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ const namesWithin = time.Second
 func (a *app) nameContainers(ctx context.Context, groups []showGroup) {
 	ctx, cancel := context.WithTimeout(ctx, namesWithin)
 	defer cancel()
+	a.nameDomains(groups)
 	for _, maker := range engine.Makers() {
 		kind := a.containers(maker, nil)
 		itsOwn := func(g showGroup) bool { return g.Owner.Kind == kind.Name() }
@@ -34,6 +35,28 @@ func (a *app) nameContainers(ctx context.Context, groups []showGroup) {
 	a.nameGroups(groups, func() func(string) string { return a.containerd(nil).Namer(ctx) })
 	if slices.ContainsFunc(groups, func(g showGroup) bool { return strings.Contains(g.Cgroup, "pod") }) {
 		a.nameGroups(groups, func() func(string) string { return a.pods(nil).Namer(ctx) })
+	}
+}
+
+// nameDomains spells domains of libvirt's as libvirt does. One that cannot be found there goes
+// by its group: the name of its scope could be another domain's.
+func (a *app) nameDomains(groups []showGroup) {
+	var names map[string]string
+	for i, g := range groups {
+		if g.Owner.Kind != "libvirt" {
+			continue
+		}
+		if names == nil {
+			names = map[string]string{}
+			if h, err := a.io(); err == nil {
+				names = a.machines(h).Names()
+			}
+		}
+		if name := names[g.Cgroup]; name != "" {
+			groups[i].Target, groups[i].Owner.Name = "vm:"+name, name
+		} else {
+			groups[i].Target = "cgroup:" + g.Cgroup
+		}
 	}
 }
 

@@ -165,7 +165,10 @@ func (a *app) question(ctx context.Context, subject string, limits cli.Limits) (
 		places = []limit.Asked{{}}
 	}
 	if t != nil {
-		return asked(t, place.OnOwnDisks(places, t.Disks)), nil
+		if places, err = a.onOwnDisks(ctx, places, *t); err != nil {
+			return why.Question{}, err
+		}
+		return asked(t, places), nil
 	}
 	for i, p := range places {
 		if p.On != "" {

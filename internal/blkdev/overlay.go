@@ -48,7 +48,7 @@ func (r *resolver) onOverlay(ctx context.Context, c *Chain, m Mount, depth int) 
 			first, sub, err = next.of, next.Chain, nextErr
 		}
 		var none *NoBlockDeviceError
-		if nextErr == nil || !errors.As(nextErr, &none) || !memory[none.FSType] {
+		if nextErr == nil || !errors.As(nextErr, &none) || !memory.has(none.FSType) {
 			break
 		}
 	}

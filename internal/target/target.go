@@ -31,6 +31,11 @@ type Target struct {
 	// Disks are the files and devices that it does its I/O on, where its mounts do not
 	// tell: a virtual machine's images.
 	Disks []string
+	// ReadDisks are those that it only reads: backing images, a virtual CD.
+	ReadDisks []string
+	// NoDisks says why none of its I/O is on a disk of this host, where its mounts do not
+	// tell; nil: some is, or its mounts tell.
+	NoDisks error
 	// Record is what the target's owner keeps as its limits; nil: not known.
 	Record *Record
 	// Lasting spells a target that its owner starts again by the name that it has for

@@ -1,7 +1,6 @@
 package vm
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -29,47 +28,72 @@ func firstChild(root string, pid int) int {
 	return child
 }
 
-// openDisks lists what a process has open for reading and writing that can be a disk:
-// block devices, and files with a name. A virtual machine has its images open as long as
-// it runs.
-func openDisks(root string, pid int) ([]string, error) {
+// openFiles are the files and devices that QEMU does a domain's I/O on.
+type openFiles struct{ written, read []string }
+
+// openDisks lists the disks that a process has open, those that it may write and those that
+// it only reads: backing images and virtual CDs. What it has in memory, shared with others or
+// not, its firmware with what that keeps, and its program's own files are none. A file that
+// cannot be looked at is left out: it never hides the others.
+func openDisks(root string, pid int) (all openFiles, err error) {
 	dir := filepath.Join(root, "proc", strconv.Itoa(pid))
 	entries, err := os.ReadDir(filepath.Join(dir, "fd"))
 	if err != nil {
-		return nil, fmt.Errorf("find the disks of process %d: %w", pid, err)
+		return all, fmt.Errorf("find the disks of process %d: %w", pid, err)
 	}
-	var disks []string
 	for _, e := range entries {
 		file := filepath.Join(dir, "fd", e.Name())
 		name, err := os.Readlink(file)
-		if err != nil || !strings.HasPrefix(name, "/") || strings.HasSuffix(name, " (deleted)") || strings.HasPrefix(name, "/memfd:") {
+		if err != nil || !strings.HasPrefix(name, "/") || strings.HasSuffix(name, " (deleted)") || isNoDisk(name) {
 			continue
 		}
+		if root != "/" { // of a copy of a host the links are there, and name its files
+			file = filepath.Join(root, name)
+		}
 		info, err := os.Stat(file)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // closed meanwhile
+		if err != nil || info.Mode().Type() != fs.ModeDevice && !info.Mode().IsRegular() || root == "/" && inMemory(file) {
+			continue
 		}
-		if err != nil {
-			return nil, fmt.Errorf("find the disks of process %d: %w", pid, err)
-		}
-		block := info.Mode().Type() == fs.ModeDevice
-		if (block || info.Mode().IsRegular()) && writes(filepath.Join(dir, "fdinfo", e.Name())) {
-			disks = append(disks, name)
+		switch mode, known := modeOf(filepath.Join(dir, "fdinfo", e.Name())); {
+		case known && mode == unix.O_RDWR:
+			all.written = append(all.written, name)
+		case known && mode == unix.O_RDONLY:
+			all.read = append(all.read, name)
 		}
 	}
-	slices.Sort(disks)
-	return slices.Compact(disks), nil
+	slices.Sort(all.written)
+	slices.Sort(all.read)
+	all.written = slices.Compact(all.written)
+	all.read = slices.DeleteFunc(slices.Compact(all.read), func(name string) bool { return slices.Contains(all.written, name) })
+	return all, nil
 }
 
-// writes reports whether a descriptor is for reading and writing (proc_pid_fdinfo(5)).
-// Logs are for writing only, and firmware for reading.
-func writes(fdinfo string) bool {
+// noDisks begin the names of files that are no disk of a domain's, though QEMU has them
+// open: memory, firmware (and the variables that it keeps), the program's own.
+var noDisks = []string{"/memfd:", "/dev/shm/", "/dev/hugepages", "/run/", "/proc/", "/sys/", "/usr/", "/lib/", "/etc/", "/anon_hugepage",
+	"/var/lib/libvirt/qemu/nvram/", "/var/lib/libvirt/qemu/ram/", "/var/lib/libvirt/qemu/save/", "/var/log/"}
+
+func isNoDisk(name string) bool {
+	return slices.ContainsFunc(noDisks, func(begin string) bool { return strings.HasPrefix(name, begin) })
+}
+
+// inMemory reports whether a file is on a file system that keeps files in memory.
+func inMemory(file string) bool {
+	var st unix.Statfs_t
+	if err := unix.Statfs(file, &st); err != nil {
+		return false
+	}
+	return slices.Contains([]int64{unix.TMPFS_MAGIC, unix.HUGETLBFS_MAGIC, unix.RAMFS_MAGIC}, int64(st.Type))
+}
+
+// modeOf reads how a descriptor is open: O_RDONLY, O_WRONLY or O_RDWR.
+func modeOf(fdinfo string) (mode int, known bool) {
 	text, err := os.ReadFile(fdinfo)
 	if err != nil {
-		return false
+		return 0, false
 	}
 	_, rest, _ := strings.Cut(string(text), "flags:")
 	octal, _, _ := strings.Cut(strings.TrimSpace(rest), "\n")
 	flags, err := strconv.ParseInt(octal, 8, 64)
-	return err == nil && flags&unix.O_ACCMODE == unix.O_RDWR
+	return int(flags) & unix.O_ACCMODE, err == nil
 }

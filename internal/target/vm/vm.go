@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/plain"
 	"github.com/weir-io/weir/internal/target"
 )
 
@@ -91,8 +92,31 @@ func (k Kind) Resolve(_ context.Context, name string) (target.Target, error) {
 		}
 		return t, nil
 	}
-	t.Disks, err = openDisks(k.Root, d.pid)
+	files, err := openDisks(k.Root, d.pid)
+	t.Disks, t.ReadDisks = files.written, files.read
+	if err == nil && len(t.Disks)+len(t.ReadDisks) == 0 {
+		t.NoDisks = &cgroupfs.Unsupported{Feature: "limit disk I/O of " + spec, Reason: "it has no disk on this host; its disks are on other machines, which QEMU reaches by network, or in memory",
+			Remedy: "have QEMU limit each of them (virsh blkdeviotune " + name + " DISK --write-bytes-sec N), or name a disk of this host with --on"}
+	}
 	return t, err
+}
+
+// Names finds the domains that run, by the path of the group in the hierarchy that each is
+// limited in. (The name in a scope's own is what machined takes of it: without _ and .)
+func (k Kind) Names() map[string]string {
+	names := map[string]string{}
+	for _, driver := range drivers {
+		for _, name := range k.Live("") {
+			d, err := k.readPID(driver, name)
+			if err != nil {
+				continue
+			}
+			if group, err := k.groupOf("vm:"+name, d); err == nil {
+				names[group.Path()] = name
+			}
+		}
+	}
+	return names
 }
 
 // find reads which process a domain is.
@@ -100,7 +124,7 @@ func (k Kind) find(spec, name string) (domain, error) {
 	var found []domain
 	there := false
 	for _, driver := range drivers {
-		text, err := os.ReadFile(filepath.Join(k.folder(driver), name+".pid"))
+		d, err := k.readPID(driver, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			_, err := os.Stat(k.folder(driver))
 			there = there || err == nil
@@ -112,11 +136,7 @@ func (k Kind) find(spec, name string) (domain, error) {
 		if err != nil {
 			return domain{}, fmt.Errorf("%s: %w", spec, err)
 		}
-		pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-		if err != nil || pid <= 0 {
-			return domain{}, fmt.Errorf("%s: %s has no process number: %q", spec, filepath.Join(k.folder(driver), name+".pid"), text)
-		}
-		found = append(found, domain{driver, pid})
+		found = append(found, d)
 	}
 	switch {
 	case len(found) == 1:
@@ -127,6 +147,20 @@ func (k Kind) find(spec, name string) (domain, error) {
 		return domain{}, &target.NoKindError{Err: &cgroupfs.Unsupported{Feature: spec, Reason: "there is no libvirt that has run anything (" + k.folder(drivers[0]) + ")", Remedy: "start the domain: virsh start"}}
 	}
 	return domain{}, &target.NotFound{Target: spec, Why: "no such domain runs; virsh list, and virsh -c lxc:/// list, show those that do"}
+}
+
+// readPID reads what libvirt has noted of a domain that runs.
+func (k Kind) readPID(driver, name string) (domain, error) {
+	file := filepath.Join(k.folder(driver), name+".pid")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return domain{}, err
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil || pid <= 0 {
+		return domain{}, fmt.Errorf("%s has no process number: %q", file, plain.Short(string(text), 60))
+	}
+	return domain{driver, pid}, nil
 }
 
 // groupOf finds the domain's group. On v2 that is the one that libvirt's own limits are on,

@@ -2,9 +2,11 @@ package vm
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -78,8 +80,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// What QEMU has open for reading and writing is its disks: not its log, its firmware and
-// its sockets.
+// What QEMU has open for reading and writing is its disks: not its log and its sockets. What it only
+// reads is beside them.
 func TestOpenDisks(t *testing.T) {
 	dir := t.TempDir()
 	open := func(name string, flags int) {
@@ -92,14 +94,69 @@ func TestOpenDisks(t *testing.T) {
 	}
 	open("image", os.O_RDWR)
 	open("log", os.O_WRONLY|os.O_APPEND)
-	open("firmware", os.O_RDONLY)
+	open("backing", os.O_RDONLY)
 	open("gone", os.O_RDWR)
 	if err := os.Remove(filepath.Join(dir, "gone")); err != nil {
 		t.Fatal(err)
 	}
 	all, err := openDisks("/", os.Getpid())
-	mine := slices.DeleteFunc(all, func(name string) bool { return !strings.HasPrefix(name, dir) })
-	if err != nil || !slices.Equal(mine, []string{filepath.Join(dir, "image")}) {
-		t.Errorf("%q, %v", mine, err)
+	mine := func(all []string) []string {
+		return slices.DeleteFunc(all, func(name string) bool { return !strings.HasPrefix(name, dir) })
+	}
+	if written := mine(all.written); err != nil || !slices.Equal(written, []string{filepath.Join(dir, "image")}) {
+		t.Errorf("%q, %v", written, err)
+	}
+	if read := mine(all.read); !slices.Equal(read, []string{filepath.Join(dir, "backing")}) {
+		t.Errorf("%q", read)
+	}
+}
+
+// What QEMU has open beside its disks: memory that it shares, firmware, the variables of
+// that. A file that cannot be looked at does not hide the others.
+func TestWhatIsNoDisk(t *testing.T) {
+	root := t.TempDir()
+	dir := filepath.Join(root, "proc/4711")
+	for _, d := range []string{"fd", "fdinfo"} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const image = "/vm.qcow2"
+	for n, c := range []struct{ name, flags string }{
+		{"/dev/shm/my_shmem0", "0100002"}, {"/run/shm/x", "0100002"}, {"/dev/hugepages/libvirt/qemu/1-db/pc.ram", "0100002"},
+		{"/var/lib/libvirt/qemu/nvram/db_VARS.fd", "0100002"}, {"/usr/share/OVMF/OVMF_CODE.fd", "0100000"}, {"/memfd:ram (deleted)", "0100002"},
+		{"/srv/gone.qcow2", "0100002"}, {image, "0100002"}, {"pipe:[1]", "02"},
+	} {
+		number := strconv.Itoa(n)
+		if err := errors.Join(os.Symlink(c.name, filepath.Join(dir, "fd", number)), os.WriteFile(filepath.Join(dir, "fdinfo", number), []byte("pos:\t0\nflags:\t"+c.flags+"\nmnt_id:\t1\n"), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(root, image), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	all, err := openDisks(root, 4711)
+	if err != nil || !slices.Equal(all.written, []string{image}) || len(all.read) != 0 {
+		t.Errorf("%+v, %v", all, err)
+	}
+}
+
+// A domain with disks on the network only has none here, and the remedy is libvirt's.
+func TestNoDisks(t *testing.T) {
+	k := host(t, cgroupfs.V2, map[string]string{"run/libvirt/qemu/db.pid": "4711", "proc/4711/cgroup": "0::" + scope + "\n", "proc/4711/fd/x": ""})
+	got, err := k.Resolve(t.Context(), "db")
+	if err != nil || !cgroupfs.IsUnsupported(got.NoDisks) || !strings.Contains(got.NoDisks.Error(), "virsh blkdeviotune db DISK") {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// machined's name of a scope is not the domain's: another one can be called so.
+func TestNames(t *testing.T) {
+	const other = `/machine.slice/machine-qemu\x2d4\x2dfedoradefault.scope`
+	k := host(t, cgroupfs.V2, map[string]string{"run/libvirt/qemu/fedora_default.pid": "4711", "proc/4711/cgroup": "0::" + `/machine.slice/machine-qemu\x2d3\x2dfedoradefault.scope/libvirt/emulator` + "\n",
+		"run/libvirt/qemu/fedoradefault.pid": "4712", "proc/4712/cgroup": "0::" + other + "\n", "run/libvirt/qemu/odd.pid": "x", "run/libvirt/lxc/ended.pid": "4713"})
+	want := map[string]string{`/machine.slice/machine-qemu\x2d3\x2dfedoradefault.scope`: "fedora_default", other: "fedoradefault"}
+	if got := k.Names(); !maps.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
