@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,18 +20,24 @@ import (
 	"github.com/weir-io/weir/internal/limit"
 )
 
-// cgconfigFile is where libcgroup has its configuration.
-const cgconfigFile = "/etc/cgconfig.conf"
+// Where libcgroup has its configuration: a file, and a directory of others.
+const (
+	cgconfigFile = "/etc/cgconfig.conf"
+	cgconfigDir  = "/etc/cgconfig.d"
+)
 
-// cgconfigBytes bounds the file: it is written by hand.
-const cgconfigBytes = 1 << 20
+// Bounds of the configuration: it is written by hand.
+const (
+	cgconfigBytes = 1 << 20
+	cgconfigFiles = 1000
+)
 
 func newImport(a *app) *cobra.Command {
 	var apply bool
 	cmd := &cobra.Command{
 		Use:   "import [FILE]",
 		Short: "Say what libcgroup's configuration is in weir",
-		Long: "Read libcgroup's configuration (" + cgconfigFile + ", or FILE) and print the weir set lines that give its groups the same disk I/O limits,\n" +
+		Long: "Read libcgroup's configuration (" + cgconfigFile + " and " + cgconfigDir + "/*.conf, or FILE) and print the weir set lines that give its groups the same disk I/O limits,\n" +
 			"and as messages what is left out, and why. Nothing is changed without --apply, which sets the limits of those groups that exist.",
 		Example: "  weir import\n  weir import /etc/cgconfig.conf --apply",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -38,11 +47,14 @@ func newImport(a *app) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			file := filepath.Join(a.root, cgconfigFile)
-			if len(args) > 0 {
-				file = args[0]
+			files := args
+			if len(args) == 0 {
+				var err error
+				if files, err = a.cgconfigs(); err != nil {
+					return fmt.Errorf("import: %w", err)
+				}
 			}
-			return a.importFile(cmd.Context(), file, apply)
+			return a.importFiles(cmd.Context(), files, apply)
 		},
 	}
 	cmd.Flags().BoolVar(&apply, "apply", false, "set the limits of the groups that exist")
@@ -60,6 +72,7 @@ type importDocument struct {
 
 type importGroup struct {
 	Target  string         `json:"target"`
+	File    string         `json:"file"` // that has it
 	Line    int            `json:"line"` // of the file
 	Command string         `json:"command"`
 	Devices []importDevice `json:"devices"`
@@ -71,19 +84,53 @@ type importDevice struct {
 	Limit  limit.Limit   `json:"limit"`
 }
 
-func (a *app) importFile(ctx context.Context, file string, apply bool) error {
-	text, err := readSmall(file, cgconfigBytes)
+// cgconfigs lists the files that libcgroup's own service reads, in its order.
+func (a *app) cgconfigs() ([]string, error) {
+	main := filepath.Join(a.root, cgconfigFile)
+	more, err := filepath.Glob(filepath.Join(a.root, cgconfigDir, "*.conf"))
 	if err != nil {
-		return fmt.Errorf("import: %w", err)
+		return nil, err
 	}
-	sections, err := cgconfig.Parse(text)
-	if err != nil {
-		return fmt.Errorf("import %s: %w", file, err)
+	more = slices.DeleteFunc(more, func(name string) bool {
+		info, err := os.Stat(name)
+		return err == nil && !info.Mode().IsRegular() // a FIFO is not waited for
+	})
+	if len(more) > cgconfigFiles {
+		return nil, fmt.Errorf("read %s: it has %d files; weir reads at most %d", filepath.Join(a.root, cgconfigDir), len(more), cgconfigFiles)
 	}
-	limits, notes := cgconfig.Limits(sections)
+	if _, err := os.Stat(main); errors.Is(err, fs.ErrNotExist) && len(more) > 0 {
+		return more, nil
+	}
+	return append([]string{main}, more...), nil
+}
+
+// parseAll reads files. One that cannot be read does not hide the others.
+func parseAll(names []string) (files []cgconfig.File, err error) {
+	for _, name := range names {
+		text, readErr := readSmall(name, cgconfigBytes)
+		if readErr != nil {
+			err = errors.Join(err, fmt.Errorf("import: %w", readErr))
+			continue
+		}
+		sections, parseErr := cgconfig.Parse(text)
+		if parseErr != nil {
+			err = errors.Join(err, fmt.Errorf("import %s: %w", name, parseErr))
+			continue
+		}
+		files = append(files, cgconfig.File{Name: name, Sections: sections})
+	}
+	return files, err
+}
+
+func (a *app) importFiles(ctx context.Context, names []string, apply bool) error {
+	files, broken := parseAll(names)
+	if len(files) == 0 {
+		return broken
+	}
+	limits, notes := cgconfig.Limits(files...)
 	doc := importDocument{Schema: cli.SchemaOf("import"), Applied: apply, Groups: groupsOf(limits), LeftOut: append([]cgconfig.Note{}, notes...)}
 	for _, n := range notes {
-		a.out.Say("%s:%d: %s", file, n.Line, n.Text)
+		a.out.Say("%s:%d: %s", n.File, n.Line, n.Text)
 	}
 	a.sayNested(doc.Groups)
 	failed := 0
@@ -92,7 +139,7 @@ func (a *app) importFile(ctx context.Context, file string, apply bool) error {
 		if apply {
 			if err := a.apply(ctx, *g); err != nil {
 				g.Error = err.Error()
-				a.out.Fail(fmt.Errorf("%s:%d: %w", file, g.Line, err))
+				a.out.Fail(fmt.Errorf("%s:%d: %w", g.File, g.Line, err))
 				failed++
 				continue
 			}
@@ -101,16 +148,21 @@ func (a *app) importFile(ctx context.Context, file string, apply bool) error {
 			a.out.Print("%s", g.Command)
 		}
 	}
+	var err error
 	if a.out.JSON {
 		err = a.out.Document(doc)
 	}
+	said := strings.Join(names, " and ")
+	if len(names) > 2 {
+		said = filepath.Join(a.root, cgconfigFile) + " and " + filepath.Join(a.root, cgconfigDir)
+	}
 	switch {
 	case len(doc.Groups) == 0:
-		a.out.Say("%s gives no group a disk I/O limit", file)
+		a.out.Say("%s gives no group a disk I/O limit", said)
 	case failed > 0 && err == nil:
-		return fmt.Errorf("import %s: limits of %d of %s not set", file, failed, cli.Plural(len(doc.Groups), "group", "groups"))
+		err = fmt.Errorf("import %s: limits of %d of %s not set", said, failed, cli.Plural(len(doc.Groups), "group", "groups"))
 	}
-	return err
+	return errors.Join(broken, err)
 }
 
 // readSmall reads a file that is not longer than most.
@@ -144,7 +196,7 @@ func groupsOf(limits []cgconfig.GroupLimit) []importGroup {
 			if l.Group == "/" { // who runs that line has read it
 				command += " --whole-cgroup"
 			}
-			groups = append(groups, importGroup{Target: name, Line: l.Line, Command: command})
+			groups = append(groups, importGroup{Target: name, File: l.File, Line: l.Line, Command: command})
 		}
 		g := &groups[i]
 		g.Devices = append(g.Devices, importDevice{l.Device, l.Limit})

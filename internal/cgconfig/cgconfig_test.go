@@ -21,7 +21,7 @@ func read(t *testing.T, file string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	limits, notes := Limits(sections)
+	limits, notes := Limits(File{Sections: sections})
 	var b strings.Builder
 	for _, l := range limits {
 		fmt.Fprintf(&b, "%s (%d) %s: %s\n", l.Group, l.Line, l.Device, l.Limit)
@@ -78,7 +78,7 @@ func TestSyntaxErrorsSayWhere(t *testing.T) {
 			t.Errorf("Parse(%q): %v, want %s", text, err, want)
 		}
 	}
-	for _, text := range []string{"", "# nothing\n", "group a {}", "group a { cpu {} }", "group a{x{y=z}}"} {
+	for _, text := range []string{"", "# nothing\n", "group a {}", "* a comment\n# one\n*another {\ngroup a {\n* it = x;\n}\n*", "group a { cpu {} }", "group a{x{y=z}}"} {
 		if _, err := Parse(text); err != nil {
 			t.Errorf("Parse(%q): %v", text, err)
 		}
@@ -106,7 +106,7 @@ func FuzzParse(f *testing.F) {
 		if errors.As(err, &syntax) && syntax.Line > lines {
 			t.Errorf("an error in line %d of %d", syntax.Line, lines)
 		}
-		limits, notes := Limits(sections)
+		limits, notes := Limits(File{Sections: sections})
 		for _, l := range limits {
 			if !strings.HasPrefix(l.Group, "/") || strings.Contains(l.Group+"/", "/../") || strings.ContainsFunc(l.Group, unicode.IsControl) || l.Limit.IsZero() || l.Line > lines {
 				t.Errorf("%+v", l)
@@ -118,4 +118,40 @@ func FuzzParse(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Sections that move groups do so for all of a file, and systemd's for the files after it.
+func TestGroupsThatAreMoved(t *testing.T) {
+	const limits = `{ blkio { blkio.throttle.read_bps_device = "8:0 1000"; } }`
+	parse := func(name, text string) File {
+		t.Helper()
+		sections, err := Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return File{name, sections}
+	}
+	main := parse("main", "group web "+limits+"\nsystemd { slice = s.slice; scope = c.scope; setdefault = yes; }\n")
+	for name, c := range map[string]struct {
+		files []File
+		want  string
+	}{
+		"systemd":              {[]File{main}, "/s.slice/c.scope/web"},
+		"systemd, in order":    {[]File{main, parse("d/a", "namespace { cpu = x; blkio = daemons/io; }\ngroup db "+limits), parse("d/b", "group . "+limits)}, "/s.slice/c.scope/web /s.slice/c.scope/daemons/io/db /s.slice/c.scope"},
+		"no default":           {[]File{parse("x", "systemd { slice = s.slice; scope = c.scope; setdefault = no; }\ngroup web "+limits)}, "/web"},
+		"names that are none":  {[]File{parse("x", "systemd { slice = \"..\"; scope = \"a/b\"; setdefault = yes; }\nnamespace { blkio = \"../x\"; }\ngroup web "+limits)}, "/web"},
+		"the same group twice": {[]File{parse("x", "group web "+limits), parse("y", `group web { blkio { blkio.throttle.read_bps_device = "8:0 2000"; } }`)}, "/web"},
+	} {
+		all, notes := Limits(c.files...)
+		var groups []string
+		for _, l := range all {
+			groups = append(groups, l.Group)
+		}
+		if got := strings.Join(groups, " "); got != c.want {
+			t.Errorf("%s: %s, want %s (%v)", name, got, c.want, notes)
+		}
+		if name == "the same group twice" && all[0].Limit.String() != "read 2 kB/s" {
+			t.Errorf("%s: %s", name, all[0].Limit)
+		}
+	}
 }

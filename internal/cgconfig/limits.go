@@ -14,6 +14,7 @@ import (
 
 // A GroupLimit is what the file gives one group on one device.
 type GroupLimit struct {
+	File   string // that it stands in
 	Group  string // its path, "/web/static"
 	Line   int    // of the group's section
 	Device blkdev.Number
@@ -22,6 +23,7 @@ type GroupLimit struct {
 
 // A Note says what of the file is no disk I/O limit, or cannot be taken for one.
 type Note struct {
+	File string `json:"file"`
 	Line int    `json:"line"`
 	Text string `json:"text"`
 }
@@ -34,40 +36,95 @@ var throttles = map[string]limit.Key{
 	"blkio.throttle.write_iops_device": limit.WIOPS,
 }
 
+// A File is one that was parsed.
+type File struct {
+	Name     string
+	Sections []Section
+}
+
 // reader collects limits and notes.
 type reader struct {
+	file   string
+	below  string            // the group that all others are below, for systemd's sake
+	spaces map[string]string // the groups that those of a controller are below, by the controller
 	limits []GroupLimit
 	notes  []Note
 }
 
-// Limits returns the limits of all groups, in the file's order, and what else is in it.
-func Limits(file []Section) ([]GroupLimit, []Note) {
+// Limits returns the limits of all groups, in the files' order, and what else is in them.
+func Limits(files ...File) ([]GroupLimit, []Note) {
 	var r reader
-	for _, s := range file {
-		switch s.Word {
-		case "group":
-			r.group(s)
-		case "mount":
-			r.note(s.Line, "mount: left out: weir works in the hierarchies that are mounted")
-		case "template":
-			r.note(s.Line, "template %s: left out: its groups are made as processes of its users start, and have no limits before", s.Name)
-		default:
-			r.note(s.Line, "%s: left out: it is about libcgroup itself", s.Word)
+	for _, f := range files {
+		r.file, r.spaces = f.Name, map[string]string{}
+		for _, s := range f.Sections { // they move groups of the whole file, wherever they stand
+			switch s.Word {
+			case "systemd":
+				r.systemd(s)
+			case "namespace":
+				r.namespace(s)
+			}
+		}
+		for _, s := range f.Sections {
+			switch s.Word {
+			case "group":
+				r.group(s)
+			case "systemd", "namespace":
+			case "mount":
+				r.note(s.Line, "mount: left out: weir works in the hierarchies that are mounted")
+			case "template":
+				r.note(s.Line, "template %s: left out: its groups are made as processes of its users start, and have no limits before", s.Name)
+			default:
+				r.note(s.Line, "%s: left out: it is about libcgroup itself", s.Word)
+			}
 		}
 	}
 	return r.limits, r.notes
 }
 
+// systemd reads a section that has systemd make a scope in a slice for libcgroup. With
+// setdefault all groups are below that, also those of files that are read later.
+func (r *reader) systemd(s Section) {
+	has := map[string]string{}
+	for _, set := range s.Settings {
+		has[set.Name] = set.Value
+	}
+	slice, scope := has["slice"], has["scope"]
+	switch {
+	case !strings.EqualFold(has["setdefault"], "yes"):
+		r.note(s.Line, "systemd: left out: weir sets limits, and makes no scope")
+	case !isGroupName(slice) || !isGroupName(scope) || strings.Contains(slice+scope, "/"):
+		r.note(s.Line, "systemd: left out: no slice and scope can have these names, %q and %q", slice, scope)
+	default:
+		r.below = "/" + slice + "/" + scope
+		r.note(s.Line, "systemd: all groups are below %s; weir does not make that scope", r.below)
+	}
+}
+
+// namespace reads a section that names a group for each controller, which all groups of the
+// file are below in its hierarchy.
+func (r *reader) namespace(s Section) {
+	for _, set := range s.Settings {
+		if !isGroupName(set.Value) {
+			r.note(set.Line, "namespace %s: left out: no group can have the name %q", set.Name, set.Value)
+			continue
+		}
+		r.spaces[set.Name] = "/" + set.Value
+	}
+}
+
+func isGroupName(name string) bool {
+	return name != "" && !slices.Contains(strings.Split(name, "/"), "..") && !strings.ContainsFunc(name, unicode.IsControl)
+}
+
 func (r *reader) note(line int, format string, args ...any) {
-	r.notes = append(r.notes, Note{line, plain.Line(fmt.Sprintf(format, args...))})
+	r.notes = append(r.notes, Note{r.file, line, plain.Line(fmt.Sprintf(format, args...))})
 }
 
 func (r *reader) group(s Section) {
-	if s.Name == "" || slices.Contains(strings.Split(s.Name, "/"), "..") || strings.ContainsFunc(s.Name, unicode.IsControl) {
+	if !isGroupName(s.Name) {
 		r.note(s.Line, "group %q: left out: no group can have this name", s.Name)
 		return
 	}
-	group := path.Clean("/" + s.Name) // libcgroup's "." is the root
 	for _, set := range s.Settings {
 		r.note(set.Line, "group %s: %s: left out: it stands in no controller's section", s.Name, set.Name)
 	}
@@ -76,6 +133,7 @@ func (r *reader) group(s Section) {
 		case "perm":
 			r.note(c.Line, "group %s: perm: left out: weir sets limits, and no rights", s.Name)
 		case "blkio", "io":
+			group := path.Clean(r.below + r.spaces[c.Word] + "/" + s.Name) // libcgroup's "." is the root
 			for _, set := range c.Settings {
 				r.setting(s, group, set)
 			}
@@ -102,7 +160,7 @@ func (r *reader) setting(s Section, group string, set Setting) {
 			r.note(set.Line, "group %s: %s: left out: %v", s.Name, set.Name, err)
 			continue
 		}
-		r.add(GroupLimit{group, s.Line, dev, l})
+		r.add(GroupLimit{r.file, group, s.Line, dev, l})
 	}
 }
 

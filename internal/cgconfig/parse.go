@@ -35,7 +35,7 @@ const depthMax = 8
 
 // Parse reads a file. The error is a *SyntaxError.
 func Parse(text string) ([]Section, error) {
-	p := parser{rest: text, line: 1}
+	p := parser{rest: text, line: 1, begins: true}
 	p.next()
 	var all []Section
 	for p.token != "" || p.quoted {
@@ -55,27 +55,32 @@ type parser struct {
 	token  string
 	quoted bool // the token is a word in quotation marks, and can be empty
 	open   bool // it has no second one
+	begins bool // rest is at the beginning of a line
 }
 
 // separators end a word that is not quoted.
 const separators = " \t\r\n\v\f{}=;\"#"
 
-// next reads a token. libcgroup knows comments at the beginning of a line; here they
-// can stand after anything.
+// next reads a token. libcgroup knows comments at the beginning of a line, with # or *; here
+// those with # can stand after anything.
 func (p *parser) next() {
 	p.token, p.quoted = "", false
 	for {
 		trimmed := strings.TrimLeft(p.rest, " \t\r\n\v\f")
-		p.line += strings.Count(p.rest[:len(p.rest)-len(trimmed)], "\n")
+		skipped := p.rest[:len(p.rest)-len(trimmed)]
+		p.line += strings.Count(skipped, "\n")
+		p.begins = p.begins && skipped == "" || strings.HasSuffix(skipped, "\n")
 		p.rest = trimmed
-		if !strings.HasPrefix(p.rest, "#") {
+		if !strings.HasPrefix(p.rest, "#") && !(p.begins && strings.HasPrefix(p.rest, "*")) {
 			break
 		}
+		p.begins = true
 		var more bool
 		if _, p.rest, more = strings.Cut(p.rest, "\n"); more {
 			p.line++
 		}
 	}
+	p.begins = false
 	switch {
 	case p.rest == "":
 	case p.rest[0] == '"':

@@ -28,10 +28,14 @@ func (fs *FS) OfProcess(h *Hierarchy, pid int) (Group, error) {
 		if err != nil {
 			return Group{}, fmt.Errorf("find cgroup of process %s: %w", process, err)
 		}
-		if member.of(h) {
-			g, err := fs.groupOf(h, pid, member.path)
-			return g.Home(), err
+		if !member.of(h) {
+			continue
 		}
+		if member.path == "/.." || strings.HasPrefix(member.path, "/../") { // cgroup_namespaces(7)
+			return Group{}, &Unsupported{Feature: "find cgroup of process " + process, Reason: "its group, " + member.path + ", is outside of this cgroup namespace", Remedy: "run weir on the host"}
+		}
+		g, err := fs.groupOf(h, pid, member.path)
+		return g.Home(), err
 	}
 	return Group{}, fmt.Errorf("find cgroup of process %s: it is in no group of %s", process, h.MountPoint)
 }

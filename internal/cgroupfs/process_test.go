@@ -31,7 +31,7 @@ func TestOfProcess(t *testing.T) {
 			t.Errorf("OfProcess(%s, %d) = %v, %v; want %s", c.h.MountPoint, c.pid, g, err, c.want)
 		}
 	}
-	for pid, why := range map[int]string{9: "must not leave", 10: "not ID:CONTROLLERS:/PATH", 11: "it is in no group of"} {
+	for pid, why := range map[int]string{9: "its group, /../up, is outside of this cgroup namespace; run weir on the host", 10: "not ID:CONTROLLERS:/PATH", 11: "it is in no group of"} {
 		if g, err := fs.OfProcess(blkio, pid); err == nil || !strings.Contains(err.Error(), why) || IsGone(err) {
 			t.Errorf("OfProcess(%d) = %v, %v; want %q", pid, g, err, why)
 		}
