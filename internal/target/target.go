@@ -331,6 +331,10 @@ func container(elements []string) (kind, id string, ok bool) {
 	if id, ok := strings.CutPrefix(name, "libpod-"); ok {
 		return "podman", id, IsContainerID(id)
 	}
+	if parts := strings.Split(last, ":"); len(parts) == 3 && IsContainerID(parts[2]) {
+		kind, known := map[string]string{"docker": "docker", "libpod": "podman"}[parts[1]]
+		return kind, parts[2], known
+	}
 	if id, ok := strings.CutPrefix(name, "docker-"); ok && scope {
 		return "docker", id, IsContainerID(id)
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,13 +29,20 @@ func (Kind) Name() string { return "containerd" }
 // containerd's too, and have better names there.
 func (Kind) MayKnow(string) bool { return false }
 
-const usualSocket = "/run/containerd/containerd.sock"
+// usualSockets are where containerd is by itself, and in k3s and RKE2, k0s and MicroK8s.
+var usualSockets = []string{"/run/containerd/containerd.sock", "/run/k3s/containerd/containerd.sock", "/run/k0s/containerd.sock",
+	"/var/snap/microk8s/common/run/containerd.sock"}
 
 func (k Kind) socket() string {
 	if k.Address != "" {
 		return strings.TrimPrefix(k.Address, "unix://")
 	}
-	return filepath.Join(k.Root, usualSocket)
+	for _, s := range usualSockets {
+		if _, err := os.Stat(filepath.Join(k.Root, s)); err == nil {
+			return filepath.Join(k.Root, s)
+		}
+	}
+	return filepath.Join(k.Root, usualSockets[0])
 }
 
 // Resolve finds the group of a container that runs.
@@ -71,7 +78,8 @@ func (k Kind) Resolve(ctx context.Context, name string) (target.Target, error) {
 
 // groupOf finds the container's group: that of its first process, or one above. It is
 // called after the container by all who make containers with containerd: ctr /NAMESPACE/ID,
-// the CRI .../ID or .../cri-containerd-ID.scope, nerdctl .../nerdctl-ID.scope. Another one
+// the CRI .../ID, .../cri-containerd-ID.scope or .../SLICE:cri-containerd:ID, nerdctl
+// .../nerdctl-ID.scope. Another one
 // is of a process that has got the number, or is shared with others.
 func (k Kind) groupOf(spec, id string, pid int) (cgroupfs.Group, error) {
 	group, err := k.FS.OfProcess(k.Hierarchy, pid)
@@ -82,8 +90,7 @@ func (k Kind) groupOf(spec, id string, pid int) (cgroupfs.Group, error) {
 		return group, err
 	}
 	for above := group; !above.IsRoot(); above = above.Parent() {
-		last := path.Base(above.Path())
-		if last == id || strings.HasSuffix(last, "-"+id+".scope") {
+		if target.IsCalledAfter(above.Path(), id) {
 			return above, nil
 		}
 	}
@@ -91,21 +98,11 @@ func (k Kind) groupOf(spec, id string, pid int) (cgroupfs.Group, error) {
 		spec, pid, group.Path(), group.Path())
 }
 
-// idOf is the id that a group would be called after, if it were a container's of those
-// who choose ids at random.
-func idOf(group string) string {
-	last := path.Base(group)
-	if scope, is := strings.CutSuffix(last, ".scope"); is {
-		return scope[strings.LastIndex(scope, "-")+1:]
-	}
-	return last
-}
-
 // IsGroupOf reports whether a group is called after a container, and after nothing else:
 // ctr's ids are words that other groups can be called by, and its groups are at a place that
 // tells; all others' ids are random.
 func IsGroupOf(group, namespace, id string) bool {
-	return idOf(group) == id && (len(id) >= 64 || group == "/"+namespace+"/"+id)
+	return target.CalledAfter(group) == id && (len(id) >= 64 || group == "/"+namespace+"/"+id)
 }
 
 // Namer returns what spells a container's group as this kind does, and another's as "".
@@ -129,7 +126,7 @@ func (k Kind) Namer(ctx context.Context) func(group string) string {
 		}
 	}
 	return func(group string) string {
-		id := idOf(group)
+		id := target.CalledAfter(group)
 		namespace := in[id]
 		if namespace == "" || !IsGroupOf(group, namespace, id) {
 			return ""

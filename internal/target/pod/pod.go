@@ -30,30 +30,74 @@ func (Kind) Name() string { return "pod" }
 // MayKnow reports that no bare name is looked up: it has no namespace.
 func (Kind) MayKnow(string) bool { return false }
 
-// usualSockets are where crictl looks when it is not told.
-var usualSockets = []string{"/run/containerd/containerd.sock", "/run/crio/crio.sock", "/run/cri-dockerd.sock"}
+// usualSockets are where crictl looks when it is not told, and where k3s and RKE2, k0s and
+// MicroK8s have their containerd.
+var usualSockets = []string{"/run/containerd/containerd.sock", "/run/crio/crio.sock", "/run/cri-dockerd.sock",
+	"/run/k3s/containerd/containerd.sock", "/run/k0s/containerd.sock", "/var/snap/microk8s/common/run/containerd.sock", "/var/run/cri-dockerd.sock"}
 
 // config is crictl's, in which an administrator says where the runtime is.
 const config = "/etc/crictl.yaml"
 
 // socket is where the runtime is asked: as crictl finds it.
 func (k Kind) socket() (string, error) {
+	all, err := k.sockets()
+	if err != nil {
+		return "", err
+	}
+	return all[0], nil
+}
+
+// sockets are where the runtime may be asked, the likeliest first: of several that are there
+// kubelet uses one, and only it knows which.
+func (k Kind) sockets() ([]string, error) {
+	one := func(path string, err error) ([]string, error) { return []string{path}, err }
 	if k.Endpoint != "" {
-		return socketOf("CONTAINER_RUNTIME_ENDPOINT", k.Endpoint)
+		return one(socketOf("CONTAINER_RUNTIME_ENDPOINT", k.Endpoint))
 	}
 	text, err := os.ReadFile(filepath.Join(k.Root, config))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return "", fmt.Errorf("find the container runtime: %w", err)
+		return nil, fmt.Errorf("find the container runtime: %w", err)
 	}
 	if endpoint := endpointIn(string(text)); endpoint != "" {
-		return socketOf(config, endpoint)
+		return one(socketOf(config, endpoint))
 	}
+	var there []string
 	for _, s := range usualSockets {
 		if _, err := os.Stat(filepath.Join(k.Root, s)); err == nil {
-			return filepath.Join(k.Root, s), nil
+			there = append(there, filepath.Join(k.Root, s))
 		}
 	}
-	return filepath.Join(k.Root, usualSockets[0]), nil
+	if len(there) == 0 {
+		there = []string{filepath.Join(k.Root, usualSockets[0])}
+	}
+	return there, nil
+}
+
+// find asks the runtimes for pods, until one has some that are meant.
+func (k Kind) find(ctx context.Context, is func(sandbox) bool) (r runtime, found []sandbox, err error) {
+	sockets, err := k.sockets()
+	if err != nil {
+		return r, nil, err
+	}
+	var first error
+	answered := false
+	for _, socket := range sockets {
+		all, err := runtime{socket}.sandboxes(ctx)
+		if err != nil {
+			if first == nil {
+				first, r = err, runtime{socket}
+			}
+			continue
+		}
+		found = slices.DeleteFunc(all, func(s sandbox) bool { return !is(s) })
+		if answered = true; len(found) > 0 {
+			return runtime{socket}, found, nil
+		}
+	}
+	if answered {
+		first = nil
+	}
+	return r, nil, first
 }
 
 // endpointIn reads the runtime's from crictl's configuration, which is YAML: a key and a
@@ -83,18 +127,15 @@ func (k Kind) Resolve(ctx context.Context, name string) (target.Target, error) {
 		return target.Target{}, &target.NameError{
 			Err: fmt.Errorf("pod %q: a pod is named by its namespace and its name, such as pod:default/web, or by its UID, each of at most %d of a-z, A-Z, 0-9 and _ . - (crictl pods)", name, nameMax)}
 	}
-	socket, err := k.socket()
-	if err != nil {
+	r, all, err := k.find(ctx, func(s sandbox) bool {
+		return isName(s.namespace) && isName(s.name) && (named && s.namespace == namespace && s.name == pod || !named && s.uid == name)
+	})
+	if err != nil && r.socket == "" {
 		return target.Target{}, err
 	}
-	r := runtime{socket}
-	all, err := r.sandboxes(ctx)
 	if err != nil {
-		return target.Target{}, explain(spec, socket, err)
+		return target.Target{}, explain(spec, r.socket, err)
 	}
-	all = slices.DeleteFunc(all, func(s sandbox) bool {
-		return !isName(s.namespace) || !isName(s.name) || named && (s.namespace != namespace || s.name != pod) || !named && s.uid != name
-	})
 	switch len(all) {
 	case 0:
 		return target.Target{}, &target.NotFound{Target: spec, Why: "no such pod runs on this host; crictl pods lists those that do"}
@@ -131,7 +172,7 @@ func (k Kind) groupOf(ctx context.Context, spec string, r runtime, s sandbox) (c
 		return cgroupfs.Group{}, nil, explain(spec, r.socket, err)
 	}
 	if pid <= 0 {
-		return cgroupfs.Group{}, nil, fmt.Errorf("%s: the runtime does not say which process holds the pod; name one of its containers (containerd:k8s.io/ID, from crictl ps), or the pod's group (cgroup:/PATH)", spec)
+		return k.byUID(ctx, spec, r, s)
 	}
 	group, err := k.FS.OfProcess(k.Hierarchy, pid)
 	if cgroupfs.IsGone(err) {
@@ -140,7 +181,7 @@ func (k Kind) groupOf(ctx context.Context, spec string, r runtime, s sandbox) (c
 	if err != nil {
 		return group, nil, err
 	}
-	for !group.IsRoot() && !isOf(group, s.id) {
+	for !group.IsRoot() && !target.IsCalledAfter(group.Path(), s.id) {
 		group = group.Parent()
 	}
 	if group.IsRoot() || group.Parent().IsRoot() {
@@ -151,20 +192,77 @@ func (k Kind) groupOf(ctx context.Context, spec string, r runtime, s sandbox) (c
 	if err != nil {
 		return group, nil, explain(spec, r.socket, err)
 	}
-	firsts, err := k.parts(spec, shared, append(ids, s.id))
+	firsts, err := k.parts(spec, r, shared, append(ids, s.id))
 	return shared, firsts, err
+}
+
+// byUID finds a pod's group by the name that kubelet gives it: cri-dockerd tells no process.
+func (k Kind) byUID(ctx context.Context, spec string, r runtime, s sandbox) (cgroupfs.Group, []int, error) {
+	shared, found, err := search(k.Hierarchy.Root(), s.uid, 0)
+	if err != nil {
+		return shared, nil, err
+	}
+	if !found {
+		return shared, nil, fmt.Errorf("%s: the runtime does not say which process holds the pod, and no group is called after it (pod%s); name one of its containers (%s), or the pod's group (cgroup:/PATH, from systemd-cgls)", spec, s.uid, r.containerSpec("ID"))
+	}
+	ids, err := r.containers(ctx, s)
+	if err != nil {
+		return shared, nil, explain(spec, r.socket, err)
+	}
+	firsts, err := k.parts(spec, r, shared, append(ids, s.id))
+	return shared, firsts, err
+}
+
+// searchDepth bounds how deep a pod's group is looked for:
+// kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-burstable.slice/...-podUID.slice.
+const searchDepth = 4
+
+// search looks for a pod's group among those that kubelet makes.
+func search(in cgroupfs.Group, uid string, depth int) (cgroupfs.Group, bool, error) {
+	children, err := in.Children()
+	if cgroupfs.IsGone(err) {
+		return in, false, nil
+	}
+	if err != nil {
+		return in, false, err
+	}
+	for _, child := range children {
+		if target.IsPodOf(child.Path(), uid) {
+			return child, true, nil
+		}
+		last := path.Base(child.Path())
+		kubelets := strings.Contains(last, "kube") || last == "burstable" || last == "besteffort"
+		if !kubelets || depth+1 >= searchDepth || strings.Contains(last, "pod") && !strings.Contains(last, "kubepods") {
+			continue
+		}
+		if g, found, err := search(child, uid, depth+1); found || err != nil {
+			return g, found, err
+		}
+	}
+	return in, false, nil
+}
+
+// containerSpec names a container of a runtime's as a target that can be resolved.
+func (r runtime) containerSpec(id string) string {
+	switch {
+	case strings.Contains(r.socket, "docker"):
+		return "docker:" + id
+	case strings.Contains(r.socket, "crio"):
+		return "pid:NUMBER, of a process of container " + id
+	}
+	return "containerd:k8s.io/" + id
 }
 
 // parts finds a process of each group in a pod's, and refuses one that is not the pod's
 // alone.
-func (k Kind) parts(spec string, shared cgroupfs.Group, ids []string) (firsts []int, err error) {
+func (k Kind) parts(spec string, r runtime, shared cgroupfs.Group, ids []string) (firsts []int, err error) {
 	children, err := shared.Children()
 	if err != nil {
 		return nil, err
 	}
 	foreign := ""
 	for _, child := range children {
-		if !slices.ContainsFunc(ids, func(id string) bool { return isOf(child, id) }) {
+		if !slices.ContainsFunc(ids, func(id string) bool { return target.IsCalledAfter(child.Path(), id) }) {
 			foreign = child.Path()
 			break
 		}
@@ -184,17 +282,10 @@ func (k Kind) parts(spec string, shared cgroupfs.Group, ids []string) (firsts []
 		foreign = fmt.Sprintf("process %d", own[0])
 	}
 	if foreign != "" {
-		return nil, fmt.Errorf("%s: its containers are in cgroup %s with others (%s): the pod has no cgroup of its own, or a container has just started; limit each container (containerd:k8s.io/ID, from crictl ps), or all in the group (cgroup:%s)",
-			spec, shared.Path(), foreign, shared.Path())
+		return nil, fmt.Errorf("%s: its containers are in cgroup %s with others (%s): the pod has no cgroup of its own, or a container has just started; limit each container (%s, from crictl ps), or all in the group (cgroup:%s)",
+			spec, shared.Path(), foreign, r.containerSpec("ID"), shared.Path())
 	}
 	return firsts, nil
-}
-
-// isOf reports whether a group is called after a container, as runtimes do: ID, or
-// RUNTIME-ID.scope where systemd makes it.
-func isOf(group cgroupfs.Group, id string) bool {
-	last := path.Base(group.Path())
-	return last == id || strings.HasSuffix(last, "-"+id+".scope")
 }
 
 // notOnV1 says why a pod cannot be limited as one, and what can.
@@ -205,7 +296,7 @@ func (k Kind) notOnV1(ctx context.Context, spec string, r runtime, s sandbox) er
 	}
 	var each []string
 	for _, id := range ids {
-		each = append(each, "containerd:k8s.io/"+id)
+		each = append(each, r.containerSpec(id))
 	}
 	return &cgroupfs.Unsupported{Feature: spec, Reason: "on cgroup v1 a limit binds one group and none below it, and each container of a pod has its own",
 		Remedy: "limit the containers one by one (" + strings.Join(each, ", ") + "), or boot with cgroup v2"}

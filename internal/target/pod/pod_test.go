@@ -193,3 +193,22 @@ func TestNoRuntime(t *testing.T) {
 		t.Errorf("live: %q", got)
 	}
 }
+
+// cri-dockerd tells no process: the group is found by the pod's UID, in each spelling.
+func TestWithoutAProcess(t *testing.T) {
+	const uid = "0b6a2f7e-1c54-4f7e-9d0b-3a5c8e7f1d22"
+	under := strings.ReplaceAll(uid, "-", "_")
+	for _, group := range []string{
+		"/kubepods/besteffort/pod" + uid, "/kubepods/pod" + uid, "/kubelet/kubepods/pod" + uid,
+		"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" + under + ".slice",
+		"/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-besteffort.slice/kubelet-kubepods-besteffort-pod" + under + ".slice",
+	} {
+		k := host(t, cgroupfs.V2, map[string]string{"11": group + "/docker-s1.scope", "12": group + "/docker-c1.scope", "21": "/kubepods/podother/s9"})
+		k.Endpoint = "unix://" + runtimeOf(t, known{sandbox{"s1", "default", "web", uid}, 0, []string{"c1"}})
+		got, err := k.Resolve(t.Context(), "default/web")
+		slices.Sort(got.Firsts)
+		if err != nil || got.Group.Path() != group || !slices.Equal(got.Firsts, []int{11, 12}) {
+			t.Errorf("%s: %s, %v, %v", group, got.Group.Path(), got.Firsts, err)
+		}
+	}
+}
