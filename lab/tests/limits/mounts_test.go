@@ -2,6 +2,7 @@ package limits_test
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -76,13 +77,16 @@ func TestOthersMounts(t *testing.T) {
 		group = e.Cgroups.Unified
 	}
 	disk := lab.Disk(t, lab.FS("ext4"))
+	if err := os.WriteFile(filepath.Join(disk.Dir, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	holder := exec.Command("sleep", "600")
 	inMounts(t, 2000, func() error {
 		file, err := filepath.Glob(filepath.Join(group, "cgroup.procs"))
 		if err != nil || len(file) == 0 {
 			return fmt.Errorf("no file of a group in %s: %w", group, err)
 		}
-		if err := unix.Mount(file[0], "/proc/swaps", "", unix.MS_BIND, ""); err != nil {
+		if err := unix.Mount(file[0], filepath.Join(disk.Dir, "file"), "", unix.MS_BIND, ""); err != nil {
 			return fmt.Errorf("mount a file of a group: %w", err)
 		}
 		for _, args := range [][]string{{"show", "--for", "0"}, {"why", "--on", disk.Dir}, {"run", "--write", "9MB/s", "--on", disk.Dir, "--", "true"}} {
