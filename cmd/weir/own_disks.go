@@ -28,7 +28,7 @@ func (a *app) onOwnDisks(ctx context.Context, limits []limit.Asked, t target.Tar
 		if t.NoDisks != nil {
 			return nil, t.NoDisks
 		}
-		on, err := a.diskLimits(ctx, l.Limit, t)
+		on, err := a.diskLimits(ctx, l, t)
 		if err != nil {
 			return nil, err
 		}
@@ -39,7 +39,7 @@ func (a *app) onOwnDisks(ctx context.Context, limits []limit.Asked, t target.Tar
 
 // diskLimits puts one limit on each of a target's own disks: of those that it only reads,
 // the rates of reads.
-func (a *app) diskLimits(ctx context.Context, l limit.Limit, t target.Target) (all []limit.Asked, err error) {
+func (a *app) diskLimits(ctx context.Context, asked limit.Asked, t target.Target) (all []limit.Asked, err error) {
 	var none error
 	add := func(disk string, l limit.Limit) {
 		if _, err := blkdev.New(a.root).Resolve(ctx, disk); err != nil {
@@ -47,8 +47,11 @@ func (a *app) diskLimits(ctx context.Context, l limit.Limit, t target.Target) (a
 			none = errors.Join(none, err)
 			return
 		}
-		all = append(all, limit.Asked{On: disk, Limit: l})
+		on := asked
+		on.On, on.Limit = disk, l
+		all = append(all, on)
 	}
+	l := asked.Limit
 	for _, disk := range t.Disks {
 		add(disk, l)
 	}

@@ -3,6 +3,8 @@ package target
 import (
 	"path"
 	"strings"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
 )
 
 // IsCalledAfter reports whether a group is called after a container or a sandbox, as runtimes
@@ -45,4 +47,37 @@ func IsPodOf(group, uid string) bool {
 		return uid != "" && strings.HasSuffix(name, "-pod"+strings.ReplaceAll(uid, "-", "_"))
 	}
 	return uid != "" && last == "pod"+uid
+}
+
+// ContainerOf is the kind and the whole id of the container that a group is made for by
+// Docker or Podman.
+func ContainerOf(g cgroupfs.Group) (kind, id string, ok bool) {
+	return container(strings.Split(strings.Trim(g.Path(), "/"), "/"))
+}
+
+// PodmanInner is the group below that of a container of Podman's, in which crun puts the
+// container and its limits (v2).
+const PodmanInner = "container"
+
+// container finds the kind and the id of the container that a path is made for: by
+// Docker .../docker/ID, by Podman .../libpod-ID, and with systemd as their driver
+// .../docker-ID.scope and .../libpod-ID.scope.
+func container(elements []string) (kind, id string, ok bool) {
+	last := elements[len(elements)-1]
+	if last == PodmanInner && len(elements) > 1 && strings.HasPrefix(elements[len(elements)-2], "libpod-") {
+		elements = elements[:len(elements)-1]
+		last = elements[len(elements)-1]
+	}
+	name, scope := strings.CutSuffix(last, ".scope")
+	if id, ok := strings.CutPrefix(name, "libpod-"); ok {
+		return "podman", id, IsContainerID(id)
+	}
+	if parts := strings.Split(last, ":"); len(parts) == 3 && IsContainerID(parts[2]) {
+		kind, known := map[string]string{"docker": "docker", "libpod": "podman"}[parts[1]]
+		return kind, parts[2], known
+	}
+	if id, ok := strings.CutPrefix(name, "docker-"); ok && scope {
+		return "docker", id, IsContainerID(id)
+	}
+	return "docker", last, len(elements) > 1 && elements[len(elements)-2] == "docker" && IsContainerID(last)
 }
