@@ -126,7 +126,7 @@ func TestRefused(t *testing.T) {
 		{"devices in a circle", func(tr tree) {
 			tr.slaves(tr.dm("dm-0", "253:0", "a", ""), []string{virtual + "/dm-0"})
 		}, "dm-0", "on top of each other"},
-		{"broken mountinfo", func(tr tree) { vda(tr); tr.file("proc/1/mountinfo", "nonsense\n") }, "/", "read /proc/1/mountinfo"},
+		{"broken mountinfo", func(tr tree) { vda(tr); tr.file("proc/1/mountinfo", "nonsense\n") }, "/", "its mount is not in mountinfo"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			tr := newTree(t)
