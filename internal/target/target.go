@@ -12,9 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/systemd"
 )
 
@@ -95,36 +93,6 @@ func (o Owner) String() string {
 		return o.Kind
 	}
 	return o.Kind + " (" + o.Name + ")"
-}
-
-// A Record is what an owner keeps as a target's limits, and sets when that starts again.
-type Record struct {
-	By string // whose it is, for people: "Docker"
-	// Command is the owner's, that makes what it owns from the same flags as Docker's.
-	Command string
-	Version string // of the owner, as it says itself: "26.1.5"; empty: it does not say
-	Source  string // where it was read, for people
-	Limits  []Recorded
-	Updates bool // the owner takes other limits to keep
-}
-
-// A Recorded limit is one that an owner keeps for a device.
-type Recorded struct {
-	Path   string // the device, as the owner spells it
-	Device blkdev.Number
-	Err    error // why it is not known which device that is; Device is zero then
-	Limit  limit.Limit
-}
-
-// On returns the limit that is kept for a device, unset where there is none.
-func (r *Record) On(dev blkdev.Number) limit.Limit {
-	var l limit.Limit
-	for _, one := range r.Limits {
-		if one.Err == nil && one.Device == dev {
-			l = l.Overlay(one.Limit)
-		}
-	}
-	return l
 }
 
 // A Kind resolves the names of one kind of target.
