@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -195,6 +197,17 @@ func (a *app) pace(room *launch.Room, places []placed, how string) (bool, error)
 	}
 	room.Join(cell)
 	return true, nil
+}
+
+// readsShort reports whether a command is a dd that takes part of a block for all of it: the
+// kernel ends reads of these devices early for whatever stops the process.
+func readsShort(args []string) bool {
+	from, whole := false, false
+	for _, arg := range args[1:] {
+		from = from || slices.Contains([]string{"if=/dev/zero", "if=/dev/urandom", "if=/dev/random"}, arg)
+		whole = whole || strings.HasPrefix(arg, "iflag=") && strings.Contains(arg, "fullblock")
+	}
+	return path.Base(args[0]) == "dd" && from && !whole
 }
 
 // sayPaced says what the pacer does, and what that costs.

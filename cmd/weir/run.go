@@ -119,6 +119,9 @@ func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory, 
 		return errors.Join(err, closing)
 	}
 	a.explainPlaces(room.IO, places, pace)
+	if pace && readsShort(args) {
+		a.out.Say("note: the pacer's stops interrupt reads of /dev/zero and /dev/urandom, and dd then writes less than it was told to; add iflag=fullblock")
+	}
 	a.sayDrain(room.IO, places)
 	bound := bindsWriteback(room.IO, places)
 	result, err := host.Run(ctx, room, launch.Command{Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Signals: signals})
