@@ -75,8 +75,12 @@ func Guard(pipe *os.File, w Watch) error {
 	look := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 	buf := make([]byte, 64<<10)
 	var text []byte
-	for silent := 0; ; {
-		if !pollUntil(clockNow()+guardLook, look) {
+	for silent, until := 0, clockNow()+guardLook; ; {
+		if !pollUntil(until, look) {
+			if clockNow() < until { // Go has interrupted it
+				continue
+			}
+			until = clockNow() + guardLook
 			if silent++; silent == stallMost {
 				_ = thaw(held) // it is tried again at the end
 			} else if silent == endAfter && len(held) > 0 {
@@ -84,7 +88,7 @@ func Guard(pipe *os.File, w Watch) error {
 			}
 			continue
 		}
-		silent = 0
+		silent, until = 0, clockNow()+guardLook
 		n, err := unix.Read(fd, buf)
 		if err == unix.EINTR {
 			continue
