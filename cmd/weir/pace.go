@@ -3,7 +3,10 @@ package main
 import (
 	"errors"
 	"os"
+	"path"
 	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -152,6 +155,17 @@ func (a *app) pace(host launch.Host, room *launch.Room, d place.Decision) (place
 		a.out.Say("warning: %s", note)
 	}
 	return d, err
+}
+
+// readsShort reports whether a command is a dd that takes part of a block for all of it: the
+// kernel ends reads of these devices early for whatever stops the process.
+func readsShort(args []string) bool {
+	from, whole := false, false
+	for _, arg := range args[1:] {
+		from = from || slices.Contains([]string{"if=/dev/zero", "if=/dev/urandom", "if=/dev/random"}, arg)
+		whole = whole || strings.HasPrefix(arg, "iflag=") && strings.Contains(arg, "fullblock")
+	}
+	return path.Base(args[0]) == "dd" && from && !whole
 }
 
 // newPacer is the process that paces, newGuard the one that lets go when it dies. They are

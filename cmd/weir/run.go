@@ -121,6 +121,9 @@ func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory s
 		return err
 	}
 	a.explain(decided)
+	if decided.Paced != nil && readsShort(args) {
+		a.out.Say("note: the pacer's stops interrupt reads of /dev/zero and /dev/urandom, and dd then writes less than it was told to; add iflag=fullblock")
+	}
 	a.sayDrain(room.IO, decided)
 	watcher := a.watchEscapes(room.IO, decided)
 	defer closeWatcher(watcher)

@@ -1,10 +1,8 @@
 package pacer
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"strconv"
@@ -25,13 +23,13 @@ const guardsMost = 2
 
 const (
 	// beatEvery is how often the pacer tells its guards that it runs.
-	beatEvery = 100 * time.Millisecond
-	// guardLook is how often a guard looks whether it has; stallMost is after how many looks
+	beatEvery = 250 * time.Millisecond
+	// guardLook is how long a guard waits for that at once; stallMost is after how many waits
 	// without a word it lets the groups go on, and endAfter after how many it ends a pacer
 	// that somebody has stopped, to start another.
-	guardLook = 200 * time.Millisecond
-	stallMost = 3
-	endAfter  = 15
+	guardLook = 350 * time.Millisecond
+	stallMost = 2
+	endAfter  = 9
 	// ownMost is how long the lock of a pacer that has ended may stay taken: if it does for
 	// longer, another pacer has it, and the groups.
 	ownMost = 500 * time.Millisecond
@@ -70,30 +68,35 @@ func WatchOf(dir state.Dir) Watch {
 // Guard is a guard's whole life: it learns from a pipe which groups are stopped, and when the
 // pipe ends, however the pacer does, lets them go on and has another pacer start for them. It
 // lets them go on as well when the pacer says nothing for a while.
-func Guard(pipe io.Reader, w Watch) error {
-	lines := make(chan string)
-	go func() {
-		defer close(lines)
-		for scan := bufio.NewScanner(pipe); scan.Scan(); {
-			lines <- scan.Text()
-		}
-	}()
+func Guard(pipe *os.File, w Watch) error {
+	calmMonitor()
 	held := make(map[string]string)
-	look := time.NewTicker(guardLook)
-	defer look.Stop()
-	for silent, more := 0, true; more; {
-		var line string
-		select {
-		case line, more = <-lines:
-			silent = 0
-			note(held, line)
-		case <-look.C:
+	fd := int(pipe.Fd()) // which has it block
+	look := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	buf := make([]byte, 64<<10)
+	var text []byte
+	for silent, until := 0, clockNow()+guardLook; ; {
+		if !pollUntil(until, look) {
+			if clockNow() < until { // Go has interrupted it
+				continue
+			}
+			until = clockNow() + guardLook
 			if silent++; silent == stallMost {
 				_ = thaw(held) // it is tried again at the end
 			} else if silent == endAfter && len(held) > 0 {
 				w.End()
 			}
+			continue
 		}
+		silent, until = 0, clockNow()+guardLook
+		n, err := unix.Read(fd, buf)
+		if err == unix.EINTR {
+			continue
+		}
+		if n <= 0 {
+			break
+		}
+		text = note(held, append(text, buf[:n]...))
 	}
 	if len(held) == 0 {
 		return nil
@@ -107,19 +110,27 @@ func Guard(pipe io.Reader, w Watch) error {
 	return errors.Join(err, w.Again())
 }
 
-// note takes in a line of the pacer's: a quoted file, and the line that lets its group go on.
-// Without that line the group is gone, and without a file the pacer only says that it runs.
-func note(held map[string]string, text string) {
-	quoted, err := strconv.QuotedPrefix(text)
-	if err != nil {
-		return
-	}
-	file, err := strconv.Unquote(quoted)
-	if err != nil {
-		return
-	}
-	if held[file] = strings.TrimSpace(text[len(quoted):]); held[file] == "" {
-		delete(held, file)
+// note takes in lines of the pacer's, and returns what is left. A line has a quoted file, and
+// what lets its group go on. Without that the group is gone, and without a file the pacer only
+// says that it runs.
+func note(held map[string]string, text []byte) (rest []byte) {
+	for {
+		line, after, whole := strings.Cut(string(text), "\n")
+		if !whole {
+			return text
+		}
+		text = []byte(after)
+		quoted, err := strconv.QuotedPrefix(line)
+		if err != nil {
+			continue
+		}
+		file, err := strconv.Unquote(quoted)
+		if err != nil {
+			continue
+		}
+		if held[file] = strings.TrimSpace(line[len(quoted):]); held[file] == "" {
+			delete(held, file)
+		}
 	}
 }
 

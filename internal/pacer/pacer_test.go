@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -48,7 +47,7 @@ func TestGuard(t *testing.T) {
 	}
 	hold := func(file string) string { return strconv.Quote(file) + " THAWED\n" }
 	said := hold(held) + hold(released) + strconv.Quote(released) + "\n\n" + hold(filepath.Join(dir, "gone/x"))
-	if err := Guard(strings.NewReader(said), w); err != nil {
+	if err := Guard(pipeOf(t, said), w); err != nil {
 		t.Error(err)
 	}
 	for file, want := range map[string]string{held: "THAWED", released: "FROZEN"} {
@@ -59,7 +58,7 @@ func TestGuard(t *testing.T) {
 	if again != 1 {
 		t.Errorf("another pacer was started %d times", again)
 	}
-	if err := Guard(strings.NewReader(hold(held)+strconv.Quote(held)+"\n"), w); err != nil || again != 1 {
+	if err := Guard(pipeOf(t, hold(held)+strconv.Quote(held)+"\n"), w); err != nil || again != 1 {
 		t.Errorf("a pacer that had nothing: started %d times, %v", again, err)
 	}
 }
@@ -96,6 +95,23 @@ func TestForgive(t *testing.T) {
 	}
 }
 
+// pipeOf is a pipe that somebody has said something into, and closed.
+func pipeOf(t *testing.T, said string) *os.File {
+	t.Helper()
+	pipe, into, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = pipe.Close() })
+	if _, err := into.WriteString(said); err != nil {
+		t.Fatal(err)
+	}
+	if err := into.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return pipe
+}
+
 // A guard lets go what a pacer holds that says nothing any more, and leaves alone what
 // another pacer has.
 func TestGuardOfASilentPacer(t *testing.T) {
@@ -103,7 +119,11 @@ func TestGuardOfASilentPacer(t *testing.T) {
 	if err := os.WriteFile(held, []byte("FROZEN"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	pipe, said := io.Pipe()
+	pipe, said, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pipe.Close()
 	again := 0
 	w := Watch{
 		Own:   func() (func(), bool) { return nil, false },

@@ -162,7 +162,7 @@ func (s *server) beat(now time.Duration) {
 	if now-s.beaten < beatEvery || len(s.jobs) == 0 {
 		return
 	}
-	if now-s.beaten > stallMost*guardLook/2 {
+	if now-s.beaten > stallMost*guardLook*3/4 {
 		for p := range s.jobs {
 			if p.stopped {
 				p.stopped = false
