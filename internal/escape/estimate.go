@@ -111,9 +111,14 @@ func (e *Estimate) read() (r Reading, err error) {
 	return r, err
 }
 
+// bornMost is how long a process takes to be in its group, in ticks: one that began so shortly
+// before a list that it is not on is the group's from its first byte.
+const bornMost = process.TicksPerSecond / 10
+
 // written is what the group's processes have written by now.
 func (e *Estimate) written() (process.IO, error) {
 	listed := process.Now()
+	listed -= min(listed, bornMost)
 	pids, err := Members(e.group)
 	if err != nil {
 		return process.IO{}, err
