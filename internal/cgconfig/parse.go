@@ -71,7 +71,7 @@ func (p *parser) next() {
 		p.line += strings.Count(skipped, "\n")
 		p.begins = p.begins && skipped == "" || strings.HasSuffix(skipped, "\n")
 		p.rest = trimmed
-		if !strings.HasPrefix(p.rest, "#") && !(p.begins && strings.HasPrefix(p.rest, "*")) {
+		if !strings.HasPrefix(p.rest, "#") && (!p.begins || !strings.HasPrefix(p.rest, "*")) {
 			break
 		}
 		p.begins = true

@@ -122,9 +122,10 @@ func (r *reader) next() (string, error) {
 func parse(line string) (Info, error) {
 	var i Info
 	var head [6]string
-	rest, ok := line, true
+	rest := line
 	for n := range head {
-		if head[n], rest, ok = strings.Cut(rest, " "); !ok {
+		var more bool
+		if head[n], rest, more = strings.Cut(rest, " "); !more {
 			return i, errors.New("it has too few fields")
 		}
 	}

@@ -263,7 +263,7 @@ func (c *cells) tidy(r *roster, now time.Duration) error {
 			err = c.leave(home, tasks, r.members)
 		case each.empty == 0:
 			each.empty = now
-		case now-each.empty > emptyFor && !(each.own == c.first && now < c.kept):
+		case now-each.empty > emptyFor && (each.own != c.first || now >= c.kept):
 			if each.own.Remove() == nil { // else it is not empty any more
 				err = c.forget(home)
 			}

@@ -163,7 +163,7 @@ func (t *Tally) look(written uint64) {
 	for i := range t.sum.Devices {
 		d := &t.sum.Devices[i]
 		for _, s := range r.Stats {
-			if s.Device != d.Rule.Device {
+			if s.Device != d.Device {
 				continue
 			}
 			if s.ReadBytes > d.Charged.ReadBytes {
