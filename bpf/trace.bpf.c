@@ -91,6 +91,15 @@ int enter(__u64 *ctx)
 	return 0;
 }
 
+/* What a call is, by its number. clang knows the bound, 5.10's verifier wants to see it. */
+static __always_inline __u8 call_of(__u64 number)
+{
+	if (number >= CALLS_MAX)
+		return 0;
+	barrier_var(number);
+	return calls[number & (CALLS_MAX - 1)];
+}
+
 /* A thread that has been in operations leaves a call whose entry was not seen. */
 static __always_inline void left_unseen(struct op *op, __u64 number, const void *regs, const bool record)
 {
@@ -101,9 +110,7 @@ static __always_inline void left_unseen(struct op *op, __u64 number, const void 
 		return;
 	if (op->begin)
 		finish(op); /* the call before */
-	if (number >= CALLS_MAX)
-		return;
-	call = calls[number];
+	call = call_of(number);
 	if (!(call & CALL_TAKEN) || call & CALL_AIO || !is_taken(task) || is_compat(task))
 		return;
 	kind = kind_of(op, task, call, record ? own_regs() : regs, true);
@@ -114,7 +121,7 @@ static __always_inline void left_unseen(struct op *op, __u64 number, const void 
 static __always_inline void left(__u64 number, __s64 result, const void *regs, const bool record)
 {
 	struct op *op = place_of(own_tid());
-	__u8 call = aio && number < CALLS_MAX ? calls[number] & (CALL_AIO | CALL_KIND) : 0;
+	__u8 call = aio ? call_of(number) & (CALL_AIO | CALL_KIND) : 0;
 	bool seen;
 
 	if (call == (CALL_AIO | KIND_READ))
