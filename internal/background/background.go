@@ -18,11 +18,13 @@ import (
 
 // Command is a weir of a kind, to be started: in a session of its own, in the root
 // directory, with /dev/null for its streams where the caller names no others. Its first
-// act is to call Shed.
+// act is to call Shed. Go interrupts no system call of it: it would wake a weir that sleeps
+// in one a hundred times a second.
 func Command(kind string) *exec.Cmd {
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Args = []string{"weir", kind}
 	cmd.Dir = "/"
+	cmd.Env = append(os.Environ(), "GODEBUG=asyncpreemptoff=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	return cmd
 }

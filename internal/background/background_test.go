@@ -41,7 +41,7 @@ func TestNothingIsInherited(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := Command("__test")
-	cmd.Env = append(os.Environ(), asked+"=1")
+	cmd.Env = append(cmd.Env, asked+"=1")
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -117,7 +116,6 @@ const PacerArg = "__pacer"
 // Start starts a pacer in the background, which ends at once if one runs.
 func Start() error {
 	cmd := background.Command(PacerArg)
-	cmd.Env = append(os.Environ(), "GODEBUG=asyncpreemptoff=1")
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("start the pacer: %w", err)
 	}
