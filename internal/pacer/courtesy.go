@@ -24,6 +24,8 @@ type courtesy struct {
 const (
 	// signalEvery is how often stopped processes are looked at for signals.
 	signalEvery = 30 * time.Millisecond
+	// shortMost is for how long they may be stopped without being looked at for signals.
+	shortMost = 90 * time.Millisecond
 	// signalShare is how much of a processor that takes at most.
 	signalShare = 0.02
 	// courtesyMost is how long they are let go for one at most, endMost for one that ends a

@@ -69,15 +69,18 @@ func WatchOf(dir state.Dir) Watch {
 // pipe ends, however the pacer does, lets them go on and has another pacer start for them. It
 // lets them go on as well when the pacer says nothing for a while.
 func Guard(pipe *os.File, w Watch) error {
-	calmMonitor()
 	held := make(map[string]string)
 	fd := int(pipe.Fd()) // which has it block
 	look := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 	buf := make([]byte, 64<<10)
 	var text []byte
 	for silent, until := 0, clockNow()+guardLook; ; {
-		if !pollUntil(until, look) {
-			if clockNow() < until { // Go has interrupted it
+		// Go's monitor sleeps while this waits, but not during a raw system call (pollUntil).
+		if n, err := unix.Poll(look, int(max(0, until-clockNow())/time.Millisecond)+1); n <= 0 {
+			if err != nil && err != unix.EINTR {
+				break
+			}
+			if clockNow() < until {
 				continue
 			}
 			until = clockNow() + guardLook

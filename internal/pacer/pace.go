@@ -129,7 +129,7 @@ func (p *paced) step(now time.Duration, may pace) error {
 		cycle := min(may.cycle, depthQuiet/2)
 		if p.bucket.level < p.bucket.rate*cycle.Seconds()/2 { // what is left is for the next time
 			p.plan(max(now+p.bucket.until(0), p.let+cycle))
-			if p.next-now > signalEvery { // else they take their signals then
+			if p.next-now > shortMost { // else they take their signals then
 				p.due = min(p.next, max(now, p.courtesy.due))
 			}
 			return nil

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -119,7 +120,7 @@ func TestStopsOfThePacer(t *testing.T) {
 	pacer := running(t, "__pacer")
 	send(t, unix.SIGSTOP, pacer...)
 	goesOn("SIGSTOP to the pacer")
-	lab.Await(t, 20*time.Second, "another pacer", func() bool { return ready() && running(t, "__pacer")[0] != pacer[0] })
+	lab.Await(t, 20*time.Second, "another pacer", func() bool { return ready() && !slices.Equal(running(t, "__pacer"), pacer) })
 	guard := running(t, "__guard")[0]
 	send(t, unix.SIGSTOP, guard)
 	send(t, unix.SIGKILL, running(t, "__pacer")...)
