@@ -129,9 +129,6 @@ func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory s
 	defer closeWatcher(watcher)
 	result, err := host.Run(ctx, room, launch.Command{Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Signals: signals,
 		Rules: tallied(decided), Watcher: watcher})
-	if result.Tally != nil {
-		result.Tally.Paced = decided.Paced != nil
-	}
 	left, closing := room.Close()
 	switch left {
 	case launch.LeftProcesses:

@@ -125,7 +125,7 @@ func (d runDevice) judged(r launch.Result) runDevice {
 		}
 		d.Disk = &t.Disk
 		if d.Limit.RBPS.IsSet() || d.Limit.RIOPS.IsSet() {
-			d.Read = verdictOf(t.Reads())
+			d.Read = verdictOf(r.Tally.Reads(t))
 		}
 		if d.Limit.WBPS.IsSet() || d.Limit.WIOPS.IsSet() {
 			d.Write = verdictOf(r.Tally.Writes(t))

@@ -50,8 +50,18 @@ func opsWithin(ops uint64, rate limit.Rate, took time.Duration) bool {
 	return !bounded || float64(ops) <= float64(n)*(throttleExcess*took.Seconds()+burst.Seconds())+1
 }
 
+// unread takes a verdict back where the counters could not be read all the time.
+func (s Sum) unread(v Verdict) Verdict {
+	if s.Missed != nil && v.State != NotHeld {
+		v.State, v.Doubts = NotTold, []string{fmt.Sprintf("its counters could not be read (%v)", s.Missed)}
+	}
+	return v
+}
+
 // Reads judges the limits on what was read from a device. All of it is charged.
-func (d Device) Reads() Verdict {
+func (s Sum) Reads(d Device) Verdict { return s.unread(d.reads()) }
+
+func (d Device) reads() Verdict {
 	v := Verdict{Bytes: d.Charged.ReadBytes, Ops: d.Charged.Reads, Took: d.Reading.Duration(), State: Held}
 	switch {
 	case v.Ops == 0:
@@ -63,7 +73,9 @@ func (d Device) Reads() Verdict {
 }
 
 // Writes judges the limits on what was written to a device.
-func (s Sum) Writes(d Device) Verdict {
+func (s Sum) Writes(d Device) Verdict { return s.unread(s.writes(d)) }
+
+func (s Sum) writes(d Device) Verdict {
 	took := d.Writing.with(s.Writing)
 	v := Verdict{Ops: d.Charged.Writes, Took: took.Duration() + s.Queued, Escaped: d.Escaped, State: Held}
 	if !s.Told && s.Escaped > slack() {
@@ -78,10 +90,8 @@ func (s Sum) Writes(d Device) Verdict {
 	case !v.keeps(d.Limit):
 		v.State = NotHeld
 		// A paced group may write much at once, and is paused for it before it can end.
-		if after := v; s.Paced {
-			if after.Took = s.Ended.Sub(took.First); after.keeps(d.Limit) {
-				v.State, v.Took = Held, after.Took
-			}
+		if v.Took += s.Paused; v.keeps(d.Limit) {
+			v.State = Held
 		}
 	case !bytes && v.Escaped > slack(): // how many operations that took is not known
 		v.State, v.Doubts = NotTold, []string{"how many operations went past the limit is not known"}

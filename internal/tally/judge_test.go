@@ -1,6 +1,7 @@
 package tally
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -55,14 +56,28 @@ func TestWrites(t *testing.T) {
 	}
 }
 
-// Who is paused after a burst, until the limit has caught up, is held; who ends before is not.
+// Who is paused after a burst, until the limit has caught up, is held; who only does something
+// else for as long is not.
 func TestWritesThatAreHeldByPauses(t *testing.T) {
 	s := wrote(100*time.Millisecond, 30*megabyte, 0, 30*megabyte, 0).told()
-	s.Paced = true
-	for ended, want := range map[time.Duration]State{3 * time.Second: Held, 200 * time.Millisecond: NotHeld} {
-		s.Ended = s.Writing.First.Add(ended)
+	s.Ended = s.Writing.First.Add(10 * time.Second)
+	for paused, want := range map[time.Duration]State{3 * time.Second: Held, 200 * time.Millisecond: NotHeld, 0: NotHeld} {
+		s.Paused = paused
 		if v := s.Writes(s.Devices[0]); v.State != want {
-			t.Errorf("ended after %s: %+v, want %s", ended, v, want)
+			t.Errorf("paused for %s: %+v, want %s", paused, v, want)
+		}
+	}
+}
+
+// What could not be read is neither held nor nothing.
+func TestWritesThatCouldNotBeRead(t *testing.T) {
+	for _, s := range []Sum{wrote(0, 0, 0, 0, 0), wrote(10*time.Second, 100*megabyte, 100*megabyte, 0, 0)} {
+		s.Missed = errors.New("no such file")
+		if v := s.Writes(s.Devices[0]); v.State != NotTold || len(v.Doubts) != 1 {
+			t.Errorf("%+v, want %s", v, NotTold)
+		}
+		if v := s.Reads(s.Devices[0]); v.State != NotTold {
+			t.Errorf("%+v, want %s", v, NotTold)
 		}
 	}
 }

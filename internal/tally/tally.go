@@ -55,7 +55,9 @@ type Sum struct {
 	// Escapes are the files that bytes went past the limits through, the worst first.
 	Escapes []escape.File
 	Ended   time.Time // the last look
-	Paced   bool      // weir's pacer paused the group, until the limit had caught up
+	// Paused is how long weir's pacer has had the group stopped since it wrote last.
+	Paused time.Duration
+	Missed error // why a look failed: what was done is not known then
 	// Queued is how long the throttle still needs for what was charged (cgroup v1).
 	Queued time.Duration
 	// Told says that what escaped was seen, by disk, and not worked out.
@@ -85,6 +87,8 @@ type Watcher interface {
 // A Tally looks at a group again and again.
 type Tally struct {
 	group    cgroupfs.Group
+	cell     *cgroupfs.Group // in which the pacer stops its processes; nil: it does not
+	stopped  bool            // they were at the last look
 	estimate *escape.Estimate
 	watcher  Watcher // nil: not to be had
 	id       uint64
@@ -107,9 +111,10 @@ const (
 	lookSmooth = 16
 )
 
-// Start begins to look at a group with rules. The watcher may be nil; it is the caller's.
-func Start(g cgroupfs.Group, rules []Rule, w Watcher) (*Tally, error) {
-	t := &Tally{group: g, began: time.Now(), quit: make(chan struct{}), done: make(chan struct{})}
+// Start begins to look at a group with rules. The watcher may be nil; it is the caller's. The
+// cell is where the pacer stops the group's processes; nil: it does not.
+func Start(g cgroupfs.Group, rules []Rule, w Watcher, cell *cgroupfs.Group) (*Tally, error) {
+	t := &Tally{group: g, cell: cell, began: time.Now(), quit: make(chan struct{}), done: make(chan struct{})}
 	var devices []blkdev.Number
 	for _, r := range rules {
 		devices = append(devices, r.Device)
@@ -155,11 +160,18 @@ func (t *Tally) look(written uint64) {
 	now := time.Now()
 	r, err := t.estimate.LookAt(written)
 	if err != nil {
+		t.sum.Missed = err
 		return
 	}
-	if r.Written > t.sum.Written {
+	stopped := t.isStopped()
+	switch {
+	case r.Written > t.sum.Written:
 		t.sum.Writing.grew(t.at, now)
+		t.sum.Paused = 0
+	case stopped && t.stopped:
+		t.sum.Paused += now.Sub(t.at)
 	}
+	t.stopped = stopped
 	for i := range t.sum.Devices {
 		d := &t.sum.Devices[i]
 		for _, s := range r.Stats {
@@ -182,6 +194,15 @@ func (t *Tally) look(written uint64) {
 			t.sum.Open = opened(t.sum.Open, escape.Writables(pids), t.began)
 		}
 	}
+}
+
+// isStopped reports whether the pacer has the group stopped.
+func (t *Tally) isStopped() bool {
+	if t.cell == nil {
+		return false
+	}
+	frozen, err := t.cell.Frozen()
+	return err == nil && frozen // a cell that is gone stops nobody
 }
 
 // End looks for the last time. Processes have written at least so many bytes: what those did
