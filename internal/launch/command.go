@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -136,7 +137,8 @@ func (h Host) Run(ctx context.Context, room *Room, c Command) (Result, error) {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	err = forward(ctx, cmd.Process, signals, group, ended)
-	result := Result{Elapsed: time.Since(began), Tally: measured.end(ctx, cmd.ProcessState)}
+	starved := h.starved(ctx, room) // at once: systemd removes the group of what has starved
+	result := Result{Starved: starved, Elapsed: time.Since(began), Tally: measured.end(ctx, cmd.ProcessState)}
 	if left := queued(); left >= queueMin {
 		room.queued, result.Queued = left, left
 		if result.Tally != nil {
@@ -148,7 +150,6 @@ func (h Host) Run(ctx context.Context, room *Room, c Command) (Result, error) {
 		return result, fmt.Errorf("wait for %q: %w", c.Args[0], err)
 	}
 	result.Ended, result.Status = true, status(cmd.ProcessState)
-	result.Starved = room.starved()
 	if !room.limited {
 		return result, nil
 	}
@@ -199,12 +200,27 @@ func status(s *os.ProcessState) int {
 }
 
 // starved reports whether the kernel has killed a process of the room for want of memory.
-func (r *Room) starved() bool {
-	return slices.ContainsFunc(r.joined, func(g cgroupfs.Group) bool {
+// systemd may have ended the room's scope for that already.
+func (h Host) starved(ctx context.Context, r *Room) bool {
+	gone := false
+	for _, g := range r.joined {
 		if g.Hierarchy().Version == cgroupfs.V1 && !g.Hierarchy().Has("memory") {
-			return false
+			continue
 		}
 		kills, err := g.OOMKills() // a group without the controller tells nothing
-		return err == nil && kills > 0
-	})
+		if err == nil && kills > 0 {
+			return true
+		}
+		gone = gone || cgroupfs.IsGone(err)
+	}
+	if !gone || r.keeper == nil {
+		return false
+	}
+	conn, err := h.connect(ctx)
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	starved, err := conn.Starved(ctx, path.Base(r.IO.Path()))
+	return err == nil && starved
 }

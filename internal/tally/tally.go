@@ -196,6 +196,17 @@ func (t *Tally) look(written uint64) {
 	}
 }
 
+// uncharged is what was written and not charged on a disk with a limit: no more can have escaped. What is counted as
+// dirty is behind now and then, so that an estimate takes for lost what the kernel still has
+// on its way to the disk.
+func (t *Tally) uncharged() uint64 {
+	left := t.sum.Written
+	for _, d := range t.sum.Devices {
+		left -= min(left, d.Charged.WrittenBytes)
+	}
+	return left
+}
+
 // isStopped reports whether the pacer has the group stopped.
 func (t *Tally) isStopped() bool {
 	if t.cell == nil {
@@ -218,6 +229,7 @@ func (t *Tally) End(ctx context.Context, written uint64) Sum {
 				Writes: c.Writes - t.disks[i].Writes, WrittenBytes: c.WrittenBytes - t.disks[i].WrittenBytes}
 		}
 	}
+	t.sum.Reading.Escaped = min(t.sum.Reading.Escaped, t.uncharged())
 	if t.sum.Told {
 		t.tell(ctx)
 	}
