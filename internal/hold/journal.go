@@ -23,6 +23,7 @@ type journal struct {
 	Rules    []journalRule    `json:"rules"`
 	Unit     string           `json:"unit,omitempty"`
 	Settings []journalSetting `json:"settings,omitempty"`
+	Dropped  []journalSetting `json:"dropped,omitempty"` // what systemd is to forget; see Plan.nameOf
 	Persist  bool             `json:"persist,omitempty"` // the settings are for good
 	Unkept   []limit.Key      `json:"unkept,omitempty"`  // of those, the rates that were not kept so before
 	File     *journalFile     `json:"file,omitempty"`

@@ -17,10 +17,11 @@ import (
 // unit's own files only one is to stay.
 type spelling struct {
 	settings []journalSetting
-	drop     []string    // spellings that systemd is to forget
-	rules    []Change    // what is to be in force, all four rates of each device
-	unkept   []limit.Key // rates that systemd does not keep over boots now
-	fleeting []string    // what is kept over boots under a name that may be another disk's then
+	dropped  []journalSetting // of those, what they said
+	drop     []string         // spellings that systemd is to forget
+	rules    []Change         // what is to be in force, all four rates of each device
+	unkept   []limit.Key      // rates that systemd does not keep over boots now
+	fleeting []string         // what is kept over boots under a name that may be another disk's then
 }
 
 // spell reads what systemd keeps and what is in force, and puts what is asked upon it.
@@ -73,6 +74,7 @@ func (s *spelling) add(p Plan, c Change, has []systemd.PathLimit, now limit.Limi
 		}
 		if l.Path != name && !l.Own && !p.Lift {
 			s.drop = append(s.drop, l.Path)
+			s.dropped = append(s.dropped, journalSetting{l.Path, turn{Before: l.Limit}})
 		}
 	}
 	if p.Persist && !p.Lift && !systemd.Lasts(name) {

@@ -118,3 +118,30 @@ func TestOtherNamesAreToldBeforeTheyAreReplaced(t *testing.T) {
 		t.Errorf("told %q", told)
 	}
 }
+
+// A change that is taken back gives a name that systemd has forgotten its limit again.
+func TestAForgottenNameIsTakenBack(t *testing.T) {
+	before, after := reads(5e6), reads(10e6)
+	j := journal{
+		Settings: []journalSetting{{"/dev/vda", turn{limit.None, after}}, {"254:0", turn{before, after}}},
+		Dropped:  []journalSetting{{"254:0", turn{Before: before}}},
+	}
+	for name, c := range map[string]struct{ now, want []systemd.PathLimit }{
+		"it was forgotten": {
+			[]systemd.PathLimit{{Path: "/dev/vda", Limit: after}},
+			[]systemd.PathLimit{{Path: "254:0", Limit: before}, {Path: "/dev/vda", Limit: limit.Limit{RBPS: limit.Unlimited}}},
+		},
+		"it was not": {
+			[]systemd.PathLimit{{Path: "/dev/vda", Limit: after}, {Path: "254:0", Limit: after}},
+			[]systemd.PathLimit{{Path: "/dev/vda", Limit: limit.Limit{RBPS: limit.Unlimited}}, {Path: "254:0", Limit: limit.Limit{RBPS: limit.PerSecond(5e6)}}},
+		},
+	} {
+		var got []systemd.PathLimit
+		for path, back := range j.backOf(c.now) {
+			got = append(got, systemd.PathLimit{Path: path, Limit: back})
+		}
+		if !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"slices"
 	"time"
 
@@ -128,7 +129,7 @@ func (p Plan) applyUnit(ctx context.Context, dir state.Dir, connect dialer) erro
 	if err != nil {
 		return err
 	}
-	entry.Settings, entry.Persist, entry.Unkept = as.settings, p.Persist, as.unkept
+	entry.Settings, entry.Dropped, entry.Persist, entry.Unkept = as.settings, as.dropped, p.Persist, as.unkept
 	record, err := dir.New(journalKind, entry)
 	if err != nil {
 		return err
@@ -180,17 +181,12 @@ func (j journal) revertUnit(connect dialer) error {
 		return fmt.Errorf("take back half-done change: %w", err)
 	}
 	var kept, other []systemd.Setting // over boots, and until the next
-	for _, s := range j.Settings {
-		is := limit.None // a path without an entry
-		if i := slices.IndexFunc(now, func(l systemd.PathLimit) bool { return l.Path == s.Path }); i >= 0 {
-			is = now[i].Limit
-		}
-		back := s.back(is, asItIs)
+	for path, back := range j.backOf(now) {
 		if j.Persist {
-			kept = append(kept, systemd.IOLimitAt(s.Path, only(back, without(limit.Keys[:], j.Unkept)))...)
+			kept = append(kept, systemd.IOLimitAt(path, only(back, without(limit.Keys[:], j.Unkept)))...)
 			back = only(back, j.Unkept)
 		}
-		other = append(other, systemd.IOLimitAt(s.Path, back)...)
+		other = append(other, systemd.IOLimitAt(path, back)...)
 	}
 	if len(kept) > 0 {
 		err = conn.Set(ctx, j.Unit, true, kept)
@@ -205,6 +201,35 @@ func (j journal) revertUnit(connect dialer) error {
 		return fmt.Errorf("take back half-done change: %w", err)
 	}
 	return nil
+}
+
+// backOf gives the rates that each path is to have again, where systemd has these now. A path
+// that it was told to forget has all of its own.
+func (j journal) backOf(now []systemd.PathLimit) iter.Seq2[string, limit.Limit] {
+	of := func(path string) (limit.Limit, bool) {
+		i := slices.IndexFunc(now, func(l systemd.PathLimit) bool { return l.Path == path })
+		if i < 0 {
+			return limit.None, false
+		}
+		return now[i].Limit, true
+	}
+	return func(yield func(string, limit.Limit) bool) {
+		var forgotten []string
+		for _, d := range j.Dropped {
+			if _, has := of(d.Path); !has {
+				forgotten = append(forgotten, d.Path)
+				if !yield(d.Path, d.Before) {
+					return
+				}
+			}
+		}
+		for _, s := range j.Settings {
+			is, _ := of(s.Path)
+			if !slices.Contains(forgotten, s.Path) && !yield(s.Path, s.back(is, asItIs)) {
+				return
+			}
+		}
+	}
 }
 
 // asItIs is what systemd keeps of a rate.
