@@ -37,13 +37,16 @@ func run() int {
 	root := rootFor(a, os.Args[1:])
 	err := root.ExecuteContext(context.Background())
 	a.close()
-	err = errors.Join(err, a.out.Flush())
-	if err == nil {
-		err = a.out.Err()
-	}
+	unwritten := errors.Join(a.out.Flush(), a.out.Err())
 	var status *cli.StatusError
 	if err != nil && !errors.As(err, &status) {
 		a.out.Fail(err)
+	}
+	if unwritten != nil {
+		a.out.Fail(unwritten)
+	}
+	if err == nil {
+		err = unwritten
 	}
 	return cli.ExitCode(err)
 }

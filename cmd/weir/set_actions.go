@@ -84,7 +84,16 @@ func (a *app) setActions(ctx context.Context, locked hold.Locked, t target.Targe
 		return all, nil
 	}
 	keep, err := a.keepActions(ctx, t, *d, plan)
-	return append(all, keep...), err
+	for _, k := range keep {
+		all = append(all, action{k.steps, func(ctx context.Context) (func() error, error) {
+			undo, err := k.do(ctx)
+			if err != nil {
+				err = fmt.Errorf("set %s: the limit is in force now, and nothing keeps it over a restart: %w", t, err)
+			}
+			return undo, err
+		}})
+	}
+	return all, err
 }
 
 // engineAction has a container's engine keep limits, before they are put into force: it may
