@@ -217,27 +217,34 @@ func (c *cells) pass(pid int) {
 // passes reports whether a process is not to be brought.
 func (c *cells) passes(pid int) bool {
 	if _, known := c.passed[pid]; !known {
+		helper := background.IsHelper(pid)
+		if !helper && background.IsOurs(pid) && !c.waited(pid, clockNow()) { // it may be about to be a helper
+			return true
+		}
 		c.pass(pid)
-		c.passed[pid] = background.IsHelper(pid)
+		c.passed[pid] = helper
 	}
 	return c.passed[pid]
+}
+
+// waited reports whether a process has been here for so long that it is no weir that is about
+// to start a command, or a helper.
+func (c *cells) waited(pid int, now time.Duration) bool {
+	since, known := c.apart[pid]
+	if known {
+		return now-since > apartMost
+	}
+	if c.apart == nil {
+		c.apart = make(map[int]time.Duration)
+	}
+	c.apart[pid] = now
+	return false
 }
 
 // whole reports whether all of a process is in the limited group. A weir that starts a
 // command there on v1 is in the group with one thread, for a moment.
 func (c *cells) whole(pid int, now time.Duration) bool {
-	since, known := c.apart[pid]
-	if known && now-since > apartMost || threadsIn(c.limited, pid) {
-		delete(c.apart, pid)
-		return true
-	}
-	if !known {
-		if c.apart == nil {
-			c.apart = make(map[int]time.Duration)
-		}
-		c.apart[pid] = now
-	}
-	return false
+	return threadsIn(c.limited, pid) || c.waited(pid, now)
 }
 
 // tidy removes cells that have been empty for a while, and lets go who is in the limited
