@@ -56,7 +56,12 @@ func TestHelpersInheritNothing(t *testing.T) {
 	if err := lock.Close(); err != nil {
 		t.Fatal(err)
 	}
-	lab.Await(t, 10*time.Second, "the lock to be free", func() bool { return exec.Command("flock", "-n", lock.Name(), "true").Run() == nil })
+	again, err := os.Open(lock.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	lab.Await(t, 10*time.Second, "the lock to be free", func() bool { return unix.Flock(int(again.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil })
 	for _, kind := range []string{"__pacer", "__guard", "__sweep"} {
 		pids := running(t, kind)
 		if len(pids) == 0 {
