@@ -66,12 +66,14 @@ const (
 
 // IsHelper reports whether a process is such a helper, and of this program.
 func IsHelper(pid int) bool {
-	proc := "/proc/" + strconv.Itoa(pid)
-	args, err := os.ReadFile(proc + "/cmdline")
-	if err != nil || string(args) != "weir\x00"+Keeper+"\x00" && string(args) != "weir\x00"+Witness+"\x00" {
-		return false
-	}
-	theirs, err := os.Stat(proc + "/exe")
+	args, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+	return err == nil && (string(args) == "weir\x00"+Keeper+"\x00" || string(args) == "weir\x00"+Witness+"\x00") && IsOurs(pid)
+}
+
+// IsOurs reports whether a process runs this program. One that a weir has just forked does
+// until it runs another.
+func IsOurs(pid int) bool {
+	theirs, err := os.Stat("/proc/" + strconv.Itoa(pid) + "/exe")
 	if err != nil {
 		return false
 	}

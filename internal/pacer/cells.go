@@ -28,6 +28,9 @@ type cells struct {
 	first   cgroupfs.Group // is kept until kept, empty as it may be: a command is to be born there
 	kept    time.Duration
 	passed  map[int]bool          // not to be brought: see background.IsHelper
+	tidied  time.Duration         // see untidy
+	seen    []int                 // the members then
+	empties bool                  // there was an empty cell
 	known   []int                 // members of v1 who are all in cells, or passed over
 	apart   map[int]time.Duration // whose threads are not all in the limited group, and since when
 }
@@ -47,6 +50,8 @@ const (
 	// emptyFor is how long a cell without processes stays: its home's owner cannot remove
 	// the home meanwhile.
 	emptyFor = 150 * time.Millisecond
+	// tidyMost is how long nobody looks for empty cells where nobody comes or goes.
+	tidyMost = 500 * time.Millisecond
 	// apartMost is how long a process of v1 is not brought of which only some threads are in
 	// the limited group: a weir that starts a command there.
 	apartMost = 100 * time.Millisecond
@@ -217,32 +222,46 @@ func (c *cells) pass(pid int) {
 // passes reports whether a process is not to be brought.
 func (c *cells) passes(pid int) bool {
 	if _, known := c.passed[pid]; !known {
+		helper := background.IsHelper(pid)
+		if !helper && background.IsOurs(pid) && !c.waited(pid, clockNow()) { // it may be about to be a helper
+			return true
+		}
 		c.pass(pid)
-		c.passed[pid] = background.IsHelper(pid)
+		c.passed[pid] = helper
 	}
 	return c.passed[pid]
+}
+
+// waited reports whether a process has been here for so long that it is no weir that is about
+// to start a command, or a helper.
+func (c *cells) waited(pid int, now time.Duration) bool {
+	since, known := c.apart[pid]
+	if known {
+		return now-since > apartMost
+	}
+	if c.apart == nil {
+		c.apart = make(map[int]time.Duration)
+	}
+	c.apart[pid] = now
+	return false
 }
 
 // whole reports whether all of a process is in the limited group. A weir that starts a
 // command there on v1 is in the group with one thread, for a moment.
 func (c *cells) whole(pid int, now time.Duration) bool {
-	since, known := c.apart[pid]
-	if known && now-since > apartMost || threadsIn(c.limited, pid) {
-		delete(c.apart, pid)
-		return true
-	}
-	if !known {
-		if c.apart == nil {
-			c.apart = make(map[int]time.Duration)
-		}
-		c.apart[pid] = now
-	}
-	return false
+	return threadsIn(c.limited, pid) || c.waited(pid, now)
+}
+
+// untidy reports whether it is time for tidy: somebody has come or gone, a cell is empty, or
+// nobody has looked for a while.
+func (c *cells) untidy(r *roster, now time.Duration) bool {
+	return c.empties || now-c.tidied > tidyMost || !slices.Equal(c.seen, r.members)
 }
 
 // tidy removes cells that have been empty for a while, and lets go who is in the limited
 // group no longer.
 func (c *cells) tidy(r *roster, now time.Duration) error {
+	c.tidied, c.seen, c.empties = now, append(c.seen[:0], r.members...), false
 	clear(c.passed) // the numbers are given again
 	c.known = c.known[:0]
 	for pid, since := range c.apart {
@@ -262,11 +281,13 @@ func (c *cells) tidy(r *roster, now time.Duration) error {
 			}
 			err = c.leave(home, tasks, r.members)
 		case each.empty == 0:
-			each.empty = now
+			each.empty, c.empties = now, true
 		case now-each.empty > emptyFor && (each.own != c.first || now >= c.kept):
 			if each.own.Remove() == nil { // else it is not empty any more
 				err = c.forget(home)
 			}
+		default:
+			c.empties = true
 		}
 		if err != nil {
 			return err

@@ -18,12 +18,13 @@ type courtesy struct {
 	owes   int                   // who was let go last, until what that cost is known
 	waits  map[int]time.Duration // until when who has cost something is not let go again
 	going  map[int]time.Duration // until when who has caught a signal to end may have to do that
+	since  map[int]time.Duration // when who did not take a signal that ends it was let go
 	unkind map[int]bool          // who did not take a signal that ends it, in the time there was
 }
 
 const (
 	// signalEvery is how often stopped processes are looked at for signals.
-	signalEvery = 30 * time.Millisecond
+	signalEvery = 60 * time.Millisecond
 	// shortMost is for how long they may be stopped without being looked at for signals.
 	shortMost = 90 * time.Millisecond
 	// signalShare is how much of a processor that takes at most.
@@ -34,6 +35,9 @@ const (
 	courtesyMost = 5 * time.Millisecond
 	endMost      = 100 * time.Millisecond
 	courtesyLook = 200 * time.Microsecond
+	// endEvery is how often that is tried again for a signal that ends a process: it costs at
+	// most courtesyCost each time.
+	endEvery = 500 * time.Millisecond
 	// courtesyCost is how much they may write meanwhile, as time of the limit.
 	courtesyCost = 20 * time.Millisecond
 	// courtesyPause is for how many times the debt that a signal has brought about its process
@@ -107,7 +111,12 @@ func (p *paced) serve(now time.Duration) (goOn bool, err error) {
 	if c.unkind == nil {
 		c.unkind = make(map[int]bool)
 	}
-	c.unkind[c.whom] = !taken
+	if c.unkind[c.whom] = !taken; !taken {
+		if c.since == nil {
+			c.since = make(map[int]time.Duration)
+		}
+		c.since[c.whom] = now
+	}
 	return false, nil
 }
 
@@ -124,7 +133,11 @@ func (p *paced) signalled(now time.Duration) (pid int, which process.Signals) {
 			delete(c.going, pid)
 			going = false
 		}
-		if s.Ending != 0 && !c.unkind[pid] || (s.Waiting != 0 || going) && now >= c.waits[pid] {
+		wait := c.waits[pid]
+		if s.Ending != 0 {
+			wait = min(wait, c.since[pid]+endEvery)
+		}
+		if s.Ending != 0 && !c.unkind[pid] || (s.Waiting != 0 || going) && now >= wait {
 			return pid, s
 		}
 	}
@@ -137,7 +150,7 @@ func (c *courtesy) paid(bytes, rate float64, now time.Duration) {
 		return
 	}
 	if c.waits == nil || len(c.waits) > 100 { // most are of the past
-		c.waits, c.unkind, c.going = make(map[int]time.Duration), nil, nil
+		c.waits, c.unkind, c.going, c.since = make(map[int]time.Duration), nil, nil, nil
 	}
 	c.waits[c.owes] = now + time.Duration(courtesyPause*max(0, bytes)/rate*float64(time.Second))
 	c.owes = 0

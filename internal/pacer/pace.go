@@ -85,7 +85,7 @@ func (p *paced) bring(now time.Duration) error {
 	if _, err := p.cells.gather(&p.roster, now); err != nil {
 		return err
 	}
-	if whole {
+	if whole && p.cells.untidy(&p.roster, now) {
 		return p.cells.tidy(&p.roster, now)
 	}
 	return nil

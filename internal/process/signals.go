@@ -2,6 +2,7 @@ package process
 
 import (
 	"bytes"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -49,8 +50,26 @@ func SignalsOf(pid int) (Signals, error) {
 	return all, nil
 }
 
+// statusMost is more than a status has; its list of groups comes before the signals.
+const statusMost = 16 << 10
+
+// readStatus reads a file as os.ReadFile does, in three system calls instead of fourteen.
+func readStatus(file string) ([]byte, error) {
+	fd, err := unix.Open(file, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: file, Err: err}
+	}
+	defer unix.Close(fd)
+	text := make([]byte, statusMost)
+	n, err := unix.Read(fd, text)
+	if err != nil {
+		return nil, &fs.PathError{Op: "read", Path: file, Err: err}
+	}
+	return text[:n], nil
+}
+
 func signalsIn(file string) (s Signals, threads int, err error) {
-	text, err := os.ReadFile(file)
+	text, err := readStatus(file)
 	if err != nil {
 		return s, 0, err
 	}

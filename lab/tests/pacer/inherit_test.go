@@ -1,12 +1,15 @@
 package pacer_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/lab"
 )
@@ -29,16 +32,36 @@ func TestHelpersInheritNothing(t *testing.T) {
 	if err := os.WriteFile(group+"/cgroup.procs", fmt.Append(nil, sleeper.Process.Pid), 0); err != nil {
 		t.Fatal(err)
 	}
-	lock := filepath.Join(t.TempDir(), "lock")
-	script := "exec 9>" + lock + "; flock 9; weir set cgroup:/lab-heir --write 10MB/s --hold pacer --on " + disk.Dir +
-		" && weir run --write 10MB/s --on " + disk.Dir + " -- sh -c '(exec 9>&-; sleep 20) & echo kept >&9'"
-	if out, err := exec.Command("sh", "-c", script).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	lock, err := os.Create(filepath.Join(t.TempDir(), "lock"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	if text, err := os.ReadFile(lock); err != nil || string(text) != "kept\n" {
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"set", "cgroup:/lab-heir", "--write", "10MB/s", "--hold", "pacer", "--on", disk.Dir},
+		// What env starts has no copy of the descriptor, as a shell's own sleep would.
+		{"run", "--write", "10MB/s", "--on", disk.Dir, "--", "sh", "-c", "env sleep 20 3>&- & echo kept >&3"},
+	} {
+		cmd := exec.Command("weir", args...)
+		cmd.ExtraFiles, cmd.WaitDelay = []*os.File{lock}, time.Second // what the command leaves has its output
+		if out, err := cmd.CombinedOutput(); err != nil && !errors.Is(err, exec.ErrWaitDelay) {
+			t.Fatalf("weir %s: %v\n%s", args[0], err, out)
+		}
+	}
+	if text, err := os.ReadFile(lock.Name()); err != nil || string(text) != "kept\n" {
 		t.Errorf("the command wrote %q, %v through its caller's descriptor", text, err)
 	}
-	lab.Await(t, 10*time.Second, "the lock to be free", func() bool { return exec.Command("flock", "--nonblock", lock, "true").Run() == nil })
+	if err := lock.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := os.Open(lock.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	lab.Await(t, 10*time.Second, "the lock to be free", func() bool { return unix.Flock(int(again.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil })
 	for _, kind := range []string{"__pacer", "__guard", "__sweep"} {
 		pids := running(t, kind)
 		if len(pids) == 0 {

@@ -121,13 +121,14 @@ func TestStopsOfThePacer(t *testing.T) {
 	send(t, unix.SIGSTOP, pacer...)
 	goesOn("SIGSTOP to the pacer")
 	lab.Await(t, 20*time.Second, "another pacer", func() bool { return ready() && !slices.Equal(running(t, "__pacer"), pacer) })
-	guard := running(t, "__guard")[0]
-	send(t, unix.SIGSTOP, guard)
+	lab.Await(t, 20*time.Second, "its guards", ready)
+	guard := running(t, "__guard")[:1]
+	send(t, unix.SIGSTOP, guard...)
 	send(t, unix.SIGKILL, running(t, "__pacer")...)
 	goesOn("SIGSTOP to a guard and SIGKILL to the pacer")
-	send(t, unix.SIGCONT, guard)
+	send(t, unix.SIGCONT, guard...)
 	lab.Await(t, 20*time.Second, "another pacer and its guards", ready)
-	send(t, unix.SIGKILL, append(running(t, "__pacer"), running(t, "__guard")[0])...)
+	send(t, unix.SIGKILL, append(running(t, "__pacer"), running(t, "__guard")[:1]...)...)
 	goesOn("SIGKILL to the pacer and a guard")
 	lab.Await(t, 20*time.Second, "another pacer and its guards", ready)
 	weir(t, "clear", o.target)
