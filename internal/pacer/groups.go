@@ -29,6 +29,9 @@ func (s *server) add(j Job) error {
 		return err
 	}
 	p := s.of(j.Limited)
+	if p != nil {
+		p.roster.places = nil // to find out whether it is the same group
+	}
 	if p != nil && p.look(clockNow()) != nil { // it was another group of that name, or cannot be read
 		s.loop.remove(p)
 		_ = s.drop(p) // it is begun anew
@@ -113,5 +116,5 @@ func (s *server) fail(p *paced, err error) {
 		return
 	}
 	p.plan(clockNow() + retryAfter)
-	s.loop.fix()
+	heap.Init(&s.loop.groups)
 }

@@ -220,8 +220,9 @@ func (s *server) run(ctx context.Context) error {
 			return nil
 		}
 		if some && due <= now {
+			first := s.loop.groups[0] // a step that stops others moves it
 			if err := s.loop.step(now); err != nil {
-				s.fail(s.loop.groups[0], err)
+				s.fail(first, err)
 			}
 		}
 	}
