@@ -110,7 +110,9 @@ const retryAfter = 100 * time.Millisecond
 // fail takes a group off that is gone. One that cannot be looked at for another reason is
 // let go until the next try.
 func (s *server) fail(p *paced, err error) {
-	if set := p.set(false); cgroupfs.IsGone(err) || cgroupfs.IsGone(set) {
+	set := p.letGo()
+	gone := cgroupfs.IsGone(err) || cgroupfs.IsGone(set) // something is: the group, or what was in it
+	if gone && cgroupfs.IsGone(p.roster.same()) {
 		s.loop.remove(p)
 		_ = s.drop(p) // nobody is left to be told
 		return

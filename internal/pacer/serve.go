@@ -269,7 +269,7 @@ func (s *server) attend() {
 // thaw lets all groups go.
 func (s *server) thaw() {
 	for p := range s.jobs {
-		_ = p.set(false) // the guard does it too, and the next weir
+		_ = p.letGo() // the guard does it too, and the next weir
 	}
 }
 
