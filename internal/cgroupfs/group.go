@@ -83,6 +83,20 @@ func (g Group) Exists() (bool, error) {
 	return true, unix.Close(fd)
 }
 
+// ID tells the group from another one that has its name later.
+func (g Group) ID() (uint64, error) {
+	fd, err := g.h.open(g.path, unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return 0, err
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return 0, &fs.PathError{Op: "stat", Path: g.Dir(), Err: err}
+	}
+	return st.Ino, nil
+}
+
 // OpenDir opens the group's directory, as CLONE_INTO_CGROUP needs it. The caller
 // closes the descriptor.
 func (g Group) OpenDir() (int, error) {

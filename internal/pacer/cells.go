@@ -92,17 +92,20 @@ func (c *cells) set(stop bool) error {
 	for home, each := range c.all {
 		err := each.brake.Set(stop)
 		if cgroupfs.IsGone(err) { // with its home: its processes are where somebody has put them
-			err = c.forget(home)
+			c.forget(home)
+			continue
 		}
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
 
-func (c *cells) forget(home cgroupfs.Group) error {
+// forget forgets a cell that is gone. Its brake has nothing to write back, and a guard that
+// cannot be told is about to be another's place.
+func (c *cells) forget(home cgroupfs.Group) {
 	gone := c.all[home]
 	delete(c.all, home)
-	return errors.Join(gone.brake.Close(), c.untell(gone.own))
+	_ = errors.Join(gone.brake.Close(), c.untell(gone.own))
 }
 
 // gather brings who is in no cell into one. moved says that somebody was.
@@ -176,7 +179,7 @@ func (c *cells) bringV1(r *roster, now time.Duration) (some bool, err error) {
 	}
 	for home, pids := range homes {
 		moved, err := c.move(home, pids)
-		if some = some || moved; err != nil {
+		if some = some || moved; err != nil && !cgroupfs.IsGone(err) {
 			return some, err
 		}
 	}
@@ -273,7 +276,8 @@ func (c *cells) tidy(r *roster, now time.Duration) error {
 		tasks, err := each.own.Tasks(each.threads)
 		switch {
 		case cgroupfs.IsGone(err):
-			err = c.forget(home)
+			err = nil
+			c.forget(home)
 		case err != nil:
 		case len(tasks) > 0:
 			if each.empty = 0; each.own == c.first {
@@ -284,7 +288,7 @@ func (c *cells) tidy(r *roster, now time.Duration) error {
 			each.empty, c.empties = now, true
 		case now-each.empty > emptyFor && (each.own != c.first || now >= c.kept):
 			if each.own.Remove() == nil { // else it is not empty any more
-				err = c.forget(home)
+				c.forget(home)
 			}
 		default:
 			c.empties = true
@@ -319,7 +323,7 @@ func (c *cells) dissolve() error {
 		err := dissolve(each.own, each.threads)
 		errs = append(errs, err)
 		if err == nil {
-			errs = append(errs, c.forget(home))
+			c.forget(home)
 		}
 	}
 	return errors.Join(errs...)

@@ -29,6 +29,9 @@ func (s *server) add(j Job) error {
 		return err
 	}
 	p := s.of(j.Limited)
+	if p != nil {
+		p.roster.places = nil // to find out whether it is the same group
+	}
 	if p != nil && p.look(clockNow()) != nil { // it was another group of that name, or cannot be read
 		s.loop.remove(p)
 		_ = s.drop(p) // it is begun anew
@@ -107,11 +110,13 @@ const retryAfter = 100 * time.Millisecond
 // fail takes a group off that is gone. One that cannot be looked at for another reason is
 // let go until the next try.
 func (s *server) fail(p *paced, err error) {
-	if set := p.set(false); cgroupfs.IsGone(err) || cgroupfs.IsGone(set) {
+	set := p.letGo()
+	gone := cgroupfs.IsGone(err) || cgroupfs.IsGone(set) // something is: the group, or what was in it
+	if gone && cgroupfs.IsGone(p.roster.same()) {
 		s.loop.remove(p)
 		_ = s.drop(p) // nobody is left to be told
 		return
 	}
 	p.plan(clockNow() + retryAfter)
-	s.loop.fix()
+	heap.Init(&s.loop.groups)
 }

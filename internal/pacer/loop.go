@@ -78,9 +78,6 @@ func (l *loop) step(now time.Duration) error {
 	return nil
 }
 
-// fix puts the first group in its place again.
-func (l *loop) fix() { heap.Fix(&l.groups, 0) }
-
 // queue is a heap of groups, the first that is due on top.
 type queue []*paced
 

@@ -232,6 +232,14 @@ func (p *paced) lasts(speed float64) time.Duration {
 	return time.Duration(p.bucket.level / (speed - p.bucket.rate) * float64(time.Second))
 }
 
+// letGo lets the processes go on, also those of a stop that has failed half way.
+func (p *paced) letGo() error {
+	if !p.stopped {
+		return p.cells.set(false)
+	}
+	return p.set(false)
+}
+
 func (p *paced) set(stop bool) error {
 	if p.stopped == stop {
 		return nil

@@ -2,6 +2,7 @@ package pacer
 
 import (
 	"errors"
+	"io/fs"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -14,6 +15,7 @@ import (
 // of the groups below.
 type roster struct {
 	limited  cgroupfs.Group
+	id       uint64 // of the limited group; 0: not known yet
 	name     string // of its cells
 	places   []place
 	members  []int
@@ -57,8 +59,27 @@ func (r *roster) look(now time.Duration) (afresh, whole bool, err error) {
 	return afresh, whole, err
 }
 
+// same returns an error, of one that is gone, if the limited group is not there any more.
+// Another one of its name, which has limits of its own or none, is not it.
+func (r *roster) same() error {
+	id, err := r.limited.ID()
+	if err != nil {
+		return err
+	}
+	if r.id == 0 {
+		r.id = id
+	}
+	if r.id != id {
+		return &fs.PathError{Op: "look at", Path: r.limited.Dir(), Err: unix.ENODEV}
+	}
+	return nil
+}
+
 // list finds the places.
 func (r *roster) list() error {
+	if err := r.same(); err != nil { // Walk passes over a group that is gone
+		return err
+	}
 	r.places = r.places[:0]
 	if r.limited.Hierarchy().Version == cgroupfs.V1 {
 		r.places = append(r.places, place{group: r.limited})

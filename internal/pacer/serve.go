@@ -220,8 +220,9 @@ func (s *server) run(ctx context.Context) error {
 			return nil
 		}
 		if some && due <= now {
+			first := s.loop.groups[0] // a step that stops others moves it
 			if err := s.loop.step(now); err != nil {
-				s.fail(s.loop.groups[0], err)
+				s.fail(first, err)
 			}
 		}
 	}
@@ -268,7 +269,7 @@ func (s *server) attend() {
 // thaw lets all groups go.
 func (s *server) thaw() {
 	for p := range s.jobs {
-		_ = p.set(false) // the guard does it too, and the next weir
+		_ = p.letGo() // the guard does it too, and the next weir
 	}
 }
 
