@@ -39,6 +39,40 @@ func (a *app) pacedAs(g cgroupfs.Group) (*pacer.Job, error) {
 	return nil, nil
 }
 
+// holdEscapes has the pacer hold what escapes a room, where that was decided.
+func (a *app) holdEscapes(host launch.Host, room *launch.Room, d place.Decision) place.Decision {
+	if !d.Escapes {
+		return d
+	}
+	some, err := host.PaceEscapes(room)
+	if err != nil {
+		a.out.Say("warning: %v", err)
+	}
+	d.Escapes = some && err == nil
+	return d
+}
+
+// sayEscaping says, before the command does any I/O, what is to become of writes that the
+// kernel does not charge to its group.
+func (a *app) sayEscaping(d place.Decision) {
+	switch {
+	case a.out.Quiet || d.Group.Version != cgroupfs.V2 || !d.Binds():
+	case d.Escapes:
+		a.out.Say("files that another group has written: weir's pacer is expected to hold these, and pauses the command only if it overwrites them")
+	default:
+		a.out.Say("note: what is written over another group's files goes past the limit; weir cannot know yet whether the command does that")
+	}
+}
+
+// stopsOf is how often the pacer has paused a group.
+func (a *app) stopsOf(g cgroupfs.Group) uint64 {
+	seen, err := a.pacer().Seen(pacer.PlaceOf(g, "blkio"))
+	if err != nil {
+		return 0 // it is only told
+	}
+	return seen.Stops
+}
+
 // markPaced notes in groups what the pacer holds of them.
 func (a *app) markPaced(groups []showGroup) error {
 	if a.root != "/" {
@@ -48,7 +82,7 @@ func (a *app) markPaced(groups []showGroup) error {
 	for i := range groups {
 		g := &groups[i]
 		for _, j := range jobs {
-			if j.Limited.Path == g.Cgroup && (j.Limited.Controller == "") == (g.Version == 2) {
+			if j.Count == pacer.CountWritten && j.Limited.Path == g.Cgroup && (j.Limited.Controller == "") == (g.Version == 2) {
 				g.Paced = j.WBPS
 			}
 		}

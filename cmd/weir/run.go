@@ -120,17 +120,22 @@ func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory s
 	if err != nil {
 		return err
 	}
+	decided = a.holdEscapes(host, room, decided)
 	a.explain(decided)
 	if decided.Paced != nil && readsShort(args) {
 		a.out.Say("note: the pacer's stops interrupt reads of /dev/zero and /dev/urandom, and dd then writes less than it was told to; add iflag=fullblock")
 	}
+	a.sayEscaping(decided)
 	a.sayDrain(room.IO, decided)
 	watcher := a.watchEscapes(room.IO, decided)
 	defer closeWatcher(watcher)
 	result, err := host.Run(ctx, room, launch.Command{Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Signals: signals,
 		Rules: tallied(decided), Watcher: watcher})
 	if result.Tally != nil {
-		result.Tally.Paced = decided.Paced != nil
+		result.Tally.Paced = decided.Paced != nil || decided.Escapes
+	}
+	if decided.Escapes {
+		result.Stops = a.stopsOf(room.IO)
 	}
 	left, closing := room.Close()
 	switch left {

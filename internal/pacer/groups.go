@@ -29,7 +29,8 @@ func (s *server) add(j Job) error {
 		return err
 	}
 	p := s.of(j.Limited)
-	if p != nil && p.look(clockNow()) != nil { // it was another group of that name, or cannot be read
+	// It was another group of that name, or cannot be read, or is counted in another way.
+	if p != nil && (p.look(clockNow()) != nil || j.Count != CountWritten || s.jobs[p].job.Count != j.Count) {
 		s.loop.remove(p)
 		_ = s.drop(p) // it is begun anew
 		p = nil
@@ -58,10 +59,14 @@ func (s *server) begin(j Job) (*paced, error) {
 	if err != nil {
 		return nil, err
 	}
+	meter, err := s.newMeter(j, limited)
+	if err != nil {
+		return nil, err
+	}
 	name := cgroupfs.CellName(limited)
 	p := &paced{
 		roster: roster{limited: limited, name: name, arrivals: s.arrivals},
-		meter:  newMeter(j, limited),
+		meter:  meter,
 		cells:  cells{fs: s.fs, limited: limited, name: name, tell: s.tell, untell: s.untell},
 	}
 	p.cells.before = func() { s.haltBut(p) }

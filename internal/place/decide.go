@@ -35,8 +35,10 @@ type Decision struct {
 	Group Group
 	Hold  limit.Hold
 	// Paced is what weir's pacer is to hold; nil: nothing.
-	Paced  *Paced
-	Places []Expected
+	Paced *Paced
+	// Escapes says that it is to hold what the kernel charges to other groups (cgroup v2).
+	Escapes bool
+	Places  []Expected
 }
 
 // Expected is a limit on a device with what is expected to hold it.
@@ -73,7 +75,16 @@ func Decide(g Group, all []Placed, how limit.Hold) (Decision, error) {
 		sites[i].Paced = d.Paced
 		d.Places = append(d.Places, Expected{p, Expect(sites[i])})
 	}
+	d.Escapes = how == limit.HoldAuto && d.Paced == nil && g.NoPacer == nil && g.Version == cgroupfs.V2 && d.bindsBytes()
 	return d, nil
+}
+
+// bindsBytes reports whether the kernel's writeback is to hold a limit on bytes.
+func (d Decision) bindsBytes() bool {
+	return slices.ContainsFunc(d.Places, func(e Expected) bool {
+		_, bound := e.Limit.WBPS.Number()
+		return bound && e.Buffered.Mechanism == Writeback
+	})
 }
 
 // Without is the same decision where the pacer cannot be had.

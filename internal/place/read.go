@@ -103,7 +103,7 @@ func (h Host) Paced(g cgroupfs.Group) (*Paced, error) {
 		return nil, err
 	}
 	for _, j := range jobs {
-		if j.Limited == pacer.PlaceOf(g, "blkio") {
+		if j.Limited == pacer.PlaceOf(g, "blkio") && j.Count == pacer.CountWritten {
 			return &Paced{j.WBPS, j.Devices, h.State.Path()}, nil
 		}
 	}
