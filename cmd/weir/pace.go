@@ -22,8 +22,18 @@ import (
 
 func (a *app) pacer() pacer.Client { return pacer.Client{State: a.state} }
 
-// pacedAs returns what the pacer holds of a group; nil: nothing.
+// pacedAs returns what the pacer holds of all that a group writes; nil: nothing, or only what
+// escapes the kernel's rules.
 func (a *app) pacedAs(g cgroupfs.Group) (*pacer.Job, error) {
+	j, err := a.jobOf(g)
+	if j != nil && j.Count == pacer.CountEscaped {
+		j = nil
+	}
+	return j, err
+}
+
+// jobOf returns what the pacer was asked for a group; nil: nothing.
+func (a *app) jobOf(g cgroupfs.Group) (*pacer.Job, error) {
 	if a.root != "/" {
 		return nil, nil
 	}
@@ -93,7 +103,7 @@ func (a *app) markPaced(groups []showGroup) error {
 // repaceAs is repace by a decision. Where nobody has asked for the pacer and it cannot be
 // had, that is a warning, and the decision is another one.
 func (a *app) repaceAs(t target.Target, was *pacer.Job, d *place.Decision) error {
-	err := a.repace(t, was, d.Paced != nil)
+	err := a.repace(t, was, counts(was, *d))
 	if err == nil || was != nil || d.Hold != limit.HoldAuto {
 		return err
 	}
@@ -102,14 +112,26 @@ func (a *app) repaceAs(t target.Target, was *pacer.Job, d *place.Decision) error
 	return err
 }
 
-// repace has the pacer hold what the rules of a target's group say now, or if it is not to
-// pace let the group go. was is what it held before; if it cannot be had, it holds that.
-func (a *app) repace(t target.Target, was *pacer.Job, pace bool) error {
-	err := a.tryRepace(t, was, pace)
+// counts is what the pacer is to count of a group; nil: it is to let it go.
+func counts(was *pacer.Job, d place.Decision) *string {
+	written, escaped := pacer.CountWritten, pacer.CountEscaped
+	switch {
+	case d.Paced != nil:
+		return &written
+	case d.Escapes, d.Hold == "" && was != nil && was.Count == pacer.CountEscaped:
+		return &escaped
+	}
+	return nil
+}
+
+// repace has the pacer hold what the rules of a target's group say now, or if it is to count
+// nothing let the group go. was is what it held before; if it cannot be had, it holds that.
+func (a *app) repace(t target.Target, was *pacer.Job, count *string) error {
+	err := a.tryRepace(t, was, count)
 	if err == nil {
 		return nil
 	}
-	now, unread := a.pacedAs(t.Group)
+	now, unread := a.jobOf(t.Group)
 	switch {
 	case unread != nil || reflect.DeepEqual(now, was):
 		return errors.Join(err, unread)
@@ -120,8 +142,8 @@ func (a *app) repace(t target.Target, was *pacer.Job, pace bool) error {
 	return errors.Join(err, back)
 }
 
-func (a *app) tryRepace(t target.Target, was *pacer.Job, pace bool) error {
-	if was == nil && !pace {
+func (a *app) tryRepace(t target.Target, was *pacer.Job, count *string) error {
+	if was == nil && count == nil {
 		return nil
 	}
 	rules, err := t.Group.RulesIfAny()
@@ -129,9 +151,10 @@ func (a *app) tryRepace(t target.Target, was *pacer.Job, pace bool) error {
 		return err
 	}
 	j, some := pacer.JobFor(t.Group, rules)
-	if !some || !pace {
+	if !some || count == nil {
 		return a.pacer().Remove(j.Limited)
 	}
+	j.Count = *count
 	note, err := a.pacer().Add(j)
 	if note != "" {
 		a.out.Say("warning: %s", note)
@@ -151,7 +174,7 @@ func (a *app) cellsOf(t target.Target) ([]cgroupfs.Group, error) {
 // repaceSteps is what repace would do.
 func (a *app) repaceSteps(t target.Target, was *pacer.Job, want *place.Paced) ([]hold.Step, error) {
 	switch {
-	case want == nil && was == nil:
+	case want == nil && (was == nil || was.Count == pacer.CountEscaped):
 		return nil, nil
 	case want == nil:
 		return []hold.Step{{Pace: &hold.Pace{Cgroup: t.Group.Path()}}}, nil

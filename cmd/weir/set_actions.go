@@ -60,11 +60,11 @@ func (a *app) setActions(ctx context.Context, locked hold.Locked, t target.Targe
 		}
 		all = append(all, tell...)
 	}
-	was, err := a.pacedAs(t.Group)
+	was, err := a.jobOf(t.Group)
 	if err != nil {
 		return nil, err
 	}
-	if was != nil || d.Paced != nil {
+	if was != nil || d.Paced != nil || d.Escapes {
 		plan.Then = func() error { return a.repaceAs(t, was, d) }
 	}
 	steps := func(ctx context.Context) ([]hold.Step, error) {
