@@ -62,18 +62,6 @@ func (a *app) holdEscapes(host launch.Host, room *launch.Room, d place.Decision)
 	return d
 }
 
-// sayEscaping says, before the command does any I/O, what is to become of writes that the
-// kernel does not charge to its group.
-func (a *app) sayEscaping(d place.Decision) {
-	switch {
-	case a.out.Quiet || d.Group.Version != cgroupfs.V2 || !d.Binds():
-	case d.Escapes:
-		a.out.Say("files that another group has written: weir's pacer is expected to hold these, and pauses the command only if it overwrites them")
-	default:
-		a.out.Say("note: what is written over another group's files goes past the limit; weir cannot know yet whether the command does that")
-	}
-}
-
 // stopsOf is how often the pacer has paused a group.
 func (a *app) stopsOf(g cgroupfs.Group) uint64 {
 	seen, err := a.pacer().Seen(pacer.PlaceOf(g, "blkio"))
@@ -103,7 +91,7 @@ func (a *app) markPaced(groups []showGroup) error {
 // repaceAs is repace by a decision. Where nobody has asked for the pacer and it cannot be
 // had, that is a warning, and the decision is another one.
 func (a *app) repaceAs(t target.Target, was *pacer.Job, d *place.Decision) error {
-	err := a.repace(t, was, counts(was, *d))
+	err := a.repace(t, was, counts(*d))
 	if err == nil || was != nil || d.Hold != limit.HoldAuto {
 		return err
 	}
@@ -113,12 +101,12 @@ func (a *app) repaceAs(t target.Target, was *pacer.Job, d *place.Decision) error
 }
 
 // counts is what the pacer is to count of a group; nil: it is to let it go.
-func counts(was *pacer.Job, d place.Decision) *string {
+func counts(d place.Decision) *string {
 	written, escaped := pacer.CountWritten, pacer.CountEscaped
 	switch {
 	case d.Paced != nil:
 		return &written
-	case d.Escapes, d.Hold == "" && was != nil && was.Count == pacer.CountEscaped:
+	case d.Escapes:
 		return &escaped
 	}
 	return nil

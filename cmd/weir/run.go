@@ -125,7 +125,6 @@ func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory s
 	if decided.Paced != nil && readsShort(args) {
 		a.out.Say("note: the pacer's stops interrupt reads of /dev/zero and /dev/urandom, and dd then writes less than it was told to; add iflag=fullblock")
 	}
-	a.sayEscaping(decided)
 	a.sayDrain(room.IO, decided)
 	watcher := a.watchEscapes(room.IO, decided)
 	defer closeWatcher(watcher)

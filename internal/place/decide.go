@@ -18,6 +18,8 @@ type Group struct {
 	Rules  []cgroupfs.Rule             // in force
 	Bounds map[blkdev.Number]RootBound // v1: what binds everybody's writes to a device
 	Paced  *Paced                      // what weir's pacer holds now; nil: nothing
+	// Escapes says that it holds what the kernel charges to other groups now (cgroup v2).
+	Escapes bool
 	// NoPacer is why weir's pacer cannot be had for the group; nil: it can.
 	NoPacer error
 	Own     int     // processes that the group's rules bind
@@ -75,16 +77,24 @@ func Decide(g Group, all []Placed, how limit.Hold) (Decision, error) {
 		sites[i].Paced = d.Paced
 		d.Places = append(d.Places, Expected{p, Expect(sites[i])})
 	}
-	d.Escapes = how == limit.HoldAuto && d.Paced == nil && g.NoPacer == nil && g.Version == cgroupfs.V2 && d.bindsBytes()
+	d.Escapes = d.escapes(sites)
 	return d, nil
 }
 
-// bindsBytes reports whether the kernel's writeback is to hold a limit on bytes.
-func (d Decision) bindsBytes() bool {
-	return slices.ContainsFunc(d.Places, func(e Expected) bool {
-		_, bound := e.Limit.WBPS.Number()
-		return bound && e.Buffered.Mechanism == Writeback
-	})
+// escapes reports whether the pacer is to hold what the kernel charges to other groups: where
+// the kernel's writeback is to hold a limit on bytes.
+func (d Decision) escapes(sites []Site) bool {
+	g := d.Group
+	asked := d.Hold == limit.HoldAuto && g.NoPacer == nil || d.Hold == "" && g.Escapes
+	if !asked || d.Paced != nil || g.Version != cgroupfs.V2 {
+		return false
+	}
+	for i, s := range sites {
+		if _, bound := s.Limit.WBPS.Number(); bound && d.Places[i].Buffered.Mechanism == Writeback {
+			return true
+		}
+	}
+	return g.Escapes && pacedBy(g.Rules, sites) != nil // on another device
 }
 
 // Without is the same decision where the pacer cannot be had.
