@@ -51,14 +51,16 @@ func (a *app) jobOf(g cgroupfs.Group) (*pacer.Job, error) {
 
 // holdEscapes has the pacer hold what escapes a room, where that was decided.
 func (a *app) holdEscapes(host launch.Host, room *launch.Room, d place.Decision) place.Decision {
-	if !d.Escapes {
+	if d.Escapes == nil {
 		return d
 	}
 	some, err := host.PaceEscapes(room)
 	if err != nil {
 		a.out.Say("warning: %v", err)
 	}
-	d.Escapes = some && err == nil
+	if !some || err != nil {
+		d.Escapes = nil
+	}
 	return d
 }
 
@@ -106,7 +108,7 @@ func counts(d place.Decision) *string {
 	switch {
 	case d.Paced != nil:
 		return &written
-	case d.Escapes:
+	case d.Escapes != nil:
 		return &escaped
 	}
 	return nil
@@ -160,9 +162,12 @@ func (a *app) cellsOf(t target.Target) ([]cgroupfs.Group, error) {
 }
 
 // repaceSteps is what repace would do.
-func (a *app) repaceSteps(t target.Target, was *pacer.Job, want *place.Paced) ([]hold.Step, error) {
+func (a *app) repaceSteps(t target.Target, was *pacer.Job, d place.Decision) ([]hold.Step, error) {
+	want := d.Paced
 	switch {
-	case want == nil && (was == nil || was.Count == pacer.CountEscaped):
+	case d.Escapes != nil:
+		return []hold.Step{escapesStep(t.Group, d)}, nil
+	case want == nil && was == nil:
 		return nil, nil
 	case want == nil:
 		return []hold.Step{{Pace: &hold.Pace{Cgroup: t.Group.Path()}}}, nil
@@ -176,8 +181,16 @@ func (a *app) repaceSteps(t target.Target, was *pacer.Job, want *place.Paced) ([
 	return hold.PaceSteps(t.Group, cells, want.WBPS, want.Devices), nil
 }
 
+// escapesStep is what has the pacer hold what escapes a group. Nobody is moved before.
+func escapesStep(g cgroupfs.Group, d place.Decision) hold.Step {
+	return hold.Step{Pace: &hold.Pace{Cgroup: g.Path(), WBPS: d.Escapes.WBPS, Devices: d.Escapes.Devices, Escapes: true}}
+}
+
 // withPace adds what has the pacer hold a group that is to be made.
 func withPace(host launch.Host, g cgroupfs.Group, d place.Decision, steps []hold.Step) ([]hold.Step, error) {
+	if d.Escapes != nil {
+		return append(steps, escapesStep(g, d)), nil
+	}
 	if d.Paced == nil {
 		return steps, nil
 	}

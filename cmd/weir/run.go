@@ -131,9 +131,9 @@ func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory s
 	result, err := host.Run(ctx, room, launch.Command{Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Signals: signals,
 		Rules: tallied(decided), Watcher: watcher})
 	if result.Tally != nil {
-		result.Tally.Paced = decided.Paced != nil || decided.Escapes
+		result.Tally.Paced = decided.Paced != nil || decided.Escapes != nil
 	}
-	if decided.Escapes {
+	if decided.Escapes != nil {
 		result.Stops = a.stopsOf(room.IO)
 	}
 	left, closing := room.Close()

@@ -60,7 +60,7 @@ type runVerdict struct {
 
 // watchEscapes has BPF see what goes past limits on writes; nil where that cannot be had.
 func (a *app) watchEscapes(g cgroupfs.Group, decided place.Decision) tally.Watcher {
-	if decided.Escapes { // the pacer has one
+	if decided.Escapes != nil { // the pacer has one
 		return a.pacer().Watcher(pacer.PlaceOf(g, "blkio"))
 	}
 	if g.Hierarchy().Version != cgroupfs.V2 || !slices.ContainsFunc(decided.Places, func(e place.Expected) bool { return e.LimitsWrites() }) {

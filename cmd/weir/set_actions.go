@@ -64,11 +64,11 @@ func (a *app) setActions(ctx context.Context, locked hold.Locked, t target.Targe
 	if err != nil {
 		return nil, err
 	}
-	if was != nil || d.Paced != nil || d.Escapes {
+	if was != nil || d.Paced != nil || d.Escapes != nil {
 		plan.Then = func() error { return a.repaceAs(t, was, d) }
 	}
 	steps := func(ctx context.Context) ([]hold.Step, error) {
-		pace, err := a.repaceSteps(t, was, d.Paced)
+		pace, err := a.repaceSteps(t, was, *d)
 		return append(a.holder().Steps(ctx, plan), pace...), err
 	}
 	all = append(all, action{steps, func(ctx context.Context) (func() error, error) {

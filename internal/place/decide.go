@@ -38,8 +38,9 @@ type Decision struct {
 	Hold  limit.Hold
 	// Paced is what weir's pacer is to hold; nil: nothing.
 	Paced *Paced
-	// Escapes says that it is to hold what the kernel charges to other groups (cgroup v2).
-	Escapes bool
+	// Escapes is what it is to hold of what the kernel charges to other groups, and of the
+	// group's own with that (cgroup v2); nil: nothing.
+	Escapes *Paced
 	Places  []Expected
 }
 
@@ -81,20 +82,23 @@ func Decide(g Group, all []Placed, how limit.Hold) (Decision, error) {
 	return d, nil
 }
 
-// escapes reports whether the pacer is to hold what the kernel charges to other groups: where
-// the kernel's writeback is to hold a limit on bytes.
-func (d Decision) escapes(sites []Site) bool {
+// escapes is what the pacer is to hold of what the kernel charges to other groups: where the
+// kernel's writeback is to hold a limit on bytes.
+func (d Decision) escapes(sites []Site) *Paced {
 	g := d.Group
 	asked := d.Hold == limit.HoldAuto && g.NoPacer == nil || d.Hold == "" && g.Escapes
 	if !asked || d.Paced != nil || g.Version != cgroupfs.V2 {
-		return false
+		return nil
 	}
+	here := g.Escapes // else on another device
 	for i, s := range sites {
-		if _, bound := s.Limit.WBPS.Number(); bound && d.Places[i].Buffered.Mechanism == Writeback {
-			return true
-		}
+		_, bound := s.Limit.WBPS.Number()
+		here = here || bound && d.Places[i].Buffered.Mechanism == Writeback
 	}
-	return g.Escapes && pacedBy(g.Rules, sites) != nil // on another device
+	if !here {
+		return nil
+	}
+	return pacedBy(g.Rules, sites)
 }
 
 // Without is the same decision where the pacer cannot be had.

@@ -94,7 +94,7 @@ func namesOf(paths []told, holds func(By) bool) string {
 func (d Decision) Notes() []string {
 	var notes []string
 	switch {
-	case d.Escapes:
+	case d.Escapes != nil:
 		notes = append(notes, "expected to hold: writes over files of other groups by weir's pacer, which stops the group only for those")
 	case d.Group.Version == cgroupfs.V2 && d.Paced == nil && d.Binds():
 		notes = append(notes, "expected NOT to hold: writes over files of other groups, which the kernel charges to those")

@@ -89,7 +89,9 @@ func TestRunHoldsEachWayToWrite(t *testing.T) {
 					blocks := strconv.Itoa(10 * holdLimit(t) / 8 / (64 << 10))
 					return []string{"sh", "-c", `for i in 0 1 2 3 4 5 6 7; do dd if=/dev/zero of="$0" bs=64k count=$1 seek=$((i*$1)) conv=notrunc,fsync 2>/dev/null & done; wait`, file, blocks}
 				},
-				"mapping": func(t *testing.T, file string) []string { return []string{"env", handVariable + "=mapped " + file, self(t)} },
+				"mapping": func(t *testing.T, file string) []string {
+					return []string{"env", handVariable + "=mapped " + file, self(t)}
+				},
 				"io_uring": func(t *testing.T, file string) []string {
 					lab.Need(t, lab.IOUring)
 					return []string{"env", handVariable + "=uring " + file, self(t)}
