@@ -33,13 +33,13 @@ func newEscaped(j Job, limited cgroupfs.Group, w *escape.Watcher, now time.Durat
 	return &escaped{meter: m, owed: escape.NewOwed(j.WBPS, threshold, now), at: now}, nil
 }
 
-func (m *escaped) look(now time.Duration, _ []int) (unseen float64, err error) {
+func (m *escaped) look(now time.Duration, members []int) (unseen float64, err error) {
 	past, charged, err := m.meter.Look()
 	if err != nil {
 		return 0, err
 	}
 	m.at = now
-	unseen, m.taken = m.owed.Take(past, charged, now)
+	unseen, m.taken = m.owed.Take(past, charged, now, func() bool { return m.meter.Suspect(members, now) })
 	return unseen, nil
 }
 
