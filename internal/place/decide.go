@@ -20,6 +20,8 @@ type Group struct {
 	Paced  *Paced                      // what weir's pacer holds now; nil: nothing
 	// Escapes says that it holds what the kernel charges to other groups now (cgroup v2).
 	Escapes bool
+	// Unseen is why BPF cannot see what that is, so that counters have to tell; nil: it can.
+	Unseen error
 	// NoPacer is why weir's pacer cannot be had for the group; nil: it can.
 	NoPacer error
 	Own     int     // processes that the group's rules bind

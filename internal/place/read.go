@@ -6,6 +6,7 @@ import (
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/escape"
 	"github.com/weir-io/weir/internal/kernel"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/pacer"
@@ -39,7 +40,7 @@ func (h Host) Group(g cgroupfs.Group, toMake bool, devices []blkdev.Number) (Gro
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return Group{}, err
 	}
-	facts := Group{Controller: ControllerOf(g, release), Path: g.Path(), Bounds: map[blkdev.Number]RootBound{}, NoPacer: h.NoPacer(g)}
+	facts := Group{Controller: ControllerOf(g, release), Path: g.Path(), Bounds: map[blkdev.Number]RootBound{}, NoPacer: h.NoPacer(g), Unseen: escape.Hindrance(h.FS)}
 	for _, dev := range devices {
 		facts.Bounds[dev] = h.rootBound(g.Hierarchy(), dev)
 	}

@@ -94,6 +94,8 @@ func namesOf(paths []told, holds func(By) bool) string {
 func (d Decision) Notes() []string {
 	var notes []string
 	switch {
+	case d.Escapes != nil && d.Group.Unseen != nil:
+		notes = append(notes, "expected to hold: writes over files of other groups by weir's pacer, as far as the kernel's counters tell of them: without BPF, not all do")
 	case d.Escapes != nil:
 		notes = append(notes, "expected to hold: writes over files of other groups by weir's pacer, which stops the group only for those")
 	case d.Group.Version == cgroupfs.V2 && d.Paced == nil && d.Binds():
