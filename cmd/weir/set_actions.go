@@ -136,7 +136,13 @@ func (a *app) keepActions(ctx context.Context, t target.Target, d place.Decision
 
 // sayUnpaced tells that what keeps a limit starts no pacer with it.
 func (a *app) sayUnpaced(t target.Target, d place.Decision, plan hold.Plan, persist bool) {
-	if d.Paced != nil && persist && (plan.File == nil || plan.Unit != "" && !plan.File.Own) {
+	if !persist || plan.File != nil && (plan.Unit == "" || plan.File.Own) {
+		return
+	}
+	switch {
+	case d.Paced != nil:
 		a.out.Say("warning: after a restart of %s nothing starts the pacer; weir set %s again has it hold buffered writes", t, t)
+	case d.Escapes != nil:
+		a.out.Say("note: after a restart of %s nothing starts the pacer; weir set %s again has it hold writes over files of other groups", t, t)
 	}
 }
