@@ -1,6 +1,7 @@
 package pacer
 
 import (
+	"errors"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -66,6 +67,18 @@ func (p *paced) rests(now time.Duration) time.Duration {
 		return m.rest(now)
 	}
 	return 0
+}
+
+// takeOver lets those go on whom another pacer has stopped: nobody is brought to cells before
+// something escapes, and these are to be removed in the end.
+func (c *cells) takeOver(j Job) error {
+	all, err := j.Cells(c.fs)
+	for _, own := range all {
+		if _, err := c.make(own.Parent()); err != nil && !cgroupfs.IsGone(err) {
+			return err
+		}
+	}
+	return errors.Join(err, c.set(false))
 }
 
 // share takes from the bucket what the kernel has charged to the group. It takes no more than

@@ -77,6 +77,9 @@ func (s *server) begin(j Job) (*paced, error) {
 			_, err = p.cells.make(p.cells.first.Parent())
 		}
 	}
+	if err == nil && j.Count == CountEscaped {
+		err = p.cells.takeOver(j)
+	}
 	if err == nil {
 		err = p.begin(j.WBPS)
 	}

@@ -82,7 +82,13 @@ func (p *paced) plan(at time.Duration) { p.next, p.due = at, at }
 // stopped.
 func (p *paced) bring(now time.Duration) error {
 	afresh, whole, err := p.roster.look(now)
-	if err != nil || !afresh || p.rests(now) > 0 {
+	if err != nil || !afresh {
+		return err
+	}
+	if p.rests(now) > 0 { // nobody is to be stopped; those who were may have gone
+		if whole && len(p.cells.all) > 0 {
+			err = p.cells.tidy(&p.roster, now)
+		}
 		return err
 	}
 	if _, err := p.cells.gather(&p.roster, now); err != nil {
@@ -216,6 +222,9 @@ func (p *paced) count(unseen float64, now time.Duration) {
 // woken yet, or wait for a disk), for moments that grow to what they could write it in.
 func (p *paced) run(now time.Duration, may pace) time.Duration {
 	if rest := p.rests(now); rest > 0 {
+		if len(p.cells.all) > 0 { // they are removed when they are empty
+			rest = min(rest, gatherEvery)
+		}
 		return rest
 	}
 	if p.speed == 0 && now-p.quiet > quietMost {
