@@ -31,7 +31,7 @@ type Meter struct {
 // group each time that step bytes more have escaped.
 func NewMeter(g cgroupfs.Group, devices []blkdev.Number, w *Watcher, step uint64) (m *Meter, err error) {
 	m = &Meter{group: g, devices: slices.Clone(devices), watcher: w, on: map[blkdev.Number]bool{},
-		suspects: suspects{began: time.Now(), on: map[blkdev.Number]bool{}, since: -1}}
+		suspects: suspects{began: time.Now().Add(-clockMost), on: map[blkdev.Number]bool{}, since: -1}}
 	if w == nil {
 		m.estimate, err = NewEstimate(g, m.devices)
 		return m, err

@@ -20,6 +20,8 @@ type suspects struct {
 const (
 	// suspectEvery is how often open files are listed, which takes some 20 µs each.
 	suspectEvery = 60 * time.Millisecond
+	// clockMost is how far a file system's clock, which ticks, is behind.
+	clockMost = 20 * time.Millisecond
 	// suspectFor is how long what was found counts: who has written may have ended.
 	suspectFor = time.Second
 )
