@@ -118,7 +118,7 @@ func (a *app) planClear(ctx context.Context, c *clearing) error {
 // lift lifts what is in force. An engine that is to keep other limits is told before: it may
 // write rules when it is.
 func (a *app) lift(ctx context.Context, locked hold.Locked, c *clearing) error {
-	was, err := a.pacedAs(c.t.Group)
+	was, err := a.jobOf(c.t.Group)
 	if err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func (a *app) lift(ctx context.Context, locked hold.Locked, c *clearing) error {
 	}
 	if err = a.planClear(ctx, c); err == nil {
 		if was != nil { // what is left of its limits, or nothing
-			c.plan.Then = func() error { return a.repace(c.t, was, true) }
+			c.plan.Then = func() error { return a.repace(c.t, was, &was.Count) }
 		}
 		err = locked.Apply(ctx, c.plan)
 	}

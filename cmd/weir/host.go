@@ -237,6 +237,8 @@ func (a *app) dryRun(verb string, steps []hold.Step) error {
 			a.out.Print("remove %s", s.File)
 		case s.Pace != nil && s.Pace.WBPS == 0:
 			a.out.Print("pacer: let cgroup %s go", s.Pace.Cgroup)
+		case s.Pace != nil && s.Pace.Escapes:
+			a.out.Print("pacer: hold what cgroup %s writes over files of other groups, with its own, at %s", s.Pace.Cgroup, limit.PerSecond(s.Pace.WBPS).Format(limit.WBPS))
 		case s.Pace != nil:
 			a.out.Print("pacer: hold what cgroup %s writes through the page cache at %s", s.Pace.Cgroup, limit.PerSecond(s.Pace.WBPS).Format(limit.WBPS))
 		case s.Mkdir != "":

@@ -22,8 +22,18 @@ import (
 
 func (a *app) pacer() pacer.Client { return pacer.Client{State: a.state} }
 
-// pacedAs returns what the pacer holds of a group; nil: nothing.
+// pacedAs returns what the pacer holds of all that a group writes; nil: nothing, or only what
+// escapes the kernel's rules.
 func (a *app) pacedAs(g cgroupfs.Group) (*pacer.Job, error) {
+	j, err := a.jobOf(g)
+	if j != nil && j.Count == pacer.CountEscaped {
+		j = nil
+	}
+	return j, err
+}
+
+// jobOf returns what the pacer was asked for a group; nil: nothing.
+func (a *app) jobOf(g cgroupfs.Group) (*pacer.Job, error) {
 	if a.root != "/" {
 		return nil, nil
 	}
@@ -39,6 +49,30 @@ func (a *app) pacedAs(g cgroupfs.Group) (*pacer.Job, error) {
 	return nil, nil
 }
 
+// holdEscapes has the pacer hold what escapes a room, where that was decided.
+func (a *app) holdEscapes(host launch.Host, room *launch.Room, d place.Decision) place.Decision {
+	if d.Escapes == nil {
+		return d
+	}
+	some, err := host.PaceEscapes(room)
+	if err != nil {
+		a.out.Say("warning: %v", err)
+	}
+	if !some || err != nil {
+		d.Escapes = nil
+	}
+	return d
+}
+
+// stopsOf is how often the pacer has paused a group.
+func (a *app) stopsOf(g cgroupfs.Group) uint64 {
+	seen, err := a.pacer().Seen(pacer.PlaceOf(g, "blkio"))
+	if err != nil {
+		return 0 // it is only told
+	}
+	return seen.Stops
+}
+
 // markPaced notes in groups what the pacer holds of them.
 func (a *app) markPaced(groups []showGroup) error {
 	if a.root != "/" {
@@ -48,7 +82,7 @@ func (a *app) markPaced(groups []showGroup) error {
 	for i := range groups {
 		g := &groups[i]
 		for _, j := range jobs {
-			if j.Limited.Path == g.Cgroup && (j.Limited.Controller == "") == (g.Version == 2) {
+			if j.Count == pacer.CountWritten && j.Limited.Path == g.Cgroup && (j.Limited.Controller == "") == (g.Version == 2) {
 				g.Paced = j.WBPS
 			}
 		}
@@ -59,7 +93,7 @@ func (a *app) markPaced(groups []showGroup) error {
 // repaceAs is repace by a decision. Where nobody has asked for the pacer and it cannot be
 // had, that is a warning, and the decision is another one.
 func (a *app) repaceAs(t target.Target, was *pacer.Job, d *place.Decision) error {
-	err := a.repace(t, was, d.Paced != nil)
+	err := a.repace(t, was, counts(*d))
 	if err == nil || was != nil || d.Hold != limit.HoldAuto {
 		return err
 	}
@@ -68,14 +102,26 @@ func (a *app) repaceAs(t target.Target, was *pacer.Job, d *place.Decision) error
 	return err
 }
 
-// repace has the pacer hold what the rules of a target's group say now, or if it is not to
-// pace let the group go. was is what it held before; if it cannot be had, it holds that.
-func (a *app) repace(t target.Target, was *pacer.Job, pace bool) error {
-	err := a.tryRepace(t, was, pace)
+// counts is what the pacer is to count of a group; nil: it is to let it go.
+func counts(d place.Decision) *string {
+	written, escaped := pacer.CountWritten, pacer.CountEscaped
+	switch {
+	case d.Paced != nil:
+		return &written
+	case d.Escapes != nil:
+		return &escaped
+	}
+	return nil
+}
+
+// repace has the pacer hold what the rules of a target's group say now, or if it is to count
+// nothing let the group go. was is what it held before; if it cannot be had, it holds that.
+func (a *app) repace(t target.Target, was *pacer.Job, count *string) error {
+	err := a.tryRepace(t, was, count)
 	if err == nil {
 		return nil
 	}
-	now, unread := a.pacedAs(t.Group)
+	now, unread := a.jobOf(t.Group)
 	switch {
 	case unread != nil || reflect.DeepEqual(now, was):
 		return errors.Join(err, unread)
@@ -86,8 +132,8 @@ func (a *app) repace(t target.Target, was *pacer.Job, pace bool) error {
 	return errors.Join(err, back)
 }
 
-func (a *app) tryRepace(t target.Target, was *pacer.Job, pace bool) error {
-	if was == nil && !pace {
+func (a *app) tryRepace(t target.Target, was *pacer.Job, count *string) error {
+	if was == nil && count == nil {
 		return nil
 	}
 	rules, err := t.Group.RulesIfAny()
@@ -95,9 +141,10 @@ func (a *app) tryRepace(t target.Target, was *pacer.Job, pace bool) error {
 		return err
 	}
 	j, some := pacer.JobFor(t.Group, rules)
-	if !some || !pace {
+	if !some || count == nil {
 		return a.pacer().Remove(j.Limited)
 	}
+	j.Count = *count
 	note, err := a.pacer().Add(j)
 	if note != "" {
 		a.out.Say("warning: %s", note)
@@ -115,8 +162,11 @@ func (a *app) cellsOf(t target.Target) ([]cgroupfs.Group, error) {
 }
 
 // repaceSteps is what repace would do.
-func (a *app) repaceSteps(t target.Target, was *pacer.Job, want *place.Paced) ([]hold.Step, error) {
+func (a *app) repaceSteps(t target.Target, was *pacer.Job, d place.Decision) ([]hold.Step, error) {
+	want := d.Paced
 	switch {
+	case d.Escapes != nil:
+		return []hold.Step{escapesStep(t.Group, d)}, nil
 	case want == nil && was == nil:
 		return nil, nil
 	case want == nil:
@@ -131,8 +181,16 @@ func (a *app) repaceSteps(t target.Target, was *pacer.Job, want *place.Paced) ([
 	return hold.PaceSteps(t.Group, cells, want.WBPS, want.Devices), nil
 }
 
+// escapesStep is what has the pacer hold what escapes a group. Nobody is moved before.
+func escapesStep(g cgroupfs.Group, d place.Decision) hold.Step {
+	return hold.Step{Pace: &hold.Pace{Cgroup: g.Path(), WBPS: d.Escapes.WBPS, Devices: d.Escapes.Devices, Escapes: true}}
+}
+
 // withPace adds what has the pacer hold a group that is to be made.
 func withPace(host launch.Host, g cgroupfs.Group, d place.Decision, steps []hold.Step) ([]hold.Step, error) {
+	if d.Escapes != nil {
+		return append(steps, escapesStep(g, d)), nil
+	}
 	if d.Paced == nil {
 		return steps, nil
 	}

@@ -25,7 +25,8 @@ func newRun(a *app) *cobra.Command {
 			"(127: no such command; 126: it cannot be executed; 128+n: signal n ended it), and removes the group when its last process is gone\n" +
 			"and, on cgroup v2, what it has left in memory is written.\n\n" +
 			"Where the kernel does not hold buffered writes (cgroup v1), weir's pacer does: it stops the command's processes for moments, so that they make no more\n" +
-			"dirty than --write lets through (--hold auto). Some reads that it interrupts come back short, as after any signal; --hold kernel does without it.\n\n" +
+			"dirty than --write lets through (--hold auto). Some reads that it interrupts come back short, as after any signal; --hold kernel does without it.\n" +
+			"On cgroup v2 it stops them only for what they write over files of other groups, which the kernel charges to those.\n\n" +
 			"A signal that is sent to weir alone goes to the command. One that is sent to weir's process group, as Ctrl-C is, reaches the command by\n" +
 			"itself, and is not sent again where weir has a terminal; without one, all that weir gets is handed on.\n" +
 			"A signal before the command has started ends weir with 128+n, and nothing is left.\n\n" +
@@ -120,6 +121,7 @@ func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory s
 	if err != nil {
 		return err
 	}
+	decided = a.holdEscapes(host, room, decided)
 	a.explain(decided)
 	if decided.Paced != nil && readsShort(args) {
 		a.out.Say("note: the pacer's stops interrupt reads of /dev/zero and /dev/urandom, and dd then writes less than it was told to; add iflag=fullblock")
@@ -129,6 +131,9 @@ func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory s
 	defer closeWatcher(watcher)
 	result, err := host.Run(ctx, room, launch.Command{Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Signals: signals,
 		Rules: tallied(decided), Watcher: watcher})
+	if decided.Escapes != nil {
+		result.Stops = a.stopsOf(room.IO)
+	}
 	left, closing := room.Close()
 	switch left {
 	case launch.LeftProcesses:

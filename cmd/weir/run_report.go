@@ -13,6 +13,7 @@ import (
 	"github.com/weir-io/weir/internal/escape"
 	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/pacer"
 	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/tally"
 )
@@ -26,6 +27,7 @@ type runDocument struct {
 	ElapsedSeconds float64       `json:"elapsed_seconds"`
 	Hold           limit.Hold    `json:"hold"`
 	QueuedSeconds  float64       `json:"queued_seconds"`
+	Stops          uint64        `json:"stops"`         // by the pacer, for what escaped
 	Dirty          *uint64       `json:"dirty_bytes"`   // null: not known
 	Written        *uint64       `json:"written_bytes"` // null: not measured
 	Escaped        *uint64       `json:"escaped_bytes"` // null: not measured
@@ -58,6 +60,9 @@ type runVerdict struct {
 
 // watchEscapes has BPF see what goes past limits on writes; nil where that cannot be had.
 func (a *app) watchEscapes(g cgroupfs.Group, decided place.Decision) tally.Watcher {
+	if decided.Escapes != nil { // the pacer has one
+		return a.pacer().Watcher(pacer.PlaceOf(g, "blkio"))
+	}
 	if g.Hierarchy().Version != cgroupfs.V2 || !slices.ContainsFunc(decided.Places, func(e place.Expected) bool { return e.LimitsWrites() }) {
 		return nil
 	}
@@ -86,7 +91,7 @@ func tallied(decided place.Decision) []tally.Rule {
 func (a *app) reportRun(room *launch.Room, decided place.Decision, command string, r launch.Result) error {
 	version := room.IO.Hierarchy().Version
 	doc := runDocument{Schema: cli.SchemaOf("run"), Cgroup: room.IO.Path(), Version: int(version), Status: r.Status,
-		ElapsedSeconds: r.Elapsed.Seconds(), QueuedSeconds: r.Queued.Seconds(), Hold: limit.HoldKernel, Dirty: r.Dirty,
+		ElapsedSeconds: r.Elapsed.Seconds(), QueuedSeconds: r.Queued.Seconds(), Hold: limit.HoldKernel, Stops: r.Stops, Dirty: r.Dirty,
 		Devices: []runDevice{}, Escapes: []escape.File{}}
 	if decided.Paced != nil {
 		doc.Hold = limit.HoldPacer
@@ -108,6 +113,9 @@ func (a *app) reportRun(room *launch.Room, decided place.Decision, command strin
 		doc.HandedOn = filepath.Base(command)
 	}
 	a.sayRun(doc, r.Tally)
+	if r.Stops > 0 {
+		a.out.Say("weir's pacer paused the command %s: it wrote to files that are written back for another group", cli.Plural(int(r.Stops), "time", "times"))
+	}
 	if a.out.JSON {
 		return a.out.Document(doc)
 	}

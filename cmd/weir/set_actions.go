@@ -60,15 +60,15 @@ func (a *app) setActions(ctx context.Context, locked hold.Locked, t target.Targe
 		}
 		all = append(all, tell...)
 	}
-	was, err := a.pacedAs(t.Group)
+	was, err := a.jobOf(t.Group)
 	if err != nil {
 		return nil, err
 	}
-	if was != nil || d.Paced != nil {
+	if was != nil || d.Paced != nil || d.Escapes != nil {
 		plan.Then = func() error { return a.repaceAs(t, was, d) }
 	}
 	steps := func(ctx context.Context) ([]hold.Step, error) {
-		pace, err := a.repaceSteps(t, was, d.Paced)
+		pace, err := a.repaceSteps(t, was, *d)
 		return append(a.holder().Steps(ctx, plan), pace...), err
 	}
 	all = append(all, action{steps, func(ctx context.Context) (func() error, error) {
@@ -145,7 +145,13 @@ func (a *app) keepActions(ctx context.Context, t target.Target, d place.Decision
 
 // sayUnpaced tells that what keeps a limit starts no pacer with it.
 func (a *app) sayUnpaced(t target.Target, d place.Decision, plan hold.Plan, persist bool) {
-	if d.Paced != nil && persist && (plan.File == nil || plan.Unit != "" && !plan.File.Own) {
+	if !persist || plan.File != nil && (plan.Unit == "" || plan.File.Own) {
+		return
+	}
+	switch {
+	case d.Paced != nil:
 		a.out.Say("warning: after a restart of %s nothing starts the pacer; weir set %s again has it hold buffered writes", t, t)
+	case d.Escapes != nil:
+		a.out.Say("note: after a restart of %s nothing starts the pacer; weir set %s again has it hold writes over files of other groups", t, t)
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 // sayForeign warns of files that a container is writing to and whose writeback is charged
 // to another group, as those in a volume are that an earlier container has made: the
-// limit that was set does not hold that. Other targets are not asked about: it takes a
+// kernel does not hold that. Other targets are not asked about: it takes a
 // part of a second, and they seldom come to other's files.
 func (a *app) sayForeign(ctx context.Context, t target.Target, limits []limit.Asked, decided place.Decision) {
 	writes := false
@@ -40,6 +40,11 @@ func (a *app) sayForeign(ctx context.Context, t target.Target, limits []limit.As
 		more := ""
 		if n := len(foreign) - 1; n > 0 {
 			more = " and " + cli.Plural(n, "other file", "other files")
+		}
+		if decided.Escapes != nil {
+			a.out.Say("note: the kernel charges the writeback of %s%s to %s: weir's pacer is expected to hold that, and stops %s for it; weir why %s --mend moves it to %s's group",
+				why.Name(first), more, why.Whose(first.Owner), t, t, t)
+			return
 		}
 		a.out.Say("warning: buffered writes to %s%s are NOT held: the kernel charges their writeback to %s; weir why %s --mend moves it to %s's group",
 			why.Name(first), more, why.Whose(first.Owner), t, t)

@@ -41,8 +41,9 @@ type Reading struct {
 	Stats     []cgroupfs.Stat
 	Escaped   uint64
 
-	before process.IO // Written and Cancelled, read before the others
-	wet    uint64     // Dirty, read before Stats
+	before   process.IO // Written and Cancelled, read before the others
+	wet      uint64     // Dirty, read before Stats
+	underway uint64     // what of Dirty is on its way to the disk, and may be charged already
 }
 
 // NewEstimate begins to count what escapes a group on some disks. Each is counted once:
@@ -85,9 +86,11 @@ func (e *Estimate) LookAt(written uint64) (Reading, error) {
 //
 // The counters are read one after the other, while processes write and the kernel writes
 // back. The least that can have escaped is counted, and the most that can have been ahead.
+// What the disk has not finished is charged and under writeback at once: a disk that is slow
+// for a moment is nobody's escape.
 func (e *Estimate) judge(r Reading) uint64 {
 	charged, began := int64(e.charged(r.Stats)), int64(e.began.Dirty)
-	most := int64(r.Written) - int64(r.Cancelled) - charged - int64(r.Dirty) + began
+	most := int64(r.Written) - int64(r.Cancelled) - charged - int64(r.Dirty-min(r.Dirty, r.underway)) + began
 	least := int64(r.before.Written) - int64(r.before.Cancelled) - charged - int64(r.wet) + began
 	e.lowest = min(e.lowest, most)
 	return uint64(max(0, least-e.lowest))
@@ -97,13 +100,13 @@ func (e *Estimate) read() (r Reading, err error) {
 	if r.before, err = e.written(); err != nil {
 		return r, err
 	}
-	if r.wet, err = e.dirty(); err != nil {
+	if r.wet, _, err = e.dirty(); err != nil {
 		return r, err
 	}
 	if r.Stats, err = e.group.Stats(); err != nil {
 		return r, err
 	}
-	if r.Dirty, err = e.dirty(); err != nil {
+	if r.Dirty, r.underway, err = e.dirty(); err != nil {
 		return r, err
 	}
 	io, err := e.written() // by all that have made dirty what is counted above
@@ -126,12 +129,13 @@ func (e *Estimate) written() (process.IO, error) {
 	return e.sum.LookAt(pids, listed, process.Proc), nil
 }
 
-func (e *Estimate) dirty() (uint64, error) {
+// dirty is what of the group's own waits in memory, and what of that is on its way.
+func (e *Estimate) dirty() (all, underway uint64, err error) {
 	if !e.memory {
-		return 0, nil
+		return 0, 0, nil
 	}
 	m, _, err := e.group.Memory()
-	return m.Dirty, err
+	return m.Dirty, m.Writeback, err
 }
 
 // Members lists the processes of a group and those below it.

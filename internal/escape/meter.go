@@ -20,6 +20,7 @@ type Meter struct {
 	on       map[blkdev.Number]bool // of what the watcher counts: whether it is on the disks
 	stats    *cgroupfs.OpenStats
 	estimate *Estimate
+	suspects suspects // of what estimate counts
 
 	escaped, charged uint64
 	written          uint64 // by the group's processes, at the last look
@@ -29,7 +30,8 @@ type Meter struct {
 // NewMeter begins to count. The watcher may be nil; it is the caller's, and told of the
 // group each time that step bytes more have escaped.
 func NewMeter(g cgroupfs.Group, devices []blkdev.Number, w *Watcher, step uint64) (m *Meter, err error) {
-	m = &Meter{group: g, devices: slices.Clone(devices), watcher: w, on: map[blkdev.Number]bool{}}
+	m = &Meter{group: g, devices: slices.Clone(devices), watcher: w, on: map[blkdev.Number]bool{},
+		suspects: suspects{began: time.Now().Add(-clockMost), on: map[blkdev.Number]bool{}, since: -1}}
 	if w == nil {
 		m.estimate, err = NewEstimate(g, m.devices)
 		return m, err
@@ -69,8 +71,8 @@ func (m *Meter) Rest() time.Duration {
 	return restMost
 }
 
-// Look returns what has escaped, and what was charged, since the last look. What has escaped may be less than nothing, if an Estimate finds that it
-// was wrong.
+// Look returns what has escaped, and what was charged, since the last look. What has escaped
+// may be less than nothing, if an Estimate finds that it was wrong.
 func (m *Meter) Look() (escaped, charged float64, err error) {
 	before, paid := m.escaped, m.charged
 	if m.watcher != nil {
@@ -139,7 +141,7 @@ func (m *Meter) ID() uint64 { return m.id }
 
 // On has the meter count on other disks from now on.
 func (m *Meter) On(devices []blkdev.Number) {
-	m.devices, m.on = slices.Clone(devices), map[blkdev.Number]bool{}
+	m.devices, m.on, m.suspects.on = slices.Clone(devices), map[blkdev.Number]bool{}, map[blkdev.Number]bool{}
 }
 
 // Close ends the counting.

@@ -32,14 +32,16 @@ func NewOwed(bytesPerSec, threshold uint64, now time.Duration) *Owed {
 
 // Take returns what is owed of what has escaped since the last time, and what the bucket is
 // to give for what was charged.
-func (o *Owed) Take(escaped, charged float64, now time.Duration) (owed, given float64) {
+//
+// Where it is not to be believed that anything has escaped, nothing of it is owed yet.
+func (o *Owed) Take(escaped, charged float64, now time.Duration, believed func() bool) (owed, given float64) {
 	fill := o.rate * (now - o.at).Seconds()
 	o.at = now
 	o.charged += charged
 	given = min(o.charged, fill)
 	o.charged = min(o.charged-given, o.rate*chargedMost.Seconds())
 	o.waiting += escaped
-	if o.waiting < o.threshold && now > o.until {
+	if o.waiting < o.threshold && now > o.until || o.waiting > o.threshold/4 && !believed() {
 		o.waiting = max(0, o.waiting) // no credit
 		return 0, given
 	}

@@ -10,6 +10,19 @@ const (
 	step = time.Millisecond
 )
 
+func yes() bool { return true }
+
+// What nothing speaks for is not owed, until something does.
+func TestUnbelieved(t *testing.T) {
+	o := NewOwed(rate, 1000, 0)
+	if owed, _ := o.Take(5000, 0, step, func() bool { return false }); owed != 0 || o.Active(2*step) {
+		t.Errorf("%.0f bytes are owed that nobody believes in", owed)
+	}
+	if owed, _ := o.Take(100, 0, 2*step, yes); owed != 5100 {
+		t.Errorf("%.0f bytes are owed, want 5100", owed)
+	}
+}
+
 // A group that dirties only its own owes no more than its bucket gets, though the kernel
 // charges in bursts, and a little more than its rate.
 func TestOwnIsNotOwed(t *testing.T) {
@@ -21,7 +34,7 @@ func TestOwnIsNotOwed(t *testing.T) {
 		if i%100 == 0 {
 			charged = 1.05 * rate / 10
 		}
-		owed, given := o.Take(0, charged, now)
+		owed, given := o.Take(0, charged, now, yes)
 		level += rate*step.Seconds() - owed - given
 		level = min(level, rate/10)
 		lowest = min(lowest, level)
@@ -36,13 +49,13 @@ func TestThreshold(t *testing.T) {
 	o := NewOwed(rate, 1000, 0)
 	var got []float64
 	for i, escaped := range []float64{400, 500, 200, 50} {
-		owed, _ := o.Take(escaped, 0, time.Duration(i)*step)
+		owed, _ := o.Take(escaped, 0, time.Duration(i)*step, yes)
 		got = append(got, owed)
 	}
 	if want := []float64{0, 0, 1100, 50}; got[0] != want[0] || got[1] != want[1] || got[2] != want[2] || got[3] != want[3] {
 		t.Errorf("owed %v, want %v", got, want)
 	}
-	if owed, _ := o.Take(400, 0, 2*time.Second); owed != 0 {
+	if owed, _ := o.Take(400, 0, 2*time.Second, yes); owed != 0 {
 		t.Error("it is owed at once after a second without any")
 	}
 }
@@ -61,7 +74,7 @@ func TestOneBucket(t *testing.T) {
 			foreign = 65536
 		}
 		charged, escaped = charged+own, escaped+foreign
-		owed, given := o.Take(foreign, own, now)
+		owed, given := o.Take(foreign, own, now, yes)
 		level = min(level+rate*step.Seconds()-owed-given, rate/10)
 	}
 	if all := (escaped + charged) / (10 * rate); all < 0.95 || all > 1.05 {

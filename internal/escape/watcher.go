@@ -89,6 +89,10 @@ func Watch(groups *cgroupfs.FS) (_ *Watcher, err error) {
 	return w, nil
 }
 
+// Hindrance is why Watch cannot do what it does here, as far as can be known before; nil:
+// nothing is.
+func Hindrance(groups *cgroupfs.FS) error { return hindrance(groups) }
+
 func hindrance(groups *cgroupfs.FS) error {
 	if groups.Root() != "/" {
 		return &bpf.Unavailable{Op: counting, Reason: groups.Root() + " is not the root of this host", Remedy: "only the running kernel knows; leave out --root"}

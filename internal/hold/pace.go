@@ -10,6 +10,7 @@ type Pace struct {
 	Cgroup  string          `json:"cgroup"`
 	WBPS    uint64          `json:"wbps"` // bytes a second; 0: it lets the group go
 	Devices []blkdev.Number `json:"devices,omitempty"`
+	Escapes bool            `json:"escapes,omitempty"` // only what the kernel charges to other groups stops the group
 }
 
 // PaceSteps are what has the pacer hold a group, whose processes are stopped in cells that it
@@ -19,5 +20,5 @@ func PaceSteps(g cgroupfs.Group, cells []cgroupfs.Group, wbps uint64, devices []
 	for _, c := range cells {
 		steps = append(steps, Step{Mkdir: c.Dir()})
 	}
-	return append(steps, Step{Pace: &Pace{g.Path(), wbps, devices}})
+	return append(steps, Step{Pace: &Pace{Cgroup: g.Path(), WBPS: wbps, Devices: devices}})
 }

@@ -34,6 +34,7 @@ type Result struct {
 	Status  int  // as a shell gives it: the exit status, or 128 + the signal
 	Elapsed time.Duration
 	Stats   []cgroupfs.Stat
+	Stops   uint64        // how often it was stopped for what went past its rules
 	Tally   *tally.Sum    // what it did under its rules; nil: that was not measured
 	Queued  time.Duration // what the throttle needs for writes that are charged already and wait in it (v1)
 	Starved bool          // the kernel has killed a process of it for want of memory

@@ -35,6 +35,22 @@ func (h Host) Unpace(room *Room) error {
 	return (pacer.Client{State: h.State}).Remove(pacer.PlaceOf(room.IO, "blkio"))
 }
 
+// PaceEscapes has weir's pacer hold what escapes a room's limits on cgroup v2. Nobody is
+// stopped before something does.
+func (h Host) PaceEscapes(room *Room) (some bool, err error) {
+	rules, err := room.IO.Rules()
+	if err != nil {
+		return false, err
+	}
+	j, some := pacer.JobFor(room.IO, rules)
+	if !some {
+		return false, nil
+	}
+	j.Count = pacer.CountEscaped
+	_, err = (pacer.Client{State: h.State}).Add(j)
+	return err == nil, err
+}
+
 // PaceSteps is what Pace does for the group of a plan, at a rate.
 func (h Host) PaceSteps(g cgroupfs.Group, wbps uint64, devices []blkdev.Number) ([]hold.Step, error) {
 	cells, err := pacer.CellsFor(h.FS, g, 0)

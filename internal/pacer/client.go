@@ -23,12 +23,14 @@ type Client struct{ State state.Dir }
 type ask struct {
 	Add    *Job   `json:"add,omitempty"`
 	Remove *Place `json:"remove,omitempty"` // a limited group
+	Seen   *Place `json:"seen,omitempty"`   // a limited group
 }
 
 // answer is the pacer's.
 type answer struct {
 	Error string `json:"error,omitempty"`
 	Note  string `json:"note,omitempty"` // what there is to say of its accuracy
+	Seen  *Seen  `json:"seen,omitempty"` // of a group that is counted by CountEscaped
 }
 
 const (

@@ -32,7 +32,8 @@ func (s *server) add(j Job) error {
 	if p != nil {
 		p.roster.places = nil // to find out whether it is the same group
 	}
-	if p != nil && p.look(clockNow()) != nil { // it was another group of that name, or cannot be read
+	// It was another group of that name, or cannot be read, or is counted in another way.
+	if p != nil && (p.look(clockNow()) != nil || j.Count != CountWritten || s.jobs[p].job.Count != j.Count) {
 		s.loop.remove(p)
 		_ = s.drop(p) // it is begun anew
 		p = nil
@@ -61,10 +62,14 @@ func (s *server) begin(j Job) (*paced, error) {
 	if err != nil {
 		return nil, err
 	}
+	meter, err := s.newMeter(j, limited)
+	if err != nil {
+		return nil, err
+	}
 	name := cgroupfs.CellName(limited)
 	p := &paced{
 		roster: roster{limited: limited, name: name, arrivals: s.arrivals},
-		meter:  newMeter(j, limited),
+		meter:  meter,
 		cells:  cells{fs: s.fs, limited: limited, name: name, tell: s.tell, untell: s.untell},
 	}
 	p.cells.before = func() { s.haltBut(p) }
@@ -74,6 +79,9 @@ func (s *server) begin(j Job) (*paced, error) {
 			p.cells.kept = clockNow() + firstFor
 			_, err = p.cells.make(p.cells.first.Parent())
 		}
+	}
+	if err == nil && j.Count == CountEscaped {
+		err = p.cells.takeOver(j)
 	}
 	if err == nil {
 		err = p.begin(j.WBPS)

@@ -58,7 +58,7 @@ func (j Job) check() error {
 	if j.WBPS == 0 || len(j.Devices) == 0 || j.Limited.Path == "" {
 		return fmt.Errorf("pace cgroup %q: no limit, no device or no group is named", j.Limited.Path)
 	}
-	if j.Count != CountWritten {
+	if j.Count != CountWritten && j.Count != CountEscaped {
 		return fmt.Errorf("pace cgroup %q: this weir does not know how to count %q", j.Limited.Path, j.Count)
 	}
 	return nil

@@ -20,8 +20,11 @@ type meter interface {
 }
 
 // newMeter makes the one that a job asks for.
-func newMeter(j Job, limited cgroupfs.Group) meter {
-	return &written{limited: limited, devices: slices.Clone(j.Devices)}
+func (s *server) newMeter(j Job, limited cgroupfs.Group) (meter, error) {
+	if j.Count == CountEscaped {
+		return newEscaped(j, limited, s.watcher(), clockNow())
+	}
+	return &written{limited: limited, devices: slices.Clone(j.Devices)}, nil
 }
 
 // written counts what a group's processes have made dirty and the kernel's rules have not

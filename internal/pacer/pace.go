@@ -13,6 +13,7 @@ type paced struct {
 
 	courtesy courtesy
 
+	stops   uint64 // how often they were stopped
 	stopped bool
 	settled bool          // they were looked at since
 	let     time.Duration // when the processes were let go last
@@ -57,10 +58,12 @@ const (
 // forgive has the processes pay for no long debt for a while.
 func (p *paced) forgive() { p.lenient = clockNow() + lenientFor }
 
-// begin stops the processes: the first look finds them so.
+// begin stops the processes: the first look finds them so. Those that can be left alone go on.
 func (p *paced) begin(rate uint64) error {
-	if err := p.set(true); err != nil {
-		return err
+	if p.rests(clockNow()) == 0 {
+		if err := p.set(true); err != nil {
+			return err
+		}
 	}
 	if err := p.bring(clockNow()); err != nil {
 		return err
@@ -80,6 +83,12 @@ func (p *paced) plan(at time.Duration) { p.next, p.due = at, at }
 func (p *paced) bring(now time.Duration) error {
 	afresh, whole, err := p.roster.look(now)
 	if err != nil || !afresh {
+		return err
+	}
+	if p.rests(now) > 0 { // nobody is to be stopped; those who were may have gone
+		if whole && len(p.cells.all) > 0 {
+			err = p.cells.tidy(&p.roster, now)
+		}
 		return err
 	}
 	if _, err := p.cells.gather(&p.roster, now); err != nil {
@@ -170,6 +179,7 @@ func (p *paced) look(now time.Duration) error {
 	unseen, err := p.meter.look(now, p.roster.members)
 	if err == nil {
 		p.count(unseen, now)
+		p.share()
 	}
 	return err
 }
@@ -211,6 +221,12 @@ func (p *paced) count(unseen float64, now time.Duration) {
 // the speed of the last time; at first, and while they write nothing (they may not have been
 // woken yet, or wait for a disk), for moments that grow to what they could write it in.
 func (p *paced) run(now time.Duration, may pace) time.Duration {
+	if rest := p.rests(now); rest > 0 {
+		if len(p.cells.all) > 0 { // they are removed when they are empty
+			rest = min(rest, gatherEvery)
+		}
+		return rest
+	}
 	if p.speed == 0 && now-p.quiet > quietMost {
 		return may.lull
 	}
@@ -243,6 +259,12 @@ func (p *paced) letGo() error {
 func (p *paced) set(stop bool) error {
 	if p.stopped == stop {
 		return nil
+	}
+	if stop && p.rests(clockNow()) == 0 { // who was left alone is in no cell yet
+		if _, err := p.cells.gather(&p.roster, clockNow()); err != nil {
+			return err
+		}
+		p.stops++
 	}
 	if err := p.cells.set(stop); err != nil {
 		return err

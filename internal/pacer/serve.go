@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/escape"
 	"github.com/weir-io/weir/internal/state"
 )
 
@@ -43,6 +44,9 @@ type server struct {
 	beaten time.Duration // when the guards were told last that the pacer runs
 
 	arrivals *arrivals
+
+	escapes *escape.Watcher // see watcher
+	watched bool
 }
 
 // held is what belongs to a paced group.
@@ -79,6 +83,9 @@ func Serve(ctx context.Context, dir state.Dir, fs *cgroupfs.FS) error {
 		err = s.run(ctx)
 	}
 	s.thaw()
+	if s.escapes != nil {
+		err = errors.Join(err, s.escapes.Close())
+	}
 	return errors.Join(err, removeKey(fs))
 }
 
@@ -232,7 +239,7 @@ func (s *server) run(ctx context.Context) error {
 // sleep sleeps until a moment, or until the guard or an asker wants something.
 func (s *server) sleep(until time.Duration) (wanted bool) {
 	s.askers.hurry()
-	s.polled = append(s.polled[:0], s.arrivals.poll())
+	s.polled = append(s.polled[:0], s.arrivals.poll(), s.alarmPoll())
 	for _, g := range s.guards {
 		s.polled = append(s.polled, g.poll)
 	}
@@ -242,9 +249,9 @@ func (s *server) sleep(until time.Duration) (wanted bool) {
 
 // attend does what is wanted.
 func (s *server) attend() {
-	askers := s.polled[1+len(s.guards):]
+	askers := s.polled[2+len(s.guards):]
 	guards := len(s.guards)
-	for i, polled := range s.polled[1 : 1+guards] {
+	for i, polled := range s.polled[2 : 2+guards] {
 		if polled.Revents != 0 {
 			s.guards[i].reap()
 			s.guards[i] = nil
@@ -262,6 +269,10 @@ func (s *server) attend() {
 	}
 	if s.polled[0].Revents != 0 {
 		s.greet()
+	}
+	if s.polled[1].Revents != 0 {
+		s.alarm()
+		heap.Init(&s.loop.groups)
 	}
 	s.askers.serve(askers, s.answer)
 }
@@ -292,11 +303,12 @@ func (s *server) halt() { s.haltBut(nil) }
 
 // haltBut stops all others: the pacer is about to do what can take tens of milliseconds, in
 // which nobody is to write unseen. (A process is moved when an RCU grace period has passed:
-// 7 to 95 ms were seen on 6.18; within 2 ms of another move it takes 0.06 to 0.4 ms.)
+// 7 to 95 ms were seen on 6.18; within 2 ms of another move it takes 0.06 to 0.4 ms.) A group
+// of which nothing escapes goes on.
 func (s *server) haltBut(one *paced) {
 	now := clockNow()
 	for p := range s.jobs {
-		if p != one && !p.stopped {
+		if p != one && !p.stopped && p.rests(now) == 0 {
 			_ = p.halt(now) // a group that is gone is found to be at its next look
 		}
 	}
@@ -308,6 +320,11 @@ func (s *server) answer(q ask) answer {
 	switch {
 	case q.Add != nil:
 		err = s.add(*q.Add)
+	case q.Seen != nil:
+		var seen *Seen
+		if seen, err = s.seen(*q.Seen); err == nil {
+			return answer{Seen: seen}
+		}
 	case q.Remove != nil:
 		if p := s.of(*q.Remove); p != nil {
 			s.loop.remove(p)

@@ -18,6 +18,10 @@ type Group struct {
 	Rules  []cgroupfs.Rule             // in force
 	Bounds map[blkdev.Number]RootBound // v1: what binds everybody's writes to a device
 	Paced  *Paced                      // what weir's pacer holds now; nil: nothing
+	// Escapes says that it holds what the kernel charges to other groups now (cgroup v2).
+	Escapes bool
+	// Unseen is why BPF cannot see what that is, so that counters have to tell; nil: it can.
+	Unseen error
 	// NoPacer is why weir's pacer cannot be had for the group; nil: it can.
 	NoPacer error
 	Own     int     // processes that the group's rules bind
@@ -35,8 +39,11 @@ type Decision struct {
 	Group Group
 	Hold  limit.Hold
 	// Paced is what weir's pacer is to hold; nil: nothing.
-	Paced  *Paced
-	Places []Expected
+	Paced *Paced
+	// Escapes is what it is to hold of what the kernel charges to other groups, and of the
+	// group's own with that (cgroup v2); nil: nothing.
+	Escapes *Paced
+	Places  []Expected
 }
 
 // Expected is a limit on a device with what is expected to hold it.
@@ -73,7 +80,27 @@ func Decide(g Group, all []Placed, how limit.Hold) (Decision, error) {
 		sites[i].Paced = d.Paced
 		d.Places = append(d.Places, Expected{p, Expect(sites[i])})
 	}
+	d.Escapes = d.escapes(sites)
 	return d, nil
+}
+
+// escapes is what the pacer is to hold of what the kernel charges to other groups: where the
+// kernel's writeback is to hold a limit on bytes.
+func (d Decision) escapes(sites []Site) *Paced {
+	g := d.Group
+	asked := d.Hold == limit.HoldAuto && g.NoPacer == nil || d.Hold == "" && g.Escapes
+	if !asked || d.Paced != nil || g.Version != cgroupfs.V2 {
+		return nil
+	}
+	here := g.Escapes // else on another device
+	for i, s := range sites {
+		_, bound := s.Limit.WBPS.Number()
+		here = here || bound && d.Places[i].Buffered.Mechanism == Writeback
+	}
+	if !here {
+		return nil
+	}
+	return pacedBy(g.Rules, sites)
 }
 
 // Without is the same decision where the pacer cannot be had.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/escape"
 	"github.com/weir-io/weir/internal/kernel"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/pacer"
@@ -39,7 +40,7 @@ func (h Host) Group(g cgroupfs.Group, toMake bool, devices []blkdev.Number) (Gro
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return Group{}, err
 	}
-	facts := Group{Controller: ControllerOf(g, release), Path: g.Path(), Bounds: map[blkdev.Number]RootBound{}, NoPacer: h.NoPacer(g)}
+	facts := Group{Controller: ControllerOf(g, release), Path: g.Path(), Bounds: map[blkdev.Number]RootBound{}, NoPacer: h.NoPacer(g), Unseen: escape.Hindrance(h.FS)}
 	for _, dev := range devices {
 		facts.Bounds[dev] = h.rootBound(g.Hierarchy(), dev)
 	}
@@ -50,7 +51,7 @@ func (h Host) Group(g cgroupfs.Group, toMake bool, devices []blkdev.Number) (Gro
 	if err != nil && !cgroupfs.IsUnsupported(err) && !cgroupfs.IsGone(err) { // that is for whoever sets one to say
 		return facts, err
 	}
-	if facts.Paced, err = h.Paced(g); err != nil {
+	if facts.Paced, facts.Escapes, err = h.held(g); err != nil {
 		return facts, err
 	}
 	return facts, facts.readProcesses(g)
@@ -95,19 +96,29 @@ func (h Host) rootBound(hierarchy *cgroupfs.Hierarchy, dev blkdev.Number) (bound
 
 // Paced reads what weir's pacer holds of a group; nil: nothing.
 func (h Host) Paced(g cgroupfs.Group) (*Paced, error) {
+	p, _, err := h.held(g)
+	return p, err
+}
+
+// held reads what weir's pacer holds of a group: all that it writes, or what escapes it.
+func (h Host) held(g cgroupfs.Group) (p *Paced, escapes bool, err error) {
 	if h.Root != "/" {
-		return nil, nil
+		return nil, false, nil
 	}
 	jobs, err := pacer.Paced(h.State)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	for _, j := range jobs {
-		if j.Limited == pacer.PlaceOf(g, "blkio") {
-			return &Paced{j.WBPS, j.Devices, h.State.Path()}, nil
+		switch {
+		case j.Limited != pacer.PlaceOf(g, "blkio"):
+		case j.Count == pacer.CountWritten:
+			return &Paced{j.WBPS, j.Devices, h.State.Path()}, false, nil
+		default:
+			return nil, true, nil
 		}
 	}
-	return nil, nil
+	return nil, false, nil
 }
 
 // NoPacer is why the pacer cannot be had for a group; nil: it can.

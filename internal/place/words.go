@@ -1,6 +1,10 @@
 package place
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
+)
 
 // mechanismWords name a mechanism to people.
 var mechanismWords = map[Mechanism]string{
@@ -85,9 +89,18 @@ func namesOf(paths []told, holds func(By) bool) string {
 	}
 }
 
-// Notes are what must be known beside: what the pacer costs, and whom a limit does not reach.
+// Notes are what must be known beside: what becomes of files of other groups, what the pacer
+// costs, and whom a limit does not reach.
 func (d Decision) Notes() []string {
 	var notes []string
+	switch {
+	case d.Escapes != nil && d.Group.Unseen != nil:
+		notes = append(notes, "expected to hold: writes over files of other groups by weir's pacer, as far as the kernel's counters tell of them: without BPF, not all do")
+	case d.Escapes != nil:
+		notes = append(notes, "expected to hold: writes over files of other groups by weir's pacer, which stops the group only for those")
+	case d.Group.Version == cgroupfs.V2 && d.Paced == nil && d.Binds():
+		notes = append(notes, "expected NOT to hold: writes over files of other groups, which the kernel charges to those")
+	}
 	if d.Paced != nil {
 		notes = append(notes, "note: weir's pacer stops all processes of the group for moments, their computing too")
 		if len(d.Paced.Devices) > 1 {

@@ -77,10 +77,16 @@ type statement struct {
 			Read                 bool
 		}
 	}
-	Steps []struct {
-		Pace *struct{ WBPS uint64 }
-	}
+	Steps    []step
 	Messages []struct{ Text string }
+}
+
+// A step is one of a dry run.
+type step struct {
+	Pace *struct {
+		WBPS    uint64
+		Escapes bool // of what is written over files of other groups alone
+	}
 }
 
 // state runs a verb, whose document is on the last line of what it prints.
@@ -110,10 +116,8 @@ func (s statement) lines() (lines []string) {
 }
 
 func (s statement) paces() bool {
-	return slices.ContainsFunc(s.Steps, func(step struct {
-		Pace *struct{ WBPS uint64 }
-	}) bool {
-		return step.Pace != nil && step.Pace.WBPS > 0
+	return slices.ContainsFunc(s.Steps, func(step step) bool {
+		return step.Pace != nil && step.Pace.WBPS > 0 && !step.Pace.Escapes
 	})
 }
 

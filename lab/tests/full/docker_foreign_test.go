@@ -46,7 +46,7 @@ func TestDockerForeignInode(t *testing.T) {
 		return after - before, int64(to - from)
 	}
 	lab.Await(t, commandMax, "writeback", func() bool { _, written := share(5 * time.Second); return written > rate })
-	_, said := mustWeir(t, "set", "docker:web", "--write", "500kB/s", "--on", d.disk.Dir)
+	_, said := mustWeir(t, "set", "docker:web", "--write", "500kB/s", "--hold", "kernel", "--on", d.disk.Dir)
 	t.Log(said)
 	if want := "buffered writes to /data/f are NOT held: the kernel charges their writeback to "; !strings.Contains(said, want) || !strings.Contains(said, "weir why docker:web --mend") {
 		t.Errorf("it said nothing of %q", want)

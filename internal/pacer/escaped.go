@@ -1,0 +1,126 @@
+package pacer
+
+import (
+	"errors"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/escape"
+)
+
+// CountEscaped has the pacer count only what escapes the group's limit on cgroup v2: what its
+// processes write to files that the kernel writes back for another group. The limit is for
+// both together. Nobody is stopped, or moved, before something has escaped.
+const CountEscaped = "escaped"
+
+// escaped counts that.
+type escaped struct {
+	meter *escape.Meter
+	owed  *escape.Owed
+	at    time.Duration
+	taken float64 // of the bucket, by what the kernel was seen to charge last
+}
+
+// newEscaped begins to count. The watcher may be nil.
+func newEscaped(j Job, limited cgroupfs.Group, w *escape.Watcher, now time.Duration) (*escaped, error) {
+	threshold := escape.Threshold(j.WBPS, w != nil)
+	m, err := escape.NewMeter(limited, j.Devices, w, threshold/2)
+	if err != nil {
+		return nil, err
+	}
+	return &escaped{meter: m, owed: escape.NewOwed(j.WBPS, threshold, now), at: now}, nil
+}
+
+func (m *escaped) look(now time.Duration, members []int) (unseen float64, err error) {
+	past, charged, err := m.meter.Look()
+	if err != nil {
+		return 0, err
+	}
+	m.at = now
+	unseen, m.taken = m.owed.Take(past, charged, now, func() bool { return m.meter.Suspect(members, now) })
+	return unseen, nil
+}
+
+func (m *escaped) on(devices []blkdev.Number) { m.meter.On(devices) }
+
+func (m *escaped) close() { m.meter.Close() }
+
+// rest is how long nobody has to look at the group; 0: it is paced as others are.
+func (m *escaped) rest(now time.Duration) time.Duration {
+	if m.owed.Active(now) {
+		return 0
+	}
+	return m.meter.Rest()
+}
+
+// A resting meter can leave a group alone.
+type resting interface {
+	rest(now time.Duration) time.Duration
+}
+
+// rests reports how long the group can be left alone; 0: it cannot.
+func (p *paced) rests(now time.Duration) time.Duration {
+	if m, can := p.meter.(resting); can && !p.stopped {
+		return m.rest(now)
+	}
+	return 0
+}
+
+// takeOver lets those go on whom another pacer has stopped: nobody is brought to cells before
+// something escapes, and these are to be removed in the end.
+func (c *cells) takeOver(j Job) error {
+	all, err := j.Cells(c.fs)
+	for _, own := range all {
+		if _, err := c.make(own.Parent()); err != nil && !cgroupfs.IsGone(err) {
+			return err
+		}
+	}
+	return errors.Join(err, c.set(false))
+}
+
+// share takes from the bucket what the kernel has charged to the group. It takes no more than
+// there is, unless something has escaped that is not paid for yet.
+func (p *paced) share() {
+	m, shares := p.meter.(*escaped)
+	if !shares {
+		return
+	}
+	if p.bucket.level >= 0 {
+		p.bucket.level = max(0, p.bucket.level-m.taken)
+	} else {
+		p.bucket.level -= m.taken
+	}
+}
+
+// watcher is what sees escapes; nil if it cannot be had.
+func (s *server) watcher() *escape.Watcher {
+	if !s.watched {
+		s.watched = true
+		s.halt()                          // to load it takes some 60 ms, in which nobody is to write unseen
+		s.escapes, _ = escape.Watch(s.fs) // without it they are worked out
+	}
+	return s.escapes
+}
+
+// alarmPoll is what to wait for, for alarm; nothing without a watcher.
+func (s *server) alarmPoll() unix.PollFd {
+	if s.escapes == nil {
+		return unix.PollFd{Fd: -1}
+	}
+	return unix.PollFd{Fd: int32(s.escapes.FD()), Events: unix.POLLIN}
+}
+
+// alarm has the groups looked at of which something has escaped.
+func (s *server) alarm() {
+	now := clockNow()
+	for _, id := range s.escapes.Drain() {
+		for p := range s.jobs {
+			if m, is := p.meter.(*escaped); is && m.meter.ID() == id && !p.stopped {
+				p.plan(min(p.next, now))
+			}
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package pacer
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/escape"
+)
+
+// Seen is what the pacer knows of a group that it holds.
+type Seen struct {
+	Stops   uint64                   `json:"stops"` // how often it was stopped
+	Told    bool                     `json:"told"`  // BPF sees what escapes; else the rest is empty
+	Escaped map[blkdev.Number]uint64 `json:"escaped"`
+	Files   []escape.File            `json:"files"`
+}
+
+// seen answers what is known of a group.
+func (s *server) seen(limited Place) (*Seen, error) {
+	p := s.of(limited)
+	if p == nil {
+		return nil, fmt.Errorf("cgroup %s is not paced", limited.Path)
+	}
+	seen := &Seen{Stops: p.stops}
+	m, is := p.meter.(*escaped)
+	if !is || s.escapes == nil {
+		return seen, nil
+	}
+	var err error
+	if seen.Escaped, err = s.escapes.Escaped(m.meter.ID()); err == nil {
+		seen.Files, err = s.escapes.Files(m.meter.ID(), p.roster.limited.Hierarchy())
+	}
+	seen.Told = err == nil
+	return seen, err
+}
+
+// Seen asks what the pacer knows of a limited group.
+func (c Client) Seen(limited Place) (Seen, error) {
+	a, err := c.ask(ask{Seen: &limited})
+	if err != nil || a.Seen == nil {
+		return Seen{}, err
+	}
+	return *a.Seen, nil
+}
+
+// A Watcher tells what the pacer sees escape one group.
+type Watcher struct {
+	client  Client
+	limited Place
+}
+
+// Watcher returns what tells what the pacer sees escape a limited group.
+func (c Client) Watcher(limited Place) *Watcher { return &Watcher{c, limited} }
+
+// Add is an error if the pacer sees nothing. It counts the group already.
+func (w *Watcher) Add(cgroupfs.Group, uint64) error {
+	seen, err := w.client.Seen(w.limited)
+	if err == nil && !seen.Told {
+		err = errors.New("the pacer sees no escapes")
+	}
+	return err
+}
+
+// Remove does nothing: the pacer goes on.
+func (w *Watcher) Remove(uint64) error { return nil }
+
+// Escaped returns the bytes that have escaped the group, by disk.
+func (w *Watcher) Escaped(uint64) (map[blkdev.Number]uint64, error) {
+	seen, err := w.client.Seen(w.limited)
+	return seen.Escaped, err
+}
+
+// Files returns the files that most has escaped through, the worst first.
+func (w *Watcher) Files(uint64, *cgroupfs.Hierarchy) ([]escape.File, error) {
+	seen, err := w.client.Seen(w.limited)
+	return seen.Files, err
+}
