@@ -59,25 +59,47 @@ func (c *cells) make(home cgroupfs.Group) (*cell, error) {
 	if have := c.all[home]; have != nil {
 		return have, nil
 	}
-	own, threads, err := home.CreateCell(c.name)
-	if err != nil {
-		return nil, fmt.Errorf("make cgroup: %w", err)
-	}
-	brake, err := own.Brake()
+	made, err := c.open(home)
 	if err != nil {
 		return nil, err
 	}
-	if err = c.tell(own); err == nil && c.stopped {
-		err = brake.Set(true)
+	if err = c.tell(made.own); err == nil && c.stopped {
+		err = made.brake.Set(true)
 	}
 	if err != nil {
-		return nil, errors.Join(err, brake.Close())
+		return nil, errors.Join(err, made.brake.Close())
 	}
 	if c.all == nil {
 		c.all = make(map[cgroupfs.Group]*cell)
 	}
-	c.all[home] = &cell{own: own, brake: brake, threads: threads}
-	return c.all[home], nil
+	c.all[home] = made
+	return made, nil
+}
+
+// open makes a cell, or opens the one that is there. One that somebody else has made gives
+// way: its maker could let go who is stopped there.
+func (c *cells) open(home cgroupfs.Group) (*cell, error) {
+	for evicted := false; ; evicted = true {
+		own, threads, err := home.CreateCell(c.name)
+		if err != nil {
+			return nil, fmt.Errorf("make cgroup: %w", err)
+		}
+		brake, err := own.Brake()
+		if err != nil {
+			return nil, err
+		}
+		if err = brake.Check(); err == nil {
+			return &cell{own: own, brake: brake, threads: threads}, nil
+		}
+		_ = brake.Close() // nothing was written
+		if evicted {
+			return nil, err
+		}
+		c.before()
+		if gone := evict(own, threads); gone != nil {
+			return nil, errors.Join(err, gone)
+		}
+	}
 }
 
 // set stops the processes of all cells, or lets them go on.
