@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -64,7 +65,8 @@ const (
 	Witness = "__witness"
 )
 
-// IsHelper reports whether a process is such a helper, and of this program.
+// IsHelper reports whether a process is such a helper, of this program and root's: who
+// starts one could have it write what he wants to (ptrace(2)).
 func IsHelper(pid int) bool {
 	proc := "/proc/" + strconv.Itoa(pid)
 	args, err := os.ReadFile(proc + "/cmdline")
@@ -72,9 +74,24 @@ func IsHelper(pid int) bool {
 		return false
 	}
 	theirs, err := os.Stat(proc + "/exe")
-	if err != nil {
+	if err != nil || !isRoots(proc) {
 		return false
 	}
 	ours, err := os.Stat("/proc/self/exe")
 	return err == nil && os.SameFile(theirs, ours)
+}
+
+// isRoots reports whether root has started a process. (The owner of its directory in /proc is
+// root for anybody's that is not to be dumped.)
+func isRoots(proc string) bool {
+	status, err := os.ReadFile(proc + "/status")
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(status)) {
+		if ids, is := strings.CutPrefix(line, "Uid:"); is {
+			return strings.Join(strings.Fields(ids), " ") == "0 0 0 0"
+		}
+	}
+	return false
 }
