@@ -3,7 +3,6 @@ package pacer
 import (
 	"container/heap"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -43,6 +42,7 @@ type server struct {
 	beaten time.Duration // when the guards were told last that the pacer runs
 
 	arrivals *arrivals
+	orphans  orphans
 }
 
 // held is what belongs to a paced group.
@@ -71,11 +71,8 @@ func Serve(ctx context.Context, dir state.Dir, fs *cgroupfs.FS) error {
 	defer s.arrivals.close()
 	s.thread.beExact()
 	beSpared()
-	err = s.watch()
-	if err == nil {
-		err = s.adopt()
-	}
-	if err == nil {
+	if err = s.watch(); err == nil {
+		s.adopt(func(Place) bool { return true })
 		err = s.run(ctx)
 	}
 	s.thaw()
@@ -177,27 +174,6 @@ func (s *server) beat(now time.Duration) {
 	}
 }
 
-// adopt takes over what a dead pacer held.
-func (s *server) adopt() error {
-	return s.dir.Sweep(recordKind, func(data []byte) error {
-		var j Job
-		if err := json.Unmarshal(data, &j); err != nil {
-			return fmt.Errorf("read record of a paced group: %w", err)
-		}
-		err := s.add(j)
-		if cgroupfs.IsGone(err) {
-			err = j.Release(s.fs)
-		}
-		if err != nil {
-			return state.ErrKeep // the others are not to wait for it
-		}
-		if p := s.of(j.Limited); p != nil {
-			p.forgive()
-		}
-		return nil
-	})
-}
-
 // run paces and answers, by turns.
 func (s *server) run(ctx context.Context) error {
 	now := clockNow()
@@ -213,8 +189,9 @@ func (s *server) run(ctx context.Context) error {
 		now = clockNow()
 		s.beat(now)
 		s.thread.stay(now)
+		s.tryOrphans(now)
 		due, some := s.loop.next()
-		if some {
+		if some || len(s.orphans.places) > 0 {
 			idle = now
 		} else if now-idle > idleMax {
 			return nil
@@ -312,10 +289,12 @@ func (s *server) answer(q ask) answer {
 		if p := s.of(*q.Remove); p != nil {
 			s.loop.remove(p)
 			err = s.drop(p)
+		} else {
+			err = s.disown(*q.Remove)
 		}
 	}
 	if err != nil {
 		return answer{Error: err.Error()}
 	}
-	return answer{Note: s.thread.note}
+	return answer{Note: s.note()}
 }
