@@ -149,8 +149,8 @@ func (c *cells) gather(r *roster, now time.Duration) (moved bool, err error) {
 func (c *cells) bringV2(r *roster) (some bool, err error) {
 	for _, p := range r.places {
 		if p.group.In(c.name) {
-			if p.group.IsCell() && p.group.Home() == p.group.Parent() {
-				_, err = c.make(p.group.Parent()) // another pacer's
+			if home := p.group.Parent(); !home.In(c.name) {
+				_, err = c.make(home) // another pacer's; its home may be another limit's cell
 			}
 		} else {
 			var moved bool
