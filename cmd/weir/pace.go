@@ -49,7 +49,7 @@ func (a *app) markPaced(groups []showGroup) error {
 		g := &groups[i]
 		for _, j := range jobs {
 			if j.Limited.Path == g.Cgroup && (j.Limited.Controller == "") == (g.Version == 2) {
-				g.Paced = j.WBPS
+				g.Paced, g.Missed = j.WBPS, j.Missed
 			}
 		}
 	}

@@ -39,6 +39,7 @@ func (s *server) adopt(whether func(Place) bool) {
 			}
 			return state.ErrKeep
 		}
+		j.Missed = ""
 		err := s.add(j)
 		if cgroupfs.IsGone(err) {
 			err = j.Release(s.fs)
@@ -87,10 +88,36 @@ func (s *server) disown(limited Place) error {
 }
 
 // note is what there is to say to whoever asks: of the accuracy, and of what is not held.
-func (s *server) note() string {
+func (s *server) note(q ask) string {
 	notes := []string{s.thread.note}
 	if s.orphans.why != nil {
 		notes = append(notes, "the pacer does not hold what another one held: "+strings.ReplaceAll(s.orphans.why.Error(), "\n", "; "))
 	}
+	if q.Add != nil {
+		if p := s.of(q.Add.Limited); p != nil {
+			notes = append(notes, p.cells.lapse())
+		}
+	}
 	return strings.Join(slices.DeleteFunc(notes, func(note string) bool { return note == "" }), "; ")
+}
+
+// noteEvery is how often the records are told.
+const noteEvery = 500 * time.Millisecond
+
+// noteMissed notes in the records whom the pacer cannot stop.
+func (s *server) noteMissed(now time.Duration) {
+	if now-s.noted < noteEvery {
+		return
+	}
+	s.noted = now
+	for p, h := range s.jobs {
+		why := p.cells.lapse()
+		if why == h.job.Missed {
+			continue
+		}
+		h.job.Missed = why
+		if next, _ := h.record.Replace(h.job); next != nil { // else the record that there is stays
+			h.record = next
+		}
+	}
 }

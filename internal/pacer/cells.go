@@ -27,9 +27,10 @@ type cells struct {
 	stopped bool
 	first   cgroupfs.Group // is kept until kept, empty as it may be: a command is to be born there
 	kept    time.Duration
-	passed  map[int]bool          // not to be brought: see background.IsHelper
-	known   []int                 // members of v1 who are all in cells, or passed over
-	apart   map[int]time.Duration // whose threads are not all in the limited group, and since when
+	passed  map[int]bool            // not to be brought: see background.IsHelper
+	known   []int                   // members of v1 who are all in cells, or passed over
+	missed  map[cgroupfs.Group]miss // see try
+	apart   map[int]time.Duration   // whose threads are not all in the limited group, and since when
 }
 
 type cell struct {
@@ -132,7 +133,7 @@ func (c *cells) gather(r *roster, now time.Duration) (moved bool, err error) {
 		if c.v1() {
 			some, err = c.bringV1(r, now)
 		} else {
-			some, err = c.bringV2(r)
+			some = c.bringV2(r, now)
 		}
 		if !some || err != nil {
 			return moved, err
@@ -146,22 +147,18 @@ func (c *cells) gather(r *roster, now time.Duration) (moved bool, err error) {
 }
 
 // bringV2 brings those who are in a group itself to the cell in it.
-func (c *cells) bringV2(r *roster) (some bool, err error) {
+func (c *cells) bringV2(r *roster, now time.Duration) (some bool) {
 	for _, p := range r.places {
-		if p.group.In(c.name) {
-			if home := p.group.Parent(); !home.In(c.name) {
-				_, err = c.make(home) // another pacer's; its home may be another limit's cell
-			}
-		} else {
-			var moved bool
-			moved, err = c.move(p.group, p.tasks)
-			some = some || moved
-		}
-		if err != nil && !cgroupfs.IsGone(err) {
-			return some, err
+		if !p.group.In(c.name) {
+			some = c.move(p.group, p.tasks, p.threads, now) || some
+		} else if home := p.group.Parent(); !home.In(c.name) { // another pacer's; its home may be another limit's cell
+			c.try(home, now, func() error {
+				_, err := c.make(home)
+				return err
+			})
 		}
 	}
-	return some, nil
+	return some
 }
 
 // bringV1 brings members who are in no cell to that of their group in the freezer's hierarchy.
@@ -195,21 +192,26 @@ func (c *cells) bringV1(r *roster, now time.Duration) (some bool, err error) {
 		homes[home] = append(homes[home], pid)
 	}
 	for home, pids := range homes {
-		moved, err := c.move(home, pids)
-		if some = some || moved; err != nil && !cgroupfs.IsGone(err) {
-			return some, err
-		}
+		some = c.move(home, pids, false, now) || some
 	}
 	return some, nil
 }
 
 // move moves tasks of a group into its cell.
-func (c *cells) move(home cgroupfs.Group, tasks []int) (some bool, err error) {
+func (c *cells) move(home cgroupfs.Group, tasks []int, threads bool, now time.Duration) (some bool) {
 	tasks = slices.DeleteFunc(slices.Clone(tasks), c.passes)
 	if len(tasks) == 0 {
-		return false, nil
+		return false
 	}
-	into, err := c.make(home)
+	c.try(home, now, func() (err error) {
+		some, err = c.moveInto(home, tasks, threads)
+		return err
+	})
+	return some
+}
+
+func (c *cells) moveInto(home cgroupfs.Group, tasks []int, threads bool) (some bool, err error) {
+	into, err := c.makeFor(home, threads)
 	if err != nil {
 		return false, err
 	}
@@ -219,14 +221,14 @@ func (c *cells) move(home cgroupfs.Group, tasks []int) (some bool, err error) {
 		c.before()
 	}
 	for _, id := range tasks {
-		err := into.own.AddTask(id, into.threads)
+		failed := into.own.AddTask(id, into.threads)
 		switch {
-		case err == nil:
+		case failed == nil:
 			some = true
-		case errors.Is(err, unix.EINVAL): // a thread of the kernel's, which writes nothing for itself
+		case errors.Is(failed, unix.EINVAL): // a thread of the kernel's, which writes nothing for itself
 			c.pass(id)
-		case !cgroupfs.IsGone(err):
-			return some, err
+		case !cgroupfs.IsGone(failed) && err == nil:
+			err = failed
 		}
 	}
 	return some, err
@@ -267,7 +269,7 @@ func (c *cells) whole(pid int, now time.Duration) bool {
 
 // tidy removes cells that have been empty for a while, and lets go who is in the limited
 // group no longer.
-func (c *cells) tidy(r *roster, now time.Duration) error {
+func (c *cells) tidy(r *roster, now time.Duration) {
 	clear(c.passed) // the numbers are given again
 	c.known = c.known[:0]
 	for pid, since := range c.apart {
@@ -294,11 +296,11 @@ func (c *cells) tidy(r *roster, now time.Duration) error {
 				c.forget(home)
 			}
 		}
-		if err != nil {
-			return err
+		if err != nil && !cgroupfs.IsGone(err) {
+			c.miss(home, err, now)
 		}
 	}
-	return nil
+	c.prune(now)
 }
 
 // leave moves those of a cell of v1 back who are in the limited group no longer.

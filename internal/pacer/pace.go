@@ -86,7 +86,7 @@ func (p *paced) bring(now time.Duration) error {
 		return err
 	}
 	if whole {
-		return p.cells.tidy(&p.roster, now)
+		p.cells.tidy(&p.roster, now)
 	}
 	return nil
 }

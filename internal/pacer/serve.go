@@ -43,6 +43,7 @@ type server struct {
 
 	arrivals *arrivals
 	orphans  orphans
+	noted    time.Duration // when the records were told last whom it cannot stop
 }
 
 // held is what belongs to a paced group.
@@ -190,6 +191,7 @@ func (s *server) run(ctx context.Context) error {
 		s.beat(now)
 		s.thread.stay(now)
 		s.tryOrphans(now)
+		s.noteMissed(now)
 		due, some := s.loop.next()
 		if some || len(s.orphans.places) > 0 {
 			idle = now
@@ -296,5 +298,5 @@ func (s *server) answer(q ask) answer {
 	if err != nil {
 		return answer{Error: err.Error()}
 	}
-	return answer{Note: s.note()}
+	return answer{Note: s.note(q)}
 }
