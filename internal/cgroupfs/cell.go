@@ -99,6 +99,30 @@ func (g Group) delegateAs(home Group) {
 	}
 }
 
+// ownProcesses lists the processes that are the group's own: with those in cells of it, who
+// go back to it.
+func (g Group) ownProcesses() ([]int, error) {
+	pids, err := g.Processes()
+	if err != nil {
+		return nil, err
+	}
+	children, err := g.Children()
+	if err != nil {
+		return nil, err
+	}
+	for _, child := range children {
+		if !child.IsCell() {
+			continue
+		}
+		more, err := child.ownProcesses()
+		if err != nil && !IsGone(err) {
+			return nil, err
+		}
+		pids = append(pids, more...)
+	}
+	return pids, nil
+}
+
 // Tasks lists what is in the group itself: processes, or threads.
 func (g Group) Tasks(threads bool) ([]int, error) {
 	if threads {
