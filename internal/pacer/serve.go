@@ -118,13 +118,22 @@ func (s *server) watch() error {
 		if err != nil {
 			return err
 		}
+		if err := s.inform(g); err != nil { // one that knows some cells alone is none
+			g.end()
+			return err
+		}
 		s.guards = append(s.guards, g)
-		for p := range s.jobs {
-			for _, cell := range p.cells.all {
-				file, line := cell.own.ThawWrite()
-				if err := g.hold(file, line); err != nil {
-					return err
-				}
+	}
+	return nil
+}
+
+// inform tells a new guard of all cells.
+func (s *server) inform(g *guard) error {
+	for p := range s.jobs {
+		for _, cell := range p.cells.all {
+			file, line := cell.own.ThawWrite()
+			if err := g.hold(file, line); err != nil {
+				return err
 			}
 		}
 	}
