@@ -83,7 +83,7 @@ func (a *app) markPaced(groups []showGroup) error {
 		g := &groups[i]
 		for _, j := range jobs {
 			if j.Count == pacer.CountWritten && j.Limited.Path == g.Cgroup && (j.Limited.Controller == "") == (g.Version == 2) {
-				g.Paced = j.WBPS
+				g.Paced, g.Missed = j.WBPS, j.Missed
 			}
 		}
 	}

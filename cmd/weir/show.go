@@ -63,6 +63,8 @@ type showGroup struct {
 
 	// Paced is what weir's pacer holds of the group's buffered writes, in bytes a second.
 	Paced uint64 `json:"paced_wbps,omitempty"`
+	// Missed is whom of the group the pacer cannot stop, and why.
+	Missed string `json:"paced_missed,omitempty"`
 
 	// Space is what the target's own files may take, and take.
 	Space *quota.Status `json:"space,omitempty"`
@@ -215,6 +217,9 @@ func (g showGroup) lines(one bool) []string {
 	}
 	if g.Paced != 0 {
 		lines = append(lines, "  buffered writes paced at "+limit.PerSecond(g.Paced).Format(limit.WBPS)+" by weir's pacer")
+		if g.Missed != "" {
+			lines = append(lines, "    but: "+g.Missed)
+		}
 	}
 	if g.Space != nil {
 		lines = append(lines, spaceLine(g.Space))

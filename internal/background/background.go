@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -64,19 +65,36 @@ const (
 	Witness = "__witness"
 )
 
-// IsHelper reports whether a process is such a helper, and of this program.
+// IsHelper reports whether a process is such a helper, of this program and root's: who
+// starts one could have it write what he wants to (ptrace(2)).
 func IsHelper(pid int) bool {
 	args, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
 	return err == nil && (string(args) == "weir\x00"+Keeper+"\x00" || string(args) == "weir\x00"+Witness+"\x00") && IsOurs(pid)
 }
 
-// IsOurs reports whether a process runs this program. One that a weir has just forked does
-// until it runs another.
+// IsOurs reports whether a process runs this program as root. One that a weir has just forked
+// does until it runs another.
 func IsOurs(pid int) bool {
-	theirs, err := os.Stat("/proc/" + strconv.Itoa(pid) + "/exe")
-	if err != nil {
+	proc := "/proc/" + strconv.Itoa(pid)
+	theirs, err := os.Stat(proc + "/exe")
+	if err != nil || !isRoots(proc) {
 		return false
 	}
 	ours, err := os.Stat("/proc/self/exe")
 	return err == nil && os.SameFile(theirs, ours)
+}
+
+// isRoots reports whether root has started a process. (The owner of its directory in /proc is
+// root for anybody's that is not to be dumped.)
+func isRoots(proc string) bool {
+	status, err := os.ReadFile(proc + "/status")
+	if err != nil {
+		return false
+	}
+	for line := range strings.Lines(string(status)) {
+		if ids, is := strings.CutPrefix(line, "Uid:"); is {
+			return strings.Join(strings.Fields(ids), " ") == "0 0 0 0"
+		}
+	}
+	return false
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -67,5 +68,32 @@ func TestNothingIsInherited(t *testing.T) {
 	_ = stdin.Close()
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
+	}
+}
+
+// Only root's helpers are helpers: their starter can have them do what he wants.
+func TestOnlyRootsHelpersAreHelpers(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+	for uid, want := range map[uint32]bool{0: true, 65534: false} {
+		cmd := exec.Command("/proc/self/exe")
+		cmd.Args = []string{"weir", Keeper}
+		cmd.Env = append(os.Environ(), asked+"=1")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+		stdin, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if is := IsHelper(cmd.Process.Pid); is != want {
+			t.Errorf("user %d's is a helper: %v", uid, is)
+		}
+		_ = stdin.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"os"
 	"path"
 	"strconv"
 	"strings"
@@ -59,12 +60,15 @@ func (g Group) Threaded() (bool, error) {
 }
 
 // CreateCell makes the cell of a group, for processes or, where the group is threaded, for
-// threads. One that is there is no error.
+// threads. One that is there is no error; whose it is tells Brake.Check.
 func (g Group) CreateCell(name string) (cell Group, threads bool, err error) {
 	if cell, err = g.Child(name); err != nil {
 		return cell, false, err
 	}
-	if err := cell.Create(); err != nil && !errors.Is(err, unix.EEXIST) {
+	switch err := cell.Create(); {
+	case err == nil && g.h.Version == V2:
+		cell.delegateAs(g)
+	case err != nil && !errors.Is(err, unix.EEXIST):
 		return cell, false, err
 	}
 	if g.h.Version == V1 || g.IsRoot() {
@@ -74,6 +78,49 @@ func (g Group) CreateCell(name string) (cell Group, threads bool, err error) {
 		err = cell.write(typeFile, threaded)
 	}
 	return cell, threads, err
+}
+
+// delegateAs gives a cell to the owner of its home, for groups in it: a manager whose process
+// is in the cell takes that for its own group (systemd --user, podman). The file that stops
+// the processes stays weir's. (v1's have no such owner, and could be renamed meanwhile.)
+func (g Group) delegateAs(home Group) {
+	var st unix.Stat_t
+	if at, err := home.OpenDir(); err != nil {
+		return
+	} else if err = errors.Join(unix.Fstat(at, &st), unix.Close(at)); err != nil || int(st.Uid) == os.Geteuid() {
+		return
+	}
+	for _, name := range []string{"cgroup.procs", threadsFile, "cgroup.subtree_control", "."} {
+		fd, err := g.h.open(path.Join(g.path, name), unix.O_PATH)
+		if err != nil {
+			continue // without, the owner only cannot make groups there
+		}
+		_ = errors.Join(unix.Fchownat(fd, "", int(st.Uid), int(st.Gid), unix.AT_EMPTY_PATH), unix.Close(fd)) // the same
+	}
+}
+
+// ownProcesses lists the processes that are the group's own: with those in cells of it, who
+// go back to it.
+func (g Group) ownProcesses() ([]int, error) {
+	pids, err := g.Processes()
+	if err != nil {
+		return nil, err
+	}
+	children, err := g.Children()
+	if err != nil {
+		return nil, err
+	}
+	for _, child := range children {
+		if !child.IsCell() {
+			continue
+		}
+		more, err := child.ownProcesses()
+		if err != nil && !IsGone(err) {
+			return nil, err
+		}
+		pids = append(pids, more...)
+	}
+	return pids, nil
 }
 
 // Tasks lists what is in the group itself: processes, or threads.

@@ -70,7 +70,7 @@ func (g Group) CanEnable(controllers ...string) (bool, error) {
 	if err != nil || strings.TrimSpace(kind) != "domain" {
 		return false, err
 	}
-	pids, err := g.Processes()
+	pids, err := g.ownProcesses()
 	if err != nil || len(pids) > 0 {
 		return false, err
 	}
@@ -106,6 +106,9 @@ func (g Group) Enable(controllers ...string) error {
 		if i < 0 {
 			continue
 		}
+		if parent.hasInCells() {
+			return parent.explainEnable(&WriteError{Write: writes[i], Err: unix.EBUSY})
+		}
 		if err := parent.write("cgroup.subtree_control", writes[i].Line); err != nil {
 			return parent.explainEnable(err)
 		}
@@ -122,6 +125,17 @@ func (g Group) Enable(controllers ...string) error {
 	return nil
 }
 
+// hasInCells reports whether a group that gives no controllers yet has processes in its cells.
+// The kernel would let it, and nobody could be put into it any more.
+func (g Group) hasInCells() bool {
+	text, err := g.read("cgroup.subtree_control")
+	if g.IsRoot() || err != nil || strings.TrimSpace(text) != "" {
+		return false
+	}
+	pids, err := g.ownProcesses()
+	return err == nil && len(pids) > 0
+}
+
 func (g Group) explainEnable(err error) error {
 	var refused *WriteError
 	if !errors.As(err, &refused) {
@@ -129,7 +143,7 @@ func (g Group) explainEnable(err error) error {
 	}
 	switch {
 	case errors.Is(err, unix.EBUSY):
-		pids, _ := g.Processes()
+		pids, _ := g.ownProcesses()
 		refused.Why = fmt.Sprintf("%s has %d processes of its own, and cgroup v2 gives controllers only below groups without any; move them to a group below it", g.Path(), len(pids))
 	case errors.Is(err, unix.ENOENT):
 		refused.Why = "the group above does not offer the controller"

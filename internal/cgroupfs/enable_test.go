@@ -51,8 +51,15 @@ func TestCanEnable(t *testing.T) {
 		"empty/x/cgroup.type":            "domain\n",
 		"empty/x/cgroup.procs":           "",
 		"empty/x/cgroup.controllers":     "\n",
+		// Who is in a cell is its home's.
+		"paced/cgroup.subtree_control":          "",
+		"paced/cgroup.type":                     "domain\n",
+		"paced/cgroup.procs":                    "",
+		"paced/weir-pace-01234567/cgroup.procs": "7\n",
+		"paced/x/cgroup.procs":                  "",
+		"empty/weir-pace-01234567/cgroup.procs": "",
 	})
-	for path, want := range map[string]bool{"/": true, "/empty": true, "/busy": false, "/enabled": true, "/threaded": false, "/busy/x": false, "/empty/x": true} {
+	for path, want := range map[string]bool{"/paced": false, "/": true, "/empty": true, "/busy": false, "/enabled": true, "/threaded": false, "/busy/x": false, "/empty/x": true} {
 		got, err := groupOf(t, fs, path).CanEnable("io", "memory")
 		if err != nil || got != want {
 			t.Errorf("CanEnable of %s = %t, %v; want %t", path, got, err, want)
@@ -60,6 +67,21 @@ func TestCanEnable(t *testing.T) {
 	}
 	if _, err := groupOf(t, fs, "/gone").CanEnable("io"); !IsGone(err) {
 		t.Errorf("CanEnable of a group that is gone: %v", err)
+	}
+}
+
+// Controllers are given past nobody who is in a cell: they could not go back.
+func TestEnablePastACell(t *testing.T) {
+	fs := v2(t, map[string]string{
+		"cgroup.subtree_control":                "io\n",
+		"paced/cgroup.subtree_control":          "",
+		"paced/cgroup.procs":                    "",
+		"paced/weir-pace-01234567/cgroup.procs": "7\n",
+		"paced/x/cgroup.procs":                  "",
+	})
+	err := groupOf(t, fs, "/paced/x").Enable("io")
+	if err == nil || !strings.Contains(err.Error(), "/paced has 1 processes of its own") {
+		t.Error(err)
 	}
 }
 

@@ -3,6 +3,7 @@ package cgroupfs
 import (
 	"fmt"
 	"io/fs"
+	"os"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -78,6 +79,19 @@ func (g Group) Brake() (*Brake, error) {
 		return nil, err
 	}
 	return &Brake{fd: fd, name: g.File(file), stop: []byte(g.h.freezeLine(true)), pass: []byte(g.h.freezeLine(false))}, nil
+}
+
+// Check refuses a brake that somebody else than the caller could let go: the group is
+// another user's.
+func (b *Brake) Check() error {
+	var st unix.Stat_t
+	if err := unix.Fstat(b.fd, &st); err != nil {
+		return &fs.PathError{Op: "stat", Path: b.name, Err: err}
+	}
+	if int(st.Uid) != os.Geteuid() || st.Mode&0o022 != 0 {
+		return fmt.Errorf("stop processes with %s: it is user %d's (mode %#o), who could let them go on; remove that cgroup", b.name, st.Uid, st.Mode&0o777)
+	}
+	return nil
 }
 
 // Set stops the processes, or lets them go on.

@@ -2,6 +2,7 @@ package pacer
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -14,8 +15,13 @@ import (
 // at the next listing.
 type arrivals struct {
 	fd      int
-	rosters map[int32]*roster
-	watched map[cgroupfs.Group]bool
+	rosters map[int32][]*roster // of each watch: limits are nested, and the kernel has one watch of a file
+	watched map[watched]bool
+}
+
+type watched struct {
+	by    *roster
+	group cgroupfs.Group
 }
 
 const inotifyBuffer = 4096
@@ -25,20 +31,22 @@ func newArrivals() *arrivals {
 	if err != nil {
 		fd = -1 // poll(2) passes over it
 	}
-	return &arrivals{fd: fd, rosters: make(map[int32]*roster), watched: make(map[cgroupfs.Group]bool)}
+	return &arrivals{fd: fd, rosters: make(map[int32][]*roster), watched: make(map[watched]bool)}
 }
 
 func (a *arrivals) poll() unix.PollFd { return unix.PollFd{Fd: int32(a.fd), Events: unix.POLLIN} }
 
 // watch watches one group of a roster; to do so again is nothing.
 func (a *arrivals) watch(r *roster, g cgroupfs.Group) {
-	if a == nil || a.fd < 0 || a.watched[g] {
+	if a == nil || a.fd < 0 || a.watched[watched{r, g}] {
 		return
 	}
-	a.watched[g] = true
+	a.watched[watched{r, g}] = true
 	add := func(file string, events uint32) {
 		if wd, err := unix.InotifyAddWatch(a.fd, file, events); err == nil { // v1 and v2 differ in their files; the kernel bounds the number
-			a.rosters[int32(wd)] = r
+			if of := a.rosters[int32(wd)]; !slices.Contains(of, r) {
+				a.rosters[int32(wd)] = append(of, r)
+			}
 		}
 	}
 	add(g.File("cgroup.procs"), unix.IN_MODIFY)
@@ -61,17 +69,16 @@ func (a *arrivals) read() (come []*roster) {
 		wd := int32(binary.NativeEndian.Uint32(buf[at:]))
 		mask := binary.NativeEndian.Uint32(buf[at+4:])
 		at += unix.SizeofInotifyEvent + int(binary.NativeEndian.Uint32(buf[at+12:]))
-		r := a.rosters[wd]
 		switch {
 		case mask&unix.IN_Q_OVERFLOW != 0:
-			for _, r := range a.rosters {
-				come = append(come, r)
+			for _, of := range a.rosters {
+				come = append(come, of...)
 			}
 		case mask&unix.IN_IGNORED != 0: // a group is gone; one of its name would be another
 			delete(a.rosters, wd)
 			clear(a.watched)
-		case r != nil:
-			come = append(come, r)
+		default:
+			come = append(come, a.rosters[wd]...)
 		}
 	}
 	return come
@@ -83,7 +90,9 @@ func (a *arrivals) forget(r *roster) {
 	}
 	clear(a.watched)
 	for wd, of := range a.rosters {
-		if of == r {
+		if of = slices.DeleteFunc(of, func(one *roster) bool { return one == r }); len(of) > 0 {
+			a.rosters[wd] = of
+		} else {
 			_, _ = unix.InotifyRmWatch(a.fd, uint32(wd)) // it may have gone with its group
 			delete(a.rosters, wd)
 		}

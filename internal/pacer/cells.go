@@ -27,12 +27,13 @@ type cells struct {
 	stopped bool
 	first   cgroupfs.Group // is kept until kept, empty as it may be: a command is to be born there
 	kept    time.Duration
-	passed  map[int]bool          // not to be brought: see background.IsHelper
-	tidied  time.Duration         // see untidy
-	seen    []int                 // the members then
-	empties bool                  // there was an empty cell
-	known   []int                 // members of v1 who are all in cells, or passed over
-	apart   map[int]time.Duration // whose threads are not all in the limited group, and since when
+	passed  map[int]bool            // not to be brought: see background.IsHelper
+	tidied  time.Duration           // see untidy
+	seen    []int                   // the members then
+	empties bool                    // there was an empty cell
+	known   []int                   // members of v1 who are all in cells, or passed over
+	missed  map[cgroupfs.Group]miss // see try
+	apart   map[int]time.Duration   // whose threads are not all in the limited group, and since when
 }
 
 type cell struct {
@@ -64,25 +65,47 @@ func (c *cells) make(home cgroupfs.Group) (*cell, error) {
 	if have := c.all[home]; have != nil {
 		return have, nil
 	}
-	own, threads, err := home.CreateCell(c.name)
-	if err != nil {
-		return nil, fmt.Errorf("make cgroup: %w", err)
-	}
-	brake, err := own.Brake()
+	made, err := c.open(home)
 	if err != nil {
 		return nil, err
 	}
-	if err = c.tell(own); err == nil && c.stopped {
-		err = brake.Set(true)
+	if err = c.tell(made.own); err == nil && c.stopped {
+		err = made.brake.Set(true)
 	}
 	if err != nil {
-		return nil, errors.Join(err, brake.Close())
+		return nil, errors.Join(err, made.brake.Close())
 	}
 	if c.all == nil {
 		c.all = make(map[cgroupfs.Group]*cell)
 	}
-	c.all[home] = &cell{own: own, brake: brake, threads: threads}
-	return c.all[home], nil
+	c.all[home] = made
+	return made, nil
+}
+
+// open makes a cell, or opens the one that is there. One that somebody else has made gives
+// way: its maker could let go who is stopped there.
+func (c *cells) open(home cgroupfs.Group) (*cell, error) {
+	for evicted := false; ; evicted = true {
+		own, threads, err := home.CreateCell(c.name)
+		if err != nil {
+			return nil, fmt.Errorf("make cgroup: %w", err)
+		}
+		brake, err := own.Brake()
+		if err != nil {
+			return nil, err
+		}
+		if err = brake.Check(); err == nil {
+			return &cell{own: own, brake: brake, threads: threads}, nil
+		}
+		_ = brake.Close() // nothing was written
+		if evicted {
+			return nil, err
+		}
+		c.before()
+		if gone := evict(own, threads); gone != nil {
+			return nil, errors.Join(err, gone)
+		}
+	}
 }
 
 // set stops the processes of all cells, or lets them go on.
@@ -115,7 +138,7 @@ func (c *cells) gather(r *roster, now time.Duration) (moved bool, err error) {
 		if c.v1() {
 			some, err = c.bringV1(r, now)
 		} else {
-			some, err = c.bringV2(r)
+			some = c.bringV2(r, now)
 		}
 		if !some || err != nil {
 			return moved, err
@@ -129,22 +152,18 @@ func (c *cells) gather(r *roster, now time.Duration) (moved bool, err error) {
 }
 
 // bringV2 brings those who are in a group itself to the cell in it.
-func (c *cells) bringV2(r *roster) (some bool, err error) {
+func (c *cells) bringV2(r *roster, now time.Duration) (some bool) {
 	for _, p := range r.places {
-		if p.group.In(c.name) {
-			if p.group.IsCell() && p.group.Home() == p.group.Parent() {
-				_, err = c.make(p.group.Parent()) // another pacer's
-			}
-		} else {
-			var moved bool
-			moved, err = c.move(p.group, p.tasks)
-			some = some || moved
-		}
-		if err != nil && !cgroupfs.IsGone(err) {
-			return some, err
+		if !p.group.In(c.name) {
+			some = c.move(p.group, p.tasks, p.threads, now) || some
+		} else if home := p.group.Parent(); !home.In(c.name) { // another pacer's; its home may be another limit's cell
+			c.try(home, now, func() error {
+				_, err := c.make(home)
+				return err
+			})
 		}
 	}
-	return some, nil
+	return some
 }
 
 // bringV1 brings members who are in no cell to that of their group in the freezer's hierarchy.
@@ -178,21 +197,26 @@ func (c *cells) bringV1(r *roster, now time.Duration) (some bool, err error) {
 		homes[home] = append(homes[home], pid)
 	}
 	for home, pids := range homes {
-		moved, err := c.move(home, pids)
-		if some = some || moved; err != nil && !cgroupfs.IsGone(err) {
-			return some, err
-		}
+		some = c.move(home, pids, false, now) || some
 	}
 	return some, nil
 }
 
 // move moves tasks of a group into its cell.
-func (c *cells) move(home cgroupfs.Group, tasks []int) (some bool, err error) {
+func (c *cells) move(home cgroupfs.Group, tasks []int, threads bool, now time.Duration) (some bool) {
 	tasks = slices.DeleteFunc(slices.Clone(tasks), c.passes)
 	if len(tasks) == 0 {
-		return false, nil
+		return false
 	}
-	into, err := c.make(home)
+	c.try(home, now, func() (err error) {
+		some, err = c.moveInto(home, tasks, threads)
+		return err
+	})
+	return some
+}
+
+func (c *cells) moveInto(home cgroupfs.Group, tasks []int, threads bool) (some bool, err error) {
+	into, err := c.makeFor(home, threads)
 	if err != nil {
 		return false, err
 	}
@@ -202,14 +226,14 @@ func (c *cells) move(home cgroupfs.Group, tasks []int) (some bool, err error) {
 		c.before()
 	}
 	for _, id := range tasks {
-		err := into.own.AddTask(id, into.threads)
+		failed := into.own.AddTask(id, into.threads)
 		switch {
-		case err == nil:
+		case failed == nil:
 			some = true
-		case errors.Is(err, unix.EINVAL): // a thread of the kernel's, which writes nothing for itself
+		case errors.Is(failed, unix.EINVAL): // a thread of the kernel's, which writes nothing for itself
 			c.pass(id)
-		case !cgroupfs.IsGone(err):
-			return some, err
+		case !cgroupfs.IsGone(failed) && err == nil:
+			err = failed
 		}
 	}
 	return some, err
@@ -263,7 +287,7 @@ func (c *cells) untidy(r *roster, now time.Duration) bool {
 
 // tidy removes cells that have been empty for a while, and lets go who is in the limited
 // group no longer.
-func (c *cells) tidy(r *roster, now time.Duration) error {
+func (c *cells) tidy(r *roster, now time.Duration) {
 	c.tidied, c.seen, c.empties = now, append(c.seen[:0], r.members...), false
 	clear(c.passed) // the numbers are given again
 	c.known = c.known[:0]
@@ -293,11 +317,11 @@ func (c *cells) tidy(r *roster, now time.Duration) error {
 		default:
 			c.empties = true
 		}
-		if err != nil {
-			return err
+		if err != nil && !cgroupfs.IsGone(err) {
+			c.miss(home, err, now)
 		}
 	}
-	return nil
+	c.prune(now)
 }
 
 // leave moves those of a cell of v1 back who are in the limited group no longer.

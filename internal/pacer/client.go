@@ -38,6 +38,9 @@ const (
 	// startMax is how long a pacer may take to start, and an answer to come.
 	startMax  = 10 * time.Second
 	startLook = 10 * time.Millisecond
+	// startAgain is after how long another pacer is started: one gives up where a sweep has
+	// the lock for longer than takeOverMax.
+	startAgain = 2 * takeOverMax
 )
 
 // Add has the pacer hold a group, in place of what it held of it. note is what there is to
@@ -65,9 +68,12 @@ func isDown(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ECONNREFUSED)
 }
 
+// start is Start, but in tests.
+var start = Start
+
 // ask asks, and starts a pacer where none is. One that ends just then is asked again.
 func (c Client) ask(q ask) (a answer, err error) {
-	started := false
+	var started time.Time
 	for began := time.Now(); ; time.Sleep(startLook) {
 		a, err = c.once(q)
 		var closed *endedError
@@ -77,14 +83,14 @@ func (c Client) ask(q ask) (a answer, err error) {
 		case err == nil, time.Since(began) > startMax:
 			return a, err
 		case errors.As(err, &closed):
-			started = false
+			started = time.Time{}
 		case !isDown(err):
 			return a, err
-		case !started:
-			if err := Start(); err != nil {
+		case time.Since(started) > startAgain:
+			if err := start(); err != nil {
 				return a, err
 			}
-			started = true
+			started = time.Now()
 		}
 	}
 }

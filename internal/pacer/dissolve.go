@@ -41,6 +41,33 @@ func dissolve(own cgroupfs.Group, threads bool) error {
 
 const dissolveTries = 100
 
+// evict moves all that is in somebody else's group, and below it, to the group above it, and
+// removes it.
+func evict(own cgroupfs.Group, threads bool) (err error) {
+	home := own.Parent()
+	for range evictTries {
+		err = own.Walk(func(g cgroupfs.Group) error {
+			tasks, err := g.Tasks(threads)
+			for _, id := range tasks {
+				if err := home.AddTask(id, threads); err != nil && !cgroupfs.IsGone(err) {
+					return err
+				}
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if err = own.RemoveAll(); err == nil || cgroupfs.IsGone(err) {
+			return nil
+		}
+		time.Sleep(time.Millisecond) // who has left it is taken off a moment later
+	}
+	return fmt.Errorf("remove cgroup: %w", err)
+}
+
+const evictTries = 10
+
 // empty moves what is in a cell, and in cells in it, to its home.
 func empty(own cgroupfs.Group, threads bool) (moved bool, err error) {
 	home := own.Parent()

@@ -4,7 +4,9 @@ import (
 	"container/heap"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -95,4 +97,46 @@ func TestFailOfWhatIsGone(t *testing.T) {
 	if jobs, err := Paced(dir); err != nil || len(jobs) > 0 || len(s.jobs)+len(s.loop.groups) > 0 {
 		t.Errorf("the group is gone, and its job is there: %v, %v", jobs, err)
 	}
+}
+
+// A home whose cell cannot be made is no reason to let the others go. It is told, and tried
+// again.
+func TestAHomeThatCannotBeStopped(t *testing.T) {
+	h, all, file := fakeCells(t)
+	delete(all.all, h.Group("/a/c"))
+	dir := state.At(t.TempDir())
+	record, err := dir.New(recordKind, Job{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &paced{cells: *all, roster: roster{limited: h.Group("/a"), name: "x"}}
+	p.roster.places = []place{{group: h.Group("/a/d"), tasks: []int{1}}, {group: h.Group("/a/b")}}
+	s := &server{dir: dir, jobs: map[*paced]*held{p: {record: record}}}
+	now := clockNow()
+	missed := func(want bool) {
+		t.Helper()
+		s.noted = 0
+		s.noteMissed(now)
+		jobs, err := Paced(dir)
+		if err != nil || len(jobs) != 1 || strings.Contains(jobs[0].Missed, "processes of cgroup /a/d cannot be stopped") != want {
+			t.Errorf("%v, %v", jobs, err)
+		}
+	}
+	if _, err := p.cells.gather(&p.roster, now); err != nil {
+		t.Fatal(err)
+	}
+	missed(true)
+	if err := p.set(true); err != nil || !p.stopped {
+		t.Error(err)
+	}
+	is(t, file, "1")
+	tried := p.cells.missed[h.Group("/a/d")].again
+	for at, again := range map[time.Duration]bool{now + missAgain/2: false, now + missAgain: true} {
+		if p.cells.move(h.Group("/a/d"), []int{1}, false, at); (p.cells.missed[h.Group("/a/d")].again != tried) != again {
+			t.Errorf("tried again after %s: %v", at-now, !again)
+		}
+		p.cells.missed[h.Group("/a/d")] = miss{p.cells.missed[h.Group("/a/d")].why, tried}
+	}
+	p.cells.prune(tried + missKept + 1)
+	missed(false)
 }

@@ -191,6 +191,12 @@ func (g *guard) reap() {
 	_ = g.cmd.Wait() // that it has ended is all there is to know
 }
 
+// end ends a guard that is not to let anything go.
+func (g *guard) end() {
+	_ = g.cmd.Process.Kill() // it may have ended
+	g.reap()
+}
+
 func (g *guard) say(text string) error {
 	if _, err := unix.Write(g.pipe, []byte(text)); err != nil {
 		return fmt.Errorf("tell the pacer's guard: %w", err)

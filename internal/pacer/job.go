@@ -11,11 +11,12 @@ import (
 
 // A Job is a group that the pacer holds, as its record and its socket have it.
 type Job struct {
-	Limited Place           `json:"limited"`         // the group with the kernel's rules
-	Cell    Place           `json:"cell,omitzero"`   // one that is made first: a command is to be born in it (see CellsFor)
-	Devices []blkdev.Number `json:"devices"`         // those that the limit is on
-	WBPS    uint64          `json:"wbps"`            // bytes a second, of all of them together
-	Count   string          `json:"count,omitempty"` // what is counted: all that is written is CountWritten
+	Limited Place           `json:"limited"`          // the group with the kernel's rules
+	Cell    Place           `json:"cell,omitzero"`    // one that is made first: a command is to be born in it (see CellsFor)
+	Devices []blkdev.Number `json:"devices"`          // those that the limit is on
+	WBPS    uint64          `json:"wbps"`             // bytes a second, of all of them together
+	Missed  string          `json:"missed,omitempty"` // whom the pacer cannot stop, in its record
+	Count   string          `json:"count,omitempty"`  // what is counted: all that is written is CountWritten
 }
 
 // CountWritten has the pacer count all that the group's processes write and the kernel's

@@ -87,15 +87,15 @@ func (p *paced) bring(now time.Duration) error {
 	}
 	if p.rests(now) > 0 { // nobody is to be stopped; those who were may have gone
 		if whole && len(p.cells.all) > 0 {
-			err = p.cells.tidy(&p.roster, now)
+			p.cells.tidy(&p.roster, now)
 		}
-		return err
+		return nil
 	}
 	if _, err := p.cells.gather(&p.roster, now); err != nil {
 		return err
 	}
 	if whole && p.cells.untidy(&p.roster, now) {
-		return p.cells.tidy(&p.roster, now)
+		p.cells.tidy(&p.roster, now)
 	}
 	return nil
 }

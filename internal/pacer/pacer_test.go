@@ -1,6 +1,7 @@
 package pacer
 
 import (
+	"errors"
 	"io"
 	"math"
 	"os"
@@ -151,5 +152,20 @@ func TestGuardOfASilentPacer(t *testing.T) {
 	}
 	if text, err := os.ReadFile(held); err != nil || string(text) != "FROZEN" || again != 0 {
 		t.Errorf("%q, %v, and another pacer was started %d times", text, err, again)
+	}
+}
+
+// A pacer that gives up is started again: a sweep had the lock.
+func TestAPacerThatGivesUpIsStartedAgain(t *testing.T) {
+	starts := 0
+	start = func() error {
+		if starts++; starts == 1 {
+			return nil // it gives up
+		}
+		return errors.New("started again")
+	}
+	defer func() { start = Start }()
+	if _, err := (Client{state.At(t.TempDir())}).ask(ask{}); err == nil || err.Error() != "started again" {
+		t.Errorf("%d starts: %v", starts, err)
 	}
 }

@@ -3,7 +3,6 @@ package pacer
 import (
 	"container/heap"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -47,6 +46,8 @@ type server struct {
 
 	escapes *escape.Watcher // see watcher
 	watched bool
+	orphans orphans
+	noted   time.Duration // when the records were told last whom it cannot stop
 }
 
 // held is what belongs to a paced group.
@@ -75,11 +76,8 @@ func Serve(ctx context.Context, dir state.Dir, fs *cgroupfs.FS) error {
 	defer s.arrivals.close()
 	s.thread.beExact()
 	beSpared()
-	err = s.watch()
-	if err == nil {
-		err = s.adopt()
-	}
-	if err == nil {
+	if err = s.watch(); err == nil {
+		s.adopt(func(Place) bool { return true })
 		err = s.run(ctx)
 	}
 	s.thaw()
@@ -127,13 +125,22 @@ func (s *server) watch() error {
 		if err != nil {
 			return err
 		}
+		if err := s.inform(g); err != nil { // one that knows some cells alone is none
+			g.end()
+			return err
+		}
 		s.guards = append(s.guards, g)
-		for p := range s.jobs {
-			for _, cell := range p.cells.all {
-				file, line := cell.own.ThawWrite()
-				if err := g.hold(file, line); err != nil {
-					return err
-				}
+	}
+	return nil
+}
+
+// inform tells a new guard of all cells.
+func (s *server) inform(g *guard) error {
+	for p := range s.jobs {
+		for _, cell := range p.cells.all {
+			file, line := cell.own.ThawWrite()
+			if err := g.hold(file, line); err != nil {
+				return err
 			}
 		}
 	}
@@ -184,27 +191,6 @@ func (s *server) beat(now time.Duration) {
 	}
 }
 
-// adopt takes over what a dead pacer held.
-func (s *server) adopt() error {
-	return s.dir.Sweep(recordKind, func(data []byte) error {
-		var j Job
-		if err := json.Unmarshal(data, &j); err != nil {
-			return fmt.Errorf("read record of a paced group: %w", err)
-		}
-		err := s.add(j)
-		if cgroupfs.IsGone(err) {
-			err = j.Release(s.fs)
-		}
-		if err != nil {
-			return state.ErrKeep // the others are not to wait for it
-		}
-		if p := s.of(j.Limited); p != nil {
-			p.forgive()
-		}
-		return nil
-	})
-}
-
 // run paces and answers, by turns.
 func (s *server) run(ctx context.Context) error {
 	now := clockNow()
@@ -220,8 +206,10 @@ func (s *server) run(ctx context.Context) error {
 		now = clockNow()
 		s.beat(now)
 		s.thread.stay(now)
+		s.tryOrphans(now)
+		s.noteMissed(now)
 		due, some := s.loop.next()
-		if some {
+		if some || len(s.orphans.places) > 0 {
 			idle = now
 		} else if now-idle > idleMax {
 			return nil
@@ -329,10 +317,12 @@ func (s *server) answer(q ask) answer {
 		if p := s.of(*q.Remove); p != nil {
 			s.loop.remove(p)
 			err = s.drop(p)
+		} else {
+			err = s.disown(*q.Remove)
 		}
 	}
 	if err != nil {
 		return answer{Error: err.Error()}
 	}
-	return answer{Note: s.thread.note}
+	return answer{Note: s.note(q)}
 }

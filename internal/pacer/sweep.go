@@ -33,17 +33,17 @@ func Sweep(dir state.Dir, fs *cgroupfs.FS) error {
 	if some {
 		some, _ = key.Exists()
 	}
-	jobs, err := Paced(dir)
-	if err != nil || len(jobs) == 0 && !some {
-		return err
+	jobs, unread := Paced(dir) // what is read is not to wait for what is not
+	if len(jobs) == 0 && !some {
+		return unread
 	}
 	lock, dead, err := dir.Lock(lockName)
 	if err != nil || !dead {
-		return err
+		return errors.Join(unread, err)
 	}
 	defer lock.Close()
 	if len(jobs) == 0 {
-		return removeKey(fs)
+		return errors.Join(unread, removeKey(fs))
 	}
 	left := false
 	err = dir.Sweep(recordKind, func(data []byte) error {
@@ -58,10 +58,10 @@ func Sweep(dir state.Dir, fs *cgroupfs.FS) error {
 		if there, err := g.Exists(); err != nil || !there {
 			return errors.Join(err, j.Release(fs))
 		}
+		left = true
 		if err := j.Thaw(fs); err != nil {
 			return err
 		}
-		left = true
 		return state.ErrKeep
 	})
 	if !left {

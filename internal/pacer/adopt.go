@@ -1,0 +1,123 @@
+package pacer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/state"
+)
+
+// orphans are the groups of a dead pacer that could not be taken over yet.
+type orphans struct {
+	places []Place
+	why    error // also that of records that cannot be read
+	next   time.Duration
+}
+
+// orphanAgain is how often they are tried again.
+const orphanAgain = time.Second
+
+// adopt takes over what a dead pacer held, of the limited groups that are to be. What cannot
+// be, the others do not wait for; nor does the pacer end, of which the next would as well.
+func (s *server) adopt(whether func(Place) bool) {
+	var left []Place
+	var errs []error
+	err := s.dir.Sweep(recordKind, func(data []byte) error {
+		var j Job
+		if err := json.Unmarshal(data, &j); err != nil {
+			errs = append(errs, fmt.Errorf("read record of a paced group: %w", err))
+			return state.ErrKeep
+		}
+		if !whether(j.Limited) {
+			if s.of(j.Limited) != nil { // somebody has set it since, by a record that is locked
+				return nil
+			}
+			return state.ErrKeep
+		}
+		j.Missed = ""
+		err := s.add(j)
+		if cgroupfs.IsGone(err) {
+			err = j.Release(s.fs)
+		}
+		if err != nil {
+			left = append(left, j.Limited)
+			errs = append(errs, fmt.Errorf("pace cgroup %s again: %w", j.Limited.Path, err))
+			return state.ErrKeep
+		}
+		if p := s.of(j.Limited); p != nil {
+			p.forgive()
+		}
+		return nil
+	})
+	s.orphans = orphans{left, errors.Join(append(errs, err)...), clockNow() + orphanAgain}
+}
+
+// tryOrphans tries again to take over what could not be, and nobody has set since.
+func (s *server) tryOrphans(now time.Duration) {
+	if len(s.orphans.places) == 0 || now < s.orphans.next {
+		return
+	}
+	again := slices.DeleteFunc(s.orphans.places, func(p Place) bool { return s.of(p) != nil })
+	s.adopt(func(p Place) bool { return slices.Contains(again, p) })
+}
+
+// disown lets a group go that could not be taken over.
+func (s *server) disown(limited Place) error {
+	if !slices.Contains(s.orphans.places, limited) {
+		return nil
+	}
+	s.orphans.places = slices.DeleteFunc(s.orphans.places, func(p Place) bool { return p == limited })
+	var errs []error
+	_ = s.dir.Sweep(recordKind, func(data []byte) error { // what is wrong with other records is known: see adopt
+		var j Job
+		if json.Unmarshal(data, &j) != nil || j.Limited != limited {
+			return state.ErrKeep
+		}
+		err := j.Release(s.fs)
+		if errs = append(errs, err); err != nil {
+			return state.ErrKeep
+		}
+		return nil
+	})
+	return errors.Join(errs...)
+}
+
+// note is what there is to say to whoever asks: of the accuracy, and of what is not held.
+func (s *server) note(q ask) string {
+	notes := []string{s.thread.note}
+	if s.orphans.why != nil {
+		notes = append(notes, "the pacer does not hold what another one held: "+strings.ReplaceAll(s.orphans.why.Error(), "\n", "; "))
+	}
+	if q.Add != nil {
+		if p := s.of(q.Add.Limited); p != nil {
+			notes = append(notes, p.cells.lapse())
+		}
+	}
+	return strings.Join(slices.DeleteFunc(notes, func(note string) bool { return note == "" }), "; ")
+}
+
+// noteEvery is how often the records are told.
+const noteEvery = 500 * time.Millisecond
+
+// noteMissed notes in the records whom the pacer cannot stop.
+func (s *server) noteMissed(now time.Duration) {
+	if now-s.noted < noteEvery {
+		return
+	}
+	s.noted = now
+	for p, h := range s.jobs {
+		why := p.cells.lapse()
+		if why == h.job.Missed {
+			continue
+		}
+		h.job.Missed = why
+		if next, _ := h.record.Replace(h.job); next != nil { // else the record that there is stays
+			h.record = next
+		}
+	}
+}

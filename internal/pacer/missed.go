@@ -1,0 +1,85 @@
+package pacer
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
+)
+
+// A miss is why the processes of a home cannot be stopped, or not all of them.
+type miss struct {
+	why   error
+	again time.Duration
+}
+
+const (
+	// missAgain is how often it is tried again.
+	missAgain = 300 * time.Millisecond
+	// missKept is after how long without a try nobody is missed any more: there is nobody.
+	missKept = 4 * missAgain
+)
+
+// try does something for those of a home. That it fails is no reason to let the others go: a
+// group's owner can have it fail. The others pay for what these write, and it is told.
+func (c *cells) try(home cgroupfs.Group, now time.Duration, do func() error) {
+	if now < c.missed[home].again {
+		return
+	}
+	if err := do(); err != nil && !cgroupfs.IsGone(err) {
+		c.miss(home, err, now)
+	} else {
+		delete(c.missed, home)
+	}
+}
+
+func (c *cells) miss(home cgroupfs.Group, why error, now time.Duration) {
+	if c.missed == nil {
+		c.missed = make(map[cgroupfs.Group]miss)
+	}
+	c.missed[home] = miss{why, now + missAgain}
+}
+
+func (c *cells) prune(now time.Duration) {
+	for home, m := range c.missed {
+		if now-m.again > missKept {
+			delete(c.missed, home)
+		}
+	}
+}
+
+// lapse says whom the pacer cannot stop; "": it can all.
+func (c *cells) lapse() string {
+	var whys []string
+	for home, m := range c.missed {
+		whys = append(whys, fmt.Sprintf("processes of cgroup %s cannot be stopped, and are not held (%s)", home.Path(), strings.ReplaceAll(m.why.Error(), "\n", "; ")))
+	}
+	if len(whys) == 0 {
+		return ""
+	}
+	slices.Sort(whys)
+	if more := len(whys) - 1; more > 0 {
+		whys[0] += fmt.Sprintf("; those of %d more are not either", more)
+	}
+	return whys[0]
+}
+
+// makeFor is make for tasks of a kind. A cell that is empty has another one when its home
+// becomes threaded, and takes nobody.
+func (c *cells) makeFor(home cgroupfs.Group, threads bool) (*cell, error) {
+	for again := false; ; again = true {
+		into, err := c.make(home)
+		if err != nil || into.threads == threads {
+			return into, err
+		}
+		if again {
+			return nil, fmt.Errorf("stop processes in cgroup %s: the type of %s has just changed", into.own.Path(), home.Path())
+		}
+		if err := into.own.Remove(); err != nil && !cgroupfs.IsGone(err) {
+			return nil, err
+		}
+		c.forget(home)
+	}
+}
