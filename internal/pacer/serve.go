@@ -46,6 +46,7 @@ type server struct {
 	arrivals *arrivals
 
 	escapes *escape.Watcher // see watcher
+	unseen  error           // why it cannot be had
 	watched bool
 }
 
