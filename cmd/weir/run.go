@@ -26,7 +26,8 @@ func newRun(a *app) *cobra.Command {
 			"and, on cgroup v2, what it has left in memory is written.\n\n" +
 			"Where the kernel does not hold buffered writes (cgroup v1), weir's pacer does: it stops the command's processes for moments, so that they make no more\n" +
 			"dirty than --write lets through (--hold auto). Some reads that it interrupts come back short, as after any signal; --hold kernel does without it.\n" +
-			"On cgroup v2 it stops them only for what they write over files of other groups, which the kernel charges to those.\n\n" +
+			"On cgroup v2 it stops them only for what they write over files of other groups, which the kernel charges to those, where BPF\n" +
+			"can be had to see it.\n\n" +
 			"A signal that is sent to weir alone goes to the command. One that is sent to weir's process group, as Ctrl-C is, reaches the command by\n" +
 			"itself, and is not sent again where weir has a terminal; without one, all that weir gets is handed on.\n" +
 			"A signal before the command has started ends weir with 128+n, and nothing is left.\n\n" +

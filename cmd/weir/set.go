@@ -40,7 +40,8 @@ func newSet(a *app) *cobra.Command {
 			"A pod's limit binds all its containers together (cgroup v2); its runtime is found as crictl does: CONTAINER_RUNTIME_ENDPOINT=unix:///PATH,\n" +
 			"runtime-endpoint in /etc/crictl.yaml, or a usual socket.\n\n" +
 			"Where the kernel does not hold buffered writes (cgroup v1), weir's pacer does: it stops the target's processes for moments (--hold auto).\n" +
-			"On cgroup v2 it stops them only for what they write over files of other groups, which the kernel charges to those.\n" +
+			"On cgroup v2 it stops them only for what they write over files of other groups, which the kernel charges to those, where BPF\n" +
+			"can be had to see it.\n" +
 			"--hold kernel does without it, and ends it where it ran.\n\n" +
 			"A limit of a unit stays in force while systemd reloads and restarts it, until the next boot; with --persist for good, until weir clear.\n" +
 			"On cgroup v1 systemd keeps no such limits: a restart of the unit loses what weir set, and --persist has a drop-in run weir at each start\n" +

@@ -95,14 +95,14 @@ func (p *paced) share() {
 	}
 }
 
-// watcher is what sees escapes; nil if it cannot be had.
-func (s *server) watcher() *escape.Watcher {
+// watcher is what sees escapes. Without it nobody is stopped: an escape.Estimate errs.
+func (s *server) watcher() (*escape.Watcher, error) {
 	if !s.watched {
 		s.watched = true
-		s.halt()                          // to load it takes some 60 ms, in which nobody is to write unseen
-		s.escapes, _ = escape.Watch(s.fs) // without it they are worked out
+		s.halt() // to load it takes some 60 ms, in which nobody is to write unseen
+		s.escapes, s.unseen = escape.Watch(s.fs)
 	}
-	return s.escapes
+	return s.escapes, s.unseen
 }
 
 // alarmPoll is what to wait for, for alarm; nothing without a watcher.

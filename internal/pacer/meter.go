@@ -22,7 +22,11 @@ type meter interface {
 // newMeter makes the one that a job asks for.
 func (s *server) newMeter(j Job, limited cgroupfs.Group) (meter, error) {
 	if j.Count == CountEscaped {
-		return newEscaped(j, limited, s.watcher(), clockNow())
+		w, err := s.watcher()
+		if err != nil {
+			return nil, err
+		}
+		return newEscaped(j, limited, w, clockNow())
 	}
 	return &written{limited: limited, devices: slices.Clone(j.Devices)}, nil
 }

@@ -45,6 +45,7 @@ type server struct {
 	arrivals *arrivals
 
 	escapes *escape.Watcher // see watcher
+	unseen  error           // why it cannot be had
 	watched bool
 	orphans orphans
 	noted   time.Duration // when the records were told last whom it cannot stop

@@ -20,7 +20,8 @@ type Group struct {
 	Paced  *Paced                      // what weir's pacer holds now; nil: nothing
 	// Escapes says that it holds what the kernel charges to other groups now (cgroup v2).
 	Escapes bool
-	// Unseen is why BPF cannot see what that is, so that counters have to tell; nil: it can.
+	// Unseen is why BPF cannot see what that is; nil: it can. The kernel's counters err, and
+	// nobody is to be stopped for what they got wrong.
 	Unseen error
 	// NoPacer is why weir's pacer cannot be had for the group; nil: it can.
 	NoPacer error
@@ -88,7 +89,7 @@ func Decide(g Group, all []Placed, how limit.Hold) (Decision, error) {
 // kernel's writeback is to hold a limit on bytes.
 func (d Decision) escapes(sites []Site) *Paced {
 	g := d.Group
-	asked := d.Hold == limit.HoldAuto && g.NoPacer == nil || d.Hold == "" && g.Escapes
+	asked := d.Hold == limit.HoldAuto && g.NoPacer == nil && g.Unseen == nil || d.Hold == "" && g.Escapes
 	if !asked || d.Paced != nil || g.Version != cgroupfs.V2 {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/limit"
 )
 
 // mechanismWords name a mechanism to people.
@@ -94,12 +95,10 @@ func namesOf(paths []told, holds func(By) bool) string {
 func (d Decision) Notes() []string {
 	var notes []string
 	switch {
-	case d.Escapes != nil && d.Group.Unseen != nil:
-		notes = append(notes, "expected to hold: writes over files of other groups by weir's pacer, as far as the kernel's counters tell of them: without BPF, not all do")
 	case d.Escapes != nil:
 		notes = append(notes, "expected to hold: writes over files of other groups by weir's pacer, which stops the group only for those")
 	case d.Group.Version == cgroupfs.V2 && d.Paced == nil && d.Binds():
-		notes = append(notes, "expected NOT to hold: writes over files of other groups, which the kernel charges to those")
+		notes = append(notes, "expected NOT to hold: writes over files of other groups, which the kernel charges to those"+d.blind())
 	}
 	if d.Paced != nil {
 		notes = append(notes, "note: weir's pacer stops all processes of the group for moments, their computing too")
@@ -111,4 +110,12 @@ func (d Decision) Notes() []string {
 		notes = append(notes, "warning: on cgroup v1 the limit does not reach child groups with processes: "+g.Children()+"; set it for each of those too")
 	}
 	return notes
+}
+
+// blind says why weir's pacer does not hold what escapes, where nobody has asked it not to.
+func (d Decision) blind() string {
+	if d.Hold != limit.HoldAuto || d.Group.NoPacer != nil || d.Group.Unseen == nil {
+		return ""
+	}
+	return " (weir's pacer needs BPF to see it, which cannot be had here)"
 }

@@ -21,7 +21,7 @@ func holdLimit(t *testing.T) int { return lab.Scaled(lab.Need(t), 10<<20) }
 // What is written over another group's file is held with what is the group's own, and a
 // command that writes only its own is never paused.
 func TestRunHoldsWhatEscapes(t *testing.T) {
-	lab.Need(t, lab.Root, lab.V2, lab.Memory, lab.FS("ext4"))
+	lab.Need(t, lab.Root, lab.V2, lab.Memory, lab.BPF, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
 	t.Run("own", func(t *testing.T) {
 		args := overwrite(filepath.Join(disk.Dir, "own"), 3*holdLimit(t))
@@ -44,6 +44,25 @@ func TestRunHoldsWhatEscapes(t *testing.T) {
 	}
 }
 
+// Without BPF weir says before any I/O that this is not held, and after it that it was not.
+// Nobody is paused.
+func TestRunSaysWhatItDoesNotHold(t *testing.T) {
+	lab.Need(t, lab.Root, lab.V2, lab.Memory, lab.Lane("uml"), lab.FS("ext4")) // whose kernels have no BPF
+	disk := lab.Disk(t, lab.FS("ext4"))
+	limits := []string{"--write", "10MiB/s", "--on", disk.Dir, "--"}
+	doc, said := weirRun(t, append(limits, overwrite(afresh(t, disk.Dir, "alive", 40*mib), 40*mib)...)...)
+	before, after, _ := strings.Cut(said, "records in")
+	if !strings.Contains(before, "expected NOT to hold: writes over files of other groups") || !strings.Contains(before, "needs BPF") || !strings.Contains(after, "NOT held") {
+		t.Errorf("weir run said %q", said)
+	}
+	if doc.Devices[0].Write.Held != "not_held" || doc.Stops != 0 {
+		t.Errorf("%+v", doc)
+	}
+	if doc, said := weirRun(t, append(limits, overwrite(filepath.Join(disk.Dir, "own"), 20*mib)...)...); doc.Devices[0].Write.Held != "held" || doc.Stops != 0 {
+		t.Errorf("its own file: %+v, %q", doc, said)
+	}
+}
+
 // overwrite is a dd that writes so much of a file, from its beginning.
 func overwrite(file string, size int) []string {
 	return []string{"dd", "if=/dev/zero", "of=" + file, "bs=512K", fmt.Sprintf("count=%d", size/(512<<10)), "conv=notrunc,fsync"}
@@ -62,7 +81,7 @@ func afresh(t *testing.T, dir, owner string, size int) string {
 
 // The same however it is reached and written, and on each file system.
 func TestRunHoldsEachWayToWrite(t *testing.T) {
-	lab.Need(t, lab.Root, lab.V2, lab.Memory, lab.Whole)
+	lab.Need(t, lab.Root, lab.V2, lab.Memory, lab.BPF, lab.Whole)
 	for _, kind := range []string{"ext4", "xfs", "btrfs"} {
 		t.Run(kind, func(t *testing.T) {
 			lab.Need(t, lab.FS(kind))

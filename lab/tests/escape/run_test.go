@@ -16,6 +16,7 @@ import (
 type document struct {
 	Written uint64 `json:"written_bytes"`
 	Escaped uint64 `json:"escaped_bytes"`
+	Stops   uint64
 	Devices []struct {
 		Write struct {
 			Held    string
