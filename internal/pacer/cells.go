@@ -282,7 +282,7 @@ func (c *cells) whole(pid int, now time.Duration) bool {
 // untidy reports whether it is time for tidy: somebody has come or gone, a cell is empty, or
 // nobody has looked for a while.
 func (c *cells) untidy(r *roster, now time.Duration) bool {
-	return c.empties || now-c.tidied > tidyMost || !slices.Equal(c.seen, r.members)
+	return c.empties || len(c.missed) > 0 || now-c.tidied > tidyMost || !slices.Equal(c.seen, r.members)
 }
 
 // tidy removes cells that have been empty for a while, and lets go who is in the limited

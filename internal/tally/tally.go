@@ -229,7 +229,7 @@ func (t *Tally) End(ctx context.Context, written uint64) Sum {
 				Writes: c.Writes - t.disks[i].Writes, WrittenBytes: c.WrittenBytes - t.disks[i].WrittenBytes}
 		}
 	}
-	t.sum.Reading.Escaped = min(t.sum.Reading.Escaped, t.uncharged())
+	t.sum.Escaped = min(t.sum.Escaped, t.uncharged())
 	if t.sum.Told {
 		t.tell(ctx)
 	}
