@@ -39,6 +39,7 @@ func (s *server) adopt(whether func(Place) bool) {
 			}
 			return state.ErrKeep
 		}
+		was := j.Missed
 		j.Missed = ""
 		err := s.add(j)
 		if cgroupfs.IsGone(err) {
@@ -47,7 +48,7 @@ func (s *server) adopt(whether func(Place) bool) {
 		if err != nil {
 			left = append(left, j.Limited)
 			errs = append(errs, fmt.Errorf("pace cgroup %s again: %w", j.Limited.Path, err))
-			return state.ErrKeep
+			return s.leaveOrphan(j, was, err)
 		}
 		if p := s.of(j.Limited); p != nil {
 			p.forgive()
@@ -56,6 +57,22 @@ func (s *server) adopt(whether func(Place) bool) {
 	})
 	s.orphans = orphans{left, errors.Join(append(errs, err)...), clockNow() + orphanAgain}
 }
+
+// leaveOrphan has the record of a group that could not be taken over say so.
+func (s *server) leaveOrphan(j Job, was string, why error) error {
+	j.Missed = "nobody is stopped, and nothing is held, until weir's pacer can take the group over (" + brief(why) + ")"
+	if j.Missed == was {
+		return state.ErrKeep
+	}
+	record, err := s.dir.New(recordKind, j)
+	if err != nil || record.Leave() != nil {
+		return state.ErrKeep // the one that is there is as good
+	}
+	return nil // which removes that one
+}
+
+// brief is an error on one line.
+func brief(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
 // tryOrphans tries again to take over what could not be, and nobody has set since.
 func (s *server) tryOrphans(now time.Duration) {
@@ -91,7 +108,7 @@ func (s *server) disown(limited Place) error {
 func (s *server) note(q ask) string {
 	notes := []string{s.thread.note}
 	if s.orphans.why != nil {
-		notes = append(notes, "the pacer does not hold what another one held: "+strings.ReplaceAll(s.orphans.why.Error(), "\n", "; "))
+		notes = append(notes, "the pacer does not hold what another one held: "+brief(s.orphans.why))
 	}
 	if q.Add != nil {
 		if p := s.of(q.Add.Limited); p != nil {

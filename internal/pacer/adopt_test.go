@@ -43,6 +43,10 @@ func TestWhatCannotBeTakenOver(t *testing.T) {
 		t.Errorf("%d records are left, want the one that is no job, and the one that cannot be paced", n)
 	}
 	for range 2 {
+		jobs, _ := Paced(dir) // one record is no job
+		if len(jobs) != 1 || !strings.HasPrefix(jobs[0].Missed, "nobody is stopped") {
+			t.Errorf("the records say %v", jobs)
+		}
 		note := s.answer(ask{}).Note
 		if !strings.Contains(note, "pace cgroup /a again: ") || len(s.orphans.places) != 1 {
 			t.Errorf("%q; to be tried again: %v", note, s.orphans.places)

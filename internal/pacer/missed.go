@@ -3,7 +3,6 @@ package pacer
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
@@ -54,7 +53,7 @@ func (c *cells) prune(now time.Duration) {
 func (c *cells) lapse() string {
 	var whys []string
 	for home, m := range c.missed {
-		whys = append(whys, fmt.Sprintf("processes of cgroup %s cannot be stopped, and are not held (%s)", home.Path(), strings.ReplaceAll(m.why.Error(), "\n", "; ")))
+		whys = append(whys, fmt.Sprintf("processes of cgroup %s cannot be stopped, and are not held (%s)", home.Path(), brief(m.why)))
 	}
 	if len(whys) == 0 {
 		return ""

@@ -75,6 +75,7 @@ type Paced struct {
 	WBPS    uint64 // bytes a second
 	Devices []blkdev.Number
 	Record  string // where that stands; empty: it is a plan
+	Missed  string // whom the pacer cannot stop; empty: it can all
 }
 
 // A Site is what the decision about one device rests on.

@@ -113,7 +113,7 @@ func (h Host) held(g cgroupfs.Group) (p *Paced, escapes bool, err error) {
 		switch {
 		case j.Limited != pacer.PlaceOf(g, "blkio"):
 		case j.Count == pacer.CountWritten:
-			return &Paced{j.WBPS, j.Devices, h.State.Path()}, false, nil
+			return &Paced{j.WBPS, j.Devices, h.State.Path(), j.Missed}, false, nil
 		default:
 			return nil, true, nil
 		}

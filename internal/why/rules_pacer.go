@@ -23,6 +23,9 @@ func pacedHere(f Facts) []Finding {
 		Fixes: []Fix{{Text: "where most of the I/O is no buffered writing, do without it: --hold kernel"}}}
 	if p := f.Group.Paced; p != nil {
 		one.Evidence = []Evidence{{p.Record, fmt.Sprintf("%d bytes a second", p.WBPS)}}
+		if p.Missed != "" {
+			one.Text += " But " + p.Missed + "."
+		}
 		one.Fixes[0].Lines = []string{fmt.Sprintf("weir clear %s", f.Target)}
 	}
 	found := []Finding{one}
