@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -138,8 +137,7 @@ func (h Host) Run(ctx context.Context, room *Room, c Command) (Result, error) {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	err = forward(ctx, cmd.Process, signals, group, ended)
-	starved := h.starved(ctx, room) // at once: systemd removes the group of what has starved
-	result := Result{Starved: starved, Elapsed: time.Since(began), Tally: measured.end(ctx, cmd.ProcessState)}
+	result := Result{Starved: room.starved(), Elapsed: time.Since(began), Tally: measured.end(ctx, cmd.ProcessState)}
 	if left := queued(); left >= queueMin {
 		room.queued, result.Queued = left, left
 		if result.Tally != nil {
@@ -201,27 +199,12 @@ func status(s *os.ProcessState) int {
 }
 
 // starved reports whether the kernel has killed a process of the room for want of memory.
-// systemd may have ended the room's scope for that already.
-func (h Host) starved(ctx context.Context, r *Room) bool {
-	gone := false
-	for _, g := range r.joined {
+func (r *Room) starved() bool {
+	return slices.ContainsFunc(r.joined, func(g cgroupfs.Group) bool {
 		if g.Hierarchy().Version == cgroupfs.V1 && !g.Hierarchy().Has("memory") {
-			continue
+			return false
 		}
 		kills, err := g.OOMKills() // a group without the controller tells nothing
-		if err == nil && kills > 0 {
-			return true
-		}
-		gone = gone || cgroupfs.IsGone(err)
-	}
-	if !gone || r.keeper == nil {
-		return false
-	}
-	conn, err := h.connect(ctx)
-	if err != nil {
-		return false
-	}
-	defer conn.Close()
-	starved, err := conn.Starved(ctx, path.Base(r.IO.Path()))
-	return err == nil && starved
+		return err == nil && kills > 0
+	})
 }

@@ -3,7 +3,6 @@ package systemd
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/godbus/dbus/v5"
 )
@@ -46,37 +45,6 @@ func (c *Conn) Unit(ctx context.Context, name string) (Unit, error) {
 		return Unit{}, fmt.Errorf("look up unit %s: %w", name, err)
 	}
 	return u, nil
-}
-
-// resultOOM is the result of a scope that systemd has ended because the kernel killed a
-// process in it for want of memory (OOMPolicy=stop, the usual one; of scopes since 253).
-const resultOOM = "oom-kill"
-
-// endTries and endPause bound how long a scope that systemd is about to end is waited for.
-const (
-	endTries = 50
-	endPause = 20 * time.Millisecond
-)
-
-// Starved reports whether systemd has ended a scope for want of memory. systemd keeps one that
-// failed: then it is told to forget it.
-func (c *Conn) Starved(ctx context.Context, scope string) (bool, error) {
-	u, err := c.Unit(ctx, scope)
-	for tries := 0; err == nil && u.Active == "deactivating" && tries < endTries; tries++ {
-		time.Sleep(endPause)
-		u, err = c.Unit(ctx, scope)
-	}
-	if err != nil || u.Active != "failed" {
-		return false, err
-	}
-	var result string
-	if err := c.property(ctx, u.object, interfaceOf(u.Name), "Result", &result); err != nil {
-		return false, err
-	}
-	if err := c.call(ctx, manager, managerIf+".ResetFailedUnit", u.Name).Err; err != nil {
-		return false, fmt.Errorf("have systemd forget %s: %w", u.Name, explain(err))
-	}
-	return result == resultOOM, nil
 }
 
 // LiveUnits names the units that have processes and whose names begin so, sorted by

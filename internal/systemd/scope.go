@@ -2,6 +2,7 @@ package systemd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -28,6 +29,10 @@ func Accounting(controller string) Setting {
 	return Setting{controller + "Accounting", dbus.MakeVariant(true)}
 }
 
+// outlivesOOM has systemd leave a scope alone in which the kernel has killed a process for want
+// of memory: else it ends all others, and with the group goes the count of what was killed.
+var outlivesOOM = Setting{"OOMPolicy", dbus.MakeVariant("continue")}
+
 // startTimeout bounds the wait for a unit's job. It is made of cgroup writes only.
 const startTimeout = 20 * time.Second
 
@@ -42,7 +47,11 @@ func (c *Conn) StartScope(ctx context.Context, s Scope) (cgroup string, err erro
 	if s.Slice != "" {
 		settings = append(settings, Setting{"Slice", dbus.MakeVariant(s.Slice)})
 	}
-	object, err := c.startTransient(ctx, s.Name, settings)
+	object, err := c.startTransient(ctx, s.Name, append(settings, outlivesOOM))
+	var refused dbus.Error
+	if errors.As(err, &refused) && refused.Name == "org.freedesktop.DBus.Error.PropertyReadOnly" {
+		object, err = c.startTransient(ctx, s.Name, settings) // before 253, which leaves it alone
+	}
 	if err != nil {
 		return "", err
 	}

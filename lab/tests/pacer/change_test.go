@@ -1,11 +1,15 @@
 package pacer_test
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -66,27 +70,24 @@ func TestHoldKernelEndsThePacer(t *testing.T) {
 // A pacer that cannot be had leaves the limit as it was.
 func TestAPacerThatFailsLeavesTheLimit(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.V1)
-	freezer := ""
-	for _, dir := range e.Cgroups.Mounted1 {
-		if strings.HasSuffix(dir, "freezer") {
-			freezer = dir
-		}
-	}
-	if freezer == "" {
-		t.Fatal("no hierarchy of the freezer")
-	}
 	disk := lab.RawDisk(t)
-	group, one, other := filepath.Join(e.Cgroups.Blkio, "lab-fails"), filepath.Join(freezer, "lab-fails1"), filepath.Join(freezer, "lab-fails2")
-	for _, dir := range []string{group, one, other} {
-		lab.Cgroup(t, dir)
+	group := filepath.Join(e.Cgroups.Blkio, "lab-fails")
+	lab.Cgroup(t, group)
+	sleeper(t, group)
+	run := refusing(t)
+	set := func(flags ...string) (said string, err error) {
+		// The answer comes from a directory of records of its own.
+		args := append([]string{"-c", `mount -o bind "$0" /run/weir && exec weir "$@"`, run, "set", "cgroup:/lab-fails", "--on", disk.Number.String()}, flags...)
+		cmd := exec.Command("sh", args...)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
+		out, err := cmd.CombinedOutput()
+		return string(out), err
 	}
-	sleeper(t, group, one)
-	sleeper(t, group, other)
-	set := []string{"set", "cgroup:/lab-fails", "--on", disk.Number.String(), "--write"}
-	weir(t, append(set, "2000000", "--hold", "kernel")...)
-	out, err := exec.Command("weir", append(set, "5000000", "--hold", "pacer")...).CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "two groups of the freezer") {
-		t.Errorf("weir set --hold pacer: %v\n%s", err, out)
+	if said, err := set("--write", "2000000", "--hold", "kernel"); err != nil {
+		t.Fatalf("weir set --hold kernel: %v\n%s", err, said)
+	}
+	if said, err := set("--write", "5000000", "--hold", "pacer"); err == nil || !strings.Contains(said, "this pacer refuses") {
+		t.Errorf("weir set --hold pacer: %v\n%s", err, said)
 	}
 	rule := func() string {
 		text, err := os.ReadFile(group + "/blkio.throttle.write_bps_device")
@@ -99,10 +100,38 @@ func TestAPacerThatFailsLeavesTheLimit(t *testing.T) {
 		t.Errorf("the limit was 2000000, and is %q", now)
 	}
 	// Nobody has asked for the pacer here: it is left out, and that is said.
-	if said := weir(t, append(set, "6000000")...); !strings.Contains(said, "warning: pace cgroup /lab-fails") || !strings.Contains(said, "expected NOT to hold: buffered writes") {
-		t.Errorf("weir set said %q", said)
+	if said, err := set("--write", "6000000"); err != nil || !strings.Contains(said, "warning: ") || !strings.Contains(said, "expected NOT to hold: buffered writes") {
+		t.Errorf("weir set said %q, %v", said, err)
 	}
 	if now := rule(); !strings.HasSuffix(now, " 6000000\n") {
 		t.Errorf("the limit is %q", now)
 	}
+}
+
+// refusing gives a directory for records in which a pacer answers that refuses all it is asked.
+func refusing(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := errors.Join(os.Chmod(dir, 0o700), os.MkdirAll("/run/weir", 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	socket, err := net.Listen("unix", filepath.Join(dir, "pacer.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = socket.Close() })
+	go func() {
+		for {
+			conn, err := socket.Accept()
+			if err != nil {
+				return // closed
+			}
+			var asked any
+			if json.NewDecoder(conn).Decode(&asked) == nil {
+				_, _ = conn.Write([]byte(`{"error":"this pacer refuses"}`))
+			}
+			_ = conn.Close()
+		}
+	}()
+	return dir
 }
