@@ -35,7 +35,7 @@ func newOwned(t *testing.T, e environ.Environ, dir, name string) owned {
 		group = filepath.Join(e.Cgroups.Unified, name)
 		freezer = group
 	} else {
-		freezer = filepath.Join(filepath.Dir(e.Cgroups.Blkio), "freezer", name)
+		freezer = filepath.Join(freezerDir(t, e), name)
 	}
 	o := owned{target: "cgroup:/" + name, procs: group + "/cgroup.procs", file: filepath.Join(dir, "f")}
 	lab.Cgroup(t, group)
@@ -55,6 +55,18 @@ func newOwned(t *testing.T, e environ.Environ, dir, name string) owned {
 	})
 	lab.Await(t, 20*time.Second, "the first write", func() bool { return size(o.file) > 0 })
 	return o
+}
+
+// freezerDir is where v1's hierarchy of the freezer is mounted.
+func freezerDir(t *testing.T, e environ.Environ) string {
+	t.Helper()
+	for _, dir := range e.Cgroups.Mounted1 {
+		if strings.HasSuffix(dir, "freezer") {
+			return dir
+		}
+	}
+	t.Fatal("no hierarchy of the freezer")
+	return ""
 }
 
 // stop is what its owner does to stop it, or to let it go on: docker pause.

@@ -143,8 +143,19 @@ func TestMemcgReclaim(t *testing.T) {
 		Hold: 72 << 20, Then: filepath.Join(g.memory, "memory.high"), Line: "67108864"}
 	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", "12s") // one read can take 2 s
 	r.slowest(t).blames(t, "memcg_reclaim", causeMin)
+	if e := lab.Need(t, lab.Root); e.Slow > clockTrue {
+		// Nothing but the load's own clock has the wait on the way back from the call. It has the
+		// page faults of the load's own text as well, which is reclaimed with the rest: little on
+		// a fast machine, a third of all on one of a quarter of that.
+		t.Logf("the sum is not compared: this machine takes %.1f times as long as the reference; natively TestMemcgReclaimNatively does", e.Slow)
+		return
+	}
 	addsUp(t, r, "read", own.Read.byLoad())
 }
+
+// clockTrue is how slow a machine may be on whose emulated processors a load's own clock tells
+// the time of its calls alone.
+const clockTrue = 1.5
 
 // On v1 a writer waits in reclaim for what the group has made dirty and the disk has not got.
 // Where it cannot wait the kernel would kill it, and is told not to: then a write fails.
