@@ -103,7 +103,13 @@ func throttledRequests(t *testing.T, short ...string) {
 			if j.Ask == uring.Linked {
 				least = 0.3 // each waits for those before it: of four in a row 0.4 is its own wait
 			}
-			if w := r.slowest(t); w.share("blk_throttle") < least || w.share("blk_throttle")+w.share("io_uring") < 0.9 {
+			// Of a program that the kernel left out the trace does not know what a request waited
+			// for: that is other I/O then, and so not all of it has a name.
+			named := r.Lost["missed"] == 0
+			if !named {
+				t.Logf("%d programs were left out: not all of the time has a cause", r.Lost["missed"])
+			}
+			if w := r.slowest(t); w.share("blk_throttle") < least || named && w.share("blk_throttle")+w.share("io_uring") < 0.9 {
 				t.Errorf("causes %v of %s, want blk_throttle with at least %.1f", w.Verdict.Causes, w.Verdict.Of, least)
 			}
 		})
