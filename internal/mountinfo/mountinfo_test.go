@@ -128,7 +128,7 @@ func FuzzAsUpstream(f *testing.F) {
 func TestAsUpstream(t *testing.T) {
 	own, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
-		t.Skip("not on Linux:", err)
+		t.Fatal(err)
 	}
 	theirs, err := upstream.GetMountsFromReader(bytes.NewReader(own), nil)
 	if err != nil {

@@ -144,9 +144,9 @@ func TestMemcgReclaim(t *testing.T) {
 	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", "12s") // one read can take 2 s
 	r.slowest(t).blames(t, "memcg_reclaim", causeMin)
 	if e := lab.Need(t, lab.Root); e.Slow > clockTrue {
-		// Nothing but the load's own clock has the wait on the way back from the call. It has the
-		// page faults of the load's own text as well, which is reclaimed with the rest: little on
-		// a fast machine, a third of all on one of a quarter of that.
+		// The wait is on the way back from the call, and only the load's own clock has it. On a
+		// slow machine that clock had a third more than the call (why is not shown yet; the load's
+		// own text may be reclaimed and read again).
 		t.Logf("the sum is not compared: this machine takes %.1f times as long as the reference; natively TestMemcgReclaimNatively does", e.Slow)
 		return
 	}
