@@ -135,7 +135,7 @@ func (p *paced) step(now time.Duration, may pace) error {
 			return err
 		}
 		p.settled = true
-		cycle := min(may.cycle, depthQuiet/2)
+		cycle := min(may.cycle, p.bucket.depth/2)
 		if p.bucket.level < p.bucket.rate*cycle.Seconds()/2 { // what is left is for the next time
 			p.plan(max(now+p.bucket.until(0), p.let+cycle))
 			if p.next-now > shortMost { // else they take their signals then

@@ -35,7 +35,11 @@ func less(a, b uint64) uint64 { return max(a, b) - b }
 type File struct {
 	fd   int
 	name string
+	buf  []byte // one for each look would be heap that is touched for the first time
 }
+
+// ioMost is more than the file has.
+const ioMost = 512
 
 // Open opens the file of a process. Another user's takes the right to trace it.
 func Open(pid int) (Counter, error) {
@@ -44,18 +48,17 @@ func Open(pid int) (Counter, error) {
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
-	return &File{fd, name}, nil
+	return &File{fd, name, make([]byte, ioMost)}, nil
 }
 
 // IO reads the counts. That the process has been waited for is an error.
 func (f *File) IO() (IO, error) {
-	var buf [512]byte
-	n, err := unix.Pread(f.fd, buf[:], 0)
+	n, err := unix.Pread(f.fd, f.buf, 0)
 	if err != nil {
 		return IO{}, &fs.PathError{Op: "read", Path: f.name, Err: err}
 	}
 	var io IO
-	for line := range bytes.Lines(buf[:n]) {
+	for line := range bytes.Lines(f.buf[:n]) {
 		key, value, _ := bytes.Cut(bytes.TrimSpace(line), []byte(": "))
 		var into *uint64
 		switch string(key) {
