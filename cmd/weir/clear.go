@@ -20,9 +20,11 @@ func newClear(a *app) *cobra.Command {
 	var limits cli.Limits
 	var whole, dryRun bool
 	cmd := &cobra.Command{
-		Use:     "clear TARGET [--on PATH|DEVICE]...",
-		Short:   "Lift the limits of what runs",
-		Long:    "Lift all limits of a target, or with --on those on some devices, also what weir set --persist keeps, even of a unit, a container or a domain that does not run. Docker is to keep none either, where its API takes that (1.55 or later). A group without limits is left as it is, and that is no error.",
+		Use:   "clear TARGET [--on PATH|DEVICE]...",
+		Short: "Remove limits",
+		Long: "Remove all limits of a target, or with --on only those on some devices. This includes limits that weir set --persist\n" +
+			"saved, even if the unit, container or domain is not running. weir also removes the limits that Docker itself stores,\n" +
+			"if Docker's API is 1.55 or later. It is no error if the target has no limits.",
 		Example: "  weir clear pid:4711\n  weir clear cgroup:/batch --on /data",
 		Args:    oneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -30,8 +32,8 @@ func newClear(a *app) *cobra.Command {
 		},
 	}
 	limits.RegisterOn(cmd.Flags())
-	cmd.Flags().BoolVar(&whole, "whole-cgroup", false, "also where other processes share the group of a pid")
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print each file and line that would be written, and do nothing")
+	cmd.Flags().BoolVar(&whole, "whole-cgroup", false, "also if other processes share the cgroup of a pid")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print each file and line that would be written, and change nothing")
 	cmd.ValidArgsFunction = a.completeTarget
 	a.cgroupFlag(cmd)
 	return cmd

@@ -27,14 +27,16 @@ func newDemo(a *app) *cobra.Command {
 	window := 4 * time.Second
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Show on a scratch disk what a limit does",
-		Long: "Write to a scratch disk without and with a limit, direct and buffered, and print what was asked and what was measured.\n" +
-			"Where the kernel does not hold buffered writes, the last row has weir's pacer hold them, as weir run does by itself.\n" +
-			"The disk is a loop device on a file without a name, mounted where only the demo sees it: nothing is left of it, whatever ends the demo.\n" +
-			"(If that is SIGKILL, an empty cgroup stays until the next weir run, set, show, clear, why, prove or demo.) It takes up to half a gigabyte at a time,\n" +
-			"over and over: without a limit it writes all that the disk can take in that time, which may be gigabytes.\n\n" +
-			"A limit is held if the disk did no more than it lets through, and cannot be told if the disk did less than half of it. The demo ends with 0\n" +
-			"when it has measured, whatever it found; weir prove is for scripts.",
+		Short: "Show what a limit does, on a scratch disk",
+		Long: "Write to a scratch disk without and with a limit, direct and buffered, and print each limit and the measured rates.\n" +
+			"Where the kernel does not hold buffered writes, the last row shows how weir's pacer holds them, as it does by default\n" +
+			"in weir run.\n\n" +
+			"The disk is a loop device on an unnamed file, mounted where only the demo sees it, so nothing remains however the demo\n" +
+			"ends. (After SIGKILL an empty cgroup stays until the next weir run, set, show, clear, why, prove or demo.) The file\n" +
+			"takes up to 512 MiB, which the demo overwrites again and again. Without a limit it writes as much as the disk can take\n" +
+			"in that time, which may be gigabytes.\n\n" +
+			"A row says \"held\" if the disk did no more than the limit allows, and \"cannot tell\" if the disk did less than half of\n" +
+			"that. The demo exits with 0 once it has measured, whatever the result. Scripts should use weir prove.",
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			rate, err := limit.ParseBytes(write)
@@ -47,9 +49,9 @@ func newDemo(a *app) *cobra.Command {
 			return a.demo(cmd.Context(), rate, dir, window)
 		},
 	}
-	cmd.Flags().StringVar(&write, "write", "10MB/s", "the `RATE` to limit writes to")
-	cmd.Flags().StringVar(&dir, "dir", "/var/tmp", "where the scratch disk's file lives: 512 MiB at most")
-	cmd.Flags().DurationVar(&window, "for", window, "how long each measurement takes")
+	cmd.Flags().StringVar(&write, "write", "10MB/s", "limit writes to this `RATE`")
+	cmd.Flags().StringVar(&dir, "dir", "/var/tmp", "`DIR` for the scratch disk's file, which takes at most 512 MiB")
+	cmd.Flags().DurationVar(&window, "for", window, "`TIME` of each measurement")
 	return cmd
 }
 

@@ -48,7 +48,7 @@ type app struct {
 
 // cgroupFlag adds --cgroup to a verb.
 func (a *app) cgroupFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&a.version, "cgroup", "auto", "which cgroup `VERSION` to use: v1, v2 or auto")
+	cmd.Flags().StringVar(&a.version, "cgroup", "auto", "cgroup `VERSION` to use: v1, v2 or auto")
 }
 
 func (a *app) want() (cgroupfs.Version, error) {

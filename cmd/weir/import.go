@@ -36,9 +36,10 @@ func newImport(a *app) *cobra.Command {
 	var apply bool
 	cmd := &cobra.Command{
 		Use:   "import [FILE]",
-		Short: "Say what libcgroup's configuration is in weir",
-		Long: "Read libcgroup's configuration (" + cgconfigFile + " and " + cgconfigDir + "/*.conf, or FILE) and print the weir set lines that give its groups the same disk I/O limits,\n" +
-			"and as messages what is left out, and why. Nothing is changed without --apply, which sets the limits of those groups that exist.",
+		Short: "Translate libcgroup's configuration into weir commands",
+		Long: "Read libcgroup's configuration (" + cgconfigFile + " and " + cgconfigDir + "/*.conf, or FILE) and print the weir set commands\n" +
+			"that give its cgroups the same disk I/O limits. Messages name the settings that are left out, and why. weir changes\n" +
+			"nothing unless you add --apply, which sets the limits of those cgroups that exist.",
 		Example: "  weir import\n  weir import /etc/cgconfig.conf --apply",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -57,7 +58,7 @@ func newImport(a *app) *cobra.Command {
 			return a.importFiles(cmd.Context(), files, apply)
 		},
 	}
-	cmd.Flags().BoolVar(&apply, "apply", false, "set the limits of the groups that exist")
+	cmd.Flags().BoolVar(&apply, "apply", false, "set the limits of the cgroups that exist")
 	a.cgroupFlag(cmd)
 	return cmd
 }

@@ -95,8 +95,10 @@ func newEmptyRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "weir",
 		Short: "Disk I/O limits that hold",
-		Long: "weir sets disk I/O limits for a command, a process, a systemd unit, a container or a cgroup, on cgroup v1 and v2, and says what they will hold.\n\n" +
-			"Exit codes: 0 done, 1 not done, 2 wrong use, 3 not possible on this host. weir run ends as its command does.",
+		Long: "weir limits the disk I/O of a command, a process, a systemd unit, a container, a virtual machine or a cgroup, on\n" +
+			"cgroup v1 and v2. It says in advance which reads and writes the limit will hold.\n\n" +
+			"Exit codes: 0 done; 1 not done; 2 wrong usage; 3 not possible on this host. weir run exits with the status of its\n" +
+			"command.",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          noSuchVerb,
@@ -112,8 +114,8 @@ func newEmptyRoot(a *app) *cobra.Command {
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { a.out.Text(cli.Help(cmd, cli.HelpWidth(os.Stdout))) })
 	flags := root.PersistentFlags()
 	flags.BoolVar(&a.out.JSON, "json", false, "print one JSON document (docs/json.md)")
-	flags.BoolVarP(&a.out.Quiet, "quiet", "q", false, "print no messages but errors")
-	flags.StringVar(&a.root, "root", "/", "read the /proc and /sys below `DIR`")
+	flags.BoolVarP(&a.out.Quiet, "quiet", "q", false, "print errors only, no other messages")
+	flags.StringVar(&a.root, "root", "/", "read /proc and /sys below `DIR`")
 	return root
 }
 
@@ -149,7 +151,7 @@ func oneVerb(cmd *cobra.Command, args []string) error {
 
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return cli.Usagef("%s: %q is one argument too many; see %s --help", cmd.Name(), args[0], cmd.CommandPath())
+		return cli.Usagef("%s: %q: too many arguments; see %s --help", cmd.Name(), args[0], cmd.CommandPath())
 	}
 	return nil
 }

@@ -46,15 +46,17 @@ func newProve(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prove [TARGET] [LIMITS] [--on DIR]",
 		Short: "Measure whether a limit holds",
-		Long: "Make reads and writes of each kind under a limit, count them at the writer, at the cgroup and at the device, and say whether the limit held.\n\n" +
-			"Without a target, in a group of its own, under the limits that are named, on a scratch disk; or in a directory, --on DIR.\n" +
-			"What holds buffered writes there is what weir run would have hold them (--hold auto).\n" +
-			"With a target, inside its cgroup, under the limits that it has now, in a file without a name on each limited device that its mounts are on;\n" +
-			"what the target does itself meanwhile counts as well, and shares the limit. Nothing is left, whatever ends weir (after SIGKILL an empty cgroup,\n" +
-			"until the next weir that looks at limits).\n" +
-			"With --observe, no load is made: what the target's own processes do is measured.\n\n" +
-			"What weir why knows to be behind a verdict is named by its number and code there; the command below asks weir why the same question.\n\n" +
-			"Exit codes: 0 all held (also if at the device only, the writer ahead in memory), 1 something not held, 3 something that could not be told.",
+		Long: "Read and write in each way under a limit, count the bytes at the writer, at the cgroup and at the device, and say\n" +
+			"whether the limit held.\n\n" +
+			"Without a target, weir measures in a cgroup of its own, under the limits that you name, on a scratch disk or in the\n" +
+			"directory --on DIR. There weir holds buffered writes as weir run would (--hold auto).\n\n" +
+			"With a target, weir measures inside the target's cgroup, under its current limits, in an unnamed file on each limited\n" +
+			"device that the target has mounted. The target's own I/O shares the limit and is counted too. With --observe, weir\n" +
+			"makes no load and measures only the target's own I/O. weir leaves nothing behind. (After SIGKILL an empty cgroup stays\n" +
+			"until the next weir command that looks at limits.)\n\n" +
+			"If weir why knows the cause of a verdict, the report names that finding and the weir why command that explains it.\n\n" +
+			"Exit codes: 0 everything held (also if only the device was held and the writer ran ahead in memory); 1 something was\n" +
+			"not held; 3 something could not be told.",
 		Example: "  weir prove --write 10MB/s\n" +
 			"  weir prove --read 50MiB/s --read-iops 500 --on /data\n" +
 			"  weir prove cgroup:/batch --paths direct,buffered --svg batch.svg\n" +
@@ -79,14 +81,14 @@ func newProve(a *app) *cobra.Command {
 		},
 	}
 	f.limits.Register(cmd.Flags())
-	cmd.Flags().DurationVar(&f.window, "for", f.window, "how long each kind of I/O is measured, at least 1s")
-	cmd.Flags().StringVar(&f.paths, "paths", "direct,sync,buffered,mapped", "the `KINDS` of I/O to try: these, and async (direct, 32 at once)")
-	cmd.Flags().DurationVar(&f.observe, "observe", 0, "make no load: measure for this long what the target does")
-	cmd.Flags().BoolVar(&f.all, "all", false, fmt.Sprintf("measure all rows, and not the %d that tell the most", prove.RowsMost))
+	cmd.Flags().DurationVar(&f.window, "for", f.window, "`TIME` to measure each kind of I/O, at least 1s")
+	cmd.Flags().StringVar(&f.paths, "paths", "direct,sync,buffered,mapped", "the `KINDS` of I/O to try, of direct, sync, buffered, mapped and async (direct, 32 requests at once)")
+	cmd.Flags().DurationVar(&f.observe, "observe", 0, "make no load, and measure the target's own I/O for this `TIME`")
+	cmd.Flags().BoolVar(&f.all, "all", false, fmt.Sprintf("measure all rows, not only the %d that tell the most", prove.RowsMost))
 	cli.HoldFlag(cmd.Flags(), &f.hold, limit.HoldAuto)
-	cmd.Flags().BoolVar(&f.neighbour, "neighbour", false, "measure what one who reads the same disk gets, without and with the limit on the other")
+	cmd.Flags().BoolVar(&f.neighbour, "neighbour", false, "measure how fast another process reads from the same disk, without and with the limit")
 	cmd.Flags().StringVar(&f.svg, "svg", "", "draw the rates over time into `FILE`")
-	cmd.Flags().StringVar(&f.dir, "dir", "/var/tmp", "where the scratch disk's file lives, without --on")
+	cmd.Flags().StringVar(&f.dir, "dir", "/var/tmp", "`DIR` for the scratch disk's file, if there is no --on")
 	cmd.ValidArgsFunction = a.completeTarget
 	a.cgroupFlag(cmd)
 	return cmd

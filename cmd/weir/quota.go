@@ -18,14 +18,15 @@ import (
 func newQuota(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "quota",
-		Short: "Bound how much a directory or a container may store",
-		Long: "Bound how much a directory, or what a container writes to its own files, may take: space and number of files, by project quotas of\n" +
-			"XFS and ext4, which must be mounted with prjquota (weir says how where they are not).\n\n" +
-			"Who goes beyond a hard limit gets ENOSPC on XFS, root too. On ext4 it is EDQUOT, and processes with CAP_SYS_RESOURCE, which root has\n" +
-			"and containers by default have not, are not bound. Files of the same file system cannot be linked into the directory, and mv copies them\n" +
-			"(EXDEV). df in the directory shows the limit as the size. A volume needs no quota: it has a size (weir volume resize).\n\n" +
-			"The kernel lets the owner of a file take it out of its project (chattr -p), unless that is in a user namespace of its own: a quota is\n" +
-			"against accidents, and a volume against everybody.",
+		Short: "Limit how much a directory or a container may store",
+		Long: "Limit how much space and how many files a directory or a container may take. weir uses the project quotas of XFS and\n" +
+			"ext4, which need the mount option prjquota. Where it is missing, weir says how to enable it.\n\n" +
+			"On XFS a write beyond a hard limit fails with ENOSPC, also for root. On ext4 it fails with EDQUOT, and processes with\n" +
+			"CAP_SYS_RESOURCE are not bound: root on the host has that capability, containers by default do not. Files cannot be\n" +
+			"hard-linked into the directory (EXDEV), so mv copies them. In the directory, df shows the limit as the size. A volume\n" +
+			"needs no quota, because it has a size of its own (weir volume resize).\n\n" +
+			"The owner of a file can take it out of the project (chattr -p), except from inside a user namespace. So a quota\n" +
+			"protects against accidents; a volume protects against everybody.",
 		Args: noSuchVerb,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -66,10 +67,10 @@ func newQuotaSet(a *app) *cobra.Command {
 	var o quotaOptions
 	cmd := &cobra.Command{
 		Use:   "set DIR|TARGET SIZE",
-		Short: "Bound a directory or a container's files",
-		Long: "Bound what a directory and all below it may take, or the files that a container (docker:, podman:, containerd:) changes in its image;\n" +
-			"its volumes are not part of them. What is there counts. SIZE is 10GiB, 500MB, a number of bytes, or max for no limit of space.\n" +
-			"Set again, it changes what is named and keeps the rest.",
+		Short: "Set the quota of a directory or a container",
+		Long: "Limit what a directory and everything below it may take, or the files that a container (docker:, podman:, containerd:)\n" +
+			"changes in its image. The container's volumes do not count. Existing files count. SIZE is 10GiB, 500MB, a number of\n" +
+			"bytes, or max for no limit of space. If there is a quota already, only the values that you name change.",
 		Example: "  weir quota set /srv/data 10GiB\n  weir quota set /srv/data 10GiB --files 100k --soft 9GiB\n  weir quota set docker:web 500MB",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {
@@ -82,10 +83,10 @@ func newQuotaSet(a *app) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.files, "files", "", "no more than `N` files and directories (max: no limit)")
-	f.StringVar(&o.soft, "soft", "", "a `SIZE` that may be exceeded for the file system's grace time only (a week as a rule)")
-	f.StringVar(&o.softFiles, "soft-files", "", "a number `N` of files that may be exceeded for the grace time only")
-	f.BoolVar(&o.force, "force", false, "also if there is more already")
+	f.StringVar(&o.files, "files", "", "allow at most `N` files and directories; max: no limit")
+	f.StringVar(&o.soft, "soft", "", "a `SIZE` that may be exceeded only for the grace time of the file system (usually a week)")
+	f.StringVar(&o.softFiles, "soft-files", "", "a number `N` of files that may be exceeded only for the grace time")
+	f.BoolVar(&o.force, "force", false, "set the quota even if more is stored already")
 	cmd.ValidArgsFunction = a.completeQuota
 	return cmd
 }
@@ -196,14 +197,15 @@ func newQuotaClear(a *app) *cobra.Command {
 	forget := false
 	cmd := &cobra.Command{
 		Use:   "clear DIR|TARGET",
-		Short: "Lift a quota that weir set",
-		Long: "Lift the quota of a directory or a container, and take the project's number from all files. What was interrupted, it takes to its end.\n" +
-			"A directory that is there no more, and a container that was removed, are named as before (docker:web), or by the project's number.",
+		Short: "Remove a quota that weir set",
+		Long: "Remove the quota of a directory or a container, and take all its files out of the project. This also completes a set\n" +
+			"or a clear that was interrupted. If the directory or the container no longer exists, name it as before (docker:web),\n" +
+			"or give the number of its project.",
 		Args:              oneQuota,
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.quotaClear(cmd.Context(), args[0], forget) },
 		ValidArgsFunction: a.completeQuota,
 	}
-	cmd.Flags().BoolVar(&forget, "forget", false, "remove only what is on record: of a disk that is here no more")
+	cmd.Flags().BoolVar(&forget, "forget", false, "remove only weir's record, for a disk that is gone")
 	return cmd
 }
 

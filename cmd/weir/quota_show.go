@@ -16,8 +16,9 @@ import (
 func newQuotaShow(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show [DIR|TARGET]",
-		Short: "Show quotas, and what they are used for",
-		Long:  "Show what a directory or a container may store and what it has. Without one: all quotas of projects on this host, whoever set them.",
+		Short: "Show quotas, and how much of them is used",
+		Long: "Show how much a directory or a container may store, and how much it stores now. Without an argument, show all project\n" +
+			"quotas on this host, whoever set them.",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil

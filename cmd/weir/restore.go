@@ -21,11 +21,12 @@ func newRestore(a *app) *cobra.Command {
 	var atBoot, dryRun bool
 	cmd := &cobra.Command{
 		Use:   "restore [TARGET]...",
-		Short: "Set kept limits of what has been started again",
-		Long: "Set the limits again that weir set --persist keeps on record in " + kept.Dir + ", of containers that have been started again:\n" +
-			"those whose group systemd does not make (cgroup v1, Docker's driver cgroupfs, containerd). Without a target, of all. One that does not\n" +
-			"run is left for its next start; the record of one that its owner does not know stays until weir clear. --at-boot has systemd do that at each start of this host\n" +
-			"and of Docker, Podman and containerd; --at-boot=false ends that.",
+		Short: "Set saved limits again after a restart",
+		Long: "Set saved limits again on containers that have been restarted. weir set --persist saves a limit in " + kept.Dir + " if\n" +
+			"neither systemd nor the container's owner can keep it (cgroup v1, Docker's cgroupfs driver, containerd).\n\n" +
+			"Without a target, weir restores all saved limits, and skips containers that do not run. If a container's owner does\n" +
+			"not know the container, weir keeps the saved limit until weir clear. --at-boot has systemd run weir restore at each\n" +
+			"boot and at each start of Docker, Podman and containerd; --at-boot=false ends that.",
 		Example: "  weir restore\n  weir restore docker:web\n  weir restore --at-boot",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
@@ -43,8 +44,8 @@ func newRestore(a *app) *cobra.Command {
 			return a.restore(ctx, args, dryRun)
 		},
 	}
-	cmd.Flags().BoolVar(&atBoot, "at-boot", false, "do so at each start of this host (systemd)")
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print each file and line that would be written, and do nothing")
+	cmd.Flags().BoolVar(&atBoot, "at-boot", false, "have systemd do this at each boot")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print each file and line that would be written, and change nothing")
 	return cmd
 }
 

@@ -21,17 +21,18 @@ func newRun(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [LIMITS] [--on PATH|DEVICE]... [--memory SIZE] [--name NAME] -- COMMAND...",
 		Short: "Run a command under a limit",
-		Long: "Run a command in a cgroup of its own, with the limits in force before it starts. weir passes on signals, the terminal and the exit status\n" +
-			"(127: no such command; 126: it cannot be executed; 128+n: signal n ended it), and removes the group when its last process is gone\n" +
-			"and, on cgroup v2, what it has left in memory is written.\n\n" +
-			"Where the kernel does not hold buffered writes (cgroup v1), weir's pacer does: it stops the command's processes for moments, so that they make no more\n" +
-			"dirty than --write lets through (--hold auto). Some reads that it interrupts come back short, as after any signal; --hold kernel does without it.\n" +
-			"On cgroup v2 it stops them only for what they write over files of other groups, which the kernel charges to those, where BPF\n" +
-			"can be had to see it.\n\n" +
-			"A signal that is sent to weir alone goes to the command. One that is sent to weir's process group, as Ctrl-C is, reaches the command by\n" +
-			"itself, and is not sent again where weir has a terminal; without one, all that weir gets is handed on.\n" +
-			"A signal before the command has started ends weir with 128+n, and nothing is left.\n\n" +
-			"Where weir itself fails before the command starts, it ends with 1, 2 or 3 and a message that begins with \"weir:\".",
+		Long: "Run a command in a cgroup of its own, with the limits in force before it starts. weir passes signals and the terminal\n" +
+			"on to the command, and exits with its status: 127 if there is no such command, 126 if it cannot be executed, 128+n if\n" +
+			"signal n ended it. weir removes the cgroup when its last process has exited. On cgroup v2 it first waits until the\n" +
+			"kernel has written back what the command left in memory.\n\n" +
+			"Where the kernel does not hold buffered writes, as on cgroup v1, weir's pacer holds them (--hold auto). It pauses the\n" +
+			"command's processes for short moments, so that together they write no more than --write allows. On cgroup v2 it pauses\n" +
+			"them only for writes to files that the kernel charges to other cgroups, and it needs BPF to see those. A pause can cut\n" +
+			"a read short, as a signal can. --hold kernel turns the pacer off.\n\n" +
+			"weir passes a signal on to the command if it is sent to weir alone. Ctrl-C reaches the command directly, because the\n" +
+			"terminal sends it to the whole process group, so weir does not send it again. Without a terminal, weir passes on every\n" +
+			"signal that it gets. If a signal arrives before the command has started, weir cleans up and exits with 128+n.\n\n" +
+			"If weir itself fails before the command starts, it exits with 1, 2 or 3 and a message that begins with \"weir:\".",
 		Example: "  weir run --write 10MB/s --on /data -- ./import.sh\n" +
 			"  weir run --read 50MiB/s --read-iops 500 -- tar cf /backup/home.tar /home",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -47,10 +48,10 @@ func newRun(a *app) *cobra.Command {
 	}
 	cmd.Flags().SetInterspersed(false)
 	limits.Register(cmd.Flags())
-	cmd.Flags().StringVar(&memory, "memory", "", "most memory of the command, page cache included: `SIZE` such as 512MiB")
-	cmd.Flags().StringVar(&name, "name", "", "`NAME` of the group (default: made up)")
+	cmd.Flags().StringVar(&memory, "memory", "", "limit the command's memory, including its page cache, to `SIZE`, such as 512MiB")
+	cmd.Flags().StringVar(&name, "name", "", "`NAME` of the cgroup (default: chosen by weir)")
 	cli.HoldFlag(cmd.Flags(), &how, limit.HoldAuto)
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print each file and line that would be written, and do nothing")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print each file and line that would be written, and change nothing")
 	a.cgroupFlag(cmd)
 	return cmd
 }

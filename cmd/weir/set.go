@@ -28,24 +28,27 @@ func newSet(a *app) *cobra.Command {
 	var o setOptions
 	cmd := &cobra.Command{
 		Use:   "set TARGET LIMITS [--on PATH|DEVICE]...",
-		Short: "Set the limits of what runs",
-		Long: "Set limits of a target while it runs. Only the rates that are named change; max lifts one.\n\n" +
-			"A target is unit:NAME (a systemd service, or with its suffix a scope, slice, socket, mount or swap), docker:NAME, podman:NAME,\n" +
-			"containerd:NAMESPACE/ID, pod:NAMESPACE/NAME or pod:UID, vm:NAME (a domain of libvirt), pid:NUMBER or cgroup:/PATH. The kernel limits groups, not processes:\n" +
-			"where other processes share the group of a pid, weir names it and asks for --whole-cgroup.\n\n" +
-			"A container is named by its name, its id or the beginning of one; DOCKER_HOST=unix:///PATH, CONTAINER_HOST=unix:///PATH (Podman)\n" +
-			"and CONTAINERD_ADDRESS=/PATH name another socket than the usual one. A restart of a container or a domain loses the limit; with --persist\n" +
-			"Docker keeps it (API 1.55 or later), or systemd sets it again at each start of a container that has a scope of its (Docker's driver systemd,\n" +
-			"cgroup v2), or weir restore does; libvirt keeps that of a domain.\n" +
-			"A pod's limit binds all its containers together (cgroup v2); its runtime is found as crictl does: CONTAINER_RUNTIME_ENDPOINT=unix:///PATH,\n" +
-			"runtime-endpoint in /etc/crictl.yaml, or a usual socket.\n\n" +
-			"Where the kernel does not hold buffered writes (cgroup v1), weir's pacer does: it stops the target's processes for moments (--hold auto).\n" +
-			"On cgroup v2 it stops them only for what they write over files of other groups, which the kernel charges to those, where BPF\n" +
-			"can be had to see it.\n" +
-			"--hold kernel does without it, and ends it where it ran.\n\n" +
-			"A limit of a unit stays in force while systemd reloads and restarts it, until the next boot; with --persist for good, until weir clear.\n" +
-			"On cgroup v1 systemd keeps no such limits: a restart of the unit loses what weir set, and --persist has a drop-in run weir at each start\n" +
-			"of a service. systemd keeps one kind of limit of a unit together, so that --persist keeps it on all devices.",
+		Short: "Set limits on a running process, unit or container",
+		Long: "Set limits on a target that is running. Only the rates that you name change; max removes a limit.\n\n" +
+			"A target is one of unit:NAME (a systemd service; write the full name for a scope, slice, socket, mount or swap),\n" +
+			"docker:NAME, podman:NAME, containerd:NAMESPACE/ID, pod:NAMESPACE/NAME or pod:UID, vm:NAME (a libvirt domain),\n" +
+			"pid:NUMBER, or cgroup:/PATH. The kernel limits cgroups, not processes. If other processes share the cgroup of a pid,\n" +
+			"weir names the cgroup and asks for --whole-cgroup.\n\n" +
+			"Name a container by its name, its id, or the beginning of its id. To use another socket than the usual one, set\n" +
+			"DOCKER_HOST=unix:///PATH, CONTAINER_HOST=unix:///PATH (Podman) or CONTAINERD_ADDRESS=/PATH. All containers of a pod\n" +
+			"share the pod's limit, which needs cgroup v2. weir looks for the pod's runtime as crictl does:\n" +
+			"CONTAINER_RUNTIME_ENDPOINT=unix:///PATH, then runtime-endpoint in /etc/crictl.yaml, then the usual sockets.\n\n" +
+			"A container or a domain loses the limit when it restarts, unless you add --persist. With --persist, Docker saves the\n" +
+			"limit if its API is 1.55 or later. Otherwise systemd sets it at each start of the container (cgroup v2, Docker's\n" +
+			"systemd cgroup driver). Elsewhere weir saves it, and weir restore sets it again. libvirt saves the limit of a domain.\n\n" +
+			"A unit keeps its limit over reloads and restarts until the next boot, and with --persist over boots too, until weir\n" +
+			"clear. On cgroup v1 systemd stores no such limits, so a restart of the unit loses them. There --persist installs a\n" +
+			"drop-in that runs weir at each start of the service. systemd stores all limits of one kind together, so --persist\n" +
+			"saves that kind of limit on all devices of the unit.\n\n" +
+			"Where the kernel does not hold buffered writes, as on cgroup v1, weir's pacer holds them (--hold auto). It pauses the\n" +
+			"target's processes for short moments, so that together they write no more than --write allows. On cgroup v2 it pauses\n" +
+			"them only for writes to files that the kernel charges to other cgroups, and it needs BPF to see those. --hold kernel\n" +
+			"turns the pacer off, also for a target that it already paces.",
 		Example: "  weir set unit:nginx --read 10MB/s\n" +
 			"  weir set docker:web --write 10MB/s\n" +
 			"  weir set pid:4711 --write 10MB/s --on /data\n" +
@@ -58,10 +61,10 @@ func newSet(a *app) *cobra.Command {
 		},
 	}
 	limits.Register(cmd.Flags())
-	cmd.Flags().BoolVar(&o.whole, "whole-cgroup", false, "limit the other processes of a pid's group too, or the root group (cgroup v1)")
-	cmd.Flags().BoolVar(&o.persist, "persist", false, "keep the limits of a unit over boots, of a container over restarts")
+	cmd.Flags().BoolVar(&o.whole, "whole-cgroup", false, "also limit the other processes in the cgroup of a pid; or limit the root cgroup (cgroup v1)")
+	cmd.Flags().BoolVar(&o.persist, "persist", false, "keep the limits of a unit over boots, and those of a container over restarts")
 	cli.HoldFlag(cmd.Flags(), &o.hold, limit.HoldAuto)
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "print each file and line that would be written, and do nothing")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "print each file and line that would be written, and change nothing")
 	cmd.ValidArgsFunction = a.completeTarget
 	a.cgroupFlag(cmd)
 	return cmd

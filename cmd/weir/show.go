@@ -21,10 +21,11 @@ func newShow(a *app) *cobra.Command {
 	window := time.Second
 	cmd := &cobra.Command{
 		Use:   "show [TARGET]",
-		Short: "Show limits, and what happens under them",
-		Long: "Show a target's limits, device by device, beside what it did in the last second. Without a target: every limited group of this host,\n" +
-			"whoever limited it, by the name of its unit, its container or its path.\n\n" +
-			"Beside the limits in force of a docker:NAME or podman:NAME stand those that Docker or Podman keeps for it, and sets when it starts.",
+		Short: "Show limits, and the I/O under them",
+		Long: "Show a target's limits for each device, and what the target did under them in the last second. Without a target, show\n" +
+			"every limited cgroup of this host, whoever set the limit. Each has the name of its unit or container, or its path.\n\n" +
+			"For docker:NAME and podman:NAME, weir also shows the limits that Docker or Podman stores for the container and sets\n" +
+			"when it starts.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return cli.Usagef("show: one target at most; %d given", len(args))
@@ -38,7 +39,7 @@ func newShow(a *app) *cobra.Command {
 			return a.show(cmd.Context(), args, window)
 		},
 	}
-	cmd.Flags().DurationVar(&window, "for", window, "measure for this long; 0 does not measure")
+	cmd.Flags().DurationVar(&window, "for", window, "measure for this `TIME`; 0: do not measure")
 	cmd.ValidArgsFunction = a.completeTarget
 	a.cgroupFlag(cmd)
 	return cmd

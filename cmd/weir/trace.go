@@ -40,9 +40,11 @@ func newTrace(a *app) *cobra.Command {
 	modes := &traceModes{}
 	cmd := &cobra.Command{
 		Use:   "trace [TARGET] [--for TIME]",
-		Short: "Say where the time of slow I/O went",
-		Long: "Measure each write, read and fsync of files on disks, by a target's processes or all, and say where their time went.\n\n" +
-			"On a terminal it is shown meanwhile; q, ctrl-c or SIGINT end the trace early, with the report. Any other signal ends it without a report, and with 128+n.",
+		Short: "Show where the time of slow I/O goes",
+		Long: "Measure each read, write and fsync of files on disks, for a target's processes or for the whole host, and say where\n" +
+			"the time went.\n\n" +
+			"On a terminal, weir shows the figures while it measures. q, Ctrl-C or SIGINT end the trace early and print the report.\n" +
+			"Any other signal ends it without a report, with exit status 128+n.",
 		Example: "  weir trace\n" +
 			"  weir trace docker:web --for 30s --svg web.svg\n" +
 			"  weir trace unit:postgresql --slower 10ms --ops write,fsync --files",
@@ -71,12 +73,12 @@ func newTrace(a *app) *cobra.Command {
 			return a.trace(cmd.Context(), strings.Join(args, ""), f)
 		},
 	}
-	cmd.Flags().DurationVar(&f.window, "for", traceFor, "how long")
+	cmd.Flags().DurationVar(&f.window, "for", traceFor, "trace for this `TIME`")
 	cmd.Flags().DurationVar(&f.slower, "slower", 0, "list each operation that takes at least `TIME`")
-	cmd.Flags().StringVar(&f.ops, "ops", "write,read,fsync,fault", "the `KINDS` of operations: these")
-	cmd.Flags().BoolVar(&f.files, "files", false, "sums by file")
+	cmd.Flags().StringVar(&f.ops, "ops", "write,read,fsync,fault", "the `KINDS` of operations to trace")
+	cmd.Flags().BoolVar(&f.files, "files", false, "add up the time by file")
 	cmd.Flags().StringVar(&f.svg, "svg", "", "draw the latencies and their parts into `FILE`")
-	cmd.Flags().BoolVar(&f.verbose, "verbose", false, "say for each hook that the kernel does not have what is not told")
+	cmd.Flags().BoolVar(&f.verbose, "verbose", false, "say what cannot be shown for each kernel hook that is missing")
 	modes.register(cmd)
 	cmd.ValidArgsFunction = a.completeTarget
 	a.cgroupFlag(cmd)

@@ -38,10 +38,10 @@ const (
 )
 
 func (f *latencyFlags) register(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.dir, "latency", "", "copy a file into `DIR` in blocks of 64 KiB, without and with a memory limit, and show each write's time")
-	cmd.Flags().StringVar(&f.memory, "memory", "1GiB", "the memory limit of --latency: a `SIZE`")
-	cmd.Flags().StringVar(&f.size, "size", "10GiB", "how much --latency copies, once a run: a `SIZE`")
-	cmd.Flags().BoolVar(&f.direct, "direct", false, "have --latency do a third run with direct I/O, under the same memory limit")
+	cmd.Flags().StringVar(&f.dir, "latency", "", "write a file into `DIR` in blocks of 64 KiB, without and with a memory limit, and show the time of each write")
+	cmd.Flags().StringVar(&f.memory, "memory", "1GiB", "the memory limit for --latency: a `SIZE`")
+	cmd.Flags().StringVar(&f.size, "size", "10GiB", "how much --latency writes in each run: a `SIZE`")
+	cmd.Flags().BoolVar(&f.direct, "direct", false, "with --latency, add a run with direct I/O under the same memory limit")
 	f.limits.RegisterRates(cmd.Flags())
 }
 

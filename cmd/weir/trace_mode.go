@@ -14,13 +14,16 @@ type traceModes struct {
 }
 
 // modesLong is what weir trace's help says of them.
-const modesLong = "With --latency DIR, weir does what is slow itself: it copies a file into DIR in blocks of 64 KiB through the page cache, once in a group without a memory limit and\n" +
-	"once with --memory, keeps the time of every write, and shows both over what was written, with where the time went beneath. --direct adds a run with direct I/O,\n" +
-	"and rates such as --write 10MB/s limit all of them. What is written is made in memory: a source that is read would take page cache too. The file has no name; nothing is left,\n" +
-	"whatever ends weir (after SIGKILL an empty cgroup, until the next weir that looks at limits). Where the kernel cannot be traced the times are shown without their parts.\n" +
-	"In a virtual machine, memory that was never used before comes from its host page by page, and makes writes without a limit slow: run it twice.\n\n" +
-	"With --dirty, it shows dirty and writeback pages over time, of the host and of the target's memory cgroup, against the thresholds in force, and what the six settings vm.dirty_* mean here.\n" +
-	"It needs no BPF. The kernel adds the host's figures up about once a second (vm.stat_interval), those of a cgroup every two seconds."
+const modesLong = "With --latency DIR, weir makes the load itself. It writes a file into DIR in blocks of 64 KiB through the page cache,\n" +
+	"once in a cgroup without a memory limit and once in one with the limit --memory. It records the time of every write\n" +
+	"and shows both runs over the amount written, with where the time went. --direct adds a run with direct I/O. Rates such\n" +
+	"as --write 10MB/s limit all runs. The data is made in memory, because reading a source file would take page cache too.\n" +
+	"The file has no name, so nothing is left behind. (After SIGKILL an empty cgroup stays until the next weir command that\n" +
+	"looks at limits.) If the kernel cannot be traced, the report shows the times without their parts. In a virtual\n" +
+	"machine, the first use of memory can be slow because the host provides it page by page, so run the command twice.\n\n" +
+	"With --dirty, weir shows dirty and writeback pages over time, for the host and for the target's memory cgroup, beside\n" +
+	"the thresholds in force. It also explains what the six vm.dirty_* settings do on this host. --dirty needs no BPF. The\n" +
+	"kernel updates the host's figures about once a second (vm.stat_interval) and those of a cgroup every two seconds."
 
 const modesExample = "  weir trace --latency /data --memory 1GiB --size 10GiB --direct --svg writes.svg\n" +
 	"  weir trace --dirty docker:web --for 1m"
@@ -30,7 +33,7 @@ func (m *traceModes) register(cmd *cobra.Command) {
 	cmd.Long += "\n\n" + modesLong
 	cmd.Example += "\n" + modesExample
 	m.latency.register(cmd)
-	cmd.Flags().BoolVar(&m.dirty, "dirty", false, "show dirty and writeback pages over time, of the host and the target's memory, against the thresholds in force")
+	cmd.Flags().BoolVar(&m.dirty, "dirty", false, "show dirty and writeback pages over time, of the host and the target's memory cgroup, beside the thresholds in force")
 }
 
 // chosen reports whether one of them is asked for.

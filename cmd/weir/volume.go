@@ -22,12 +22,14 @@ import (
 func newVolume(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "volume",
-		Short: "Keep volumes: disks of their own, with a limit and a size",
-		Long: "Keep volumes: file systems on block devices of their own, so that a limit on the device binds what is written there, also through the\n" +
-			"page cache on cgroup v1. Give a container or a virtual machine the directory where a volume is mounted (docker run -v DIR:/data).\n\n" +
-			"On cgroup v1 the limit is a rule of the root group for that device, which holds all that the kernel writes back to it, and a bound on\n" +
-			"what may wait in memory for it (half a second of the limit; Linux 6.2 and later). Direct and synchronous I/O of other groups, and on\n" +
-			"cgroup v2 all I/O, takes a limit of who does it: --for TARGET, or weir set TARGET --on DIR.",
+		Short: "Manage volumes: file systems with a size and an I/O limit",
+		Long: "Manage volumes: file systems on block devices of their own. A limit on the device then holds everything that is\n" +
+			"written there, including buffered writes on cgroup v1. Give a container or a virtual machine the directory where the\n" +
+			"volume is mounted (docker run -v DIR:/data).\n\n" +
+			"On cgroup v1 the limit is a rule of the root cgroup for that device. It holds everything that the kernel writes back\n" +
+			"to the device. On Linux 6.2 and later, weir also bounds how much may wait in memory for the device, to half a second\n" +
+			"of the limit. Direct and synchronous I/O of other cgroups needs a limit on those cgroups: --for TARGET, or weir set\n" +
+			"TARGET --on DIR. On cgroup v2 all I/O needs that.",
 		Args: noSuchVerb,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

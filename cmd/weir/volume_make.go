@@ -23,11 +23,11 @@ type volumeOptions struct {
 
 func (o *volumeOptions) registerLimits(cmd *cobra.Command) {
 	o.limits.RegisterRates(cmd.Flags())
-	cmd.Flags().StringArrayVar(&o.targets, "for", nil, "give a `TARGET` the limit too, which its direct I/O and cgroup v2 need (repeatable)")
+	cmd.Flags().StringArrayVar(&o.targets, "for", nil, "also limit this `TARGET`; needed for its direct I/O, and on cgroup v2 (may be repeated)")
 }
 
 func (o *volumeOptions) registerSize(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.size, "size", "", "a `SIZE` such as 10GiB, 500MB or a number of bytes")
+	cmd.Flags().StringVar(&o.size, "size", "", "the `SIZE` of the volume, such as 10GiB, 500MB or a number of bytes")
 }
 
 func (o *volumeOptions) sizeOf(verb, what string) (uint64, error) {
@@ -45,9 +45,9 @@ func newVolumeCreate(a *app) *cobra.Command {
 	var o volumeOptions
 	cmd := &cobra.Command{
 		Use:   "create DIR|NAME --size SIZE [LIMITS]",
-		Short: "Make a volume and mount it",
-		Long: "Make a volume: a file with all its space taken in advance, a loop device with direct I/O on it, and a file system, mounted at DIR\n" +
-			"(a path with a slash, that is not there or is empty), or for a NAME at " + volume.Dir + "/NAME.",
+		Short: "Create a volume and mount it",
+		Long: "Create a volume: a file with all its space allocated in advance, a loop device with direct I/O on it, and a file\n" +
+			"system. weir mounts it at DIR, or at " + volume.Dir + "/NAME. A DIR has a slash in it, and must be empty or not exist yet.",
 		Example: "  weir volume create data --size 10GiB --write 10MB/s\n" +
 			"  weir volume create /srv/data --size 10GiB --fs xfs --on /mnt/disk2 --write 50MB/s --read 100MB/s --for docker:web",
 		Args: oneVolume,
@@ -55,8 +55,8 @@ func newVolumeCreate(a *app) *cobra.Command {
 	}
 	o.registerSize(cmd)
 	o.registerLimits(cmd)
-	cmd.Flags().StringVar(&o.fs, "fs", volume.Formats()[0], "the file `SYSTEM`: "+strings.Join(volume.Formats(), " or "))
-	cmd.Flags().StringVar(&o.on, "on", "", "make its file in `DIR` (default "+volume.Dir+")")
+	cmd.Flags().StringVar(&o.fs, "fs", volume.Formats()[0], "the file system `TYPE`: "+strings.Join(volume.Formats(), " or "))
+	cmd.Flags().StringVar(&o.on, "on", "", "create the volume's file in `DIR` (default "+volume.Dir+")")
 	return cmd
 }
 
@@ -111,9 +111,10 @@ func newVolumeAdopt(a *app) *cobra.Command {
 	var o volumeOptions
 	cmd := &cobra.Command{
 		Use:   "adopt DIR LIMITS",
-		Short: "Hold a mount that has a device of its own",
-		Long: "Have weir hold a mount whose device nothing else is on: a logical volume, a loop device, the only partition of a disk. Its limit is\n" +
-			"set as that of a volume; weir volume delete gives the device back what it had, and touches no file.",
+		Short: "Limit an existing mount that has a device of its own",
+		Long: "Limit an existing mount that has a device of its own: a logical volume, a loop device, or the only partition of a\n" +
+			"disk. weir sets the limit as it does for a volume. weir volume delete restores the device's former settings and\n" +
+			"touches no file.",
 		Example: "  weir volume adopt /var/lib/mysql --write 50MB/s",
 		Args:    oneVolume,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -149,9 +150,10 @@ func newVolumeAdopt(a *app) *cobra.Command {
 func newVolumeSet(a *app) *cobra.Command {
 	var o volumeOptions
 	cmd := &cobra.Command{
-		Use:     "set NAME LIMITS",
-		Short:   "Change the limit of a volume",
-		Long:    "Change the limit of a volume: the rates that are named; max lifts one. --for gives one more target the limit.",
+		Use:   "set NAME LIMITS",
+		Short: "Change the limit of a volume",
+		Long: "Change the limit of a volume. Only the rates that you name change; max removes a limit. --for gives the limit to one\n" +
+			"more target.",
 		Example: "  weir volume set data --write 20MB/s",
 		Args:    oneVolume,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -79,9 +79,9 @@ func newVolumeUp(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "up [NAME]...",
 		Short: "Mount volumes and set their limits",
-		Long: "Mount volumes that are down, and set the limits of those that are up again; without a name, of all. --at-boot has systemd do that at\n" +
-			"each start of this host, before Docker, containerd and libvirt, and set the limits of those that volumes are for after them;\n" +
-			"--at-boot=false ends that.",
+		Long: "Mount volumes that are down and set their limits. For volumes that are already up, set their limits again. Without a\n" +
+			"name, do this for all volumes. --at-boot has systemd do this at each boot, before Docker, containerd and libvirt\n" +
+			"start. Once those have started, systemd also limits the targets named with --for. --at-boot=false ends that.",
 		Example: "  weir volume up\n  weir volume up --at-boot",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := a.openVolumes()
@@ -103,8 +103,8 @@ func newVolumeUp(a *app) *cobra.Command {
 			return a.volumeUp(cmd.Context(), s, args, false)
 		},
 	}
-	cmd.Flags().BoolVar(&accept, "accept-file", false, "take the file that is there now for the volume's own, as after a restore from a backup")
-	cmd.Flags().BoolVar(&atBoot, "at-boot", false, "do so at each start of this host (systemd)")
+	cmd.Flags().BoolVar(&accept, "accept-file", false, "accept the file that is there now as the volume's own, for example after a restore from a backup")
+	cmd.Flags().BoolVar(&atBoot, "at-boot", false, "have systemd do this at each boot")
 	return cmd
 }
 
@@ -140,7 +140,7 @@ func (a *app) volumeUp(ctx context.Context, s volume.Store, names []string, acce
 func newVolumeDown(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "down NAME",
-		Short: "Unmount a volume that nobody uses",
+		Short: "Unmount a volume that is not in use",
 		Args:  oneVolume,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := a.openVolumes()
@@ -160,9 +160,9 @@ func newVolumeDown(a *app) *cobra.Command {
 func newVolumeDelete(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "delete NAME",
-		Short: "Delete a volume that is down, with all that is on it",
-		Long: "Delete a volume that is down, with all that is on it. Of a mount that was adopted only the limit goes; its device gets back what it had.\n" +
-			"A limit that --for gave a target stays until weir clear.",
+		Short: "Delete a volume that is down, with all files on it",
+		Long: "Delete a volume that is down, with all files on it. For an adopted mount, weir removes only the limit and restores the\n" +
+			"device's former settings. Limits that --for gave to targets stay until weir clear.",
 		Args: oneVolume,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := a.openVolumes()
@@ -186,9 +186,10 @@ func newVolumeDelete(a *app) *cobra.Command {
 func newVolumeForget(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "forget NAME",
-		Short: "Take a volume off weir's records, and touch no file",
-		Long:  "Take a volume that is down off weir's records, and touch no file: for one whose file is gone, or is to stay as it is.",
-		Args:  oneVolume,
+		Short: "Remove a volume from weir's records, without touching files",
+		Long: "Remove a volume that is down from weir's records, without touching any file. Use this if the volume's file is gone, or\n" +
+			"if you want to keep the file as it is.",
+		Args: oneVolume,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := a.openVolumes()
 			if err != nil {

@@ -20,14 +20,16 @@ func newWhy(a *app) *cobra.Command {
 	var o whyOptions
 	cmd := &cobra.Command{
 		Use:   "why [TARGET|PATH] [LIMITS] [--on PATH|DEVICE]...",
-		Short: "Say what a limit holds, what it does not, and why",
-		Long: "Say which I/O of a target its limits hold, which they do not, and why, without running a load. Limits that are named are thought of\n" +
-			"as set; without --mend nothing is changed. A path or a device stands for a command that weir run would start. Without either: this host.\n\n" +
-			"On cgroup v2 the kernel writes a file back for the group that dirtied it first, and only that group's limits see it. --mend moves files\n" +
-			"to the target's group: those found foreign among the files that the target has open for writing, or that are named with --on. Their mtime\n" +
-			"and ctime change, their clean pages leave the page cache, and no byte of theirs changes. weir refuses what it cannot move without harm,\n" +
-			"such as a file that somebody has open for direct I/O, and says so.\n\n" +
-			"Exit codes: 0 all of it holds, 1 something does not, 2 wrong use, 3 it cannot be told on this host.",
+		Short: "Say which I/O a limit holds, which not, and why",
+		Long: "Say which I/O of a target its limits hold, which they do not, and why. weir reads the system's state for that, and\n" +
+			"runs no load. If you name limits, weir answers as if they were set. If you name a path or a device, weir answers for a\n" +
+			"command that weir run would start there. Without an argument, weir describes this host.\n\n" +
+			"On cgroup v2 the kernel charges the writeback of a file to the cgroup that dirtied the file first, so only the limits\n" +
+			"of that cgroup apply. --mend moves such files to the target's cgroup: files that the target has open for writing, and\n" +
+			"files that you name with --on. Moving a file changes its mtime and ctime and drops its clean pages from the page\n" +
+			"cache, but never its contents. weir refuses to move a file if that could do harm, for example if a process has it open\n" +
+			"for direct I/O. Without --mend, weir why changes nothing.\n\n" +
+			"Exit codes: 0 everything is held; 1 something is not held; 2 wrong usage; 3 this host does not tell.",
 		Example: "  weir why\n" +
 			"  weir why /var/lib/mysql --write 5MB/s\n" +
 			"  weir why unit:cron\n" +
@@ -47,8 +49,8 @@ func newWhy(a *app) *cobra.Command {
 	}
 	o.limits.Register(cmd.Flags())
 	cli.HoldFlag(cmd.Flags(), &o.hold, limit.HoldAuto)
-	cmd.Flags().BoolVar(&o.mend, "mend", false, "move files that are written back for other groups to the target's")
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "with --mend: print the files that would be moved, and do nothing")
+	cmd.Flags().BoolVar(&o.mend, "mend", false, "move files that the kernel charges to other cgroups to the target's cgroup")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "with --mend: print the files that would be moved, and change nothing")
 	cmd.ValidArgsFunction = a.completeTarget
 	a.cgroupFlag(cmd)
 	return cmd

@@ -61,7 +61,7 @@ func Help(cmd *cobra.Command, width int) string {
 		b.WriteString("\nGlobal flags:\n" + strings.TrimRight(cmd.InheritedFlags().FlagUsagesWrapped(width), " \n") + "\n")
 	}
 	if len(verbs) > 0 {
-		b.WriteString("\n\"" + cmd.CommandPath() + " COMMAND --help\" says more of a command.\n")
+		b.WriteString("\n\"" + cmd.CommandPath() + " COMMAND --help\" describes a command.\n")
 	}
 	return b.String()
 }

@@ -29,23 +29,23 @@ var flagNames = [...]string{limit.RBPS: "--read", limit.WBPS: "--write", limit.R
 func (l *Limits) Register(flags *pflag.FlagSet) {
 	l.RegisterRates(flags)
 	l.RegisterOn(flags)
-	l.add(flags, "device-read-bps", "DEV:RATE", "`DEV:RATE` as Docker's flag takes it (units are powers of 1024)", docker(limit.RBPS, limit.ParseDockerBytes))
-	l.add(flags, "device-write-bps", "DEV:RATE", "`DEV:RATE` as Docker's flag takes it", docker(limit.WBPS, limit.ParseDockerBytes))
-	l.add(flags, "device-read-iops", "DEV:N", "`DEV:N` as Docker's flag takes it", docker(limit.RIOPS, limit.ParseDockerOps))
-	l.add(flags, "device-write-iops", "DEV:N", "`DEV:N` as Docker's flag takes it", docker(limit.WIOPS, limit.ParseDockerOps))
+	l.add(flags, "device-read-bps", "DEV:RATE", "`DEV:RATE`, as in Docker's flag of this name (units are powers of 1024)", docker(limit.RBPS, limit.ParseDockerBytes))
+	l.add(flags, "device-write-bps", "DEV:RATE", "`DEV:RATE`, as in Docker's flag of this name", docker(limit.WBPS, limit.ParseDockerBytes))
+	l.add(flags, "device-read-iops", "DEV:N", "`DEV:N`, as in Docker's flag of this name", docker(limit.RIOPS, limit.ParseDockerOps))
+	l.add(flags, "device-write-iops", "DEV:N", "`DEV:N`, as in Docker's flag of this name", docker(limit.WIOPS, limit.ParseDockerOps))
 }
 
 // RegisterRates adds the rates alone, for a verb whose limit is on one place.
 func (l *Limits) RegisterRates(flags *pflag.FlagSet) {
-	l.add(flags, "read", "RATE", "most bytes read per second: a `RATE` such as 10MB/s, 10MiB/s, 500 or max", rate(limit.RBPS, limit.ParseBytes))
-	l.add(flags, "write", "RATE", "most bytes written per second: a `RATE`", rate(limit.WBPS, limit.ParseBytes))
-	l.add(flags, "read-iops", "N", "most read operations per second: `N` such as 500, 1.5k or max", rate(limit.RIOPS, limit.ParseOps))
-	l.add(flags, "write-iops", "N", "most write operations per second: `N`", rate(limit.WIOPS, limit.ParseOps))
+	l.add(flags, "read", "RATE", "limit reading to this `RATE` in bytes per second, such as 10MB/s, 10MiB/s, 500 or max", rate(limit.RBPS, limit.ParseBytes))
+	l.add(flags, "write", "RATE", "limit writing to this `RATE` in bytes per second", rate(limit.WBPS, limit.ParseBytes))
+	l.add(flags, "read-iops", "N", "limit reading to `N` operations per second, such as 500, 1.5k or max", rate(limit.RIOPS, limit.ParseOps))
+	l.add(flags, "write-iops", "N", "limit writing to `N` operations per second", rate(limit.WIOPS, limit.ParseOps))
 }
 
 // RegisterOn adds --on alone.
 func (l *Limits) RegisterOn(flags *pflag.FlagSet) {
-	l.add(flags, "on", "PATH|DEVICE", "what the limit is on, a `PATH|DEVICE`: a path, a node, a name or MAJ:MIN (default: every disk that the target's mounts are on)",
+	l.add(flags, "on", "PATH|DEVICE", "`PATH|DEVICE` that the limit is on: a path, a device node, a device name or MAJ:MIN (default: every disk that the target has mounted)",
 		func(s string) (word, error) {
 			if s == "" {
 				return word{}, Usagef("a path or a device is needed")
@@ -75,7 +75,7 @@ func docker(key limit.Key, parse func(string) (limit.Rate, error)) func(string) 
 // HoldFlag adds --hold to a verb.
 func HoldFlag(flags *pflag.FlagSet, into *limit.Hold, usual limit.Hold) {
 	*into = usual
-	flags.Var(into, "hold", "`WHAT` holds buffered writes: kernel, pacer (stops the processes for moments), or auto (the pacer where the kernel does not)")
+	flags.Var(into, "hold", "`WHAT` holds buffered writes: kernel, pacer (pauses the processes for moments), or auto (the pacer where the kernel does not)")
 }
 
 func (l *Limits) add(flags *pflag.FlagSet, name, metavar, usage string, parse func(string) (word, error)) {
