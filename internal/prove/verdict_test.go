@@ -166,6 +166,9 @@ func TestWorst(t *testing.T) {
 		{[]Verdict{Held}, Held},
 		{[]Verdict{Held, HeldAtDevice}, HeldAtDevice},
 		{[]Verdict{CannotTell, Held}, CannotTell},
+		{[]Verdict{Held, CannotTell}, CannotTell},
+		{[]Verdict{HeldAtDevice, CannotTell}, CannotTell},
+		{[]Verdict{NotHeld, CannotTell}, NotHeld},
 		{[]Verdict{CannotTell, NotHeld, Held}, NotHeld},
 	} {
 		if got := Worst(c.all); got != c.want {
