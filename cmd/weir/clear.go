@@ -156,25 +156,25 @@ func (a *app) forgetAll(ctx context.Context, c clearing) (err error) {
 		return err
 	}
 	if len(c.places) == 0 && forgotten {
-		a.out.Say("%s: systemd keeps no limit of it any more", t)
+		a.out.Say("%s: systemd no longer keeps a limit for it", t)
 	}
 	if len(c.places) == 0 && c.plan.File == nil && kept == 0 && !forgotten && !other && c.forgets == nil {
 		a.out.Say("%s has no limit here", describe(t))
 	}
 	if other {
-		a.out.Say("%s: what was kept for its start by another driver or version of cgroups is lifted", t)
+		a.out.Say("%s: removed the limit saved for its start under another cgroup driver or version", t)
 	}
 	if kept > 0 {
-		a.out.Say("%s: libvirt keeps no limit of it any more", t)
+		a.out.Say("%s: libvirt no longer keeps a limit for it", t)
 	}
 	if c.forgets != nil {
-		a.out.Say("%s: %s keeps no limit of it any more", t, c.keeper.Record.By)
+		a.out.Say("%s: %s no longer keeps a limit for it", t, c.keeper.Record.By)
 	}
 	for _, p := range c.places {
-		a.out.Say("%s: no limit on %s (%s) any more", t, p.Device.Node, p.Device.Number)
+		a.out.Say("%s: removed the limit on %s (%s)", t, p.Device.Node, p.Device.Number)
 	}
 	if c.plan.File != nil && c.plan.File.Text == "" {
-		a.out.Say("%s: removed %s, which kept its limits for each start", t, c.plan.File.Path)
+		a.out.Say("%s: removed %s, which set its limits at each start", t, c.plan.File.Path)
 	}
 	return a.reportSet("clear", t, unheld(c.places))
 }

@@ -190,7 +190,7 @@ func (a *app) clearGone(ctx context.Context, spec string, found error, dryRun bo
 	case len(its) == 0:
 		return false, nil // and what another's record is like is not asked for
 	case len(its) > 1:
-		return false, fmt.Errorf("clear %s: limits of more than one are on record by that name; name one of %s", spec, strings.Join(its, ", "))
+		return false, fmt.Errorf("clear %s: limits of several targets are saved under that name; name one of %s", spec, strings.Join(its, ", "))
 	case err != nil:
 		return false, err
 	}
@@ -206,7 +206,7 @@ func (a *app) clearGone(ctx context.Context, spec string, found error, dryRun bo
 
 // saidCleared reports that what was kept for a target that does not run is lifted.
 func (a *app) saidCleared(spec string, owner target.Owner) error {
-	a.out.Say("%s does not run; what was kept for its next start is lifted", spec)
+	a.out.Say("%s is not running; removed the limit saved for its next start", spec)
 	if !a.out.JSON {
 		return nil
 	}

@@ -44,7 +44,7 @@ func newDemo(a *app) *cobra.Command {
 				return err
 			}
 			if _, ok := rate.Number(); !ok || window < time.Second {
-				return cli.Usagef("demo: it needs a --write rate that is a number, and --for of at least 1s")
+				return cli.Usagef("demo: --write needs a number, and --for at least 1s")
 			}
 			return a.demo(cmd.Context(), rate, dir, window)
 		},
@@ -105,7 +105,7 @@ func (a *app) runDemo(ctx context.Context, version string, rate limit.Rate, dir 
 	if err != nil {
 		return err
 	}
-	a.out.Say("scratch disk %s (%s), ext4; cgroup %s; %s a measurement", disk.Node, disk.Device, version, window)
+	a.out.Say("scratch disk %s (%s), ext4; cgroup %s; %s per measurement", disk.Node, disk.Device, version, window)
 	progress := cli.NewProgress(os.Stderr)
 	paced, err := a.demoPaced(ctx, disk, rate)
 	if err != nil {

@@ -26,7 +26,7 @@ func (a *app) sayDrainOf(memory uint64, g cgroupfs.Group, decided place.Decision
 			d.BDI = &bdi
 		}
 		if took, slow := why.SlowDrain(memory, d); slow {
-			a.out.Say("warning: the group may have %s of memory, and what is dirty in that takes %s to get to %s: a buffered writer will stall, hang or be killed; weir why cgroup:%s has what helps",
+			a.out.Say("warning: the group may use %s of memory, and dirty data of that size takes %s to reach %s at this limit: a buffered writer will stall, hang or be OOM-killed; weir why cgroup:%s says what helps",
 				limit.FormatMeasured(float64(memory)), why.Seconds(took), p.Device.Node, g.Path())
 		}
 	}

@@ -76,7 +76,7 @@ func (a *app) open() error {
 	a.fs, a.state = fs, state.At(a.root)
 	if a.root == "/" {
 		if err := a.sweep(); err != nil {
-			a.out.Say("clean up after a dead weir: %v", err)
+			a.out.Say("clean up after a killed weir: %v", err)
 		}
 	}
 	return nil
@@ -228,7 +228,7 @@ func (a *app) dryRun(verb string, steps []hold.Step) error {
 	for _, s := range steps {
 		switch {
 		case s.Unit != "" && s.Persist:
-			a.out.Print("systemd: set %s of %s, also after a boot", s.Property, s.Unit)
+			a.out.Print("systemd: set %s of %s, and keep it over boots", s.Property, s.Unit)
 		case s.Unit != "":
 			a.out.Print("systemd: set %s of %s", s.Property, s.Unit)
 		case s.Command != "":
@@ -236,11 +236,11 @@ func (a *app) dryRun(verb string, steps []hold.Step) error {
 		case s.File != "" && s.Line == "":
 			a.out.Print("remove %s", s.File)
 		case s.Pace != nil && s.Pace.WBPS == 0:
-			a.out.Print("pacer: let cgroup %s go", s.Pace.Cgroup)
+			a.out.Print("pacer: release cgroup %s", s.Pace.Cgroup)
 		case s.Pace != nil && s.Pace.Escapes:
-			a.out.Print("pacer: hold what cgroup %s writes over files of other groups, with its own, at %s", s.Pace.Cgroup, limit.PerSecond(s.Pace.WBPS).Format(limit.WBPS))
+			a.out.Print("pacer: hold the writes of cgroup %s to other groups' files, together with all its writes, at %s", s.Pace.Cgroup, limit.PerSecond(s.Pace.WBPS).Format(limit.WBPS))
 		case s.Pace != nil:
-			a.out.Print("pacer: hold what cgroup %s writes through the page cache at %s", s.Pace.Cgroup, limit.PerSecond(s.Pace.WBPS).Format(limit.WBPS))
+			a.out.Print("pacer: hold the buffered writes of cgroup %s at %s", s.Pace.Cgroup, limit.PerSecond(s.Pace.WBPS).Format(limit.WBPS))
 		case s.Mkdir != "":
 			a.out.Print("mkdir %s", s.Mkdir)
 		default:

@@ -161,7 +161,7 @@ func (a *app) importFiles(ctx context.Context, names []string, apply bool) error
 	case len(doc.Groups) == 0:
 		a.out.Say("%s gives no group a disk I/O limit", said)
 	case failed > 0 && err == nil:
-		err = fmt.Errorf("import %s: limits of %d of %s not set", said, failed, cli.Plural(len(doc.Groups), "group", "groups"))
+		err = fmt.Errorf("import %s: could not set the limits of %d of %s", said, failed, cli.Plural(len(doc.Groups), "group", "groups"))
 	}
 	return errors.Join(broken, err)
 }
@@ -178,7 +178,7 @@ func readSmall(file string, most int64) (string, error) {
 		return "", fmt.Errorf("read %s: %w", file, err)
 	}
 	if int64(len(text)) > most {
-		return "", fmt.Errorf("read %s: it is longer than %d bytes, and no configuration", file, most)
+		return "", fmt.Errorf("read %s: it is longer than %d bytes, which is too long for a configuration", file, most)
 	}
 	return string(text), nil
 }
@@ -216,7 +216,7 @@ func (a *app) sayNested(groups []importGroup) {
 	for _, above := range groups {
 		for _, g := range groups {
 			if strings.HasPrefix(g.Target, strings.TrimSuffix(above.Target, "/")+"/") && g.Target != above.Target {
-				a.out.Say("note: on cgroup v2 the limits of %s bind %s too", above.Target, g.Target)
+				a.out.Say("note: on cgroup v2 the limits of %s apply to %s too", above.Target, g.Target)
 			}
 		}
 	}

@@ -39,7 +39,7 @@ func (a *app) giveGroup(ctx context.Context, none *unit.NoGroupError, limits []l
 		return t, err
 	}
 	if o.dryRun {
-		return t, fmt.Errorf("%s: weir set would have systemd make it a cgroup of its own first (BlockIOAccounting=yes); its files cannot be named before", t)
+		return t, fmt.Errorf("%s: weir set would first have systemd make a cgroup for it (BlockIOAccounting=yes); the files to write are not known before that", t)
 	}
 	h, err := a.io()
 	if err != nil {
@@ -59,22 +59,22 @@ func (a *app) mayPersist(ctx context.Context, t target.Target, version cgroupfs.
 		return nil
 	case keepsRecord(t, version):
 		if a.root == "/" && os.Geteuid() != 0 {
-			return fmt.Errorf("set %s --persist: permission denied (what is kept is in %s; run weir as root)", t, kept.Dir)
+			return fmt.Errorf("set %s --persist: permission denied (saved limits are in %s; run weir as root)", t, kept.Dir)
 		}
 		return nil
 	case t.Kind == "vm":
 		_, err := a.domainConfig(ctx, t)
 		return err
 	case t.Kind != "unit" && t.Owner.Unit != "" && !strings.HasSuffix(t.Owner.Unit, ".scope"):
-		return cli.Usagef("set %s --persist: a %s does not outlive a boot, and its unit does; name that: unit:%s", t, t.Kind, t.Owner.Unit)
+		return cli.Usagef("set %s --persist: a %s does not survive a boot, but its unit does; name the unit: unit:%s", t, t.Kind, t.Owner.Unit)
 	case t.Kind != "unit":
-		return cli.Usagef("set %s --persist: a %s does not outlive a boot, and nothing makes it again; leave out --persist, or name a systemd unit", t, t.Kind)
+		return cli.Usagef("set %s --persist: a %s does not survive a boot, and nothing starts it again; leave out --persist, or name a systemd unit", t, t.Kind)
 	case strings.HasSuffix(t.Name, ".scope"):
 		return cli.Usagef("set %s --persist: a scope ends with its processes, and nothing starts it again; leave out --persist, or name a service or a slice", t)
 	case t.Owner.Unit == "":
 		return cli.Usagef("set %s --persist: systemd gives the root group no limits; leave out --persist", t)
 	case version == cgroupfs.V1 && !strings.HasSuffix(t.Name, ".service"):
-		return &cgroupfs.Unsupported{Feature: fmt.Sprintf("set %s --persist", t), Reason: "systemd keeps no limits on cgroup v1, and of all units only a service can have weir set them at its start",
+		return &cgroupfs.Unsupported{Feature: fmt.Sprintf("set %s --persist", t), Reason: "systemd keeps no limits on cgroup v1, and weir can set them only at the start of a service",
 			Remedy: "name a service, or boot with cgroup v2 (systemd.unified_cgroup_hierarchy=1)"}
 	}
 	if a.root != "/" {
@@ -90,7 +90,7 @@ func (a *app) mayPersist(ctx context.Context, t target.Target, version cgroupfs.
 		return err
 	}
 	if u.Transient {
-		return &cgroupfs.Unsupported{Feature: fmt.Sprintf("set %s --persist", t), Reason: "a program made it (systemd-run does so), and no file starts it again after a boot",
+		return &cgroupfs.Unsupported{Feature: fmt.Sprintf("set %s --persist", t), Reason: "a program such as systemd-run made it, so nothing starts it again after a boot",
 			Remedy: "leave out --persist, or give it a unit file"}
 	}
 	return nil
@@ -244,21 +244,21 @@ func (a *app) withoutDevices(ctx context.Context, entries []limit.Asked, gone []
 func (a *app) sayHowLong(t target.Target, plan hold.Plan, persist bool) {
 	switch {
 	case t.Kind == "vm" && persist:
-		a.out.Say("libvirt keeps it for the next start of %s; weir clear ends that", t)
+		a.out.Say("libvirt keeps the limit for the next start of %s; weir clear removes it", t)
 	case keepsEngine(t) && persist:
-		a.out.Say("%s keeps it for each start of %s; weir clear ends that", t.Record.By, t)
+		a.out.Say("%s keeps the limit for each start of %s; weir clear removes it", t.Record.By, t)
 	case plan.File != nil && plan.File.Text != "" && plan.File.Own:
-		a.out.Say("%s keeps it: when %s is started again, weir restore sets it; have systemd run that at boot: weir restore --at-boot", plan.File.Path, t)
+		a.out.Say("%s keeps the limit: after a restart of %s, weir restore sets it again; to have systemd run that at boot: weir restore --at-boot", plan.File.Path, t)
 	case plan.File != nil && plan.File.Text != "" && plan.Unit != "":
-		a.out.Say("%s has systemd set it at each start of %s, also after a boot; weir clear ends that", plan.File.Path, t)
+		a.out.Say("%s has systemd set the limit at each start of %s, also after a boot; weir clear removes it", plan.File.Path, t)
 	case t.Record != nil:
-		a.out.Say("warning: %s keeps limits of its own and knows nothing of this one: a restart of %s loses it%s", t.Record.By, t, persistHint(t))
+		a.out.Say("warning: %s keeps limits of its own and does not know this one: a restart of %s loses it%s", t.Record.By, t, persistHint(t))
 	case t.Kind == "vm" || t.Kind == "containerd" || t.Kind == "pod":
-		a.out.Say("warning: %s knows nothing of this limit: %s loses it when it is started again%s", t.Owner.Kind, t, persistHint(t))
+		a.out.Say("warning: %s does not know this limit: %s loses it when it restarts%s", t.Owner.Kind, t, persistHint(t))
 	case plan.File != nil && plan.File.Text != "":
-		a.out.Say("systemd keeps no limits on cgroup v1: %s runs weir at each start of %s; weir clear removes it", plan.File.Path, t.Owner.Unit)
+		a.out.Say("systemd keeps no limits on cgroup v1, so %s runs weir at each start of %s; weir clear removes it", plan.File.Path, t.Owner.Unit)
 	case plan.Persist:
-		a.out.Say("systemd keeps it for %s, also after a boot; weir clear ends that", plan.Unit)
+		a.out.Say("systemd keeps the limit for %s, also after a boot; weir clear removes it", plan.Unit)
 	case plan.Unit != "":
 		kept, err := systemd.Kept(a.root, plan.Unit)
 		if err != nil {
@@ -266,7 +266,7 @@ func (a *app) sayHowLong(t target.Target, plan hold.Plan, persist bool) {
 		}
 		for _, d := range kept {
 			if slices.ContainsFunc(plan.Changes, func(c hold.Change) bool { return c.Limit.Get(d.Key).IsSet() }) {
-				a.out.Say("warning: the next daemon-reload or boot brings back what %s keeps; add --persist to change that", d.Path)
+				a.out.Say("warning: the next daemon-reload or boot brings back the limit in %s; add --persist to change it", d.Path)
 			}
 		}
 	case t.Owner.Unit != "":
@@ -282,7 +282,7 @@ func persistHint(t target.Target) string {
 		return "; add --persist to have weir restore set it again"
 	}
 	if t.Kind == "unit" && strings.HasSuffix(t.Name, ".service") {
-		return "; add --persist to have it set at each start"
+		return "; add --persist to set it at each start"
 	}
 	return ""
 }

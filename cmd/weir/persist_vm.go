@@ -34,7 +34,7 @@ func (a *app) keepDomain(ctx context.Context, t target.Target, places []place.Ex
 		return err
 	}
 	if err := config.Keep(ctx, byNode(places)); err != nil {
-		return fmt.Errorf("%w; the limit is in force, and libvirt does not keep it", err)
+		return fmt.Errorf("%w; the limit is in force, but libvirt does not keep it", err)
 	}
 	return nil
 }

@@ -114,13 +114,13 @@ func (f *proveFlags) check(args []string, given func(flag string) bool) error {
 		return f.checkTarget(args[0], given)
 	}
 	if observe {
-		return cli.Usagef("--observe: name a TARGET whose processes are to be watched, such as pid:4711")
+		return cli.Usagef("--observe: name a TARGET whose processes weir should watch, such as pid:4711")
 	}
 	if f.on, err = f.limits.Resolve(); err != nil {
 		return err
 	}
 	if !slices.ContainsFunc(f.on, func(l limit.Asked) bool { return l.Limit.Bounds() }) {
-		return cli.Usagef("prove: no limit is named; add --write 10MB/s or its sisters, or name a TARGET that has limits")
+		return cli.Usagef("prove: no limit is named; add a limit such as --write 10MB/s, or name a TARGET that has limits")
 	}
 	for _, l := range f.on {
 		switch {
@@ -140,11 +140,11 @@ func (f *proveFlags) checkTarget(target string, given func(flag string) bool) er
 	rates := []string{"read", "write", "read-iops", "write-iops", "device-read-bps", "device-write-bps", "device-read-iops", "device-write-iops"}
 	switch {
 	case slices.ContainsFunc(rates, given):
-		return cli.Usagef("prove %s: it is measured under the limits that it has; to change those, weir set %s", target, target)
+		return cli.Usagef("prove %s: weir measures a target under its current limits; to change them: weir set %s", target, target)
 	case given("hold"):
-		return cli.Usagef("--hold: %s is measured as it is held now; to change that, weir set %s --hold %s", target, target, f.hold)
+		return cli.Usagef("--hold: weir measures %s as it is held now; to change that: weir set %s --hold %s", target, target, f.hold)
 	case f.neighbour:
-		return cli.Usagef("--neighbour: it limits and frees a group of its own; leave out %s", target)
+		return cli.Usagef("--neighbour: weir measures it in a group of its own; leave out %s", target)
 	case given("dir"):
 		return cli.Usagef("--dir: it is for the scratch disk, and %s is measured on its own disks; write --on DIR", target)
 	}

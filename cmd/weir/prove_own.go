@@ -73,7 +73,7 @@ func (a *app) decidePlace(at *prove.Place, how limit.Hold) error {
 // stand puts a place on the device that a chain ends at.
 func stand(place *prove.Place, chain blkdev.Chain) error {
 	if len(chain.Devices) != 1 {
-		return &cgroupfs.Unsupported{Feature: "prove a limit in " + place.Dir, Reason: "it is on " + cli.Plural(len(chain.Devices), "device", "devices") + ", and weir judges one",
+		return &cgroupfs.Unsupported{Feature: "prove a limit in " + place.Dir, Reason: "it is on " + cli.Plural(len(chain.Devices), "device", "devices") + ", and weir can judge only one",
 			Remedy: "name a directory on a file system with one device"}
 	}
 	place.Device, place.Chain = chain.Devices[0], &chain

@@ -206,9 +206,9 @@ func windows(r report) string {
 	case r.observed:
 		return cli.Duration(longest) + " observed"
 	case shortest == longest:
-		return cli.Duration(longest) + " a row, its beginning left out · " + rows
+		return cli.Duration(longest) + " per row, start-up left out · " + rows
 	}
-	return cli.Duration(shortest) + " to " + cli.Duration(longest) + " a row, its beginning left out · " + rows
+	return cli.Duration(shortest) + " to " + cli.Duration(longest) + " per row, start-up left out · " + rows
 }
 
 func exitText(v prove.Verdict) string {

@@ -37,7 +37,7 @@ func (a *app) proveTarget(ctx context.Context, spec string, f *proveFlags) error
 	bindings = slices.DeleteFunc(bindings, func(b prove.Binding) bool { return !b.Limit.Bounds() })
 	if len(bindings) == 0 {
 		return &cgroupfs.Unsupported{Feature: "prove " + t.String(), Reason: "cgroup " + t.Group.Path() + " has no disk I/O limit",
-			Remedy: "set one with weir set " + t.String() + " --write 10MB/s, or leave the target out to measure a group of weir's own"}
+			Remedy: "set one with weir set " + t.String() + " --write 10MB/s, or leave out the target to measure in a new group"}
 	}
 	paced, err := a.pacedAs(t.Group)
 	if err != nil {
@@ -83,7 +83,7 @@ func (a *app) proveTarget(ctx context.Context, spec string, f *proveFlags) error
 			return err
 		}
 		if len(b.Above) > 0 {
-			a.out.Say("note: on %s, limits of %s bind it too", place.Device.Node, strings.Join(b.Above, ", "))
+			a.out.Say("note: on %s, limits of %s apply to it too", place.Device.Node, strings.Join(b.Above, ", "))
 		}
 		if !doc.observed {
 			reached, err := a.reach(ctx, &place, views, f.places)
@@ -91,20 +91,20 @@ func (a *app) proveTarget(ctx context.Context, spec string, f *proveFlags) error
 				return err
 			}
 			if !reached {
-				a.out.Say("note: %s (%s) is limited, and no directory of the target is on it where a file can be made; name one with --on DIR", place.Device.Node, b.Device)
+				a.out.Say("note: %s (%s) is limited, but weir finds no directory of the target on it where it can create a file; name one with --on DIR", place.Device.Node, b.Device)
 				continue
 			}
 		}
 		places = append(places, place)
 	}
 	if len(places) == 0 {
-		return &cgroupfs.Unsupported{Feature: "prove " + t.String(), Reason: "none of its limited devices can be reached",
-			Remedy: "name a directory with --on DIR, or watch what it does itself with --observe 10s"}
+		return &cgroupfs.Unsupported{Feature: "prove " + t.String(), Reason: "weir can create a file on none of its limited devices",
+			Remedy: "name a directory with --on DIR, or watch the target's own I/O with --observe 10s"}
 	}
 	if doc.observed {
 		return a.observe(ctx, doc, places, f)
 	}
-	a.out.Say("loads run inside %s and share its limits and its memory for that long; nothing is left", inside.Path())
+	a.out.Say("weir's loads run inside %s and share its limits and its memory; nothing is left behind", inside.Path())
 	return a.proveRows(ctx, doc, places, f)
 }
 

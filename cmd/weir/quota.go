@@ -131,7 +131,7 @@ func (a *app) quotaSet(ctx context.Context, spec, size string, o quotaOptions) (
 	defer func() {
 		var none *cgroupfs.Unsupported
 		if errors.As(err, &none) {
-			a.out.Say("note: a volume bounds space on every file system: weir volume create NAME --size %s", size)
+			a.out.Say("note: a volume limits space on every file system: weir volume create NAME --size %s", size)
 		}
 	}()
 	s := a.quotas()
@@ -178,18 +178,18 @@ func tellQuota(line *cli.Progress) quota.Progress {
 
 // sayQuota says what holds from now on, and for whom.
 func (a *app) sayQuota(st quota.Status, marked quota.Marked) {
-	a.out.Say("%s: at most %s (project %d on %s, %s); %s and %s are there", st.Target, st.Bounds, st.Project, st.Mount, st.FSType,
+	a.out.Say("%s: at most %s (project %d on %s, %s); it has %s and %s now", st.Target, st.Bounds, st.Project, st.Mount, st.FSType,
 		quota.Size(st.Usage.Bytes), cli.Plural(int(st.Usage.Files), "file", "files"))
 	if st.FSType == "xfs" {
-		a.out.Say("who goes beyond it gets ENOSPC, root too; mv from elsewhere on %s copies, and ln is refused (EXDEV)", st.Mount)
+		a.out.Say("a write beyond it fails with ENOSPC, also for root; mv from elsewhere on %s copies, and ln is refused (EXDEV)", st.Mount)
 	} else {
-		a.out.Say("who goes beyond it gets EDQUOT; processes with CAP_SYS_RESOURCE, which root has, are not bound by ext4; mv from elsewhere on %s copies, and ln is refused (EXDEV)", st.Mount)
+		a.out.Say("a write beyond it fails with EDQUOT, but ext4 does not limit processes with CAP_SYS_RESOURCE, such as root's; mv from elsewhere on %s copies, and ln is refused (EXDEV)", st.Mount)
 	}
 	if marked.Foreign > 0 {
-		a.out.Say("note: %s in it of other projects, which do not count here", cli.Plural(marked.Foreign, "file or directory is", "files and directories are"))
+		a.out.Say("note: %s in other projects, and not counted here", cli.Plural(marked.Foreign, "file or directory is", "files and directories are"))
 	}
 	if marked.Unable > 0 {
-		a.out.Say("note: %s not counted, symbolic links, devices or their like, or immutable, which the kernel cannot mark (all but the last it can on XFS from Linux 6.17 on); they cannot be renamed or linked in it (EXDEV)", cli.Plural(marked.Unable, "file is", "files are"))
+		a.out.Say("note: %s not counted: the kernel cannot mark symbolic links, special files and immutable files (on XFS from Linux 6.17 on only immutable ones); these cannot be renamed or hard-linked there (EXDEV)", cli.Plural(marked.Unable, "file is", "files are"))
 	}
 }
 
@@ -229,7 +229,7 @@ func (a *app) quotaClear(ctx context.Context, spec string, forget bool) error {
 		if err != nil {
 			return err
 		}
-		return a.saidQuota(st, "%s: the quota is on record no more; what is on its disk is as it was", st.Target)
+		return a.saidQuota(st, "%s: removed the quota from weir's records; its disk is unchanged", st.Target)
 	}
 	ctx, stop := interruptible(ctx)
 	defer stop()
@@ -239,14 +239,14 @@ func (a *app) quotaClear(ctx context.Context, spec string, forget bool) error {
 	line.Clear()
 	if err != nil {
 		if errors.Is(err, context.Canceled) {
-			return fmt.Errorf("%w: call weir quota clear %s again to end it", err, spec)
+			return fmt.Errorf("%w; run weir quota clear %s again to finish", err, spec)
 		}
 		return err
 	}
 	if left > 0 {
-		a.out.Say("note: %s in project %d still, and are bound by nothing: symbolic links, devices or their like, which the kernel cannot unmark (on XFS from Linux 6.17 on it can), or moved out of it", cli.Plural(int(left), "file is", "files are"), st.Project)
+		a.out.Say("note: %s still in project %d, which has no limit now: symbolic links and special files, which the kernel cannot unmark (on XFS from Linux 6.17 on it can), or files that were moved out of the directory", cli.Plural(int(left), "file is", "files are"), st.Project)
 	}
-	return a.saidQuota(st, "%s: the quota of %s is lifted", st.Target, st.Bounds)
+	return a.saidQuota(st, "%s: removed the quota of %s", st.Target, st.Bounds)
 }
 
 // saidQuota ends a verb that lifted one.

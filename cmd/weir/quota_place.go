@@ -103,7 +103,7 @@ func (a *app) kindsWithFiles(h *cgroupfs.Hierarchy) []target.Kind {
 func (a *app) containerPlace(t target.Target) (quota.Place, error) {
 	p := quota.Place{Name: t.String(), Lasting: t.Lasting}
 	if len(t.Firsts) == 0 {
-		return p, fmt.Errorf("quota: %s has no process whose mounts tell where its files are", t)
+		return p, fmt.Errorf("quota: %s has no running process, so weir cannot tell where its files are", t)
 	}
 	mounts, err := blkdev.New("/").Mounts(t.Firsts[0])
 	if err != nil {
@@ -122,21 +122,21 @@ func (a *app) containerPlace(t target.Target) (quota.Place, error) {
 	}
 	i = slices.IndexFunc(host, func(m blkdev.Mount) bool { return m.Number == its.Number && m.FSType == its.FSType })
 	if i < 0 {
-		return p, fmt.Errorf("quota: %s: what its first process has as its root is not mounted on this host, and so its files cannot be told; name a directory that only it writes to", t)
+		return p, fmt.Errorf("quota: %s: the root directory of its first process is not mounted on this host, so weir cannot tell which files are its own; name a directory that only it writes to", t)
 	}
 	root := host[i]
 	upper, has := root.SuperOption("upperdir")
 	work, _ := root.SuperOption("workdir")
 	if root.FSType != "overlay" || !has {
-		return p, &cgroupfs.Unsupported{Feature: "quota of " + t.String(), Reason: fmt.Sprintf("its root is %s, without an upper directory of an overlay that would be its own", root.FSType),
+		return p, &cgroupfs.Unsupported{Feature: "quota of " + t.String(), Reason: fmt.Sprintf("its root is %s, which is no overlay with an upper directory of its own", root.FSType),
 			Remedy: "name a directory that only it writes to"}
 	}
 	for _, dir := range []string{upper, work} {
 		if !filepath.IsAbs(dir) {
-			return p, fmt.Errorf("quota: %s: its upper directory %s is relative to where its mounter was; name it as the path that it has on this host", t, dir)
+			return p, fmt.Errorf("quota: %s: its upper directory %s is a relative path; name it by its full path on this host", t, dir)
 		}
 		if blkdev.ThroughProcess(dir) {
-			return p, fmt.Errorf("quota: %s: its upper directory %s was an open directory of the process that mounted it; name it as the path that it has on this host", t, dir)
+			return p, fmt.Errorf("quota: %s: its upper directory %s was an open directory of the process that mounted it; name it by its full path on this host", t, dir)
 		}
 		p.Dirs = append(p.Dirs, dir)
 	}

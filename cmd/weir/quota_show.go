@@ -105,13 +105,13 @@ func (a *app) printQuotas(all []quota.Status) {
 	for _, st := range all {
 		switch st.State {
 		case "interrupted":
-			a.out.Say("%s: setting or clearing it was interrupted; do it again, or: weir quota clear %s", st.Target, st.Target)
+			a.out.Say("%s: setting or clearing it was interrupted; repeat the command, or run weir quota clear %s", st.Target, st.Target)
 		case "under way":
-			a.out.Say("%s: another weir is at it", st.Target)
+			a.out.Say("%s: another weir is working on it", st.Target)
 		case "gone":
-			a.out.Say("%s: its directory is not there any more; to lift it: weir quota clear %d, or where it was moved to", st.Target, st.Project)
+			a.out.Say("%s: its directory is gone; to remove the quota, run weir quota clear %d, or name the place that the directory was moved to", st.Target, st.Project)
 		case "not mounted":
-			a.out.Say("%s: %s is not mounted, or without prjquota", st.Target, st.Mount)
+			a.out.Say("%s: %s is not mounted, or mounted without prjquota", st.Target, st.Mount)
 		}
 	}
 }

@@ -60,7 +60,7 @@ func (a *app) restoreAtBoot(ctx context.Context) error {
 	if err := a.installUnits(ctx, "restore --at-boot", map[string]string{restoreUnit: dropin.RestoreText(program)}); err != nil {
 		return err
 	}
-	a.out.Say("kept limits are set again at boot, and when Docker, Podman or containerd starts: %s", unitDir+restoreUnit)
+	a.out.Say("systemd sets saved limits again at boot, and when Docker, Podman or containerd starts: %s", unitDir+restoreUnit)
 	return nil
 }
 
@@ -68,7 +68,7 @@ func (a *app) restoreNotAtBoot(ctx context.Context) error {
 	if err := a.removeUnits(ctx, "restore --at-boot=false", restoreUnit); err != nil {
 		return err
 	}
-	a.out.Say("kept limits are not set again at boot any more")
+	a.out.Say("systemd no longer sets saved limits at boot")
 	if !a.out.JSON {
 		return nil
 	}
@@ -123,15 +123,15 @@ func (a *app) restore(ctx context.Context, specs []string, dryRun bool) error {
 		doc.Targets = append(doc.Targets, one)
 		switch state {
 		case stopped:
-			a.out.Say("%s does not run; weir restore sets its limits when it does", r.Name)
+			a.out.Say("%s is not running; run weir restore when it is", r.Name)
 		case unknown:
-			a.out.Say("%s is not known to its owner; its record stays until weir clear %s", r.Name, r.Target)
+			a.out.Say("the owner of %s does not know it; the saved limit stays until weir clear %s", r.Name, r.Target)
 		case failed:
 			errs = append(errs, err)
 		}
 	}
 	if len(records) == 0 && errors.Join(errs...) == nil {
-		a.out.Say("no limit is kept on record; weir set --persist keeps a container's")
+		a.out.Say("no limit is saved; weir set --persist saves the limit of a container")
 	}
 	if dryRun {
 		errs = append(errs, a.dryRun("restore", steps))
@@ -202,7 +202,7 @@ func (a *app) keptOf(ctx context.Context, all []kept.Record, specs []string) ([]
 		case err != nil:
 			errs = append(errs, err)
 		default:
-			errs = append(errs, fmt.Errorf("restore %s: no limit of it is on record; weir set %s --persist puts one there", spec, spec))
+			errs = append(errs, fmt.Errorf("restore %s: no limit is saved for it; weir set %s --persist saves one", spec, spec))
 		}
 	}
 	return some, errors.Join(errs...)

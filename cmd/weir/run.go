@@ -126,7 +126,7 @@ func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory s
 	decided = a.holdEscapes(host, room, decided)
 	a.explain(decided)
 	if decided.Paced != nil && readsShort(args) {
-		a.out.Say("note: the pacer's stops interrupt reads of /dev/zero and /dev/urandom, and dd then writes less than it was told to; add iflag=fullblock")
+		a.out.Say("note: the pacer's pauses cut reads of /dev/zero and /dev/urandom short, so dd writes less than you asked for; add iflag=fullblock")
 	}
 	a.sayDrain(room.IO, decided)
 	watcher := a.watchEscapes(room.IO, decided)
@@ -139,20 +139,20 @@ func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory s
 	left, closing := room.Close()
 	switch left {
 	case launch.LeftProcesses:
-		a.out.Say("processes of the command live on in %s; the group is removed when they are gone", room.IO.Path())
+		a.out.Say("processes of the command are still running in %s; weir removes the group when they have exited", room.IO.Path())
 	case launch.LeftQueued:
-		a.out.Say("what it wrote waits in the kernel for the limit: the group stays, and the limit with it, until it is written, in about %s", cli.Duration(result.Queued))
+		a.out.Say("some of its writes still wait in the kernel for the limit: weir keeps the group and its limit until they are written, in about %s", cli.Duration(result.Queued))
 	}
 	if left != launch.LeftNothing {
 		closing = errors.Join(closing, launch.SweepLater())
 	}
 	if result.Starved && o.MemoryMax > 0 {
-		a.out.Say("killed for want of memory (limit %s)", limit.FormatSize(o.MemoryMax))
+		a.out.Say("killed: out of memory (limit %s)", limit.FormatSize(o.MemoryMax))
 	}
 	if err == nil {
 		err = a.reportRun(room, decided, args[0], result)
 		if left == launch.LeftDirty && decided.Binds() && result.Dirty != nil {
-			a.out.Say("%s of what it wrote are in memory still: the group stays, and the limit with it, until they are written", limit.FormatMeasured(float64(*result.Dirty)))
+			a.out.Say("%s of its writes are still in memory: weir keeps the group and its limit until they are written", limit.FormatMeasured(float64(*result.Dirty)))
 		}
 	}
 	if err = errors.Join(err, closing); !result.Ended {

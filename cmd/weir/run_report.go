@@ -114,7 +114,7 @@ func (a *app) reportRun(room *launch.Room, decided place.Decision, command strin
 	}
 	a.sayRun(doc, r.Tally)
 	if r.Stops > 0 {
-		a.out.Say("weir's pacer paused the command %s: it wrote to files that are written back for another group", cli.Plural(int(r.Stops), "time", "times"))
+		a.out.Say("weir's pacer paused the command %s, because it wrote to files that the kernel charges to another group", cli.Plural(int(r.Stops), "time", "times"))
 	}
 	if a.out.JSON {
 		return a.out.Document(doc)
@@ -158,11 +158,11 @@ func (a *app) sayRun(doc runDocument, sum *tally.Sum) {
 		}
 	}
 	if doc.HandedOn != "" {
-		a.out.Say("note: %s hands its work to a daemon, which does it in another group: this limit did not bind it; find it with weir show, and use weir set", doc.HandedOn)
+		a.out.Say("note: %s hands its work to a daemon in another group, so this limit did not apply; find the group with weir show and limit it with weir set", doc.HandedOn)
 	}
 }
 
-var stateWords = map[tally.State]string{tally.Held: "held", tally.NotHeld: "NOT held", tally.NotTold: "cannot tell whether it was held", tally.Idle: "not put to the test"}
+var stateWords = map[tally.State]string{tally.Held: "held", tally.NotHeld: "NOT held", tally.NotTold: "cannot tell whether it was held", tally.Idle: "not tested"}
 
 func (a *app) sayVerdict(d runDevice, done string, v *runVerdict, keys ...limit.Key) {
 	bounds := ""
@@ -197,17 +197,17 @@ func (a *app) sayEscapes(doc runDocument, d runDevice, sum *tally.Sum) {
 	if d.Disk != nil {
 		disk = d.Disk.WrittenBytes
 	}
-	a.out.Say("  the command wrote %s to memory and disk; its group was charged %s; %s wrote %s so far, for everybody",
+	a.out.Say("  the command wrote %s (to memory or disk); the kernel charged %s to its group; %s wrote %s so far, for all processes",
 		limit.FormatMeasured(float64(*doc.Written)), limit.FormatMeasured(float64(charged)), d.Device, limit.FormatMeasured(float64(disk)))
 	switch {
 	case doc.Version == int(cgroupfs.V1):
-		a.out.Say("  %s went past the limit: cgroup v1 has the root group write them back", size)
+		a.out.Say("  %s went past the limit: cgroup v1 charges their writeback to the root group", size)
 	case sum.Told:
 		for _, f := range doc.Escapes[:min(len(doc.Escapes), escapesSaid)] {
-			a.out.Say("  %s went past the limit: %s is written back for %s", limit.FormatMeasured(float64(f.Bytes)), named(f), ownerOf(f))
+			a.out.Say("  %s went past the limit: the kernel charges %s to %s", limit.FormatMeasured(float64(f.Bytes)), named(f), ownerOf(f))
 		}
 	default:
-		a.out.Say("  %s went past the limit: files that the command overwrote are written back for another group%s", size, suspects(sum, d.Number))
+		a.out.Say("  %s went past the limit: the kernel charges files that the command wrote to to another group%s", size, suspects(sum, d.Number))
 	}
 }
 
@@ -239,5 +239,5 @@ func suspects(s *tally.Sum, n blkdev.Number) string {
 	if len(paths) == 0 {
 		return ""
 	}
-	return "; it had " + strings.Join(paths, ", ") + " open"
+	return "; the command had " + strings.Join(paths, ", ") + " open"
 }

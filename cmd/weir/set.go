@@ -121,7 +121,7 @@ func (a *app) setTarget(ctx context.Context, t target.Target, onLimits []limit.A
 		t = withoutEngine(t)
 	}
 	if t.Group.IsRoot() && t.Group.Hierarchy().Version == cgroupfs.V1 && !o.whole {
-		return fmt.Errorf("set %s: on cgroup v1 a limit of the root group binds all processes that no other limit is on, and all writeback of the machine; add --whole-cgroup if that is meant", t)
+		return fmt.Errorf("set %s: on cgroup v1 a limit of the root group applies to all processes without another limit, and to all writeback of this host; add --whole-cgroup if you mean that", t)
 	}
 	if o.persist {
 		if err := a.mayPersist(ctx, t, t.Group.Hierarchy().Version); err != nil {
@@ -161,7 +161,7 @@ func (a *app) setTarget(ctx context.Context, t target.Target, onLimits []limit.A
 		}
 	}
 	if decided.Paced != nil && o.named && o.persist && (plan.File == nil || plan.Unit != "" && !plan.File.Own) {
-		return cli.Usagef("set %s --persist: what keeps this limit starts no pacer with it; leave out --hold, or --persist", t)
+		return cli.Usagef("set %s --persist: nothing would start the pacer again with this limit; leave out --hold or --persist", t)
 	}
 	actions, err := a.setActions(ctx, locked, t, &decided, plan, o.persist)
 	if err != nil {
@@ -211,7 +211,7 @@ func alone(t target.Target, whole bool) error {
 		t.PID = leaderOf(t.PID)
 	}
 	if others := len(slices.DeleteFunc(members, func(pid int) bool { return pid == t.PID })); others > 0 {
-		return fmt.Errorf("%s is in cgroup %s with %s, and a limit binds the whole group; add --whole-cgroup to limit them all, or start the command with weir run",
+		return fmt.Errorf("%s is in cgroup %s with %s, and a limit applies to the whole group; add --whole-cgroup to limit them all, or start the command with weir run",
 			t, t.Group.Path(), cli.Plural(others, "other process", "other processes"))
 	}
 	return nil

@@ -88,7 +88,7 @@ func (a *app) setActions(ctx context.Context, locked hold.Locked, t target.Targe
 		all = append(all, action{k.steps, func(ctx context.Context) (func() error, error) {
 			undo, err := k.do(ctx)
 			if err != nil {
-				err = fmt.Errorf("set %s: the limit is in force now, and nothing keeps it over a restart: %w", t, err)
+				err = fmt.Errorf("set %s: the limit is in force now, but a restart loses it: %w", t, err)
 			}
 			return undo, err
 		}})
@@ -150,8 +150,8 @@ func (a *app) sayUnpaced(t target.Target, d place.Decision, plan hold.Plan, pers
 	}
 	switch {
 	case d.Paced != nil:
-		a.out.Say("warning: after a restart of %s nothing starts the pacer; weir set %s again has it hold buffered writes", t, t)
+		a.out.Say("warning: after a restart of %s nothing starts the pacer; to hold buffered writes again, repeat weir set %s", t, t)
 	case d.Escapes != nil:
-		a.out.Say("note: after a restart of %s nothing starts the pacer; weir set %s again has it hold writes over files of other groups", t, t)
+		a.out.Say("note: after a restart of %s nothing starts the pacer; to hold writes to other groups' files again, repeat weir set %s", t, t)
 	}
 }

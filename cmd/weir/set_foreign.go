@@ -25,7 +25,7 @@ func (a *app) sayForeign(ctx context.Context, t target.Target, limits []limit.As
 	}
 	sources, err := a.whySources()
 	if err != nil {
-		a.out.Say("note: the files that %s writes to cannot be looked at: %v", t, err)
+		a.out.Say("note: weir cannot see which files %s writes to: %v", t, err)
 		return
 	}
 	facts, err := why.Gather(ctx, sources, asked(&t, limits)) // with Firsts its mounts tell its disks
@@ -42,13 +42,13 @@ func (a *app) sayForeign(ctx context.Context, t target.Target, limits []limit.As
 			more = " and " + cli.Plural(n, "other file", "other files")
 		}
 		if decided.Escapes != nil {
-			a.out.Say("note: the kernel charges the writeback of %s%s to %s: weir's pacer is expected to hold that, and stops %s for it; weir why %s --mend moves it to %s's group",
+			a.out.Say("note: the kernel charges the writeback of %s%s to %s: weir's pacer is expected to hold that, and pauses %s for it; weir why %s --mend moves it to %s's group",
 				why.Name(first), more, why.Whose(first.Owner), t, t, t)
 			return
 		}
 		a.out.Say("warning: buffered writes to %s%s are NOT held: the kernel charges their writeback to %s; weir why %s --mend moves it to %s's group",
 			why.Name(first), more, why.Whose(first.Owner), t, t)
 	} else if err != nil {
-		a.out.Say("note: whether files that %s writes to are another group's is not known: %v", t, err)
+		a.out.Say("note: weir cannot tell whether %s writes to other groups' files: %v", t, err)
 	}
 }

@@ -32,7 +32,7 @@ func (a *app) enforce(ctx context.Context, locked hold.Locked, t target.Target, 
 		if loose.Version == cgroupfs.V1 {
 			a.sayMoved("their slice", t.Group)
 		} else {
-			a.out.Say("warning: systemd has not made cgroup %s; it takes the io controller away from it, and the limit, when the last unit in %s that needs that controller ends", t.Group.Path(), loose.Slice)
+			a.out.Say("warning: systemd did not make cgroup %s; it disables the io controller there, and so removes the limit, when the last unit in %s that needs the controller stops", t.Group.Path(), loose.Slice)
 		}
 		plan.Anchor = ""
 		return locked.Apply(ctx, plan)
@@ -67,5 +67,5 @@ func (a *app) sayStrays(t target.Target) {
 }
 
 func (a *app) sayMoved(slice string, g cgroupfs.Group) {
-	a.out.Say("warning: systemd has not made cgroup %s; it moves processes out of it, and so out of the limit, when the first unit in %s asks for disk I/O accounting and when the last that did ends", g.Path(), slice)
+	a.out.Say("warning: systemd did not make cgroup %s; it moves processes out of it, and so out of the limit, when the first unit in %s asks for disk I/O accounting and when the last such unit stops", g.Path(), slice)
 }

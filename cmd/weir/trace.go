@@ -65,7 +65,7 @@ func newTrace(a *app) *cobra.Command {
 				return a.traceMode(cmd, args, modes)
 			}
 			if a.root != "/" {
-				return cli.Usagef("trace --root %s: it asks the running kernel; leave out --root", a.root)
+				return cli.Usagef("trace --root %s: weir traces the running kernel; leave out --root", a.root)
 			}
 			if err := f.check(); err != nil {
 				return err

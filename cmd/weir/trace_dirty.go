@@ -91,7 +91,7 @@ func (a *app) memoryGroup(t target.Target) (*cgroupfs.Group, string, error) {
 	case err != nil:
 		return nil, "", err
 	case g.IsRoot():
-		return nil, "it is in the root group of memory: what the host has is its", nil
+		return nil, "it is in the root memory cgroup, whose figures are the host's", nil
 	case !there:
 		return nil, "the memory controller is not enabled for " + g.Path(), nil
 	}

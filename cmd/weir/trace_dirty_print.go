@@ -83,19 +83,19 @@ func (r dirtyReport) settingsTable() [][]string {
 	s := r.settings
 	pair := func(name string, percent, bytes, at uint64, what string) [][]string {
 		rows := [][]string{{"vm." + name + "_ratio", fmt.Sprintf("%d %%", percent), "of the memory that can become dirty: " + bytesText(at) + ", " + what},
-			{"vm." + name + "_bytes", fmt.Sprint(bytes), "not in force: the ratio is"}}
+			{"vm." + name + "_bytes", fmt.Sprint(bytes), "not in force, the ratio is"}}
 		if bytes > 0 {
-			rows[0][2], rows[1][2] = "not in force: the bytes are", bytesText(at)+": "+what
+			rows[0][2], rows[1][2] = "not in force, the bytes are", bytesText(at)+": "+what
 		}
 		return rows
 	}
-	rows := append(pair("dirty_background", s.BackgroundRatio, s.BackgroundBytes, s.BackgroundAt, "from where on the flusher writes back"),
-		pair("dirty", s.Ratio, s.Bytes, s.LimitAt, "where writers wait until there is less")...)
-	flusher := "how often the flusher looks for those"
+	rows := append(pair("dirty_background", s.BackgroundRatio, s.BackgroundBytes, s.BackgroundAt, "above this the flusher writes back"),
+		pair("dirty", s.Ratio, s.Bytes, s.LimitAt, "above this writers wait until there is less")...)
+	flusher := "how often the flusher wakes to do so"
 	if s.Writeback == 0 {
-		flusher = "0: nothing is written back for its age"
+		flusher = "0: nothing is written back because of its age"
 	}
-	return append(rows, []string{"vm.dirty_expire_centisecs", fmt.Sprint(s.Expire.Milliseconds() / 10), cli.Duration(s.Expire) + ": what is dirty for longer is written back"},
+	return append(rows, []string{"vm.dirty_expire_centisecs", fmt.Sprint(s.Expire.Milliseconds() / 10), cli.Duration(s.Expire) + ": pages dirty for longer are written back"},
 		[]string{"vm.dirty_writeback_centisecs", fmt.Sprint(s.Writeback.Milliseconds() / 10), cli.Duration(s.Writeback) + ": " + flusher})
 }
 
@@ -105,12 +105,12 @@ func (r dirtyReport) words() []string {
 	s := dirty.Group(r.readings)
 	switch {
 	case s != nil && s.Levels != nil:
-		words = append(words, "memory cgroup "+r.group.Path()+": "+summaryText(*s, "its own, about, where its file systems have cgroup writeback: "))
+		words = append(words, "memory cgroup "+r.group.Path()+": "+summaryText(*s, "its own, estimated, on file systems with cgroup writeback: "))
 	case s != nil && r.group.Hierarchy().Version == cgroupfs.V1:
-		words = append(words, fmt.Sprintf("memory cgroup %s: at most %s dirty or in writeback; cgroup v1 has no threshold for one group: at its memory limit its writers reclaim instead",
+		words = append(words, fmt.Sprintf("memory cgroup %s: at most %s dirty or in writeback; cgroup v1 has no dirty threshold per group: at the memory limit its writers reclaim memory instead",
 			r.group.Path(), dirtyText(s.Peak)))
 	case s != nil:
-		words = append(words, fmt.Sprintf("memory cgroup %s: at most %s dirty or in writeback; without a memory limit it has no threshold of its own", r.group.Path(), dirtyText(s.Peak)))
+		words = append(words, fmt.Sprintf("memory cgroup %s: at most %s dirty or in writeback; without a memory limit the group has no dirty threshold of its own", r.group.Path(), dirtyText(s.Peak)))
 	case r.group != nil:
 		words = append(words, "memory cgroup "+r.group.Path()+": it is gone")
 	case r.target != nil:

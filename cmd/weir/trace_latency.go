@@ -150,7 +150,7 @@ func (f *latencyFlags) checkSpace() error {
 		remedy = "write --size " + limit.FormatSize(fits<<20) + " or less, or name another directory"
 	}
 	return &cgroupfs.Unsupported{Feature: "write " + limit.FormatSize(f.sizeBytes) + " into " + f.dir,
-		Reason: "the file system has " + limit.FormatMeasured(float64(free)) + " free, and " + limit.FormatSize(latencyKeep) + " are to stay so", Remedy: remedy}
+		Reason: "the file system has " + limit.FormatMeasured(float64(free)) + " free, and weir leaves " + limit.FormatSize(latencyKeep) + " of that free", Remedy: remedy}
 }
 
 // newCopy is the writer of trace --latency. It is not for people.

@@ -68,7 +68,7 @@ func (a *app) printLatency(r latencyReport) {
 		a.out.Print("%s", line)
 	}
 	a.sayUntraced(r.runs, r.flags.verbose)
-	a.out.Say("what was written was made in memory: a source that is read would take page cache too")
+	a.out.Say("the data was made in memory, because reading a source file would take page cache too")
 }
 
 // sayUntraced says what of the split is not known, and why.

@@ -48,7 +48,7 @@ func (m *traceModes) check(cmd *cobra.Command) error {
 	case m.latency.dir == "" && cmd.Flags().Changed("latency"):
 		return cli.Usagef("--latency \"\": name a directory")
 	case m.latency.dir != "" && m.dirty:
-		return cli.Usagef("--latency and --dirty: each is a look of its own; leave out one")
+		return cli.Usagef("--latency and --dirty cannot be combined; leave out one")
 	case m.latency.dir != "":
 		mode, refused = "--latency", []string{"for", "slower", "ops", "files"}
 	case m.dirty:
@@ -61,9 +61,9 @@ func (m *traceModes) check(cmd *cobra.Command) error {
 			continue
 		}
 		if mode == "" {
-			return cli.Usagef("--%s: it is for trace --latency DIR", name)
+			return cli.Usagef("--%s works only with trace --latency DIR", name)
 		}
-		return cli.Usagef("--%s: it is not for trace %s; leave it out", name, mode)
+		return cli.Usagef("--%s does not work with trace %s; leave it out", name, mode)
 	}
 	return nil
 }
@@ -85,7 +85,7 @@ func (a *app) traceMode(cmd *cobra.Command, args []string, m *traceModes) error 
 		return a.traceDirty(cmd.Context(), args, window, svg)
 	}
 	if len(args) > 0 {
-		return cli.Usagef("trace --latency %s: it writes by itself, in groups of its own; leave out %s", m.latency.dir, args[0])
+		return cli.Usagef("trace --latency %s: weir makes the load itself, in groups of its own; leave out %s", m.latency.dir, args[0])
 	}
 	if a.root != "/" {
 		return cli.Usagef("trace --root %s: it measures this host; leave out --root", a.root)

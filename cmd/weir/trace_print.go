@@ -79,13 +79,13 @@ func (a *app) printUnseen(o trace.OpsReport) {
 	if o.Unseen.Count == 0 {
 		return
 	}
-	text := counted(o.Unseen.Count, "call", "calls") + " not fully seen"
+	text := counted(o.Unseen.Count, "call", "calls") + " not fully traced"
 	if o.Unseen.Seconds > 0 {
 		text += fmt.Sprintf(", at least %s in all", seconds1(o.Unseen.Seconds))
 	}
-	text += ": the kernel did not run all of weir's programs. No figure above has them"
+	text += ": the kernel skipped some of weir's programs. The figures above leave these calls out"
 	if o.Verdict.Partial {
-		text += ", so the shares may not be those of all calls. Trace again, for longer or on a less busy host"
+		text += ", so the shares may not be right for all calls. Trace again, for longer or on a less busy host"
 	}
 	a.out.Print("%s.", text)
 }
@@ -104,7 +104,7 @@ func (a *app) printBehind(behind []trace.BehindReport) {
 		return
 	}
 	a.out.Print("")
-	a.out.Print("behind the scenes, for which no traced call is known to wait (writeback, mostly); means of a request:")
+	a.out.Print("background I/O, which no traced call is known to wait for (mostly writeback); mean per request:")
 	rows := [][]string{{"", "", "", "BLK-THROTTLE", "QUEUE", "DEVICE", "LONGEST"}}
 	for _, b := range behind {
 		each := func(seconds float64) string { return latencyUS(1e6 * seconds / float64(b.Requests)) }
@@ -125,7 +125,7 @@ func (a *app) printNothing(kinds []trace.Kind) {
 		names = append(names, k.String())
 	}
 	a.out.Print("nothing seen: no %s on a file of a disk", strings.Join(names, ", "))
-	a.out.Say("not looked at: splice from a file, files in memory (tmpfs), pipes, sockets; and calls that began before the trace or had not ended")
+	a.out.Say("not traced: splice from a file, files in memory (tmpfs), pipes, sockets; and calls that began before the trace or had not ended")
 }
 
 // sayUnseen says what the kernel did not show.
@@ -148,7 +148,7 @@ func (a *app) sayMissing(missing []trace.Missing, verbose bool) {
 	}
 	text := fmt.Sprintf("this kernel has no %s", strings.Join(names, "; no "))
 	if !verbose {
-		a.out.Say("%s (--verbose says what is not told for it)", text)
+		a.out.Say("%s (--verbose says what weir cannot show without it)", text)
 		return
 	}
 	a.out.Say("%s", text)
@@ -163,12 +163,12 @@ func lostWords(lost trace.Lost) (words []string) {
 		n    uint64
 		what string
 	}{
-		{lost.Tasks, "operations of more threads than there is room for"},
-		{lost.IOs, "I/Os in flight, more than there is room for: their time counts as I/O of others"},
-		{lost.Events, "slow operations that came too fast to be listed"},
-		{lost.Stacks, "sleeps whose reason the kernel did not tell: they count as other"},
-		{lost.Files, "operations on more files than there is room for"},
-		{lost.Missed, "times, for any process, that the kernel did not run one of weir's programs"},
+		{lost.Tasks, "operations not traced: too many threads at once"},
+		{lost.IOs, "I/Os not traced: too many in flight at once (their time counts as I/O of others)"},
+		{lost.Events, "slow operations not listed: they came too fast"},
+		{lost.Stacks, "sleeps whose reason the kernel did not tell (they count as other)"},
+		{lost.Files, "operations not counted by file: too many files"},
+		{lost.Missed, "times the kernel skipped one of weir's programs, for any process"},
 	} {
 		if l.n > 0 {
 			words = append(words, cli.Count(l.n)+" "+l.what)

@@ -65,7 +65,7 @@ where the time went (1.6 s of 1.6 s):
   device             ████████████████████  100 %
 The group is at its memory limit.
 
-behind the scenes, for which no traced call is known to wait (writeback, mostly); means of a request:
+background I/O, which no traced call is known to wait for (mostly writeback); mean per request:
                                  BLK-THROTTLE   QUEUE  DEVICE  LONGEST
   write  1 204 requests  818 MB         67 ms  100 µs  1.2 ms    1.5 s
 
@@ -81,8 +81,8 @@ by file:
   write  12 480  818 MB  900 ms  9.1 ms  page cache, CPU  /data/base/1
 `
 
-const heldMessages = `weir: this kernel has no fentry of the block throttle (--verbose says what is not told for it)
-weir: lost: 1 200 slow operations that came too fast to be listed
+const heldMessages = `weir: this kernel has no fentry of the block throttle (--verbose says what weir cannot show without it)
+weir: lost: 1 200 slow operations not listed: they came too fast
 `
 
 func TestPrintTrace(t *testing.T) {
@@ -102,7 +102,7 @@ func TestPrintTraceOfNothing(t *testing.T) {
 	if want := "the whole host · 3.0 s\nnothing seen: no write, fsync on a file of a disk\n"; data != want {
 		t.Errorf("%s\nwant\n%s", data, want)
 	}
-	if !strings.Contains(messages, "not looked at: splice") {
+	if !strings.Contains(messages, "not traced: splice") {
 		t.Error(messages)
 	}
 }
@@ -113,7 +113,7 @@ func TestPrintTraceMissing(t *testing.T) {
 	doc.Lost = trace.Lost{}
 	doc.Missing = append(doc.Missing, trace.Missing{Hook: "fentry, fexit of page faults", Reason: "refused", Without: "page faults are not seen"})
 	_, messages := printed(t, doc)
-	if want := "weir: this kernel has no fentry of the block throttle; no fentry, fexit of page faults (--verbose says what is not told for it)\n"; messages != want {
+	if want := "weir: this kernel has no fentry of the block throttle; no fentry, fexit of page faults (--verbose says what weir cannot show without it)\n"; messages != want {
 		t.Errorf("%q, want %q", messages, want)
 	}
 	doc.Target = "verbose"
@@ -143,8 +143,8 @@ func TestPrintTraceNotFullySeen(t *testing.T) {
 	doc.Ops[1].Verdict.Partial = true
 	data, _ := printed(t, doc)
 	for _, want := range []string{
-		"12 calls not fully seen, at least 2.0 ms in all: the kernel did not run all of weir's programs. No figure above has them.\n",
-		"1 call not fully seen: the kernel did not run all of weir's programs. No figure above has them, so the shares may not be those of all calls. Trace again, for longer or on a less busy host.\n",
+		"12 calls not fully traced, at least 2.0 ms in all: the kernel skipped some of weir's programs. The figures above leave these calls out.\n",
+		"1 call not fully traced: the kernel skipped some of weir's programs. The figures above leave these calls out, so the shares may not be right for all calls. Trace again, for longer or on a less busy host.\n",
 	} {
 		if !strings.Contains(data, want) {
 			t.Errorf("%s\nwant %q", data, want)

@@ -155,7 +155,7 @@ func (a *app) limitTargets(ctx context.Context, v volume.Volume, l limit.Limit) 
 // checkTargets refuses targets that are not there, before anything is made for them.
 func (a *app) checkTargets(ctx context.Context, specs []string, l limit.Limit) error {
 	if len(specs) > 0 && !l.Bounds() {
-		return cli.Usagef("volume: --for %s names who is to be limited, and no limit is named; add --read, --write, --read-iops or --write-iops", specs[0])
+		return cli.Usagef("volume: --for %s names a target, but no limit is named; add --read, --write, --read-iops or --write-iops", specs[0])
 	}
 	for _, spec := range specs {
 		t, err := a.target(ctx, spec)
@@ -170,7 +170,7 @@ func (a *app) checkTargets(ctx context.Context, specs []string, l limit.Limit) e
 			return err
 		}
 		if t.Group.IsRoot() {
-			return cli.Usagef("volume: --for %s is the root group, which is limited without it on cgroup v1, and cannot be on v2", spec)
+			return cli.Usagef("volume: --for %s is the root group: cgroup v1 limits it anyway, and cgroup v2 cannot limit it; leave it out", spec)
 		}
 	}
 	return nil
@@ -185,7 +185,7 @@ func (a *app) sayVolume(ctx context.Context, s volume.Store, v volume.Volume, st
 	}
 	a.out.Say("volume %s: %s %s at %s (%s%s)", v.Name, limit.FormatMeasured(float64(d.Size)), v.FS, v.Mount, d.Device, on)
 	if d.Number != nil && v.Image != "" && !directIO(*d.Number) {
-		a.out.Say("warning: the file system of %s takes no direct I/O: what is read and written there is in memory twice, and what a limit on that disk says does not bind it", v.Image)
+		a.out.Say("warning: the file system of %s has no direct I/O: data of the volume is in memory twice, and limits on that disk do not apply to it", v.Image)
 	}
 	if !v.Limit.Bounds() || s.IO == nil {
 		return
@@ -193,28 +193,28 @@ func (a *app) sayVolume(ctx context.Context, s volume.Store, v volume.Volume, st
 	flags := cli.Flags(limit.Asked{On: v.Mount, Limit: v.Limit})
 	if s.IO.Version == cgroupfs.V2 {
 		if len(v.For) == 0 {
-			a.out.Say("cgroup v2 has no limit for all of a disk; give it to who uses it: weir set TARGET %s", flags)
+			a.out.Say("cgroup v2 has no limit for a whole disk; limit the targets that use it: weir set TARGET %s", flags)
 		}
 		return
 	}
-	a.out.Say("%s: binds all that the kernel writes back to it, and processes in the root group (cgroup v1)", v.Limit)
+	a.out.Say("%s: applies to all writeback to it, and to processes in the root group (cgroup v1)", v.Limit)
 	if n, bound := volume.DirtyFor(v.Limit); bound && strict {
-		a.out.Say("at most %s wait in memory, so that who writes is held too", limit.FormatMeasured(float64(n)))
+		a.out.Say("at most %s wait in memory, so writers are held too", limit.FormatMeasured(float64(n)))
 	} else {
 		a.sayAhead(bound)
 	}
 	if len(v.For) == 0 {
-		a.out.Say("direct and synchronous I/O of other groups is held by a limit of theirs: weir set TARGET %s", flags)
+		a.out.Say("direct and synchronous I/O of other groups needs a limit on those groups: weir set TARGET %s", flags)
 	}
 }
 
 // sayAhead warns of what waits in memory without a bound.
 func (a *app) sayAhead(bytes bool) {
 	if bytes {
-		a.out.Say("warning: this kernel cannot bound what waits in memory for one disk (Linux 6.2 can): the disk is held, and who writes runs ahead of it")
+		a.out.Say("warning: this kernel cannot bound what waits in memory for one disk (Linux 6.2 can): the disk is held, but writers run ahead in memory")
 		return
 	}
-	a.out.Say("note: without --write, what waits in memory for it is not bounded: the disk is held, and who writes runs ahead of it")
+	a.out.Say("note: without --write, nothing bounds what waits in memory for the volume: the disk is held, but writers run ahead in memory")
 }
 
 // directIO reports whether a loop device does direct I/O on its file.

@@ -24,7 +24,7 @@ func (a *app) atBoot(ctx context.Context, s volume.Store) error {
 	if err := a.installUnits(ctx, "volume up --at-boot", texts); err != nil {
 		return err
 	}
-	a.out.Say("volumes come up at boot: %s, and what they are for has its limit: %s", unitDir+volumesUnit, unitDir+limitsUnit)
+	a.out.Say("systemd mounts the volumes at boot (%s) and then limits their targets (%s)", unitDir+volumesUnit, unitDir+limitsUnit)
 	return nil
 }
 
@@ -32,7 +32,7 @@ func (a *app) notAtBoot(ctx context.Context, s volume.Store) error {
 	if err := a.removeUnits(ctx, "volume up --at-boot=false", volumesUnit, limitsUnit); err != nil {
 		return err
 	}
-	a.out.Say("volumes do not come up at boot any more")
+	a.out.Say("systemd no longer mounts the volumes at boot")
 	all, err := s.List()
 	return errors.Join(err, a.reportVolumes(ctx, s, all...))
 }

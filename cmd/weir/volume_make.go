@@ -99,7 +99,7 @@ func (a *app) volumeCreate(ctx context.Context, what string, o volumeOptions) er
 func (a *app) afterVolume(ctx context.Context, s volume.Store, v volume.Volume, strict bool) error {
 	a.sayVolume(ctx, s, v, strict)
 	if err := a.limitTargets(ctx, v, v.Limit); err != nil {
-		return fmt.Errorf("volume %s is up; its limit is not on all that it is for: %w", v.Name, err)
+		return fmt.Errorf("volume %s is up, but not all its targets (--for) are limited: %w", v.Name, err)
 	}
 	if err := a.refreshBoot(ctx, s); err != nil {
 		return err
@@ -192,12 +192,12 @@ func (a *app) volumeSet(ctx context.Context, what string, l limit.Limit, targets
 		return err
 	}
 	if !at.Up {
-		a.out.Say("volume %s is down; it has the limit when it comes up", v.Name)
+		a.out.Say("volume %s is down; the limit applies once it is up", v.Name)
 		return a.reportVolumes(ctx, s, v)
 	}
 	a.sayVolume(ctx, s, v, strict)
 	if err := a.limitTargets(ctx, v, v.Limit.Overlay(l)); err != nil {
-		return fmt.Errorf("volume %s: its limit is not on all that it is for: %w", v.Name, err)
+		return fmt.Errorf("volume %s: not all its targets (--for) are limited: %w", v.Name, err)
 	}
 	return a.reportVolumes(ctx, s, v)
 }

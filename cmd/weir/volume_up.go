@@ -89,7 +89,7 @@ func newVolumeUp(a *app) *cobra.Command {
 				return err
 			}
 			if accept && len(args) != 1 {
-				return cli.Usagef("volume up --accept-file: name the one volume whose file is another one now; %d are named", len(args))
+				return cli.Usagef("volume up --accept-file: name the one volume whose file was replaced; %d are named", len(args))
 			}
 			if !cmd.Flags().Changed("at-boot") {
 				return a.volumeUp(cmd.Context(), s, args, accept)
@@ -131,7 +131,7 @@ func (a *app) volumeUp(ctx context.Context, s volume.Store, names []string, acce
 		}
 		a.sayVolume(ctx, s, v, strict)
 		if err := a.limitTargets(ctx, v, v.Limit); err != nil { // it may start later
-			a.out.Say("warning: volume %s: %v; once that is there: weir volume up %s", v.Name, err, v.Name)
+			a.out.Say("warning: volume %s: %v; when that is mended: weir volume up %s", v.Name, err, v.Name)
 		}
 	}
 	return errors.Join(errors.Join(errs...), a.reportVolumes(ctx, s, all...))

@@ -73,7 +73,7 @@ func (a *app) toMend(t target.Target, facts why.Facts) ([]mend.Job, error) {
 		}
 	}
 	if !kept {
-		return nil, &cgroupfs.Unsupported{Feature: "move the writeback of files to " + t.String(), Reason: "here no group but the root is charged for it",
+		return nil, &cgroupfs.Unsupported{Feature: "move the writeback of files to " + t.String(), Reason: "on this host the kernel charges all writeback to the root group",
 			Remedy: "weir why " + t.String() + " says why"}
 	}
 	return nil, nil
@@ -116,7 +116,7 @@ func (a *app) mend(ctx context.Context, jobs []mend.Job) ([]movedDocument, error
 		a.out.Say("no file to move")
 		return moved, nil
 	}
-	a.out.Say("moving the writeback of %s; mtime and ctime change, and clean pages are dropped from the page cache, of these files alone", cli.Plural(len(jobs), "file", "files"))
+	a.out.Say("moving the writeback of %s; this changes their mtime and ctime, and drops their clean pages from the page cache", cli.Plural(len(jobs), "file", "files"))
 	progress := cli.NewProgress(os.Stderr)
 	m := mend.Mender{Host: a.launchHost(), Owners: a.inodes, Program: []string{"/proc/self/exe"}, Stderr: os.Stderr, Progress: progress.Show}
 	err := m.Do(ctx, jobs, func(j mend.Job, r mend.Result) error {
@@ -124,7 +124,7 @@ func (a *app) mend(ctx context.Context, jobs []mend.Job) ([]movedDocument, error
 		one := movedDocument{moveDocument: moveOf(j), Moved: r.Refused == "", Rounds: r.Mended.Rounds, Seconds: r.Mended.Took.Seconds(), Refused: r.Refused}
 		moved = append(moved, one)
 		if one.Moved {
-			a.out.Say("%s: written back for cgroup %s now, and no longer for %s (%.1f s)", why.Name(j.File), one.To, why.Whose(j.File.Owner), one.Seconds)
+			a.out.Say("%s: charged to cgroup %s now, and no longer to %s (%.1f s)", why.Name(j.File), one.To, why.Whose(j.File.Owner), one.Seconds)
 		} else {
 			a.out.Say("%s: not moved: %s", why.Name(j.File), one.Refused)
 		}

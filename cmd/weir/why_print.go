@@ -126,7 +126,7 @@ func (a *app) printMatrix(r why.Report, place int) {
 			row, by = append(row, text), append(by, mechanism)
 		}
 		if read && throttled {
-			row[len(row)-1] += "   (what is cached is no disk I/O)"
+			row[len(row)-1] += "   (reads from the page cache are not disk I/O)"
 		}
 		rows = append(rows, row)
 		if slices.ContainsFunc(by[1:], func(m string) bool { return m != "" }) {
@@ -173,9 +173,9 @@ func (a *app) printDirty(d why.Dirty) {
 	a.out.Print("")
 	rows := [][]string{{"DIRTY PAGES", "", "SETTING IN FORCE"}}
 	rows = append(rows, []string{"written back from", size(d.BackgroundAtBytes), inForce("dirty_background", d.BackgroundRatio, d.BackgroundBytes)},
-		[]string{"writers wait from", size(d.LimitAtBytes), inForce("dirty", d.Ratio, d.Bytes)},
+		[]string{"writers throttled at", size(d.LimitAtBytes), inForce("dirty", d.Ratio, d.Bytes)},
 		[]string{"written back after", cli.Duration(seconds(d.ExpireSeconds)), fmt.Sprintf("vm.dirty_expire_centisecs=%.0f", 100*d.ExpireSeconds)},
-		[]string{"looked at every", cli.Duration(seconds(d.WritebackSeconds)), fmt.Sprintf("vm.dirty_writeback_centisecs=%.0f", 100*d.WritebackSeconds)},
+		[]string{"flusher wakes every", cli.Duration(seconds(d.WritebackSeconds)), fmt.Sprintf("vm.dirty_writeback_centisecs=%.0f", 100*d.WritebackSeconds)},
 		[]string{"now dirty", size(d.DirtyNowBytes), "and " + size(d.WritebackNowBytes) + " on the way to disks"})
 	a.out.Print("%s", strings.TrimSuffix(cli.Table(rows, 1), "\n"))
 }
@@ -187,7 +187,7 @@ func size(bytes uint64) string { return limit.FormatMeasured(float64(bytes)) }
 // inForce names the one of a pair that counts: the kernel sets the other to 0.
 func inForce(name string, ratio, bytes uint64) string {
 	if bytes != 0 {
-		return fmt.Sprintf("vm.%s_bytes=%d (its ratio is not in force)", name, bytes)
+		return fmt.Sprintf("vm.%s_bytes=%d (vm.dirty_ratio is not in force)", name, bytes)
 	}
 	return fmt.Sprintf("vm.%s_ratio=%d %% of available memory", name, ratio)
 }

@@ -31,7 +31,7 @@ func TestContainerd(t *testing.T) {
 	t.Cleanup(func() {
 		run(t, "ctr", "task", "rm", "--force", "weir-c")
 		run(t, "ctr", "container", "rm", "weir-c")
-		if _, said := mustWeir(t, "restore"); !strings.Contains(said, "no limit is kept") {
+		if _, said := mustWeir(t, "restore"); !strings.Contains(said, "no limit is saved") {
 			t.Errorf("weir restore finds kept limits at the end:\n%s", said)
 		}
 	})
@@ -40,7 +40,7 @@ func TestContainerd(t *testing.T) {
 		t.Errorf("weir show:\n%s", shown)
 	}
 	mustWeir(t, "clear", "containerd:default/weir-c", "--quiet")
-	holds(t, e, disk, "containerd:default/weir-c", filepath.Join(cmp.Or(e.Cgroups.Blkio, e.Cgroups.Unified), "default/weir-c"), "containerd knows nothing of this limit")
+	holds(t, e, disk, "containerd:default/weir-c", filepath.Join(cmp.Or(e.Cgroups.Blkio, e.Cgroups.Unified), "default/weir-c"), "containerd does not know this limit")
 
 	// Its record sets the limit again where the container is started again.
 	mustWeir(t, "set", "containerd:default/weir-c", "--quiet", "--write", "1MB/s", "--on", disk.Dir, "--persist")

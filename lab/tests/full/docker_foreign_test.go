@@ -56,7 +56,7 @@ func TestDockerForeignInode(t *testing.T) {
 	}
 	stdout, stderr, _ := weir(t, "why", "docker:web", "--mend")
 	t.Log(stdout, stderr)
-	if !strings.Contains(stderr, "/data/f: written back for cgroup ") {
+	if !strings.Contains(stderr, "/data/f: charged to cgroup ") {
 		t.Error("the file is not moved")
 	}
 	if _, said := mustWeir(t, "set", "docker:web", "--write", "500kB/s", "--on", d.disk.Dir); strings.Contains(said, "NOT held") {

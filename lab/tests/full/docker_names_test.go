@@ -148,7 +148,7 @@ func (d containerTest) cgroupfs(t *testing.T) {
 	if got := d.rule(t, "files"); got != "" {
 		t.Errorf("after clear the rule is %q", got)
 	}
-	if _, said := mustWeir(t, "restore"); !strings.Contains(said, "no limit is kept") {
+	if _, said := mustWeir(t, "restore"); !strings.Contains(said, "no limit is saved") {
 		t.Errorf("after clear weir restore says:\n%s", said)
 	}
 }

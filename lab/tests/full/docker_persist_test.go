@@ -30,7 +30,7 @@ func (d containerTest) persist(t *testing.T) {
 	there := func(path string) bool { _, err := os.Stat(path); return err == nil }
 	kept := dropIn("web")
 	_, said := mustWeir(t, "set", d.engine+":web", "--write", fmt.Sprint(rate), "--on", d.disk.Dir, "--persist")
-	if !strings.Contains(said, kept+" has systemd set it at each start") {
+	if !strings.Contains(said, kept+" has systemd set the limit at each start") {
 		t.Errorf("it said nothing of what keeps it:\n%s", said)
 	}
 	if got, want := d.rule(t, "web"), d.ruleOf(rate); got != want {
@@ -119,7 +119,7 @@ func (d containerTest) restore(t *testing.T, rate int) {
 	}
 	id := run(t, d.engine, "inspect", "--format", "{{.Id}}", "web")
 	d.remove(t, "web")
-	if _, said := mustWeir(t, "restore"); !strings.Contains(said, "is not known to its owner") {
+	if _, said := mustWeir(t, "restore"); !strings.Contains(said, "the saved limit stays until") {
 		t.Errorf("of a removed one weir restore says:\n%s", said)
 	}
 	mustWeir(t, "clear", d.engine+":"+id)

@@ -39,7 +39,7 @@ func TestPod(t *testing.T) {
 		t.Errorf("weir show:\n%s", shown)
 	}
 	mustWeir(t, "clear", "pod:default/web", "--quiet")
-	holds(t, e, disk, "pod:default/web", dir, "kubernetes knows nothing of this limit")
+	holds(t, e, disk, "pod:default/web", dir, "kubernetes does not know this limit")
 	shared := chargedTo(t, dir, disk)
 	for id, n := range shared {
 		if n < 1<<20 {

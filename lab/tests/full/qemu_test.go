@@ -92,7 +92,7 @@ func TestQEMU(t *testing.T) {
 		t.Errorf("without a place it said nothing of %s: %s", want, said)
 	}
 	mustWeir(t, "clear", "vm:weir-qemu", "--quiet")
-	holds(t, e, disk, "vm:weir-qemu", d.limited(t, e), "libvirt knows nothing of this limit")
+	holds(t, e, disk, "vm:weir-qemu", d.limited(t, e), "libvirt does not know this limit")
 
 	mustWeir(t, "set", "vm:weir-qemu", "--quiet", "--write", "5MB/s", "--persist")
 	d.destroy(t)

@@ -51,7 +51,7 @@ func TestVM(t *testing.T) {
 	}
 	d.virsh(t, "create", d.file)
 	t.Cleanup(func() { d.destroy(t) })
-	holds(t, e, disk, "vm:weir-vm", d.limited(t, e), "libvirt knows nothing of this limit")
+	holds(t, e, disk, "vm:weir-vm", d.limited(t, e), "libvirt does not know this limit")
 	t.Run("persist", func(t *testing.T) { d.persist(t, e, disk) })
 }
 
@@ -119,7 +119,7 @@ func (d domain) persist(t *testing.T, e environ.Environ, disk *lab.TestDisk) {
 	if would, _ := mustWeir(t, append(slices.Clone(set), "--dry-run")...); !strings.Contains(would, "run virsh --quiet --connect "+d.uri+" blkiotune --config --domain="+d.name+" --device-write-bytes-sec="+disk.Node+",5000000") || len(rules()) > 0 {
 		t.Errorf("a dry run has:\n%s\nand left the rules %q", would, rules())
 	}
-	if _, said := mustWeir(t, set...); !strings.Contains(said, "libvirt keeps it for the next start of "+spec) {
+	if _, said := mustWeir(t, set...); !strings.Contains(said, "libvirt keeps the limit for the next start of "+spec) {
 		t.Errorf("it said nothing of libvirt: %s", said)
 	}
 	restart := func() {

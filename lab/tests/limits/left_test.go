@@ -67,7 +67,7 @@ func leaves(t *testing.T, name, dir string, rate, seconds int) {
 	t.Helper()
 	_, said := weirBoth(t, "run", "--name", name, "--write", fmt.Sprint(rate), "--on", dir, "--",
 		"dd", "if=/dev/zero", "of="+fileIn(t, dir, name), "bs=1048576", fmt.Sprint("count=", seconds*rate>>20))
-	if want := "of what it wrote are in memory still: the group stays"; !contains(said, want) {
+	if want := "of its writes are still in memory: weir keeps the group"; !contains(said, want) {
 		t.Errorf("weir run said %q, want %q in it", said, want)
 	}
 	if !isLimited(t, name) {
@@ -128,7 +128,7 @@ func TestWhatIsQueuedIsHeld(t *testing.T) {
 				if ends == "killed" {
 					run[len(run)-1] += "; kill -9 $PPID"
 					_ = exec.Command("weir", run...).Run() // it is killed
-				} else if _, said := weirBoth(t, run...); !contains(said, "waits in the kernel for the limit: the group stays") {
+				} else if _, said := weirBoth(t, run...); !contains(said, "still wait in the kernel for the limit: weir keeps the group") {
 					t.Errorf("weir run said %q", said)
 				}
 				if took := time.Since(began); took > seconds*time.Second/2 {

@@ -34,7 +34,7 @@ func TestSize(t *testing.T) {
 	onEach(t, func(t *testing.T, disk *lab.TestDisk) {
 		dir := subdir(t, disk.Dir, "data")
 		said := mustWeir(t, "quota", "set", dir, "10MB")
-		if want := map[string]string{"xfs": "ENOSPC, root too", "ext4": "EDQUOT"}[disk.FS]; !strings.Contains(said, want) || !strings.Contains(said, "10.0 MB") {
+		if want := map[string]string{"xfs": "ENOSPC, also for root", "ext4": "EDQUOT"}[disk.FS]; !strings.Contains(said, want) || !strings.Contains(said, "10.0 MB") {
 			t.Errorf("weir said %q; want %q", said, want)
 		}
 		const most = 10_000_000

@@ -218,7 +218,7 @@ func TestPersistentUnit(t *testing.T) {
 		t.Errorf("systemd keeps %q", persistent)
 	}
 	messages, err := exec.Command("weir", "set", "unit:"+unit, "--write", "8MB/s", "--on", disk.Node).CombinedOutput()
-	if err != nil || !strings.Contains(string(messages), "brings back what "+persistent[0]+" keeps; add --persist") {
+	if err != nil || !strings.Contains(string(messages), "brings back the limit in "+persistent[0]+"; add --persist") {
 		t.Errorf("weir set over a limit that is kept: %v, %s", err, messages)
 	}
 	output(t, "weir", "clear", "unit:"+unit, "--quiet")
@@ -373,7 +373,7 @@ func TestUnitOnV1(t *testing.T) {
 	if _, err := os.Stat(filepath.Dir(dropIn)); err == nil {
 		t.Errorf("after clear of the stopped unit %s is there", filepath.Dir(dropIn))
 	}
-	if got := refused(t, 3, "set", "unit:system.slice", "--write", "1MB/s", "--on", disk.Node, "--persist"); !strings.Contains(got, "only a service can") {
+	if got := refused(t, 3, "set", "unit:system.slice", "--write", "1MB/s", "--on", disk.Node, "--persist"); !strings.Contains(got, "only at the start of a service") {
 		t.Errorf("--persist of a slice: %q", got)
 	}
 }

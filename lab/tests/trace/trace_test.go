@@ -229,13 +229,13 @@ func addsUp(t *testing.T, r report, kind string, own timed) {
 	if own.Loads != 0 {
 		clock = fmt.Sprintf("the kernel's record (the load's own clock %.3f s)", own.Loads.Seconds())
 	}
-	t.Logf("%s: parts %.3f s, %s %.3f s: %.3f; %d of %d calls, %d more not fully seen, %d programs left out",
+	t.Logf("%s: parts %.3f s, %s %.3f s: %.3f; %d of %d calls, %d more not fully traced, %d programs left out",
 		kind, sum, clock, own.Took.Seconds(), sum/own.Took.Seconds(), o.Count, own.Count, unseen, r.Lost["missed"])
 	if seen := o.Count + unseen; seen < own.Count || seen > own.Count+own.Count/50+16 { // the load's own start and end
 		t.Errorf("%s: %d calls seen and %d not fully, the load made %d", kind, o.Count, unseen, own.Count)
 	}
 	if unseen > own.Count/20 {
-		t.Errorf("%s: %d of %d calls were not fully seen, want a twentieth at most", kind, unseen, own.Count)
+		t.Errorf("%s: %d of %d calls were not fully traced, want a twentieth at most", kind, unseen, own.Count)
 	}
 	// Of what takes less, an emulated processor spends too much between the load's clock and
 	// the kernel's; natively it is held against it.

@@ -79,7 +79,7 @@ func TestWhyForeignInode(t *testing.T) {
 	// It ends with 0 only if all holds then.
 	out := f.paste(t, "weir why cgroup:/why-foreign --on "+disk.Dir+" --mend")
 	t.Log(out)
-	moved := file + ": written back for cgroup /why-foreign now, and no longer for "
+	moved := file + ": charged to cgroup /why-foreign now, and no longer to "
 	if !strings.Contains(out, moved+"a group that is gone (/why-first)") && !strings.Contains(out, moved+"the root group") || strings.Contains(out, "foreign-inode") {
 		t.Errorf("after --mend the file is not the group's")
 	}
