@@ -18,6 +18,8 @@
 //		...
 //	}
 //
+// What it wants to know of the guest after that is in lab.Here.
+//
 // Where something is missing the test is skipped, with a reason that the lab
 // counts. A test (or subtest) that neither passed nor failed on any guest of a
 // whole run fails the run: ask for what exists. Outside the lab, in a plain

@@ -92,6 +92,21 @@ func Need(t testing.TB, needs ...Requirement) environ.Environ {
 	return e
 }
 
+// Here is the environment of a test that has said what it needs. It skips nothing: a Need
+// that only reads the environment would end a test, after its work, in a guest that takes
+// only tests that ask for more.
+func Here(t testing.TB) environ.Environ {
+	t.Helper()
+	e, ok, err := environ.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !ok {
+		t.Fatal("lab.Here: not in the lab; begin with lab.Need")
+	}
+	return e
+}
+
 // need is Need for what a test asks for by the way, such as a disk.
 func need(t testing.TB, needs ...Requirement) environ.Environ {
 	t.Helper()

@@ -82,10 +82,13 @@ func TestOnly(t *testing.T) {
 		{[]Requirement{BPF, Systemd, Podman}, false},
 		{[]Requirement{Lane("qemu")}, true}, // of emulation itself
 		{[]Requirement{Lane("uml")}, false},
-		{nil, true}, // a helper that looks at the environment
+		{nil, true}, // of weir's start
 	} {
 		ran := false
 		t.Run("inner", func(t *testing.T) {
+			if got := Here(t); got.Guest != e.Guest {
+				t.Errorf("here is %q, want %q", got.Guest, e.Guest)
+			}
 			Need(t, c.needs...)
 			ran = true
 		})

@@ -16,7 +16,7 @@ import (
 )
 
 // holdLimit is what the writers below may write, in bytes a second.
-func holdLimit(t *testing.T) int { return lab.Scaled(lab.Need(t), 10<<20) }
+func holdLimit(t *testing.T) int { return lab.Scaled(lab.Here(t), 10<<20) }
 
 // What is written over another group's file is held with what is the group's own, and a
 // command that writes only its own is never paused.

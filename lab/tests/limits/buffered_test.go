@@ -43,7 +43,7 @@ func TestBufferedIsHeldAtTheDevice(t *testing.T) {
 func buffered(t *testing.T, disk *lab.TestDisk, file string, rate int) float64 {
 	t.Helper()
 	note := filepath.Join(t.TempDir(), "cgroup")
-	unified := lab.Need(t).Cgroups.Unified
+	unified := lab.Here(t).Cgroups.Unified
 	before := counters(t, disk.Number)
 	arrivals := lab.WatchWrites(func() (int64, bool) { return lab.Charged(noted(unified, note), disk.Number)() })
 	total := uint64(rate*bufferedSeconds) << 20

@@ -13,8 +13,7 @@ import (
 func TestDirectIsHeld(t *testing.T) {
 	t.Parallel()
 	t.Run("ext4", func(t *testing.T) {
-		lab.Need(t, lab.Root, lab.FS("ext4"))
-		if e := lab.Need(t); e.Has("systemd") && e.Lane != "native" { // other tests measure what units get
+		if e := lab.Need(t, lab.Root, lab.FS("ext4")); e.Has("systemd") && e.Lane != "native" { // other tests measure what units get
 			lab.Need(t, lab.Long)
 		}
 		t.Parallel()
@@ -54,7 +53,7 @@ func fast(t *testing.T, r rate, needs ...lab.Requirement) {
 // measureAll measures rates side by side on one disk, reading and writing.
 func measureAll(t *testing.T, fs string, rates ...rate) {
 	t.Helper()
-	e := lab.Need(t)
+	e := lab.Here(t)
 	disk := lab.Disk(t, lab.FS(fs))
 	for _, r := range rates {
 		for _, read := range []bool{false, true} {

@@ -17,7 +17,7 @@ import (
 // held measures a direct writer below dir at 8 MB/s, and that the rule is on device.
 func held(t *testing.T, dir, device string) {
 	t.Helper()
-	rate := lab.Scaled(lab.Need(t), 8e6)
+	rate := lab.Scaled(lab.Here(t), 8e6)
 	limits := []string{"--write", fmt.Sprint(rate), "--on", dir}
 	job := load.Job{Path: load.Direct, File: filepath.Join(dir, "f"), Block: blockFor(rate), Size: 16 << 20, Warm: warm, For: window}
 	lab.Ratio(t, "direct write", float64(rate), lab.Direct, func() float64 { return limited(t, limits, job).BytesPerSec() })

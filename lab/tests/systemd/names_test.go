@@ -44,7 +44,7 @@ func TestNamesOfOneDisk(t *testing.T) {
 }
 
 func twoNames(t *testing.T, disk *lab.TestDisk, name, first, second string) {
-	e := lab.Need(t)
+	e := lab.Here(t)
 	unit := unitFile(t, name, "/bin/sleep 600")
 	group := "/system.slice/" + unit
 	const written, read, ops = "IOWriteBandwidthMax", "IOReadBandwidthMax", "IOReadIOPSMax"

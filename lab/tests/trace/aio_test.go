@@ -131,7 +131,7 @@ func throttledAIO(t *testing.T, short ...string) {
 	t.Helper()
 	disk := lab.Disk(t, lab.FS("ext4"))
 	g := newGroup(t)
-	limit := lab.Scaled(lab.Need(t), 10_000_000)
+	limit := lab.Scaled(lab.Here(t), 10_000_000)
 	g.limitWrites(t, disk.Number.String(), strconv.Itoa(limit))
 	for name, j := range aioWays {
 		if testing.Short() && !slices.Contains(short, name) {

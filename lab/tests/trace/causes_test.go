@@ -21,7 +21,7 @@ func TestBlkThrottle(t *testing.T) {
 	needTrace(t, lab.NoSystemd, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
 	g := newGroup(t)
-	limit := lab.Scaled(lab.Need(t), 10_000_000)
+	limit := lab.Scaled(lab.Here(t), 10_000_000)
 	g.limitWrites(t, disk.Number.String(), strconv.Itoa(limit))
 	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(), Flags: unix.O_DIRECT, Block: 256 << 10, Size: 16 << 20}
 	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts())
@@ -56,7 +56,7 @@ func TestThrottleAndDevice(t *testing.T) {
 // slowDevice is for how long a device holds each request, ms: longer than a processor takes
 // for it, also where it is emulated.
 func slowDevice(t *testing.T) int {
-	if lab.Need(t).Lane == "qemu" {
+	if lab.Here(t).Lane == "qemu" {
 		return 100
 	}
 	return 30
@@ -143,7 +143,7 @@ func TestMemcgReclaim(t *testing.T) {
 		Hold: 72 << 20, Then: filepath.Join(g.memory, "memory.high"), Line: "67108864"}
 	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", "12s") // one read can take 2 s
 	r.slowest(t).blames(t, "memcg_reclaim", causeMin)
-	if e := lab.Need(t, lab.Root); e.Slow > clockTrue {
+	if e := lab.Here(t); e.Slow > clockTrue {
 		// The wait is on the way back from the call, and only the load's own clock has it. On a
 		// slow machine that clock had a third more than the call (why is not shown yet; the load's
 		// own text may be reclaimed and read again).

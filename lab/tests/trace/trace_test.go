@@ -44,7 +44,7 @@ type group struct {
 
 func newGroup(t *testing.T) group {
 	t.Helper()
-	cgroups := lab.Need(t).Cgroups
+	cgroups := lab.Here(t).Cgroups
 	g := group{name: "trace-" + strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name())), v2: cgroups.IOInV2}
 	if g.v2 {
 		for _, c := range []string{"+io", "+memory"} {

@@ -78,7 +78,7 @@ func throttledRequests(t *testing.T, short ...string) {
 	t.Helper()
 	disk := lab.Disk(t, lab.FS("ext4"))
 	g := newGroup(t)
-	limit := lab.Scaled(lab.Need(t), 10_000_000)
+	limit := lab.Scaled(lab.Here(t), 10_000_000)
 	g.limitWrites(t, disk.Number.String(), strconv.Itoa(limit))
 	for name, j := range ways {
 		if testing.Short() && !slices.Contains(short, name) {

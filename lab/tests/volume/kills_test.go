@@ -71,8 +71,8 @@ func whole(t *testing.T, on, name string, devices []string) (v volume, there boo
 	if there && v.Up {
 		more--
 		bounds := read(t, "/sys/class/bdi/"+v.Number.String()+"/strict_limit", "1")
-		if lab.Need(t).Cgroups.Blkio != "" {
-			rules := read(t, filepath.Join(lab.Need(t).Cgroups.Blkio, "blkio.throttle.write_bps_device"))
+		if lab.Here(t).Cgroups.Blkio != "" {
+			rules := read(t, filepath.Join(lab.Here(t).Cgroups.Blkio, "blkio.throttle.write_bps_device"))
 			if !strings.Contains(rules, v.Number.String()+" 5000000") {
 				t.Fatalf("%s is up without its limit: %s", v.Device, rules)
 			}

@@ -82,7 +82,7 @@ func find(t *testing.T, name string) volume {
 // room is a directory on a file system that volumes' files can be made on.
 func room(t *testing.T) string {
 	t.Helper()
-	if lab.Need(t).Lane == "native" {
+	if lab.Here(t).Lane == "native" {
 		return t.TempDir()
 	}
 	return lab.Disk(t, lab.FS("ext4")).Dir
@@ -164,7 +164,7 @@ func grows(t *testing.T, v volume, size string) {
 	t.Helper()
 	before := free(t, v.Mount)
 	said, err := try("volume", "resize", v.Name, "--size", size)
-	if strings.Contains(said, "CAP_SYS_RESOURCE") && lab.Need(t).Lane == "native" {
+	if strings.Contains(said, "CAP_SYS_RESOURCE") && lab.Here(t).Lane == "native" {
 		if now := find(t, v.Name); now.Size != v.Size {
 			t.Errorf("a refused resize has made it %d bytes", now.Size)
 		}

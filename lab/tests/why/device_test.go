@@ -26,7 +26,7 @@ func tool(t *testing.T, name string, args ...string) string {
 func limited(t *testing.T, name string, disk *lab.TestDisk) group {
 	t.Helper()
 	var g group
-	if lab.Need(t).Cgroups.IOInV2 {
+	if lab.Here(t).Cgroups.IOInV2 {
 		g = newGroup(t, nil, name, "io", "memory")
 	} else {
 		g = newGroup(t, nil, name)

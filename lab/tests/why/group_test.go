@@ -20,7 +20,7 @@ type group struct {
 // enabled for it (v2).
 func newGroup(t *testing.T, above *group, name string, controllers ...string) group {
 	t.Helper()
-	cgroups := lab.Need(t).Cgroups
+	cgroups := lab.Here(t).Cgroups
 	g := group{v2: cgroups.IOInV2}
 	root, parent := cgroups.Blkio, ""
 	if g.v2 {
@@ -73,7 +73,7 @@ func TestWhyUnitDiffers(t *testing.T) {
 	const unit = "weir-why.service"
 	tool(t, "systemd-run", "--quiet", "--unit", unit, "-p", "IOAccounting=yes", "sleep", "600")
 	t.Cleanup(func() { tool(t, "systemctl", "stop", unit) })
-	g := group{path: "/system.slice/" + unit, dir: filepath.Join(lab.Need(t).Cgroups.Unified, "system.slice", unit), v2: true}
+	g := group{path: "/system.slice/" + unit, dir: filepath.Join(lab.Here(t).Cgroups.Unified, "system.slice", unit), v2: true}
 	lab.Await(t, 20*time.Second, "the unit's io.max", func() bool {
 		_, err := os.Stat(filepath.Join(g.dir, "io.max"))
 		return err == nil

@@ -38,7 +38,7 @@ func TestWhyV1Writeback(t *testing.T) {
 	}
 	g.proves(t, disk.Dir, "buffered", "not held")
 	f.paste(t, "blkio.throttle.write_bps_device")
-	root := group{dir: lab.Need(t).Cgroups.Blkio}
+	root := group{dir: lab.Here(t).Cgroups.Blkio}
 	t.Cleanup(func() { root.set(t, "blkio.throttle.write_bps_device", disk.Number.String()+" 0") })
 	r = explain(t, "cgroup:"+g.path, "--on", disk.Dir)
 	r.gone(t, "v1-writeback")

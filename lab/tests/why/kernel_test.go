@@ -45,7 +45,7 @@ func TestWhyKernelBugs(t *testing.T) {
 				}
 			}
 			g := group{}
-			if lab.Need(t).Cgroups.IOInV2 {
+			if lab.Here(t).Cgroups.IOInV2 {
 				g = newGroup(t, nil, "why-bugs-"+name, "io")
 			} else {
 				g = newGroup(t, nil, "why-bugs-"+name)
