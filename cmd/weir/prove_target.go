@@ -13,6 +13,7 @@ import (
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/pacer"
 	"github.com/weir-io/weir/internal/prove"
 	"github.com/weir-io/weir/internal/target"
 )
@@ -39,7 +40,7 @@ func (a *app) proveTarget(ctx context.Context, spec string, f *proveFlags) error
 		return &cgroupfs.Unsupported{Feature: "prove " + t.String(), Reason: "cgroup " + t.Group.Path() + " has no disk I/O limit",
 			Remedy: "set one with weir set " + t.String() + " --write 10MB/s, or leave out the target to measure in a new group"}
 	}
-	paced, err := a.pacedAs(t.Group)
+	job, err := a.jobOf(t.Group)
 	if err != nil {
 		return err
 	}
@@ -69,9 +70,11 @@ func (a *app) proveTarget(ctx context.Context, spec string, f *proveFlags) error
 			limited = limited.Parent() // it is what is charged, and limited
 		}
 		place := prove.Place{Host: a.launchHost(), Target: limited, Inside: inside, Limit: b.Limit, Unit: t.Owner.Unit}
-		place.Paced = paced != nil && slices.Contains(paced.Devices, b.Device)
-		if paced != nil && t.Group.Hierarchy().Version == cgroupfs.V1 {
-			cells, err := paced.Cells(a.fs)
+		if job != nil && slices.Contains(job.Devices, b.Device) {
+			place.Paced, place.Escapes = job.Count == pacer.CountWritten, job.Count == pacer.CountEscaped
+		}
+		if job != nil && t.Group.Hierarchy().Version == cgroupfs.V1 {
+			cells, err := job.Cells(a.fs)
 			if err != nil {
 				return err
 			}

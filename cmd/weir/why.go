@@ -139,7 +139,7 @@ func (a *app) whySources() (why.Sources, error) {
 	if s.SystemdRuns && a.root == "/" {
 		s.UnitLimits = unitLimits
 	}
-	s.Paced, s.NoPacer, s.KeptIn = a.deciding().Paced, a.deciding().NoPacer, a.keptIn
+	s.Pacer, s.KeptIn = a.deciding(), a.keptIn
 	return s, nil
 }
 

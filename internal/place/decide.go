@@ -18,8 +18,9 @@ type Group struct {
 	Rules  []cgroupfs.Rule             // in force
 	Bounds map[blkdev.Number]RootBound // v1: what binds everybody's writes to a device
 	Paced  *Paced                      // what weir's pacer holds now; nil: nothing
-	// Escapes says that it holds what the kernel charges to other groups now (cgroup v2).
-	Escapes bool
+	// Escapes is what it holds now of what the kernel charges to other groups, and of the
+	// group's own with that (cgroup v2); nil: nothing.
+	Escapes *Paced
 	// Unseen is why BPF cannot see what that is; nil: it can. The kernel's counters err, and
 	// nobody is to be stopped for what they got wrong.
 	Unseen error
@@ -51,6 +52,9 @@ type Decision struct {
 type Expected struct {
 	Placed
 	Expectation
+	// Foreign is what is expected to hold writes over files of other groups, which the kernel
+	// charges to those; nil: it charges them to no other group than the rest.
+	Foreign *By
 }
 
 // A SpecError says that what was asked for contradicts itself.
@@ -79,9 +83,14 @@ func Decide(g Group, all []Placed, how limit.Hold) (Decision, error) {
 	}
 	for i, p := range all {
 		sites[i].Paced = d.Paced
-		d.Places = append(d.Places, Expected{p, Expect(sites[i])})
+		d.Places = append(d.Places, Expected{Placed: p, Expectation: Expect(sites[i])})
 	}
 	d.Escapes = d.escapes(sites)
+	for i := range d.Places {
+		if e := &d.Places[i]; e.LimitsWrites() && e.Buffered.Mechanism == Writeback {
+			e.Foreign = d.foreign(sites[i])
+		}
+	}
 	return d, nil
 }
 
@@ -89,11 +98,15 @@ func Decide(g Group, all []Placed, how limit.Hold) (Decision, error) {
 // kernel's writeback is to hold a limit on bytes.
 func (d Decision) escapes(sites []Site) *Paced {
 	g := d.Group
-	asked := d.Hold == limit.HoldAuto && g.NoPacer == nil && g.Unseen == nil || d.Hold == "" && g.Escapes
-	if !asked || d.Paced != nil || g.Version != cgroupfs.V2 {
+	switch {
+	case d.Paced != nil || g.Version != cgroupfs.V2:
+		return nil
+	case d.Hold == "":
+		return g.Escapes
+	case d.Hold != limit.HoldAuto || g.NoPacer != nil || g.Unseen != nil:
 		return nil
 	}
-	here := g.Escapes // else on another device
+	here := g.Escapes != nil // else on another device
 	for i, s := range sites {
 		_, bound := s.Limit.WBPS.Number()
 		here = here || bound && d.Places[i].Buffered.Mechanism == Writeback
@@ -102,6 +115,20 @@ func (d Decision) escapes(sites []Site) *Paced {
 		return nil
 	}
 	return pacedBy(g.Rules, sites)
+}
+
+// foreign is what is expected to hold writes over files of other groups at a site, where the
+// kernel's writeback holds the group's own.
+func (d Decision) foreign(s Site) *By {
+	if d.Group.Root { // v1's: whose writeback is everybody's
+		return nil
+	}
+	for _, p := range []*Paced{d.Paced, d.Escapes} {
+		if p.holds(s) {
+			return &By{Mechanism: Pacer, Why: s.uncounted()}
+		}
+	}
+	return &By{Why: "the kernel charges them to those" + d.blind()}
 }
 
 // Without is the same decision where the pacer cannot be had.

@@ -101,6 +101,49 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// Writes over files of other groups are held by the pacer where it sees them and counts for the
+// device, at most at its limit; and nowhere else.
+func TestDecideOfOthersFiles(t *testing.T) {
+	ext4, vfat := blkdev.Mount{FSType: "ext4"}, blkdev.Mount{FSType: "vfat"}
+	blind, none := errors.New("no BPF"), errors.New("no pacer")
+	for _, c := range []struct {
+		name  string
+		group Group
+		at    Placed
+		how   limit.Hold
+		want  *By // Why is only whether there is one
+	}{
+		{"auto", Group{Controller: v2}, on(vda, ext4, wbps(10e6)), limit.HoldAuto, &By{Mechanism: Pacer}},
+		{"auto, operations too", Group{Controller: v2}, on(vda, ext4, wbps(10e6).Overlay(wiops(200))), limit.HoldAuto, &By{Mechanism: Pacer, Why: "bytes only"}},
+		{"operations alone", Group{Controller: v2}, on(vda, ext4, wiops(200)), limit.HoldAuto, &By{Why: "why"}},
+		{"the kernel's rule alone", Group{Controller: v2, Escapes: escaping}, on(vda, ext4, wbps(10e6)), limit.HoldKernel, &By{Why: "why"}},
+		{"without BPF", Group{Controller: v2, Unseen: blind}, on(vda, ext4, wbps(10e6)), limit.HoldAuto, &By{Why: "why"}},
+		{"without a pacer", Group{Controller: v2, NoPacer: none}, on(vda, ext4, wbps(10e6)), limit.HoldAuto, &By{Why: "why"}},
+		{"the pacer for all", Group{Controller: v2, Unseen: blind}, on(vda, ext4, wbps(10e6)), limit.HoldPacer, &By{Mechanism: Pacer}},
+		{"as it is", Group{Controller: v2, Escapes: escaping}, on(vda, ext4, wbps(10e6)), "", &By{Mechanism: Pacer}},
+		{"as it is: nothing", Group{Controller: v2}, on(vda, ext4, wbps(10e6)), "", &By{Why: "why"}},
+		{"as it is: the rule is stricter", Group{Controller: v2, Escapes: escaping}, on(vda, ext4, wbps(5e6)), "", &By{Why: "why"}},
+		{"as it is: another disk", Group{Controller: v2, Escapes: escaping}, on(vdb, ext4, wbps(10e6)), "", &By{Why: "why"}},
+		{"reads", Group{Controller: v2}, on(vda, ext4, rbps(10e6)), limit.HoldAuto, nil},
+		{"no cgroup writeback", Group{Controller: v2}, on(vda, vfat, wbps(10e6)), limit.HoldAuto, nil},
+		{"v1", Group{Controller: v1}, on(vda, ext4, wbps(10e6)), limit.HoldAuto, nil},
+		{"v1's root", Group{Controller: Controller{Version: cgroupfs.V1, Root: true}, NoPacer: none}, on(vda, ext4, wbps(10e6)), limit.HoldAuto, nil},
+	} {
+		d, err := Decide(c.group, []Placed{c.at}, c.how)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch got := d.Places[0].Foreign; {
+		case got == nil || c.want == nil:
+			if got != nil || c.want != nil {
+				t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+			}
+		case got.Mechanism != c.want.Mechanism || (got.Why == "") != (c.want.Why == ""):
+			t.Errorf("%s: %+v, want %+v", c.name, *got, *c.want)
+		}
+	}
+}
+
 func TestDecideRefuses(t *testing.T) {
 	ext4 := blkdev.Mount{FSType: "ext4"}
 	var spec *SpecError
@@ -112,6 +155,9 @@ func TestDecideRefuses(t *testing.T) {
 		t.Errorf("a pacer that cannot be had: %v", err)
 	}
 }
+
+// escaping is what the pacer holds of what escapes a rule of 10 MB/s on vda.
+var escaping = &Paced{WBPS: 10e6, Devices: []blkdev.Number{vda.Number}, Record: "/run/weir"}
 
 // The lines name the actor, and what does not hold has a reason.
 func TestLines(t *testing.T) {
@@ -127,13 +173,13 @@ func TestLines(t *testing.T) {
 		{"v2", Group{Controller: v2}, wbps(10e6), limit.HoldAuto,
 			[]string{"expected to hold: direct and synchronous writes by the kernel's throttle; buffered writes by writeback"},
 			[]string{"expected to hold: writes over files of other groups by weir's pacer, which stops the group only for those"}},
-		{"v2, the kernel", Group{Controller: v2, Escapes: true}, wbps(10e6), limit.HoldKernel,
+		{"v2, the kernel", Group{Controller: v2, Escapes: escaping}, wbps(10e6), limit.HoldKernel,
 			[]string{"expected to hold: direct and synchronous writes by the kernel's throttle; buffered writes by writeback"},
 			[]string{"expected NOT to hold: writes over files of other groups, which the kernel charges to those"}},
 		{"v2, without BPF", Group{Controller: v2, Unseen: errors.New("no BPF")}, wbps(10e6), limit.HoldAuto,
 			[]string{"expected to hold: direct and synchronous writes by the kernel's throttle; buffered writes by writeback"},
 			[]string{"expected NOT to hold: writes over files of other groups, which the kernel charges to those (weir's pacer needs BPF to see it, which cannot be had here)"}},
-		{"v2, as it is", Group{Controller: v2, Escapes: true, Rules: []cgroupfs.Rule{rule(vda, wbps(10e6))}}, rbps(10e6), limit.HoldAuto,
+		{"v2, as it is", Group{Controller: v2, Escapes: escaping, Rules: []cgroupfs.Rule{rule(vda, wbps(10e6))}}, rbps(10e6), limit.HoldAuto,
 			[]string{"expected to hold: reads by the kernel's throttle"},
 			[]string{"expected to hold: writes over files of other groups by weir's pacer, which stops the group only for those"}},
 		{"v2, reads", Group{Controller: v2}, rbps(10e6), limit.HoldAuto, []string{"expected to hold: reads by the kernel's throttle"}, nil},

@@ -133,8 +133,12 @@ func (s Site) buffered() By {
 // pacedHere reports whether the pacer holds the bytes that the site's limit bounds, as
 // tightly.
 func (s Site) pacedHere() bool {
+	return s.Paced.holds(s)
+}
+
+func (p *Paced) holds(s Site) bool {
 	most, bytes := s.Limit.WBPS.Number()
-	return bytes && s.Paced != nil && s.Paced.WBPS <= most && slices.Contains(s.Paced.Devices, s.Device)
+	return bytes && p != nil && p.WBPS <= most && slices.Contains(p.Devices, s.Device)
 }
 
 // uncounted says what of the limit the pacer does not hold.

@@ -40,7 +40,7 @@ func (h Host) Group(g cgroupfs.Group, toMake bool, devices []blkdev.Number) (Gro
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return Group{}, err
 	}
-	facts := Group{Controller: ControllerOf(g, release), Path: g.Path(), Bounds: map[blkdev.Number]RootBound{}, NoPacer: h.NoPacer(g), Unseen: escape.Hindrance(h.FS)}
+	facts := Group{Controller: ControllerOf(g, release), Path: g.Path(), Bounds: map[blkdev.Number]RootBound{}, NoPacer: h.NoPacer(g), Unseen: h.Unseen()}
 	for _, dev := range devices {
 		facts.Bounds[dev] = h.rootBound(g.Hierarchy(), dev)
 	}
@@ -51,7 +51,7 @@ func (h Host) Group(g cgroupfs.Group, toMake bool, devices []blkdev.Number) (Gro
 	if err != nil && !cgroupfs.IsUnsupported(err) && !cgroupfs.IsGone(err) { // that is for whoever sets one to say
 		return facts, err
 	}
-	if facts.Paced, facts.Escapes, err = h.held(g); err != nil {
+	if facts.Paced, facts.Escapes, err = h.Paced(g); err != nil {
 		return facts, err
 	}
 	return facts, facts.readProcesses(g)
@@ -94,32 +94,31 @@ func (h Host) rootBound(hierarchy *cgroupfs.Hierarchy, dev blkdev.Number) (bound
 	return bound
 }
 
-// Paced reads what weir's pacer holds of a group; nil: nothing.
-func (h Host) Paced(g cgroupfs.Group) (*Paced, error) {
-	p, _, err := h.held(g)
-	return p, err
-}
-
-// held reads what weir's pacer holds of a group: all that it writes, or what escapes it.
-func (h Host) held(g cgroupfs.Group) (p *Paced, escapes bool, err error) {
+// Paced reads what weir's pacer holds of a group: of all that it writes through the page
+// cache, or of what the kernel charges to other groups, with its own.
+func (h Host) Paced(g cgroupfs.Group) (written, escapes *Paced, err error) {
 	if h.Root != "/" {
-		return nil, false, nil
+		return nil, nil, nil
 	}
 	jobs, err := pacer.Paced(h.State)
 	if err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
 	for _, j := range jobs {
-		switch {
-		case j.Limited != pacer.PlaceOf(g, "blkio"):
-		case j.Count == pacer.CountWritten:
-			return &Paced{j.WBPS, j.Devices, h.State.Path(), j.Missed}, false, nil
-		default:
-			return nil, true, nil
+		if j.Limited != pacer.PlaceOf(g, "blkio") {
+			continue
 		}
+		p := &Paced{j.WBPS, j.Devices, h.State.Path(), j.Missed}
+		if j.Count == pacer.CountEscaped {
+			return nil, p, nil
+		}
+		return p, nil, nil
 	}
-	return nil, false, nil
+	return nil, nil, nil
 }
+
+// Unseen is why BPF cannot see what the kernel charges to other groups; nil: it can.
+func (h Host) Unseen() error { return escape.Hindrance(h.FS) }
 
 // NoPacer is why the pacer cannot be had for a group; nil: it can.
 func (h Host) NoPacer(g cgroupfs.Group) error {

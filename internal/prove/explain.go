@@ -29,6 +29,9 @@ var explaining = map[Reason][]string{
 // running are those of a writer that is ahead of the disk.
 var running = []string{"root-rule", "writer-runs-ahead", "slow-drain"}
 
+// pacing are those of what weir's pacer holds beside the kernel's rule.
+var pacing = []string{"foreign-inode", "escapes-paced"}
+
 // explain returns the numbers of the findings that are behind a row's verdict, and what
 // must be said where the two do not agree.
 func (x Explanation) explain(row Row, observed bool) (findings []int, warning string) {
@@ -57,6 +60,11 @@ func (x Explanation) explain(row Row, observed bool) (findings []int, warning st
 		if row.Verdict == HeldAtDevice {
 			findings = coded(running)
 		}
+		if observed { // who holds it may be weir
+			findings = append(findings, x.among(cells, func(f why.Finding) bool {
+				return f.Severity == why.Note && slices.Contains(pacing, f.Code)
+			})...)
+		}
 		return findings, ""
 	case observed && row.Reason == Slow:
 		return nil, "" // the target itself did no more
@@ -65,12 +73,12 @@ func (x Explanation) explain(row Row, observed bool) (findings []int, warning st
 }
 
 // has reports whether a finding is about the place.
-func (x Explanation) has(severity why.Severity, code string) bool {
+func (x Explanation) has(code string) bool {
 	if x.Report == nil {
 		return false
 	}
 	f, found := x.Report.Find(code)
-	return found && f.Severity == severity && slices.ContainsFunc(x.Report.Matrix, func(c why.Cell) bool {
+	return found && slices.ContainsFunc(x.Report.Matrix, func(c why.Cell) bool {
 		return c.Place == x.Place && slices.Contains(c.Findings, f.Number)
 	})
 }

@@ -20,12 +20,13 @@ func TestExplain(t *testing.T) {
 			{Place: 1, Path: load.Buffered, Held: why.No, Findings: []int{2}},
 			{Place: 1, Path: load.Sync, Held: why.Unknown, Findings: []int{4}},
 			{Place: 1, Path: load.Direct, Held: why.Yes},
-			{Place: 2, Path: load.Buffered, Held: why.AtDevice, Findings: []int{6}},
+			{Place: 2, Path: load.Buffered, Held: why.AtDevice, Findings: []int{6, 7}},
 		},
 		Findings: []why.Finding{
 			{Number: 1, Code: "v1-writeback", Severity: why.Breaks}, {Number: 2, Code: "foreign-inode", Severity: why.Breaks},
 			{Number: 3, Code: "io-cost", Severity: why.Note}, {Number: 4, Code: "inode-not-known", Severity: why.Note},
 			{Number: 5, Code: "slow-drain", Severity: why.Hurts}, {Number: 6, Code: "writer-runs-ahead", Severity: why.Note},
+			{Number: 7, Code: "escapes-paced", Severity: why.Note},
 		},
 	}
 	for name, c := range map[string]struct {
@@ -52,6 +53,7 @@ func TestExplain(t *testing.T) {
 		"busy":                     {0, load.Direct, CannotTell, Busy, false, nil, ""},
 		"the target is not held":   {1, "", NotHeld, Escaped, true, []int{2}, ""},
 		"the target is held today": {1, "", Held, "", true, nil, ""},
+		"held by weir's pacer":     {2, "", Held, "", true, []int{7}, ""},
 	} {
 		row := Row{Test: Test{Path: c.path, Key: limit.WBPS}, Judgement: Judgement{Verdict: c.verdict, Reason: c.reason}}
 		got, warning := Explanation{report, c.place}.explain(row, c.observed)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/why"
 )
 
 // rowOf turns a run into a row.
@@ -160,9 +159,10 @@ func (r *run) evidence(place Place) Evidence {
 	if rooted {
 		e.Others = 0
 	}
-	if r.observed && place.Explained.has(why.Breaks, "foreign-inode") {
+	if r.observed && place.Explained.has("foreign-inode") {
 		e.Others = 0 // some of it is the target's
 	}
+	e.Paced = place.Escapes
 	e.Starved = min(1, r.samples.Late.Between(e.From, e.To)/window) // a wait may have begun before
 	e.Late = time.Duration(r.samples.Late.largest(e.Began, e.To) * float64(time.Second))
 	e.Late = min(e.Late, e.To-e.Began)

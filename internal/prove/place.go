@@ -33,6 +33,8 @@ type Place struct {
 	Inside cgroupfs.Group
 	// Paced says that weir's pacer holds what writers make dirty.
 	Paced bool
+	// Escapes says that it holds what they write over files of other groups (cgroup v2).
+	Escapes bool
 	// Rooted says that v1's root group has a limit on the device that is at least as strict: it
 	// binds the writeback of all who write there together.
 	Rooted bool

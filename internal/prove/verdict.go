@@ -84,6 +84,9 @@ type Evidence struct {
 	Alone bool
 	// Others is per second what the disk does that is not the load's.
 	Others float64
+	// Paced says that weir's pacer holds what the kernel charges to other groups: that it was
+	// not charged to this one is no reason to doubt.
+	Paced bool
 	// Request is the size of the largest request that is usual, and Burst of the largest
 	// that there can be: each waits for the throttle as a whole, and passes as a whole.
 	Request, Burst float64
@@ -231,7 +234,7 @@ func Judge(e Evidence) Judgement {
 		return say(CannotTell, Busy)
 	case own < enough:
 		return say(CannotTell, Slow)
-	case escaped > own/2:
+	case escaped > own/2 && !e.Paced:
 		return say(CannotTell, Uncharged)
 	case j.Ratio > 1+tolerance && (whole > 1+tolerance || j.Ratio > ratioMax):
 		return say(CannotTell, Large)

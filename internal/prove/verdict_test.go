@@ -94,6 +94,15 @@ func TestJudge(t *testing.T) {
 		"busy, and escaped": {with(even(none), func(e *Evidence) {
 			e.Delayed, e.Writer, e.Device, e.Late = true, fast, line(15*mb, runFor), 2*time.Second
 		}), NotHeld, Escaped},
+		"escaped, and weir's pacer holds it": {with(even(none), func(e *Evidence) {
+			e.Writes, e.Delayed, e.Paced, e.Writer, e.Device = true, true, true, line(10*mb, runFor), line(10*mb, runFor)
+		}), Held, ""},
+		"escaped, and nobody holds it": {with(even(none), func(e *Evidence) {
+			e.Writes, e.Delayed, e.Writer, e.Device = true, true, line(10*mb, runFor), line(10*mb, runFor)
+		}), CannotTell, Uncharged},
+		"escaped, and past weir's pacer": {with(even(none), func(e *Evidence) {
+			e.Writes, e.Delayed, e.Paced, e.Writer, e.Device = true, true, true, line(20*mb, runFor), line(20*mb, runFor)
+		}), NotHeld, Escaped},
 		"a very slow disk": {with(even(line(0.3*mb, runFor)), func(e *Evidence) { e.Writes, e.Delayed, e.Writer, e.Request = true, true, fast, 0.1*mb }), CannotTell, Slow},
 		"a slice at first": {even(steps(runFor, func(at time.Duration) float64 { return 10*mb*at.Seconds() + min(at.Seconds()*10*mb, mb) })), Held, ""},
 	} {

@@ -11,7 +11,7 @@ import (
 
 // group is what package place decides by.
 func (f Facts) group() place.Group {
-	g := place.Group{Path: f.Group.Path, Rules: f.Group.Rules, Paced: f.Group.Paced, NoPacer: f.Group.NoPacer,
+	g := place.Group{Path: f.Group.Path, Rules: f.Group.Rules, Paced: f.Group.Paced, Escapes: f.Group.Escapes, NoPacer: f.Group.NoPacer, Unseen: f.Group.Unseen,
 		Own: len(f.Group.Processes), Below: f.Group.BelowV1, Bounds: map[blkdev.Number]place.RootBound{}}
 	g.Version, g.Root, g.Release = f.Group.Version, f.Group.Root, f.Release
 	g.Memory = f.IO != nil && slices.Contains(f.IO.Controllers, "memory")
@@ -25,9 +25,9 @@ func (f Facts) group() place.Group {
 	return g
 }
 
-// pacing is what weir's pacer holds of the group, or would: once what was named is set, or
-// a limit is where there is none.
-func (f Facts) pacing() *place.Paced {
+// decide decides as weir run and weir set do: once what was named is set, or a limit is where
+// there is none. What cannot be decided holds nothing.
+func (f Facts) decide() place.Decision {
 	hold, supposed := f.Hold, !f.limited()
 	if supposed {
 		hold = limit.HoldAuto
@@ -40,9 +40,9 @@ func (f Facts) pacing() *place.Paced {
 	}
 	d, err := place.Decide(f.group(), all, hold)
 	if err != nil {
-		return nil
+		d.Paced, d.Escapes, d.Places = nil, nil, nil
 	}
-	return d.Paced
+	return d
 }
 
 // limitOf is a device's limit; where nothing is limited, one that could be.
@@ -55,7 +55,7 @@ func (f Facts) limitOf(d Device) limit.Limit {
 
 // expect is what is expected to hold at a place: of its devices, where least does.
 func (f Facts) expect(p Place) place.Expectation {
-	paced, g := f.pacing(), f.group()
+	paced, g := f.decide().Paced, f.group()
 	var worst place.Expectation
 	for i, d := range p.Devices {
 		site := g.Site(d.Number, f.limitOf(d), p.FS)
@@ -65,6 +65,26 @@ func (f Facts) expect(p Place) place.Expectation {
 		}
 	}
 	return worst
+}
+
+// foreignBy is what is expected to hold writes over files of other groups at a place; nil:
+// nobody is asked to, because nothing is limited there, or no kernel's writeback is to hold
+// the group's own.
+func (f Facts) foreignBy(p Place) *place.By {
+	var worst *place.By
+	for _, e := range f.decide().Places {
+		here := slices.ContainsFunc(p.Devices, func(d Device) bool { return d.Number == e.Device.Number })
+		if here && e.Foreign != nil && (worst == nil || worst.Holds()) {
+			worst = e.Foreign
+		}
+	}
+	return worst
+}
+
+// foreignPaced reports whether weir's pacer holds those, or would.
+func (f Facts) foreignPaced(p Place) bool {
+	by := f.foreignBy(p)
+	return p.Writeback && by != nil && by.Holds()
 }
 
 // rank orders what holds buffered writes, least first.
@@ -85,8 +105,11 @@ func (f Facts) mechanism(p Place, path load.Path, read bool) (Held, place.Mechan
 	}
 	e := f.expect(p)
 	by := map[load.Path]place.By{load.Direct: e.Direct, load.Sync: e.Sync, load.Buffered: e.Buffered, mapped: e.Mapped}[path]
-	if read {
+	switch {
+	case read:
 		by = e.Read
+	case path != load.Direct && f.foreignPaced(p) && len(p.Files) > 0 && len(f.foreignAt(p)) == len(p.Files):
+		by = *f.foreignBy(p) // nothing is written here but files of other groups
 	}
 	switch bytes, _ := f.Group.Memory.bound(); {
 	case by.Mechanism == place.Nothing:

@@ -35,12 +35,21 @@ type Sources struct {
 	Owners func() (Owners, error)
 	// UnitLimits reads the limits that systemd keeps for a unit.
 	UnitLimits func(ctx context.Context, unit string) (map[blkdev.Number][]Spelling, error)
-	// Paced reads what weir's pacer holds of a group; nil: nothing.
-	Paced func(cgroupfs.Group) (*place.Paced, error)
+	// Pacer reads what weir's pacer holds, and can; nil: it is not known.
+	Pacer Pacer
 	// KeptIn names the file in which weir keeps limits of a target; empty: it keeps none.
 	KeptIn func(target.Target) (string, error)
-	// NoPacer is why weir's pacer cannot be had for a group; nil: it can.
-	NoPacer func(cgroupfs.Group) error
+}
+
+// A Pacer tells of weir's: a place.Host.
+type Pacer interface {
+	// Paced reads what it holds of a group: of all that it writes through the page cache, or
+	// of what the kernel charges to other groups, with its own.
+	Paced(cgroupfs.Group) (written, escapes *place.Paced, err error)
+	// NoPacer is why it cannot be had for a group; nil: it can.
+	NoPacer(cgroupfs.Group) error
+	// Unseen is why BPF cannot see what the kernel charges to other groups; nil: it can.
+	Unseen() error
 }
 
 // Owners tells whose the writeback of files is: an inode.Reader.
@@ -60,6 +69,7 @@ type Facts struct {
 	IO       *Mounted             // the one that limits are set in; nil: none
 	WhyNone  cgroupfs.Unsupported // why there is none
 	Systemd  bool                 // is PID 1
+	Remote   bool                 // they are another host's, below --root: whether weir runs there is not known
 	Group    Group
 	Places   []Place
 	Without  []Place    // mounts that hold files and are on no block device
@@ -92,7 +102,9 @@ type Group struct {
 	Rules     []cgroupfs.Rule
 	RootRules []cgroupfs.Rule // v1: of the hierarchy's root
 	Paced     *place.Paced    // what weir's pacer holds; nil: nothing
+	Escapes   *place.Paced    // what it holds of what the kernel charges to other groups; nil: nothing
 	NoPacer   error           // why it cannot be had; nil: it can
+	Unseen    error           // why it cannot see what the kernel charges to other groups; nil: it can
 	Above     []Above         // the groups above, the root first
 	Memory    Memory
 	Record    *target.Record // what the target's owner has on record; nil: not known

@@ -25,7 +25,7 @@ func Gather(ctx context.Context, s Sources, q Question) (Facts, error) {
 	for _, h := range s.Groups.Hierarchies() {
 		f.Mounted = append(f.Mounted, mountedOf(h))
 	}
-	f.Systemd, f.Hold = s.SystemdRuns, q.Hold
+	f.Systemd, f.Remote, f.Hold = s.SystemdRuns, s.Root != "/", q.Hold
 	if s.Hierarchy == nil {
 		if e := (*cgroupfs.Unsupported)(nil); errors.As(s.WhyNone, &e) {
 			f.WhyNone = *e

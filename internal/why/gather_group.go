@@ -21,17 +21,17 @@ func readGroup(ctx context.Context, s Sources, q Question, group cgroupfs.Group)
 			return g, err
 		}
 	}
-	if s.NoPacer != nil {
-		g.NoPacer = s.NoPacer(group)
+	if s.Pacer != nil {
+		g.NoPacer, g.Unseen = s.Pacer.NoPacer(group), s.Pacer.Unseen()
 	}
 	if q.Target == nil {
 		g.Owner = target.Owner{Kind: "weir"}
 		return g, nil
 	}
 	g.Owner, g.Record = q.Target.Owner, q.Target.Record
-	if s.Paced != nil {
+	if s.Pacer != nil {
 		var err error
-		if g.Paced, err = s.Paced(group); err != nil {
+		if g.Paced, g.Escapes, err = s.Pacer.Paced(group); err != nil {
 			return g, err
 		}
 	}

@@ -24,7 +24,7 @@ func foreignInode(f Facts) []Finding {
 	untold := map[string][]int{} // reason → places
 	for i, p := range f.Places {
 		switch {
-		case !p.Writeback || p.OwnersErr == nil:
+		case !p.Writeback || p.OwnersErr == nil || f.foreignPaced(p): // whose they are does not matter then
 		case p.File != "":
 			found = append(found, cannotTell(f, p, i))
 		default:
@@ -134,14 +134,24 @@ func (f Facts) foreign(p Place, i int, files []inode.File) Finding {
 			what += fmt.Sprintf(" (%d are shown)", filesShown)
 		}
 	}
-	if f.Group.ToMake {
-		found.Text = "The kernel writes back " + what + " as I/O of " + which + "; the limits of another group do not see that."
-		found.Fixes = []Fix{{Text: "start the command with weir run, and then move the file to its group: weir why cgroup:/GROUP --on " + quote(p.File) + " --mend"}}
-	} else {
-		found.Text = "The kernel writes back " + what + " as I/O of " + which + ", and this group's limits do not see that."
-		found.Fixes = []Fix{{Text: "move " + them + " to this group; that changes mtime and ctime, and drops clean pages of " + them + " from the page cache",
-			Lines: []string{"weir why " + quote(f.Target) + f.placeFlag(p) + " --mend"}}}
+	found.Text = "The kernel writes back " + what + " as I/O of " + which
+	switch paced := f.foreignPaced(p); {
+	case paced:
+		found.Severity = Note
+		found.Text += ". This group's rule does not see that: " + f.escapesHeld() + "."
+		found.Evidence = append(found.Evidence, f.escapesRecord()...)
+	case f.Group.ToMake:
+		found.Text += "; the limits of another group do not see that."
+	default:
+		found.Text += ", and this group's limits do not see that."
 	}
+	if f.Group.ToMake {
+		found.Fixes = append(found.Fixes, Fix{Text: "start the command with weir run, and then move the file to its group: weir why cgroup:/GROUP --on " + quote(p.File) + " --mend"})
+	} else {
+		found.Fixes = append(found.Fixes, Fix{Text: "move " + them + " to this group; that changes mtime and ctime, and drops clean pages of " + them + " from the page cache",
+			Lines: []string{"weir why " + quote(f.Target) + f.placeFlag(p) + " --mend"}})
+	}
+	found.Fixes = append(found.Fixes, f.escapesFix(p)...)
 	found.Fixes = append(found.Fixes, Fix{Text: "write to a new file: cp FILE FILE.new && mv FILE.new FILE, from within the group"})
 	return found
 }

@@ -2,9 +2,7 @@ package why
 
 import (
 	"fmt"
-	"slices"
 
-	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/place"
 )
 
@@ -45,14 +43,6 @@ func (f Facts) pace() Fix {
 		fix.Text += " (weir run and weir set do so by themselves, as root)"
 		return fix
 	}
-	for _, p := range f.Places {
-		for _, d := range p.Devices {
-			if rate := d.Limit.Get(limit.WBPS); rate.IsSet() && !rate.IsUnlimited() {
-				fix.Lines = append(fix.Lines, fmt.Sprintf("weir set %s --hold pacer --write %s --on %s", f.Target, rate.Kernel(), d.Node))
-			}
-		}
-	}
-	slices.Sort(fix.Lines)
-	fix.Lines = slices.Compact(fix.Lines)
+	fix.Lines = f.setAgain(" --hold pacer")
 	return fix
 }

@@ -106,7 +106,7 @@ func TestWhyForeignInodeBelow(t *testing.T) {
 		t.Errorf("--dry-run: %v, %s", err, out)
 	}
 	// A group of its own, which weir run would make, is another one in any case.
-	explain(t, file, "--write", "1MB/s").want(t, "foreign-inode", "breaks").ownedBy(t, file, "a group that is gone (/why-above/first)", "cgroup /why-above")
+	explain(t, file, "--write", "1MB/s", "--hold", "kernel").want(t, "foreign-inode", "breaks").ownedBy(t, file, "a group that is gone (/why-above/first)", "cgroup /why-above")
 	writer := start(t, second, "writeback", 600, file)
 	r := explain(t, "cgroup:"+above.path, "--on", disk.Dir)
 	r.gone(t, "foreign-inode")

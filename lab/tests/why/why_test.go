@@ -15,11 +15,13 @@ import (
 // A report is what these tests look at of weir why's JSON.
 type report struct {
 	Matrix []struct {
-		Place    int
-		Path     string
-		Read     bool
-		Held     string `json:"expected"`
-		Findings []int
+		Place int
+		Path  string
+		Read  bool
+		Held  string `json:"expected"`
+		// Mechanism is what is to hold it; empty where nothing does.
+		Mechanism string
+		Findings  []int
 	}
 	Findings []finding
 	status   int

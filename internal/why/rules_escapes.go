@@ -1,0 +1,119 @@
+package why
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/weir-io/weir/internal/limit"
+)
+
+// escapes: the kernel charges what is written over a file of another group to that one
+// (foreignInode). weir's pacer holds it where it counts for the group, and this says so, or
+// that nobody does.
+func escapes(f Facts) []Finding {
+	if f.IO == nil || !f.limited() {
+		return nil
+	}
+	var held, not []int
+	for i, p := range f.Places {
+		by := f.foreignBy(p)
+		switch {
+		case by == nil || !p.Writeback || len(f.foreignAt(p)) > 0: // foreignInode says it
+		case by.Holds():
+			held = append(held, i)
+		case p.OwnersErr == nil && !f.Remote: // else foreignInode has said that it cannot be told
+			not = append(not, i)
+		}
+	}
+	var found []Finding
+	if len(held) > 0 {
+		found = append(found, Finding{Code: "escapes-paced", Severity: Note, cells: throughCache.at(held...), Evidence: f.escapesRecord(),
+			Text:  "The kernel charges what is written over a file of another group to that group; " + f.escapesHeld() + ".",
+			Fixes: []Fix{{Text: "do without it, and leave such writes unheld: --hold kernel"}}})
+	}
+	if len(not) > 0 {
+		found = append(found, Finding{Code: "escapes-not-held", Severity: Note, cells: throughCache.at(not...),
+			Evidence: f.escapesMissing(),
+			Text:     "The kernel charges what is written over a file of another group to that group, and nothing holds it here.",
+			Fixes:    f.escapesFix(f.Places[not[0]])})
+	}
+	for _, i := range held {
+		if why := f.foreignBy(f.Places[i]).Why; why != "" {
+			found = append(found, Finding{Code: "escapes-bytes-only", Severity: Note, cells: throughCache.at(i),
+				Text: "The limit of operations does not bind what is written over files of other groups: " + why + "."})
+		}
+	}
+	return found
+}
+
+// escapesHeld says who holds what is written over files of other groups.
+func (f Facts) escapesHeld() string {
+	g, stops := f.Group, "stops the group's processes until the limit has caught up"
+	switch {
+	case g.Paced != nil && f.decide().Paced != nil:
+		held := "weir's pacer holds it: it counts all that the group writes through the page cache, and " + stops
+		return held + missed(g.Paced.Missed)
+	case g.Escapes != nil:
+		return "weir's pacer holds it: it counts what escapes the rule, by BPF, and " + stops + missed(g.Escapes.Missed)
+	case f.decide().Paced != nil:
+		return "weir's pacer would hold it: it would count all that the group writes through the page cache, and stop its processes until the limit has caught up"
+	}
+	return "weir's pacer would hold it: it would count what escapes the rule, by BPF, and stop the group's processes until the limit has caught up"
+}
+
+// missed says whom the pacer cannot stop.
+func missed(whom string) string {
+	if whom == "" {
+		return ""
+	}
+	return ". But " + whom
+}
+
+// escapesRecord is what was read of the pacer.
+func (f Facts) escapesRecord() []Evidence {
+	switch g := f.Group; {
+	case g.Paced != nil:
+		return []Evidence{{g.Paced.Record, fmt.Sprintf("%d bytes a second", g.Paced.WBPS)}}
+	case g.Escapes != nil:
+		return []Evidence{{g.Escapes.Record, fmt.Sprintf("%d bytes a second, what escapes and the group's own together", g.Escapes.WBPS)}}
+	}
+	return f.releaseEvidence()
+}
+
+// escapesMissing is what was read that shows that the pacer does not.
+func (f Facts) escapesMissing() []Evidence {
+	if f.Group.ToMake {
+		return f.releaseEvidence()
+	}
+	return []Evidence{{f.Group.Dir, "not among the groups of which weir's pacer counts what escapes"}}
+}
+
+// escapesFix is how weir's pacer comes to hold it.
+func (f Facts) escapesFix(p Place) []Fix {
+	by := f.foreignBy(p)
+	switch {
+	case by == nil || by.Holds():
+		return nil
+	case f.Group.NoPacer != nil:
+		return []Fix{{Text: "weir's pacer cannot be had here: " + f.Group.NoPacer.Error()}}
+	case f.Group.Unseen != nil:
+		reason, fixes := notRead(f.Group.Unseen)
+		return append(fixes, Fix{Text: "weir's pacer cannot see it here: " + reason})
+	case f.Group.ToMake:
+		return []Fix{{Text: "have weir's pacer hold it: --hold auto"}}
+	}
+	return []Fix{{Text: "have weir's pacer hold it, which stops the group's processes only for that", Lines: f.setAgain("")}}
+}
+
+// setAgain lists the commands that set the limits on bytes written again, held otherwise.
+func (f Facts) setAgain(hold string) (lines []string) {
+	for _, p := range f.Places {
+		for _, d := range p.Devices {
+			if rate := d.Limit.Get(limit.WBPS); rate.IsSet() && !rate.IsUnlimited() {
+				lines = append(lines, fmt.Sprintf("weir set %s%s --write %s --on %s", f.Target, hold, rate.Kernel(), d.Node))
+			}
+		}
+	}
+	slices.Sort(lines)
+	return slices.Compact(lines)
+}
