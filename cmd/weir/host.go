@@ -85,7 +85,7 @@ func (a *app) open() error {
 func (a *app) sweep() error {
 	var undone error
 	if some, err := a.state.Any(); some || err != nil {
-		undone = errors.Join(err, hold.Undo(a.state, a.fs), launch.Sweep(a.state, a.fs))
+		undone = errors.Join(err, a.holder().Undo(a.fs), launch.Sweep(a.state, a.fs))
 	}
 	return errors.Join(undone, pacer.Sweep(a.state, a.fs), a.volumes(nil).Sweep())
 }
@@ -184,7 +184,7 @@ func (a *app) target(ctx context.Context, spec string) (target.Target, error) {
 	return t, err
 }
 
-func (a *app) holder() hold.Holder { return hold.Holder{State: a.state, Connect: systemd.Connect} }
+func (a *app) holder() hold.Holder { return hold.Holder{State: a.state, Connect: systemd.Connect, Pacer: a.pacer()} }
 
 // place finds the devices of limits. Those without a place go on every disk that the mounts
 // of some processes are on; 0 is weir itself.

@@ -22,16 +22,6 @@ import (
 
 func (a *app) pacer() pacer.Client { return pacer.Client{State: a.state} }
 
-// pacedAs returns what the pacer holds of all that a group writes; nil: nothing, or only what
-// escapes the kernel's rules.
-func (a *app) pacedAs(g cgroupfs.Group) (*pacer.Job, error) {
-	j, err := a.jobOf(g)
-	if j != nil && j.Count == pacer.CountEscaped {
-		j = nil
-	}
-	return j, err
-}
-
 // jobOf returns what the pacer was asked for a group; nil: nothing.
 func (a *app) jobOf(g cgroupfs.Group) (*pacer.Job, error) {
 	if a.root != "/" {
@@ -114,6 +104,14 @@ func counts(d place.Decision) *string {
 	return nil
 }
 
+// countOf is how the pacer counts what it was asked to hold; nil: it holds nothing.
+func countOf(j *pacer.Job) *string {
+	if j == nil {
+		return nil
+	}
+	return &j.Count
+}
+
 // repace has the pacer hold what the rules of a target's group say now, or if it is to count
 // nothing let the group go. was is what it held before; if it cannot be had, it holds that.
 func (a *app) repace(t target.Target, was *pacer.Job, count *string) error {
@@ -136,16 +134,7 @@ func (a *app) tryRepace(t target.Target, was *pacer.Job, count *string) error {
 	if was == nil && count == nil {
 		return nil
 	}
-	rules, err := t.Group.RulesIfAny()
-	if err != nil {
-		return err
-	}
-	j, some := pacer.JobFor(t.Group, rules)
-	if !some || count == nil {
-		return a.pacer().Remove(j.Limited)
-	}
-	j.Count = *count
-	note, err := a.pacer().Add(j)
+	note, err := a.pacer().Hold(t.Group, count)
 	if note != "" {
 		a.out.Say("warning: %s", note)
 	}

@@ -65,7 +65,7 @@ func (a *app) setActions(ctx context.Context, locked hold.Locked, t target.Targe
 		return nil, err
 	}
 	if was != nil || d.Paced != nil || d.Escapes != nil {
-		plan.Then = func() error { return a.repaceAs(t, was, d) }
+		plan.Pacing = &hold.Pacing{Before: countOf(was), Do: func() error { return a.repaceAs(t, was, d) }}
 	}
 	steps := func(ctx context.Context) ([]hold.Step, error) {
 		pace, err := a.repaceSteps(t, was, *d)

@@ -11,7 +11,6 @@ import (
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/cli"
-	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/kernel"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/loopdev"
@@ -46,7 +45,7 @@ func newVolume(a *app) *cobra.Command {
 // volumes returns the store of this host's volumes; h is the hierarchy of limits, or nil.
 func (a *app) volumes(h *cgroupfs.Hierarchy) volume.Store {
 	return volume.Store{Dir: volume.Dir, State: a.state, Holder: a.holder(), Devices: blkdev.New(a.root), Kernel: kernel.New(a.root), IO: h,
-		Undo: func() error { return hold.Undo(a.state, a.fs) }}
+		Undo: func() error { return a.holder().Undo(a.fs) }}
 }
 
 // openVolumes is for verbs that change volumes. A host whose kernel limits nothing can have

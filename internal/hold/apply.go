@@ -29,9 +29,7 @@ type Plan struct {
 	File    *File // beside them
 	Persist bool  // systemd keeps the changes over a boot
 	Lift    bool  // the changes lift limits: of their drop-ins nothing is left
-	// Then is what belongs to the changes, and is done when they are in force, such as to
-	// have the pacer hold them. If it fails, they are taken back. nil: nothing.
-	Then func() error
+	Pacing  *Pacing // what weir's pacer is asked once they are in force; nil: nothing
 
 	Note func(text string) // is told what its maker should know, before it is done; nil: nobody is
 }
@@ -55,6 +53,7 @@ type Step struct {
 type Holder struct {
 	State   state.Dir
 	Connect func(context.Context) (*systemd.Conn, error)
+	Pacer   Pacer // is asked where a change is taken back that a dead weir had asked it about; nil: nobody is
 }
 
 // Steps lists what Apply does, in its order. A unit's devices go by number; see
@@ -101,7 +100,7 @@ func (h Locked) Apply(ctx context.Context, p Plan) error {
 		return fmt.Errorf("set limits of %s: it is %s that is locked", p.Group.Dir(), h.Group.Dir())
 	}
 	if len(p.Changes) == 0 && p.File == nil {
-		return p.then()
+		return p.pace()
 	}
 	if p.Unit != "" {
 		return p.applyUnit(ctx, h.State, h.dial)
@@ -122,7 +121,7 @@ func (h Locked) Apply(ctx context.Context, p Plan) error {
 	if err != nil {
 		return err
 	}
-	if len(p.writes()) < 2 && p.File == nil && p.Then == nil { // one write(2) is done or not: a kill leaves nothing half done
+	if len(p.writes()) < 2 && p.File == nil && p.Pacing == nil { // one write(2) is done or not: a kill leaves nothing half done
 		if err := p.write(); err != nil {
 			return errors.Join(err, entry.revert(p.Group))
 		}
@@ -138,7 +137,7 @@ func (h Locked) Apply(ctx context.Context, p Plan) error {
 		err = entry.File.apply(ctx, h.dial)
 	}
 	if err == nil {
-		err = p.then()
+		err = p.pace()
 	}
 	if err == nil {
 		return record.Done()
@@ -150,11 +149,11 @@ func (h Locked) Apply(ctx context.Context, p Plan) error {
 	return errors.Join(err, finish(record, errors.Join(reverted, entry.revert(p.Group))))
 }
 
-func (p Plan) then() error {
-	if p.Then == nil {
+func (p Plan) pace() error {
+	if p.Pacing == nil {
 		return nil
 	}
-	return p.Then()
+	return p.Pacing.Do()
 }
 
 // writes lists the lines for a group that weir writes.

@@ -9,7 +9,6 @@ import (
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/state"
-	"github.com/weir-io/weir/internal/systemd"
 )
 
 // journalKind names the records of changes that take more than one write.
@@ -27,6 +26,12 @@ type journal struct {
 	Persist  bool             `json:"persist,omitempty"` // the settings are for good
 	Unkept   []limit.Key      `json:"unkept,omitempty"`  // of those, the rates that were not kept so before
 	File     *journalFile     `json:"file,omitempty"`
+	Pacing   *journalPacing   `json:"pacing,omitempty"`
+}
+
+// A journalPacing says that the pacer is asked about the group too.
+type journalPacing struct {
+	Before *string `json:"before"` // as Pacing has it
 }
 
 type journalRule struct {
@@ -65,6 +70,9 @@ func journalOf(p Plan) (journal, error) {
 			return journal{}, err
 		}
 		j.Rules = append(j.Rules, journalRule{c.Device, turn{before, c.Limit}})
+	}
+	if p.Pacing != nil {
+		j.Pacing = &journalPacing{p.Pacing.Before}
 	}
 	if p.File == nil {
 		return j, nil
@@ -108,25 +116,25 @@ func finish(record *state.Record, reverted error) error {
 // Undo takes back the changes that killed weirs left half done. One of a unit stays on
 // record while systemd cannot be reached, and one of a group that a weir is at until that
 // is done.
-func Undo(dir state.Dir, fs *cgroupfs.FS) error {
-	return errors.Join(putBack(dir, fs), undo(dir, fs, Holder{Connect: systemd.Connect}.dial))
+func (h Holder) Undo(fs *cgroupfs.FS) error {
+	return errors.Join(putBack(h.State, fs), h.undo(fs, h.dial))
 }
 
-func undo(dir state.Dir, fs *cgroupfs.FS, connect dialer) error {
-	return dir.Sweep(journalKind, func(data []byte) error {
+func (h Holder) undo(fs *cgroupfs.FS, connect dialer) error {
+	return h.State.Sweep(journalKind, func(data []byte) error {
 		var j journal
 		if err := json.Unmarshal(data, &j); err != nil {
 			return fmt.Errorf("read record of a half-done change: %w", err)
 		}
-		h, err := fs.IO(j.Version)
+		hierarchy, err := fs.IO(j.Version)
 		if err != nil {
 			return err
 		}
-		g, err := h.Group(j.Group)
+		g, err := hierarchy.Group(j.Group)
 		if err != nil {
 			return err
 		}
-		lock, err := dir.Try(lockName(j.Version, j.Group))
+		lock, err := h.State.Try(lockName(j.Version, j.Group))
 		if err != nil {
 			return err
 		}
@@ -134,12 +142,12 @@ func undo(dir state.Dir, fs *cgroupfs.FS, connect dialer) error {
 			return state.ErrKeep
 		}
 		defer lock.Unlock()
-		return j.undo(g, connect)
+		return j.undo(g, connect, h.Pacer)
 	})
 }
 
-// undo takes all of a change back.
-func (j journal) undo(g cgroupfs.Group, connect dialer) error {
+// undo takes all of a change back. The pacer comes last: it holds what the rules say then.
+func (j journal) undo(g cgroupfs.Group, connect dialer, p Pacer) error {
 	if j.Unit != "" {
 		if err := j.revertUnit(connect); err != nil {
 			return err
@@ -150,5 +158,11 @@ func (j journal) undo(g cgroupfs.Group, connect dialer) error {
 			return err
 		}
 	}
-	return j.revert(g)
+	if err := j.revert(g); err != nil || j.Pacing == nil || p == nil {
+		return err
+	}
+	if err := p.Follow(g, j.Pacing.Before); err != nil {
+		return fmt.Errorf("take back half-done change of %s: %w", g.Dir(), err)
+	}
+	return nil
 }

@@ -124,18 +124,18 @@ func TestUndo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := Undo(dir, fs); err != nil {
+	if err := (Holder{State: dir}).Undo(fs); err != nil {
 		t.Fatal(err)
 	}
 	mustRule(t, g, dev, before.Overlay(limit.Limit{WBPS: limit.PerSecond(9e6), RIOPS: change.RIOPS, RBPS: change.RBPS}))
 	if err := record.Leave(); err != nil { // its owner dies
 		t.Fatal(err)
 	}
-	if err := Undo(dir, fs); err != nil {
+	if err := (Holder{State: dir}).Undo(fs); err != nil {
 		t.Fatal(err)
 	}
 	mustRule(t, g, dev, before.With(limit.WBPS, limit.PerSecond(9e6)))
-	if err := Undo(dir, fs); err != nil { // nothing is left to do
+	if err := (Holder{State: dir}).Undo(fs); err != nil { // nothing is left to do
 		t.Fatal(err)
 	}
 }

@@ -73,7 +73,7 @@ func (l Locked) settle() {
 				return state.ErrKeep
 			}
 			tried = true
-			return j.undo(l.Group, l.dial)
+			return j.undo(l.Group, l.dial, l.Pacer)
 		})
 		if tried {
 			return

@@ -5,6 +5,22 @@ import (
 	"github.com/weir-io/weir/internal/cgroupfs"
 )
 
+// A Pacer is weir's.
+type Pacer interface {
+	// Follow has it hold what the rules of a group say now, counted in a way of its own; nil
+	// has it let the group go.
+	Follow(g cgroupfs.Group, count *string) error
+}
+
+// A Pacing is what the pacer is asked about a plan's group. It is on record with the change,
+// so that a weir that is killed leaves neither a rule without its pacer nor a pacer without
+// its rule.
+type Pacing struct {
+	Before *string // how the pacer counts the group until then; nil: it does not hold it
+	// Do asks it. If that fails the changes are taken back, and Do has seen to the pacer itself.
+	Do func() error
+}
+
 // A Pace is what weir's pacer is asked.
 type Pace struct {
 	Cgroup  string          `json:"cgroup"`

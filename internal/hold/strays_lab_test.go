@@ -71,7 +71,7 @@ func TestStraysArePutBackAfterAKill(t *testing.T) {
 	if err := record.Leave(); err != nil { // its owner dies
 		t.Fatal(err)
 	}
-	if err := Undo(dir, fs); err != nil {
+	if err := (Holder{State: dir}).Undo(fs); err != nil {
 		t.Fatal(err)
 	}
 	pids, err := g.Processes()

@@ -153,7 +153,7 @@ func (p Plan) applyUnit(ctx context.Context, dir state.Dir, connect dialer) erro
 		err = conn.Tidy(ctx, p.Unit)
 	}
 	if err == nil {
-		err = p.then()
+		err = p.pace()
 	}
 	if err != nil {
 		reverted := entry.revertUnit(connect)

@@ -184,15 +184,21 @@ func abandon(t *testing.T, p Plan, dir state.Dir, has []systemd.PathLimit) {
 
 func undoOn(t *testing.T, dir state.Dir, p Plan, connect dialer) {
 	t.Helper()
-	root, _, _ := strings.Cut(p.Group.Dir(), "/sys/fs/cgroup")
+	if err := (Holder{State: dir}).undo(hierarchiesOf(t, p.Group), connect); err != nil {
+		t.Error(err)
+	}
+}
+
+// hierarchiesOf opens the host of files that a group is on.
+func hierarchiesOf(t *testing.T, g cgroupfs.Group) *cgroupfs.FS {
+	t.Helper()
+	root, _, _ := strings.Cut(g.Dir(), "/sys/fs/cgroup")
 	hierarchies, err := cgroupfs.Open(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer hierarchies.Close()
-	if err := undo(dir, hierarchies, connect); err != nil {
-		t.Error(err)
-	}
+	t.Cleanup(func() { hierarchies.Close() })
+	return hierarchies
 }
 
 func TestAUnitChangeOfADeadWeirIsTakenBack(t *testing.T) {

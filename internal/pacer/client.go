@@ -54,14 +54,30 @@ func (c Client) Add(j Job) (note string, err error) {
 }
 
 // Remove has the pacer let a group go. One that was killed is started again for that: else
-// the next would take the group over from the record.
+// the next would take the group over from the record. One that runs is asked in any case:
+// what a weir has asked it that was killed may not be on record yet.
 func (c Client) Remove(limited Place) error {
-	jobs, err := Paced(c.State)
-	if err != nil || !slices.ContainsFunc(jobs, func(j Job) bool { return j.Limited == limited }) {
-		return err
+	q := ask{Remove: &limited}
+	for {
+		jobs, err := Paced(c.State)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(jobs, func(j Job) bool { return j.Limited == limited }) {
+			_, err = c.ask(q)
+			return err
+		}
+		a, err := c.once(q)
+		var closed *endedError
+		switch {
+		case err != nil && isDown(err): // nobody holds it
+			return nil
+		case err == nil && a.Error != "":
+			return errors.New(a.Error)
+		case !errors.As(err, &closed): // else it is down now, or has put the group on record before
+			return err
+		}
 	}
-	_, err = c.ask(ask{Remove: &limited})
-	return err
 }
 
 func isDown(err error) bool {
