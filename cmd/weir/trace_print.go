@@ -164,7 +164,7 @@ func lostWords(lost trace.Lost) (words []string) {
 		what string
 	}{
 		{lost.Tasks, "operations not traced: too many threads at once"},
-		{lost.IOs, "I/Os not traced: too many in flight at once (their time counts as I/O of others)"},
+		{lost.IOs, "I/Os not traced: too many in flight at once (their time counts and charges that to others)"},
 		{lost.Events, "slow operations not listed: they came too fast"},
 		{lost.Stacks, "sleeps whose reason the kernel did not tell (they count as other)"},
 		{lost.Files, "operations not counted by file: too many files"},

@@ -151,12 +151,9 @@ func (a *app) printFinding(f why.Finding) {
 	a.out.Print("[%d] %s (%s)", f.Number, f.Code, f.Severity)
 	a.out.Print("    %s", f.Text)
 	for _, e := range f.Evidence {
-		a.out.Print("    read   %s: %s", e.File, e.Value)
+		a.out.Print("    seen   %s: %s", e.File, e.Value)
 	}
 	word := "fix   "
-	if len(f.Fixes) > 1 {
-		word = "choose"
-	}
 	for i, fix := range f.Fixes {
 		if i > 0 {
 			word = "or    "

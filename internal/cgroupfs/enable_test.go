@@ -66,7 +66,7 @@ func TestCanEnable(t *testing.T) {
 		}
 	}
 	if _, err := groupOf(t, fs, "/gone").CanEnable("io"); !IsGone(err) {
-		t.Errorf("CanEnable of a group that is gone: %v", err)
+		t.Errorf("CanEnable of a removed group: %v", err)
 	}
 }
 

@@ -73,7 +73,7 @@ func Decide(g Group, all []Placed, how limit.Hold) (Decision, error) {
 	wanted := slices.ContainsFunc(sites, func(s Site) bool { return s.wants(how) })
 	switch {
 	case how == limit.HoldPacer && !wanted && g.flat() == "":
-		return d, &SpecError{"--hold pacer: it holds bytes written, and no such limit is named; add --write, or leave it out"}
+		return d, &SpecError{"--hold pacer: the pacer holds bytes written, and no --write limit is named; add --write, or leave out --hold"}
 	case how == limit.HoldPacer && wanted && g.NoPacer != nil:
 		return d, g.NoPacer
 	case how == "":

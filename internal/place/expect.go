@@ -125,7 +125,7 @@ func (s Site) buffered() By {
 	case covered && s.Root.HoldsWriters():
 		return By{Mechanism: Volume}
 	case covered:
-		return By{Mechanism: RootRule, Ahead: true, Why: "the root group's rule holds the disk, and a writer runs ahead of it"}
+		return By{Mechanism: RootRule, Ahead: true, Why: "the root group's rule holds the disk, but a writer runs ahead in memory"}
 	}
 	return By{Why: s.Kernel.Why}
 }
@@ -144,7 +144,7 @@ func (p *Paced) holds(s Site) bool {
 // uncounted says what of the limit the pacer does not hold.
 func (s Site) uncounted() string {
 	if _, ops := s.Limit.WIOPS.Number(); ops {
-		return "the pacer counts bytes and no operations, so " + s.Limit.WIOPS.Format(limit.WIOPS) + " binds direct and synchronous writes only"
+		return "the pacer counts bytes, not operations, so " + s.Limit.WIOPS.Format(limit.WIOPS) + " applies only to direct and synchronous writes"
 	}
 	return ""
 }

@@ -44,14 +44,14 @@ func (c Controller) Writes(fs *blkdev.Mount) Kernel {
 		return Kernel{Direct: true, Sync: true, Buffered: true}
 	}
 	if fs != nil && fs.DataJournal() {
-		return Kernel{Sync: c.Release.Major != 0 && !c.Release.Before(6, 4), Why: "ext4 with data=journal writes through the journal, as root (from Linux 6.4 on, what is synced is held)"}
+		return Kernel{Sync: c.Release.Major != 0 && !c.Release.Before(6, 4), Why: "ext4 with data=journal writes through its journal, which is charged to the root group (from Linux 6.4 on, synchronous writes are held)"}
 	}
 	k := Kernel{Direct: true, Sync: true}
 	switch {
 	case c.Version == cgroupfs.V1:
 		k.Why = "cgroup v1 charges writeback to the root group"
 	case !c.Memory:
-		k.Why = "the memory controller is not on the hierarchy of io, and writeback goes by memory's groups"
+		k.Why = "the memory controller is not on the same hierarchy as io, so the kernel charges writeback to the root group"
 	case fs != nil && !slices.Contains(cgroupWriteback, fs.FSType):
 		k.Why = fs.FSType + " has no cgroup writeback"
 	default:

@@ -36,7 +36,7 @@ func TestKernelWrites(t *testing.T) {
 	}{
 		{"v1", v1, ext4, new, "ds", "cgroup v1 charges writeback to the root group"},
 		{"v1's root", v1.Hierarchy().Root(), ext4, new, "dsb", ""},
-		{"v2 without memory", without, ext4, new, "ds", "the memory controller is not on the hierarchy of io"},
+		{"v2 without memory", without, ext4, new, "ds", "the memory controller is not on the same hierarchy as io"},
 		{"v2, memory not enabled", notEnabled, ext4, new, "dsb", ""},
 		{"v1, ext4 with data=journal", v1, journal, old, "", "data=journal"},
 		{"ext4", v2, ext4, new, "dsb", ""},

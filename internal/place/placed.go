@@ -132,7 +132,7 @@ func join(all []Placed, p Placed) ([]Placed, error) {
 	}
 	first.Limit = first.Limit.Overlay(p.Limit)
 	if first.Chain.Spec != p.Chain.Spec {
-		first.Chain.Notes = append(first.Chain.Notes, fmt.Sprintf("%s is on %s too: one limit binds both together", p.Chain.Spec, p.Device.Node))
+		first.Chain.Notes = append(first.Chain.Notes, fmt.Sprintf("%s is on %s too: both share one limit", p.Chain.Spec, p.Device.Node))
 	}
 	return all, nil
 }

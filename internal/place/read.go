@@ -126,9 +126,9 @@ func (h Host) NoPacer(g cgroupfs.Group) error {
 	case h.Root != "/":
 		return &cgroupfs.Unsupported{Feature: "pace with --root " + h.Root, Reason: "the pacer runs on this host", Remedy: "leave out --root"}
 	case os.Geteuid() != 0:
-		return errors.New("pace: permission denied (it stops processes, and counts what they write; run weir as root)")
+		return errors.New("pace: permission denied (the pacer pauses processes and counts what they write; run weir as root)")
 	case g.IsRoot():
-		return errors.New("pace: the root group cannot be stopped; name a group below it")
+		return errors.New("pace: the root group cannot be paused; name a group below it")
 	case g.Hierarchy().Version == cgroupfs.V1 && h.FS.With(pacer.Freezer) == nil:
 		return pacer.NoFreezer()
 	}

@@ -11,7 +11,7 @@ import (
 var mechanismWords = map[Mechanism]string{
 	Throttle:  "the kernel's throttle",
 	Writeback: "writeback",
-	Volume:    "the volume, with all others' to its disk",
+	Volume:    "the volume's limit, which all its writers share",
 	RootRule:  "the root group's rule, at the disk only",
 	Pacer:     "weir's pacer",
 }
@@ -96,14 +96,14 @@ func (d Decision) Notes() []string {
 	var notes []string
 	switch {
 	case d.Escapes != nil:
-		notes = append(notes, "expected to hold: writes over files of other groups by weir's pacer, which stops the group only for those")
+		notes = append(notes, "expected to hold: writes to other groups' files by weir's pacer, which pauses the group only for those")
 	case d.Group.Version == cgroupfs.V2 && d.Paced == nil && d.Binds():
-		notes = append(notes, "expected NOT to hold: writes over files of other groups, which the kernel charges to those"+d.blind())
+		notes = append(notes, "expected NOT to hold: writes to other groups' files, which the kernel charges to those groups"+d.blind())
 	}
 	if d.Paced != nil {
-		notes = append(notes, "note: weir's pacer stops all processes of the group for moments, their computing too")
+		notes = append(notes, "note: weir's pacer pauses all processes of the group for moments, and their computing with them")
 		if len(d.Paced.Devices) > 1 {
-			notes = append(notes, "note: the pacer cannot tell disks apart: the lowest limit binds what is written to all disks together")
+			notes = append(notes, "note: the pacer cannot tell disks apart: the lowest limit applies to the writes to all disks together")
 		}
 	}
 	if g := d.Group; g.Own > 0 && len(g.Below) > 0 {
@@ -117,5 +117,5 @@ func (d Decision) blind() string {
 	if d.Hold != limit.HoldAuto || d.Group.NoPacer != nil || d.Group.Unseen == nil {
 		return ""
 	}
-	return " (weir's pacer needs BPF to see it, which cannot be had here)"
+	return " (weir's pacer needs BPF to see them, which is not available here)"
 }

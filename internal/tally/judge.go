@@ -53,7 +53,7 @@ func opsWithin(ops uint64, rate limit.Rate, took time.Duration) bool {
 // unread takes a verdict back where the counters could not be read all the time.
 func (s Sum) unread(v Verdict) Verdict {
 	if s.Missed != nil && v.State != NotHeld {
-		v.State, v.Doubts = NotTold, []string{fmt.Sprintf("its counters could not be read (%v)", s.Missed)}
+		v.State, v.Doubts = NotTold, []string{fmt.Sprintf("the counters could not be read (%v)", s.Missed)}
 	}
 	return v
 }
@@ -94,7 +94,7 @@ func (s Sum) writes(d Device) Verdict {
 			v.State = Held
 		}
 	case !bytes && v.Escaped > slack(): // how many operations that took is not known
-		v.State, v.Doubts = NotTold, []string{"how many operations went past the limit is not known"}
+		v.State, v.Doubts = NotTold, []string{"weir does not know how many operations went past the limit"}
 	}
 	if !s.Told {
 		v.doubt(s, d)
@@ -113,18 +113,18 @@ func (v *Verdict) doubt(s Sum, d Device) {
 	if v.Escaped > 0 {
 		for _, f := range s.Open {
 			if !f.On(d.Device) {
-				doubts = append(doubts, f.Path+" was open for writing, which is not on the limited device")
+				doubts = append(doubts, f.Path+" was open for writing and is not on the limited device")
 				break
 			}
 		}
 		if len(s.Devices) > 1 {
-			doubts = append(doubts, "without BPF the disks cannot be told apart")
+			doubts = append(doubts, "without BPF weir cannot tell the disks apart")
 		}
 	}
 	if v.State == Held && s.Dirty > slack() {
 		for _, f := range s.Open {
 			if f.On(d.Device) && !f.New {
-				doubts = append(doubts, fmt.Sprintf("%s was there before, and without BPF it cannot be seen for whom it is written back", f.Path))
+				doubts = append(doubts, fmt.Sprintf("%s existed before, and without BPF weir cannot see which group the kernel charges it to", f.Path))
 				break
 			}
 		}

@@ -108,7 +108,7 @@ func TestMeasure(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := Measure(t.Context(), groups, time.Nanosecond); err != nil {
-		t.Errorf("Measure of a group that is gone: %v", err)
+		t.Errorf("Measure of a removed group: %v", err)
 	}
 }
 

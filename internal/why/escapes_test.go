@@ -30,32 +30,32 @@ func TestEscapes(t *testing.T) {
 		mechanism place.Mechanism // of them
 		says      string          // of the finding
 	}{
-		{"nobody, none open", func(*Facts) {}, "escapes-not-held", Note, AtDevice, place.Writeback, "nothing holds it here"},
-		{"nobody", func(f *Facts) { f.Places[0].Files = owned(theirs) }, "foreign-inode", Breaks, No, "", "do not see that"},
-		{"the pacer, none open", func(f *Facts) { f.Group.Escapes = at(10e6) }, "escapes-paced", Note, AtDevice, place.Writeback, "counts what escapes the rule, by BPF"},
-		{"the pacer", func(f *Facts) { f.Group.Escapes, f.Places[0].Files = at(10e6), owned(theirs) }, "foreign-inode", Note, Yes, place.Pacer, "counts what escapes the rule, by BPF"},
-		{"the pacer, own files too", func(f *Facts) { f.Group.Escapes, f.Places[0].Files = at(10e6), owned(own, theirs) }, "foreign-inode", Note, AtDevice, place.Writeback, "counts what escapes"},
-		{"the pacer for all", func(f *Facts) { f.Group.Paced, f.Places[0].Files = at(10e6), owned(theirs) }, "foreign-inode", Note, Yes, place.Pacer, "counts all that the group writes"},
+		{"nobody, none open", func(*Facts) {}, "escapes-not-held", Note, AtDevice, place.Writeback, "nothing holds them here"},
+		{"nobody", func(f *Facts) { f.Places[0].Files = owned(theirs) }, "foreign-inode", Breaks, No, "", "the limits of this group do not apply"},
+		{"the pacer, none open", func(f *Facts) { f.Group.Escapes = at(10e6) }, "escapes-paced", Note, AtDevice, place.Writeback, "counts with BPF what escapes the limit"},
+		{"the pacer", func(f *Facts) { f.Group.Escapes, f.Places[0].Files = at(10e6), owned(theirs) }, "foreign-inode", Note, Yes, place.Pacer, "counts with BPF what escapes the limit"},
+		{"the pacer, own files too", func(f *Facts) { f.Group.Escapes, f.Places[0].Files = at(10e6), owned(own, theirs) }, "foreign-inode", Note, AtDevice, place.Writeback, "what escapes the limit"},
+		{"the pacer for all", func(f *Facts) { f.Group.Paced, f.Places[0].Files = at(10e6), owned(theirs) }, "foreign-inode", Note, Yes, place.Pacer, "counts all buffered writes of the group"},
 		{"the pacer cannot stop some", func(f *Facts) {
 			f.Group.Escapes, f.Places[0].Files = at(10e6), owned(theirs)
 			f.Group.Escapes.Missed = "process 7 cannot be stopped"
 		}, "foreign-inode", Note, Yes, place.Pacer, "But process 7 cannot be stopped"},
-		{"the pacer, and the rule is stricter", func(f *Facts) { f.Group.Escapes, f.Places[0].Files = at(20e6), owned(theirs) }, "foreign-inode", Breaks, No, "", "do not see that"},
+		{"the pacer, and the rule is stricter", func(f *Facts) { f.Group.Escapes, f.Places[0].Files = at(20e6), owned(theirs) }, "foreign-inode", Breaks, No, "", "the limits of this group do not apply"},
 		{"the pacer, and nobody knows whose a file is", func(f *Facts) {
 			f.Group.Escapes, f.Places[0].File, f.Places[0].OwnersErr = at(10e6), "/data/f", untold
-		}, "escapes-paced", Note, AtDevice, place.Writeback, "counts what escapes"},
-		{"nobody, and nobody knows", func(f *Facts) { f.Places[0].File, f.Places[0].OwnersErr = "/data/f", untold }, "inode-not-known", Note, Unknown, "", "cannot be told"},
+		}, "escapes-paced", Note, AtDevice, place.Writeback, "what escapes the limit"},
+		{"nobody, and nobody knows", func(f *Facts) { f.Places[0].File, f.Places[0].OwnersErr = "/data/f", untold }, "inode-not-known", Note, Unknown, "", "weir cannot tell"},
 		{"as weir run would", func(f *Facts) { f.Hold, f.Places[0].Files = limit.HoldAuto, owned(theirs) }, "foreign-inode", Note, Yes, place.Pacer, "weir's pacer would hold it"},
 		{"as weir run would, without BPF", func(f *Facts) {
 			f.Hold, f.Group.Unseen, f.Places[0].Files = limit.HoldAuto, untold, owned(theirs)
-		}, "foreign-inode", Breaks, No, "", "do not see that"},
+		}, "foreign-inode", Breaks, No, "", "the limits of this group do not apply"},
 		{"by the kernel's rule alone", func(f *Facts) {
 			f.Hold, f.Group.Escapes, f.Places[0].Files = limit.HoldKernel, at(10e6), owned(theirs)
-		}, "foreign-inode", Breaks, No, "", "do not see that"},
+		}, "foreign-inode", Breaks, No, "", "the limits of this group do not apply"},
 		{"operations too", func(f *Facts) {
 			f.Group.Escapes = at(10e6)
 			f.Places[0].Devices[0].Limit = f.Places[0].Devices[0].Limit.With(limit.WIOPS, limit.PerSecond(200))
-		}, "escapes-bytes-only", Note, AtDevice, place.Writeback, "counts bytes and no operations"},
+		}, "escapes-bytes-only", Note, AtDevice, place.Writeback, "counts bytes, not operations"},
 	} {
 		f := good()
 		c.change(&f)

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-io/weir/internal/inode"
 )
 
-var errNoOwners = errors.New("no reader of the kernel's inodes")
+var errNoOwners = errors.New("weir cannot read the kernel's inodes here")
 
 // readOwners asks whose the writeback of files is, where the answer matters: of a file
 // that was named, and of those that processes write to, on file systems whose writeback

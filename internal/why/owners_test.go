@@ -132,7 +132,7 @@ func TestForeignNamesTheCommand(t *testing.T) {
 	if len(found.Fixes) == 0 || !slices.Equal(found.Fixes[0].Lines, []string{"weir why cgroup:/x --on /data --mend"}) {
 		t.Errorf("%+v", found.Fixes)
 	}
-	want := []Evidence{{"/data/0", "inode 0 of 0:0, written back for cgroup /y"}, {"/data/1", "inode 1 of 0:0, written back for a group that is gone (.../z)"}}
+	want := []Evidence{{"/data/0", "inode 0 of 0:0, charged to cgroup /y"}, {"/data/1", "inode 1 of 0:0, charged to a removed group (.../z)"}}
 	if !slices.Equal(found.Evidence, want) {
 		t.Errorf("%+v", found.Evidence)
 	}

@@ -29,7 +29,7 @@ func parentStricter(f Facts) []Finding {
 					}
 					found = append(found, Finding{Code: "parent-stricter", Severity: Note,
 						Evidence: []Evidence{{above.Path, fmt.Sprintf("%s: %s", d.Number, boundsOf(ruleOn(above.Rules, d.Number)))}},
-						Text: fmt.Sprintf("A group above allows less: of %s %s here, the group gets at most %s, and shares those with its neighbours.",
+						Text: fmt.Sprintf("A group above allows less than this %s limit of %s: the group gets at most %s, and shares that with its neighbours.",
 							k.Direction(), limit.PerSecond(own).Format(k), limit.PerSecond(their).Format(k)),
 						Fixes: []Fix{{Text: "raise the limit above", Lines: []string{fmt.Sprintf("weir set cgroup:%s %s --on %s", above.Path,
 							flagsOf(limit.Limit{}.With(k, limit.PerSecond(own))), d.Node)}}}})
@@ -50,13 +50,13 @@ func limitAbove(f Facts) []Finding {
 				continue
 			}
 			seen[d.Number] = true
-			one := Finding{Code: "limit-above", Severity: Note, Text: "The group shares a limit of the groups above with its neighbours: " + boundsOf(d.Above) + "."}
+			one := Finding{Code: "limit-above", Severity: Note, Text: "The group shares a limit with its neighbours, set on a group above: " + boundsOf(d.Above) + "."}
 			for _, above := range f.Group.Above {
 				if rule := ruleOn(above.Rules, d.Number); rule.Bounds() {
 					one.Evidence = append(one.Evidence, Evidence{above.Path, fmt.Sprintf("%s: %s", d.Number, boundsOf(rule))})
 				}
 			}
-			one.Fixes = []Fix{{Text: "give it one of its own, lower than that", Lines: []string{fmt.Sprintf("weir set %s %s --on %s", f.Target, flagsOf(d.Above), d.Node)}}}
+			one.Fixes = []Fix{{Text: "set a lower limit on the group itself", Lines: []string{fmt.Sprintf("weir set %s %s --on %s", f.Target, flagsOf(d.Above), d.Node)}}}
 			found = append(found, one)
 		}
 	}
@@ -77,11 +77,11 @@ func flat(f Facts) []Finding {
 		}
 		one := Finding{Code: "v1-flat", Severity: Hurts,
 			Evidence: []Evidence{{f.Group.Dir, fmt.Sprintf("%d processes in the groups below: %s", processes, f.group().Children())}},
-			Text:     "On cgroup v1 a limit does not reach the groups below, and there are processes.",
-			Fixes:    []Fix{{Text: "limit each of those groups as well: weir show lists those that are"}}}
+			Text:     "On cgroup v1 a limit does not reach child groups, and child groups of this one have processes.",
+			Fixes:    []Fix{{Text: "limit each of those groups too: weir show lists those that are limited"}}}
 		if len(f.Group.Processes) == 0 {
 			one.Severity, one.cells = Breaks, everything
-			one.Text = "On cgroup v1 a limit does not reach the groups below, and all of the target's processes are there."
+			one.Text = "On cgroup v1 a limit does not reach child groups, and all of the target's processes are in child groups."
 		}
 		found = append(found, one)
 	}
@@ -94,7 +94,7 @@ func flat(f Facts) []Finding {
 				if rule := ruleOn(above.Rules, d.Number); rule.Bounds() && above.Path != "/" {
 					found = append(found, Finding{Code: "v1-flat", Severity: Breaks, cells: gone(i),
 						Evidence: []Evidence{{above.Path, fmt.Sprintf("%s: %s", d.Number, boundsOf(rule))}},
-						Text:     "A group above has a limit, which on cgroup v1 does not reach this one.",
+						Text:     "A group above has a limit. On cgroup v1 that limit does not reach this group.",
 						Fixes: []Fix{{Text: "limit this group", Lines: []string{fmt.Sprintf("weir set %s %s --on %s", f.Target, flagsOf(rule), d.Node)}},
 							f.bootV2()}})
 				}
@@ -128,15 +128,15 @@ func otherPolicies(f Facts) []Finding {
 	for _, c := range f.Group.Cost {
 		if node, ok := devices[c.Device]; ok {
 			found = append(found, Finding{Code: "io-cost", Severity: Note, Evidence: []Evidence{{c.File, c.Line}},
-				Text:  "io.cost shares out " + node + " by weights as well, so a group can get less than its limit while others are busy.",
-				Fixes: []Fix{{Text: "switch it off", Lines: []string{fmt.Sprintf("echo '%s enable=0' > %s", c.Device, c.File)}}}})
+				Text:  "io.cost shares out " + node + " by weights too, so a group can get less than its limit while others are busy.",
+				Fixes: []Fix{{Text: "switch io.cost off", Lines: []string{fmt.Sprintf("echo '%s enable=0' > %s", c.Device, c.File)}}}})
 		}
 	}
 	for _, l := range f.Group.Latency {
 		if node, ok := devices[l.Device]; ok {
 			found = append(found, Finding{Code: "io-latency", Severity: Note, Evidence: []Evidence{{l.File, l.Line}},
-				Text:  "A group has a latency target on " + node + ": when it misses that, the kernel slows down the groups beside it, below their limits.",
-				Fixes: []Fix{{Text: "take it away", Lines: []string{fmt.Sprintf("echo '%s target=0' > %s", l.Device, l.File)}}}})
+				Text:  "A group has a latency target on " + node + ": when it misses the target, the kernel slows the groups beside it to below their limits.",
+				Fixes: []Fix{{Text: "remove the latency target", Lines: []string{fmt.Sprintf("echo '%s target=0' > %s", l.Device, l.File)}}}})
 		}
 	}
 	return found

@@ -72,10 +72,10 @@ func ruleElsewhere(f Facts) []Finding {
 			return nil // it was asked about another place
 		}
 		return []Finding{{Code: "unused-device", Severity: Note, Evidence: evidence,
-			Text: "A limit is on a device that none of the target's mounts is on, and holds nothing of its files."}}
+			Text: "A limit is on a device that the target has not mounted, so it holds none of the target's I/O to files."}}
 	}
 	found := Finding{Code: "rule-elsewhere", Severity: Breaks, cells: everything, Evidence: evidence,
-		Text: "The limit is on a device that the target's files are not on."}
+		Text: "The limit is on another device than the target's files."}
 	for _, p := range f.Places {
 		for _, d := range p.Devices {
 			found.Fixes = append(found.Fixes, Fix{Text: "move it to " + d.Node, Lines: []string{
@@ -111,18 +111,18 @@ func ruleBeneath(f Facts) []Finding {
 			if !ok {
 				continue
 			}
-			one := Finding{Severity: Note, Evidence: []Evidence{f.Group.ruleEvidence(r)}, Fixes: []Fix{{Text: "put it on the device of the file system",
+			one := Finding{Severity: Note, Evidence: []Evidence{f.Group.ruleEvidence(r)}, Fixes: []Fix{{Text: "move the limit to the device of the file system",
 				Lines: []string{fmt.Sprintf("weir set %s %s --on %s", f.Target, flagsOf(r.Limit), top.Node), fmt.Sprintf("weir clear %s --on %s", f.Target, r.Device)}}}}
 			switch {
 			case top.Kind == blkdev.Loop:
 				loopBeneath(&one, p, top, i)
 			case top.Kind == blkdev.DM && (top.Flavor == "lvm" || top.Flavor == "partition"):
 				one.Code = "rule-beneath"
-				one.Text = "The limit is on a device below that of the file system, and also binds what the group does on other volumes there."
+				one.Text = "The limit is on a device below that of the file system, so it also applies to the group's I/O on other volumes there."
 			default:
 				one.Code, one.cells = "rule-beneath", gone(i)
 				one.cells.cannot = true
-				one.Text = fmt.Sprintf("The limit is on a device below %s, and whether I/O is still this group's down there cannot be told.", top.Node)
+				one.Text = fmt.Sprintf("The limit is on a device below %s, and weir cannot tell whether I/O there is still charged to this group.", top.Node)
 			}
 			found = append(found, one)
 		}
@@ -135,13 +135,13 @@ func loopBeneath(one *Finding, p Place, top blkdev.Device, i int) {
 	if top.Backing != nil && top.Backing.DirectIO {
 		one.Code = "rule-beneath"
 		one.Evidence = append(one.Evidence, Evidence{dio, "1"})
-		one.Text = "The limit is below a loop device, whose direct I/O is charged to the group: it is held there."
+		one.Text = "The limit is on a device below a loop device with direct I/O, which the kernel charges to this group: the limit holds."
 		return
 	}
 	one.Code, one.Severity, one.cells = "loop-buffered", Breaks, gone(i)
 	one.Evidence = append(one.Evidence, Evidence{dio, "0"})
-	one.Text = "The limit is below a loop device that does buffered I/O on its file, and down there all of it is the root group's."
-	one.Fixes = append(one.Fixes, Fix{Text: "or have the loop device do direct I/O", Lines: []string{"losetup --direct-io=on " + top.Node}})
+	one.Text = "The limit is on a device below a loop device that does buffered I/O, and the kernel charges that I/O to the root group."
+	one.Fixes = append(one.Fixes, Fix{Text: "or switch the loop device to direct I/O", Lines: []string{"losetup --direct-io=on " + top.Node}})
 }
 
 // mountWithoutRule: the target's group has limits, and none on this disk.
@@ -156,8 +156,8 @@ func mountWithoutRule(f Facts) []Finding {
 			continue
 		}
 		found = append(found, Finding{Code: "disk-without-limit", Severity: Note, Evidence: []Evidence{{mountinfo, p.Chain.String()}},
-			Text: "The target can do I/O on this disk without a limit: " + p.Spec + ".",
-			Fixes: []Fix{{Text: "limit it as well", Lines: []string{
+			Text: "The target has no limit on this disk: " + p.Spec + ".",
+			Fixes: []Fix{{Text: "limit this disk too", Lines: []string{
 				fmt.Sprintf("weir set %s %s --on %s", f.Target, flagsOf(f.anyLimit()), p.Spec)}}}})
 	}
 	return found
@@ -188,7 +188,7 @@ func partition(f Facts) []Finding {
 				if d.Kind == blkdev.Partition {
 					found = append(found, Finding{Code: "partition", Severity: Note, cells: scope{places: []int{i}},
 						Evidence: []Evidence{{"/sys/class/block/" + d.Name + "/partition", d.Number.String()}},
-						Text:     fmt.Sprintf("The kernel limits whole disks: a limit for %s is on %s, and binds the group's I/O on all of it.", d.Node, d.Whole().Node)})
+						Text:     fmt.Sprintf("The kernel limits whole disks: a limit for %s is on %s, and applies to the group's I/O on all of that disk.", d.Node, d.Whole().Node)})
 				}
 			}
 		}

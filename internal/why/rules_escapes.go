@@ -28,19 +28,19 @@ func escapes(f Facts) []Finding {
 	var found []Finding
 	if len(held) > 0 {
 		found = append(found, Finding{Code: "escapes-paced", Severity: Note, cells: throughCache.at(held...), Evidence: f.escapesRecord(),
-			Text:  "The kernel charges what is written over a file of another group to that group; " + f.escapesHeld() + ".",
-			Fixes: []Fix{{Text: "do without it, and leave such writes unheld: --hold kernel"}}})
+			Text:  "The kernel charges writes to another group's file to that group; " + f.escapesHeld() + ".",
+			Fixes: []Fix{{Text: "to turn the pacer off and leave such writes unheld: --hold kernel"}}})
 	}
 	if len(not) > 0 {
 		found = append(found, Finding{Code: "escapes-not-held", Severity: Note, cells: throughCache.at(not...),
 			Evidence: f.escapesMissing(),
-			Text:     "The kernel charges what is written over a file of another group to that group, and nothing holds it here.",
+			Text:     "The kernel charges writes to another group's file to that group, and nothing holds them here.",
 			Fixes:    f.escapesFix(f.Places[not[0]])})
 	}
 	for _, i := range held {
 		if why := f.foreignBy(f.Places[i]).Why; why != "" {
 			found = append(found, Finding{Code: "escapes-bytes-only", Severity: Note, cells: throughCache.at(i),
-				Text: "The limit of operations does not bind what is written over files of other groups: " + why + "."})
+				Text: "The limit on operations does not apply to writes to other groups' files: " + why + "."})
 		}
 	}
 	return found
@@ -48,17 +48,17 @@ func escapes(f Facts) []Finding {
 
 // escapesHeld says who holds what is written over files of other groups.
 func (f Facts) escapesHeld() string {
-	g, stops := f.Group, "stops the group's processes until the limit has caught up"
+	g, stops := f.Group, "pauses the group's processes until the average is back at the limit"
 	switch {
 	case g.Paced != nil && f.decide().Paced != nil:
-		held := "weir's pacer holds it: it counts all that the group writes through the page cache, and " + stops
+		held := "weir's pacer holds it: the pacer counts all buffered writes of the group, and " + stops
 		return held + missed(g.Paced.Missed)
 	case g.Escapes != nil:
-		return "weir's pacer holds it: it counts what escapes the rule, by BPF, and " + stops + missed(g.Escapes.Missed)
+		return "weir's pacer holds it: the pacer counts with BPF what escapes the limit, and " + stops + missed(g.Escapes.Missed)
 	case f.decide().Paced != nil:
-		return "weir's pacer would hold it: it would count all that the group writes through the page cache, and stop its processes until the limit has caught up"
+		return "weir's pacer would hold it: the pacer would count all buffered writes of the group, and pause its processes until the average is back at the limit"
 	}
-	return "weir's pacer would hold it: it would count what escapes the rule, by BPF, and stop the group's processes until the limit has caught up"
+	return "weir's pacer would hold it: the pacer would count with BPF what escapes the limit, and pause the group's processes until the average is back at the limit"
 }
 
 // missed says whom the pacer cannot stop.
@@ -73,9 +73,9 @@ func missed(whom string) string {
 func (f Facts) escapesRecord() []Evidence {
 	switch g := f.Group; {
 	case g.Paced != nil:
-		return []Evidence{{g.Paced.Record, fmt.Sprintf("%d bytes a second", g.Paced.WBPS)}}
+		return []Evidence{{g.Paced.Record, fmt.Sprintf("%d bytes per second", g.Paced.WBPS)}}
 	case g.Escapes != nil:
-		return []Evidence{{g.Escapes.Record, fmt.Sprintf("%d bytes a second, what escapes and the group's own together", g.Escapes.WBPS)}}
+		return []Evidence{{g.Escapes.Record, fmt.Sprintf("%d bytes per second, for all writes of the group together", g.Escapes.WBPS)}}
 	}
 	return f.releaseEvidence()
 }
@@ -85,7 +85,7 @@ func (f Facts) escapesMissing() []Evidence {
 	if f.Group.ToMake {
 		return f.releaseEvidence()
 	}
-	return []Evidence{{f.Group.Dir, "not among the groups of which weir's pacer counts what escapes"}}
+	return []Evidence{{f.Group.Dir, "not among the groups whose escaping writes weir's pacer counts"}}
 }
 
 // escapesFix is how weir's pacer comes to hold it.
@@ -95,14 +95,14 @@ func (f Facts) escapesFix(p Place) []Fix {
 	case by == nil || by.Holds():
 		return nil
 	case f.Group.NoPacer != nil:
-		return []Fix{{Text: "weir's pacer cannot be had here: " + f.Group.NoPacer.Error()}}
+		return []Fix{{Text: "weir's pacer cannot run here: " + f.Group.NoPacer.Error()}}
 	case f.Group.Unseen != nil:
 		reason, fixes := notRead(f.Group.Unseen)
-		return append(fixes, Fix{Text: "weir's pacer cannot see it here: " + reason})
+		return append(fixes, Fix{Text: "weir's pacer cannot see such writes here: " + reason})
 	case f.Group.ToMake:
-		return []Fix{{Text: "have weir's pacer hold it: --hold auto"}}
+		return []Fix{{Text: "let weir's pacer hold it: --hold auto"}}
 	}
-	return []Fix{{Text: "have weir's pacer hold it, which stops the group's processes only for that", Lines: f.setAgain("")}}
+	return []Fix{{Text: "let weir's pacer hold it; the pacer pauses the group's processes only for such writes", Lines: f.setAgain("")}}
 }
 
 // setAgain lists the commands that set the limits on bytes written again, held otherwise.

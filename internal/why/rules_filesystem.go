@@ -32,7 +32,7 @@ func mountsWithout(f Facts) []Finding {
 		return nil
 	}
 	return []Finding{{Code: "mount-without-device", Severity: Note, Evidence: evidence,
-		Text: "Nothing limits I/O to " + strings.Join(names, ", ") + ": there is no block device beneath."}}
+		Text: "Nothing limits I/O to " + strings.Join(names, ", ") + ": it has no block device."}}
 }
 
 func fsEvidence(p Place) []Evidence {
@@ -59,16 +59,16 @@ func dataJournal(f Facts) []Finding {
 			continue
 		}
 		one := Finding{Code: "ext4-data-journal", Severity: Breaks, cells: allWrites.at(i), Evidence: fsEvidence(p),
-			Text: "ext4 is mounted with data=journal here: it writes all data through its journal, direct writes too, and the journal's I/O is the root group's.",
+			Text: "ext4 is mounted with data=journal here: it writes all data through its journal, direct writes too, and the kernel charges the journal to the root group.",
 			Fixes: []Fix{{Text: "mount it with data=ordered", Lines: []string{"umount " + p.FS.Point,
 				"mount -o data=ordered " + p.FS.Source + " " + p.FS.Point}}}}
 		if f.Release.Major != 0 && !f.Release.Before(6, 4) {
 			one.cells.paths = []load.Path{load.Direct, load.Buffered}
 			one.Evidence = append(one.Evidence, f.releaseEvidence()...)
-			one.Text = "ext4 is mounted with data=journal here: it writes all data through its journal, direct writes too, and the journal's I/O is the root group's; what a program syncs is held, while the disk does more than twice as much."
+			one.Text = "ext4 is mounted with data=journal here: it writes all data through its journal, direct writes too, and the kernel charges the journal to the root group. Synchronous writes are held, but the disk does more than twice as much."
 		}
 		if f.paced(p) {
-			one.Severity, one.Text = Note, "ext4 is mounted with data=journal here: the disk does twice what is written, through the journal and to its place."
+			one.Severity, one.Text = Note, "ext4 is mounted with data=journal here: the disk writes everything twice, to the journal and to its place."
 		}
 		found = append(found, one)
 	}
@@ -89,8 +89,8 @@ func noCgroupWriteback(f Facts) []Finding {
 			continue
 		}
 		found = append(found, Finding{Code: "no-cgroup-writeback", Severity: Breaks, cells: writtenBack.at(i), Evidence: fsEvidence(p),
-			Text:  p.FS.FSType + " does not tell the kernel whose its dirty pages are, so what the kernel writes back is the root group's.",
-			Fixes: []Fix{f.pace(), {Text: "keep the data on ext4, XFS, btrfs or f2fs"}, {Text: "write with O_DIRECT or O_DSYNC: held as it is"}}})
+			Text:  p.FS.FSType + " does not tell the kernel which group dirtied a page, so the kernel charges writeback to the root group.",
+			Fixes: []Fix{f.pace(), {Text: "keep the data on ext4, XFS, btrfs or f2fs"}, {Text: "write with O_DIRECT or O_DSYNC, which the limit holds"}}})
 	}
 	return found
 }
@@ -104,7 +104,7 @@ func swapHere(f Facts) []Finding {
 				continue
 			}
 			found = append(found, Finding{Code: "swap", Severity: Note, cells: everything.at(i), Evidence: []Evidence{{"/proc/swaps", s.File}},
-				Text: "There is swap on this device: swapping in and out is I/O on it as well, and a limit that slows it down slows down whoever needs the memory."})
+				Text: "There is swap on this device. The limit also slows swapping, and so every process that waits for memory."})
 		}
 	}
 	return found
@@ -153,7 +153,7 @@ func overlayAsync(f Facts) []Finding {
 		return nil
 	}
 	return []Finding{{Code: "overlay-synchronous", Severity: Hurts, cells: everything.at(places...), Evidence: f.releaseEvidence(),
-		Text: "overlayfs of this kernel does asynchronous I/O one request after the other, which is far slower than the disk (from 16914e6fc7e1 in 4.19 to 2406a307ac7d in 5.6).",
+		Text: "overlayfs in this kernel does asynchronous I/O one request at a time, far slower than the disk (from 16914e6fc7e1 in 4.19 to 2406a307ac7d in 5.6).",
 		Fixes: []Fix{{Text: "boot Linux 5.6 or later"},
-			{Text: "give the container a volume for its data: what is below it is not overlayfs"}}}}
+			{Text: "give the container a volume for its data, which is not on overlayfs"}}}}
 }

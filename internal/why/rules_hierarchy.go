@@ -18,7 +18,7 @@ const (
 
 // bootV2 is the way to cgroup v2 for io and memory.
 func (f Facts) bootV2() Fix {
-	fix := Fix{Text: "boot with this kernel parameter: io and memory then are on cgroup v2, which holds them", Lines: []string{noV1}}
+	fix := Fix{Text: "boot with this kernel parameter, which puts io and memory on cgroup v2, where buffered writes are held", Lines: []string{noV1}}
 	if f.Systemd {
 		fix.Lines[0] = systemdOnV2
 	}
@@ -75,7 +75,7 @@ func readOnly(f Facts) []Finding {
 		return nil
 	}
 	return []Finding{{Code: "read-only", Severity: Note, Evidence: mountEvidence(*f.IO),
-		Text: "The hierarchy is mounted read-only here, so limits can be looked at and not set.",
+		Text: "The hierarchy is mounted read-only here: weir can read limits but cannot set them.",
 		Fixes: []Fix{{Text: "in a container, run weir on the host"},
 			{Text: "on a host", Lines: []string{"mount -o remount,rw " + f.IO.At}}}}}
 }
@@ -93,11 +93,11 @@ func v1Writeback(f Facts) []Finding {
 	}
 	fixes := []Fix{f.pace(), f.bootV2()}
 	if lines := f.rootLines(places); len(lines) > 0 {
-		fixes = append(fixes, Fix{Text: "limit what the kernel writes back to the device, for all its buffered writers together", Lines: lines})
+		fixes = append(fixes, Fix{Text: "limit all writeback to the device, for all groups together", Lines: lines})
 	}
 	return []Finding{{Code: "v1-writeback", Severity: Breaks, cells: writtenBack.at(places...), Evidence: evidence,
-		Text:  "On cgroup v1 the kernel writes buffered data to the disk as the root group's, so no other group's limit sees it; only what a program itself syncs (fsync, msync) is charged to its group.",
-		Fixes: append(fixes, Fix{Text: "write with O_DIRECT or O_DSYNC (dd oflag=direct): held as it is"})}}
+		Text:  "On cgroup v1 the kernel charges writeback to the root group, so the limits of other groups do not apply to it. Only data that a program syncs itself (fsync, msync) is charged to the program's group.",
+		Fixes: append(fixes, Fix{Text: "write with O_DIRECT or O_DSYNC (dd oflag=direct), which the limit holds"})}}
 }
 
 // rootLines limit the root group on v1, to the writes per second that were named.
@@ -157,12 +157,12 @@ func rootRules(f Facts) []Finding {
 	var all []Finding
 	if held := f.placesWhere(func(p Place) bool { return f.rootHolds(p) && !f.onVolume(p) }); len(held) > 0 {
 		one := Finding{Code: "root-rule", Severity: Note, cells: writtenBack.at(held...), Evidence: f.rootEvidence(held),
-			Text: "The root group has a limit on the device, which holds what the kernel writes back for all groups together: the disk is held, each writer is not."}
+			Text: "The root group has a limit on the device, which applies to the writeback of all groups together: the disk is held, single writers are not."}
 		all = append(all, one)
 	}
 	if held := f.placesWhere(f.onVolume); len(held) > 0 {
 		one := Finding{Code: "volume", Severity: Note, cells: writtenBack.at(held...), Evidence: f.rootEvidence(held),
-			Text: "The root group has a limit on the device, and little may wait in memory for it: what is written through the page cache is held, for all who write there together."}
+			Text: "The root group has a limit on the device, and only little data may wait in memory for it: buffered writes are held, for all writers to the device together."}
 		for _, i := range held {
 			for _, d := range f.Places[i].Devices {
 				one.Evidence = append(one.Evidence, Evidence{d.BDI.Dir + "/max_bytes", fmt.Sprint(d.BDI.MaxBytes)})
@@ -191,12 +191,12 @@ func memoryElsewhere(f Facts) []Finding {
 	}
 	found := Finding{Code: "memory-elsewhere", Severity: Breaks, cells: writtenBack,
 		Evidence: []Evidence{{f.IO.At + "/cgroup.controllers", strings.Join(f.IO.Controllers, " ")}},
-		Text:     "The kernel knows whose a dirty page is by the memory controller, and that is not on the hierarchy of io, so buffered writes are the root group's.",
+		Text:     "The kernel tells by the memory controller which group dirtied a page. That controller is not on the same hierarchy as io, so the kernel charges writeback to the root group.",
 		Fixes:    []Fix{f.bootV2()}}
 	if memory, ok := f.mountedWith("memory"); ok {
 		found.Evidence = append(found.Evidence, mountEvidence(memory)...)
 	} else {
-		found.Fixes[0].Text += " (unless cgroup_disable=memory is on the kernel's command line: remove that)"
+		found.Fixes[0].Text += " (if cgroup_disable=memory is on the kernel's command line, remove it)"
 	}
 	return []Finding{found}
 }
@@ -209,7 +209,7 @@ func ioNotEnabled(f Facts) []Finding {
 	}
 	return []Finding{{Code: "io-not-enabled", Severity: Breaks, cells: everything,
 		Evidence: []Evidence{{g.Dir + "/cgroup.controllers", strings.Join(g.Controllers, " ")}},
-		Text:     "The io controller is not enabled for this group, so it cannot have a limit.",
+		Text:     "The io controller is not enabled for this group, so the group cannot have a limit.",
 		Fixes:    []Fix{{Text: "enable it", Lines: echoes(g.MissingIO)}}}}
 }
 
@@ -232,7 +232,7 @@ func rootGroup(f Facts) []Finding {
 		return nil
 	}
 	return []Finding{{Code: "root-group", Severity: Breaks, cells: everything, Evidence: []Evidence{{f.Group.Dir, "no io.max"}},
-		Text:  "This is the root group, and cgroup v2 has no limits there.",
+		Text:  "This is the root group, and cgroup v2 has no limits on the root group.",
 		Fixes: []Fix{{Text: "start the command in a group of its own", Lines: []string{"weir run --write 10MB/s -- COMMAND"}}}}}
 }
 

@@ -40,7 +40,7 @@ func foreignInode(f Facts) []Finding {
 		_, fixes := notRead(f.Places[places[0]].OwnersErr)
 		found = append(found, Finding{Code: "inode-not-known", Severity: Note, cells: throughCache.at(places...),
 			Evidence: []Evidence{{"inode->i_wb", "not read: " + reason}}, Fixes: fixes,
-			Text: "What is written to a file through the page cache is charged to the group that dirtied it first: held if that is this group, which cannot be told here."})
+			Text: "The kernel charges buffered writes to a file to the group that dirtied the file first. They are held only if that is this group, which weir cannot tell here."})
 	}
 	return found
 }
@@ -67,7 +67,7 @@ func cannotTell(f Facts, p Place, i int) Finding {
 	}
 	return Finding{Code: "inode-not-known", Severity: Note, cells: cells, Fixes: fixes,
 		Evidence: []Evidence{{"inode->i_wb", "not read: " + reason}},
-		Text:     "Writes through the page cache to " + p.File + " are held if the file's inode is this group's, which cannot be told here."}
+		Text:     "Buffered writes to " + p.File + " are held only if the kernel charges that file to this group, which weir cannot tell here."}
 }
 
 // Foreign lists the files whose writeback passes by the limits that the question is
@@ -122,7 +122,7 @@ const filesShown = 16
 func (f Facts) foreign(p Place, i int, files []inode.File) Finding {
 	found := Finding{Code: "foreign-inode", Severity: Breaks, cells: throughCache.at(i)}
 	for _, file := range files[:min(len(files), filesShown)] {
-		found.Evidence = append(found.Evidence, Evidence{Name(file), fmt.Sprintf("inode %d of %s, written back for %s", file.Inode, file.Device, Whose(file.Owner))})
+		found.Evidence = append(found.Evidence, Evidence{Name(file), fmt.Sprintf("inode %d of %s, charged to %s", file.Inode, file.Device, Whose(file.Owner))})
 	}
 	what, which, them := Name(files[0]), Whose(files[0].Owner)+", which dirtied it first", "it"
 	if files[0].Owner.State == inode.Unkept {
@@ -134,25 +134,25 @@ func (f Facts) foreign(p Place, i int, files []inode.File) Finding {
 			what += fmt.Sprintf(" (%d are shown)", filesShown)
 		}
 	}
-	found.Text = "The kernel writes back " + what + " as I/O of " + which
+	found.Text = "The kernel writes back " + what + " and charges that to " + which
 	switch paced := f.foreignPaced(p); {
 	case paced:
 		found.Severity = Note
-		found.Text += ". This group's rule does not see that: " + f.escapesHeld() + "."
+		found.Text += ". This group's limit does not apply to it, but " + f.escapesHeld() + "."
 		found.Evidence = append(found.Evidence, f.escapesRecord()...)
 	case f.Group.ToMake:
-		found.Text += "; the limits of another group do not see that."
+		found.Text += "; the limits of other groups do not apply to it."
 	default:
-		found.Text += ", and this group's limits do not see that."
+		found.Text += ", so the limits of this group do not apply to it."
 	}
 	if f.Group.ToMake {
 		found.Fixes = append(found.Fixes, Fix{Text: "start the command with weir run, and then move the file to its group: weir why cgroup:/GROUP --on " + quote(p.File) + " --mend"})
 	} else {
-		found.Fixes = append(found.Fixes, Fix{Text: "move " + them + " to this group; that changes mtime and ctime, and drops clean pages of " + them + " from the page cache",
+		found.Fixes = append(found.Fixes, Fix{Text: "move " + them + " to this group; this changes mtime and ctime, and drops the clean pages of " + them + " from the page cache",
 			Lines: []string{"weir why " + quote(f.Target) + f.placeFlag(p) + " --mend"}})
 	}
 	found.Fixes = append(found.Fixes, f.escapesFix(p)...)
-	found.Fixes = append(found.Fixes, Fix{Text: "write to a new file: cp FILE FILE.new && mv FILE.new FILE, from within the group"})
+	found.Fixes = append(found.Fixes, Fix{Text: "write to a new file: run cp FILE FILE.new && mv FILE.new FILE in this group"})
 	return found
 }
 
@@ -191,9 +191,9 @@ func Whose(o inode.Owner) string {
 	case g.Root:
 		return "the root group"
 	case g.Dead && name == "":
-		return "a group that is gone"
+		return "a removed group"
 	case g.Dead:
-		return "a group that is gone (" + name + ")"
+		return "a removed group (" + name + ")"
 	case name == "":
 		return "a group that cannot be seen from here"
 	}

@@ -22,15 +22,15 @@ func notBuilt(f Facts) []Finding {
 	add := func(option, text string, cells scope) {
 		found = append(found, Finding{Code: "not-in-kernel", Severity: Breaks, cells: cells,
 			Evidence: []Evidence{{f.Config.File, "# CONFIG_" + option + " is not set"}}, Text: text,
-			Fixes: []Fix{{Text: "boot a kernel that was built with CONFIG_" + option + "; distributions' are"}}})
+			Fixes: []Fix{{Text: "boot a kernel that was built with CONFIG_" + option + "; those of distributions are"}}})
 	}
 	if f.Config.Lacks("BLK_CGROUP") {
-		add("BLK_CGROUP", "The kernel was built without control groups for disk I/O.", everything)
+		add("BLK_CGROUP", "The kernel was built without a cgroup controller for disk I/O.", everything)
 	} else if f.Config.Lacks("BLK_DEV_THROTTLING") {
 		add("BLK_DEV_THROTTLING", "The kernel was built without limits on disk I/O.", everything)
 	}
 	if f.onV2() && f.Config.Lacks("CGROUP_WRITEBACK") {
-		add("CGROUP_WRITEBACK", "The kernel was built without charging what it writes back to groups: buffered writes are the root group's.", writtenBack)
+		add("CGROUP_WRITEBACK", "The kernel was built without cgroup writeback, so it charges buffered writes to the root group.", writtenBack)
 	}
 	return found
 }
@@ -74,7 +74,7 @@ func lowLimit(f Facts) []Finding {
 			return
 		}
 		found = append(found, Finding{Code: "limit-below-slice", Severity: Hurts, Evidence: d.rateEvidence(k, n),
-			Text: fmt.Sprintf("The kernel gives out a limit in tenths of a second, and a tenth of this one is less than one %s: each waits for several, and the rate is rough.",
+			Text: fmt.Sprintf("The kernel divides a limit into tenths of a second, and a tenth of this limit is less than one %s: each has to wait for several tenths, so the rate is rough.",
 				map[bool]string{true: "operation", false: "page of 4096 bytes"}[k.IsOps()]),
 			Fixes: []Fix{{Text: "a limit of " + limit.PerSecond(least).Format(k) + " or more"}}})
 	})
@@ -90,7 +90,7 @@ func largeRequests(f Facts) []Finding {
 		}
 		found = append(found, Finding{Code: "large-requests", Severity: Note,
 			Evidence: append([]Evidence{{d.Queue.Dir + "/max_sectors_kb", fmt.Sprint(d.Queue.MaxSectors >> 10)}}, d.rateEvidence(k, n)...),
-			Text: fmt.Sprintf("A request can be %s here, and a tenth of a second of the limit is %s: a large one waits, and then passes whole, so that short measurements see bursts.",
+			Text: fmt.Sprintf("A request can be %s here, but a tenth of a second of the limit is %s. A large request waits and then passes as a whole, so short measurements see bursts.",
 				limit.FormatSize(d.Queue.MaxSectors), limit.FormatSize(n/slicesPerSec))})
 	})
 	return found
@@ -110,18 +110,18 @@ type bug struct {
 // bugs are those whose end is a commit that is named here.
 var bugs = []bug{
 	{fixed: [2]int{5, 18}, commit: "9f5ede3c01f9",
-		text:    "a request that the kernel splits counts as one operation, so a limit on operations lets more through",
+		text:    "a request that the kernel splits counts as one operation, so a limit on operations lets too much through",
 		applies: func(_, operations *uint64) bool { return operations != nil },
 		seen:    [][2]int{{5, 10}}, how: "15 times a limit of 64, with requests of 1 MiB in parts of 64 KiB", exceeds: true},
 	{fixed: [2]int{6, 11}, commit: "1beabab88ece",
-		text:    "limits below 10 operations per second come out lower than they are",
+		text:    "limits below 10 operations per second give less than they should",
 		applies: func(_, operations *uint64) bool { return operations != nil && *operations < slicesPerSec },
 		seen:    [][2]int{{5, 10}, {6, 1}}, how: "0.68 of a limit of 5, and 0.90 with later kernels"},
 	{fixed: [2]int{6, 15}, commit: "29cb95593430",
-		text:    "a rate comes out lower than its limit where requests are about as large as a slice's part of it",
+		text:    "a limit gives less than it should if requests are about as large as a tenth of a second of it",
 		applies: func(bytes, _ *uint64) bool { return bytes != nil && *bytes < 100<<10*slicesPerSec }},
 	{from: [2]int{6, 10}, fixed: [2]int{6, 16}, commit: "f2c4902bd08b",
-		text:    "limits in bytes and in operations on one device get into each other's way",
+		text:    "limits in bytes and in operations on one device disturb each other",
 		applies: func(bytes, operations *uint64) bool { return bytes != nil && operations != nil }},
 }
 
@@ -146,11 +146,11 @@ func (b bug) finding(f Facts) Finding {
 	found := Finding{Code: "kernel-bug", Severity: Note, Evidence: f.releaseEvidence()}
 	if slices.Contains(b.seen, [2]int{f.Release.Major, f.Release.Minor}) {
 		found.Severity = Hurts
-		found.Text = fmt.Sprintf("On Linux %d.%d %s (measured with Debian's: %s); %s ends it, in %d.%d.", f.Release.Major, f.Release.Minor, b.text, b.how, b.commit, b.fixed[0], b.fixed[1])
+		found.Text = fmt.Sprintf("On Linux %d.%d %s (measured on Debian's kernel: %s); commit %s fixes it in %d.%d.", f.Release.Major, f.Release.Minor, b.text, b.how, b.commit, b.fixed[0], b.fixed[1])
 		found.Fixes = []Fix{{Text: fmt.Sprintf("boot Linux %d.%d or later", b.fixed[0], b.fixed[1])}}
 		return found
 	}
-	found.Text = fmt.Sprintf("May apply: before Linux %d.%d %s; %s ends it, which this kernel may have as well.", b.fixed[0], b.fixed[1], b.text, b.commit)
+	found.Text = fmt.Sprintf("May apply: before Linux %d.%d %s. Commit %s fixes it, and this kernel may have that fix.", b.fixed[0], b.fixed[1], b.text, b.commit)
 	return found
 }
 

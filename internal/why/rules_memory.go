@@ -75,16 +75,16 @@ func drains(f Facts) []Finding {
 		}
 		one := Finding{Code: "slow-drain", Severity: Hurts, cells: writtenBack.at(i),
 			Evidence: append([]Evidence{{file, fmt.Sprintf("%d (%s)", memory, limit.FormatSize(memory))}}, d.rateEvidence(limit.WBPS, rate)...),
-			Text: fmt.Sprintf("The group's memory can fill with pages that take %s to get to the disk at this limit: a buffered writer will stall, hang or be killed.",
+			Text: fmt.Sprintf("The group's memory can fill with dirty pages that take %s to reach the disk at this limit: a buffered writer will stall, hang or be OOM-killed.",
 				Seconds(took))}
 		if d.BDI != nil && d.BDI.CanBeStrict {
 			one.Fixes = append(one.Fixes, d.earlyFix())
 		} else if f.Release.Before(6, 2) {
 			one.Fixes = append(one.Fixes, Fix{Text: "boot Linux 6.2 or later, where /sys/class/bdi/" + d.Number.String() + " has strict_limit and max_bytes"})
 		}
-		one.Fixes = append(one.Fixes, Fix{Text: "give the group more memory: far more than it writes at once"})
+		one.Fixes = append(one.Fixes, Fix{Text: "give the group far more memory than it writes at once"})
 		if file == f.Group.Memory.MaxFile {
-			one.Fixes = append(one.Fixes, Fix{Text: "or memory.high instead of memory.max: the writer stalls, and is not killed", Lines: []string{
+			one.Fixes = append(one.Fixes, Fix{Text: "or use memory.high instead of memory.max: the writer then stalls but is not killed", Lines: []string{
 				fmt.Sprintf("echo %d > %s", memory, strings.TrimSuffix(file, "max")+"high"), "echo max > " + file}})
 		}
 		found = append(found, one)
@@ -95,7 +95,7 @@ func drains(f Facts) []Finding {
 // strictFix bounds what may be dirty for a device. The bound must be there before its
 // least is raised to it.
 func (d Device) strictFix() Fix {
-	return Fix{Text: "bound what may be dirty for the device", Lines: []string{
+	return Fix{Text: "bound the dirty data for the device", Lines: []string{
 		fmt.Sprintf("echo 1 > %s/strict_limit", d.BDI.Dir),
 		fmt.Sprintf("echo %d > %s/max_bytes", strictFor, d.BDI.Dir),
 		fmt.Sprintf("echo %d > %s/min_bytes", strictLeast, d.BDI.Dir)}}
@@ -105,7 +105,7 @@ func (d Device) strictFix() Fix {
 // a tenth of that is dirty or 30 s old (vm.rst), while the device has nothing to do.
 func (d Device) earlyFix() Fix {
 	fix := d.strictFix()
-	fix.Text += ", and have this host write back early"
+	fix.Text += ", and make this host write back early"
 	fix.Lines = append(fix.Lines, "echo 1 > /proc/sys/vm/dirty_background_ratio",
 		"echo 100 > /proc/sys/vm/dirty_expire_centisecs", "echo 100 > /proc/sys/vm/dirty_writeback_centisecs")
 	return fix
@@ -130,7 +130,7 @@ func runsAhead(f Facts) []Finding {
 		if !ok || !p.Writeback && !f.rootHolds(p) || d.strict(rate) || drainTime(f.Dirty.LimitAt, rate) < longDrain {
 			continue
 		}
-		text := fmt.Sprintf("The disk is held and the writer is not: up to %s can be dirty here before a writer waits, which is %s of this limit.",
+		text := fmt.Sprintf("The disk is held but the writer is not: up to %s can be dirty here before a writer waits, which takes %s to write at this limit.",
 			limit.FormatSize(f.Dirty.LimitAt), Seconds(drainTime(f.Dirty.LimitAt, rate)))
 		same := slices.IndexFunc(found, func(one Finding) bool { return one.Text == text })
 		if same < 0 {
@@ -167,7 +167,7 @@ func largeWriteback(f Facts) []Finding {
 		}
 		found = append(found, Finding{Code: "large-writeback", Severity: Note, cells: writtenBack.at(i),
 			Evidence: append([]Evidence{{p.FS.Point, p.FS.FSType}}, d.rateEvidence(limit.WBPS, rate)...),
-			Text: fmt.Sprintf("What is written back here comes in requests of up to %s, each of which the limit delays and then lets through whole: nothing for up to %s, and then a burst. Only a longer measurement sees the limit's rate.",
+			Text: fmt.Sprintf("Writeback here comes in requests of up to %s. The limit delays each and then lets it through as a whole: nothing for up to %s, then a burst. Only a longer measurement shows the limit's rate.",
 				limit.FormatSize(request), Seconds(drainTime(request, rate)))})
 	}
 	return found
@@ -194,7 +194,7 @@ func backlog(f Facts) []Finding {
 		}
 		found = append(found, Finding{Code: "backlog", Severity: Note,
 			Evidence: []Evidence{{f.Group.Dir + "/memory.stat", "file_dirty and file_writeback: " + limit.FormatSize(f.Group.Memory.Dirty)}},
-			Text: fmt.Sprintf("What the group has written and is not on the disk yet takes %s at this limit; an fsync waits as long.",
+			Text: fmt.Sprintf("Data that the group has written but that is not on the disk yet needs %s at this limit; an fsync waits as long.",
 				Seconds(drainTime(f.Group.Memory.Dirty, rate)))})
 	}
 	return found
@@ -209,8 +209,8 @@ func cached(f Facts) []Finding {
 		}
 		found = append(found, Finding{Code: "cached", Severity: Note, cells: cachedReads.at(i),
 			Evidence: []Evidence{{p.File, fmt.Sprintf("%s of %s in the page cache (cachestat, mincore)", limit.FormatSize(uint64(p.Cached)), limit.FormatSize(uint64(p.Size)))}},
-			Text:     fmt.Sprintf("%d %% of the file is in the page cache: reading that is no disk I/O, and no limit slows it down.", p.Cached*100/p.Size),
-			Fixes: []Fix{{Text: "to measure reads from the disk, take this one file out of the cache",
+			Text:     fmt.Sprintf("%d %% of the file is in the page cache: reading that part is no disk I/O, and no limit slows it down.", p.Cached*100/p.Size),
+			Fixes: []Fix{{Text: "to measure reads from the disk, drop this file from the page cache",
 				Lines: []string{"dd of=" + quote(p.File) + " oflag=nocache conv=notrunc,fdatasync count=0 status=none"}}}})
 	}
 	return found

@@ -17,10 +17,10 @@ func pacedHere(f Facts) []Finding {
 		return nil
 	}
 	one := Finding{Code: "paced", Severity: Note, cells: writtenBack.at(places...),
-		Text:  "weir's pacer holds what the group writes through the page cache: it stops all its processes for moments, also those that compute or read, and some reads that it interrupts come back short (of /dev/zero and sockets, as after any signal).",
-		Fixes: []Fix{{Text: "where most of the I/O is no buffered writing, do without it: --hold kernel"}}}
+		Text:  "weir's pacer holds the group's buffered writes: it pauses all processes of the group for moments, also those that compute or read. A pause can cut a read of /dev/zero or a socket short, as a signal can.",
+		Fixes: []Fix{{Text: "if most of the I/O is not buffered writes, turn the pacer off: --hold kernel"}}}
 	if p := f.Group.Paced; p != nil {
-		one.Evidence = []Evidence{{p.Record, fmt.Sprintf("%d bytes a second", p.WBPS)}}
+		one.Evidence = []Evidence{{p.Record, fmt.Sprintf("%d bytes per second", p.WBPS)}}
 		if p.Missed != "" {
 			one.Text += " But " + p.Missed + "."
 		}
@@ -30,7 +30,7 @@ func pacedHere(f Facts) []Finding {
 	for _, i := range places {
 		if p := f.Places[i]; f.expect(p).Buffered.Why != "" {
 			found = append(found, Finding{Code: "paced-bytes-only", Severity: Note, cells: writtenBack.at(i),
-				Text: "The limit of operations does not bind what is written through the page cache: " + f.expect(p).Buffered.Why + "."})
+				Text: "The limit on operations does not apply to buffered writes: " + f.expect(p).Buffered.Why + "."})
 		}
 	}
 	return found
@@ -38,9 +38,9 @@ func pacedHere(f Facts) []Finding {
 
 // pace is what weir itself can do for buffered writes.
 func (f Facts) pace() Fix {
-	fix := Fix{Text: "have weir hold them: its pacer stops the group's processes for moments"}
+	fix := Fix{Text: "let weir hold them: its pacer pauses the group's processes for moments"}
 	if f.Group.ToMake || f.Target == "" {
-		fix.Text += " (weir run and weir set do so by themselves, as root)"
+		fix.Text += " (weir run and weir set do this by default, as root)"
 		return fix
 	}
 	fix.Lines = f.setAgain(" --hold pacer")

@@ -44,8 +44,8 @@ func recordDiffers(f Facts) []Finding {
 		return nil
 	}
 	found := Finding{Code: "record-differs", Severity: Hurts, Evidence: evidence,
-		Text: fmt.Sprintf("%s keeps another limit for this target than the one that is in force, and sets its own when it starts it again.", r.By)}
-	found.Fixes = append(keepFixes(r, keep, flags), Fix{Text: "put what " + r.By + " keeps into force", Lines: takeBack})
+		Text: fmt.Sprintf("%s keeps another limit for this target than the one in force, and will set its own when it restarts the target.", r.By)}
+	found.Fixes = append(keepFixes(r, keep, flags), Fix{Text: "put the limit that " + r.By + " keeps into force", Lines: takeBack})
 	return []Finding{found}
 }
 
@@ -71,7 +71,7 @@ func recordLacks(f Facts) []Finding {
 		return nil
 	}
 	return []Finding{{Code: "record-lacks", Severity: Note, Evidence: append(evidence, Evidence{r.Source, "no limit on these devices"}),
-		Text:  fmt.Sprintf("%s keeps no such limit for this target: the one in force lasts until the target stops.", r.By),
+		Text:  fmt.Sprintf("%s does not keep this limit: it is in force only until the target stops.", r.By),
 		Fixes: keepFixes(r, keep, flags)}}
 }
 
@@ -83,9 +83,9 @@ func keepFixes(r *target.Record, lines, flags []string) []Fix {
 	if r.Updates {
 		return []Fix{{Text: "have " + r.By + " keep it", Lines: lines}}
 	}
-	fixes := []Fix{{Text: "have it set again at each start of the target", Lines: lines}}
+	fixes := []Fix{{Text: "have weir set the limit again at each start of the target", Lines: lines}}
 	if !dropsFlags(r) {
-		fixes = append(fixes, Fix{Text: "make the container anew, so that " + r.By + " keeps it: " + r.Command + " run " + strings.Join(flags, " ")})
+		fixes = append(fixes, Fix{Text: "recreate the container, so that " + r.By + " keeps it: " + r.Command + " run " + strings.Join(flags, " ")})
 	}
 	return fixes
 }
@@ -98,7 +98,7 @@ func recordEmpty(f Facts) []Finding {
 	}
 	text := r.By + " keeps no disk I/O limit for this target, and none is in force."
 	if dropsFlags(r) {
-		text += " The command line of Docker " + dockerDropped + " drops --device-write-bps and its sisters, and says nothing."
+		text += " The command line of Docker " + dockerDropped + " silently ignores --device-write-bps and similar flags."
 	}
 	return []Finding{{Code: "record-empty", Severity: Note, Evidence: []Evidence{{r.Source, "no limit"}, {f.Group.rulesFile(), "no limit"}},
 		Text:  text,

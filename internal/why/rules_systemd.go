@@ -26,7 +26,7 @@ func unitDiffers(f Facts) []Finding {
 	}
 	if g.Version == cgroupfs.V1 {
 		return []Finding{{Code: "unit-differs", Severity: Hurts, Evidence: []Evidence{{g.Dir, "of unit " + g.Owner.Unit}},
-			Text: "The group is systemd's, which on cgroup v1 does not know of this limit: a restart of " + g.Owner.Unit + " loses it."}}
+			Text: "systemd owns this group, and on cgroup v1 it does not know this limit: a restart of " + g.Owner.Unit + " loses it."}}
 	}
 	if g.Unit == nil || g.Unit.Err != nil {
 		return nil
@@ -49,13 +49,13 @@ func unitDiffers(f Facts) []Finding {
 		}
 		one := Finding{Code: "unit-differs", Severity: Hurts,
 			Evidence: []Evidence{g.ruleEvidence(r), {"systemctl show " + g.Unit.Name, "no limit on " + r.Device.String()}},
-			Text:     "The group is systemd's, which keeps no limit on " + r.Device.String() + " for " + g.Unit.Name + ": nobody keeps the one that is in force, and a restart of the unit ends it.",
-			Fixes:    []Fix{{Text: "end it, if it is left over", Lines: []string{fmt.Sprintf("weir clear %s --on %s", f.Target, r.Device)}}}}
+			Text:     "systemd owns this group, but keeps no limit on " + r.Device.String() + " for " + g.Unit.Name + ": nobody keeps the limit that is in force, and a restart of the unit removes it.",
+			Fixes:    []Fix{{Text: "remove it, if it is left over", Lines: []string{fmt.Sprintf("weir clear %s --on %s", f.Target, r.Device)}}}}
 		setIt := []string{fmt.Sprintf("weir set %s %s --on %s", f.Target, flagsOf(r.Limit), r.Device)}
 		if kept.Bounds() {
 			one.Evidence[1].Value = fmt.Sprintf("%s: %s", r.Device, boundsOf(kept))
-			one.Text = "The group is systemd's, which keeps another limit for " + g.Unit.Name + " and will write that over this one, at the latest when it reloads."
-			one.Fixes = []Fix{{Text: "set it through systemd, which weir does", Lines: setIt}}
+			one.Text = "systemd owns this group, and keeps another limit for " + g.Unit.Name + "; it will replace the one in force, at the latest at the next daemon-reload."
+			one.Fixes = []Fix{{Text: "set the limit through systemd, as weir does", Lines: setIt}}
 		} else if r.Limit.Bounds() {
 			one.Fixes = append(one.Fixes, Fix{Text: "have systemd keep it", Lines: setIt})
 		}
@@ -85,7 +85,7 @@ func unitConflicts(f Facts) []Finding {
 			continue
 		}
 		one := Finding{Code: "unit-conflict", Severity: Hurts,
-			Text: fmt.Sprintf("systemd keeps limits of %s for one device under %d names, and writes all four rates for each name: the name that it writes last takes the rates of the others out of force.", g.Unit.Name, len(names))}
+			Text: fmt.Sprintf("systemd keeps limits of %s for one device under %d names, and writes all four rates for each name: the name that it writes last overrides the others.", g.Unit.Name, len(names))}
 		together, key := limit.None, ""
 		for _, n := range names {
 			key += n.Path + "\n"
@@ -108,7 +108,7 @@ func unitConflicts(f Facts) []Finding {
 			}
 		}
 		one.Evidence = append(one.Evidence, Evidence{path.Join(g.Dir, "io.max"), inForce})
-		one.Fixes = []Fix{{Text: "have weir set them all under one name", Lines: []string{fmt.Sprintf("weir set %s %s --on %s", f.Target, flagsOf(together), dev)}}}
+		one.Fixes = []Fix{{Text: "let weir set them all under one name", Lines: []string{fmt.Sprintf("weir set %s %s --on %s", f.Target, flagsOf(together), dev)}}}
 		found = append(found, one)
 	}
 	return found
@@ -139,9 +139,9 @@ func mayBeLost(f Facts) []Finding {
 		return nil
 	}
 	one := Finding{Code: "systemd-may-lift", Severity: Hurts,
-		Text: fmt.Sprintf("systemd has not made this group: when the last unit in %s that needs the io controller ends, it takes that away from the group, and the limit with it.", g.Loose.Slice)}
+		Text: fmt.Sprintf("systemd did not make this group: when the last unit in %s that needs the io controller stops, systemd disables the controller for this group, and the limit is lost.", g.Loose.Slice)}
 	if g.Version == cgroupfs.V1 {
-		one.Text = fmt.Sprintf("systemd has not made this group: when the first unit in %s asks for disk I/O accounting, it moves processes out of the group, and when the last that did ends it removes such groups, and the limit with it.", g.Loose.Slice)
+		one.Text = fmt.Sprintf("systemd did not make this group: when the first unit in %s asks for disk I/O accounting, systemd moves processes out of the group. When the last such unit stops, systemd removes such groups, and the limit is lost.", g.Loose.Slice)
 	}
 	var lines []string
 	for _, r := range g.Rules {
@@ -151,6 +151,6 @@ func mayBeLost(f Facts) []Finding {
 		}
 	}
 	one.Evidence = append(one.Evidence, Evidence{"systemctl is-active " + g.Loose.Anchor, "inactive"})
-	one.Fixes = []Fix{{Text: "have weir set it, which starts that unit, an empty slice that keeps systemd from it until the next boot", Lines: lines[:1]}}
+	one.Fixes = []Fix{{Text: "let weir set the limit: it starts that unit, an empty slice that keeps systemd from doing so until the next boot", Lines: lines[:1]}}
 	return []Finding{one}
 }

@@ -64,7 +64,7 @@ func TestTwoNamesOfOneDevice(t *testing.T) {
 // end it.
 func TestALimitThatNobodyKeeps(t *testing.T) {
 	found, ok := Judge(ofUnit(nil)).Find("unit-differs")
-	if !ok || !strings.Contains(found.Text, "nobody keeps") || strings.Contains(found.Text, "write that over") {
+	if !ok || !strings.Contains(found.Text, "nobody keeps") || strings.Contains(found.Text, "replace the one in force") {
 		t.Fatalf("%+v", found)
 	}
 	if len(found.Fixes) != 2 || !strings.HasPrefix(found.Fixes[0].Lines[0], "weir clear ") || !strings.HasPrefix(found.Fixes[1].Lines[0], "weir set ") {

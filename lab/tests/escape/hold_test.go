@@ -52,7 +52,7 @@ func TestRunSaysWhatItDoesNotHold(t *testing.T) {
 	limits := []string{"--write", "10MiB/s", "--on", disk.Dir, "--"}
 	doc, said := weirRun(t, append(limits, overwrite(afresh(t, disk.Dir, "alive", 40*mib), 40*mib)...)...)
 	before, after, _ := strings.Cut(said, "records in")
-	if !strings.Contains(before, "expected NOT to hold: writes over files of other groups") || !strings.Contains(before, "needs BPF") || !strings.Contains(after, "NOT held") {
+	if !strings.Contains(before, "expected NOT to hold: writes to other groups' files") || !strings.Contains(before, "needs BPF") || !strings.Contains(after, "NOT held") {
 		t.Errorf("weir run said %q", said)
 	}
 	if doc.Devices[0].Write.Held != "not_held" || doc.Stops != 0 {

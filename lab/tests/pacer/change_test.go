@@ -54,7 +54,7 @@ func TestHoldKernelEndsThePacer(t *testing.T) {
 	}{
 		{[]string{"--write", "2000000", "--hold", "pacer"}, "paced at 2 MB/s by weir's pacer", "buffered writes by weir's pacer"},
 		{[]string{"--write", "3000000"}, "paced at 3 MB/s by weir's pacer", "buffered writes by weir's pacer"},
-		{[]string{"--read", "3000000"}, "paced at 3 MB/s by weir's pacer", "weir's pacer stops"},
+		{[]string{"--read", "3000000"}, "paced at 3 MB/s by weir's pacer", "weir's pacer pauses"},
 		{[]string{"--write", "4000000", "--hold", "kernel"}, "", "expected NOT to hold: buffered writes"},
 	} {
 		said := weir(t, append([]string{"set", "cgroup:/lab-change", "--on", disk.Number.String()}, step.flags...)...)

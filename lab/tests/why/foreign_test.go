@@ -46,7 +46,7 @@ func (f finding) ownedBy(t *testing.T, file string, words ...string) {
 		t.Fatalf("evidence %+v, want %s", f.Evidence, file)
 	}
 	for _, w := range words {
-		if strings.HasSuffix(f.Evidence[0].Value, "written back for "+w) {
+		if strings.HasSuffix(f.Evidence[0].Value, "charged to "+w) {
 			t.Log(f.Evidence[0].Value)
 			return
 		}
@@ -80,7 +80,7 @@ func TestWhyForeignInode(t *testing.T) {
 	out := f.paste(t, "weir why cgroup:/why-foreign --on "+disk.Dir+" --mend")
 	t.Log(out)
 	moved := file + ": charged to cgroup /why-foreign now, and no longer to "
-	if !strings.Contains(out, moved+"a group that is gone (/why-first)") && !strings.Contains(out, moved+"the root group") || strings.Contains(out, "foreign-inode") {
+	if !strings.Contains(out, moved+"a removed group (/why-first)") && !strings.Contains(out, moved+"the root group") || strings.Contains(out, "foreign-inode") {
 		t.Errorf("after --mend the file is not the group's")
 	}
 	lab.Ratio(t, "its own file", 2e6, lab.Band{Low: 0.8, High: 1.1}, func() float64 { return reaches(t, disk, 2*time.Second) })
@@ -106,7 +106,7 @@ func TestWhyForeignInodeBelow(t *testing.T) {
 		t.Errorf("--dry-run: %v, %s", err, out)
 	}
 	// A group of its own, which weir run would make, is another one in any case.
-	explain(t, file, "--write", "1MB/s", "--hold", "kernel").want(t, "foreign-inode", "breaks").ownedBy(t, file, "a group that is gone (/why-above/first)", "cgroup /why-above")
+	explain(t, file, "--write", "1MB/s", "--hold", "kernel").want(t, "foreign-inode", "breaks").ownedBy(t, file, "a removed group (/why-above/first)", "cgroup /why-above")
 	writer := start(t, second, "writeback", 600, file)
 	r := explain(t, "cgroup:"+above.path, "--on", disk.Dir)
 	r.gone(t, "foreign-inode")
