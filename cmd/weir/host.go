@@ -96,6 +96,9 @@ func (a *app) close() {
 	}
 	if a.fs != nil {
 		_ = a.fs.Close()
+		if a.root == "/" {
+			_ = a.state.Tidy() // else the next weir does
+		}
 	}
 }
 

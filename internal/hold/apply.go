@@ -26,9 +26,9 @@ type Plan struct {
 	Account string // the unit that is to keep a group that weir writes; see Holder.Account
 	Anchor  string // the slice that systemd is to leave the limit in force in; see Holder.Anchor
 	Changes []Change
-	File    *File // beside them
-	Persist bool  // systemd keeps the changes over a boot
-	Lift    bool  // the changes lift limits: of their drop-ins nothing is left
+	File    *File   // beside them
+	Persist bool    // systemd keeps the changes over a boot
+	Lift    bool    // the changes lift limits: of their drop-ins nothing is left
 	Pacing  *Pacing // what weir's pacer is asked once they are in force; nil: nothing
 
 	Note func(text string) // is told what its maker should know, before it is done; nil: nobody is

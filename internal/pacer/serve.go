@@ -60,6 +60,9 @@ type held struct {
 // Serve is the pacer's whole life. It returns at once if one runs, and when it has had no
 // group for a while.
 func Serve(ctx context.Context, dir state.Dir, fs *cgroupfs.FS) error {
+	if os.Geteuid() != 0 {
+		return errors.New("pace: permission denied (run weir as root)")
+	}
 	lock, err := takeOver(dir)
 	if err != nil || lock == nil {
 		return err

@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// locksName is the one file of all locks. Nobody removes it: to make and remove a file for
-	// each lock is slow where /run is on a disk.
+	// locksName is the one file of all locks. Only Tidy removes it: to make and remove a file
+	// for each lock is slow where /run is on a disk.
 	locksName = "locks"
 	// LockMost is how long a weir waits for another one that holds a lock. What is done
 	// under one takes milliseconds, and some seconds where systemd is slow.
@@ -47,9 +47,6 @@ func (e *BusyError) Error() string {
 // Wait locks what a name stands for, once no other weir has it, and waits for at most so
 // long; what says to people what that is.
 func (d Dir) Wait(ctx context.Context, name, what string, most time.Duration) (*Lock, error) {
-	if err := d.make(); err != nil {
-		return nil, err
-	}
 	pause := time.Millisecond
 	for began := time.Now(); ; {
 		l, err := d.try(name)
@@ -69,12 +66,7 @@ func (d Dir) Wait(ctx context.Context, name, what string, most time.Duration) (*
 }
 
 // Try is Wait that does not wait: the lock is nil if another weir has it.
-func (d Dir) Try(name string) (*Lock, error) {
-	if err := d.make(); err != nil {
-		return nil, err
-	}
-	return d.try(name)
-}
+func (d Dir) Try(name string) (*Lock, error) { return d.try(name) }
 
 func (d Dir) locks() string { return filepath.Join(d.path, locksName) }
 
@@ -87,6 +79,20 @@ func byteOf(name string) int64 {
 
 // try locks a name's byte; the lock is nil if somebody has it.
 func (d Dir) try(name string) (*Lock, error) {
+	for range makeTries {
+		l, err := d.tryOnce(byteOf(name))
+		if !errors.Is(err, fs.ErrNotExist) {
+			return l, err
+		}
+	}
+	return nil, fmt.Errorf("lock %s: another weir keeps removing it", d.locks())
+}
+
+// tryOnce is try; fs.ErrNotExist says that the file was removed meanwhile.
+func (d Dir) tryOnce(at int64) (*Lock, error) {
+	if err := d.make(); err != nil {
+		return nil, err
+	}
 	path := d.locks()
 	fd, err := again(func() (int, error) {
 		return unix.Open(path, unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o600)
@@ -94,15 +100,21 @@ func (d Dir) try(name string) (*Lock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock: %w", &fs.PathError{Op: "open", Path: path, Err: err})
 	}
-	at := byteOf(name)
 	_, err = again(func() (int, error) {
 		return 0, unix.FcntlFlock(uintptr(fd), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: at, Len: 1})
 	})
+	var st unix.Stat_t
 	if err == nil {
+		err = unix.Fstat(fd, &st)
+	}
+	if err == nil && st.Nlink > 0 {
 		return &Lock{fd}, nil
 	}
 	_ = unix.Close(fd) // nothing was written
-	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
+	switch {
+	case err == nil:
+		return nil, fs.ErrNotExist
+	case errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES):
 		return nil, nil
 	}
 	return nil, fmt.Errorf("lock %s: %w", path, err)

@@ -20,8 +20,8 @@ type Dir struct{ path string }
 // root, $XDG_RUNTIME_DIR/weir or a directory in /tmp named after the user for others.
 func At(root string) Dir {
 	if uid := os.Getuid(); uid != 0 {
-		if run := os.Getenv("XDG_RUNTIME_DIR"); run != "" {
-			return Dir{filepath.Join(root, run, "weir")}
+		if run, is := runtimeDir(root); is {
+			return Dir{filepath.Join(run, "weir")}
 		}
 		return Dir{filepath.Join(root, "tmp", fmt.Sprintf("weir-%d", uid))}
 	}
@@ -42,15 +42,22 @@ const (
 	begun    = ".new" // written, and perhaps not locked yet
 )
 
+// makeTries bounds how often something is made that another weir removes meanwhile.
+const makeTries = 100
+
 // New writes a record of a kind, which is a word without dots or slashes. The
 // record is on disk and locked before New returns, so that what is done after it
 // is cleaned up whenever the caller dies.
 func (d Dir) New(kind string, v any) (*Record, error) {
-	if err := d.make(); err != nil {
-		return nil, err
-	}
-	for range 100 {
+	for range makeTries {
+		err := d.make()
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
 		f, err := os.CreateTemp(d.path, kind+".*"+begun)
+		if errors.Is(err, fs.ErrNotExist) { // another weir has just tidied up
+			continue
+		}
 		if err != nil {
 			return nil, fmt.Errorf("record what is under way: %w", err)
 		}
@@ -67,13 +74,17 @@ func (d Dir) New(kind string, v any) (*Record, error) {
 }
 
 // make makes the directory, and refuses one that somebody else could have put there.
+// fs.ErrNotExist says that another weir has just removed it.
 func (d Dir) make() error {
-	if err := os.MkdirAll(d.path, 0o700); err != nil {
+	if err := os.MkdirAll(d.path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("record what is under way: %w", err)
 	}
-	if mine, err := d.mine(); err != nil {
+	switch there, mine, err := d.look(); {
+	case err != nil:
 		return err
-	} else if !mine {
+	case !there:
+		return fmt.Errorf("record what is under way: %s: %w", d.path, fs.ErrNotExist)
+	case !mine:
 		return fmt.Errorf("record what is under way: %s is not a directory that only you can write to; remove it", d.path)
 	}
 	return nil
@@ -81,13 +92,18 @@ func (d Dir) make() error {
 
 // mine reports whether the directory is there and only its user can write to it.
 func (d Dir) mine() (bool, error) {
+	_, mine, err := d.look()
+	return mine, err
+}
+
+func (d Dir) look() (there, mine bool, err error) {
 	var st unix.Stat_t
 	if err := unix.Lstat(d.path, &st); errors.Is(err, fs.ErrNotExist) {
-		return false, nil
+		return false, false, nil
 	} else if err != nil {
-		return false, fmt.Errorf("stat %s: %w", d.path, err)
+		return false, false, fmt.Errorf("stat %s: %w", d.path, err)
 	}
-	return st.Mode&unix.S_IFMT == unix.S_IFDIR && int(st.Uid) == os.Getuid() && st.Mode&0o022 == 0, nil
+	return true, st.Mode&unix.S_IFMT == unix.S_IFDIR && int(st.Uid) == os.Getuid() && st.Mode&0o022 == 0, nil
 }
 
 var errSwept = errors.New("swept before it was locked")
