@@ -122,12 +122,16 @@ static __always_inline void left(__u64 number, __s64 result, const void *regs, c
 {
 	struct op *op = place_of(own_tid());
 	__u8 call = aio ? call_of(number) & (CALL_AIO | CALL_KIND) : 0;
+	const void *own;
 	bool seen;
 
-	if (call == (CALL_AIO | KIND_READ))
-		aio_reaped(record ? own_regs() : regs, result);
-	else if (call == CALL_AIO)
-		aio_taken(op, record ? own_regs() : regs, result);
+	if (call & CALL_AIO) {
+		own = record ? own_regs() : regs;
+		if (call & CALL_KIND)
+			aio_reaped(syscall_argument(own, 0, true), syscall_argument(own, 3, true), result);
+		else
+			aio_taken(syscall_argument(own, 0, true), syscall_argument(own, 2, true), syscall_argument(own, 1, true), result);
+	}
 	if (!op)
 		return;
 	seen = op->entered;

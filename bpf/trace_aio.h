@@ -141,24 +141,27 @@ static __always_inline void aio_asked(struct op *op, const void *regs, __u64 now
 		aio_at(op, first, now);
 }
 
-/* It leaves io_submit, which has taken as many requests as the result: the others are none. */
-static __always_inline void aio_taken(struct op *op, const void *regs, __s64 result)
+/* It leaves io_submit, which has taken as many requests as the result: those from there on are
+ * none. Not static, as aio_note; and what the verifier does not know is compared once a round,
+ * or it would look at each round once for each of those before. */
+__noinline int aio_taken(__u64 context, __u64 all, __s64 count, __s64 result)
 {
-	__u64 context = syscall_argument(regs, 0, true), all = syscall_argument(regs, 2, true);
-	__s64 count = syscall_argument(regs, 1, true);
+	struct op *op = place_of(own_tid());
+	__s64 at = result > 0 ? result : 0;
 
-	for (__s64 i = 0; i < AIO_MOST; i++) {
+	for (int i = 0; i < AIO_MOST; i++, at++) {
 		__u64 address, key;
 
-		if (i >= count)
+		if (at >= count)
 			break;
-		if (i < result || bpf_probe_read_user(&address, sizeof(address), (void *)(all + i * sizeof(__u64))))
+		if (bpf_probe_read_user(&address, sizeof(address), (void *)(all + at * sizeof(__u64))))
 			continue;
 		key = AIO_KEY(context, address);
 		if (op && op->begin && op->asked && op->request == key)
 			op->begin = 0;
 		bpf_map_delete_elem(&requests, &key);
 	}
+	return 0;
 }
 
 /* One answer that io_getevents has for who asked. */
@@ -180,9 +183,9 @@ __noinline int aio_answered(__u64 context, __u64 place, __u64 now)
 	return 0;
 }
 
-static __always_inline void aio_reaped(const void *regs, __s64 result)
+/* It leaves io_getevents with as many answers as the result. */
+__noinline int aio_reaped(__u64 context, __u64 events, __s64 result)
 {
-	__u64 context = syscall_argument(regs, 0, true), events = syscall_argument(regs, 3, true);
 	__u64 now = bpf_ktime_get_ns();
 
 	for (__s64 i = 0; i < AIO_MOST; i++) {
@@ -190,6 +193,7 @@ static __always_inline void aio_reaped(const void *regs, __s64 result)
 			break;
 		aio_answered(context, events + i * sizeof(struct aio_answer), now);
 	}
+	return 0;
 }
 
 #endif
