@@ -232,7 +232,7 @@ func chartsOf(rows []prove.Row) []plot.Chart {
 		charts = append(charts, plot.Chart{
 			Title: row.Name, Note: verdictText(row), XUnit: "s", Format: row.Format,
 			Level: float64(row.Rate), LevelName: "limit " + row.Format(float64(row.Rate)),
-			From: row.Trace.From.Seconds(), To: row.Trace.To.Seconds(),
+			From: row.Trace.From.Seconds(), To: row.Trace.To.Seconds(), FromName: "the time that counts",
 			Lines: []plot.Line{{Name: who, Points: points(row.Trace.Writer)}, {Name: "cgroup", Points: points(row.Trace.Cgroup)}, {Name: "device", Points: points(row.Trace.Device)}},
 		})
 	}

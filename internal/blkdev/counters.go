@@ -2,6 +2,8 @@ package blkdev
 
 import (
 	"fmt"
+	"os"
+	"path"
 	"strconv"
 	"strings"
 )
@@ -15,20 +17,71 @@ type Counters struct {
 	WrittenBytes uint64 `json:"written_bytes"`
 }
 
-// Counters reads a device's stat file in sysfs (Documentation/ABI/stable/sysfs-block).
+// Counters reads a device's stat file in sysfs (Documentation/ABI/stable/sysfs-block). For an
+// NVMe disk with several paths that counts nothing itself it adds up its paths.
 func (fs FS) Counters(n Number) (Counters, error) {
-	text, err := fs.attr("/sys/dev/block/" + n.String() + "/stat")
+	c, err := fs.counters("/sys/dev/block/" + n.String())
+	if err != nil || c != (Counters{}) {
+		return c, err
+	}
+	for _, dir := range fs.nvmePaths(n) {
+		of, err := fs.counters(dir)
+		if err != nil {
+			return Counters{}, err
+		}
+		c.add(of)
+	}
+	return c, nil
+}
+
+func (c *Counters) add(o Counters) {
+	c.Reads, c.ReadBytes = c.Reads+o.Reads, c.ReadBytes+o.ReadBytes
+	c.Writes, c.WrittenBytes = c.Writes+o.Writes, c.WrittenBytes+o.WrittenBytes
+}
+
+// nvmePaths are the directories of the paths of an NVMe disk with several: those of nvme0n1
+// are nvme0c1n1 and its like, which have no number of their own. Before Linux 6.4 only they
+// count (drivers/nvme/host/multipath.c; commit d4d957b53d91 has the disk count).
+func (fs FS) nvmePaths(n Number) (dirs []string) {
+	dir, err := fs.sysDir("/sys/dev/block/" + n.String())
+	name := path.Base(dir)
+	subsystem, namespace, is := strings.Cut(strings.TrimPrefix(name, "nvme"), "n")
+	if err != nil || !is || !strings.HasPrefix(name, "nvme") || !isNumber(subsystem) || !isNumber(namespace) {
+		return nil
+	}
+	entries, err := os.ReadDir(fs.at("/sys/class/block"))
 	if err != nil {
-		return Counters{}, fmt.Errorf("read counters of device %s: %w", n, err)
+		return nil
+	}
+	for _, e := range entries {
+		rest, is := strings.CutPrefix(e.Name(), "nvme"+subsystem+"c")
+		controller, of, cut := strings.Cut(rest, "n")
+		if is && cut && of == namespace && isNumber(controller) {
+			dirs = append(dirs, "/sys/class/block/"+e.Name())
+		}
+	}
+	return dirs
+}
+
+func isNumber(s string) bool {
+	_, err := strconv.ParseUint(s, 10, 32)
+	return err == nil
+}
+
+func (fs FS) counters(dir string) (Counters, error) {
+	name := path.Base(dir)
+	text, err := fs.attr(dir + "/stat")
+	if err != nil {
+		return Counters{}, fmt.Errorf("read counters of device %s: %w", name, err)
 	}
 	fields := strings.Fields(text)
 	var c Counters
 	for i, counter := range map[int]*uint64{0: &c.Reads, 2: &c.ReadBytes, 4: &c.Writes, 6: &c.WrittenBytes} {
 		if i >= len(fields) {
-			return Counters{}, fmt.Errorf("read counters of device %s: %q has too few fields", n, text)
+			return Counters{}, fmt.Errorf("read counters of device %s: %q has too few fields", name, text)
 		}
 		if *counter, err = strconv.ParseUint(fields[i], 10, 64); err != nil {
-			return Counters{}, fmt.Errorf("read counters of device %s: %w", n, err)
+			return Counters{}, fmt.Errorf("read counters of device %s: %w", name, err)
 		}
 	}
 	c.ReadBytes *= sectorBytes

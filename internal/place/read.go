@@ -23,6 +23,9 @@ type Host struct {
 // Decide reads what is known of a group, and decides. toMake says that the group is not
 // there yet.
 func (h Host) Decide(g cgroupfs.Group, toMake bool, all []Placed, how limit.Hold) (Decision, error) {
+	if _, err := g.NoThrottle(); err != nil && len(all) > 0 {
+		return Decision{}, err
+	}
 	var devices []blkdev.Number
 	for _, p := range all {
 		devices = append(devices, p.Device.Number)

@@ -34,7 +34,7 @@ func (c Chart) legend(f frame, highest []float64) legend {
 		}
 		name := line.Name
 		if highest[i] > f.top {
-			name += " (up to " + c.format(highest[i]) + ")"
+			name += " (▲ up to " + c.format(highest[i]) + ")"
 		}
 		mark := fmt.Sprintf(`stroke="%s" stroke-width="2"`, c.colour(i))
 		switch {
@@ -47,6 +47,9 @@ func (c Chart) legend(f frame, highest []float64) legend {
 	}
 	if c.Level > 0 {
 		add(c.LevelName, `stroke="#dc2626" stroke-width="2" stroke-dasharray="6 4"`)
+	}
+	if c.To > c.From && c.FromName != "" {
+		add(c.FromName, `stroke="#d1d5db" stroke-width="9"`)
 	}
 	l.svg = b.String()
 	return l

@@ -26,6 +26,7 @@ type Chart struct {
 	LevelName   string
 	// From and To shade the part of X that counts; equal for none.
 	From, To float64
+	FromName string  // what that part is; empty: it is not named
 	XTo      float64 // X is from 0 to there at least; 0: as far as the points are
 	YTo      float64 // where Y ends; 0: a little above the highest point
 	XUnit    string
@@ -140,6 +141,7 @@ func (c Chart) drawLines(b *strings.Builder, f frame) {
 		if len(l.Points) == 0 {
 			continue
 		}
+		drawCuts(b, f, l.Points, c.colour(i))
 		var path strings.Builder
 		for n, p := range l.Points {
 			verb := "L"
@@ -153,6 +155,20 @@ func (c Chart) drawLines(b *strings.Builder, f frame) {
 			stroke = faint
 		}
 		fmt.Fprintf(b, `<path d="%s" fill="none" stroke="%s" %s stroke-linejoin="round"/>`+"\n", path.String(), c.colour(i), stroke)
+	}
+}
+
+// drawCuts marks where a line runs beyond the top: at the highest point of each such stretch.
+func drawCuts(b *strings.Builder, f frame, points []Point, colour string) {
+	highest := Point{Y: f.top}
+	for i, p := range points {
+		if p.Y > highest.Y {
+			highest = p
+		}
+		if highest.Y > f.top && (p.Y <= f.top || i == len(points)-1) {
+			fmt.Fprintf(b, `<path class="cut" d="M%.1f %gl-5 8h10z" fill="%s"/>`+"\n", f.x(highest.X), f.above-9, colour)
+			highest = Point{Y: f.top}
+		}
 	}
 }
 

@@ -39,13 +39,29 @@ func wellFormed(t *testing.T, svg []byte) {
 
 func TestDraw(t *testing.T) {
 	s := draw(t, Chart{
-		Title: "direct <write>", Level: 10, LevelName: "limit", From: 1, To: 3, XUnit: "s",
+		Title: "direct <write>", Level: 10, LevelName: "limit", From: 1, To: 3, FromName: "what counts", XUnit: "s",
 		Lines:  []Line{{Name: "disk", Points: []Point{{0, 9}, {1, 10}, {3, 11}}}, {Name: "writer", Points: []Point{{0, 9}, {3, 900}}}},
 		Format: func(v float64) string { return fmt.Sprintf("%.0f MB/s", v) },
 	})
-	for _, want := range []string{"direct &lt;write&gt;", "a &lt;title&gt; &amp; more", "writer (up to 900 MB/s)", ">limit<", "stroke-dasharray"} {
+	for _, want := range []string{"direct &lt;write&gt;", "a &lt;title&gt; &amp; more", "writer (▲ up to 900 MB/s)", ">limit<", ">what counts<", "stroke-dasharray"} {
 		if !strings.Contains(s, want) {
 			t.Errorf("%q is missing in\n%s", want, s)
+		}
+	}
+}
+
+// Each stretch that runs beyond the top has one mark, and what stays below has none.
+func TestCutsAreMarked(t *testing.T) {
+	marks := func(y ...float64) int {
+		var points []Point
+		for x, v := range y {
+			points = append(points, Point{float64(x), v})
+		}
+		return strings.Count(draw(t, Chart{Level: 10, LevelName: "limit", Lines: []Line{{Name: "writer", Points: points}}}), `class="cut"`)
+	}
+	for want, y := range map[int][]float64{0: {9, 29, 11, 9}, 1: {9, 50, 200, 90, 9}, 2: {200, 9, 9, 200}} {
+		if got := marks(y...); got != want {
+			t.Errorf("%v: %d marks, want %d", y, got, want)
 		}
 	}
 }

@@ -253,6 +253,9 @@ func (row Row) why(r *run, e Evidence) string {
 				row.amount(r.asked.Between(e.From, e.To)), row.amount(row.Done))
 		}
 		return fmt.Sprintf("%.0f %% of the reads came from the page cache, which no limit binds", 100*e.Cached)
+	case Uncounted:
+		return fmt.Sprintf("the group was charged %s, and the disk's own counters stood still: the disk does not count its I/O (/sys/dev/block/%s/stat), so what the throttle let through is not known",
+			row.amount(e.Cgroup.Between(e.Began, e.To)), row.Device.Number)
 	case Unwritten:
 		return fmt.Sprintf("the disk did as good as nothing meanwhile, and %s wait in memory for it; measure longer: %s %s",
 			limit.FormatMeasured(float64(r.dirty(e))), r.flag(), (row.For * 4).Round(time.Second))

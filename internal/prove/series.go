@@ -43,14 +43,23 @@ func (s Series) largest(from, to time.Duration) (most float64) {
 	return most
 }
 
-// Rates returns the rate per second of each step of the series, at the step's end:
-// what a chart shows.
+// rateStep is the shortest time that a rate is drawn for. Over a few milliseconds a single
+// request looks like hundreds of megabytes a second.
+const rateStep = every * 9 / 10
+
+// Rates returns the rate per second of the series over steps of rateStep or more, at each
+// step's end: what a chart shows. What is left at the end belongs to the last step.
 func (s Series) Rates() Series {
 	var rates Series
-	for i := 1; i < len(s); i++ {
-		if step := (s[i].At - s[i-1].At).Seconds(); step > 0 {
-			rates = append(rates, Point{s[i].At, (s[i].Total - s[i-1].Total) / step})
+	for from, i := 0, 1; i < len(s); i++ {
+		left := s[len(s)-1].At - s[i].At
+		if i < len(s)-1 && (s[i].At-s[from].At < rateStep || left < rateStep) {
+			continue
 		}
+		if step := (s[i].At - s[from].At).Seconds(); step > 0 {
+			rates = append(rates, Point{s[i].At, (s[i].Total - s[from].Total) / step})
+		}
+		from = i
 	}
 	return rates
 }

@@ -40,6 +40,33 @@ func TestSeriesAt(t *testing.T) {
 	}
 }
 
+// A step of a millisecond is no rate: one request there is not hundreds of megabytes a second.
+func TestRatesHaveNoSpikes(t *testing.T) {
+	s := line(10*mb, 3*time.Second)
+	s = s.add(3*time.Second+ms, 30*mb+256<<10) // the load's end
+	rates := s.Rates()
+	if len(rates) != 30 || rates[29].At != 3001*ms {
+		t.Errorf("%d rates, the last at %s", len(rates), rates[len(rates)-1].At)
+	}
+	for _, p := range rates {
+		if p.Total < 9.9*mb || p.Total > 13*mb {
+			t.Errorf("%.1f MB/s at %s", p.Total/mb, p.At)
+		}
+	}
+	var fine Series // a counter that is read each millisecond, and grows by 1 MB each 100 ms
+	for at := time.Duration(0); at <= time.Second; at += ms {
+		fine = fine.add(at, float64(at/(100*ms))*mb)
+	}
+	for _, p := range fine.Rates() {
+		if p.Total > 12*mb {
+			t.Errorf("%.1f MB/s at %s", p.Total/mb, p.At)
+		}
+	}
+	if one := (Series{{0, 0}, {ms, 1000}}).Rates(); len(one) != 1 || one[0].Total != 1e6 {
+		t.Errorf("of a single step: %v", one)
+	}
+}
+
 func TestSpread(t *testing.T) {
 	if low, high := Spread(line(100, 3*time.Second), 0, 3*time.Second); math.Abs(low-100) > 1e-9 || math.Abs(high-100) > 1e-9 {
 		t.Errorf("of an even series: %v to %v", low, high)

@@ -47,6 +47,7 @@ const (
 	Cache     Reason = "cache"     // memory did it, and not the disk
 	Unwritten Reason = "unwritten" // still in memory: nothing was written back meanwhile
 	Uncharged Reason = "uncharged" // within the limit, but not in the group's name
+	Uncounted Reason = "uncounted" // the disk's own counters stood still
 	Hung      Reason = "hung"      // the load did not end
 	Killed    Reason = "killed"    // the load was killed, by whom Why says
 	Failed    Reason = "failed"    // the load could not be done
@@ -161,6 +162,12 @@ func (e Evidence) intoMemory() bool {
 	return e.Writes && !e.Delayed && e.Writer.Between(e.Began, e.To) > 2*device
 }
 
+// uncounted reports that the group was charged for I/O that the load has seen done, and that
+// the disk's own counters know nothing of it.
+func (e Evidence) uncounted() bool {
+	return !e.Delayed && e.Device.Between(e.Began, e.To) == 0 && e.Cgroup.Between(e.Began, e.To) > e.Request && e.Writer.Between(e.Began, e.To) > e.Request
+}
+
 // unwritten reports that the writer was faster than the limit, into memory, and the disk
 // idle: a journal that takes the data too has them written at its next commit, and v1
 // binds no writeback that could be waiting.
@@ -226,6 +233,8 @@ func Judge(e Evidence) Judgement {
 		return say(NotHeld, TooMuch)
 	case own-escaped < enough && e.hidden() > e.most(window):
 		return say(CannotTell, Others)
+	case own < enough && e.uncounted():
+		return say(CannotTell, Uncounted)
 	case own < enough && (e.Cached > 0.5 || e.intoMemory()):
 		return say(CannotTell, Cache)
 	case own < enough && e.unwritten():

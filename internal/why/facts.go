@@ -60,21 +60,24 @@ type Owners interface {
 
 // Facts are all that the rules judge by.
 type Facts struct {
-	Target   string
-	Release  kernel.Release
-	Config   kernel.Config
-	Dirty    *kernel.Dirty // nil: not known
-	Swaps    []kernel.Swap
-	Mounted  []Mounted            // hierarchies, in mountinfo's order
-	IO       *Mounted             // the one that limits are set in; nil: none
-	WhyNone  cgroupfs.Unsupported // why there is none
-	Systemd  bool                 // is PID 1
-	Remote   bool                 // they are another host's, below --root: whether weir runs there is not known
-	Group    Group
-	Places   []Place
-	Without  []Place    // mounts that hold files and are on no block device
-	AllDisks bool       // the places are all that the target's mounts are on
-	Hold     limit.Hold // see Question
+	Target  string
+	Release kernel.Release
+	Config  kernel.Config
+	// NoThrottle is a file that a kernel with limits on disk I/O has, and this one has not;
+	// empty: it has, or nothing is known.
+	NoThrottle string
+	Dirty      *kernel.Dirty // nil: not known
+	Swaps      []kernel.Swap
+	Mounted    []Mounted            // hierarchies, in mountinfo's order
+	IO         *Mounted             // the one that limits are set in; nil: none
+	WhyNone    cgroupfs.Unsupported // why there is none
+	Systemd    bool                 // is PID 1
+	Remote     bool                 // they are another host's, below --root: whether weir runs there is not known
+	Group      Group
+	Places     []Place
+	Without    []Place    // mounts that hold files and are on no block device
+	AllDisks   bool       // the places are all that the target's mounts are on
+	Hold       limit.Hold // see Question
 }
 
 // Mounted is one hierarchy.

@@ -41,6 +41,9 @@ func Gather(ctx context.Context, s Sources, q Question) (Facts, error) {
 	if q.Target != nil {
 		f.Target, group = q.Target.String(), q.Target.Group
 	}
+	if f.NoThrottle, err = group.NoThrottle(); err != nil && !cgroupfs.IsUnsupported(err) {
+		return f, err
+	}
 	if f.Group, err = readGroup(ctx, s, q, group); err != nil {
 		return f, err
 	}

@@ -20,13 +20,17 @@ func (f Facts) releaseEvidence() []Evidence {
 func notBuilt(f Facts) []Finding {
 	var found []Finding
 	add := func(option, text string, cells scope) {
+		evidence := Evidence{f.Config.File, "# CONFIG_" + option + " is not set"}
+		if f.NoThrottle != "" && !f.Config.Lacks(option) {
+			evidence = Evidence{f.NoThrottle, "no such file"}
+		}
 		found = append(found, Finding{Code: "not-in-kernel", Severity: Breaks, cells: cells,
-			Evidence: []Evidence{{f.Config.File, "# CONFIG_" + option + " is not set"}}, Text: text,
+			Evidence: []Evidence{evidence}, Text: text,
 			Fixes: []Fix{{Text: "boot a kernel that was built with CONFIG_" + option + "; those of distributions are"}}})
 	}
 	if f.Config.Lacks("BLK_CGROUP") {
 		add("BLK_CGROUP", "The kernel was built without a cgroup controller for disk I/O.", everything)
-	} else if f.Config.Lacks("BLK_DEV_THROTTLING") {
+	} else if f.Config.Lacks("BLK_DEV_THROTTLING") || f.NoThrottle != "" {
 		add("BLK_DEV_THROTTLING", "The kernel was built without limits on disk I/O.", everything)
 	}
 	if f.onV2() && f.Config.Lacks("CGROUP_WRITEBACK") {

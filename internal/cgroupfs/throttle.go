@@ -1,0 +1,51 @@
+package cgroupfs
+
+import (
+	"path"
+
+	"golang.org/x/sys/unix"
+)
+
+// throttleLooks bounds how many groups are looked at for the controller's files.
+const throttleLooks = 64
+
+// NoThrottle returns an *Unsupported if the kernel has no limits on disk I/O
+// (CONFIG_BLK_DEV_THROTTLING), and the file that is not there. It tells this from a group
+// that has the controller's other files (CONFIG_BLK_CGROUP): this group, one above it, or
+// another one. Where no group has any, nothing is known, and the error is nil.
+func (g Group) NoThrottle() (missing string, err error) {
+	if g.h.Version == V1 {
+		return g.h.Root().withoutThrottle("blkio.reset_stats", filesV1[0])
+	}
+	above := g.ancestors()
+	looks := append([]Group{g}, above[min(1, len(above)):]...)
+	children, err := g.h.Root().Children()
+	if err != nil && !IsGone(err) {
+		return "", err
+	}
+	looks = append(looks, children...)
+	for _, at := range looks[:min(len(looks), throttleLooks)] {
+		if at.IsRoot() || !at.there("io.stat") {
+			continue // the root has io.stat, and never io.max
+		}
+		return at.withoutThrottle("io.stat", fileV2)
+	}
+	return "", nil
+}
+
+// withoutThrottle says so if a group has one file and not the other.
+func (g Group) withoutThrottle(has, missing string) (string, error) {
+	if !g.there(has) || g.there(missing) {
+		return "", nil
+	}
+	return g.File(missing), &Unsupported{Feature: "limit disk I/O",
+		Reason: "the kernel was built without limits on disk I/O: " + g.Dir() + " has " + has + " and no " + missing,
+		Remedy: "boot a kernel that was built with CONFIG_BLK_DEV_THROTTLING"}
+}
+
+// there reports whether a file may be in the group: only one that is known not to be is not.
+// It is not read, which would have the kernel add up counters.
+func (g Group) there(name string) bool {
+	var st unix.Stat_t
+	return unix.Fstatat(g.h.dir, path.Join(g.path, name), &st, unix.AT_SYMLINK_NOFOLLOW) != unix.ENOENT
+}
