@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 )
 
@@ -98,13 +97,14 @@ func (c *claimed) order(into bool) []*top {
 
 // walk calls visit for each of the trees, with its topmost directory to read from; into is
 // whether they are to be in the project after that.
-func (c *claimed) walk(ctx context.Context, into bool, progress func(files int), visit func(w *walk, top *os.File) error) error {
+func (c *claimed) walk(ctx context.Context, into bool, progress func(files int), visit func(w *walk, top *folder) error) error {
 	w := &walk{ctx: ctx, progress: progress}
 	for _, t := range c.order(into) {
 		dir, bare, err := alone(t.File)
 		if err == nil {
 			w.bare = bare
-			err = errors.Join(visit(w, dir), dir.Close())
+			at := &folder{dir}
+			err = errors.Join(visit(w, at), at.Close())
 		}
 		if err != nil {
 			return fmt.Errorf("quota on %s: %w", c.record, err)
@@ -117,7 +117,7 @@ func (c *claimed) walk(ctx context.Context, into bool, progress func(files int),
 func (c *claimed) measure(ctx context.Context, tell Progress) (Usage, error) {
 	links := map[uint64]bool{}
 	var all Usage
-	err := c.walk(ctx, true, func(n int) { tell("counting", n, 0) }, func(w *walk, top *os.File) error {
+	err := c.walk(ctx, true, func(n int) { tell("counting", n, 0) }, func(w *walk, top *folder) error {
 		u, err := w.measure(top, c.Project, links)
 		all.Bytes, all.Files = all.Bytes+u.Bytes, all.Files+u.Files
 		return err
@@ -131,7 +131,7 @@ func (c *claimed) mark(ctx context.Context, m marker, of int, tell Progress) (Ma
 		what = "unmarking"
 	}
 	var all Marked
-	err := c.walk(ctx, !m.off, func(n int) { tell(what, n, of) }, func(w *walk, top *os.File) error {
+	err := c.walk(ctx, !m.off, func(n int) { tell(what, n, of) }, func(w *walk, top *folder) error {
 		one, err := w.mark(top, m)
 		if all.add(one); err == nil && one.Foreign == 1 && one.Files == 0 && !m.off {
 			err = errors.New("somebody has just put it in another project")

@@ -3,7 +3,6 @@ package quota
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -119,9 +118,9 @@ func open(dir *os.File, name string, flags uint64) (int, error) {
 func openDir(dir *os.File, name string) (*os.File, error) {
 	fd, err := open(dir, name, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: dir.Name() + "/" + name, Err: err}
+		return nil, &os.PathError{Op: "open", Path: below(dir.Name(), name), Err: err}
 	}
-	return os.NewFile(uintptr(fd), dir.Name()+"/"+name), nil
+	return os.NewFile(uintptr(fd), below(dir.Name(), name)), nil
 }
 
 // openFile opens a regular file; fd is -1 if it is another one.
@@ -151,7 +150,7 @@ func (w *walk) openFile(dir *os.File, name string) (fd int, err error) {
 
 // mark marks all that is below a directory, and the directory: that first, so that what is
 // made in it meanwhile inherits the project, and is found when its names are read.
-func (w *walk) mark(dir *os.File, m marker) (Marked, error) {
+func (w *walk) mark(dir *folder, m marker) (Marked, error) {
 	what, err := m.mark(int(dir.Fd()), true)
 	var all Marked
 	switch {
@@ -165,7 +164,7 @@ func (w *walk) mark(dir *os.File, m marker) (Marked, error) {
 		all.Files = 1
 	}
 	var dirs []string // after the files: those that are not marked cannot be renamed meanwhile
-	err = entries(dir, func(e fs.DirEntry) error {
+	err = entries(dir.File, func(e fs.DirEntry) error {
 		if err := w.each(); err != nil {
 			return err
 		}
@@ -173,7 +172,7 @@ func (w *walk) mark(dir *os.File, m marker) (Marked, error) {
 			dirs = append(dirs, e.Name())
 			return nil
 		}
-		one, err := w.markEntry(dir, e, m)
+		one, err := w.markEntry(dir.File, e, m)
 		all.add(one)
 		return err
 	})
@@ -181,7 +180,7 @@ func (w *walk) mark(dir *os.File, m marker) (Marked, error) {
 		return all, err
 	}
 	for _, name := range dirs {
-		err := w.into(dir, name, func(below *os.File) error {
+		err := w.into(dir, name, func(below *folder) error {
 			one, err := w.mark(below, m)
 			all.add(one)
 			return err
@@ -193,30 +192,10 @@ func (w *walk) mark(dir *os.File, m marker) (Marked, error) {
 	return all, nil
 }
 
-// deepest bounds how many directories are open at once.
-const deepest = 1000
-
-// into opens a directory for visit. One that is not there any more, or is none by now, is
-// left out.
-func (w *walk) into(dir *os.File, name string, visit func(below *os.File) error) error {
-	if w.depth++; w.depth > deepest {
-		return fmt.Errorf("%s...: more than %d directories in each other", dir.Name()[:min(len(dir.Name()), 200)], deepest)
-	}
-	defer func() { w.depth-- }()
-	below, err := openDir(dir, name)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return errors.Join(visit(below), below.Close())
-}
-
 func (w *walk) markEntry(dir *os.File, e fs.DirEntry, m marker) (Marked, error) {
 	what, err := w.markFile(dir, e, m)
 	if err != nil {
-		return Marked{}, &os.PathError{Op: "mark", Path: dir.Name() + "/" + e.Name(), Err: err}
+		return Marked{}, &os.PathError{Op: "mark", Path: below(dir.Name(), e.Name()), Err: err}
 	}
 	switch what {
 	case foreign:
@@ -256,8 +235,8 @@ func (w *walk) markOpened(dir *os.File, name string, m marker) (outcome, error) 
 
 // measure adds up what a tree takes, as du(1) does, each file once. Directories of another
 // project are left out.
-func (w *walk) measure(dir *os.File, project uint32, links map[uint64]bool) (Usage, error) {
-	a, err := attrOf(dir)
+func (w *walk) measure(dir *folder, project uint32, links map[uint64]bool) (Usage, error) {
+	a, err := attrOf(dir.File)
 	if err != nil || a.project != 0 && a.project != project {
 		return Usage{}, err
 	}
@@ -266,20 +245,18 @@ func (w *walk) measure(dir *os.File, project uint32, links map[uint64]bool) (Usa
 		return Usage{}, &os.PathError{Op: "stat", Path: dir.Name(), Err: err}
 	}
 	all := Usage{Bytes: uint64(st.Blocks) * sector, Files: 1}
-	err = entries(dir, func(e fs.DirEntry) error {
+	var dirs []string // later: a directory that is being read stays open
+	err = entries(dir.File, func(e fs.DirEntry) error {
 		if err := w.each(); err != nil {
 			return err
 		}
 		if e.IsDir() {
-			return w.into(dir, e.Name(), func(below *os.File) error {
-				u, err := w.measure(below, project, links)
-				all.Bytes, all.Files = all.Bytes+u.Bytes, all.Files+u.Files
-				return err
-			})
+			dirs = append(dirs, e.Name())
+			return nil
 		}
 		var st unix.Statx_t
 		if err := statAt(int(dir.Fd()), e.Name(), &st); err != nil {
-			return &os.PathError{Op: "stat", Path: dir.Name() + "/" + e.Name(), Err: err}
+			return &os.PathError{Op: "stat", Path: below(dir.Name(), e.Name()), Err: err}
 		}
 		if st.Nlink > 1 {
 			if links[st.Ino] {
@@ -290,5 +267,18 @@ func (w *walk) measure(dir *os.File, project uint32, links map[uint64]bool) (Usa
 		all.Bytes, all.Files = all.Bytes+st.Blocks*sector, all.Files+1
 		return nil
 	})
-	return all, err
+	if err != nil {
+		return all, err
+	}
+	for _, name := range dirs {
+		err := w.into(dir, name, func(below *folder) error {
+			u, err := w.measure(below, project, links)
+			all.Bytes, all.Files = all.Bytes+u.Bytes, all.Files+u.Files
+			return err
+		})
+		if err != nil {
+			return all, err
+		}
+	}
+	return all, nil
 }

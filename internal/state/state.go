@@ -16,18 +16,6 @@ import (
 // A Dir is the directory of the records.
 type Dir struct{ path string }
 
-// At returns the directory of the host below root, for the caller: /run/weir for
-// root, $XDG_RUNTIME_DIR/weir or a directory in /tmp named after the user for others.
-func At(root string) Dir {
-	if uid := os.Getuid(); uid != 0 {
-		if run, is := runtimeDir(root); is {
-			return Dir{filepath.Join(run, "weir")}
-		}
-		return Dir{filepath.Join(root, "tmp", fmt.Sprintf("weir-%d", uid))}
-	}
-	return Dir{filepath.Join(root, "run/weir")}
-}
-
 // A Record is a file that its owner holds locked.
 type Record struct {
 	f    *os.File
@@ -88,22 +76,6 @@ func (d Dir) make() error {
 		return fmt.Errorf("record what is under way: %s is not a directory that only you can write to; remove it", d.path)
 	}
 	return nil
-}
-
-// mine reports whether the directory is there and only its user can write to it.
-func (d Dir) mine() (bool, error) {
-	_, mine, err := d.look()
-	return mine, err
-}
-
-func (d Dir) look() (there, mine bool, err error) {
-	var st unix.Stat_t
-	if err := unix.Lstat(d.path, &st); errors.Is(err, fs.ErrNotExist) {
-		return false, false, nil
-	} else if err != nil {
-		return false, false, fmt.Errorf("stat %s: %w", d.path, err)
-	}
-	return true, st.Mode&unix.S_IFMT == unix.S_IFDIR && int(st.Uid) == os.Getuid() && st.Mode&0o022 == 0, nil
 }
 
 var errSwept = errors.New("swept before it was locked")

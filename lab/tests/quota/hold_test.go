@@ -362,19 +362,22 @@ func TestOwnersMayLeave(t *testing.T) {
 	})
 }
 
-// A tree that is too deep is refused, and left as it was.
+// Anybody can make directories in each other, by the thousand: that keeps no quota from being
+// set, and all of them are in it.
 func TestDeep(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Guest, lab.V2, lab.NoSystemd)
+	const deep = 3000
 	onEach(t, func(t *testing.T, disk *lab.TestDisk) {
 		dir := subdir(t, disk.Dir, "data")
 		at, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
-		for range 1100 {
+		for n := range deep {
+			name := strings.Repeat("d", 1+n%250)
 			if err == nil {
-				err = unix.Mkdirat(at, "d", 0o755)
+				err = unix.Mkdirat(at, name, 0o755)
 			}
 			var below int
 			if err == nil {
-				below, err = unix.Openat(at, "d", unix.O_RDONLY|unix.O_DIRECTORY, 0)
+				below, err = unix.Openat(at, name, unix.O_RDONLY|unix.O_DIRECTORY, 0)
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -383,7 +386,11 @@ func TestDeep(t *testing.T) {
 			at = below
 		}
 		_ = unix.Close(at)
-		refused(t, 1, "directories in each other", "quota", "set", dir, "10MB")
+		mustWeir(t, "quota", "set", dir, "100MB")
+		if st := of(t, dir); st.Used.Files != deep+1 {
+			t.Errorf("%d files are in the project, want %d", st.Used.Files, deep+1)
+		}
+		mustWeir(t, "quota", "clear", dir)
 		if all := list(t); len(all) != 0 {
 			t.Errorf("left: %+v", all)
 		}
