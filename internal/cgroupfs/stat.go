@@ -63,25 +63,26 @@ func parseStatV2(text string) ([]Stat, error) {
 	var stats []Stat
 	for line := range strings.Lines(text) {
 		var s Stat
-		counted := false
+		counted, gone := false, false
 		for _, field := range strings.Fields(line) {
 			name, value, ok := strings.Cut(field, "=")
-			if field == goneDevice {
-				break
-			}
 			if !ok {
+				if counted {
+					stats = append(stats, s)
+				}
+				counted, gone = false, field == goneDevice
+				if gone {
+					continue
+				}
 				dev, err := blkdev.ParseNumber(field)
 				if err != nil {
 					return nil, err
 				}
-				if counted {
-					stats = append(stats, s)
-				}
-				s, counted = Stat{Device: dev}, false
+				s = Stat{Device: dev}
 				continue
 			}
 			counter := s.counterV2(name)
-			if counter == nil {
+			if counter == nil || gone {
 				continue
 			}
 			n, err := strconv.ParseUint(value, 10, 64)
