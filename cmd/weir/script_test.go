@@ -221,7 +221,7 @@ func proves(ts *testscript.TestScript, neg bool, args []string) {
 	for range 3 {
 		got = status(ts, args[1:])
 		said := ts.ReadFile("stdout")
-		if !strings.Contains(said, "was reached, and for") && !strings.Contains(said, "the disk is slower than the limit") {
+		if !strings.Contains(said, "was reached, and no processor") && !strings.Contains(said, "the disk is slower than the limit") {
 			break
 		}
 	}

@@ -73,7 +73,7 @@ func TestLatencyIsDrawn(t *testing.T) {
 func TestLatencyDocument(t *testing.T) {
 	lab.Unit(t)
 	r := someRuns()
-	r.runs[0].NoTrace = "the kernel does not describe its types"
+	r.runs[0].NoTrace = "the kernel has no type information"
 	r.runs[1].Trace = &trace.Report{Ops: []trace.OpsReport{{Seconds: 2}}}
 	doc := latencyDocumentOf(r)
 	if len(doc.Runs) != 3 || doc.Runs[0].Memory != nil || *doc.Runs[1].Memory != 1<<30 || doc.Runs[0].Trace != nil || doc.Runs[0].Untraced == "" {

@@ -44,7 +44,7 @@ func held() traceDocument {
 			{After: 0.5, Kind: "write", PID: 4712, Process: "a\x1b[2J", File: "x\ny", Bytes: 65536, Took: 9100, Cause: "memcg_reclaim"}},
 		Files: []trace.File{{File: "/data/pg_wal/0001", Kind: "fsync", Count: 7, Seconds: 1.6, Max: 350000, Cause: "device"},
 			{File: "/data/base/1", Kind: "write", Count: 12480, Bytes: 818_000_000, Seconds: 0.9, Max: 9100, Cause: "cpu"}},
-		Missing: []trace.Missing{{Hook: "fentry of the block throttle", Reason: "operation not permitted; kprobe: " + strings.Repeat("x", 300), Without: "a wait in blk-throttle is told by what the throttle let go of its group and disk last, and behind the scenes it is not known"}},
+		Missing: []trace.Missing{{Hook: "fentry of the block throttle", Reason: "operation not permitted; kprobe: " + strings.Repeat("x", 300), Without: "weir infers a wait in blk-throttle from what the throttle last released for the same group and disk; for background I/O it is not known"}},
 		Lost:    trace.Lost{Events: 1200},
 	}}
 }

@@ -76,9 +76,9 @@ func TestNotFound(t *testing.T) {
 		{"node", vda, "/dev/vdb", "resolve /dev/vdb: no such block device (looked in /dev, /sys/class/block); close to it: vda"},
 		{"uuid", vda, "UUID=aa-bc", "resolve UUID=aa-bc: no such block device (looked in /dev/disk/by-uuid); close to it: aa-bb"},
 		{"path", vda, "/srv/nix", "resolve /srv/nix: no such file or directory; of it, /srv exists"},
-		{"anonymous number", vda, "0:99", "resolve 0:99: major number 0 is for file systems without a device, and no mount here has it"},
+		{"anonymous number", vda, "0:99", "resolve 0:99: major number 0 is for file systems without a device, and no mount here has this number"},
 		{"mounted from a device that is gone", withMount("30 20 8:99 / /x rw - ext4 /dev/sdz rw"), "/x",
-			"resolve /x: /x is mounted from /dev/sdz (8:99), and that block device is there no more (looked in /sys/dev/block)"},
+			"resolve /x: /x is mounted from /dev/sdz (8:99), and that block device is gone (looked in /sys/dev/block)"},
 		{"link to a device that is gone", func(tr tree) { vda(tr); tr.remove("sys/devices") }, "254:1", "254:1"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -45,7 +45,7 @@ func mountedOn(err error, spec string, m Mount) error {
 		return err
 	}
 	return &NotFoundError{Spec: spec, Looked: missing.Looked,
-		Reason: fmt.Sprintf("%s is mounted from %s (%s), and that block device is there no more", m.Point, m.Source, m.Number)}
+		Reason: fmt.Sprintf("%s is mounted from %s (%s), and that block device is gone", m.Point, m.Source, m.Number)}
 }
 
 // noteOthers says which devices a file system uses besides, and are not limited:
@@ -53,7 +53,7 @@ func mountedOn(err error, spec string, m Mount) error {
 func noteOthers(c *Chain, m Mount) {
 	for _, key := range []string{"logdev", "rtdev"} {
 		if dev, ok := m.SuperOption(key); ok {
-			c.note("%s has a second device, %s=%s; the limit is not on that one", m.FSType, key, dev)
+			c.note("%s has a second device, %s=%s, which the limit does not cover", m.FSType, key, dev)
 		}
 	}
 }
@@ -66,7 +66,7 @@ var stacked = map[string]bool{"ecryptfs": true, "erofs": true}
 func (r *resolver) onSource(ctx context.Context, c *Chain, m Mount, depth int) error {
 	if !filepath.IsAbs(m.Source) {
 		return &NoBlockDeviceError{Path: c.Spec, FSType: m.FSType,
-			Reason: fmt.Sprintf("%s has no device number, and its source %q is no device; name a disk", m.FSType, m.Source)}
+			Reason: fmt.Sprintf("%s has no device number, and its source %q is not a device; name a disk", m.FSType, m.Source)}
 	}
 	if stacked[m.FSType] {
 		if r.throughProc(m.Source) {
@@ -103,7 +103,7 @@ func (r *resolver) onBtrfs(ctx context.Context, c *Chain, m Mount, depth int) er
 			return &NoBlockDeviceError{Path: c.Spec, FSType: m.FSType,
 				Reason: fmt.Sprintf("btrfs has no device number, and its source is no block device here (%v); name a disk", err)}
 		}
-		c.note("the members of the btrfs on %s could not be listed below /sys/fs/btrfs; others may be without the limit", first.Name)
+		c.note("weir could not list the members of the btrfs on %s below /sys/fs/btrfs; some may be without the limit", first.Name)
 		c.end(FSLayer, "btrfs on ", []Device{first})
 		return nil
 	}
@@ -117,7 +117,7 @@ func (r *resolver) onBtrfs(ctx context.Context, c *Chain, m Mount, depth int) er
 	}
 	c.end(FSLayer, "btrfs on ", devs)
 	if n := len(c.Devices); n > 1 {
-		c.note("btrfs is on %d devices; each of them gets the whole limit", n)
+		c.note("btrfs is on %d devices; weir sets the whole limit on each", n)
 	}
 	return nil
 }

@@ -38,19 +38,19 @@ func withoutDevice(m Mount) string {
 	case memory.has(t):
 		return t + " keeps its files in memory"
 	case pseudo.has(t):
-		return t + " holds no files of its own, it is a view of the kernel or of a daemon"
+		return t + " has no files on a disk: it is a view into the kernel or a daemon"
 	case network.has(t):
 		return fmt.Sprintf("%s keeps its files on another machine (%s); limit the network, or the disk over there", t, m.Source)
 	case shared.has(t):
-		return fmt.Sprintf("%s is a directory of this virtual machine's host (%s); set the limit on the host", t, m.Source)
+		return fmt.Sprintf("%s is a directory of the host of this virtual machine (%s); set the limit on the host", t, m.Source)
 	case t == "zfs":
-		return fmt.Sprintf("zfs does the I/O of %s from its own threads to the disks of its pool, where it is nobody's; "+
+		return fmt.Sprintf("zfs does the I/O of %s in its own threads, and the kernel charges it to no group; "+
 			"give the target a zvol, or name a disk of the pool", m.Source)
 	case t == "bcachefs":
-		return fmt.Sprintf("bcachefs does not tell which of its members an I/O goes to; name the one that is meant: %s",
+		return fmt.Sprintf("bcachefs does not tell which of its members an I/O goes to; name the member you mean: %s",
 			strings.ReplaceAll(m.Source, ":", ", "))
 	case t == "fuse" || strings.HasPrefix(t, "fuse."):
-		return fmt.Sprintf("a process serves %s (%s), and does its I/O; set the limit on that process, or name a disk", t, m.Source)
+		return fmt.Sprintf("a process serves %s (%s) and does its I/O; set the limit on that process, or name a disk", t, m.Source)
 	}
 	return ""
 }

@@ -56,7 +56,7 @@ func (fs FS) OfMounts(ctx context.Context, pids ...int) (chains []Chain, skipped
 		}
 	}
 	if more > 0 {
-		skipped = append(skipped, leftOut("other mounts", fmt.Sprintf("%d more have no device either", more)))
+		skipped = append(skipped, leftOut("other mounts", fmt.Sprintf("%d more without a device", more)))
 	}
 	return chains, skipped, nil
 }

@@ -120,7 +120,7 @@ func TestOfMountsOfOthersMaking(t *testing.T) {
 	}
 	first, last := skipped[0], skipped[len(skipped)-1]
 	if len(skipped) != maxSkipped+1 || first.Mount.Point != "/proc/4711/mountinfo" || first.Reason != "line 2 cannot be read and is left out: it has too few fields" ||
-		last.Reason != "9986 more have no device either" {
+		last.Reason != "9986 more without a device" {
 		t.Errorf("%d skipped: %+v ... %+v", len(skipped), first, last)
 	}
 	for _, s := range skipped {

@@ -38,7 +38,7 @@ const layersMost = 8
 func (r *resolver) onOverlay(ctx context.Context, c *Chain, m Mount, depth int) error {
 	layers := parseOverlay(m.SuperOptions).layers()
 	if len(layers) == 0 {
-		return noOverlay(c.Spec, "overlay names no directory in its mount options; name a disk")
+		return noOverlay(c.Spec, "the overlay's mount options name no directory; name a disk")
 	}
 	layers = layers[:min(len(layers), layersMost)]
 	first, sub, err := layers[0], Chain{}, error(nil)
@@ -64,7 +64,7 @@ func (r *resolver) onOverlay(ctx context.Context, c *Chain, m Mount, depth int) 
 	case errors.As(err, &none):
 		return noOverlay(c.Spec, fmt.Sprintf("the %s of the overlay is %s, and %s", first.what, first.dir, none.Reason))
 	case err != nil && isNotExist(err):
-		return noOverlay(c.Spec, fmt.Sprintf("the %s of the overlay, %s, cannot be reached from here (it may be in another mount namespace); "+
+		return noOverlay(c.Spec, fmt.Sprintf("weir cannot reach the %s of the overlay, %s (it may be in another mount namespace); "+
 			"name a disk, or a path on it", first.what, first.dir))
 	}
 	return err
@@ -93,7 +93,7 @@ func (r *resolver) onLayer(ctx context.Context, l layer, depth int) (followed, e
 	f := followed{l, Chain{Spec: l.dir}}
 	switch {
 	case !filepath.IsAbs(l.dir):
-		return f, &layerError{fmt.Sprintf(", %s, is relative to where its mounter was; name a disk, or a path on it", l.dir)}
+		return f, &layerError{fmt.Sprintf(", %s, is a relative path; name a disk, or a path on it", l.dir)}
 	case r.throughProc(l.dir):
 		return f, &layerError{" is " + namedByMounter(l.dir)}
 	}
@@ -102,7 +102,7 @@ func (r *resolver) onLayer(ctx context.Context, l layer, depth int) (followed, e
 }
 
 func namedByMounter(path string) string {
-	return path + ", which was an open file or a directory of the process that mounted it; here it means another one, so name a disk, or a path on it"
+	return path + ", was an open file or directory of the process that mounted it, and means something else here; name a disk, or a path on it"
 }
 
 // ThroughProcess reports whether a path says that it leads through what means something else

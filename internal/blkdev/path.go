@@ -227,7 +227,7 @@ func (r *resolver) outside(ctx context.Context, c *Chain, f file, cause error, d
 	if err != nil {
 		return err
 	}
-	c.note("the mount of %s cannot be seen from here (%v); its device is known by number", c.Spec, cause)
+	c.note("weir cannot see the mount of %s (%v), and knows its device only by number", c.Spec, cause)
 	c.end(FSLayer, "a file system on ", []Device{d})
 	return nil
 }
@@ -260,7 +260,7 @@ func (r *resolver) node(ctx context.Context, c *Chain, p string, depth int) (Dev
 		return Device{}, r.fs.notFoundNode(c.Spec, p)
 	}
 	if err == nil && r.fs.isHost() {
-		c.note("there is no node %s here; the device is known to sysfs by this name", p)
+		c.note("there is no node %s; sysfs knows the device by this name", p)
 	}
 	return d, err
 }

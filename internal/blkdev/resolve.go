@@ -93,7 +93,7 @@ func (r *resolver) onNumber(ctx context.Context, c *Chain, n Number) error {
 		return fmt.Errorf("resolve %s: %w", c.Spec, err)
 	}
 	if len(mounts) == 0 {
-		return &NotFoundError{Spec: c.Spec, Reason: "major number 0 is for file systems without a device, and no mount here has it"}
+		return &NotFoundError{Spec: c.Spec, Reason: "major number 0 is for file systems without a device, and no mount here has this number"}
 	}
 	return r.onMount(ctx, c, mounts[0], maxDepth)
 }
@@ -134,7 +134,7 @@ func (r *resolver) filled(ctx context.Context, c *Chain, d Device, depth int) De
 	if d.Backing != nil && len(d.Beneath) == 0 {
 		below, err := r.belowFile(ctx, d, depth)
 		if err != nil {
-			c.note("what is below %s is not known: %v", d.Name, err)
+			c.note("weir does not know what %s stands on: %v", d.Name, err)
 			return d
 		}
 		d.Beneath = below

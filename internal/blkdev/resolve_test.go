@@ -69,7 +69,7 @@ var deviceCases = []resolveCase{
 	{"loop on a deleted file", func(tr tree) {
 		tr.mounts("1", "20 1 0:9 / / rw - tmpfs tmpfs rw")
 		tr.loop("loop1", "7:1", "/srv/gone.img (deleted)", "0")
-	}, "loop1", "loop1 → /dev/loop1 (loop on /srv/gone.img (deleted))", "7:1", "what is below loop1 is not known: resolve /srv/gone.img: the file was deleted"},
+	}, "loop1", "loop1 → /dev/loop1 (loop on /srv/gone.img (deleted))", "7:1", "weir does not know what loop1 stands on: resolve /srv/gone.img: the file was deleted"},
 	{"loop on a file called deleted", func(tr tree) {
 		vda(tr)
 		tr.file("srv/a (deleted)", "")
@@ -162,7 +162,7 @@ var mountCases = []resolveCase{
 		tr.mounts("1", rootOnVda2, "22 20 7:0 / /mnt rw - ext4 /dev/loop0 rw")
 	}, "/mnt", "/mnt → mount /mnt → ext4 on /dev/loop0 (loop on /srv/disk.img on /dev/vda2 (partition))", "7:0", ""},
 	{"btrfs on two devices", btrfsOnTwo, "/data",
-		"/data → mount /data (subvolume /@data) → btrfs on /dev/sda1 (partition), /dev/sdb → /dev/sda, /dev/sdb", "8:0 8:16", "btrfs is on 2 devices; each of them gets the whole limit"},
+		"/data → mount /data (subvolume /@data) → btrfs on /dev/sda1 (partition), /dev/sdb → /dev/sda, /dev/sdb", "8:0 8:16", "btrfs is on 2 devices; weir sets the whole limit on each"},
 	{"btrfs, bind of a directory", btrfsOnTwo, "/bound",
 		"/bound → mount /bound (bind of /@data/sub) → btrfs on /dev/sda1 (partition), /dev/sdb → /dev/sda, /dev/sdb", "8:0 8:16", ""},
 	{"btrfs on two partitions of one disk", func(tr tree) {

@@ -15,11 +15,11 @@ const (
 // an *Unavailable, of op. kernel is the first version that has what op takes: "5.10".
 func Hindrance(root, op, kernel string) error {
 	if _, err := os.Stat(filepath.Join(root, typesPath)); err != nil {
-		return &Unavailable{Op: op, Reason: "the kernel does not describe its types (" + typesPath + " is not there)", Remedy: needs(kernel)}
+		return &Unavailable{Op: op, Reason: "the kernel has no type information (" + typesPath + " is not there)", Remedy: needs(kernel)}
 	}
 	// A host without that file is not locked down, or does not say so and refuses later.
 	if mode, err := os.ReadFile(filepath.Join(root, lockdownPath)); err == nil && strings.Contains(string(mode), "[confidentiality]") {
-		return &Unavailable{Op: op, Reason: "the kernel is locked down, and its memory must not be read (" + lockdownPath + ": confidentiality)",
+		return &Unavailable{Op: op, Reason: "the kernel is locked down, so BPF must not read its memory (" + lockdownPath + ": confidentiality)",
 			Remedy: "lockdown=integrity at boot allows it"}
 	}
 	return nil

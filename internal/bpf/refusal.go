@@ -18,7 +18,7 @@ func Refusal(op, kernel string, err error) *Unavailable {
 		e.Reason = "the kernel did not accept a BPF program: " + err.Error()
 	case forbidden(err):
 		e.Reason = "the kernel does not let this process load BPF programs"
-		e.Remedy = "run weir as root, outside of containers (it takes CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN)"
+		e.Remedy = "run weir as root and outside of containers (it needs CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN)"
 	case Lacking(err):
 		e.Remedy = needs(kernel)
 	}

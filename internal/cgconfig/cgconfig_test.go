@@ -35,10 +35,10 @@ func read(t *testing.T, file string) string {
 func TestLimits(t *testing.T) {
 	for file, want := range map[string]string{
 		"libvirt.conf": `/libvirt/qemu/test1 (7) 253:3: read 20 MiB/s, write 20 MiB/s
-2: mount: left out: weir works in the hierarchies that are mounted
-8: group libvirt/qemu/test1: perm: left out: weir sets limits, and no rights
+2: mount: left out: weir uses the hierarchies that are mounted
+8: group libvirt/qemu/test1: perm: left out: weir sets no permissions
 12: group libvirt/qemu/test1: cpu: left out: no disk I/O
-16: group libvirt/qemu/test1: blkio.weight: left out: weir sets limits, and nothing else of disk I/O
+16: group libvirt/qemu/test1: blkio.weight: left out: of disk I/O, weir sets only limits
 `,
 		"mixed.conf": `/ (2) 8:0: write max
 /daemons/www (3) 8:0: read 1 MiB/s, read 999 ops/s
@@ -47,12 +47,12 @@ func TestLimits(t *testing.T) {
 1: default: left out: it is about libcgroup itself
 5: group daemons/www: name=systemd: left out: no disk I/O
 11: group daemons/www: blkio.throttle.write_bps_device: left out: "5242880" is not MAJOR:MINOR and a rate
-12: group daemons/www: blkio.throttle.write_iops_device: left out: 4294967296 is more than the kernel can hold
-16: group daemons/ftp/: io.weight: left out: weir sets limits, and nothing else of disk I/O
+12: group daemons/www: blkio.throttle.write_iops_device: left out: 4294967296 is more than the kernel can store
+16: group daemons/ftp/: io.weight: left out: of disk I/O, weir sets only limits
 17: group daemons/ftp/: io.max: left out: "latency=5" is none of rbps=, wbps=, riops= and wiops=
 18: group daemons/ftp/: io.max: left out: "8:16" names no rate
-20: group "../../etc": left out: no group can have this name
-21: template students/%u: left out: its groups are made as processes of its users start, and have no limits before
+20: group "../../etc": left out: this is no valid group name
+21: template students/%u: left out: its groups exist only once processes of its users start
 `,
 	} {
 		if got := read(t, file); got != want {

@@ -70,9 +70,9 @@ func Limits(files ...File) ([]GroupLimit, []Note) {
 				r.group(s)
 			case "systemd", "namespace":
 			case "mount":
-				r.note(s.Line, "mount: left out: weir works in the hierarchies that are mounted")
+				r.note(s.Line, "mount: left out: weir uses the hierarchies that are mounted")
 			case "template":
-				r.note(s.Line, "template %s: left out: its groups are made as processes of its users start, and have no limits before", s.Name)
+				r.note(s.Line, "template %s: left out: its groups exist only once processes of its users start", s.Name)
 			default:
 				r.note(s.Line, "%s: left out: it is about libcgroup itself", s.Word)
 			}
@@ -91,9 +91,9 @@ func (r *reader) systemd(s Section) {
 	slice, scope := has["slice"], has["scope"]
 	switch {
 	case !strings.EqualFold(has["setdefault"], "yes"):
-		r.note(s.Line, "systemd: left out: weir sets limits, and makes no scope")
+		r.note(s.Line, "systemd: left out: weir sets limits and makes no scope")
 	case !isGroupName(slice) || !isGroupName(scope) || strings.Contains(slice+scope, "/"):
-		r.note(s.Line, "systemd: left out: no slice and scope can have these names, %q and %q", slice, scope)
+		r.note(s.Line, "systemd: left out: these are no valid names for a slice and a scope: %q and %q", slice, scope)
 	default:
 		r.below = "/" + slice + "/" + scope
 		r.note(s.Line, "systemd: all groups are below %s; weir does not make that scope", r.below)
@@ -105,7 +105,7 @@ func (r *reader) systemd(s Section) {
 func (r *reader) namespace(s Section) {
 	for _, set := range s.Settings {
 		if !isGroupName(set.Value) {
-			r.note(set.Line, "namespace %s: left out: no group can have the name %q", set.Name, set.Value)
+			r.note(set.Line, "namespace %s: left out: %q is no valid group name", set.Name, set.Value)
 			continue
 		}
 		r.spaces[set.Name] = "/" + set.Value
@@ -122,16 +122,16 @@ func (r *reader) note(line int, format string, args ...any) {
 
 func (r *reader) group(s Section) {
 	if !isGroupName(s.Name) {
-		r.note(s.Line, "group %q: left out: no group can have this name", s.Name)
+		r.note(s.Line, "group %q: left out: this is no valid group name", s.Name)
 		return
 	}
 	for _, set := range s.Settings {
-		r.note(set.Line, "group %s: %s: left out: it stands in no controller's section", s.Name, set.Name)
+		r.note(set.Line, "group %s: %s: left out: it is not in the section of a controller", s.Name, set.Name)
 	}
 	for _, c := range s.Sections {
 		switch c.Word {
 		case "perm":
-			r.note(c.Line, "group %s: perm: left out: weir sets limits, and no rights", s.Name)
+			r.note(c.Line, "group %s: perm: left out: weir sets no permissions", s.Name)
 		case "blkio", "io":
 			group := path.Clean(r.below + r.spaces[c.Word] + "/" + s.Name) // libcgroup's "." is the root
 			for _, set := range c.Settings {
@@ -148,7 +148,7 @@ func (r *reader) setting(s Section, group string, set Setting) {
 	if key, ok := throttles[set.Name]; ok {
 		read = func(line string) (blkdev.Number, limit.Limit, error) { return readThrottle(key, line) }
 	} else if set.Name != "io.max" {
-		r.note(set.Line, "group %s: %s: left out: weir sets limits, and nothing else of disk I/O", s.Name, set.Name)
+		r.note(set.Line, "group %s: %s: left out: of disk I/O, weir sets only limits", s.Name, set.Name)
 		return
 	}
 	for line := range strings.Lines(set.Value) {
@@ -230,7 +230,7 @@ func readRate(key limit.Key, text string) (limit.Rate, error) {
 		top = limit.MaxOpsPerSec
 	}
 	if err == nil && bound && n > top {
-		err = fmt.Errorf("%s is more than the kernel can hold", text)
+		err = fmt.Errorf("%s is more than the kernel can store", text)
 	}
 	return rate, err
 }

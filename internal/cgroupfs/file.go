@@ -104,7 +104,7 @@ func (h *Hierarchy) write(name, line string) error {
 func permission(err error) string {
 	switch {
 	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
-		return "run weir as root; on cgroup v2 also on a group that root has delegated to you"
+		return "run weir as root; on cgroup v2 you may also use a group that root has delegated to you"
 	case errors.Is(err, unix.EROFS):
 		return "the cgroup file system is mounted read-only"
 	}

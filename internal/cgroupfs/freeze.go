@@ -71,7 +71,7 @@ type Brake struct {
 // Brake opens the group's. Close does not let the processes go on.
 func (g Group) Brake() (*Brake, error) {
 	if !g.h.Freezes() || g.IsRoot() {
-		return nil, &Unsupported{Feature: "freeze cgroup " + g.Dir(), Reason: "it has no " + g.h.freezeFile(), Remedy: "mount cgroup v1's freezer, or use a group below the root"}
+		return nil, &Unsupported{Feature: "freeze cgroup " + g.Dir(), Reason: "it has no " + g.h.freezeFile(), Remedy: "mount cgroup v1's freezer, or use a group below the root group"}
 	}
 	file := g.h.freezeFile()
 	fd, err := g.h.open(g.path+"/"+file, unix.O_WRONLY)
@@ -89,7 +89,7 @@ func (b *Brake) Check() error {
 		return &fs.PathError{Op: "stat", Path: b.name, Err: err}
 	}
 	if int(st.Uid) != os.Geteuid() || st.Mode&0o022 != 0 {
-		return fmt.Errorf("stop processes with %s: it is user %d's (mode %#o), who could let them go on; remove that cgroup", b.name, st.Uid, st.Mode&0o777)
+		return fmt.Errorf("pause processes with %s: it belongs to user %d (mode %#o), who could resume them; remove that cgroup", b.name, st.Uid, st.Mode&0o777)
 	}
 	return nil
 }

@@ -242,7 +242,7 @@ func (h *Hierarchy) Writable() error {
 		return &Unsupported{Feature: "write to " + h.host, Reason: "it is mounted read-only",
 			Remedy: "in a container, run weir on the host, or give the container its cgroup file system writable; on a host, mount -o remount,rw " + h.MountPoint}
 	case h.fake:
-		return &Unsupported{Feature: "write to " + h.host, Reason: "it is a copy, not a kernel's cgroup file system", Remedy: "add --dry-run to see what would be written"}
+		return &Unsupported{Feature: "write to " + h.host, Reason: "it is a copy, not the kernel's cgroup file system", Remedy: "add --dry-run to see what would be written"}
 	}
 	return nil
 }

@@ -94,7 +94,7 @@ func (g Group) SetRule(dev blkdev.Number, l limit.Limit) error {
 		e := &WriteError{Write: g.RuleWrites(dev, l)[0], Kept: ruleLineV2(dev, kept), Rule: Rule{dev, kept}}
 		for _, k := range limit.Keys {
 			if asked, is := l.Get(k), kept.Get(k); asked.IsSet() && is != asked && is != g.h.Keeps(k, asked) {
-				e.Why = "somebody else has set that meanwhile; it stays"
+				e.Why = "another program has set that meanwhile; weir leaves it"
 			}
 		}
 		return e
@@ -145,11 +145,11 @@ func (g Group) explain(dev blkdev.Number, err error) error {
 	}
 	switch {
 	case errors.Is(err, unix.ENODEV):
-		refused.Why = fmt.Sprintf("%s is no whole disk, dm, md or loop device that the kernel knows", dev)
+		refused.Why = fmt.Sprintf("the kernel knows no whole disk, dm, md or loop device %s", dev)
 	case errors.Is(err, unix.ERANGE):
 		refused.Why = "a rate must be at least 1"
 	case errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.EINVAL):
-		refused.Why = "the kernel does not know a rate of this line"
+		refused.Why = "the kernel does not know one of these rates"
 	}
 	return refused
 }
@@ -164,7 +164,7 @@ func (g Group) whyNoRules(cause error) error {
 	case g.h.Version == V1:
 		e.Reason, e.Remedy = "the kernel has no blkio.throttle files", "it needs CONFIG_BLK_DEV_THROTTLING"
 	case g.IsRoot():
-		e.Reason, e.Remedy = "cgroup v2 has no rules on the root group", "name a group below it, or start the command with weir run"
+		e.Reason, e.Remedy = "cgroup v2 has no limits on the root group", "name a group below it, or start the command with weir run"
 	default:
 		missing, err := g.Missing("io")
 		switch {

@@ -100,7 +100,7 @@ func TestRuleWrites(t *testing.T) {
 
 func TestAGroupWithoutRuleFilesSaysWhy(t *testing.T) {
 	unified := v2(t, map[string]string{"cgroup.subtree_control": "pids\n", "x/cgroup.procs": "", "y/cgroup.procs": ""})
-	if _, err := groupOf(t, unified, "/").Rules(); !IsUnsupported(err) || !strings.Contains(err.Error(), "cgroup v2 has no rules on the root group") {
+	if _, err := groupOf(t, unified, "/").Rules(); !IsUnsupported(err) || !strings.Contains(err.Error(), "cgroup v2 has no limits on the root group") {
 		t.Errorf("root: %v", err)
 	}
 	_, err := groupOf(t, unified, "/x").Rules()

@@ -130,7 +130,7 @@ func (l *Limits) Resolve() ([]limit.Asked, error) {
 		case group.Limit.IsZero():
 			return nil, Usagef("--on %s: no limit is named for it; add --read, --write, --read-iops or --write-iops", places[0])
 		case len(places) == 0 && len(result) > 0:
-			return nil, Usagef("%s: no --on says where it goes, while other limits have one", group.Limit)
+			return nil, Usagef("%s: this limit has no --on, but other limits have one; say where it goes", group.Limit)
 		case len(places) == 0:
 			places = []string{""}
 		}

@@ -99,7 +99,7 @@ func hindrance(groups *cgroupfs.FS) error {
 	}
 	var st unix.Stat_t
 	if err := unix.Stat("/proc/self/ns/cgroup", &st); err == nil && st.Ino != cgroupNamespace {
-		return &bpf.Unavailable{Op: counting, Reason: "from this cgroup namespace it cannot be seen where groups are", Remedy: "run weir on the host"}
+		return &bpf.Unavailable{Op: counting, Reason: "weir cannot see from this cgroup namespace where groups are", Remedy: "run weir on the host"}
 	}
 	return bpf.Hindrance("/", counting, kernelMin)
 }
@@ -127,7 +127,7 @@ func (w *Watcher) Add(g cgroupfs.Group, step uint64) error {
 	}
 	level := levelOf(g)
 	if level == 0 || level > levelMost {
-		return fmt.Errorf("count what escapes cgroup %s: groups of 1 to %d levels below the root can be counted", g.Path(), levelMost)
+		return fmt.Errorf("count what escapes cgroup %s: weir can do this for groups 1 to %d levels below the root", g.Path(), levelMost)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -97,7 +97,7 @@ func (h Holder) Apply(ctx context.Context, p Plan) error {
 // next weir command (see Undo). An anchor stays, which limits nothing.
 func (h Locked) Apply(ctx context.Context, p Plan) error {
 	if p.Group != h.Group {
-		return fmt.Errorf("set limits of %s: it is %s that is locked", p.Group.Dir(), h.Group.Dir())
+		return fmt.Errorf("set limits of %s: weir has locked %s", p.Group.Dir(), h.Group.Dir())
 	}
 	if len(p.Changes) == 0 && p.File == nil {
 		return p.pace()

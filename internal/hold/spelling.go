@@ -179,10 +179,10 @@ func (s spelling) ensure(p Plan) error {
 // tell says what the administrator spelled otherwise, and what may be another disk's name.
 func (s spelling) tell(p Plan) {
 	for _, path := range s.drop {
-		p.Note(fmt.Sprintf("systemd keeps limits of %s on %s too, which is a second name of the same device; weir puts them all under one name", p.Unit, path))
+		p.Note(fmt.Sprintf("systemd also keeps limits of %s on %s, a second name of the same device; weir puts them all under one name", p.Unit, path))
 	}
 	for _, path := range s.fleeting {
-		p.Note(fmt.Sprintf("systemd keeps the limits of %s on %s over boots, which may be another disk then: the device has no link in /dev/disk/by-id, and no file system of it is mounted", p.Unit, path))
+		p.Note(fmt.Sprintf("systemd keeps the limits of %s on %s over boots, but that name may mean another disk then: the device has no link in /dev/disk/by-id, and none of its file systems is mounted", p.Unit, path))
 	}
 }
 

@@ -38,7 +38,7 @@ type Mended struct {
 func (r *Reader) Mend(ctx context.Context, path string) (Mended, error) {
 	began := time.Now()
 	if r.hierarchy == nil || !r.hierarchy.Has("io") || !r.hierarchy.Has("memory") {
-		return Mended{}, &Refused{Path: path, Reason: "writeback has owners only where cgroup v2 has the io and memory controllers"}
+		return Mended{}, &Refused{Path: path, Reason: "the kernel charges writeback to groups only if cgroup v2 has the io and memory controllers"}
 	}
 	files, err := r.OfPaths(ctx, []string{path})
 	if err != nil {
@@ -113,14 +113,14 @@ func (r *Reader) again(ctx context.Context, f *os.File, before File) (File, erro
 	for _, o := range all {
 		if o.IsDirect() {
 			return before, &Refused{Path: before.Path,
-				Reason: fmt.Sprintf("process %d has it open for direct I/O, which must not meet dirty pages of the same file", o.PID)}
+				Reason: fmt.Sprintf("process %d has it open for direct I/O, which must not mix with dirty pages of the same file", o.PID)}
 		}
 		if o.PID == os.Getpid() && o.FD == int(f.Fd()) {
 			now, found = o, true
 		}
 	}
 	if !found {
-		return before, &Refused{Path: before.Path, Reason: "another file has taken its place meanwhile"}
+		return before, &Refused{Path: before.Path, Reason: "another file has replaced it meanwhile"}
 	}
 	now.Path, now.PID, now.FD = before.Path, 0, 0
 	return now, nil

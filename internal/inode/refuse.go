@@ -76,9 +76,9 @@ func (r *Reader) openToMend(ctx context.Context, before File) (*os.File, error) 
 func whyNot(before File) string {
 	switch {
 	case before.Owner.State == Unkept:
-		return "its file system keeps no owners: all its writeback is the root group's"
+		return "its file system has no cgroup writeback: the kernel charges all its writeback to the root group"
 	case before.Owner.State == Unknown:
-		return "it is on an overlay that could not be looked through"
+		return "it is on an overlay that weir could not resolve"
 	case before.ReadOnly:
 		return "it is mounted read-only, or in a lower layer of an overlay"
 	}
@@ -97,7 +97,7 @@ func (r *Reader) isUpper(ctx context.Context, f File) error {
 			return nil
 		}
 	}
-	return &Refused{Path: f.Path, Reason: "it may be in a lower layer of an overlay: nobody has it open for writing, and this kernel does not tell", Remedy: "name the file in the upper layer"}
+	return &Refused{Path: f.Path, Reason: "it may be in a lower layer of an overlay: no process has it open for writing, and this kernel does not tell", Remedy: "name the file in the upper layer"}
 }
 
 // seesAll refuses where not all processes can be seen: one that cannot could have the
@@ -106,7 +106,7 @@ func seesAll(f File) error {
 	if sees, err := bpf.InHostPIDs(); err != nil || sees {
 		return err
 	}
-	return &Refused{Path: f.Path, Reason: "from this pid namespace it cannot be seen who else has it open", Remedy: "run weir on the host, or in a container with the host's pids"}
+	return &Refused{Path: f.Path, Reason: "weir cannot see from this pid namespace which other processes have it open", Remedy: "run weir on the host, or in a container that shares the host's pid namespace"}
 }
 
 // refuseDirectLoop looks for a loop device on the file that does direct I/O: the kernel
@@ -134,7 +134,7 @@ func refuseDirectLoop(f *os.File) error {
 			return &Refused{Path: f.Name(), Reason: "cannot tell whether " + node + " does direct I/O on it: " + cause(err), Err: err}
 		}
 		if info.Device == uint64(st.Dev) && info.Inode == st.Ino {
-			return &Refused{Path: f.Name(), Reason: node + " does direct I/O on it, which must not meet dirty pages of the same file"}
+			return &Refused{Path: f.Name(), Reason: node + " does direct I/O on it, which must not mix with dirty pages of the same file"}
 		}
 	}
 	return nil

@@ -23,7 +23,7 @@ func TestRefused(t *testing.T) {
 		err  error
 		want string
 	}{
-		{fmt.Errorf("map create: %w", unix.EPERM), "the kernel does not let this process load BPF programs; run weir as root, outside of containers (it takes CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN)"},
+		{fmt.Errorf("map create: %w", unix.EPERM), "the kernel does not let this process load BPF programs; run weir as root and outside of containers (it needs CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN)"},
 		{fmt.Errorf("load: %w", ebpf.ErrNotSupported), "the kernel has no BPF iterator over open files (load: not supported)" + needs},
 		{fmt.Errorf("attach: %w", btf.ErrNotFound), "the kernel has no BPF iterator over open files (attach: not found)" + needs},
 		{rejected, "the kernel did not accept a BPF program: " + rejected.Error()},

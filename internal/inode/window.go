@@ -65,9 +65,9 @@ func findWindow(ctx context.Context, f cached) (*window, error) {
 		}
 	}
 	if !found {
-		return nil, &Refused{Path: f.Name(), Reason: "it is empty, or holds nothing but holes"}
+		return nil, &Refused{Path: f.Name(), Reason: "it is empty, or has only holes"}
 	}
-	return nil, &Refused{Path: f.Name(), Reason: "none of its pages leaves the page cache: they are mapped, locked, or always being written"}
+	return nil, &Refused{Path: f.Name(), Reason: "none of its pages can be dropped from the page cache: they are mapped, locked, or always being written"}
 }
 
 // nextData returns where at or after a place a page begins with data, or -1. In a hole,

@@ -30,7 +30,7 @@ func TestFindWindowRefusesWhatHasNoData(t *testing.T) {
 			t.Fatal(err)
 		}
 		var refused *Refused
-		if _, err := findWindow(t.Context(), f); !errors.As(err, &refused) || !strings.Contains(err.Error(), "nothing but holes") {
+		if _, err := findWindow(t.Context(), f); !errors.As(err, &refused) || !strings.Contains(err.Error(), "has only holes") {
 			t.Errorf("%d bytes without data: %v", size, err)
 		}
 	}

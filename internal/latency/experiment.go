@@ -147,7 +147,7 @@ func (e Experiment) write(ctx context.Context, r *Run, room *launch.Room, tracer
 	case waiting != nil || r.Stopped != "":
 		return errors.Join(err, waiting)
 	case status == 128+int(unix.SIGKILL):
-		r.Stopped = "the kernel killed the writer: the group ran out of memory"
+		r.Stopped = "the writer was OOM-killed: the group ran out of memory"
 	case status != 0:
 		return errors.Join(err, fmt.Errorf("trace --latency: the writer ended with status %d", status))
 	}

@@ -34,7 +34,7 @@ func Words(runs []Run, text func(time.Duration) string) []string {
 	}
 	words = append(words, stops(runs)...)
 	if t := runs[1].Trace; t != nil && t.Reclaim.MemcgCalls > 0 {
-		words = append(words, fmt.Sprintf("with %s, writes freed %s of page cache themselves, in %d calls of reclaim, to make room for their own", memory,
+		words = append(words, fmt.Sprintf("with %s, writes had to free %s of page cache themselves, in %d calls of reclaim, to make room for their data", memory,
 			limit.FormatMeasured(float64(t.Reclaim.MemcgBytes)), t.Reclaim.MemcgCalls))
 	}
 	return append(words, advice(runs, slower, text)...)
@@ -56,7 +56,7 @@ func causes(r Run) string {
 	}
 	of := "of the time above p50, "
 	if v.Of == "all" {
-		of = "of all their time, "
+		of = "of all time, "
 	}
 	return of + strings.Join(parts, ", ")
 }
@@ -82,7 +82,7 @@ func stops(runs []Run) []string {
 func advice(runs []Run, slower bool, text func(time.Duration) string) []string {
 	var words []string
 	if slower {
-		words = append(words, fmt.Sprintf("a memory limit that holds what is written (%s here) beside what the program needs itself would end this; or direct I/O, which takes no page cache",
+		words = append(words, fmt.Sprintf("this would end with a memory limit that leaves room for the written data (%s here) beside the program's own memory, or with direct I/O, which needs no page cache",
 			limit.FormatSize(uint64(len(runs[0].Writes))*Block)))
 	}
 	if len(runs) < 3 || len(runs[2].Writes) == 0 {
@@ -90,6 +90,6 @@ func advice(runs []Run, slower bool, text func(time.Duration) string) []string {
 	}
 	direct := runs[2].Summary()
 	bound := runs[1].Summary()
-	return append(words, fmt.Sprintf("direct I/O under the same limit: p50 %s (buffered: %s), p99 %s (buffered: %s): each write waits for the disk, and none for memory",
+	return append(words, fmt.Sprintf("direct I/O under the same limit: p50 %s (buffered: %s), p99 %s (buffered: %s): each write waits for the disk, none waits for memory",
 		text(direct.P50), text(bound.P50), text(direct.P99), text(bound.P99)))
 }

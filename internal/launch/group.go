@@ -165,7 +165,7 @@ func (h Host) Prepare(ctx context.Context, o Options) (*Room, error) {
 		if exists, err := g.Exists(); err != nil {
 			return nil, err
 		} else if exists {
-			return nil, fmt.Errorf("make cgroup %s: it is there already; choose another --name", g.Dir())
+			return nil, fmt.Errorf("make cgroup %s: it exists already; choose another --name", g.Dir())
 		}
 	}
 	if room.record, err = h.State.New(recordKind, placesOf(room.joined, o.Linger)); err != nil {

@@ -89,7 +89,7 @@ func (h Host) placeIn(hierarchy *cgroupfs.Hierarchy, name string, controllers []
 func notDelegated(own cgroupfs.Group) error {
 	why := "it is not delegated to you"
 	if inside, err := own.Child("x"); err == nil && inside.MayMake() == nil {
-		why = "cgroup v2 gives controllers only below groups without processes, and weir is in it"
+		why = "cgroup v2 enables controllers only below groups without processes, and weir runs in this one"
 	}
 	return fmt.Errorf("make a cgroup in %s: %s; run weir as root, or in a group below that of a unit with Delegate=yes (DelegateSubgroup=NAME makes one)", own.Dir(), why)
 }
@@ -98,7 +98,7 @@ func notDelegated(own cgroupfs.Group) error {
 func (h Host) offered(g cgroupfs.Group) error {
 	for _, c := range controllersOf(g.Hierarchy()) {
 		if h.asUser() && !g.Parent().Offers(c) {
-			return fmt.Errorf("make a cgroup in %s: it does not have the %s controller, which only root can give it; run weir as root, or add %s to the Delegate= of the unit and of those above it",
+			return fmt.Errorf("make a cgroup in %s: it does not have the %s controller, which only root can enable; run weir as root, or add %s to Delegate= of the unit and of those above it",
 				g.Parent().Dir(), c, c)
 		}
 	}

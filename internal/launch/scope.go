@@ -138,7 +138,7 @@ func (r *Room) joinKeeper(h Host, hierarchy *cgroupfs.Hierarchy, unit string, o 
 		return err
 	}
 	if path.Base(r.IO.Path()) != unit {
-		return fmt.Errorf("make scope: systemd gave it no group in %s (it is in %s)", hierarchy.MountPoint, r.IO.Path())
+		return fmt.Errorf("make scope: systemd made no group for it in %s (it is in %s)", hierarchy.MountPoint, r.IO.Path())
 	}
 	for _, each := range h.FS.Hierarchies() {
 		theirs, err := h.FS.OfProcess(each, pid)

@@ -38,7 +38,7 @@ func ParseBytes(s string) (Rate, error) {
 	return parseRate(s, MaxBytesPerSec, bytesHint, func(suffix string) (uint64, string) {
 		unit := strings.TrimSuffix(suffix, "/s")
 		if countsBits(unit) {
-			return 0, fmt.Sprintf("%q counts bits, and weir takes bytes", suffix)
+			return 0, fmt.Sprintf("%q is in bits, but weir takes bytes", suffix)
 		}
 		return multiplier(suffix, strings.TrimSuffix(unit, "B"))
 	})
@@ -178,7 +178,7 @@ func parse(what, s string, most uint64, factor func(suffix string) (uint64, stri
 	if reason != "" {
 		return 0, reason
 	}
-	tooLarge := "too large: the most is " + strconv.FormatUint(most, 10)
+	tooLarge := "too large: the maximum is " + strconv.FormatUint(most, 10)
 	// Longer numbers than this overflow whatever the suffix; big.Rat need not see them.
 	if len(number) > 64 {
 		return 0, tooLarge
@@ -191,9 +191,9 @@ func parse(what, s string, most uint64, factor func(suffix string) (uint64, stri
 	whole := new(big.Int).Quo(value.Num(), value.Denom())
 	switch {
 	case whole.Sign() == 0 && value.Sign() != 0:
-		return 0, "a " + what + " is at least 1"
+		return 0, "a " + what + " must be at least 1"
 	case whole.Sign() == 0 && what == "rate":
-		return 0, "a rate cannot be zero (the kernel has no rule that lets nothing through; to lift a limit, write max)"
+		return 0, "a rate cannot be zero (the kernel cannot block I/O completely; to remove a limit, write max)"
 	case whole.Sign() == 0:
 		return 0, "a " + what + " cannot be zero"
 	case !whole.IsUint64() || whole.Uint64() > most:

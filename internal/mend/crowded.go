@@ -27,7 +27,7 @@ func crowded(g cgroupfs.Group) (string, error) {
 				return "", err
 			}
 			if kept := used - min(used, m.Clean); m.Max < kept+spareBytes {
-				return fmt.Sprintf("of the memory of cgroup %s, %s, only %s can be had, and weir needs up to %s there; raise its memory.max", g.Path(),
+				return fmt.Sprintf("cgroup %s has %s of memory, of which only %s can be used, and weir needs up to %s there; raise its memory.max", g.Path(),
 					limit.FormatMeasured(float64(m.Max)), limit.FormatMeasured(float64(m.Max-min(m.Max, kept))), limit.FormatMeasured(spareBytes)), nil
 			}
 		}

@@ -48,11 +48,11 @@ func TestCrowded(t *testing.T) {
 	}{
 		"no controller": {map[string]string{"a/b/cgroup.procs": ""}, ""},
 		"room":          {map[string]string{"a/memory.current": "33554432\n"}, ""},
-		"none":          {map[string]string{"a/memory.current": "33554433\n"}, "of the memory of cgroup /a, 67.1 MB, only 33.6 MB can be had"},
+		"none":          {map[string]string{"a/memory.current": "33554433\n"}, "cgroup /a has 67.1 MB of memory, of which only 33.6 MB can be used"},
 		"of cache": {map[string]string{"a/memory.current": "67108864\n",
 			"a/memory.stat": "inactive_file 33554432\nactive_file 4096\nfile_dirty 4096\n"}, ""},
 		"of dirty pages": {map[string]string{"a/memory.current": "67108864\n",
-			"a/memory.stat": "inactive_file 33554432\nactive_file 4096\nfile_dirty 8192\n"}, "only 33.6 MB can be had"},
+			"a/memory.stat": "inactive_file 33554432\nactive_file 4096\nfile_dirty 8192\n"}, "only 33.6 MB can be used"},
 	} {
 		files := maps.Clone(bounded)
 		if name == "no controller" {

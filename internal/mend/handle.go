@@ -14,7 +14,7 @@ import (
 )
 
 // errOther is for a name that no longer leads to the file that was found.
-var errOther = errors.New("it is not the same file any more: it was closed or replaced meanwhile")
+var errOther = errors.New("it is no longer the same file: it was closed or replaced meanwhile")
 
 // open opens a file as a name only (O_PATH): that has no effect, and keeps what was
 // found, whatever becomes of its names and of the process that has it open.
@@ -59,7 +59,7 @@ func reason(err error) string {
 	case errors.As(err, &refused):
 		return refused.Reason
 	case errors.As(err, &unmoved):
-		return fmt.Sprintf("the kernel kept its owner through %d rounds of writeback: somebody else may be writing to it, or hold its pages", unmoved.Rounds)
+		return fmt.Sprintf("the kernel kept charging it to its owner through %d rounds of writeback: another process may be writing to it or hold its pages", unmoved.Rounds)
 	case errors.As(err, &path):
 		return path.Op + ": " + path.Err.Error()
 	}

@@ -129,7 +129,7 @@ func (m Mender) cutShort(ctx context.Context, child *launch.Child, left []Job, e
 	if waited != nil || ctx.Err() != nil {
 		return errors.Join(context.Cause(ctx), waited)
 	}
-	return refuseAll(left, fmt.Sprintf("the weir in the group ended before it was done (status %d, %v)", status, err), done)
+	return refuseAll(left, fmt.Sprintf("the helper in the group ended before it was done (status %d, %v)", status, err), done)
 }
 
 func refuseAll(jobs []Job, why string, done func(Job, Result) error) error {
@@ -144,7 +144,7 @@ func refuseAll(jobs []Job, why string, done func(Job, Result) error) error {
 func (m Mender) start(into cgroupfs.Group, handles []*os.File) (*launch.Child, *os.File, error) {
 	answers, write, err := os.Pipe()
 	if err != nil {
-		return nil, nil, fmt.Errorf("start weir in %s: %w", into.Dir(), err)
+		return nil, nil, fmt.Errorf("start a helper in %s: %w", into.Dir(), err)
 	}
 	args := append(append([]string{}, m.Program...), Arg)
 	for i := range handles {
@@ -152,7 +152,7 @@ func (m Mender) start(into cgroupfs.Group, handles []*os.File) (*launch.Child, *
 	}
 	child, err := m.Host.Spawn(launch.Enter(into), launch.Command{Args: args, Stdout: write, Stderr: m.Stderr}, handles...)
 	if err = errors.Join(err, write.Close()); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("start weir in %s: %w", into.Dir(), err), answers.Close())
+		return nil, nil, errors.Join(fmt.Errorf("start a helper in %s: %w", into.Dir(), err), answers.Close())
 	}
 	return child, answers, nil
 }

@@ -60,7 +60,7 @@ func (s *server) adopt(whether func(Place) bool) {
 
 // leaveOrphan has the record of a group that could not be taken over say so.
 func (s *server) leaveOrphan(j Job, was string, why error) error {
-	j.Missed = "nobody is stopped, and nothing is held, until weir's pacer can take the group over (" + brief(why) + ")"
+	j.Missed = "no process is paused and nothing is held until weir's pacer can take the group over (" + brief(why) + ")"
 	if j.Missed == was {
 		return state.ErrKeep
 	}
@@ -108,7 +108,7 @@ func (s *server) disown(limited Place) error {
 func (s *server) note(q ask) string {
 	notes := []string{s.thread.note}
 	if s.orphans.why != nil {
-		notes = append(notes, "the pacer does not hold what another one held: "+brief(s.orphans.why))
+		notes = append(notes, "the pacer cannot take over what another pacer held: "+brief(s.orphans.why))
 	}
 	if q.Add != nil {
 		if p := s.of(q.Add.Limited); p != nil {

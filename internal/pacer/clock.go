@@ -53,7 +53,7 @@ func (t *thread) beExact() {
 	debug.SetGCPercent(1000) // of the 4 MB that Go starts with
 	t.tid = unix.Gettid()
 	if err := inRealTime(); err != nil {
-		t.note = fmt.Sprintf("run in real time: %v; on a busy machine a group writes more than its limit for moments, and less after", err)
+		t.note = fmt.Sprintf("run with real-time priority: %v; on a busy machine a group may exceed its limit for moments, and gets less after that", err)
 	}
 }
 

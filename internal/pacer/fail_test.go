@@ -118,7 +118,7 @@ func TestAHomeThatCannotBeStopped(t *testing.T) {
 		s.noted = 0
 		s.noteMissed(now)
 		jobs, err := Paced(dir)
-		if err != nil || len(jobs) != 1 || strings.Contains(jobs[0].Missed, "processes of cgroup /a/d cannot be stopped") != want {
+		if err != nil || len(jobs) != 1 || strings.Contains(jobs[0].Missed, "processes of cgroup /a/d cannot be paused") != want {
 			t.Errorf("%v, %v", jobs, err)
 		}
 	}

@@ -57,7 +57,7 @@ func (p Place) Find(fs *cgroupfs.FS) (cgroupfs.Group, error) {
 // check refuses what cannot be done.
 func (j Job) check() error {
 	if j.WBPS == 0 || len(j.Devices) == 0 || j.Limited.Path == "" {
-		return fmt.Errorf("pace cgroup %q: no limit, no device or no group is named", j.Limited.Path)
+		return fmt.Errorf("pace cgroup %q: a limit, a device or a group is missing", j.Limited.Path)
 	}
 	if j.Count != CountWritten && j.Count != CountEscaped {
 		return fmt.Errorf("pace cgroup %q: this weir does not know how to count %q", j.Limited.Path, j.Count)

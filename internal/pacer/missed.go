@@ -53,14 +53,14 @@ func (c *cells) prune(now time.Duration) {
 func (c *cells) lapse() string {
 	var whys []string
 	for home, m := range c.missed {
-		whys = append(whys, fmt.Sprintf("processes of cgroup %s cannot be stopped, and are not held (%s)", home.Path(), brief(m.why)))
+		whys = append(whys, fmt.Sprintf("processes of cgroup %s cannot be paused, so they are not held (%s)", home.Path(), brief(m.why)))
 	}
 	if len(whys) == 0 {
 		return ""
 	}
 	slices.Sort(whys)
 	if more := len(whys) - 1; more > 0 {
-		whys[0] += fmt.Sprintf("; those of %d more are not either", more)
+		whys[0] += fmt.Sprintf("; nor are those of %d more", more)
 	}
 	return whys[0]
 }

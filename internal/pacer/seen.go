@@ -21,7 +21,7 @@ type Seen struct {
 func (s *server) seen(limited Place) (*Seen, error) {
 	p := s.of(limited)
 	if p == nil {
-		return nil, fmt.Errorf("cgroup %s is not paced", limited.Path)
+		return nil, fmt.Errorf("the pacer does not pace cgroup %s", limited.Path)
 	}
 	seen := &Seen{Stops: p.stops}
 	m, is := p.meter.(*escaped)
@@ -58,7 +58,7 @@ func (c Client) Watcher(limited Place) *Watcher { return &Watcher{c, limited} }
 func (w *Watcher) Add(cgroupfs.Group, uint64) error {
 	seen, err := w.client.Seen(w.limited)
 	if err == nil && !seen.Told {
-		err = errors.New("the pacer sees no escapes")
+		err = errors.New("the pacer cannot see escaping writes")
 	}
 	return err
 }

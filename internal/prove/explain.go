@@ -50,12 +50,12 @@ func (x Explanation) explain(row Row, observed bool) (findings []int, warning st
 			breaks = coded([]string{"inode-not-known", "kernel-bug"})
 		}
 		if len(breaks) == 0 && row.Verdict == NotHeld {
-			warning = "weir why knows no reason for that"
+			warning = "weir why knows no reason for this"
 		}
 		return breaks, warning
 	case row.Verdict == Held || row.Verdict == HeldAtDevice:
 		if no && !observed {
-			return breaks, "it is held nevertheless: the load's file is its own, and new"
+			return breaks, "it is held here because the load writes to a new file of its own"
 		}
 		if row.Verdict == HeldAtDevice {
 			findings = coded(running)

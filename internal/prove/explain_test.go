@@ -44,7 +44,7 @@ func TestExplain(t *testing.T) {
 		"not held, perhaps known":  {1, load.Sync, NotHeld, Escaped, false, []int{4}, ""},
 		"a slow disk, uncharged":   {0, load.Buffered, CannotTell, Uncharged, false, []int{1}, ""},
 		"held":                     {0, load.Direct, Held, "", false, nil, ""},
-		"held, and should not be":  {1, load.Buffered, Held, "", false, []int{2}, "nevertheless"},
+		"held, and should not be":  {1, load.Buffered, Held, "", false, []int{2}, "a new file of its own"},
 		"held at the device":       {2, load.Buffered, HeldAtDevice, "", false, []int{6}, ""},
 		"slow":                     {0, load.Direct, CannotTell, Slow, false, []int{3}, ""},
 		"the target is slow":       {0, "", CannotTell, Slow, true, nil, ""},

@@ -72,10 +72,10 @@ func (r *run) whyNot(row *Row) string {
 		return r.hanging()
 	case r.signal == int(unix.SIGKILL) && r.oomKills > 0:
 		row.Reason = Killed
-		return "the group's memory ran out, and the kernel killed the load (oom_kill in memory.events): dirty pages count as its memory, and the limit keeps them from being written in time"
+		return "the load was OOM-killed (oom_kill in memory.events): dirty pages count as the group's memory, and the limit keeps them from being written in time"
 	case r.signal == int(unix.SIGKILL):
 		row.Reason = Killed
-		return "the load was killed by SIGKILL, and not by weir; the kernel's log says whether memory ran out"
+		return "the load was killed by SIGKILL, not by weir; see the kernel's log for an OOM kill"
 	case r.signal != 0:
 		row.Reason = Killed
 		return "the load was ended by signal " + unix.SignalName(unix.Signal(r.signal))
@@ -87,7 +87,7 @@ func (r *run) whyNot(row *Row) string {
 
 // hanging says what became of a load that did not end.
 func (r *run) hanging() string {
-	return fmt.Sprintf("the load did not end in %s and was killed; what it had written so far: %s",
+	return fmt.Sprintf("the load did not end in %s, so weir killed it; it had written %s so far",
 		r.test.Warm+r.test.For+grace, limit.FormatMeasured(r.writer.Bytes.At(r.ended)))
 }
 
@@ -215,27 +215,27 @@ func since(s Series, began time.Duration) Series {
 func (row Row) why(r *run, e Evidence) string {
 	switch row.Reason {
 	case TooMuch:
-		return fmt.Sprintf("%s got through in %.1f s; a held group does at most %s",
+		return fmt.Sprintf("%s got through in %.1f s; a held group would do at most %s",
 			row.amount(row.Done), row.Over.Seconds(), row.amount(row.Most))
 	case Escaped:
 		return "what reached the disk was not charged to the group"
 	case Slow:
 		if r.observed {
-			return fmt.Sprintf("not saturated: the target did %.0f %% of the limit, too little to tell whether more would be held", 100*row.Ratio)
+			return fmt.Sprintf("not saturated: the target did %.0f %% of the limit, which is too little to tell", 100*row.Ratio)
 		}
-		return fmt.Sprintf("only %.0f %% of the limit was reached: the disk is slower than the limit, or the limit of another group above binds first", 100*row.Ratio)
+		return fmt.Sprintf("only %.0f %% of the limit was reached: the disk is slower than the limit, or a group above has a lower limit", 100*row.Ratio)
 	case Disturbed:
 		return fmt.Sprintf("the group was removed after %.1f s: the target has ended", (r.samples.Gone - r.began).Seconds())
 	case Busy:
 		if row.Done > row.Most {
-			return fmt.Sprintf("%s got through in %.1f s, and a held group does at most %s; but for %.1f s on end no processor was to be had, and what waits for the throttle catches up with that",
+			return fmt.Sprintf("%s got through in %.1f s, and a held group would do at most %s; but no processor was free for %.1f s at a stretch, and the throttle lets I/O catch up after that",
 				row.amount(row.Done), row.Over.Seconds(), row.amount(row.Most), e.Late.Seconds())
 		}
-		return fmt.Sprintf("only %.0f %% of the limit was reached, and for %.0f %% of the time no processor was to be had", 100*row.Ratio, 100*e.Starved)
+		return fmt.Sprintf("only %.0f %% of the limit was reached, and no processor was free for %.0f %% of the time", 100*row.Ratio, 100*e.Starved)
 	case Others:
-		text := fmt.Sprintf("others do about %s on the device", row.Format(e.Others))
+		text := fmt.Sprintf("other processes do about %s on the device", row.Format(e.Others))
 		if r.observed && e.hidden() > 0 {
-			text += ", and some of that may be for the target: it has written more than it was charged for"
+			text += ", and some of that may be the target's: it wrote more than the kernel charged to it"
 		}
 		return text
 	case Few:
@@ -245,11 +245,11 @@ func (row Row) why(r *run, e Evidence) string {
 			limit.FormatMeasured(max(e.Request, min(e.Burst, row.Done))), r.flag(), (row.For * 4).Round(time.Second))
 	case Cache:
 		if e.Writes {
-			return fmt.Sprintf("the writer was told that %s are on the disk, and the disk has done %s: the file system kept them in memory",
+			return fmt.Sprintf("the writer was told that %s are on the disk, but the disk has done only %s: the file system kept the rest in memory",
 				row.amount(e.Writer.Between(e.Began, e.To)), row.amount(e.Device.Between(e.Began, e.To)))
 		}
 		if r.observed {
-			return fmt.Sprintf("the target's processes read %s and the disk %s of that: the rest came from the page cache, which no limit binds, or from pipes and sockets",
+			return fmt.Sprintf("the target's processes read %s, of which the disk read %s: the rest came from the page cache, which no limit slows, or from pipes and sockets",
 				row.amount(r.asked.Between(e.From, e.To)), row.amount(row.Done))
 		}
 		return fmt.Sprintf("%.0f %% of the reads came from the page cache, which no limit binds", 100*e.Cached)
@@ -257,10 +257,10 @@ func (row Row) why(r *run, e Evidence) string {
 		return fmt.Sprintf("the group was charged %s, and the disk's own counters stood still: the disk does not count its I/O (/sys/dev/block/%s/stat), so what the throttle let through is not known",
 			row.amount(e.Cgroup.Between(e.Began, e.To)), row.Device.Number)
 	case Unwritten:
-		return fmt.Sprintf("the disk did as good as nothing meanwhile, and %s wait in memory for it; measure longer: %s %s",
+		return fmt.Sprintf("the disk did almost nothing in that time, and %s wait in memory for it; measure longer: %s %s",
 			limit.FormatMeasured(float64(r.dirty(e))), r.flag(), (row.For * 4).Round(time.Second))
 	case Uncharged:
-		return "the disk did no more than the limit, but not in the group's name"
+		return "the disk did no more than the limit, but the kernel did not charge it to the group"
 	}
 	return ""
 }
@@ -285,10 +285,10 @@ func (t Test) amount(n float64) string {
 func (row *Row) warn(e Evidence, r *run) {
 	say := func(format string, args ...any) { row.Warning = append(row.Warning, fmt.Sprintf(format, args...)) }
 	if row.Unlike > 0.1*e.Limit && row.Verdict != NotHeld {
-		say("%s more on the device: the file system's own, or others'", row.Format(row.Unlike))
+		say("%s more on the device, by the file system itself or by others", row.Format(row.Unlike))
 	}
 	if e.Starved > starvedMax && row.Reason != Busy {
-		say("for %.0f %% of the time no processor was to be had", 100*e.Starved)
+		say("no processor was free for %.0f %% of the time", 100*e.Starved)
 	}
 	if e.Cached > 0.01 && row.Reason != Cache {
 		say("%.0f %% of the reads came from the page cache", 100*e.Cached)
@@ -304,7 +304,7 @@ func (row *Row) warn(e Evidence, r *run) {
 		say("%s", r.hanging())
 	}
 	if r.oomKills > 0 {
-		say("the group's memory ran out meanwhile: %d processes of it were killed by the kernel", r.oomKills)
+		say("the group's memory ran out meanwhile: the kernel OOM-killed %d of its processes", r.oomKills)
 	}
 	if !r.samples.Counted {
 		say("the kernel counts nothing for the group on this device")

@@ -14,7 +14,7 @@ import (
 
 // A Phase is what a victim got of a disk while a hog did its worst, or not.
 type Phase struct {
-	Name  string // "alone", "beside a free hog", "beside the limited hog"
+	Name  string // "alone", "without the limit", "with the limit"
 	Reads float64
 	P50   time.Duration
 	P99   time.Duration
@@ -37,7 +37,7 @@ func (p Prover) Neighbours(ctx context.Context, place Place, window time.Duratio
 	if err != nil {
 		return nil, row, err
 	}
-	p.Progress("writing what is to be read", 0)
+	p.Progress("writing the data to read", 0)
 	files := make(map[bool]*os.File) // the victim's, and the hog's if it reads
 	for isHog, size := range map[bool]int64{false: victim.Size, true: hog.Size} {
 		if isHog && !hog.Key.IsRead() {
@@ -83,13 +83,13 @@ func hogOf(place Place, window time.Duration) (Test, error) {
 		}
 		return t, nil
 	}
-	return Test{}, errors.New("neighbour: no limit for the hog")
+	return Test{}, errors.New("neighbour: no limit for the writer")
 }
 
 func (p Prover) beside(ctx context.Context, place Place, victim, hog Test, limited bool, files map[bool]*os.File) (phase Phase, row Row, err error) {
-	name := "beside a free hog"
+	name := "without the limit"
 	if limited {
-		name = "beside the limited hog"
+		name = "with the limit"
 	}
 	room, lift, done, err := place.enter(ctx, limited)
 	if err != nil {
@@ -121,7 +121,7 @@ func (p Prover) beside(ctx context.Context, place Place, victim, hog Test, limit
 		return phase, row, err
 	}
 	row = rowOf(place, r)
-	row.Name = "the limited hog's " + hog.Key.Direction() + "s"
+	row.Name = "the limited process's " + hog.Key.Direction() + "s"
 	o.phase.Hog = row.Writer.Rate
 	return o.phase, row, ctx.Err()
 }
@@ -139,7 +139,7 @@ func (p Prover) victim(ctx context.Context, place Place, t Test, name string, fi
 		return Phase{}, err
 	}
 	named := p
-	named.Progress = func(_ string, part float64) { p.Progress("one who reads, "+name, part) }
+	named.Progress = func(_ string, part float64) { p.Progress("reader "+name, part) }
 	named.follow(ctx, child, out, r)
 	if err := ctx.Err(); err != nil {
 		return Phase{}, err

@@ -80,7 +80,7 @@ func (p Place) Room() (int64, error) {
 		return 0, fmt.Errorf("%s is mounted read-only; name a directory with --on", p.Dir)
 	}
 	if room < 4*mega {
-		return 0, fmt.Errorf("%s has %s free, and a proof needs %s; name another directory with --on",
+		return 0, fmt.Errorf("%s has %s free, but weir prove needs %s; name another directory with --on",
 			p.Dir, limit.FormatMeasured(float64(free)), limit.FormatMeasured(keep+8*mega))
 	}
 	return min(room, 1<<30), nil

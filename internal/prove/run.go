@@ -66,7 +66,7 @@ func (p Prover) prepare(ctx context.Context, place Place, tests []Test) (*os.Fil
 	if size == 0 {
 		return nil, nil
 	}
-	p.Progress("writing what is to be read", 0)
+	p.Progress("writing the data to read", 0)
 	return load.Prepare(ctx, place.folder(), size)
 }
 
@@ -87,7 +87,7 @@ type run struct {
 	signal             int
 	oomKills           uint64 // in the group, meanwhile
 	asked              Series // of an observed target: what its processes asked to read, in bytes
-	observed           bool   // no load was made: it is what the target does itself
+	observed           bool   // no load was made: it is the target's own I/O
 }
 
 // measure does one test, in a group that it limits first if that is weir's own.
@@ -123,7 +123,7 @@ func (p Prover) await(child *launch.Child, t Test) {
 			if passed > drainMost {
 				return // it is killed, and ends when the disk has answered
 			}
-			p.Progress(t.String()+": what is on its way to the disk drains", passed.Seconds()/drainMost.Seconds())
+			p.Progress(t.String()+": waiting until the data is on the disk", passed.Seconds()/drainMost.Seconds())
 		}
 	}
 }

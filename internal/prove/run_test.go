@@ -62,7 +62,7 @@ func TestFollowBadEnds(t *testing.T) {
 		"a kill":    {t.Context(), "kill -9 $$", time.Second, "SIGKILL"},
 		"a signal":  {t.Context(), "kill -TERM $$", time.Second, "SIGTERM"},
 		"no report": {t.Context(), "echo hello", time.Second, "report"},
-		"no end":    {t.Context(), "exec sleep 60", time.Millisecond - grace, "was killed"},
+		"no end":    {t.Context(), "exec sleep 60", time.Millisecond - grace, "weir killed it"},
 		"cancelled": {stopped, "exec sleep 60", time.Minute, "nothing"},
 		"no result": {t.Context(), "true", time.Second, "no result"},
 	} {

@@ -34,7 +34,7 @@ func (p Place) Spare(tests []Test) (kept []Test, notes []string, err error) {
 			}
 		}
 		if why != "" {
-			notes = append(notes, fmt.Sprintf("%s: not tried; %s; measure it in a group of weir's own: leave out the target", t, why))
+			notes = append(notes, fmt.Sprintf("%s: not tried; %s; to measure it in a new group, leave out the target", t, why))
 			continue
 		}
 		kept = append(kept, t)
@@ -59,7 +59,7 @@ func (p Place) atRiskIn(g cgroupfs.Group, size int64) (string, error) {
 		return "", err
 	}
 	if strings.TrimSpace(whole) == "1" {
-		return g.Path() + " has memory.oom.group=1: if memory ran out, the kernel would kill all of it and not the load alone", nil
+		return g.Path() + " has memory.oom.group=1: if memory ran out, the kernel would kill the whole group, not only the load", nil
 	}
 	m, there, err := g.Memory()
 	if err != nil || !there || m.Max == 0 {
@@ -67,14 +67,14 @@ func (p Place) atRiskIn(g cgroupfs.Group, size int64) (string, error) {
 	}
 	bound := limit.FormatMeasured(float64(m.Max))
 	if p.Unit != "" {
-		return fmt.Sprintf("the memory of %s is bounded (%s): if it ran out, systemd might stop %s (OOMPolicy=)", g.Path(), bound, p.Unit), nil
+		return fmt.Sprintf("the memory of %s is limited (%s): if it ran out, systemd might stop %s (OOMPolicy=)", g.Path(), bound, p.Unit), nil
 	}
 	used, err := g.MemoryUsed()
 	if err != nil {
 		return "", err
 	}
 	if need := uint64(size) + spareMemory; m.Max < used+need {
-		return fmt.Sprintf("%s uses %s of its memory of %s, and the row may need %s", g.Path(),
+		return fmt.Sprintf("%s uses %s of its %s of memory, and this row may need %s", g.Path(),
 			limit.FormatMeasured(float64(used)), bound, limit.FormatMeasured(float64(need))), nil
 	}
 	return "", nil

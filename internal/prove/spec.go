@@ -98,7 +98,7 @@ func Plan(o Options) (tests []Test, notes []string) {
 			cached := direct && o.Cached && !k.IsRead()
 			if k.IsOps() && (!direct || cached) {
 				if len(o.Paths) == 1 || cached {
-					notes = append(notes, fmt.Sprintf("%s %s of %s: not tried; the page cache makes one request of many operations, so that their number says nothing",
+					notes = append(notes, fmt.Sprintf("%s %s of %s: not tried; the page cache merges many operations into one request, so their number says nothing",
 						p, k.Direction(), o.Limit.Get(k).Format(k)))
 				}
 				continue
@@ -109,7 +109,7 @@ func Plan(o Options) (tests []Test, notes []string) {
 				continue
 			}
 			if t.Pace > 0 {
-				notes = append(notes, fmt.Sprintf("%s %s of %s: tried with %s/s, so that the writer does not come round to what is being written",
+				notes = append(notes, fmt.Sprintf("%s %s of %s: tried with %s/s, so that the writer does not overtake the writeback",
 					p, k.Direction(), o.Limit.Get(k).Format(k), limit.FormatMeasured(float64(t.Pace))))
 			}
 			tests = append(tests, t)
@@ -134,7 +134,7 @@ func (o Options) test(p load.Path, k limit.Key, rate uint64) (t Test, note strin
 			t.Block = o.Logical
 		}
 		if other > 0 && rate*uint64(t.Block) > other-other/10 {
-			return t, fmt.Sprintf("%s %s: not tried; in blocks of %d bytes, the limit of %s is reached first",
+			return t, fmt.Sprintf("%s %s: not tried; with blocks of %d bytes, the limit of %s is reached first",
 				k.Direction(), o.Limit.Get(k).Format(k), t.Block, o.Limit.Get(sister(k)).Format(sister(k)))
 		}
 	} else {
@@ -146,7 +146,7 @@ func (o Options) test(p load.Path, k limit.Key, rate uint64) (t Test, note strin
 			t.Block *= 2 // so that the operations' own limit is not reached first
 		}
 		if other > 0 && uint64(t.Block) < rate/other {
-			return t, fmt.Sprintf("%s %s: not tried; in blocks of %d bytes, the limit of %s is reached first",
+			return t, fmt.Sprintf("%s %s: not tried; with blocks of %d bytes, the limit of %s is reached first",
 				k.Direction(), o.Limit.Get(k).Format(k), t.Block, o.Limit.Get(sister(k)).Format(sister(k)))
 		}
 	}

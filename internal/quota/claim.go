@@ -99,7 +99,7 @@ func (s Store) claim(ctx context.Context, p Place) (*claimed, error) {
 
 func (s Store) claimOpen(ctx context.Context, p Place, c *claimed) error {
 	if c.tops[0].isRoot(c.fs) {
-		return &SpecError{p.String() + " is all of a file system, which has its own size; name a directory in it"}
+		return &SpecError{p.String() + " is a whole file system, which has a size of its own; name a directory in it"}
 	}
 	if err := c.fs.mustBound(); err != nil {
 		return err
@@ -256,7 +256,7 @@ func (e *ForeignError) Error() string {
 	if e.Whose != "" {
 		whose = " (" + e.Whose + ")"
 	}
-	text := fmt.Sprintf("quota on %s: it is in project %d%s already, and a file has one; weir leaves alone what others have set", e.Path, e.Project, whose)
+	text := fmt.Sprintf("quota on %s: it is in project %d%s already, and a file can be in one project only; weir does not change what others have set", e.Path, e.Project, whose)
 	if !e.Weir {
 		text += ". If nobody needs that project: chattr -R -P -p 0 " + e.Path
 	}

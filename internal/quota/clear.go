@@ -13,7 +13,7 @@ import (
 type NotSetError struct{ What string }
 
 func (e *NotSetError) Error() string {
-	return fmt.Sprintf("quota on %s: weir has set none; weir quota show lists all there are", e.What)
+	return fmt.Sprintf("quota on %s: weir has set none; weir quota show lists all quotas", e.What)
 }
 
 // Clear lifts the quota of a place, whose directories may be gone, and unmarks its files.
@@ -35,7 +35,7 @@ func (s Store) Clear(ctx context.Context, p Place, tell Progress) (was Status, l
 	case c.Lent: // its engine may have given the project to another container since
 		return c.status(had, usage), 0, s.forget(c.Project)
 	case usage.Files > 0:
-		return Status{}, 0, fmt.Errorf("quota on %s: it is not there any more, and %d files are in its project: it was moved; name where it is now (to leave the files in the project: weir quota clear --forget %d)", c.record, usage.Files, c.Project)
+		return Status{}, 0, fmt.Errorf("quota on %s: the directory was moved, and %d files are in its project; name the place where it is now (to leave the files in the project: weir quota clear --forget %d)", c.record, usage.Files, c.Project)
 	}
 	if err := s.takeBack(ctx, c, tell); err != nil {
 		return Status{}, 0, err
@@ -77,7 +77,7 @@ func (s Store) holdRecord(ctx context.Context, p Place) (r record, release func(
 
 // atIt is the error for a quota that another weir holds.
 func atIt(p Place) error {
-	return fmt.Errorf("quota on %s: another weir is at it; wait until it is done", p)
+	return fmt.Errorf("quota on %s: another weir is working on it; wait until it is done", p)
 }
 
 // takeBack unmarks what a claimed quota is on, and forgets it.
@@ -190,7 +190,7 @@ func (s Store) fileSystemOfRecord(ctx context.Context, c *claimed) (*fileSystem,
 		}
 		f.close()
 	}
-	return nil, fmt.Errorf("quota on %s: the file system that it is on, once mounted at %s, is not mounted; mount it first, or if it is gone for good: weir quota clear --forget %s", c.record, c.Mount, c.record)
+	return nil, fmt.Errorf("quota on %s: its file system, last mounted at %s, is not mounted; mount it first, or if it is gone for good: weir quota clear --forget %s", c.record, c.Mount, c.record)
 }
 
 // recorded finds the quota of a place on record: of what is there before what is gone.

@@ -30,7 +30,7 @@ type Status struct {
 // States of a quota of weir's beside isSet.
 const (
 	interrupted = "interrupted"
-	underWay    = "under way"   // another weir is at it
+	underWay    = "under way"   // another weir is working on it
 	isGone      = "gone"        // its directories are
 	notMounted  = "not mounted" // nor is what it is on
 )

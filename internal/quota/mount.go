@@ -66,7 +66,7 @@ func (s Store) fileSystemOf(ctx context.Context, dir *os.File) (*fileSystem, err
 		return nil, s.notHere(ctx, dir.Name())
 	}
 	if !hasProjects(best.FSType) {
-		return nil, &cgroupfs.Unsupported{Feature: "quota on " + dir.Name(), Reason: fmt.Sprintf("%s is %s, and project quotas are of XFS and ext4", best.Point, best.FSType), Remedy: remedyElse(best.FSType)}
+		return nil, &cgroupfs.Unsupported{Feature: "quota on " + dir.Name(), Reason: fmt.Sprintf("%s is %s, and only XFS and ext4 have project quotas", best.Point, best.FSType), Remedy: remedyElse(best.FSType)}
 	}
 	f, err := s.openMount(ctx, best)
 	if err == nil {
@@ -77,11 +77,11 @@ func (s Store) fileSystemOf(ctx context.Context, dir *os.File) (*fileSystem, err
 
 // notHere explains a directory whose file system has a number that no mount has: btrfs.
 func (s Store) notHere(ctx context.Context, path string) error {
-	what := "its file system is mounted under another number"
+	what := "its file system is mounted under another device number"
 	remedy := ""
 	if chain, err := s.Devices.Resolve(ctx, path); err == nil {
 		if m, is := chain.FileSystem(); is {
-			what, remedy = fmt.Sprintf("%s is %s, and project quotas are of XFS and ext4", m.Point, m.FSType), remedyElse(m.FSType)
+			what, remedy = fmt.Sprintf("%s is %s, and only XFS and ext4 have project quotas", m.Point, m.FSType), remedyElse(m.FSType)
 		}
 	}
 	return &cgroupfs.Unsupported{Feature: "quota on " + path, Reason: what, Remedy: remedy}
@@ -90,9 +90,9 @@ func (s Store) notHere(ctx context.Context, path string) error {
 func remedyElse(fstype string) string {
 	switch fstype {
 	case "btrfs":
-		return "btrfs has quotas of its own, for subvolumes: btrfs qgroup limit SIZE DIR"
+		return "btrfs has its own quotas, for subvolumes: btrfs qgroup limit SIZE DIR"
 	case "overlay":
-		return "name the container (docker:NAME), or the directory beneath that takes the writes"
+		return "name the container (docker:NAME), or the upper directory, which takes the writes"
 	}
 	return "use a directory on one of those, or a volume, which has a size of its own: weir volume create NAME --size SIZE"
 }
@@ -155,7 +155,7 @@ func (f *fileSystem) mustBound() error {
 		e.Reason = "it is the root file system, and mounted without the option prjquota, which XFS takes only when it is mounted"
 		e.Remedy = "boot with rootflags=prjquota on the kernel's command line: with GRUB, sed -i 's/^GRUB_CMDLINE_LINUX=\"/&rootflags=prjquota /' /etc/default/grub && update-grub && reboot"
 	case f.mount.FSType == "xfs" && counts:
-		e.Reason = "XFS counts what projects store there and bounds nothing (option pqnoenforce)"
+		e.Reason = "XFS counts what projects store there, but enforces no quota (option pqnoenforce)"
 		e.Remedy = "xfs_quota -x -c 'enable -p' " + point
 	case f.mount.FSType == "xfs":
 		e.Reason = "it is mounted without the option prjquota, which XFS takes only when it is mounted (a remount does not do)"
@@ -167,10 +167,10 @@ func (f *fileSystem) mustBound() error {
 		e.Reason = "ext4 counts what projects store there, and is mounted without the option prjquota"
 		e.Remedy = "quotaon -P " + point + " (package quota; until the next mount)" + later
 	case root:
-		e.Reason = "its ext4 has not the features quota and project, which can be given to it while it is not mounted"
+		e.Reason = "its ext4 lacks the features quota and project, which can be added while it is not mounted"
 		e.Remedy = fmt.Sprintf("boot from elsewhere (a rescue system, or the initramfs with break=premount), there: e2fsck -f %s; tune2fs -O project -Q prjquota %s; then boot with rootflags=prjquota on the kernel's command line", node, node)
 	default:
-		e.Reason = "its ext4 has not the features quota and project, which can be given to it while it is not mounted"
+		e.Reason = "its ext4 lacks the features quota and project, which can be added while it is not mounted"
 		e.Remedy = fmt.Sprintf("%s && { e2fsck -f -p %s || [ $? = 1 ]; } && tune2fs -O project -Q prjquota %s && %s", unmount, node, node, remount) + later +
 			"; if the mount is refused, the kernel's module quota_v2 is missing (modprobe quota_v2)"
 	}

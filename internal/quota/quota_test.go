@@ -38,7 +38,7 @@ func TestChange(t *testing.T) {
 		{Change{SoftBytes: n(12288)}, Bounds{Bytes: 8192, SoftBytes: 12288, Files: 10}, "above the hard one"},
 		{Change{SoftFiles: n(11)}, Bounds{Bytes: 8192, Files: 10, SoftFiles: 11}, "above the hard one"},
 		{Change{Bytes: n(100)}, Bounds{Files: 10}, "at least one block"},
-		{Change{Bytes: n(0), Files: n(0)}, Bounds{}, "no limit is left"},
+		{Change{Bytes: n(0), Files: n(0)}, Bounds{}, "no limit would be left"},
 	} {
 		got := c.change.on(had, 4096)
 		err := c.change.check(got, 4096)

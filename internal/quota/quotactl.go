@@ -119,7 +119,7 @@ func (f *fileSystem) bound(id uint32, b Bounds) error {
 		return err
 	}
 	if kept != b {
-		return fmt.Errorf("bound project %d on %s: the kernel keeps %+v, not %+v", id, f.mount.Point, kept, b)
+		return fmt.Errorf("bound project %d on %s: the kernel kept %+v instead of %+v", id, f.mount.Point, kept, b)
 	}
 	return nil
 }

@@ -123,7 +123,7 @@ func (s Store) lock(ctx context.Context) (unlock func(), err error) {
 	return unlock, err
 }
 
-// hold takes a project for the caller: free is false if another weir is at it. It is called
+// hold takes a project for the caller: free is false if another weir is working on it. It is called
 // with the store locked.
 func (s Store) hold(project uint32) (release func(), free bool, err error) {
 	f, err := os.OpenFile(s.path(project, ofLock), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)

@@ -50,7 +50,7 @@ func (s Store) set(ctx context.Context, p Place, c *claimed, change Change, forc
 	}
 	refused := func(u Usage) error {
 		if over := bounds.over(u); over != "" && !force {
-			return fmt.Errorf("quota on %s: it %s; remove some of it, or set it all the same with --force (then nothing can be added until it is below)", p, over)
+			return fmt.Errorf("quota on %s: it %s; remove some of that, or add --force (then nothing more can be stored until it is below the limit)", p, over)
 		}
 		return nil
 	}
@@ -134,7 +134,7 @@ func (c *claimed) mark(ctx context.Context, m marker, of int, tell Progress) (Ma
 	err := c.walk(ctx, !m.off, func(n int) { tell(what, n, of) }, func(w *walk, top *folder) error {
 		one, err := w.mark(top, m)
 		if all.add(one); err == nil && one.Foreign == 1 && one.Files == 0 && !m.off {
-			err = errors.New("somebody has just put it in another project")
+			err = errors.New("somebody has just moved it to another project")
 		}
 		return err
 	})

@@ -41,7 +41,7 @@ type BusyError struct {
 }
 
 func (e *BusyError) Error() string {
-	return fmt.Sprintf("lock %s: %s has held it for %s; wait until that has ended, or end it, and try again", e.What, e.Holder, e.Waited)
+	return fmt.Sprintf("lock %s: %s has held it for %s; wait until that process has ended, or end it, and try again", e.What, e.Holder, e.Waited)
 }
 
 // Wait locks what a name stands for, once no other weir has it, and waits for at most so

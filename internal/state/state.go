@@ -47,7 +47,7 @@ func (d Dir) New(kind string, v any) (*Record, error) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("record what is under way: %w", err)
+			return nil, fmt.Errorf("write a record: %w", err)
 		}
 		r, err := lockNew(f, v)
 		if err == nil {
@@ -55,25 +55,25 @@ func (d Dir) New(kind string, v any) (*Record, error) {
 		}
 		_ = f.Close() // the record is none
 		if !errors.Is(err, errSwept) {
-			return nil, fmt.Errorf("record what is under way: %w", err)
+			return nil, fmt.Errorf("write a record: %w", err)
 		}
 	}
-	return nil, fmt.Errorf("record what is under way in %s: another weir keeps removing it", d.path)
+	return nil, fmt.Errorf("write a record in %s: another weir keeps removing it", d.path)
 }
 
 // make makes the directory, and refuses one that somebody else could have put there.
 // fs.ErrNotExist says that another weir has just removed it.
 func (d Dir) make() error {
 	if err := os.MkdirAll(d.path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("record what is under way: %w", err)
+		return fmt.Errorf("write a record: %w", err)
 	}
 	switch there, mine, err := d.look(); {
 	case err != nil:
 		return err
 	case !there:
-		return fmt.Errorf("record what is under way: %s: %w", d.path, fs.ErrNotExist)
+		return fmt.Errorf("write a record in %s: %w", d.path, fs.ErrNotExist)
 	case !mine:
-		return fmt.Errorf("record what is under way: %s is not a directory that only you can write to; remove it", d.path)
+		return fmt.Errorf("write a record: %s is not a directory that only you can write to; remove it", d.path)
 	}
 	return nil
 }

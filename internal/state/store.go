@@ -71,7 +71,7 @@ func makeOwn(path string, mode os.FileMode) error {
 }
 
 // ErrLocked is the error of TryLock while another weir has the store.
-var ErrLocked = errors.New("another weir is at it")
+var ErrLocked = errors.New("another weir is working on it")
 
 // TryLock keeps other weirs from changing the records until unlock is called. A store that
 // is locked must have a directory that nobody else can open.
@@ -180,7 +180,7 @@ func readRecord(path string) ([]byte, error) {
 	case st.Mode&unix.S_IFMT != unix.S_IFREG:
 		return nil, errors.New("it is no regular file, and no record")
 	case st.Uid != 0 && int(st.Uid) != os.Geteuid():
-		return nil, fmt.Errorf("it is user %d's, and no record of weir's", st.Uid)
+		return nil, fmt.Errorf("it belongs to user %d, so it is no record of weir", st.Uid)
 	}
 	data, err := io.ReadAll(io.LimitReader(f, recordMost+1))
 	if err == nil && len(data) > recordMost {

@@ -61,7 +61,7 @@ func (c *Conn) checkAnchor(ctx context.Context, name string, accounting Setting)
 		return fmt.Errorf("look up unit %s: %w", name, err)
 	}
 	if u.Active != "active" || !accounts {
-		return fmt.Errorf("unit %s is there already, is %s and has %s=%t; it takes an active one with %s", name, u.Active, accounting.Name, accounts, accounting)
+		return fmt.Errorf("unit %s exists already, is %s and has %s=%t; weir needs an active one with %s", name, u.Active, accounting.Name, accounts, accounting)
 	}
 	return nil
 }

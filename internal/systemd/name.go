@@ -42,15 +42,15 @@ func FullName(name string) (string, error) {
 	case name == "" || stem == "":
 		why = "a name is needed, such as unit:nginx.service"
 	case strings.TrimLeftFunc(stem, inName) != "":
-		why = `the name has letters, digits and : - _ . \ @ only; systemd spells others as \x and two digits (systemd-escape)`
+		why = `a name has only letters, digits and : - _ . \ @; systemd spells other characters as \x and two digits (systemd-escape)`
 	case len(full) > nameMax:
 		why = fmt.Sprintf("a unit's name has at most %d bytes", nameMax)
 	case at && prefix == "":
 		why = "nothing is before the @"
 	case at && instance == "":
-		why = "a template runs nothing itself; name one of its instances, such as unit:" + prefix + "@NAME" + suffix
+		why = "a template does not run itself; name one of its instances, such as unit:" + prefix + "@NAME" + suffix
 	case !slices.Contains(suffixes, suffix):
-		why = "a " + suffix[1:] + " has no processes of its own to limit; name what it starts, such as a service"
+		why = "a " + suffix[1:] + " has no processes to limit; name what it starts, such as a service"
 	default:
 		return full, nil
 	}

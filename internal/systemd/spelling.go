@@ -71,7 +71,7 @@ func LastingPath(ctx context.Context, devices blkdev.FS, dev blkdev.Number) (str
 type NoLastingPathError struct{ Device blkdev.Number }
 
 func (e *NoLastingPathError) Error() string {
-	return fmt.Sprintf("device %s has no name that lasts over a boot: %s has no link to it, and no file system of it is mounted", e.Device, byID)
+	return fmt.Sprintf("device %s has no name that survives a boot: %s has no link to it, and no file system of it is mounted", e.Device, byID)
 }
 
 // Lasting is LastingPath on this host.

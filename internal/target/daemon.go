@@ -28,11 +28,11 @@ func (d Daemon) Explain(spec string, err error) error {
 	case is(fs.ErrNotExist):
 		return &NoKindError{Err: &cgroupfs.Unsupported{Feature: spec, Reason: "there is no " + d.Title + " at " + d.Socket, Remedy: d.Remedy}}
 	case is(unix.ECONNREFUSED):
-		return &NoKindError{Err: &cgroupfs.Unsupported{Feature: spec, Reason: d.Title + " does not run: nobody answers at " + d.Socket, Remedy: d.Remedy}}
+		return &NoKindError{Err: &cgroupfs.Unsupported{Feature: spec, Reason: d.Title + " is not running: nothing answers at " + d.Socket, Remedy: d.Remedy}}
 	case is(fs.ErrPermission):
 		return fmt.Errorf("%s: ask %s at %s: permission denied (run weir as root)", spec, d.Title, d.Socket)
 	case is(os.ErrDeadlineExceeded), is(context.DeadlineExceeded):
-		return fmt.Errorf("%s: ask %s at %s: no answer in %s; see whether it still runs: %s", spec, d.Title, d.Socket, socket.AnswerMax, d.Check)
+		return fmt.Errorf("%s: ask %s at %s: no answer in %s; check whether it is running: %s", spec, d.Title, d.Socket, socket.AnswerMax, d.Check)
 	}
 	return fmt.Errorf("%s: ask %s at %s: %w", spec, d.Title, d.Socket, err)
 }

@@ -202,7 +202,7 @@ func Resolve(ctx context.Context, kinds []Kind, spec string) (Target, error) {
 	case len(spellings) == 0:
 		return Target{}, &NotFound{Target: fmt.Sprintf("target %q", spec), Why: unknown(spec, asked, silent)}
 	}
-	return Target{}, fmt.Errorf("target %q: more than one thing has this name; write one of %s", spec, strings.Join(spellings, ", "))
+	return Target{}, fmt.Errorf("target %q: this name is ambiguous; write one of %s", spec, strings.Join(spellings, ", "))
 }
 
 // unknown says which kinds were asked for a bare name that none of them has, which could
@@ -213,7 +213,7 @@ func unknown(spec string, asked, silent []string) string {
 		b.WriteString("no " + strings.Join(asked, ", ") + " of this name; ")
 	}
 	if len(silent) > 0 {
-		b.WriteString("not here or not asked: " + strings.Join(silent, ", ") + "; ")
+		b.WriteString("not available or not asked: " + strings.Join(silent, ", ") + "; ")
 	}
 	kind := slices.Concat(asked, silent, []string{"unit"})[0]
 	if _, err := strconv.Atoi(spec); err != nil && slices.Contains(append(asked, silent...), "unit") {

@@ -48,7 +48,7 @@ func TestResolve(t *testing.T) {
 		}
 	}
 	for spec, want := range map[string]string{
-		"web":       `target "web": more than one thing has this name; write one of unit:web, docker:web`,
+		"web":       `target "web": this name is ambiguous; write one of unit:web, docker:web`,
 		"mail":      `target "mail": no unit, docker of this name; write the kind before it, such as unit:mail`,
 		"unit:mail": "unit:mail: unknown",
 		"":          `target "": no unit, docker of this name; write the kind before it, such as unit:NAME`,
@@ -58,7 +58,7 @@ func TestResolve(t *testing.T) {
 		}
 	}
 	if _, err := Resolve(t.Context(), append([]Kind{names{kind: "pod", err: &NoKindError{&cgroupfs.Unsupported{Feature: "pod"}}}}, kinds...), "a\nb"); err == nil ||
-		err.Error() != `target "a\nb": no unit, docker of this name; not here or not asked: pod; write the kind before it, such as unit:NAME` {
+		err.Error() != `target "a\nb": no unit, docker of this name; not available or not asked: pod; write the kind before it, such as unit:NAME` {
 		t.Error(err)
 	}
 	// One that has nothing of a name, or cannot have, does not stand in the way.

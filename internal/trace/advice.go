@@ -49,46 +49,46 @@ func (o *OpsReport) words(c Cause) string {
 		of = "of the time above p50"
 	}
 	if o.Verdict.Partial {
-		of += " in the calls that were fully seen"
+		of += " in the calls that were fully traced"
 	}
 	return fmt.Sprintf("%ss: %.0f %% %s is %s", o.Kind, 100*c.Share, of, phrases[c.part])
 }
 
 var phrases = [Parts]string{MemcgReclaim: "memcg reclaim", DirectReclaim: "direct reclaim", DirtyThrottle: "dirty throttling", BlkThrottle: "the wait for blk-throttle",
-	Queue: "the block layer's queue", DeviceTime: "the device", Journal: "the journal and locks of the file system", Frozen: "being stopped by a freezer",
-	Uring: "waits within io_uring or libaio", OtherIO: "I/O that others submitted", RunQueue: "the wait for a processor", Other: "sleep for a reason that is not known"}
+	Queue: "the block layer's queue", DeviceTime: "the device", Journal: "the journal and locks of the file system", Frozen: "being frozen",
+	Uring: "waits within io_uring or libaio", OtherIO: "I/O that others submitted", RunQueue: "waiting for a processor", Other: "sleep for an unknown reason"}
 
 var explanations = [Parts]func(*Report) string{
 	MemcgReclaim: explainMemcg,
 	DirectReclaim: func(*Report) string {
-		return "the whole host is short of memory, and each new page first frees an old one"
+		return "the whole host is short of memory, so the kernel must free an old page for each new one"
 	},
 	DirtyThrottle: explainDirty,
 	BlkThrottle:   explainThrottle,
 	Queue: func(*Report) string {
-		return "the device has as much as it takes at once, or its scheduler lets others go first"
+		return "the device's queue is full, or its scheduler serves others first"
 	},
 	DeviceTime: func(*Report) string { return "the disk itself takes that long" },
 	Journal: func(*Report) string {
-		return "commits, also those that others on the same file system ask for by fsync, and who holds a lock meanwhile; a file system of its own (weir volume create) keeps others away"
+		return "journal commits, including those that other processes on the same file system cause by fsync, and locks held during them; a file system of its own (weir volume create) separates the target from others"
 	},
 	Frozen: explainFrozen,
 	Uring: func(*Report) string {
-		return "for a worker, of which one does the buffered writes to a file, so that each waits for those before it; for those that it is linked behind; or for who asked, to take the answer"
+		return "a request waits for a worker (one worker does all buffered writes to a file, one after the other), for requests that it is linked to, or for the program to take the result"
 	},
 	OtherIO:  explainOthers,
-	RunQueue: func(*Report) string { return "processors are busy, or the group's share of them is used up" },
-	Other:    func(*Report) string { return "none of the places that weir knows" },
+	RunQueue: func(*Report) string { return "processors are busy, or the group has used up its CPU quota" },
+	Other:    func(*Report) string { return "weir does not know where the kernel sleeps there" },
 }
 
 func explainMemcg(r *Report) string {
 	m := r.Evidence.Memory
 	if m == nil || m.full() < 0.9 {
-		return "a memory limit of the group, or of one above it, is reached now and then"
+		return "a memory limit of the group, or of a group above it, is reached now and then"
 	}
-	text := fmt.Sprintf("%s is at its memory limit (%s, %s of it page cache), and each new page first frees an old one", m.Group, ofBinary(m.Used, m.bound()), memorySize(m.Cache))
+	text := fmt.Sprintf("%s is at its memory limit (%s, of which %s is page cache), so the kernel must free an old page for each new one", m.Group, ofBinary(m.Used, m.bound()), memorySize(m.Cache))
 	if r.Reclaim.MemcgBytes > 0 {
-		text += fmt.Sprintf(". In these %.0f s these operations freed %s: at least %s would have held what was brought into memory meanwhile",
+		text += fmt.Sprintf(". In these %.0f s the traced operations freed %s: a limit of at least %s would have been enough",
 			r.Seconds, memorySize(r.Reclaim.MemcgBytes), memorySize(roundUp(m.Used+r.Reclaim.MemcgBytes)))
 	}
 	return text + ". Direct I/O needs no page cache"
@@ -109,18 +109,18 @@ func explainDirty(r *Report) string {
 	d, m := r.Evidence.Dirty, r.Evidence.Memory
 	switch {
 	case m != nil && m.full() >= 0.9 && (d == nil || d.most < d.BackgroundAt):
-		text = fmt.Sprintf("%s is at its memory limit (%s), of which only a part may be dirty (%s was): a higher memory limit, or a faster disk", m.Group, ofBinary(m.Used, m.bound()), memorySize(m.Dirty))
+		text = fmt.Sprintf("%s is at its memory limit (%s), of which only a part may be dirty (%s was): raise the memory limit, or use a faster disk", m.Group, ofBinary(m.Used, m.bound()), memorySize(m.Dirty))
 	case d != nil && d.most < d.BackgroundAt:
-		text = fmt.Sprintf("the host's thresholds were not reached (%s was dirty or on its way to disks, of %s): the disk has one of its own (/sys/class/bdi), or the group's memory has",
+		text = fmt.Sprintf("the host's thresholds were not reached (%s was dirty or in writeback, of %s): the disk (/sys/class/bdi) or the group's memory has a lower threshold",
 			memorySize(d.most), memorySize(d.BackgroundAt))
 	case d != nil:
-		text = fmt.Sprintf("up to %s of the host's memory was dirty or on its way to disks; from %s on writers are slowed down, at %s they stop (vm.dirty_*). weir trace --dirty shows it over time",
+		text = fmt.Sprintf("up to %s of the host's memory was dirty or in writeback; the kernel slows writers above %s and stops them at %s (vm.dirty_*). weir trace --dirty shows this over time",
 			memorySize(d.most), memorySize((d.BackgroundAt+d.LimitAt)/2), memorySize(d.LimitAt))
 	default:
-		text = "more is written than the disk takes"
+		text = "programs write more than the disk can take"
 	}
 	if limits := r.writeLimits(); limits != "" && r.heldBehind() > 0 {
-		text += ". The limit (" + limits + ") is how fast it drains"
+		text += ". The limit (" + limits + ") sets how fast the dirty data drains"
 	}
 	return text
 }
@@ -128,9 +128,9 @@ func explainDirty(r *Report) string {
 // explainOthers says what is known of I/O that others have submitted: writeback is charged
 // to who wrote, and told of behind the scenes.
 func explainOthers(r *Report) string {
-	const text = "writeback by the kernel's flushers, what another process reads ahead, or I/O that could not be followed"
+	const text = "writeback by the kernel's flushers, readahead of another process, or I/O that weir could not follow"
 	if held := r.heldBehind(); held > 0.5 {
-		return fmt.Sprintf("%s. Of the time of writes behind the scenes %.0f %% is the wait for blk-throttle%s", text, 100*held, inBrackets(r.writeLimits()))
+		return fmt.Sprintf("%s. Background writes spend %.0f %% of their time waiting for blk-throttle%s", text, 100*held, inBrackets(r.writeLimits()))
 	}
 	return text
 }
@@ -170,16 +170,16 @@ func limitsText(limits []DeviceLimit) string {
 
 func explainThrottle(r *Report) string {
 	if len(r.Evidence.Limits) == 0 {
-		return "a limit holds it"
+		return "an I/O limit slows it"
 	}
-	return "its limit holds it (" + limitsText(r.Evidence.Limits) + "). weir set gives it another one"
+	return "its I/O limit slows it (" + limitsText(r.Evidence.Limits) + "); weir set changes the limit"
 }
 
 func explainFrozen(r *Report) string {
 	if r.Evidence.Paced {
-		return "weir's pacer holds its writes at the limit" + inBrackets(r.writeLimits())
+		return "weir's pacer pauses it to hold its writes at the limit" + inBrackets(r.writeLimits())
 	}
-	return "somebody freezes its cgroup, or stops it by a signal"
+	return "its cgroup is frozen, or it is stopped by a signal"
 }
 
 func inBrackets(text string) string {

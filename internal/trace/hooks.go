@@ -37,28 +37,28 @@ func hooks(kinds []Kind) []hook {
 		{name: "raw_syscalls:sys_enter, sys_exit", programs: []string{traceProgEnter, traceProgLeave},
 			before: []string{traceProgEnterEvent, traceProgLeaveEvent}},
 		{name: "sched:sched_switch", programs: []string{traceProgSwitched}},
-		{name: "sched:sched_waking", programs: []string{traceProgWaking}, without: "waits include the time for a processor after them"},
+		{name: "sched:sched_waking", programs: []string{traceProgWaking}, without: "waits include the time that follows until a processor is free"},
 		{name: "vmscan:mm_vmscan_memcg_reclaim_begin, _end", programs: []string{traceProgMemcgReclaim, traceProgMemcgReclaimed},
 			before:  []string{traceProgMemcgReclaimEvent, traceProgMemcgReclaimedEvent},
-			without: "memcg reclaim counts as CPU, but for what it sleeps"},
+			without: "memcg reclaim counts as CPU, except the time it sleeps"},
 		{name: "vmscan:mm_vmscan_direct_reclaim_begin, _end", programs: []string{traceProgDirectReclaim, traceProgDirectReclaimed},
 			before:  []string{traceProgDirectReclaimEvent, traceProgDirectReclaimedEvent},
-			without: "direct reclaim counts as CPU, but for what it sleeps"},
+			without: "direct reclaim counts as CPU, except the time it sleeps"},
 		{name: "block:block_bio_queue, block_rq_complete, block_bio_complete", programs: []string{traceProgBioQueued, traceProgRqCompleted, traceProgBioCompleted},
-			without: "waits for I/O are not split: they count as I/O of others"},
-		{name: "block:block_rq_issue", programs: []string{traceProgRqIssued}, without: "the block layer's queue counts as the device"},
+			without: "waits for I/O are not split; they count as I/O of others"},
+		{name: "block:block_rq_issue", programs: []string{traceProgRqIssued}, without: "time in the block layer's queue counts as device time"},
 		// The throttle has no tracepoint, and those of the block layer come after it. Its entry is
 		// blk_throtl_bio until 5.13 (a7b36ee6ba29 made that an inline check before it).
 		{name: "fentry of the block throttle", programs: []string{traceProgThrottled}, functions: []string{"__blk_throtl_bio", "blk_throtl_bio"},
-			instead: traceVarHeldUnseen, without: "a wait in blk-throttle is told by what the throttle let go of its group and disk last, and behind the scenes it is not known",
+			instead: traceVarHeldUnseen, without: "weir infers a wait in blk-throttle from what the throttle last released for the same group and disk; for background I/O it is not known",
 			fallback: &hook{name: "kprobe of the block throttle", programs: []string{traceProgThrottledKprobe},
 				functions: []string{"__blk_throtl_bio", "blk_throtl_bio"}}},
 	}
 	if slices.Contains(kinds, Fault) {
 		all = append(all, hook{name: "fentry, fexit of page faults", functions: []string{"filemap_fault"},
-			programs: []string{traceProgReadFault, traceProgReadFaulted}, without: "page faults that bring in pages of mapped files are not seen"},
+			programs: []string{traceProgReadFault, traceProgReadFaulted}, without: "page faults that read pages of mapped files are not traced"},
 			hook{name: "fentry, fexit of first writes to pages", functions: []string{"do_page_mkwrite"},
-				programs: []string{traceProgWriteFault, traceProgWriteFaulted}, without: "page faults of writes to mapped files are not seen"})
+				programs: []string{traceProgWriteFault, traceProgWriteFaulted}, without: "page faults of writes to mapped files are not traced"})
 	}
 	return all
 }

@@ -17,14 +17,14 @@ func (t *Tracer) missed() (events uint64, known bool, err error) {
 	for _, l := range t.links {
 		info, err := l.Info()
 		if err != nil {
-			return events, false, fmt.Errorf("read what was missed: %w", err)
+			return events, false, fmt.Errorf("read the count of missed events: %w", err)
 		}
 		n, err := missedBy(info.Program)
 		if errors.Is(err, unix.EPERM) {
 			return 0, false, nil // numbers of programs are CAP_SYS_ADMIN's to use, traces are CAP_BPF's
 		}
 		if err != nil {
-			return events, false, fmt.Errorf("read what was missed: %w", err)
+			return events, false, fmt.Errorf("read the count of missed events: %w", err)
 		}
 		events += n
 	}

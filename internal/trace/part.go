@@ -20,7 +20,7 @@ const (
 	Frozen                    // stopped by a cgroup's freezer or a signal
 	Uring                     // a request of io_uring or libaio that waits for a worker, or its answer for who asked
 	OtherIO                   // I/O that others submitted, or that could not be followed
-	Other                     // asleep for a reason that is not known
+	Other                     // asleep for an unknown reason
 	Parts                     // how many there are
 )
 

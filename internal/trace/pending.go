@@ -64,7 +64,7 @@ func valuesOf[K, V any](m *ebpf.Map) ([]V, error) {
 	var cursor ebpf.MapBatchCursor
 	n, err := m.BatchLookup(&cursor, keys, all, nil)
 	if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
-		return nil, fmt.Errorf("read what was traced: %w", err)
+		return nil, fmt.Errorf("read the trace: %w", err)
 	}
 	return all[:n], nil
 }

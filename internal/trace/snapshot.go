@@ -159,7 +159,7 @@ func (t *Tracer) ops(k Kind) (o Ops, err error) {
 func sumOf[T any](m *ebpf.Map, key uint32, add func(*T, T)) (sum T, err error) {
 	var each []T
 	if err := m.Lookup(key, &each); err != nil {
-		return sum, fmt.Errorf("read what was traced: %w", err)
+		return sum, fmt.Errorf("read the trace: %w", err)
 	}
 	for _, v := range each {
 		add(&sum, v)

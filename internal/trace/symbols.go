@@ -111,7 +111,7 @@ func placesOf(symbols []symbol) ([placesMax]place, error) {
 	}
 	var all [placesMax]place
 	if len(found) >= placesMax {
-		return all, fmt.Errorf("the kernel has %d functions to be told apart, and %d are the most", len(found), placesMax)
+		return all, fmt.Errorf("the kernel has %d functions to tell apart, and weir can handle at most %d", len(found), placesMax)
 	}
 	for i := range all[:placesMax-len(found)] {
 		all[i].Start = nowhere

@@ -19,7 +19,7 @@ func seesHost() error {
 	if sees, err := bpf.InHostPIDs(); err != nil || sees {
 		return err
 	}
-	return unavailable("weir is in a pid namespace of its own, and would take others' processes for the target's", "run it on the host, or in a container with the host's pids")
+	return unavailable("weir runs in its own pid namespace, where it would take other processes for the target's", "run weir on the host, or in a container that shares the host's pid namespace")
 }
 
 func unavailable(reason, remedy string) error {

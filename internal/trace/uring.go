@@ -41,7 +41,7 @@ func (t *Tracer) uringHooks(kinds []Kind) []hook {
 	if opcodesOf(kinds) == [opcodesMax]uint8{} || !t.hasTracepoint("io_uring_create") {
 		return nil
 	}
-	seen := hook{name: "io_uring:io_uring_submit_req, _queue_async_work, _cqring_wait, _complete", without: "requests of io_uring are not seen",
+	seen := hook{name: "io_uring:io_uring_submit_req, _queue_async_work, _cqring_wait, _complete", without: "io_uring requests are not traced",
 		programs: []string{traceProgRequestAnswered, traceProgRequestPunted, traceProgRequestsAwaited, traceProgRequestAsked},
 		before:   []string{traceProgRequestAnsweredEvent, traceProgRequestPuntedEvent, traceProgRequestsAwaitedEvent, traceProgRequestAskedEvent}}
 	asked := t.spec.Programs[traceProgRequestAsked]
@@ -52,11 +52,11 @@ func (t *Tracer) uringHooks(kinds []Kind) []hook {
 	// Those of 5.10 have the ring and the user's own number, which needs not be unique; 6.1's
 	// have the request.
 	if _, ok := t.argument(asked.AttachTo, "io_kiocb"); !ok {
-		seen.unfit = "the kernel's tracepoints do not say which request they are about"
+		seen.unfit = "the kernel's tracepoints do not identify the request"
 		return []hook{seen}
 	}
 	worker := []string{"io_wq_submit_work"}
 	return []hook{seen, {name: "fentry of io_uring's workers", programs: []string{traceProgWorkerBegan}, functions: worker,
-		without:  "what workers of io_uring do counts as io_uring",
+		without:  "work of io_uring workers counts as io_uring",
 		fallback: &hook{name: "kprobe of io_uring's workers", programs: []string{traceProgWorkerBeganKprobe}, functions: worker}}}
 }

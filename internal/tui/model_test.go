@@ -46,7 +46,7 @@ func TestView(t *testing.T) {
 		frame: Frame{Whole: writes(4000, 4), Last: writes(500, 1), Passed: 4 * time.Second}}
 	view := m.text()
 	for _, want := range []string{
-		`6 s left · q ends it and prints the report · tracing docker:web\x1b[2J`,
+		`6 s left · q ends the trace and prints the report · tracing docker:web\x1b[2J`,
 		"write                     rate       p50       p99       max",
 		"  last second            500/s     31 µs    212 µs    4.6 ms", // the longest was before
 		"  whole time           1 000/s     31 µs    212 µs    4.6 ms",

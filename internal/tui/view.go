@@ -39,7 +39,7 @@ func (m model) text() string {
 		if b.ThrottleSeconds != nil {
 			throttle = each(*b.ThrottleSeconds, b.Requests) + " each"
 		}
-		lines = append(lines, fmt.Sprintf("behind the scenes: %ss %s, blk-throttle %s, device %s each", b.Direction,
+		lines = append(lines, fmt.Sprintf("background: %ss %s, blk-throttle %s, device %s each", b.Direction,
 			cli.PerSecond(float64(b.Requests)/m.frame.Last.Seconds), throttle, each(b.DeviceSeconds, b.Requests)))
 	}
 	if m.height > 0 && len(lines) > m.height {
@@ -52,7 +52,7 @@ func (m model) text() string {
 }
 
 func (m model) head() string {
-	return fmt.Sprintf("%s left · q ends it and prints the report · %s", remaining(m.window-m.frame.Passed), plain.Line(m.title))
+	return fmt.Sprintf("%s left · q ends the trace and prints the report · %s", remaining(m.window-m.frame.Passed), plain.Line(m.title))
 }
 
 // remaining writes a time that counts down by the second.

@@ -58,18 +58,18 @@ func (s Store) checkOwn(ctx context.Context, name, dir string) error {
 		return err
 	}
 	if !mounted {
-		return refuse("nothing is mounted at %s; name the mount point itself, or make a volume there: weir volume create %s --size SIZE", dir, dir)
+		return refuse("nothing is mounted at %s; name the mount point itself, or create a volume there: weir volume create %s --size SIZE", dir, dir)
 	}
 	if m.Root != "/" {
-		return refuse("%s is a part of a file system (%s of %s), and a limit would be on all of it", dir, m.Root, m.Source)
+		return refuse("%s is only part of a file system (%s of %s), and a limit would apply to all of it", dir, m.Root, m.Source)
 	}
 	chain, err := s.Devices.OfMount(ctx, m)
 	if err != nil {
 		return err
 	}
 	if m.Number.Major == 0 || len(chain.Devices) != 1 { // as btrfs does
-		return &cgroupfs.Unsupported{Feature: "volume " + name, Reason: m.FSType + " has its dirty pages counted beside its devices, where a bound for one of them does not bind it",
-			Remedy: "adopt a mount of ext4 or xfs, or make a volume there"}
+		return &cgroupfs.Unsupported{Feature: "volume " + name, Reason: m.FSType + " does not count its dirty pages by device, so a bound for one device does not apply to it",
+			Remedy: "adopt a mount of ext4 or xfs, or create a volume there"}
 	}
 	dev := chain.Devices[0]
 	volumes, err := s.List()
@@ -78,7 +78,7 @@ func (s Store) checkOwn(ctx context.Context, name, dir string) error {
 	}
 	for _, v := range volumes {
 		if at, err := s.Where(v); err == nil && at.Up && at.Device == dev.Number && v.Name != name {
-			return refuse("its device %s is volume %s's", dev.Node, v.Name)
+			return refuse("its device %s belongs to volume %s", dev.Node, v.Name)
 		}
 	}
 	sharers, err := s.Devices.MountsUpon(ctx, dev.Number)
@@ -87,7 +87,7 @@ func (s Store) checkOwn(ctx context.Context, name, dir string) error {
 	}
 	for _, other := range sharers {
 		if other.Number != m.Number || other.Point == "/" {
-			return refuse("its device %s is also %s's; a volume has a device of its own", dev.Node, other.Point)
+			return refuse("its device %s is also mounted at %s; a volume needs a device of its own", dev.Node, other.Point)
 		}
 	}
 	swaps, err := s.Kernel.Swaps()
@@ -101,7 +101,7 @@ func (s Store) checkOwn(ctx context.Context, name, dir string) error {
 		}
 		for _, d := range c.Devices {
 			if d.StandsOn(dev.Number) {
-				return refuse("swap %s is on its device %s too", swap.File, dev.Node)
+				return refuse("swap %s is also on its device %s", swap.File, dev.Node)
 			}
 		}
 	}

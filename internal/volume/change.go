@@ -60,7 +60,7 @@ func (s Store) Resize(ctx context.Context, name string, size uint64) (Volume, er
 	}
 	defer unlock()
 	if v.Adopted() {
-		return v, fmt.Errorf("volume %s: weir did not make its device %s; resize that with what did (lvextend -r)", v.Name, v.Mount)
+		return v, fmt.Errorf("volume %s: weir did not make its device %s; resize it with the tool that did (such as lvextend -r)", v.Name, v.Mount)
 	}
 	at, err := s.Where(v)
 	if err != nil {
@@ -83,12 +83,12 @@ func (s Store) Resize(ctx context.Context, name string, size uint64) (Volume, er
 		return v, fmt.Errorf("resize volume %s: %w", v.Name, err)
 	}
 	if size < uint64(st.Size()) {
-		return v, fmt.Errorf("resize volume %s: it has %s, and a mounted file system cannot be made smaller; make a smaller volume and move the files", v.Name, sizeText(uint64(st.Size())))
+		return v, fmt.Errorf("resize volume %s: it has %s, and a mounted file system cannot shrink; create a smaller volume and move the files", v.Name, sizeText(uint64(st.Size())))
 	}
 	if may, err := mayResize(); err != nil {
 		return v, err
 	} else if v.FS == "ext4" && !may {
-		return v, &cgroupfs.Unsupported{Feature: "resize volume " + v.Name, Reason: "the kernel has ext4 grow only for who has CAP_SYS_RESOURCE, which root does not have here"}
+		return v, &cgroupfs.Unsupported{Feature: "resize volume " + v.Name, Reason: "the kernel lets ext4 grow only with CAP_SYS_RESOURCE, which root does not have here"}
 	}
 	if err := fill(image, filepath.Dir(v.Image), size); err != nil {
 		return v, fmt.Errorf("resize volume %s: %w", v.Name, err)

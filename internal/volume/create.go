@@ -59,10 +59,10 @@ func (s Store) named(what string) (Volume, error) {
 	}
 	name := strings.ReplaceAll(strings.Trim(dir, "/"), "/", "-")
 	if dir == "/" {
-		return Volume{}, &SpecError{"/", "a limit of the host's own disk binds everything; name another mount"}
+		return Volume{}, &SpecError{"/", "a limit on the host's own disk would apply to everything; name another mount"}
 	}
 	if !isName(name) {
-		return Volume{}, &SpecError{what, "its path makes no name (" + name + "); give it a name, and link the directory to it"}
+		return Volume{}, &SpecError{what, "its path gives no name (" + name + "); create it by a NAME, and make the directory a link to it"}
 	}
 	return Volume{Name: name, Mount: dir}, nil
 }
@@ -86,10 +86,10 @@ func real(dir string) (string, error) {
 func (s Store) Create(ctx context.Context, spec Spec) (v Volume, strict bool, err error) {
 	f, known := formatOf(spec.FS)
 	if !known {
-		return v, false, &SpecError{spec.What, fmt.Sprintf("weir makes no %s; write %s", spec.FS, strings.Join(Formats(), " or "))}
+		return v, false, &SpecError{spec.What, fmt.Sprintf("weir cannot make %s; write %s", spec.FS, strings.Join(Formats(), " or "))}
 	}
 	if spec.Size < f.least {
-		return v, false, &SpecError{spec.What, fmt.Sprintf("%s is too little: %s takes %d MiB at least", sizeText(spec.Size), f.name, f.least>>20)}
+		return v, false, &SpecError{spec.What, fmt.Sprintf("%s is too little: %s needs at least %d MiB", sizeText(spec.Size), f.name, f.least>>20)}
 	}
 	if v, err = s.named(spec.What); err != nil {
 		return v, false, err
@@ -115,7 +115,7 @@ func (s Store) Create(ctx context.Context, spec Spec) (v Volume, strict bool, er
 	}
 	v.Image = filepath.Join(on, v.Name+".img")
 	if _, err := os.Lstat(v.Image); err == nil {
-		return v, false, fmt.Errorf("volume %s: there is a file %s already", v.Name, v.Image)
+		return v, false, fmt.Errorf("volume %s: the file %s exists already", v.Name, v.Image)
 	}
 	image, err := newImage(ctx, on, spec.Size, f)
 	if err != nil {
@@ -137,14 +137,14 @@ func (s Store) fresh(v Volume) error {
 	if _, mounted, err := s.Devices.MountedOn(v.Mount); err != nil {
 		return err
 	} else if mounted {
-		return fmt.Errorf("volume %s: something is mounted at %s already; to have that held, if its device is its own: weir volume adopt %s", v.Name, v.Mount, v.Mount)
+		return fmt.Errorf("volume %s: something is mounted at %s already; if it has a device of its own, limit it with weir volume adopt %s", v.Name, v.Mount, v.Mount)
 	}
 	entries, err := os.ReadDir(v.Mount)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err == nil && len(entries) > 0 {
-		err = fmt.Errorf("%s has files in it, which would not be seen any more; name an empty directory, or one that is not there", v.Mount)
+		err = fmt.Errorf("%s has files in it, which the volume would hide; name an empty directory, or one that does not exist", v.Mount)
 	}
 	if err != nil {
 		return fmt.Errorf("volume %s: %w", v.Name, err)
@@ -160,7 +160,7 @@ func (s Store) unused(v Volume) error {
 	}
 	for _, other := range all {
 		if other.Name == v.Name {
-			return &NameError{v.Name, "there is one already, at " + other.Mount}
+			return &NameError{v.Name, "it exists already, at " + other.Mount}
 		}
 		if other.Mount == v.Mount {
 			return fmt.Errorf("volume %s: %s is the place of volume %s", v.Name, v.Mount, other.Name)
@@ -168,7 +168,7 @@ func (s Store) unused(v Volume) error {
 	}
 	for _, suffix := range []string{making, deleting} {
 		if _, err := os.Lstat(s.path(v.Name, suffix)); err == nil {
-			return &NameError{v.Name, "what a killed weir has left of it is in use still; end that first"}
+			return &NameError{v.Name, "what a killed weir left of it is still in use; end that use first"}
 		}
 	}
 	return nil

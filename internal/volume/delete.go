@@ -42,13 +42,13 @@ func (s Store) mayDelete(v Volume) error {
 	there, its, err := look(v)
 	switch {
 	case errors.Is(err, errElsewhere):
-		return fmt.Errorf("volume %s: %w; mount that, or have weir forget the volume: weir volume forget %s", v.Name, err, v.Name)
+		return fmt.Errorf("volume %s: %w; mount that disk, or let weir forget the volume: weir volume forget %s", v.Name, err, v.Name)
 	case err != nil:
 		return fmt.Errorf("volume %s: %w", v.Name, err)
 	case !there:
-		return fmt.Errorf("volume %s: its file %s is gone; have weir forget it: weir volume forget %s", v.Name, v.Image, v.Name)
+		return fmt.Errorf("volume %s: its file %s is gone; let weir forget the volume: weir volume forget %s", v.Name, v.Image, v.Name)
 	case !its:
-		return fmt.Errorf("volume %s: %s is another file than it was made with; have weir forget the volume (weir volume forget %s), and remove the file yourself", v.Name, v.Image, v.Name)
+		return fmt.Errorf("volume %s: %s is not the file that it was created with; let weir forget the volume (weir volume forget %s), and remove the file yourself", v.Name, v.Image, v.Name)
 	}
 	image, err := openPlain(v.Image, unix.O_RDONLY)
 	if err != nil {

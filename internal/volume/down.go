@@ -21,7 +21,7 @@ func (s Store) Down(ctx context.Context, name string) (Volume, error) {
 	}
 	defer unlock()
 	if v.Adopted() {
-		return v, fmt.Errorf("volume %s is a mount that was there before weir; unmount %s yourself, or have weir forget it: weir volume delete %s", v.Name, v.Mount, v.Name)
+		return v, fmt.Errorf("volume %s is an adopted mount; unmount %s yourself, or let weir forget it: weir volume delete %s", v.Name, v.Mount, v.Name)
 	}
 	return v, s.down(v)
 }

@@ -66,7 +66,7 @@ func openImage(v Volume) (*os.File, error) {
 type OtherFileError struct{ Volume Volume }
 
 func (e *OtherFileError) Error() string {
-	return fmt.Sprintf("%s is another file than the volume was made with; if you have put it there, as from a backup: weir volume up %s --accept-file",
+	return fmt.Sprintf("%s is not the file that the volume was created with; if you replaced it, as from a backup: weir volume up %s --accept-file",
 		e.Volume.Image, e.Volume.Name)
 }
 

@@ -55,7 +55,7 @@ func formatOf(name string) (format, bool) {
 func newImage(ctx context.Context, dir string, size uint64, f format) (*os.File, error) {
 	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EISDIR) {
-		return nil, &cgroupfs.Unsupported{Feature: "make a volume's file in " + dir, Reason: "its file system cannot make one without a name (O_TMPFILE)", Remedy: "name another place with --on"}
+		return nil, &cgroupfs.Unsupported{Feature: "make a volume's file in " + dir, Reason: "its file system cannot make an unnamed file (O_TMPFILE)", Remedy: "name another place with --on"}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("make a file in %s: %w", dir, err)
@@ -94,11 +94,11 @@ func fill(image *os.File, dir string, size uint64) error {
 	}
 	free := room.Bavail * uint64(room.Bsize)
 	if has := uint64(st.Blocks) * 512; has < size && free < size-has {
-		return fmt.Errorf("take %s in %s: only %s are free there", sizeText(size), dir, sizeText(free))
+		return fmt.Errorf("allocate %s in %s: only %s are free there", sizeText(size), dir, sizeText(free))
 	}
 	switch err := unix.Fallocate(int(image.Fd()), 0, 0, int64(size)); {
 	case errors.Is(err, unix.EOPNOTSUPP):
-		return &cgroupfs.Unsupported{Feature: fmt.Sprintf("take %s in %s", sizeText(size), dir), Reason: "its file system cannot take space in advance (fallocate)", Remedy: "name another place with --on"}
+		return &cgroupfs.Unsupported{Feature: fmt.Sprintf("take %s in %s", sizeText(size), dir), Reason: "its file system cannot allocate space in advance (fallocate)", Remedy: "name another place with --on"}
 	case err != nil:
 		return fmt.Errorf("take %s in %s: %w", sizeText(size), dir, err)
 	}
@@ -112,7 +112,7 @@ func runTool(ctx context.Context, pack string, words []string, file *os.File) er
 	name, err := exec.LookPath(words[0])
 	if err != nil {
 		if name, err = exec.LookPath(filepath.Join("/usr/sbin", words[0])); err != nil {
-			return &cgroupfs.Unsupported{Feature: words[0], Reason: "the program is not here", Remedy: "install " + pack}
+			return &cgroupfs.Unsupported{Feature: words[0], Reason: "the program is not installed", Remedy: "install " + pack}
 		}
 	}
 	cmd := exec.CommandContext(ctx, name, words[1:]...)

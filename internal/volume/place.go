@@ -57,7 +57,7 @@ func makeDir(path string) error {
 		}
 		_ = at.Close() // nothing was written
 		if err != nil {
-			return fmt.Errorf("make the place of the mount, %s: %w", path, err)
+			return fmt.Errorf("create the mount point %s: %w", path, err)
 		}
 		at = next
 	}
@@ -91,9 +91,9 @@ func rootsAlone(dir string) error {
 		case st.Mode&unix.S_IFMT != unix.S_IFDIR:
 			return fmt.Errorf("%s is no directory", at)
 		case st.Uid != 0:
-			return fmt.Errorf("%s is not root's: its owner could put another file where the volume's is; name another place with --on", at)
+			return fmt.Errorf("%s does not belong to root: its owner could replace the volume's file; name another place with --on", at)
 		case st.Mode&0o022 != 0 && st.Mode&unix.S_ISVTX == 0:
-			return fmt.Errorf("others than root may write to %s: they could put another file where the volume's is; name another place with --on", at)
+			return fmt.Errorf("others than root may write to %s, and could replace the volume's file; name another place with --on", at)
 		}
 		if at == "/" {
 			return nil

@@ -72,7 +72,7 @@ func TestRootsAlone(t *testing.T) {
 		uid  int
 		want string
 	}{
-		"another's":       {0o755, 1000, "is not root's"},
+		"another's":       {0o755, 1000, "does not belong to root"},
 		"for the group":   {0o775, 0, "others than root"},
 		"for all":         {0o757, 0, "others than root"},
 		"as /tmp":         {0o777 | os.ModeSticky, 0, ""},

@@ -71,7 +71,7 @@ func (s Store) list(suffix string) ([]Volume, error) {
 			return err
 		}
 		if v.Name != name {
-			return fmt.Errorf("it is volume %s's", v.Name)
+			return fmt.Errorf("it belongs to volume %s", v.Name)
 		}
 		all = append(all, v)
 		return nil
@@ -102,7 +102,7 @@ func (s Store) Find(what string) (Volume, error) {
 		}
 		reason := "there is none"
 		if len(names) > 0 {
-			reason = "there is no such volume; there are " + strings.Join(names, ", ")
+			reason = "there is no such volume; the volumes are " + strings.Join(names, ", ")
 		}
 		return Volume{}, &NameError{what, reason}
 	}

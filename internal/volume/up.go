@@ -39,7 +39,7 @@ func (s Store) Where(v Volume) (Where, error) {
 		}
 		chain, err := s.Devices.OfMount(context.Background(), m)
 		if err != nil || len(chain.Devices) != 1 {
-			return Where{}, errors.Join(err, fmt.Errorf("volume %s: what is mounted at %s now has no device of its own", v.Name, v.Mount))
+			return Where{}, errors.Join(err, fmt.Errorf("volume %s: the file system mounted at %s now has no device of its own", v.Name, v.Mount))
 		}
 		return Where{Up: true, Device: chain.Devices[0].Number, Mount: m}, nil
 	}
@@ -134,7 +134,7 @@ func (s Store) Up(ctx context.Context, name string, accept bool) (_ Volume, stri
 		return v, strict, err
 	}
 	if v.Adopted() {
-		return v, false, fmt.Errorf("volume %s: nothing is mounted at %s; mount it there, or have weir forget it: weir volume delete %s", v.Name, v.Mount, v.Name)
+		return v, false, fmt.Errorf("volume %s: nothing is mounted at %s; mount it there, or let weir forget it: weir volume delete %s", v.Name, v.Mount, v.Name)
 	}
 	if accept {
 		if err := acceptFile(&v); err != nil {
@@ -175,7 +175,7 @@ func (s Store) emptyPlace(v Volume) error {
 		empty, err = true, makeDir(v.Mount)
 	}
 	if err == nil && !empty {
-		err = fmt.Errorf("%s has files in it, which were written there while nothing was mounted; move them away", v.Mount)
+		err = fmt.Errorf("%s has files in it, which were written while the volume was not mounted; move them away", v.Mount)
 	}
 	if err != nil {
 		return fmt.Errorf("volume %s: %w", v.Name, err)
@@ -286,7 +286,7 @@ const loopKind = "loop"
 func notAttached(v Volume, image *os.File) error {
 	n, used, err := loopdev.OfFile(image)
 	if err == nil && used {
-		err = fmt.Errorf("its file is %s already, which is not mounted at %s; release that first (losetup -d %s)", loopdev.Node(n), v.Mount, loopdev.Node(n))
+		err = fmt.Errorf("its file is attached to %s already, which is not mounted at %s; detach it first (losetup -d %s)", loopdev.Node(n), v.Mount, loopdev.Node(n))
 	}
 	if err != nil {
 		return fmt.Errorf("volume %s: %w", v.Name, err)

@@ -38,8 +38,8 @@ func TestEscapes(t *testing.T) {
 		{"the pacer for all", func(f *Facts) { f.Group.Paced, f.Places[0].Files = at(10e6), owned(theirs) }, "foreign-inode", Note, Yes, place.Pacer, "counts all buffered writes of the group"},
 		{"the pacer cannot stop some", func(f *Facts) {
 			f.Group.Escapes, f.Places[0].Files = at(10e6), owned(theirs)
-			f.Group.Escapes.Missed = "process 7 cannot be stopped"
-		}, "foreign-inode", Note, Yes, place.Pacer, "But process 7 cannot be stopped"},
+			f.Group.Escapes.Missed = "process 7 cannot be paused"
+		}, "foreign-inode", Note, Yes, place.Pacer, "But process 7 cannot be paused"},
 		{"the pacer, and the rule is stricter", func(f *Facts) { f.Group.Escapes, f.Places[0].Files = at(20e6), owned(theirs) }, "foreign-inode", Breaks, No, "", "the limits of this group do not apply"},
 		{"the pacer, and nobody knows whose a file is", func(f *Facts) {
 			f.Group.Escapes, f.Places[0].File, f.Places[0].OwnersErr = at(10e6), "/data/f", untold

@@ -82,7 +82,7 @@ func known(files []inode.File) ([]inode.File, error) {
 		if file.Owner.State != inode.Unknown {
 			return false
 		}
-		err = fmt.Errorf("%s is on an overlay that could not be looked through", file.Path)
+		err = fmt.Errorf("%s is on an overlay that weir could not resolve", file.Path)
 		return true
 	})
 	return files, err

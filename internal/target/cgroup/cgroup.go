@@ -27,7 +27,7 @@ func (k Kind) Resolve(_ context.Context, name string) (target.Target, error) {
 		return target.Target{}, &target.NameError{Err: fmt.Errorf("cgroup %q: a group is named by its path, such as cgroup:/system.slice/cron.service", name)}
 	}
 	if strings.ContainsAny(name, "\n\x00") { // the kernel makes no such group (cgroup_mkdir)
-		return target.Target{}, &target.NameError{Err: fmt.Errorf("cgroup %q: a group's path has no ends of lines", name)}
+		return target.Target{}, &target.NameError{Err: fmt.Errorf("cgroup %q: the path of a group must not have line breaks", name)}
 	}
 	mount := k.Hierarchy.MountPoint
 	if rest, ok := strings.CutPrefix(name, mount); ok && (rest == "" || rest[0] == '/') {

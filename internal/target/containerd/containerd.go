@@ -51,7 +51,7 @@ func (k Kind) Resolve(ctx context.Context, name string) (target.Target, error) {
 	namespace, id, ok := strings.Cut(name, "/")
 	if !ok || !isIdentifier(namespace) || !isIdentifier(id) {
 		return target.Target{}, &target.NameError{
-			Err: fmt.Errorf("containerd %q: a container is named by its namespace and its id, such as containerd:k8s.io/3f2a9c1b5d7e, each of at most %d of a-z, A-Z, 0-9 and _ . - (ctr namespaces list, ctr -n NAMESPACE tasks list)", name, identifierMax)}
+			Err: fmt.Errorf("containerd %q: name a container by its namespace and id, such as containerd:k8s.io/3f2a9c1b5d7e, each of at most %d of a-z, A-Z, 0-9 and _ . - (ctr namespaces list, ctr -n NAMESPACE tasks list)", name, identifierMax)}
 	}
 	c := client{k.socket(), namespace}
 	whole, err := c.find(ctx, id)
@@ -65,7 +65,7 @@ func (k Kind) Resolve(ctx context.Context, name string) (target.Target, error) {
 	}
 	lasting := "containerd:" + namespace + "/" + id
 	if pid <= 0 {
-		return target.Target{}, &target.StoppedError{Target: spec, Why: "the container has no process, and a limit is on its cgroup, which is made when it starts", Lasting: lasting}
+		return target.Target{}, &target.StoppedError{Target: spec, Why: "the container has no process, so it has no cgroup to limit", Lasting: lasting}
 	}
 	group, err := k.groupOf(spec, id, pid)
 	if err != nil {
@@ -94,7 +94,7 @@ func (k Kind) groupOf(spec, id string, pid int) (cgroupfs.Group, error) {
 			return above, nil
 		}
 	}
-	return group, fmt.Errorf("%s: its first process, %d, is in cgroup %s, which is not called after the container and may be others' too; if it is its own, name it: cgroup:%s",
+	return group, fmt.Errorf("%s: its first process, %d, is in cgroup %s, which is not named after the container and may contain others; if it is the container's own, name it: cgroup:%s",
 		spec, pid, group.Path(), group.Path())
 }
 
@@ -154,7 +154,7 @@ func isIdentifier(text string) bool {
 type ambiguity struct{ ids []string }
 
 func (e *ambiguity) Error() string {
-	return "more than one id begins like this: " + strings.Join(e.ids, ", ")
+	return "several ids begin like this: " + strings.Join(e.ids, ", ")
 }
 
 var errNone = errors.New("no such container")

@@ -111,7 +111,7 @@ func readAnswer(from io.Reader) (a answer, err error) {
 	code, _, _ := strings.Cut(rest, " ")
 	status, err := strconv.Atoi(code)
 	if err != nil || !strings.HasPrefix(protocol, "HTTP/1.") {
-		return a, errors.New("what answers there does not speak HTTP")
+		return a, errors.New("the answer is not HTTP")
 	}
 	length := int64(-1)
 	for {
@@ -134,7 +134,7 @@ func readAnswer(from io.Reader) (a answer, err error) {
 			_, version, _ := strings.Cut(value, "/")
 			a.by, _, _ = strings.Cut(version, " ")
 		case "transfer-encoding":
-			return a, fmt.Errorf("read answer: it is %s, which HTTP/1.0 has not; name the engine's own socket", short(value))
+			return a, fmt.Errorf("read answer: it is %s, which HTTP/1.0 does not have; name the engine's own socket", short(value))
 		}
 	}
 	body, err := io.ReadAll(in)

@@ -61,8 +61,8 @@ func TestReadAnswer(t *testing.T) {
 		"HTTP/1.0 200 OK\r\nContent-Length: x\r\n\r\n{}":      `read answer: length "x"`,
 		"HTTP/1.0 200 OK\r\n":                                 "read answer: it ends in the middle",
 		"":                                                    "read answer: it ends in the middle",
-		"hello\r\n\r\n":                                       "what answers there does not speak HTTP",
-		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}": "read answer: it is chunked, which HTTP/1.0 has not; name the engine's own socket",
+		"hello\r\n\r\n":                                       "the answer is not HTTP",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}": "read answer: it is chunked, which HTTP/1.0 does not have; name the engine's own socket",
 		"HTTP/1.0 500 No\r\n\r\n{\"message\":\"a\\nb\"}":               "500: a\nb",
 		"HTTP/1.0 502 No\r\n\r\n<html>":                                "502: no message",
 	} {

@@ -77,7 +77,7 @@ func (k Kind) Resolve(ctx context.Context, name string) (target.Target, error) {
 	spec := k.Name() + ":" + name
 	if !isName(name) {
 		return target.Target{}, &target.NameError{
-			Err: fmt.Errorf("%s %q: a container is named by its name or id, such as %s:web, of at most 255 of a-z, A-Z, 0-9 and _ . -", k.Name(), name, k.Name())}
+			Err: fmt.Errorf("%s %q: name a container by its name or id, such as %s:web, of at most 255 of a-z, A-Z, 0-9 and _ . -", k.Name(), name, k.Name())}
 	}
 	socket, err := k.socket(name)
 	if err != nil {
@@ -88,12 +88,12 @@ func (k Kind) Resolve(ctx context.Context, name string) (target.Target, error) {
 		return target.Target{}, k.Maker.explain(spec, socket, err)
 	}
 	if !target.IsContainerID(c.ID) {
-		return target.Target{}, fmt.Errorf("%s: %s at %s calls it %s, which is no id", spec, k.Maker.title, socket, short(c.ID))
+		return target.Target{}, fmt.Errorf("%s: %s at %s gives it the id %s, which is not valid", spec, k.Maker.title, socket, short(c.ID))
 	}
 	lasting := k.Name() + ":" + c.ID
 	if c.State.Pid <= 0 {
 		return target.Target{}, &target.StoppedError{Target: spec, Unit: k.Maker.ScopeOf(c.ID), Lasting: lasting, Record: c.record(ctx, k.Devices, k.Maker),
-			Why: fmt.Sprintf("the container has no process (%s), and a limit is on its cgroup, which is made when it starts: %s start %s", short(c.State.Status), k.Name(), name)}
+			Why: fmt.Sprintf("the container has no process (%s), so it has no cgroup to limit; start it first: %s start %s", short(c.State.Status), k.Name(), name)}
 	}
 	group, err := k.groupOf(spec, c)
 	if err != nil {
@@ -146,7 +146,7 @@ func (k Kind) groupOf(spec string, c container) (cgroupfs.Group, error) {
 		}
 		below = above
 	}
-	return group, fmt.Errorf("%s: its first process, %d, is in cgroup %s, which is not the container's: it has just ended, or %s runs elsewhere; try again, or name the group (cgroup:/PATH)",
+	return group, fmt.Errorf("%s: its first process, %d, is in cgroup %s, which is not the container's: the container has just ended, or %s runs elsewhere; try again, or name the group (cgroup:/PATH)",
 		spec, c.State.Pid, group.Path(), k.Maker.title)
 }
 
@@ -167,7 +167,7 @@ func (k Kind) socket(name string) (string, error) {
 	case ok && scheme == "unix" && strings.HasPrefix(rest, "/"):
 		return rest, nil
 	case ok && (scheme == "tcp" || scheme == "http" || scheme == "https" || scheme == "ssh"):
-		return "", &cgroupfs.Unsupported{Feature: k.Name() + ":" + name, Reason: k.Maker.variable + "=" + short(k.Host) + " is reached by network, and limits are set on the host that the containers run on",
+		return "", &cgroupfs.Unsupported{Feature: k.Name() + ":" + name, Reason: k.Maker.variable + "=" + short(k.Host) + " is reached over the network, but limits are set on the host where the containers run",
 			Remedy: "run weir there, with " + k.Maker.variable + "=unix:///PATH or without it"}
 	}
 	return "", &target.NameError{Err: fmt.Errorf("%s=%s: write unix:///PATH, the socket of a %s on this host, or leave it unset", k.Maker.variable, short(k.Host), k.Maker.title)}
@@ -185,7 +185,7 @@ func (m Maker) explain(spec, socket string, err error) error {
 		return &target.NotFound{Target: spec, Why: "no such container; " + m.kind + " ps lists those that run"}
 	// Docker's truncindex.ErrAmbiguousPrefix; Podman's "more than one result for ..."
 	case strings.Contains(refused.message, "ultiple IDs found"), strings.Contains(refused.message, "more than one "):
-		return fmt.Errorf("%s: the ids of more than one container begin like this; write more of it (%s ps --no-trunc)", spec, m.kind)
+		return fmt.Errorf("%s: the ids of several containers begin like this; write more of the id (%s ps --no-trunc)", spec, m.kind)
 	}
 	return fmt.Errorf("%s: %s at %s answers %d: %s", spec, m.title, socket, refused.status, short(refused.message))
 }

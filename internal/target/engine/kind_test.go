@@ -62,9 +62,9 @@ func TestExplain(t *testing.T) {
 		as   func(error) bool
 	}{
 		{unix.ENOENT, "docker:web: there is no Docker at /s; start Docker (", cgroupfs.IsUnsupported},
-		{unix.ECONNREFUSED, "docker:web: Docker does not run: nobody answers at /s; start Docker (", cgroupfs.IsUnsupported},
+		{unix.ECONNREFUSED, "docker:web: Docker is not running: nothing answers at /s; start Docker (", cgroupfs.IsUnsupported},
 		{unix.EACCES, "docker:web: ask Docker at /s: permission denied (run weir as root)", nil},
-		{os.ErrDeadlineExceeded, "docker:web: ask Docker at /s: no answer in 10s; see whether it still runs: docker ps", nil},
+		{os.ErrDeadlineExceeded, "docker:web: ask Docker at /s: no answer in 10s; check whether it is running: docker ps", nil},
 		{errors.New("odd"), "docker:web: ask Docker at /s: odd", nil},
 		{&refusal{404, "No such container: web"}, "docker:web: no such container; ", func(err error) bool { var n *target.NotFound; return errors.As(err, &n) }},
 		{&refusal{400, "Multiple IDs found with provided prefix: web"}, "docker:web: the ids of more than one container begin like this; ", nil},
@@ -93,7 +93,7 @@ func TestPodman(t *testing.T) {
 	for err, want := range map[error]string{
 		unix.ENOENT: "podman:web: there is no Podman at /s; start Podman (systemctl --user start podman.socket), or name its socket with CONTAINER_HOST=",
 		&refusal{404, "no container with name or ID \"web\" found: no such container"}:                 "podman:web: no such container; podman ps lists those that run",
-		&refusal{500, "more than one result for container name or ID \"a\": container already exists"}: "podman:web: the ids of more than one container begin like this; write more of it (podman ps --no-trunc)",
+		&refusal{500, "more than one result for container name or ID \"a\": container already exists"}: "podman:web: the ids of several containers begin like this; write more of the id (podman ps --no-trunc)",
 	} {
 		if got := user.explain("podman:web", "/s", err).Error(); !strings.HasPrefix(got, want) {
 			t.Errorf("%v: %s", err, got)

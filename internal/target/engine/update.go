@@ -100,7 +100,7 @@ func (k Kind) Update(ctx context.Context, path string, body []byte) error {
 		return err
 	}
 	if err := (daemon{socket}).post(ctx, path, body); err != nil {
-		return fmt.Errorf("have %s keep other limits: %w", k.Maker.title, err)
+		return fmt.Errorf("change the limits that %s keeps: %w", k.Maker.title, err)
 	}
 	return nil
 }

@@ -76,7 +76,7 @@ func TestUpdate(t *testing.T) {
 	if err := k.Update(t.Context(), "/v1.55/containers/x/update", []byte(`{}`)); err != nil || got != "POST /v1.55/containers/x/update application/json {}" {
 		t.Errorf("%q, %v", got, err)
 	}
-	if err := k.Update(t.Context(), "/x", []byte("no")); err == nil || err.Error() != "have Docker keep other limits: 500: it broke" {
+	if err := k.Update(t.Context(), "/x", []byte("no")); err == nil || err.Error() != "change the limits that Docker keeps: 500: it broke" {
 		t.Errorf("%v", err)
 	}
 }

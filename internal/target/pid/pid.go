@@ -26,7 +26,7 @@ func (Kind) Name() string { return "pid" }
 func (k Kind) Resolve(_ context.Context, name string) (target.Target, error) {
 	pid, err := strconv.Atoi(name)
 	if err != nil || pid <= 0 {
-		return target.Target{}, &target.NameError{Err: fmt.Errorf("pid %q: a process is named by its number, such as pid:4711", name)}
+		return target.Target{}, &target.NameError{Err: fmt.Errorf("pid %q: name a process by its number, such as pid:4711", name)}
 	}
 	group, err := k.FS.OfProcess(k.Hierarchy, pid)
 	if cgroupfs.IsGone(err) {

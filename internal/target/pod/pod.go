@@ -125,7 +125,7 @@ func (k Kind) Resolve(ctx context.Context, name string) (target.Target, error) {
 	namespace, pod, named := strings.Cut(name, "/")
 	if !isName(namespace) || named && !isName(pod) {
 		return target.Target{}, &target.NameError{
-			Err: fmt.Errorf("pod %q: a pod is named by its namespace and its name, such as pod:default/web, or by its UID, each of at most %d of a-z, A-Z, 0-9 and _ . - (crictl pods)", name, nameMax)}
+			Err: fmt.Errorf("pod %q: name a pod by its namespace and name, such as pod:default/web, or by its UID, each of at most %d of a-z, A-Z, 0-9 and _ . - (crictl pods)", name, nameMax)}
 	}
 	r, all, err := k.find(ctx, func(s sandbox) bool {
 		return isName(s.namespace) && isName(s.name) && (named && s.namespace == namespace && s.name == pod || !named && s.uid == name)
@@ -185,7 +185,7 @@ func (k Kind) groupOf(ctx context.Context, spec string, r runtime, s sandbox) (c
 		group = group.Parent()
 	}
 	if group.IsRoot() || group.Parent().IsRoot() {
-		return group, nil, fmt.Errorf("%s: the cgroup of its first process, %d, is not called after the pod, or is in no group of the pod's: the pod has just ended, or runs in a virtual machine of its own; name the group (cgroup:/PATH)", spec, pid)
+		return group, nil, fmt.Errorf("%s: the cgroup of its first process, %d, is not named after the pod, or is not below the pod's group: the pod has just ended, or runs in a virtual machine of its own; name the group (cgroup:/PATH)", spec, pid)
 	}
 	shared := group.Parent()
 	ids, err := r.containers(ctx, s)
@@ -203,7 +203,7 @@ func (k Kind) byUID(ctx context.Context, spec string, r runtime, s sandbox) (cgr
 		return shared, nil, err
 	}
 	if !found {
-		return shared, nil, fmt.Errorf("%s: the runtime does not say which process holds the pod, and no group is called after it (pod%s); name one of its containers (%s), or the pod's group (cgroup:/PATH, from systemd-cgls)", spec, s.uid, r.containerSpec("ID"))
+		return shared, nil, fmt.Errorf("%s: the runtime does not say which process holds the pod, and no group is named after it (pod%s); name one of its containers (%s), or the pod's group (cgroup:/PATH, from systemd-cgls)", spec, s.uid, r.containerSpec("ID"))
 	}
 	ids, err := r.containers(ctx, s)
 	if err != nil {
@@ -298,7 +298,7 @@ func (k Kind) notOnV1(ctx context.Context, spec string, r runtime, s sandbox) er
 	for _, id := range ids {
 		each = append(each, r.containerSpec(id))
 	}
-	return &cgroupfs.Unsupported{Feature: spec, Reason: "on cgroup v1 a limit binds one group and none below it, and each container of a pod has its own",
+	return &cgroupfs.Unsupported{Feature: spec, Reason: "on cgroup v1 a limit applies to one group and not to its child groups, and each container of a pod has its own group",
 		Remedy: "limit the containers one by one (" + strings.Join(each, ", ") + "), or boot with cgroup v2"}
 }
 
@@ -313,7 +313,7 @@ func isName(text string) bool { return target.IsWord(text, nameMax) }
 func explain(spec, socket string, err error) error {
 	var status *grpc.Status
 	if errors.As(err, &status) && status.Code == grpc.Unimplemented {
-		return &target.NoKindError{Err: &cgroupfs.Unsupported{Feature: spec, Reason: "what answers at " + socket + " has no CRI of version 1",
+		return &target.NoKindError{Err: &cgroupfs.Unsupported{Feature: spec, Reason: "what answers at " + socket + " does not speak CRI version 1",
 			Remedy: "enable containerd's CRI (it must not be in disabled_plugins of /etc/containerd/config.toml), or name the runtime's socket with CONTAINER_RUNTIME_ENDPOINT=unix:///PATH"}}
 	}
 	return target.Daemon{Title: "container runtime", Socket: socket, Check: "crictl version",

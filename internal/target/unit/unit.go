@@ -44,7 +44,7 @@ type NoGroupError struct {
 }
 
 func (e *NoGroupError) Error() string {
-	return fmt.Sprintf("unit:%s: it has no cgroup of its own in %s, and so no limit; weir set unit:%s makes one", e.Unit, e.Mount, e.Unit)
+	return fmt.Sprintf("unit:%s: it has no cgroup of its own in %s, so no limit; weir set unit:%s makes a cgroup", e.Unit, e.Mount, e.Unit)
 }
 
 // Target spells the unit.
@@ -91,15 +91,15 @@ func whyNot(u systemd.Unit, asked string) error {
 	case u.Cgroup != "":
 		return nil
 	case u.Load == "not-found":
-		e.Why = "systemd knows no such unit; systemctl list-units shows those that it knows"
+		e.Why = "systemd knows no such unit; systemctl list-units shows all that it knows"
 	case u.Load == "masked":
 		e.Why = "it is masked, and cannot run; systemctl unmask " + u.Name
 	case u.Load != "loaded":
 		e.Why = fmt.Sprintf("systemd could not load it (%s): %s; systemctl status %s", u.Load, u.Error, u.Name)
 	case u.Active == "active":
-		e.Why = "it is active, and has no process and no cgroup to limit"
+		e.Why = "it is active, but has no process and no cgroup to limit"
 	default:
-		e.Why = fmt.Sprintf("it does not run (%s) and has no cgroup to limit; systemctl start %s", u.Active, u.Name)
+		e.Why = fmt.Sprintf("it is not running (%s), so it has no cgroup to limit; systemctl start %s", u.Active, u.Name)
 	}
 	return e
 }
@@ -118,7 +118,7 @@ func (k Kind) found(name, cgroup string) (target.Target, error) {
 		return target.Target{}, &NoGroupError{Unit: name, Mount: k.Hierarchy.MountPoint, Slice: systemd.SliceOf(cgroup)}
 	}
 	if !exists {
-		return target.Target{}, &target.NotFound{Target: "unit:" + name, Why: fmt.Sprintf("systemd says its cgroup is %s, and %s has none; try again if the unit is just ending", cgroup, k.Hierarchy.MountPoint)}
+		return target.Target{}, &target.NotFound{Target: "unit:" + name, Why: fmt.Sprintf("systemd says its cgroup is %s, but %s has no such group; try again if the unit is just stopping", cgroup, k.Hierarchy.MountPoint)}
 	}
 	owner := target.OwnerOf(group, true)
 	if owner.Unit != name && !group.IsRoot() { // (-.slice has the kernel's own group)
@@ -140,7 +140,7 @@ func (k Kind) byPath(name string) (target.Target, error) {
 		return target.Target{}, err
 	}
 	if found == nil {
-		return target.Target{}, &target.NotFound{Target: "unit:" + name, Why: "no group in " + k.Hierarchy.MountPoint + " is this unit's"}
+		return target.Target{}, &target.NotFound{Target: "unit:" + name, Why: "no group in " + k.Hierarchy.MountPoint + " belongs to this unit"}
 	}
 	return k.found(name, found.Path())
 }

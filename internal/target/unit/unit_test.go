@@ -57,12 +57,12 @@ func TestUnitsByTheirNames(t *testing.T) {
 func TestUnitsThatCannotBeLimited(t *testing.T) {
 	k := kind(t, cgroupfs.V2)
 	for name, want := range map[string]string{
-		"none":   "unit:none.service: systemd knows no such unit; systemctl list-units shows those that it knows",
-		"idle":   "unit:idle.service: it does not run (inactive) and has no cgroup to limit; systemctl start idle.service",
-		"once":   "unit:once.service: it is active, and has no process and no cgroup to limit",
+		"none":   "unit:none.service: systemd knows no such unit; systemctl list-units shows all that it knows",
+		"idle":   "unit:idle.service: it is not running (inactive), so it has no cgroup to limit; systemctl start idle.service",
+		"once":   "unit:once.service: it is active, but has no process and no cgroup to limit",
 		"masked": "unit:masked.service: it is masked, and cannot run; systemctl unmask masked.service",
 		"bad":    "unit:bad.service: systemd could not load it (bad-setting): Unit bad.service has a bad unit file setting.; systemctl status bad.service",
-		"gone":   "unit:gone.service: systemd says its cgroup is /system.slice/gone.service, and /sys/fs/cgroup has none; try again if the unit is just ending",
+		"gone":   "unit:gone.service: systemd says its cgroup is /system.slice/gone.service, but /sys/fs/cgroup has no such group; try again if the unit is just stopping",
 	} {
 		_, err := k.Resolve(t.Context(), name)
 		var notFound *target.NotFound

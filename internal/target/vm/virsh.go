@@ -55,7 +55,7 @@ const virshMax = 20 * time.Second
 func (c Config) virsh(ctx context.Context, args ...string) (string, error) {
 	program, err := exec.LookPath("virsh")
 	if err != nil {
-		return "", &cgroupfs.Unsupported{Feature: "keep limits of vm:" + c.Name, Reason: "libvirt is asked by its program virsh, which is not there", Remedy: "install libvirt-clients"}
+		return "", &cgroupfs.Unsupported{Feature: "keep limits of vm:" + c.Name, Reason: "weir asks libvirt with virsh, which is not installed", Remedy: "install libvirt-clients"}
 	}
 	ctx, cancel := context.WithTimeout(ctx, virshMax)
 	defer cancel()
@@ -137,7 +137,7 @@ func (c Config) tune(all map[string]limit.Limit) (args []string, err error) {
 		var list []string
 		for _, path := range slices.Sorted(maps.Keys(all)) {
 			if !filepath.IsAbs(path) || strings.Contains(path, ",") {
-				return nil, fmt.Errorf("vm:%s: virsh has no way to spell the device %q", c.Name, path)
+				return nil, fmt.Errorf("vm:%s: virsh cannot take the device name %q", c.Name, path)
 			}
 			if r := all[path].Get(k); r.IsSet() {
 				n, _ := r.Number() // 0 has virsh take it out

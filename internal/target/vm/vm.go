@@ -73,7 +73,7 @@ type domain struct {
 func (k Kind) Resolve(_ context.Context, name string) (target.Target, error) {
 	spec := "vm:" + name
 	if !isName(name) {
-		return target.Target{}, &target.NameError{Err: fmt.Errorf("vm %q: a domain is named as virsh list has it, of at most %d bytes, without / and control characters", name, nameMax)}
+		return target.Target{}, &target.NameError{Err: fmt.Errorf("vm %q: name a domain as virsh list shows it, in at most %d bytes, without / and control characters", name, nameMax)}
 	}
 	d, err := k.find(spec, name)
 	if err != nil {
@@ -95,8 +95,8 @@ func (k Kind) Resolve(_ context.Context, name string) (target.Target, error) {
 	files, err := openDisks(k.Root, d.pid)
 	t.Disks, t.ReadDisks = files.written, files.read
 	if err == nil && len(t.Disks)+len(t.ReadDisks) == 0 {
-		t.NoDisks = &cgroupfs.Unsupported{Feature: "limit disk I/O of " + spec, Reason: "it has no disk on this host; its disks are on other machines, which QEMU reaches by network, or in memory",
-			Remedy: "have QEMU limit each of them (virsh blkdeviotune " + name + " DISK --write-bytes-sec N), or name a disk of this host with --on"}
+		t.NoDisks = &cgroupfs.Unsupported{Feature: "limit disk I/O of " + spec, Reason: "it has no disk on this host: its disks are in memory or on other machines, which QEMU reaches over the network",
+			Remedy: "let QEMU limit each of them (virsh blkdeviotune " + name + " DISK --write-bytes-sec N), or name a disk of this host with --on"}
 	}
 	return t, err
 }
@@ -142,11 +142,11 @@ func (k Kind) find(spec, name string) (domain, error) {
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return domain{}, fmt.Errorf("%s: QEMU and LXC have a domain of this name each; name the group (cgroup:/PATH, from systemd-cgls)", spec)
+		return domain{}, fmt.Errorf("%s: QEMU and LXC both have a domain of this name; name the group (cgroup:/PATH, from systemd-cgls)", spec)
 	case !there:
-		return domain{}, &target.NoKindError{Err: &cgroupfs.Unsupported{Feature: spec, Reason: "there is no libvirt that has run anything (" + k.folder(drivers[0]) + ")", Remedy: "start the domain: virsh start"}}
+		return domain{}, &target.NoKindError{Err: &cgroupfs.Unsupported{Feature: spec, Reason: "libvirt has not run anything here (" + k.folder(drivers[0]) + ")", Remedy: "start the domain: virsh start"}}
 	}
-	return domain{}, &target.NotFound{Target: spec, Why: "no such domain runs; virsh list, and virsh -c lxc:/// list, show those that do"}
+	return domain{}, &target.NotFound{Target: spec, Why: "no such domain is running; virsh list and virsh -c lxc:/// list show running domains"}
 }
 
 // readPID reads what libvirt has noted of a domain that runs.
@@ -190,7 +190,7 @@ func (k Kind) groupOf(spec string, d domain) (cgroupfs.Group, error) {
 		}
 		return above, nil
 	}
-	return group, fmt.Errorf("%s: its process, %d, is in cgroup %s, which is not libvirt's: it has just ended, or libvirt makes no cgroups here; name the group (cgroup:/PATH)", spec, d.pid, group.Path())
+	return group, fmt.Errorf("%s: its process, %d, is in cgroup %s, which is not libvirt's: the domain has just ended, or libvirt makes no cgroups here; name the group (cgroup:/PATH)", spec, d.pid, group.Path())
 }
 
 // isDomains reports whether a group is one that is made for a domain of a driver:

@@ -132,7 +132,7 @@ func TestBtrfs(t *testing.T) {
 	}
 	for _, spec := range []string{top, sub, file, filepath.Join(top, "data")} {
 		c := resolved(t, spec, a, b)
-		if !slices.Contains(c.Notes, "btrfs is on 2 devices; each of them gets the whole limit") {
+		if !slices.Contains(c.Notes, "btrfs is on 2 devices; weir sets the whole limit on each") {
 			t.Errorf("notes of %s: %q", spec, c.Notes)
 		}
 	}

@@ -102,7 +102,7 @@ func (d containerTest) quotaOn(t *testing.T, kind string) {
 	mustWeir(t, "quota", "set", "docker:held", "1GB")
 	d.remove(t, "held")
 	listed, said := mustWeir(t, "quota", "show")
-	if !strings.Contains(listed, "docker:held") || !strings.Contains(said, "is not there any more") {
+	if !strings.Contains(listed, "docker:held") || !strings.Contains(said, "its directory is gone") {
 		t.Errorf("of a removed container:\n%s\n%s", listed, said)
 	}
 	mustWeir(t, "quota", "clear", "docker:held")

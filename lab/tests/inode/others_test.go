@@ -91,7 +91,7 @@ func (p parts) refused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"empty", "hole"} {
-		t.Run(name, func(t *testing.T) { p.refusedAs(t, path(name), "nothing but holes") })
+		t.Run(name, func(t *testing.T) { p.refusedAs(t, path(name), "has only holes") })
 	}
 	t.Run("immutable", func(t *testing.T) {
 		if err := fill(path("immutable")); err != nil {

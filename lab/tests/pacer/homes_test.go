@@ -110,7 +110,7 @@ func TestAGroupThatCannotBeStopped(t *testing.T) {
 	if err := os.WriteFile(closed+"/cgroup.procs", fmt.Append(nil, sleeper.Process.Pid), 0); err != nil {
 		t.Fatal(err)
 	}
-	const want = "processes of cgroup /lab-closed/none cannot be stopped"
+	const want = "processes of cgroup /lab-closed/none cannot be paused"
 	said := weir(t, "set", o.target, "--write", fmt.Sprint(lab.Scaled(e, 4<<20)), "--on", disk.Dir, "--hold", "pacer")
 	if !strings.Contains(said, want) {
 		t.Errorf("weir set said %q, want %q in it", said, want)

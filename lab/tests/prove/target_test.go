@@ -179,5 +179,5 @@ func TestProveNeighbour(t *testing.T) {
 	})
 	// On v1 a hog's reads are counted before they are let go, and the victim reads there too.
 	_, rows, _ := prove(t, "--read", "3MiB/s", "--neighbour", "--for", "1s", "--dir", disk.Dir)
-	want(t, rows, "the limited hog's reads", "held")
+	want(t, rows, "the limited process's reads", "held")
 }

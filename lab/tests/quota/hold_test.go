@@ -271,7 +271,7 @@ func TestOptionIsMissing(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		fix(t, dir, "has not the features quota and project")
+		fix(t, dir, "lacks the features quota and project")
 	})
 	t.Run("other file systems", func(t *testing.T) {
 		btrfs := lab.Disk(t, lab.FS("btrfs"))
@@ -311,7 +311,7 @@ func TestMovedAndGone(t *testing.T) {
 		if err := os.Rename(top, moved); err != nil {
 			t.Fatal(err)
 		}
-		refused(t, 1, "it was moved", "quota", "clear", top)
+		refused(t, 1, "the directory was moved", "quota", "clear", top)
 		if err := os.Mkdir(top, 0o755); err != nil { // with the old name, and a quota of its own
 			t.Fatal(err)
 		}

@@ -145,8 +145,8 @@ func TestUnitsThatAreRefused(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = os.Remove(masked) })
 	for name, want := range map[string]string{
-		"weir-none":   "weir: unit:weir-none.service: systemd knows no such unit; systemctl list-units shows those that it knows\n",
-		"weir-idle":   "weir: unit:weir-idle.service: it does not run (inactive) and has no cgroup to limit; systemctl start weir-idle.service\n",
+		"weir-none":   "weir: unit:weir-none.service: systemd knows no such unit; systemctl list-units shows all that it knows\n",
+		"weir-idle":   "weir: unit:weir-idle.service: it is not running (inactive), so it has no cgroup to limit; systemctl start weir-idle.service\n",
 		"weir-masked": "weir: unit:weir-masked.service: it is masked, and cannot run; systemctl unmask weir-masked.service\n",
 	} {
 		if got := refused(t, 1, "set", "unit:"+name, "--write", "1MB/s", "--on", disk.Node); got != want {

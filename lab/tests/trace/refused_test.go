@@ -72,5 +72,5 @@ func asNobody(t *testing.T, rights []uintptr, args ...string) *exec.Cmd {
 // User-mode Linux has no BTF.
 func TestTraceWithoutTypes(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Lane("uml"))
-	refused(t, exec.Command("weir", "trace", "--json", "--for", "100ms"), "the kernel does not describe its types", "/sys/kernel/btf/vmlinux", "CONFIG_DEBUG_INFO_BTF")
+	refused(t, exec.Command("weir", "trace", "--json", "--for", "100ms"), "the kernel has no type information", "/sys/kernel/btf/vmlinux", "CONFIG_DEBUG_INFO_BTF")
 }

@@ -117,7 +117,7 @@ func TestMemoryLimitSlowsWrites(t *testing.T) {
 	c := latency(t, disk.Dir, "--size", "512MiB", "--memory", "40MiB", "--svg", svg)
 	slower(t, c)
 	drawn(t, svg, "p99 of a write", "no memory limit", "memory 40 MiB")
-	if why := c.Runs[0].Untraced; !e.Has(string(lab.BPF)) && !strings.Contains(why, "the kernel does not describe its types") {
+	if why := c.Runs[0].Untraced; !e.Has(string(lab.BPF)) && !strings.Contains(why, "the kernel has no type information") {
 		t.Errorf("untraced: %q", why)
 	}
 	nothingIsLeft(t, disk.Dir)

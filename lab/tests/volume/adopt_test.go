@@ -35,7 +35,7 @@ func TestAdopt(t *testing.T) {
 	if strict := read(t, bdi+"/strict_limit", "1"); strings.TrimSpace(strict) != "1" {
 		t.Errorf("its bound: %q", strict)
 	}
-	refused(t, "there is one already", "volume", "adopt", disk.Dir, "--write", "5MB/s")
+	refused(t, "it exists already", "volume", "adopt", disk.Dir, "--write", "5MB/s")
 	refused(t, "before weir", "volume", "down", v.Name)
 	refused(t, "did not make its device", "volume", "resize", v.Name, "--size", "1TiB")
 	weirSays(t, "volume", "set", v.Name, "--write", "7MB/s")

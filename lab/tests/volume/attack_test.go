@@ -108,7 +108,7 @@ func TestTheFileIsTheVolumesOwn(t *testing.T) {
 	if err := errors.Join(os.Mkdir(user, 0o755), os.Chown(user, 1000, 1000)); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, "is not root's", "volume", "create", unique(t), "--on", user, "--size", "16MiB")
+	refused(t, "does not belong to root", "volume", "create", unique(t), "--on", user, "--size", "16MiB")
 	v := create(t, unique(t), on, "--size", "16MiB")
 	other := create(t, unique(t)+"-other", on, "--size", "16MiB")
 	weirSays(t, "volume", "down", v.Name)

@@ -137,7 +137,7 @@ func TestRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused(t, "has files in it", "volume", "create", taken, "--size", "32MiB", "--on", on)
-	refused(t, "there is a file", "volume", "create", name, "--size", "32MiB", "--on", on)
+	refused(t, "exists already", "volume", "create", name, "--size", "32MiB", "--on", on)
 	refused(t, "only ", "volume", "create", name+"x", "--size", "1000TiB", "--on", on)
 	refused(t, "too little", "volume", "create", name+"x", "--size", "1MiB", "--on", on)
 	refused(t, "something is mounted", "volume", "create", "/proc", "--size", "32MiB", "--on", on)

@@ -126,9 +126,9 @@ func TestLife(t *testing.T) {
 			if err := os.WriteFile(file, []byte("kept"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			refused(t, "there is one already", "volume", "create", name, "--size", fs.size, "--on", on)
+			refused(t, "it exists already", "volume", "create", name, "--size", fs.size, "--on", on)
 			refused(t, "mounted at "+v.Mount, "volume", "delete", name)
-			refused(t, "cannot be made smaller", "volume", "resize", name, "--size", "16MiB")
+			refused(t, "cannot shrink", "volume", "resize", name, "--size", "16MiB")
 			open, err := os.Open(file)
 			if err != nil {
 				t.Fatal(err)
