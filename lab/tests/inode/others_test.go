@@ -106,7 +106,7 @@ func (p parts) refused(t *testing.T) {
 		if err := os.WriteFile(file, []byte("text"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		p.refusedAs(t, file, "keeps no owners")
+		p.refusedAs(t, file, "has no cgroup writeback")
 	})
 }
 

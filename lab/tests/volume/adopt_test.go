@@ -36,7 +36,7 @@ func TestAdopt(t *testing.T) {
 		t.Errorf("its bound: %q", strict)
 	}
 	refused(t, "it exists already", "volume", "adopt", disk.Dir, "--write", "5MB/s")
-	refused(t, "before weir", "volume", "down", v.Name)
+	refused(t, "is an adopted mount", "volume", "down", v.Name)
 	refused(t, "did not make its device", "volume", "resize", v.Name, "--size", "1TiB")
 	weirSays(t, "volume", "set", v.Name, "--write", "7MB/s")
 	if e.Cgroups.Blkio != "" && !strings.Contains(rules(), disk.Number.String()+" 7000000") {
