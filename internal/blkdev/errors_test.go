@@ -20,21 +20,21 @@ func TestNoBlockDevice(t *testing.T) {
 	}{
 		{"tmpfs", "30 20 0:9 / /x rw - tmpfs tmpfs rw", "tmpfs", "tmpfs keeps its files in memory"},
 		{"ramfs", "30 20 0:9 / /x rw - ramfs none rw", "ramfs", "in memory"},
-		{"proc", "30 20 0:9 / /x rw - proc proc rw", "proc", "view of the kernel"},
+		{"proc", "30 20 0:9 / /x rw - proc proc rw", "proc", "a view into the kernel"},
 		{"nfs", "30 20 0:9 / /x rw - nfs4 srv:/export rw", "nfs4", "another machine (srv:/export)"},
 		{"cifs", "30 20 0:9 / /x rw - cifs //srv/share rw", "cifs", "another machine (//srv/share)"},
 		{"ceph", "30 20 0:9 / /x rw - ceph mon:/ rw", "ceph", "another machine"},
 		{"9p", "30 20 0:9 / /x rw - 9p share rw", "9p", "set the limit on the host"},
 		{"virtiofs", "30 20 0:9 / /x rw - virtiofs share rw", "virtiofs", "set the limit on the host"},
-		{"zfs", "30 20 0:9 / /x rw - zfs tank/a rw", "zfs", "zfs does the I/O of tank/a from its own threads"},
-		{"bcachefs", "30 20 0:9 / /x rw - bcachefs /dev/sda:/dev/sdb rw", "bcachefs", "name the one that is meant: /dev/sda, /dev/sdb"},
+		{"zfs", "30 20 0:9 / /x rw - zfs tank/a rw", "zfs", "zfs does the I/O of tank/a in its own threads"},
+		{"bcachefs", "30 20 0:9 / /x rw - bcachefs /dev/sda:/dev/sdb rw", "bcachefs", "name the member you mean: /dev/sda, /dev/sdb"},
 		{"fuse", "30 20 0:9 / /x rw - fuse.mergerfs a:b rw", "fuse.mergerfs", "set the limit on that process"},
-		{"unknown", "30 20 0:9 / /x rw - newfs none rw", "newfs", `its source "none" is no device`},
+		{"unknown", "30 20 0:9 / /x rw - newfs none rw", "newfs", `its source "none" is not a device`},
 		{"unknown with a missing source", "30 20 0:9 / /x rw - newfs /dev/nix rw", "newfs", "its source is no block device here"},
 		{"btrfs whose source is gone", "30 20 0:9 / /x rw - btrfs /dev/nix rw", "btrfs", "its source is no block device here"},
-		{"overlay without a directory", "30 20 0:9 / /x rw - overlay overlay rw", "overlay", "names no directory"},
-		{"overlay with a missing upper", "30 20 0:9 / /x rw - overlay overlay rw,upperdir=/gone/up", "overlay", "cannot be reached from here"},
-		{"overlay with a relative upper", "30 20 0:9 / /x rw - overlay overlay rw,upperdir=abc/diff", "overlay", "is relative to where its mounter was"},
+		{"overlay without a directory", "30 20 0:9 / /x rw - overlay overlay rw", "overlay", "mount options name no directory"},
+		{"overlay with a missing upper", "30 20 0:9 / /x rw - overlay overlay rw,upperdir=/gone/up", "overlay", "weir cannot reach the upper directory of the overlay, /gone/up"},
+		{"overlay with a relative upper", "30 20 0:9 / /x rw - overlay overlay rw,upperdir=abc/diff", "overlay", "is a relative path"},
 		{"overlay on proc", "30 20 0:9 / /x rw - overlay overlay rw,upperdir=/proc/1", "overlay", "ext4"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -42,7 +42,7 @@ func TestNoBlockDevice(t *testing.T) {
 			withMount(tc.mount)(tr)
 			if tc.name == "overlay on proc" {
 				tr.mounts("1", rootOnVda2, tc.mount, "31 20 0:3 / /proc rw - proc proc rw")
-				tc.reason = "the upper directory of the overlay is /proc/1, and proc holds no files"
+				tc.reason = "the upper directory of the overlay is /proc/1, and proc has no files"
 			}
 			c, err := tr.fs().Resolve(t.Context(), "/x")
 			var none *NoBlockDeviceError

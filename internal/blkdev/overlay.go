@@ -102,7 +102,7 @@ func (r *resolver) onLayer(ctx context.Context, l layer, depth int) (followed, e
 }
 
 func namedByMounter(path string) string {
-	return path + ", was an open file or directory of the process that mounted it, and means something else here; name a disk, or a path on it"
+	return path + ", which was an open file or a directory of the process that mounted it; here the name means something else, so name a disk, or a path on it"
 }
 
 // ThroughProcess reports whether a path says that it leads through what means something else

@@ -179,7 +179,7 @@ var mountCases = []resolveCase{
 	{"btrfs that sysfs does not list", func(tr tree) {
 		vda(tr)
 		tr.mounts("1", "20 1 0:30 / / rw - btrfs /dev/vda1 rw")
-	}, "/", "/ → mount / → btrfs on /dev/vda1 (partition) → /dev/vda", "254:0", "could not be listed"},
+	}, "/", "/ → mount / → btrfs on /dev/vda1 (partition) → /dev/vda", "254:0", "weir could not list"},
 	{"mount point that would clear the screen", func(tr tree) {
 		vda(tr)
 		tr.mounts("1", rootOnVda2, `22 20 254:1 / /mnt/\033[2Ja\012b rw - ext4 /dev/vda1 rw`)

@@ -61,8 +61,8 @@ func TestResolveRefuses(t *testing.T) {
 		"--on A --write 1 --on B":                   "--on B: no limit is named",
 		"--write 1 --write 2":                       "--write is given twice",
 		"--on A --read-iops 1 --read-iops 1":        "--read-iops is given twice",
-		"--write 1 --on A --read 1":                 "no --on says where it goes",
-		"--write 1 --device-read-bps A:1":           "no --on says where it goes",
+		"--write 1 --on A --read 1":                 "this limit has no --on",
+		"--write 1 --device-read-bps A:1":           "this limit has no --on",
 		"--device-read-bps A:1 --on A --on B":       "no limit is named",
 		"--write 1 --on A --on B --read 1 --read 2": "--read is given twice",
 	} {

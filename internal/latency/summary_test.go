@@ -116,12 +116,12 @@ func TestWords(t *testing.T) {
 	direct := Run{Memory: 1 << 30, Direct: true, Writes: writesOf(50, 50, 50)}
 	said := strings.Join(Words([]Run{free, bound, direct}, text), "\n")
 	for _, want := range []string{"p50 10ns, p99 10ns without a memory limit; p50 10ns, p99 90ns with 1 GiB", "with 1 GiB, of the time above p50, 83 % is memcg reclaim",
-		"freed 5.00 MB of page cache themselves, in 7 calls", "(197 kB here)", "direct I/O under the same limit: p50 50ns (buffered: 10ns), p99 50ns (buffered: 90ns)"} {
+		"free 5.00 MB of page cache themselves, in 7 calls", "(197 kB here)", "direct I/O under the same limit: p50 50ns (buffered: 10ns), p99 50ns (buffered: 90ns)"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("%q is missing in\n%s", want, said)
 		}
 	}
-	if said := strings.Join(Words([]Run{free, {Memory: 1 << 30, Writes: free.Writes}}, text), "\n"); !strings.Contains(said, "no difference") || strings.Contains(said, "would end this") {
+	if said := strings.Join(Words([]Run{free, {Memory: 1 << 30, Writes: free.Writes}}, text), "\n"); !strings.Contains(said, "no difference") || strings.Contains(said, "to end this") {
 		t.Errorf("of two alike:\n%s", said)
 	}
 	if said := Words([]Run{free, {Memory: 1 << 30, Stopped: "it was killed"}}, text); len(said) != 1 || said[0] != "memory 1 GiB: after 0 writes it was killed" {

@@ -33,16 +33,16 @@ func TestAdvise(t *testing.T) {
 		r         *Report
 		want, not []string
 	}{
-		"memcg":               {reportOf(MemcgReclaim, Evidence{Memory: atLimit}), []string{"90 % of their time is memcg reclaim", "/web is at its memory limit (63 MiB of 64 MiB, 60 MiB of it page cache)"}, []string{"freed"}},
+		"memcg":               {reportOf(MemcgReclaim, Evidence{Memory: atLimit}), []string{"90 % of their time is memcg reclaim", "/web is at its memory limit (63 MiB of 64 MiB, of which 60 MiB is page cache)"}, []string{"freed"}},
 		"memcg, now and then": {reportOf(MemcgReclaim, Evidence{}), []string{"reached now and then"}, nil},
-		"dirty on the host":   {reportOf(DirtyThrottle, Evidence{Dirty: reached, Limits: limits}, free), []string{"1.56 GiB of the host's memory", "from 1.46 GiB on"}, []string{"10 MB/s"}},
+		"dirty on the host":   {reportOf(DirtyThrottle, Evidence{Dirty: reached, Limits: limits}, free), []string{"1.56 GiB of the host's memory", "above 1.46 GiB"}, []string{"10 MB/s"}},
 		"dirty, held behind":  {reportOf(DirtyThrottle, Evidence{Dirty: reached, Limits: limits}, held), []string{"The limit (write 10 MB/s on /dev/vdb) sets how fast the dirty data drains"}, nil},
 		"dirty in the group":  {reportOf(DirtyThrottle, Evidence{Dirty: unreached, Memory: atLimit}), []string{"of which only a part may be dirty (5 MiB was)"}, []string{"host"}},
-		"dirty on a disk":     {reportOf(DirtyThrottle, Evidence{Dirty: unreached}), []string{"the host's thresholds were not reached (4 MiB", "/sys/class/bdi"}, []string{"slowed down"}},
+		"dirty on a disk":     {reportOf(DirtyThrottle, Evidence{Dirty: unreached}), []string{"the host's thresholds were not reached (4 MiB", "/sys/class/bdi"}, []string{"the kernel slows"}},
 		"throttle":            {reportOf(BlkThrottle, Evidence{Limits: limits}), []string{"its I/O limit slows it (write 10 MB/s on /dev/vdb)"}, nil},
 		"paced":               {reportOf(Frozen, Evidence{Paced: true, Limits: limits}), []string{"weir's pacer pauses it to hold its writes at the limit (write 10 MB/s on /dev/vdb)"}, nil},
-		"frozen":              {reportOf(Frozen, Evidence{}), []string{"somebody freezes its cgroup"}, []string{"pacer"}},
-		"flusher, held":       {reportOf(OtherIO, Evidence{Limits: limits}, held), []string{"90 % is the wait for blk-throttle (write 10 MB/s on /dev/vdb)"}, nil},
+		"frozen":              {reportOf(Frozen, Evidence{}), []string{"its cgroup is frozen"}, []string{"pacer"}},
+		"flusher, held":       {reportOf(OtherIO, Evidence{Limits: limits}, held), []string{"90 % of their time waiting for blk-throttle (write 10 MB/s on /dev/vdb)"}, nil},
 		"flusher, read limit": {reportOf(OtherIO, Evidence{Limits: reads}, held), []string{"blk-throttle"}, []string{"write-cache"}},
 		"paced, both limits":  {reportOf(Frozen, Evidence{Paced: true, Limits: both}), []string{"(write 10 MB/s on /dev/read-only)"}, nil},
 		"flusher":             {reportOf(OtherIO, Evidence{Limits: limits}, free), []string{"flushers"}, []string{"blk-throttle"}},

@@ -45,7 +45,7 @@ func TestUnseen(t *testing.T) {
 				t.Errorf("partial %v, want %v", o.Verdict.Partial, c.partial)
 			}
 			for _, a := range r.Advise() {
-				if strings.Contains(a.Text, "fully seen") != c.partial {
+				if strings.Contains(a.Text, "fully traced") != c.partial {
 					t.Errorf("advice %q", a.Text)
 				}
 			}

@@ -83,9 +83,9 @@ func TestResolve(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"k8s.io/web": "more than one id begins like this", "k8s.io/none": "no such container", "other/web-1": "no such container",
-		"k8s.io/shared": "which is not called after the container and may be others' too", "k8s.io/ended": "is not on this host", "k8s.io/stopped": "the container has no process",
-		"web": "is named by its namespace and its id", "k8s.io/": "is named by", "/web": "is named by", "../web": "is named by", "k8s.io/a/b": "is named by",
+		"k8s.io/web": "several ids begin like this", "k8s.io/none": "no such container", "other/web-1": "no such container",
+		"k8s.io/shared": "which is not named after the container and may contain others", "k8s.io/ended": "is not on this host", "k8s.io/stopped": "the container has no process",
+		"web": "name a container by its namespace and id", "k8s.io/": "name a container by", "/web": "name a container by", "../web": "name a container by", "k8s.io/a/b": "name a container by",
 	} {
 		if _, err := k.Resolve(t.Context(), name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q in it", name, err, want)

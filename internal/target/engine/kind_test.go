@@ -67,7 +67,7 @@ func TestExplain(t *testing.T) {
 		{os.ErrDeadlineExceeded, "docker:web: ask Docker at /s: no answer in 10s; check whether it is running: docker ps", nil},
 		{errors.New("odd"), "docker:web: ask Docker at /s: odd", nil},
 		{&refusal{404, "No such container: web"}, "docker:web: no such container; ", func(err error) bool { var n *target.NotFound; return errors.As(err, &n) }},
-		{&refusal{400, "Multiple IDs found with provided prefix: web"}, "docker:web: the ids of more than one container begin like this; ", nil},
+		{&refusal{400, "Multiple IDs found with provided prefix: web"}, "docker:web: the ids of several containers begin like this; ", nil},
 		{&refusal{500, "a\x1b[2Jb"}, `docker:web: Docker at /s answers 500: "a\x1b[2Jb"`, nil},
 	} {
 		err := docker.explain("docker:web", "/s", c.err)

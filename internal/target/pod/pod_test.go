@@ -113,11 +113,11 @@ func TestResolve(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"default/shared": "with others (/k8s.io/elses): the pod has no cgroup of its own", "default/inside": "with others (process 42)",
-		"default/ended": "its first process, 55, is not on this host", "default/vm": "is not called after the pod", "default/root": "is in no group of the pod's",
+		"default/ended": "its first process, 55, is not on this host", "default/vm": "is not named after the pod", "default/root": "is not below the pod's group",
 		"default/silent": "the runtime does not say which process holds the pod", "twice/web": "has 2 pods of this name; name one by its UID: pod:u8, pod:u8b",
 		"default/none": "no such pod runs on this host", "web": "no such pod runs on this host", "u10": "no such pod runs on this host",
-		"": "is named by its namespace", "default/": "is named by its namespace", "/web": "is named by its namespace", "../web": "is named by its namespace",
-		"a/b/c": "is named by its namespace", "a b": "is named by its namespace", strings.Repeat("x", 254): "is named by its namespace", "köln/web": "is named by its namespace",
+		"": "name a pod by its namespace", "default/": "name a pod by its namespace", "/web": "name a pod by its namespace", "../web": "name a pod by its namespace",
+		"a/b/c": "name a pod by its namespace", "a b": "name a pod by its namespace", strings.Repeat("x", 254): "name a pod by its namespace", "köln/web": "name a pod by its namespace",
 	} {
 		if got, err := k.Resolve(t.Context(), name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, %v, want %q in it", name, got, err, want)

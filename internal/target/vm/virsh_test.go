@@ -60,7 +60,7 @@ echo "device_write_iops_sec: "`)
 		t.Errorf("KeepCommand of nothing: %q, %v", command, err)
 	}
 	for _, path := range []string{"/dev/a,b", "vda"} {
-		if err := c.Keep(t.Context(), map[string]limit.Limit{path: {WBPS: limit.PerSecond(5)}}); err == nil || !strings.Contains(err.Error(), "has no way to spell") {
+		if err := c.Keep(t.Context(), map[string]limit.Limit{path: {WBPS: limit.PerSecond(5)}}); err == nil || !strings.Contains(err.Error(), "cannot take the device name") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}

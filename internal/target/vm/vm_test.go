@@ -67,9 +67,9 @@ func TestRefused(t *testing.T) {
 		"run/libvirt/qemu/twice.pid": "1", "run/libvirt/lxc/twice.pid": "2", "run/libvirt/qemu/odd.pid": "x", "run/libvirt/qemu/ended.pid": "4712", "secret.pid": "1",
 	})
 	for name, want := range map[string]string{
-		"twice": "QEMU and LXC have a domain of this name each", "odd": "has no process number", "ended": "its process, 4712, has ended", "nobody": "no such domain runs",
-		"..": "no such domain runs", "": "a domain is named as", "../../../secret": "a domain is named as", "a\nb": "a domain is named as",
-		"a\x00b": "a domain is named as", "\xff": "a domain is named as", strings.Repeat("x", 300): "a domain is named as",
+		"twice": "QEMU and LXC both have a domain of this name", "odd": "has no process number", "ended": "its process, 4712, has ended", "nobody": "no such domain is running",
+		"..": "no such domain is running", "": "name a domain as", "../../../secret": "name a domain as", "a\nb": "name a domain as",
+		"a\x00b": "name a domain as", "\xff": "name a domain as", strings.Repeat("x", 300): "name a domain as",
 	} {
 		if _, err := k.Resolve(t.Context(), name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q in it", name, err, want)

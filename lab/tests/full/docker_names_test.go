@@ -36,7 +36,7 @@ func (d containerTest) names(t *testing.T) {
 		ids[other[0]] = true
 	}
 	for spec, want := range map[string]string{
-		"docker:" + same:       "the ids of more than one container begin like this",
+		"docker:" + same:       "the ids of several containers begin like this",
 		"docker:same-0":        "the container has no process (created)",
 		"docker:nobody-has-it": "no such container",
 	} {

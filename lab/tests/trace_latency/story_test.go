@@ -31,7 +31,7 @@ func slower(t *testing.T, c copied) {
 	if bound.Mean < 1.2*free.Mean && bound.P99 < 1.2*free.P99 {
 		t.Errorf("with the limit mean %.0f, p99 %.0f µs; without it %.0f, %.0f", bound.Mean, bound.P99, free.Mean, free.P99)
 	}
-	if !strings.Contains(strings.Join(c.Words, "\n"), "would end this") {
+	if !strings.Contains(strings.Join(c.Words, "\n"), "to end this") {
 		t.Errorf("nothing is advised: %q", c.Words)
 	}
 }
