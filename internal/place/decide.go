@@ -128,7 +128,7 @@ func (d Decision) foreign(s Site) *By {
 			return &By{Mechanism: Pacer, Why: s.uncounted()}
 		}
 	}
-	return &By{Why: "the kernel charges them to those groups groups" + d.blind()}
+	return &By{Why: "the kernel charges them to those groups" + d.blind()}
 }
 
 // Without is the same decision where the pacer cannot be had.

@@ -252,9 +252,9 @@ func (row Row) why(r *run, e Evidence) string {
 			return fmt.Sprintf("the target's processes read %s, of which the disk read %s: the rest came from the page cache, which no limit slows, or from pipes and sockets",
 				row.amount(r.asked.Between(e.From, e.To)), row.amount(row.Done))
 		}
-		return fmt.Sprintf("%.0f %% of the reads came from the page cache, which no limit binds", 100*e.Cached)
+		return fmt.Sprintf("%.0f %% of the reads came from the page cache, which no limit slows", 100*e.Cached)
 	case Uncounted:
-		return fmt.Sprintf("the group was charged %s, and the disk's own counters stood still: the disk does not count its I/O (/sys/dev/block/%s/stat), so what the throttle let through is not known",
+		return fmt.Sprintf("the kernel charged %s to the group, but the disk does not count its I/O (/sys/dev/block/%s/stat stood still), so weir cannot tell what the throttle let through",
 			row.amount(e.Cgroup.Between(e.Began, e.To)), row.Device.Number)
 	case Unwritten:
 		return fmt.Sprintf("the disk did almost nothing in that time, and %s wait in memory for it; measure longer: %s %s",

@@ -28,7 +28,7 @@ type folder struct{ *os.File }
 // left out.
 func (w *walk) into(dir *folder, name string, visit func(below *folder) error) error {
 	if w.depth++; w.depth > deepest {
-		return fmt.Errorf("%s...: more than %d directories in each other", dir.Name()[:min(len(dir.Name()), 200)], deepest)
+		return fmt.Errorf("%s...: more than %d nested directories", dir.Name()[:min(len(dir.Name()), 200)], deepest)
 	}
 	defer func() { w.depth-- }()
 	f, err := openDir(dir.File, name)
