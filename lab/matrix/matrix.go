@@ -121,6 +121,7 @@ type Filter struct {
 	Mode   string
 	Lane   string
 	All    bool // extra rows too, and all tests in those that a default run has only in part
+	Usual  bool // rows as the default run has them
 }
 
 // Narrow reports whether the filter takes away any row of the default matrix.
@@ -147,7 +148,7 @@ func Select(f Filter, newest ...string) ([]Row, error) {
 		if f.All && (r.Lane == Full || r.Lane == FullQEMU || r.Mode == environ.Hybrid || r.Mode == environ.HybridV2) { // of which the default run has no long one
 			r.Short = false
 		}
-		if r.Lane == Native && (f.All || f.Lane == Native) {
+		if r.Lane == Native && (f.All || f.Lane == Native && !f.Usual) {
 			r.Short = false
 		}
 		rows = append(rows, r)

@@ -91,6 +91,13 @@ func TestReport(t *testing.T) {
 	if !strings.Contains(table.String(), "uml-6.1-v2  0       3       1        -        2.0   1.1   2.1    5.2    b 1.5") {
 		t.Errorf("table:\n%s", table.String())
 	}
+	var longest bytes.Buffer
+	if err := WriteSlowest(&longest, guests[:1]); err != nil {
+		t.Fatal(err)
+	}
+	if want := "GUEST       SLOWEST TESTS\numl-6.1-v2  p.A 1.6\n"; longest.String() != want {
+		t.Errorf("slowest tests: %q, want %q", longest.String(), want)
+	}
 	var all bytes.Buffer
 	if err := WriteTests(&all, guests[:1]); err != nil {
 		t.Fatal(err)

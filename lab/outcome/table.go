@@ -1,9 +1,11 @@
 package outcome
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 	"text/tabwriter"
 )
@@ -24,6 +26,26 @@ func WriteTable(w io.Writer, guests []Guest) error {
 		_, _ = fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%s\t%s\t%s\t%s\t%.1f\t%s\n", g.Name,
 			g.Count(Passed), g.Count(Failed)+g.Count(Broken), g.Count(Skipped),
 			seconds(g.Times.Install), seconds(g.Times.Wait), seconds(g.Times.Boot), seconds(g.Times.Tests), g.Times.Total(), note)
+	}
+	return t.Flush()
+}
+
+// slowest is how many of a guest's tests WriteSlowest names.
+const slowest = 6
+
+// WriteSlowest prints a line a guest: its tests that took longest. A test that is here is
+// what to look at when a run takes too long.
+func WriteSlowest(w io.Writer, guests []Guest) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(t, "GUEST\tSLOWEST TESTS")
+	for _, g := range guests {
+		whole := slices.DeleteFunc(slices.Clone(g.Tests), func(t Test) bool { return strings.Contains(t.Name, "/") || t.Seconds < 0.5 })
+		slices.SortStableFunc(whole, func(a, b Test) int { return cmp.Compare(b.Seconds, a.Seconds) })
+		var names []string
+		for _, t := range whole[:min(len(whole), slowest)] {
+			names = append(names, fmt.Sprintf("%s.%s %.1f", path.Base(t.Package), strings.TrimPrefix(t.Name, "Test"), t.Seconds))
+		}
+		_, _ = fmt.Fprintf(t, "%s\t%s\n", g.Name, strings.Join(names, ", "))
 	}
 	return t.Flush()
 }

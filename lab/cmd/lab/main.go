@@ -48,6 +48,7 @@ func parse() options {
 	flag.StringVar(&o.filter.Lane, "lane", "", "guests of this kind only: uml, qemu, full, full-qemu or native")
 	flag.StringVar(&o.run, "run", "", "tests that match this `regexp` only, as in go test")
 	flag.BoolVar(&o.filter.All, "all", false, "every kernel, not the default matrix")
+	flag.BoolVar(&o.filter.Usual, "usual", false, "of the guests that are chosen, run what the default run has there, and no more")
 	flag.BoolVar(&o.list, "list", false, "print guests and tests, and run nothing")
 	flag.BoolVar(&o.verbose, "v", false, "print the guests' consoles")
 	flag.IntVar(&o.parallel, "parallel", 0, "guests at once; 0 is as many as the machine was measured to carry")

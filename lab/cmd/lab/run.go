@@ -86,7 +86,7 @@ func (l *labRun) timed(name string, do func() error) error {
 
 func (l *labRun) do(ctx context.Context, lanes *lanes, rows []matrix.Row) (err error) {
 	whole := !l.filter.Narrow() && l.run == ""
-	if !whole || l.filter.All {
+	if (!whole || l.filter.All) && !l.filter.Usual {
 		if err := os.Setenv(environ.Everywhere, "1"); err != nil {
 			return err
 		}
@@ -184,8 +184,12 @@ func (l *labRun) report(guests []outcome.Guest, whole bool) error {
 	for _, p := range l.parts {
 		fmt.Fprintf(&table, ", %s %.0f s", p.name, p.took.Seconds())
 	}
-	fmt.Printf("\n%s\n", &table)
-	if err := os.WriteFile(filepath.Join(l.root, "out/lab/times"), []byte(table.String()+"\n"), 0o644); err != nil {
+	fmt.Fprint(&table, "\n\n")
+	if err := outcome.WriteSlowest(&table, guests); err != nil {
+		return err
+	}
+	fmt.Printf("\n%s", &table)
+	if err := os.WriteFile(filepath.Join(l.root, "out/lab/times"), []byte(table.String()), 0o644); err != nil {
 		return err
 	}
 	return judge(guests, l.builds.Known, whole)
