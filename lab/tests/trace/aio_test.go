@@ -140,7 +140,7 @@ func throttledAIO(t *testing.T, short ...string) {
 		t.Run(name, func(t *testing.T) {
 			j.File, j.Groups, j.For, j.Flags, j.Block, j.Size = filepath.Join(disk.Dir, name), g.dirs(), traceFor(), unix.O_DIRECT, 256<<10, 16<<20
 			written(t, j.File, j.Size)
-			r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts())
+			r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
 			addsUp(t, r, "write", own.Write)
 			for _, b := range r.Behind {
 				if b.Direction == "write" {

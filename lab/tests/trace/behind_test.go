@@ -24,7 +24,7 @@ func TestBehindTheScenes(t *testing.T) {
 		d := j.start(t)()
 		writtenBack(t, disk.Dir)
 		return d
-	}, "--for", "8s")
+	})
 	if held := r.of(t, "write").Split["blk_throttle"]; held > 0.05*own.Write.Took.Seconds() {
 		t.Errorf("the calls waited %.3f s in the throttle", held)
 	}

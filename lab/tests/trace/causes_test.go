@@ -24,7 +24,7 @@ func TestBlkThrottle(t *testing.T) {
 	limit := lab.Scaled(lab.Here(t), 10_000_000)
 	g.limitWrites(t, disk.Number.String(), strconv.Itoa(limit))
 	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(), Flags: unix.O_DIRECT, Block: 256 << 10, Size: 16 << 20}
-	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts())
+	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
 	addsUp(t, r, "write", own.Write)
 	j.binds(t, own.Write, limit)
 	r.slowest(t).blames(t, "blk_throttle", causeMin)
@@ -36,19 +36,19 @@ func TestDevice(t *testing.T) {
 	dir, _ := delayed(t, slowDevice(t))
 	g := newGroup(t)
 	j := job{File: filepath.Join(dir, "f"), Groups: g.dirs(), For: traceFor(), Flags: unix.O_DIRECT, Block: 64 << 10, Size: 1 << 20}
-	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts())
+	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
 	r.slowest(t).blames(t, "device", causeMin)
 	addsUp(t, r, "write", own.Write)
 }
 
 // Two causes at once are both named.
 func TestThrottleAndDevice(t *testing.T) {
-	needTrace(t, lab.NoSystemd, lab.DM, lab.Command("dmsetup"), lab.Command("mkfs.ext4"))
+	needTrace(t, lab.Whole, lab.NoSystemd, lab.DM, lab.Command("dmsetup"), lab.Command("mkfs.ext4"))
 	dir, number := delayed(t, 30)
 	g := newGroup(t)
 	g.limitWrites(t, number, "1000000")
 	j := job{File: filepath.Join(dir, "f"), Groups: g.dirs(), For: traceFor(), Flags: unix.O_DIRECT, Block: 64 << 10, Size: 1 << 20}
-	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts())
+	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
 	r.slowest(t).names(t, "device", "blk_throttle")
 	addsUp(t, r, "write", own.Write)
 }
@@ -117,14 +117,15 @@ func TestDirtyThrottling(t *testing.T) {
 	t.Run("buffered", func(t *testing.T) {
 		// It goes round in what is cached: an emulated processor takes long to get new pages.
 		j := job{File: filepath.Join(disk.Dir, "b"), Groups: g.dirs(), For: traceFor(), Block: 64 << 10, Size: 1 << 20, First: true}
-		r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts())
+		r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
 		r.slowest(t).blames(t, "dirty_throttling", causeMin)
 		addsUp(t, r, "write", own.Write)
 	})
 	// Direct I/O makes nothing dirty (S14).
 	t.Run("direct", func(t *testing.T) {
+		lab.Need(t, lab.Whole, lab.BPF) // by default natively
 		j := job{File: filepath.Join(disk.Dir, "d"), Groups: g.dirs(), For: traceFor(), Flags: unix.O_DIRECT, Block: 64 << 10, Size: 4 << 20}
-		r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts())
+		r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
 		if dirty := r.of(t, "write").Split["dirty_throttling"]; dirty > 0.01*own.Write.Took.Seconds() {
 			t.Errorf("direct writes waited %.3f s in dirty throttling", dirty)
 		}
@@ -141,7 +142,7 @@ func TestMemcgReclaim(t *testing.T) {
 	g := newGroup(t)
 	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(), Block: 64 << 10, Size: 1 << 30, Read: true, First: true,
 		Hold: 72 << 20, Then: filepath.Join(g.memory, "memory.high"), Line: "67108864"}
-	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", "12s") // one read can take 2 s
+	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
 	r.slowest(t).blames(t, "memcg_reclaim", causeMin)
 	if e := lab.Here(t); e.Slow > clockTrue {
 		// The wait is on the way back from the call, and only the load's own clock has it. On a
@@ -170,7 +171,7 @@ func TestMemcgReclaimOfWriter(t *testing.T) {
 	t.Cleanup(func() { root.limitWrites(t, disk.Number.String(), "0") })
 	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(), Block: 64 << 10, Size: 1 << 30, Fail: true,
 		Then: filepath.Join(g.memory, "memory.limit_in_bytes"), Line: "33554432"}
-	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", "14s") // one write can take 5 s
+	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
 	r.slowest(t).blames(t, "memcg_reclaim", causeMin)
 	addsUp(t, r, "write", own.Write)
 }
@@ -183,7 +184,7 @@ func TestJournal(t *testing.T) {
 	other := job{File: filepath.Join(dir, "other"), Block: 64 << 10, Size: 64 << 20, Fsync: 1}
 	other.start(t)
 	j := job{File: filepath.Join(dir, "f"), Groups: g.dirs(), For: traceFor(), Block: 4 << 10, Size: 256 << 20, Touch: true, Fsync: 1}
-	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts())
+	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
 	r.slowest(t).blames(t, "journal_locks", causeMin)
 	addsUp(t, r, "fsync", own.Fsync)
 }
@@ -199,7 +200,7 @@ func TestFrozen(t *testing.T) {
 	// was 0.8 of 5 s, once in seven runs, with 1 MiB 0.3 s, once in thirteen. A longer call has
 	// more of the stops in it.
 	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(), Block: 4 << 20, Size: 64 << 20}
-	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", "12s") // what it writes before it is stopped for the first time is paid for
+	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
 	r.slowest(t).blames(t, "frozen", causeMin)
 	addsUp(t, r, "write", own.Write)
 }

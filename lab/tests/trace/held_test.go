@@ -21,7 +21,7 @@ func TestHeldBeforeACall(t *testing.T) {
 	r, _ := traced(t, "cgroup:/"+g.name, func() done {
 		slowly(t, hold, exec.Command("sh", "-c", `echo $$ >"$0"/cgroup.procs; exec dd if=/dev/zero of="$1" bs=64k count=50 status=none`, g.io, filepath.Join(disk.Dir, "f")))
 		return done{}
-	}, "--for", "6s")
+	})
 	w := r.of(t, "write")
 	if w.Count < 50 {
 		t.Errorf("%d writes seen, dd made 50", w.Count)

@@ -39,11 +39,11 @@ func TestPartsAddUp(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			g := newGroup(t)
 			j := c.job
-			j.File, j.Groups, j.For, j.Empty = filepath.Join(disk.Dir, c.name), g.dirs(), 2*time.Second, 100_000
+			j.File, j.Groups, j.For, j.Empty = filepath.Join(disk.Dir, c.name), g.dirs(), time.Second, 100_000
 			if j.Read {
 				written(t, j.File, j.Size)
 			}
-			r, d := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", "4s")
+			r, d := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
 			exactly(t, r.of(t, c.kind), c.own(d), d.Empty)
 		})
 	}
@@ -147,7 +147,7 @@ func TestBlkThrottleNatively(t *testing.T) {
 	for name, target := range map[string]string{"group": "cgroup:/" + g.name, "host": ""} {
 		t.Run(name, func(t *testing.T) {
 			j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(), Flags: unix.O_DIRECT, Block: 256 << 10, Size: 16 << 20}
-			r, own := traced(t, target, func() done { return j.start(t)() }, "--for", traceLasts())
+			r, own := traced(t, target, func() done { return j.start(t)() })
 			r.slowest(t).blames(t, "blk_throttle", causeMin)
 			if target != "" {
 				addsUp(t, r, "write", own.Write)
@@ -165,7 +165,7 @@ func TestBlkThrottleNatively(t *testing.T) {
 		held.start(t)
 		other := lab.Disk(t, lab.FS("ext4"))
 		j := job{File: filepath.Join(other.Dir, "f"), Groups: g.dirs(), For: traceFor(), Block: 64 << 10, Size: 16 << 20, Uring: 1, Fsync: 1}
-		r, _ := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts())
+		r, _ := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
 		if f := r.of(t, "fsync"); f.Split["blk_throttle"] > 0.01*f.Seconds {
 			t.Errorf("fsyncs on another disk: %v", f.Split)
 		}
@@ -174,7 +174,7 @@ func TestBlkThrottleNatively(t *testing.T) {
 
 func TestUringThrottleNatively(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Lane("native"), lab.V1, lab.IOUring, lab.FS("ext4"))
-	throttledRequests(t, "one", "linked", "polled")
+	throttledRequests(t, "one", "eight", "linked", "polled")
 }
 
 // With memcg's limit reached each new page costs an old one, and the writes that have to
@@ -185,7 +185,7 @@ func TestMemcgReclaimNatively(t *testing.T) {
 	g := newGroup(t)
 	g.set(t, g.memory, "memory.limit_in_bytes", "67108864")
 	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: 3 * time.Second, Block: 64 << 10, Size: 1 << 30, Empty: 100_000}
-	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", "5s")
+	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
 	w := r.of(t, "write")
 	exactly(t, w, own.Write, own.Empty)
 	// Waits for a processor are others' doing: as long as they are busy.
@@ -213,14 +213,31 @@ func TestMemcgReclaimNatively(t *testing.T) {
 // second through.
 func TestDeviceNatively(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Lane("native"), lab.V1, lab.FS("ext4"))
+	disk, g := slowly30(t)
+	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(), Flags: unix.O_DIRECT, Block: 64 << 10, Size: 1 << 20}
+	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
+	r.slowest(t).blames(t, "device", causeMin)
+	addsUp(t, r, "write", own.Write)
+}
+
+func TestUringDeviceNatively(t *testing.T) {
+	lab.Need(t, lab.Root, lab.Lane("native"), lab.V1, lab.IOUring, lab.FS("ext4"))
+	disk, g := slowly30(t)
+	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(), Flags: unix.O_DIRECT, Block: 64 << 10, Size: 1 << 20, Uring: 1, Fsync: 8}
+	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
+	r.of(t, "write").blames(t, "device", causeMin)
+	addsUp(t, r, "write", own.Write)
+	addsUp(t, r, "fsync", own.Fsync)
+}
+
+// slowly30 is a disk that does 30 writes a second for a group.
+func slowly30(t *testing.T) (*lab.TestDisk, group) {
+	t.Helper()
 	below := lab.Disk(t, lab.FS("ext4"))
 	disk := lab.DiskOn(t, below)
 	g := newGroup(t)
 	g.set(t, g.io, "blkio.throttle.write_iops_device", below.Number.String()+" 30")
-	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(), Flags: unix.O_DIRECT, Block: 64 << 10, Size: 1 << 20}
-	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts())
-	r.slowest(t).blames(t, "device", causeMin)
-	addsUp(t, r, "write", own.Write)
+	return disk, g
 }
 
 // A rule that makes writes take twice what the device takes for them: both are named.
@@ -231,7 +248,7 @@ func TestThrottleAndDeviceNatively(t *testing.T) {
 	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(), Flags: unix.O_DIRECT, Block: 1 << 20, Size: 16 << 20}
 	free := j.start(t)().Write
 	g.limitWrites(t, disk.Number.String(), fmt.Sprint(int(float64(free.Count*j.Block)/free.Took.Seconds()/2)))
-	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts())
+	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
 	r.slowest(t).names(t, "device", "blk_throttle")
 	addsUp(t, r, "write", own.Write)
 }
@@ -253,10 +270,23 @@ func TestDirtyThrottlingNatively(t *testing.T) {
 	set("strict_limit", "1")
 	set("max_bytes", "1000000")
 	g := newGroup(t)
-	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(), Block: 64 << 10, Size: 16 << 20, Empty: 100_000}
-	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts())
-	r.slowest(t).blames(t, "dirty_throttling", causeMin)
-	exactly(t, r.of(t, "write"), own.Write, own.Empty)
+	buffered := job{Groups: g.dirs(), For: traceFor(), Block: 64 << 10, Size: 16 << 20, Empty: 100_000, First: true}
+	t.Run("buffered", func(t *testing.T) {
+		j := buffered
+		j.File = filepath.Join(disk.Dir, "b")
+		r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
+		r.slowest(t).blames(t, "dirty_throttling", causeMin)
+		exactly(t, r.of(t, "write"), own.Write, own.Empty)
+	})
+	t.Run("direct", func(t *testing.T) { // makes nothing dirty (S14)
+		j := buffered
+		j.File, j.Flags = filepath.Join(disk.Dir, "d"), unix.O_DIRECT
+		r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
+		if dirty := r.of(t, "write").Split["dirty_throttling"]; dirty > 0.01*own.Write.Took.Seconds() {
+			t.Errorf("direct writes waited %.3f s in dirty throttling", dirty)
+		}
+		exactly(t, r.of(t, "write"), own.Write, own.Empty)
+	})
 }
 
 // Another process's fsyncs keep the journal busy.
@@ -267,7 +297,7 @@ func TestJournalNatively(t *testing.T) {
 	other := job{File: filepath.Join(disk.Dir, "other"), Block: 64 << 10, Size: 64 << 20, Fsync: 1}
 	other.start(t)
 	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(), Block: 4 << 10, Size: 256 << 20, Touch: true, Fsync: 1}
-	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts())
+	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
 	r.slowest(t).blames(t, "journal_locks", causeMin)
 	addsUp(t, r, "fsync", own.Fsync)
 }
@@ -282,7 +312,7 @@ func TestFrozenNatively(t *testing.T) {
 	// A load that begins dirties hundreds of MB before the pacer has it, and what is dirty
 	// already costs nothing: the file is larger than that, and the load lasts longer.
 	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: 10 * time.Second, Block: 64 << 10, Size: 2 << 30, Empty: 10_000}
-	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", "14s")
+	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
 	slowest := r.slowest(t)
 	slowest.blames(t, "frozen", causeMin)
 	exactly(t, r.of(t, "write"), own.Write, own.Empty)

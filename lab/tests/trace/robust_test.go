@@ -25,10 +25,13 @@ type tracing struct {
 	ended chan error
 }
 
-// startTrace returns when everything is attached.
+// startTrace returns when everything is attached. Without a target the whole host is traced.
 func startTrace(t *testing.T, target string, flags ...string) *tracing {
 	t.Helper()
-	r := &tracing{cmd: exec.Command("weir", append([]string{"trace", target, "--for", "30m", "--json"}, flags...)...),
+	if target != "" {
+		flags = append(flags, target)
+	}
+	r := &tracing{cmd: exec.Command("weir", append([]string{"trace", "--for", "30m", "--json"}, flags...)...),
 		data: &bytes.Buffer{}, said: &messages{}, ended: make(chan error, 1)}
 	r.cmd.Stdout, r.cmd.Stderr = r.data, r.said
 	if err := r.cmd.Start(); err != nil {
@@ -85,7 +88,7 @@ func (r *tracing) memoryPeak(t *testing.T) uint64 {
 }
 
 func TestManyProcesses(t *testing.T) {
-	needTrace(t, lab.NoSystemd, lab.FS("ext4"))
+	needTraceNatively(t, lab.FS("ext4"))
 	manyProcesses(t, 1000)
 }
 
@@ -203,7 +206,7 @@ func killAll(t *testing.T, group string) {
 
 // Two traces of the same see the same.
 func TestTwoTraces(t *testing.T) {
-	needTrace(t, lab.NoSystemd, lab.FS("ext4"))
+	needTraceNatively(t, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
 	g := newGroup(t)
 	one, two := startTrace(t, "cgroup:/"+g.name), startTrace(t, "cgroup:/"+g.name)

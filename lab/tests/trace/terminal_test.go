@@ -19,7 +19,7 @@ import (
 // On a terminal a trace is shown while it runs. A key ends it with the report, TERM
 // without, and the terminal is as it was.
 func TestLiveView(t *testing.T) {
-	needTrace(t)
+	needTraceNatively(t)
 	for _, c := range []struct {
 		name   string
 		end    func(weir *os.Process, keys io.Writer) error

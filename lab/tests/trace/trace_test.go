@@ -1,12 +1,9 @@
 package trace_test
 
 import (
-	"bufio"
-	"encoding/json"
 	"fmt"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -24,6 +21,17 @@ func needTrace(t *testing.T, needs ...lab.Requirement) {
 	if e.Cgroups.Blkio != "" {
 		lab.Need(t, lab.BPF, lab.Whole)
 	}
+}
+
+// needTraceNatively asks for what a trace takes that shows the same on each kernel. This host's
+// own shows it by default, ten times as fast as an emulated one; the whole matrix has it there too.
+func needTraceNatively(t *testing.T, needs ...lab.Requirement) {
+	t.Helper()
+	if lab.Need(t).Lane == "native" {
+		lab.Need(t, append(needs, lab.Root)...)
+		return
+	}
+	needTrace(t, append([]lab.Requirement{lab.Whole, lab.NoSystemd}, needs...)...)
 }
 
 // fewest is how many of a load's operations must be seen: all, where the kernel kept none
@@ -157,44 +165,16 @@ func (r report) slowest(t *testing.T) operations {
 }
 
 // traced runs jobs within a trace: it begins before them and ends after them.
-func traced(t *testing.T, target string, run func() done, args ...string) (r report, d done) {
+func traced(t *testing.T, target string, run func() done) (r report, d done) {
 	t.Helper()
-	if target != "" {
-		args = append(args, target)
-	}
-	cmd := exec.Command("weir", append([]string{"trace", "--json"}, args...)...)
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out strings.Builder
-	cmd.Stdout = &out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(stderr)
-	began := false
-	for !began && lines.Scan() {
-		t.Logf("weir trace: %s", lines.Text())
-		began = strings.Contains(lines.Text(), "tracing")
-	}
-	if !began {
-		t.Fatalf("weir trace: %v", cmd.Wait())
-	}
+	trace := startTrace(t, target)
 	w := newWitness(t)
 	d = run()
 	if w != nil {
 		d.heard(w.heard(t, d.TID))
 	}
-	for lines.Scan() {
-		t.Logf("weir trace: %s", lines.Text())
-	}
-	if err := cmd.Wait(); err != nil {
-		t.Fatalf("weir trace: %v", err)
-	}
-	if err := json.Unmarshal([]byte(out.String()), &r); err != nil {
-		t.Fatalf("weir trace: %v: %q", err, out.String())
-	}
+	r = trace.end(t)
+	t.Logf("weir trace: %s", trace.said)
 	for _, o := range r.Operations {
 		t.Logf("%s: %d calls, %.3f s, p50 %.0f us, p99 %.0f us; split %v; verdict of %s: %v", o.Kind, o.Count, o.Seconds, o.P50, o.P99, short(o.Split), o.Verdict.Of, o.Verdict.Causes)
 	}
@@ -286,13 +266,10 @@ func (o operations) names(t *testing.T, parts ...string) {
 	}
 }
 
-// traceFor is how long a job runs, and traceLasts how long the trace of it: longer, by what
-// a guest needs to start and end a process.
+// traceFor is how long a job runs, and a trace of it.
 func traceFor() time.Duration {
 	if testing.Short() {
 		return 2500 * time.Millisecond
 	}
 	return 5 * time.Second
 }
-
-func traceLasts() string { return (traceFor() + 3*time.Second).String() }

@@ -88,7 +88,7 @@ func throttledRequests(t *testing.T, short ...string) {
 			// Blocks that the file has already: who has to find new ones keeps the others waiting.
 			j.File, j.Groups, j.For, j.Flags, j.Block, j.Size = filepath.Join(disk.Dir, name), g.dirs(), traceFor(), unix.O_DIRECT, 256<<10, 16<<20
 			written(t, j.File, j.Size)
-			r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts())
+			r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
 			addsUp(t, r, "write", own.Write)
 			for _, b := range r.Behind {
 				if b.Direction == "write" {
@@ -119,17 +119,17 @@ func throttledRequests(t *testing.T, short ...string) {
 // Requests of io_uring: the same causes as of system calls.
 func TestUringThrottle(t *testing.T) {
 	needUring(t, lab.Guest, lab.FS("ext4"))
-	throttledRequests(t, "eight", "async") // the others natively
+	throttledRequests(t, "async") // the others natively
 }
 
 // Requests without an answer are not followed, and no request that has ended counts as one
 // that has not.
 func TestUringSilent(t *testing.T) {
-	needUring(t, lab.FS("ext4"))
+	needTraceNatively(t, lab.IOUring, lab.MinKernel(6, 1), lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
 	g := newGroup(t)
 	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: time.Second, Block: 64 << 10, Size: 1 << 20, Uring: 4, Ask: uring.Silent, Read: true}
-	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", "4s")
+	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
 	const few = 32 // the load's own start
 	answered := own.Read.Count / j.Uring
 	if seen := r.of(t, "read").Count; seen < fewest(answered, r.Lost) || seen > answered+few {
@@ -141,11 +141,11 @@ func TestUringSilent(t *testing.T) {
 }
 
 func TestUringDevice(t *testing.T) {
-	needUring(t, lab.DM, lab.Command("dmsetup"), lab.Command("mkfs.ext4"))
+	needUring(t, lab.Whole, lab.DM, lab.Command("dmsetup"), lab.Command("mkfs.ext4"))
 	dir, _ := delayed(t, slowDevice(t))
 	g := newGroup(t)
 	j := job{File: filepath.Join(dir, "f"), Groups: g.dirs(), For: traceFor(), Flags: unix.O_DIRECT, Block: 64 << 10, Size: 1 << 20, Uring: 1, Fsync: 8}
-	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts())
+	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
 	r.of(t, "write").blames(t, "device", causeMin)
 	addsUp(t, r, "write", own.Write)
 	addsUp(t, r, "fsync", own.Fsync)
@@ -158,7 +158,7 @@ func TestUringDirtyThrottling(t *testing.T) {
 	setting(t, "/proc/sys/vm/dirty_bytes", 8192)
 	g := newGroup(t)
 	j := job{File: filepath.Join(disk.Dir, "b"), Groups: g.dirs(), For: traceFor(), Block: 64 << 10, Size: 1 << 20, Uring: 1, First: true}
-	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() }, "--for", traceLasts())
+	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
 	r.slowest(t).blames(t, "dirty_throttling", causeMin)
 	addsUp(t, r, "write", own.Write)
 }
