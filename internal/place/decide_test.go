@@ -191,7 +191,7 @@ func TestLines(t *testing.T) {
 		{"v1", Group{Controller: v1}, wbps(10e6).Overlay(wiops(200)), limit.HoldAuto,
 			[]string{"expected to hold: direct and synchronous writes by the kernel's throttle; buffered writes by weir's pacer",
 				"note: the pacer counts bytes, not operations, so 200 ops/s applies only to direct and synchronous writes"},
-			[]string{"note: weir's pacer pauses all processes of the group for moments, and their computing with them"}},
+			[]string{"note: weir's pacer pauses all processes of the group for moments; they do not compute meanwhile"}},
 		{"v1, all below", Group{Controller: v1, Below: []Below{{"/x/a", 2}, {"/x/b", 1}, {"/x/c", 1}, {"/x/d", 1}}}, wbps(10e6), limit.HoldAuto,
 			[]string{"expected NOT to hold: direct, synchronous and buffered writes (on cgroup v1 a limit does not reach child groups, and all of the group's processes are there: /x/a, /x/b, /x/c and 1 more)"}, nil},
 		{"v1, some below", Group{Controller: v1, NoPacer: errors.New("none"), Own: 1, Below: []Below{{"/x/a", 2}}}, rbps(10e6), limit.HoldAuto,

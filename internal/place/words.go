@@ -101,7 +101,7 @@ func (d Decision) Notes() []string {
 		notes = append(notes, "expected NOT to hold: writes to other groups' files, which the kernel charges to those groups"+d.blind())
 	}
 	if d.Paced != nil {
-		notes = append(notes, "note: weir's pacer pauses all processes of the group for moments, and their computing with them")
+		notes = append(notes, "note: weir's pacer pauses all processes of the group for moments; they do not compute meanwhile")
 		if len(d.Paced.Devices) > 1 {
 			notes = append(notes, "note: the pacer cannot tell disks apart: the lowest limit applies to the writes to all disks together")
 		}

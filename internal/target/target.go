@@ -210,10 +210,10 @@ func Resolve(ctx context.Context, kinds []Kind, spec string) (Target, error) {
 func unknown(spec string, asked, silent []string) string {
 	var b strings.Builder
 	if len(asked) > 0 {
-		b.WriteString("no " + strings.Join(asked, ", ") + " of this name; ")
+		b.WriteString("no " + either(asked) + " of this name; ")
 	}
 	if len(silent) > 0 {
-		b.WriteString("not available or not asked: " + strings.Join(silent, ", ") + "; ")
+		b.WriteString("not available here: " + strings.Join(silent, ", ") + "; ")
 	}
 	kind := slices.Concat(asked, silent, []string{"unit"})[0]
 	if _, err := strconv.Atoi(spec); err != nil && slices.Contains(append(asked, silent...), "unit") {
@@ -224,6 +224,14 @@ func unknown(spec string, asked, silent []string) string {
 	}
 	b.WriteString("write the kind before it, such as " + kind + ":" + spec)
 	return b.String()
+}
+
+// either joins names: "unit, docker or pod".
+func either(names []string) string {
+	if n := len(names); n > 1 {
+		return strings.Join(names[:n-1], ", ") + " or " + names[n-1]
+	}
+	return strings.Join(names, "")
 }
 
 // prefixes lists the kinds as they are written before a name.

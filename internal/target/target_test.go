@@ -49,16 +49,16 @@ func TestResolve(t *testing.T) {
 	}
 	for spec, want := range map[string]string{
 		"web":       `target "web": this name is ambiguous; write one of unit:web, docker:web`,
-		"mail":      `target "mail": no unit, docker of this name; write the kind before it, such as unit:mail`,
+		"mail":      `target "mail": no unit or docker of this name; write the kind before it, such as unit:mail`,
 		"unit:mail": "unit:mail: unknown",
-		"":          `target "": no unit, docker of this name; write the kind before it, such as unit:NAME`,
+		"":          `target "": no unit or docker of this name; write the kind before it, such as unit:NAME`,
 	} {
 		if got, err := Resolve(t.Context(), kinds, spec); err == nil || err.Error() != want {
 			t.Errorf("Resolve(%q) = %v, %v; want %s", spec, got, err, want)
 		}
 	}
 	if _, err := Resolve(t.Context(), append([]Kind{names{kind: "pod", err: &NoKindError{&cgroupfs.Unsupported{Feature: "pod"}}}}, kinds...), "a\nb"); err == nil ||
-		err.Error() != `target "a\nb": no unit, docker of this name; not available or not asked: pod; write the kind before it, such as unit:NAME` {
+		err.Error() != `target "a\nb": no unit or docker of this name; not available here: pod; write the kind before it, such as unit:NAME` {
 		t.Error(err)
 	}
 	// One that has nothing of a name, or cannot have, does not stand in the way.
