@@ -12,18 +12,19 @@ import (
 	"github.com/weir-io/weir/internal/state"
 )
 
-// orphans are the groups of a dead pacer that could not be taken over yet.
+// orphans are the groups of a dead pacer that this pacer could not take over yet.
 type orphans struct {
 	places []Place
 	why    error // also that of records that cannot be read
 	next   time.Duration
 }
 
-// orphanAgain is how often they are tried again.
+// orphanAgain is how often the pacer tries again to take them over.
 const orphanAgain = time.Second
 
-// adopt takes over what a dead pacer held, of the limited groups that are to be. What cannot
-// be, the others do not wait for; nor does the pacer end, of which the next would as well.
+// adopt takes over the groups that a dead pacer held, if whether says so. A group that cannot
+// be taken over does not delay the others. It does not end the pacer either, because the next
+// pacer would end for the same reason.
 func (s *server) adopt(whether func(Place) bool) {
 	var left []Place
 	var errs []error
@@ -58,7 +59,7 @@ func (s *server) adopt(whether func(Place) bool) {
 	s.orphans = orphans{left, errors.Join(append(errs, err)...), clockNow() + orphanAgain}
 }
 
-// leaveOrphan has the record of a group that could not be taken over say so.
+// leaveOrphan notes in a group's record that the group could not be taken over.
 func (s *server) leaveOrphan(j Job, was string, why error) error {
 	j.Missed = "no process is paused and nothing is held until weir's pacer can take the group over (" + brief(why) + ")"
 	if j.Missed == was {
@@ -74,7 +75,7 @@ func (s *server) leaveOrphan(j Job, was string, why error) error {
 // brief is an error on one line.
 func brief(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
-// tryOrphans tries again to take over what could not be, and nobody has set since.
+// tryOrphans tries again to take over the orphans, unless somebody has set their limits since.
 func (s *server) tryOrphans(now time.Duration) {
 	if len(s.orphans.places) == 0 || now < s.orphans.next {
 		return
@@ -83,7 +84,7 @@ func (s *server) tryOrphans(now time.Duration) {
 	s.adopt(func(p Place) bool { return slices.Contains(again, p) })
 }
 
-// disown lets a group go that could not be taken over.
+// disown releases a group that could not be taken over.
 func (s *server) disown(limited Place) error {
 	if !slices.Contains(s.orphans.places, limited) {
 		return nil
@@ -104,7 +105,8 @@ func (s *server) disown(limited Place) error {
 	return errors.Join(errs...)
 }
 
-// note is what there is to say to whoever asks: of the accuracy, and of what is not held.
+// note is what the asker should know: about the accuracy, and about processes that are not
+// held.
 func (s *server) note(q ask) string {
 	notes := []string{s.thread.note}
 	if s.orphans.why != nil {
@@ -118,10 +120,10 @@ func (s *server) note(q ask) string {
 	return strings.Join(slices.DeleteFunc(notes, func(note string) bool { return note == "" }), "; ")
 }
 
-// noteEvery is how often the records are told.
+// noteEvery is how often the records are updated.
 const noteEvery = 500 * time.Millisecond
 
-// noteMissed notes in the records whom the pacer cannot stop.
+// noteMissed writes into the records which processes the pacer cannot pause.
 func (s *server) noteMissed(now time.Duration) {
 	if now-s.noted < noteEvery {
 		return

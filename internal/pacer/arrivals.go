@@ -9,10 +9,10 @@ import (
 	"github.com/weir-io/weir/internal/cgroupfs"
 )
 
-// arrivals tell of processes that are put into a group, at once: a write to the group's list
-// of processes, by whatever mount, is an event of inotify(7), and so is a new group in it.
-// Who is born in a group makes none: see process.Births. Without inotify newcomers are found
-// at the next listing.
+// arrivals reports at once which processes join a group. A write to the group's list of
+// processes, through any mount, is an inotify(7) event, and so is a new child group. A process
+// that is born in a group causes no event: see process.Births. Without inotify the next listing
+// finds newcomers.
 type arrivals struct {
 	fd      int
 	rosters map[int32][]*roster // of each watch: limits are nested, and the kernel has one watch of a file
@@ -36,7 +36,7 @@ func newArrivals() *arrivals {
 
 func (a *arrivals) poll() unix.PollFd { return unix.PollFd{Fd: int32(a.fd), Events: unix.POLLIN} }
 
-// watch watches one group of a roster; to do so again is nothing.
+// watch watches one group of a roster. Watching it again does nothing.
 func (a *arrivals) watch(r *roster, g cgroupfs.Group) {
 	if a == nil || a.fd < 0 || a.watched[watched{r, g}] {
 		return
@@ -58,7 +58,7 @@ func (a *arrivals) watch(r *roster, g cgroupfs.Group) {
 	add(g.Dir(), unix.IN_CREATE|unix.IN_ONLYDIR)
 }
 
-// read returns the rosters that somebody has come to.
+// read returns the rosters that a process has joined.
 func (a *arrivals) read() (come []*roster) {
 	buf := make([]byte, inotifyBuffer)
 	n, err := unix.Read(a.fd, buf)

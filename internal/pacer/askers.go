@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// askersMost is how many may ask at once: the others wait to be let in.
+	// askersMost is how many askers are served at once; further ones wait.
 	askersMost = 64
-	// askMost is how many bytes a question may have.
+	// askMost is the maximum size of a question in bytes.
 	askMost = 1 << 20
 )
 
-// askers are those who ask the pacer over its socket, one question a connection. Nothing
-// here waits for them.
+// askers are the connections to the pacer's socket, one question each. Nothing here blocks on
+// them.
 type askers struct {
 	path  string
 	fd    int
@@ -35,7 +35,7 @@ type asker struct {
 	text  []byte
 }
 
-// listen makes the socket, in place of one that a dead pacer has left.
+// listen makes the socket, and replaces one that a dead pacer left.
 func listen(path string) (*askers, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("listen: %w", err)
@@ -56,7 +56,7 @@ func listen(path string) (*askers, error) {
 	return a, nil
 }
 
-// keep keeps a file to close.
+// keep opens a spare file, which is closed when the pacer runs out of descriptors.
 func (a *askers) keep() {
 	if a.spare == nil {
 		a.spare, _ = os.Open(os.DevNull) // else it is tried again
@@ -74,7 +74,7 @@ func (a *askers) close() {
 	_ = os.Remove(a.path)
 }
 
-// poll adds what to wait for to what there is.
+// poll appends the descriptors to wait for.
 func (a *askers) poll(to []unix.PollFd) []unix.PollFd {
 	events := int16(unix.POLLIN)
 	if len(a.all) >= askersMost {
@@ -87,7 +87,7 @@ func (a *askers) poll(to []unix.PollFd) []unix.PollFd {
 	return to
 }
 
-// hurry takes off those who take too long to ask.
+// hurry drops askers that take too long to ask.
 func (a *askers) hurry() {
 	if len(a.all) > 0 {
 		now := clockNow()
@@ -106,8 +106,7 @@ func (a *askers) drop(done func(*asker) bool) {
 	})
 }
 
-// serve answers those whose questions are whole, and lets the next one in. ready is what
-// poll has added.
+// serve answers complete questions and accepts the next asker. ready is what poll appended.
 func (a *askers) serve(ready []unix.PollFd, answered func(ask) answer) {
 	a.drop(func(c *asker) bool {
 		i := slices.IndexFunc(ready[1:], func(f unix.PollFd) bool { return int(f.Fd) == c.fd && f.Revents != 0 })
@@ -127,7 +126,7 @@ func (a *askers) serve(ready []unix.PollFd, answered func(ask) answer) {
 	}
 }
 
-// read takes in what is there of the question, and answers if that is all of it.
+// read reads the available part of a question, and answers once it is complete.
 func (c *asker) read(answered func(ask) answer) (done bool) {
 	buf := make([]byte, 4096)
 	n, err := unix.Read(c.fd, buf)

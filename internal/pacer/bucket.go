@@ -2,8 +2,8 @@ package pacer
 
 import "time"
 
-// A bucket is a token bucket of bytes, in absolute time: what is early is paid for later
-// to the byte, and what is late is not made up for beyond its depth.
+// A bucket is a token bucket of bytes, in absolute time. Bytes written too early are repaid
+// exactly later; lost time is made up for only up to the bucket's depth.
 type bucket struct {
 	rate  float64       // bytes a second
 	depth time.Duration // the most that it holds, as time of the rate
@@ -11,9 +11,9 @@ type bucket struct {
 	at    time.Duration
 }
 
-// How much of a limit a bucket holds: for processes that write all the time, how late the
-// pacer may be without their losing any of their rate; for others, what they may write at
-// once.
+// How much of a limit a bucket holds. For processes that write all the time, this is how late
+// the pacer may be without costing them any of their rate. For others, it is how much they may
+// write at once.
 const (
 	depthBusy  = 300 * time.Millisecond
 	depthQuiet = 100 * time.Millisecond
@@ -23,16 +23,16 @@ func newBucket(rate uint64, now time.Duration) bucket {
 	return bucket{rate: float64(rate), depth: depthQuiet, at: now}
 }
 
-// fill adds what time has brought.
+// fill adds the bytes that the passed time allows.
 func (b *bucket) fill(now time.Duration) {
 	b.level = min(b.rate*b.depth.Seconds(), b.level+b.rate*(now-b.at).Seconds())
 	b.at = now
 }
 
-// take takes bytes, also more than there are.
+// take removes bytes, even more than the bucket holds.
 func (b *bucket) take(bytes float64) { b.level -= bytes }
 
-// until is how long it takes for the bucket to hold so much.
+// until returns how long it takes until the bucket holds level bytes.
 func (b *bucket) until(level float64) time.Duration {
 	return time.Duration((level - b.level) / b.rate * float64(time.Second))
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-io/weir/internal/cgroupfs"
 )
 
-// cells are where the processes of a limited group are stopped: a group of weir's own in
-// each group that they are in (see cgroupfs.CellName). On v1 that is in the freezer's
+// cells are the groups in which the processes of a limited group are paused: one group of weir
+// in each group that has processes (see cgroupfs.CellName). On v1 they are in the freezer's
 // hierarchy.
 type cells struct {
 	fs      *cgroupfs.FS
@@ -44,23 +44,24 @@ type cell struct {
 }
 
 const (
-	// bringRounds bounds how often who has come since is brought as well: they fork meanwhile.
+	// bringRounds bounds how often newcomers are listed again: processes fork meanwhile.
 	bringRounds = 4
-	// firstFor is how long the cell that a command is to be born in stays without one.
+	// firstFor is how long a cell stays without processes if a command is about to start in it.
 	firstFor = 10 * time.Second
-	// emptyFor is how long a cell without processes stays: its home's owner cannot remove
-	// the home meanwhile.
+	// emptyFor is how long a cell without processes stays. Meanwhile the owner of the group
+	// above cannot remove that group.
 	emptyFor = 150 * time.Millisecond
-	// tidyMost is how long nobody looks for empty cells where nobody comes or goes.
+	// tidyMost is the longest time between two looks for empty cells while no process comes or
+	// goes.
 	tidyMost = 500 * time.Millisecond
-	// apartMost is how long a process of v1 is not brought of which only some threads are in
-	// the limited group: a weir that starts a command there.
+	// apartMost is how long a v1 process is left out if only some of its threads are in the
+	// limited group: it may be a weir that starts a command there.
 	apartMost = 100 * time.Millisecond
 )
 
 func (c *cells) v1() bool { return c.limited.Hierarchy().Version == cgroupfs.V1 }
 
-// make makes the cell of a group, in the state of the others.
+// make makes the cell of a group, in the same state as the others.
 func (c *cells) make(home cgroupfs.Group) (*cell, error) {
 	if have := c.all[home]; have != nil {
 		return have, nil
@@ -82,8 +83,8 @@ func (c *cells) make(home cgroupfs.Group) (*cell, error) {
 	return made, nil
 }
 
-// open makes a cell, or opens the one that is there. One that somebody else has made gives
-// way: its maker could let go who is stopped there.
+// open makes a cell, or opens an existing one. It replaces a cell that somebody else made,
+// because its owner could resume the processes in it.
 func (c *cells) open(home cgroupfs.Group) (*cell, error) {
 	for evicted := false; ; evicted = true {
 		own, threads, err := home.CreateCell(c.name)
@@ -108,7 +109,7 @@ func (c *cells) open(home cgroupfs.Group) (*cell, error) {
 	}
 }
 
-// set stops the processes of all cells, or lets them go on.
+// set pauses or resumes the processes of all cells.
 func (c *cells) set(stop bool) error {
 	c.stopped = stop
 	var errs []error
@@ -123,15 +124,15 @@ func (c *cells) set(stop bool) error {
 	return errors.Join(errs...)
 }
 
-// forget forgets a cell that is gone. Its brake has nothing to write back, and a guard that
-// cannot be told is about to be another's place.
+// forget drops a cell that is gone. There is nothing to write back to its freezer file, and a
+// guard that is gone too will be replaced.
 func (c *cells) forget(home cgroupfs.Group) {
 	gone := c.all[home]
 	delete(c.all, home)
 	_ = errors.Join(gone.brake.Close(), c.untell(gone.own))
 }
 
-// gather brings who is in no cell into one. moved says that somebody was.
+// gather moves processes that are in no cell into one. moved reports whether there were any.
 func (c *cells) gather(r *roster, now time.Duration) (moved bool, err error) {
 	for range bringRounds {
 		var some bool
@@ -151,7 +152,7 @@ func (c *cells) gather(r *roster, now time.Duration) (moved bool, err error) {
 	return moved, nil
 }
 
-// bringV2 brings those who are in a group itself to the cell in it.
+// bringV2 moves the processes of a group itself into the cell below it.
 func (c *cells) bringV2(r *roster, now time.Duration) (some bool) {
 	for _, p := range r.places {
 		if !p.group.In(c.name) {
@@ -166,7 +167,8 @@ func (c *cells) bringV2(r *roster, now time.Duration) (some bool) {
 	return some
 }
 
-// bringV1 brings members who are in no cell to that of their group in the freezer's hierarchy.
+// bringV1 moves members that are in no cell into the cell of their group in the freezer's
+// hierarchy.
 func (c *cells) bringV1(r *roster, now time.Duration) (some bool, err error) {
 	if len(c.apart) == 0 && slices.Equal(c.known, r.members) {
 		return false, nil
@@ -246,7 +248,7 @@ func (c *cells) pass(pid int) {
 	c.passed[pid] = true
 }
 
-// passes reports whether a process is not to be brought.
+// passes reports whether a process must not be moved into a cell.
 func (c *cells) passes(pid int) bool {
 	if _, known := c.passed[pid]; !known {
 		helper := background.IsHelper(pid)
@@ -259,8 +261,8 @@ func (c *cells) passes(pid int) bool {
 	return c.passed[pid]
 }
 
-// waited reports whether a process has been here for so long that it is no weir that is about
-// to start a command, or a helper.
+// waited reports whether a process has been in the group for so long that it cannot be a weir
+// about to start a command, or a helper.
 func (c *cells) waited(pid int, now time.Duration) bool {
 	since, known := c.apart[pid]
 	if known {
@@ -273,20 +275,20 @@ func (c *cells) waited(pid int, now time.Duration) bool {
 	return false
 }
 
-// whole reports whether all of a process is in the limited group. A weir that starts a
-// command there on v1 is in the group with one thread, for a moment.
+// whole reports whether all threads of a process are in the limited group. On v1, a weir that
+// starts a command has one thread in the group for a moment.
 func (c *cells) whole(pid int, now time.Duration) bool {
 	return threadsIn(c.limited, pid) || c.waited(pid, now)
 }
 
-// untidy reports whether it is time for tidy: somebody has come or gone, a cell is empty, or
-// nobody has looked for a while.
+// untidy reports whether it is time for tidy: a process came or went, a cell is empty, or the
+// last look was too long ago.
 func (c *cells) untidy(r *roster, now time.Duration) bool {
 	return c.empties || len(c.missed) > 0 || now-c.tidied > tidyMost || !slices.Equal(c.seen, r.members)
 }
 
-// tidy removes cells that have been empty for a while, and lets go who is in the limited
-// group no longer.
+// tidy removes cells that have been empty for a while, and releases processes that have left
+// the limited group.
 func (c *cells) tidy(r *roster, now time.Duration) {
 	c.tidied, c.seen, c.empties = now, append(c.seen[:0], r.members...), false
 	clear(c.passed) // the numbers are given again
@@ -324,7 +326,7 @@ func (c *cells) tidy(r *roster, now time.Duration) {
 	c.prune(now)
 }
 
-// leave moves those of a cell of v1 back who are in the limited group no longer.
+// leave moves processes back that are in a v1 cell but no longer in the limited group.
 func (c *cells) leave(home cgroupfs.Group, tasks, members []int) error {
 	if !c.v1() {
 		return nil
@@ -340,7 +342,7 @@ func (c *cells) leave(home cgroupfs.Group, tasks, members []int) error {
 	return nil
 }
 
-// dissolve lets all go, moves them back and removes the cells.
+// dissolve resumes all processes, moves them back and removes the cells.
 func (c *cells) dissolve() error {
 	errs := []error{c.set(false)}
 	for home, each := range c.all {

@@ -16,17 +16,17 @@ import (
 	"github.com/weir-io/weir/internal/state"
 )
 
-// A Client asks the pacer of this host, and starts it if it does not run.
+// A Client sends requests to the pacer of this host, and starts the pacer if it is not running.
 type Client struct{ State state.Dir }
 
-// ask is a question to the pacer; an empty one asks whether it is there.
+// ask is a request to the pacer. An empty one asks whether the pacer is running.
 type ask struct {
 	Add    *Job   `json:"add,omitempty"`
 	Remove *Place `json:"remove,omitempty"` // a limited group
 	Seen   *Place `json:"seen,omitempty"`   // a limited group
 }
 
-// answer is the pacer's.
+// answer is the pacer's reply.
 type answer struct {
 	Error string `json:"error,omitempty"`
 	Note  string `json:"note,omitempty"` // what there is to say of its accuracy
@@ -35,16 +35,16 @@ type answer struct {
 
 const (
 	socketName = "pacer.sock"
-	// startMax is how long a pacer may take to start, and an answer to come.
+	// startMax is how long a pacer may take to start, and a reply to arrive.
 	startMax  = 10 * time.Second
 	startLook = 10 * time.Millisecond
-	// startAgain is after how long another pacer is started: one gives up where a sweep has
-	// the lock for longer than takeOverMax.
+	// startAgain is when another pacer is started: one gives up if a sweep holds the lock for
+	// longer than takeOverMax.
 	startAgain = 2 * takeOverMax
 )
 
-// Add has the pacer hold a group, in place of what it held of it. note is what there is to
-// say of the accuracy.
+// Add has the pacer hold a group, in place of what it held for the group before. note says what
+// to know about the accuracy.
 func (c Client) Add(j Job) (note string, err error) {
 	if err := j.check(); err != nil {
 		return "", err
@@ -53,9 +53,9 @@ func (c Client) Add(j Job) (note string, err error) {
 	return a.Note, err
 }
 
-// Remove has the pacer let a group go. One that was killed is started again for that: else
-// the next would take the group over from the record. One that runs is asked in any case:
-// what a weir has asked it that was killed may not be on record yet.
+// Remove has the pacer release a group. If the pacer was killed, Remove starts it again first,
+// because otherwise the next pacer would take the group over from its record. A running pacer
+// is asked in any case: the request of a killed weir may not be on record yet.
 func (c Client) Remove(limited Place) error {
 	q := ask{Remove: &limited}
 	for {
@@ -84,10 +84,11 @@ func isDown(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ECONNREFUSED)
 }
 
-// start is Start, but in tests.
+// start is Start, except in tests.
 var start = Start
 
-// ask asks, and starts a pacer where none is. One that ends just then is asked again.
+// ask sends a request, and starts a pacer if there is none. If the pacer ends meanwhile, it
+// asks again.
 func (c Client) ask(q ask) (a answer, err error) {
 	var started time.Time
 	for began := time.Now(); ; time.Sleep(startLook) {
@@ -111,7 +112,7 @@ func (c Client) ask(q ask) (a answer, err error) {
 	}
 }
 
-// endedError says that the pacer has ended while it was asked.
+// endedError says that the pacer ended before it replied.
 type endedError struct{ error }
 
 func (e *endedError) Unwrap() error { return e.error }
@@ -134,10 +135,10 @@ func (c Client) once(q ask) (a answer, err error) {
 	return a, nil
 }
 
-// PacerArg makes weir the pacer: see Serve.
+// PacerArg is the argument that runs weir as the pacer: see Serve.
 const PacerArg = "__pacer"
 
-// Start starts a pacer in the background, which ends at once if one runs.
+// Start starts a pacer in the background. It ends at once if another one is running.
 func Start() error {
 	cmd := background.Command(PacerArg)
 	if err := cmd.Start(); err != nil {

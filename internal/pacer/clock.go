@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// born is when this process read both CLOCK_MONOTONIC and Go's clock, which is the same one,
+// born is when this process read both CLOCK_MONOTONIC and Go's clock, which is the same clock,
 // read without a system call.
 var born, bornAt = time.Now(), monotonic()
 
@@ -24,7 +24,7 @@ func monotonic() time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// clockNow is CLOCK_MONOTONIC, to the microsecond or so.
+// clockNow is CLOCK_MONOTONIC, to about a microsecond.
 func clockNow() time.Duration { return bornAt + time.Since(born) }
 
 // spent is the processor time of the calling thread.
@@ -34,19 +34,19 @@ func spent() time.Duration {
 	return time.Duration(t.Nano())
 }
 
-// realtimePriority is a low one: what needs to be earlier can be.
+// realtimePriority is low, so that other real-time programs can run first.
 const realtimePriority = 10
 
-// A thread is the one that paces.
+// A thread is the operating system thread that paces.
 type thread struct {
 	tid    int
 	looked time.Duration
 	note   string // what there is to say of its accuracy
 }
 
-// beExact makes the calling goroutine's thread wake in time: SCHED_FIFO, and a timer slack
-// of a nanosecond. The goroutine is not locked to it: with one that is, Go needs another
-// thread, which is not in real time, whenever its monitor has the goroutine start anew.
+// beExact makes the calling goroutine's thread wake on time, with SCHED_FIFO and a timer slack
+// of a nanosecond. The goroutine is not locked to the thread. If it were, Go would use another
+// thread, without real-time priority, whenever its monitor resumes the goroutine.
 func (t *thread) beExact() {
 	calmMonitor()
 	runtime.GOMAXPROCS(1)    // no other thread can take the goroutine
@@ -63,11 +63,11 @@ func inRealTime() error {
 	return errors.Join(slack, unix.SchedSetAttr(0, attr, 0))
 }
 
-// stayEvery is how often the pacer looks whether it still has its thread.
+// stayEvery is how often the pacer checks whether it still runs on its thread.
 const stayEvery = 100 * time.Millisecond
 
-// stay makes another thread exact as well, if Go has moved the goroutine to it while a
-// system call took long.
+// stay makes another thread exact as well, if Go moved the goroutine to it during a long system
+// call.
 func (t *thread) stay(now time.Duration) {
 	if now-t.looked < stayEvery {
 		return
@@ -78,14 +78,15 @@ func (t *thread) stay(now time.Duration) {
 	}
 }
 
-// monitorLate is by how much Go's monitor may wake too late.
+// monitorLate is how late Go's monitor may wake.
 const monitorLate = 100 * time.Millisecond
 
 // calmMonitor gives the thread of Go's monitor a timer slack, so that it wakes when the
-// processor is awake anyway. It does every 10 ms while the pacer sleeps, and has it change
-// threads after: that took as much processor time as the pacing, in User-mode Linux more.
-// It is the first thread that the runtime starts, and so the one with the lowest number but
-// the main one's. Where the slack is refused, or another thread's, the pacer takes more time.
+// processor is awake anyway. It wakes every 10 ms while the pacer sleeps, and makes it change
+// threads afterwards. That took as much processor time as the pacing, and more in user-mode
+// Linux. The monitor is the first thread that the runtime starts, so it has the lowest number
+// after the main thread. If the slack is refused, or another thread gets it, the pacer takes
+// more processor time.
 func calmMonitor() {
 	threads, _ := os.ReadDir("/proc/self/task")
 	monitor := 0
@@ -97,22 +98,22 @@ func calmMonitor() {
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/timerslack_ns", monitor), strconv.AppendInt(nil, int64(monitorLate), 10), 0)
 }
 
-// pollUntil sleeps in the kernel until a moment, or until a file is ready: a Go timer goes
-// through another thread. It is a raw system call, because Go's monitor wakes every 20 µs
-// for a while after each other one that lasts (measured: as much processor time again as
-// the pacer's). It can end early, when Go interrupts it.
+// pollUntil sleeps in the kernel until t, or until a file is ready. A Go timer would go through
+// another thread. It uses a raw system call, because after any other system call that lasts,
+// Go's monitor wakes every 20 µs for a while (measured: as much processor time as the pacer's
+// own). It can end early when Go interrupts it.
 func pollUntil(t time.Duration, files []unix.PollFd) (ready bool) {
 	left := unix.NsecToTimespec(int64(max(0, t-clockNow())))
 	n, _, errno := unix.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&files[0])), uintptr(len(files)), uintptr(unsafe.Pointer(&left)), 0, 0, 0)
 	return errno == 0 && n > 0
 }
 
-// filesMost is how many files the pacer may have open: two for each process that it counts,
-// and some for each group.
+// filesMost is how many files the pacer may have open: two for each process that it counts, and
+// some for each group.
 const filesMost = 1 << 16
 
-// beSpared has the kernel kill others for want of memory, and gives the pacer, with its
-// guards, room for its files. Where either is refused it does without.
+// beSpared asks the kernel to OOM-kill other processes first, and raises the pacer's limit on
+// open files (its guards inherit both). If either is refused, the pacer goes on without.
 func beSpared() {
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("-1000"), 0)
 	_ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: filesMost, Max: filesMost})

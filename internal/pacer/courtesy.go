@@ -6,9 +6,9 @@ import (
 	"github.com/weir-io/weir/internal/process"
 )
 
-// A courtesy lets stopped processes go for a moment for a signal that one of them has
-// pending: on v1 a stopped process takes none, not even SIGKILL. What they write meanwhile
-// is owed as everything else is.
+// A courtesy resumes paused processes for a moment if one of them has a pending signal: on v1 a
+// frozen process takes no signal, not even SIGKILL. What the processes write meanwhile is added
+// to the debt.
 type courtesy struct {
 	due    time.Duration         // when to look for signals next
 	whom   int                   // who is let go for one; 0: nobody
@@ -23,34 +23,35 @@ type courtesy struct {
 }
 
 const (
-	// signalEvery is how often stopped processes are looked at for signals.
+	// signalEvery is how often paused processes are checked for signals.
 	signalEvery = 60 * time.Millisecond
-	// shortMost is for how long they may be stopped without being looked at for signals.
+	// shortMost is how long they may be paused without a check for signals.
 	shortMost = 90 * time.Millisecond
-	// signalShare is how much of a processor that takes at most.
+	// signalShare is the largest share of a processor that these checks may take.
 	signalShare = 0.02
-	// courtesyMost is how long they are let go for one at most, endMost for one that ends a
-	// process (on a busy machine it gets its processor late, and writes nothing more), and
-	// courtesyLook how often it is looked whether it has been taken.
+	// courtesyMost is the longest time for which they are resumed for a signal. endMost is the
+	// same for a signal that ends a process (on a busy machine it gets a processor late, and
+	// writes nothing more). courtesyLook is how often the pacer checks whether the signal has
+	// been taken.
 	courtesyMost = 5 * time.Millisecond
 	endMost      = 100 * time.Millisecond
 	courtesyLook = 200 * time.Microsecond
-	// endEvery is how often that is tried again for a signal that ends a process: it costs at
-	// most courtesyCost each time.
+	// endEvery is how often the pacer tries again for a signal that ends a process. Each try
+	// costs at most courtesyCost.
 	endEvery = 500 * time.Millisecond
-	// courtesyCost is how much they may write meanwhile, as time of the limit.
+	// courtesyCost is how much they may write meanwhile, as time at the limit.
 	courtesyCost = 20 * time.Millisecond
-	// courtesyPause is for how many times the debt that a signal has brought about its process
-	// is not let go for another: who is sent one all the time, as by a profiler, pays in the
-	// end. A signal that ends the process does not wait for that.
+	// courtesyPause bounds how often a process gets this courtesy: after a signal it gets none
+	// for this many times the debt that the signal caused. So a process that gets signals all
+	// the time, for example from a profiler, stays within the limit. A signal that ends the
+	// process does not wait.
 	courtesyPause = 20
-	// goingFor is for how long a process that has caught a signal to end is let go now and then
-	// to do what that takes.
+	// goingFor is how long a process that handles a signal to end is resumed now and then, so
+	// that it can finish.
 	goingFor = 2 * time.Second
 )
 
-// attend does what there is to do for signals of stopped processes, before the time for the
-// next step.
+// attend handles signals of paused processes until the next step is due.
 func (p *paced) attend(now time.Duration) error {
 	c := &p.courtesy
 	switch {
@@ -87,8 +88,8 @@ func (p *paced) attend(now time.Duration) error {
 	return nil
 }
 
-// serve reports whether who is let go for a signal is to go on: until that is taken, or, if
-// it may end the process, until that has ended.
+// serve reports whether processes that were resumed for a signal may go on: until the signal is
+// taken, or, if it may end the process, until the process has ended.
 func (p *paced) serve(now time.Duration) (goOn bool, err error) {
 	c := &p.courtesy
 	left, gone := process.SignalsOf(c.whom)
@@ -120,7 +121,7 @@ func (p *paced) serve(now time.Duration) (goOn bool, err error) {
 	return false, nil
 }
 
-// signalled finds a member that has a signal to take, or has taken one to end.
+// signalled finds a member with a pending signal, or with one that is about to end it.
 func (p *paced) signalled(now time.Duration) (pid int, which process.Signals) {
 	c := &p.courtesy
 	for _, pid := range p.roster.members {
@@ -144,7 +145,7 @@ func (p *paced) signalled(now time.Duration) (pid int, which process.Signals) {
 	return 0, process.Signals{}
 }
 
-// paid notes what it cost to let somebody go, in bytes.
+// paid records what a courtesy cost, in bytes.
 func (c *courtesy) paid(bytes, rate float64, now time.Duration) {
 	if c.owes == 0 {
 		return

@@ -14,8 +14,8 @@ import (
 	"github.com/weir-io/weir/internal/cgroupfs"
 )
 
-// dissolve moves what is in a cell to its home, and removes it. Groups that the processes
-// have made in it stay, and it with them: nobody is stopped there.
+// dissolve moves the processes of a cell to the group above, and removes the cell. Groups that
+// the processes made in the cell stay, and the cell with them; nothing is paused there.
 func dissolve(own cgroupfs.Group, threads bool) error {
 	for range dissolveTries { // they fork meanwhile
 		moved, err := empty(own, threads)
@@ -41,8 +41,8 @@ func dissolve(own cgroupfs.Group, threads bool) error {
 
 const dissolveTries = 100
 
-// evict moves all that is in somebody else's group, and below it, to the group above it, and
-// removes it.
+// evict moves all processes of somebody else's group, and of the groups below it, to the group
+// above it, and removes it.
 func evict(own cgroupfs.Group, threads bool) (err error) {
 	home := own.Parent()
 	for range evictTries {
@@ -68,7 +68,7 @@ func evict(own cgroupfs.Group, threads bool) (err error) {
 
 const evictTries = 10
 
-// empty moves what is in a cell, and in cells in it, to its home.
+// empty moves the processes of a cell, and of cells in it, to the group above.
 func empty(own cgroupfs.Group, threads bool) (moved bool, err error) {
 	home := own.Parent()
 	err = own.Walk(func(g cgroupfs.Group) error {
@@ -89,13 +89,13 @@ func empty(own cgroupfs.Group, threads bool) (moved bool, err error) {
 	return moved, err
 }
 
-// threadsIn reports whether all threads of a process are in a group of v1.
+// threadsIn reports whether all threads of a process are in a v1 group.
 func threadsIn(g cgroupfs.Group, pid int) bool {
 	in, err := g.Threads()
 	return err == nil && !slices.ContainsFunc(threadsOf(pid), func(tid int) bool { return !slices.Contains(in, tid) })
 }
 
-// threadsAny reports whether any is.
+// threadsAny reports whether any thread is.
 func threadsAny(g cgroupfs.Group, pid int) bool {
 	in, err := g.Threads()
 	return err != nil || slices.ContainsFunc(threadsOf(pid), func(tid int) bool { return slices.Contains(in, tid) })

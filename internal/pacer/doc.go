@@ -1,12 +1,13 @@
-// Package pacer holds the buffered writes of groups by stopping their processes, where the
-// kernel does not: on cgroup v1, and where a file system has no cgroup writeback.
+// Package pacer holds the buffered writes of groups where the kernel does not: on cgroup v1, on
+// file systems without cgroup writeback, and in files of other groups. It pauses the groups'
+// processes.
 //
-// The kernel counts for each process what it has made dirty (write_bytes of
-// /proc/PID/io). The pacer lets a group's processes run for a moment, stops them, counts
-// what they have written, and leaves them stopped until the limit has caught up. One
-// process paces all groups: a real-time thread where that is allowed. Direct and
-// synchronous writes are the kernel's own rule's to hold, and are not counted twice.
+// The kernel counts for each process how many bytes it dirtied (write_bytes of /proc/PID/io).
+// The pacer resumes a group's processes for a moment, pauses them, counts what they wrote, and
+// leaves them paused until the average is back at the limit. One process paces all groups, on a
+// real-time thread where that is allowed. The kernel's own rule holds direct and synchronous
+// writes; the pacer does not count them again.
 //
-// The whole group stops, its computing too; and nobody is stopped in the middle of a
-// system call: what one write(2) makes dirty is counted as a whole, and paid for after.
+// A pause stops the whole group, its computing too. No process is paused in the middle of a
+// system call: a single write(2) completes, and the group is paused for all of it afterwards.
 package pacer

@@ -11,12 +11,13 @@ import (
 	"github.com/weir-io/weir/internal/escape"
 )
 
-// CountEscaped has the pacer count only what escapes the group's limit on cgroup v2: what its
-// processes write to files that the kernel writes back for another group. The limit is for
-// both together. Nobody is stopped, or moved, before something has escaped.
+// CountEscaped makes the pacer count only what escapes the group's limit on cgroup v2: writes
+// to files that the kernel charges to another group. The limit applies to these and to the
+// group's own writes together. The pacer moves and pauses no process before something has
+// escaped.
 const CountEscaped = "escaped"
 
-// escaped counts that.
+// escaped is the meter for CountEscaped.
 type escaped struct {
 	meter *escape.Meter
 	owed  *escape.Owed
@@ -24,7 +25,7 @@ type escaped struct {
 	taken float64 // of the bucket, by what the kernel was seen to charge last
 }
 
-// newEscaped begins to count. The watcher may be nil.
+// newEscaped starts to count. The watcher may be nil.
 func newEscaped(j Job, limited cgroupfs.Group, w *escape.Watcher, now time.Duration) (*escaped, error) {
 	threshold := escape.Threshold(j.WBPS, w != nil)
 	m, err := escape.NewMeter(limited, j.Devices, w, threshold/2)
@@ -48,7 +49,7 @@ func (m *escaped) on(devices []blkdev.Number) { m.meter.On(devices) }
 
 func (m *escaped) close() { m.meter.Close() }
 
-// rest is how long nobody has to look at the group; 0: it is paced as others are.
+// rest is how long the group needs no look; 0: it is paced as other groups are.
 func (m *escaped) rest(now time.Duration) time.Duration {
 	if m.owed.Active(now) {
 		return 0
@@ -56,12 +57,12 @@ func (m *escaped) rest(now time.Duration) time.Duration {
 	return m.meter.Rest()
 }
 
-// A resting meter can leave a group alone.
+// A resting meter can leave a group alone for a while.
 type resting interface {
 	rest(now time.Duration) time.Duration
 }
 
-// rests reports how long the group can be left alone; 0: it cannot.
+// rests reports how long the group can be left alone; 0: not at all.
 func (p *paced) rests(now time.Duration) time.Duration {
 	if m, can := p.meter.(resting); can && !p.stopped {
 		return m.rest(now)
@@ -69,8 +70,8 @@ func (p *paced) rests(now time.Duration) time.Duration {
 	return 0
 }
 
-// takeOver lets those go on whom another pacer has stopped: nobody is brought to cells before
-// something escapes, and these are to be removed in the end.
+// takeOver resumes processes that another pacer paused. No process is moved into cells before
+// something escapes, and these cells will be removed.
 func (c *cells) takeOver(j Job) error {
 	all, err := j.Cells(c.fs)
 	for _, own := range all {
@@ -82,7 +83,7 @@ func (c *cells) takeOver(j Job) error {
 }
 
 // share takes from the bucket what the kernel has charged to the group. It takes no more than
-// there is, unless something has escaped that is not paid for yet.
+// the bucket holds, unless escaped bytes are still to be repaid.
 func (p *paced) share() {
 	m, shares := p.meter.(*escaped)
 	if !shares {
@@ -95,7 +96,8 @@ func (p *paced) share() {
 	}
 }
 
-// watcher is what sees escapes. Without it nobody is stopped: an escape.Estimate errs.
+// watcher is what sees escapes. Without it the pacer pauses no process, because an
+// escape.Estimate can err.
 func (s *server) watcher() (*escape.Watcher, error) {
 	if !s.watched {
 		s.watched = true
@@ -105,7 +107,7 @@ func (s *server) watcher() (*escape.Watcher, error) {
 	return s.escapes, s.unseen
 }
 
-// alarmPoll is what to wait for, for alarm; nothing without a watcher.
+// alarmPoll is the descriptor to wait for before alarm; none without a watcher.
 func (s *server) alarmPoll() unix.PollFd {
 	if s.escapes == nil {
 		return unix.PollFd{Fd: -1}
@@ -113,7 +115,7 @@ func (s *server) alarmPoll() unix.PollFd {
 	return unix.PollFd{Fd: int32(s.escapes.FD()), Events: unix.POLLIN}
 }
 
-// alarm has the groups looked at of which something has escaped.
+// alarm makes the groups due of which something has escaped.
 func (s *server) alarm() {
 	now := clockNow()
 	for _, id := range s.escapes.Drain() {

@@ -4,8 +4,9 @@ import (
 	"github.com/weir-io/weir/internal/cgroupfs"
 )
 
-// Hold has the pacer hold what the rules of a group say now, counted so; nil, or rules without
-// a rate of writing, have it let the group go. note is what there is to say of the accuracy.
+// Hold makes the pacer hold what a group's rules say now, with the given way to count. With a
+// nil count, or rules without a write rate, it releases the group. note says what to know about
+// the accuracy.
 func (c Client) Hold(g cgroupfs.Group, count *string) (note string, err error) {
 	if count == nil {
 		return "", c.Remove(PlaceOf(g, "blkio"))

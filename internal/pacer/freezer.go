@@ -6,11 +6,11 @@ import (
 	"github.com/weir-io/weir/internal/cgroupfs"
 )
 
-// Freezer is v1's controller that stops processes.
+// Freezer is the v1 controller that pauses processes.
 const Freezer = "freezer"
 
-// JobFor is what the pacer is asked to hold a group with these rules: the lowest rate of
-// writing, because it cannot tell disks apart. some is false if there is none.
+// JobFor returns the request to hold a group with these rules. It uses the lowest write rate,
+// because the pacer cannot tell disks apart. some is false if there is none.
 func JobFor(g cgroupfs.Group, rules []cgroupfs.Rule) (j Job, some bool) {
 	j = Job{Limited: PlaceOf(g, "blkio")}
 	for _, r := range rules {
@@ -24,9 +24,9 @@ func JobFor(g cgroupfs.Group, rules []cgroupfs.Rule) (j Job, some bool) {
 	return j, len(j.Devices) > 0
 }
 
-// CellsFor are the cells in which the pacer stops the processes of a limited group: on v1
-// below the groups that they are in in the freezer's hierarchy, on v2 in the group itself.
-// pid 0 is the caller.
+// CellsFor returns the cells in which the pacer pauses the processes of a limited group: on v1
+// below their groups in the freezer's hierarchy, on v2 in the group itself. pid 0 is the
+// caller.
 func CellsFor(fs *cgroupfs.FS, limited cgroupfs.Group, pids ...int) ([]cgroupfs.Group, error) {
 	name := cgroupfs.CellName(limited)
 	if limited.Hierarchy().Version == cgroupfs.V2 {
@@ -57,7 +57,7 @@ func CellsFor(fs *cgroupfs.FS, limited cgroupfs.Group, pids ...int) ([]cgroupfs.
 	return cells, nil
 }
 
-// NoFreezer is why nothing can be stopped on a host of v1.
+// NoFreezer is the error on a v1 host where no process can be paused.
 func NoFreezer() error {
 	return &cgroupfs.Unsupported{Feature: "pace on cgroup v1", Reason: "the freezer controller is not mounted", Remedy: "mount -t cgroup -o freezer freezer DIR"}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-io/weir/internal/process"
 )
 
-// of finds the group of a place; nil if it is not paced.
+// of finds the paced group of a place; nil if it is not paced.
 func (s *server) of(limited Place) *paced {
 	for p, h := range s.jobs {
 		if h.job.Limited == limited {
@@ -19,7 +19,7 @@ func (s *server) of(limited Place) *paced {
 	return nil
 }
 
-// add begins to pace a group, or paces it at another rate.
+// add starts to pace a group, or changes its rate.
 func (s *server) add(j Job) error {
 	if err := j.check(); err != nil {
 		return err
@@ -56,7 +56,7 @@ func (s *server) add(j Job) error {
 	return nil
 }
 
-// begin stops a group for the first time, once the guard knows of it.
+// begin pauses a group for the first time, after telling the guards about it.
 func (s *server) begin(j Job) (*paced, error) {
 	limited, err := j.Limited.Find(s.fs)
 	if err != nil {
@@ -92,7 +92,7 @@ func (s *server) begin(j Job) (*paced, error) {
 	return p, nil
 }
 
-// end lets a group go.
+// end releases a group.
 func (s *server) end(p *paced) error {
 	s.haltBut(p)
 	p.meter.close() // that takes files, of which there may be none left
@@ -102,7 +102,7 @@ func (s *server) end(p *paced) error {
 	return err
 }
 
-// drop lets a group go, and forgets it.
+// drop releases a group and forgets it.
 func (s *server) drop(p *paced) error {
 	h := s.jobs[p]
 	delete(s.jobs, p)
@@ -112,11 +112,11 @@ func (s *server) drop(p *paced) error {
 	return h.record.Done()
 }
 
-// retryAfter is when a group that could not be looked at is tried again.
+// retryAfter is when a group that could not be read is tried again.
 const retryAfter = 100 * time.Millisecond
 
-// fail takes a group off that is gone. One that cannot be looked at for another reason is
-// let go until the next try.
+// fail drops a group that is gone. If it cannot be read for another reason, its processes are
+// resumed until the next try.
 func (s *server) fail(p *paced, err error) {
 	set := p.letGo()
 	gone := cgroupfs.IsGone(err) || cgroupfs.IsGone(set) // something is: the group, or what was in it

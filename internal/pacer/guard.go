@@ -15,23 +15,23 @@ import (
 	"github.com/weir-io/weir/internal/state"
 )
 
-// GuardArg makes weir a guard of the pacer, and nothing else: see Guard. There are two, so
-// that one is left when the other is killed with the pacer, or stopped.
+// GuardArg is the argument that runs weir as a guard of the pacer: see Guard. There are two
+// guards, so that one is left if the other is killed or stopped together with the pacer.
 const GuardArg = "__guard"
 
 const guardsMost = 2
 
 const (
-	// beatEvery is how often the pacer tells its guards that it runs.
+	// beatEvery is how often the pacer tells its guards that it is running.
 	beatEvery = 250 * time.Millisecond
-	// guardLook is how long a guard waits for that at once; stallMost is after how many waits
-	// without a word it lets the groups go on, and endAfter after how many it ends a pacer
-	// that somebody has stopped, to start another.
+	// guardLook is how long a guard waits for that at a time. After stallMost waits without a
+	// word it resumes the groups. After endAfter waits it ends the pacer, which somebody has
+	// stopped, and starts another.
 	guardLook = 350 * time.Millisecond
 	stallMost = 2
 	endAfter  = 9
-	// ownMost is how long the lock of a pacer that has ended may stay taken: if it does for
-	// longer, another pacer has it, and the groups.
+	// ownMost is how long the lock of a pacer that has ended may stay taken. If it stays taken
+	// for longer, another pacer holds the lock and the groups.
 	ownMost = 500 * time.Millisecond
 )
 
@@ -42,7 +42,7 @@ type Watch struct {
 	Again func() error                      // starts another
 }
 
-// WatchOf is what a guard does on this host.
+// WatchOf returns what a guard does on this host.
 func WatchOf(dir state.Dir) Watch {
 	pacer := os.Getppid()
 	return Watch{
@@ -65,9 +65,9 @@ func WatchOf(dir state.Dir) Watch {
 	}
 }
 
-// Guard is a guard's whole life: it learns from a pipe which groups are stopped, and when the
-// pipe ends, however the pacer does, lets them go on and has another pacer start for them. It
-// lets them go on as well when the pacer says nothing for a while.
+// Guard runs a guard. It learns from a pipe which groups are paused. When the pipe closes, for
+// whatever reason, it resumes them and starts another pacer for them. It also resumes them when
+// the pacer says nothing for a while.
 func Guard(pipe *os.File, w Watch) error {
 	held := make(map[string]string)
 	fd := int(pipe.Fd()) // which has it block
@@ -113,9 +113,9 @@ func Guard(pipe *os.File, w Watch) error {
 	return errors.Join(err, w.Again())
 }
 
-// note takes in lines of the pacer's, and returns what is left. A line has a quoted file, and
-// what lets its group go on. Without that the group is gone, and without a file the pacer only
-// says that it runs.
+// note reads the pacer's lines and returns the unfinished rest. A line has a quoted file, and
+// the text that resumes its group. Without that text the group is gone. Without a file the line
+// only says that the pacer is running.
 func note(held map[string]string, text []byte) (rest []byte) {
 	for {
 		line, after, whole := strings.Cut(string(text), "\n")
@@ -152,7 +152,7 @@ func thaw(held map[string]string) error {
 	return errors.Join(errs...)
 }
 
-// A guard is a guard process, as the pacer has it.
+// A guard is a guard process, as the pacer sees it.
 type guard struct {
 	cmd  *exec.Cmd
 	pipe int         // nobody waits for a guard that somebody has stopped
@@ -191,7 +191,7 @@ func (g *guard) reap() {
 	_ = g.cmd.Wait() // that it has ended is all there is to know
 }
 
-// end ends a guard that is not to let anything go.
+// end ends a guard without letting it resume anything.
 func (g *guard) end() {
 	_ = g.cmd.Process.Kill() // it may have ended
 	g.reap()
@@ -204,12 +204,13 @@ func (g *guard) say(text string) error {
 	return nil
 }
 
-// hold tells the guard of a group, before it is stopped for the first time: the file that
-// lets it go on, and the line for it.
+// hold tells the guard about a group before the group is paused for the first time: the file
+// that resumes it, and the line to write.
 func (g *guard) hold(file, line string) error { return g.say(strconv.Quote(file) + " " + line + "\n") }
 
-// release tells it that a group is not stopped any more.
+// release tells the guard that a group is no longer paused.
 func (g *guard) release(file string) error { return g.say(strconv.Quote(file) + "\n") }
 
-// beat tells it that the pacer runs. One that does not read has its pipe full in the end.
+// beat tells the guard that the pacer is running. If the guard does not read, its pipe fills up
+// in the end.
 func (g *guard) beat() { _ = g.say("\n") }

@@ -9,7 +9,7 @@ import (
 	"github.com/weir-io/weir/internal/cgroupfs"
 )
 
-// A Job is a group that the pacer holds, as its record and its socket have it.
+// A Job is a group that the pacer holds, as in its record and in requests.
 type Job struct {
 	Limited Place           `json:"limited"`          // the group with the kernel's rules
 	Cell    Place           `json:"cell,omitzero"`    // one that is made first: a command is to be born in it (see CellsFor)
@@ -19,17 +19,17 @@ type Job struct {
 	Count   string          `json:"count,omitempty"`  // what is counted: all that is written is CountWritten
 }
 
-// CountWritten has the pacer count all that the group's processes write and the kernel's
-// rules have not seen.
+// CountWritten makes the pacer count all writes of the group's processes that the kernel's
+// rules do not see.
 const CountWritten = ""
 
-// A Place is a group: its hierarchy, by a controller of v1's or "" for cgroup2, and its path.
+// A Place names a group: its hierarchy, by a controller of v1 or "" for cgroup2, and its path.
 type Place struct {
 	Controller string `json:"controller,omitempty"`
 	Path       string `json:"path"`
 }
 
-// PlaceOf names a group for a record. Controller is one of its hierarchy's, on v1.
+// PlaceOf names a group for a record. controller is one of its hierarchy's controllers on v1.
 func PlaceOf(g cgroupfs.Group, controller string) Place {
 	if g.Hierarchy().Version == cgroupfs.V2 {
 		controller = ""
@@ -37,7 +37,7 @@ func PlaceOf(g cgroupfs.Group, controller string) Place {
 	return Place{controller, g.Path()}
 }
 
-// Holds reports whether one place is another one, or above it.
+// Holds reports whether a place is the other place, or above it.
 func (p Place) Holds(other Place) bool {
 	return p.Controller == other.Controller && (p.Path == "/" || p.Path == other.Path || strings.HasPrefix(other.Path, p.Path+"/"))
 }
@@ -54,7 +54,7 @@ func (p Place) Find(fs *cgroupfs.FS) (cgroupfs.Group, error) {
 	return h.Group(p.Path)
 }
 
-// check refuses what cannot be done.
+// check refuses impossible requests.
 func (j Job) check() error {
 	if j.WBPS == 0 || len(j.Devices) == 0 || j.Limited.Path == "" {
 		return fmt.Errorf("pace cgroup %q: a limit, a device or a group is missing", j.Limited.Path)
@@ -65,7 +65,7 @@ func (j Job) check() error {
 	return nil
 }
 
-// Cells lists the groups in which processes of a job are stopped, whoever has made them.
+// Cells lists the groups in which the processes of a job are paused, whoever made them.
 func (j Job) Cells(fs *cgroupfs.FS) (all []cgroupfs.Group, err error) {
 	limited, err := j.Limited.Find(fs)
 	if err != nil {
@@ -89,7 +89,7 @@ func (j Job) Cells(fs *cgroupfs.FS) (all []cgroupfs.Group, err error) {
 	return all, err
 }
 
-// Thaw lets the processes of a job go on.
+// Thaw resumes the processes of a job.
 func (j Job) Thaw(fs *cgroupfs.FS) error {
 	all, err := j.Cells(fs)
 	errs := []error{err}
@@ -101,8 +101,8 @@ func (j Job) Thaw(fs *cgroupfs.FS) error {
 	return errors.Join(errs...)
 }
 
-// Release lets the processes of a job go on, and puts them back where they were. Groups that
-// are gone are no error.
+// Release resumes the processes of a job and moves them back. Groups that are gone cause no
+// error.
 func (j Job) Release(fs *cgroupfs.FS) error {
 	errs := []error{j.Thaw(fs)}
 	all, err := j.Cells(fs)

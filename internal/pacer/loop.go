@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// share is how much of one processor the pacer takes at most, while groups write all the
+// share is the largest share of one processor that the pacer takes while groups write all the
 // time and the machine keeps up.
 const share = 0.006
 
-// shareMost is how much it takes at most to look at groups that do not have to be stopped.
+// shareMost is the largest share that it takes to look at groups that do not need to be paused.
 const shareMost = 0.04
 
-// cycleLeast and cycleMost bound the time from one stop to the next of processes that
-// write all the time.
+// cycleLeast and cycleMost bound the time between two pauses of processes that write all the
+// time.
 const (
 	cycleLeast = 4 * time.Millisecond
 	cycleMost  = 80 * time.Millisecond
 )
 
-// A loop looks at each of its groups when that is due.
+// A loop looks at each of its groups when that group is due.
 type loop struct {
 	groups queue
 	look   time.Duration // of processor time, that a look has taken lately, with waking up for it
@@ -55,7 +55,7 @@ func (l *loop) pace() pace {
 	return p
 }
 
-// next returns when the first group is due; ok is false without any.
+// next returns when the first group is due; ok is false without groups.
 func (l *loop) next() (due time.Duration, ok bool) {
 	if len(l.groups) == 0 {
 		return 0, false
@@ -78,7 +78,7 @@ func (l *loop) step(now time.Duration) error {
 	return nil
 }
 
-// queue is a heap of groups, the first that is due on top.
+// queue is a heap of groups, the first due on top.
 type queue []*paced
 
 func (q queue) Len() int           { return len(q) }
@@ -92,7 +92,7 @@ func (q *queue) Pop() any {
 	return last
 }
 
-// remove takes a group off.
+// remove takes a group out.
 func (l *loop) remove(p *paced) {
 	for i, q := range l.groups {
 		if q == p {

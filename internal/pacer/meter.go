@@ -11,15 +11,15 @@ import (
 
 // A meter counts what a group owes the pacer.
 type meter interface {
-	// look returns how many bytes that is since the last look. members are the group's
-	// processes.
+	// look returns the bytes since the last look that the kernel's rules have not seen. members
+	// are the group's processes.
 	look(now time.Duration, members []int) (unseen float64, err error)
-	// on says on which devices.
+	// on sets the devices.
 	on(devices []blkdev.Number)
 	close()
 }
 
-// newMeter makes the one that a job asks for.
+// newMeter makes the meter that a job asks for.
 func (s *server) newMeter(j Job, limited cgroupfs.Group) (meter, error) {
 	if j.Count == CountEscaped {
 		w, err := s.watcher()
@@ -31,8 +31,7 @@ func (s *server) newMeter(j Job, limited cgroupfs.Group) (meter, error) {
 	return &written{limited: limited, devices: slices.Clone(j.Devices)}, nil
 }
 
-// written counts what a group's processes have made dirty and the kernel's rules have not
-// seen.
+// written counts what a group's processes dirtied and the kernel's rules have not seen.
 type written struct {
 	limited cgroupfs.Group // whose rules the kernel keeps
 	devices []blkdev.Number
@@ -56,9 +55,9 @@ func (m *written) look(_ time.Duration, members []int) (unseen float64, err erro
 	return float64(more.Written) - float64(more.Cancelled) - held, err
 }
 
-// held is what was charged for writing to the devices since the last look. On v2 that may be
-// the writeback of what was counted when it was made dirty (seen: twice the limit got through),
-// and is nothing: all writes of the group count.
+// held returns what the kernel charged for writes to the devices since the last look. On v2 it
+// returns 0 and all writes of the group count: there a charge may be the writeback of bytes
+// that were counted when they were dirtied (seen: twice the limit got through).
 func (m *written) held() (float64, error) {
 	if m.limited.Hierarchy().Version == cgroupfs.V2 {
 		return 0, nil

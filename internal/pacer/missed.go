@@ -8,21 +8,23 @@ import (
 	"github.com/weir-io/weir/internal/cgroupfs"
 )
 
-// A miss is why the processes of a home cannot be stopped, or not all of them.
+// A miss is why the processes of a group cannot be paused, or not all of them.
 type miss struct {
 	why   error
 	again time.Duration
 }
 
 const (
-	// missAgain is how often it is tried again.
+	// missAgain is how often the pacer tries again.
 	missAgain = 300 * time.Millisecond
-	// missKept is after how long without a try nobody is missed any more: there is nobody.
+	// missKept is how long a miss without a new try is kept: after that there are no such
+	// processes.
 	missKept = 4 * missAgain
 )
 
-// try does something for those of a home. That it fails is no reason to let the others go: a
-// group's owner can have it fail. The others pay for what these write, and it is told.
+// try does something for the processes of one group. If it fails, the other processes stay
+// paused, because a group's owner could make it fail on purpose. The group is paused for what
+// these processes write too, and the miss is reported.
 func (c *cells) try(home cgroupfs.Group, now time.Duration, do func() error) {
 	if now < c.missed[home].again {
 		return
@@ -49,7 +51,7 @@ func (c *cells) prune(now time.Duration) {
 	}
 }
 
-// lapse says whom the pacer cannot stop; "": it can all.
+// lapse says which processes the pacer cannot pause; "": none.
 func (c *cells) lapse() string {
 	var whys []string
 	for home, m := range c.missed {
@@ -65,8 +67,8 @@ func (c *cells) lapse() string {
 	return whys[0]
 }
 
-// makeFor is make for tasks of a kind. A cell that is empty has another one when its home
-// becomes threaded, and takes nobody.
+// makeFor is make for tasks of a kind. If a group becomes threaded, its empty cell takes no
+// processes and is replaced.
 func (c *cells) makeFor(home cgroupfs.Group, threads bool) (*cell, error) {
 	for again := false; ; again = true {
 		into, err := c.make(home)

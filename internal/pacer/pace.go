@@ -29,36 +29,38 @@ type paced struct {
 }
 
 const (
-	// runLeast is the shortest time that processes are let go for: to wake them takes some
-	// of it.
+	// runLeast is the shortest time for which processes are resumed: waking them takes part of
+	// it.
 	runLeast = 60 * time.Microsecond
-	// lateMost is the part of the time that they have been let go for by which they may be
-	// stopped too late, an eighth: who slows down would be looked at more and more often.
+	// lateMost: a pause may be late by an eighth of the time for which the processes were
+	// resumed. Otherwise processes that slow down would be looked at more and more often.
 	lateMost = 8
-	// runMost is how long nobody looks at processes that write less than they may.
+	// runMost is the longest time between two looks at processes that write less than they may.
 	runMost = 4 * time.Millisecond
-	// settleTime is how long a process takes to come out of the kernel: a write of a
-	// megabyte, as a rule.
+	// settleTime is how long a process takes to return from the kernel, usually from a write of
+	// a megabyte.
 	settleTime = 500 * time.Microsecond
-	// quietMost is for how long processes that write nothing are looked at as if they were
-	// about to.
+	// quietMost is how long processes that write nothing are looked at as if they were about to
+	// write.
 	quietMost = 200 * time.Millisecond
-	// fastFor is how long it is remembered how fast processes can write, of the time that they run.
+	// fastFor is how long the pacer remembers how fast processes can write, per time that they
+	// run.
 	fastFor = 2 * time.Second
-	// keptCharge is how much of what was charged to a group ahead is kept for it, as time
-	// of its rate: a program that syncs pays the kernel for what it has paid for here.
+	// keptCharge is how much of an early charge is kept for the group, as time at its rate: a
+	// program that syncs has already been paused here for what the kernel charges.
 	keptCharge = time.Second
-	// lenientFor is how long a pacer that has taken a group over, or has a new guard, may be
-	// late now and then (33 ms were seen), and debtMost what is paid for meanwhile at most: whoever
-	// was killed, nobody is to be stopped for a second.
+	// lenientFor is how long a pacer that has just taken a group over, or has a new guard, may
+	// be late now and then (33 ms were seen). debtMost is the largest debt that is repaid from
+	// that time, so that no process is paused for a second because another process was killed.
 	lenientFor = time.Second
 	debtMost   = 500 * time.Millisecond
 )
 
-// forgive has the processes pay for no long debt for a while.
+// forgive makes the pacer drop long debts for a while.
 func (p *paced) forgive() { p.lenient = clockNow() + lenientFor }
 
-// begin stops the processes: the first look finds them so. Those that can be left alone go on.
+// begin pauses the processes, as the first look expects. It resumes those that can be left
+// alone.
 func (p *paced) begin(rate uint64) error {
 	if p.rests(clockNow()) == 0 {
 		if err := p.set(true); err != nil {
@@ -75,11 +77,10 @@ func (p *paced) begin(rate uint64) error {
 	return err
 }
 
-// plan sets when to do what is next.
+// plan sets when the next step is due.
 func (p *paced) plan(at time.Duration) { p.next, p.due = at, at }
 
-// bring lists the processes, and brings those who have come since to where they can be
-// stopped.
+// bring lists the processes, and moves newcomers to where they can be paused.
 func (p *paced) bring(now time.Duration) error {
 	afresh, whole, err := p.roster.look(now)
 	if err != nil || !afresh {
@@ -100,8 +101,8 @@ func (p *paced) bring(now time.Duration) error {
 	return nil
 }
 
-// greet is called when somebody has been put into the group. Nobody is to write unseen until
-// the next look: it comes at once, or when who writes has stopped.
+// greet is called when a process has joined the group. To count it from its first write, the
+// pacer looks at once, or as soon as the writers are paused.
 func (p *paced) greet(now time.Duration) error {
 	if err := p.bring(now); err != nil {
 		return err
@@ -116,8 +117,7 @@ func (p *paced) greet(now time.Duration) error {
 
 // step does what is due, as far as the pacer's own processor time allows.
 //
-// Processes that are stopped are looked at once, when those that were in the kernel have
-// come out of it.
+// It looks at paused processes once those that were in the kernel have returned from it.
 func (p *paced) step(now time.Duration, may pace) error {
 	if p.roster.arrived {
 		if err := p.greet(now); err != nil {
@@ -165,7 +165,7 @@ func (p *paced) step(now time.Duration, may pace) error {
 	return nil
 }
 
-// halt stops the processes, to be looked at when they have.
+// halt pauses the processes, and plans a look once they are paused.
 func (p *paced) halt(now time.Duration) error {
 	p.settled = false
 	p.plan(now + settleTime)
@@ -184,8 +184,8 @@ func (p *paced) look(now time.Duration) error {
 	return err
 }
 
-// count pays for what was written. What is seen of stopped processes is what they were at
-// when they were stopped.
+// count adds what was written to the debt. What a look at paused processes finds is what they
+// wrote before the pause.
 func (p *paced) count(unseen float64, now time.Duration) {
 	p.bucket.depth = depthQuiet
 	if now-p.quiet < quietMost {
@@ -205,8 +205,8 @@ func (p *paced) count(unseen float64, now time.Duration) {
 	if unseen > 0 {
 		p.quiet = now
 	}
-	// What is seen of them after the last look at them stopped is the rest of their last
-	// system calls, and what is seen of a moment says nothing.
+	// After the last look at the paused processes, more bytes come from the rest of their last
+	// system calls. Very short runs say nothing about the speed.
 	if ran := end - max(p.let, p.seen); ran > runLeast {
 		if p.speed == 0 && unseen > 0 { // they have begun within that time: how fast they are is to be seen
 			p.trust = min(p.trust, runMost/4)
@@ -217,9 +217,9 @@ func (p *paced) count(unseen float64, now time.Duration) {
 	p.seen = now
 }
 
-// run is how long the processes may go on: until they have written what the bucket has, at
-// the speed of the last time; at first, and while they write nothing (they may not have been
-// woken yet, or wait for a disk), for moments that grow to what they could write it in.
+// run is how long the processes may go on: until they have written what the bucket holds, at
+// their last speed. At first, and while they write nothing (they may not be awake yet, or wait
+// for a disk), the runs are short and grow up to the time in which they could write that.
 func (p *paced) run(now time.Duration, may pace) time.Duration {
 	if rest := p.rests(now); rest > 0 {
 		if len(p.cells.all) > 0 { // they are removed when they are empty
@@ -240,7 +240,7 @@ func (p *paced) run(now time.Duration, may pace) time.Duration {
 	return min(max(p.lasts(p.speed), (now-p.let)/lateMost, runLeast), p.trust)
 }
 
-// lasts is how long it takes to write what the bucket has, and gets meanwhile.
+// lasts is how long it takes to write what the bucket holds and gets meanwhile.
 func (p *paced) lasts(speed float64) time.Duration {
 	if speed <= p.bucket.rate {
 		return time.Hour
@@ -248,7 +248,7 @@ func (p *paced) lasts(speed float64) time.Duration {
 	return time.Duration(p.bucket.level / (speed - p.bucket.rate) * float64(time.Second))
 }
 
-// letGo lets the processes go on, also those of a stop that has failed half way.
+// letGo resumes the processes, also after a pause that failed half way.
 func (p *paced) letGo() error {
 	if !p.stopped {
 		return p.cells.set(false)

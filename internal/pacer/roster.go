@@ -11,8 +11,8 @@ import (
 	"github.com/weir-io/weir/internal/process"
 )
 
-// A roster lists the processes that a group's limits bind: on v1 its own, on v2 also those
-// of the groups below.
+// A roster lists the processes that a group's limits apply to: on v1 its own processes, on v2
+// also those of child groups.
 type roster struct {
 	limited  cgroupfs.Group
 	id       uint64 // of the limited group; 0: not known yet
@@ -26,21 +26,21 @@ type roster struct {
 	arrived  bool // somebody was put into a place since
 }
 
-// A place is a group of the roster. One that is threaded takes single threads.
+// A place is a group of the roster. A threaded one takes single threads.
 type place struct {
 	group   cgroupfs.Group
 	threads bool
 	tasks   []int
 }
 
-// gatherEvery is how often the places are listed, where nobody tells of a new one.
+// gatherEvery is how often the places are listed if nothing reports new ones.
 const gatherEvery = 100 * time.Millisecond
 
-// bornMost is how long a process takes, from when it has its number, to be in its group, or
-// to bring itself or another one there.
+// bornMost is how long a process takes, after it gets its number, to be in its group, or to
+// move itself or another process there.
 const bornMost = 100 * time.Millisecond
 
-// look brings the list up to date. afresh says that it was read again, whole that the places
+// look updates the list. afresh reports that the list was read again, whole that the places
 // were too.
 func (r *roster) look(now time.Duration) (afresh, whole bool, err error) {
 	whole = r.places == nil || now-r.listed > gatherEvery || r.arrived
@@ -59,8 +59,8 @@ func (r *roster) look(now time.Duration) (afresh, whole bool, err error) {
 	return afresh, whole, err
 }
 
-// same returns an error, of one that is gone, if the limited group is not there any more.
-// Another one of its name, which has limits of its own or none, is not it.
+// same returns an error if the limited group is gone. Another group of the same name, with
+// limits of its own or none, is not the same group.
 func (r *roster) same() error {
 	id, err := r.limited.ID()
 	if err != nil {

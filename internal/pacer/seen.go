@@ -17,7 +17,7 @@ type Seen struct {
 	Files   []escape.File            `json:"files"`
 }
 
-// seen answers what is known of a group.
+// seen answers a request for Seen.
 func (s *server) seen(limited Place) (*Seen, error) {
 	p := s.of(limited)
 	if p == nil {
@@ -45,16 +45,16 @@ func (c Client) Seen(limited Place) (Seen, error) {
 	return *a.Seen, nil
 }
 
-// A Watcher tells what the pacer sees escape one group.
+// A Watcher reports what the pacer sees escape one group.
 type Watcher struct {
 	client  Client
 	limited Place
 }
 
-// Watcher returns what tells what the pacer sees escape a limited group.
+// Watcher returns a Watcher for a limited group.
 func (c Client) Watcher(limited Place) *Watcher { return &Watcher{c, limited} }
 
-// Add is an error if the pacer sees nothing. It counts the group already.
+// Add returns an error if the pacer sees nothing. The pacer counts the group already.
 func (w *Watcher) Add(cgroupfs.Group, uint64) error {
 	seen, err := w.client.Seen(w.limited)
 	if err == nil && !seen.Told {
@@ -63,7 +63,7 @@ func (w *Watcher) Add(cgroupfs.Group, uint64) error {
 	return err
 }
 
-// Remove does nothing: the pacer goes on.
+// Remove does nothing: the pacer goes on counting.
 func (w *Watcher) Remove(uint64) error { return nil }
 
 // Escaped returns the bytes that have escaped the group, by disk.
@@ -72,7 +72,7 @@ func (w *Watcher) Escaped(uint64) (map[blkdev.Number]uint64, error) {
 	return seen.Escaped, err
 }
 
-// Files returns the files that most has escaped through, the worst first.
+// Files returns the files through which most bytes escaped, the largest amount first.
 func (w *Watcher) Files(uint64, *cgroupfs.Hierarchy) ([]escape.File, error) {
 	seen, err := w.client.Seen(w.limited)
 	return seen.Files, err

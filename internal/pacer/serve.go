@@ -17,20 +17,21 @@ import (
 	"github.com/weir-io/weir/internal/state"
 )
 
-// recordKind names the records of groups that are paced.
+// recordKind is the kind of the records of paced groups.
 const recordKind = "pace"
 
 const (
 	lockName = "pacer.lock"
 	// idleMax is how long a pacer stays without a group.
 	idleMax = 2 * time.Second
-	// sleepMost is how long the pacer sleeps at once: Go has nothing else to run its own work on.
+	// sleepMost is the longest single sleep, because Go has no other thread for its own work.
 	sleepMost = 100 * time.Millisecond
 )
 
-// A server is the pacer: its groups, and whoever asks. It is one goroutine, which never waits
-// for another and is the only one that runs: each hand-over is through threads that are not
-// in real time, and on a busy machine that took up to 33 ms, in which a group wrote unseen.
+// A server is the pacer: its groups and its askers. It is one goroutine, which never waits for
+// another and is the only one that runs. Each hand-over between goroutines goes through threads
+// without real-time priority. On a busy machine that took up to 33 ms, in which a group wrote
+// without being counted.
 type server struct {
 	dir    state.Dir
 	fs     *cgroupfs.FS
@@ -57,7 +58,7 @@ type held struct {
 	record *state.Record
 }
 
-// Serve is the pacer's whole life. It returns at once if one runs, and when it has had no
+// Serve runs the pacer. It returns at once if another pacer is running, and when it has had no
 // group for a while.
 func Serve(ctx context.Context, dir state.Dir, fs *cgroupfs.FS) error {
 	if os.Geteuid() != 0 {
@@ -91,11 +92,11 @@ func Serve(ctx context.Context, dir state.Dir, fs *cgroupfs.FS) error {
 	return errors.Join(err, removeKey(fs))
 }
 
-// takeOverMax is how long a pacer that is killed may have its lock after its guard has
-// seen its end.
+// takeOverMax is how long the lock of a killed pacer may stay taken after its guard has seen
+// its end.
 const takeOverMax = time.Second
 
-// takeOver waits for the lock of a pacer that is ending; nil if one goes on.
+// takeOver waits for the lock of a pacer that is ending. It returns nil if a pacer goes on.
 func takeOver(dir state.Dir) (*os.File, error) {
 	for began := time.Now(); ; time.Sleep(startLook) {
 		lock, free, err := dir.Lock(lockName)
@@ -108,8 +109,8 @@ func takeOver(dir state.Dir) (*os.File, error) {
 	}
 }
 
-// leave takes the pacer, and with it its guard, out of the groups of whoever has started it:
-// it must not stop itself, nor end with them, nor share their limits.
+// leave moves the pacer, and with it its guards, out of its starter's groups. The pacer must
+// not pause itself, end with its starter, or share its starter's limits.
 func leave(fs *cgroupfs.FS) error {
 	for _, h := range fs.Hierarchies() {
 		if own, err := fs.OfProcess(h, 0); err != nil || own.IsRoot() {
@@ -122,7 +123,7 @@ func leave(fs *cgroupfs.FS) error {
 	return nil
 }
 
-// watch starts guards, up to their number, and tells them of all groups.
+// watch starts guards, up to their number, and tells them about all groups.
 func (s *server) watch() error {
 	for len(s.guards) < guardsMost {
 		g, err := newGuard()
@@ -138,7 +139,7 @@ func (s *server) watch() error {
 	return nil
 }
 
-// inform tells a new guard of all cells.
+// inform tells a new guard about all cells.
 func (s *server) inform(g *guard) error {
 	for p := range s.jobs {
 		for _, cell := range p.cells.all {
@@ -151,8 +152,8 @@ func (s *server) inform(g *guard) error {
 	return nil
 }
 
-// tell tells the guards of a cell, untell that it is gone. One that does not listen is no
-// guard; one has to.
+// tell tells the guards about a cell, and untell that it is gone. A guard that does not listen
+// is dropped; at least one has to listen.
 func (s *server) tell(cell cgroupfs.Group) error {
 	file, line := cell.ThawWrite()
 	return s.toGuards(func(g *guard) error { return g.hold(file, line) })
@@ -174,8 +175,8 @@ func (s *server) toGuards(say func(*guard) error) error {
 	return errors.Join(errs...)
 }
 
-// beat tells the guards that the pacer runs. If it has not for so long that they have let the
-// groups go on, it stops these again.
+// beat tells the guards that the pacer is running. If it was silent for so long that the guards
+// have resumed the groups, it pauses them again.
 func (s *server) beat(now time.Duration) {
 	if now-s.beaten < beatEvery || len(s.jobs) == 0 {
 		return
@@ -195,7 +196,7 @@ func (s *server) beat(now time.Duration) {
 	}
 }
 
-// run paces and answers, by turns.
+// run paces groups and answers askers in turn.
 func (s *server) run(ctx context.Context) error {
 	now := clockNow()
 	s.loop.spent, s.loop.at = spent(), now // to start is not part of pacing
@@ -228,7 +229,7 @@ func (s *server) run(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// sleep sleeps until a moment, or until the guard or an asker wants something.
+// sleep sleeps until a moment, or until a guard or an asker needs the pacer.
 func (s *server) sleep(until time.Duration) (wanted bool) {
 	s.askers.hurry()
 	s.polled = append(s.polled[:0], s.arrivals.poll(), s.alarmPoll())
@@ -239,7 +240,7 @@ func (s *server) sleep(until time.Duration) (wanted bool) {
 	return pollUntil(until, s.polled)
 }
 
-// attend does what is wanted.
+// attend handles what sleep reported.
 func (s *server) attend() {
 	askers := s.polled[2+len(s.guards):]
 	guards := len(s.guards)
@@ -269,14 +270,14 @@ func (s *server) attend() {
 	s.askers.serve(askers, s.answer)
 }
 
-// thaw lets all groups go.
+// thaw resumes all groups.
 func (s *server) thaw() {
 	for p := range s.jobs {
 		_ = p.letGo() // the guard does it too, and the next weir
 	}
 }
 
-// greet has the groups looked at that somebody has come to.
+// greet makes the groups due that a process has joined.
 func (s *server) greet() {
 	now := clockNow()
 	for _, r := range s.arrivals.read() {
@@ -290,13 +291,13 @@ func (s *server) greet() {
 	heap.Init(&s.loop.groups)
 }
 
-// halt stops all groups, to be looked at when they have.
+// halt pauses all groups, and plans a look once they are paused.
 func (s *server) halt() { s.haltBut(nil) }
 
-// haltBut stops all others: the pacer is about to do what can take tens of milliseconds, in
-// which nobody is to write unseen. (A process is moved when an RCU grace period has passed:
-// 7 to 95 ms were seen on 6.18; within 2 ms of another move it takes 0.06 to 0.4 ms.) A group
-// of which nothing escapes goes on.
+// haltBut pauses all groups but one. The pacer is about to do something that can take tens of
+// milliseconds, in which no group may write without being counted. (A process is moved when an
+// RCU grace period has passed: 7 to 95 ms were seen on 6.18; within 2 ms of another move it
+// takes 0.06 to 0.4 ms.) A group of which nothing escapes goes on.
 func (s *server) haltBut(one *paced) {
 	now := clockNow()
 	for p := range s.jobs {

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-io/weir/internal/state"
 )
 
-// Paced lists what is paced, by whichever pacer.
+// Paced lists the groups that any pacer holds.
 func Paced(dir state.Dir) ([]Job, error) {
 	var jobs []Job
 	err := dir.Each(recordKind, func(data []byte) error {
@@ -24,7 +24,7 @@ func Paced(dir state.Dir) ([]Job, error) {
 	return jobs, err
 }
 
-// Sweep lets the groups of a dead pacer go on, and has another pace them.
+// Sweep resumes the groups of a dead pacer, and starts another pacer for them.
 func Sweep(dir state.Dir, fs *cgroupfs.FS) error {
 	if os.Geteuid() != 0 { // it is root's
 		return nil
