@@ -31,8 +31,8 @@ func (g Group) MayMake() error {
 	return g.Parent().access(".", "make a cgroup in")
 }
 
-// MaySetRule reports why the caller cannot write the group's rules. A group without
-// rule files is no matter of rights: SetRule says what is the matter with it.
+// MaySetRule reports why the caller cannot write the group's rules. If the group has no rule
+// files, that is not a matter of rights: SetRule reports the reason.
 func (g Group) MaySetRule() error {
 	if err := g.h.Writable(); err != nil {
 		return err

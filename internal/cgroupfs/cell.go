@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A cell is a group that weir makes in another one, its home, to stop the home's processes
-// in. weir never stops them in the home itself: its owner may do that (docker pause), and
-// container runtimes refuse to start a process in a group that is stopped. A cell has no
-// controllers, so that v2 goes on charging the home.
+// A cell is a group that weir makes in another group, its home, to pause the home's processes
+// in. weir never pauses them in the home itself: the home's owner may do that (docker pause),
+// and container runtimes refuse to start a process in a frozen group. A cell has no
+// controllers, so v2 goes on charging the home.
 const cellPrefix = "weir-pace-"
 
 // CellName is the name of the cells for a group that has limits.
@@ -36,7 +36,7 @@ func isCell(name string) bool {
 // In reports whether the group is one of that name, or in one.
 func (g Group) In(name string) bool { return strings.Contains("/"+g.path+"/", "/"+name+"/") }
 
-// Home is the group that a cell is in; another group is its own.
+// Home returns the group that a cell is in. Any other group is its own home.
 func (g Group) Home() Group {
 	for g.IsCell() && !g.IsRoot() {
 		g = g.Parent()
@@ -59,8 +59,8 @@ func (g Group) Threaded() (bool, error) {
 	return kind == threaded || kind == "domain threaded", err
 }
 
-// CreateCell makes the cell of a group, for processes or, where the group is threaded, for
-// threads. One that is there is no error; whose it is tells Brake.Check.
+// CreateCell makes the cell of a group: for processes, or for threads if the group is threaded.
+// It returns no error if the cell exists; Brake.Check tells who owns it.
 func (g Group) CreateCell(name string) (cell Group, threads bool, err error) {
 	if cell, err = g.Child(name); err != nil {
 		return cell, false, err
@@ -80,9 +80,9 @@ func (g Group) CreateCell(name string) (cell Group, threads bool, err error) {
 	return cell, threads, err
 }
 
-// delegateAs gives a cell to the owner of its home, for groups in it: a manager whose process
-// is in the cell takes that for its own group (systemd --user, podman). The file that stops
-// the processes stays weir's. (v1's have no such owner, and could be renamed meanwhile.)
+// delegateAs gives a cell to the owner of its home, who can then make groups in it. A manager
+// whose process is in the cell takes the cell for its own group (systemd --user, podman). The
+// freezer file stays weir's. (On v1 homes have no such owner, and could be renamed meanwhile.)
 func (g Group) delegateAs(home Group) {
 	var st unix.Stat_t
 	if at, err := home.OpenDir(); err != nil {
@@ -99,8 +99,8 @@ func (g Group) delegateAs(home Group) {
 	}
 }
 
-// ownProcesses lists the processes that are the group's own: with those in cells of it, who
-// go back to it.
+// ownProcesses lists the group's own processes, including those in its cells, which will go
+// back to it.
 func (g Group) ownProcesses() ([]int, error) {
 	pids, err := g.Processes()
 	if err != nil {
@@ -123,7 +123,7 @@ func (g Group) ownProcesses() ([]int, error) {
 	return pids, nil
 }
 
-// Tasks lists what is in the group itself: processes, or threads.
+// Tasks lists the processes, or the threads, in the group itself.
 func (g Group) Tasks(threads bool) ([]int, error) {
 	if threads {
 		return g.members(threadsFile)

@@ -44,8 +44,8 @@ func (g Group) Missing(controllers ...string) ([]Write, error) {
 	return writes, nil
 }
 
-// Offers reports whether a controller is enabled for the group, if the group is there:
-// one that is not has whatever it is made with.
+// Offers reports whether a controller is enabled for the group, if the group exists. If it does
+// not, Offers returns true: the group gets what it is made with.
 func (g Group) Offers(controller string) bool {
 	text, err := g.read("cgroup.controllers")
 	return err != nil || slices.Contains(strings.Fields(text), controller)
@@ -74,7 +74,7 @@ func (g Group) CanEnable(controllers ...string) (bool, error) {
 	if err != nil || len(pids) > 0 {
 		return false, err
 	}
-	// What is not enabled for the group itself, the group above has to give first.
+	// The group above has to give what is not enabled for the group itself.
 	if g.IsRoot() || !slices.ContainsFunc(controllers, func(c string) bool { return !g.Offers(c) }) {
 		return true, nil
 	}
@@ -126,7 +126,8 @@ func (g Group) Enable(controllers ...string) error {
 }
 
 // hasInCells reports whether a group that gives no controllers yet has processes in its cells.
-// The kernel would let it, and nobody could be put into it any more.
+// The kernel would allow enabling controllers then, but no process could join the group any
+// more.
 func (g Group) hasInCells() bool {
 	text, err := g.read("cgroup.subtree_control")
 	if g.IsRoot() || err != nil || strings.TrimSpace(text) != "" {

@@ -22,7 +22,7 @@ func (e *Unsupported) Error() string {
 	return s
 }
 
-// A WriteError is the kernel's refusal of a line, or its keeping of another one.
+// A WriteError says that the kernel refused a line, or kept another value.
 type WriteError struct {
 	Write
 	Err  error  // what the kernel answered; nil if it took the line but reads back differently

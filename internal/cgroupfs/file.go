@@ -17,8 +17,8 @@ const beneath = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE
 // about 100 bytes a device.
 const fileMax = 1 << 20
 
-// wholeMost is how many bytes a read(2) returns at least that is not the file's last: the
-// kernel makes these files a page at a time (fs/seq_file.c), and ends one only where a line
+// wholeMost is the least that a read(2) returns before the last read of a file. The kernel
+// makes these files a page at a time (fs/seq_file.c), and ends a page only where the next line
 // does not fit.
 const wholeMost = 2048
 

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The files that stop a group's processes, and let them go on (cgroup-v1/freezer-subsystem.rst;
-// cgroup-v2.rst, "cgroup.freeze"). v1's wakes each process; one that is in the kernel stops
-// on its way out.
+// The files that freeze a group's processes and thaw them (cgroup-v1/freezer-subsystem.rst;
+// cgroup-v2.rst, "cgroup.freeze"). v1's file wakes each process. A process that is in the
+// kernel stops when it returns from there.
 const (
 	freezeFileV1 = "freezer.state"
 	freezeFileV2 = "cgroup.freeze"
@@ -27,7 +27,7 @@ func (h *Hierarchy) freezeFile() string {
 // Freezes reports whether groups of the hierarchy can be frozen.
 func (h *Hierarchy) Freezes() bool { return h.Version == V2 || h.Has("freezer") }
 
-// freezeLine is what stops the processes, or lets them go on.
+// freezeLine is the line that pauses the processes, or resumes them.
 func (h *Hierarchy) freezeLine(stop bool) string {
 	switch {
 	case h.Version == V1 && stop:
@@ -40,18 +40,18 @@ func (h *Hierarchy) freezeLine(stop bool) string {
 	return "0"
 }
 
-// ThawWrite is the line that lets the group's processes go on.
+// ThawWrite returns the line that resumes the group's processes, and its file.
 func (g Group) ThawWrite() (file, line string) {
 	return g.File(g.h.freezeFile()), g.h.freezeLine(false)
 }
 
-// Freeze stops the group's processes.
+// Freeze pauses the group's processes.
 func (g Group) Freeze() error { return g.write(g.h.freezeFile(), g.h.freezeLine(true)) }
 
-// Thaw lets the group's processes go on.
+// Thaw resumes the group's processes.
 func (g Group) Thaw() error { return g.write(g.h.freezeFile(), g.h.freezeLine(false)) }
 
-// Frozen reports whether the group itself is to be stopped, whatever is above it.
+// Frozen reports whether the group itself is set to be frozen, regardless of the groups above.
 func (g Group) Frozen() (bool, error) {
 	if g.h.Version == V1 {
 		text, err := g.read("freezer.self_freezing")
@@ -61,14 +61,14 @@ func (g Group) Frozen() (bool, error) {
 	return strings.TrimSpace(text) == "1", err
 }
 
-// A Brake stops a group's processes and lets them go on, many times a second.
+// A Brake pauses and resumes a group's processes many times a second.
 type Brake struct {
 	fd         int
 	name       string
 	stop, pass []byte
 }
 
-// Brake opens the group's. Close does not let the processes go on.
+// Brake opens the group's freezer file. Close does not resume the processes.
 func (g Group) Brake() (*Brake, error) {
 	if !g.h.Freezes() || g.IsRoot() {
 		return nil, &Unsupported{Feature: "freeze cgroup " + g.Dir(), Reason: "it has no " + g.h.freezeFile(), Remedy: "mount cgroup v1's freezer, or use a group below the root group"}
@@ -81,8 +81,8 @@ func (g Group) Brake() (*Brake, error) {
 	return &Brake{fd: fd, name: g.File(file), stop: []byte(g.h.freezeLine(true)), pass: []byte(g.h.freezeLine(false))}, nil
 }
 
-// Check refuses a brake that somebody else than the caller could let go: the group is
-// another user's.
+// Check returns an error if somebody other than the caller could resume the processes, because
+// the group belongs to another user.
 func (b *Brake) Check() error {
 	var st unix.Stat_t
 	if err := unix.Fstat(b.fd, &st); err != nil {
@@ -94,7 +94,7 @@ func (b *Brake) Check() error {
 	return nil
 }
 
-// Set stops the processes, or lets them go on.
+// Set pauses the processes, or resumes them.
 func (b *Brake) Set(stop bool) error {
 	line := b.pass
 	if stop {

@@ -83,7 +83,7 @@ func Open(root string) (*FS, error) {
 	return fs, nil
 }
 
-// leftMost bounds the mounts that are told when no hierarchy is found.
+// leftMost bounds the mounts that are named when no hierarchy is found.
 const leftMost = 4
 
 func (fs *FS) leave(why string) {
@@ -108,9 +108,9 @@ func (fs *FS) Hierarchies() []*Hierarchy { return fs.all }
 // Root returns the directory that the file system was opened below.
 func (fs *FS) Root() string { return fs.root }
 
-// add opens one mount. A mount that hides behind another one, or that the caller
-// may not enter, is left out without an error: it cannot be used through its path. So is
-// the mount of a single file of a group.
+// add opens one mount. It leaves out, without an error, a mount that is hidden behind another
+// one or that the caller may not enter, because its path does not reach it. It also leaves out
+// a mount of a single file of a group.
 func (fs *FS) add(m mountinfo.Info) error {
 	h := &Hierarchy{Version: V1, MountPoint: m.Point, MountRoot: m.Root, fake: fs.fixture,
 		host: filepath.Join(fs.root, m.Point), ro: hasOption(m.Options, "ro") || hasOption(m.SuperOptions, "ro")}
@@ -153,8 +153,8 @@ func isFilesystem(path string, magic int64) bool {
 // Has reports whether the hierarchy's groups can use a controller.
 func (h *Hierarchy) Has(controller string) bool { return slices.Contains(h.Controllers, controller) }
 
-// With returns the hierarchy that has a controller, or nil. Where the same one is
-// mounted twice, the mount of the whole tree is taken.
+// With returns the hierarchy that has a controller, or nil. If a hierarchy is mounted twice, it
+// returns the mount of the whole tree.
 func (fs *FS) With(controller string) *Hierarchy {
 	return fs.pick(func(h *Hierarchy) bool { return h.Has(controller) })
 }
@@ -196,7 +196,7 @@ func (fs *FS) IO(want Version) (*Hierarchy, error) {
 	return nil, e
 }
 
-// remedyBlkio gives v1 the controller, where cgroup2 does not have it.
+// remedyBlkio mounts the v1 controller if cgroup2 does not have it.
 const remedyBlkio = "mkdir -p /run/blkio && mount -t cgroup -o blkio none /run/blkio"
 
 func (fs *FS) whyNoIO(want Version, v1, v2 *Hierarchy) (reason, remedy string) {
@@ -233,9 +233,9 @@ func (fs *FS) kernelHas(controller string) bool {
 	return false
 }
 
-// Writable reports why nobody can write to the hierarchy: it is mounted read-only,
-// or it belongs to a fixture. Nil means that some can; see Group.MayMake and
-// Group.MaySetRule for the caller's own rights.
+// Writable reports why nobody can write to the hierarchy: it is mounted read-only, or it
+// belongs to a fixture. Nil means that somebody can; see Group.MayMake and Group.MaySetRule for
+// the caller's own rights.
 func (h *Hierarchy) Writable() error {
 	switch {
 	case h.ro:

@@ -83,7 +83,7 @@ func (g Group) Exists() (bool, error) {
 	return true, unix.Close(fd)
 }
 
-// ID tells the group from another one that has its name later.
+// ID distinguishes the group from a later group of the same name.
 func (g Group) ID() (uint64, error) {
 	fd, err := g.h.open(g.path, unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
@@ -103,7 +103,7 @@ func (g Group) OpenDir() (int, error) {
 	return g.h.open(g.path, unix.O_RDONLY|unix.O_DIRECTORY)
 }
 
-// Create makes the group; it fails with fs.ErrExist if it is there.
+// Create makes the group. It fails with fs.ErrExist if the group exists.
 func (g Group) Create() error {
 	if err := g.h.Writable(); err != nil {
 		return err
@@ -166,8 +166,8 @@ func (g Group) members(file string) ([]int, error) {
 // AddProcess moves a process, with all its threads, into the group.
 func (g Group) AddProcess(pid int) error { return g.write("cgroup.procs", strconv.Itoa(pid)) }
 
-// AddThread moves one thread into the group, which v1 can: a process that this
-// thread then forks is born in the group.
+// AddThread moves one thread into the group (v1 only). A process that this thread then forks
+// starts in the group.
 func (g Group) AddThread(tid int) error { return g.write("tasks", strconv.Itoa(tid)) }
 
 // SetMemoryMax bounds the memory of the group, page cache included, in bytes, and reads
@@ -233,8 +233,8 @@ func (g Group) Children() ([]Group, error) {
 	}
 }
 
-// Walk calls visit for the group and all groups below it, parents first. A group
-// that vanishes meanwhile is passed over.
+// Walk calls visit for the group and all groups below it, parents first. It skips a group that
+// vanishes meanwhile.
 func (g Group) Walk(visit func(Group) error) error {
 	if err := visit(g); err != nil {
 		if IsGone(err) && !g.IsRoot() {

@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// Memory is what a group may have of memory, page cache included, and what of it waits
-// to be written (memory.max, memory.high, memory.stat; on v1 memory.limit_in_bytes).
+// Memory is the memory that a group may have, page cache included, and the part of it that
+// waits to be written (memory.max, memory.high, memory.stat; on v1 memory.limit_in_bytes).
 type Memory struct {
 	Max  uint64 // bytes; 0: no bound
 	High uint64 // bytes, from where on the group's tasks are slowed down; 0: none, and always on v1
-	// Dirty is what the group's files have in pages that are dirty or on their way to
-	// the disk. On v1 it includes the groups below, as on v2.
+	// Dirty is the size of the group's file pages that are dirty or in writeback. It includes
+	// child groups, on v1 too.
 	Dirty uint64
-	// Writeback is what of Dirty is on its way.
+	// Writeback is the part of Dirty that is in writeback.
 	Writeback uint64
-	// Clean is what they have in other pages, which the kernel drops when the group needs
-	// memory. Those that programs have mapped are among them.
+	// Clean is the size of other file pages, which the kernel drops when the group needs
+	// memory. It includes pages that programs have mapped.
 	Clean uint64
 }
 
@@ -82,8 +82,8 @@ func (m *Memory) readStat(text string) error {
 	return nil
 }
 
-// MemoryUsed is what the group, with those below it, has of memory now, page cache
-// included (memory.current; on v1 memory.usage_in_bytes).
+// MemoryUsed is the memory that the group and its child groups use now, page cache included
+// (memory.current; on v1 memory.usage_in_bytes).
 func (g Group) MemoryUsed() (uint64, error) {
 	name := "memory.current"
 	if g.h.Version == V1 {
@@ -122,8 +122,8 @@ func (g Group) Text(name string) (text string, there bool, err error) {
 // ReadOnly reports whether the hierarchy is mounted read-only.
 func (h *Hierarchy) ReadOnly() bool { return h.ro }
 
-// OOMKills is how many processes of the group, or of one below it, the kernel has killed for
-// want of memory (memory.events; on v1 memory.oom_control, since 4.13).
+// OOMKills is how many processes of the group, or of one below it, the kernel has OOM-killed
+// (memory.events; on v1 memory.oom_control, since 4.13).
 func (g Group) OOMKills() (n uint64, err error) {
 	file := "memory.events"
 	if g.h.Version == V1 {

@@ -8,9 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OpenStats are a group's counters, read many times a second: to open the file takes as
-// long as the kernel's answer. (Not so v1's lists of processes: the kernel makes one when
-// the file is opened, and keeps it for a second; kernel/cgroup/cgroup-v1.c.)
+// OpenStats is an open counter file of a group, for reading many times a second: opening the
+// file takes as long as the kernel's answer. (This does not help v1's lists of processes: the
+// kernel makes a list when the file is opened, and keeps it for a second;
+// kernel/cgroup/cgroup-v1.c.)
 type OpenStats struct {
 	v    Version
 	fd   int
@@ -34,8 +35,8 @@ func (g Group) OpenStats() (*OpenStats, error) {
 	return g.openOften(bytesFileV1)
 }
 
-// pageSize is at least what the kernel answers at once, if there is so much (seq_read_iter);
-// records are far shorter than half of it.
+// pageSize is the least that the kernel returns at once, if there is that much (seq_read_iter).
+// Records are far shorter than half of it.
 const pageSize = 4096
 
 // text reads the whole file.

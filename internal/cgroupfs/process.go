@@ -11,9 +11,9 @@ import (
 	"syscall"
 )
 
-// OfProcess returns the group of a process in one hierarchy; pid 0 is the caller. For a
-// process that weir has put into a cell it is the cell's home.
-// A process that is gone gives an error for which IsGone is true.
+// OfProcess returns the group of a process in one hierarchy; pid 0 is the caller. If weir has
+// put the process into a cell, it returns the cell's home. If the process is gone, IsGone is
+// true for the error.
 func (fs *FS) OfProcess(h *Hierarchy, pid int) (Group, error) {
 	process := "self"
 	if pid != 0 {
@@ -40,13 +40,13 @@ func (fs *FS) OfProcess(h *Hierarchy, pid int) (Group, error) {
 	return Group{}, fmt.Errorf("find cgroup of process %s: it is in no group of %s", process, h.MountPoint)
 }
 
-// deleted is what the kernel adds to the path of a group that is removed while something,
-// such as a process that has ended and is not waited for, belongs to it still
-// (proc_cgroup_show, kernel/cgroup/cgroup.c). A group's name may end like that as well.
+// deleted is what the kernel appends to the path of a removed group that something still
+// belongs to, such as a process that has ended and is not waited for (proc_cgroup_show,
+// kernel/cgroup/cgroup.c). A group's own name may also end like that.
 const deleted = " (deleted)"
 
-// groupOf finds the group that a path in /proc/PID/cgroup means. Where its end can mean two
-// things, the group is the one that has the process.
+// groupOf finds the group that a path in /proc/PID/cgroup means. If the end of the path is
+// ambiguous, it is the group that contains the process.
 func (fs *FS) groupOf(h *Hierarchy, pid int, path string) (Group, error) {
 	short, ambiguous := strings.CutSuffix(path, deleted)
 	if !ambiguous {
@@ -67,8 +67,8 @@ func (fs *FS) groupOf(h *Hierarchy, pid int, path string) (Group, error) {
 	return Group{}, fmt.Errorf("find cgroup of process %d: %s has been removed: %w", pid, short, os.ErrNotExist)
 }
 
-// has reports whether a process or a thread is in the group itself. A group that is not
-// there has none.
+// has reports whether a process or a thread is in the group itself. A group that does not exist
+// has none.
 func (g Group) has(pid int) (bool, error) {
 	lists := []string{"cgroup.procs", "tasks"}
 	if g.h.Version == V2 {

@@ -28,8 +28,8 @@ func (g Group) Rules() ([]Rule, error) {
 	return g.rulesV1()
 }
 
-// RulesIfAny is Rules; but a v2 group that the io controller is not enabled for cannot
-// have any, and that is no error.
+// RulesIfAny is Rules, but returns no error for a v2 group without the io controller, which
+// cannot have rules.
 func (g Group) RulesIfAny() ([]Rule, error) {
 	rules, err := g.Rules()
 	if IsUnsupported(err) && g.h.Version == V2 && !g.IsRoot() {
@@ -40,9 +40,9 @@ func (g Group) RulesIfAny() ([]Rule, error) {
 	return rules, err
 }
 
-// NeverHadRules reports that no device ever had a rule of the group. v1 keeps a
-// counter for each that had, so that one file tells what four would; v2 has one file
-// anyway, and the answer is always false.
+// NeverHadRules reports that the group never had a rule on any device. v1 keeps a counter for
+// each device that had one, so one file is enough instead of four. v2 has only one file, and
+// the answer is always false.
 func (g Group) NeverHadRules() (bool, error) {
 	if g.h.Version == V2 {
 		return false, nil
@@ -102,12 +102,12 @@ func (g Group) SetRule(dev blkdev.Number, l limit.Limit) error {
 	return nil
 }
 
-// opsMost is the highest number of operations a second that the kernel has room for
+// opsMost is the highest number of operations per second that the kernel can store
 // (tg_set_limit and tg_set_conf, block/blk-throttle.c).
 const opsMost = 1<<32 - 1
 
-// Keeps is what the kernel makes of a rate that is written: it keeps bytes as they are, and
-// of operations 32 bits. v2 takes more than that for no limit, and v1 cuts off what does
+// Keeps returns what the kernel makes of a rate that is written. It keeps bytes as they are,
+// and 32 bits of operations: v2 takes a larger number for no limit, and v1 cuts off what does
 // not fit.
 func (h *Hierarchy) Keeps(k limit.Key, r limit.Rate) limit.Rate {
 	n, bound := r.Number()
@@ -154,7 +154,7 @@ func (g Group) explain(dev blkdev.Number, err error) error {
 	return refused
 }
 
-// whyNoRules turns a missing rule file into what is the matter with the group.
+// whyNoRules explains a missing rule file.
 func (g Group) whyNoRules(cause error) error {
 	if ok, err := g.Exists(); err != nil || !ok {
 		return fmt.Errorf("cgroup %s: %w", g.Dir(), fs.ErrNotExist)

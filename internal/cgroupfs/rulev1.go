@@ -13,7 +13,7 @@ import (
 	"github.com/weir-io/weir/internal/limit"
 )
 
-// filesV1 are v1's rule files, one a rate.
+// filesV1 are v1's rule files, one for each rate.
 var filesV1 = [...]string{
 	limit.RBPS:  "blkio.throttle.read_bps_device",
 	limit.WBPS:  "blkio.throttle.write_bps_device",
@@ -41,7 +41,7 @@ func (g Group) rulesV1() ([]Rule, error) {
 	return rules, nil
 }
 
-// parseRulesV1 adds what one file says of one rate: "8:0 1048576" a device.
+// parseRulesV1 adds the rates of one file, with lines such as "8:0 1048576".
 func parseRulesV1(rules []Rule, k limit.Key, text string) ([]Rule, error) {
 	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)

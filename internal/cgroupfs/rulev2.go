@@ -27,8 +27,8 @@ func (g Group) rulesV2() ([]Rule, error) {
 	return rules, nil
 }
 
-// parseRulesV2 reads io.max: "8:0 rbps=max wbps=1000000 riops=max wiops=max" a
-// device. Keys that are not known (a later kernel's) are passed over.
+// parseRulesV2 reads io.max, with lines such as "8:0 rbps=max wbps=1000000 riops=max
+// wiops=max". It skips unknown keys (of a later kernel).
 func parseRulesV2(text string) ([]Rule, error) {
 	var rules []Rule
 	for line := range strings.Lines(text) {

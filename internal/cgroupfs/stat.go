@@ -8,9 +8,9 @@ import (
 	"github.com/weir-io/weir/internal/blkdev"
 )
 
-// A Stat counts what the controller has charged to a group on one device since the
-// group was made, in bytes and in operations. On v2 a bio counts once the throttle lets
-// it go, on v1 before. On v1 only devices that ever had a rule somewhere are counted.
+// A Stat is what the controller has charged to a group on one device since the group was made,
+// in bytes and in operations. v2 counts a bio when the throttle releases it, v1 before. v1
+// counts only devices that ever had a rule in any group.
 type Stat struct {
 	Device       blkdev.Number `json:"device"`
 	ReadBytes    uint64        `json:"read_bytes"`

@@ -6,13 +6,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// throttleLooks bounds how many groups are looked at for the controller's files.
+// throttleLooks bounds how many groups are checked for the controller's files.
 const throttleLooks = 64
 
 // NoThrottle returns an *Unsupported if the kernel has no limits on disk I/O
-// (CONFIG_BLK_DEV_THROTTLING), and the file that is not there. It tells this from a group
-// that has the controller's other files (CONFIG_BLK_CGROUP): this group, one above it, or
-// another one. Where no group has any, nothing is known, and the error is nil.
+// (CONFIG_BLK_DEV_THROTTLING), and the file that is missing. It infers that from a group that
+// has the controller's other files (CONFIG_BLK_CGROUP): this group, one above it, or another
+// one. If no group has any of these files, the error is nil.
 func (g Group) NoThrottle() (missing string, err error) {
 	if g.h.Version == V1 {
 		return g.h.Root().withoutThrottle("blkio.reset_stats", filesV1[0])
@@ -33,7 +33,7 @@ func (g Group) NoThrottle() (missing string, err error) {
 	return "", nil
 }
 
-// withoutThrottle says so if a group has one file and not the other.
+// withoutThrottle returns that error if a group has one file and not the other.
 func (g Group) withoutThrottle(has, missing string) (string, error) {
 	if !g.there(has) || g.there(missing) {
 		return "", nil
@@ -43,8 +43,8 @@ func (g Group) withoutThrottle(has, missing string) (string, error) {
 		Remedy: "boot a kernel that was built with CONFIG_BLK_DEV_THROTTLING"}
 }
 
-// there reports whether a file may be in the group: only one that is known not to be is not.
-// It is not read, which would have the kernel add up counters.
+// there reports whether a file may be in the group; false only if it is known not to be. It
+// does not read the file, which would make the kernel add up counters.
 func (g Group) there(name string) bool {
 	var st unix.Stat_t
 	return unix.Fstatat(g.h.dir, path.Join(g.path, name), &st, unix.AT_SYMLINK_NOFOLLOW) != unix.ENOENT

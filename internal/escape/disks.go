@@ -8,8 +8,9 @@ import (
 	"github.com/weir-io/weir/internal/blkdev"
 )
 
-// Disks tells on which devices something is that a Watcher has counted: a disk, what it
-// stands on, or those of a file system that has a number of its own.
+// Disks returns a function that tells whether something that a Watcher has counted is on these
+// devices: a disk, a device that it stands on, or the devices of a file system that has a
+// number of its own.
 func Disks(ctx context.Context, n blkdev.Number) func(blkdev.Number) bool {
 	fs := blkdev.New("/")
 	var on []blkdev.Device

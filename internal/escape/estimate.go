@@ -12,16 +12,16 @@ import (
 	"github.com/weir-io/weir/internal/process"
 )
 
-// An Estimate counts what escapes a group without BPF: what its processes wrote, less what
-// was cut off files again, less what the group was charged on some disks, less what of its
-// own waits in memory.
+// An Estimate counts what escapes a group without BPF: what its processes wrote, minus what was
+// cut off files again, minus what the kernel charged to the group on some disks, minus the
+// group's own data that waits in memory.
 //
-// It errs. It takes for an escape, until they are charged: asynchronous direct writes that
-// wait in the throttle; for good: writes to file systems without a disk (NFS), to loop
-// devices and to another group's files on other disks, and what a file system makes smaller
-// (compression).
-// It takes for the group's own, until it is written back: what was appended to another's
-// file. The kernel's count of what waits in memory lags by some 256 KiB a processor.
+// It can err. It counts as escapes, until they are charged, asynchronous direct writes that
+// wait in the throttle. It counts as escapes for good: writes to file systems without a disk
+// (NFS), to loop devices, and to another group's files on other disks; and bytes that a file
+// system saves by compression. It counts as the group's own, until it is written back, data
+// that was appended to another group's file. The kernel's count of what waits in memory lags by
+// about 256 KiB for each processor.
 type Estimate struct {
 	group   cgroupfs.Group
 	devices []blkdev.Number
@@ -33,7 +33,7 @@ type Estimate struct {
 	lowest int64
 }
 
-// A Reading is what an Estimate reads, each since its beginning but for Dirty.
+// A Reading is what an Estimate reads: totals since its start, except Dirty.
 type Reading struct {
 	Written   uint64 // bytes that processes made dirty or wrote directly, on any disk
 	Cancelled uint64 // of that, dirty pages that were cut off files
@@ -46,7 +46,7 @@ type Reading struct {
 	underway uint64     // what of Dirty is on its way to the disk, and may be charged already
 }
 
-// NewEstimate begins to count what escapes a group on some disks. Each is counted once:
+// NewEstimate starts to count what escapes a group on some disks. Each byte is counted once, so
 // the devices must not stand on each other.
 func NewEstimate(g cgroupfs.Group, devices []blkdev.Number) (*Estimate, error) {
 	e := &Estimate{group: g, devices: devices, beside: map[blkdev.Number]bool{}}
@@ -63,8 +63,8 @@ func (e *Estimate) Close() { e.sum.Close() }
 // Look reads the counters.
 func (e *Estimate) Look() (Reading, error) { return e.LookAt(0) }
 
-// LookAt is Look for a caller who knows that processes wrote at least so much: those that
-// have begun and ended since the last look were not seen.
+// LookAt is Look for a caller who knows that processes wrote at least this much. Processes that
+// began and ended since the last look were not seen.
 func (e *Estimate) LookAt(written uint64) (Reading, error) {
 	r, err := e.read()
 	if err != nil {
@@ -81,13 +81,13 @@ func (e *Estimate) LookAt(written uint64) (Reading, error) {
 	return r, nil
 }
 
-// judge is what has escaped. What was charged beyond what was written, such as pages that
-// were dirty before, is no credit for what is written later.
+// judge returns what has escaped. A charge beyond what was written, for example for pages that
+// were dirty before, is no credit for later writes.
 //
-// The counters are read one after the other, while processes write and the kernel writes
-// back. The least that can have escaped is counted, and the most that can have been ahead.
-// What the disk has not finished is charged and under writeback at once: a disk that is slow
-// for a moment is nobody's escape.
+// The counters are read one after the other, while processes write and the kernel writes back.
+// judge counts the least that can have escaped, and the most that can have been ahead. Bytes
+// that the disk has not finished are both charged and in writeback, so a disk that is slow for
+// a moment causes no escape.
 func (e *Estimate) judge(r Reading) uint64 {
 	charged, began := int64(e.charged(r.Stats)), int64(e.began.Dirty)
 	most := int64(r.Written) - int64(r.Cancelled) - charged - int64(r.Dirty-min(r.Dirty, r.underway)) + began
@@ -114,11 +114,11 @@ func (e *Estimate) read() (r Reading, err error) {
 	return r, err
 }
 
-// bornMost is how long a process takes to be in its group, in ticks: one that began so shortly
-// before a list that it is not on is the group's from its first byte.
+// bornMost is how long a process takes to be in its group, in ticks. A process that began this
+// shortly before a list, and is not on it, belongs to the group from its first byte.
 const bornMost = process.TicksPerSecond / 10
 
-// written is what the group's processes have written by now.
+// written returns what the group's processes have written so far.
 func (e *Estimate) written() (process.IO, error) {
 	listed := process.Now()
 	listed -= min(listed, bornMost)
@@ -129,7 +129,8 @@ func (e *Estimate) written() (process.IO, error) {
 	return e.sum.LookAt(pids, listed, process.Proc), nil
 }
 
-// dirty is what of the group's own waits in memory, and what of that is on its way.
+// dirty returns how much of the group's own data waits in memory, and how much of that is in
+// writeback.
 func (e *Estimate) dirty() (all, underway uint64, err error) {
 	if !e.memory {
 		return 0, 0, nil
@@ -143,7 +144,7 @@ func Members(g cgroupfs.Group) (all []int, err error) {
 	err = g.Walk(func(below cgroupfs.Group) error {
 		pids, err := below.Processes()
 		all = append(all, pids...)
-		// A group that goes has none; a threaded one's are those of a group above.
+		// A group that vanishes has none; those of a threaded group belong to a group above.
 		if below != g && cgroupfs.IsGone(err) || errors.Is(err, unix.EOPNOTSUPP) {
 			return nil
 		}
@@ -152,7 +153,7 @@ func Members(g cgroupfs.Group) (all []int, err error) {
 	return all, err
 }
 
-// charged adds up what was charged for writing to the disks, and to those beside them.
+// charged adds up the charges for writes to the disks, and to those beside them.
 func (e *Estimate) charged(stats []cgroupfs.Stat) (bytes uint64) {
 	for _, s := range stats {
 		if slices.Contains(e.devices, s.Device) || e.isBeside(s.Device) {
@@ -162,8 +163,8 @@ func (e *Estimate) charged(stats []cgroupfs.Stat) (bytes uint64) {
 	return bytes
 }
 
-// isBeside reports whether what is written to a device is counted there alone: it is a whole
-// disk, and none of the others is on it.
+// isBeside reports whether writes to a device are counted there alone: it is a whole disk, and
+// none of the others is on it.
 func (e *Estimate) isBeside(n blkdev.Number) bool {
 	beside, known := e.beside[n]
 	if known {

@@ -44,7 +44,7 @@ type escapedRecord struct {
 	Names                     [namesMax][nameBytes]byte
 }
 
-// A File is one that bytes have escaped through.
+// A File is a file through which bytes have escaped.
 type File struct {
 	Path   string        `json:"path"` // where it is mounted here; else within its file system, from "..." where more is not known
 	Device blkdev.Number `json:"device"`
@@ -80,8 +80,8 @@ func (e *escapedRecord) file(mounts []blkdev.Mount) File {
 	return f
 }
 
-// pathOf is what a file of a file system is called here. A mount that shows more of the
-// file system is preferred, and the one that was made first.
+// pathOf returns a path of a file in this mount namespace. It prefers a mount that shows more
+// of the file system, and then the oldest.
 func pathOf(names []string, cut bool, filesystem blkdev.Number, mounts []blkdev.Mount) string {
 	within := path.Join(names...)
 	if cut {

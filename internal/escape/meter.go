@@ -10,8 +10,8 @@ import (
 	"github.com/weir-io/weir/internal/cgroupfs"
 )
 
-// A Meter counts, for a pacer, what has escaped a group on some disks and what the group was
-// charged there: by a Watcher, or by an Estimate where there is none.
+// A Meter counts for a pacer what has escaped a group on some disks, and what the kernel
+// charged to the group there. It uses a Watcher, or an Estimate if there is none.
 type Meter struct {
 	group    cgroupfs.Group
 	devices  []blkdev.Number
@@ -27,8 +27,8 @@ type Meter struct {
 	pending          bool   // something of it waits in memory
 }
 
-// NewMeter begins to count. The watcher may be nil; it is the caller's, and told of the
-// group each time that step bytes more have escaped.
+// NewMeter starts to count. The watcher may be nil. It belongs to the caller, and reports the
+// group each time that step more bytes have escaped.
 func NewMeter(g cgroupfs.Group, devices []blkdev.Number, w *Watcher, step uint64) (m *Meter, err error) {
 	m = &Meter{group: g, devices: slices.Clone(devices), watcher: w, on: map[blkdev.Number]bool{},
 		suspects: suspects{began: time.Now().Add(-clockMost), on: map[blkdev.Number]bool{}, since: -1}}
@@ -48,8 +48,8 @@ func NewMeter(g cgroupfs.Group, devices []blkdev.Number, w *Watcher, step uint64
 	return m, err
 }
 
-// Threshold is what has to escape before it is worth to stop anybody, bytes: a tenth of a
-// second of the limit, up to 4 MiB; by an Estimate no less than what that may be off by.
+// Threshold is how many bytes have to escape before a group is paused: a tenth of a second of
+// the limit, up to 4 MiB; for an Estimate no less than its possible error.
 func Threshold(bytesPerSec uint64, watched bool) uint64 {
 	if watched {
 		return min(max(bytesPerSec/10, 64<<10), thresholdMost)
@@ -59,11 +59,12 @@ func Threshold(bytesPerSec uint64, watched bool) uint64 {
 
 const thresholdMost = 4 << 20
 
-// restMost is how rarely an Estimate has to look at a group of which nothing escapes.
+// restMost is the longest time between two looks of an Estimate at a group of which nothing
+// escapes.
 const restMost = 30 * time.Millisecond
 
-// Rest is how long nobody has to look at a group of which nothing escapes. The watcher tells
-// of it by itself.
+// Rest is how long a group of which nothing escapes needs no look. A watcher reports escapes by
+// itself.
 func (m *Meter) Rest() time.Duration {
 	if m.watcher != nil {
 		return time.Second
@@ -71,8 +72,8 @@ func (m *Meter) Rest() time.Duration {
 	return restMost
 }
 
-// Look returns what has escaped, and what was charged, since the last look. What has escaped
-// may be less than nothing, if an Estimate finds that it was wrong.
+// Look returns what has escaped, and what was charged, since the last look. The escaped bytes
+// may be negative, if an Estimate finds that it was wrong.
 func (m *Meter) Look() (escaped, charged float64, err error) {
 	before, paid := m.escaped, m.charged
 	if m.watcher != nil {
@@ -116,7 +117,7 @@ func (m *Meter) watched() (*Meter, error) {
 }
 
 // estimated reads the group's own counters only if its processes have written, or something
-// waits to be charged: they are dear.
+// waits to be charged, because reading them is slow.
 func (m *Meter) estimated() error {
 	written, err := m.estimate.written()
 	if err != nil || written.Written == m.written && !m.pending {
@@ -136,10 +137,10 @@ func (m *Meter) estimated() error {
 	return nil
 }
 
-// ID is the group's number, as the watcher tells it.
+// ID is the group's number, as the watcher reports it.
 func (m *Meter) ID() uint64 { return m.id }
 
-// On has the meter count on other disks from now on.
+// On makes the meter count on other disks from now on.
 func (m *Meter) On(devices []blkdev.Number) {
 	m.devices, m.on, m.suspects.on = slices.Clone(devices), map[blkdev.Number]bool{}, map[blkdev.Number]bool{}
 }

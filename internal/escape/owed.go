@@ -2,11 +2,11 @@ package escape
 
 import "time"
 
-// Owed is what a group owes a pacer that has one bucket for it, which fills with the limit:
-// what the kernel has charged to the group, and held, and what escaped it. What is charged
-// takes no more than the bucket gets in the same time, so that a group of which nothing
-// escapes never owes anything; what escapes counts once it is more than a threshold, and then
-// all of it.
+// Owed is what a group owes a pacer that has one bucket for it, which fills at the limit. The
+// bucket pays for what the kernel charges to the group (and has held), and for what escapes.
+// Charged bytes take no more than the bucket gets in the same time, so a group of which nothing
+// escapes never owes anything. Escaped bytes count once they exceed a threshold, and then all
+// of them count.
 type Owed struct {
 	rate      float64 // bytes a second
 	threshold float64
@@ -18,22 +18,22 @@ type Owed struct {
 }
 
 const (
-	// chargedMost is how much of what was charged is kept, as time of the limit: the kernel
-	// lets requests go in bursts of a slice of 100 ms, and a little more than its rate.
+	// chargedMost is how much of the charged bytes is kept, as time at the limit: the kernel
+	// releases requests in bursts of a slice of 100 ms, and slightly faster than its rate.
 	chargedMost = 300 * time.Millisecond
-	// activeFor is how long after an escape that counted each one counts.
+	// activeFor is how long after a counted escape each further one counts at once.
 	activeFor = time.Second
 )
 
-// NewOwed returns what a group owes that has just begun.
+// NewOwed returns the state of a group that has just started.
 func NewOwed(bytesPerSec, threshold uint64, now time.Duration) *Owed {
 	return &Owed{rate: float64(bytesPerSec), threshold: float64(threshold), at: now, until: -1}
 }
 
-// Take returns what is owed of what has escaped since the last time, and what the bucket is
-// to give for what was charged.
+// Take returns what the group owes for bytes that have escaped since the last call, and what
+// the bucket has to give for charged bytes.
 //
-// Where it is not to be believed that anything has escaped, nothing of it is owed yet.
+// While believed returns false, escaped bytes do not count yet.
 func (o *Owed) Take(escaped, charged float64, now time.Duration, believed func() bool) (owed, given float64) {
 	fill := o.rate * (now - o.at).Seconds()
 	o.at = now
@@ -52,5 +52,5 @@ func (o *Owed) Take(escaped, charged float64, now time.Duration, believed func()
 	return owed, given
 }
 
-// Active reports whether something has escaped lately, so that it is paced.
+// Active reports whether something has escaped lately, so that the group is paced.
 func (o *Owed) Active(now time.Duration) bool { return now <= o.until }

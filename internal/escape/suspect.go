@@ -8,8 +8,8 @@ import (
 	"github.com/weir-io/weir/internal/blkdev"
 )
 
-// suspects tell a Meter that estimates whether what seems to have escaped can have: nobody is
-// to be stopped for what the counters got wrong.
+// suspects tell a Meter with an Estimate whether the escapes that it seems to see are possible,
+// so that no process is paused because of an error of the counters.
 type suspects struct {
 	began  time.Time
 	on     map[blkdev.Number]bool // of what stat(2) says: whether it is on the disks
@@ -18,18 +18,18 @@ type suspects struct {
 }
 
 const (
-	// suspectEvery is how often open files are listed, which takes some 20 µs each.
+	// suspectEvery is how often open files are listed, which takes about 20 µs each.
 	suspectEvery = 60 * time.Millisecond
-	// clockMost is how far a file system's clock, which ticks, is behind.
+	// clockMost is how far a file system's clock, which ticks, can be behind.
 	clockMost = 20 * time.Millisecond
-	// suspectFor is how long what was found counts: who has written may have ended.
+	// suspectFor is how long a finding counts: the writer may have ended.
 	suspectFor = time.Second
 )
 
-// Suspect reports whether files were open lately through which something can have escaped: one
-// on the disks that is older than the Meter. It cannot be told where one is written past the
-// page cache, or on another disk: these look as if they had escaped. What BPF has seen is
-// beyond doubt.
+// Suspect reports whether files were open lately through which bytes can have escaped: a file
+// on the disks that is older than the Meter. It returns false if a file is written past the
+// page cache, or on another disk, because such writes look like escapes. What BPF has seen is
+// certain.
 func (m *Meter) Suspect(pids []int, now time.Duration) bool {
 	if m.watcher != nil {
 		return true
@@ -47,7 +47,7 @@ func (m *Meter) Suspect(pids []int, now time.Duration) bool {
 	return s.since >= 0 && now-s.since <= suspectFor
 }
 
-// open judges what processes have open for writing.
+// open judges which files processes have open for writing.
 func (m *Meter) open(files []Writable) (older, doubtful bool) {
 	for _, f := range files {
 		on, known := m.suspects.on[f.Device]

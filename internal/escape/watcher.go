@@ -33,13 +33,12 @@ const (
 	levelMost = 15
 )
 
-// tracepoints are the names that the place in the kernel has had; the second until 5.17
-// (203a31516616).
+// tracepoints are the names of the tracepoint; the second until 5.17 (203a31516616).
 var tracepoints = []string{"writeback_dirty_folio", "writeback_dirty_page"}
 
-// A Watcher counts by BPF what escapes groups. What it has loaded goes with it, or with the
-// process. Tasks of other groups pay one look at their group for each page that they make
-// dirty.
+// A Watcher counts with BPF what escapes groups. What it has loaded is gone when it is closed
+// or its process ends. Tasks of other groups pay one check of their group for each page that
+// they dirty.
 type Watcher struct {
 	objects escapeObjects
 	hook    link.Link
@@ -49,7 +48,7 @@ type Watcher struct {
 	levels map[uint64]uint32 // of the groups that are counted, by their numbers
 }
 
-// Watch loads the program. Where it cannot be had the error is a *bpf.Unavailable.
+// Watch loads the program. If BPF is not available, the error is a *bpf.Unavailable.
 func Watch(groups *cgroupfs.FS) (_ *Watcher, err error) {
 	if err := hindrance(groups); err != nil {
 		return nil, err
@@ -89,8 +88,8 @@ func Watch(groups *cgroupfs.FS) (_ *Watcher, err error) {
 	return w, nil
 }
 
-// Hindrance is why Watch cannot do what it does here, as far as can be known before; nil:
-// nothing is.
+// Hindrance returns why Watch cannot work here, as far as weir can know in advance; nil: no
+// reason is known.
 func Hindrance(groups *cgroupfs.FS) error { return hindrance(groups) }
 
 func hindrance(groups *cgroupfs.FS) error {
@@ -118,8 +117,8 @@ func (w *Watcher) Close() error {
 	return errors.Join(append(errs, w.objects.Close())...)
 }
 
-// Add begins to count a group, with those below it. Wait tells of it each time that step
-// bytes more have escaped; 0: never.
+// Add starts to count a group and the groups below it. Wait reports it each time that step more
+// bytes have escaped; 0: never.
 func (w *Watcher) Add(g cgroupfs.Group, step uint64) error {
 	id, err := idOf(g)
 	if err != nil {
@@ -164,7 +163,7 @@ func (w *Watcher) Remove(id uint64) error {
 	return errors.Join(append(errs, all.Err())...)
 }
 
-// use tells the program at which levels groups are counted.
+// use tells the program at which levels it has to count groups.
 func (w *Watcher) use() error {
 	var used uint64
 	for _, level := range w.levels {
@@ -173,8 +172,8 @@ func (w *Watcher) use() error {
 	return w.objects.Levels.Put(uint32(0), used)
 }
 
-// Escaped returns the bytes that have escaped a group since Add, by disk. A file system of
-// several disks (btrfs) has its own number there, whose major is 0.
+// Escaped returns the bytes that have escaped a group since Add, by disk. A file system on
+// several disks (btrfs) has a number of its own, with major 0.
 func (w *Watcher) Escaped(id uint64) (map[blkdev.Number]uint64, error) {
 	escaped := map[blkdev.Number]uint64{}
 	var key sumKey
@@ -191,7 +190,7 @@ func (w *Watcher) Escaped(id uint64) (map[blkdev.Number]uint64, error) {
 	return escaped, nil
 }
 
-// Files returns the files that most has escaped through, the worst first.
+// Files returns the files through which most bytes escaped, the largest amount first.
 func (w *Watcher) Files(id uint64, h *cgroupfs.Hierarchy) ([]File, error) {
 	var key fileKey
 	var e escapedRecord
@@ -214,7 +213,7 @@ func (w *Watcher) Files(id uint64, h *cgroupfs.Hierarchy) ([]File, error) {
 	return files, nil
 }
 
-// Wait returns the number of a group of which a step more has escaped, or
+// Wait returns the number of a group of which step more bytes have escaped, or
 // os.ErrDeadlineExceeded at the deadline.
 func (w *Watcher) Wait(deadline time.Time) (id uint64, err error) {
 	w.steps.SetDeadline(deadline)
@@ -225,10 +224,10 @@ func (w *Watcher) Wait(deadline time.Time) (id uint64, err error) {
 	return readID(record.RawSample)
 }
 
-// FD is a descriptor that is ready to be read when Drain has something to return.
+// FD is a descriptor that becomes readable when Drain has something to return.
 func (w *Watcher) FD() int { return w.objects.Steps.FD() }
 
-// Drain returns the numbers of groups of which a step more has escaped, without waiting.
+// Drain returns the numbers of groups of which step more bytes have escaped, without waiting.
 func (w *Watcher) Drain() (ids []uint64) {
 	for {
 		id, err := w.Wait(time.Now().Add(-time.Second))
@@ -258,7 +257,7 @@ func idOf(g cgroupfs.Group) (uint64, error) {
 // ID returns the number of a group, for Escaped, Files and Remove.
 func ID(g cgroupfs.Group) (uint64, error) { return idOf(g) }
 
-// levelOf is how many groups are above one.
+// levelOf is how many groups are above a group.
 func levelOf(g cgroupfs.Group) uint32 {
 	return uint32(len(strings.FieldsFunc(g.Path(), func(r rune) bool { return r == '/' })))
 }

@@ -26,8 +26,8 @@ const (
 	writablesMax = 256
 )
 
-// Writables lists what processes have open for writing, as far as it can be read. A file
-// that is mapped and closed is not among them.
+// Writables lists the files that processes have open for writing, as far as they can be read.
+// It does not see a file that is mapped and closed.
 func Writables(pids []int) []Writable {
 	var all []Writable
 	seen := map[Writable]bool{}

@@ -11,11 +11,11 @@ import (
 	"github.com/weir-io/weir/internal/systemd"
 )
 
-// strayKind names the records of what an anchor may have had systemd move.
+// strayKind is the kind of records of processes that an anchor may have made systemd move.
 const strayKind = "strays"
 
-// An AnchorError says that systemd may still take a limit out of force: on v1 by moving
-// processes out of groups, on v2 with the io controller.
+// An AnchorError says that systemd may still remove a limit: on v1 by moving processes out of
+// groups, on v2 by disabling the io controller.
 type AnchorError struct {
 	Slice   string
 	Version cgroupfs.Version
@@ -32,11 +32,11 @@ func (e *AnchorError) Error() string {
 
 func (e *AnchorError) Unwrap() error { return e.Err }
 
-// Anchor has systemd leave the groups of a slice the io controller (v2), or the processes
-// of a slice, and of those beside and above it, where they are in v1's hierarchy of disk
-// I/O, until the next boot (see systemd.Conn.Anchor). To get there it moves the latter once
-// more. Those in groups that are no unit's, which others have made, are put back; if weir
-// is killed before, by the next one.
+// Anchor prevents systemd from doing so until the next boot (see systemd.Conn.Anchor). On v2
+// systemd keeps the io controller enabled for the groups of a slice. On v1 it leaves the
+// processes of the slice, and of those beside and above it, where they are in the blkio
+// hierarchy. Starting the anchor makes systemd move those once more. Anchor puts processes of
+// groups that are not units' back; if weir is killed before, the next weir does that.
 func (h Holder) Anchor(ctx context.Context, io *cgroupfs.Hierarchy, slice string) error {
 	if io.Version == cgroupfs.V1 && IsAnchored(io, slice) {
 		return nil
@@ -59,8 +59,8 @@ func (h Holder) Anchor(ctx context.Context, io *cgroupfs.Hierarchy, slice string
 	if err != nil {
 		return err
 	}
-	// From here on an interrupt has to wait: some milliseconds, while processes are where
-	// their limits are not.
+	// From here on an interrupt has to wait for some milliseconds: processes are outside of
+	// their limits.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unitTimeout)
 	defer cancel()
 	err = conn.Anchor(ctx, slice, accounting(io.Version))
@@ -75,7 +75,7 @@ func AnchorSteps(io *cgroupfs.Hierarchy, slice string) []Step {
 	return []Step{{Unit: systemd.AnchorOf(slice), Property: accounting(io.Version).String()}}
 }
 
-// IsAnchored reports whether a slice has an anchor: whether that has its group.
+// IsAnchored reports whether a slice has an anchor, by the anchor's group.
 func IsAnchored(io *cgroupfs.Hierarchy, slice string) bool {
 	g, err := io.Group(systemd.SlicePath(systemd.AnchorOf(slice)))
 	if err != nil {
@@ -85,7 +85,7 @@ func IsAnchored(io *cgroupfs.Hierarchy, slice string) bool {
 	return err == nil && there
 }
 
-// putBack puts back what anchors of killed weirs have had systemd move.
+// putBack moves processes back that anchors of killed weirs made systemd move.
 func putBack(dir state.Dir, fs *cgroupfs.FS) error {
 	return dir.Sweep(strayKind, func(data []byte) error {
 		var all strays

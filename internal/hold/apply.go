@@ -12,14 +12,14 @@ import (
 	"github.com/weir-io/weir/internal/systemd"
 )
 
-// A Change is the rates to set for a group on one device. Rates that are unset stay
-// as they are; unlimited ones are lifted.
+// A Change is the rates to set for a group on one device. Unset rates stay as they are;
+// unlimited rates are removed.
 type Change struct {
 	Device blkdev.Number
 	Limit  limit.Limit
 }
 
-// A Plan is how changes are put into force on one group.
+// A Plan describes how changes are put into force on one group.
 type Plan struct {
 	Group   cgroupfs.Group
 	Unit    string // the systemd unit that owns the group; empty if weir writes
@@ -34,8 +34,7 @@ type Plan struct {
 	Note func(text string) // is told what its maker should know, before it is done; nil: nobody is
 }
 
-// A Step is one thing that a plan does: a group made, a line for a file, or a property
-// of a unit.
+// A Step is one action of a plan: a group to make, a line for a file, or a property of a unit.
 type Step struct {
 	Mkdir    string `json:"mkdir,omitempty"`
 	File     string `json:"file,omitempty"`
@@ -56,8 +55,7 @@ type Holder struct {
 	Pacer   Pacer // is asked where a change is taken back that a dead weir had asked it about; nil: nobody is
 }
 
-// Steps lists what Apply does, in its order. A unit's devices go by number; see
-// Holder.Steps.
+// Steps lists what Apply does, in order. Devices of a unit appear by number; see Holder.Steps.
 func (p Plan) Steps() []Step {
 	if p.Unit != "" {
 		return p.unitSteps(spelling{settings: p.settings(nil), unkept: limit.Keys[:]})
@@ -92,9 +90,9 @@ func (h Holder) Apply(ctx context.Context, p Plan) error {
 	return l.Apply(ctx, p)
 }
 
-// Apply puts the plan into force, all of it or nothing: what was written before a
-// refusal is taken back, and what was written before a kill -9 is taken back by the
-// next weir command (see Undo). An anchor stays, which limits nothing.
+// Apply puts the plan into force, completely or not at all. It takes back what was written
+// before a refusal; after a kill -9 the next weir command does that (see Undo). An anchor
+// stays, which limits nothing.
 func (h Locked) Apply(ctx context.Context, p Plan) error {
 	if p.Group != h.Group {
 		return fmt.Errorf("set limits of %s: weir has locked %s", p.Group.Dir(), h.Group.Dir())
@@ -156,7 +154,7 @@ func (p Plan) pace() error {
 	return p.Pacing.Do()
 }
 
-// writes lists the lines for a group that weir writes.
+// writes lists the lines for a group whose files weir writes.
 func (p Plan) writes() []cgroupfs.Write {
 	var all []cgroupfs.Write
 	for _, c := range p.Changes {

@@ -12,15 +12,15 @@ import (
 	"github.com/weir-io/weir/internal/state"
 )
 
-// A File is what a plan writes to keep limits, or if its text is empty removes: a drop-in
-// of a unit, or a record of weir's.
+// A File is what a plan writes to save limits, or removes if its text is empty: a drop-in of a
+// unit, or a record of weir.
 type File struct {
 	Path string
 	Text string
 	Own  bool // weir's record, which systemd does not read
 }
 
-// A journalFile is what a file was before a change, and is to be.
+// A journalFile is a file's content before a change, and after it.
 type journalFile struct {
 	Path   string `json:"path"`
 	New    string `json:"new"`    // where it is written before it takes its name
@@ -34,7 +34,7 @@ func journalOfFile(f File) (*journalFile, error) {
 	return &journalFile{Path: f.Path, New: fmt.Sprintf("%s.%d.new", f.Path, os.Getpid()), Before: before, After: f.Text, Own: f.Own}, err
 }
 
-// readFile returns a file's text; none is empty.
+// readFile returns a file's text, which is empty if there is no file.
 func readFile(path string) (string, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -46,7 +46,7 @@ func readFile(path string) (string, error) {
 	return string(text), nil
 }
 
-// put gives the file a text: all of it or nothing, also if the machine stops half way.
+// put replaces a file's text, completely or not at all, even if the machine stops half way.
 // systemd reads no file whose name does not end in .conf.
 func (f journalFile) put(text string) error {
 	dir := filepath.Dir(f.Path)
@@ -73,7 +73,7 @@ func (f journalFile) makeDir(dir string) error {
 	return os.MkdirAll(dir, 0o755)
 }
 
-// discard removes what was not finished.
+// discard removes an unfinished file.
 func (f journalFile) discard() error {
 	if err := os.Remove(f.New); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -82,7 +82,7 @@ func (f journalFile) discard() error {
 	return nil
 }
 
-// apply writes the file, and has systemd read it if that is its.
+// apply writes the file, and makes systemd read it if it is one of systemd's.
 func (f journalFile) apply(ctx context.Context, connect dialer) error {
 	if err := f.put(f.After); err != nil {
 		return err
@@ -90,7 +90,7 @@ func (f journalFile) apply(ctx context.Context, connect dialer) error {
 	return f.reload(ctx, connect)
 }
 
-// revert puts the file back to what it was, unless somebody has changed it since.
+// revert restores the file, unless somebody has changed it since.
 func (f journalFile) revert(connect dialer) error {
 	if err := f.discard(); err != nil {
 		return fmt.Errorf("take back half-done change: %w", err)
@@ -105,8 +105,8 @@ func (f journalFile) revert(connect dialer) error {
 	if err := f.put(f.Before); err != nil {
 		return fmt.Errorf("take back half-done change: %w", err)
 	}
-	// The file is as it was. systemd has read it or not: one that cannot be reached has
-	// not kept what it read, and is not waited for.
+	// The file is restored. If systemd cannot be reached, it has not kept what it read, and
+	// there is no need to wait for it.
 	err = f.reload(context.Background(), connect)
 	if errors.Is(err, state.ErrKeep) {
 		return nil
@@ -114,7 +114,7 @@ func (f journalFile) revert(connect dialer) error {
 	return err
 }
 
-// RemoveFile removes a drop-in, and has systemd read its units again.
+// RemoveFile removes a drop-in, and makes systemd read its units again.
 func (h Holder) RemoveFile(ctx context.Context, path string) error {
 	f := journalFile{Path: path}
 	if err := f.put(""); err != nil {
@@ -123,10 +123,10 @@ func (h Holder) RemoveFile(ctx context.Context, path string) error {
 	return f.reload(ctx, h.dial)
 }
 
-// RemoveRecord removes a record of weir's.
+// RemoveRecord removes a record of weir.
 func (h Holder) RemoveRecord(path string) error { return (journalFile{Path: path, Own: true}).put("") }
 
-// reload has systemd read its units again, if the file is one's.
+// reload makes systemd read its units again, if the file is one of a unit.
 func (f journalFile) reload(ctx context.Context, connect dialer) error {
 	if f.Own {
 		return nil

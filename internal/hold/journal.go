@@ -11,11 +11,11 @@ import (
 	"github.com/weir-io/weir/internal/state"
 )
 
-// journalKind names the records of changes that take more than one write.
+// journalKind is the kind of records of changes that take more than one write.
 const journalKind = "set"
 
-// A journal is what a group's rules were before a change, and what they are to be; of
-// a unit, its settings as well.
+// A journal is what a group's rules were before a change, and what they will be; for a unit,
+// its settings as well.
 type journal struct {
 	Version  cgroupfs.Version `json:"version"`
 	Group    string           `json:"group"`
@@ -29,7 +29,7 @@ type journal struct {
 	Pacing   *journalPacing   `json:"pacing,omitempty"`
 }
 
-// A journalPacing says that the pacer is asked about the group too.
+// A journalPacing says that the pacer is part of the change too.
 type journalPacing struct {
 	Before *string `json:"before"` // as Pacing has it
 }
@@ -39,15 +39,15 @@ type journalRule struct {
 	turn
 }
 
-// A turn is what a change makes of a limit.
+// A turn is a limit before and after a change.
 type turn struct {
 	Before limit.Limit `json:"before"`
 	After  limit.Limit `json:"after"` // the rates that the change names
 }
 
-// back returns the rates to set so that a limit which is now now is as it was before.
-// It leaves rates that have neither the change's value nor the one that the kernel keeps
-// of it: they were not reached, or somebody set them since.
+// back returns the rates to set so that a limit, which is now now, is as it was before. It
+// leaves out rates that have neither the change's value nor the one that the kernel keeps of
+// it: the change did not reach them, or somebody has set them since.
 func (t turn) back(now limit.Limit, keeps func(limit.Key, limit.Rate) limit.Rate) limit.Limit {
 	var back limit.Limit
 	for _, k := range limit.Keys {
@@ -82,8 +82,8 @@ func journalOf(p Plan) (journal, error) {
 	return j, err
 }
 
-// revert writes the group's rules as they were before the change. A group that is
-// gone, or has no rules any more, has nothing to take back.
+// revert writes the group's rules as they were before the change. If the group is gone, or has
+// no rules any more, there is nothing to do.
 func (j journal) revert(g cgroupfs.Group) error {
 	var errs []error
 	for _, r := range j.Rules {
@@ -105,7 +105,7 @@ func (j journal) revert(g cgroupfs.Group) error {
 	return nil
 }
 
-// finish ends a change that was taken back: what could not be stays on record.
+// finish ends a change that was taken back. What could not be taken back stays on record.
 func finish(record *state.Record, reverted error) error {
 	if reverted != nil {
 		return errors.Join(reverted, record.Leave())
@@ -113,9 +113,9 @@ func finish(record *state.Record, reverted error) error {
 	return record.Done()
 }
 
-// Undo takes back the changes that killed weirs left half done. One of a unit stays on
-// record while systemd cannot be reached, and one of a group that a weir is at until that
-// is done.
+// Undo takes back the changes that killed weirs left half done. A change of a unit stays on
+// record while systemd cannot be reached, and one of a group while another weir works on that
+// group.
 func (h Holder) Undo(fs *cgroupfs.FS) error {
 	return errors.Join(putBack(h.State, fs), h.undo(fs, h.dial))
 }
@@ -146,7 +146,7 @@ func (h Holder) undo(fs *cgroupfs.FS, connect dialer) error {
 	})
 }
 
-// undo takes all of a change back. The pacer comes last: it holds what the rules say then.
+// undo takes a whole change back. The pacer comes last: it holds what the rules say then.
 func (j journal) undo(g cgroupfs.Group, connect dialer, p Pacer) error {
 	if j.Unit != "" {
 		if err := j.revertUnit(connect); err != nil {

@@ -10,19 +10,19 @@ import (
 	"github.com/weir-io/weir/internal/state"
 )
 
-// A Locked holder is the only one of all weirs that changes the limits of one group, until
-// it is unlocked or its process dies. The lock is the group's alone: what is above and
-// below it has its own limits. (To enable a controller in the groups above takes none: it
-// is one word, which weir never takes back.)
+// A Locked holder is the only weir that may change the limits of one group, until it is
+// unlocked or its process dies. The lock does not cover the groups above and below, which have
+// limits of their own. (Enabling a controller in the groups above needs no lock: it is one
+// word, which weir never takes back.)
 type Locked struct {
 	Holder
 	Group cgroupfs.Group
 	lock  *state.Lock
 }
 
-// Lock waits for the group's lock, for as long as state.LockMost. Whoever goes around weir,
-// and the weirs of another user, who has another directory of records, are not kept from
-// anything: a change is read back for their sake.
+// Lock waits for the group's lock, for at most state.LockMost. The lock does not stop other
+// programs, or the weirs of another user, who has another directory of records. For their sake
+// every change is read back.
 func (h Holder) Lock(ctx context.Context, g cgroupfs.Group) (Locked, error) {
 	if err := g.Hierarchy().Writable(); err != nil {
 		return Locked{}, err
@@ -43,15 +43,16 @@ func (l Locked) Unlock() { l.lock.Unlock() }
 func lockName(v cgroupfs.Version, path string) string { return fmt.Sprintf("limits of %s %s", v, path) }
 
 const (
-	// settleTries and settlePause bound how long a record is waited for that another weir
-	// has in its hand, only to find that the group is locked.
+	// settleTries and settlePause bound how long weir waits for a record that another weir has
+	// opened only to find that the group is locked.
 	settleTries = 50
 	settlePause = time.Millisecond
 )
 
-// settle takes back what dead weirs left half done of the group. It comes before the next
-// change: that may ask for the very value of such a one, and would be taken for it later.
-// What cannot be taken back stays on record, and has been said when weir looked for all.
+// settle takes back what dead weirs left half done for the group. It comes before the next
+// change, which may ask for the same value and would later be mistaken for the half-done one.
+// What cannot be taken back stays on record; weir has reported it when it looked at all
+// records.
 func (l Locked) settle() {
 	own := func(data []byte) (j journal, is bool) {
 		err := json.Unmarshal(data, &j)

@@ -11,10 +11,10 @@ import (
 	"github.com/weir-io/weir/internal/systemd"
 )
 
-// A spelling is what a plan makes of a unit's settings. systemd writes a whole line of
-// io.max for each spelling of a device, and which one it writes last differs between its
-// versions. So all of them are to say the same of all four rates, and but for those in the
-// unit's own files only one is to stay.
+// A spelling is how a plan names the devices in a unit's settings. systemd writes a whole line
+// of io.max for each name of a device, and its versions differ in which name they write last.
+// So all names have to say the same of all four rates, and only one name may stay, except those
+// in the unit's own files.
 type spelling struct {
 	settings []journalSetting
 	dropped  []journalSetting // of those, what they said
@@ -24,7 +24,7 @@ type spelling struct {
 	fleeting []string         // what is kept over boots under a name that may be another disk's then
 }
 
-// spell reads what systemd keeps and what is in force, and puts what is asked upon it.
+// spell reads what systemd keeps and what is in force, and merges the plan into it.
 func (p Plan) spell(ctx context.Context, conn units) (spelling, error) {
 	has, err := conn.IOLimits(ctx, p.Unit)
 	if err != nil {
@@ -48,7 +48,7 @@ func (p Plan) spell(ctx context.Context, conn units) (spelling, error) {
 		}
 		name := ""
 		if p.Persist && !p.Lift {
-			// Where there is none, the number has to do, and that is told.
+			// If there is no lasting name, the device number is used, and tell says so.
 			name, _ = conn.Lasting(ctx, c.Device)
 		}
 		s.add(p, c, has, now, name)
@@ -56,7 +56,7 @@ func (p Plan) spell(ctx context.Context, conn units) (spelling, error) {
 	return s, nil
 }
 
-// add spells one change. lasting is a name of its device to keep over boots; it may be empty.
+// add spells one change. lasting is a name of its device that survives boots; it may be empty.
 func (s *spelling) add(p Plan, c Change, has []systemd.PathLimit, now limit.Limit, lasting string) {
 	has = slices.DeleteFunc(slices.Clone(has), func(l systemd.PathLimit) bool { return !slices.Contains(l.Devices, c.Device) })
 	want := c.Limit
@@ -82,7 +82,7 @@ func (s *spelling) add(p Plan, c Change, has []systemd.PathLimit, now limit.Limi
 	}
 }
 
-// union returns all four rates: what is asked, else what is in force, else what is kept.
+// union returns all four rates: as asked, else as in force, else as kept.
 func union(asked, now, kept limit.Limit) limit.Limit {
 	all := limit.None
 	for _, k := range limit.Keys {
@@ -95,8 +95,8 @@ func union(asked, now, kept limit.Limit) limit.Limit {
 	return all.Overlay(asked)
 }
 
-// changed returns the rates that are to be set so that a spelling says what is wanted:
-// those that are asked, and those that it says otherwise.
+// changed returns the rates to set so that a name says what is wanted: the rates that are asked
+// for, and those that it has with another value.
 func changed(says, want, asked limit.Limit) limit.Limit {
 	var set limit.Limit
 	for _, k := range limit.Keys {
@@ -109,8 +109,9 @@ func changed(says, want, asked limit.Limit) limit.Limit {
 	return set
 }
 
-// nameOf chooses the spelling that stays: one that the unit's own files have, else one that
-// lasts, else the first. What is kept over boots has one that lasts, if there is any.
+// nameOf chooses the name that stays: one in the unit's own files, else one that survives
+// boots, else the first. Limits that are kept over boots use a name that survives boots, if
+// there is one.
 func (p Plan) nameOf(dev blkdev.Number, has []systemd.PathLimit, lasting string) string {
 	prefer := []func(systemd.PathLimit) bool{
 		func(l systemd.PathLimit) bool { return l.Own && (!p.Persist || systemd.Lasts(l.Path)) },
@@ -130,8 +131,8 @@ func (p Plan) nameOf(dev blkdev.Number, has []systemd.PathLimit, lasting string)
 	return systemd.NodeOf(dev)
 }
 
-// set gives systemd the settings. Of a change for good, the rates that it names are kept
-// for good, and those that are kept so already; the others as long as before.
+// set sends the settings to systemd. For a permanent change, the rates that it names are kept
+// over boots, and so are those that were kept before; the other rates last as long as before.
 func (s spelling) set(ctx context.Context, conn units, p Plan) error {
 	var lasting, passing []systemd.Setting
 	for _, one := range s.settings {
@@ -157,7 +158,7 @@ func (s spelling) set(ctx context.Context, conn units, p Plan) error {
 	return conn.Set(ctx, p.Unit, false, passing)
 }
 
-// asked names the rates that the plan's changes name.
+// asked returns the rates that the plan's changes name.
 func (s spelling) asked(p Plan) []limit.Key {
 	var keys []limit.Key
 	for _, c := range p.Changes {
@@ -170,13 +171,14 @@ func (s spelling) asked(p Plan) []limit.Key {
 	return keys
 }
 
-// ensure has all four rates of each device in force.
+// ensure makes sure that all four rates of each device are in force.
 func (s spelling) ensure(p Plan) error {
 	p.Changes = s.rules
 	return p.Ensure()
 }
 
-// tell says what the administrator spelled otherwise, and what may be another disk's name.
+// tell reports names that the administrator spelled in another way, and names that may mean
+// another disk after a boot.
 func (s spelling) tell(p Plan) {
 	for _, path := range s.drop {
 		p.Note(fmt.Sprintf("systemd also keeps limits of %s on %s, a second name of the same device; weir puts them all under one name", p.Unit, path))
@@ -186,7 +188,7 @@ func (s spelling) tell(p Plan) {
 	}
 }
 
-// settings are what spell makes of the plan where nothing is known of the unit.
+// settings are the result of spell if nothing is known of the unit.
 func (p Plan) settings(has []systemd.PathLimit) []journalSetting {
 	var s spelling
 	for _, c := range p.Changes {

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-io/weir/internal/systemd"
 )
 
-// strays are the threads in groups of v1 that are no unit's of systemd's.
+// strays are the threads in v1 groups that do not belong to systemd units.
 type strays struct {
 	Found   uint64  `json:"found"` // when, in ticks since the boot
 	Threads []stray `json:"threads"`
@@ -23,8 +23,8 @@ type stray struct {
 	Started uint64 `json:"started"` // in ticks since the boot: the number may be another's later
 }
 
-// findStrays lists those of a hierarchy. Units' groups are systemd's to fill; the root
-// has who is in no other group.
+// findStrays lists the strays of a hierarchy. systemd fills the groups of units, and the root
+// group has all threads that are in no other group.
 func findStrays(io *cgroupfs.Hierarchy) (strays, error) {
 	all := strays{Found: process.Now()}
 	err := io.Root().Walk(func(g cgroupfs.Group) error {
@@ -42,12 +42,12 @@ func findStrays(io *cgroupfs.Hierarchy) (strays, error) {
 	return all, err
 }
 
-// restoreRounds bounds how often processes are looked for that others have forked
-// meanwhile; the second round of two finds none as a rule.
+// restoreRounds bounds how often weir looks for processes that others forked meanwhile. The
+// second round usually finds none.
 const restoreRounds = 10
 
-// restore puts those that were moved back, and what they have forked where they were
-// moved to.
+// restore moves the strays back, and the processes that they forked where systemd had moved
+// them.
 func (s strays) restore(io *cgroupfs.Hierarchy) error {
 	if len(s.Threads) == 0 {
 		return nil
@@ -102,8 +102,8 @@ func (s strays) moveBack(io *cgroupfs.Hierarchy) (moved int, err error) {
 	return moved, errors.Join(errs...)
 }
 
-// adopt puts what the strays have forked since they were found into its parent's group,
-// and takes it for one of them.
+// adopt moves processes that the strays have forked since into their parents' groups, and adds
+// them to the strays.
 func (s *strays) adopt(io *cgroupfs.Hierarchy) (born int, err error) {
 	groups := make(map[int]string, len(s.Threads))
 	for _, one := range s.Threads {

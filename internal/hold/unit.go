@@ -16,7 +16,7 @@ import (
 	"github.com/weir-io/weir/internal/systemd"
 )
 
-// units is what hold asks of systemd: a *systemd.Conn has it.
+// units is the part of *systemd.Conn that hold uses.
 type units interface {
 	IOLimits(ctx context.Context, unit string) ([]systemd.PathLimit, error)
 	Anchor(ctx context.Context, slice string, accounting systemd.Setting) error
@@ -40,8 +40,8 @@ func (h Holder) dial(ctx context.Context) (units, error) {
 	return conn, nil
 }
 
-// accounting is what has systemd give a unit a group of its own in v1's hierarchy of
-// blkio, or the io controller in v2's.
+// accounting is the setting that makes systemd give a unit a group of its own in v1's blkio
+// hierarchy, or the io controller in v2's.
 func accounting(v cgroupfs.Version) systemd.Setting {
 	if v == cgroupfs.V1 {
 		return systemd.Accounting("BlockIO")
@@ -49,15 +49,15 @@ func accounting(v cgroupfs.Version) systemd.Setting {
 	return systemd.Accounting("IO")
 }
 
-// sets reports whether the plan sets what a group must be kept for.
+// sets reports whether the plan sets anything for which the group must stay.
 func (p Plan) sets() bool {
 	return !p.Lift && slices.ContainsFunc(p.Changes, func(c Change) bool { return c.Limit.Bounds() })
 }
 
-// Account has systemd give a unit on cgroup v1 a group for its own sake, until the next
-// boot. Otherwise it has one only while a unit beside it asks for that: systemd takes the
-// group away, and the limit in it, when the last of those ends. A unit that systemd does
-// not know needs none. slice is the one that the unit is in; see Anchor.
+// Account makes systemd give a unit on cgroup v1 a group of its own, until the next boot.
+// Otherwise the unit has one only while a unit beside it asks for accounting: systemd removes
+// the group, with the limit in it, when the last such unit stops. A unit that systemd does not
+// know needs no group. slice is the unit's slice; see Anchor.
 func (h Holder) Account(ctx context.Context, io *cgroupfs.Hierarchy, unit, slice string) error {
 	if err := h.Anchor(ctx, io, slice); err != nil {
 		return err
@@ -80,17 +80,17 @@ func account(ctx context.Context, unit string, connect dialer) error {
 	return err
 }
 
-// unitTimeout bounds what systemd may take to change a unit, which is cgroup writes
-// and a drop-in file.
+// unitTimeout bounds how long systemd may take to change a unit, which means cgroup writes and
+// a drop-in file.
 const unitTimeout = 20 * time.Second
 
-// A journalSetting is what a unit's settings said of a path, and are to say.
+// A journalSetting is what a unit's settings said of a path, and will say.
 type journalSetting struct {
 	Path string `json:"path"`
 	turn
 }
 
-// Steps is Plan.Steps with a unit's devices by the paths that Apply would send, where
+// Steps is Plan.Steps with a unit's devices named by the paths that Apply would send, if
 // systemd can be asked for them.
 func (h Holder) Steps(ctx context.Context, p Plan) []Step {
 	if p.Unit == "" || p.Group.Hierarchy().Writable() != nil {
@@ -110,9 +110,9 @@ func (h Holder) Steps(ctx context.Context, p Plan) []Step {
 	return p.unitSteps(all)
 }
 
-// applyUnit lets systemd write, and sees to it that the kernel has the rules: systemd
-// takes some dm devices to the one beneath (systemd.resource-control(5),
-// IODeviceWeight=), where the rule would bind the wrong device's numbers.
+// applyUnit lets systemd write the rules, and checks that the kernel has them. systemd replaces
+// some dm devices by the device below (systemd.resource-control(5), IODeviceWeight=), where the
+// rule would apply to the wrong device.
 func (p Plan) applyUnit(ctx context.Context, dir state.Dir, connect dialer) error {
 	ctx, cancel := context.WithTimeout(ctx, unitTimeout)
 	defer cancel()
@@ -165,9 +165,9 @@ func (p Plan) applyUnit(ctx context.Context, dir state.Dir, connect dialer) erro
 	return record.Done()
 }
 
-// revertUnit gives a unit's settings their values of before, where they have those of
-// the change: systemd takes a change whole or refuses it. It is on a connection of its
-// own, for the one that failed may be of no use any more.
+// revertUnit restores a unit's settings where they still have the values of the change: systemd
+// applies a change completely or refuses it. It uses a connection of its own, because the one
+// that failed may be unusable.
 func (j journal) revertUnit(connect dialer) error {
 	ctx, cancel := context.WithTimeout(context.Background(), unitTimeout)
 	defer cancel()
@@ -203,8 +203,8 @@ func (j journal) revertUnit(connect dialer) error {
 	return nil
 }
 
-// backOf gives the rates that each path is to have again, where systemd has these now. A path
-// that it was told to forget has all of its own.
+// backOf returns the rates that each path gets back, given what systemd has now. A path that
+// systemd was told to forget gets all its rates back.
 func (j journal) backOf(now []systemd.PathLimit) iter.Seq2[string, limit.Limit] {
 	of := func(path string) (limit.Limit, bool) {
 		i := slices.IndexFunc(now, func(l systemd.PathLimit) bool { return l.Path == path })
@@ -232,10 +232,10 @@ func (j journal) backOf(now []systemd.PathLimit) iter.Seq2[string, limit.Limit] 
 	}
 }
 
-// asItIs is what systemd keeps of a rate.
+// asItIs: systemd keeps a rate as it is.
 func asItIs(_ limit.Key, r limit.Rate) limit.Rate { return r }
 
-// only returns the rates of a limit that are named.
+// only returns the named rates of a limit.
 func only(l limit.Limit, keys []limit.Key) limit.Limit {
 	var kept limit.Limit
 	for _, k := range keys {

@@ -1,14 +1,14 @@
 package limit
 
-// An Asked is a limit with where it is to go, as somebody named it.
+// An Asked is a requested limit and its place.
 type Asked struct {
-	// On is a path or a device; empty: every disk that the target's mounts are on.
+	// On is a path or a device; empty: every disk that the target has mounted.
 	On    string `json:"on"`
 	Limit Limit  `json:"limit"`
 	Hold  Hold   `json:"hold,omitempty"` // what is to hold buffered writes, where that was named
 }
 
-// A Hold says what is to hold buffered writes. The zero Hold leaves that as it is.
+// A Hold says what shall hold buffered writes. The zero Hold leaves that as it is.
 type Hold string
 
 // What holds buffered writes.
@@ -18,7 +18,7 @@ const (
 	HoldAuto   Hold = "auto"   // the kernel where it does, the pacer elsewhere
 )
 
-// ParseHold reads the word of a flag or of a record.
+// ParseHold reads the value of a flag or of a record.
 func ParseHold(word string) (Hold, error) {
 	switch h := Hold(word); h {
 	case HoldKernel, HoldPacer, HoldAuto:

@@ -41,7 +41,7 @@ func (r Rate) Format(k Key) string {
 	return strconv.FormatUint(n, 10) + " B/s"
 }
 
-// exactly writes n in units of size with at most two decimals, if that loses nothing.
+// exactly writes n in units of size with at most two decimals, if that is exact.
 func exactly(n, size uint64) (string, bool) {
 	if n < size || n > math.MaxUint64/100 || n*100%size != 0 {
 		return "", false
@@ -72,8 +72,8 @@ func FormatMeasured(bytes float64) string {
 	return strconv.FormatFloat(bytes, 'f', 0, 64) + " B"
 }
 
-// FormatSize writes a number of bytes that somebody chose as they did, "1 GiB" or "64 MiB",
-// and any other as FormatMeasured does.
+// FormatSize writes a round number of bytes in powers of 1024, "1 GiB" or "64 MiB", and any
+// other number as FormatMeasured does.
 func FormatSize(bytes uint64) string {
 	if bytes != 0 && bytes%(1<<20) == 0 && bytes < 1<<40 {
 		if bytes%(1<<30) == 0 {

@@ -21,10 +21,10 @@ var keyNames = [...]string{RBPS: "rbps", WBPS: "wbps", RIOPS: "riops", WIOPS: "w
 // String returns the kernel's name of the rate.
 func (k Key) String() string { return keyNames[k] }
 
-// IsOps reports whether the rate counts operations and not bytes.
+// IsOps reports whether the rate counts operations, not bytes.
 func (k Key) IsOps() bool { return k == RIOPS || k == WIOPS }
 
-// IsRead reports whether the rate bounds reads.
+// IsRead reports whether the rate limits reads.
 func (k Key) IsRead() bool { return k == RBPS || k == RIOPS }
 
 // KeyNamed returns the key that io.max spells name.
@@ -45,7 +45,7 @@ type Limit struct {
 	WIOPS Rate `json:"wiops"`
 }
 
-// None is the limit that bounds nothing: all four rates unlimited.
+// None is the limit without any bound: all four rates are unlimited.
 var None = Limit{RBPS: Unlimited, WBPS: Unlimited, RIOPS: Unlimited, WIOPS: Unlimited}
 
 func (l *Limit) field(k Key) *Rate {
@@ -61,7 +61,7 @@ func (l Limit) With(k Key, r Rate) Limit {
 	return l
 }
 
-// Overlay returns l with every rate that named sets; what named leaves unset stays.
+// Overlay returns l with every rate that is set in named; the others stay.
 func (l Limit) Overlay(named Limit) Limit {
 	for _, k := range Keys {
 		if r := named.Get(k); r.IsSet() {

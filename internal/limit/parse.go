@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// A SyntaxError says what is wrong with a rate, a size or a count as it was spelled, and
-// how to spell it.
+// A SyntaxError says what is wrong with the spelling of a rate, a size or a count, and how to
+// spell it.
 type SyntaxError struct {
 	What   string // "rate", "size" or "count"
 	Input  string
@@ -75,7 +75,7 @@ func ParseDockerBytes(s string) (Rate, error) {
 	})
 }
 
-// ParseDockerOps reads a rate as Docker's --device-read-iops and its sister do: a
+// ParseDockerOps reads a rate as Docker's --device-read-iops and --device-write-iops do: a
 // plain number.
 func ParseDockerOps(s string) (Rate, error) {
 	return parseRate(s, MaxOpsPerSec, "write a plain number such as 500", func(suffix string) (uint64, string) {
@@ -140,9 +140,9 @@ func countsBits(unit string) bool {
 		(strings.Contains(strings.ToLower(unit), "bit") || strings.HasSuffix(strings.TrimSuffix(unit, "ps"), "b"))
 }
 
-// spelled takes s apart: a sign or none, digits with at most one point and one digit
-// after it at least, one space or none, and a suffix or none. A regexp would have to be
-// compiled at every start of weir.
+// spelled splits s into an optional sign, digits with at most one point and at least one digit
+// after it, an optional space, and an optional suffix. A regexp would have to be compiled at
+// every start of weir.
 func spelled(s string) (sign, number, suffix string, ok bool) {
 	rest := strings.TrimLeft(s, "+-")
 	if sign = s[:len(s)-len(rest)]; len(sign) > 1 {
@@ -163,9 +163,8 @@ func spelled(s string) (sign, number, suffix string, ok bool) {
 	return sign, number, suffix, true
 }
 
-// parse reads number and suffix of what is a rate, a size or a count; factor gives the suffix's
-// multiplier, or why it has none. The number is from 1 to most, or there is a reason why
-// not.
+// parse reads the number and suffix of a rate, a size or a count. factor returns the suffix's
+// multiplier, or why it has none. The number is from 1 to most; otherwise reason says why not.
 func parse(what, s string, most uint64, factor func(suffix string) (uint64, string)) (n uint64, reason string) {
 	sign, number, suffix, ok := spelled(s)
 	if !ok {

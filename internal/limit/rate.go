@@ -34,8 +34,8 @@ const (
 // Unlimited is the rate without a bound; the kernel's v2 files spell it "max".
 var Unlimited = Rate{state: unlimited}
 
-// PerSecond returns the rate of n per second. n must be at least 1: the kernel has
-// no rule that lets nothing through (v1 reads 0 as "no limit", v2 refuses it).
+// PerSecond returns the rate of n per second. n must be at least 1: the kernel has no rule that
+// blocks all I/O (v1 reads 0 as "no limit", v2 refuses it).
 func PerSecond(n uint64) Rate {
 	if n == 0 {
 		panic("limit.PerSecond: 0 is not a rate")

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-io/weir/internal/limit"
 )
 
-// A Group is what is known of the group that limits are for. It was read before: the
-// decision reads nothing.
+// A Group is what is known of the group that limits are for. It was read before: the decision
+// reads nothing.
 type Group struct {
 	Controller
 	Path   string
@@ -21,10 +21,10 @@ type Group struct {
 	// Escapes is what it holds now of what the kernel charges to other groups, and of the
 	// group's own with that (cgroup v2); nil: nothing.
 	Escapes *Paced
-	// Unseen is why BPF cannot see what that is; nil: it can. The kernel's counters err, and
-	// nobody is to be stopped for what they got wrong.
+	// Unseen is why BPF cannot see that; nil: it can. The kernel's counters can err, and no
+	// process may be paused because of an error.
 	Unseen error
-	// NoPacer is why weir's pacer cannot be had for the group; nil: it can.
+	// NoPacer is why weir's pacer cannot hold the group; nil: it can.
 	NoPacer error
 	Own     int     // processes that the group's rules bind
 	Below   []Below // v1: groups below it with processes, which its rules do not reach
@@ -36,7 +36,7 @@ type Below struct {
 	Processes int
 }
 
-// A Decision is what is expected where limits are placed, and what has to be done for it.
+// A Decision is what is expected of the placed limits, and what has to be done for them.
 type Decision struct {
 	Group Group
 	Hold  limit.Hold
@@ -57,13 +57,13 @@ type Expected struct {
 	Foreign *By
 }
 
-// A SpecError says that what was asked for contradicts itself.
+// A SpecError says that the request contradicts itself.
 type SpecError struct{ Message string }
 
 func (e *SpecError) Error() string { return e.Message }
 
-// Decide says what is expected of limits that are to be set for a group, and whether weir's
-// pacer is to hold them too. With the zero Hold the pacer is left as it is.
+// Decide says what is expected of limits that will be set for a group, and whether weir's pacer
+// has to hold them too. With the zero Hold the pacer stays as it is.
 func Decide(g Group, all []Placed, how limit.Hold) (Decision, error) {
 	d := Decision{Group: g, Hold: how}
 	sites := make([]Site, len(all))
@@ -131,7 +131,7 @@ func (d Decision) foreign(s Site) *By {
 	return &By{Why: "the kernel charges them to those groups" + d.blind()}
 }
 
-// Without is the same decision where the pacer cannot be had.
+// Without is the same decision if the pacer is not available.
 func (d Decision) Without() (Decision, error) {
 	var all []Placed
 	for _, e := range d.Places {
@@ -140,13 +140,13 @@ func (d Decision) Without() (Decision, error) {
 	return Decide(d.Group, all, limit.HoldKernel)
 }
 
-// Site puts together what is known of a device, for the group.
+// Site collects what is known of a device, for the group.
 func (g Group) Site(dev blkdev.Number, l limit.Limit, fs *blkdev.Mount) Site {
 	return Site{Device: dev, Limit: l, Kernel: g.Writes(fs), Root: g.Bounds[dev], Paced: g.Paced, Flat: g.flat()}
 }
 
-// pacedBy is what the pacer holds where these rules are in force, and what the sites say:
-// the lowest limit, because it cannot tell disks apart. nil: there is none.
+// pacedBy returns what the pacer holds with these rules and sites: the lowest limit, because it
+// cannot tell disks apart. nil: there is none.
 func pacedBy(rules []cgroupfs.Rule, sites []Site) *Paced {
 	limits := map[blkdev.Number]limit.Limit{}
 	var order []blkdev.Number
@@ -177,7 +177,8 @@ func pacedBy(rules []cgroupfs.Rule, sites []Site) *Paced {
 	return &p
 }
 
-// flat says why no rule of the group reaches a process; empty: they do, or there is none.
+// flat says why no rule of the group reaches a process; empty: the rules do, or there is no
+// process.
 func (g Group) flat() string {
 	if g.Version != cgroupfs.V1 || g.Root || g.Own > 0 || len(g.Below) == 0 {
 		return ""
@@ -185,10 +186,10 @@ func (g Group) flat() string {
 	return "on cgroup v1 a limit does not reach child groups, and all of the group's processes are there: " + g.Children()
 }
 
-// childrenShown bounds how many groups below are named.
+// childrenShown bounds how many child groups are named.
 const childrenShown = 3
 
-// Children names the groups below with processes, some of them.
+// Children names child groups with processes, some of them.
 func (g Group) Children() string {
 	var names []string
 	for _, b := range g.Below {
@@ -200,11 +201,11 @@ func (g Group) Children() string {
 	return strings.Join(names, ", ")
 }
 
-// Rooted reports whether v1's root group has a limit on a device that is as strict: it binds
-// the writeback of all who write there together.
+// Rooted reports whether v1's root group has a limit on a device that is as strict. That limit
+// applies to all writeback to the device.
 func (g Group) Rooted(dev blkdev.Number, l limit.Limit) bool { return g.Bounds[dev].Covers(l) }
 
-// ruleOn is the rule of a device, unset where there is none.
+// ruleOn returns the rule of a device, unset if there is none.
 func ruleOn(rules []cgroupfs.Rule, dev blkdev.Number) limit.Limit {
 	for _, r := range rules {
 		if r.Device == dev {
@@ -214,8 +215,7 @@ func ruleOn(rules []cgroupfs.Rule, dev blkdev.Number) limit.Limit {
 	return limit.Limit{}
 }
 
-// Binds reports whether some limit on writes is expected to bind what the kernel writes
-// back for the group.
+// Binds reports whether a limit on writes is expected to apply to the group's writeback.
 func (d Decision) Binds() bool {
 	return slices.ContainsFunc(d.Places, func(e Expected) bool { return e.LimitsWrites() && e.Buffered.Mechanism == Writeback })
 }

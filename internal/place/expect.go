@@ -7,7 +7,7 @@ import (
 	"github.com/weir-io/weir/internal/limit"
 )
 
-// A Mechanism is what holds a limit on a path of I/O; the empty one: nothing does.
+// A Mechanism is what holds a limit on a path of I/O; the empty one means that nothing does.
 type Mechanism string
 
 // The mechanisms.
@@ -23,8 +23,7 @@ const (
 // By is what is expected to hold one path of I/O.
 type By struct {
 	Mechanism Mechanism
-	// Ahead: what reaches the disk is held, and the writer runs ahead of it into memory for
-	// as long as that lasts.
+	// Ahead: only the disk is held, and the writer runs ahead in memory until memory is full.
 	Ahead bool
 	Why   string // why not, or not all of it; empty if it holds
 }
@@ -49,7 +48,7 @@ type Cell struct {
 	Why       string    `json:"why"`
 }
 
-// Cells are the paths that a limit bounds.
+// Cells returns the paths that a limit applies to.
 func (e Expected) Cells() []Cell {
 	cells := []Cell{}
 	add := func(path string, read bool, by By) {
@@ -69,7 +68,7 @@ func (e Expected) Cells() []Cell {
 	return cells
 }
 
-// A Paced is what weir's pacer holds of a group, or would: bytes written through the page
+// A Paced is what weir's pacer holds of a group, or would hold: bytes written through the page
 // cache, to all devices together.
 type Paced struct {
 	WBPS    uint64 // bytes a second
@@ -78,7 +77,7 @@ type Paced struct {
 	Missed  string // whom the pacer cannot stop; empty: it can all
 }
 
-// A Site is what the decision about one device rests on.
+// A Site is what the decision about one device depends on.
 type Site struct {
 	Device blkdev.Number
 	Limit  limit.Limit // what is to be in force: asked for and, for the other rates, there already
@@ -114,7 +113,7 @@ func Expect(s Site) Expectation {
 	return e
 }
 
-// buffered is what holds what the kernel writes back.
+// buffered says what holds writeback.
 func (s Site) buffered() By {
 	covered := s.Kernel.Direct && s.Root.Covers(s.Limit)
 	switch {
@@ -130,8 +129,8 @@ func (s Site) buffered() By {
 	return By{Why: s.Kernel.Why}
 }
 
-// pacedHere reports whether the pacer holds the bytes that the site's limit bounds, as
-// tightly.
+// pacedHere reports whether the pacer holds the bytes that the site's limit applies to, as
+// strictly.
 func (s Site) pacedHere() bool {
 	return s.Paced.holds(s)
 }
@@ -141,7 +140,7 @@ func (p *Paced) holds(s Site) bool {
 	return bytes && p != nil && p.WBPS <= most && slices.Contains(p.Devices, s.Device)
 }
 
-// uncounted says what of the limit the pacer does not hold.
+// uncounted says which part of the limit the pacer does not hold.
 func (s Site) uncounted() string {
 	if _, ops := s.Limit.WIOPS.Number(); ops {
 		return "the pacer counts bytes, not operations, so " + s.Limit.WIOPS.Format(limit.WIOPS) + " applies only to direct and synchronous writes"
@@ -149,7 +148,7 @@ func (s Site) uncounted() string {
 	return ""
 }
 
-// Wants reports whether the site's limit is one for the pacer to hold.
+// wants reports whether the pacer has to hold the site's limit.
 func (s Site) wants(how limit.Hold) bool {
 	_, bytes := s.Limit.WBPS.Number()
 	s.Paced = nil

@@ -8,8 +8,8 @@ import (
 	"github.com/weir-io/weir/internal/kernel"
 )
 
-// A Kernel is what the kernel itself does for a group's writes to a file system. Reads that
-// reach the disk are always charged to who asked.
+// A Kernel is what the kernel itself holds of a group's writes to a file system. It always
+// charges reads from the disk to the reader's group.
 type Kernel struct {
 	Direct   bool   // direct writes are charged to the group that made them
 	Sync     bool   // and so are those that the writer has synced
@@ -29,16 +29,16 @@ type Controller struct {
 	Release kernel.Release // the zero Release: not known
 }
 
-// ControllerOf reads what there is to know of a group that is there, or is to be made.
+// ControllerOf reads the facts about a group that exists, or will be made.
 func ControllerOf(g cgroupfs.Group, release kernel.Release) Controller {
 	return Controller{g.Hierarchy().Version, g.IsRoot(), g.Hierarchy().Has("memory"), release}
 }
 
-// Writes says what the kernel does for writes to a file system. A nil mount stands for a
-// device named as such.
+// Writes says which writes to a file system the kernel holds. A nil mount stands for a device
+// named as such.
 //
-// That memory is not enabled for the group does not matter: on v2 io brings it along,
-// unseen, where the hierarchy has it (block/blk-cgroup.c, io_cgrp_subsys.depends_on).
+// It does not matter if memory is not enabled for the group: on v2 io enables it implicitly, if
+// the hierarchy has it (block/blk-cgroup.c, io_cgrp_subsys.depends_on).
 func (c Controller) Writes(fs *blkdev.Mount) Kernel {
 	if c.Version == cgroupfs.V1 && c.Root { // whose writeback is everybody's
 		return Kernel{Direct: true, Sync: true, Buffered: true}

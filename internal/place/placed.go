@@ -12,14 +12,14 @@ import (
 	"github.com/weir-io/weir/internal/limit"
 )
 
-// A Placed is a limit on the device that it came to.
+// A Placed is a limit with the device that it resolved to.
 type Placed struct {
 	Chain  blkdev.Chain
 	Device blkdev.Device
 	Limit  limit.Limit
 }
 
-// FS is the file system that the limit was named by; nil: a device was.
+// FS is the file system by which the place was named; nil: a device was named.
 func (p Placed) FS() *blkdev.Mount {
 	if m, ok := p.Chain.FileSystem(); ok {
 		return &m
@@ -30,7 +30,7 @@ func (p Placed) FS() *blkdev.Mount {
 // LimitsWrites reports whether a rate of writing is a number.
 func (p Placed) LimitsWrites() bool { return bounds(p.Limit, false) }
 
-// LimitsReads is the same of reading.
+// LimitsReads reports whether a rate of reading is a number.
 func (p Placed) LimitsReads() bool { return bounds(p.Limit, true) }
 
 func bounds(l limit.Limit, read bool) bool {
@@ -40,7 +40,7 @@ func bounds(l limit.Limit, read bool) bool {
 	})
 }
 
-// Changes are what has to be set for a group.
+// Changes returns the changes to set for a group.
 func Changes(all []Placed) []hold.Change {
 	var list []hold.Change
 	for _, p := range all {
@@ -49,15 +49,15 @@ func Changes(all []Placed) []hold.Change {
 	return list
 }
 
-// A Spot is a way from what was asked for to devices.
+// A Spot is the way from a requested place to devices.
 type Spot struct {
 	Asked limit.Asked
 	Chain blkdev.Chain
 	Err   *blkdev.NoBlockDeviceError // instead of devices
 }
 
-// Find finds where limits go. Those without a place go on every disk that the mounts of some
-// processes are on; 0 is weir itself. skipped are mounts that none goes on.
+// Find finds where limits go. A limit without a place goes on every disk that some processes
+// have mounted; 0 is weir itself. skipped are mounts without such a disk.
 func Find(ctx context.Context, devices blkdev.FS, asked []limit.Asked, views []int) (spots []Spot, skipped []blkdev.Skipped, err error) {
 	for _, a := range asked {
 		if a.On == "" {
@@ -81,7 +81,7 @@ func Find(ctx context.Context, devices blkdev.FS, asked []limit.Asked, views []i
 	return spots, skipped, nil
 }
 
-// Place finds the devices of limits, and joins those that come to one device.
+// Place finds the devices of limits, and joins limits that resolve to the same device.
 func Place(ctx context.Context, devices blkdev.FS, asked []limit.Asked, views []int) (all []Placed, skipped []blkdev.Skipped, err error) {
 	for _, a := range asked {
 		spots, without, err := Find(ctx, devices, []limit.Asked{a}, views)
@@ -115,8 +115,8 @@ func noDisks(skipped []blkdev.Skipped) error {
 	return e
 }
 
-// join adds a limit to those that came to the same device, as places on two of its partitions
-// do. A rate that they put differently is wrong use.
+// join adds a limit to those on the same device, as for places on two partitions of a disk. Two
+// different values for a rate are wrong usage.
 func join(all []Placed, p Placed) ([]Placed, error) {
 	i := slices.IndexFunc(all, func(q Placed) bool { return q.Device.Number == p.Device.Number })
 	if i < 0 {

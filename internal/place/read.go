@@ -20,8 +20,8 @@ type Host struct {
 	State state.Dir
 }
 
-// Decide reads what is known of a group, and decides. toMake says that the group is not
-// there yet.
+// Decide reads what is known of a group, and decides. toMake says that the group does not exist
+// yet.
 func (h Host) Decide(g cgroupfs.Group, toMake bool, all []Placed, how limit.Hold) (Decision, error) {
 	if _, err := g.NoThrottle(); err != nil && len(all) > 0 {
 		return Decision{}, err
@@ -60,7 +60,7 @@ func (h Host) Group(g cgroupfs.Group, toMake bool, devices []blkdev.Number) (Gro
 	return facts, facts.readProcesses(g)
 }
 
-// readProcesses reads whom the group's rules reach.
+// readProcesses reads which processes the group's rules reach.
 func (facts *Group) readProcesses(g cgroupfs.Group) error {
 	if facts.Version != cgroupfs.V1 || facts.Root {
 		return nil // v2's rules reach the groups below too
@@ -80,8 +80,8 @@ func (facts *Group) readProcesses(g cgroupfs.Group) error {
 	})
 }
 
-// rootBound is what binds all writes to a device on v1; on v2, and where it cannot be read,
-// nothing.
+// rootBound returns what limits all writes to a device on v1; nothing on v2, or if it cannot be
+// read.
 func (h Host) rootBound(hierarchy *cgroupfs.Hierarchy, dev blkdev.Number) (bound RootBound) {
 	if hierarchy.Version != cgroupfs.V1 {
 		return bound
@@ -97,8 +97,8 @@ func (h Host) rootBound(hierarchy *cgroupfs.Hierarchy, dev blkdev.Number) (bound
 	return bound
 }
 
-// Paced reads what weir's pacer holds of a group: of all that it writes through the page
-// cache, or of what the kernel charges to other groups, with its own.
+// Paced reads what weir's pacer holds of a group: all that it writes through the page cache, or
+// what the kernel charges to other groups together with the group's own writes.
 func (h Host) Paced(g cgroupfs.Group) (written, escapes *Paced, err error) {
 	if h.Root != "/" {
 		return nil, nil, nil
@@ -123,7 +123,7 @@ func (h Host) Paced(g cgroupfs.Group) (written, escapes *Paced, err error) {
 // Unseen is why BPF cannot see what the kernel charges to other groups; nil: it can.
 func (h Host) Unseen() error { return escape.Hindrance(h.FS) }
 
-// NoPacer is why the pacer cannot be had for a group; nil: it can.
+// NoPacer returns why the pacer cannot hold a group; nil: it can.
 func (h Host) NoPacer(g cgroupfs.Group) error {
 	switch {
 	case h.Root != "/":

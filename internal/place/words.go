@@ -16,7 +16,7 @@ var mechanismWords = map[Mechanism]string{
 	Pacer:     "weir's pacer",
 }
 
-// paths are those that a line tells of, in its order.
+// paths lists the paths of one line, in order.
 func (e Expected) paths() []told {
 	var all []told
 	if e.LimitsReads() {
@@ -33,8 +33,7 @@ type told struct {
 	by   By
 }
 
-// Lines say what is expected where a limit binds anything: what holds by what, and what
-// does not. They are for people.
+// Lines says for people what is expected to hold, by which mechanism, and what is not.
 func (e Expected) Lines() []string {
 	paths := e.paths()
 	var lines, held, not []string
@@ -66,7 +65,8 @@ func (e Expected) Lines() []string {
 	return lines
 }
 
-// namesOf joins the paths that a condition holds for: "reads, direct and synchronous writes".
+// namesOf joins the paths for which a condition is true: "reads, direct and synchronous
+// writes".
 func namesOf(paths []told, holds func(By) bool) string {
 	var names []string
 	writes := ""
@@ -90,8 +90,8 @@ func namesOf(paths []told, holds func(By) bool) string {
 	}
 }
 
-// Notes are what must be known beside: what becomes of files of other groups, what the pacer
-// costs, and whom a limit does not reach.
+// Notes are what else the user should know: about files of other groups, the cost of the pacer,
+// and processes that a limit does not reach.
 func (d Decision) Notes() []string {
 	var notes []string
 	switch {
@@ -112,7 +112,7 @@ func (d Decision) Notes() []string {
 	return notes
 }
 
-// blind says why weir's pacer does not hold what escapes, where nobody has asked it not to.
+// blind says why weir's pacer does not hold what escapes, unless the user turned the pacer off.
 func (d Decision) blind() string {
 	if d.Hold != limit.HoldAuto || d.Group.NoPacer != nil || d.Group.Unseen == nil {
 		return ""
