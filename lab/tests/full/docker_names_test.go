@@ -138,7 +138,7 @@ func (d containerTest) cgroupfs(t *testing.T) {
 	}
 	// What is kept for it goes as well where it is named by its group.
 	record := "/var/lib/weir/limits/docker%3A" + run(t, "docker", "inspect", "--format", "{{.Id}}", "files") + ".json"
-	if _, said := mustWeir(t, "set", "docker:files", "--write", "3MB/s", "--on", d.disk.Dir, "--persist"); !strings.Contains(said, record+" keeps it") {
+	if _, said := mustWeir(t, "set", "docker:files", "--write", "3MB/s", "--on", d.disk.Dir, "--persist"); !strings.Contains(said, record+" keeps the limit") {
 		t.Errorf("weir set --persist said nothing of %s:\n%s", record, said)
 	}
 	spec := "cgroup:" + strings.TrimPrefix(group, cmp.Or(d.e.Cgroups.Blkio, d.e.Cgroups.Unified))

@@ -85,7 +85,7 @@ func (d containerTest) restore(t *testing.T, rate int) {
 	d.container(t, "web", []string{"--restart", "always"}, writing(d.e)...)
 	_, said := mustWeir(t, "set", d.engine+":web", "--write", fmt.Sprint(rate), "--on", d.disk.Dir, "--hold", "auto", "--persist")
 	record := "/var/lib/weir/limits/" + d.engine + "%3A" + run(t, d.engine, "inspect", "--format", "{{.Id}}", "web") + ".json"
-	if !strings.Contains(said, record+" keeps it") {
+	if !strings.Contains(said, record+" keeps the limit") {
 		t.Errorf("it said nothing of what keeps it:\n%s", said)
 	}
 	run(t, d.engine, "restart", "--time", "0", "web")

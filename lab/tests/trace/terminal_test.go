@@ -80,7 +80,7 @@ func startView(t *testing.T) view {
 		t.Fatal(err)
 	}
 	go func() { v.ended <- v.cmd.Wait() }()
-	lab.Await(t, time.Minute, "the view", func() bool { return v.shown.has("q ends it") || len(v.ended) > 0 })
+	lab.Await(t, time.Minute, "the view", func() bool { return v.shown.has("q ends the trace") || len(v.ended) > 0 })
 	if len(v.ended) > 0 {
 		t.Fatalf("weir trace: %v\n%s", <-v.ended, v.shown)
 	}
