@@ -46,6 +46,10 @@ const (
 	// the kernel's accuracy. The whole matrix, and a run of chosen tests or guests, has
 	// it everywhere.
 	Once Requirement = "once"
+	// OnceV1 and OnceV2 are Once on one kind of cgroups alone: what a test is about is the same
+	// on both. Half of such tests ask for the one, and half for the other.
+	OnceV1 Requirement = "once-v1"
+	OnceV2 Requirement = "once-v2"
 	// Whole is for the whole matrix, and for runs of chosen tests or guests: a run of less
 	// does not miss what it keeps out.
 	Whole Requirement = outcome.Whole
@@ -151,6 +155,11 @@ func (r Requirement) check(e environ.Environ) error {
 	case Once:
 		here := e.Lane == "uml" && !strings.HasPrefix(e.Kernel, older)
 		return unless(!testing.Short() && (here || os.Getenv(environ.Everywhere) != ""), "another kernel has it")
+	case OnceV1, OnceV2:
+		if err := Once.check(e); err != nil || os.Getenv(environ.Everywhere) != "" {
+			return err
+		}
+		return unless(e.Cgroups.IOInV2 == (r == OnceV2), "the other kind of cgroups has it")
 	case Whole:
 		return unless(os.Getenv(environ.Everywhere) != "", "the whole matrix has it")
 	case V1:

@@ -21,7 +21,7 @@ type held struct{ rule, paced uint64 }
 // At whichever point a weir is killed that asks the pacer too, the next weir leaves the rule and
 // the pacer as they were, or both as they were to be.
 func TestKillAtEachPointOfPacing(t *testing.T) {
-	e := lab.Need(t, lab.Root, lab.Once, lab.FS("ext4"), lab.NoSystemd)
+	e := lab.Need(t, lab.Root, lab.OnceV1, lab.FS("ext4"), lab.NoSystemd)
 	disk := lab.Disk(t, lab.FS("ext4"))
 	root := e.Cgroups.Blkio
 	if e.Cgroups.IOInV2 {

@@ -16,7 +16,7 @@ import (
 
 const (
 	warm   = 500 * time.Millisecond // the throttle's first slices and their burst
-	window = 5 * time.Second
+	window = 4 * time.Second
 )
 
 // weir runs the program and returns its standard output; it fails the test if weir does.

@@ -55,7 +55,7 @@ func mount(t *testing.T, source, fs, options string) string {
 
 // A partition's rule goes to its disk, and holds there.
 func TestPartition(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Long, lab.Guest, lab.Partitions, lab.Command("sfdisk"), lab.Command("mkfs.ext4"))
+	lab.Need(t, lab.Root, lab.OnceV2, lab.Guest, lab.Partitions, lab.Command("sfdisk"), lab.Command("mkfs.ext4"))
 	t.Parallel()
 	disk := lab.RawDisk(t)
 	lab.Lock(t, disk)
@@ -71,7 +71,7 @@ func TestPartition(t *testing.T) {
 
 // A rule goes to an LVM volume itself, and holds there.
 func TestLVM(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Long, lab.LVM, lab.Command("mkfs.ext4"))
+	lab.Need(t, lab.Root, lab.OnceV1, lab.LVM, lab.Command("mkfs.ext4"))
 	t.Parallel()
 	disk := lab.RawDisk(t)
 	tool(t, "lvm", "vgcreate", "-qq", "-y", "weirvg", disk.Node)
@@ -84,7 +84,7 @@ func TestLVM(t *testing.T) {
 
 // A rule goes to a loop device itself, and holds there.
 func TestLoop(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Long, lab.FS("ext4"), lab.Loop, lab.Command("mkfs.ext4"), lab.Command("losetup"))
+	lab.Need(t, lab.Root, lab.OnceV1, lab.FS("ext4"), lab.Loop, lab.Command("mkfs.ext4"), lab.Command("losetup"))
 	t.Parallel()
 	below := lab.Disk(t, lab.FS("ext4"))
 	image := filepath.Join(below.Dir, "image")
@@ -102,7 +102,7 @@ func TestLoop(t *testing.T) {
 // btrfs's device numbers are anonymous; the rule goes to the disk below.
 func TestBtrfsSubvolume(t *testing.T) {
 	// (Its checksums and copies are more than an emulated processor can do.)
-	lab.Need(t, lab.Root, lab.Long, lab.Rates, lab.FS("btrfs"), lab.Command("btrfs"))
+	lab.Need(t, lab.Root, lab.OnceV2, lab.Rates, lab.FS("btrfs"), lab.Command("btrfs"))
 	t.Parallel()
 	disk := lab.Disk(t, lab.FS("btrfs"))
 	sub := filepath.Join(disk.Dir, "sub")
@@ -112,7 +112,7 @@ func TestBtrfsSubvolume(t *testing.T) {
 
 // An overlay's writes go to its upper directory's disk.
 func TestOverlay(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Long, lab.FS("ext4"), lab.Overlay)
+	lab.Need(t, lab.Root, lab.OnceV2, lab.FS("ext4"), lab.Overlay)
 	t.Parallel()
 	disk := lab.Disk(t, lab.FS("ext4"))
 	var dirs []string

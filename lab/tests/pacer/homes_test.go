@@ -20,7 +20,8 @@ const someUser = 65534
 func TestNothingIsLeftOnV2(t *testing.T) {
 	lab.Need(t, lab.Root, lab.V2, lab.NoSystemd, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
-	weir(t, "run", "--hold", "pacer", "--write", "4MiB/s", "--on", disk.Dir, "--", "sh", "-c", fill(filepath.Join(disk.Dir, "f"), 1<<20))
+	file := filepath.Join(disk.Dir, "f")
+	weir(t, "run", "--hold", "pacer", "--write", "4MiB/s", "--on", disk.Dir, "--", "sh", "-c", fill(file, 1<<20)+" && sync -f "+file) // else its group stays for what is in memory
 	lab.Await(t, 30*time.Second, "the end of the pacer, and of its record", func() bool {
 		records, err := filepath.Glob("/run/weir/pace.*")
 		return err == nil && len(records)+len(running(t, "__pacer")) == 0

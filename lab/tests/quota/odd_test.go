@@ -67,7 +67,7 @@ func TestOddFiles(t *testing.T) {
 		}
 		must(os.Symlink("nowhere", filepath.Join(dir, "later")))
 		said = mustWeir(t, "quota", "clear", top)
-		if unmarked := 11 - int(st.Used.Files); (unmarked > 0) != strings.Contains(said, "1 file is in project") {
+		if unmarked := 11 - int(st.Used.Files); (unmarked > 0) != strings.Contains(said, "1 file is still in project") {
 			t.Errorf("of a link that was made later weir said %s", said)
 		}
 		immutable(t, fixed, false)
