@@ -39,7 +39,7 @@ func (d containerTest) ownDisk(t *testing.T) {
 	lab.Ratio(t, "the volume", float64(rate), lab.Written, func() float64 {
 		began := time.Now()
 		_, before := lab.DeviceBytes(t, device)
-		time.Sleep(8 * time.Second)
+		time.Sleep(6 * time.Second)
 		_, after := lab.DeviceBytes(t, device)
 		return float64(after-before) / time.Since(began).Seconds()
 	})

@@ -34,7 +34,7 @@ func holds(t *testing.T, e environ.Environ, disk *lab.TestDisk, spec, dir, said 
 	lab.Await(t, 20*time.Second, "a write under the limit", func() bool { now, _ := counter(); return now > from })
 	lab.Ratio(t, "after set", float64(rate), lab.Written, func() float64 {
 		arrivals := watchLimited(t, e, dir, disk)
-		time.Sleep(8 * time.Second)
+		time.Sleep(6 * time.Second)
 		return arrivals.Rate(t)
 	})
 	if shown, _ := mustWeir(t, "show", "--for", "0", spec); !strings.HasPrefix(shown, spec+"  cgroup v") || !strings.Contains(shown, disk.Node) {
@@ -49,7 +49,7 @@ func holds(t *testing.T, e environ.Environ, disk *lab.TestDisk, spec, dir, said 
 	var proof struct {
 		Rows []struct{ Verdict, Reason, Why string }
 	}
-	lab.Prove(t, &proof, spec, "--observe", "6s")
+	lab.Prove(t, &proof, spec, "--observe", "4s")
 	// Writeback comes in requests of 8 MiB here, of which one more or less may be too many
 	// to tell.
 	if r := proof.Rows; len(r) != 1 || !strings.HasPrefix(r[0].Verdict, "held") && r[0].Reason != "large" {
