@@ -47,7 +47,7 @@ func TestContainerd(t *testing.T) {
 	// What waits for the disk is not killed before it is there: it has no limit for now.
 	mustWeir(t, "set", "containerd:default/weir-c", "--quiet", "--write", "max", "--on", disk.Dir)
 	run(t, "ctr", "task", "rm", "--force", "weir-c")
-	if _, said := mustWeir(t, "restore"); !strings.Contains(said, "containerd:default/weir-c does not run") {
+	if _, said := mustWeir(t, "restore"); !strings.Contains(said, "containerd:default/weir-c is not running") {
 		t.Errorf("of a stopped one weir restore says:\n%s", said)
 	}
 	run(t, "ctr", "task", "start", "--detach", "weir-c")

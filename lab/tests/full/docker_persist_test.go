@@ -114,7 +114,7 @@ func (d containerTest) restore(t *testing.T, rate int) {
 		})
 	}
 	run(t, d.engine, "stop", "--time", "0", "web")
-	if _, said := mustWeir(t, "restore"); !strings.Contains(said, "does not run") {
+	if _, said := mustWeir(t, "restore"); !strings.Contains(said, "is not running") {
 		t.Errorf("of a stopped one weir restore says:\n%s", said)
 	}
 	id := run(t, d.engine, "inspect", "--format", "{{.Id}}", "web")
