@@ -9,8 +9,8 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// Slices that are always there: the one that all others are in, and that of services and of
-// what is started without another one.
+// Slices that always exist: the root of all slices, and the slice of services and other units
+// without a slice of their own.
 const (
 	RootSlice   = "-.slice"
 	SystemSlice = "system.slice"
@@ -24,17 +24,17 @@ func AnchorOf(slice string) string {
 	return strings.TrimSuffix(slice, ".slice") + "-weir.slice"
 }
 
-// Anchor starts an empty slice within a slice, that asks for accounting of disk I/O until
-// the next boot, if it is not there yet.
+// Anchor starts an empty slice within a slice, which asks for accounting of disk I/O until the
+// next boot, unless it is running already.
 //
-// On cgroup v1 it keeps systemd from moving processes: when the first unit of a slice asks
-// for that accounting ("BlockIO"), and again when the last that did ends, systemd puts all
-// processes of that slice and of those beside it where it thinks that they belong in v1's
-// hierarchy of blkio (systemd's unit_update_cgroup, cg_migrate_v1_controllers).
+// On cgroup v1 it keeps systemd from moving processes. When the first unit of a slice asks for
+// that accounting ("BlockIO"), and again when the last such unit stops, systemd moves all
+// processes of that slice and of those beside it to their units' groups in v1's blkio hierarchy
+// (systemd's unit_update_cgroup, cg_migrate_v1_controllers).
 //
-// On v2 ("IO") it keeps systemd from taking the io controller away from the groups of a
-// slice, also from those that others have made and limited, when the last of its units
-// that needs it ends (systemd's cg_enable_everywhere).
+// On v2 ("IO") it keeps systemd from disabling the io controller for the groups of a slice when
+// the last of its units that needs it stops. That would include groups that others have made
+// and limited (systemd's cg_enable_everywhere).
 func (c *Conn) Anchor(ctx context.Context, slice string, accounting Setting) error {
 	object, err := c.startTransient(ctx, AnchorOf(slice), []Setting{
 		{"Description", dbus.MakeVariant("Keeps limits on disk I/O in force (weir)")},
@@ -50,7 +50,7 @@ func (c *Conn) Anchor(ctx context.Context, slice string, accounting Setting) err
 	return c.settle(ctx, object)
 }
 
-// checkAnchor refuses a unit of an anchor's name that is none.
+// checkAnchor returns an error if a unit with an anchor's name is not an anchor.
 func (c *Conn) checkAnchor(ctx context.Context, name string, accounting Setting) error {
 	u, err := c.Unit(ctx, name)
 	if err != nil {
@@ -66,8 +66,8 @@ func (c *Conn) checkAnchor(ctx context.Context, name string, accounting Setting)
 	return nil
 }
 
-// settle waits until systemd has done what it has queued for cgroups: it does that
-// before it looks at another question.
+// settle waits until systemd has done its queued cgroup work, which it does before it answers
+// another question.
 func (c *Conn) settle(ctx context.Context, object dbus.ObjectPath) error {
 	var state string
 	for range 2 {

@@ -30,8 +30,8 @@ func Running(root string) bool {
 // A Conn is a connection to PID 1.
 type Conn struct{ bus *dbus.Conn }
 
-// Connect opens systemd's own socket, which root may use and which is there before
-// any bus daemon is; else the system bus. The caller closes the connection.
+// Connect opens systemd's own socket, which root may use and which exists before any bus
+// daemon; otherwise it opens the system bus. The caller closes the connection.
 func Connect(ctx context.Context) (*Conn, error) {
 	if os.Geteuid() == 0 {
 		bus, err := dbus.Dial("unix:path=/run/systemd/private", dbus.WithContext(ctx))
@@ -57,11 +57,11 @@ func Connect(ctx context.Context) (*Conn, error) {
 	return &Conn{bus: bus}, nil
 }
 
-// nudge sends systemd a message that it does not answer, longer than what it reads at
-// once while a client authenticates (256 bytes, or twice as many as came before: its
-// sd-bus, bus_socket_read_auth). What comes with the end of the authentication in one
-// read it keeps, and does not look at before more comes: a first call that is shorter
-// would wait forever.
+// nudge sends systemd a message that needs no answer and is longer than what systemd reads at
+// once while a client authenticates (256 bytes, or twice as many as came before: its sd-bus,
+// bus_socket_read_auth). systemd keeps what arrives together with the end of the
+// authentication, and does not process it before more data arrives. A short first call would
+// wait forever.
 func nudge(ctx context.Context, bus *dbus.Conn) error {
 	path := dbus.ObjectPath("/" + strings.Repeat("x", 4096))
 	return bus.Object(busName, path).CallWithContext(ctx, "org.freedesktop.DBus.Peer.Ping", dbus.FlagNoReplyExpected).Err
@@ -70,9 +70,9 @@ func nudge(ctx context.Context, bus *dbus.Conn) error {
 // Close ends the connection.
 func (c *Conn) Close() error { return c.bus.Close() }
 
-// call names systemd as the destination on its own socket too, where there is no bus
-// daemon to need it: without one, godbus sends an empty destination, and systemd drops
-// such a message without an answer.
+// call names systemd as the destination on its own socket too, where no bus daemon needs it.
+// Otherwise godbus sends an empty destination, and systemd drops such a message without an
+// answer.
 func (c *Conn) call(ctx context.Context, path dbus.ObjectPath, method string, args ...any) *dbus.Call {
 	return c.bus.Object(busName, path).CallWithContext(ctx, method, 0, args...)
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/weir-io/weir/internal/limit"
 )
 
-// A PathLimit is what a unit's settings say of one path. systemd keeps an entry for
-// each spelling of a device, and writes each as a whole line of io.max: of two entries
-// that come to one device, the one written last holds, with all four rates. Which that is
-// differs: up to 252 the one that was set first, from 254 on the other.
+// A PathLimit is a unit's limit for one path. systemd keeps an entry for each name of a device,
+// and writes each as a whole line of io.max. If two entries mean the same device, the one
+// written last wins, with all four rates. Up to systemd 252 that is the entry that was set
+// first, from 254 on the other.
 type PathLimit struct {
 	Path    string
 	Devices []blkdev.Number // see devicesOf
@@ -61,11 +61,10 @@ func addRates(all []PathLimit, k limit.Key, rates []deviceRate) []PathLimit {
 	return all
 }
 
-// devicesOf returns the devices on systemd's way from a path to the device whose rule
-// it writes, that one last (its src/core/cgroup.c, lookup_block_device): the disk of a
-// node, or of the file system that any other path is on, and on through devices that
-// are on one disk, as LUKS and most of LVM are. It is empty where systemd passes the
-// path over, or the way cannot be seen.
+// devicesOf returns the devices on systemd's way from a path to the device whose rule it
+// writes, that device last (src/core/cgroup.c, lookup_block_device): the disk of a node, or of
+// the file system of any other path, and on through devices on a single disk, such as LUKS and
+// most of LVM. It is empty if systemd ignores the path, or the way cannot be seen.
 func devicesOf(ctx context.Context, fs blkdev.FS, path string) []blkdev.Number {
 	if n, err := blkdev.ParseNumber(strings.TrimPrefix(path, nodesByNumber)); err == nil {
 		path = n.String() // systemd needs no node for it either

@@ -7,22 +7,22 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// A Unit is what systemd says of one (org.freedesktop.systemd1(5), "Unit Objects").
+// A Unit is what systemd reports about a unit (org.freedesktop.systemd1(5), "Unit Objects").
 type Unit struct {
 	Name   string // its own: the one that was asked for can be an alias
 	Load   string // LoadState: "loaded", "not-found", "masked", "bad-setting", "error"
 	Error  string // why it is not loaded, as systemd puts it; may be empty
 	Active string // ActiveState: "active", "activating", "inactive", "failed"
 	Cgroup string // as /proc/PID/cgroup spells it; empty while nothing of the unit runs
-	// Transient: made by a program, such as systemd-run, and not from a file that outlives
-	// a boot. What is set of it is not kept either (systemd's unit_drop_in_dir).
+	// Transient: a program such as systemd-run made the unit, not a file that survives a boot.
+	// Its settings are not kept over a boot either (systemd's unit_drop_in_dir).
 	Transient bool
 
 	object dbus.ObjectPath
 }
 
-// Unit looks a unit up by its full name. One that does not exist is no error: its Load
-// says so.
+// Unit looks a unit up by its full name. A unit that does not exist is no error: its Load says
+// so.
 func (c *Conn) Unit(ctx context.Context, name string) (Unit, error) {
 	var object dbus.ObjectPath
 	if err := c.call(ctx, manager, managerIf+".LoadUnit", name).Store(&object); err != nil {
@@ -47,8 +47,8 @@ func (c *Conn) Unit(ctx context.Context, name string) (Unit, error) {
 	return u, nil
 }
 
-// LiveUnits names the units that have processes and whose names begin so, sorted by
-// systemd. It is one call.
+// LiveUnits names the units that have processes and whose names begin with prefix, sorted by
+// systemd. It takes one call.
 func (c *Conn) LiveUnits(ctx context.Context, prefix string) ([]string, error) {
 	var patterns []string
 	for _, s := range suffixes {
@@ -71,7 +71,7 @@ func (c *Conn) LiveUnits(ctx context.Context, prefix string) ([]string, error) {
 	return names, nil
 }
 
-// globQuote spells a text as a pattern that matches it alone (fnmatch(3)).
+// globQuote returns a pattern that matches only text (fnmatch(3)).
 func globQuote(text string) string {
 	var quoted []byte
 	for _, c := range []byte(text) {

@@ -26,9 +26,9 @@ func (e *NameError) Error() string {
 	return fmt.Sprintf("unit %s: %s", name, e.Why)
 }
 
-// FullName returns the name of a unit that can have processes, with its suffix: one
-// without is a service's, as systemctl(1) has it. The error is a *NameError. A name
-// that passes is one element of a path, and none that leads up.
+// FullName returns the name of a unit that can have processes, with its suffix. A name without
+// a suffix is a service, as for systemctl(1). The error is a *NameError. A valid name is one
+// element of a path, and never leads upwards.
 func FullName(name string) (string, error) {
 	full := name
 	if !slices.ContainsFunc(types, func(s string) bool { return strings.HasSuffix(name, s) }) {

@@ -14,22 +14,22 @@ import (
 	"github.com/weir-io/weir/internal/limit"
 )
 
-// Where systemd keeps what SetUnitProperties gave it, until the next boot and beyond
-// (systemd.unit(5), "Unit File Load Path"). A file of the second hides one of the same
-// name in the first when units are read again.
+// Where systemd stores the settings of SetUnitProperties, until the next boot and beyond
+// (systemd.unit(5), "Unit File Load Path"). When units are read again, a file in the second
+// hides one of the same name in the first.
 const (
 	runtimeControl    = "/run/systemd/system.control"
 	persistentControl = "/etc/systemd/system.control"
 )
 
-// A DropIn is a file in which systemd keeps one of the four rates of a unit, on all
-// devices together.
+// A DropIn is a file in which systemd stores one of the four rates of a unit, for all devices
+// together.
 type DropIn struct {
 	Key  limit.Key
 	Path string
 }
 
-// Kept lists the drop-ins in which systemd keeps rates of a unit over boots.
+// Kept lists the drop-ins in which systemd stores rates of a unit over boots.
 func Kept(root, unit string) ([]DropIn, error) { return dropIns(root, persistentControl, unit) }
 
 // Kept names the rates of a unit that systemd keeps over boots.
@@ -42,8 +42,8 @@ func (c *Conn) Kept(unit string) ([]limit.Key, error) {
 	return keys, err
 }
 
-// Forget removes the drop-ins that keep rates of a unit over boots, and has systemd read
-// its units again.
+// Forget removes the drop-ins that keep rates of a unit over boots, and makes systemd read its
+// units again.
 func (c *Conn) Forget(ctx context.Context, unit string, keys []limit.Key) error {
 	all, err := Kept("/", unit)
 	if err != nil {
@@ -52,7 +52,7 @@ func (c *Conn) Forget(ctx context.Context, unit string, keys []limit.Key) error 
 	return c.remove(ctx, slices.DeleteFunc(all, func(d DropIn) bool { return !slices.Contains(keys, d.Key) }))
 }
 
-// remove removes drop-ins, and if there are any has systemd read its units again.
+// remove removes drop-ins, and makes systemd read its units again if there are any.
 func (c *Conn) remove(ctx context.Context, all []DropIn) error {
 	for _, d := range all {
 		if err := d.remove(); err != nil {
@@ -65,7 +65,7 @@ func (c *Conn) remove(ctx context.Context, all []DropIn) error {
 	return c.Reload(ctx)
 }
 
-// dropIns lists those that are there. systemd names them after the property.
+// dropIns lists the existing ones. systemd names them after the property.
 func dropIns(root, control, unit string) ([]DropIn, error) {
 	if full, err := FullName(unit); err != nil || full != unit {
 		return nil, errors.Join(fmt.Errorf("look for drop-ins of unit %q: it is no full name", unit), err)
@@ -85,7 +85,7 @@ func dropIns(root, control, unit string) ([]DropIn, error) {
 	return found, nil
 }
 
-// DropIns lists the drop-ins of its own in which systemd keeps rates of a unit, for good or
+// DropIns lists the drop-ins in which systemd itself stores rates of a unit, over boots or
 // until the next boot.
 func DropIns(root, unit string) ([]DropIn, error) {
 	kept, err := dropIns(root, persistentControl, unit)
@@ -96,7 +96,7 @@ func DropIns(root, unit string) ([]DropIn, error) {
 	return append(kept, until...), err
 }
 
-// Lift lifts all limits of a unit, for good and until the next boot.
+// Lift removes all limits of a unit, both those kept over boots and those until the next boot.
 func (c *Conn) Lift(ctx context.Context, unit string) error {
 	has, err := c.IOLimits(ctx, unit)
 	if err != nil {
@@ -117,9 +117,9 @@ func (c *Conn) Lift(ctx context.Context, unit string) error {
 	return c.Tidy(ctx, unit)
 }
 
-// Tidy removes the drop-ins that set none of a unit's rates any more: what a lifted limit
-// leaves. Those that the next boot forgets by itself stay where another file of the unit
-// sets the rate, which they overrule. If any was removed, systemd reads its units again.
+// Tidy removes the drop-ins that no longer set any of a unit's rates, which a removed limit
+// leaves behind. Drop-ins that the next boot forgets anyway stay if another file of the unit
+// sets the rate, which they override. If any was removed, systemd reads its units again.
 func (c *Conn) Tidy(ctx context.Context, unit string) error {
 	var sources []string
 	if err := c.sources(ctx, unit, &sources); err != nil {
@@ -168,8 +168,8 @@ func (d DropIn) idle(others []string) (bool, error) {
 	return true, nil
 }
 
-// setsRate reports whether a unit's file gives a rate a value. An empty one takes back
-// what files before it gave.
+// setsRate reports whether a unit's file gives a rate a value. An empty value takes back what
+// earlier files gave.
 func setsRate(path string, k limit.Key) (bool, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -192,7 +192,7 @@ func setsRate(path string, k limit.Key) (bool, error) {
 	return false, nil
 }
 
-// sources lists the files that a unit is made of.
+// sources lists the files that define a unit.
 func (c *Conn) sources(ctx context.Context, unit string, all *[]string) error {
 	var fragment string
 	if err := c.property(ctx, objectOf(unit), unitIf, "FragmentPath", &fragment); err != nil {
@@ -207,7 +207,7 @@ func (c *Conn) sources(ctx context.Context, unit string, all *[]string) error {
 	return nil
 }
 
-// Reload has systemd read its units again ("systemctl daemon-reload").
+// Reload makes systemd read its units again ("systemctl daemon-reload").
 func (c *Conn) Reload(ctx context.Context) error {
 	if err := c.call(ctx, manager, managerIf+".Reload").Err; err != nil {
 		return fmt.Errorf("reload systemd: %w", explain(err))
@@ -215,7 +215,7 @@ func (c *Conn) Reload(ctx context.Context) error {
 	return nil
 }
 
-// Enable has units start when the host does, or with false not any more.
+// Enable makes units start at boot, or with false no longer.
 func (c *Conn) Enable(ctx context.Context, on bool, units ...string) error {
 	const runtime, force = false, false
 	method, args := ".DisableUnitFiles", []any{units, runtime}

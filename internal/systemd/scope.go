@@ -9,7 +9,7 @@ import (
 	"github.com/godbus/dbus/v5"
 )
 
-// A Scope is a transient unit around processes that somebody else started.
+// A Scope is a transient unit around processes that another program started.
 type Scope struct {
 	Name        string // with its suffix .scope
 	Description string
@@ -18,10 +18,10 @@ type Scope struct {
 	Settings    []Setting // limits that are in force before StartScope returns
 }
 
-// MemoryMax bounds a unit's memory in bytes, on v2.
+// MemoryMax limits a unit's memory in bytes, on v2.
 func MemoryMax(bytes uint64) Setting { return Setting{"MemoryMax", dbus.MakeVariant(bytes)} }
 
-// MemoryLimit is MemoryMax's name on v1.
+// MemoryLimit is MemoryMax for v1.
 func MemoryLimit(bytes uint64) Setting { return Setting{"MemoryLimit", dbus.MakeVariant(bytes)} }
 
 // Accounting asks for a unit's own group in a controller's v1 hierarchy: "IO" or "Memory".
@@ -29,15 +29,16 @@ func Accounting(controller string) Setting {
 	return Setting{controller + "Accounting", dbus.MakeVariant(true)}
 }
 
-// outlivesOOM has systemd leave a scope alone in which the kernel has killed a process for want
-// of memory: else it ends all others, and with the group goes the count of what was killed.
+// outlivesOOM makes systemd leave a scope running in which the kernel has OOM-killed a process.
+// Otherwise systemd would end all other processes, and with the group the count of killed
+// processes would be gone.
 var outlivesOOM = Setting{"OOMPolicy", dbus.MakeVariant("continue")}
 
-// startTimeout bounds the wait for a unit's job. It is made of cgroup writes only.
+// startTimeout bounds the wait for a unit's job, which consists of cgroup writes only.
 const startTimeout = 20 * time.Second
 
-// StartScope makes the scope and waits until it is active. It returns its cgroup's
-// path. Dead processes collect the scope by themselves.
+// StartScope makes the scope and waits until it is active. It returns its cgroup's path.
+// systemd removes the scope by itself when its processes have ended.
 func (c *Conn) StartScope(ctx context.Context, s Scope) (cgroup string, err error) {
 	settings := append([]Setting{
 		{"Description", dbus.MakeVariant(s.Description)},
@@ -78,8 +79,8 @@ func (c *Conn) startTransient(ctx context.Context, name string, settings []Setti
 		return "", fmt.Errorf("find %s: %w", name, err)
 	}
 	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
-		// The job is read first: a unit is inactive until its job has run, and one
-		// that is inactive without a job has failed.
+		// The job is read first: a unit is inactive until its job has run, and a unit that is
+		// inactive without a job has failed.
 		var pending struct {
 			ID   uint32
 			Path dbus.ObjectPath

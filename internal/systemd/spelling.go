@@ -15,14 +15,14 @@ import (
 	"github.com/weir-io/weir/internal/limit"
 )
 
-// transientDir has the files of units that a program made (systemd-run), and what is set
-// of those later.
+// transientDir has the files of units that a program made (systemd-run), with their later
+// settings.
 const transientDir = "/run/systemd/transient"
 
-// records are the folders in which systemd keeps what it was told of a unit.
+// records are the directories in which systemd stores what it was told about a unit.
 var records = []string{persistentControl, runtimeControl, transientDir}
 
-// Lasts reports whether a path names the same device after the next boot. The kernel gives
+// Lasts reports whether a path names the same device after the next boot. The kernel assigns
 // numbers, and names such as /dev/sda, in the order in which it finds disks.
 func Lasts(path string) bool {
 	if _, err := blkdev.ParseNumber(path); err == nil || strings.HasPrefix(path, nodesByNumber) {
@@ -31,12 +31,12 @@ func Lasts(path string) bool {
 	return filepath.Dir(filepath.Clean(path)) != "/dev"
 }
 
-// byID has udev's links to disks by what those say of themselves, and to devices of the
-// device mapper by their identity.
+// byID has udev's links to disks by their serial numbers and similar, and to device mapper
+// devices by their identity.
 const byID = "/dev/disk/by-id"
 
-// LastingPath finds a path that systemd takes to a device, and that does so after the next
-// boot too: udev's link by the disk's identity, or where a file system of the disk is mounted.
+// LastingPath finds a path that systemd resolves to a device, also after the next boot: udev's
+// link by the disk's identity, or the mount point of a file system on the disk.
 func LastingPath(ctx context.Context, devices blkdev.FS, dev blkdev.Number) (string, error) {
 	leads := func(path string) bool {
 		on := devicesOf(ctx, devices, path)
@@ -67,7 +67,7 @@ func LastingPath(ctx context.Context, devices blkdev.FS, dev blkdev.Number) (str
 	return "", &NoLastingPathError{dev}
 }
 
-// A NoLastingPathError says that a device has no name that is its own after the next boot.
+// A NoLastingPathError says that a device has no name that survives a boot.
 type NoLastingPathError struct{ Device blkdev.Number }
 
 func (e *NoLastingPathError) Error() string {
@@ -79,8 +79,8 @@ func (c *Conn) Lasting(ctx context.Context, dev blkdev.Number) (string, error) {
 	return LastingPath(ctx, blkdev.New("/"), dev)
 }
 
-// Respell has systemd forget the given spellings of devices in what it was told of a unit.
-// The files of the unit's own stay. systemd reads its units again if anything was to forget.
+// Respell makes systemd forget the given names of devices in what it was told about a unit. The
+// unit's own files stay. systemd reads its units again if there was anything to forget.
 func (c *Conn) Respell(ctx context.Context, unit string, paths []string) error {
 	changed := false
 	for _, dir := range records {
@@ -102,7 +102,7 @@ func (c *Conn) Respell(ctx context.Context, unit string, paths []string) error {
 	return c.Reload(ctx)
 }
 
-// forget takes the lines of some paths out of a drop-in.
+// forget removes the lines of some paths from a drop-in.
 func (d DropIn) forget(paths []string) (changed bool, err error) {
 	text, err := os.ReadFile(d.Path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -141,8 +141,7 @@ func ratePath(line string) (property, path string) {
 	return strings.TrimSpace(property), strings.Trim(fields[0], `"'`)
 }
 
-// markOwn marks the spellings that are in a unit's own files: systemd keeps those whatever
-// it is told.
+// markOwn marks the names in a unit's own files, which systemd always keeps.
 func (c *Conn) markOwn(ctx context.Context, unit string, all []PathLimit) error {
 	var files []string
 	if err := c.sources(ctx, unit, &files); err != nil {
@@ -179,7 +178,7 @@ func markOwn(text string, all []PathLimit) {
 	}
 }
 
-// Together are the rates of all settings for a device, where those differ the lower one.
+// Together returns the rates of all settings for a device; where they differ, the lower rate.
 func Together(all []PathLimit, dev blkdev.Number) limit.Limit {
 	together := limit.None
 	for _, l := range all {

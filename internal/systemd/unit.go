@@ -17,13 +17,13 @@ import (
 	"github.com/weir-io/weir/internal/plain"
 )
 
-// suffixes of the units that have a cgroup.
+// suffixes of units that have a cgroup.
 var suffixes = []string{".service", ".scope", ".slice", ".socket", ".mount", ".swap"}
 
-// UnitOfPath returns the name of the unit that a cgroup path ends in, if it ends in
-// one of this systemd's: "/system.slice/x.service" is x.service's. All above it must
-// be slices: below a service or a scope another manager (a user's, a container's) has
-// units of the same names, and what a unit with Delegate= makes is not systemd's.
+// UnitOfPath returns the name of the unit that a cgroup path ends in, if it is a unit of this
+// systemd: "/system.slice/x.service" belongs to x.service. All elements above must be slices:
+// below a service or a scope another manager (of a user, of a container) has units of the same
+// names, and groups that a unit with Delegate= makes do not belong to systemd.
 func UnitOfPath(cgroup string) (unit string, ok bool) {
 	for _, above := range strings.Split(strings.Trim(path.Dir(cgroup), "/"), "/") {
 		if above != "" && !strings.HasSuffix(above, ".slice") {
@@ -39,24 +39,24 @@ func UnitOfPath(cgroup string) (unit string, ok bool) {
 	return "", false
 }
 
-// IsBelowUnit reports whether a cgroup is a unit's, or below one: the first element of its
-// path then is one. The root group is the root slice's.
+// IsBelowUnit reports whether a cgroup belongs to a unit, or is below one: then the first
+// element of its path is a unit. The root group belongs to the root slice.
 func IsBelowUnit(cgroup string) bool {
 	first, _, _ := strings.Cut(strings.Trim(cgroup, "/"), "/")
 	_, is := UnitOfPath("/" + first)
 	return first == "" || is
 }
 
-// IsBesideUnits reports whether a cgroup is right in one of this systemd's slices without
-// being a unit's. Deeper down the group above has given its controllers on, and the kernel
-// lets nobody take them from it (cgroup_subtree_control_write: EBUSY).
+// IsBesideUnits reports whether a cgroup is directly in one of this systemd's slices but not a
+// unit. Deeper groups are safe: the group above has enabled its controllers for them, and the
+// kernel lets nobody disable those (cgroup_subtree_control_write: EBUSY).
 func IsBesideUnits(cgroup string) bool {
 	_, is := UnitOfPath(cgroup)
 	return !is && strings.Trim(cgroup, "/") != "" && path.Dir(cgroup) == SlicePath(cmp.Or(SliceOf(cgroup), RootSlice))
 }
 
-// Loosens is the slice whose units can have systemd end the limits of a group that others
-// have made; see Anchor. "": it leaves them.
+// Loosens returns the slice whose units can make systemd end the limits of a group that others
+// have made; see Anchor. "": none.
 func Loosens(v1 bool, cgroup string) string {
 	switch {
 	case v1 && !IsBelowUnit(cgroup):
@@ -67,8 +67,8 @@ func Loosens(v1 bool, cgroup string) string {
 	return ""
 }
 
-// SliceOf returns the innermost slice of this systemd that a cgroup path is in, or ""
-// if it is in none. Slices below a service are another manager's.
+// SliceOf returns the innermost slice of this systemd that contains a cgroup path, or "".
+// Slices below a service belong to another manager.
 func SliceOf(cgroup string) string {
 	slice := ""
 	for _, element := range strings.Split(strings.Trim(cgroup, "/"), "/") {
@@ -80,8 +80,8 @@ func SliceOf(cgroup string) string {
 	return slice
 }
 
-// SlicePath returns the cgroup of a slice, whose name has those above it: "/a.slice/a-b.slice"
-// for "a-b.slice".
+// SlicePath returns the cgroup of a slice, whose name contains those above it:
+// "/a.slice/a-b.slice" for "a-b.slice".
 func SlicePath(slice string) string {
 	if slice == RootSlice {
 		return "/"
@@ -103,7 +103,7 @@ var propertyNames = [...]string{
 	limit.WIOPS: "IOWriteIOPSMax",
 }
 
-// A Setting is a property of a unit, as SetUnitProperties takes it.
+// A Setting is a property of a unit, as in SetUnitProperties.
 type Setting struct {
 	Name  string
 	Value dbus.Variant
@@ -114,12 +114,12 @@ type deviceRate struct {
 	Rate uint64
 }
 
-// IOLimit returns the settings that give a unit the rates that l sets on a device that
-// none of its settings names yet.
+// IOLimit returns the settings that give a unit the rates of l on a device that none of its
+// settings names yet.
 func IOLimit(dev blkdev.Number, l limit.Limit) []Setting { return IOLimitAt(NodeOf(dev), l) }
 
-// IOLimitAt is IOLimit for a path. systemd keeps the unit's other paths and rates. All
-// ones mean no limit (CGROUP_LIMIT_MAX).
+// IOLimitAt is IOLimit for a path. systemd keeps the unit's other paths and rates. All ones
+// mean no limit (CGROUP_LIMIT_MAX).
 func IOLimitAt(path string, l limit.Limit) []Setting {
 	var settings []Setting
 	for _, k := range limit.Keys {
@@ -138,7 +138,7 @@ func IOLimitAt(path string, l limit.Limit) []Setting {
 
 const nodesByNumber = "/dev/block/"
 
-// NodeOf returns a device node that systemd can look up, whatever the device is called.
+// NodeOf returns a device node that systemd can look up, whatever name the device has.
 func NodeOf(dev blkdev.Number) string { return nodesByNumber + dev.String() }
 
 // String spells a setting as "systemctl set-property" takes it.
@@ -152,9 +152,9 @@ func (s Setting) String() string {
 	return s.Name + "=" + fmt.Sprint(s.Value.Value())
 }
 
-// Set changes a unit's settings: until the next boot, or if persist is set for good.
-// systemd takes all of them or none, and keeps them in drop-ins of its own, a file for
-// each property with the values of all paths.
+// Set changes a unit's settings: until the next boot, or over boots if persist is set. systemd
+// applies all of them or none, and stores them in its own drop-ins, one file for each property
+// with the values of all paths.
 func (c *Conn) Set(ctx context.Context, unit string, persist bool, settings []Setting) error {
 	if err := check(unit, settings); err != nil {
 		return err
@@ -165,8 +165,8 @@ func (c *Conn) Set(ctx context.Context, unit string, persist bool, settings []Se
 	return nil
 }
 
-// check refuses settings that would become more than one line each of the file in which
-// systemd keeps them: it writes a text into that file as it comes.
+// check refuses settings that would become more than one line in systemd's file: systemd writes
+// the text into that file unchanged.
 func check(unit string, settings []Setting) error {
 	for _, s := range settings {
 		var err error
@@ -185,8 +185,8 @@ func check(unit string, settings []Setting) error {
 	return nil
 }
 
-// explain says what systemd's refusals mean here: fs.ErrPermission (its own, or that of
-// polkit, which it asks), with what to do; fs.ErrNotExist for a unit that is gone.
+// explain says what systemd's refusals mean here: fs.ErrPermission (systemd's own, or
+// polkit's), with what to do; fs.ErrNotExist for a unit that is gone.
 func explain(err error) error {
 	var refused dbus.Error
 	if !errors.As(err, &refused) {

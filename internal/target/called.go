@@ -7,10 +7,9 @@ import (
 	"github.com/weir-io/weir/internal/cgroupfs"
 )
 
-// IsCalledAfter reports whether a group is called after a container or a sandbox, as runtimes
-// do: ID; RUNTIME-ID.scope where systemd makes it; SLICE:RUNTIME:ID, which a runtime without
-// systemd makes of a name that was meant for systemd; and RUNTIME-ID, CRI-O's and Podman's
-// without systemd, whose ids are long.
+// IsCalledAfter reports whether a group is named after a container or a sandbox, as runtimes do
+// it: ID; RUNTIME-ID.scope (made by systemd); SLICE:RUNTIME:ID (a name meant for systemd, used
+// by a runtime without systemd); RUNTIME-ID (CRI-O and Podman without systemd, with long ids).
 func IsCalledAfter(group, id string) bool {
 	last := path.Base(group)
 	name, scope := strings.CutSuffix(last, ".scope")
@@ -23,8 +22,8 @@ func IsCalledAfter(group, id string) bool {
 	return strings.HasSuffix(name, "-"+id) && (scope || IsContainerID(id))
 }
 
-// CalledAfter is the id that a group would be called after, if it were a container's of those
-// who choose ids at random.
+// CalledAfter returns the id that a group is named after, if it is the group of a container
+// with a random id.
 func CalledAfter(group string) string {
 	last := path.Base(group)
 	if name, scope := strings.CutSuffix(last, ".scope"); scope {
@@ -49,19 +48,19 @@ func IsPodOf(group, uid string) bool {
 	return uid != "" && last == "pod"+uid
 }
 
-// ContainerOf is the kind and the whole id of the container that a group is made for by
-// Docker or Podman.
+// ContainerOf returns the kind and the whole id of the Docker or Podman container that a group
+// was made for.
 func ContainerOf(g cgroupfs.Group) (kind, id string, ok bool) {
 	return container(strings.Split(strings.Trim(g.Path(), "/"), "/"))
 }
 
-// PodmanInner is the group below that of a container of Podman's, in which crun puts the
+// PodmanInner is the group below the group of a Podman container in which crun puts the
 // container and its limits (v2).
 const PodmanInner = "container"
 
-// container finds the kind and the id of the container that a path is made for: by
-// Docker .../docker/ID, by Podman .../libpod-ID, and with systemd as their driver
-// .../docker-ID.scope and .../libpod-ID.scope.
+// container finds the kind and the id of the container that a path belongs to: for Docker
+// .../docker/ID, for Podman .../libpod-ID, and with systemd as their driver .../docker-ID.scope
+// and .../libpod-ID.scope.
 func container(elements []string) (kind, id string, ok bool) {
 	last := elements[len(elements)-1]
 	if last == PodmanInner && len(elements) > 1 && strings.HasPrefix(elements[len(elements)-2], "libpod-") {

@@ -13,7 +13,7 @@ import (
 	"github.com/weir-io/weir/internal/socket"
 )
 
-// A Daemon is a program that is asked for targets.
+// A Daemon is a program that weir asks for targets.
 type Daemon struct {
 	Title  string // for people
 	Socket string
@@ -21,7 +21,7 @@ type Daemon struct {
 	Check  string // a command that shows whether it still runs
 }
 
-// Explain says what it means for the user that the daemon could not be asked for a target.
+// Explain says for the user why the daemon could not be asked for a target, and what to do.
 func (d Daemon) Explain(spec string, err error) error {
 	is := func(target error) bool { return errors.Is(err, target) }
 	switch {

@@ -5,10 +5,11 @@ import (
 	"github.com/weir-io/weir/internal/limit"
 )
 
-// A Record is what an owner keeps as a target's limits, and sets when that starts again.
+// A Record is the limits that an owner stores for a target and sets when the target starts
+// again.
 type Record struct {
 	By string // whose it is, for people: "Docker"
-	// Command is the owner's, that makes what it owns from the same flags as Docker's.
+	// Command is the owner's program, which makes containers from the same flags as Docker's.
 	Command string
 	Version string // of the owner, as it says itself: "26.1.5"; empty: it does not say
 	Source  string // where it was read, for people
@@ -16,7 +17,7 @@ type Record struct {
 	Updates bool // the owner takes other limits to keep
 }
 
-// A Recorded limit is one that an owner keeps for a device.
+// A Recorded limit is one that an owner stores for a device.
 type Recorded struct {
 	Path   string // the device, as the owner spells it
 	Device blkdev.Number
@@ -24,7 +25,7 @@ type Recorded struct {
 	Limit  limit.Limit
 }
 
-// On returns the limit that is kept for a device, unset where there is none.
+// On returns the stored limit for a device, unset if there is none.
 func (r *Record) On(dev blkdev.Number) limit.Limit {
 	var l limit.Limit
 	for _, one := range r.Limits {

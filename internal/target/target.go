@@ -16,36 +16,36 @@ import (
 	"github.com/weir-io/weir/internal/systemd"
 )
 
-// A Target is what is limited.
+// A Target is what a limit is for.
 type Target struct {
 	Kind  string // the kind's name
 	Name  string // what the user called it within the kind
 	Group cgroupfs.Group
 	Owner Owner
 	PID   int // the one process that was named, or 0
-	// Firsts are processes whose mounts together are all of the target's, one for each of
-	// its parts; none: any of its own stands for all.
+	// Firsts are processes whose mounts together are all mounts of the target, one for each of
+	// its parts; none: any of its processes will do.
 	Firsts []int
-	// Disks are the files and devices that it does its I/O on, where its mounts do not
-	// tell: a virtual machine's images.
+	// Disks are the files and devices that it does its I/O on, if its mounts do not show that:
+	// the images of a virtual machine.
 	Disks []string
 	// ReadDisks are those that it only reads: backing images, a virtual CD.
 	ReadDisks []string
-	// NoDisks says why none of its I/O is on a disk of this host, where its mounts do not
-	// tell; nil: some is, or its mounts tell.
+	// NoDisks says why none of its I/O is on a disk of this host, if its mounts do not show
+	// that; nil: some is, or its mounts show it.
 	NoDisks error
-	// Record is what the target's owner keeps as its limits; nil: not known.
+	// Record is the limits that the target's owner stores; nil: not known.
 	Record *Record
-	// Lasting spells a target that its owner starts again by the name that it has for
-	// good: docker:WHOLE-ID. Empty: it is made anew each time.
+	// Lasting is the permanent name of a target that its owner starts again: docker:WHOLE-ID.
+	// Empty: the target is made anew each time.
 	Lasting string
 }
 
 // String spells the target as a user would.
 func (t Target) String() string { return t.Kind + ":" + t.Name }
 
-// Views returns processes whose mounts together are the target's; 0, which stands for
-// the caller, if it has no process.
+// Views returns processes whose mounts together are the target's. It returns 0, the caller, if
+// the target has no process.
 func (t Target) Views() []int {
 	if t.PID != 0 {
 		return []int{t.PID}
@@ -59,7 +59,7 @@ func (t Target) Views() []int {
 	return []int{0}
 }
 
-// viewsMax bounds the mount namespaces that are looked at.
+// viewsMax bounds how many mount namespaces are read.
 const viewsMax = 32
 
 // oneAView picks the first process of each mount namespace.
@@ -83,8 +83,8 @@ func oneAView(pids []int) []int {
 type Owner struct {
 	Kind string `json:"kind"`           // "systemd", "docker", "podman", "libvirt", "weir", "kernel" (a root group) or "unknown"
 	Name string `json:"name,omitempty"` // the unit, or the container's id
-	// Unit is the unit that the group is of: systemd writes its files, whoever asked it to
-	// make the group. Empty: none.
+	// Unit is the unit of the group: systemd writes its files, whoever asked systemd to make
+	// the group. Empty: none.
 	Unit string `json:"-"`
 }
 
@@ -99,13 +99,14 @@ func (o Owner) String() string {
 type Kind interface {
 	// Name is the kind's prefix, as in "pid:4711".
 	Name() string
-	// Resolve finds a target. A name that is none of this kind's gives a *NotFound, one
-	// that cannot be a *NameError, and a host without such things a *NoKindError.
+	// Resolve finds a target. If no target of this kind has the name, the error is a *NotFound;
+	// if none can have it, a *NameError; if this host has no targets of the kind, a
+	// *NoKindError.
 	Resolve(ctx context.Context, name string) (Target, error)
 }
 
-// A Guesser is a kind that a bare name is looked up in only where it says that this can
-// be: to look is a question to a program, and not for every user.
+// A Guesser is a kind that decides whether to look up a bare name: a lookup is a question to
+// another program, which not every user may ask.
 type Guesser interface {
 	MayKnow(name string) bool
 }
@@ -118,29 +119,29 @@ type NotFound struct {
 
 func (e *NotFound) Error() string { return e.Target + ": " + e.Why }
 
-// A NameError says that nothing of a kind can have a name.
+// A NameError says that no target of a kind can have a name.
 type NameError struct{ Err error }
 
 func (e *NameError) Error() string { return e.Err.Error() }
 func (e *NameError) Unwrap() error { return e.Err }
 
-// A NoKindError says that this host has nothing of a kind.
+// A NoKindError says that this host has no targets of a kind.
 type NoKindError struct{ Err *cgroupfs.Unsupported }
 
 func (e *NoKindError) Error() string { return e.Err.Error() }
 func (e *NoKindError) Unwrap() error { return e.Err }
 
-// Ungrouped is the error of a target that is there and has no group of its own yet.
+// Ungrouped is the error for a target that exists but has no group of its own yet.
 type Ungrouped interface {
 	error
 	Target() string // as a user spells it
 }
 
-// A StoppedError says that a target is there and does not run, so that it has no group.
+// A StoppedError says that a target exists but is not running, so it has no group.
 type StoppedError struct {
 	Target string // as the user spelled it
 	Why    string
-	// Unit is the one that systemd will make for it when it runs again; empty: none.
+	// Unit is the unit that systemd will make for it when it runs again; empty: none.
 	Unit    string
 	Lasting string // Target's
 	Record  *Record
@@ -158,8 +159,8 @@ func isA[T error](err error) bool {
 	return errors.As(err, &as)
 }
 
-// Resolve finds the target that spec names: KIND:NAME, or a bare name that exactly
-// one kind knows.
+// Resolve finds the target that spec names: KIND:NAME, or a bare name that exactly one kind
+// knows.
 func Resolve(ctx context.Context, kinds []Kind, spec string) (Target, error) {
 	for _, k := range kinds {
 		if name, ok := strings.CutPrefix(spec, k.Name()+":"); ok {
@@ -205,8 +206,8 @@ func Resolve(ctx context.Context, kinds []Kind, spec string) (Target, error) {
 	return Target{}, fmt.Errorf("target %q: this name is ambiguous; write one of %s", spec, strings.Join(spellings, ", "))
 }
 
-// unknown says which kinds were asked for a bare name that none of them has, which could
-// not be, and how to name one.
+// unknown says which kinds were asked for an unknown bare name, which could not be asked, and
+// how to name one.
 func unknown(spec string, asked, silent []string) string {
 	var b strings.Builder
 	if len(asked) > 0 {
@@ -243,7 +244,8 @@ func prefixes(kinds []Kind) string {
 	return strings.Join(names, ", ")
 }
 
-// NameOf spells the target that a group is: by its unit or container where it is one's, else by path.
+// NameOf returns the target of a group: its unit or container if it has one, otherwise its
+// path.
 func NameOf(g cgroupfs.Group, o Owner) string {
 	if o.Kind == "systemd" {
 		return "unit:" + o.Name
@@ -257,8 +259,8 @@ func NameOf(g cgroupfs.Group, o Owner) string {
 	return "cgroup:" + g.Path()
 }
 
-// OwnerOf tells from a group's place who owns it. systemdRuns says whether systemd
-// is PID 1 of the host.
+// OwnerOf infers a group's owner from its path. systemdRuns says whether systemd is PID 1 of
+// the host.
 func OwnerOf(g cgroupfs.Group, systemdRuns bool) Owner {
 	if g.IsRoot() {
 		return Owner{Kind: "kernel"}
@@ -284,13 +286,13 @@ func OwnerOf(g cgroupfs.Group, systemdRuns bool) Owner {
 	return Owner{Kind: "unknown"}
 }
 
-// LibvirtInner is the group below the scope of a domain of libvirt's, in which libvirt puts
-// the domain and its limits (v2).
+// LibvirtInner is the group below the scope of a libvirt domain in which libvirt puts the
+// domain and its limits (v2).
 const LibvirtInner = "libvirt"
 
 // domain finds the name of the libvirt domain that systemd-machined has made a scope for:
-// machine-qemu\x2d1\x2dNAME.scope. machined is given a name of letters, digits and - that
-// begins with the driver and a number.
+// machine-qemu\x2d1\x2dNAME.scope. libvirt gives machined a name of letters, digits and -,
+// which begins with the driver and a number.
 func domain(elements []string) (name string, ok bool) {
 	last := elements[len(elements)-1]
 	if last == LibvirtInner && len(elements) > 1 {
@@ -308,9 +310,9 @@ func domain(elements []string) (name string, ok bool) {
 	return fields[2], true
 }
 
-// IsWord reports whether text has letters and digits of ASCII, and after the first of
-// them _ . and - too, and no more than most bytes: what names of containers and pods are
-// made of.
+// IsWord reports whether text consists of ASCII letters and digits and, after the first
+// character, _ . and -, and is no longer than most bytes. Names of containers and pods look
+// like that.
 func IsWord(text string, most int) bool {
 	for i, r := range text {
 		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
@@ -326,8 +328,8 @@ func IsContainerID(text string) bool {
 	return len(text) == 64 && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-// Members counts the processes that a rule on the group binds: its own, and on v2,
-// where rules bind the groups below too, theirs. A group that has gone has none.
+// Members lists the processes that a rule on the group applies to: its own, and on v2 also
+// those of child groups. A group that is gone has none.
 func Members(g cgroupfs.Group) ([]int, error) {
 	if g.Hierarchy().Version == cgroupfs.V1 {
 		pids, err := g.Processes()

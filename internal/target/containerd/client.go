@@ -20,8 +20,8 @@ func (c client) call(ctx context.Context, method string, request []byte) ([]byte
 	return grpc.Call(ctx, c.socket, method, request, metadata...)
 }
 
-// find returns the id of the container that has this id, or the only one whose id begins
-// so.
+// find returns the id of the container with this id, or of the only one whose id begins with
+// it.
 func (c client) find(ctx context.Context, id string) (string, error) {
 	ids, err := c.containers(ctx, id)
 	if err != nil {
@@ -41,9 +41,9 @@ func (c client) find(ctx context.Context, id string) (string, error) {
 	return "", &ambiguity{ids}
 }
 
-// containers lists the ids that begin so. (services/containers/v1: List; the filter's
-// operator ~= matches a regular expression, in which an identifier's dots are any
-// character: what comes is compared.)
+// containers lists the ids that begin with prefix. (services/containers/v1: List; the filter's
+// operator ~= matches a regular expression, in which the dots of an identifier match any
+// character, so the results are compared again.)
 func (c client) containers(ctx context.Context, prefix string) ([]string, error) {
 	filter := "id~=^" + prefix
 	answer, err := c.call(ctx, "/containerd.services.containers.v1.Containers/List", grpc.AppendString(nil, 1, filter))
@@ -63,7 +63,7 @@ func (c client) namespaces(ctx context.Context) ([]string, error) {
 	return grpc.Names(answer)
 }
 
-// pid is a container's first process; 0 if it does not run (services/tasks/v1: Get, whose
+// pid is a container's first process; 0 if it is not running (services/tasks/v1: Get, where the
 // process has its number as its third field).
 func (c client) pid(ctx context.Context, id string) (int, error) {
 	answer, err := c.call(ctx, "/containerd.services.tasks.v1.Tasks/Get", grpc.AppendString(nil, 1, id))

@@ -25,11 +25,11 @@ type Kind struct {
 // Name returns "containerd".
 func (Kind) Name() string { return "containerd" }
 
-// MayKnow reports that no bare name is looked up: containers of Docker and of pods are
-// containerd's too, and have better names there.
+// MayKnow returns false, so that no bare name is looked up: containers of Docker and of pods
+// are containerd's too, and have better names there.
 func (Kind) MayKnow(string) bool { return false }
 
-// usualSockets are where containerd is by itself, and in k3s and RKE2, k0s and MicroK8s.
+// usualSockets are containerd's own socket, and those in k3s and RKE2, k0s and MicroK8s.
 var usualSockets = []string{"/run/containerd/containerd.sock", "/run/k3s/containerd/containerd.sock", "/run/k0s/containerd.sock",
 	"/var/snap/microk8s/common/run/containerd.sock"}
 
@@ -45,7 +45,7 @@ func (k Kind) socket() string {
 	return filepath.Join(k.Root, usualSockets[0])
 }
 
-// Resolve finds the group of a container that runs.
+// Resolve finds the group of a running container.
 func (k Kind) Resolve(ctx context.Context, name string) (target.Target, error) {
 	spec := "containerd:" + name
 	namespace, id, ok := strings.Cut(name, "/")
@@ -76,11 +76,11 @@ func (k Kind) Resolve(ctx context.Context, name string) (target.Target, error) {
 	return target.Target{Kind: "containerd", Name: name, Group: group, Owner: owner, Firsts: []int{pid}, Lasting: lasting}, nil
 }
 
-// groupOf finds the container's group: that of its first process, or one above. It is
-// called after the container by all who make containers with containerd: ctr /NAMESPACE/ID,
-// the CRI .../ID, .../cri-containerd-ID.scope or .../SLICE:cri-containerd:ID, nerdctl
-// .../nerdctl-ID.scope. Another one
-// is of a process that has got the number, or is shared with others.
+// groupOf finds the container's group: that of its first process, or one above. Everybody who
+// makes containers with containerd names it after the container: ctr /NAMESPACE/ID, the CRI
+// .../ID, .../cri-containerd-ID.scope or .../SLICE:cri-containerd:ID, nerdctl
+// .../nerdctl-ID.scope. A group with another name belongs to a process that got the same number
+// later, or is shared with others.
 func (k Kind) groupOf(spec, id string, pid int) (cgroupfs.Group, error) {
 	group, err := k.FS.OfProcess(k.Hierarchy, pid)
 	if cgroupfs.IsGone(err) {
@@ -98,14 +98,15 @@ func (k Kind) groupOf(spec, id string, pid int) (cgroupfs.Group, error) {
 		spec, pid, group.Path(), group.Path())
 }
 
-// IsGroupOf reports whether a group is called after a container, and after nothing else:
-// ctr's ids are words that other groups can be called by, and its groups are at a place that
-// tells; all others' ids are random.
+// IsGroupOf reports whether a group is named after a container and nothing else. Ids of ctr are
+// words that other groups can have as names, but its groups are at a known place. All other ids
+// are random.
 func IsGroupOf(group, namespace, id string) bool {
 	return target.CalledAfter(group) == id && (len(id) >= 64 || group == "/"+namespace+"/"+id)
 }
 
-// Namer returns what spells a container's group as this kind does, and another's as "".
+// Namer returns a function that gives the name of a container's group in this kind, and "" for
+// other groups.
 func (k Kind) Namer(ctx context.Context) func(group string) string {
 	namespaces, err := client{k.socket(), ""}.namespaces(ctx)
 	if err != nil {
@@ -113,7 +114,7 @@ func (k Kind) Namer(ctx context.Context) func(group string) string {
 	}
 	in := map[string]string{} // the namespaces of containers
 	for _, namespace := range namespaces {
-		// Docker's own are docker:ID.
+		// Docker's own containers are docker:ID.
 		if !isIdentifier(namespace) || namespace == "moby" {
 			continue
 		}
@@ -138,7 +139,7 @@ func (k Kind) Namer(ctx context.Context) func(group string) string {
 // identifierMax bounds namespaces and ids (containerd's identifiers package).
 const identifierMax = 76
 
-// isIdentifier reports whether containerd takes a namespace or an id of this spelling:
+// isIdentifier reports whether containerd accepts a namespace or an id of this spelling:
 // letters and digits, with single _ . - between them.
 func isIdentifier(text string) bool {
 	for i, r := range text {
@@ -150,7 +151,7 @@ func isIdentifier(text string) bool {
 	return text != "" && len(text) <= identifierMax
 }
 
-// An ambiguity is the beginning of several ids.
+// An ambiguity says that several ids begin with the given text.
 type ambiguity struct{ ids []string }
 
 func (e *ambiguity) Error() string {
@@ -159,7 +160,7 @@ func (e *ambiguity) Error() string {
 
 var errNone = errors.New("no such container")
 
-// explain says what a failed question means for the user.
+// explain says for the user why a question failed.
 func explain(spec, socket string, err error) error {
 	var several *ambiguity
 	switch {
@@ -172,8 +173,8 @@ func explain(spec, socket string, err error) error {
 		Remedy: "start containerd (systemctl start containerd), or name its socket with CONTAINERD_ADDRESS=/PATH"}.Explain(spec, err)
 }
 
-// Live names the running containers whose names begin so, for somebody who types one:
-// namespaces first.
+// Live names the running containers whose names begin with prefix, for completion: namespaces
+// first.
 func (k Kind) Live(ctx context.Context, prefix string) []string {
 	namespace, id, chosen := strings.Cut(prefix, "/")
 	var names []string

@@ -1,7 +1,7 @@
-// Package containerd resolves targets of the kind containerd:NAMESPACE/ID: a running
-// container of containerd's, by its namespace and its id, or the beginning of that.
+// Package containerd resolves targets of the kind containerd:NAMESPACE/ID: a running container
+// of containerd, by its namespace and its id, or the beginning of the id.
 //
-// It asks containerd for the container's first process (services.tasks.v1, Get), and
-// takes only its number from the answer: the group is the one that the kernel has that
-// process in.
+// It asks containerd for the container's first process (services.tasks.v1, Get), and uses only
+// the process number from the answer. The group is the one that the kernel reports for that
+// process.
 package containerd

@@ -23,10 +23,10 @@ const (
 	statusNotFound = 404
 )
 
-// A daemon is an engine's behind a socket.
+// A daemon is an engine behind a socket.
 type daemon struct{ socket string }
 
-// A refusal is an answer that is an error.
+// A refusal is an error answer.
 type refusal struct {
 	status  int // of HTTP
 	message string
@@ -34,7 +34,7 @@ type refusal struct {
 
 func (e *refusal) Error() string { return fmt.Sprintf("%d: %s", e.status, e.message) }
 
-// inspect asks for one container, by a name that isName.
+// inspect asks for one container, by a name for which isName is true.
 func (e daemon) inspect(ctx context.Context, name string) (container, error) {
 	var c container
 	a, err := e.get(ctx, "/containers/"+name+"/json")
@@ -51,7 +51,7 @@ func (e daemon) inspect(ctx context.Context, name string) (container, error) {
 	return c, nil
 }
 
-// A listed is a container that runs, with its names.
+// A listed is a running container with its names.
 type listed struct {
 	ID    string
 	Names []string
@@ -76,13 +76,13 @@ type answer struct {
 	by   string // the engine's own version: "26.1.5"; empty: it does not say
 }
 
-// get asks for a path, of the newest version of the API that the daemon has. HTTP/1.0 is
-// answered in one piece, and then the daemon hangs up.
+// get requests a path, in the newest version of the API that the daemon has. The daemon answers
+// HTTP/1.0 in one piece and closes the connection.
 func (e daemon) get(ctx context.Context, path string) (answer, error) {
 	return e.ask(ctx, "GET "+path+" HTTP/1.0\r\nHost: docker\r\n\r\n")
 }
 
-// post tells the daemon something, in JSON.
+// post sends the daemon JSON.
 func (e daemon) post(ctx context.Context, path string, body []byte) error {
 	_, err := e.ask(ctx, fmt.Sprintf("POST %s HTTP/1.0\r\nHost: docker\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", path, len(body), body))
 	return err
@@ -99,7 +99,7 @@ func (e daemon) ask(ctx context.Context, question string) (a answer, err error) 
 	return a, err
 }
 
-// readAnswer reads a response to its end. One that is an error gives a *refusal with
+// readAnswer reads a response to its end. For an error response it returns a *refusal with
 // Docker's message.
 func readAnswer(from io.Reader) (a answer, err error) {
 	in := bufio.NewReader(from)
@@ -162,7 +162,7 @@ func cutShort(err error) error {
 	return fmt.Errorf("read answer: %w", err)
 }
 
-// refused reads {"message": "..."}, which each of Docker's errors is.
+// refused reads {"message": "..."}, the form of all of Docker's errors.
 func refused(status int, body []byte) error {
 	var said struct{ Message string }
 	if err := json.Unmarshal(body, &said); err != nil {
@@ -171,7 +171,7 @@ func refused(status int, body []byte) error {
 	return &refusal{status, said.Message}
 }
 
-// plainMost bounds what others wrote, in bytes.
+// plainMost bounds text that others wrote, in bytes.
 const plainMost = 300
 
 func short(text string) string { return plain.Short(text, plainMost) }

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-io/weir/internal/target"
 )
 
-// A container is what this package reads of an engine's description of one.
+// A container is what this package reads of an engine's description of a container.
 type container struct {
 	api   string // the version of the engine's API; see answer
 	by    string // the version of the engine
@@ -34,7 +34,7 @@ type throttle struct {
 
 var errManyDevices = errors.New("it is no single device")
 
-// record is what the engine has on record, device by device.
+// record returns the limits that the engine stores, device by device.
 func (c container) record(ctx context.Context, devices blkdev.FS, m Maker) *target.Record {
 	r := &target.Record{By: m.title, Command: m.kind, Version: c.by, Source: m.kind + " inspect " + c.ID[:12] + " (HostConfig)", Updates: m.updates(c.api)}
 	for k, list := range map[limit.Key][]throttle{
@@ -57,7 +57,7 @@ func (c container) record(ctx context.Context, devices blkdev.FS, m Maker) *targ
 	return r
 }
 
-// recorded finds the device that the engine calls path.
+// recorded finds the device that the engine knows by path.
 func recorded(ctx context.Context, devices blkdev.FS, path string) target.Recorded {
 	l := target.Recorded{Path: short(path)}
 	chain, err := devices.Resolve(ctx, path)

@@ -16,7 +16,7 @@ import (
 	"github.com/weir-io/weir/internal/target"
 )
 
-// Kind resolves the names of one maker's containers within one hierarchy.
+// Kind resolves the names of one engine's containers within one hierarchy.
 type Kind struct {
 	Maker       Maker
 	FS          *cgroupfs.FS
@@ -27,18 +27,18 @@ type Kind struct {
 	Host        string // Maker.Host; empty: the usual socket
 }
 
-// Name returns the maker's: "docker", "podman".
+// Name returns the engine's name: "docker", "podman".
 func (k Kind) Name() string { return k.Maker.kind }
 
-// MayKnow reports whether a bare name is worth a question: it can be a container's and
-// is no process's, and there is a socket that this user may write to.
+// MayKnow reports whether asking about a bare name makes sense: it can be a container's name
+// and is no process number, and there is a socket that this user may write to.
 func (k Kind) MayKnow(name string) bool {
 	socket, err := k.socket(name)
 	return err == nil && isName(name) && strings.Trim(name, "0123456789") != "" && unix.Access(socket, unix.W_OK) == nil
 }
 
-// Live names the running containers whose names begin so, for somebody who types one.
-// What cannot be asked has none.
+// Live names the running containers whose names begin with prefix, for completion. An engine
+// that cannot be asked has none.
 func (k Kind) Live(ctx context.Context, prefix string) []string {
 	var names []string
 	for _, name := range k.Names(ctx) {
@@ -50,8 +50,8 @@ func (k Kind) Live(ctx context.Context, prefix string) []string {
 	return names
 }
 
-// Names are those of the running containers, by the beginnings of their ids as an owner
-// has them. What cannot be asked has none.
+// Names returns the names of the running containers, by the beginnings of their ids as in an
+// Owner. An engine that cannot be asked has none.
 func (k Kind) Names(ctx context.Context) map[string]string {
 	socket, err := k.socket("")
 	if err != nil {
@@ -72,7 +72,7 @@ func (k Kind) Names(ctx context.Context) map[string]string {
 	return names
 }
 
-// Resolve finds the group of a container that runs.
+// Resolve finds the group of a running container.
 func (k Kind) Resolve(ctx context.Context, name string) (target.Target, error) {
 	spec := k.Name() + ":" + name
 	if !isName(name) {
@@ -119,15 +119,15 @@ func (k Kind) Removed(ctx context.Context, id string) bool {
 // ScopeOf is the scope that systemd makes for a container.
 func (m Maker) ScopeOf(id string) string { return m.prefix + id + ".scope" }
 
-// IDOfScope is the id of the container that a scope is of.
+// IDOfScope is the id of the container that a scope belongs to.
 func (m Maker) IDOfScope(scope string) (id string, ok bool) {
 	id, is := strings.CutSuffix(strings.TrimPrefix(scope, m.prefix), ".scope")
 	return id, is && strings.HasPrefix(scope, m.prefix) && target.IsContainerID(id)
 }
 
-// groupOf finds the container's group: that of its first process, or one above, where
-// the process has made groups of its own. It is called after the container, in every
-// place that an engine puts it; another one is that of a process which has got the number.
+// groupOf finds the container's group: that of its first process, or one above, if the process
+// has made groups of its own. It is named after the container wherever an engine puts it. A
+// group with another name belongs to a process that got the same number later.
 func (k Kind) groupOf(spec string, c container) (cgroupfs.Group, error) {
 	group, err := k.FS.OfProcess(k.Hierarchy, c.State.Pid)
 	if cgroupfs.IsGone(err) {
@@ -150,14 +150,14 @@ func (k Kind) groupOf(spec string, c container) (cgroupfs.Group, error) {
 		spec, c.State.Pid, group.Path(), k.Maker.title)
 }
 
-// isName reports whether Docker takes a name or an id of this spelling (RestrictedNamePattern).
-// What it lets through is one element of a URL's path.
+// isName reports whether Docker accepts a name or an id of this spelling
+// (RestrictedNamePattern). Such a name is one element of a URL's path.
 func isName(name string) bool { return target.IsWord(name, nameMax) }
 
 // nameMax bounds a name. Docker has no bound; ids have 64.
 const nameMax = 255
 
-// socket is where the engine is asked.
+// socket returns the engine's socket.
 func (k Kind) socket(name string) (string, error) {
 	if k.Host == "" {
 		return filepath.Join(k.Root, k.Maker.socket), nil
@@ -173,7 +173,7 @@ func (k Kind) socket(name string) (string, error) {
 	return "", &target.NameError{Err: fmt.Errorf("%s=%s: write unix:///PATH, the socket of a %s on this host, or leave it unset", k.Maker.variable, short(k.Host), k.Maker.title)}
 }
 
-// explain says what a failed question means for the user.
+// explain says for the user why a question failed.
 func (m Maker) explain(spec, socket string, err error) error {
 	var refused *refusal
 	if !errors.As(err, &refused) {

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-io/weir/internal/target"
 )
 
-// A Maker is a program that makes containers, and what is its own about them.
+// A Maker is a program that makes containers, and how it differs from others.
 type Maker struct {
 	kind     string // of its targets, and its command
 	title    string // for people
@@ -20,7 +20,7 @@ type Maker struct {
 	socket   string // the usual one
 }
 
-// Makers are Docker, and root's Podman, or for others that of the user, without root.
+// Makers returns Docker and Podman: root's Podman, or for other users their own, without root.
 func Makers() []Maker {
 	return []Maker{docker, podman(os.Getuid(), os.Getenv("XDG_RUNTIME_DIR"))}
 }
@@ -44,11 +44,11 @@ func podman(uid int, runtimeDir string) Maker {
 // Kind is the kind of its targets: "docker", "podman".
 func (m Maker) Kind() string { return m.kind }
 
-// Host is where the user says that the engine is, in $DOCKER_HOST or $CONTAINER_HOST.
+// Host is the engine's address from $DOCKER_HOST or $CONTAINER_HOST.
 func (m Maker) Host() string { return os.Getenv(m.variable) }
 
 // isGroup reports whether a container's group has this name.
 func (m Maker) isGroup(name, id string) bool {
-	// crun calls it by the id alone where a user's Podman leaves that to it.
+	// crun uses only the id if a user's Podman leaves the name to it.
 	return name == id || name == m.plain+id || name == m.prefix+id+".scope"
 }

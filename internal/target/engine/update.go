@@ -11,12 +11,12 @@ import (
 	"github.com/weir-io/weir/internal/target"
 )
 
-// updateMinor is the first version of Docker's API, 1.x, whose update of a container takes
-// rates of devices; older ones drop them and say nothing (moby's pull request 52651).
+// updateMinor is the first version of Docker's API, 1.x, in which updating a container takes
+// device rates; older ones silently ignore them (moby's pull request 52651).
 const updateMinor = 55
 
-// updates reports whether the engine keeps rates of devices for a container that is there.
-// Podman's API, which is like Docker's, gives a version of its own.
+// updates reports whether the engine can change the stored device rates of an existing
+// container. Podman's API, which is like Docker's, has version numbers of its own.
 func (m Maker) updates(api string) bool {
 	var major, minor int
 	n, err := fmt.Sscanf(api, "%d.%d", &major, &minor)
@@ -29,16 +29,16 @@ var fields = map[limit.Key]string{
 	limit.RIOPS: "BlkioDeviceReadIOps", limit.WIOPS: "BlkioDeviceWriteIOps",
 }
 
-// An Update is what an engine is told to keep for a container, from now on.
+// An Update is the limits that an engine shall store for a container from now on.
 type Update struct {
 	Kind          string // the engine's
 	Path          string // of the question
 	After, Before []byte // what is told, and what takes that back
 }
 
-// UpdateOf makes an update of what the engine of a container (Target.Lasting) keeps. Rates
-// of changes that are unset stay, and unlimited ones go; devices are told apart by their
-// numbers, and new ones are called by their paths. nil: nothing would change.
+// UpdateOf applies changes to the limits that the engine stores for a container
+// (Target.Lasting). Unset rates stay, and unlimited ones are removed. Devices are compared by
+// number, and new ones are named by path. nil: nothing would change.
 func UpdateOf(lasting string, r *target.Record, changes []target.Recorded) (*Update, error) {
 	before, after := map[string][]throttle{}, map[string][]throttle{}
 	for _, key := range limit.Keys {
@@ -62,8 +62,8 @@ func UpdateOf(lasting string, r *target.Record, changes []target.Recorded) (*Upd
 	return u, err
 }
 
-// rates are those of a key, device by device. Without any the list is empty and not null,
-// which would have the engine keep what it has.
+// rates returns the rates of a key, device by device. Without any it returns an empty list and
+// not nil, because the engine would keep its rates for null.
 func rates(all []target.Recorded, key limit.Key) []throttle {
 	list := []throttle{}
 	for _, l := range all {
@@ -74,7 +74,7 @@ func rates(all []target.Recorded, key limit.Key) []throttle {
 	return list
 }
 
-// change sets one rate, of all paths of the device.
+// change sets one rate, for all paths of the device.
 func change(all []target.Recorded, c target.Recorded, key limit.Key) []target.Recorded {
 	rate := c.Limit.Get(key)
 	if !rate.IsSet() {
@@ -92,8 +92,8 @@ func change(all []target.Recorded, c target.Recorded, key limit.Key) []target.Re
 	return append(all, target.Recorded{Path: c.Path, Device: c.Device, Limit: limit.Limit{}.With(key, rate)})
 }
 
-// Update tells the engine what to keep. Of a container that runs it may write other rules
-// as well, those that the container was made with.
+// Update tells the engine what to store. For a running container the engine may also write
+// rules, with the limits that the container was created with.
 func (k Kind) Update(ctx context.Context, path string, body []byte) error {
 	socket, err := k.socket("")
 	if err != nil {
@@ -105,5 +105,5 @@ func (k Kind) Update(ctx context.Context, path string, body []byte) error {
 	return nil
 }
 
-// Asked is where the engine is asked.
+// Asked returns the engine's socket.
 func (k Kind) Asked() (socket string, err error) { return k.socket("") }

@@ -1,6 +1,6 @@
-// Package pid resolves targets of the kind pid:NUMBER: the cgroup that a process is
-// in. A rule binds groups and not processes, so a limit on a pid is one on all that
-// share its group; the caller asks before it widens a limit to those.
+// Package pid resolves targets of the kind pid:NUMBER: the cgroup that a process is in. Rules
+// apply to groups, not processes, so a limit on a pid applies to all processes in its group.
+// The caller asks before it extends a limit to those.
 package pid
 
 import (

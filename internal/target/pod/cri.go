@@ -8,7 +8,7 @@ import (
 	"github.com/weir-io/weir/internal/grpc"
 )
 
-// A runtime answers the CRI at a socket.
+// A runtime is a container runtime with a CRI socket.
 type runtime struct{ socket string }
 
 // service is the version of the CRI that containerd 1.6, CRI-O 1.20 and later have.
@@ -18,7 +18,7 @@ func (r runtime) call(ctx context.Context, method string, request []byte) ([]byt
 	return grpc.Call(ctx, r.socket, service+method, request)
 }
 
-// A sandbox is what a pod's containers share, and the process that holds it.
+// A sandbox is what the containers of a pod share, and the process that holds it.
 type sandbox struct{ id, namespace, name, uid string }
 
 // sandboxes lists those that are ready. (ListPodSandbox: its filter's state is a message
@@ -75,8 +75,8 @@ func (r runtime) containers(ctx context.Context, s sandbox) ([]string, error) {
 	return grpc.Names(answer)
 }
 
-// pid is a sandbox's first process. The CRI has no field for it: containerd and CRI-O tell
-// it in the JSON that they add to a verbose status, under "info".
+// pid is a sandbox's first process. The CRI has no field for it: containerd and CRI-O report it
+// in the JSON that they add to a verbose status, under "info".
 func (r runtime) pid(ctx context.Context, s sandbox) (int, error) {
 	answer, err := r.call(ctx, "PodSandboxStatus", grpc.AppendNumber(grpc.AppendString(nil, 1, s.id), 2, 1))
 	if err != nil {

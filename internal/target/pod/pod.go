@@ -27,18 +27,18 @@ type Kind struct {
 // Name returns "pod".
 func (Kind) Name() string { return "pod" }
 
-// MayKnow reports that no bare name is looked up: it has no namespace.
+// MayKnow returns false, so that no bare name is looked up: it has no namespace.
 func (Kind) MayKnow(string) bool { return false }
 
-// usualSockets are where crictl looks when it is not told, and where k3s and RKE2, k0s and
+// usualSockets are the sockets where crictl looks by default, and where k3s and RKE2, k0s and
 // MicroK8s have their containerd.
 var usualSockets = []string{"/run/containerd/containerd.sock", "/run/crio/crio.sock", "/run/cri-dockerd.sock",
 	"/run/k3s/containerd/containerd.sock", "/run/k0s/containerd.sock", "/var/snap/microk8s/common/run/containerd.sock", "/var/run/cri-dockerd.sock"}
 
-// config is crictl's, in which an administrator says where the runtime is.
+// config is crictl's configuration, in which an administrator sets the runtime's socket.
 const config = "/etc/crictl.yaml"
 
-// socket is where the runtime is asked: as crictl finds it.
+// socket returns the runtime's socket, found as crictl finds it.
 func (k Kind) socket() (string, error) {
 	all, err := k.sockets()
 	if err != nil {
@@ -47,8 +47,8 @@ func (k Kind) socket() (string, error) {
 	return all[0], nil
 }
 
-// sockets are where the runtime may be asked, the likeliest first: of several that are there
-// kubelet uses one, and only it knows which.
+// sockets returns the sockets where the runtime may be, the likeliest first: if there are
+// several, kubelet uses one, and only kubelet knows which.
 func (k Kind) sockets() ([]string, error) {
 	one := func(path string, err error) ([]string, error) { return []string{path}, err }
 	if k.Endpoint != "" {
@@ -73,7 +73,7 @@ func (k Kind) sockets() ([]string, error) {
 	return there, nil
 }
 
-// find asks the runtimes for pods, until one has some that are meant.
+// find asks the runtimes for pods, until one has matching pods.
 func (k Kind) find(ctx context.Context, is func(sandbox) bool) (r runtime, found []sandbox, err error) {
 	sockets, err := k.sockets()
 	if err != nil {
@@ -100,8 +100,8 @@ func (k Kind) find(ctx context.Context, is func(sandbox) bool) (r runtime, found
 	return r, nil, first
 }
 
-// endpointIn reads the runtime's from crictl's configuration, which is YAML: a key and a
-// value a line. (A package for all of YAML would take 0.2 ms of each start.)
+// endpointIn reads the runtime's endpoint from crictl's configuration, which is YAML with one
+// key and value per line. (A package for all of YAML would take 0.2 ms of each start.)
 func endpointIn(text string) string {
 	for line := range strings.Lines(text) {
 		if value, is := strings.CutPrefix(line, "runtime-endpoint:"); is {
@@ -119,7 +119,7 @@ func socketOf(source, endpoint string) (string, error) {
 	return "", fmt.Errorf("%s has %q as the container runtime's endpoint: write unix:///PATH, the socket of one on this host", source, endpoint)
 }
 
-// Resolve finds the group of a pod that runs.
+// Resolve finds the group of a running pod.
 func (k Kind) Resolve(ctx context.Context, name string) (target.Target, error) {
 	spec := "pod:" + name
 	namespace, pod, named := strings.Cut(name, "/")
@@ -162,10 +162,10 @@ func uids(all []sandbox) (list []string) {
 	return list
 }
 
-// groupOf finds the group that a pod's containers share, and a process of each part that
-// is below it: the group above that of the sandbox's process, which is called after the
-// sandbox. No other than the pod's may be below it: a runtime that was told no group for
-// the pod puts containers of all pods into one.
+// groupOf finds the group that a pod's containers share, and a process of each part below it:
+// the group above the one of the sandbox's process, which is named after the sandbox. Only the
+// pod's containers may be below it: a runtime that was told no group for the pod puts the
+// containers of all pods into one group.
 func (k Kind) groupOf(ctx context.Context, spec string, r runtime, s sandbox) (cgroupfs.Group, []int, error) {
 	pid, err := r.pid(ctx, s)
 	if err != nil {
@@ -196,7 +196,8 @@ func (k Kind) groupOf(ctx context.Context, spec string, r runtime, s sandbox) (c
 	return shared, firsts, err
 }
 
-// byUID finds a pod's group by the name that kubelet gives it: cri-dockerd tells no process.
+// byUID finds a pod's group by the name that kubelet gives it, because cri-dockerd reports no
+// process.
 func (k Kind) byUID(ctx context.Context, spec string, r runtime, s sandbox) (cgroupfs.Group, []int, error) {
 	shared, found, err := search(k.Hierarchy.Root(), s.uid, 0)
 	if err != nil {
@@ -213,7 +214,7 @@ func (k Kind) byUID(ctx context.Context, spec string, r runtime, s sandbox) (cgr
 	return shared, firsts, err
 }
 
-// searchDepth bounds how deep a pod's group is looked for:
+// searchDepth bounds how deep the search for a pod's group goes:
 // kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-burstable.slice/...-podUID.slice.
 const searchDepth = 4
 
@@ -242,7 +243,7 @@ func search(in cgroupfs.Group, uid string, depth int) (cgroupfs.Group, bool, err
 	return in, false, nil
 }
 
-// containerSpec names a container of a runtime's as a target that can be resolved.
+// containerSpec names a container of a runtime as a target.
 func (r runtime) containerSpec(id string) string {
 	switch {
 	case strings.Contains(r.socket, "docker"):
@@ -253,8 +254,8 @@ func (r runtime) containerSpec(id string) string {
 	return "containerd:k8s.io/" + id
 }
 
-// parts finds a process of each group in a pod's, and refuses one that is not the pod's
-// alone.
+// parts finds a process of each group in a pod's group, and returns an error if the group is
+// not the pod's alone.
 func (k Kind) parts(spec string, r runtime, shared cgroupfs.Group, ids []string) (firsts []int, err error) {
 	children, err := shared.Children()
 	if err != nil {
@@ -288,7 +289,7 @@ func (k Kind) parts(spec string, r runtime, shared cgroupfs.Group, ids []string)
 	return firsts, nil
 }
 
-// notOnV1 says why a pod cannot be limited as one, and what can.
+// notOnV1 says why a pod cannot be limited on v1, and what can be limited instead.
 func (k Kind) notOnV1(ctx context.Context, spec string, r runtime, s sandbox) error {
 	ids, err := r.containers(ctx, s)
 	if err != nil {
@@ -302,14 +303,14 @@ func (k Kind) notOnV1(ctx context.Context, spec string, r runtime, s sandbox) er
 		Remedy: "limit the containers one by one (" + strings.Join(each, ", ") + "), or boot with cgroup v2"}
 }
 
-// nameMax bounds names of pods and namespaces: Kubernetes's are those of domains.
+// nameMax bounds names of pods and namespaces, which in Kubernetes are DNS names.
 const nameMax = 253
 
-// isName reports whether a pod or a namespace can have this name. Kubernetes takes fewer;
-// crictl takes what it is given.
+// isName reports whether a pod or a namespace can have this name. Kubernetes accepts fewer
+// names; crictl accepts any.
 func isName(text string) bool { return target.IsWord(text, nameMax) }
 
-// explain says what a failed question means for the user.
+// explain says for the user why a question failed.
 func explain(spec, socket string, err error) error {
 	var status *grpc.Status
 	if errors.As(err, &status) && status.Code == grpc.Unimplemented {
@@ -320,8 +321,9 @@ func explain(spec, socket string, err error) error {
 		Remedy: "start the container runtime, or name its socket with CONTAINER_RUNTIME_ENDPOINT=unix:///PATH"}.Explain(spec, err)
 }
 
-// Namer returns what spells a pod's own group as this kind does, and another's as "".
-// kubelet calls it after the pod's UID: podUID, or kubepods-...-podUID.slice with _ for -.
+// Namer returns a function that gives the name of a pod's own group in this kind, and "" for
+// other groups. kubelet names it after the pod's UID: podUID, or kubepods-...-podUID.slice with
+// _ for -.
 func (k Kind) Namer(ctx context.Context) func(group string) string {
 	pods := map[string]string{}
 	if socket, err := k.socket(); err == nil {
@@ -341,7 +343,7 @@ func (k Kind) Namer(ctx context.Context) func(group string) string {
 	}
 }
 
-// Live names the pods whose names begin so, for somebody who types one. What cannot be
+// Live names the pods whose names begin with prefix, for completion. A runtime that cannot be
 // asked has none.
 func (k Kind) Live(ctx context.Context, prefix string) []string {
 	socket, err := k.socket()

@@ -1,7 +1,7 @@
-// Package unit resolves targets of the kind unit:NAME: a systemd service, scope or
-// slice, a socket, mount or swap, by its name; one without a suffix is a service's.
-// systemd says which group a unit has. Where it cannot be asked, which is below another
-// root, a group is a unit's by its path.
+// Package unit resolves targets of the kind unit:NAME: a systemd service, scope, slice, socket,
+// mount or swap, by its name. A name without a suffix is a service. systemd says which group a
+// unit has. If systemd cannot be asked, as below another root, the path of a group tells its
+// unit.
 package unit
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/weir-io/weir/internal/target"
 )
 
-// A Manager is what is asked of systemd: a *systemd.Conn is one.
+// A Manager is what this package needs of systemd; *systemd.Conn implements it.
 type Manager interface {
 	Unit(ctx context.Context, name string) (systemd.Unit, error)
 	Close() error
@@ -31,12 +31,12 @@ type Kind struct {
 // Name returns "unit".
 func (Kind) Name() string { return "unit" }
 
-// lookTimeout bounds what systemd may take to answer: it may have to read the unit's
-// files first.
+// lookTimeout bounds how long systemd may take to answer: it may have to read the unit's files
+// first.
 const lookTimeout = 20 * time.Second
 
-// A NoGroupError says that a unit runs, and has no group of its own in the hierarchy: on
-// cgroup v1 systemd makes one when it is asked for accounting, or given a setting.
+// A NoGroupError says that a unit is running but has no group of its own in the hierarchy: on
+// cgroup v1 systemd makes one when a unit asks for accounting, or gets a setting.
 type NoGroupError struct {
 	Unit  string
 	Mount string // of the hierarchy
@@ -50,7 +50,7 @@ func (e *NoGroupError) Error() string {
 // Target spells the unit.
 func (e *NoGroupError) Target() string { return "unit:" + e.Unit }
 
-// Resolve finds the group of a unit that runs.
+// Resolve finds the group of a running unit.
 func (k Kind) Resolve(ctx context.Context, name string) (target.Target, error) {
 	full, err := systemd.FullName(name)
 	var refused *systemd.NameError
@@ -104,7 +104,7 @@ func whyNot(u systemd.Unit, asked string) error {
 	return e
 }
 
-// found makes a target of a unit and the group that systemd says it has.
+// found makes a target of a unit and the group that systemd reports.
 func (k Kind) found(name, cgroup string) (target.Target, error) {
 	group, err := k.Hierarchy.Group(cgroup)
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// firstChild is the first process that one has started, in LXC the container's own
-// first; 0 if it has none.
+// firstChild is the first process that a process has started; in LXC that is the container's
+// own first process. 0: there is none.
 func firstChild(root string, pid int) int {
 	number := strconv.Itoa(pid)
 	text, err := os.ReadFile(filepath.Join(root, "proc", number, "task", number, "children"))
@@ -31,10 +31,10 @@ func firstChild(root string, pid int) int {
 // openFiles are the files and devices that QEMU does a domain's I/O on.
 type openFiles struct{ written, read []string }
 
-// openDisks lists the disks that a process has open, those that it may write and those that
-// it only reads: backing images and virtual CDs. What it has in memory, shared with others or
-// not, its firmware with what that keeps, and its program's own files are none. A file that
-// cannot be looked at is left out: it never hides the others.
+// openDisks lists the disks that a process has open: those that it may write, and those that it
+// only reads (backing images and virtual CDs). Memory, shared or not, firmware with its
+// variables, and the program's own files are not disks. A file that cannot be read is left out,
+// and never hides the others.
 func openDisks(root string, pid int) (all openFiles, err error) {
 	dir := filepath.Join(root, "proc", strconv.Itoa(pid))
 	entries, err := os.ReadDir(filepath.Join(dir, "fd"))
@@ -68,8 +68,8 @@ func openDisks(root string, pid int) (all openFiles, err error) {
 	return all, nil
 }
 
-// noDisks begin the names of files that are no disk of a domain's, though QEMU has them
-// open: memory, firmware (and the variables that it keeps), the program's own.
+// noDisks are prefixes of files that QEMU has open but that are not disks of a domain: memory,
+// firmware and its variables, the program's own files.
 var noDisks = []string{"/memfd:", "/dev/shm/", "/dev/hugepages", "/run/", "/proc/", "/sys/", "/usr/", "/lib/", "/etc/", "/anon_hugepage",
 	"/var/lib/libvirt/qemu/nvram/", "/var/lib/libvirt/qemu/ram/", "/var/lib/libvirt/qemu/save/", "/var/log/"}
 
@@ -86,7 +86,7 @@ func inMemory(file string) bool {
 	return slices.Contains([]int64{unix.TMPFS_MAGIC, unix.HUGETLBFS_MAGIC, unix.RAMFS_MAGIC}, int64(st.Type))
 }
 
-// modeOf reads how a descriptor is open: O_RDONLY, O_WRONLY or O_RDWR.
+// modeOf reads how a descriptor was opened: O_RDONLY, O_WRONLY or O_RDWR.
 func modeOf(fdinfo string) (mode int, known bool) {
 	text, err := os.ReadFile(fdinfo)
 	if err != nil {

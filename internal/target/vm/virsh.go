@@ -16,19 +16,20 @@ import (
 	"github.com/weir-io/weir/internal/limit"
 )
 
-// A Config is a domain's configuration, that libvirt starts it with and that virsh changes.
+// A Config is a domain's configuration, with which libvirt starts the domain and which virsh
+// can change.
 type Config struct {
 	Name   string
 	Driver string // "qemu" or "lxc"
 }
 
-// ConfigOf returns the configuration of a domain that runs or has run.
+// ConfigOf returns the configuration of a domain that is running or has run.
 func (k Kind) ConfigOf(name string) (Config, error) {
 	d, err := k.find("vm:"+name, name)
 	return Config{name, d.driver}, err
 }
 
-// Configs are the configurations that may be there of a domain that does not run.
+// Configs returns the possible configurations of a domain that is not running.
 func Configs(name string) (all []Config) {
 	if !isName(name) {
 		return nil
@@ -39,17 +40,18 @@ func Configs(name string) (all []Config) {
 	return all
 }
 
-// uris are where virsh finds the drivers of a host.
+// uris are the libvirt URIs of a host's drivers.
 var uris = map[string]string{"qemu": "qemu:///system", "lxc": "lxc:///"}
 
-// options are virsh's for the rates (virsh(1), blkiotune), and with _ for - its names of
-// them.
+// options are virsh's options for the rates (virsh(1), blkiotune); with _ for - they are the
+// names in its output.
 var options = map[limit.Key]string{
 	limit.RBPS: "device-read-bytes-sec", limit.WBPS: "device-write-bytes-sec",
 	limit.RIOPS: "device-read-iops-sec", limit.WIOPS: "device-write-iops-sec",
 }
 
-// virshMax bounds what virsh may take: it waits for a domain's lock while that starts.
+// virshMax bounds how long virsh may take: it waits for a domain's lock while the domain
+// starts.
 const virshMax = 20 * time.Second
 
 func (c Config) virsh(ctx context.Context, args ...string) (string, error) {
@@ -74,12 +76,12 @@ func (c Config) virsh(ctx context.Context, args ...string) (string, error) {
 	return out.String(), nil
 }
 
-// words are virsh's for a domain's configuration.
+// words returns virsh's arguments for a domain's configuration.
 func (c Config) words(args []string) []string {
 	return slices.Concat([]string{"--quiet", "--connect", uris[c.Driver], "blkiotune", "--config", "--domain=" + c.Name}, args)
 }
 
-// Limits are the limits in the configuration, by the paths of devices.
+// Limits returns the limits in the configuration, by device path.
 func (c Config) Limits(ctx context.Context) (map[string]limit.Limit, error) {
 	text, err := c.virsh(ctx)
 	if err != nil {
@@ -88,7 +90,7 @@ func (c Config) Limits(ctx context.Context) (map[string]limit.Limit, error) {
 	return parseTune(text)
 }
 
-// parseTune reads "device_write_bytes_sec: /dev/sda,1000,/dev/sdb,2000" and its sisters.
+// parseTune reads lines such as "device_write_bytes_sec: /dev/sda,1000,/dev/sdb,2000".
 func parseTune(text string) (map[string]limit.Limit, error) {
 	all := map[string]limit.Limit{}
 	for line := range strings.Lines(text) {
@@ -112,8 +114,8 @@ func parseTune(text string) (map[string]limit.Limit, error) {
 	return all, nil
 }
 
-// Keep has libvirt change limits in the configuration, by the paths of devices: rates that
-// are unset stay, and unlimited ones go.
+// Keep makes libvirt change limits in the configuration, by device path: unset rates stay, and
+// unlimited ones are removed.
 func (c Config) Keep(ctx context.Context, all map[string]limit.Limit) error {
 	args, err := c.tune(all)
 	if err == nil && args != nil {
@@ -122,7 +124,7 @@ func (c Config) Keep(ctx context.Context, all map[string]limit.Limit) error {
 	return err
 }
 
-// KeepCommand is what Keep runs; none where it would change nothing.
+// KeepCommand is the command that Keep runs; none if it would change nothing.
 func (c Config) KeepCommand(all map[string]limit.Limit) ([]string, error) {
 	args, err := c.tune(all)
 	if err != nil || args == nil {
@@ -131,7 +133,7 @@ func (c Config) KeepCommand(all map[string]limit.Limit) ([]string, error) {
 	return append([]string{"virsh"}, c.words(args)...), nil
 }
 
-// tune are virsh's options that change limits.
+// tune returns virsh's options that change limits.
 func (c Config) tune(all map[string]limit.Limit) (args []string, err error) {
 	for _, k := range limit.Keys {
 		var list []string

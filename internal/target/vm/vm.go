@@ -30,16 +30,16 @@ type Kind struct {
 // Name returns "vm".
 func (Kind) Name() string { return "vm" }
 
-// drivers are those of libvirt whose domains have cgroups.
+// drivers are the drivers of libvirt whose domains have cgroups.
 var drivers = []string{"qemu", "lxc"}
 
-// nameMax bounds a domain's name: with ".pid" it is one of a file.
+// nameMax bounds a domain's name: with ".pid" it is a file name.
 const nameMax = 251
 
-// folder is where a driver notes what runs.
+// folder is where a driver stores which domains run.
 func (k Kind) folder(driver string) string { return filepath.Join(k.Root, "run/libvirt", driver) }
 
-// Live names the running domains whose names begin so, for somebody who types one.
+// Live names the running domains whose names begin with prefix, for completion.
 func (k Kind) Live(prefix string) []string {
 	var names []string
 	for _, driver := range drivers {
@@ -57,19 +57,19 @@ func (k Kind) Live(prefix string) []string {
 	return slices.Compact(names)
 }
 
-// isName reports whether a domain can have this name: libvirt takes all but the slash
+// isName reports whether a domain can have this name: libvirt accepts everything except slashes
 // and control characters.
 func isName(name string) bool {
 	return name != "" && len(name) <= nameMax && utf8.ValidString(name) && !strings.ContainsFunc(name, func(r rune) bool { return r == '/' || unicode.IsControl(r) })
 }
 
-// A domain is one that runs.
+// A domain is a running domain.
 type domain struct {
 	driver string
 	pid    int // QEMU's, or that of LXC's controller
 }
 
-// Resolve finds the group of a domain that runs, and what it does its I/O on.
+// Resolve finds the group of a running domain, and its disks.
 func (k Kind) Resolve(_ context.Context, name string) (target.Target, error) {
 	spec := "vm:" + name
 	if !isName(name) {
@@ -101,8 +101,8 @@ func (k Kind) Resolve(_ context.Context, name string) (target.Target, error) {
 	return t, err
 }
 
-// Names finds the domains that run, by the path of the group in the hierarchy that each is
-// limited in. (The name in a scope's own is what machined takes of it: without _ and .)
+// Names finds the running domains, by the path of the group in which each is limited. (The name
+// of the scope has only what machined accepts: no _ and no dots.)
 func (k Kind) Names() map[string]string {
 	names := map[string]string{}
 	for _, driver := range drivers {
@@ -149,7 +149,7 @@ func (k Kind) find(spec, name string) (domain, error) {
 	return domain{}, &target.NotFound{Target: spec, Why: "no such domain is running; virsh list and virsh -c lxc:/// list show running domains"}
 }
 
-// readPID reads what libvirt has noted of a domain that runs.
+// readPID reads what libvirt has stored about a running domain.
 func (k Kind) readPID(driver, name string) (domain, error) {
 	file := filepath.Join(k.folder(driver), name+".pid")
 	text, err := os.ReadFile(file)
@@ -163,9 +163,10 @@ func (k Kind) readPID(driver, name string) (domain, error) {
 	return domain{driver, pid}, nil
 }
 
-// groupOf finds the domain's group. On v2 that is the one that libvirt's own limits are on,
-// which binds all below it: what libvirt makes in machined's scope, or older ones themselves.
-// On v1, where a rule binds its own group alone, it is the one that its process is in.
+// groupOf finds the domain's group. On v2 that is the group with libvirt's own limits, which
+// apply to all groups below it: what libvirt makes in machined's scope, or the scope itself
+// with older versions. On v1, where a rule applies only to its own group, it is the group of
+// the domain's process.
 func (k Kind) groupOf(spec string, d domain) (cgroupfs.Group, error) {
 	group, err := k.FS.OfProcess(k.Hierarchy, d.pid)
 	if cgroupfs.IsGone(err) {
@@ -193,9 +194,8 @@ func (k Kind) groupOf(spec string, d domain) (cgroupfs.Group, error) {
 	return group, fmt.Errorf("%s: its process, %d, is in cgroup %s, which is not libvirt's: the domain has just ended, or libvirt makes no cgroups here; name the group (cgroup:/PATH)", spec, d.pid, group.Path())
 }
 
-// isDomains reports whether a group is one that is made for a domain of a driver:
-// machined's scope, libvirt's own /machine/NAME.libvirt-DRIVER, or the oldest,
-// libvirt/DRIVER/NAME.
+// isDomains reports whether a group was made for a domain of a driver: machined's scope,
+// libvirt's own /machine/NAME.libvirt-DRIVER, or the oldest form, libvirt/DRIVER/NAME.
 func isDomains(group, driver string) bool {
 	last, above := path.Base(group), path.Dir(group)
 	return strings.HasPrefix(last, `machine-`+driver+`\x2d`) && strings.HasSuffix(last, ".scope") ||
