@@ -11,11 +11,11 @@ type Advice struct {
 	Text string `json:"text"`
 }
 
-// adviseFrom is the least share that a kind of operation has of all the time, for its
-// causes to be explained.
+// adviseFrom is the least share of all time that a kind of operation must have for its causes
+// to be explained.
 const adviseFrom = 0.05
 
-// Advise explains the causes of what took long, from what was read meanwhile.
+// Advise explains the causes of slow operations, from the evidence.
 func (r *Report) Advise() []Advice {
 	total := 0.0
 	for _, o := range r.Ops {
@@ -42,7 +42,7 @@ func (r *Report) Advise() []Advice {
 	return advice
 }
 
-// words says what share of which time a cause has.
+// words says which share of which time a cause has.
 func (o *OpsReport) words(c Cause) string {
 	of := "of their time"
 	if o.Verdict.Of != "all" {
@@ -94,7 +94,7 @@ func explainMemcg(r *Report) string {
 	return text + ". Direct I/O needs no page cache"
 }
 
-// roundUp leaves a tenth of room, and two digits.
+// roundUp adds a tenth, and keeps two digits.
 func roundUp(bytes uint64) uint64 {
 	bytes += bytes / 10
 	step := uint64(1 << 20)
@@ -125,8 +125,8 @@ func explainDirty(r *Report) string {
 	return text
 }
 
-// explainOthers says what is known of I/O that others have submitted: writeback is charged
-// to who wrote, and told of behind the scenes.
+// explainOthers says what is known of I/O that others have submitted: the kernel charges
+// writeback to the writer's group, and the report lists it as background I/O.
 func explainOthers(r *Report) string {
 	const text = "writeback by the kernel's flushers, readahead of another process, or I/O that weir could not follow"
 	if held := r.heldBehind(); held > 0.5 {
@@ -135,8 +135,8 @@ func explainOthers(r *Report) string {
 	return text
 }
 
-// heldBehind is the share that blk-throttle has of the time of writes behind the scenes; 0
-// where that is not known.
+// heldBehind is the share of the time of background writes that they wait for blk-throttle; 0
+// if not known.
 func (r *Report) heldBehind() float64 {
 	for _, b := range r.Behind {
 		if b.Direction != "write" || b.ThrottleSeconds == nil {
@@ -149,7 +149,7 @@ func (r *Report) heldBehind() float64 {
 	return 0
 }
 
-// writeLimits are those of the target's limits that bind writes.
+// writeLimits returns the target's limits on writes.
 func (r *Report) writeLimits() string {
 	var writes []DeviceLimit
 	for _, l := range r.Evidence.Limits {

@@ -2,8 +2,8 @@ package trace
 
 import "time"
 
-// Bounds are the latencies of a histogram's bucket, by its index: from the first up to
-// and without the second.
+// Bounds returns the latencies of a histogram's bucket by its index: from the first, up to but
+// not including the second.
 func Bounds(bucket int) (from, to time.Duration) {
 	low, high := bounds(bucket)
 	return time.Duration(low), time.Duration(high)

@@ -35,8 +35,8 @@ func (c call) bits() uint8 {
 	return b
 }
 
-// callsOf are the system calls of some kinds, by number. sendfile(2) can be of
-// either; which it is is seen only then. splice(2) from a file to a pipe is none.
+// callsOf returns the system calls of some kinds, by number. sendfile(2) can be a read or a
+// write, which shows only when it runs. splice(2) from a file to a pipe is not included.
 func callsOf(kinds []Kind) (all [callsMax]uint8) {
 	for number, c := range systemCalls {
 		for _, k := range kinds {

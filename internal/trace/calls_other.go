@@ -2,5 +2,5 @@
 
 package trace
 
-// systemCalls are not known here; Open says so.
+// systemCalls are not known on this architecture; Open says so.
 var systemCalls map[int]call

@@ -10,11 +10,11 @@ import (
 	"github.com/weir-io/weir/internal/target"
 )
 
-// Evidence is what was read of the host and the target while they were traced.
+// Evidence is what weir read about the host and the target during the trace.
 type Evidence struct {
 	Memory *Memory `json:"memory"` // of the target's group, or the one above that is nearest to its limit; null: none is bound, or known
 	Dirty  *Dirty  `json:"dirty"`  // null: not known
-	// Limits are those that bind the target, by device.
+	// Limits are the limits that apply to the target, by device.
 	Limits []DeviceLimit `json:"limits"`
 	// Paced is whether weir's pacer holds the target's buffered writes.
 	Paced bool `json:"paced"`
@@ -30,7 +30,7 @@ type DeviceLimit struct {
 // String writes it as people do: "write 10 MB/s on /dev/vdb".
 func (d DeviceLimit) String() string { return d.Limit.String() + " on " + d.Node }
 
-// writes is what of it binds writes.
+// writes returns the limits on writes.
 func (d DeviceLimit) writes() DeviceLimit {
 	for _, k := range []limit.Key{limit.RBPS, limit.RIOPS} {
 		d.Limit = d.Limit.With(k, limit.Rate{})
@@ -56,7 +56,7 @@ func (m Memory) bound() uint64 {
 	return m.Max
 }
 
-// full is how near the group is to its limit, from 0 to 1.
+// full is how full the group's memory is, from 0 to 1.
 func (m Memory) full() float64 {
 	if b := m.bound(); b > 0 {
 		return float64(m.Used) / float64(b)
@@ -64,7 +64,7 @@ func (m Memory) full() float64 {
 	return 0
 }
 
-// Dirty is what of the host's memory waits for its disks, at most, and the thresholds;
+// Dirty is the most data in the host's memory that waited for its disks, and the thresholds;
 // bytes.
 type Dirty struct {
 	Now          uint64 `json:"dirty"`
@@ -74,7 +74,7 @@ type Dirty struct {
 	LimitAt      uint64 `json:"threshold"`            // from between the two on writers wait
 }
 
-// sampleEvery is how often the evidence is looked at.
+// sampleEvery is how often the evidence is read.
 const sampleEvery = 100 * time.Millisecond
 
 // A Witness gathers evidence until it is stopped.
@@ -87,8 +87,8 @@ type Witness struct {
 	found  Evidence // the goroutine's, until it has ended
 }
 
-// Watch begins to gather evidence of a target's group, or of that of a process of it, if
-// pid is not 0; nil: of the host alone.
+// Watch starts to gather evidence about a target's group, or about the group of process pid if
+// pid is not 0; nil: only about the host.
 func Watch(groups *cgroupfs.FS, group *cgroupfs.Group, pid int) *Witness {
 	w := &Witness{group: group, pid: pid, groups: groups, stop: make(chan struct{}), ended: make(chan struct{})}
 	w.found.Limits = []DeviceLimit{}
@@ -96,7 +96,8 @@ func Watch(groups *cgroupfs.FS, group *cgroupfs.Group, pid int) *Witness {
 	return w
 }
 
-// Stop ends that. What could not be read is left out: it is beside the figures.
+// Stop ends the gathering. It leaves out what could not be read, because the figures do not
+// depend on it.
 func (w *Witness) Stop() Evidence {
 	close(w.stop)
 	<-w.ended
@@ -131,7 +132,7 @@ func (w *Witness) lookAtDirty(host kernel.FS) {
 	w.found.Dirty.BackgroundAt, w.found.Dirty.LimitAt = d.BackgroundAt, d.LimitAt
 }
 
-// lookAtMemory looks for the group on the way up that is nearest to its limit.
+// lookAtMemory finds the group, from the target's upwards, that is nearest to its memory limit.
 func (w *Witness) lookAtMemory() {
 	at, ok := w.memoryGroup()
 	if !ok {
@@ -161,8 +162,8 @@ func (w *Witness) keep(m Memory) {
 	}
 }
 
-// memoryGroup is the target's group where memory is counted: on v1 that of one of its
-// processes in another hierarchy.
+// memoryGroup returns the target's group in the hierarchy of the memory controller: on v1 that
+// of one of its processes.
 func (w *Witness) memoryGroup() (cgroupfs.Group, bool) {
 	if w.group == nil {
 		return cgroupfs.Group{}, false

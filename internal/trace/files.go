@@ -25,26 +25,26 @@ type File struct {
 	Split   map[string]float64 `json:"split_seconds"`
 }
 
-// A FileWatch reads the sums by file, and looks for the files' paths while processes have
-// them open.
+// A FileWatch reads the sums by file, and looks for the files' paths while processes have them
+// open.
 type FileWatch struct {
 	sums  *ebpf.Map
 	paths *paths
 	found map[opened]string // the paths of files, whichever process has them open
 }
 
-// WatchFiles begins it. It ends with the trace.
+// WatchFiles starts a FileWatch, which ends with the trace.
 func (t *Tracer) WatchFiles() *FileWatch {
 	return &FileWatch{sums: t.maps[traceMapFiles], paths: newPaths(), found: map[opened]string{}}
 }
 
-// Look looks for the paths of files that are new.
+// Look looks for the paths of new files.
 func (w *FileWatch) Look() error {
 	_, err := w.Files()
 	return err
 }
 
-// Files are the sums so far, those that took most time first.
+// Files returns the sums so far, the most time first.
 func (w *FileWatch) Files() ([]File, error) {
 	all := []File{}
 	var key fileKey
@@ -62,7 +62,7 @@ func (w *FileWatch) Files() ([]File, error) {
 	return all, nil
 }
 
-// path is a file's, as far as any process was seen with it open.
+// path returns a file's path, if a process was seen with it open.
 func (w *FileWatch) path(key *fileKey, sum *fileSum) string {
 	f := opened{device: key.Device, inode: key.Inode, name: text(sum.Name[:])}
 	if found, ok := w.found[f]; ok {

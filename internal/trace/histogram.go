@@ -10,7 +10,7 @@ type Cell struct {
 	Parts Split
 }
 
-// A Histogram is operations by latency, log-linear: eight buckets an octave, so that a
+// A Histogram counts operations by latency, log-linearly: eight buckets for each octave, so a
 // bucket is at most an eighth wide.
 type Histogram [bucketsMax]Cell
 
@@ -32,7 +32,7 @@ func (h *Histogram) Count() (n uint64) {
 	return n
 }
 
-// Split is all their time by part.
+// Split returns all time by part.
 func (h *Histogram) Split() (s Split) {
 	for _, c := range h {
 		s = s.Plus(c.Parts)
@@ -40,7 +40,7 @@ func (h *Histogram) Split() (s Split) {
 	return s
 }
 
-// Minus takes what was before away.
+// Minus subtracts the state before.
 func (h *Histogram) Minus(before *Histogram) (d Histogram) {
 	for i, c := range h {
 		d[i] = Cell{c.Count - min(c.Count, before[i].Count), c.Parts.Minus(before[i].Parts)}
@@ -48,8 +48,8 @@ func (h *Histogram) Minus(before *Histogram) (d Histogram) {
 	return d
 }
 
-// Quantile is the latency that a share q of the operations, from 0 to 1, stay within;
-// within a bucket they count as evenly spread. 0 without operations.
+// Quantile is the latency that a share q (0 to 1) of the operations does not exceed. Operations
+// count as evenly spread within a bucket. 0 without operations.
 func (h *Histogram) Quantile(q float64) time.Duration {
 	bucket, inside := h.at(q)
 	if bucket < 0 {
@@ -76,8 +76,8 @@ func (h *Histogram) at(q float64) (bucket int, inside float64) {
 	return bucket, 1
 }
 
-// Above splits the time that operations slower than the median take beyond what those
-// up to it take on the average, part by part.
+// Above returns, by part, the time that operations slower than the median take beyond the
+// average of the others.
 func (h *Histogram) Above() (s Split) {
 	middle, _ := h.at(0.5)
 	if middle < 0 {

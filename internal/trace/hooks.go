@@ -11,27 +11,28 @@ import (
 	"github.com/cilium/ebpf/link"
 )
 
-// A hook is a place in the kernel that a program of bpf/trace.bpf.c is attached to. Each
-// is tried by itself: what cannot be had is told, and only some are indispensable.
+// A hook is a place in the kernel that a program of bpf/trace.bpf.c is attached to. Each is
+// tried separately: missing ones are reported, and only some are indispensable.
 type hook struct {
 	name     string   // for people
 	programs []string // of the object, all of them or none
 	// functions are the names that the hooked function has had; empty: the programs name
 	// their tracepoints themselves.
 	functions []string
-	// unfit is why the kernel's own is of no use, known before it is tried.
+	// unfit is why the kernel's hook cannot be used, if that is known in advance.
 	unfit string
 	// before are programs that are tried first, where programs can be preempted.
 	before []string
 	// instead of this hook where it cannot be had
 	fallback *hook
-	// instead is a variable of the object that has the other programs make up for this hook.
+	// instead is a variable of the object that makes the other programs compensate for this
+	// hook.
 	instead string
-	// without says what is not told without it; empty: nothing at all is.
+	// without says what weir cannot show without it; empty: there is no trace at all.
 	without string
 }
 
-// hooks is what a trace of some kinds attaches.
+// hooks returns the hooks for a trace of some kinds.
 func hooks(kinds []Kind) []hook {
 	all := []hook{
 		{name: "raw_syscalls:sys_enter, sys_exit", programs: []string{traceProgEnter, traceProgLeave},
@@ -63,7 +64,7 @@ func hooks(kinds []Kind) []hook {
 	return all
 }
 
-// Missing is a hook that could not be had.
+// Missing is a hook that is not available.
 type Missing struct {
 	Hook    string `json:"hook"`
 	Reason  string `json:"reason"`
@@ -108,8 +109,8 @@ func (t *Tracer) attachAll(h hook) error {
 	return nil
 }
 
-// attachOne attaches a program to what it is for: the first of the functions that the
-// kernel has, or the tracepoint that it names.
+// attachOne attaches a program to the first of the functions that the kernel has, or to the
+// tracepoint that the program names.
 func (t *Tracer) attachOne(name string, functions []string) (link.Link, error) {
 	spec := t.spec.Programs[name].Copy()
 	function := ""
@@ -136,7 +137,7 @@ func (t *Tracer) attachOne(name string, functions []string) (link.Link, error) {
 	return link.AttachTracing(link.TracingOptions{Program: program})
 }
 
-// function is the first of some that the kernel has.
+// function returns the first of some functions that the kernel has.
 func (t *Tracer) function(names []string) string {
 	for _, name := range names {
 		var f *btf.Func
@@ -147,7 +148,7 @@ func (t *Tracer) function(names []string) string {
 	return ""
 }
 
-// load loads one program beside the maps that are there.
+// load loads one program with the existing maps.
 func (t *Tracer) load(name string, program *ebpf.ProgramSpec) (*ebpf.Program, error) {
 	one := t.spec.Copy()
 	one.Programs = map[string]*ebpf.ProgramSpec{name: program}

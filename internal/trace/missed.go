@@ -8,11 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// missed is how many events the kernel kept from the trace's programs, of whichever task:
-// a processor does not begin a program that another task is in the middle of
-// (05b24ff9b2cf), and where system calls' tracepoints can be preempted one often is.
-// Kernels that do not count it (9ed9e9ba2337, 5.12) say 0. It is not known to whoever may
-// not ask.
+// missed is how many events the kernel kept from the trace's programs, for any task: a
+// processor does not start a program that another task is in the middle of (05b24ff9b2cf),
+// which is frequent where the tracepoints of system calls can be preempted. Kernels that do not
+// count it (9ed9e9ba2337, 5.12) report 0. known is false if the caller may not ask.
 func (t *Tracer) missed() (events uint64, known bool, err error) {
 	for _, l := range t.links {
 		info, err := l.Info()

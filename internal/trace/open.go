@@ -31,7 +31,8 @@ type Options struct {
 	Files  bool          // sums by file
 }
 
-// A Tracer is a trace under way. What it has loaded goes with it, or with the process.
+// A Tracer is a running trace. What it has loaded is gone when it is closed or its process
+// ends.
 type Tracer struct {
 	Missing []Missing
 	Began   time.Time
@@ -48,7 +49,7 @@ type Tracer struct {
 	preemptible bool // the kernel preempts programs of tracepoints
 }
 
-// Open starts a trace. Where none can be had the error is a *bpf.Unavailable.
+// Open starts a trace. If tracing is not available, the error is a *bpf.Unavailable.
 func Open(o Options) (_ *Tracer, err error) {
 	if err := errors.Join(hindrance(), seesHost()); err != nil {
 		return nil, err
@@ -91,8 +92,8 @@ func Open(o Options) (_ *Tracer, err error) {
 	return t, t.start()
 }
 
-// start has the programs begin. The variable is written through its map: memory that is
-// shared with the kernel is not always to be had on 5.10.
+// start makes the programs begin. It writes the variable through its map, because memory shared
+// with the kernel is not always available on 5.10.
 func (t *Tracer) start() error {
 	bss := t.maps[".bss"]
 	value := make([]byte, bss.ValueSize())
@@ -187,8 +188,8 @@ func kindsMask(kinds []Kind) (mask uint32) {
 	return mask
 }
 
-// argument is the place of a structure among a tracepoint's arguments, the programs' own
-// context not counted.
+// argument returns the position of a structure among a tracepoint's arguments, not counting the
+// programs' own context.
 func (t *Tracer) argument(tracepoint, structure string) (place int, ok bool) {
 	var d *btf.Typedef
 	if err := t.types.TypeByName("btf_trace_"+tracepoint, &d); err != nil {
@@ -229,7 +230,7 @@ func idOf(g cgroupfs.Group) (uint64, error) {
 	return st.Ino, nil
 }
 
-// level is how many groups are above one.
+// level is how many groups are above a group.
 func level(g cgroupfs.Group) uint32 {
 	return uint32(len(strings.FieldsFunc(filepath.Clean(g.Path()), func(r rune) bool { return r == '/' })))
 }

@@ -2,8 +2,8 @@ package trace
 
 import "fmt"
 
-// A Part is one of the places where the time of an operation goes. They exclude each
-// other and together are all of its time. The order is enum part's in bpf/trace.h.
+// A Part is one of the places where the time of an operation goes. The parts exclude each other
+// and add up to the whole time. The order is that of enum part in bpf/trace.h.
 type Part int
 
 // The parts.
@@ -49,7 +49,7 @@ func (p Part) Title() string {
 // A Split is time by part, ns.
 type Split [Parts]uint64
 
-// Sum is all of it, ns.
+// Sum is the whole time, in ns.
 func (s Split) Sum() (ns uint64) {
 	for _, v := range s {
 		ns += v
@@ -65,7 +65,7 @@ func (s Split) Plus(o Split) Split {
 	return s
 }
 
-// Minus takes what was before away.
+// Minus subtracts the state before.
 func (s Split) Minus(before Split) Split {
 	for i := range s {
 		s[i] -= min(s[i], before[i])
@@ -73,7 +73,7 @@ func (s Split) Minus(before Split) Split {
 	return s
 }
 
-// Share is a part's, from 0 to 1; 0 of nothing.
+// Share is the share of a part, from 0 to 1; 0 if there is no time.
 func (s Split) Share(p Part) float64 {
 	if sum := s.Sum(); sum > 0 {
 		return float64(s[p]) / float64(sum)
@@ -84,7 +84,7 @@ func (s Split) Share(p Part) float64 {
 // A Kind is what an operation does.
 type Kind int
 
-// The kinds. The order is enum kind's in bpf/trace.h.
+// The kinds. The order is that of enum kind in bpf/trace.h.
 const (
 	Write Kind = iota // write(2) and its sisters, and sendfile(2) and copy_file_range(2) into a file
 	Read              // read(2) and its sisters, and sendfile(2) from a file

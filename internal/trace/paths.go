@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nameMost is how much of a name the kernel side keeps: char name[64] of bpf/trace.h.
+// nameMost is how much of a name the kernel side stores: char name[64] of bpf/trace.h.
 const nameMost = 63
 
 const (
-	// fdsMost bounds how many of a process's files are looked through.
+	// fdsMost bounds how many open files of a process are checked.
 	fdsMost = 1024
 	// pathsMost bounds how many paths are remembered.
 	pathsMost = 8192
@@ -28,8 +28,8 @@ type opened struct {
 	name   string // the last element of its path
 }
 
-// paths finds the paths of files in what their processes have open now. A process that
-// has closed the file, or has ended, leaves the bare name.
+// paths finds the paths of files among the files that their processes have open now. If a
+// process has closed the file, or has ended, only the file's name is known.
 type paths struct {
 	proc  string // /proc
 	known map[opened]string
@@ -37,8 +37,8 @@ type paths struct {
 
 func newPaths() *paths { return &paths{proc: "/proc", known: map[opened]string{}} }
 
-// find is a file's path as its process sees it, or else its name. fd is where the process
-// had it; -1: not known.
+// find returns a file's path as its process sees it, or else its name. fd is the process's
+// descriptor; -1: not known.
 func (p *paths) find(f opened, fd int) string {
 	if f.inode == 0 || f.name == "" {
 		return f.name
@@ -57,7 +57,7 @@ func (p *paths) find(f opened, fd int) string {
 	return found
 }
 
-// look is a file's path; empty: not found.
+// look returns a file's path; empty: not found.
 func (p *paths) look(f opened, fd int) string {
 	dir := filepath.Join(p.proc, strconv.Itoa(int(f.tgid)), "fd")
 	if fd >= 0 {
@@ -87,9 +87,9 @@ func (p *paths) look(f opened, fd int) string {
 	return near
 }
 
-// at is where a link of /proc/PID/fd leads to, if that is the file by its name. It is so
-// exactly if the numbers are the same too: those that programs are told differ from the
-// kernel's own on btrfs and overlayfs.
+// at returns where a link of /proc/PID/fd leads to, if it has the file's name. exact is true if
+// the device and inode numbers match too: on btrfs and overlayfs programs see other numbers
+// than the kernel's own.
 func (f opened) at(link string) (found string, exact bool) {
 	to, err := os.Readlink(link)
 	if err != nil || !strings.HasPrefix(to, "/") {

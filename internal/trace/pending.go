@@ -13,15 +13,15 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-// pendingMost bounds the operations under way that are told, and pendingMin is how long one
-// must last to be.
+// pendingMost bounds the unfinished operations that are listed, and pendingMin is how long one
+// must have run to be listed.
 const (
 	pendingMost = 100
 	pendingMin  = 100 * time.Millisecond
 )
 
-// Pending lists operations that have not ended, the longest first: a write that has waited
-// for seconds when the trace ends is what it was made for.
+// Pending lists operations that have not ended, the longest first: a write that has waited for
+// seconds when the trace ends is what the user is looking for.
 func (t *Tracer) Pending() ([]Slow, error) {
 	all, err := valuesOf[uint32, operation](t.maps[traceMapOps])
 	if err != nil {
@@ -58,7 +58,7 @@ func (t *Tracer) Pending() ([]Slow, error) {
 	return found[:min(len(found), pendingMost)], nil
 }
 
-// valuesOf are the values that a map has.
+// valuesOf returns the values of a map.
 func valuesOf[K, V any](m *ebpf.Map) ([]V, error) {
 	keys, all := make([]K, m.MaxEntries()), make([]V, m.MaxEntries())
 	var cursor ebpf.MapBatchCursor
@@ -75,8 +75,8 @@ const (
 	askedWorker = 4
 )
 
-// soFarAway is soFar of a request of io_uring that no task is at: it waits for its I/O,
-// which cannot be told apart while it is under way, or for a worker.
+// soFarAway is soFar for a request of io_uring that no task works on: it waits for its I/O,
+// whose stages cannot be told apart before it ends, or for a worker.
 func (o operation) soFarAway(now uint64) Split {
 	s, part := o.Parts, OtherIO
 	if o.Asked == askedPunted {
@@ -88,7 +88,7 @@ func (o operation) soFarAway(now uint64) Split {
 	return s
 }
 
-// soFar adds what has gone on since the operation was looked at last.
+// soFar adds the time since the operation was last updated.
 func (o operation) soFar(now uint64) Split {
 	s := o.Parts
 	part := CPU
@@ -107,11 +107,11 @@ func (o operation) soFar(now uint64) Split {
 	return s
 }
 
-// waitParts are the parts of waits whose end is not known: own I/O cannot be told apart then.
+// waitParts are the parts of unfinished waits: own I/O cannot be split then.
 var waitParts = [waits]Part{waitFrozen: Frozen, waitMemcg: MemcgReclaim, waitReclaim: DirectReclaim, waitDirty: DirtyThrottle,
 	waitJournal: Journal, waitQueue: Queue, waitIO: OtherIO, waitSyscall: Other, waitExit: Other, waitRelease: Other, waitLoop: Other, waitBack: Other}
 
-// threadOf finds a thread that still is: its process, and its name.
+// threadOf finds the process and the name of a thread that still exists.
 func threadOf(tid uint32) (tgid uint32, comm string, ok bool) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", tid))
 	if err != nil {

@@ -32,13 +32,13 @@ type OpsReport struct {
 	P99     float64 `json:"p99_us"`
 	P999    float64 `json:"p999_us"`
 	Max     float64 `json:"max_us"`
-	// Split is all their time by part, and AboveP50 that which operations slower than the
-	// median take beyond what the others do; seconds.
+	// Split is all their time by part, and AboveP50 the extra time of operations slower than
+	// the median; seconds.
 	Split    map[string]float64 `json:"split_seconds"`
 	AboveP50 map[string]float64 `json:"above_p50_seconds"`
 	Verdict  Verdict            `json:"verdict"`
 	Buckets  []Bucket           `json:"histogram"`
-	// Unseen are operations that were not fully seen. They are in no other figure.
+	// Unseen are operations that were not fully traced. No other figure includes them.
 	Unseen UnseenReport `json:"not_fully_seen"`
 
 	split, above Split
@@ -80,7 +80,7 @@ type Reclaim struct {
 
 const microsecond = float64(time.Microsecond)
 
-// Report makes one of what was counted between two snapshots; before may be empty.
+// Report makes a report of what was counted between two snapshots; before may be empty.
 func (s *Snapshot) Report(before *Snapshot, kinds []Kind) Report {
 	r := Report{Seconds: (s.After - before.After).Seconds(), Lost: s.Lost,
 		Ops: []OpsReport{}, Behind: []BehindReport{}, Advice: []Advice{}, Open: []Slow{}, Evidence: Evidence{Limits: []DeviceLimit{}}, Slow: []Slow{}, Files: []File{}, Missing: []Missing{}}
@@ -129,7 +129,7 @@ func (o *Ops) report(k Kind, before *Ops) OpsReport {
 	return r
 }
 
-// seconds names each part.
+// seconds returns the parts by name.
 func (s Split) seconds() map[string]float64 {
 	m := map[string]float64{}
 	for p, ns := range s {

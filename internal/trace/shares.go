@@ -15,14 +15,14 @@ type Share struct {
 	Percent int // rounded; those of one time add up to 100
 }
 
-// restShare is up to which share a part is one of the small ones.
+// restShare: a part with a smaller share counts as one of the small ones.
 const restShare = 0.005
 
 // restTitle names the small parts.
 const restTitle = "the rest"
 
-// Shares are the parts of the time that the verdict is about, the largest first, and how
-// much time that is, in seconds. None of no time.
+// Shares returns the parts of the time that the verdict is about, the largest first, and that
+// time in seconds. None if there is no time.
 func (o OpsReport) Shares() (all []Share, seconds float64) {
 	split := o.AboveP50
 	if o.Verdict.Of == "all" {
@@ -31,7 +31,7 @@ func (o OpsReport) Shares() (all []Share, seconds float64) {
 	return SharesOf(split)
 }
 
-// SharesOf are the parts of a time that is given by part, in seconds, as in a report.
+// SharesOf returns the parts of a time that is given by part, in seconds, as in a report.
 func SharesOf(split map[string]float64) (all []Share, seconds float64) {
 	// In the parts' order: the sum of floating-point numbers depends on it.
 	for p := range Parts {
@@ -57,8 +57,8 @@ func SharesOf(split map[string]float64) (all []Share, seconds float64) {
 	return all, seconds
 }
 
-// percents rounds shares such that they add up to 100: each down, and then those up that
-// lost most.
+// percents rounds shares so that they add up to 100: it rounds each down, and then those up
+// that lost most.
 func percents(all []Share) {
 	left := 100
 	order := make([]int, len(all))
@@ -74,7 +74,7 @@ func percents(all []Share) {
 	}
 }
 
-// largest is the part that has most of a split; Other of nothing.
+// largest is the largest part of a split; Other if there is no time.
 func (s Split) largest() Part {
 	most := Other
 	for p := range Parts {
@@ -93,7 +93,7 @@ func TitleOf(name string) string {
 	return name
 }
 
-// nonzero are a split's parts by name, in seconds, without those that have nothing.
+// nonzero returns a split's parts by name, in seconds, without parts that have no time.
 func (s Split) nonzero() map[string]float64 {
 	m := s.seconds()
 	maps.DeleteFunc(m, func(_ string, seconds float64) bool { return seconds == 0 })

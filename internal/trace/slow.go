@@ -41,14 +41,14 @@ type SlowWatch struct {
 	origin uint64 // CLOCK_MONOTONIC at the trace's beginning, ns
 	ended  chan struct{}
 
-	// The goroutine's, until it has ended.
+	// Owned by the goroutine until it has ended.
 	kept  slowest
 	count uint64
 	paths *paths
 	err   error
 }
 
-// WatchSlow begins to read slow operations. Stop ends that, and so does the trace's end.
+// WatchSlow starts to read slow operations, until Stop or the end of the trace.
 func (t *Tracer) WatchSlow() *SlowWatch {
 	w := &SlowWatch{reader: t.slows, origin: monotonic() - uint64(time.Since(t.Began)), ended: make(chan struct{}), paths: newPaths()}
 	go w.read()
@@ -79,8 +79,8 @@ func (w *SlowWatch) read() {
 	}
 }
 
-// add counts an operation, and keeps it if it is one of the slowest. Only what is kept is
-// looked at further: with a low threshold most is not.
+// add counts an operation, and keeps it if it is one of the slowest. It examines only what it
+// keeps: with a low threshold most is not kept.
 func (w *SlowWatch) add(sample []byte) {
 	const took = 8 // where slowEvent.Took is
 	if len(sample) < binary.Size(slowEvent{}) {
@@ -95,7 +95,7 @@ func (w *SlowWatch) add(sample []byte) {
 		w.err = err
 		return
 	}
-	// Now, while the process may still have it open.
+	// Now, while the process may still have the file open.
 	path := w.paths.find(opened{e.TGID, e.Device, e.Inode, text(e.Name[:])}, -1)
 	heap.Push(&w.kept, slowAt{e, path})
 	if len(w.kept) > slowMost {
@@ -103,8 +103,8 @@ func (w *SlowWatch) add(sample []byte) {
 	}
 }
 
-// Stop reads what is there still, and returns the slowest operations, the slowest of all
-// first, and how many were slow.
+// Stop reads the remaining events. It returns the slowest operations, slowest first, and how
+// many were slow.
 func (w *SlowWatch) Stop() (all []Slow, count uint64, err error) {
 	if err := w.reader.Flush(); err != nil && !errors.Is(err, os.ErrClosed) {
 		return nil, 0, fmt.Errorf("read slow operations: %w", err)
@@ -118,14 +118,15 @@ func (w *SlowWatch) Stop() (all []Slow, count uint64, err error) {
 	return all, w.count, w.err
 }
 
-// slow tells an operation of a file, of a trace that began at a CLOCK_MONOTONIC.
+// slow makes the description of an operation, in a trace that began at origin
+// (CLOCK_MONOTONIC).
 func (e *slowEvent) slow(path string, origin uint64) Slow {
 	after := time.Duration(e.Began - min(e.Began, origin))
 	return Slow{After: after.Seconds(), Kind: Kind(e.Kind).String(), PID: int(e.TGID), TID: int(e.TID), Process: text(e.Comm[:]), File: path,
 		Device: numberOf(e.Device), Inode: e.Inode, Bytes: e.Bytes, Took: float64(e.Took) / microsecond, Cause: e.Parts.largest().String(), Split: e.Parts.nonzero()}
 }
 
-// numberOf is a device's number, as the kernel keeps it (include/linux/kdev_t.h).
+// numberOf is a device's number, from the kernel's encoding (include/linux/kdev_t.h).
 func numberOf(device uint32) blkdev.Number {
 	return blkdev.Number{Major: device >> 20, Minor: device & 0xfffff}
 }

@@ -9,16 +9,16 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-// A Snapshot is what a trace has counted from its beginning up to a moment.
+// A Snapshot is what a trace has counted from its start up to a moment.
 type Snapshot struct {
 	After time.Duration // since the trace began
 	Ops   [Kinds]Ops
-	// Behind is I/O charged to the target that none of its operations waits for, by
-	// direction: reads, writes. It is known of groups only.
+	// Behind is I/O charged to the target that none of its operations waits for, by direction:
+	// reads, writes. It is known only for groups.
 	Behind [2]Behind
-	// ThrottleUnseen says that what the throttle holds behind the scenes is not known.
+	// ThrottleUnseen says that weir does not know what the throttle holds of background I/O.
 	ThrottleUnseen bool
-	// Reclaims are those within operations: for a memory cgroup's limit, and the host's.
+	// Reclaims within operations: for a memory cgroup's limit, and for the host.
 	MemcgReclaims, DirectReclaims Reclaims
 	Lost                          Lost
 }
@@ -32,8 +32,8 @@ type Ops struct {
 	Unseen    Unseen
 }
 
-// Unseen are operations that the kernel did not show all of: it left out a program where they
-// began, where they ended, or in between. They are nowhere else.
+// Unseen are operations that were not fully traced: the kernel skipped a program where they
+// began, where they ended, or in between. No other figure includes them.
 type Unseen struct {
 	Count uint64
 	Time  time.Duration // at least
@@ -43,7 +43,7 @@ func (u Unseen) minus(before Unseen) Unseen {
 	return Unseen{u.Count - min(u.Count, before.Count), max(u.Time-before.Time, 0)}
 }
 
-// Behind is I/O behind the scenes: writeback, mostly. Times are sums over requests.
+// Behind is background I/O, mostly writeback. Times are sums over requests.
 type Behind struct {
 	Requests, Bytes         uint64
 	Throttle, Queue, Device time.Duration
@@ -55,7 +55,7 @@ type Reclaims struct {
 	Calls, Pages uint64
 }
 
-// Lost is what was not seen.
+// Lost is what the trace did not see.
 type Lost struct {
 	Tasks  uint64 `json:"tasks"`  // operations of tasks for which there was no room
 	IOs    uint64 `json:"ios"`    // I/Os in flight for which there was no room
@@ -113,8 +113,8 @@ func (t *Tracer) Snapshot() (s Snapshot, err error) {
 	return s, err
 }
 
-// within leaves of operations that were not fully seen as many as the programs that the kernel
-// left out: seccomp and tracers can have a call end that never began.
+// within limits the number of operations that were not fully traced to the number of programs
+// that the kernel skipped: seccomp and tracers can make a call end that never began.
 func (u Unseen) within(missed uint64) Unseen {
 	if missed == 0 {
 		return Unseen{}
@@ -167,7 +167,7 @@ func sumOf[T any](m *ebpf.Map, key uint32, add func(*T, T)) (sum T, err error) {
 	return sum, nil
 }
 
-// text is a string of C.
+// text converts a C string.
 func text(b []byte) string {
 	s, _, _ := bytes.Cut(b, []byte{0})
 	return string(s)

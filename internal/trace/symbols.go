@@ -17,19 +17,19 @@ import (
 // placesMax is PLACES_MAX of bpf/trace.h.
 const placesMax = 512
 
-// nowhere is below all addresses of the kernel, and less than half of 64 bits away from
-// them, as the search needs it.
+// nowhere is below all addresses of the kernel, and less than half of 64 bits away from them,
+// as the search needs it.
 const nowhere = 1 << 63
 
-// A place is struct place of bpf/trace.h: what addresses from Start on, up to the next
-// place, mean; each wait is a bit.
+// A place is struct place of bpf/trace.h: the meaning of the addresses from Start up to the
+// next place; each wait is a bit.
 type place struct {
 	Start uint64
 	Waits uint64
 }
 
-// A symbol is a line of /proc/kallsyms (Documentation/admin-guide/sysctl/kernel.rst says
-// of kptr_restrict who sees addresses there).
+// A symbol is a line of /proc/kallsyms (Documentation/admin-guide/sysctl/kernel.rst,
+// kptr_restrict, says who sees addresses there).
 type symbol struct {
 	address uint64
 	waits   uint64 // what the function means; each wait is a bit
@@ -52,8 +52,9 @@ func readPlaces(root string) ([placesMax]place, error) {
 	return placesOf(symbols)
 }
 
-// readSymbols reads functions, sorted by address. Names of the kernel's 150,000 that mean
-// nothing are left out: their addresses end the function before them.
+// readSymbols reads functions, sorted by address. It does not keep the names of functions
+// without a meaning (the kernel has 150,000): their addresses only end the function before
+// them.
 func readSymbols(r io.Reader) ([]symbol, error) {
 	meaning := meanings()
 	var all []symbol
@@ -96,8 +97,8 @@ func meanings() map[string]uint64 {
 	return m
 }
 
-// placesOf marks where the waits' functions begin and end. Unused places are before all
-// addresses, and mean nothing; so does the first, which the search falls back to.
+// placesOf marks where the functions of waits begin and end. Unused places are before all
+// addresses and have no meaning; nor has the first place, which the search falls back to.
 func placesOf(symbols []symbol) ([placesMax]place, error) {
 	var found []place
 	for i := 0; i < len(symbols); {

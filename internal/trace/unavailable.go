@@ -11,10 +11,11 @@ const (
 	kernelMin = "5.10" // the first that traces are had on
 )
 
-// hindrance looks for what makes it useless to ask the kernel for a trace.
+// hindrance checks for known reasons why the kernel cannot be traced.
 func hindrance() error { return bpf.Hindrance("/", verb, kernelMin) }
 
-// seesHost refuses another pid namespace: the kernel's numbers of processes are the host's.
+// seesHost returns an error in another pid namespace, because the kernel uses the host's
+// process numbers.
 func seesHost() error {
 	if sees, err := bpf.InHostPIDs(); err != nil || sees {
 		return err
@@ -26,10 +27,10 @@ func unavailable(reason, remedy string) error {
 	return &bpf.Unavailable{Op: verb, Reason: reason, Remedy: remedy}
 }
 
-// refused explains why what every trace needs was refused.
+// refused explains why something that every trace needs was refused.
 func refused(err error) error { return bpf.Refusal(verb, kernelMin, err) }
 
-// reason is a refusal in a line.
+// reason returns a refusal as one line.
 func reason(err error) string {
 	text, _, _ := strings.Cut(err.Error(), "\n")
 	return strings.ReplaceAll(text, " (MEMLOCK may be too low, consider rlimit.RemoveMemlock)", "") // it is not

@@ -3,8 +3,8 @@ package trace
 import "slices"
 
 // opcodes are io_uring's requests that do I/O to files, by number
-// (include/uapi/linux/io_uring.h). READ_MULTISHOT is left out: it is for what is no file
-// of a disk.
+// (include/uapi/linux/io_uring.h). READ_MULTISHOT is left out: it does not work on files of a
+// disk.
 var opcodes = map[int]call{
 	1:  {kind: Read},  // READV
 	2:  {kind: Write}, // WRITEV
@@ -22,7 +22,7 @@ var opcodes = map[int]call{
 // opcodesMax is OPCODES_MAX of bpf/trace.h.
 const opcodesMax = 64
 
-// opcodesOf are the requests of some kinds, by number.
+// opcodesOf returns the requests of some kinds, by number.
 func opcodesOf(kinds []Kind) (all [opcodesMax]uint8) {
 	for number, c := range opcodes {
 		if slices.Contains(kinds, c.kind) {
@@ -32,11 +32,10 @@ func opcodesOf(kinds []Kind) (all [opcodesMax]uint8) {
 	return all
 }
 
-// askedNames are the names that the tracepoint of a request's beginning has: in 6.12 and
-// later, in 6.1.
+// askedNames are the names of the tracepoint at a request's start: in 6.12 and later, in 6.1.
 var askedNames = []string{"io_uring_submit_req", "io_uring_submit_sqe"}
 
-// uringHooks are where requests of io_uring are seen: nowhere on kernels without io_uring.
+// uringHooks returns the hooks for requests of io_uring: none on kernels without io_uring.
 func (t *Tracer) uringHooks(kinds []Kind) []hook {
 	if opcodesOf(kinds) == [opcodesMax]uint8{} || !t.hasTracepoint("io_uring_create") {
 		return nil
@@ -49,8 +48,8 @@ func (t *Tracer) uringHooks(kinds []Kind) []hook {
 	if i >= 0 {
 		asked.AttachTo = askedNames[i]
 	}
-	// Those of 5.10 have the ring and the user's own number, which needs not be unique; 6.1's
-	// have the request.
+	// The tracepoints of 5.10 have the ring and the program's own number, which need not be
+	// unique; those of 6.1 have the request.
 	if _, ok := t.argument(asked.AttachTo, "io_kiocb"); !ok {
 		seen.unfit = "the kernel's tracepoints do not identify the request"
 		return []hook{seen}

@@ -5,17 +5,16 @@ import (
 	"slices"
 )
 
-// A Verdict is where the time of one kind of operation went, as far as it is worth a
-// word.
+// A Verdict says where the time of one kind of operation went, if that is worth mentioning.
 type Verdict struct {
-	// Of says which time the shares are of: "all", where the median operation spends half
-	// of its time or more waiting, or "above_p50".
+	// Of says which time the shares refer to: "all", if the median operation spends half of its
+	// time or more waiting, or "above_p50".
 	Of string `json:"of"`
-	// Causes are the parts that matter, the largest first; CPU is one only where nothing
-	// else is. Empty: nothing was slow.
+	// Causes are the parts that matter, the largest first. CPU is one only if there is no
+	// other. Empty: nothing was slow.
 	Causes []Cause `json:"causes"`
-	// Partial says that too many operations were not fully seen for the shares to be those of
-	// all operations.
+	// Partial says that too many operations were not fully traced for the shares to be right
+	// for all operations.
 	Partial bool `json:"partial"`
 }
 
@@ -28,21 +27,22 @@ type Cause struct {
 }
 
 const (
-	// shareMin is from which share on a part is a cause.
+	// shareMin: a part with at least this share is a cause.
 	shareMin = 0.1
-	// waitsMin is how much of a median operation waits make, for all time to be judged.
+	// waitsMin: if waits take at least this share of a median operation, all time is judged.
 	waitsMin = 0.5
-	// unseenMost is the share of operations, or of their time, that may be not fully seen.
+	// unseenMost is the largest share of operations, or of their time, that may be not fully
+	// traced.
 	unseenMost = 0.05
 )
 
-// partial compares what was seen of operations with what is known to be missing.
+// partial compares the operations that were traced with those known to be missing.
 func partial(count uint64, seconds float64, u UnseenReport) bool {
 	return float64(u.Count) > unseenMost*float64(count+u.Count) || u.Seconds > unseenMost*(seconds+u.Seconds)
 }
 
-// judge looks at all the time where the usual operation waits, and else only at what
-// slow ones take beyond it: there the work that all do would hide why they are slow.
+// judge judges all time if a usual operation waits. Otherwise it judges only the extra time of
+// slow operations: there the work that all operations do would hide why some are slow.
 func judge(h *Histogram, all, above Split) Verdict {
 	v := Verdict{Of: "above_p50", Causes: []Cause{}}
 	split := above

@@ -1,7 +1,7 @@
 package trace
 
-// A wait is why a task sleeps, told by a function that it sleeps in. The order is enum
-// wait's in bpf/trace.h; where several are on a stack the first of these counts.
+// A wait is why a task sleeps, recognized by a function that it sleeps in. The order is that of
+// enum wait in bpf/trace.h; if several are on a stack, the first counts.
 type wait int
 
 const (
@@ -20,15 +20,15 @@ const (
 	waits
 )
 
-// waitFunctions are functions of the kernel, as Linux 5.10 to 7.3 name them. One that a
-// kernel does not have, or has built into its caller, is told by another one on the
-// stack. Suffixes that compilers add (.isra.0, .constprop.0, .cold) are left out.
+// waitFunctions are functions of the kernel, by their names in Linux 5.10 to 7.3. If a kernel
+// does not have one, or has inlined it, another function on the stack is recognized. Suffixes
+// that compilers add (.isra.0, .constprop.0, .cold) are ignored.
 var waitFunctions = [waits][]string{
-	// get_signal is where cgroup v2's freezer and SIGSTOP hold a task (do_freezer_trap is
-	// built into it), __refrigerator where v1's does (kernel/freezer.c).
+	// cgroup v2's freezer and SIGSTOP hold a task in get_signal (do_freezer_trap is inlined
+	// into it), v1's freezer in __refrigerator (kernel/freezer.c).
 	waitFrozen: {"__refrigerator", "do_freezer_trap", "get_signal"},
-	// memory.high makes a task sleep on its way back to its own code, or at once where a
-	// charge goes far beyond it (mm/memcontrol.c).
+	// memory.high makes a task sleep on its way back to user space, or at once if a charge far
+	// exceeds it (mm/memcontrol.c).
 	waitMemcg:   {"mem_cgroup_handle_over_high", "__mem_cgroup_handle_over_high", "try_to_free_mem_cgroup_pages", "mem_cgroup_oom_synchronize"},
 	waitReclaim: {"try_to_free_pages", "__alloc_pages_slowpath", "__alloc_pages_direct_reclaim", "throttle_direct_reclaim", "congestion_wait"},
 	waitDirty:   {"balance_dirty_pages", "balance_dirty_pages_ratelimited", "balance_dirty_pages_ratelimited_flags"},
