@@ -36,15 +36,25 @@ func ReadStat(tid int) (Stat, error) {
 	if err != nil {
 		return Stat{}, err
 	}
-	const state, parent, started = 0, 4 - 3, 22 - 3 // fields after the name, which can hold anything
+	s, err := parseStat(text)
+	if err != nil {
+		err = fmt.Errorf("parse %s: %w", name, err)
+	}
+	return s, err
+}
+
+// parseStat reads a line whose second field, the program's name in parentheses, can hold
+// anything.
+func parseStat(text []byte) (Stat, error) {
+	const state, parent, started = 0, 4 - 3, 22 - 3 // of the fields after the name
 	fields := bytes.Fields(text[bytes.LastIndexByte(text, ')')+1:])
 	if len(fields) <= started {
-		return Stat{}, fmt.Errorf("parse %s: it has %d fields", name, len(fields)+2)
+		return Stat{}, fmt.Errorf("it has %d fields", len(fields)+2)
 	}
 	ppid, err := strconv.Atoi(string(fields[parent]))
 	start, startErr := strconv.ParseUint(string(fields[started]), 10, 64)
 	if err := errors.Join(err, startErr); err != nil {
-		return Stat{}, fmt.Errorf("parse %s: %w", name, err)
+		return Stat{}, err
 	}
 	return Stat{Parent: ppid, Started: start, Zombie: string(fields[state]) == "Z"}, nil
 }
