@@ -47,6 +47,12 @@ func statCache(f *os.File, off, length int64) (Residency, error) {
 	}, err
 }
 
+// coreMost bounds what is counted page by page, where there is no cachestat(2): a second or two.
+// Anybody can make a file larger than that, of holes alone.
+const coreMost = 256 << 30
+
+var errHuge = errors.New("it is larger than 256 GiB, which this kernel cannot tell at once")
+
 // coreStep bounds how much is mapped at a time, and with it the answer's memory.
 const coreStep = 1 << 30
 
@@ -62,6 +68,9 @@ func countCore(f *os.File, off, length int64) (Residency, error) {
 	}
 	if err := mayCount(f, info); err != nil {
 		return Residency{}, err
+	}
+	if end-off > coreMost {
+		return Residency{}, errHuge
 	}
 	var r Residency
 	for at := off / page * page; at < end; at += coreStep {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/pagecache"
 )
 
 // askEvery is how often writeback is asked for. Left alone, the kernel begins it
@@ -128,7 +129,7 @@ func nameless(pid int, dir string, overlay bool) *os.File {
 		if !ok || !ok2 || theirs.Nlink != 0 || theirs.Dev != ours.Dev && !overlay {
 			continue
 		}
-		if f, err := os.Open(link); err == nil {
+		if f, err := pagecache.Open(link); err == nil {
 			return f
 		}
 	}

@@ -177,7 +177,7 @@ func (p *Place) readFile(root string) {
 		return
 	}
 	p.File, p.Size, p.Cached = spec, st.Size(), -1
-	f, err := os.Open(name)
+	f, err := pagecache.Open(name)
 	if err != nil {
 		return
 	}
