@@ -29,7 +29,7 @@ func TestHindrance(t *testing.T) {
 		files map[string]string
 		want  string // the message; empty: nothing hinders
 	}{
-		{"no types", nil, "trace: the kernel has no type information (/sys/kernel/btf/vmlinux is not there); Linux 5.10 or later is needed, with CONFIG_BPF_SYSCALL and CONFIG_DEBUG_INFO_BTF"},
+		{"no types", nil, "trace: the kernel has no type information (/sys/kernel/btf/vmlinux is not there); boot Linux 5.10 or later, with CONFIG_BPF_SYSCALL and CONFIG_DEBUG_INFO_BTF"},
 		{"confidential", map[string]string{typesPath: "x", lockdownPath: "none integrity [confidentiality]\n"},
 			"trace: the kernel is locked down, so BPF must not read its memory (/sys/kernel/security/lockdown: confidentiality); lockdown=integrity at boot allows it"},
 		{"integrity", map[string]string{typesPath: "x", lockdownPath: "none [integrity] confidentiality\n"}, ""},

@@ -13,7 +13,7 @@ import (
 func TestRefusal(t *testing.T) {
 	const (
 		rights = "trace: the kernel does not let this process load BPF programs; run weir as root and outside of containers (it needs CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN)"
-		kernel = "; Linux 5.10 or later is needed, with CONFIG_BPF_SYSCALL and CONFIG_DEBUG_INFO_BTF"
+		kernel = "; boot Linux 5.10 or later, with CONFIG_BPF_SYSCALL and CONFIG_DEBUG_INFO_BTF"
 	)
 	rejected := fmt.Errorf("load: %w", &ebpf.VerifierError{Cause: unix.EACCES, Log: []string{"R1 invalid"}})
 	for _, c := range []struct {

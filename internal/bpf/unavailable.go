@@ -24,5 +24,5 @@ func (e *Unavailable) Unwrap() error { return e.Err }
 // needs is the remedy for a kernel that lacks something. kernel is the first version that
 // has it: "5.10".
 func needs(kernel string) string {
-	return "Linux " + kernel + " or later is needed, with CONFIG_BPF_SYSCALL and CONFIG_DEBUG_INFO_BTF"
+	return "boot Linux " + kernel + " or later, with CONFIG_BPF_SYSCALL and CONFIG_DEBUG_INFO_BTF"
 }

@@ -38,7 +38,7 @@ func (h *Hierarchy) open(name string, flags uint64) (int, error) {
 		case unix.EINTR, unix.EAGAIN:
 			continue
 		case unix.ENOSYS:
-			return -1, &Unsupported{Feature: "open " + h.file(name), Reason: "the kernel has no openat2", Remedy: "Linux 5.6 or later is needed"}
+			return -1, &Unsupported{Feature: "open " + h.file(name), Reason: "the kernel has no openat2", Remedy: "boot Linux 5.6 or later"}
 		default:
 			return -1, &fs.PathError{Op: "open", Path: h.file(name), Err: err}
 		}

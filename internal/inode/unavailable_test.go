@@ -17,7 +17,7 @@ import (
 )
 
 func TestRefused(t *testing.T) {
-	const needs = "; Linux 5.8 or later is needed, with CONFIG_BPF_SYSCALL and CONFIG_DEBUG_INFO_BTF"
+	const needs = "; boot Linux 5.8 or later, with CONFIG_BPF_SYSCALL and CONFIG_DEBUG_INFO_BTF"
 	rejected := fmt.Errorf("load: %w", &ebpf.VerifierError{Cause: unix.EACCES, Log: []string{"R1 invalid"}})
 	for _, c := range []struct {
 		err  error

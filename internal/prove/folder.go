@@ -42,7 +42,7 @@ func (r Root) Open(dir string) (*os.File, error) {
 		case unix.EINTR, unix.EAGAIN:
 			continue
 		case unix.ENOSYS:
-			return nil, &cgroupfs.Unsupported{Feature: "open " + dir, Reason: "the kernel has no openat2", Remedy: "Linux 5.6 or later is needed"}
+			return nil, &cgroupfs.Unsupported{Feature: "open " + dir, Reason: "the kernel has no openat2", Remedy: "boot Linux 5.6 or later"}
 		default:
 			return nil, &os.PathError{Op: "open", Path: dir, Err: err}
 		}

@@ -11,7 +11,7 @@ import (
 func TestRefused(t *testing.T) {
 	for err, want := range map[error]string{
 		unix.EPERM:  "trace: the kernel does not let this process load BPF programs; ",
-		unix.ENOSYS: "trace: function not implemented; Linux 5.10 or later is needed",
+		unix.ENOSYS: "trace: function not implemented; boot Linux 5.10 or later",
 	} {
 		if got := refused(err).Error(); !strings.HasPrefix(got, want) {
 			t.Errorf("%v: %q, want %q", err, got, want)

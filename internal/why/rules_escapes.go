@@ -98,7 +98,11 @@ func (f Facts) escapesFix(p Place) []Fix {
 		return []Fix{{Text: "weir's pacer cannot run here: " + f.Group.NoPacer.Error()}}
 	case f.Group.Unseen != nil:
 		reason, fixes := notRead(f.Group.Unseen)
-		return append(fixes, Fix{Text: "weir's pacer cannot see such writes here: " + reason})
+		if len(fixes) == 0 {
+			return []Fix{{Text: "weir's pacer cannot see such writes here: " + reason}}
+		}
+		fixes[0].Text += ", so that weir's pacer can see such writes (now " + reason + ")"
+		return fixes
 	case f.Group.ToMake:
 		return []Fix{{Text: "let weir's pacer hold it: --hold auto"}}
 	}
