@@ -60,6 +60,20 @@
 // the test is about: on v2 writeback belongs to the cgroup that dirtied an inode
 // first.
 //
+// # Time
+//
+// A test runs by default wherever it can. One that takes seconds asks for less:
+//
+//	Long            not in guests that differ from another one in little
+//	Once            and on one kernel
+//	OnceV1, OnceV2  and on one kind of cgroups: what it is about is the same on both
+//	Lane("native")  on this host: the same is ten times as slow where it is emulated
+//	Whole           not by default, because another test of the default run covers it
+//	Unit            in no guest: go test runs it
+//
+// The whole matrix (-all), and a run of chosen tests or guests, has all of them
+// wherever they can run. Each guest's slowest tests are at the end of a run.
+//
 // # Measuring
 //
 // A measured test mostly waits, so its cases run side by side: t.Parallel, a disk

@@ -311,7 +311,7 @@ func TestFrozenNatively(t *testing.T) {
 	t.Cleanup(func() { tool(t, "weir", "clear", "cgroup:/"+g.name) })
 	// A load that begins dirties hundreds of MB before the pacer has it, and what is dirty
 	// already costs nothing: the file is larger than that, and the load lasts longer.
-	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: 10 * time.Second, Block: 64 << 10, Size: 2 << 30, Empty: 10_000}
+	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: 6 * time.Second, Block: 64 << 10, Size: 2 << 30, Empty: 10_000}
 	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
 	slowest := r.slowest(t)
 	slowest.blames(t, "frozen", causeMin)
