@@ -20,7 +20,9 @@ import (
 )
 
 // Patterns are the packages whose tests run in guests.
-func Patterns() []string { return []string{"./lab/tests/...", "./cmd/weir", "./internal/hold", "./internal/cgconfig"} }
+func Patterns() []string {
+	return []string{"./lab/tests/...", "./cmd/weir", "./internal/hold", "./internal/cgconfig"}
+}
 
 // beside are the suites whose tests keep to their own disks and groups, so that two of
 // them can run at once. The longest come first. The others look at everything that is in
