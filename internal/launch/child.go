@@ -13,8 +13,8 @@ import (
 	"github.com/weir-io/weir/internal/cgroupfs"
 )
 
-// Enter returns a room for a group that is there already, and is not weir's: a Child
-// can be started in it, and Close leaves it as it is.
+// Enter returns a room for a group that exists already and does not belong to weir. A Child can
+// be started in it, and Close leaves the group as it is.
 func Enter(g cgroupfs.Group) *Room {
 	return &Room{IO: g, joined: []cgroupfs.Group{g}, limited: true}
 }
@@ -22,8 +22,8 @@ func Enter(g cgroupfs.Group) *Room {
 // Outside returns a room that is the caller's own group.
 func Outside() *Room { return &Room{} }
 
-// A Child is a process of weir's own in a room: a load. It dies with weir, however that
-// ends, and is not sent what the terminal sends.
+// A Child is a process of weir in a room, for example a load. It dies with weir, however weir
+// ends, and does not get the terminal's signals.
 type Child struct {
 	PID   int
 	cmd   *exec.Cmd
@@ -39,8 +39,8 @@ func (h Host) Spawn(room *Room, c Command, files ...*os.File) (*Child, error) {
 	child := &Child{cmd: cmd, ended: make(chan struct{})}
 	started := make(chan error, 1)
 	go func() {
-		// The kernel goes by the life of the thread that forked (prctl(2),
-		// PR_SET_PDEATHSIG): it waits for its child.
+		// The kernel watches the thread that forked (prctl(2), PR_SET_PDEATHSIG), so the thread
+		// waits for its child.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		defer close(child.ended)
@@ -59,11 +59,11 @@ func (h Host) Spawn(room *Room, c Command, files ...*os.File) (*Child, error) {
 // Ended is closed when the child has ended.
 func (c *Child) Ended() <-chan struct{} { return c.ended }
 
-// Kill ends the child, which may have ended already. One that waits for a disk goes
-// when that has answered.
+// Kill ends the child, which may have ended already. A child that waits for a disk ends when
+// the disk has answered.
 func (c *Child) Kill() { _ = c.cmd.Process.Kill() }
 
-// Wait waits for the child's end and returns its status, as a shell gives it.
+// Wait waits for the child's end and returns its exit status as a shell would.
 func (c *Child) Wait() (int, error) {
 	<-c.ended
 	var exit *exec.ExitError

@@ -27,7 +27,7 @@ type Command struct {
 	Watcher        tally.Watcher // sees what goes past the rules; nil: it is worked out
 }
 
-// A Result is how a command ended, and what its group was charged.
+// A Result says how a command ended, and what the kernel charged to its group.
 type Result struct {
 	Ended   bool // the command ran, and has ended
 	Status  int  // as a shell gives it: the exit status, or 128 + the signal
@@ -73,7 +73,7 @@ func startError(command string, err error) *StartError {
 	return e
 }
 
-// inPath reports whether a command is found, and cannot be executed.
+// inPath reports whether a command exists but cannot be executed.
 func inPath(command string) bool {
 	if strings.Contains(command, "/") {
 		return false
@@ -93,9 +93,9 @@ func Find(command string) error {
 	return startError(command, err)
 }
 
-// Run starts the command in the room, waits for it, and reads what the group was
-// charged before anybody removes it. If the context has ended already, it starts
-// nothing and returns the cause.
+// Run starts the command in the room, waits for it, and reads what the kernel charged to the
+// group before anybody removes the group. If the context has ended already, it starts nothing
+// and returns the cause.
 func (h Host) Run(ctx context.Context, room *Room, c Command) (Result, error) {
 	cmd := exec.Command(c.Args[0], c.Args[1:]...)
 	if errors.Is(cmd.Err, exec.ErrDot) {
@@ -164,10 +164,10 @@ func (h Host) Run(ctx context.Context, room *Room, c Command) (Result, error) {
 	return result, nil
 }
 
-// measured is a tally of a room; it may be of none.
+// measured is a tally of a room; it may be empty.
 type measured struct{ *tally.Tally }
 
-// measure begins to measure what a command does in a room.
+// measure starts to measure what a command does in a room.
 func measure(room *Room, c Command) (measured, error) {
 	if !room.limited || len(c.Rules) == 0 {
 		return measured{}, nil
@@ -176,7 +176,8 @@ func measure(room *Room, c Command) (measured, error) {
 	return measured{t}, err
 }
 
-// end ends it. A command that has ended knows what the children it waited for have written.
+// end ends the measurement. The process state of an ended command includes what the children
+// that it waited for wrote.
 func (m measured) end(ctx context.Context, ended *os.ProcessState) *tally.Sum {
 	if m.Tally == nil {
 		return nil
@@ -198,7 +199,7 @@ func status(s *os.ProcessState) int {
 	return s.ExitCode()
 }
 
-// starved reports whether the kernel has killed a process of the room for want of memory.
+// starved reports whether the kernel has OOM-killed a process of the room.
 func (r *Room) starved() bool {
 	return slices.ContainsFunc(r.joined, func(g cgroupfs.Group) bool {
 		if g.Hierarchy().Version == cgroupfs.V1 && !g.Hierarchy().Has("memory") {

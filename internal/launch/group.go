@@ -15,10 +15,10 @@ import (
 	"github.com/weir-io/weir/internal/state"
 )
 
-// recordKind names the records of groups that a running weir has made.
+// recordKind is the kind of records of groups that a running weir has made.
 const recordKind = "run"
 
-// Prefix begins the names of the groups and scopes that weir makes.
+// Prefix is the beginning of the names of weir's groups and scopes.
 const Prefix = "weir-"
 
 // Options say what group a command gets.
@@ -29,8 +29,8 @@ type Options struct {
 	Version   cgroupfs.Version
 	Command   string // for people: what runs in it
 	Linger    bool   // the group stays until what the command has left in memory is written
-	// Then is what belongs to the limits, and is done when they are in force and the group
-	// is locked still (see hold.Lock), such as to have the pacer hold it. nil: nothing.
+	// Then is done when the limits are in force and the group is still locked (see hold.Lock),
+	// for example to have the pacer hold it. nil: nothing.
 	Then func(*Room) error
 }
 
@@ -77,7 +77,7 @@ type place struct {
 // nameMax leaves room for Prefix and systemd's ".scope" in a file name.
 const nameMax = 200
 
-// CheckName reports why a name cannot be that of a group and of a systemd scope.
+// CheckName reports why a name cannot be the name of a group and of a systemd scope.
 func CheckName(name string) error {
 	odd := func(r rune) bool {
 		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
@@ -99,8 +99,8 @@ func name(o Options) string {
 	return Prefix + hex.EncodeToString(b[:])
 }
 
-// Plan lists what Prepare would do, for which group, and does nothing. The group's
-// name is an example if the options have none, and its place if systemd chooses it.
+// Plan lists what Prepare would do, and for which group, without doing it. The group's name is
+// an example if the options have none, and so is its place if systemd chooses it.
 func (h Host) Plan(o Options) (io cgroupfs.Group, steps []hold.Step, err error) {
 	io, memory, err := h.groups(o)
 	if err != nil {
@@ -130,8 +130,8 @@ func (h Host) Plan(o Options) (io cgroupfs.Group, steps []hold.Step, err error) 
 	return io, append(steps, hold.Plan{Group: io, Changes: o.Changes}.Steps()...), nil
 }
 
-// Prepare makes the group and puts the rules into force. On an error, such as the end of
-// the context, nothing is left.
+// Prepare makes the group and puts the rules into force. On an error, such as the end of the
+// context, it leaves nothing behind.
 func (h Host) Prepare(ctx context.Context, o Options) (*Room, error) {
 	if h.scoped() {
 		return h.prepareScope(ctx, o)
@@ -161,7 +161,7 @@ func (h Host) Prepare(ctx context.Context, o Options) (*Room, error) {
 		if err := h.vacate(ctx, g); err != nil {
 			return nil, err
 		}
-		// A group that is there already must not get on record: it is not weir's.
+		// A group that exists already must not get on record: it does not belong to weir.
 		if exists, err := g.Exists(); err != nil {
 			return nil, err
 		} else if exists {
@@ -221,12 +221,12 @@ func (r *Room) furnish(ctx context.Context, locked hold.Locked, o Options) error
 	return o.then(r)
 }
 
-// Join has the command, but none of weir's helpers, be born in another group as well, before
-// the others; it is not the room's to remove. On v2, where a process is in one group, it is
-// one below the room's.
+// Join makes the command, but not weir's helpers, start in another group as well, before the
+// others. The room does not remove that group. On v2, where a process is in one group, it is a
+// group below the room's.
 func (r *Room) Join(cell cgroupfs.Group) { r.cell = &cell }
 
-// groups are those that the command is born into.
+// groups returns the groups that the command starts in.
 func (r *Room) groups() []cgroupfs.Group {
 	if r.cell == nil {
 		return r.joined

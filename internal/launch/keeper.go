@@ -12,28 +12,27 @@ import (
 	"github.com/weir-io/weir/internal/background"
 )
 
-// KeeperArg makes weir the keeper of a scope, and nothing else: see Keep.
+// KeeperArg is the argument that runs weir as the keeper of a scope: see Keep.
 const KeeperArg = background.Keeper
 
-// A keeper is a process in a scope that waits for its weir to let it go. A scope
-// cannot be made around nothing, and systemd removes it, counters and all, when its
-// last process ends: the keeper is there before the command, and until the counters
-// have been read. It hangs on a pipe, so it ends when weir does, however that ends;
-// unless weir has told it to linger.
+// A keeper is a process in a scope that waits until weir releases it. systemd cannot make a
+// scope without a process, and removes the scope with its counters when its last process ends.
+// So the keeper exists before the command, and until weir has read the counters. It waits on a
+// pipe, so it ends when weir does, however weir ends, unless weir has told it to linger.
 type keeper struct {
 	cmd  *exec.Cmd
 	pipe io.WriteCloser
 }
 
-// What a keeper is told, after the line with its scope's name: that it may end, that it is
-// to linger, or to wait. Without a word its weir has died.
+// What weir tells a keeper, after the line with the scope's name: that it may end, must linger,
+// or must wait. If nothing comes, weir has died.
 const (
 	endWord  = "end"
 	stayWord = "stay"
 	waitWord = "wait " // and for how long: for what is queued in its group
 )
 
-// Keep is the keeper's whole life.
+// Keep runs a keeper.
 func Keep(stdin io.Reader) {
 	began := now()
 	text, err := io.ReadAll(stdin)
@@ -58,9 +57,9 @@ const (
 	scopeLook = 10 * time.Millisecond
 )
 
-// awaitScope waits to be in the scope, which systemd may be making. A process that is
-// ending as it is moved there is passed over (cgroup v2 says nothing of that), and the
-// scope would stay for good: empty, and nobody is told so.
+// awaitScope waits until it is in the scope, which systemd may still be making. If a process
+// exits while it is moved there, systemd skips it (cgroup v2 does not report that). The scope
+// would then stay for good, empty and unnoticed.
 func awaitScope(scope string) {
 	for began := time.Now(); time.Since(began) < scopeMax; time.Sleep(scopeLook) {
 		groups, err := os.ReadFile("/proc/self/cgroup")
@@ -70,7 +69,7 @@ func awaitScope(scope string) {
 	}
 }
 
-// newKeeper starts the keeper of a scope that is about to be made.
+// newKeeper starts the keeper of a scope that will be made next.
 func newKeeper(scope string) (*keeper, error) {
 	cmd := background.Command(KeeperArg) // Ctrl-C is not for it
 	pipe, err := cmd.StdinPipe()
@@ -94,14 +93,14 @@ func (k *keeper) dismiss() {
 	_ = k.cmd.Wait() // its status says nothing
 }
 
-// abandon leaves the keeper to itself, where it is not known whether systemd makes the
-// scope: it ends in it, or when it is not put there.
+// abandon lets go of the keeper, if weir does not know whether systemd makes the scope. The
+// keeper ends in the scope, or when it is not moved there.
 func (k *keeper) abandon() error { return errors.Join(k.pipe.Close(), k.cmd.Process.Release()) }
 
-// leave lets the keeper linger after weir's end.
+// leave makes the keeper linger after weir's end.
 func (k *keeper) leave() error { return k.tell(stayWord) }
 
-// wait lets the keeper stay for a time after weir's end.
+// wait makes the keeper stay for some time after weir's end.
 func (k *keeper) wait(d time.Duration) error { return k.tell(waitWord + d.String()) }
 
 func (k *keeper) tell(word string) error {

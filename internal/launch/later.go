@@ -11,11 +11,12 @@ import (
 	"github.com/weir-io/weir/internal/state"
 )
 
-// SweepArg makes weir wait for the groups of dead weirs to be empty, and remove them.
+// SweepArg is the argument that makes weir wait until the groups of dead weirs are empty, and
+// remove them.
 const SweepArg = "__sweep"
 
-// SweepLater starts a weir in the background that removes groups which still have
-// processes, once those are gone.
+// SweepLater starts a weir in the background that removes groups which still have processes,
+// once these have ended.
 func SweepLater() error {
 	cmd := background.Command(SweepArg)
 	if err := cmd.Start(); err != nil {

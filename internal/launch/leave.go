@@ -12,11 +12,11 @@ import (
 	"github.com/weir-io/weir/internal/state"
 )
 
-// Left is what remains of a room that is closed.
+// Left is what remains of a closed room.
 type Left int
 
-// A group is left with processes of the command, or without them, because what it has
-// written is in memory still, or queued. Sweep has to be called when that has ended.
+// A group stays with processes of the command, or without processes because its data is still
+// in memory, or queued. When that has ended, somebody has to call Sweep.
 const (
 	LeftNothing Left = iota
 	LeftProcesses
@@ -24,7 +24,7 @@ const (
 	LeftQueued
 )
 
-// Close removes the group, unless something of it is left.
+// Close removes the group, unless something remains.
 func (r *Room) Close() (left Left, err error) {
 	if r.keeper != nil {
 		return r.closeScope()
@@ -41,8 +41,8 @@ func (r *Room) Close() (left Left, err error) {
 	return LeftDirty, err
 }
 
-// closeScope leaves the scope, which goes with its last process. Where it holds writeback,
-// the keeper stays until that is done: also after processes that live on.
+// closeScope leaves the scope, which ends with its last process. If the scope's data is still
+// in memory, the keeper stays until it is written, also after other processes have ended.
 func (r *Room) closeScope() (left Left, err error) {
 	if _, others := inside(r.IO, r.keeper.cmd.Process.Pid); others {
 		left = LeftProcesses
@@ -63,11 +63,11 @@ func (r *Room) closeScope() (left Left, err error) {
 	return left, r.remove()
 }
 
-// Sweep removes the groups that dead weirs left, if nothing runs in them any more and
-// nothing of theirs is in memory.
+// Sweep removes the groups that dead weirs left, if they have no processes and no data in
+// memory any more.
 func Sweep(dir state.Dir, hierarchies *cgroupfs.FS) error { return sweep(dir, hierarchies, "") }
 
-// sweep is Sweep that does not wait for what one group has in memory.
+// sweep is Sweep without waiting for one group's data in memory.
 func sweep(dir state.Dir, hierarchies *cgroupfs.FS, wanted string) error {
 	return dir.Sweep(recordKind, func(data []byte) error {
 		var places []place
@@ -108,12 +108,12 @@ func (p place) remove(hierarchies *cgroupfs.FS, atOnce bool) error {
 	return nil
 }
 
-// removeWait bounds how long a group stays busy after its last process has gone:
-// the kernel takes exiting tasks off it a moment after their parent has been told.
+// removeWait bounds how long a group stays busy after its last process has ended: the kernel
+// removes exiting tasks from it a moment after their parent has been told.
 const removeWait = 2 * time.Second
 
-// remove removes what was made. A group that still has processes is left, and its
-// record with it: Sweep removes it when they are gone.
+// remove removes what was made. A group that still has processes stays, and so does its record:
+// Sweep removes it later.
 func (r *Room) remove() error {
 	if r.keeper != nil {
 		r.keeper.dismiss()
@@ -143,9 +143,9 @@ func (r *Room) remove() error {
 	return r.record.Done()
 }
 
-// occupied reports whether a process is in the group, or in a group that the command
-// made below it. Then none of those is touched, the empty ones neither: they are the
-// command's. (A threaded group does not list processes; it has some.)
+// occupied reports whether a process is in the group, or in a group that the command made below
+// it. If so, none of these groups is touched, not even the empty ones: they belong to the
+// command. (A threaded group does not list processes, but has some.)
 func occupied(g cgroupfs.Group) bool {
 	found := false
 	err := g.Walk(func(below cgroupfs.Group) error {
@@ -166,7 +166,7 @@ func (r *Room) leave() error {
 	return r.record.Leave()
 }
 
-// stay leaves the groups until what is queued in one has gone to the disk.
+// stay keeps the groups until the queued writes of one have reached the disk.
 func (r *Room) stay() error {
 	if r.record == nil {
 		return nil

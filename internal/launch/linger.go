@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// lingerMin is what is too little to have a group stay for, in bytes.
+	// lingerMin is how much data, in bytes, makes a group stay.
 	lingerMin = 1 << 20
-	// lingerEnd is what one that has stayed need not wait for: the last pages of a
-	// megabyte are as much bound as the first.
+	// lingerEnd is how much data a staying group need not wait for: of a megabyte, the last
+	// pages are held like the first.
 	lingerEnd = 64 << 10
 )
 
-// lingers reports whether a group has a limit on writes, and at least so many bytes in
-// memory that it binds: on v2, where writeback is charged to groups. Without the group the
-// kernel may let them through at once (7.2 does; 5.10, 6.1 and 6.12 do not).
+// lingers reports whether a group has a limit on writes, and at least this many bytes in memory
+// that the limit applies to: on v2, where the kernel charges writeback to groups. Without the
+// group the kernel may let them through at once (7.2 does; 5.10, 6.1 and 6.12 do not).
 func lingers(g cgroupfs.Group, least uint64) bool {
 	if !bindsWriteback(g) {
 		return false
@@ -34,7 +34,7 @@ func lingers(g cgroupfs.Group, least uint64) bool {
 	return err == nil && there && m.Dirty >= least
 }
 
-// bindsWriteback reports whether a group has a limit that binds what is written back for it.
+// bindsWriteback reports whether a group has a limit that applies to its writeback.
 func bindsWriteback(g cgroupfs.Group) bool {
 	if g.Hierarchy().Version != cgroupfs.V2 {
 		return false
@@ -46,14 +46,14 @@ func bindsWriteback(g cgroupfs.Group) bool {
 }
 
 const (
-	// lingerName is what a keeper calls itself while it lingers.
+	// lingerName is the process name of a lingering keeper.
 	lingerName = "weir-linger"
-	// lingerLook is how often it looks. The kernel begins with pages that have been dirty
-	// for 30 s (dirty_expire_centisecs), and looks every 5 s itself.
+	// lingerLook is how often it checks. The kernel begins with pages that have been dirty for
+	// 30 s (dirty_expire_centisecs), and its flusher wakes every 5 s.
 	lingerLook = 250 * time.Millisecond
 )
 
-// callLinger gives this process the name of a keeper that lingers.
+// callLinger gives this process the name of a lingering keeper.
 func callLinger() error { return os.WriteFile("/proc/self/comm", []byte(lingerName), 0) }
 
 // wait lingers for a time.
@@ -66,8 +66,8 @@ func wait(d time.Duration) error {
 	return err
 }
 
-// linger returns when nobody else is in the caller's group, and it does not linger any
-// more.
+// linger returns when no other process is in the caller's group, and the group has no data in
+// memory any more.
 func linger() error {
 	if err := callLinger(); err != nil {
 		return err
@@ -90,16 +90,16 @@ func linger() error {
 	}
 }
 
-// How long a group takes to go: with keepers in it systemd has to notice; without, a
-// task that exits, or another weir that looks at the same record.
+// How long a group takes to vanish: with keepers in it systemd has to notice; without, a task
+// is exiting, or another weir is reading the same record.
 const (
 	evictMax   = 5 * time.Second
 	vacateMax  = removeWait
 	vacateLook = 5 * time.Millisecond
 )
 
-// vacate removes a group of weir's, if it is there and nothing is in it but what lingers:
-// its name is wanted. Any other one it leaves.
+// vacate removes a weir group whose name is wanted, if it exists and contains only lingering
+// keepers. It leaves any other group.
 func (h Host) vacate(ctx context.Context, g cgroupfs.Group) error {
 	most := vacateMax
 	for began := time.Now(); time.Since(began) < most; time.Sleep(vacateLook) {
@@ -124,8 +124,8 @@ func (h Host) vacate(ctx context.Context, g cgroupfs.Group) error {
 	return nil
 }
 
-// inside lists the lingering keepers in a group, and reports whether anybody else is in it
-// or below it, but for one process.
+// inside lists the lingering keepers in a group, and reports whether any other process is in it
+// or below it, except one process.
 func inside(g cgroupfs.Group, but int) (keepers []int, others bool) {
 	err := g.Walk(func(below cgroupfs.Group) error {
 		pids, err := below.Processes()

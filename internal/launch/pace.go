@@ -7,8 +7,8 @@ import (
 	"github.com/weir-io/weir/internal/pacer"
 )
 
-// Pace has weir's pacer hold a room that no command is in yet. It lets go when the room's
-// group is gone. note is what there is to say of its accuracy.
+// Pace makes weir's pacer hold a room before the command is in it. The pacer releases it when
+// the room's group is gone. note says what to know about the accuracy.
 func (h Host) Pace(room *Room) (note string, err error) {
 	cells, err := pacer.CellsFor(h.FS, room.IO, 0)
 	if err != nil {
@@ -30,13 +30,13 @@ func (h Host) Pace(room *Room) (note string, err error) {
 	return note, nil
 }
 
-// Unpace has the pacer let a room go.
+// Unpace makes the pacer release a room.
 func (h Host) Unpace(room *Room) error {
 	return (pacer.Client{State: h.State}).Remove(pacer.PlaceOf(room.IO, "blkio"))
 }
 
-// PaceEscapes has weir's pacer hold what escapes a room's limits on cgroup v2. Nobody is
-// stopped before something does.
+// PaceEscapes makes weir's pacer hold what escapes a room's limits on cgroup v2. It pauses no
+// process before something escapes.
 func (h Host) PaceEscapes(room *Room) (some bool, err error) {
 	rules, err := room.IO.Rules()
 	if err != nil {

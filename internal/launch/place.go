@@ -8,15 +8,15 @@ import (
 	"github.com/weir-io/weir/internal/cgroupfs"
 )
 
-// asUser reports whether weir is not root, and so needs a group that was delegated.
+// asUser reports whether weir is not root, so that it needs a delegated group.
 func (h Host) asUser() bool { return os.Geteuid() != 0 && h.FS.Root() == "/" }
 
-// scoped reports whether systemd makes the group: it makes none with limits for a user.
+// scoped reports whether systemd makes the group: for users it makes no group with limits.
 func (h Host) scoped() bool { return h.SystemdRuns && !h.asUser() }
 
-// controllersOf lists what a group in a hierarchy of v2 must have: io, and memory, because
-// only beside it are buffered writes charged to the group that made them (cgroup-v2.rst,
-// "Writeback"); memory alone, where io is v1's.
+// controllersOf lists the controllers that a v2 group must have: io, and memory, because only
+// with both does the kernel charge buffered writes to the group (cgroup-v2.rst, "Writeback");
+// memory alone, if io is on v1.
 func controllersOf(hierarchy *cgroupfs.Hierarchy) []string {
 	var list []string
 	for _, c := range []string{"io", "memory"} {
@@ -27,8 +27,8 @@ func controllersOf(hierarchy *cgroupfs.Hierarchy) []string {
 	return list
 }
 
-// groups chooses the group's place: the io group, and one for memory where that
-// controller lives in another hierarchy and is wanted.
+// groups chooses the group's place: the io group, and one for memory if it is wanted and that
+// controller is on another hierarchy.
 func (h Host) groups(o Options) (io cgroupfs.Group, memory *cgroupfs.Group, err error) {
 	hierarchy, err := h.FS.IO(o.Version)
 	if err != nil {
@@ -54,9 +54,9 @@ func noMemory() error {
 		Remedy: "leave out --memory, or boot a kernel with it"}
 }
 
-// placeIn puts a new group below the caller's own, so that what bounds the caller
-// bounds the command too. On v2 that group may be unable to give controllers to
-// groups below it; then it is the nearest one above that can.
+// placeIn puts a new group below the caller's own, so that limits on the caller apply to the
+// command too. On v2 the caller's group may be unable to give controllers to groups below it;
+// then it is the nearest one above that can.
 func (h Host) placeIn(hierarchy *cgroupfs.Hierarchy, name string, controllers []string) (cgroupfs.Group, error) {
 	own, err := h.FS.OfProcess(hierarchy, 0)
 	if err != nil {
@@ -70,8 +70,8 @@ func (h Host) placeIn(hierarchy *cgroupfs.Hierarchy, name string, controllers []
 		if parent.IsRoot() || hierarchy.Version == cgroupfs.V1 {
 			return child, nil
 		}
-		// A slice is systemd's, also where a user may write to it: systemd takes the
-		// controllers back when it next looks (systemd.io, CGROUP_DELEGATION).
+		// A slice belongs to systemd, even if a user may write to it: systemd takes the
+		// controllers back when it next checks (systemd.io, CGROUP_DELEGATION).
 		if h.SystemdRuns && h.asUser() && strings.HasSuffix(parent.Path(), ".slice") {
 			return cgroupfs.Group{}, notDelegated(own)
 		}
@@ -85,7 +85,7 @@ func (h Host) placeIn(hierarchy *cgroupfs.Hierarchy, name string, controllers []
 	}
 }
 
-// notDelegated says what it takes for a user to run weir where systemd is.
+// notDelegated says what a user needs to run weir on a host with systemd.
 func notDelegated(own cgroupfs.Group) error {
 	why := "it is not delegated to you"
 	if inside, err := own.Child("x"); err == nil && inside.MayMake() == nil {

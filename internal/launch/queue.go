@@ -11,21 +11,20 @@ import (
 )
 
 const (
-	// queueLook is how often a group's queue is looked at. What it holds is known to so
-	// much time.
+	// queueLook is how often a group's queue is read, and how exactly its length is known.
 	queueLook = 250 * time.Millisecond
-	// queueMin is what is too little to have a group stay for.
+	// queueMin is the shortest queue for which a group stays.
 	queueMin = 100 * time.Millisecond
-	// queueSlack is what a group stays longer, and a tenth: requests of several megabytes
-	// go a little later than the rate says, on a busy machine more so.
+	// queueSlack, and a tenth, is how much longer a group stays: requests of several megabytes
+	// are released a little later than the rate says, and later still on a busy machine.
 	queueSlack = time.Second
 )
 
-// A queue tells how long cgroup v1's throttle needs for the writes that it has charged to a
-// group and not let go yet. The kernel says that nowhere: v1 charges a write when it comes,
-// and a program need not wait for it, as when it ends and the file system writes out what
-// it has closed (ext4, for a file that it has truncated). If the group is removed then,
-// the kernel lets them all go at once.
+// A queue estimates how long cgroup v1's throttle needs for the writes that it has charged to a
+// group but not released yet. The kernel does not show that. v1 charges a write when it is
+// submitted, and a program need not wait for it, for example when it exits and the file system
+// writes out a closed file (ext4, for a file that was truncated). If the group is removed then,
+// the kernel releases all of them at once.
 type queue struct {
 	rates map[blkdev.Number]*backlog
 	seen  time.Time
@@ -41,7 +40,7 @@ func newQueue(began time.Time) *queue {
 	return &queue{seen: began, rates: make(map[blkdev.Number]*backlog)}
 }
 
-// look counts what was charged since the last look, and what time has let go.
+// look counts what was charged since the last look, and what the passed time has released.
 func (q *queue) look(rules []cgroupfs.Rule, stats []cgroupfs.Stat, now time.Time) {
 	passed := now.Sub(q.seen)
 	q.seen = now
@@ -63,7 +62,7 @@ func (q *queue) look(rules []cgroupfs.Rule, stats []cgroupfs.Stat, now time.Time
 }
 
 // throttleExcess is how much faster than its rate the throttle may be, over a few seconds.
-// Without it a program that waits for each write seems to be ahead of the rate.
+// Without it a program that waits for each write would seem to be ahead of the rate.
 const throttleExcess = 1.03
 
 func drained(before time.Duration, more uint64, rate limit.Rate, passed time.Duration) time.Duration {
@@ -75,7 +74,7 @@ func drained(before time.Duration, more uint64, rate limit.Rate, passed time.Dur
 	return max(0, before+time.Duration(needs-throttleExcess*float64(passed)))
 }
 
-// left is how long the throttle needs for what it has, at the time of the last look.
+// left is how long the throttle needs for what it holds, at the time of the last look.
 func (q *queue) left() time.Duration {
 	var most time.Duration
 	for _, b := range q.rates {
@@ -98,11 +97,11 @@ func (q *queue) lookAt(g cgroupfs.Group, now time.Time) error {
 	return nil
 }
 
-// queues reports whether a group's writes may wait in it when nobody is in it any more.
+// queues reports whether a group's writes may wait in it after its last process has ended.
 func queues(g cgroupfs.Group) bool { return g.Hierarchy().Version == cgroupfs.V1 }
 
-// watchQueue looks at a group's queue until it is stopped. stop looks for the last time,
-// and returns how long the queue needs.
+// watchQueue reads a group's queue until it is stopped. stop reads it a last time, and returns
+// how long the queue needs.
 func watchQueue(g cgroupfs.Group, began time.Time) (stop func() time.Duration) {
 	if !queues(g) {
 		return func() time.Duration { return 0 }
@@ -158,11 +157,11 @@ func (p place) drainsHere() time.Duration {
 	return p.drains(g)
 }
 
-// emptyAfter is how long a group stays for a queue that needs so long.
+// emptyAfter is how long a group stays for a queue of this length.
 func emptyAfter(queued time.Duration) time.Duration { return queued + queued/10 + queueSlack }
 
-// drains is how long a group of a record still stays for its queue: as its weir has said,
-// or, if that was killed, as if all had been charged when the group was made.
+// drains is how long a group on record still stays for its queue: as its weir has noted, or, if
+// that weir was killed, as if everything had been charged when the group was made.
 func (p place) drains(g cgroupfs.Group) time.Duration {
 	if !p.Linger || !queues(g) {
 		return 0

@@ -49,8 +49,8 @@ func (h Host) scopePlan(o Options, io cgroupfs.Group) []hold.Step {
 	return steps
 }
 
-// prepareScope has systemd make a scope around a keeper. The command joins every
-// group that the keeper is in.
+// prepareScope makes systemd make a scope around a keeper. The command joins every group that
+// the keeper is in.
 func (h Host) prepareScope(ctx context.Context, o Options) (*Room, error) {
 	hierarchy, err := h.FS.IO(o.Version)
 	if err != nil {
@@ -118,8 +118,8 @@ func (h Host) connect(ctx context.Context) (*systemd.Conn, error) {
 	return conn, err
 }
 
-// ownSlice returns the slice that weir itself runs in: what bounds it bounds the
-// command too. On v1 the hierarchy named systemd knows.
+// ownSlice returns the slice that weir itself runs in: limits on it apply to the command too.
+// On v1 the hierarchy named systemd knows.
 func (h Host) ownSlice(io *cgroupfs.Hierarchy) (string, error) {
 	from := io
 	if named := h.FS.With("name=systemd"); io.Version == cgroupfs.V1 && named != nil {
@@ -154,7 +154,7 @@ func (r *Room) joinKeeper(h Host, hierarchy *cgroupfs.Hierarchy, unit string, o 
 		}
 	}
 	if memory := h.FS.With("memory"); o.MemoryMax > 0 && hierarchy.Version == cgroupfs.V1 && memory.Version == cgroupfs.V2 {
-		// Of a hybrid host systemd looks after v1's controllers alone.
+		// On a hybrid host systemd manages only v1's controllers.
 		g, err := h.FS.OfProcess(memory, pid)
 		if err != nil {
 			return err

@@ -10,17 +10,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// passed are the signals that weir hands on to the command.
+// passed are the signals that weir passes on to the command.
 var passed = [...]syscall.Signal{unix.SIGINT, unix.SIGQUIT, unix.SIGTERM, unix.SIGHUP, unix.SIGUSR1, unix.SIGUSR2, unix.SIGWINCH, unix.SIGCONT}
 
-// A SignalError says that a signal came which would have ended weir, before the
-// command was started.
+// A SignalError says that a signal arrived that would have ended weir, before the command was
+// started.
 type SignalError struct{ Signal syscall.Signal }
 
 func (e *SignalError) Error() string { return e.Signal.String() + ": the command was not started" }
 
-// Signals are what weir is sent between Catch and Stop, where it must not simply end:
-// it has a group to remove.
+// Signals are the signals that weir gets between Catch and Stop, when it must not simply end
+// because it has a group to remove.
 type Signals struct {
 	caught chan os.Signal
 	cancel context.CancelCauseFunc
@@ -29,12 +29,11 @@ type Signals struct {
 	ended  chan struct{} // closed when it has ended
 }
 
-// Catch catches the signals that weir hands on to a command. Until Run takes them, the
-// first that would have ended weir ends the context; its cause is a *SignalError.
+// Catch catches the signals that weir passes on to a command. Until Run takes them, the first
+// that would have ended weir ends the context; its cause is a *SignalError.
 //
-// What weir was told to ignore, by nohup or by a shell's &, stays ignored, by the
-// command too: a signal that is caught would be reset for it. (Go keeps that for HUP
-// and INT only.)
+// Signals that weir was told to ignore, by nohup or by a shell's &, stay ignored, for the
+// command too: a caught signal would be reset for it. (Go keeps that only for HUP and INT.)
 func Catch(ctx context.Context) (context.Context, *Signals) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	s := &Signals{caught: make(chan os.Signal, 16), cancel: cancel, taken: make(chan struct{}), ended: make(chan struct{})}
@@ -43,8 +42,8 @@ func Catch(ctx context.Context) (context.Context, *Signals) {
 			signal.Notify(s.caught, each)
 		}
 	}
-	// A reader of weir's messages that has gone must not end weir before it has cleaned
-	// up; and not be ignored either, because the command would inherit that.
+	// If the reader of weir's messages is gone, that must not end weir before it has cleaned
+	// up. The signal must not be ignored either, because the command would inherit that.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE)
 	go s.watch()
 	return ctx, s
@@ -73,8 +72,7 @@ func (s *Signals) end(caught os.Signal) bool {
 	return true
 }
 
-// drain does as the watch does with what came before the watch had ended, and was
-// left by it.
+// drain handles signals that arrived before the watch ended and that it left.
 func (s *Signals) drain() {
 	for {
 		select {
@@ -86,23 +84,23 @@ func (s *Signals) drain() {
 	}
 }
 
-// take ends the watch: from here on signals are the command's.
+// take ends the watch: from now on signals go to the command.
 func (s *Signals) take() <-chan os.Signal {
 	s.once.Do(func() { close(s.taken) })
 	<-s.ended
 	return s.caught
 }
 
-// Stop gives the signals their effect on weir back.
+// Stop restores the signals' effect on weir.
 func (s *Signals) Stop() {
 	signal.Stop(s.caught)
 	s.take()
 	s.cancel(nil)
 }
 
-// forward waits for the end of the command and hands signals on, but for those that
-// went to the whole process group, if the command is in it. TERM it hands on in any
-// case: twice is better than never. With the context the command is told to end.
+// forward waits for the end of the command and passes signals on, except those that went to the
+// whole process group, if the command is in it. It always passes TERM on: twice is better than
+// never. When the context ends, it tells the command to end.
 func forward(ctx context.Context, p *os.Process, signals <-chan os.Signal, group *witness, ended <-chan error) error {
 	done := ctx.Done()
 	// The witness can be late (it may be stopped): the command's end does not wait for it.

@@ -13,10 +13,10 @@ import (
 	"github.com/weir-io/weir/internal/cgroupfs"
 )
 
-// start starts the command so that its first instruction is inside every group of
-// joined. v2: the child is cloned into the group (CLONE_INTO_CGROUP, Linux 5.7). v1
-// has no such clone, but moves single threads: the thread that forks joins the
-// groups, its child is born in them, and the thread goes back. On an error nothing runs.
+// start starts the command so that its first instruction is inside every group of joined. On v2
+// the child is cloned into the group (CLONE_INTO_CGROUP, Linux 5.7). v1 has no such clone, but
+// moves single threads: the thread that forks joins the groups, its child starts in them, and
+// the thread goes back. On an error nothing runs.
 func start(cmd *exec.Cmd, hierarchies *cgroupfs.FS, joined []cgroupfs.Group) error {
 	var threads []move
 	for _, g := range joined {
@@ -53,7 +53,7 @@ func start(cmd *exec.Cmd, hierarchies *cgroupfs.FS, joined []cgroupfs.Group) err
 
 type move struct{ from, to cgroupfs.Group }
 
-// within calls f on a thread that is in the groups moved to, and takes it back.
+// within calls f on a thread that it moves into the groups, and moves the thread back.
 func within(moves []move, f func() error) error {
 	if len(moves) == 0 {
 		return f()

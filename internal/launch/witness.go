@@ -15,14 +15,14 @@ import (
 	"github.com/weir-io/weir/internal/cgroupfs"
 )
 
-// WitnessArg makes weir a witness, and nothing else: see Witness.
+// WitnessArg is the argument that runs weir as a witness: see Witness.
 const WitnessArg = background.Witness
 
-// A witness is a process in weir's process group that tells what was sent to the whole
-// group. That (Ctrl-C, a hangup, kill %1) the command has got already; what was sent to
-// weir alone has to be handed on, and os/signal does not say which it was. (In a process
-// group of its own the command would take the terminal from the rest of a pipeline, and
-// Ctrl-C from the script that weir is in.) It hangs on a pipe, and so ends with weir.
+// A witness is a process in weir's process group that knows which signals went to the whole
+// group. The command has got such a signal already (Ctrl-C, a hangup, kill %1). A signal to
+// weir alone has to be passed on, and os/signal does not tell which it was. (In a process group
+// of its own the command would take the terminal from the rest of a pipeline, and Ctrl-C from
+// the script that weir is in.) The witness waits on a pipe, so it ends with weir.
 type witness struct {
 	cmd      *exec.Cmd
 	question io.WriteCloser
@@ -30,18 +30,18 @@ type witness struct {
 	gone     bool
 }
 
-// The kernel signals the members of a group within microseconds. A signal that the
-// witness has not got lateness after weir's question was for weir alone; answerWait is
-// for a witness that somebody has stopped.
+// The kernel signals the members of a group within microseconds. If the witness has not got a
+// signal within lateness after weir's question, it was for weir alone; answerWait is for a
+// witness that somebody has stopped.
 const (
 	lateness   = 100 * time.Millisecond
 	answerWait = time.Second
 	creditLife = time.Second // of a signal that weir never asked for: it was for the witness alone
 )
 
-// Witness is the witness's whole life: it says that it is ready, and then for each
-// signal number that it reads, 1 if that signal has come lately and since it was last
-// asked for it, and 0 if not.
+// Witness runs a witness. It reports that it is ready. Then, for each signal number that it
+// reads, it answers 1 if that signal has arrived lately and since the last question about it,
+// and 0 if not.
 func Witness(questions io.Reader, answers io.Writer) {
 	signals := make(chan os.Signal, 64)
 	for _, s := range passed {
@@ -94,8 +94,8 @@ func Witness(questions io.Reader, answers io.Writer) {
 	}
 }
 
-// newWitness starts a witness in the groups that the command is to be in: what is sent
-// to every process of weir's own cgroup must not be taken for the process group's.
+// newWitness starts a witness in the groups that the command will be in: signals to every
+// process of weir's own cgroup must not be taken for signals to the process group.
 func newWitness(hierarchies *cgroupfs.FS, joined []cgroupfs.Group) (*witness, error) {
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Args = []string{"weir", WitnessArg}
@@ -122,8 +122,8 @@ func newWitness(hierarchies *cgroupfs.FS, joined []cgroupfs.Group) (*witness, er
 	return w, nil
 }
 
-// saw reports whether a signal that weir has got went to its whole process group.
-// Without a witness weir takes each signal for its own.
+// saw reports whether a signal that weir got went to its whole process group. Without a witness
+// weir assumes that each signal was for itself.
 func (w *witness) saw(s syscall.Signal) bool {
 	if w == nil || w.gone {
 		return false

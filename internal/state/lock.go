@@ -19,21 +19,21 @@ import (
 )
 
 const (
-	// locksName is the one file of all locks. Only Tidy removes it: to make and remove a file
-	// for each lock is slow where /run is on a disk.
+	// locksName is the one file of all locks. Only Tidy removes it: making and removing a file
+	// for each lock is slow if /run is on a disk.
 	locksName = "locks"
-	// LockMost is how long a weir waits for another one that holds a lock. What is done
-	// under one takes milliseconds, and some seconds where systemd is slow.
+	// LockMost is how long a weir waits for another weir's lock. Work under a lock takes
+	// milliseconds, and some seconds if systemd is slow.
 	LockMost = 30 * time.Second
 	// lockLookMost is the longest pause between two tries.
 	lockLookMost = 20 * time.Millisecond
 )
 
-// A Lock is held by one weir until it unlocks it, or dies. It is a lock of one byte
+// A Lock is held by one weir until it is unlocked or the weir dies. It is a lock on one byte
 // (F_OFD_SETLK, fcntl(2)) of a file that only the user of the directory can open.
 type Lock struct{ fd int }
 
-// A BusyError says who has held a lock for longer than one waits.
+// A BusyError says who has held a lock for too long.
 type BusyError struct {
 	What   string // what is locked
 	Holder string // "weir set unit:x (process 4711)"
@@ -44,8 +44,8 @@ func (e *BusyError) Error() string {
 	return fmt.Sprintf("lock %s: %s has held it for %s; wait until that process has ended, or end it, and try again", e.What, e.Holder, e.Waited)
 }
 
-// Wait locks what a name stands for, once no other weir has it, and waits for at most so
-// long; what says to people what that is.
+// Wait locks the name, once no other weir has it locked, and waits for a limited time; what
+// describes the lock for people.
 func (d Dir) Wait(ctx context.Context, name, what string, most time.Duration) (*Lock, error) {
 	pause := time.Millisecond
 	for began := time.Now(); ; {
@@ -65,12 +65,12 @@ func (d Dir) Wait(ctx context.Context, name, what string, most time.Duration) (*
 	}
 }
 
-// Try is Wait that does not wait: the lock is nil if another weir has it.
+// Try is Wait without waiting: the lock is nil if another weir has it.
 func (d Dir) Try(name string) (*Lock, error) { return d.try(name) }
 
 func (d Dir) locks() string { return filepath.Join(d.path, locksName) }
 
-// byteOf is the byte that stands for a name.
+// byteOf is the byte that represents a name.
 func byteOf(name string) int64 {
 	sum := fnv.New64a()
 	_, _ = sum.Write([]byte(name)) // never fails
@@ -120,7 +120,7 @@ func (d Dir) tryOnce(at int64) (*Lock, error) {
 	return nil, fmt.Errorf("lock %s: %w", path, err)
 }
 
-// again calls what a signal may have interrupted once more.
+// again repeats a call that a signal interrupted.
 func again(call func() (int, error)) (int, error) {
 	for {
 		if n, err := call(); !errors.Is(err, unix.EINTR) {
@@ -129,15 +129,15 @@ func again(call func() (int, error)) (int, error) {
 	}
 }
 
-// Unlock lets the next one have the lock.
+// Unlock releases the lock.
 func (l *Lock) Unlock() {
 	if l != nil {
 		_ = unix.Close(l.fd) // nothing was written
 	}
 }
 
-// holderOf says who holds a byte of the file of locks: the kernel lists a file's locks with
-// the descriptors that they belong to (proc_pid_fdinfo(5)).
+// holderOf says who has locked a byte of the file: the kernel lists a file's locks with the
+// descriptors that they belong to (proc_pid_fdinfo(5)).
 func holderOf(path string, at int64) string {
 	processes, _ := filepath.Glob("/proc/[0-9]*/fd/*") // those that this user may look into
 	for _, fd := range processes {

@@ -30,12 +30,12 @@ const (
 	begun    = ".new" // written, and perhaps not locked yet
 )
 
-// makeTries bounds how often something is made that another weir removes meanwhile.
+// makeTries bounds how often weir tries to make something that another weir removes meanwhile.
 const makeTries = 100
 
-// New writes a record of a kind, which is a word without dots or slashes. The
-// record is on disk and locked before New returns, so that what is done after it
-// is cleaned up whenever the caller dies.
+// New writes a record of a kind, which is a word without dots or slashes. The record is on disk
+// and locked before New returns, so that everything done afterwards is cleaned up whenever the
+// caller dies.
 func (d Dir) New(kind string, v any) (*Record, error) {
 	for range makeTries {
 		err := d.make()
@@ -61,7 +61,7 @@ func (d Dir) New(kind string, v any) (*Record, error) {
 	return nil, fmt.Errorf("write a record in %s: another weir keeps removing it", d.path)
 }
 
-// make makes the directory, and refuses one that somebody else could have put there.
+// make makes the directory, and refuses one that another user could have put there.
 // fs.ErrNotExist says that another weir has just removed it.
 func (d Dir) make() error {
 	if err := os.MkdirAll(d.path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -80,8 +80,8 @@ func (d Dir) make() error {
 
 var errSwept = errors.New("swept before it was locked")
 
-// lockNew locks a new file, fills it and gives it its final name. Between its
-// making and its locking another weir may take it for a dead one's and remove it.
+// lockNew locks a new file, fills it and gives it its final name. Before it is locked, another
+// weir may take it for a dead weir's and remove it.
 func lockNew(f *os.File, v any) (*Record, error) {
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
 		return nil, err
@@ -109,8 +109,8 @@ func (r *Record) Done() error {
 	return errors.Join(os.Remove(r.path), r.f.Close())
 }
 
-// Replace puts another record in this one's place. Whoever is killed meanwhile leaves
-// one of them, or both.
+// Replace replaces this record by another. If weir is killed meanwhile, one of them remains, or
+// both.
 func (r *Record) Replace(v any) (*Record, error) {
 	name := filepath.Base(r.path)
 	next, err := Dir{filepath.Dir(r.path)}.New(name[:strings.Index(name, ".")], v)

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-io/weir/internal/escape"
 )
 
-// slack is what an Estimate may be off by: the kernel gathers counts of memory for each
+// slack is the possible error of an Estimate: the kernel counts memory in batches for each
 // processor (MEMCG_CHARGE_BATCH in mm/memcontrol.c, in pages).
 func slack() uint64 { return max(slackLeast, 256<<10*uint64(runtime.NumCPU())) }
 

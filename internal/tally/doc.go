@@ -1,4 +1,5 @@
-// Package tally measures what a group does under its limits, while it does it, and judges
-// whether they were held: what its processes wrote, what the group was charged, what went
-// past the limit, and what the disks did, each over the time in which it happened.
+// Package tally measures what a group does under its limits while it runs, and judges whether
+// the limits were held. It measures what the group's processes wrote, what the kernel charged
+// to the group, what went past the limit, and what the disks did, each over the time in which
+// it happened.
 package tally

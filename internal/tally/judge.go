@@ -7,7 +7,7 @@ import (
 	"github.com/weir-io/weir/internal/limit"
 )
 
-// A State is what a tally found of a limit.
+// A State is the result for a limit.
 type State string
 
 // The states.
@@ -18,7 +18,7 @@ const (
 	NotTold State = "not_told" // what was measured does not say
 )
 
-// A Verdict is what became of a limit on what was read from a device, or written to it.
+// A Verdict is the result for a limit on reads from a device, or on writes to it.
 type Verdict struct {
 	State   State
 	Bytes   uint64        // charged to the group, and past the limit
@@ -28,12 +28,12 @@ type Verdict struct {
 	Doubts  []string      // why it is not told
 }
 
-// Rate is bytes a second.
+// Rate is in bytes per second.
 func (v Verdict) Rate() float64 { return float64(v.Bytes) / max(v.Took.Seconds(), 1e-6) }
 
 // What the kernel's throttle lets through beyond its rate: a slice of 100 ms at the start, one
-// request more, and what its clock rounds. It is granted whole, so that a short run is not
-// blamed for it.
+// more request, and rounding of its clock. It is granted in full, so that a short run is not
+// judged wrongly.
 const (
 	throttleExcess = 1.05
 	burst          = 150 * time.Millisecond
@@ -50,7 +50,7 @@ func opsWithin(ops uint64, rate limit.Rate, took time.Duration) bool {
 	return !bounded || float64(ops) <= float64(n)*(throttleExcess*took.Seconds()+burst.Seconds())+1
 }
 
-// unread takes a verdict back where the counters could not be read all the time.
+// unread withdraws a verdict if the counters could not be read all the time.
 func (s Sum) unread(v Verdict) Verdict {
 	if s.Missed != nil && v.State != NotHeld {
 		v.State, v.Doubts = NotTold, []string{fmt.Sprintf("the counters could not be read (%v)", s.Missed)}
@@ -58,7 +58,7 @@ func (s Sum) unread(v Verdict) Verdict {
 	return v
 }
 
-// Reads judges the limits on what was read from a device. All of it is charged.
+// Reads judges the limits on reads from a device. The kernel charges all of them.
 func (s Sum) Reads(d Device) Verdict { return s.unread(d.reads()) }
 
 func (d Device) reads() Verdict {
@@ -72,7 +72,7 @@ func (d Device) reads() Verdict {
 	return v
 }
 
-// Writes judges the limits on what was written to a device.
+// Writes judges the limits on writes to a device.
 func (s Sum) Writes(d Device) Verdict { return s.unread(s.writes(d)) }
 
 func (s Sum) writes(d Device) Verdict {
@@ -89,7 +89,7 @@ func (s Sum) writes(d Device) Verdict {
 		return v
 	case !v.keeps(d.Limit):
 		v.State = NotHeld
-		// A paced group may write much at once, and is paused for it before it can end.
+		// A paced group may write much at once, and is paused for that before it can end.
 		if v.Took += s.Paused; v.keeps(d.Limit) {
 			v.State = Held
 		}
@@ -107,7 +107,7 @@ func (v Verdict) keeps(l limit.Limit) bool {
 	return within(v.Bytes, l.WBPS, v.Took) && opsWithin(v.Ops, l.WIOPS, v.Took)
 }
 
-// doubt takes a verdict back that an Estimate's errors may be behind.
+// doubt withdraws a verdict that may be due to an Estimate's error.
 func (v *Verdict) doubt(s Sum, d Device) {
 	var doubts []string
 	if v.Escaped > 0 {

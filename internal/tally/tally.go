@@ -16,13 +16,13 @@ type Rule struct {
 	Limit  limit.Limit
 }
 
-// A Span is the time in which a counter grew, to a look or two: zero, if it did not.
+// A Span is the time in which a counter grew, to within a look or two; zero if it did not grow.
 type Span struct{ First, Last time.Time }
 
 // Duration is how long that was.
 func (s Span) Duration() time.Duration { return s.Last.Sub(s.First) }
 
-// grew notes that a counter has grown between two looks.
+// grew records that a counter grew between two looks.
 func (s *Span) grew(before, now time.Time) {
 	if s.First.IsZero() {
 		s.First = before
@@ -52,22 +52,22 @@ type Sum struct {
 	escape.Reading
 	Writing Span // in which processes made dirty, or wrote directly
 	Devices []Device
-	// Escapes are the files that bytes went past the limits through, the worst first.
+	// Escapes are the files through which bytes went past the limits, the largest amount first.
 	Escapes []escape.File
 	Ended   time.Time // the last look
-	// Paused is how long weir's pacer has had the group stopped since it wrote last.
+	// Paused is how long weir's pacer has had the group paused since its last write.
 	Paused time.Duration
 	Missed error // why a look failed: what was done is not known then
-	// Queued is how long the throttle still needs for what was charged (cgroup v1).
+	// Queued is how long the throttle still needs for charged writes (cgroup v1).
 	Queued time.Duration
-	// Told says that what escaped was seen, by disk, and not worked out.
+	// Told says that escapes were seen, by disk, and not estimated.
 	Told bool
 	// Open is what processes had open for writing when much had escaped or was dirty. It is
 	// empty if Told.
 	Open []Opened
 }
 
-// A Device is what was done on one with a limit.
+// A Device is what was done on a device with a limit.
 type Device struct {
 	Rule
 	Charged          cgroupfs.Stat
@@ -84,7 +84,7 @@ type Watcher interface {
 	Files(id uint64, h *cgroupfs.Hierarchy) ([]escape.File, error)
 }
 
-// A Tally looks at a group again and again.
+// A Tally reads the counters of a group again and again.
 type Tally struct {
 	group    cgroupfs.Group
 	cell     *cgroupfs.Group // in which the pacer stops its processes; nil: it does not
@@ -111,8 +111,8 @@ const (
 	lookSmooth = 16
 )
 
-// Start begins to look at a group with rules. The watcher may be nil; it is the caller's. The
-// cell is where the pacer stops the group's processes; nil: it does not.
+// Start starts to measure a group with rules. The watcher may be nil; it belongs to the caller.
+// The cell is where the pacer pauses the group's processes; nil: it does not.
 func Start(g cgroupfs.Group, rules []Rule, w Watcher, cell *cgroupfs.Group) (*Tally, error) {
 	t := &Tally{group: g, cell: cell, began: time.Now(), quit: make(chan struct{}), done: make(chan struct{})}
 	var devices []blkdev.Number
@@ -155,7 +155,7 @@ func (t *Tally) run() {
 	}
 }
 
-// look reads the counters; what cannot be read stays as it was.
+// look reads the counters; those that cannot be read keep their values.
 func (t *Tally) look(written uint64) {
 	now := time.Now()
 	r, err := t.estimate.LookAt(written)
@@ -196,9 +196,9 @@ func (t *Tally) look(written uint64) {
 	}
 }
 
-// uncharged is what was written and not charged on a disk with a limit: no more can have escaped. What is counted as
-// dirty is behind now and then, so that an estimate takes for lost what the kernel still has
-// on its way to the disk.
+// uncharged is what was written and not charged on a disk with a limit; no more can have
+// escaped. The kernel's count of dirty data lags at times, so an estimate takes for escaped
+// what is still on its way to the disk.
 func (t *Tally) uncharged() uint64 {
 	left := t.sum.Written
 	for _, d := range t.sum.Devices {
@@ -207,7 +207,7 @@ func (t *Tally) uncharged() uint64 {
 	return left
 }
 
-// isStopped reports whether the pacer has the group stopped.
+// isStopped reports whether the pacer has paused the group.
 func (t *Tally) isStopped() bool {
 	if t.cell == nil {
 		return false
@@ -216,8 +216,8 @@ func (t *Tally) isStopped() bool {
 	return err == nil && frozen // a cell that is gone stops nobody
 }
 
-// End looks for the last time. Processes have written at least so many bytes: what those did
-// that nobody has seen, their parents know.
+// End reads the counters a last time. Processes have written at least this many bytes: parents
+// know what their unseen children wrote.
 func (t *Tally) End(ctx context.Context, written uint64) Sum {
 	close(t.quit)
 	<-t.done
@@ -240,7 +240,7 @@ func (t *Tally) End(ctx context.Context, written uint64) Sum {
 	return t.sum
 }
 
-// tell takes what the watcher has seen.
+// tell adds what the watcher has seen.
 func (t *Tally) tell(ctx context.Context) {
 	escaped, err := t.watcher.Escaped(t.id)
 	if err == nil {
