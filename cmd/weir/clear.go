@@ -95,7 +95,7 @@ func (a *app) clear(ctx context.Context, spec string, on []string, whole, dryRun
 	return a.forgetAll(ctx, c)
 }
 
-// planClear finds what is to be lifted.
+// planClear finds the limits to remove.
 func (a *app) planClear(ctx context.Context, c *clearing) error {
 	rules, err := c.t.Group.RulesIfAny()
 	if err != nil {
@@ -117,8 +117,8 @@ func (a *app) planClear(ctx context.Context, c *clearing) error {
 	return a.unpersist(ctx, c.keeper, &c.plan, c.only)
 }
 
-// lift lifts what is in force. An engine that is to keep other limits is told before: it may
-// write rules when it is.
+// lift removes the limits in force. It tells an engine that will store other limits first,
+// because the engine may write rules then.
 func (a *app) lift(ctx context.Context, locked hold.Locked, c *clearing) error {
 	was, err := a.jobOf(c.t.Group)
 	if err != nil {

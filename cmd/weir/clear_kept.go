@@ -38,8 +38,8 @@ func (a *app) keeperOf(ctx context.Context, t target.Target) target.Target {
 	return t
 }
 
-// clearKept has the owner of a target keep no limits, where it is asked for that by a
-// program: libvirt. It returns on how many devices it kept any.
+// clearKept makes a target's owner store no limits, if the owner is a program that can be
+// asked: libvirt. It returns for how many devices the owner stored any.
 func (a *app) clearKept(ctx context.Context, t target.Target, only []blkdev.Number) (int, error) {
 	if t.Kind != "vm" {
 		return 0, nil
@@ -75,9 +75,9 @@ func (a *app) clearSteps(ctx context.Context, c clearing) ([]hold.Step, error) {
 	return append(steps, more...), err
 }
 
-// forget has systemd keep no rate of a unit over boots, also one that does not bind now:
-// it was lifted until the next boot, or its device is not there. It reports whether any
-// was kept still.
+// forget makes systemd store no rate of a unit over boots, not even a rate that is not in force
+// now, because it was removed until the next boot or its device is gone. It reports whether
+// systemd still stored any.
 func (a *app) forget(ctx context.Context, plan hold.Plan) (bool, error) {
 	if plan.Unit == "" || !plan.Persist {
 		return false, nil
@@ -94,8 +94,7 @@ func (a *app) forget(ctx context.Context, plan hold.Plan) (bool, error) {
 	return true, conn.Forget(ctx, plan.Unit, keys)
 }
 
-// forgetSteps are the files that forget removes, but for those of rates that the plan
-// lifts.
+// forgetSteps are the files that forget removes, except those of rates that the plan removes.
 func (a *app) forgetSteps(plan hold.Plan) (steps []hold.Step) {
 	if plan.Unit == "" || !plan.Persist {
 		return nil

@@ -16,8 +16,9 @@ import (
 	"github.com/weir-io/weir/internal/target"
 )
 
-// clearStopped lifts what is kept for a unit, a container or a virtual machine that does not
-// run, and so has no group. It returns the error that found that, for anything else.
+// clearStopped removes the limits saved for a unit, a container or a virtual machine that is
+// not running, and so has no group. For any other target it returns the error that it was
+// called with.
 func (a *app) clearStopped(ctx context.Context, spec string, found error, dryRun bool) error {
 	var stopped *target.StoppedError
 	if errors.As(found, &stopped) {
@@ -43,7 +44,7 @@ func (a *app) clearStopped(ctx context.Context, spec string, found error, dryRun
 	return found
 }
 
-// clearUnit lifts what is kept for a unit that does not run.
+// clearUnit removes the limits saved for a unit that is not running.
 func (a *app) clearUnit(ctx context.Context, name string, found error, dryRun bool) error {
 	full, err := systemd.FullName(name)
 	if err != nil {

@@ -20,9 +20,9 @@ import (
 	"github.com/weir-io/weir/internal/volume"
 )
 
-// completeWithin bounds what a completion may take and completeMost what it lists: somebody
-// waits for it with a finger on a key. On an emulated machine that is busy, starting weir
-// and asking systemd has taken more than half a second.
+// completeWithin bounds how long a completion may take, and completeMost how much it lists: the
+// user is waiting at the keyboard. On a busy emulated machine, starting weir and asking systemd
+// has taken more than half a second.
 const (
 	completeWithin = 2 * time.Second
 	completeMost   = 500
@@ -75,8 +75,8 @@ var choices = map[string][]string{
 // takeFiles are the flags whose value is a file, a directory or a device.
 var takeFiles = []string{"on", "svg", "dir", "latency", "root"}
 
-// completeFlags has a verb's flags, and those of the verbs below it, completed: to what they
-// take, and to files only where they take one.
+// completeFlags completes the values of the flags of a verb and the verbs below it, with files
+// only where a flag takes a file.
 func completeFlags(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		_, f.Usage = pflag.UnquoteUsage(f) // a shell shows it as it is

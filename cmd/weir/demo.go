@@ -18,8 +18,8 @@ import (
 	"github.com/weir-io/weir/internal/scratch"
 )
 
-// demoDiskBytes is the size of the demo's disk, a sparse file; what is in it at once is
-// less.
+// demoDiskBytes is the size of the demo's disk, a sparse file; it never contains that much at
+// once.
 const demoDiskBytes = 512 << 20
 
 func newDemo(a *app) *cobra.Command {
@@ -84,7 +84,7 @@ func (a *app) demo(ctx context.Context, rate limit.Rate, dir string, window time
 	return &cli.StatusError{Status: cli.ExitCode(signaled)}
 }
 
-// besidesSignal drops, of what is joined in an error, that a signal came.
+// besidesSignal removes the signal from a joined error.
 func besidesSignal(err error) error {
 	var signaled *launch.SignalError
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {

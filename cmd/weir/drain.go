@@ -8,8 +8,8 @@ import (
 	"github.com/weir-io/weir/internal/why"
 )
 
-// sayDrain warns of limits on writes under which a group's memory fills with what is
-// dirty, before any writer is in it or the limit in force.
+// sayDrain warns of limits on writes under which a group's memory fills with dirty data, before
+// any writer is in the group or the limit is in force.
 func (a *app) sayDrain(g cgroupfs.Group, d place.Decision) { a.sayDrainOf(memoryOf(g), g, d) }
 
 // sayDrainOf is sayDrain for a group that will have so much memory; 0: no bound.

@@ -131,7 +131,7 @@ func (a *app) pods(h *cgroupfs.Hierarchy) pod.Kind {
 	return pod.Kind{FS: a.fs, Hierarchy: h, SystemdRuns: systemd.Running(a.root), Root: a.root, Endpoint: os.Getenv("CONTAINER_RUNTIME_ENDPOINT")}
 }
 
-// hostOf is where a kind's owner is asked, if that is not its usual socket.
+// hostOf is the address of a kind's owner, if that is not its usual socket.
 func (a *app) hostOf(kind string) string {
 	if host, is := a.hosts[kind]; is {
 		return host
@@ -201,7 +201,7 @@ func (a *app) place(ctx context.Context, asked []limit.Asked, views []int) ([]pl
 
 func (a *app) deciding() place.Host { return place.Host{Root: a.root, FS: a.fs, State: a.state} }
 
-// explain says which device each place came to, and what is expected to hold there.
+// explain says which device each place resolved to, and what is expected to hold there.
 func (a *app) explain(d place.Decision) {
 	for _, e := range d.Places {
 		a.out.Say("%s: %s (%s)", e.Limit, e.Chain, e.Device.Number)

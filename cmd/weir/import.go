@@ -85,7 +85,7 @@ type importDevice struct {
 	Limit  limit.Limit   `json:"limit"`
 }
 
-// cgconfigs lists the files that libcgroup's own service reads, in its order.
+// cgconfigs lists the files that libcgroup's own service reads, in the same order.
 func (a *app) cgconfigs() ([]string, error) {
 	main := filepath.Join(a.root, cgconfigFile)
 	more, err := filepath.Glob(filepath.Join(a.root, cgconfigDir, "*.conf"))
@@ -105,7 +105,7 @@ func (a *app) cgconfigs() ([]string, error) {
 	return append([]string{main}, more...), nil
 }
 
-// parseAll reads files. One that cannot be read does not hide the others.
+// parseAll reads files. A file that cannot be read does not hide the others.
 func parseAll(names []string) (files []cgconfig.File, err error) {
 	for _, name := range names {
 		text, readErr := readSmall(name, cgconfigBytes)
@@ -166,7 +166,7 @@ func (a *app) importFiles(ctx context.Context, names []string, apply bool) error
 	return errors.Join(broken, err)
 }
 
-// readSmall reads a file that is not longer than most.
+// readSmall reads a file that is at most most bytes long.
 func readSmall(file string, most int64) (string, error) {
 	f, err := os.Open(file)
 	if err != nil {
@@ -206,8 +206,8 @@ func groupsOf(limits []cgconfig.GroupLimit) []importGroup {
 	return groups
 }
 
-// sayNested tells of groups below others: v1's rules, for which most of these files were
-// written, do not bind what is below a group, and v2's do.
+// sayNested warns of groups below other groups: v1's rules, for which most of these files were
+// written, do not apply to child groups, but v2's do.
 func (a *app) sayNested(groups []importGroup) {
 	h, err := a.io()
 	if err != nil || h.Version != cgroupfs.V2 {

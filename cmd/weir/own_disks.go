@@ -12,9 +12,9 @@ import (
 	"github.com/weir-io/weir/internal/target"
 )
 
-// onOwnDisks puts limits without a place on a target's own disks, where its mounts do not
-// tell what they are. One that is no disk of this host is left out with a note; if all are,
-// the error is an *Unsupported.
+// onOwnDisks puts limits without a place on a target's own disks, if its mounts do not show
+// them. It leaves out a disk that is not on this host, with a note; if all are, the error is an
+// *Unsupported.
 func (a *app) onOwnDisks(ctx context.Context, limits []limit.Asked, t target.Target) ([]limit.Asked, error) {
 	if len(t.Disks)+len(t.ReadDisks) == 0 && t.NoDisks == nil {
 		return limits, nil

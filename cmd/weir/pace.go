@@ -39,7 +39,7 @@ func (a *app) jobOf(g cgroupfs.Group) (*pacer.Job, error) {
 	return nil, nil
 }
 
-// holdEscapes has the pacer hold what escapes a room, where that was decided.
+// holdEscapes makes the pacer hold what escapes a room, if that was decided.
 func (a *app) holdEscapes(host launch.Host, room *launch.Room, d place.Decision) place.Decision {
 	if d.Escapes == nil {
 		return d
@@ -80,8 +80,8 @@ func (a *app) markPaced(groups []showGroup) error {
 	return err
 }
 
-// repaceAs is repace by a decision. Where nobody has asked for the pacer and it cannot be
-// had, that is a warning, and the decision is another one.
+// repaceAs is repace by a decision. If nobody asked for the pacer and it is not available, that
+// is a warning, and the decision changes.
 func (a *app) repaceAs(t target.Target, was *pacer.Job, d *place.Decision) error {
 	err := a.repace(t, was, counts(*d))
 	if err == nil || was != nil || d.Hold != limit.HoldAuto {
@@ -92,7 +92,7 @@ func (a *app) repaceAs(t target.Target, was *pacer.Job, d *place.Decision) error
 	return err
 }
 
-// counts is what the pacer is to count of a group; nil: it is to let it go.
+// counts returns what the pacer has to count for a group; nil: release the group.
 func counts(d place.Decision) *string {
 	written, escaped := pacer.CountWritten, pacer.CountEscaped
 	switch {
@@ -112,8 +112,9 @@ func countOf(j *pacer.Job) *string {
 	return &j.Count
 }
 
-// repace has the pacer hold what the rules of a target's group say now, or if it is to count
-// nothing let the group go. was is what it held before; if it cannot be had, it holds that.
+// repace makes the pacer hold what the rules of a target's group say now, or release the group
+// if it has nothing to count. was is what it held before; if the pacer is not available, it
+// goes on holding that.
 func (a *app) repace(t target.Target, was *pacer.Job, count *string) error {
 	err := a.tryRepace(t, was, count)
 	if err == nil {
@@ -141,7 +142,7 @@ func (a *app) tryRepace(t target.Target, was *pacer.Job, count *string) error {
 	return err
 }
 
-// cellsOf are the cells in which the processes of a target are to be stopped.
+// cellsOf returns the cells in which the processes of a target will be paused.
 func (a *app) cellsOf(t target.Target) ([]cgroupfs.Group, error) {
 	members, err := target.Members(t.Group)
 	if err != nil {
@@ -170,12 +171,13 @@ func (a *app) repaceSteps(t target.Target, was *pacer.Job, d place.Decision) ([]
 	return hold.PaceSteps(t.Group, cells, want.WBPS, want.Devices), nil
 }
 
-// escapesStep is what has the pacer hold what escapes a group. Nobody is moved before.
+// escapesStep is the request that makes the pacer hold what escapes a group. It moves no
+// process before something escapes.
 func escapesStep(g cgroupfs.Group, d place.Decision) hold.Step {
 	return hold.Step{Pace: &hold.Pace{Cgroup: g.Path(), WBPS: d.Escapes.WBPS, Devices: d.Escapes.Devices, Escapes: true}}
 }
 
-// withPace adds what has the pacer hold a group that is to be made.
+// withPace adds the steps that make the pacer hold a group that weir will make.
 func withPace(host launch.Host, g cgroupfs.Group, d place.Decision, steps []hold.Step) ([]hold.Step, error) {
 	if d.Escapes != nil {
 		return append(steps, escapesStep(g, d)), nil
@@ -187,8 +189,8 @@ func withPace(host launch.Host, g cgroupfs.Group, d place.Decision, steps []hold
 	return append(steps, more...), err
 }
 
-// pace has the pacer hold a room that no command is in yet, where that was decided. A pacer
-// that cannot be had and nobody has asked for is a warning, and another decision.
+// pace makes the pacer hold a room before the command is in it, if that was decided. If nobody
+// asked for the pacer and it is not available, that is a warning, and the decision changes.
 func (a *app) pace(host launch.Host, room *launch.Room, d place.Decision) (place.Decision, error) {
 	if d.Paced == nil {
 		return d, nil
@@ -215,8 +217,8 @@ func readsShort(args []string) bool {
 	return path.Base(args[0]) == "dd" && from && !whole
 }
 
-// newPacer is the process that paces, newGuard the one that lets go when it dies. They are
-// not for people.
+// newPacer is the verb of the pacer process, newGuard that of its guards. They are not for
+// people.
 func newPacer(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: pacer.PacerArg, Hidden: true, Args: noArguments,

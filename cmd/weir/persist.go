@@ -23,9 +23,8 @@ import (
 	"github.com/weir-io/weir/internal/target/unit"
 )
 
-// giveGroup has systemd make a group for a unit that has none of its own, as happens on
-// cgroup v1. What is wrong with the limits is found before, so that a set that is refused
-// changes nothing.
+// giveGroup makes systemd make a group for a unit that has none of its own, as happens on
+// cgroup v1. It checks the limits first, so that a refused set changes nothing.
 func (a *app) giveGroup(ctx context.Context, none *unit.NoGroupError, limits []limit.Asked, o setOptions) (target.Target, error) {
 	t := target.Target{Kind: "unit", Name: none.Unit, Owner: target.Owner{Kind: "systemd", Name: none.Unit, Unit: none.Unit}}
 	if o.persist {
@@ -157,8 +156,8 @@ func readDropIn(path string) ([]limit.Asked, error) {
 	return entries, nil
 }
 
-// lastingPlace spells a place so that it means the same in any directory. What is no
-// path, such as a device's name, is left.
+// lastingPlace spells a place so that it means the same in any directory. It leaves names that
+// are no paths, such as a device's name.
 func (a *app) lastingPlace(on string) (string, error) {
 	if on == "" || filepath.IsAbs(on) || a.root != "/" {
 		return on, nil
@@ -211,8 +210,9 @@ func (a *app) unpersist(ctx context.Context, t target.Target, plan *hold.Plan, o
 	return a.dropIn(unitTarget, plan, path, left)
 }
 
-// withoutDevices takes devices out of what a drop-in sets: entries on none but these go,
-// and those on others too, or on what cannot be told now, are overruled by one at the end.
+// withoutDevices removes devices from what a drop-in sets: it drops entries that are only on
+// these devices, and overrides those that are on others too, or on unknown devices, by an entry
+// at the end.
 func (a *app) withoutDevices(ctx context.Context, entries []limit.Asked, gone []blkdev.Number) []limit.Asked {
 	var left []limit.Asked
 	overrule := map[blkdev.Number]bool{}
@@ -240,7 +240,7 @@ func (a *app) withoutDevices(ctx context.Context, entries []limit.Asked, gone []
 	return left
 }
 
-// sayHowLong tells what a limit outlives, where that is not what one expects.
+// sayHowLong says how long a limit lasts, where that may be unexpected.
 func (a *app) sayHowLong(t target.Target, plan hold.Plan, persist bool) {
 	switch {
 	case t.Kind == "vm" && persist:

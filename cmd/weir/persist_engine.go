@@ -41,8 +41,8 @@ func engineKeeps(t target.Target, places []place.Expected) (*engine.Update, erro
 	return engine.UpdateOf(t.Lasting, t.Record, changes)
 }
 
-// engineForgets is what has an engine keep no limits for a container any more, on the
-// devices that are named; none: on all. nil: it keeps none, or cannot be told.
+// engineForgets is the request that makes an engine store no limits for a container any more,
+// on the named devices, or on all if none is named. nil: it stores none, or cannot be told.
 func engineForgets(lasting string, r *target.Record, only []blkdev.Number) (*engine.Update, error) {
 	if r == nil || !r.Updates {
 		return nil, nil

@@ -40,7 +40,7 @@ func (a *app) persistRecord(t target.Target, plan *hold.Plan, limits []limit.Ask
 	return a.planRecord(plan, r)
 }
 
-// keptFor reads what is on record for a target.
+// keptFor reads the saved limits of a target.
 func (a *app) keptFor(t target.Target) (kept.Record, error) {
 	if t.Lasting == "" {
 		return kept.Record{}, nil
@@ -144,8 +144,8 @@ func (a *app) removeKept(ctx context.Context, f hold.File) error {
 	return a.holder().RemoveFile(ctx, f.Path)
 }
 
-// lockKept keeps other weirs from changing what is on record while this one does; with
-// make it makes the directory, which is where all that is kept begins.
+// lockKept keeps other weirs from changing saved limits while this one does. With make it makes
+// the directory, the first step of saving.
 func (a *app) lockKept(ctx context.Context, make bool) (unlock func(), err error) {
 	if a.root != "/" || os.Geteuid() != 0 {
 		return func() {}, nil // a copy's records stay as they are, and root's are not others' to change
@@ -162,7 +162,7 @@ func (a *app) lockKept(ctx context.Context, make bool) (unlock func(), err error
 	return lock.Unlock, nil
 }
 
-// merge adds limits to what is kept, with what holds buffered writes.
+// merge adds limits to the saved ones, with what holds buffered writes.
 func (a *app) merge(entries []limit.Asked, limits []limit.Asked, how limit.Hold) ([]limit.Asked, error) {
 	for _, l := range limits {
 		on, err := a.lastingPlace(l.On)
@@ -183,7 +183,7 @@ func thatBind(entries []limit.Asked) []limit.Asked {
 	return entries
 }
 
-// flagsOf spells what is kept as weir set's flags.
+// flagsOf spells saved limits as flags of weir set.
 func flagsOf(e limit.Asked) []string {
 	return cli.Words(e)
 }

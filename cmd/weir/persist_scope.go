@@ -36,8 +36,8 @@ func (a *app) persistScope(t target.Target, plan *hold.Plan) error {
 	return scopeDropIn(t, plan, path, entries)
 }
 
-// ofRemoved are the drop-ins of weir's for containers that their engine has removed: nothing
-// starts them again.
+// ofRemoved are weir's drop-ins for containers that their engine has removed: nothing starts
+// those again.
 func (a *app) ofRemoved(ctx context.Context, t target.Target) (gone []hold.File, err error) {
 	for _, maker := range engine.Makers() {
 		if maker.Kind() != t.Kind {

@@ -17,8 +17,8 @@ import (
 	"github.com/weir-io/weir/internal/target/vm"
 )
 
-// domainConfig is what libvirt keeps of a virtual machine that runs. One that it keeps
-// nothing of is refused.
+// domainConfig is libvirt's configuration of a running virtual machine. It returns an error if
+// libvirt has none.
 func (a *app) domainConfig(ctx context.Context, t target.Target) (vm.Config, error) {
 	config, err := a.machines(t.Group.Hierarchy()).ConfigOf(t.Name)
 	if err == nil {
@@ -48,8 +48,7 @@ func (a *app) keepDomainSteps(ctx context.Context, t target.Target, places []pla
 	return domainSteps(config, byNode(places))
 }
 
-// domainSteps is the command that has libvirt keep limits; none where it would change
-// nothing.
+// domainSteps is the command that makes libvirt store limits; none if it would change nothing.
 func domainSteps(config vm.Config, all map[string]limit.Limit) ([]hold.Step, error) {
 	command, err := config.KeepCommand(all)
 	if err != nil || command == nil {

@@ -195,7 +195,7 @@ func (a *app) prove(ctx context.Context, args []string, f *proveFlags) error {
 	return err
 }
 
-// proveOwn measures a group of weir's own.
+// proveOwn measures in a new group.
 func (a *app) proveOwn(ctx context.Context, f *proveFlags) error {
 	places, closing, err := a.ownPlaces(ctx, f)
 	if err != nil {

@@ -19,8 +19,7 @@ import (
 	"github.com/weir-io/weir/internal/systemd"
 )
 
-// ownPlaces are where a group of weir's own is measured: a scratch disk, or the
-// directories that were named.
+// ownPlaces are where a new group is measured: a scratch disk, or the named directories.
 func (a *app) ownPlaces(ctx context.Context, f *proveFlags) (places []prove.Place, closing func() error, err error) {
 	version, err := a.want()
 	if err != nil {
@@ -55,7 +54,7 @@ func (a *app) ownPlaces(ctx context.Context, f *proveFlags) (places []prove.Plac
 	return places, func() error { return nil }, nil
 }
 
-// decidePlace has a group of weir's own held as weir run would have it.
+// decidePlace decides how a new group is held, as weir run would.
 func (a *app) decidePlace(at *prove.Place, how limit.Hold) error {
 	group, _, err := at.Host.Plan(launch.Options{Command: "prove", Version: at.Version})
 	if err != nil {
@@ -169,7 +168,7 @@ func (a *app) proveRows(ctx context.Context, doc report, places []prove.Place, f
 	return a.reportProof(doc, f)
 }
 
-// markRooted notes what binds a place's writeback in nobody's name.
+// markRooted notes what limits a place's writeback for all groups together.
 func (a *app) markRooted(p *prove.Place) error {
 	h := p.Target.Hierarchy()
 	if h == nil {

@@ -209,7 +209,7 @@ func (a *app) reachMounts(ctx context.Context, place *prove.Place, v view) (bool
 			return false, err
 		}
 		for _, m := range mounts {
-			// One that hides another may lead elsewhere, or nowhere.
+			// A mount that hides another may lead elsewhere, or nowhere.
 			if reached, _, err := a.stay(ctx, place, v, m.Point); err == nil && reached {
 				return true, nil
 			}

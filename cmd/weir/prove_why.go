@@ -19,9 +19,9 @@ type asking struct {
 	report  *why.Report
 }
 
-// ask asks weir why of the places, all at once as its command does, and gives each what
-// is said of it. named are directories of a target's; without any, as for a target that
-// is only watched, it is asked about all disks that the target's mounts are on.
+// ask asks weir why about all places at once, as its command does, and gives each place the
+// answer about it. named are directories of a target. Without any, as for an observed target,
+// it asks about all disks that the target has mounted.
 func (a *app) ask(ctx context.Context, t *target.Target, places []prove.Place, f *proveFlags) (asking, error) {
 	sources, err := a.whySources()
 	if err != nil {
@@ -95,7 +95,7 @@ func (q asking) findings(rows []prove.Row) []why.Finding {
 	return named
 }
 
-// printFindings prints what is behind the rows, and where to read on.
+// printFindings prints the causes of the rows' verdicts, and where to read on.
 func (a *app) printFindings(r report) {
 	findings := r.asked.findings(r.rows)
 	for _, f := range findings {

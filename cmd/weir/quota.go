@@ -91,7 +91,7 @@ func newQuotaSet(a *app) *cobra.Command {
 	return cmd
 }
 
-// change reads what is asked for.
+// change reads the requested values.
 func (o quotaOptions) change(size string) (c quota.Change, err error) {
 	for _, one := range []struct {
 		text  string
@@ -158,7 +158,7 @@ func (a *app) quotaSet(ctx context.Context, spec, size string, o quotaOptions) (
 	return nil
 }
 
-// progress is a line on the terminal, or none where weir is to be quiet.
+// progress is a line on the terminal, or nil if weir is quiet.
 func (a *app) progress() *cli.Progress {
 	if a.out.Quiet {
 		return cli.NewProgress(nil)
@@ -176,7 +176,7 @@ func tellQuota(line *cli.Progress) quota.Progress {
 	}
 }
 
-// sayQuota says what holds from now on, and for whom.
+// sayQuota says what the quota does from now on.
 func (a *app) sayQuota(st quota.Status, marked quota.Marked) {
 	a.out.Say("%s: at most %s (project %d on %s, %s); it has %s and %s now", st.Target, st.Bounds, st.Project, st.Mount, st.FSType,
 		quota.Size(st.Usage.Bytes), cli.Plural(int(st.Usage.Files), "file", "files"))

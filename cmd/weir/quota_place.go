@@ -34,7 +34,7 @@ func kindOf(spec string, kinds []string) string {
 	return ""
 }
 
-// quotaPlace finds the directories that a quota is to be on.
+// quotaPlace finds the directories for a quota.
 func (a *app) quotaPlace(ctx context.Context, spec string) (quota.Place, error) {
 	if kind := kindOf(spec, withoutFiles); kind != "" {
 		return quota.Place{}, cli.Usagef("quota: %s has no directory of its own; name a directory, or a container (%s:NAME)", spec, strings.Join(withFiles, ":NAME, "))
@@ -161,7 +161,7 @@ func (a *app) quotaOnRecord(ctx context.Context, spec string) (quota.Place, erro
 	return p, err
 }
 
-// refuseVolume refuses what is on one of weir's volumes.
+// refuseVolume returns an error for a directory on a weir volume.
 func (a *app) refuseVolume(ctx context.Context, s quota.Store, spec string, p quota.Place) error {
 	volumes := a.volumes(nil)
 	all, _ := volumes.List() // one that cannot be read is no reason against any other place

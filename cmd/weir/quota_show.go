@@ -55,8 +55,8 @@ func (a *app) quotaShow(ctx context.Context, args []string) error {
 	return err
 }
 
-// quotaOf finds the quota that a directory or a container is in, or that is on record of one
-// that does not run.
+// quotaOf finds the quota that a directory or a container is in, or the recorded quota of one
+// that is not running.
 func (a *app) quotaOf(ctx context.Context, spec string) ([]quota.Status, error) {
 	p, err := a.quotaPlace(ctx, spec)
 	var stopped *target.StoppedError
@@ -125,8 +125,7 @@ func orDash(n uint64, spell func(uint64) string) string {
 	return spell(n)
 }
 
-// spaceOf is the quota that a target's files are in, for weir show. What cannot be told is
-// none.
+// spaceOf is the quota that a target's files are in, for weir show; none if it is not known.
 func (a *app) spaceOf(ctx context.Context, t target.Target) *quota.Status {
 	if a.root != "/" || kindOf(t.String(), withFiles) == "" {
 		return nil

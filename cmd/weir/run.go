@@ -56,8 +56,8 @@ func newRun(a *app) *cobra.Command {
 	return cmd
 }
 
-// memoryMin is what less than is a mistake: no program starts in it. (In a scope of
-// systemd's it must hold a weir as well, which waits there.)
+// memoryMin: a smaller limit is a mistake, because no program can start with it. (In a systemd
+// scope there must also be room for a weir, which waits there.)
 const memoryMin = 1_000_000
 
 func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory string, how limit.Hold, o launch.Options, dryRun bool) error {
@@ -168,7 +168,7 @@ func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory s
 	return nil
 }
 
-// isUnit reports whether a word is the unit of a rate, which somebody has written apart.
+// isUnit reports whether a word is the unit of a rate, written as a separate word.
 func isUnit(word string) bool {
 	_, err := limit.ParseBytes("10" + word)
 	return err == nil && !strings.ContainsAny(word[:1], "0123456789")

@@ -58,7 +58,7 @@ type runVerdict struct {
 	Doubts  []string    `json:"doubts"`
 }
 
-// watchEscapes has BPF see what goes past limits on writes; nil where that cannot be had.
+// watchEscapes watches with BPF what goes past limits on writes; nil if BPF is not available.
 func (a *app) watchEscapes(g cgroupfs.Group, decided place.Decision) tally.Watcher {
 	if decided.Escapes != nil { // the pacer has one
 		return a.pacer().Watcher(pacer.PlaceOf(g, "blkio"))
@@ -228,7 +228,7 @@ func ownerOf(f escape.File) string {
 	return "cgroup " + f.Owner.String()
 }
 
-// suspects are the files that were open on a device, where it was not seen which it is.
+// suspects are the files that were open on a device, if weir did not see which of them it was.
 func suspects(s *tally.Sum, n blkdev.Number) string {
 	var paths []string
 	for _, o := range s.Open {

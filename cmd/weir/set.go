@@ -80,7 +80,7 @@ type setOptions struct {
 	named bool // somebody has asked for hold, and it is not only usual
 }
 
-// toKeep is what is kept of --hold: nothing of what is usual.
+// toKeep is the value of --hold to save: empty for the default.
 func (o setOptions) toKeep() limit.Hold {
 	if !o.named {
 		return ""
@@ -233,10 +233,10 @@ func leaderOf(pid int) int {
 	return pid
 }
 
-// planFor has systemd write for its units on v2. On v1 systemd has no setting for
-// operations per second, and weir writes the files; systemd is to keep the group. (Those
-// of containers and virtual machines are delegated: it keeps them anyway.) What others
-// have made beside its units it is to leave as it is.
+// planFor makes systemd write for its units on v2. On v1 systemd has no setting for operations
+// per second, so weir writes the files, and systemd has to keep the group. (It keeps the groups
+// of containers and virtual machines anyway, because they are delegated.) systemd has to leave
+// groups alone that others have made beside its units.
 func (a *app) planFor(t target.Target, list []hold.Change) hold.Plan {
 	plan := hold.Plan{Group: t.Group, Changes: list, Note: func(text string) { a.out.Say("%s", text) }}
 	slice := cmp.Or(systemd.SliceOf(t.Group.Path()), systemd.RootSlice)

@@ -14,7 +14,7 @@ import (
 // There is one list of them, so that both are the same.
 type action struct {
 	steps func(context.Context) ([]hold.Step, error) // they may take questions to ask
-	// do does it; undo takes it back, and is nil where that is not needed.
+	// do does the action. undo takes it back, and is nil if that is not needed.
 	do func(context.Context) (undo func() error, err error)
 }
 
@@ -48,9 +48,9 @@ func doAll(ctx context.Context, actions []action) error {
 	return nil
 }
 
-// setActions are what puts limits into force and, with persist, has them kept, in that order.
-// The pacer is asked while the group is locked still, and a pacer that cannot be had takes the
-// limits back.
+// setActions puts limits into force and, with persist, saves them, in this order. It asks the
+// pacer while the group is still locked. If the pacer is not available, it takes the limits
+// back.
 func (a *app) setActions(ctx context.Context, locked hold.Locked, t target.Target, d *place.Decision, plan hold.Plan, persist bool) ([]action, error) {
 	var all []action
 	if persist {
@@ -112,8 +112,8 @@ func (a *app) engineAction(t target.Target, d place.Decision) ([]action, error) 
 	}}}, nil
 }
 
-// keepActions are what is left when the limits are in force: those who keep them are told,
-// and files that would set others at the next start are removed.
+// keepActions follow once the limits are in force: they tell the programs that save the limits,
+// and remove files that would set other limits at the next start.
 func (a *app) keepActions(ctx context.Context, t target.Target, d place.Decision, plan hold.Plan) ([]action, error) {
 	if t.Kind == "vm" {
 		return []action{{

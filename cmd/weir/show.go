@@ -59,12 +59,12 @@ type showGroup struct {
 	Owner     target.Owner `json:"owner"`
 	Processes int          `json:"processes"`
 	Devices   []showDevice `json:"devices"`
-	// Recorded is what the owner keeps for the target, beside what is in force.
+	// Recorded is what the owner stores for the target, beside the limits in force.
 	Recorded *[]recordedDocument `json:"recorded,omitempty"`
 
 	// Paced is what weir's pacer holds of the group's buffered writes, in bytes a second.
 	Paced uint64 `json:"paced_wbps,omitempty"`
-	// Missed is whom of the group the pacer cannot stop, and why.
+	// Missed says which processes of the group the pacer cannot pause, and why.
 	Missed string `json:"paced_missed,omitempty"`
 
 	// Space is what the target's own files may take, and take.
@@ -144,7 +144,7 @@ func (a *app) show(ctx context.Context, args []string, window time.Duration) err
 	return nil
 }
 
-// oneGroup reads a target's group; one that cannot have rules is no error here.
+// oneGroup reads a target's group. A group that cannot have rules causes no error here.
 func oneGroup(t target.Target) ([]watch.Limited, error) {
 	l, err := watch.Of(t.Group)
 	if err != nil {

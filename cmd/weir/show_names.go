@@ -12,8 +12,7 @@ import (
 // namesWithin bounds how long weir show waits for names: the ids do as well.
 const namesWithin = time.Second
 
-// nameContainers spells containers and pods by their names, where there are any and their
-// daemon says.
+// nameContainers gives containers and pods their names, if their daemon reports them.
 func (a *app) nameContainers(ctx context.Context, groups []showGroup) {
 	ctx, cancel := context.WithTimeout(ctx, namesWithin)
 	defer cancel()
@@ -38,8 +37,8 @@ func (a *app) nameContainers(ctx context.Context, groups []showGroup) {
 	}
 }
 
-// nameDomains spells domains of libvirt's as libvirt does. One that cannot be found there goes
-// by its group: the name of its scope could be another domain's.
+// nameDomains gives libvirt domains libvirt's names. A domain that libvirt does not report
+// keeps the name of its group, because the name of its scope could mean another domain.
 func (a *app) nameDomains(groups []showGroup) {
 	var names map[string]string
 	for i, g := range groups {

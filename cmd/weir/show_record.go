@@ -20,7 +20,7 @@ type recordedDocument struct {
 // errNoDevice says that systemd's own way from a path to a device was not found.
 var errNoDevice = errors.New("it is not known which device that is")
 
-// setRecord puts what the owner keeps beside what is in force.
+// setRecord adds what the owner stores to the limits in force.
 func (g *showGroup) setRecord(r *target.Record) {
 	if r == nil {
 		return
@@ -73,7 +73,7 @@ func recordLines(r *target.Record) []string {
 	return lines
 }
 
-// formatBound is a rate for people, and "none" where there is none.
+// formatBound formats a rate for people; "none" if there is none.
 func formatBound(r limit.Rate, k limit.Key) string {
 	if _, bound := r.Number(); !bound {
 		return "none"

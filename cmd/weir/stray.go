@@ -10,20 +10,20 @@ import (
 	"github.com/weir-io/weir/internal/target"
 )
 
-// mayStray reports whether systemd can move processes out of a group: on cgroup v1, out of
-// one that it has not made.
+// mayStray reports whether systemd can move processes out of a group: on cgroup v1, out of a
+// group that it did not make.
 func (a *app) mayStray(g cgroupfs.Group) bool {
 	return g.Hierarchy().Version == cgroupfs.V1 && systemd.Running(a.root) && !systemd.IsBelowUnit(g.Path())
 }
 
-// mayLoseIO reports whether systemd can take the io controller away from a group: on cgroup
-// v2, from one that others have made beside its units.
+// mayLoseIO reports whether systemd can disable the io controller of a group: on cgroup v2, of
+// a group that others have made beside its units.
 func (a *app) mayLoseIO(t target.Target) bool {
 	return t.Group.Hierarchy().Version == cgroupfs.V2 && t.Owner.Unit == "" && systemd.Running(a.root) && systemd.IsBesideUnits(t.Group.Path())
 }
 
-// enforce puts a plan that sets limits into force. A systemd that cannot be had to leave
-// them in force is a warning: they are as long as it does.
+// enforce puts a plan with limits into force. If systemd cannot be kept from ending them, that
+// is a warning: they are in force until it does.
 func (a *app) enforce(ctx context.Context, locked hold.Locked, t target.Target, plan hold.Plan) error {
 	err := locked.Apply(ctx, plan)
 	var loose *hold.AnchorError

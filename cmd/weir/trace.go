@@ -29,7 +29,7 @@ type traceFlags struct {
 	ops    string
 	files  bool
 	svg    string
-	// verbose says what is not told for want of each hook.
+	// verbose says what weir cannot show for each missing hook.
 	verbose bool
 
 	kinds []trace.Kind // ops, parsed
@@ -118,7 +118,7 @@ type traceDocument struct {
 	SlowCount uint64 `json:"slow_count"`
 }
 
-// what names what is traced.
+// what names the traced target.
 func (d traceDocument) what() string {
 	if d.Target == "" {
 		return "the whole host"

@@ -64,8 +64,9 @@ func (a *app) traceDirty(ctx context.Context, args []string, window time.Duratio
 	return err
 }
 
-// memoryGroup is the group of a target in the hierarchy of the memory controller, which on
-// v1 is another than that of disk I/O: there the one that a process of the target is in.
+// memoryGroup is the group of a target in the hierarchy of the memory controller. On v1 that is
+// another hierarchy than that of disk I/O; there it is the group of one of the target's
+// processes.
 func (a *app) memoryGroup(t target.Target) (*cgroupfs.Group, string, error) {
 	h := a.fs.With("memory")
 	if h == nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/weir-io/weir/internal/place"
 )
 
-// latencyFlags are those of weir trace --latency.
+// latencyFlags are the flags of weir trace --latency.
 type latencyFlags struct {
 	dir, memory, size, svg string
 	direct, verbose        bool
@@ -31,7 +31,7 @@ type latencyFlags struct {
 const (
 	// latencyMemoryMin is what the writer, a weir, needs beside its page cache.
 	latencyMemoryMin = 32 << 20
-	// latencySizeMost bounds what is kept of a run: 16 bytes a write.
+	// latencySizeMost bounds how much a run stores: 16 bytes for each write.
 	latencySizeMost = 256 << 30
 	// latencyKeep is left free of the file system.
 	latencyKeep = 64 << 20

@@ -136,7 +136,7 @@ func (a *app) sayUnseen(doc traceDocument, verbose bool) {
 	}
 }
 
-// sayMissing says in one line which hooks are missing, and with verbose what is not told
+// sayMissing says in one line which hooks are missing, and with verbose what weir cannot show
 // without each.
 func (a *app) sayMissing(missing []trace.Missing, verbose bool) {
 	if len(missing) == 0 {

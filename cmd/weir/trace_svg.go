@@ -55,8 +55,8 @@ func roundUS(us float64) string { return strings.Replace(latencyUS(us), ".0 ", "
 // columnsMost is how many columns are told apart in a picture.
 const columnsMost = 90
 
-// columnsOf are a histogram's buckets, two or more in a column where there are many. X is
-// in µs.
+// columnsOf returns a histogram's buckets, two or more in a column if there are many. X is in
+// µs.
 func columnsOf(h *trace.Histogram) []plot.Column {
 	first, last := -1, -1
 	for i, c := range h {

@@ -19,7 +19,7 @@ import (
 // sooner leaves only their names.
 const looksEvery = 250 * time.Millisecond
 
-// A tracing is a trace under way, with what is read of it meanwhile.
+// A tracing is a running trace, with what is read during it.
 type tracing struct {
 	tracer *trace.Tracer
 	flags  *traceFlags

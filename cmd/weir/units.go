@@ -19,7 +19,7 @@ import (
 // unitDir is where weir puts units of its own.
 const unitDir = "/etc/systemd/system/"
 
-// installUnits writes units of weir's, and has systemd start them at boot.
+// installUnits writes weir's units, and makes systemd start them at boot.
 func (a *app) installUnits(ctx context.Context, feature string, texts map[string]string) error {
 	if err := a.mayHaveUnits(feature); err != nil {
 		return err
@@ -38,7 +38,7 @@ func (a *app) installUnits(ctx context.Context, feature string, texts map[string
 	return conn.Enable(ctx, true, slices.Sorted(maps.Keys(texts))...)
 }
 
-// mayHaveUnits refuses a feature that systemd is needed for where it does not run.
+// mayHaveUnits returns an error if systemd, which a feature needs, does not run.
 func (a *app) mayHaveUnits(feature string) error {
 	if a.root == "/" && systemd.Running("/") {
 		return nil
@@ -59,7 +59,7 @@ func writeUnits(feature string, texts map[string]string) error {
 	return nil
 }
 
-// removeUnits has systemd know units of weir's no more.
+// removeUnits removes weir's units from systemd.
 func (a *app) removeUnits(ctx context.Context, feature string, names ...string) error {
 	if err := a.mayHaveUnits(feature); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (a *app) removeUnits(ctx context.Context, feature string, names ...string) 
 	return conn.Reload(ctx)
 }
 
-// ownPath is the path of this weir, for what systemd is to run.
+// ownPath is the path of this weir, for systemd to run.
 func ownPath() (string, error) {
 	program, err := os.Executable()
 	if err != nil {

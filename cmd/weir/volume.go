@@ -135,8 +135,8 @@ func limitOf(limits cli.Limits) (limit.Limit, error) {
 	return all[0].Limit, nil
 }
 
-// limitTargets gives a limit on a volume that is up to those who are to have it too: the
-// volume's own, and where that is changed with the rates that are lifted.
+// limitTargets sets the limit of a mounted volume on the targets that shall have it too. If the
+// volume's limit is being changed, it includes the removed rates.
 func (a *app) limitTargets(ctx context.Context, v volume.Volume, l limit.Limit) error {
 	if l.IsZero() {
 		return nil
@@ -222,7 +222,7 @@ func directIO(dev blkdev.Number) bool {
 	return is && loopdev.DirectIO(n)
 }
 
-// markVolumes notes which devices are volumes. What cannot be told is left.
+// markVolumes notes which devices are volumes, as far as that is known.
 func (a *app) markVolumes(groups []showGroup) {
 	if a.root != "/" {
 		return

@@ -181,8 +181,8 @@ func (a *app) question(ctx context.Context, subject string, limits cli.Limits) (
 	return asked(nil, places), nil
 }
 
-// asked makes a question of places. What is only named is held as weir run and weir set do it
-// by themselves.
+// asked makes a question about places. Places without a group are held as weir run and weir set
+// would do by default.
 func asked(t *target.Target, places []limit.Asked) why.Question {
 	q := why.Question{Target: t}
 	named := t == nil

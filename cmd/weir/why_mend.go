@@ -79,8 +79,8 @@ func (a *app) toMend(t target.Target, facts why.Facts) ([]mend.Job, error) {
 	return nil, nil
 }
 
-// writersGroup is the group of the process that has a file open; that of another process
-// of the target, if it was a person who named the file, or the process has left.
+// writersGroup is the group of the process that has a file open. If a person named the file, or
+// the process has ended, it is the group of another process of the target.
 func (a *app) writersGroup(g cgroupfs.Group, file inode.File) (cgroupfs.Group, error) {
 	if file.PID != 0 {
 		own, err := a.fs.OfProcess(g.Hierarchy(), file.PID)
