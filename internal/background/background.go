@@ -17,10 +17,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Command is a weir of a kind, to be started: in a session of its own, in the root
-// directory, with /dev/null for its streams where the caller names no others. Its first
-// act is to call Shed. Go interrupts no system call of it: it would wake a weir that sleeps
-// in one a hundred times a second.
+// Command is a background weir of some kind, to be started in a session of its own, in the root
+// directory, with /dev/null for streams that the caller does not name. It must first call Shed.
+// Go does not interrupt its system calls: that would wake a sleeping weir a hundred times a
+// second.
 func Command(kind string) *exec.Cmd {
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Args = []string{"weir", kind}
@@ -65,15 +65,15 @@ const (
 	Witness = "__witness"
 )
 
-// IsHelper reports whether a process is such a helper, of this program and root's: who
-// starts one could have it write what he wants to (ptrace(2)).
+// IsHelper reports whether a process is such a helper, of this program and of root: a helper's
+// user could make it write anything (ptrace(2)).
 func IsHelper(pid int) bool {
 	args, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
 	return err == nil && (string(args) == "weir\x00"+Keeper+"\x00" || string(args) == "weir\x00"+Witness+"\x00") && IsOurs(pid)
 }
 
-// IsOurs reports whether a process runs this program as root. One that a weir has just forked
-// does until it runs another.
+// IsOurs reports whether a process runs this program as root. A process that weir has just
+// forked does, until it executes another program.
 func IsOurs(pid int) bool {
 	proc := "/proc/" + strconv.Itoa(pid)
 	theirs, err := os.Stat(proc + "/exe")
@@ -84,8 +84,8 @@ func IsOurs(pid int) bool {
 	return err == nil && os.SameFile(theirs, ours)
 }
 
-// isRoots reports whether root has started a process. (The owner of its directory in /proc is
-// root for anybody's that is not to be dumped.)
+// isRoots reports whether root started a process. (The owner of its directory in /proc is root
+// for any process that must not be dumped.)
 func isRoots(proc string) bool {
 	status, err := os.ReadFile(proc + "/status")
 	if err != nil {

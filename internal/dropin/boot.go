@@ -52,7 +52,7 @@ func RestoreText(program string) string {
 // unitNameMost is the length of the longest name that systemd takes, in bytes.
 const unitNameMost = 255
 
-// mountUnit is the unit of what is mounted at a directory (systemd.unit(5), "String escaping").
+// mountUnit is the unit of the mount at a directory (systemd.unit(5), "String escaping").
 func mountUnit(dir string) string {
 	var b strings.Builder
 	for i, c := range []byte(strings.Trim(dir, "/")) {

@@ -12,9 +12,9 @@ import (
 	"github.com/weir-io/weir/internal/plain"
 )
 
-// Path returns where a unit's drop-in is. The unit's name must be one that systemd takes.
-// That of a scope comes before those that systemd makes itself: what is set until the
-// scope's end overrules it.
+// Path returns the path of a unit's drop-in. The unit's name must be valid for systemd. A
+// scope's drop-in sorts before those that systemd makes itself, so that settings until the
+// scope's end override it.
 func Path(unit string) string {
 	name := "50-weir.conf"
 	if strings.HasSuffix(unit, ".scope") {
@@ -42,9 +42,9 @@ func Parse(text string) ([]limit.Asked, error) {
 	return nil, fmt.Errorf("no line %q: it is not weir's", strings.TrimSpace(saved))
 }
 
-// Merge adds a limit to those that a drop-in has: rates of the same place are replaced,
-// and the place goes last, where it overrules other spellings of the same device. What holds
-// buffered writes stays while they are bound, unless something else is named.
+// Merge adds a limit to those of a drop-in. It replaces rates of the same place and moves the
+// place to the end, where it overrides other names of the same device. The setting of what
+// holds buffered writes stays while they are limited, unless another one is named.
 func Merge(entries []limit.Asked, named limit.Asked) []limit.Asked {
 	merged := slices.DeleteFunc(slices.Clone(entries), func(e limit.Asked) bool {
 		if e.On == named.On {

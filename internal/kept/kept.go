@@ -1,5 +1,6 @@
-// Package kept has the limits that weir keeps for targets that nobody else keeps any for:
-// a container whose group systemd does not make. weir restore sets them again.
+// Package kept stores the limits that weir itself must set again after a restart, for targets
+// whose owner cannot: containers whose group systemd does not make. weir restore sets them
+// again.
 package kept
 
 import (
@@ -20,7 +21,7 @@ const Dir = "/var/lib/weir/limits"
 
 const suffix = ".json"
 
-// A Record is what is kept for one target.
+// A Record is the saved limits of one target.
 type Record struct {
 	Target  string        `json:"target"`         // by the name that its owner has for good: docker:WHOLE-ID
 	Name    string        `json:"name"`           // as the user spelled it
@@ -31,7 +32,7 @@ type Record struct {
 // Path is where a target's record is, below the host's root.
 func Path(target string) string { return filepath.Join(Dir, url.QueryEscape(target)+suffix) }
 
-// Text is a record's file; of one without limits, which is to go, empty.
+// Text is a record's file; empty for a record without limits, which will be removed.
 func (r Record) Text() (string, error) {
 	if len(r.Entries) == 0 {
 		return "", nil
@@ -62,8 +63,8 @@ func Read(root, target string) (Record, error) {
 	return r, nil
 }
 
-// List reads all records, in the order of their files. One that cannot be read is an
-// error beside the others.
+// List reads all records, in the order of their files. A record that cannot be read is an error
+// beside the others.
 func List(root string) ([]Record, error) {
 	var all []Record
 	err := store(root).List(suffix, func(name string, data []byte) error {

@@ -7,8 +7,8 @@ import (
 	"github.com/weir-io/weir/internal/limit"
 )
 
-// spareBytes is what a group's memory has to hold for the weir that is born in it: 13 MB
-// were measured, and the kernel needs some to check a BPF program.
+// spareBytes is how much memory a group needs for the helper that starts in it: 13 MB were
+// measured, and the kernel needs some to check a BPF program.
 const spareBytes = 32 << 20
 
 // crowded says why a weir in a group might take others with it, "" if there is room. If

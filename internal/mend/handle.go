@@ -47,8 +47,8 @@ func (m Mender) open(ctx context.Context, found inode.File) (*os.File, error) {
 
 func descriptor(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
-// reason says why a file was not moved, without its name: that of a descriptor tells
-// nobody anything.
+// reason says why a file was not moved, without the name of its descriptor, which means nothing
+// to people.
 func reason(err error) string {
 	var refused *inode.Refused
 	var unmoved *inode.Unmoved

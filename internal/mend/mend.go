@@ -1,8 +1,8 @@
-// Package mend moves the writeback of files to the groups of processes that write to
-// them. How a file is moved is inode's; but a page is charged to the group of who
-// brings it into the page cache, so that is done by a weir that is born in the group
-// (Serve), while this one hands it the files and waits (Mender). It judges nothing:
-// which files are to be moved, and where to, is why's and the user's.
+// Package mend moves the writeback of files to the groups of processes that write to them.
+// Package inode moves a file. But the kernel charges a page to the group that brings it into
+// the page cache, so a helper that starts in the group does that (Serve), while this process
+// hands it the files and waits (Mender). Package why and the user decide which files are moved,
+// and where to.
 package mend
 
 import (
@@ -159,7 +159,8 @@ func (m Mender) start(into cgroupfs.Group, handles []*os.File) (*launch.Child, *
 
 // Serve moves files to the caller's group, and writes a Result for each as it is done.
 func Serve(ctx context.Context, files []string, out io.Writer) error {
-	// Where the group's memory runs out, this process is to go, and none of the group's.
+	// If the group's memory runs out, the kernel shall kill this process, and none of the
+	// group's.
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 	groups, err := cgroupfs.Open("/")
 	if err != nil {

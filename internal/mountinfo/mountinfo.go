@@ -1,7 +1,7 @@
-// Package mountinfo reads /proc/PID/mountinfo (Documentation/filesystems/proc.rst, 3.5).
-// Everybody who may mount in a namespace of their own writes lines of that file: a mount
-// point can be tens of kilobytes long, and some kernels print options without escapes. A
-// line that cannot be read is left out and counted; it never hides the others.
+// Package mountinfo reads /proc/PID/mountinfo (Documentation/filesystems/proc.rst, 3.5). Every
+// user who may mount in a namespace of their own can write lines of that file: a mount point
+// can be tens of kilobytes long, and some kernels print options without escapes. A line that
+// cannot be read is left out and counted; it never hides the others.
 package mountinfo
 
 import (

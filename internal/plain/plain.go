@@ -1,7 +1,7 @@
-// Package plain makes text that others have written fit for where weir puts it. Names of
-// files, groups, containers and commands can hold line breaks, terminal codes and bytes
-// that are no UTF-8. All that weir writes to a terminal, a log, a record or a unit of
-// systemd's goes through this package.
+// Package plain makes text of others safe for where weir puts it. Names of files, groups,
+// containers and commands can contain line breaks, terminal codes and invalid UTF-8. All such
+// text that weir writes to a terminal, a log, a record or a systemd unit goes through this
+// package.
 package plain
 
 import (
@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Line makes one line of a text: what is not printable becomes a Go escape (\n, \x1b).
+// Line makes one line of a text: unprintable characters become Go escapes (\n, \x1b).
 func Line(s string) string {
 	text, _, _ := escape(s, isOdd, len(s)*longest)
 	return text
@@ -51,9 +51,9 @@ func Short(s string, most int) string { return short(s, isOdd, most) }
 // describedMost bounds a unit's description, in bytes.
 const describedMost = 200
 
-// Described makes a description for a unit of systemd's. systemd writes it into a file as one
-// line of a setting. A line break would begin another setting, and a backslash at the end
-// would swallow the next one, so both are quoted (systemd.syntax(7)).
+// Described makes a description for a systemd unit. systemd writes it into a file as one line
+// of a setting. A line break would begin another setting, and a backslash at the end would
+// swallow the next line, so both are quoted (systemd.syntax(7)).
 func Described(s string) string {
 	return short(s, func(r rune) bool { return isOdd(r) || r == '\\' }, describedMost)
 }
@@ -77,7 +77,7 @@ func short(s string, odd func(rune) bool, most int) string {
 // each of these bytes.
 const longest = 4
 
-// escape writes what is odd as Go escapes, and stops before the result has more than most
+// escape writes unprintable characters as Go escapes, and stops before the result exceeds most
 // bytes.
 func escape(s string, odd func(rune) bool, most int) (text string, changed, cut bool) {
 	if len(s) <= most && !has(s, odd) {

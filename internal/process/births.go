@@ -19,8 +19,8 @@ type Births struct {
 
 const loadavg = "/proc/loadavg" // its last field (proc_loadavg(5))
 
-// OpenBirths opens the file. Where it is not the kernel's own (lxcfs puts one of its making
-// there) the error is fs.ErrInvalid.
+// OpenBirths opens the file. If it is not the kernel's own (lxcfs replaces it), the error is
+// fs.ErrInvalid.
 func OpenBirths() (*Births, error) {
 	fd, err := unix.Open(loadavg, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 // commandMost is how much of a command line is shown, in characters.
 const commandMost = 120
 
-// Command is a process's command line for people: on one line, printable, and not long.
-// Of one that has none, or has ended, it is "a process".
+// Command is a process's command line for people: one short, printable line. If it has none, or
+// has ended, it is "a process".
 func Command(pid int) string {
 	f, err := os.Open(fmt.Sprintf("/proc/%d/cmdline", pid))
 	if err != nil {

@@ -1,3 +1,3 @@
-// Package process reads what the kernel tells of processes in /proc: who they are, and
-// what I/O they and their ended children have done.
+// Package process reads what the kernel reports about processes in /proc, and what I/O they and
+// their ended children have done.
 package process

@@ -18,7 +18,7 @@ type Signals struct {
 	Ended   bool   // it has, or is ending
 }
 
-// harmless are the signals that end nobody who has not asked for them (signal(7)).
+// harmless are the signals that do not end a process by default (signal(7)).
 const harmless = 1<<(unix.SIGCHLD-1) | 1<<(unix.SIGCONT-1) | 1<<(unix.SIGURG-1) | 1<<(unix.SIGWINCH-1) |
 	1<<(unix.SIGSTOP-1) | 1<<(unix.SIGTSTP-1) | 1<<(unix.SIGTTIN-1) | 1<<(unix.SIGTTOU-1)
 

@@ -2,13 +2,12 @@ package process
 
 import "io/fs"
 
-// A Sum adds up the I/O of processes that come, have children, and go, from its first
-// look on.
+// A Sum adds up the I/O of processes that come, have children, and end, from its first look on.
 //
-// What a child has done is the child's own until its parent has waited for it; then it is
-// the parent's (wait_task_zombie adds the two up). So a child between two looks is not
-// missed, and one that was counted by itself must not be counted again with its parent.
-// What the parent never gets (it ignores SIGCHLD, or has ended first) stays counted.
+// A child's I/O counts for the child until its parent has waited for it; then it counts for the
+// parent (wait_task_zombie adds the two). So a child between two looks is not missed, and a
+// child that was counted itself must not be counted again with its parent. I/O that the parent
+// never gets (it ignores SIGCHLD, or has ended first) stays counted.
 type Sum struct {
 	looked  bool
 	at      uint64 // the last look, in ticks since the boot
@@ -42,13 +41,13 @@ func (c *counted) now(io IO, outside bool) {
 	c.last, c.outside = io, outside
 }
 
-// adoptEvery is how often, in ticks, the parents of those without one here are looked for
-// while none of these ends: one that is no process of these can end as well.
+// adoptEvery is how often, in ticks, the parents of processes without a parent here are looked
+// up while none of these processes ends: a process outside of the Sum can end too.
 const adoptEvery = TicksPerSecond
 
-// openMost is how many files one Sum keeps open. Those of other processes are opened at
-// each look, which takes ten times as long: 300 that began to write at once were through 0.3
-// s of writing before they were seen.
+// openMost is how many files one Sum keeps open. The files of further processes are opened at
+// each look, which takes ten times as long: 300 processes that began to write at once wrote for
+// 0.3 s before they were seen.
 const openMost = 512
 
 // brief is the counter of a process whose file is not kept open.
@@ -88,8 +87,8 @@ var Proc = Source{Now, ReadStat, Open}
 // since the first look. Processes that cannot be read count nothing.
 func (s *Sum) Look(members []int, from Source) IO { return s.LookAt(members, from.Now(), from) }
 
-// LookAt is Look at processes that were listed at a moment before, in ticks: who has begun
-// after that is not one that has joined them.
+// LookAt is Look for processes that were listed earlier, at a time in ticks: a process that
+// began after that has not joined them.
 func (s *Sum) LookAt(members []int, listed uint64, from Source) IO {
 	if s.live == nil {
 		s.live = make(map[int]*counted)
@@ -168,8 +167,8 @@ func (s *Sum) LookAt(members []int, listed uint64, from Source) IO {
 	return s.total
 }
 
-// adopt finds the parents of those who have none here: who has lost its parent gets another
-// one.
+// adopt finds the parents of processes that have none here: the kernel gives an orphan a new
+// parent.
 func (s *Sum) adopt(from Source) {
 	for pid, c := range s.live {
 		if s.live[c.parent] != nil {

@@ -8,10 +8,10 @@ import (
 	"github.com/weir-io/weir/internal/load"
 )
 
-// RowsMost is how many rows are measured if nobody asks for more.
+// RowsMost is how many rows are measured by default.
 const RowsMost = 6
 
-// rowMost bounds what is measured of a row, with what is left out of it.
+// rowMost bounds how long a row is measured, including the part that is left out.
 const rowMost = 4 * time.Second
 
 // ranks order rows by how much they tell, the most first.

@@ -16,8 +16,8 @@ type Binding struct {
 	Above []string
 }
 
-// Bindings returns what binds the I/O of a group: its own rules, and on v2, where rules
-// bind the groups below too, those of the groups above.
+// Bindings returns the rules that apply to the I/O of a group: its own, and on v2 those of the
+// groups above, which apply to child groups too.
 func Bindings(g cgroupfs.Group) ([]Binding, error) {
 	var all []Binding
 	for at := g; ; at = at.Parent() {

@@ -26,10 +26,10 @@ var explaining = map[Reason][]string{
 	Unwritten: {"ext4-data-journal"},
 }
 
-// running are those of a writer that is ahead of the disk.
+// running are the codes of findings about a writer that is ahead of the disk.
 var running = []string{"root-rule", "writer-runs-ahead", "slow-drain"}
 
-// pacing are those of what weir's pacer holds beside the kernel's rule.
+// pacing are the codes of findings about what weir's pacer holds beside the kernel's rule.
 var pacing = []string{"foreign-inode", "escapes-paced"}
 
 // explain returns the numbers of the findings that are behind a row's verdict, and what
@@ -83,8 +83,8 @@ func (x Explanation) has(code string) bool {
 	})
 }
 
-// cells are those of the matrix that a row is about. A load that has many operations
-// under way does direct I/O; what a target does itself may be of any path.
+// cells returns the cells of the matrix that a row is about. A load with many operations in
+// flight does direct I/O; a target's own I/O may use any path.
 func (x Explanation) cells(row Row) []why.Cell {
 	path := row.Path
 	if path == load.Async {

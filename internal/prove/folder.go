@@ -10,8 +10,8 @@ import (
 	"github.com/weir-io/weir/internal/cgroupfs"
 )
 
-// A Root is the root directory of a process, held open: paths below it are the
-// process's, whoever has its number later.
+// A Root is the root directory of a process, held open: paths below it belong to that process,
+// even if another process gets its number later.
 type Root struct{ dir *os.File }
 
 // OpenRoot opens the root of a process; pid 0 is for weir's own.

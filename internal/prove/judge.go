@@ -265,7 +265,7 @@ func (row Row) why(r *run, e Evidence) string {
 	return ""
 }
 
-// flag is the one that says how long to measure.
+// flag is the name of the flag that sets how long to measure.
 func (r *run) flag() string {
 	if r.observed {
 		return "--observe"

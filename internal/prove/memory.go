@@ -7,9 +7,9 @@ import (
 	"github.com/weir-io/weir/internal/cgroupfs"
 )
 
-// oomKills is how many processes of a group, and of those below it, the kernel has
-// killed because its memory ran out: oom_kill of memory.events (cgroup-v2.rst, "Memory
-// Interface Files"). It is 0 where that is not counted, as on v1.
+// oomKills is how many processes of a group and of its child groups the kernel has OOM-killed:
+// oom_kill of memory.events (cgroup-v2.rst, "Memory Interface Files"). It is 0 if the kernel
+// does not count that, as on v1.
 func oomKills(g cgroupfs.Group) uint64 {
 	text, there, err := g.Text("memory.events")
 	if err != nil || !there {

@@ -28,9 +28,9 @@ const (
 	hogBytes    = 512 * mega
 )
 
-// Neighbours measures one who reads small blocks at random, one at a time, on the disk
-// where a hog does large I/O, 32 at once: alone, beside the hog without a limit, and
-// beside the hog under it. The row is the limited hog's.
+// Neighbours measures a reader of small blocks in random order, one at a time, on a disk where
+// another process (the hog) does large I/O, 32 requests at once: alone, beside the hog without
+// a limit, and beside the hog with the limit. The row is that of the limited hog.
 func (p Prover) Neighbours(ctx context.Context, place Place, window time.Duration, logical int) (phases []Phase, row Row, err error) {
 	victim := Test{Path: load.Direct, Key: limit.RIOPS, Rate: 1, Random: true, Block: max(page, logical), Size: victimBytes, Warm: warm, For: window}
 	hog, err := hogOf(place, window)

@@ -25,24 +25,23 @@ type Place struct {
 	Chain  *blkdev.Chain // from Dir to Device; nil if unknown
 	FS     *blkdev.Mount // the file system of Dir; nil if unknown
 	Limit  limit.Limit   // what binds the load on the device
-	// Target is the group whose limit it is; the zero Group for one of weir's own,
-	// made for each row.
+	// Target is the group whose limit is measured; the zero Group for a new one for each row.
 	Target cgroupfs.Group
 	Unit   string // of systemd, that the target is; "" if it is none
 	// Inside is the group that loads are started in: Target, or one below it.
 	Inside cgroupfs.Group
-	// Paced says that weir's pacer holds what writers make dirty.
+	// Paced says that weir's pacer holds what writers dirty.
 	Paced bool
 	// Escapes says that it holds what they write over files of other groups (cgroup v2).
 	Escapes bool
 	// Rooted says that v1's root group has a limit on the device that is at least as strict: it
-	// binds the writeback of all who write there together.
+	// applies to the writeback of all groups together.
 	Rooted bool
-	// Stopped is the group in which weir's pacer stops the target's processes, which loads
-	// are to join too; the zero Group if that is Inside, or if nobody does.
+	// Stopped is the group in which weir's pacer pauses the target's processes, and which loads
+	// join too; the zero Group if that is Inside, or if there is no pacer.
 	Stopped cgroupfs.Group
 	Version cgroupfs.Version // of a group of weir's own; 0 for either
-	// Sole says that nobody else has the device.
+	// Sole says that no other process uses the device.
 	Sole bool
 	// Explained is what is known of the place without measuring.
 	Explained Explanation
@@ -51,24 +50,24 @@ type Place struct {
 // Stays reports that the limits are not weir's to lift.
 func (p Place) Stays() bool { return p.Target.Hierarchy() != nil }
 
-// Drains reports that what is dirty after a row goes to the disk at the limit: it binds
-// writeback, and is not weir's to lift.
+// Drains reports that dirty data after a row is written at the limit: the limit applies to
+// writeback, and weir may not remove it.
 func (p Place) Drains() bool { return p.Stays() && p.Target.Hierarchy().Version == cgroupfs.V2 }
 
 // Cached reports that the file system of the place does direct writes through the page
 // cache.
 func (p Place) Cached() bool { return p.FS != nil && p.FS.DataJournal() }
 
-// Entangled reports that a writer to what is on its way to the disk writes back the
-// file itself: on btrfs it waits for the ordered extent of the page, and starts what is
-// dirty of that (btrfs_start_ordered_extent, seen on 6.18).
+// Entangled reports that a process that writes to a page under writeback writes the file back
+// itself: on btrfs it waits for the ordered extent of the page, and starts the writeback of its
+// dirty pages (btrfs_start_ordered_extent, seen on 6.18).
 func (p Place) Entangled() bool { return p.FS != nil && p.FS.FSType == "btrfs" }
 
-// keep is what is left free of a file system.
+// keep is how much of a file system stays free.
 const keep = 64 * mega
 
-// Room returns how many bytes a proof may use of the place: half of what is free, and
-// nothing of the last 64 MiB.
+// Room returns how many bytes a proof may use of the place: half of the free space, and nothing
+// of the last 64 MiB.
 func (p Place) Room() (int64, error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(p.folder(), &st); err != nil {

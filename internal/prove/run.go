@@ -21,7 +21,7 @@ type Prover struct {
 	Load []string
 	// Stderr is where a load's own errors go.
 	Stderr *os.File
-	// Progress is told what is measured, and how far it is, from 0 to 1.
+	// Progress is told what is being measured, and how far it is, from 0 to 1.
 	Progress func(what string, part float64)
 }
 
@@ -33,8 +33,8 @@ const grace = 6 * time.Second
 // for what of its file is on its way to the disk.
 const drainMost = 20 * time.Second
 
-// Run measures the tests one after the other, because they share the limit, and hands
-// each row over as it is there. What is read is made first, once for all.
+// Run measures the tests one after the other, because they share the limit, and hands over each
+// row when it is done. It makes the data to read first, once for all tests.
 func (p Prover) Run(ctx context.Context, place Place, tests []Test, row func(Row) error) error {
 	file, err := p.prepare(ctx, place, tests)
 	if err != nil {
@@ -176,8 +176,8 @@ func (p Prover) observed(ctx context.Context, place Place, s sampler, room *laun
 	return r, child, <-sampled
 }
 
-// askMost bounds what is on its way to the disk at a time where the limit cannot be
-// lifted: four times what the limit lets through meanwhile.
+// askMost bounds how much is on its way to the disk at a time if the limit cannot be removed:
+// four times what the limit lets through meanwhile.
 func askMost(place Place, t Test) int64 {
 	if !place.Drains() {
 		return 0
@@ -207,8 +207,8 @@ func (p Prover) spawn(place Place, room *launch.Room, t Test, file *os.File, out
 	return child, nil
 }
 
-// follow reads a load's ticks until its result is there, it has ended, or its time is
-// over; then it is killed, as at the end of the context.
+// follow reads a load's ticks until its result is there, the load has ended, or its time is
+// over. Then, or when the context ends, it kills the load.
 func (p Prover) follow(ctx context.Context, child *launch.Child, out *os.File, r *run) {
 	r.writer.add(r.began, 0, 0)
 	type end struct {
@@ -272,8 +272,8 @@ const (
 	quiet      = 0.03 // of the limit: small enough to be passed over
 )
 
-// settle waits until the device is quiet, at most a second, and returns what it does in
-// the end all the same: others' I/O.
+// settle waits until the device is quiet, at most a second. It returns what the device still
+// does then: I/O of others.
 func (p Prover) settle(ctx context.Context, s sampler, t Test) (bytes, ops float64, err error) {
 	for began := now(); ; {
 		var samples *Samples

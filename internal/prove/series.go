@@ -14,8 +14,8 @@ type Point struct {
 // A Series is a counter over time: At grows strictly, Total never falls.
 type Series []Point
 
-// At returns the total at a moment, interpolated between the points around it. Before
-// the first point it is that one's, after the last one that one's.
+// At returns the total at a moment, interpolated between the points around it. Before the first
+// point it is the first total, after the last point the last.
 func (s Series) At(t time.Duration) float64 {
 	i := sort.Search(len(s), func(i int) bool { return s[i].At >= t })
 	switch {
@@ -48,7 +48,7 @@ func (s Series) largest(from, to time.Duration) (most float64) {
 const rateStep = every * 9 / 10
 
 // Rates returns the rate per second of the series over steps of rateStep or more, at each
-// step's end: what a chart shows. What is left at the end belongs to the last step.
+// step's end, for a chart. The rest at the end belongs to the last step.
 func (s Series) Rates() Series {
 	var rates Series
 	for from, i := 0, 1; i < len(s); i++ {

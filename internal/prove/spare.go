@@ -9,7 +9,7 @@ import (
 	"github.com/weir-io/weir/internal/load"
 )
 
-// spareMemory is what a target's memory has to hold beside a row: the load itself.
+// spareMemory is how much memory a target needs beside a row: the load itself.
 const spareMemory = 32 * mega
 
 // fillsMemory reports that a row leaves dirty pages in the memory of its group.

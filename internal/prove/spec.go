@@ -64,26 +64,26 @@ const (
 	mega       = 1 << 20
 )
 
-// Options say what is to be tried, and how.
+// Options say what to try, and how.
 type Options struct {
 	Limit   limit.Limit // what the load is bound by: its numbers are tried
 	Paths   []load.Path
 	For     time.Duration
 	Logical int   // bytes of the device's logical block
 	Room    int64 // bytes that may be used on the disk
-	// Drains says that what is dirty after a row has to drain at the limit: it is kept
-	// small.
+	// Drains says that dirty data after a row has to be written at the limit, so there must be
+	// little of it.
 	Drains bool
 	// Cached says that the file system does direct writes through the page cache.
 	Cached bool
-	// Entangled says that a writer that comes to what is on its way to the disk writes
-	// back the file itself, and waits for that: its writes are then charged to it on v1
-	// too, and a round of the file can take as long as the limit has it.
+	// Entangled says that a process that writes to data under writeback writes the file back
+	// itself, and waits for that. The kernel then charges its writes to it on v1 too, and
+	// writing the file once can take as long as the limit needs for it.
 	Entangled bool
 }
 
-// Plan lists the rows for the rates of a limit that are numbers, and notes what is
-// left out, a sentence each.
+// Plan lists the rows for the rates of a limit that are numbers, and notes what is left out,
+// one sentence each.
 func Plan(o Options) (tests []Test, notes []string) {
 	for _, k := range []limit.Key{limit.WBPS, limit.RBPS, limit.WIOPS, limit.RIOPS} {
 		rate, bound := o.Limit.Get(k).Number()
@@ -192,8 +192,8 @@ func blockFor(rate uint64, logical int) int {
 	return block
 }
 
-// size bounds what is used of the disk: what is read must last for the row, so that
-// each byte is read once; what is written is written over and over.
+// size bounds how much of the disk is used. Data to read must last for the row, so that each
+// byte is read once; data to write is overwritten again and again.
 func (o Options) size(t Test) int64 {
 	perSec := int64(min(t.Rate, 1<<40))
 	if t.Key.IsOps() {

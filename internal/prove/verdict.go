@@ -55,7 +55,7 @@ const (
 	Disturbed Reason = "disturbed" // the group was removed meanwhile
 )
 
-// What the throttle may let through, and what is near enough to the limit.
+// What the throttle may let through, and what is close enough to the limit.
 const (
 	slice      = 100 * time.Millisecond
 	saved      = 2 * slice // what a stalled writer catches up with; 5.10 to 7.2: up to 179 ms
@@ -71,19 +71,19 @@ const (
 type Evidence struct {
 	Limit           float64 // per second
 	Began, From, To time.Duration
-	// Writer is what the load has done, Cgroup what was charged to the group, Device
-	// what the disk did, whoever asked for it.
+	// Writer is what the load did, Cgroup what the kernel charged to the group, Device what the
+	// disk did for all processes.
 	Writer, Cgroup, Device Series
 	Writes                 bool
 	// Delayed says that a write is done before it reaches the disk: into the page cache.
 	Delayed bool
-	// Queued says that Cgroup counts what still waits for the throttle, as v1 does
-	// (block/blk-throttle.c, __blk_throtl_bio): what the disk did not do was not let go.
+	// Queued says that Cgroup includes what still waits in the throttle, as on v1
+	// (block/blk-throttle.c, __blk_throtl_bio): what the disk did not do was not released.
 	Queued bool
 	// Alone says that nothing but the load is in the group, which then did no more than
 	// the load has seen done: what it has under way at once waits for the throttle.
 	Alone bool
-	// Others is per second what the disk does that is not the load's.
+	// Others is what the disk does per second beside the load.
 	Others float64
 	// Paced says that weir's pacer holds what the kernel charges to other groups: that it was
 	// not charged to this one is no reason to doubt.
@@ -110,8 +110,8 @@ type Judgement struct {
 	Ratio, Within float64
 	// Unlike is per second what the disk did beyond the group's own.
 	Unlike float64
-	// Done is what the group did within Over, the window or all of the run, and Most what
-	// a held group can: those of the one that was exceeded, if one was.
+	// Done is what the group did within Over, the window or the whole run, and Most what a held
+	// group can do in that time. If one of the two was exceeded, it is that one.
 	Done, Most float64
 	Over       time.Duration
 }
@@ -177,8 +177,8 @@ func (e Evidence) unwritten() bool {
 	return e.Writes && done < idle*e.Limit*window.Seconds() && done <= e.Request && e.Writer.Between(e.From, e.To) > e.most(window)
 }
 
-// hidden is how much of others' I/O may be the group's all the same: what its writer has
-// dirtied and it was not charged for.
+// hidden is how much of the others' I/O may still be the group's: what its writer dirtied and
+// the kernel did not charge to it.
 func (e Evidence) hidden() float64 {
 	ahead := e.Writer.Between(e.Began, e.To) - e.Cgroup.Between(e.Began, e.To)
 	if !e.Delayed {
@@ -187,11 +187,10 @@ func (e Evidence) hidden() float64 {
 	return min(ahead, e.Others*(e.To-e.From).Seconds())
 }
 
-// Judge compares the evidence with the limit. It never says NotHeld of what the
-// throttle's own bound allows, and never Held of what is a third above the limit. Where
-// the machine itself stood still for longer than a slice or two, what waited for the
-// throttle goes on as if the throttle had looked all the time (7.2: 40 MB at once after
-// 3.8 s, under 10 MB/s).
+// Judge compares the evidence with the limit. It never says NotHeld for what the throttle may
+// let through, and never Held for a third above the limit. If the machine itself stood still
+// for longer than a slice or two, what waited for the throttle continues as if the throttle had
+// worked all the time (7.2: 40 MB at once after 3.8 s, under 10 MB/s).
 func Judge(e Evidence) Judgement {
 	window := e.To - e.From
 	seconds := window.Seconds()

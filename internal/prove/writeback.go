@@ -43,14 +43,13 @@ func chunkFor(rate uint64) int64 {
 	return int64(min(max(rate/20, 64<<10), 4*mega)) / page * page
 }
 
-// start asks for writeback of the file that a process writes to, until stop is called.
-// weir asks and not the load: on v1 what a process writes back itself is charged to
-// it, and what the kernel's own threads write back is not. stop waits for nothing: a
-// writeback that is under way under a limit ends when that has been lifted, or has let
-// it through.
+// start asks for writeback of the file that a process writes to, until stop is called. weir
+// asks, not the load: on v1 the kernel charges a process for what it writes back itself, but
+// not for what kernel threads write back. stop does not wait: a writeback under a limit ends
+// when the limit has been removed, or has let it through.
 //
-// What binds the writeback of the kernel's threads is to bind this: where the root group's
-// rule does, a thread of weir's asks from there.
+// The limit on the writeback of kernel threads has to apply to this writeback too: if that is
+// the root group's rule, a thread of weir asks from the root group.
 func (a asking) start(pid int) (stop func()) {
 	stopped := make(chan struct{})
 	go func() {
@@ -85,7 +84,7 @@ func (a asking) start(pid int) (stop func()) {
 	return func() { close(stopped) }
 }
 
-// ask asks for what comes after at, and returns where it came to.
+// ask asks for the writeback of what comes after at, and returns how far it came.
 func (a asking) ask(file *os.File, at int64, stopped <-chan struct{}) int64 {
 	most := a.most
 	if most <= 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-io/weir/internal/limit"
 )
 
-// Adopt has weir hold a mount that has a device of its own already. Strict is false if the
-// kernel cannot hold back who writes to it.
+// Adopt limits a mount that has a device of its own already. strict is false if the kernel
+// cannot hold back the writers to it.
 func (s Store) Adopt(ctx context.Context, dir string, l limit.Limit, targets []string) (v Volume, strict bool, err error) {
 	if v, err = s.named(dir); err != nil {
 		return v, false, err

@@ -16,8 +16,8 @@ type bounds struct {
 	Dirty kernel.Bounds `json:"dirty"`
 }
 
-// DirtyFor is how many bytes may wait in memory for a device with a limit: those of half a
-// second. There is false without a limit in bytes.
+// DirtyFor is how many bytes may wait in memory for a device with a limit: half a second of the
+// limit. there is false without a limit in bytes.
 func DirtyFor(l limit.Limit) (bytes uint64, bound bool) {
 	n, bound := l.WBPS.Number()
 	return max(n/2, place.LeastDirty), bound
@@ -33,8 +33,9 @@ func (s Store) boundsOf(dev blkdev.Number) (b bounds, err error) {
 	return b, err
 }
 
-// bindNew puts a limit on a device that nobody uses yet, and that goes if weir is killed now:
-// there is nothing to take back. Strict is false if the kernel cannot hold back who writes.
+// bindNew sets the limit of a device that nobody uses yet. There is nothing to take back,
+// because the device is removed if weir is killed now. strict is false if the kernel cannot
+// hold back the writers.
 func (s Store) bindNew(dev blkdev.Number, l limit.Limit) (strict bool, err error) {
 	if s.hasRootRules() && l.Bounds() {
 		if err := s.IO.Root().SetRule(dev, l.Bound()); err != nil {
@@ -67,8 +68,8 @@ func (s Store) restore(ctx context.Context, dev blkdev.Number, was bounds) error
 	return s.Kernel.Unbound(dev, was.Dirty)
 }
 
-// setRoot makes a limit v1's root group's rule for a device. Rates that are as they are to be
-// are not written.
+// setRoot makes a limit the rule of v1's root group for a device. It does not write rates that
+// are set already.
 func (s Store) setRoot(ctx context.Context, dev blkdev.Number, l limit.Limit) error {
 	if !s.hasRootRules() {
 		return nil

@@ -15,8 +15,8 @@ import (
 	"github.com/weir-io/weir/internal/loopdev"
 )
 
-// Set changes a volume's limit: the rates that are named, and who has it too. Strict is false
-// if the kernel cannot hold back who writes to it.
+// Set changes a volume's limit: the named rates, and the targets that have it too. strict is
+// false if the kernel cannot hold back the writers to it.
 func (s Store) Set(ctx context.Context, name string, l limit.Limit, targets []string) (_ Volume, strict bool, err error) {
 	v, unlock, err := s.take(ctx, name)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-io/weir/internal/limit"
 )
 
-// A Spec is what a volume is to be.
+// A Spec describes a volume to create.
 type Spec struct {
 	What  string // a name, or with a slash in it the directory where it is mounted
 	Size  uint64 // bytes
@@ -81,8 +81,8 @@ func real(dir string) (string, error) {
 	return got, err
 }
 
-// Create makes a volume and mounts it. If it fails, or is interrupted, nothing of it is left.
-// Strict is false if the kernel cannot hold back who writes to it.
+// Create creates a volume and mounts it. If it fails, or is interrupted, it leaves nothing
+// behind. strict is false if the kernel cannot hold back the writers to it.
 func (s Store) Create(ctx context.Context, spec Spec) (v Volume, strict bool, err error) {
 	f, known := formatOf(spec.FS)
 	if !known {
@@ -203,8 +203,7 @@ func (s Store) make(ctx context.Context, v *Volume, image *os.File) (strict bool
 	return s.attach(ctx, v, named, making)
 }
 
-// unmake takes back what make has done, as far as it came. What is still used stays, with its
-// record.
+// unmake takes back what make has done so far. What is still in use stays, with its record.
 func (s Store) unmake(v Volume) error {
 	var err error
 	if v.Adopted() {

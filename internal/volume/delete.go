@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Delete removes a volume with all that is on it; an adopted one is only let go. It refuses
-// one that is mounted, and one whose file is not the one that it was made with.
+// Delete removes a volume with all its files; for an adopted one, only weir's settings. It
+// refuses a mounted volume, and one whose file is not the file that it was created with.
 func (s Store) Delete(ctx context.Context, name string) (Volume, error) {
 	v, unlock, err := s.take(ctx, name)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s Store) mayDelete(v Volume) error {
 	return notAttached(v, image)
 }
 
-// finishDelete removes what is left of a volume that is to go.
+// finishDelete removes what is left of a volume that is being deleted.
 func (s Store) finishDelete(v Volume) error {
 	if err := s.remove(v); err != nil {
 		return fmt.Errorf("delete volume %s: %w", v.Name, err)
@@ -66,7 +66,7 @@ func (s Store) finishDelete(v Volume) error {
 	return s.forget(v, deleting)
 }
 
-// Forget removes a volume that is down from what is on record, and touches no file.
+// Forget removes the record of a volume that is down, and touches no file.
 func (s Store) Forget(ctx context.Context, name string) (Volume, error) {
 	v, unlock, err := s.take(ctx, name)
 	if err != nil {

@@ -1,16 +1,17 @@
-// Package volume keeps volumes: file systems on block devices of their own, so that a limit on
-// the device is a limit on all that is written there. A volume is a loop device on a file with
-// all its space taken in advance, or a mount that had a device of its own before (adopted).
+// Package volume manages volumes: file systems on block devices of their own, so that a limit
+// on the device is a limit on everything that is written there. A volume is a loop device on a
+// file with all its space allocated in advance, or a mount that already had a device of its own
+// (adopted).
 //
-// On cgroup v1 a volume's limit is a rule of the root group for that device, which holds all
-// writeback to it and the root group's own I/O, and the bounds of the device's dirty pages
-// (sysfs-class-bdi), which hold the writers: no more than half a second of the limit waits in
-// memory. Direct and synchronous I/O of other groups takes a rule of theirs as well. On v2,
-// whose root group has no rules, the bounds are all that is set here.
+// On cgroup v1 a volume's limit has two parts. A rule of the root group for the device holds
+// all writeback to it and the root group's own I/O. The bounds on the device's dirty pages
+// (sysfs-class-bdi) hold the writers: no more than half a second of the limit waits in memory.
+// Direct and synchronous I/O of other groups needs a rule on those groups. On v2, where the
+// root group has no rules, weir sets only the bounds here.
 //
-// A volume is on record in a file named after it, that outlives a boot. A change that takes
-// several steps has the record under another name until it is done, and whoever finds one with
-// no weir at work takes a making back and a deletion to its end.
+// A volume's record is a file with its name, which survives boots. During a change of several
+// steps the record has another name. If no weir is at work, the next one takes an interrupted
+// creation back and completes an interrupted deletion.
 //
-// It knows nothing of who uses a volume, and sets no limits of theirs.
+// The package does not know who uses a volume, and sets no limits on users.
 package volume

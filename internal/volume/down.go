@@ -12,8 +12,8 @@ import (
 	"github.com/weir-io/weir/internal/state"
 )
 
-// Down unmounts a volume and releases its device. The error is a *BusyError while somebody
-// uses it.
+// Down unmounts a volume and releases its device. The error is a *BusyError if the volume is in
+// use.
 func (s Store) Down(ctx context.Context, name string) (Volume, error) {
 	v, unlock, err := s.take(ctx, name)
 	if err != nil {
@@ -48,7 +48,7 @@ func (s Store) down(v Volume) error {
 		return errors.Join(err, record.Leave())
 	}
 	if err := loopdev.Remove(at.Loop); errors.Is(err, unix.EBUSY) {
-		// Somebody has it mounted where weir has not seen it. Put it back as it was.
+		// It is mounted where weir has not seen it. Restore it.
 		v.Mount = at.Mount.Point
 		back := mountAt(loopdev.Node(at.Loop), v)
 		return errors.Join(&BusyError{Volume: v, By: "a mount that weir does not see"}, back, record.Done())
@@ -58,7 +58,7 @@ func (s Store) down(v Volume) error {
 	return record.Done()
 }
 
-// removeLeft removes the device of a volume that somebody has unmounted without weir.
+// removeLeft removes the device of a volume that was unmounted without weir.
 func (s Store) removeLeft(v Volume) error {
 	if v.Loop < firstLoop || !loopdev.Exists(v.Loop) {
 		return nil
@@ -70,8 +70,8 @@ func (s Store) removeLeft(v Volume) error {
 	return loopdev.Remove(v.Loop)
 }
 
-// sweepLoops ends the devices that dead weirs were attaching or releasing. One that is used
-// and not mounted here is looked at again later: who has it open lets go, as a rule.
+// sweepLoops removes the devices that dead weirs were attaching or releasing. A device that is
+// in use and not mounted here is checked again later: its user usually closes it.
 func (s Store) sweepLoops() error {
 	return s.State.Sweep(loopKind, func(data []byte) error {
 		var n int

@@ -44,9 +44,9 @@ func identify(fd int) (identity, error) {
 // getVersion is FS_IOC_GETVERSION (include/uapi/linux/fs.h): ext4, XFS and btrfs answer it.
 const getVersion = 0x80087601
 
-// openImage opens a volume's file. It must be root's alone: whoever can write to it can have
-// the kernel mount anything. And it must be the file on record: another one in its place is
-// somebody else's.
+// openImage opens a volume's file. Only root may be able to write to it, because whoever can
+// write to it can make the kernel mount anything. It must be the file on record; another file
+// in its place belongs to somebody else.
 func openImage(v Volume) (*os.File, error) {
 	image, err := openOwned(v)
 	if err != nil {
@@ -70,7 +70,7 @@ func (e *OtherFileError) Error() string {
 		e.Volume.Image, e.Volume.Name)
 }
 
-// acceptFile takes the file that is there now for a volume's own.
+// acceptFile accepts the present file as a volume's own.
 func acceptFile(v *Volume) error {
 	if err := rootsAlone(filepath.Dir(v.Image)); err != nil {
 		return fmt.Errorf("volume %s: %w", v.Name, err)
@@ -86,7 +86,7 @@ func acceptFile(v *Volume) error {
 	return err
 }
 
-// openOwned opens what is at the place of a volume's file, if it is a file of root's alone.
+// openOwned opens the file at the place of a volume's file, if only root can write to it.
 func openOwned(v Volume) (*os.File, error) {
 	image, err := openPlain(v.Image, unix.O_RDWR)
 	if err != nil {
@@ -103,11 +103,11 @@ func openOwned(v Volume) (*os.File, error) {
 	return image, nil
 }
 
-// errElsewhere means that the directory of a volume's file is another one than when it was
-// made: its disk is not mounted.
+// errElsewhere means that the directory of a volume's file is not the one that it was created
+// in: its disk is not mounted.
 var errElsewhere = errors.New("the disk that its file is on is not mounted")
 
-// look finds out what is at the place of a volume's file.
+// look finds out which file is at the place of a volume's file.
 func look(v Volume) (there, its bool, err error) {
 	folder, err := folderOf(v.Image)
 	if err != nil || folder != v.Folder {

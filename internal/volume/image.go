@@ -50,8 +50,8 @@ func formatOf(name string) (format, bool) {
 	return formats[i], true
 }
 
-// newImage makes a file without a name in dir, of size bytes that are all taken, with a file
-// system on it. Until link names it, it goes with its last descriptor.
+// newImage makes an unnamed file in dir, of size bytes that are all allocated, with a file
+// system on it. Until link names it, the file vanishes with its last descriptor.
 func newImage(ctx context.Context, dir string, size uint64, f format) (*os.File, error) {
 	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EISDIR) {

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openPlain opens what is at a path on which nothing is a symbolic link: nobody else leads
-// root astray.
+// openPlain opens a path without any symbolic link in it, so that nobody can lead root
+// elsewhere.
 func openPlain(path string, flags uint64) (*os.File, error) {
 	return openPlainAt(unix.AT_FDCWD, path, path, flags)
 }
@@ -32,8 +32,8 @@ func openParent(path string) (*os.File, error) {
 	return openPlain(filepath.Dir(path), unix.O_PATH|unix.O_DIRECTORY)
 }
 
-// below names what is in an open directory, for calls that know paths only: who renames the
-// directory, or puts a link in its place, does not change what it means.
+// below names an entry of an open directory, for calls that take only paths. Renaming the
+// directory, or putting a link in its place, does not change what the name means.
 func below(dir *os.File, path string) string {
 	return fmt.Sprintf("/proc/self/fd/%d/%s", dir.Fd(), filepath.Base(path))
 }
@@ -64,7 +64,7 @@ func makeDir(path string) error {
 	return at.Close()
 }
 
-// isEmpty reports whether a directory has nothing in it; one that is not there is an
+// isEmpty reports whether a directory is empty. If it does not exist, the error is
 // fs.ErrNotExist.
 func isEmpty(path string) (bool, error) {
 	dir, err := openPlain(path, unix.O_RDONLY|unix.O_DIRECTORY)

@@ -15,7 +15,7 @@ import (
 	"github.com/weir-io/weir/internal/state"
 )
 
-// A Volume is what is on record of one.
+// A Volume is the record of a volume.
 type Volume struct {
 	Name  string      `json:"name"`
 	Mount string      `json:"mount"`
@@ -42,7 +42,7 @@ const Dir = "/var/lib/weir/volumes"
 
 func (s Store) records() string { return filepath.Join(s.Dir, ".records") }
 
-// The names of a record, by what is going on.
+// The names of a record in the states of a volume.
 const (
 	ready    = ".json"
 	making   = ".making"

@@ -17,11 +17,11 @@ var errMoved = errors.New("somebody keeps renaming directories on the way to it"
 // unmountTries bounds how often a mount that is being moved about is looked for again.
 const unmountTries = 20
 
-// unmount unmounts one mount and no other. Its place can be below a directory of a user's, who
-// may rename what is on the way or put a symbolic link there while root looks. So the place is
-// read from the kernel's list, its parent is opened without following links, the mount found
-// there is compared with the one that is meant, and the call names it below that descriptor.
-// (A directory that something is mounted on cannot be renamed itself.)
+// unmount unmounts one mount and no other. Its place can be below a user's directory, and the
+// user may rename directories on the way or put a symbolic link there meanwhile. So weir reads
+// the place from the kernel's list, opens its parent without following links, compares the
+// mount found there with the intended one, and names it in the call below that descriptor. (A
+// directory with a mount on it cannot be renamed itself.)
 func (s Store) unmount(m blkdev.Mount) error {
 	for try := 0; ; try++ {
 		err := unmountAt(m)
@@ -63,8 +63,8 @@ func unmountAt(m blkdev.Mount) error {
 	return unix.Unmount(below(parent, m.Point), unix.UMOUNT_NOFOLLOW)
 }
 
-// isMount reports whether a directory's name leads to a mount. Its descriptor is closed
-// before it returns: one that is open keeps the mount busy.
+// isMount reports whether a directory's name leads to the mount. It closes its descriptor
+// before it returns, because an open one keeps the mount busy.
 func isMount(dir int, name string, m blkdev.Mount) (bool, error) {
 	f, err := openPlainAt(dir, name, m.Point, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW)
 	if err != nil {

@@ -71,8 +71,8 @@ func isLoopOf(n int, v Volume) (bool, error) {
 	return inode == v.File.Inode, err
 }
 
-// elsewhere finds a volume whose mount is not where it was made: a directory on the way to it
-// has another name by now. The device tells.
+// elsewhere finds a volume whose mount is not where it was made, because a directory on the way
+// was renamed. Its device identifies it.
 func (s Store) elsewhere(v Volume) (Where, error) {
 	if v.Loop < firstLoop || !loopdev.Exists(v.Loop) {
 		return Where{}, nil
@@ -97,9 +97,9 @@ func (s Store) elsewhere(v Volume) (Where, error) {
 	return Where{true, dev, m, v.Loop}, nil
 }
 
-// Up attaches, bounds and mounts a volume; one that is up already has its limit set again.
-// Strict is false if the kernel cannot hold back who writes to it.
-// With accept the file that is there now is taken for the volume's own.
+// Up attaches, bounds and mounts a volume. If it is up already, Up sets its limit again. strict
+// is false if the kernel cannot hold back the writers to it. With accept, the present file is
+// accepted as the volume's own.
 func (s Store) Up(ctx context.Context, name string, accept bool) (_ Volume, strict bool, err error) {
 	v, unlock, err := s.take(ctx, name)
 	if err != nil {
@@ -167,8 +167,8 @@ func (s Store) up(ctx context.Context, v *Volume) (strict bool, err error) {
 	return s.attach(ctx, v, image, ready)
 }
 
-// emptyPlace makes the place of the mount anew if it was weir's, and refuses one that somebody
-// has written to while the volume was down.
+// emptyPlace makes the mount point anew if weir made it, and refuses one that has been written
+// to while the volume was down.
 func (s Store) emptyPlace(v Volume) error {
 	empty, err := isEmpty(v.Mount)
 	if errors.Is(err, fs.ErrNotExist) && v.MadeMount {
@@ -244,8 +244,8 @@ func (s Store) recordMount(v *Volume, suffix string) error {
 	return s.save(*v, suffix)
 }
 
-// mountAt mounts a device at a volume's place, which must be where it was: a path that has
-// become a symbolic link is somebody else's doing.
+// mountAt mounts a device at a volume's place, which must be where it was: somebody else may
+// have replaced the path by a symbolic link.
 func mountAt(node string, v Volume) error {
 	place, err := openPlain(v.Mount, unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
@@ -258,7 +258,7 @@ func mountAt(node string, v Volume) error {
 	return nil
 }
 
-// newLoop makes a loop device that nobody else has had, and puts it on record.
+// newLoop makes a loop device that nobody has used before, and puts it on record.
 func (s Store) newLoop(v *Volume) (*state.Record, error) {
 	for n := firstLoop; ; n++ {
 		if loopdev.Exists(n) {
@@ -282,7 +282,8 @@ func (s Store) newLoop(v *Volume) (*state.Record, error) {
 // loopKind names the records of loop devices that are being attached or released.
 const loopKind = "loop"
 
-// notAttached refuses a file that is a device already: two at once would ruin what is on it.
+// notAttached refuses a file that is attached to a device already: two devices at once would
+// corrupt it.
 func notAttached(v Volume, image *os.File) error {
 	n, used, err := loopdev.OfFile(image)
 	if err == nil && used {

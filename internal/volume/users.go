@@ -14,7 +14,7 @@ import (
 	"github.com/weir-io/weir/internal/mountinfo"
 )
 
-// A BusyError means that somebody uses a volume.
+// A BusyError means that a volume is in use.
 type BusyError struct {
 	Volume Volume
 	By     string
@@ -73,7 +73,7 @@ func mountsOn(pid int, dev blkdev.Number) []mountinfo.Info {
 	return found
 }
 
-// inUse says who has something open on a volume that the kernel does not unmount.
+// inUse says which processes have something open on a volume that the kernel does not unmount.
 func (s Store) inUse(v Volume, at Where, cause error) error {
 	var users []string
 	for _, pid := range processes() {

@@ -25,8 +25,8 @@ func (f Facts) group() place.Group {
 	return g
 }
 
-// decide decides as weir run and weir set do: once what was named is set, or a limit is where
-// there is none. What cannot be decided holds nothing.
+// decide makes the same decision as weir run and weir set, with the named limits set, or with
+// some limit if there is none. If no decision is possible, nothing holds.
 func (f Facts) decide() place.Decision {
 	hold, supposed := f.Hold, !f.limited()
 	if supposed {
@@ -45,7 +45,7 @@ func (f Facts) decide() place.Decision {
 	return d
 }
 
-// limitOf is a device's limit; where nothing is limited, one that could be.
+// limitOf is a device's limit; if nothing is limited, a possible one.
 func (f Facts) limitOf(d Device) limit.Limit {
 	if f.limited() {
 		return d.Limit
@@ -53,7 +53,7 @@ func (f Facts) limitOf(d Device) limit.Limit {
 	return limit.Limit{WBPS: limit.PerSecond(1)}
 }
 
-// expect is what is expected to hold at a place: of its devices, where least does.
+// expect says what is expected to hold at a place: on the device where the least is held.
 func (f Facts) expect(p Place) place.Expectation {
 	paced, g := f.decide().Paced, f.group()
 	var worst place.Expectation
@@ -67,9 +67,9 @@ func (f Facts) expect(p Place) place.Expectation {
 	return worst
 }
 
-// foreignBy is what is expected to hold writes over files of other groups at a place; nil:
-// nobody is asked to, because nothing is limited there, or no kernel's writeback is to hold
-// the group's own.
+// foreignBy says what is expected to hold writes to other groups' files at a place. nil: no
+// mechanism is needed, because nothing is limited there, or the kernel's writeback does not
+// hold the group's own writes either.
 func (f Facts) foreignBy(p Place) *place.By {
 	var worst *place.By
 	for _, e := range f.decide().Places {

@@ -12,13 +12,15 @@ import (
 	"github.com/weir-io/weir/internal/target"
 )
 
-// A Question is what is asked.
+// A Question is what the user asks.
 type Question struct {
 	Target *target.Target // nil: a group that weir would make
-	// Places are where limits are thought of; none: every disk that the target's mounts are
-	// on. A way to devices that is there is taken, as for a place in another root.
+	// Places are where the question assumes limits; none: every disk that the target has
+	// mounted. A Spot that is resolved already is used as it is, as for a place in another
+	// root.
 	Places []place.Spot
-	// Hold is what is thought to hold buffered writes; the zero Hold: what does now.
+	// Hold is what the question assumes to hold buffered writes; the zero Hold: what holds them
+	// now.
 	Hold limit.Hold
 }
 
@@ -41,12 +43,12 @@ type Sources struct {
 	KeptIn func(target.Target) (string, error)
 }
 
-// A Pacer tells of weir's: a place.Host.
+// A Pacer reports what weir's pacer holds; place.Host implements it.
 type Pacer interface {
 	// Paced reads what it holds of a group: of all that it writes through the page cache, or
 	// of what the kernel charges to other groups, with its own.
 	Paced(cgroupfs.Group) (written, escapes *place.Paced, err error)
-	// NoPacer is why it cannot be had for a group; nil: it can.
+	// NoPacer returns why the pacer cannot hold a group; nil: it can.
 	NoPacer(cgroupfs.Group) error
 	// Unseen is why BPF cannot see what the kernel charges to other groups; nil: it can.
 	Unseen() error
@@ -172,8 +174,8 @@ type Place struct {
 	File      string // the regular file that was named, as an absolute path; empty: none
 	Size      int64  // of the file, in bytes
 	Cached    int64  // of it in the page cache; -1: not known
-	// Files are what is written here through the page cache: the file that was named, or
-	// those on the devices that the target has open for writing.
+	// Files are the files with buffered writes here: the named file, or the files on these
+	// devices that the target has open for writing.
 	Files     []inode.File
 	OwnersErr error // why the owners of some of them, or of all, are not known
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/weir-io/weir/internal/place"
 )
 
-// Gather reads all facts of a question once, for Judge. A place that leads to no block device is a fact; one
-// that is not there is an error.
+// Gather reads all facts of a question once, for Judge. A place without a block device is a
+// fact; a place that does not exist is an error.
 func Gather(ctx context.Context, s Sources, q Question) (Facts, error) {
 	var f Facts
 	host := kernel.New(s.Root)
@@ -50,8 +50,8 @@ func Gather(ctx context.Context, s Sources, q Question) (Facts, error) {
 	return f, f.readPlaces(ctx, s, q, group, host)
 }
 
-// toMake names a group below the root that is not there: what is asked about it is
-// answered as for one that weir makes.
+// toMake is a group below the root that does not exist, to answer questions about a group that
+// weir will make.
 func toMake(h *cgroupfs.Hierarchy) (cgroupfs.Group, error) { return h.Root().Child("weir-new") }
 
 func mountedOf(h *cgroupfs.Hierarchy) Mounted {
@@ -187,7 +187,7 @@ func (p *Place) readFile(root string) {
 	}
 }
 
-// notInForce are the rates of a limit that are not what is in force.
+// notInForce are the rates of a limit that differ from those in force.
 func notInForce(asked, inForce limit.Limit) limit.Limit {
 	for _, k := range limit.Keys {
 		if asked.Get(k) == inForce.Get(k) {
@@ -197,7 +197,7 @@ func notInForce(asked, inForce limit.Limit) limit.Limit {
 	return asked
 }
 
-// ruleOn is the rule of a device, unset where there is none.
+// ruleOn is the rule of a device, unset if there is none.
 func ruleOn(rules []cgroupfs.Rule, dev blkdev.Number) limit.Limit {
 	for _, r := range rules {
 		if r.Device == dev {

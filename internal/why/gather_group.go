@@ -13,7 +13,7 @@ import (
 	"github.com/weir-io/weir/internal/target"
 )
 
-// readGroup reads the group, and what is around it.
+// readGroup reads the group and its surroundings.
 func readGroup(ctx context.Context, s Sources, q Question, group cgroupfs.Group) (Group, error) {
 	g := Group{ToMake: q.Target == nil, Views: []int{0}, Path: group.Path(), Dir: group.Dir(), Root: group.IsRoot(), Version: group.Hierarchy().Version}
 	for _, read := range []func(cgroupfs.Group) error{g.readRules, g.readMemory, g.readPolicies} {
@@ -60,7 +60,8 @@ func readGroup(ctx context.Context, s Sources, q Question, group cgroupfs.Group)
 	return g, ctx.Err()
 }
 
-// readControllers reads which controllers reach the group, and on v1 who is below it.
+// readControllers reads which controllers reach the group, and on v1 which processes are below
+// it.
 func (g *Group) readControllers(group cgroupfs.Group) error {
 	if g.Version == cgroupfs.V1 {
 		return group.Walk(func(below cgroupfs.Group) error {
@@ -110,8 +111,8 @@ func (g *Group) readRules(group cgroupfs.Group) error {
 	return nil
 }
 
-// boundAbove is what binds the group on a device from above, of the rates that a limit
-// leaves unbound: on v2 an I/O has to pass the limits of all groups above.
+// boundAbove is the limit that applies to the group on a device from above, for rates that its
+// own limit leaves open: on v2 an I/O has to pass the limits of all groups above.
 func (g Group) boundAbove(dev blkdev.Number, own limit.Limit) (above limit.Limit) {
 	if g.Version == cgroupfs.V1 {
 		return above

@@ -38,7 +38,7 @@ func (f *Facts) readOwners(ctx context.Context, s Sources, q Question) error {
 	return nil
 }
 
-// An asker asks for owners, and for those of processes only once.
+// An asker asks for owners, and for those of a process only once.
 type asker struct {
 	root    string
 	open    func() (Owners, error)

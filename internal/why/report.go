@@ -48,8 +48,8 @@ type DeviceID struct {
 	Limit  limit.Limit   `json:"limit"`
 }
 
-// Dirty is the host's dirty pages: settings, thresholds and what is there. Of a ratio
-// and the bytes beside it the one that is 0 is not in force.
+// Dirty is the host's dirty pages: settings, thresholds and current amounts. Of each pair of a
+// ratio and bytes, the one that is 0 is not in force.
 type Dirty struct {
 	BackgroundRatio   uint64  `json:"background_ratio"` // percent
 	BackgroundBytes   uint64  `json:"background_bytes"`
@@ -134,8 +134,8 @@ type scope struct {
 	writes bool
 	places []int // nil: all
 	cannot bool  // the cells cannot be told, rather than not held
-	// astray says that a limit is in force in another place than where it was to be: cells
-	// without one are explained too.
+	// astray says that a limit is in force in another place than intended: cells without a
+	// limit are explained too.
 	astray bool
 }
 
@@ -178,8 +178,8 @@ func (r Report) Find(code string) (Finding, bool) {
 	return Finding{}, false
 }
 
-// Worst is the report in one word: No if something does not hold, Unknown if something
-// cannot be told, and Yes otherwise.
+// Worst is the report in one word: No if something is not held, Unknown if something is not
+// known, and Yes otherwise.
 func (r Report) Worst() Held {
 	worst := Yes
 	if len(r.Matrix) == 0 {

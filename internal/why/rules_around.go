@@ -104,7 +104,7 @@ func flat(f Facts) []Finding {
 	return found
 }
 
-// sameBounds compares what is bound; a rate that is unset is not.
+// sameBounds compares the bound rates; an unset rate is not bound.
 func sameBounds(a, b limit.Limit) bool {
 	for _, k := range limit.Keys {
 		n, ok := a.Get(k).Number()

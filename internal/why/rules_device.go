@@ -29,7 +29,7 @@ func (p Place) has(n blkdev.Number) bool {
 	return slices.ContainsFunc(p.Devices, func(d Device) bool { return d.Number == n })
 }
 
-// beneath reports whether a device is below those of the place, and not one of them.
+// beneath reports whether a device is below the devices of the place, and not one of them.
 func (p Place) beneath(n blkdev.Number) (top blkdev.Device, ok bool) {
 	if p.has(n) {
 		return top, false
@@ -57,7 +57,7 @@ func (f Facts) strayRules() []cgroupfs.Rule {
 	return stray
 }
 
-// ruleElsewhere: the group has a rule, and none on what is looked at.
+// ruleElsewhere: the group has a rule, but none on the device in question.
 func ruleElsewhere(f Facts) []Finding {
 	stray := f.strayRules()
 	if len(stray) == 0 {

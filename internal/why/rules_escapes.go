@@ -7,9 +7,9 @@ import (
 	"github.com/weir-io/weir/internal/limit"
 )
 
-// escapes: the kernel charges what is written over a file of another group to that one
-// (foreignInode). weir's pacer holds it where it counts for the group, and this says so, or
-// that nobody does.
+// escapes: the kernel charges writes to another group's file to that group (foreignInode).
+// weir's pacer holds them if it counts them for the group. This finding says so, or that
+// nothing holds them.
 func escapes(f Facts) []Finding {
 	if f.IO == nil || !f.limited() {
 		return nil
@@ -46,7 +46,7 @@ func escapes(f Facts) []Finding {
 	return found
 }
 
-// escapesHeld says who holds what is written over files of other groups.
+// escapesHeld says what holds writes to other groups' files.
 func (f Facts) escapesHeld() string {
 	g, stops := f.Group, "pauses the group's processes until the average is back at the limit"
 	switch {
@@ -61,7 +61,7 @@ func (f Facts) escapesHeld() string {
 	return "weir's pacer would hold it: the pacer would count with BPF what escapes the limit, and pause the group's processes until the average is back at the limit"
 }
 
-// missed says whom the pacer cannot stop.
+// missed says which processes the pacer cannot pause.
 func missed(whom string) string {
 	if whom == "" {
 		return ""

@@ -46,12 +46,12 @@ func fsEvidence(p Place) []Evidence {
 	return []Evidence{{mountinfo, value}}
 }
 
-// dataJournal: ext4 with data=journal writes data through its journal, whose thread is the
-// root group's, and does direct I/O through the page cache (ext4.rst, "data=journal").
-// Since 1f1a55f0bf06 (Linux 6.4) who syncs a file writes it to its place as well, and is
+// dataJournal: ext4 with data=journal writes data through its journal, whose thread is in the
+// root group, and does direct I/O through the page cache (ext4.rst, "data=journal"). Since
+// 1f1a55f0bf06 (Linux 6.4) a process that syncs a file also writes it to its place, and is
 // charged for that. Measured at a limit of 4 MB/s, on v1 and v2, the disk did: direct and
-// buffered writes 33 to 113 MB/s; synchronous ones 50 MB/s on 6.1, and on 6.12 and 7.2
-// 9.3 to 9.9 MB/s, of which 4.0 MB/s were charged.
+// buffered writes 33 to 113 MB/s; synchronous ones 50 MB/s on 6.1, and on 6.12 and 7.2 9.3 to
+// 9.9 MB/s, of which 4.0 MB/s were charged.
 func dataJournal(f Facts) []Finding {
 	var found []Finding
 	for i, p := range f.Places {
@@ -122,7 +122,7 @@ func (p Place) holdsSwap(file string) bool {
 	return false
 }
 
-// stands reports whether a device, or one that it stands on, is one that is looked for.
+// stands reports whether a device, or one that it stands on, is among the given ones.
 func stands(d blkdev.Device, is func(blkdev.Device) bool) bool {
 	if is(d) {
 		return true

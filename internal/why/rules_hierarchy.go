@@ -130,13 +130,13 @@ func (f Facts) rootBound(d Device) place.RootBound {
 	return place.RootBound{Rule: f.rootLimit(d), BDI: d.BDI}
 }
 
-// onVolume reports whether those who write are held as the devices are.
+// onVolume reports whether writers are held as the devices are.
 func (f Facts) onVolume(p Place) bool {
 	return f.rootHolds(p) && !slices.ContainsFunc(p.Devices, func(d Device) bool { return !f.rootBound(d).HoldsWriters() })
 }
 
-// rootLimit is v1's root group's on a device; if that is what is asked about, with the
-// rates that were named.
+// rootLimit is the limit of v1's root group on a device; if the question is about the root
+// group, with the named rates.
 func (f Facts) rootLimit(d Device) limit.Limit {
 	if f.Group.Root {
 		return d.Limit
@@ -184,7 +184,7 @@ func (f Facts) rootEvidence(places []int) (all []Evidence) {
 	return all
 }
 
-// memoryElsewhere: v2 has io, and memory is not beside it (cgwb_create goes by both).
+// memoryElsewhere: v2 has io, but memory is on another hierarchy (cgwb_create needs both).
 func memoryElsewhere(f Facts) []Finding {
 	if !f.onV2() || slices.Contains(f.IO.Controllers, "memory") {
 		return nil

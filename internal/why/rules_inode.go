@@ -84,8 +84,8 @@ func (f Facts) Foreign() []inode.File {
 	return all
 }
 
-// foreignAt lists those of a place. Where writes have no limit, and reads have, there is
-// nothing that they could pass by.
+// foreignAt lists the foreign files of a place. If only reads have a limit, there is nothing
+// that writes could bypass.
 func (f Facts) foreignAt(p Place) []inode.File {
 	if !p.Writeback || f.limited() && !p.bounds(false) {
 		return nil
@@ -99,9 +99,9 @@ func (f Facts) foreignAt(p Place) []inode.File {
 	return foreign
 }
 
-// isForeign reports whether the group's rules miss the writeback of an owner: they bind
-// those below it too. A group to make is nobody's yet, and one that is gone may have had
-// the path of one that lives.
+// isForeign reports whether the group's rules do not apply to an owner's writeback: they apply
+// to child groups too. A group that will be made owns nothing yet, and a removed group may have
+// had the path of an existing one.
 func (f Facts) isForeign(o inode.Owner) bool {
 	switch {
 	case o.State == inode.Unkept:

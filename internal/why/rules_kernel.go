@@ -57,7 +57,7 @@ func (f Facts) eachRate(see func(place int, d Device, k limit.Key, n uint64)) {
 	}
 }
 
-// rateEvidence is the rate of a limit as it was read; nothing of one that was only named.
+// rateEvidence is the rate of a limit as it was read; none for a limit that was only named.
 func (d Device) rateEvidence(k limit.Key, n uint64) []Evidence {
 	if d.Asked.Get(k).IsSet() {
 		return nil
@@ -158,8 +158,8 @@ func (b bug) finding(f Facts) Finding {
 	return found
 }
 
-// kernelBugs: what is wrong, or may be, by the kernel's version. Where more than the limit
-// was seen to get through, whether it holds depends on the requests, and cannot be told.
+// kernelBugs: known or possible faults of the kernel's version. If more than the limit was seen
+// to get through, whether it holds depends on the requests, and is not known.
 func kernelBugs(f Facts) []Finding {
 	var found []Finding
 	for _, b := range bugs {

@@ -59,8 +59,8 @@ func SlowDrain(memory uint64, d Device) (took time.Duration, slow bool) {
 	return took, took >= longDrain
 }
 
-// drains: all of a group's memory can be dirty pages, which go to the disk at the
-// limit; who needs memory waits for that, or is killed.
+// drains: all of a group's memory can be dirty pages, which reach the disk only at the limit. A
+// process that needs memory waits for that, or is OOM-killed.
 func drains(f Facts) []Finding {
 	memory, file := f.Group.Memory.bound()
 	var found []Finding
@@ -181,7 +181,8 @@ func (f Facts) dirtyEvidence() []Evidence {
 	return []Evidence{{"/proc/sys/vm/dirty_ratio", fmt.Sprintf("%d %%", f.Dirty.Ratio)}, {"/proc/vmstat", fmt.Sprintf("nr_dirty_threshold: %s", limit.FormatSize(f.Dirty.LimitAt))}}
 }
 
-// backlog: what is dirty now takes long at the limit, and who syncs waits for it.
+// backlog: the dirty data takes long to write at the limit, and a process that syncs waits for
+// it.
 func backlog(f Facts) []Finding {
 	if !f.Group.Memory.Known || f.Group.ToMake {
 		return nil
@@ -200,7 +201,7 @@ func backlog(f Facts) []Finding {
 	return found
 }
 
-// cached: what is read from the page cache is no I/O.
+// cached: reads from the page cache are no I/O.
 func cached(f Facts) []Finding {
 	var found []Finding
 	for i, p := range f.Places {

@@ -18,8 +18,8 @@ const (
 // dropsFlags reports whether the owner's command line is known to drop the flags of limits.
 func dropsFlags(r *target.Record) bool { return r.Command == docker && r.Version == dockerDropped }
 
-// recordDiffers: what the target's owner has on record is not what is in force. It sets
-// its own when the target starts again, and a weir of before, or somebody's echo, is lost.
+// recordDiffers: the target's owner stores another limit than the one in force. It sets its own
+// when the target restarts, and what an earlier weir or an echo set is lost.
 func recordDiffers(f Facts) []Finding {
 	r := f.Group.Record
 	if r == nil {
@@ -49,8 +49,8 @@ func recordDiffers(f Facts) []Finding {
 	return []Finding{found}
 }
 
-// recordLacks: a limit is in force that nobody keeps. That is what was asked for; it is lost
-// when the target starts again.
+// recordLacks: nobody stores the limit in force. The user asked for that limit, but it is lost
+// when the target restarts.
 func recordLacks(f Facts) []Finding {
 	r := f.Group.Record
 	if r == nil || f.Group.KeptIn != "" {
@@ -152,8 +152,8 @@ func (f Facts) nodeOf(dev blkdev.Number) string {
 	return dev.String()
 }
 
-// flagsTo spells the flags that make one limit of another: what is bound now, and is not
-// in the other, is lifted.
+// flagsTo spells the flags that turn one limit into another: a rate that is bound now, and not
+// in the other, is removed.
 func flagsTo(now, wanted limit.Limit) string {
 	flags := flagsOf(wanted)
 	for _, k := range limit.Keys {

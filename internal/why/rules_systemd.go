@@ -114,7 +114,7 @@ func unitConflicts(f Facts) []Finding {
 	return found
 }
 
-// A Loose group is one that systemd has not made, and whose limits it can end.
+// A Loose group is one that systemd did not make, and whose limits it can end.
 type Loose struct {
 	Slice  string // the units of which it does that for
 	Anchor string // the unit of weir's that would keep it from that, and is not there
