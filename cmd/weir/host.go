@@ -187,7 +187,9 @@ func (a *app) target(ctx context.Context, spec string) (target.Target, error) {
 	return t, err
 }
 
-func (a *app) holder() hold.Holder { return hold.Holder{State: a.state, Connect: systemd.Connect, Pacer: a.pacer()} }
+func (a *app) holder() hold.Holder {
+	return hold.Holder{State: a.state, Connect: systemd.Connect, Pacer: a.pacer()}
+}
 
 // place finds the devices of limits. Those without a place go on every disk that the mounts
 // of some processes are on; 0 is weir itself.
