@@ -41,7 +41,7 @@ func (a *app) completeTarget(cmd *cobra.Command, args []string, typed string) ([
 	kind, name, chosen := strings.Cut(typed, ":")
 	switch {
 	case !chosen:
-		return []string{"unit:\ta systemd unit", "docker:\ta container", "podman:\ta container of Podman", "containerd:\ta container, by namespace and id", "pod:\ta pod of Kubernetes's, by namespace and name", "vm:\ta virtual machine, or a container of libvirt", "pid:\ta process", "cgroup:\ta control group, by its path"}, stay
+		return []string{"unit:\ta systemd unit", "docker:\ta Docker container", "podman:\ta Podman container", "containerd:\ta containerd container, by namespace and id", "pod:\ta Kubernetes pod, by namespace and name", "vm:\ta libvirt virtual machine or container", "pid:\ta process", "cgroup:\ta control group, by its path"}, stay
 	case kind == "unit":
 		return bounded("unit:", a.liveUnits(ctx, name)), cobra.ShellCompDirectiveNoFileComp
 	case kind == "containerd":

@@ -45,7 +45,7 @@ func (a *app) openQuotas(verb string) error {
 		return &cgroupfs.Unsupported{Feature: "quota " + verb + " with --root " + a.root, Reason: "quotas are this host's", Remedy: "leave out --root"}
 	}
 	if os.Geteuid() != 0 {
-		return fmt.Errorf("quota %s: permission denied (the kernel tells and sets projects' quotas for root only; run weir as root)", verb)
+		return fmt.Errorf("quota %s: permission denied (the kernel shows and sets project quotas only for root; run weir as root)", verb)
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ const modesLong = "With --latency DIR, weir makes the load itself. It writes a f
 	"the thresholds in force. It also explains what the six vm.dirty_* settings do on this host. --dirty needs no BPF. The\n" +
 	"kernel updates the host's figures about once a second (vm.stat_interval) and those of a cgroup every two seconds."
 
-const modesExample = "  weir trace --latency /data --memory 1GiB --size 10GiB --direct --svg writes.svg\n" +
+const modesExample = "  weir trace --latency /data --memory 1GiB --direct --svg writes.svg\n" +
 	"  weir trace --dirty docker:web --for 1m"
 
 // register adds the flags to weir trace, after its own, and the help.

@@ -49,7 +49,8 @@ func newVolumeCreate(a *app) *cobra.Command {
 		Long: "Create a volume: a file with all its space allocated in advance, a loop device with direct I/O on it, and a file\n" +
 			"system. weir mounts it at DIR, or at " + volume.Dir + "/NAME. A DIR has a slash in it, and must be empty or not exist yet.",
 		Example: "  weir volume create data --size 10GiB --write 10MB/s\n" +
-			"  weir volume create /srv/data --size 10GiB --fs xfs --on /mnt/disk2 --write 50MB/s --read 100MB/s --for docker:web",
+			"  weir volume create /srv/data --size 10GiB --fs xfs --on /mnt/disk2\n" +
+			"  weir volume create db --size 10GiB --write 50MB/s --for docker:web",
 		Args: oneVolume,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.volumeCreate(cmd.Context(), args[0], o) },
 	}

@@ -11,12 +11,13 @@ import (
 
 // A RightsError says what the caller may not do, before anything is tried.
 type RightsError struct {
-	Op   string // "make a cgroup in", "write"
-	Path string
+	Op      string // "make a cgroup in", "write"
+	Path    string
+	Version Version
 }
 
 func (e *RightsError) Error() string {
-	return fmt.Sprintf("%s %s: permission denied (%s)", e.Op, e.Path, permission(unix.EACCES))
+	return fmt.Sprintf("%s %s: permission denied (%s)", e.Op, e.Path, permission(unix.EACCES, e.Version))
 }
 
 // Is makes errors.Is(err, fs.ErrPermission) true.
@@ -55,7 +56,7 @@ func (g Group) access(name, op string) error {
 	defer unix.Close(dir)
 	err = unix.Faccessat(dir, name, unix.W_OK, unix.AT_EACCESS)
 	if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) {
-		return &RightsError{Op: op, Path: g.h.file(path.Join(g.path, name))}
+		return &RightsError{Op: op, Path: g.h.file(path.Join(g.path, name)), Version: g.h.Version}
 	}
 	return nil
 }

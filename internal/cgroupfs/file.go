@@ -85,7 +85,7 @@ func (h *Hierarchy) write(name, line string) error {
 	}
 	fd, err := h.open(name, unix.O_WRONLY)
 	if err != nil {
-		return refuse(err, permission(err))
+		return refuse(err, permission(err, h.Version))
 	}
 	defer unix.Close(fd)
 	for {
@@ -94,17 +94,20 @@ func (h *Hierarchy) write(name, line string) error {
 			continue
 		}
 		if err != nil {
-			return refuse(err, permission(err))
+			return refuse(err, permission(err, h.Version))
 		}
 		return nil
 	}
 }
 
-// permission names the right that is missing.
-func permission(err error) string {
+// permission names the right that is missing. Only v2 has groups that root delegates.
+func permission(err error, v Version) string {
+	refused := errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM)
 	switch {
-	case errors.Is(err, unix.EACCES), errors.Is(err, unix.EPERM):
-		return "run weir as root; on cgroup v2 you may also use a group that root has delegated to you"
+	case refused && v == V2:
+		return "run weir as root, or in a group that root has delegated to you"
+	case refused:
+		return "run weir as root"
 	case errors.Is(err, unix.EROFS):
 		return "the cgroup file system is mounted read-only"
 	}
