@@ -130,7 +130,7 @@ func (a *app) lift(ctx context.Context, locked hold.Locked, c *clearing) error {
 	}
 	if err = a.planClear(ctx, c); err == nil {
 		if was != nil { // what is left of its limits, or nothing
-			c.plan.Pacing = &hold.Pacing{Before: countOf(was), Do: func() error { return a.repace(c.t, was, &was.Count) }}
+			c.plan.Pacing = &hold.Pacing{Before: was.Pacing(), Do: func() error { return a.repace(c.t, was, was.Pacing()) }}
 		}
 		err = locked.Apply(ctx, c.plan)
 	}

@@ -98,6 +98,9 @@ func (a *app) clearUnit(ctx context.Context, name string, found error, dryRun bo
 			return err
 		}
 	}
+	if err := a.pacer().Forget(u.Name); err != nil {
+		return err
+	}
 	return a.saidCleared("unit:"+u.Name, target.Owner{Kind: "systemd", Name: u.Name})
 }
 

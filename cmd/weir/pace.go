@@ -68,22 +68,51 @@ func (a *app) markPaced(groups []showGroup) error {
 	if a.root != "/" {
 		return nil
 	}
-	jobs, err := pacer.Paced(a.state)
+	jobs, err := pacer.Holding(a.state)
 	for i := range groups {
 		g := &groups[i]
 		for _, j := range jobs {
-			if j.Count == pacer.CountWritten && j.Limited.Path == g.Cgroup && (j.Limited.Controller == "") == (g.Version == 2) {
+			switch {
+			case j.Limited.Path != g.Cgroup || (j.Limited.Controller == "") != (g.Version == 2):
+			case j.Lapsed != "":
+				g.Lapsed = j.Lapsed
+			case j.Count == pacer.CountEscaped:
+				g.Escapes, g.Missed = j.WBPS, j.Missed
+			default:
 				g.Paced, g.Missed = j.WBPS, j.Missed
 			}
+		}
+		if g.Paced+g.Escapes > 0 {
+			g.Lapsed = "" // another pacer has just taken it over
 		}
 	}
 	return err
 }
 
+// pacedLines say what the pacer holds of a group, or why it does not.
+func (g showGroup) pacedLines() (lines []string) {
+	if g.Paced != 0 {
+		lines = append(lines, "  buffered writes paced at "+limit.PerSecond(g.Paced).Format(limit.WBPS)+" by weir's pacer")
+	}
+	if g.Escapes != 0 {
+		lines = append(lines, "  writes over files of other groups paced by weir's pacer, at "+limit.PerSecond(g.Escapes).Format(limit.WBPS)+" with the group's own")
+	}
+	if g.Missed != "" {
+		lines = append(lines, "    but: "+g.Missed)
+	}
+	if g.Lapsed != "" {
+		lines = append(lines, "  NOT held by weir's pacer, which was asked to: "+g.Lapsed)
+	}
+	return lines
+}
+
 // repaceAs is repace by a decision. If nobody asked for the pacer and it is not available, that
 // is a warning, and the decision changes.
 func (a *app) repaceAs(t target.Target, was *pacer.Job, d *place.Decision) error {
-	err := a.repace(t, was, counts(*d))
+	how, err := a.deciding().Pacing(*d, t.Owner.Unit)
+	if err == nil {
+		err = a.repace(t, was, how)
+	}
 	if err == nil || was != nil || d.Hold != limit.HoldAuto {
 		return err
 	}
@@ -92,31 +121,11 @@ func (a *app) repaceAs(t target.Target, was *pacer.Job, d *place.Decision) error
 	return err
 }
 
-// counts returns what the pacer has to count for a group; nil: release the group.
-func counts(d place.Decision) *string {
-	written, escaped := pacer.CountWritten, pacer.CountEscaped
-	switch {
-	case d.Paced != nil:
-		return &written
-	case d.Escapes != nil:
-		return &escaped
-	}
-	return nil
-}
-
-// countOf is how the pacer counts what it was asked to hold; nil: it holds nothing.
-func countOf(j *pacer.Job) *string {
-	if j == nil {
-		return nil
-	}
-	return &j.Count
-}
-
 // repace makes the pacer hold what the rules of a target's group say now, or release the group
-// if it has nothing to count. was is what it held before; if the pacer is not available, it
-// goes on holding that.
-func (a *app) repace(t target.Target, was *pacer.Job, count *string) error {
-	err := a.tryRepace(t, was, count)
+// if how is nil. was is what it held before; if the pacer is not available, it goes on holding
+// that.
+func (a *app) repace(t target.Target, was *pacer.Job, how *limit.Pacing) error {
+	err := a.tryRepace(t, was, how)
 	if err == nil {
 		return nil
 	}
@@ -131,11 +140,11 @@ func (a *app) repace(t target.Target, was *pacer.Job, count *string) error {
 	return errors.Join(err, back)
 }
 
-func (a *app) tryRepace(t target.Target, was *pacer.Job, count *string) error {
-	if was == nil && count == nil {
+func (a *app) tryRepace(t target.Target, was *pacer.Job, how *limit.Pacing) error {
+	if was == nil && how == nil {
 		return nil
 	}
-	note, err := a.pacer().Hold(t.Group, count)
+	note, err := a.pacer().Hold(t.Group, how)
 	if note != "" {
 		a.out.Say("warning: %s", note)
 	}

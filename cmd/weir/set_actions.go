@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/target"
@@ -65,7 +66,7 @@ func (a *app) setActions(ctx context.Context, locked hold.Locked, t target.Targe
 		return nil, err
 	}
 	if was != nil || d.Paced != nil || d.Escapes != nil {
-		plan.Pacing = &hold.Pacing{Before: countOf(was), Do: func() error { return a.repaceAs(t, was, d) }}
+		plan.Pacing = &hold.Pacing{Before: was.Pacing(), Do: func() error { return a.repaceAs(t, was, d) }}
 	}
 	steps := func(ctx context.Context) ([]hold.Step, error) {
 		pace, err := a.repaceSteps(t, was, *d)
@@ -148,7 +149,11 @@ func (a *app) sayUnpaced(t target.Target, d place.Decision, plan hold.Plan, pers
 	if !persist || plan.File != nil && (plan.Unit == "" || plan.File.Own) {
 		return
 	}
-	switch {
+	v := t.Group.Hierarchy().Version
+	switch { // as long as the pacer runs it holds the next group of what systemd keeps a limit for
+	case d.Paced == nil && d.Escapes == nil:
+	case v == cgroupfs.V2 && (t.Kind == "unit" || keepsScope(t, v)):
+		a.out.Say("note: after a boot nothing starts the pacer; weir set %s again does", t)
 	case d.Paced != nil:
 		a.out.Say("warning: after a restart of %s nothing starts the pacer; to hold buffered writes again, repeat weir set %s", t, t)
 	case d.Escapes != nil:

@@ -64,6 +64,11 @@ type showGroup struct {
 
 	// Paced is what weir's pacer holds of the group's buffered writes, in bytes a second.
 	Paced uint64 `json:"paced_wbps,omitempty"`
+	// Escapes is what it holds of what the kernel charges to other groups, with the group's own,
+	// in bytes a second (cgroup v2).
+	Escapes uint64 `json:"paced_escapes_wbps,omitempty"`
+	// Lapsed is why it holds nothing of the group, though it was asked to.
+	Lapsed string `json:"paced_lapsed,omitempty"`
 	// Missed says which processes of the group the pacer cannot pause, and why.
 	Missed string `json:"paced_missed,omitempty"`
 
@@ -216,12 +221,7 @@ func (g showGroup) lines(one bool) []string {
 	if len(rows) > 1 {
 		lines = append(lines, strings.Split(strings.TrimSuffix(cli.Table(rows, 3, 4, 5), "\n"), "\n")...)
 	}
-	if g.Paced != 0 {
-		lines = append(lines, "  buffered writes paced at "+limit.PerSecond(g.Paced).Format(limit.WBPS)+" by weir's pacer")
-		if g.Missed != "" {
-			lines = append(lines, "    but: "+g.Missed)
-		}
-	}
+	lines = append(lines, g.pacedLines()...)
 	if g.Space != nil {
 		lines = append(lines, spaceLine(g.Space))
 	}

@@ -183,7 +183,7 @@ func groupOf(t *target.Target) *cgroupfs.Group {
 // addLimits puts the target's limits beside what was seen, and whether the pacer holds it,
 // a group above it, or one below. A group that has gone meanwhile has no limits.
 func (a *app) addLimits(ctx context.Context, e *trace.Evidence, t *target.Target) error {
-	jobs, err := pacer.Paced(a.state)
+	jobs, err := pacer.Holding(a.state)
 	if t == nil {
 		e.Paced = len(jobs) > 0
 		return err

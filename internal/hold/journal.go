@@ -31,7 +31,7 @@ type journal struct {
 
 // A journalPacing says that the pacer is part of the change too.
 type journalPacing struct {
-	Before *string `json:"before"` // as Pacing has it
+	Before *limit.Pacing `json:"before"` // as Pacing has it
 }
 
 type journalRule struct {

@@ -3,19 +3,19 @@ package hold
 import (
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/limit"
 )
 
 // A Pacer is weir's.
 type Pacer interface {
-	// Follow makes the pacer hold what the rules of a group say now, with the given way to
-	// count; nil releases the group.
-	Follow(g cgroupfs.Group, count *string) error
+	// Follow makes the pacer hold what the rules of a group say now; nil releases the group.
+	Follow(g cgroupfs.Group, how *limit.Pacing) error
 }
 
 // A Pacing is the request to the pacer for a plan's group. It is on record with the change, so
 // that a killed weir leaves neither a rule without its pacer nor a pacer without its rule.
 type Pacing struct {
-	Before *string // how the pacer counts the group until then; nil: it does not hold it
+	Before *limit.Pacing // how the pacer holds the group until then; nil: it does not
 	// Do sends the request. If it fails, the changes are taken back, and Do has restored the
 	// pacer itself.
 	Do func() error

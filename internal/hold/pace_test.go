@@ -2,21 +2,23 @@ package hold
 
 import (
 	"errors"
+	"reflect"
 	"testing"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/state"
 )
 
 // asked is a pacer that notes what it is asked.
 type asked struct {
 	times int
-	count *string
+	how   *limit.Pacing
 	fails error
 }
 
-func (a *asked) Follow(_ cgroupfs.Group, count *string) error {
-	a.times, a.count = a.times+1, count
+func (a *asked) Follow(_ cgroupfs.Group, how *limit.Pacing) error {
+	a.times, a.how = a.times+1, how
 	return a.fails
 }
 
@@ -26,8 +28,7 @@ func TestThePacerFollowsWhatIsTakenBack(t *testing.T) {
 	p, dir := unitFixture(t)
 	p.Unit = ""
 	p.Changes[0].Limit = writes(7)
-	escaped := "escaped"
-	for _, before := range []*string{nil, &escaped} {
+	for _, before := range []*limit.Pacing{nil, {Count: "escaped", KeptIn: []string{"/x"}}} {
 		p.Pacing = &Pacing{Before: before}
 		abandonFile(t, p, dir)
 		fails := &asked{fails: errors.New("no pacer")}
@@ -38,8 +39,8 @@ func TestThePacerFollowsWhatIsTakenBack(t *testing.T) {
 		if err := undoAsking(t, dir, p, has); err != nil || has.times != 1 || records(t, dir) != 0 {
 			t.Errorf("%v, asked %d times, %d records left", err, has.times, records(t, dir))
 		}
-		if (has.count == nil) != (before == nil) || before != nil && *has.count != *before {
-			t.Errorf("asked to count %v, want %v", has.count, before)
+		if !reflect.DeepEqual(has.how, before) {
+			t.Errorf("asked to hold it as %v, want %v", has.how, before)
 		}
 	}
 	p.Pacing = nil

@@ -38,3 +38,11 @@ func (h *Hold) Set(word string) (err error) {
 
 // Type names the flag's value.
 func (h *Hold) Type() string { return "WHAT" }
+
+// A Pacing is how weir's pacer holds a group.
+type Pacing struct {
+	Count string `json:"count"` // what it counts: see package pacer
+	// KeptIn are files in which whoever makes the group keeps its limit. As long as there is
+	// one of them the pacer holds the next group of that name too; none: this group alone.
+	KeptIn []string `json:"kept_in,omitempty"`
+}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -35,16 +36,20 @@ func (s *server) adopt(whether func(Place) bool) {
 			return state.ErrKeep
 		}
 		if !whether(j.Limited) {
-			if s.of(j.Limited) != nil { // somebody has set it since, by a record that is locked
+			if s.of(j.Limited) != nil || s.waiting[j.Limited] != nil { // somebody has set it since, by a record that is locked
 				return nil
 			}
 			return state.ErrKeep
 		}
-		was := j.Missed
-		j.Missed = ""
-		err := s.add(j)
+		was := j.Lapsed
+		err := s.renew(&j)
+		if err == nil {
+			err = s.add(j)
+		}
 		if cgroupfs.IsGone(err) {
-			err = j.Release(s.fs)
+			if err = j.Release(s.fs); err == nil && j.again() {
+				err = s.awaitAdopted(j)
+			}
 		}
 		if err != nil {
 			left = append(left, j.Limited)
@@ -59,10 +64,41 @@ func (s *server) adopt(whether func(Place) bool) {
 	s.orphans = orphans{left, errors.Join(append(errs, err)...), clockNow() + orphanAgain}
 }
 
+// renew brings a job up to date whose group may be another one by now. One without a limit on
+// writes is not the job's.
+func (s *server) renew(j *Job) error {
+	if !j.again() {
+		return nil
+	}
+	g, err := j.Limited.Find(s.fs)
+	if err != nil {
+		return err
+	}
+	rules, err := g.RulesIfAny()
+	if err != nil {
+		return err
+	}
+	now, some := JobFor(g, rules)
+	if !some {
+		return fmt.Errorf("pace cgroup %s: its limit is gone: %w", j.Limited.Path, fs.ErrNotExist)
+	}
+	j.WBPS, j.Devices = now.WBPS, now.Devices
+	return nil
+}
+
+// awaitAdopted has a job wait whose group a dead pacer has held, and that is gone.
+func (s *server) awaitAdopted(j Job) error {
+	record, err := s.dir.New(recordKind, j)
+	if err != nil {
+		return err
+	}
+	return s.await(held{j, record}, isAway)
+}
+
 // leaveOrphan notes in a group's record that the group could not be taken over.
 func (s *server) leaveOrphan(j Job, was string, why error) error {
-	j.Missed = "no process is paused and nothing is held until weir's pacer can take the group over (" + brief(why) + ")"
-	if j.Missed == was {
+	j.Missed, j.Lapsed = "", "no process is paused and nothing is held until weir's pacer can take the group over ("+brief(why)+")"
+	if j.Lapsed == was {
 		return state.ErrKeep
 	}
 	record, err := s.dir.New(recordKind, j)
@@ -80,7 +116,7 @@ func (s *server) tryOrphans(now time.Duration) {
 	if len(s.orphans.places) == 0 || now < s.orphans.next {
 		return
 	}
-	again := slices.DeleteFunc(s.orphans.places, func(p Place) bool { return s.of(p) != nil })
+	again := slices.DeleteFunc(s.orphans.places, func(p Place) bool { return s.of(p) != nil || s.waiting[p] != nil })
 	s.adopt(func(p Place) bool { return slices.Contains(again, p) })
 }
 

@@ -44,7 +44,7 @@ func TestWhatCannotBeTakenOver(t *testing.T) {
 	}
 	for range 2 {
 		jobs, _ := Paced(dir) // one record is no job
-		if len(jobs) != 1 || !strings.HasPrefix(jobs[0].Missed, "no process is paused") {
+		if len(jobs) != 1 || !strings.HasPrefix(jobs[0].Lapsed, "no process is paused") {
 			t.Errorf("the records say %v", jobs)
 		}
 		note := s.answer(ask{}).Note

@@ -55,7 +55,20 @@ func (a *arrivals) watch(r *roster, g cgroupfs.Group) {
 		return
 	}
 	add(g.File("cgroup.threads"), unix.IN_MODIFY)
-	add(g.Dir(), unix.IN_CREATE|unix.IN_ONLYDIR)
+	add(g.Dir(), unix.IN_CREATE|unix.IN_ONLYDIR|unix.IN_MASK_ADD)
+}
+
+// watchBeside tells a roster of groups that are made or removed beside one; to do so again is
+// nothing.
+func (a *arrivals) watchBeside(r *roster, g cgroupfs.Group) {
+	if a == nil || a.fd < 0 || g.IsRoot() {
+		return
+	}
+	if wd, err := unix.InotifyAddWatch(a.fd, g.Parent().Dir(), unix.IN_CREATE|unix.IN_DELETE|unix.IN_ONLYDIR|unix.IN_MASK_ADD); err == nil { // without, it is looked for
+		if of := a.rosters[int32(wd)]; !slices.Contains(of, r) {
+			a.rosters[int32(wd)] = append(of, r)
+		}
+	}
 }
 
 // read returns the rosters that a process has joined.

@@ -24,6 +24,7 @@ func (s *server) add(j Job) error {
 	if err := j.check(); err != nil {
 		return err
 	}
+	j.Missed, j.Lapsed = "", ""
 	record, err := s.dir.New(recordKind, j)
 	if err != nil {
 		return err
@@ -50,6 +51,9 @@ func (s *server) add(j Job) error {
 	}
 	if p, err = s.begin(j); err != nil {
 		return errors.Join(err, record.Done())
+	}
+	if j.again() {
+		s.arrivals.watchBeside(&p.roster, p.roster.limited)
 	}
 	s.jobs[p] = &held{j, record}
 	heap.Push(&s.loop.groups, p)
@@ -122,6 +126,11 @@ func (s *server) fail(p *paced, err error) {
 	gone := cgroupfs.IsGone(err) || cgroupfs.IsGone(set) // something is: the group, or what was in it
 	if gone && cgroupfs.IsGone(p.roster.same()) {
 		s.loop.remove(p)
+		if h := s.jobs[p]; h.job.again() {
+			delete(s.jobs, p)
+			_ = errors.Join(s.end(p), s.await(*h, isAway)) // the record says what there is to say
+			return
+		}
 		_ = s.drop(p) // nobody is left to be told
 		return
 	}

@@ -49,7 +49,8 @@ type server struct {
 	unseen  error           // why it cannot be had
 	watched bool
 	orphans orphans
-	noted   time.Duration // when the records were told last whom it cannot stop
+	waiting map[Place]*waiting // by limited group
+	noted   time.Duration      // when the records were told last whom it cannot stop
 }
 
 // held is what belongs to a paced group.
@@ -205,6 +206,7 @@ func (s *server) run(ctx context.Context) error {
 		if due, some := s.loop.next(); some {
 			until = min(due, until)
 		}
+		until = s.dueWaiting(until)
 		if s.sleep(until) {
 			s.attend()
 		}
@@ -212,9 +214,10 @@ func (s *server) run(ctx context.Context) error {
 		s.beat(now)
 		s.thread.stay(now)
 		s.tryOrphans(now)
+		s.tryWaiting(now)
 		s.noteMissed(now)
 		due, some := s.loop.next()
-		if some || len(s.orphans.places) > 0 {
+		if some || len(s.orphans.places)+len(s.waiting) > 0 {
 			idle = now
 		} else if now-idle > idleMax {
 			return nil
@@ -312,7 +315,9 @@ func (s *server) answer(q ask) answer {
 	var err error
 	switch {
 	case q.Add != nil:
-		err = s.add(*q.Add)
+		if err = s.add(*q.Add); err == nil {
+			err = s.forgo(q.Add.Limited)
+		}
 	case q.Seen != nil:
 		var seen *Seen
 		if seen, err = s.seen(*q.Seen); err == nil {
@@ -323,7 +328,7 @@ func (s *server) answer(q ask) answer {
 			s.loop.remove(p)
 			err = s.drop(p)
 		} else {
-			err = s.disown(*q.Remove)
+			err = errors.Join(s.forgo(*q.Remove), s.disown(*q.Remove))
 		}
 	}
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/state"
@@ -21,6 +22,28 @@ func Paced(dir state.Dir) ([]Job, error) {
 		jobs = append(jobs, j)
 		return nil
 	})
+	return jobs, err
+}
+
+// Holding lists what is paced, as Paced does. What a dead pacer held, and no other has taken
+// over, has lapsed.
+func Holding(dir state.Dir) ([]Job, error) {
+	jobs, err := Paced(dir)
+	if len(jobs) == 0 || os.Geteuid() != 0 { // it is root's
+		return jobs, err
+	}
+	for began := time.Now(); ; time.Sleep(startLook) { // one is started by whoever finds that there is none
+		lock, dead, failed := dir.Lock(lockName)
+		if failed != nil || !dead {
+			return jobs, errors.Join(err, failed)
+		}
+		if failed = lock.Close(); failed != nil || time.Since(began) > takeOverMax {
+			break
+		}
+	}
+	for i := range jobs {
+		jobs[i].Lapsed = "weir's pacer does not run, and cannot be started"
+	}
 	return jobs, err
 }
 
@@ -55,7 +78,7 @@ func Sweep(dir state.Dir, fs *cgroupfs.FS) error {
 		if err != nil {
 			return err
 		}
-		if there, err := g.Exists(); err != nil || !there {
+		if there, err := g.Exists(); err != nil || !there && !j.again() {
 			return errors.Join(err, j.Release(fs))
 		}
 		left = true

@@ -54,9 +54,11 @@ func (h Host) Group(g cgroupfs.Group, toMake bool, devices []blkdev.Number) (Gro
 	if err != nil && !cgroupfs.IsUnsupported(err) && !cgroupfs.IsGone(err) { // that is for whoever sets one to say
 		return facts, err
 	}
-	if facts.Paced, facts.Escapes, err = h.Paced(g); err != nil {
+	held, err := h.Paced(g)
+	if err != nil {
 		return facts, err
 	}
+	facts.Paced, facts.Escapes = held.Written, held.Escapes
 	return facts, facts.readProcesses(g)
 }
 
@@ -97,27 +99,35 @@ func (h Host) rootBound(hierarchy *cgroupfs.Hierarchy, dev blkdev.Number) (bound
 	return bound
 }
 
-// Paced reads what weir's pacer holds of a group: all that it writes through the page cache, or
-// what the kernel charges to other groups together with the group's own writes.
-func (h Host) Paced(g cgroupfs.Group) (written, escapes *Paced, err error) {
+// A Held is what weir's pacer holds of a group: of all that it writes through the page cache,
+// or of what the kernel charges to other groups, with its own.
+type Held struct {
+	Written, Escapes *Paced
+	Lapsed           string // why it holds nothing, though it was asked to; empty: it does, or was not
+}
+
+// Paced reads what weir's pacer holds of a group.
+func (h Host) Paced(g cgroupfs.Group) (is Held, err error) {
 	if h.Root != "/" {
-		return nil, nil, nil
+		return is, nil
 	}
-	jobs, err := pacer.Paced(h.State)
+	jobs, err := pacer.Holding(h.State)
 	if err != nil {
-		return nil, nil, err
+		return is, err
 	}
 	for _, j := range jobs {
-		if j.Limited != pacer.PlaceOf(g, "blkio") {
-			continue
-		}
 		p := &Paced{j.WBPS, j.Devices, h.State.Path(), j.Missed}
-		if j.Count == pacer.CountEscaped {
-			return nil, p, nil
+		switch {
+		case j.Limited != pacer.PlaceOf(g, "blkio"):
+		case j.Lapsed != "":
+			is.Lapsed = j.Lapsed
+		case j.Count == pacer.CountEscaped:
+			return Held{Escapes: p}, nil
+		default:
+			return Held{Written: p}, nil
 		}
-		return p, nil, nil
 	}
-	return nil, nil, nil
+	return is, nil
 }
 
 // Unseen is why BPF cannot see what the kernel charges to other groups; nil: it can.

@@ -96,6 +96,21 @@ func DropIns(root, unit string) ([]DropIn, error) {
 	return append(kept, until...), err
 }
 
+// KeptIn lists the drop-ins in which systemd keeps rates of a unit over its restarts, also one
+// that a program made.
+func KeptIn(root, unit string) (files []string, err error) {
+	for _, record := range records {
+		all, err := dropIns(root, record, unit)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range all {
+			files = append(files, d.Path)
+		}
+	}
+	return files, nil
+}
+
 // Lift removes all limits of a unit, both those kept over boots and those until the next boot.
 func (c *Conn) Lift(ctx context.Context, unit string) error {
 	has, err := c.IOLimits(ctx, unit)

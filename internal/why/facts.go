@@ -45,9 +45,8 @@ type Sources struct {
 
 // A Pacer reports what weir's pacer holds; place.Host implements it.
 type Pacer interface {
-	// Paced reads what it holds of a group: of all that it writes through the page cache, or
-	// of what the kernel charges to other groups, with its own.
-	Paced(cgroupfs.Group) (written, escapes *place.Paced, err error)
+	// Paced reads what it holds of a group.
+	Paced(cgroupfs.Group) (place.Held, error)
 	// NoPacer returns why the pacer cannot hold a group; nil: it can.
 	NoPacer(cgroupfs.Group) error
 	// Unseen is why BPF cannot see what the kernel charges to other groups; nil: it can.
@@ -108,6 +107,7 @@ type Group struct {
 	RootRules []cgroupfs.Rule // v1: of the hierarchy's root
 	Paced     *place.Paced    // what weir's pacer holds; nil: nothing
 	Escapes   *place.Paced    // what it holds of what the kernel charges to other groups; nil: nothing
+	Lapsed    string          // why it holds nothing, though it was asked to; empty: it does, or was not
 	NoPacer   error           // why it cannot be had; nil: it can
 	Unseen    error           // why it cannot see what the kernel charges to other groups; nil: it can
 	Above     []Above         // the groups above, the root first

@@ -30,10 +30,11 @@ func readGroup(ctx context.Context, s Sources, q Question, group cgroupfs.Group)
 	}
 	g.Owner, g.Record = q.Target.Owner, q.Target.Record
 	if s.Pacer != nil {
-		var err error
-		if g.Paced, g.Escapes, err = s.Pacer.Paced(group); err != nil {
+		held, err := s.Pacer.Paced(group)
+		if err != nil {
 			return g, err
 		}
+		g.Paced, g.Escapes, g.Lapsed = held.Written, held.Escapes, held.Lapsed
 	}
 	if s.KeptIn != nil {
 		var err error

@@ -14,7 +14,7 @@ type rule func(Facts) []Finding
 // rules are all there are, in the order in which findings of one severity are shown.
 var rules = []rule{
 	noController, notBuilt, readOnly,
-	v1Writeback, rootRules, pacedHere, memoryElsewhere, ioNotEnabled, rootGroup,
+	v1Writeback, rootRules, pacedHere, lapsed, memoryElsewhere, ioNotEnabled, rootGroup,
 	noDevice, mountsWithout, dataJournal, noCgroupWriteback, foreignInode, escapes,
 	ruleElsewhere, ruleBeneath, mountWithoutRule, partition,
 	parentStricter, limitAbove, flat, unitDiffers, unitConflicts, mayBeLost, recordDiffers, recordLacks, recordEmpty,

@@ -36,6 +36,17 @@ func pacedHere(f Facts) []Finding {
 	return found
 }
 
+// lapsed: the pacer was asked to hold the group, and does not.
+func lapsed(f Facts) []Finding {
+	if f.Group.Lapsed == "" {
+		return nil
+	}
+	return []Finding{{Code: "pacer-lapsed", Severity: Hurts, cells: writtenBack,
+		Evidence: []Evidence{{f.Group.Dir, "on record with weir's pacer, and not held"}},
+		Text:     "weir's pacer was asked to hold the group, and does not hold it: " + f.Group.Lapsed + ".",
+		Fixes:    []Fix{{Text: "ask it again", Lines: f.setAgain("")}}}}
+}
+
 // pace is what weir itself can do for buffered writes.
 func (f Facts) pace() Fix {
 	fix := Fix{Text: "let weir hold them: its pacer pauses the group's processes for moments"}
