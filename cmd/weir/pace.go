@@ -95,7 +95,7 @@ func (g showGroup) pacedLines() (lines []string) {
 		lines = append(lines, "  buffered writes paced at "+limit.PerSecond(g.Paced).Format(limit.WBPS)+" by weir's pacer")
 	}
 	if g.Escapes != 0 {
-		lines = append(lines, "  writes over files of other groups paced by weir's pacer, at "+limit.PerSecond(g.Escapes).Format(limit.WBPS)+" with the group's own")
+		lines = append(lines, "  writes to other groups' files paced by weir's pacer, at "+limit.PerSecond(g.Escapes).Format(limit.WBPS)+" with the group's own")
 	}
 	if g.Missed != "" {
 		lines = append(lines, "    but: "+g.Missed)

@@ -42,6 +42,7 @@ type runDevice struct {
 	Chain    string           `json:"chain"`
 	Limit    limit.Limit      `json:"limit"`
 	Expected []place.Cell     `json:"expected"`
+	Foreign  *place.By        `json:"foreign"` // see showDevice
 	Charged  *cgroupfs.Stat   `json:"charged"` // null: the kernel counted nothing for the device
 	Disk     *blkdev.Counters `json:"disk"`    // null: not measured
 	Read     *runVerdict      `json:"read"`    // null: no limit, or not measured
@@ -101,7 +102,7 @@ func (a *app) reportRun(room *launch.Room, decided place.Decision, command strin
 		doc.Escapes = append(doc.Escapes, r.Tally.Escapes...)
 	}
 	for _, p := range decided.Places {
-		d := runDevice{Device: p.Device.Node, Number: p.Device.Number, Chain: p.Chain.String(), Limit: p.Limit, Expected: p.Cells()}
+		d := runDevice{Device: p.Device.Node, Number: p.Device.Number, Chain: p.Chain.String(), Limit: p.Limit, Expected: p.Cells(), Foreign: p.Foreign}
 		for _, s := range r.Stats {
 			if s.Device == p.Device.Number {
 				d.Charged = &s

@@ -268,6 +268,7 @@ type setDevice struct {
 	Number   blkdev.Number `json:"number"`
 	Limit    limit.Limit   `json:"limit"`    // in force now, as read back
 	Expected []place.Cell  `json:"expected"` // of the rates that were named; of weir clear: none
+	Foreign  *place.By     `json:"foreign"`  // see showDevice
 }
 
 func (a *app) reportSet(verb string, t target.Target, places []place.Expected) error {
@@ -284,7 +285,7 @@ func (a *app) reportSet(verb string, t target.Target, places []place.Expected) e
 		if err != nil {
 			return err
 		}
-		doc.Devices = append(doc.Devices, setDevice{p.Device.Node, p.Device.Number, now, p.Cells()})
+		doc.Devices = append(doc.Devices, setDevice{p.Device.Node, p.Device.Number, now, p.Cells(), p.Foreign})
 	}
 	return a.out.Document(doc)
 }

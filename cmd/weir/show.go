@@ -11,6 +11,7 @@ import (
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/quota"
 	"github.com/weir-io/weir/internal/systemd"
 	"github.com/weir-io/weir/internal/target"
@@ -85,8 +86,14 @@ type showDevice struct {
 	Device string        `json:"device"`
 	Number blkdev.Number `json:"number"`
 	Limit  limit.Limit   `json:"limit"`
-	Rates  *watch.Rates  `json:"rates"`            // null: not measured, or the kernel counts nothing for the device
-	Volume string        `json:"volume,omitempty"` // the volume of weir's that the device is
+	// Expected is what is to hold the limit, by how the I/O is done, and Foreign what is to hold
+	// writes over files of other groups; null: they are no question of their own.
+	Expected []place.Cell `json:"expected"`
+	Foreign  *place.By    `json:"foreign"`
+	Rates    *watch.Rates `json:"rates"`            // null: not measured, or the kernel counts nothing for the device
+	Volume   string       `json:"volume,omitempty"` // the volume of weir's that the device is
+
+	standing *place.Expected // nil: it is not known
 }
 
 func (a *app) show(ctx context.Context, args []string, window time.Duration) error {
@@ -125,6 +132,13 @@ func (a *app) show(ctx context.Context, args []string, window time.Duration) err
 		doc.Groups = append(doc.Groups, a.showGroup(ctx, g, measured, names, systemdRuns))
 	}
 	if err := a.markPaced(doc.Groups); err != nil {
+		return err
+	}
+	views := []int{0}
+	if t != nil {
+		views = t.Views()
+	}
+	if err := a.markExpected(ctx, groups, doc.Groups, views); err != nil {
 		return err
 	}
 	a.markVolumes(doc.Groups)
@@ -168,7 +182,7 @@ func (a *app) showGroup(ctx context.Context, l watch.Limited, measured bool, nam
 		if names[u.Device] == "" {
 			names[u.Device] = a.device(ctx, u.Device).Node
 		}
-		d := showDevice{Device: names[u.Device], Number: u.Device, Limit: u.Limit}
+		d := showDevice{Device: names[u.Device], Number: u.Device, Limit: u.Limit, Expected: []place.Cell{}}
 		if measured && u.Counted {
 			d.Rates = &u.Rates
 		}
@@ -209,9 +223,11 @@ func (g showGroup) lines(one bool) []string {
 		lines = append(lines, "  in cgroup "+g.Cgroup)
 	}
 	rows := [][]string{{"", "DEVICE", "", "NOW", "LIMIT"}}
+	right := []int{3, 4}
 	if g.record != nil && len(g.record.Limits) > 0 {
-		rows[0] = append(rows[0], strings.ToUpper(g.record.By)+" KEEPS")
+		rows[0], right = append(rows[0], strings.ToUpper(g.record.By)+" KEEPS"), append(right, 5)
 	}
+	rows[0] = append(rows[0], "EXPECTED TO HOLD")
 	for _, d := range append(g.Devices, g.onlyRecorded()...) {
 		rows = append(rows, showRows(d, g.record)...)
 	}
@@ -219,7 +235,7 @@ func (g showGroup) lines(one bool) []string {
 		lines = append(lines, "  no limit")
 	}
 	if len(rows) > 1 {
-		lines = append(lines, strings.Split(strings.TrimSuffix(cli.Table(rows, 3, 4, 5), "\n"), "\n")...)
+		lines = append(lines, strings.Split(strings.TrimSuffix(cli.Table(rows, right...), "\n"), "\n")...)
 	}
 	lines = append(lines, g.pacedLines()...)
 	if g.Space != nil {
@@ -258,6 +274,12 @@ func showRows(d showDevice, record *target.Record) [][]string {
 		row := []string{"", device, k.Direction(), now, formatBound(r, k)}
 		if record != nil && len(record.Limits) > 0 {
 			row = append(row, formatBound(kept.Get(k), k))
+		}
+		switch {
+		case d.standing != nil && bound:
+			row = append(row, d.standing.Brief(k))
+		case bound:
+			row = append(row, "not known")
 		}
 		rows = append(rows, row)
 		device = ""

@@ -45,7 +45,7 @@ func (g *showGroup) onlyRecorded() []showDevice {
 	for _, l := range g.record.Limits {
 		known := func(d showDevice) bool { return d.Number == l.Device }
 		if l.Err == nil && !slices.ContainsFunc(g.Devices, known) && !slices.ContainsFunc(only, known) {
-			only = append(only, showDevice{Device: l.Path, Number: l.Device})
+			only = append(only, showDevice{Device: l.Path, Number: l.Device}) // nothing is in force
 		}
 	}
 	return only

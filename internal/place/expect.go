@@ -22,10 +22,10 @@ const (
 
 // By is what is expected to hold one path of I/O.
 type By struct {
-	Mechanism Mechanism
+	Mechanism Mechanism `json:"mechanism"`
 	// Ahead: only the disk is held, and the writer runs ahead in memory until memory is full.
-	Ahead bool
-	Why   string // why not, or not all of it; empty if it holds
+	Ahead bool   `json:"ahead"`
+	Why   string `json:"why"` // why not, or not all of it; empty if it holds
 }
 
 // Holds reports whether the writer itself is held.

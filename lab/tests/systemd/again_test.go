@@ -1,0 +1,124 @@
+package systemd_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/weir-io/weir/lab"
+)
+
+// systemd keeps the limit of a unit over its restarts, and weir's pacer holds the unit's next
+// group too. While the unit does not run nobody says that anything is held, and once nobody
+// keeps its limit any more the pacer forgets it.
+func TestThePacerHoldsARestartedUnit(t *testing.T) {
+	lab.Need(t, lab.Systemd, lab.V2, lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	const rate = 4e6
+	unit := unitFile(t, "weir-again", "dd if=/dev/zero bs=64K count=40000 iflag=fullblock of="+filepath.Join(disk.Dir, "f"))
+	target := "unit:" + unit
+	output(t, "weir", "set", target, "--write", "4MB/s", "--on", disk.Dir, "--hold", "pacer")
+	t.Cleanup(func() { forget(t, unit) })
+	held := func(after string) {
+		t.Helper()
+		lab.Await(t, 20*time.Second, "the pacer to hold the unit "+after, func() bool { return shownPaced(t, target) == rate })
+		lab.Ratio(t, "the writer "+after, rate, lab.Band{Low: 0.9, High: 1.1}, func() float64 { return wrote(t, unit, 4*time.Second) })
+	}
+	held("at first")
+	for range 3 {
+		output(t, "systemctl", "restart", unit)
+	}
+	held("after restarts")
+	killPacer(t)
+	held("after the pacer was killed")
+
+	output(t, "systemctl", "stop", unit)
+	lab.Await(t, 20*time.Second, "a record that nobody holds the unit", func() bool { return strings.Contains(onRecord(t, unit), `"lapsed"`) })
+	output(t, "systemctl", "start", unit)
+	held("after a stop and a start")
+
+	output(t, "systemctl", "stop", unit)
+	output(t, "weir", "clear", target)
+	lab.Await(t, 20*time.Second, "the pacer to forget the unit", func() bool { return onRecord(t, unit) == "" })
+	output(t, "systemctl", "start", unit)
+	if got := shownPaced(t, target); got != 0 {
+		t.Errorf("after its limit was cleared the unit is paced at %d", got)
+	}
+}
+
+// wrote is how fast the main process of a unit writes through the page cache.
+func wrote(t *testing.T, unit string, over time.Duration) float64 {
+	t.Helper()
+	file := "/proc/" + property(t, unit, "MainPID") + "/io"
+	bytes := func() float64 {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, rest, _ := strings.Cut(string(text), "\nwrite_bytes: ")
+		line, _, _ := strings.Cut(rest, "\n")
+		n, err := strconv.ParseFloat(line, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	before, began := bytes(), time.Now()
+	time.Sleep(over)
+	return (bytes() - before) / time.Since(began).Seconds()
+}
+
+// killPacer kills weir's pacer; its guards start another.
+func killPacer(t *testing.T) {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
+		if err == nil && strings.Contains(string(text), "\x00__pacer\x00") {
+			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+	}
+	t.Error("no pacer runs")
+}
+
+// shownPaced is what weir show says that the pacer holds of a target.
+func shownPaced(t *testing.T, target string) uint64 {
+	t.Helper()
+	var doc struct {
+		Groups []struct {
+			Paced uint64 `json:"paced_wbps"`
+		}
+	}
+	if err := json.Unmarshal([]byte(output(t, "weir", "show", target, "--json", "--for", "0")), &doc); err != nil {
+		t.Fatal(err)
+	}
+	return doc.Groups[0].Paced
+}
+
+// onRecord is what the pacer has on record of a unit; empty: nothing.
+func onRecord(t *testing.T, unit string) string {
+	t.Helper()
+	files, err := filepath.Glob("/run/weir/pace.*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err == nil && strings.Contains(string(text), "/"+unit+`"`) {
+			return string(text)
+		}
+	}
+	return ""
+}
