@@ -76,6 +76,7 @@ type statement struct {
 			Path, Mechanism, Why string
 			Read                 bool
 		}
+		Foreign *struct{ Mechanism, Why string } // writes to other groups' files
 	}
 	Steps    []step
 	Messages []struct{ Text string }
@@ -139,6 +140,36 @@ func (s statement) byPath(t *testing.T) map[string]string {
 	return by
 }
 
+// others is by what writes to other groups' files are expected to hold: "nothing", or "-" where
+// the kernel charges them as all others.
+func (s statement) others(t *testing.T) string {
+	t.Helper()
+	by := "-"
+	for _, d := range s.Devices {
+		switch {
+		case d.Foreign == nil:
+		case d.Foreign.Mechanism != "":
+			by = d.Foreign.Mechanism
+		case d.Foreign.Why != "":
+			by = "nothing"
+		default:
+			t.Error("nothing holds writes to other groups' files, and no reason is named")
+		}
+	}
+	return by
+}
+
+// shown is what weir show says of a target.
+func shown(t *testing.T, target string) statement {
+	t.Helper()
+	var doc struct{ Groups []statement }
+	weir(t, &doc, "show", target, "--for", "0")
+	if len(doc.Groups) != 1 {
+		t.Fatalf("weir show %s shows %d groups", target, len(doc.Groups))
+	}
+	return doc.Groups[0]
+}
+
 func statementOfRun(t *testing.T, dir, hold string) statement {
 	t.Helper()
 	limits := []string{"--write", statementRate, "--on", dir, "--hold", hold}
@@ -192,7 +223,14 @@ func statementsOfSet(t *testing.T, e environ.Environ, dir, hold, name string, pr
 	if paced := got["buffered"] == "pacer"; dry.paces() != paced || shownPaced(t, target) != paced {
 		t.Errorf("%s: weir set paces: %t; its dry run says %t, and weir show %t", name, paced, dry.paces(), shownPaced(t, target))
 	}
-	matches(t, name+": weir why", want, ask(t, target, "--on", dir))
+	if show := shown(t, target); fmt.Sprint(show.byPath(t)) != fmt.Sprint(want) || show.others(t) != set.others(t) {
+		t.Errorf("%s: weir show says %v, and of others' files %s; want %v, and %s as weir set", name, show.byPath(t), show.others(t), want, set.others(t))
+	}
+	said := ask(t, target, "--on", dir)
+	if says, want := slices.ContainsFunc(said.Findings, func(f finding) bool { return f.Code == "escapes-paced" }), set.others(t) == "pacer"; says != want {
+		t.Errorf("%s: weir set has the pacer hold writes to other groups' files: %t, and weir why says so: %t", name, want, says)
+	}
+	matches(t, name+": weir why", want, said)
 	if len(procs) == 0 { // newcomers change nothing of it
 		sleeper(t, group)
 		matches(t, name+", with a newcomer: weir why", want, ask(t, target, "--on", dir))
@@ -226,8 +264,8 @@ func sleeper(t *testing.T, group string) {
 		_ = cmd.Wait()
 	})
 	lab.Await(t, 10e9, "a process in "+group, func() bool {
-		text, err := os.ReadFile(filepath.Join(group, "cgroup.procs"))
-		return err == nil && strings.Contains(string(text), fmt.Sprint(cmd.Process.Pid))
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", cmd.Process.Pid)) // the pacer may have brought it to a cell in the group
+		return err == nil && strings.Contains(string(text)+"/", "/"+filepath.Base(group)+"/") || strings.Contains(string(text), "/"+filepath.Base(group)+"\n")
 	})
 }
 
