@@ -39,6 +39,11 @@ func ControllerOf(g cgroupfs.Group, release kernel.Release) Controller {
 //
 // It does not matter if memory is not enabled for the group: on v2 io enables it implicitly, if
 // the hierarchy has it (block/blk-cgroup.c, io_cgrp_subsys.depends_on).
+//
+// If io and memory are on one v2 hierarchy, the kernel was built with CONFIG_CGROUP_WRITEBACK,
+// even if its configuration cannot be read: the option has no prompt, and it is on wherever both
+// controllers are built (init/Kconfig: "depends on MEMCG && BLK_CGROUP", "default y";
+// 89e9b9e07a39).
 func (c Controller) Writes(fs *blkdev.Mount) Kernel {
 	if c.Version == cgroupfs.V1 && c.Root { // whose writeback is everybody's
 		return Kernel{Direct: true, Sync: true, Buffered: true}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -46,6 +47,19 @@ func TestMemoryIsBesideIO(t *testing.T) {
 	group := makeGroup(t, e.Cgroups.Unified)
 	if _, err := os.Stat(filepath.Join(group, "memory.max")); err != nil {
 		t.Error(err)
+	}
+}
+
+// A kernel with both controllers has cgroup writeback: weir goes by that, where the kernel's
+// configuration cannot be read. The function is built with it alone (mm/backing-dev.c).
+func TestWritebackComesWithBothControllers(t *testing.T) {
+	lab.Need(t, lab.V2, lab.Memory, lab.Guest)
+	symbols, err := os.ReadFile("/proc/kallsyms")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(symbols), " wb_get_create\n") {
+		t.Error("the kernel has io and memory on one hierarchy, and no cgroup writeback")
 	}
 }
 
