@@ -62,8 +62,8 @@ func TestAPartitionBesideAnotherIsNoVolume(t *testing.T) {
 		t.Fatalf("sfdisk: %v\n%s", err, out)
 	}
 	one, two := mountPart(t, disk, 1), mountPart(t, disk, 2)
-	refused(t, "also "+one+"'s", "volume", "adopt", two, "--write", "5MB/s")
-	refused(t, "also "+two+"'s", "volume", "adopt", one, "--write", "5MB/s")
+	refused(t, "also mounted at "+one, "volume", "adopt", two, "--write", "5MB/s")
+	refused(t, "also mounted at "+two, "volume", "adopt", one, "--write", "5MB/s")
 	if err := unix.Unmount(one, 0); err != nil {
 		t.Fatal(err)
 	}
