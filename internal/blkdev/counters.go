@@ -39,9 +39,9 @@ func (c *Counters) add(o Counters) {
 	c.Writes, c.WrittenBytes = c.Writes+o.Writes, c.WrittenBytes+o.WrittenBytes
 }
 
-// nvmePaths are the directories of the paths of an NVMe disk with several: those of nvme0n1
-// are nvme0c1n1 and its like, which have no number of their own. Before Linux 6.4 only they
-// count (drivers/nvme/host/multipath.c; commit d4d957b53d91 has the disk count).
+// nvmePaths are the directories of the paths of an NVMe disk with several paths: those of
+// nvme0n1 are nvme0c1n1 and so on, which have no number of their own. Before Linux 6.4 only the
+// paths count I/O (drivers/nvme/host/multipath.c; commit d4d957b53d91 makes the disk count).
 func (fs FS) nvmePaths(n Number) (dirs []string) {
 	dir, err := fs.sysDir("/sys/dev/block/" + n.String())
 	name := path.Base(dir)

@@ -59,7 +59,7 @@ func (d Device) Whole() Device {
 	return d
 }
 
-// StandsOn reports whether the device is another one, or has it somewhere beneath.
+// StandsOn reports whether the device is the other one, or has it somewhere below.
 func (d Device) StandsOn(n Number) bool {
 	return d.Number == n || slices.ContainsFunc(d.Beneath, func(b Device) bool { return b.StandsOn(n) })
 }

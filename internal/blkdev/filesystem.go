@@ -62,7 +62,7 @@ func noteOthers(c *Chain, m Mount) {
 // ecryptfs, and erofs since it mounts image files without a loop device (6.12).
 var stacked = map[string]bool{"ecryptfs": true, "erofs": true}
 
-// onSource goes by the source of a file system that has an anonymous number.
+// onSource finds the device by the source of a file system with an anonymous number.
 func (r *resolver) onSource(ctx context.Context, c *Chain, m Mount, depth int) error {
 	if !filepath.IsAbs(m.Source) {
 		return &NoBlockDeviceError{Path: c.Spec, FSType: m.FSType,

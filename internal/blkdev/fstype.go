@@ -27,8 +27,8 @@ type words string
 
 func (w words) has(name string) bool { return slices.Contains(strings.Fields(string(w)), name) }
 
-// holdsNothing reports whether nobody can want a limit on such a mount, so that it
-// need not be mentioned.
+// holdsNothing reports whether a limit on such a mount makes no sense, so that weir need not
+// mention it.
 func holdsNothing(fstype string) bool { return memory.has(fstype) || pseudo.has(fstype) }
 
 // withoutDevice says why a file system has no block device, or "" if it may have one.

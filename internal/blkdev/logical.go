@@ -56,8 +56,8 @@ func (fs FS) MountsOf(pid int, m Mount) ([]Mount, error) {
 	return fs.mounts(pid, func(other Mount) (want, stop bool) { return other.Number == m.Number, false })
 }
 
-// MountedOn returns what is mounted at a directory, seen from this process: of several mounts
-// the last one. There is false if the directory is no mount point.
+// MountedOn returns the mount at a directory, as this process sees it; of several the last one.
+// there is false if the directory is no mount point.
 func (fs FS) MountedOn(dir string) (m Mount, mounted bool, err error) {
 	found, err := fs.mounts(0, func(m Mount) (want, stop bool) { return m.Point == dir, false })
 	if err != nil || len(found) == 0 {
@@ -66,8 +66,8 @@ func (fs FS) MountedOn(dir string) (m Mount, mounted bool, err error) {
 	return found[len(found)-1], true, nil
 }
 
-// MountsUpon lists the mounts of this process whose file systems are on a device, or on one
-// that stands on it; one of each file system.
+// MountsUpon lists the mounts of this process whose file systems are on a device, or on a
+// device that stands on it; one for each file system.
 func (fs FS) MountsUpon(ctx context.Context, dev Number) ([]Mount, error) {
 	mounts, err := fs.mounts(0, func(m Mount) (want, stop bool) { return !holdsNothing(m.FSType), false })
 	if err != nil {

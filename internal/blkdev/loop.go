@@ -27,8 +27,8 @@ func loopFileDevice(node string) (Number, error) {
 // deletedMark is what the kernel's d_path puts after the path of an unlinked file.
 const deletedMark = " (deleted)"
 
-// readLoop reads a loop device's file. The directory loop/ is there only while the
-// device has one.
+// readLoop reads a loop device's file. The directory loop/ exists only while the device has
+// one.
 func (fs FS) readLoop(dir string, d *Device) error {
 	d.Kind = Loop
 	file, err := fs.attr(dir + "/loop/backing_file")

@@ -45,8 +45,8 @@ func (m Mount) text() string {
 	return s + " (bind of " + m.Root + ")"
 }
 
-// mountsMost bounds what is kept of one list of mounts, in bytes: whoever has a mount
-// namespace of their own fills it as they like.
+// mountsMost bounds how much of one list of mounts is kept, in bytes: a user with a mount
+// namespace can make it arbitrarily long.
 const mountsMost = 64 << 20
 
 // mountFile is the mountinfo of a process. Below another root there is no self:
@@ -68,7 +68,7 @@ func (fs FS) mounts(pid int, keep func(Mount) (want, stop bool)) ([]Mount, error
 	return found, err
 }
 
-// mountsLeft is mounts, and says what is left out.
+// mountsLeft is mounts, and reports what is left out.
 func (fs FS) mountsLeft(pid int, keep func(Mount) (want, stop bool)) ([]Mount, mountinfo.Left, error) {
 	name := fs.mountFile(pid)
 	f, err := os.Open(fs.at(name))
@@ -158,8 +158,8 @@ func covering(mounts []Mount, path string) (Mount, bool) {
 	return mounts[at], true
 }
 
-// longest is for a list whose root is missing (a fixture, or a chroot that is not on
-// a mount of its own): the longest mount point before path, the last mounted first.
+// longest is for a list without a root (of a fixture, or a chroot that is not on a mount of its
+// own): it returns the longest mount point before path, the last mounted first.
 func longest(mounts []Mount, path string) (best Mount, ok bool) {
 	for _, m := range mounts {
 		if within(path, m.Point) && (!ok || len(m.Point) >= len(best.Point)) {

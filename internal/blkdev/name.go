@@ -22,8 +22,7 @@ func tagLink(spec string) (string, bool) {
 	return "/dev/disk/" + dir + "/" + encodeTag(value), true
 }
 
-// encodeTag writes a label as udev does in the name of a link: what is not plain
-// becomes \xNN.
+// encodeTag encodes a label as udev does in the name of a link: special characters become \xNN.
 func encodeTag(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {

@@ -13,7 +13,7 @@ const (
 	maxHave  = 12      // of which a message lists so many
 )
 
-// notFound makes the error for a device that nobody knows, with what there is.
+// notFound makes the error for an unknown device, with suggestions.
 func (fs FS) notFound(spec string, looked ...string) error {
 	e := &NotFoundError{Spec: spec, Reason: "no such block device", Looked: looked}
 	names, err := fs.dirNames("/sys/class/block", maxNames)
@@ -36,8 +36,8 @@ func (fs FS) notFound(spec string, looked ...string) error {
 	return e
 }
 
-// notFoundNode is notFound for a node, or for one of udev's links: those that are
-// close to it are in the same directory.
+// notFoundNode is notFound for a node, or for one of udev's links: it suggests names in the
+// same directory.
 func (fs FS) notFoundNode(spec, p string) error {
 	dir := filepath.Dir(p)
 	if !within(dir, "/dev/disk") {

@@ -6,9 +6,9 @@ import (
 	"github.com/weir-io/weir/internal/mountinfo"
 )
 
-// splitOptions splits a list of mount options at its commas. The kernel escapes a comma of a
-// value (\054); where it prints options as they were given (overlayfs before 6.7) a
-// backslash is before it.
+// splitOptions splits a list of mount options at its commas. The kernel escapes a comma in a
+// value (\054); if it prints options as they were given (overlayfs before 6.7), a backslash
+// precedes the comma.
 func splitOptions(options string) []string {
 	var all []string
 	from := 0

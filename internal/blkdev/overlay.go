@@ -10,12 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A layer is a directory of an overlay that can have what is read or written there.
+// A layer is a directory of an overlay that I/O can go to.
 type layer struct{ what, dir string }
 
-// layers lists the directories of an overlay by what its I/O goes to: the upper directory
-// takes all writes. Of an overlay that only reads, the layers for data have what files hold
-// (composefs; what is above them are names and numbers only), and else the topmost one.
+// layers lists the directories of an overlay that its I/O goes to. The upper directory takes
+// all writes. In a read-only overlay the data layers have the contents of files (composefs; the
+// layers above have only names and numbers), otherwise the topmost layer.
 func (d overlayDirs) layers() []layer {
 	if d.upper != "" {
 		return []layer{{"upper directory", d.upper}}
@@ -84,8 +84,8 @@ type followed struct {
 	Chain
 }
 
-// onLayer follows one directory. The kernel gives its path as it was when it was mounted, in
-// the mount namespace of whoever did that.
+// onLayer follows one directory. The kernel shows its path as it was at mount time, in the
+// mount namespace of the process that mounted it.
 func (r *resolver) onLayer(ctx context.Context, l layer, depth int) (followed, error) {
 	if plain := withoutBackslashes(l.dir); plain != l.dir && !r.there(l.dir) && r.there(plain) {
 		l.dir = plain // upperdir=/a\,b is kept by the kernel as it was written

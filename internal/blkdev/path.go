@@ -90,8 +90,8 @@ func (r *resolver) meansNode(p, real string, f file, err error) bool {
 	return !r.fs.isHost() && within(real, "/dev") && !f.isDir()
 }
 
-// look stats a path. Below another root it is followed inside that root, and real is
-// where it leads; on the host the kernel follows it, and real is empty.
+// look stats a path. Below another root it follows the path inside that root, and real is where
+// it leads; on the host the kernel follows it, and real is empty.
 func (r *resolver) look(p string) (real string, f file, err error) {
 	if r.fs.isHost() {
 		f, err = stat(p)
@@ -161,8 +161,8 @@ func (r *resolver) mountOf(p, real string, f file) (Mount, error) {
 	return m, nil
 }
 
-// mountByID looks among the mounts of this process, and for a path through
-// /proc/PID/root among those of that process.
+// mountByID searches the mounts of this process, and for a path through /proc/PID/root those of
+// that process.
 func (r *resolver) mountByID(p string, id int) (Mount, error) {
 	same := func(m Mount) (want, stop bool) { return m.ID == id, m.ID == id }
 	for _, pid := range []int{0, pidOf(p)} {
@@ -217,8 +217,8 @@ func (r *resolver) ownMounts() ([]Mount, error) {
 	return mounts, err
 }
 
-// outside goes by the number of a file whose mount cannot be seen from here (a
-// chroot, another namespace, an unmounted directory still in use).
+// outside uses the device number of a file whose mount cannot be seen from here (a chroot,
+// another namespace, an unmounted directory still in use).
 func (r *resolver) outside(ctx context.Context, c *Chain, f file, cause error, depth int) error {
 	if !errors.Is(cause, errNoMount) || f.dev.Major == 0 || !r.fs.isHost() {
 		return fmt.Errorf("resolve %s: %w", c.Spec, cause)

@@ -60,7 +60,7 @@ func (r *resolver) resolve(ctx context.Context, c *Chain, spec string) error {
 // maxName is the kernel's NAME_MAX.
 const maxName = 255
 
-// misspelled says what is wrong with a spec that can name nothing.
+// misspelled says why a spec cannot name anything.
 func misspelled(spec string) string {
 	switch {
 	case spec == "":
@@ -108,7 +108,7 @@ func (r *resolver) onNode(ctx context.Context, c *Chain, p string) error {
 	return nil
 }
 
-// device reads a device by number, with what is below loop devices.
+// device reads a device by number, with the devices below loop devices.
 func (r *resolver) device(ctx context.Context, c *Chain, n Number, depth int) (Device, error) {
 	d, err := r.fs.Device(ctx, n)
 	if err != nil {

@@ -51,7 +51,7 @@ func (fs FS) dirNames(dir string, most int) ([]string, error) {
 	return names, nil
 }
 
-// readDM reads the name under /dev/mapper and, from the prefix of the uuid, who made
+// readDM reads the name under /dev/mapper and, from the prefix of the uuid, which program made
 // the device (Documentation/ABI/testing/sysfs-block-dm).
 func (fs FS) readDM(dir string, d *Device) error {
 	name, err := fs.attr(dir + "/dm/name")

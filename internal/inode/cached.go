@@ -17,15 +17,15 @@ type cached struct {
 }
 
 const (
-	// folioMax is the largest folio where pages are of 4 KiB: one that is only partly in a
-	// range stays.
+	// folioMax is the largest folio with pages of 4 KiB: a folio that is only partly in a range
+	// stays cached.
 	folioMax = 2 << 20
 	// stretch is how much is written back before the next look at the context.
 	stretch = 2 * folioMax
 )
 
-// letGo writes the file's dirty pages and drops the clean ones from the page cache, a
-// stretch at a time. What is mapped, locked or dirtied again meanwhile stays.
+// letGo writes the file's dirty pages and drops the clean ones from the page cache, a part at a
+// time. Pages that are mapped, locked or dirtied again meanwhile stay.
 func (c cached) letGo(ctx context.Context) error {
 	st, err := c.Stat()
 	if err != nil {

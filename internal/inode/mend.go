@@ -29,12 +29,11 @@ type Mended struct {
 	Took   time.Duration `json:"took_ns"`
 }
 
-// Mend moves the ownership of a file's writeback to the memory cgroup of the calling
-// process, and looks whether it has moved. The path is taken as OfPaths takes it; a
-// File's Handle is one. It takes the right to write to the file, and as long as the
-// file's dirty pages need to reach the disk under their present owner's limits; ctx
-// bounds that. The error is a *Refused if it must not be done, and an *Unmoved if it was
-// done in vain.
+// Mend moves the ownership of a file's writeback to the memory cgroup of the calling process,
+// and checks whether it has moved. The path is resolved as in OfPaths; it can be a File's
+// Handle. Mend needs the right to write to the file, and takes as long as the file's dirty
+// pages need to reach the disk under their present owner's limits; ctx bounds that. The error
+// is a *Refused if moving could do harm, and an *Unmoved if it had no effect.
 func (r *Reader) Mend(ctx context.Context, path string) (Mended, error) {
 	began := time.Now()
 	if r.hierarchy == nil || !r.hierarchy.Has("io") || !r.hierarchy.Has("memory") {

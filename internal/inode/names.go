@@ -47,8 +47,8 @@ func (n *names) below(id uint64, name string) string {
 	return path.Join(parent, name)
 }
 
-// look opens the directory by its number and asks what it is called. A group that is
-// dead, or outside of what is mounted, has no name here.
+// look opens the directory by its number and reads its name. A group that is dead, or outside
+// of the mounted tree, has no name here.
 func (n *names) look(id uint64) string {
 	mount, err := unix.Open(n.h.MountPoint, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -72,6 +72,6 @@ func (n *names) look(id uint64) string {
 	return path.Join(n.h.MountRoot, "/", rest)
 }
 
-// GroupPath returns the path of a group of v2's hierarchy by its number, or "" if it is not
-// alive, or outside of what is mounted.
+// GroupPath returns the path of a v2 group by its number, or "" if it is dead, or outside of
+// the mounted tree.
 func GroupPath(h *cgroupfs.Hierarchy, id uint64) string { return newNames(h).path(id) }

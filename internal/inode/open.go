@@ -15,9 +15,9 @@ import (
 // pathsAtOnce bounds how many files are open at once.
 const pathsAtOnce = 128
 
-// OfPaths tells who owns the writeback of files. Each is opened for reading, and is
-// not read; only regular files are opened at all. The answer has the paths' order.
-// A path whose last element is a symbolic link is refused, except /proc/PID/fd/N.
+// OfPaths reports which groups own the writeback of files. It opens each file for reading, but
+// does not read it, and opens only regular files. The answer has the paths' order. It refuses a
+// path whose last element is a symbolic link, except /proc/PID/fd/N.
 func (r *Reader) OfPaths(ctx context.Context, paths []string) ([]File, error) {
 	var all []File
 	for len(paths) > 0 {
@@ -61,8 +61,8 @@ func (r *Reader) ofPaths(ctx context.Context, paths []string) ([]File, error) {
 	return files, nil
 }
 
-// OfProcesses tells who owns the writeback of the regular files that processes have
-// open, each open file once a process. Processes that are gone have none.
+// OfProcesses reports which groups own the writeback of the regular files that processes have
+// open, each file once for each process. Processes that are gone have none.
 func (r *Reader) OfProcesses(ctx context.Context, pids []int) ([]File, error) {
 	files, err := r.openIn(ctx, pids)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-io/weir/internal/blkdev"
 )
 
-// A File is one open file and who owns its writeback.
+// A File is an open file and the owner of its writeback.
 type File struct {
 	Path      string        `json:"path"`          // as it was given, or as the process that has it open would name it
 	PID       int           `json:"pid,omitempty"` // who has it open; 0 for a file given by its path

@@ -32,9 +32,8 @@ const filesMax = 1 << 18
 // memlock is enough for all maps, bytes.
 const memlock = 64 << 20
 
-// Open loads the program. Groups are named by their place in v2's hierarchy. Where
-// owners cannot be read the error is a *bpf.Unavailable: it means "cannot tell", never
-// "nobody owns it".
+// Open loads the program. Groups are named by their place in v2's hierarchy. If owners cannot
+// be read, the error is a *bpf.Unavailable: it means "cannot tell", never "no owner".
 func Open(groups *cgroupfs.FS) (*Reader, error) {
 	if groups.Root() != "/" {
 		return nil, &bpf.Unavailable{Op: reading, Reason: groups.Root() + " is not the root of this host", Remedy: "only the running kernel knows owners; leave out --root"}
@@ -87,7 +86,7 @@ func forget(chosen *ebpf.Map, pids []int) error {
 	return nil
 }
 
-// openers lists who has an inode open, in any process that can be seen from here.
+// openers lists the processes that have an inode open, as far as weir can see.
 func (r *Reader) openers(ctx context.Context, identity uint64) ([]File, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -143,9 +142,8 @@ func readFiles(ctx context.Context, answer io.Reader, names *names) ([]File, err
 	}
 }
 
-// readRecord fills buf. The kernel answers EAGAIN when it has passed very many files
-// without listing one (MAX_ITER_OBJECTS in kernel/bpf/bpf_iter.c), and then goes on
-// where it was.
+// readRecord fills buf. The kernel answers EAGAIN after very many files that it does not list
+// (MAX_ITER_OBJECTS in kernel/bpf/bpf_iter.c), and continues at the next read.
 func readRecord(ctx context.Context, answer io.Reader, buf []byte) error {
 	for n := 0; n < len(buf); {
 		if err := ctx.Err(); err != nil {

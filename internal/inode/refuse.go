@@ -85,8 +85,8 @@ func whyNot(before File) string {
 	return ""
 }
 
-// isUpper refuses a file beneath an overlay unless somebody writes to it through the
-// overlay, and it is therefore in the upper layer.
+// isUpper refuses a file below an overlay unless a process writes to it through the overlay, so
+// that it is in the upper layer.
 func (r *Reader) isUpper(ctx context.Context, f File) error {
 	all, err := r.openers(ctx, f.identity)
 	if err != nil {
@@ -100,8 +100,8 @@ func (r *Reader) isUpper(ctx context.Context, f File) error {
 	return &Refused{Path: f.Path, Reason: "it may be in a lower layer of an overlay: no process has it open for writing, and this kernel does not tell", Remedy: "name the file in the upper layer"}
 }
 
-// seesAll refuses where not all processes can be seen: one that cannot could have the
-// file open for direct I/O.
+// seesAll refuses if weir cannot see all processes: an unseen one could have the file open for
+// direct I/O.
 func seesAll(f File) error {
 	if sees, err := bpf.InHostPIDs(); err != nil || sees {
 		return err

@@ -22,8 +22,8 @@ type window struct {
 const (
 	// windowsMax bounds how many places of a file are tried.
 	windowsMax = 256
-	// clearMax bounds at how many of them pages are let go once more: a writer that goes
-	// round the file brings back what was let go before.
+	// clearMax is up to how many of them pages are dropped once more: a writer that goes round
+	// the file brings back what was dropped before.
 	clearMax = 32
 )
 
@@ -110,7 +110,7 @@ func mapWindow(f cached, at, size int64) (*window, error) {
 // Close unmaps the page.
 func (w *window) Close() error { return unix.Munmap(w.page) }
 
-// clear lets go of what is around the page, and reports whether the page is still there.
+// clear drops the pages around the page, and reports whether the page is still there.
 func (w *window) clear() (resident bool, err error) {
 	if err := w.f.letGoOf(w.at/folioMax*folioMax, folioMax); err != nil {
 		return true, err
@@ -142,9 +142,9 @@ func (w *window) round() error {
 	return w.f.writeBack(w.at, int64(len(w.page)))
 }
 
-// touch writes to the page what is there. The or is atomic: what another processor
-// stores at the same moment is neither lost nor taken back. The access faults where the
-// file was cut short meanwhile, or where the changed page finds no place on the disk.
+// touch rewrites a byte of the page with its own value. The or is atomic, so a concurrent store
+// of another processor is neither lost nor undone. The access faults if the file was cut short
+// meanwhile, or if the disk has no room for the changed page.
 func (w *window) touch() (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

@@ -1,11 +1,11 @@
-// Package latency is an experiment: a file is copied in blocks through the page cache,
-// once in a group without a limit on memory and once with one (and once more past the
-// page cache), the time of every write is kept, and a trace says where it went.
+// Package latency is an experiment. It writes a file in blocks through the page cache, once in
+// a group without a memory limit and once in one with a limit (and once more with direct I/O).
+// It records the time of every write, and a trace says where the time went.
 //
-// A container's writes slow down at its memory limit because page cache counts as its
-// memory (cgroup-v2.rst, "Memory"; memory.rst of v1, 2.2.3 "Shared Page Accounting"): a
-// new page first frees an old one. The experiment shows how much on this host.
+// A container's writes slow down at its memory limit because page cache counts as its memory
+// (cgroup-v2.rst, "Memory"; memory.rst of v1, 2.2.3 "Shared Page Accounting"): the kernel must
+// free an old page for each new one. The experiment shows how much that costs on this host.
 //
-// The groups are those of package launch, made and recorded as for weir run. It prints
-// nothing, and needs no trace: where none can be had the times are there all the same.
+// The groups are those of package launch, made and recorded as for weir run. The package prints
+// nothing. If tracing is not available, it still returns the times.
 package latency

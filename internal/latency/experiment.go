@@ -29,7 +29,7 @@ const Block = 64 << 10
 // on writes beside little memory can hang it for good.
 const stallMost = 2 * time.Minute
 
-// An Experiment is what is to be run.
+// An Experiment describes what to run.
 type Experiment struct {
 	Host    launch.Host
 	Dir     string
@@ -40,7 +40,7 @@ type Experiment struct {
 	Version cgroupfs.Version
 	Writer  []string // the command of a writer, without the copy's arguments
 	Stderr  *os.File
-	// Progress is told what is under way, and how far it is, from 0 to 1.
+	// Progress is told what is running, and how far it is, from 0 to 1.
 	Progress func(what string, part float64)
 }
 
@@ -68,7 +68,7 @@ func (r Run) Name() string {
 	return "memory " + limit.FormatSize(r.Memory)
 }
 
-// runs lists what is to be done.
+// runs lists the runs to do.
 func (e Experiment) runs() []Run {
 	list := []Run{{}, {Memory: e.Memory}}
 	if e.Direct {
@@ -77,7 +77,7 @@ func (e Experiment) runs() []Run {
 	return list
 }
 
-// Options are those of a run's group.
+// Options returns the options of a run's group.
 func (e Experiment) Options(memory uint64) launch.Options {
 	return launch.Options{Command: "trace --latency", Version: e.Version, MemoryMax: memory, Changes: e.Changes}
 }
@@ -137,7 +137,7 @@ func (e Experiment) write(ctx context.Context, r *Run, room *launch.Room, tracer
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", child.PID), []byte("1000"), 0)
 	r.Stopped = e.follow(ctx, r.Name(), child, times, c.Writes())
 	err = watch.end(r)
-	// What is dirty must not take minutes to drain at the limit before the writer can end.
+	// Dirty data must not take minutes to be written at the limit before the writer can end.
 	err = errors.Join(err, e.lift(ctx, room))
 	status, waiting := child.Wait()
 	r.Writes = times.Timings()

@@ -16,8 +16,8 @@ type Moment struct {
 }
 
 const (
-	// momentsMax bounds what is kept of a run: when it is reached every second moment goes,
-	// and from there on half as many come.
+	// momentsMax bounds how many moments of a run are kept: when it is reached, every second
+	// moment is dropped, and from then on half as many are added.
 	momentsMax   = 256
 	momentsEvery = 40 * time.Millisecond
 	// restsFor is how many times longer than a reading takes none follows: the maps are

@@ -80,8 +80,8 @@ type SplitSlot struct {
 	Split    trace.Split
 }
 
-// SplitSlots are those of the trace, in at most n stretches of time. A write's time counts
-// where the write ends: a stretch in which none does is part of the next.
+// SplitSlots returns the trace's times by part, in at most n stretches of time. A write's time
+// counts where the write ends; a stretch in which no write ends is merged with the next.
 func (r Run) SplitSlots(n int) []SplitSlot {
 	var all []SplitSlot
 	if len(r.Writes) == 0 || len(r.Splits) < 2 || n <= 0 {

@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Copy is a file that is written once, from its beginning to its end, as cp(1) writes
-// one, with the time of each write(2) kept in a Log. What is written is made in memory,
-// of bytes that neither compress nor repeat: a source that is read would take page cache
-// of its own. The file has no name, and goes with its last process.
+// A Copy is a file that is written once from beginning to end, as cp(1) does, with the time of
+// each write(2) kept in a Log. The data is made in memory, of bytes that neither compress nor
+// repeat, because reading a source would take page cache of its own. The file has no name, and
+// vanishes with its last process.
 type Copy struct {
 	Dir    string // where the file is made
 	Block  int    // bytes of a write
@@ -93,7 +93,7 @@ func RunCopy(c Copy, times *Log) (err error) {
 	return nil
 }
 
-// writeWhole is one write(2), as a rule: the kernel may do less, near the end of a disk.
+// writeWhole is usually one write(2): the kernel may write less near the end of a disk.
 func writeWhole(fd int, b []byte, at int64) error {
 	for len(b) > 0 {
 		n, err := unix.Pwrite(fd, b, at)

@@ -17,9 +17,9 @@ type line struct {
 // lineMax bounds a line, the result with all its stalls.
 const lineMax = 1 << 20
 
-// Decode reads what RunTo writes, hands each tick to tick (which may be nil) as it is
-// there, and returns the result. An error that is io.ErrUnexpectedEOF says that the
-// load ended without one. What follows the result is not read.
+// Decode reads what RunTo writes. It passes each tick to tick (which may be nil) when it
+// arrives, and returns the result. If the load ended without a result, errors.Is(err,
+// io.ErrUnexpectedEOF). It does not read beyond the result.
 func Decode(r io.Reader, tick func(Tick)) (Result, error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, lineMax)

@@ -51,8 +51,8 @@ type Job struct {
 	// 0 is DepthDefault. A process that ends waits for them: under a limit, for
 	// Depth × Block bytes. Other paths do one at a time, and Depth is 0.
 	Depth int
-	// File is what is written or read. "fd:N" is a file that the process has inherited,
-	// opened anew. A file to write is made if it is not there; a link is refused.
+	// File is the file to write or read. "fd:N" is a file that the process has inherited,
+	// opened anew. A file to write is created if it does not exist; a link is refused.
 	File string
 	// Dir is where a file without a name is made, instead of File, to write; "fd:N" is a
 	// directory that the process has inherited.

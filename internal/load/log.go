@@ -16,9 +16,9 @@ type Timing struct {
 	Took time.Duration // until it returned
 }
 
-// A Log is memory that two processes share: one adds timings, the other reads those
-// that are there while more come. It has a fixed length. Who makes it has all of its
-// pages from the start, so that they are not charged to the group of who adds.
+// A Log is memory that two processes share: one adds timings, the other reads them meanwhile.
+// It has a fixed length. Its maker touches all of its pages at the start, so that they are not
+// charged to the group of the process that adds.
 type Log struct {
 	file    *os.File
 	memory  []byte

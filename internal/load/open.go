@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fdPrefix is what File, or Dir, begins with for one that the process has inherited.
+// fdPrefix begins a File or Dir that the process has inherited.
 const fdPrefix = "fd:"
 
 // open opens what the job is about, and gives a file to write its size: no operation
@@ -53,9 +53,8 @@ func inherited(name string) (fd int, err error) {
 	return fd, nil
 }
 
-// reopen opens an open file anew, because the flags belong to the open file, which
-// others may share. What is not a regular file is not opened: to open a device can do
-// something.
+// reopen opens an open file anew, because its flags belong to the open file, which others may
+// share. It opens only regular files: opening a device can have effects.
 func reopen(fd, flags int) (*os.File, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {

@@ -10,14 +10,14 @@ import (
 
 const (
 	prepareBlock = 1 << 20
-	// prepareStep bounds what is dirty at a time: whoever prepares a file is limited by
-	// nobody, and must not fill the host's memory.
+	// prepareStep bounds how much is dirty at a time: no limit applies while a file is
+	// prepared, and the host's memory must not fill up.
 	prepareStep = 32 << 20
 )
 
-// Prepare makes a file without a name in dir, of size bytes that a load can read: they
-// are on the disk, and in no cache as far as the kernel gives them up. It goes with its
-// last descriptor; a process that is to read it inherits that ("fd:N").
+// Prepare makes an unnamed file in dir, of size bytes that a load can read: they are on the
+// disk, and in no cache as far as the kernel drops them. It vanishes with its last descriptor;
+// the process that will read it inherits that ("fd:N").
 func Prepare(ctx context.Context, dir string, size int64) (*os.File, error) {
 	f, err := nameless(dir, os.O_RDWR)
 	if err != nil {

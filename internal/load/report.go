@@ -24,8 +24,8 @@ func newReporter(out *os.File) *reporter {
 	return &reporter{fd: fd, line: make([]byte, 0, 128), poll: [1]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}}
 }
 
-// tick writes one line with one write(2), or nothing if whoever reads is slow: the load
-// must not wait for that.
+// tick writes one line with one write(2), or nothing if the reader is slow: the load must not
+// wait for it.
 func (r *reporter) tick(t Tick) error {
 	if r == nil {
 		return nil

@@ -13,10 +13,9 @@ import (
 	"github.com/weir-io/weir/internal/pagecache"
 )
 
-// Run does the job. A File to write that was not there is left for the caller to
-// remove. An error that is errors.ErrUnsupported says that the file system or the
-// kernel has no such path. ctx is looked at between operations; one that is blocked is
-// waited for.
+// Run does the job. If it created File, the caller has to remove it. errors.Is(err,
+// errors.ErrUnsupported) says that the file system or the kernel does not have this path of
+// I/O. ctx is checked between operations; a blocked operation is waited for.
 func Run(ctx context.Context, j Job) (Result, error) { return run(ctx, j, nil) }
 
 // RunTo does the job and writes to out, a line of JSON each, Ticks while it runs, from

@@ -56,8 +56,8 @@ func newMarker(project uint32, off bool) marker {
 	return marker{project, off, !errors.Is(err, unix.ENOSYS)}
 }
 
-// change is what is to become of a file's project and flags; different is false where that
-// is what it has. A project that is neither the marker's nor none is another's.
+// change returns the new project and flags of a file; different is false if it has them
+// already. A project that is neither the marker's nor none belongs to somebody else.
 func (m marker) change(project uint32, flags uint64, dir bool) (newProject uint32, newFlags uint64, different, foreign bool) {
 	newProject, newFlags = m.project, flags
 	switch {

@@ -7,8 +7,8 @@ import (
 	"github.com/weir-io/weir/internal/limit"
 )
 
-// Bounds are what a project may have; 0 is no bound. A soft one may be exceeded for the file
-// system's grace time (a week, unless somebody has changed it).
+// Bounds are what a project may have; 0 means no limit. A soft limit may be exceeded for the
+// file system's grace time (by default a week).
 type Bounds struct {
 	Bytes     uint64 `json:"bytes"`
 	SoftBytes uint64 `json:"soft_bytes"`
@@ -22,7 +22,7 @@ type Usage struct {
 	Files uint64 `json:"files"`
 }
 
-// A Change is what is asked for; nil leaves a bound as it is.
+// A Change is the requested limits; nil leaves a limit as it is.
 type Change struct{ Bytes, SoftBytes, Files, SoftFiles *uint64 }
 
 // on applies a change. Space is bounded in whole blocks, so that no more than what was asked

@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a walk asks the kernel for each file, without telling Go's scheduler: it takes the
-// processor away from who is in a call for some microseconds, and that costs more than the
-// call. None of these waits for anything but the disk.
+// The calls that a walk makes for each file, without telling Go's scheduler. The scheduler
+// takes the processor away from a goroutine in a system call for some microseconds, which costs
+// more than the call. These calls wait only for the disk.
 
 // statAt is statx(2) of a name in a directory; a link is itself.
 func statAt(dir int, name string, st *unix.Statx_t) error {

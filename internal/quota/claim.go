@@ -13,8 +13,8 @@ import (
 	"github.com/weir-io/weir/internal/blkdev"
 )
 
-// A Place is what a quota is on: directories of one file system, the one that people know
-// first.
+// A Place is what a quota is on: directories of one file system, first the one that people
+// know.
 type Place struct {
 	Name    string // of the target, as the user spelled it; empty: the directory
 	Lasting string // its name for good
@@ -152,8 +152,7 @@ func (s Store) claimOpen(ctx context.Context, p Place, c *claimed) error {
 	return s.save(c.record)
 }
 
-// openRest opens those of a quota's trees that were not named, such as the second of a
-// container's, if they are there.
+// openRest opens the other trees of a quota, such as a container's second one, if they exist.
 func (c *claimed) openRest() error {
 	for _, tree := range c.Trees {
 		if slices.ContainsFunc(c.tops, func(t *top) bool { return t.Inode == tree.Inode }) {
@@ -180,8 +179,8 @@ func (t *top) isRoot(f *fileSystem) bool {
 	return t.Path == f.mount.Point && f.mount.Root == "/"
 }
 
-// find returns the quota that a place has on record, or nil. Directories of somebody else's
-// project are refused.
+// find returns the recorded quota of a place, or nil. It returns an error for directories in
+// somebody else's project.
 func (s Store) find(p Place, c *claimed, all []record) (*record, error) {
 	var own *record
 	for _, t := range c.tops {
@@ -268,7 +267,7 @@ func (s Store) foreign(t *top, all []record) error {
 	return &ForeignError{t.Path, t.attr.project, whose, weirs}
 }
 
-// whose says in words what is known of a project, and whether it is on weir's record.
+// whose says what is known of a project, and whether weir has it on record.
 func (s Store) whose(id uint32, all []record) (words string, weirs bool) {
 	for _, r := range all {
 		if r.Project == id {
@@ -282,7 +281,7 @@ func (s Store) whose(id uint32, all []record) (words string, weirs bool) {
 	return "", false
 }
 
-// On reports the mount that a directory is on, for those who must tell whether they know it.
+// On reports the mount that a directory is on.
 func (s Store) On(ctx context.Context, dir string) (blkdev.Mount, error) {
 	t, err := openTop(dir)
 	if err != nil {

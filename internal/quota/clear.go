@@ -47,7 +47,7 @@ func (s Store) Clear(ctx context.Context, p Place, tell Progress) (was Status, l
 	return c.status(had, usage), remaining.Files, err
 }
 
-// Forget removes a quota from what is on record, and touches no file.
+// Forget removes the record of a quota, and touches no file.
 func (s Store) Forget(ctx context.Context, p Place) (Status, error) {
 	r, release, err := s.holdRecord(ctx, p)
 	if err != nil {
@@ -92,7 +92,8 @@ func (s Store) takeBack(ctx context.Context, c *claimed, tell Progress) error {
 	if c.Lent {
 		return s.forget(c.Project)
 	}
-	// What is moved meanwhile, to where was unmarked already, is found the next time.
+	// A file that is moved meanwhile, to a place that was unmarked already, is found the next
+	// time.
 	for range passes {
 		_, usage, err := c.fs.get(c.Project)
 		if err != nil {
@@ -119,8 +120,7 @@ func (s Store) takeBack(ctx context.Context, c *claimed, tell Progress) error {
 // deleted are open, and some were moved away.
 const passes = 2
 
-// claimRecord holds a quota that is on record, and opens those of its directories that are
-// there.
+// claimRecord locks a recorded quota, and opens those of its directories that exist.
 func (s Store) claimRecord(ctx context.Context, p Place) (c *claimed, err error) {
 	r, release, err := s.holdRecord(ctx, p)
 	if err != nil {
@@ -154,8 +154,8 @@ func (s Store) claimRecord(ctx context.Context, p Place) (c *claimed, err error)
 	return c, err
 }
 
-// isStill reports whether a directory is the one that a quota was set on. Another one may
-// have its name now, or another disk be mounted there.
+// isStill reports whether a directory is the one that a quota was set on. Another directory may
+// have its name now, or another disk may be mounted there.
 func (s Store) isStill(ctx context.Context, t *top, was Tree, r record) bool {
 	f, err := s.fileSystemOf(ctx, t.File)
 	if err != nil {
@@ -193,7 +193,8 @@ func (s Store) fileSystemOfRecord(ctx context.Context, c *claimed) (*fileSystem,
 	return nil, fmt.Errorf("quota on %s: its file system, last mounted at %s, is not mounted; mount it first, or if it is gone for good: weir quota clear --forget %s", c.record, c.Mount, c.record)
 }
 
-// recorded finds the quota of a place on record: of what is there before what is gone.
+// recorded finds the recorded quota of a place: first by existing directories, then by missing
+// ones.
 func (s Store) recorded(p Place, all []record) (record, error) {
 	var paths []string
 	var there []*top

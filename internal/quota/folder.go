@@ -13,8 +13,8 @@ const (
 	// deepest bounds how many directories can be in each other: anybody can make many, and
 	// each takes some memory here.
 	deepest = 100_000
-	// openMost is how many of them are open at once; of those further down only the last two
-	// are, and a handle brings back one that was closed.
+	// openMost is how many of them are open at once. Of those further down only the last two
+	// are open, and a handle reopens one that was closed.
 	openMost = 400
 	// nameMost bounds the name of a directory in a message, in bytes.
 	nameMost = 4096
@@ -24,8 +24,7 @@ const (
 // looked at.
 type folder struct{ *os.File }
 
-// into opens a directory for visit. One that is not there any more, or is none by now, is
-// left out.
+// into opens a directory for visit. It skips one that is gone, or is no longer a directory.
 func (w *walk) into(dir *folder, name string, visit func(below *folder) error) error {
 	if w.depth++; w.depth > deepest {
 		return fmt.Errorf("%s...: more than %d nested directories", dir.Name()[:min(len(dir.Name()), 200)], deepest)
@@ -68,7 +67,7 @@ func (dir *folder) away(below *folder, meanwhile func() error) error {
 	return nil
 }
 
-// below names what is in a directory, for messages: of a long name the middle is left out.
+// below names a file in a directory for messages, without the middle of a long name.
 func below(dir, name string) string {
 	name = dir + "/" + name
 	if len(name) <= nameMost {

@@ -27,7 +27,7 @@ type Status struct {
 	Usage   Usage    `json:"used"`
 }
 
-// States of a quota of weir's beside isSet.
+// States of weir's quotas, beside isSet.
 const (
 	interrupted = "interrupted"
 	underWay    = "under way"   // another weir is working on it
@@ -56,8 +56,8 @@ func (s Store) statusOn(f *fileSystem, r record, b Bounds, u Usage) Status {
 	return st
 }
 
-// List finds all projects that somebody has bounded, and all quotas that are on record. A
-// file system that cannot be asked is in the error, beside the others.
+// List finds all projects with limits, and all recorded quotas. A file system that cannot be
+// read is in the error, beside the others.
 func (s Store) List(ctx context.Context) ([]Status, error) {
 	recs, unread := s.records()
 	names, err := s.projectNames()
@@ -133,8 +133,8 @@ func (s Store) listOn(f *fileSystem, recs []record, names map[uint32]string) ([]
 	}
 }
 
-// stateOf says what is going on with a quota that is on record; known is whether its file
-// system has been asked.
+// stateOf returns the state of a recorded quota; known reports whether its file system has been
+// read.
 func (s Store) stateOf(r record, known bool) string {
 	if r.State != isSet {
 		if s.isHeld(r.Project) {
@@ -176,7 +176,8 @@ func (s Store) Of(ctx context.Context, dir string) (Status, error) {
 	}
 	st := Status{By: "unknown", Paths: []string{}, Mount: f.mount.Point, FSType: f.mount.FSType, State: isSet}
 	if st.Project = a.project; a.project == 0 {
-		// One that was interrupted before that directory was marked, or after it was unmarked.
+		// Setting was interrupted before that directory was marked, or clearing after it was
+		// unmarked.
 		if i := slices.IndexFunc(recs, func(r record) bool { return r.has(t.Tree) && r.FS == f.id }); i >= 0 {
 			b, u, err := f.get(recs[i].Project)
 			return s.statusOn(f, recs[i], b, u), err

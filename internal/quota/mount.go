@@ -16,7 +16,7 @@ import (
 	"github.com/weir-io/weir/internal/cgroupfs"
 )
 
-// A fileSystem is a mounted one that can have project quotas.
+// A fileSystem is a mounted file system that can have project quotas.
 type fileSystem struct {
 	mount blkdev.Mount
 	node  string   // its device; empty: not known
@@ -97,8 +97,8 @@ func remedyElse(fstype string) string {
 	return "use a directory on one of those, or a volume, which has a size of its own: weir volume create NAME --size SIZE"
 }
 
-// openMount opens a mount that can have quotas. One that is hidden by another is not
-// reached: os.ErrNotExist.
+// openMount opens a mount that can have quotas. If another mount hides it, the error is
+// os.ErrNotExist.
 func (s Store) openMount(ctx context.Context, m blkdev.Mount) (*fileSystem, error) {
 	fd, err := unix.Openat2(unix.AT_FDCWD, m.Point, &unix.OpenHow{Flags: unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS})
 	if err != nil {

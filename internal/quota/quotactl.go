@@ -73,7 +73,8 @@ func (f *fileSystem) call(command int, id uint32, arg unsafe.Pointer) error {
 	return nil
 }
 
-// get reads a project's bounds and usage. One that the file system knows nothing of has none.
+// get reads a project's limits and usage. A project that the file system does not know has
+// none.
 func (f *fileSystem) get(id uint32) (Bounds, Usage, error) {
 	var d diskQuota
 	err := f.call(getQuota, id, unsafe.Pointer(&d))

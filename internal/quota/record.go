@@ -51,7 +51,7 @@ type record struct {
 	Lent bool `json:"lent,omitempty"`
 }
 
-// What is going on with a quota.
+// The states of a quota.
 const (
 	isSet    = "set"
 	setting  = "setting"
@@ -86,7 +86,7 @@ func (s Store) path(project uint32, suffix string) string {
 
 func (s Store) store() state.Store { return state.Store{Dir: s.Dir, Mode: 0o700} }
 
-// records reads all. One that cannot be read is in the error, beside the others.
+// records reads all records. One that cannot be read is in the error, beside the others.
 func (s Store) records() ([]record, error) {
 	var all []record
 	err := s.store().List(ofRecord, func(name string, data []byte) error {
@@ -149,7 +149,7 @@ func (s Store) isHeld(project uint32) bool {
 	return unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) != nil
 }
 
-// forget removes what is on record of a project that is held.
+// forget removes the record of a locked project.
 func (s Store) forget(project uint32) error {
 	unlock, err := s.lock(context.Background())
 	if err != nil {
@@ -164,17 +164,17 @@ func (s Store) forget(project uint32) error {
 	return nil
 }
 
-// weir gives projects from firstProject on, far from each other: Docker and Podman go on from
-// the highest one that they find around their layers, and would come to the next of weir's.
-// People's own begin at 1, and Kubernetes's at 1048577.
+// weir uses projects from firstProject on, far apart: Docker and Podman count on from the
+// highest project that they find around their layers, and would collide with weir's next one.
+// Users' own projects begin at 1, and Kubernetes's at 1048577.
 const (
 	firstProject = 1 << 30
 	apart        = 1 << 16
 	projects     = 1 << 14
 )
 
-// freeProject finds a project that nobody has: nothing of it is on record, it has no name,
-// and on the file system it has neither files nor bounds. It is called with the store locked.
+// freeProject finds an unused project: it is not on record, has no name, and has neither files
+// nor limits on the file system. It is called with the store locked.
 func (s Store) freeProject(f *fileSystem, taken []record) (uint32, error) {
 	used := map[uint32]bool{}
 	for _, r := range taken {

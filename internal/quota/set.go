@@ -7,12 +7,12 @@ import (
 	"slices"
 )
 
-// A Progress is told of what is under way: how many of how many files; of 0, it is not known.
+// A Progress is told how many of how many files are done; the total is 0 if it is not known.
 type Progress func(what string, files, of int)
 
-// Set bounds what a place may store: new bounds, or a change of those that it has. What is
-// there counts; more than a new bound is refused unless force is true. When ctx ends, or
-// anything fails, a new quota is taken back.
+// Set limits what a place may store: with new limits, or a change of its limits. Existing files
+// count; if they exceed a new limit, Set refuses unless force is true. When ctx ends, or
+// anything fails, it takes a new quota back.
 func (s Store) Set(ctx context.Context, p Place, change Change, force bool, tell Progress) (Status, Marked, error) {
 	c, err := s.claim(ctx, p)
 	if err != nil {
@@ -95,8 +95,8 @@ func (c *claimed) order(into bool) []*top {
 	return tops
 }
 
-// walk calls visit for each of the trees, with its topmost directory to read from; into is
-// whether they are to be in the project after that.
+// walk calls visit for each of the trees, with its top directory to read from; into says
+// whether they will be in the project afterwards.
 func (c *claimed) walk(ctx context.Context, into bool, progress func(files int), visit func(w *walk, top *folder) error) error {
 	w := &walk{ctx: ctx, progress: progress}
 	for _, t := range c.order(into) {

@@ -15,9 +15,9 @@ import (
 type Marked struct {
 	Files   int `json:"files"`   // files and directories that have the project, or have it no more
 	Foreign int `json:"foreign"` // that are another project's, and were left alone with all below them
-	// Unable were left alone because the kernel does not mark them: symbolic links, devices
-	// and their like, but on XFS from Linux 6.17 on, and what is immutable on ext4. What is
-	// made later inherits the project all the same.
+	// Unable is how many files were left alone because the kernel does not mark them: symbolic
+	// links and special files (on XFS it does from Linux 6.17 on), and immutable files on ext4.
+	// Files made later inherit the project anyway.
 	Unable int `json:"unable"`
 }
 
@@ -49,8 +49,8 @@ func (w *walk) each() error {
 // names are read so many at a time.
 const namesAtOnce = 1024
 
-// entries calls visit for each name in an open directory. One that is removed meanwhile is
-// none.
+// entries calls visit for each name in an open directory. It skips one that is removed
+// meanwhile.
 func entries(dir *os.File, visit func(e fs.DirEntry) error) error {
 	for {
 		some, err := dir.ReadDir(namesAtOnce)
@@ -68,10 +68,10 @@ func entries(dir *os.File, visit func(e fs.DirEntry) error) error {
 	}
 }
 
-// alone returns a directory as it is on a mount of its own, without what else is mounted
-// below it and where devices do not open: whoever may write to the tree could put one where
-// a file was. Before Linux 5.12, and where that is not allowed, it is the directory as it
-// was given, and bare is false.
+// alone returns a directory on a mount of its own, without other mounts below it, and where
+// device files cannot be opened: otherwise somebody who may write to the tree could replace a
+// file by a device. Before Linux 5.12, and where that is not allowed, it returns the directory
+// itself, and bare is false.
 func alone(dir *os.File) (own *os.File, bare bool, err error) {
 	fd, err := unix.OpenTree(int(dir.Fd()), "", unix.AT_EMPTY_PATH|unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC)
 	if err == nil {
@@ -94,14 +94,13 @@ func reopened(path int) (int, error) {
 	return fd, errors.Join(err, unix.Close(path))
 }
 
-// toRead opens without waiting, and no other file than the one that has the name.
+// toRead opens without waiting, and only the file with that name.
 const toRead = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOFOLLOW | unix.O_NOCTTY | unix.O_CLOEXEC
 
 // within keeps openat2(2) in the directory and on its mount.
 const within = unix.RESOLVE_BENEATH | unix.RESOLVE_NO_XDEV | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS
 
-// open opens what is in a directory. Something mounted there is no part of the tree:
-// fs.ErrNotExist.
+// open opens an entry of a directory. A mount there is not part of the tree: fs.ErrNotExist.
 func open(dir *os.File, name string, flags uint64) (int, error) {
 	for {
 		fd, err := unix.Openat2(int(dir.Fd()), name, &unix.OpenHow{Flags: flags | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: within})
@@ -123,7 +122,7 @@ func openDir(dir *os.File, name string) (*os.File, error) {
 	return os.NewFile(uintptr(fd), below(dir.Name(), name)), nil
 }
 
-// openFile opens a regular file; fd is -1 if it is another one.
+// openFile opens a regular file; fd is -1 for any other file.
 func (w *walk) openFile(dir *os.File, name string) (fd int, err error) {
 	if w.bare {
 		fd, err := openAt(int(dir.Fd()), name, toRead)
@@ -148,8 +147,8 @@ func (w *walk) openFile(dir *os.File, name string) (fd int, err error) {
 	return fd, err
 }
 
-// mark marks all that is below a directory, and the directory: that first, so that what is
-// made in it meanwhile inherits the project, and is found when its names are read.
+// mark marks a directory and everything below it. It marks the directory first, so that files
+// made in it meanwhile inherit the project and appear when its names are read.
 func (w *walk) mark(dir *folder, m marker) (Marked, error) {
 	what, err := m.mark(int(dir.Fd()), true)
 	var all Marked
@@ -206,7 +205,7 @@ func (w *walk) markEntry(dir *os.File, e fs.DirEntry, m marker) (Marked, error) 
 	return Marked{Files: 1}, nil
 }
 
-// markFile marks what is no directory. The kernel refuses what is immutable (on ext4).
+// markFile marks a file that is not a directory. The kernel refuses immutable files (on ext4).
 func (w *walk) markFile(dir *os.File, e fs.DirEntry, m marker) (outcome, error) {
 	var what outcome
 	var err error
