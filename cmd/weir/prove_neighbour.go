@@ -34,7 +34,7 @@ func (a *app) proveNeighbour(ctx context.Context, places []prove.Place, f *prove
 
 // printPhases prints what the victim got.
 func (a *app) printPhases(r report) {
-	table := [][]string{{"READER", "READS/s", "p50", "p99", "LONGEST", "THE WRITER'S " + strings.ToUpper(r.rows[0].Key.Direction()) + "S"}}
+	table := [][]string{{"READER", "READS/s", "p50", "p99", "LONGEST", "THE LOAD'S " + strings.ToUpper(r.rows[0].Key.Direction()) + "S"}}
 	for _, p := range r.phases {
 		hog := "–"
 		if p.Hog > 0 {

@@ -83,7 +83,7 @@ func hogOf(place Place, window time.Duration) (Test, error) {
 		}
 		return t, nil
 	}
-	return Test{}, errors.New("neighbour: no limit for the writer")
+	return Test{}, errors.New("neighbour: no limit for the load")
 }
 
 func (p Prover) beside(ctx context.Context, place Place, victim, hog Test, limited bool, files map[bool]*os.File) (phase Phase, row Row, err error) {
