@@ -76,7 +76,7 @@ func (a *app) setActions(ctx context.Context, locked hold.Locked, t target.Targe
 		err := a.enforce(ctx, locked, t, plan)
 		if err != nil {
 			if there, unread := t.Group.Exists(); unread == nil && !there {
-				err = fmt.Errorf("set %s: it has ended meanwhile, and nothing is limited: %w", t, err)
+				err = fmt.Errorf("set %s: it has ended, so nothing is limited: %w", t, err)
 			}
 		}
 		return nil, err

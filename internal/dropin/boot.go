@@ -37,7 +37,7 @@ func VolumesText(program string, paths []string) string {
 // LimitsText is the unit that sets the limits of those that volumes are for, once they are
 // there.
 func LimitsText(program string) string {
-	return bootHead("volume up") + "Description=Limits of those who use volumes\nAfter=weir-volumes.service " + runtimes +
+	return bootHead("volume up") + "Description=Limits of targets that use volumes\nAfter=weir-volumes.service " + runtimes +
 		"\n\n[Service]\nType=oneshot\nExecStart=" + quote(program) + " volume up\n" + bootTail
 }
 
@@ -45,7 +45,7 @@ func LimitsText(program string) string {
 // them, or one of those that make them has been started again.
 func RestoreText(program string) string {
 	const makers = "docker.service podman.service podman-restart.service containerd.service"
-	return bootHead("restore") + "Description=Kept limits of containers\nAfter=weir-volumes.service " + makers +
+	return bootHead("restore") + "Description=Saved limits of containers\nAfter=weir-volumes.service " + makers +
 		"\n\n[Service]\nType=oneshot\nExecStart=" + quote(program) + " restore\n\n[Install]\nWantedBy=multi-user.target " + makers + "\n"
 }
 

@@ -41,7 +41,7 @@ func readFile(path string) (string, error) {
 		return "", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("read what is kept: %w", err)
+		return "", fmt.Errorf("read saved limits: %w", err)
 	}
 	return string(text), nil
 }

@@ -137,7 +137,7 @@ func errNoBDI(dev blkdev.Number, there bool) error {
 	if there {
 		return nil
 	}
-	return fmt.Errorf("bound what is dirty of device %s: it has no /sys/class/bdi/%s", dev, dev)
+	return fmt.Errorf("bound the dirty data of device %s: it has no /sys/class/bdi/%s", dev, dev)
 }
 
 func (f FS) write(path, text string) error {

@@ -92,7 +92,7 @@ func (j Job) measure(f *os.File) error {
 		return err
 	}
 	if j.Read {
-		return fmt.Errorf("it has %d bytes, and %d are to be read", info.Size(), j.Size)
+		return fmt.Errorf("it has %d bytes, but the load has to read %d", info.Size(), j.Size)
 	}
 	return f.Truncate(j.Size)
 }

@@ -42,9 +42,9 @@ func lapsed(f Facts) []Finding {
 		return nil
 	}
 	return []Finding{{Code: "pacer-lapsed", Severity: Hurts, cells: writtenBack,
-		Evidence: []Evidence{{f.Group.Dir, "on record with weir's pacer, and not held"}},
-		Text:     "weir's pacer was asked to hold the group, and does not hold it: " + f.Group.Lapsed + ".",
-		Fixes:    []Fix{{Text: "ask it again", Lines: f.setAgain("")}}}}
+		Evidence: []Evidence{{f.Group.Dir, "on record with weir's pacer, but not held"}},
+		Text:     "weir's pacer was asked to hold the group, but does not hold it: " + f.Group.Lapsed + ".",
+		Fixes:    []Fix{{Text: "ask the pacer again", Lines: f.setAgain("")}}}}
 }
 
 // pace is what weir itself can do for buffered writes.

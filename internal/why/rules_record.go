@@ -83,7 +83,7 @@ func keepFixes(r *target.Record, lines, flags []string) []Fix {
 	if r.Updates {
 		return []Fix{{Text: "have " + r.By + " keep it", Lines: lines}}
 	}
-	fixes := []Fix{{Text: "have weir set the limit again at each start of the target", Lines: lines}}
+	fixes := []Fix{{Text: "let weir set the limit again at each start of the target", Lines: lines}}
 	if !dropsFlags(r) {
 		fixes = append(fixes, Fix{Text: "recreate the container, so that " + r.By + " keeps it: " + r.Command + " run " + strings.Join(flags, " ")})
 	}

@@ -57,7 +57,7 @@ func unitDiffers(f Facts) []Finding {
 			one.Text = "systemd owns this group, and keeps another limit for " + g.Unit.Name + "; it will replace the one in force, at the latest at the next daemon-reload."
 			one.Fixes = []Fix{{Text: "set the limit through systemd, as weir does", Lines: setIt}}
 		} else if r.Limit.Bounds() {
-			one.Fixes = append(one.Fixes, Fix{Text: "have systemd keep it", Lines: setIt})
+			one.Fixes = append(one.Fixes, Fix{Text: "let systemd keep it", Lines: setIt})
 		}
 		found = append(found, one)
 	}
