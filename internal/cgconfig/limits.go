@@ -36,7 +36,7 @@ var throttles = map[string]limit.Key{
 	"blkio.throttle.write_iops_device": limit.WIOPS,
 }
 
-// A File is one that was parsed.
+// A File is a parsed file.
 type File struct {
 	Name     string
 	Sections []Section
@@ -81,8 +81,8 @@ func Limits(files ...File) ([]GroupLimit, []Note) {
 	return r.limits, r.notes
 }
 
-// systemd reads a section that has systemd make a scope in a slice for libcgroup. With
-// setdefault all groups are below that, also those of files that are read later.
+// systemd reads a section that makes systemd create a scope in a slice for libcgroup. With
+// setdefault all groups are below that scope, also those of later files.
 func (r *reader) systemd(s Section) {
 	has := map[string]string{}
 	for _, set := range s.Settings {
@@ -220,8 +220,7 @@ func readMax(line string) (blkdev.Number, limit.Limit, error) {
 	return dev, l, nil
 }
 
-// readRate reads a rate as the kernel does; one that is more than a rule can carry is
-// refused.
+// readRate reads a rate as the kernel does; a rate that is too large for a rule is an error.
 func readRate(key limit.Key, text string) (limit.Rate, error) {
 	rate, err := limit.ParseKernel(text)
 	n, bound := rate.Number()

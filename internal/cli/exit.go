@@ -31,8 +31,8 @@ func (e *UsageError) Error() string { return e.Message }
 // Usagef makes a UsageError.
 func Usagef(format string, args ...any) error { return &UsageError{fmt.Sprintf(format, args...)} }
 
-// A StatusError ends weir with a status and without a message: what there was to
-// say has been said.
+// A StatusError ends weir with a status and without a message, because everything has been
+// said.
 type StatusError struct{ Status int }
 
 func (e *StatusError) Error() string { return fmt.Sprintf("exit status %d", e.Status) }

@@ -172,7 +172,7 @@ func takeRates(words []word) (l limit.Limit, rest []word, err error) {
 	return l, words, nil
 }
 
-// Flags spells what is asked as flags, for a shell: "--write 10MB/s --on /data".
+// Flags spells a requested limit as flags, for a shell: "--write 10MB/s --on /data".
 func Flags(o limit.Asked) string {
 	words := Words(o)
 	for i, w := range words {

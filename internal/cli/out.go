@@ -72,7 +72,7 @@ func (o *Out) Text(lines string) { o.Print("%s", strings.TrimSuffix(lines, "\n")
 // Err returns the first error of Print.
 func (o *Out) Err() error { return o.err }
 
-// Document has v as the verb's JSON document. Flush writes it, with what is said until then.
+// Document sets v as the verb's JSON document. Flush writes it, with the messages so far.
 func (o *Out) Document(v any) error {
 	if err := o.Flush(); err != nil {
 		return err
@@ -111,7 +111,7 @@ type Schema struct {
 	Schema string `json:"schema"`
 }
 
-// versions are those of documents that are not in their first.
+// versions are the versions of documents that are no longer in their first.
 var versions = map[string]int{"why": 2}
 
 // SchemaOf names the version of a verb's document.

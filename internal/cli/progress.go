@@ -20,7 +20,7 @@ func NewProgress(f *os.File) *Progress {
 	return &Progress{file: f}
 }
 
-// Show writes what is under way and how far it is, from 0 to 1.
+// Show writes what is running and how far it is, from 0 to 1.
 func (p *Progress) Show(what string, part float64) {
 	if p.file == nil {
 		return

@@ -67,11 +67,11 @@ type Demo struct {
 	For   time.Duration
 	// Paced says that weir run has its pacer hold buffered writes here: one row shows that.
 	Paced bool
-	// Progress is told what is measured, and how far it is, from 0 to 1.
+	// Progress is told what is being measured, and how far it is, from 0 to 1.
 	Progress func(what string, part float64)
 }
 
-// Run measures the rows and hands each to row as it is there.
+// Run measures the rows and hands over each when it is done.
 func (d Demo) Run(ctx context.Context, row func(Row) error) error {
 	rows := []Row{
 		{Path: load.Direct, Limit: limit.Unlimited, Hold: limit.HoldKernel}, {Path: load.Buffered, Limit: limit.Unlimited, Hold: limit.HoldKernel},
@@ -249,17 +249,17 @@ func warmUp(path load.Path) time.Duration {
 // syncEvery is rare enough for the journal's own commits not to count.
 const syncEvery = 250 * time.Millisecond
 
-// writeBack asks for writeback again and again until stop is called: left alone, the
-// kernel begins it after five seconds and more. It is the kernel that does it in any
-// case, and it charges it to whom it belongs.
+// writeBack asks for writeback again and again until stop is called, because the kernel by
+// itself begins only after five seconds or more. The kernel does the writeback in both cases,
+// and charges it to the right group.
 func (d Demo) writeBack() (stop func(), err error) {
 	dir, err := unix.Open(d.Disk.Dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", d.Disk.Dir, err)
 	}
 	stopped := make(chan struct{})
-	// syncfs returns when all is written, which under a limit is when that has been
-	// lifted: nobody waits for this, and it ends with the demo.
+	// syncfs returns when everything is written, under a limit only when the limit has been
+	// removed. Nobody waits for it, and it ends with the demo.
 	go func() {
 		defer unix.Close(dir)
 		for {

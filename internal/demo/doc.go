@@ -1,4 +1,4 @@
-// Package demo runs weir's main job where it can do no harm: writes to a scratch
-// disk, without and with a limit, direct and buffered, each measured at the writer
-// and at the device.
+// Package demo runs weir's main job where it can do no harm: it writes to a scratch disk,
+// without and with a limit, direct and buffered, and measures each at the writer and at the
+// device.
 package demo

@@ -35,8 +35,8 @@ func (s samples) pace() pace {
 	return pace{float64(to.bytes-from.bytes) / over.Seconds(), over}
 }
 
-// ends are the moments after which the disk did nothing for a slice. One that is under way
-// at the end of the window is none.
+// ends are the moments after which the disk did nothing for a slice. A pause that lasts until
+// the end of the window does not count.
 func (s samples) ends() (ends []sample) {
 	last := s[0]
 	grown := false

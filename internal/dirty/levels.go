@@ -7,16 +7,16 @@ import (
 	"github.com/weir-io/weir/internal/kernel"
 )
 
-// Levels are the thresholds for what is dirty or in writeback together, bytes.
+// Levels are the thresholds for dirty and writeback pages together, in bytes.
 type Levels struct {
 	Background uint64 `json:"background_bytes"` // from there on the flusher writes back
 	Throttle   uint64 `json:"throttle_bytes"`   // from there on writers are made to wait a little
 	Limit      uint64 `json:"limit_bytes"`      // where they wait until it is less
 }
 
-// levelsOf puts the point between the two at which throttling begins: halfway
-// (mm/page-writeback.c, dirty_freerun_ceiling). A background threshold that is not below
-// the limit counts as half of it (domain_dirty_limits).
+// levelsOf adds the point at which throttling begins, halfway between the two
+// (mm/page-writeback.c, dirty_freerun_ceiling). A background threshold that is not below the
+// limit counts as half of it (domain_dirty_limits).
 func levelsOf(background, limit uint64) Levels {
 	if background >= limit {
 		background = limit / 2
@@ -52,11 +52,11 @@ func ratio(percent, bytes uint64, host float64) float64 {
 	return float64(percent) / 100
 }
 
-// ownLevels estimates the thresholds that a group of cgroup v2 has for itself, where its
-// file systems have cgroup writeback: the host's ratios, of the group's page cache and
-// what it may still take (mm/page-writeback.c, mdtc_calc_avail; mm/memcontrol.c,
-// mem_cgroup_wb_stats). The kernel tells them to nobody. headroom is what the group and
-// those above it may still take, bytes; there is false without a bound on memory.
+// ownLevels estimates the thresholds of a cgroup v2 group itself, on file systems with cgroup
+// writeback: the host's ratios, applied to the group's page cache and what it may still take
+// (mm/page-writeback.c, mdtc_calc_avail; mm/memcontrol.c, mem_cgroup_wb_stats). The kernel does
+// not show them. headroom is what the group and those above it may still take, in bytes; there
+// is false without a memory limit.
 func ownLevels(d kernel.Dirty, m cgroupfs.Memory, headroom uint64) (l Levels, there bool) {
 	host, known := available(d)
 	if !known || headroom == math.MaxUint64 {

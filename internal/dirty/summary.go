@@ -4,7 +4,7 @@ package dirty
 type Summary struct {
 	Peak   Count   `json:"peak"`   // of the reading whose sum was the largest
 	Levels *Levels `json:"levels"` // of that reading; nil: not known, or none
-	// Share is the peak's, of the limit; 0 where there is none.
+	// Share is the peak's share of the limit; 0 without a limit.
 	Share float64 `json:"share_of_limit"`
 	// Throttled is in how many readings writers were throttled.
 	Throttled int `json:"throttled_readings"`

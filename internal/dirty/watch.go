@@ -9,7 +9,7 @@ import (
 	"github.com/weir-io/weir/internal/kernel"
 )
 
-// A Count is what is dirty and what is on its way to a disk, bytes.
+// A Count is how much is dirty and how much is in writeback, in bytes.
 type Count struct {
 	Dirty     uint64 `json:"dirty_bytes"`
 	Writeback uint64 `json:"writeback_bytes"`
@@ -27,7 +27,7 @@ type Reading struct {
 	OwnLevels  *Levels // an estimate; nil: the group has none of its own
 }
 
-// readingsMost bounds what is kept of a watch.
+// readingsMost bounds how many readings are kept.
 const readingsMost = 600
 
 // Every is how long lies between two readings of a watch.
@@ -35,8 +35,8 @@ func Every(window time.Duration) time.Duration {
 	return max(100*time.Millisecond, window/readingsMost)
 }
 
-// Watch reads until the window is over or the context ends, at least twice. group is one
-// of a memory controller's hierarchy, or nil. settings are those of the last reading.
+// Watch reads until the window is over or the context ends, at least twice. group is in the
+// hierarchy of the memory controller, or nil. settings are those of the last reading.
 func Watch(ctx context.Context, host kernel.FS, group *cgroupfs.Group, window time.Duration, seen func(Reading)) (all []Reading, settings kernel.Dirty, err error) {
 	ticker := time.NewTicker(Every(window))
 	defer ticker.Stop()

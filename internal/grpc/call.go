@@ -35,8 +35,8 @@ const answerMax = 16 << 20
 // A Pair is one of a call's metadata.
 type Pair struct{ Name, Value string }
 
-// Call sends a message to a method ("/package.Service/Method") at a socket, and returns
-// the one that is answered. What the server refuses gives a *Status.
+// Call sends a message to a method ("/package.Service/Method") at a socket, and returns the
+// answer. If the server refuses, the error is a *Status.
 func Call(ctx context.Context, at, method string, request []byte, metadata ...Pair) ([]byte, error) {
 	return socket.Ask(ctx, at, func(conn io.ReadWriter) ([]byte, error) { return exchange(conn, method, request, metadata) })
 }
@@ -44,7 +44,7 @@ func Call(ctx context.Context, at, method string, request []byte, metadata ...Pa
 func exchange(conn io.ReadWriter, method string, request []byte, metadata []Pair) ([]byte, error) {
 	var out bytes.Buffer
 	out.WriteString("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
-	// Windows as large as an answer can be: none has to be opened later.
+	// Windows as large as an answer can be, so that none has to be opened later.
 	writeFrame(&out, frameSettings, 0, 0, binary.BigEndian.AppendUint32([]byte{0, settingWindow}, answerMax))
 	writeFrame(&out, frameWindow, 0, 0, binary.BigEndian.AppendUint32(nil, answerMax))
 	writeFrame(&out, frameHeaders, flagEndHeaders, stream, headers(method, metadata))

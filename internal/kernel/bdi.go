@@ -20,8 +20,8 @@ type BDI struct {
 	CanBeStrict bool   // the kernel has the two (6.2)
 }
 
-// BDI reads the bounds of a device. There is false if the device has none: a
-// partition, or a device that is not there.
+// BDI reads the bounds of a device. there is false if the device has none: a partition, or a
+// device that does not exist.
 func (f FS) BDI(dev blkdev.Number) (b BDI, there bool, err error) {
 	b.Dir = "/sys/class/bdi/" + dev.String()
 	if _, there, err = f.number(b.Dir + "/max_ratio"); err != nil || !there {
@@ -41,7 +41,7 @@ func (f FS) BDI(dev blkdev.Number) (b BDI, there bool, err error) {
 	return b, true, nil
 }
 
-// A Queue is what a device's queue takes and who shares it out (sysfs-block, queue/).
+// A Queue is the limits of a device's queue, and its scheduler (sysfs-block, queue/).
 type Queue struct {
 	Dir        string // /sys/dev/block/MAJ:MIN/queue
 	MaxSectors uint64 // bytes of the largest request (max_sectors_kb); 0: not known
@@ -116,7 +116,7 @@ type Bounds struct {
 	Fine    uint64 `json:"fine"` // of a million; 0 before Linux 6.2
 }
 
-// Unbounded is what a device has that nobody has bounded.
+// Unbounded is the default of a device without bounds.
 var Unbounded = Bounds{Percent: 100, Fine: 1e6}
 
 // Bounds reads them.

@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// A Bounded is a device, or a file system without one, whose share of what may be dirty
-// somebody has set (sysfs-class-bdi).
+// A Bounded is a device, or a file system without one, with a bound of its own on dirty pages
+// (sysfs-class-bdi).
 type Bounded struct {
 	Name       string `json:"bdi"`         // "254:0", as below /sys/class/bdi
 	Strict     bool   `json:"strict"`      // its writers are held to it below the host's threshold too

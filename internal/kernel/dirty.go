@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Dirty is what the host lets become dirty, and what is (vm.rst, dirty_*). Of a ratio
-// and the bytes beside it one is in force; the kernel sets the other to 0.
+// Dirty is how much the host lets become dirty, and how much is dirty (vm.rst, dirty_*). Of
+// each pair of a ratio and bytes one is in force; the kernel sets the other to 0.
 type Dirty struct {
 	BackgroundRatio uint64 // percent of the memory that can become dirty
 	BackgroundBytes uint64

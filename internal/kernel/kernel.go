@@ -74,8 +74,7 @@ func ParseRelease(text string) (Release, error) {
 	return r, nil
 }
 
-// Before reports whether the kernel is older than a version. One that is not known is
-// older than none.
+// Before reports whether the kernel is older than a version; false if its version is not known.
 func (r Release) Before(major, minor int) bool {
 	return r.Major != 0 && (r.Major < major || r.Major == major && r.Minor < minor)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/weir-io/weir/internal/blkdev"
 )
 
-// attachTries bounds the race for a free device with others who want one.
+// attachTries bounds the race with other programs for a free device.
 const attachTries = 64
 
 // Node is the node of loop device n.
@@ -81,8 +81,8 @@ func Attach(file *os.File) (*os.File, error) {
 	return nil, errors.New("find a free loop device: others keep taking it")
 }
 
-// Add makes a new loop device n, with settings and rules that nobody has touched. The error
-// is EEXIST if there is one.
+// Add makes a new loop device n, with default settings and no rules. The error is EEXIST if it
+// exists.
 func Add(n int) error {
 	control, err := openControl()
 	if err != nil {
@@ -107,8 +107,8 @@ func AttachAs(n int, file *os.File) (*os.File, error) {
 	return loop, nil
 }
 
-// removeTime bounds how long a device that nobody has mounted any more is waited for:
-// others look at it for a moment (udev, blkid).
+// removeTime bounds how long weir waits for an unmounted device: other programs read it for a
+// moment (udev, blkid).
 const removeTime = 2 * time.Second
 
 // Remove ends loop device n, which no file is attached to, and with it all rules and
@@ -162,7 +162,7 @@ func Inode(n int) (uint64, error) {
 	return info.Inode, nil
 }
 
-// Detach has the device let go of its file once nobody uses it.
+// Detach makes the device release its file once nobody uses it.
 func Detach(n int) error {
 	if file, err := File(n); err != nil || file == "" {
 		return err // it has by itself
@@ -218,7 +218,8 @@ func DirectIO(n int) bool {
 	return err == nil && strings.TrimSpace(string(text)) == "1"
 }
 
-// KeepSpace has the device let go of nothing that its file has taken: discards fail.
+// KeepSpace makes discards fail, so that the device keeps all space that its file has
+// allocated.
 func KeepSpace(n int) error {
 	if err := os.WriteFile(dir(n)+"/queue/discard_max_bytes", []byte("0"), 0); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("keep the space of %s: %w", Node(n), err)

@@ -1,4 +1,4 @@
-// Package near finds what somebody may have meant by a name that there is not.
+// Package near suggests existing names for an unknown one.
 package near
 
 import (
@@ -30,7 +30,7 @@ func Names(typed string, names []string) []string {
 	return near
 }
 
-// Distance is how many bytes are to be changed, added, left out or exchanged with their
+// Distance is how many bytes have to be changed, added, left out or swapped with their
 // neighbour to get from one name to the other.
 func Distance(a, b string) int {
 	var before []int // the row before the last one

@@ -9,8 +9,9 @@ import (
 	"github.com/weir-io/weir/internal/cgroupfs"
 )
 
-// A waiting job's group is gone, and whoever made it keeps its limit: systemd, of a unit that is
-// stopped or restarted. The pacer holds the next group of that name, at what its rule says then.
+// A waiting job's group is gone, but its owner keeps its limit: systemd, for a unit that is
+// stopped or restarted. The pacer will hold the next group of that name, at the rate of its
+// rule then.
 type waiting struct {
 	held
 	watch roster        // of no group: it is told of changes beside where the group was
@@ -19,16 +20,15 @@ type waiting struct {
 }
 
 const (
-	// waitAgain is how often somebody looks for the group, where nobody tells of a new one.
+	// waitAgain is how often the pacer looks for the group, if nothing reports a new one.
 	waitAgain = time.Second
-	// waitSoon is how often a group that is there is looked at until it has its rule, and
-	// waitMost how long it may take to get one: systemd and runc write it before they start
-	// anything.
+	// waitSoon is how often an existing group is checked until it has its rule, and waitMost
+	// how long it may take to get one: systemd and runc write it before they start anything.
 	waitSoon = 5 * time.Millisecond
 	waitMost = 2 * time.Second
 )
 
-// await has a job wait for its group. The record says meanwhile that nobody holds anything.
+// await makes a job wait for its group. Meanwhile the record says that nothing is held.
 func (s *server) await(h held, why string) error {
 	h.job.Lapsed = why
 	next, err := h.record.Replace(h.job)
@@ -69,7 +69,7 @@ func (s *server) forgo(limited Place) error {
 	return w.record.Done()
 }
 
-// tryWaiting takes up those whose group is there again.
+// tryWaiting takes up the waiting jobs whose groups exist again.
 func (s *server) tryWaiting(now time.Duration) {
 	for limited, w := range s.waiting {
 		if now < w.next && !w.watch.arrived {
@@ -95,8 +95,8 @@ func (s *server) tryWaiting(now time.Duration) {
 	}
 }
 
-// takeUp paces a group that is there again, once it has a rule. One that gets none has lost its
-// limit, and nobody is to hold it.
+// takeUp paces a group that exists again, once it has a rule. A group that gets none has lost
+// its limit, and the pacer does not hold it.
 func (s *server) takeUp(w *waiting, g cgroupfs.Group, now time.Duration) {
 	rules, err := g.RulesIfAny()
 	j, some := JobFor(g, rules)
@@ -123,7 +123,7 @@ func (s *server) takeUp(w *waiting, g cgroupfs.Group, now time.Duration) {
 	}
 }
 
-// dueWaiting is when the next of them is to be looked at.
+// dueWaiting is when to check the next of them.
 func (s *server) dueWaiting(until time.Duration) time.Duration {
 	for _, w := range s.waiting {
 		if w.watch.arrived {

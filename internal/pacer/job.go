@@ -17,10 +17,10 @@ type Job struct {
 	WBPS    uint64          `json:"wbps"`             // bytes a second, of all of them together
 	Missed  string          `json:"missed,omitempty"` // whom the pacer cannot stop, in its record
 	Count   string          `json:"count,omitempty"`  // what is counted: all that is written is CountWritten
-	// KeptIn are files in which whoever made the group keeps its limit: if the group goes, the
-	// next of its name is held, as long as one of them is there.
+	// KeptIn are files in which the group's owner keeps its limit: if the group goes, the pacer
+	// holds the next group of its name, as long as one of the files exists.
 	KeptIn []string `json:"kept_in,omitempty"`
-	// Lapsed is why nobody holds the group now, in its record; empty: the pacer does.
+	// Lapsed is why the group is not held now, in its record; empty: the pacer holds it.
 	Lapsed string `json:"lapsed,omitempty"`
 }
 

@@ -105,7 +105,7 @@ func (r *roster) enumerate() error {
 	for i := range r.places {
 		p := &r.places[i]
 		pids, err := p.group.Processes()
-		// A group that goes has none; a threaded one's are those of a group above.
+		// A group that vanishes has none; those of a threaded group belong to a group above.
 		if err != nil && (p.group == r.limited || !cgroupfs.IsGone(err) && !errors.Is(err, unix.EOPNOTSUPP)) {
 			return err
 		}

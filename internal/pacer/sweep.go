@@ -25,8 +25,8 @@ func Paced(dir state.Dir) ([]Job, error) {
 	return jobs, err
 }
 
-// Holding lists what is paced, as Paced does. What a dead pacer held, and no other has taken
-// over, has lapsed.
+// Holding lists the groups that are paced, as Paced does. Groups of a dead pacer that no other
+// has taken over have lapsed.
 func Holding(dir state.Dir) ([]Job, error) {
 	jobs, err := Paced(dir)
 	if len(jobs) == 0 || os.Geteuid() != 0 { // it is root's

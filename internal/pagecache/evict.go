@@ -7,11 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Evict writes a range of a file to the disk and takes it out of the page cache.
-// Length is in bytes; 0 means to the end of the file. It waits for the disk.
+// Evict writes a range of a file to the disk and drops it from the page cache. Length is in
+// bytes; 0 means to the end of the file. It waits for the disk.
 //
-// The kernel is free to keep pages: those that are mapped or locked somewhere, and all
-// of a file system that lives in memory. Resident tells what is left.
+// The kernel may keep pages: those that are mapped or locked somewhere, and all pages of a file
+// system in memory. Resident says what is left.
 func Evict(f *os.File, off, length int64) error {
 	if err := ignoringEINTR(func() error { return unix.Fdatasync(int(f.Fd())) }); err != nil {
 		return fmt.Errorf("fdatasync %s: %w", f.Name(), err)

@@ -12,9 +12,9 @@ import (
 // ErrNotRegular says that a name is no regular file's.
 var ErrNotRegular = errors.New("not a regular file")
 
-// Open opens a regular file for reading, and waits for nobody: whoever owns the directory can
-// put a FIFO, a device or a link in the file's place at any time, or have a lease on it. What
-// is opened is what was looked at.
+// Open opens a regular file for reading, without ever waiting: the owner of the directory can
+// put a FIFO, a device or a link in the file's place at any time, or have a lease on it. It
+// opens exactly the file that it has checked.
 func Open(name string) (*os.File, error) {
 	refused := func(err error) (*os.File, error) { return nil, &fs.PathError{Op: "open", Path: name, Err: err} }
 	look, err := unix.Open(name, unix.O_PATH|unix.O_CLOEXEC, 0)

@@ -19,12 +19,12 @@ type Residency struct {
 	StateKnown       bool
 }
 
-// Resident looks up a range of a file. Length is in bytes; 0 means to the end of the
-// file. Pages are counted at their full size, so that Cached can exceed the range by
-// what is left of its first and last page.
+// Resident looks up a range of a file. Length is in bytes; 0 means to the end of the file.
+// Pages are counted at their full size, so Cached can exceed the range by the rest of its first
+// and last page.
 //
-// The kernel tells only the file's owner, and who may write to it (mincore(2)); others
-// get an error, and never a guess.
+// The kernel tells only the file's owner, and users who may write to it (mincore(2)); others
+// get an error, never a guess.
 func Resident(f *os.File, off, length int64) (Residency, error) {
 	r, err := statCache(f, off, length)
 	// EPERM is also what a container's filter gives for a call that it does not know.
@@ -47,8 +47,8 @@ func statCache(f *os.File, off, length int64) (Residency, error) {
 	}, err
 }
 
-// coreMost bounds what is counted page by page, where there is no cachestat(2): a second or two.
-// Anybody can make a file larger than that, of holes alone.
+// coreMost bounds what is counted page by page, without cachestat(2): a second or two. Any user
+// can make a larger file that consists of holes.
 const coreMost = 256 << 30
 
 var errHuge = errors.New("it is larger than 256 GiB, which this kernel cannot tell at once")

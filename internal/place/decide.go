@@ -40,7 +40,7 @@ type Below struct {
 type Decision struct {
 	Group Group
 	Hold  limit.Hold
-	// Paced is what weir's pacer is to hold; nil: nothing.
+	// Paced is what weir's pacer has to hold; nil: nothing.
 	Paced *Paced
 	// Escapes is what it is to hold of what the kernel charges to other groups, and of the
 	// group's own with that (cgroup v2); nil: nothing.
@@ -52,8 +52,8 @@ type Decision struct {
 type Expected struct {
 	Placed
 	Expectation
-	// Foreign is what is expected to hold writes over files of other groups, which the kernel
-	// charges to those; nil: it charges them to no other group than the rest.
+	// Foreign is what is expected to hold writes to other groups' files, which the kernel
+	// charges to those groups; nil: there are no such writes.
 	Foreign *By
 }
 
@@ -94,8 +94,8 @@ func Decide(g Group, all []Placed, how limit.Hold) (Decision, error) {
 	return d, nil
 }
 
-// escapes is what the pacer is to hold of what the kernel charges to other groups: where the
-// kernel's writeback is to hold a limit on bytes.
+// escapes returns what the pacer has to hold of what the kernel charges to other groups, if the
+// kernel's writeback has to hold a limit on bytes.
 func (d Decision) escapes(sites []Site) *Paced {
 	g := d.Group
 	switch {
@@ -117,7 +117,7 @@ func (d Decision) escapes(sites []Site) *Paced {
 	return pacedBy(g.Rules, sites)
 }
 
-// foreign is what is expected to hold writes over files of other groups at a site, where the
+// foreign says what is expected to hold writes to other groups' files at a site, if the
 // kernel's writeback holds the group's own.
 func (d Decision) foreign(s Site) *By {
 	if d.Group.Root { // v1's: whose writeback is everybody's

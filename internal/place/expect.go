@@ -20,7 +20,7 @@ const (
 	Nothing   Mechanism = ""
 )
 
-// By is what is expected to hold one path of I/O.
+// By says what is expected to hold one path of I/O.
 type By struct {
 	Mechanism Mechanism `json:"mechanism"`
 	// Ahead: only the disk is held, and the writer runs ahead in memory until memory is full.
@@ -31,8 +31,7 @@ type By struct {
 // Holds reports whether the writer itself is held.
 func (b By) Holds() bool { return b.Mechanism != Nothing && !b.Ahead }
 
-// An Expectation is what is expected to hold a group's I/O on a device, by how the I/O is
-// done.
+// An Expectation says what is expected to hold a group's I/O on a device, for each path of I/O.
 type Expectation struct {
 	Direct, Sync, Buffered By // writes
 	Mapped                 By // with msync

@@ -12,9 +12,9 @@ import (
 	"github.com/weir-io/weir/internal/systemd"
 )
 
-// Pacing is how the pacer is to hold a group by a decision; nil: it is to let it go. On v2
-// systemd keeps the limit of a unit, if the group is one's, over its restarts, and the pacer
-// is to hold the unit's next group too.
+// Pacing returns how the pacer has to hold a group by a decision; nil: it has to release it. On
+// v2 systemd keeps the limit of a unit over its restarts, and the pacer has to hold the unit's
+// next group too.
 func (h Host) Pacing(d Decision, unit string) (*limit.Pacing, error) {
 	how := &limit.Pacing{Count: pacer.CountWritten}
 	switch {

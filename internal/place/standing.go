@@ -9,12 +9,13 @@ import (
 	"github.com/weir-io/weir/internal/limit"
 )
 
-// Standing decides of the limits that a group has in force, as it is held now. chains are the
-// ways from mounts to devices that count, such as those of the group's processes: the file system
-// of the first on a device says what becomes of its writeback, as it does for weir set and why.
+// Standing makes the decision about the limits that a group has in force, as it is held now.
+// chains are the relevant ways from mounts to devices, such as those of the group's processes:
+// the file system of the first one on a device decides about its writeback, as for weir set and
+// why.
 //
-// Of another root's host it is not known whether weir's pacer runs there, so that nothing is
-// said of writes over files of other groups.
+// For another root, weir does not know whether the pacer runs on that host, so it says nothing
+// about writes to other groups' files.
 func (h Host) Standing(g cgroupfs.Group, rules []cgroupfs.Rule, chains []blkdev.Chain) (Decision, error) {
 	var all []Placed
 	for _, r := range rules {
@@ -36,8 +37,8 @@ func (h Host) Standing(g cgroupfs.Group, rules []cgroupfs.Rule, chains []blkdev.
 	return d, err
 }
 
-// Brief says in some words what of the I/O that a rate bounds is expected to be held: "all",
-// "nothing", or what is not.
+// Brief says in a few words which I/O under a rate is expected to be held: "all", "nothing", or
+// what is not.
 func (e Expected) Brief(k limit.Key) string {
 	if k.IsRead() {
 		return briefly([]told{{"", e.Read}}, k)

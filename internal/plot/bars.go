@@ -53,7 +53,7 @@ const (
 // PartsMost is how many parts a histogram can have.
 const PartsMost = 13
 
-// partColours are told apart by hue where parts lie beside each other as a rule.
+// partColours differ in hue for parts that usually lie beside each other.
 var partColours = [PartsMost]string{"#9ca3af", "#d6d3d1", "#dc2626", "#fb923c", "#facc15", "#7c3aed", "#38bdf8", "#1d4ed8", "#059669", "#a5f3fc", "#84cc16", "#f9a8d4", "#292524"}
 
 // PartColour is the colour of a part by its place, the same in every picture.
@@ -96,8 +96,8 @@ func (h Histogram) draw(b *strings.Builder) {
 	h.drawLegend(b)
 }
 
-// drawCounts draws the columns, their height logarithmic: what is slow is rare, and must
-// be seen.
+// drawCounts draws the columns with logarithmic heights: slow operations are rare, and must be
+// visible.
 func (h Histogram) drawCounts(b *strings.Builder, f logFrame) {
 	most := 1.0
 	for _, c := range h.Columns {

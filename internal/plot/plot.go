@@ -32,8 +32,8 @@ type Chart struct {
 	XUnit    string
 	// Format writes a value of Y.
 	Format func(float64) string
-	// Log has Y in decades, from the one that the lowest point is in; points at 0 or below
-	// are at the bottom.
+	// Log makes Y logarithmic, from the decade of the lowest point on; points at 0 or below are
+	// at the bottom.
 	Log bool
 	// Stacked draws the lines as areas on top of each other, the first one at the bottom.
 	// Their points must have the same X. A point is where its stretch ends; the first

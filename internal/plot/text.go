@@ -85,8 +85,8 @@ func fill(words []string, between string, wide int) []string {
 	return lines
 }
 
-// spread gives each column the largest value of the points in it, and one without any that
-// of the point before; NaN where there is none.
+// spread gives each column the largest value of its points, and a column without points the
+// value of the point before; NaN if there is none.
 func spread(points []Point, f frame, columns int) []float64 {
 	all := make([]float64, columns)
 	for i := range all {

@@ -21,7 +21,7 @@ func Inside() bool { return os.Getenv(inside) == "1" }
 // Reenter runs this program again, with the same arguments, in a mount namespace of
 // its own, and returns its exit status. The child dies with its parent.
 func Reenter() (status int, err error) {
-	// PR_SET_PDEATHSIG goes by the thread that forked.
+	// PR_SET_PDEATHSIG depends on the thread that forked.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)

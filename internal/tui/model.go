@@ -6,7 +6,7 @@ import (
 	"github.com/weir-io/weir/internal/trace"
 )
 
-// A Frame is what there is to see at one moment.
+// A Frame is what the view shows at one moment.
 type Frame struct {
 	Whole  trace.Report // from the beginning on
 	Last   trace.Report // since the frame before

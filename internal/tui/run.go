@@ -10,15 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Options say what is shown, and where.
+// Options say what to show, and where.
 type Options struct {
 	Title   string        // what is traced
 	Window  time.Duration // how long
 	In, Out *os.File      // the terminal
 }
 
-// CanShow reports whether the view can be had: keys come from a terminal that this process
-// is in the foreground of, and the screen can be painted.
+// CanShow reports whether the view is possible: this process must be in the foreground of a
+// terminal that sends keys and can be painted.
 func CanShow(in, out *os.File) bool {
 	if term := os.Getenv("TERM"); term == "" || term == "dumb" {
 		return false

@@ -57,7 +57,7 @@ func (s *screen) leave() error {
 	return errors.Join(err, unix.IoctlSetTermios(int(s.in.Fd()), unix.TCSETS, &s.before))
 }
 
-// size is the terminal's, in characters; 0 where that is not known.
+// size is the terminal's size in characters; 0 if it is not known.
 func (s *screen) size() (width, height int) {
 	ws, err := unix.IoctlGetWinsize(int(s.out.Fd()), unix.TIOCGWINSZ)
 	if err != nil {
@@ -66,7 +66,7 @@ func (s *screen) size() (width, height int) {
 	return int(ws.Col), int(ws.Row)
 }
 
-// paint shows a text of lines that fit, if it is not what is shown already.
+// paint shows lines that fit, unless they are shown already.
 func (s *screen) paint(text string) error {
 	if text == s.shown {
 		return nil
@@ -76,8 +76,8 @@ func (s *screen) paint(text string) error {
 	return err
 }
 
-// keys waits for keys, for at most so long. After escape it waits for what follows, if
-// that is another key than the one of this name.
+// keys waits for keys, for a limited time. After escape it waits for what follows, to tell the
+// escape key from other keys.
 func (s *screen) keys(most time.Duration) ([]byte, error) {
 	var all []byte
 	for {

@@ -74,8 +74,8 @@ func lastOf(r trace.Report, kind string) trace.OpsReport {
 	return trace.OpsReport{Kind: kind}
 }
 
-// block shows one kind of operation: its figures, and bars of the last moment beside
-// those of the whole time.
+// block shows one kind of operation: its figures, and bars of the last moment beside those of
+// the whole time.
 func block(whole, last trace.OpsReport, f Frame, width int) []string {
 	lines := []string{
 		figures(whole.Kind, "rate", "p50", "p99", "max"),
@@ -116,8 +116,8 @@ func figuresOf(name string, o trace.OpsReport, seconds float64) string {
 	return figures(name, cli.PerSecond(float64(o.Count)/seconds), latency(o.P50), latency(o.P99), latency(most(o)))
 }
 
-// most is the longest operation, µs: that of the whole trace, or what the histogram says
-// where that was at another time.
+// most is the longest operation in µs: that of the whole trace, or the histogram's if the
+// longest was at another time.
 func most(o trace.OpsReport) float64 {
 	if n := len(o.Buckets); n > 0 {
 		return min(o.Max, o.Buckets[n-1].To)
