@@ -48,7 +48,8 @@ func newSet(a *app) *cobra.Command {
 			"Where the kernel does not hold buffered writes, as on cgroup v1, weir's pacer holds them (--hold auto). It pauses the\n" +
 			"target's processes for short moments, so that together they write no more than --write allows. On cgroup v2 it pauses\n" +
 			"them only for writes to files that the kernel charges to other cgroups, and it needs BPF to see those. --hold kernel\n" +
-			"turns the pacer off, also for a target that it already paces.",
+			"turns the pacer off, also for a target that it already paces. On cgroup v2 the pacer follows a unit through its restarts,\n" +
+			"but not through a boot: repeat weir set then.",
 		Example: "  weir set unit:nginx --read 10MB/s\n" +
 			"  weir set docker:web --write 10MB/s\n" +
 			"  weir set pid:4711 --write 10MB/s --on /data\n" +
