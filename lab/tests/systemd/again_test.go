@@ -21,7 +21,8 @@ func TestThePacerHoldsARestartedUnit(t *testing.T) {
 	disk := lab.Disk(t, lab.FS("ext4"))
 	const rate = 4e6
 	limited := filepath.Join(disk.Dir, "limited") // what it wrote before would wait for the limit, and slow it down later
-	unit := unitFile(t, "weir-again", `/bin/sh -c "until [ -e `+limited+` ]; do sleep 0.1; done; exec dd if=/dev/zero bs=64K count=40000 iflag=fullblock of=`+filepath.Join(disk.Dir, "f")+`"`)
+	unit := unitFile(t, "weir-again", `/bin/sh -c "until [ -e `+limited+` ]; do sleep 0.1; done; exec dd if=/dev/zero bs=64K count=40000 iflag=fullblock of=`+
+		filepath.Join(disk.Dir, "f")+`$$$$"`) // each start writes another file: to truncate one waits for its writeback
 	target := "unit:" + unit
 	output(t, "weir", "set", target, "--write", "4MB/s", "--on", disk.Dir, "--hold", "pacer")
 	t.Cleanup(func() { forget(t, unit) })
