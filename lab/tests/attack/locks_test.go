@@ -128,7 +128,7 @@ func TestRootsOwn(t *testing.T) {
 	})
 	t.Run("a directory in /tmp", func(t *testing.T) {
 		squatted := fmt.Sprintf("/tmp/weir-%d", other)
-		if err := os.Chmod("/tmp", 0o1777); err != nil {
+		if err := os.Chmod("/tmp", 0o777|os.ModeSticky); err != nil {
 			t.Fatal(err)
 		}
 		start(t, nil, "squat", squatted).begin(t)
