@@ -116,10 +116,10 @@ func TestTheFileIsTheVolumesOwn(t *testing.T) {
 	if err := unix.Renameat2(unix.AT_FDCWD, v.Image, unix.AT_FDCWD, other.Image, unix.RENAME_EXCHANGE); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, "another file", "volume", "up", v.Name)
+	refused(t, "is not the file that", "volume", "up", v.Name)
 	weirSays(t, "volume", "up", v.Name, "--accept-file")
 	weirSays(t, "volume", "down", v.Name)
-	refused(t, "another file", "volume", "up", other.Name)
+	refused(t, "is not the file that", "volume", "up", other.Name)
 	if err := unix.Renameat2(unix.AT_FDCWD, v.Image, unix.AT_FDCWD, other.Image, unix.RENAME_EXCHANGE); err != nil {
 		t.Fatal(err)
 	}

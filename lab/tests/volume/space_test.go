@@ -117,7 +117,7 @@ func TestTheFilesAreLookedAt(t *testing.T) {
 	if err := os.WriteFile(v.Image, []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, "another file", "volume", "delete", name)
+	refused(t, "is not the file that", "volume", "delete", name)
 	weirSays(t, "volume", "forget", name)
 	if text, err := os.ReadFile(v.Image); string(text) != "mine" {
 		t.Errorf("the file has %q, %v", text, err)
