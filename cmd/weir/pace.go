@@ -27,7 +27,7 @@ func (a *app) jobOf(g cgroupfs.Group) (*pacer.Job, error) {
 	if a.root != "/" {
 		return nil, nil
 	}
-	jobs, err := pacer.Paced(a.state)
+	jobs, err := pacer.Holding(a.state)
 	if err != nil {
 		return nil, err
 	}

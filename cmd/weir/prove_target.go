@@ -70,7 +70,7 @@ func (a *app) proveTarget(ctx context.Context, spec string, f *proveFlags) error
 			limited = limited.Parent() // it is what is charged, and limited
 		}
 		place := prove.Place{Host: a.launchHost(), Target: limited, Inside: inside, Limit: b.Limit, Unit: t.Owner.Unit}
-		if job != nil && slices.Contains(job.Devices, b.Device) {
+		if job != nil && job.Lapsed == "" && slices.Contains(job.Devices, b.Device) {
 			place.Paced, place.Escapes = job.Count == pacer.CountWritten, job.Count == pacer.CountEscaped
 		}
 		if job != nil && t.Group.Hierarchy().Version == cgroupfs.V1 {

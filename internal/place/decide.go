@@ -125,7 +125,11 @@ func (d Decision) foreign(s Site) *By {
 	}
 	for _, p := range []*Paced{d.Paced, d.Escapes} {
 		if p.holds(s) {
-			return &By{Mechanism: Pacer, Why: s.uncounted()}
+			by := &By{Mechanism: Pacer}
+			if _, ops := s.Limit.WIOPS.Number(); ops {
+				by.Why = "the pacer counts bytes, not operations"
+			}
+			return by
 		}
 	}
 	return &By{Why: "the kernel charges them to those groups" + d.blind()}

@@ -100,6 +100,12 @@ func (d Decision) Notes() []string {
 	case d.Group.Version == cgroupfs.V2 && d.Paced == nil && d.Binds():
 		notes = append(notes, "expected NOT to hold: writes to other groups' files, which the kernel charges to those groups"+d.blind())
 	}
+	for _, e := range d.Places {
+		if e.Foreign != nil && e.Foreign.Holds() && e.Foreign.Why != "" {
+			notes = append(notes, "note: the limit on operations does not apply to writes to other groups' files: "+e.Foreign.Why)
+			break
+		}
+	}
 	if d.Paced != nil {
 		notes = append(notes, "note: weir's pacer pauses all processes of the group for moments; they do not compute meanwhile")
 		if len(d.Paced.Devices) > 1 {
