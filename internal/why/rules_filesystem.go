@@ -1,6 +1,7 @@
 package why
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/weir-io/weir/internal/blkdev"
@@ -76,6 +77,40 @@ func dataJournal(f Facts) []Finding {
 }
 
 func (p Place) dataJournal() bool { return p.FS != nil && p.Err == nil && p.FS.DataJournal() }
+
+// journalWaits: in ordered mode ext4 ends a transaction once the data of the blocks that it has
+// allocated is on the disk. An fsync of anybody's waits for that, and so for the data of a
+// limited group that the throttle holds back. With delayed allocation and dioread_nolock,
+// which are the default since 5.6 (244adf6426ee), blocks are allocated as unwritten, and
+// nobody waits. Measured on 7.2, under 1 MB/s, beside a group that writes 3 MiB with an fsync
+// each time: 3.1 s with dioread_lock and with nodelalloc, 0.16 s by default, 0.02 s with
+// data=writeback.
+func journalWaits(f Facts) []Finding {
+	var found []Finding
+	for i, p := range f.Places {
+		if !f.onV2() || p.Err != nil || p.FS == nil || p.FS.FSType != "ext4" || p.dataJournal() || !p.Writeback || !p.bounds(false) {
+			continue
+		}
+		options := strings.Split(p.FS.SuperOptions, ",")
+		if slices.Contains(options, "data=writeback") {
+			continue
+		}
+		evidence := fsEvidence(p)
+		switch {
+		case slices.Contains(options, "nodelalloc"), slices.Contains(options, "dioread_lock"):
+		case f.Release.Before(5, 6) && !slices.Contains(options, "dioread_nolock"):
+			evidence = append(evidence, f.releaseEvidence()...)
+		default:
+			continue
+		}
+		found = append(found, Finding{Code: "journal-waits", Severity: Hurts, cells: scope{places: []int{i}}, Evidence: evidence,
+			Text: "An fsync of another group on this file system can wait for data that this limit holds back. ext4 commits its journal only when the data of newly allocated blocks is on the disk.",
+			Fixes: []Fix{{Text: "mount it with delalloc and dioread_nolock, the defaults of Linux 5.6 and later", Lines: []string{"umount " + p.FS.Point,
+				"mount -o delalloc,dioread_nolock " + p.FS.Source + " " + p.FS.Point}},
+				{Text: "or give the group a file system of its own: weir volume create"}}})
+	}
+	return found
+}
 
 // noCgroupWriteback: the file system is on a device, and what the kernel writes back
 // for it is charged to the root group.

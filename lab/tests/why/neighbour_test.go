@@ -1,0 +1,90 @@
+package why_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/lab"
+)
+
+const (
+	neighbourTime  = 8 * time.Second
+	neighbourWaits = time.Second // 3.1 s were seen, and 0.2 s where nobody waits
+)
+
+// On ext4 in ordered mode somebody else's fsync waits for the data that a limit holds back,
+// and weir why says so. As the fix mounts it, nobody does.
+func TestWhyNeighboursWait(t *testing.T) {
+	lab.Need(t, lab.Root, lab.Guest, lab.V2, lab.NoSystemd, lab.Once, lab.Rates, lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	remount := func(options string) {
+		t.Helper()
+		if err := unix.Unmount(disk.Dir, 0); err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.Mount(disk.Node, disk.Dir, "ext4", 0, options); err != nil {
+			t.Fatal(err)
+		}
+	}
+	remount("dioread_lock")
+	g := limited(t, "why-neighbour", disk)
+	g.limit(t, disk, "1000000")
+	foretold := explain(t, "cgroup:"+g.path, "--on", disk.Dir).want(t, "journal-waits", "hurts")
+	if worst := neighbour(t, g, disk); worst < neighbourWaits {
+		t.Errorf("the longest fsync beside it took %s", worst)
+	}
+	g.limit(t, disk, "max")
+	if worst := neighbour(t, g, disk); worst > neighbourWaits {
+		t.Errorf("without a limit the longest fsync took %s", worst)
+	}
+	g.limit(t, disk, "1000000")
+	foretold.paste(t, "dioread_nolock")
+	explain(t, "cgroup:"+g.path, "--on", disk.Dir).gone(t, "journal-waits")
+	if worst := neighbour(t, g, disk); worst > neighbourWaits {
+		t.Errorf("with the fix the longest fsync took %s", worst)
+	}
+}
+
+// neighbour writes and syncs small files while the group does so with larger ones, and
+// returns how long the longest fsync took.
+func neighbour(t *testing.T, g group, disk *lab.TestDisk) (worst time.Duration) {
+	t.Helper()
+	cmd := exec.Command("sh", "-c", `while :; do dd if=/dev/zero of="$0" bs=1M count=3 conv=fsync; rm "$0"; done`, filepath.Join(disk.Dir, "theirs"))
+	dir, err := os.Open(g.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd()), Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = dir.Close()
+	n := 0
+	for began := time.Now(); time.Since(began) < neighbourTime; n++ {
+		f, err := os.Create(filepath.Join(disk.Dir, "own"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Write(make([]byte, 4096)); err != nil {
+			t.Fatal(err)
+		}
+		at := time.Now()
+		if err := f.Sync(); err != nil {
+			t.Fatal(err)
+		}
+		worst = max(worst, time.Since(at))
+		_ = f.Close()
+		time.Sleep(50 * time.Millisecond) // a neighbour that seldom syncs
+	}
+	_ = unix.Kill(-cmd.Process.Pid, unix.SIGKILL)
+	_ = cmd.Wait()
+	lab.Await(t, 30*time.Second, "the group to be empty", func() bool { return g.get(t, "cgroup.procs") == "" })
+	t.Logf("%d fsyncs, the longest took %s", n, worst)
+	return worst
+}
