@@ -97,7 +97,7 @@ func journalWaits(f Facts) []Finding {
 		}
 		evidence := fsEvidence(p)
 		switch {
-		case slices.Contains(options, "nodelalloc"), slices.Contains(options, "dioread_lock"):
+		case slices.Contains(options, "nodelalloc"), slices.Contains(options, "nodioread_nolock"), slices.Contains(options, "dioread_lock"): // the kernel prints the first of the last two
 		case f.Release.Before(5, 6) && !slices.Contains(options, "dioread_nolock"):
 			evidence = append(evidence, f.releaseEvidence()...)
 		default:

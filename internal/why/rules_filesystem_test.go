@@ -15,16 +15,17 @@ func TestJournalWaits(t *testing.T) {
 		change func(*Facts)
 		want   bool
 	}{
-		"by default":                    {func(*Facts) {}, false},
-		"dioread_lock":                  {func(f *Facts) { f.Places[0].FS.SuperOptions = "rw,dioread_lock" }, true},
-		"nodelalloc":                    {func(f *Facts) { f.Places[0].FS.SuperOptions = "rw,nodelalloc" }, true},
-		"an old kernel":                 {func(f *Facts) { f.Release = old }, true},
-		"an old kernel, dioread_nolock": {func(f *Facts) { f.Release, f.Places[0].FS.SuperOptions = old, "rw,dioread_nolock" }, false},
-		"data=writeback":                {func(f *Facts) { f.Places[0].FS.SuperOptions = "rw,nodelalloc,data=writeback" }, false},
-		"data=journal":                  {func(f *Facts) { f.Places[0].FS.SuperOptions = "rw,nodelalloc,data=journal" }, false},
-		"XFS":                           {func(f *Facts) { f.Places[0].FS.FSType, f.Release = "xfs", old }, false},
-		"writeback is the root group's": {func(f *Facts) { f.Release, f.Places[0].Writeback = old, false }, false},
-		"a limit on reads alone":        {func(f *Facts) { f.Release = old; f.Places[0].Devices[0].Limit = limit.Limit{RBPS: limit.PerSecond(5)} }, false},
+		"by default":                     {func(*Facts) {}, false},
+		"dioread_lock":                   {func(f *Facts) { f.Places[0].FS.SuperOptions = "rw,dioread_lock" }, true},
+		"dioread_lock, as it is printed": {func(f *Facts) { f.Places[0].FS.SuperOptions = "rw,nodioread_nolock" }, true},
+		"nodelalloc":                     {func(f *Facts) { f.Places[0].FS.SuperOptions = "rw,nodelalloc" }, true},
+		"an old kernel":                  {func(f *Facts) { f.Release = old }, true},
+		"an old kernel, dioread_nolock":  {func(f *Facts) { f.Release, f.Places[0].FS.SuperOptions = old, "rw,dioread_nolock" }, false},
+		"data=writeback":                 {func(f *Facts) { f.Places[0].FS.SuperOptions = "rw,nodelalloc,data=writeback" }, false},
+		"data=journal":                   {func(f *Facts) { f.Places[0].FS.SuperOptions = "rw,nodelalloc,data=journal" }, false},
+		"XFS":                            {func(f *Facts) { f.Places[0].FS.FSType, f.Release = "xfs", old }, false},
+		"writeback is the root group's":  {func(f *Facts) { f.Release, f.Places[0].Writeback = old, false }, false},
+		"a limit on reads alone":         {func(f *Facts) { f.Release = old; f.Places[0].Devices[0].Limit = limit.Limit{RBPS: limit.PerSecond(5)} }, false},
 	} {
 		f := good()
 		c.change(&f)
