@@ -84,6 +84,7 @@ func init() {
 func TestRootsOwn(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.Guest, lab.Once, lab.NoSystemd, lab.Loop)
 	disk := lab.Disk(t, lab.FS("ext4"))
+	home(t, disk) // so that others can reach the disk
 	group, path := made(t, e.Cgroups, "owned")
 	sleeper := exec.Command("sleep", "600")
 	if err := sleeper.Start(); err != nil {
@@ -142,17 +143,43 @@ func TestRootsOwn(t *testing.T) {
 		if err := os.Chown(theirs, other, other); err != nil {
 			t.Fatal(err)
 		}
-		below := filepath.Join(group, "theirs") // a group that was delegated to another user
-		delegate(t, below, other)
-		t.Cleanup(func() { _ = os.Remove(below) })
-		said, status := run(t, func(cmd *exec.Cmd) {
-			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: other, Gid: other}}
-			cmd.Env = append(os.Environ(), "HOME="+theirs, "XDG_RUNTIME_DIR=")
-		}, "show", "--for", "0")
+		if !e.Cgroups.IOInV2 { // on v1 nobody but root sets limits
+			said, status := asOther(t, theirs, nil, "show", "--for", "0")
+			if status != 0 {
+				t.Errorf("status %d: %s", status, said)
+			}
+			return
+		}
+		delegated, _ := made(t, e.Cgroups, "delegated")
+		t.Cleanup(func() { emptied(t, delegated) })
+		delegate(t, delegated, other)
+		inside := filepath.Join(delegated, "inside")
+		delegate(t, inside, other)
+		in, err := os.Open(inside)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer in.Close()
+		said, status := asOther(t, theirs, in, "run", "--write", "9MB/s", "--on", disk.Dir, "--", "true")
 		if status != 0 {
 			t.Errorf("status %d: %s", status, said)
 		}
+		if entries, err := os.ReadDir(squatted); err != nil || len(entries) > 0 {
+			t.Errorf("in the other's directory: %v, %v", entries, err)
+		}
 	})
+}
+
+// asOther runs weir as another user, in a group of cgroup v2 if one is given.
+func asOther(t *testing.T, home string, group *os.File, args ...string) (said string, status int) {
+	t.Helper()
+	return run(t, func(cmd *exec.Cmd) {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: other, Gid: other}}
+		if group != nil {
+			cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(group.Fd())
+		}
+		cmd.Env = append(os.Environ(), "HOME="+home, "XDG_RUNTIME_DIR=")
+	}, args...)
 }
 
 // pacers are the processes of weir's pacer and its guards.
