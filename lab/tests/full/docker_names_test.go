@@ -96,7 +96,7 @@ func (d containerTest) half(t *testing.T) {
 			}
 			left = append(left, files...)
 		}
-		ended := strings.Contains(said, "it has ended meanwhile") || strings.Contains(said, "has just ended") || strings.Contains(said, "has no process")
+		ended := strings.Contains(said, "it has ended, so") || strings.Contains(said, "has just ended") || strings.Contains(said, "has no process")
 		if status != 0 && (len(left) > 0 || strings.Count(said, "\n") > 0 || !ended) {
 			t.Errorf("after %v it ends with %d, left %q, and says %q", time.Duration(i)*step, status, left, said)
 		}
