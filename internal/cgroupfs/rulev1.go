@@ -70,6 +70,9 @@ func parseRulesV1(rules []Rule, k limit.Key, text string) ([]Rule, error) {
 		if rate.IsUnlimited() {
 			continue
 		}
+		if n, _ := rate.Number(); k == limit.WBPS {
+			rate = limit.PerSecond(lentOn(n))
+		}
 		i := slices.IndexFunc(rules, func(r Rule) bool { return r.Device == dev })
 		if i < 0 {
 			i = len(rules)

@@ -134,7 +134,7 @@ func (h Holder) undo(fs *cgroupfs.FS, connect dialer) error {
 		if err != nil {
 			return err
 		}
-		lock, err := h.State.Try(lockName(j.Version, j.Group))
+		lock, err := h.State.Try(cgroupfs.LimitsLock(j.Version, j.Group))
 		if err != nil {
 			return err
 		}

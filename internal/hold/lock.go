@@ -3,7 +3,6 @@ package hold
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
@@ -28,7 +27,7 @@ func (h Holder) Lock(ctx context.Context, g cgroupfs.Group) (Locked, error) {
 		return Locked{}, err
 	}
 	version := g.Hierarchy().Version
-	lock, err := h.State.Wait(ctx, lockName(version, g.Path()), "the limits of cgroup "+g.Path(), state.LockMost)
+	lock, err := h.State.Wait(ctx, cgroupfs.LimitsLock(version, g.Path()), "the limits of cgroup "+g.Path(), state.LockMost)
 	if err != nil {
 		return Locked{}, err
 	}
@@ -39,8 +38,6 @@ func (h Holder) Lock(ctx context.Context, g cgroupfs.Group) (Locked, error) {
 
 // Unlock lets others change the group's limits.
 func (l Locked) Unlock() { l.lock.Unlock() }
-
-func lockName(v cgroupfs.Version, path string) string { return fmt.Sprintf("limits of %s %s", v, path) }
 
 const (
 	// settleTries and settlePause bound how long weir waits for a record that another weir has

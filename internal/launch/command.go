@@ -132,7 +132,7 @@ func (h Host) Run(ctx context.Context, room *Room, c Command) (Result, error) {
 	}
 	queued := func() time.Duration { return 0 }
 	if room.linger {
-		queued = watchQueue(room.IO, began)
+		queued = watchQueue(room.IO, began, h.lent(room))
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()

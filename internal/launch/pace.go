@@ -30,7 +30,21 @@ func (h Host) Pace(room *Room) (note string, err error) {
 	return note, nil
 }
 
-// Unpace makes the pacer release a room.
+// lent asks the pacer what it has let past the rules of a room; nil: it does not hold the room.
+func (h Host) lent(room *Room) func() map[blkdev.Number]uint64 {
+	if room.cell == nil {
+		return nil
+	}
+	return func() map[blkdev.Number]uint64 {
+		seen, err := (pacer.Client{State: h.State}).Seen(pacer.PlaceOf(room.IO, "blkio"))
+		if err != nil {
+			return nil // a pacer that has just begun has lent nothing
+		}
+		return seen.Lent
+	}
+}
+
+// Unpace has the pacer let a room go.
 func (h Host) Unpace(room *Room) error {
 	return (pacer.Client{State: h.State}).Remove(pacer.PlaceOf(room.IO, "blkio"))
 }

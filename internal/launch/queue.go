@@ -28,11 +28,14 @@ const (
 type queue struct {
 	rates map[blkdev.Number]*backlog
 	seen  time.Time
+	// lent says what has gone past the rules by now, for the pacer; nil: nothing has.
+	lent func() map[blkdev.Number]uint64
 }
 
 // A backlog is a leaky bucket for each of a device's two limits.
 type backlog struct {
 	last       cgroupfs.Stat
+	lent       uint64
 	bytes, ops time.Duration
 }
 
@@ -57,6 +60,22 @@ func (q *queue) look(rules []cgroupfs.Rule, stats []cgroupfs.Stat, now time.Time
 			b.bytes = drained(b.bytes, s.WrittenBytes-b.last.WrittenBytes, r.Limit.WBPS, passed)
 			b.ops = drained(b.ops, s.Writes-b.last.Writes, r.Limit.WIOPS, passed)
 			b.last = s
+		}
+	}
+}
+
+// repay takes off what the pacer has let past the rules. It is asked only where there seems to
+// be a queue.
+func (q *queue) repay(rules []cgroupfs.Rule) {
+	if q.lent == nil || q.left() < queueMin {
+		return
+	}
+	lent := q.lent()
+	for _, r := range rules {
+		n, bound := r.Limit.WBPS.Number()
+		if b := q.rates[r.Device]; b != nil && bound && lent[r.Device] > b.lent {
+			more := float64(lent[r.Device]-b.lent) / float64(n) * float64(time.Second)
+			b.bytes, b.lent = max(0, b.bytes-time.Duration(more)), lent[r.Device]
 		}
 	}
 }
@@ -94,19 +113,21 @@ func (q *queue) lookAt(g cgroupfs.Group, now time.Time) error {
 		return err
 	}
 	q.look(rules, stats, now)
+	q.repay(rules)
 	return nil
 }
 
 // queues reports whether a group's writes may wait in it after its last process has ended.
 func queues(g cgroupfs.Group) bool { return g.Hierarchy().Version == cgroupfs.V1 }
 
-// watchQueue reads a group's queue until it is stopped. stop reads it a last time, and returns
-// how long the queue needs.
-func watchQueue(g cgroupfs.Group, began time.Time) (stop func() time.Duration) {
+// watchQueue looks at a group's queue until it is stopped. stop looks for the last time,
+// and returns how long the queue needs.
+func watchQueue(g cgroupfs.Group, began time.Time, lent func() map[blkdev.Number]uint64) (stop func() time.Duration) {
 	if !queues(g) {
 		return func() time.Duration { return 0 }
 	}
 	q, quit, done := newQueue(began), make(chan struct{}), make(chan struct{})
+	q.lent = lent
 	go func() {
 		defer close(done)
 		tick := time.NewTicker(queueLook)

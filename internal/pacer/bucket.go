@@ -32,7 +32,16 @@ func (b *bucket) fill(now time.Duration) {
 // take removes bytes, even more than the bucket holds.
 func (b *bucket) take(bytes float64) { b.level -= bytes }
 
-// until returns how long it takes until the bucket holds level bytes.
+// share takes bytes that others hold to the same rate. It takes no more than there is, unless
+// something is not paid for yet: nobody is stopped for them alone.
+func (b *bucket) share(bytes float64) {
+	if b.level >= 0 {
+		bytes = min(bytes, b.level)
+	}
+	b.level -= bytes
+}
+
+// until is how long it takes for the bucket to hold so much.
 func (b *bucket) until(level float64) time.Duration {
 	return time.Duration((level - b.level) / b.rate * float64(time.Second))
 }

@@ -71,7 +71,10 @@ func (p *paced) attend(now time.Duration) error {
 		took := clockNow() - now
 		c.due = now + max(signalEvery, time.Duration(float64(took)/signalShare))
 		if c.whom != 0 {
-			p.bucket.fill(now)
+			// What a long write has made dirty since they were looked at is not what this costs.
+			if err := p.look(now); err != nil {
+				return err
+			}
 			c.most = p.bucket.level - p.bucket.rate*courtesyCost.Seconds()
 			c.until = now + courtesyMost
 			if c.what.Ending != 0 {

@@ -6,7 +6,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/escape"
 )
@@ -45,7 +44,9 @@ func (m *escaped) look(now time.Duration, members []int) (unseen float64, err er
 	return unseen, nil
 }
 
-func (m *escaped) on(devices []blkdev.Number) { m.meter.On(devices) }
+func (m *escaped) charged() float64 { return m.taken }
+
+func (m *escaped) on(j Job) { m.meter.On(j.Devices) }
 
 func (m *escaped) close() { m.meter.Close() }
 
@@ -82,22 +83,7 @@ func (c *cells) takeOver(j Job) error {
 	return errors.Join(err, c.set(false))
 }
 
-// share takes from the bucket what the kernel has charged to the group. It takes no more than
-// the bucket holds, unless escaped bytes are still to be repaid.
-func (p *paced) share() {
-	m, shares := p.meter.(*escaped)
-	if !shares {
-		return
-	}
-	if p.bucket.level >= 0 {
-		p.bucket.level = max(0, p.bucket.level-m.taken)
-	} else {
-		p.bucket.level -= m.taken
-	}
-}
-
-// watcher is what sees escapes. Without it the pacer pauses no process, because an
-// escape.Estimate can err.
+// watcher is what sees escapes. Without it nobody is stopped: an escape.Estimate errs.
 func (s *server) watcher() (*escape.Watcher, error) {
 	if !s.watched {
 		s.watched = true

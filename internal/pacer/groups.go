@@ -44,7 +44,7 @@ func (s *server) add(j Job) error {
 		err := h.record.Done()
 		h.job, h.record = j, record
 		p.bucket = newBucket(j.WBPS, clockNow())
-		p.meter.on(j.Devices)
+		p.meter.on(j)
 		p.plan(clockNow())
 		heap.Init(&s.loop.groups)
 		return err
@@ -68,6 +68,9 @@ func (s *server) begin(j Job) (*paced, error) {
 	}
 	meter, err := s.newMeter(j, limited)
 	if err != nil {
+		return nil, err
+	}
+	if err := j.repay(limited); err != nil {
 		return nil, err
 	}
 	name := cgroupfs.CellName(limited)
@@ -98,6 +101,7 @@ func (s *server) begin(j Job) (*paced, error) {
 
 // end releases a group.
 func (s *server) end(p *paced) error {
+	s.repayOf(p)
 	s.haltBut(p)
 	p.meter.close() // that takes files, of which there may be none left
 	err := p.cells.dissolve()

@@ -94,10 +94,24 @@ func (j Job) Cells(fs *cgroupfs.FS) (all []cgroupfs.Group, err error) {
 	return all, err
 }
 
-// Thaw resumes the processes of a job.
+// repay ends the loans to a group that a dead pacer has left.
+func (j Job) repay(limited cgroupfs.Group) error {
+	var errs []error
+	for _, d := range j.Devices {
+		if err := limited.Repay(d); !cgroupfs.IsGone(err) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Thaw lets the processes of a job go on.
 func (j Job) Thaw(fs *cgroupfs.FS) error {
 	all, err := j.Cells(fs)
 	errs := []error{err}
+	if limited, err := j.Limited.Find(fs); err == nil { // else Cells has said so
+		errs = append(errs, j.repay(limited))
+	}
 	for _, g := range all {
 		if err := g.Thaw(); !cgroupfs.IsGone(err) {
 			errs = append(errs, err)

@@ -41,6 +41,8 @@ type pace struct {
 	cycle time.Duration // from one stop of a group to its next, with the credit that there is
 	lull  time.Duration // between two looks at a group that writes nothing
 	soon  time.Duration // between two looks at one that may be about to write
+	eager bool          // there is credit to look more often for a while
+	greet bool          // there is some for who has just come
 }
 
 func (l *loop) pace() pace {
@@ -48,7 +50,8 @@ func (l *loop) pace() pace {
 	p := pace{cycle: cycleLeast, soon: time.Duration(float64(l.look*groups) / shareMost)}
 	p.lull = min(max(time.Duration(float64(l.look*groups)/share), cycleLeast/4), cycleLeast*groups)
 	p.lull = max(p.lull, p.soon)
-	if l.credit < 0 {
+	p.greet = l.credit > -creditMost
+	if p.eager = l.credit > 0; l.credit < 0 {
 		most := cycleMost * max(1, groups/10)
 		p.cycle += time.Duration(float64(most-cycleLeast) * min(1, float64(-l.credit)/float64(creditMost)))
 	}

@@ -1,7 +1,6 @@
 package pacer
 
 import (
-	"slices"
 	"time"
 
 	"github.com/weir-io/weir/internal/blkdev"
@@ -14,8 +13,11 @@ type meter interface {
 	// look returns the bytes since the last look that the kernel's rules have not seen. members
 	// are the group's processes.
 	look(now time.Duration, members []int) (unseen float64, err error)
-	// on sets the devices.
-	on(devices []blkdev.Number)
+	// charged is what the kernel was seen to charge in that look, and to hold: it takes of the
+	// bucket what there is.
+	charged() float64
+	// on says on which devices, and at what rate.
+	on(j Job)
 	close()
 }
 
@@ -28,59 +30,87 @@ func (s *server) newMeter(j Job, limited cgroupfs.Group) (meter, error) {
 		}
 		return newEscaped(j, limited, w, clockNow())
 	}
-	return &written{limited: limited, devices: slices.Clone(j.Devices)}, nil
+	m := &written{limited: limited}
+	m.on(j)
+	return m, nil
 }
 
 // written counts what a group's processes dirtied and the kernel's rules have not seen.
 type written struct {
-	limited cgroupfs.Group // whose rules the kernel keeps
-	devices []blkdev.Number
-	sum     process.Sum
-	last    process.IO
-	charged uint64
-	looked  bool
-	stats   *cgroupfs.OpenStats
+	limited   cgroupfs.Group // whose rules the kernel keeps
+	gates     map[blkdev.Number]*gate
+	ledger    ledger
+	least     float64 // see askLeast
+	uncounted float64 // what was charged and is not in the ledger yet
+	taken     float64 // see charged
+	sum       process.Sum
+	last      process.IO
+	looked    bool
+	stats     *cgroupfs.OpenStats
 }
 
-func (m *written) on(devices []blkdev.Number) { m.devices = slices.Clone(devices) }
-
-func (m *written) look(_ time.Duration, members []int) (unseen float64, err error) {
-	now := m.sum.Look(members, process.Proc)
-	more := now.Minus(m.last)
-	m.last = now
-	held, err := m.held()
-	if !m.looked { // what was before is not to be paid for
-		m.looked, held = true, 0
+// on opens a gate for each device. That its rule cannot be read is no error: nothing is lent
+// on it.
+func (m *written) on(j Job) {
+	m.least = float64(j.WBPS) * askLeast.Seconds()
+	gates := make(map[blkdev.Number]*gate)
+	rules, _ := m.limited.RulesIfAny()
+	for _, d := range j.Devices {
+		g := m.gates[d]
+		if g == nil {
+			g = &gate{}
+		}
+		g.rate = 0
+		for _, r := range rules {
+			if n, bound := r.Limit.WBPS.Number(); bound && r.Device == d {
+				g.rate = float64(n)
+			}
+		}
+		gates[d] = g
 	}
-	return float64(more.Written) - float64(more.Cancelled) - held, err
+	m.gates = gates
 }
 
-// held returns what the kernel charged for writes to the devices since the last look. On v2 it
-// returns 0 and all writes of the group count: there a charge may be the writeback of bytes
-// that were counted when they were dirtied (seen: twice the limit got through).
-func (m *written) held() (float64, error) {
+func (m *written) look(now time.Duration, members []int) (unseen float64, err error) {
+	io := m.sum.Look(members, process.Proc)
+	more := io.Minus(m.last)
+	m.last = io
+	charged, err := m.charge(now)
+	charged, m.uncounted = charged+m.uncounted, 0
+	if !m.looked { // what was before is not to be paid for
+		m.looked, charged = true, 0
+		for _, g := range m.gates {
+			g.waits = 0
+		}
+	}
+	unseen, m.taken = m.ledger.enter(float64(more.Written)-float64(more.Cancelled), charged, m.least, now)
+	return unseen, err
+}
+
+func (m *written) charged() float64 { return m.taken }
+
+// charge is what was charged for writing to the devices since the last look. On v2 that may be
+// the writeback of what was counted when it was made dirty (seen: twice the limit got through),
+// and is nothing: all writes of the group count.
+func (m *written) charge(now time.Duration) (more float64, err error) {
 	if m.limited.Hierarchy().Version == cgroupfs.V2 {
 		return 0, nil
 	}
 	if m.stats == nil {
-		var err error
 		if m.stats, err = m.limited.OpenStats(); err != nil {
-			return 0, err
+			return more, err
 		}
 	}
 	stats, err := m.stats.Bytes()
 	if err != nil {
-		return 0, err
+		return more, err
 	}
-	var all uint64
 	for _, s := range stats {
-		if slices.Contains(m.devices, s.Device) {
-			all += s.WrittenBytes
+		if g := m.gates[s.Device]; g != nil {
+			more += g.charge(s.WrittenBytes, now)
 		}
 	}
-	more := max(all, m.charged) - m.charged
-	m.charged = all
-	return float64(more), nil
+	return more, nil
 }
 
 func (m *written) close() {

@@ -1,6 +1,7 @@
 package pacer
 
 import (
+	"slices"
 	"time"
 )
 
@@ -19,6 +20,10 @@ type paced struct {
 	let     time.Duration // when the processes were let go last
 	halted  time.Duration // when they were stopped last
 	seen    time.Duration // the last look
+	fresh   time.Duration // when somebody has come last, or was born there
+	came    time.Duration // when somebody has come last
+	waits   time.Duration // until when a loan has them stopped
+	vain    time.Duration // by how much a watch is shorter: see watch
 	speed   float64       // how fast they wrote when they last could, in bytes a second
 	fast    float64       // how fast they have written lately at most
 	quiet   time.Duration // since when they have written nothing
@@ -35,7 +40,16 @@ const (
 	// lateMost: a pause may be late by an eighth of the time for which the processes were
 	// resumed. Otherwise processes that slow down would be looked at more and more often.
 	lateMost = 8
-	// runMost is the longest time between two looks at processes that write less than they may.
+	// letPart is that part for those who come and go, where the pacer has taken its processor
+	// time.
+	letPart = 3
+	// freshPart is which part of the time since somebody has come nobody may look at them: what
+	// they write at first is at once, and as fast as memory is.
+	freshPart = 32
+	// greetMost is for how long that is so for who has come from elsewhere, such as a command
+	// that is just started, also where the pacer has taken its processor time.
+	greetMost = 16 * time.Millisecond
+	// runMost is how long nobody looks at processes that write less than they may.
 	runMost = 4 * time.Millisecond
 	// settleTime is how long a process takes to return from the kernel, usually from a write of
 	// a megabyte.
@@ -82,15 +96,29 @@ func (p *paced) plan(at time.Duration) { p.next, p.due = at, at }
 
 // bring lists the processes, and moves newcomers to where they can be paused.
 func (p *paced) bring(now time.Duration) error {
+	arrived := p.roster.arrived
 	afresh, whole, err := p.roster.look(now)
 	if err != nil || !afresh {
 		return err
+	}
+	if !slices.Equal(p.roster.before, p.roster.members) {
+		if p.fresh = now; len(p.roster.before) == 0 { // the first ones
+			p.came = now
+		}
 	}
 	if p.rests(now) > 0 { // nobody is to be stopped; those who were may have gone
 		if whole && len(p.cells.all) > 0 {
 			p.cells.tidy(&p.roster, now)
 		}
 		return nil
+	}
+	if arrived { // to bring somebody takes up to 95 ms, in which that is to be counted
+		unseen, err := p.meter.look(now, p.roster.members)
+		if err != nil {
+			return err
+		}
+		p.count(unseen, now)
+		p.bucket.share(p.meter.charged())
 	}
 	if _, err := p.cells.gather(&p.roster, now); err != nil {
 		return err
@@ -107,6 +135,7 @@ func (p *paced) greet(now time.Duration) error {
 	if err := p.bring(now); err != nil {
 		return err
 	}
+	p.came = now
 	if p.stopped {
 		p.settled = false
 		now += settleTime
@@ -129,6 +158,10 @@ func (p *paced) step(now time.Duration, may pace) error {
 		return p.attend(now)
 	}
 	p.courtesy.whom = 0 // all may go on now
+	if p.stopped && now < p.waits {
+		p.plan(p.waits)
+		return nil
+	}
 	switch {
 	case p.stopped && !p.settled:
 		if err := p.look(now); err != nil {
@@ -151,15 +184,25 @@ func (p *paced) step(now time.Duration, may pace) error {
 		if err := p.set(false); err != nil {
 			return err
 		}
+		if p.spends() {
+			return p.halt(clockNow())
+		}
+		now = clockNow()
 	case p.bucket.level+(p.bucket.rate-p.speed)*(now-p.seen).Seconds() >= 0:
 		if err := p.look(now); err != nil {
 			return err
 		}
-	default:
-		return p.halt(now)
+	case p.writes():
+		return p.halt(clockNow())
+	default: // it is not what was thought
+		if err := p.look(clockNow()); err != nil {
+			return err
+		}
+		now = p.seen
 	}
 	if p.bucket.level < 0 {
-		return p.halt(now)
+		_ = p.writes() // they are stopped anyway
+		return p.halt(clockNow())
 	}
 	p.plan(now + p.run(now, may))
 	return nil
@@ -179,7 +222,7 @@ func (p *paced) look(now time.Duration) error {
 	unseen, err := p.meter.look(now, p.roster.members)
 	if err == nil {
 		p.count(unseen, now)
-		p.share()
+		p.bucket.share(p.meter.charged())
 	}
 	return err
 }
@@ -227,20 +270,39 @@ func (p *paced) run(now time.Duration, may pace) time.Duration {
 		}
 		return rest
 	}
+	soon := p.soon(now, may)
 	if p.speed == 0 && now-p.quiet > quietMost {
-		return may.lull
+		return min(may.lull, soon)
 	}
 	p.trust = min(2*p.trust, max(may.cycle, may.lull, runMost))
 	if p.fast == 0 { // they have just been started, and may write all they want to at once
-		return min(p.trust, cycleLeast/8)
+		return min(p.trust, cycleLeast/8, soon)
 	}
 	if p.speed == 0 {
-		return min(p.trust, may.cycle/8, max(p.lasts(p.fast), may.soon))
+		return min(p.trust, may.cycle/8, max(p.lasts(p.fast), may.soon), soon)
 	}
 	return min(max(p.lasts(p.speed), (now-p.let)/lateMost, runLeast), p.trust)
 }
 
-// lasts is how long it takes to write what the bucket holds and gets meanwhile.
+// soon is how long nobody looks at most at processes that have just been let go, or have just
+// come: at first for moments.
+func (p *paced) soon(now time.Duration, may pace) time.Duration {
+	wait, let, fresh := time.Hour, now-p.let, now-p.fresh
+	switch came := now - p.came; {
+	case alone && came > greetMost: // who is to be stopped does not run while the pacer does
+	case may.eager:
+		wait = min(let/lateMost, fresh/freshPart)
+	case may.greet && came < greetMost:
+		wait = came / freshPart
+	case p.fast > 0 && fresh > quietMost:
+		wait = let / lateMost
+	case p.fast > 0: // they come and go
+		wait = let / letPart
+	}
+	return max(runLeast, wait)
+}
+
+// lasts is how long it takes to write what the bucket has, and gets meanwhile.
 func (p *paced) lasts(speed float64) time.Duration {
 	if speed <= p.bucket.rate {
 		return time.Hour

@@ -23,7 +23,8 @@ type roster struct {
 	born     time.Duration   // when they told of some last
 	listed   time.Duration   // when the places were found last
 	arrivals *arrivals
-	arrived  bool // somebody was put into a place since
+	arrived  bool  // somebody was put into a place since
+	before   []int // the members before they were listed last
 }
 
 // A place is a group of the roster. A threaded one takes single threads.
@@ -101,7 +102,7 @@ func (r *roster) list() error {
 
 // enumerate lists the processes in the places.
 func (r *roster) enumerate() error {
-	r.members = r.members[:0]
+	r.before, r.members = r.members, r.before[:0]
 	for i := range r.places {
 		p := &r.places[i]
 		pids, err := p.group.Processes()

@@ -9,12 +9,14 @@ import (
 	"github.com/weir-io/weir/internal/escape"
 )
 
-// Seen is what the pacer knows of a group that it holds.
+// Seen is what the pacer knows of a group that it holds. All but Stops and Lent is of one that
+// is counted by CountEscaped.
 type Seen struct {
 	Stops   uint64                   `json:"stops"` // how often it was stopped
 	Told    bool                     `json:"told"`  // BPF sees what escapes; else the rest is empty
 	Escaped map[blkdev.Number]uint64 `json:"escaped"`
 	Files   []escape.File            `json:"files"`
+	Lent    map[blkdev.Number]uint64 `json:"lent"` // bytes that went past the kernel's rule, as they were paid for before
 }
 
 // seen answers a request for Seen.
@@ -24,6 +26,9 @@ func (s *server) seen(limited Place) (*Seen, error) {
 		return nil, fmt.Errorf("the pacer does not pace cgroup %s", limited.Path)
 	}
 	seen := &Seen{Stops: p.stops}
+	if m, is := p.meter.(*written); is {
+		seen.Lent = s.lent(p, m, clockNow())
+	}
 	m, is := p.meter.(*escaped)
 	if !is || s.escapes == nil {
 		return seen, nil

@@ -44,6 +44,7 @@ type server struct {
 	beaten time.Duration // when the guards were told last that the pacer runs
 
 	arrivals *arrivals
+	loans    []loan
 
 	escapes *escape.Watcher // see watcher
 	unseen  error           // why it cannot be had
@@ -206,12 +207,14 @@ func (s *server) run(ctx context.Context) error {
 		if due, some := s.loop.next(); some {
 			until = min(due, until)
 		}
-		until = s.dueWaiting(until)
+		until = s.repayBy(until)
 		if s.sleep(until) {
 			s.attend()
+			s.loop.spent = spent() // to answer is not part of pacing
 		}
 		now = clockNow()
 		s.beat(now)
+		s.repayDue(now)
 		s.thread.stay(now)
 		s.tryOrphans(now)
 		s.tryWaiting(now)
@@ -227,6 +230,7 @@ func (s *server) run(ctx context.Context) error {
 			if err := s.loop.step(now); err != nil {
 				s.fail(first, err)
 			}
+			s.lend(first, now)
 		}
 	}
 	return context.Cause(ctx)
@@ -275,6 +279,7 @@ func (s *server) attend() {
 
 // thaw resumes all groups.
 func (s *server) thaw() {
+	s.repayOf(nil)
 	for p := range s.jobs {
 		_ = p.letGo() // the guard does it too, and the next weir
 	}

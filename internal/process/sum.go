@@ -12,6 +12,8 @@ type Sum struct {
 	looked  bool
 	at      uint64 // the last look, in ticks since the boot
 	live    map[int]*counted
+	busiest *counted // see Busiest
+	writers int
 	adopted uint64 // when those without a parent here were looked at last, in ticks
 	ended   IO     // what went with nobody to take it over
 	total   IO
@@ -99,10 +101,22 @@ func (s *Sum) LookAt(members []int, listed uint64, from Source) IO {
 		round = !c.round
 		break
 	}
+	most, writers := uint64(0), 0
+	wrote := func(c *counted, more IO) {
+		if more.Written > 0 {
+			writers++
+		}
+		if more.Written > most {
+			s.busiest, most = c, more.Written
+		}
+	}
 	var gone map[int]*counted
 	lose := func(pid int, c *counted) {
 		_ = c.counter.Close()
 		delete(s.live, pid)
+		if s.busiest == c {
+			s.busiest = nil
+		}
 		if gone == nil {
 			gone = make(map[int]*counted)
 		}
@@ -111,6 +125,7 @@ func (s *Sum) LookAt(members []int, listed uint64, from Source) IO {
 	for _, pid := range members {
 		if c := s.live[pid]; c != nil {
 			if io, err := c.counter.IO(); err == nil {
+				wrote(c, io.Minus(c.last))
 				c.now(io, false)
 				c.round = round
 				continue
@@ -118,6 +133,7 @@ func (s *Sum) LookAt(members []int, listed uint64, from Source) IO {
 			lose(pid, c)
 		}
 		if c := s.open(pid, from); c != nil {
+			wrote(c, c.done())
 			c.round = round
 			s.live[pid] = c
 		}
@@ -139,6 +155,9 @@ func (s *Sum) LookAt(members []int, listed uint64, from Source) IO {
 		}
 		c.now(io, outside)
 		c.round = round
+	}
+	if writers > 0 {
+		s.writers = writers
 	}
 	orphans := len(gone) > 0 || now-s.adopted > adoptEvery
 	for len(gone) > 0 {
@@ -228,10 +247,19 @@ func (s *Sum) hand(gone map[int]*counted) (heirs map[int]bool) {
 	return heirs
 }
 
+// Busiest is who has written most between the last two looks in which somebody had, and how
+// many had; nil if that has ended. It is good until the next look.
+func (s *Sum) Busiest() (of Counter, writers int) {
+	if s.busiest == nil {
+		return nil, 0
+	}
+	return s.busiest.counter, s.writers
+}
+
 // Close stops counting.
 func (s *Sum) Close() {
 	for _, c := range s.live {
 		_ = c.counter.Close()
 	}
-	s.live = nil
+	s.live, s.busiest = nil, nil
 }

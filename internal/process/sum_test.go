@@ -268,3 +268,43 @@ func TestSumOfChildrenWaitedForAtOnce(t *testing.T) {
 		t.Errorf("then %d, want 42", got)
 	}
 }
+
+// Who writes most is known until it ends.
+func TestBusiest(t *testing.T) {
+	type process = struct {
+		Stat
+		written uint64
+		outside bool
+	}
+	now := table{1: process{Stat: Stat{Started: 1}}, 2: process{Stat: Stat{Started: 1}}, 3: process{Stat: Stat{Started: 1}}}
+	var s Sum
+	look := func(at uint64, wrote ...uint64) (busiest int, writers int) {
+		for i, n := range wrote {
+			p := now[i+1]
+			p.written += n
+			now[i+1] = p
+		}
+		members, from := now.source(at)
+		s.Look(members, from)
+		of, writers := s.Busiest()
+		if of != nil {
+			busiest = of.(opened).pid
+		}
+		return busiest, writers
+	}
+	check := func(what string, busiest, writers, want, of int) {
+		t.Helper()
+		if busiest != want || want != 0 && writers != of {
+			t.Errorf("%s: %d of %d, want %d of %d", what, busiest, writers, want, of)
+		}
+	}
+	busiest, writers := look(2, 5, 9, 0)
+	check("what was before does not count", busiest, writers, 0, 0)
+	busiest, writers = look(3, 1, 3, 0)
+	check("the second", busiest, writers, 2, 2)
+	busiest, writers = look(4)
+	check("nobody since", busiest, writers, 2, 2)
+	delete(now, 2)
+	busiest, writers = look(5)
+	check("it has ended", busiest, writers, 0, 0)
+}

@@ -6,12 +6,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/lab"
 	"github.com/weir-io/weir/lab/environ"
@@ -20,6 +17,7 @@ import (
 // An owned group is one that somebody else has made, with a writer in it, on v1 or v2.
 type owned struct {
 	target  string // as weir names it
+	join    string // puts a shell into it
 	procs   string // its list of processes
 	freezer string // the file that stops it, its owner's
 	writer  *exec.Cmd
@@ -45,6 +43,7 @@ func newOwned(t *testing.T, e environ.Environ, dir, name string) owned {
 		join += "; echo $$ > " + freezer + "/cgroup.procs"
 		o.freezer = freezer + "/freezer.state"
 	}
+	o.join = join
 	o.writer = exec.Command("sh", "-c", join+"; while :; do "+fill(o.file, pieces*16384)+"; rm "+o.file+"; done")
 	if err := o.writer.Start(); err != nil {
 		t.Fatal(err)
@@ -180,42 +179,4 @@ func TestNewcomersArePaced(t *testing.T) {
 		t.Errorf("in its first second it wrote %.2f of the limit", second)
 	}
 	weir(t, "clear", o.target)
-}
-
-// A signal reaches a process that is stopped for a long debt: what ends it does so at once.
-func TestSignalsReachTheStopped(t *testing.T) {
-	e := lab.Need(t, lab.Root, lab.NoSystemd, lab.FS("ext4"))
-	disk := lab.Disk(t, lab.FS("ext4"))
-	const size32, most = 32 << 20, 200 * time.Millisecond
-	for _, s := range []os.Signal{unix.SIGTERM, unix.SIGKILL} {
-		file := filepath.Join(disk.Dir, "f")
-		cmd := exec.Command("weir", "run", "--quiet", "--hold", "pacer", "--write", "1MiB/s", "--on", disk.Dir, "--",
-			"sh", "-c", "echo $$ > "+file+".pid; exec dd if=/dev/zero of="+file+" bs=32M count=1 iflag=fullblock status=none")
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		lab.Await(t, 20*time.Second, "the write", func() bool { return size(file) == size32 })
-		time.Sleep(300 * time.Millisecond) // it has stopped
-		text, err := os.ReadFile(file + ".pid")
-		if err != nil {
-			t.Fatal(err)
-		}
-		pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		began := time.Now()
-		if err := unix.Kill(pid, s.(unix.Signal)); err != nil {
-			t.Errorf("%s: it was not stopped for its debt of 32 s: %v", s, err)
-		}
-		_ = cmd.Wait() // it ends as the command does
-		took := time.Since(began)
-		t.Logf("%s: ended after %s", s, took)
-		if bound := map[bool]time.Duration{true: most, false: stoppedMax(e)}[e.Lane == "native"]; took > bound {
-			t.Errorf("%s: ended after %s, want %s at most", s, took, bound)
-		}
-		if err := os.Remove(file); err != nil {
-			t.Fatal(err)
-		}
-	}
 }

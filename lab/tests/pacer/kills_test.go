@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -96,42 +95,6 @@ func send(t *testing.T, s unix.Signal, pids ...int) {
 			t.Fatal(err)
 		}
 	}
-}
-
-// Whoever of the pacer and its guards is stopped, nobody stays stopped for it.
-func TestStopsOfThePacer(t *testing.T) {
-	e := lab.Need(t, lab.Root, lab.V1, lab.NoSystemd, lab.FS("ext4"))
-	disk := lab.Disk(t, lab.FS("ext4"))
-	o := newOwned(t, e, disk.Dir, "lab-stops")
-	rate := lab.Scaled(e, 40<<20)
-	weir(t, "set", o.target, "--write", fmt.Sprint(rate), "--on", disk.Dir, "--hold", "pacer")
-	ready := func() bool { return len(running(t, "__pacer")) == 1 && len(running(t, "__guard")) == guards }
-	goesOn := func(after string) {
-		t.Helper()
-		before, began := size(o.file), time.Now()
-		for size(o.file) == before {
-			if time.Since(began) > stoppedMax(e) {
-				t.Fatalf("after %s nothing was written for %s", after, time.Since(began))
-			}
-			time.Sleep(time.Millisecond)
-		}
-	}
-	lab.Await(t, 20*time.Second, "the pacer", ready)
-	pacer := running(t, "__pacer")
-	send(t, unix.SIGSTOP, pacer...)
-	goesOn("SIGSTOP to the pacer")
-	lab.Await(t, 20*time.Second, "another pacer", func() bool { return ready() && !slices.Equal(running(t, "__pacer"), pacer) })
-	lab.Await(t, 20*time.Second, "its guards", ready)
-	guard := running(t, "__guard")[:1]
-	send(t, unix.SIGSTOP, guard...)
-	send(t, unix.SIGKILL, running(t, "__pacer")...)
-	goesOn("SIGSTOP to a guard and SIGKILL to the pacer")
-	send(t, unix.SIGCONT, guard...)
-	lab.Await(t, 20*time.Second, "another pacer and its guards", ready)
-	send(t, unix.SIGKILL, append(running(t, "__pacer"), running(t, "__guard")[:1]...)...)
-	goesOn("SIGKILL to the pacer and a guard")
-	lab.Await(t, 20*time.Second, "another pacer and its guards", ready)
-	weir(t, "clear", o.target)
 }
 
 const guards = 2

@@ -15,7 +15,7 @@ import (
 // writer has this test's program be a writer: its name, the file, and how many bytes.
 const writer = "WEIR_TEST_WRITER"
 
-var writers = map[string]func(f *os.File, bytes int) error{"mmap": writeMapped, "io_uring": writeUring, "timed": writeTimed}
+var writers = map[string]func(f *os.File, bytes int) error{"mmap": writeMapped, "io_uring": writeUring, "timed": writeTimed, "signalled": writeSignalled, "dsync": writeSynced}
 
 // TestMain is a writer for those who ask for one.
 func TestMain(m *testing.M) {

@@ -1,0 +1,75 @@
+package pacer
+
+import (
+	"testing"
+	"time"
+)
+
+// Each byte is paid for once: here, or in the kernel's throttle.
+func TestLedger(t *testing.T) {
+	const mb, least = 1e6, 0.5e6 // of 10 MB/s
+	type entry struct {
+		at               time.Duration
+		written, charged float64
+		owes, taken      float64
+		wants            bool
+		begins           bool
+		ends             bool
+		waits            float64
+	}
+	for name, entries := range map[string][]entry{
+		"direct":                  {{written: mb, charged: mb, taken: mb}},
+		"buffered":                {{written: mb, owes: mb}},
+		"dirtied, and synced":     {{written: 50 * mb, owes: 50 * mb}, {charged: 50 * mb, wants: true, begins: true, waits: 50 * mb}, {ends: true}},
+		"synced in pieces":        {{written: 50 * mb, owes: 50 * mb}, {charged: 0.3 * mb}, {charged: 0.3 * mb, wants: true, begins: true, waits: 0.6 * mb}, {charged: mb}, {ends: true}},
+		"a commit":                {{written: 0.1 * mb, owes: 0.1 * mb}, {at: time.Second, charged: 0.1 * mb}, {at: 2 * time.Second, charged: 0.1 * mb, taken: 0.1 * mb}},
+		"commits, each paid for":  {{written: 0.4 * mb, owes: 0.4 * mb}, {charged: 0.4 * mb}, {at: time.Second, written: 0.4 * mb, owes: 0.4 * mb}, {at: time.Second, charged: 0.4 * mb}},
+		"dirtied by others":       {{charged: mb, taken: mb}},
+		"charged before counted":  {{charged: mb, taken: mb}, {written: mb}, {written: mb, owes: mb}},
+		"direct in a loan":        {{written: 10 * mb, owes: 10 * mb}, {charged: 10 * mb, wants: true, begins: true, waits: 13 * mb}, {written: 5 * mb, charged: 5 * mb, owes: 5 * mb}, {ends: true, owes: 3 * mb}, {at: strictFor - 1, written: mb, charged: mb, owes: mb}, {at: strictFor, written: mb, charged: mb, taken: mb}},
+		"written back by others":  {{written: 10 * mb, owes: 10 * mb}, {at: 21 * time.Second}, {at: 42 * time.Second, charged: 10 * mb, taken: 10 * mb}},
+		"cut off":                 {{written: -mb, charged: 1000, owes: -mb, taken: 1000}},
+		"synced while it dirties": {{written: 10 * mb, owes: 10 * mb}, {written: 2 * mb, charged: 12 * mb, taken: 2 * mb, wants: true}},
+	} {
+		var l ledger
+		for i, e := range entries {
+			if e.ends {
+				l.end(e.at)
+			}
+			owes, taken := l.enter(e.written, e.charged, least, e.at)
+			if owes != e.owes || taken != e.taken || l.wants() != e.wants {
+				t.Errorf("%s, entry %d: owes %.0f, taken %.0f, wants a loan: %v; want %+v", name, i, owes, taken, l.wants(), e)
+			}
+			if e.begins {
+				l.begin(e.waits)
+			}
+			if e.ends && l.asked+l.unpaid > 0 {
+				t.Errorf("%s, entry %d: %+v", name, i, l)
+			}
+		}
+	}
+}
+
+// What waits at a rule goes through at its rate.
+func TestGate(t *testing.T) {
+	g := gate{rate: 1e6}
+	if more := g.charge(3e6, 0); more != 3e6 || g.waits != 3e6 {
+		t.Errorf("%.0f more, %.0f wait", more, g.waits)
+	}
+	if more := g.charge(4e6, time.Second); more != 1e6 || g.waits != 3e6 {
+		t.Errorf("%.0f more, %.0f wait", more, g.waits)
+	}
+	if g.charge(4e6, time.Minute); g.waits != 0 {
+		t.Errorf("%.0f wait", g.waits)
+	}
+}
+
+// What others hold to the rate takes what the bucket has, and stops nobody.
+func TestShare(t *testing.T) {
+	for level, want := range map[float64]float64{5: 2, 2: 0, 0: 0, -1: -4} {
+		b := bucket{level: level}
+		if b.share(3); b.level != want {
+			t.Errorf("of %.0f 3 leave %.0f, want %.0f", level, b.level, want)
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package pacer_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/lab"
+)
+
+// An end is how somebody ends a command that pays for one large write.
+type end struct {
+	signal unix.Signal
+	weir   bool // it is sent to weir, not to the command
+	timed  bool // the command is in timeout(1), which sends it
+}
+
+func (e end) String() string {
+	to := "the command"
+	if e.weir {
+		to = "weir"
+	}
+	if e.timed {
+		to += " by timeout"
+	}
+	return unix.SignalName(e.signal) + " to " + to
+}
+
+var ends = []end{{signal: unix.SIGTERM}, {signal: unix.SIGKILL}, {signal: unix.SIGINT}, {signal: unix.SIGINT, weir: true}, {signal: unix.SIGTERM, weir: true}, {signal: unix.SIGTERM, timed: true}}
+
+// A signal reaches a process that is stopped for a long debt: what ends it does so at once.
+func TestSignalsReachTheStopped(t *testing.T) {
+	e := lab.Need(t, lab.Root, lab.NoSystemd, lab.FS("ext4"))
+	disk := lab.Disk(t, lab.FS("ext4"))
+	bound := stoppedMax(e)
+	if e.Lane == "native" {
+		bound = 200 * time.Millisecond
+	}
+	var worst time.Duration
+	late, rounds := 0, lab.Times(t, "WEIR_SIGNALS", 2)
+	for i := range rounds {
+		how := ends[i%len(ends)]
+		took := ended(t, disk.Dir, how)
+		worst = max(worst, took)
+		if took > bound {
+			late++
+			t.Errorf("%s: ended after %s, want %s at most", how, took, bound)
+		}
+	}
+	t.Logf("%d of %d ended within %s, the last of them after %s", rounds-late, rounds, bound, worst)
+}
+
+// ended has a command pay for a write of half a minute, ends it, and returns how long that took.
+func ended(t *testing.T, dir string, how end) time.Duration {
+	t.Helper()
+	const most, after = 32 << 20, 1500 * time.Millisecond
+	file := filepath.Join(dir, "f")
+	_ = os.Remove(file) // of the last round
+	dd := "dd if=/dev/zero of=" + file + " bs=32M count=1 iflag=fullblock status=none"
+	script := "echo $$ > " + file + ".pid; exec " + dd
+	if how.timed {
+		script = fmt.Sprintf("date +%%s%%N > %s.pid; exec timeout %.1f %s", file, after.Seconds(), dd)
+	}
+	cmd := exec.Command("weir", "run", "--quiet", "--hold", "pacer", "--write", "1MiB/s", "--on", dir, "--", "sh", "-c", script)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lab.Await(t, 20*time.Second, "the write", func() bool { return size(file) == most })
+	text, err := os.ReadFile(file + ".pid")
+	if err != nil {
+		t.Fatal(err)
+	}
+	noted, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var began time.Time
+	if how.timed {
+		began = time.Unix(0, int64(noted)).Add(after)
+	} else {
+		time.Sleep(300 * time.Millisecond) // it has stopped
+		pid := noted
+		if how.weir {
+			pid = cmd.Process.Pid
+		}
+		began = time.Now()
+		if err := unix.Kill(pid, how.signal); err != nil {
+			t.Errorf("%s: it was not stopped for its debt of 32 s: %v", how, err)
+		}
+	}
+	_ = cmd.Wait() // it ends as the command does
+	return time.Since(began)
+}
+
+// Who gets a signal every 10 ms, as from a profiler, is let go for none of them for long.
+func TestASignalledWriterIsPaced(t *testing.T) {
+	e := lab.Need(t, lab.Root, lab.V1, lab.Rates, lab.Once, lab.FS("ext4"))
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(writer, "signalled")
+	disk := lab.Disk(t, lab.FS("ext4"))
+	const rate, seconds = 10e6, 4
+	lab.Ratio(t, "the writer", rate, lab.Band{Low: band(e).Low, High: lab.Written.High}, func() float64 {
+		return writes(t, disk.Dir, rate, seconds, fmt.Sprint("exec ", program, " ", filepath.Join(disk.Dir, "f"), " ", int(rate*seconds)))
+	})
+}
+
+// writeSignalled writes while it is sent a signal every 10 ms, which it catches.
+func writeSignalled(f *os.File, bytes int) error {
+	got := make(chan os.Signal, 1)
+	signal.Notify(got, unix.SIGALRM)
+	tick := unix.NsecToTimeval(int64(10 * time.Millisecond))
+	if _, err := unix.Setitimer(unix.ITIMER_REAL, unix.Itimerval{Interval: tick, Value: tick}); err != nil {
+		return err
+	}
+	for piece := make([]byte, 16384); bytes > 0; bytes -= len(piece) {
+		if _, err := f.Write(piece); err != nil {
+			return err
+		}
+	}
+	return nil
+}
