@@ -55,14 +55,15 @@ func (l *ledger) enter(written, charged, least float64, now time.Duration) (owes
 	default:
 		again := min(-more, l.paid[0]+l.paid[1])
 		l.spend(again)
+		l.again += again
 		// The rest was dirtied by others, or is direct and not counted yet.
 		taken, l.ahead = charged-again, -more-again
-		if l.again += again; l.again >= least || l.open || l.asked > 0 {
-			l.asked, l.again = l.asked+l.again, 0
-		}
 	}
 	if l.open || now < l.strict {
-		owes, taken = owes+taken, 0
+		owes, taken, l.again = owes+taken, 0, l.again+taken
+	}
+	if l.again >= least || l.open || l.asked > 0 {
+		l.asked, l.again = l.asked+l.again, 0
 	}
 	if l.ended {
 		owes += l.unpaid

@@ -26,7 +26,7 @@ func TestLedger(t *testing.T) {
 		"commits, each paid for":  {{written: 0.4 * mb, owes: 0.4 * mb}, {charged: 0.4 * mb}, {at: time.Second, written: 0.4 * mb, owes: 0.4 * mb}, {at: time.Second, charged: 0.4 * mb}},
 		"dirtied by others":       {{charged: mb, taken: mb}},
 		"charged before counted":  {{charged: mb, taken: mb}, {written: mb}, {written: mb, owes: mb}},
-		"direct in a loan":        {{written: 10 * mb, owes: 10 * mb}, {charged: 10 * mb, wants: true, begins: true, waits: 13 * mb}, {written: 5 * mb, charged: 5 * mb, owes: 5 * mb}, {ends: true, owes: 3 * mb}, {at: strictFor - 1, written: mb, charged: mb, owes: mb}, {at: strictFor, written: mb, charged: mb, taken: mb}},
+		"direct in a loan":        {{written: 10 * mb, owes: 10 * mb}, {charged: 10 * mb, wants: true, begins: true, waits: 13 * mb}, {written: 5 * mb, charged: 5 * mb, owes: 5 * mb}, {ends: true, owes: 3 * mb}, {at: strictFor - 1, written: 0.4 * mb, charged: 0.4 * mb, owes: 0.4 * mb}, {at: strictFor, written: 0.4 * mb, charged: 0.4 * mb, taken: 0.4 * mb}},
 		"written back by others":  {{written: 10 * mb, owes: 10 * mb}, {at: 21 * time.Second}, {at: 42 * time.Second, charged: 10 * mb, taken: 10 * mb}},
 		"cut off":                 {{written: -mb, charged: 1000, owes: -mb, taken: 1000}},
 		"synced while it dirties": {{written: 10 * mb, owes: 10 * mb}, {written: 2 * mb, charged: 12 * mb, taken: 2 * mb, wants: true}},

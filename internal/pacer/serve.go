@@ -207,7 +207,7 @@ func (s *server) run(ctx context.Context) error {
 		if due, some := s.loop.next(); some {
 			until = min(due, until)
 		}
-		until = s.repayBy(until)
+		until = s.repayBy(s.dueWaiting(until))
 		if s.sleep(until) {
 			s.attend()
 			s.loop.spent = spent() // to answer is not part of pacing
