@@ -14,7 +14,7 @@ import (
 type Signals struct {
 	Waiting uint64 // that a process or one of its threads would take if it ran
 	Ending  uint64 // of these, those that end the process
-	Asking  uint64 // of these, those that ask it to end, and that it catches
+	Asking  uint64 // of these, those that have it end itself or others, and that it catches or waits for
 	Ended   bool   // it has, or is ending
 }
 
@@ -22,8 +22,10 @@ type Signals struct {
 const harmless = 1<<(unix.SIGCHLD-1) | 1<<(unix.SIGCONT-1) | 1<<(unix.SIGURG-1) | 1<<(unix.SIGWINCH-1) |
 	1<<(unix.SIGSTOP-1) | 1<<(unix.SIGTSTP-1) | 1<<(unix.SIGTTIN-1) | 1<<(unix.SIGTTOU-1)
 
-// asking are the signals with which people end a program.
-const asking = 1<<(unix.SIGHUP-1) | 1<<(unix.SIGINT-1) | 1<<(unix.SIGQUIT-1) | 1<<(unix.SIGTERM-1)
+// asking are the signals with which people end a program, and those with which a timer or a child
+// has a program end others, or itself (timeout(1)).
+const asking = 1<<(unix.SIGHUP-1) | 1<<(unix.SIGINT-1) | 1<<(unix.SIGQUIT-1) | 1<<(unix.SIGTERM-1) |
+	1<<(unix.SIGALRM-1) | 1<<(unix.SIGCHLD-1)
 
 // threadsMost bounds how many threads of a process are asked.
 const threadsMost = 64
@@ -92,7 +94,10 @@ func signalsIn(file string) (s Signals, threads int, err error) {
 			caught = set
 		}
 	}
-	s.Waiting = pending &^ blocked &^ ignored
-	s.Ending, s.Asking = s.Waiting&^caught&^harmless, s.Waiting&caught&asking
+	take := pending &^ blocked &^ ignored
+	s.Ending = take &^ caught &^ harmless
+	// One that is blocked may be what the process is about to wait for (sigsuspend, signalfd).
+	s.Asking = (take&caught | pending&blocked&^ignored) & asking
+	s.Waiting = take | s.Asking
 	return s, threads, nil
 }
