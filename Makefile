@@ -17,7 +17,7 @@ LAB_FLAGS := $(if $(KERNEL),-kernel $(KERNEL)) $(if $(MODE),-mode $(MODE)) $(if 
 # Each part of the gate notes how long it took, in out/parts.
 PART := ./tools/part
 
-.PHONY: all build demo test quick unit lint lab lab-all kills sets soak quotas bench mutants fuzz man bpf check-bpf deps clean help
+.PHONY: all build demo test quick unit lint lab lab-all kills loops sets soak quotas bench mutants fuzz man bpf check-bpf deps clean help
 
 all: build
 
@@ -48,6 +48,11 @@ lab-all: ## the same on every kernel
 kills: build ## kill weir 100 times in each verb, at random moments
 	WEIR_KILLS=100 $(GO) run ./lab/cmd/lab -kernel 6.1 -lane uml -timeout 20m -run 'TestKill'
 	WEIR_KILLS=1000 $(GO) run ./lab/cmd/lab -lane native -timeout 20m -run 'TestKillsOfThePacer|TestKills$$'
+
+loops: build ## end, stop, pause and join paced groups a thousand times, and end pacers that have lent
+	WEIR_SIGNALS=100 WEIR_JOINS=1000 WEIR_STOPS=140 $(GO) run ./lab/cmd/lab -lane native -all -timeout 30m -run 'TestSignalsReach|TestASignalledWriter|TestJoins|TestStopsOf'
+	WEIR_KILLS=100 $(GO) run ./lab/cmd/lab -lane native -timeout 20m -run TestALoanIsRepaid
+	for mode in v1 v2; do WEIR_PAUSES=1000 WEIR_JOINS=1000 $(GO) run ./lab/cmd/lab -kernel newest -mode $$mode -lane uml -timeout 60m -run 'TestOwnersFreezer|TestJoins' || exit 1; done
 
 sets: ## set a limit 100 times on a running writer, direct, synchronous and buffered, on v1 and v2, with systemd and without
 	for kernel in 6.1 newest; do for mode in v1 v2; do WEIR_SETS=100 $(GO) run ./lab/cmd/lab -kernel $$kernel -mode $$mode -lane uml -timeout 90m -run TestSetOnARunningWriter || exit 1; done; done
