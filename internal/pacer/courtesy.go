@@ -64,17 +64,19 @@ func (p *paced) attend(now time.Duration) error {
 		c.owes, c.whom = c.whom, 0
 		return p.halt(now)
 	case p.stopped && p.settled && now >= c.due:
+		before := spent() // to bring somebody may take long, and no processor time
 		if err := p.bring(now); err != nil { // the group may have gone, or emptied
 			return err
 		}
 		c.whom, c.what = p.signalled(now)
-		took := clockNow() - now
+		took := spent() - before
 		c.due = now + max(signalEvery, time.Duration(float64(took)/signalShare))
 		if c.whom != 0 {
 			// What a long write has made dirty since they were looked at is not what this costs.
 			if err := p.look(now); err != nil {
 				return err
 			}
+			now = clockNow()
 			c.most = p.bucket.level - p.bucket.rate*courtesyCost.Seconds()
 			c.until = now + courtesyMost
 			if c.what.Ending != 0 {
