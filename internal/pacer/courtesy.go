@@ -64,7 +64,7 @@ func (p *paced) attend(now time.Duration) error {
 		c.owes, c.whom = c.whom, 0
 		return p.halt(now)
 	case p.stopped && p.settled && now >= c.due:
-		before := spent() // to bring somebody may take long, and no processor time
+		before := spent()                    // to bring somebody may take long, and no processor time
 		if err := p.bring(now); err != nil { // the group may have gone, or emptied
 			return err
 		}

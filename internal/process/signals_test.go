@@ -1,7 +1,10 @@
 package process
 
 import (
+	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -35,5 +38,24 @@ func TestSignalsOf(t *testing.T) {
 	got, err := SignalsOf(cmd.Process.Pid)
 	if want := (Signals{Waiting: 1<<(unix.SIGUSR1-1) | 1<<(unix.SIGTERM-1), Ending: 1 << (unix.SIGTERM - 1)}); err != nil || got != want {
 		t.Errorf("got %+v, %v; want %+v", got, err, want)
+	}
+}
+
+// A signal that a process has blocked counts if it may be about to wait for it.
+func TestSignalsThatAreBlocked(t *testing.T) {
+	const status = "State:\tS (sleeping)\nThreads:\t1\nSigPnd:\t0\nShdPnd:\t%x\nSigBlk:\t%x\nSigIgn:\t0\nSigCgt:\t0\n"
+	bit := func(s unix.Signal) uint64 { return 1 << (s - 1) }
+	for s, want := range map[unix.Signal]Signals{
+		unix.SIGALRM: {Waiting: bit(unix.SIGALRM), Asking: bit(unix.SIGALRM)},
+		unix.SIGTERM: {Waiting: bit(unix.SIGTERM), Asking: bit(unix.SIGTERM)},
+		unix.SIGUSR1: {},
+	} {
+		file := filepath.Join(t.TempDir(), "status")
+		if err := os.WriteFile(file, fmt.Appendf(nil, status, bit(s), bit(s)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, _, err := signalsIn(file); err != nil || got != want {
+			t.Errorf("%s: %+v, %v; want %+v", unix.SignalName(s), got, err, want)
+		}
 	}
 }

@@ -271,12 +271,12 @@ func TestSumOfChildrenWaitedForAtOnce(t *testing.T) {
 
 // Who writes most is known until it ends.
 func TestBusiest(t *testing.T) {
-	type process = struct {
-		Stat
-		written uint64
-		outside bool
+	now := table{}
+	for _, pid := range []int{1, 2, 3} {
+		p := now[pid]
+		p.Started = 1
+		now[pid] = p
 	}
-	now := table{1: process{Stat: Stat{Started: 1}}, 2: process{Stat: Stat{Started: 1}}, 3: process{Stat: Stat{Started: 1}}}
 	var s Sum
 	look := func(at uint64, wrote ...uint64) (busiest int, writers int) {
 		for i, n := range wrote {
