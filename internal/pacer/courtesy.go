@@ -41,6 +41,9 @@ const (
 	endEvery = 500 * time.Millisecond
 	// courtesyCost is how much they may write meanwhile, as time at the limit.
 	courtesyCost = 20 * time.Millisecond
+	// takeLeast is how long a process has to take such a signal, or one that asks it to end, and
+	// to do what that takes, whatever others write meanwhile: it may have to wait for a processor.
+	takeLeast = 2 * time.Millisecond
 	// courtesyPause bounds how often a process gets this courtesy: after a signal it gets none
 	// for this many times the debt that the signal caused. So a process that gets signals all
 	// the time, for example from a profiler, stays within the limit. A signal that ends the
@@ -110,7 +113,7 @@ func (p *paced) serve(now time.Duration) (goOn bool, err error) {
 		if err := p.look(now); err != nil {
 			return false, err
 		}
-		if p.bucket.level > c.most {
+		if p.bucket.level > c.most || c.what.Ending|c.what.Asking != 0 && now-p.let < takeLeast {
 			return true, nil
 		}
 	}
