@@ -14,6 +14,7 @@ type courtesy struct {
 	whom   int                   // who is let go for one; 0: nobody
 	what   process.Signals       // which signals those are
 	until  time.Duration         // for how long at most
+	over   bool                  // it has ended; its parent, which may be paused too, is to take note
 	most   float64               // to which level of the bucket at least
 	owes   int                   // who was let go last, until what that cost is known
 	waits  map[int]time.Duration // until when who has cost something is not let go again
@@ -81,7 +82,7 @@ func (p *paced) attend(now time.Duration) error {
 			}
 			now = clockNow()
 			c.most = p.bucket.level - p.bucket.rate*courtesyCost.Seconds()
-			c.until = now + courtesyMost
+			c.over, c.until = false, now+courtesyMost
 			if c.what.Ending != 0 {
 				c.until = now + endMost
 			}
@@ -109,11 +110,14 @@ func (p *paced) serve(now time.Duration) (goOn bool, err error) {
 		c.going[c.whom] = now + goingFor
 	}
 	_, going := c.going[c.whom]
-	if gone == nil && !left.Ended && now < c.until && (!taken || going) {
+	if (gone != nil || left.Ended) && !c.over {
+		c.over, c.until = true, now+takeLeast
+	}
+	if now < c.until && (!taken || going || c.over) {
 		if err := p.look(now); err != nil {
 			return false, err
 		}
-		if p.bucket.level > c.most || c.what.Ending|c.what.Asking != 0 && now-p.let < takeLeast {
+		if p.bucket.level > c.most || c.over || c.what.Ending|c.what.Asking != 0 && now-p.let < takeLeast {
 			return true, nil
 		}
 	}
