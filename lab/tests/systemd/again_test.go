@@ -75,9 +75,18 @@ func wrote(t *testing.T, unit string, over time.Duration) float64 {
 		}
 		return n
 	}
-	before, began := bytes(), time.Now()
+	// What is written at once is paid for after: from one write to another, both not counted.
+	next := func() (count float64, at time.Time) {
+		count, at = bytes(), time.Now()
+		for began := at; bytes() == count && time.Since(began) < over; at = time.Now() {
+			time.Sleep(10 * time.Millisecond)
+		}
+		return count, at
+	}
+	before, began := next()
 	time.Sleep(over)
-	return (bytes() - before) / time.Since(began).Seconds()
+	after, ended := next()
+	return (after - before) / ended.Sub(began).Seconds()
 }
 
 // killPacer kills weir's pacer; its guards start another.
