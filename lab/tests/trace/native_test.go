@@ -39,7 +39,7 @@ func TestPartsAddUp(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			g := newGroup(t)
 			j := c.job
-			j.File, j.Groups, j.For, j.Empty = filepath.Join(disk.Dir, c.name), g.dirs(), time.Second, 100_000
+			j.File, j.Groups, j.For, j.Empty = filepath.Join(disk.Dir, c.name), g.dirs(), 2*time.Second, 100_000
 			if j.Read {
 				written(t, j.File, j.Size)
 			}
