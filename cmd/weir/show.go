@@ -91,7 +91,7 @@ type showDevice struct {
 	Expected []place.Cell `json:"expected"`
 	Foreign  *place.By    `json:"foreign"`
 	Rates    *watch.Rates `json:"rates"`            // null: not measured, or the kernel counts nothing for the device
-	Volume   string       `json:"volume,omitempty"` // the volume of weir's that the device is
+	Volume   string       `json:"volume,omitempty"` // the name of the weir volume on this device
 
 	standing *place.Expected // nil: it is not known
 }

@@ -74,7 +74,7 @@ func TestNothingIsInherited(t *testing.T) {
 // Only root's helpers are helpers: their starter can have them do what he wants.
 func TestOnlyRootsHelpersAreHelpers(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("needs root")
+		t.Skip("needs root: it starts a process as another user")
 	}
 	for uid, want := range map[uint32]bool{0: true, 65534: false} {
 		cmd := exec.Command("/proc/self/exe")

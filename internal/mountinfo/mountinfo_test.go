@@ -132,9 +132,15 @@ func TestAsUpstream(t *testing.T) {
 	}
 	theirs, err := upstream.GetMountsFromReader(bytes.NewReader(own), nil)
 	if err != nil {
-		t.Skip("the other reader cannot read this host's:", err)
+		t.Logf("the other reader cannot read what this host has (%v); the corpus is compared with it", err)
 	}
 	ours, left := read(t, string(own))
+	if theirs == nil {
+		if left.Lines > 0 {
+			t.Errorf("%d lines are not read: %v", left.Lines, left)
+		}
+		return
+	}
 	if left.Lines > 0 || len(ours) != len(theirs) {
 		t.Fatalf("%d lines, theirs %d, %v", len(ours), len(theirs), left)
 	}

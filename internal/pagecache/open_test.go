@@ -22,10 +22,12 @@ func TestOpenWaitsForNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer leased.Close()
+	cases := map[string]error{"file": nil, "link": nil, "fifo": ErrNotRegular, "device": ErrNotRegular, ".": ErrNotRegular, "none": os.ErrNotExist, "leased": unix.EAGAIN}
 	if _, err := unix.FcntlInt(leased.Fd(), unix.F_SETLEASE, unix.F_WRLCK); err != nil {
-		t.Skip("no leases here:", err)
+		t.Logf("this file system has no leases: %v", err)
+		cases["leased"] = nil
 	}
-	for name, want := range map[string]error{"file": nil, "link": nil, "fifo": ErrNotRegular, "device": ErrNotRegular, ".": ErrNotRegular, "none": os.ErrNotExist, "leased": unix.EAGAIN} {
+	for name, want := range cases {
 		began := time.Now()
 		f, err := Open(at(name))
 		if err == nil {
@@ -42,13 +44,14 @@ func TestOpenWaitsForNobody(t *testing.T) {
 
 // Of a file that is larger than anybody's memory the pages are not counted one by one.
 func TestAHugeFileIsNotCounted(t *testing.T) {
-	f, err := os.Create(filepath.Join(t.TempDir(), "huge"))
+	fd, err := unix.MemfdCreate("huge", unix.MFD_CLOEXEC) // tmpfs takes files of any size
 	if err != nil {
 		t.Fatal(err)
 	}
+	f := os.NewFile(uintptr(fd), "huge")
 	defer f.Close()
 	if err := f.Truncate(coreMost + 1); err != nil {
-		t.Skip("no file can be so large here:", err)
+		t.Fatal(err)
 	}
 	if r, err := countCore(f, 0, 0); !errors.Is(err, errHuge) {
 		t.Errorf("%+v, %v", r, err)

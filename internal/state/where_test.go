@@ -9,7 +9,7 @@ import (
 // Whoever makes a user's directory in /tmp first does not keep the user from running weir.
 func TestWhereRecordsAre(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root can make the directories of other users")
+		t.Skip("needs root: it gives directories to other users")
 	}
 	const user, other = 4711, 4712
 	dir := func(root, name string, uid int) {

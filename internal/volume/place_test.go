@@ -22,7 +22,7 @@ func must(t *testing.T, err error) {
 // A file in the place of a volume's own is another's, whatever its owner and mode are.
 func TestAnotherFileIsNotTheVolumes(t *testing.T) {
 	if os.Getuid() != 0 {
-		t.Skip("volumes are root's")
+		t.Skip("needs root: weir accepts only files and directories that belong to root")
 	}
 	v := Volume{Name: "data", Image: filepath.Join(t.TempDir(), "data.img")}
 	must(t, os.WriteFile(v.Image, []byte("mine"), 0o600))
@@ -59,7 +59,7 @@ func TestAnotherFileIsNotTheVolumes(t *testing.T) {
 
 func TestRootsAlone(t *testing.T) {
 	if os.Getuid() != 0 {
-		t.Skip("volumes are root's")
+		t.Skip("needs root: weir accepts only files and directories that belong to root")
 	}
 	dir := t.TempDir()
 	if err := rootsAlone(dir); err != nil {

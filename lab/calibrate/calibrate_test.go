@@ -110,6 +110,6 @@ func cpuHierarchy(t *testing.T) string {
 			return dir
 		}
 	}
-	t.Skip("only root with v1's cpu controller can set a quota")
+	t.Skip("needs root and cgroup v1's cpu controller: the test sets a quota of processor time")
 	return ""
 }
