@@ -83,7 +83,7 @@ func (a *app) printUnseen(o trace.OpsReport) {
 	if o.Unseen.Seconds > 0 {
 		text += fmt.Sprintf(", at least %s in all", seconds1(o.Unseen.Seconds))
 	}
-	text += ": the kernel skipped some of weir's programs. The figures above leave these calls out"
+	text += ": the kernel skipped some BPF programs that weir had loaded. The figures above leave these calls out"
 	if o.Verdict.Partial {
 		text += ", so the shares may not be right for all calls. Trace again, for longer or on a less busy host"
 	}
@@ -168,7 +168,7 @@ func lostWords(lost trace.Lost) (words []string) {
 		{lost.Events, "slow operations not listed: they came too fast"},
 		{lost.Stacks, "sleeps whose reason the kernel did not tell (they count as other)"},
 		{lost.Files, "operations not counted by file: too many files"},
-		{lost.Missed, "times the kernel skipped one of weir's programs, for any process"},
+		{lost.Missed, "times the kernel skipped a BPF program that weir had loaded, for any process"},
 	} {
 		if l.n > 0 {
 			words = append(words, cli.Count(l.n)+" "+l.what)

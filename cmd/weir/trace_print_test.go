@@ -143,8 +143,8 @@ func TestPrintTraceNotFullySeen(t *testing.T) {
 	doc.Ops[1].Verdict.Partial = true
 	data, _ := printed(t, doc)
 	for _, want := range []string{
-		"12 calls not fully traced, at least 2.0 ms in all: the kernel skipped some of weir's programs. The figures above leave these calls out.\n",
-		"1 call not fully traced: the kernel skipped some of weir's programs. The figures above leave these calls out, so the shares may not be right for all calls. Trace again, for longer or on a less busy host.\n",
+		"12 calls not fully traced, at least 2.0 ms in all: the kernel skipped some BPF programs that weir had loaded. The figures above leave these calls out.\n",
+		"1 call not fully traced: the kernel skipped some BPF programs that weir had loaded. The figures above leave these calls out, so the shares may not be right for all calls. Trace again, for longer or on a less busy host.\n",
 	} {
 		if !strings.Contains(data, want) {
 			t.Errorf("%s\nwant %q", data, want)
