@@ -68,13 +68,25 @@ const (
 // IsHelper reports whether a process is such a helper, of this program and of root: a helper's
 // user could make it write anything (ptrace(2)).
 func IsHelper(pid int) bool {
-	args, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
-	return err == nil && (string(args) == "weir\x00"+Keeper+"\x00" || string(args) == "weir\x00"+Witness+"\x00") && IsOurs(pid)
+	args := argsOf(pid)
+	return (args == "weir\x00"+Keeper+"\x00" || args == "weir\x00"+Witness+"\x00") && isOurs(pid)
 }
 
-// IsOurs reports whether a process runs this program as root. A process that weir has just
-// forked does, until it executes another program.
-func IsOurs(pid int) bool {
+// MayBecomeHelper reports whether a process may execute a helper next: it runs this program as
+// root, as one that weir has just forked does, and is not in the background yet. A load is.
+func MayBecomeHelper(pid int) bool {
+	_, kind, _ := strings.Cut(argsOf(pid), "\x00")
+	return !strings.HasPrefix(kind, "__") && isOurs(pid)
+}
+
+// argsOf are the arguments of a process, each with a NUL after it.
+func argsOf(pid int) string {
+	args, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline") // one that has ended has none
+	return string(args)
+}
+
+// isOurs reports whether a process runs this program as root.
+func isOurs(pid int) bool {
 	proc := "/proc/" + strconv.Itoa(pid)
 	theirs, err := os.Stat(proc + "/exe")
 	if err != nil || !isRoots(proc) {

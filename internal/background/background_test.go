@@ -71,16 +71,27 @@ func TestNothingIsInherited(t *testing.T) {
 	}
 }
 
-// Only root's helpers are helpers: their starter can have them do what he wants.
+// Only root's helpers are helpers: their starter can have them do what he wants. Who is a load
+// becomes none, and is not to be taken for one that may.
 func TestOnlyRootsHelpersAreHelpers(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root: it starts a process as another user")
 	}
-	for uid, want := range map[uint32]bool{0: true, 65534: false} {
+	for _, c := range []struct {
+		uid     uint32
+		kind    string
+		is, may bool
+	}{
+		{0, Keeper, true, false},
+		{65534, Keeper, false, false},
+		{0, "run", false, true},
+		{65534, "run", false, false},
+		{0, "__load", false, false},
+	} {
 		cmd := exec.Command("/proc/self/exe")
-		cmd.Args = []string{"weir", Keeper}
+		cmd.Args = []string{"weir", c.kind}
 		cmd.Env = append(os.Environ(), asked+"=1")
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: c.uid, Gid: c.uid}}
 		stdin, err := cmd.StdinPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -88,8 +99,8 @@ func TestOnlyRootsHelpersAreHelpers(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		if is := IsHelper(cmd.Process.Pid); is != want {
-			t.Errorf("user %d's is a helper: %v", uid, is)
+		if is, may := IsHelper(cmd.Process.Pid), MayBecomeHelper(cmd.Process.Pid); is != c.is || may != c.may {
+			t.Errorf("%s of user %d is a helper: %v, may become one: %v", c.kind, c.uid, is, may)
 		}
 		_ = stdin.Close()
 		if err := cmd.Wait(); err != nil {

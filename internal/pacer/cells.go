@@ -252,7 +252,7 @@ func (c *cells) pass(pid int) {
 func (c *cells) passes(pid int) bool {
 	if _, known := c.passed[pid]; !known {
 		helper := background.IsHelper(pid)
-		if !helper && background.IsOurs(pid) && !c.waited(pid, clockNow()) { // it may be about to be a helper
+		if !helper && background.MayBecomeHelper(pid) && !c.waited(pid, clockNow()) {
 			return true
 		}
 		c.pass(pid)

@@ -128,6 +128,7 @@ func TestSystemdLeavesOthersWhereTheyAre(t *testing.T) {
 func TestSystemdLeavesOthersTheirLimits(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.V2, lab.Systemd)
 	disk := lab.RawDisk(t)
+	anchors := map[string]string{"weir.slice": "weir.slice", "system-weir.slice": "system.slice/system-weir.slice"} // and their groups
 	for _, place := range []struct {
 		dir, slice string
 		keeps      bool // all by itself
@@ -170,8 +171,12 @@ func TestSystemdLeavesOthersTheirLimits(t *testing.T) {
 				}
 				return string(text)
 			}
-			for _, anchor := range []string{"weir.slice", "system-weir.slice"} { // of earlier tests
+			for anchor, dir := range anchors { // of earlier tests
 				_ = exec.Command("systemctl", "stop", anchor).Run()
+				until(t, "the end of "+dir, 10*time.Second, func() bool { // which systemd removes a moment later
+					_, err := os.Stat(filepath.Join(e.Cgroups.Unified, dir))
+					return errors.Is(err, fs.ErrNotExist)
+				})
 			}
 			removeEmpty(t, e.Cgroups.Unified)
 			enable()
@@ -199,14 +204,14 @@ func TestSystemdLeavesOthersTheirLimits(t *testing.T) {
 			if got, want := rule(), disk.Number.String()+" rbps=max wbps=1000000 riops=max wiops=max\n"; got != want {
 				t.Errorf("the rule is %q, want %q", got, want)
 			}
-			anchors := 0
-			for _, dir := range []string{"weir.slice", "system.slice/system-weir.slice"} {
+			there := 0
+			for _, dir := range anchors {
 				if _, err := os.Stat(filepath.Join(e.Cgroups.Unified, dir)); err == nil {
-					anchors++
+					there++
 				}
 			}
-			if anchors != map[bool]int{false: 1}[place.keeps] {
-				t.Errorf("%d of weir's slices are there", anchors)
+			if there != map[bool]int{false: 1}[place.keeps] {
+				t.Errorf("%d of weir's slices are there", there)
 			}
 		})
 	}

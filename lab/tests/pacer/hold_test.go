@@ -148,6 +148,12 @@ func taken(t *testing.T) (all time.Duration) {
 // writes runs a script that writes for so many seconds, and returns the rate it got.
 func writes(t *testing.T, dir string, rate, seconds int, script string) float64 {
 	t.Helper()
+	return float64(rate*seconds) / paced(t, dir, rate, script).Seconds()
+}
+
+// paced is how long a shell script takes under a limit that the pacer holds.
+func paced(t *testing.T, dir string, rate int, script string) time.Duration {
+	t.Helper()
 	began := time.Now()
 	// What the last moment was too fast is paid for before a process of the group goes on.
 	said := weir(t, "run", "--write", fmt.Sprint(rate), "--on", dir, "--", "sh", "-c", "("+script+"); sleep 0.1")
@@ -155,7 +161,7 @@ func writes(t *testing.T, dir string, rate, seconds int, script string) float64 
 	if want := "buffered writes by weir's pacer"; !strings.Contains(said, want) {
 		t.Errorf("weir run said %q, want %q in it", said, want)
 	}
-	return float64(rate*seconds) / took.Seconds()
+	return took
 }
 
 // A group that has the name of one that has just gone is another one.
