@@ -22,7 +22,7 @@ const module = "github.com/weir-io/weir/"
 // layers are the packages of the program, from the bottom up. A package imports from
 // lower layers only; those of one layer do not know each other.
 var layers = [][]string{
-	{"internal/background", "internal/near", "internal/plain"},
+	{"internal/background", "internal/fault", "internal/near", "internal/plain"},
 	{"internal/bpf", "internal/durable", "internal/limit", "internal/mountinfo", "internal/pagecache", "internal/plot", "internal/process", "internal/ptytest", "internal/socket", "internal/socket/sockettest"},
 	{"internal/grpc", "internal/grpc/grpctest"},
 	{"internal/blkdev"},

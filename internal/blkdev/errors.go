@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/plain"
 )
 
@@ -20,6 +21,9 @@ type NoBlockDeviceError struct {
 func (e *NoBlockDeviceError) Error() string {
 	return plain.Line(fmt.Sprintf("resolve %s: no block device beneath: %s", plain.Brief(e.Path), plain.Brief(e.Reason)))
 }
+
+// Class makes it fault.NotPossible.
+func (e *NoBlockDeviceError) Class() fault.Class { return fault.NotPossible }
 
 // A NotFoundError says that a device or a path does not exist. errors.Is holds it
 // for fs.ErrNotExist.
@@ -49,6 +53,9 @@ func (e *NotFoundError) Error() string {
 // Is makes errors.Is(err, fs.ErrNotExist) true.
 func (e *NotFoundError) Is(target error) bool { return target == fs.ErrNotExist }
 
+// Class makes it fault.NotFound.
+func (e *NotFoundError) Class() fault.Class { return fault.NotFound }
+
 // A SpellingError says that a specification cannot name a device at all.
 type SpellingError struct {
 	Spec   string
@@ -58,6 +65,9 @@ type SpellingError struct {
 func (e *SpellingError) Error() string {
 	return fmt.Sprintf("resolve %q: %s; a device is spelled /dev/sda, sda, 8:0, UUID=…, or as a path on it", e.Spec, e.Reason)
 }
+
+// Class makes it fault.WrongUse.
+func (e *SpellingError) Class() fault.Class { return fault.WrongUse }
 
 // NotBlockError says that a node exists and is no block device.
 type NotBlockError struct {

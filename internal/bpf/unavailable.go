@@ -3,6 +3,8 @@
 // see are those that weir sees. It loads none itself.
 package bpf
 
+import "github.com/weir-io/weir/internal/fault"
+
 // Unavailable says why something cannot be done here that takes BPF programs.
 type Unavailable struct {
 	Op     string // what cannot be done: "trace"
@@ -20,6 +22,9 @@ func (e *Unavailable) Error() string {
 }
 
 func (e *Unavailable) Unwrap() error { return e.Err }
+
+// Class makes it fault.NotPossible.
+func (e *Unavailable) Class() fault.Class { return fault.NotPossible }
 
 // needs is the remedy for a kernel that lacks something. kernel is the first version that
 // has it: "5.10".

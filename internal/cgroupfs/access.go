@@ -7,6 +7,8 @@ import (
 	"path"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/fault"
 )
 
 // A RightsError says what the caller may not do, before anything is tried.
@@ -22,6 +24,9 @@ func (e *RightsError) Error() string {
 
 // Is makes errors.Is(err, fs.ErrPermission) true.
 func (e *RightsError) Is(target error) bool { return target == fs.ErrPermission }
+
+// Class makes it fault.Denied.
+func (e *RightsError) Class() fault.Class { return fault.Denied }
 
 // MayMake reports why the caller cannot make the group: a *RightsError, or an
 // *Unsupported for a hierarchy that nobody writes to.

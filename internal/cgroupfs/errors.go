@@ -5,22 +5,12 @@ import (
 	"fmt"
 	"io/fs"
 	"syscall"
+
+	"github.com/weir-io/weir/internal/fault"
 )
 
 // An Unsupported error says what this host cannot do, why, and what would change it.
-type Unsupported struct {
-	Feature string // what was wanted
-	Reason  string // what was read on this host
-	Remedy  string // what makes it possible; may be empty
-}
-
-func (e *Unsupported) Error() string {
-	s := e.Feature + ": " + e.Reason
-	if e.Remedy != "" {
-		s += "; " + e.Remedy
-	}
-	return s
-}
+type Unsupported = fault.Unsupported
 
 // A WriteError says that the kernel refused a line, or kept another value.
 type WriteError struct {

@@ -11,6 +11,10 @@ import (
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/place"
+	"github.com/weir-io/weir/internal/quota"
+	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/volume"
 )
 
 func TestExitCode(t *testing.T) {
@@ -29,6 +33,14 @@ func TestExitCode(t *testing.T) {
 		{&cgroupfs.Unsupported{}, 3},
 		{&blkdev.NoBlockDeviceError{}, 3},
 		{&bpf.Unavailable{}, 3},
+		{&target.NameError{Err: errors.New("x")}, 2},
+		{&target.NoKindError{Err: &cgroupfs.Unsupported{}}, 3},
+		{&target.NotFound{}, 1},
+		{&volume.SpecError{}, 2},
+		{&volume.NameError{}, 1},
+		{&quota.SpecError{}, 2},
+		{&quota.NotSetError{}, 1},
+		{&place.SpecError{}, 2},
 		{&launch.StartError{Status: 127}, 127},
 		{&launch.SignalError{Signal: syscall.SIGTERM}, 143},
 		{&StatusError{Status: 137}, 137},

@@ -52,6 +52,9 @@ func (e *StartError) Error() string { return fmt.Sprintf("run %q: %v", e.Command
 
 func (e *StartError) Unwrap() error { return e.Err }
 
+// ExitStatus is Status, as fault.Statused has it.
+func (e *StartError) ExitStatus() int { return e.Status }
+
 func startError(command string, err error) *StartError {
 	e := &StartError{Command: command, Status: 126, Err: err}
 	var lookup *exec.Error

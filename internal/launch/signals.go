@@ -19,6 +19,9 @@ type SignalError struct{ Signal syscall.Signal }
 
 func (e *SignalError) Error() string { return e.Signal.String() + ": the command was not started" }
 
+// ExitStatus is the one that a shell gives for a program that the signal ended.
+func (e *SignalError) ExitStatus() int { return 128 + int(e.Signal) }
+
 // Signals are the signals that weir gets between Catch and Stop, when it must not simply end
 // because it has a group to remove.
 type Signals struct {

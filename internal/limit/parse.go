@@ -6,6 +6,8 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
+
+	"github.com/weir-io/weir/internal/fault"
 )
 
 // A SyntaxError says what is wrong with the spelling of a rate, a size or a count, and how to
@@ -20,6 +22,9 @@ type SyntaxError struct {
 func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("%s %q: %s; %s", e.What, e.Input, e.Reason, e.Hint)
 }
+
+// Class makes it fault.WrongUse.
+func (e *SyntaxError) Class() fault.Class { return fault.WrongUse }
 
 const (
 	bytesHint = "write 10MB/s (powers of 1000), 10MiB/s (powers of 1024), a number of bytes, or max"

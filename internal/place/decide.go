@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
 )
 
@@ -61,6 +62,9 @@ type Expected struct {
 type SpecError struct{ Message string }
 
 func (e *SpecError) Error() string { return e.Message }
+
+// Class makes it fault.WrongUse.
+func (e *SpecError) Class() fault.Class { return fault.WrongUse }
 
 // Decide says what is expected of limits that will be set for a group, and whether weir's pacer
 // has to hold them too. With the zero Hold the pacer stays as it is.

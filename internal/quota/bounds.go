@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
 )
 
@@ -101,3 +102,6 @@ func Size(n uint64) string { return limit.FormatMeasured(float64(n)) }
 type SpecError struct{ Message string }
 
 func (e *SpecError) Error() string { return "quota: " + e.Message }
+
+// Class makes it fault.WrongUse.
+func (e *SpecError) Class() fault.Class { return fault.WrongUse }

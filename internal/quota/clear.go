@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+
+	"github.com/weir-io/weir/internal/fault"
 )
 
 // A NotSetError means that weir has no quota there.
@@ -15,6 +17,9 @@ type NotSetError struct{ What string }
 func (e *NotSetError) Error() string {
 	return fmt.Sprintf("quota on %s: weir has set none; weir quota show lists all quotas", e.What)
 }
+
+// Class makes it fault.NotFound.
+func (e *NotSetError) Class() fault.Class { return fault.NotFound }
 
 // Clear lifts the quota of a place, whose directories may be gone, and unmarks its files.
 // When it is interrupted, calling it again goes on. It returns what the quota was, and how

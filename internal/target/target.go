@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/systemd"
 )
 
@@ -119,11 +120,17 @@ type NotFound struct {
 
 func (e *NotFound) Error() string { return e.Target + ": " + e.Why }
 
+// Class makes it fault.NotFound.
+func (e *NotFound) Class() fault.Class { return fault.NotFound }
+
 // A NameError says that no target of a kind can have a name.
 type NameError struct{ Err error }
 
 func (e *NameError) Error() string { return e.Err.Error() }
 func (e *NameError) Unwrap() error { return e.Err }
+
+// Class makes it fault.WrongUse.
+func (e *NameError) Class() fault.Class { return fault.WrongUse }
 
 // A NoKindError says that this host has no targets of a kind.
 type NoKindError struct{ Err *cgroupfs.Unsupported }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
 )
 
@@ -28,6 +29,9 @@ type Spec struct {
 type SpecError struct{ Name, Reason string }
 
 func (e *SpecError) Error() string { return fmt.Sprintf("volume %s: %s", e.Name, e.Reason) }
+
+// Class makes it fault.WrongUse.
+func (e *SpecError) Class() fault.Class { return fault.WrongUse }
 
 // nameMost bounds a volume's name, in bytes: it becomes a part of paths.
 const nameMost = 64
