@@ -36,6 +36,7 @@ var layers = [][]string{
 	{"internal/place"},
 	{"internal/launch", "internal/watch", "internal/load", "internal/scratch", "internal/volume", "internal/quota", "internal/trace", "internal/dirty"},
 	{"internal/demo", "internal/why", "internal/mend", "internal/latency"},
+	{"internal/host"},
 	{"internal/prove"},
 	{"internal/cli"},
 	{"internal/tui"},
@@ -201,6 +202,41 @@ func TestOnlyTheTerminalsPackagesPrint(t *testing.T) {
 	}
 	for path := range unused {
 		t.Errorf("%s may name the streams, and does not", path)
+	}
+}
+
+// core are the packages that every front end calls. They depend on nothing that a front end
+// decides: they get what they need as arguments, and what they have to say is data.
+var core = []string{"internal/host"}
+
+func TestTheCoreKnowsNoFrontEnd(t *testing.T) {
+	for _, s := range sources(t) {
+		if !s.isProgram() || !strings.HasPrefix(s.path, "internal/") {
+			continue
+		}
+		for _, path := range s.imports() {
+			name, _ := strings.CutPrefix(path, module)
+			switch {
+			case strings.HasPrefix(name, "cmd/"):
+				t.Errorf("%s imports %s: a front end is not a library", s.path, name)
+			case !slices.Contains(core, s.dir()):
+			case name == "internal/cli", name == "internal/tui", strings.HasPrefix(path, "github.com/spf13/"):
+				t.Errorf("%s imports %s, which is for one front end", s.path, path)
+			}
+		}
+		if !slices.Contains(core, s.dir()) {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			selector, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			if pkg, ok := selector.X.(*ast.Ident); ok && pkg.Name == "os" && slices.Contains([]string{"Getenv", "LookupEnv", "Environ", "ExpandEnv", "Args"}, selector.Sel.Name) {
+				t.Errorf("%s: os.%s; the front end reads that, and passes it on", s.at(n), selector.Sel.Name)
+			}
+			return true
+		})
 	}
 }
 

@@ -180,27 +180,11 @@ func (a *app) forgetAll(ctx context.Context, c clearing) (err error) {
 }
 
 func (a *app) devicesNamed(ctx context.Context, on []string) ([]blkdev.Number, error) {
-	var numbers []blkdev.Number
-	for _, place := range on {
-		chain, err := blkdev.New(a.root).Resolve(ctx, place)
-		if err != nil {
-			return nil, err
-		}
-		for _, d := range chain.Devices {
-			numbers = append(numbers, d.Number)
-		}
-	}
-	return numbers, nil
+	return a.host.DevicesOf(ctx, on)
 }
 
-// device reads what sysfs says of a device; one that is gone keeps its number.
 func (a *app) device(ctx context.Context, n blkdev.Number) blkdev.Device {
-	d, err := blkdev.New(a.root).Device(ctx, n)
-	var gone *blkdev.NotFoundError
-	if errors.As(err, &gone) || err != nil {
-		return blkdev.Device{Number: n, Name: n.String(), Node: n.String()}
-	}
-	return d
+	return a.host.Device(ctx, n)
 }
 
 // unheld are places where nothing is limited any more.

@@ -2,21 +2,15 @@ package main
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/plain"
-	"github.com/weir-io/weir/internal/systemd"
-	"github.com/weir-io/weir/internal/target/engine"
 	"github.com/weir-io/weir/internal/volume"
 )
 
@@ -39,28 +33,19 @@ func (a *app) completeTarget(cmd *cobra.Command, args []string, typed string) ([
 	ctx, cancel := context.WithTimeout(cmd.Context(), completeWithin)
 	defer cancel()
 	kind, name, chosen := strings.Cut(typed, ":")
-	switch {
-	case !chosen:
+	if !chosen {
 		return []string{"unit:\ta systemd unit", "docker:\ta Docker container", "podman:\ta Podman container", "containerd:\ta containerd container, by namespace and id", "pod:\ta Kubernetes pod, by namespace and name", "vm:\ta libvirt virtual machine or container", "pid:\ta process", "cgroup:\ta control group, by its path"}, stay
-	case kind == "unit":
-		return bounded("unit:", a.liveUnits(ctx, name)), cobra.ShellCompDirectiveNoFileComp
-	case kind == "containerd":
-		return bounded("containerd:", a.containerd(nil).Live(ctx, name)), stay
-	case kind == "pod":
-		return bounded("pod:", a.pods(nil).Live(ctx, name)), cobra.ShellCompDirectiveNoFileComp
-	case kind == "vm":
-		return bounded("vm:", a.machines(nil).Live(name)), cobra.ShellCompDirectiveNoFileComp
-	case kind == "pid":
-		return bounded("pid:", a.livePIDs(name)), cobra.ShellCompDirectiveNoFileComp
-	case kind == "cgroup":
-		return bounded("cgroup:", a.liveGroups(name)), stay
 	}
-	for _, m := range engine.Makers() {
-		if m.Kind() == kind {
-			return bounded(kind+":", a.containers(m, nil).Live(ctx, name)), cobra.ShellCompDirectiveNoFileComp
-		}
+	spaced := cobra.ShellCompDirectiveNoFileComp
+	if kind == "containerd" || kind == "cgroup" {
+		spaced = stay
 	}
-	return nil, cobra.ShellCompDirectiveNoFileComp
+	h, err := host.Open(a.options())
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer h.FS.Close()
+	return bounded(kind+":", h.Live(ctx, kind, name)), spaced
 }
 
 // choices are the values that flags take, where these can be listed.
@@ -121,70 +106,4 @@ func bounded(prefix string, names []string) []string {
 		list = append(list, prefix+n)
 	}
 	return list
-}
-
-func (a *app) liveUnits(ctx context.Context, prefix string) []string {
-	if a.root != "/" || !systemd.Running(a.root) {
-		return nil
-	}
-	conn, err := systemd.Connect(ctx)
-	if err != nil {
-		return nil
-	}
-	defer conn.Close()
-	names, err := conn.LiveUnits(ctx, prefix)
-	if err != nil {
-		return nil
-	}
-	return names
-}
-
-// livePIDs lists processes that have memory of their own, with what they are called.
-func (a *app) livePIDs(prefix string) []string {
-	entries, err := os.ReadDir(filepath.Join(a.root, "proc"))
-	if err != nil {
-		return nil
-	}
-	var pids []string
-	for _, e := range entries {
-		if _, err := strconv.Atoi(e.Name()); err != nil || !strings.HasPrefix(e.Name(), prefix) {
-			continue
-		}
-		command, err := os.ReadFile(filepath.Join(a.root, "proc", e.Name(), "comm"))
-		line, lineErr := os.ReadFile(filepath.Join(a.root, "proc", e.Name(), "cmdline"))
-		if err != nil || lineErr != nil || len(line) == 0 { // gone, or the kernel's own
-			continue
-		}
-		pids = append(pids, e.Name()+"\t"+plain.Line(strings.TrimSpace(string(command))))
-	}
-	return pids
-}
-
-// liveGroups lists the groups one level below what was typed.
-func (a *app) liveGroups(typed string) []string {
-	fs, err := cgroupfs.Open(a.root)
-	if err != nil {
-		return nil
-	}
-	defer fs.Close()
-	h, err := fs.IO(0)
-	if err != nil {
-		return nil
-	}
-	above := typed[:strings.LastIndex(typed, "/")+1]
-	group, err := h.Group("/" + above)
-	if err != nil {
-		return nil
-	}
-	children, err := group.Children()
-	if err != nil {
-		return nil
-	}
-	var paths []string
-	for _, c := range children {
-		if p := c.Path(); strings.HasPrefix(p, "/"+strings.TrimPrefix(typed, "/")) && !strings.ContainsAny(p, "\t\n") {
-			paths = append(paths, p)
-		}
-	}
-	return paths
 }

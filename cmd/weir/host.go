@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 
@@ -12,21 +11,17 @@ import (
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/hold"
+	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/inode"
-	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/pacer"
 	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/plain"
 	"github.com/weir-io/weir/internal/state"
 	"github.com/weir-io/weir/internal/systemd"
 	"github.com/weir-io/weir/internal/target"
-	"github.com/weir-io/weir/internal/target/cgroup"
 	"github.com/weir-io/weir/internal/target/containerd"
 	"github.com/weir-io/weir/internal/target/engine"
-	"github.com/weir-io/weir/internal/target/pid"
 	"github.com/weir-io/weir/internal/target/pod"
-	"github.com/weir-io/weir/internal/target/unit"
 	"github.com/weir-io/weir/internal/target/vm"
 )
 
@@ -37,10 +32,10 @@ type app struct {
 	root    string
 	version string // --cgroup
 
-	hosts map[string]string // where kinds are asked, instead of where the environment says
+	host *host.Host // once it is open
 
-	fs    *cgroupfs.FS
-	state state.Dir
+	fs    *cgroupfs.FS // host's
+	state state.Dir    // host's
 
 	inodes    *inode.Reader // see owners
 	inodesErr error
@@ -63,132 +58,80 @@ func (a *app) want() (cgroupfs.Version, error) {
 	return 0, cli.Usagef("--cgroup %q: write v1, v2 or auto", a.version)
 }
 
-// open finds the host's hierarchies, and cleans up what dead weirs left. What cannot
-// be cleaned up is said, and is no reason not to go on.
+// options are what the flags and the environment say of the host.
+func (a *app) options() host.Options {
+	version, _ := a.want() // io refuses what is no version
+	o := host.Options{Root: a.root, Version: version, Sockets: map[string]string{
+		"containerd": os.Getenv("CONTAINERD_ADDRESS"), // as ctr has it
+		"pod":        os.Getenv("CONTAINER_RUNTIME_ENDPOINT"),
+	}}
+	for _, m := range engine.Makers() {
+		o.Sockets[m.Kind()] = m.Host()
+	}
+	return o
+}
+
+// open opens the host, and cleans up what dead weirs left. What cannot be cleaned up is said,
+// and is no reason not to go on.
 func (a *app) open() error {
-	if a.fs != nil {
+	if a.host != nil {
 		return nil
 	}
-	fs, err := cgroupfs.Open(a.root)
+	h, err := host.Open(a.options())
 	if err != nil {
 		return err
 	}
-	a.fs, a.state = fs, state.At(a.root)
-	if a.root == "/" {
-		if err := a.sweep(); err != nil {
-			a.out.Say("clean up after a killed weir: %v", err)
-		}
+	a.host, a.fs, a.state = h, h.FS, h.State
+	if err := h.Sweep(); err != nil {
+		a.out.Say("clean up after a killed weir: %v", err)
 	}
 	return nil
-}
-
-func (a *app) sweep() error {
-	var undone error
-	if some, err := a.state.Any(); some || err != nil {
-		undone = errors.Join(err, a.holder().Undo(a.fs), launch.Sweep(a.state, a.fs))
-	}
-	return errors.Join(undone, pacer.Sweep(a.state, a.fs), a.volumes(nil).Sweep())
 }
 
 func (a *app) close() {
 	if a.inodes != nil {
 		_ = a.inodes.Close()
 	}
-	if a.fs != nil {
-		_ = a.fs.Close()
-		if a.root == "/" {
-			_ = a.state.Tidy() // else the next weir does
-		}
+	if a.host != nil {
+		_ = a.host.Close()
 	}
 }
 
 // io returns the hierarchy that limits are set in.
 func (a *app) io() (*cgroupfs.Hierarchy, error) {
-	want, err := a.want()
-	if err != nil {
+	if _, err := a.want(); err != nil {
 		return nil, err
 	}
 	if err := a.open(); err != nil {
 		return nil, err
 	}
-	return a.fs.IO(want)
-}
-
-func (a *app) kinds(h *cgroupfs.Hierarchy) []target.Kind {
-	systemdRuns := systemd.Running(a.root)
-	kinds := []target.Kind{
-		pid.Kind{FS: a.fs, Hierarchy: h, SystemdRuns: systemdRuns},
-		cgroup.Kind{Hierarchy: h, SystemdRuns: systemdRuns},
-		unit.Kind{Hierarchy: h, SystemdRuns: systemdRuns, Connect: a.unitManager()},
-	}
-	for _, m := range engine.Makers() {
-		kinds = append(kinds, a.containers(m, h))
-	}
-	return append(kinds, a.containerd(h), a.pods(h), a.machines(h))
-}
-
-func (a *app) pods(h *cgroupfs.Hierarchy) pod.Kind {
-	return pod.Kind{FS: a.fs, Hierarchy: h, SystemdRuns: systemd.Running(a.root), Root: a.root, Endpoint: os.Getenv("CONTAINER_RUNTIME_ENDPOINT")}
-}
-
-// hostOf is the address of a kind's owner, if that is not its usual socket.
-func (a *app) hostOf(kind string) string {
-	if host, is := a.hosts[kind]; is {
-		return host
-	}
-	if kind == "containerd" {
-		return os.Getenv("CONTAINERD_ADDRESS") // as ctr has it
-	}
-	for _, m := range engine.Makers() {
-		if m.Kind() == kind {
-			return m.Host()
-		}
-	}
-	return ""
-}
-
-func (a *app) containerd(h *cgroupfs.Hierarchy) containerd.Kind {
-	return containerd.Kind{FS: a.fs, Hierarchy: h, SystemdRuns: systemd.Running(a.root), Root: a.root, Address: a.hostOf("containerd")}
-}
-
-func (a *app) machines(h *cgroupfs.Hierarchy) vm.Kind {
-	return vm.Kind{FS: a.fs, Hierarchy: h, SystemdRuns: systemd.Running(a.root), Root: a.root}
-}
-
-func (a *app) containers(m engine.Maker, h *cgroupfs.Hierarchy) engine.Kind {
-	return engine.Kind{Maker: m, FS: a.fs, Hierarchy: h, Devices: blkdev.New(a.root), SystemdRuns: systemd.Running(a.root), Root: a.root, Host: a.hostOf(m.Kind())}
-}
-
-// unitManager returns how systemd is asked for units; nil below another root, whose
-// systemd is not this one.
-func (a *app) unitManager() func(context.Context) (unit.Manager, error) {
-	if a.root != "/" {
-		return nil
-	}
-	return func(ctx context.Context) (unit.Manager, error) {
-		conn, err := systemd.Connect(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return conn, nil
-	}
+	return a.host.IO()
 }
 
 func (a *app) target(ctx context.Context, spec string) (target.Target, error) {
-	h, err := a.io()
-	if err != nil {
+	if _, err := a.io(); err != nil {
 		return target.Target{}, err
 	}
-	t, err := target.Resolve(ctx, a.kinds(h), spec)
-	var misspelt *target.NameError
-	if errors.As(err, &misspelt) {
-		return t, cli.Usagef("%v", err)
-	}
-	return t, err
+	return a.host.Target(ctx, spec)
 }
 
+// The parts of the host, for verbs that have not moved into the core yet.
+func (a *app) kinds(h *cgroupfs.Hierarchy) []target.Kind        { return a.host.Kinds(h) }
+func (a *app) pods(h *cgroupfs.Hierarchy) pod.Kind              { return a.host.Pods(h) }
+func (a *app) containerd(h *cgroupfs.Hierarchy) containerd.Kind { return a.host.Containerd(h) }
+func (a *app) machines(h *cgroupfs.Hierarchy) vm.Kind           { return a.host.Machines(h) }
+func (a *app) containers(m engine.Maker, h *cgroupfs.Hierarchy) engine.Kind {
+	return a.host.Containers(m, h)
+}
+
+func (a *app) deciding() place.Host { return a.host.Deciding() }
+
+// holder puts rules into force; before the host is open it has none to take back.
 func (a *app) holder() hold.Holder {
-	return hold.Holder{State: a.state, Connect: systemd.Connect, Pacer: a.pacer()}
+	if a.host == nil {
+		return hold.Holder{Connect: systemd.Connect}
+	}
+	return a.host.Holder()
 }
 
 // place finds the devices of limits. Those without a place go on every disk that the mounts
@@ -200,8 +143,6 @@ func (a *app) place(ctx context.Context, asked []limit.Asked, views []int) ([]pl
 	}
 	return all, err
 }
-
-func (a *app) deciding() place.Host { return place.Host{Root: a.root, FS: a.fs, State: a.state} }
 
 // explain says which device each place resolved to, and what is expected to hold there.
 func (a *app) explain(d place.Decision) {

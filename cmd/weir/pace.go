@@ -20,7 +20,7 @@ import (
 	"github.com/weir-io/weir/internal/target"
 )
 
-func (a *app) pacer() pacer.Client { return pacer.Client{State: a.state} }
+func (a *app) pacer() pacer.Client { return a.host.Pacer() }
 
 // jobOf returns what the pacer was asked for a group; nil: nothing.
 func (a *app) jobOf(g cgroupfs.Group) (*pacer.Job, error) {

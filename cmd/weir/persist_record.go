@@ -33,7 +33,7 @@ func (a *app) persistRecord(t target.Target, plan *hold.Plan, limits []limit.Ask
 	if err != nil {
 		return err
 	}
-	r.Name, r.Host = t.String(), a.hostOf(t.Kind)
+	r.Name, r.Host = t.String(), a.host.Socket(t.Kind)
 	if r.Entries, err = a.merge(r.Entries, limits, how); err != nil {
 		return err
 	}

@@ -155,7 +155,7 @@ func (a *app) restoreOne(ctx context.Context, lasting string, steps *[]hold.Step
 	}
 	kind, _, _ := strings.Cut(lasting, ":")
 	its := *a
-	its.out.JSON, its.hosts = false, map[string]string{kind: r.Host}
+	its.out.JSON, its.host = false, a.host.With(kind, r.Host)
 	t, err := its.target(ctx, lasting)
 	var isStopped *target.StoppedError
 	var none *target.NotFound

@@ -1,0 +1,80 @@
+package host
+
+import (
+	"context"
+	"errors"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/inode"
+	"github.com/weir-io/weir/internal/systemd"
+	"github.com/weir-io/weir/internal/why"
+)
+
+// owners is the reader of inodes, opened once. That takes part of a second.
+type owners struct {
+	reader *inode.Reader
+	err    error
+}
+
+func (o *owners) close() error {
+	reader := o.reader
+	*o = owners{}
+	if reader == nil {
+		return nil
+	}
+	return reader.Close()
+}
+
+// Owners opens the reader of inodes, once. It tells to which group the kernel charges the
+// writeback of a file.
+func (h *Host) Owners() (*inode.Reader, error) {
+	if h.owners.reader == nil && h.owners.err == nil {
+		h.owners.reader, h.owners.err = inode.Open(h.FS)
+	}
+	return h.owners.reader, h.owners.err
+}
+
+// WhySources are where package why reads its facts. A host without a controller of disk I/O is a
+// finding, and no error. Who keeps limits for a target (KeptIn) is not filled in: that is known
+// above this package.
+func (h *Host) WhySources() (why.Sources, error) {
+	io, err := h.IO()
+	var none *cgroupfs.Unsupported
+	if err != nil && !errors.As(err, &none) {
+		return why.Sources{}, err
+	}
+	s := why.Sources{Root: h.Root, Groups: h.FS, Hierarchy: io, WhyNone: err, SystemdRuns: h.SystemdRuns(), Pacer: h.Deciding(),
+		Owners: func() (why.Owners, error) {
+			reader, err := h.Owners()
+			if err != nil {
+				return nil, err // not a nil reader in a non-nil interface
+			}
+			return reader, nil
+		}}
+	if s.SystemdRuns && h.IsOwn() {
+		s.UnitLimits = unitLimits
+	}
+	return s, nil
+}
+
+// unitLimits asks systemd for the limits that it keeps for a unit. An entry stands for each device
+// on systemd's way to the one whose rule it writes.
+func unitLimits(ctx context.Context, unit string) (map[blkdev.Number][]why.Spelling, error) {
+	conn, err := systemd.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	entries, err := conn.IOLimits(ctx, unit)
+	if err != nil {
+		return nil, err
+	}
+	kept := map[blkdev.Number][]why.Spelling{}
+	for _, e := range entries {
+		for _, dev := range e.Devices {
+			kept[dev] = append(kept[dev], why.Spelling{Path: e.Path, Limit: e.Limit})
+		}
+	}
+	return kept, nil
+}

@@ -1,0 +1,74 @@
+package host
+
+import (
+	"context"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/hold"
+	"github.com/weir-io/weir/internal/kernel"
+	"github.com/weir-io/weir/internal/launch"
+	"github.com/weir-io/weir/internal/pacer"
+	"github.com/weir-io/weir/internal/place"
+	"github.com/weir-io/weir/internal/quota"
+	"github.com/weir-io/weir/internal/systemd"
+	"github.com/weir-io/weir/internal/volume"
+)
+
+// Devices resolves places to block devices.
+func (h *Host) Devices() blkdev.FS { return blkdev.New(h.Root) }
+
+// Kernel reads the facts of this host's kernel.
+func (h *Host) Kernel() kernel.FS { return kernel.New(h.Root) }
+
+// Device reads what is known of a device. One that is gone has its number for a name.
+func (h *Host) Device(ctx context.Context, n blkdev.Number) blkdev.Device {
+	d, err := h.Devices().Device(ctx, n)
+	if err != nil {
+		return blkdev.Device{Number: n, Name: n.String(), Node: n.String()}
+	}
+	return d
+}
+
+// DevicesOf returns the devices that places lead to.
+func (h *Host) DevicesOf(ctx context.Context, places []string) ([]blkdev.Number, error) {
+	var numbers []blkdev.Number
+	for _, p := range places {
+		chain, err := h.Devices().Resolve(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range chain.Devices {
+			numbers = append(numbers, d.Number)
+		}
+	}
+	return numbers, nil
+}
+
+// Deciding reads the facts of a decision, and decides.
+func (h *Host) Deciding() place.Host { return place.Host{Root: h.Root, FS: h.FS, State: h.State} }
+
+// Holder puts rules into force.
+func (h *Host) Holder() hold.Holder {
+	return hold.Holder{State: h.State, Connect: systemd.Connect, Pacer: h.Pacer()}
+}
+
+// Pacer asks weir's pacer.
+func (h *Host) Pacer() pacer.Client { return pacer.Client{State: h.State} }
+
+// Launch runs commands in groups of their own.
+func (h *Host) Launch() launch.Host {
+	return launch.Host{FS: h.FS, State: h.State, Holder: h.Holder(), SystemdRuns: h.SystemdRuns()}
+}
+
+// Volumes is the store of this host's volumes, with limits in one hierarchy; nil: the volumes are
+// only looked at.
+func (h *Host) Volumes(io *cgroupfs.Hierarchy) volume.Store {
+	return volume.Store{Dir: volume.Dir, State: h.State, Holder: h.Holder(), Devices: h.Devices(), Kernel: h.Kernel(), IO: io,
+		Undo: func() error { return h.Holder().Undo(h.FS) }}
+}
+
+// Quotas is the store of the quotas of the machine that weir runs on.
+func (h *Host) Quotas() quota.Store {
+	return quota.Store{Dir: quota.Dir, Devices: blkdev.New("/"), Names: "/etc/projid"}
+}
