@@ -38,7 +38,10 @@ var layers = [][]string{
 	{"internal/demo", "internal/why", "internal/mend", "internal/latency"},
 	{"internal/host"},
 	{"internal/prove"},
+	{"internal/api"},
 	{"internal/cli"},
+	{"internal/ui"},
+	{"internal/ui/text"},
 	{"internal/tui"},
 	{"cmd/weir"},
 }

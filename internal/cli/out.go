@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/internal/plain"
 )
 
@@ -105,19 +106,11 @@ func (o *Out) Flush() error {
 	return nil
 }
 
-// Schema is the name and version of a JSON document, its first field. The version
-// grows when a field changes its meaning or goes away; new fields do not change it.
-type Schema struct {
-	Schema string `json:"schema"`
-}
-
-// versions are the versions of documents that are no longer in their first.
-var versions = map[string]int{"why": 2}
+// Schema is the first field of a JSON document.
+type Schema = api.Schema
 
 // SchemaOf names the version of a verb's document.
-func SchemaOf(verb string) Schema {
-	return Schema{fmt.Sprintf("weir.%s/%d", verb, max(1, versions[verb]))}
-}
+func SchemaOf(verb string) Schema { return api.SchemaOf(verb) }
 
 // IsTerminal reports whether a file is one.
 func IsTerminal(f *os.File) bool {

@@ -1,0 +1,3 @@
+// Package text says how the results of the core look as text: tables, and the lines that a verb
+// says about what it did. A function gets a value and returns lines; it prints nothing.
+package text
