@@ -1,0 +1,58 @@
+package weir_test
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// tooHeavy are packages that weir must not link, with the reason. Every weir that starts pays
+// for their initialisers, also if it never calls them. cmd/weird may link them. A name stands for
+// the package and for all below it.
+var tooHeavy = map[string]string{
+	"net/http":                            "adds half a millisecond to each start; the engines are asked in HTTP/1.0 by hand",
+	"google.golang.org/grpc":              "initialises as much as the rest of weir; internal/grpc makes single calls",
+	"google.golang.org/protobuf":          "registers its types at the start; internal/grpc reads the few fields",
+	"github.com/prometheus/client_golang": "links net/http and protobuf",
+	"github.com/charmbracelet":            "bubbletea asks the terminal at the start; internal/ui/tui paints by itself",
+	"charm.land":                          "bubbletea from version 2 on",
+}
+
+func heavy(path string) string {
+	for name, reason := range tooHeavy {
+		if path == name || strings.HasPrefix(path, name+"/") {
+			return reason
+		}
+	}
+	return ""
+}
+
+// TestWeirStaysLight looks through all that is linked into weir, whoever imports it.
+func TestWeirStaysLight(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "./cmd/weir").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	linked := strings.Fields(string(out))
+	if !slices.Contains(linked, "github.com/spf13/cobra") {
+		t.Fatalf("go list tells of %d packages, and not of those that weir is made of", len(linked))
+	}
+	for _, path := range linked {
+		if why := heavy(path); why != "" {
+			t.Errorf("weir links %s, which %s", path, why)
+		}
+	}
+}
+
+func TestHeavy(t *testing.T) {
+	for path, want := range map[string]bool{
+		"net/http": true, "net/http/httptrace": true, "net": false, "golang.org/x/net/http2/hpack": false,
+		"google.golang.org/grpc": true, "google.golang.org/grpc/codes": true, "google.golang.org/protobuf/encoding/protowire": true,
+		"github.com/charmbracelet/bubbletea": true, "github.com/spf13/cobra": false,
+	} {
+		if got := heavy(path) != ""; got != want {
+			t.Errorf("%s is too heavy: %v, want %v", path, got, want)
+		}
+	}
+}
