@@ -37,7 +37,7 @@ var layers = [][]string{
 	{"internal/launch", "internal/watch", "internal/load", "internal/scratch", "internal/volume", "internal/quota", "internal/trace", "internal/dirty"},
 	{"internal/demo", "internal/why", "internal/mend", "internal/latency"},
 	{"internal/host"},
-	{"internal/prove"},
+	{"internal/prove", "internal/limiting", "internal/host/hosttest"},
 	{"internal/api"},
 	{"internal/cli"},
 	{"internal/ui"},
@@ -210,7 +210,7 @@ func TestOnlyTheTerminalsPackagesPrint(t *testing.T) {
 
 // core are the packages that every front end calls. They depend on nothing that a front end
 // decides: they get what they need as arguments, and what they have to say is data.
-var core = []string{"internal/host"}
+var core = []string{"internal/host", "internal/limiting"}
 
 func TestTheCoreKnowsNoFrontEnd(t *testing.T) {
 	for _, s := range sources(t) {

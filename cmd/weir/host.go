@@ -14,6 +14,7 @@ import (
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/inode"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/limiting"
 	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/plain"
 	"github.com/weir-io/weir/internal/state"
@@ -114,6 +115,9 @@ func (a *app) target(ctx context.Context, spec string) (target.Target, error) {
 	}
 	return a.host.Target(ctx, spec)
 }
+
+// limits is the core that shows, sets and clears limits.
+func (a *app) limits() limiting.Manager { return limiting.Manager{Host: a.host} }
 
 // The parts of the host, for verbs that have not moved into the core yet.
 func (a *app) kinds(h *cgroupfs.Hierarchy) []target.Kind        { return a.host.Kinds(h) }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/weir-io/weir/docs"
+	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/lab"
 )
@@ -23,7 +24,7 @@ func documents() map[string]any {
 		cli.SchemaOf("run").Schema:             &runDocument{},
 		cli.SchemaOf("set").Schema:             &setDocument{},
 		cli.SchemaOf("clear").Schema:           &setDocument{},
-		cli.SchemaOf("show").Schema:            &showDocument{},
+		cli.SchemaOf("show").Schema:            &api.Show{},
 		cli.SchemaOf("why").Schema:             &whyDocument{},
 		cli.SchemaOf("prove").Schema:           &proveDocument{},
 		cli.SchemaOf("trace").Schema:           &traceDocument{},

@@ -63,49 +63,6 @@ func (a *app) stopsOf(g cgroupfs.Group) uint64 {
 	return seen.Stops
 }
 
-// markPaced notes in groups what the pacer holds of them.
-func (a *app) markPaced(groups []showGroup) error {
-	if a.root != "/" {
-		return nil
-	}
-	jobs, err := pacer.Holding(a.state)
-	for i := range groups {
-		g := &groups[i]
-		for _, j := range jobs {
-			switch {
-			case j.Limited.Path != g.Cgroup || (j.Limited.Controller == "") != (g.Version == 2):
-			case j.Lapsed != "":
-				g.Lapsed = j.Lapsed
-			case j.Count == pacer.CountEscaped:
-				g.Escapes, g.Missed = j.WBPS, j.Missed
-			default:
-				g.Paced, g.Missed = j.WBPS, j.Missed
-			}
-		}
-		if g.Paced+g.Escapes > 0 {
-			g.Lapsed = "" // another pacer has just taken it over
-		}
-	}
-	return err
-}
-
-// pacedLines say what the pacer holds of a group, or why it does not.
-func (g showGroup) pacedLines() (lines []string) {
-	if g.Paced != 0 {
-		lines = append(lines, "  buffered writes paced at "+limit.PerSecond(g.Paced).Format(limit.WBPS)+" by weir's pacer")
-	}
-	if g.Escapes != 0 {
-		lines = append(lines, "  writes to other groups' files paced by weir's pacer, at "+limit.PerSecond(g.Escapes).Format(limit.WBPS)+" with the group's own")
-	}
-	if g.Missed != "" {
-		lines = append(lines, "    but: "+g.Missed)
-	}
-	if g.Lapsed != "" {
-		lines = append(lines, "  NOT held by weir's pacer, which was asked to: "+g.Lapsed)
-	}
-	return lines
-}
-
 // repaceAs is repace by a decision. If nobody asked for the pacer and it is not available, that
 // is a warning, and the decision changes.
 func (a *app) repaceAs(t target.Target, was *pacer.Job, d *place.Decision) error {

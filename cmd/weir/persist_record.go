@@ -187,36 +187,3 @@ func thatBind(entries []limit.Asked) []limit.Asked {
 func flagsOf(e limit.Asked) []string {
 	return cli.Words(e)
 }
-
-// A keptDocument is a limit on weir's record.
-type keptDocument struct {
-	On    string      `json:"on"` // empty: every disk of the target's mounts
-	Limit limit.Limit `json:"limit"`
-	Hold  limit.Hold  `json:"hold"`
-
-	named bool // it is not only what is usual
-}
-
-// String is the line of weir show.
-func (k keptDocument) String() string {
-	text := "weir keeps " + k.Limit.String()
-	if k.On != "" {
-		text += " on " + k.On
-	}
-	if k.named {
-		text += " (--hold " + k.Hold.String() + ")"
-	}
-	return text + " for its next start"
-}
-
-func keptDocuments(entries []limit.Asked) []keptDocument {
-	var list []keptDocument
-	for _, e := range entries {
-		d := keptDocument{e.On, e.Limit, e.Hold, e.Hold != ""}
-		if d.Hold == "" {
-			d.Hold = limit.HoldAuto // what weir set does where nothing else is named
-		}
-		list = append(list, d)
-	}
-	return list
-}

@@ -140,13 +140,3 @@ func (a *app) spaceOf(ctx context.Context, t target.Target) *quota.Status {
 	}
 	return &st
 }
-
-// spaceLine is the quota of a target as a line of weir show.
-func spaceLine(st *quota.Status) string {
-	by := ""
-	if st.By != "weir" {
-		by = ", not weir's"
-	}
-	return fmt.Sprintf("  stores %s in %s of at most %s (project %d on %s%s)", quota.Size(st.Usage.Bytes),
-		cli.Plural(int(st.Usage.Files), "file", "files"), st.Bounds, st.Project, st.Mount, by)
-}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/dropin"
 	"github.com/weir-io/weir/internal/hold"
@@ -82,11 +83,11 @@ type restoreDocument struct {
 }
 
 type restoreTarget struct {
-	Target string         `json:"target"` // by its owner's name for good
-	Name   string         `json:"name"`   // as the user spelled it
-	State  string         `json:"state"`  // "set", "stopped", "unknown" or "failed"
-	Why    string         `json:"why,omitempty"`
-	Kept   []keptDocument `json:"kept"`
+	Target string     `json:"target"` // by its owner's name for good
+	Name   string     `json:"name"`   // as the user spelled it
+	State  string     `json:"state"`  // "set", "stopped", "unknown" or "failed"
+	Why    string     `json:"why,omitempty"`
+	Kept   []api.Kept `json:"kept"`
 }
 
 // What became of a record.
@@ -116,7 +117,7 @@ func (a *app) restore(ctx context.Context, specs []string, dryRun bool) error {
 			into = nil
 		}
 		state, err := a.restoreOne(ctx, r.Target, into)
-		one := restoreTarget{Target: r.Target, Name: r.Name, State: state, Kept: keptDocuments(r.Entries)}
+		one := restoreTarget{Target: r.Target, Name: r.Name, State: state, Kept: api.KeptOf(r.Entries)}
 		if err != nil {
 			one.Why = err.Error()
 		}

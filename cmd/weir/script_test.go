@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
-	"golang.org/x/tools/txtar"
 
+	"github.com/weir-io/weir/internal/host/hosttest"
 	"github.com/weir-io/weir/lab"
 	"github.com/weir-io/weir/lab/environ"
 	"github.com/weir-io/weir/lab/inherit"
@@ -47,11 +47,11 @@ func asNobody() {
 	os.Exit(run())
 }
 
-// TestScripts runs testdata/script. Scripts get copies of the hosts in testdata/host
+// TestScripts runs testdata/script. Scripts get copies of the hosts of package hosttest
 // as $WORK/v1 and so on: trees for --root, which weir reads and never writes.
 func TestScripts(t *testing.T) {
 	lab.Unit(t)
-	runScripts(t, testscript.Params{Dir: "testdata/script", Setup: func(env *testscript.Env) error { return makeHosts(env.WorkDir) }})
+	runScripts(t, testscript.Params{Dir: "testdata/script", Setup: func(env *testscript.Env) error { return hosttest.MakeAll(env.WorkDir) }})
 }
 
 // TestLabScripts runs testdata/lab: scripts that make real groups. They get an
@@ -123,63 +123,6 @@ func systemdVersion(t *testing.T) (version int) {
 		t.Fatalf("version of systemd: %q: %v", out, err)
 	}
 	return version
-}
-
-// linksFile, in a host's archive, lists its symbolic links: "NAME -> TARGET" a line.
-const linksFile = "links"
-
-func makeHosts(work string) error {
-	archives, err := filepath.Glob("testdata/host/*.txtar")
-	if err != nil {
-		return err
-	}
-	for _, archive := range archives {
-		dir := filepath.Join(work, strings.TrimSuffix(filepath.Base(archive), ".txtar"))
-		if err := makeHost(dir, archive); err != nil {
-			return fmt.Errorf("make host of %s: %w", archive, err)
-		}
-	}
-	return nil
-}
-
-func makeHost(dir, archive string) error {
-	host, err := txtar.ParseFile(archive)
-	if err != nil {
-		return err
-	}
-	for _, f := range host.Files {
-		if f.Name == linksFile {
-			if err := makeLinks(dir, string(f.Data)); err != nil {
-				return err
-			}
-			continue
-		}
-		path := filepath.Join(dir, f.Name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-			return err
-		}
-		if err := os.WriteFile(path, f.Data, 0o666); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func makeLinks(dir, list string) error {
-	for line := range strings.Lines(list) {
-		name, target, ok := strings.Cut(strings.TrimSpace(line), " -> ")
-		if !ok {
-			return fmt.Errorf("link %q: not NAME -> TARGET", line)
-		}
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-			return err
-		}
-		if err := os.Symlink(target, path); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // exitCode runs a program and checks its status: "exitcode 2 weir run".

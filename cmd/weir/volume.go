@@ -221,23 +221,3 @@ func directIO(dev blkdev.Number) bool {
 	n, is := loopdev.Of(dev)
 	return is && loopdev.DirectIO(n)
 }
-
-// markVolumes notes which devices are volumes, as far as that is known.
-func (a *app) markVolumes(groups []showGroup) {
-	if a.root != "/" {
-		return
-	}
-	s := a.volumes(nil)
-	all, _ := s.List()
-	names := map[blkdev.Number]string{}
-	for _, v := range all {
-		if at, err := s.Where(v); err == nil && at.Up {
-			names[at.Device] = v.Name
-		}
-	}
-	for _, g := range groups {
-		for i := range g.Devices {
-			g.Devices[i].Volume = names[g.Devices[i].Number]
-		}
-	}
-}

@@ -1,0 +1,126 @@
+package limiting
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/pacer"
+	"github.com/weir-io/weir/internal/place"
+	"github.com/weir-io/weir/internal/systemd"
+	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/watch"
+)
+
+// markPaced notes in groups what the pacer holds of them.
+func (m Manager) markPaced(groups []Group) error {
+	if !m.Host.IsOwn() {
+		return nil
+	}
+	jobs, err := pacer.Holding(m.Host.State)
+	markJobs(groups, jobs)
+	return err
+}
+
+func markJobs(groups []Group, jobs []pacer.Job) {
+	for i := range groups {
+		g := &groups[i]
+		for _, j := range jobs {
+			switch {
+			case j.Limited.Path != g.Path || (j.Limited.Controller == "") != (g.Version == cgroupfs.V2):
+			case j.Lapsed != "":
+				g.Lapsed = j.Lapsed
+			case j.Count == pacer.CountEscaped:
+				g.Escapes, g.Missed = j.WBPS, j.Missed
+			default:
+				g.Paced, g.Missed = j.WBPS, j.Missed
+			}
+		}
+		if g.Paced+g.Escapes > 0 {
+			g.Lapsed = "" // another pacer has just taken it over
+		}
+	}
+}
+
+// markExpected notes what is expected to hold each limit, on the file systems that some processes
+// see; 0 is weir itself.
+func (m Manager) markExpected(ctx context.Context, limited []watch.Limited, groups []Group, views []int) error {
+	if len(limited) == 0 {
+		return nil
+	}
+	chains, _, err := m.Host.Devices().OfMounts(ctx, views...)
+	if err != nil {
+		return ctx.Err() // they cannot be read: the processes may have ended
+	}
+	for i, l := range limited {
+		var rules []cgroupfs.Rule
+		for _, u := range l.Usages {
+			rules = append(rules, cgroupfs.Rule{Device: u.Device, Limit: u.Limit})
+		}
+		d, err := m.Host.Deciding().Standing(l.Group, rules, chains)
+		if cgroupfs.IsGone(err) {
+			continue // it has ended meanwhile
+		}
+		if err != nil {
+			return err
+		}
+		for j := range groups[i].Devices {
+			one := &groups[i].Devices[j]
+			if at := slices.IndexFunc(d.Places, func(e place.Expected) bool { return e.Device.Number == one.Number }); at >= 0 {
+				one.Expected = &d.Places[at]
+			}
+		}
+	}
+	return nil
+}
+
+// markVolumes notes which devices are weir's volumes, as far as that is known.
+func (m Manager) markVolumes(groups []Group) {
+	if !m.Host.IsOwn() {
+		return
+	}
+	s := m.Host.Volumes(nil)
+	all, _ := s.List()
+	names := map[blkdev.Number]string{}
+	for _, v := range all {
+		if at, err := s.Where(v); err == nil && at.Up {
+			names[at.Device] = v.Name
+		}
+	}
+	for _, g := range groups {
+		for i := range g.Devices {
+			g.Devices[i].Volume = names[g.Devices[i].Number]
+		}
+	}
+}
+
+// errNoDevice says that systemd's own way from a path to a device was not found.
+var errNoDevice = errors.New("it is not known which device that is")
+
+// unitRecord is what systemd keeps for a target that is a unit of its own on cgroup v2; nil for
+// another one, or if systemd does not say.
+func (m Manager) unitRecord(ctx context.Context, t target.Target) *target.Record {
+	if t.Owner.Kind != "systemd" || t.Owner.Unit == "" || t.Group.Hierarchy().Version != cgroupfs.V2 || !m.Host.IsOwn() || !m.Host.SystemdRuns() {
+		return nil
+	}
+	conn, err := systemd.Connect(ctx)
+	if err != nil {
+		return nil
+	}
+	defer conn.Close()
+	entries, err := conn.IOLimits(ctx, t.Owner.Unit)
+	if err != nil {
+		return nil
+	}
+	r := &target.Record{By: "systemd", Source: "systemctl show " + t.Owner.Unit}
+	for _, e := range entries {
+		one := target.Recorded{Path: e.Path, Limit: e.Limit, Err: errNoDevice}
+		if n := len(e.Devices); n > 0 {
+			one.Device, one.Err = e.Devices[n-1], nil
+		}
+		r.Limits = append(r.Limits, one)
+	}
+	return r
+}

@@ -1,0 +1,78 @@
+package limiting
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-io/weir/internal/target/engine"
+)
+
+// namesWithin bounds how long Show waits for names: the ids do as well.
+const namesWithin = time.Second
+
+// nameGroups gives the groups of containers, pods and domains their names, if their daemon
+// reports them.
+func (m Manager) nameGroups(ctx context.Context, groups []Group) {
+	ctx, cancel := context.WithTimeout(ctx, namesWithin)
+	defer cancel()
+	m.nameDomains(groups)
+	for _, maker := range engine.Makers() {
+		kind := m.Host.Containers(maker, nil)
+		itsOwn := func(g Group) bool { return g.Owner.Kind == kind.Name() }
+		if !slices.ContainsFunc(groups, itsOwn) {
+			continue
+		}
+		names := kind.Names(ctx)
+		for i, g := range groups {
+			if name := names[g.Owner.Name]; itsOwn(g) && name != "" {
+				groups[i].Target = kind.Name() + ":" + name
+			}
+		}
+	}
+	// Others ask for a group by what it is called, which their groups' owner does not tell.
+	nameOthers(groups, func() func(string) string { return m.Host.Containerd(nil).Namer(ctx) })
+	if slices.ContainsFunc(groups, func(g Group) bool { return strings.Contains(g.Path, "pod") }) {
+		nameOthers(groups, func() func(string) string { return m.Host.Pods(nil).Namer(ctx) })
+	}
+}
+
+// nameDomains gives libvirt domains libvirt's names. A domain that libvirt does not report keeps
+// the name of its group, because the name of its scope could mean another domain.
+func (m Manager) nameDomains(groups []Group) {
+	var names map[string]string
+	for i, g := range groups {
+		if g.Owner.Kind != "libvirt" {
+			continue
+		}
+		if names == nil {
+			names = map[string]string{}
+			if io, err := m.Host.IO(); err == nil {
+				names = m.Host.Machines(io).Names()
+			}
+		}
+		if name := names[g.Path]; name != "" {
+			groups[i].Target, groups[i].Owner.Name = "vm:"+name, name
+		} else {
+			groups[i].Target = "cgroup:" + g.Path
+		}
+	}
+}
+
+// nameOthers spells groups that nothing better is known of by what a daemon calls them. It is
+// asked only if there are any.
+func nameOthers(groups []Group, ask func() func(string) string) {
+	var name func(group string) string
+	for i, g := range groups {
+		if !strings.HasPrefix(g.Target, "cgroup:") && !strings.HasPrefix(g.Target, "unit:") || g.Owner.Kind == "kernel" {
+			continue
+		}
+		if name == nil {
+			name = ask()
+		}
+		if is := name(g.Path); is != "" {
+			groups[i].Target = is
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package limiting
+
+import (
+	"context"
+	"time"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/kept"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/place"
+	"github.com/weir-io/weir/internal/quota"
+	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/watch"
+)
+
+// Shown is what Show found: the limited groups of a host, or the one group of a target.
+type Shown struct {
+	Target *target.Target // that was asked for; nil: all groups were
+	Window time.Duration  // in which rates were measured; 0: they were not
+	Groups []Group
+}
+
+// A Group is a group with its limits, and what is known of them.
+type Group struct {
+	Target    string // as a user spells it
+	Path      string
+	Version   cgroupfs.Version
+	Owner     target.Owner
+	Processes int // in the group and below
+	Devices   []Device
+
+	// Paced is what weir's pacer holds of the group's buffered writes, in bytes a second; 0:
+	// nothing.
+	Paced uint64
+	// Escapes is what it holds of what the kernel charges to other groups, with the group's own,
+	// in bytes a second (cgroup v2); 0: nothing.
+	Escapes uint64
+	Lapsed  string // why the pacer holds nothing of the group, though it was asked to
+	Missed  string // which processes of the group the pacer cannot pause, and why
+
+	// What follows is known of a group that was asked for by its target.
+
+	Record *target.Record // what the owner stores beside the limits in force; nil: not known
+	Space  *quota.Status  // the quota that the target's own files are in; nil: none
+	Kept   []limit.Asked  // what weir has on record for the target's next start
+}
+
+// A Device is a device with the limits of one group on it.
+type Device struct {
+	blkdev.Device
+	Limit    limit.Limit
+	Rates    *watch.Rates    // nil: not measured, or the kernel counts nothing for the device
+	Expected *place.Expected // what is expected to hold the limit; nil: it is not known
+	Volume   string          // the name of weir's volume on the device; empty: none
+}
+
+// ShowAll finds every limited group of the host, and measures the I/O of each for window; 0: it
+// does not.
+func (m Manager) ShowAll(ctx context.Context, window time.Duration) (Shown, error) {
+	io, err := m.Host.IO()
+	if err != nil {
+		return Shown{}, err
+	}
+	groups, err := watch.Find(io.Root())
+	if err != nil {
+		return Shown{}, err
+	}
+	return m.shown(ctx, nil, groups, window)
+}
+
+// Show finds the group of a target, with what is known of the target besides, and measures its
+// I/O for window; 0: it does not. A group that cannot have rules causes no error.
+func (m Manager) Show(ctx context.Context, spec string, window time.Duration) (Shown, error) {
+	t, err := m.Host.Target(ctx, spec)
+	if err != nil {
+		return Shown{}, err
+	}
+	group, err := watch.Of(t.Group)
+	if err != nil {
+		return Shown{}, err
+	}
+	shown, err := m.shown(ctx, t.Views, []watch.Limited{group}, window)
+	if err != nil {
+		return Shown{}, err
+	}
+	shown.Target = &t
+	return shown, m.markTarget(ctx, t, &shown.Groups[0])
+}
+
+// shown reads what is known of groups. views returns processes that see their file systems; nil:
+// weir itself does.
+func (m Manager) shown(ctx context.Context, views func() []int, groups []watch.Limited, window time.Duration) (Shown, error) {
+	var shown Shown
+	if window > 0 && len(groups) > 0 {
+		if err := watch.Measure(ctx, groups, window); err != nil {
+			return shown, err
+		}
+		shown.Window = window
+	}
+	shown.Groups = m.groupsOf(ctx, groups, shown.Window > 0)
+	if err := m.markPaced(shown.Groups); err != nil {
+		return shown, err
+	}
+	seeing := []int{0}
+	if views != nil {
+		seeing = views()
+	}
+	if err := m.markExpected(ctx, groups, shown.Groups, seeing); err != nil {
+		return shown, err
+	}
+	m.markVolumes(shown.Groups)
+	m.nameGroups(ctx, shown.Groups)
+	return shown, nil
+}
+
+// groupsOf are groups by their paths and owners, with the rates that were measured.
+func (m Manager) groupsOf(ctx context.Context, all []watch.Limited, measured bool) []Group {
+	known := map[blkdev.Number]blkdev.Device{}
+	systemdRuns := m.Host.SystemdRuns()
+	var groups []Group
+	for _, l := range all {
+		owner := target.OwnerOf(l.Group, systemdRuns)
+		g := Group{Target: target.NameOf(l.Group, owner), Path: l.Group.Path(), Version: l.Group.Hierarchy().Version, Owner: owner}
+		if members, err := target.Members(l.Group); err == nil {
+			g.Processes = len(members)
+		}
+		for _, u := range l.Usages {
+			if _, is := known[u.Device]; !is {
+				known[u.Device] = m.Host.Device(ctx, u.Device)
+			}
+			d := Device{Device: known[u.Device], Limit: u.Limit}
+			if measured && u.Counted {
+				d.Rates = &u.Rates
+			}
+			g.Devices = append(g.Devices, d)
+		}
+		groups = append(groups, g)
+	}
+	return groups
+}
+
+// markTarget notes what is known of a target beside the limits in force.
+func (m Manager) markTarget(ctx context.Context, t target.Target, g *Group) error {
+	g.Target, g.Owner, g.Record = t.String(), t.Owner, t.Record
+	if g.Record == nil {
+		g.Record = m.unitRecord(ctx, t)
+	}
+	if t.Lasting == "" {
+		return nil
+	}
+	r, err := kept.Read(m.Host.Root, t.Lasting)
+	g.Kept = r.Entries
+	return err
+}

@@ -1,0 +1,156 @@
+package limiting
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/host"
+	"github.com/weir-io/weir/internal/host/hosttest"
+	"github.com/weir-io/weir/internal/kept"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/pacer"
+	"github.com/weir-io/weir/internal/place"
+	"github.com/weir-io/weir/internal/target"
+)
+
+var (
+	vda = blkdev.Number{Major: 254}
+	vdb = blkdev.Number{Major: 254, Minor: 16}
+)
+
+func manager(t *testing.T, name string, files map[string]string, o host.Options) Manager {
+	t.Helper()
+	return Manager{hosttest.Open(t, name, files, o)}
+}
+
+func TestShowATarget(t *testing.T) {
+	shown, err := manager(t, "v2", nil, host.Options{}).Show(context.Background(), "cgroup:/batch", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if shown.Target == nil || shown.Window != 0 || len(shown.Groups) != 1 {
+		t.Fatalf("%+v", shown)
+	}
+	g := shown.Groups[0]
+	if g.Target != "cgroup:/batch" || g.Path != "/batch" || g.Version != cgroupfs.V2 || g.Processes != 2 || len(g.Devices) != 2 {
+		t.Errorf("%+v", g)
+	}
+	want := limit.None.With(limit.WBPS, limit.PerSecond(10e6)).With(limit.WIOPS, limit.PerSecond(500))
+	if d := g.Devices[0]; d.Number != vda || d.Node != "/dev/vda" || d.Limit != want || d.Rates != nil || d.Expected == nil || d.Expected.Direct.Mechanism != place.Throttle {
+		t.Errorf("%+v", d)
+	}
+	if d := g.Devices[1]; d.Number != vdb || d.Limit.Get(limit.RBPS) != limit.PerSecond(50<<20) {
+		t.Errorf("%+v", d)
+	}
+}
+
+// A device is named once, and one that is gone goes by its number.
+func TestShowAll(t *testing.T) {
+	files := map[string]string{"sys/fs/cgroup/alone/io.max": "8:0 rbps=1000 wbps=max riops=max wiops=max\n"}
+	shown, err := manager(t, "v2", files, host.Options{}).ShowAll(context.Background(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string][]string{}
+	for _, g := range shown.Groups {
+		for _, d := range g.Devices {
+			names[g.Target] = append(names[g.Target], d.Node)
+		}
+	}
+	if shown.Target != nil || !slices.Equal(names["cgroup:/batch"], []string{"/dev/vda", "/dev/vdb"}) || !slices.Equal(names["cgroup:/alone"], []string{"8:0"}) {
+		t.Errorf("%v", names)
+	}
+}
+
+func TestShowRefuses(t *testing.T) {
+	m := manager(t, "v2", nil, host.Options{})
+	var notFound *target.NotFound
+	if _, err := m.Show(context.Background(), "cgroup:/none", 0); !errors.As(err, &notFound) {
+		t.Errorf("an unknown group: %v", err)
+	}
+	if _, err := m.Show(context.Background(), "", 0); !errors.As(err, &notFound) {
+		t.Errorf("a target without a name is not every group: %v", err)
+	}
+	if _, err := manager(t, "v2", nil, host.Options{Version: cgroupfs.V1}).ShowAll(context.Background(), 0); !cgroupfs.IsUnsupported(err) {
+		t.Errorf("a version that is not mounted: %v", err)
+	}
+}
+
+// What weir has on record for the next start is shown with a target that has a name for good.
+func TestShowKept(t *testing.T) {
+	m := manager(t, "v2", nil, host.Options{})
+	entries := []limit.Asked{{On: "/data", Limit: limit.Limit{WBPS: limit.PerSecond(1e6)}}}
+	r := kept.Record{Target: "docker:abc", Name: "docker:web", Entries: entries}
+	text, err := r.Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m = manager(t, "v2", map[string]string{kept.Path("docker:abc"): text}, host.Options{})
+	io, err := m.Host.IO()
+	if err != nil {
+		t.Fatal(err)
+	}
+	group, err := io.Group("/batch")
+	if err != nil {
+		t.Fatal(err)
+	}
+	its := target.Target{Kind: "docker", Name: "web", Group: group, Lasting: "docker:abc", Record: &target.Record{By: "Docker"}}
+	var g Group
+	if err := m.markTarget(context.Background(), its, &g); err != nil || !slices.Equal(g.Kept, entries) || g.Target != "docker:web" || g.Record.By != "Docker" {
+		t.Errorf("%+v, %v", g, err)
+	}
+	g = Group{}
+	its.Lasting = ""
+	if err := m.markTarget(context.Background(), its, &g); err != nil || g.Kept != nil {
+		t.Errorf("without a name for good: %+v, %v", g, err)
+	}
+}
+
+// A group is the pacer's if path and version are; what lapsed is told only where nothing else
+// holds the group.
+func TestMarkJobs(t *testing.T) {
+	job := func(controller, path, count, lapsed string, wbps uint64) pacer.Job {
+		j := pacer.Job{WBPS: wbps, Lapsed: lapsed, Missed: "pid 7"}
+		j.Count = count
+		j.Limited.Controller, j.Limited.Path = controller, path
+		return j
+	}
+	jobs := []pacer.Job{
+		job("blkio", "/a", pacer.CountWritten, "", 10), job("", "/b", pacer.CountEscaped, "", 20),
+		job("", "/c", pacer.CountWritten, "gone", 30), job("", "/d", pacer.CountWritten, "gone", 40), job("", "/d", pacer.CountWritten, "", 50),
+	}
+	groups := []Group{{Path: "/a", Version: cgroupfs.V1}, {Path: "/a", Version: cgroupfs.V2}, {Path: "/b", Version: cgroupfs.V2},
+		{Path: "/c", Version: cgroupfs.V2}, {Path: "/d", Version: cgroupfs.V2}}
+	markJobs(groups, jobs)
+	for i, want := range []Group{{Paced: 10, Missed: "pid 7"}, {}, {Escapes: 20, Missed: "pid 7"}, {Lapsed: "gone"}, {Paced: 50, Missed: "pid 7"}} {
+		g := groups[i]
+		if g.Paced != want.Paced || g.Escapes != want.Escapes || g.Lapsed != want.Lapsed || g.Missed != want.Missed {
+			t.Errorf("%s of version %d: %+v", g.Path, g.Version, g)
+		}
+	}
+}
+
+// A daemon is asked once, and only about groups that have no better name.
+func TestNameOthers(t *testing.T) {
+	groups := []Group{{Target: "docker:web", Path: "/a"}, {Target: "cgroup:/b", Path: "/b"}, {Target: "unit:c.scope", Path: "/c"},
+		{Target: "cgroup:/", Path: "/", Owner: target.Owner{Kind: "kernel"}}, {Target: "cgroup:/d", Path: "/d"}}
+	asked := 0
+	nameOthers(groups, func() func(string) string {
+		asked++
+		return func(group string) string {
+			return map[string]string{"/a": "x", "/b": "pod:b", "/c": "pod:c", "/": "x"}[group]
+		}
+	})
+	var names []string
+	for _, g := range groups {
+		names = append(names, g.Target)
+	}
+	if asked != 1 || !slices.Equal(names, []string{"docker:web", "pod:b", "pod:c", "cgroup:/", "cgroup:/d"}) {
+		t.Errorf("asked %d times: %q", asked, names)
+	}
+	nameOthers(groups[:1], func() func(string) string { t.Error("it is asked though nobody needs it"); return nil })
+}
