@@ -3,6 +3,7 @@
 export CGO_ENABLED := 0
 GO ?= go
 VERSION := $(shell sed -n 's/^## \[\{0,1\}\([0-9][^] ]*\).*/\1/p' CHANGELOG.md | head -n 1)
+OUT ?= .
 LDFLAGS := -s -w -X main.version=$(VERSION)
 
 # Debian packages that the tests need: emulators and file systems for the lab's
@@ -17,12 +18,36 @@ LAB_FLAGS := $(if $(KERNEL),-kernel $(KERNEL)) $(if $(MODE),-mode $(MODE)) $(if 
 # Each part of the gate notes how long it took, in out/parts.
 PART := ./tools/part
 
-.PHONY: all build demo test quick unit lint lab lab-all kills loops sets soak quotas bench mutants fuzz man bpf check-bpf deps clean help
+.PHONY: all build install uninstall demo test quick unit lint lab lab-all kills loops sets soak quotas bench mutants fuzz man bpf check-bpf deps clean help
 
 all: build
 
-build: ## build ./weir, one static binary
-	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o weir ./cmd/weir
+build: ## build ./weir and its daemon ./weird, two static binaries
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o '$(OUT)/' ./cmd/weir ./cmd/weird
+
+# Where distributions look for them: binaries, manual pages, and each shell's completion.
+PREFIX ?= /usr/local
+BINDIR = $(DESTDIR)$(PREFIX)/bin
+MANDIR = $(DESTDIR)$(PREFIX)/share/man/man1
+BASHDIR = $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+ZSHDIR = $(DESTDIR)$(PREFIX)/share/zsh/site-functions
+FISHDIR = $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+
+install: build ## install weir, weird, manual pages and shell completion below PREFIX (/usr/local), or in DESTDIR for a package
+	install -d '$(BINDIR)' '$(MANDIR)' '$(BASHDIR)' '$(ZSHDIR)' '$(FISHDIR)'
+	install -m 755 '$(OUT)/weir' '$(OUT)/weird' '$(BINDIR)'
+	install -m 644 docs/man/*.1 '$(MANDIR)'
+	@for program in weir weird; do \
+		'$(OUT)'/$$program completion bash >"$(BASHDIR)/$$program" && \
+		'$(OUT)'/$$program completion zsh >"$(ZSHDIR)/_$$program" && \
+		'$(OUT)'/$$program completion fish >"$(FISHDIR)/$$program.fish" && \
+		chmod 644 "$(BASHDIR)/$$program" "$(ZSHDIR)/_$$program" "$(FISHDIR)/$$program.fish" || exit 1; \
+	done
+
+uninstall: ## remove what install installed
+	cd '$(MANDIR)' && rm -f weir.1 weird.1 weir-*.1 weird-*.1
+	cd '$(BINDIR)' && rm -f weir weird
+	rm -f '$(BASHDIR)/weir' '$(BASHDIR)/weird' '$(ZSHDIR)/_weir' '$(ZSHDIR)/_weird' '$(FISHDIR)/weir.fish' '$(FISHDIR)/weird.fish'
 
 demo: build ## show what a limit does, on a scratch disk (needs root)
 	./weir demo
@@ -105,7 +130,7 @@ deps: ## install the Debian packages that the tests need
 	fi
 
 clean: ## remove what was built
-	rm -rf weir out
+	rm -rf weir weird out
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' Makefile | expand -t 12

@@ -22,7 +22,7 @@ const module = "github.com/weir-io/weir/"
 // layers are the packages of the program, from the bottom up. A package imports from
 // lower layers only; those of one layer do not know each other.
 var layers = [][]string{
-	{"internal/background", "internal/fault", "internal/near", "internal/plain"},
+	{"docs", "internal/background", "internal/fault", "internal/near", "internal/plain"},
 	{"internal/bpf", "internal/durable", "internal/limit", "internal/mountinfo", "internal/pagecache", "internal/plot", "internal/process", "internal/ptytest", "internal/socket", "internal/socket/sockettest"},
 	{"internal/grpc", "internal/grpc/grpctest"},
 	{"internal/blkdev"},
@@ -40,10 +40,11 @@ var layers = [][]string{
 	{"internal/prove", "internal/limiting", "internal/host/hosttest"},
 	{"internal/api"},
 	{"internal/cli"},
-	{"internal/ui"},
+	{"internal/ui", "internal/cli/mantest"},
 	{"internal/ui/text"},
 	{"internal/tui"},
-	{"cmd/weir"},
+	{"internal/agent/health"},
+	{"cmd/weir", "cmd/weird"},
 }
 
 // mayExec are the packages that start processes. All others read and write files and

@@ -37,7 +37,7 @@ func newDemo(a *app) *cobra.Command {
 			"in that time, which may be gigabytes.\n\n" +
 			"A row says \"held\" if the disk did no more than the limit allows, and \"cannot tell\" if the disk did less than half of\n" +
 			"that. The demo exits with 0 once it has measured, whatever the result. Scripts should use weir prove.",
-		Args: noArguments,
+		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			rate, err := limit.ParseBytes(write)
 			if err != nil {

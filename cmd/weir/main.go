@@ -73,7 +73,7 @@ func rootFor(a *app, args []string) *cobra.Command {
 		}
 	}
 	root := newRoot(a)
-	checkCobras(root)
+	cli.CheckCobras(root)
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		completeFlags(root)
 	}
@@ -101,7 +101,7 @@ func newEmptyRoot(a *app) *cobra.Command {
 			"command.",
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          noSuchVerb,
+		Args:          cli.NoSuchVerb,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if showVersion {
 				return a.printVersion()
@@ -110,50 +110,13 @@ func newEmptyRoot(a *app) *cobra.Command {
 		},
 	}
 	root.Flags().BoolVar(&showVersion, "version", false, "print the version")
-	root.SetFlagErrorFunc(flagError)
+	root.SetFlagErrorFunc(cli.FlagError)
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { a.out.Text(cli.Help(cmd, cli.HelpWidth(os.Stdout))) })
 	flags := root.PersistentFlags()
 	flags.BoolVar(&a.out.JSON, "json", false, "print one JSON document (docs/json.md)")
 	flags.BoolVarP(&a.out.Quiet, "quiet", "q", false, "print errors only, no other messages")
 	flags.StringVar(&a.root, "root", "/", "read /proc and /sys below `DIR`")
 	return root
-}
-
-// checkCobras has cobra's own verbs refuse arguments that they do not know. They are no
-// part of newRoot: they have no manual pages.
-func checkCobras(root *cobra.Command) {
-	root.InitDefaultHelpCmd()
-	root.InitDefaultCompletionCmd()
-	for _, c := range root.Commands() {
-		switch c.Name() {
-		case "help":
-			c.Args = oneVerb
-		case "completion":
-			c.Args, c.RunE = noArguments, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-			for _, shell := range c.Commands() {
-				shell.Args = noArguments
-			}
-		}
-	}
-}
-
-// oneVerb is the argument check of help.
-func oneVerb(cmd *cobra.Command, args []string) error {
-	found, rest, err := cmd.Root().Find(args)
-	if err != nil || len(rest) == 0 {
-		return err
-	}
-	if found == cmd.Root() {
-		return noSuchVerb(found, rest)
-	}
-	return noArguments(found, rest)
-}
-
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return cli.Usagef("%s: %q: too many arguments; see %s --help", cmd.Name(), args[0], cmd.CommandPath())
-	}
-	return nil
 }
 
 // oneTarget is the argument check of verbs that take exactly one target.

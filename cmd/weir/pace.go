@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/limit"
@@ -187,7 +188,7 @@ func readsShort(args []string) bool {
 // people.
 func newPacer(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: pacer.PacerArg, Hidden: true, Args: noArguments,
+		Use: pacer.PacerArg, Hidden: true, Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			fs, err := cgroupfs.Open("/")
 			if err != nil {
@@ -201,7 +202,7 @@ func newPacer(a *app) *cobra.Command {
 
 func newGuard() *cobra.Command {
 	return &cobra.Command{
-		Use: pacer.GuardArg, Hidden: true, Args: noArguments,
+		Use: pacer.GuardArg, Hidden: true, Args: cli.NoArguments,
 		RunE: func(*cobra.Command, []string) error { return pacer.Guard(os.Stdin, pacer.WatchOf(state.At("/"))) },
 	}
 }

@@ -27,7 +27,7 @@ func newQuota(a *app) *cobra.Command {
 			"needs no quota, because it has a size of its own (weir volume resize).\n\n" +
 			"The owner of a file can take it out of the project (chattr -p), except from inside a user namespace. So a quota\n" +
 			"protects against accidents; a volume protects against everybody.",
-		Args: noSuchVerb,
+		Args: cli.NoSuchVerb,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newQuotaSet(a), newQuotaShow(a), newQuotaClear(a))

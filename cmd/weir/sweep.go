@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/launch"
 )
 
@@ -17,7 +18,7 @@ func newSweep(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:    launch.SweepArg,
 		Hidden: true,
-		Args:   noArguments,
+		Args:   cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := a.open(); err != nil {
 				return err

@@ -29,7 +29,7 @@ func newVolume(a *app) *cobra.Command {
 			"to the device. On Linux 6.2 and later, weir also bounds how much may wait in memory for the device, to half a second\n" +
 			"of the limit. Direct and synchronous I/O of other cgroups needs a limit on those cgroups: --for TARGET, or weir set\n" +
 			"TARGET --on DIR. On cgroup v2 all I/O needs that.",
-		Args: noSuchVerb,
+		Args: cli.NoSuchVerb,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newVolumeCreate(a), newVolumeAdopt(a), newVolumeList(a), newVolumeSet(a), newVolumeResize(a), newVolumeUp(a), newVolumeDown(a), newVolumeDelete(a), newVolumeForget(a))

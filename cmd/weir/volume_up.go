@@ -24,7 +24,7 @@ func newVolumeList(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List volumes",
-		Args:  noArguments,
+		Args:  cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if a.root != "/" {
 				return &cgroupfs.Unsupported{Feature: "volume list with --root " + a.root, Reason: "volumes are this host's", Remedy: "leave out --root"}

@@ -16,6 +16,7 @@ import (
 
 // Out is where a verb writes.
 type Out struct {
+	Program  string    // who speaks; empty: weir
 	Data     io.Writer // stdout
 	Messages io.Writer // stderr
 	JSON     bool      // data is one JSON document
@@ -41,8 +42,15 @@ func (o *Out) Say(format string, args ...any) {
 		o.said = append(o.said, messageOf(text))
 	}
 	if !o.Quiet {
-		_, _ = io.WriteString(o.Messages, "weir: "+text+"\n") // nobody is left to tell
+		_, _ = io.WriteString(o.Messages, o.program()+": "+text+"\n") // nobody is left to tell
 	}
+}
+
+func (o *Out) program() string {
+	if o.Program == "" {
+		return "weir"
+	}
+	return o.Program
 }
 
 func messageOf(text string) Message {
@@ -56,7 +64,7 @@ func messageOf(text string) Message {
 
 // Fail writes an error, whatever was asked to be quiet.
 func (o *Out) Fail(err error) {
-	_, _ = io.WriteString(o.Messages, plain.Text(fmt.Sprintf("weir: %v\n", err)))
+	_, _ = io.WriteString(o.Messages, plain.Text(fmt.Sprintf("%s: %v\n", o.program(), err)))
 }
 
 // Print writes a line of data. An error, such as that of a full disk behind stdout,

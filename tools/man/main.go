@@ -1,5 +1,5 @@
-// Command man writes weir's manual pages: go run ./tools/man docs/man. The verbs are
-// in package main, which only its own tests can reach, so a test does the work.
+// Command man writes the manual pages of weir and weird: go run ./tools/man docs/man. The verbs
+// are in packages main, which only their own tests can reach, so a test does the work.
 package main
 
 import (
@@ -25,7 +25,7 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command("go", "test", "-count=1", "-run", "^TestManPages$", "./cmd/weir", "-man", dir)
+	cmd := exec.Command("go", "test", "-count=1", "-run", "^TestManPages$", "./cmd/weir", "./cmd/weird", "-man", dir)
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	return cmd.Run()
 }

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"os"
@@ -8,18 +8,18 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/near"
 )
 
-// flagError turns pflag's errors into wrong use, in weir's own words.
-func flagError(cmd *cobra.Command, err error) error {
+// FlagError turns pflag's errors into wrong use, in weir's own words. It is for
+// cobra.Command.SetFlagErrorFunc.
+func FlagError(cmd *cobra.Command, err error) error {
 	message := err.Error()
 	if name, unknown := strings.CutPrefix(message, "unknown flag: "); unknown {
 		if typed := firstWord(os.Args[1:], cmd.Flags()); !cmd.HasParent() && typed != "" { // the flag is of a verb that there is not
-			return noSuchVerb(cmd, []string{typed})
+			return NoSuchVerb(cmd, []string{typed})
 		}
-		return cli.Usagef("%s: no such flag; %s", name, orHelp(cmd, near.Names(strings.TrimPrefix(name, "--"), flagNames(cmd)), "--"))
+		return Usagef("%s: no such flag; %s", name, orHelp(cmd, near.Names(strings.TrimPrefix(name, "--"), flagsOf(cmd)), "--"))
 	}
 	if strings.HasPrefix(message, "unknown ") || strings.HasPrefix(message, "flag needs") {
 		message += "; see " + cmd.CommandPath() + " --help"
@@ -31,7 +31,7 @@ func flagError(cmd *cobra.Command, err error) error {
 			message = name + ": " + rest[i+len("\" flag: "):]
 		}
 	}
-	return &cli.UsageError{Message: message}
+	return Usagef("%s", message)
 }
 
 // goDuration is what package time says of text that is no duration. To compile it takes
@@ -60,7 +60,7 @@ func firstWord(args []string, flags *pflag.FlagSet) string {
 	return ""
 }
 
-func flagNames(cmd *cobra.Command) []string {
+func flagsOf(cmd *cobra.Command) []string {
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden {
@@ -85,8 +85,9 @@ var otherWords = map[string][]string{
 	"up": {"mount"}, "down": {"umount", "unmount"},
 }
 
-// noSuchVerb refuses what cobra found no verb for, and names the verbs close to it.
-func noSuchVerb(cmd *cobra.Command, args []string) error {
+// NoSuchVerb refuses what cobra found no verb for, and names the verbs close to it. It is the Args
+// of a command that has only verbs below it.
+func NoSuchVerb(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
@@ -105,5 +106,5 @@ func noSuchVerb(cmd *cobra.Command, args []string) error {
 	if len(meant) == 0 {
 		meant = near.Names(args[0], names)
 	}
-	return cli.Usagef("%q: no such verb; %s", args[0], orHelp(cmd, meant, cmd.CommandPath()+" "))
+	return Usagef("%q: no such verb; %s", args[0], orHelp(cmd, meant, cmd.CommandPath()+" "))
 }

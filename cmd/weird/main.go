@@ -1,0 +1,93 @@
+// Command weird is weir's daemon. So far it answers whether it lives. weir itself needs no
+// daemon: the daemon is the place for what is too heavy to be linked into weir.
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/agent/health"
+	"github.com/weir-io/weir/internal/api"
+	"github.com/weir-io/weir/internal/cli"
+)
+
+// version is set by the Makefile from the change log.
+var version = ""
+
+func main() { os.Exit(run()) }
+
+func run() int {
+	out := &cli.Out{Program: "weird", Data: os.Stdout, Messages: os.Stderr}
+	root := newRoot(out)
+	cli.CheckCobras(root)
+	err := root.ExecuteContext(context.Background())
+	err = errors.Join(err, out.Flush(), out.Err())
+	if err != nil {
+		out.Fail(err)
+	}
+	return cli.ExitCode(err)
+}
+
+func newRoot(out *cli.Out) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "weird",
+		Short: "weir's daemon",
+		Long: "weird is weir's daemon. So far it answers whether it lives; weir needs no daemon for anything that it does.\n\n" +
+			"Exit codes: 0 done; 1 not done; 2 wrong usage.",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cli.NoSuchVerb,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(cli.FlagError)
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { out.Text(cli.Help(cmd, cli.HelpWidth(os.Stdout))) })
+	root.AddCommand(newVersion(out), newHealth(out))
+	return root
+}
+
+func newVersion(out *cli.Out) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cli.NoArguments,
+		RunE: func(*cobra.Command, []string) error {
+			v := cli.Version(version)
+			if out.JSON {
+				return out.Document(api.VersionOf(v))
+			}
+			out.Print("weird %s", v)
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&out.JSON, "json", false, "print one JSON document (docs/json.md)")
+	return cmd
+}
+
+func newHealth(out *cli.Out) *cobra.Command {
+	var socket string
+	cmd := &cobra.Command{
+		Use:   "health",
+		Short: "Answer at a socket whether weird lives",
+		Long: "Answer GET " + health.Route + " over HTTP at a unix socket, until SIGTERM or Ctrl-C. Only root and the user that started\n" +
+			"weird can connect. weird replaces a socket that a killed weird left, and removes its own when it ends.",
+		Example: "  weird health\n  curl --unix-socket " + health.Socket + " http://localhost" + health.Route,
+		Args:    cli.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
+			defer stop()
+			l, err := health.Listen(socket)
+			if err != nil {
+				return err
+			}
+			out.Say("answering at %s", socket)
+			return health.Serve(ctx, l, cli.Version(version))
+		},
+	}
+	cmd.Flags().StringVar(&socket, "socket", health.Socket, "the `PATH` of the socket")
+	return cmd
+}

@@ -1,0 +1,99 @@
+package health
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"log/slog"
+	"net/http"
+	"os"
+	"time"
+
+	"golang.org/x/net/netutil"
+
+	"github.com/weir-io/weir/internal/api"
+	"github.com/weir-io/weir/internal/fault"
+)
+
+// Route is where the answer is: GET /health.
+const Route = "/health"
+
+// Bounds of what a client can take of the daemon.
+const (
+	clientsMost = 64
+	headersMost = 8 << 10 // bytes
+	requestMost = 5 * time.Second
+	idleMost    = 30 * time.Second
+	// endMost is how long answers that are under way may take when the daemon ends.
+	endMost = 2 * time.Second
+)
+
+// Serve answers until the context ends, which is no error, and closes the listener.
+func Serve(ctx context.Context, l *Listener, version string) error {
+	server := &http.Server{
+		Handler:           handler(version, time.Now()),
+		ReadHeaderTimeout: requestMost,
+		ReadTimeout:       requestMost,
+		WriteTimeout:      requestMost,
+		IdleTimeout:       idleMost,
+		MaxHeaderBytes:    headersMost,
+		ErrorLog:          slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // what a client gets wrong is its own affair
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(netutil.LimitListener(l, clientsMost)) }()
+	select {
+	case err := <-ended:
+		return errors.Join(fmt.Errorf("answer at %s: %w", l.path, err), l.Close())
+	case <-ctx.Done():
+	}
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), endMost)
+	defer cancel()
+	err := server.Shutdown(end) // it closes the listener
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = server.Close() // a client that does not read does not keep the daemon
+	}
+	if serving := <-ended; !errors.Is(serving, http.ErrServerClosed) {
+		err = errors.Join(err, serving)
+	}
+	return err
+}
+
+// handler answers the one question there is.
+func handler(version string, began time.Time) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path != Route:
+			refuse(w, &unknown{r.URL.Path})
+		case r.Method != http.MethodGet && r.Method != http.MethodHead:
+			w.Header().Set("Allow", "GET, HEAD")
+			answer(w, http.StatusMethodNotAllowed, api.ErrorOf(fmt.Errorf("%s %s: this can only be read (GET)", r.Method, Route)))
+		default:
+			answer(w, http.StatusOK, api.HealthOf(version, os.Getpid(), time.Since(began)))
+		}
+	})
+}
+
+// An unknown path.
+type unknown struct{ path string }
+
+func (e *unknown) Error() string { return fmt.Sprintf("%q: nothing is there; %s is", e.path, Route) }
+
+// Class makes it fault.NotFound.
+func (*unknown) Class() fault.Class { return fault.NotFound }
+
+func refuse(w http.ResponseWriter, err error) {
+	answer(w, fault.ClassOf(err).HTTPStatus(), api.ErrorOf(err))
+}
+
+func answer(w http.ResponseWriter, status int, document any) {
+	text, err := json.Marshal(document)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(text, '\n')) // a client may have gone
+}
