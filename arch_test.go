@@ -23,7 +23,7 @@ const module = "github.com/weir-io/weir/"
 // lower layers only; those of one layer do not know each other.
 var layers = [][]string{
 	{"docs", "internal/background", "internal/fault", "internal/near", "internal/plain"},
-	{"internal/bpf", "internal/durable", "internal/limit", "internal/mountinfo", "internal/pagecache", "internal/plot", "internal/process", "internal/ptytest", "internal/socket", "internal/socket/sockettest"},
+	{"internal/bpf", "internal/durable", "internal/limit", "internal/mountinfo", "internal/note", "internal/pagecache", "internal/process", "internal/ptytest", "internal/socket", "internal/socket/sockettest"},
 	{"internal/grpc", "internal/grpc/grpctest"},
 	{"internal/blkdev"},
 	{"internal/cgroupfs", "internal/kernel", "internal/cgconfig", "internal/loopdev"},
@@ -34,15 +34,17 @@ var layers = [][]string{
 		"internal/target/containerd", "internal/target/pod", "internal/target/vm"},
 	{"internal/hold", "internal/pacer", "internal/tally"},
 	{"internal/place"},
-	{"internal/launch", "internal/watch", "internal/load", "internal/scratch", "internal/volume", "internal/quota", "internal/trace", "internal/dirty"},
-	{"internal/demo", "internal/why", "internal/mend", "internal/latency"},
+	{"internal/launch", "internal/watch", "internal/load", "internal/scratch", "internal/volume", "internal/quota", "internal/dirty"},
+	{"internal/demo", "internal/why"},
 	{"internal/host"},
-	{"internal/prove", "internal/limiting", "internal/host/hosttest"},
-	{"internal/api"},
+	{"internal/explain", "internal/mend", "internal/prove", "internal/trace", "internal/limiting", "internal/host/hosttest"},
+	{"internal/latency"},
+	{"internal/api", "internal/api/apitest"},
 	{"internal/cli"},
-	{"internal/ui", "internal/cli/mantest"},
+	{"internal/ui", "internal/ui/plot", "internal/ui/tui", "internal/cli/mantest"},
+	{"internal/ui/chart"},
 	{"internal/ui/text"},
-	{"internal/tui"},
+	{"internal/ui/svg"},
 	{"internal/agent/health"},
 	{"cmd/weir", "cmd/weird"},
 }
@@ -206,41 +208,6 @@ func TestOnlyTheTerminalsPackagesPrint(t *testing.T) {
 	}
 	for path := range unused {
 		t.Errorf("%s may name the streams, and does not", path)
-	}
-}
-
-// core are the packages that every front end calls. They depend on nothing that a front end
-// decides: they get what they need as arguments, and what they have to say is data.
-var core = []string{"internal/host", "internal/limiting"}
-
-func TestTheCoreKnowsNoFrontEnd(t *testing.T) {
-	for _, s := range sources(t) {
-		if !s.isProgram() || !strings.HasPrefix(s.path, "internal/") {
-			continue
-		}
-		for _, path := range s.imports() {
-			name, _ := strings.CutPrefix(path, module)
-			switch {
-			case strings.HasPrefix(name, "cmd/"):
-				t.Errorf("%s imports %s: a front end is not a library", s.path, name)
-			case !slices.Contains(core, s.dir()):
-			case name == "internal/cli", name == "internal/tui", strings.HasPrefix(path, "github.com/spf13/"):
-				t.Errorf("%s imports %s, which is for one front end", s.path, path)
-			}
-		}
-		if !slices.Contains(core, s.dir()) {
-			continue
-		}
-		ast.Inspect(s.file, func(n ast.Node) bool {
-			selector, ok := n.(*ast.SelectorExpr)
-			if !ok {
-				return true
-			}
-			if pkg, ok := selector.X.(*ast.Ident); ok && pkg.Name == "os" && slices.Contains([]string{"Getenv", "LookupEnv", "Environ", "ExpandEnv", "Args"}, selector.Sel.Name) {
-				t.Errorf("%s: os.%s; the front end reads that, and passes it on", s.at(n), selector.Sel.Name)
-			}
-			return true
-		})
 	}
 }
 

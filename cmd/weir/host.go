@@ -12,7 +12,7 @@ import (
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/host"
-	"github.com/weir-io/weir/internal/inode"
+	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/limiting"
 	"github.com/weir-io/weir/internal/place"
@@ -38,8 +38,6 @@ type app struct {
 	fs    *cgroupfs.FS // host's
 	state state.Dir    // host's
 
-	inodes    *inode.Reader // see owners
-	inodesErr error
 }
 
 // cgroupFlag adds --cgroup to a verb.
@@ -90,9 +88,6 @@ func (a *app) open() error {
 }
 
 func (a *app) close() {
-	if a.inodes != nil {
-		_ = a.inodes.Close()
-	}
 	if a.host != nil {
 		_ = a.host.Close()
 	}
@@ -127,6 +122,8 @@ func (a *app) machines(h *cgroupfs.Hierarchy) vm.Kind           { return a.host.
 func (a *app) containers(m engine.Maker, h *cgroupfs.Hierarchy) engine.Kind {
 	return a.host.Containers(m, h)
 }
+
+func (a *app) launchHost() launch.Host { return a.host.Launch() }
 
 func (a *app) deciding() place.Host { return a.host.Deciding() }
 

@@ -25,12 +25,12 @@ func documents() map[string]any {
 		cli.SchemaOf("set").Schema:             &setDocument{},
 		cli.SchemaOf("clear").Schema:           &setDocument{},
 		cli.SchemaOf("show").Schema:            &api.Show{},
-		cli.SchemaOf("why").Schema:             &whyDocument{},
-		cli.SchemaOf("prove").Schema:           &proveDocument{},
-		cli.SchemaOf("trace").Schema:           &traceDocument{},
+		cli.SchemaOf("why").Schema:             &api.Why{},
+		cli.SchemaOf("prove").Schema:           &api.Proof{},
+		cli.SchemaOf("trace").Schema:           &api.Trace{},
 		cli.SchemaOf("demo").Schema:            &demoDocument{},
-		cli.SchemaOf("trace.latency").Schema:   &latencyDocument{},
-		cli.SchemaOf("trace.dirty").Schema:     &dirtyDocument{},
+		cli.SchemaOf("trace.latency").Schema:   &api.Latency{},
+		cli.SchemaOf("trace.dirty").Schema:     &api.Dirty{},
 		cli.SchemaOf("import").Schema:          &importDocument{},
 		cli.SchemaOf("volume").Schema:          &volumesDocument{},
 		cli.SchemaOf("quota").Schema:           &quotaDocument{},
@@ -42,7 +42,7 @@ func documents() map[string]any {
 		cli.SchemaOf("set.dry-run").Schema:     &dryRunDocument{},
 		cli.SchemaOf("clear.dry-run").Schema:   &dryRunDocument{},
 		cli.SchemaOf("restore.dry-run").Schema: &dryRunDocument{},
-		cli.SchemaOf("why.dry-run").Schema:     &whyDryRunDocument{},
+		cli.SchemaOf("why.dry-run").Schema:     &api.WhyDryRun{},
 	}
 }
 

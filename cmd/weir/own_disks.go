@@ -2,70 +2,23 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
-	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/plain"
+	"github.com/weir-io/weir/internal/note"
+	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/target"
 )
 
-// onOwnDisks puts limits without a place on a target's own disks, if its mounts do not show
-// them. It leaves out a disk that is not on this host, with a note; if all are, the error is an
-// *Unsupported.
+// onOwnDisks puts limits without a place on a target's own disks, and says which it leaves out.
 func (a *app) onOwnDisks(ctx context.Context, limits []limit.Asked, t target.Target) ([]limit.Asked, error) {
-	if len(t.Disks)+len(t.ReadDisks) == 0 && t.NoDisks == nil {
-		return limits, nil
-	}
-	var all []limit.Asked
-	for _, l := range limits {
-		if l.On != "" {
-			all = append(all, l)
-			continue
-		}
-		if t.NoDisks != nil {
-			return nil, t.NoDisks
-		}
-		on, err := a.diskLimits(ctx, l, t)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, on...)
-	}
-	return all, nil
+	all, notes, err := place.OwnDisks(ctx, a.host.Devices(), limits, t)
+	a.sayNotes(notes)
+	return all, err
 }
 
-// diskLimits puts one limit on each of a target's own disks: of those that it only reads,
-// the rates of reads.
-func (a *app) diskLimits(ctx context.Context, asked limit.Asked, t target.Target) (all []limit.Asked, err error) {
-	var none error
-	add := func(disk string, l limit.Limit) {
-		if _, err := blkdev.New(a.root).Resolve(ctx, disk); err != nil {
-			a.out.Say("note: no limit on %s: %v", plain.Brief(disk), err)
-			none = errors.Join(none, err)
-			return
-		}
-		on := asked
-		on.On, on.Limit = disk, l
-		all = append(all, on)
+// sayNotes says what the core has to say beside a result.
+func (a *app) sayNotes(notes []note.Note) {
+	for _, n := range notes {
+		a.out.Say("%s", n)
 	}
-	l := asked.Limit
-	for _, disk := range t.Disks {
-		add(disk, l)
-	}
-	reads := limit.Limit{RBPS: l.RBPS, RIOPS: l.RIOPS}
-	for _, disk := range t.ReadDisks {
-		if l.IsZero() || !reads.IsZero() { // a question has no rates
-			add(disk, reads)
-		}
-	}
-	switch {
-	case len(all) > 0 || ctx.Err() != nil:
-		return all, context.Cause(ctx)
-	case none != nil:
-		return nil, &cgroupfs.Unsupported{Feature: "limit disk I/O of " + t.String(), Reason: fmt.Sprintf("none of its disks is on a block device of this host (%v)", none), Remedy: "name a disk with --on"}
-	}
-	return nil, &cgroupfs.Unsupported{Feature: "limit writes of " + t.String(), Reason: "it has disks of this host open for reading only", Remedy: "name a disk with --on"}
 }

@@ -24,21 +24,7 @@ import (
 func (a *app) pacer() pacer.Client { return a.host.Pacer() }
 
 // jobOf returns what the pacer was asked for a group; nil: nothing.
-func (a *app) jobOf(g cgroupfs.Group) (*pacer.Job, error) {
-	if a.root != "/" {
-		return nil, nil
-	}
-	jobs, err := pacer.Holding(a.state)
-	if err != nil {
-		return nil, err
-	}
-	for _, j := range jobs {
-		if j.Limited == pacer.PlaceOf(g, "blkio") {
-			return &j, nil
-		}
-	}
-	return nil, nil
-}
+func (a *app) jobOf(g cgroupfs.Group) (*pacer.Job, error) { return a.host.JobOf(g) }
 
 // holdEscapes makes the pacer hold what escapes a room, if that was decided.
 func (a *app) holdEscapes(host launch.Host, room *launch.Room, d place.Decision) place.Decision {

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -12,16 +9,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weir-io/weir/internal/cli"
-	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/load"
 	"github.com/weir-io/weir/internal/prove"
-	"github.com/weir-io/weir/internal/scratch"
+	"github.com/weir-io/weir/internal/ui/svg"
 )
 
 const (
 	proveFor     = 3 * time.Second
-	proveAll     = 28 * time.Second // of a whole matrix, unless --for says otherwise
 	proveForMost = 10 * time.Minute
 )
 
@@ -80,6 +75,13 @@ func newProve(a *app) *cobra.Command {
 			return a.prove(cmd.Context(), args, f)
 		},
 	}
+	f.register(cmd)
+	cmd.ValidArgsFunction = a.completeTarget
+	a.cgroupFlag(cmd)
+	return cmd
+}
+
+func (f *proveFlags) register(cmd *cobra.Command) {
 	f.limits.Register(cmd.Flags())
 	cmd.Flags().DurationVar(&f.window, "for", f.window, "`TIME` to measure each kind of I/O, at least 1s")
 	cmd.Flags().StringVar(&f.paths, "paths", "direct,sync,buffered,mapped", "the `KINDS` of I/O to try, of direct, sync, buffered, mapped and async (direct, 32 requests at once)")
@@ -89,9 +91,6 @@ func newProve(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&f.neighbour, "neighbour", false, "measure how fast another process reads from the same disk, without and with the limit")
 	cmd.Flags().StringVar(&f.svg, "svg", "", "draw the rates over time into `FILE`")
 	cmd.Flags().StringVar(&f.dir, "dir", "/var/tmp", "`DIR` for the scratch disk's file, if there is no --on")
-	cmd.ValidArgsFunction = a.completeTarget
-	a.cgroupFlag(cmd)
-	return cmd
 }
 
 // check refuses what contradicts itself, before anything is done.
@@ -107,7 +106,7 @@ func (f *proveFlags) check(args []string, given func(flag string) bool) error {
 	if observe && (f.observe < time.Second || f.observe > proveForMost) {
 		return cli.Usagef("--observe %s: write 1s to %s", f.observe, proveForMost)
 	}
-	if err := checkSVG(f.svg); err != nil {
+	if err := svg.Check("--svg", f.svg); err != nil {
 		return err
 	}
 	if len(args) == 1 {
@@ -163,48 +162,4 @@ func parsePaths(text string) ([]load.Path, error) {
 		}
 	}
 	return paths, nil
-}
-
-func (a *app) prove(ctx context.Context, args []string, f *proveFlags) error {
-	if _, err := a.io(); err != nil {
-		return err
-	}
-	if len(args) == 0 && f.on[0].On == "" && !scratch.Inside() {
-		if os.Geteuid() != 0 {
-			return errors.New("prove: permission denied (a scratch disk is a loop device and a mount; run weir as root, or name a directory with --on)")
-		}
-		status, err := scratch.Reenter()
-		if err != nil || status == 0 {
-			return err
-		}
-		return &cli.StatusError{Status: status}
-	}
-	ctx, signals := launch.Catch(ctx)
-	defer signals.Stop()
-	var err error
-	if len(args) == 1 {
-		err = a.proveTarget(ctx, args[0], f)
-	} else {
-		err = a.proveOwn(ctx, f)
-	}
-	var signaled *launch.SignalError
-	if errors.As(context.Cause(ctx), &signaled) {
-		a.out.Say("%s; nothing is left", signaled.Signal)
-		return &cli.StatusError{Status: cli.ExitCode(signaled)}
-	}
-	return err
-}
-
-// proveOwn measures in a new group.
-func (a *app) proveOwn(ctx context.Context, f *proveFlags) error {
-	places, closing, err := a.ownPlaces(ctx, f)
-	if err != nil {
-		return err
-	}
-	if f.neighbour {
-		err = a.proveNeighbour(ctx, places[:1], f)
-	} else {
-		err = a.proveRows(ctx, report{what: "a group of its own"}, places, f)
-	}
-	return errors.Join(err, closing())
 }

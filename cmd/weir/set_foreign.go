@@ -5,6 +5,7 @@ import (
 
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/explain"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/target"
@@ -28,7 +29,7 @@ func (a *app) sayForeign(ctx context.Context, t target.Target, limits []limit.As
 		a.out.Say("note: weir cannot see which files %s writes to: %v", t, err)
 		return
 	}
-	facts, err := why.Gather(ctx, sources, asked(&t, limits)) // with Firsts its mounts tell its disks
+	facts, err := why.Gather(ctx, sources, explain.About(&t, limits, limit.HoldAuto)) // with Firsts its mounts tell its disks
 	for _, p := range facts.Places {
 		if err == nil {
 			err = p.OwnersErr

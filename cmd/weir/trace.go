@@ -1,20 +1,15 @@
 package main
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/cli"
-	"github.com/weir-io/weir/internal/launch"
-	"github.com/weir-io/weir/internal/pacer"
-	"github.com/weir-io/weir/internal/prove"
-	"github.com/weir-io/weir/internal/target"
 	"github.com/weir-io/weir/internal/trace"
+	"github.com/weir-io/weir/internal/ui/svg"
 )
 
 const (
@@ -90,7 +85,7 @@ func (f *traceFlags) check() error {
 	if f.window < 100*time.Millisecond || f.window > traceForMost {
 		return cli.Usagef("--for %s: write 100ms to %s", f.window, traceForMost)
 	}
-	if err := checkSVG(f.svg); err != nil {
+	if err := svg.Check("--svg", f.svg); err != nil {
 		return err
 	}
 	if f.slower < 0 {
@@ -103,103 +98,6 @@ func (f *traceFlags) check() error {
 		}
 		if !slices.Contains(f.kinds, k) {
 			f.kinds = append(f.kinds, k)
-		}
-	}
-	return nil
-}
-
-// traceDocument is weir trace's JSON (docs/json.md).
-type traceDocument struct {
-	cli.Schema
-	Target string `json:"target"` // empty: the whole host
-	trace.Report
-	// SlowCount is how many operations took longer than the threshold: of them the slowest
-	// are listed.
-	SlowCount uint64 `json:"slow_count"`
-}
-
-// what names the traced target.
-func (d traceDocument) what() string {
-	if d.Target == "" {
-		return "the whole host"
-	}
-	return d.Target
-}
-
-func (a *app) trace(ctx context.Context, spec string, f *traceFlags) error {
-	o := trace.Options{Kinds: f.kinds, Slower: f.slower, Files: f.files}
-	doc := traceDocument{Schema: cli.SchemaOf("trace")}
-	var t *target.Target
-	if spec != "" {
-		found, err := a.target(ctx, spec)
-		if err != nil {
-			return err
-		}
-		t, doc.Target = &found, found.String()
-		if o.PID = t.PID; o.PID == 0 {
-			o.Group = groupOf(t)
-		}
-	} else if err := a.open(); err != nil {
-		return err
-	}
-	ctx, signals := launch.Catch(ctx)
-	defer signals.Stop()
-	tracer, err := trace.Open(o)
-	if err != nil {
-		return err
-	}
-	r := a.watchTrace(tracer, t, f)
-	err = r.wait(ctx, a, "tracing "+doc.what())
-	if by := endedBy(ctx); err != nil || by != nil {
-		return r.abandon(a, err, by)
-	}
-	s, err := r.end(&doc)
-	if err != nil {
-		return err
-	}
-	if err := a.addLimits(context.WithoutCancel(ctx), &doc.Evidence, t); err != nil { // SIGINT asks for the report
-		a.out.Say("its limits are left out: %v", err)
-	}
-	doc.Advice = doc.Advise()
-	if a.out.JSON {
-		err = a.out.Document(doc)
-	} else {
-		a.printTrace(doc, f)
-	}
-	if err != nil || f.svg == "" {
-		return err
-	}
-	return drawTrace(f.svg, doc, &s)
-}
-
-// groupOf is a target's group; nil: there is no target.
-func groupOf(t *target.Target) *cgroupfs.Group {
-	if t == nil {
-		return nil
-	}
-	return &t.Group
-}
-
-// addLimits puts the target's limits beside what was seen, and whether the pacer holds it,
-// a group above it, or one below. A group that has gone meanwhile has no limits.
-func (a *app) addLimits(ctx context.Context, e *trace.Evidence, t *target.Target) error {
-	jobs, err := pacer.Holding(a.state)
-	if t == nil {
-		e.Paced = len(jobs) > 0
-		return err
-	}
-	place := pacer.PlaceOf(t.Group, "blkio")
-	e.Paced = slices.ContainsFunc(jobs, func(j pacer.Job) bool { return j.Limited.Holds(place) || place.Holds(j.Limited) })
-	if err != nil {
-		return err
-	}
-	bindings, err := prove.Bindings(t.Group)
-	if err != nil && !cgroupfs.IsGone(err) {
-		return err
-	}
-	for _, b := range bindings {
-		if b.Limit.Bounds() {
-			e.Limits = append(e.Limits, trace.DeviceLimit{Node: a.device(ctx, b.Device).Node, Device: b.Device, Limit: b.Limit.Bound()})
 		}
 	}
 	return nil

@@ -6,16 +6,15 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
-	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/latency"
 	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/load"
-	"github.com/weir-io/weir/internal/place"
+	"github.com/weir-io/weir/internal/ui/svg"
+	"github.com/weir-io/weir/internal/ui/text"
 )
 
 // latencyFlags are the flags of weir trace --latency.
@@ -27,15 +26,6 @@ type latencyFlags struct {
 	memoryBytes uint64 // memory, parsed
 	sizeBytes   uint64 // size, parsed
 }
-
-const (
-	// latencyMemoryMin is what the writer, a weir, needs beside its page cache.
-	latencyMemoryMin = 32 << 20
-	// latencySizeMost bounds how much a run stores: 16 bytes for each write.
-	latencySizeMost = 256 << 30
-	// latencyKeep is left free of the file system.
-	latencyKeep = 64 << 20
-)
 
 func (f *latencyFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.dir, "latency", "", "write a file into `DIR` in blocks of 64 KiB, without and with a memory limit, and show the time of each write")
@@ -53,46 +43,27 @@ func (f *latencyFlags) parse() (err error) {
 	if f.sizeBytes, err = limit.ParseSize(f.size); err != nil {
 		return cli.Usagef("--size: %v", err)
 	}
-	if f.memoryBytes < latencyMemoryMin {
-		return cli.Usagef("--memory %s: the writer needs at least %s", f.memory, limit.FormatSize(latencyMemoryMin))
+	if f.memoryBytes < latency.MemoryMin {
+		return cli.Usagef("--memory %s: the writer needs at least %s", f.memory, limit.FormatSize(latency.MemoryMin))
 	}
-	if f.sizeBytes < latency.Block || f.sizeBytes > latencySizeMost {
-		return cli.Usagef("--size %s: write 64KiB to %s", f.size, limit.FormatSize(latencySizeMost))
+	if f.sizeBytes < latency.Block || f.sizeBytes > latency.SizeMost {
+		return cli.Usagef("--size %s: write 64KiB to %s", f.size, limit.FormatSize(latency.SizeMost))
 	}
 	return nil
 }
 
 func (a *app) traceLatency(ctx context.Context, f *latencyFlags) error {
-	if err := f.parse(); err != nil {
-		return err
-	}
-	if _, err := a.io(); err != nil {
-		return err
-	}
-	chain, places, err := a.latencyPlace(ctx, f)
+	p, err := a.prepareLatency(ctx, f)
 	if err != nil {
 		return err
 	}
-	version, err := a.want()
-	if err != nil {
-		return err
-	}
+	a.explain(p.Decision)
+	a.sayDrainOf(f.memoryBytes, p.Group, p.Decision)
 	progress := cli.NewProgress(os.Stderr)
-	e := latency.Experiment{Host: a.launchHost(), Dir: f.dir, Size: int64(f.sizeBytes), Memory: f.memoryBytes, Direct: f.direct, Changes: place.Changes(places), Version: version,
-		Writer: []string{"/proc/self/exe", latency.WriterArg}, Stderr: os.Stderr, Progress: progress.Show}
-	group, _, err := e.Host.Plan(e.Options(f.memoryBytes)) // is there a controller of memory?
-	if err != nil {
-		return err
-	}
-	decided, err := a.deciding().Decide(group, true, places, limit.HoldKernel)
-	if err != nil {
-		return err
-	}
-	a.explain(decided)
-	a.sayDrainOf(f.memoryBytes, group, decided)
+	p.Writer, p.Stderr, p.Progress = []string{"/proc/self/exe", latency.WriterArg}, os.Stderr, progress.Show
 	ctx, signals := launch.Catch(ctx)
 	defer signals.Stop()
-	runs, err := e.Run(ctx)
+	r, err := p.Measure(ctx)
 	progress.Clear()
 	var signaled *launch.SignalError
 	if errors.As(context.Cause(ctx), &signaled) {
@@ -105,52 +76,53 @@ func (a *app) traceLatency(ctx context.Context, f *latencyFlags) error {
 	if err != nil {
 		return err
 	}
-	return a.reportLatency(latencyReport{dir: f.dir, chain: chain, version: group.Hierarchy().Version, places: places, runs: runs, flags: f})
+	return a.reportLatency(r, f)
 }
 
-// latencyPlace finds the device of the directory, and the limits that go there.
-func (a *app) latencyPlace(ctx context.Context, f *latencyFlags) (chain blkdev.Chain, places []place.Placed, err error) {
-	if info, err := os.Stat(f.dir); err != nil || !info.IsDir() {
-		return chain, nil, cli.Usagef("--latency %s: name a directory, where a file without a name can be made", f.dir)
+// prepareLatency is what the flags ask for.
+func (a *app) prepareLatency(ctx context.Context, f *latencyFlags) (p latency.Prepared, err error) {
+	if err := f.parse(); err != nil {
+		return p, err
 	}
-	if chain, err = blkdev.New(a.root).Resolve(ctx, f.dir); err != nil {
-		return chain, nil, err
+	if _, err := a.io(); err != nil {
+		return p, err
 	}
-	if err := f.checkSpace(); err != nil {
-		return chain, nil, err
+	r := latency.Request{Dir: f.dir, Size: f.sizeBytes, Memory: f.memoryBytes, Direct: f.direct}
+	if r.Limits, err = f.limits.Resolve(); err != nil {
+		return p, err
 	}
-	limits, err := f.limits.Resolve()
-	if err != nil {
-		return chain, nil, err
+	if r.Version, err = a.want(); err != nil {
+		return p, err
 	}
-	for i := range limits {
-		limits[i].On = f.dir
+	p, err = latency.Prepare(ctx, a.host, r)
+	var none *load.NoDirError
+	var full *latency.NoRoomError
+	switch {
+	case errors.As(err, &none):
+		return p, cli.Usagef("--latency %v", none)
+	case errors.As(err, &full):
+		u := full.Unsupported()
+		if full.Fits > 0 {
+			u.Remedy = "write --size " + limit.FormatSize(full.Fits) + " or less, or " + u.Remedy
+		}
+		return p, u
 	}
-	places, err = a.place(ctx, limits, nil)
-	return chain, places, err
+	return p, err
 }
 
-// checkSpace refuses a copy that the file system has no room for.
-func (f *latencyFlags) checkSpace() error {
-	var st unix.Statfs_t
-	if err := unix.Statfs(f.dir, &st); err != nil {
-		return &os.PathError{Op: "read free space of", Path: f.dir, Err: err}
+// reportLatency prints the runs, and draws them.
+func (a *app) reportLatency(r latency.Report, f *latencyFlags) error {
+	if a.out.JSON {
+		if err := a.out.Document(api.LatencyOf(r, text.LatencyWords(r))); err != nil {
+			return err
+		}
+	} else {
+		text.Latency(&a.out, r, f.verbose)
 	}
-	if st.Flags&unix.ST_RDONLY != 0 {
-		return &cgroupfs.Unsupported{Feature: "write into " + f.dir, Reason: "it is mounted read-only", Remedy: "name another directory"}
-	}
-	free := st.Bavail * uint64(st.Bsize)
-	if free >= f.sizeBytes+latencyKeep {
+	if f.svg == "" {
 		return nil
 	}
-	remedy := "name another directory"
-	if fits := (free - min(free, latencyKeep)) >> 20; fits >= 1<<10 {
-		remedy = "write --size " + limit.FormatSize(fits>>10<<30) + " or less, or name another directory"
-	} else if fits > 0 {
-		remedy = "write --size " + limit.FormatSize(fits<<20) + " or less, or name another directory"
-	}
-	return &cgroupfs.Unsupported{Feature: "write " + limit.FormatSize(f.sizeBytes) + " into " + f.dir,
-		Reason: "the file system has " + limit.FormatMeasured(float64(free)) + " free, and weir leaves " + limit.FormatSize(latencyKeep) + " of that free", Remedy: remedy}
+	return svg.Latency(f.svg, r)
 }
 
 // newCopy is the writer of trace --latency. It is not for people.

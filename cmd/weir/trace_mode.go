@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/ui/svg"
 )
 
 // traceModes are what weir trace does instead of tracing what a target does: an
@@ -70,11 +71,11 @@ func (m *traceModes) check(cmd *cobra.Command) error {
 
 // traceMode does what was chosen.
 func (a *app) traceMode(cmd *cobra.Command, args []string, m *traceModes) error {
-	svg, err := cmd.Flags().GetString("svg")
+	drawing, err := cmd.Flags().GetString("svg")
 	if err != nil {
 		return err
 	}
-	if err := checkSVG(svg); err != nil {
+	if err := svg.Check("--svg", drawing); err != nil {
 		return err
 	}
 	if m.latency.dir == "" {
@@ -82,7 +83,7 @@ func (a *app) traceMode(cmd *cobra.Command, args []string, m *traceModes) error 
 		if err != nil {
 			return err
 		}
-		return a.traceDirty(cmd.Context(), args, window, svg)
+		return a.traceDirty(cmd.Context(), args, window, drawing)
 	}
 	if len(args) > 0 {
 		return cli.Usagef("trace --latency %s: weir makes the load itself, in groups of its own; leave out %s", m.latency.dir, args[0])
@@ -90,7 +91,7 @@ func (a *app) traceMode(cmd *cobra.Command, args []string, m *traceModes) error 
 	if a.root != "/" {
 		return cli.Usagef("trace --root %s: it measures this host; leave out --root", a.root)
 	}
-	m.latency.svg = svg
+	m.latency.svg = drawing
 	if m.latency.verbose, err = cmd.Flags().GetBool("verbose"); err != nil {
 		return err
 	}

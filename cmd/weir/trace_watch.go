@@ -4,131 +4,72 @@ import (
 	"context"
 	"errors"
 	"os"
-	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/launch"
-	"github.com/weir-io/weir/internal/target"
 	"github.com/weir-io/weir/internal/trace"
-	"github.com/weir-io/weir/internal/tui"
+	"github.com/weir-io/weir/internal/ui/svg"
+	"github.com/weir-io/weir/internal/ui/text"
+	"github.com/weir-io/weir/internal/ui/tui"
 )
 
-// looksEvery is how often the paths of new files are looked for: a process that ends
-// sooner leaves only their names.
-const looksEvery = 250 * time.Millisecond
-
-// A tracing is a running trace, with what is read during it.
-type tracing struct {
-	tracer *trace.Tracer
-	flags  *traceFlags
-	slows  *trace.SlowWatch // nil: not asked for
-	files  *trace.FileWatch // nil: not asked for
-	beside *trace.Witness
-}
-
-func (a *app) watchTrace(tracer *trace.Tracer, t *target.Target, f *traceFlags) *tracing {
-	pid := 0
-	if t != nil {
-		pid = t.PID
-	}
-	r := &tracing{tracer: tracer, flags: f, beside: trace.Watch(a.fs, groupOf(t), pid)}
-	if f.slower > 0 {
-		r.slows = tracer.WatchSlow()
-	}
-	if f.files {
-		r.files = tracer.WatchFiles()
-	}
-	return r
-}
-
-// wait returns when the window is over, or a person or a signal ended it.
-func (r *tracing) wait(ctx context.Context, a *app, title string) error {
-	looking, stop := context.WithCancel(ctx)
-	looked := make(chan error, 1)
-	go func() { looked <- r.look(looking) }()
-	var err error
-	if !a.out.JSON && !a.out.Quiet && tui.CanShow(os.Stdin, os.Stdout) {
-		err = r.show(ctx, title)
-	} else {
-		a.out.Say("%s for %s", title, cli.Duration(r.flags.window))
-		select {
-		case <-ctx.Done():
-		case <-time.After(r.flags.window - time.Since(r.tracer.Began)):
+func (a *app) trace(ctx context.Context, spec string, f *traceFlags) error {
+	r := trace.Request{Kinds: f.kinds, Slower: f.slower, Files: f.files}
+	if spec != "" {
+		t, err := a.target(ctx, spec)
+		if err != nil {
+			return err
 		}
+		spec, r.Target = t.String(), &t
+	} else if err := a.open(); err != nil {
+		return err
 	}
-	stop()
-	return errors.Join(err, <-looked)
-}
-
-// look looks for the paths of files while there are processes that have them open.
-func (r *tracing) look(ctx context.Context) error {
-	for r.files != nil {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(looksEvery):
-			if err := r.files.Look(); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// show is the live view.
-func (r *tracing) show(ctx context.Context, title string) error {
-	before, err := r.tracer.Snapshot()
+	ctx, signals := launch.Catch(ctx)
+	defer signals.Stop()
+	s, err := trace.Start(a.host, r)
 	if err != nil {
 		return err
 	}
-	return tui.Run(ctx, tui.Options{Title: title, Window: r.flags.window, In: os.Stdin, Out: os.Stdout}, func() (tui.Frame, error) {
-		now, err := r.tracer.Snapshot()
-		if err != nil {
-			return tui.Frame{}, err
-		}
-		f := tui.Frame{Whole: now.Report(&trace.Snapshot{}, r.flags.kinds), Last: now.Report(&before, r.flags.kinds), Passed: now.After}
-		before = now
-		return f, nil
-	})
+	err = s.Run(ctx, func(ctx context.Context) error { return a.watchTrace(ctx, s, "tracing "+text.WhatOf(spec), f) })
+	if by := endedBy(ctx); err != nil || by != nil {
+		return a.abandonTrace(s, err, by)
+	}
+	t, err := s.End(context.WithoutCancel(ctx)) // SIGINT asks for the report
+	if err != nil {
+		return err
+	}
+	return a.reportTrace(t, f)
 }
 
-// close ends the trace and all that reads it.
-func (r *tracing) close() error {
-	err := r.tracer.Close()
-	if r.beside != nil {
-		_ = r.beside.Stop()
-		r.beside = nil
+// watchTrace returns when the window is over, or a person or a signal ended it.
+func (a *app) watchTrace(ctx context.Context, s *trace.Session, title string, f *traceFlags) error {
+	if a.out.JSON || a.out.Quiet || !tui.CanShow(os.Stdin, os.Stdout) {
+		a.out.Say("%s for %s", title, cli.Duration(f.window))
+		return s.Wait(ctx, f.window)
 	}
-	if r.slows != nil {
-		_, _, stopping := r.slows.Stop()
-		err = errors.Join(err, stopping)
+	frames, err := s.Frames()
+	if err != nil {
+		return err
 	}
-	return err
+	return tui.Run(ctx, tui.Options{Title: title, Window: f.window, In: os.Stdin, Out: os.Stdout}, frames)
 }
 
-// end reads what there is, and ends the trace.
-func (r *tracing) end(doc *traceDocument) (s trace.Snapshot, err error) {
-	defer func() { err = errors.Join(err, r.close()) }()
-	if s, err = r.tracer.Snapshot(); err != nil {
-		return s, err
+func (a *app) reportTrace(t trace.Traced, f *traceFlags) (err error) {
+	if t.NoLimits != nil {
+		a.out.Say("its limits are left out: %v", t.NoLimits)
 	}
-	doc.Report = s.Report(&trace.Snapshot{}, r.flags.kinds)
-	doc.Missing = append(doc.Missing, r.tracer.Missing...)
-	doc.Evidence, r.beside = r.beside.Stop(), nil
-	if doc.Open, err = r.tracer.Pending(); err != nil {
-		return s, err
+	if a.out.JSON {
+		err = a.out.Document(api.TraceOf(t))
+	} else {
+		text.Trace(&a.out, t, f.kinds, f.verbose)
 	}
-	if r.slows != nil {
-		if doc.Slow, doc.SlowCount, err = r.slows.Stop(); err != nil {
-			return s, err
-		}
+	if err != nil || f.svg == "" {
+		return err
 	}
-	if r.files != nil {
-		doc.Files, err = r.files.Files()
-	}
-	return s, err
+	return svg.Trace(f.svg, t)
 }
 
 // endedBy is the signal that ended a trace; nil: none did. INT asks for the report, as q
@@ -141,9 +82,9 @@ func endedBy(ctx context.Context) *launch.SignalError {
 	return nil
 }
 
-// abandon ends a trace without a report: after an error, or by a signal.
-func (r *tracing) abandon(a *app, err error, by *launch.SignalError) error {
-	err = errors.Join(err, r.close())
+// abandonTrace ends a trace without a report: after an error, or by a signal.
+func (a *app) abandonTrace(s *trace.Session, err error, by *launch.SignalError) error {
+	err = errors.Join(err, s.Close())
 	if by == nil {
 		return err
 	}

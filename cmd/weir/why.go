@@ -7,12 +7,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/explain"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/place"
-	"github.com/weir-io/weir/internal/systemd"
-	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/mend"
+	"github.com/weir-io/weir/internal/ui/text"
 	"github.com/weir-io/weir/internal/why"
 )
 
@@ -63,13 +63,6 @@ type whyOptions struct {
 	mend, dryRun bool
 }
 
-// whyDocument is weir why's JSON (docs/json.md).
-type whyDocument struct {
-	cli.Schema
-	why.Report
-	Mended []movedDocument `json:"mended,omitempty"` // with --mend
-}
-
 func (a *app) why(ctx context.Context, subject string, o whyOptions) error {
 	if o.dryRun && !o.mend {
 		return cli.Usagef("why --dry-run: nothing is changed without --mend")
@@ -78,23 +71,17 @@ func (a *app) why(ctx context.Context, subject string, o whyOptions) error {
 	if err != nil {
 		return err
 	}
-	q, err := a.question(ctx, subject, o.limits)
+	q, err := a.question(ctx, subject, o)
 	if err != nil {
 		return err
-	}
-	if q.Hold != "" {
-		q.Hold = o.hold
-	}
-	if o.mend && q.Target == nil {
-		return cli.Usagef("why --mend: files are moved to a target's group; name one, such as unit:nginx, pid:4711 or cgroup:/batch, and a file with --on")
 	}
 	facts, err := why.Gather(ctx, sources, q)
 	if err != nil {
 		return err
 	}
-	var mended []movedDocument
+	var mended []api.Moved
 	if o.mend {
-		jobs, err := a.toMend(*q.Target, facts)
+		jobs, err := mend.JobsOf(a.fs, *q.Target, facts)
 		if err != nil {
 			return err
 		}
@@ -110,9 +97,9 @@ func (a *app) why(ctx context.Context, subject string, o whyOptions) error {
 	}
 	report := why.Judge(facts)
 	if a.out.JSON {
-		err = a.out.Document(whyDocument{cli.SchemaOf("why"), report, mended})
+		err = a.out.Document(api.WhyOf(report, mended))
 	} else {
-		a.printWhy(report)
+		text.Why(&a.out, report)
 	}
 	return errors.Join(err, whyStatus(report))
 }
@@ -128,100 +115,37 @@ func whyStatus(r why.Report) error {
 	return nil
 }
 
-// whySources are the host's. One without a controller of I/O is a finding, and no error.
+// whySources are the host's.
 func (a *app) whySources() (why.Sources, error) {
-	h, err := a.io()
-	var none *cgroupfs.Unsupported
-	if err != nil && (!errors.As(err, &none) || a.fs == nil) {
+	_, err := a.io()
+	if a.host == nil {
 		return why.Sources{}, err
 	}
-	s := why.Sources{Root: a.root, Groups: a.fs, Hierarchy: h, WhyNone: err, SystemdRuns: systemd.Running(a.root), Owners: a.owners}
-	if s.SystemdRuns && a.root == "/" {
-		s.UnitLimits = unitLimits
-	}
-	s.Pacer, s.KeptIn = a.deciding(), a.keptIn
-	return s, nil
+	s, err := a.host.WhySources()
+	s.KeptIn = a.keptIn
+	return s, err
 }
 
-// question makes one of a subject, which is a target, a path or a device, and limits.
-func (a *app) question(ctx context.Context, subject string, limits cli.Limits) (why.Question, error) {
-	var places []limit.Asked
-	if limits.HasRates() {
-		var err error
-		if places, err = limits.Resolve(); err != nil {
-			return why.Question{}, err
+// question makes one of a subject and the flags.
+func (a *app) question(ctx context.Context, subject string, o whyOptions) (q why.Question, err error) {
+	r := explain.Request{Subject: subject, Hold: o.hold}
+	if o.limits.HasRates() {
+		if r.Asked, err = o.limits.Resolve(); err != nil {
+			return q, err
 		}
 	} else {
-		for _, place := range limits.Places() {
-			places = append(places, limit.Asked{On: place})
+		for _, place := range o.limits.Places() {
+			r.Asked = append(r.Asked, limit.Asked{On: place})
 		}
 	}
-	if subject == "" {
-		return asked(nil, places), nil
+	q, notes, err := explain.QuestionOf(ctx, a.host, r)
+	a.sayNotes(notes)
+	var twice *explain.TwicePlacedError
+	if errors.As(err, &twice) {
+		return q, cli.Usagef("why %s: the place is named already; leave out --on %s", twice.Subject, twice.On)
 	}
-	t, err := a.subject(ctx, subject)
-	if err != nil {
-		return why.Question{}, err
+	if err == nil && o.mend && q.Target == nil {
+		err = cli.Usagef("why --mend: files are moved to a target's group; name one, such as unit:nginx, pid:4711 or cgroup:/batch, and a file with --on")
 	}
-	if len(places) == 0 {
-		places = []limit.Asked{{}}
-	}
-	if t != nil {
-		if places, err = a.onOwnDisks(ctx, places, *t); err != nil {
-			return why.Question{}, err
-		}
-		return asked(t, places), nil
-	}
-	for i, p := range places {
-		if p.On != "" {
-			return why.Question{}, cli.Usagef("why %s: the place is named already; leave out --on %s", subject, p.On)
-		}
-		places[i].On = subject
-	}
-	return asked(nil, places), nil
-}
-
-// asked makes a question about places. Places without a group are held as weir run and weir set
-// would do by default.
-func asked(t *target.Target, places []limit.Asked) why.Question {
-	q := why.Question{Target: t}
-	named := t == nil
-	for _, p := range places {
-		q.Places = append(q.Places, place.Spot{Asked: p})
-		named = named || !p.Limit.IsZero()
-	}
-	if named {
-		q.Hold = limit.HoldAuto
-	}
-	return q
-}
-
-// subject resolves a target; nil for a path or a device.
-func (a *app) subject(ctx context.Context, spec string) (*target.Target, error) {
-	if strings.HasPrefix(spec, "/") || strings.HasPrefix(spec, ".") {
-		return nil, nil
-	}
-	t, err := a.target(ctx, spec)
-	var unknown *target.NotFound
-	if errors.As(err, &unknown) && !a.isTarget(spec) {
-		return nil, nil // a device's name, or nothing's: then resolving it says so
-	}
-	if err != nil {
-		return nil, err
-	}
-	return &t, nil
-}
-
-// isTarget reports whether a spec begins with a kind of target.
-func (a *app) isTarget(spec string) bool {
-	h, err := a.io()
-	if err != nil {
-		return false
-	}
-	for _, k := range a.kinds(h) {
-		if strings.HasPrefix(spec, k.Name()+":") {
-			return true
-		}
-	}
-	return false
+	return q, err
 }

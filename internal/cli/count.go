@@ -21,3 +21,11 @@ func PerSecond(rate float64) string {
 	}
 	return Count(uint64(math.Round(rate))) + "/s"
 }
+
+// CountOf is Plural of a number that can be large: "12 480 calls".
+func CountOf(n uint64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return Count(n) + " " + many
+}

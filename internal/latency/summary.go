@@ -49,6 +49,9 @@ func quantile(sorted []time.Duration, q float64) time.Duration {
 	return sorted[min(max(int(math.Ceil(q*float64(len(sorted))))-1, 0), len(sorted)-1)]
 }
 
+// SlotsMost is how many stretches a run is cut into for a drawing or a document.
+const SlotsMost = 96
+
 // A Slot is a stretch of the copy.
 type Slot struct {
 	From, To      time.Duration // since the first write began

@@ -1,0 +1,50 @@
+package weir_test
+
+import (
+	"go/ast"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// core are the packages that every front end calls. They depend on nothing that a front end
+// decides: they get what they need as arguments, and what they have to say is data.
+var core = []string{"internal/api", "internal/dirty", "internal/explain", "internal/host", "internal/latency", "internal/limiting", "internal/mend", "internal/note", "internal/prove", "internal/trace", "internal/why"}
+
+// isLook reports whether a package says how things look.
+func isLook(name string) bool {
+	return name == "internal/ui" || strings.HasPrefix(name, "internal/ui/")
+}
+
+func TestTheCoreKnowsNoFrontEnd(t *testing.T) {
+	for _, s := range sources(t) {
+		if !s.isProgram() || !strings.HasPrefix(s.path, "internal/") {
+			continue
+		}
+		for _, path := range s.imports() {
+			name, _ := strings.CutPrefix(path, module)
+			switch {
+			case strings.HasPrefix(name, "cmd/"):
+				t.Errorf("%s imports %s: a front end is not a library", s.path, name)
+			case isLook(name) && !isLook(s.dir()):
+				t.Errorf("%s imports %s: how things look is for front ends", s.path, name)
+			case !slices.Contains(core, s.dir()):
+			case name == "internal/cli", strings.HasPrefix(path, "github.com/spf13/"):
+				t.Errorf("%s imports %s, which is for one front end", s.path, path)
+			}
+		}
+		if !slices.Contains(core, s.dir()) {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			selector, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			if pkg, ok := selector.X.(*ast.Ident); ok && pkg.Name == "os" && slices.Contains([]string{"Getenv", "LookupEnv", "Environ", "ExpandEnv", "Args"}, selector.Sel.Name) {
+				t.Errorf("%s: os.%s; the front end reads that, and passes it on", s.at(n), selector.Sel.Name)
+			}
+			return true
+		})
+	}
+}

@@ -1,0 +1,104 @@
+package api
+
+import (
+	"math"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/load"
+	"github.com/weir-io/weir/internal/prove"
+	"github.com/weir-io/weir/internal/why"
+)
+
+// A Proof is weir prove's document.
+type Proof struct {
+	Schema
+	Target   *string       `json:"target"` // null: a group of weir's own
+	Cgroup   *string       `json:"cgroup"`
+	Version  int           `json:"cgroup_version"`
+	Kernel   string        `json:"kernel"`
+	Observed bool          `json:"observed"`
+	Verdict  prove.Verdict `json:"verdict"`
+	Rows     []ProofRow    `json:"rows"`
+	Asked    string        `json:"asked"` // the command that explains the findings
+	Findings []why.Finding `json:"findings"`
+	Phases   []ProofPhase  `json:"neighbour"`
+}
+
+// A ProofRow is one kind of I/O, measured.
+type ProofRow struct {
+	Device     string        `json:"device"`
+	Number     blkdev.Number `json:"number"`
+	Name       string        `json:"name"`
+	Path       load.Path     `json:"path,omitempty"`
+	Direction  string        `json:"direction"`
+	Unit       string        `json:"unit"`
+	Limit      uint64        `json:"limit"`
+	Random     bool          `json:"random"`
+	Depth      int           `json:"depth"`
+	Block      int           `json:"block_bytes"`
+	Window     float64       `json:"window_seconds"`
+	Warm       float64       `json:"left_out_seconds"`
+	Operations float64       `json:"operations"`
+	Writer     prove.Seen    `json:"writer"`
+	Charged    prove.Seen    `json:"cgroup"`
+	Disk       prove.Seen    `json:"disk"`
+	Others     float64       `json:"others"`
+	Ratio      *float64      `json:"ratio"`
+	Within     *float64      `json:"ratio_within"`
+	Verdict    prove.Verdict `json:"verdict"`
+	Reason     prove.Reason  `json:"reason,omitempty"`
+	Why        string        `json:"why,omitempty"`
+	Warnings   []string      `json:"warnings"`
+	Findings   []int         `json:"findings"`
+	Dirty      int64         `json:"dirty_bytes"`
+	Drain      float64       `json:"drain_seconds"`
+	P50        float64       `json:"p50_seconds"`
+	P99        float64       `json:"p99_seconds"`
+	Max        float64       `json:"max_seconds"`
+}
+
+// A ProofPhase is what a neighbour got of the disk for a while.
+type ProofPhase struct {
+	Name  string  `json:"name"`
+	Reads float64 `json:"reads_per_second"`
+	P50   float64 `json:"p50_seconds"`
+	P99   float64 `json:"p99_seconds"`
+	Max   float64 `json:"max_seconds"`
+	Hog   float64 `json:"hog"` // bytes or operations per second
+}
+
+// ProofOf makes the document of a proof. asked is the command that explains its findings.
+func ProofOf(p prove.Proof, asked string) Proof {
+	doc := Proof{Schema: SchemaOf("prove"), Version: int(p.Version), Kernel: p.Kernel, Observed: p.Observed, Verdict: p.Verdict(),
+		Rows: []ProofRow{}, Asked: asked, Findings: append([]why.Finding{}, p.Findings()...), Phases: []ProofPhase{}}
+	if p.Target != nil {
+		name, group := p.Target.String(), p.Target.Group.Path()
+		doc.Target, doc.Cgroup = &name, &group
+	}
+	for _, row := range p.Rows {
+		doc.Rows = append(doc.Rows, proofRowOf(row))
+	}
+	for _, one := range p.Phases {
+		doc.Phases = append(doc.Phases, ProofPhase{one.Name, one.Reads, one.P50.Seconds(), one.P99.Seconds(), one.Max.Seconds(), one.Hog})
+	}
+	return doc
+}
+
+func proofRowOf(row prove.Row) ProofRow {
+	unit := "bytes"
+	if row.Key.IsOps() {
+		unit = "operations"
+	}
+	r := ProofRow{Device: row.Device.Node, Number: row.Device.Number, Name: row.Name, Path: row.Path, Direction: row.Key.Direction(), Unit: unit,
+		Limit: row.Rate, Random: row.Random, Depth: max(1, row.Depth), Block: row.Block, Window: row.Window.Seconds(), Warm: row.Warm.Seconds(),
+		Operations: math.Round(row.Ops), Writer: row.Writer, Charged: row.Cgroup, Disk: row.Disk, Others: row.Others,
+		Verdict: row.Verdict, Reason: row.Reason, Why: row.Why, Warnings: append([]string{}, row.Warning...), Findings: append([]int{}, row.Findings...),
+		Dirty: row.Dirty, Drain: row.Drain.Seconds(), P50: row.P50.Seconds(), P99: row.P99.Seconds(), Max: row.Max.Seconds()}
+	if row.Window > 0 {
+		r.Ratio = &row.Ratio
+		if !math.IsInf(row.Within, 0) && !math.IsNaN(row.Within) {
+			r.Within = &row.Within
+		}
+	}
+	return r
+}

@@ -1,0 +1,51 @@
+package mend
+
+import (
+	"strings"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/inode"
+	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/why"
+)
+
+// JobsOf lists the files that weir why found to be charged to other groups, each with the group
+// that it is moved to. Where whose they are could not be read, or the kernel charges all writeback
+// to the root group, the error says so.
+func JobsOf(groups *cgroupfs.FS, t target.Target, facts why.Facts) ([]Job, error) {
+	var jobs []Job
+	for _, file := range facts.Foreign() {
+		into, err := writersGroup(groups, t.Group, file)
+		if err != nil {
+			return nil, err
+		}
+		jobs = append(jobs, Job{File: file, Into: into})
+	}
+	if len(jobs) > 0 {
+		return jobs, nil
+	}
+	kept := false
+	for _, p := range facts.Places {
+		kept = kept || p.Writeback
+		if p.OwnersErr != nil {
+			return nil, p.OwnersErr
+		}
+	}
+	if !kept {
+		return nil, &cgroupfs.Unsupported{Feature: "move the writeback of files to " + t.String(), Reason: "on this host the kernel charges all writeback to the root group",
+			Remedy: "weir why " + t.String() + " says why"}
+	}
+	return nil, nil
+}
+
+// writersGroup is the group of the process that has a file open. If a person named the file, or
+// the process has ended, it is the group of another process of the target.
+func writersGroup(groups *cgroupfs.FS, g cgroupfs.Group, file inode.File) (cgroupfs.Group, error) {
+	if file.PID != 0 {
+		own, err := groups.OfProcess(g.Hierarchy(), file.PID)
+		if err == nil && strings.HasPrefix(own.Path()+"/", strings.TrimSuffix(g.Path(), "/")+"/") {
+			return own, nil
+		}
+	}
+	return g.Inside()
+}

@@ -1,0 +1,100 @@
+package chart
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/trace"
+	"github.com/weir-io/weir/internal/ui/plot"
+)
+
+// Each part has a colour of its own, or this does not compile.
+const _ = uint(plot.PartsMost - int(trace.Parts))
+
+// Trace makes a histogram of the latencies of each kind of operation, with what they are made of.
+func Trace(t trace.Traced) []plot.Histogram {
+	var all []plot.Histogram
+	for _, o := range t.Ops {
+		if k, ok := trace.ParseKind(o.Kind); ok {
+			all = append(all, histogramOf(o, &t.Snapshot.Ops[k].Histogram))
+		}
+	}
+	return all
+}
+
+func histogramOf(o trace.OpsReport, h *trace.Histogram) plot.Histogram {
+	p := plot.Histogram{Title: fmt.Sprintf("%s, %s by latency", o.Kind, cli.CountOf(o.Count, "call", "calls")),
+		Note:    fmt.Sprintf("p50 %s, p99 %s, max %s", Microseconds(o.P50), Microseconds(o.P99), Microseconds(o.Max)),
+		Counted: "calls", Columns: columnsOf(h), Marks: []plot.Mark{{Name: "p50", X: o.P50}, {Name: "p99", X: o.P99}}, Format: roundUS,
+		Sums: []plot.Sum{{Name: "all time", Note: seconds(o.Seconds), Parts: byPart(o.Split)}}}
+	if parts := byPart(o.AboveP50); sum(parts) > 0 {
+		p.Sums = append(p.Sums, plot.Sum{Name: "above p50", Note: seconds(sum(parts)), Parts: parts})
+	}
+	for part := range trace.Parts {
+		p.Parts = append(p.Parts, part.Title())
+	}
+	return p
+}
+
+// roundUS writes µs that are a round number.
+func roundUS(us float64) string { return strings.Replace(Microseconds(us), ".0 ", " ", 1) }
+
+// columnsMost is how many columns are told apart in a picture.
+const columnsMost = 90
+
+// columnsOf returns a histogram's buckets, two or more in a column if there are many. X is in
+// µs.
+func columnsOf(h *trace.Histogram) []plot.Column {
+	first, last := -1, -1
+	for i, c := range h {
+		if c.Count > 0 && i > 0 {
+			if first < 0 {
+				first = i
+			}
+			last = i
+		}
+	}
+	if first < 0 {
+		return nil
+	}
+	together := 1 << max(0, int(math.Ceil(math.Log2(float64(last-first+1)/columnsMost))))
+	var all []plot.Column
+	for at := first; at <= last; at += together {
+		column := plot.Column{Parts: make([]float64, trace.Parts)}
+		for i := at; i < min(at+together, len(h)); i++ {
+			from, to := trace.Bounds(i)
+			if i == at {
+				column.From = float64(from) / float64(time.Microsecond)
+			}
+			column.To = float64(to) / float64(time.Microsecond)
+			column.Count += float64(h[i].Count)
+			for part, ns := range h[i].Parts {
+				column.Parts[part] += float64(ns)
+			}
+		}
+		all = append(all, column)
+	}
+	return all
+}
+
+// seconds writes a sum of times.
+func seconds(s float64) string { return cli.Latency(time.Duration(s * float64(time.Second))) }
+
+// byPart are a split's seconds in the parts' order.
+func byPart(split map[string]float64) []float64 {
+	var all []float64
+	for part := range trace.Parts {
+		all = append(all, split[part.String()])
+	}
+	return all
+}
+
+func sum(parts []float64) (all float64) {
+	for _, v := range parts {
+		all += v
+	}
+	return all
+}

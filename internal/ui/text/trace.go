@@ -1,0 +1,205 @@
+package text
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/trace"
+)
+
+// barColumns is how wide a whole bar is.
+const barColumns = 20
+
+// WhatOf names what a trace was of: a target, or the whole host.
+func WhatOf(target string) string {
+	if target == "" {
+		return "the whole host"
+	}
+	return target
+}
+
+// Trace prints a trace of some kinds of operations. verbose says what cannot be shown for each
+// hook that the kernel does not have.
+func Trace(out *cli.Out, t trace.Traced, kinds []trace.Kind, verbose bool) {
+	out.Print("%s · %s", WhatOf(t.Target), seconds(t.Seconds))
+	if len(t.Ops) == 0 {
+		nothing(out, kinds)
+	}
+	var heads [][]string
+	for _, o := range t.Ops {
+		heads = append(heads, traceHead(o, t.Seconds))
+	}
+	// The heads are laid out together, so that several kinds compare.
+	lines := strings.Split(cli.Table(heads, 1, 2, 4, 6, 8), "\n")
+	for i, o := range t.Ops {
+		if i > 0 {
+			out.Print("")
+		}
+		out.Print("%s", lines[i])
+		shares(out, o)
+		unseen(out, o)
+	}
+	for _, advice := range t.Advice {
+		out.Print("%s", advice.Text)
+	}
+	behind(out, t.Behind)
+	slow(out, "not ended", t.Open, uint64(len(t.Open)))
+	slow(out, "slow", t.Slow, t.SlowCount)
+	files(out, t.Files)
+	sayMissing(out, t.Missing, verbose)
+	for _, l := range lostWords(t.Lost) {
+		out.Say("lost: %s", l)
+	}
+}
+
+// traceHead is the line of one kind of operation.
+func traceHead(o trace.OpsReport, seconds float64) []string {
+	rate := ""
+	if seconds > 0 {
+		rate = cli.PerSecond(float64(o.Count) / seconds)
+	}
+	head := []string{o.Kind, cli.CountOf(o.Count, "call", "calls"), rate, "p50", latencyUS(o.P50), "p99", latencyUS(o.P99), "max", latencyUS(o.Max)}
+	if o.Errors > 0 {
+		head = append(head, cli.Count(o.Errors)+" failed")
+	}
+	return head
+}
+
+// shares says where the time of one kind of operation went.
+func shares(out *cli.Out, o trace.OpsReport) {
+	parts, all := o.Shares()
+	if len(parts) == 0 {
+		return
+	}
+	what := "where the time above p50 went"
+	if o.Verdict.Of == "all" {
+		what = "where the time went"
+	}
+	out.Print("%s (%s of %s):", what, seconds(all), seconds(o.Seconds))
+	for _, s := range parts {
+		out.Print("  %-18s %-*s %4s %%", s.Title, barColumns, cli.Bar(s.Share, barColumns), percent(s))
+	}
+}
+
+// unseen says how many operations the figures of a kind leave out.
+func unseen(out *cli.Out, o trace.OpsReport) {
+	if o.Unseen.Count == 0 {
+		return
+	}
+	text := cli.CountOf(o.Unseen.Count, "call", "calls") + " not fully traced"
+	if o.Unseen.Seconds > 0 {
+		text += fmt.Sprintf(", at least %s in all", seconds(o.Unseen.Seconds))
+	}
+	text += ": the kernel skipped some BPF programs that weir had loaded. The figures above leave these calls out"
+	if o.Verdict.Partial {
+		text += ", so the shares may not be right for all calls. Trace again, for longer or on a less busy host"
+	}
+	out.Print("%s.", text)
+}
+
+// percent writes a share that is more than nothing.
+func percent(s trace.Share) string {
+	if s.Percent == 0 {
+		return "<1"
+	}
+	return fmt.Sprint(s.Percent)
+}
+
+// behind says what went on that no operation waited for.
+func behind(out *cli.Out, all []trace.BehindReport) {
+	if len(all) == 0 {
+		return
+	}
+	out.Print("")
+	out.Print("background I/O, which no traced call is known to wait for (mostly writeback); mean per request:")
+	rows := [][]string{{"", "", "", "BLK-THROTTLE", "QUEUE", "DEVICE", "LONGEST"}}
+	for _, b := range all {
+		each := func(sum float64) string { return latencyUS(1e6 * sum / float64(b.Requests)) }
+		throttle := "not known"
+		if b.ThrottleSeconds != nil {
+			throttle = each(*b.ThrottleSeconds)
+		}
+		rows = append(rows, []string{"  " + b.Direction, cli.CountOf(b.Requests, "request", "requests"), limit.FormatMeasured(float64(b.Bytes)),
+			throttle, each(b.QueueSeconds), each(b.DeviceSeconds), latencyUS(b.TotalMost)})
+	}
+	out.Print("%s", strings.TrimSuffix(cli.Table(rows, 1, 2, 3, 4, 5, 6), "\n"))
+}
+
+// nothing says that nothing was seen.
+func nothing(out *cli.Out, kinds []trace.Kind) {
+	var names []string
+	for _, k := range kinds {
+		names = append(names, k.String())
+	}
+	out.Print("nothing seen: no %s on a file of a disk", strings.Join(names, ", "))
+	out.Say("not traced: splice from a file, files in memory (tmpfs), pipes, sockets; and calls that began before the trace or had not ended")
+}
+
+// sayMissing says in one line which hooks are missing, and with verbose what weir cannot show
+// without each.
+func sayMissing(out *cli.Out, missing []trace.Missing, verbose bool) {
+	if len(missing) == 0 {
+		return
+	}
+	var names []string
+	for _, m := range missing {
+		names = append(names, m.Hook)
+	}
+	text := fmt.Sprintf("this kernel has no %s", strings.Join(names, "; no "))
+	if !verbose {
+		out.Say("%s (--verbose says what weir cannot show without it)", text)
+		return
+	}
+	out.Say("%s", text)
+	for _, m := range missing {
+		out.Say("  %s: %s (%s)", m.Hook, m.Without, short(m.Reason))
+	}
+}
+
+// lostWords say what of a trace was not seen.
+func lostWords(lost trace.Lost) (words []string) {
+	for _, l := range []struct {
+		n    uint64
+		what string
+	}{
+		{lost.Tasks, "operations not traced: too many threads at once"},
+		{lost.IOs, "I/Os not traced: too many in flight at once (their time counts and charges that to others)"},
+		{lost.Events, "slow operations not listed: they came too fast"},
+		{lost.Stacks, "sleeps whose reason the kernel did not tell (they count as other)"},
+		{lost.Files, "operations not counted by file: too many files"},
+		{lost.Missed, "times the kernel skipped a BPF program that weir had loaded, for any process"},
+	} {
+		if l.n > 0 {
+			words = append(words, cli.Count(l.n)+" "+l.what)
+		}
+	}
+	return words
+}
+
+// reasonRunes is how much of a kernel's refusal is for people; --json has all of it.
+const reasonRunes = 72
+
+func short(reason string) string {
+	reason, _, _ = strings.Cut(reason, ";")
+	if runes := []rune(reason); len(runes) > reasonRunes {
+		return string(runes[:reasonRunes]) + "…"
+	}
+	return reason
+}
+
+// sizeOf writes bytes; nothing for none.
+func sizeOf(bytes uint64) string {
+	if bytes == 0 {
+		return ""
+	}
+	return limit.FormatMeasured(float64(bytes))
+}
+
+// latencyUS writes µs.
+func latencyUS(us float64) string { return cli.Latency(time.Duration(us * float64(time.Microsecond))) }
+
+// seconds writes a sum of times.
+func seconds(s float64) string { return cli.Latency(time.Duration(s * float64(time.Second))) }
