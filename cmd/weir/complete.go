@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/target"
 	"github.com/weir-io/weir/internal/volume"
 )
 
@@ -34,7 +35,11 @@ func (a *app) completeTarget(cmd *cobra.Command, args []string, typed string) ([
 	defer cancel()
 	kind, name, chosen := strings.Cut(typed, ":")
 	if !chosen {
-		return []string{"unit:\ta systemd unit", "docker:\ta Docker container", "podman:\ta Podman container", "containerd:\ta containerd container, by namespace and id", "pod:\ta Kubernetes pod, by namespace and name", "vm:\ta libvirt virtual machine or container", "pid:\ta process", "cgroup:\ta control group, by its path"}, stay
+		var kinds []string
+		for _, d := range target.Descriptions() {
+			kinds = append(kinds, d.Name+":\t"+d.What)
+		}
+		return kinds, stay
 	}
 	spaced := cobra.ShellCompDirectiveNoFileComp
 	if kind == "containerd" || kind == "cgroup" {

@@ -33,7 +33,7 @@ func documents() map[string]any {
 		cli.SchemaOf("trace.dirty").Schema:     &api.Dirty{},
 		cli.SchemaOf("import").Schema:          &importDocument{},
 		cli.SchemaOf("volume").Schema:          &volumesDocument{},
-		cli.SchemaOf("quota").Schema:           &quotaDocument{},
+		cli.SchemaOf("quota").Schema:           &api.Quota{},
 		cli.SchemaOf("restore").Schema:         &restoreDocument{},
 		cli.SchemaOf("version").Schema:         &api.Version{},
 		cli.SchemaOf("health").Schema:          &api.Health{},

@@ -8,11 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/quota"
+	"github.com/weir-io/weir/internal/space"
+	"github.com/weir-io/weir/internal/ui/text"
 )
 
 func newQuota(a *app) *cobra.Command {
@@ -34,27 +36,18 @@ func newQuota(a *app) *cobra.Command {
 	return cmd
 }
 
-// quotas are this host's.
-func (a *app) quotas() quota.Store {
-	return quota.Store{Dir: quota.Dir, Devices: blkdev.New("/"), Names: "/etc/projid"}
-}
-
 // openQuotas is for verbs that read or change quotas.
-func (a *app) openQuotas(verb string) error {
+func (a *app) openQuotas(verb string) (space.Quotas, error) {
 	if a.root != "/" {
-		return &cgroupfs.Unsupported{Feature: "quota " + verb + " with --root " + a.root, Reason: "quotas are this host's", Remedy: "leave out --root"}
+		return space.Quotas{}, &fault.Unsupported{Feature: "quota " + verb + " with --root " + a.root, Reason: "quotas are this host's", Remedy: "leave out --root"}
 	}
-	if os.Geteuid() != 0 {
-		return fmt.Errorf("quota %s: permission denied (the kernel shows and sets project quotas only for root; run weir as root)", verb)
+	if err := space.MayUseQuotas(verb); err != nil {
+		return space.Quotas{}, err
 	}
-	return nil
-}
-
-// quotaDocument is the JSON of weir quota (docs/json.md).
-type quotaDocument struct {
-	cli.Schema
-	Quotas []quota.Status `json:"quotas"`
-	Marked *quota.Marked  `json:"marked,omitempty"` // by set, if it went through the tree
+	if err := a.open(); err != nil {
+		return space.Quotas{}, err
+	}
+	return space.Quotas{Host: a.host}, nil
 }
 
 // quotaOptions are the flags of weir quota set.
@@ -113,7 +106,7 @@ func (o quotaOptions) change(size string) (c quota.Change, err error) {
 	return c, nil
 }
 
-func (a *app) quotaSet(ctx context.Context, spec, size string, o quotaOptions) (err error) {
+func (a *app) quotaSet(ctx context.Context, spec, size string, o quotaOptions) error {
 	if size == "" {
 		return cli.Usagef("quota set: the size is empty; write 10GiB, 500MB or max")
 	}
@@ -121,40 +114,30 @@ func (a *app) quotaSet(ctx context.Context, spec, size string, o quotaOptions) (
 	if err != nil {
 		return err
 	}
-	if err := a.openQuotas("set"); err != nil {
-		return err
-	}
-	place, err := a.quotaPlace(ctx, spec)
+	quotas, err := a.openQuotas("set")
 	if err != nil {
-		return err
-	}
-	defer func() {
-		var none *cgroupfs.Unsupported
-		if errors.As(err, &none) {
-			a.out.Say("note: a volume limits space on every file system: weir volume create NAME --size %s", size)
-		}
-	}()
-	s := a.quotas()
-	if err := a.refuseVolume(ctx, s, spec, place); err != nil {
 		return err
 	}
 	ctx, stop := interruptible(ctx)
 	defer stop()
 	line := a.progress()
 	defer line.Clear()
-	st, marked, err := s.Set(ctx, place, change, o.force, tellQuota(line))
+	set, err := quotas.Set(ctx, space.QuotaRequest{Place: spec, Change: change, Force: o.force}, text.QuotaProgress(line))
 	line.Clear()
-	if err != nil {
+	var onVolume *space.OnVolumeError
+	var none *fault.Unsupported
+	switch {
+	case errors.As(err, &onVolume):
+		return cli.Usagef("%v: weir volume resize %s --size SIZE", err, onVolume.Volume)
+	case errors.As(err, &none):
+		a.out.Say("note: a volume limits space on every file system: weir volume create NAME --size %s", size)
 		return err
+	case err != nil:
+		return err
+	case a.out.JSON:
+		return a.out.Document(api.QuotaSetOf(set.Status, set.Marked))
 	}
-	if a.out.JSON {
-		doc := quotaDocument{Schema: cli.SchemaOf("quota"), Quotas: []quota.Status{st}}
-		if marked.Files > 0 {
-			doc.Marked = &marked
-		}
-		return a.out.Document(doc)
-	}
-	a.sayQuota(st, marked)
+	text.QuotaSet(&a.out, set.Status, set.Marked)
 	return nil
 }
 
@@ -164,33 +147,6 @@ func (a *app) progress() *cli.Progress {
 		return cli.NewProgress(nil)
 	}
 	return cli.NewProgress(os.Stderr)
-}
-
-func tellQuota(line *cli.Progress) quota.Progress {
-	return func(what string, files, of int) {
-		if of == 0 {
-			line.Show(fmt.Sprintf("%s files: %d", what, files), 0)
-			return
-		}
-		line.Show(fmt.Sprintf("%s files: %d of %d", what, files, of), min(1, float64(files)/float64(of)))
-	}
-}
-
-// sayQuota says what the quota does from now on.
-func (a *app) sayQuota(st quota.Status, marked quota.Marked) {
-	a.out.Say("%s: at most %s (project %d on %s, %s); it has %s and %s now", st.Target, st.Bounds, st.Project, st.Mount, st.FSType,
-		quota.Size(st.Usage.Bytes), cli.Plural(int(st.Usage.Files), "file", "files"))
-	if st.FSType == "xfs" {
-		a.out.Say("a write beyond it fails with ENOSPC, also for root; mv from elsewhere on %s copies, and ln is refused (EXDEV)", st.Mount)
-	} else {
-		a.out.Say("a write beyond it fails with EDQUOT, but ext4 does not limit processes with CAP_SYS_RESOURCE, such as root's; mv from elsewhere on %s copies, and ln is refused (EXDEV)", st.Mount)
-	}
-	if marked.Foreign > 0 {
-		a.out.Say("note: %s in other projects, and not counted here", cli.Plural(marked.Foreign, "file or directory is", "files and directories are"))
-	}
-	if marked.Unable > 0 {
-		a.out.Say("note: %s not counted: the kernel cannot mark symbolic links, special files and immutable files (on XFS from Linux 6.17 on only immutable ones); these cannot be renamed or hard-linked there (EXDEV)", cli.Plural(marked.Unable, "file is", "files are"))
-	}
 }
 
 func newQuotaClear(a *app) *cobra.Command {
@@ -217,15 +173,12 @@ func oneQuota(cmd *cobra.Command, args []string) error {
 }
 
 func (a *app) quotaClear(ctx context.Context, spec string, forget bool) error {
-	if err := a.openQuotas("clear"); err != nil {
-		return err
-	}
-	place, err := a.quotaOnRecord(ctx, spec)
+	quotas, err := a.openQuotas("clear")
 	if err != nil {
 		return err
 	}
 	if forget {
-		st, err := a.quotas().Forget(ctx, place)
+		st, err := quotas.Forget(ctx, spec)
 		if err != nil {
 			return err
 		}
@@ -235,24 +188,22 @@ func (a *app) quotaClear(ctx context.Context, spec string, forget bool) error {
 	defer stop()
 	line := a.progress()
 	defer line.Clear()
-	st, left, err := a.quotas().Clear(ctx, place, tellQuota(line))
+	st, left, err := quotas.Clear(ctx, spec, text.QuotaProgress(line))
 	line.Clear()
+	if space.IsInterrupted(err) {
+		return fmt.Errorf("%w; run weir quota clear %s again to finish", err, spec)
+	}
 	if err != nil {
-		if errors.Is(err, context.Canceled) {
-			return fmt.Errorf("%w; run weir quota clear %s again to finish", err, spec)
-		}
 		return err
 	}
-	if left > 0 {
-		a.out.Say("note: %s still in project %d, which has no limit now: symbolic links and special files, which the kernel cannot unmark (on XFS from Linux 6.17 on it can), or files that were moved out of the directory", cli.Plural(int(left), "file is", "files are"), st.Project)
-	}
+	text.QuotaLeft(&a.out, st, left)
 	return a.saidQuota(st, "%s: removed the quota of %s", st.Target, st.Bounds)
 }
 
 // saidQuota ends a verb that lifted one.
 func (a *app) saidQuota(st quota.Status, format string, args ...any) error {
 	if a.out.JSON {
-		return a.out.Document(quotaDocument{Schema: cli.SchemaOf("quota"), Quotas: []quota.Status{st}})
+		return a.out.Document(api.QuotaOf(st))
 	}
 	a.out.Say(format, args...)
 	return nil

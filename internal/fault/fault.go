@@ -3,7 +3,11 @@
 // class if it has the method of Classed. This package knows none of those types.
 package fault
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+)
 
 // A Class says what kind of "no" an error is.
 type Class int
@@ -24,9 +28,12 @@ type Classed interface {
 }
 
 // ClassOf returns the class of an error, and of all that it wraps. An error without a class
-// is NotDone.
+// is Denied if it says fs.ErrPermission, and else NotDone.
 func ClassOf(err error) Class {
 	class := NotDone
+	if errors.Is(err, fs.ErrPermission) {
+		class = Denied
+	}
 	walk(err, func(err error) bool {
 		if c, is := err.(Classed); is {
 			class = max(class, c.Class())

@@ -31,6 +31,7 @@ func TestClasses(t *testing.T) {
 	}{
 		{plain, fault.NotDone, 1, 500},
 		{fs.ErrNotExist, fault.NotDone, 1, 500},
+		{fmt.Errorf("quota: %w", fs.ErrPermission), fault.Denied, 1, 403},
 		{notFound, fault.NotFound, 1, 404},
 		{denied, fault.Denied, 1, 403},
 		{unsupported, fault.NotPossible, 3, 501},
