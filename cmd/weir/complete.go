@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/space"
 	"github.com/weir-io/weir/internal/target"
 	"github.com/weir-io/weir/internal/volume"
 )
@@ -97,10 +98,7 @@ func listed(typed string, values []string) []string {
 func (a *app) completeVolume(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	var names []string
 	if err := a.open(); err == nil && a.root == "/" {
-		all, _ := a.volumes(nil).List() // nothing is said to a shell that completes
-		for _, v := range all {
-			names = append(names, v.Name)
-		}
+		names = space.Names(a.host) // nothing is said to a shell that completes
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
 }

@@ -32,7 +32,7 @@ func documents() map[string]any {
 		cli.SchemaOf("trace.latency").Schema:   &api.Latency{},
 		cli.SchemaOf("trace.dirty").Schema:     &api.Dirty{},
 		cli.SchemaOf("import").Schema:          &importDocument{},
-		cli.SchemaOf("volume").Schema:          &volumesDocument{},
+		cli.SchemaOf("volume").Schema:          &api.Volumes{},
 		cli.SchemaOf("quota").Schema:           &api.Quota{},
 		cli.SchemaOf("restore").Schema:         &restoreDocument{},
 		cli.SchemaOf("version").Schema:         &api.Version{},

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/weir-io/weir/internal/dropin"
+	"github.com/weir-io/weir/internal/space"
 	"github.com/weir-io/weir/internal/systemd"
 	"github.com/weir-io/weir/internal/volume"
 )
@@ -16,8 +17,8 @@ const (
 	limitsUnit  = "weir-volumes-limits.service"
 )
 
-func (a *app) atBoot(ctx context.Context, s volume.Store) error {
-	texts, err := bootTexts(s)
+func (a *app) atBoot(ctx context.Context) error {
+	texts, err := a.bootTexts()
 	if err != nil {
 		return err
 	}
@@ -28,18 +29,18 @@ func (a *app) atBoot(ctx context.Context, s volume.Store) error {
 	return nil
 }
 
-func (a *app) notAtBoot(ctx context.Context, s volume.Store) error {
+func (a *app) notAtBoot(ctx context.Context) error {
 	if err := a.removeUnits(ctx, "volume up --at-boot=false", volumesUnit, limitsUnit); err != nil {
 		return err
 	}
 	a.out.Say("systemd no longer mounts the volumes at boot")
-	all, err := s.List()
-	return errors.Join(err, a.reportVolumes(ctx, s, all...))
+	all, err := space.List(ctx, a.host)
+	return errors.Join(err, a.reportVolumes(all...))
 }
 
 // bootTexts are the units: they wait for the disks that volumes are on.
-func bootTexts(s volume.Store) (map[string]string, error) {
-	all, _ := s.List() // what cannot be read cannot be brought up, and weir volume up says so
+func (a *app) bootTexts() (map[string]string, error) {
+	all, _ := a.host.Volumes(nil).List() // what cannot be read cannot be brought up, and weir volume up says so
 	paths := []string{volume.Dir}
 	for _, v := range all {
 		paths = append(paths, v.Mount)
@@ -52,11 +53,11 @@ func bootTexts(s volume.Store) (map[string]string, error) {
 }
 
 // refreshBoot has the units know of other volumes, if there are units.
-func (a *app) refreshBoot(ctx context.Context, s volume.Store) error {
+func (a *app) refreshBoot(ctx context.Context) error {
 	if _, err := os.Stat(unitDir + volumesUnit); err != nil {
 		return nil
 	}
-	texts, err := bootTexts(s)
+	texts, err := a.bootTexts()
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/space"
+	"github.com/weir-io/weir/internal/ui/text"
 	"github.com/weir-io/weir/internal/volume"
 )
 
@@ -80,32 +82,32 @@ func (a *app) volumeCreate(ctx context.Context, what string, o volumeOptions) er
 	if !slices.Contains(volume.Formats(), o.fs) {
 		return cli.Usagef("--fs %s: write %s", o.fs, strings.Join(volume.Formats(), " or "))
 	}
-	s, err := a.openVolumes()
+	volumes, err := a.openVolumes()
 	if err != nil {
 		return err
 	}
-	if err := a.checkTargets(ctx, o.targets, l); err != nil {
+	if err := forLimited(o.targets, l); err != nil {
 		return err
 	}
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	v, strict, err := s.Create(ctx, volume.Spec{What: what, Size: size, FS: o.fs, Limit: l, For: o.targets, On: o.on})
+	made, err := volumes.Create(ctx, volume.Spec{What: what, Size: size, FS: o.fs, Limit: l, For: o.targets, On: o.on})
 	if err != nil {
-		return err
+		return inFlags(err)
 	}
-	return a.afterVolume(ctx, s, v, strict)
+	return a.afterVolume(ctx, made)
 }
 
 // afterVolume says what has become of a volume, and limits those that it is for.
-func (a *app) afterVolume(ctx context.Context, s volume.Store, v volume.Volume, strict bool) error {
-	a.sayVolume(ctx, s, v, strict)
-	if err := a.limitTargets(ctx, v, v.Limit); err != nil {
-		return fmt.Errorf("volume %s is up, but not all its targets (--for) are limited: %w", v.Name, err)
+func (a *app) afterVolume(ctx context.Context, made space.Made) error {
+	text.VolumeMade(&a.out, made)
+	if err := a.limitTargets(ctx, made.Volume, made.Limit); err != nil {
+		return fmt.Errorf("volume %s is up, but not all its targets (--for) are limited: %w", made.Name, err)
 	}
-	if err := a.refreshBoot(ctx, s); err != nil {
+	if err := a.refreshBoot(ctx); err != nil {
 		return err
 	}
-	return a.reportVolumes(ctx, s, v)
+	return a.reportVolumes(made.Volume)
 }
 
 func newVolumeAdopt(a *app) *cobra.Command {
@@ -126,22 +128,22 @@ func newVolumeAdopt(a *app) *cobra.Command {
 			if !l.Bounds() {
 				return cli.Usagef("volume adopt %s: no limit is named; add --read, --write, --read-iops or --write-iops", args[0])
 			}
-			s, err := a.openVolumes()
+			volumes, err := a.openVolumes()
 			if err != nil {
 				return err
 			}
-			if err := a.checkTargets(cmd.Context(), o.targets, l); err != nil {
+			if err := forLimited(o.targets, l); err != nil {
 				return err
 			}
 			dir := args[0]
 			if !strings.Contains(dir, "/") {
 				dir = "./" + dir
 			}
-			v, strict, err := s.Adopt(cmd.Context(), dir, l, o.targets)
+			made, err := volumes.Adopt(cmd.Context(), dir, l, o.targets)
 			if err != nil {
-				return err
+				return inFlags(err)
 			}
-			return a.afterVolume(cmd.Context(), s, v, strict)
+			return a.afterVolume(cmd.Context(), made)
 		},
 	}
 	o.registerLimits(cmd)
@@ -173,34 +175,30 @@ func newVolumeSet(a *app) *cobra.Command {
 }
 
 func (a *app) volumeSet(ctx context.Context, what string, l limit.Limit, targets []string) error {
-	s, err := a.openVolumes()
+	volumes, err := a.openVolumes()
 	if err != nil {
 		return err
 	}
-	was, err := s.Find(what)
+	was, err := volumes.Find(what)
 	if err != nil {
 		return err
 	}
-	if err := a.checkTargets(ctx, targets, was.Limit.Overlay(l)); err != nil {
+	if err := forLimited(targets, was.Limit.Overlay(l)); err != nil {
 		return err
 	}
-	v, strict, err := s.Set(ctx, was.Name, l, targets)
+	made, err := volumes.Set(ctx, was.Name, l, targets)
 	if err != nil {
-		return err
+		return inFlags(err)
 	}
-	at, err := s.Where(v)
-	if err != nil {
-		return err
+	if !made.Up {
+		a.out.Say("volume %s is down; the limit applies once it is up", made.Name)
+		return a.reportVolumes(made.Volume)
 	}
-	if !at.Up {
-		a.out.Say("volume %s is down; the limit applies once it is up", v.Name)
-		return a.reportVolumes(ctx, s, v)
+	text.VolumeMade(&a.out, made)
+	if err := a.limitTargets(ctx, made.Volume, made.Limit.Overlay(l)); err != nil {
+		return fmt.Errorf("volume %s: not all its targets (--for) are limited: %w", made.Name, err)
 	}
-	a.sayVolume(ctx, s, v, strict)
-	if err := a.limitTargets(ctx, v, v.Limit.Overlay(l)); err != nil {
-		return fmt.Errorf("volume %s: not all its targets (--for) are limited: %w", v.Name, err)
-	}
-	return a.reportVolumes(ctx, s, v)
+	return a.reportVolumes(made.Volume)
 }
 
 func newVolumeResize(a *app) *cobra.Command {
@@ -215,16 +213,16 @@ func newVolumeResize(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s, err := a.openVolumes()
+			volumes, err := a.openVolumes()
 			if err != nil {
 				return err
 			}
-			v, err := s.Resize(cmd.Context(), args[0], size)
+			v, err := volumes.Resize(cmd.Context(), args[0], size)
 			if err != nil {
 				return err
 			}
 			a.out.Say("volume %s has %s now", v.Name, limit.FormatMeasured(float64(size)))
-			return a.reportVolumes(cmd.Context(), s, v)
+			return a.reportVolumes(v)
 		},
 	}
 	o.registerSize(cmd)

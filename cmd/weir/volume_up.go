@@ -9,10 +9,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
-	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/cli"
-	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/volume"
+	"github.com/weir-io/weir/internal/space"
+	"github.com/weir-io/weir/internal/ui/text"
 )
 
 // interruptible has Ctrl-C and its like end a change in its middle, which is then taken back.
@@ -26,8 +25,8 @@ func newVolumeList(a *app) *cobra.Command {
 		Short: "List volumes",
 		Args:  cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if a.root != "/" {
-				return &cgroupfs.Unsupported{Feature: "volume list with --root " + a.root, Reason: "volumes are this host's", Remedy: "leave out --root"}
+			if err := a.ownVolumes("volume list"); err != nil {
+				return err
 			}
 			return a.volumeList(cmd.Context())
 		},
@@ -38,39 +37,18 @@ func (a *app) volumeList(ctx context.Context) error {
 	if err := a.open(); err != nil {
 		return err
 	}
-	s := a.volumes(nil)
-	all, err := s.List()
+	all, err := space.List(ctx, a.host)
 	if errors.Is(err, fs.ErrPermission) {
 		return errors.New("volume list: permission denied (run weir as root)")
 	}
 	if len(all) == 0 && err != nil || a.out.JSON {
-		return errors.Join(err, a.reportVolumes(ctx, s, all...))
+		return errors.Join(err, a.reportVolumes(all...))
 	}
 	if len(all) == 0 {
 		a.out.Say("there is no volume; weir volume create makes one")
 		return nil
 	}
-	rows := [][]string{{"VOLUME", "MOUNTED AT", "DEVICE", "SIZE", "USED", "LIMIT"}}
-	for _, v := range all {
-		d := a.volumeDocument(ctx, s, v)
-		at, bytes, used := d.Device, "", ""
-		switch {
-		case d.Error != "":
-			at = "(see below)"
-		case !d.Up:
-			at = "(down)"
-		default:
-			used = limit.FormatMeasured(float64(d.Used))
-		}
-		if d.Size > 0 {
-			bytes = limit.FormatMeasured(float64(d.Size))
-		}
-		rows = append(rows, []string{v.Name, v.Mount, at, bytes, used, v.Limit.String()})
-		if d.Error != "" {
-			a.out.Say("%s", d.Error)
-		}
-	}
-	a.out.Print("%s", cli.Table(rows, 3, 4))
+	text.Volumes(&a.out, all)
 	return err
 }
 
@@ -84,7 +62,7 @@ func newVolumeUp(a *app) *cobra.Command {
 			"start. Once those have started, systemd also limits the targets named with --for. --at-boot=false ends that.",
 		Example: "  weir volume up\n  weir volume up --at-boot",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := a.openVolumes()
+			volumes, err := a.openVolumes()
 			if err != nil {
 				return err
 			}
@@ -92,15 +70,15 @@ func newVolumeUp(a *app) *cobra.Command {
 				return cli.Usagef("volume up --accept-file: name the one volume whose file was replaced; %d are named", len(args))
 			}
 			if !cmd.Flags().Changed("at-boot") {
-				return a.volumeUp(cmd.Context(), s, args, accept)
+				return a.volumeUp(cmd.Context(), volumes, args, accept)
 			}
 			if !atBoot {
-				return a.notAtBoot(cmd.Context(), s)
+				return a.notAtBoot(cmd.Context())
 			}
-			if err := a.atBoot(cmd.Context(), s); err != nil {
+			if err := a.atBoot(cmd.Context()); err != nil {
 				return err
 			}
-			return a.volumeUp(cmd.Context(), s, args, false)
+			return a.volumeUp(cmd.Context(), volumes, args, false)
 		},
 	}
 	cmd.Flags().BoolVar(&accept, "accept-file", false, "accept the file that is there now as the volume's own, for example after a restore from a backup")
@@ -108,33 +86,30 @@ func newVolumeUp(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) volumeUp(ctx context.Context, s volume.Store, names []string, accept bool) error {
+func (a *app) volumeUp(ctx context.Context, volumes space.Volumes, names []string, accept bool) error {
 	var errs []error
 	if len(names) == 0 {
-		all, err := s.List()
-		errs = append(errs, err)
-		for _, v := range all {
-			names = append(names, v.Name)
-		}
+		all, err := volumes.Names()
+		errs, names = append(errs, err), all
 	}
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	var all []volume.Volume
+	var all []space.Volume
 	for _, name := range names {
-		v, strict, err := s.Up(ctx, name, accept)
-		if v.Name != "" {
-			all = append(all, v)
+		made, err := volumes.Up(ctx, name, accept)
+		if made.Name != "" {
+			all = append(all, made.Volume)
 		}
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		a.sayVolume(ctx, s, v, strict)
-		if err := a.limitTargets(ctx, v, v.Limit); err != nil { // it may start later
-			a.out.Say("warning: volume %s: %v; when that is mended: weir volume up %s", v.Name, err, v.Name)
+		text.VolumeMade(&a.out, made)
+		if err := a.limitTargets(ctx, made.Volume, made.Limit); err != nil { // it may start later
+			a.out.Say("warning: volume %s: %v; when that is mended: weir volume up %s", made.Name, err, made.Name)
 		}
 	}
-	return errors.Join(errors.Join(errs...), a.reportVolumes(ctx, s, all...))
+	return errors.Join(errors.Join(errs...), a.reportVolumes(all...))
 }
 
 func newVolumeDown(a *app) *cobra.Command {
@@ -143,16 +118,16 @@ func newVolumeDown(a *app) *cobra.Command {
 		Short: "Unmount a volume that is not in use",
 		Args:  oneVolume,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := a.openVolumes()
+			volumes, err := a.openVolumes()
 			if err != nil {
 				return err
 			}
-			v, err := s.Down(cmd.Context(), args[0])
+			v, err := volumes.Down(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
 			a.out.Say("volume %s is down", v.Name)
-			return a.reportVolumes(cmd.Context(), s, v)
+			return a.reportVolumes(v)
 		},
 	}
 }
@@ -165,11 +140,11 @@ func newVolumeDelete(a *app) *cobra.Command {
 			"device's former settings. Limits that --for gave to targets stay until weir clear.",
 		Args: oneVolume,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := a.openVolumes()
+			volumes, err := a.openVolumes()
 			if err != nil {
 				return err
 			}
-			v, err := s.Delete(cmd.Context(), args[0])
+			v, err := volumes.Delete(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -178,7 +153,7 @@ func newVolumeDelete(a *app) *cobra.Command {
 			} else {
 				a.out.Say("volume %s is deleted", v.Name)
 			}
-			return errors.Join(a.refreshBoot(cmd.Context(), s), a.reportVolumes(cmd.Context(), s))
+			return errors.Join(a.refreshBoot(cmd.Context()), a.reportVolumes())
 		},
 	}
 }
@@ -191,16 +166,16 @@ func newVolumeForget(a *app) *cobra.Command {
 			"if you want to keep the file as it is.",
 		Args: oneVolume,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := a.openVolumes()
+			volumes, err := a.openVolumes()
 			if err != nil {
 				return err
 			}
-			v, err := s.Forget(cmd.Context(), args[0])
+			v, err := volumes.Forget(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
 			a.out.Say("volume %s is forgotten; its file, if there is one, is %s", v.Name, v.Image)
-			return errors.Join(a.refreshBoot(cmd.Context(), s), a.reportVolumes(cmd.Context(), s))
+			return errors.Join(a.refreshBoot(cmd.Context()), a.reportVolumes())
 		},
 	}
 }

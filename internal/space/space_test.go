@@ -1,0 +1,78 @@
+package space
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"testing"
+
+	"github.com/weir-io/weir/internal/fault"
+	"github.com/weir-io/weir/internal/host"
+	"github.com/weir-io/weir/internal/host/hosttest"
+	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/lab"
+)
+
+func alone(target.Target) error { return nil }
+
+// A copy of a machine has no volumes and no quotas of its own, and nothing of this host's is shown
+// or changed for it.
+func TestACopyHasNone(t *testing.T) {
+	lab.Unit(t)
+	h := hosttest.Open(t, "v2", nil, host.Options{})
+	if _, err := OpenVolumes(h, alone); fault.ClassOf(err) != fault.NotPossible {
+		t.Errorf("volumes: %v", err)
+	}
+	q := Quotas{h}
+	_, list := q.List(t.Context())
+	_, of := q.Of(t.Context(), "/srv")
+	_, set := q.Set(t.Context(), QuotaRequest{Place: "/srv"}, nil)
+	_, _, clear := q.Clear(t.Context(), "/srv", nil)
+	_, forget := q.Forget(t.Context(), "/srv")
+	for verb, err := range map[string]error{"list": list, "of": of, "set": set, "clear": clear, "forget": forget} {
+		if fault.ClassOf(err) != fault.NotPossible {
+			t.Errorf("quotas, %s: %v", verb, err)
+		}
+	}
+	if st := q.OfTarget(t.Context(), target.Target{Kind: "docker", Name: "web", Firsts: []int{1}}); st != nil {
+		t.Errorf("a quota of a copy's container: %+v", st)
+	}
+}
+
+func TestOnlyRootMay(t *testing.T) {
+	lab.Unit(t)
+	for what, err := range map[string]error{"volumes": MayUseVolumes(), "quotas": MayUseQuotas("set")} {
+		if os.Geteuid() == 0 && err != nil || os.Geteuid() != 0 && (!errors.Is(err, fs.ErrPermission) || fault.ClassOf(err) != fault.Denied) {
+			t.Errorf("%s for user %d: %v", what, os.Geteuid(), err)
+		}
+	}
+}
+
+// Targets are checked before anything is made for them.
+func TestCheckTargets(t *testing.T) {
+	lab.Unit(t)
+	h := hosttest.Open(t, "v2", nil, host.Options{})
+	crowded := errors.New("others are in its group")
+	v := Volumes{Host: h, alone: func(t target.Target) error {
+		if t.Kind == "pid" {
+			return crowded
+		}
+		return nil
+	}}
+	var root *RootTargetError
+	if err := v.checkTargets(t.Context(), []string{"cgroup:/"}); !errors.As(err, &root) || root.Target != "cgroup:/" || fault.ClassOf(err) != fault.WrongUse {
+		t.Errorf("the root group: %v", err)
+	}
+	if err := v.checkTargets(t.Context(), []string{"cgroup:/none"}); fault.ClassOf(err) != fault.NotFound {
+		t.Errorf("a group that is not there: %v", err)
+	}
+	if err := v.checkTargets(t.Context(), []string{"cgroup:/batch", "pid:4711"}); !errors.Is(err, crowded) {
+		t.Errorf("a process that shares its group: %v", err)
+	}
+	if err := v.checkTargets(t.Context(), []string{"cgroup:/batch"}); err != nil {
+		t.Errorf("a group: %v", err)
+	}
+	if err := v.checkTargets(t.Context(), nil); err != nil {
+		t.Errorf("no targets: %v", err)
+	}
+}
