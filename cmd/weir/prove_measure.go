@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 
 	"github.com/weir-io/weir/internal/api"
@@ -77,7 +78,7 @@ func (a *app) measureProof(ctx context.Context, r prove.Request, drawing string)
 	proof, err := trial.Measure(ctx, prove.Prover{Load: []string{"/proc/self/exe", demo.LoadArg}, Stderr: os.Stderr, Progress: progress.Show})
 	progress.Clear()
 	if err != nil {
-		return err
+		return proveRefused(err)
 	}
 	return a.reportProof(proof, text.WhyCommand(r, a.version), drawing)
 }
@@ -101,11 +102,16 @@ func proveRefused(err error) error {
 	var none *load.NoDirError
 	var unreachable *prove.UnreachableError
 	var refused *prove.Refusal
+	var full *prove.RoomError
 	switch {
 	case errors.As(err, &none):
 		return cli.Usagef("prove --on %v", none)
 	case errors.As(err, &unreachable):
 		return cli.Usagef("prove --on %v", unreachable)
+	case errors.As(err, &full) && full.ReadOnly:
+		return fmt.Errorf("%w; name a directory with --on", err)
+	case full != nil:
+		return fmt.Errorf("%w; name another directory with --on", err)
 	case !errors.As(err, &refused):
 		return err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -82,6 +83,10 @@ func (a *app) why(ctx context.Context, subject string, o whyOptions) error {
 	var mended []api.Moved
 	if o.mend {
 		jobs, err := mend.JobsOf(a.fs, *q.Target, facts)
+		var unkept *mend.UnkeptError
+		if errors.As(err, &unkept) {
+			return fmt.Errorf("%w; weir why %s says why", err, unkept.Target)
+		}
 		if err != nil {
 			return err
 		}

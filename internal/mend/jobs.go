@@ -4,14 +4,26 @@ import (
 	"strings"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/inode"
 	"github.com/weir-io/weir/internal/target"
 	"github.com/weir-io/weir/internal/why"
 )
 
+// An UnkeptError says that files cannot be moved to a target's group, because the kernel charges
+// all writeback to the root group.
+type UnkeptError struct{ Target string }
+
+func (e *UnkeptError) Error() string {
+	return "move the writeback of files to " + e.Target + ": on this host the kernel charges all writeback to the root group"
+}
+
+// Class makes it what this host cannot do.
+func (e *UnkeptError) Class() fault.Class { return fault.NotPossible }
+
 // JobsOf lists the files that weir why found to be charged to other groups, each with the group
-// that it is moved to. Where whose they are could not be read, or the kernel charges all writeback
-// to the root group, the error says so.
+// that it is moved to. Where all writeback is the root group's, the error is an *UnkeptError; where
+// it could not be read whose it is, it says why.
 func JobsOf(groups *cgroupfs.FS, t target.Target, facts why.Facts) ([]Job, error) {
 	var jobs []Job
 	for _, file := range facts.Foreign() {
@@ -32,8 +44,7 @@ func JobsOf(groups *cgroupfs.FS, t target.Target, facts why.Facts) ([]Job, error
 		}
 	}
 	if !kept {
-		return nil, &cgroupfs.Unsupported{Feature: "move the writeback of files to " + t.String(), Reason: "on this host the kernel charges all writeback to the root group",
-			Remedy: "weir why " + t.String() + " says why"}
+		return nil, &UnkeptError{t.String()}
 	}
 	return nil, nil
 }

@@ -67,7 +67,7 @@ func (p Place) Entangled() bool { return p.FS != nil && p.FS.FSType == "btrfs" }
 const keep = 64 * mega
 
 // Room returns how many bytes a proof may use of the place: half of the free space, and nothing
-// of the last 64 MiB.
+// of the last 64 MiB. If that is too little, the error is a *RoomError.
 func (p Place) Room() (int64, error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(p.folder(), &st); err != nil {
@@ -75,12 +75,8 @@ func (p Place) Room() (int64, error) {
 	}
 	free := int64(st.Bavail) * st.Bsize
 	room := (free - keep) / 2
-	if st.Flags&unix.ST_RDONLY != 0 {
-		return 0, fmt.Errorf("%s is mounted read-only; name a directory with --on", p.Dir)
-	}
-	if room < 4*mega {
-		return 0, fmt.Errorf("%s has %s free, but weir prove needs %s; name another directory with --on",
-			p.Dir, limit.FormatMeasured(float64(free)), limit.FormatMeasured(keep+8*mega))
+	if readOnly := st.Flags&unix.ST_RDONLY != 0; readOnly || room < 4*mega {
+		return 0, &RoomError{Dir: p.Dir, ReadOnly: readOnly, Free: free}
 	}
 	return min(room, 1<<30), nil
 }

@@ -1,6 +1,11 @@
 package prove
 
-import "github.com/weir-io/weir/internal/fault"
+import (
+	"fmt"
+
+	"github.com/weir-io/weir/internal/fault"
+	"github.com/weir-io/weir/internal/limit"
+)
 
 // The codes of a Refusal. A front end knows how its user gets round each.
 const (
@@ -31,3 +36,18 @@ func (e *UnreachableError) Error() string {
 
 // Class makes it wrong use.
 func (e *UnreachableError) Class() fault.Class { return fault.WrongUse }
+
+// A RoomError says that no proof can be made in a directory, because nothing, or not enough, can be
+// written there.
+type RoomError struct {
+	Dir      string
+	ReadOnly bool  // it is mounted so
+	Free     int64 // bytes of the file system
+}
+
+func (e *RoomError) Error() string {
+	if e.ReadOnly {
+		return e.Dir + " is mounted read-only"
+	}
+	return fmt.Sprintf("%s has %s free, but weir prove needs %s", e.Dir, limit.FormatMeasured(float64(e.Free)), limit.FormatMeasured(keep+8*mega))
+}
