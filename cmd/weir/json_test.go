@@ -31,7 +31,7 @@ func documents() map[string]any {
 		cli.SchemaOf("demo").Schema:            &demoDocument{},
 		cli.SchemaOf("trace.latency").Schema:   &api.Latency{},
 		cli.SchemaOf("trace.dirty").Schema:     &api.Dirty{},
-		cli.SchemaOf("import").Schema:          &importDocument{},
+		cli.SchemaOf("import").Schema:          &api.Import{},
 		cli.SchemaOf("volume").Schema:          &api.Volumes{},
 		cli.SchemaOf("quota").Schema:           &api.Quota{},
 		cli.SchemaOf("restore").Schema:         &restoreDocument{},

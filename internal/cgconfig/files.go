@@ -1,0 +1,71 @@
+package cgconfig
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Where libcgroup has its configuration: a file, and a directory of others.
+const (
+	MainFile = "/etc/cgconfig.conf"
+	MoreDir  = "/etc/cgconfig.d"
+)
+
+// Bounds of the configuration: it is written by hand.
+const (
+	fileBytes = 1 << 20
+	filesMost = 1000
+)
+
+// Files lists the files that libcgroup's own service reads, in the same order, on the host below
+// root. If there is none, the list has the main file, which cannot be read then.
+func Files(root string) ([]string, error) {
+	main := filepath.Join(root, MainFile)
+	more, err := filepath.Glob(filepath.Join(root, MoreDir, "*.conf"))
+	if err != nil {
+		return nil, err
+	}
+	more = slices.DeleteFunc(more, func(name string) bool {
+		info, err := os.Stat(name)
+		return err == nil && !info.Mode().IsRegular() // a FIFO is not waited for
+	})
+	if len(more) > filesMost {
+		return nil, fmt.Errorf("read %s: it has %d files; weir reads at most %d", filepath.Join(root, MoreDir), len(more), filesMost)
+	}
+	if _, err := os.Stat(main); errors.Is(err, fs.ErrNotExist) && len(more) > 0 {
+		return more, nil
+	}
+	return append([]string{main}, more...), nil
+}
+
+// Read reads and parses a file. If it can be read and not parsed, the error is a *SyntaxError.
+func Read(name string) (File, error) {
+	text, err := readSmall(name, fileBytes)
+	if err != nil {
+		return File{}, err
+	}
+	sections, err := Parse(text)
+	return File{name, sections}, err
+}
+
+// readSmall reads a file that is at most most bytes long.
+func readSmall(file string, most int64) (string, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err != nil {
+		return "", fmt.Errorf("read %s: %w", file, err)
+	}
+	if int64(len(text)) > most {
+		return "", fmt.Errorf("read %s: it is longer than %d bytes, which is too long for a configuration", file, most)
+	}
+	return string(text), nil
+}

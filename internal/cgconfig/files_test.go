@@ -1,0 +1,111 @@
+package cgconfig
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/limit"
+)
+
+// configured makes files of a host, and names them below its root.
+func configured(t *testing.T, names ...string) string {
+	t.Helper()
+	root := t.TempDir()
+	for _, name := range names {
+		path := filepath.Join(root, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("group a { }\n"), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+func TestFiles(t *testing.T) {
+	for about, c := range map[string]struct{ there, want []string }{
+		"none":              {nil, []string{MainFile}},
+		"the main file":     {[]string{MainFile}, []string{MainFile}},
+		"others":            {[]string{MoreDir + "/b.conf", MoreDir + "/a.conf", MoreDir + "/c.txt"}, []string{MoreDir + "/a.conf", MoreDir + "/b.conf"}},
+		"the main file too": {[]string{MainFile, MoreDir + "/a.conf"}, []string{MainFile, MoreDir + "/a.conf"}},
+	} {
+		root := configured(t, c.there...)
+		got, err := Files(root)
+		for i := range got {
+			got[i] = strings.TrimPrefix(got[i], root)
+		}
+		if err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, %v", about, got, err)
+		}
+	}
+}
+
+// A FIFO is not waited for, and a directory of too many files is refused.
+func TestFilesOfOtherKinds(t *testing.T) {
+	root := configured(t, MoreDir+"/a.conf")
+	if err := errors.Join(unix.Mkfifo(filepath.Join(root, MoreDir, "fifo.conf"), 0o600), os.Mkdir(filepath.Join(root, MoreDir, "dir.conf"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := Files(root); err != nil || len(got) != 1 {
+		t.Errorf("%q, %v", got, err)
+	}
+	for i := range filesMost {
+		if err := os.Symlink("a.conf", filepath.Join(root, MoreDir, strings.Repeat("x", i%200+1)+string(rune('a'+i/200))+".conf")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := Files(root); err == nil || !strings.Contains(err.Error(), "it has 1001 files; weir reads at most 1000") {
+		t.Errorf("1001 files: %v", err)
+	}
+}
+
+func TestRead(t *testing.T) {
+	root := configured(t, "good.conf")
+	in := func(name string) string { return filepath.Join(root, name) }
+	if err := errors.Join(os.WriteFile(in("broken.conf"), []byte("group {"), 0o600), os.WriteFile(in("long.conf"), make([]byte, fileBytes+1), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := Read(in("good.conf")); err != nil || f.Name != in("good.conf") || len(f.Sections) != 1 {
+		t.Errorf("%+v, %v", f, err)
+	}
+	var syntax *SyntaxError
+	if _, err := Read(in("broken.conf")); !errors.As(err, &syntax) {
+		t.Errorf("a broken file: %v", err)
+	}
+	if _, err := Read(in("none.conf")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+	if _, err := Read(in("long.conf")); err == nil || !strings.Contains(err.Error(), "too long for a configuration") {
+		t.Errorf("a long file: %v", err)
+	}
+}
+
+func TestGroups(t *testing.T) {
+	sda, sdb := blkdev.Number{Major: 8}, blkdev.Number{Major: 8, Minor: 16}
+	write := limit.Limit{WBPS: limit.PerSecond(1e6)}
+	groups := Groups([]GroupLimit{{"f", "/b", 3, sda, write}, {"f", "/", 1, sda, write}, {"f", "/b", 3, sdb, write}, {"g", "/b/c", 2, sda, write}, {"g", "/bc", 9, sda, write}})
+	var got []string
+	for _, g := range groups {
+		for _, l := range g.Limits {
+			got = append(got, g.Target()+" "+l.On)
+		}
+	}
+	if want := []string{"cgroup:/b 8:0", "cgroup:/b 8:16", "cgroup:/ 8:0", "cgroup:/b/c 8:0", "cgroup:/bc 8:0"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if groups[0].File != "f" || groups[0].Line != 3 || groups[0].IsRoot() || !groups[1].IsRoot() {
+		t.Errorf("%+v", groups)
+	}
+	var nests []string
+	for _, n := range Nests(groups) {
+		nests = append(nests, n.Outer.Path+" "+n.Inner.Path)
+	}
+	if want := []string{"/b /b/c", "/ /b", "/ /b/c", "/ /bc"}; !slices.Equal(nests, want) {
+		t.Errorf("nested are %q, want %q", nests, want)
+	}
+}
