@@ -35,9 +35,9 @@ var layers = [][]string{
 	{"internal/hold", "internal/pacer", "internal/tally"},
 	{"internal/place"},
 	{"internal/launch", "internal/watch", "internal/load", "internal/scratch", "internal/volume", "internal/quota", "internal/dirty"},
-	{"internal/demo", "internal/why"},
+	{"internal/why"},
 	{"internal/host"},
-	{"internal/explain", "internal/mend", "internal/prove", "internal/trace", "internal/limiting", "internal/host/hosttest"},
+	{"internal/demo", "internal/explain", "internal/mend", "internal/prove", "internal/trace", "internal/limiting", "internal/host/hosttest"},
 	{"internal/latency", "internal/space"},
 	{"internal/api", "internal/api/apitest"},
 	{"internal/cli"},
@@ -64,7 +64,6 @@ var mayExec = map[string]string{
 // own streams. None writes to them.
 var mayTouchStreams = map[string]string{
 	"internal/scratch/namespace.go": "hands them to the weir that runs in the namespace",
-	"internal/demo/demo.go":         "hands stderr to the load, whose errors are for people",
 }
 
 // fileLines bounds a file: it is about one thing.

@@ -28,7 +28,7 @@ func documents() map[string]any {
 		cli.SchemaOf("why").Schema:             &api.Why{},
 		cli.SchemaOf("prove").Schema:           &api.Proof{},
 		cli.SchemaOf("trace").Schema:           &api.Trace{},
-		cli.SchemaOf("demo").Schema:            &demoDocument{},
+		cli.SchemaOf("demo").Schema:            &api.Demo{},
 		cli.SchemaOf("trace.latency").Schema:   &api.Latency{},
 		cli.SchemaOf("trace.dirty").Schema:     &api.Dirty{},
 		cli.SchemaOf("import").Schema:          &api.Import{},

@@ -9,7 +9,6 @@ import (
 	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/cli"
-	"github.com/weir-io/weir/internal/demo"
 	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/load"
 	"github.com/weir-io/weir/internal/prove"
@@ -75,7 +74,7 @@ func (a *app) measureProof(ctx context.Context, r prove.Request, drawing string)
 		return proveRefused(err)
 	}
 	progress := cli.NewProgress(os.Stderr)
-	proof, err := trial.Measure(ctx, prove.Prover{Load: []string{"/proc/self/exe", demo.LoadArg}, Stderr: os.Stderr, Progress: progress.Show})
+	proof, err := trial.Measure(ctx, prove.Prover{Load: []string{"/proc/self/exe", load.Arg}, Stderr: os.Stderr, Progress: progress.Show})
 	progress.Clear()
 	if err != nil {
 		return proveRefused(err)

@@ -67,7 +67,7 @@ func (a *app) traceLatency(ctx context.Context, f *latencyFlags) error {
 	progress.Clear()
 	var signaled *launch.SignalError
 	if errors.As(context.Cause(ctx), &signaled) {
-		if err := besidesSignal(err); err != nil {
+		if err := launch.BesidesSignal(err); err != nil {
 			return err
 		}
 		a.out.Say("%s; nothing is left", signaled.Signal)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/hold"
+	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/kernel"
 	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/limit"
@@ -20,9 +21,6 @@ import (
 	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/scratch"
 )
-
-// LoadArg makes weir a load, for a demo that wants one in a group of its own.
-const LoadArg = "__load"
 
 const (
 	warm     = 300 * time.Millisecond  // the throttle's first slices, which start with a burst
@@ -59,41 +57,83 @@ func bound(bytesPerSec uint64, window time.Duration) float64 {
 	return (float64(bytesPerSec)*(window+slice).Seconds() + requestMax) / window.Seconds()
 }
 
-// A Demo is one run.
-type Demo struct {
-	Host  launch.Host
-	Disk  *scratch.Disk
-	Limit limit.Rate
-	For   time.Duration
-	// Paced says that weir run has its pacer hold buffered writes here: one row shows that.
-	Paced bool
+// Options say what to show.
+type Options struct {
+	Limit  limit.Rate
+	Dir    string        // for the file of the scratch disk
+	For    time.Duration // of each measurement
+	Stderr *os.File      // for what the writer says
 	// Progress is told what is being measured, and how far it is, from 0 to 1.
 	Progress func(what string, part float64)
 }
 
-// Run measures the rows and hands over each when it is done.
-func (d Demo) Run(ctx context.Context, row func(Row) error) error {
+// diskBytes is the size of the demo's disk, a sparse file. It never contains that much at once.
+const diskBytes = 512 << 20
+
+// A Demo is one run.
+type Demo struct {
+	Options
+	Disk *scratch.Disk
+	host *host.Host
+	how  launch.Host
+}
+
+// Prepare makes the scratch disk. The process must be in a mount namespace of its own
+// (scratch.Inside).
+func Prepare(ctx context.Context, h *host.Host, o Options) (*Demo, error) {
+	disk, err := scratch.New(ctx, o.Dir, diskBytes)
+	if err != nil {
+		return nil, err
+	}
+	return &Demo{Options: o, Disk: disk, host: h, how: h.Launch()}, nil
+}
+
+// Run measures the rows, and gives up the disk.
+func (d *Demo) Run(ctx context.Context) (rows []Row, err error) {
+	defer func() { err = errors.Join(err, d.Disk.Close()) }()
+	paced, err := d.paced(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range d.rows(paced) {
+		r, err := d.measure(ctx, one)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, r)
+	}
+	return rows, nil
+}
+
+// paced reports whether weir run has its pacer hold buffered writes to the disk.
+func (d *Demo) paced(ctx context.Context) (bool, error) {
+	device, err := d.host.Devices().Device(ctx, d.Disk.Device)
+	if err != nil {
+		return false, err
+	}
+	group, _, err := d.how.Plan(launch.Options{Command: "demo"})
+	if err != nil {
+		return false, err
+	}
+	decided, err := d.host.Deciding().Decide(group, true, []place.Placed{{Device: device, Limit: limit.Limit{WBPS: d.Limit}}}, limit.HoldAuto)
+	return decided.Paced != nil, err
+}
+
+// rows are the measurements: without and with the limit and, where weir run has its pacer hold
+// buffered writes, with the pacer too.
+func (d *Demo) rows(paced bool) []Row {
 	rows := []Row{
 		{Path: load.Direct, Limit: limit.Unlimited, Hold: limit.HoldKernel}, {Path: load.Buffered, Limit: limit.Unlimited, Hold: limit.HoldKernel},
 		{Path: load.Direct, Limit: d.Limit, Hold: limit.HoldKernel}, {Path: load.Buffered, Limit: d.Limit, Hold: limit.HoldKernel},
 	}
-	if d.Paced {
+	if paced {
 		rows = append(rows, Row{Path: load.Buffered, Limit: d.Limit, Hold: limit.HoldPacer})
 	}
-	for _, one := range rows {
-		r, err := d.measure(ctx, one)
-		if err != nil {
-			return err
-		}
-		if err := row(r); err != nil {
-			return err
-		}
-	}
-	return nil
+	return rows
 }
 
 // measure does what a row says, and returns it with what was seen.
-func (d Demo) measure(ctx context.Context, r Row) (_ Row, err error) {
+func (d *Demo) measure(ctx context.Context, r Row) (_ Row, err error) {
 	path, asked := r.Path, r.Limit
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -102,22 +142,22 @@ func (d Demo) measure(ctx context.Context, r Row) (_ Row, err error) {
 	paced := r.Hold == limit.HoldPacer
 	if paced {
 		o.Then = func(room *launch.Room) error {
-			_, err := d.Host.Pace(room)
+			_, err := d.how.Pace(room)
 			return err
 		}
 	}
-	room, err := d.Host.Prepare(ctx, o)
+	room, err := d.how.Prepare(ctx, o)
 	if err != nil {
 		return r, err
 	}
 	lift := func() error { // what is dirty must not take a minute to drain
 		if paced {
-			if err := d.Host.Unpace(room); err != nil {
+			if err := d.how.Unpace(room); err != nil {
 				return err
 			}
 		}
 		lifted := hold.Plan{Group: room.IO, Changes: []hold.Change{{Device: d.Disk.Device, Limit: limit.Limit{WBPS: limit.Unlimited}}}}
-		return d.Host.Holder.Apply(context.WithoutCancel(ctx), lifted)
+		return d.how.Holder.Apply(context.WithoutCancel(ctx), lifted)
 	}
 	defer func() {
 		lifting := lift()
@@ -148,9 +188,9 @@ func (d Demo) measure(ctx context.Context, r Row) (_ Row, err error) {
 		device, err = d.watchDevice(ctx, path, fmt.Sprintf("%s writes, limit %s", path, asked.Format(limit.WBPS)))
 		watched <- err
 	}()
-	writing, err := d.Host.Spawn(room, launch.Command{
-		Args:   append([]string{"/proc/self/exe", LoadArg}, job.Args()...),
-		Stdout: in, Stderr: os.Stderr,
+	writing, err := d.how.Spawn(room, launch.Command{
+		Args:   append([]string{"/proc/self/exe", load.Arg}, job.Args()...),
+		Stdout: in, Stderr: d.Stderr,
 	})
 	err = errors.Join(err, in.Close())
 	if err == nil {
@@ -210,7 +250,7 @@ func judge(room *launch.Room, r Row, within time.Duration) Row {
 }
 
 // watchDevice measures what the disk takes, after the warm-up.
-func (d Demo) watchDevice(ctx context.Context, path load.Path, what string) (pace, error) {
+func (d *Demo) watchDevice(ctx context.Context, path load.Path, what string) (pace, error) {
 	if path == load.Buffered {
 		stop, err := d.writeBack()
 		if err != nil {
@@ -252,7 +292,7 @@ const syncEvery = 250 * time.Millisecond
 // writeBack asks for writeback again and again until stop is called, because the kernel by
 // itself begins only after five seconds or more. The kernel does the writeback in both cases,
 // and charges it to the right group.
-func (d Demo) writeBack() (stop func(), err error) {
+func (d *Demo) writeBack() (stop func(), err error) {
 	dir, err := unix.Open(d.Disk.Dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", d.Disk.Dir, err)
@@ -274,7 +314,7 @@ func (d Demo) writeBack() (stop func(), err error) {
 	return func() { close(stopped) }, nil
 }
 
-func (d Demo) wait(ctx context.Context, total time.Duration, tick func(part float64)) error {
+func (d *Demo) wait(ctx context.Context, total time.Duration, tick func(part float64)) error {
 	ticker := time.NewTicker(tickEvery)
 	defer ticker.Stop()
 	for began := time.Now(); ; {

@@ -42,3 +42,16 @@ func TestJudge(t *testing.T) {
 		}
 	}
 }
+
+// The last row, with the pacer, is there only where weir run would use it.
+func TestRows(t *testing.T) {
+	d := &Demo{Options: Options{Limit: limit.PerSecond(10e6)}}
+	if n := len(d.rows(false)); n != 4 {
+		t.Errorf("%d rows without the pacer", n)
+	}
+	rows := d.rows(true)
+	last := rows[len(rows)-1]
+	if len(rows) != 5 || last.Hold != limit.HoldPacer || last.Path != load.Buffered || last.Limit != d.Limit {
+		t.Errorf("with the pacer: %+v", rows)
+	}
+}

@@ -2,6 +2,7 @@ package launch
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/signal"
 	"sync"
@@ -21,6 +22,23 @@ func (e *SignalError) Error() string { return e.Signal.String() + ": the command
 
 // ExitStatus is the one that a shell gives for a program that the signal ended.
 func (e *SignalError) ExitStatus() int { return 128 + int(e.Signal) }
+
+// BesidesSignal is what is left of an error, which may be a joined one, without a SignalError and
+// without errors of the context that ended for it: nil if there is nothing else.
+func BesidesSignal(err error) error {
+	var signaled *SignalError
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var rest []error
+		for _, each := range joined.Unwrap() {
+			rest = append(rest, BesidesSignal(each))
+		}
+		return errors.Join(rest...)
+	}
+	if errors.As(err, &signaled) || errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
 
 // Signals are the signals that weir gets between Catch and Stop, when it must not simply end
 // because it has a group to remove.

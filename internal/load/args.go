@@ -7,6 +7,10 @@ import (
 	"time"
 )
 
+// Arg is the argument that makes weir a load, for whoever wants one in a group of its own. The
+// job's own arguments follow.
+const Arg = "__load"
+
 // Args spells a job as arguments for a process that Parses them:
 //
 //	direct write dir=/data block=65536 size=16777216 warm=300ms for=3s

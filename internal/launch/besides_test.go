@@ -1,4 +1,4 @@
-package main
+package launch
 
 import (
 	"context"
@@ -8,14 +8,10 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/weir-io/weir/internal/launch"
-	"github.com/weir-io/weir/lab"
 )
 
 func TestBesidesASignal(t *testing.T) {
-	lab.Unit(t)
-	signaled := &launch.SignalError{Signal: unix.SIGTERM}
+	signaled := &SignalError{Signal: unix.SIGTERM}
 	for _, c := range []struct {
 		err  error
 		want string
@@ -26,7 +22,7 @@ func TestBesidesASignal(t *testing.T) {
 		{errors.Join(errors.Join(signaled, fmt.Errorf("remove cgroup: %w", fs.ErrPermission)), nil), "remove cgroup: permission denied"},
 	} {
 		got := ""
-		if err := besidesSignal(c.err); err != nil {
+		if err := BesidesSignal(c.err); err != nil {
 			got = err.Error()
 		}
 		if got != c.want {
