@@ -1,12 +1,9 @@
 package api
 
 import (
-	"time"
-
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/latency"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/trace"
 )
 
 // A Latency is the document of weir trace --latency.
@@ -67,10 +64,10 @@ type LatencyTrace struct {
 	Seconds  float64            `json:"seconds"`
 	Split    map[string]float64 `json:"split_seconds"`
 	AboveP50 map[string]float64 `json:"above_p50_seconds"`
-	Verdict  trace.Verdict      `json:"verdict"`
-	Reclaim  trace.Reclaim      `json:"reclaim"`
-	Missing  []trace.Missing    `json:"missing"`
-	Lost     trace.Lost         `json:"lost"`
+	Verdict  TraceVerdict       `json:"verdict"`
+	Reclaim  TraceReclaim       `json:"reclaim"`
+	Missing  []TraceMissing     `json:"missing"`
+	Lost     TraceLost          `json:"lost"`
 }
 
 // A LatencySplit is where the time of writes went for a while.
@@ -95,9 +92,6 @@ func LatencyOf(r latency.Report, words []string) Latency {
 	return doc
 }
 
-// us is a time in microseconds.
-func us(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
-
 func latencyRunOf(run latency.Run) LatencyRun {
 	s := run.Summary()
 	j := LatencyRun{Name: run.Name(), Direct: run.Direct, Stopped: run.Stopped, Count: s.Count, Seconds: s.Elapsed.Seconds(), Rate: s.BytesPerSec(), Mean: us(s.Mean),
@@ -111,26 +105,15 @@ func latencyRunOf(run latency.Run) LatencyRun {
 	if run.Trace == nil {
 		return j
 	}
-	t := &LatencyTrace{Verdict: trace.Verdict{Causes: []trace.Cause{}}, Reclaim: run.Trace.Reclaim, Missing: append([]trace.Missing{}, run.Trace.Missing...), Lost: run.Trace.Lost,
+	t := &LatencyTrace{Verdict: TraceVerdict{Causes: []TraceCause{}}, Reclaim: TraceReclaim(run.Trace.Reclaim), Missing: missingOf(run.Trace.Missing), Lost: TraceLost(run.Trace.Lost),
 		Split: map[string]float64{}, AboveP50: map[string]float64{}}
 	if len(run.Trace.Ops) > 0 {
-		o := run.Trace.Ops[0]
+		o := traceOpsOf(run.Trace.Ops[0])
 		t.Seconds, t.Split, t.AboveP50, t.Verdict = o.Seconds, o.Split, o.AboveP50, o.Verdict
 	}
 	j.Trace = t
 	for _, slot := range run.SplitSlots(latency.SlotsMost) {
-		j.SplitOver = append(j.SplitOver, LatencySplit{slot.From.Seconds(), slot.To.Seconds(), slot.Writes, secondsByPart(slot.Split)})
+		j.SplitOver = append(j.SplitOver, LatencySplit{slot.From.Seconds(), slot.To.Seconds(), slot.Writes, nonzero(slot.Split)})
 	}
 	return j
-}
-
-// secondsByPart names the parts that there are.
-func secondsByPart(s trace.Split) map[string]float64 {
-	m := map[string]float64{}
-	for p, ns := range s {
-		if ns > 0 {
-			m[trace.Part(p).String()] = time.Duration(ns).Seconds()
-		}
-	}
-	return m
 }

@@ -14,7 +14,7 @@ func TestLatencyDocument(t *testing.T) {
 	lab.Unit(t)
 	r := apitest.Latency()
 	r.Runs[0].NoTrace = "the kernel has no type information"
-	r.Runs[1].Trace = &trace.Report{Ops: []trace.OpsReport{{Seconds: 2}}}
+	r.Runs[1].Trace = &trace.Report{Ops: []trace.OpsReport{{Split: trace.Split{trace.CPU: 2e9}}}}
 	doc := LatencyOf(r, latency.Words(r.Runs, time.Duration.String))
 	if len(doc.Runs) != 3 || doc.Runs[0].Memory != nil || *doc.Runs[1].Memory != 1<<30 || doc.Runs[0].Trace != nil || doc.Runs[0].Untraced == "" {
 		t.Fatalf("%+v", doc)

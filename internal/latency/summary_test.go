@@ -111,7 +111,7 @@ func TestEverySecondKeepsTheLast(t *testing.T) {
 func TestWords(t *testing.T) {
 	text := func(d time.Duration) string { return d.String() }
 	free, bound := Run{Writes: writesOf(10, 10, 10)}, Run{Memory: 1 << 30, Writes: writesOf(10, 10, 90)}
-	bound.Trace = &trace.Report{Ops: []trace.OpsReport{{Verdict: trace.Verdict{Of: "above_p50", Causes: []trace.Cause{{Part: "memcg_reclaim", Share: 0.83}}}}},
+	bound.Trace = &trace.Report{Ops: []trace.OpsReport{{Verdict: trace.Verdict{Causes: []trace.Cause{{Part: trace.MemcgReclaim, Share: 0.83}}}}},
 		Reclaim: trace.Reclaim{MemcgCalls: 7, MemcgBytes: 5e6}}
 	direct := Run{Memory: 1 << 30, Direct: true, Writes: writesOf(50, 50, 50)}
 	said := strings.Join(Words([]Run{free, bound, direct}, text), "\n")

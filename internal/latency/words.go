@@ -49,13 +49,13 @@ func causes(r Run) string {
 	v := r.Trace.Ops[0].Verdict
 	var parts []string
 	for _, c := range v.Causes {
-		parts = append(parts, fmt.Sprintf("%.0f %% is %s", 100*c.Share, trace.TitleOf(c.Part)))
+		parts = append(parts, fmt.Sprintf("%.0f %% is %s", 100*c.Share, c.Part.Title()))
 	}
 	if len(parts) == 0 {
 		return ""
 	}
 	of := "of the time above p50, "
-	if v.Of == "all" {
+	if v.All {
 		of = "of all time, "
 	}
 	return of + strings.Join(parts, ", ")
@@ -64,7 +64,7 @@ func causes(r Run) string {
 // waits reports whether a run's writes have waited for anything but a processor.
 func waits(r Run) bool {
 	return slices.ContainsFunc(r.Trace.Ops[0].Verdict.Causes, func(c trace.Cause) bool {
-		return c.Part != trace.CPU.String() && c.Part != trace.RunQueue.String()
+		return c.Part != trace.CPU && c.Part != trace.RunQueue
 	})
 }
 

@@ -3,12 +3,13 @@ package trace
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Advice is what a cause means here, and what to do.
 type Advice struct {
-	Code string `json:"code"` // the part's name
-	Text string `json:"text"`
+	Code string // the part's name
+	Text string
 }
 
 // adviseFrom is the least share of all time that a kind of operation must have for its causes
@@ -17,26 +18,27 @@ const adviseFrom = 0.05
 
 // Advise explains the causes of slow operations, from the evidence.
 func (r *Report) Advise() []Advice {
-	total := 0.0
+	var total time.Duration
 	for _, o := range r.Ops {
-		total += o.Seconds
+		total += o.Sum()
 	}
-	advice, said := []Advice{}, map[Part]bool{}
+	var advice []Advice
+	said := map[Part]bool{}
 	for _, o := range r.Ops {
-		if o.Seconds < adviseFrom*total {
+		if float64(o.Sum()) < adviseFrom*float64(total) {
 			continue
 		}
 		for _, c := range o.Verdict.Causes {
-			explain := explanations[c.part]
+			explain := explanations[c.Part]
 			if explain == nil {
 				continue
 			}
 			text := o.words(c)
-			if !said[c.part] {
+			if !said[c.Part] {
 				text += ": " + explain(r)
 			}
-			said[c.part] = true
-			advice = append(advice, Advice{c.Part, text})
+			said[c.Part] = true
+			advice = append(advice, Advice{c.Part.String(), text})
 		}
 	}
 	return advice
@@ -45,13 +47,13 @@ func (r *Report) Advise() []Advice {
 // words says which share of which time a cause has.
 func (o *OpsReport) words(c Cause) string {
 	of := "of their time"
-	if o.Verdict.Of != "all" {
+	if !o.Verdict.All {
 		of = "of the time above p50"
 	}
 	if o.Verdict.Partial {
 		of += " in the calls that were fully traced"
 	}
-	return fmt.Sprintf("%ss: %.0f %% %s is %s", o.Kind, 100*c.Share, of, phrases[c.part])
+	return fmt.Sprintf("%ss: %.0f %% %s is %s", o.Kind, 100*c.Share, of, phrases[c.Part])
 }
 
 var phrases = [Parts]string{MemcgReclaim: "memcg reclaim", DirectReclaim: "direct reclaim", DirtyThrottle: "dirty throttling", BlkThrottle: "the wait for blk-throttle",
@@ -89,7 +91,7 @@ func explainMemcg(r *Report) string {
 	text := fmt.Sprintf("%s is at its memory limit (%s, of which %s is page cache), so the kernel must free an old page for each new one", m.Group, ofBinary(m.Used, m.bound()), memorySize(m.Cache))
 	if r.Reclaim.MemcgBytes > 0 {
 		text += fmt.Sprintf(". In these %.0f s the traced operations freed %s: a limit of at least %s would have been enough",
-			r.Seconds, memorySize(r.Reclaim.MemcgBytes), memorySize(roundUp(m.Used+r.Reclaim.MemcgBytes)))
+			r.Took.Seconds(), memorySize(r.Reclaim.MemcgBytes), memorySize(roundUp(m.Used+r.Reclaim.MemcgBytes)))
 	}
 	return text + ". Direct I/O needs no page cache"
 }
@@ -139,11 +141,11 @@ func explainOthers(r *Report) string {
 // if not known.
 func (r *Report) heldBehind() float64 {
 	for _, b := range r.Behind {
-		if b.Direction != "write" || b.ThrottleSeconds == nil {
+		if !b.Write || !b.ThrottleKnown {
 			continue
 		}
-		if all := *b.ThrottleSeconds + b.QueueSeconds + b.DeviceSeconds; all > 0 {
-			return *b.ThrottleSeconds / all
+		if all := b.Throttle + b.Queue + b.Device; all > 0 {
+			return float64(b.Throttle) / float64(all)
 		}
 	}
 	return 0

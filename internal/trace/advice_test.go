@@ -3,6 +3,7 @@ package trace
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weir-io/weir/internal/limit"
 )
@@ -11,8 +12,9 @@ const mib = 1 << 20
 
 // reportOf is one in which a part has most of the time of writes.
 func reportOf(part Part, e Evidence, behind ...BehindReport) *Report {
-	r := &Report{Seconds: 10, Evidence: e, Behind: behind}
-	r.Ops = []OpsReport{{Kind: "write", Seconds: 5, Verdict: Verdict{Of: "all", Causes: []Cause{{part.String(), 0.9, part}}}}}
+	r := &Report{Took: 10 * time.Second, Evidence: e, Behind: behind}
+	r.Ops = []OpsReport{{Kind: Write, Verdict: Verdict{All: true, Causes: []Cause{{part, 0.9}}}}}
+	r.Ops[0].Split[part] = 5e9
 	return r
 }
 
@@ -27,8 +29,8 @@ func TestAdvise(t *testing.T) {
 	limits := []DeviceLimit{on("/dev/vdb", limit.WBPS)}
 	reads := []DeviceLimit{on("/dev/mapper/write-cache", limit.RBPS)}
 	both := []DeviceLimit{{Node: "/dev/read-only", Limit: limits[0].Limit.With(limit.RBPS, limit.PerSecond(5_000_000))}}
-	held := BehindReport{Direction: "write", Requests: 1, ThrottleSeconds: new(9.0), DeviceSeconds: 1}
-	free := BehindReport{Direction: "write", Requests: 1, ThrottleSeconds: new(0.0), DeviceSeconds: 1}
+	held := BehindReport{Write: true, Requests: 1, ThrottleKnown: true, Throttle: 9 * time.Second, Device: time.Second}
+	free := BehindReport{Write: true, Requests: 1, ThrottleKnown: true, Device: time.Second}
 	for name, c := range map[string]struct {
 		r         *Report
 		want, not []string

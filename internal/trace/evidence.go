@@ -12,19 +12,19 @@ import (
 
 // Evidence is what weir read about the host and the target during the trace.
 type Evidence struct {
-	Memory *Memory `json:"memory"` // of the target's group, or the one above that is nearest to its limit; null: none is bound, or known
-	Dirty  *Dirty  `json:"dirty"`  // null: not known
+	Memory *Memory // of the target's group, or the one above that is nearest to its limit; nil: none is bound, or known
+	Dirty  *Dirty  // nil: not known
 	// Limits are the limits that apply to the target, by device.
-	Limits []DeviceLimit `json:"limits"`
+	Limits []DeviceLimit
 	// Paced is whether weir's pacer holds the target's buffered writes.
-	Paced bool `json:"paced"`
+	Paced bool
 }
 
 // A DeviceLimit is a limit on the I/O to one device.
 type DeviceLimit struct {
-	Node   string        `json:"device"` // /dev/vdb
-	Device blkdev.Number `json:"number"`
-	Limit  limit.Limit   `json:"limit"`
+	Node   string // /dev/vdb
+	Device blkdev.Number
+	Limit  limit.Limit
 }
 
 // String writes it as people do: "write 10 MB/s on /dev/vdb".
@@ -40,12 +40,12 @@ func (d DeviceLimit) writes() DeviceLimit {
 
 // Memory is a group's memory when it was fullest; bytes.
 type Memory struct {
-	Group string `json:"cgroup"`
-	Max   uint64 `json:"max"`  // memory.max, or v1's limit; 0: none
-	High  uint64 `json:"high"` // memory.high; 0: none
-	Used  uint64 `json:"used"`
-	Cache uint64 `json:"cache"` // of it page cache
-	Dirty uint64 `json:"dirty"` // of that dirty or under writeback, at most
+	Group string
+	Max   uint64 // memory.max, or v1's limit; 0: none
+	High  uint64 // memory.high; 0: none
+	Used  uint64
+	Cache uint64 // of it page cache
+	Dirty uint64 // of that dirty or under writeback, at most
 }
 
 // bound is the lower of the limits.
@@ -67,11 +67,11 @@ func (m Memory) full() float64 {
 // Dirty is the most data in the host's memory that waited for its disks, and the thresholds;
 // bytes.
 type Dirty struct {
-	Now          uint64 `json:"dirty"`
-	Writeback    uint64 `json:"writeback"`
+	Now          uint64
+	Writeback    uint64
 	most         uint64 // of the two together, which is what the thresholds are for
-	BackgroundAt uint64 `json:"background_threshold"` // from here on flushers write
-	LimitAt      uint64 `json:"threshold"`            // from between the two on writers wait
+	BackgroundAt uint64 // from here on flushers write
+	LimitAt      uint64 // from between the two on writers wait
 }
 
 // sampleEvery is how often the evidence is read.
@@ -91,7 +91,6 @@ type Witness struct {
 // pid is not 0; nil: only about the host.
 func Watch(groups *cgroupfs.FS, group *cgroupfs.Group, pid int) *Witness {
 	w := &Witness{group: group, pid: pid, groups: groups, stop: make(chan struct{}), ended: make(chan struct{})}
-	w.found.Limits = []DeviceLimit{}
 	go w.watch()
 	return w
 }

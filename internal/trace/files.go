@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cilium/ebpf"
 
@@ -13,17 +14,21 @@ import (
 
 // File is what operations of one kind did with one file.
 type File struct {
-	File    string             `json:"file"`   // its path as a process sees it that had it open, or its name
-	Device  blkdev.Number      `json:"device"` // of its file system
-	Inode   uint64             `json:"inode"`
-	Kind    string             `json:"kind"`
-	Count   uint64             `json:"count"`
-	Bytes   uint64             `json:"bytes"`
-	Seconds float64            `json:"seconds"` // summed over operations
-	Max     float64            `json:"max_us"`
-	Cause   string             `json:"cause"` // the part that took most of it
-	Split   map[string]float64 `json:"split_seconds"`
+	File   string        // its path as a process sees it that had it open, or its name
+	Device blkdev.Number // of its file system
+	Inode  uint64
+	Kind   Kind
+	Count  uint64
+	Bytes  uint64
+	Max    time.Duration
+	Split  Split // all their time
 }
+
+// Sum is the time of all operations together.
+func (f File) Sum() time.Duration { return f.Split.Time() }
+
+// Cause is the part that took most of it.
+func (f File) Cause() Part { return f.Split.largest() }
 
 // A FileWatch reads the sums by file, and looks for the files' paths while processes have them
 // open.
@@ -46,7 +51,7 @@ func (w *FileWatch) Look() error {
 
 // Files returns the sums so far, the most time first.
 func (w *FileWatch) Files() ([]File, error) {
-	all := []File{}
+	var all []File
 	var key fileKey
 	var sum fileSum
 	each := w.sums.Iterate()
@@ -57,7 +62,7 @@ func (w *FileWatch) Files() ([]File, error) {
 		return nil, fmt.Errorf("read sums by file: %w", err)
 	}
 	slices.SortFunc(all, func(a, b File) int {
-		return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), cmp.Compare(a.File, b.File), cmp.Compare(a.Kind, b.Kind))
+		return cmp.Or(cmp.Compare(b.Sum(), a.Sum()), cmp.Compare(a.File, b.File), cmp.Compare(a.Kind.String(), b.Kind.String()))
 	})
 	return all, nil
 }
@@ -78,6 +83,5 @@ func (w *FileWatch) path(key *fileKey, sum *fileSum) string {
 }
 
 func (k fileKey) file(sum *fileSum, path string) File {
-	return File{File: path, Device: numberOf(k.Device), Inode: k.Inode, Kind: Kind(k.Kind).String(), Count: sum.Count, Bytes: sum.Bytes,
-		Seconds: float64(sum.Parts.Sum()) / 1e9, Max: float64(sum.Most) / microsecond, Cause: sum.Parts.largest().String(), Split: sum.Parts.nonzero()}
+	return File{File: path, Device: numberOf(k.Device), Inode: k.Inode, Kind: Kind(k.Kind), Count: sum.Count, Bytes: sum.Bytes, Max: time.Duration(sum.Most), Split: sum.Parts}
 }

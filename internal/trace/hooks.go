@@ -66,9 +66,9 @@ func hooks(kinds []Kind) []hook {
 
 // Missing is a hook that is not available.
 type Missing struct {
-	Hook    string `json:"hook"`
-	Reason  string `json:"reason"`
-	Without string `json:"without"` // what is not told
+	Hook    string
+	Reason  string
+	Without string // what is not told
 }
 
 // attach loads and attaches a hook's programs, or its fallback's.

@@ -1,6 +1,9 @@
 package trace
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // A Part is one of the places where the time of an operation goes. The parts exclude each other
 // and add up to the whole time. The order is that of enum part in bpf/trace.h.
@@ -56,6 +59,9 @@ func (s Split) Sum() (ns uint64) {
 	}
 	return ns
 }
+
+// Time is the whole time.
+func (s Split) Time() time.Duration { return time.Duration(s.Sum()) }
 
 // Plus adds two.
 func (s Split) Plus(o Split) Split {

@@ -33,7 +33,7 @@ func (t *Tracer) Pending() ([]Slow, error) {
 	}
 	now := monotonic()
 	origin := now - uint64(time.Since(t.Began))
-	found := []Slow{}
+	var found []Slow
 	add := func(o operation, parts Split) {
 		if o.Begin == 0 || o.Begin > now || now-o.Begin < uint64(pendingMin) || o.Asked != 0 && o.OnDisk == 0 {
 			return

@@ -2,9 +2,9 @@ package trace
 
 import (
 	"cmp"
-	"maps"
 	"math"
 	"slices"
+	"time"
 )
 
 // A Share is how much of some time went to one part, or to several small ones.
@@ -22,28 +22,23 @@ const restShare = 0.005
 const restTitle = "the rest"
 
 // Shares returns the parts of the time that the verdict is about, the largest first, and that
-// time in seconds. None if there is no time.
-func (o OpsReport) Shares() (all []Share, seconds float64) {
+// time. None if there is no time.
+func (o OpsReport) Shares() (all []Share, of time.Duration) {
 	split := o.AboveP50
-	if o.Verdict.Of == "all" {
+	if o.Verdict.All {
 		split = o.Split
 	}
-	return SharesOf(split)
+	return split.Shares(), split.Time()
 }
 
-// SharesOf returns the parts of a time that is given by part, in seconds, as in a report.
-func SharesOf(split map[string]float64) (all []Share, seconds float64) {
-	// In the parts' order: the sum of floating-point numbers depends on it.
-	for p := range Parts {
-		seconds += split[p.String()]
-	}
-	if seconds <= 0 {
-		return nil, 0
+// Shares returns the parts of a time, the largest first. None if there is no time.
+func (s Split) Shares() (all []Share) {
+	if s.Sum() == 0 {
+		return nil
 	}
 	rest := 0.0
 	for p := range Parts {
-		share := split[p.String()] / seconds
-		if share > restShare {
+		if share := s.Share(p); share > restShare {
 			all = append(all, Share{Part: p, Title: p.Title(), Share: share})
 		} else {
 			rest += share
@@ -54,7 +49,7 @@ func SharesOf(split map[string]float64) (all []Share, seconds float64) {
 		all = append(all, Share{Part: Parts, Title: restTitle, Share: rest})
 	}
 	percents(all)
-	return all, seconds
+	return all
 }
 
 // percents rounds shares so that they add up to 100: it rounds each down, and then those up
@@ -83,19 +78,4 @@ func (s Split) largest() Part {
 		}
 	}
 	return most
-}
-
-// TitleOf names a part for people, given its name in a report.
-func TitleOf(name string) string {
-	if i := slices.Index(partNames[:], name); i >= 0 {
-		return Part(i).Title()
-	}
-	return name
-}
-
-// nonzero returns a split's parts by name, in seconds, without parts that have no time.
-func (s Split) nonzero() map[string]float64 {
-	m := s.seconds()
-	maps.DeleteFunc(m, func(_ string, seconds float64) bool { return seconds == 0 })
-	return m
 }

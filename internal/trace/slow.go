@@ -18,19 +18,21 @@ import (
 
 // Slow is one operation that took long.
 type Slow struct {
-	After   float64            `json:"after_seconds"` // when it began, since the trace did
-	Kind    string             `json:"kind"`
-	PID     int                `json:"pid"`
-	TID     int                `json:"tid"`
-	Process string             `json:"process"` // the thread's name, as /proc/PID/comm has it
-	File    string             `json:"file"`    // its path as the process sees it, or its name; empty: none
-	Device  blkdev.Number      `json:"device"`  // of its file system
-	Inode   uint64             `json:"inode"`
-	Bytes   uint64             `json:"bytes"`
-	Took    float64            `json:"took_us"`
-	Cause   string             `json:"cause"` // the part that took most of it
-	Split   map[string]float64 `json:"split_seconds"`
+	After   time.Duration // when it began, since the trace did
+	Kind    Kind
+	PID     int
+	TID     int
+	Process string        // the thread's name, as /proc/PID/comm has it
+	File    string        // its path as the process sees it, or its name; empty: none
+	Device  blkdev.Number // of its file system
+	Inode   uint64
+	Bytes   uint64
+	Took    time.Duration
+	Split   Split
 }
+
+// Cause is the part that took most of it.
+func (s Slow) Cause() Part { return s.Split.largest() }
 
 // slowMost is how many slow operations are kept: the slowest.
 const slowMost = 1000
@@ -111,7 +113,6 @@ func (w *SlowWatch) Stop() (all []Slow, count uint64, err error) {
 	}
 	<-w.ended
 	slices.SortFunc(w.kept, func(a, b slowAt) int { return cmp.Or(cmp.Compare(b.Took, a.Took), cmp.Compare(a.Began, b.Began)) })
-	all = []Slow{}
 	for _, s := range w.kept {
 		all = append(all, s.slow(s.path, w.origin))
 	}
@@ -121,9 +122,8 @@ func (w *SlowWatch) Stop() (all []Slow, count uint64, err error) {
 // slow makes the description of an operation, in a trace that began at origin
 // (CLOCK_MONOTONIC).
 func (e *slowEvent) slow(path string, origin uint64) Slow {
-	after := time.Duration(e.Began - min(e.Began, origin))
-	return Slow{After: after.Seconds(), Kind: Kind(e.Kind).String(), PID: int(e.TGID), TID: int(e.TID), Process: text(e.Comm[:]), File: path,
-		Device: numberOf(e.Device), Inode: e.Inode, Bytes: e.Bytes, Took: float64(e.Took) / microsecond, Cause: e.Parts.largest().String(), Split: e.Parts.nonzero()}
+	return Slow{After: time.Duration(e.Began - min(e.Began, origin)), Kind: Kind(e.Kind), PID: int(e.TGID), TID: int(e.TID), Process: text(e.Comm[:]), File: path,
+		Device: numberOf(e.Device), Inode: e.Inode, Bytes: e.Bytes, Took: time.Duration(e.Took), Split: e.Parts}
 }
 
 // numberOf is a device's number, from the kernel's encoding (include/linux/kdev_t.h).

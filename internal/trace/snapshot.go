@@ -57,12 +57,12 @@ type Reclaims struct {
 
 // Lost is what the trace did not see.
 type Lost struct {
-	Tasks  uint64 `json:"tasks"`  // operations of tasks for which there was no room
-	IOs    uint64 `json:"ios"`    // I/Os in flight for which there was no room
-	Events uint64 `json:"events"` // slow operations that were not read in time
-	Stacks uint64 `json:"stacks"` // sleeps whose reason the kernel did not tell
-	Files  uint64 `json:"files"`  // operations on files for which there was no room
-	Missed uint64 `json:"missed"` // how often the kernel left a program of the trace out, for any process
+	Tasks  uint64 // operations of tasks for which there was no room
+	IOs    uint64 // I/Os in flight for which there was no room
+	Events uint64 // slow operations that were not read in time
+	Stacks uint64 // sleeps whose reason the kernel did not tell
+	Files  uint64 // operations on files for which there was no room
+	Missed uint64 // how often the kernel left a program of the trace out, for any process
 }
 
 // Any reports whether anything was lost.

@@ -17,19 +17,19 @@ func TestReportIsWhatCameSince(t *testing.T) {
 	after.Lost.Missed = 7
 
 	r := after.Report(&before, []Kind{Write, Read})
-	if r.Seconds != 2 || len(r.Ops) != 1 || len(r.Behind) != 1 || r.Lost.Missed != 7 || !r.Lost.Any() {
+	if r.Took != 2*time.Second || len(r.Ops) != 1 || len(r.Behind) != 1 || r.Lost.Missed != 7 || !r.Lost.Any() {
 		t.Fatalf("%+v", r)
 	}
-	if o := r.Ops[0]; o.Kind != "write" || o.Count != 6 || o.Bytes != 6000 || o.Errors != 0 || o.Seconds != 6e-5 || o.Max != 10 || o.P999 > o.Max || len(o.Buckets) != 1 || o.Buckets[0].Count != 6 {
+	if o := r.Ops[0]; o.Kind != Write || o.Count != 6 || o.Bytes != 6000 || o.Errors != 0 || o.Sum() != 60*time.Microsecond || o.Max != 10*time.Microsecond || o.P999 > o.Max || len(o.Buckets) != 1 || o.Buckets[0].Count != 6 {
 		t.Errorf("%+v", o)
 	}
-	if b := r.Behind[0]; b.Direction != "write" || b.Requests != 2 || b.Bytes != 8192 || b.DeviceSeconds != 1 {
+	if b := r.Behind[0]; b.Direction() != "write" || !b.ThrottleKnown || b.Requests != 2 || b.Bytes != 8192 || b.Device != time.Second {
 		t.Errorf("%+v", b)
 	}
 	if r.Reclaim.MemcgCalls != 3 || r.Reclaim.MemcgBytes != 96*uint64(os.Getpagesize()) || r.Reclaim.DirectCalls != 0 {
 		t.Errorf("%+v", r.Reclaim)
 	}
-	if none := after.Report(&Snapshot{}, nil); len(none.Ops) != 0 || none.Ops == nil {
+	if none := after.Report(&Snapshot{}, nil); len(none.Ops) != 0 {
 		t.Errorf("of no kinds: %+v", none.Ops)
 	}
 }

@@ -4,10 +4,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/dirty"
 	"github.com/weir-io/weir/internal/kernel"
 	"github.com/weir-io/weir/internal/latency"
+	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/load"
 	"github.com/weir-io/weir/internal/target"
 	"github.com/weir-io/weir/internal/trace"
@@ -15,22 +17,29 @@ import (
 
 // Trace is the trace of a group at its memory limit, which also flushes to a slow disk.
 func Trace() trace.Traced {
+	const us, ms = time.Microsecond, time.Millisecond
+	sda := blkdev.Number{Major: 8}
 	return trace.Traced{Target: "docker:web", SlowCount: 45, Report: trace.Report{
-		Seconds: 10,
+		Took: 10 * time.Second,
 		Ops: []trace.OpsReport{
-			{Kind: "write", Count: 12480, Errors: 3, Seconds: 0.9, P50: 31, P99: 212, Max: 9100,
-				Split:    map[string]float64{"cpu": 0.5, "memcg_reclaim": 0.4},
-				AboveP50: map[string]float64{"cpu": 0.003, "memcg_reclaim": 0.332, "dirty_throttling": 0.028, "blk_throttle": 0.008, "journal_locks": 0.012, "run_queue": 0.016, "other": 0.001},
-				Verdict:  trace.Verdict{Of: "above_p50"}},
-			{Kind: "fsync", Count: 7, Seconds: 1.6, P50: 204000, P99: 350000, Max: 350000,
-				Split: map[string]float64{"device": 1.6}, Verdict: trace.Verdict{Of: "all"}},
+			{Kind: trace.Write, Count: 12480, Errors: 3, Bytes: 1000, P50: 31 * us, P90: 100 * us, P99: 212 * us, P999: 5 * ms, Max: 9100 * us,
+				Split: trace.Split{trace.CPU: 500e6, trace.MemcgReclaim: 400e6},
+				AboveP50: trace.Split{trace.CPU: 3e6, trace.MemcgReclaim: 332e6, trace.DirtyThrottle: 28e6, trace.BlkThrottle: 8e6, trace.Journal: 12e6,
+					trace.RunQueue: 16e6, trace.Other: 1e6},
+				Verdict: trace.Verdict{Causes: []trace.Cause{{Part: trace.MemcgReclaim, Share: 0.83}}},
+				Buckets: []trace.Bucket{{From: 28 * us, To: 32 * us, Count: 12480}}},
+			{Kind: trace.Fsync, Count: 7, P50: 204 * ms, P99: 350 * ms, Max: 350 * ms, Split: trace.Split{trace.DeviceTime: 1600e6}, Verdict: trace.Verdict{All: true}},
 		},
-		Behind: []trace.BehindReport{{Direction: "write", Requests: 1204, Bytes: 818_000_000, ThrottleSeconds: new(80.6), QueueSeconds: 0.12, DeviceSeconds: 1.5, TotalMost: 1.52e6}},
+		Behind: []trace.BehindReport{{Write: true, Requests: 1204, Bytes: 818_000_000, ThrottleKnown: true, Throttle: 80600 * ms, Queue: 120 * ms, Device: 1500 * ms,
+			ThrottleMost: 1510 * ms, TotalMost: 1520 * ms}},
+		Reclaim: trace.Reclaim{MemcgCalls: 1, MemcgBytes: 2, DirectCalls: 3, DirectBytes: 4},
+		Evidence: trace.Evidence{Paced: true, Memory: &trace.Memory{Group: "/web", Max: 5, High: 4, Used: 3, Cache: 2, Dirty: 1}, Dirty: &trace.Dirty{Now: 1, Writeback: 2, BackgroundAt: 3, LimitAt: 4},
+			Limits: []trace.DeviceLimit{{Node: "/dev/sda", Device: sda, Limit: limit.Limit{}.With(limit.WBPS, limit.PerSecond(7))}}},
 		Advice: []trace.Advice{{Code: "memory", Text: "The group is at its memory limit."}},
-		Slow: []trace.Slow{{After: 1.25, Kind: "fsync", PID: 4711, Process: "postgres", File: "/data/pg_wal/0001", Took: 350000, Cause: "device"},
-			{After: 0.5, Kind: "write", PID: 4712, Process: "a\x1b[2J", File: "x\ny", Bytes: 65536, Took: 9100, Cause: "memcg_reclaim"}},
-		Files: []trace.File{{File: "/data/pg_wal/0001", Kind: "fsync", Count: 7, Seconds: 1.6, Max: 350000, Cause: "device"},
-			{File: "/data/base/1", Kind: "write", Count: 12480, Bytes: 818_000_000, Seconds: 0.9, Max: 9100, Cause: "cpu"}},
+		Slow: []trace.Slow{{After: 1250 * ms, Kind: trace.Fsync, PID: 4711, TID: 4712, Process: "postgres", File: "/data/pg_wal/0001", Device: sda, Inode: 7, Took: 350 * ms, Split: trace.Split{trace.DeviceTime: 350e6}},
+			{After: 500 * ms, Kind: trace.Write, PID: 4712, Process: "a\x1b[2J", File: "x\ny", Bytes: 65536, Took: 9100 * us, Split: trace.Split{trace.MemcgReclaim: 9100e3}}},
+		Files: []trace.File{{File: "/data/pg_wal/0001", Kind: trace.Fsync, Count: 7, Max: 350 * ms, Split: trace.Split{trace.DeviceTime: 1600e6}},
+			{File: "/data/base/1", Kind: trace.Write, Count: 12480, Bytes: 818_000_000, Max: 9100 * us, Split: trace.Split{trace.CPU: 500e6, trace.MemcgReclaim: 400e6}}},
 		Missing: []trace.Missing{{Hook: "fentry of the block throttle", Reason: "operation not permitted; kprobe: " + strings.Repeat("x", 300), Without: "weir infers a wait in blk-throttle from what the throttle last released for the same group and disk; for background I/O it is not known"}},
 		Lost:    trace.Lost{Events: 1200},
 	}}

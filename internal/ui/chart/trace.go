@@ -18,20 +18,18 @@ const _ = uint(plot.PartsMost - int(trace.Parts))
 func Trace(t trace.Traced) []plot.Histogram {
 	var all []plot.Histogram
 	for _, o := range t.Ops {
-		if k, ok := trace.ParseKind(o.Kind); ok {
-			all = append(all, histogramOf(o, &t.Snapshot.Ops[k].Histogram))
-		}
+		all = append(all, histogramOf(o, &t.Snapshot.Ops[o.Kind].Histogram))
 	}
 	return all
 }
 
 func histogramOf(o trace.OpsReport, h *trace.Histogram) plot.Histogram {
 	p := plot.Histogram{Title: fmt.Sprintf("%s, %s by latency", o.Kind, cli.CountOf(o.Count, "call", "calls")),
-		Note:    fmt.Sprintf("p50 %s, p99 %s, max %s", Microseconds(o.P50), Microseconds(o.P99), Microseconds(o.Max)),
-		Counted: "calls", Columns: columnsOf(h), Marks: []plot.Mark{{Name: "p50", X: o.P50}, {Name: "p99", X: o.P99}}, Format: roundUS,
-		Sums: []plot.Sum{{Name: "all time", Note: seconds(o.Seconds), Parts: byPart(o.Split)}}}
-	if parts := byPart(o.AboveP50); sum(parts) > 0 {
-		p.Sums = append(p.Sums, plot.Sum{Name: "above p50", Note: seconds(sum(parts)), Parts: parts})
+		Note:    fmt.Sprintf("p50 %s, p99 %s, max %s", cli.Latency(o.P50), cli.Latency(o.P99), cli.Latency(o.Max)),
+		Counted: "calls", Columns: columnsOf(h), Marks: []plot.Mark{{Name: "p50", X: us(o.P50)}, {Name: "p99", X: us(o.P99)}}, Format: roundUS,
+		Sums: []plot.Sum{{Name: "all time", Note: cli.Latency(o.Sum()), Parts: byPart(o.Split)}}}
+	if above := o.AboveP50.Time(); above > 0 {
+		p.Sums = append(p.Sums, plot.Sum{Name: "above p50", Note: cli.Latency(above), Parts: byPart(o.AboveP50)})
 	}
 	for part := range trace.Parts {
 		p.Parts = append(p.Parts, part.Title())
@@ -80,21 +78,11 @@ func columnsOf(h *trace.Histogram) []plot.Column {
 	return all
 }
 
-// seconds writes a sum of times.
-func seconds(s float64) string { return cli.Latency(time.Duration(s * float64(time.Second))) }
-
 // byPart are a split's seconds in the parts' order.
-func byPart(split map[string]float64) []float64 {
+func byPart(split trace.Split) []float64 {
 	var all []float64
-	for part := range trace.Parts {
-		all = append(all, split[part.String()])
-	}
-	return all
-}
-
-func sum(parts []float64) (all float64) {
-	for _, v := range parts {
-		all += v
+	for _, ns := range split {
+		all = append(all, float64(ns)/1e9)
 	}
 	return all
 }

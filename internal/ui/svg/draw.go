@@ -3,7 +3,6 @@ package svg
 import (
 	"fmt"
 	"io"
-	"time"
 
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/dirty"
@@ -35,7 +34,7 @@ func Latency(path string, r latency.Report) error {
 // Trace draws the latencies of each kind of operation into a file, with what they are made of.
 func Trace(path string, t trace.Traced) error {
 	all := chart.Trace(t)
-	title := fmt.Sprintf("weir trace · %s · %s · kernel %s", text.WhatOf(t.Target), cli.Duration(time.Duration(t.Seconds*float64(time.Second))), t.Kernel)
+	title := fmt.Sprintf("weir trace · %s · %s · kernel %s", text.WhatOf(t.Target), cli.Duration(t.Took), t.Kernel)
 	if len(all) == 0 {
 		title += " · nothing seen"
 	}

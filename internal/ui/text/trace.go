@@ -24,13 +24,13 @@ func WhatOf(target string) string {
 // Trace prints a trace of some kinds of operations. verbose says what cannot be shown for each
 // hook that the kernel does not have.
 func Trace(out *cli.Out, t trace.Traced, kinds []trace.Kind, verbose bool) {
-	out.Print("%s · %s", WhatOf(t.Target), seconds(t.Seconds))
+	out.Print("%s · %s", WhatOf(t.Target), cli.Latency(t.Took))
 	if len(t.Ops) == 0 {
 		nothing(out, kinds)
 	}
 	var heads [][]string
 	for _, o := range t.Ops {
-		heads = append(heads, traceHead(o, t.Seconds))
+		heads = append(heads, traceHead(o, t.Took))
 	}
 	// The heads are laid out together, so that several kinds compare.
 	lines := strings.Split(cli.Table(heads, 1, 2, 4, 6, 8), "\n")
@@ -56,12 +56,12 @@ func Trace(out *cli.Out, t trace.Traced, kinds []trace.Kind, verbose bool) {
 }
 
 // traceHead is the line of one kind of operation.
-func traceHead(o trace.OpsReport, seconds float64) []string {
+func traceHead(o trace.OpsReport, took time.Duration) []string {
 	rate := ""
-	if seconds > 0 {
-		rate = cli.PerSecond(float64(o.Count) / seconds)
+	if took > 0 {
+		rate = cli.PerSecond(float64(o.Count) / took.Seconds())
 	}
-	head := []string{o.Kind, cli.CountOf(o.Count, "call", "calls"), rate, "p50", latencyUS(o.P50), "p99", latencyUS(o.P99), "max", latencyUS(o.Max)}
+	head := []string{o.Kind.String(), cli.CountOf(o.Count, "call", "calls"), rate, "p50", cli.Latency(o.P50), "p99", cli.Latency(o.P99), "max", cli.Latency(o.Max)}
 	if o.Errors > 0 {
 		head = append(head, cli.Count(o.Errors)+" failed")
 	}
@@ -70,15 +70,15 @@ func traceHead(o trace.OpsReport, seconds float64) []string {
 
 // shares says where the time of one kind of operation went.
 func shares(out *cli.Out, o trace.OpsReport) {
-	parts, all := o.Shares()
+	parts, of := o.Shares()
 	if len(parts) == 0 {
 		return
 	}
 	what := "where the time above p50 went"
-	if o.Verdict.Of == "all" {
+	if o.Verdict.All {
 		what = "where the time went"
 	}
-	out.Print("%s (%s of %s):", what, seconds(all), seconds(o.Seconds))
+	out.Print("%s (%s of %s):", what, cli.Latency(of), cli.Latency(o.Sum()))
 	for _, s := range parts {
 		out.Print("  %-18s %-*s %4s %%", s.Title, barColumns, cli.Bar(s.Share, barColumns), percent(s))
 	}
@@ -90,8 +90,8 @@ func unseen(out *cli.Out, o trace.OpsReport) {
 		return
 	}
 	text := cli.CountOf(o.Unseen.Count, "call", "calls") + " not fully traced"
-	if o.Unseen.Seconds > 0 {
-		text += fmt.Sprintf(", at least %s in all", seconds(o.Unseen.Seconds))
+	if o.Unseen.Time > 0 {
+		text += fmt.Sprintf(", at least %s in all", cli.Latency(o.Unseen.Time))
 	}
 	text += ": the kernel skipped some BPF programs that weir had loaded. The figures above leave these calls out"
 	if o.Verdict.Partial {
@@ -117,13 +117,13 @@ func behind(out *cli.Out, all []trace.BehindReport) {
 	out.Print("background I/O, which no traced call is known to wait for (mostly writeback); mean per request:")
 	rows := [][]string{{"", "", "", "BLK-THROTTLE", "QUEUE", "DEVICE", "LONGEST"}}
 	for _, b := range all {
-		each := func(sum float64) string { return latencyUS(1e6 * sum / float64(b.Requests)) }
+		each := func(sum time.Duration) string { return cli.Latency(sum / time.Duration(b.Requests)) }
 		throttle := "not known"
-		if b.ThrottleSeconds != nil {
-			throttle = each(*b.ThrottleSeconds)
+		if b.ThrottleKnown {
+			throttle = each(b.Throttle)
 		}
-		rows = append(rows, []string{"  " + b.Direction, cli.CountOf(b.Requests, "request", "requests"), limit.FormatMeasured(float64(b.Bytes)),
-			throttle, each(b.QueueSeconds), each(b.DeviceSeconds), latencyUS(b.TotalMost)})
+		rows = append(rows, []string{"  " + b.Direction(), cli.CountOf(b.Requests, "request", "requests"), limit.FormatMeasured(float64(b.Bytes)),
+			throttle, each(b.Queue), each(b.Device), cli.Latency(b.TotalMost)})
 	}
 	out.Print("%s", strings.TrimSuffix(cli.Table(rows, 1, 2, 3, 4, 5, 6), "\n"))
 }
@@ -197,9 +197,3 @@ func sizeOf(bytes uint64) string {
 	}
 	return limit.FormatMeasured(float64(bytes))
 }
-
-// latencyUS writes µs.
-func latencyUS(us float64) string { return cli.Latency(time.Duration(us * float64(time.Microsecond))) }
-
-// seconds writes a sum of times.
-func seconds(s float64) string { return cli.Latency(time.Duration(s * float64(time.Second))) }

@@ -23,8 +23,8 @@ func slow(out *cli.Out, what string, all []trace.Slow, count uint64) {
 	shown := slices.Clone(all[:min(len(all), tableMost)])
 	rows := [][]string{{"  AT", "PROCESS", "", "", "TOOK", "MAINLY", "FILE"}}
 	for _, s := range shown {
-		rows = append(rows, []string{fmt.Sprintf("  %.3f s", s.After), fmt.Sprintf("%s (%d)", plain.Line(s.Process), s.PID), s.Kind, sizeOf(s.Bytes), latencyUS(s.Took),
-			trace.TitleOf(s.Cause), plain.Line(s.File)})
+		rows = append(rows, []string{fmt.Sprintf("  %.3f s", s.After.Seconds()), fmt.Sprintf("%s (%d)", plain.Line(s.Process), s.PID), s.Kind.String(), sizeOf(s.Bytes), cli.Latency(s.Took),
+			s.Cause().Title(), plain.Line(s.File)})
 	}
 	rowsOf(out, rows, count, []int{0, 3, 4})
 }
@@ -38,7 +38,7 @@ func files(out *cli.Out, all []trace.File) {
 	out.Print("by file:")
 	rows := [][]string{{"  ", "CALLS", "BYTES", "TIME", "MAX", "MAINLY", "FILE"}}
 	for _, f := range all[:min(len(all), tableMost)] {
-		rows = append(rows, []string{"  " + f.Kind, cli.Count(f.Count), sizeOf(f.Bytes), seconds(f.Seconds), latencyUS(f.Max), trace.TitleOf(f.Cause), plain.Line(f.File)})
+		rows = append(rows, []string{"  " + f.Kind.String(), cli.Count(f.Count), sizeOf(f.Bytes), cli.Latency(f.Sum()), cli.Latency(f.Max), f.Cause().Title(), plain.Line(f.File)})
 	}
 	rowsOf(out, rows, uint64(len(all)), []int{1, 2, 3, 4})
 }

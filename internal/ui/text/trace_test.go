@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weir-io/weir/internal/api/apitest"
 	"github.com/weir-io/weir/internal/cli"
@@ -72,7 +73,7 @@ func TestPrintTrace(t *testing.T) {
 
 func TestPrintTraceOfNothing(t *testing.T) {
 	lab.Unit(t)
-	data, messages := printed(t, trace.Traced{Report: trace.Report{Seconds: 3}})
+	data, messages := printed(t, trace.Traced{Report: trace.Report{Took: 3 * time.Second}})
 	if want := "the whole host · 3.0 s\nnothing seen: no write, fsync on a file of a disk\n"; data != want {
 		t.Errorf("%s\nwant\n%s", data, want)
 	}
@@ -102,7 +103,7 @@ func TestPrintTraceMissing(t *testing.T) {
 // What cannot be measured is not 0.
 func TestPrintTraceThrottleNotKnown(t *testing.T) {
 	doc := apitest.Trace()
-	doc.Behind[0].ThrottleSeconds = nil
+	doc.Behind[0].ThrottleKnown = false
 	data, _ := printed(t, doc)
 	if want := "write  1 204 requests  818 MB     not known  100 µs"; !strings.Contains(data, want) {
 		t.Errorf("%s\nwant %q", data, want)
@@ -112,8 +113,8 @@ func TestPrintTraceThrottleNotKnown(t *testing.T) {
 // Calls that were not fully seen are named, with what that means for the figures.
 func TestPrintTraceNotFullySeen(t *testing.T) {
 	doc := apitest.Trace()
-	doc.Ops[0].Unseen = trace.UnseenReport{Count: 12, Seconds: 0.002}
-	doc.Ops[1].Unseen = trace.UnseenReport{Count: 1}
+	doc.Ops[0].Unseen = trace.Unseen{Count: 12, Time: 2 * time.Millisecond}
+	doc.Ops[1].Unseen = trace.Unseen{Count: 1}
 	doc.Ops[1].Verdict.Partial = true
 	data, _ := printed(t, doc)
 	for _, want := range []string{

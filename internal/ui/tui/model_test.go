@@ -10,13 +10,13 @@ import (
 )
 
 // writes is a second in which a group wrote, and reclaimed memory for it.
-func writes(count uint64, seconds float64) trace.Report {
-	return trace.Report{Seconds: seconds, Ops: []trace.OpsReport{{
-		Kind: "write", Count: count, P50: 31, P99: 212, Max: 9100,
-		Split:    map[string]float64{"cpu": 3, "memcg_reclaim": 1},
-		AboveP50: map[string]float64{"cpu": 0.17, "memcg_reclaim": 0.83},
-		Verdict:  trace.Verdict{Of: "above_p50"},
-		Buckets:  []trace.Bucket{{From: 28, To: 32, Count: count - 1}, {From: 4096, To: 4608, Count: 1}},
+func writes(count uint64, took time.Duration) trace.Report {
+	const us = time.Microsecond
+	return trace.Report{Took: took, Ops: []trace.OpsReport{{
+		Kind: trace.Write, Count: count, P50: 31 * us, P99: 212 * us, Max: 9100 * us,
+		Split:    trace.Split{trace.CPU: 3e9, trace.MemcgReclaim: 1e9},
+		AboveP50: trace.Split{trace.CPU: 170e6, trace.MemcgReclaim: 830e6},
+		Buckets:  []trace.Bucket{{From: 28 * us, To: 32 * us, Count: count - 1}, {From: 4096 * us, To: 4608 * us, Count: 1}},
 	}}}
 }
 
@@ -43,7 +43,7 @@ func TestTheWindowEndsTheView(t *testing.T) {
 
 func TestView(t *testing.T) {
 	m := model{title: "tracing docker:web\x1b[2J", window: 10 * time.Second, width: 100, height: 40,
-		frame: trace.Frame{Whole: writes(4000, 4), Last: writes(500, 1), Passed: 4 * time.Second}}
+		frame: trace.Frame{Whole: writes(4000, 4*time.Second), Last: writes(500, 1*time.Second), Passed: 4 * time.Second}}
 	view := m.text()
 	for _, want := range []string{
 		`6 s left · q ends the trace and prints the report · tracing docker:web\x1b[2J`,
@@ -66,7 +66,7 @@ func TestViewOfNothing(t *testing.T) {
 		t.Error(s)
 	}
 	// A kind that was seen, and not in the last second.
-	m.frame = trace.Frame{Whole: writes(4000, 4), Last: trace.Report{Seconds: 1}, Passed: 4 * time.Second}
+	m.frame = trace.Frame{Whole: writes(4000, 4*time.Second), Last: trace.Report{Took: time.Second}, Passed: 4 * time.Second}
 	if s := m.text(); !strings.Contains(s, "last second              0/s         –") {
 		t.Error(s)
 	}
@@ -74,9 +74,9 @@ func TestViewOfNothing(t *testing.T) {
 
 // What does not fit is left out, and the rest stays in its place.
 func TestViewFits(t *testing.T) {
-	whole := writes(4000, 4)
+	whole := writes(4000, 4*time.Second)
 	whole.Ops = append(whole.Ops, whole.Ops[0], whole.Ops[0])
-	whole.Behind = []trace.BehindReport{{Direction: "write", Requests: 10, DeviceSeconds: 1}}
+	whole.Behind = []trace.BehindReport{{Write: true, Requests: 10, Device: time.Second}}
 	for _, size := range []struct{ width, height int }{{200, 60}, {80, 24}, {40, 10}, {10, 3}, {1, 1}} {
 		m := model{title: "tracing the whole host", window: time.Minute, frame: trace.Frame{Whole: whole, Last: whole}, width: size.width, height: size.height}
 		lines := strings.Split(m.text(), "\n")

@@ -104,7 +104,7 @@ func (term *terminal) end(ended chan error, want error) {
 }
 
 func frames() (trace.Frame, error) {
-	return trace.Frame{Whole: writes(4000, 4), Last: writes(500, 1)}, nil
+	return trace.Frame{Whole: writes(4000, 4*time.Second), Last: writes(500, 1*time.Second)}, nil
 }
 
 func TestKeysEndTheView(t *testing.T) {

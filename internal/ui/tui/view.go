@@ -36,11 +36,11 @@ func (m model) text() string {
 	}
 	for _, b := range m.frame.Last.Behind {
 		throttle := "not known"
-		if b.ThrottleSeconds != nil {
-			throttle = each(*b.ThrottleSeconds, b.Requests) + " each"
+		if b.ThrottleKnown {
+			throttle = each(b.Throttle, b.Requests) + " each"
 		}
-		lines = append(lines, fmt.Sprintf("background: %ss %s, blk-throttle %s, device %s each", b.Direction,
-			cli.PerSecond(float64(b.Requests)/m.frame.Last.Seconds), throttle, each(b.DeviceSeconds, b.Requests)))
+		lines = append(lines, fmt.Sprintf("background: %ss %s, blk-throttle %s, device %s each", b.Direction(),
+			cli.PerSecond(float64(b.Requests)/m.frame.Last.Took.Seconds()), throttle, each(b.Device, b.Requests)))
 	}
 	if m.height > 0 && len(lines) > m.height {
 		lines = append(lines[:m.height-1], "…")
@@ -65,7 +65,7 @@ func remaining(d time.Duration) string {
 }
 
 // lastOf finds a kind in a report; without operations there it is empty.
-func lastOf(r trace.Report, kind string) trace.OpsReport {
+func lastOf(r trace.Report, kind trace.Kind) trace.OpsReport {
 	for _, o := range r.Ops {
 		if o.Kind == kind {
 			return o
@@ -78,22 +78,21 @@ func lastOf(r trace.Report, kind string) trace.OpsReport {
 // the whole time.
 func block(whole, last trace.OpsReport, f trace.Frame, width int) []string {
 	lines := []string{
-		figures(whole.Kind, "rate", "p50", "p99", "max"),
-		figuresOf("  last second", last, f.Last.Seconds),
-		figuresOf("  whole time", whole, f.Whole.Seconds),
+		figures(whole.Kind.String(), "rate", "p50", "p99", "max"),
+		figuresOf("  last second", last, f.Last.Took),
+		figuresOf("  whole time", whole, f.Whole.Took),
 	}
 	shares, _ := whole.Shares()
 	if len(shares) == 0 {
 		return lines
 	}
 	split, name := last.AboveP50, "above p50"
-	if whole.Verdict.Of == "all" {
+	if whole.Verdict.All {
 		split, name = last.Split, "all time"
 	}
 	// The same parts in both columns, so that a bar stays in its line.
 	recent := map[trace.Part]trace.Share{}
-	all, _ := trace.SharesOf(split)
-	for _, s := range all {
+	for _, s := range split.Shares() {
 		recent[s.Part] = s
 	}
 	bar := min(max((width-labelColumns)/columnsOfTheShares-percentColumns, barLeast), barMost)
@@ -109,16 +108,16 @@ func figures(name string, four ...any) string {
 	return fmt.Sprintf("%-*s", labelColumns-2, name) + fmt.Sprintf("%12s%10s%10s%10s", four...)
 }
 
-func figuresOf(name string, o trace.OpsReport, seconds float64) string {
-	if o.Count == 0 || seconds <= 0 {
+func figuresOf(name string, o trace.OpsReport, took time.Duration) string {
+	if o.Count == 0 || took <= 0 {
 		return figures(name, "0/s", "–", "–", "–")
 	}
-	return figures(name, cli.PerSecond(float64(o.Count)/seconds), latency(o.P50), latency(o.P99), latency(most(o)))
+	return figures(name, cli.PerSecond(float64(o.Count)/took.Seconds()), cli.Latency(o.P50), cli.Latency(o.P99), cli.Latency(most(o)))
 }
 
-// most is the longest operation in µs: that of the whole trace, or the histogram's if the
+// most is the longest operation: that of the whole trace, or the histogram's if the
 // longest was at another time.
-func most(o trace.OpsReport) float64 {
+func most(o trace.OpsReport) time.Duration {
 	if n := len(o.Buckets); n > 0 {
 		return min(o.Max, o.Buckets[n-1].To)
 	}
@@ -136,10 +135,8 @@ func share(s trace.Share, bar int) string {
 	return fmt.Sprintf("%-*s%6s%*s", bar, cli.Bar(s.Share, bar), percent, percentColumns-6, "")
 }
 
-func latency(us float64) string { return cli.Latency(time.Duration(us * float64(time.Microsecond))) }
-
-func each(seconds float64, requests uint64) string {
-	return cli.Latency(time.Duration(seconds * float64(time.Second) / float64(max(requests, 1))))
+func each(sum time.Duration, requests uint64) string {
+	return cli.Latency(sum / time.Duration(max(requests, 1)))
 }
 
 // cut is what of a line fits.
