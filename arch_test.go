@@ -24,7 +24,7 @@ const module = "github.com/weir-io/weir/"
 var layers = [][]string{
 	{"docs", "internal/background", "internal/fault", "internal/near", "internal/plain"},
 	{"internal/bpf", "internal/durable", "internal/limit", "internal/mountinfo", "internal/note", "internal/pagecache", "internal/process", "internal/ptytest", "internal/socket", "internal/socket/sockettest"},
-	{"internal/grpc", "internal/grpc/grpctest"},
+	{"internal/grpc", "internal/grpc/grpctest", "internal/cmdline"},
 	{"internal/blkdev"},
 	{"internal/cgroupfs", "internal/kernel", "internal/cgconfig", "internal/loopdev"},
 	{"internal/cgroupfs/cgrouptest"},
@@ -37,7 +37,8 @@ var layers = [][]string{
 	{"internal/launch", "internal/watch", "internal/load", "internal/scratch", "internal/volume", "internal/quota", "internal/dirty"},
 	{"internal/why"},
 	{"internal/host"},
-	{"internal/demo", "internal/explain", "internal/mend", "internal/prove", "internal/trace", "internal/limiting", "internal/host/hosttest"},
+	{"internal/keep", "internal/host/hosttest"},
+	{"internal/demo", "internal/explain", "internal/mend", "internal/prove", "internal/trace", "internal/limiting"},
 	{"internal/latency", "internal/space"},
 	{"internal/api", "internal/api/apitest"},
 	{"internal/cli"},

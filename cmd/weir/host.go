@@ -2,11 +2,11 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
 
+	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/cli"
@@ -15,6 +15,7 @@ import (
 	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/limiting"
+	"github.com/weir-io/weir/internal/note"
 	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/plain"
 	"github.com/weir-io/weir/internal/state"
@@ -24,6 +25,7 @@ import (
 	"github.com/weir-io/weir/internal/target/engine"
 	"github.com/weir-io/weir/internal/target/pod"
 	"github.com/weir-io/weir/internal/target/vm"
+	"github.com/weir-io/weir/internal/ui/text"
 )
 
 // An app is what all verbs share: the flags that are the same everywhere, and the
@@ -60,7 +62,7 @@ func (a *app) want() (cgroupfs.Version, error) {
 // options are what the flags and the environment say of the host.
 func (a *app) options() host.Options {
 	version, _ := a.want() // io refuses what is no version
-	o := host.Options{Root: a.root, Version: version, Sockets: map[string]string{
+	o := host.Options{Root: a.root, Version: version, Program: os.Executable, Sockets: map[string]string{
 		"containerd": os.Getenv("CONTAINERD_ADDRESS"), // as ctr has it
 		"pod":        os.Getenv("CONTAINER_RUNTIME_ENDPOINT"),
 	}}
@@ -112,7 +114,10 @@ func (a *app) target(ctx context.Context, spec string) (target.Target, error) {
 }
 
 // limits is the core that shows, sets and clears limits.
-func (a *app) limits() limiting.Manager { return limiting.Manager{Host: a.host} }
+func (a *app) limits() (limiting.Manager, error) {
+	_, err := a.io()
+	return limiting.Manager{Host: a.host}, err
+}
 
 // The parts of the host, for verbs that have not moved into the core yet.
 func (a *app) kinds(h *cgroupfs.Hierarchy) []target.Kind        { return a.host.Kinds(h) }
@@ -145,58 +150,22 @@ func (a *app) place(ctx context.Context, asked []limit.Asked, views []int) ([]pl
 	return all, err
 }
 
-// explain says which device each place resolved to, and what is expected to hold there.
-func (a *app) explain(d place.Decision) {
-	for _, e := range d.Places {
-		a.out.Say("%s: %s (%s)", e.Limit, e.Chain, e.Device.Number)
-		for _, note := range e.Chain.Notes {
-			a.out.Say("note: %s", note)
-		}
-		for _, line := range e.Lines() {
-			a.out.Say("%s", line)
-		}
-	}
-	for _, note := range d.Notes() {
-		a.out.Say("%s", note)
-	}
-}
+// sayNotes says what the core has to say beside a result.
+func (a *app) sayNotes(notes []note.Note) { text.Notes(&a.out, notes) }
 
-// dryRunDocument is the JSON of --dry-run (docs/json.md).
-type dryRunDocument struct {
-	cli.Schema
-	Steps []hold.Step `json:"steps"`
+// explain says what is expected to hold.
+func (a *app) explain(d place.Decision) { text.Decision(&a.out, d) }
+
+// sayDrain warns of limits on writes under which the memory of a group fills with dirty data.
+func (a *app) sayDrain(g cgroupfs.Group, d place.Decision) {
+	a.sayNotes(limiting.Drain(a.host, g, limiting.MemoryOf(g), d))
 }
 
 // dryRun prints what would be done.
 func (a *app) dryRun(verb string, steps []hold.Step) error {
 	if a.out.JSON {
-		return a.out.Document(dryRunDocument{cli.SchemaOf(verb + ".dry-run"), append([]hold.Step{}, steps...)})
+		return a.out.Document(api.DryRunOf(verb, steps))
 	}
-	for _, s := range steps {
-		switch {
-		case s.Unit != "" && s.Persist:
-			a.out.Print("systemd: set %s of %s, and keep it over boots", s.Property, s.Unit)
-		case s.Unit != "":
-			a.out.Print("systemd: set %s of %s", s.Property, s.Unit)
-		case s.Command != "":
-			a.out.Print("run %s", s.Command)
-		case s.File != "" && s.Line == "":
-			a.out.Print("remove %s", s.File)
-		case s.Pace != nil && s.Pace.WBPS == 0:
-			a.out.Print("pacer: release cgroup %s", s.Pace.Cgroup)
-		case s.Pace != nil && s.Pace.Escapes:
-			a.out.Print("pacer: hold the writes of cgroup %s to other groups' files, together with all its writes, at %s", s.Pace.Cgroup, limit.PerSecond(s.Pace.WBPS).Format(limit.WBPS))
-		case s.Pace != nil:
-			a.out.Print("pacer: hold the buffered writes of cgroup %s at %s", s.Pace.Cgroup, limit.PerSecond(s.Pace.WBPS).Format(limit.WBPS))
-		case s.Mkdir != "":
-			a.out.Print("mkdir %s", s.Mkdir)
-		default:
-			a.out.Print("write %q to %s", s.Line, s.File)
-		}
-	}
+	text.Steps(&a.out, steps)
 	return nil
-}
-
-func describe(t target.Target) string {
-	return fmt.Sprintf("%s (cgroup %s, %s, owner %s)", t, t.Group.Path(), t.Group.Hierarchy().Version, t.Owner)
 }

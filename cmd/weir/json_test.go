@@ -22,8 +22,8 @@ import (
 func documents() map[string]any {
 	return map[string]any{
 		cli.SchemaOf("run").Schema:             &runDocument{},
-		cli.SchemaOf("set").Schema:             &setDocument{},
-		cli.SchemaOf("clear").Schema:           &setDocument{},
+		cli.SchemaOf("set").Schema:             &api.Set{},
+		cli.SchemaOf("clear").Schema:           &api.Set{},
 		cli.SchemaOf("show").Schema:            &api.Show{},
 		cli.SchemaOf("why").Schema:             &api.Why{},
 		cli.SchemaOf("prove").Schema:           &api.Proof{},
@@ -34,14 +34,14 @@ func documents() map[string]any {
 		cli.SchemaOf("import").Schema:          &api.Import{},
 		cli.SchemaOf("volume").Schema:          &api.Volumes{},
 		cli.SchemaOf("quota").Schema:           &api.Quota{},
-		cli.SchemaOf("restore").Schema:         &restoreDocument{},
+		cli.SchemaOf("restore").Schema:         &api.Restore{},
 		cli.SchemaOf("version").Schema:         &api.Version{},
 		cli.SchemaOf("health").Schema:          &api.Health{},
 		cli.SchemaOf("error").Schema:           &api.Error{},
-		cli.SchemaOf("run.dry-run").Schema:     &dryRunDocument{},
-		cli.SchemaOf("set.dry-run").Schema:     &dryRunDocument{},
-		cli.SchemaOf("clear.dry-run").Schema:   &dryRunDocument{},
-		cli.SchemaOf("restore.dry-run").Schema: &dryRunDocument{},
+		cli.SchemaOf("run.dry-run").Schema:     &api.DryRun{},
+		cli.SchemaOf("set.dry-run").Schema:     &api.DryRun{},
+		cli.SchemaOf("clear.dry-run").Schema:   &api.DryRun{},
+		cli.SchemaOf("restore.dry-run").Schema: &api.DryRun{},
 		cli.SchemaOf("why.dry-run").Schema:     &api.WhyDryRun{},
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/pacer"
+	"github.com/weir-io/weir/internal/ui/text"
 )
 
 func main() { os.Exit(run()) }
@@ -40,7 +41,7 @@ func run() int {
 	unwritten := errors.Join(a.out.Flush(), a.out.Err())
 	var status *cli.StatusError
 	if err != nil && !errors.As(err, &status) {
-		a.out.Fail(err)
+		a.out.Fail(text.Error(err))
 	}
 	if unwritten != nil {
 		a.out.Fail(unwritten)

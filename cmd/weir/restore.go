@@ -1,11 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,9 +10,10 @@ import (
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/dropin"
 	"github.com/weir-io/weir/internal/hold"
+	"github.com/weir-io/weir/internal/keep"
 	"github.com/weir-io/weir/internal/kept"
-	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/limiting"
+	"github.com/weir-io/weir/internal/ui/text"
 )
 
 func newRestore(a *app) *cobra.Command {
@@ -50,171 +48,65 @@ func newRestore(a *app) *cobra.Command {
 	return cmd
 }
 
-// restoreUnit sets kept limits when the host, or what makes containers, has started.
-const restoreUnit = "weir-restore.service"
-
 func (a *app) restoreAtBoot(ctx context.Context) error {
 	program, err := ownPath()
 	if err != nil {
 		return err
 	}
-	if err := a.installUnits(ctx, "restore --at-boot", map[string]string{restoreUnit: dropin.RestoreText(program)}); err != nil {
+	if err := a.boot("restore --at-boot").Install(ctx, map[string]string{keep.RestoreUnit: dropin.RestoreText(program)}); err != nil {
 		return err
 	}
-	a.out.Say("systemd sets saved limits again at boot, and when Docker, Podman or containerd starts: %s", unitDir+restoreUnit)
+	a.out.Say("systemd sets saved limits again at boot, and when Docker, Podman or containerd starts: %s", keep.UnitDir+keep.RestoreUnit)
 	return nil
 }
 
 func (a *app) restoreNotAtBoot(ctx context.Context) error {
-	if err := a.removeUnits(ctx, "restore --at-boot=false", restoreUnit); err != nil {
+	if err := a.boot("restore --at-boot=false").Remove(ctx, keep.RestoreUnit); err != nil {
 		return err
 	}
 	a.out.Say("systemd no longer sets saved limits at boot")
 	if !a.out.JSON {
 		return nil
 	}
-	return a.out.Document(restoreDocument{Schema: cli.SchemaOf("restore"), Targets: []restoreTarget{}})
+	return a.out.Document(api.RestoreOf(nil))
 }
-
-// restoreDocument is the JSON of weir restore (docs/json.md).
-type restoreDocument struct {
-	cli.Schema
-	Targets []restoreTarget `json:"targets"`
-}
-
-type restoreTarget struct {
-	Target string     `json:"target"` // by its owner's name for good
-	Name   string     `json:"name"`   // as the user spelled it
-	State  string     `json:"state"`  // "set", "stopped", "unknown" or "failed"
-	Why    string     `json:"why,omitempty"`
-	Kept   []api.Kept `json:"kept"`
-}
-
-// What became of a record.
-const (
-	restored = "set"
-	stopped  = "stopped"
-	unknown  = "unknown"
-	failed   = "failed"
-)
 
 func (a *app) restore(ctx context.Context, specs []string, dryRun bool) error {
-	h, err := a.io()
+	manager, err := a.limits()
 	if err != nil {
 		return err
 	}
-	if err := h.Writable(); err != nil && !dryRun {
-		return err
-	}
-	all, err := kept.List(a.root)
-	records, notFound := a.keptOf(ctx, all, specs)
-	errs := []error{err, notFound}
-	doc := restoreDocument{Schema: cli.SchemaOf("restore"), Targets: []restoreTarget{}}
+	all, err := manager.Restore(ctx, limiting.Restore{Targets: specs, Dry: dryRun, Foreign: !a.out.Quiet})
+	errs := []error{err}
+	lines := *a
+	lines.out.JSON = false // what is said of a limit is not in the document
 	var steps []hold.Step
-	for _, r := range records {
-		into := &steps
-		if !dryRun {
-			into = nil
+	for i := range all {
+		r := &all[i]
+		for _, p := range r.Previews {
+			lines.sayPreview(p)
+			steps = append(steps, p.Steps...)
 		}
-		state, err := a.restoreOne(ctx, r.Target, into)
-		one := restoreTarget{Target: r.Target, Name: r.Name, State: state, Kept: api.KeptOf(r.Entries)}
-		if err != nil {
-			one.Why = err.Error()
+		for _, one := range r.Results {
+			lines.sayResult(one, nil)
 		}
-		doc.Targets = append(doc.Targets, one)
-		switch state {
-		case stopped:
+		r.Err = text.Error(r.Err)
+		switch r.State {
+		case limiting.Stopped:
 			a.out.Say("%s is not running; run weir restore when it is", r.Name)
-		case unknown:
+		case limiting.Unknown:
 			a.out.Say("the owner of %s does not know it; the saved limit stays until weir clear %s", r.Name, r.Target)
-		case failed:
-			errs = append(errs, err)
+		case limiting.Failed:
+			errs = append(errs, r.Err)
 		}
 	}
-	if len(records) == 0 && errors.Join(errs...) == nil {
+	if len(all) == 0 && err == nil {
 		a.out.Say("no limit is saved; weir set --persist saves the limit of a container")
 	}
 	if dryRun {
 		errs = append(errs, a.dryRun("restore", steps))
 	} else if a.out.JSON {
-		errs = append(errs, a.out.Document(doc))
+		errs = append(errs, a.out.Document(api.RestoreOf(all)))
 	}
 	return errors.Join(errs...)
-}
-
-// restoreOne sets what a target's record has, if it runs; with steps, it notes what it would
-// do. One place that cannot be limited keeps no other from it.
-func (a *app) restoreOne(ctx context.Context, lasting string, steps *[]hold.Step) (string, error) {
-	unlock, err := a.lockKept(ctx, false)
-	if err != nil {
-		return failed, err
-	}
-	defer unlock()
-	r, err := kept.Read(a.root, lasting) // it may have been cleared meanwhile
-	if err != nil {
-		return failed, err
-	}
-	kind, _, _ := strings.Cut(lasting, ":")
-	its := *a
-	its.out.JSON, its.host = false, a.host.With(kind, r.Host)
-	t, err := its.target(ctx, lasting)
-	var isStopped *target.StoppedError
-	var none *target.NotFound
-	switch {
-	case errors.As(err, &isStopped) && isStopped.Lasting == lasting:
-		return stopped, nil
-	case errors.As(err, &none), errors.As(err, &isStopped), err == nil && t.Lasting != lasting: // the beginning of another's id
-		return unknown, nil
-	case err != nil:
-		return failed, fmt.Errorf("restore %s: %w", r.Name, err)
-	}
-	var errs []error
-	for _, e := range r.Entries {
-		o := setOptions{hold: cmp.Or(e.Hold, limit.HoldAuto), named: e.Hold != "", dryRun: steps != nil, steps: steps, restored: true}
-		if err := its.setTarget(ctx, t, []limit.Asked{{On: e.On, Limit: e.Limit}}, o); err != nil {
-			errs = append(errs, fmt.Errorf("restore %s: %w", r.Name, err))
-		}
-	}
-	if errs != nil {
-		return failed, errors.Join(errs...)
-	}
-	return restored, nil
-}
-
-// keptOf picks the records of targets that are named, as they were when the limits were
-// set, or are now.
-func (a *app) keptOf(ctx context.Context, all []kept.Record, specs []string) ([]kept.Record, error) {
-	if len(specs) == 0 {
-		return all, nil
-	}
-	var some []kept.Record
-	var errs []error
-	for _, spec := range specs {
-		lasting, err := a.lastingOf(ctx, spec)
-		found := false
-		for _, r := range all {
-			// The name may be another's by now.
-			if r.Target == spec || r.Target == lasting || err != nil && r.Name == spec {
-				some, found = append(some, r), true
-			}
-		}
-		switch {
-		case found:
-		case err != nil:
-			errs = append(errs, err)
-		default:
-			errs = append(errs, fmt.Errorf("restore %s: no limit is saved for it; weir set %s --persist saves one", spec, spec))
-		}
-	}
-	return some, errors.Join(errs...)
-}
-
-// lastingOf is the name that a target has for good, also if it does not run.
-func (a *app) lastingOf(ctx context.Context, spec string) (string, error) {
-	t, err := a.target(ctx, spec)
-	var isStopped *target.StoppedError
-	if errors.As(err, &isStopped) {
-		return isStopped.Lasting, nil
-	}
-	return t.Lasting, err
 }

@@ -1,26 +1,15 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
-	"os"
-	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/internal/cli"
-	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/place"
-	"github.com/weir-io/weir/internal/systemd"
-	"github.com/weir-io/weir/internal/target"
-	"github.com/weir-io/weir/internal/target/unit"
+	"github.com/weir-io/weir/internal/limiting"
+	"github.com/weir-io/weir/internal/ui/text"
 )
 
 func newSet(a *app) *cobra.Command {
@@ -74,219 +63,76 @@ func newSet(a *app) *cobra.Command {
 // setOptions are the flags of weir set besides limits.
 type setOptions struct {
 	whole, persist, dryRun bool
-	restored               bool // it is on record already
 
-	steps *[]hold.Step // gets what a dry run would do, instead of the terminal
 	hold  limit.Hold
 	named bool // somebody has asked for hold, and it is not only usual
 }
 
-// toKeep is the value of --hold to save: empty for the default.
-func (o setOptions) toKeep() limit.Hold {
-	if !o.named {
-		return ""
-	}
-	return o.hold
-}
-
 func (a *app) set(ctx context.Context, spec string, limits cli.Limits, o setOptions) error {
-	onLimits, err := limits.Resolve()
+	asked, err := limits.Resolve()
 	if err != nil {
 		return err
 	}
-	if len(onLimits) == 0 {
+	if len(asked) == 0 {
 		return cli.Usagef("set %s: no limit is named; add --read, --write, --read-iops or --write-iops", spec)
 	}
-	return a.setLimits(ctx, spec, onLimits, o)
+	return a.setLimits(ctx, spec, asked, o)
 }
 
 // setLimits is weir set, once its words are understood.
-func (a *app) setLimits(ctx context.Context, spec string, onLimits []limit.Asked, o setOptions) error {
-	t, err := a.target(ctx, spec)
-	var none *unit.NoGroupError
-	if errors.As(err, &none) {
-		t, err = a.giveGroup(ctx, none, onLimits, o)
-	}
+func (a *app) setLimits(ctx context.Context, spec string, asked []limit.Asked, o setOptions) error {
+	manager, err := a.limits()
 	if err != nil {
 		return err
 	}
-	return a.setTarget(ctx, t, onLimits, o)
+	r := limiting.Request{Target: spec, Asked: asked, Whole: o.whole, Persist: o.persist, Foreign: !a.out.Quiet}
+	if o.named {
+		r.Hold = o.hold
+	}
+	change, err := manager.PrepareSet(ctx, r)
+	return a.change(ctx, "set", change, err, o.dryRun)
 }
 
-// setTarget is weir set, once its target is found.
-func (a *app) setTarget(ctx context.Context, t target.Target, onLimits []limit.Asked, o setOptions) error {
-	if err := alone(t, o.whole); err != nil {
-		return err
-	}
-	if o.named && o.hold != limit.HoldKernel {
-		t = withoutEngine(t)
-	}
-	if t.Group.IsRoot() && t.Group.Hierarchy().Version == cgroupfs.V1 && !o.whole {
-		return fmt.Errorf("set %s: on cgroup v1 a limit of the root group applies to all processes without another limit, and to all writeback of this host; add --whole-cgroup if you mean that", t)
-	}
-	if o.persist {
-		if err := a.mayPersist(ctx, t, t.Group.Hierarchy().Version); err != nil {
-			return err
-		}
-		if t.Lasting != "" && !o.dryRun {
-			unlock, err := a.lockKept(ctx, true)
-			if err != nil {
-				return err
-			}
-			defer unlock()
-		}
-	}
-	onLimits, err := a.onOwnDisks(ctx, onLimits, t)
+// change makes a prepared change, or shows what it would do.
+func (a *app) change(ctx context.Context, verb string, change limiting.Change, err error, dryRun bool) error {
 	if err != nil {
-		return err
+		a.sayNotes(limiting.NotesOf(err))
+		return text.Error(err)
 	}
-	places, err := a.place(ctx, onLimits, t.Views())
-	if err != nil {
-		return err
-	}
-	var locked hold.Locked // of a dry run nothing
-	if !o.dryRun {
-		if locked, err = a.lock(ctx, t); err != nil {
-			return err
-		}
-		defer locked.Unlock()
-	}
-	decided, err := a.deciding().Decide(t.Group, false, places, o.hold)
-	if err != nil {
-		return err
-	}
-	plan := a.planFor(t, place.Changes(places))
-	if o.persist {
-		if err := a.persist(t, &plan, onLimits, o.toKeep()); err != nil {
-			return err
-		}
-	}
-	if decided.Paced != nil && o.named && o.persist && (plan.File == nil || plan.Unit != "" && !plan.File.Own) {
-		return cli.Usagef("set %s --persist: nothing would start the pacer again with this limit; leave out --hold or --persist", t)
-	}
-	actions, err := a.setActions(ctx, locked, t, &decided, plan, o.persist)
-	if err != nil {
-		return err
-	}
-	if !o.dryRun {
-		return a.setPlanned(ctx, t, onLimits, &decided, plan, actions, o)
-	}
-	a.explain(decided)
-	steps, err := stepsOf(ctx, actions)
-	if err != nil {
-		return err
-	}
-	if o.steps != nil {
-		*o.steps = append(*o.steps, steps...)
-		return nil
-	}
-	return a.dryRun("set", steps)
-}
-
-// setPlanned puts limits into force, has them kept, and reports.
-func (a *app) setPlanned(ctx context.Context, t target.Target, onLimits []limit.Asked, decided *place.Decision, plan hold.Plan, actions []action, o setOptions) error {
-	a.sayDrain(t.Group, *decided)
-	if err := doAll(ctx, actions); err != nil {
-		return err
-	}
-	a.out.Say("%s", describe(t))
-	a.explain(*decided)
-	a.sayForeign(ctx, t, onLimits, *decided)
-	if !o.restored {
-		a.sayHowLong(t, plan, o.persist)
-		a.sayUnpaced(t, *decided, plan, o.persist)
-	}
-	return a.reportSet("set", t, decided.Places)
-}
-
-// alone refuses a pid whose group other processes are in, unless that was asked for.
-func alone(t target.Target, whole bool) error {
-	if t.PID == 0 || whole {
-		return nil
-	}
-	members, err := target.Members(t.Group)
-	if err != nil {
-		return err
-	}
-	if !slices.Contains(members, t.PID) {
-		t.PID = leaderOf(t.PID)
-	}
-	if others := len(slices.DeleteFunc(members, func(pid int) bool { return pid == t.PID })); others > 0 {
-		return fmt.Errorf("%s is in cgroup %s with %s, and a limit applies to the whole group; add --whole-cgroup to limit them all, or start the command with weir run",
-			t, t.Group.Path(), cli.Plural(others, "other process", "other processes"))
-	}
-	return nil
-}
-
-// leaderOf returns the process of a thread; a process, or what has ended, is its own.
-func leaderOf(pid int) int {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return pid
-	}
-	for line := range strings.Lines(string(text)) {
-		if value, ok := strings.CutPrefix(line, "Tgid:"); ok {
-			if leader, err := strconv.Atoi(strings.TrimSpace(value)); err == nil {
-				return leader
-			}
-		}
-	}
-	return pid
-}
-
-// planFor makes systemd write for its units on v2. On v1 systemd has no setting for operations
-// per second, so weir writes the files, and systemd has to keep the group. (It keeps the groups
-// of containers and virtual machines anyway, because they are delegated.) systemd has to leave
-// groups alone that others have made beside its units.
-func (a *app) planFor(t target.Target, list []hold.Change) hold.Plan {
-	plan := hold.Plan{Group: t.Group, Changes: list, Note: func(text string) { a.out.Say("%s", text) }}
-	slice := cmp.Or(systemd.SliceOf(t.Group.Path()), systemd.RootSlice)
-	if t.Group.Hierarchy().Version == cgroupfs.V2 {
-		plan.Unit = t.Owner.Unit
-		if a.mayLoseIO(t) {
-			plan.Anchor = slice
-		}
-	} else if t.Owner.Kind == "systemd" {
-		plan.Account, plan.Anchor = t.Owner.Unit, slice
-	} else if a.mayStray(t.Group) {
-		plan.Anchor = systemd.SystemSlice
-	}
-	return plan
-}
-
-// setDocument is the JSON of weir set and weir clear (docs/json.md).
-type setDocument struct {
-	cli.Schema
-	Target  string       `json:"target"`
-	Cgroup  string       `json:"cgroup"`
-	Version int          `json:"cgroup_version"`
-	Owner   target.Owner `json:"owner"`
-	Devices []setDevice  `json:"devices"`
-}
-
-type setDevice struct {
-	Device   string        `json:"device"`
-	Number   blkdev.Number `json:"number"`
-	Limit    limit.Limit   `json:"limit"`    // in force now, as read back
-	Expected []place.Cell  `json:"expected"` // of the rates that were named; of weir clear: none
-	Foreign  *place.By     `json:"foreign"`  // see showDevice
-}
-
-func (a *app) reportSet(verb string, t target.Target, places []place.Expected) error {
-	if !a.out.JSON {
-		return nil
-	}
-	doc := setDocument{Schema: cli.SchemaOf(verb), Target: t.String(), Cgroup: t.Group.Path(), Version: int(t.Group.Hierarchy().Version),
-		Owner: t.Owner, Devices: []setDevice{}}
-	for _, p := range places {
-		now, err := t.Group.Rule(p.Device.Number)
-		if verb == "clear" && cgroupfs.IsUnsupported(err) {
-			now, err = limit.None, nil // systemd takes io away with the last limit of a slice's units
-		}
+	if dryRun {
+		preview, err := change.Steps(ctx)
+		a.sayPreview(preview)
 		if err != nil {
-			return err
+			return text.Error(err)
 		}
-		doc.Devices = append(doc.Devices, setDevice{p.Device.Node, p.Device.Number, now, p.Cells(), p.Foreign})
+		return a.dryRun(verb, preview.Steps)
+	}
+	result, err := change.Apply(ctx)
+	a.sayResult(result, err)
+	if err != nil || !a.out.JSON {
+		return text.Error(err)
+	}
+	doc, err := api.SetOf(verb, result)
+	if err != nil {
+		return err
 	}
 	return a.out.Document(doc)
+}
+
+func (a *app) sayPreview(p limiting.Preview) {
+	a.sayNotes(p.Notes)
+	a.explain(p.Decided)
+}
+
+// sayResult says what was done; after an error, what was noted until then.
+func (a *app) sayResult(r limiting.Result, err error) {
+	a.sayNotes(r.Noted)
+	if err != nil {
+		return
+	}
+	if len(r.Decided.Places) > 0 {
+		a.out.Say("%s", r.Describe())
+		a.explain(r.Decided)
+	}
+	a.sayNotes(r.Notes)
 }

@@ -42,15 +42,15 @@ func newShow(a *app) *cobra.Command {
 }
 
 func (a *app) show(ctx context.Context, args []string, window time.Duration) error {
-	if _, err := a.io(); err != nil {
+	manager, err := a.limits()
+	if err != nil {
 		return err
 	}
 	var shown limiting.Shown
-	var err error
 	if len(args) == 0 {
-		shown, err = a.limits().ShowAll(ctx, window)
+		shown, err = manager.ShowAll(ctx, window)
 	} else {
-		shown, err = a.limits().Show(ctx, args[0], window)
+		shown, err = manager.Show(ctx, args[0], window)
 	}
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"github.com/weir-io/weir/internal/latency"
 	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/limiting"
 	"github.com/weir-io/weir/internal/load"
 	"github.com/weir-io/weir/internal/ui/svg"
 	"github.com/weir-io/weir/internal/ui/text"
@@ -58,7 +59,7 @@ func (a *app) traceLatency(ctx context.Context, f *latencyFlags) error {
 		return err
 	}
 	a.explain(p.Decision)
-	a.sayDrainOf(f.memoryBytes, p.Group, p.Decision)
+	a.sayNotes(limiting.Drain(a.host, p.Group, f.memoryBytes, p.Decision))
 	progress := cli.NewProgress(os.Stderr)
 	p.Writer, p.Stderr, p.Progress = []string{"/proc/self/exe", latency.WriterArg}, os.Stderr, progress.Show
 	ctx, signals := launch.Catch(ctx)

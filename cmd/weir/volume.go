@@ -10,6 +10,7 @@ import (
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/limiting"
 	"github.com/weir-io/weir/internal/space"
 	"github.com/weir-io/weir/internal/target"
 )
@@ -57,7 +58,7 @@ func (a *app) openVolumes() (space.Volumes, error) {
 	if err := a.open(); err != nil {
 		return space.Volumes{}, err
 	}
-	return space.OpenVolumes(a.host, func(t target.Target) error { return alone(t, false) })
+	return space.OpenVolumes(a.host, func(t target.Target) error { return limiting.Alone(t, false) })
 }
 
 // reportVolumes ends a verb that changed some.

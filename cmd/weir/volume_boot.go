@@ -7,7 +7,6 @@ import (
 
 	"github.com/weir-io/weir/internal/dropin"
 	"github.com/weir-io/weir/internal/space"
-	"github.com/weir-io/weir/internal/systemd"
 	"github.com/weir-io/weir/internal/volume"
 )
 
@@ -61,13 +60,5 @@ func (a *app) refreshBoot(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := writeUnits("volume up --at-boot", texts); err != nil {
-		return err
-	}
-	conn, err := systemd.Connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	return conn.Reload(ctx)
+	return a.boot("volume up --at-boot").Rewrite(ctx, texts)
 }

@@ -11,8 +11,10 @@ import (
 	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/explain"
+	"github.com/weir-io/weir/internal/keep"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/mend"
+	"github.com/weir-io/weir/internal/target"
 	"github.com/weir-io/weir/internal/ui/text"
 	"github.com/weir-io/weir/internal/why"
 )
@@ -127,7 +129,7 @@ func (a *app) whySources() (why.Sources, error) {
 		return why.Sources{}, err
 	}
 	s, err := a.host.WhySources()
-	s.KeptIn = a.keptIn
+	s.KeptIn = func(t target.Target) (string, error) { return keep.In(a.host, t) }
 	return s, err
 }
 

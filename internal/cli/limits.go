@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/weir-io/weir/internal/cmdline"
 	"github.com/weir-io/weir/internal/limit"
 )
 
@@ -21,9 +22,6 @@ type word struct {
 	rate limit.Rate
 	own  bool // Docker's spelling: the rate has its device with it
 }
-
-// flagNames are the four rates' flags.
-var flagNames = [...]string{limit.RBPS: "--read", limit.WBPS: "--write", limit.RIOPS: "--read-iops", limit.WIOPS: "--write-iops"}
 
 // Register adds the flags to a verb.
 func (l *Limits) Register(flags *pflag.FlagSet) {
@@ -165,7 +163,7 @@ func takeRates(words []word) (l limit.Limit, rest []word, err error) {
 	for len(words) > 0 && !words[0].isPlace() {
 		w := words[0]
 		if l.Get(w.key).IsSet() {
-			return l, nil, Usagef("%s is given twice for the same place: %s, and %s", flagNames[w.key], l.Get(w.key).Format(w.key), w.rate.Format(w.key))
+			return l, nil, Usagef("%s is given twice for the same place: %s, and %s", cmdline.Flag(w.key), l.Get(w.key).Format(w.key), w.rate.Format(w.key))
 		}
 		l, words = l.With(w.key, w.rate), words[1:]
 	}
@@ -173,27 +171,4 @@ func takeRates(words []word) (l limit.Limit, rest []word, err error) {
 }
 
 // Flags spells a requested limit as flags, for a shell: "--write 10MB/s --on /data".
-func Flags(o limit.Asked) string {
-	words := Words(o)
-	for i, w := range words {
-		words[i] = Quote(w)
-	}
-	return strings.Join(words, " ")
-}
-
-// Words are the flags one by one.
-func Words(o limit.Asked) []string {
-	var words []string
-	for _, k := range limit.Keys {
-		if r := o.Limit.Get(k); r.IsSet() {
-			words = append(words, flagNames[k], strings.TrimSuffix(strings.ReplaceAll(r.Format(k), " ", ""), "ops/s"))
-		}
-	}
-	if o.On != "" {
-		words = append(words, "--on", o.On)
-	}
-	if o.Hold != "" {
-		words = append(words, "--hold", o.Hold.String())
-	}
-	return words
-}
+func Flags(o limit.Asked) string { return cmdline.Flags(o) }

@@ -2,11 +2,13 @@ package host
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/pacer"
+	"github.com/weir-io/weir/internal/plain"
 	"github.com/weir-io/weir/internal/state"
 )
 
@@ -22,6 +24,8 @@ type Options struct {
 	// "containerd", "pod"), in the spelling of DOCKER_HOST and its like. A kind that is not here,
 	// or has an empty address, has its usual socket.
 	Sockets map[string]string
+	// Program returns the path of the weir that units run. nil: units cannot be made.
+	Program func() (string, error)
 }
 
 // A Host is one machine, opened. Its methods may be called from one goroutine at a time.
@@ -32,6 +36,7 @@ type Host struct {
 
 	version cgroupfs.Version
 	sockets map[string]string
+	program func() (string, error)
 	owners  *owners
 }
 
@@ -41,7 +46,7 @@ func Open(o Options) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Host{Root: o.Root, FS: fs, State: state.At(o.Root), version: o.Version, sockets: maps.Clone(o.Sockets), owners: &owners{}}, nil
+	return &Host{Root: o.Root, FS: fs, State: state.At(o.Root), version: o.Version, sockets: maps.Clone(o.Sockets), program: o.Program, owners: &owners{}}, nil
 }
 
 // IsOwn reports whether the host is the machine that weir runs on, and not a copy of its files.
@@ -61,6 +66,18 @@ func (h *Host) With(kind, socket string) *Host {
 
 // Socket is the address of a kind's daemon as the options have it; empty: the usual one.
 func (h *Host) Socket(kind string) string { return h.sockets[kind] }
+
+// Program is the path of the weir that units run, as a unit can have it.
+func (h *Host) Program() (string, error) {
+	if h.program == nil {
+		return "", errors.New("find weir itself: its path is not known here")
+	}
+	path, err := h.program()
+	if err != nil {
+		return "", fmt.Errorf("find weir itself: %w", err)
+	}
+	return path, plain.Value("the path of weir itself", path)
+}
 
 // IO returns the hierarchy that limits are set in. If there is none, the error is a
 // *cgroupfs.Unsupported.

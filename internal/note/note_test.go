@@ -9,7 +9,7 @@ func TestString(t *testing.T) {
 	}{
 		{Infof("a", "%d files", 2), "2 files"},
 		{Noticef("b", "on %s", "sda"), "note: on sda"},
-		{Note{"c", Warning, "it may hang"}, "warning: it may hang"},
+		{Warningf("c", "it may %s", "hang"), "warning: it may hang"},
 	} {
 		if got := c.note.String(); got != c.want {
 			t.Errorf("%+v is %q, want %q", c.note, got, c.want)

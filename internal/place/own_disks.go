@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/note"
 	"github.com/weir-io/weir/internal/plain"
@@ -62,11 +63,12 @@ func diskLimits(ctx context.Context, devices blkdev.FS, asked limit.Asked, t tar
 			add(disk, reads)
 		}
 	}
+	nameDisk := fault.Remedy{Do: fault.NameDisk}
 	switch {
 	case len(all) > 0 || ctx.Err() != nil:
 		return all, notes, context.Cause(ctx)
 	case none != nil:
-		return nil, notes, &cgroupfs.Unsupported{Feature: "limit disk I/O of " + t.String(), Reason: fmt.Sprintf("none of its disks is on a block device of this host (%v)", none), Remedy: "name a disk with --on"}
+		return nil, notes, fault.With(&cgroupfs.Unsupported{Feature: "limit disk I/O of " + t.String(), Reason: fmt.Sprintf("none of its disks is on a block device of this host (%v)", none)}, nameDisk)
 	}
-	return nil, notes, &cgroupfs.Unsupported{Feature: "limit writes of " + t.String(), Reason: "it has disks of this host open for reading only", Remedy: "name a disk with --on"}
+	return nil, notes, fault.With(&cgroupfs.Unsupported{Feature: "limit writes of " + t.String(), Reason: "it has disks of this host open for reading only"}, nameDisk)
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/limit"
 )
@@ -108,11 +108,11 @@ func Place(ctx context.Context, devices blkdev.FS, asked []limit.Asked, views []
 
 // noDisks says why no mount leads to a device.
 func noDisks(skipped []blkdev.Skipped) error {
-	e := &cgroupfs.Unsupported{Feature: "limit disk I/O", Reason: "none of the target's mounts is on a block device", Remedy: "name a device with --on"}
+	e := &fault.Unsupported{Feature: "limit disk I/O", Reason: "none of the target's mounts is on a block device"}
 	if len(skipped) > 0 {
 		e.Reason += " (" + skipped[0].Reason + ")"
 	}
-	return e
+	return fault.With(e, fault.Remedy{Do: fault.NameDevice})
 }
 
 // join adds a limit to those on the same device, as for places on two partitions of a disk. Two

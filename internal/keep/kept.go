@@ -1,0 +1,63 @@
+package keep
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+
+	"github.com/weir-io/weir/internal/dropin"
+	"github.com/weir-io/weir/internal/host"
+	"github.com/weir-io/weir/internal/kept"
+	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/target/containerd"
+)
+
+// Recorded reads what weir has on record for a target; nothing for a target without a name for
+// good.
+func Recorded(h *host.Host, t target.Target) (kept.Record, error) {
+	if t.Lasting == "" {
+		return kept.Record{}, nil
+	}
+	return kept.Read(h.Root, t.Lasting)
+}
+
+// In is the file in which weir keeps limits of a target; empty: it keeps none.
+func In(h *host.Host, t target.Target) (string, error) {
+	r, err := Recorded(h, t)
+	if err != nil || len(r.Entries) > 0 {
+		return RecordPath(h, t.Lasting), err
+	}
+	if !(base{h, t, t.Group.Hierarchy().Version}).scoped() {
+		return "", nil
+	}
+	path := filepath.Join(h.Root, dropin.Path(t.Owner.Unit))
+	entries, err := readDropIn(path)
+	if err != nil || len(entries) == 0 {
+		return "", err
+	}
+	return path, nil
+}
+
+// Account is the target that limits are kept for on a target's account: itself, or the container
+// whose group it is, if it was named by that group, by its unit or by a process.
+func Account(ctx context.Context, h *host.Host, t target.Target) target.Target {
+	if t.Lasting != "" {
+		return t
+	}
+	if kind, id, is := target.ContainerOf(t.Group); is {
+		if c, err := h.Target(ctx, kind+":"+id); err == nil {
+			t.Record = c.Record
+		}
+		t.Kind, t.Name, t.Lasting = kind, id, kind+":"+id
+		return t
+	}
+	all, _ := kept.List(h.Root) // one that cannot be read is another's
+	for _, r := range all {
+		name, is := strings.CutPrefix(r.Target, "containerd:")
+		namespace, id, _ := strings.Cut(name, "/")
+		if is && containerd.IsGroupOf(t.Group.Path(), namespace, id) {
+			t.Kind, t.Name, t.Lasting = "containerd", name, r.Target
+		}
+	}
+	return t
+}

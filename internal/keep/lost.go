@@ -1,0 +1,54 @@
+package keep
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/weir-io/weir/internal/fault"
+	"github.com/weir-io/weir/internal/hold"
+	"github.com/weir-io/weir/internal/note"
+	"github.com/weir-io/weir/internal/systemd"
+)
+
+// lost tells when a limit ends that is not kept.
+func (b base) lost(plan hold.Plan) []note.Note {
+	t := b.t
+	switch {
+	case t.Record != nil:
+		return []note.Note{note.Warningf("lost-at-restart", "%s keeps limits of its own and does not know this one: a restart of %s loses it", t.Record.By, t).With(b.toKeep())}
+	case t.Kind == "vm" || t.Kind == "containerd" || t.Kind == "pod":
+		return []note.Note{note.Warningf("lost-at-restart", "%s does not know this limit: %s loses it when it restarts", t.Owner.Kind, t).With(b.toKeep())}
+	case plan.Unit != "":
+		return b.brought(plan)
+	case t.Owner.Unit != "":
+		return []note.Note{note.Warningf("lost-at-restart", "systemd owns %s and keeps no limits on cgroup v1: a restart of the unit loses it", t.Owner.Unit).With(b.toKeep())}
+	}
+	return nil
+}
+
+// brought tells of other limits that systemd keeps for the unit, and sets again.
+func (b base) brought(plan hold.Plan) (notes []note.Note) {
+	kept, err := systemd.Kept(b.h.Root, plan.Unit)
+	if err != nil {
+		return nil
+	}
+	for _, d := range kept {
+		if slices.ContainsFunc(plan.Changes, func(c hold.Change) bool { return c.Limit.Get(d.Key).IsSet() }) {
+			notes = append(notes, note.Warningf("brought-back", "the next daemon-reload or boot brings back the limit in %s", d.Path).With(fault.Remedy{Do: fault.KeepChange}))
+		}
+	}
+	return notes
+}
+
+// toKeep is how the user has the limit kept.
+func (b base) toKeep() fault.Remedy {
+	switch {
+	case b.scoped(), b.engineUpdates():
+		return fault.Remedy{Do: fault.Keep}
+	case b.recorded():
+		return fault.Remedy{Do: fault.KeepOnRecord}
+	case b.t.Kind == "unit" && strings.HasSuffix(b.t.Name, ".service"):
+		return fault.Remedy{Do: fault.KeepAtStart}
+	}
+	return fault.Remedy{}
+}

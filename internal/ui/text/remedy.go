@@ -1,0 +1,115 @@
+package text
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/fault"
+	"github.com/weir-io/weir/internal/keep"
+	"github.com/weir-io/weir/internal/note"
+)
+
+// remedies are what a user of the command line can do. %[1]s is the remedy's target.
+var remedies = map[fault.Do]string{
+	fault.LimitAll:     "add --whole-cgroup to limit them all, or start the command with weir run",
+	fault.LimitRoot:    "add --whole-cgroup if you mean that",
+	fault.NameDevice:   "name a device with --on",
+	fault.NameDisk:     "name a disk with --on",
+	fault.NameUnit:     "leave out --persist, or name a systemd unit",
+	fault.NameService:  "leave out --persist, or name a service or a slice",
+	fault.DoNotKeep:    "leave out --persist",
+	fault.GiveUnitFile: "leave out --persist, or give it a unit file",
+	fault.DropHold:     "leave out --hold or --persist",
+	fault.Keep:         "add --persist to keep it",
+	fault.KeepOnRecord: "add --persist to have weir restore set it again",
+	fault.KeepAtStart:  "add --persist to set it at each start",
+	fault.KeepChange:   "add --persist to change it",
+	fault.Clear:        "weir clear removes it",
+	fault.RestoreBoot:  "to have systemd run that at boot: weir restore --at-boot",
+	fault.SetAgain:     "weir set %[1]s again does",
+	fault.HoldAgain:    "to hold buffered writes again, repeat weir set %[1]s",
+	fault.HoldForeign:  "to hold writes to other groups' files again, repeat weir set %[1]s",
+	fault.Mend:         "weir why %[1]s --mend moves it to %[1]s's group",
+	fault.AskWhy:       "weir why %[1]s says what helps",
+	fault.Save:         "weir set %[1]s --persist saves one",
+}
+
+// Remedy spells what a user of the command line can do; empty for the zero Remedy.
+func Remedy(r fault.Remedy) string {
+	words := remedies[r.Do]
+	if strings.Contains(words, "%[1]s") {
+		return fmt.Sprintf(words, r.Target)
+	}
+	return words
+}
+
+// Notes says what the core has noted.
+func Notes(out *cli.Out, notes []note.Note) {
+	for _, n := range notes {
+		out.Say("%s", withRemedy(n.String(), n.Remedy))
+	}
+}
+
+func withRemedy(text string, r fault.Remedy) string {
+	if words := Remedy(r); words != "" {
+		text += "; " + words
+	}
+	return text
+}
+
+// A spelled error has the words of the command line.
+type spelled struct {
+	error
+	text string
+}
+
+func (e *spelled) Error() string { return e.text }
+func (e *spelled) Unwrap() error { return e.error }
+
+// Error is an error of the core in the words of the command line: what was asked, in flags, and
+// what the user can do.
+func Error(err error) error {
+	if err == nil {
+		return nil
+	}
+	s := speller{text: err.Error()}
+	s.walk(err)
+	if s.text == err.Error() {
+		return err
+	}
+	return &spelled{err, s.text}
+}
+
+// A speller goes through the text of an error from the beginning.
+type speller struct {
+	text string
+	done int // bytes of the text
+}
+
+// walk spells what an error wraps, in the order of the text.
+func (s *speller) walk(err error) {
+	switch err := err.(type) {
+	case *spelled:
+		s.replace(err.text, err.text)
+	case *fault.Remedied:
+		s.replace(err.Error(), withRemedy(err.Error(), err.Remedy))
+	case *keep.Refused:
+		s.replace(err.Error(), withRemedy("set "+err.Target+" --persist: "+err.Why, err.Remedy))
+	case interface{ Unwrap() error }:
+		if inner := err.Unwrap(); inner != nil {
+			s.walk(inner)
+		}
+	case interface{ Unwrap() []error }:
+		for _, one := range err.Unwrap() {
+			s.walk(one)
+		}
+	}
+}
+
+func (s *speller) replace(old, new string) {
+	if at := strings.Index(s.text[s.done:], old); at >= 0 {
+		at += s.done
+		s.text, s.done = s.text[:at]+new+s.text[at+len(old):], at+len(new)
+	}
+}

@@ -1,0 +1,75 @@
+package text
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/fault"
+	"github.com/weir-io/weir/internal/keep"
+	"github.com/weir-io/weir/internal/note"
+)
+
+func TestError(t *testing.T) {
+	shared := fault.With(errors.New("pid:7 shares its group"), fault.Remedy{Do: fault.LimitAll})
+	kept := &keep.Refused{Target: "pid:7", Kind: fault.WrongUse, Why: "it ends", Remedy: fault.Remedy{Do: fault.DoNotKeep}}
+	const all = "pid:7 shares its group; add --whole-cgroup to limit them all, or start the command with weir run"
+	for _, c := range []struct {
+		err  error
+		want string
+		code int
+	}{
+		{errors.New("x"), "x", 1},
+		{shared, all, 1},
+		{fmt.Errorf("restore x: %w", shared), "restore x: " + all, 1},
+		{kept, "set pid:7 --persist: it ends; leave out --persist", 2},
+		{&keep.Refused{Target: "pid:7", Kind: fault.NotPossible, Why: "it ends"}, "set pid:7 --persist: it ends", 3},
+		{fault.With(&fault.Unsupported{Feature: "limit", Reason: "no disk"}, fault.Remedy{Do: fault.NameDisk}), "limit: no disk; name a disk with --on", 3},
+		// The same error twice has its remedy twice, each in its place.
+		{errors.Join(fmt.Errorf("a: %w", shared), errors.New("b"), fmt.Errorf("c: %w", shared)), "a: " + all + "\nb\nc: " + all, 1},
+		{errors.Join(shared, kept), all + "\nset pid:7 --persist: it ends; leave out --persist", 2},
+	} {
+		got := Error(c.err)
+		if got.Error() != c.want || cli.ExitCode(got) != c.code || !errors.Is(got, c.err) {
+			t.Errorf("%q, %d; want %q, %d", got, cli.ExitCode(got), c.want, c.code)
+		}
+		if again := Error(fmt.Errorf("x: %w", got)); again.Error() != "x: "+c.want {
+			t.Errorf("spelled twice: %q", again)
+		}
+	}
+	if got := Error(errors.Join(shared, Error(kept), shared)).Error(); got != all+"\nset pid:7 --persist: it ends; leave out --persist\n"+all {
+		t.Errorf("one of them spelled already: %q", got)
+	}
+	if Error(nil) != nil {
+		t.Error("nothing is an error")
+	}
+}
+
+// Each thing to do has words, and they name the target where they need one.
+func TestRemedies(t *testing.T) {
+	for do := range remedies {
+		if Remedy(fault.Remedy{Do: do, Target: "unit:x"}) == "" {
+			t.Errorf("%s has no words", do)
+		}
+	}
+	for want, r := range map[string]fault.Remedy{
+		"": {},
+		"weir why docker:x --mend moves it to docker:x's group": {Do: fault.Mend, Target: "docker:x"},
+		"weir clear removes it":                                 {Do: fault.Clear},
+	} {
+		if got := Remedy(r); got != want {
+			t.Errorf("%+v is %q, want %q", r, got, want)
+		}
+	}
+}
+
+func TestNotes(t *testing.T) {
+	var said bytes.Buffer
+	out := cli.Out{Messages: &said}
+	Notes(&out, []note.Note{note.Infof("a", "one"), note.Warningf("b", "two").With(fault.Remedy{Do: fault.Keep})})
+	if want := "weir: one\nweir: warning: two; add --persist to keep it\n"; said.String() != want {
+		t.Errorf("%q, want %q", said.String(), want)
+	}
+}
