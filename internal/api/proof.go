@@ -6,7 +6,6 @@ import (
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/load"
 	"github.com/weir-io/weir/internal/prove"
-	"github.com/weir-io/weir/internal/why"
 )
 
 // A Proof is weir prove's document.
@@ -20,7 +19,7 @@ type Proof struct {
 	Verdict  prove.Verdict `json:"verdict"`
 	Rows     []ProofRow    `json:"rows"`
 	Asked    string        `json:"asked"` // the command that explains the findings
-	Findings []why.Finding `json:"findings"`
+	Findings []Finding     `json:"findings"`
 	Phases   []ProofPhase  `json:"neighbour"`
 }
 
@@ -39,9 +38,9 @@ type ProofRow struct {
 	Window     float64       `json:"window_seconds"`
 	Warm       float64       `json:"left_out_seconds"`
 	Operations float64       `json:"operations"`
-	Writer     prove.Seen    `json:"writer"`
-	Charged    prove.Seen    `json:"cgroup"`
-	Disk       prove.Seen    `json:"disk"`
+	Writer     ProofRate     `json:"writer"`
+	Charged    ProofRate     `json:"cgroup"`
+	Disk       ProofRate     `json:"disk"`
 	Others     float64       `json:"others"`
 	Ratio      *float64      `json:"ratio"`
 	Within     *float64      `json:"ratio_within"`
@@ -57,6 +56,14 @@ type ProofRow struct {
 	Max        float64       `json:"max_seconds"`
 }
 
+// A ProofRate is a rate per second: over the window, and the lowest and the highest of any second
+// of it.
+type ProofRate struct {
+	Rate float64 `json:"rate"`
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+}
+
 // A ProofPhase is what a neighbour got of the disk for a while.
 type ProofPhase struct {
 	Name  string  `json:"name"`
@@ -70,16 +77,13 @@ type ProofPhase struct {
 // ProofOf makes the document of a proof. asked is the command that explains its findings.
 func ProofOf(p prove.Proof, asked string) Proof {
 	doc := Proof{Schema: SchemaOf("prove"), Version: int(p.Version), Kernel: p.Kernel, Observed: p.Observed, Verdict: p.Verdict(),
-		Rows: []ProofRow{}, Asked: asked, Findings: append([]why.Finding{}, p.Findings()...), Phases: []ProofPhase{}}
+		Rows: list(p.Rows, proofRowOf), Asked: asked, Findings: list(p.Findings(), findingOf),
+		Phases: list(p.Phases, func(one prove.Phase) ProofPhase {
+			return ProofPhase{one.Name, one.Reads, one.P50.Seconds(), one.P99.Seconds(), one.Max.Seconds(), one.Hog}
+		})}
 	if p.Target != nil {
 		name, group := p.Target.String(), p.Target.Group.Path()
 		doc.Target, doc.Cgroup = &name, &group
-	}
-	for _, row := range p.Rows {
-		doc.Rows = append(doc.Rows, proofRowOf(row))
-	}
-	for _, one := range p.Phases {
-		doc.Phases = append(doc.Phases, ProofPhase{one.Name, one.Reads, one.P50.Seconds(), one.P99.Seconds(), one.Max.Seconds(), one.Hog})
 	}
 	return doc
 }
@@ -91,7 +95,7 @@ func proofRowOf(row prove.Row) ProofRow {
 	}
 	r := ProofRow{Device: row.Device.Node, Number: row.Device.Number, Name: row.Name, Path: row.Path, Direction: row.Key.Direction(), Unit: unit,
 		Limit: row.Rate, Random: row.Random, Depth: max(1, row.Depth), Block: row.Block, Window: row.Window.Seconds(), Warm: row.Warm.Seconds(),
-		Operations: math.Round(row.Ops), Writer: row.Writer, Charged: row.Cgroup, Disk: row.Disk, Others: row.Others,
+		Operations: math.Round(row.Ops), Writer: ProofRate(row.Writer), Charged: ProofRate(row.Cgroup), Disk: ProofRate(row.Disk), Others: row.Others,
 		Verdict: row.Verdict, Reason: row.Reason, Why: row.Why, Warnings: append([]string{}, row.Warning...), Findings: append([]int{}, row.Findings...),
 		Dirty: row.Dirty, Drain: row.Drain.Seconds(), P50: row.P50.Seconds(), P99: row.P99.Seconds(), Max: row.Max.Seconds()}
 	if row.Window > 0 {

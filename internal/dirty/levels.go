@@ -9,9 +9,9 @@ import (
 
 // Levels are the thresholds for dirty and writeback pages together, in bytes.
 type Levels struct {
-	Background uint64 `json:"background_bytes"` // from there on the flusher writes back
-	Throttle   uint64 `json:"throttle_bytes"`   // from there on writers are made to wait a little
-	Limit      uint64 `json:"limit_bytes"`      // where they wait until it is less
+	Background uint64 // from there on the flusher writes back
+	Throttle   uint64 // from there on writers are made to wait a little
+	Limit      uint64 // where they wait until it is less
 }
 
 // levelsOf adds the point at which throttling begins, halfway between the two

@@ -2,13 +2,13 @@ package dirty
 
 // A Summary is what readings of one kind come to.
 type Summary struct {
-	Peak   Count   `json:"peak"`   // of the reading whose sum was the largest
-	Levels *Levels `json:"levels"` // of that reading; nil: not known, or none
+	Peak   Count   // of the reading whose sum was the largest
+	Levels *Levels // of that reading; nil: not known, or none
 	// Share is the peak's share of the limit; 0 without a limit.
-	Share float64 `json:"share_of_limit"`
+	Share float64
 	// Throttled is in how many readings writers were throttled.
-	Throttled int `json:"throttled_readings"`
-	Readings  int `json:"readings"`
+	Throttled int
+	Readings  int
 }
 
 // Host sums the host's readings up.

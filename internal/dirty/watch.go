@@ -11,8 +11,8 @@ import (
 
 // A Count is how much is dirty and how much is in writeback, in bytes.
 type Count struct {
-	Dirty     uint64 `json:"dirty_bytes"`
-	Writeback uint64 `json:"writeback_bytes"`
+	Dirty     uint64
+	Writeback uint64
 }
 
 // Sum is both: what the kernel holds against the thresholds.

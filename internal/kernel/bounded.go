@@ -9,11 +9,11 @@ import (
 // A Bounded is a device, or a file system without one, with a bound of its own on dirty pages
 // (sysfs-class-bdi).
 type Bounded struct {
-	Name       string `json:"bdi"`         // "254:0", as below /sys/class/bdi
-	Strict     bool   `json:"strict"`      // its writers are held to it below the host's threshold too
-	MinPercent uint64 `json:"min_percent"` // of the host's threshold
-	MaxPercent uint64 `json:"max_percent"`
-	MaxBytes   uint64 `json:"max_bytes"` // what the bound comes to; 0: not known (before 6.2)
+	Name       string // "254:0", as below /sys/class/bdi
+	Strict     bool   // its writers are held to it below the host's threshold too
+	MinPercent uint64 // of the host's threshold
+	MaxPercent uint64
+	MaxBytes   uint64 // what the bound comes to; 0: not known (before 6.2)
 }
 
 // Bounded lists them.

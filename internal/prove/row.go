@@ -11,9 +11,9 @@ import (
 // A Seen is a rate at one of the three places, per second: over the window, and the
 // lowest and the highest of any second of it.
 type Seen struct {
-	Rate float64 `json:"rate"`
-	Low  float64 `json:"low"`
-	High float64 `json:"high"`
+	Rate float64
+	Low  float64
+	High float64
 }
 
 func seen(s Series, from, to time.Duration) Seen {

@@ -83,10 +83,10 @@ type Facts struct {
 
 // Mounted is one hierarchy.
 type Mounted struct {
-	Version     int      `json:"cgroup_version"`
-	At          string   `json:"mount_point"`
-	Controllers []string `json:"controllers"`
-	ReadOnly    bool     `json:"read_only"`
+	Version     int
+	At          string
+	Controllers []string
+	ReadOnly    bool
 }
 
 // A Group is the group that a limit is for, and those around it.

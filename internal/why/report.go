@@ -13,54 +13,54 @@ import (
 type Report struct {
 	// Supposed is true if nothing is limited and no limit was named: the matrix then
 	// says what a limit would hold.
-	Supposed bool      `json:"supposed"`
-	Target   string    `json:"target,omitempty"` // as it was named, with its kind; empty: a group that weir would make
-	Group    *GroupID  `json:"group"`            // null: this host has no group that could have a limit
-	Kernel   string    `json:"kernel"`           // its release; empty: not known
-	Mounted  []Mounted `json:"hierarchies"`
-	Places   []PlaceID `json:"places"`
-	Matrix   []Cell    `json:"matrix"`
-	Findings []Finding `json:"findings"`
-	Dirty    *Dirty    `json:"dirty"` // null: not known
+	Supposed bool
+	Target   string   // as it was named, with its kind; empty: a group that weir would make
+	Group    *GroupID // nil: this host has no group that could have a limit
+	Kernel   string   // its release; empty: not known
+	Mounted  []Mounted
+	Places   []PlaceID
+	Matrix   []Cell
+	Findings []Finding
+	Dirty    *Dirty // nil: not known
 }
 
 // A GroupID is the group that the report is about.
 type GroupID struct {
-	Path      string       `json:"cgroup"`
-	Version   int          `json:"cgroup_version"`
-	Owner     target.Owner `json:"owner"`
-	Processes int          `json:"processes"`
+	Path      string
+	Version   int
+	Owner     target.Owner
+	Processes int
 }
 
 // A PlaceID is a place that the report is about: a path or a device that was named, or
 // a mount of the target.
 type PlaceID struct {
-	Spec    string     `json:"place"`
-	Chain   string     `json:"chain"` // the way to the devices, for people
-	Devices []DeviceID `json:"devices"`
+	Spec    string
+	Chain   string // the way to the devices, for people
+	Devices []DeviceID
 }
 
 // A DeviceID is a device of a place, with the limit that was named for it or, for the
 // rates that were not, that is in force.
 type DeviceID struct {
-	Device string        `json:"device"`
-	Number blkdev.Number `json:"number"`
-	Limit  limit.Limit   `json:"limit"`
+	Device string
+	Number blkdev.Number
+	Limit  limit.Limit
 }
 
 // Dirty is the host's dirty pages: settings, thresholds and current amounts. Of each pair of a
 // ratio and bytes, the one that is 0 is not in force.
 type Dirty struct {
-	BackgroundRatio   uint64  `json:"background_ratio"` // percent
-	BackgroundBytes   uint64  `json:"background_bytes"`
-	Ratio             uint64  `json:"ratio"`
-	Bytes             uint64  `json:"bytes"`
-	ExpireSeconds     float64 `json:"expire_seconds"`
-	WritebackSeconds  float64 `json:"writeback_seconds"`
-	BackgroundAtBytes uint64  `json:"background_at_bytes"` // what they come to; 0: not known
-	LimitAtBytes      uint64  `json:"limit_at_bytes"`
-	DirtyNowBytes     uint64  `json:"dirty_now_bytes"`
-	WritebackNowBytes uint64  `json:"writeback_now_bytes"`
+	BackgroundRatio   uint64 // percent
+	BackgroundBytes   uint64
+	Ratio             uint64
+	Bytes             uint64
+	ExpireSeconds     float64
+	WritebackSeconds  float64
+	BackgroundAtBytes uint64 // what they come to; 0: not known
+	LimitAtBytes      uint64
+	DirtyNowBytes     uint64
+	WritebackNowBytes uint64
 }
 
 func dirtyOf(d *kernel.Dirty) *Dirty {
@@ -85,12 +85,12 @@ const (
 
 // A Cell is one entry of the matrix.
 type Cell struct {
-	Place     int             `json:"place"` // index of Report.Places
-	Path      load.Path       `json:"path"`
-	Read      bool            `json:"read"`
-	Held      Held            `json:"expected"`
-	Mechanism place.Mechanism `json:"mechanism"` // empty unless it holds
-	Findings  []int           `json:"findings"`  // their numbers
+	Place     int // index of Report.Places
+	Path      load.Path
+	Read      bool
+	Held      Held
+	Mechanism place.Mechanism // empty unless it holds
+	Findings  []int           // their numbers
 }
 
 // Severity is what a finding means for a limit.
@@ -105,26 +105,26 @@ const (
 
 // A Finding is one reason.
 type Finding struct {
-	Number   int        `json:"number"` // from 1, in the order of severity
-	Code     string     `json:"code"`   // stable
-	Severity Severity   `json:"severity"`
-	Text     string     `json:"text"` // one sentence
-	Evidence []Evidence `json:"evidence"`
-	Fixes    []Fix      `json:"fixes"` // a choice; empty: nothing can be done about it here
+	Number   int    // from 1, in the order of severity
+	Code     string // stable
+	Severity Severity
+	Text     string // one sentence
+	Evidence []Evidence
+	Fixes    []Fix // a choice; empty: nothing can be done about it here
 
 	cells scope
 }
 
 // Evidence is what was read on this host.
 type Evidence struct {
-	File  string `json:"file"`
-	Value string `json:"value"`
+	File  string
+	Value string
 }
 
 // A Fix is one way out.
 type Fix struct {
-	Text  string   `json:"text"`
-	Lines []string `json:"lines"` // to paste into a root shell; empty: nothing to paste
+	Text  string
+	Lines []string // to paste into a root shell; empty: nothing to paste
 }
 
 // A scope says which cells a finding explains. The zero scope is none.
