@@ -43,27 +43,11 @@ func Look(ctx context.Context, root string, groups *cgroupfs.FS, t *target.Targe
 }
 
 // groupOf is the group of a target in the hierarchy of the memory controller, or why there is
-// none. On v1 that is another hierarchy than that of disk I/O; there it is the group of one of
-// the target's processes.
+// none whose figures tell something.
 func groupOf(groups *cgroupfs.FS, t target.Target) (*cgroupfs.Group, string, error) {
-	h := groups.With("memory")
-	if h == nil {
-		return nil, "no mounted cgroup hierarchy has the memory controller", nil
-	}
-	g := t.Group
-	if g.Hierarchy() != h {
-		pid := t.Views()[0]
-		if pid == 0 {
-			return nil, "no process is in " + t.Group.Path() + ", which would tell its memory cgroup", nil
-		}
-		found, err := groups.OfProcess(h, pid)
-		if cgroupfs.IsGone(err) {
-			return nil, "its process is gone", nil
-		}
-		if err != nil {
-			return nil, "", err
-		}
-		g = found
+	g, none, err := t.GroupWith(groups, "memory")
+	if none != "" || err != nil {
+		return nil, none, err
 	}
 	_, there, err := g.Memory()
 	switch {

@@ -6,6 +6,9 @@
 // (cgroup-v2.rst, "Memory"; memory.rst of v1, 2.2.3 "Shared Page Accounting"): the kernel must
 // free an old page for each new one. The experiment shows how much that costs on this host.
 //
+// Prepare finds the device and decides what holds there, before anything is done. Prepared.Measure
+// does the runs and ends in a Report.
+//
 // The groups are those of package launch, made and recorded as for weir run. The package prints
 // nothing. If tracing is not available, it still returns the times.
 package latency

@@ -4,7 +4,11 @@
 // (Documentation/admin-guide/cgroup-v2.rst, io.stat; blkio-controller.rst,
 // throttle.io_service_bytes) and what the device did (Documentation/block/stat.rst).
 //
-// It relies on what blk-throttle promises (block/blk-throttle.c). The throttle works in slices
+// A proof has two steps. Prepare finds the places, plans the rows and asks weir why about them. It
+// refuses what cannot be measured, and its notes say what is left out. Trial.Measure measures the
+// rows. It ends in a Proof, a value with a verdict for each row and the findings behind it.
+//
+// The package relies on what blk-throttle promises (block/blk-throttle.c). The throttle works in slices
 // of about 100 ms, and lets one slice through at the start and up to two after a stall. A
 // request larger than a slice's budget passes late and as a whole. So within any time W a held
 // group does at most rate × (W + 0.2 s) and one request. More than that is not held, near the

@@ -1,6 +1,10 @@
 // Package trace says where the time of reads, writes and fsyncs goes, with BPF programs in the
 // kernel (bpf/trace.bpf.c) that are gone when weir ends.
 //
+// Start attaches the programs and makes a Session. While it runs, Frames makes what a live view
+// shows. End detaches the programs and returns a Traced: the report, with what was read about the
+// host and the target beside it. What a report's causes mean is in its advice.
+//
 // # What is measured
 //
 // An operation begins at the entry of its system call and ends when the call returns. If a

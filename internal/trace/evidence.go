@@ -79,18 +79,16 @@ const sampleEvery = 100 * time.Millisecond
 
 // A Witness gathers evidence until it is stopped.
 type Witness struct {
-	group  *cgroupfs.Group // nil: no memory group is looked at
-	pid    int             // 0: the target is the group
+	target *target.Target // nil: no memory group is looked at
 	groups *cgroupfs.FS
 	stop   chan struct{}
 	ended  chan struct{}
 	found  Evidence // the goroutine's, until it has ended
 }
 
-// Watch starts to gather evidence about a target's group, or about the group of process pid if
-// pid is not 0; nil: only about the host.
-func Watch(groups *cgroupfs.FS, group *cgroupfs.Group, pid int) *Witness {
-	w := &Witness{group: group, pid: pid, groups: groups, stop: make(chan struct{}), ended: make(chan struct{})}
+// Watch starts to gather evidence about a target; nil: only about the host.
+func Watch(groups *cgroupfs.FS, t *target.Target) *Witness {
+	w := &Witness{target: t, groups: groups, stop: make(chan struct{}), ended: make(chan struct{})}
 	go w.watch()
 	return w
 }
@@ -133,8 +131,11 @@ func (w *Witness) lookAtDirty(host kernel.FS) {
 
 // lookAtMemory finds the group, from the target's upwards, that is nearest to its memory limit.
 func (w *Witness) lookAtMemory() {
-	at, ok := w.memoryGroup()
-	if !ok {
+	if w.target == nil {
+		return
+	}
+	at, none, err := w.target.GroupWith(w.groups, "memory")
+	if none != "" || err != nil {
 		return
 	}
 	for ; ; at = at.Parent() {
@@ -159,28 +160,4 @@ func (w *Witness) keep(m Memory) {
 	if was == nil || m.full() > was.full() {
 		w.found.Memory = &m
 	}
-}
-
-// memoryGroup returns the target's group in the hierarchy of the memory controller: on v1 that
-// of one of its processes.
-func (w *Witness) memoryGroup() (cgroupfs.Group, bool) {
-	if w.group == nil {
-		return cgroupfs.Group{}, false
-	}
-	if w.group.Hierarchy().Has("memory") {
-		return *w.group, true
-	}
-	memory, pid := w.groups.With("memory"), w.pid
-	if pid == 0 {
-		pids, err := target.Members(*w.group)
-		if err != nil || len(pids) == 0 {
-			return cgroupfs.Group{}, false
-		}
-		pid = pids[0]
-	}
-	if memory == nil {
-		return cgroupfs.Group{}, false
-	}
-	g, err := w.groups.OfProcess(memory, pid)
-	return g, err == nil
 }

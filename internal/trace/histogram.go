@@ -24,6 +24,13 @@ func bounds(bucket int) (from, to uint64) {
 	return from, from + 1<<(octave-3)
 }
 
+// Bounds returns the latencies of a histogram's bucket by its index: from the first, up to but
+// not including the second.
+func Bounds(bucket int) (from, to time.Duration) {
+	low, high := bounds(bucket)
+	return time.Duration(low), time.Duration(high)
+}
+
 // Count is how many operations there are.
 func (h *Histogram) Count() (n uint64) {
 	for _, c := range h {

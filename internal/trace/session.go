@@ -63,12 +63,7 @@ func Start(h *host.Host, r Request) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{host: h, request: r, tracer: tracer}
-	if r.Target != nil {
-		s.beside = Watch(h.FS, &r.Target.Group, r.Target.PID)
-	} else {
-		s.beside = Watch(h.FS, nil, 0)
-	}
+	s := &Session{host: h, request: r, tracer: tracer, beside: Watch(h.FS, r.Target)}
 	if r.Slower > 0 {
 		s.slows = tracer.WatchSlow()
 	}
