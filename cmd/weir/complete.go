@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/limit"
@@ -54,44 +53,26 @@ func (a *app) completeTarget(cmd *cobra.Command, args []string, typed string) ([
 	return bounded(kind+":", h.Live(ctx, kind, name)), spaced
 }
 
-// choices are the values that flags take, where these can be listed.
-var choices = map[string][]string{
-	"hold":   {limit.HoldAuto.String(), limit.HoldKernel.String(), limit.HoldPacer.String()},
-	"cgroup": {"auto", "v1", "v2"},
-	"fs":     volume.Formats(),
-	"paths":  {"direct", "sync", "buffered", "mapped", "async"},
-	"ops":    {"write", "read", "fsync", "fault"},
+// choices are the values that a flag takes, where these can be listed.
+func choices(flag string) []string {
+	switch flag {
+	case "hold":
+		return []string{limit.HoldAuto.String(), limit.HoldKernel.String(), limit.HoldPacer.String()}
+	case "cgroup":
+		return []string{"auto", "v1", "v2"}
+	case "fs":
+		return volume.Formats()
+	case "paths":
+		return []string{"direct", "sync", "buffered", "mapped", "async"}
+	case "ops":
+		return []string{"write", "read", "fsync", "fault"}
+	}
+	return nil
 }
 
-// takeFiles are the flags whose value is a file, a directory or a device.
-var takeFiles = []string{"on", "svg", "dir", "latency", "root"}
-
-// completeFlags completes the values of the flags of a verb and the verbs below it, with files
-// only where a flag takes a file.
-func completeFlags(cmd *cobra.Command) {
-	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		_, f.Usage = pflag.UnquoteUsage(f) // a shell shows it as it is
-		if f.Value.Type() == "bool" || slices.Contains(takeFiles, f.Name) {
-			return
-		}
-		values := choices[f.Name]
-		_ = cmd.RegisterFlagCompletionFunc(f.Name, func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-			return listed(typed, values), cobra.ShellCompDirectiveNoFileComp
-		}) // what has one already keeps it
-	})
-	for _, c := range cmd.Commands() {
-		completeFlags(c)
-	}
-}
-
-// listed completes the last of values that stand in a list with commas.
-func listed(typed string, values []string) []string {
-	before := typed[:strings.LastIndex(typed, ",")+1]
-	var list []string
-	for _, v := range values {
-		list = append(list, before+v)
-	}
-	return list
+// takesFile reports whether the value of a flag is a file, a directory or a device.
+func takesFile(flag string) bool {
+	return slices.Contains([]string{"on", "svg", "dir", "latency", "root"}, flag)
 }
 
 // completeVolume completes the names of volumes, as far as they can be read.

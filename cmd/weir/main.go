@@ -76,7 +76,7 @@ func rootFor(a *app, args []string) *cobra.Command {
 	root := newRoot(a)
 	cli.CheckCobras(root)
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
-		completeFlags(root)
+		cli.CompleteFlags(root, choices, takesFile)
 	}
 	return root
 }

@@ -8,10 +8,11 @@ type Schema struct {
 	Schema string `json:"schema"`
 }
 
-// versions are the versions of documents that are no longer in their first.
-var versions = map[string]int{"why": 2}
-
 // SchemaOf names the version of a verb's document.
 func SchemaOf(verb string) Schema {
-	return Schema{fmt.Sprintf("weir.%s/%d", verb, max(1, versions[verb]))}
+	version := 1
+	if verb == "why" {
+		version = 2
+	}
+	return Schema{fmt.Sprintf("weir.%s/%d", verb, version)}
 }

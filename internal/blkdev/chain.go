@@ -118,8 +118,6 @@ func listed(texts []string) string {
 	return strings.Join(texts, ", ")
 }
 
-var flavorNames = map[string]string{"lvm": "LVM", "partition": "dm partition"}
-
 // String returns the node and what the device is: "/dev/vda", "/dev/vda2 (partition)",
 // "/dev/mapper/vg0-root (LVM on /dev/sda2 (partition))".
 func (d Device) String() string {
@@ -132,8 +130,10 @@ func (d Device) String() string {
 			return d.Node
 		}
 		what = "disk"
-	case flavorNames[d.Flavor] != "":
-		what = flavorNames[d.Flavor]
+	case d.Flavor == "lvm":
+		what = "LVM"
+	case d.Flavor == "partition":
+		what = "dm partition"
 	case d.Flavor != "" && d.Kind == DM:
 		what = d.Flavor
 	case d.Flavor != "":

@@ -58,9 +58,9 @@ func noteOthers(c *Chain, m Mount) {
 	}
 }
 
-// stacked are file systems whose source is a directory or a file of another one:
-// ecryptfs, and erofs since it mounts image files without a loop device (6.12).
-var stacked = map[string]bool{"ecryptfs": true, "erofs": true}
+// isStacked reports whether the source of a file system can be a directory or a file of another
+// one: ecryptfs, and erofs since it mounts image files without a loop device (6.12).
+func isStacked(fstype string) bool { return fstype == "ecryptfs" || fstype == "erofs" }
 
 // onSource finds the device by the source of a file system with an anonymous number.
 func (r *resolver) onSource(ctx context.Context, c *Chain, m Mount, depth int) error {
@@ -68,7 +68,7 @@ func (r *resolver) onSource(ctx context.Context, c *Chain, m Mount, depth int) e
 		return &NoBlockDeviceError{Path: c.Spec, FSType: m.FSType,
 			Reason: fmt.Sprintf("%s has no device number, and its source %q is not a device; name a disk", m.FSType, m.Source)}
 	}
-	if stacked[m.FSType] {
+	if isStacked(m.FSType) {
 		if r.throughProc(m.Source) {
 			return &NoBlockDeviceError{Path: c.Spec, FSType: m.FSType, Reason: m.FSType + " is on " + namedByMounter(m.Source)}
 		}

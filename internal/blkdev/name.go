@@ -6,15 +6,19 @@ import (
 	"strings"
 )
 
-// tags are the names of links that udev makes below /dev/disk.
-var tags = map[string]string{
-	"UUID": "by-uuid", "LABEL": "by-label", "PARTUUID": "by-partuuid", "PARTLABEL": "by-partlabel", "ID": "by-id",
+// tagDir is the directory below /dev/disk in which udev makes links of a kind.
+func tagDir(tag string) (dir string, known bool) {
+	switch tag {
+	case "UUID", "LABEL", "PARTUUID", "PARTLABEL", "ID":
+		return "by-" + strings.ToLower(tag), true
+	}
+	return "", false
 }
 
 // tagLink turns UUID=x into /dev/disk/by-uuid/x.
 func tagLink(spec string) (string, bool) {
 	tag, value, ok := strings.Cut(spec, "=")
-	dir, known := tags[tag]
+	dir, known := tagDir(tag)
 	value = strings.Trim(value, `"`)
 	if !ok || !known || value == "" {
 		return "", false

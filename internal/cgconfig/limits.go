@@ -28,12 +28,19 @@ type Note struct {
 	Text string `json:"text"`
 }
 
-// throttles are cgroup v1's names of the rates.
-var throttles = map[string]limit.Key{
-	"blkio.throttle.read_bps_device":   limit.RBPS,
-	"blkio.throttle.write_bps_device":  limit.WBPS,
-	"blkio.throttle.read_iops_device":  limit.RIOPS,
-	"blkio.throttle.write_iops_device": limit.WIOPS,
+// throttled is the rate of one of cgroup v1's files.
+func throttled(file string) (k limit.Key, ok bool) {
+	switch file {
+	case "blkio.throttle.read_bps_device":
+		return limit.RBPS, true
+	case "blkio.throttle.write_bps_device":
+		return limit.WBPS, true
+	case "blkio.throttle.read_iops_device":
+		return limit.RIOPS, true
+	case "blkio.throttle.write_iops_device":
+		return limit.WIOPS, true
+	}
+	return k, false
 }
 
 // A File is a parsed file.
@@ -145,7 +152,7 @@ func (r *reader) group(s Section) {
 
 func (r *reader) setting(s Section, group string, set Setting) {
 	read := readMax
-	if key, ok := throttles[set.Name]; ok {
+	if key, ok := throttled(set.Name); ok {
 		read = func(line string) (blkdev.Number, limit.Limit, error) { return readThrottle(key, line) }
 	} else if set.Name != "io.max" {
 		r.note(set.Line, "group %s: %s: left out: of disk I/O, weir sets only limits", s.Name, set.Name)

@@ -78,11 +78,33 @@ func orHelp(cmd *cobra.Command, meant []string, before string) string {
 	return "did you mean " + before + strings.Join(meant, ", "+before) + "?"
 }
 
-// otherWords are what people call weir's verbs.
-var otherWords = map[string][]string{
-	"clear": {"unset", "unlimit", "reset", "remove", "rm"}, "delete": {"rm", "remove", "destroy"}, "list": {"ls"}, "create": {"new", "add", "make"},
-	"set": {"limit", "apply", "update"}, "show": {"ls", "list", "status", "get"}, "run": {"exec", "start"}, "why": {"explain", "check"}, "prove": {"test", "verify", "measure", "bench"},
-	"up": {"mount"}, "down": {"umount", "unmount"},
+// otherWords are what people call one of weir's verbs.
+func otherWords(verb string) []string {
+	switch verb {
+	case "clear":
+		return []string{"unset", "unlimit", "reset", "remove", "rm"}
+	case "create":
+		return []string{"new", "add", "make"}
+	case "delete":
+		return []string{"rm", "remove", "destroy"}
+	case "down":
+		return []string{"umount", "unmount"}
+	case "list":
+		return []string{"ls"}
+	case "prove":
+		return []string{"test", "verify", "measure", "bench"}
+	case "run":
+		return []string{"exec", "start"}
+	case "set":
+		return []string{"limit", "apply", "update"}
+	case "show":
+		return []string{"ls", "list", "status", "get"}
+	case "up":
+		return []string{"mount"}
+	case "why":
+		return []string{"explain", "check"}
+	}
+	return nil
 }
 
 // NoSuchVerb refuses what cobra found no verb for, and names the verbs close to it. It is the Args
@@ -97,7 +119,7 @@ func NoSuchVerb(cmd *cobra.Command, args []string) error {
 			continue
 		}
 		names = append(names, c.Name())
-		for _, w := range otherWords[c.Name()] {
+		for _, w := range otherWords(c.Name()) {
 			if w == args[0] {
 				meant = append(meant, c.Name())
 			}

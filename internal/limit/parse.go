@@ -31,10 +31,38 @@ const (
 	opsHint   = "write 500, 1.5k, or max"
 )
 
-var (
-	decimal = map[string]uint64{"": 1, "k": 1e3, "K": 1e3, "m": 1e6, "M": 1e6, "g": 1e9, "G": 1e9, "t": 1e12, "T": 1e12}
-	binary  = map[string]uint64{"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40}
-)
+// decimal is what a multiplier of powers of 1000 stands for. (As a map it would be made at every
+// start of weir; so for other tables of this kind.)
+func decimal(unit string) (n uint64, ok bool) {
+	switch unit {
+	case "":
+		return 1, true
+	case "k", "K":
+		return 1e3, true
+	case "m", "M":
+		return 1e6, true
+	case "g", "G":
+		return 1e9, true
+	case "t", "T":
+		return 1e12, true
+	}
+	return 0, false
+}
+
+// binary is what a multiplier of powers of 1024 stands for.
+func binary(unit string) (n uint64, ok bool) {
+	switch unit {
+	case "Ki":
+		return 1 << 10, true
+	case "Mi":
+		return 1 << 20, true
+	case "Gi":
+		return 1 << 30, true
+	case "Ti":
+		return 1 << 40, true
+	}
+	return 0, false
+}
 
 // ParseBytes reads bytes per second: "10MB/s", "10MiB/s", "10M", "1.5GB/s", "500"
 // or "max". K, M, G and T are powers of 1000; Ki, Mi, Gi and Ti of 1024. A fraction
@@ -55,10 +83,10 @@ func ParseOps(s string) (Rate, error) {
 	return parseRate(s, MaxOpsPerSec, opsHint, func(suffix string) (uint64, string) {
 		unit := strings.ToLower(strings.TrimSuffix(suffix, "/s"))
 		unit = strings.TrimSuffix(strings.TrimSuffix(unit, "iops"), "ops")
-		if _, ok := decimal[unit]; !ok {
-			return 0, fmt.Sprintf("unknown suffix %q", suffix)
+		if n, ok := decimal(unit); ok {
+			return n, ""
 		}
-		return decimal[unit], ""
+		return 0, fmt.Sprintf("unknown suffix %q", suffix)
 	})
 }
 
@@ -68,10 +96,8 @@ func ParseOps(s string) (Rate, error) {
 func ParseDockerBytes(s string) (Rate, error) {
 	return parseRate(s, MaxBytesPerSec, "write 1mb, 10m or 512kb (Docker's units: powers of 1024)", func(suffix string) (uint64, string) {
 		unit := strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(suffix), "b"), "i")
-		for name, n := range binary {
-			if strings.ToLower(name[:1]) == unit {
-				return n, ""
-			}
+		if n, ok := binary(strings.ToUpper(unit) + "i"); ok {
+			return n, ""
 		}
 		if unit == "" && !strings.HasSuffix(strings.ToLower(suffix), "i") {
 			return 1, ""
@@ -107,7 +133,7 @@ func ParseSize(s string) (uint64, error) {
 // 1000. The error is a *SyntaxError.
 func ParseCount(s string) (uint64, error) {
 	n, reason := parse("count", s, math.MaxInt64, func(suffix string) (uint64, string) {
-		if n, ok := decimal[suffix]; ok {
+		if n, ok := decimal(suffix); ok {
 			return n, ""
 		}
 		return 0, fmt.Sprintf("unknown suffix %q", suffix)
@@ -119,10 +145,10 @@ func ParseCount(s string) (uint64, error) {
 }
 
 func multiplier(suffix, unit string) (uint64, string) {
-	if n, ok := decimal[unit]; ok {
+	if n, ok := decimal(unit); ok {
 		return n, ""
 	}
-	if n, ok := binary[unit]; ok {
+	if n, ok := binary(unit); ok {
 		return n, ""
 	}
 	return 0, fmt.Sprintf("unknown suffix %q", suffix)

@@ -2,7 +2,8 @@
 // same, in pairs that take turns, the CPU time of weir show with 2,000 groups, a hundred
 // of them limited, weir prove against fio, and what weir trace adds to a write. It needs
 // root, cgroup v1, ext4 in /var/tmp, cgroup-tools, fio, linux-perf and strace, and ends
-// with 1 if a bound is not kept. "bench trace [ROUNDS]" measures the traces alone.
+// with 1 if a bound is not kept. "bench trace [ROUNDS]" measures the traces alone, and
+// "bench start" what weir's start costs, which needs no root.
 package main
 
 import (
@@ -40,9 +41,12 @@ const (
 
 func main() {
 	var err error
-	if len(os.Args) == 3 && os.Args[1] == loadWord {
+	switch {
+	case len(os.Args) == 3 && os.Args[1] == loadWord:
 		err = load(os.Args[2])
-	} else {
+	case len(os.Args) == 2 && os.Args[1] == "start":
+		err = start(context.Background())
+	default:
 		err = run(os.Args[1:])
 	}
 	if err != nil {
@@ -83,6 +87,7 @@ func run(args []string) (err error) {
 		return traces(top, rounds)
 	}
 	return errors.Join(
+		start(context.Background()),
 		compare("weir set ÷ cgset", setBound,
 			[]string{"./weir", "set", "-q", "--hold", "kernel", "cgroup:/weirbench", "--write", "10MB/s", "--on", dev.String()}, // as cgset: a rule, and no pacer
 			[]string{"cgset", "-r", "blkio.throttle.write_bps_device=" + dev.String() + " 10000000", "weirbench"}),

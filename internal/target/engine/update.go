@@ -24,7 +24,7 @@ func (m Maker) updates(api string) bool {
 }
 
 // fields are an update's lists of rates.
-var fields = map[limit.Key]string{
+var fields = [...]string{
 	limit.RBPS: "BlkioDeviceReadBps", limit.WBPS: "BlkioDeviceWriteBps",
 	limit.RIOPS: "BlkioDeviceReadIOps", limit.WIOPS: "BlkioDeviceWriteIOps",
 }

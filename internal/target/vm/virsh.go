@@ -40,12 +40,20 @@ func Configs(name string) (all []Config) {
 	return all
 }
 
-// uris are the libvirt URIs of a host's drivers.
-var uris = map[string]string{"qemu": "qemu:///system", "lxc": "lxc:///"}
+// uri is the libvirt URI of a host's driver.
+func uri(driver string) string {
+	switch driver {
+	case "qemu":
+		return "qemu:///system"
+	case "lxc":
+		return "lxc:///"
+	}
+	return ""
+}
 
 // options are virsh's options for the rates (virsh(1), blkiotune); with _ for - they are the
 // names in its output.
-var options = map[limit.Key]string{
+var options = [...]string{
 	limit.RBPS: "device-read-bytes-sec", limit.WBPS: "device-write-bytes-sec",
 	limit.RIOPS: "device-read-iops-sec", limit.WIOPS: "device-write-iops-sec",
 }
@@ -78,7 +86,7 @@ func (c Config) virsh(ctx context.Context, args ...string) (string, error) {
 
 // words returns virsh's arguments for a domain's configuration.
 func (c Config) words(args []string) []string {
-	return slices.Concat([]string{"--quiet", "--connect", uris[c.Driver], "blkiotune", "--config", "--domain=" + c.Name}, args)
+	return slices.Concat([]string{"--quiet", "--connect", uri(c.Driver), "blkiotune", "--config", "--domain=" + c.Name}, args)
 }
 
 // Limits returns the limits in the configuration, by device path.
@@ -95,8 +103,8 @@ func parseTune(text string) (map[string]limit.Limit, error) {
 	all := map[string]limit.Limit{}
 	for line := range strings.Lines(text) {
 		name, list, _ := strings.Cut(line, ":")
-		for k, option := range options {
-			if strings.TrimSpace(name) != strings.ReplaceAll(option, "-", "_") {
+		for _, k := range limit.Keys {
+			if strings.TrimSpace(name) != strings.ReplaceAll(options[k], "-", "_") {
 				continue
 			}
 			fields := strings.Split(strings.TrimSpace(list), ",")
