@@ -8,12 +8,14 @@ import (
 )
 
 // mechanismWords name a mechanism to people.
-var mechanismWords = map[Mechanism]string{
-	Throttle:  "the kernel's throttle",
-	Writeback: "writeback",
-	Volume:    "the volume's limit, which all its writers share",
-	RootRule:  "the root group's rule, at the disk only",
-	Pacer:     "weir's pacer",
+func mechanismWords() map[Mechanism]string {
+	return map[Mechanism]string{
+		Throttle:  "the kernel's throttle",
+		Writeback: "writeback",
+		Volume:    "the volume's limit, which all its writers share",
+		RootRule:  "the root group's rule, at the disk only",
+		Pacer:     "weir's pacer",
+	}
 }
 
 // paths lists the paths of one line, in order.
@@ -39,7 +41,7 @@ func (e Expected) Lines() []string {
 	var lines, held, not []string
 	for _, m := range []Mechanism{Throttle, Writeback, Volume, Pacer} {
 		if names := namesOf(paths, func(b By) bool { return b.Holds() && b.Mechanism == m }); names != "" {
-			held = append(held, names+" by "+mechanismWords[m])
+			held = append(held, names+" by "+mechanismWords()[m])
 		}
 	}
 	reasons := map[string]bool{}

@@ -14,16 +14,18 @@ type Explanation struct {
 }
 
 // explaining are the codes of the findings that can be behind what could not be told.
-var explaining = map[Reason][]string{
-	Slow:   {"parent-stricter", "limit-above", "io-cost", "io-latency", "overlay-synchronous", "limit-below-slice", "kernel-bug"},
-	Few:    {"limit-below-slice", "large-requests"},
-	Large:  {"large-writeback", "large-requests", "limit-below-slice"},
-	Others: {"foreign-inode", "inode-not-known"},
-	Cache:  {"cached"},
-	Hung:   {"slow-drain"},
-	Killed: {"slow-drain"},
+func explaining() map[Reason][]string {
+	return map[Reason][]string{
+		Slow:   {"parent-stricter", "limit-above", "io-cost", "io-latency", "overlay-synchronous", "limit-below-slice", "kernel-bug"},
+		Few:    {"limit-below-slice", "large-requests"},
+		Large:  {"large-writeback", "large-requests", "limit-below-slice"},
+		Others: {"foreign-inode", "inode-not-known"},
+		Cache:  {"cached"},
+		Hung:   {"slow-drain"},
+		Killed: {"slow-drain"},
 
-	Unwritten: {"ext4-data-journal"},
+		Unwritten: {"ext4-data-journal"},
+	}
 }
 
 // running are the codes of findings about a writer that is ahead of the disk.
@@ -69,7 +71,7 @@ func (x Explanation) explain(row Row, observed bool) (findings []int, warning st
 	case observed && row.Reason == Slow:
 		return nil, "" // the target itself did no more
 	}
-	return coded(explaining[row.Reason]), ""
+	return coded(explaining()[row.Reason]), ""
 }
 
 // has reports whether a finding is about the place.

@@ -38,7 +38,7 @@ func (c call) bits() uint8 {
 // callsOf returns the system calls of some kinds, by number. sendfile(2) can be a read or a
 // write, which shows only when it runs. splice(2) from a file to a pipe is not included.
 func callsOf(kinds []Kind) (all [callsMax]uint8) {
-	for number, c := range systemCalls {
+	for number, c := range systemCalls() {
 		for _, k := range kinds {
 			if c.kind == k || c.sendfile && k == Read || c.aio && k != Fault {
 				all[number] = c.bits()

@@ -133,7 +133,7 @@ const (
 
 // configure writes the settings into the object.
 func (t *Tracer) configure(o Options) error {
-	if len(systemCalls) == 0 {
+	if len(systemCalls()) == 0 {
 		return unavailable("weir does not know the system calls of "+runtime.GOARCH, "it traces on amd64 and arm64")
 	}
 	places, err := readPlaces("/")

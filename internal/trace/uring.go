@@ -5,18 +5,20 @@ import "slices"
 // opcodes are io_uring's requests that do I/O to files, by number
 // (include/uapi/linux/io_uring.h). READ_MULTISHOT is left out: it does not work on files of a
 // disk.
-var opcodes = map[int]call{
-	1:  {kind: Read},  // READV
-	2:  {kind: Write}, // WRITEV
-	3:  {kind: Fsync}, // FSYNC
-	4:  {kind: Read},  // READ_FIXED
-	5:  {kind: Write}, // WRITE_FIXED
-	8:  {kind: Fsync}, // SYNC_FILE_RANGE
-	22: {kind: Read},  // READ
-	23: {kind: Write}, // WRITE
-	30: {kind: Write}, // SPLICE
-	60: {kind: Read},  // READV_FIXED
-	61: {kind: Write}, // WRITEV_FIXED
+func opcodes() map[int]call {
+	return map[int]call{
+		1:  {kind: Read},  // READV
+		2:  {kind: Write}, // WRITEV
+		3:  {kind: Fsync}, // FSYNC
+		4:  {kind: Read},  // READ_FIXED
+		5:  {kind: Write}, // WRITE_FIXED
+		8:  {kind: Fsync}, // SYNC_FILE_RANGE
+		22: {kind: Read},  // READ
+		23: {kind: Write}, // WRITE
+		30: {kind: Write}, // SPLICE
+		60: {kind: Read},  // READV_FIXED
+		61: {kind: Write}, // WRITEV_FIXED
+	}
 }
 
 // opcodesMax is OPCODES_MAX of bpf/trace.h.
@@ -24,7 +26,7 @@ const opcodesMax = 64
 
 // opcodesOf returns the requests of some kinds, by number.
 func opcodesOf(kinds []Kind) (all [opcodesMax]uint8) {
-	for number, c := range opcodes {
+	for number, c := range opcodes() {
 		if slices.Contains(kinds, c.kind) {
 			all[number] = c.bits()
 		}

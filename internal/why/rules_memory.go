@@ -148,7 +148,9 @@ func runsAhead(f Facts) []Finding {
 // writebackRequests are the largest that file systems were seen to write back in: ext4
 // ends one at 8 MiB (MAX_WRITEPAGES_EXTENT_LEN), XFS does not. The throttle delays each
 // as a whole, and lets it through as a whole.
-var writebackRequests = map[string]uint64{"ext4": 8 << 20, "xfs": 30 << 20}
+func writebackRequests() map[string]uint64 {
+	return map[string]uint64{"ext4": 8 << 20, "xfs": 30 << 20}
+}
 
 // largeWriteback: a buffered write reaches the disk in bursts that are seconds apart.
 func largeWriteback(f Facts) []Finding {
@@ -161,7 +163,7 @@ func largeWriteback(f Facts) []Finding {
 		if !ok || !p.Writeback || p.FS == nil || d.strict(rate) {
 			continue
 		}
-		request := writebackRequests[p.FS.FSType]
+		request := writebackRequests()[p.FS.FSType]
 		if drainTime(request, rate) < time.Second {
 			continue
 		}

@@ -11,33 +11,35 @@ import (
 )
 
 // remedies are what a user of the command line can do. %[1]s is the remedy's target.
-var remedies = map[fault.Do]string{
-	fault.LimitAll:     "add --whole-cgroup to limit them all, or start the command with weir run",
-	fault.LimitRoot:    "add --whole-cgroup if you mean that",
-	fault.NameDevice:   "name a device with --on",
-	fault.NameDisk:     "name a disk with --on",
-	fault.NameUnit:     "leave out --persist, or name a systemd unit",
-	fault.NameService:  "leave out --persist, or name a service or a slice",
-	fault.DoNotKeep:    "leave out --persist",
-	fault.GiveUnitFile: "leave out --persist, or give it a unit file",
-	fault.DropHold:     "leave out --hold or --persist",
-	fault.Keep:         "add --persist to keep it",
-	fault.KeepOnRecord: "add --persist to have weir restore set it again",
-	fault.KeepAtStart:  "add --persist to set it at each start",
-	fault.KeepChange:   "add --persist to change it",
-	fault.Clear:        "weir clear removes it",
-	fault.RestoreBoot:  "to have systemd run that at boot: weir restore --at-boot",
-	fault.SetAgain:     "weir set %[1]s again does",
-	fault.HoldAgain:    "to hold buffered writes again, repeat weir set %[1]s",
-	fault.HoldForeign:  "to hold writes to other groups' files again, repeat weir set %[1]s",
-	fault.Mend:         "weir why %[1]s --mend moves it to %[1]s's group",
-	fault.AskWhy:       "weir why %[1]s says what helps",
-	fault.Save:         "weir set %[1]s --persist saves one",
+func remedies() map[fault.Do]string {
+	return map[fault.Do]string{
+		fault.LimitAll:     "add --whole-cgroup to limit them all, or start the command with weir run",
+		fault.LimitRoot:    "add --whole-cgroup if you mean that",
+		fault.NameDevice:   "name a device with --on",
+		fault.NameDisk:     "name a disk with --on",
+		fault.NameUnit:     "leave out --persist, or name a systemd unit",
+		fault.NameService:  "leave out --persist, or name a service or a slice",
+		fault.DoNotKeep:    "leave out --persist",
+		fault.GiveUnitFile: "leave out --persist, or give it a unit file",
+		fault.DropHold:     "leave out --hold or --persist",
+		fault.Keep:         "add --persist to keep it",
+		fault.KeepOnRecord: "add --persist to have weir restore set it again",
+		fault.KeepAtStart:  "add --persist to set it at each start",
+		fault.KeepChange:   "add --persist to change it",
+		fault.Clear:        "weir clear removes it",
+		fault.RestoreBoot:  "to have systemd run that at boot: weir restore --at-boot",
+		fault.SetAgain:     "weir set %[1]s again does",
+		fault.HoldAgain:    "to hold buffered writes again, repeat weir set %[1]s",
+		fault.HoldForeign:  "to hold writes to other groups' files again, repeat weir set %[1]s",
+		fault.Mend:         "weir why %[1]s --mend moves it to %[1]s's group",
+		fault.AskWhy:       "weir why %[1]s says what helps",
+		fault.Save:         "weir set %[1]s --persist saves one",
+	}
 }
 
 // Remedy spells what a user of the command line can do; empty for the zero Remedy.
 func Remedy(r fault.Remedy) string {
-	words := remedies[r.Do]
+	words := remedies()[r.Do]
 	if strings.Contains(words, "%[1]s") {
 		return fmt.Sprintf(words, r.Target)
 	}

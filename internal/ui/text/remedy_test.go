@@ -49,7 +49,7 @@ func TestError(t *testing.T) {
 
 // Each thing to do has words, and they name the target where they need one.
 func TestRemedies(t *testing.T) {
-	for do := range remedies {
+	for do := range remedies() {
 		if Remedy(fault.Remedy{Do: do, Target: "unit:x"}) == "" {
 			t.Errorf("%s has no words", do)
 		}
