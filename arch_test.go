@@ -39,7 +39,7 @@ var layers = [][]string{
 	{"internal/host"},
 	{"internal/keep", "internal/host/hosttest"},
 	{"internal/demo", "internal/explain", "internal/mend", "internal/prove", "internal/trace", "internal/limiting"},
-	{"internal/latency", "internal/space"},
+	{"internal/latency", "internal/running", "internal/space"},
 	{"internal/api", "internal/api/apitest"},
 	{"internal/cli"},
 	{"internal/ui", "internal/ui/plot", "internal/ui/tui", "internal/cli/mantest"},

@@ -21,7 +21,7 @@ import (
 // documents are all that weir prints with --json.
 func documents() map[string]any {
 	return map[string]any{
-		cli.SchemaOf("run").Schema:             &runDocument{},
+		cli.SchemaOf("run").Schema:             &api.Run{},
 		cli.SchemaOf("set").Schema:             &api.Set{},
 		cli.SchemaOf("clear").Schema:           &api.Set{},
 		cli.SchemaOf("show").Schema:            &api.Show{},

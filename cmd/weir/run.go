@@ -1,23 +1,23 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/place"
+	"github.com/weir-io/weir/internal/running"
+	"github.com/weir-io/weir/internal/ui/text"
 )
 
 func newRun(a *app) *cobra.Command {
-	var limits cli.Limits
-	var memory, name string
-	var how limit.Hold
-	var dryRun bool
+	var o runOptions
 	cmd := &cobra.Command{
 		Use:   "run [LIMITS] [--on PATH|DEVICE]... [--memory SIZE] [--name NAME] -- COMMAND...",
 		Short: "Run a command under a limit",
@@ -42,128 +42,110 @@ func newRun(a *app) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o := launch.Options{Name: name, Command: strings.Join(args, " ")}
-			return a.run(cmd, args, limits, memory, how, o, dryRun)
+			return a.run(cmd.Context(), args, o)
 		},
 	}
 	cmd.Flags().SetInterspersed(false)
-	limits.Register(cmd.Flags())
-	cmd.Flags().StringVar(&memory, "memory", "", "limit the command's memory, including its page cache, to `SIZE`, such as 512MiB")
-	cmd.Flags().StringVar(&name, "name", "", "`NAME` of the cgroup (default: chosen by weir)")
-	cli.HoldFlag(cmd.Flags(), &how, limit.HoldAuto)
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print each file and line that would be written, and change nothing")
+	o.limits.Register(cmd.Flags())
+	cmd.Flags().StringVar(&o.memory, "memory", "", "limit the command's memory, including its page cache, to `SIZE`, such as 512MiB")
+	cmd.Flags().StringVar(&o.name, "name", "", "`NAME` of the cgroup (default: chosen by weir)")
+	cli.HoldFlag(cmd.Flags(), &o.hold, limit.HoldAuto)
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "print each file and line that would be written, and change nothing")
 	a.cgroupFlag(cmd)
 	return cmd
 }
 
-// memoryMin: a smaller limit is a mistake, because no program can start with it. (In a systemd
-// scope there must also be room for a weir, which waits there.)
-const memoryMin = 1_000_000
+// runOptions are the flags of weir run.
+type runOptions struct {
+	limits       cli.Limits
+	memory, name string
+	hold         limit.Hold
+	dryRun       bool
+}
 
-func (a *app) run(cmd *cobra.Command, args []string, limits cli.Limits, memory string, how limit.Hold, o launch.Options, dryRun bool) error {
-	ctx := cmd.Context()
-	onLimits, err := limits.Resolve()
+// request is what the flags ask for.
+func (o *runOptions) request(a *app, args []string) (r running.Request, err error) {
+	r = running.Request{Command: args, Hold: o.hold, Name: o.name}
+	if r.Asked, err = o.limits.Resolve(); err != nil {
+		return r, err
+	}
+	if o.memory != "" {
+		if r.Memory, err = limit.ParseSize(o.memory); err != nil {
+			return r, cli.Usagef("--memory: %v", err)
+		}
+		if r.Memory < running.MemoryLeast {
+			return r, cli.Usagef("--memory %s: a command needs at least %d kB", o.memory, running.MemoryLeast/1000)
+		}
+	}
+	if err := launch.CheckName(o.name); err != nil {
+		return r, cli.Usagef("--name %v", err)
+	}
+	if r.Version, err = a.want(); err != nil {
+		return r, err
+	}
+	err = launch.Find(args[0])
+	if err != nil && isUnit(args[0]) {
+		return r, cli.Usagef("run: %q is no command; write a rate as one word, such as --write 10%s", args[0], args[0])
+	}
+	return r, err
+}
+
+func (a *app) run(ctx context.Context, args []string, o runOptions) error {
+	r, err := o.request(a, args)
 	if err != nil {
 		return err
 	}
-	if memory != "" {
-		if o.MemoryMax, err = limit.ParseSize(memory); err != nil {
-			return cli.Usagef("--memory: %v", err)
-		}
-		if o.MemoryMax < memoryMin {
-			return cli.Usagef("--memory %s: a command needs at least %d kB", memory, memoryMin/1000)
-		}
-	}
-	if err := launch.CheckName(o.Name); err != nil {
-		return cli.Usagef("--name %v", err)
-	}
-	if o.Version, err = a.want(); err != nil {
-		return err
-	}
-	if err := launch.Find(args[0]); err != nil {
-		if isUnit(args[0]) {
-			return cli.Usagef("run: %q is no command; write a rate as one word, such as --write 10%s", args[0], args[0])
-		}
-		return err
-	}
-	if len(onLimits) == 0 && memory == "" {
+	if len(r.Asked) == 0 && r.Memory == 0 {
 		a.out.Say("no limit is named, so the command runs without one; add --read, --write, --read-iops or --write-iops")
 	}
 	if _, err := a.io(); err != nil {
 		return err
 	}
-	places, err := a.place(ctx, onLimits, []int{0})
+	run, err := running.Prepare(ctx, a.host, r)
+	a.sayNotes(run.Notes)
 	if err != nil {
 		return err
 	}
-	o.Changes, o.Linger = place.Changes(places), true
-	host := a.launchHost()
-	group, steps, err := host.Plan(o)
-	if err != nil {
-		return err
-	}
-	decided, err := a.deciding().Decide(group, true, places, how)
-	if err != nil {
-		return err
-	}
-	if dryRun {
-		if steps, err = withPace(host, group, decided, steps); err != nil {
+	if o.dryRun {
+		steps, err := run.Steps()
+		if err != nil {
 			return err
 		}
-		a.explain(decided)
+		a.explain(run.Decided)
 		return a.dryRun("run", steps)
 	}
 	ctx, signals := launch.Catch(ctx)
 	defer signals.Stop()
-	o.Then = func(room *launch.Room) (err error) {
-		decided, err = a.pace(host, room, decided)
-		return err
-	}
-	room, err := host.Prepare(ctx, o)
+	notes, err := run.Ready(ctx)
+	a.sayNotes(notes)
 	if err != nil {
 		return err
 	}
-	decided = a.holdEscapes(host, room, decided)
-	a.explain(decided)
-	if decided.Paced != nil && readsShort(args) {
-		a.out.Say("note: the pacer's pauses cut reads of /dev/zero and /dev/urandom short, so dd writes less than you asked for; add iflag=fullblock")
-	}
-	a.sayDrain(room.IO, decided)
-	watcher := a.watchEscapes(room.IO, decided)
-	defer closeWatcher(watcher)
-	result, err := host.Run(ctx, room, launch.Command{Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Signals: signals,
-		Rules: tallied(decided), Watcher: watcher})
-	if decided.Escapes != nil {
-		result.Stops = a.stopsOf(room.IO)
-	}
-	left, closing := room.Close()
-	switch left {
-	case launch.LeftProcesses:
-		a.out.Say("processes of the command are still running in %s; weir removes the group when they have exited", room.IO.Path())
-	case launch.LeftQueued:
-		a.out.Say("some of its writes still wait in the kernel for the limit: weir keeps the group and its limit until they are written, in about %s", cli.Duration(result.Queued))
-	}
-	if left != launch.LeftNothing {
-		closing = errors.Join(closing, launch.SweepLater())
-	}
-	if result.Starved && o.MemoryMax > 0 {
-		a.out.Say("killed: out of memory (limit %s)", limit.FormatSize(o.MemoryMax))
-	}
-	if err == nil {
-		err = a.reportRun(room, decided, args[0], result)
-		if left == launch.LeftDirty && decided.Binds() && result.Dirty != nil {
-			a.out.Say("%s of its writes are still in memory: weir keeps the group and its limit until they are written", limit.FormatMeasured(float64(*result.Dirty)))
+	a.explain(run.Decided)
+	a.sayNotes(run.Known())
+	report, err := run.Do(ctx, running.Streams{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Signals: signals})
+	return a.afterRun(r, report, err)
+}
+
+// afterRun says what the command did, and ends as it did.
+func (a *app) afterRun(r running.Request, report running.Report, err error) error {
+	text.RunLeft(&a.out, report, r.Memory)
+	if report.Complete {
+		text.Run(&a.out, report)
+		if a.out.JSON {
+			err = errors.Join(a.out.Document(api.RunOf(report)), err)
 		}
+		text.RunDirty(&a.out, report)
 	}
-	if err = errors.Join(err, closing); !result.Ended {
+	if !report.Ended {
 		return err
 	}
 	// Once the command has run, its status is what weir ends with.
 	if err != nil {
 		a.out.Fail(err)
 	}
-	if result.Status != 0 {
-		return &cli.StatusError{Status: result.Status}
+	if report.Status != 0 {
+		return &cli.StatusError{Status: report.Status}
 	}
 	return nil
 }
