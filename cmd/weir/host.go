@@ -7,24 +7,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weir-io/weir/internal/api"
-	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/host"
-	"github.com/weir-io/weir/internal/launch"
-	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/limiting"
 	"github.com/weir-io/weir/internal/note"
 	"github.com/weir-io/weir/internal/place"
-	"github.com/weir-io/weir/internal/plain"
-	"github.com/weir-io/weir/internal/state"
-	"github.com/weir-io/weir/internal/systemd"
 	"github.com/weir-io/weir/internal/target"
-	"github.com/weir-io/weir/internal/target/containerd"
 	"github.com/weir-io/weir/internal/target/engine"
-	"github.com/weir-io/weir/internal/target/pod"
-	"github.com/weir-io/weir/internal/target/vm"
 	"github.com/weir-io/weir/internal/ui/text"
 )
 
@@ -36,10 +27,6 @@ type app struct {
 	version string // --cgroup
 
 	host *host.Host // once it is open
-
-	fs    *cgroupfs.FS // host's
-	state state.Dir    // host's
-
 }
 
 // cgroupFlag adds --cgroup to a verb.
@@ -82,7 +69,7 @@ func (a *app) open() error {
 	if err != nil {
 		return err
 	}
-	a.host, a.fs, a.state = h, h.FS, h.State
+	a.host = h
 	if err := h.Sweep(); err != nil {
 		a.out.Say("clean up after a killed weir: %v", err)
 	}
@@ -119,47 +106,11 @@ func (a *app) limits() (limiting.Manager, error) {
 	return limiting.Manager{Host: a.host}, err
 }
 
-// The parts of the host, for verbs that have not moved into the core yet.
-func (a *app) kinds(h *cgroupfs.Hierarchy) []target.Kind        { return a.host.Kinds(h) }
-func (a *app) pods(h *cgroupfs.Hierarchy) pod.Kind              { return a.host.Pods(h) }
-func (a *app) containerd(h *cgroupfs.Hierarchy) containerd.Kind { return a.host.Containerd(h) }
-func (a *app) machines(h *cgroupfs.Hierarchy) vm.Kind           { return a.host.Machines(h) }
-func (a *app) containers(m engine.Maker, h *cgroupfs.Hierarchy) engine.Kind {
-	return a.host.Containers(m, h)
-}
-
-func (a *app) launchHost() launch.Host { return a.host.Launch() }
-
-func (a *app) deciding() place.Host { return a.host.Deciding() }
-
-// holder puts rules into force; before the host is open it has none to take back.
-func (a *app) holder() hold.Holder {
-	if a.host == nil {
-		return hold.Holder{Connect: systemd.Connect}
-	}
-	return a.host.Holder()
-}
-
-// place finds the devices of limits. Those without a place go on every disk that the mounts
-// of some processes are on; 0 is weir itself.
-func (a *app) place(ctx context.Context, asked []limit.Asked, views []int) ([]place.Placed, error) {
-	all, skipped, err := place.Place(ctx, blkdev.New(a.root), asked, views)
-	for _, s := range skipped {
-		a.out.Say("note: no limit on %s: %s", plain.Brief(s.Mount.Point), s.Reason)
-	}
-	return all, err
-}
-
 // sayNotes says what the core has to say beside a result.
 func (a *app) sayNotes(notes []note.Note) { text.Notes(&a.out, notes) }
 
 // explain says what is expected to hold.
 func (a *app) explain(d place.Decision) { text.Decision(&a.out, d) }
-
-// sayDrain warns of limits on writes under which the memory of a group fills with dirty data.
-func (a *app) sayDrain(g cgroupfs.Group, d place.Decision) {
-	a.sayNotes(limiting.Drain(a.host, g, limiting.MemoryOf(g), d))
-}
 
 // dryRun prints what would be done.
 func (a *app) dryRun(verb string, steps []hold.Step) error {

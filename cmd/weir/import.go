@@ -13,7 +13,8 @@ import (
 	"github.com/weir-io/weir/internal/cgconfig"
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/cli"
-	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/limiting"
+	"github.com/weir-io/weir/internal/ui/text"
 )
 
 func newImport(a *app) *cobra.Command {
@@ -139,7 +140,11 @@ func (a *app) sayNested(groups []cgconfig.Group) {
 
 // apply sets what the file gives one group, as weir set does.
 func (a *app) apply(ctx context.Context, g cgconfig.Group) error {
-	quiet := *a
-	quiet.out.JSON = false // the document is import's
-	return quiet.setLimits(ctx, g.Target(), g.Limits, setOptions{hold: limit.HoldAuto})
+	manager, err := a.limits()
+	if err != nil {
+		return err
+	}
+	result, err := manager.Set(ctx, limiting.Request{Target: g.Target(), Asked: g.Limits, Foreign: !a.out.Quiet})
+	a.sayResult(result, err)
+	return text.Error(err)
 }

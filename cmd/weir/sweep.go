@@ -23,7 +23,7 @@ func newSweep(a *app) *cobra.Command {
 			if err := a.open(); err != nil {
 				return err
 			}
-			return launch.SweepUntilEmpty(cmd.Context(), a.state, a.fs, sweepEvery)
+			return launch.SweepUntilEmpty(cmd.Context(), a.host.State, a.host.FS, sweepEvery)
 		},
 	}
 }

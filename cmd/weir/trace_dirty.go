@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-io/weir/internal/api"
+	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/dirty"
 	"github.com/weir-io/weir/internal/launch"
@@ -21,17 +22,18 @@ func (a *app) traceDirty(ctx context.Context, args []string, window time.Duratio
 		return cli.Usagef("--for %s: write 100ms to %s", window, traceForMost)
 	}
 	var of *target.Target
+	var groups *cgroupfs.FS // not needed without a target
 	if len(args) == 1 {
 		t, err := a.target(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		of = &t
+		of, groups = &t, a.host.FS
 	}
 	ctx, signals := launch.Catch(ctx)
 	defer signals.Stop()
 	progress := cli.NewProgress(os.Stderr)
-	r, err := dirty.Look(ctx, a.root, a.fs, of, window, func(now dirty.Reading) {
+	r, err := dirty.Look(ctx, a.root, groups, of, window, func(now dirty.Reading) {
 		progress.Show(now.Host.String()+" dirty on the host", min(1, now.At.Seconds()/window.Seconds()))
 	})
 	progress.Clear()

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"strings"
@@ -10,21 +9,10 @@ import (
 	"github.com/weir-io/weir/internal/plain"
 )
 
-// unitDir is where weir puts units of its own.
-const unitDir = keep.UnitDir
-
 // boot is weir's own units for a verb, "restore --at-boot".
 func (a *app) boot(feature string) keep.Boot {
 	verb, _, _ := strings.Cut(feature, " --at-boot")
 	return keep.Boot{Root: a.root, Feature: feature, Instead: "have what starts this host call weir " + verb}
-}
-
-func (a *app) installUnits(ctx context.Context, feature string, texts map[string]string) error {
-	return a.boot(feature).Install(ctx, texts)
-}
-
-func (a *app) removeUnits(ctx context.Context, feature string, names ...string) error {
-	return a.boot(feature).Remove(ctx, names...)
 }
 
 // ownPath is the path of this weir, for systemd to run.

@@ -10,9 +10,8 @@ import (
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/limiting"
 	"github.com/weir-io/weir/internal/space"
-	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/ui/text"
 )
 
 func newVolume(a *app) *cobra.Command {
@@ -58,7 +57,7 @@ func (a *app) openVolumes() (space.Volumes, error) {
 	if err := a.open(); err != nil {
 		return space.Volumes{}, err
 	}
-	return space.OpenVolumes(a.host, func(t target.Target) error { return limiting.Alone(t, false) })
+	return space.OpenVolumes(a.host)
 }
 
 // reportVolumes ends a verb that changed some.
@@ -80,18 +79,12 @@ func limitOf(limits cli.Limits) (limit.Limit, error) {
 
 // limitTargets sets the limit of a mounted volume on the targets that shall have it too. If the
 // volume's limit is being changed, it includes the removed rates.
-func (a *app) limitTargets(ctx context.Context, v space.Volume, l limit.Limit) error {
-	if l.IsZero() {
-		return nil
+func (a *app) limitTargets(ctx context.Context, volumes space.Volumes, v space.Volume, l limit.Limit) (err error) {
+	for _, one := range volumes.LimitTargets(ctx, v, l, !a.out.Quiet) {
+		a.sayResult(one.Result, one.Err)
+		err = text.Error(one.Err)
 	}
-	quiet := *a
-	quiet.out.JSON = false
-	for _, spec := range v.For {
-		if err := quiet.setLimits(ctx, spec, []limit.Asked{{On: v.Mount, Limit: l}}, setOptions{hold: limit.HoldAuto}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return err
 }
 
 // forLimited refuses targets without a limit for them.

@@ -95,13 +95,13 @@ func (a *app) volumeCreate(ctx context.Context, what string, o volumeOptions) er
 	if err != nil {
 		return inFlags(err)
 	}
-	return a.afterVolume(ctx, made)
+	return a.afterVolume(ctx, volumes, made)
 }
 
 // afterVolume says what has become of a volume, and limits those that it is for.
-func (a *app) afterVolume(ctx context.Context, made space.Made) error {
+func (a *app) afterVolume(ctx context.Context, volumes space.Volumes, made space.Made) error {
 	text.VolumeMade(&a.out, made)
-	if err := a.limitTargets(ctx, made.Volume, made.Limit); err != nil {
+	if err := a.limitTargets(ctx, volumes, made.Volume, made.Limit); err != nil {
 		return fmt.Errorf("volume %s is up, but not all its targets (--for) are limited: %w", made.Name, err)
 	}
 	if err := a.refreshBoot(ctx); err != nil {
@@ -143,7 +143,7 @@ func newVolumeAdopt(a *app) *cobra.Command {
 			if err != nil {
 				return inFlags(err)
 			}
-			return a.afterVolume(cmd.Context(), made)
+			return a.afterVolume(cmd.Context(), volumes, made)
 		},
 	}
 	o.registerLimits(cmd)
@@ -195,7 +195,7 @@ func (a *app) volumeSet(ctx context.Context, what string, l limit.Limit, targets
 		return a.reportVolumes(made.Volume)
 	}
 	text.VolumeMade(&a.out, made)
-	if err := a.limitTargets(ctx, made.Volume, made.Limit.Overlay(l)); err != nil {
+	if err := a.limitTargets(ctx, volumes, made.Volume, made.Limit.Overlay(l)); err != nil {
 		return fmt.Errorf("volume %s: not all its targets (--for) are limited: %w", made.Name, err)
 	}
 	return a.reportVolumes(made.Volume)

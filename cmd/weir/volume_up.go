@@ -105,7 +105,7 @@ func (a *app) volumeUp(ctx context.Context, volumes space.Volumes, names []strin
 			continue
 		}
 		text.VolumeMade(&a.out, made)
-		if err := a.limitTargets(ctx, made.Volume, made.Limit); err != nil { // it may start later
+		if err := a.limitTargets(ctx, volumes, made.Volume, made.Limit); err != nil { // it may start later
 			a.out.Say("warning: volume %s: %v; when that is mended: weir volume up %s", made.Name, err, made.Name)
 		}
 	}

@@ -84,7 +84,7 @@ func (a *app) why(ctx context.Context, subject string, o whyOptions) error {
 	}
 	var mended []api.Moved
 	if o.mend {
-		jobs, err := mend.JobsOf(a.fs, *q.Target, facts)
+		jobs, err := mend.JobsOf(a.host.FS, *q.Target, facts)
 		var unkept *mend.UnkeptError
 		if errors.As(err, &unkept) {
 			return fmt.Errorf("%w; weir why %s says why", err, unkept.Target)

@@ -83,3 +83,12 @@ func resultOf(t target.Target) Result {
 func (r Result) Describe() string {
 	return fmt.Sprintf("%s (cgroup %s, %s, owner %s)", r.Target, r.Path, r.Version, r.Owner)
 }
+
+// Set prepares a request and applies it. The result has what was noted until an error, too.
+func (m Manager) Set(ctx context.Context, r Request) (Result, error) {
+	change, err := m.PrepareSet(ctx, r)
+	if err != nil {
+		return Result{Noted: NotesOf(err)}, err
+	}
+	return change.Apply(ctx)
+}

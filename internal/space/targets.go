@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/weir-io/weir/internal/fault"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/limiting"
 	"github.com/weir-io/weir/internal/target/unit"
 )
 
@@ -30,7 +32,7 @@ func (v Volumes) checkTargets(ctx context.Context, specs []string) error {
 		if err != nil {
 			return err
 		}
-		if err := v.alone(t); err != nil {
+		if err := limiting.Alone(t, false); err != nil {
 			return err
 		}
 		if t.Group.IsRoot() {
@@ -38,4 +40,27 @@ func (v Volumes) checkTargets(ctx context.Context, specs []string) error {
 		}
 	}
 	return nil
+}
+
+// A Limited is what came of the limit of a volume on one of the targets that it is for.
+type Limited struct {
+	Result limiting.Result
+	Err    error // why it is not limited; the result has what was noted until then
+}
+
+// LimitTargets sets a limit of a volume that is up on the targets that the volume is for, up to
+// the first that cannot be limited. If the volume's own limit is being changed, l includes the
+// removed rates. foreign looks for files of other groups that the targets write to.
+func (v Volumes) LimitTargets(ctx context.Context, of Volume, l limit.Limit, foreign bool) (all []Limited) {
+	if l.IsZero() {
+		return nil
+	}
+	m := limiting.Manager{Host: v.Host}
+	for _, spec := range of.For {
+		r, err := m.Set(ctx, limiting.Request{Target: spec, Asked: []limit.Asked{{On: of.Mount, Limit: l}}, Foreign: foreign})
+		if all = append(all, Limited{r, err}); err != nil {
+			break
+		}
+	}
+	return all
 }

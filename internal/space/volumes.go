@@ -15,7 +15,6 @@ import (
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/loopdev"
-	"github.com/weir-io/weir/internal/target"
 	"github.com/weir-io/weir/internal/volume"
 )
 
@@ -23,7 +22,6 @@ import (
 type Volumes struct {
 	Host  *host.Host
 	store volume.Store
-	alone func(target.Target) error // refuses a process that shares its group
 }
 
 // A Volume is a volume as it is now.
@@ -62,7 +60,7 @@ func MayUseVolumes() error {
 
 // OpenVolumes opens the volumes of a host for changes. A host whose kernel limits nothing has
 // volumes without limits.
-func OpenVolumes(h *host.Host, alone func(target.Target) error) (Volumes, error) {
+func OpenVolumes(h *host.Host) (Volumes, error) {
 	if !h.IsOwn() {
 		return Volumes{}, &fault.Unsupported{Feature: "volume", Reason: "volumes are this host's"}
 	}
@@ -74,7 +72,7 @@ func OpenVolumes(h *host.Host, alone func(target.Target) error) (Volumes, error)
 	if err != nil && !errors.As(err, &none) {
 		return Volumes{}, err
 	}
-	v := Volumes{h, h.Volumes(io), alone}
+	v := Volumes{h, h.Volumes(io)}
 	if none != nil {
 		v.store.IO, v.store.WhyNone = nil, none
 	}
@@ -149,7 +147,8 @@ func (v Volumes) made(ctx context.Context, one volume.Volume, strict bool) Made 
 }
 
 // Create creates a volume and mounts it. It is taken back completely if the context ends
-// meanwhile. Targets that it is for are to be limited afterwards: see Targets.
+// meanwhile. Targets that it is for are to be limited
+// afterwards: see LimitTargets.
 func (v Volumes) Create(ctx context.Context, spec volume.Spec) (Made, error) {
 	if err := v.checkTargets(ctx, spec.For); err != nil {
 		return Made{}, err
