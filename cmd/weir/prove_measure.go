@@ -7,7 +7,6 @@ import (
 	"os"
 
 	"github.com/weir-io/weir/internal/api"
-	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/load"
@@ -63,13 +62,12 @@ func (a *app) proveRequest(ctx context.Context, args []string, f *proveFlags) (p
 }
 
 func (a *app) measureProof(ctx context.Context, r prove.Request, drawing string) (err error) {
-	sources, err := a.whySources()
-	if err != nil {
-		return err
-	}
-	trial, err := prove.Prepare(ctx, a.host, sources, r)
+	trial, err := prove.Prepare(ctx, a.host, r)
 	defer func() { err = errors.Join(err, trial.Close()) }()
-	a.sayTrial(trial)
+	a.sayNotes(trial.Notes)
+	if trial.Left > 0 {
+		a.out.Say("note: %s more with --all", cli.Plural(trial.Left, "row", "rows"))
+	}
 	if err != nil {
 		return proveRefused(err)
 	}
@@ -77,53 +75,19 @@ func (a *app) measureProof(ctx context.Context, r prove.Request, drawing string)
 	proof, err := trial.Measure(ctx, prove.Prover{Load: []string{"/proc/self/exe", load.Arg}, Stderr: os.Stderr, Progress: progress.Show})
 	progress.Clear()
 	if err != nil {
-		return proveRefused(err)
+		return err
 	}
 	return a.reportProof(proof, text.WhyCommand(r, a.version), drawing)
 }
 
-// sayTrial says what will be measured, and what not.
-func (a *app) sayTrial(t *prove.Trial) {
-	for _, n := range t.Notes {
-		line := n.String()
-		if n.Code == "no-directory" {
-			line += "; name one with --on DIR"
-		}
-		a.out.Say("%s", line)
-	}
-	if t.Left > 0 {
-		a.out.Say("note: %s more with --all", cli.Plural(t.Left, "row", "rows"))
-	}
-}
-
-// proveRefused spells how the user gets round what was refused.
+// proveRefused names the flag of a directory that was refused.
 func proveRefused(err error) error {
 	var none *load.NoDirError
 	var unreachable *prove.UnreachableError
-	var refused *prove.Refusal
-	var full *prove.RoomError
-	switch {
-	case errors.As(err, &none):
-		return cli.Usagef("prove --on %v", none)
-	case errors.As(err, &unreachable):
-		return cli.Usagef("prove --on %v", unreachable)
-	case errors.As(err, &full) && full.ReadOnly:
-		return fmt.Errorf("%w; name a directory with --on", err)
-	case full != nil:
-		return fmt.Errorf("%w; name another directory with --on", err)
-	case !errors.As(err, &refused):
-		return err
+	if errors.As(err, &none) || errors.As(err, &unreachable) {
+		return fmt.Errorf("prove --on %w", err)
 	}
-	u := &cgroupfs.Unsupported{Feature: refused.Feature, Reason: refused.Reason}
-	switch refused.Code {
-	case prove.NoLimit:
-		u.Remedy = "set one with weir set " + refused.Target + " --write 10MB/s, or leave out the target to measure in a new group"
-	case prove.NoSpot:
-		u.Remedy = "name a directory with --on DIR, or watch the target's own I/O with --observe 10s"
-	case prove.NoRows:
-		u.Remedy = "see the notes, and --paths"
-	}
-	return u
+	return err
 }
 
 // reportProof prints the rows, draws them, and ends with the verdict's exit code.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -97,16 +98,8 @@ func (a *app) prepareLatency(ctx context.Context, f *latencyFlags) (p latency.Pr
 	}
 	p, err = latency.Prepare(ctx, a.host, r)
 	var none *load.NoDirError
-	var full *latency.NoRoomError
-	switch {
-	case errors.As(err, &none):
-		return p, cli.Usagef("--latency %v", none)
-	case errors.As(err, &full):
-		u := full.Unsupported()
-		if full.Fits > 0 {
-			u.Remedy = "write --size " + limit.FormatSize(full.Fits) + " or less, or " + u.Remedy
-		}
-		return p, u
+	if errors.As(err, &none) {
+		err = fmt.Errorf("--latency %w", err)
 	}
 	return p, err
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -11,10 +10,8 @@ import (
 	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/explain"
-	"github.com/weir-io/weir/internal/keep"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/mend"
-	"github.com/weir-io/weir/internal/target"
 	"github.com/weir-io/weir/internal/ui/text"
 	"github.com/weir-io/weir/internal/why"
 )
@@ -70,7 +67,10 @@ func (a *app) why(ctx context.Context, subject string, o whyOptions) error {
 	if o.dryRun && !o.mend {
 		return cli.Usagef("why --dry-run: nothing is changed without --mend")
 	}
-	sources, err := a.whySources()
+	if _, err := a.io(); a.host == nil {
+		return err
+	}
+	sources, err := explain.Sources(a.host)
 	if err != nil {
 		return err
 	}
@@ -85,10 +85,6 @@ func (a *app) why(ctx context.Context, subject string, o whyOptions) error {
 	var mended []api.Moved
 	if o.mend {
 		jobs, err := mend.JobsOf(a.host.FS, *q.Target, facts)
-		var unkept *mend.UnkeptError
-		if errors.As(err, &unkept) {
-			return fmt.Errorf("%w; weir why %s says why", err, unkept.Target)
-		}
 		if err != nil {
 			return err
 		}
@@ -122,17 +118,6 @@ func whyStatus(r why.Report) error {
 	return nil
 }
 
-// whySources are the host's.
-func (a *app) whySources() (why.Sources, error) {
-	_, err := a.io()
-	if a.host == nil {
-		return why.Sources{}, err
-	}
-	s, err := a.host.WhySources()
-	s.KeptIn = func(t target.Target) (string, error) { return keep.In(a.host, t) }
-	return s, err
-}
-
 // question makes one of a subject and the flags.
 func (a *app) question(ctx context.Context, subject string, o whyOptions) (q why.Question, err error) {
 	r := explain.Request{Subject: subject, Hold: o.hold}
@@ -147,10 +132,6 @@ func (a *app) question(ctx context.Context, subject string, o whyOptions) (q why
 	}
 	q, notes, err := explain.QuestionOf(ctx, a.host, r)
 	a.sayNotes(notes)
-	var twice *explain.TwicePlacedError
-	if errors.As(err, &twice) {
-		return q, cli.Usagef("why %s: the place is named already; leave out --on %s", twice.Subject, twice.On)
-	}
 	if err == nil && o.mend && q.Target == nil {
 		err = cli.Usagef("why --mend: files are moved to a target's group; name one, such as unit:nginx, pid:4711 or cgroup:/batch, and a file with --on")
 	}

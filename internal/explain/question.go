@@ -49,23 +49,13 @@ func QuestionOf(ctx context.Context, h *host.Host, r Request) (why.Question, []n
 	var there []limit.Asked
 	for _, p := range places {
 		if p.On != "" {
-			return why.Question{}, nil, &TwicePlacedError{r.Subject, p.On}
+			return why.Question{}, nil, fault.With(fault.Misusef("why %s: the place is named already", r.Subject), fault.Remedy{Do: fault.DropPlace, Target: p.On})
 		}
 		p.On = r.Subject
 		there = append(there, p)
 	}
 	return About(nil, there, r.Hold), nil, nil
 }
-
-// A TwicePlacedError says that a request names a place, and limits that name another.
-type TwicePlacedError struct{ Subject, On string }
-
-func (e *TwicePlacedError) Error() string {
-	return "why " + e.Subject + ": the place is named already, and a limit names " + e.On
-}
-
-// Class makes it wrong use.
-func (e *TwicePlacedError) Class() fault.Class { return fault.WrongUse }
 
 // About makes a question about places of a target, or of a group that weir would make. Limits, and
 // what such a group gets, are supposed to be held as hold says.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/host/hosttest"
 	"github.com/weir-io/weir/internal/limit"
@@ -54,9 +55,9 @@ func TestQuestionOf(t *testing.T) {
 
 func TestQuestionRefused(t *testing.T) {
 	h := hosttest.Open(t, "v2", nil, host.Options{})
-	var twice *TwicePlacedError
+	var twice *fault.Remedied
 	_, _, err := QuestionOf(context.Background(), h, Request{Subject: "/data", Asked: []limit.Asked{{On: "/srv"}}})
-	if !errors.As(err, &twice) || *twice != (TwicePlacedError{"/data", "/srv"}) {
+	if !errors.As(err, &twice) || twice.Remedy != (fault.Remedy{Do: fault.DropPlace, Target: "/srv"}) || fault.ClassOf(err) != fault.WrongUse {
 		t.Errorf("a place twice: %v", err)
 	}
 	var unknown *target.NotFound
@@ -72,9 +73,12 @@ func TestQuestionIsAnswered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sources, err := h.WhySources()
+	sources, err := Sources(h)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if sources.KeptIn == nil {
+		t.Error("who keeps limits is not asked")
 	}
 	facts, err := why.Gather(context.Background(), sources, q)
 	if err != nil {

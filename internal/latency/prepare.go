@@ -44,8 +44,8 @@ type Prepared struct {
 	report   Report
 }
 
-// Prepare finds the device of a request, and decides what holds there. Without room for the file,
-// the error is a *NoRoomError; if Dir is none, a *load.NoDirError.
+// Prepare finds the device of a request, and decides what holds there. If Dir is no directory, the
+// error is a *load.NoDirError.
 func Prepare(ctx context.Context, h *host.Host, r Request) (Prepared, error) {
 	p := Prepared{report: Report{Kernel: kernel.Running(), Dir: r.Dir, Size: r.Size, Memory: r.Memory}}
 	chain, err := find(ctx, h, r)
@@ -95,36 +95,21 @@ func find(ctx context.Context, h *host.Host, r Request) (chain blkdev.Chain, err
 	return chain, checkRoom(r.Dir, r.Size, st.Bavail*uint64(st.Bsize))
 }
 
+// checkRoom refuses a file that does not fit. It says which size would, in whole GiB or else MiB.
 func checkRoom(dir string, size, free uint64) error {
 	if free >= size+kept {
 		return nil
 	}
+	unit := uint64(1 << 20)
 	fits := free - min(free, kept)
 	if fits >= 1<<30 {
-		fits = fits >> 30 << 30
-	} else {
-		fits = fits >> 20 << 20
+		unit = 1 << 30
 	}
-	return &NoRoomError{Dir: dir, Size: size, Free: free, Fits: fits}
+	err := &fault.Unsupported{Feature: "write " + limit.FormatSize(size) + " into " + dir,
+		Reason: fmt.Sprintf("the file system has %s free, and weir leaves %s of that free", limit.FormatMeasured(float64(free)), limit.FormatSize(kept))}
+	if fits /= unit; fits == 0 {
+		err.Remedy = "name another directory"
+		return err
+	}
+	return fault.With(err, fault.Remedy{Do: fault.WriteLess, Target: limit.FormatSize(fits * unit)})
 }
-
-// A NoRoomError says that the file of a run does not fit into a file system.
-type NoRoomError struct {
-	Dir        string
-	Size, Free uint64 // bytes
-	// Fits is the size of the largest file that would, in whole GiB or else MiB; 0: none. Bytes.
-	Fits uint64
-}
-
-func (e *NoRoomError) Error() string { return e.Unsupported().Error() }
-
-// Unsupported says the same with a remedy for any front end; one that knows how a size is asked
-// for may put Fits before it.
-func (e *NoRoomError) Unsupported() *cgroupfs.Unsupported {
-	return &cgroupfs.Unsupported{Feature: "write " + limit.FormatSize(e.Size) + " into " + e.Dir,
-		Reason: fmt.Sprintf("the file system has %s free, and weir leaves %s of that free", limit.FormatMeasured(float64(e.Free)), limit.FormatSize(kept)),
-		Remedy: "name another directory"}
-}
-
-// Class makes it what this host cannot do.
-func (e *NoRoomError) Class() fault.Class { return fault.NotPossible }

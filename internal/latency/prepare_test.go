@@ -3,30 +3,41 @@ package latency
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/host/hosttest"
+	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/load"
 )
 
 func TestCheckRoom(t *testing.T) {
 	const mib, gib = 1 << 20, 1 << 30
-	for _, c := range []struct{ size, free, fits uint64 }{
-		{gib, gib + 64*mib - 1, gib - mib}, // whole MiB below a GiB
-		{4 * gib, 3*gib + 64*mib, 3 * gib},
-		{4 * gib, 3*gib + 63*mib, 2 * gib}, // whole GiB from there on
-		{gib, 64 * mib, 0},
-		{gib, 0, 0},
+	for _, c := range []struct {
+		size, free uint64
+		fits       string
+	}{
+		{gib, gib + 64*mib - 1, "1023MiB"}, // whole MiB below a GiB
+		{4 * gib, 3*gib + 64*mib, "3GiB"},
+		{4 * gib, 3*gib + 63*mib, "2GiB"}, // whole GiB from there on
+		{gib, 64 * mib, ""},
+		{gib, 0, ""},
 	} {
-		var full *NoRoomError
 		err := checkRoom("/d", c.size, c.free)
-		if !errors.As(err, &full) || full.Fits != c.fits || fault.ClassOf(err) != fault.NotPossible {
-			t.Errorf("%d of %d free: %+v, want %d to fit", c.size, c.free, full, c.fits)
+		if fault.ClassOf(err) != fault.NotPossible {
+			t.Errorf("%d of %d free: %v", c.size, c.free, err)
 		}
-		if full != nil && full.Fits > 0 && checkRoom("/d", full.Fits, c.free) != nil {
-			t.Errorf("%d of %d free: it does not fit", full.Fits, c.free)
+		var less *fault.Remedied
+		if !errors.As(err, &less) {
+			if c.fits != "" || !strings.HasSuffix(err.Error(), "; name another directory") {
+				t.Errorf("%d of %d free: %v", c.size, c.free, err)
+			}
+			continue
+		}
+		if fits, parsed := limit.ParseSize(less.Remedy.Target); less.Remedy.Do != fault.WriteLess || parsed != nil || strings.ReplaceAll(less.Remedy.Target, " ", "") != c.fits || checkRoom("/d", fits, c.free) != nil {
+			t.Errorf("%d of %d free: %+v, want %s to fit", c.size, c.free, less.Remedy, c.fits)
 		}
 	}
 	if err := checkRoom("/d", gib, gib+64*mib); err != nil {

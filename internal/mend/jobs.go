@@ -10,20 +10,9 @@ import (
 	"github.com/weir-io/weir/internal/why"
 )
 
-// An UnkeptError says that files cannot be moved to a target's group, because the kernel charges
-// all writeback to the root group.
-type UnkeptError struct{ Target string }
-
-func (e *UnkeptError) Error() string {
-	return "move the writeback of files to " + e.Target + ": on this host the kernel charges all writeback to the root group"
-}
-
-// Class makes it what this host cannot do.
-func (e *UnkeptError) Class() fault.Class { return fault.NotPossible }
-
 // JobsOf lists the files that weir why found to be charged to other groups, each with the group
-// that it is moved to. Where all writeback is the root group's, the error is an *UnkeptError; where
-// it could not be read whose it is, it says why.
+// that it is moved to. Where all writeback is the root group's, or it could not
+// be read whose it is, the error says so.
 func JobsOf(groups *cgroupfs.FS, t target.Target, facts why.Facts) ([]Job, error) {
 	var jobs []Job
 	for _, file := range facts.Foreign() {
@@ -44,7 +33,8 @@ func JobsOf(groups *cgroupfs.FS, t target.Target, facts why.Facts) ([]Job, error
 		}
 	}
 	if !kept {
-		return nil, &UnkeptError{t.String()}
+		return nil, fault.With(&fault.Unsupported{Feature: "move the writeback of files to " + t.String(), Reason: "on this host the kernel charges all writeback to the root group"},
+			fault.Remedy{Do: fault.TellWhy, Target: t.String()})
 	}
 	return nil, nil
 }

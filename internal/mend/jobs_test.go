@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/host/hosttest"
 	"github.com/weir-io/weir/internal/inode"
@@ -51,8 +52,8 @@ func TestJobsOf(t *testing.T) {
 func TestJobsRefused(t *testing.T) {
 	h := hosttest.Open(t, "v2", nil, host.Options{})
 	batch := target.Target{Kind: "cgroup", Name: "/batch"}
-	var unkept *UnkeptError
-	if _, err := JobsOf(h.FS, batch, why.Facts{Places: []why.Place{{}}}); !errors.As(err, &unkept) || unkept.Target != "cgroup:/batch" {
+	var unkept *fault.Remedied
+	if _, err := JobsOf(h.FS, batch, why.Facts{Places: []why.Place{{}}}); !errors.As(err, &unkept) || unkept.Remedy != (fault.Remedy{Do: fault.TellWhy, Target: "cgroup:/batch"}) || fault.ClassOf(err) != fault.NotPossible {
 		t.Errorf("where all writeback is the root group's: %v", err)
 	}
 	cannot := errors.New("no BPF")

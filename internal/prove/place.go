@@ -67,7 +67,7 @@ func (p Place) Entangled() bool { return p.FS != nil && p.FS.FSType == "btrfs" }
 const keep = 64 * mega
 
 // Room returns how many bytes a proof may use of the place: half of the free space, and nothing
-// of the last 64 MiB. If that is too little, the error is a *RoomError.
+// of the last 64 MiB.
 func (p Place) Room() (int64, error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(p.folder(), &st); err != nil {
@@ -76,7 +76,7 @@ func (p Place) Room() (int64, error) {
 	free := int64(st.Bavail) * st.Bsize
 	room := (free - keep) / 2
 	if readOnly := st.Flags&unix.ST_RDONLY != 0; readOnly || room < 4*mega {
-		return 0, &RoomError{Dir: p.Dir, ReadOnly: readOnly, Free: free}
+		return 0, noRoom(p.Dir, readOnly, free)
 	}
 	return min(room, 1<<30), nil
 }

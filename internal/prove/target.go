@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/note"
 	"github.com/weir-io/weir/internal/pacer"
 )
@@ -44,7 +45,8 @@ func (t *Trial) findTarget(ctx context.Context) error {
 				return err
 			}
 			if !reached {
-				t.notice("no-directory", "%s (%s) is limited, but weir finds no directory of the target on it where it can create a file", at.Device.Node, binding.Device)
+				t.Notes = append(t.Notes, note.Noticef("no-directory", "%s (%s) is limited, but weir finds no directory of the target on it where it can create a file",
+					at.Device.Node, binding.Device).With(fault.Remedy{Do: fault.NameOne}))
 				continue
 			}
 			t.closing = append(t.closing, func() error {
@@ -55,7 +57,7 @@ func (t *Trial) findTarget(ctx context.Context) error {
 		t.places = append(t.places, at)
 	}
 	if len(t.places) == 0 {
-		return &Refusal{Code: NoSpot, Target: t.request.Target.String(), Feature: "prove " + t.request.Target.String(), Reason: "weir can create a file on none of its limited devices"}
+		return refused(t.request.Target.String(), "weir can create a file on none of its limited devices", fault.NameSpot)
 	}
 	if t.request.Observe == 0 {
 		t.Notes = append(t.Notes, note.Infof("inside", "weir's loads run inside %s and share its limits and its memory; nothing is left behind", b.inside.Path()))
@@ -77,7 +79,7 @@ func (t *Trial) bound() (b bound, err error) {
 	}
 	b.bindings = slices.DeleteFunc(b.bindings, func(b cgroupfs.Binding) bool { return !b.Limit.Bounds() })
 	if len(b.bindings) == 0 {
-		return b, &Refusal{Code: NoLimit, Target: t.request.Target.String(), Feature: "prove " + t.request.Target.String(), Reason: "cgroup " + group.Path() + " has no disk I/O limit"}
+		return b, refused(t.request.Target.String(), "cgroup "+group.Path()+" has no disk I/O limit", fault.SetFirst)
 	}
 	if b.job, err = t.host.JobOf(group); err != nil {
 		return b, err

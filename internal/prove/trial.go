@@ -8,6 +8,8 @@ import (
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/explain"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/kernel"
 	"github.com/weir-io/weir/internal/limit"
@@ -39,7 +41,7 @@ const matrixMost = 28 * time.Second
 
 // Prepare finds the places of a proof, plans its rows, and asks weir why about them, from the same
 // facts. The trial is to be closed, on an error too: then it has the notes so far.
-func Prepare(ctx context.Context, h *host.Host, sources why.Sources, r Request) (*Trial, error) {
+func Prepare(ctx context.Context, h *host.Host, r Request) (*Trial, error) {
 	t := &Trial{host: h, request: r}
 	io, err := h.IO()
 	if err != nil {
@@ -56,7 +58,7 @@ func Prepare(ctx context.Context, h *host.Host, sources why.Sources, r Request) 
 		err = t.plan()
 	}
 	if err == nil {
-		err = t.ask(ctx, sources)
+		err = t.ask(ctx)
 	}
 	return t, err
 }
@@ -89,7 +91,7 @@ func (t *Trial) plan() error {
 		t.tests, count = append(t.tests, list), count+len(list)
 	}
 	if count == 0 {
-		return &Refusal{Code: NoRows, Feature: "prove", Reason: "none of the limits can be tried this way"}
+		return fault.With(&fault.Unsupported{Feature: "prove", Reason: "none of the limits can be tried this way"}, fault.Remedy{Do: fault.OtherKinds})
 	}
 	if !t.request.All {
 		t.tests, t.Left = Choose(t.tests, RowsMost)
@@ -140,7 +142,11 @@ func (t *Trial) markRooted(p *Place) error {
 // ask asks weir why about all places at once, as its command does, and gives each place the
 // answer about it. Without named directories of a target, it asks about all disks that the target
 // has mounted.
-func (t *Trial) ask(ctx context.Context, sources why.Sources) error {
+func (t *Trial) ask(ctx context.Context) error {
+	sources, err := explain.Sources(t.host)
+	if err != nil {
+		return err
+	}
 	q := why.Question{Target: t.request.Target}
 	if t.request.Target == nil {
 		q.Hold = t.request.Hold

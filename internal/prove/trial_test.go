@@ -21,7 +21,7 @@ import (
 // prepared prepares a proof on a copy of a machine.
 func prepared(t *testing.T, h *host.Host, r Request) (*Trial, error) {
 	t.Helper()
-	trial, err := Prepare(context.Background(), h, sourcesOf(t, h), r)
+	trial, err := Prepare(context.Background(), h, r)
 	t.Cleanup(func() {
 		if err := trial.Close(); err != nil {
 			t.Error(err)
@@ -30,13 +30,13 @@ func prepared(t *testing.T, h *host.Host, r Request) (*Trial, error) {
 	return trial, err
 }
 
-func sourcesOf(t *testing.T, h *host.Host) why.Sources {
-	t.Helper()
-	sources, err := h.WhySources()
-	if err != nil {
-		t.Fatal(err)
+// remedy is what the user can do about an error.
+func remedy(err error) fault.Remedy {
+	var remedied *fault.Remedied
+	if errors.As(err, &remedied) {
+		return remedied.Remedy
 	}
-	return sources
+	return fault.Remedy{}
 }
 
 func found(t *testing.T, h *host.Host, spec string) *target.Target {
@@ -89,16 +89,15 @@ func TestPrepareObserved(t *testing.T) {
 func TestPrepareRefuses(t *testing.T) {
 	h := hosttest.Open(t, "v2", noProcesses(), host.Options{})
 	write := limit.Limit{}.With(limit.WBPS, limit.PerSecond(1e6))
-	var refused *Refusal
-	if _, err := prepared(t, h, Request{Target: found(t, h, "cgroup:/alone"), Observe: time.Second}); !errors.As(err, &refused) || refused.Code != NoLimit || refused.Target != "cgroup:/alone" {
+	if _, err := prepared(t, h, Request{Target: found(t, h, "cgroup:/alone"), Observe: time.Second}); remedy(err) != (fault.Remedy{Do: fault.SetFirst, Target: "cgroup:/alone"}) {
 		t.Errorf("a target without a limit: %v", err)
 	}
 	// The copy's /data is no mount of this machine.
 	trial, err := prepared(t, h, Request{Target: found(t, h, "cgroup:/batch")})
-	if !errors.As(err, &refused) || refused.Code != NoSpot || fault.ClassOf(err) != fault.NotPossible {
+	if remedy(err).Do != fault.NameSpot || fault.ClassOf(err) != fault.NotPossible {
 		t.Errorf("a target without a directory: %v", err)
 	}
-	if len(trial.Notes) != 2 || trial.Notes[0].Code != "no-directory" {
+	if len(trial.Notes) != 2 || trial.Notes[0].Code != "no-directory" || trial.Notes[0].Remedy.Do != fault.NameOne {
 		t.Errorf("each device without a directory is named: %v", trial.Notes)
 	}
 	var unreachable *UnreachableError
@@ -110,7 +109,7 @@ func TestPrepareRefuses(t *testing.T) {
 		t.Errorf("a file instead of a directory: %v", err)
 	}
 	without := hosttest.Open(t, "v2", nil, host.Options{Version: cgroupfs.V1})
-	if _, err := Prepare(context.Background(), without, sourcesOf(t, h), Request{}); !cgroupfs.IsUnsupported(err) {
+	if _, err := Prepare(context.Background(), without, Request{}); !cgroupfs.IsUnsupported(err) {
 		t.Errorf("a host without a controller: %v", err)
 	}
 }
@@ -152,14 +151,12 @@ func TestStand(t *testing.T) {
 	}
 }
 
-func TestRoomError(t *testing.T) {
-	for want, e := range map[string]*RoomError{
-		"/d is mounted read-only":                           {Dir: "/d", ReadOnly: true, Free: 1},
-		"/d has 1.05 MB free, but weir prove needs 75.5 MB": {Dir: "/d", Free: 1 << 20},
-	} {
-		if e.Error() != want {
-			t.Errorf("%q, want %q", e, want)
-		}
+func TestNoRoom(t *testing.T) {
+	if err := noRoom("/d", true, 1); err.Error() != "/d is mounted read-only" || remedy(err).Do != fault.NameDir {
+		t.Errorf("%v, %v", err, remedy(err))
+	}
+	if err := noRoom("/d", false, 1<<20); err.Error() != "/d has 1.05 MB free, but weir prove needs 75.5 MB" || remedy(err).Do != fault.NameOtherDir {
+		t.Errorf("%v, %v", err, remedy(err))
 	}
 }
 
@@ -213,8 +210,7 @@ func TestPlanShortens(t *testing.T) {
 	}
 	trial := &Trial{host: h, request: Request{Paths: []load.Path{load.Buffered}, Window: time.Second}, places: []Place{at}}
 	trial.places[0].Limit = limit.Limit{}.With(limit.WIOPS, limit.PerSecond(5))
-	var refused *Refusal
-	if err := trial.plan(); !errors.As(err, &refused) || refused.Code != NoRows || len(trial.Notes) == 0 || trial.Notes[0].Code != "not-tried" {
+	if err := trial.plan(); remedy(err).Do != fault.OtherKinds || len(trial.Notes) == 0 || trial.Notes[0].Code != "not-tried" {
 		t.Errorf("no row can be tried: %v, %v", err, trial.Notes)
 	}
 }

@@ -34,6 +34,16 @@ func remedies() map[fault.Do]string {
 		fault.Mend:         "weir why %[1]s --mend moves it to %[1]s's group",
 		fault.AskWhy:       "weir why %[1]s says what helps",
 		fault.Save:         "weir set %[1]s --persist saves one",
+
+		fault.SetFirst:     "set one with weir set %[1]s --write 10MB/s, or leave out the target to measure in a new group",
+		fault.NameSpot:     "name a directory with --on DIR, or watch the target's own I/O with --observe 10s",
+		fault.OtherKinds:   "see the notes, and --paths",
+		fault.NameOne:      "name one with --on DIR",
+		fault.NameDir:      "name a directory with --on",
+		fault.NameOtherDir: "name another directory with --on",
+		fault.WriteLess:    "write --size %[1]s or less, or name another directory",
+		fault.TellWhy:      "weir why %[1]s says why",
+		fault.DropPlace:    "leave out --on %[1]s",
 	}
 }
 

@@ -1,0 +1,14 @@
+package fault
+
+// What can be done where something is measured or explained.
+const (
+	SetFirst     Do = "set-first"            // set a limit first, or measure without the target
+	NameSpot     Do = "name-spot"            // name a directory of the target, or observe its own I/O
+	OtherKinds   Do = "other-kinds"          // ask for other kinds of I/O; the notes say why these cannot be tried
+	NameOne      Do = "name-one"             // name a directory of the target
+	NameDir      Do = "name-directory"       // name a directory
+	NameOtherDir Do = "name-other-directory" // name another directory
+	WriteLess    Do = "write-less"           // write at most Target, or name another directory
+	TellWhy      Do = "tell-why"             // ask for the reason
+	DropPlace    Do = "drop-place"           // do not name the place Target
+)
