@@ -41,6 +41,7 @@ var layers = [][]string{
 	{"internal/explain"},
 	{"internal/demo", "internal/mend", "internal/prove", "internal/trace", "internal/limiting"},
 	{"internal/latency", "internal/running", "internal/space"},
+	{"internal/self"},
 	{"internal/api", "internal/api/apitest"},
 	{"internal/cli"},
 	{"internal/ui", "internal/ui/plot", "internal/ui/tui", "internal/cli/mantest"},

@@ -14,7 +14,6 @@ import (
 	"github.com/weir-io/weir/internal/demo"
 	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/load"
 	"github.com/weir-io/weir/internal/scratch"
 	"github.com/weir-io/weir/internal/ui/text"
 )
@@ -99,19 +98,4 @@ func (a *app) runDemo(ctx context.Context, version cgroupfs.Version, o demo.Opti
 	}
 	a.out.Print("%s", text.Demo(rows))
 	return nil
-}
-
-// newLoad is the demo's writer. It is not for people.
-func newLoad(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:    load.Arg,
-		Hidden: true,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			job, err := load.Parse(args)
-			if err != nil {
-				return err
-			}
-			return load.RunTo(cmd.Context(), job, os.Stdout)
-		},
-	}
 }

@@ -10,34 +10,20 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weir-io/weir/internal/background"
 	"github.com/weir-io/weir/internal/cli"
-	"github.com/weir-io/weir/internal/launch"
-	"github.com/weir-io/weir/internal/pacer"
+	"github.com/weir-io/weir/internal/self"
 	"github.com/weir-io/weir/internal/ui/text"
 )
 
 func main() { os.Exit(run()) }
 
 func run() int {
-	if len(os.Args) == 2 {
-		switch os.Args[1] {
-		case launch.KeeperArg, launch.WitnessArg, launch.SweepArg, pacer.PacerArg, pacer.GuardArg:
-			_ = background.Shed() // without /proc they do nothing: what fails says so
-		}
-		switch os.Args[1] {
-		case launch.KeeperArg:
-			launch.Keep(os.Stdin)
-			return cli.ExitDone
-		case launch.WitnessArg:
-			launch.Witness(os.Stdin, os.Stdout)
-			return cli.ExitDone
-		}
-	}
 	a := &app{out: cli.Out{Data: os.Stdout, Messages: os.Stderr}}
-	root := rootFor(a, os.Args[1:])
-	err := root.ExecuteContext(context.Background())
-	a.close()
+	is, err := self.Main(context.Background(), os.Args[1:], self.Streams{In: os.Stdin, Out: os.Stdout, Say: a.out.Say})
+	if !is {
+		err = rootFor(a, os.Args[1:]).ExecuteContext(context.Background())
+		a.close()
+	}
 	unwritten := errors.Join(a.out.Flush(), a.out.Err())
 	var status *cli.StatusError
 	if err != nil && !errors.As(err, &status) {
@@ -87,7 +73,6 @@ func newRoot(a *app) *cobra.Command {
 	for _, make := range verbs() {
 		root.AddCommand(make(a))
 	}
-	root.AddCommand(newLoad(a), newCopy(), newSweep(a), newMend(), newPacer(a), newGuard())
 	return root
 }
 

@@ -118,22 +118,3 @@ func (a *app) reportLatency(r latency.Report, f *latencyFlags) error {
 	}
 	return svg.Latency(f.svg, r)
 }
-
-// newCopy is the writer of trace --latency. It is not for people.
-func newCopy() *cobra.Command {
-	return &cobra.Command{
-		Use:    latency.WriterArg,
-		Hidden: true,
-		RunE: func(_ *cobra.Command, args []string) error {
-			c, err := load.ParseCopy(args)
-			if err != nil {
-				return err
-			}
-			times, err := load.OpenLog(os.NewFile(3, "log of writes"))
-			if err != nil {
-				return err
-			}
-			return errors.Join(load.RunCopy(c, times), times.Close())
-		},
-	}
-}

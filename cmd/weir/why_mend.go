@@ -4,8 +4,6 @@ import (
 	"context"
 	"os"
 
-	"github.com/spf13/cobra"
-
 	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/mend"
@@ -41,15 +39,4 @@ func (a *app) mend(ctx context.Context, jobs []mend.Job) ([]api.Moved, error) {
 	})
 	progress.Clear()
 	return moved, err
-}
-
-// newMend is the weir that weir why --mend starts in a group. It is not for people.
-func newMend() *cobra.Command {
-	return &cobra.Command{
-		Use:    mend.Arg,
-		Hidden: true,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return mend.Serve(cmd.Context(), args, os.Stdout)
-		},
-	}
 }

@@ -1,0 +1,147 @@
+// Package self has the roles in which weir starts itself: the helpers that need a process of their
+// own. A program that uses weir's packages calls Main first, because those helpers are started as
+// /proc/self/exe.
+package self
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/weir-io/weir/internal/background"
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/fault"
+	"github.com/weir-io/weir/internal/host"
+	"github.com/weir-io/weir/internal/latency"
+	"github.com/weir-io/weir/internal/launch"
+	"github.com/weir-io/weir/internal/load"
+	"github.com/weir-io/weir/internal/mend"
+	"github.com/weir-io/weir/internal/pacer"
+	"github.com/weir-io/weir/internal/state"
+)
+
+// Streams are what a role reads and writes.
+type Streams struct {
+	In, Out *os.File
+	Say     func(format string, args ...any) // a line for people
+}
+
+// A role runs with the arguments behind its name.
+type role struct {
+	// alone roles outlive the weir that starts them, or belong to no caller: they take no
+	// arguments, and close what they have inherited.
+	alone bool
+	run   func(ctx context.Context, args []string, s Streams) error
+}
+
+// roleOf finds a role by its name.
+func roleOf(name string) (r role, ok bool) {
+	switch name {
+	case launch.KeeperArg:
+		return role{true, keep}, true
+	case launch.WitnessArg:
+		return role{true, witness}, true
+	case launch.SweepArg:
+		return role{true, sweep}, true
+	case pacer.PacerArg:
+		return role{true, pace}, true
+	case pacer.GuardArg:
+		return role{true, guard}, true
+	case load.Arg:
+		return role{false, runLoad}, true
+	case latency.WriterArg:
+		return role{false, runCopy}, true
+	case mend.Arg:
+		return role{false, mendFiles}, true
+	}
+	return role{}, false
+}
+
+// Main runs the role that a program's arguments name, without the program's own name. is is false
+// if they name none. It returns when the role has ended.
+func Main(ctx context.Context, args []string, s Streams) (is bool, err error) {
+	if len(args) == 0 {
+		return false, nil
+	}
+	r, is := roleOf(args[0])
+	switch {
+	case !is:
+		return false, nil
+	case !r.alone:
+		return true, r.run(ctx, args[1:], s)
+	case len(args) > 1:
+		return true, fault.Misusef("%s: %q: too many arguments", args[0], args[1])
+	}
+	_ = background.Shed() // without /proc the role does nothing: what fails says so
+	return true, r.run(ctx, nil, s)
+}
+
+func keep(_ context.Context, _ []string, s Streams) error {
+	launch.Keep(s.In)
+	return nil
+}
+
+func witness(_ context.Context, _ []string, s Streams) error {
+	launch.Witness(s.In, s.Out)
+	return nil
+}
+
+// sweepEvery is how often a background sweep looks whether a group is empty.
+const sweepEvery = 250 * time.Millisecond
+
+// sweep is what weir run leaves behind for a group whose processes outlive the command.
+func sweep(ctx context.Context, _ []string, s Streams) error {
+	h, err := host.Open(host.Options{Root: "/"})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = h.Close() }() // else the next weir does what is left
+	if err := h.Sweep(); err != nil {
+		s.Say("clean up after a killed weir: %v", err)
+	}
+	return launch.SweepUntilEmpty(ctx, h.State, h.FS, sweepEvery)
+}
+
+func pace(ctx context.Context, _ []string, _ Streams) error {
+	fs, err := cgroupfs.Open("/")
+	if err != nil {
+		return err
+	}
+	defer fs.Close()
+	return pacer.Serve(ctx, state.At("/"), fs)
+}
+
+func guard(_ context.Context, _ []string, s Streams) error {
+	return pacer.Guard(s.In, pacer.WatchOf(state.At("/")))
+}
+
+// runLoad makes I/O of a known kind, and counts it.
+func runLoad(ctx context.Context, args []string, s Streams) error {
+	job, err := load.Parse(args)
+	if err != nil {
+		return err
+	}
+	return load.RunTo(ctx, job, s.Out)
+}
+
+// logFD is where the writer of a copy gets the log of its writes.
+const logFD = 3
+
+// runCopy is the writer of an experiment of package latency.
+func runCopy(_ context.Context, args []string, _ Streams) error {
+	c, err := load.ParseCopy(args)
+	if err != nil {
+		return err
+	}
+	times, err := load.OpenLog(os.NewFile(logFD, "log of writes"))
+	if err != nil {
+		return err
+	}
+	return errors.Join(load.RunCopy(c, times), times.Close())
+}
+
+// mendFiles moves the writeback of files to the group that it runs in.
+func mendFiles(ctx context.Context, args []string, s Streams) error {
+	return mend.Serve(ctx, args, s.Out)
+}
