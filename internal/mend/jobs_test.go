@@ -2,6 +2,7 @@ package mend
 
 import (
 	"errors"
+	"os"
 	"testing"
 
 	"github.com/weir-io/weir/internal/fault"
@@ -43,6 +44,14 @@ func TestJobsOf(t *testing.T) {
 		if got := jobs[i].Into.Path(); got != want {
 			t.Errorf("%s goes to %s, want %s", jobs[i].File.Path, got, want)
 		}
+	}
+	// A group that gives controllers to others has no processes (v2): the helper starts below it.
+	if err := os.WriteFile(h.Root+"/sys/fs/cgroup/batch/cgroup.procs", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	jobs, err = JobsOf(h.FS, batch, foreignTo("/batch", "/other", inode.File{Path: "/a"}))
+	if err != nil || len(jobs) != 1 || jobs[0].Into.Path() != "/batch/night" {
+		t.Errorf("without a process of its own: %+v, %v", jobs, err)
 	}
 	if jobs, err := JobsOf(h.FS, batch, foreignTo("/batch", "/batch/night", inode.File{Path: "/a"})); err != nil || len(jobs) > 0 {
 		t.Errorf("own files: %+v, %v", jobs, err)

@@ -26,6 +26,10 @@ func TestReportIsWhatCameSince(t *testing.T) {
 	if b := r.Behind[0]; b.Direction() != "write" || !b.ThrottleKnown || b.Requests != 2 || b.Bytes != 8192 || b.Device != time.Second {
 		t.Errorf("%+v", b)
 	}
+	after.Behind[1].Throttle, after.Behind[1].ThrottleMost, after.ThrottleUnseen = time.Second, time.Second, true
+	if b := after.Report(&before, nil).Behind[0]; b.ThrottleKnown || b.Throttle != 0 || b.ThrottleMost != 0 {
+		t.Errorf("what is not known is something: %+v", b)
+	}
 	if r.Reclaim.MemcgCalls != 3 || r.Reclaim.MemcgBytes != 96*uint64(os.Getpagesize()) || r.Reclaim.DirectCalls != 0 {
 		t.Errorf("%+v", r.Reclaim)
 	}
