@@ -83,6 +83,12 @@ func (h *Hierarchy) write(name, line string) error {
 	if err := h.Writable(); err != nil {
 		return err
 	}
+	if h.stand != nil {
+		if err := h.stand(h.file(name), line); err != nil {
+			return refuse(err, "")
+		}
+		return nil
+	}
 	fd, err := h.open(name, unix.O_WRONLY)
 	if err != nil {
 		return refuse(err, permission(err, h.Version))

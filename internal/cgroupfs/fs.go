@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/mountinfo"
 	"github.com/weir-io/weir/internal/plain"
 )
@@ -45,6 +46,8 @@ type Hierarchy struct {
 	dir  int    // descriptor of the mount point, O_PATH
 	ro   bool   // mounted read-only
 	fake bool   // a tree of plain files: read, never written
+
+	stand Kernel // takes what would be written to a tree of plain files; nil: nothing is written
 }
 
 // Open finds the cgroup hierarchies of the host below root, which is "/" or a
@@ -241,8 +244,8 @@ func (h *Hierarchy) Writable() error {
 	case h.ro:
 		return &Unsupported{Feature: "write to " + h.host, Reason: "it is mounted read-only",
 			Remedy: "in a container, run weir on the host, or give the container its cgroup file system writable; on a host, mount -o remount,rw " + h.MountPoint}
-	case h.fake:
-		return &Unsupported{Feature: "write to " + h.host, Reason: "it is a copy, not the kernel's cgroup file system", Remedy: "add --dry-run to see what would be written"}
+	case h.fake && h.stand == nil:
+		return fault.With(&Unsupported{Feature: "write to " + h.host, Reason: "it is a copy, not the kernel's cgroup file system"}, fault.Remedy{Do: fault.ShowOnly})
 	}
 	return nil
 }

@@ -34,6 +34,7 @@ const (
 	HoldForeign  Do = "hold-foreign" // set the limit again, to hold writes to other groups' files
 	Mend         Do = "mend"         // move the writeback of files to the target's group
 	AskWhy       Do = "why"          // ask what helps
+	ShowOnly     Do = "show-only"    // ask only what would be done
 	Save         Do = "save"         // have a limit saved
 )
 

@@ -33,6 +33,7 @@ func remedies() map[fault.Do]string {
 		fault.HoldForeign:  "to hold writes to other groups' files again, repeat weir set %[1]s",
 		fault.Mend:         "weir why %[1]s --mend moves it to %[1]s's group",
 		fault.AskWhy:       "weir why %[1]s says what helps",
+		fault.ShowOnly:     "add --dry-run to see what would be written",
 		fault.Save:         "weir set %[1]s --persist saves one",
 
 		fault.SetFirst:     "set one with weir set %[1]s --write 10MB/s, or leave out the target to measure in a new group",

@@ -1,0 +1,100 @@
+package hosttest
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/host"
+)
+
+// A Kernel stands in for the kernel of a copy: it keeps rules as io.max and blkio.throttle.* do,
+// and notes what is written.
+type Kernel struct {
+	Writes []cgroupfs.Write
+	// Refuse, if it is not nil, may refuse a line.
+	Refuse func(file, line string) error
+}
+
+// Rehearse has a copy take what is written to its cgroups.
+func Rehearse(t testing.TB, h *host.Host) *Kernel {
+	t.Helper()
+	k := &Kernel{}
+	if err := h.FS.Rehearse(k.write); err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+func (k *Kernel) write(file, line string) error {
+	if k.Refuse != nil {
+		if err := k.Refuse(file, line); err != nil {
+			return err
+		}
+	}
+	k.Writes = append(k.Writes, cgroupfs.Write{File: file, Line: line})
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	name := filepath.Base(file)
+	switch {
+	case name == "io.max":
+		return keep(file, string(text), line, overlay)
+	case strings.HasPrefix(name, "blkio.throttle."):
+		return keep(file, string(text), line, func(_, rate string) string {
+			if rate == "0" {
+				return ""
+			}
+			return rate
+		})
+	}
+	return os.WriteFile(file, []byte(line+"\n"), 0o666)
+}
+
+// keep changes the rule of the line's device; an empty rule goes.
+func keep(file, text, line string, rule func(was, line string) string) error {
+	device, rest, ok := strings.Cut(line, " ")
+	if !ok {
+		return fmt.Errorf("%s: a line without a rate: %q", file, line)
+	}
+	var lines strings.Builder
+	was := ""
+	for one := range strings.Lines(text) {
+		if its, is := strings.CutPrefix(one, device+" "); is {
+			was = strings.TrimSpace(its)
+			continue
+		}
+		lines.WriteString(one)
+	}
+	if is := rule(was, rest); is != "" {
+		lines.WriteString(device + " " + is + "\n")
+	}
+	return os.WriteFile(file, []byte(lines.String()), 0o666)
+}
+
+// overlay changes those rates of a rule of io.max that a line names.
+func overlay(was, line string) string {
+	order := []string{"rbps", "wbps", "riops", "wiops"}
+	rates := map[string]string{}
+	for _, word := range strings.Fields(was + " " + line) {
+		key, value, _ := strings.Cut(word, "=")
+		rates[key] = value
+	}
+	var words []string
+	bound := false
+	for _, key := range order {
+		if rates[key] == "" {
+			rates[key] = "max"
+		}
+		bound = bound || rates[key] != "max"
+		words = append(words, key+"="+rates[key])
+	}
+	if !bound {
+		return ""
+	}
+	return strings.Join(words, " ")
+}
