@@ -1,0 +1,105 @@
+package keep
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/dropin"
+	"github.com/weir-io/weir/internal/fault"
+	"github.com/weir-io/weir/internal/hold"
+	"github.com/weir-io/weir/internal/kept"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/note"
+)
+
+func TestRecord(t *testing.T) {
+	scopeFile := dropin.Path("docker-" + id + ".scope")
+	old := kept.Record{Target: "docker:" + id, Name: "docker:old", Entries: []limit.Asked{{On: "/dev/vda", Limit: writes(1)}}}
+	text, err := old.Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := open(t, "v1", map[string]string{kept.Path(old.Target): text, scopeFile: savedText(t, limit.Asked{On: "/dev/vda", Limit: writes(1)})})
+	k := Of(h, container(group(t, h), ""), cgroupfs.V1)
+	plan, edit := keepIn(t, k, wanted(writes(5), limit.HoldAuto))
+	if plan.File == nil || !plan.File.Own || plan.File.Path != RecordPath(h, old.Target) {
+		t.Fatalf("%+v", plan.File)
+	}
+	for _, want := range []string{`"name":"docker:web"`, `"host":"unix:///x"`, `"on":"/dev/vda"`, `"on":"/data"`, `"hold":"auto"`} {
+		if !strings.Contains(plan.File.Text, want) {
+			t.Errorf("%s is not in %s", want, plan.File.Text)
+		}
+	}
+	steps, err := StepsOf(t.Context(), edit.After)
+	if err != nil || len(steps) != 1 || steps[0].File != filepath.Join(h.Root, scopeFile) || edit.Before != nil {
+		t.Errorf("what kept other limits goes: %+v, %v", steps, err)
+	}
+	if notes := k.Lasts(plan, true); len(notes) != 1 || notes[0].Remedy.Do != fault.RestoreBoot {
+		t.Errorf("%+v", notes)
+	}
+	if notes := k.Lasts(hold.Plan{}, false); len(notes) != 1 || notes[0].Remedy.Do != fault.KeepOnRecord || notes[0].Level != note.Warning {
+		t.Errorf("%+v", notes)
+	}
+	plan, edit = forgetIn(t, k)
+	if plan.File == nil || plan.File.Text != "" || len(edit.After) != 1 {
+		t.Errorf("%+v, %+v", plan.File, edit)
+	}
+	plan, edit = forgetIn(t, k, vdb.Number)
+	if plan.File == nil || !strings.Contains(plan.File.Text, "/dev/vda") || edit.After != nil {
+		t.Errorf("of another device: %+v, %+v", plan.File, edit)
+	}
+	if in, err := In(h, container(group(t, h), "")); err != nil || in != RecordPath(h, old.Target) {
+		t.Errorf("kept in %q, %v", in, err)
+	}
+}
+
+func TestScope(t *testing.T) {
+	unit := "docker-" + id + ".scope"
+	r := kept.Record{Target: "docker:" + id, Entries: []limit.Asked{{On: "/data", Limit: writes(1)}}}
+	text, err := r.Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := open(t, "v2", map[string]string{kept.Path(r.Target): text})
+	its := container(group(t, h), unit)
+	k := Of(h, its, cgroupfs.V2)
+	plan, edit := keepIn(t, k, wanted(writes(5), ""))
+	if plan.File == nil || plan.File.Own || !strings.Contains(plan.File.Text, "\n[Scope]\nIOWriteBandwidthMax=") || plan.File.Path != filepath.Join(h.Root, dropin.Path(unit)) {
+		t.Fatalf("%+v", plan.File)
+	}
+	steps, err := StepsOf(t.Context(), edit.After)
+	if err != nil || len(steps) != 1 || steps[0].File != RecordPath(h, r.Target) {
+		t.Errorf("the record goes: %+v, %v", steps, err)
+	}
+	if notes := k.Lasts(plan, true); len(notes) != 1 || notes[0].Remedy.Do != fault.Clear {
+		t.Errorf("%+v", notes)
+	}
+	if notes := k.Lasts(hold.Plan{}, false); len(notes) != 1 || notes[0].Remedy.Do != fault.Keep {
+		t.Errorf("%+v", notes)
+	}
+	if err := os.MkdirAll(filepath.Dir(plan.File.Path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(plan.File.Path, []byte(plan.File.Text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, only := range [][]blkdev.Number{nil, {vdb.Number}} {
+		if plan, _ := forgetIn(t, k, only...); plan.File == nil || plan.File.Text != "" {
+			t.Errorf("%v: %+v", only, plan.File)
+		}
+	}
+	if plan, _ := forgetIn(t, k, vda.Number); plan.File == nil || !strings.Contains(plan.File.Text, "IOWriteBandwidthMax=") {
+		t.Errorf("another device: %+v", plan.File)
+	}
+	// The record counts first, then the drop-in.
+	if err := os.Remove(RecordPath(h, r.Target)); err != nil {
+		t.Fatal(err)
+	}
+	if in, err := In(h, its); err != nil || in != plan.File.Path {
+		t.Errorf("kept in %q, %v", in, err)
+	}
+}
