@@ -71,7 +71,7 @@ func (a *app) open() error {
 	}
 	a.host = h
 	if err := h.Sweep(); err != nil {
-		a.out.Say("clean up after a killed weir: %v", err)
+		a.out.Say("clean up after a killed weir: %v", text.Error(err))
 	}
 	return nil
 }

@@ -142,7 +142,7 @@ func (a *app) afterRun(r running.Request, report running.Report, err error) erro
 	}
 	// Once the command has run, its status is what weir ends with.
 	if err != nil {
-		a.out.Fail(err)
+		a.out.Fail(text.Error(err))
 	}
 	if report.Status != 0 {
 		return &cli.StatusError{Status: report.Status}

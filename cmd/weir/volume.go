@@ -65,6 +65,9 @@ func (a *app) reportVolumes(all ...space.Volume) error {
 	if !a.out.JSON {
 		return nil
 	}
+	for i := range all {
+		all[i].Err = text.Error(all[i].Err)
+	}
 	return a.out.Document(api.VolumesOf(all...))
 }
 

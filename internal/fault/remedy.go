@@ -6,6 +6,7 @@ package fault
 type Remedy struct {
 	Do     Do
 	Target string // what it is done to, where that is not plain
+	Also   string // what else takes part, where Do says so
 }
 
 // Do names one thing to do.

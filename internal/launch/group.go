@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/state"
 )
@@ -165,7 +166,7 @@ func (h Host) Prepare(ctx context.Context, o Options) (*Room, error) {
 		if exists, err := g.Exists(); err != nil {
 			return nil, err
 		} else if exists {
-			return nil, fmt.Errorf("make cgroup %s: it exists already; choose another --name", g.Dir())
+			return nil, fault.With(fmt.Errorf("make cgroup %s: it exists already", g.Dir()), fault.Remedy{Do: fault.OtherName})
 		}
 	}
 	if room.record, err = h.State.New(recordKind, placesOf(room.joined, o.Linger)); err != nil {

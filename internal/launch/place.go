@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/fault"
 )
 
 // asUser reports whether weir is not root, so that it needs a delegated group.
@@ -50,8 +51,7 @@ func (h Host) groups(o Options) (io cgroupfs.Group, memory *cgroupfs.Group, err 
 }
 
 func noMemory() error {
-	return &cgroupfs.Unsupported{Feature: "limit memory", Reason: "no mounted cgroup hierarchy has the memory controller",
-		Remedy: "leave out --memory, or boot a kernel with it"}
+	return fault.With(&fault.Unsupported{Feature: "limit memory", Reason: "no mounted cgroup hierarchy has the memory controller"}, fault.Remedy{Do: fault.NoMemory})
 }
 
 // placeIn puts a new group below the caller's own, so that limits on the caller apply to the

@@ -51,7 +51,7 @@ func (c Change) check(b Bounds, block uint64) error {
 	case b.Files > 0 && b.SoftFiles > b.Files:
 		return &SpecError{fmt.Sprintf("the soft limit of %d files is above the hard one of %d", b.SoftFiles, b.Files)}
 	case b == Bounds{}:
-		return &SpecError{"no limit would be left; to remove them all, use weir quota clear"}
+		return fault.With(&SpecError{"no limit would be left"}, fault.Remedy{Do: fault.QuotaClear})
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 type NotSetError struct{ What string }
 
 func (e *NotSetError) Error() string {
-	return fmt.Sprintf("quota on %s: weir has set none; weir quota show lists all quotas", e.What)
+	return fmt.Sprintf("quota on %s: weir has set none", e.What)
 }
 
 // Class makes it fault.NotFound.
@@ -40,7 +40,7 @@ func (s Store) Clear(ctx context.Context, p Place, tell Progress) (was Status, l
 	case c.Lent: // its engine may have given the project to another container since
 		return c.status(had, usage), 0, s.forget(c.Project)
 	case usage.Files > 0:
-		return Status{}, 0, fmt.Errorf("quota on %s: the directory was moved, and %d files are in its project; name the place where it is now (to leave the files in the project: weir quota clear --forget %d)", c.record, usage.Files, c.Project)
+		return Status{}, 0, fault.With(fmt.Errorf("quota on %s: the directory was moved, and %d files are in its project", c.record, usage.Files), fault.Remedy{Do: fault.QuotaMoved, Target: fmt.Sprint(c.Project)})
 	}
 	if err := s.takeBack(ctx, c, tell); err != nil {
 		return Status{}, 0, err
@@ -195,7 +195,7 @@ func (s Store) fileSystemOfRecord(ctx context.Context, c *claimed) (*fileSystem,
 		}
 		f.close()
 	}
-	return nil, fmt.Errorf("quota on %s: its file system, last mounted at %s, is not mounted; mount it first, or if it is gone for good: weir quota clear --forget %s", c.record, c.Mount, c.record)
+	return nil, fault.With(fmt.Errorf("quota on %s: its file system, last mounted at %s, is not mounted", c.record, c.Mount), fault.Remedy{Do: fault.QuotaMount, Target: c.record.String()})
 }
 
 // recorded finds the recorded quota of a place: first by existing directories, then by missing
@@ -244,5 +244,5 @@ func (s Store) recorded(p Place, all []record) (record, error) {
 			return record{}, s.foreign(t, all)
 		}
 	}
-	return record{}, &NotSetError{p.String()}
+	return record{}, fault.With(&NotSetError{p.String()}, fault.Remedy{Do: fault.QuotaList})
 }

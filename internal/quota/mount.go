@@ -14,6 +14,7 @@ import (
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/fault"
 )
 
 // A fileSystem is a mounted file system that can have project quotas.
@@ -66,7 +67,7 @@ func (s Store) fileSystemOf(ctx context.Context, dir *os.File) (*fileSystem, err
 		return nil, s.notHere(ctx, dir.Name())
 	}
 	if !hasProjects(best.FSType) {
-		return nil, &cgroupfs.Unsupported{Feature: "quota on " + dir.Name(), Reason: fmt.Sprintf("%s is %s, and only XFS and ext4 have project quotas", best.Point, best.FSType), Remedy: remedyElse(best.FSType)}
+		return nil, withoutQuotas(dir.Name(), best)
 	}
 	f, err := s.openMount(ctx, best)
 	if err == nil {
@@ -77,24 +78,26 @@ func (s Store) fileSystemOf(ctx context.Context, dir *os.File) (*fileSystem, err
 
 // notHere explains a directory whose file system has a number that no mount has: btrfs.
 func (s Store) notHere(ctx context.Context, path string) error {
-	what := "its file system is mounted under another device number"
-	remedy := ""
 	if chain, err := s.Devices.Resolve(ctx, path); err == nil {
 		if m, is := chain.FileSystem(); is {
-			what, remedy = fmt.Sprintf("%s is %s, and only XFS and ext4 have project quotas", m.Point, m.FSType), remedyElse(m.FSType)
+			return withoutQuotas(path, m)
 		}
 	}
-	return &cgroupfs.Unsupported{Feature: "quota on " + path, Reason: what, Remedy: remedy}
+	return &fault.Unsupported{Feature: "quota on " + path, Reason: "its file system is mounted under another device number"}
 }
 
-func remedyElse(fstype string) string {
-	switch fstype {
+// withoutQuotas says that the file system of a path has no project quotas.
+func withoutQuotas(path string, m blkdev.Mount) error {
+	err := &fault.Unsupported{Feature: "quota on " + path, Reason: fmt.Sprintf("%s is %s, and only XFS and ext4 have project quotas", m.Point, m.FSType)}
+	switch m.FSType {
 	case "btrfs":
-		return "btrfs has its own quotas, for subvolumes: btrfs qgroup limit SIZE DIR"
+		err.Remedy = "btrfs has its own quotas, for subvolumes: btrfs qgroup limit SIZE DIR"
 	case "overlay":
-		return "name the container (docker:NAME), or the upper directory, which takes the writes"
+		err.Remedy = "name the container (docker:NAME), or the upper directory, which takes the writes"
+	default:
+		return fault.With(err, fault.Remedy{Do: fault.UseVolume})
 	}
-	return "use a directory on one of those, or a volume, which has a size of its own: weir volume create NAME --size SIZE"
+	return err
 }
 
 // openMount opens a mount that can have quotas. If another mount hides it, the error is

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/weir-io/weir/internal/fault"
 )
 
 // A Progress is told how many of how many files are done; the total is 0 if it is not known.
@@ -50,7 +52,7 @@ func (s Store) set(ctx context.Context, p Place, c *claimed, change Change, forc
 	}
 	refused := func(u Usage) error {
 		if over := bounds.over(u); over != "" && !force {
-			return fmt.Errorf("quota on %s: it %s; remove some of that, or add --force (then nothing more can be stored until it is below the limit)", p, over)
+			return fault.With(fmt.Errorf("quota on %s: it %s", p, over), fault.Remedy{Do: fault.QuotaForce})
 		}
 		return nil
 	}

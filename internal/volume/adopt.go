@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
 )
 
@@ -58,7 +59,7 @@ func (s Store) checkOwn(ctx context.Context, name, dir string) error {
 		return err
 	}
 	if !mounted {
-		return refuse("nothing is mounted at %s; name the mount point itself, or create a volume there: weir volume create %s --size SIZE", dir, dir)
+		return fault.With(refuse("nothing is mounted at %s", dir), fault.Remedy{Do: fault.VolumeCreate, Target: dir})
 	}
 	if m.Root != "/" {
 		return refuse("%s is only part of a file system (%s of %s), and a limit would apply to all of it", dir, m.Root, m.Source)

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/loopdev"
 )
@@ -67,7 +68,7 @@ func (s Store) Resize(ctx context.Context, name string, size uint64) (Volume, er
 		return v, err
 	}
 	if !at.Up {
-		return v, fmt.Errorf("volume %s is down; bring it up first: weir volume up %s", v.Name, v.Name)
+		return v, fault.With(fmt.Errorf("volume %s is down", v.Name), fault.Remedy{Do: fault.VolumeUp, Target: v.Name})
 	}
 	f, known := formatOf(v.FS)
 	if !known {

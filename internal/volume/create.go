@@ -141,7 +141,7 @@ func (s Store) fresh(v Volume) error {
 	if _, mounted, err := s.Devices.MountedOn(v.Mount); err != nil {
 		return err
 	} else if mounted {
-		return fmt.Errorf("volume %s: something is mounted at %s already; if it has a device of its own, limit it with weir volume adopt %s", v.Name, v.Mount, v.Mount)
+		return fault.With(fmt.Errorf("volume %s: something is mounted at %s already", v.Name, v.Mount), fault.Remedy{Do: fault.VolumeAdopt, Target: v.Mount})
 	}
 	entries, err := os.ReadDir(v.Mount)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/fault"
 )
 
 // Delete removes a volume with all its files; for an adopted one, only weir's settings. It
@@ -37,18 +39,18 @@ func (s Store) mayDelete(v Volume) error {
 		return err
 	}
 	if at.Up {
-		return fmt.Errorf("volume %s is mounted at %s; take it down first: weir volume down %s", v.Name, v.Mount, v.Name)
+		return fault.With(fmt.Errorf("volume %s is mounted at %s", v.Name, v.Mount), fault.Remedy{Do: fault.VolumeDown, Target: v.Name})
 	}
 	there, its, err := look(v)
 	switch {
 	case errors.Is(err, errElsewhere):
-		return fmt.Errorf("volume %s: %w; mount that disk, or let weir forget the volume: weir volume forget %s", v.Name, err, v.Name)
+		return fault.With(fmt.Errorf("volume %s: %w", v.Name, err), fault.Remedy{Do: fault.VolumeMount, Target: v.Name})
 	case err != nil:
 		return fmt.Errorf("volume %s: %w", v.Name, err)
 	case !there:
-		return fmt.Errorf("volume %s: its file %s is gone; let weir forget the volume: weir volume forget %s", v.Name, v.Image, v.Name)
+		return fault.With(fmt.Errorf("volume %s: its file %s is gone", v.Name, v.Image), fault.Remedy{Do: fault.VolumeForget, Target: v.Name})
 	case !its:
-		return fmt.Errorf("volume %s: %s is not the file that it was created with; let weir forget the volume (weir volume forget %s), and remove the file yourself", v.Name, v.Image, v.Name)
+		return fault.With(fmt.Errorf("volume %s: %s is not the file that it was created with", v.Name, v.Image), fault.Remedy{Do: fault.VolumeRemove, Target: v.Name})
 	}
 	image, err := openPlain(v.Image, unix.O_RDONLY)
 	if err != nil {
@@ -74,7 +76,7 @@ func (s Store) Forget(ctx context.Context, name string) (Volume, error) {
 	}
 	defer unlock()
 	if at, err := s.Where(v); err == nil && at.Up && !v.Adopted() {
-		return v, fmt.Errorf("volume %s is mounted at %s; take it down first: weir volume down %s", v.Name, v.Mount, v.Name)
+		return v, fault.With(fmt.Errorf("volume %s is mounted at %s", v.Name, v.Mount), fault.Remedy{Do: fault.VolumeDown, Target: v.Name})
 	}
 	if err := s.removeLeft(v); err != nil {
 		return v, err

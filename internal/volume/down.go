@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/loopdev"
 	"github.com/weir-io/weir/internal/state"
 )
@@ -21,7 +22,7 @@ func (s Store) Down(ctx context.Context, name string) (Volume, error) {
 	}
 	defer unlock()
 	if v.Adopted() {
-		return v, fmt.Errorf("volume %s is an adopted mount; unmount %s yourself, or let weir forget it: weir volume delete %s", v.Name, v.Mount, v.Name)
+		return v, fault.With(fmt.Errorf("volume %s is an adopted mount", v.Name), fault.Remedy{Do: fault.AdoptedUnmount, Target: v.Name, Also: v.Mount})
 	}
 	return v, s.down(v)
 }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/durable"
+	"github.com/weir-io/weir/internal/fault"
 )
 
 // An identity tells one file from another that has its name later.
@@ -54,7 +55,7 @@ func openImage(v Volume) (*os.File, error) {
 	}
 	id, err := identify(int(image.Fd()))
 	if err == nil && !id.is(v.File) {
-		err = &OtherFileError{v}
+		err = fault.With(&OtherFileError{v}, fault.Remedy{Do: fault.AcceptFile, Target: v.Name})
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("volume %s: %w", v.Name, err), image.Close())
@@ -66,8 +67,7 @@ func openImage(v Volume) (*os.File, error) {
 type OtherFileError struct{ Volume Volume }
 
 func (e *OtherFileError) Error() string {
-	return fmt.Sprintf("%s is not the file that the volume was created with; if you replaced it, as from a backup: weir volume up %s --accept-file",
-		e.Volume.Image, e.Volume.Name)
+	return e.Volume.Image + " is not the file that the volume was created with"
 }
 
 // acceptFile accepts the present file as a volume's own.

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
 )
 
@@ -55,7 +56,7 @@ func formatOf(name string) (format, bool) {
 func newImage(ctx context.Context, dir string, size uint64, f format) (*os.File, error) {
 	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EISDIR) {
-		return nil, &cgroupfs.Unsupported{Feature: "make a volume's file in " + dir, Reason: "its file system cannot make an unnamed file (O_TMPFILE)", Remedy: "name another place with --on"}
+		return nil, fault.With(&fault.Unsupported{Feature: "make a volume's file in " + dir, Reason: "its file system cannot make an unnamed file (O_TMPFILE)"}, fault.Remedy{Do: fault.NameOtherPlace})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("make a file in %s: %w", dir, err)
@@ -98,7 +99,7 @@ func fill(image *os.File, dir string, size uint64) error {
 	}
 	switch err := unix.Fallocate(int(image.Fd()), 0, 0, int64(size)); {
 	case errors.Is(err, unix.EOPNOTSUPP):
-		return &cgroupfs.Unsupported{Feature: fmt.Sprintf("take %s in %s", sizeText(size), dir), Reason: "its file system cannot allocate space in advance (fallocate)", Remedy: "name another place with --on"}
+		return fault.With(&fault.Unsupported{Feature: fmt.Sprintf("take %s in %s", sizeText(size), dir), Reason: "its file system cannot allocate space in advance (fallocate)"}, fault.Remedy{Do: fault.NameOtherPlace})
 	case err != nil:
 		return fmt.Errorf("take %s in %s: %w", sizeText(size), dir, err)
 	}

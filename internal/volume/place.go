@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/fault"
 )
 
 // openPlain opens a path without any symbolic link in it, so that nobody can lead root
@@ -91,9 +93,9 @@ func rootsAlone(dir string) error {
 		case st.Mode&unix.S_IFMT != unix.S_IFDIR:
 			return fmt.Errorf("%s is no directory", at)
 		case st.Uid != 0:
-			return fmt.Errorf("%s does not belong to root: its owner could replace the volume's file; name another place with --on", at)
+			return fault.With(fmt.Errorf("%s does not belong to root: its owner could replace the volume's file", at), fault.Remedy{Do: fault.NameOtherPlace})
 		case st.Mode&0o022 != 0 && st.Mode&unix.S_ISVTX == 0:
-			return fmt.Errorf("others than root may write to %s, and could replace the volume's file; name another place with --on", at)
+			return fault.With(fmt.Errorf("others than root may write to %s, and could replace the volume's file", at), fault.Remedy{Do: fault.NameOtherPlace})
 		}
 		if at == "/" {
 			return nil

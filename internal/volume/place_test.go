@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/fault"
 )
 
 func must(t *testing.T, err error) {
@@ -46,7 +47,8 @@ func TestAnotherFileIsNotTheVolumes(t *testing.T) {
 	must(t, os.Rename(v.Image, v.Image+".aside"))
 	must(t, os.WriteFile(v.Image, []byte("another's"), 0o600))
 	var other *OtherFileError
-	if _, err := openImage(v); !errors.As(err, &other) || !strings.Contains(err.Error(), "weir volume up data --accept-file") {
+	var remedied *fault.Remedied
+	if _, err := openImage(v); !errors.As(err, &other) || !errors.As(err, &remedied) || remedied.Remedy != (fault.Remedy{Do: fault.AcceptFile, Target: "data"}) {
 		t.Errorf("openImage = %v", err)
 	}
 	must(t, acceptFile(&v))

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/loopdev"
 	"github.com/weir-io/weir/internal/state"
 )
@@ -134,7 +135,7 @@ func (s Store) Up(ctx context.Context, name string, accept bool) (_ Volume, stri
 		return v, strict, err
 	}
 	if v.Adopted() {
-		return v, false, fmt.Errorf("volume %s: nothing is mounted at %s; mount it there, or let weir forget it: weir volume delete %s", v.Name, v.Mount, v.Name)
+		return v, false, fault.With(fmt.Errorf("volume %s: nothing is mounted at %s", v.Name, v.Mount), fault.Remedy{Do: fault.AdoptedMount, Target: v.Name})
 	}
 	if accept {
 		if err := acceptFile(&v); err != nil {

@@ -56,8 +56,11 @@ func TestRemedies(t *testing.T) {
 	}
 	for want, r := range map[string]fault.Remedy{
 		"": {},
-		"weir why docker:x --mend moves it to docker:x's group": {Do: fault.Mend, Target: "docker:x"},
-		"weir clear removes it":                                 {Do: fault.Clear},
+		"weir why docker:x --mend moves it to docker:x's group":                   {Do: fault.Mend, Target: "docker:x"},
+		"weir clear removes it":                                                   {Do: fault.Clear},
+		"unmount /srv yourself, or let weir forget it: weir volume delete data":   {Do: fault.AdoptedUnmount, Target: "data", Also: "/srv"},
+		"if you replaced it, as from a backup: weir volume up data --accept-file": {Do: fault.AcceptFile, Target: "data"},
+		"weir why cgroup:/5% %[2]s says what helps":                               {Do: fault.AskWhy, Target: "cgroup:/5% %[2]s"}, // a name is no format
 	} {
 		if got := Remedy(r); got != want {
 			t.Errorf("%+v is %q, want %q", r, got, want)

@@ -59,7 +59,7 @@ func Volumes(out *cli.Out, all []space.Volume) {
 		}
 		rows = append(rows, []string{v.Name, v.Mount, at, size, used, v.Limit.String()})
 		if v.Err != nil {
-			out.Say("%s", v.Err)
+			out.Say("%s", Error(v.Err))
 		}
 	}
 	out.Print("%s", cli.Table(rows, 3, 4))
