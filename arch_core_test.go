@@ -2,6 +2,9 @@ package weir_test
 
 import (
 	"go/ast"
+	"go/token"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -64,5 +67,51 @@ func TestDocumentsAreMadeInOnePlace(t *testing.T) {
 			}
 			return true
 		})
+	}
+}
+
+// maySpellFlags are packages of the core with flags of weir in their texts, and why. In all others
+// a remedy is data (fault.Remedy), which each front end spells in its own words.
+var maySpellFlags = map[string]string{
+	"internal/latency": "its groups and errors are named after the verb",
+	"internal/prove":   "the doubts about its rows name the flags that would settle them",
+	"internal/quota":   "its errors name commands that are copied to a shell",
+	"internal/trace":   "its advice names commands that are copied to a shell",
+	"internal/volume":  "its errors name commands that are copied to a shell",
+	"internal/why":     "the fixes of its findings are commands that are copied to a shell",
+}
+
+// othersFlags are flags of other programs.
+var othersFlags = map[string]string{
+	"--unix-socket": "curl's",
+	"--json":        "curl's",
+}
+
+func TestTheCoreSpellsNoFlags(t *testing.T) {
+	unused := maps.Clone(maySpellFlags)
+	flag := regexp.MustCompile(`(?:^|[ "(=])(--[a-z][a-z-]*)`)
+	for _, s := range sources(t) {
+		if !s.isProgram() || !slices.Contains(core, s.dir()) {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			text, ok := n.(*ast.BasicLit)
+			if !ok || text.Kind != token.STRING {
+				return true
+			}
+			for _, found := range flag.FindAllStringSubmatch(strings.Trim(text.Value, "`\""), -1) {
+				switch {
+				case othersFlags[found[1]] != "" && s.dir() == "internal/keep":
+				case maySpellFlags[s.dir()] != "":
+					delete(unused, s.dir())
+				default:
+					t.Errorf("%s: %s; give the remedy as data", s.at(text), found[1])
+				}
+			}
+			return true
+		})
+	}
+	for dir := range unused {
+		t.Errorf("%s may spell flags, and does not", dir)
 	}
 }

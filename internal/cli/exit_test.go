@@ -41,6 +41,7 @@ func TestExitCode(t *testing.T) {
 		{&quota.SpecError{}, 2},
 		{&quota.NotSetError{}, 1},
 		{&place.SpecError{}, 2},
+		{&place.NothingToPaceError{}, 2},
 		{&launch.StartError{Status: 127}, 127},
 		{&launch.SignalError{Signal: syscall.SIGTERM}, 143},
 		{&StatusError{Status: 137}, 137},

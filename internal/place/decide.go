@@ -66,6 +66,16 @@ func (e *SpecError) Error() string { return e.Message }
 // Class makes it fault.WrongUse.
 func (e *SpecError) Class() fault.Class { return fault.WrongUse }
 
+// A NothingToPaceError says that the pacer was asked to hold what it cannot hold.
+type NothingToPaceError struct{}
+
+func (*NothingToPaceError) Error() string {
+	return "hold by the pacer: the pacer holds bytes written, and no limit on them is named"
+}
+
+// Class makes it fault.WrongUse.
+func (*NothingToPaceError) Class() fault.Class { return fault.WrongUse }
+
 // Decide says what is expected of limits that will be set for a group, and whether weir's pacer
 // has to hold them too. With the zero Hold the pacer stays as it is.
 func Decide(g Group, all []Placed, how limit.Hold) (Decision, error) {
@@ -77,7 +87,7 @@ func Decide(g Group, all []Placed, how limit.Hold) (Decision, error) {
 	wanted := slices.ContainsFunc(sites, func(s Site) bool { return s.wants(how) })
 	switch {
 	case how == limit.HoldPacer && !wanted && g.flat() == "":
-		return d, &SpecError{"--hold pacer: the pacer holds bytes written, and no --write limit is named; add --write, or leave out --hold"}
+		return d, &NothingToPaceError{}
 	case how == limit.HoldPacer && wanted && g.NoPacer != nil:
 		return d, g.NoPacer
 	case how == "":

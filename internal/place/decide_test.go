@@ -146,8 +146,8 @@ func TestDecideOfOthersFiles(t *testing.T) {
 
 func TestDecideRefuses(t *testing.T) {
 	ext4 := blkdev.Mount{FSType: "ext4"}
-	var spec *SpecError
-	if _, err := Decide(Group{Controller: v1}, []Placed{on(vda, ext4, rbps(1e6))}, limit.HoldPacer); !errors.As(err, &spec) {
+	var nothing *NothingToPaceError
+	if _, err := Decide(Group{Controller: v1}, []Placed{on(vda, ext4, rbps(1e6))}, limit.HoldPacer); !errors.As(err, &nothing) {
 		t.Errorf("nothing for the pacer to hold: %v", err)
 	}
 	none := errors.New("no pacer here")

@@ -7,6 +7,7 @@ import (
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/keep"
 	"github.com/weir-io/weir/internal/note"
+	"github.com/weir-io/weir/internal/place"
 )
 
 // remedies are what a user of the command line can do. %[1]s is the remedy's target, and %[2]s
@@ -17,6 +18,8 @@ func remedies() map[fault.Do]string {
 		fault.LimitRoot:    "add --whole-cgroup if you mean that",
 		fault.NameDevice:   "name a device with --on",
 		fault.NameDisk:     "name a disk with --on",
+		fault.OtherName:    "choose another --name",
+		fault.NoMemory:     "leave out --memory, or boot a kernel with it",
 		fault.NameUnit:     "leave out --persist, or name a systemd unit",
 		fault.NameService:  "leave out --persist, or name a service or a slice",
 		fault.DoNotKeep:    "leave out --persist",
@@ -125,6 +128,8 @@ func (s *speller) walk(err error) {
 		s.replace(err.Error(), withRemedy(err.Error(), err.Remedy))
 	case *keep.Refused:
 		s.replace(err.Error(), withRemedy("set "+err.Target+" --persist: "+err.Why, err.Remedy))
+	case *place.NothingToPaceError:
+		s.replace(err.Error(), "--hold pacer: the pacer holds bytes written, and no --write limit is named; add --write, or leave out --hold")
 	case interface{ Unwrap() error }:
 		if inner := err.Unwrap(); inner != nil {
 			s.walk(inner)
