@@ -75,9 +75,7 @@ func TestDocumentsAreMadeInOnePlace(t *testing.T) {
 var maySpellFlags = map[string]string{
 	"internal/latency": "its groups and errors are named after the verb",
 	"internal/prove":   "the doubts about its rows name the flags that would settle them",
-	"internal/quota":   "its errors name commands that are copied to a shell",
 	"internal/trace":   "its advice names commands that are copied to a shell",
-	"internal/volume":  "its errors name commands that are copied to a shell",
 	"internal/why":     "the fixes of its findings are commands that are copied to a shell",
 }
 

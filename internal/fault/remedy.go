@@ -18,8 +18,6 @@ const (
 	LimitRoot    Do = "limit-root"     // limit the root group, if that is meant
 	NameDevice   Do = "name-device"    // name the device that the limit is on
 	NameDisk     Do = "name-disk"      // name one of the target's disks
-	OtherName    Do = "other-name"     // choose another name for the group
-	NoMemory     Do = "no-memory"      // do not limit memory, or boot a kernel with its controller
 	NameUnit     Do = "name-unit"      // do not ask to keep the limit, or name a systemd unit
 	NameService  Do = "name-service"   // do not ask to keep the limit, or name a service or a slice
 	DoNotKeep    Do = "do-not-keep"    // do not ask to keep the limit

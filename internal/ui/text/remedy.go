@@ -18,8 +18,6 @@ func remedies() map[fault.Do]string {
 		fault.LimitRoot:    "add --whole-cgroup if you mean that",
 		fault.NameDevice:   "name a device with --on",
 		fault.NameDisk:     "name a disk with --on",
-		fault.OtherName:    "choose another --name",
-		fault.NoMemory:     "leave out --memory, or boot a kernel with it",
 		fault.NameUnit:     "leave out --persist, or name a systemd unit",
 		fault.NameService:  "leave out --persist, or name a service or a slice",
 		fault.DoNotKeep:    "leave out --persist",
