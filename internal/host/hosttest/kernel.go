@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -52,7 +53,23 @@ func (k *Kernel) write(file, line string) error {
 			return rate
 		})
 	}
+	if name == "cgroup.subtree_control" {
+		line = enabled(string(text), line)
+	}
 	return os.WriteFile(file, []byte(line+"\n"), 0o666)
+}
+
+// enabled changes the controllers of a list as "+io -memory" says.
+func enabled(was, line string) string {
+	controllers := strings.Fields(was)
+	for _, word := range strings.Fields(line) {
+		name := word[1:]
+		controllers = slices.DeleteFunc(controllers, func(c string) bool { return c == name })
+		if word[0] == '+' {
+			controllers = append(controllers, name)
+		}
+	}
+	return strings.Join(controllers, " ")
 }
 
 // keep changes the rule of the line's device; an empty rule goes.
