@@ -29,7 +29,7 @@ func (e *RightsError) Is(target error) bool { return target == fs.ErrPermission 
 func (e *RightsError) Class() fault.Class { return fault.Denied }
 
 // MayMake reports why the caller cannot make the group: a *RightsError, or an
-// *Unsupported for a hierarchy that nobody writes to.
+// *fault.Unsupported for a hierarchy that nobody writes to.
 func (g Group) MayMake() error {
 	if err := g.h.Writable(); err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
 )
 
@@ -21,7 +22,7 @@ func (g Group) Bindings() ([]Binding, error) {
 	var all []Binding
 	for at := g; ; at = at.Parent() {
 		rules, err := at.Rules()
-		if err != nil && !IsUnsupported(err) {
+		if err != nil && !fault.IsUnsupported(err) {
 			return nil, err
 		}
 		for _, r := range rules {

@@ -8,19 +8,21 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/fault"
 )
 
 // Missing returns the lines that would enable controllers for the group, top down:
 // a v2 group has a controller's files if its parent's cgroup.subtree_control lists
 // it, and so up to the root. v1 groups have all of their hierarchy's. A controller
-// that the root does not offer is an *Unsupported.
+// that the root does not offer is a *fault.Unsupported.
 func (g Group) Missing(controllers ...string) ([]Write, error) {
 	if g.h.Version == V1 {
 		return nil, nil
 	}
 	for _, c := range controllers {
 		if !g.h.Has(c) {
-			return nil, &Unsupported{Feature: "use the " + c + " controller in cgroup " + g.Path(),
+			return nil, &fault.Unsupported{Feature: "use the " + c + " controller in cgroup " + g.Path(),
 				Reason: c + " is not in " + g.h.file("cgroup.controllers")}
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/weir-io/weir/internal/fault"
 )
 
 func TestMissingGoesFromTheTopDown(t *testing.T) {
@@ -18,7 +20,7 @@ func TestMissingGoesFromTheTopDown(t *testing.T) {
 	if got, err := groupOf(t, fs, "/").Missing("io"); err != nil || len(got) != 0 {
 		t.Errorf("Missing of the root = %v, %v", got, err)
 	}
-	if _, err := groupOf(t, fs, "/a").Missing("rdma"); !IsUnsupported(err) || !strings.Contains(err.Error(), "cgroup.controllers") {
+	if _, err := groupOf(t, fs, "/a").Missing("rdma"); !fault.IsUnsupported(err) || !strings.Contains(err.Error(), "cgroup.controllers") {
 		t.Errorf("Missing of what the root does not offer: %v", err)
 	}
 	if got, err := groupOf(t, v1(t, nil), "/a").Missing("io", "memory"); err != nil || len(got) != 0 {

@@ -5,12 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"syscall"
-
-	"github.com/weir-io/weir/internal/fault"
 )
-
-// An Unsupported error says what this host cannot do, why, and what would change it.
-type Unsupported = fault.Unsupported
 
 // A WriteError says that the kernel refused a line, or kept another value.
 type WriteError struct {
@@ -49,10 +44,4 @@ func reason(err error) error {
 // IsGone reports whether err says that the group, file or process is not there (any more).
 func IsGone(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENODEV) || errors.Is(err, syscall.ESRCH)
-}
-
-// IsUnsupported reports whether err says that this host or group cannot do what was asked.
-func IsUnsupported(err error) bool {
-	var unsupported *Unsupported
-	return errors.As(err, &unsupported)
 }

@@ -7,6 +7,8 @@ import (
 	"path"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/fault"
 )
 
 // beneath is how every path below a hierarchy's root is resolved: openat2 refuses
@@ -38,7 +40,7 @@ func (h *Hierarchy) open(name string, flags uint64) (int, error) {
 		case unix.EINTR, unix.EAGAIN:
 			continue
 		case unix.ENOSYS:
-			return -1, &Unsupported{Feature: "open " + h.file(name), Reason: "the kernel has no openat2", Remedy: "boot Linux 5.6 or later"}
+			return -1, &fault.Unsupported{Feature: "open " + h.file(name), Reason: "the kernel has no openat2", Remedy: "boot Linux 5.6 or later"}
 		default:
 			return -1, &fs.PathError{Op: "open", Path: h.file(name), Err: err}
 		}

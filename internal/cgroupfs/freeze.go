@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/fault"
 )
 
 // The files that freeze a group's processes and thaw them (cgroup-v1/freezer-subsystem.rst;
@@ -71,7 +73,7 @@ type Brake struct {
 // Brake opens the group's freezer file. Close does not resume the processes.
 func (g Group) Brake() (*Brake, error) {
 	if !g.h.Freezes() || g.IsRoot() {
-		return nil, &Unsupported{Feature: "freeze cgroup " + g.Dir(), Reason: "it has no " + g.h.freezeFile(), Remedy: "mount cgroup v1's freezer, or use a group below the root group"}
+		return nil, &fault.Unsupported{Feature: "freeze cgroup " + g.Dir(), Reason: "it has no " + g.h.freezeFile(), Remedy: "mount cgroup v1's freezer, or use a group below the root group"}
 	}
 	file := g.h.freezeFile()
 	fd, err := g.h.open(g.path+"/"+file, unix.O_WRONLY)

@@ -179,7 +179,7 @@ func (fs *FS) pick(ok func(*Hierarchy) bool) *Hierarchy {
 
 // IO returns the hierarchy whose groups can limit disk I/O: the one with v2's io
 // controller, or v1's blkio. want asks for one version; 0 takes either. The error
-// is an *Unsupported.
+// is a *fault.Unsupported.
 func (fs *FS) IO(want Version) (*Hierarchy, error) {
 	v1, v2 := fs.With("blkio"), fs.With("io")
 	switch {
@@ -188,7 +188,7 @@ func (fs *FS) IO(want Version) (*Hierarchy, error) {
 	case want != V2 && v1 != nil:
 		return v1, nil
 	}
-	e := &Unsupported{Feature: "limit disk I/O"}
+	e := &fault.Unsupported{Feature: "limit disk I/O"}
 	if want != 0 {
 		e.Feature += " with cgroup " + want.String()
 	}
@@ -242,10 +242,10 @@ func (fs *FS) kernelHas(controller string) bool {
 func (h *Hierarchy) Writable() error {
 	switch {
 	case h.ro:
-		return &Unsupported{Feature: "write to " + h.host, Reason: "it is mounted read-only",
+		return &fault.Unsupported{Feature: "write to " + h.host, Reason: "it is mounted read-only",
 			Remedy: "in a container, run weir on the host, or give the container its cgroup file system writable; on a host, mount -o remount,rw " + h.MountPoint}
 	case h.fake && h.stand == nil:
-		return fault.With(&Unsupported{Feature: "write to " + h.host, Reason: "it is a copy, not the kernel's cgroup file system"}, fault.Remedy{Do: fault.ShowOnly})
+		return fault.With(&fault.Unsupported{Feature: "write to " + h.host, Reason: "it is a copy, not the kernel's cgroup file system"}, fault.Remedy{Do: fault.ShowOnly})
 	}
 	return nil
 }

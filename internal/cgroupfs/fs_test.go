@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/weir-io/weir/internal/fault"
 )
 
 func TestIOFindsTheHierarchyWhereverItIsMounted(t *testing.T) {
@@ -47,7 +49,7 @@ func TestHybridHasIOInV1(t *testing.T) {
 	}
 	_, err = fs.IO(V2)
 	want := "limit disk I/O with cgroup v2: cgroup v1 has the controller on this host (blkio, at /sys/fs/cgroup/blkio); use v1 (leave out --cgroup), or boot with cgroup_no_v1=blkio,memory"
-	if err == nil || err.Error() != want || !IsUnsupported(err) {
+	if err == nil || err.Error() != want || !fault.IsUnsupported(err) {
 		t.Errorf("IO(V2) = %v", err)
 	}
 	if len(fs.Hierarchies()) != 4 {
@@ -77,7 +79,7 @@ func TestIOSaysWhyThereIsNone(t *testing.T) {
 				c.files["proc/1/mountinfo"] = "21 1 254:1 / / rw - ext4 /dev/vda1 rw\n"
 			}
 			_, err := newFS(t, c.files).IO(c.want)
-			if !IsUnsupported(err) || !strings.Contains(err.Error(), c.why) {
+			if !fault.IsUnsupported(err) || !strings.Contains(err.Error(), c.why) {
 				t.Errorf("IO = %v; want %q", err, c.why)
 			}
 		})
@@ -143,7 +145,7 @@ func TestOpenSaysWhatIsBroken(t *testing.T) {
 
 func TestAFixtureIsNotWritten(t *testing.T) {
 	g := groupOf(t, v2(t, map[string]string{"x/io.max": ""}), "/x")
-	var unsupported *Unsupported
+	var unsupported *fault.Unsupported
 	for name, err := range map[string]error{
 		"Create": g.Create(), "SetMemoryMax": g.SetMemoryMax(1), "AddProcess": g.AddProcess(1),
 		"MayMake": g.MayMake(), "MaySetRule": g.MaySetRule(),
@@ -160,7 +162,7 @@ func TestReadOnlyMountIsSaid(t *testing.T) {
 		"the file system": strings.Replace(mountV2, "cgroup2 rw", "cgroup2 ro", 1),
 	} {
 		fs := newFS(t, map[string]string{"proc/1/mountinfo": mount, "sys/fs/cgroup/cgroup.controllers": "io\n"})
-		if err := fs.Unified().Writable(); !IsUnsupported(err) || !strings.Contains(err.Error(), "mounted read-only") {
+		if err := fs.Unified().Writable(); !fault.IsUnsupported(err) || !strings.Contains(err.Error(), "mounted read-only") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

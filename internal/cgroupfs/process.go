@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/weir-io/weir/internal/fault"
 )
 
 // OfProcess returns the group of a process in one hierarchy; pid 0 is the caller. If weir has
@@ -32,7 +34,7 @@ func (fs *FS) OfProcess(h *Hierarchy, pid int) (Group, error) {
 			continue
 		}
 		if member.path == "/.." || strings.HasPrefix(member.path, "/../") { // cgroup_namespaces(7)
-			return Group{}, &Unsupported{Feature: "find cgroup of process " + process, Reason: "its group, " + member.path + ", is outside of this cgroup namespace", Remedy: "run weir on the host"}
+			return Group{}, &fault.Unsupported{Feature: "find cgroup of process " + process, Reason: "its group, " + member.path + ", is outside of this cgroup namespace", Remedy: "run weir on the host"}
 		}
 		g, err := fs.groupOf(h, pid, member.path)
 		return g.Home(), err

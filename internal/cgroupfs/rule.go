@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
 )
 
@@ -32,7 +33,7 @@ func (g Group) Rules() ([]Rule, error) {
 // cannot have rules.
 func (g Group) RulesIfAny() ([]Rule, error) {
 	rules, err := g.Rules()
-	if IsUnsupported(err) && g.h.Version == V2 && !g.IsRoot() {
+	if fault.IsUnsupported(err) && g.h.Version == V2 && !g.IsRoot() {
 		if missing, missingErr := g.Missing("io"); missingErr == nil && len(missing) > 0 {
 			return nil, nil
 		}
@@ -78,7 +79,7 @@ func (g Group) RuleWrites(dev blkdev.Number, l limit.Limit) []Write {
 
 // SetRule changes the rates of one device that l sets, leaves the others, and reads
 // the result back. Unlimited removes a bound. The error is a *WriteError when the
-// kernel refuses a line or keeps another, and an *Unsupported when the group cannot
+// kernel refuses a line or keeps another, and a *fault.Unsupported when the group cannot
 // have rules.
 func (g Group) SetRule(dev blkdev.Number, l limit.Limit) error {
 	for _, w := range g.ruleWrites(dev, l) {
@@ -159,7 +160,7 @@ func (g Group) whyNoRules(cause error) error {
 	if ok, err := g.Exists(); err != nil || !ok {
 		return fmt.Errorf("cgroup %s: %w", g.Dir(), fs.ErrNotExist)
 	}
-	e := &Unsupported{Feature: "limit disk I/O of cgroup " + g.Path()}
+	e := &fault.Unsupported{Feature: "limit disk I/O of cgroup " + g.Path()}
 	switch {
 	case g.h.Version == V1:
 		e.Reason, e.Remedy = "the kernel has no blkio.throttle files", "it needs CONFIG_BLK_DEV_THROTTLING"

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
 )
 
@@ -100,21 +101,21 @@ func TestRuleWrites(t *testing.T) {
 
 func TestAGroupWithoutRuleFilesSaysWhy(t *testing.T) {
 	unified := v2(t, map[string]string{"cgroup.subtree_control": "pids\n", "x/cgroup.procs": "", "y/cgroup.procs": ""})
-	if _, err := groupOf(t, unified, "/").Rules(); !IsUnsupported(err) || !strings.Contains(err.Error(), "cgroup v2 has no limits on the root group") {
+	if _, err := groupOf(t, unified, "/").Rules(); !fault.IsUnsupported(err) || !strings.Contains(err.Error(), "cgroup v2 has no limits on the root group") {
 		t.Errorf("root: %v", err)
 	}
 	_, err := groupOf(t, unified, "/x").Rules()
-	if want := "echo +io > " + unified.Root() + "/sys/fs/cgroup/cgroup.subtree_control"; !IsUnsupported(err) || !strings.Contains(err.Error(), want) {
+	if want := "echo +io > " + unified.Root() + "/sys/fs/cgroup/cgroup.subtree_control"; !fault.IsUnsupported(err) || !strings.Contains(err.Error(), want) {
 		t.Errorf("controller not enabled: %v; want %q", err, want)
 	}
-	if _, err := groupOf(t, unified, "/gone").Rules(); !IsGone(err) || IsUnsupported(err) {
+	if _, err := groupOf(t, unified, "/gone").Rules(); !IsGone(err) || fault.IsUnsupported(err) {
 		t.Errorf("no such group: %v", err)
 	}
 	enabled := v2(t, map[string]string{"cgroup.subtree_control": "io\n", "x/cgroup.procs": ""})
-	if _, err := groupOf(t, enabled, "/x").Rules(); !IsUnsupported(err) || !strings.Contains(err.Error(), "CONFIG_BLK_DEV_THROTTLING") {
+	if _, err := groupOf(t, enabled, "/x").Rules(); !fault.IsUnsupported(err) || !strings.Contains(err.Error(), "CONFIG_BLK_DEV_THROTTLING") {
 		t.Errorf("kernel without throttling: %v", err)
 	}
-	if _, err := groupOf(t, v1(t, map[string]string{"x/tasks": ""}), "/x").Rules(); !IsUnsupported(err) {
+	if _, err := groupOf(t, v1(t, map[string]string{"x/tasks": ""}), "/x").Rules(); !fault.IsUnsupported(err) {
 		t.Errorf("v1 kernel without throttling: %v", err)
 	}
 }

@@ -4,12 +4,14 @@ import (
 	"path"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/fault"
 )
 
 // throttleLooks bounds how many groups are checked for the controller's files.
 const throttleLooks = 64
 
-// NoThrottle returns an *Unsupported if the kernel has no limits on disk I/O
+// NoThrottle returns a *fault.Unsupported if the kernel has no limits on disk I/O
 // (CONFIG_BLK_DEV_THROTTLING), and the file that is missing. It infers that from a group that
 // has the controller's other files (CONFIG_BLK_CGROUP): this group, one above it, or another
 // one. If no group has any of these files, the error is nil.
@@ -38,7 +40,7 @@ func (g Group) withoutThrottle(has, missing string) (string, error) {
 	if !g.there(has) || g.there(missing) {
 		return "", nil
 	}
-	return g.File(missing), &Unsupported{Feature: "limit disk I/O",
+	return g.File(missing), &fault.Unsupported{Feature: "limit disk I/O",
 		Reason: "the kernel was built without limits on disk I/O: " + g.Dir() + " has " + has + " and no " + missing,
 		Remedy: "boot a kernel that was built with CONFIG_BLK_DEV_THROTTLING"}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/bpf"
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/place"
@@ -30,11 +31,11 @@ func TestExitCode(t *testing.T) {
 		{Usagef("x"), 2},
 		{&limit.SyntaxError{}, 2},
 		{&blkdev.SpellingError{}, 2},
-		{&cgroupfs.Unsupported{}, 3},
+		{&fault.Unsupported{}, 3},
 		{&blkdev.NoBlockDeviceError{}, 3},
 		{&bpf.Unavailable{}, 3},
 		{&target.NameError{Err: errors.New("x")}, 2},
-		{&target.NoKindError{Err: &cgroupfs.Unsupported{}}, 3},
+		{&target.NoKindError{Err: &fault.Unsupported{}}, 3},
 		{&target.NotFound{}, 1},
 		{&volume.SpecError{}, 2},
 		{&volume.NameError{}, 1},

@@ -149,3 +149,9 @@ func (e *Unsupported) Error() string {
 
 // Class makes it NotPossible.
 func (e *Unsupported) Class() Class { return NotPossible }
+
+// IsUnsupported reports whether an error says that this host cannot do what was asked.
+func IsUnsupported(err error) bool {
+	var unsupported *Unsupported
+	return errors.As(err, &unsupported)
+}

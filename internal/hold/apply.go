@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/state"
 	"github.com/weir-io/weir/internal/systemd"
@@ -176,7 +177,7 @@ func (p Plan) write() error {
 func (p Plan) Ensure() error {
 	for _, c := range p.Changes {
 		kept, err := p.Group.Rule(c.Device)
-		if err != nil && !cgroupfs.IsUnsupported(err) {
+		if err != nil && !fault.IsUnsupported(err) {
 			return fmt.Errorf("read back limits of %s: %w", p.Group.Dir(), err)
 		}
 		if err == nil && kept.Overlay(c.Limit) == kept {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/systemd"
 )
@@ -39,7 +40,7 @@ func TestApplyAsksNobodyWhereNothingCanBeWritten(t *testing.T) {
 		return nil, errors.New("not here")
 	}}
 	p := Plan{Group: g, Unit: "x.service", Changes: []Change{{blkdev.Number{Major: 8}, limit.Limit{RBPS: limit.PerSecond(1)}}}}
-	if err := h.Apply(t.Context(), p); !cgroupfs.IsUnsupported(err) {
+	if err := h.Apply(t.Context(), p); !fault.IsUnsupported(err) {
 		t.Errorf("Apply on a fixture: %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/state"
 )
@@ -63,7 +64,7 @@ func journalOf(p Plan) (journal, error) {
 	j := journal{Version: p.Group.Hierarchy().Version, Group: p.Group.Path(), Unit: p.Unit}
 	for _, c := range p.Changes {
 		before, err := p.Group.Rule(c.Device)
-		if p.Unit != "" && cgroupfs.IsUnsupported(err) {
+		if p.Unit != "" && fault.IsUnsupported(err) {
 			before, err = limit.None, nil // systemd enables io for a unit with its first limit
 		}
 		if err != nil {
@@ -88,7 +89,7 @@ func (j journal) revert(g cgroupfs.Group) error {
 	var errs []error
 	for _, r := range j.Rules {
 		now, err := g.Rule(r.Device)
-		if cgroupfs.IsGone(err) || cgroupfs.IsUnsupported(err) {
+		if cgroupfs.IsGone(err) || fault.IsUnsupported(err) {
 			continue
 		}
 		if err != nil {

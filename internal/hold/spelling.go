@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/systemd"
 )
@@ -40,7 +40,7 @@ func (p Plan) spell(ctx context.Context, conn units) (spelling, error) {
 	}
 	for _, c := range p.Changes {
 		now, err := p.Group.Rule(c.Device)
-		if cgroupfs.IsUnsupported(err) {
+		if fault.IsUnsupported(err) {
 			now, err = limit.None, nil // systemd enables io for a unit with its first limit
 		}
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/cgroupfs/cgrouptest"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/process"
 )
 
@@ -48,7 +49,7 @@ func TestFindStrays(t *testing.T) {
 		t.Errorf("where all are: %v", err)
 	}
 	h.Write(cgrouptest.V1Dir+"/batch/tasks", "")
-	if err := found.restore(h.IO); !cgroupfs.IsUnsupported(err) {
+	if err := found.restore(h.IO); !fault.IsUnsupported(err) {
 		t.Errorf("one that was moved: %v", err)
 	}
 	for i := range found.Threads {
@@ -74,7 +75,7 @@ func TestStraysHaveChildren(t *testing.T) {
 		_ = child.Process.Kill()
 		_ = child.Wait()
 	}()
-	if _, err := found.adopt(h.IO); !cgroupfs.IsUnsupported(err) {
+	if _, err := found.adopt(h.IO); !fault.IsUnsupported(err) {
 		t.Errorf("a child: %v, want a write, which a fixture refuses", err)
 	}
 }

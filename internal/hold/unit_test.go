@@ -14,6 +14,7 @@ import (
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/state"
 	"github.com/weir-io/weir/internal/systemd"
@@ -142,7 +143,7 @@ func TestAUnitChangeThatFailsIsTakenBack(t *testing.T) {
 		}
 		return m, nil
 	})
-	if !cgroupfs.IsUnsupported(err) {
+	if !fault.IsUnsupported(err) {
 		t.Fatalf("applyUnit: %v; want that the fixture is not written", err)
 	}
 	want := [][]string{{"IOWriteBandwidthMax=/dev/sda 7", "IOReadIOPSMax=/dev/sda 9"}, {"IOWriteBandwidthMax=/dev/sda 5", "IOReadIOPSMax=/dev/sda infinity"}}
@@ -259,7 +260,7 @@ func TestAChangeThatFailsLeavesWhatOthersSet(t *testing.T) {
 	} {
 		rule(c.now)
 		// A fixture refuses what would be written.
-		if err := entry.revert(p.Group); cgroupfs.IsUnsupported(err) != c.writes {
+		if err := entry.revert(p.Group); fault.IsUnsupported(err) != c.writes {
 			t.Errorf("revert of %s: %v", c.now, err)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/inode"
 	"github.com/weir-io/weir/internal/systemd"
 	"github.com/weir-io/weir/internal/why"
@@ -40,7 +40,7 @@ func (h *Host) Owners() (*inode.Reader, error) {
 // above this package.
 func (h *Host) WhySources() (why.Sources, error) {
 	io, err := h.IO()
-	var none *cgroupfs.Unsupported
+	var none *fault.Unsupported
 	if err != nil && !errors.As(err, &none) {
 		return why.Sources{}, err
 	}

@@ -80,7 +80,7 @@ func (h *Host) Program() (string, error) {
 }
 
 // IO returns the hierarchy that limits are set in. If there is none, the error is a
-// *cgroupfs.Unsupported.
+// *fault.Unsupported.
 func (h *Host) IO() (*cgroupfs.Hierarchy, error) { return h.FS.IO(h.version) }
 
 // Sweep takes back what dead weirs left half done, and removes what they left behind. A copy of a

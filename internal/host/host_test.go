@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/cgroupfs/cgrouptest"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/target"
 )
 
@@ -104,7 +105,7 @@ func TestTargetsOfBothKindsOfErrors(t *testing.T) {
 	if _, err := h.Target(context.Background(), "pid:x"); !errors.As(err, &misspelt) {
 		t.Errorf("a pid that is none: %v", err)
 	}
-	var none *cgroupfs.Unsupported
+	var none *fault.Unsupported
 	without := opened(t, cgroupfs.V2, v2Batch(), Options{Version: cgroupfs.V1})
 	if _, err := without.Target(context.Background(), "cgroup:/batch"); !errors.As(err, &none) {
 		t.Errorf("a version that is not mounted: %v", err)
@@ -176,7 +177,7 @@ func TestWhySources(t *testing.T) {
 		t.Errorf("%+v, %v", s, err)
 	}
 	s, err = opened(t, cgroupfs.V2, v2Batch(), Options{Version: cgroupfs.V1}).WhySources()
-	if err != nil || s.Hierarchy != nil || !cgroupfs.IsUnsupported(s.WhyNone) {
+	if err != nil || s.Hierarchy != nil || !fault.IsUnsupported(s.WhyNone) {
 		t.Errorf("a host without a controller is a finding: %+v, %v", s, err)
 	}
 }

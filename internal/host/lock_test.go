@@ -8,6 +8,7 @@ import (
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/host/hosttest"
 	"github.com/weir-io/weir/internal/target"
@@ -33,7 +34,7 @@ func TestLock(t *testing.T) {
 			t.Fatal(err)
 		}
 		its := target.Target{Kind: "pid", Name: "4711", PID: 4711, Group: batch}
-		if _, err := h.Lock(t.Context(), its); !cgroupfs.IsUnsupported(err) {
+		if _, err := h.Lock(t.Context(), its); !fault.IsUnsupported(err) {
 			t.Errorf("%s: a copy is locked: %v", name, err)
 		}
 		hosttest.Rehearse(t, h)

@@ -9,8 +9,8 @@ import (
 	"os"
 	"slices"
 
-	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/durable"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/plain"
 	"github.com/weir-io/weir/internal/systemd"
 )
@@ -65,7 +65,7 @@ func (b Boot) possible() error {
 	if b.Root == "/" && systemd.Running(b.Root) {
 		return nil
 	}
-	return &cgroupfs.Unsupported{Feature: b.Feature, Reason: "systemd does not run here", Remedy: b.Instead}
+	return &fault.Unsupported{Feature: b.Feature, Reason: "systemd does not run here", Remedy: b.Instead}
 }
 
 func (b Boot) write(texts map[string]string) error {

@@ -48,7 +48,7 @@ func TestEngine(t *testing.T) {
 		t.Errorf("%+v, %v", steps, err)
 	}
 	// Without the right to write the rules, nothing is told.
-	if _, err := DoAll(t.Context(), edit.Before); !cgroupfs.IsUnsupported(err) || told() != "" {
+	if _, err := DoAll(t.Context(), edit.Before); !fault.IsUnsupported(err) || told() != "" {
 		t.Errorf("%v, told %q", err, told())
 	}
 	tell := edit.Before[0].(tellEngine)
@@ -199,7 +199,7 @@ func TestOfStopped(t *testing.T) {
 		"stopped, nothing":    {"docker:x", nothing, nil},
 		"gone, by its name":   {"docker:web", notFound, []string{kept.Path("docker:" + id)}},
 		"gone, by its id":     {"docker:" + id, notFound, []string{kept.Path("docker:" + id)}},
-		"gone, with its kind": {"docker:web", &target.NoKindError{Err: &cgroupfs.Unsupported{}}, []string{kept.Path("docker:" + id)}},
+		"gone, with its kind": {"docker:web", &target.NoKindError{Err: &fault.Unsupported{}}, []string{kept.Path("docker:" + id)}},
 		"unknown":             {"docker:none", notFound, nil},
 		"a unit of a copy":    {"unit:x.service", &target.NotFound{Target: "unit:x.service"}, nil},
 		"a domain of a copy":  {"vm:x", &target.NotFound{Target: "vm:x"}, nil},

@@ -300,7 +300,7 @@ func TestLockOfACopy(t *testing.T) {
 func TestBootOfACopy(t *testing.T) {
 	b := Boot{Root: "/nowhere", Feature: "restore at boot", Instead: "call weir restore"}
 	for _, err := range []error{b.Install(t.Context(), map[string]string{"x.service": "[Unit]\n"}), b.Remove(t.Context(), "x.service")} {
-		if !cgroupfs.IsUnsupported(err) || err.Error() != "restore at boot: systemd does not run here; call weir restore" {
+		if !fault.IsUnsupported(err) || err.Error() != "restore at boot: systemd does not run here; call weir restore" {
 			t.Errorf("%v", err)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/cmdline"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/hold"
@@ -138,7 +137,7 @@ func (a forgetDomain) lifted(ctx context.Context) (vm.Config, map[string]limit.L
 // liftsOf is what lifts the limits that libvirt keeps for a domain.
 func liftsOf(ctx context.Context, h *host.Host, config vm.Config, only []blkdev.Number) (map[string]limit.Limit, error) {
 	kept, err := config.Limits(ctx)
-	var unsupported *cgroupfs.Unsupported
+	var unsupported *fault.Unsupported
 	if errors.As(err, &unsupported) || err != nil && strings.Contains(err.Error(), "transient domains") {
 		return nil, nil // without virsh weir has kept nothing, and of a domain without a configuration nobody
 	}

@@ -90,7 +90,7 @@ func find(ctx context.Context, h *host.Host, r Request) (chain blkdev.Chain, err
 		return chain, &os.PathError{Op: "read free space of", Path: r.Dir, Err: err}
 	}
 	if st.Flags&unix.ST_RDONLY != 0 {
-		return chain, &cgroupfs.Unsupported{Feature: "write into " + r.Dir, Reason: "it is mounted read-only", Remedy: "name another directory"}
+		return chain, &fault.Unsupported{Feature: "write into " + r.Dir, Reason: "it is mounted read-only", Remedy: "name another directory"}
 	}
 	return chain, checkRoom(r.Dir, r.Size, st.Bavail*uint64(st.Bsize))
 }

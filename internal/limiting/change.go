@@ -6,6 +6,7 @@ import (
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/note"
@@ -62,7 +63,7 @@ func (r Result) Devices() ([]Changed, error) {
 	}
 	for _, p := range r.Cleared {
 		now, err := r.group.Rule(p.Device.Number)
-		if cgroupfs.IsUnsupported(err) {
+		if fault.IsUnsupported(err) {
 			now, err = limit.None, nil // systemd takes io away with the last limit of a slice's units
 		}
 		if err != nil {

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/host"
@@ -89,7 +88,7 @@ func TestClearAStoppedTarget(t *testing.T) {
 	if !slices.Equal(got, []string{strings.TrimPrefix(kept.Path("docker:abc"), "/")}) {
 		t.Errorf("%q", got)
 	}
-	if _, err := change.Apply(t.Context()); err == nil || cgroupfs.IsUnsupported(err) && !isNoKind(err) {
+	if _, err := change.Apply(t.Context()); err == nil || fault.IsUnsupported(err) && !isNoKind(err) {
 		t.Errorf("%v", err)
 	}
 	if _, err := m.PrepareClear(t.Context(), "docker:other", nil, false); err == nil {
@@ -196,7 +195,7 @@ func TestForeignNotes(t *testing.T) {
 
 func TestRestore(t *testing.T) {
 	m := manager(t, "v2", saved(t, "docker:abc", "docker:web"), host.Options{})
-	if _, err := m.Restore(t.Context(), Restore{}); !cgroupfs.IsUnsupported(err) {
+	if _, err := m.Restore(t.Context(), Restore{}); !fault.IsUnsupported(err) {
 		t.Errorf("a copy is written: %v", err)
 	}
 	for _, names := range [][]string{nil, {"docker:abc"}, {"docker:web"}} {
@@ -232,7 +231,7 @@ func TestRestoreOne(t *testing.T) {
 	if got := linesOf(m.Host.Root, r.Steps()); len(r.Previews) != 2 || !slices.Equal(got, []string{"sys/fs/cgroup/batch/io.max 254:16 wbps=5000000"}) {
 		t.Errorf("%q, %+v", got, r)
 	}
-	if err := m.restoreOne(t.Context(), Restore{}, its, limit.Asked{On: "/data", Limit: wbps(5e6)}, &r); !cgroupfs.IsUnsupported(err) || len(r.Results) != 1 {
+	if err := m.restoreOne(t.Context(), Restore{}, its, limit.Asked{On: "/data", Limit: wbps(5e6)}, &r); !fault.IsUnsupported(err) || len(r.Results) != 1 {
 		t.Errorf("%v, %+v", err, r)
 	}
 }

@@ -126,7 +126,7 @@ func TestApplyToACopy(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []Change{set, clear} {
-		if r, err := c.Apply(t.Context()); !cgroupfs.IsUnsupported(err) || r.Target != "" || r.Notes != nil {
+		if r, err := c.Apply(t.Context()); !fault.IsUnsupported(err) || r.Target != "" || r.Notes != nil {
 			t.Errorf("%+v, %v", r, err)
 		}
 	}
@@ -166,7 +166,7 @@ func TestNotesOfDisks(t *testing.T) {
 	}
 	s = &setting{m: m, request: Request{Asked: []limit.Asked{{Limit: wbps(1)}}}}
 	err := s.prepare(t.Context(), target.Target{Kind: "vm", Name: "db", Group: g, Disks: []string{"/dev/none"}})
-	if !cgroupfs.IsUnsupported(err) || len(NotesOf(err)) != 1 {
+	if !fault.IsUnsupported(err) || len(NotesOf(err)) != 1 {
 		t.Errorf("%v, %+v", err, NotesOf(err))
 	}
 	if notes := NotesOf(errors.New("another")); notes != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/host/hosttest"
 	"github.com/weir-io/weir/internal/kept"
@@ -75,7 +76,7 @@ func TestShowRefuses(t *testing.T) {
 	if _, err := m.Show(context.Background(), "", 0); !errors.As(err, &notFound) {
 		t.Errorf("a target without a name is not every group: %v", err)
 	}
-	if _, err := manager(t, "v2", nil, host.Options{Version: cgroupfs.V1}).ShowAll(context.Background(), 0); !cgroupfs.IsUnsupported(err) {
+	if _, err := manager(t, "v2", nil, host.Options{Version: cgroupfs.V1}).ShowAll(context.Background(), 0); !fault.IsUnsupported(err) {
 		t.Errorf("a version that is not mounted: %v", err)
 	}
 }

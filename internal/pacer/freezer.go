@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/fault"
 )
 
 // Freezer is the v1 controller that pauses processes.
@@ -59,5 +60,5 @@ func CellsFor(fs *cgroupfs.FS, limited cgroupfs.Group, pids ...int) ([]cgroupfs.
 
 // NoFreezer is the error on a v1 host where no process can be paused.
 func NoFreezer() error {
-	return &cgroupfs.Unsupported{Feature: "pace on cgroup v1", Reason: "the freezer controller is not mounted", Remedy: "mount -t cgroup -o freezer freezer DIR"}
+	return &fault.Unsupported{Feature: "pace on cgroup v1", Reason: "the freezer controller is not mounted", Remedy: "mount -t cgroup -o freezer freezer DIR"}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/note"
@@ -68,7 +67,7 @@ func diskLimits(ctx context.Context, devices blkdev.FS, asked limit.Asked, t tar
 	case len(all) > 0 || ctx.Err() != nil:
 		return all, notes, context.Cause(ctx)
 	case none != nil:
-		return nil, notes, fault.With(&cgroupfs.Unsupported{Feature: "limit disk I/O of " + t.String(), Reason: fmt.Sprintf("none of its disks is on a block device of this host (%v)", none)}, nameDisk)
+		return nil, notes, fault.With(&fault.Unsupported{Feature: "limit disk I/O of " + t.String(), Reason: fmt.Sprintf("none of its disks is on a block device of this host (%v)", none)}, nameDisk)
 	}
-	return nil, notes, fault.With(&cgroupfs.Unsupported{Feature: "limit writes of " + t.String(), Reason: "it has disks of this host open for reading only"}, nameDisk)
+	return nil, notes, fault.With(&fault.Unsupported{Feature: "limit writes of " + t.String(), Reason: "it has disks of this host open for reading only"}, nameDisk)
 }

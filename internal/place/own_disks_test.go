@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/host/hosttest"
 	"github.com/weir-io/weir/internal/limit"
@@ -40,7 +40,7 @@ func TestOwnDisks(t *testing.T) {
 		if (err != nil) != c.fails || len(notes) != c.notes {
 			t.Errorf("%s: %v, notes %v", name, err, notes)
 		}
-		if err != nil && !errors.Is(err, nowhere) && !cgroupfs.IsUnsupported(err) {
+		if err != nil && !errors.Is(err, nowhere) && !fault.IsUnsupported(err) {
 			t.Errorf("%s: %T", name, err)
 		}
 		if len(got) != len(c.want) {

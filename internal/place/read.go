@@ -7,6 +7,7 @@ import (
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/escape"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/kernel"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/pacer"
@@ -51,7 +52,7 @@ func (h Host) Group(g cgroupfs.Group, toMake bool, devices []blkdev.Number) (Gro
 		return facts, nil
 	}
 	facts.Rules, err = g.RulesIfAny()
-	if err != nil && !cgroupfs.IsUnsupported(err) && !cgroupfs.IsGone(err) { // that is for whoever sets one to say
+	if err != nil && !fault.IsUnsupported(err) && !cgroupfs.IsGone(err) { // that is for whoever sets one to say
 		return facts, err
 	}
 	held, err := h.Paced(g)
@@ -137,7 +138,7 @@ func (h Host) Unseen() error { return escape.Hindrance(h.FS) }
 func (h Host) NoPacer(g cgroupfs.Group) error {
 	switch {
 	case h.Root != "/":
-		return &cgroupfs.Unsupported{Feature: "pace with --root " + h.Root, Reason: "the pacer runs on this host", Remedy: "leave out --root"}
+		return &fault.Unsupported{Feature: "pace with --root " + h.Root, Reason: "the pacer runs on this host", Remedy: "leave out --root"}
 	case os.Geteuid() != 0:
 		return errors.New("pace: permission denied (the pacer pauses processes and counts what they write; run weir as root)")
 	case g.IsRoot():

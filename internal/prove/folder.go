@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/fault"
 )
 
 // A Root is the root directory of a process, held open: paths below it belong to that process,
@@ -42,7 +42,7 @@ func (r Root) Open(dir string) (*os.File, error) {
 		case unix.EINTR, unix.EAGAIN:
 			continue
 		case unix.ENOSYS:
-			return nil, &cgroupfs.Unsupported{Feature: "open " + dir, Reason: "the kernel has no openat2", Remedy: "boot Linux 5.6 or later"}
+			return nil, &fault.Unsupported{Feature: "open " + dir, Reason: "the kernel has no openat2", Remedy: "boot Linux 5.6 or later"}
 		default:
 			return nil, &os.PathError{Op: "open", Path: dir, Err: err}
 		}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/load"
 	"github.com/weir-io/weir/internal/place"
@@ -44,7 +44,7 @@ func (t *Trial) findOwn(ctx context.Context) error {
 // stand puts a place on the device that a chain ends at.
 func (p *Place) stand(chain blkdev.Chain) error {
 	if n := len(chain.Devices); n != 1 {
-		return &cgroupfs.Unsupported{Feature: "prove a limit in " + p.Dir, Reason: fmt.Sprintf("it is on %d devices, and weir can judge only one", n),
+		return &fault.Unsupported{Feature: "prove a limit in " + p.Dir, Reason: fmt.Sprintf("it is on %d devices, and weir can judge only one", n),
 			Remedy: "name a directory on a file system with one device"}
 	}
 	p.Device, p.Chain = chain.Devices[0], &chain

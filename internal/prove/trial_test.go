@@ -109,7 +109,7 @@ func TestPrepareRefuses(t *testing.T) {
 		t.Errorf("a file instead of a directory: %v", err)
 	}
 	without := hosttest.Open(t, "v2", nil, host.Options{Version: cgroupfs.V1})
-	if _, err := Prepare(context.Background(), without, Request{}); !cgroupfs.IsUnsupported(err) {
+	if _, err := Prepare(context.Background(), without, Request{}); !fault.IsUnsupported(err) {
 		t.Errorf("a host without a controller: %v", err)
 	}
 }
@@ -140,7 +140,7 @@ func TestLimited(t *testing.T) {
 
 func TestStand(t *testing.T) {
 	p := Place{Dir: "/data"}
-	var none *cgroupfs.Unsupported
+	var none *fault.Unsupported
 	if err := p.stand(blkdev.Chain{Devices: make([]blkdev.Device, 2)}); !errors.As(err, &none) {
 		t.Errorf("two devices: %v", err)
 	}

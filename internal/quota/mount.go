@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/fault"
 )
 
@@ -144,7 +143,7 @@ func (f *fileSystem) mustBound() error {
 	if err != nil || bounds {
 		return err
 	}
-	e := &cgroupfs.Unsupported{Feature: "quota on " + f.mount.Point}
+	e := &fault.Unsupported{Feature: "quota on " + f.mount.Point}
 	node := f.node
 	if node == "" {
 		node = f.mount.Source

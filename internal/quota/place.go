@@ -98,7 +98,7 @@ func (f Finder) called(ctx context.Context, name string) (string, error) {
 
 // Of finds what a container has changed in its image: the upper directory of its root, and the
 // directory beside that in which overlayfs makes files before it moves them there. A container
-// whose root is no overlay is an *fault.Unsupported.
+// whose root is no overlay is a *fault.Unsupported.
 func (f Finder) Of(t target.Target) (Place, error) {
 	p := Place{Name: t.String(), Lasting: t.Lasting}
 	if len(t.Firsts) == 0 {

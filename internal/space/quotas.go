@@ -69,7 +69,7 @@ func (q Quotas) finder() quota.Finder {
 }
 
 // Set sets a quota, or changes it. tell gets the progress of marking files. A place on a volume is
-// an *OnVolumeError, a file system without project quotas an *fault.Unsupported. When the context
+// an *OnVolumeError, a file system without project quotas a *fault.Unsupported. When the context
 // ends, what was begun is taken back.
 func (q Quotas) Set(ctx context.Context, r QuotaRequest, tell quota.Progress) (QuotaSet, error) {
 	if err := q.may("set"); err != nil {

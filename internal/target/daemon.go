@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/socket"
 )
 
@@ -26,9 +26,9 @@ func (d Daemon) Explain(spec string, err error) error {
 	is := func(target error) bool { return errors.Is(err, target) }
 	switch {
 	case is(fs.ErrNotExist):
-		return &NoKindError{Err: &cgroupfs.Unsupported{Feature: spec, Reason: "there is no " + d.Title + " at " + d.Socket, Remedy: d.Remedy}}
+		return &NoKindError{Err: &fault.Unsupported{Feature: spec, Reason: "there is no " + d.Title + " at " + d.Socket, Remedy: d.Remedy}}
 	case is(unix.ECONNREFUSED):
-		return &NoKindError{Err: &cgroupfs.Unsupported{Feature: spec, Reason: d.Title + " is not running: nothing answers at " + d.Socket, Remedy: d.Remedy}}
+		return &NoKindError{Err: &fault.Unsupported{Feature: spec, Reason: d.Title + " is not running: nothing answers at " + d.Socket, Remedy: d.Remedy}}
 	case is(fs.ErrPermission):
 		return fmt.Errorf("%s: ask %s at %s: permission denied (run weir as root)", spec, d.Title, d.Socket)
 	case is(os.ErrDeadlineExceeded), is(context.DeadlineExceeded):

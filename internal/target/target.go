@@ -133,7 +133,7 @@ func (e *NameError) Unwrap() error { return e.Err }
 func (e *NameError) Class() fault.Class { return fault.WrongUse }
 
 // A NoKindError says that this host has no targets of a kind.
-type NoKindError struct{ Err *cgroupfs.Unsupported }
+type NoKindError struct{ Err *fault.Unsupported }
 
 func (e *NoKindError) Error() string { return e.Err.Error() }
 func (e *NoKindError) Unwrap() error { return e.Err }

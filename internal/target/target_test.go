@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/cgroupfs/cgrouptest"
+	"github.com/weir-io/weir/internal/fault"
 )
 
 // names is a kind that knows some names.
@@ -57,12 +58,12 @@ func TestResolve(t *testing.T) {
 			t.Errorf("Resolve(%q) = %v, %v; want %s", spec, got, err, want)
 		}
 	}
-	if _, err := Resolve(t.Context(), append([]Kind{names{kind: "pod", err: &NoKindError{&cgroupfs.Unsupported{Feature: "pod"}}}}, kinds...), "a\nb"); err == nil ||
+	if _, err := Resolve(t.Context(), append([]Kind{names{kind: "pod", err: &NoKindError{&fault.Unsupported{Feature: "pod"}}}}, kinds...), "a\nb"); err == nil ||
 		err.Error() != `target "a\nb": no unit or docker of this name; not available here: pod; write the kind before it, such as unit:NAME` {
 		t.Error(err)
 	}
 	// One that has nothing of a name, or cannot have, does not stand in the way.
-	for _, none := range []error{&NameError{broken}, &NoKindError{&cgroupfs.Unsupported{Feature: "pod"}}} {
+	for _, none := range []error{&NameError{broken}, &NoKindError{&fault.Unsupported{Feature: "pod"}}} {
 		if got, err := Resolve(t.Context(), append([]Kind{names{kind: "pod", err: none}}, kinds...), "db"); err != nil || got.String() != "docker:db" {
 			t.Errorf("Resolve(db) = %v, %v", got, err)
 		}

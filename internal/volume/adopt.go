@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
 )
@@ -69,7 +68,7 @@ func (s Store) checkOwn(ctx context.Context, name, dir string) error {
 		return err
 	}
 	if m.Number.Major == 0 || len(chain.Devices) != 1 { // as btrfs does
-		return &cgroupfs.Unsupported{Feature: "volume " + name, Reason: m.FSType + " does not count its dirty pages by device, so a bound for one device does not apply to it",
+		return &fault.Unsupported{Feature: "volume " + name, Reason: m.FSType + " does not count its dirty pages by device, so a bound for one device does not apply to it",
 			Remedy: "adopt a mount of ext4 or xfs, or create a volume there"}
 	}
 	dev := chain.Devices[0]

@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/loopdev"
@@ -89,7 +88,7 @@ func (s Store) Resize(ctx context.Context, name string, size uint64) (Volume, er
 	if may, err := mayResize(); err != nil {
 		return v, err
 	} else if v.FS == "ext4" && !may {
-		return v, &cgroupfs.Unsupported{Feature: "resize volume " + v.Name, Reason: "the kernel lets ext4 grow only with CAP_SYS_RESOURCE, which root does not have here"}
+		return v, &fault.Unsupported{Feature: "resize volume " + v.Name, Reason: "the kernel lets ext4 grow only with CAP_SYS_RESOURCE, which root does not have here"}
 	}
 	if err := fill(image, filepath.Dir(v.Image), size); err != nil {
 		return v, fmt.Errorf("resize volume %s: %w", v.Name, err)

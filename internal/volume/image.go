@@ -12,7 +12,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
 )
@@ -113,7 +112,7 @@ func runTool(ctx context.Context, pack string, words []string, file *os.File) er
 	name, err := exec.LookPath(words[0])
 	if err != nil {
 		if name, err = exec.LookPath(filepath.Join("/usr/sbin", words[0])); err != nil {
-			return &cgroupfs.Unsupported{Feature: words[0], Reason: "the program is not installed", Remedy: "install " + pack}
+			return &fault.Unsupported{Feature: words[0], Reason: "the program is not installed", Remedy: "install " + pack}
 		}
 	}
 	cmd := exec.CommandContext(ctx, name, words[1:]...)

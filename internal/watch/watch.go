@@ -8,6 +8,7 @@ import (
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
 )
 
@@ -58,7 +59,7 @@ func Find(top cgroupfs.Group) ([]Limited, error) {
 		if err == nil && len(l.Usages) > 0 {
 			found = append(found, l)
 		}
-		if cgroupfs.IsUnsupported(err) {
+		if fault.IsUnsupported(err) {
 			return nil
 		}
 		return err

@@ -11,6 +11,7 @@ import (
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/cgroupfs/cgrouptest"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
 )
 
@@ -43,7 +44,7 @@ func TestFind(t *testing.T) {
 	if want := map[string]bool{"/a/b": true, "/d": true}; !reflect.DeepEqual(paths, want) {
 		t.Errorf("Find = %v, want %v", paths, want)
 	}
-	if _, err := Of(h.IO.Root()); !cgroupfs.IsUnsupported(err) {
+	if _, err := Of(h.IO.Root()); !fault.IsUnsupported(err) {
 		t.Errorf("Of the root: %v", err)
 	}
 }

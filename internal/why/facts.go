@@ -5,6 +5,7 @@ import (
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/inode"
 	"github.com/weir-io/weir/internal/kernel"
 	"github.com/weir-io/weir/internal/limit"
@@ -69,11 +70,11 @@ type Facts struct {
 	NoThrottle string
 	Dirty      *kernel.Dirty // nil: not known
 	Swaps      []kernel.Swap
-	Mounted    []Mounted            // hierarchies, in mountinfo's order
-	IO         *Mounted             // the one that limits are set in; nil: none
-	WhyNone    cgroupfs.Unsupported // why there is none
-	Systemd    bool                 // is PID 1
-	Remote     bool                 // they are another host's, below --root: whether weir runs there is not known
+	Mounted    []Mounted         // hierarchies, in mountinfo's order
+	IO         *Mounted          // the one that limits are set in; nil: none
+	WhyNone    fault.Unsupported // why there is none
+	Systemd    bool              // is PID 1
+	Remote     bool              // they are another host's, below --root: whether weir runs there is not known
 	Group      Group
 	Places     []Place
 	Without    []Place    // mounts that hold files and are on no block device

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/kernel"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/pagecache"
@@ -27,7 +28,7 @@ func Gather(ctx context.Context, s Sources, q Question) (Facts, error) {
 	}
 	f.Systemd, f.Remote, f.Hold = s.SystemdRuns, s.Root != "/", q.Hold
 	if s.Hierarchy == nil {
-		if e := (*cgroupfs.Unsupported)(nil); errors.As(s.WhyNone, &e) {
+		if e := (*fault.Unsupported)(nil); errors.As(s.WhyNone, &e) {
 			f.WhyNone = *e
 		}
 		return f, nil
@@ -41,7 +42,7 @@ func Gather(ctx context.Context, s Sources, q Question) (Facts, error) {
 	if q.Target != nil {
 		f.Target, group = q.Target.String(), q.Target.Group
 	}
-	if f.NoThrottle, err = group.NoThrottle(); err != nil && !cgroupfs.IsUnsupported(err) {
+	if f.NoThrottle, err = group.NoThrottle(); err != nil && !fault.IsUnsupported(err) {
 		return f, err
 	}
 	if f.Group, err = readGroup(ctx, s, q, group); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/target"
@@ -136,7 +137,7 @@ func (g Group) boundAbove(dev blkdev.Number, own limit.Limit) (above limit.Limit
 // rulesOf takes a group that cannot have rules for one without.
 func rulesOf(group cgroupfs.Group) ([]cgroupfs.Rule, error) {
 	rules, err := group.Rules()
-	if cgroupfs.IsUnsupported(err) || cgroupfs.IsGone(err) {
+	if fault.IsUnsupported(err) || cgroupfs.IsGone(err) {
 		return nil, nil
 	}
 	return rules, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/inode"
 	"github.com/weir-io/weir/internal/kernel"
 	"github.com/weir-io/weir/internal/limit"
@@ -367,7 +368,7 @@ func TestEveryNoHasAReason(t *testing.T) {
 }
 
 func TestNoController(t *testing.T) {
-	r := Judge(Facts{WhyNone: cgroupfs.Unsupported{Reason: "the kernel has no blkio controller", Remedy: "another kernel"}})
+	r := Judge(Facts{WhyNone: fault.Unsupported{Reason: "the kernel has no blkio controller", Remedy: "another kernel"}})
 	if one, ok := r.Find("no-io-controller"); !ok || len(one.Fixes) != 1 || r.Group != nil || len(r.Matrix) > 0 {
 		t.Errorf("%+v", r)
 	}

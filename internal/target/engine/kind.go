@@ -13,6 +13,7 @@ import (
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/target"
 )
 
@@ -167,7 +168,7 @@ func (k Kind) socket(name string) (string, error) {
 	case ok && scheme == "unix" && strings.HasPrefix(rest, "/"):
 		return rest, nil
 	case ok && (scheme == "tcp" || scheme == "http" || scheme == "https" || scheme == "ssh"):
-		return "", &cgroupfs.Unsupported{Feature: k.Name() + ":" + name, Reason: k.Maker.variable + "=" + short(k.Host) + " is reached over the network, but limits are set on the host where the containers run",
+		return "", &fault.Unsupported{Feature: k.Name() + ":" + name, Reason: k.Maker.variable + "=" + short(k.Host) + " is reached over the network, but limits are set on the host where the containers run",
 			Remedy: "run weir there, with " + k.Maker.variable + "=unix:///PATH or without it"}
 	}
 	return "", &target.NameError{Err: fmt.Errorf("%s=%s: write unix:///PATH, the socket of a %s on this host, or leave it unset", k.Maker.variable, short(k.Host), k.Maker.title)}

@@ -12,6 +12,7 @@ import (
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/cgroupfs/cgrouptest"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/target"
 )
@@ -61,8 +62,8 @@ func TestExplain(t *testing.T) {
 		want string
 		as   func(error) bool
 	}{
-		{unix.ENOENT, "docker:web: there is no Docker at /s; start Docker (", cgroupfs.IsUnsupported},
-		{unix.ECONNREFUSED, "docker:web: Docker is not running: nothing answers at /s; start Docker (", cgroupfs.IsUnsupported},
+		{unix.ENOENT, "docker:web: there is no Docker at /s; start Docker (", fault.IsUnsupported},
+		{unix.ECONNREFUSED, "docker:web: Docker is not running: nothing answers at /s; start Docker (", fault.IsUnsupported},
 		{unix.EACCES, "docker:web: ask Docker at /s: permission denied (run weir as root)", nil},
 		{os.ErrDeadlineExceeded, "docker:web: ask Docker at /s: no answer in 10s; check whether it is running: docker ps", nil},
 		{errors.New("odd"), "docker:web: ask Docker at /s: odd", nil},

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/grpc"
 	"github.com/weir-io/weir/internal/target"
 )
@@ -299,7 +300,7 @@ func (k Kind) notOnV1(ctx context.Context, spec string, r runtime, s sandbox) er
 	for _, id := range ids {
 		each = append(each, r.containerSpec(id))
 	}
-	return &cgroupfs.Unsupported{Feature: spec, Reason: "on cgroup v1 a limit applies to one group and not to its child groups, and each container of a pod has its own group",
+	return &fault.Unsupported{Feature: spec, Reason: "on cgroup v1 a limit applies to one group and not to its child groups, and each container of a pod has its own group",
 		Remedy: "limit the containers one by one (" + strings.Join(each, ", ") + "), or boot with cgroup v2"}
 }
 
@@ -314,7 +315,7 @@ func isName(text string) bool { return target.IsWord(text, nameMax) }
 func explain(spec, socket string, err error) error {
 	var status *grpc.Status
 	if errors.As(err, &status) && status.Code == grpc.Unimplemented {
-		return &target.NoKindError{Err: &cgroupfs.Unsupported{Feature: spec, Reason: "what answers at " + socket + " does not speak CRI version 1",
+		return &target.NoKindError{Err: &fault.Unsupported{Feature: spec, Reason: "what answers at " + socket + " does not speak CRI version 1",
 			Remedy: "enable containerd's CRI (it must not be in disabled_plugins of /etc/containerd/config.toml), or name the runtime's socket with CONTAINER_RUNTIME_ENDPOINT=unix:///PATH"}}
 	}
 	return target.Daemon{Title: "container runtime", Socket: socket, Check: "crictl version",

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/cgroupfs/cgrouptest"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/grpc"
 	"github.com/weir-io/weir/internal/grpc/grpctest"
 	"github.com/weir-io/weir/internal/target"
@@ -140,7 +141,7 @@ func TestV1(t *testing.T) {
 	k := host(t, cgroupfs.V1, map[string]string{"11": "/kubepods/podu1/s1"})
 	k.Endpoint = runtimeOf(t, known{sandbox{"s1", "default", "web", "u1"}, 11, []string{"c1", "c2"}})
 	_, err := k.Resolve(t.Context(), "default/web")
-	if !cgroupfs.IsUnsupported(err) || !strings.Contains(err.Error(), "containerd:k8s.io/c1, containerd:k8s.io/c2") {
+	if !fault.IsUnsupported(err) || !strings.Contains(err.Error(), "containerd:k8s.io/c1, containerd:k8s.io/c2") {
 		t.Errorf("%v", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/systemd"
 	"github.com/weir-io/weir/internal/target"
 )
@@ -61,7 +62,7 @@ func (k Kind) Resolve(ctx context.Context, name string) (target.Target, error) {
 		return target.Target{}, err
 	}
 	if !k.SystemdRuns {
-		return target.Target{}, &target.NoKindError{Err: &cgroupfs.Unsupported{Feature: "unit:" + full, Reason: "systemd is not PID 1 of this host",
+		return target.Target{}, &target.NoKindError{Err: &fault.Unsupported{Feature: "unit:" + full, Reason: "systemd is not PID 1 of this host",
 			Remedy: "name a process or a group, such as pid:4711 or cgroup:/batch"}}
 	}
 	if k.Connect == nil {

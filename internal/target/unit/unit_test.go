@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/cgroupfs/cgrouptest"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/systemd"
 	"github.com/weir-io/weir/internal/target"
 )
@@ -93,7 +94,7 @@ func TestASystemdThatDoesNotAnswer(t *testing.T) {
 	}
 	k.SystemdRuns = false
 	var none *target.NoKindError
-	if _, err := k.Resolve(t.Context(), "web"); !errors.As(err, &none) || !cgroupfs.IsUnsupported(err) {
+	if _, err := k.Resolve(t.Context(), "web"); !errors.As(err, &none) || !fault.IsUnsupported(err) {
 		t.Errorf("Resolve without systemd: %v, want a *target.NoKindError", err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
 )
 
@@ -65,7 +65,7 @@ const virshMax = 20 * time.Second
 func (c Config) virsh(ctx context.Context, args ...string) (string, error) {
 	program, err := exec.LookPath("virsh")
 	if err != nil {
-		return "", &cgroupfs.Unsupported{Feature: "keep limits of vm:" + c.Name, Reason: "weir asks libvirt with virsh, which is not installed", Remedy: "install libvirt-clients"}
+		return "", &fault.Unsupported{Feature: "keep limits of vm:" + c.Name, Reason: "weir asks libvirt with virsh, which is not installed", Remedy: "install libvirt-clients"}
 	}
 	ctx, cancel := context.WithTimeout(ctx, virshMax)
 	defer cancel()

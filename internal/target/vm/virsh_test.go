@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
 )
 
@@ -79,7 +79,7 @@ func TestConfigRefused(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	t.Setenv("PATH", t.TempDir())
-	if _, err := (Config{"db", "lxc"}).Limits(t.Context()); !cgroupfs.IsUnsupported(err) {
+	if _, err := (Config{"db", "lxc"}).Limits(t.Context()); !fault.IsUnsupported(err) {
 		t.Errorf("%v", err)
 	}
 	if got := Configs("../x"); got != nil {

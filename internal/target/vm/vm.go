@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/plain"
 	"github.com/weir-io/weir/internal/target"
 )
@@ -95,7 +96,7 @@ func (k Kind) Resolve(_ context.Context, name string) (target.Target, error) {
 	files, err := openDisks(k.Root, d.pid)
 	t.Disks, t.ReadDisks = files.written, files.read
 	if err == nil && len(t.Disks)+len(t.ReadDisks) == 0 {
-		t.NoDisks = &cgroupfs.Unsupported{Feature: "limit disk I/O of " + spec, Reason: "it has no disk on this host: its disks are in memory or on other machines, which QEMU reaches over the network",
+		t.NoDisks = &fault.Unsupported{Feature: "limit disk I/O of " + spec, Reason: "it has no disk on this host: its disks are in memory or on other machines, which QEMU reaches over the network",
 			Remedy: "let QEMU limit each of them (virsh blkdeviotune " + name + " DISK --write-bytes-sec N), or name a disk of this host with --on"}
 	}
 	return t, err
@@ -144,7 +145,7 @@ func (k Kind) find(spec, name string) (domain, error) {
 	case len(found) > 1:
 		return domain{}, fmt.Errorf("%s: QEMU and LXC both have a domain of this name; name the group (cgroup:/PATH, from systemd-cgls)", spec)
 	case !there:
-		return domain{}, &target.NoKindError{Err: &cgroupfs.Unsupported{Feature: spec, Reason: "libvirt has not run anything here (" + k.folder(drivers[0]) + ")", Remedy: "start the domain: virsh start"}}
+		return domain{}, &target.NoKindError{Err: &fault.Unsupported{Feature: spec, Reason: "libvirt has not run anything here (" + k.folder(drivers[0]) + ")", Remedy: "start the domain: virsh start"}}
 	}
 	return domain{}, &target.NotFound{Target: spec, Why: "no such domain is running; virsh list and virsh -c lxc:/// list show running domains"}
 }

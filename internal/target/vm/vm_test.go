@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/cgroupfs/cgrouptest"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/target"
 )
 
@@ -145,7 +146,7 @@ func TestWhatIsNoDisk(t *testing.T) {
 func TestNoDisks(t *testing.T) {
 	k := host(t, cgroupfs.V2, map[string]string{"run/libvirt/qemu/db.pid": "4711", "proc/4711/cgroup": "0::" + scope + "\n", "proc/4711/fd/x": ""})
 	got, err := k.Resolve(t.Context(), "db")
-	if err != nil || !cgroupfs.IsUnsupported(got.NoDisks) || !strings.Contains(got.NoDisks.Error(), "virsh blkdeviotune db DISK") {
+	if err != nil || !fault.IsUnsupported(got.NoDisks) || !strings.Contains(got.NoDisks.Error(), "virsh blkdeviotune db DISK") {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
