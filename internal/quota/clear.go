@@ -195,7 +195,7 @@ func (s Store) fileSystemOfRecord(ctx context.Context, c *claimed) (*fileSystem,
 		}
 		f.close()
 	}
-	return nil, fault.With(fmt.Errorf("quota on %s: its file system, last mounted at %s, is not mounted", c.record, c.Mount), fault.Remedy{Do: fault.QuotaMount, Target: c.record.String()})
+	return nil, fault.With(fmt.Errorf("quota on %s: its file system, last mounted at %s, is not mounted", c.record, c.Mount), fault.Remedy{Do: fault.QuotaMount, Target: c.String()})
 }
 
 // recorded finds the recorded quota of a place: first by existing directories, then by missing
