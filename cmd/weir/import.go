@@ -145,6 +145,6 @@ func (a *app) apply(ctx context.Context, g cgconfig.Group) error {
 		return err
 	}
 	result, err := manager.Set(ctx, limiting.Request{Target: g.Target(), Asked: g.Limits, Foreign: !a.out.Quiet})
-	a.sayResult(result, err)
+	a.sayApart(result, err)
 	return text.Error(err)
 }

@@ -88,7 +88,7 @@ func (a *app) restore(ctx context.Context, specs []string, dryRun bool) error {
 			steps = append(steps, p.Steps...)
 		}
 		for _, one := range r.Results {
-			lines.sayResult(one, nil)
+			a.sayApart(one, nil)
 		}
 		r.Err = text.Error(r.Err)
 		switch r.State {

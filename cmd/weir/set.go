@@ -136,3 +136,11 @@ func (a *app) sayResult(r limiting.Result, err error) {
 	}
 	a.sayNotes(r.Notes)
 }
+
+// sayApart is sayResult for a verb whose document is not about limits: it does not have the
+// messages.
+func (a *app) sayApart(r limiting.Result, err error) {
+	lines := *a
+	lines.out.JSON = false
+	lines.sayResult(r, err)
+}

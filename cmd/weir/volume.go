@@ -84,7 +84,7 @@ func limitOf(limits cli.Limits) (limit.Limit, error) {
 // volume's limit is being changed, it includes the removed rates.
 func (a *app) limitTargets(ctx context.Context, volumes space.Volumes, v space.Volume, l limit.Limit) (err error) {
 	for _, one := range volumes.LimitTargets(ctx, v, l, !a.out.Quiet) {
-		a.sayResult(one.Result, one.Err)
+		a.sayApart(one.Result, one.Err)
 		err = text.Error(one.Err)
 	}
 	return err

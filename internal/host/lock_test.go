@@ -112,3 +112,23 @@ func TestParts(t *testing.T) {
 		t.Error("the copy has no release, and one is read")
 	}
 }
+
+// What cannot be asked has no names, and no reader that could be used by mistake.
+func TestACopyHasNoDaemons(t *testing.T) {
+	h := hosttest.Open(t, "v2", nil, host.Options{})
+	for _, kind := range []string{"unit", "docker", "podman", "containerd", "pod", "vm"} {
+		if names := h.Live(t.Context(), kind, ""); len(names) > 0 {
+			t.Errorf("%s: %q", kind, names)
+		}
+	}
+	s, err := h.WhySources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if owners, err := s.Owners(); err == nil || owners != nil {
+		t.Errorf("the kernel of a copy tells whose files are: %v, %v", owners, err)
+	}
+	if _, again := h.Owners(); again == nil {
+		t.Error("asked again, it does")
+	}
+}

@@ -66,6 +66,7 @@ type Edit struct {
 // Paces says what becomes of weir's pacer when a target starts again.
 type Paces int
 
+// What becomes of it.
 const (
 	PaceLost    Paces = iota // nothing starts it
 	PaceFollows              // it goes on until the next boot
