@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,7 +52,7 @@ func run(ctx context.Context, only string, unit bool) (err error) {
 	known := make(map[string]bool)
 	fmt.Println("| fault | file | seen by | s |")
 	fmt.Println("|---|---|---|---|")
-	for _, m := range mutants {
+	for _, m := range slices.Concat(mutants, verbMutants) {
 		if !selected.MatchString(m.name) || unit && m.lab != "" {
 			continue
 		}
