@@ -95,14 +95,15 @@ func TestReport(t *testing.T) {
 		{Placed: place.Placed{Device: blkdev.Device{Number: sda, Node: "/dev/sda"}, Limit: both}},
 		{Placed: place.Placed{Device: blkdev.Device{Number: sdb, Node: "/dev/sdb"}, Limit: write}},
 	}, Paced: &place.Paced{}}
-	sum := &tally.Sum{Devices: []tally.Device{{Rule: tally.Rule{Device: sda, Limit: both}, Disk: blkdev.Counters{WrittenBytes: 7}}}, Escapes: []escape.File{{Path: "/f"}}}
+	sum := &tally.Sum{Devices: []tally.Device{{Rule: tally.Rule{Device: sda, Limit: both}, Disk: blkdev.Counters{WrittenBytes: 7},
+		Charged: cgroupfs.Stat{ReadBytes: 4096, Reads: 1}}}, Escapes: []escape.File{{Path: "/f"}}}
 	result := launch.Result{Ended: true, Status: 3, Elapsed: time.Second, Tally: sum, Stats: []cgroupfs.Stat{{Device: sdb, WrittenBytes: 9}}}
 	r := reportOf(io.Root(), decided, "/usr/bin/docker", result)
 	if r.Status != 3 || r.Cgroup != "/" || r.Version != cgroupfs.V2 || r.Hold != limit.HoldPacer || r.HandedOn != "docker" || len(r.Devices) != 2 {
 		t.Fatalf("%+v", r)
 	}
 	first, second := r.Devices[0], r.Devices[1]
-	if first.Charged != nil || first.Disk == nil || first.Disk.WrittenBytes != 7 || first.Read == nil || first.Read.State != tally.Idle || first.Write == nil {
+	if first.Charged != nil || first.Disk == nil || first.Disk.WrittenBytes != 7 || first.Read == nil || first.Read.State != tally.Held || first.Read.Bytes != 4096 || first.Write == nil || first.Write.State != tally.Idle {
 		t.Errorf("the first device: %+v", first)
 	}
 	if second.Charged == nil || second.Charged.WrittenBytes != 9 || second.Disk != nil || second.Read != nil || second.Write != nil {
