@@ -232,7 +232,7 @@ func (c *cells) moveInto(home cgroupfs.Group, tasks []int, threads bool) (some b
 		switch {
 		case failed == nil:
 			some = true
-		case errors.Is(failed, unix.EINVAL): // a thread of the kernel's, which writes nothing for itself
+		case errors.Is(failed, unix.EINVAL): // a kernel thread, which writes nothing for itself
 			c.pass(id)
 		case !cgroupfs.IsGone(failed) && err == nil:
 			err = failed

@@ -237,7 +237,7 @@ func (s scope) collect(found map[string]*finding) {
 		}
 		return true
 	})
-	for _, name := range slices.Sorted(maps.Keys(s.assigned)) { // of a caller's
+	for _, name := range slices.Sorted(maps.Keys(s.assigned)) { // of a finding that a caller has made
 		if who, isCode := strings.CutSuffix(name, ".Code"); isCode && !named[who] {
 			s.changed(who, nil, found)
 		}

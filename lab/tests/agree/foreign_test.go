@@ -47,7 +47,7 @@ func TestAgreeOnForeignInodes(t *testing.T) {
 	}
 }
 
-// foreign compares what is said of a target that writes to a file of another group's.
+// foreign compares what is said of a target that writes to a file of another group.
 func foreign(t *testing.T, target, file string, gone bool) {
 	t.Helper()
 	said := ask(t, target, "--on", file)

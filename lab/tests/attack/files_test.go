@@ -80,7 +80,7 @@ func init() {
 // held keeps files open until the attack ends.
 var held []*os.File
 
-// exchange puts a FIFO, a link to a device and a link to a file of root's in a file's place,
+// exchange puts a FIFO, a link to a device and a link to one of root's files in a file's place,
 // by turns, as fast as it can.
 func exchange(args []string) error {
 	file := args[0]

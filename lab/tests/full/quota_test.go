@@ -11,7 +11,7 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// A container of Podman's stores no more than its quota.
+// A Podman container stores no more than its quota.
 func TestPodmanQuota(t *testing.T) {
 	e := lab.Need(t, lab.Podman, lab.Systemd, lab.FS("xfs"), lab.FS("ext4"))
 	longOnV1(t, e)

@@ -107,7 +107,7 @@ func killRuns(t *testing.T, e environ.Environ, within time.Duration) {
 	}
 }
 
-// scopes lists those of weir's that systemd has.
+// scopes lists the scopes of weir that systemd has.
 func scopes(t *testing.T, e environ.Environ) (all []string) {
 	t.Helper()
 	for _, mount := range []string{e.Cgroups.Unified, e.Cgroups.Blkio} {

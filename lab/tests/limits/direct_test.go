@@ -8,7 +8,7 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// S2, S18, S26: direct reads and writes are held at 1, 10 and 50 MB/s and at 100 and
+// Direct reads and writes are held at 1, 10 and 50 MB/s and at 100 and
 // 1000 operations a second, on ext4 and XFS.
 func TestDirectIsHeld(t *testing.T) {
 	t.Parallel()

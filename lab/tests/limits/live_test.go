@@ -16,7 +16,7 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// S18: two commands with 10 MB/s each write to one disk at once, and both hold.
+// Two commands with 10 MB/s each write to one disk at once, and both hold.
 func TestTwoCommandsOnOneDisk(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.FS("ext4"))
 	if e.Has(string(lab.Systemd)) {
@@ -55,7 +55,7 @@ func atOnce(t *testing.T, r [2]load.Result) {
 	}
 }
 
-// S30: the read and the write limit of one group are independent, both at work at once.
+// The read and the write limit of one group are independent, both at work at once.
 func TestReadAndWriteAreIndependent(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.Long, lab.FS("ext4"))
 	t.Parallel()

@@ -96,7 +96,7 @@ func TestADelegateLeavesNothing(t *testing.T) {
 	}
 }
 
-// sessionOf makes a directory of one user's alone.
+// sessionOf makes a directory that only one user can enter.
 func sessionOf(t *testing.T, user int) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "session")

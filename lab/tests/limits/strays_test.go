@@ -211,7 +211,7 @@ func TestSystemdLeavesOthersTheirLimits(t *testing.T) {
 				}
 			}
 			if there != map[bool]int{false: 1}[place.keeps] {
-				t.Errorf("%d of weir's slices are there", there)
+				t.Errorf("weir has %d slices", there)
 			}
 		})
 	}

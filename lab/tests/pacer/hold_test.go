@@ -35,7 +35,7 @@ func weir(t *testing.T, args ...string) string {
 	return said.String()
 }
 
-// S19, S24: a buffered writer under weir run on v1.
+// weir's pacer holds a buffered writer under weir run on v1.
 func TestBufferedIsPaced(t *testing.T) {
 	for _, c := range []struct {
 		fs   string

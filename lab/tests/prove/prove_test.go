@@ -80,7 +80,7 @@ func want(t *testing.T, rows map[string]row, name string, verdicts ...string) ro
 }
 
 // What is held and what is not, on the scratch disk: cold reads always, buffered writes
-// on v2, at the device (S1, S20, S24, S25). How the other paths end, and on the other
+// on v2, at the device. How the other paths end, and on the other
 // file systems, lab/tests/agree measures. A slow machine is no reason to call anything
 // not held.
 func TestProve(t *testing.T) {

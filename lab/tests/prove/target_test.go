@@ -118,8 +118,8 @@ func TestProveObservesTheEnd(t *testing.T) {
 	}
 }
 
-// Operations are counted as the kernel counts them (S26), and 32 requests under way at
-// once are as much bound as one (S15).
+// Operations are counted as the kernel counts them, and 32 requests under way at
+// once are as much bound as one.
 func TestProveOperationsAndDepth(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.FS("ext4"), lab.NoSystemd)
 	t.Parallel()
@@ -133,7 +133,7 @@ func TestProveOperationsAndDepth(t *testing.T) {
 }
 
 // A limit binds 32 requests at once through an overlay as it does on the file system beneath
-// it (S15). That kernels from 4.19 to 5.5 do them in turn there is not seen here.
+// it. That kernels from 4.19 to 5.5 do them in turn there is not seen here.
 func TestProveOverlay(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.Overlay, lab.FS("ext4"), lab.NoSystemd)
 	t.Parallel()
@@ -162,7 +162,7 @@ func TestProveUnlimitedTarget(t *testing.T) {
 	}
 }
 
-// S18, S23: a limit on the hog gives the victim its disk back. (A hog takes the whole
+// A limit on the hog gives the victim its disk back. (A hog takes the whole
 // machine: one kernel of v1 and one of v2 will do.)
 func TestProveNeighbour(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Long, lab.Rates, lab.MinKernel(6, 12), lab.Loop, lab.Command("mkfs.ext4"), lab.FS("ext4"))

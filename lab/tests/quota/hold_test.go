@@ -27,7 +27,7 @@ func beyond(fs string) error {
 	return unix.EDQUOT
 }
 
-// S17: ten megabytes for a directory. All writers stop there, within a block, with the file
+// Ten megabytes for a directory. All writers stop there, within a block, with the file
 // system's error; on ext4 those with CAP_SYS_RESOURCE do not.
 func TestSize(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Guest, lab.V2, lab.NoSystemd)

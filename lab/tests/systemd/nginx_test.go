@@ -82,7 +82,7 @@ func evict(t *testing.T, path string) {
 	}
 }
 
-// S3, S4: what nginx serves from the disk is held to its unit's limit, live, and stays so
+// What nginx serves from the disk is held to its unit's limit, live, and stays so
 // when systemd reloads and restarts it.
 func TestNginxIsHeld(t *testing.T) {
 	lab.Need(t, lab.Systemd, lab.V2, lab.Guest, lab.Rates)

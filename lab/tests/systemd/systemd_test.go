@@ -160,7 +160,7 @@ func processes(e environ.Environ, group string) string {
 	return strings.Join(names, " ")
 }
 
-// S3: a limit on a service lives through a daemon-reload, and clear lifts it.
+// A limit on a service lives through a daemon-reload, and clear lifts it.
 func TestSetOnAService(t *testing.T) {
 	e := lab.Need(t, lab.Systemd, lab.V2)
 	disk := lab.RawDisk(t)

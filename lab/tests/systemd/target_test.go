@@ -72,7 +72,7 @@ func refused(t *testing.T, code int, args ...string) string {
 	return stderr.String()
 }
 
-// S3, S6: a limit on a unit by its name is held at the disk, also after systemd has
+// A limit on a unit by its name is held at the disk, also after systemd has
 // reloaded and restarted it, and clear ends it.
 func TestUnitIsHeld(t *testing.T) {
 	e := lab.Need(t, lab.Systemd, lab.V2, lab.Rates)

@@ -108,7 +108,7 @@ func tool(t *testing.T, name string, args ...string) {
 	}
 }
 
-// The kernel lets next to nothing become dirty (S11).
+// The kernel lets next to nothing become dirty.
 func TestDirtyThrottling(t *testing.T) {
 	needTrace(t, lab.NoSystemd, lab.Guest, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
@@ -121,7 +121,7 @@ func TestDirtyThrottling(t *testing.T) {
 		r.slowest(t).blames(t, "dirty_throttling", causeMin)
 		addsUp(t, r, "write", own.Write)
 	})
-	// Direct I/O makes nothing dirty (S14).
+	// Direct I/O makes nothing dirty.
 	t.Run("direct", func(t *testing.T) {
 		lab.Need(t, lab.Whole, lab.BPF) // by default natively
 		j := job{File: filepath.Join(disk.Dir, "d"), Groups: g.dirs(), For: traceFor(), Flags: unix.O_DIRECT, Block: 64 << 10, Size: 4 << 20}
@@ -133,7 +133,7 @@ func TestDirtyThrottling(t *testing.T) {
 	})
 }
 
-// Each page that is read takes the place of an old one (S9, S12), and who goes beyond
+// Each page that is read takes the place of an old one, and who goes beyond
 // memory.high waits for having reclaimed. It is of a hole, and comes from no disk. (Writers
 // have dirty throttling before that.)
 func TestMemcgReclaim(t *testing.T) {

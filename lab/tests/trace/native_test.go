@@ -178,7 +178,7 @@ func TestUringThrottleNatively(t *testing.T) {
 }
 
 // With memcg's limit reached each new page costs an old one, and the writes that have to
-// find it are the slow ones (S9).
+// find it are the slow ones.
 func TestMemcgReclaimNatively(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Lane("native"), lab.V1, lab.Memory, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
@@ -278,7 +278,7 @@ func TestDirtyThrottlingNatively(t *testing.T) {
 		r.slowest(t).blames(t, "dirty_throttling", causeMin)
 		exactly(t, r.of(t, "write"), own.Write, own.Empty)
 	})
-	t.Run("direct", func(t *testing.T) { // makes nothing dirty (S14)
+	t.Run("direct", func(t *testing.T) { // makes nothing dirty
 		j := buffered
 		j.File, j.Flags = filepath.Join(disk.Dir, "d"), unix.O_DIRECT
 		r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })

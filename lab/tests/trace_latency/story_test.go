@@ -135,8 +135,8 @@ func TestReclaimIsNamed(t *testing.T) {
 }
 
 // The documents' first story from start to end: writes are slow under a memory limit; are
-// dirty pages the cause? They stay below the threshold (S10); and with tiny thresholds the
-// waits are others, and longer (S11). Direct I/O knows neither (S13, S14).
+// dirty pages the cause? They stay below the threshold; and with tiny thresholds the
+// waits are others, and longer. Direct I/O knows neither.
 func TestStoryOfSlowWrites(t *testing.T) {
 	lab.Need(t, lab.Whole, lab.Root, lab.BPF, lab.NoSystemd, lab.Memory, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// S19, S24: what is written through the page cache on v1 is held, at the disk and, from Linux
+// What is written through the page cache on v1 is held, at the disk and, from Linux
 // 6.2 on, at the writer.
 func TestBufferedIsHeld(t *testing.T) {
 	for _, c := range []struct {

@@ -46,7 +46,7 @@ func refused(t *testing.T, want string, args ...string) {
 	}
 }
 
-// A volume is one of weir's JSON.
+// A volume is one in the JSON that weir prints.
 type volume struct {
 	Name, Mount, Image, FS, Device, Error string
 	Limit                                 limit.Limit
