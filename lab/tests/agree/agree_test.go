@@ -22,8 +22,8 @@ var places = []struct{ name, fs, options string }{
 // retries bounds how often a row is measured again that the machine was too busy for.
 const retries = 2
 
-// Whatever weir why says of a path, weir prove measures: held, or not. The file systems
-// have a disk each, and are measured side by side.
+// weir prove measures what weir why says of each path: held, or not held. Each file system
+// has a disk of its own, and all are measured side by side.
 func TestAgree(t *testing.T) {
 	t.Parallel()
 	for _, p := range places {

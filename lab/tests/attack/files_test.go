@@ -107,7 +107,8 @@ func exchange(args []string) error {
 	return nil
 }
 
-// What a user puts where weir looks has it neither wait nor open what it must not.
+// A user's files never make weir wait, and never make it open something that it must not
+// open.
 func TestFilesOfAUser(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Guest, lab.Once, lab.NoSystemd)
 	disk := lab.Disk(t, lab.FS("ext4"))

@@ -26,8 +26,8 @@ func TestDirectIsHeld(t *testing.T) {
 	})
 }
 
-// The faster rates are a good part of what a guest's processor can do: nothing else is
-// measured meanwhile, but natively.
+// The faster rates take a good part of a guest's processor, so nothing else is measured at
+// the same time, except natively.
 func TestFastDirectIsHeld(t *testing.T) {
 	if e := lab.Need(t, lab.Root, lab.Long); e.Lane == "native" {
 		t.Parallel()

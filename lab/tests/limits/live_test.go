@@ -101,8 +101,8 @@ func together(t *testing.T, limits []string, jobs []load.Job) (results [2]load.R
 	return results
 }
 
-// set on a running writer takes effect within a second, changes only what it names,
-// and clear frees the writer again.
+// weir set on a running writer takes effect within a second and changes only the rates that
+// it names. weir clear frees the writer again.
 func TestSetAndClearWhileItRuns(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.Long, lab.FS("ext4"))
 	rate := lab.Scaled(e, 5e6)

@@ -36,7 +36,8 @@ func (e end) String() string {
 
 var ends = []end{{signal: unix.SIGTERM}, {signal: unix.SIGKILL}, {signal: unix.SIGINT}, {signal: unix.SIGINT, weir: true}, {signal: unix.SIGTERM, weir: true}, {signal: unix.SIGTERM, timed: true}}
 
-// A signal reaches a process that is stopped for a long debt: what ends it does so at once.
+// A signal reaches a process that is paused for a long debt. A signal that ends the process
+// ends it at once.
 func TestSignalsReachTheStopped(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.NoSystemd, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
@@ -115,7 +116,7 @@ func ended(t *testing.T, dir string, large int, how end) (took time.Duration, st
 	return took, stopped || how.timed && took >= 0
 }
 
-// Who gets a signal every 10 ms, as from a profiler, is let go for none of them for long.
+// A process that gets a signal every 10 ms, as from a profiler, is still held.
 func TestASignalledWriterIsPaced(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.V1, lab.Rates, lab.Once, lab.FS("ext4"))
 	program, err := os.Executable()

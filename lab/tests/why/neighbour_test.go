@@ -19,8 +19,8 @@ const (
 	neighbourWaits = time.Second // 3.1 s were seen, and 0.2 s where nobody waits
 )
 
-// On ext4 in ordered mode somebody else's fsync waits for the data that a limit holds back,
-// and weir why says so. As the fix mounts it, nobody does.
+// On ext4 in ordered mode another group's fsync waits for data that a limit holds back, and
+// weir why says so. Mounted as its fix says, nobody waits.
 func TestWhyNeighboursWait(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Guest, lab.V2, lab.NoSystemd, lab.Once, lab.Rates, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
