@@ -17,7 +17,7 @@ LAB_FLAGS := $(if $(KERNEL),-kernel $(KERNEL)) $(if $(MODE),-mode $(MODE)) $(if 
 # Each part of the gate notes how long it took, in out/parts.
 PART := ./tools/part
 
-.PHONY: all build demo test quick unit lint lab lab-all kills loops sets soak quotas bench mutants fuzz man findings bpf check-bpf deps clean help
+.PHONY: all build demo test quick unit lint lab lab-all kills loops sets soak quotas bench mutants fuzz man bpf check-bpf deps clean help
 
 all: build
 
@@ -81,6 +81,7 @@ fuzz: ## every fuzz test for 30 s
 man: ## regenerate docs/man from the commands
 	$(GO) run ./tools/man docs/man
 
+.PHONY: findings
 findings: ## regenerate docs/guide/findings.md from the rules of weir why
 	$(GO) run ./tools/findings internal/why docs/guide/findings.md
 
