@@ -106,6 +106,10 @@ fuzz: ## every fuzz test for 30 s
 man: ## regenerate docs/man from the commands
 	$(GO) run ./tools/man docs/man
 
+.PHONY: findings
+findings: ## regenerate docs/guide/findings.md from the rules of weir why
+	$(GO) run ./tools/findings internal/why docs/guide/findings.md
+
 # Besides clang it takes llvm-strip and libbpf's headers: apt-get install clang llvm libbpf-dev
 bpf: ## regenerate the BPF objects (needs clang)
 	cd internal/inode && GOPACKAGE=inode $(BPF2GO) owner ../../bpf/owner.bpf.c $(BPF_FLAGS)

@@ -100,7 +100,7 @@ func TestOnly(t *testing.T) {
 		{[]Requirement{BPF, Systemd, Podman}, false},
 		{[]Requirement{Lane("qemu")}, true}, // of emulation itself
 		{[]Requirement{Lane("uml")}, false},
-		{nil, true}, // of weir's start
+		{nil, true}, // as the tests of weir's start have it
 	} {
 		ran := false
 		t.Run("inner", func(t *testing.T) {

@@ -1,6 +1,6 @@
 // Package background starts the weirs that work in the background: the pacer and its guard,
-// a scope's keeper, a sweep. Such a weir outlives the weir that starts it, and must hold
-// nothing of the caller's: no open file, no terminal, no directory. A lock that a cron job
+// a scope's keeper, a sweep. Such a weir outlives the weir that starts it, and must not
+// keep anything that the caller has: no open file, no terminal, no directory. A lock that a cron job
 // takes with flock(1) would else stay taken for as long as the pacer runs.
 package background
 

@@ -63,6 +63,17 @@ func (g Group) Frozen() (bool, error) {
 	return strings.TrimSpace(text) == "1", err
 }
 
+// Still reports whether all processes of a group that is set to be frozen have stopped: one that
+// is in a system call goes on until that ends.
+func (g Group) Still() (bool, error) {
+	if g.h.Version == V1 {
+		text, err := g.read(freezeFileV1)
+		return strings.TrimSpace(text) == g.h.freezeLine(true), err
+	}
+	text, err := g.read("cgroup.events")
+	return strings.Contains(text, "frozen 1"), err
+}
+
 // A Brake pauses and resumes a group's processes many times a second.
 type Brake struct {
 	fd         int

@@ -82,7 +82,7 @@ func (f journalFile) discard() error {
 	return nil
 }
 
-// apply writes the file, and makes systemd read it if it is one of systemd's.
+// apply writes the file, and makes systemd read it if it is a unit's drop-in.
 func (f journalFile) apply(ctx context.Context, connect dialer) error {
 	if err := f.put(f.After); err != nil {
 		return err

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os/exec"
 	"runtime"
-	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -53,7 +52,9 @@ func start(cmd *exec.Cmd, hierarchies *cgroupfs.FS, joined []cgroupfs.Group) err
 
 type move struct{ from, to cgroupfs.Group }
 
-// within calls f on a thread that it moves into the groups, and moves the thread back.
+// within calls f on a thread that it moves into the groups, and moves the thread back. It leaves
+// the first group first: in the pacer's cell the thread is paused with the command for as long as
+// that has to pay for what it writes at once.
 func within(moves []move, f func() error) error {
 	if len(moves) == 0 {
 		return f()
@@ -68,7 +69,7 @@ func within(moves []move, f func() error) error {
 	if err == nil {
 		err = f()
 	}
-	for _, m := range slices.Backward(moves[:moved]) {
+	for _, m := range moves[:moved] {
 		if back := m.from.AddThread(tid); back != nil {
 			// The thread stays locked: no other goroutine ever runs in the group.
 			return errors.Join(err, fmt.Errorf("take weir's own thread out of %s: %w", m.to.Dir(), back))

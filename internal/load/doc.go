@@ -1,5 +1,5 @@
 // Package load makes I/O of a known kind and counts it: writes or reads of one file by
-// one path of the kernel's, in blocks of a given size, for a given time. While it runs
+// one path through the kernel, in blocks of a given size, for a given time. While it runs
 // it says how far it is, ten times a second, on the clock that all processes share.
 //
 // # What a run does

@@ -34,6 +34,7 @@ type cells struct {
 	known   []int                   // members of v1 who are all in cells, or passed over
 	missed  map[cgroupfs.Group]miss // see try
 	apart   map[int]time.Duration   // whose threads are not all in the limited group, and since when
+	free    released
 }
 
 type cell struct {
@@ -232,7 +233,7 @@ func (c *cells) moveInto(home cgroupfs.Group, tasks []int, threads bool) (some b
 		switch {
 		case failed == nil:
 			some = true
-		case errors.Is(failed, unix.EINVAL): // a thread of the kernel's, which writes nothing for itself
+		case errors.Is(failed, unix.EINVAL): // a kernel thread, which writes nothing for itself
 			c.pass(id)
 		case !cgroupfs.IsGone(failed) && err == nil:
 			err = failed
@@ -250,6 +251,9 @@ func (c *cells) pass(pid int) {
 
 // passes reports whether a process must not be moved into a cell.
 func (c *cells) passes(pid int) bool {
+	if pid == c.free.pid {
+		return true
+	}
 	if _, known := c.passed[pid]; !known {
 		helper := background.IsHelper(pid)
 		if !helper && background.MayBecomeHelper(pid) && !c.waited(pid, clockNow()) {

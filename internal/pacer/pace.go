@@ -158,6 +158,9 @@ func (p *paced) step(now time.Duration, may pace) error {
 		return p.attend(now)
 	}
 	p.courtesy.whom = 0 // all may go on now
+	if err := p.cells.retake(); err != nil {
+		return err
+	}
 	if p.stopped && now < p.waits {
 		p.plan(p.waits)
 		return nil
@@ -236,7 +239,7 @@ func (p *paced) count(unseen float64, now time.Duration) {
 	}
 	p.bucket.fill(now)
 	p.bucket.take(unseen)
-	p.courtesy.paid(unseen, p.bucket.rate, now)
+	p.courtesy.paid(unseen)
 	p.bucket.level = min(p.bucket.level, p.bucket.rate*keptCharge.Seconds())
 	if now < p.lenient {
 		p.bucket.level = max(p.bucket.level, -p.bucket.rate*debtMost.Seconds())
@@ -337,7 +340,8 @@ func (p *paced) set(stop bool) error {
 		p.trust = max(p.halted-p.let, runLeast) / 2
 	} else {
 		p.let = clockNow()
-		p.quiet += p.let - p.halted // they could not write
+		p.courtesy.settle(p.bucket.rate, p.let) // they write for themselves from now on
+		p.quiet += p.let - p.halted             // they could not write
 	}
 	return nil
 }

@@ -169,3 +169,29 @@ func TestAPacerThatGivesUpIsStartedAgain(t *testing.T) {
 		t.Errorf("%d starts: %v", starts, err)
 	}
 }
+
+// Who asks what is held starts a pacer for the groups of a dead one, as a sweep may have come too
+// early for that: who is killed has its lock for a moment.
+func TestWhoFindsNoPacerStartsOne(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root: nobody else takes the pacer's lock")
+	}
+	dir := state.At(t.TempDir())
+	record, err := dir.New(recordKind, Job{Limited: Place{Path: "/g"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := record.Leave(); err != nil {
+		t.Fatal(err)
+	}
+	var lock *os.File
+	start = func() (err error) {
+		lock, _, err = dir.Lock(lockName)
+		return err
+	}
+	defer func() { start = Start }()
+	jobs, err := Holding(dir)
+	if err != nil || len(jobs) != 1 || jobs[0].Lapsed != "" || lock == nil {
+		t.Errorf("%+v (%v); the lock is %v", jobs, err, lock)
+	}
+}

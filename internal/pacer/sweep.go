@@ -32,13 +32,20 @@ func Holding(dir state.Dir) ([]Job, error) {
 	if len(jobs) == 0 || os.Geteuid() != 0 { // it is root's
 		return jobs, err
 	}
-	for began := time.Now(); ; time.Sleep(startLook) { // one is started by whoever finds that there is none
+	started := false
+	for began := time.Now(); ; time.Sleep(startLook) {
 		lock, dead, failed := dir.Lock(lockName)
 		if failed != nil || !dead {
 			return jobs, errors.Join(err, failed)
 		}
 		if failed = lock.Close(); failed != nil || time.Since(began) > takeOverMax {
 			break
+		}
+		if !started { // one that was killed just now had its lock when it was looked for
+			started = true
+			if failed = start(); failed != nil {
+				break
+			}
 		}
 	}
 	for i := range jobs {

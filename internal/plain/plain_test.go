@@ -97,7 +97,7 @@ func TestBrief(t *testing.T) {
 	}
 }
 
-// FuzzPlain: whatever comes in, a description is a value of systemd's, and a line is one line.
+// FuzzPlain: whatever comes in, a description is a value that systemd takes, and a line is one line.
 func FuzzPlain(f *testing.F) {
 	for _, text := range evil {
 		f.Add(text[:min(len(text), 1000)])

@@ -16,6 +16,7 @@ type Signals struct {
 	Ending  uint64 // of these, those that end the process
 	Asking  uint64 // of these, those that have it end itself or others, and that it catches or waits for
 	Ended   bool   // it has, or is ending
+	Parent  int    // takes note of its end
 }
 
 // harmless are the signals that do not end a process by default (signal(7)).
@@ -82,6 +83,8 @@ func signalsIn(file string) (s Signals, threads int, err error) {
 		switch string(key) {
 		case "State":
 			s.Ended = bytes.HasPrefix(value, []byte("Z")) || bytes.HasPrefix(value, []byte("X"))
+		case "PPid":
+			s.Parent, _ = strconv.Atoi(string(value))
 		case "Threads":
 			threads, _ = strconv.Atoi(string(value))
 		case "SigPnd", "ShdPnd":

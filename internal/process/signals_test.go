@@ -36,7 +36,7 @@ func TestSignalsOf(t *testing.T) {
 		}
 	}
 	got, err := SignalsOf(cmd.Process.Pid)
-	if want := (Signals{Waiting: 1<<(unix.SIGUSR1-1) | 1<<(unix.SIGTERM-1), Ending: 1 << (unix.SIGTERM - 1)}); err != nil || got != want {
+	if want := (Signals{Waiting: 1<<(unix.SIGUSR1-1) | 1<<(unix.SIGTERM-1), Ending: 1 << (unix.SIGTERM - 1), Parent: os.Getpid()}); err != nil || got != want {
 		t.Errorf("got %+v, %v; want %+v", got, err, want)
 	}
 }

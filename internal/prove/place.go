@@ -40,7 +40,7 @@ type Place struct {
 	// Stopped is the group in which weir's pacer pauses the target's processes, and which loads
 	// join too; the zero Group if that is Inside, or if there is no pacer.
 	Stopped cgroupfs.Group
-	Version cgroupfs.Version // of a group of weir's own; 0 for either
+	Version cgroupfs.Version // of a group that weir makes; 0 for either
 	// Sole says that no other process uses the device.
 	Sole bool
 	// Explained is what is known of the place without measuring.

@@ -88,6 +88,6 @@ func TestSpare(t *testing.T) {
 		}
 	}
 	if kept, notes, err := (Place{}).Spare(tests); len(kept) != 4 || len(notes) != 0 || err != nil {
-		t.Errorf("a group of weir's own: %d rows, %q, %v", len(kept), notes, err)
+		t.Errorf("a group that weir makes: %d rows, %q, %v", len(kept), notes, err)
 	}
 }

@@ -27,7 +27,7 @@ type Status struct {
 	Usage   Usage    `json:"used"`
 }
 
-// States of weir's quotas, beside isSet.
+// States of quotas that weir set, beside isSet.
 const (
 	interrupted = "interrupted"
 	underWay    = "under way"   // another weir is working on it

@@ -27,7 +27,7 @@ const (
 	storeLook = 5 * time.Millisecond
 )
 
-// A Store is a directory of records that outlive boots: small files of one user's. The
+// A Store is a directory of records that outlive boots: small files that belong to one user. The
 // directory it is in is shared by all stores (/var/lib/weir).
 type Store struct {
 	Dir  string
@@ -158,7 +158,7 @@ func (s Store) Rename(from, to string) error {
 	return durable.Rename(filepath.Join(s.Dir, from), filepath.Join(s.Dir, to))
 }
 
-// readRecord reads a file that is a record: a regular one, of this user's or root's, and
+// readRecord reads a file that is a record: a regular one, which belongs to this user or to root, and
 // not long. Anything else at its place is an error, and is neither waited for nor followed.
 func readRecord(path string) ([]byte, error) {
 	fd, err := again(func() (int, error) {

@@ -67,8 +67,8 @@ func (d Dir) removeLocks() (free bool, err error) {
 	return true, nil
 }
 
-// runtimeDir is where a user's programs keep what is of one session, and false if there is no
-// such directory of this user's: after su(1), it may be another one's.
+// runtimeDir is where a user's programs keep the files of one session, and false if this user
+// has no such directory: after su(1), it may belong to another user.
 func runtimeDir(root string) (path string, is bool) {
 	run := os.Getenv("XDG_RUNTIME_DIR")
 	if !filepath.IsAbs(run) { // the XDG Base Directory Specification has it passed over

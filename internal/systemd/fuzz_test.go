@@ -8,8 +8,8 @@ import (
 	"github.com/weir-io/weir/internal/limit"
 )
 
-// FuzzProperties: paths and rates of a unit are whoever's has made it. Each path is there
-// once, and a unit's object is one of systemd's.
+// FuzzProperties: whoever makes a unit chooses its paths and rates. Each path is there
+// once, and a unit's object is one that systemd has.
 func FuzzProperties(f *testing.F) {
 	f.Add("nginx.service", "/dev/sda", uint64(5), "/dev/block/8:0", uint64(math.MaxUint64))
 	f.Add("", "", uint64(0), "", uint64(1))

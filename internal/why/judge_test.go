@@ -122,7 +122,7 @@ func TestRules(t *testing.T) {
 		{"foreign-inode", Breaks, No, func(f *Facts) {
 			f.Places[0].Files = []inode.File{{Path: "/data/f", Owner: inode.Owner{State: inode.Unkept}}}
 		}},
-		{"foreign-inode", Breaks, No, func(f *Facts) { // no group of weir's own owns anything yet
+		{"foreign-inode", Breaks, No, func(f *Facts) { // a group that weir will make owns nothing yet
 			f.Group.ToMake, f.Group.Path = true, "/weir-new"
 			f.Places[0].File, f.Places[0].Files = "/data/f", owned(inode.Group{Path: "/x"})
 		}},

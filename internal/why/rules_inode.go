@@ -200,7 +200,7 @@ func Whose(o inode.Owner) string {
 	return "cgroup " + name
 }
 
-// quote makes one word of a shell's.
+// quote spells text as one word for a shell.
 func quote(word string) string {
 	odd := func(r rune) bool {
 		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'

@@ -100,13 +100,13 @@ func largeRequests(f Facts) []Finding {
 	return found
 }
 
-// A bug is one of the kernel's in throttling.
+// A bug is a fault of the kernel in throttling.
 type bug struct {
 	from, fixed [2]int // versions; from 0.0: always
 	commit      string // that ends it
 	text        string
 	applies     func(bytes, operations *uint64) bool // to one direction's limits per second; nil: none
-	seen        [][2]int                             // versions of Debian's that it was measured with
+	seen        [][2]int                             // versions of Debian's kernels with which it was measured
 	how         string                               // it was seen
 	exceeds     bool                                 // more than the limit gets through
 }

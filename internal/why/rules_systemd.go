@@ -116,8 +116,8 @@ func unitConflicts(f Facts) []Finding {
 
 // A Loose group is one that systemd did not make, and whose limits it can end.
 type Loose struct {
-	Slice  string // the units of which it does that for
-	Anchor string // the unit of weir's that would keep it from that, and is not there
+	Slice  string // systemd does that when units of this slice start or stop
+	Anchor string // the slice that weir starts to keep systemd from that, and that is not there
 }
 
 // looseness tells whether systemd can end the limits of a group that it has not made: see

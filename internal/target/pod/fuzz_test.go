@@ -28,7 +28,7 @@ func FuzzSandbox(f *testing.F) {
 	})
 }
 
-// FuzzEndpoint: of any configuration of crictl's a socket is a path of this host's, or an error.
+// FuzzEndpoint: from any crictl configuration comes a path on this host, or an error.
 func FuzzEndpoint(f *testing.F) {
 	for _, text := range []string{"runtime-endpoint: unix:///run/containerd/containerd.sock\n", `runtime-endpoint: "unix:///x" # y`, "runtime-endpoint:", "runtime-endpoint: tcp://1.2.3.4:5"} {
 		f.Add(text)

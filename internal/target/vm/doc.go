@@ -3,5 +3,5 @@
 //
 // libvirt stores the first process of each domain in /run/libvirt/DRIVER/NAME.pid. The group is
 // the one that the kernel reports for that process: below a scope that systemd-machined makes
-// in machine.slice, or in a group of libvirt's own.
+// in machine.slice, or in a group that libvirt makes itself.
 package vm

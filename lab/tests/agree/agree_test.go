@@ -22,8 +22,8 @@ var places = []struct{ name, fs, options string }{
 // retries bounds how often a row is measured again that the machine was too busy for.
 const retries = 2
 
-// Whatever weir why says of a path, weir prove measures: held, or not. The file systems
-// have a disk each, and are measured side by side.
+// weir prove measures what weir why says of each path: held, or not held. Each file system
+// has a disk of its own, and all are measured side by side.
 func TestAgree(t *testing.T) {
 	t.Parallel()
 	for _, p := range places {
@@ -97,7 +97,7 @@ func agree(t *testing.T, q question) {
 		// so that the journal's writes, and not the limit, were most of it; nobody else is
 		// there. Large, hung: the window was too short for what btrfs does at once (on v1 too,
 		// where the writer itself may have to write back, in requests of 24 MB). Unwritten: too
-		// short for a journal's commit. Slow: a guest's disks are one thread of the host's, and
+		// short for a journal's commit. Slow: a guest's disks are served by one thread of the host, and
 		// beside a flood on another disk small requests in turn got 0.73 and 0.79 of a limit.
 		for again := 0; again < retries && slices.Contains([]string{"busy", "uncharged", "others", "large", "hung", "unwritten", "slow"}, r.Reason); again++ {
 			t.Logf("%s is measured again: %s", r.Name, r.Why)

@@ -11,11 +11,10 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// A file that another group dirtied first is written back in that group's name. weir
-// prove sees that a target which writes to it has done more than it was charged for,
-// and says so as far as it can be known: not held where that group is gone, and what it
-// was charged is nobody else's; or where the kernel tells whose the file is. weir why
-// names the same reason.
+// The kernel charges the writeback of a file to the group that dirtied the file first. When
+// a target writes to such a file, weir prove sees that the target wrote more than it was
+// charged for. It says not held where nobody else can have been charged (the other group is
+// gone), or where the kernel tells whose the file is. weir why names the same reason.
 func TestAgreeOnForeignInodes(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.V2, lab.Memory, lab.NoSystemd, lab.FS("ext4"))
 	if e.Has("bpf") { // by which the kernel tells
@@ -47,7 +46,7 @@ func TestAgreeOnForeignInodes(t *testing.T) {
 	}
 }
 
-// foreign compares what is said of a target that writes to a file of another group's.
+// foreign compares what is said of a target that writes to a file of another group.
 func foreign(t *testing.T, target, file string, gone bool) {
 	t.Helper()
 	said := ask(t, target, "--on", file)

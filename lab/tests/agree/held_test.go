@@ -9,7 +9,8 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// What weir holds on v1 where the kernel does not, weir why knows, and weir prove measures.
+// weir why knows what weir itself holds on v1, where the kernel does not, and weir prove
+// measures it.
 func TestAgreeWhereWeirHolds(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.V1, lab.Once, lab.Rates, lab.Loop, lab.FS("ext4"))
 	t.Parallel()

@@ -18,9 +18,9 @@ import (
 // statementRate is a limit that is only spoken of: nobody writes.
 const statementRate = "4MB/s"
 
-// What run, set, show and why say of a limit before any I/O is one decision, and their dry
-// runs say the same: by what each kind of write is expected to hold, or that nothing holds
-// it; and whether the pacer is asked.
+// run, set, show, why and their dry runs make the same statement before any I/O: what is
+// expected to hold each kind of write, or that nothing holds it, and whether weir asks the
+// pacer.
 func TestStatementsAgree(t *testing.T) {
 	for _, p := range append(slices.Clone(places), struct{ name, fs, options string }{"vfat", "vfat", ""}) {
 		t.Run(p.name, func(t *testing.T) {

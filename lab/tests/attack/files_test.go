@@ -80,7 +80,7 @@ func init() {
 // held keeps files open until the attack ends.
 var held []*os.File
 
-// exchange puts a FIFO, a link to a device and a link to a file of root's in a file's place,
+// exchange puts a FIFO, a link to a device and a link to one of root's files in a file's place,
 // by turns, as fast as it can.
 func exchange(args []string) error {
 	file := args[0]
@@ -107,7 +107,8 @@ func exchange(args []string) error {
 	return nil
 }
 
-// What a user puts where weir looks has it neither wait nor open what it must not.
+// A user's files never make weir wait, and never make it open something that it must not
+// open.
 func TestFilesOfAUser(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Guest, lab.Once, lab.NoSystemd)
 	disk := lab.Disk(t, lab.FS("ext4"))

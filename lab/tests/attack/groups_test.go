@@ -147,8 +147,8 @@ func emptied(t *testing.T, dir string) {
 	})
 }
 
-// What a user makes in a group of its own has weir neither wait nor fail, nor print what a
-// terminal would obey.
+// Whatever a user makes in a delegated group, weir does not wait or fail, and prints nothing
+// that a terminal would obey.
 func TestGroupsOfAUser(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.Guest, lab.Once, lab.NoSystemd)
 	disk := lab.Disk(t, lab.FS("ext4"))

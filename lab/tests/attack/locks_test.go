@@ -80,7 +80,7 @@ func init() {
 	attacks["squat"] = func(args []string) error { return os.Mkdir(args[0], 0o755) }
 }
 
-// Nobody but root can hold a lock of weir's, write its records, or reach its pacer.
+// Nobody but root can hold a lock that weir uses, write its records, or reach its pacer.
 func TestRootsOwn(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.Guest, lab.Once, lab.NoSystemd, lab.Loop)
 	disk := lab.Disk(t, lab.FS("ext4"))

@@ -56,7 +56,7 @@ func attack(words []string) int {
 	return 0
 }
 
-// An attacker is a process of the user's.
+// An attacker is a process that the user runs.
 type attacker struct {
 	cmd *exec.Cmd
 	in  interface{ Close() error }
@@ -64,7 +64,7 @@ type attacker struct {
 	ask func() error
 }
 
-// start starts a process of the user's that does not attack yet.
+// start starts an attacker, which does not attack yet.
 func start(t *testing.T, change func(*exec.Cmd), words ...string) *attacker {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe", "-test.run", "^$")
@@ -172,7 +172,7 @@ func refuses(t *testing.T, args ...string) string {
 	return said
 }
 
-// home makes a directory of the user's on a disk.
+// home makes a directory on a disk that belongs to the user.
 func home(t *testing.T, disk *lab.TestDisk) string {
 	t.Helper()
 	if err := os.Chmod(disk.Dir, 0o755); err != nil {

@@ -108,8 +108,8 @@ func init() {
 	}
 }
 
-// A process in namespaces of its own, where a user may mount what and where it likes, is
-// limited on the disks of its mounts as any other, and nothing in there is believed.
+// A user can mount anything in a namespace of its own. weir limits a process there on the
+// disks of its mounts, as any other process, and believes nothing that it finds there.
 func TestNamespacesOfAUser(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.Guest, lab.Once, lab.NoSystemd)
 	disk := lab.Disk(t, lab.FS("ext4"))

@@ -166,14 +166,14 @@ func TestOverlay(t *testing.T) {
 	resolved(t, mount(t, "overlay", "overlay", 0, options), node)
 }
 
-// A path in another process's root is on that process's mounts.
+// A path as another process sees it is resolved on that process's mounts.
 func TestOtherRoot(t *testing.T) {
 	lab.Need(t, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
 	resolved(t, fmt.Sprintf("/proc/%d/root%s", os.Getpid(), disk.Dir), disk.Node)
 }
 
-// Each file system of the lab, on a disk of its own, by mount, node, name and number.
+// Each file system of the lab is found by its mount, device node, name and number.
 func TestDisk(t *testing.T) {
 	for _, kind := range []string{"ext4", "xfs", "btrfs"} {
 		t.Run(kind, func(t *testing.T) {
@@ -192,7 +192,7 @@ func TestDisk(t *testing.T) {
 	}
 }
 
-// A volume of LVM by each of its names.
+// An LVM volume is found by each of its names.
 func TestLVM(t *testing.T) {
 	lab.Need(t, lab.LVM, lab.Command("mkfs.ext4"))
 	disk := lab.RawDisk(t)

@@ -20,8 +20,8 @@ import (
 // weirPath is where a weir is found by what systemd starts.
 const weirPath = "/usr/local/bin/weir"
 
-// What is kept is in force again after a boot: a service's limit, a container's, and a
-// volume with its limit, which the container finds mounted.
+// Saved limits are in force again after a boot: a service's, a container's, and a volume's.
+// The container finds the volume mounted.
 func TestBoot(t *testing.T) {
 	e := lab.Need(t, lab.Guest, lab.Root, lab.Systemd, lab.Lane("uml"), lab.Docker, lab.Loop)
 	if e.Cgroups.Blkio != "" {

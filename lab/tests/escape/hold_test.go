@@ -18,8 +18,8 @@ import (
 // holdLimit is what the writers below may write, in bytes a second.
 func holdLimit(t *testing.T) int { return lab.Scaled(lab.Here(t), 10<<20) }
 
-// What is written over another group's file is held with what is the group's own, and a
-// command that writes only its own is never paused.
+// The pacer holds writes to another group's file together with the group's own writes. It
+// never pauses a command that writes only to its own files.
 func TestRunHoldsWhatEscapes(t *testing.T) {
 	lab.Need(t, lab.Root, lab.V2, lab.Memory, lab.BPF, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
@@ -44,8 +44,8 @@ func TestRunHoldsWhatEscapes(t *testing.T) {
 	}
 }
 
-// Without BPF weir says before any I/O that this is not held, and after it that it was not.
-// Nobody is paused.
+// Without BPF weir says before any I/O that writes to other groups' files are not held, and
+// afterwards that they were not. It pauses nobody.
 func TestRunSaysWhatItDoesNotHold(t *testing.T) {
 	lab.Need(t, lab.Root, lab.V2, lab.Memory, lab.Lane("uml"), lab.FS("ext4")) // whose kernels have no BPF
 	disk := lab.Disk(t, lab.FS("ext4"))
@@ -79,7 +79,8 @@ func afresh(t *testing.T, dir, owner string, size int) string {
 	return foreign(t, dir, owner, size>>20)
 }
 
-// The same however it is reached and written, and on each file system.
+// The pacer holds writes to another group's file in each way of writing, and on each file
+// system.
 func TestRunHoldsEachWayToWrite(t *testing.T) {
 	lab.Need(t, lab.Root, lab.V2, lab.Memory, lab.BPF, lab.Whole)
 	for _, kind := range []string{"ext4", "xfs", "btrfs"} {

@@ -43,8 +43,8 @@ func weirRun(t *testing.T, args ...string) (doc document, said string) {
 	return doc, messages.String()
 }
 
-// What is written over another group's file goes past the kernel's limit, and weir run says
-// so; what is written to the command's own is held.
+// Writes to another group's file go past the kernel's limit, and weir run says so. Writes to
+// the command's own file are held.
 func TestRunTellsWhatEscaped(t *testing.T) {
 	lab.Need(t, lab.Root, lab.V2, lab.Memory, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
@@ -65,7 +65,7 @@ func TestRunTellsWhatEscaped(t *testing.T) {
 	}
 }
 
-// A program that hands its work to a daemon is told to have done so.
+// weir run says so if the command handed its work to a daemon.
 func TestRunTellsWhoHandsItsWorkOn(t *testing.T) {
 	lab.Need(t, lab.Root, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))

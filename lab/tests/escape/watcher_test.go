@@ -14,8 +14,8 @@ import (
 
 const mib = 1 << 20
 
-// What is written to another group's file is counted, with its name and owner; what a group
-// writes to its own is not.
+// The watcher counts writes to another group's file, with the file's name and owner. It does
+// not count writes to the group's own files.
 func TestWatcher(t *testing.T) {
 	lab.Need(t, lab.Root, lab.V2, lab.Memory, lab.BPF, lab.FS("ext4"))
 	for _, kind := range kinds() {
@@ -83,7 +83,7 @@ func watched(t *testing.T, disk *lab.TestDisk) {
 	}
 }
 
-// Without BPF the same is worked out.
+// Without BPF weir estimates the same amount from counters.
 func TestEstimate(t *testing.T) {
 	lab.Need(t, lab.Root, lab.V2, lab.Memory, lab.FS("ext4"))
 	for _, kind := range kinds() {

@@ -13,7 +13,7 @@ import (
 	"github.com/weir-io/weir/lab/environ"
 )
 
-// A bundle that a runtime runs without any daemon is limited by its group.
+// weir limits a bundle that a runtime runs without a daemon, by its group.
 func TestBundle(t *testing.T) {
 	e := lab.Need(t, lab.Systemd, lab.Podman, lab.FS("ext4")) // with Podman both runtimes come
 	longOnV1(t, e)

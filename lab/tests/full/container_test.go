@@ -192,7 +192,7 @@ func (d containerTest) writer(t *testing.T, name string) {
 	d.container(t, name, nil, writing(d.e)...)
 }
 
-// S1, S2: a limit on a container that runs is in force within two seconds: on v2 on what
+// A limit on a container that runs is in force within two seconds: on v2 on what
 // its dd writes through the page cache, on v1 on direct writes, and weir says that it is
 // not on others.
 func (d containerTest) held(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// A limit on a container of containerd's, by its namespace and id, in a group that systemd
+// A limit on a containerd container, by its namespace and id, in a group that systemd
 // has not made.
 func TestContainerd(t *testing.T) {
 	e := lab.Need(t, lab.Containerd, lab.Systemd, lab.FS("ext4"))

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// A container gets one of weir's volumes, which comes back at boot and is held: by its own
+// A container gets a volume, which comes back at boot and is held: by its own
 // limit on v1, by the container's on v2.
 func (d containerTest) ownDisk(t *testing.T) {
 	longOnV1(t, d.e)

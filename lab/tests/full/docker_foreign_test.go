@@ -11,8 +11,8 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// A file in a volume that an earlier container has made stays that one's: weir set says
-// that the limit does not hold what is written to it, and weir why --mend has it held.
+// A file that an earlier container made in a volume stays charged to that container's group.
+// weir set says that its writes are not held, and after weir why --mend they are.
 func TestDockerForeignInode(t *testing.T) {
 	e := lab.Need(t, lab.Whole, lab.Docker, lab.Systemd, lab.BPF, lab.V2, lab.Memory, lab.FS("ext4"))
 	start(t, "docker")

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// S16, S17: a container's own files are bound on overlay2, and another's are not; the bound
+// A container's own files are bound on overlay2, and another's are not; the bound
 // outlives a restart.
 func (d containerTest) quota(t *testing.T) {
 	longOnV1(t, d.e)
@@ -115,7 +115,7 @@ func (d containerTest) quotaOn(t *testing.T, kind string) {
 	// Docker has project quotas on XFS: they are shown, and left alone.
 	d.container(t, "own", []string{"--storage-opt", "size=20M"}, "/bin/sleep", "600")
 	if listed, _ := mustWeir(t, "quota", "show", "docker:own"); !strings.Contains(listed, "21.0 MB") || !strings.Contains(listed, "not weir's") {
-		t.Errorf("of Docker's own:\n%s", listed)
+		t.Errorf("the quota that Docker has set:\n%s", listed)
 	}
 	if _, said, status := weir(t, "quota", "set", "docker:own", "10MB"); status != 1 || !strings.Contains(said, "already") {
 		t.Errorf("beside Docker's own: %d: %s", status, said)

@@ -37,7 +37,7 @@ func TestDocker(t *testing.T) {
 	t.Run("down", d.down)
 }
 
-// S1, S7: what Docker was told stands beside what is in force, in bytes; where they
+// What Docker was told stands beside what is in force, in bytes; where they
 // differ weir why says so, and its fix puts Docker's back.
 func (d containerTest) record(t *testing.T) {
 	d.limitedContainer(t, "kept", 5<<20)

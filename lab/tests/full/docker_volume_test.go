@@ -10,7 +10,7 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// S16: without a place a limit is on every disk of the container's mounts, also on that
+// Without a place a limit is on every disk of the container's mounts, also on that
 // of a volume on a second one; and it holds there, writes and cold reads.
 func (d containerTest) volume(t *testing.T) {
 	longOnV1(t, d.e)

@@ -12,7 +12,7 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// emulatedDomain is a QEMU domain of libvirt's, without the host's processor. Of the
+// emulatedDomain is a QEMU domain that libvirt manages, without the host's processor. Of the
 // controllers that firmware can write to, AHCI's is the fastest.
 const emulatedDomain = `<domain type="qemu">
 	<name>weir-qemu</name>
@@ -59,7 +59,7 @@ func bootSector() []byte {
 	return sector
 }
 
-// S28: a limit on a virtual machine of libvirt's holds what its guest writes, on the disks
+// A limit on a libvirt domain holds what its guest writes, on the disks
 // of its open images, and libvirt keeps it for the next start. Before 6.16 user-mode Linux
 // traces each system call, and QEMU does not start in a minute.
 func TestQEMU(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// A container of Podman's stores no more than its quota.
+// A Podman container stores no more than its quota.
 func TestPodmanQuota(t *testing.T) {
 	e := lab.Need(t, lab.Podman, lab.Systemd, lab.FS("xfs"), lab.FS("ext4"))
 	longOnV1(t, e)
@@ -49,7 +49,7 @@ func TestPodmanQuota(t *testing.T) {
 	run(t, "podman", "exec", "quota", "/bin/busybox", "dd", "if=/dev/zero", "of=/big", "bs=4096", "count=10000")
 }
 
-// A container of containerd's whose root is an overlay stores no more than its quota.
+// A containerd container whose root is an overlay stores no more than its quota.
 func TestContainerdQuota(t *testing.T) {
 	e := lab.Need(t, lab.Containerd, lab.Systemd, lab.FS("ext4"), lab.Overlay)
 	longOnV1(t, e)

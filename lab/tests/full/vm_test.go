@@ -28,7 +28,7 @@ const writingDomain = `<domain type="lxc">
 </domain>
 `
 
-// S27, S28: a limit on a domain of libvirt's holds what it writes, and libvirt need not
+// A limit on a libvirt domain holds what it writes, and libvirt need not
 // be asked. Its LXC driver makes no domain without a memory controller, so on v1 it would
 // take a kernel older than 6.12; there, on user-mode Linux 6.1, the domain's controller
 // process dies in its first second.
@@ -55,7 +55,7 @@ func TestVM(t *testing.T) {
 	t.Run("persist", func(t *testing.T) { d.persist(t, e, disk) })
 }
 
-// A domain is one of libvirt's.
+// A domain is a libvirt domain that a test starts.
 type domain struct {
 	uri, name string
 	file      string // its description

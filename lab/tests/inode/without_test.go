@@ -21,7 +21,7 @@ func TestInodeUnavailable(t *testing.T) {
 	}
 }
 
-// On v1 all writeback is the root group's.
+// On v1 the kernel charges all writeback to the root group.
 func TestInodeOnV1(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Guest, lab.V1, lab.BPF, lab.NoSystemd, lab.FS("ext4"))
 	file := filepath.Join(lab.Disk(t, lab.FS("ext4")).Dir, "file")

@@ -14,8 +14,8 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// One process mends for all tests: to load the program takes long where the processor
-// is emulated.
+// One helper process moves the files of all tests, because loading the program takes long on
+// an emulated processor.
 func TestInode(t *testing.T) {
 	lab.Need(t, lab.Root, lab.V2, lab.Memory, lab.BPF, lab.NoSystemd)
 	began := time.Now()

@@ -74,7 +74,7 @@ func TestKillRun(t *testing.T) {
 	killRuns(t, lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.FS("ext4"), lab.NoSystemd), 40*time.Millisecond)
 }
 
-// A scope has a keeper, and systemd to remove it.
+// A command in a scope has a keeper, and systemd removes the scope.
 func TestKillRunInAScope(t *testing.T) {
 	killRuns(t, lab.Need(t, lab.Root, lab.Whole, lab.Rates, lab.FS("ext4"), lab.Systemd), 300*time.Millisecond)
 }
@@ -107,7 +107,7 @@ func killRuns(t *testing.T, e environ.Environ, within time.Duration) {
 	}
 }
 
-// scopes lists those of weir's that systemd has.
+// scopes lists the scopes of weir that systemd has.
 func scopes(t *testing.T, e environ.Environ) (all []string) {
 	t.Helper()
 	for _, mount := range []string{e.Cgroups.Unified, e.Cgroups.Blkio} {
@@ -120,7 +120,8 @@ func scopes(t *testing.T, e environ.Environ) (all []string) {
 	return all
 }
 
-// A set of four rates on v1 takes four writes: it is done or it is not.
+// Setting four rates on v1 takes four writes. After a kill all of them are in force, or
+// none.
 func TestKillSet(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.FS("ext4"), lab.NoSystemd)
 	disk := lab.Disk(t, lab.FS("ext4"))
@@ -156,7 +157,7 @@ func TestKillSet(t *testing.T) {
 	t.Logf("%d of %d sets were done before the kill", done, lab.Times(t, kills, 10))
 }
 
-// Two disks take two writes on v2, too: both are limited, or neither.
+// Two disks take two writes, on v2 too. After a kill both are limited, or neither.
 func TestKillSetOnTwoDisks(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.FS("ext4"), lab.NoSystemd)
 	one, other := lab.Disk(t, lab.FS("ext4")), lab.Disk(t, lab.FS("ext4"))

@@ -18,8 +18,8 @@ import (
 // a second; 0: none.
 type held struct{ rule, paced uint64 }
 
-// At whichever point a weir is killed that asks the pacer too, the next weir leaves the rule and
-// the pacer as they were, or both as they were to be.
+// A weir that also asks the pacer is killed at each point. The next weir leaves both the
+// rule and the pacer as they were before, or both as they were asked to be.
 func TestKillAtEachPointOfPacing(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.OnceV1, lab.FS("ext4"), lab.NoSystemd)
 	disk := lab.Disk(t, lab.FS("ext4"))

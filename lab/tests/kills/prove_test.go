@@ -60,8 +60,8 @@ func leftOn(t *testing.T, disk *lab.TestDisk) string {
 	return strings.Join(all, ", ")
 }
 
-// A signal ends prove as it ends a shell's command, and prove cleans up itself. On the
-// scratch disk it goes by the weir outside.
+// A signal ends prove with a shell's status, and prove cleans up itself. On the scratch disk
+// the outer weir passes the signal on.
 func TestSignalledProveLeavesNothing(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.Loop, lab.Command("mkfs.ext4"), lab.FS("ext4"), lab.NoSystemd)
 	disk := lab.Disk(t, lab.FS("ext4"))

@@ -40,8 +40,9 @@ func full(t *testing.T) (r, w *os.File) {
 	return os.NewFile(uintptr(fds[0]), "pipe"), os.NewFile(uintptr(fds[1]), "pipe")
 }
 
-// A weir that is signalled when it has made its group, and not yet started its command,
-// removes the group itself. What it says is held up, so that it stays between the two.
+// A weir that gets a signal after it has made its group, and before it has started its
+// command, removes the group itself. The test holds up its messages, so that it stays
+// between the two.
 func TestSignalBeforeTheCommand(t *testing.T) {
 	lab.Need(t, lab.Root, lab.NoSystemd)
 	disk := lab.RawDisk(t)

@@ -17,7 +17,7 @@ import (
 // bursts in which a file system writes back weigh little.
 const bufferedSeconds = 10
 
-// S20, S25: on v2, buffered writes to a fresh file are held at the device.
+// On v2, buffered writes to a fresh file are held at the device.
 func TestBufferedIsHeldAtTheDevice(t *testing.T) {
 	t.Parallel()
 	for _, fs := range []string{"ext4", "xfs", "btrfs"} {
@@ -79,7 +79,7 @@ func noted(unified, note string) string {
 	return note
 }
 
-// S1, S19, S24: on v1 the kernel does not hold them, and weir run says so.
+// On v1 the kernel does not hold buffered writes, and weir run says so.
 func TestBufferedIsNotHeldOnV1AndWeirSaysSo(t *testing.T) {
 	lab.Need(t, lab.Root, lab.V1, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))

@@ -8,7 +8,7 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// S2, S18, S26: direct reads and writes are held at 1, 10 and 50 MB/s and at 100 and
+// Direct reads and writes are held at 1, 10 and 50 MB/s and at 100 and
 // 1000 operations a second, on ext4 and XFS.
 func TestDirectIsHeld(t *testing.T) {
 	t.Parallel()
@@ -26,8 +26,8 @@ func TestDirectIsHeld(t *testing.T) {
 	})
 }
 
-// The faster rates are a good part of what a guest's processor can do: nothing else is
-// measured meanwhile, but natively.
+// The faster rates take a good part of a guest's processor, so nothing else is measured at
+// the same time, except natively.
 func TestFastDirectIsHeld(t *testing.T) {
 	if e := lab.Need(t, lab.Root, lab.Long); e.Lane == "native" {
 		t.Parallel()

@@ -12,9 +12,10 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// What a command has left in memory when it ends is held as well: weir run leaves the
-// group until it is written. Without its group 7.2 lets what waits in the throttle
-// through at once when another group goes; 5.10, 6.1 and 6.12 do not (docs/RESULTS.md).
+// The limit also holds data that a command left in memory when it ended: weir run keeps the
+// group until the data is written. Without the group, Linux 7.2 lets the data that waits in
+// the throttle through at once when another group is removed; 5.10, 6.1 and 6.12 do not
+// (docs/RESULTS.md).
 func TestWhatACommandLeavesIsHeld(t *testing.T) {
 	for _, fs := range []string{"ext4", "xfs", "btrfs"} {
 		t.Run(fs, func(t *testing.T) {
@@ -52,7 +53,7 @@ func TestWhatACommandLeavesIsHeld(t *testing.T) {
 	}
 }
 
-// A name is free again as soon as its command has ended.
+// A new command can use a name as soon as the earlier command has ended.
 func TestANameThatLingersIsFree(t *testing.T) {
 	lab.Need(t, lab.Root, lab.V2, lab.Memory, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
@@ -104,10 +105,10 @@ func underWriteback(t *testing.T) (bytes uint64) {
 	return bytes << 10
 }
 
-// On v1 a write is charged when it comes, and waits in the group's throttle; ext4 writes
-// out what a program truncates and fills again when that closes it, and the program need
-// not wait. The kernel lets all of it go when the group is removed: weir leaves the group,
-// and so does whoever comes after a weir that was killed.
+// On v1 the kernel charges a write when it arrives, and the write can wait in the throttle
+// after the program has ended: ext4 writes out a file that a program truncated and filled
+// again, when the file is closed. The kernel releases such writes when the group is removed.
+// So weir keeps the group, and so does the next weir after one that was killed.
 func TestWhatIsQueuedIsHeld(t *testing.T) {
 	for _, ends := range []string{"by itself", "killed"} {
 		t.Run(ends, func(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// S18: two commands with 10 MB/s each write to one disk at once, and both hold.
+// Two commands with 10 MB/s each write to one disk at once, and both hold.
 func TestTwoCommandsOnOneDisk(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.FS("ext4"))
 	if e.Has(string(lab.Systemd)) {
@@ -55,7 +55,7 @@ func atOnce(t *testing.T, r [2]load.Result) {
 	}
 }
 
-// S30: the read and the write limit of one group are independent, both at work at once.
+// The read and the write limit of one group are independent, both at work at once.
 func TestReadAndWriteAreIndependent(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.Long, lab.FS("ext4"))
 	t.Parallel()
@@ -101,8 +101,8 @@ func together(t *testing.T, limits []string, jobs []load.Job) (results [2]load.R
 	return results
 }
 
-// set on a running writer takes effect within a second, changes only what it names,
-// and clear frees the writer again.
+// weir set on a running writer takes effect within a second and changes only the rates that
+// it names. weir clear frees the writer again.
 func TestSetAndClearWhileItRuns(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.Long, lab.FS("ext4"))
 	rate := lab.Scaled(e, 5e6)

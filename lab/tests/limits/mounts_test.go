@@ -68,8 +68,8 @@ func inMounts(t *testing.T, many int, run func() error) {
 	}
 }
 
-// Whoever mounts in a namespace of their own stops weir neither there nor when weir is asked
-// for a process in it.
+// Mounts that a user made in a namespace of its own do not stop weir, neither on the host
+// nor when weir is asked for a process in that namespace.
 func TestOthersMounts(t *testing.T) {
 	e := lab.Need(t, lab.Root)
 	group := e.Cgroups.Blkio

@@ -17,13 +17,13 @@ import (
 	"github.com/weir-io/weir/lab/environ"
 )
 
-// Two weirs at once: both end with 0, and the rule is one of those that were asked for.
+// Two weirs set a limit at once. Both exit with 0, and the rule in force is one of the two.
 func TestTwoAtOnce(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.Once, lab.NoSystemd)
 	races(t, e, 25)
 }
 
-// The same, long enough to come upon what happens seldom.
+// The same, often enough to meet rare cases.
 func TestTwoAtOnceOften(t *testing.T) {
 	races(t, lab.Need(t, lab.Root, lab.Whole), 1000)
 }

@@ -16,8 +16,8 @@ import (
 // stranger is a user who may do nothing here, and owns nothing.
 const stranger = 23456
 
-// Whatever a user asks for who may not have it, weir refuses it and leaves nothing behind,
-// wherever that user's programs keep what is of one session.
+// weir refuses a user without rights and leaves nothing behind, wherever the user's session
+// keeps its files.
 func TestARefusedUserLeavesNothing(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.Once, lab.NoSystemd, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
@@ -67,7 +67,7 @@ func TestARefusedUserLeavesNothing(t *testing.T) {
 	}
 }
 
-// What a user may do in a group that was delegated to it leaves the limit, and nothing else.
+// In a group that was delegated to a user, weir leaves the limit and nothing else.
 func TestADelegateLeavesNothing(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.V2, lab.Once, lab.NoSystemd, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
@@ -96,7 +96,7 @@ func TestADelegateLeavesNothing(t *testing.T) {
 	}
 }
 
-// sessionOf makes a directory of one user's alone.
+// sessionOf makes a directory that only one user can enter.
 func sessionOf(t *testing.T, user int) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "session")

@@ -20,7 +20,7 @@ import (
 const sets = "WEIR_SETS"
 
 // A limit that is set on a writer under way holds from then on: over the first four seconds,
-// of a process in a group and of a unit of systemd's. Buffered writes are those that the
+// for a process in a group and for a systemd unit. Buffered writes are those that the
 // kernel holds.
 func TestSetOnARunningWriter(t *testing.T) {
 	for _, path := range []load.Path{load.Direct, load.Sync, load.Buffered} {

@@ -16,7 +16,7 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// A writer that stalls may catch up, with no more than the throttle keeps of a slice or two.
+// A writer that stalls may catch up, but only by the slice or two that the throttle keeps.
 func TestAStallIsNotSaved(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Long, lab.FS("ext4"))
 	t.Parallel()

@@ -17,10 +17,10 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// On v1 systemd moves processes out of groups that it has not made, and so out of their
-// limits, when the first unit asks for disk I/O accounting; when the last that did ends it
-// does so again, and removes the groups. weir, whose scopes ask for it, sees to it that
-// they stay.
+// On v1 systemd moves processes out of groups that it did not make, and so out of their
+// limits, when the first unit asks for disk I/O accounting. When the last such unit stops,
+// it does so again and removes the groups. weir's own scopes ask for accounting, so weir
+// makes sure that the processes stay in their groups.
 func TestSystemdLeavesOthersWhereTheyAre(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.V1, lab.Systemd, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
@@ -122,8 +122,8 @@ func TestSystemdLeavesOthersWhereTheyAre(t *testing.T) {
 	}
 }
 
-// On v2 systemd takes the io controller away from groups that it has not made, and the
-// limits in them, when the last of its units that needs it ends. weir set sees to it that
+// On v2 systemd disables the io controller for groups that it did not make when the last of
+// its units that needs the controller stops. Their limits are lost. weir set makes sure that
 // they stay.
 func TestSystemdLeavesOthersTheirLimits(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.V2, lab.Systemd)
@@ -211,7 +211,7 @@ func TestSystemdLeavesOthersTheirLimits(t *testing.T) {
 				}
 			}
 			if there != map[bool]int{false: 1}[place.keeps] {
-				t.Errorf("%d of weir's slices are there", there)
+				t.Errorf("weir has %d slices", there)
 			}
 		})
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// All that a cold read returns comes from the disk, also when the load goes round the
-// file again and again.
+// All data of a cold read comes from the disk, also when the load reads the file again and
+// again.
 func TestLoadReadsAreCold(t *testing.T) {
 	eachFS(t, func(t *testing.T, disk *lab.TestDisk) {
 		file := prepare(t, disk)
@@ -25,8 +25,8 @@ func TestLoadReadsAreCold(t *testing.T) {
 	})
 }
 
-// A random read is one request of the disk, of its own size; and so is one in order of a
-// job that reads alone.
+// A random read is one request of its own size at the disk. So is a sequential read of a job
+// that reads alone.
 func TestLoadRandomReadsAreRequests(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Long, lab.Rates, lab.FS("ext4"))
 	t.Parallel()
@@ -41,7 +41,7 @@ func TestLoadRandomReadsAreRequests(t *testing.T) {
 	}
 }
 
-// What the kernel cannot evict is read from the cache, and the load says how much.
+// If the kernel cannot evict data, the load reads it from the cache, and says how much.
 func TestLoadWarmReadsAreTold(t *testing.T) {
 	lab.Need(t, lab.Rates)
 	eachFS(t, func(t *testing.T, disk *lab.TestDisk) {

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// All paths but the buffered one have written to the disk what they counted. Where the
-// file system keeps a journal of it, the disk has done more.
+// Except on the buffered path, the disk has what the load counted. Where the file system
+// keeps a journal, the disk has more.
 func TestLoadWritesReachTheDisk(t *testing.T) {
 	eachFS(t, func(t *testing.T, disk *lab.TestDisk) {
 		for _, path := range []load.Path{load.Direct, load.Sync, load.Mapped, load.Async} {
@@ -30,8 +30,8 @@ func TestLoadWritesReachTheDisk(t *testing.T) {
 	})
 }
 
-// Buffered writes are in memory as the load ends, no more of them than the file has,
-// where the kernel tells; and go with the file.
+// Buffered writes are still in memory when the load ends, at most as much as the file has,
+// where the kernel tells. They go with the file.
 func TestLoadBufferedWritesAreLeft(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.Long, lab.Rates, lab.FS("ext4"))
 	t.Parallel()
@@ -41,8 +41,8 @@ func TestLoadBufferedWritesAreLeft(t *testing.T) {
 	}
 }
 
-// Async I/O keeps as many operations under way as it says, in order and at random: under
-// a limit, which serves one after the other, each waits for all that are before it.
+// Async I/O keeps as many operations in flight as it says, sequential and random. Under a
+// limit each waits for all those before it.
 func TestLoadAsyncHasDepth(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.FS("ext4"))
 	t.Parallel()
@@ -66,7 +66,8 @@ func TestLoadAsyncHasDepth(t *testing.T) {
 	}
 }
 
-// A load that is killed leaves no file and, as the disk can be unmounted, nothing else.
+// A load that is killed leaves no file, and nothing that keeps the disk from being
+// unmounted.
 func TestLoadLeavesNothing(t *testing.T) {
 	lab.Need(t, lab.Rates)
 	eachFS(t, func(t *testing.T, disk *lab.TestDisk) {

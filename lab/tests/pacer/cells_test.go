@@ -110,9 +110,9 @@ func (o owned) children(t *testing.T) (found []string) {
 	return found
 }
 
-// weir stops a group's processes without touching the file with which its owner does: it
-// never undoes docker pause, and what has been paused writes nothing. After clear the
-// processes are where they were.
+// weir pauses a group's processes without touching the owner's freezer file. So it never
+// undoes docker pause, and a paused process writes nothing. After clear the processes are
+// where they were.
 func TestOwnersFreezerIsTheirs(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.NoSystemd, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
@@ -139,7 +139,7 @@ func TestOwnersFreezerIsTheirs(t *testing.T) {
 	lab.Await(t, 5*time.Second, "weir's groups to be gone", func() bool { return len(o.children(t)) == 0 })
 }
 
-// Who is put into a paced group later is held with the others, from its first byte on.
+// A process that joins a paced group later is held with the others, from its first byte on.
 func TestNewcomersArePaced(t *testing.T) {
 	e := lab.Need(t, lab.Whole, lab.Root, lab.NoSystemd, lab.Rates, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))

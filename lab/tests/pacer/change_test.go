@@ -40,7 +40,8 @@ func sleeper(t *testing.T, groups ...string) {
 	}
 }
 
-// The pacer goes on at the new rate until --hold kernel ends it, and what is said is so.
+// The pacer continues at the new rate until --hold kernel ends it, and weir's statements are
+// true at each step.
 func TestHoldKernelEndsThePacer(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.V1)
 	disk := lab.RawDisk(t)
@@ -67,7 +68,7 @@ func TestHoldKernelEndsThePacer(t *testing.T) {
 	}
 }
 
-// A pacer that cannot be had leaves the limit as it was.
+// If the pacer cannot start, the limit stays as it was.
 func TestAPacerThatFailsLeavesTheLimit(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.V1)
 	disk := lab.RawDisk(t)

@@ -35,7 +35,7 @@ func weir(t *testing.T, args ...string) string {
 	return said.String()
 }
 
-// S19, S24: a buffered writer under weir run on v1.
+// weir's pacer holds a buffered writer under weir run on v1.
 func TestBufferedIsPaced(t *testing.T) {
 	for _, c := range []struct {
 		fs   string
@@ -164,7 +164,7 @@ func paced(t *testing.T, dir string, rate int, script string) time.Duration {
 	return took
 }
 
-// A group that has the name of one that has just gone is another one.
+// A new group with the name of a removed one is paced as a new group.
 func TestANameAgainIsPaced(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.V1, lab.Long, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))

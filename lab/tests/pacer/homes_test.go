@@ -16,7 +16,7 @@ import (
 // someUser is an unprivileged one.
 const someUser = 65534
 
-// Nothing is left of a command that was paced on v2: neither its record nor the pacer.
+// A command that was paced on v2 leaves neither a record nor a pacer.
 func TestNothingIsLeftOnV2(t *testing.T) {
 	lab.Need(t, lab.Root, lab.V2, lab.NoSystemd, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
@@ -48,8 +48,8 @@ func asUser(name string, args ...string) error {
 	return cmd.Run()
 }
 
-// The owner of a delegated group can make groups in weir's, and not let go who is stopped
-// there, also where the owner has made that group beforehand.
+// The owner of a delegated group can make groups below those that weir makes, but cannot
+// release processes that weir paused, also if the owner made that group beforehand.
 func TestACellInADelegatedGroup(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.V2, lab.NoSystemd, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
@@ -89,8 +89,8 @@ func TestACellInADelegatedGroup(t *testing.T) {
 	}
 }
 
-// A group whose owner lets nobody make groups in it is no reason to let the others go, and
-// weir says that it is not held.
+// If the owner of one group lets nobody make groups in it, the pacer holds the other groups,
+// and weir says that this one is not held.
 func TestAGroupThatCannotBeStopped(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.V2, lab.NoSystemd, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))

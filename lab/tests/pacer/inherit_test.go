@@ -13,8 +13,9 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// What weir leaves in the background holds nothing of its caller's: a lock that the caller
-// took with flock(1) is free when the caller lets go of it. The command keeps its own.
+// weir's background processes keep nothing that their caller had open: a lock that the
+// caller took with flock(1) is free when the caller releases it. The command keeps its own
+// files.
 func TestHelpersInheritNothing(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.V1, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))

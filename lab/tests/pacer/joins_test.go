@@ -11,8 +11,8 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// Who is put into a group that is stopped nearly all the time starts and ends there, as
-// docker exec and a probe do: none is refused, and none is left.
+// A process that joins a group that is paused nearly all the time starts and ends there, as
+// docker exec and a probe do. None is refused, and none is left.
 func TestJoinsOfTheStopped(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.NoSystemd, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))

@@ -27,7 +27,7 @@ func stoppedMax(e environ.Environ) time.Duration {
 	return 5 * time.Second
 }
 
-// Whoever is killed, the pacer, its guard or both, nobody stays stopped, no writer is lost
+// If the pacer, its guard or both are killed, no process stays paused, no writer is lost,
 // and the limit is kept.
 func TestKillsOfThePacer(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.V1, lab.Long, lab.FS("ext4"))

@@ -40,8 +40,8 @@ func writeTimed(f *os.File, bytes int) error {
 	return json.NewEncoder(os.Stdout).Encode(timed{all[n/2], all[n*99/100], all[n-1], float64(bytes) / took.Seconds()})
 }
 
-// The pacer against the kernel's own writeback at the same limit: how long a write of 64 KiB
-// takes. It runs ahead of the disk where its memory is not bounded.
+// How long a write of 64 KiB takes under the pacer and under the kernel's own writeback, at
+// the same limit. The kernel lets the writer run ahead of the disk if memory is not bounded.
 func TestWriteLatency(t *testing.T) {
 	lab.Need(t, lab.Whole, lab.Root, lab.V2, lab.Memory, lab.Rates, lab.Guest, lab.NoSystemd, lab.FS("ext4"))
 	program, err := os.Executable()

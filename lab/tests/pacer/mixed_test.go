@@ -12,8 +12,8 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// A buffered writer and a direct one in one group get its limit together, by the pacer and the
-// kernel's rule, and a direct reader beside them no more than its own.
+// A buffered and a direct writer in one group together get its limit, one by the pacer and
+// one by the kernel's rule. A direct reader beside them gets no more than its own.
 func TestAMixIsHeld(t *testing.T) {
 	e := lab.Need(t, lab.Whole, lab.Root, lab.V1, lab.Rates, lab.Lane("native"), lab.FS("ext4")) // in guests the buffered one got 1.03 to 1.14
 	disk := lab.Disk(t, lab.FS("ext4"))

@@ -12,8 +12,8 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// What runs already is held, with what it has started and what joins its group later; why
-// and show say by what; and after weir clear it goes on freely, where it was.
+// A running process is held, with its children and with processes that join its group later.
+// why and show say by what. After weir clear it runs freely, where it was.
 func TestSetAndClear(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.V1, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))

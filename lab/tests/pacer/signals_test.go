@@ -21,6 +21,7 @@ type end struct {
 	signal unix.Signal
 	weir   bool // it is sent to weir, not to the command
 	timed  bool // the command is in timeout(1), which sends it
+	beside bool // another process of the group writes all the time
 }
 
 func (e end) String() string {
@@ -31,12 +32,16 @@ func (e end) String() string {
 	if e.timed {
 		to += " by timeout"
 	}
+	if e.beside {
+		to += " beside another writer"
+	}
 	return unix.SignalName(e.signal) + " to " + to
 }
 
-var ends = []end{{signal: unix.SIGTERM}, {signal: unix.SIGKILL}, {signal: unix.SIGINT}, {signal: unix.SIGINT, weir: true}, {signal: unix.SIGTERM, weir: true}, {signal: unix.SIGTERM, timed: true}}
+var ends = []end{{signal: unix.SIGTERM}, {signal: unix.SIGKILL}, {signal: unix.SIGINT}, {signal: unix.SIGINT, weir: true}, {signal: unix.SIGTERM, weir: true}, {signal: unix.SIGTERM, timed: true}, {signal: unix.SIGTERM, beside: true}}
 
-// A signal reaches a process that is stopped for a long debt: what ends it does so at once.
+// A signal reaches a process that is paused for a long debt. A signal that ends the process
+// ends it at once.
 func TestSignalsReachTheStopped(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.NoSystemd, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
@@ -64,9 +69,13 @@ func TestSignalsReachTheStopped(t *testing.T) {
 			t.Fatalf("%s: it was never stopped for a debt of %d s", how, large)
 		}
 		worst = max(worst, took)
-		if took > bound {
+		within := bound
+		if how.beside { // it is released alone, and its parent after it: to move a process takes up to 95 ms
+			within += 2 * 95 * time.Millisecond
+		}
+		if took > within {
 			late++
-			t.Errorf("%s: ended after %s, want %s at most", how, took, bound)
+			t.Errorf("%s: ended after %s, want %s at most", how, took, within)
 		}
 	}
 	t.Logf("%d of %d ended within %s, the last of them after %s", rounds-late, rounds, bound, worst)
@@ -85,6 +94,11 @@ func ended(t *testing.T, dir string, large int, how end) (took time.Duration, st
 	if how.timed {
 		script = fmt.Sprintf("date +%%s%%N > %s.pid; exec timeout %.1f %s", file, after.Seconds(), dd)
 	}
+	if how.beside {
+		script = fmt.Sprintf(`B=$(printf %%65536s x)
+			(until [ -s %[1]s ]; do :; done; while :; do printf %%s "$B"; done > %[1]s.other) & echo $! $$ > %[1]s.others
+			sh -c '%[2]s'; true`, file, script)
+	}
 	cmd := exec.Command("weir", "run", "--quiet", "--hold", "pacer", "--write", "1MiB/s", "--on", dir, "--", "sh", "-c", script)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -99,9 +113,13 @@ func ended(t *testing.T, dir string, large int, how end) (took time.Duration, st
 		t.Fatal(err)
 	}
 	var began time.Time
-	if how.timed {
+	switch {
+	case how.beside:
+		defer cmd.Wait()
+		return endedBeside(t, file+".others", noted, how.signal), true
+	case how.timed:
 		began = time.Unix(0, int64(noted)).Add(after)
-	} else {
+	default:
 		time.Sleep(300 * time.Millisecond) // it has stopped
 		pid := noted
 		if how.weir {
@@ -110,12 +128,45 @@ func ended(t *testing.T, dir string, large int, how end) (took time.Duration, st
 		began = time.Now()
 		stopped = unix.Kill(pid, how.signal) == nil
 	}
+	watch := time.AfterFunc(time.Until(began)+400*time.Millisecond, func() {
+		for range 3 {
+			out, _ := exec.Command("sh", "-c", fmt.Sprintf("date +%%s.%%N; ps -eo pid,ppid,stat,cls,wchan:30,args | grep -v '\\[' | tail -40; for p in $(pgrep -x dd) $(pgrep -x timeout) %d; do echo == $p; cat /proc/$p/wchan /proc/$p/stack; grep -E 'Sig|Shd|State' /proc/$p/status; grep -E 'freezer|blkio' /proc/$p/cgroup; done; find /sys/fs/cgroup/freezer -name freezer.state | xargs grep . /dev/null; ls -la /run/weir", cmd.Process.Pid)).CombinedOutput()
+			t.Logf("STUCK\n%s", out)
+			time.Sleep(500 * time.Millisecond)
+		}
+	})
+	defer watch.Stop()
 	_ = cmd.Wait() // it ends as the command does
 	took = time.Since(began)
 	return took, stopped || how.timed && took >= 0
 }
 
-// Who gets a signal every 10 ms, as from a profiler, is let go for none of them for long.
+// endedBeside ends one process of a group whose others are stopped too, and returns how long that
+// takes, with its parent's taking note of it. Then it ends the others.
+func endedBeside(t *testing.T, others string, pid int, by unix.Signal) time.Duration {
+	t.Helper()
+	time.Sleep(300 * time.Millisecond)
+	began := time.Now()
+	if err := unix.Kill(pid, by); err != nil {
+		t.Fatal(err)
+	}
+	lab.Await(t, 20*time.Second, "the command to be gone", func() bool { return unix.Kill(pid, 0) != nil })
+	took := time.Since(began)
+	text, err := os.ReadFile(others)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, other := range strings.Fields(string(text)) {
+		pid, err := strconv.Atoi(other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		send(t, unix.SIGKILL, pid)
+	}
+	return took
+}
+
+// A process that gets a signal every 10 ms, as from a profiler, is still held.
 func TestASignalledWriterIsPaced(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.V1, lab.Rates, lab.Once, lab.FS("ext4"))
 	program, err := os.Executable()

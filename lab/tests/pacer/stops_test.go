@@ -43,8 +43,8 @@ func blows() []blow {
 	return all
 }
 
-// Whoever of the pacer and its guards is stopped or killed, nobody stays stopped for it. (The
-// kernel does not choose them where it is out of memory; else that is a SIGKILL.)
+// If the pacer or its guards are stopped or killed, no process stays paused. (The kernel's
+// OOM killer spares them; otherwise that would be a SIGKILL.)
 func TestStopsOfThePacer(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.V1, lab.NoSystemd, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))

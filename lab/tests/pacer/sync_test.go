@@ -15,8 +15,8 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// What a group of v1 has paid the pacer for, its own fsync does not wait for again: neither at
-// the pacer nor at the kernel's rule. Whatever the order, each byte is paid for once.
+// On v1 a group waits once for data that it syncs: for the pacer or for the kernel's rule,
+// never for both, whatever the order.
 func TestSyncedIsPaidOnce(t *testing.T) {
 	const rate, mb = 10_000_000, 1 << 20
 	program, err := os.Executable()
@@ -99,8 +99,8 @@ func removeAll(pattern string) error {
 	return err
 }
 
-// The kernel's rule is as it was when an fsync has passed it, and stays so when the pacer and
-// its guards are killed meanwhile.
+// The kernel's rule is as before once an fsync has passed it, also if the pacer and its
+// guards are killed meanwhile.
 func TestALoanIsRepaid(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.V1, lab.NoSystemd, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))

@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// Whoever makes pages dirty is held, also who calls no write(2).
+// The pacer holds every process that makes pages dirty, also one that calls no write(2).
 func TestOtherWritersArePaced(t *testing.T) {
 	for _, name := range []string{"mmap", "io_uring"} {
 		t.Run(name, func(t *testing.T) {

@@ -79,10 +79,9 @@ func want(t *testing.T, rows map[string]row, name string, verdicts ...string) ro
 	return r
 }
 
-// What is held and what is not, on the scratch disk: cold reads always, buffered writes
-// on v2, at the device (S1, S20, S24, S25). How the other paths end, and on the other
-// file systems, lab/tests/agree measures. A slow machine is no reason to call anything
-// not held.
+// weir prove says what is held and what is not on the scratch disk: cold reads always,
+// buffered writes on v2 at the device. (lab/tests/agree measures the other paths and file
+// systems.) A slow machine never makes it say not held.
 func TestProve(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.Loop, lab.Command("mkfs.ext4"), lab.FS("ext4"))
 	if e.Lane != "qemu" && !e.Has(string(lab.Systemd)) {
@@ -126,7 +125,7 @@ func TestProve(t *testing.T) {
 	}
 }
 
-// All that weir prove measures if nothing is said of it takes less than half a minute.
+// Without flags weir prove takes less than half a minute.
 func TestProveTakesHalfAMinute(t *testing.T) {
 	lab.Need(t, lab.Whole, lab.Root, lab.Lane("native"), lab.Loop, lab.Command("mkfs.ext4"))
 	began := time.Now()

@@ -50,8 +50,8 @@ func inGroup(t *testing.T, dir, name string, limits []string, command ...string)
 	return find().Target, func() int { return find().Processes }
 }
 
-// Loads run inside the target's group, against the limits it has, on the device that its
-// mounts are on; neither a process nor a file is left there.
+// Loads run inside the target's group, under its limits, on the device of its mounts. They
+// leave neither a process nor a file there.
 func TestProveTarget(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.FS("ext4"), lab.NoSystemd)
 	t.Parallel()
@@ -75,7 +75,8 @@ func TestProveTarget(t *testing.T) {
 	}
 }
 
-// What a target does itself is judged, and is too little to tell where it hardly tries.
+// --observe judges what a target does itself, and cannot tell if the target hardly does any
+// I/O.
 func TestProveObserves(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.FS("ext4"), lab.NoSystemd)
 	t.Parallel()
@@ -103,7 +104,7 @@ func TestProveObserves(t *testing.T) {
 	}
 }
 
-// A target that ends while it is watched is said to have ended.
+// If a target ends while weir watches it, weir says so.
 func TestProveObservesTheEnd(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.FS("ext4"), lab.NoSystemd)
 	t.Parallel()
@@ -118,8 +119,8 @@ func TestProveObservesTheEnd(t *testing.T) {
 	}
 }
 
-// Operations are counted as the kernel counts them (S26), and 32 requests under way at
-// once are as much bound as one (S15).
+// Operations are counted as the kernel counts them, and a limit holds 32 requests at once as
+// well as one.
 func TestProveOperationsAndDepth(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.FS("ext4"), lab.NoSystemd)
 	t.Parallel()
@@ -132,8 +133,8 @@ func TestProveOperationsAndDepth(t *testing.T) {
 	want(t, rows, "async read ×32", "held")
 }
 
-// A limit binds 32 requests at once through an overlay as it does on the file system beneath
-// it (S15). That kernels from 4.19 to 5.5 do them in turn there is not seen here.
+// A limit holds 32 requests at once through an overlay as on the file system below it.
+// (Kernels from 4.19 to 5.5 serve them one by one; no guest has such a kernel.)
 func TestProveOverlay(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.Overlay, lab.FS("ext4"), lab.NoSystemd)
 	t.Parallel()
@@ -162,7 +163,7 @@ func TestProveUnlimitedTarget(t *testing.T) {
 	}
 }
 
-// S18, S23: a limit on the hog gives the victim its disk back. (A hog takes the whole
+// A limit on the hog gives the victim its disk back. (A hog takes the whole
 // machine: one kernel of v1 and one of v2 will do.)
 func TestProveNeighbour(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Long, lab.Rates, lab.MinKernel(6, 12), lab.Loop, lab.Command("mkfs.ext4"), lab.FS("ext4"))

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// No verdict is wrong, also beside a processor that is busy: what is held is never said
-// not to be, and the other way round. That it cannot be told is no wrong verdict.
+// No verdict is wrong beside a busy processor: weir never calls held what is not, nor the
+// other way round. Cannot tell is not wrong.
 func TestSoakVerdicts(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.Loop, lab.Command("mkfs.ext4"), lab.FS("ext4"), lab.NoSystemd)
 	disk := lab.Disk(t, lab.FS("ext4"))

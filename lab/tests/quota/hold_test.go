@@ -27,7 +27,7 @@ func beyond(fs string) error {
 	return unix.EDQUOT
 }
 
-// S17: ten megabytes for a directory. All writers stop there, within a block, with the file
+// Ten megabytes for a directory. All writers stop there, within a block, with the file
 // system's error; on ext4 those with CAP_SYS_RESOURCE do not.
 func TestSize(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Guest, lab.V2, lab.NoSystemd)
@@ -112,7 +112,8 @@ func TestFiles(t *testing.T) {
 	})
 }
 
-// What is there counts: less than that is refused, with by how much, unless it is forced.
+// Existing files count. A smaller quota is refused, with the difference, unless it is
+// forced.
 func TestBelowWhatIsThere(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Guest, lab.V2, lab.NoSystemd)
 	onEach(t, func(t *testing.T, disk *lab.TestDisk) {
@@ -151,7 +152,7 @@ func TestBelowWhatIsThere(t *testing.T) {
 	})
 }
 
-// mv and ln over the border of a project, and files of others.
+// mv and ln across the border of a project, and files of other users.
 func TestBorder(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Guest, lab.V2, lab.NoSystemd)
 	onEach(t, func(t *testing.T, disk *lab.TestDisk) {
@@ -211,7 +212,7 @@ func TestBorder(t *testing.T) {
 	})
 }
 
-// What a message says to run is run, and has the file system bound projects.
+// The commands that a message names do enable quotas.
 func TestOptionIsMissing(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Guest, lab.V2, lab.NoSystemd, lab.Command("quotaon"))
 	commands := regexp.MustCompile(`(umount .*? && mount -o prjquota \S+ [^\s;]+|quotaon -P \S+)`)
@@ -280,7 +281,7 @@ func TestOptionIsMissing(t *testing.T) {
 	})
 }
 
-// A soft limit lets through, and is shown.
+// Writes beyond a soft limit succeed, and show shows it.
 func TestSoft(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Guest, lab.V2, lab.NoSystemd)
 	onEach(t, func(t *testing.T, disk *lab.TestDisk) {
@@ -299,7 +300,7 @@ func TestSoft(t *testing.T) {
 	})
 }
 
-// A directory that was moved is found by its project, and one that is gone by its number.
+// weir finds a moved directory by its project, and a removed one by its number.
 func TestMovedAndGone(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Guest, lab.V2, lab.NoSystemd)
 	onEach(t, func(t *testing.T, disk *lab.TestDisk) {
@@ -341,7 +342,7 @@ func TestMovedAndGone(t *testing.T) {
 	})
 }
 
-// What the documents say of owners: the kernel lets one take a file out of its project.
+// As the documents say, the kernel lets an owner take a file out of its project.
 func TestOwnersMayLeave(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Guest, lab.V2, lab.NoSystemd, lab.Command("chattr"))
 	onEach(t, func(t *testing.T, disk *lab.TestDisk) {
@@ -362,8 +363,8 @@ func TestOwnersMayLeave(t *testing.T) {
 	})
 }
 
-// Anybody can make directories in each other, by the thousand: that keeps no quota from being
-// set, and all of them are in it.
+// Any user can nest directories by the thousand. A quota can still be set, and all of them
+// are in it.
 func TestDeep(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Guest, lab.V2, lab.NoSystemd)
 	const deep = 3000

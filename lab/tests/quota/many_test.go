@@ -15,7 +15,7 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// Directories that are given quotas at once have a project each.
+// Directories that get quotas at the same time have different projects.
 func TestAtOnce(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Guest, lab.V2, lab.NoSystemd, lab.Long, lab.Whole)
 	onEach(t, func(t *testing.T, disk *lab.TestDisk) {
@@ -95,7 +95,8 @@ func tree(t *testing.T, dir string, files int) {
 	unix.Sync()
 }
 
-// Whenever weir is killed while it sets or lifts a quota, it ends right when it is run again.
+// Whenever weir is killed while it sets or clears a quota, running it again completes the
+// change.
 func TestKillsOfQuotas(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Guest, lab.V2, lab.NoSystemd, lab.Long)
 	onEach(t, func(t *testing.T, disk *lab.TestDisk) {
@@ -184,7 +185,7 @@ func TestInterrupted(t *testing.T) {
 	})
 }
 
-// What a set of many files takes, beside xfs_quota, which does it on XFS only.
+// How long a set on many files takes, beside xfs_quota, which can do it on XFS only.
 func TestManyFiles(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Guest, lab.Long, lab.Whole, lab.V2, lab.MinKernel(5, 12), lab.Command("xfs_quota"))
 	files := lab.Times(t, "WEIR_FILES", 50_000)

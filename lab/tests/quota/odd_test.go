@@ -11,8 +11,8 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// What is no plain file, or another file system's, is marked where the kernel can and is left
-// alone where it cannot; nothing is opened that does something when it is opened.
+// weir marks symbolic links, devices and the like where the kernel can, and leaves them
+// alone where it cannot. It opens nothing for which opening has an effect.
 func TestOddFiles(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Guest, lab.V2, lab.NoSystemd)
 	onEach(t, func(t *testing.T, disk *lab.TestDisk) {

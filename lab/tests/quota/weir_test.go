@@ -73,7 +73,7 @@ func refused(t *testing.T, status int, want string, args ...string) string {
 	return string(out)
 }
 
-// A status is one of weir's JSON.
+// A status is one quota in the JSON that weir prints.
 type status struct {
 	Project         uint32
 	Target, By      string

@@ -50,8 +50,9 @@ func TestMemoryIsBesideIO(t *testing.T) {
 	}
 }
 
-// A kernel with both controllers has cgroup writeback: weir goes by that, where the kernel's
-// configuration cannot be read. The function is built with it alone (mm/backing-dev.c).
+// A kernel with the io and memory controllers has cgroup writeback. weir relies on that
+// where it cannot read the kernel's configuration. (mm/backing-dev.c builds the function
+// only with it.)
 func TestWritebackComesWithBothControllers(t *testing.T) {
 	lab.Need(t, lab.V2, lab.Memory, lab.Guest)
 	symbols, err := os.ReadFile("/proc/kallsyms")

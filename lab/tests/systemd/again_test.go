@@ -13,9 +13,9 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// systemd keeps the limit of a unit over its restarts, and weir's pacer holds the unit's next
-// group too. While the unit does not run nobody says that anything is held, and once nobody
-// keeps its limit any more the pacer forgets it.
+// systemd keeps a unit's limit over restarts, and the pacer holds the unit's next group too.
+// While the unit is stopped, weir says of nothing that it is held. Once nobody keeps the
+// limit, the pacer forgets the unit.
 func TestThePacerHoldsARestartedUnit(t *testing.T) {
 	lab.Need(t, lab.Systemd, lab.V2, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))

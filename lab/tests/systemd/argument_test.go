@@ -9,8 +9,8 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// What a command is called with never becomes a line of the scope that systemd makes for it:
-// not when it starts, and not when systemd reads its units again.
+// An argument of the command never becomes a line of its scope's unit, neither at the start
+// nor when systemd reads its units again.
 func TestNoArgumentBecomesASetting(t *testing.T) {
 	lab.Need(t, lab.Systemd)
 	disk := lab.Disk(t, lab.FS("ext4"))

@@ -24,8 +24,8 @@ func names(t *testing.T, disk *lab.TestDisk) map[string]string {
 	return map[string]string{"node": disk.Node, "number": "/dev/block/" + disk.Number.String(), "link": link, "folder": disk.Dir}
 }
 
-// Somebody gives systemd a rate for a disk under one name, somebody under another, and weir
-// sets a third: none is lost, whichever of them systemd would have written last.
+// systemd has a rate for one disk under two names, and weir sets a third rate. None is lost,
+// whichever name systemd writes last.
 func TestNamesOfOneDisk(t *testing.T) {
 	lab.Need(t, lab.Systemd, lab.V2)
 	disk := lab.Disk(t, lab.FS("ext4"))
@@ -107,7 +107,7 @@ func why(t *testing.T, unit string, disk *lab.TestDisk) string {
 	return string(text)
 }
 
-// What is kept over boots has a name that is the same disk's after the next.
+// The name under which a limit is saved means the same disk after the next boot.
 func TestPersistentNames(t *testing.T) {
 	e := lab.Need(t, lab.Systemd, lab.V2)
 	disk := lab.Disk(t, lab.FS("ext4"))

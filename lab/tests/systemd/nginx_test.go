@@ -82,8 +82,8 @@ func evict(t *testing.T, path string) {
 	}
 }
 
-// S3, S4: what nginx serves from the disk is held to its unit's limit, live, and stays so
-// when systemd reloads and restarts it.
+// A limit on nginx's unit holds what nginx reads from the disk, at once, and after systemd
+// has reloaded and restarted it.
 func TestNginxIsHeld(t *testing.T) {
 	lab.Need(t, lab.Systemd, lab.V2, lab.Guest, lab.Rates)
 	t.Parallel()

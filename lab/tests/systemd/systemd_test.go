@@ -96,7 +96,7 @@ func TestRunHoldsDirectWrites(t *testing.T) {
 	})
 }
 
-// The counters are read before systemd removes the scope.
+// weir run reads the counters before systemd removes the scope.
 func TestRunReportsWhatTheScopeWasCharged(t *testing.T) {
 	lab.Need(t, lab.Systemd)
 	disk := lab.Disk(t, lab.FS("ext4"))
@@ -160,7 +160,7 @@ func processes(e environ.Environ, group string) string {
 	return strings.Join(names, " ")
 }
 
-// S3: a limit on a service lives through a daemon-reload, and clear lifts it.
+// A limit on a service survives a daemon-reload, and clear removes it.
 func TestSetOnAService(t *testing.T) {
 	e := lab.Need(t, lab.Systemd, lab.V2)
 	disk := lab.RawDisk(t)
@@ -189,7 +189,7 @@ func TestSetOnAService(t *testing.T) {
 	}
 }
 
-// On v1 weir writes the files itself, and warns that systemd does not know.
+// On v1 weir writes the files itself, and warns that systemd does not know the limit.
 func TestSetOnAServiceV1(t *testing.T) {
 	e := lab.Need(t, lab.Systemd, lab.V1)
 	disk := lab.RawDisk(t)

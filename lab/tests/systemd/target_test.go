@@ -72,7 +72,7 @@ func refused(t *testing.T, code int, args ...string) string {
 	return stderr.String()
 }
 
-// S3, S6: a limit on a unit by its name is held at the disk, also after systemd has
+// A limit on a unit by its name is held at the disk, also after systemd has
 // reloaded and restarted it, and clear ends it.
 func TestUnitIsHeld(t *testing.T) {
 	e := lab.Need(t, lab.Systemd, lab.V2, lab.Rates)
@@ -115,7 +115,7 @@ func TestUnitIsHeld(t *testing.T) {
 	lab.Free(t, "after clear", 2*float64(rate), func() float64 { return written(t, disk, time.Second) })
 }
 
-// A slice's limit binds what is below it, and goes by its name.
+// A limit on a slice, named by its full name, holds the units below it.
 func TestSliceIsSet(t *testing.T) {
 	e := lab.Need(t, lab.Systemd, lab.V2)
 	disk := lab.RawDisk(t)
@@ -133,7 +133,7 @@ func TestSliceIsSet(t *testing.T) {
 	}
 }
 
-// Units that cannot be limited, and names that no unit has.
+// weir refuses units that cannot have a limit, and names that no unit has.
 func TestUnitsThatAreRefused(t *testing.T) {
 	lab.Need(t, lab.Systemd)
 	disk := lab.RawDisk(t)
@@ -200,8 +200,8 @@ func forget(t *testing.T, unit string) {
 	output(t, "systemctl", "start", unit)
 }
 
-// --persist has systemd keep a limit in a drop-in of its own; clear leaves nothing, also
-// of a limit until the next boot that was set first.
+// With --persist systemd keeps a limit in a drop-in of its own. clear leaves nothing, also
+// of an earlier limit that was to last until the next boot.
 func TestPersistentUnit(t *testing.T) {
 	e := lab.Need(t, lab.Systemd, lab.V2)
 	disk := lab.RawDisk(t)
@@ -264,8 +264,8 @@ func TestPersistentUnit(t *testing.T) {
 	}
 }
 
-// What the unit's own file limits is lifted until the next boot, and nothing of that is
-// left for later.
+// clear lifts a limit of the unit's own file until the next boot, and leaves nothing that
+// lasts longer.
 func TestClearOfAUnitWithALimitOfItsOwn(t *testing.T) {
 	e := lab.Need(t, lab.Systemd, lab.V2)
 	disk := lab.RawDisk(t)
@@ -284,7 +284,8 @@ func TestClearOfAUnitWithALimitOfItsOwn(t *testing.T) {
 	}
 }
 
-// Nothing keeps a process, a group, a scope, or a service that a program made.
+// --persist is refused for a process, a group, a scope, and a service that a program made:
+// nothing keeps their limits.
 func TestPersistIsRefused(t *testing.T) {
 	lab.Need(t, lab.Systemd, lab.V2)
 	disk := lab.RawDisk(t)
@@ -299,8 +300,8 @@ func TestPersistIsRefused(t *testing.T) {
 	}
 }
 
-// On v1 systemd gives a unit a group where another beside it wants one, and takes it away
-// with that: the limit must stay.
+// On v1 systemd gives a unit a group only because its neighbour needs one, and takes the
+// group away with the neighbour. The limit must stay.
 func TestUnitOnV1WithAGroupForAnothersSake(t *testing.T) {
 	e := lab.Need(t, lab.Systemd, lab.V1)
 	disk := lab.RawDisk(t)

@@ -35,8 +35,8 @@ func property(t *testing.T, unit, name string) string {
 	return output(t, "systemctl", "show", "-P", name, unit)
 }
 
-// systemd keeps an entry for each path, and writes them one after the other: where a
-// unit calls the disk by a path of its own, weir's limit must be on that one.
+// systemd keeps an entry for each path of a disk and writes them one after the other. If the
+// unit names the disk by another path, weir's limit must be on that path.
 func TestSetOnAServiceWithAPathOfItsOwn(t *testing.T) {
 	e := lab.Need(t, lab.Systemd, lab.V2)
 	t.Parallel()
@@ -65,8 +65,8 @@ func TestSetOnAServiceWithAPathOfItsOwn(t *testing.T) {
 	}
 }
 
-// A weir that was killed after systemd took its change, and before the end, is cleaned
-// up after by the next one, through systemd.
+// If weir is killed after systemd took its change and before the end, the next weir takes
+// the change back through systemd.
 func TestHalfDoneChangeOfAServiceIsTakenBack(t *testing.T) {
 	e := lab.Need(t, lab.Systemd, lab.V2)
 	disk := lab.RawDisk(t)
@@ -98,7 +98,7 @@ func TestHalfDoneChangeOfAServiceIsTakenBack(t *testing.T) {
 	}
 }
 
-// Who may not change units is told so, and nothing is changed.
+// A user who may not change units is told so, and nothing changes.
 func TestSetOnAServiceAsNobody(t *testing.T) {
 	e := lab.Need(t, lab.Systemd, lab.V2)
 	disk := lab.RawDisk(t)

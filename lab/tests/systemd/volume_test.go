@@ -8,8 +8,8 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// A volume gives its limit to a unit that it is for, also to one that has no group of its
-// own on v1 yet.
+// --for gives a volume's limit to a unit, also on v1 to one that has no group of its own
+// yet.
 func TestAVolumeIsForAUnit(t *testing.T) {
 	e := lab.Need(t, lab.Systemd, lab.Loop, lab.FS("ext4"))
 	if e.Cgroups.Blkio == "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// Buffered writes wait for nothing here, and a rule holds their writeback: that is told
+// Buffered writes do not wait here, but a rule holds their writeback. The report keeps that
 // apart from the calls' own time.
 func TestBehindTheScenes(t *testing.T) {
 	needTrace(t, lab.V2, lab.Memory, lab.NoSystemd, lab.FS("ext4"))

@@ -108,7 +108,7 @@ func tool(t *testing.T, name string, args ...string) {
 	}
 }
 
-// The kernel lets next to nothing become dirty (S11).
+// The kernel lets next to nothing become dirty.
 func TestDirtyThrottling(t *testing.T) {
 	needTrace(t, lab.NoSystemd, lab.Guest, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
@@ -121,7 +121,7 @@ func TestDirtyThrottling(t *testing.T) {
 		r.slowest(t).blames(t, "dirty_throttling", causeMin)
 		addsUp(t, r, "write", own.Write)
 	})
-	// Direct I/O makes nothing dirty (S14).
+	// Direct I/O makes nothing dirty.
 	t.Run("direct", func(t *testing.T) {
 		lab.Need(t, lab.Whole, lab.BPF) // by default natively
 		j := job{File: filepath.Join(disk.Dir, "d"), Groups: g.dirs(), For: traceFor(), Flags: unix.O_DIRECT, Block: 64 << 10, Size: 4 << 20}
@@ -133,9 +133,9 @@ func TestDirtyThrottling(t *testing.T) {
 	})
 }
 
-// Each page that is read takes the place of an old one (S9, S12), and who goes beyond
-// memory.high waits for having reclaimed. It is of a hole, and comes from no disk. (Writers
-// have dirty throttling before that.)
+// Each page that is read replaces an old one, and a process beyond memory.high waits for
+// reclaim. The pages are of a hole, so no disk is involved. (Writers meet dirty throttling
+// first.)
 func TestMemcgReclaim(t *testing.T) {
 	needTrace(t, lab.NoSystemd, lab.V2, lab.Memory, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
@@ -158,8 +158,9 @@ func TestMemcgReclaim(t *testing.T) {
 // the time of its calls alone.
 const clockTrue = 1.5
 
-// On v1 a writer waits in reclaim for what the group has made dirty and the disk has not got.
-// Where it cannot wait the kernel would kill it, and is told not to: then a write fails.
+// On v1 a writer waits in reclaim for dirty pages of its group that the disk does not have
+// yet. Where it cannot wait, the kernel would kill it; the test switches the OOM killer off,
+// and a write fails instead.
 func TestMemcgReclaimOfWriter(t *testing.T) {
 	lab.Need(t, lab.Whole) // by default the guest with v1 has no controller of memory there
 	needTrace(t, lab.NoSystemd, lab.V1, lab.Memory, lab.FS("ext4"))
@@ -189,7 +190,7 @@ func TestJournal(t *testing.T) {
 	addsUp(t, r, "fsync", own.Fsync)
 }
 
-// weir's own pacer stops who writes too fast.
+// weir's own pacer pauses a process that writes too fast.
 func TestFrozen(t *testing.T) {
 	needTrace(t, lab.NoSystemd, lab.V1, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))

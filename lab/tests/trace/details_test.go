@@ -66,8 +66,8 @@ func traceUntil(t *testing.T, do func(), flags ...string) []byte {
 	return data.Bytes()
 }
 
-// Each operation is in the sums of its file, and with a threshold that all are above the
-// slowest are listed, with the file's path.
+// Each operation counts in the sums of its file. With a threshold that all exceed, the
+// slowest are listed with their file's path.
 func TestSlowAndFiles(t *testing.T) {
 	needTrace(t, lab.FS("ext4"))
 	const writes, block, every = 1500, 4096, 20

@@ -11,7 +11,7 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// What holds a task before a call is seen to begin (a tracer, seccomp) is no time of the
+// If a tracer or seccomp holds a task before a call begins, that time does not count for the
 // call before.
 func TestHeldBeforeACall(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Lane("native"), lab.V1, lab.FS("ext4"), lab.Command("dd"))

@@ -104,7 +104,7 @@ func held(t *testing.T, pid int) (programs []ebpf.ProgramID, maps []ebpf.MapID, 
 	return programs, maps, links
 }
 
-// A kill takes all with it that a trace has loaded: while it runs, and while it attaches.
+// A kill removes everything that a trace has loaded, while it runs and while it attaches.
 func TestKillTrace(t *testing.T) {
 	needTrace(t)
 	killTraces(t, 4) // more natively, where a trace begins ten times as fast

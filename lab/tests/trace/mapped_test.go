@@ -11,9 +11,9 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// I/O without read and write: page faults of a mapped file, of which each brings in a page or
-// makes it writable, and sendfile. (That fentry can be refused, and faults are then said to be
-// missing, the native guest shows.)
+// I/O without read and write: page faults of a mapped file, each of which brings in a page
+// or makes it writable, and sendfile. (The native guest tests that weir reports faults as
+// missing where fentry is refused.)
 func TestMappedAndSent(t *testing.T) {
 	needTrace(t, lab.Guest, lab.FS("ext4"))
 	const pages, stored, sends = 256, 64, 32

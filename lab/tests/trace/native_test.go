@@ -17,8 +17,8 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// A processor that is not emulated spends next to nothing between the load's clock and
-// the kernel's: the parts of operations of some microseconds add up, too.
+// On a processor that is not emulated, little time passes between the load's clock and the
+// kernel's. So the parts of operations of a few microseconds add up, too.
 func TestPartsAddUp(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Lane("native"), lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
@@ -97,7 +97,7 @@ func exactly(t *testing.T, o operations, own, empty timed) {
 	}
 }
 
-// A kernel that refuses fentry has the trace say what is not told, and all else is told.
+// Where the kernel refuses fentry, the trace says what it cannot show, and shows the rest.
 func TestMissing(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Lane("native"))
 	fentry := hasFentry()
@@ -137,8 +137,8 @@ func hasFentry() error {
 	return p.Close()
 }
 
-// A rule holds direct writes, also where the throttle's own entry takes no program: then by
-// what it lets go.
+// A rule holds direct writes. Where the throttle's entry takes no program, weir infers the
+// wait from what the throttle releases.
 func TestBlkThrottleNatively(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Lane("native"), lab.V1, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
@@ -177,8 +177,8 @@ func TestUringThrottleNatively(t *testing.T) {
 	throttledRequests(t, "one", "eight", "linked", "polled")
 }
 
-// With memcg's limit reached each new page costs an old one, and the writes that have to
-// find it are the slow ones (S9).
+// At the memory limit each new page replaces an old one, and the slow writes are those that
+// have to find it.
 func TestMemcgReclaimNatively(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Lane("native"), lab.V1, lab.Memory, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
@@ -209,8 +209,8 @@ func TestMemcgReclaimNatively(t *testing.T) {
 	}
 }
 
-// The device takes its time: it is a file on another disk, where a rule lets 30 writes a
-// second through.
+// The device takes the time: it is a file on another disk, where a rule allows 30 writes a
+// second.
 func TestDeviceNatively(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Lane("native"), lab.V1, lab.FS("ext4"))
 	disk, g := slowly30(t)
@@ -240,7 +240,7 @@ func slowly30(t *testing.T) (*lab.TestDisk, group) {
 	return disk, g
 }
 
-// A rule that makes writes take twice what the device takes for them: both are named.
+// A rule makes writes take twice as long as the device does. Both causes are named.
 func TestThrottleAndDeviceNatively(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Lane("native"), lab.V1, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
@@ -253,8 +253,8 @@ func TestThrottleAndDeviceNatively(t *testing.T) {
 	addsUp(t, r, "write", own.Write)
 }
 
-// A disk may have a limit of its own for what is dirty, and who makes its pages dirty waits
-// as for the host's.
+// A disk can have a threshold of its own for dirty pages, and a writer waits for it as for
+// the host's.
 func TestDirtyThrottlingNatively(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Lane("native"), lab.V1, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
@@ -278,7 +278,7 @@ func TestDirtyThrottlingNatively(t *testing.T) {
 		r.slowest(t).blames(t, "dirty_throttling", causeMin)
 		exactly(t, r.of(t, "write"), own.Write, own.Empty)
 	})
-	t.Run("direct", func(t *testing.T) { // makes nothing dirty (S14)
+	t.Run("direct", func(t *testing.T) { // makes nothing dirty
 		j := buffered
 		j.File, j.Flags = filepath.Join(disk.Dir, "d"), unix.O_DIRECT
 		r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
@@ -302,7 +302,7 @@ func TestJournalNatively(t *testing.T) {
 	addsUp(t, r, "fsync", own.Fsync)
 }
 
-// weir's own pacer stops who writes too fast.
+// weir's own pacer pauses a process that writes too fast.
 func TestFrozenNatively(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Lane("native"), lab.V1, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))

@@ -156,7 +156,7 @@ i=$0; while [ $i -lt %d ]; do /bin/echo x >%s/$i; i=$((i+%d)); done`, strings.Jo
 	}
 }
 
-// A group can go while it is traced, and the trace tells what it saw.
+// A group can be removed while it is traced. The trace reports what it saw.
 func TestGroupDisappears(t *testing.T) {
 	needTrace(t, lab.NoSystemd, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
@@ -204,7 +204,7 @@ func killAll(t *testing.T, group string) {
 	}
 }
 
-// Two traces of the same see the same.
+// Two traces of the same target report the same.
 func TestTwoTraces(t *testing.T) {
 	needTraceNatively(t, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))

@@ -16,8 +16,8 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// On a terminal a trace is shown while it runs. A key ends it with the report, TERM
-// without, and the terminal is as it was.
+// On a terminal a trace shows its figures while it runs. A key ends it with the report, TERM
+// ends it without, and the terminal is restored.
 func TestLiveView(t *testing.T) {
 	needTraceNatively(t)
 	for _, c := range []struct {

@@ -116,14 +116,14 @@ func throttledRequests(t *testing.T, short ...string) {
 	}
 }
 
-// Requests of io_uring: the same causes as of system calls.
+// Requests of io_uring have the same causes as system calls.
 func TestUringThrottle(t *testing.T) {
 	needUring(t, lab.Guest, lab.FS("ext4"))
 	throttledRequests(t, "async") // the others natively
 }
 
-// Requests without an answer are not followed, and no request that has ended counts as one
-// that has not.
+// Requests without an answer are not followed, and no request that has ended is reported as
+// unfinished.
 func TestUringSilent(t *testing.T) {
 	needTraceNatively(t, lab.IOUring, lab.MinKernel(6, 1), lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
@@ -151,7 +151,7 @@ func TestUringDevice(t *testing.T) {
 	addsUp(t, r, "fsync", own.Fsync)
 }
 
-// A worker of io_uring does what would have to sleep: in dirty throttling.
+// A worker of io_uring does the work that would have to sleep, here in dirty throttling.
 func TestUringDirtyThrottling(t *testing.T) {
 	needUring(t, lab.Guest, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))

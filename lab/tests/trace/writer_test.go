@@ -65,8 +65,8 @@ type timed struct {
 	Loads   time.Duration   // where Took is of the kernel's record: by the load's own clock
 }
 
-// byLoad is by the load's own clock: what stops a task on its way back from a call is in no
-// record of the kernel's.
+// byLoad is by the load's own clock: what stops a task on its way back from a call the
+// kernel does not record.
 func (t timed) byLoad() timed {
 	if t.Loads != 0 {
 		t.Took, t.Loads = t.Loads, 0
@@ -253,7 +253,7 @@ func (j job) start(t *testing.T) func() done {
 	}
 }
 
-// setting writes a setting of the kernel's, and puts it back.
+// setting writes a kernel setting, and puts it back.
 func setting(t *testing.T, path string, value uint64) {
 	t.Helper()
 	before, err := os.ReadFile(path)

@@ -106,8 +106,8 @@ func warm(t *testing.T, dir string) {
 	}
 }
 
-// The curves, where nothing else takes the processor: also without a trace, and then
-// weir says what is missing.
+// The latency curves, where nothing else uses the processor. They are drawn without a trace
+// too, and then weir says what is missing.
 func TestMemoryLimitSlowsWrites(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.Guest, lab.Once, lab.Rates, lab.NoSystemd, lab.Memory, lab.FS("ext4"))
 	roomy(t)
@@ -123,7 +123,7 @@ func TestMemoryLimitSlowsWrites(t *testing.T) {
 	nothingIsLeft(t, disk.Dir)
 }
 
-// Why they are slow, in short.
+// The report names reclaim as the reason that the writes are slow.
 func TestReclaimIsNamed(t *testing.T) {
 	lab.Need(t, lab.Root, lab.BPF, lab.NoSystemd, lab.Memory, lab.FS("ext4"))
 	roomy(t)
@@ -134,9 +134,9 @@ func TestReclaimIsNamed(t *testing.T) {
 	nothingIsLeft(t, disk.Dir)
 }
 
-// The documents' first story from start to end: writes are slow under a memory limit; are
-// dirty pages the cause? They stay below the threshold (S10); and with tiny thresholds the
-// waits are others, and longer (S11). Direct I/O knows neither (S13, S14).
+// A common story from start to end. Writes are slow under a memory limit; are dirty pages
+// the cause? No: they stay below the threshold, and with tiny thresholds the waits have
+// another cause and are longer. Direct I/O has neither.
 func TestStoryOfSlowWrites(t *testing.T) {
 	lab.Need(t, lab.Whole, lab.Root, lab.BPF, lab.NoSystemd, lab.Memory, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))

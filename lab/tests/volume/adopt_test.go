@@ -11,7 +11,8 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// A mount with a device of its own is held as a volume, and gets back what its device had.
+// A mount with a device of its own is held like a volume, and delete restores the device's
+// settings.
 func TestAdopt(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.Once, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
@@ -51,7 +52,7 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// What shares its device with others is none.
+// A mount that shares its disk with another one cannot be adopted.
 func TestAPartitionBesideAnotherIsNoVolume(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Guest, lab.Partitions, lab.Command("sfdisk"), lab.Command("mkfs.ext4"))
 	disk := lab.RawDisk(t)

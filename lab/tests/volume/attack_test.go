@@ -30,8 +30,8 @@ func exchange(t *testing.T, a, b string) {
 	t.Cleanup(func() { close(stop); <-ended })
 }
 
-// A user owns a directory on the way to a volume's place, and exchanges it for a link to a
-// directory where another mount has the same name. Only the volume is ever unmounted.
+// A user owns a directory above a volume, and exchanges it for a link to a directory with
+// another mount of the same name. weir only ever unmounts the volume.
 func TestDownUnmountsNoOther(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Once, lab.Loop, lab.FS("ext4"))
 	on, home := room(t), t.TempDir()
@@ -100,7 +100,8 @@ func mountsAt(t *testing.T, point string) (n int) {
 	return n
 }
 
-// A volume's file is made where only root can rename, and another one in its place is refused.
+// weir makes a volume's file only where nobody but root can rename, and refuses another file
+// in its place.
 func TestTheFileIsTheVolumesOwn(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Once, lab.Loop, lab.FS("ext4"))
 	on := room(t)

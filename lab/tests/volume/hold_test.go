@@ -10,8 +10,8 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// S19, S24: what is written through the page cache on v1 is held, at the disk and, from Linux
-// 6.2 on, at the writer.
+// On v1 a volume holds writes through the page cache, at the disk and, from Linux 6.2 on, at
+// the writer.
 func TestBufferedIsHeld(t *testing.T) {
 	for _, c := range []struct {
 		fs   string
@@ -79,8 +79,8 @@ func writes(t *testing.T, v volume, name string, seconds int) (disk, writer floa
 	return float64(after-before) / took, float64(written) / took
 }
 
-// A volume's limit is nobody else's: neither that of another volume on the same disk, nor of
-// who syncs a file beside it.
+// A volume's limit slows nobody else: neither another volume on the same disk, nor a process
+// that syncs a file beside it.
 func TestNeighboursAreFree(t *testing.T) {
 	lab.Need(t, lab.Root, lab.V1, lab.Rates, lab.Long, lab.Loop, lab.FS("ext4"))
 	on := room(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// Whenever weir is killed, the next one finds a volume whole or not at all: no file is lost,
-// no device or mount is left, and none is up without its limit.
+// Whenever weir is killed, the next weir finds a volume complete or not at all: no file is
+// lost, no device or mount is left, and no volume is mounted without its limit.
 func TestKills(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Once, lab.Loop, lab.FS("ext4"))
 	on, name := room(t), unique(t)

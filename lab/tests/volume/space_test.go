@@ -33,7 +33,7 @@ func allTaken(t *testing.T, image string) {
 	}
 }
 
-// The space of a volume is its own, whatever is done on it, and it takes no more.
+// A volume keeps its space, whatever is done on it, and takes no more.
 func TestSpaceIsTaken(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Once, lab.Loop, lab.FS("ext4"))
 	v := create(t, unique(t), room(t), "--size", "64MiB")
@@ -70,8 +70,8 @@ func TestSpaceIsTaken(t *testing.T) {
 	})
 }
 
-// What somebody does to a volume's files while it is down is found, and nothing of theirs is
-// removed.
+// weir notices what somebody did to a volume's files while it was down, and removes no file
+// of theirs.
 func TestTheFilesAreLookedAt(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Once, lab.Loop, lab.FS("ext4"))
 	on, name := room(t), unique(t)+".json" // as records are called
@@ -124,7 +124,7 @@ func TestTheFilesAreLookedAt(t *testing.T) {
 	}
 }
 
-// What cannot be is refused, and leaves nothing.
+// weir refuses what cannot be done, and leaves nothing behind.
 func TestRefusals(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Once, lab.Loop, lab.FS("ext4"))
 	on := room(t)

@@ -46,7 +46,7 @@ func refused(t *testing.T, want string, args ...string) {
 	}
 }
 
-// A volume is one of weir's JSON.
+// A volume is one in the JSON that weir prints.
 type volume struct {
 	Name, Mount, Image, FS, Device, Error string
 	Limit                                 limit.Limit
@@ -111,7 +111,7 @@ func unique(t *testing.T) string {
 	return fmt.Sprintf("test-%d-%s", os.Getpid(), strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name())))
 }
 
-// What is on a volume stays while it is down and up again, and is gone with it.
+// Files on a volume survive down and up, and are gone after delete.
 func TestLife(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Once, lab.Loop, lab.FS("ext4"))
 	for _, fs := range []struct{ name, size, larger string }{{"ext4", "32MiB", "64MiB"}, {"xfs", "320MiB", "340MiB"}} {
@@ -197,8 +197,8 @@ func size(file string) int64 {
 	return info.Size()
 }
 
-// Who has a volume mounted in a namespace of his own, as a container has, keeps it up, and
-// is named.
+// A process that has a volume mounted in its own namespace, as a container has, keeps the
+// volume in use, and weir names it.
 func TestAnothersMountIsFound(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Once, lab.Loop, lab.FS("ext4"))
 	v := create(t, unique(t), room(t), "--size", "16MiB")

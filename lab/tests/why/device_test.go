@@ -47,7 +47,8 @@ func TestWhyRuleElsewhere(t *testing.T) {
 	explain(t, "cgroup:"+g.path, "--on", other.Node).want(t, "rule-elsewhere", "breaks") // now it is the other way round
 }
 
-// A limit below a loop device sees nothing of it, unless the device does direct I/O.
+// A limit on the device below a loop device does not hold its I/O, unless the loop device
+// does direct I/O.
 func TestWhyLoop(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Rates, lab.Long, lab.Guest, lab.Loop, lab.FS("ext4"), lab.Command("losetup"), lab.Command("mkfs.ext4"))
 	t.Parallel()
@@ -87,7 +88,7 @@ func number(t *testing.T, node string) blkdev.Number {
 	return blkdev.Number{Major: unix.Major(st.Rdev), Minor: unix.Minor(st.Rdev)}
 }
 
-// A limit on a disk binds what is done to an LVM volume on it.
+// A limit on a disk also holds I/O to an LVM volume on it.
 func TestWhyLVM(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Long, lab.LVM, lab.Command("mkfs.ext4"))
 	disk := lab.RawDisk(t)
@@ -112,13 +113,13 @@ func TestWhyLVM(t *testing.T) {
 	explain(t, "cgroup:"+g.path, "--on", dir).gone(t, "rule-beneath")
 }
 
-// A partition's limit is its disk's.
+// A limit on a partition is a limit on its disk.
 func TestWhyPartition(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Long, lab.Guest, lab.Partitions)
 	explain(t, lab.Partition(t, lab.RawDisk(t)), "--write", "2MB/s").want(t, "partition", "note")
 }
 
-// Limits that a slice of 100 ms cannot hold well.
+// Limits that are too small for a slice of 100 ms are inexact.
 func TestWhySmallLimits(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.FS("ext4"))
 	t.Parallel()

@@ -11,9 +11,9 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// What a group writes over another group's file is held by weir's pacer where weir set has it
-// count for the group. weir why says so and by what, the disk does no more than the limit, and
-// weir prove --observe comes to the same; with --hold kernel all three say that nobody holds it.
+// After weir set, the pacer holds writes to another group's file. weir why says so and by
+// what, the disk does no more than the limit, and weir prove --observe agrees. With --hold
+// kernel all three say that nothing holds such writes.
 func TestWhyEscapesPaced(t *testing.T) {
 	lab.Need(t, lab.Root, lab.V2, lab.Memory, lab.BPF, lab.NoSystemd, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))

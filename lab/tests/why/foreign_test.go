@@ -54,8 +54,8 @@ func (f finding) ownedBy(t *testing.T, file string, words ...string) {
 	t.Errorf("%s: %s, want one of %q", file, f.Evidence[0].Value, words)
 }
 
-// A file that one group has made is written by another one, whose limit holds none of
-// that, until the file is moved to it.
+// One group made a file, and another one writes to it. The second group's limit holds
+// nothing of that until the file is moved to it.
 func TestWhyForeignInode(t *testing.T) {
 	lab.Need(t, lab.Root, lab.V2, lab.Memory, lab.BPF, lab.NoSystemd, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
@@ -90,7 +90,7 @@ func TestWhyForeignInode(t *testing.T) {
 	_ = writer.Wait() // it was killed
 }
 
-// A group's limit holds the writeback of the groups below it, also of those that are gone.
+// A group's limit also holds the writeback of its child groups, even removed ones.
 func TestWhyForeignInodeBelow(t *testing.T) {
 	lab.Need(t, lab.Root, lab.V2, lab.Memory, lab.BPF, lab.NoSystemd, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
@@ -120,8 +120,8 @@ func TestWhyForeignInodeBelow(t *testing.T) {
 	_ = writer.Wait() // it was killed
 }
 
-// Without a reader of inodes weir does not say that a file's writes are held; of a
-// target's open files it says only that it cannot tell.
+// If weir cannot read a file's owner, it does not say that writes to the file are held. Of a
+// target's open files it only says that it cannot tell.
 func TestWhyInodeNotKnown(t *testing.T) {
 	lab.Need(t, lab.Root, lab.V2, lab.Memory, lab.Lane("uml"), lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))

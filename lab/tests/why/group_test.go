@@ -66,7 +66,8 @@ func (g group) limit(t *testing.T, disk *lab.TestDisk, bytes string) {
 	}
 }
 
-// systemd's units lose a limit that was written behind its back; through it they do not.
+// systemd overwrites a limit that was written without it, and keeps one that was set through
+// it.
 func TestWhyUnitDiffers(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Systemd, lab.V2, lab.Command("systemd-run"))
 	disk := lab.RawDisk(t)

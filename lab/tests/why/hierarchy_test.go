@@ -15,7 +15,7 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// On v1 buffered writes are the root group's; a limit there holds them.
+// On v1 the kernel charges buffered writes to the root group, and a limit there holds them.
 func TestWhyV1Writeback(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Rates, lab.V1, lab.Guest, lab.Once, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
@@ -52,7 +52,7 @@ func TestWhyV1Writeback(t *testing.T) {
 	g.proves(t, disk.Dir, "buffered", "not held")
 }
 
-// A group has no io.max where its parent does not hand on the controller.
+// A group has no io.max if its parent does not enable the controller.
 func TestWhyIONotEnabled(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Rates, lab.V2, lab.NoSystemd, lab.FS("ext4"))
 	t.Parallel()
@@ -77,7 +77,7 @@ func TestWhyIONotEnabled(t *testing.T) {
 	g.proves(t, disk.Dir, "direct", "held")
 }
 
-// The groups above are in an I/O's way on v2, and do nothing for it on v1.
+// Limits of the groups above apply on v2, and do not on v1.
 func TestWhyAbove(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.NoSystemd, lab.FS("ext4"))
 	t.Parallel()
@@ -116,9 +116,9 @@ func TestWhyAbove(t *testing.T) {
 	explain(t, "cgroup:"+g.path, "--on", disk.Dir).gone(t, "parent-stricter")
 }
 
-// The kernel knows whose a dirty page is by the memory controller: with that on v1 it
-// charges what v2's io is to hold to the root group. The parameter that mends it makes the
-// guests of the mode hybrid-v2.
+// The kernel tells by the memory controller which group dirtied a page. If that controller
+// is on v1, the kernel charges writeback to the root group of v2. The boot parameter that
+// fixes it gives the lab's mode hybrid-v2.
 func TestWhyMemoryElsewhere(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Split, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
@@ -141,7 +141,7 @@ func TestWhyMemoryElsewhere(t *testing.T) {
 	g.proves(t, disk.Dir, "direct", "held")
 }
 
-// Where no hierarchy has the controller, it can be mounted.
+// If no hierarchy has the controller, it can be mounted.
 func TestWhyNoIOController(t *testing.T) {
 	const mend = "mkdir -p /run/blkio && mount -t cgroup -o blkio none /run/blkio"
 	e := lab.Need(t, lab.Root, lab.Once, lab.V1, lab.Guest, lab.NoSystemd)
@@ -164,7 +164,7 @@ weir why --json || true`
 	with.gone(t, "no-io-controller")
 }
 
-// The root of v2 has no limits.
+// The root group of v2 has no limits.
 func TestWhyRootGroup(t *testing.T) {
 	lab.Need(t, lab.Root, lab.V2)
 	explain(t, "cgroup:/", "--write", "2MB/s", "--on", lab.RawDisk(t).Node).want(t, "root-group", "breaks")

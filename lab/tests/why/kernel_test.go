@@ -13,8 +13,9 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// What weir why says is wrong with this kernel is, for a direct writer. Of what it says
-// nothing, the limit holds, and of what it says may be, too: no kernel here has it.
+// For a direct writer, what weir why calls a bug of this kernel is one. Where it says
+// nothing, the limit holds. Where it says that a bug may be there, the limit holds too,
+// because no kernel of the lab has it.
 func TestWhyKernelBugs(t *testing.T) {
 	lab.Need(t, lab.Whole, lab.Root, lab.Rates, lab.Long, lab.Guest, lab.NoSystemd)
 	for name, c := range map[string]struct {

@@ -26,7 +26,7 @@ func mount(t *testing.T, node, fs, options string) (dir string) {
 	return dir
 }
 
-// vfat, as that of most memory cards, does not tell the kernel whose its pages are.
+// vfat, which most memory cards have, does not tell the kernel which group dirtied a page.
 func TestWhyNoCgroupWriteback(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Rates, lab.Once, lab.Guest, lab.V2, lab.Memory, lab.NoSystemd, lab.Command("mkdosfs"))
 	disk := lab.RawDisk(t)
@@ -47,8 +47,8 @@ func TestWhyNoCgroupWriteback(t *testing.T) {
 	g.proves(t, disk.Dir, "sync", "held") // as the finding says of O_DSYNC
 }
 
-// What the mounts of a target's processes are on: a disk without its limit, no disk at all;
-// and a limit on a disk that none is on.
+// A target's mounts can be on a disk without a limit, or on no disk; and a limit can be on a
+// disk that no mount is on.
 func TestWhyMounts(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Rates, lab.Once, lab.Guest, lab.NoSystemd, lab.Overlay, lab.FS("ext4"))
 	disk, bare, unused := lab.Disk(t, lab.FS("ext4")), lab.Disk(t, lab.FS("ext4")), lab.RawDisk(t)

@@ -35,8 +35,8 @@ func written(t *testing.T, g group, disk *lab.TestDisk, file string) float64 {
 	return float64(after-before) / time.Since(began).Seconds()
 }
 
-// ext4 with data=journal writes as root, until it is mounted otherwise. What becomes of
-// each path, lab/tests/agree measures.
+// ext4 with data=journal writes data as the root group, until it is mounted otherwise.
+// lab/tests/agree measures each path.
 func TestWhyDataJournal(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Long, lab.Rates, lab.Guest, lab.FS("ext4"))
 	t.Parallel()
@@ -65,8 +65,8 @@ func TestWhyDataJournal(t *testing.T) {
 	}
 }
 
-// A small memory limit and a low write limit hang a buffered writer, unless the
-// device's dirty pages are bound.
+// A buffered writer with little memory and a low write limit hangs, unless the device's
+// dirty pages are bounded.
 func TestWhySlowDrain(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Long, lab.Rates, lab.V2, lab.Memory, lab.Guest, lab.MinKernel(6, 2), lab.FS("ext4"))
 	t.Parallel()
@@ -97,7 +97,7 @@ func TestWhySlowDrain(t *testing.T) {
 	}
 }
 
-// Before strict limits there were, more memory is the way out.
+// On kernels without strict limits for dirty pages, more memory is the way out.
 func TestWhySlowDrainOnOldKernels(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Long, lab.Rates, lab.V2, lab.Memory, lab.FS("ext4"))
 	t.Parallel()
@@ -152,7 +152,7 @@ func TestWhyLargeWriteback(t *testing.T) {
 	}
 }
 
-// What a group has written and the disk has not takes its time.
+// Data that a group has written and that is not on the disk yet takes time to write.
 func TestWhyBacklog(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Long, lab.Rates, lab.V2, lab.Memory, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
@@ -170,7 +170,7 @@ func TestWhyBacklog(t *testing.T) {
 	})
 }
 
-// What is in the page cache is read without the disk.
+// Data in the page cache is read without the disk.
 func TestWhyCached(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Long, lab.Rates, lab.FS("ext4"))
 	t.Parallel()
