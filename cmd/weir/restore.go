@@ -77,6 +77,9 @@ func (a *app) restore(ctx context.Context, specs []string, dryRun bool) error {
 		return err
 	}
 	all, err := manager.Restore(ctx, limiting.Restore{Targets: specs, Dry: dryRun, Foreign: !a.out.Quiet})
+	if all == nil {
+		return err
+	}
 	errs := []error{err}
 	lines := *a
 	lines.out.JSON = false // what is said of a limit is not in the document

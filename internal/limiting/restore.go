@@ -44,7 +44,8 @@ type Restore struct {
 }
 
 // Restore sets saved limits again. One that cannot be set keeps no other from it. The error is
-// about names without saved limits, and records that cannot be read.
+// about names without saved limits, and records that cannot be read. If nothing could be tried, the
+// list is nil.
 func (m Manager) Restore(ctx context.Context, r Restore) ([]Restoring, error) {
 	io, err := m.Host.IO()
 	if err != nil {
@@ -55,7 +56,7 @@ func (m Manager) Restore(ctx context.Context, r Restore) ([]Restoring, error) {
 	}
 	all, err := kept.List(m.Host.Root)
 	records, notFound := m.keptOf(ctx, all, r.Targets)
-	var done []Restoring
+	done := []Restoring{}
 	for _, its := range records {
 		one := Restoring{Target: its.Target, Name: its.Name, Kept: its.Entries}
 		one.State, one.Err = m.restore(ctx, r, &one)
