@@ -56,13 +56,8 @@ func (c *clearing) Steps(ctx context.Context) (Preview, error) {
 	if err != nil {
 		return Preview{}, err
 	}
-	before, err := keep.StepsOf(ctx, edit.Before)
-	if err != nil {
-		return Preview{}, err
-	}
-	steps := append(before, c.m.Host.Holder().Steps(ctx, c.plan)...)
-	after, err := keep.StepsOf(ctx, edit.After)
-	return Preview{Notes: c.notes, Steps: append(steps, after...)}, err
+	steps, err := keep.StepsOf(ctx, slices.Concat(edit.Before, []keep.Action{&liftRules{c: c}}, edit.After))
+	return Preview{Notes: c.notes, Steps: steps}, err
 }
 
 // forget begins the plan, with what is kept.
@@ -124,6 +119,7 @@ func (c *clearing) apply(ctx context.Context) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	// The limits are lifted: if something goes on keeping them, that is no reason to set them again.
 	forgotten, err := keep.DoAll(ctx, edit.After)
 	if err != nil {
 		return Result{}, err
@@ -156,10 +152,9 @@ func (c *clearing) said(kept []note.Note) (notes []note.Note) {
 // liftRules removes the rules in force, and has the pacer hold what is left of them.
 type liftRules struct {
 	c      *clearing
-	locked hold.Locked
+	locked hold.Locked // of a dry run: nothing
 }
 
-// Steps is not asked: the steps of the plan are listed before anything is locked.
 func (a *liftRules) Steps(ctx context.Context) ([]hold.Step, error) {
 	return a.c.m.Host.Holder().Steps(ctx, a.c.plan), nil
 }
