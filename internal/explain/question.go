@@ -3,6 +3,7 @@
 package explain
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -23,7 +24,7 @@ type Request struct {
 	Subject string
 	// Asked are limits that the question assumes, or places without any.
 	Asked []limit.Asked
-	Hold  limit.Hold // that holds buffered writes, if the question assumes limits
+	Hold  limit.Hold // that holds buffered writes, if the question assumes limits; empty: limit.HoldAuto
 }
 
 // QuestionOf makes the question of a request. Its notes say which of a target's disks are left out.
@@ -67,7 +68,7 @@ func About(t *target.Target, places []limit.Asked, hold limit.Hold) why.Question
 		supposed = supposed || !p.Limit.IsZero()
 	}
 	if supposed {
-		q.Hold = hold
+		q.Hold = cmp.Or(hold, limit.HoldAuto)
 	}
 	return q
 }

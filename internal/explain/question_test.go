@@ -53,6 +53,17 @@ func TestQuestionOf(t *testing.T) {
 	}
 }
 
+// Who says nothing of what holds buffered writes supposes what weir run does without a word of it.
+func TestQuestionWithoutAHold(t *testing.T) {
+	write := limit.Limit{}.With(limit.WBPS, limit.PerSecond(5e6))
+	if q := About(nil, []limit.Asked{{Limit: write}}, ""); q.Hold != limit.HoldAuto {
+		t.Errorf("hold %q", q.Hold)
+	}
+	if q := About(&target.Target{}, []limit.Asked{{}}, limit.HoldPacer); q.Hold != "" {
+		t.Errorf("of a target as it is: hold %q", q.Hold)
+	}
+}
+
 func TestQuestionRefused(t *testing.T) {
 	h := hosttest.Open(t, "v2", nil, host.Options{})
 	var twice *fault.Remedied

@@ -18,7 +18,7 @@ type Request struct {
 	// measured on a scratch disk, whose file is in Scratch.
 	Asked   []limit.Asked
 	Scratch string
-	Hold    limit.Hold       // of buffered writes in groups of weir's own
+	Hold    limit.Hold       // of buffered writes in groups of weir's own; empty: limit.HoldAuto
 	Version cgroupfs.Version // of those groups; 0: either
 	// Dirs are directories of the target to measure in; none: weir looks among its mounts.
 	Dirs []string

@@ -1,6 +1,7 @@
 package prove
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -42,6 +43,7 @@ const matrixMost = 28 * time.Second
 // Prepare finds the places of a proof, plans its rows, and asks weir why about them, from the same
 // facts. The trial is to be closed, on an error too: then it has the notes so far.
 func Prepare(ctx context.Context, h *host.Host, r Request) (*Trial, error) {
+	r.Hold = cmp.Or(r.Hold, limit.HoldAuto)
 	t := &Trial{host: h, request: r}
 	io, err := h.IO()
 	if err != nil {

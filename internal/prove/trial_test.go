@@ -64,6 +64,9 @@ func TestPrepareObserved(t *testing.T) {
 	if len(trial.places) != 2 || len(trial.tests) != 0 || trial.report == nil || trial.version != cgroupfs.V2 {
 		t.Fatalf("%+v", trial)
 	}
+	if trial.request.Hold != limit.HoldAuto {
+		t.Errorf("buffered writes are held by %q, and nobody has asked for another than the usual", trial.request.Hold)
+	}
 	vdb, vda := trial.places[0], trial.places[1] // the group's own rule comes first
 	if vda.Device.Node != "/dev/vda" || vdb.Device.Node != "/dev/vdb" {
 		t.Fatalf("%s and %s", vda.Device.Node, vdb.Device.Node)

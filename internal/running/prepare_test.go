@@ -49,6 +49,9 @@ func TestPrepare(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
+		if r.Decided.Hold != limit.HoldAuto { // nobody has asked for another
+			t.Errorf("%s: buffered writes are held by %q", name, r.Decided.Hold)
+		}
 		if len(r.Decided.Places) != 1 || r.Decided.Places[0].Limit != write || len(r.Notes) != 0 {
 			t.Errorf("%s: %+v, %v", name, r.Decided.Places, r.Notes)
 		}

@@ -1,6 +1,7 @@
 package running
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -30,7 +31,7 @@ const MemoryLeast = 1_000_000
 type Request struct {
 	Command []string      // with its arguments
 	Asked   []limit.Asked // their own Hold is not looked at
-	Hold    limit.Hold
+	Hold    limit.Hold    // of buffered writes; empty: limit.HoldAuto
 	Memory  uint64           // most memory, with the page cache, in bytes; 0: no limit
 	Name    string           // of the group; empty: one is chosen
 	Version cgroupfs.Version // of the hierarchy to use; 0: the one that has a controller of disk I/O
@@ -54,6 +55,7 @@ type Run struct {
 // Prepare finds the devices of a request, and decides what will hold. It changes nothing. The Run
 // has what was noted until an error, too.
 func Prepare(ctx context.Context, h *host.Host, r Request) (*Run, error) {
+	r.Hold = cmp.Or(r.Hold, limit.HoldAuto)
 	run := &Run{host: h, request: r}
 	if len(r.Command) == 0 {
 		return run, fault.Misusef("run: no command is given")
