@@ -59,18 +59,24 @@ func (a *app) options() host.Options {
 	return o
 }
 
+// look opens the host for verbs that are not about limits, and cleans nothing up.
+func (a *app) look() (err error) {
+	if a.host == nil {
+		a.host, err = host.Open(a.options())
+	}
+	return err
+}
+
 // open opens the host, and cleans up what dead weirs left. What cannot be cleaned up is said,
 // and is no reason not to go on.
 func (a *app) open() error {
 	if a.host != nil {
 		return nil
 	}
-	h, err := host.Open(a.options())
-	if err != nil {
+	if err := a.look(); err != nil {
 		return err
 	}
-	a.host = h
-	if err := h.Sweep(); err != nil {
+	if err := a.host.Sweep(); err != nil {
 		a.out.Say("clean up after a killed weir: %v", text.Error(err))
 	}
 	return nil

@@ -44,7 +44,7 @@ func (a *app) openQuotas(verb string) (space.Quotas, error) {
 	if err := space.MayUseQuotas(verb); err != nil {
 		return space.Quotas{}, err
 	}
-	if err := a.open(); err != nil {
+	if err := a.look(); err != nil {
 		return space.Quotas{}, err
 	}
 	return space.Quotas{Host: a.host}, nil
@@ -129,7 +129,7 @@ func (a *app) quotaSet(ctx context.Context, spec, size string, o quotaOptions) e
 	switch {
 	case errors.As(err, &onVolume):
 		return cli.Usagef("%v: weir volume resize %s --size SIZE", err, onVolume.Volume)
-	case errors.As(err, &none):
+	case errors.As(err, &none) && len(set.Dirs) > 0:
 		a.out.Say("note: a volume limits space on every file system: weir volume create NAME --size %s", size)
 		return err
 	case err != nil:

@@ -28,6 +28,7 @@ type QuotaRequest struct {
 type QuotaSet struct {
 	Status quota.Status
 	Marked quota.Marked // what was found in the tree; zero if nothing had to be marked
+	Dirs   []string     // of the place; none: it was not found
 }
 
 // An OnVolumeError says that a place is on one of weir's volumes, which has a size of its own.
@@ -69,21 +70,26 @@ func (q Quotas) finder() quota.Finder {
 }
 
 // Set sets a quota, or changes it. tell gets the progress of marking files. A place on a volume is
-// an *OnVolumeError, a file system without project quotas a *fault.Unsupported. When the context
-// ends, what was begun is taken back.
+// an *OnVolumeError, a file system without project quotas a *fault.Unsupported. With an error, the
+// result says whether the place was found. When the context ends, what was begun is taken back.
 func (q Quotas) Set(ctx context.Context, r QuotaRequest, tell quota.Progress) (QuotaSet, error) {
 	if err := q.may("set"); err != nil {
 		return QuotaSet{}, err
 	}
+	return q.set(ctx, r, tell)
+}
+
+func (q Quotas) set(ctx context.Context, r QuotaRequest, tell quota.Progress) (set QuotaSet, err error) {
 	place, err := q.finder().Place(ctx, r.Place)
 	if err != nil {
-		return QuotaSet{}, err
+		return set, err
 	}
+	set.Dirs = place.Dirs
 	if err := q.refuseVolume(ctx, r.Place, place); err != nil {
-		return QuotaSet{}, err
+		return set, err
 	}
-	status, marked, err := q.Host.Quotas().Set(ctx, place, r.Change, r.Force, tell)
-	return QuotaSet{status, marked}, err
+	set.Status, set.Marked, err = q.Host.Quotas().Set(ctx, place, r.Change, r.Force, tell)
+	return set, err
 }
 
 func (q Quotas) refuseVolume(ctx context.Context, spec string, p quota.Place) error {

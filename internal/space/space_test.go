@@ -38,6 +38,16 @@ func TestACopyHasNone(t *testing.T) {
 	}
 }
 
+// Where a container cannot be asked for, the place is not found: that is no fault of its file
+// system, and a volume would not help.
+func TestAPlaceThatIsNotFound(t *testing.T) {
+	lab.Unit(t)
+	q := Quotas{hosttest.Open(t, "v2", nil, host.Options{})}
+	if set, err := q.set(t.Context(), QuotaRequest{Place: "docker:web"}, nil); !fault.IsUnsupported(err) || set.Dirs != nil {
+		t.Errorf("%+v, %v", set, err)
+	}
+}
+
 func TestOnlyRootMay(t *testing.T) {
 	lab.Unit(t)
 	for what, err := range map[string]error{"volumes": MayUseVolumes(), "quotas": MayUseQuotas("set")} {
