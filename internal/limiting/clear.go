@@ -9,6 +9,7 @@ import (
 	"github.com/weir-io/weir/internal/keep"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/note"
+	"github.com/weir-io/weir/internal/pacer"
 	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/target"
 )
@@ -114,8 +115,12 @@ func (c *clearing) apply(ctx context.Context) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	was, err := c.m.Host.JobOf(c.target.Group)
+	if err != nil {
+		return Result{}, err
+	}
 	// An engine that will store other limits is told first, because it may write rules then.
-	told, err := keep.DoAll(ctx, append(edit.Before, &liftRules{c, locked}))
+	told, err := keep.DoAll(ctx, append(edit.Before, &liftRules{c, locked, was}))
 	if err != nil {
 		return Result{}, err
 	}
@@ -153,6 +158,7 @@ func (c *clearing) said(kept []note.Note) (notes []note.Note) {
 type liftRules struct {
 	c      *clearing
 	locked hold.Locked // of a dry run: nothing
+	was    *pacer.Job  // what the pacer holds until then; nil: nothing
 }
 
 func (a *liftRules) Steps(ctx context.Context) ([]hold.Step, error) {
@@ -161,14 +167,10 @@ func (a *liftRules) Steps(ctx context.Context) ([]hold.Step, error) {
 
 func (a *liftRules) Do(ctx context.Context) (done keep.Done, err error) {
 	c := a.c
-	was, err := c.m.Host.JobOf(c.target.Group)
-	if err != nil {
-		return done, err
-	}
 	if err := c.find(ctx); err != nil {
 		return done, err
 	}
-	if was != nil {
+	if was := a.was; was != nil {
 		c.plan.Pacing = &hold.Pacing{Before: was.Pacing(), Do: func() error {
 			notes, err := c.m.repace(c.target, was, was.Pacing())
 			c.notes = append(c.notes, notes...)
