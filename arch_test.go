@@ -24,7 +24,7 @@ const module = "github.com/weir-io/weir/"
 var layers = [][]string{
 	{"docs", "internal/background", "internal/fault", "internal/near", "internal/plain"},
 	{"internal/bpf", "internal/durable", "internal/limit", "internal/mountinfo", "internal/note", "internal/pagecache", "internal/process", "internal/ptytest", "internal/socket", "internal/socket/sockettest"},
-	{"internal/grpc", "internal/grpc/grpctest", "internal/cmdline"},
+	{"internal/grpc", "internal/grpc/grpctest", "internal/cmdline", "internal/plans"},
 	{"internal/blkdev"},
 	{"internal/cgroupfs", "internal/kernel", "internal/cgconfig", "internal/loopdev"},
 	{"internal/cgroupfs/cgrouptest"},

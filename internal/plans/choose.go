@@ -1,0 +1,94 @@
+package plans
+
+import (
+	"fmt"
+	"path"
+	"slices"
+)
+
+// The labels by which a target chooses its plan itself, where allow-labels has that plan. A
+// container has a label, a pod an annotation.
+const (
+	OwnLabel      = "weir.plan"
+	OwnAnnotation = "weir.io/plan"
+)
+
+// Facts are what is known of a target.
+type Facts struct {
+	Kind      string   // "docker", "podman", "containerd", "pod", "unit", "vm"
+	Names     []string // a container can have several; containerd's are NAMESPACE/ID
+	Namespace string   // of a pod
+	User      *uint32  // of the slice of one of systemd's users; nil: it is none
+	Labels    map[string]string
+	// Own is the plan that the target chooses itself; nil: it chooses none. Nobody has checked
+	// what it says.
+	Own *string
+}
+
+// A Choice is the plan of a target.
+type Choice struct {
+	Plan    string // None: it has none
+	By      string // what says so, for people; empty: nothing does
+	Refused string // why the target's own label does not count, for people; empty: it has none, or it does
+}
+
+// Choose finds a target's plan: its own label, where that is allowed; else the first assignment
+// that is for it; else the default, which is not for units.
+func (c *Config) Choose(f Facts) Choice {
+	var choice Choice
+	if f.Own != nil {
+		if slices.Contains(c.AllowLabels, *f.Own) {
+			return Choice{Plan: *f.Own, By: "its own label"}
+		}
+		choice.Refused = fmt.Sprintf("its own label asks for the plan %s, which allow-labels does not have", short(*f.Own))
+	}
+	choice.Plan = None
+	for _, a := range c.Assignments {
+		if a.isFor(f) {
+			choice.Plan, choice.By = a.Plan, a.At.String()
+			return choice
+		}
+	}
+	if c.Default != None && f.Kind != "unit" {
+		choice.Plan, choice.By = c.Default, "default"
+	}
+	return choice
+}
+
+func (a Assignment) isFor(f Facts) bool {
+	switch a.Kind {
+	case "":
+		if !slices.Contains(labelled, f.Kind) {
+			return false
+		}
+	case "user":
+		return f.Kind == "unit" && f.User != nil && a.From <= *f.User && *f.User <= a.To
+	default:
+		if a.Kind != f.Kind {
+			return false
+		}
+	}
+	for name, value := range a.Labels {
+		if its, has := f.Labels[name]; !has || its != value {
+			return false
+		}
+	}
+	return (a.Name == "" || slices.ContainsFunc(f.Names, func(name string) bool { return matches(a.Name, name) })) &&
+		(a.Namespace == "" || matches(a.Namespace, f.Namespace))
+}
+
+func matches(pattern, name string) bool {
+	is, err := path.Match(pattern, name)
+	return err == nil && is
+}
+
+// Needs reports whether the configuration can be for targets of a kind, so that others need not
+// be asked for.
+func (c *Config) Needs(kind string) bool {
+	if slices.Contains(labelled, kind) && len(c.AllowLabels) > 0 || kind != "unit" && c.Default != None {
+		return true
+	}
+	return slices.ContainsFunc(c.Assignments, func(a Assignment) bool {
+		return a.Kind == kind || a.Kind == "" && slices.Contains(labelled, kind) || a.Kind == "user" && kind == "unit"
+	})
+}

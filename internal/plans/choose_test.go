@@ -1,0 +1,90 @@
+package plans
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestChoose(t *testing.T) {
+	c, err := Read(one(example + "\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	user := func(n uint32) *uint32 { return &n }
+	own := func(s string) *string { return &s }
+	gold := map[string]string{"tier": "gold", "empty": "", "x": "y"}
+	for _, test := range []struct {
+		facts    Facts
+		plan, by string
+	}{
+		{Facts{Kind: "docker", Names: []string{"other", "web-1"}}, "small", "a.yaml:11:5"},
+		{Facts{Kind: "podman", Names: []string{"web-1"}}, None, ""},
+		{Facts{Kind: "docker", Names: []string{"db-1"}, Labels: gold}, "db", "a.yaml:12:5"},
+		{Facts{Kind: "docker", Names: []string{"db-10"}, Labels: gold}, "db", "a.yaml:14:5"},
+		{Facts{Kind: "docker", Names: []string{"db-1"}, Labels: map[string]string{"tier": "gold!"}}, None, ""},
+		{Facts{Kind: "unit", Names: []string{"batch-1.service"}}, "small", "a.yaml:13:5"},
+		{Facts{Kind: "unit", Names: []string{"batch-1.service"}, Labels: gold}, "small", "a.yaml:13:5"},
+		{Facts{Kind: "unit", Names: []string{"x.service"}, Labels: gold}, None, ""},
+		{Facts{Kind: "pod", Names: []string{"x"}, Namespace: "ci"}, "small", "a.yaml:15:5"},
+		{Facts{Kind: "pod", Names: []string{"x"}, Namespace: "prod", Labels: map[string]string{"a": "b"}}, None, "a.yaml:16:5"},
+		{Facts{Kind: "unit", Names: []string{"user-1999.slice"}, User: user(1999)}, "small", "a.yaml:17:5"},
+		{Facts{Kind: "unit", Names: []string{"user-2000.slice"}, User: user(2000)}, None, ""},
+		{Facts{Kind: "unit", Names: []string{"user-4000.slice"}, User: user(4000)}, "db", "a.yaml:18:5"},
+		{Facts{Kind: "vm", Names: []string{"a b"}}, "big-db", "a.yaml:19:5"},
+		{Facts{Kind: "containerd", Names: []string{"k8s.io/x"}}, "small", "a.yaml:20:5"},
+		{Facts{Kind: "containerd", Names: []string{"default/x"}}, None, ""},
+		{Facts{Kind: "docker", Names: []string{"web-1"}, Own: own("db")}, "db", "its own label"},
+		{Facts{Kind: "docker", Names: []string{"web-1"}, Own: own("big-db")}, "small", "a.yaml:11:5"},
+		{Facts{Kind: "docker", Names: []string{"zzz"}, Own: own(strings.Repeat("\x1b[2J", 1e6))}, None, ""},
+	} {
+		got := c.Choose(test.facts)
+		refused := test.facts.Own != nil && test.by != "its own label"
+		if got.Plan != test.plan || got.By != test.by || (got.Refused != "") != refused || len(got.Refused) > 200 || strings.Contains(got.Refused, "\x1b") {
+			t.Errorf("%.200v: %+v, want %s by %q", test.facts, got, test.plan, test.by)
+		}
+	}
+}
+
+// The default is for containers, pods and domains, and never for a unit.
+func TestChooseDefault(t *testing.T) {
+	c, err := Read(one("plans: {p: {read: 1k}}\ndefault: p\nassign: [{docker: free, plan: none}]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind, want := range map[string]string{"docker": "p", "vm": "p", "pod": "p", "unit": None} {
+		if got := c.Choose(Facts{Kind: kind, Names: []string{"x"}}); got.Plan != want {
+			t.Errorf("%s: %+v", kind, got)
+		}
+	}
+	if got := c.Choose(Facts{Kind: "docker", Names: []string{"free"}}); got.Plan != None || got.By == "" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestNeeds(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                           "",
+		"assign: [{docker: x, plan: none}]":          "docker",
+		"assign: [{user: 5, plan: none}]":            "unit",
+		"assign: [{label: {a: b}, plan: none}]":      "docker podman containerd pod",
+		"plans: {p: {read: 5}}\nallow-labels: [p]":   "docker podman containerd pod",
+		"plans: {p: {read: 5}}\ndefault: p":          "docker podman containerd pod vm",
+		"assign: [{unit: x.service, plan: none}]":    "unit",
+		"assign: [{pod: {name: x}, plan: none}]":     "pod",
+		"assign: [{vm: x, plan: none}]\nplans: {}\n": "vm",
+	} {
+		c, err := Read(one(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, kind := range []string{"docker", "podman", "containerd", "pod", "unit", "vm"} {
+			if c.Needs(kind) {
+				got = append(got, kind)
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}
