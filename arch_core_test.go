@@ -52,6 +52,28 @@ func TestTheCoreKnowsNoFrontEnd(t *testing.T) {
 	}
 }
 
+// secondFrontEnd is another front end than the command line: what it can do, any other can.
+const secondFrontEnd = "lab/second"
+
+func TestTheSecondFrontEndNeedsNoOther(t *testing.T) {
+	found := false
+	for _, s := range sources(t) {
+		if s.dir() != secondFrontEnd {
+			continue
+		}
+		found = true
+		for _, path := range s.imports() {
+			name, _ := strings.CutPrefix(path, module)
+			if strings.HasPrefix(name, "cmd/") || name == "internal/cli" || isLook(name) {
+				t.Errorf("%s imports %s, which is of another front end", s.path, name)
+			}
+		}
+	}
+	if !found {
+		t.Errorf("there is no %s", secondFrontEnd)
+	}
+}
+
 // told are the packages whose results end in values: internal/api makes the documents of them, so
 // that a name in a document and one in the code can change apart.
 var told = []string{"internal/dirty", "internal/explain", "internal/latency", "internal/prove", "internal/trace", "internal/why"}
