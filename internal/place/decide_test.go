@@ -210,7 +210,11 @@ func TestLines(t *testing.T) {
 		if got := d.Places[0].Lines(); !slices.Equal(got, c.want) {
 			t.Errorf("%s:\n%s\nwant\n%s", c.name, strings.Join(got, "\n"), strings.Join(c.want, "\n"))
 		}
-		if got := d.Notes(); !slices.Equal(got, c.notes) {
+		var got []string
+		for _, n := range d.Notes() {
+			got = append(got, n.String())
+		}
+		if !slices.Equal(got, c.notes) {
 			t.Errorf("%s: notes %q, want %q", c.name, got, c.notes)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/note"
 )
 
 // mechanismWords name a mechanism to people.
@@ -94,28 +95,28 @@ func namesOf(paths []told, holds func(By) bool) string {
 
 // Notes are what else the user should know: about files of other groups, the cost of the pacer,
 // and processes that a limit does not reach.
-func (d Decision) Notes() []string {
-	var notes []string
+func (d Decision) Notes() []note.Note {
+	var notes []note.Note
 	switch {
 	case d.Escapes != nil:
-		notes = append(notes, "expected to hold: writes to other groups' files by weir's pacer, which pauses the group only for those")
+		notes = append(notes, note.Infof("foreign-paced", "expected to hold: writes to other groups' files by weir's pacer, which pauses the group only for those"))
 	case d.Group.Version == cgroupfs.V2 && d.Paced == nil && d.Binds():
-		notes = append(notes, "expected NOT to hold: writes to other groups' files, which the kernel charges to those groups"+d.blind())
+		notes = append(notes, note.Infof("foreign-not-held", "expected NOT to hold: writes to other groups' files, which the kernel charges to those groups%s", d.blind()))
 	}
 	for _, e := range d.Places {
 		if e.Foreign != nil && e.Foreign.Holds() && e.Foreign.Why != "" {
-			notes = append(notes, "note: the limit on operations does not apply to writes to other groups' files: "+e.Foreign.Why)
+			notes = append(notes, note.Noticef("foreign-operations", "the limit on operations does not apply to writes to other groups' files: %s", e.Foreign.Why))
 			break
 		}
 	}
 	if d.Paced != nil {
-		notes = append(notes, "note: weir's pacer pauses all processes of the group for moments; they do not compute meanwhile")
+		notes = append(notes, note.Noticef("paced", "weir's pacer pauses all processes of the group for moments; they do not compute meanwhile"))
 		if len(d.Paced.Devices) > 1 {
-			notes = append(notes, "note: the pacer cannot tell disks apart: the lowest limit applies to the writes to all disks together")
+			notes = append(notes, note.Noticef("paced-together", "the pacer cannot tell disks apart: the lowest limit applies to the writes to all disks together"))
 		}
 	}
 	if g := d.Group; g.Own > 0 && len(g.Below) > 0 {
-		notes = append(notes, "warning: on cgroup v1 the limit does not reach child groups with processes: "+g.Children()+"; set it for each of those too")
+		notes = append(notes, note.Warningf("child-groups", "on cgroup v1 the limit does not reach child groups with processes: %s; set it for each of those too", g.Children()))
 	}
 	return notes
 }
