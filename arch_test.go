@@ -19,6 +19,14 @@ import (
 
 const module = "github.com/weir-io/weir/"
 
+// ownName returns the directory of a package of the module: "." for the library at its root.
+func ownName(path string) (dir string, ours bool) {
+	if path+"/" == module {
+		return ".", true
+	}
+	return strings.CutPrefix(path, module)
+}
+
 // layers are the packages of the program, from the bottom up. A package imports from
 // lower layers only; those of one layer do not know each other.
 var layers = [][]string{
@@ -42,6 +50,7 @@ var layers = [][]string{
 	{"internal/demo", "internal/mend", "internal/prove", "internal/trace", "internal/limiting"},
 	{"internal/latency", "internal/running", "internal/space"},
 	{"internal/self"},
+	{"."},
 	{"internal/api", "internal/api/apitest"},
 	{"internal/cli"},
 	{"internal/ui", "internal/ui/plot", "internal/ui/tui", "internal/cli/mantest"},
@@ -64,8 +73,9 @@ var mayExec = map[string]string{
 }
 
 // mayTouchStreams are the files outside internal/cli and cmd that name the process's
-// own streams. None writes to them.
+// own streams.
 var mayTouchStreams = map[string]string{
+	"helper.go":                     "hands them to the helper that the process is, and tells on stderr why one failed",
 	"internal/scratch/namespace.go": "hands them to the weir that runs in the namespace",
 }
 
@@ -85,7 +95,7 @@ func (s source) isTest() bool { return strings.HasSuffix(s.path, "_test.go") }
 
 // isProgram reports whether the file is part of weir, and not of what tests or builds it.
 func (s source) isProgram() bool {
-	return !s.isTest() && (strings.HasPrefix(s.path, "internal/") || strings.HasPrefix(s.path, "cmd/"))
+	return !s.isTest() && (s.dir() == "." || strings.HasPrefix(s.path, "internal/") || strings.HasPrefix(s.path, "cmd/"))
 }
 
 func (s source) at(n ast.Node) string {
@@ -154,9 +164,12 @@ func TestImportsPointDown(t *testing.T) {
 			t.Errorf("%s: package %s has no layer; give it one in this test", s.path, s.dir())
 		}
 		for _, path := range s.imports() {
-			name, ours := strings.CutPrefix(path, module)
+			name, ours := ownName(path)
 			if !ours {
 				continue
+			}
+			if name == "." && strings.HasPrefix(s.path, "internal/") {
+				t.Errorf("%s imports the library, which is for programs", s.path)
 			}
 			if below, known := layer[name]; !known || below >= own {
 				t.Errorf("%s imports %s, which is not below it", s.path, name)

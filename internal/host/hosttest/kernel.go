@@ -23,11 +23,17 @@ type Kernel struct {
 // Rehearse has a copy take what is written to its cgroups.
 func Rehearse(t testing.TB, h *host.Host) *Kernel {
 	t.Helper()
-	k := &Kernel{}
-	if err := h.FS.Rehearse(k.write); err != nil {
+	k, err := StandIn(h)
+	if err != nil {
 		t.Fatal(err)
 	}
 	return k
+}
+
+// StandIn is Rehearse for an example, which has no test.
+func StandIn(h *host.Host) (*Kernel, error) {
+	k := &Kernel{}
+	return k, h.FS.Rehearse(k.write)
 }
 
 func (k *Kernel) write(file, line string) error {

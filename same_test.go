@@ -1,0 +1,326 @@
+package weir_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-io/weir"
+	"github.com/weir-io/weir/internal/api"
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/load"
+	"github.com/weir-io/weir/internal/prove"
+	"github.com/weir-io/weir/internal/why"
+)
+
+// A document is one of docs/json.md, in part.
+type document map[string]any
+
+func rate(n uint64) any {
+	switch n {
+	case 0:
+		return nil
+	case weir.Unlimited:
+		return "max"
+	}
+	return n
+}
+
+func ratesIn(r weir.Rates) document {
+	return document{"rbps": rate(r.RBPS), "wbps": rate(r.WBPS), "riops": rate(r.RIOPS), "wiops": rate(r.WIOPS)}
+}
+
+// each makes a list of documents.
+func each[T any](all []T, one func(T) document) []document {
+	list := []document{}
+	for _, x := range all {
+		list = append(list, one(x))
+	}
+	return list
+}
+
+func ownerIn(o weir.Owner) document {
+	doc := document{"kind": o.Kind}
+	if o.Name != "" {
+		doc["name"] = o.Name
+	}
+	return doc
+}
+
+func deviceIn(d weir.Device) document {
+	doc := document{"device": d.Node, "number": d.Number, "limit": ratesIn(d.Limit), "foreign": nil,
+		"expected": each(d.Expected, func(e weir.Expected) document {
+			return document{"path": e.Path, "read": e.Read, "mechanism": e.Mechanism, "ahead": e.Ahead, "why": e.Why}
+		})}
+	if f := d.Foreign; f != nil {
+		doc["foreign"] = document{"mechanism": f.Mechanism, "ahead": f.Ahead, "why": f.Why}
+	}
+	return doc
+}
+
+func shownIn(all []weir.Limited) document {
+	return document{"window_seconds": 0, "groups": each(all, func(l weir.Limited) document {
+		return document{"target": l.Target, "cgroup": l.Cgroup, "cgroup_version": l.CgroupVersion, "owner": ownerIn(l.Owner), "processes": l.Processes,
+			"devices": each(l.Devices, func(d weir.Device) document {
+				doc := deviceIn(d)
+				doc["rates"] = nil
+				return doc
+			})}
+	})}
+}
+
+func stepsIn(steps []weir.Step) document {
+	return document{"steps": each(steps, func(s weir.Step) document {
+		doc := document{}
+		for key, value := range map[string]string{"mkdir": s.Mkdir, "file": s.File, "line": s.Line, "unit": s.Unit, "property": s.Property, "command": s.Command} {
+			if value != "" {
+				doc[key] = value
+			}
+		}
+		if p := s.Pace; p != nil {
+			doc["pace"] = document{"cgroup": p.Cgroup, "wbps": p.WBPS, "devices": p.Devices, "escapes": p.Escapes}
+		}
+		return doc
+	})}
+}
+
+func findingsIn(all []weir.Finding) []document {
+	return each(all, func(f weir.Finding) document {
+		return document{"number": f.Number, "code": f.Code, "severity": f.Severity, "text": f.Text,
+			"evidence": each(f.Evidence, func(e weir.Evidence) document { return document{"file": e.File, "value": e.Value} }),
+			"fixes": each(f.Fixes, func(x weir.Fix) document {
+				return document{"text": x.Text, "lines": append([]string{}, x.Lines...)}
+			})}
+	})
+}
+
+func reportIn(r weir.Report) document {
+	doc := document{"supposed": r.Supposed, "kernel": r.Kernel, "group": nil, "findings": findingsIn(r.Findings),
+		"places": each(r.Places, func(p weir.Place) document {
+			return document{"place": p.Spec, "chain": p.Chain, "devices": each(p.Devices, func(d weir.Device) document {
+				return document{"device": d.Node, "number": d.Number, "limit": ratesIn(d.Limit)}
+			})}
+		}),
+		"matrix": each(r.Matrix, func(c weir.Cell) document {
+			return document{"place": c.Place, "path": c.Path, "read": c.Read, "expected": c.Expected, "mechanism": c.Mechanism, "findings": append([]int{}, c.Findings...)}
+		})}
+	if r.Target != "" {
+		doc["target"] = r.Target
+	}
+	if g := r.Group; g != nil {
+		doc["group"] = document{"cgroup": g.Cgroup, "cgroup_version": g.CgroupVersion, "owner": ownerIn(g.Owner), "processes": r.Processes}
+	}
+	return doc
+}
+
+func rateIn(r weir.Rate) document { return document{"rate": r.Mean, "low": r.Low, "high": r.High} }
+
+func proofIn(p weir.Proof) document {
+	return document{"target": p.Target, "cgroup": p.Cgroup, "cgroup_version": p.CgroupVersion, "kernel": p.Kernel, "observed": p.Observed,
+		"verdict": p.Verdict, "findings": findingsIn(p.Findings), "rows": each(p.Rows, func(r weir.Row) document {
+			direction, unit := "write", "bytes"
+			if r.Read {
+				direction = "read"
+			}
+			if r.Ops {
+				unit = "operations"
+			}
+			doc := document{"device": r.Device, "number": r.Number, "name": r.Name, "path": r.Path, "direction": direction, "unit": unit, "limit": r.Limit,
+				"window_seconds": r.Window.Seconds(), "p50_seconds": r.P50.Seconds(), "p99_seconds": r.P99.Seconds(), "max_seconds": r.Max.Seconds(),
+				"writer": rateIn(r.Writer), "cgroup": rateIn(r.Charged), "disk": rateIn(r.Disk), "verdict": r.Verdict, "warnings": append([]string{}, r.Warnings...), "findings": append([]int{}, r.Findings...)}
+			for key, value := range map[string]string{"reason": r.Reason, "why": r.Why} {
+				if value != "" {
+					doc[key] = value
+				}
+			}
+			return doc
+		})}
+}
+
+// only removes from a document what the library does not have, or has in another form: keys that
+// own has not, at the top and in the rows of a proof.
+func (d document) only(own document) {
+	for key := range d {
+		if _, has := own[key]; !has {
+			delete(d, key)
+		}
+	}
+	rows, _ := d["rows"].([]any)
+	ownRows, _ := own["rows"].([]any)
+	for i := range min(len(rows), len(ownRows)) {
+		document(rows[i].(map[string]any)).only(ownRows[i].(map[string]any))
+	}
+}
+
+// TestSameAsTheCommandLine asks the library and the command line the same, on copies of machines.
+func TestSameAsTheCommandLine(t *testing.T) {
+	ctx := context.Background()
+	program := filepath.Join(t.TempDir(), "weir")
+	if out, err := exec.Command("go", "build", "-o", program, "./cmd/weir").CombinedOutput(); err != nil {
+		t.Fatalf("build weir: %v\n%s", err, out)
+	}
+	write := func(on string) []weir.Limit { return []weir.Limit{{On: on, Rates: weir.Rates{WBPS: 5e6}}} }
+	set := func(target string, r weir.SetRequest) func(*weir.Host) (document, error) {
+		r.DryRun = true
+		return func(h *weir.Host) (document, error) {
+			c, err := h.Set(ctx, target, r)
+			return stepsIn(c.Steps), err
+		}
+	}
+	clear := func(target string, on ...string) func(*weir.Host) (document, error) {
+		return func(h *weir.Host) (document, error) {
+			c, err := h.Clear(ctx, target, weir.ClearRequest{On: on, DryRun: true})
+			return stepsIn(c.Steps), err
+		}
+	}
+	explain := func(subject string, r weir.WhyRequest) func(*weir.Host) (document, error) {
+		return func(h *weir.Host) (document, error) {
+			report, err := h.Why(ctx, subject, r)
+			return reportIn(report), err
+		}
+	}
+	show := func(target string) func(*weir.Host) (document, error) {
+		return func(h *weir.Host) (document, error) {
+			l, err := h.Show(ctx, target, 0)
+			return shownIn([]weir.Limited{l}), err
+		}
+	}
+	for _, c := range []struct {
+		args    string
+		library func(*weir.Host) (document, error)
+	}{
+		{"show --for 0", func(h *weir.Host) (document, error) {
+			all, err := h.ShowAll(ctx, 0)
+			return shownIn(all), err
+		}},
+		{"show --for 0 cgroup:/batch/night", show("cgroup:/batch/night")},
+		{"show --for 0 cgroup:/none", show("cgroup:/none")},
+		{"show --for 0 none:x", show("none:x")},
+		{"set --dry-run cgroup:/batch --write 5MB/s --on /data", set("cgroup:/batch", weir.SetRequest{Limits: write("/data")})},
+		{"set --dry-run cgroup:/batch --write 5MB/s --read max --read-iops 10 --write-iops 20 --on /dev/vda",
+			set("cgroup:/batch", weir.SetRequest{Limits: []weir.Limit{{On: "/dev/vda", Rates: weir.Rates{WBPS: 5e6, RBPS: weir.Unlimited, RIOPS: 10, WIOPS: 20}}}})},
+		{"set --dry-run pid:4711 --write 5MB/s", set("pid:4711", weir.SetRequest{Limits: write("")})},
+		{"set --dry-run pid:4711 --write 5MB/s --whole-cgroup --hold kernel", set("pid:4711", weir.SetRequest{Limits: write(""), Whole: true, Hold: weir.HoldKernel})},
+		{"set --dry-run cgroup:/batch --write 5MB/s --persist", set("cgroup:/batch", weir.SetRequest{Limits: write(""), Persist: true})},
+		{"set --dry-run cgroup:/batch --write 5MB/s --on /none", set("cgroup:/batch", weir.SetRequest{Limits: write("/none")})},
+		{"clear --dry-run cgroup:/batch", clear("cgroup:/batch")},
+		{"clear --dry-run cgroup:/batch --on /data", clear("cgroup:/batch", "/data")},
+		{"clear --dry-run cgroup:/none", clear("cgroup:/none")},
+		{"why", explain("", weir.WhyRequest{})},
+		{"why /data --write 5MB/s --hold kernel", explain("/data", weir.WhyRequest{Limits: write(""), Hold: weir.HoldKernel})},
+		{"why cgroup:/batch", explain("cgroup:/batch", weir.WhyRequest{})},
+		{"why cgroup:/batch --on /data", explain("cgroup:/batch", weir.WhyRequest{Limits: []weir.Limit{{On: "/data"}}})},
+		{"why vdb", explain("vdb", weir.WhyRequest{})},
+		{"why cgroup:/none", explain("cgroup:/none", weir.WhyRequest{})},
+	} {
+		for _, machine := range []string{"v1", "v2"} {
+			root, remove := copyOf(machine)
+			compare(t, program, root, c.args, c.library)
+			remove()
+		}
+	}
+}
+
+// compare has the command line and the library answer the same question.
+func compare(t *testing.T, program, root, args string, library func(*weir.Host) (document, error)) {
+	t.Helper()
+	h, err := weir.Open(weir.Options{Root: root})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	doc, refused := library(h)
+	var stdout, stderr bytes.Buffer
+	cmd := exec.Command(program, append(strings.Fields(args), "--json", "--root", root)...)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	var ended *exec.ExitError
+	if err := cmd.Run(); err != nil && !errors.As(err, &ended) {
+		t.Fatal(err)
+	}
+	if refused != nil {
+		want := 1
+		switch {
+		case errors.Is(refused, weir.ErrWrongUse):
+			want = 2
+		case errors.Is(refused, weir.ErrNotPossible):
+			want = 3
+		}
+		if ended == nil || ended.ExitCode() != want {
+			t.Errorf("weir %s on %s: %v\n%s\nand the library: %v", args, root, ended, stderr.String(), refused)
+		}
+		return
+	}
+	var theirs document
+	if err := json.Unmarshal(stdout.Bytes(), &theirs); err != nil {
+		t.Fatalf("weir %s: %v\n%s", args, err, stderr.String())
+	}
+	own := decoded(t, doc)
+	if theirs.only(own); !reflect.DeepEqual(own, theirs) {
+		t.Errorf("weir %s on %s:\n%v\nand the library\n%v", args, root, theirs, own)
+	}
+}
+
+// TestSameProof compares what the library and the command line make of the same measurement.
+func TestSameProof(t *testing.T) {
+	h, done := open("v2", still)
+	defer done()
+	found, err := weir.Inner(h).Target(context.Background(), "cgroup:/batch/night")
+	if err != nil {
+		t.Fatal(err)
+	}
+	vdb := blkdev.Device{Node: "/dev/vdb", Number: blkdev.Number{Major: 254, Minor: 16}}
+	measured := prove.Proof{Target: &found, Version: cgroupfs.V2, Kernel: "6.12.0", Rows: []prove.Row{
+		{Test: prove.Test{Path: load.Direct, Key: limit.WBPS, Rate: 10e6}, Name: "direct write", Device: vdb, Judgement: prove.Judgement{Verdict: prove.Held},
+			Writer: prove.Seen{Rate: 9, Low: 8, High: 10}, Cgroup: prove.Seen{Rate: 7, Low: 6, High: 8}, Disk: prove.Seen{Rate: 5, Low: 4, High: 6},
+			Window: 3 * time.Second, P50: time.Millisecond, P99: 2 * time.Millisecond, Max: time.Second, Warning: []string{"w"}},
+		{Test: prove.Test{Path: load.Buffered, Key: limit.RIOPS, Rate: 500}, Name: "buffered read", Device: vdb, Why: "escaped", Findings: []int{2},
+			Judgement: prove.Judgement{Verdict: prove.NotHeld, Reason: prove.Escaped}},
+	}, Explained: &why.Report{Findings: []why.Finding{{Number: 1, Code: "other"}, {Number: 2, Code: "foreign-inode", Severity: why.Breaks, Text: "x",
+		Evidence: []why.Evidence{{File: "/f", Value: "v"}}, Fixes: []why.Fix{{Text: "y", Lines: []string{"z"}}}}}}}
+	proof := weir.ProofOf(measured)
+	if proof.Verdict != weir.NotHeld || len(proof.Findings) != 1 {
+		t.Errorf("%+v", proof)
+	}
+	own, theirs := decoded(t, proofIn(proof)), decoded(t, api.ProofOf(measured, ""))
+	if theirs.only(own); !reflect.DeepEqual(own, theirs) {
+		t.Errorf("%v\nand the library\n%v", theirs, own)
+	}
+}
+
+// Observed are a target's own reads and writes, under its own limits and those above.
+func TestProveObserved(t *testing.T) {
+	h, done := open("v2", still)
+	defer done()
+	told := make(chan string, 1000)
+	p, err := h.Prove(context.Background(), "cgroup:/batch/night", weir.ProveRequest{Observe: time.Second, Progress: func(what string, _ float64) { told <- what }})
+	if err != nil || len(p.Rows) != 3 || !p.Observed || p.Verdict != weir.CannotTell || len(p.Notes) != 1 || p.Notes[0].Code != "limits-above" || len(told) == 0 {
+		t.Errorf("%+v, %v", p, err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := h.Prove(ctx, "cgroup:/batch/night", weir.ProveRequest{Observe: time.Minute}); !errors.Is(err, context.Canceled) {
+		t.Errorf("a context that is done: %v", err)
+	}
+}
+
+// decoded is a value as a reader of JSON has it.
+func decoded(t *testing.T, value any) (doc document) {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err == nil {
+		err = json.Unmarshal(text, &doc)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
