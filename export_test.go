@@ -1,8 +1,10 @@
 package weir
 
 import (
+	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/host/hosttest"
+	"github.com/weir-io/weir/internal/limiting"
 	"github.com/weir-io/weir/internal/prove"
 )
 
@@ -29,3 +31,7 @@ func ProofOf(measured prove.Proof) (p Proof) {
 	p.measured(measured)
 	return p
 }
+
+// LimitedOf and StepsOf are what the core shows and would do, in this package's form.
+func LimitedOf(g limiting.Group) Limited { return limitedOf(g) }
+func StepsOf(steps []hold.Step) []Step   { return stepsOf(steps) }

@@ -16,150 +16,15 @@ import (
 	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/limiting"
 	"github.com/weir-io/weir/internal/load"
 	"github.com/weir-io/weir/internal/prove"
+	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/watch"
 	"github.com/weir-io/weir/internal/why"
 )
-
-// A document is one of docs/json.md, in part.
-type document map[string]any
-
-func rate(n uint64) any {
-	switch n {
-	case 0:
-		return nil
-	case weir.Unlimited:
-		return "max"
-	}
-	return n
-}
-
-func ratesIn(r weir.Rates) document {
-	return document{"rbps": rate(r.RBPS), "wbps": rate(r.WBPS), "riops": rate(r.RIOPS), "wiops": rate(r.WIOPS)}
-}
-
-// each makes a list of documents.
-func each[T any](all []T, one func(T) document) []document {
-	list := []document{}
-	for _, x := range all {
-		list = append(list, one(x))
-	}
-	return list
-}
-
-func ownerIn(o weir.Owner) document {
-	doc := document{"kind": o.Kind}
-	if o.Name != "" {
-		doc["name"] = o.Name
-	}
-	return doc
-}
-
-func deviceIn(d weir.Device) document {
-	doc := document{"device": d.Node, "number": d.Number, "limit": ratesIn(d.Limit), "foreign": nil,
-		"expected": each(d.Expected, func(e weir.Expected) document {
-			return document{"path": e.Path, "read": e.Read, "mechanism": e.Mechanism, "ahead": e.Ahead, "why": e.Why}
-		})}
-	if f := d.Foreign; f != nil {
-		doc["foreign"] = document{"mechanism": f.Mechanism, "ahead": f.Ahead, "why": f.Why}
-	}
-	return doc
-}
-
-func shownIn(all []weir.Limited) document {
-	return document{"window_seconds": 0, "groups": each(all, func(l weir.Limited) document {
-		return document{"target": l.Target, "cgroup": l.Cgroup, "cgroup_version": l.CgroupVersion, "owner": ownerIn(l.Owner), "processes": l.Processes,
-			"devices": each(l.Devices, func(d weir.Device) document {
-				doc := deviceIn(d)
-				doc["rates"] = nil
-				return doc
-			})}
-	})}
-}
-
-func stepsIn(steps []weir.Step) document {
-	return document{"steps": each(steps, func(s weir.Step) document {
-		doc := document{}
-		for key, value := range map[string]string{"mkdir": s.Mkdir, "file": s.File, "line": s.Line, "unit": s.Unit, "property": s.Property, "command": s.Command} {
-			if value != "" {
-				doc[key] = value
-			}
-		}
-		if p := s.Pace; p != nil {
-			doc["pace"] = document{"cgroup": p.Cgroup, "wbps": p.WBPS, "devices": p.Devices, "escapes": p.Escapes}
-		}
-		return doc
-	})}
-}
-
-func findingsIn(all []weir.Finding) []document {
-	return each(all, func(f weir.Finding) document {
-		return document{"number": f.Number, "code": f.Code, "severity": f.Severity, "text": f.Text,
-			"evidence": each(f.Evidence, func(e weir.Evidence) document { return document{"file": e.File, "value": e.Value} }),
-			"fixes": each(f.Fixes, func(x weir.Fix) document {
-				return document{"text": x.Text, "lines": append([]string{}, x.Lines...)}
-			})}
-	})
-}
-
-func reportIn(r weir.Report) document {
-	doc := document{"supposed": r.Supposed, "kernel": r.Kernel, "group": nil, "findings": findingsIn(r.Findings),
-		"places": each(r.Places, func(p weir.Place) document {
-			return document{"place": p.Spec, "chain": p.Chain, "devices": each(p.Devices, func(d weir.Device) document {
-				return document{"device": d.Node, "number": d.Number, "limit": ratesIn(d.Limit)}
-			})}
-		}),
-		"matrix": each(r.Matrix, func(c weir.Cell) document {
-			return document{"place": c.Place, "path": c.Path, "read": c.Read, "expected": c.Expected, "mechanism": c.Mechanism, "findings": append([]int{}, c.Findings...)}
-		})}
-	if r.Target != "" {
-		doc["target"] = r.Target
-	}
-	if g := r.Group; g != nil {
-		doc["group"] = document{"cgroup": g.Cgroup, "cgroup_version": g.CgroupVersion, "owner": ownerIn(g.Owner), "processes": r.Processes}
-	}
-	return doc
-}
-
-func rateIn(r weir.Rate) document { return document{"rate": r.Mean, "low": r.Low, "high": r.High} }
-
-func proofIn(p weir.Proof) document {
-	return document{"target": p.Target, "cgroup": p.Cgroup, "cgroup_version": p.CgroupVersion, "kernel": p.Kernel, "observed": p.Observed,
-		"verdict": p.Verdict, "findings": findingsIn(p.Findings), "rows": each(p.Rows, func(r weir.Row) document {
-			direction, unit := "write", "bytes"
-			if r.Read {
-				direction = "read"
-			}
-			if r.Ops {
-				unit = "operations"
-			}
-			doc := document{"device": r.Device, "number": r.Number, "name": r.Name, "path": r.Path, "direction": direction, "unit": unit, "limit": r.Limit,
-				"window_seconds": r.Window.Seconds(), "p50_seconds": r.P50.Seconds(), "p99_seconds": r.P99.Seconds(), "max_seconds": r.Max.Seconds(),
-				"writer": rateIn(r.Writer), "cgroup": rateIn(r.Charged), "disk": rateIn(r.Disk), "verdict": r.Verdict, "warnings": append([]string{}, r.Warnings...), "findings": append([]int{}, r.Findings...)}
-			for key, value := range map[string]string{"reason": r.Reason, "why": r.Why} {
-				if value != "" {
-					doc[key] = value
-				}
-			}
-			return doc
-		})}
-}
-
-// only removes from a document what the library does not have, or has in another form: keys that
-// own has not, at the top and in the rows of a proof.
-func (d document) only(own document) {
-	for key := range d {
-		if _, has := own[key]; !has {
-			delete(d, key)
-		}
-	}
-	rows, _ := d["rows"].([]any)
-	ownRows, _ := own["rows"].([]any)
-	for i := range min(len(rows), len(ownRows)) {
-		document(rows[i].(map[string]any)).only(ownRows[i].(map[string]any))
-	}
-}
 
 // TestSameAsTheCommandLine asks the library and the command line the same, on copies of machines.
 func TestSameAsTheCommandLine(t *testing.T) {
@@ -312,15 +177,29 @@ func TestProveObserved(t *testing.T) {
 	}
 }
 
-// decoded is a value as a reader of JSON has it.
-func decoded(t *testing.T, value any) (doc document) {
-	t.Helper()
-	text, err := json.Marshal(value)
-	if err == nil {
-		err = json.Unmarshal(text, &doc)
+// TestSameForms compares what the library and the command line make of what no copy has.
+func TestSameForms(t *testing.T) {
+	vdb := blkdev.Device{Node: "/dev/vdb", Number: blkdev.Number{Major: 254, Minor: 16}}
+	l := limit.Limit{RBPS: limit.PerSecond(1), WBPS: limit.Unlimited, RIOPS: limit.PerSecond(3), WIOPS: limit.PerSecond(4)}
+	group := limiting.Group{Target: "docker:web", Path: "/x", Version: cgroupfs.V1, Owner: target.Owner{Kind: "docker", Name: "1f"}, Processes: 2,
+		Paced: 5, Escapes: 6, Lapsed: "lapsed", Missed: "missed",
+		Devices: []limiting.Device{{Device: vdb, Limit: l, Rates: &watch.Rates{RBPS: 1, WBPS: 2, RIOPS: 3, WIOPS: 4}, Volume: "v"}},
+		Record:  &target.Record{Limits: []target.Recorded{{Path: "/dev/vdb", Device: vdb.Number, Limit: l}, {Path: "/dev/none", Err: errors.New("none")}}},
+		Kept:    []limit.Asked{{On: "/data", Limit: l}, {Limit: l, Hold: limit.HoldPacer}}}
+	steps := []hold.Step{{Mkdir: "/x"}, {File: "/f", Line: "l"}, {File: "/f"}, {Unit: "u", Property: "p", Persist: true}, {Command: "c"},
+		{Pace: &hold.Pace{Cgroup: "/x", WBPS: 5, Devices: []blkdev.Number{vdb.Number}, Escapes: true}}, {Pace: &hold.Pace{Cgroup: "/y"}}}
+	for name, c := range map[string][2]document{
+		"show":  {decoded(t, shownIn([]weir.Limited{weir.LimitedOf(group)})), decoded(t, api.ShowOf(limiting.Shown{Groups: []limiting.Group{group}}))},
+		"steps": {decoded(t, stepsIn(weir.StepsOf(steps))), decoded(t, api.DryRunOf("set", steps))},
+	} {
+		if c[1].only(c[0]); !reflect.DeepEqual(c[0], c[1]) {
+			t.Errorf("%s:\n%v\nand the library\n%v", name, c[1], c[0])
+		}
 	}
-	if err != nil {
-		t.Fatal(err)
+	words := []string{"make cgroup /x", `write "l" to /f`, "remove /f", "systemd: set p of u", "run c", "pacer: hold cgroup /x to 5 B/s", "pacer: release cgroup /y"}
+	for i, s := range weir.StepsOf(steps) {
+		if s.String() != words[i] {
+			t.Errorf("%q, want %q", s, words[i])
+		}
 	}
-	return doc
 }

@@ -25,6 +25,7 @@ package weir
 import (
 	"fmt"
 	"math"
+	"path/filepath"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/fault"
@@ -75,9 +76,9 @@ func Open(o Options) (*Host, error) {
 	if version != 0 && version != cgroupfs.V1 && version != cgroupfs.V2 {
 		return nil, told(fault.Misusef("cgroup version %d: there are 1 and 2", o.CgroupVersion), nil)
 	}
-	inner := host.Options{Root: o.Root, Version: version, Sockets: o.Sockets}
-	if o.Root == "" {
-		inner.Root = "/"
+	inner := host.Options{Root: "/", Version: version, Sockets: o.Sockets}
+	if o.Root != "" {
+		inner.Root = filepath.Clean(o.Root)
 	}
 	if o.Program != "" {
 		inner.Program = func() (string, error) { return o.Program, nil }

@@ -54,6 +54,9 @@ func TestErrors(t *testing.T) {
 	_, all := h.ShowAll(ctx, -1)
 	_, cleared := h.Clear(ctx, "cgroup:/none", weir.ClearRequest{DryRun: true})
 	_, copied := h.Set(ctx, "cgroup:/batch", weir.SetRequest{Limits: write})
+	k := standIn(h)
+	k.Refuse = func(string, string) error { return fs.ErrPermission }
+	_, denied := h.Set(ctx, "cgroup:/batch", weir.SetRequest{Limits: write})
 	classes := []error{weir.ErrNotFound, weir.ErrDenied, weir.ErrNotPossible, weir.ErrWrongUse}
 	for name, c := range map[string]struct {
 		err, class error
@@ -82,6 +85,7 @@ func TestErrors(t *testing.T) {
 		"a load on a copy":     {prove("cgroup:/batch", weir.ProveRequest{}), weir.ErrWrongUse, "is a copy of one"},
 		"no limit":             {prove("cgroup:/alone", weir.ProveRequest{Observe: time.Second}), weir.ErrNotPossible, "no disk I/O limit; Set a limit first"},
 		"no such version":      {badVersion, weir.ErrWrongUse, "version 3"},
+		"no right":             {denied, weir.ErrDenied, "permission denied"},
 		"a copy":               {copied, weir.ErrNotPossible, "a copy, not the kernel's cgroup file system; set DryRun"},
 	} {
 		if c.err == nil {
@@ -123,7 +127,7 @@ func TestNotesOfAnError(t *testing.T) {
 // Without helpers nothing of this machine changes. (If something did, there is no such group.)
 func TestWithoutHelpers(t *testing.T) {
 	ctx := context.Background()
-	h, err := weir.Open(weir.Options{})
+	h, err := weir.Open(weir.Options{Root: "/."})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,6 +207,27 @@ func TestRemediesHaveWords(t *testing.T) {
 	}
 	if len(used) < 20 {
 		t.Errorf("only %d", len(used))
+	}
+}
+
+// Options reach the core.
+func TestOptions(t *testing.T) {
+	root, remove := copyOf("v2")
+	defer remove()
+	h, err := weir.Open(weir.Options{Root: root, CgroupVersion: 1, Sockets: map[string]string{"docker": "unix:///x"}, Program: "/usr/bin/weir"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	if program, err := weir.Inner(h).Program(); weir.Inner(h).Socket("docker") != "unix:///x" || program != "/usr/bin/weir" || err != nil {
+		t.Errorf("%q, %v", program, err)
+	}
+	if _, err := h.ShowAll(context.Background(), 0); !errors.Is(err, weir.ErrNotPossible) {
+		t.Errorf("cgroup v1 is not mounted: %v", err)
+	}
+	report, err := h.Why(context.Background(), "", weir.WhyRequest{})
+	if held, ok := report.Held(); report.Group != nil || held || ok || err != nil {
+		t.Errorf("%+v, %v", report, err)
 	}
 }
 
