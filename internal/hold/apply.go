@@ -54,6 +54,8 @@ type Holder struct {
 	State   state.Dir
 	Connect func(context.Context) (*systemd.Conn, error)
 	Pacer   Pacer // is asked where a change is taken back that a dead weir had asked it about; nil: nobody is
+
+	systemd dialer // stands in for it in tests; nil: Connect
 }
 
 // Steps lists what Apply does, in order. Devices of a unit appear by number; see Holder.Steps.

@@ -33,6 +33,9 @@ type units interface {
 type dialer func(context.Context) (units, error)
 
 func (h Holder) dial(ctx context.Context) (units, error) {
+	if h.systemd != nil {
+		return h.systemd(ctx)
+	}
 	conn, err := h.Connect(ctx)
 	if err != nil {
 		return nil, err
@@ -98,7 +101,7 @@ func (h Holder) Steps(ctx context.Context, p Plan) []Step {
 	}
 	ctx, cancel := context.WithTimeout(ctx, unitTimeout)
 	defer cancel()
-	conn, err := h.Connect(ctx)
+	conn, err := h.dial(ctx)
 	if err != nil {
 		return p.Steps()
 	}
