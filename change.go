@@ -81,6 +81,14 @@ type Expected struct {
 	Holding
 }
 
+// String is the path in words: "buffered writes".
+func (e Expected) String() string {
+	if e.Read {
+		return e.Path + " reads"
+	}
+	return e.Path + " writes"
+}
+
 // A Holding is what is expected to hold a limit.
 type Holding struct {
 	// Mechanism is "throttle", "writeback", "pacer", "volume" or "root-throttle"; empty: nothing
@@ -105,54 +113,55 @@ type Measured struct {
 // has no disk that the kernel can limit, or the host has no controller. ErrDenied: not root. A
 // Change that comes with an error has the notes until then, and nothing else.
 func (h *Host) Set(ctx context.Context, target string, r SetRequest) (Change, error) {
-	asked, err := askedOf(r.Limits, false)
-	if err != nil {
-		return Change{}, told(err, nil)
-	}
-	hold, err := r.Hold.inner()
-	if err != nil {
-		return Change{}, told(err, nil)
-	}
-	return h.change(ctx, "set "+target, r.DryRun, func(m limiting.Manager) (limiting.Change, error) {
+	c, err := h.change(ctx, "set "+target, r.DryRun, func(m limiting.Manager) (limiting.Change, error) {
+		asked, err := askedOf(r.Limits, false)
+		if err != nil {
+			return nil, err
+		}
+		hold, err := r.Hold.inner()
+		if err != nil {
+			return nil, err
+		}
 		return m.PrepareSet(ctx, limiting.Request{Target: target, Asked: asked, Hold: hold, Whole: r.Whole, Persist: r.Persist, Foreign: true})
 	})
+	return c, told(err, c.Notes)
 }
 
 // Clear removes limits of a target, with those that are kept for its next start, also if it does
 // not run. It is no error if there are none. Errors are those of Set.
 func (h *Host) Clear(ctx context.Context, target string, r ClearRequest) (Change, error) {
-	return h.change(ctx, "clear "+target, r.DryRun, func(m limiting.Manager) (limiting.Change, error) {
+	c, err := h.change(ctx, "clear "+target, r.DryRun, func(m limiting.Manager) (limiting.Change, error) {
 		return m.PrepareClear(ctx, target, r.On, r.Whole)
 	})
+	return c, told(err, c.Notes)
 }
 
 // change prepares a change, and applies it or lists its steps.
 func (h *Host) change(ctx context.Context, what string, dry bool, prepare func(limiting.Manager) (limiting.Change, error)) (c Change, err error) {
 	if !dry {
 		if c.Notes, err = h.ready(what); err != nil {
-			return c, told(err, nil)
+			return c, err
 		}
 	}
 	change, err := prepare(limiting.Manager{Host: h.host})
 	if err != nil {
 		c.Notes = append(c.Notes, notesOf(limiting.NotesOf(err))...)
-		return c, told(err, c.Notes)
+		return c, err
 	}
 	if dry {
 		preview, err := change.Steps(ctx)
 		c.Notes = notesOf(preview.Notes)
-		if err != nil {
-			return c, told(err, c.Notes)
+		if err == nil {
+			c.previewed(preview)
 		}
-		c.previewed(preview)
-		return c, nil
+		return c, err
 	}
 	result, err := change.Apply(ctx)
 	c.Notes = append(c.Notes, notesOf(result.Noted)...)
 	if err == nil {
 		err = c.done(result)
 	}
-	return c, told(err, c.Notes)
+	return c, err
 }
 
 func (c *Change) previewed(p limiting.Preview) {

@@ -27,7 +27,7 @@ func limitApp(ctx context.Context, h *weir.Host, target string, p plan) (notHeld
 	for _, d := range change.Devices {
 		for _, e := range d.Expected {
 			if e.Mechanism == "" {
-				notHeld = append(notHeld, fmt.Sprintf("%s writes to %s: %s", e.Path, d.Node, e.Why))
+				notHeld = append(notHeld, fmt.Sprintf("%s on %s: %s", e, d.Node, e.Why))
 			}
 		}
 	}
@@ -54,7 +54,7 @@ func Example() {
 		fmt.Println(d.Node, d.Limit.WBPS, err)
 	}
 	// Output:
-	// [buffered writes to /dev/vda: cgroup v1 charges writeback to the root group] <nil>
+	// [buffered writes on /dev/vda: cgroup v1 charges writeback to the root group] <nil>
 	// /dev/vda 10000000 <nil>
 }
 

@@ -98,46 +98,44 @@ type Rate struct{ Mean, Low, High float64 }
 // ErrNotFound: there is no such target. ErrNotPossible: the target has no limit, or weir can write
 // to none of its limited disks. ErrWrongUse: a time is out of its range, or a directory is not the
 // target's. That a limit does not hold is no error: see Proof.Verdict.
-func (h *Host) Prove(ctx context.Context, target string, r ProveRequest) (p Proof, err error) {
+func (h *Host) Prove(ctx context.Context, target string, r ProveRequest) (Proof, error) {
+	p, err := h.prove(ctx, target, r)
+	return p, told(err, p.Notes)
+}
+
+func (h *Host) prove(ctx context.Context, target string, r ProveRequest) (p Proof, err error) {
 	request, err := r.inner()
 	if err != nil {
-		return p, told(err, nil)
+		return p, err
 	}
 	switch {
 	case r.Observe != 0:
 	case !h.host.IsOwn():
-		return p, told(fault.Misusef("prove %s: loads run on this machine, and %s is a copy of one", target, h.host.Root), nil)
+		return p, fault.Misusef("prove %s: loads run on this machine, and %s is a copy of one", target, h.host.Root)
 	default:
 		if p.Notes, err = h.ready("prove " + target); err != nil {
-			return p, told(err, nil)
+			return p, err
 		}
-	}
-	if _, err := h.host.IO(); err != nil {
-		return p, told(err, p.Notes)
 	}
 	found, err := h.host.Target(ctx, target)
 	if err != nil {
-		return p, told(err, p.Notes)
+		return p, err
 	}
 	request.Target = &found
 	trial, err := prove.Prepare(ctx, h.host, request)
-	defer func() {
-		if left := trial.Close(); left != nil {
-			err = errors.Join(err, told(left, nil))
-		}
-	}()
+	defer func() { err = errors.Join(err, trial.Close()) }()
 	p.Notes = append(p.Notes, notesOf(trial.Notes)...)
 	if err != nil {
-		return p, told(err, p.Notes)
+		return p, err
 	}
 	prover, done, err := r.prover()
 	if err != nil {
-		return p, told(err, p.Notes)
+		return p, err
 	}
 	defer done()
 	proof, err := trial.Measure(ctx, prover)
 	if err != nil {
-		return p, told(err, p.Notes)
+		return p, err
 	}
 	p.LeftOut = trial.Left
 	p.measured(proof)

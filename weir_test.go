@@ -13,6 +13,9 @@ import (
 	"time"
 
 	"github.com/weir-io/weir"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/note"
+	"github.com/weir-io/weir/internal/prove"
 )
 
 // The version is that which the Makefile links into the commands.
@@ -155,6 +158,34 @@ func TestRunHelper(t *testing.T) {
 	}
 	if is, status := weir.RunHelperOf("weir", "__pacer", "x"); !is || status != 2 {
 		t.Errorf("a helper with an argument too many: %v, %d", is, status)
+	}
+}
+
+// The words of this package are those of the core.
+func TestWords(t *testing.T) {
+	for own, theirs := range map[string]string{
+		string(weir.Held): string(prove.Held), string(weir.HeldAtDevice): string(prove.HeldAtDevice), string(weir.NotHeld): string(prove.NotHeld), string(weir.CannotTell): string(prove.CannotTell),
+		string(weir.Info): string(note.Info), string(weir.Notice): string(note.Notice), string(weir.Warning): string(note.Warning),
+		string(weir.HoldAuto): string(limit.HoldAuto), string(weir.HoldKernel): string(limit.HoldKernel), string(weir.HoldPacer): string(limit.HoldPacer),
+	} {
+		if own != theirs {
+			t.Errorf("%q, and the core says %q", own, theirs)
+		}
+	}
+}
+
+func TestHeld(t *testing.T) {
+	for _, c := range []struct {
+		cells    string
+		held, ok bool
+	}{{"yes device unlimited", true, true}, {"yes no unknown", false, true}, {"yes unknown", false, false}, {"", true, true}} {
+		r := weir.Report{Group: &weir.Group{}}
+		for _, word := range strings.Fields(c.cells) {
+			r.Matrix = append(r.Matrix, weir.Cell{Expected: word})
+		}
+		if held, ok := r.Held(); held != c.held || ok != c.ok {
+			t.Errorf("%q: %v, %v", c.cells, held, ok)
+		}
 	}
 }
 
