@@ -162,7 +162,13 @@ type liftRules struct {
 }
 
 func (a *liftRules) Steps(ctx context.Context) ([]hold.Step, error) {
-	return a.c.m.Host.Holder().Steps(ctx, a.c.plan), nil
+	c := a.c
+	was, err := c.m.Host.JobOf(c.target.Group)
+	if err != nil {
+		return nil, err
+	}
+	rules, err := c.target.Group.RulesIfAny()
+	return append(c.m.Host.Holder().Steps(ctx, c.plan), paceLeft(c.target.Group, was, rules, c.plan.Changes)...), err
 }
 
 func (a *liftRules) Do(ctx context.Context) (done keep.Done, err error) {

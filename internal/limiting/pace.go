@@ -63,6 +63,29 @@ func (m Manager) repaceSteps(t target.Target, was *pacer.Job, d place.Decision) 
 	return hold.PaceSteps(t.Group, cells, want.WBPS, want.Devices), nil
 }
 
+// paceLeft is what the pacer is asked once some limits of a group are lifted: to hold what is left
+// of the rules, or to release the group. It is asked nothing if it does not hold the group (was is
+// nil).
+func paceLeft(g cgroupfs.Group, was *pacer.Job, rules []cgroupfs.Rule, lifted []hold.Change) []hold.Step {
+	if was == nil {
+		return nil
+	}
+	var left []cgroupfs.Rule
+	for _, r := range rules {
+		for _, c := range lifted {
+			if c.Device == r.Device {
+				r.Limit = r.Limit.Overlay(c.Limit)
+			}
+		}
+		left = append(left, r)
+	}
+	pace := hold.Pace{Cgroup: g.Path()}
+	if job, some := pacer.JobFor(g, left); some {
+		pace.WBPS, pace.Devices, pace.Escapes = job.WBPS, job.Devices, was.Count == pacer.CountEscaped
+	}
+	return []hold.Step{{Pace: &pace}}
+}
+
 // EscapesStep is the request that makes the pacer hold what escapes a group. It moves no process
 // before something escapes.
 func EscapesStep(g cgroupfs.Group, d place.Decision) hold.Step {

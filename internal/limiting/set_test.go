@@ -288,33 +288,6 @@ func TestStrays(t *testing.T) {
 	}
 }
 
-func TestRepaceSteps(t *testing.T) {
-	m := manager(t, "v2", nil, host.Options{})
-	its := target.Target{Group: groupOf(t, m, "/batch")}
-	paced := &place.Paced{WBPS: 5}
-	for name, c := range map[string]struct {
-		d    place.Decision
-		want *hold.Pace
-	}{
-		"nothing": {place.Decision{}, nil},
-		"escapes": {place.Decision{Escapes: paced}, &hold.Pace{Cgroup: "/batch", WBPS: 5, Escapes: true}},
-		"all":     {place.Decision{Paced: paced}, &hold.Pace{Cgroup: "/batch", WBPS: 5}},
-	} {
-		steps, err := m.repaceSteps(its, nil, c.d)
-		var last *hold.Pace
-		if len(steps) > 0 {
-			last = steps[len(steps)-1].Pace
-		}
-		if err != nil || (last == nil) != (c.want == nil) || last != nil && (last.Cgroup != c.want.Cgroup || last.WBPS != c.want.WBPS || last.Escapes != c.want.Escapes) {
-			t.Errorf("%s: %+v, %v", name, steps, err)
-		}
-	}
-	steps, err := m.repaceSteps(its, nil, place.Decision{Paced: paced})
-	if err != nil || len(steps) < 2 || !strings.Contains(steps[0].Mkdir, "/batch/") {
-		t.Errorf("it makes no cells: %+v, %v", steps, err)
-	}
-}
-
 // Memory that fills in time and drains slowly is warned of; where it cannot fill, it is not.
 func TestDrain(t *testing.T) {
 	const mem = "sys/fs/cgroup/batch/memory.max"

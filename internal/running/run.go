@@ -29,9 +29,9 @@ const MemoryLeast = 1_000_000
 
 // A Request asks for a command under limits.
 type Request struct {
-	Command []string      // with its arguments
-	Asked   []limit.Asked // their own Hold is not looked at
-	Hold    limit.Hold    // of buffered writes; empty: limit.HoldAuto
+	Command []string         // with its arguments
+	Asked   []limit.Asked    // their own Hold is not looked at
+	Hold    limit.Hold       // of buffered writes; empty: limit.HoldAuto
 	Memory  uint64           // most memory, with the page cache, in bytes; 0: no limit
 	Name    string           // of the group; empty: one is chosen
 	Version cgroupfs.Version // of the hierarchy to use; 0: the one that has a controller of disk I/O

@@ -235,6 +235,12 @@ func statementsOfSet(t *testing.T, e environ.Environ, dir, hold, name string, pr
 		sleeper(t, group)
 		matches(t, name+", with a newcomer: weir why", want, ask(t, target, "--on", dir))
 	}
+	paced := got["buffered"] == "pacer" || set.others(t) == "pacer"
+	lifts := state(t, "clear", target, "--dry-run")
+	releases := slices.ContainsFunc(lifts.Steps, func(step step) bool { return step.Pace != nil && step.Pace.WBPS == 0 })
+	if releases != paced {
+		t.Errorf("%s: the pacer holds it: %t; the dry run of weir clear releases it: %t", name, paced, releases)
+	}
 	state(t, "clear", target)
 	if shownPaced(t, target) {
 		t.Errorf("%s is paced after weir clear", name)
