@@ -65,6 +65,7 @@
 // A test runs by default wherever it can. One that takes seconds asks for less:
 //
 //	Long            not in guests that differ from another one in little
+//	Newest          and not in those of the older kernel, which are for where cgroups are
 //	Once            and on one kernel
 //	OnceV1, OnceV2  and on one kind of cgroups: what it is about is the same on both
 //	Lane("native")  on this host: the same is ten times as slow where it is emulated

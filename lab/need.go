@@ -42,6 +42,9 @@ const (
 	// Long keeps a test out of guests that differ from another one in little, where
 	// it would take time and tell nothing.
 	Long Requirement = "long"
+	// Newest keeps a test out of the short guests of the older kernel: they are for what
+	// depends on it, or on where cgroups are.
+	Newest Requirement = "newest"
 	// Once is Long on one kernel for each kind of cgroups: what a test is about is not
 	// the kernel's accuracy. The whole matrix, and a run of chosen tests or guests, has
 	// it everywhere.
@@ -152,6 +155,9 @@ func (r Requirement) check(e environ.Environ) error {
 	switch r {
 	case Long:
 		return unless(!testing.Short(), "a short run: another guest has this kernel and these cgroups")
+	case Newest:
+		newest := !testing.Short() || !strings.HasPrefix(e.Kernel, older)
+		return unless(newest || os.Getenv(environ.Everywhere) != "", "the newest kernel has it")
 	case Once:
 		here := e.Lane == "uml" && !strings.HasPrefix(e.Kernel, older)
 		return unless(!testing.Short() && (here || os.Getenv(environ.Everywhere) != ""), "another kernel has it")

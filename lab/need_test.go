@@ -50,6 +50,18 @@ func TestOnce(t *testing.T) {
 	}
 }
 
+// TestNewest: in a short run on the newest kernel alone, unless more is asked for.
+func TestNewest(t *testing.T) {
+	for kernel, short := range map[string]bool{"6.1.176": false, "7.2.4": true, "6.18.5": true} {
+		for everywhere, want := range map[string]bool{"": short || !testing.Short(), "1": true} {
+			t.Setenv(environ.Everywhere, everywhere)
+			if err := Newest.check(environ.Environ{Kernel: kernel}); (err == nil) != want {
+				t.Errorf("%s, everywhere %q: %v", kernel, everywhere, err)
+			}
+		}
+	}
+}
+
 // TestOnceOnOneKind: on one kind of cgroups of the default matrix, on both of a run that asks
 // for more.
 func TestOnceOnOneKind(t *testing.T) {

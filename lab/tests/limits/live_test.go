@@ -18,7 +18,7 @@ import (
 
 // Two commands with 10 MB/s each write to one disk at once, and both hold.
 func TestTwoCommandsOnOneDisk(t *testing.T) {
-	e := lab.Need(t, lab.Root, lab.FS("ext4"))
+	e := lab.Need(t, lab.Root, lab.Newest, lab.FS("ext4"))
 	if e.Has(string(lab.Systemd)) {
 		lab.Need(t, lab.Long)
 	}

@@ -179,11 +179,15 @@ func TestSystemdLeavesOthersTheirLimits(t *testing.T) {
 				})
 			}
 			removeEmpty(t, e.Cgroups.Unified)
-			enable()
 			others := disk.Number.String() + " rbps=max wbps=2000000 riops=max wiops=max\n"
-			if err := os.WriteFile(file, []byte(others), 0); err != nil {
-				t.Fatal(err)
-			}
+			until(t, "a rule that stays: systemd may take the controller a moment after those units", 10*time.Second, func() bool {
+				enable()
+				if err := os.WriteFile(file, []byte(others), 0); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Second)
+				return rule() == others
+			})
 			whyMayLift(t, "/"+place.dir, disk.Node, !place.keeps)
 			// systemd takes it when no other unit needs it: those of tests beside this one come and go.
 			passes := 1

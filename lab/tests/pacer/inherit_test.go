@@ -17,7 +17,7 @@ import (
 // caller took with flock(1) is free when the caller releases it. The command keeps its own
 // files.
 func TestHelpersInheritNothing(t *testing.T) {
-	e := lab.Need(t, lab.Root, lab.V1, lab.FS("ext4"))
+	e := lab.Need(t, lab.Root, lab.V1, lab.Newest, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
 	group := filepath.Join(e.Cgroups.Blkio, "lab-heir")
 	lab.Cgroup(t, group)

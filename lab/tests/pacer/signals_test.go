@@ -43,7 +43,7 @@ var ends = []end{{signal: unix.SIGTERM}, {signal: unix.SIGKILL}, {signal: unix.S
 // A signal reaches a process that is paused for a long debt. A signal that ends the process
 // ends it at once.
 func TestSignalsReachTheStopped(t *testing.T) {
-	e := lab.Need(t, lab.Root, lab.NoSystemd, lab.FS("ext4"))
+	e := lab.Need(t, lab.Root, lab.Newest, lab.NoSystemd, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
 	bound := stoppedMax(e)
 	if e.Lane == "native" {

@@ -46,7 +46,7 @@ func blows() []blow {
 // If the pacer or its guards are stopped or killed, no process stays paused. (The kernel's
 // OOM killer spares them; otherwise that would be a SIGKILL.)
 func TestStopsOfThePacer(t *testing.T) {
-	e := lab.Need(t, lab.Root, lab.V1, lab.NoSystemd, lab.FS("ext4"))
+	e := lab.Need(t, lab.Root, lab.V1, lab.Newest, lab.NoSystemd, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
 	o := newOwned(t, e, disk.Dir, "lab-stops")
 	rate := lab.Scaled(e, 40<<20)

@@ -366,7 +366,7 @@ func TestOwnersMayLeave(t *testing.T) {
 // Any user can nest directories by the thousand. A quota can still be set, and all of them
 // are in it.
 func TestDeep(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Guest, lab.V2, lab.NoSystemd)
+	lab.Need(t, lab.Root, lab.Newest, lab.Guest, lab.V2, lab.NoSystemd)
 	const deep = 3000
 	onEach(t, func(t *testing.T, disk *lab.TestDisk) {
 		dir := subdir(t, disk.Dir, "data")

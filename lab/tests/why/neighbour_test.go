@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	neighbourTime  = 8 * time.Second
+	neighbourTime  = 6 * time.Second
 	neighbourWaits = time.Second // 3.1 s were seen, and 0.2 s where nobody waits
 )
 
