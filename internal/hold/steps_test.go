@@ -54,6 +54,7 @@ func TestStepsAreTheDeed(t *testing.T) {
 	set := []Change{{sda, limit.Limit{WBPS: limit.PerSecond(7), RIOPS: limit.PerSecond(9)}}}
 	lift := []Change{{sda, limit.Limit{WBPS: limit.Unlimited}}}
 	two := []systemd.PathLimit{says("/dev/sda", false, reads(3))}
+	t.Setenv("XDG_RUNTIME_DIR", "/run") // for callers other than root
 	for _, c := range []struct {
 		name    string
 		version cgroupfs.Version
