@@ -2,6 +2,7 @@ package weir
 
 import (
 	"github.com/weir-io/weir/internal/hold"
+	"github.com/weir-io/weir/internal/explain"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/host/hosttest"
 	"github.com/weir-io/weir/internal/limiting"
@@ -35,3 +36,9 @@ func ProofOf(measured prove.Proof) (p Proof) {
 // LimitedOf and StepsOf are what the core shows and would do, in this package's form.
 func LimitedOf(g limiting.Group) Limited { return limitedOf(g) }
 func StepsOf(steps []hold.Step) []Step   { return stepsOf(steps) }
+
+// RequestOf is what a proof asks of the core.
+func RequestOf(r ProveRequest) (prove.Request, error) { return r.inner() }
+
+// QuestionOf is what Why asks of the core.
+func QuestionOf(r WhyRequest, subject string) (explain.Request, error) { return r.inner(subject) }

@@ -7,13 +7,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/weir-io/weir"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/load"
 	"github.com/weir-io/weir/internal/note"
 	"github.com/weir-io/weir/internal/prove"
 )
@@ -124,6 +127,55 @@ func TestNotesOfAnError(t *testing.T) {
 	}
 	if n := (weir.Note{Text: "x", Remedy: weir.Remedy{Do: "set-again", Target: "pid:1"}}); n.String() != "x; Set pid:1, repeated, sets it again" {
 		t.Errorf("%q", n)
+	}
+}
+
+// What a decision means for a target is noted with a code, in a dry run and after the deed.
+func TestNotesOfADecision(t *testing.T) {
+	for machine, want := range map[string]weir.Note{
+		"v1": {Code: "child-groups", Level: weir.Warning},
+		"v2": {Code: "foreign-not-held", Level: weir.Info},
+	} {
+		h, done := open(machine)
+		standIn(h)
+		for _, dry := range []bool{true, false} {
+			c, err := h.Set(context.Background(), "cgroup:/batch", weir.SetRequest{
+				Limits: []weir.Limit{{On: "/data", Rates: weir.Rates{WBPS: 1e6}}}, Hold: weir.HoldKernel, DryRun: dry})
+			if err != nil || !slices.ContainsFunc(c.Notes, func(n weir.Note) bool { return n.Code == want.Code && n.Level == want.Level && n.Text != "" }) {
+				t.Errorf("%s, dry run %v: %+v, %v", machine, dry, c.Notes, err)
+			}
+			if dry != (len(c.Steps) > 0) || dry != (c.Target == "") || len(c.Devices) != 1 {
+				t.Errorf("%s, dry run %v: %+v", machine, dry, c)
+			}
+		}
+		done()
+	}
+}
+
+// A proof asks as weir prove does.
+func TestProveRequest(t *testing.T) {
+	for name, c := range map[string]struct {
+		own  weir.ProveRequest
+		want prove.Request
+	}{
+		"nothing": {weir.ProveRequest{}, prove.Request{Paths: prove.Paths, Window: 3 * time.Second, Short: true}},
+		"all of it": {weir.ProveRequest{Observe: 2 * time.Second, Dirs: []string{"/data"}, Window: time.Second, All: true},
+			prove.Request{Observe: 2 * time.Second, Dirs: []string{"/data"}, Window: time.Second, All: true, Paths: prove.Paths}},
+		"paths": {weir.ProveRequest{Paths: []string{"async", "direct", "async"}},
+			prove.Request{Paths: []load.Path{load.Async, load.Direct}, Window: 3 * time.Second, Short: true, All: true}},
+	} {
+		if got, err := weir.RequestOf(c.own); err != nil || !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %+v, %v; want %+v", name, got, err, c.want)
+		}
+	}
+}
+
+// A question supposes the usual hold, if it names none.
+func TestWhyRequest(t *testing.T) {
+	for named, want := range map[weir.Hold]limit.Hold{"": limit.HoldAuto, weir.HoldKernel: limit.HoldKernel, weir.HoldPacer: limit.HoldPacer} {
+		if q, err := weir.QuestionOf(weir.WhyRequest{Hold: named}, "vdb"); err != nil || q.Hold != want || q.Subject != "vdb" || len(q.Asked) != 0 {
+			t.Errorf("%q: %+v, %v", named, q, err)
+		}
 	}
 }
 

@@ -95,18 +95,11 @@ func (r Report) Held() (held, ok bool) {
 // ErrNotFound: there is no such target, path or device. ErrWrongUse: the request contradicts
 // itself. That something is not held, or cannot be told, is no error: see Report.Held.
 func (h *Host) Why(ctx context.Context, subject string, r WhyRequest) (Report, error) {
-	asked, err := askedOf(r.Limits, true)
+	request, err := r.inner(subject)
 	if err != nil {
 		return Report{}, told(err, nil)
 	}
-	hold, err := r.Hold.inner()
-	if err != nil {
-		return Report{}, told(err, nil)
-	}
-	if hold == "" {
-		hold = limit.HoldAuto
-	}
-	q, noted, err := explain.QuestionOf(ctx, h.host, explain.Request{Subject: subject, Asked: asked, Hold: hold})
+	q, noted, err := explain.QuestionOf(ctx, h.host, request)
 	notes := notesOf(noted)
 	if err != nil {
 		return Report{}, told(err, notes)
@@ -122,6 +115,18 @@ func (h *Host) Why(ctx context.Context, subject string, r WhyRequest) (Report, e
 	report := reportOf(why.Judge(facts))
 	report.Notes = notes
 	return report, nil
+}
+
+// inner is the core's form of a request.
+func (r WhyRequest) inner(subject string) (request explain.Request, err error) {
+	request.Subject = subject
+	if request.Asked, err = askedOf(r.Limits, true); err != nil {
+		return request, err
+	}
+	if request.Hold, err = r.Hold.inner(); request.Hold == "" {
+		request.Hold = limit.HoldAuto
+	}
+	return request, err
 }
 
 func reportOf(r why.Report) Report {
