@@ -1,8 +1,8 @@
 package weir
 
 import (
-	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/explain"
+	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/host/hosttest"
 	"github.com/weir-io/weir/internal/limiting"
