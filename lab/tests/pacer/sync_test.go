@@ -142,7 +142,7 @@ func TestALoanIsRepaid(t *testing.T) {
 			}
 		}
 	}
-	for i := range lab.Times(t, "WEIR_KILLS", 2) { // with more, guards are killed too
+	for i := range lab.Times(t, "WEIR_KILLS", 3) {
 		loan()
 		if shown := weir(t, "show", "cgroup:/lab-loan", "--for", "0"); strings.Contains(shown, "TB/s") {
 			t.Errorf("weir show says %q", shown)
