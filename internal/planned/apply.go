@@ -151,7 +151,7 @@ func (m Manager) Apply(ctx context.Context, dry bool) (Report, error) {
 		if err := io.Writable(); err != nil {
 			return Report{}, err
 		}
-		unlock, err := storeOf(m.Host.Root).Lock(ctx)
+		unlock, err := lock(ctx, m.Host)
 		if err != nil {
 			return Report{}, err
 		}
@@ -171,10 +171,7 @@ func (m Manager) Apply(ctx context.Context, dry bool) (Report, error) {
 
 // apply changes one target as far as that is due.
 func (m Manager) apply(ctx context.Context, t *Target, dry bool) error {
-	its := m
-	if t.record != nil {
-		its.Host = m.Host.With(kindOf(t.key), t.record.Host)
-	}
+	its := Manager{t.host, m.Config}
 	if t.Choice.Plan == plans.None && t.record != nil && t.State != Failed && t.State != Stopped {
 		if t.State == Differs {
 			if err := its.change(ctx, t, t.key, dry); err != nil {

@@ -47,6 +47,7 @@ type Target struct {
 	Result  limiting.Result  // of what was changed
 	Preview limiting.Preview // of what would be, in a dry run
 
+	host   *host.Host      // where it was found: its owner's socket can be another one than usual
 	group  *cgroupfs.Group // nil: it has none
 	record *record         // what weir has put into force for it; nil: nothing
 	key    string          // of its record

@@ -99,7 +99,7 @@ func listedAs(lists map[string][]target.Listed, kind, name string, o target.Owne
 
 // look compares a target with its plan, or, without a plan, with what weir has put into force.
 func (m Manager) look(ctx context.Context, name string, choice plans.Choice, r *record) Target {
-	one := Target{Name: name, Choice: choice, State: NoPlan, record: r}
+	one := Target{Name: name, Choice: choice, State: NoPlan, host: m.Host, record: r}
 	t, err := m.Host.Target(ctx, name)
 	var stopped *target.StoppedError
 	var notFound *target.NotFound

@@ -1,6 +1,7 @@
 package planned
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/state"
 )
@@ -50,7 +52,7 @@ func (r *record) has(dev blkdev.Number, k limit.Key, n uint64) bool {
 	return false
 }
 
-// storeOf is the directory of a host's records. Nobody else can open it, so that it can be locked.
+// storeOf is the directory of a host's records.
 func storeOf(root string) state.Store {
 	return state.Store{Dir: filepath.Join(root, records), Mode: 0o700}
 }
@@ -85,7 +87,22 @@ func recorded(root string) (map[string]*record, error) {
 	return all, err
 }
 
+// lock keeps other weirs from applying plans. A copy's records are nobody else's.
+func lock(ctx context.Context, h *host.Host) (unlock func(), err error) {
+	if !h.IsOwn() {
+		return func() {}, nil
+	}
+	l, err := h.State.Wait(ctx, records, "the plans in force", state.LockMost)
+	if err != nil {
+		return nil, err
+	}
+	return l.Unlock, nil
+}
+
 func (r *record) save(root string) error {
+	if err := storeOf(root).Make(); err != nil {
+		return err
+	}
 	return storeOf(root).Save(fileOf(r.Target), fileOf(r.Target)+".new", r)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/note"
 	"github.com/weir-io/weir/internal/planned"
 	"github.com/weir-io/weir/internal/plans"
 )
@@ -78,12 +79,25 @@ func targetsOf(a plans.Assignment) string {
 	return strings.Join(parts, ", ")
 }
 
-// PlanNotes says what the core has to say of each target that was changed, or would be.
+// PlanNotes says what the core has to say of each target that was changed, or would be, and what
+// is expected not to hold there.
 func PlanNotes(out *cli.Out, r planned.Report) {
 	for _, t := range r.Targets {
-		Notes(out, t.Preview.Notes)
-		Notes(out, t.Result.Noted)
-		Notes(out, t.Result.Notes)
+		for _, notes := range [][]note.Note{t.Preview.Notes, t.Result.Noted, t.Result.Notes} {
+			for _, n := range notes {
+				if !strings.Contains(n.Text, t.Name) {
+					n.Text = t.Name + ": " + n.Text
+				}
+				Notes(out, []note.Note{n})
+			}
+		}
+		for _, e := range append(t.Preview.Decided.Places, t.Result.Decided.Places...) {
+			for _, line := range e.Lines() {
+				if strings.HasPrefix(line, "expected NOT") {
+					out.Say("%s: %s: %s", t.Name, e.Device.Node, line)
+				}
+			}
+		}
 	}
 }
 
@@ -134,6 +148,9 @@ func nowText(t planned.Target, now, plan string) string {
 
 func planState(t planned.Target) string {
 	plan := "no plan"
+	if t.Choice.Plan == plans.None && (t.State == planned.Differs || t.State == planned.Changed) {
+		plan = "no plan any more"
+	}
 	if t.Choice.Plan != plans.None {
 		plan = fmt.Sprintf("plan %s (%s)", t.Choice.Plan, t.Choice.By)
 	}
