@@ -20,7 +20,6 @@ import (
 	"github.com/weir-io/weir/internal/limiting"
 	"github.com/weir-io/weir/internal/plans"
 	"github.com/weir-io/weir/internal/socket/sockettest"
-	"github.com/weir-io/weir/internal/target"
 )
 
 const (
@@ -45,15 +44,15 @@ func newWorld(t *testing.T, version string) *world {
 	socket := sockettest.Serve(t, func(out http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.URL.Path == "/containers/json":
-			fmt.Fprint(out, w.list)
+			_, _ = fmt.Fprint(out, w.list)
 		case strings.Contains(r.URL.Path, "db") || strings.Contains(r.URL.Path, dbID):
-			fmt.Fprintf(out, `{"Id":%q,"State":{"Status":"running","Pid":4910},"HostConfig":{}}`, dbID)
+			_, _ = fmt.Fprintf(out, `{"Id":%q,"State":{"Status":"running","Pid":4910},"HostConfig":{}}`, dbID)
 		case w.removed:
 			out.WriteHeader(http.StatusNotFound)
 		case w.stopped:
-			fmt.Fprintf(out, `{"Id":%q,"State":{"Status":"exited"},"HostConfig":{}}`, webID)
+			_, _ = fmt.Fprintf(out, `{"Id":%q,"State":{"Status":"exited"},"HostConfig":{}}`, webID)
 		default:
-			fmt.Fprintf(out, `{"Id":%q,"State":{"Status":"running","Pid":4900},"HostConfig":{}}`, webID)
+			_, _ = fmt.Fprintf(out, `{"Id":%q,"State":{"Status":"running","Pid":4900},"HostConfig":{}}`, webID)
 		}
 	})
 	files := map[string]string{}
@@ -274,91 +273,5 @@ func TestOnceEach(t *testing.T) {
 	r, err := w.manager(t, twoPlans+"assign: [{docker: \"*\", plan: small}]\n").Diff(t.Context())
 	if err == nil || spell(r) != "docker:web small differs, docker:twin small failed" || !strings.Contains(err.Error(), "docker:twin: it is in the same cgroup as docker:web") {
 		t.Errorf("%s, %v", spell(r), err)
-	}
-}
-
-func TestAsked(t *testing.T) {
-	w := newWorld(t, "v2")
-	m := w.manager(t, twoPlans+"default: db\n")
-	small := limit.Limit{WBPS: limit.PerSecond(10e6)}
-	for _, c := range []struct {
-		spec, plan string
-		want       []limit.Asked
-	}{
-		{"docker:web", "small", []limit.Asked{{Limit: small}}},
-		{"docker:web", "db", []limit.Asked{{On: "/data", Limit: limit.Limit{WBPS: limit.PerSecond(50e6)}}, {On: "254:0", Limit: small}}},
-	} {
-		if got, err := m.Asked(t.Context(), c.spec, c.plan); err != nil || !slices.Equal(got, c.want) {
-			t.Errorf("%s: %+v, %v", c.plan, got, err)
-		}
-	}
-	var none *target.NotFound
-	if _, err := m.Asked(t.Context(), "cgroup:/nowhere", "db"); !errors.As(err, &none) {
-		t.Error(err)
-	}
-	if _, err := m.AskedHere(t.Context(), "dbb"); err == nil || err.Error() != `plan "dbb": there is no such plan; write db` {
-		t.Error(err)
-	}
-	if _, err := w.manager(t, "").AskedHere(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "there is no plan; write one into a file in /etc/weir/plans.d") {
-		t.Error(err)
-	}
-}
-
-func TestFactsOf(t *testing.T) {
-	own := func(f plans.Facts) string {
-		if f.Own == nil {
-			return "-"
-		}
-		return *f.Own
-	}
-	for _, c := range []struct {
-		listed target.Listed
-		own    string
-		user   uint32
-	}{
-		{target.Listed{Kind: "docker", Name: "x", Labels: map[string]string{"weir.plan": "p"}}, "p", 0},
-		{target.Listed{Kind: "docker", Name: "x", Labels: map[string]string{"weir.io/plan": "p"}}, "-", 0},
-		{target.Listed{Kind: "pod", Name: "a/x", Labels: map[string]string{"weir.plan": "p"}, Annotations: map[string]string{"weir.io/plan": "q"}}, "q", 0},
-		{target.Listed{Kind: "unit", Name: "user-1000.slice"}, "-", 1000},
-		{target.Listed{Kind: "unit", Name: "user-.slice"}, "-", 0},
-		{target.Listed{Kind: "unit", Name: "user-99999999999.slice"}, "-", 0},
-		{target.Listed{Kind: "docker", Name: "user-1000.slice"}, "-", 0},
-	} {
-		f := factsOf(c.listed)
-		if own(f) != c.own || (f.User != nil) != (c.user != 0) || f.User != nil && *f.User != c.user {
-			t.Errorf("%+v: %+v", c.listed, f)
-		}
-	}
-}
-
-func TestLoad(t *testing.T) {
-	root := t.TempDir()
-	if c, err := Load(root, ""); err != nil || len(c.Files) != 0 {
-		t.Errorf("%+v, %v", c, err)
-	}
-	dir := filepath.Join(root, Dir)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range map[string]string{"b.yml": "assign: [{docker: x, plan: a}]", "a.yaml": "plans: {a: {read: 5}}", "c.yaml.bak": "{{{", "README": "no"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	c, err := Load(root, "")
-	if err != nil || len(c.Files) != 2 || filepath.Base(c.Files[0]) != "a.yaml" || len(c.Assignments) != 1 {
-		t.Errorf("%+v, %v", c, err)
-	}
-	if c, err := Load("/", filepath.Join(dir, "a.yaml")); err != nil || len(c.Plans) != 1 {
-		t.Errorf("%+v, %v", c, err)
-	}
-	if _, err := Load("/", filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
-		t.Error(err)
-	}
-	if err := syscall.Mkfifo(filepath.Join(dir, "d.yaml"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := Load(root, ""); err == nil || !strings.Contains(err.Error(), "d.yaml is no regular file") {
-		t.Error(err)
 	}
 }
