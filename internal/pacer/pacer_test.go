@@ -176,7 +176,7 @@ func TestAPacerThatGivesUpIsStartedAgain(t *testing.T) {
 // sweeps waits for that, and takes its groups over.
 func TestASweepWaitsForAPacerThatDies(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("needs root: nobody else takes the pacer's lock")
+		t.Skip("needs root: only root takes over the groups of a dead pacer")
 	}
 	h := cgrouptest.New(t, cgroupfs.V2, map[string]string{cgrouptest.V2Dir + "/g/cgroup.procs": ""})
 	dir := state.At(t.TempDir())
