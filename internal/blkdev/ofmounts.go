@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+
+	"github.com/weir-io/weir/internal/plain"
 )
 
 // A Skipped is a mount that holds files and has no device that a rule could be on.
 type Skipped struct {
 	Mount  Mount  `json:"mount"`
-	Reason string `json:"reason"` // Err's message
+	Reason string `json:"reason"` // Err's message, without the mount's name
 	Err    error  `json:"-"`
 }
 
@@ -48,7 +51,7 @@ func (fs FS) OfMounts(ctx context.Context, pids ...int) (chains []Chain, skipped
 				more++
 				continue
 			}
-			skipped = append(skipped, Skipped{Mount: m, Reason: err.Error(), Err: err})
+			skipped = append(skipped, Skipped{Mount: m, Reason: reasonOf(m, err), Err: err})
 			continue
 		}
 		if c.Devices = unseen(seen, c.Devices); len(c.Devices) > 0 {
@@ -62,7 +65,7 @@ func (fs FS) OfMounts(ctx context.Context, pids ...int) (chains []Chain, skipped
 }
 
 // maxSkipped bounds the mounts without a device that are told one by one.
-const maxSkipped = 16
+const maxSkipped = 8
 
 // mountsOfAll lists the mounts of some processes that hold files.
 func (fs FS) mountsOfAll(pids []int) (mounts []Mount, skipped []Skipped, err error) {
@@ -84,6 +87,14 @@ func (fs FS) mountsOfAll(pids []int) (mounts []Mount, skipped []Skipped, err err
 		return nil, nil, gone
 	}
 	return mounts, skipped[:min(len(skipped), maxSkipped)], nil
+}
+
+// reasonOf is why a mount has no device. Who reads it knows which mount it is about.
+func reasonOf(m Mount, err error) string {
+	if none := (*NoBlockDeviceError)(nil); errors.As(err, &none) {
+		return plain.Brief(none.Reason)
+	}
+	return strings.TrimPrefix(err.Error(), "resolve "+m.Point+": ")
 }
 
 // leftOut is a Skipped that is no mount.

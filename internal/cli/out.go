@@ -37,7 +37,7 @@ const saidMost = 1000
 
 // Say writes a message line.
 func (o *Out) Say(format string, args ...any) {
-	text := plain.Text(fmt.Sprintf(format, args...))
+	text := plain.Message(fmt.Sprintf(format, args...))
 	if o.JSON && len(o.said) < saidMost {
 		o.said = append(o.said, messageOf(text))
 	}
@@ -64,7 +64,7 @@ func messageOf(text string) Message {
 
 // Fail writes an error, whatever was asked to be quiet.
 func (o *Out) Fail(err error) {
-	_, _ = io.WriteString(o.Messages, plain.Text(fmt.Sprintf("%s: %v\n", o.program(), err)))
+	_, _ = io.WriteString(o.Messages, plain.Message(fmt.Sprintf("%s: %v\n", o.program(), err)))
 }
 
 // Print writes a line of data. An error, such as that of a full disk behind stdout,

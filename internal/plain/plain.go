@@ -5,6 +5,7 @@
 package plain
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode"
@@ -34,6 +35,30 @@ func Brief(s string) string {
 func Text(s string) string {
 	text, _, _ := escape(s, func(r rune) bool { return isOdd(r) && r != '\n' && r != '\t' }, len(s)*longest)
 	return text
+}
+
+// linesMost and lineMost bound a message: in lines, and a line of it in bytes.
+const (
+	linesMost = 20
+	lineMost  = 4 * briefMost
+)
+
+// Message is a text of several lines with a bound; tabs are escaped too. From a line of more than 4000 bytes the middle is left out, and
+// the last of more than 20 lines says how many more there are.
+func Message(s string) string {
+	text := strings.TrimSuffix(s, "\n")
+	lines := strings.SplitN(text, "\n", linesMost+1)
+	if len(lines) > linesMost {
+		lines = lines[:linesMost]
+		lines[linesMost-1] = fmt.Sprintf("... and %d more lines", strings.Count(text, "\n")-linesMost+2)
+	}
+	for i, line := range lines {
+		if line = Line(line); len(line) > lineMost {
+			line = strings.ToValidUTF8(line[:lineMost/2], "") + " ... " + strings.ToValidUTF8(line[len(line)-lineMost/4:], "")
+		}
+		lines[i] = line
+	}
+	return strings.Join(lines, "\n") + s[len(text):]
 }
 
 // Quoted returns a text as it is, or as a quoted Go string if not all of it is printable.

@@ -97,6 +97,20 @@ func TestBrief(t *testing.T) {
 	}
 }
 
+func TestMessage(t *testing.T) {
+	twenty := strings.Repeat("line\n", 20)
+	if got := Message(twenty); got != twenty {
+		t.Errorf("Message = %q", got)
+	}
+	got := Message(twenty + "x\ny\n")
+	if want := strings.Repeat("line\n", 19) + "... and 3 more lines\n"; got != want {
+		t.Errorf("Message = %q", got)
+	}
+	if got := Message("a: " + strings.Repeat("\x1b", 100_000) + " :z\n"); len(got) > lineMost || !strings.HasPrefix(got, `a: \x1b`) || !strings.HasSuffix(got, `\x1b :z`+"\n") {
+		t.Errorf("Message = %d bytes: %q", len(got), got)
+	}
+}
+
 // FuzzPlain: whatever comes in, a description is a value that systemd takes, and a line is one line.
 func FuzzPlain(f *testing.F) {
 	for _, text := range evil {
@@ -111,6 +125,9 @@ func FuzzPlain(f *testing.F) {
 		}
 		if brief := Brief(text); len(brief) > briefMost || has(brief, isOdd) {
 			t.Errorf("Brief(%q) = %q", text, brief)
+		}
+		if message := Message(text); len(message) > linesMost*(lineMost+1) || strings.Count(message, "\n") > linesMost || strings.ContainsFunc(message, func(r rune) bool { return isOdd(r) && r != '\n' }) {
+			t.Errorf("Message(%q) = %q", text, message)
 		}
 		if short := Short(text, 60); len(short) > 60 || has(short, isOdd) {
 			t.Errorf("Short(%q) = %q", text, short)

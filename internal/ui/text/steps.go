@@ -25,6 +25,9 @@ func Decision(out *cli.Out, d place.Decision) {
 
 // Steps prints what would be done.
 func Steps(out *cli.Out, steps []hold.Step) {
+	if len(steps) == 0 {
+		out.Say("nothing would be changed")
+	}
 	for _, s := range steps {
 		switch {
 		case s.Unit != "" && s.Persist:
