@@ -100,8 +100,10 @@ bench: build ## whole commands against libcgroup's and fio, weir trace beside pe
 mutants: ## put faults into weir, one at a time, and see that tests see each: ONLY=REGEXP chooses some
 	$(GO) run ./tools/mutants -run '$(ONLY)'
 
-fuzz: ## every fuzz test for 30 s
-	./tools/fuzz 30s
+fuzz: ## every fuzz test for FUZZ_TIME, one after the other, and verbs on 2,000 machines made at random
+	./tools/fuzz $(FUZZ_TIME)
+	WEIR_VERBS=10000 $(GO) test -run '^TestVerbsOnRandomHosts$$' -timeout 2h -v ./cmd/weir
+FUZZ_TIME ?= 30s
 
 man: ## regenerate docs/man from the commands
 	$(GO) run ./tools/man docs/man

@@ -15,6 +15,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/peek"
 )
 
 // Command is a background weir of some kind, to be started in a session of its own, in the root
@@ -68,28 +70,37 @@ const (
 // IsHelper reports whether a process is such a helper, of this program and of root: a helper's
 // user could make it write anything (ptrace(2)).
 func IsHelper(pid int) bool {
+	if !isOurs(pid) { // whose memory is not looked at: a read of it can wait for the process
+		return false
+	}
 	args := argsOf(pid)
-	return (args == "weir\x00"+Keeper+"\x00" || args == "weir\x00"+Witness+"\x00") && isOurs(pid)
+	return (args == "weir\x00"+Keeper+"\x00" || args == "weir\x00"+Witness+"\x00") && isRoots(pid)
 }
 
 // MayBecomeHelper reports whether a process may execute a helper next: it runs this program as
 // root, as one that weir has just forked does, and is not in the background yet. A load is.
 func MayBecomeHelper(pid int) bool {
+	if !isOurs(pid) {
+		return false
+	}
 	_, kind, _ := strings.Cut(argsOf(pid), "\x00")
-	return !strings.HasPrefix(kind, "__") && isOurs(pid)
+	return !strings.HasPrefix(kind, "__") && isRoots(pid)
 }
 
-// argsOf are the arguments of a process, each with a NUL after it.
+// argsOf are the first arguments of a process, each with a NUL after it.
 func argsOf(pid int) string {
-	args, _ := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline") // one that has ended has none
+	args, _ := peek.File("/proc/"+strconv.Itoa(pid)+"/cmdline", peek.Short) // one that has ended has none
 	return string(args)
 }
 
-// isOurs reports whether a process runs this program as root.
+// isOurs reports whether a process runs this program, and is not another user's.
 func isOurs(pid int) bool {
 	proc := "/proc/" + strconv.Itoa(pid)
+	if dir, err := os.Stat(proc); err != nil || dir.Sys().(*syscall.Stat_t).Uid != 0 {
+		return false
+	}
 	theirs, err := os.Stat(proc + "/exe")
-	if err != nil || !isRoots(proc) {
+	if err != nil {
 		return false
 	}
 	ours, err := os.Stat("/proc/self/exe")
@@ -98,8 +109,8 @@ func isOurs(pid int) bool {
 
 // isRoots reports whether root started a process. (The owner of its directory in /proc is root
 // for any process that must not be dumped.)
-func isRoots(proc string) bool {
-	status, err := os.ReadFile(proc + "/status")
+func isRoots(pid int) bool {
+	status, err := peek.File("/proc/"+strconv.Itoa(pid)+"/status", peek.Short)
 	if err != nil {
 		return false
 	}

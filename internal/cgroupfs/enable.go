@@ -147,7 +147,7 @@ func (g Group) explainEnable(err error) error {
 	switch {
 	case errors.Is(err, unix.EBUSY):
 		pids, _ := g.ownProcesses()
-		refused.Why = fmt.Sprintf("%s has %d processes of its own, and cgroup v2 enables controllers only below groups without processes; move them to a group below it", g.Path(), len(pids))
+		refused.Why = fmt.Sprintf("%s has processes of its own (%d), and cgroup v2 enables controllers only below groups without processes; move them to a group below it", g.Path(), len(pids))
 	case errors.Is(err, unix.ENOENT):
 		refused.Why = "the group above does not offer the controller"
 	case errors.Is(err, unix.EOPNOTSUPP):

@@ -82,7 +82,7 @@ func TestEnablePastACell(t *testing.T) {
 		"paced/x/cgroup.procs":                  "",
 	})
 	err := groupOf(t, fs, "/paced/x").Enable("io")
-	if err == nil || !strings.Contains(err.Error(), "/paced has 1 processes of its own") {
+	if err == nil || !strings.Contains(err.Error(), "/paced has processes of its own (1)") {
 		t.Error(err)
 	}
 }

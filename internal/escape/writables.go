@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/peek"
 )
 
 // A Writable is a regular file or a block device that a process has open for writing.
@@ -79,7 +80,7 @@ func writable(dir, fd string) (w Writable, ok bool) {
 
 // openFlags reads the flags that a descriptor was opened with (proc_pid_fdinfo(5)).
 func openFlags(name string) (int64, error) {
-	info, err := os.ReadFile(name)
+	info, err := peek.File(name, peek.Short)
 	if err != nil {
 		return 0, err
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weir-io/weir/internal/peek"
 	"github.com/weir-io/weir/internal/plain"
 	"github.com/weir-io/weir/internal/systemd"
 	"github.com/weir-io/weir/internal/target/engine"
@@ -65,8 +66,8 @@ func (h *Host) livePIDs(prefix string) []string {
 		if _, err := strconv.Atoi(e.Name()); err != nil || !strings.HasPrefix(e.Name(), prefix) {
 			continue
 		}
-		command, err := os.ReadFile(filepath.Join(h.Root, "proc", e.Name(), "comm"))
-		line, lineErr := os.ReadFile(filepath.Join(h.Root, "proc", e.Name(), "cmdline"))
+		command, err := peek.File(filepath.Join(h.Root, "proc", e.Name(), "comm"), peek.Short)
+		line, lineErr := peek.File(filepath.Join(h.Root, "proc", e.Name(), "cmdline"), 1)
 		if err != nil || lineErr != nil || len(line) == 0 { // gone, or the kernel's own
 			continue
 		}

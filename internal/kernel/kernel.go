@@ -78,33 +78,3 @@ func ParseRelease(text string) (Release, error) {
 func (r Release) Before(major, minor int) bool {
 	return r.Major != 0 && (r.Major < major || r.Major == major && r.Minor < minor)
 }
-
-// A Swap is one area of /proc/swaps (proc.rst).
-type Swap struct {
-	File string // a device's node, or a file
-	Used uint64 // bytes
-}
-
-// Swaps lists the areas of swap.
-func (f FS) Swaps() ([]Swap, error) {
-	text, err := f.read("/proc/swaps")
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // a kernel without swap
-	}
-	if err != nil {
-		return nil, err
-	}
-	var swaps []Swap
-	for line := range strings.Lines(text) {
-		fields := strings.Fields(line) // Filename Type Size Used Priority, sizes in KiB
-		if len(fields) != 5 || fields[0] == "Filename" {
-			continue
-		}
-		used, err := strconv.ParseUint(fields[3], 10, 53)
-		if err != nil {
-			return nil, fmt.Errorf("parse /proc/swaps: %q is no number", fields[3])
-		}
-		swaps = append(swaps, Swap{File: fields[0], Used: used << 10})
-	}
-	return swaps, nil
-}

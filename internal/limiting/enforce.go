@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/note"
+	"github.com/weir-io/weir/internal/peek"
 	"github.com/weir-io/weir/internal/systemd"
 	"github.com/weir-io/weir/internal/target"
 )
@@ -99,7 +99,7 @@ func moved(slice string, g cgroupfs.Group) note.Note {
 
 // leaderOf returns the process of a thread; a process, or what has ended, is its own.
 func leaderOf(pid int) int {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	text, err := peek.File(fmt.Sprintf("/proc/%d/status", pid), peek.Short)
 	if err != nil {
 		return pid
 	}

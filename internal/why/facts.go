@@ -69,7 +69,7 @@ type Facts struct {
 	// empty: it has, or nothing is known.
 	NoThrottle string
 	Dirty      *kernel.Dirty // nil: not known
-	Swaps      []kernel.Swap
+	Swaps      []SwapArea
 	Mounted    []Mounted         // hierarchies, in mountinfo's order
 	IO         *Mounted          // the one that limits are set in; nil: none
 	WhyNone    fault.Unsupported // why there is none
@@ -113,6 +113,7 @@ type Group struct {
 	Unseen    error           // why it cannot see what the kernel charges to other groups; nil: it can
 	Above     []Above         // the groups above, the root first
 	Memory    Memory
+	Swapped   Swapped
 	Record    *target.Record // what the target's owner has on record; nil: not known
 	KeptIn    string         // the file in which weir keeps limits of the target; empty: it keeps none
 	Unit      *Unit          // what systemd keeps; nil if the group is no unit's

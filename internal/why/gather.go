@@ -48,6 +48,14 @@ func Gather(ctx context.Context, s Sources, q Question) (Facts, error) {
 	if f.Group, err = readGroup(ctx, s, q, group); err != nil {
 		return f, err
 	}
+	if err := f.readSwaps(ctx, s.Root, host); err != nil {
+		return f, err
+	}
+	if len(f.Swaps) > 0 && q.Target != nil {
+		if err := f.Group.readSwapped(group, host); err != nil {
+			return f, err
+		}
+	}
 	return f, f.readPlaces(ctx, s, q, group, host)
 }
 
@@ -81,8 +89,19 @@ func (f *Facts) readKernel(host kernel.FS) error {
 	if there {
 		f.Dirty = &dirty
 	}
-	f.Swaps, err = host.Swaps()
-	return err
+	return nil
+}
+
+// readSwaps finds the devices of the areas of swap. One whose file is not there is left out.
+func (f *Facts) readSwaps(ctx context.Context, root string, host kernel.FS) error {
+	areas, err := host.Swaps()
+	devices := blkdev.New(root)
+	for _, area := range areas {
+		if c, err := devices.Resolve(ctx, area.File); err == nil {
+			f.Swaps = append(f.Swaps, SwapArea{area.File, c.Devices})
+		}
+	}
+	return errors.Join(err, ctx.Err())
 }
 
 // readPlaces takes what was asked to devices, and reads those.

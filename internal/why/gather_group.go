@@ -3,12 +3,15 @@ package why
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path"
+	"strconv"
 	"strings"
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/fault"
+	"github.com/weir-io/weir/internal/kernel"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/target"
@@ -169,6 +172,35 @@ func (g *Group) readMemory(group cgroupfs.Group) error {
 			return nil
 		}
 	}
+}
+
+// swappedMax bounds how many processes are asked what they have in swap.
+const swappedMax = 512
+
+// readSwapped reads what the group has in swap: its own account, or without one the sum of its
+// processes.
+func (g *Group) readSwapped(group cgroupfs.Group, host kernel.FS) error {
+	const current, most = "memory.swap.current", "memory.swap.max"
+	text, there, err := group.Text(current)
+	switch {
+	case cgroupfs.IsGone(err):
+		return nil
+	case err != nil:
+		return err
+	case there:
+		text = strings.TrimSpace(text)
+		n, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			return fmt.Errorf("parse %s: %q is no number", group.File(current), text)
+		}
+		g.Swapped = Swapped{Bytes: n, File: group.File(current), MaxFile: group.File(most)}
+		return nil
+	}
+	g.Swapped.File = "VmSwap in /proc/PID/status of the group's processes"
+	for _, pid := range g.Processes[:min(len(g.Processes), swappedMax)] {
+		g.Swapped.Bytes += host.Swapped(pid)
+	}
+	return nil
 }
 
 // neighboursMax bounds how many groups are looked at for io.latency.

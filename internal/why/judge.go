@@ -20,7 +20,7 @@ var rules = []rule{
 	parentStricter, limitAbove, flat, unitDiffers, unitConflicts, mayBeLost, recordDiffers, recordLacks, recordEmpty,
 	drains, runsAhead, largeWriteback, backlog, cached,
 	lowLimit, largeRequests, kernelBugs, overlayAsync,
-	otherPolicies, swapHere,
+	otherPolicies, swappedOut, swapHere,
 }
 
 // Judge lets all rules see the facts.

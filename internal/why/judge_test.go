@@ -211,7 +211,7 @@ func TestRules(t *testing.T) {
 		{"large-writeback", Note, AtDevice, func(f *Facts) { f.Places[0].Devices[0].Limit = limit.None.Overlay(wbps(1e6)) }},
 		{"large-writeback", Note, AtDevice, func(f *Facts) { f.Places[0].FS.FSType = "xfs" }},
 		{"cached", Note, AtDevice, func(f *Facts) { f.Places[0].File, f.Places[0].Size, f.Places[0].Cached = "/data/f", 200, 100 }},
-		{"swap", Note, AtDevice, func(f *Facts) { f.Swaps = []kernel.Swap{{File: "/data/swapfile"}} }},
+		{"swap", Note, AtDevice, func(f *Facts) { f.Swaps = []SwapArea{{"/data/swapfile", []blkdev.Device{vda}}} }},
 		{"v1-writeback", Breaks, No, onV1},
 		{"root-rule", Note, AtDevice, func(f *Facts) { onV1(f); f.Group.RootRules = f.Group.Rules }},
 		{"v1-writeback", Breaks, No, func(f *Facts) { onV1(f); f.Group.RootRules = []cgroupfs.Rule{rule1(vda, 500e6)} }},

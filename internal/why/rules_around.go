@@ -76,7 +76,7 @@ func flat(f Facts) []Finding {
 			processes += b.Processes
 		}
 		one := Finding{Code: "v1-flat", Severity: Hurts,
-			Evidence: []Evidence{{f.Group.Dir, fmt.Sprintf("%d processes in the groups below: %s", processes, f.group().Children())}},
+			Evidence: []Evidence{{f.Group.Dir, fmt.Sprintf("processes in the groups below: %d, in %s", processes, f.group().Children())}},
 			Text:     "On cgroup v1 a limit does not reach child groups, and child groups of this one have processes.",
 			Fixes:    []Fix{{Text: "limit each of those groups too: weir show lists those that are limited"}}}
 		if len(f.Group.Processes) == 0 {

@@ -141,7 +141,7 @@ func loopBeneath(one *Finding, p Place, top blkdev.Device, i int) {
 	one.Code, one.Severity, one.cells = "loop-buffered", Breaks, gone(i)
 	one.Evidence = append(one.Evidence, Evidence{dio, "0"})
 	one.Text = "The limit is on a device below a loop device that does buffered I/O, and the kernel charges that I/O to the root group."
-	one.Fixes = append(one.Fixes, Fix{Text: "or switch the loop device to direct I/O", Lines: []string{"losetup --direct-io=on " + top.Node}})
+	one.Fixes = append(one.Fixes, Fix{Text: "switch the loop device to direct I/O", Lines: []string{"losetup --direct-io=on " + top.Node}})
 }
 
 // mountWithoutRule: the target's group has limits, and none on this disk.
@@ -194,4 +194,17 @@ func partition(f Facts) []Finding {
 		}
 	}
 	return found
+}
+
+// stands reports whether a device, or one that it stands on, is among the given ones.
+func stands(d blkdev.Device, is func(blkdev.Device) bool) bool {
+	if is(d) {
+		return true
+	}
+	for _, below := range d.Beneath {
+		if stands(below, is) {
+			return true
+		}
+	}
+	return false
 }

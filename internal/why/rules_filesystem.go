@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/load"
 )
 
@@ -107,7 +106,7 @@ func journalWaits(f Facts) []Finding {
 			Text: "An fsync of another group on this file system can wait for data that this limit holds back. ext4 commits its journal only when the data of newly allocated blocks is on the disk.",
 			Fixes: []Fix{{Text: "mount it with delalloc and dioread_nolock, the defaults of Linux 5.6 and later", Lines: []string{"umount " + p.FS.Point,
 				"mount -o delalloc,dioread_nolock " + p.FS.Source + " " + p.FS.Point}},
-				{Text: "or give the group a file system of its own: weir volume create"}}})
+				{Text: "give the group a file system of its own: weir volume create"}}})
 	}
 	return found
 }
@@ -128,46 +127,6 @@ func noCgroupWriteback(f Facts) []Finding {
 			Fixes: []Fix{f.pace(), {Text: "keep the data on ext4, XFS, btrfs or f2fs"}, {Text: "write with O_DIRECT or O_DSYNC, which the limit holds"}}})
 	}
 	return found
-}
-
-// swapHere: pages of any group may be written out to the device.
-func swapHere(f Facts) []Finding {
-	var found []Finding
-	for _, s := range f.Swaps {
-		for i, p := range f.Places {
-			if !p.Named || !p.holdsSwap(s.File) {
-				continue
-			}
-			found = append(found, Finding{Code: "swap", Severity: Note, cells: everything.at(i), Evidence: []Evidence{{"/proc/swaps", s.File}},
-				Text: "There is swap on this device. The limit also slows swapping, and so every process that waits for memory."})
-		}
-	}
-	return found
-}
-
-func (p Place) holdsSwap(file string) bool {
-	if p.FS != nil && strings.HasPrefix(file, strings.TrimSuffix(p.FS.Point, "/")+"/") && !strings.HasPrefix(file, "/dev/") {
-		return true
-	}
-	for _, d := range p.Devices {
-		if d.Node == file || stands(d.Device, func(below blkdev.Device) bool { return below.Node == file }) {
-			return true
-		}
-	}
-	return false
-}
-
-// stands reports whether a device, or one that it stands on, is among the given ones.
-func stands(d blkdev.Device, is func(blkdev.Device) bool) bool {
-	if is(d) {
-		return true
-	}
-	for _, below := range d.Beneath {
-		if stands(below, is) {
-			return true
-		}
-	}
-	return false
 }
 
 // overlayAsync: between 16914e6fc7e1 (4.19) and 2406a307ac7d (5.6) overlayfs did

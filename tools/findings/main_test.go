@@ -29,6 +29,21 @@ func TestPageIsUpToDate(t *testing.T) {
 	}
 }
 
+// weir why puts "fix" or "or" before each way out.
+func TestFixesStandAlone(t *testing.T) {
+	findings, err := read(rulesDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range findings {
+		for _, one := range f.fixes {
+			if strings.HasPrefix(one.text, "or ") {
+				t.Errorf("%s: %q reads \"or or\"", f.code, one.text)
+			}
+		}
+	}
+}
+
 // Each code that a rule names is found, by another way of reading.
 func TestEveryCodeIsRead(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(rulesDir, "*.go"))

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/peek"
 )
 
 // firstChild is the first process that a process has started; in LXC that is the container's
@@ -88,7 +90,7 @@ func inMemory(file string) bool {
 
 // modeOf reads how a descriptor was opened: O_RDONLY, O_WRONLY or O_RDWR.
 func modeOf(fdinfo string) (mode int, known bool) {
-	text, err := os.ReadFile(fdinfo)
+	text, err := peek.File(fdinfo, peek.Short)
 	if err != nil {
 		return 0, false
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/fault"
+	"github.com/weir-io/weir/internal/peek"
 	"github.com/weir-io/weir/internal/plain"
 	"github.com/weir-io/weir/internal/target"
 )
@@ -153,7 +154,7 @@ func (k Kind) find(spec, name string) (domain, error) {
 // readPID reads what libvirt has stored about a running domain.
 func (k Kind) readPID(driver, name string) (domain, error) {
 	file := filepath.Join(k.folder(driver), name+".pid")
-	text, err := os.ReadFile(file)
+	text, err := peek.File(file, peek.Short)
 	if err != nil {
 		return domain{}, err
 	}
