@@ -6,7 +6,7 @@ import (
 	"github.com/weir-io/weir/internal/hold"
 )
 
-// A Step is one action of a dry run. Each has one of Mkdir, File, Unit, Pace and Command.
+// A Step is one action of a dry run. Each has one of Mkdir, File, Unit, Pace, Command and Call.
 type Step struct {
 	Mkdir    string // a cgroup to make: its directory
 	File     string // a file to write Line to, or without a Line to remove
@@ -16,6 +16,7 @@ type Step struct {
 	Persist  bool   // the property is for good, and not until the next boot
 	Pace     *Pace  // a request to the pacer
 	Command  string // a program to run, with its arguments, as a shell spells them
+	Call     string // what the kernel is asked by a system call, in words
 }
 
 // A Pace is a request to the pacer.
@@ -37,6 +38,8 @@ func (s Step) String() string {
 		return fmt.Sprintf("systemd: set %s of %s", s.Property, s.Unit)
 	case s.Command != "":
 		return "run " + s.Command
+	case s.Call != "":
+		return s.Call
 	case s.Pace != nil && s.Pace.WBPS == 0:
 		return "pacer: release cgroup " + s.Pace.Cgroup
 	case s.Pace != nil:
@@ -50,7 +53,7 @@ func (s Step) String() string {
 func stepsOf(steps []hold.Step) []Step {
 	var all []Step
 	for _, s := range steps {
-		one := Step{Mkdir: s.Mkdir, File: s.File, Line: s.Line, Unit: s.Unit, Property: s.Property, Persist: s.Persist, Command: s.Command}
+		one := Step{Mkdir: s.Mkdir, File: s.File, Line: s.Line, Unit: s.Unit, Property: s.Property, Persist: s.Persist, Command: s.Command, Call: s.Call}
 		if p := s.Pace; p != nil {
 			one.Pace = &Pace{Cgroup: p.Cgroup, WBPS: p.WBPS, Escapes: p.Escapes}
 			for _, d := range p.Devices {

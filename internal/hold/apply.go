@@ -35,7 +35,8 @@ type Plan struct {
 	Note func(text string) // is told what its maker should know, before it is done; nil: nobody is
 }
 
-// A Step is one action of a plan: a group to make, a line for a file, or a property of a unit.
+// A Step is one action of a plan: a group to make, a line for a file, a property of a unit, or one
+// of the rest.
 type Step struct {
 	Mkdir    string `json:"mkdir,omitempty"`
 	File     string `json:"file,omitempty"`
@@ -47,6 +48,8 @@ type Step struct {
 	Pace *Pace `json:"pace,omitempty"` // weir's pacer is asked
 
 	Command string `json:"command,omitempty"` // a program that is run, with its arguments, as a shell spells them
+
+	Call string `json:"call,omitempty"` // what weir has the kernel do by a system call, in words
 }
 
 // A Holder applies plans.

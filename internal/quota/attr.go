@@ -34,9 +34,9 @@ type attr struct {
 }
 
 // attrOf reads an open file's.
-func attrOf(f *os.File) (attr, error) {
-	var x fsxattr
-	if err := ioctl(int(f.Fd()), fsGetXattr, &x); err != nil {
+func attrOf(k kernel, f *os.File) (attr, error) {
+	x, err := k.xattr(int(f.Fd()))
+	if err != nil {
 		return attr{}, &os.PathError{Op: "read the project of", Path: f.Name(), Err: err}
 	}
 	return attr{x.project, x.xflags&projInherit != 0}, nil
@@ -44,16 +44,16 @@ func attrOf(f *os.File) (attr, error) {
 
 // A marker gives files a project, or takes it from them.
 type marker struct {
+	kernel  kernel
 	project uint32
 	off     bool
 	byName  bool // file_setattr is there, which takes files that cannot be opened too
 }
 
 // newMarker asks the kernel which calls it has.
-func newMarker(project uint32, off bool) marker {
-	var a fileAttr
-	err := attrCall(unix.SYS_FILE_GETATTR, unix.AT_FDCWD, "/", &a)
-	return marker{project, off, !errors.Is(err, unix.ENOSYS)}
+func newMarker(k kernel, project uint32, off bool) marker {
+	_, err := k.attr(unix.AT_FDCWD, "/")
+	return marker{k, project, off, !errors.Is(err, unix.ENOSYS)}
 }
 
 // change returns the new project and flags of a file; different is false if it has them
@@ -85,8 +85,8 @@ const (
 
 // mark marks an open file or directory.
 func (m marker) mark(fd int, dir bool) (outcome, error) {
-	var x fsxattr
-	if err := ioctl(fd, fsGetXattr, &x); err != nil {
+	x, err := m.kernel.xattr(fd)
+	if err != nil {
 		return unable, err
 	}
 	project, flags, different, isForeign := m.change(x.project, uint64(x.xflags), dir)
@@ -97,13 +97,12 @@ func (m marker) mark(fd int, dir bool) (outcome, error) {
 		return marked, nil
 	}
 	x.project, x.xflags = project, uint32(flags)
-	return marked, ioctl(fd, fsSetXattr, &x)
+	return marked, m.kernel.setXattr(fd, x)
 }
 
 // markName marks what a directory has by a name, without opening it.
 func (m marker) markName(dir *os.File, name string) (outcome, error) {
-	var a fileAttr
-	err := attrCall(unix.SYS_FILE_GETATTR, int(dir.Fd()), name, &a)
+	a, err := m.kernel.attr(int(dir.Fd()), name)
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOTTY) {
 		return unable, nil
 	}
@@ -118,7 +117,7 @@ func (m marker) markName(dir *os.File, name string) (outcome, error) {
 		return marked, nil
 	}
 	a.project, a.xflags = project, flags
-	err = attrCall(unix.SYS_FILE_SETATTR, int(dir.Fd()), name, &a)
+	err = m.kernel.setAttr(int(dir.Fd()), name, a)
 	if errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOTTY) {
 		return unable, nil
 	}

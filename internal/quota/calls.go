@@ -39,6 +39,44 @@ func closeFD(fd int) error {
 	return failed(errno)
 }
 
+// A kernel reads and changes projects: those of files by their attributes, and those of a file
+// system by its quotas. Tests have one that remembers.
+type kernel interface {
+	// xattr and setXattr are ioctls of an open file.
+	xattr(fd int) (fsxattr, error)
+	setXattr(fd int, x fsxattr) error
+	// attr and setAttr are file_getattr(2) and file_setattr(2), of what a directory has by a name.
+	attr(dir int, name string) (fileAttr, error)
+	setAttr(dir int, name string, a fileAttr) error
+	// quota is quotactl(2) for a project, and quotaState asks what is on.
+	quota(f *fileSystem, command int, id uint32, d *diskQuota) error
+	quotaState(f *fileSystem) (quotaState, error)
+	// sync brings to the disk what was changed, as syncfs(2) does.
+	sync(f *fileSystem) error
+}
+
+// running is the kernel that weir runs on. Values go by copy, so that a walk allocates nothing for
+// a file.
+type running struct{}
+
+func (running) xattr(fd int) (x fsxattr, err error) {
+	err = ioctl(fd, fsGetXattr, &x)
+	return x, err
+}
+
+func (running) setXattr(fd int, x fsxattr) error { return ioctl(fd, fsSetXattr, &x) }
+
+func (running) attr(dir int, name string) (a fileAttr, err error) {
+	err = attrCall(unix.SYS_FILE_GETATTR, dir, name, &a)
+	return a, err
+}
+
+func (running) setAttr(dir int, name string, a fileAttr) error {
+	return attrCall(unix.SYS_FILE_SETATTR, dir, name, &a)
+}
+
+func (running) sync(f *fileSystem) error { return unix.Syncfs(int(f.root.Fd())) }
+
 func ioctl(fd int, request uintptr, x *fsxattr) error {
 	_, _, errno := unix.RawSyscall(unix.SYS_IOCTL, uintptr(fd), request, uintptr(unsafe.Pointer(x)))
 	return failed(errno)

@@ -35,8 +35,9 @@ func (p Place) String() string {
 // A claimed quota is held by this weir until release is called.
 type claimed struct {
 	record
-	fs   *fileSystem
-	tops []*top
+	place Place
+	fs    *fileSystem
+	tops  []*top
 	// untouched is whether it is new, and neither marked nor bounded.
 	untouched bool
 	release   func()
@@ -56,7 +57,7 @@ func (c *claimed) close() {
 
 // openPlace opens what a place is, and refuses what can have no quota.
 func (s Store) openPlace(ctx context.Context, p Place) (c *claimed, err error) {
-	c = &claimed{}
+	c = &claimed{place: p}
 	defer func() {
 		if err != nil {
 			c.close()
@@ -98,10 +99,7 @@ func (s Store) claim(ctx context.Context, p Place) (*claimed, error) {
 }
 
 func (s Store) claimOpen(ctx context.Context, p Place, c *claimed) error {
-	if c.tops[0].isRoot(c.fs) {
-		return &SpecError{p.String() + " is a whole file system, which has a size of its own; name a directory in it"}
-	}
-	if err := c.fs.mustBound(); err != nil {
+	if err := c.mayHave(p); err != nil {
 		return err
 	}
 	unlock, err := s.lock(ctx)
@@ -109,24 +107,7 @@ func (s Store) claimOpen(ctx context.Context, p Place, c *claimed) error {
 		return err
 	}
 	defer unlock()
-	all, _ := s.records()      // of one that cannot be read the directories are in a project, and refused for that
-	for _, t := range c.tops { // now that nobody else chooses projects
-		if t.attr, err = attrOf(t.File); err != nil {
-			return err
-		}
-	}
-	own, err := s.find(p, c, all)
-	if err != nil {
-		return err
-	}
-	if own == nil {
-		own = &record{State: setting, New: true, Name: p.Name, Lasting: p.Lasting, Mount: c.fs.mount.Point, FS: c.fs.id}
-		if own.Project, err = s.freeProject(c.fs, all); err != nil {
-			return err
-		}
-	}
-	c.record, c.untouched = *own, len(own.Trees) == 0
-	if err := c.openRest(); err != nil {
+	if err := s.choose(p, c); err != nil { // now that nobody else chooses projects
 		return err
 	}
 	release, free, err := s.hold(c.Project)
@@ -137,6 +118,43 @@ func (s Store) claimOpen(ctx context.Context, p Place, c *claimed) error {
 		return atIt(p)
 	}
 	c.release = release
+	if c.State == isSet {
+		return nil
+	}
+	return s.save(c.record)
+}
+
+// mayHave refuses a place that can have no quota.
+func (c *claimed) mayHave(p Place) error {
+	if c.tops[0].isRoot(c.fs) {
+		return &SpecError{p.String() + " is a whole file system, which has a size of its own; name a directory in it"}
+	}
+	return c.fs.mustBound()
+}
+
+// choose finds the record of an open place, or makes one of a free project. Its state is isSet
+// if all its directories are in the project, and nothing has to be marked.
+func (s Store) choose(p Place, c *claimed) (err error) {
+	all, _ := s.records() // of one that cannot be read the directories are in a project, and refused for that
+	for _, t := range c.tops {
+		if t.attr, err = attrOf(s.kernel(), t.File); err != nil {
+			return err
+		}
+	}
+	own, err := s.find(p, c, all)
+	if err != nil {
+		return err
+	}
+	if own == nil {
+		own = &record{State: setting, New: true, Name: p.Name, Lasting: p.Lasting, Mount: c.fs.mount.Point, FS: c.fs.id}
+		if own.Project, err = s.freeProject(c.fs, c.tops[0].Inode, all); err != nil {
+			return err
+		}
+	}
+	c.record, c.untouched = *own, len(own.Trees) == 0
+	if err := c.openRest(); err != nil {
+		return err
+	}
 	var trees []Tree
 	for _, t := range c.tops {
 		trees = append(trees, t.Tree)
@@ -145,11 +163,10 @@ func (s Store) claimOpen(ctx context.Context, p Place, c *claimed) error {
 	for _, t := range c.tops {
 		whole = whole && t.attr.project == c.Project && t.attr.inherit
 	}
-	if whole {
-		return nil
+	if !whole {
+		c.Trees, c.State = trees, setting
 	}
-	c.Trees, c.State = trees, setting
-	return s.save(c.record)
+	return nil
 }
 
 // openRest opens the other trees of a quota, such as a container's second one, if they exist.
@@ -165,7 +182,7 @@ func (c *claimed) openRest() error {
 		if err != nil {
 			return err
 		}
-		if t.attr, err = attrOf(t.File); err != nil || t.Tree != tree || t.attr.project != c.Project {
+		if t.attr, err = attrOf(c.fs.kernel, t.File); err != nil || t.Tree != tree || t.attr.project != c.Project {
 			_ = t.Close() // another has its name now
 			continue
 		}
@@ -218,11 +235,11 @@ func (s Store) lent(p Place, c *claimed, all []record) (*record, error) {
 			return nil, nil
 		}
 	}
-	ofLayer, err := projectOf(layer)
+	ofLayer, err := projectOf(c.fs.kernel, layer)
 	if err != nil {
 		return nil, err
 	}
-	ofOthers, err := projectOf(filepath.Dir(layer))
+	ofOthers, err := projectOf(c.fs.kernel, filepath.Dir(layer))
 	if err != nil || ofLayer != id || ofOthers == id {
 		return nil, err
 	}
@@ -233,12 +250,12 @@ func (s Store) lent(p Place, c *claimed, all []record) (*record, error) {
 	return &record{Project: id, State: setting, New: true, Name: p.Name, Lasting: p.Lasting, Mount: c.fs.mount.Point, FS: c.fs.id, Lent: true}, nil
 }
 
-func projectOf(dir string) (uint32, error) {
+func projectOf(k kernel, dir string) (uint32, error) {
 	f, err := os.Open(dir)
 	if err != nil {
 		return 0, fmt.Errorf("quota on %s: %w", dir, err)
 	}
-	a, err := attrOf(f)
+	a, err := attrOf(k, f)
 	return a.project, errors.Join(err, f.Close())
 }
 

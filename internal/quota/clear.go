@@ -31,16 +31,12 @@ func (s Store) Clear(ctx context.Context, p Place, tell Progress) (was Status, l
 		return Status{}, 0, err
 	}
 	defer c.close()
-	had, usage, err := c.fs.get(c.Project)
+	had, usage, err := c.lifted()
 	if err != nil {
 		return Status{}, 0, err
 	}
-	switch {
-	case len(c.tops) > 0:
-	case c.Lent: // its engine may have given the project to another container since
+	if c.isAnothers() {
 		return c.status(had, usage), 0, s.forget(c.Project)
-	case usage.Files > 0:
-		return Status{}, 0, fault.With(fmt.Errorf("quota on %s: the directory was moved, and %d files are in its project", c.record, usage.Files), fault.Remedy{Do: fault.QuotaMoved, Target: fmt.Sprint(c.Project)})
 	}
 	if err := s.takeBack(ctx, c, tell); err != nil {
 		return Status{}, 0, err
@@ -50,6 +46,19 @@ func (s Store) Clear(ctx context.Context, p Place, tell Progress) (was Status, l
 	}
 	_, remaining, err := c.fs.get(c.Project)
 	return c.status(had, usage), remaining.Files, err
+}
+
+// isAnothers reports whether the project may be another container's by now: its engine has lent
+// it, and the directories are gone.
+func (c *claimed) isAnothers() bool { return len(c.tops) == 0 && c.Lent }
+
+// lifted is what a claimed quota bounds. One whose files weir does not find is refused.
+func (c *claimed) lifted() (Bounds, Usage, error) {
+	had, usage, err := c.fs.get(c.Project)
+	if err == nil && len(c.tops) == 0 && !c.Lent && usage.Files > 0 {
+		err = fault.With(fmt.Errorf("quota on %s: the directory was moved, and %d files are in its project", c.record, usage.Files), fault.Remedy{Do: fault.QuotaMoved, Target: fmt.Sprint(c.Project)})
+	}
+	return had, usage, err
 }
 
 // Forget removes the record of a quota, and touches no file.
@@ -69,15 +78,24 @@ func (s Store) holdRecord(ctx context.Context, p Place) (r record, release func(
 		return r, nil, err
 	}
 	defer unlock()
-	all, unread := s.records()
-	if r, err = s.recorded(p, all); err != nil {
-		return r, nil, errors.Join(err, unread)
+	if r, err = s.recordOf(p); err != nil {
+		return r, nil, err
 	}
 	release, free, err := s.hold(r.Project)
 	if err == nil && !free {
 		err = atIt(p)
 	}
 	return r, release, err
+}
+
+// recordOf is the record of a place.
+func (s Store) recordOf(p Place) (record, error) {
+	all, unread := s.records()
+	r, err := s.recorded(p, all)
+	if err != nil {
+		return r, errors.Join(err, unread)
+	}
+	return r, nil
 }
 
 // atIt is the error for a quota that another weir holds.
@@ -104,7 +122,7 @@ func (s Store) takeBack(ctx context.Context, c *claimed, tell Progress) error {
 		if err != nil {
 			return err
 		}
-		marked, err := c.mark(ctx, newMarker(c.Project, true), int(usage.Files), tell)
+		marked, err := c.mark(ctx, newMarker(c.fs.kernel, c.Project, true), int(usage.Files), tell)
 		if err != nil {
 			return err
 		}
@@ -125,13 +143,18 @@ func (s Store) takeBack(ctx context.Context, c *claimed, tell Progress) error {
 // deleted are open, and some were moved away.
 const passes = 2
 
-// claimRecord locks a recorded quota, and opens those of its directories that exist.
+// claimRecord locks a recorded quota, and opens it.
 func (s Store) claimRecord(ctx context.Context, p Place) (c *claimed, err error) {
 	r, release, err := s.holdRecord(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	c = &claimed{record: r, release: release}
+	return s.openRecord(ctx, p, r, release)
+}
+
+// openRecord opens those directories of a recorded quota that exist.
+func (s Store) openRecord(ctx context.Context, p Place, r record, release func()) (c *claimed, err error) {
+	c = &claimed{record: r, place: p, release: release}
 	defer func() {
 		if err != nil {
 			c.close()
@@ -167,7 +190,7 @@ func (s Store) isStill(ctx context.Context, t *top, was Tree, r record) bool {
 		return false
 	}
 	defer f.close()
-	if t.attr, err = attrOf(t.File); err != nil || f.id != r.FS {
+	if t.attr, err = attrOf(s.kernel(), t.File); err != nil || f.id != r.FS {
 		return false
 	}
 	return t.attr.project == r.Project || t.attr.project == 0 && t.Inode == was.Inode
@@ -215,7 +238,7 @@ func (s Store) recorded(p Place, all []record) (record, error) {
 		}
 		if t, err := openTop(dir); err == nil {
 			path, there = t.Path, append(there, t)
-			if t.attr, err = attrOf(t.File); err != nil {
+			if t.attr, err = attrOf(s.kernel(), t.File); err != nil {
 				t.attr.project = 0 // a file system without projects
 			}
 		}

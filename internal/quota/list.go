@@ -170,7 +170,7 @@ func (s Store) Of(ctx context.Context, dir string) (Status, error) {
 	if errors.Is(unread, os.ErrPermission) {
 		unread = nil
 	}
-	a, err := attrOf(t.File)
+	a, err := attrOf(f.kernel, t.File)
 	if err != nil {
 		return Status{}, err
 	}

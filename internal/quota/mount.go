@@ -21,15 +21,17 @@ type fileSystem struct {
 	mount blkdev.Mount
 	node  string   // its device; empty: not known
 	root  *os.File // the mount's
-	block uint64   // bytes
-	id    string   // which it is, wherever it is mounted
+	// kernel answers for its quotas.
+	kernel kernel
+	block  uint64 // bytes
+	id     string // which it is, wherever it is mounted
 	// all are its mounts here; it is mounted anew, with another option, after the last is gone.
 	all []blkdev.Mount
 }
 
 // sync brings to the disk what was changed.
 func (f *fileSystem) sync() error {
-	if err := unix.Syncfs(int(f.root.Fd())); err != nil {
+	if err := f.kernel.sync(f); err != nil {
 		return fmt.Errorf("sync %s: %w", f.mount.Point, err)
 	}
 	return nil
@@ -115,7 +117,7 @@ func (s Store) openMount(ctx context.Context, m blkdev.Mount) (*fileSystem, erro
 	if (blkdev.Number{Major: unix.Major(st.Dev), Minor: unix.Minor(st.Dev)}) != m.Number {
 		return nil, errors.Join(os.ErrNotExist, root.Close())
 	}
-	f := &fileSystem{mount: m, root: root, block: uint64(room.Bsize), id: identity(root, room)}
+	f := &fileSystem{mount: m, root: root, kernel: s.kernel(), block: uint64(room.Bsize), id: identity(root, room)}
 	if d, err := s.Devices.Device(ctx, m.Number); err == nil {
 		f.node = d.Node
 	}

@@ -56,6 +56,16 @@ type quotaState struct {
 	_       [stateBytes - 4]byte
 }
 
+func (running) quota(f *fileSystem, command int, id uint32, d *diskQuota) error {
+	return f.call(command, id, unsafe.Pointer(d))
+}
+
+func (running) quotaState(f *fileSystem) (s quotaState, err error) {
+	s.version = 1
+	err = f.call(getState, 0, unsafe.Pointer(&s))
+	return s, err
+}
+
 // call is quotactl_fd(2), or before Linux 5.14 quotactl(2) on the file system's device.
 func (f *fileSystem) call(command int, id uint32, arg unsafe.Pointer) error {
 	op := uintptr(command<<8 | ofProjects)
@@ -77,7 +87,7 @@ func (f *fileSystem) call(command int, id uint32, arg unsafe.Pointer) error {
 // none.
 func (f *fileSystem) get(id uint32) (Bounds, Usage, error) {
 	var d diskQuota
-	err := f.call(getQuota, id, unsafe.Pointer(&d))
+	err := f.kernel.quota(f, getQuota, id, &d)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
 		return Bounds{}, Usage{}, nil
 	}
@@ -95,7 +105,7 @@ func (d *diskQuota) read() (Bounds, Usage) {
 // next finds the first project from id on that has bounds or files; found is false if there
 // is none.
 func (f *fileSystem) next(id uint32) (d diskQuota, found bool, err error) {
-	err = f.call(getNext, id, unsafe.Pointer(&d))
+	err = f.kernel.quota(f, getNext, id, &d)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
 		return d, false, nil
 	}
@@ -109,7 +119,7 @@ func (f *fileSystem) next(id uint32) (d diskQuota, found bool, err error) {
 func (f *fileSystem) bound(id uint32, b Bounds) error {
 	d := diskQuota{version: 1, flags: isProject, mask: allBounds, id: id,
 		spaceHard: b.Bytes / sector, spaceSoft: b.SoftBytes / sector, inodesHard: b.Files, inodesSoft: b.SoftFiles}
-	if err := f.call(setLimits, id, unsafe.Pointer(&d)); err != nil {
+	if err := f.kernel.quota(f, setLimits, id, &d); err != nil {
 		if errors.Is(err, fs.ErrPermission) {
 			return os.ErrPermission
 		}
@@ -127,8 +137,7 @@ func (f *fileSystem) bound(id uint32, b Bounds) error {
 
 // state reports whether the file system counts what projects store, and whether it bounds it.
 func (f *fileSystem) state() (counts, bounds bool, err error) {
-	s := quotaState{version: 1}
-	err = f.call(getState, 0, unsafe.Pointer(&s))
+	s, err := f.kernel.quotaState(f)
 	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ESRCH) {
 		return false, false, nil // built without quotas, or mounted so
 	}

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,6 +28,15 @@ type Store struct {
 	Dir     string // of the records
 	Devices blkdev.FS
 	Names   string // /etc/projid, where people name projects
+
+	standIn kernel // stands in for the kernel in tests; nil: that which weir runs on
+}
+
+func (s Store) kernel() kernel {
+	if s.standIn != nil {
+		return s.standIn
+	}
+	return running{}
 }
 
 // A Tree is a directory and all that is below it.
@@ -175,7 +184,9 @@ const (
 
 // freeProject finds an unused project: it is not on record, has no name, and has neither files
 // nor limits on the file system. It is called with the store locked.
-func (s Store) freeProject(f *fileSystem, taken []record) (uint32, error) {
+// The search begins at a number that the directory and its disk make, so that disks of several
+// hosts get different projects, and a dry run names the one that is used then.
+func (s Store) freeProject(f *fileSystem, inode uint64, taken []record) (uint32, error) {
 	used := map[uint32]bool{}
 	for _, r := range taken {
 		used[r.Project] = true
@@ -184,7 +195,9 @@ func (s Store) freeProject(f *fileSystem, taken []record) (uint32, error) {
 	if err != nil {
 		return 0, err
 	}
-	begin := rand.Uint32N(projects) // disks of other hosts have theirs
+	sum := fnv.New32a()
+	fmt.Fprint(sum, f.id, inode)
+	begin := sum.Sum32() % projects
 	for i := range uint32(projects) {
 		id := firstProject + (begin+i)%projects*apart
 		if _, err := os.Lstat(s.path(id, ofRecord)); used[id] || names[id] != "" || err == nil { // also of a record that cannot be read

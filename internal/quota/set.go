@@ -21,7 +21,7 @@ func (s Store) Set(ctx context.Context, p Place, change Change, force bool, tell
 		return Status{}, Marked{}, err
 	}
 	defer c.close()
-	marked, bounds, err := s.set(ctx, p, c, change, force, tell)
+	marked, bounds, err := s.set(ctx, c, change, force, tell)
 	if err != nil {
 		switch {
 		case c.untouched:
@@ -35,40 +35,51 @@ func (s Store) Set(ctx context.Context, p Place, change Change, force bool, tell
 	return c.status(bounds, usage), marked, err
 }
 
-func (s Store) set(ctx context.Context, p Place, c *claimed, change Change, force bool, tell Progress) (Marked, Bounds, error) {
+// isWhole reports whether all files of a claimed quota are in its project already.
+func (c *claimed) isWhole() bool { return c.State == isSet || c.Lent }
+
+// bounds are what a change makes of the bounds of a claimed quota, and usage is what is stored
+// there. What cannot be, and more than is to be stored, is refused.
+func (c *claimed) bounds(ctx context.Context, change Change, force bool, tell Progress) (bounds Bounds, usage Usage, err error) {
 	had, usage, err := c.fs.get(c.Project)
 	if err != nil {
-		return Marked{}, had, err
+		return had, usage, err
 	}
-	bounds := change.on(had, c.fs.block)
+	bounds = change.on(had, c.fs.block)
 	if err := change.check(bounds, c.fs.block); err != nil {
-		return Marked{}, bounds, err
+		return bounds, usage, err
 	}
-	whole := c.State == isSet || c.Lent
-	if !whole {
+	if !c.isWhole() {
 		if usage, err = c.measure(ctx, tell); err != nil {
-			return Marked{}, bounds, err
+			return bounds, usage, err
 		}
 	}
-	refused := func(u Usage) error {
-		if over := bounds.over(u); over != "" && !force {
-			return fault.With(fmt.Errorf("quota on %s: it %s", p, over), fault.Remedy{Do: fault.QuotaForce})
-		}
-		return nil
+	return bounds, usage, c.refuse(bounds, usage, force)
+}
+
+// refuse refuses bounds that are exceeded already.
+func (c *claimed) refuse(b Bounds, u Usage, force bool) error {
+	if over := b.over(u); over != "" && !force {
+		return fault.With(fmt.Errorf("quota on %s: it %s", c.place, over), fault.Remedy{Do: fault.QuotaForce})
 	}
-	if err := refused(usage); err != nil {
+	return nil
+}
+
+func (s Store) set(ctx context.Context, c *claimed, change Change, force bool, tell Progress) (Marked, Bounds, error) {
+	bounds, usage, err := c.bounds(ctx, change, force, tell)
+	if err != nil {
 		return Marked{}, bounds, err
 	}
 	var marked Marked
-	if !whole {
+	if !c.isWhole() {
 		c.untouched = false
-		if marked, err = c.mark(ctx, newMarker(c.Project, false), int(usage.Files), tell); err != nil {
+		if marked, err = c.mark(ctx, newMarker(c.fs.kernel, c.Project, false), int(usage.Files), tell); err != nil {
 			return marked, bounds, err
 		}
 		if _, usage, err = c.fs.get(c.Project); err != nil { // more may have come meanwhile
 			return marked, bounds, err
 		}
-		if err := refused(usage); err != nil {
+		if err := c.refuse(bounds, usage, force); err != nil {
 			return marked, bounds, err
 		}
 	}
@@ -100,7 +111,7 @@ func (c *claimed) order(into bool) []*top {
 // walk calls visit for each of the trees, with its top directory to read from; into says
 // whether they will be in the project afterwards.
 func (c *claimed) walk(ctx context.Context, into bool, progress func(files int), visit func(w *walk, top *folder) error) error {
-	w := &walk{ctx: ctx, progress: progress}
+	w := &walk{ctx: ctx, kernel: c.fs.kernel, progress: progress}
 	for _, t := range c.order(into) {
 		dir, bare, err := alone(t.File)
 		if err == nil {

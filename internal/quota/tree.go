@@ -28,6 +28,7 @@ func (m *Marked) add(n Marked) {
 // A walk goes through a tree without leaving its file system or following a link.
 type walk struct {
 	ctx      context.Context
+	kernel   kernel
 	bare     bool // its directories are alone
 	progress func(files int)
 	seen     int
@@ -235,7 +236,7 @@ func (w *walk) markOpened(dir *os.File, name string, m marker) (outcome, error) 
 // measure adds up what a tree takes, as du(1) does, each file once. Directories of another
 // project are left out.
 func (w *walk) measure(dir *folder, project uint32, links map[uint64]bool) (Usage, error) {
-	a, err := attrOf(dir.File)
+	a, err := attrOf(w.kernel, dir.File)
 	if err != nil || a.project != 0 && a.project != project {
 		return Usage{}, err
 	}

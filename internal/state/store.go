@@ -146,11 +146,17 @@ func (s Store) List(suffix string, read func(name string, data []byte) error) er
 // Save writes a record: all of it or nothing, also if the machine stops half way. draft is
 // the name that it has meanwhile, and keeps if that fails.
 func (s Store) Save(name, draft string, v any) error {
-	text, err := json.Marshal(v)
+	text, err := Text(v)
 	if err != nil {
 		return err
 	}
-	return durable.Replace(filepath.Join(s.Dir, name), filepath.Join(s.Dir, draft), string(text)+"\n", 0o600)
+	return durable.Replace(filepath.Join(s.Dir, name), filepath.Join(s.Dir, draft), text, 0o600)
+}
+
+// Text is what Save writes of a value.
+func Text(v any) (string, error) {
+	text, err := json.Marshal(v)
+	return string(text) + "\n", err
 }
 
 // Rename gives a record another name.

@@ -36,6 +36,8 @@ func Steps(out *cli.Out, steps []hold.Step) {
 			out.Print("systemd: set %s of %s", s.Property, s.Unit)
 		case s.Command != "":
 			out.Print("run %s", s.Command)
+		case s.Call != "":
+			out.Print("%s", s.Call)
 		case s.File != "" && s.Line == "":
 			out.Print("remove %s", s.File)
 		case s.Pace != nil && s.Pace.WBPS == 0:
