@@ -88,6 +88,12 @@ func (fs FS) Device(ctx context.Context, n Number) (Device, error) {
 	return fs.linked(ctx, link, dir, maxDepth)
 }
 
+// Exists reports whether there is a device of a number.
+func (fs FS) Exists(n Number) bool {
+	_, err := os.Stat(fs.at("/sys/dev/block/" + n.String()))
+	return err == nil
+}
+
 // deviceNamed reads the device that sysfs calls name.
 func (fs FS) deviceNamed(ctx context.Context, name string, depth int) (Device, error) {
 	link := "/sys/class/block/" + name

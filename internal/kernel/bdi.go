@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -23,7 +24,7 @@ type BDI struct {
 // BDI reads the bounds of a device. there is false if the device has none: a partition, or a
 // device that does not exist.
 func (f FS) BDI(dev blkdev.Number) (b BDI, there bool, err error) {
-	b.Dir = "/sys/class/bdi/" + dev.String()
+	b.Dir = bdiDir(dev)
 	if _, there, err = f.number(b.Dir + "/max_ratio"); err != nil || !there {
 		return b, false, err
 	}
@@ -64,6 +65,9 @@ func (f FS) Queue(dev blkdev.Number) (Queue, error) {
 	return q, nil
 }
 
+// A Line is what is written to a file of sysfs.
+type Line struct{ File, Text string }
+
 // Bound has the kernel hold back writers to a device once max bytes wait to be written to it,
 // whatever waits elsewhere. The kernel keeps max as a share of what may be dirty on the host
 // at the moment, and the bound follows that. A kernel that cannot (before 6.2) is asked for the nearest it has:
@@ -73,17 +77,23 @@ func (f FS) Bound(dev blkdev.Number, max uint64) (strict bool, err error) {
 	if err != nil || !there {
 		return false, errors.Join(err, errNoBDI(dev, there))
 	}
-	if !b.CanBeStrict {
-		return false, f.write(b.Dir+"/max_ratio", "1")
-	}
-	err = f.write(b.Dir+"/max_bytes", strconv.FormatUint(max, 10))
-	if errors.Is(err, unix.EINVAL) { // more than may be dirty on this host altogether
-		err = f.write(b.Dir+"/max_ratio_fine", strconv.FormatUint(Unbounded.Fine, 10))
+	lines := b.ToBound(max)
+	err = f.write(lines[0])
+	if b.CanBeStrict && errors.Is(err, unix.EINVAL) { // more than may be dirty on this host altogether
+		err = f.write(Line{b.Dir + "/max_ratio_fine", strconv.FormatUint(Unbounded.Fine, 10)})
 	}
 	if err != nil {
 		return false, err
 	}
-	return true, f.write(b.Dir+"/strict_limit", "1")
+	return b.CanBeStrict, f.write(lines[1:]...)
+}
+
+// ToBound is what Bound writes.
+func (b BDI) ToBound(max uint64) []Line {
+	if !b.CanBeStrict {
+		return []Line{{b.Dir + "/max_ratio", "1"}}
+	}
+	return []Line{{b.Dir + "/max_bytes", strconv.FormatUint(max, 10)}, {b.Dir + "/strict_limit", "1"}}
 }
 
 // Unbound gives a device's dirty pages the bounds that Bounds has read.
@@ -92,22 +102,34 @@ func (f FS) Unbound(dev blkdev.Number, was Bounds) error {
 	if err != nil || !there {
 		return errors.Join(err, errNoBDI(dev, there))
 	}
+	return f.write(b.ToUnbound(was)...)
+}
+
+// ToUnbound is what Unbound writes.
+func (b BDI) ToUnbound(was Bounds) []Line {
 	if !b.CanBeStrict {
-		return f.write(b.Dir+"/max_ratio", strconv.FormatUint(was.Percent, 10))
+		return []Line{{b.Dir + "/max_ratio", strconv.FormatUint(was.Percent, 10)}}
 	}
 	strict := "0"
 	if was.Strict {
 		strict = "1"
 	}
-	if err := f.write(b.Dir+"/strict_limit", strict); err != nil {
-		return err
-	}
 	fine := was.Fine
 	if fine == 0 { // as it was read by a kernel that has no such file
 		fine = was.Percent * (Unbounded.Fine / 100)
 	}
-	return f.write(b.Dir+"/max_ratio_fine", strconv.FormatUint(fine, 10))
+	return []Line{{b.Dir + "/strict_limit", strict}, {b.Dir + "/max_ratio_fine", strconv.FormatUint(fine, 10)}}
 }
+
+// NewBDI is what a device that is still to be made will have, as other devices of this kernel.
+func (f FS) NewBDI(dev blkdev.Number) (BDI, error) {
+	b := BDI{Dir: bdiDir(dev)}
+	others, err := filepath.Glob(f.at("/sys/class/bdi/*/strict_limit"))
+	b.CanBeStrict = len(others) > 0
+	return b, err
+}
+
+func bdiDir(dev blkdev.Number) string { return "/sys/class/bdi/" + dev.String() }
 
 // Bounds are a device's bounds as the kernel keeps them: shares of the host's threshold.
 type Bounds struct {
@@ -140,9 +162,11 @@ func errNoBDI(dev blkdev.Number, there bool) error {
 	return fmt.Errorf("bound the dirty data of device %s: it has no /sys/class/bdi/%s", dev, dev)
 }
 
-func (f FS) write(path, text string) error {
-	if err := os.WriteFile(f.at(path), []byte(text), 0); err != nil {
-		return fmt.Errorf("write %s to %s: %w", text, path, err)
+func (f FS) write(lines ...Line) error {
+	for _, l := range lines {
+		if err := os.WriteFile(f.at(l.File), []byte(l.Text), 0); err != nil {
+			return fmt.Errorf("write %s to %s: %w", l.Text, l.File, err)
+		}
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package loopdev
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -31,6 +32,20 @@ func Number(n int) (blkdev.Number, error) {
 		return blkdev.Number{}, fmt.Errorf("find %s: %w", Node(n), err)
 	}
 	return blkdev.ParseNumber(strings.TrimSpace(string(text)))
+}
+
+// NumberOfNew is the device number that the driver gives to a device n that it makes. With
+// loop.max_part it leaves room for as many partitions, and one, up to a power of two
+// (drivers/block/loop.c, part_shift).
+func NumberOfNew(n int) blkdev.Number {
+	const major = 7 // LOOP_MAJOR
+	shift := 0
+	if text, err := os.ReadFile("/sys/module/loop/parameters/max_part"); err == nil {
+		if partitions, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 31); err == nil {
+			shift = bits.Len64(partitions)
+		}
+	}
+	return blkdev.Number{Major: major, Minor: uint32(n) << shift}
 }
 
 // Of returns which loop device has a number; there is false if none has.

@@ -102,7 +102,9 @@ func doSet(t *testing.T, d *disk, p Place) error {
 	return err
 }
 
-func clearSteps(t *testing.T, d *disk, p Place) ([]hold.Step, error) { return d.ClearSteps(t.Context(), p) }
+func clearSteps(t *testing.T, d *disk, p Place) ([]hold.Step, error) {
+	return d.ClearSteps(t.Context(), p)
+}
 
 func doClear(t *testing.T, d *disk, p Place) error {
 	_, _, err := d.Clear(t.Context(), p, quiet)

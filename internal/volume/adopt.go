@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
@@ -24,28 +23,34 @@ func (s Store) Adopt(ctx context.Context, dir string, l limit.Limit, targets []s
 		return v, false, err
 	}
 	defer unlock()
-	if err := s.unused(v); err != nil {
+	v.Limit, v.For = l.Bound(), targets
+	if err := s.found(ctx, &v); err != nil {
 		return v, false, err
 	}
-	if err := s.checkOwn(ctx, v.Name, v.Mount); err != nil {
-		return v, false, err
-	}
-	at, err := s.Where(v)
-	if err != nil {
-		return v, false, err
-	}
-	before, err := s.boundsOf(at.Device)
-	if err != nil {
-		return v, false, err
-	}
-	v.FS, v.Limit, v.For, v.Device, v.Before = at.Mount.FSType, l.Bound(), targets, at.Device, &before
 	if err := s.save(v, making); err != nil {
 		return v, false, err
 	}
-	if strict, err = s.bind(ctx, at.Device, v.Limit); err != nil {
+	if strict, err = s.bind(ctx, v.Device, v.Limit); err != nil {
 		return v, false, errors.Join(err, s.unmake(v))
 	}
 	return v, strict, s.turn(v, making, ready)
+}
+
+// found fills in what a mount that is to be adopted is on, and what its device has now.
+func (s Store) found(ctx context.Context, v *Volume) error {
+	if err := s.unused(*v); err != nil {
+		return err
+	}
+	if err := s.checkOwn(ctx, v.Name, v.Mount); err != nil {
+		return err
+	}
+	at, err := s.Where(*v)
+	if err != nil {
+		return err
+	}
+	before, err := s.boundsOf(at.Device)
+	v.FS, v.Device, v.Before = at.Mount.FSType, at.Device, &before
+	return err
 }
 
 // checkOwn refuses a mount whose device others have files on.
@@ -111,15 +116,20 @@ func (s Store) checkOwn(ctx context.Context, name, dir string) error {
 // release gives an adopted volume's device back what it had before. A device that has another
 // limit by now, or is gone, is left alone.
 func (s Store) release(ctx context.Context, v Volume) error {
-	if _, err := os.Stat("/sys/dev/block/" + v.Device.String()); err != nil {
-		return nil
+	if its, err := s.isStill(v); err != nil || !its {
+		return err
+	}
+	return s.restore(ctx, v.Device, *v.Before)
+}
+
+// isStill reports whether an adopted volume's device is there, with the limit that weir set.
+func (s Store) isStill(v Volume) (bool, error) {
+	if !s.Devices.Exists(v.Device) {
+		return false, nil
 	}
 	now, err := s.boundsOf(v.Device)
 	if err != nil {
-		return err
+		return false, err
 	}
-	if s.hasRootRules() && now.Root.Bound() != v.Limit && now.Root.Bound() != v.Before.Root.Bound() {
-		return nil
-	}
-	return s.restore(ctx, v.Device, *v.Before)
+	return !s.hasRootRules() || now.Root.Bound() == v.Limit || now.Root.Bound() == v.Before.Root.Bound(), nil
 }

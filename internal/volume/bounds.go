@@ -74,10 +74,19 @@ func (s Store) setRoot(ctx context.Context, dev blkdev.Number, l limit.Limit) er
 	if !s.hasRootRules() {
 		return nil
 	}
-	root := s.IO.Root()
-	now, err := root.Rule(dev)
-	if err != nil {
+	plan, err := s.rootPlan(dev, l)
+	if err != nil || len(plan.Changes) == 0 {
 		return err
+	}
+	return s.Holder.Apply(ctx, plan)
+}
+
+// rootPlan is what makes a limit the rule of v1's root group for a device.
+func (s Store) rootPlan(dev blkdev.Number, l limit.Limit) (hold.Plan, error) {
+	plan := hold.Plan{Group: s.IO.Root()}
+	now, err := plan.Group.Rule(dev)
+	if err != nil {
+		return plan, err
 	}
 	var change limit.Limit
 	for _, k := range limit.Keys {
@@ -90,8 +99,8 @@ func (s Store) setRoot(ctx context.Context, dev blkdev.Number, l limit.Limit) er
 			change = change.With(k, limit.Unlimited)
 		}
 	}
-	if change.IsZero() {
-		return nil
+	if !change.IsZero() {
+		plan.Changes = []hold.Change{{Device: dev, Limit: change}}
 	}
-	return s.Holder.Apply(ctx, hold.Plan{Group: root, Changes: []hold.Change{{Device: dev, Limit: change}}})
+	return plan, nil
 }

@@ -88,40 +88,19 @@ func real(dir string) (string, error) {
 // Create creates a volume and mounts it. If it fails, or is interrupted, it leaves nothing
 // behind. strict is false if the kernel cannot hold back the writers to it.
 func (s Store) Create(ctx context.Context, spec Spec) (v Volume, strict bool, err error) {
-	f, known := formatOf(spec.FS)
-	if !known {
-		return v, false, &SpecError{spec.What, fmt.Sprintf("weir cannot make %s; write %s", spec.FS, strings.Join(Formats(), " or "))}
-	}
-	if spec.Size < f.least {
-		return v, false, &SpecError{spec.What, fmt.Sprintf("%s is too little: %s needs at least %d MiB", sizeText(spec.Size), f.name, f.least>>20)}
-	}
-	if v, err = s.named(spec.What); err != nil {
+	v, f, err := s.asked(spec)
+	if err != nil {
 		return v, false, err
-	}
-	if err := s.mayLimit(spec.Limit); err != nil {
-		return v, false, fmt.Errorf("volume %s: %w", v.Name, err)
 	}
 	unlock, err := s.lock(ctx)
 	if err != nil {
 		return v, false, err
 	}
 	defer unlock()
-	if err := s.fresh(v); err != nil {
+	if err := s.free(v); err != nil {
 		return v, false, err
 	}
-	v.FS, v.Limit, v.For = f.name, spec.Limit.Bound(), spec.For
-	on, err := real(cmp.Or(spec.On, s.Dir))
-	if err != nil {
-		return v, false, fmt.Errorf("volume %s: %w", v.Name, err)
-	}
-	if err := rootsAlone(on); err != nil {
-		return v, false, fmt.Errorf("volume %s: %w", v.Name, err)
-	}
-	v.Image = filepath.Join(on, v.Name+".img")
-	if _, err := os.Lstat(v.Image); err == nil {
-		return v, false, fmt.Errorf("volume %s: the file %s exists already", v.Name, v.Image)
-	}
-	image, err := newImage(ctx, on, spec.Size, f)
+	image, err := newImage(ctx, filepath.Dir(v.Image), spec.Size, f)
 	if err != nil {
 		return v, false, fmt.Errorf("volume %s: %w", v.Name, err)
 	}
@@ -133,7 +112,45 @@ func (s Store) Create(ctx context.Context, spec Spec) (v Volume, strict bool, er
 	return v, strict, s.turn(v, making, ready)
 }
 
-// fresh refuses names and places that are taken.
+// asked is the volume that a spec describes. What can be no volume is refused.
+func (s Store) asked(spec Spec) (v Volume, f format, err error) {
+	f, known := formatOf(spec.FS)
+	if !known {
+		return v, f, &SpecError{spec.What, fmt.Sprintf("weir cannot make %s; write %s", spec.FS, strings.Join(Formats(), " or "))}
+	}
+	if spec.Size < f.least {
+		return v, f, &SpecError{spec.What, fmt.Sprintf("%s is too little: %s needs at least %d MiB", sizeText(spec.Size), f.name, f.least>>20)}
+	}
+	if v, err = s.named(spec.What); err != nil {
+		return v, f, err
+	}
+	if err := s.mayLimit(spec.Limit); err != nil {
+		return v, f, fmt.Errorf("volume %s: %w", v.Name, err)
+	}
+	v.FS, v.Limit, v.For = f.name, spec.Limit.Bound(), spec.For
+	on, err := real(cmp.Or(spec.On, s.Dir))
+	if err != nil {
+		return v, f, fmt.Errorf("volume %s: %w", v.Name, err)
+	}
+	v.Image = filepath.Join(on, v.Name+".img")
+	return v, f, nil
+}
+
+// free refuses names and places that are taken, and a directory for the file that is not safe.
+func (s Store) free(v Volume) error {
+	if err := s.fresh(v); err != nil {
+		return err
+	}
+	if err := rootsAlone(filepath.Dir(v.Image)); err != nil {
+		return fmt.Errorf("volume %s: %w", v.Name, err)
+	}
+	if _, err := os.Lstat(v.Image); err == nil {
+		return fmt.Errorf("volume %s: the file %s exists already", v.Name, v.Image)
+	}
+	return nil
+}
+
+// fresh refuses names and mount points that are taken.
 func (s Store) fresh(v Volume) error {
 	if err := s.unused(v); err != nil {
 		return err

@@ -57,7 +57,7 @@ func (s Store) mayDelete(v Volume) error {
 		return fmt.Errorf("volume %s: %w", v.Name, err)
 	}
 	defer image.Close()
-	return notAttached(v, image)
+	return s.notAttached(v, image)
 }
 
 // finishDelete removes what is left of a volume that is being deleted.
@@ -75,11 +75,18 @@ func (s Store) Forget(ctx context.Context, name string) (Volume, error) {
 		return v, err
 	}
 	defer unlock()
-	if at, err := s.Where(v); err == nil && at.Up && !v.Adopted() {
-		return v, fault.With(fmt.Errorf("volume %s is mounted at %s", v.Name, v.Mount), fault.Remedy{Do: fault.VolumeDown, Target: v.Name})
+	if err := s.mayForget(v); err != nil {
+		return v, err
 	}
 	if err := s.removeLeft(v); err != nil {
 		return v, err
 	}
 	return v, s.forget(v, ready)
+}
+
+func (s Store) mayForget(v Volume) error {
+	if at, err := s.Where(v); err == nil && at.Up && !v.Adopted() {
+		return fault.With(fmt.Errorf("volume %s is mounted at %s", v.Name, v.Mount), fault.Remedy{Do: fault.VolumeDown, Target: v.Name})
+	}
+	return nil
 }

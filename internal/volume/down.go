@@ -8,8 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/fault"
-	"github.com/weir-io/weir/internal/loopdev"
 	"github.com/weir-io/weir/internal/state"
 )
 
@@ -22,7 +20,7 @@ func (s Store) Down(ctx context.Context, name string) (Volume, error) {
 	}
 	defer unlock()
 	if v.Adopted() {
-		return v, fault.With(fmt.Errorf("volume %s is an adopted mount", v.Name), fault.Remedy{Do: fault.AdoptedUnmount, Target: v.Name, Also: v.Mount})
+		return v, notWeirsMount(v)
 	}
 	return v, s.down(v)
 }
@@ -45,13 +43,13 @@ func (s Store) down(v Volume) error {
 	if err := s.unmount(at.Mount); err != nil {
 		return errors.Join(s.inUse(v, at, err), record.Done())
 	}
-	if err := loopdev.Detach(at.Loop); err != nil { // one that somebody attached by hand does not end by itself
+	if err := s.machine().detach(at.Loop); err != nil { // one that somebody attached by hand does not end by itself
 		return errors.Join(err, record.Leave())
 	}
-	if err := loopdev.Remove(at.Loop); errors.Is(err, unix.EBUSY) {
+	if err := s.machine().remove(at.Loop); errors.Is(err, unix.EBUSY) {
 		// It is mounted where weir has not seen it. Restore it.
 		v.Mount = at.Mount.Point
-		back := mountAt(loopdev.Node(at.Loop), v)
+		back := s.machine().mount(at.Loop, v)
 		return errors.Join(&BusyError{Volume: v, By: "a mount that weir does not see"}, back, record.Done())
 	} else if err != nil {
 		return errors.Join(err, record.Leave())
@@ -61,14 +59,21 @@ func (s Store) down(v Volume) error {
 
 // removeLeft removes the device of a volume that was unmounted without weir.
 func (s Store) removeLeft(v Volume) error {
-	if v.Loop < firstLoop || !loopdev.Exists(v.Loop) {
-		return nil
-	}
-	file, err := loopdev.File(v.Loop)
-	if err != nil || file != "" { // it is another's by now
+	left, err := s.isLeft(v)
+	if err != nil || !left {
 		return err
 	}
-	return loopdev.Remove(v.Loop)
+	return s.machine().remove(v.Loop)
+}
+
+// isLeft reports whether the last device of a volume is there without a file. One that has a file
+// is another's by now.
+func (s Store) isLeft(v Volume) (bool, error) {
+	if v.Loop < firstLoop || !s.machine().exists(v.Loop) {
+		return false, nil
+	}
+	file, err := s.machine().file(v.Loop)
+	return err == nil && file == "", err
 }
 
 // sweepLoops removes the devices that dead weirs were attaching or releasing. A device that is
@@ -79,17 +84,17 @@ func (s Store) sweepLoops() error {
 		if _, err := fmt.Sscan(string(data), &n); err != nil {
 			return fmt.Errorf("read record of a loop device: %w", err)
 		}
-		if !loopdev.Exists(n) {
+		if !s.machine().exists(n) {
 			return nil
 		}
-		file, err := loopdev.File(n)
+		file, err := s.machine().file(n)
 		if err != nil {
 			return err
 		}
 		if file == "" {
-			return loopdev.Remove(n)
+			return s.machine().remove(n)
 		}
-		dev, err := loopdev.Number(n)
+		dev, err := s.machine().number(n)
 		if err != nil {
 			return err
 		}

@@ -92,15 +92,23 @@ func fill(image *os.File, dir string, size uint64) error {
 	if err := errors.Join(unix.Fstat(int(image.Fd()), &st), unix.Fstatfs(int(image.Fd()), &room)); err != nil {
 		return fmt.Errorf("look at %s: %w", dir, err)
 	}
-	free := room.Bavail * uint64(room.Bsize)
-	if has := uint64(st.Blocks) * 512; has < size && free < size-has {
-		return fmt.Errorf("allocate %s in %s: only %s are free there", sizeText(size), dir, sizeText(free))
+	if err := fits(uint64(st.Blocks)*512, size, room, dir); err != nil {
+		return err
 	}
 	switch err := unix.Fallocate(int(image.Fd()), 0, 0, int64(size)); {
 	case errors.Is(err, unix.EOPNOTSUPP):
 		return fault.With(&fault.Unsupported{Feature: fmt.Sprintf("take %s in %s", sizeText(size), dir), Reason: "its file system cannot allocate space in advance (fallocate)"}, fault.Remedy{Do: fault.NameOtherPlace})
 	case err != nil:
 		return fmt.Errorf("take %s in %s: %w", sizeText(size), dir, err)
+	}
+	return nil
+}
+
+// fits refuses a size for which there is no room beside what a file has.
+func fits(has, size uint64, room unix.Statfs_t, dir string) error {
+	free := room.Bavail * uint64(room.Bsize)
+	if has < size && free < size-has {
+		return fmt.Errorf("allocate %s in %s: only %s are free there", sizeText(size), dir, sizeText(free))
 	}
 	return nil
 }

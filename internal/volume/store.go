@@ -29,6 +29,8 @@ type Store struct {
 	WhyNone error
 	// Undo takes back what a weir that was killed had half set.
 	Undo func() error
+
+	standIn machine // stands in for the machine in tests; nil: that which weir runs on
 }
 
 // hasRootRules reports whether the root group can have rules.

@@ -24,7 +24,7 @@ const unmountTries = 20
 // directory with a mount on it cannot be renamed itself.)
 func (s Store) unmount(m blkdev.Mount) error {
 	for try := 0; ; try++ {
-		err := unmountAt(m)
+		err := s.machine().unmount(m)
 		if err == nil || try == unmountTries || !isMoved(err) {
 			return err
 		}

@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/loopdev"
 	"github.com/weir-io/weir/internal/state"
 )
@@ -45,8 +44,8 @@ func (s Store) Where(v Volume) (Where, error) {
 		return Where{Up: true, Device: chain.Devices[0].Number, Mount: m}, nil
 	}
 	if mounted {
-		if n, is := loopdev.Of(m.Number); is {
-			if its, err := isLoopOf(n, v); its || err != nil {
+		if n, is := s.machine().loopOf(m.Number); is {
+			if its, err := s.isLoopOf(n, v); its || err != nil {
 				return Where{its, m.Number, m, n}, err
 			}
 		}
@@ -60,28 +59,28 @@ func (s Store) Where(v Volume) (Where, error) {
 
 // isLoopOf reports whether a loop device is of a volume's file, also if that, or a directory
 // on the way to it, has another name by now.
-func isLoopOf(n int, v Volume) (bool, error) {
-	file, err := loopdev.File(n)
+func (s Store) isLoopOf(n int, v Volume) (bool, error) {
+	file, err := s.machine().file(n)
 	if err != nil || file == "" || file == v.Image {
 		return file != "" && err == nil, err
 	}
 	if n != v.Loop {
 		return false, nil
 	}
-	inode, err := loopdev.Inode(n)
+	inode, err := s.machine().inode(n)
 	return inode == v.File.Inode, err
 }
 
 // elsewhere finds a volume whose mount is not where it was made, because a directory on the way
 // was renamed. Its device identifies it.
 func (s Store) elsewhere(v Volume) (Where, error) {
-	if v.Loop < firstLoop || !loopdev.Exists(v.Loop) {
+	if v.Loop < firstLoop || !s.machine().exists(v.Loop) {
 		return Where{}, nil
 	}
-	if its, err := isLoopOf(v.Loop, v); err != nil || !its {
+	if its, err := s.isLoopOf(v.Loop, v); err != nil || !its {
 		return Where{}, err
 	}
-	dev, err := loopdev.Number(v.Loop)
+	dev, err := s.machine().number(v.Loop)
 	if err != nil {
 		return Where{}, err
 	}
@@ -135,7 +134,7 @@ func (s Store) Up(ctx context.Context, name string, accept bool) (_ Volume, stri
 		return v, strict, err
 	}
 	if v.Adopted() {
-		return v, false, fault.With(fmt.Errorf("volume %s: nothing is mounted at %s", v.Name, v.Mount), fault.Remedy{Do: fault.AdoptedMount, Target: v.Name})
+		return v, false, nothingMounted(v)
 	}
 	if accept {
 		if err := acceptFile(&v); err != nil {
@@ -152,7 +151,7 @@ func (s Store) up(ctx context.Context, v *Volume) (strict bool, err error) {
 		return false, err
 	}
 	defer image.Close()
-	if err := notAttached(*v, image); err != nil {
+	if err := s.notAttached(*v, image); err != nil {
 		return false, err
 	}
 	if err := s.emptyPlace(*v); err != nil {
@@ -195,7 +194,7 @@ func (s Store) attach(ctx context.Context, v *Volume, image *os.File, suffix str
 		return false, err
 	}
 	give := func(err error) error { // up what was attached
-		if gone := loopdev.Remove(v.Loop); gone != nil {
+		if gone := s.machine().remove(v.Loop); gone != nil {
 			return errors.Join(err, gone, record.Leave())
 		}
 		return errors.Join(err, record.Done())
@@ -203,11 +202,11 @@ func (s Store) attach(ctx context.Context, v *Volume, image *os.File, suffix str
 	if err := s.save(*v, suffix); err != nil {
 		return false, give(err)
 	}
-	loop, err := loopdev.AttachAs(v.Loop, image)
+	loop, err := s.machine().attach(v.Loop, image)
 	if err != nil {
 		return false, give(err)
 	}
-	if strict, err = s.mount(ctx, *v, loop); err == nil {
+	if strict, err = s.mount(ctx, *v); err == nil {
 		err = s.recordMount(v, suffix)
 	}
 	// The mount keeps the device; without one it is free when the descriptor is closed.
@@ -218,12 +217,12 @@ func (s Store) attach(ctx context.Context, v *Volume, image *os.File, suffix str
 }
 
 // mount bounds a device and mounts it.
-func (s Store) mount(ctx context.Context, v Volume, loop *os.File) (strict bool, err error) {
-	dev, err := loopdev.Number(v.Loop)
+func (s Store) mount(ctx context.Context, v Volume) (strict bool, err error) {
+	dev, err := s.machine().number(v.Loop)
 	if err != nil {
 		return false, err
 	}
-	if err := loopdev.KeepSpace(v.Loop); err != nil {
+	if err := s.machine().keepSpace(v.Loop); err != nil {
 		return false, err
 	}
 	if strict, err = s.bindNew(dev, v.Limit); err != nil {
@@ -232,7 +231,7 @@ func (s Store) mount(ctx context.Context, v Volume, loop *os.File) (strict bool,
 	if ctx.Err() != nil {
 		return false, context.Cause(ctx)
 	}
-	return strict, mountAt(loop.Name(), v)
+	return strict, s.machine().mount(v.Loop, v)
 }
 
 // recordMount puts the number of a volume's mount on record.
@@ -245,31 +244,17 @@ func (s Store) recordMount(v *Volume, suffix string) error {
 	return s.save(*v, suffix)
 }
 
-// mountAt mounts a device at a volume's place, which must be where it was: somebody else may
-// have replaced the path by a symbolic link.
-func mountAt(node string, v Volume) error {
-	place, err := openPlain(v.Mount, unix.O_PATH|unix.O_DIRECTORY)
-	if err != nil {
-		return fmt.Errorf("mount %s: %w", node, err)
-	}
-	defer place.Close()
-	if err := unix.Mount(node, fmt.Sprintf("/proc/self/fd/%d", place.Fd()), v.FS, unix.MS_NODEV|unix.MS_NOSUID, ""); err != nil {
-		return fmt.Errorf("mount %s at %s: %w", node, v.Mount, err)
-	}
-	return nil
-}
-
 // newLoop makes a loop device that nobody has used before, and puts it on record.
 func (s Store) newLoop(v *Volume) (*state.Record, error) {
 	for n := firstLoop; ; n++ {
-		if loopdev.Exists(n) {
+		if s.machine().exists(n) {
 			continue
 		}
 		record, err := s.State.New(loopKind, n)
 		if err != nil {
 			return nil, err
 		}
-		err = loopdev.Add(n)
+		err = s.machine().add(n)
 		if err == nil {
 			v.Loop = n
 			return record, nil
@@ -285,8 +270,8 @@ const loopKind = "loop"
 
 // notAttached refuses a file that is attached to a device already: two devices at once would
 // corrupt it.
-func notAttached(v Volume, image *os.File) error {
-	n, used, err := loopdev.OfFile(image)
+func (s Store) notAttached(v Volume, image *os.File) error {
+	n, used, err := s.machine().ofFile(image)
 	if err == nil && used {
 		err = fmt.Errorf("its file is attached to %s already, which is not mounted at %s; detach it first (losetup -d %s)", loopdev.Node(n), v.Mount, loopdev.Node(n))
 	}
