@@ -25,6 +25,7 @@ type app struct {
 	out     cli.Out
 	root    string
 	version string // --cgroup
+	dry     bool   // --dry-run, of verbs that have dryFlag
 
 	host *host.Host // once it is open
 }
@@ -117,6 +118,21 @@ func (a *app) sayNotes(notes []note.Note) { text.Notes(&a.out, notes) }
 
 // explain says what is expected to hold.
 func (a *app) explain(d place.Decision) { text.Decision(&a.out, d) }
+
+// dryFlag adds --dry-run to a verb.
+func (a *app) dryFlag(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&a.dry, "dry-run", false, "print each step that would be taken, and change nothing")
+}
+
+// shown prints what would be done, or says why it cannot be.
+func (a *app) shown(verb string) func([]hold.Step, error) error {
+	return func(steps []hold.Step, err error) error {
+		if err != nil {
+			return inFlags(err)
+		}
+		return a.dryRun(verb, steps)
+	}
+}
 
 // dryRun prints what would be done.
 func (a *app) dryRun(verb string, steps []hold.Step) error {

@@ -46,6 +46,8 @@ func documents() map[string]any {
 		cli.SchemaOf("clear.dry-run").Schema:   &api.DryRun{},
 		cli.SchemaOf("restore.dry-run").Schema: &api.DryRun{},
 		cli.SchemaOf("why.dry-run").Schema:     &api.WhyDryRun{},
+		cli.SchemaOf("volume.dry-run").Schema:  &api.DryRun{},
+		cli.SchemaOf("quota.dry-run").Schema:   &api.DryRun{},
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/fault"
-	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/quota"
 	"github.com/weir-io/weir/internal/space"
 	"github.com/weir-io/weir/internal/ui/text"
@@ -50,14 +49,8 @@ func (a *app) openQuotas(verb string) (space.Quotas, error) {
 	return space.Quotas{Host: a.host}, nil
 }
 
-// quotaOptions are the flags of weir quota set.
-type quotaOptions struct {
-	files, soft, softFiles string
-	force                  bool
-}
-
 func newQuotaSet(a *app) *cobra.Command {
-	var o quotaOptions
+	var o cli.Quota
 	cmd := &cobra.Command{
 		Use:   "set DIR|TARGET SIZE",
 		Short: "Set the quota of a directory or a container",
@@ -75,42 +68,14 @@ func newQuotaSet(a *app) *cobra.Command {
 			return a.quotaSet(cmd.Context(), args[0], args[1], o)
 		},
 	}
-	f := cmd.Flags()
-	f.StringVar(&o.files, "files", "", "allow at most `N` files and directories; max: no limit")
-	f.StringVar(&o.soft, "soft", "", "a `SIZE` that may be exceeded only for the grace time of the file system (usually a week)")
-	f.StringVar(&o.softFiles, "soft-files", "", "a number `N` of files that may be exceeded only for the grace time")
-	f.BoolVar(&o.force, "force", false, "set the quota even if more is stored already")
+	o.Register(cmd.Flags())
+	a.dryFlag(cmd)
 	cmd.ValidArgsFunction = a.completeQuota
 	return cmd
 }
 
-// change reads the requested values.
-func (o quotaOptions) change(size string) (c quota.Change, err error) {
-	for _, one := range []struct {
-		text  string
-		to    **uint64
-		parse func(string) (uint64, error)
-	}{{size, &c.Bytes, limit.ParseSize}, {o.soft, &c.SoftBytes, limit.ParseSize}, {o.files, &c.Files, limit.ParseCount}, {o.softFiles, &c.SoftFiles, limit.ParseCount}} {
-		var n uint64
-		switch one.text {
-		case "":
-			continue
-		case "max":
-		default:
-			if n, err = one.parse(one.text); err != nil {
-				return c, err
-			}
-		}
-		*one.to = &n
-	}
-	return c, nil
-}
-
-func (a *app) quotaSet(ctx context.Context, spec, size string, o quotaOptions) error {
-	if size == "" {
-		return cli.Usagef("quota set: the size is empty; write 10GiB, 500MB or max")
-	}
-	change, err := o.change(size)
+func (a *app) quotaSet(ctx context.Context, spec, size string, o cli.Quota) error {
+	change, err := o.Change(size)
 	if err != nil {
 		return err
 	}
@@ -122,7 +87,11 @@ func (a *app) quotaSet(ctx context.Context, spec, size string, o quotaOptions) e
 	defer stop()
 	line := a.progress()
 	defer line.Clear()
-	set, err := quotas.Set(ctx, space.QuotaRequest{Place: spec, Change: change, Force: o.force}, text.QuotaProgress(line))
+	request := space.QuotaRequest{Place: spec, Change: change, Force: o.Force}
+	if a.dry {
+		return a.shown("quota")(quotas.SetSteps(ctx, request, text.QuotaProgress(line)))
+	}
+	set, err := quotas.Set(ctx, request, text.QuotaProgress(line))
 	line.Clear()
 	var onVolume *space.OnVolumeError
 	var none *fault.Unsupported
@@ -161,6 +130,7 @@ func newQuotaClear(a *app) *cobra.Command {
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.quotaClear(cmd.Context(), args[0], forget) },
 		ValidArgsFunction: a.completeQuota,
 	}
+	a.dryFlag(cmd)
 	cmd.Flags().BoolVar(&forget, "forget", false, "remove only weir's record, for a disk that is gone")
 	return cmd
 }
@@ -177,7 +147,12 @@ func (a *app) quotaClear(ctx context.Context, spec string, forget bool) error {
 	if err != nil {
 		return err
 	}
-	if forget {
+	switch {
+	case a.dry && forget:
+		return a.shown("quota")(quotas.ForgetSteps(ctx, spec))
+	case a.dry:
+		return a.shown("quota")(quotas.ClearSteps(ctx, spec))
+	case forget:
 		st, err := quotas.Forget(ctx, spec)
 		if err != nil {
 			return err

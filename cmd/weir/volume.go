@@ -9,6 +9,7 @@ import (
 	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/fault"
+	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/space"
 	"github.com/weir-io/weir/internal/ui/text"
@@ -30,6 +31,9 @@ func newVolume(a *app) *cobra.Command {
 	}
 	cmd.AddCommand(newVolumeCreate(a), newVolumeAdopt(a), newVolumeList(a), newVolumeSet(a), newVolumeResize(a), newVolumeUp(a), newVolumeDown(a), newVolumeDelete(a), newVolumeForget(a))
 	for _, c := range cmd.Commands() {
+		if c.Name() != "list" {
+			a.dryFlag(c)
+		}
 		switch c.Name() {
 		case "set", "resize", "up", "down", "delete", "forget":
 			c.ValidArgsFunction = a.completeVolume
@@ -60,6 +64,22 @@ func (a *app) openVolumes() (space.Volumes, error) {
 	return space.OpenVolumes(a.host)
 }
 
+// onVolume makes a verb on one volume, which can be shown instead of done.
+func (a *app) onVolume(cmd *cobra.Command, steps func(space.Volumes, context.Context, string) ([]hold.Step, error), do func(context.Context, space.Volumes, string) error) *cobra.Command {
+	cmd.Args = oneVolume
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		volumes, err := a.openVolumes()
+		if err != nil {
+			return err
+		}
+		if a.dry {
+			return a.shown("volume")(steps(volumes, cmd.Context(), args[0]))
+		}
+		return do(cmd.Context(), volumes, args[0])
+	}
+	return cmd
+}
+
 // reportVolumes ends a verb that changed some.
 func (a *app) reportVolumes(all ...space.Volume) error {
 	if !a.out.JSON {
@@ -71,15 +91,6 @@ func (a *app) reportVolumes(all ...space.Volume) error {
 	return a.out.Document(api.VolumesOf(all...))
 }
 
-// limitOf is the limit that a volume's flags name; there is at most one.
-func limitOf(limits cli.Limits) (limit.Limit, error) {
-	all, err := limits.Resolve()
-	if err != nil || len(all) == 0 {
-		return limit.Limit{}, err
-	}
-	return all[0].Limit, nil
-}
-
 // limitTargets sets the limit of a mounted volume on the targets that shall have it too. If the
 // volume's limit is being changed, it includes the removed rates.
 func (a *app) limitTargets(ctx context.Context, volumes space.Volumes, v space.Volume, l limit.Limit) (err error) {
@@ -88,14 +99,6 @@ func (a *app) limitTargets(ctx context.Context, volumes space.Volumes, v space.V
 		err = text.Error(one.Err)
 	}
 	return err
-}
-
-// forLimited refuses targets without a limit for them.
-func forLimited(specs []string, l limit.Limit) error {
-	if len(specs) > 0 && !l.Bounds() {
-		return cli.Usagef("volume: --for %s names a target, but no limit is named; add --read, --write, --read-iops or --write-iops", specs[0])
-	}
-	return nil
 }
 
 // inFlags names the flag that an error is about.

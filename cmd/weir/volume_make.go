@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,36 +14,8 @@ import (
 	"github.com/weir-io/weir/internal/volume"
 )
 
-// volumeOptions are the flags of weir volume.
-type volumeOptions struct {
-	limits  cli.Limits
-	targets []string
-	size    string
-	fs, on  string
-}
-
-func (o *volumeOptions) registerLimits(cmd *cobra.Command) {
-	o.limits.RegisterRates(cmd.Flags())
-	cmd.Flags().StringArrayVar(&o.targets, "for", nil, "also limit this `TARGET`; needed for its direct I/O, and on cgroup v2 (may be repeated)")
-}
-
-func (o *volumeOptions) registerSize(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.size, "size", "", "the `SIZE` of the volume, such as 10GiB, 500MB or a number of bytes")
-}
-
-func (o *volumeOptions) sizeOf(verb, what string) (uint64, error) {
-	if o.size == "" {
-		return 0, cli.Usagef("volume %s %s: a size is needed; add --size 10GiB", verb, what)
-	}
-	n, err := limit.ParseSize(o.size)
-	if err != nil {
-		return 0, err
-	}
-	return n / 4096 * 4096, nil // of whole blocks
-}
-
 func newVolumeCreate(a *app) *cobra.Command {
-	var o volumeOptions
+	var o cli.Volume
 	cmd := &cobra.Command{
 		Use:   "create DIR|NAME --size SIZE [LIMITS]",
 		Short: "Create a volume and mount it",
@@ -56,10 +27,7 @@ func newVolumeCreate(a *app) *cobra.Command {
 		Args: oneVolume,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.volumeCreate(cmd.Context(), args[0], o) },
 	}
-	o.registerSize(cmd)
-	o.registerLimits(cmd)
-	cmd.Flags().StringVar(&o.fs, "fs", volume.Formats()[0], "the file system `TYPE`: "+strings.Join(volume.Formats(), " or "))
-	cmd.Flags().StringVar(&o.on, "on", "", "create the volume's file in `DIR` (default "+volume.Dir+")")
+	o.RegisterNew(cmd.Flags())
 	return cmd
 }
 
@@ -70,28 +38,24 @@ func oneVolume(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-func (a *app) volumeCreate(ctx context.Context, what string, o volumeOptions) error {
-	size, err := o.sizeOf("create", what)
+func (a *app) volumeCreate(ctx context.Context, what string, o cli.Volume) error {
+	spec, err := o.Spec(what)
 	if err != nil {
 		return err
-	}
-	l, err := limitOf(o.limits)
-	if err != nil {
-		return err
-	}
-	if !slices.Contains(volume.Formats(), o.fs) {
-		return cli.Usagef("--fs %s: write %s", o.fs, strings.Join(volume.Formats(), " or "))
 	}
 	volumes, err := a.openVolumes()
 	if err != nil {
 		return err
 	}
-	if err := forLimited(o.targets, l); err != nil {
+	if err := o.ForLimited(spec.Limit); err != nil {
 		return err
+	}
+	if a.dry {
+		return a.shown("volume")(volumes.CreateSteps(ctx, spec))
 	}
 	ctx, stop := interruptible(ctx)
 	defer stop()
-	made, err := volumes.Create(ctx, volume.Spec{What: what, Size: size, FS: o.fs, Limit: l, For: o.targets, On: o.on})
+	made, err := volumes.Create(ctx, spec)
 	if err != nil {
 		return inFlags(err)
 	}
@@ -111,7 +75,7 @@ func (a *app) afterVolume(ctx context.Context, volumes space.Volumes, made space
 }
 
 func newVolumeAdopt(a *app) *cobra.Command {
-	var o volumeOptions
+	var o cli.Volume
 	cmd := &cobra.Command{
 		Use:   "adopt DIR LIMITS",
 		Short: "Limit an existing mount that has a device of its own",
@@ -121,7 +85,7 @@ func newVolumeAdopt(a *app) *cobra.Command {
 		Example: "  weir volume adopt /var/lib/mysql --write 50MB/s",
 		Args:    oneVolume,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			l, err := limitOf(o.limits)
+			l, err := o.Limit()
 			if err != nil {
 				return err
 			}
@@ -132,26 +96,29 @@ func newVolumeAdopt(a *app) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := forLimited(o.targets, l); err != nil {
+			if err := o.ForLimited(l); err != nil {
 				return err
 			}
 			dir := args[0]
 			if !strings.Contains(dir, "/") {
 				dir = "./" + dir
 			}
-			made, err := volumes.Adopt(cmd.Context(), dir, l, o.targets)
+			if a.dry {
+				return a.shown("volume")(volumes.AdoptSteps(cmd.Context(), dir, l, o.For))
+			}
+			made, err := volumes.Adopt(cmd.Context(), dir, l, o.For)
 			if err != nil {
 				return inFlags(err)
 			}
 			return a.afterVolume(cmd.Context(), volumes, made)
 		},
 	}
-	o.registerLimits(cmd)
+	o.RegisterLimits(cmd.Flags())
 	return cmd
 }
 
 func newVolumeSet(a *app) *cobra.Command {
-	var o volumeOptions
+	var o cli.Volume
 	cmd := &cobra.Command{
 		Use:   "set NAME LIMITS",
 		Short: "Change the limit of a volume",
@@ -160,21 +127,21 @@ func newVolumeSet(a *app) *cobra.Command {
 		Example: "  weir volume set data --write 20MB/s",
 		Args:    oneVolume,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			l, err := limitOf(o.limits)
+			l, err := o.Limit()
 			if err != nil {
 				return err
 			}
-			if l.IsZero() && len(o.targets) == 0 {
+			if l.IsZero() && len(o.For) == 0 {
 				return cli.Usagef("volume set %s: no limit is named; add --read, --write, --read-iops or --write-iops", args[0])
 			}
-			return a.volumeSet(cmd.Context(), args[0], l, o.targets)
+			return a.volumeSet(cmd.Context(), args[0], l, o)
 		},
 	}
-	o.registerLimits(cmd)
+	o.RegisterLimits(cmd.Flags())
 	return cmd
 }
 
-func (a *app) volumeSet(ctx context.Context, what string, l limit.Limit, targets []string) error {
+func (a *app) volumeSet(ctx context.Context, what string, l limit.Limit, o cli.Volume) error {
 	volumes, err := a.openVolumes()
 	if err != nil {
 		return err
@@ -183,10 +150,13 @@ func (a *app) volumeSet(ctx context.Context, what string, l limit.Limit, targets
 	if err != nil {
 		return err
 	}
-	if err := forLimited(targets, was.Limit.Overlay(l)); err != nil {
+	if err := o.ForLimited(was.Limit.Overlay(l)); err != nil {
 		return err
 	}
-	made, err := volumes.Set(ctx, was.Name, l, targets)
+	if a.dry {
+		return a.shown("volume")(volumes.SetSteps(ctx, was.Name, l, o.For))
+	}
+	made, err := volumes.Set(ctx, was.Name, l, o.For)
 	if err != nil {
 		return inFlags(err)
 	}
@@ -202,20 +172,23 @@ func (a *app) volumeSet(ctx context.Context, what string, l limit.Limit, targets
 }
 
 func newVolumeResize(a *app) *cobra.Command {
-	var o volumeOptions
+	var o cli.Volume
 	cmd := &cobra.Command{
 		Use:     "resize NAME --size SIZE",
 		Short:   "Make a volume larger while it is in use",
 		Example: "  weir volume resize data --size 20GiB",
 		Args:    oneVolume,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			size, err := o.sizeOf("resize", args[0])
+			size, err := o.Size("resize", args[0])
 			if err != nil {
 				return err
 			}
 			volumes, err := a.openVolumes()
 			if err != nil {
 				return err
+			}
+			if a.dry {
+				return a.shown("volume")(volumes.ResizeSteps(cmd.Context(), args[0], size))
 			}
 			v, err := volumes.Resize(cmd.Context(), args[0], size)
 			if err != nil {
@@ -225,6 +198,6 @@ func newVolumeResize(a *app) *cobra.Command {
 			return a.reportVolumes(v)
 		},
 	}
-	o.registerSize(cmd)
+	o.RegisterSize(cmd.Flags())
 	return cmd
 }

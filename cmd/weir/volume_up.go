@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/space"
 	"github.com/weir-io/weir/internal/ui/text"
 )
@@ -69,6 +70,12 @@ func newVolumeUp(a *app) *cobra.Command {
 			if accept && len(args) != 1 {
 				return cli.Usagef("volume up --accept-file: name the one volume whose file was replaced; %d are named", len(args))
 			}
+			if a.dry && (accept || cmd.Flags().Changed("at-boot")) {
+				return cli.Usagef("volume up --dry-run: leave out --at-boot and --accept-file")
+			}
+			if a.dry {
+				return a.volumeUpShown(cmd.Context(), volumes, args)
+			}
 			if !cmd.Flags().Changed("at-boot") {
 				return a.volumeUp(cmd.Context(), volumes, args, accept)
 			}
@@ -86,12 +93,19 @@ func newVolumeUp(a *app) *cobra.Command {
 	return cmd
 }
 
-func (a *app) volumeUp(ctx context.Context, volumes space.Volumes, names []string, accept bool) error {
-	var errs []error
-	if len(names) == 0 {
-		all, err := volumes.Names()
-		errs, names = append(errs, err), all
+func (a *app) volumeUpShown(ctx context.Context, volumes space.Volumes, names []string) error {
+	names, err := volumes.Named(names)
+	errs, steps := []error{err}, []hold.Step{}
+	for _, name := range names {
+		more, err := volumes.UpSteps(ctx, name)
+		errs, steps = append(errs, err), append(steps, more...)
 	}
+	return errors.Join(errors.Join(errs...), a.dryRun("volume", steps))
+}
+
+func (a *app) volumeUp(ctx context.Context, volumes space.Volumes, names []string, accept bool) error {
+	names, err := volumes.Named(names)
+	errs := []error{err}
 	ctx, stop := interruptible(ctx)
 	defer stop()
 	var all []space.Volume
@@ -113,69 +127,49 @@ func (a *app) volumeUp(ctx context.Context, volumes space.Volumes, names []strin
 }
 
 func newVolumeDown(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:   "down NAME",
-		Short: "Unmount a volume that is not in use",
-		Args:  oneVolume,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			volumes, err := a.openVolumes()
-			if err != nil {
-				return err
-			}
-			v, err := volumes.Down(cmd.Context(), args[0])
+	return a.onVolume(&cobra.Command{Use: "down NAME", Short: "Unmount a volume that is not in use"}, space.Volumes.DownSteps,
+		func(ctx context.Context, volumes space.Volumes, what string) error {
+			v, err := volumes.Down(ctx, what)
 			if err != nil {
 				return err
 			}
 			a.out.Say("volume %s is down", v.Name)
 			return a.reportVolumes(v)
-		},
-	}
+		})
 }
 
 func newVolumeDelete(a *app) *cobra.Command {
-	return &cobra.Command{
+	return a.onVolume(&cobra.Command{
 		Use:   "delete NAME",
 		Short: "Delete a volume that is down, with all files on it",
 		Long: "Delete a volume that is down, with all files on it. For an adopted mount, weir removes only the limit and restores the\n" +
 			"device's former settings. Limits that --for gave to targets stay until weir clear.",
-		Args: oneVolume,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			volumes, err := a.openVolumes()
-			if err != nil {
-				return err
-			}
-			v, err := volumes.Delete(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			if v.Adopted() {
-				a.out.Say("volume %s: %s is as it was before weir", v.Name, v.Mount)
-			} else {
-				a.out.Say("volume %s is deleted", v.Name)
-			}
-			return errors.Join(a.refreshBoot(cmd.Context()), a.reportVolumes())
-		},
-	}
+	}, space.Volumes.DeleteSteps, func(ctx context.Context, volumes space.Volumes, what string) error {
+		v, err := volumes.Delete(ctx, what)
+		if err != nil {
+			return err
+		}
+		if v.Adopted() {
+			a.out.Say("volume %s: %s is as it was before weir", v.Name, v.Mount)
+		} else {
+			a.out.Say("volume %s is deleted", v.Name)
+		}
+		return errors.Join(a.refreshBoot(ctx), a.reportVolumes())
+	})
 }
 
 func newVolumeForget(a *app) *cobra.Command {
-	return &cobra.Command{
+	return a.onVolume(&cobra.Command{
 		Use:   "forget NAME",
 		Short: "Remove a volume from weir's records, without touching files",
 		Long: "Remove a volume that is down from weir's records, without touching any file. Use this if the volume's file is gone, or\n" +
 			"if you want to keep the file as it is.",
-		Args: oneVolume,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			volumes, err := a.openVolumes()
-			if err != nil {
-				return err
-			}
-			v, err := volumes.Forget(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			a.out.Say("volume %s is forgotten; its file, if there is one, is %s", v.Name, v.Image)
-			return errors.Join(a.refreshBoot(cmd.Context()), a.reportVolumes())
-		},
-	}
+	}, space.Volumes.ForgetSteps, func(ctx context.Context, volumes space.Volumes, what string) error {
+		v, err := volumes.Forget(ctx, what)
+		if err != nil {
+			return err
+		}
+		a.out.Say("volume %s is forgotten; its file, if there is one, is %s", v.Name, v.Image)
+		return errors.Join(a.refreshBoot(ctx), a.reportVolumes())
+	})
 }

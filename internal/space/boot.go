@@ -38,7 +38,7 @@ func (b Boot) Remove(ctx context.Context) error { return b.Boot.Remove(ctx, Volu
 
 // Refresh has the units know of other volumes, if there are units.
 func (b Boot) Refresh(ctx context.Context) error {
-	if _, err := os.Stat(keep.UnitDir + VolumesUnit); err != nil {
+	if !installed() {
 		return nil
 	}
 	texts, err := b.texts()
@@ -46,6 +46,12 @@ func (b Boot) Refresh(ctx context.Context) error {
 		return err
 	}
 	return b.Rewrite(ctx, texts)
+}
+
+// installed reports whether there are units.
+func installed() bool {
+	_, err := os.Stat(keep.UnitDir + VolumesUnit)
+	return err == nil
 }
 
 // texts are the units: they wait for the disks that volumes are on.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/fault"
+	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/quota"
 	"github.com/weir-io/weir/internal/target"
@@ -80,16 +81,52 @@ func (q Quotas) Set(ctx context.Context, r QuotaRequest, tell quota.Progress) (Q
 }
 
 func (q Quotas) set(ctx context.Context, r QuotaRequest, tell quota.Progress) (set QuotaSet, err error) {
-	place, err := q.finder().Place(ctx, r.Place)
-	if err != nil {
-		return set, err
-	}
+	place, err := q.place(ctx, r)
 	set.Dirs = place.Dirs
-	if err := q.refuseVolume(ctx, r.Place, place); err != nil {
+	if err != nil {
 		return set, err
 	}
 	set.Status, set.Marked, err = q.Host.Quotas().Set(ctx, place, r.Change, r.Force, tell)
 	return set, err
+}
+
+// place finds what a quota is asked for on. With an error it may have been found.
+func (q Quotas) place(ctx context.Context, r QuotaRequest) (quota.Place, error) {
+	p, err := q.finder().Place(ctx, r.Place)
+	if err != nil {
+		return quota.Place{}, err
+	}
+	return p, q.refuseVolume(ctx, r.Place, p)
+}
+
+// SetSteps lists what Set would do, with its errors. It changes nothing.
+func (q Quotas) SetSteps(ctx context.Context, r QuotaRequest, tell quota.Progress) ([]hold.Step, error) {
+	if err := q.may("set"); err != nil {
+		return nil, err
+	}
+	p, err := q.place(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return q.Host.Quotas().SetSteps(ctx, p, r.Change, r.Force, tell)
+}
+
+// ClearSteps lists what Clear would do, with its errors. It changes nothing.
+func (q Quotas) ClearSteps(ctx context.Context, place string) ([]hold.Step, error) {
+	p, err := q.onRecord(ctx, place)
+	if err != nil {
+		return nil, err
+	}
+	return q.Host.Quotas().ClearSteps(ctx, p)
+}
+
+// ForgetSteps lists what Forget would do, with its errors. It changes nothing.
+func (q Quotas) ForgetSteps(ctx context.Context, place string) ([]hold.Step, error) {
+	p, err := q.onRecord(ctx, place)
+	if err != nil {
+		return nil, err
+	}
+	return q.Host.Quotas().ForgetSteps(p)
 }
 
 func (q Quotas) refuseVolume(ctx context.Context, spec string, p quota.Place) error {

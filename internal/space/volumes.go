@@ -86,8 +86,13 @@ func List(ctx context.Context, h *host.Host) ([]Volume, error) {
 	return v.describeAll(ctx, all), err
 }
 
-// Names are the names of all volumes, with List's errors.
-func (v Volumes) Names() ([]string, error) { return namesOf(v.store) }
+// Named are the volumes that are named, or if none is, the names of all, with List's errors.
+func (v Volumes) Named(names []string) ([]string, error) {
+	if len(names) > 0 {
+		return names, nil
+	}
+	return namesOf(v.store)
+}
 
 // Names are the names of all volumes of a host, as far as they can be read.
 func Names(h *host.Host) []string {

@@ -71,6 +71,12 @@ func (s Store) named(what string) (Volume, error) {
 	return Volume{Name: name, Mount: dir}, nil
 }
 
+// PlaceOf is where the volume of a name or a directory is mounted.
+func (s Store) PlaceOf(what string) (string, error) {
+	v, err := s.named(what)
+	return v.Mount, err
+}
+
 // real resolves links in a path whose end need not be there.
 func real(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
