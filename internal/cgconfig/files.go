@@ -8,6 +8,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+
+	"github.com/weir-io/weir/internal/pagecache"
 )
 
 // Where libcgroup has its configuration: a file, and a directory of others.
@@ -55,7 +58,7 @@ func Read(name string) (File, error) {
 
 // readSmall reads a file that is at most most bytes long.
 func readSmall(file string, most int64) (string, error) {
-	f, err := os.Open(file)
+	f, err := open(file)
 	if err != nil {
 		return "", err
 	}
@@ -68,4 +71,13 @@ func readSmall(file string, most int64) (string, error) {
 		return "", fmt.Errorf("read %s: it is longer than %d bytes, which is too long for a configuration", file, most)
 	}
 	return string(text), nil
+}
+
+// open opens a regular file, and not what somebody may have put in its place: a FIFO would be
+// waited for, and a device would do something. The caller's own pipe ("<(COMMAND)") is taken.
+func open(file string) (*os.File, error) {
+	if file == "/dev/stdin" || strings.HasPrefix(file, "/dev/fd/") {
+		return os.Open(file)
+	}
+	return pagecache.Open(file)
 }

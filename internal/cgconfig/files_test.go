@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -107,5 +108,35 @@ func TestGroups(t *testing.T) {
 	}
 	if want := []string{"/b /b/c", "/ /b", "/ /b/c", "/ /bc"}; !slices.Equal(nests, want) {
 		t.Errorf("nested are %q, want %q", nests, want)
+	}
+}
+
+// A file of somebody else is read whole or not at all, and nothing waits for it.
+func TestReadOfOtherKinds(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	if err := errors.Join(unix.Mkfifo(at("fifo"), 0o600), os.Symlink("/dev/zero", at("zero")), os.Symlink(dir, at("dir")), os.WriteFile(at("long"), nil, 0o600), os.Truncate(at("long"), 10<<20),
+		os.WriteFile(at("good"), []byte("group a { }\n"), 0o600), os.Symlink("good", at("link"))); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"fifo": "not a regular file", "zero": "not a regular file", "dir": "not a regular file", "long": "longer than 1048576 bytes"} {
+		if _, err := Read(at(name)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+	if f, err := Read(at("link")); err != nil || len(f.Sections) != 1 {
+		t.Errorf("of a link: %+v, %v", f, err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if _, err := w.WriteString("group a { }\n"); err != nil {
+		t.Fatal(err)
+	}
+	_ = w.Close()
+	if f, err := Read("/dev/fd/" + strconv.Itoa(int(r.Fd()))); err != nil || len(f.Sections) != 1 {
+		t.Errorf("of the caller's pipe: %+v, %v", f, err)
 	}
 }

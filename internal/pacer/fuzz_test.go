@@ -3,7 +3,11 @@ package pacer
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 	"testing"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/cgroupfs/cgrouptest"
 )
 
 // FuzzNote: a guard learns exactly what the pacer says, whatever a file is called and however
@@ -60,5 +64,24 @@ func FuzzAsk(f *testing.F) {
 		if q.Add.WBPS == 0 || len(q.Add.Devices) == 0 || q.Add.Limited.Path == "" {
 			t.Errorf("%+v", *q.Add)
 		}
+	})
+}
+
+// FuzzJob: a record of a paced group leads to a group of a hierarchy, or to nothing.
+func FuzzJob(f *testing.F) {
+	f.Add([]byte(`{"limited":{"path":"/x"},"devices":["8:0"],"wbps":5}`))
+	f.Add([]byte(`{"limited":{"controller":"blkio","path":"/../../etc"},"wbps":-1}`))
+	f.Add([]byte(`{"limited":{"path":"x\u0000"}}`))
+	fs := cgrouptest.New(f, cgroupfs.V2, map[string]string{"x/io.max": ""}).FS
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var j Job
+		if json.Unmarshal(data, &j) != nil {
+			return
+		}
+		g, err := j.Limited.Find(fs)
+		if err == nil && (strings.Contains(g.Path()+"/", "/../") || !strings.HasPrefix(g.Path(), "/")) {
+			t.Errorf("%q is group %q", data, g.Path())
+		}
+		_ = j.check()
 	})
 }

@@ -9,8 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/weir-io/weir/internal/pagecache"
 	"github.com/weir-io/weir/internal/plans"
 )
 
@@ -61,15 +60,13 @@ func filesOf(path string) ([]string, error) {
 	return names, err
 }
 
-// read reads a regular file, up to one byte more than is taken. It waits for no pipe.
+// read reads a regular file, up to one byte more than is taken. It waits for no pipe, and opens no
+// device.
 func read(name string) ([]byte, error) {
-	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	f, err := pagecache.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.Join(err, fmt.Errorf("%s is no regular file", name))
-	}
 	return io.ReadAll(io.LimitReader(f, plans.FileBytesMax+1))
 }

@@ -1,6 +1,7 @@
 package planned
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -98,8 +99,25 @@ func TestLoad(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(dir, "d.yaml"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Load(root, ""); err == nil || !strings.Contains(err.Error(), "d.yaml is no regular file") {
+	if _, err := Load(root, ""); err == nil || !strings.Contains(err.Error(), "d.yaml: not a regular file") {
 		t.Error(err)
+	}
+}
+
+// A file of a user's, which root names with --plans, is read whole or not at all.
+func TestLoadOfAUsersFile(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	bomb := "plans: {a: &a [x,x,x,x], b: &b [*a,*a,*a,*a], c: [*b,*b,*b,*b]}\n"
+	if err := errors.Join(syscall.Mkfifo(at("fifo"), 0o600), os.Symlink("/dev/zero", at("device")), os.Symlink("circle", at("circle")), os.WriteFile(at("holes"), nil, 0o600), os.Truncate(at("holes"), 1<<40),
+		os.WriteFile(at("long"), bytes.Repeat([]byte("plans: {}\n"), 1<<20), 0o600), os.WriteFile(at("bomb"), []byte(bomb), 0o600), os.WriteFile(at("deep"), bytes.Repeat([]byte("["), 500_000), 0o600),
+		os.WriteFile(at("odd"), []byte("plans: {\"\\e[2J\": {write: 1}}\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"fifo": "not a regular file", "device": "not a regular file", "circle": "too many levels", "holes": "bytes", "long": "bytes", "bomb": "aliases", "deep": "", "odd": `\x1b[2J`} {
+		if _, err := Load("/", at(name)); err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 4000 || strings.Contains(err.Error(), "\x1b") {
+			t.Errorf("%s: %.300v, want %q", name, err, want)
+		}
 	}
 }
 

@@ -2,6 +2,8 @@ package process
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 )
 
@@ -17,5 +19,22 @@ func FuzzStat(f *testing.F) {
 			t.Errorf("%q: %+v, %v", name, s, err)
 		}
 		_, _ = parseStat([]byte(name)) // must end
+	})
+}
+
+// FuzzStatus: a process's name is in its status, and so are signals: those that end it are among
+// those that wait.
+func FuzzStatus(f *testing.F) {
+	f.Add("Name:\tsleep\nState:\tS (sleeping)\nPPid:\t42\nThreads:\t1\nSigPnd:\t0000000000000000\nShdPnd:\t0000000000004000\nSigBlk:\t0000000000000000\nSigIgn:\t0000000000000000\nSigCgt:\t0000000000000000\n")
+	f.Add("Name:\tx\\nSigPnd:\\tffffffffffffffff\nThreads:\t-1\nShdPnd:\tzz\n")
+	file := filepath.Join(f.TempDir(), "status")
+	f.Fuzz(func(t *testing.T, text string) {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, _, err := signalsIn(file)
+		if err != nil || s.Ending&^s.Waiting != 0 || s.Asking&^s.Waiting != 0 {
+			t.Errorf("%q: %+v, %v", text, s, err)
+		}
 	})
 }

@@ -2,6 +2,7 @@ package systemd
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/weir-io/weir/internal/blkdev"
@@ -30,6 +31,32 @@ func FuzzProperties(f *testing.F) {
 				t.Errorf("%q: %d", l.Path, n)
 			}
 			_ = devicesOf(t.Context(), devices, l.Path) // must end
+		}
+	})
+}
+
+// FuzzDropIn: weir takes lines out of drop-ins that systemd, or an administrator, wrote. All other
+// lines stay as they are, in their order.
+func FuzzDropIn(f *testing.F) {
+	f.Add("# By systemd.\n[Service]\nIOWriteBandwidthMax=\nIOWriteBandwidthMax=/dev/sda 5M\nIOWriteBandwidthMax=/dev/sdb 7M\n", "/dev/sda")
+	f.Add("IOWriteBandwidthMax = \"/a b\" 5\n \\\nIOWriteBandwidthMax=%h 1", "")
+	f.Fuzz(func(t *testing.T, text, path string) {
+		after, changed := without(text, limit.WBPS, []string{path})
+		left := strings.SplitAfter(after, "\n")
+		for line := range strings.Lines(text) {
+			if len(left) > 0 && left[0] == line {
+				left = left[1:]
+			} else if key, its := ratePath(line); key != "IOWriteBandwidthMax" || its != path || !changed {
+				t.Fatalf("%q without %q is %q", text, path, after)
+			}
+		}
+		if strings.Join(left, "") != "" || changed == (after == text) {
+			t.Errorf("%q without %q is %q", text, path, after)
+		}
+		all := []PathLimit{{Path: path}}
+		markOwn(text, all)
+		if sets, err := setsIn(strings.NewReader(text), limit.WBPS); sets && (err != nil || !strings.Contains(text, "IOWriteBandwidthMax")) {
+			t.Errorf("%q sets it: %v", text, err)
 		}
 	})
 }

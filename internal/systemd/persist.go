@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -194,17 +195,26 @@ func setsRate(path string, k limit.Key) (bool, error) {
 		return false, fmt.Errorf("read unit file: %w", err)
 	}
 	defer f.Close()
-	lines := bufio.NewScanner(f)
+	sets, err := setsIn(f, k)
+	if err != nil {
+		return false, fmt.Errorf("read unit file %s: %w", path, err)
+	}
+	return sets, nil
+}
+
+// lineMost bounds a line of a unit's file, in bytes, as systemd does (LONG_LINE_MAX).
+const lineMost = 1 << 20
+
+func setsIn(file io.Reader, k limit.Key) (bool, error) {
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, lineMost)
 	for lines.Scan() {
 		name, value, ok := strings.Cut(lines.Text(), "=")
 		if ok && strings.TrimSpace(name) == propertyNames[k] && strings.TrimSpace(value) != "" {
 			return true, nil
 		}
 	}
-	if err := lines.Err(); err != nil {
-		return false, fmt.Errorf("read unit file %s: %w", path, err)
-	}
-	return false, nil
+	return false, lines.Err()
 }
 
 // sources lists the files that define a unit.

@@ -111,21 +111,27 @@ func (d DropIn) forget(paths []string) (changed bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("read drop-in: %w", err)
 	}
-	var left strings.Builder
-	for line := range strings.Lines(string(text)) {
-		if key, path := ratePath(line); key == propertyNames[d.Key] && slices.Contains(paths, path) {
-			changed = true
-			continue
-		}
-		left.WriteString(line)
-	}
+	left, changed := without(string(text), d.Key, paths)
 	if !changed {
 		return false, nil
 	}
-	if err := durable.Replace(d.Path, fmt.Sprintf("%s.%d.new", d.Path, os.Getpid()), left.String(), 0o644); err != nil {
+	if err := durable.Replace(d.Path, fmt.Sprintf("%s.%d.new", d.Path, os.Getpid()), left, 0o644); err != nil {
 		return false, fmt.Errorf("change drop-in: %w", err)
 	}
 	return true, nil
+}
+
+// without is a unit's file without the lines that give some paths a rate.
+func without(text string, k limit.Key, paths []string) (left string, changed bool) {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if key, path := ratePath(line); key == propertyNames[k] && slices.Contains(paths, path) {
+			changed = true
+			continue
+		}
+		b.WriteString(line)
+	}
+	return b.String(), changed
 }
 
 // ratePath returns the property and the path of a line such as "IOReadBandwidthMax=/data 5M".

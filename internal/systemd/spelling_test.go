@@ -3,6 +3,7 @@ package systemd
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/weir-io/weir/internal/blkdev"
@@ -59,5 +60,13 @@ func TestRatesTogether(t *testing.T) {
 	}
 	if got, want := Together(all, sda), writes(5).With(limit.RIOPS, limit.PerSecond(9)); got != want {
 		t.Errorf("together %s, want %s", got, want)
+	}
+}
+
+// systemd takes lines of up to 1 MiB.
+func TestALongLineHidesNoRate(t *testing.T) {
+	text := "# " + strings.Repeat("x", 100_000) + "\nIOWriteBandwidthMax=/dev/sda 5M\n"
+	if sets, err := setsIn(strings.NewReader(text), limit.WBPS); !sets || err != nil {
+		t.Errorf("%t, %v", sets, err)
 	}
 }

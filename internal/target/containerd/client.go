@@ -74,8 +74,13 @@ func (c client) pid(ctx context.Context, id string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	return pidIn(answer)
+}
+
+// pidIn reads the process of a task.
+func pidIn(answer []byte) (int, error) {
 	pid := 0
-	err = grpc.Fields(answer, func(number grpc.FieldNumber, process []byte) error {
+	err := grpc.Fields(answer, func(number grpc.FieldNumber, process []byte) error {
 		if number != 1 {
 			return nil
 		}

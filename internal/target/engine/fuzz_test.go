@@ -34,3 +34,27 @@ func FuzzContainer(f *testing.F) {
 		}
 	})
 }
+
+// FuzzList: names and labels of containers are their makers' own. A name that weir uses can be
+// typed, and an id is one.
+func FuzzList(f *testing.F) {
+	id := strings.Repeat("0a", 32)
+	f.Add(`[{"Id":"` + id + `","Names":["/web","/db/link"],"Labels":{"weir.plan":"small"}}]`)
+	f.Add(`[{"Id":"` + id + `","Names":["\u001b[2J","//","/-rf"],"Labels":null},{"Id":"x"},null]`)
+	f.Fuzz(func(t *testing.T, text string) {
+		var containers []listed
+		if json.Unmarshal([]byte(text), &containers) != nil {
+			return // list ends there
+		}
+		for _, c := range (Kind{}).named(containers) {
+			if !target.IsContainerID(c.ID) || !isName(c.Name) {
+				t.Errorf("%q is called %q", c.ID, c.Name)
+			}
+			for _, name := range c.Names {
+				if strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) || r == '/' }) {
+					t.Errorf("a name %q", name)
+				}
+			}
+		}
+	})
+}

@@ -18,7 +18,11 @@ func (k Kind) List(ctx context.Context) ([]target.Listed, error) {
 	if err != nil {
 		return nil, k.Maker.explain(k.Name(), socket, err)
 	}
-	var all []target.Listed
+	return k.named(containers), nil
+}
+
+// named are those of an engine's containers that have a valid id, by names that can be typed.
+func (k Kind) named(containers []listed) (all []target.Listed) {
 	for _, c := range containers {
 		if !target.IsContainerID(c.ID) {
 			continue
@@ -34,5 +38,5 @@ func (k Kind) List(ctx context.Context) ([]target.Listed, error) {
 		}
 		all = append(all, one)
 	}
-	return all, nil
+	return all
 }

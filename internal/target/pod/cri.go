@@ -91,8 +91,13 @@ func (r runtime) pid(ctx context.Context, s sandbox) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	return pidIn(answer)
+}
+
+// pidIn reads the process of a verbose status; 0 if it has none.
+func pidIn(answer []byte) (int, error) {
 	var info struct{ Pid int }
-	err = grpc.Fields(answer, func(number grpc.FieldNumber, entry []byte) error {
+	err := grpc.Fields(answer, func(number grpc.FieldNumber, entry []byte) error {
 		if number != 2 {
 			return nil
 		}
