@@ -48,6 +48,8 @@ type Hierarchy struct {
 	fake bool   // a tree of plain files: read, never written
 
 	stand Kernel // takes what would be written to a tree of plain files; nil: nothing is written
+	// groups does the kernel's part in a tree of plain files.
+	groups Groups
 }
 
 // Open finds the cgroup hierarchies of the host below root, which is "/" or a

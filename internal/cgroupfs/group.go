@@ -108,11 +108,20 @@ func (g Group) Create() error {
 	if err := g.h.Writable(); err != nil {
 		return err
 	}
-	return g.inParent("mkdir", func(dir int, name string) error { return unix.Mkdirat(dir, name, 0o755) })
+	err := g.inParent("mkdir", func(dir int, name string) error { return unix.Mkdirat(dir, name, 0o755) })
+	if err == nil && g.h.groups.Made != nil {
+		err = g.h.groups.Made(g.Dir())
+	}
+	return err
 }
 
 // Remove removes the group. It fails with EBUSY while a process or a child group is in it.
 func (g Group) Remove() error {
+	if g.h.groups.Going != nil {
+		if err := g.h.groups.Going(g.Dir()); err != nil {
+			return err
+		}
+	}
 	return g.inParent("rmdir", func(dir int, name string) error { return unix.Unlinkat(dir, name, unix.AT_REMOVEDIR) })
 }
 

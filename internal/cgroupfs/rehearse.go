@@ -18,3 +18,21 @@ func (fs *FS) Rehearse(k Kernel) error {
 	}
 	return nil
 }
+
+// Groups stands in for what the kernel does with the directories of groups, which are named below
+// the root of the host.
+type Groups struct {
+	Made  func(dir string) error // gives a new one its files
+	Going func(dir string) error // empties one that is about to go, or refuses
+}
+
+// RehearseGroups is Rehearse for groups that weir makes and removes.
+func (fs *FS) RehearseGroups(g Groups) error {
+	if !fs.fixture {
+		return errors.New("rehearse: " + fs.root + " is a real host")
+	}
+	for _, h := range fs.all {
+		h.groups = g
+	}
+	return nil
+}
