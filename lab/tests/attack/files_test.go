@@ -110,7 +110,7 @@ func exchange(args []string) error {
 // A user's files never make weir wait, and never make it open something that it must not
 // open.
 func TestFilesOfAUser(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Guest, lab.Once, lab.NoSystemd)
+	lab.Need(t, lab.Root, lab.Guest, lab.OnceV1, lab.NoSystemd)
 	disk := lab.Disk(t, lab.FS("ext4"))
 	dir := home(t, disk)
 	at := func(name string) string { return filepath.Join(dir, name) }

@@ -3,10 +3,14 @@ package full
 import (
 	"bytes"
 	"context"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // commandMax bounds one command in a guest. The slowest, a container's first
@@ -39,6 +43,26 @@ func start(t *testing.T, unit string) {
 			t.Logf("journal:\n%s", run(t, "journalctl", "--no-pager", "--quiet", "-b", "-n", "60"))
 		}
 		run(t, "systemctl", "stop", unit)
+	})
+	run(t, "systemctl", "start", unit)
+}
+
+// share is start for a unit that several tests use at once: the last of them stops it. Who
+// uses it has a lock on a file.
+func share(t *testing.T, unit string) {
+	t.Helper()
+	uses, err := os.OpenFile(filepath.Join(os.TempDir(), "uses-"+unit), os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o600)
+	if err == nil {
+		err = unix.Flock(int(uses.Fd()), unix.LOCK_SH)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if unix.Flock(int(uses.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil {
+			run(t, "systemctl", "stop", unit)
+		}
+		_ = uses.Close()
 	})
 	run(t, "systemctl", "start", unit)
 }

@@ -17,7 +17,7 @@ func TestContainerd(t *testing.T) {
 	e := lab.Need(t, lab.Containerd, lab.Systemd, lab.FS("ext4"))
 	longOnV1(t, e)
 	disk := lab.Disk(t, lab.FS("ext4"))
-	start(t, "containerd")
+	share(t, "containerd")
 	tree := busyboxTree(t)
 	if err := os.Mkdir(filepath.Join(tree, "data"), 0o755); err != nil {
 		t.Fatal(err)

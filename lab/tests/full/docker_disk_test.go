@@ -14,7 +14,6 @@ import (
 // A container gets a volume, which comes back at boot and is held: by its own
 // limit on v1, by the container's on v2.
 func (d containerTest) ownDisk(t *testing.T) {
-	longOnV1(t, d.e)
 	rate := 10000000
 	mustWeir(t, "volume", "create", "web", "--size", "64MiB", "--on", d.disk.Dir, "--write", fmt.Sprint(rate))
 	t.Cleanup(func() { // if it fails half way

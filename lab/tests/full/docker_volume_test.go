@@ -13,7 +13,6 @@ import (
 // Without a place a limit is on every disk of the container's mounts, also on that
 // of a volume on a second one; and it holds there, writes and cold reads.
 func (d containerTest) volume(t *testing.T) {
-	longOnV1(t, d.e)
 	second := lab.Disk(t, lab.FS("ext4"))
 	rate := lab.Scaled(d.e, 10e6)
 	size := int64(64 << 20)

@@ -23,7 +23,7 @@ func TestPod(t *testing.T) {
 	e := lab.Need(t, lab.Containerd, lab.Systemd, lab.V2, lab.FS("ext4"))
 	t.Parallel()
 	disk := lab.Disk(t, lab.FS("ext4"))
-	start(t, "containerd")
+	share(t, "containerd")
 	c := newCRI(t)
 	const uid = "8f14e45f-ceea-467f-a8d0-3f2a9c1b5d7e"
 	group := "/kubepods/besteffort/pod" + uid

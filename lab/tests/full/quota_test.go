@@ -54,7 +54,7 @@ func TestContainerdQuota(t *testing.T) {
 	e := lab.Need(t, lab.Containerd, lab.Systemd, lab.FS("ext4"), lab.Overlay)
 	longOnV1(t, e)
 	disk := lab.Disk(t, lab.FS("ext4"))
-	start(t, "containerd")
+	share(t, "containerd")
 	dir := func(name string) string { return filepath.Join(disk.Dir, name) }
 	run(t, "mkdir", dir("upper"), dir("work"), dir("root"))
 	options := "lowerdir=" + busyboxTree(t) + ",upperdir=" + dir("upper") + ",workdir=" + dir("work")

@@ -87,7 +87,7 @@ func killRuns(t *testing.T, e environ.Environ, within time.Duration) {
 	for i := range lab.Times(t, kills, 6) {
 		lab.Killed(t, within, "run", "--quiet", "--write", "1MB/s", "--write-iops", "100", "--on", disk.Dir, "--", "sleep", "0.02")
 		// What lives on is the command; when it has ended, the next weir cleans.
-		deadline := time.Now().Add(5 * time.Second)
+		deadline := time.Now().Add(lab.Patience(t, 5*time.Second))
 		for {
 			groups(t)
 			names := append(left(t), scopes(t, e)...)
@@ -200,12 +200,12 @@ func victim(t *testing.T, disk *lab.TestDisk) (group string) {
 }
 
 func TestKillDemo(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.Loop, lab.Command("mkfs.ext4"), lab.FS("ext4"), lab.NoSystemd)
+	lab.Need(t, lab.Root, lab.OnceV2, lab.Rates, lab.Loop, lab.Command("mkfs.ext4"), lab.FS("ext4"), lab.NoSystemd)
 	disk := lab.Disk(t, lab.FS("ext4")) // that it can be unmounted shows that the demo's file is gone
 	before := attached(t)
 	for i := range lab.Times(t, kills, 1) {
 		lab.Killed(t, 4*time.Second, "demo", "--quiet", "--for", "1s", "--dir", disk.Dir)
-		deadline := time.Now().Add(20 * time.Second)
+		deadline := time.Now().Add(lab.Patience(t, 20*time.Second))
 		for {
 			groups(t)
 			names := append(left(t), attached(t)[len(before):]...)

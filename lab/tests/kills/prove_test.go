@@ -20,7 +20,7 @@ import (
 
 // A killed prove leaves no group, no mount, no load and no file.
 func TestKilledProveLeavesNothing(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.Loop, lab.Command("mkfs.ext4"), lab.FS("ext4"), lab.NoSystemd)
+	lab.Need(t, lab.Root, lab.OnceV1, lab.Rates, lab.Loop, lab.Command("mkfs.ext4"), lab.FS("ext4"), lab.NoSystemd)
 	disk := lab.Disk(t, lab.FS("ext4")) // that it can be unmounted shows that no file is open
 	places := [][]string{
 		{"--on", disk.Dir, "--paths", "buffered,async"},

@@ -113,7 +113,7 @@ func groupCalled(t *testing.T, e environ.Environ, name string) string {
 	if !e.Cgroups.IOInV2 {
 		top = e.Cgroups.Blkio
 	}
-	for deadline := time.Now().Add(20 * time.Second); ; {
+	for deadline := time.Now().Add(e.Patience(20 * time.Second)); ; {
 		for _, pattern := range []string{name, "*/" + name, "*/*/" + name, "*/*/*/" + name} {
 			if found, _ := filepath.Glob(filepath.Join(top, pattern)); len(found) == 1 {
 				return found[0]

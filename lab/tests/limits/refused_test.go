@@ -19,7 +19,7 @@ const stranger = 23456
 // weir refuses a user without rights and leaves nothing behind, wherever the user's session
 // keeps its files.
 func TestARefusedUserLeavesNothing(t *testing.T) {
-	e := lab.Need(t, lab.Root, lab.Once, lab.NoSystemd, lab.FS("ext4"))
+	e := lab.Need(t, lab.Root, lab.OnceV1, lab.NoSystemd, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
 	device := disk.Number.String() // the directory is not for everybody
 	root := e.Cgroups.Blkio

@@ -25,7 +25,7 @@ const sets = "WEIR_SETS"
 func TestSetOnARunningWriter(t *testing.T) {
 	for _, path := range []load.Path{load.Direct, load.Sync, load.Buffered} {
 		t.Run(string(path), func(t *testing.T) {
-			needs := []lab.Requirement{lab.Root, lab.Rates, lab.FS("ext4")}
+			needs := []lab.Requirement{lab.Root, lab.Rates, lab.Newest, lab.FS("ext4")}
 			if path == load.Buffered {
 				needs = append(needs, lab.V2, lab.Memory)
 			}

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -34,9 +35,11 @@ func held(t *testing.T, dir, device string) {
 
 func tool(t *testing.T, name string, args ...string) {
 	t.Helper()
+	began := time.Now()
 	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
 		t.Fatalf("%s %v: %v\n%s", name, args, err, out)
 	}
+	t.Logf("%.1f s: %s", time.Since(began).Seconds(), name)
 }
 
 func mount(t *testing.T, source, fs, options string) string {
@@ -59,11 +62,13 @@ func TestPartition(t *testing.T) {
 	t.Parallel()
 	disk := lab.RawDisk(t)
 	lab.Lock(t, disk)
+	began := time.Now()
 	cmd := exec.Command("sfdisk", "-q", disk.Node)
 	cmd.Stdin = stringReader("label: gpt\nstart=2048, size=200000\nsize=200000\n")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("sfdisk: %v\n%s", err, out)
 	}
+	t.Logf("%.1f s: sfdisk", time.Since(began).Seconds())
 	part := lab.PartitionNode(t, disk, 2)
 	tool(t, "mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", part)
 	held(t, mount(t, part, "ext4", ""), disk.Node)

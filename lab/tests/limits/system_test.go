@@ -38,11 +38,7 @@ func stringReader(s string) *strings.Reader { return strings.NewReader(s) }
 // until waits for a condition.
 func until(t *testing.T, what string, within time.Duration, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(within); !holds(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within %s", what, within)
-		}
-	}
+	lab.Await(t, within, what, holds)
 }
 
 // waitForGroup waits until weir has made a limited group and returns it as a target.

@@ -24,7 +24,7 @@ func stoppedMax(e environ.Environ) time.Duration {
 	if e.Lane == "native" {
 		return time.Second
 	}
-	return 5 * time.Second
+	return e.Patience(5 * time.Second)
 }
 
 // If the pacer, its guard or both are killed, no process stays paused, no writer is lost,
@@ -32,10 +32,7 @@ func stoppedMax(e environ.Environ) time.Duration {
 func TestKillsOfThePacer(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.V1, lab.Long, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
-	rate := lab.Scaled(e, 4<<20)
-	if e.Lane == "native" {
-		rate = 40 << 20 // what is written in a pacer's first 10 ms is paid for in a moment (at 4 MiB/s in 1.9 s)
-	}
+	rate := lab.Scaled(e, 40<<20) // what is written in a pacer's first 10 ms is paid for in a moment (at 4 MiB/s in 1.9 s)
 	file := filepath.Join(disk.Dir, "f")
 	// It writes the same 64 MiB again and again, each time to new pages.
 	script := "while :; do dd if=/dev/zero of=" + file + " bs=16384 count=4096 iflag=fullblock status=none; rm " + file + "; done"

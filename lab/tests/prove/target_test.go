@@ -78,7 +78,7 @@ func TestProveTarget(t *testing.T) {
 // --observe judges what a target does itself, and cannot tell if the target hardly does any
 // I/O.
 func TestProveObserves(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.FS("ext4"), lab.NoSystemd)
+	lab.Need(t, lab.Root, lab.OnceV2, lab.Rates, lab.FS("ext4"), lab.NoSystemd)
 	t.Parallel()
 	disk := lab.Disk(t, lab.FS("ext4"))
 	idle, _ := inGroup(t, disk.Dir, "prove-idle", []string{"--write", "1MiB/s"}, "sleep", "600")
@@ -113,7 +113,7 @@ func TestProveObservesTheEnd(t *testing.T) {
 	short, _ := inGroup(t, disk.Dir, "prove-short", []string{"--write", "1MiB/s"}, "sh", "-c", "until test -e "+ended+"; do sleep 0.1; done")
 	end := time.AfterFunc(3*time.Second, func() { _ = os.WriteFile(ended, nil, 0o600) })
 	defer end.Stop()
-	_, rows, code := prove(t, short, "--observe", "10s")
+	_, rows, code := prove(t, short, "--observe", "6s")
 	if r := want(t, rows, "its own writes", "cannot tell"); code != 3 || r.Reason != "disturbed" {
 		t.Errorf("exit %d, %+v", code, r)
 	}
@@ -122,7 +122,7 @@ func TestProveObservesTheEnd(t *testing.T) {
 // Operations are counted as the kernel counts them, and a limit holds 32 requests at once as
 // well as one.
 func TestProveOperationsAndDepth(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.FS("ext4"), lab.NoSystemd)
+	lab.Need(t, lab.Root, lab.OnceV1, lab.Rates, lab.FS("ext4"), lab.NoSystemd)
 	t.Parallel()
 	disk := lab.Disk(t, lab.FS("ext4"))
 	_, rows, _ := prove(t, "--write-iops", "200", "--read-iops", "200", "--paths", "direct", "--for", "2s", "--on", disk.Dir)
@@ -136,7 +136,7 @@ func TestProveOperationsAndDepth(t *testing.T) {
 // A limit holds 32 requests at once through an overlay as on the file system below it.
 // (Kernels from 4.19 to 5.5 serve them one by one; no guest has such a kernel.)
 func TestProveOverlay(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.Overlay, lab.FS("ext4"), lab.NoSystemd)
+	lab.Need(t, lab.Root, lab.OnceV2, lab.Rates, lab.Overlay, lab.FS("ext4"), lab.NoSystemd)
 	t.Parallel()
 	disk := lab.Disk(t, lab.FS("ext4"))
 	for _, name := range []string{"lower", "upper", "work", "merged"} {
@@ -164,10 +164,22 @@ func TestProveUnlimitedTarget(t *testing.T) {
 }
 
 // A limit on the hog gives the victim its disk back. (A hog takes the whole
-// machine: one kernel of v1 and one of v2 will do.)
+// machine: one kernel will do, of v2 for writes and of v1 for reads.)
 func TestProveNeighbour(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Long, lab.Rates, lab.MinKernel(6, 12), lab.Loop, lab.Command("mkfs.ext4"), lab.FS("ext4"))
-	disk := lab.Disk(t, lab.FS("ext4"))
+	t.Run("writes", func(t *testing.T) {
+		lab.Need(t, lab.Root, lab.OnceV2, lab.Rates, lab.MinKernel(6, 12), lab.Loop, lab.Command("mkfs.ext4"), lab.FS("ext4"))
+		neighbourOfWrites(t, lab.Disk(t, lab.FS("ext4")))
+	})
+	// On v1 a hog's reads are counted before they are let go, and the victim reads there too.
+	t.Run("reads", func(t *testing.T) {
+		lab.Need(t, lab.Root, lab.OnceV1, lab.Rates, lab.MinKernel(6, 12), lab.Loop, lab.Command("mkfs.ext4"), lab.FS("ext4"))
+		_, rows, _ := prove(t, "--read", "3MiB/s", "--neighbour", "--for", "1s", "--dir", lab.Disk(t, lab.FS("ext4")).Dir)
+		want(t, rows, "the limited process's reads", "held")
+	})
+}
+
+func neighbourOfWrites(t *testing.T, disk *lab.TestDisk) {
+	t.Helper()
 	lab.Ratio(t, "reads beside the limited hog by those beside the free one", 1, lab.Band{Low: 1.5, High: math.Inf(1)}, func() float64 {
 		doc, _, code := prove(t, "--write", "3MiB/s", "--neighbour", "--for", "1s", "--dir", disk.Dir)
 		if len(doc.Neighbour) != 3 {
@@ -175,12 +187,13 @@ func TestProveNeighbour(t *testing.T) {
 		}
 		free, limited := doc.Neighbour[1], doc.Neighbour[2]
 		t.Logf("%+v", doc.Neighbour)
-		if free.Hog < 3*limited.Hog || code == 1 {
-			t.Errorf("exit %d: the free hog does %.0f, the limited one %.0f bytes/s", code, free.Hog, limited.Hog)
+		if code == 1 {
+			t.Errorf("exit %d", code)
+		}
+		if free.Hog < 3*limited.Hog {
+			t.Logf("the free hog does %.0f, the limited one %.0f bytes/s: too little to tell", free.Hog, limited.Hog)
+			return 0
 		}
 		return limited.Reads / free.Reads
 	})
-	// On v1 a hog's reads are counted before they are let go, and the victim reads there too.
-	_, rows, _ := prove(t, "--read", "3MiB/s", "--neighbour", "--for", "1s", "--dir", disk.Dir)
-	want(t, rows, "the limited process's reads", "held")
 }

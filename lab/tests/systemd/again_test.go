@@ -19,6 +19,7 @@ import (
 // limit, the pacer forgets the unit.
 func TestThePacerHoldsARestartedUnit(t *testing.T) {
 	lab.Need(t, lab.Systemd, lab.V2, lab.FS("ext4"))
+	t.Parallel()
 	disk := lab.Disk(t, lab.FS("ext4"))
 	const rate = 4e6
 	limited := filepath.Join(disk.Dir, "limited") // what it wrote before would wait for the limit, and slow it down later
@@ -42,7 +43,7 @@ func TestThePacerHoldsARestartedUnit(t *testing.T) {
 	}
 	held("after restarts")
 	killPacer(t)
-	time.Sleep(3 * time.Second) // it takes over, and for a second it forgives what was written without one
+	time.Sleep(lab.Patience(t, 3*time.Second)) // it takes over, and for a second it forgives what was written without one
 	held("after the pacer was killed")
 
 	output(t, "systemctl", "stop", unit)

@@ -138,7 +138,7 @@ func throttledAIO(t *testing.T, short ...string) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			j.File, j.Groups, j.For, j.Flags, j.Block, j.Size = filepath.Join(disk.Dir, name), g.dirs(), traceFor(), unix.O_DIRECT, 256<<10, 16<<20
+			j.File, j.Groups, j.For, j.Flags, j.Block, j.Size = filepath.Join(disk.Dir, name), g.dirs(), traceFor(t), unix.O_DIRECT, 256<<10, 16<<20
 			written(t, j.File, j.Size)
 			r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
 			addsUp(t, r, "write", own.Write)
@@ -163,5 +163,6 @@ func TestAIOThrottle(t *testing.T) {
 
 func TestAIOThrottleNatively(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Lane("native"), lab.V1, lab.FS("ext4"))
+	t.Parallel() // it waits for the throttle
 	throttledAIO(t, "one")
 }

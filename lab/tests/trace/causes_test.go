@@ -23,7 +23,7 @@ func TestBlkThrottle(t *testing.T) {
 	g := newGroup(t)
 	limit := lab.Scaled(lab.Here(t), 10_000_000)
 	g.limitWrites(t, disk.Number.String(), strconv.Itoa(limit))
-	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(), Flags: unix.O_DIRECT, Block: 256 << 10, Size: 16 << 20}
+	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(t), Flags: unix.O_DIRECT, Block: 256 << 10, Size: 16 << 20}
 	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
 	addsUp(t, r, "write", own.Write)
 	j.binds(t, own.Write, limit)
@@ -35,7 +35,7 @@ func TestDevice(t *testing.T) {
 	needTrace(t, lab.NoSystemd, lab.DM, lab.Command("dmsetup"), lab.Command("mkfs.ext4"))
 	dir, _ := delayed(t, slowDevice(t))
 	g := newGroup(t)
-	j := job{File: filepath.Join(dir, "f"), Groups: g.dirs(), For: traceFor(), Flags: unix.O_DIRECT, Block: 64 << 10, Size: 1 << 20}
+	j := job{File: filepath.Join(dir, "f"), Groups: g.dirs(), For: traceFor(t), Flags: unix.O_DIRECT, Block: 64 << 10, Size: 1 << 20}
 	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
 	r.slowest(t).blames(t, "device", causeMin)
 	addsUp(t, r, "write", own.Write)
@@ -47,7 +47,7 @@ func TestThrottleAndDevice(t *testing.T) {
 	dir, number := delayed(t, 30)
 	g := newGroup(t)
 	g.limitWrites(t, number, "1000000")
-	j := job{File: filepath.Join(dir, "f"), Groups: g.dirs(), For: traceFor(), Flags: unix.O_DIRECT, Block: 64 << 10, Size: 1 << 20}
+	j := job{File: filepath.Join(dir, "f"), Groups: g.dirs(), For: traceFor(t), Flags: unix.O_DIRECT, Block: 64 << 10, Size: 1 << 20}
 	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
 	r.slowest(t).names(t, "device", "blk_throttle")
 	addsUp(t, r, "write", own.Write)
@@ -116,7 +116,7 @@ func TestDirtyThrottling(t *testing.T) {
 	g := newGroup(t)
 	t.Run("buffered", func(t *testing.T) {
 		// It goes round in what is cached: an emulated processor takes long to get new pages.
-		j := job{File: filepath.Join(disk.Dir, "b"), Groups: g.dirs(), For: traceFor(), Block: 64 << 10, Size: 1 << 20, First: true}
+		j := job{File: filepath.Join(disk.Dir, "b"), Groups: g.dirs(), For: traceFor(t), Block: 64 << 10, Size: 1 << 20, First: true}
 		r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
 		r.slowest(t).blames(t, "dirty_throttling", causeMin)
 		addsUp(t, r, "write", own.Write)
@@ -124,7 +124,7 @@ func TestDirtyThrottling(t *testing.T) {
 	// Direct I/O makes nothing dirty.
 	t.Run("direct", func(t *testing.T) {
 		lab.Need(t, lab.Whole, lab.BPF) // by default natively
-		j := job{File: filepath.Join(disk.Dir, "d"), Groups: g.dirs(), For: traceFor(), Flags: unix.O_DIRECT, Block: 64 << 10, Size: 4 << 20}
+		j := job{File: filepath.Join(disk.Dir, "d"), Groups: g.dirs(), For: traceFor(t), Flags: unix.O_DIRECT, Block: 64 << 10, Size: 4 << 20}
 		r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
 		if dirty := r.of(t, "write").Split["dirty_throttling"]; dirty > 0.01*own.Write.Took.Seconds() {
 			t.Errorf("direct writes waited %.3f s in dirty throttling", dirty)
@@ -140,7 +140,7 @@ func TestMemcgReclaim(t *testing.T) {
 	needTrace(t, lab.NoSystemd, lab.V2, lab.Memory, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
 	g := newGroup(t)
-	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(), Block: 64 << 10, Size: 1 << 30, Read: true, First: true,
+	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(t), Block: 64 << 10, Size: 1 << 30, Read: true, First: true,
 		Hold: 72 << 20, Then: filepath.Join(g.memory, "memory.high"), Line: "67108864"}
 	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
 	r.slowest(t).blames(t, "memcg_reclaim", causeMin)
@@ -170,7 +170,7 @@ func TestMemcgReclaimOfWriter(t *testing.T) {
 	root := group{io: filepath.Dir(g.io)} // writeback is its
 	root.limitWrites(t, disk.Number.String(), "4000000")
 	t.Cleanup(func() { root.limitWrites(t, disk.Number.String(), "0") })
-	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(), Block: 64 << 10, Size: 1 << 30, Fail: true,
+	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(t), Block: 64 << 10, Size: 1 << 30, Fail: true,
 		Then: filepath.Join(g.memory, "memory.limit_in_bytes"), Line: "33554432"}
 	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
 	r.slowest(t).blames(t, "memcg_reclaim", causeMin)
@@ -184,7 +184,7 @@ func TestJournal(t *testing.T) {
 	g := newGroup(t)
 	other := job{File: filepath.Join(dir, "other"), Block: 64 << 10, Size: 64 << 20, Fsync: 1}
 	other.start(t)
-	j := job{File: filepath.Join(dir, "f"), Groups: g.dirs(), For: traceFor(), Block: 4 << 10, Size: 256 << 20, Touch: true, Fsync: 1}
+	j := job{File: filepath.Join(dir, "f"), Groups: g.dirs(), For: traceFor(t), Block: 4 << 10, Size: 256 << 20, Touch: true, Fsync: 1}
 	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
 	r.slowest(t).blames(t, "journal_locks", causeMin)
 	addsUp(t, r, "fsync", own.Fsync)
@@ -200,7 +200,7 @@ func TestFrozen(t *testing.T) {
 	// It can be stopped between its call and its own clock as well: with 64 KiB at 1 MB/s that
 	// was 0.8 of 5 s, once in seven runs, with 1 MiB 0.3 s, once in thirteen. A longer call has
 	// more of the stops in it.
-	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(), Block: 4 << 20, Size: 64 << 20}
+	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(t), Block: 4 << 20, Size: 64 << 20}
 	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
 	r.slowest(t).blames(t, "frozen", causeMin)
 	addsUp(t, r, "write", own.Write)

@@ -15,6 +15,7 @@ import (
 // call before.
 func TestHeldBeforeACall(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Lane("native"), lab.V1, lab.FS("ext4"), lab.Command("dd"))
+	t.Parallel() // it sleeps
 	disk := lab.Disk(t, lab.FS("ext4"))
 	g := newGroup(t)
 	const hold = 10 * time.Millisecond
@@ -26,8 +27,9 @@ func TestHeldBeforeACall(t *testing.T) {
 	if w.Count < 50 {
 		t.Errorf("%d writes seen, dd made 50", w.Count)
 	}
-	if most := 0.1 * hold.Seconds() * float64(w.Count); w.Seconds > most {
-		t.Errorf("%d writes took %.3f s, want less than %.3f s: they have waits of %s that are not theirs", w.Count, w.Seconds, most, hold)
+	own := w.Seconds - w.Split["run_queue"] // a busy machine has waits for a processor in them
+	if most := 0.1 * hold.Seconds() * float64(w.Count); own > most {
+		t.Errorf("%d writes took %.3f s, want less than %.3f s: they have waits of %s that are not theirs", w.Count, own, most, hold)
 	}
 }
 

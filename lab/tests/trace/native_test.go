@@ -39,7 +39,7 @@ func TestPartsAddUp(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			g := newGroup(t)
 			j := c.job
-			j.File, j.Groups, j.For, j.Empty = filepath.Join(disk.Dir, c.name), g.dirs(), 2*time.Second, 100_000
+			j.File, j.Groups, j.For, j.Empty = filepath.Join(disk.Dir, c.name), g.dirs(), time.Second, 100_000
 			if j.Read {
 				written(t, j.File, j.Size)
 			}
@@ -146,7 +146,7 @@ func TestBlkThrottleNatively(t *testing.T) {
 	g.limitWrites(t, disk.Number.String(), "10000000")
 	for name, target := range map[string]string{"group": "cgroup:/" + g.name, "host": ""} {
 		t.Run(name, func(t *testing.T) {
-			j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(), Flags: unix.O_DIRECT, Block: 256 << 10, Size: 16 << 20}
+			j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(t), Flags: unix.O_DIRECT, Block: 256 << 10, Size: 16 << 20}
 			r, own := traced(t, target, func() done { return j.start(t)() })
 			r.slowest(t).blames(t, "blk_throttle", causeMin)
 			if target != "" {
@@ -164,7 +164,7 @@ func TestBlkThrottleNatively(t *testing.T) {
 		held := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), Flags: unix.O_DIRECT, Block: 256 << 10, Size: 16 << 20}
 		held.start(t)
 		other := lab.Disk(t, lab.FS("ext4"))
-		j := job{File: filepath.Join(other.Dir, "f"), Groups: g.dirs(), For: traceFor(), Block: 64 << 10, Size: 16 << 20, Uring: 1, Fsync: 1}
+		j := job{File: filepath.Join(other.Dir, "f"), Groups: g.dirs(), For: traceFor(t), Block: 64 << 10, Size: 16 << 20, Uring: 1, Fsync: 1}
 		r, _ := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
 		if f := r.of(t, "fsync"); f.Split["blk_throttle"] > 0.01*f.Seconds {
 			t.Errorf("fsyncs on another disk: %v", f.Split)
@@ -174,6 +174,7 @@ func TestBlkThrottleNatively(t *testing.T) {
 
 func TestUringThrottleNatively(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Lane("native"), lab.V1, lab.IOUring, lab.FS("ext4"))
+	t.Parallel() // it waits for the throttle; no other beside it asks io_uring
 	throttledRequests(t, "one", "eight", "linked", "polled")
 }
 
@@ -213,8 +214,9 @@ func TestMemcgReclaimNatively(t *testing.T) {
 // second.
 func TestDeviceNatively(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Lane("native"), lab.V1, lab.FS("ext4"))
+	t.Parallel()
 	disk, g := slowly30(t)
-	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(), Flags: unix.O_DIRECT, Block: 64 << 10, Size: 1 << 20}
+	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(t), Flags: unix.O_DIRECT, Block: 64 << 10, Size: 1 << 20}
 	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
 	r.slowest(t).blames(t, "device", causeMin)
 	addsUp(t, r, "write", own.Write)
@@ -223,7 +225,7 @@ func TestDeviceNatively(t *testing.T) {
 func TestUringDeviceNatively(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Lane("native"), lab.V1, lab.IOUring, lab.FS("ext4"))
 	disk, g := slowly30(t)
-	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(), Flags: unix.O_DIRECT, Block: 64 << 10, Size: 1 << 20, Uring: 1, Fsync: 8}
+	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(t), Flags: unix.O_DIRECT, Block: 64 << 10, Size: 1 << 20, Uring: 1, Fsync: 8}
 	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
 	r.of(t, "write").blames(t, "device", causeMin)
 	addsUp(t, r, "write", own.Write)
@@ -245,7 +247,7 @@ func TestThrottleAndDeviceNatively(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Lane("native"), lab.V1, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
 	g := newGroup(t)
-	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(), Flags: unix.O_DIRECT, Block: 1 << 20, Size: 16 << 20}
+	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(t), Flags: unix.O_DIRECT, Block: 1 << 20, Size: 16 << 20}
 	free := j.start(t)().Write
 	g.limitWrites(t, disk.Number.String(), fmt.Sprint(int(float64(free.Count*j.Block)/free.Took.Seconds()/2)))
 	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
@@ -270,7 +272,7 @@ func TestDirtyThrottlingNatively(t *testing.T) {
 	set("strict_limit", "1")
 	set("max_bytes", "1000000")
 	g := newGroup(t)
-	buffered := job{Groups: g.dirs(), For: traceFor(), Block: 64 << 10, Size: 16 << 20, Empty: 100_000, First: true}
+	buffered := job{Groups: g.dirs(), For: traceFor(t), Block: 64 << 10, Size: 16 << 20, Empty: 100_000, First: true}
 	t.Run("buffered", func(t *testing.T) {
 		j := buffered
 		j.File = filepath.Join(disk.Dir, "b")
@@ -296,7 +298,7 @@ func TestJournalNatively(t *testing.T) {
 	g := newGroup(t)
 	other := job{File: filepath.Join(disk.Dir, "other"), Block: 64 << 10, Size: 64 << 20, Fsync: 1}
 	other.start(t)
-	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(), Block: 4 << 10, Size: 256 << 20, Touch: true, Fsync: 1}
+	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(t), Block: 4 << 10, Size: 256 << 20, Touch: true, Fsync: 1}
 	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
 	r.slowest(t).blames(t, "journal_locks", causeMin)
 	addsUp(t, r, "fsync", own.Fsync)

@@ -210,7 +210,7 @@ func TestTwoTraces(t *testing.T) {
 	disk := lab.Disk(t, lab.FS("ext4"))
 	g := newGroup(t)
 	one, two := startTrace(t, "cgroup:/"+g.name), startTrace(t, "cgroup:/"+g.name)
-	own := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(), Block: 16 << 10, Size: 16 << 20, Fsync: 8}.start(t)()
+	own := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(t), Block: 16 << 10, Size: 16 << 20, Fsync: 8}.start(t)()
 	first, second := one.end(t), two.end(t)
 	for kind, count := range map[string]int{"write": own.Write.Count, "fsync": own.Fsync.Count} {
 		a, b := first.of(t, kind), second.of(t, kind)

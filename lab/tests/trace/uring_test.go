@@ -86,7 +86,7 @@ func throttledRequests(t *testing.T, short ...string) {
 		}
 		t.Run(name, func(t *testing.T) {
 			// Blocks that the file has already: who has to find new ones keeps the others waiting.
-			j.File, j.Groups, j.For, j.Flags, j.Block, j.Size = filepath.Join(disk.Dir, name), g.dirs(), traceFor(), unix.O_DIRECT, 256<<10, 16<<20
+			j.File, j.Groups, j.For, j.Flags, j.Block, j.Size = filepath.Join(disk.Dir, name), g.dirs(), traceFor(t), unix.O_DIRECT, 256<<10, 16<<20
 			written(t, j.File, j.Size)
 			r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
 			addsUp(t, r, "write", own.Write)
@@ -144,7 +144,7 @@ func TestUringDevice(t *testing.T) {
 	needUring(t, lab.Whole, lab.DM, lab.Command("dmsetup"), lab.Command("mkfs.ext4"))
 	dir, _ := delayed(t, slowDevice(t))
 	g := newGroup(t)
-	j := job{File: filepath.Join(dir, "f"), Groups: g.dirs(), For: traceFor(), Flags: unix.O_DIRECT, Block: 64 << 10, Size: 1 << 20, Uring: 1, Fsync: 8}
+	j := job{File: filepath.Join(dir, "f"), Groups: g.dirs(), For: traceFor(t), Flags: unix.O_DIRECT, Block: 64 << 10, Size: 1 << 20, Uring: 1, Fsync: 8}
 	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
 	r.of(t, "write").blames(t, "device", causeMin)
 	addsUp(t, r, "write", own.Write)
@@ -157,7 +157,7 @@ func TestUringDirtyThrottling(t *testing.T) {
 	disk := lab.Disk(t, lab.FS("ext4"))
 	setting(t, "/proc/sys/vm/dirty_bytes", 8192)
 	g := newGroup(t)
-	j := job{File: filepath.Join(disk.Dir, "b"), Groups: g.dirs(), For: traceFor(), Block: 64 << 10, Size: 1 << 20, Uring: 1, First: true}
+	j := job{File: filepath.Join(disk.Dir, "b"), Groups: g.dirs(), For: traceFor(t), Block: 64 << 10, Size: 1 << 20, Uring: 1, First: true}
 	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
 	r.slowest(t).blames(t, "dirty_throttling", causeMin)
 	addsUp(t, r, "write", own.Write)
