@@ -91,7 +91,8 @@ func diskAt(t testing.TB, node, kind string) *TestDisk {
 // what the file holds, whether somebody had it before.
 func claimDisk(t testing.TB, e environ.Environ, kind string) string {
 	t.Helper()
-	deadline := time.Now().Add(2 * time.Minute)
+	most := e.Patience(2 * time.Minute)
+	deadline := time.Now().Add(most)
 	for {
 		for _, d := range e.Disks {
 			if d.FS != kind {
@@ -111,7 +112,7 @@ func claimDisk(t testing.TB, e environ.Environ, kind string) string {
 			return d.Node
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("claim a disk with %q: other tests have had all of them for two minutes", kind)
+			t.Fatalf("claim a disk with %q: other tests have had all of them for %s", kind, most)
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
