@@ -127,6 +127,7 @@ func (c Campaign) one(ctx context.Context, row matrix.Row) outcome.Guest {
 	g.Err = err
 	g.Times.Boot = result.Boot.Seconds()
 	g.Times.Tests = (result.Total - result.Boot).Seconds()
+	g.Times.Busy = result.Busy.Seconds()
 	for _, o := range result.Outputs {
 		c.collect(ctx, &g, o)
 	}

@@ -48,6 +48,7 @@ type Result struct {
 	Outputs []Output
 	Boot    time.Duration // until the guest's first test binary; 0 when not known
 	Total   time.Duration
+	Busy    time.Duration // of a processor, by the guest and all that ran in it; 0 when not known
 }
 
 // An Output is what one test binary printed with -test.v=test2json.

@@ -73,9 +73,10 @@ func (m Machine) run(ctx context.Context, job guest.Job) (result guest.Result, e
 		return result, err
 	}
 	console := filepath.Join(dir, "console")
-	bootErr := m.boot(ctx, job, disks, folder, console)
+	busy, bootErr := m.boot(ctx, job, disks, folder, console)
 	unpackErr := payload.Unpack(filepath.Join(folder, outDisk), dir)
 	result, readErr := payload.Read(dir, job.Suites)
+	result.Busy = busy
 	if bootErr == nil && unpackErr == nil && readErr == nil {
 		return result, nil
 	}
@@ -85,7 +86,8 @@ func (m Machine) run(ctx context.Context, job guest.Job) (result guest.Result, e
 // reportTime is kept back from a job's time, for the guest to write its results.
 const reportTime = 20 * time.Second
 
-func (m Machine) boot(ctx context.Context, job guest.Job, disks []Disk, folder, console string) error {
+// boot returns when the guest has ended, and for how long it had a processor busy.
+func (m Machine) boot(ctx context.Context, job guest.Job, disks []Disk, folder, console string) (busy time.Duration, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, job.Timeout, fmt.Errorf("did not end within %v", job.Timeout))
 	defer cancel()
 	cmd := m.Carrier.Command(ctx, Boot{
@@ -93,7 +95,11 @@ func (m Machine) boot(ctx context.Context, job guest.Job, disks []Disk, folder, 
 		Disks:  append(disks[:len(disks):len(disks)], m.System...),
 		Folder: folder,
 	})
-	return process.Run(ctx, cmd, job.CPU, console, job.Log)
+	err = process.Run(ctx, cmd, job.CPU, console, job.Log)
+	if cmd.ProcessState != nil { // with that of the processes that it has waited for
+		busy = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	}
+	return busy, err
 }
 
 // words are the kernel's command line. The guest is told of the disks by their names

@@ -77,7 +77,7 @@ func TestReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	guests := []Guest{
-		{Name: "uml-6.1-v2", Tests: tests, Output: output, Times: Times{Wait: 2, Boot: 1.14, Tests: 2.11}, Suites: []Suite{{"x/a", 0.5}, {"x/b", 1.5}}},
+		{Name: "uml-6.1-v2", Tests: tests, Output: output, Times: Times{Wait: 2, Boot: 1.14, Tests: 2.11, Busy: 1.26}, Suites: []Suite{{"x/a", 0.5}, {"x/b", 1.5}}},
 		{Name: "uml-6.1-v1", Err: errors.New("Kernel panic")},
 		{Name: "good", Tests: []Test{{Verdict: Passed}}, Output: "noise"},
 	}
@@ -88,7 +88,7 @@ func TestReport(t *testing.T) {
 	if err := errors.Join(WriteTable(&table, guests), WriteFailures(&failures, guests)); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(table.String(), "uml-6.1-v2  0       3       1        -        2.0   1.1   2.1    5.2    b 1.5") {
+	if !strings.Contains(table.String(), "uml-6.1-v2  0       3       1        -        2.0   1.1   2.1    5.2    1.3   b 1.5") {
 		t.Errorf("table:\n%s", table.String())
 	}
 	var longest bytes.Buffer

@@ -22,9 +22,10 @@ type Times struct {
 	Wait    float64 // for a place on this machine
 	Boot    float64 // until its first test
 	Tests   float64 // from there to its end
+	Busy    float64 // of a processor, while it booted and tested: in no sum
 }
 
-// Total is all of them.
+// Total is all that it waited for.
 func (t Times) Total() float64 { return t.Install + t.Wait + t.Boot + t.Tests }
 
 // Longest is the suite that took the most of a guest's time.

@@ -14,7 +14,7 @@ import (
 // the most of it.
 func WriteTable(w io.Writer, guests []Guest) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(t, "GUEST\tPASSED\tFAILED\tSKIPPED\tINSTALL\tWAIT\tBOOT\tTESTS\tTOTAL\tLONGEST SUITE")
+	_, _ = fmt.Fprintln(t, "GUEST\tPASSED\tFAILED\tSKIPPED\tINSTALL\tWAIT\tBOOT\tTESTS\tTOTAL\tBUSY\tLONGEST SUITE")
 	for _, g := range guests {
 		note := "-"
 		if longest := g.Longest(); longest.Seconds > 0 {
@@ -23,9 +23,9 @@ func WriteTable(w io.Writer, guests []Guest) error {
 		if g.Err != nil {
 			note = "guest failed"
 		}
-		_, _ = fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%s\t%s\t%s\t%s\t%.1f\t%s\n", g.Name,
+		_, _ = fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%s\t%s\t%s\t%s\t%.1f\t%s\t%s\n", g.Name,
 			g.Count(Passed), g.Count(Failed)+g.Count(Broken), g.Count(Skipped),
-			seconds(g.Times.Install), seconds(g.Times.Wait), seconds(g.Times.Boot), seconds(g.Times.Tests), g.Times.Total(), note)
+			seconds(g.Times.Install), seconds(g.Times.Wait), seconds(g.Times.Boot), seconds(g.Times.Tests), g.Times.Total(), seconds(g.Times.Busy), note)
 	}
 	return t.Flush()
 }
