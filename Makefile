@@ -1,6 +1,8 @@
 # weir: build, demo, test. "make help" lists the targets.
 
 export CGO_ENABLED := 0
+# Each package is compiled once for all parts of the gate, and not again in another folder.
+export GOFLAGS += -trimpath
 GO ?= go
 VERSION := $(shell sed -n 's/^## \[\{0,1\}\([0-9][^] ]*\).*/\1/p' CHANGELOG.md | head -n 1)
 OUT ?= .
@@ -23,7 +25,7 @@ PART := ./tools/part
 all: build
 
 build: ## build ./weir and its daemon ./weird, two static binaries
-	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o '$(OUT)/' ./cmd/weir ./cmd/weird
+	$(GO) build -ldflags '$(LDFLAGS)' -o '$(OUT)/' ./cmd/weir ./cmd/weird
 
 # Where distributions look for them: binaries, manual pages, and each shell's completion.
 PREFIX ?= /usr/local

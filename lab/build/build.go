@@ -96,7 +96,7 @@ func (b *Builds) Compile(ctx context.Context, root, dir, kept string) error {
 	if _, err := goTool(ctx, root, "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid=", "-o", dir, "./cmd/weir", "./lab/guestinit"); err != nil {
 		return err
 	}
-	args := []string{"test", "-c", "-buildvcs=false", "-ldflags=-s -w", "-o", kept + "/"}
+	args := []string{"test", "-c", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", kept + "/"}
 	for i, s := range b.Suites {
 		args = append(args, s.Package)
 		b.Suites[i].Binary = filepath.Join(kept, path.Base(s.Package)+".test")
