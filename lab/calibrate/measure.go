@@ -126,7 +126,9 @@ func affinity() (cpus []int) {
 const busyFor = 600 * time.Millisecond
 
 // shares keeps a thread busy on each processor, and returns how much processor time each
-// got a second.
+// got a second. What a program with SCHED_IDLE leaves depends on where that is: in this
+// session nearly all, in another session half. The kernel gives each session an equal share,
+// whatever its programs' policy (sched(7), "The autogroup feature"), also of what guests get.
 func shares(cpus []int) []float64 {
 	got := make([]float64, len(cpus))
 	began := time.Now()
