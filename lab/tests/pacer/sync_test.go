@@ -41,10 +41,7 @@ func TestSyncedIsPaidOnce(t *testing.T) {
 			if c.name != "fsync" || e.Has(string(lab.Systemd)) {
 				lab.Need(t, lab.Long)
 			}
-			if e.Lane != "native" { // where the band is narrower
-				t.Parallel()
-			}
-			const seconds = 6
+			const seconds = 5
 			disk := lab.Disk(t, lab.FS("ext4"))
 			lab.Ratio(t, c.name, rate, band(e), func() float64 {
 				own := syncs(t, disk.Dir+"/free", rate*seconds)

@@ -127,9 +127,8 @@ func runJob(text string) error {
 		}
 	}
 	runtime.LockOSThread()
-	if j.First {
-		attr := &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}
-		if err := unix.SchedSetAttr(0, attr, 0); err != nil {
+	if j.First && !j.Polled {
+		if err := first(); err != nil {
 			return err
 		}
 	}
@@ -139,6 +138,11 @@ func runJob(text string) error {
 	}
 	d.TID = unix.Gettid()
 	return json.NewEncoder(os.Stdout).Encode(d)
+}
+
+// first has the calling thread run in real time.
+func first() error {
+	return unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1}, 0)
 }
 
 func (j job) work() (d done, err error) {
