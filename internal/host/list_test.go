@@ -24,7 +24,7 @@ func TestList(t *testing.T) {
 			http.NotFound(w, r)
 			return
 		}
-		fmt.Fprintf(w, `[{"Id": %q, "Names": ["/web"], "Labels": {"tier": "gold"}}]`, id)
+		_, _ = fmt.Fprintf(w, `[{"Id": %q, "Names": ["/web"], "Labels": {"tier": "gold"}}]`, id)
 	})
 	files := v2Batch()
 	files["run/libvirt/qemu/alpine.pid"] = "5\n"

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/fnv"
+	"hash/crc32"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -195,9 +195,7 @@ func (s Store) freeProject(f *fileSystem, inode uint64, taken []record) (uint32,
 	if err != nil {
 		return 0, err
 	}
-	sum := fnv.New32a()
-	fmt.Fprint(sum, f.id, inode)
-	begin := sum.Sum32() % projects
+	begin := crc32.ChecksumIEEE(fmt.Append(nil, f.id, inode)) % projects
 	for i := range uint32(projects) {
 		id := firstProject + (begin+i)%projects*apart
 		if _, err := os.Lstat(s.path(id, ofRecord)); used[id] || names[id] != "" || err == nil { // also of a record that cannot be read
