@@ -64,18 +64,26 @@
 //
 // # Time
 //
-// A test runs by default wherever it can. One that takes seconds asks for less:
+// A test runs by default wherever it can. One that takes seconds asks for less. What it asks for
+// says where it runs, if the guest has the rest of what it needs:
 //
-//	Long            not in guests that differ from another one in little
-//	Newest          and not in those of the older kernel, which are for where cgroups are
-//	Once            and on one kernel
-//	OnceV1, OnceV2  and on one kind of cgroups: what it is about is the same on both
-//	Lane("native")  on this host: the same is ten times as slow where it is emulated
-//	Whole           not by default, because another test of the default run covers it
-//	Unit            in no guest: go test runs it
+//	asks for             default run          chosen: RUN= KERNEL= LANE= …  -all
+//	nothing of these     all its guests       the chosen guests             all guests
+//	Newest               all but 6.1's        the chosen guests             all guests
+//	Long                 UML, newest kernel   those that are not short      those that are not short
+//	Once                 UML, newest kernel   those that are not short      those that are not short
+//	OnceV1, OnceV2       the same, on v1, v2  those that are not short      those that are not short
+//	BPF                  emulated guests      emulated guests               emulated guests
+//	Lane("native")       this host            this host                     this host
+//	Whole                nowhere              the chosen guests             all guests
+//	Whole, BPF, Systemd  nowhere              LANE=full-qemu                emulated full guests
+//	Unit                 nowhere: go test runs it
 //
-// The whole matrix (-all), and a run of chosen tests or guests, has all of them
-// wherever they can run. Each guest's slowest tests are at the end of a run.
+// A short guest differs from another one in little (Row.Short in package matrix). Whole is for a
+// test that another test of the default run covers, Once for one that is not about the kernel's
+// accuracy, and Lane("native") for one that is ten times as slow where it is emulated. -usual has
+// chosen guests run what the default run has them run. Each guest's slowest tests are at the end
+// of a run.
 //
 // # Measuring
 //
