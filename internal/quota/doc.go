@@ -7,4 +7,7 @@
 // weir's quotas are on record, one file for each project, because a number in an inode does not
 // say who set it. The record exists before the first file is marked, and is removed after the
 // last one is unmarked, so that the next weir can continue after a kill.
+//
+// Set, Clear and Forget each have a method that lists its steps (SetSteps of Set), which changes
+// nothing and refuses what the verb refuses.
 package quota

@@ -13,5 +13,8 @@
 // steps the record has another name. If no weir is at work, the next one takes an interrupted
 // creation back and completes an interrupted deletion.
 //
+// Each verb of the Store has a method that lists its steps (CreateSteps of Create), which changes
+// nothing and refuses what the verb refuses.
+//
 // The package does not know who uses a volume, and sets no limits on users.
 package volume
