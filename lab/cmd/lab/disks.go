@@ -15,16 +15,31 @@ const disksNeed = 6 << 30
 // disksParent is where guests' disks go: into memory where there is enough, because what
 // the host's own disk is busy with is then not measured; else where temporary files do.
 func disksParent(guests int) string {
-	const shm = "/dev/shm"
+	if inMemory(guests) {
+		return shm
+	}
+	return os.TempDir()
+}
+
+const shm = "/dev/shm"
+
+// inMemory reports whether there is enough of it for the disks of so many guests.
+func inMemory(guests int) bool {
 	need := uint64(guests) * disksNeed
 	var fs unix.Statfs_t
 	if err := unix.Statfs(shm, &fs); err != nil || fs.Type != unix.TMPFS_MAGIC || fs.Bavail*uint64(fs.Bsize) < need {
-		return os.TempDir()
+		return false
 	}
-	if memoryAvailable() < need {
-		return os.TempDir()
+	return memoryAvailable() >= need
+}
+
+// withDisks is how many guests run at once of those that fit: no more than there are
+// processors, if only the disks of so many fit into memory.
+func withDisks(guests, processors int, fit func(guests int) bool) int {
+	if guests > processors && !fit(guests) && fit(processors) {
+		return processors
 	}
-	return shm
+	return guests
 }
 
 // memoryAvailable is MemAvailable of proc_meminfo(5), in bytes; 0 if it is not known.

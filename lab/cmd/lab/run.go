@@ -147,7 +147,7 @@ func (l *labRun) build(ctx context.Context) error {
 func (l *labRun) campaign(machine calibrate.Machine, lanes *lanes) (campaign.Campaign, error) {
 	guests := l.parallel
 	if guests == 0 {
-		guests = machine.Guests(memoryAvailable())
+		guests = withDisks(machine.Guests(memoryAvailable()), machine.Threads, inMemory)
 	}
 	places, err := slots.Open(filepath.Join(l.cacheDir, "slots"), max(guests, machine.Most(), 2), guests)
 	if err != nil {
