@@ -95,10 +95,9 @@ func withoutQuotas(path string, m blkdev.Mount) error {
 		err.Remedy = "btrfs has its own quotas, for subvolumes: btrfs qgroup limit SIZE DIR"
 	case "overlay":
 		err.Remedy = "name the container (docker:NAME), or the upper directory, which takes the writes"
-	default:
-		return fault.With(err, fault.Remedy{Do: fault.UseVolume})
+		return err
 	}
-	return err
+	return fault.With(err, fault.Remedy{Do: fault.UseVolume})
 }
 
 // openMount opens a mount that can have quotas. If another mount hides it, the error is

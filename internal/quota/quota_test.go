@@ -1,12 +1,16 @@
 package quota
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 	"unsafe"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/fault"
 )
 
 // The kernel's structs have these sizes (include/uapi/linux).
@@ -160,5 +164,16 @@ func TestProjectNames(t *testing.T) {
 	names, err := s.projectNames()
 	if want := (map[uint32]string{10: "logs", 11: "web"}); err != nil || !reflect.DeepEqual(names, want) {
 		t.Errorf("names: %v, %v; want %v", names, err, want)
+	}
+}
+
+// Where there are no quotas, a volume bounds the space all the same.
+func TestWithoutQuotas(t *testing.T) {
+	for fs, volume := range map[string]bool{"tmpfs": true, "nfs4": true, "f2fs": true, "btrfs": true, "overlay": false} {
+		err := withoutQuotas("/srv", blkdev.Mount{FSType: fs, Point: "/srv"})
+		remedied := (*fault.Remedied)(nil)
+		if got := errors.As(err, &remedied) && remedied.Remedy.Do == fault.UseVolume; got != volume || !fault.IsUnsupported(err) {
+			t.Errorf("%s: %v, names a volume: %t", fs, err, got)
+		}
 	}
 }

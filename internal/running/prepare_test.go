@@ -52,7 +52,7 @@ func TestPrepare(t *testing.T) {
 		if r.Decided.Hold != limit.HoldAuto { // nobody has asked for another
 			t.Errorf("%s: buffered writes are held by %q", name, r.Decided.Hold)
 		}
-		if len(r.Decided.Places) != 1 || r.Decided.Places[0].Limit != write || len(r.Notes) != 0 {
+		if len(r.Decided.Places) != 1 || r.Decided.Places[0].Limit != write || len(r.Notes) != 1 || r.Notes[0].Code != "memory-limit" {
 			t.Errorf("%s: %+v, %v", name, r.Decided.Places, r.Notes)
 		}
 		for range 2 { // asking changes nothing

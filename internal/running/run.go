@@ -75,6 +75,9 @@ func Prepare(ctx context.Context, h *host.Host, r Request) (*Run, error) {
 	if run.group, run.steps, err = h.Launch().Plan(run.options); err != nil {
 		return run, err
 	}
+	if r.Memory > 0 {
+		run.Notes = append(run.Notes, note.Infof("memory-limit", "memory limit %s, with the page cache", limit.FormatSize(r.Memory)))
+	}
 	run.Decided, err = h.Deciding().Decide(run.group, true, places, r.Hold)
 	return run, err
 }
