@@ -34,6 +34,7 @@ func run() int {
 }
 
 func newRoot(out *cli.Out) *cobra.Command {
+	var showVersion bool
 	root := &cobra.Command{
 		Use:   "weird",
 		Short: "weir's daemon",
@@ -42,8 +43,14 @@ func newRoot(out *cli.Out) *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cli.NoSuchVerb,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if showVersion {
+				return printVersion(out)
+			}
+			return cmd.Help()
+		},
 	}
+	root.Flags().BoolVar(&showVersion, "version", false, "print the version")
 	root.SetFlagErrorFunc(cli.FlagError)
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { out.Text(cli.Help(cmd, cli.HelpWidth(os.Stdout))) })
 	root.AddCommand(newVersion(out), newHealth(out))
@@ -55,17 +62,19 @@ func newVersion(out *cli.Out) *cobra.Command {
 		Use:   "version",
 		Short: "Print the version",
 		Args:  cli.NoArguments,
-		RunE: func(*cobra.Command, []string) error {
-			v := cli.Version(version)
-			if out.JSON {
-				return out.Document(api.VersionOf(v))
-			}
-			out.Print("weird %s", v)
-			return nil
-		},
+		RunE:  func(*cobra.Command, []string) error { return printVersion(out) },
 	}
 	cmd.Flags().BoolVar(&out.JSON, "json", false, "print one JSON document (docs/json.md)")
 	return cmd
+}
+
+func printVersion(out *cli.Out) error {
+	v := cli.Version(version)
+	if out.JSON {
+		return out.Document(api.VersionOf(v))
+	}
+	out.Print("weird %s", v)
+	return nil
 }
 
 func newHealth(out *cli.Out) *cobra.Command {

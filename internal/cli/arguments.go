@@ -2,22 +2,41 @@ package cli
 
 import "github.com/spf13/cobra"
 
-// CheckCobras adds cobra's own verbs, help and completion, and has them refuse arguments that they
-// do not know.
+// CheckCobras adds cobra's own verbs, help and completion, in weir's words, and has them refuse
+// arguments that they do not know.
 func CheckCobras(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
 		switch c.Name() {
 		case "help":
+			c.Short, c.Long = "Describe a command", "Describe a command, as "+root.Name()+" COMMAND --help does."
 			c.Args = oneVerb
 		case "completion":
-			c.Args, c.RunE = NoArguments, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+			c.Short = "Print a script that completes commands in a shell"
+			c.Long = "Print a script with which a shell completes commands, flags and targets. make install puts those for bash, zsh and fish where these shells look for them."
+			c.Args, c.RunE = NoSuchVerb, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 			for _, shell := range c.Commands() {
+				shell.Short = "Print the script for " + shell.Name()
+				shell.Long, shell.Example = shell.Short+". The examples are for this session, and for all later ones.", inShell(shell.Name(), root.Name())
 				shell.Args = NoArguments
 			}
 		}
 	}
+}
+
+// inShell shows how a shell takes a program's script: for this session, and for later ones.
+func inShell(shell, program string) string {
+	prints := program + " completion " + shell
+	switch shell {
+	case "bash":
+		return "  source <(" + prints + ")\n  " + prints + " >/etc/bash_completion.d/" + program
+	case "zsh":
+		return "  source <(" + prints + ")\n  " + prints + ` >"${fpath[1]}/_` + program + `"`
+	case "fish":
+		return "  " + prints + " | source\n  " + prints + " >~/.config/fish/completions/" + program + ".fish"
+	}
+	return "  " + prints + " | Out-String | Invoke-Expression\n  " + prints + " >>$PROFILE"
 }
 
 // oneVerb is the argument check of help.

@@ -1,6 +1,7 @@
 package target
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/fault"
+	"github.com/weir-io/weir/internal/near"
 	"github.com/weir-io/weir/internal/systemd"
 )
 
@@ -208,9 +210,23 @@ func Resolve(ctx context.Context, kinds []Kind, spec string) (Target, error) {
 	case len(spellings) == 1:
 		return found[0], nil
 	case len(spellings) == 0:
-		return Target{}, &NotFound{Target: fmt.Sprintf("target %q", spec), Why: unknown(spec, asked, silent)}
+		return Target{}, &NotFound{Target: fmt.Sprintf("target %q", spec), Why: cmp.Or(misspelt(spec, kinds), unknown(spec, asked, silent))}
 	}
 	return Target{}, fmt.Errorf("target %q: this name is ambiguous; write one of %s", spec, strings.Join(spellings, ", "))
+}
+
+// misspelt says which kind may be meant by one that there is not; "" if none is close to it.
+func misspelt(spec string, kinds []Kind) string {
+	typed, name, _ := strings.Cut(spec, ":")
+	names := make([]string, len(kinds))
+	for i, k := range kinds {
+		names[i] = k.Name()
+	}
+	meant := near.Names(typed, names)
+	if name == "" || len(meant) == 0 || slices.Contains(names, typed) || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsGraphic(r) }) {
+		return ""
+	}
+	return fmt.Sprintf("there is no kind %q; did you mean %s:%s?", typed, strings.Join(meant, ":"+name+", "), name)
 }
 
 // unknown says which kinds were asked for an unknown bare name, which could not be asked, and

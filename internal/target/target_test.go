@@ -52,6 +52,9 @@ func TestResolve(t *testing.T) {
 		"web":       `target "web": this name is ambiguous; write one of unit:web, docker:web`,
 		"mail":      `target "mail": no unit or docker of this name; write the kind before it, such as unit:mail`,
 		"unit:mail": "unit:mail: unknown",
+		"dokcer:db": `target "dokcer:db": there is no kind "dokcer"; did you mean docker:db?`,
+		"units:a:b": `target "units:a:b": there is no kind "units"; did you mean unit:a:b?`,
+		"unti:":     `target "unti:": no unit or docker of this name; write the kind before it, such as unit:unti:`,
 		"":          `target "": no unit or docker of this name; write the kind before it, such as unit:NAME`,
 	} {
 		if got, err := Resolve(t.Context(), kinds, spec); err == nil || err.Error() != want {
