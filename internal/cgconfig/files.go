@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weir-io/weir/internal/pagecache"
+	"github.com/weir-io/weir/internal/peek"
 )
 
 // Where libcgroup has its configuration: a file, and a directory of others.
@@ -56,28 +56,24 @@ func Read(name string) (File, error) {
 	return File{name, sections}, err
 }
 
-// readSmall reads a file that is at most most bytes long.
-func readSmall(file string, most int64) (string, error) {
-	f, err := open(file)
+// readSmall reads a file that is at most most bytes long: a regular one, and not what somebody may
+// have put in its place.
+func readSmall(file string, most int) (string, error) {
+	if file != "/dev/stdin" && !strings.HasPrefix(file, "/dev/fd/") {
+		text, err := peek.Regular(file, most)
+		return string(text), err
+	}
+	f, err := os.Open(file) // the caller's own pipe: "<(COMMAND)"
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, most+1))
+	text, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
+	if err == nil && len(text) > most {
+		err = fmt.Errorf("it is longer than %d bytes", most)
+	}
 	if err != nil {
 		return "", fmt.Errorf("read %s: %w", file, err)
 	}
-	if int64(len(text)) > most {
-		return "", fmt.Errorf("read %s: it is longer than %d bytes, which is too long for a configuration", file, most)
-	}
 	return string(text), nil
-}
-
-// open opens a regular file, and not what somebody may have put in its place: a FIFO would be
-// waited for, and a device would do something. The caller's own pipe ("<(COMMAND)") is taken.
-func open(file string) (*os.File, error) {
-	if file == "/dev/stdin" || strings.HasPrefix(file, "/dev/fd/") {
-		return os.Open(file)
-	}
-	return pagecache.Open(file)
 }

@@ -1,6 +1,7 @@
-// Package peek reads the beginning of files that others can make very long. A process without
-// rights can make its /proc/PID/cmdline a terabyte (PR_SET_MM_MAP, prctl(2)), and the fdinfo of an
-// inotify(7) descriptor has a line for each watch.
+// Package peek reads files that others can make very long, or exchange for what is no file. A
+// process without rights can make its /proc/PID/cmdline a terabyte (PR_SET_MM_MAP, prctl(2)), and the
+// fdinfo of an inotify(7) descriptor has a line for each watch. In a directory of a user's any name
+// can become a FIFO, a link to a device, or one to a file of the kernel's that waits.
 package peek
 
 import (

@@ -3,13 +3,12 @@ package planned
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 
-	"github.com/weir-io/weir/internal/pagecache"
+	"github.com/weir-io/weir/internal/peek"
 	"github.com/weir-io/weir/internal/plans"
 )
 
@@ -33,7 +32,7 @@ func Load(root, path string) (*plans.Config, error) {
 	}
 	var files []plans.File
 	for _, name := range names[:min(len(names), plans.FilesMax+1)] { // plans.Read refuses one too many
-		text, err := read(name)
+		text, err := peek.Regular(name, plans.FileBytesMax) // which waits for no pipe, and opens no device
 		if err != nil {
 			return nil, fmt.Errorf("read plans: %w", err)
 		}
@@ -58,15 +57,4 @@ func filesOf(path string) ([]string, error) {
 		}
 	}
 	return names, err
-}
-
-// read reads a regular file, up to one byte more than is taken. It waits for no pipe, and opens no
-// device.
-func read(name string) ([]byte, error) {
-	f, err := pagecache.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, plans.FileBytesMax+1))
 }

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/pagecache"
+	"github.com/weir-io/weir/internal/peek"
 )
 
 // askEvery is how often writeback is asked for. Left alone, the kernel begins it
@@ -128,7 +128,7 @@ func nameless(pid int, dir string, overlay bool) *os.File {
 		if !ok || !ok2 || theirs.Nlink != 0 || theirs.Dev != ours.Dev && !overlay {
 			continue
 		}
-		if f, err := pagecache.Open(link); err == nil {
+		if f, err := peek.Open(link); err == nil {
 			return f
 		}
 	}

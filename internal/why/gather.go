@@ -12,6 +12,7 @@ import (
 	"github.com/weir-io/weir/internal/kernel"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/pagecache"
+	"github.com/weir-io/weir/internal/peek"
 	"github.com/weir-io/weir/internal/place"
 )
 
@@ -197,7 +198,7 @@ func (p *Place) readFile(root string) {
 		return
 	}
 	p.File, p.Size, p.Cached = spec, st.Size(), -1
-	f, err := pagecache.Open(name)
+	f, err := peek.Open(name)
 	if err != nil {
 		return
 	}

@@ -1,9 +1,10 @@
-package pagecache
+package peek
 
 import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,21 +43,24 @@ func TestOpenWaitsForNobody(t *testing.T) {
 	}
 }
 
-// Of a file that is larger than anybody's memory the pages are not counted one by one.
-func TestAHugeFileIsNotCounted(t *testing.T) {
-	fd, err := unix.MemfdCreate("huge", unix.MFD_CLOEXEC) // tmpfs takes files of any size
-	if err != nil {
+// A file of the kernel's can look regular, and wait.
+func TestRegular(t *testing.T) {
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	if err := errors.Join(os.WriteFile(at("file"), []byte("xyz"), 0o600), os.Symlink("/proc/kmsg", at("kmsg")), os.Symlink("/dev/zero", at("zero")), os.WriteFile(at("holes"), nil, 0o600), os.Truncate(at("holes"), 1<<40)); err != nil {
 		t.Fatal(err)
 	}
-	f := os.NewFile(uintptr(fd), "huge")
-	defer f.Close()
-	if err := f.Truncate(coreMost + 1); err != nil {
-		t.Fatal(err)
+	for name, want := range map[string]string{"file": "", "kmsg": "", "zero": "not a regular file", "holes": "longer than 1000 bytes", "none": "no such file"} {
+		began := time.Now()
+		text, err := Regular(at(name), 1000)
+		if name != "kmsg" && (want == "" && (err != nil || string(text) != "xyz") || want != "" && (err == nil || !strings.Contains(err.Error(), want))) {
+			t.Errorf("%s: %q, %v", name, text, err)
+		}
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("%s took %s", name, took)
+		}
 	}
-	if r, err := countCore(f, 0, 0); !errors.Is(err, errHuge) {
-		t.Errorf("%+v, %v", r, err)
-	}
-	if _, err := countCore(f, 0, coreStep); err != nil {
-		t.Error(err)
+	if text, err := Regular(at("file"), 3); err != nil || len(text) != 3 {
+		t.Errorf("of as many bytes as there are: %q, %v", text, err)
 	}
 }
