@@ -118,6 +118,7 @@ findings: ## regenerate docs/guide/findings.md from the rules of weir why
 bpf: ## regenerate the BPF objects (needs clang)
 	cd internal/inode && GOPACKAGE=inode $(BPF2GO) owner ../../bpf/owner.bpf.c $(BPF_FLAGS)
 	cd internal/escape && GOPACKAGE=escape $(BPF2GO) escape ../../bpf/escape.bpf.c $(BPF_FLAGS)
+	cd internal/partial && GOPACKAGE=partial $(BPF2GO) partial ../../bpf/partial.bpf.c $(BPF_FLAGS)
 	cd internal/trace && GOPACKAGE=trace $(BPF2GO) trace ../../bpf/trace.bpf.c $(BPF_FLAGS)
 	cd bpf && sha256sum *.c *.h >SHA256SUMS
 BPF2GO = $(GO) run github.com/cilium/ebpf/cmd/bpf2go -cc $(CLANG) -strip $(LLVM_STRIP) -target bpfel -no-global-types

@@ -37,7 +37,7 @@ var layers = [][]string{
 	{"internal/cgroupfs", "internal/kernel", "internal/cgconfig", "internal/loopdev"},
 	{"internal/cgroupfs/cgrouptest"},
 	{"internal/systemd", "internal/state", "internal/inode", "internal/dropin"},
-	{"internal/target", "internal/kept", "internal/escape"},
+	{"internal/target", "internal/kept", "internal/escape", "internal/partial"},
 	{"internal/target/pid", "internal/target/cgroup", "internal/target/unit", "internal/target/engine",
 		"internal/target/containerd", "internal/target/pod", "internal/target/vm"},
 	{"internal/hold", "internal/pacer", "internal/tally"},

@@ -36,7 +36,8 @@ type Estimate struct {
 // A Reading is what an Estimate reads: totals since its start, except Dirty.
 type Reading struct {
 	Written   uint64 // bytes that processes made dirty or wrote directly, on any disk
-	Cancelled uint64 // of that, dirty pages that were cut off files
+	Sent      uint64 // bytes that calls of processes have written, to anything
+	Cancelled uint64 // of Written, dirty pages that were cut off files
 	Dirty     uint64 // bytes of the group's own that wait in memory now, on any disk
 	Stats     []cgroupfs.Stat
 	Escaped   uint64
@@ -111,7 +112,7 @@ func (e *Estimate) read() (r Reading, err error) {
 		return r, err
 	}
 	io, processes, err := e.written() // by all that have made dirty what is counted above
-	r.Written, r.Cancelled, r.Processes = io.Written, io.Cancelled, processes
+	r.Written, r.Sent, r.Cancelled, r.Processes = io.Written, io.Sent, io.Cancelled, processes
 	return r, err
 }
 

@@ -26,9 +26,6 @@ const (
 	kernelMin = "5.8" // the first with BPF ring buffers
 	// memlock is enough for all maps, bytes.
 	memlock = 64 << 20
-	// cgroupNamespace is the number of the host's cgroup namespace (PROC_CGROUP_INIT_INO in
-	// include/linux/proc_ns.h).
-	cgroupNamespace = 0xeffffffb
 	// levelMost is how far below the root a group may be (LEVELS_MAX in bpf/escape.bpf.c).
 	levelMost = 15
 )
@@ -96,8 +93,7 @@ func hindrance(groups *cgroupfs.FS) error {
 	if groups.Root() != "/" {
 		return &bpf.Unavailable{Op: counting, Reason: groups.Root() + " is not the root of this host", Remedy: "only the running kernel knows; leave out --root"}
 	}
-	var st unix.Stat_t
-	if err := unix.Stat("/proc/self/ns/cgroup", &st); err == nil && st.Ino != cgroupNamespace {
+	if host, err := bpf.InHostCgroups(); err == nil && !host {
 		return &bpf.Unavailable{Op: counting, Reason: "weir cannot see from this cgroup namespace where groups are", Remedy: "run weir on the host"}
 	}
 	return bpf.Hindrance("/", counting, kernelMin)

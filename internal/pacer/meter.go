@@ -30,7 +30,7 @@ func (s *server) newMeter(j Job, limited cgroupfs.Group) (meter, error) {
 		}
 		return newEscaped(j, limited, w, clockNow())
 	}
-	m := &written{limited: limited}
+	m := &written{limited: limited, folios: folios{load: s.partly}}
 	m.on(j)
 	return m, nil
 }
@@ -43,6 +43,7 @@ type written struct {
 	least     float64 // see askLeast
 	uncounted float64 // what was charged and is not in the ledger yet
 	taken     float64 // see charged
+	folios    folios
 	sum       process.Sum
 	last      process.IO
 	looked    bool
@@ -83,7 +84,7 @@ func (m *written) look(now time.Duration, members []int) (unseen float64, err er
 			g.waits = 0
 		}
 	}
-	unseen, m.taken = m.ledger.enter(float64(more.Written)-float64(more.Cancelled), charged, m.least, now)
+	unseen, m.taken = m.ledger.enter(m.folios.written(more), charged, m.least, now)
 	return unseen, err
 }
 
@@ -115,6 +116,7 @@ func (m *written) charge(now time.Duration) (more float64, err error) {
 
 func (m *written) close() {
 	m.sum.Close()
+	m.folios.close()
 	if m.stats != nil {
 		_ = m.stats.Close()
 	}

@@ -170,6 +170,7 @@ func (p *paced) step(now time.Duration, may pace) error {
 		if err := p.look(now); err != nil {
 			return err
 		}
+		p.tell()
 		p.settled = true
 		cycle := min(may.cycle, p.bucket.depth/2)
 		if p.bucket.level < p.bucket.rate*cycle.Seconds()/2 { // what is left is for the next time

@@ -9,14 +9,16 @@ import (
 	"github.com/weir-io/weir/internal/escape"
 )
 
-// Seen is what the pacer knows of a group that it holds. All but Stops and Lent is of one that
-// is counted by CountEscaped.
+// Seen is what the pacer knows of a group that it holds. The rest is of one that
+// is counted by CountEscaped. Spare and Lent are of the others.
 type Seen struct {
 	Stops   uint64                   `json:"stops"` // how often it was stopped
 	Told    bool                     `json:"told"`  // BPF sees what escapes; else the rest is empty
 	Escaped map[blkdev.Number]uint64 `json:"escaped"`
 	Files   []escape.File            `json:"files"`
 	Lent    map[blkdev.Number]uint64 `json:"lent"` // bytes that went past the kernel's rule, as they were paid for before
+	// Spare is what write_bytes has counted and nobody has written: rests of folios, in bytes.
+	Spare uint64 `json:"spare"`
 }
 
 // seen answers a request for Seen.
@@ -28,6 +30,9 @@ func (s *server) seen(limited Place) (*Seen, error) {
 	seen := &Seen{Stops: p.stops}
 	if m, is := p.meter.(*written); is {
 		seen.Lent = s.lent(p, m, clockNow())
+		if m.folios.count != nil && p.look(clockNow()) == nil { // what was just written counts
+			seen.Spare = uint64(max(0, m.folios.all))
+		}
 	}
 	m, is := p.meter.(*escaped)
 	if !is || s.escapes == nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/escape"
+	"github.com/weir-io/weir/internal/partial"
 	"github.com/weir-io/weir/internal/state"
 )
 
@@ -46,12 +47,15 @@ type server struct {
 	arrivals *arrivals
 	loans    []loan
 
-	escapes *escape.Watcher // see watcher
-	unseen  error           // why it cannot be had
-	watched bool
-	orphans orphans
-	waiting map[Place]*waiting // by limited group
-	noted   time.Duration      // when the records were told last whom it cannot stop
+	escapes  *escape.Watcher // see watcher
+	unseen   error           // why it cannot be had
+	watched  bool
+	partial  *partial.Watcher // see partly
+	parted   bool
+	unparted error // why it cannot be had
+	orphans  orphans
+	waiting  map[Place]*waiting // by limited group
+	noted    time.Duration      // when the records were told last whom it cannot stop
 }
 
 // held is what belongs to a paced group.
@@ -90,6 +94,9 @@ func Serve(ctx context.Context, dir state.Dir, fs *cgroupfs.FS) error {
 	s.thaw()
 	if s.escapes != nil {
 		err = errors.Join(err, s.escapes.Close())
+	}
+	if s.partial != nil {
+		err = errors.Join(err, s.partial.Close())
 	}
 	return errors.Join(err, removeKey(fs))
 }

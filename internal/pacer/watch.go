@@ -50,16 +50,20 @@ func (p *paced) writes() bool {
 // watch waits until a writer has written some bytes more, but no longer than so long. Where
 // it has written nothing (it has no processor, or does something else) the next time is shorter.
 func (p *paced) watch(of process.Counter, bytes float64, most time.Duration) (reached bool) {
+	moved := func(io process.IO) uint64 { return io.Written }
+	if m, is := p.meter.(*written); is && m.folios.partly { // it moves by whole folios, and then not at all
+		moved = func(io process.IO) uint64 { return io.Sent }
+	}
 	io, err := of.IO()
-	from, began := io.Written, clockNow()
+	from, began := moved(io), clockNow()
 	until := began + max(most-p.vain, watchLeast)
 	for now := began; err == nil && now < until; now = clockNow() {
-		if io, err = of.IO(); io.Written > from && float64(io.Written-from) >= bytes {
+		if io, err = of.IO(); moved(io) > from && float64(moved(io)-from) >= bytes {
 			p.vain = 0
 			return true
 		}
 	}
-	if p.vain = min(p.vain+watchMost/4, watchMost); io.Written > from {
+	if p.vain = min(p.vain+watchMost/4, watchMost); moved(io) > from {
 		p.vain = 0
 	}
 	return false

@@ -10,22 +10,26 @@ import (
 )
 
 // IO is what a process has done since it began, with its threads and with the children
-// that it has waited for (proc_pid_io(5)), in bytes.
+// that it has waited for (proc_pid_io(5)), in bytes but for Calls.
 type IO struct {
 	Asked     uint64 // rchar: that read(2) and its like were asked for, of any file, pipe or socket
 	Read      uint64 // read_bytes: that storage was to read
 	Written   uint64 // write_bytes: that storage is to write: pages made dirty, and direct I/O
 	Cancelled uint64 // cancelled_write_bytes: of that, dirty pages that were cut off a file
+	Sent      uint64 // wchar: that write(2) and its like have written, to any file, pipe or socket
+	Calls     uint64 // syscw: of those, how many there were
 }
 
 // Plus adds up.
 func (a IO) Plus(b IO) IO {
-	return IO{a.Asked + b.Asked, a.Read + b.Read, a.Written + b.Written, a.Cancelled + b.Cancelled}
+	return IO{a.Asked + b.Asked, a.Read + b.Read, a.Written + b.Written, a.Cancelled + b.Cancelled,
+		a.Sent + b.Sent, a.Calls + b.Calls}
 }
 
 // Minus subtracts; what would be less than nothing is nothing.
 func (a IO) Minus(b IO) IO {
-	return IO{less(a.Asked, b.Asked), less(a.Read, b.Read), less(a.Written, b.Written), less(a.Cancelled, b.Cancelled)}
+	return IO{less(a.Asked, b.Asked), less(a.Read, b.Read), less(a.Written, b.Written), less(a.Cancelled, b.Cancelled),
+		less(a.Sent, b.Sent), less(a.Calls, b.Calls)}
 }
 
 func less(a, b uint64) uint64 { return max(a, b) - b }
@@ -70,6 +74,10 @@ func (f *File) IO() (IO, error) {
 			into = &io.Written
 		case "cancelled_write_bytes":
 			into = &io.Cancelled
+		case "wchar":
+			into = &io.Sent
+		case "syscw":
+			into = &io.Calls
 		default:
 			continue
 		}

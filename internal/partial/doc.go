@@ -1,0 +1,12 @@
+// Package partial counts how much of what a group's processes have in write_bytes
+// (/proc/PID/io) they have not written.
+//
+// The kernel counts a whole folio, the unit in which the page cache keeps a file, when it
+// becomes dirty (folio_account_dirtied in mm/page-writeback.c). It writes back only the blocks
+// that are dirty. A write of 4 KiB into a folio of 1 MiB counts 256 times.
+//
+// A Watcher sees by BPF which blocks become dirty. It knows ext4 and other file systems with
+// buffer heads exactly. On XFS it knows a folio's first dirty blocks exactly, and those of
+// later writes at most: a block that is written again while it is dirty counts again, up to the
+// size of the folio. It knows no other file systems: what they count stays counted.
+package partial

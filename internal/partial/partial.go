@@ -1,0 +1,180 @@
+package partial
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/bpf"
+	"github.com/weir-io/weir/internal/cgroupfs"
+)
+
+const (
+	counting  = "count partly written folios"
+	kernelMin = "6.3" // the first whose buffer heads name their folio; ext4 has large ones since 6.16
+	// memlock is enough for all maps, bytes.
+	memlock = 16 << 20
+	// levelMost is how far below the root a group may be (LEVELS_MAX in bpf/partial.bpf.c).
+	levelMost = 15
+)
+
+// sum is struct sum of bpf/partial.bpf.c.
+type sum struct {
+	Level, _ uint32
+	Spare    int64
+	Behind   uint64
+	Later    uint64
+}
+
+// A Watcher counts for groups. What it has loaded is gone when it is closed or its process ends.
+// Tasks of other groups pay one check for each block that they make dirty.
+type Watcher struct {
+	objects partialObjects
+	hooks   []link.Link
+
+	mu     sync.Mutex
+	levels map[uint64]uint32 // of the groups that are counted, by their numbers
+}
+
+// Watch loads the programs. If BPF is not available, the error is a *bpf.Unavailable.
+func Watch(groups *cgroupfs.FS) (_ *Watcher, err error) {
+	if groups.Root() != "/" {
+		return nil, &bpf.Unavailable{Op: counting, Reason: groups.Root() + " is not the root of this host", Remedy: "only the running kernel knows; leave out --root"}
+	}
+	if host, err := bpf.InHostCgroups(); err == nil && !host {
+		return nil, &bpf.Unavailable{Op: counting, Reason: "weir cannot see from this cgroup namespace where groups are", Remedy: "run weir on the host"}
+	}
+	if err := bpf.Hindrance("/", counting, kernelMin); err != nil {
+		return nil, err
+	}
+	spec, err := loadPartial()
+	if err != nil {
+		return nil, refused(err)
+	}
+	if err := spec.Variables[partialVarPageBytes].Set(uint32(os.Getpagesize())); err != nil {
+		return nil, refused(err)
+	}
+	w := &Watcher{levels: map[uint64]uint32{}}
+	err = spec.LoadAndAssign(&w.objects, nil)
+	if errors.Is(err, unix.EPERM) && bpf.RaiseMemlock(memlock) {
+		err = spec.LoadAndAssign(&w.objects, nil)
+	}
+	if err == nil {
+		err = w.attach()
+	}
+	if err != nil {
+		return nil, errors.Join(refused(err), w.Close())
+	}
+	return w, nil
+}
+
+// attach hooks up the programs. Without XFS's tracepoint (a module that is not loaded) its
+// files count whole, as they do without a Watcher.
+func (w *Watcher) attach() error {
+	for _, hook := range []struct {
+		name    string
+		program *ebpf.Program
+	}{
+		// A block is taken off before its folio is added, so that never too much is taken off.
+		{"block_dirty_buffer", w.objects.CountBlock},
+		{"sched_process_exit", w.objects.EndThread},
+		{"xfs_file_buffered_write", w.objects.BeginWrite},
+		{"writeback_dirty_folio", w.objects.CountFolio},
+	} {
+		l, err := link.AttachRawTracepoint(link.RawTracepointOptions{Name: hook.name, Program: hook.program})
+		if errors.Is(err, os.ErrNotExist) && hook.program == w.objects.BeginWrite {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("attach to %s: %w", hook.name, err)
+		}
+		w.hooks = append(w.hooks, l)
+	}
+	return nil
+}
+
+func refused(err error) error { return bpf.Refusal(counting, kernelMin, err) }
+
+// Close ends the counting.
+func (w *Watcher) Close() error {
+	var errs []error
+	for _, hook := range w.hooks {
+		errs = append(errs, hook.Close())
+	}
+	return errors.Join(append(errs, w.objects.Close())...)
+}
+
+// A Count counts for one group and, on cgroup v2, for the groups below it.
+type Count struct {
+	watcher *Watcher
+	id      uint64
+	last    sum
+	behind  float64 // of what was spare, in folios of which what is dirty now is not known
+}
+
+// Add starts to count for a group.
+func (w *Watcher) Add(g cgroupfs.Group) (*Count, error) {
+	id, err := g.ID()
+	if err != nil {
+		return nil, err
+	}
+	level := uint32(len(strings.FieldsFunc(g.Path(), func(r rune) bool { return r == '/' })))
+	if level == 0 || level > levelMost {
+		return nil, fmt.Errorf(counting+" of cgroup %s: weir can do this for groups 1 to %d levels below the root", g.Path(), levelMost)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.objects.Groups.Put(id, sum{Level: level}); err != nil {
+		return nil, fmt.Errorf(counting+" of cgroup %s: %w", g.Path(), err)
+	}
+	w.levels[id] = level
+	return &Count{watcher: w, id: id}, w.use()
+}
+
+// use tells the programs at which levels they have to look for groups.
+func (w *Watcher) use() error {
+	var used uint64
+	for _, level := range w.levels {
+		used |= 1 << level
+	}
+	return w.objects.Levels.Put(uint32(0), used)
+}
+
+// Spare returns how many bytes write_bytes has counted too much since the last call. Less than
+// 0: what it had counted too much before has been written.
+func (c *Count) Spare() (bytes float64, err error) {
+	var now sum
+	if err := c.watcher.objects.Groups.Lookup(c.id, &now); err != nil {
+		return 0, fmt.Errorf(counting+": %w", err)
+	}
+	return c.take(now), nil
+}
+
+// take takes in what the programs have counted. Writes to folios that were dirty already write
+// what was spare there, at most.
+func (c *Count) take(now sum) (bytes float64) {
+	c.behind += float64(now.Behind - c.last.Behind)
+	later := min(c.behind, float64(now.Later-c.last.Later))
+	c.behind -= later
+	bytes = float64(now.Spare-c.last.Spare) - later
+	c.last = now
+	return bytes
+}
+
+// Close ends the counting for the group.
+func (c *Count) Close() error {
+	c.watcher.mu.Lock()
+	defer c.watcher.mu.Unlock()
+	delete(c.watcher.levels, c.id)
+	err := c.watcher.objects.Groups.Delete(c.id)
+	if errors.Is(err, ebpf.ErrKeyNotExist) {
+		err = nil
+	}
+	return errors.Join(err, c.watcher.use())
+}
