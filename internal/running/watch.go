@@ -5,6 +5,7 @@ import (
 
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/escape"
+	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/pacer"
 	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/tally"
@@ -32,11 +33,20 @@ func closeWatcher(w tally.Watcher) {
 	}
 }
 
-// stops is how often the pacer has paused the group.
-func (r *Run) stops() uint64 {
+// paced adds what the pacer knows of the group: how often it was paused, and what the kernel
+// has counted of folios that the command has not written. Without an answer they are 0.
+func (r *Run) paced(result *launch.Result) {
+	if r.Decided.Escapes == nil && r.Decided.Paced == nil {
+		return
+	}
 	seen, err := r.host.Pacer().Seen(pacer.PlaceOf(r.room.IO, "blkio"))
 	if err != nil {
-		return 0 // it is only told
+		return
 	}
-	return seen.Stops
+	if r.Decided.Escapes != nil {
+		result.Stops = seen.Stops
+	}
+	if result.Tally != nil {
+		result.Tally.Without(seen.Spare)
+	}
 }

@@ -111,3 +111,20 @@ func TestHandedOn(t *testing.T) {
 		}
 	}
 }
+
+// What nobody has written has not gone past a limit either.
+func TestWithout(t *testing.T) {
+	began := time.Now()
+	paced := Sum{Writing: Span{began, began.Add(time.Second)}, calling: Span{began, began.Add(3 * time.Second)}, Reading: escape.Reading{Written: 100 * megabyte, Escaped: 90 * megabyte}, Devices: []Device{{Charged: cgroupfs.Stat{WrittenBytes: 10 * megabyte}}}}
+	paced.Without(80 * megabyte)
+	if took := paced.Writing.Duration(); took != 3*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	if paced.Written != 20*megabyte || paced.Escaped != 10*megabyte {
+		t.Errorf("written %d, past the limit %d", paced.Written, paced.Escaped)
+	}
+	paced.Without(megabyte << 10)
+	if paced.Written != 0 || paced.Escaped != 0 {
+		t.Errorf("written %d, past the limit %d, want none", paced.Written, paced.Escaped)
+	}
+}

@@ -51,6 +51,7 @@ func (s Span) with(other Span) Span {
 type Sum struct {
 	escape.Reading
 	Writing Span // in which processes made dirty, or wrote directly
+	calling Span // in which calls of processes wrote to anything
 	Devices []Device
 	// Escapes are the files through which bytes went past the limits, the largest amount first.
 	Escapes []escape.File
@@ -181,6 +182,9 @@ func (t *Tally) look(written uint64) {
 	case stopped && t.stopped:
 		t.sum.Paused += now.Sub(t.at)
 	}
+	if r.Sent > t.sum.Sent {
+		t.sum.calling.grew(since, now)
+	}
 	if t.stopped = stopped; r.Processes > 0 {
 		t.lived = now
 	}
@@ -211,12 +215,25 @@ func (t *Tally) look(written uint64) {
 // uncharged is what was written and not charged on a disk with a limit; no more can have
 // escaped. The kernel's count of dirty data lags at times, so an estimate takes for escaped
 // what is still on its way to the disk.
-func (t *Tally) uncharged() uint64 {
-	left := t.sum.Written
-	for _, d := range t.sum.Devices {
+func (s *Sum) uncharged() uint64 {
+	left := s.Written
+	for _, d := range s.Devices {
 		left -= min(left, d.Charged.WrittenBytes)
 	}
 	return left
+}
+
+// Without takes out bytes that the kernel has counted as written and that nobody has written:
+// rests of folios (package partial). What was written of these later made nothing dirty that the
+// kernel counts, and took its time.
+func (s *Sum) Without(spare uint64) {
+	if spare > 0 {
+		s.Writing = s.Writing.with(s.calling)
+	}
+	s.Written -= min(s.Written, spare)
+	if !s.Told {
+		s.Escaped = min(s.Escaped, s.uncharged())
+	}
 }
 
 // isStopped reports whether the pacer has paused the group.
@@ -241,7 +258,7 @@ func (t *Tally) End(ctx context.Context, written uint64) Sum {
 				Writes: c.Writes - t.disks[i].Writes, WrittenBytes: c.WrittenBytes - t.disks[i].WrittenBytes}
 		}
 	}
-	t.sum.Escaped = min(t.sum.Escaped, t.uncharged())
+	t.sum.Escaped = min(t.sum.Escaped, t.sum.uncharged())
 	if t.sum.Told {
 		t.tell(ctx)
 	}
