@@ -46,7 +46,7 @@ func open(name string) (fd int, err error) {
 }
 
 // errWaits is of files of the kernel, such as /proc/kmsg, that look regular and wait for events.
-var errWaits = errors.New("it has nothing to read now, as only a file of the kernel's own can")
+var errWaits = errors.New("it is a file of the kernel that waits for events")
 
 // Regular reads a regular file, as Open opens it, without ever waiting. A file of more than most
 // bytes is an error.

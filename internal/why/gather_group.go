@@ -193,14 +193,29 @@ func (g *Group) readSwapped(group cgroupfs.Group, host kernel.FS) error {
 		if err != nil {
 			return fmt.Errorf("parse %s: %q is no number", group.File(current), text)
 		}
-		g.Swapped = Swapped{Bytes: n, File: group.File(current), MaxFile: group.File(most)}
-		return nil
+		inMemory, err := zswapped(group)
+		g.Swapped = Swapped{Bytes: n - min(n, inMemory), File: group.File(current), MaxFile: group.File(most)}
+		return err
 	}
 	g.Swapped.File = "VmSwap in /proc/PID/status of the group's processes"
 	for _, pid := range g.Processes[:min(len(g.Processes), swappedMax)] {
 		g.Swapped.Bytes += host.Swapped(pid)
 	}
 	return nil
+}
+
+// zswapped is the part of what a group has in swap that zswap holds in memory (memory.stat).
+func zswapped(group cgroupfs.Group) (uint64, error) {
+	text, _, err := group.Text("memory.stat")
+	if err != nil && !cgroupfs.IsGone(err) {
+		return 0, err
+	}
+	for line := range strings.Lines(text) {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), "zswapped "); ok {
+			return strconv.ParseUint(value, 10, 64)
+		}
+	}
+	return 0, nil
 }
 
 // neighboursMax bounds how many groups are looked at for io.latency.
