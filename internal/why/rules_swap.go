@@ -26,7 +26,7 @@ type Swapped struct {
 // page that it writes to swap to the group that the page belongs to, if both controllers are in
 // one v2 hierarchy (mm/page_io.c, bio_associate_blkg_from_page), and a page that it reads back to
 // the process that needs it. Unlike io.latency and io.cost, the throttle makes no exception for
-// swap. SEEN
+// swap.
 func swappedOut(f Facts) []Finding {
 	swapped := f.Group.Swapped
 	if swapped.Bytes == 0 {
