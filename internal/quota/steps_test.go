@@ -125,6 +125,25 @@ func (d *disk) recordOfStep(steps []hold.Step) *recorder {
 	return r
 }
 
+// Files move from a container's work directory into the other one, so that is marked first.
+func TestTheWorkDirectoryIsFirst(t *testing.T) {
+	d := newDisk(t)
+	web := d.container(0)
+	var first uint64
+	d.changed = func(inode uint64, _ uint32, _ Bounds) {
+		if first == 0 {
+			first = inode
+		}
+	}
+	steps, err := d.SetSteps(t.Context(), web, bytes(10e6), false, quiet)
+	if err != nil || len(steps) != 5 || !strings.HasPrefix(steps[1].Call, "mark "+web.Dirs[1]+" ") {
+		t.Errorf("%+v, %v", steps, err)
+	}
+	if d.set(web, bytes(10e6)); first != d.inode(web.Dirs[1]) {
+		t.Errorf("marked first is inode %d, and %s is %d", first, web.Dirs[1], d.inode(web.Dirs[1]))
+	}
+}
+
 func kindsOf(steps []hold.Step) string {
 	var kinds []string
 	for _, s := range steps {
