@@ -53,26 +53,26 @@ type DirtyLevels struct {
 
 // A DirtySummary is what the readings of the host or the group come to.
 type DirtySummary struct {
-	Peak      DirtyCount   `json:"peak"`   // of the reading whose sum was the largest
-	Levels    *DirtyLevels `json:"levels"` // of that reading; null: not known, or none
-	Share     float64      `json:"share_of_limit"`
-	Throttled int          `json:"throttled_readings"`
+	Peak      DirtyCount   `json:"peak"`               // of the reading whose sum was the largest
+	Levels    *DirtyLevels `json:"levels"`             // of that reading; null: not known, or none
+	Share     *float64     `json:"share_of_limit"`     // null: the limit is not known, or there is none
+	Throttled *int         `json:"throttled_readings"` // null: no reading's thresholds are known
 	Readings  int          `json:"readings"`
 }
 
 // A DirtyBound is a device whose dirty pages have a bound of their own.
 type DirtyBound struct {
-	Name       string `json:"bdi"`
-	Strict     bool   `json:"strict"`
-	MinPercent uint64 `json:"min_percent"` // of the host's threshold
-	MaxPercent uint64 `json:"max_percent"`
-	MaxBytes   uint64 `json:"max_bytes"` // 0: not known
+	Name       string  `json:"bdi"`
+	Strict     bool    `json:"strict"`
+	MinPercent uint64  `json:"min_percent"` // of the host's threshold
+	MaxPercent uint64  `json:"max_percent"`
+	MaxBytes   *uint64 `json:"max_bytes"` // null: not known
 }
 
 // DirtyOf makes the document of what was seen of dirty pages.
 func DirtyOf(r dirty.Report) Dirty {
 	s := r.Settings
-	doc := Dirty{Schema: SchemaOf("trace.dirty"), Seconds: r.Took().Seconds(), Bounded: list(r.Bounded, func(b kernel.Bounded) DirtyBound { return DirtyBound(b) }),
+	doc := Dirty{Schema: SchemaOf("trace.dirty"), Seconds: r.Took().Seconds(), Bounded: list(r.Bounded, dirtyBoundOf),
 		Settings: DirtySettings{s.BackgroundRatio, s.BackgroundBytes, s.Ratio, s.Bytes, s.Expire.Seconds(), s.Writeback.Seconds()},
 		Host:     dirtySummaryOf(dirty.Host(r.Readings)), Words: r.Words(), Readings: list(r.Readings, dirtyReadingOf)}
 	if group := dirty.Group(r.Readings); group != nil {
@@ -90,8 +90,13 @@ func DirtyOf(r dirty.Report) Dirty {
 	return doc
 }
 
+func dirtyBoundOf(b kernel.Bounded) DirtyBound {
+	return DirtyBound{b.Name, b.Strict, b.MinPercent, b.MaxPercent, known(b.MaxBytes, b.MaxBytes > 0)}
+}
+
 func dirtySummaryOf(s dirty.Summary) DirtySummary {
-	doc := DirtySummary{Peak: DirtyCount(s.Peak), Share: s.Share, Throttled: s.Throttled, Readings: s.Readings}
+	limited := s.Levels != nil && s.Levels.Limit > 0
+	doc := DirtySummary{Peak: DirtyCount(s.Peak), Share: known(s.Share, limited), Throttled: known(s.Throttled, s.Judged > 0), Readings: s.Readings}
 	if s.Levels != nil {
 		levels := DirtyLevels(*s.Levels)
 		doc.Levels = &levels

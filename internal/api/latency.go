@@ -105,7 +105,7 @@ func latencyRunOf(run latency.Run) LatencyRun {
 	if run.Trace == nil {
 		return j
 	}
-	t := &LatencyTrace{Verdict: TraceVerdict{Causes: []TraceCause{}}, Reclaim: TraceReclaim(run.Trace.Reclaim), Missing: missingOf(run.Trace.Missing), Lost: TraceLost(run.Trace.Lost),
+	t := &LatencyTrace{Verdict: TraceVerdict{Causes: []TraceCause{}}, Reclaim: traceReclaimOf(run.Trace.Reclaim), Missing: missingOf(run.Trace.Missing), Lost: traceLostOf(run.Trace.Lost),
 		Split: map[string]float64{}, AboveP50: map[string]float64{}}
 	if len(run.Trace.Ops) > 0 {
 		o := traceOpsOf(run.Trace.Ops[0])

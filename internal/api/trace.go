@@ -28,18 +28,18 @@ type Trace struct {
 
 // TraceReclaim is how often operations reclaimed memory, and what they freed.
 type TraceReclaim struct {
-	MemcgCalls  uint64 `json:"memcg_calls"`
-	MemcgBytes  uint64 `json:"memcg_bytes"`
-	DirectCalls uint64 `json:"direct_calls"`
-	DirectBytes uint64 `json:"direct_bytes"`
+	MemcgCalls  *uint64 `json:"memcg_calls"` // null, with the bytes: not known
+	MemcgBytes  *uint64 `json:"memcg_bytes"`
+	DirectCalls *uint64 `json:"direct_calls"` // null, with the bytes: not known
+	DirectBytes *uint64 `json:"direct_bytes"`
 }
 
 // TraceEvidence is what was read about the host and the target during the trace.
 type TraceEvidence struct {
 	Memory *TraceMemory `json:"memory"` // null: none is bound, or known
 	Dirty  *TraceDirty  `json:"dirty"`  // null: not known
-	Limits []TraceLimit `json:"limits"`
-	Paced  bool         `json:"paced"`
+	Limits []TraceLimit `json:"limits"` // null: not known
+	Paced  *bool        `json:"paced"`  // null: not known
 }
 
 // TraceLimit is a limit on the I/O to one device.
@@ -82,25 +82,46 @@ type TraceMissing struct {
 
 // TraceLost is what the trace did not see.
 type TraceLost struct {
-	Tasks  uint64 `json:"tasks"`
-	IOs    uint64 `json:"ios"`
-	Events uint64 `json:"events"`
-	Stacks uint64 `json:"stacks"`
-	Files  uint64 `json:"files"`
-	Missed uint64 `json:"missed"`
+	Tasks  uint64  `json:"tasks"`
+	IOs    uint64  `json:"ios"`
+	Events uint64  `json:"events"`
+	Stacks uint64  `json:"stacks"`
+	Files  uint64  `json:"files"`
+	Missed *uint64 `json:"missed"` // null: not known
 }
 
 // TraceOf makes the document of a trace.
 func TraceOf(t trace.Traced) Trace {
 	return Trace{Schema: SchemaOf("trace"), Target: t.Target, Seconds: t.Took.Seconds(), Ops: list(t.Ops, traceOpsOf), Behind: list(t.Behind, traceBehindOf),
-		Reclaim: TraceReclaim(t.Reclaim), Evidence: traceEvidenceOf(t.Evidence),
+		Reclaim: traceReclaimOf(t.Reclaim), Evidence: traceEvidenceOf(t.Evidence, t.NoLimits == nil),
 		Advice: list(t.Advice, func(a trace.Advice) TraceAdvice { return TraceAdvice(a) }),
 		Open:   list(t.Open, traceSlowOf), Slow: list(t.Slow, traceSlowOf), Files: list(t.Files, traceFileOf), Missing: missingOf(t.Missing),
-		Lost: TraceLost(t.Lost), SlowCount: t.SlowCount}
+		Lost: traceLostOf(t.Lost), SlowCount: t.SlowCount}
 }
 
-func traceEvidenceOf(e trace.Evidence) TraceEvidence {
-	doc := TraceEvidence{Limits: list(e.Limits, func(l trace.DeviceLimit) TraceLimit { return TraceLimit(l) }), Paced: e.Paced}
+// known is a figure, or null where it is not known.
+func known[T any](value T, is bool) *T {
+	if !is {
+		return nil
+	}
+	return &value
+}
+
+func traceReclaimOf(r trace.Reclaim) TraceReclaim {
+	return TraceReclaim{known(r.MemcgCalls, r.MemcgKnown), known(r.MemcgBytes, r.MemcgKnown), known(r.DirectCalls, r.DirectKnown), known(r.DirectBytes, r.DirectKnown)}
+}
+
+func traceLostOf(l trace.Lost) TraceLost {
+	return TraceLost{Tasks: l.Tasks, IOs: l.IOs, Events: l.Events, Stacks: l.Stacks, Files: l.Files, Missed: known(l.Missed, l.MissedKnown)}
+}
+
+// traceEvidenceOf makes the document of what was read beside a trace. Limits that could not all
+// be read are not known.
+func traceEvidenceOf(e trace.Evidence, limits bool) TraceEvidence {
+	doc := TraceEvidence{Limits: list(e.Limits, func(l trace.DeviceLimit) TraceLimit { return TraceLimit(l) }), Paced: known(e.Paced, e.Paced || limits)}
+	if !limits {
+		doc.Limits = nil
+	}
 	if m := e.Memory; m != nil {
 		memory := TraceMemory(*m)
 		doc.Memory = &memory

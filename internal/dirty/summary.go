@@ -6,9 +6,10 @@ type Summary struct {
 	Levels *Levels // of that reading; nil: not known, or none
 	// Share is the peak's share of the limit; 0 without a limit.
 	Share float64
-	// Throttled is in how many readings writers were throttled.
-	Throttled int
-	Readings  int
+	// Throttled is in how many readings writers were throttled, of those whose thresholds were
+	// known: Judged.
+	Throttled, Judged int
+	Readings          int
 }
 
 // Host sums the host's readings up.
@@ -36,8 +37,11 @@ func Group(all []Reading) *Summary {
 
 func (s *Summary) add(c Count, l *Levels) {
 	s.Readings++
-	if l != nil && c.Sum() > l.Throttle {
-		s.Throttled++
+	if l != nil {
+		s.Judged++
+		if c.Sum() > l.Throttle {
+			s.Throttled++
+		}
 	}
 	if s.Readings > 1 && c.Sum() <= s.Peak.Sum() {
 		return

@@ -10,9 +10,12 @@ import (
 
 // missed is how many events the kernel kept from the trace's programs, for any task: a
 // processor does not start a program that another task is in the middle of (05b24ff9b2cf),
-// which is frequent where the tracepoints of system calls can be preempted. Kernels that do not
-// count it (9ed9e9ba2337, 5.12) report 0. known is false if the caller may not ask.
+// which is frequent where the tracepoints of system calls can be preempted. known is false if
+// the kernel does not count them, or the caller may not ask.
 func (t *Tracer) missed() (events uint64, known bool, err error) {
+	if !t.countsMissed {
+		return 0, false, nil
+	}
 	for _, l := range t.links {
 		info, err := l.Info()
 		if err != nil {

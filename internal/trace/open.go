@@ -45,8 +45,10 @@ type Tracer struct {
 	links   []link.Link
 	slows   *ringbuf.Reader
 	instead []string // variables to be set
+	absent  []string // programs that could not be had
 
-	preemptible bool // the kernel preempts programs of tracepoints
+	preemptible  bool // the kernel preempts programs of tracepoints
+	countsMissed bool // it counts events that programs were not started for: 5.12 (9ed9e9ba2337)
 }
 
 // Open starts a trace. If tracing is not available, the error is a *bpf.Unavailable.
@@ -80,6 +82,7 @@ func Open(o Options) (_ *Tracer, err error) {
 		}
 		if err != nil {
 			t.Missing = append(t.Missing, Missing{Hook: h.name, Reason: reason(err), Without: h.without})
+			t.absent = append(t.absent, h.programs...)
 			if h.instead != "" {
 				t.instead = append(t.instead, h.instead)
 			}
@@ -147,7 +150,7 @@ func (t *Tracer) configure(o Options) error {
 	if err != nil {
 		return err
 	}
-	t.preemptible = !release.Before(7, 0)
+	t.preemptible, t.countsMissed = !release.Before(7, 0), !release.Before(5, 12)
 	settings := map[string]any{
 		traceVarCalls: callsOf(o.Kinds), traceVarOpcodes: opcodesOf(o.Kinds), traceVarKinds: kindsMask(o.Kinds), traceVarPlaces: places, traceVarOwnTgid: uint32(os.Getpid()), traceVarSlower: uint64(o.Slower),
 		traceVarByFile: o.Files, traceVarKnownTask: features.HaveProgramHelper(ebpf.RawTracepoint, asm.FnGetCurrentTaskBtf) == nil,

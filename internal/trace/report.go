@@ -70,6 +70,8 @@ type Reclaim struct {
 	MemcgBytes  uint64
 	DirectCalls uint64
 	DirectBytes uint64
+	// MemcgKnown and DirectKnown say that the kernel told of them; what is not known is 0.
+	MemcgKnown, DirectKnown bool
 }
 
 // Report makes a report of what was counted between two snapshots; before may be empty.
@@ -94,7 +96,7 @@ func (s *Snapshot) Report(before *Snapshot, kinds []Kind) Report {
 	}
 	page := uint64(os.Getpagesize())
 	r.Reclaim = Reclaim{s.MemcgReclaims.Calls - before.MemcgReclaims.Calls, (s.MemcgReclaims.Pages - before.MemcgReclaims.Pages) * page,
-		s.DirectReclaims.Calls - before.DirectReclaims.Calls, (s.DirectReclaims.Pages - before.DirectReclaims.Pages) * page}
+		s.DirectReclaims.Calls - before.DirectReclaims.Calls, (s.DirectReclaims.Pages - before.DirectReclaims.Pages) * page, !s.MemcgUnseen, !s.DirectUnseen}
 	return r
 }
 

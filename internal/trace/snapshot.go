@@ -20,6 +20,7 @@ type Snapshot struct {
 	ThrottleUnseen bool
 	// Reclaims within operations: for a memory cgroup's limit, and for the host.
 	MemcgReclaims, DirectReclaims Reclaims
+	MemcgUnseen, DirectUnseen     bool // the kernel does not tell of them
 	Lost                          Lost
 }
 
@@ -63,15 +64,21 @@ type Lost struct {
 	Stacks uint64 // sleeps whose reason the kernel did not tell
 	Files  uint64 // operations on files for which there was no room
 	Missed uint64 // how often the kernel left a program of the trace out, for any process
+	// MissedKnown says that the kernel told how often that was; what is not known is 0.
+	MissedKnown bool
 }
 
 // Any reports whether anything was lost.
-func (l Lost) Any() bool { return l != Lost{} }
+func (l Lost) Any() bool {
+	l.MissedKnown = false
+	return l != Lost{}
+}
 
 // Snapshot reads the counts.
 func (t *Tracer) Snapshot() (s Snapshot, err error) {
 	s.After = time.Since(t.Began)
 	s.ThrottleUnseen = slices.Contains(t.instead, traceVarHeldUnseen)
+	s.MemcgUnseen, s.DirectUnseen = slices.Contains(t.absent, traceProgMemcgReclaimed), slices.Contains(t.absent, traceProgDirectReclaimed)
 	for k := range Kinds {
 		if s.Ops[k], err = t.Ops(k); err != nil {
 			return s, err
@@ -104,9 +111,9 @@ func (t *Tracer) Snapshot() (s Snapshot, err error) {
 	}
 	s.Lost = Lost{Tasks: l.Tasks, IOs: l.Bios, Events: l.Events, Stacks: l.Stacks, Files: l.Files}
 	missed, known, err := t.missed()
-	s.Lost.Missed = missed
+	s.Lost.Missed, s.Lost.MissedKnown = missed, known
 	for k := range s.Ops {
-		if known {
+		if known || !t.countsMissed {
 			s.Ops[k].Unseen = s.Ops[k].Unseen.within(missed)
 		}
 	}

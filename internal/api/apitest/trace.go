@@ -32,7 +32,7 @@ func Trace() trace.Traced {
 		},
 		Behind: []trace.BehindReport{{Write: true, Requests: 1204, Bytes: 818_000_000, ThrottleKnown: true, Throttle: 80600 * ms, Queue: 120 * ms, Device: 1500 * ms,
 			ThrottleMost: 1510 * ms, TotalMost: 1520 * ms}},
-		Reclaim: trace.Reclaim{MemcgCalls: 1, MemcgBytes: 2, DirectCalls: 3, DirectBytes: 4},
+		Reclaim: trace.Reclaim{MemcgCalls: 1, MemcgBytes: 2, DirectCalls: 3, DirectBytes: 4, MemcgKnown: true, DirectKnown: true},
 		Evidence: trace.Evidence{Paced: true, Memory: &trace.Memory{Group: "/web", Max: 5, High: 4, Used: 3, Cache: 2, Dirty: 1}, Dirty: &trace.Dirty{Now: 1, Writeback: 2, BackgroundAt: 3, LimitAt: 4},
 			Limits: []trace.DeviceLimit{{Node: "/dev/sda", Device: sda, Limit: limit.Limit{}.With(limit.WBPS, limit.PerSecond(7))}}},
 		Advice: []trace.Advice{{Code: "memory", Text: "The group is at its memory limit."}},
@@ -41,7 +41,7 @@ func Trace() trace.Traced {
 		Files: []trace.File{{File: "/data/pg_wal/0001", Kind: trace.Fsync, Count: 7, Max: 350 * ms, Split: trace.Split{trace.DeviceTime: 1600e6}},
 			{File: "/data/base/1", Kind: trace.Write, Count: 12480, Bytes: 818_000_000, Max: 9100 * us, Split: trace.Split{trace.CPU: 500e6, trace.MemcgReclaim: 400e6}}},
 		Missing: []trace.Missing{{Hook: "fentry of the block throttle", Reason: "operation not permitted; kprobe: " + strings.Repeat("x", 300), Without: "weir infers a wait in blk-throttle from what the throttle last released for the same group and disk; for background I/O it is not known"}},
-		Lost:    trace.Lost{Events: 1200},
+		Lost:    trace.Lost{Events: 1200, MissedKnown: true},
 	}}
 }
 
