@@ -148,7 +148,15 @@ func TestBlkThrottleNatively(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(t), Flags: unix.O_DIRECT, Block: 256 << 10, Size: 16 << 20}
 			r, own := traced(t, target, func() done { return j.start(t)() })
-			r.slowest(t).blames(t, "blk_throttle", causeMin)
+			least := causeMin
+			if target == "" { // others write too
+				share := own.Write.Took.Seconds() / r.of(t, "write").Seconds
+				t.Logf("%.2f of the time of the host's writes is the load's", share)
+				if share < 0.95 {
+					least *= share
+				}
+			}
+			r.slowest(t).blames(t, "blk_throttle", least)
 			if target != "" {
 				addsUp(t, r, "write", own.Write)
 				for _, b := range r.Behind { // they are the calls', and nowhere else
