@@ -102,9 +102,9 @@ bench: build ## whole commands against libcgroup's and fio, weir trace beside pe
 mutants: ## put faults into weir, one at a time, and see that tests see each: ONLY=REGEXP chooses some
 	$(GO) run ./tools/mutants -run '$(ONLY)'
 
-fuzz: ## every fuzz test for FUZZ_TIME, one after the other, and verbs on 2,000 machines made at random
+fuzz: ## every fuzz test for FUZZ_TIME, one after the other, and verbs on 4,000 machines made at random
 	./tools/fuzz $(FUZZ_TIME)
-	WEIR_VERBS=10000 $(GO) test -run '^TestVerbsOnRandomHosts$$' -timeout 2h -v ./cmd/weir
+	WEIR_VERBS=20000 $(GO) test -run '^TestVerbsOnRandomHosts$$' -timeout 2h -v ./cmd/weir
 FUZZ_TIME ?= 30s
 
 man: ## regenerate docs/man from the commands

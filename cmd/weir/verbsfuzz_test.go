@@ -25,7 +25,7 @@ import (
 // hostsVariable has more verbs run on more machines than make test takes: "10000".
 const hostsVariable = "WEIR_VERBS"
 
-// seedVariable has the machines of one seed alone: "71".
+// seedVariable has the machines of one seed alone, "71", or with hostsVariable those from it on.
 const seedVariable = "WEIR_SEED"
 
 const (
@@ -92,19 +92,19 @@ func said(t *testing.T, args []string) (data, messages string, exit int) {
 func TestVerbsOnRandomHosts(t *testing.T) {
 	lab.Unit(t)
 	runs, from := verbsDefault, uint64(1)
-	if text := os.Getenv(hostsVariable); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		runs = n
-	}
 	if text := os.Getenv(seedVariable); text != "" {
 		n, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {
 			t.Fatal(err)
 		}
 		runs, from = verbsEach, n
+	}
+	if text := os.Getenv(hostsVariable); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs = n
 	}
 	ends := map[string]int{}
 	base := t.TempDir()

@@ -60,8 +60,8 @@ func dataJournal(f Facts) []Finding {
 		}
 		one := Finding{Code: "ext4-data-journal", Severity: Breaks, cells: allWrites.at(i), Evidence: fsEvidence(p),
 			Text: "ext4 is mounted with data=journal here: it writes all data through its journal, direct writes too, and the kernel charges the journal to the root group.",
-			Fixes: []Fix{{Text: "mount it with data=ordered", Lines: []string{"umount " + p.FS.Point,
-				"mount -o data=ordered " + p.FS.Source + " " + p.FS.Point}}}}
+			Fixes: []Fix{{Text: "mount it with data=ordered", Lines: []string{"umount " + quote(p.FS.Point),
+				"mount -o data=ordered " + quote(p.FS.Source) + " " + quote(p.FS.Point)}}}}
 		if f.Release.Major != 0 && !f.Release.Before(6, 4) {
 			one.cells.paths = []load.Path{load.Direct, load.Buffered}
 			one.Evidence = append(one.Evidence, f.releaseEvidence()...)
@@ -104,8 +104,8 @@ func journalWaits(f Facts) []Finding {
 		}
 		found = append(found, Finding{Code: "journal-waits", Severity: Hurts, cells: scope{places: []int{i}}, Evidence: evidence,
 			Text: "An fsync of another group on this file system can wait for data that this limit holds back. ext4 commits its journal only when the data of newly allocated blocks is on the disk.",
-			Fixes: []Fix{{Text: "mount it with delalloc and dioread_nolock, the defaults of Linux 5.6 and later", Lines: []string{"umount " + p.FS.Point,
-				"mount -o delalloc,dioread_nolock " + p.FS.Source + " " + p.FS.Point}},
+			Fixes: []Fix{{Text: "mount it with delalloc and dioread_nolock, the defaults of Linux 5.6 and later", Lines: []string{"umount " + quote(p.FS.Point),
+				"mount -o delalloc,dioread_nolock " + quote(p.FS.Source) + " " + quote(p.FS.Point)}},
 				{Text: "give the group a file system of its own: weir volume create"}}})
 	}
 	return found

@@ -9,6 +9,7 @@ import (
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/load"
+	"github.com/weir-io/weir/internal/plain"
 	"github.com/weir-io/weir/internal/why"
 )
 
@@ -152,18 +153,18 @@ func cellText(c why.Cell, supposed bool) string {
 
 func finding(out *cli.Out, f why.Finding) {
 	out.Print("[%d] %s (%s)", f.Number, f.Code, f.Severity)
-	out.Print("    %s", f.Text)
+	out.Print("    %s", plain.Line(f.Text)) // names in it are others': each stays in its line
 	for _, e := range f.Evidence {
-		out.Print("    seen   %s: %s", e.File, e.Value)
+		out.Print("    seen   %s: %s", plain.Line(e.File), plain.Line(e.Value))
 	}
 	word := "fix   "
 	for i, fix := range f.Fixes {
 		if i > 0 {
 			word = "or    "
 		}
-		out.Print("    %s %s", word, fix.Text)
+		out.Print("    %s %s", word, plain.Line(fix.Text))
 		for _, line := range fix.Lines {
-			out.Print("             %s", line)
+			out.Print("             %s", plain.Line(line))
 		}
 	}
 }
