@@ -11,6 +11,7 @@ import (
 	"github.com/weir-io/weir/internal/escape"
 	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/plain"
 	"github.com/weir-io/weir/internal/running"
 	"github.com/weir-io/weir/internal/tally"
 )
@@ -122,7 +123,7 @@ func escapedFile(f escape.File) string {
 	if f.Path == "" {
 		return fmt.Sprintf("inode %d on %s", f.Inode, f.Device)
 	}
-	return f.Path
+	return plain.Brief(f.Path)
 }
 
 func escapeOwner(f escape.File) string {
@@ -137,7 +138,7 @@ func suspects(s *tally.Sum, n blkdev.Number) string {
 	var paths []string
 	for _, o := range s.Open {
 		if o.On(n) && !o.New && len(paths) < escapesSaid {
-			paths = append(paths, o.Path)
+			paths = append(paths, plain.Brief(o.Path))
 		}
 	}
 	if len(paths) == 0 {
