@@ -30,7 +30,7 @@ func own() (string, error) {
 func init() {
 	attacks["many mounts"] = func([]string) error {
 		dir, err := own()
-		for n := 0; n < 2000 && err == nil; n++ {
+		for n := 0; n < 10_000 && err == nil; n++ {
 			at := fmt.Sprintf("%s/m%d", dir, n)
 			err = errors.Join(os.Mkdir(at, 0o755), unix.Mount("none", at, "tmpfs", 0, ""))
 		}
