@@ -31,7 +31,7 @@ func ownName(path string) (dir string, ours bool) {
 // lower layers only; those of one layer do not know each other.
 var layers = [][]string{
 	{"docs", "internal/background", "internal/fault", "internal/near", "internal/plain"},
-	{"internal/bpf", "internal/durable", "internal/limit", "internal/mountinfo", "internal/note", "internal/pagecache", "internal/process", "internal/ptytest", "internal/socket", "internal/socket/sockettest"},
+	{"internal/agent/tree", "internal/bpf", "internal/durable", "internal/limit", "internal/mountinfo", "internal/note", "internal/pagecache", "internal/process", "internal/ptytest", "internal/socket", "internal/socket/sockettest"},
 	{"internal/grpc", "internal/grpc/grpctest", "internal/cmdline", "internal/plans"},
 	{"internal/blkdev"},
 	{"internal/cgroupfs", "internal/kernel", "internal/cgconfig", "internal/loopdev"},
