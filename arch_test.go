@@ -34,6 +34,7 @@ var layers = [][]string{
 	{"internal/agent/tree", "internal/bpf", "internal/durable", "internal/limit", "internal/mountinfo", "internal/note", "internal/pagecache", "internal/process", "internal/ptytest", "internal/socket", "internal/socket/sockettest"},
 	{"internal/grpc", "internal/grpc/grpctest", "internal/cmdline", "internal/plans"},
 	{"internal/blkdev"},
+	{"internal/agent/reconcile"},
 	{"internal/cgroupfs", "internal/kernel", "internal/cgconfig", "internal/loopdev"},
 	{"internal/cgroupfs/cgrouptest"},
 	{"internal/systemd", "internal/state", "internal/inode", "internal/dropin"},
