@@ -49,7 +49,7 @@ var layers = [][]string{
 	{"internal/keep", "internal/host/hosttest"},
 	{"internal/explain"},
 	{"internal/demo", "internal/mend", "internal/prove", "internal/trace", "internal/limiting"},
-	{"internal/latency", "internal/running", "internal/space"},
+	{"internal/latency", "internal/planned", "internal/running", "internal/space"},
 	{"internal/self"},
 	{"."},
 	{"internal/api", "internal/api/apitest"},

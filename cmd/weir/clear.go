@@ -18,7 +18,7 @@ func newClear(a *app) *cobra.Command {
 			"saved, even if the unit, container or domain is not running. weir also removes the limits that Docker itself stores,\n" +
 			"if Docker's API is 1.55 or later. It is no error if the target has no limits.",
 		Example: "  weir clear pid:4711\n  weir clear cgroup:/batch --on /data",
-		Args:    oneTarget,
+		Args:    cli.OneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.clear(cmd.Context(), args[0], limits.Places(), whole, dryRun)
 		},

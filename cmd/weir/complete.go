@@ -72,7 +72,7 @@ func choices(flag string) []string {
 
 // takesFile reports whether the value of a flag is a file, a directory or a device.
 func takesFile(flag string) bool {
-	return slices.Contains([]string{"on", "svg", "dir", "latency", "root"}, flag)
+	return slices.Contains([]string{"on", "svg", "dir", "latency", "root", "plans"}, flag)
 }
 
 // completeVolume completes the names of volumes, as far as they can be read.

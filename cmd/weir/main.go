@@ -42,7 +42,7 @@ func run() int {
 func verbs() map[string]func(*app) *cobra.Command {
 	return map[string]func(*app) *cobra.Command{
 		"run": newRun, "set": newSet, "show": newShow, "clear": newClear, "why": newWhy, "trace": newTrace, "demo": newDemo, "prove": newProve,
-		"volume": newVolume, "quota": newQuota, "restore": newRestore, "import": newImport, "version": newVersion,
+		"volume": newVolume, "quota": newQuota, "restore": newRestore, "import": newImport, "plan": newPlan, "version": newVersion,
 	}
 }
 
@@ -103,12 +103,4 @@ func newEmptyRoot(a *app) *cobra.Command {
 	flags.BoolVarP(&a.out.Quiet, "quiet", "q", false, "print errors only, no other messages")
 	flags.StringVar(&a.root, "root", "/", "read /proc and /sys below `DIR`")
 	return root
-}
-
-// oneTarget is the argument check of verbs that take exactly one target.
-func oneTarget(cmd *cobra.Command, args []string) error {
-	if len(args) != 1 {
-		return cli.Usagef("%s: one target is needed, such as unit:nginx, docker:web, pid:4711 or cgroup:/batch; %d given", cmd.Name(), len(args))
-	}
-	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -51,6 +50,7 @@ func newRun(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&o.name, "name", "", "`NAME` of the cgroup (default: chosen by weir)")
 	cli.HoldFlag(cmd.Flags(), &o.hold, limit.HoldAuto)
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "print each file and line that would be written, and change nothing")
+	o.plan.Register(cmd.Flags())
 	a.cgroupFlag(cmd)
 	return cmd
 }
@@ -58,6 +58,7 @@ func newRun(a *app) *cobra.Command {
 // runOptions are the flags of weir run.
 type runOptions struct {
 	limits       cli.Limits
+	plan         cli.NamedPlan
 	memory, name string
 	hold         limit.Hold
 	dryRun       bool
@@ -84,7 +85,7 @@ func (o *runOptions) request(a *app, args []string) (r running.Request, err erro
 		return r, err
 	}
 	err = launch.Find(args[0])
-	if err != nil && isUnit(args[0]) {
+	if err != nil && cli.IsUnit(args[0]) {
 		return r, cli.Usagef("run: %q is no command; write a rate as one word, such as --write 10%s", args[0], args[0])
 	}
 	return r, err
@@ -92,6 +93,9 @@ func (o *runOptions) request(a *app, args []string) (r running.Request, err erro
 
 func (a *app) run(ctx context.Context, args []string, o runOptions) error {
 	r, err := o.request(a, args)
+	if err == nil {
+		r.Asked, err = a.planAsked(ctx, o.plan, "", r.Asked)
+	}
 	if err != nil {
 		return err
 	}
@@ -148,10 +152,4 @@ func (a *app) afterRun(r running.Request, report running.Report, err error) erro
 		return &cli.StatusError{Status: report.Status}
 	}
 	return nil
-}
-
-// isUnit reports whether a word is the unit of a rate, written as a separate word.
-func isUnit(word string) bool {
-	_, err := limit.ParseBytes("10" + word)
-	return err == nil && !strings.ContainsAny(word[:1], "0123456789")
 }

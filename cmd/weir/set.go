@@ -44,7 +44,7 @@ func newSet(a *app) *cobra.Command {
 			"  weir set pid:4711 --write 10MB/s --on /data\n" +
 			"  weir set unit:nginx --write 5MB/s --on /var/log --persist\n" +
 			"  weir set cgroup:/batch --read 50MB/s --on /dev/sda --read max --on /dev/sdb",
-		Args: oneTarget,
+		Args: cli.OneTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.named = cmd.Flags().Changed("hold")
 			return a.set(cmd.Context(), args[0], limits, o)
@@ -55,6 +55,7 @@ func newSet(a *app) *cobra.Command {
 	cmd.Flags().BoolVar(&o.persist, "persist", false, "keep the limits of a unit over boots, and those of a container over restarts")
 	cli.HoldFlag(cmd.Flags(), &o.hold, limit.HoldAuto)
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "print each file and line that would be written, and change nothing")
+	o.plan.Register(cmd.Flags())
 	cmd.ValidArgsFunction = a.completeTarget
 	a.cgroupFlag(cmd)
 	return cmd
@@ -64,12 +65,16 @@ func newSet(a *app) *cobra.Command {
 type setOptions struct {
 	whole, persist, dryRun bool
 
+	plan  cli.NamedPlan
 	hold  limit.Hold
 	named bool // somebody has asked for hold, and it is not only usual
 }
 
 func (a *app) set(ctx context.Context, spec string, limits cli.Limits, o setOptions) error {
 	asked, err := limits.Resolve()
+	if err == nil {
+		asked, err = a.planAsked(ctx, o.plan, spec, asked)
+	}
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/limiting"
+	"github.com/weir-io/weir/internal/planned"
 	"github.com/weir-io/weir/internal/space"
 	"github.com/weir-io/weir/internal/ui/text"
 )
@@ -58,6 +59,7 @@ func (a *app) show(ctx context.Context, args []string, window time.Duration) err
 	if shown.Target != nil {
 		shown.Groups[0].Space = space.Quotas{Host: a.host}.OfTarget(ctx, *shown.Target)
 	}
+	a.sayNotes(planned.Mark(ctx, a.host, &shown))
 	if a.out.JSON {
 		return a.out.Document(api.ShowOf(shown))
 	}

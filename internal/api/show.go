@@ -40,6 +40,15 @@ type ShowGroup struct {
 	Space *quota.Status `json:"space,omitempty"`
 	// Kept is what weir has on record for the target's next start.
 	Kept []Kept `json:"kept,omitempty"`
+	// Plan is the target's plan.
+	Plan *ShowPlan `json:"plan,omitempty"`
+}
+
+// A ShowPlan is the plan of a target.
+type ShowPlan struct {
+	Plan    string `json:"plan"`
+	By      string `json:"by"`
+	Differs bool   `json:"differs"` // the limits in force are not the plan's
 }
 
 // A ShowDevice is a device with a group's limits.
@@ -105,6 +114,9 @@ func ShowOf(s limiting.Shown) Show {
 				list = append(list, recorded)
 			}
 			one.Recorded = &list
+		}
+		if g.Plan != nil {
+			one.Plan = &ShowPlan{g.Plan.Name, g.Plan.By, g.Plan.Differs}
 		}
 		doc.Groups = append(doc.Groups, one)
 	}

@@ -39,3 +39,11 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 	}
 	return nil
 }
+
+// OneTarget is the Args of a verb that takes one target.
+func OneTarget(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return Usagef("%s: one target is needed, such as unit:nginx, docker:web, pid:4711 or cgroup:/batch; %d given", cmd.Name(), len(args))
+	}
+	return nil
+}

@@ -172,3 +172,9 @@ func takeRates(words []word) (l limit.Limit, rest []word, err error) {
 
 // Flags spells a requested limit as flags, for a shell: "--write 10MB/s --on /data".
 func Flags(o limit.Asked) string { return cmdline.Flags(o) }
+
+// IsUnit reports whether a word is the unit of a rate, written as a separate word.
+func IsUnit(word string) bool {
+	_, err := limit.ParseBytes("10" + word)
+	return err == nil && !strings.ContainsAny(word[:1], "0123456789")
+}

@@ -68,6 +68,25 @@ func Names(message []byte) (all []string, err error) {
 	return all, err
 }
 
+// Entry adds an entry of a map of texts, such as labels: its key is the first field, its value the
+// second.
+func Entry(message []byte, into map[string]string) error {
+	var key, value string
+	err := Fields(message, func(number FieldNumber, text []byte) error {
+		switch number {
+		case 1:
+			key = string(text)
+		case 2:
+			value = string(text)
+		}
+		return nil
+	})
+	if err == nil {
+		into[key] = value
+	}
+	return err
+}
+
 // Number returns a field that is a number; 0, as the format has it, if it is not there.
 func Number(message []byte, wanted FieldNumber) (value uint64, err error) {
 	for len(message) > 0 {

@@ -44,6 +44,17 @@ type Group struct {
 	Record *target.Record // what the owner stores beside the limits in force; nil: not known
 	Space  *quota.Status  // the quota that the target's own files are in; nil: none
 	Kept   []limit.Asked  // what weir has on record for the target's next start
+
+	// Plan is the plan that the group's target has; nil: none, or it is not known. Package planned
+	// fills it in.
+	Plan *GroupPlan
+}
+
+// A GroupPlan is the plan of a group's target.
+type GroupPlan struct {
+	Name    string
+	By      string // what says so, for people
+	Differs bool   // the limits in force are not the plan's
 }
 
 // A Device is a device with the limits of one group on it.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"regexp"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -76,7 +77,17 @@ func spelled(tree any) any {
 // is marked so, and the schema must take that file.
 func TestSchemaAgrees(t *testing.T) {
 	schema := published(t)
+	guide, err := os.ReadFile("../../docs/guide/plans.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	examples := []string{example, "plans: {p: {read: max, write: 0.5MB/s, read-iops: 1.5k/s, write-iops: +500 iops}}", "plans: {p: {read: 1.5, write: .5k, write-iops: 3KOPS}}", "{}"}
+	for _, m := range regexp.MustCompile("(?s)~~~yaml\n(.*?)~~~").FindAllSubmatch(guide, -1) {
+		examples = append(examples, string(m[1]))
+	}
+	if len(examples) < 6 {
+		t.Errorf("only %d examples", len(examples))
+	}
 	for _, text := range examples {
 		if _, err := Read(one(text)); err != nil {
 			t.Errorf("the parser refuses %s: %v", text, err)

@@ -114,8 +114,7 @@ func (k Kind) Namer(ctx context.Context) func(group string) string {
 	}
 	in := map[string]string{} // the namespaces of containers
 	for _, namespace := range namespaces {
-		// Docker's own containers are docker:ID.
-		if !isIdentifier(namespace) || namespace == "moby" {
+		if !isIdentifier(namespace) || namespace == dockers {
 			continue
 		}
 		ids, err := client{k.socket(), namespace}.containers(ctx, "")

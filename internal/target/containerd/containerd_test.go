@@ -58,6 +58,36 @@ func daemon(t *testing.T, processes map[string]uint64) (socket string) {
 	})
 }
 
+// Containers are listed with their labels, also those that do not run, and not Docker's.
+func TestList(t *testing.T) {
+	message := func(fields ...string) string {
+		var m []byte
+		for i, f := range fields {
+			m = grpc.AppendString(m, grpc.FieldNumber(i+1), f)
+		}
+		return string(m)
+	}
+	k := Kind{Address: grpctest.Serve(t, func(method string, metadata http.Header, _ []byte) grpctest.Answer {
+		var answer []byte
+		switch in := metadata.Get("containerd-namespace"); {
+		case strings.HasSuffix(method, "Namespaces/List"):
+			for _, namespace := range []string{"k8s.io", "moby", "../x"} {
+				answer = grpc.AppendString(answer, 1, message(namespace))
+			}
+		case in == "k8s.io":
+			answer = grpc.AppendString(nil, 1, message("web", message("weir.plan", "small"))+message("", message("a", "b"))[2:])
+			answer = grpc.AppendString(answer, 1, message("../evil"))
+		default:
+			t.Errorf("%s is asked in %q", method, in)
+		}
+		return grpctest.Answer{Message: answer}
+	})}
+	got, err := k.List(t.Context())
+	if err != nil || len(got) != 1 || got[0].String() != "containerd:k8s.io/web" || got[0].ID != "web" || len(got[0].Labels) != 2 || got[0].Labels["weir.plan"] != "small" || got[0].Labels["a"] != "b" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 // host makes one with v2 and processes in groups.
 func host(t *testing.T, groups map[string]string) Kind {
 	t.Helper()

@@ -16,8 +16,9 @@ import (
 )
 
 const (
-	// answerBytesMax bounds an answer; one about a container has some kilobytes.
-	answerBytesMax = 8 << 20
+	// answerBytesMax bounds an answer; one about a container has some kilobytes. A list has all
+	// containers, with their labels.
+	answerBytesMax = 64 << 20
 
 	statusOK       = 200
 	statusNotFound = 404
@@ -51,10 +52,11 @@ func (e daemon) inspect(ctx context.Context, name string) (container, error) {
 	return c, nil
 }
 
-// A listed is a running container with its names.
+// A listed is a running container with its names and labels.
 type listed struct {
-	ID    string
-	Names []string
+	ID     string
+	Names  []string
+	Labels map[string]string
 }
 
 func (e daemon) list(ctx context.Context) ([]listed, error) {

@@ -19,7 +19,10 @@ func (r runtime) call(ctx context.Context, method string, request []byte) ([]byt
 }
 
 // A sandbox is what the containers of a pod share, and the process that holds it.
-type sandbox struct{ id, namespace, name, uid string }
+type sandbox struct {
+	id, namespace, name, uid string
+	labels, annotations      map[string]string
+}
 
 // sandboxes lists those that are ready. (ListPodSandbox: its filter's state is a message
 // with a number, and 0 is ready.)
@@ -41,12 +44,18 @@ func (r runtime) sandboxes(ctx context.Context) ([]sandbox, error) {
 	return all, err
 }
 
-// sandboxOf reads a PodSandbox: its id, and its metadata's name, uid and namespace.
+// sandboxOf reads a PodSandbox: its id, its metadata's name, uid and namespace, its labels and its
+// annotations.
 func sandboxOf(item []byte) (s sandbox, err error) {
+	s.labels, s.annotations = map[string]string{}, map[string]string{}
 	err = grpc.Fields(item, func(number grpc.FieldNumber, value []byte) error {
 		switch number {
 		case 1:
 			s.id = string(value)
+		case 5:
+			return grpc.Entry(value, s.labels)
+		case 6:
+			return grpc.Entry(value, s.annotations)
 		case 2:
 			return grpc.Fields(value, func(number grpc.FieldNumber, text []byte) error {
 				switch number {

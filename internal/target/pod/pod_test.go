@@ -33,13 +33,21 @@ func runtimeOf(t *testing.T, pods ...known) (socket string) {
 		}
 		return string(m)
 	}
+	maps := func(s sandbox) (m string) {
+		for i, entries := range []map[string]string{s.labels, s.annotations} {
+			for key, value := range entries {
+				m += string(grpc.AppendString(nil, grpc.FieldNumber(5+i), message(key, value)))
+			}
+		}
+		return m
+	}
 	return grpctest.Serve(t, func(method string, _ http.Header, request []byte) grpctest.Answer {
 		var answer []byte
 		for _, p := range pods {
 			asked := strings.Contains(string(request), p.id)
 			switch {
 			case method == service+"ListPodSandbox":
-				answer = grpc.AppendString(answer, 1, message(p.id, message(p.name, p.uid, p.namespace)))
+				answer = grpc.AppendString(answer, 1, message(p.id, message(p.name, p.uid, p.namespace))+maps(p.sandbox))
 			case method == service+"ListContainers" && asked:
 				for _, id := range p.containers {
 					answer = grpc.AppendString(answer, 1, message(id, p.id))
@@ -84,17 +92,17 @@ func TestResolve(t *testing.T) {
 		"91": "/s9",
 	})
 	k.Endpoint = "unix://" + runtimeOf(t,
-		known{sandbox{"s1", "default", "web", "u1"}, 11, []string{"c1", "c2", "ended"}},
-		known{sandbox{"s2", "default", "db", "u2"}, 21, nil},
-		known{sandbox{"s3", "default", "shared", "u3"}, 31, nil},
-		known{sandbox{"s4", "default", "inside", "u4"}, 41, nil},
-		known{sandbox{"s5", "default", "ended", "u5"}, 55, nil},
-		known{sandbox{"s6", "default", "vm", "u6"}, 61, nil},
-		known{sandbox{"s7", "default", "silent", "u7"}, 0, nil},
-		known{sandbox{"s8", "twice", "web", "u8"}, 11, nil}, known{sandbox{"s8b", "twice", "web", "u8b"}, 11, nil},
-		known{sandbox{"s9", "default", "root", "u9"}, 91, nil},
-		known{sandbox{"s11", "default", "dashed", "u-11"}, 0, nil},
-		known{sandbox{"s10", "default", "a\x1b[2J", "u10"}, 11, nil},
+		known{sandbox{id: "s1", namespace: "default", name: "web", uid: "u1", labels: map[string]string{"app": "x"}, annotations: map[string]string{"weir.io/plan": "small"}}, 11, []string{"c1", "c2", "ended"}},
+		known{sandbox{id: "s2", namespace: "default", name: "db", uid: "u2"}, 21, nil},
+		known{sandbox{id: "s3", namespace: "default", name: "shared", uid: "u3"}, 31, nil},
+		known{sandbox{id: "s4", namespace: "default", name: "inside", uid: "u4"}, 41, nil},
+		known{sandbox{id: "s5", namespace: "default", name: "ended", uid: "u5"}, 55, nil},
+		known{sandbox{id: "s6", namespace: "default", name: "vm", uid: "u6"}, 61, nil},
+		known{sandbox{id: "s7", namespace: "default", name: "silent", uid: "u7"}, 0, nil},
+		known{sandbox{id: "s8", namespace: "twice", name: "web", uid: "u8"}, 11, nil}, known{sandbox{id: "s8b", namespace: "twice", name: "web", uid: "u8b"}, 11, nil},
+		known{sandbox{id: "s9", namespace: "default", name: "root", uid: "u9"}, 91, nil},
+		known{sandbox{id: "s11", namespace: "default", name: "dashed", uid: "u-11"}, 0, nil},
+		known{sandbox{id: "s10", namespace: "default", name: "a\x1b[2J", uid: "u10"}, 11, nil},
 	)
 	for name, want := range map[string]struct {
 		group  string
@@ -131,6 +139,11 @@ func TestResolve(t *testing.T) {
 			t.Errorf("the group %s is %q, want %q", group, got, want)
 		}
 	}
+	list, err := k.List(t.Context())
+	if err != nil || len(list) != 11 || list[0].String() != "pod:default/web" || list[0].Namespace != "default" || !slices.Equal(list[0].Names, []string{"web"}) ||
+		list[0].Labels["app"] != "x" || list[0].Annotations["weir.io/plan"] != "small" || len(list[1].Labels)+len(list[1].Annotations) != 0 {
+		t.Errorf("%d pods, %+v, %v", len(list), list[0], err)
+	}
 	if got := k.Live(t.Context(), "default/w"); !slices.Equal(got, []string{"default/web"}) {
 		t.Errorf("live: %q", got)
 	}
@@ -139,7 +152,7 @@ func TestResolve(t *testing.T) {
 // On v1 a pod has no group that binds it, and its containers are named.
 func TestV1(t *testing.T) {
 	k := host(t, cgroupfs.V1, map[string]string{"11": "/kubepods/podu1/s1"})
-	k.Endpoint = runtimeOf(t, known{sandbox{"s1", "default", "web", "u1"}, 11, []string{"c1", "c2"}})
+	k.Endpoint = runtimeOf(t, known{sandbox{id: "s1", namespace: "default", name: "web", uid: "u1"}, 11, []string{"c1", "c2"}})
 	_, err := k.Resolve(t.Context(), "default/web")
 	if !fault.IsUnsupported(err) || !strings.Contains(err.Error(), "containerd:k8s.io/c1, containerd:k8s.io/c2") {
 		t.Errorf("%v", err)
@@ -205,7 +218,7 @@ func TestWithoutAProcess(t *testing.T) {
 		"/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-besteffort.slice/kubelet-kubepods-besteffort-pod" + under + ".slice",
 	} {
 		k := host(t, cgroupfs.V2, map[string]string{"11": group + "/docker-s1.scope", "12": group + "/docker-c1.scope", "21": "/kubepods/podother/s9"})
-		k.Endpoint = "unix://" + runtimeOf(t, known{sandbox{"s1", "default", "web", uid}, 0, []string{"c1"}})
+		k.Endpoint = "unix://" + runtimeOf(t, known{sandbox{id: "s1", namespace: "default", name: "web", uid: uid}, 0, []string{"c1"}})
 		got, err := k.Resolve(t.Context(), "default/web")
 		slices.Sort(got.Firsts)
 		if err != nil || got.Group.Path() != group || !slices.Equal(got.Firsts, []int{11, 12}) {

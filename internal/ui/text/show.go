@@ -45,6 +45,9 @@ func groupLines(g limiting.Group, one bool) []string {
 	if one && g.Target != "cgroup:"+g.Path {
 		lines = append(lines, "  in cgroup "+g.Path)
 	}
+	if g.Plan != nil {
+		lines = append(lines, planLine(*g.Plan))
+	}
 	rows := [][]string{{"", "DEVICE", "", "NOW", "LIMIT"}}
 	right := []int{3, 4}
 	if g.Record != nil && len(g.Record.Limits) > 0 {
@@ -69,6 +72,15 @@ func groupLines(g limiting.Group, one bool) []string {
 		lines = append(lines, "  "+keptLine(k))
 	}
 	return lines
+}
+
+// planLine is the plan that a target has.
+func planLine(p limiting.GroupPlan) string {
+	line := fmt.Sprintf("  plan %s (%s)", p.Name, p.By)
+	if p.Differs {
+		line += ": its limits differ; weir plan diff shows where"
+	}
+	return line
 }
 
 // deviceRows has a row for each rate that is bounded, in force or on record.

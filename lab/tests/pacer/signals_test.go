@@ -115,7 +115,7 @@ func ended(t *testing.T, dir string, large int, how end) (took time.Duration, st
 	var began time.Time
 	switch {
 	case how.beside:
-		defer cmd.Wait()
+		defer func() { _ = cmd.Wait() }()
 		return endedBeside(t, file+".others", noted, how.signal), true
 	case how.timed:
 		began = time.Unix(0, int64(noted)).Add(after)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -41,7 +42,7 @@ func TestThePacerHoldsARestartedUnit(t *testing.T) {
 	}
 	held("after restarts")
 	killPacer(t)
-	time.Sleep(2 * time.Second) // another takes over, and for a second it forgives what was written without one
+	time.Sleep(3 * time.Second) // it takes over, and for a second it forgives what was written without one
 	held("after the pacer was killed")
 
 	output(t, "systemctl", "stop", unit)
@@ -89,8 +90,25 @@ func wrote(t *testing.T, unit string, over time.Duration) float64 {
 	return (after - before) / ended.Sub(began).Seconds()
 }
 
-// killPacer kills weir's pacer; its guards start another.
+// killPacer kills weir's pacer, and waits until its guards have started another.
 func killPacer(t *testing.T) {
+	t.Helper()
+	killed := pacers(t)
+	for _, pid := range killed {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(killed) == 0 {
+		t.Error("no pacer runs")
+	}
+	lab.Await(t, 20*time.Second, "another pacer", func() bool {
+		return slices.ContainsFunc(pacers(t), func(pid int) bool { return !slices.Contains(killed, pid) })
+	})
+}
+
+// pacers are the processes of weir's pacer.
+func pacers(t *testing.T) (pids []int) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
@@ -98,15 +116,11 @@ func killPacer(t *testing.T) {
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-		if err == nil && strings.Contains(string(text), "\x00__pacer\x00") {
-			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
-			return
+		if pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil && strings.Contains(string(text), "\x00__pacer\x00") {
+			pids = append(pids, pid)
 		}
 	}
-	t.Error("no pacer runs")
+	return pids
 }
 
 // shownPaced is what weir show says that the pacer holds of a target.

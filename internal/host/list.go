@@ -1,0 +1,60 @@
+package host
+
+import (
+	"context"
+	"errors"
+
+	"github.com/weir-io/weir/internal/systemd"
+	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/target/engine"
+)
+
+// List lists the running targets of a kind, with their labels. A kind that this host does not
+// have has none: its daemon is not there, or nothing answers at its socket.
+func (h *Host) List(ctx context.Context, kind string) ([]target.Listed, error) {
+	all, err := h.list(ctx, kind)
+	var none *target.NoKindError
+	if errors.As(err, &none) {
+		return nil, nil
+	}
+	return all, err
+}
+
+func (h *Host) list(ctx context.Context, kind string) ([]target.Listed, error) {
+	switch kind {
+	case "unit":
+		return h.listUnits(ctx)
+	case "containerd":
+		return h.Containerd(nil).List(ctx)
+	case "pod":
+		return h.Pods(nil).List(ctx)
+	case "vm":
+		return named(kind, h.Machines(nil).Live("")), nil
+	}
+	for _, m := range engine.Makers() {
+		if m.Kind() == kind {
+			return h.Containers(m, nil).List(ctx)
+		}
+	}
+	return nil, nil
+}
+
+func (h *Host) listUnits(ctx context.Context) ([]target.Listed, error) {
+	if !h.IsOwn() || !h.SystemdRuns() {
+		return nil, nil
+	}
+	conn, err := systemd.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	names, err := conn.LiveUnits(ctx, "")
+	return named("unit", names), err
+}
+
+func named(kind string, names []string) (all []target.Listed) {
+	for _, name := range names {
+		all = append(all, target.Listed{Kind: kind, Name: name, Names: []string{name}})
+	}
+	return all
+}

@@ -1,0 +1,256 @@
+package planned
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/weir-io/weir/internal/hold"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/limiting"
+	"github.com/weir-io/weir/internal/note"
+	"github.com/weir-io/weir/internal/plans"
+)
+
+// A Report is the targets of a host with their plans.
+type Report struct {
+	Targets []Target
+	// Others are limited targets that no plan and no record of weir's names. weir leaves their
+	// limits alone.
+	Others []string
+}
+
+// IsEmpty reports whether nothing was found.
+func (r Report) IsEmpty() bool { return len(r.Targets)+len(r.Others) == 0 }
+
+// Steps are all that a dry run would do.
+func (r Report) Steps() (steps []hold.Step) {
+	for _, t := range r.Targets {
+		steps = append(steps, t.Preview.Steps...)
+	}
+	return steps
+}
+
+// Show compares one target with its plan.
+func (m Manager) Show(ctx context.Context, spec string) (Report, error) {
+	t, err := m.Host.Target(ctx, spec)
+	if err != nil {
+		return Report{}, err
+	}
+	choice, err := m.Of(ctx, t)
+	if err != nil {
+		return Report{}, err
+	}
+	one := m.look(ctx, spec, choice, nil)
+	return Report{Targets: []Target{one}}, one.Err
+}
+
+// Diff compares all running targets with their plans. It changes nothing. A kind that cannot be
+// asked, and a target that cannot be looked at, are in the error and keep no other from it.
+func (m Manager) Diff(ctx context.Context) (Report, error) {
+	all, err := m.find(ctx)
+	r := Report{Targets: all}
+	errs := []error{err}
+	for _, t := range all {
+		if t.Err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", t.Name, t.Err))
+		}
+	}
+	r.Others, err = m.others(ctx, all)
+	return r, errors.Join(append(errs, err)...)
+}
+
+// find finds all targets that have a plan, choose one that they may not, or have limits that weir
+// has put into force.
+func (m Manager) find(ctx context.Context) (all []Target, err error) {
+	left, err := recorded(m.Host.Root)
+	errs := []error{err}
+	silent := map[string]bool{} // kinds that could not be asked
+	for _, kind := range kinds {
+		if !m.Config.Needs(kind) {
+			continue
+		}
+		listed, err := m.Host.List(ctx, kind)
+		if err != nil {
+			silent[kind] = true
+			errs = append(errs, err)
+		}
+		for _, l := range listed {
+			key, choice := keyOf(l), m.Config.Choose(factsOf(l))
+			r := left[key]
+			if choice.Plan == plans.None && r == nil && choice.Refused == "" {
+				continue
+			}
+			one := m.look(ctx, l.String(), choice, r)
+			if one.key = key; one.State != Stopped && one.State != Gone {
+				delete(left, key)
+				all = append(all, one)
+			}
+		}
+	}
+	for _, key := range sorted(left) {
+		r := left[key]
+		its := Manager{m.Host.With(kindOf(key), r.Host), m.Config}
+		if silent[kindOf(key)] {
+			continue
+		}
+		one := its.look(ctx, key, plans.Choice{Plan: plans.None}, r)
+		one.Name, one.key = r.Name, key
+		if one.State != Stopped { // systemd may set the limit again when it starts: the record stays
+			all = append(all, one)
+		}
+	}
+	return onceEach(all), errors.Join(errs...)
+}
+
+// onceEach refuses a second plan for one group, which two kinds can name.
+func onceEach(all []Target) []Target {
+	first := map[string]string{}
+	for i := range all {
+		t := &all[i]
+		if t.group == nil || t.Choice.Plan == plans.None {
+			continue
+		}
+		was, there := first[t.group.Path()]
+		if there && t.State != Failed {
+			t.State, t.Err = Failed, fmt.Errorf("it is in the same cgroup as %s (%s), which has a plan; write an assignment for one of them only", was, t.group.Path())
+		}
+		if !there {
+			first[t.group.Path()] = t.Name
+		}
+	}
+	return all
+}
+
+// others are limited groups that are none of the targets.
+func (m Manager) others(ctx context.Context, all []Target) ([]string, error) {
+	shown, err := m.limits().ShowAll(ctx, 0)
+	var names []string
+	for _, g := range shown.Groups {
+		is := func(t Target) bool { return t.group != nil && t.group.Path() == g.Path }
+		if !slices.ContainsFunc(all, is) {
+			names = append(names, g.Target)
+		}
+	}
+	return names, err
+}
+
+// Apply puts the plans into force on all running targets, and takes away what weir has put into
+// force for targets that have no plan any more. What is in force already is not written again.
+// One target that cannot be limited keeps no other from it. Of a dry run nothing changes, and the
+// report has the steps.
+func (m Manager) Apply(ctx context.Context, dry bool) (Report, error) {
+	io, err := m.Host.IO()
+	if err != nil {
+		return Report{}, err
+	}
+	if !dry {
+		if err := io.Writable(); err != nil {
+			return Report{}, err
+		}
+		unlock, err := lock(ctx, m.Host)
+		if err != nil {
+			return Report{}, err
+		}
+		defer unlock()
+	}
+	r, err := m.Diff(ctx)
+	errs := []error{err}
+	for i := range r.Targets {
+		t := &r.Targets[i]
+		if err := m.apply(ctx, t, dry); err != nil {
+			t.State, t.Err = Failed, err
+			errs = append(errs, fmt.Errorf("%s: %w", t.Name, err))
+		}
+	}
+	return r, errors.Join(errs...)
+}
+
+// apply changes one target as far as that is due.
+func (m Manager) apply(ctx context.Context, t *Target, dry bool) error {
+	its := Manager{t.host, m.Config}
+	if t.Choice.Plan == plans.None && t.record != nil && t.State != Failed && t.State != Stopped {
+		if t.State == Differs {
+			if err := its.change(ctx, t, t.key, dry); err != nil {
+				return err
+			}
+		}
+		return its.unrecord(t, dry)
+	}
+	if t.State != Differs {
+		return nil
+	}
+	next := &record{Target: t.key, Name: t.Name, Host: m.Host.Socket(kindOf(t.key)), Plan: t.Choice.Plan}
+	for _, d := range t.Rows {
+		if d.Plan.Bounds() {
+			next.Limits = append(next.Limits, deviceRule{d.Number, d.Plan.Bound()})
+		}
+	}
+	if dry {
+		text, err := json.Marshal(next)
+		if err != nil {
+			return err
+		}
+		err = its.change(ctx, t, t.Name, true)
+		first := hold.Step{File: filepath.Join(m.Host.Root, records, fileOf(t.key)), Line: string(text)}
+		t.Preview.Steps = append([]hold.Step{first}, t.Preview.Steps...)
+		return err
+	}
+	// The record comes first: what weir has put into force is always on it.
+	if err := next.save(m.Host.Root); err != nil {
+		return err
+	}
+	err := its.change(ctx, t, t.Name, false)
+	if err == nil {
+		return nil
+	}
+	if t.record != nil {
+		return errors.Join(err, t.record.save(m.Host.Root))
+	}
+	return errors.Join(err, next.forget(m.Host.Root))
+}
+
+// unrecord removes the record of a target that has no plan any more.
+func (m Manager) unrecord(t *Target, dry bool) error {
+	if dry {
+		t.Preview.Steps = append(t.Preview.Steps, hold.Step{File: filepath.Join(m.Host.Root, records, fileOf(t.key))})
+		return nil
+	}
+	return t.record.forget(m.Host.Root)
+}
+
+// change writes the rates of a target that differ.
+func (m Manager) change(ctx context.Context, t *Target, spec string, dry bool) error {
+	request := limiting.Request{Target: spec}
+	for _, d := range t.Rows {
+		l := d.Change()
+		if t.Unpaced {
+			l = d.Plan
+		}
+		if !l.IsZero() {
+			request.Asked = append(request.Asked, limit.Asked{On: d.Number.String(), Limit: l})
+		}
+	}
+	change, err := m.limits().PrepareSet(ctx, request)
+	if err != nil {
+		t.Result.Noted = limiting.NotesOf(err)
+		return err
+	}
+	if dry {
+		t.Preview, err = change.Steps(ctx)
+		return err
+	}
+	t.Result, err = change.Apply(ctx)
+	t.Result.Notes = slices.DeleteFunc(t.Result.Notes, isAboutRestarts)
+	if err == nil {
+		t.State = Changed
+	}
+	return err
+}
+
+// isAboutRestarts reports whether a note tells that a restart loses the limit, and how to have it
+// kept. Plans are applied again.
+func isAboutRestarts(n note.Note) bool { return n.Code == "lost-at-restart" }

@@ -1,0 +1,117 @@
+package planned
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/fault"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/near"
+	"github.com/weir-io/weir/internal/place"
+	"github.com/weir-io/weir/internal/plain"
+	"github.com/weir-io/weir/internal/plans"
+	"github.com/weir-io/weir/internal/target"
+)
+
+// named finds a plan by the name that a user typed.
+func (m Manager) named(name string) (plans.Plan, error) {
+	p, there := m.Config.Plan(name)
+	if there {
+		return p, nil
+	}
+	names := m.Config.Names()
+	if meant := near.Names(plain.Short(name, 100), names); len(meant) > 0 {
+		names = meant
+	}
+	if len(names) == 0 {
+		return p, fault.Misusef("plan %q: there is no plan; write one into a file in %s", name, Dir)
+	}
+	return p, fault.Misusef("plan %q: there is no such plan; write %s", name, strings.Join(names[:min(len(names), 20)], ", "))
+}
+
+// Asked is a plan as a request for a target's limits: the rates that the plan names.
+func (m Manager) Asked(ctx context.Context, spec, name string) ([]limit.Asked, error) {
+	p, err := m.named(name)
+	if err != nil || len(p.On) == 0 {
+		return whole(p), err
+	}
+	t, err := m.Host.Target(ctx, spec)
+	var ungrouped target.Ungrouped
+	switch {
+	case asUngrouped(err, &ungrouped):
+		return m.asked(ctx, p, nil)
+	case err != nil:
+		return nil, err
+	}
+	return m.asked(ctx, p, &t)
+}
+
+// AskedHere is a plan as a request for the limits of a command that weir starts.
+func (m Manager) AskedHere(ctx context.Context, name string) ([]limit.Asked, error) {
+	p, err := m.named(name)
+	if err != nil {
+		return nil, err
+	}
+	return m.asked(ctx, p, nil)
+}
+
+// whole is a plan without places.
+func whole(p plans.Plan) []limit.Asked {
+	if p.Limit.IsZero() {
+		return nil
+	}
+	return []limit.Asked{{Limit: p.Limit}}
+}
+
+// asked puts a plan's limits on the target's disks. Where one of its places leads to a disk that the
+// target has mounted, the place's rates count there, and the plan's others. No target: one that
+// sees what weir sees.
+func (m Manager) asked(ctx context.Context, p plans.Plan, t *target.Target) ([]limit.Asked, error) {
+	if len(p.On) == 0 || p.Limit.IsZero() {
+		return append(whole(p), p.On...), nil
+	}
+	general, err := m.place(ctx, whole(p), t)
+	if err != nil {
+		return nil, err
+	}
+	var all []limit.Asked
+	var taken []blkdev.Number
+	for _, on := range p.On {
+		places, err := m.place(ctx, []limit.Asked{on}, t)
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range places {
+			if i := slices.IndexFunc(general, func(g place.Placed) bool { return g.Device.Number == one.Device.Number }); i >= 0 {
+				on.Limit = general[i].Limit.Overlay(on.Limit)
+				taken = append(taken, one.Device.Number)
+			}
+		}
+		all = append(all, on)
+	}
+	if len(taken) == 0 {
+		return append(whole(p), all...), nil
+	}
+	for _, g := range general {
+		if !slices.Contains(taken, g.Device.Number) {
+			all = append(all, limit.Asked{On: g.Device.Number.String(), Limit: g.Limit})
+		}
+	}
+	return all, nil
+}
+
+// place finds the devices of limits, as a target sees them.
+func (m Manager) place(ctx context.Context, asked []limit.Asked, t *target.Target) ([]place.Placed, error) {
+	views := []int{0}
+	if t != nil {
+		var err error
+		if asked, _, err = place.OwnDisks(ctx, m.Host.Devices(), asked, *t); err != nil {
+			return nil, err
+		}
+		views = t.Views()
+	}
+	all, _, err := place.Place(ctx, m.Host.Devices(), asked, views)
+	return all, err
+}

@@ -1,0 +1,68 @@
+package planned
+
+import (
+	"context"
+	"strings"
+
+	"github.com/weir-io/weir/internal/host"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/limiting"
+	"github.com/weir-io/weir/internal/note"
+	"github.com/weir-io/weir/internal/plans"
+	"github.com/weir-io/weir/internal/target"
+)
+
+// Do does what a verb of weir plan says: "show" of one target, "diff" or "apply" of all.
+func (m Manager) Do(ctx context.Context, verb, spec string, dry bool) (Report, error) {
+	switch verb {
+	case "show":
+		return m.Show(ctx, spec)
+	case "diff":
+		return m.Diff(ctx)
+	}
+	return m.Apply(ctx, dry)
+}
+
+// Ask is what a plan asks for a target; without a target, for a command that weir starts. An empty
+// path is the usual place of the plans.
+func Ask(ctx context.Context, h *host.Host, path, name, spec string) ([]limit.Asked, error) {
+	config, err := Load(h.Root, path)
+	if err != nil {
+		return nil, err
+	}
+	m := Manager{h, config}
+	if spec == "" {
+		return m.AskedHere(ctx, name)
+	}
+	return m.Asked(ctx, spec, name)
+}
+
+// Mark notes the plans of groups that are shown. What keeps it from that is in the notes.
+func Mark(ctx context.Context, h *host.Host, shown *limiting.Shown) []note.Note {
+	config, err := Load(h.Root, "")
+	if err != nil {
+		return []note.Note{note.Warningf("no-plans", "weir cannot tell which target has which plan: %v", err)}
+	}
+	m := Manager{h, config}
+	var notes []note.Note
+	lists := map[string][]target.Listed{}
+	for _, kind := range kinds {
+		if !config.Needs(kind) {
+			continue
+		}
+		if lists[kind], err = h.List(ctx, kind); err != nil {
+			notes = append(notes, note.Warningf("no-plans", "weir cannot tell which plan a target of the kind %s has: %v", kind, err))
+		}
+	}
+	for i := range shown.Groups {
+		g := &shown.Groups[i]
+		if kind, name, named := strings.Cut(g.Target, ":"); named {
+			l, ok := listedAs(lists, kind, name, g.Owner)
+			if choice := config.Choose(factsOf(l)); ok && choice.Plan != plans.None {
+				one := m.look(ctx, l.String(), choice, nil)
+				g.Plan = &limiting.GroupPlan{Name: choice.Plan, By: choice.By, Differs: one.State == Differs}
+			}
+		}
+	}
+	return notes
+}

@@ -1,0 +1,81 @@
+// Package planned compares plans with what is in force on a host, and puts them into force: which
+// targets run, which plan each has, which of its limits differ. Each front end calls it and gets
+// values.
+package planned
+
+import (
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/host"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/limiting"
+	"github.com/weir-io/weir/internal/plans"
+)
+
+// A Manager does it on one host, with one configuration.
+type Manager struct {
+	Host   *host.Host
+	Config *plans.Config
+}
+
+func (m Manager) limits() limiting.Manager { return limiting.Manager{Host: m.Host} }
+
+// A State says how a target stands to its plan.
+type State string
+
+// The states.
+const (
+	InForce State = "in-force" // its limits are those of the plan
+	Differs State = "differs"  // they are not
+	Changed State = "changed"  // they are now
+	NoPlan  State = "no-plan"  // it has none, and weir leaves its limits alone
+	Failed  State = "failed"   // it could not be limited, or looked at
+	Stopped State = "stopped"  // it does not run
+	Gone    State = "gone"     // it is not there any more
+)
+
+// A Target is a target with its plan.
+type Target struct {
+	Name   string // as a user spells it
+	Choice plans.Choice
+	State  State
+	Err    error    // why it failed; nil: it did not
+	Rows   []Device // that its plan names, or that it has limits on
+	// Unpaced says that its limits are in force, and that weir's pacer is to hold its buffered
+	// writes and does not.
+	Unpaced bool
+	Result  limiting.Result  // of what was changed
+	Preview limiting.Preview // of what would be, in a dry run
+
+	host   *host.Host      // where it was found: its owner's socket can be another one than usual
+	group  *cgroupfs.Group // nil: it has none
+	record *record         // what weir has put into force for it; nil: nothing
+	key    string          // of its record
+}
+
+// A Device is a device with the limit on it, and the one that the plan has. All four rates are
+// set: a plan is the whole of a target's limits.
+type Device struct {
+	blkdev.Device
+	Now, Plan limit.Limit
+}
+
+// Change is the rates that differ, as they are to be.
+func (d Device) Change() (l limit.Limit) {
+	for _, k := range limit.Keys {
+		if d.Now.Get(k) != d.Plan.Get(k) {
+			l = l.With(k, d.Plan.Get(k))
+		}
+	}
+	return l
+}
+
+// differs reports whether anything has to be done.
+func (t Target) differs() bool {
+	for _, d := range t.Rows {
+		if !d.Change().IsZero() {
+			return true
+		}
+	}
+	return t.Unpaced
+}

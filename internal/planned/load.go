@@ -1,0 +1,75 @@
+package planned
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/plans"
+)
+
+// Dir is where plans are, below the host's root.
+const Dir = "/etc/weir/plans.d"
+
+// Load reads the configuration of a host: a file, or the files of a directory that end in .yaml or
+// .yml, in the order of their names. An empty path is Dir below root, which need not be there. The
+// errors are those of plans.Read, and of files that cannot be read.
+func Load(root, path string) (*plans.Config, error) {
+	usual := path == ""
+	if usual {
+		path = filepath.Join(root, Dir)
+	}
+	names, err := filesOf(path)
+	if usual && errors.Is(err, fs.ErrNotExist) {
+		return plans.Read(nil)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read plans: %w", err)
+	}
+	var files []plans.File
+	for _, name := range names[:min(len(names), plans.FilesMax+1)] { // plans.Read refuses one too many
+		text, err := read(name)
+		if err != nil {
+			return nil, fmt.Errorf("read plans: %w", err)
+		}
+		files = append(files, plans.File{Name: name, Text: text})
+	}
+	return plans.Read(files)
+}
+
+func filesOf(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return []string{path}, nil
+	}
+	entries, err := os.ReadDir(path)
+	var names []string
+	for _, e := range entries {
+		if slices.Contains([]string{".yaml", ".yml"}, filepath.Ext(e.Name())) {
+			names = append(names, filepath.Join(path, e.Name()))
+		}
+	}
+	return names, err
+}
+
+// read reads a regular file, up to one byte more than is taken. It waits for no pipe.
+func read(name string) ([]byte, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(err, fmt.Errorf("%s is no regular file", name))
+	}
+	return io.ReadAll(io.LimitReader(f, plans.FileBytesMax+1))
+}

@@ -1,0 +1,208 @@
+package planned
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/place"
+	"github.com/weir-io/weir/internal/plans"
+	"github.com/weir-io/weir/internal/target"
+)
+
+// kinds are asked for targets in this order. Where two name the same group, the first counts.
+var kinds = []string{"docker", "podman", "containerd", "pod", "vm", "unit"}
+
+// factsOf is what a plan can go by.
+func factsOf(l target.Listed) plans.Facts {
+	f := plans.Facts{Kind: l.Kind, Names: l.Names, Namespace: l.Namespace, Labels: l.Labels}
+	if own, has := l.Labels[plans.OwnLabel]; has && l.Kind != "pod" {
+		f.Own = &own
+	}
+	if own, has := l.Annotations[plans.OwnAnnotation]; has {
+		f.Own = &own
+	}
+	if number, is := strings.CutPrefix(l.Name, "user-"); is && l.Kind == "unit" {
+		number, is = strings.CutSuffix(number, ".slice")
+		if n, err := strconv.ParseUint(number, 10, 32); is && err == nil {
+			user := uint32(n)
+			f.User = &user
+		}
+	}
+	return f
+}
+
+// keyOf is the name that a target's record goes by: the container's id, for a name may be
+// another's later.
+func keyOf(l target.Listed) string {
+	if l.ID != "" && l.Kind != "containerd" {
+		return l.Kind + ":" + l.ID
+	}
+	return l.String()
+}
+
+// Of finds the plan of a target. A target of a kind that plans are not for, or that its owner does
+// not list, has none.
+func (m Manager) Of(ctx context.Context, t target.Target) (plans.Choice, error) {
+	lists := map[string][]target.Listed{}
+	for _, kind := range kinds {
+		if m.Config.Needs(kind) && (kind == t.Kind || kind == kindOfOwner(t.Owner)) {
+			all, err := m.Host.List(ctx, kind)
+			if err != nil {
+				return plans.Choice{}, err
+			}
+			lists[kind] = all
+		}
+	}
+	l, ok := listedAs(lists, t.Kind, t.Name, t.Owner)
+	if !ok {
+		return plans.Choice{Plan: plans.None}, nil
+	}
+	return m.Config.Choose(factsOf(l)), nil
+}
+
+// kindOfOwner is the kind of targets that an owner of groups makes; empty: it is not known.
+func kindOfOwner(o target.Owner) string {
+	switch o.Kind {
+	case "docker", "podman":
+		return o.Kind
+	case "systemd":
+		return "unit"
+	case "kubernetes":
+		return "pod"
+	case "libvirt":
+		return "vm"
+	}
+	return ""
+}
+
+// listedAs finds how the owner of a target lists it: by its name or, whatever it is called, by the
+// owner's name for it.
+func listedAs(lists map[string][]target.Listed, kind, name string, o target.Owner) (target.Listed, bool) {
+	find := func(kind string, is func(target.Listed) bool) (target.Listed, bool) {
+		if i := slices.IndexFunc(lists[kind], is); i >= 0 {
+			return lists[kind][i], true
+		}
+		return target.Listed{}, false
+	}
+	if its := kindOfOwner(o); its != "" && o.Name != "" {
+		return find(its, func(l target.Listed) bool {
+			return l.Name == o.Name || l.ID != "" && strings.HasPrefix(l.ID, o.Name)
+		})
+	}
+	return find(kind, func(l target.Listed) bool { return l.Name == name })
+}
+
+// look compares a target with its plan, or, without a plan, with what weir has put into force.
+func (m Manager) look(ctx context.Context, name string, choice plans.Choice, r *record) Target {
+	one := Target{Name: name, Choice: choice, State: NoPlan, host: m.Host, record: r}
+	t, err := m.Host.Target(ctx, name)
+	var stopped *target.StoppedError
+	var notFound *target.NotFound
+	var ungrouped target.Ungrouped
+	switch {
+	case asUngrouped(err, &ungrouped):
+		err = m.compare(ctx, &one, nil)
+	case errors.As(err, &stopped):
+		one.State = Stopped
+		return one
+	case errors.As(err, &notFound):
+		one.State = Gone
+		return one
+	case err == nil:
+		one.group = &t.Group
+		err = m.compare(ctx, &one, &t)
+	}
+	switch {
+	case cgroupfs.IsGone(err):
+		one.State = Gone
+	case err != nil:
+		one.State, one.Err = Failed, err
+	case one.differs():
+		one.State = Differs
+	case choice.Plan != plans.None:
+		one.State = InForce
+	}
+	return one
+}
+
+func asUngrouped(err error, into *target.Ungrouped) bool { return errors.As(err, into) }
+
+// compare fills in the devices of a target. Without a group it has no limit yet.
+func (m Manager) compare(ctx context.Context, one *Target, t *target.Target) error {
+	var rules []cgroupfs.Rule
+	if t != nil {
+		var err error
+		if rules, err = t.Group.RulesIfAny(); err != nil {
+			return err
+		}
+	}
+	if one.Choice.Plan == plans.None {
+		m.compareRecord(ctx, one, rules)
+		return nil
+	}
+	p, err := m.named(one.Choice.Plan)
+	if err != nil {
+		return err
+	}
+	asked, err := m.asked(ctx, p, t)
+	if err != nil {
+		return err
+	}
+	places, err := m.place(ctx, asked, t)
+	if err != nil {
+		return err
+	}
+	for _, p := range places {
+		one.Rows = append(one.Rows, Device{p.Device, ruleOn(rules, p), limit.None.Overlay(p.Limit)})
+	}
+	for _, r := range rules {
+		if r.Limit.Bounds() && !slices.ContainsFunc(places, func(p place.Placed) bool { return p.Device.Number == r.Device }) {
+			one.Rows = append(one.Rows, Device{m.Host.Device(ctx, r.Device), limit.None.Overlay(r.Limit), limit.None})
+		}
+	}
+	if t != nil && m.Host.IsOwn() {
+		one.Unpaced, err = m.unpaced(*t, places)
+	}
+	return err
+}
+
+// unpaced reports whether weir's pacer is to hold buffered writes of a target, and was not asked.
+func (m Manager) unpaced(t target.Target, places []place.Placed) (bool, error) {
+	d, err := m.Host.Deciding().Decide(t.Group, false, places, limit.HoldAuto)
+	if err != nil || d.Paced == nil && d.Escapes == nil {
+		return false, err
+	}
+	job, err := m.Host.JobOf(t.Group)
+	return job == nil, err
+}
+
+// compareRecord finds what weir has put into force for a target that has no plan any more. What
+// somebody else has changed since stays.
+func (m Manager) compareRecord(ctx context.Context, one *Target, rules []cgroupfs.Rule) {
+	for _, r := range rules {
+		row := Device{Device: m.Host.Device(ctx, r.Device), Now: limit.None.Overlay(r.Limit)}
+		row.Plan = row.Now
+		for _, k := range limit.Keys {
+			if n, bound := row.Now.Get(k).Number(); bound && one.record.has(r.Device, k, n) {
+				row.Plan = row.Plan.With(k, limit.Unlimited)
+			}
+		}
+		one.Rows = append(one.Rows, row)
+	}
+}
+
+// ruleOn is the limit in force on a device, with all four rates.
+func ruleOn(rules []cgroupfs.Rule, p place.Placed) limit.Limit {
+	l := limit.None
+	for _, r := range rules {
+		if r.Device == p.Device.Number {
+			l = l.Overlay(r.Limit)
+		}
+	}
+	return l
+}

@@ -1,0 +1,184 @@
+package planned
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/limiting"
+	"github.com/weir-io/weir/internal/plans"
+	"github.com/weir-io/weir/internal/target"
+)
+
+func TestAsked(t *testing.T) {
+	w := newWorld(t, "v2")
+	m := w.manager(t, twoPlans+"default: db\n")
+	small := limit.Limit{WBPS: limit.PerSecond(10e6)}
+	for _, c := range []struct {
+		spec, plan string
+		want       []limit.Asked
+	}{
+		{"docker:web", "small", []limit.Asked{{Limit: small}}},
+		{"docker:web", "db", []limit.Asked{{On: "/data", Limit: limit.Limit{WBPS: limit.PerSecond(50e6)}}, {On: "254:0", Limit: small}}},
+	} {
+		if got, err := m.Asked(t.Context(), c.spec, c.plan); err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%s: %+v, %v", c.plan, got, err)
+		}
+	}
+	var none *target.NotFound
+	if _, err := m.Asked(t.Context(), "cgroup:/nowhere", "db"); !errors.As(err, &none) {
+		t.Error(err)
+	}
+	if _, err := m.AskedHere(t.Context(), "dbb"); err == nil || err.Error() != `plan "dbb": there is no such plan; write db` {
+		t.Error(err)
+	}
+	if _, err := w.manager(t, "").AskedHere(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "there is no plan; write one into a file in /etc/weir/plans.d") {
+		t.Error(err)
+	}
+}
+
+func TestFactsOf(t *testing.T) {
+	own := func(f plans.Facts) string {
+		if f.Own == nil {
+			return "-"
+		}
+		return *f.Own
+	}
+	for _, c := range []struct {
+		listed target.Listed
+		own    string
+		user   uint32
+	}{
+		{target.Listed{Kind: "docker", Name: "x", Labels: map[string]string{"weir.plan": "p"}}, "p", 0},
+		{target.Listed{Kind: "docker", Name: "x", Labels: map[string]string{"weir.io/plan": "p"}}, "-", 0},
+		{target.Listed{Kind: "pod", Name: "a/x", Labels: map[string]string{"weir.plan": "p"}, Annotations: map[string]string{"weir.io/plan": "q"}}, "q", 0},
+		{target.Listed{Kind: "unit", Name: "user-1000.slice"}, "-", 1000},
+		{target.Listed{Kind: "unit", Name: "user-.slice"}, "-", 0},
+		{target.Listed{Kind: "unit", Name: "user-99999999999.slice"}, "-", 0},
+		{target.Listed{Kind: "docker", Name: "user-1000.slice"}, "-", 0},
+	} {
+		f := factsOf(c.listed)
+		if own(f) != c.own || (f.User != nil) != (c.user != 0) || f.User != nil && *f.User != c.user {
+			t.Errorf("%+v: %+v", c.listed, f)
+		}
+	}
+}
+
+func TestLoad(t *testing.T) {
+	root := t.TempDir()
+	if c, err := Load(root, ""); err != nil || len(c.Files) != 0 {
+		t.Errorf("%+v, %v", c, err)
+	}
+	dir := filepath.Join(root, Dir)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"b.yml": "assign: [{docker: x, plan: a}]", "a.yaml": "plans: {a: {read: 5}}", "c.yaml.bak": "{{{", "README": "no"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := Load(root, "")
+	if err != nil || len(c.Files) != 2 || filepath.Base(c.Files[0]) != "a.yaml" || len(c.Assignments) != 1 {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if c, err := Load("/", filepath.Join(dir, "a.yaml")); err != nil || len(c.Plans) != 1 {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if _, err := Load("/", filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	if err := syscall.Mkfifo(filepath.Join(dir, "d.yaml"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(root, ""); err == nil || !strings.Contains(err.Error(), "d.yaml is no regular file") {
+		t.Error(err)
+	}
+}
+
+// A target is found in its owner's list, whatever the user calls it.
+func TestListedAs(t *testing.T) {
+	lists := map[string][]target.Listed{
+		"docker": {{Kind: "docker", Name: "web", Names: []string{"web"}, ID: webID}},
+		"unit":   {{Kind: "unit", Name: "nginx.service"}}, "vm": {{Kind: "vm", Name: "db"}},
+		"pod": {{Kind: "pod", Name: "ci/x"}}, "containerd": {{Kind: "containerd", Name: "default/x", ID: "x"}},
+	}
+	for _, c := range []struct {
+		kind, name string
+		owner      target.Owner
+		want       string
+	}{
+		{"docker", "3f2a", target.Owner{Kind: "docker", Name: webID[:12]}, "docker:web"},
+		{"cgroup", "/docker/" + webID, target.Owner{Kind: "docker", Name: webID[:12]}, "docker:web"},
+		{"docker", "web", target.Owner{Kind: "docker", Name: dbID[:12]}, ":"}, // another one has the name by now
+		{"unit", "nginx", target.Owner{Kind: "systemd", Name: "nginx.service"}, "unit:nginx.service"},
+		{"pid", "7", target.Owner{Kind: "systemd", Name: "nginx.service"}, "unit:nginx.service"},
+		{"vm", "db", target.Owner{Kind: "libvirt", Name: "db"}, "vm:db"},
+		{"pod", "u1", target.Owner{Kind: "kubernetes", Name: "ci/x"}, "pod:ci/x"},
+		{"containerd", "default/x", target.Owner{Kind: "unknown"}, "containerd:default/x"},
+		{"cgroup", "/batch", target.Owner{Kind: "unknown"}, ":"},
+	} {
+		got, ok := listedAs(lists, c.kind, c.name, c.owner)
+		if got.String() != c.want || ok != (c.want != ":") {
+			t.Errorf("%s:%s of %v: %s, %v", c.kind, c.name, c.owner, got, ok)
+		}
+	}
+}
+
+// What is known of plans stands beside the limits; what cannot be read or asked is said, and keeps
+// nothing from being shown.
+func TestMark(t *testing.T) {
+	w := newWorld(t, "v2")
+	w.apply(t, assigned)
+	dir := filepath.Join(w.host.Root, Dir)
+	write := func(text string) {
+		t.Helper()
+		if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "a.yaml"), []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mark := func() (string, []string) {
+		t.Helper()
+		shown, err := limiting.Manager{Host: w.host}.ShowAll(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var texts, plans []string
+		for _, n := range Mark(t.Context(), w.host, &shown) {
+			texts = append(texts, n.Text)
+		}
+		for _, g := range shown.Groups {
+			if g.Plan != nil {
+				plans = append(plans, fmt.Sprintf("%s %s %t", g.Target, g.Plan.Name, g.Plan.Differs))
+			}
+		}
+		slices.Sort(plans)
+		return strings.Join(plans, ", "), texts
+	}
+	if got, notes := mark(); got != "" || notes != nil {
+		t.Errorf("without plans: %s, %q", got, notes)
+	}
+	write(assigned)
+	if got, notes := mark(); got != "docker:db db false, docker:web small false" || notes != nil {
+		t.Errorf("%s, %q", got, notes)
+	}
+	write(strings.Replace(assigned, "10MB/s", "11MB/s", 1))
+	if got, notes := mark(); got != "docker:db db true, docker:web small true" || notes != nil {
+		t.Errorf("%s, %q", got, notes)
+	}
+	w.list = "x"
+	if got, notes := mark(); got != "" || len(notes) != 1 || !strings.Contains(notes[0], "weir cannot tell which plan a target of the kind docker has") {
+		t.Errorf("%s, %q", got, notes)
+	}
+	write("plans: 5")
+	if got, notes := mark(); got != "" || len(notes) != 1 || !strings.Contains(notes[0], "a.yaml:1:8: plans is a mapping") {
+		t.Errorf("%s, %q", got, notes)
+	}
+}

@@ -1,0 +1,116 @@
+package planned
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/host"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/state"
+)
+
+// records is where weir notes what it has put into force for plans, below the host's root: so that
+// it can take that away again, and nothing else.
+const records = "/var/lib/weir/plans"
+
+const recordSuffix = ".json"
+
+// A record is what weir has put into force for one target.
+type record struct {
+	Target string       `json:"target"`         // docker:WHOLE-ID
+	Name   string       `json:"name"`           // as a user spells it
+	Host   string       `json:"host,omitempty"` // the owner's socket, if it is not the usual one
+	Plan   string       `json:"plan"`
+	Limits []deviceRule `json:"limits"`
+}
+
+type deviceRule struct {
+	Device blkdev.Number `json:"device"`
+	Limit  limit.Limit   `json:"limit"`
+}
+
+// has reports whether weir has put a rate into force.
+func (r *record) has(dev blkdev.Number, k limit.Key, n uint64) bool {
+	if r == nil {
+		return false
+	}
+	for _, one := range r.Limits {
+		if its, bound := one.Limit.Get(k).Number(); bound && one.Device == dev && its == n {
+			return true
+		}
+	}
+	return false
+}
+
+// storeOf is the directory of a host's records.
+func storeOf(root string) state.Store {
+	return state.Store{Dir: filepath.Join(root, records), Mode: 0o700}
+}
+
+// kindOf is the kind of a record's target.
+func kindOf(target string) string {
+	kind, _, _ := strings.Cut(target, ":")
+	return kind
+}
+
+func sorted(all map[string]*record) []string { return slices.Sorted(maps.Keys(all)) }
+
+func fileOf(target string) string { return url.QueryEscape(target) + recordSuffix }
+
+// recorded reads all records. A record that cannot be read is an error beside the others.
+func recorded(root string) (map[string]*record, error) {
+	all := map[string]*record{}
+	err := storeOf(root).List(recordSuffix, func(name string, data []byte) error {
+		var r record
+		if err := json.Unmarshal(data, &r); err != nil {
+			return err
+		}
+		if fileOf(r.Target) != name+recordSuffix {
+			return fmt.Errorf("it is %q's", r.Target)
+		}
+		all[r.Target] = &r
+		return nil
+	})
+	if err != nil {
+		err = fmt.Errorf("limits set for plans: %w", err)
+	}
+	return all, err
+}
+
+// lock keeps other weirs from applying plans. A copy's records are nobody else's.
+func lock(ctx context.Context, h *host.Host) (unlock func(), err error) {
+	if !h.IsOwn() {
+		return func() {}, nil
+	}
+	l, err := h.State.Wait(ctx, records, "the plans in force", state.LockMost)
+	if err != nil {
+		return nil, err
+	}
+	return l.Unlock, nil
+}
+
+func (r *record) save(root string) error {
+	if err := storeOf(root).Make(); err != nil {
+		return err
+	}
+	return storeOf(root).Save(fileOf(r.Target), fileOf(r.Target)+".new", r)
+}
+
+// forget removes a record.
+func (r *record) forget(root string) error {
+	err := os.Remove(filepath.Join(root, records, fileOf(r.Target)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

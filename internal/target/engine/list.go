@@ -1,0 +1,38 @@
+package engine
+
+import (
+	"context"
+	"strings"
+
+	"github.com/weir-io/weir/internal/target"
+)
+
+// List lists the running containers with their labels, in the engine's order. A container goes by
+// its first name that is valid, or by the beginning of its id.
+func (k Kind) List(ctx context.Context) ([]target.Listed, error) {
+	socket, err := k.socket("")
+	if err != nil {
+		return nil, err
+	}
+	containers, err := daemon{socket}.list(ctx)
+	if err != nil {
+		return nil, k.Maker.explain(k.Name(), socket, err)
+	}
+	var all []target.Listed
+	for _, c := range containers {
+		if !target.IsContainerID(c.ID) {
+			continue
+		}
+		one := target.Listed{Kind: k.Name(), Name: c.ID[:12], ID: c.ID, Labels: c.Labels}
+		for _, name := range c.Names {
+			if name, ok := strings.CutPrefix(name, "/"); ok && isName(name) { // (others are links')
+				one.Names = append(one.Names, name)
+			}
+		}
+		if len(one.Names) > 0 {
+			one.Name = one.Names[0]
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}

@@ -1,0 +1,34 @@
+package engine
+
+import (
+	"io"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/weir-io/weir/internal/socket/sockettest"
+	"github.com/weir-io/weir/internal/target"
+)
+
+// A container goes by its own name and not by a link's, or by its id; what has no valid id is left
+// out.
+func TestList(t *testing.T) {
+	a, b := strings.Repeat("a", 64), strings.Repeat("b", 64)
+	answer := `[{"Id":"` + a + `","Names":["/other/link","/web"],"Labels":{"weir.plan":"small"}},{"Id":"` + b + `","Names":["/a b"]},{"Id":"../x","Names":["/x"]}]`
+	socket := sockettest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/containers/json" {
+			_, _ = io.WriteString(w, answer)
+		}
+	})
+	k := Kind{Maker: docker, Host: "unix://" + socket}
+	got, err := k.List(t.Context())
+	want := []target.Listed{{Kind: "docker", Name: "web", Names: []string{"web"}, ID: a, Labels: map[string]string{"weir.plan": "small"}}, {Kind: "docker", Name: b[:12], ID: b}}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	answer = "x"
+	if got, err := k.List(t.Context()); err == nil || got != nil || !strings.Contains(err.Error(), "docker: ask Docker at "+socket+": read answer") {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
