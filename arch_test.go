@@ -50,6 +50,7 @@ var layers = [][]string{
 	{"internal/explain"},
 	{"internal/demo", "internal/mend", "internal/prove", "internal/trace", "internal/limiting"},
 	{"internal/latency", "internal/planned", "internal/running", "internal/space"},
+	{"internal/agent/source"},
 	{"internal/self"},
 	{"."},
 	{"internal/api", "internal/api/apitest"},

@@ -182,6 +182,26 @@ func (c *Core) Keep(kind string, keys []string) {
 	}
 }
 
+// Ended forgets a target that has ended, so that the next one of its name is a new one. The name
+// may be the beginning of a container's id.
+func (c *Core) Ended(kind, name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for key, e := range c.targets {
+		of, its, _ := strings.Cut(key, ":")
+		if of == kind && (its == name || len(name) >= idLeast && len(its) == idWhole && strings.HasPrefix(its, name)) {
+			c.release(e)
+			delete(c.targets, key)
+		}
+	}
+}
+
+// The ids of containers have idWhole characters; idLeast of them are enough to tell them apart.
+const (
+	idWhole = 64
+	idLeast = 12
+)
+
 // Due is when a target of a kind is to be tried again; zero: none is.
 func (c *Core) Due(kind string) (due time.Time) {
 	c.mu.Lock()

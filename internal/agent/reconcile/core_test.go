@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -195,6 +196,27 @@ func TestOneGroupHasOnePlan(t *testing.T) {
 	c.Keep("docker", nil)
 	if why := c.Decide(begin, unit); why != New {
 		t.Errorf("after the first has ended: %q", why)
+	}
+}
+
+func TestEndedIsForgotten(t *testing.T) {
+	lab.Unit(t)
+	c, whole := NewCore(), strings.Repeat("0123456789abcdef", 4)
+	for _, key := range []string{"docker:" + whole, "unit:a.service", "unit:a.service2"} {
+		of := web(0, 10)
+		of.Key, of.Group = key, "/"+key
+		c.Decide(begin, of)
+	}
+	for _, name := range []string{"0123", "unit", "a.service2"} {
+		c.Ended("docker", name)
+	}
+	c.Ended("unit", "a.service")
+	if len(c.targets) != 2 || c.targets["unit:a.service"] != nil || len(c.groups) != 2 {
+		t.Errorf("%v %v", c.targets, c.groups)
+	}
+	c.Ended("docker", whole[:12])
+	if len(c.targets) != 1 {
+		t.Errorf("%v", c.targets)
 	}
 }
 

@@ -20,7 +20,8 @@ type Source interface {
 	// Put puts the plan of a target into force, as the last Look has found it.
 	Put(ctx context.Context, key string) error
 	// Follow calls changed with the name of what has changed, until it fails or the context ends.
-	// It calls it with "", for everything, as soon as it misses nothing any more.
+	// It calls it with "", for everything, as soon as it misses nothing any more. One that has
+	// nothing to follow waits.
 	Follow(ctx context.Context, changed func(name string)) error
 }
 

@@ -1,0 +1,81 @@
+package planned
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/weir-io/weir/internal/plans"
+	"github.com/weir-io/weir/internal/target"
+)
+
+// Kinds are the kinds of targets that plans are for. Where two name the same group, the first
+// counts.
+func Kinds() []string { return slices.Clone(kinds) }
+
+// OfKind is Diff for one kind of targets, and for those of them that are wanted; nil: for all, and
+// for those that are gone and have had limits from weir.
+func (m Manager) OfKind(ctx context.Context, kind string, wanted func(target.Listed) bool) ([]Target, error) {
+	left, err := recorded(m.Host.Root)
+	for key := range left {
+		if kindOf(key) != kind {
+			delete(left, key)
+		}
+	}
+	if !m.Config.Needs(kind) && len(left) == 0 {
+		return nil, err
+	}
+	listed, silent := m.Host.List(ctx, kind)
+	var all []Target
+	for _, l := range listed {
+		key, choice := keyOf(l), m.Config.Choose(factsOf(l))
+		r := left[key]
+		delete(left, key)
+		if wanted != nil && !wanted(l) || choice.Plan == plans.None && r == nil {
+			continue
+		}
+		one := m.look(ctx, l.String(), choice, r)
+		if one.key = key; one.State != Stopped && one.State != Gone {
+			all = append(all, one)
+		}
+	}
+	if wanted != nil || silent != nil {
+		return all, errors.Join(err, silent)
+	}
+	for _, key := range sorted(left) {
+		r := left[key]
+		one := Manager{m.Host.With(kind, r.Host), m.Config}.look(ctx, key, plans.Choice{Plan: plans.None}, r)
+		one.Name, one.key = r.Name, key
+		if one.State != Stopped { // systemd may set the limit again when it starts: the record stays
+			all = append(all, one)
+		}
+	}
+	return all, err
+}
+
+// Put is Apply for one target that OfKind has found.
+func (m Manager) Put(ctx context.Context, t *Target) error {
+	unlock, err := lock(ctx, m.Host)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return m.apply(ctx, t, false)
+}
+
+// Key is the permanent name of a target: docker:WHOLE-ID.
+func (t Target) Key() string { return t.key }
+
+// Path is that of the target's cgroup; empty: it has none.
+func (t Target) Path() string {
+	if t.group == nil {
+		return ""
+	}
+	return t.group.Path()
+}
+
+// Lapsed reports whether all that there is of a target is the record of limits that it had from
+// weir. Put removes that.
+func (t Target) Lapsed() bool {
+	return t.Choice.Plan == plans.None && t.record != nil && (t.State == Gone || t.State == NoPlan)
+}
