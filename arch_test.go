@@ -59,7 +59,7 @@ var layers = [][]string{
 	{"internal/ui/chart"},
 	{"internal/ui/text"},
 	{"internal/ui/svg"},
-	{"internal/agent/health"},
+	{"internal/agent/health", "internal/agent/metrics"},
 	{"cmd/weir", "cmd/weird"},
 }
 

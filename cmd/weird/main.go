@@ -1,5 +1,5 @@
-// Command weird is weir's daemon. So far it answers whether it lives. weir itself needs no
-// daemon: the daemon is the place for what is too heavy to be linked into weir.
+// Command weird is weir's daemon. It serves metrics, and answers whether it lives. weir itself
+// needs no daemon: the daemon is the place for what is too heavy to be linked into weir.
 package main
 
 import (
@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/agent/health"
+	"github.com/weir-io/weir/internal/agent/metrics"
 	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/internal/cli"
 )
@@ -34,19 +35,28 @@ func run() int {
 }
 
 func newRoot(out *cli.Out) *cobra.Command {
+	s := metricsServer{}
 	root := &cobra.Command{
 		Use:   "weird",
 		Short: "weir's daemon",
-		Long: "weird is weir's daemon. So far it answers whether it lives; weir needs no daemon for anything that it does.\n\n" +
-			"Exit codes: 0 done; 1 not done; 2 wrong usage.",
+		Long: "weird is weir's daemon. It serves metrics to Prometheus, and answers whether it lives. weir needs no daemon for\n" +
+			"anything that it does. weird --listen ADDRESS does what weird metrics does.\n\n" +
+			"Exit codes: 0 done; 1 not done; 2 wrong usage; 3 not possible on this host.",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cli.NoSuchVerb,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if s.listen == "" {
+				return cmd.Help()
+			}
+			return s.serve(cmd.Context(), out)
+		},
 	}
+	root.Flags().StringVar(&s.listen, "listen", "", "serve metrics at this `ADDRESS`, such as "+metrics.Address)
+	s.flags(root)
 	root.SetFlagErrorFunc(cli.FlagError)
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { out.Text(cli.Help(cmd, cli.HelpWidth(os.Stdout))) })
-	root.AddCommand(newVersion(out), newHealth(out))
+	root.AddCommand(newVersion(out), newHealth(out), newMetrics(out))
 	return root
 }
 

@@ -8,7 +8,7 @@ import "github.com/weir-io/weir/internal/host"
 // Options say what the sources work on.
 type Options struct {
 	// Open opens the host. Each source opens it for itself, because a host serves one goroutine.
-	Open func() (*host.Host, error)
+	Open  func() (*host.Host, error)
 	Plans *Plans
 	// Ended is told of a target that has ended, by its kind and its name or id.
 	Ended func(kind, name string)

@@ -1,0 +1,45 @@
+package metrics
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/weir-io/weir/internal/watch"
+)
+
+// A Sampler is what reads: watch.Watcher.
+type Sampler interface {
+	Sample(context.Context) (*watch.Snapshot, error)
+}
+
+// A Feed reads when somebody asks, and at most once in a time, however many ask.
+type Feed struct {
+	sampler Sampler
+	least   time.Duration
+	now     func() time.Time
+
+	mu   sync.Mutex // of what follows, and of the sampler
+	last *watch.Snapshot
+	at   time.Time
+}
+
+// NewFeed makes a Feed that reads at most once in least.
+func NewFeed(s Sampler, least time.Duration) *Feed {
+	return &Feed{sampler: s, least: least, now: time.Now}
+}
+
+// Snapshot returns the last snapshot if it is fresh, else a new one.
+func (f *Feed) Snapshot(ctx context.Context) (*watch.Snapshot, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.last != nil && f.now().Sub(f.at) < f.least {
+		return f.last, nil
+	}
+	s, err := f.sampler.Sample(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f.last, f.at = s, f.now()
+	return s, nil
+}
