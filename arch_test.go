@@ -31,7 +31,7 @@ func ownName(path string) (dir string, ours bool) {
 // lower layers only; those of one layer do not know each other.
 var layers = [][]string{
 	{"docs", "internal/background", "internal/fault", "internal/near", "internal/plain"},
-	{"internal/agent/tree", "internal/bpf", "internal/durable", "internal/limit", "internal/mountinfo", "internal/note", "internal/pagecache", "internal/process", "internal/ptytest", "internal/socket", "internal/socket/sockettest"},
+	{"internal/agent/lograte", "internal/agent/tree", "internal/bpf", "internal/durable", "internal/limit", "internal/mountinfo", "internal/note", "internal/pagecache", "internal/process", "internal/ptytest", "internal/socket", "internal/socket/sockettest"},
 	{"internal/grpc", "internal/grpc/grpctest", "internal/cmdline", "internal/plans"},
 	{"internal/blkdev"},
 	{"internal/agent/reconcile"},
@@ -51,6 +51,7 @@ var layers = [][]string{
 	{"internal/demo", "internal/mend", "internal/prove", "internal/trace", "internal/limiting"},
 	{"internal/latency", "internal/planned", "internal/running", "internal/space"},
 	{"internal/agent/source"},
+	{"internal/agent"},
 	{"internal/self"},
 	{"."},
 	{"internal/api", "internal/api/apitest"},

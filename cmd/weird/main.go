@@ -1,4 +1,4 @@
-// Command weird is weir's daemon. It serves metrics, and answers whether it lives. weir itself
+// Command weird is weir's daemon. It keeps plans in force, serves metrics, and answers whether it lives. weir itself
 // needs no daemon: the daemon is the place for what is too heavy to be linked into weir.
 package main
 
@@ -15,6 +15,7 @@ import (
 	"github.com/weir-io/weir/internal/agent/metrics"
 	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/self"
 )
 
 // version is set by the Makefile from the change log.
@@ -24,9 +25,13 @@ func main() { os.Exit(run()) }
 
 func run() int {
 	out := &cli.Out{Program: "weird", Data: os.Stdout, Messages: os.Stderr}
-	root := newRoot(out)
-	cli.CheckCobras(root)
-	err := root.ExecuteContext(context.Background())
+	// weir's pacer and other helpers are started as this program.
+	is, err := self.Main(context.Background(), os.Args[1:], self.Streams{In: os.Stdin, Out: os.Stdout, Say: out.Say})
+	if !is {
+		root := newRoot(out)
+		cli.CheckCobras(root)
+		err = root.ExecuteContext(context.Background())
+	}
 	err = errors.Join(err, out.Flush(), out.Err())
 	if err != nil {
 		out.Fail(err)
@@ -39,8 +44,8 @@ func newRoot(out *cli.Out) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "weird",
 		Short: "weir's daemon",
-		Long: "weird is weir's daemon. It serves metrics to Prometheus, and answers whether it lives. weir needs no daemon for\n" +
-			"anything that it does. weird --listen ADDRESS does what weird metrics does.\n\n" +
+		Long: "weird is weir's daemon. It keeps plans in force, serves metrics to Prometheus, and answers whether it lives. weir\n" +
+			"needs no daemon for anything that it does. weird --listen ADDRESS does what weird metrics does.\n\n" +
 			"Exit codes: 0 done; 1 not done; 2 wrong usage; 3 not possible on this host.",
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -56,7 +61,7 @@ func newRoot(out *cli.Out) *cobra.Command {
 	s.flags(root)
 	root.SetFlagErrorFunc(cli.FlagError)
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { out.Text(cli.Help(cmd, cli.HelpWidth(os.Stdout))) })
-	root.AddCommand(newVersion(out), newHealth(out), newMetrics(out))
+	root.AddCommand(newVersion(out), newHealth(out), newMetrics(out), newRun(out), newStatus(out))
 	return root
 }
 
@@ -95,7 +100,7 @@ func newHealth(out *cli.Out) *cobra.Command {
 				return err
 			}
 			out.Say("answering at %s", socket)
-			return health.Serve(ctx, l, cli.Version(version))
+			return health.Serve(ctx, l, cli.Version(version), nil)
 		},
 	}
 	cmd.Flags().StringVar(&socket, "socket", health.Socket, "the `PATH` of the socket")

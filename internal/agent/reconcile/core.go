@@ -76,6 +76,9 @@ func (c *Core) Decide(now time.Time, t Target) Why {
 	switch {
 	case t.Err != nil:
 		e.turn(now, Failed, t.Err.Error())
+		if !now.Before(e.Next) {
+			e.again(now)
+		}
 		return None
 	case !t.differs():
 		e.turn(now, InForce, "")
@@ -158,8 +161,13 @@ func (c *Core) Done(now time.Time, key string, err error) {
 		return
 	}
 	c.counts.Failures++
-	e.tries++
 	e.turn(now, Failed, err.Error())
+	e.again(now)
+}
+
+// again sets the time of the next attempt.
+func (e *entry) again(now time.Time) {
+	e.tries++
 	e.Next = now.Add(min(retryLeast<<min(e.tries-1, 16), retryMost))
 }
 

@@ -141,6 +141,25 @@ func TestTriesAgain(t *testing.T) {
 	}
 }
 
+// A target that cannot be looked at is looked at again, without an event.
+func TestLooksAgain(t *testing.T) {
+	lab.Unit(t)
+	c, bad := NewCore(), web(0, 10)
+	bad.Err = errors.New("io.max makes no sense")
+	for i, wait := range []time.Duration{1, 2, 4, 8} {
+		now := begin.Add(time.Duration(i) * time.Hour)
+		if why := c.Decide(now, bad); why != None || c.Due("docker") != now.Add(wait*time.Second) {
+			t.Errorf("%q, %v", why, c.only(t))
+		}
+		if c.Decide(now.Add(time.Millisecond), bad); c.Due("docker") != now.Add(wait*time.Second) {
+			t.Error("an event puts it off")
+		}
+	}
+	if why := c.Decide(begin.Add(9*time.Hour), web(0, 10)); why != Again {
+		t.Error(why)
+	}
+}
+
 // An owner that changes the limits twice a second for a minute is left alone, and no other one.
 func TestGivesWay(t *testing.T) {
 	lab.Unit(t)
@@ -194,7 +213,7 @@ func TestOneGroupHasOnePlan(t *testing.T) {
 		t.Errorf("%q %+v", why, c.targets[unit.Key])
 	}
 	c.Keep("docker", nil)
-	if why := c.Decide(begin, unit); why != New {
+	if why := c.Decide(begin, unit); why != Again {
 		t.Errorf("after the first has ended: %q", why)
 	}
 }

@@ -46,7 +46,13 @@ type Loop struct {
 
 	mu      sync.Mutex
 	sources map[string]*source
+	unseen  int           // sources that have not looked yet
+	looked  chan struct{} // closed once all have
 }
+
+// Looked is closed when each source has looked at all its targets once, and what was to be done is
+// done, or has failed.
+func (l *Loop) Looked() <-chan struct{} { return l.looked }
 
 // A Following says how a source is.
 type Following struct {
@@ -67,11 +73,12 @@ type source struct {
 	all   bool // everything is to be looked at
 	names map[string]bool
 	told  bool // an event told of it, not the clock
+	seen  bool // it has looked once
 }
 
 // NewLoop makes a Loop.
 func NewLoop(core *Core, log *slog.Logger, all ...Source) *Loop {
-	l := &Loop{Core: core, Log: log, sources: map[string]*source{}}
+	l := &Loop{Core: core, Log: log, sources: map[string]*source{}, unseen: len(all), looked: make(chan struct{})}
 	for _, s := range all {
 		l.sources[s.Kind()] = &source{Source: s, wake: make(chan struct{}, 1), names: map[string]bool{},
 			kind: s.Kind(), how: Following{Kind: s.Kind(), Since: time.Now()}}
@@ -193,6 +200,12 @@ func (l *Loop) work(ctx context.Context, s *source) {
 			return
 		}
 		l.mu.Lock()
+		if !s.seen {
+			s.seen = true
+			if l.unseen--; l.unseen == 0 {
+				close(l.looked)
+			}
+		}
 		before := s.how.LookError
 		s.how.LookError = ""
 		if err != nil {

@@ -215,6 +215,11 @@ func TestAHangingSourceDelaysNoOther(t *testing.T) {
 	hanging.hangs, broken.broken = true, errors.New("connection refused")
 	run(t, func(t *testing.T, l *Loop, of func(string) *standIn) {
 		s := of("docker")
+		select {
+		case <-l.Looked():
+			t.Error("all have looked")
+		default:
+		}
 		for i := range 100 {
 			began, name := time.Now(), fmt.Sprint(i)
 			s.set(func() { s.now[name] = 0 })
@@ -239,6 +244,7 @@ func TestAHangingSourceDelaysNoOther(t *testing.T) {
 		time.Sleep(LookMost + reconnectMost)
 		hanging.inForce(t)
 		broken.inForce(t)
+		<-l.Looked()
 	}, newStandIn("docker"), hanging, broken)
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/weir-io/weir/internal/agent/reconcile"
 	"github.com/weir-io/weir/internal/host"
@@ -21,6 +22,7 @@ type Kind struct {
 	kind    string
 	options Options
 	host    *host.Host // nil: not opened yet
+	opened  time.Time
 	manager planned.Manager
 	found   map[string]*planned.Target // of the last look, by key
 }
@@ -75,13 +77,20 @@ func (k *Kind) Look(ctx context.Context, names []string) ([]reconcile.Target, er
 	return all, errors.Join(errs...)
 }
 
-// open opens the host. What was mounted since is seen from a look at everything on.
+// openMost is how long an opened host is used: a hierarchy may be mounted at any time.
+const openMost = time.Minute
+
+// open opens the host, or, for a look at everything, opens an old one anew.
 func (k *Kind) open(anew bool) (err error) {
-	switch {
-	case k.host == nil:
+	if k.host != nil && anew && time.Since(k.opened) > openMost {
+		if err := k.host.Close(); err != nil {
+			return err
+		}
+		k.host = nil
+	}
+	if k.host == nil {
 		k.host, err = k.options.Open()
-	case anew:
-		err = k.host.Refresh()
+		k.opened = time.Now()
 	}
 	return err
 }

@@ -88,14 +88,14 @@ func script(r *rand.Rand, dir string, n int) {
 // events, and where a comparison runs in the middle.
 func TestAgreesInTheEnd(t *testing.T) {
 	lab.Unit(t)
-	for seed := range uint64(24) {
+	for seed := range uint64(12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 26))
 			f := follow(t, t.TempDir(), Options{})
 			done := make(chan bool)
 			go func() {
 				defer close(done)
-				script(r, f.dir, 1000)
+				script(r, f.dir, 600)
 			}()
 			for running := true; running; {
 				select {
@@ -175,7 +175,7 @@ func TestComparisonMissesNothingThatEventsTell(t *testing.T) {
 	done := make(chan bool)
 	go func() {
 		defer close(done)
-		for i := range 600 {
+		for i := range 300 {
 			_ = os.MkdirAll(fmt.Sprintf("%s/%d/a/b", f.dir, i%50), 0o700)
 			_ = os.RemoveAll(fmt.Sprintf("%s/%d", f.dir, (i+25)%50))
 		}
@@ -200,7 +200,7 @@ func TestComparisonMissesNothingThatEventsTell(t *testing.T) {
 func TestFasterThanWatches(t *testing.T) {
 	lab.Unit(t)
 	f := follow(t, t.TempDir(), Options{})
-	const all = 3000
+	const all = 2000
 	for i := range all {
 		must(t, os.MkdirAll(fmt.Sprintf("%s/%d/x/y", f.dir, i), 0o700))
 	}
