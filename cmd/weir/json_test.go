@@ -39,6 +39,7 @@ func documents() map[string]any {
 		cli.SchemaOf("quota").Schema:           &api.Quota{},
 		cli.SchemaOf("restore").Schema:         &api.Restore{},
 		cli.SchemaOf("version").Schema:         &api.Version{},
+		cli.SchemaOf("top").Schema:             &api.Top{},
 		cli.SchemaOf("health").Schema:          &api.Health{},
 		cli.SchemaOf("agent").Schema:           &api.Agent{},
 		cli.SchemaOf("error").Schema:           &api.Error{},

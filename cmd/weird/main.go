@@ -1,5 +1,6 @@
-// Command weird is weir's daemon. It keeps plans in force, serves metrics, and answers whether it lives. weir itself
-// needs no daemon: the daemon is the place for what is too heavy to be linked into weir.
+// Command weird is weir's daemon. It keeps plans in force, serves metrics, shows weir top, and
+// answers whether it lives. weir itself needs no daemon: the daemon is the place for what is too
+// heavy to be linked into weir.
 package main
 
 import (
@@ -61,7 +62,7 @@ func newRoot(out *cli.Out) *cobra.Command {
 	s.flags(root)
 	root.SetFlagErrorFunc(cli.FlagError)
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { out.Text(cli.Help(cmd, cli.HelpWidth(os.Stdout))) })
-	root.AddCommand(newVersion(out), newHealth(out), newMetrics(out), newRun(out), newStatus(out))
+	root.AddCommand(newVersion(out), newHealth(out), newMetrics(out), newTop(out), newRun(out), newStatus(out))
 	return root
 }
 

@@ -70,8 +70,8 @@ func TestCountersV1(t *testing.T) {
 
 func TestPressure(t *testing.T) {
 	h := cgrouptest.New(t, cgroupfs.V2, map[string]string{
-		cgrouptest.V2Dir + "/a/io.pressure": "some avg10=1.00 avg60=0.00 avg300=0.00 total=1500000\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=20\n",
-		cgrouptest.V2Dir + "/b/io.pressure": "some avg10=1.00 avg60=0.00 avg300=0.00 total=-1\n",
+		cgrouptest.V2Dir + "/a/io.pressure":  "some avg10=1.00 avg60=0.00 avg300=0.00 total=1500000\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=20\n",
+		cgrouptest.V2Dir + "/b/io.pressure":  "some avg10=1.00 avg60=0.00 avg300=0.00 total=-1\n",
 		cgrouptest.V2Dir + "/c/cgroup.procs": "",
 	})
 	p, there, err := h.Group("/a").Pressure()
