@@ -48,15 +48,15 @@ func start(t *testing.T, text string) *tested {
 	}
 	d.write(text)
 	socket := sockettest.Serve(t, func(out http.ResponseWriter, r *http.Request) {
-		switch {
-		case r.URL.Path == "/events":
+		switch r.URL.Path {
+		case "/events":
 			out.WriteHeader(http.StatusOK)
 			out.(http.Flusher).Flush()
 			<-r.Context().Done()
-		case r.URL.Path == "/containers/json":
-			fmt.Fprint(out, `[{"Id":"`+webID+`","Names":["/web"]}]`)
+		case "/containers/json":
+			_, _ = fmt.Fprint(out, `[{"Id":"`+webID+`","Names":["/web"]}]`)
 		default:
-			fmt.Fprintf(out, `{"Id":%q,"State":{"Status":"running","Pid":4900},"HostConfig":{}}`, webID)
+			_, _ = fmt.Fprintf(out, `{"Id":%q,"State":{"Status":"running","Pid":4900},"HostConfig":{}}`, webID)
 		}
 	})
 	files := map[string]string{

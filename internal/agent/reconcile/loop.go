@@ -28,9 +28,10 @@ type Source interface {
 const (
 	// ResyncTime is how often everything is compared, in case that events were missed.
 	ResyncTime = 5 * time.Minute
-	// LookMost bounds one look at targets, and PutMost one change.
+	// LookMost bounds one look at targets.
 	LookMost = 30 * time.Second
-	PutMost  = 30 * time.Second
+	// PutMost bounds one change.
+	PutMost = 30 * time.Second
 	// reconnectLeast and reconnectMost bound the time until a source is followed again, which
 	// doubles with each failure. One that has worked for reconnectMost begins anew.
 	reconnectLeast = 100 * time.Millisecond
@@ -184,7 +185,10 @@ func (l *Loop) work(ctx context.Context, s *source) {
 	resync := time.Now().Add(ResyncTime)
 	retry, wait := time.Time{}, reconnectLeast // after a look that failed
 	for {
-		until := earliest(resync, retry, l.Core.Due(s.kind))
+		until := earliest(resync, retry)
+		if retry.IsZero() { // else what is due waits for a look that succeeds
+			until = earliest(resync, l.Core.Due(s.kind))
+		}
 		select {
 		case <-ctx.Done():
 			return

@@ -308,6 +308,29 @@ func TestTriesAgainWithoutAnEvent(t *testing.T) {
 	}, newStandIn("docker"))
 }
 
+// What is due while its source is broken waits, and costs no more looks than the source alone.
+func TestWhatIsDueWaitsForItsSource(t *testing.T) {
+	run(t, func(t *testing.T, l *Loop, of func(string) *standIn) {
+		s := of("docker")
+		fail := true
+		l.sources["docker"].Source = failing{s, &fail}
+		s.set(func() { s.now["web"] = 0 })
+		s.changed("web")
+		synctest.Wait() // it is to be tried again in a second
+		s.set(func() { s.broken, s.looks = errors.New("gone"), 0 })
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		s.set(func() {
+			if s.looks == 0 || s.looks > 25 {
+				t.Errorf("%d looks in ten minutes", s.looks)
+			}
+			s.broken, fail = nil, false
+		})
+		time.Sleep(2 * reconnectMost)
+		s.inForce(t)
+	}, newStandIn("docker"))
+}
+
 type failing struct {
 	*standIn
 	fail *bool

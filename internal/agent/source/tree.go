@@ -26,6 +26,10 @@ const (
 var ruleFiles = []string{"io.max", "blkio.throttle.read_bps_device", "blkio.throttle.write_bps_device",
 	"blkio.throttle.read_iops_device", "blkio.throttle.write_iops_device"}
 
+// lookLater is when a kind is looked at once more after a group was born, if nothing but the tree
+// tells of it: its daemon may list the target only after its group is there.
+var lookLater = []time.Duration{time.Second, 5 * time.Second}
+
 // A Tree tells of groups that are born, end, or have their limits written.
 type Tree struct {
 	Options Options
@@ -35,6 +39,12 @@ type Tree struct {
 
 	mu     sync.Mutex
 	counts map[string]tree.Stats // of each hierarchy, by its mount point
+	later  map[laterLook]*time.Timer
+}
+
+type laterLook struct {
+	kind  string
+	after time.Duration
 }
 
 // Stats are the counters of the trees that are followed, by their mount points.
@@ -50,6 +60,7 @@ func (t *Tree) Stats() map[string]tree.Stats {
 
 // Run follows the hierarchies until the context ends.
 func (t *Tree) Run(ctx context.Context) {
+	defer t.endLater()
 	for wait := reopenLeast; ctx.Err() == nil; wait = min(2*wait, reopenMost) {
 		began := time.Now()
 		err := t.run(ctx)
@@ -90,7 +101,9 @@ func (t *Tree) run(ctx context.Context) error {
 	err = <-failed
 	stop()
 	for range follow[1:] {
-		<-failed
+		if other := <-failed; err == nil {
+			err = other
+		}
 	}
 	return err
 }
@@ -152,7 +165,39 @@ func (t *Tree) tell(h *cgroupfs.Hierarchy, events []tree.Event, systemdRuns bool
 				continue
 			}
 			t.Changed(n.kind, n.name)
+			if n.name == "" && e.Kind == tree.Born {
+				t.tellLater(n.kind)
+			}
 		}
+	}
+}
+
+// tellLater tells of a kind again, once for all births until then.
+func (t *Tree) tellLater(kind string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.later == nil {
+		t.later = map[laterLook]*time.Timer{}
+	}
+	for _, after := range lookLater {
+		look := laterLook{kind, after}
+		if t.later[look] == nil {
+			t.later[look] = time.AfterFunc(after, func() {
+				t.mu.Lock()
+				delete(t.later, look)
+				t.mu.Unlock()
+				t.Changed(kind, "")
+			})
+		}
+	}
+}
+
+// endLater ends what would be told later.
+func (t *Tree) endLater() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, timer := range t.later {
+		timer.Stop()
 	}
 }
 

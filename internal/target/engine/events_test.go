@@ -24,7 +24,7 @@ func TestEvents(t *testing.T) {
 		for {
 			select {
 			case text := <-more:
-				fmt.Fprint(out, text)
+				_, _ = fmt.Fprint(out, text)
 				out.(http.Flusher).Flush()
 			case <-end:
 				return
@@ -72,7 +72,7 @@ func TestEventsAreRefused(t *testing.T) {
 	lab.Unit(t)
 	refuses := sockettest.Serve(t, func(out http.ResponseWriter, _ *http.Request) {
 		out.WriteHeader(http.StatusInternalServerError)
-		fmt.Fprint(out, `{"message":"no more watchers"}`)
+		_, _ = fmt.Fprint(out, `{"message":"no more watchers"}`)
 	})
 	for socket, says := range map[string]string{refuses: "no more watchers", t.TempDir() + "/none": "there is no Docker at"} {
 		err := Kind{Maker: docker, Host: "unix://" + socket}.Events(t.Context(), func() { t.Error("ready") }, func(Event) { t.Error("an event") })
