@@ -117,7 +117,7 @@ func (m Manager) shown(ctx context.Context, views func() []int, groups []watch.L
 	if views != nil {
 		seeing = views()
 	}
-	if err := m.markExpected(ctx, groups, shown.Groups, seeing); err != nil {
+	if err := m.markExpected(ctx, m.Host.Deciding(), groups, shown.Groups, seeing); err != nil {
 		return shown, err
 	}
 	m.markVolumes(shown.Groups)

@@ -2,6 +2,7 @@ package limiting
 
 import (
 	"context"
+	"errors"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/pacer"
@@ -47,7 +48,10 @@ func (m Manager) describe(ctx context.Context, limited []watch.Limited) ([]watch
 	for i, at := range its {
 		held[i] = groups[at]
 	}
-	err := m.markExpected(ctx, ruled, held, []int{0})
+	deciding := m.Host.Deciding()
+	jobs, err := m.pacing()
+	deciding.Jobs = func() ([]pacer.Job, error) { return jobs, nil }
+	err = errors.Join(err, m.markExpected(ctx, deciding, ruled, held, []int{0}))
 	known := make([]watch.Known, len(groups))
 	for i, g := range groups {
 		known[i] = watch.Known{Target: g.Target, Owner: g.Owner}
@@ -62,13 +66,17 @@ func (m Manager) describe(ctx context.Context, limited []watch.Limited) ([]watch
 	return known, err
 }
 
-// paced says what weir's pacer holds, by the path of the group. Unlike Show it starts no pacer in
-// the place of a dead one.
-func (m Manager) paced() (map[string]watch.Paced, error) {
+// pacing lists what weir's pacer holds. Unlike Show it starts no pacer in the place of a dead one.
+func (m Manager) pacing() ([]pacer.Job, error) {
 	if !m.Host.IsOwn() {
 		return nil, nil
 	}
-	jobs, err := pacer.Paced(m.Host.State)
+	return pacer.HoldingNow(m.Host.State)
+}
+
+// paced says what weir's pacer holds, by the path of the group.
+func (m Manager) paced() (map[string]watch.Paced, error) {
+	jobs, err := m.pacing()
 	io, ioErr := m.Host.IO()
 	if err != nil || ioErr != nil {
 		return nil, err

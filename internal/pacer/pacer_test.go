@@ -1,9 +1,11 @@
 package pacer
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"math"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -193,5 +195,50 @@ func TestWhoFindsNoPacerStartsOne(t *testing.T) {
 	jobs, err := Holding(dir)
 	if err != nil || len(jobs) != 1 || jobs[0].Lapsed != "" || lock == nil {
 		t.Errorf("%+v (%v); the lock is %v", jobs, err, lock)
+	}
+}
+
+// HoldingNow starts no pacer: without one the groups are not held, and a record alone is no reason
+// to say that they are.
+func TestHoldingNow(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root: nobody else asks the pacer")
+	}
+	dir := state.At(t.TempDir())
+	start = func() error {
+		t.Error("a pacer was started")
+		return nil
+	}
+	defer func() { start = Start }()
+	if jobs, err := HoldingNow(dir); err != nil || len(jobs) != 0 {
+		t.Errorf("nothing is paced: %+v, %v", jobs, err)
+	}
+	record, err := dir.New(recordKind, Job{Limited: Place{Path: "/g"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := record.Leave(); err != nil {
+		t.Fatal(err)
+	}
+	if jobs, err := HoldingNow(dir); err != nil || len(jobs) != 1 || jobs[0].Lapsed == "" {
+		t.Errorf("without a pacer: %+v, %v", jobs, err)
+	}
+	// A pacer that answers.
+	l, err := net.Listen("unix", filepath.Join(dir.Path(), socketName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		if conn, err := l.Accept(); err == nil {
+			defer conn.Close()
+			var q ask
+			if json.NewDecoder(conn).Decode(&q) == nil {
+				_ = json.NewEncoder(conn).Encode(answer{})
+			}
+		}
+	}()
+	if jobs, err := HoldingNow(dir); err != nil || len(jobs) != 1 || jobs[0].Lapsed != "" {
+		t.Errorf("with a pacer: %+v, %v", jobs, err)
 	}
 }

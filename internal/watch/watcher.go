@@ -46,13 +46,14 @@ const (
 	idleEvery     = 15 * time.Second // counters and details of groups that do nothing
 	describeEvery = time.Minute      // who a limited group is, and what is expected to hold it
 	nodeEvery     = time.Minute      // the names of devices
+	pacedEvery    = 5 * time.Second  // what weir's pacer holds
 )
 
 // Bounds of one reading.
 const (
 	groupsMost   = 20000
 	disksMost    = 1024
-	describeMost = 32 // limited groups
+	describeMost = 32 // limited groups, where Options.Details bounds a reading
 )
 
 // leafEvery is after how many readings a group at rest that had no child groups is looked at for
@@ -70,6 +71,8 @@ type Watcher struct {
 	at      time.Time // of the last reading
 	disks   map[blkdev.Number]*disk
 	all     *cgroupfs.Pressure // the host's, at the last reading
+
+	asked time.Time // when the pacer was
 
 	unread     int
 	unreadable error
@@ -116,7 +119,7 @@ func (w *Watcher) Sample(ctx context.Context) (*Snapshot, error) {
 	w.forgetGone()
 	paths := slices.Sorted(maps.Keys(w.entries))
 	w.readDetails(paths, now)
-	w.markPaced()
+	w.markPaced(now)
 	w.describe(ctx, paths, now)
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -313,10 +316,11 @@ func (w *Watcher) readDetails(paths []string, now time.Time) {
 }
 
 // markPaced notes what the pacer holds.
-func (w *Watcher) markPaced() {
-	if w.o.Paced == nil {
+func (w *Watcher) markPaced(now time.Time) {
+	if w.o.Paced == nil || !w.asked.IsZero() && now.Sub(w.asked) < pacedEvery {
 		return
 	}
+	w.asked = now
 	paced, err := w.o.Paced()
 	w.failed(err)
 	if err != nil {
@@ -337,7 +341,7 @@ func (w *Watcher) describe(ctx context.Context, paths []string, now time.Time) {
 	limited := 0
 	for _, p := range paths {
 		e := w.entries[p]
-		if !e.unknown(now) || len(e.rules) > 0 && limited >= describeMost {
+		if !e.unknown(now) || w.o.Details > 0 && len(e.rules) > 0 && limited >= describeMost {
 			continue
 		}
 		if len(e.rules) > 0 {

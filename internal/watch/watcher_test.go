@@ -171,7 +171,6 @@ func TestIdleGroupsAreReadRarely(t *testing.T) {
 }
 
 func TestGroupsComeAndGo(t *testing.T) {
-	const line = "8:0 rbytes=0 wbytes=%d rios=0 wios=1\n"
 	w := watching(t, cgroupfs.V2, v2(map[string]string{"a/io.stat": "8:0 rbytes=0 wbytes=10 rios=0 wios=1\n"}))
 	if s := w.sample(0); len(s.Groups) != 1 {
 		t.Fatalf("%+v", s.Groups)
@@ -291,7 +290,7 @@ func TestDescribe(t *testing.T) {
 	}
 	held.Buffered = place.By{Mechanism: place.Pacer}
 	paced = map[string]Paced{"/a": {WBPS: 1000}}
-	a = w.sample(time.Second).group("/a")
+	a = w.sample(pacedEvery).group("/a")
 	if asked["/a"] != 2 || asked["/b"] != 1 || a.Paced == nil || a.Paced.WBPS != 1000 {
 		t.Errorf("when the pacer has begun: %v, %+v", asked, a.Paced)
 	}
