@@ -140,6 +140,20 @@ func FuzzAgrees(f *testing.F) {
 	})
 }
 
+// A group that is moved into a new one is found by the new one's list before the kernel's event for
+// the old name is read. It is followed in its new place.
+func TestMovedIntoANewGroup(t *testing.T) {
+	lab.Unit(t)
+	dir := t.TempDir()
+	must(t, os.MkdirAll(dir+"/a/below", 0o700))
+	f := follow(t, dir, Options{})
+	f.quiet()
+	must(t, os.Mkdir(dir+"/b", 0o700), os.Rename(dir+"/a", dir+"/b/a"))
+	f.agrees()
+	must(t, os.Mkdir(dir+"/b/a/new", 0o700), os.Mkdir(dir+"/b/a/below/new", 0o700))
+	f.agrees()
+}
+
 // The kernel keeps 16,384 events. What it drops is found, and counted.
 func TestOverflow(t *testing.T) {
 	lab.Unit(t)
