@@ -165,8 +165,8 @@ func TestEventsAreKept(t *testing.T) {
 		if time.Since(began) != 0 {
 			t.Errorf("it takes %v", time.Since(began))
 		}
-		if _, counts := l.Core.Status(); counts != (Counts{Drifts: 1, Repaired: 1}) {
-			t.Errorf("%+v", counts)
+		if all, counts := l.Core.Status(); len(all) != 3 || counts != (Counts{Drifts: 1, Repaired: 1}) {
+			t.Errorf("%+v %+v", all, counts)
 		}
 		// Another plan, for all of a kind.
 		s.set(func() { s.want = 20 })
