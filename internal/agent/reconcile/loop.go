@@ -193,6 +193,9 @@ func (l *Loop) work(ctx context.Context, s *source) {
 		case <-ctx.Done():
 			return
 		case <-s.wake:
+			if !l.waits(s) { // the last look had it
+				continue
+			}
 		case <-time.After(time.Until(until)):
 		}
 		names, told := l.pending(s)
@@ -225,6 +228,13 @@ func (l *Loop) work(ctx context.Context, s *source) {
 		}
 		retry, wait = time.Now().Add(wait), min(2*wait, reconnectMost)
 	}
+}
+
+// waits reports whether something is to be looked at.
+func (l *Loop) waits(s *source) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return s.told
 }
 
 // pending takes what is to be looked at; nil: everything. told says that events asked for it.

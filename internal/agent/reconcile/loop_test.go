@@ -159,9 +159,14 @@ func TestEventsAreKept(t *testing.T) {
 		}
 		began := time.Now()
 		s.set(func() { s.now["new"] = 0; s.now["web"] = 3 })
+		looks := 0
+		s.set(func() { looks = s.looks })
 		s.changed("new")
 		s.changed("web")
 		s.inForce(t)
+		if s.looks > looks+2 {
+			t.Errorf("%d looks for two events", s.looks-looks)
+		}
 		if time.Since(began) != 0 {
 			t.Errorf("it takes %v", time.Since(began))
 		}
