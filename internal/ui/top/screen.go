@@ -21,10 +21,15 @@ type Screen struct {
 	typing   bool   // the keys go into the filter
 	detail   bool   // of the group under the cursor
 	cursor   string // the path of a group; empty: the first
+	curves   curves
 }
 
-// Show takes a new snapshot, unless the screen is paused.
+// Show takes a new snapshot. A paused screen notes it for the curves only.
 func (s *Screen) Show(n *watch.Snapshot) {
+	if s.curves == nil {
+		s.curves = curves{}
+	}
+	s.curves.add(n)
 	if !s.paused || s.snapshot == nil {
 		s.snapshot = n
 	}
@@ -179,7 +184,8 @@ func (s *Screen) Text() string {
 	case s.help:
 		all = helpLines()
 	case s.detail && len(rows) > 0:
-		all = Detail(rows[s.at(rows)].Group)
+		g := rows[s.at(rows)].Group
+		all = append(Detail(g), s.curves.lines(g.Path)...)
 	default:
 		all = s.table(rows)
 	}
