@@ -71,7 +71,7 @@ type Device struct {
 	// (cgroup v2); nil: there are no such writes.
 	Foreign *Holding
 	Rates   *Measured // of Show; nil: not measured, or the kernel counts nothing for the device
-	Volume  string    // of Show: the name of weir's volume on the device; empty: none
+	Volume  string    // of Show: the name of the volume on the device that weir made; empty: there is none
 }
 
 // Expected is one path of I/O, with what is expected to hold the limit there.

@@ -60,8 +60,8 @@ func TestSameAsTheCommandLine(t *testing.T) {
 		}
 	}
 	for _, c := range []struct {
-		args    string
-		library func(*weir.Host) (document, error)
+		args  string
+		calls func(*weir.Host) (document, error)
 	}{
 		{"show --for 0", func(h *weir.Host) (document, error) {
 			all, err := h.ShowAll(ctx, 0)
@@ -92,21 +92,21 @@ func TestSameAsTheCommandLine(t *testing.T) {
 	} {
 		for _, machine := range []string{"v1", "v2"} {
 			root, remove := copyOf(machine)
-			compare(t, program, root, c.args, c.library)
+			compare(t, program, root, c.args, c.calls)
 			remove()
 		}
 	}
 }
 
 // compare has the command line and the library answer the same question.
-func compare(t *testing.T, program, root, args string, library func(*weir.Host) (document, error)) {
+func compare(t *testing.T, program, root, args string, calls func(*weir.Host) (document, error)) {
 	t.Helper()
 	h, err := weir.Open(weir.Options{Root: root})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer h.Close()
-	doc, refused := library(h)
+	doc, refused := calls(h)
 	var stdout, stderr bytes.Buffer
 	cmd := exec.Command(program, append(strings.Fields(args), "--json", "--root", root)...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

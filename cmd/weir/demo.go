@@ -60,11 +60,7 @@ func (a *app) demo(ctx context.Context, o demo.Options) error {
 		return err
 	}
 	if !scratch.Inside() {
-		status, err := scratch.Reenter()
-		if err != nil || status == 0 {
-			return err
-		}
-		return &cli.StatusError{Status: status}
+		return reenter()
 	}
 	ctx, signals := launch.Catch(ctx)
 	defer signals.Stop()
@@ -98,4 +94,13 @@ func (a *app) runDemo(ctx context.Context, version cgroupfs.Version, o demo.Opti
 	}
 	a.out.Print("%s", text.Demo(rows))
 	return nil
+}
+
+// reenter runs this command again beside a scratch disk, and ends as that does.
+func reenter() error {
+	status, err := scratch.Reenter()
+	if err != nil || status == 0 {
+		return err
+	}
+	return &cli.StatusError{Status: status}
 }

@@ -25,11 +25,7 @@ func (a *app) prove(ctx context.Context, args []string, f *proveFlags) error {
 		if os.Geteuid() != 0 {
 			return errors.New("prove: permission denied (a scratch disk is a loop device and a mount; run weir as root, or name a directory with --on)")
 		}
-		status, err := scratch.Reenter()
-		if err != nil || status == 0 {
-			return err
-		}
-		return &cli.StatusError{Status: status}
+		return reenter()
 	}
 	ctx, signals := launch.Catch(ctx)
 	defer signals.Stop()

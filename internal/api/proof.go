@@ -11,7 +11,7 @@ import (
 // A Proof is weir prove's document.
 type Proof struct {
 	Schema
-	Target   *string       `json:"target"` // null: a group of weir's own
+	Target   *string       `json:"target"` // null: a group that weir made for the measurement
 	Cgroup   *string       `json:"cgroup"`
 	Version  int           `json:"cgroup_version"`
 	Kernel   string        `json:"kernel"`

@@ -78,7 +78,7 @@ func orHelp(cmd *cobra.Command, meant []string, before string) string {
 	return "did you mean " + before + strings.Join(meant, ", "+before) + "?"
 }
 
-// otherWords are what people call one of weir's verbs.
+// otherWords are words that people use for a verb of weir.
 func otherWords(verb string) []string {
 	switch verb {
 	case "clear":

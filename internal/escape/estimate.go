@@ -40,6 +40,7 @@ type Reading struct {
 	Dirty     uint64 // bytes of the group's own that wait in memory now, on any disk
 	Stats     []cgroupfs.Stat
 	Escaped   uint64
+	Processes int // that there were
 
 	before   process.IO // Written and Cancelled, read before the others
 	wet      uint64     // Dirty, read before Stats
@@ -97,7 +98,7 @@ func (e *Estimate) judge(r Reading) uint64 {
 }
 
 func (e *Estimate) read() (r Reading, err error) {
-	if r.before, err = e.written(); err != nil {
+	if r.before, _, err = e.written(); err != nil {
 		return r, err
 	}
 	if r.wet, _, err = e.dirty(); err != nil {
@@ -109,8 +110,8 @@ func (e *Estimate) read() (r Reading, err error) {
 	if r.Dirty, r.underway, err = e.dirty(); err != nil {
 		return r, err
 	}
-	io, err := e.written() // by all that have made dirty what is counted above
-	r.Written, r.Cancelled = io.Written, io.Cancelled
+	io, processes, err := e.written() // by all that have made dirty what is counted above
+	r.Written, r.Cancelled, r.Processes = io.Written, io.Cancelled, processes
 	return r, err
 }
 
@@ -118,15 +119,15 @@ func (e *Estimate) read() (r Reading, err error) {
 // shortly before a list, and is not on it, belongs to the group from its first byte.
 const bornMost = process.TicksPerSecond / 10
 
-// written returns what the group's processes have written so far.
-func (e *Estimate) written() (process.IO, error) {
+// written returns what the group's processes have written so far, and how many there are.
+func (e *Estimate) written() (io process.IO, processes int, err error) {
 	listed := process.Now()
 	listed -= min(listed, bornMost)
 	pids, err := Members(e.group)
 	if err != nil {
-		return process.IO{}, err
+		return io, 0, err
 	}
-	return e.sum.LookAt(pids, listed, process.Proc), nil
+	return e.sum.LookAt(pids, listed, process.Proc), len(pids), nil
 }
 
 // dirty returns how much of the group's own data waits in memory, and how much of that is in

@@ -119,7 +119,7 @@ func (m *Meter) watched() (*Meter, error) {
 // estimated reads the group's own counters only if its processes have written, or something
 // waits to be charged, because reading them is slow.
 func (m *Meter) estimated() error {
-	written, err := m.estimate.written()
+	written, _, err := m.estimate.written()
 	if err != nil || written.Written == m.written && !m.pending {
 		return err
 	}

@@ -33,6 +33,18 @@ func (b Boot) Install(ctx context.Context, texts map[string]string) error {
 	if err := b.possible(); err != nil {
 		return err
 	}
+	return b.reload(ctx, texts, func(conn *systemd.Conn) error {
+		return conn.Enable(ctx, true, slices.Sorted(maps.Keys(texts))...)
+	})
+}
+
+// Rewrite gives units that are installed other texts.
+func (b Boot) Rewrite(ctx context.Context, texts map[string]string) error {
+	return b.reload(ctx, texts, func(*systemd.Conn) error { return nil })
+}
+
+// reload writes units, has systemd read them, and goes on from there.
+func (b Boot) reload(ctx context.Context, texts map[string]string, then func(*systemd.Conn) error) error {
 	if err := b.write(texts); err != nil {
 		return err
 	}
@@ -44,20 +56,7 @@ func (b Boot) Install(ctx context.Context, texts map[string]string) error {
 	if err := conn.Reload(ctx); err != nil {
 		return err
 	}
-	return conn.Enable(ctx, true, slices.Sorted(maps.Keys(texts))...)
-}
-
-// Rewrite gives units that are installed other texts.
-func (b Boot) Rewrite(ctx context.Context, texts map[string]string) error {
-	if err := b.write(texts); err != nil {
-		return err
-	}
-	conn, err := systemd.Connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	return conn.Reload(ctx)
+	return then(conn)
 }
 
 // possible returns an error if systemd does not run here.

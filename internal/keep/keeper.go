@@ -32,7 +32,7 @@ type Keeper interface {
 	// Lasts tells how long a limit lasts that is in force by a plan, if that may be unexpected.
 	// kept says that it was to be kept.
 	Lasts(plan hold.Plan, kept bool) []note.Note
-	// Paces says what becomes of weir's pacer when the target starts again.
+	// Paces says whether the pacer holds the target after its next start.
 	Paces() Paces
 }
 
@@ -63,7 +63,7 @@ type Edit struct {
 	After  []Action // once the plan is in force
 }
 
-// Paces says what becomes of weir's pacer when a target starts again.
+// Paces says whether the pacer holds a target after its next start.
 type Paces int
 
 // What becomes of it.

@@ -279,10 +279,11 @@ func (c *cells) waited(pid int, now time.Duration) bool {
 	return false
 }
 
-// whole reports whether all threads of a process are in the limited group. On v1, a weir that
-// starts a command has one thread in the group for a moment.
+// whole reports whether all threads of a process are in the limited group, or have had the time to
+// be. On v1, a weir that starts a command has one thread in the group for a moment, and on a busy
+// machine for longer: in a cell all of it would be paused, and pass no signals on.
 func (c *cells) whole(pid int, now time.Duration) bool {
-	return threadsIn(c.limited, pid) || c.waited(pid, now)
+	return threadsIn(c.limited, pid) || !background.MayBecomeHelper(pid) && c.waited(pid, now)
 }
 
 // untidy reports whether it is time for tidy: a process came or went, a cell is empty, or the

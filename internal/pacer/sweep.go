@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
@@ -32,20 +34,13 @@ func Holding(dir state.Dir) ([]Job, error) {
 	if len(jobs) == 0 || os.Geteuid() != 0 { // it is root's
 		return jobs, err
 	}
-	started := false
-	for began := time.Now(); ; time.Sleep(startLook) {
+	for began := time.Now(); ; time.Sleep(startLook) { // one is started by whoever finds that there is none
 		lock, dead, failed := dir.Lock(lockName)
 		if failed != nil || !dead {
 			return jobs, errors.Join(err, failed)
 		}
 		if failed = lock.Close(); failed != nil || time.Since(began) > takeOverMax {
 			break
-		}
-		if !started { // one that was killed just now had its lock when it was looked for
-			started = true
-			if failed = start(); failed != nil {
-				break
-			}
 		}
 	}
 	for i := range jobs {
@@ -84,8 +79,8 @@ func Sweep(dir state.Dir, fs *cgroupfs.FS) error {
 	if len(jobs) == 0 && !some {
 		return unread
 	}
-	lock, dead, err := dir.Lock(lockName)
-	if err != nil || !dead {
+	lock, err := lockOfDead(dir)
+	if err != nil || lock == nil {
 		return errors.Join(unread, err)
 	}
 	defer lock.Close()
@@ -114,5 +109,25 @@ func Sweep(dir state.Dir, fs *cgroupfs.FS) error {
 	if !left {
 		return err
 	}
-	return errors.Join(err, lock.Close(), Start())
+	return errors.Join(err, lock.Close(), start())
+}
+
+// dyingMost is how long a pacer may have its lock and no socket: it is being killed, or begins.
+const dyingMost = 200 * time.Millisecond
+
+// lockOfDead takes the lock of a dead pacer. It returns nil if there is one.
+func lockOfDead(dir state.Dir) (*os.File, error) {
+	for began := time.Now(); ; time.Sleep(startLook) {
+		lock, dead, err := dir.Lock(lockName)
+		if err != nil || dead {
+			return lock, err
+		}
+		conn, err := net.DialTimeout("unix", filepath.Join(dir.Path(), socketName), startMax)
+		if err == nil {
+			err = conn.Close()
+		}
+		if err == nil || !isDown(err) || time.Since(began) > dyingMost {
+			return nil, nil
+		}
+	}
 }

@@ -18,7 +18,7 @@ import (
 // A Report is the targets of a host with their plans.
 type Report struct {
 	Targets []Target
-	// Others are limited targets that no plan and no record of weir's names. weir leaves their
+	// Others are limited targets that are in no plan and in no record. weir leaves their
 	// limits alone.
 	Others []string
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/weir-io/weir/internal/scratch"
 )
 
-// findOwn finds where groups of weir's own are measured: on a scratch disk, or in the directories
+// findOwn finds where groups that weir makes are measured: on a scratch disk, or in the directories
 // that were asked for.
 func (t *Trial) findOwn(ctx context.Context) error {
 	base := Place{Host: t.host.Launch(), Version: t.request.Version}

@@ -13,7 +13,7 @@ import (
 
 // A Proof is what was measured, with a verdict for each row and the findings behind it.
 type Proof struct {
-	Target   *target.Target // nil: a group of weir's own
+	Target   *target.Target // nil: a group that weir made for the measurement
 	Version  cgroupfs.Version
 	Kernel   string // its release
 	Observed bool   // no load was made: the rows are the target's own I/O

@@ -14,11 +14,11 @@ type Request struct {
 	// Target is measured inside its group, under its current limits. nil: weir measures in groups
 	// of its own, under the limits Asked.
 	Target *target.Target
-	// Asked are limits of groups of weir's own, each in a directory. One without a place is
+	// Asked are limits of groups that weir makes, each in a directory. One without a place is
 	// measured on a scratch disk, whose file is in Scratch.
 	Asked   []limit.Asked
 	Scratch string
-	Hold    limit.Hold       // of buffered writes in groups of weir's own; empty: limit.HoldAuto
+	Hold    limit.Hold       // of buffered writes in groups that weir makes; empty: limit.HoldAuto
 	Version cgroupfs.Version // of those groups; 0: either
 	// Dirs are directories of the target to measure in; none: weir looks among its mounts.
 	Dirs []string

@@ -31,7 +31,7 @@ type QuotaSet struct {
 	Dirs   []string     // of the place; none: it was not found
 }
 
-// An OnVolumeError says that a place is on one of weir's volumes, which has a size of its own.
+// An OnVolumeError says that a place is on a volume that weir made, which has a size of its own.
 // That can be changed.
 type OnVolumeError struct{ Place, Volume string }
 

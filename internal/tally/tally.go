@@ -95,6 +95,7 @@ type Tally struct {
 	began    time.Time
 	disks    []blkdev.Counters
 	at       time.Time
+	lived    time.Time // the last look that found processes
 	sum      Sum
 	opened   uint64 // what had escaped, or was dirty, when open files were listed last
 
@@ -103,11 +104,13 @@ type Tally struct {
 
 const (
 	// lookFirst and lookMost bound the time from one look to the next, lookPart what it is of
-	// the time since the start, and lookCost what a look takes of it.
+	// the time since the start, and lookCost what a look takes of it, once all looks have taken
+	// longer than lookFree: a short command is over before that.
 	lookFirst  = 5 * time.Millisecond
 	lookMost   = 50 * time.Millisecond
 	lookPart   = 20
 	lookCost   = 100
+	lookFree   = 25 * time.Millisecond
 	lookSmooth = 16
 )
 
@@ -131,14 +134,14 @@ func Start(g cgroupfs.Group, rules []Rule, w Watcher, cell *cgroupfs.Group) (*Ta
 			t.watcher, t.sum.Told = w, true
 		}
 	}
-	t.at = t.began
+	t.at, t.lived = t.began, t.began
 	go t.run()
 	return t, nil
 }
 
 func (t *Tally) run() {
 	defer close(t.done)
-	var cost time.Duration // of a look, lately: one in which the machine was busy counts little
+	var cost, all time.Duration // of a look, lately: one in which the machine was busy counts little; and of all
 	for every := lookFirst; ; {
 		select {
 		case <-t.quit:
@@ -151,13 +154,20 @@ func (t *Tally) run() {
 		if cost = min(cost+(took-cost)/lookSmooth, took); cost == 0 {
 			cost = took
 		}
-		every = max(min(max(lookFirst, time.Since(t.began)/lookPart), lookMost), lookCost*cost)
+		all += took
+		age := time.Since(t.began)
+		if every = min(max(lookFirst, age/lookPart), lookMost); all > lookFree+age/lookCost {
+			every = max(every, lookCost*cost)
+		}
 	}
 }
 
 // look reads the counters; those that cannot be read keep their values.
 func (t *Tally) look(written uint64) {
-	now := time.Now()
+	now, since := time.Now(), t.at
+	if written > 0 { // by processes that have ended since
+		since = t.lived
+	}
 	r, err := t.estimate.LookAt(written)
 	if err != nil {
 		t.sum.Missed = err
@@ -166,12 +176,14 @@ func (t *Tally) look(written uint64) {
 	stopped := t.isStopped()
 	switch {
 	case r.Written > t.sum.Written:
-		t.sum.Writing.grew(t.at, now)
+		t.sum.Writing.grew(since, now)
 		t.sum.Paused = 0
 	case stopped && t.stopped:
 		t.sum.Paused += now.Sub(t.at)
 	}
-	t.stopped = stopped
+	if t.stopped = stopped; r.Processes > 0 {
+		t.lived = now
+	}
 	for i := range t.sum.Devices {
 		d := &t.sum.Devices[i]
 		for _, s := range r.Stats {

@@ -3,9 +3,11 @@ package escape_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,9 +50,12 @@ func weirRun(t *testing.T, args ...string) (doc document, said string) {
 func TestRunTellsWhatEscaped(t *testing.T) {
 	lab.Need(t, lab.Root, lab.V2, lab.Memory, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
-	limits := []string{"--hold", "kernel", "--write", "10MB/s", "--on", disk.Dir, "--", "dd", "if=/dev/zero", "bs=1M", "conv=notrunc,fsync"}
+	limits := []string{"--hold", "kernel", "--write", "10MB/s", "--on", disk.Dir, "--"}
+	dd := []string{"dd", "if=/dev/zero", "bs=1M", "conv=notrunc,fsync"}
 	file := foreign(t, disk.Dir, "alive", 40)
-	doc, said := weirRun(t, append(limits, "of="+file, "count=40")...)
+	// dd is done in as little as 30 ms: to be named, the file is open until somebody has looked.
+	script := fmt.Sprintf("exec 3>>%s; %s of=%[1]s count=40; sleep 0.3", file, strings.Join(dd, " "))
+	doc, said := weirRun(t, append(slices.Clone(limits), "sh", "-c", script)...)
 	if d := doc.Devices[0].Write; d.Held != "not_held" || doc.Escaped < 38*mib || doc.Escaped > 41*mib || doc.Written < 40*mib {
 		t.Errorf("over another's file: %+v", doc)
 	}
@@ -59,7 +64,7 @@ func TestRunTellsWhatEscaped(t *testing.T) {
 			t.Errorf("weir run said %q, want %q in it", said, want)
 		}
 	}
-	doc, said = weirRun(t, append(limits, "of="+filepath.Join(disk.Dir, "fresh"), "count=10")...)
+	doc, said = weirRun(t, slices.Concat(limits, dd, []string{"of=" + filepath.Join(disk.Dir, "fresh"), "count=10"})...)
 	if d := doc.Devices[0].Write; d.Held != "held" || doc.Escaped > mib || !strings.Contains(said, ": held") {
 		t.Errorf("its own file: %+v, %q", doc, said)
 	}

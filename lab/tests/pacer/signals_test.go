@@ -128,14 +128,6 @@ func ended(t *testing.T, dir string, large int, how end) (took time.Duration, st
 		began = time.Now()
 		stopped = unix.Kill(pid, how.signal) == nil
 	}
-	watch := time.AfterFunc(time.Until(began)+400*time.Millisecond, func() {
-		for range 3 {
-			out, _ := exec.Command("sh", "-c", fmt.Sprintf("date +%%s.%%N; ps -eo pid,ppid,stat,cls,wchan:30,args | grep -v '\\[' | tail -40; for p in $(pgrep -x dd) $(pgrep -x timeout) %d; do echo == $p; cat /proc/$p/wchan /proc/$p/stack; grep -E 'Sig|Shd|State' /proc/$p/status; grep -E 'freezer|blkio' /proc/$p/cgroup; done; find /sys/fs/cgroup/freezer -name freezer.state | xargs grep . /dev/null; ls -la /run/weir", cmd.Process.Pid)).CombinedOutput()
-			t.Logf("STUCK\n%s", out)
-			time.Sleep(500 * time.Millisecond)
-		}
-	})
-	defer watch.Stop()
 	_ = cmd.Wait() // it ends as the command does
 	took = time.Since(began)
 	return took, stopped || how.timed && took >= 0
