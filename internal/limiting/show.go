@@ -63,7 +63,7 @@ type Device struct {
 	Limit    limit.Limit
 	Rates    *watch.Rates    // nil: not measured, or the kernel counts nothing for the device
 	Expected *place.Expected // what is expected to hold the limit; nil: it is not known
-	Volume   string          // the name of the volume on the device that weir made; empty: there is none
+	Volume   string          // the name of weir's volume on the device; empty: none
 }
 
 // ShowAll finds every limited group of the host, and measures the I/O of each for window; 0: it

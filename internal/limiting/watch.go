@@ -66,12 +66,12 @@ func (m Manager) describe(ctx context.Context, limited []watch.Limited) ([]watch
 	return known, err
 }
 
-// pacing lists what weir's pacer holds. Unlike Show it starts no pacer in the place of a dead one.
+// pacing lists what weir's pacer holds. It starts none in the place of a dead one.
 func (m Manager) pacing() ([]pacer.Job, error) {
 	if !m.Host.IsOwn() {
 		return nil, nil
 	}
-	return pacer.HoldingNow(m.Host.State)
+	return pacer.Holding(m.Host.State)
 }
 
 // paced says what weir's pacer holds, by the path of the group.

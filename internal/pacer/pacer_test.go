@@ -1,11 +1,9 @@
 package pacer
 
 import (
-	"encoding/json"
 	"errors"
 	"io"
 	"math"
-	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -202,11 +200,11 @@ func TestASweepWaitsForAPacerThatDies(t *testing.T) {
 	}
 }
 
-// HoldingNow starts no pacer: without one the groups are not held, and a record alone is no reason
-// to say that they are.
-func TestHoldingNow(t *testing.T) {
+// Without a pacer the groups are not held, and a record alone is no reason to say that they are. Who
+// only asks starts none.
+func TestHolding(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("needs root: nobody else asks the pacer")
+		t.Skip("needs root: only root takes the pacer's lock")
 	}
 	dir := state.At(t.TempDir())
 	start = func() error {
@@ -214,7 +212,7 @@ func TestHoldingNow(t *testing.T) {
 		return nil
 	}
 	defer func() { start = Start }()
-	if jobs, err := HoldingNow(dir); err != nil || len(jobs) != 0 {
+	if jobs, err := Holding(dir); err != nil || len(jobs) != 0 {
 		t.Errorf("nothing is paced: %+v, %v", jobs, err)
 	}
 	record, err := dir.New(recordKind, Job{Limited: Place{Path: "/g"}})
@@ -224,25 +222,15 @@ func TestHoldingNow(t *testing.T) {
 	if err := record.Leave(); err != nil {
 		t.Fatal(err)
 	}
-	if jobs, err := HoldingNow(dir); err != nil || len(jobs) != 1 || jobs[0].Lapsed == "" {
+	if jobs, err := Holding(dir); err != nil || len(jobs) != 1 || jobs[0].Lapsed == "" {
 		t.Errorf("without a pacer: %+v, %v", jobs, err)
 	}
-	// A pacer that answers.
-	l, err := net.Listen("unix", filepath.Join(dir.Path(), socketName))
+	lock, _, err := dir.Lock(lockName)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	go func() {
-		if conn, err := l.Accept(); err == nil {
-			defer conn.Close()
-			var q ask
-			if json.NewDecoder(conn).Decode(&q) == nil {
-				_ = json.NewEncoder(conn).Encode(answer{})
-			}
-		}
-	}()
-	if jobs, err := HoldingNow(dir); err != nil || len(jobs) != 1 || jobs[0].Lapsed != "" {
+	defer lock.Close()
+	if jobs, err := Holding(dir); err != nil || len(jobs) != 1 || jobs[0].Lapsed != "" {
 		t.Errorf("with a pacer: %+v, %v", jobs, err)
 	}
 }

@@ -49,23 +49,6 @@ func Holding(dir state.Dir) ([]Job, error) {
 	return jobs, err
 }
 
-// HoldingNow lists the groups that are paced, as Holding does, and starts no pacer: while there is
-// none, all groups have lapsed. It is for callers that ask again and again, and for programs that
-// cannot become the pacer.
-func HoldingNow(dir state.Dir) ([]Job, error) {
-	jobs, err := Paced(dir)
-	if len(jobs) == 0 || os.Geteuid() != 0 { // it is root's
-		return jobs, err
-	}
-	if _, down := (Client{State: dir}).once(ask{}); down == nil || !isDown(down) {
-		return jobs, errors.Join(err, down)
-	}
-	for i := range jobs {
-		jobs[i].Lapsed = "weir's pacer does not run"
-	}
-	return jobs, err
-}
-
 // Sweep resumes the groups of a dead pacer, and starts another pacer for them.
 func Sweep(dir state.Dir, fs *cgroupfs.FS) error {
 	if os.Geteuid() != 0 { // it is root's

@@ -19,8 +19,7 @@ type Host struct {
 	Root  string
 	FS    *cgroupfs.FS
 	State state.Dir
-	// Jobs lists what weir's pacer holds; nil: pacer.Holding does, which starts a pacer in the
-	// place of a dead one.
+	// Jobs lists what weir's pacer holds; nil: pacer.Holding does. For many groups, once for all.
 	Jobs func() ([]pacer.Job, error)
 }
 
