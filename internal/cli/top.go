@@ -1,15 +1,14 @@
-package main
+package cli
 
 import (
 	"os"
 
 	"github.com/spf13/cobra"
-
-	"github.com/weir-io/weir/internal/self"
 )
 
-// newTop makes the verb that weird has: what it shows it with is too heavy for weir.
-func newTop(*app) *cobra.Command {
+// TopVerb makes weir top, which weird has: what it shows it with is too heavy for weir. become runs
+// weird in the place of this process, as self.BecomeWeird does.
+func TopVerb(become func(path string, environ []string, args ...string) error) *cobra.Command {
 	return &cobra.Command{
 		Use:   "top [flags]",
 		Short: "Show what groups read and write, beside their limits",
@@ -19,7 +18,7 @@ func newTop(*app) *cobra.Command {
 		Example:            "  weir top\n  weir top --once --sort write\n  weir top --json",
 		DisableFlagParsing: true,
 		RunE: func(_ *cobra.Command, args []string) error {
-			return self.BecomeWeird(os.Getenv("PATH"), os.Environ(), append([]string{"top"}, args...)...)
+			return become(os.Getenv("PATH"), os.Environ(), append([]string{"top"}, args...)...)
 		},
 	}
 }
