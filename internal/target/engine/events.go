@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,15 +21,17 @@ type Event struct {
 	Ended bool   // its processes have ended, or it was removed
 }
 
-// eventBytesMax bounds one event. It has all labels of the container.
-const eventBytesMax = 8 << 20
+// eventBytesMax bounds one event, which has all labels of the container. A larger one is skipped: a
+// container with many labels keeps nobody from hearing of the others.
+const eventBytesMax = 1 << 20
 
 // actions are the changes that are asked for, and whether they end a container.
 var actions = map[string]bool{"start": false, "restart": false, "unpause": false, "update": false, "rename": false, "die": true, "died": true, "destroy": true, "remove": true}
 
 // Events calls each for what becomes of containers, until the engine ends it or the context does.
-// It calls ready first, when no later change can be missed any more.
-func (k Kind) Events(ctx context.Context, ready func(), each func(Event)) error {
+// It calls all first, when no later change can be missed any more, and again when an event was so
+// large that only a look at all containers tells what it was about.
+func (k Kind) Events(ctx context.Context, all func(), each func(Event)) error {
 	path, err := k.socket("")
 	if err != nil {
 		return err
@@ -43,8 +46,8 @@ func (k Kind) Events(ctx context.Context, ready func(), each func(Event)) error 
 			return err
 		}
 		begun()
-		ready()
-		return readEvents(in, each)
+		all()
+		return readEvents(in, all, each)
 	})
 	if err != nil && ctx.Err() == nil {
 		return k.Maker.explain(k.Name(), path, err)
@@ -82,25 +85,53 @@ func accepted(in *bufio.Reader) error {
 
 const headerBytesMax = 64 << 10
 
-// readEvents reads JSON documents, one after the other.
-func readEvents(from io.Reader, each func(Event)) error {
-	bounded := &io.LimitedReader{R: from, N: eventBytesMax}
-	for decoder := json.NewDecoder(bounded); ; {
-		var said struct {
-			Action string
-			Actor  struct{ ID string }
-		}
-		switch err := decoder.Decode(&said); {
-		case bounded.N <= 0:
-			return fmt.Errorf("read events: one has more than %d bytes", eventBytesMax)
+// readEvents reads JSON documents, lines of them, as Docker and Podman write them.
+func readEvents(from io.Reader, all func(), each func(Event)) error {
+	for in := bufio.NewReader(from); ; {
+		line, whole, err := readLine(in)
+		switch {
 		case errors.Is(err, io.EOF):
 			return errors.New("the stream of events has ended")
 		case err != nil:
-			return cutShort(err)
+			return err
+		case !whole:
+			all()
+			continue
 		}
-		bounded.N = eventBytesMax
-		if ended, is := actions[said.Action]; is && target.IsContainerID(said.Actor.ID) {
-			each(Event{said.Actor.ID, ended})
+		for decoder := json.NewDecoder(bytes.NewReader(line)); ; {
+			var said struct {
+				Action string
+				Actor  struct{ ID string }
+			}
+			err := decoder.Decode(&said)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return fmt.Errorf("read events: %w", err)
+			}
+			if ended, is := actions[said.Action]; is && target.IsContainerID(said.Actor.ID) {
+				each(Event{said.Actor.ID, ended})
+			}
 		}
+	}
+}
+
+// readLine reads a line. Of one that is too long nothing is kept.
+func readLine(in *bufio.Reader) (line []byte, whole bool, err error) {
+	for whole = true; ; {
+		part, err := in.ReadSlice('\n')
+		if whole = whole && len(line)+len(part) <= eventBytesMax; whole {
+			line = append(line, part...)
+		} else {
+			line = nil
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case errors.Is(err, io.EOF) && (len(line) > 0 || !whole):
+			return nil, false, cutShort(err)
+		}
+		return line, whole, err
 	}
 }

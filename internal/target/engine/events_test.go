@@ -44,7 +44,7 @@ func TestEvents(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	more <- `{"Action":"exec_start: sh","Actor":{"ID":"` + a + `"}}{"Action":"start","Actor":{"ID":"../x"}}{"Action":"die","Ac`
-	more <- `tor":{"ID":"` + b + `"}}`
+	more <- `tor":{"ID":"` + b + `"}}` + "\n"
 	if e := <-got; e != (Event{b, true}) {
 		t.Errorf("%+v", e)
 	}
@@ -82,13 +82,33 @@ func TestEventsAreRefused(t *testing.T) {
 	}
 }
 
+// An event that is too large tells that something has changed, and keeps no other from coming.
+func TestLargeEvents(t *testing.T) {
+	lab.Unit(t)
+	event := func(label int) string {
+		return `{"Action":"start","Actor":{"ID":"` + strings.Repeat("a", 64) + `","Attributes":{"l":"` + strings.Repeat("x", label) + `"}}}` + "\n"
+	}
+	var got []Event
+	all := 0
+	err := readEvents(strings.NewReader(event(10)+event(10<<20)+event(eventBytesMax/2)+event(eventBytesMax)+event(20)), func() { all++ }, func(e Event) { got = append(got, e) })
+	if len(got) != 3 || all != 2 || err == nil || !strings.Contains(err.Error(), "has ended") {
+		t.Errorf("%d events, %d looks at all, %v", len(got), all, err)
+	}
+	// What is cut off is an error, however long it is.
+	for _, size := range []int{10, 10 << 20} {
+		if err := readEvents(strings.NewReader(strings.TrimSpace(event(size))), func() {}, func(Event) {}); err == nil || strings.Contains(err.Error(), "has ended") {
+			t.Errorf("cut off after %d bytes: %v", size, err)
+		}
+	}
+}
+
 func FuzzEvents(f *testing.F) {
 	f.Add(`{"Action":"start","Actor":{"ID":"` + strings.Repeat("a", 64) + `"}}`)
 	f.Add(`[{}]`)
 	f.Add(`{"Action":"die"}{"Action":1}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		began := time.Now()
-		err := readEvents(strings.NewReader(text), func(e Event) {
+		err := readEvents(strings.NewReader(text+"\n"), func() {}, func(e Event) {
 			if len(e.ID) != 64 || slices.Contains([]byte(e.ID), '/') {
 				t.Errorf("%q", e.ID)
 			}

@@ -29,9 +29,10 @@ func (k Kind) List(ctx context.Context) ([]target.Listed, error) {
 				one.Names = append(one.Names, name)
 			}
 		}
-		if len(one.Names) > 0 {
-			one.Name = one.Names[0]
+		if len(one.Names) == 0 {
+			one.Names = []string{one.Name}
 		}
+		one.Name = one.Names[0]
 		all = append(all, one)
 	}
 	return all, nil

@@ -23,7 +23,7 @@ func TestList(t *testing.T) {
 	})
 	k := Kind{Maker: docker, Host: "unix://" + socket}
 	got, err := k.List(t.Context())
-	want := []target.Listed{{Kind: "docker", Name: "web", Names: []string{"web"}, ID: a, Labels: map[string]string{"weir.plan": "small"}}, {Kind: "docker", Name: b[:12], ID: b}}
+	want := []target.Listed{{Kind: "docker", Name: "web", Names: []string{"web"}, ID: a, Labels: map[string]string{"weir.plan": "small"}}, {Kind: "docker", Name: b[:12], Names: []string{b[:12]}, ID: b}}
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v", got, err)
 	}
