@@ -3,6 +3,7 @@ package planned
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 
 	"github.com/weir-io/weir/internal/plans"
@@ -16,22 +17,34 @@ func Kinds() []string { return slices.Clone(kinds) }
 // OfKind is Diff for one kind of targets, and for those of them that are wanted; nil: for all, and
 // for those that are gone and have had limits from weir.
 func (m Manager) OfKind(ctx context.Context, kind string, wanted func(target.Listed) bool) ([]Target, error) {
-	left, err := recorded(m.Host.Root)
-	for key := range left {
-		if kindOf(key) != kind {
-			delete(left, key)
+	var left map[string]*record // of the kind, if all are asked for
+	var errs []error
+	if wanted == nil {
+		var err error
+		if left, err = recorded(m.Host.Root); err != nil {
+			errs = append(errs, err)
 		}
+		maps.DeleteFunc(left, func(key string, _ *record) bool { return kindOf(key) != kind })
 	}
-	if !m.Config.Needs(kind) && len(left) == 0 {
-		return nil, err
+	if !m.Config.Needs(kind) && len(left) == 0 && (wanted == nil || !isRecorded(m.Host.Root, kind)) {
+		return nil, errors.Join(errs...)
 	}
 	listed, silent := m.Host.List(ctx, kind)
 	var all []Target
 	for _, l := range listed {
+		if wanted != nil && !wanted(l) {
+			continue
+		}
 		key, choice := keyOf(l), m.Config.Choose(factsOf(l))
 		r := left[key]
+		if wanted != nil { // of a few among many
+			var err error
+			if r, err = recordOf(m.Host.Root, key); err != nil {
+				errs = append(errs, err)
+			}
+		}
 		delete(left, key)
-		if wanted != nil && !wanted(l) || choice.Plan == plans.None && r == nil {
+		if choice.Plan == plans.None && r == nil {
 			continue
 		}
 		one := m.look(ctx, l.String(), choice, r)
@@ -39,6 +52,7 @@ func (m Manager) OfKind(ctx context.Context, kind string, wanted func(target.Lis
 			all = append(all, one)
 		}
 	}
+	err := errors.Join(errs...)
 	if wanted != nil || silent != nil {
 		return all, errors.Join(err, silent)
 	}
