@@ -48,6 +48,7 @@ type entry struct {
 	tries  int    // attempts in a row that failed
 	drifts []time.Time
 	doing  Why
+	told   string // the finding that News has told
 }
 
 // NewCore makes a Core that knows nothing.
@@ -171,6 +172,19 @@ func (e *entry) again(now time.Time) {
 	e.Next = now.Add(min(retryLeast<<min(e.tries-1, 16), retryMost))
 }
 
+// News is why a target's limits are not as planned, if weir can do nothing about it now and that is
+// news; empty: otherwise.
+func (c *Core) News(key string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.targets[key]
+	if e == nil || e.State != Failed && e.State != Left || e.Finding == e.told {
+		return ""
+	}
+	e.told = e.Finding
+	return e.told
+}
+
 // Missed counts what a comparison found and no event told of.
 func (c *Core) Missed() {
 	c.mu.Lock()
@@ -237,6 +251,9 @@ func (c *Core) Status() ([]Status, Counts) {
 func (e *entry) turn(now time.Time, to State, finding string) {
 	if e.State != to {
 		e.State, e.Since = to, now
+	}
+	if to == InForce {
+		e.told = ""
 	}
 	e.Finding = finding
 }

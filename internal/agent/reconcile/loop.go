@@ -36,6 +36,8 @@ const (
 	// doubles with each failure. One that has worked for reconnectMost begins anew.
 	reconnectLeast = 100 * time.Millisecond
 	reconnectMost  = time.Minute
+	// eventMost is how long an event is waited for before a change counts as missed.
+	eventMost = 50 * time.Millisecond
 	// namesMost bounds the names that wait for a look. With more, everything is looked at.
 	namesMost = 256
 )
@@ -274,9 +276,12 @@ func (l *Loop) look(ctx context.Context, s *source, names []string, told bool) e
 func (l *Loop) keep(ctx context.Context, s *source, t Target, told bool) {
 	why := l.Core.Decide(time.Now(), t)
 	if why == None {
+		if finding := l.Core.News(t.Key); finding != "" {
+			l.Log.Warn("limits not as planned", "target", t.Name, "plan", t.Plan, "error", finding)
+		}
 		return
 	}
-	if !told && why != Again {
+	if !told && why != Again && !l.comes(ctx, s) {
 		l.Core.Missed()
 	}
 	bounded, cancel := context.WithTimeoutCause(ctx, PutMost, fmt.Errorf("not done within %v", PutMost))
@@ -287,10 +292,25 @@ func (l *Loop) keep(ctx context.Context, s *source, t Target, told bool) {
 	}
 	l.Core.Done(time.Now(), t.Key, err)
 	if err != nil {
+		_ = l.Core.News(t.Key) // this line tells it
 		l.Log.Warn("limits not set", "target", t.Name, "plan", t.Plan, "why", string(why), "error", err)
 		return
 	}
 	l.Log.Info("limits set", "target", t.Name, "plan", t.Plan, "why", string(why))
+}
+
+// comes reports whether an event comes soon: it may have been on its way when the clock had a source
+// looked at.
+func (l *Loop) comes(ctx context.Context, s *source) bool {
+	for deadline := time.Now().Add(eventMost); ; {
+		if l.waits(s) || ctx.Err() != nil {
+			return true
+		}
+		if !time.Now().Before(deadline) {
+			return false
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 // earliest is the first of some times; zero ones do not count.

@@ -157,11 +157,11 @@ func TestDockerTells(t *testing.T) {
 	if name := <-changed; name != "" {
 		t.Error(name)
 	}
-	d.events <- `{"Action":"start","Actor":{"ID":"` + webID + `"}}`
+	d.events <- `{"Action":"start","Actor":{"ID":"` + webID + `"}}` + "\n"
 	if name := <-changed; name != webID {
 		t.Error(name)
 	}
-	d.events <- `{"Action":"die","Actor":{"ID":"` + dbID + `"}}`
+	d.events <- `{"Action":"die","Actor":{"ID":"` + dbID + `"}}` + "\n"
 	if name := <-ended; name != "docker:"+dbID {
 		t.Error(name)
 	}
