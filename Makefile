@@ -74,6 +74,12 @@ kills: build ## kill weir 100 times in each verb, at random moments
 	WEIR_KILLS=100 $(GO) run ./lab/cmd/lab -kernel 6.1 -lane uml -timeout 20m -run 'TestKill'
 	WEIR_KILLS=1000 $(GO) run ./lab/cmd/lab -lane native -timeout 20m -run 'TestKillsOfThePacer|TestKills$$'
 
+.PHONY: agent
+agent: ## kill weird 1,000 times, measure 1,000 births of containers on v1 and v2, and what 2,000 cost
+	WEIR_KILLS=1000 WEIR_BIRTHS=1000 $(GO) run ./lab/cmd/lab -lane native -timeout 40m -run 'TestAgentIsKilled|TestAgentBirths'
+	WEIR_KILLS=1000 WEIR_BIRTHS=1000 $(GO) run ./lab/cmd/lab -kernel newest -mode v2 -lane uml -timeout 40m -run 'TestAgentIsKilled|TestAgentBirths'
+	WEIR_GROUPS=2000 $(GO) run ./lab/cmd/lab -lane native -timeout 20m -run TestAgentsCost
+
 loops: build ## end, stop, pause and join paced groups a thousand times, and end pacers that have lent
 	WEIR_SIGNALS=100 WEIR_JOINS=1000 WEIR_STOPS=140 $(GO) run ./lab/cmd/lab -lane native -all -timeout 30m -run 'TestSignalsReach|TestASignalledWriter|TestJoins|TestStopsOf'
 	WEIR_KILLS=100 $(GO) run ./lab/cmd/lab -lane native -timeout 20m -run TestALoanIsRepaid

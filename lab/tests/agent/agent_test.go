@@ -16,24 +16,8 @@ import (
 	"github.com/weir-io/weir/internal/agent/reconcile"
 	"github.com/weir-io/weir/internal/agent/tree"
 	"github.com/weir-io/weir/internal/host"
-	"github.com/weir-io/weir/internal/self"
 	"github.com/weir-io/weir/lab"
 )
-
-// patience is how long anything here may take on a fast machine.
-const patience = 30 * time.Second
-
-// The agent may start weir's pacer, as this program.
-func TestMain(m *testing.M) {
-	is, err := self.Main(context.Background(), os.Args[1:], self.Streams{In: os.Stdin, Out: os.Stdout, Say: func(string, ...any) {}})
-	switch {
-	case err != nil:
-		os.Exit(1)
-	case is:
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
-}
 
 // watches counts the inotify watches of this process, as the kernel has them.
 func watches(t *testing.T) (n int) {
@@ -122,7 +106,7 @@ func TestTreeOnCgroups(t *testing.T) {
 
 // Units that start get the limits of their plan, and get them back when somebody takes them away.
 func TestAgentKeepsUnits(t *testing.T) {
-	e := lab.Need(t, lab.Root, lab.Systemd, lab.Once)
+	e := lab.Need(t, lab.Root, lab.Systemd)
 	disk := lab.RawDisk(t)
 	plans := filepath.Join(t.TempDir(), "plans.yaml")
 	text := fmt.Sprintf("plans: {small: {on: [{path: %s, write: 3MB/s}]}}\nassign: [{unit: 'weir-agent-*.service', plan: small}]\n", disk.Node)
