@@ -200,6 +200,25 @@ func TestGivesWay(t *testing.T) {
 	}
 }
 
+// What keeps a target from its plan is told once, and again when it is another reason.
+func TestNews(t *testing.T) {
+	lab.Unit(t)
+	c, of := NewCore(), web(10, 10)
+	for i, step := range []struct{ err, news string }{{"", ""}, {"no disk", "no disk"}, {"no disk", ""}, {"no rights", "no rights"}, {"", ""}, {"no rights", "no rights"}} {
+		of.Err = nil
+		if step.err != "" {
+			of.Err = errors.New(step.err)
+		}
+		c.Decide(begin, of)
+		if got := c.News(of.Key); got != step.news {
+			t.Errorf("step %d: %q, want %q", i, got, step.news)
+		}
+	}
+	if got := c.News("docker:unknown"); got != "" {
+		t.Error(got)
+	}
+}
+
 func TestOneGroupHasOnePlan(t *testing.T) {
 	lab.Unit(t)
 	c := NewCore()

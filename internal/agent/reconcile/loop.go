@@ -25,6 +25,10 @@ type Source interface {
 	Follow(ctx context.Context, changed func(name string)) error
 }
 
+// ErrNotHere is the error of Follow where there is nothing to follow yet. It is asked for again, and
+// nobody is told, as long as it has never been there.
+var ErrNotHere = errors.New("it is not here")
+
 const (
 	// ResyncTime is how often everything is compared, in case that events were missed.
 	ResyncTime = 5 * time.Minute
@@ -38,6 +42,8 @@ const (
 	reconnectMost  = time.Minute
 	// eventMost is how long an event is waited for before a change counts as missed.
 	eventMost = 50 * time.Millisecond
+	// notHereMost is how late something is found that was never here.
+	notHereMost = 5 * time.Second
 	// namesMost bounds the names that wait for a look. With more, everything is looked at.
 	namesMost = 256
 )
@@ -77,6 +83,7 @@ type source struct {
 	names map[string]bool
 	told  bool // an event told of it, not the clock
 	seen  bool // it has looked once
+	here  bool // it was followed once
 }
 
 // NewLoop makes a Loop.
@@ -148,8 +155,11 @@ func (l *Loop) follow(ctx context.Context, s *source) {
 		if ctx.Err() != nil {
 			return
 		}
-		if err == nil {
+		switch {
+		case err == nil:
 			err = errors.New("it says nothing any more")
+		case errors.Is(err, ErrNotHere) && !l.wasHere(s):
+			err, wait = nil, min(wait, notHereMost)
 		}
 		if time.Since(began) > reconnectMost {
 			wait = reconnectLeast
@@ -179,7 +189,14 @@ func (l *Loop) set(s *source, follows bool, err error) (news bool) {
 		s.how.Since = time.Now()
 	}
 	s.how.Follows, s.how.Error = follows, text
-	return news
+	s.here = s.here || follows
+	return news && (follows || err != nil)
+}
+
+func (l *Loop) wasHere(s *source) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return s.here
 }
 
 // work looks at what has changed, and does what the Core says.

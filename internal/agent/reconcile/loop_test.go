@@ -291,6 +291,33 @@ func TestReconnects(t *testing.T) {
 	}, newStandIn("docker"))
 }
 
+// What is not here is no error as long as it was never here, and is found soon when it comes.
+func TestWhatIsNotHereIsLookedFor(t *testing.T) {
+	absent := newStandIn("podman")
+	absent.broken = fmt.Errorf("%w: there is no Podman", ErrNotHere)
+	run(t, func(t *testing.T, l *Loop, of func(string) *standIn) {
+		is := func(follows bool, text string) {
+			t.Helper()
+			synctest.Wait()
+			if f := l.Sources()[0]; f.Follows != follows || !strings.Contains(f.Error, text) || text == "" && f.Error != "" {
+				t.Errorf("%+v", f)
+			}
+		}
+		time.Sleep(10 * time.Minute)
+		is(false, "")
+		if n := l.Sources()[0].Reconnects; n != 0 {
+			t.Errorf("%d reconnects to what was never here", n)
+		}
+		absent.set(func() { absent.broken = nil })
+		time.Sleep(notHereMost)
+		is(true, "")
+		absent.set(func() { absent.broken = fmt.Errorf("%w: there is no Podman", ErrNotHere) })
+		absent.dead <- errors.New("it has ended")
+		time.Sleep(reconnectMost)
+		is(false, "there is no Podman")
+	}, absent)
+}
+
 // A change that fails is tried again, without an event.
 func TestTriesAgainWithoutAnEvent(t *testing.T) {
 	run(t, func(t *testing.T, l *Loop, of func(string) *standIn) {

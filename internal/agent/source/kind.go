@@ -131,10 +131,15 @@ func (k *Kind) Follow(ctx context.Context, changed func(name string)) error {
 		return err
 	}
 	defer h.Close()
-	return h.Containers(engine.Makers()[i], nil).Events(ctx, func() { changed("") }, func(e engine.Event) {
+	err = h.Containers(engine.Makers()[i], nil).Events(ctx, func() { changed("") }, func(e engine.Event) {
 		if e.Ended {
 			k.options.Ended(k.kind, e.ID)
 		}
 		changed(e.ID)
 	})
+	var none *target.NoKindError
+	if errors.As(err, &none) {
+		return fmt.Errorf("%w: %w", reconcile.ErrNotHere, err)
+	}
+	return err
 }
