@@ -5,39 +5,40 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/weir-io/weir/internal/plans"
-	"github.com/weir-io/weir/internal/target"
 )
 
 // Kinds are the kinds of targets that plans are for. Where two name the same group, the first
 // counts.
 func Kinds() []string { return slices.Clone(kinds) }
 
-// OfKind is Diff for one kind of targets, and for those of them that are wanted; nil: for all, and
-// for those that are gone and have had limits from weir.
-func (m Manager) OfKind(ctx context.Context, kind string, wanted func(target.Listed) bool) ([]Target, error) {
+// OfKind is Diff for one kind of targets, and for those of them that have names: a container's id or its
+// beginning, or another target's name. nil: for all, and for those that are gone and have had limits
+// from weir.
+func (m Manager) OfKind(ctx context.Context, kind string, names []string) ([]Target, error) {
 	var left map[string]*record // of the kind, if all are asked for
 	var errs []error
-	if wanted == nil {
+	if names == nil {
 		var err error
 		if left, err = recorded(m.Host.Root); err != nil {
 			errs = append(errs, err)
 		}
 		maps.DeleteFunc(left, func(key string, _ *record) bool { return kindOf(key) != kind })
 	}
-	if !m.Config.Needs(kind) && len(left) == 0 && (wanted == nil || !isRecorded(m.Host.Root, kind)) {
+	if !m.Config.Needs(kind) && len(left) == 0 && (names == nil || !isRecorded(m.Host.Root, kind)) {
 		return nil, errors.Join(errs...)
 	}
-	listed, silent := m.Host.List(ctx, kind)
+	listed, silent := m.Host.List(ctx, kind, names...)
 	var all []Target
 	for _, l := range listed {
-		if wanted != nil && !wanted(l) {
+		if names != nil && !slices.ContainsFunc(names, func(name string) bool { return name == l.Name || l.ID != "" && strings.HasPrefix(l.ID, name) }) {
 			continue
 		}
 		key, choice := keyOf(l), m.Config.Choose(factsOf(l))
 		r := left[key]
-		if wanted != nil { // of a few among many
+		if names != nil { // of a few among many
 			var err error
 			if r, err = recordOf(m.Host.Root, key); err != nil {
 				errs = append(errs, err)
@@ -53,7 +54,7 @@ func (m Manager) OfKind(ctx context.Context, kind string, wanted func(target.Lis
 		}
 	}
 	err := errors.Join(errs...)
-	if wanted != nil || silent != nil {
+	if names != nil || silent != nil {
 		return all, errors.Join(err, silent)
 	}
 	for _, key := range sorted(left) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/weir-io/weir/internal/agent/reconcile"
@@ -53,13 +52,7 @@ func (k *Kind) Look(ctx context.Context, names []string) ([]reconcile.Target, er
 	}
 	config, _ := k.options.Plans.Now()
 	k.manager = planned.Manager{Host: k.host, Config: config}
-	var wanted func(target.Listed) bool
-	if names != nil {
-		wanted = func(l target.Listed) bool {
-			return slices.ContainsFunc(names, func(name string) bool { return name == l.Name || l.ID != "" && strings.HasPrefix(l.ID, name) })
-		}
-	}
-	found, err := k.manager.OfKind(ctx, k.kind, wanted)
+	found, err := k.manager.OfKind(ctx, k.kind, names)
 	errs := []error{err}
 	k.found = map[string]*planned.Target{}
 	var all []reconcile.Target

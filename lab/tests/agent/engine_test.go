@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -195,7 +196,15 @@ func (g *engine) answer(out http.ResponseWriter, r *http.Request) {
 		g.events(out, r)
 	case r.URL.Path == "/containers/json":
 		all := []map[string]any{}
+		var asked struct{ ID []string }
+		if text := r.URL.Query().Get("filters"); text != "" && json.Unmarshal([]byte(text), &asked) != nil {
+			http.Error(out, `{"message":"invalid filter"}`, http.StatusBadRequest)
+			return
+		}
 		for _, c := range g.all() {
+			if asked.ID != nil && !slices.ContainsFunc(asked.ID, func(id string) bool { return strings.HasPrefix(c.id, id) }) {
+				continue
+			}
 			all = append(all, map[string]any{"Id": c.id, "Names": []string{"/" + c.name}, "Labels": c.labels})
 		}
 		_ = json.NewEncoder(out).Encode(all)
