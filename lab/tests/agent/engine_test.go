@@ -34,7 +34,6 @@ type engine struct {
 	running   map[string]*container // by id
 	ids       []string              // of all that there were
 	listeners map[chan string]bool
-	silent    bool // it accepts questions, and does not answer
 }
 
 // A container of an engine.
@@ -182,13 +181,6 @@ func (g *engine) tell(action string, c *container) {
 }
 
 func (g *engine) answer(out http.ResponseWriter, r *http.Request) {
-	g.mu.Lock()
-	silent := g.silent
-	g.mu.Unlock()
-	if silent {
-		<-r.Context().Done()
-		return
-	}
 	name, one := strings.CutPrefix(r.URL.Path, "/containers/")
 	name, one2 := strings.CutSuffix(name, "/json")
 	switch {

@@ -130,11 +130,14 @@ func (w *weird) stop() {
 	w.cmd = nil
 }
 
-// kill kills it.
+// kill kills it. One that has ended by itself has failed.
 func (w *weird) kill() {
 	w.t.Helper()
-	_ = w.cmd.Process.Kill()
-	<-w.ended
+	_ = w.cmd.Process.Kill() // it may have ended
+	var exit *exec.ExitError
+	if err := <-w.ended; !errors.As(err, &exit) || exit.Exited() {
+		w.t.Errorf("weird ended before it was killed: %v\n%s", err, w.lately())
+	}
 	w.cmd = nil
 }
 
