@@ -5,8 +5,10 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -98,6 +100,10 @@ func TestOnlyRootsHelpersAreHelpers(t *testing.T) {
 		}
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
+		}
+		// Start returns while the kernel is still at the execve: there are no arguments for a moment.
+		for end := time.Now().Add(10 * time.Second); !strings.Contains(argsOf(cmd.Process.Pid), c.kind) && time.Now().Before(end); {
+			time.Sleep(time.Millisecond)
 		}
 		if is, may := IsHelper(cmd.Process.Pid), MayBecomeHelper(cmd.Process.Pid); is != c.is || may != c.may {
 			t.Errorf("%s of user %d is a helper: %v, may become one: %v", c.kind, c.uid, is, may)
