@@ -202,7 +202,7 @@ func (g *engine) answer(out http.ResponseWriter, r *http.Request) {
 		_ = json.NewEncoder(out).Encode(all)
 	case one && one2:
 		for _, c := range g.all() {
-			if c.id == name || c.name == name {
+			if c.name == name || len(name) >= 12 && strings.HasPrefix(c.id, name) { // as Docker finds it
 				_ = json.NewEncoder(out).Encode(map[string]any{"Id": c.id, "HostConfig": map[string]any{},
 					"State": map[string]any{"Status": "running", "Pid": c.cmd.Process.Pid}})
 				return
