@@ -42,7 +42,7 @@ func TestAgentIsKilled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, rest, _ := strings.Cut(string(text), "write_bytes: ")
+		_, rest, _ := strings.Cut(string(text), "wchar: ")
 		if _, err := fmt.Sscan(rest, &n); err != nil {
 			t.Fatal(err)
 		}
