@@ -169,6 +169,7 @@ func helpLines() []string {
 		"space        stop, and go on",
 		"",
 		"OF LIMIT is the rate that is nearest to its limit, in percent of the limit.",
+		"! marks a group that exceeds a limit, or whose limits are not expected to hold all I/O.",
 		"WAIT is the share of time in which tasks of the group waited for I/O (cgroup v2).",
 		"DIRTY is what the group wrote to memory and the disk does not have yet.",
 		"– stands for what is not known, or not there.",
