@@ -14,9 +14,12 @@ import (
 
 	"github.com/weir-io/weir/internal/agent/metrics"
 	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/history"
 	"github.com/weir-io/weir/internal/host"
+	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/limiting"
 	"github.com/weir-io/weir/internal/target/engine"
+	"github.com/weir-io/weir/internal/watch"
 )
 
 // scrapeLeast is how old figures may be that several scrapers share.
@@ -24,7 +27,7 @@ const scrapeLeast = time.Second
 
 // A metricsServer is what the flags of weird metrics say.
 type metricsServer struct {
-	listen, config, root string
+	listen, config, root, history string
 }
 
 func newMetrics(out *cli.Out) *cobra.Command {
@@ -49,6 +52,7 @@ func newMetrics(out *cli.Out) *cobra.Command {
 // flags adds those that are not about the address.
 func (s *metricsServer) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.config, "web-config", "", "a `FILE` with TLS keys and users")
+	cmd.Flags().StringVar(&s.history, "history", "", "record what the cgroups do in `DIR`, such as "+history.Dir+", for weir history and weir top --at")
 	cmd.Flags().StringVar(&s.root, "root", "/", "read /proc and /sys below `DIR`")
 }
 
@@ -63,12 +67,40 @@ func (s metricsServer) serve(ctx context.Context, out *cli.Out) error {
 	if err != nil {
 		return err
 	}
-	w, err := limiting.Manager{Host: h}.Watch(0)
+	w, err := limiting.Manager{Host: h}.Watch(s.details())
 	if err != nil {
 		return errors.Join(err, h.Close())
 	}
-	o.Feed = metrics.NewFeed(w, scrapeLeast)
-	return errors.Join(s.answer(ctx, out, o), w.Close(), h.Close())
+	return errors.Join(s.feed(ctx, out, o, w), w.Close(), h.Close())
+}
+
+// details bounds a reading that happens each second (watch.Options); a scrape has all.
+func (s metricsServer) details() int {
+	if s.history != "" {
+		return topDetails
+	}
+	return 0
+}
+
+// feed answers, and records if that is asked for, until the context ends or one of them fails.
+func (s metricsServer) feed(ctx context.Context, out *cli.Out, o metrics.Options, w *watch.Watcher) error {
+	if s.history == "" {
+		o.Feed = metrics.NewFeed(w, scrapeLeast)
+		return s.answer(ctx, out, o)
+	}
+	levels := history.Levels()
+	r, err := history.Record(s.history, levels)
+	if err != nil {
+		return err
+	}
+	out.Say("recording in %s: %s, and never more", s.history, limit.FormatMeasured(float64(history.Size(levels))))
+	o.Feed = metrics.NewFeed(w, 2*recordEvery) // a scrape takes what was recorded
+	ctx, stop := context.WithCancel(ctx)
+	recorded := make(chan error, 1)
+	go func() { recorded <- record(ctx, out, o.Feed, r) }()
+	err = s.answer(ctx, out, o)
+	stop()
+	return errors.Join(err, <-recorded)
 }
 
 // answer serves until the context ends.

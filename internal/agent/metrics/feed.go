@@ -36,6 +36,17 @@ func (f *Feed) Snapshot(ctx context.Context) (*watch.Snapshot, error) {
 	if f.last != nil && f.now().Sub(f.at) < f.least {
 		return f.last, nil
 	}
+	return f.read(ctx)
+}
+
+// Read returns a new snapshot, which is fresh for others from then on.
+func (f *Feed) Read(ctx context.Context) (*watch.Snapshot, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.read(ctx)
+}
+
+func (f *Feed) read(ctx context.Context) (*watch.Snapshot, error) {
 	s, err := f.sampler.Sample(ctx)
 	if err != nil {
 		return nil, err
