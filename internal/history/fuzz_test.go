@@ -60,6 +60,7 @@ func FuzzFile(f *testing.F) {
 		if err != nil {
 			return
 		}
+		w.f = unsynced{w.f}
 		defer w.f.Close()
 		if w.Level.size() > 1<<24 {
 			return
