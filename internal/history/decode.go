@@ -51,8 +51,9 @@ func (d *decoder) frame(text []byte) (frame, error) {
 	for _, p := range d.last { // who is not told of did nothing
 		p.values, p.unknown = [valuesMost]uint64{}, false
 	}
+	next := 0
 	for range s.count(2) {
-		d.sample(s)
+		next = d.sample(s, next) + 1
 	}
 	if s.failed || len(s.rest) > 0 {
 		return frame{}, errNoFrame
@@ -67,32 +68,36 @@ func (d *decoder) frame(text []byte) (frame, error) {
 	return f, nil
 }
 
-func (d *decoder) sample(s *scanner) {
-	id := int(s.unsigned(math.MaxInt32))
+// sample reads one, whose number is near next, and returns that.
+func (d *decoder) sample(s *scanner, next int) (id int) {
+	step := s.signed()
 	flags := s.unsigned(flagGone<<1 - 1)
-	if s.failed || id >= len(d.series) {
+	if s.failed || step < int64(-next) || step >= int64(len(d.series)-next) {
 		s.failed = true
-		return
+		return 0
 	}
+	id = next + int(step)
 	if flags&flagGone != 0 {
 		delete(d.last, id)
-		return
+		return id
 	}
 	p := &point{def: d.series[id], unknown: flags&flagUnknown != 0}
 	for i := range p.values {
 		if flags&(1<<i) != 0 {
-			p.values[i] = s.unsigned(math.MaxUint64)
+			p.values[i] = unpack(s.unsigned(packedMost))
 		}
 	}
 	if d.want == nil || d.want(p.def) {
 		d.last[id] = p
 	}
+	return id
 }
 
 // A scanner reads numbers and texts; once it has failed, it reads zeros.
 type scanner struct {
 	rest   []byte
 	failed bool
+	names  namer
 }
 
 func (s *scanner) unsigned(most uint64) uint64 {
@@ -127,14 +132,15 @@ func (s *scanner) byte() byte {
 	return b
 }
 
-func (s *scanner) text() string {
-	n := int(s.unsigned(textMost))
+func (s *scanner) text(last *string) string {
+	same := int(s.unsigned(uint64(len(*last))))
+	n := int(s.unsigned(uint64(textMost - same)))
 	if s.failed = s.failed || n > len(s.rest); s.failed {
 		return ""
 	}
-	t := string(s.rest[:n])
+	*last = (*last)[:same] + string(s.rest[:n])
 	s.rest = s.rest[n:]
-	return t
+	return *last
 }
 
 func (s *scanner) def() (d def) {
@@ -143,10 +149,10 @@ func (s *scanner) def() (d def) {
 		s.failed = true
 	}
 	if d.kind == ofGroup || d.kind == ofDevice {
-		d.path, d.target = s.text(), s.text()
+		d.path, d.target = s.text(&s.names.path), s.text(&s.names.target)
 	}
 	if d.kind == ofDisk || d.kind == ofDevice {
-		d.node = s.text()
+		d.node = s.text(&s.names.node)
 		d.number = blkdev.Number{Major: uint32(s.unsigned(math.MaxUint32)), Minor: uint32(s.unsigned(math.MaxUint32))}
 	}
 	switch d.kind {

@@ -11,11 +11,11 @@ import (
 // FuzzFrames reads any bytes as two frames of a block. What can be read can be written and read again.
 func FuzzFrames(f *testing.F) {
 	for n := range 3 {
-		points := pointsOf(seen(n))
+		points := pointsOf(seen(n), nil)
 		e := newEncoder(start)
 		first := e.frame(seen(n).At, time.Second, points)
-		e.take(points)
-		f.Add(first, e.frame(seen(n+1).At, time.Second, pointsOf(seen(n+1))))
+		e.take()
+		f.Add(first, e.frame(seen(n+1).At, time.Second, pointsOf(seen(n+1), nil)))
 	}
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		d := newDecoder(start, nil)
@@ -43,7 +43,7 @@ func FuzzFile(f *testing.F) {
 	good := l.head()
 	w := &writer{ring: &ring{f: &memory{text: append(good, make([]byte, l.size()-headUsed)...)}, Level: l}, most: math.MaxInt}
 	for n := range 40 {
-		if err := w.append(seen(n).At, time.Second, pointsOf(seen(n))); err != nil {
+		if err := w.append(seen(n).At, time.Second, pointsOf(seen(n), nil)); err != nil {
 			f.Fatal(err)
 		}
 	}
@@ -70,7 +70,7 @@ func FuzzFile(f *testing.F) {
 		if err := w.frames(t.Context(), time.Time{}, start.AddDate(1000, 0, 0), nil, count); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.append(seen(1).At, time.Second, pointsOf(seen(1))); err != nil {
+		if err := w.append(seen(1).At, time.Second, pointsOf(seen(1), nil)); err != nil {
 			t.Fatal(err)
 		}
 		found := false

@@ -31,17 +31,23 @@ func (m *mean) add(at time.Time, window time.Duration, points []point) (end time
 		if m.over > 0 {
 			end, over, done = m.at, m.over, m.points()
 		}
-		*m = mean{step: m.step, began: began, place: map[def]int{}}
+		clear(m.place)
+		*m = mean{step: m.step, began: began, place: m.place, sums: m.sums[:0]}
 	}
 	m.at, m.over = at, m.over+window
+	next := 0 // where the next one mostly is
 	for i := range points {
 		p := &points[i]
-		place, is := m.place[p.def]
-		if !is {
-			place = len(m.sums)
-			m.place[p.def] = place
-			m.sums = append(m.sums, total{def: p.def})
+		place := next
+		if place >= len(m.sums) || m.sums[place].def != p.def {
+			var is bool
+			if place, is = m.place[p.def]; !is {
+				place = len(m.sums)
+				m.place[p.def] = place
+				m.sums = append(m.sums, total{def: p.def})
+			}
 		}
+		next = place + 1
 		s := &m.sums[place]
 		s.last = p.values
 		if p.unknown {

@@ -25,8 +25,8 @@ const syncEvery = 10 * time.Second
 func Levels() []Level {
 	return []Level{
 		{Step: time.Second, Block: 2 << 20, Blocks: 16},
-		{Step: 10 * time.Second, Block: 2 << 20, Blocks: 48},
-		{Step: time.Minute, Block: 2 << 20, Blocks: 64},
+		{Step: 10 * time.Second, Block: 2 << 20, Blocks: 50},
+		{Step: time.Minute, Block: 2 << 20, Blocks: 72},
 	}
 }
 
@@ -48,6 +48,7 @@ type Recorder struct {
 	unlock  func()
 	synced  time.Time
 	last    time.Time
+	points  []point // room for the next ones
 }
 
 // Record makes the files that are missing in dir, and goes on with those that are there, also with
@@ -80,7 +81,7 @@ func Record(dir string, levels []Level) (r *Recorder, err error) {
 		}
 		r.writers = append(r.writers, w)
 		if i > 0 {
-			r.means = append(r.means, &mean{step: l.Step})
+			r.means = append(r.means, &mean{step: l.Step, place: map[def]int{}})
 		}
 	}
 	return r, nil
@@ -93,7 +94,8 @@ func (r *Recorder) Add(s *watch.Snapshot) error {
 		return nil
 	}
 	r.last = s.At
-	points := pointsOf(s)
+	r.points = pointsOf(s, r.points)
+	points := r.points
 	errs := []error{r.writers[0].append(s.At, s.Window, points)}
 	for i, m := range r.means {
 		if at, window, mean := m.add(s.At, s.Window, points); mean != nil {

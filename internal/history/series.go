@@ -70,13 +70,13 @@ func whole(v, unit float64) uint64 {
 	return 0
 }
 
-// pointsOf flattens what of a snapshot is kept: groups that have limits or are paced, those that
-// did I/O in its window, and the disks.
-func pointsOf(s *watch.Snapshot) []point {
+// pointsOf flattens what of a snapshot is kept, into points' room: groups that have limits or are
+// paced, those that did I/O in its window, and the disks.
+func pointsOf(s *watch.Snapshot, points []point) []point {
 	host := point{def: def{kind: ofHost, v1: s.Version == cgroupfs.V1}}
 	host.values[watched] = uint64(max(s.Watched, 0))
 	host.pressed(s.Pressure)
-	points := []point{host}
+	points = append(points[:0], host)
 	for _, d := range s.Disks {
 		p := point{def: def{kind: ofDisk, node: d.Node, number: d.Number}}
 		p.rated(d.Rates)

@@ -37,24 +37,27 @@ func resume(path string) (*writer, error) {
 	w.block = all[len(all)-1]
 	w.encoder = newEncoder(w.began)
 	d := newDecoder(w.began, nil)
+	var last []*point
 	w.used, err = r.records(w.block, make([]byte, r.Block), func(text []byte) bool {
 		f, err := d.frame(text)
 		if err != nil {
 			w.foreign = true
 			return false
 		}
-		clear(w.encoder.alive)
-		for _, p := range f.points {
-			w.encoder.alive[p.def] = true
-		}
+		last = f.points
 		return true
 	})
 	for id, of := range d.series {
 		w.encoder.ids[of] = id
+		w.encoder.at = append(w.encoder.at, -1)
 	}
 	if len(w.encoder.ids) != len(d.series) {
 		w.foreign = true // two with one name: numbers would not follow each other
 	}
+	for _, p := range last {
+		w.encoder.next = append(w.encoder.next, place{p.def, w.encoder.ids[p.def]})
+	}
+	w.encoder.take()
 	return w, err
 }
 
@@ -70,7 +73,7 @@ func (w *writer) append(at time.Time, window time.Duration, points []point) erro
 				return err
 			}
 			w.used += len(b)
-			w.encoder.take(kept)
+			w.encoder.take()
 			return nil
 		}
 	}
@@ -93,7 +96,7 @@ func (w *writer) begin(at time.Time, window time.Duration, points []point) error
 	if err := w.write(b, next, 0); err != nil {
 		return err
 	}
-	e.take(points)
+	e.take()
 	w.block, w.used, w.encoder, w.most, w.foreign = next, len(b), e, most, false
 	return w.sync()
 }
