@@ -22,8 +22,9 @@ import (
 	"github.com/weir-io/weir/internal/watch"
 )
 
-// scrapeLeast is how old figures may be that several scrapers share.
-const scrapeLeast = time.Second
+// scrapeLeast is how old figures may be that several scrapers share. A scraper takes them for those
+// of its own time, so they must not be old.
+const scrapeLeast = 100 * time.Millisecond
 
 // A metricsServer is what the flags of weird metrics say.
 type metricsServer struct {
@@ -84,8 +85,8 @@ func (s metricsServer) details() int {
 
 // feed answers, and records if that is asked for, until the context ends or one of them fails.
 func (s metricsServer) feed(ctx context.Context, out *cli.Out, o metrics.Options, w *watch.Watcher) error {
+	o.Feed = metrics.NewFeed(w, scrapeLeast)
 	if s.history == "" {
-		o.Feed = metrics.NewFeed(w, scrapeLeast)
 		return s.answer(ctx, out, o)
 	}
 	levels := history.Levels()
@@ -94,13 +95,18 @@ func (s metricsServer) feed(ctx context.Context, out *cli.Out, o metrics.Options
 		return err
 	}
 	out.Say("recording in %s: %s, and never more", s.history, limit.FormatMeasured(float64(history.Size(levels))))
-	o.Feed = metrics.NewFeed(w, 2*recordEvery) // a scrape takes what was recorded
+	recording := &recording{out: out, r: r}
+	o.Feed.Each(recording.add) // also what is read for a scrape: the windows follow each other
 	ctx, stop := context.WithCancel(ctx)
-	recorded := make(chan error, 1)
-	go func() { recorded <- record(ctx, out, o.Feed, r) }()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		recording.run(ctx, o.Feed)
+	}()
 	err = s.answer(ctx, out, o)
 	stop()
-	return errors.Join(err, <-recorded)
+	<-ended
+	return errors.Join(err, r.Close())
 }
 
 // answer serves until the context ends.

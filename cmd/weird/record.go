@@ -2,49 +2,61 @@ package main
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/weir-io/weir/internal/agent/metrics"
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/history"
+	"github.com/weir-io/weir/internal/watch"
 )
 
 // recordEvery is the finest level of history.
 const recordEvery = time.Second
 
-// record keeps what a feed reads each second, until the context ends. What fails is said once, until
-// it is another failure or has ended.
-func record(ctx context.Context, out *cli.Out, feed *metrics.Feed, r *history.Recorder) error {
+// A recording keeps each snapshot of a feed.
+type recording struct {
+	out *cli.Out
+	r   *history.Recorder
+
+	mu     sync.Mutex
+	failed string
+}
+
+// add keeps a snapshot.
+func (r *recording) add(s *watch.Snapshot) { r.tell(r.r.Add(s)) }
+
+// tell says once what fails, until something else does or nothing does any more.
+func (r *recording) tell(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := ""
+	if err != nil {
+		now = err.Error()
+	}
+	switch {
+	case now == r.failed:
+		return
+	case err != nil:
+		r.out.Say("history: %v; weird tries again each second", err)
+	default:
+		r.out.Say("history: it is recorded again")
+	}
+	r.failed = now
+}
+
+// run has a feed read each second, until the context ends.
+func (r *recording) run(ctx context.Context, feed *metrics.Feed) {
 	tick := time.NewTicker(recordEvery)
 	defer tick.Stop()
-	failed := ""
 	for {
-		s, err := feed.Read(ctx)
-		if err == nil {
-			err = r.Add(s)
-		}
-		switch now := said(err); {
-		case ctx.Err() != nil:
-			return r.Close()
-		case now == failed:
-		case err != nil:
-			out.Say("history: %v; weird goes on and tries again each second", err)
-			failed = now
-		default:
-			out.Say("history: it is recorded again")
-			failed = ""
+		if _, err := feed.Read(ctx); err != nil && ctx.Err() == nil {
+			r.tell(err)
 		}
 		select {
 		case <-ctx.Done():
-			return r.Close()
+			return
 		case <-tick.C:
 		}
 	}
-}
-
-func said(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
 }

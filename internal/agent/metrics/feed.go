@@ -18,6 +18,7 @@ type Feed struct {
 	sampler Sampler
 	least   time.Duration
 	now     func() time.Time
+	each    func(*watch.Snapshot) // nil: nobody wants all
 
 	mu   sync.Mutex // of what follows, and of the sampler
 	last *watch.Snapshot
@@ -28,6 +29,9 @@ type Feed struct {
 func NewFeed(s Sampler, least time.Duration) *Feed {
 	return &Feed{sampler: s, least: least, now: time.Now}
 }
+
+// Each has do called with each new snapshot, one after the other. It is called before the first one.
+func (f *Feed) Each(do func(*watch.Snapshot)) { f.each = do }
 
 // Snapshot returns the last snapshot if it is fresh, else a new one.
 func (f *Feed) Snapshot(ctx context.Context) (*watch.Snapshot, error) {
@@ -52,5 +56,8 @@ func (f *Feed) read(ctx context.Context) (*watch.Snapshot, error) {
 		return nil, err
 	}
 	f.last, f.at = s, f.now()
+	if f.each != nil {
+		f.each(s)
+	}
 	return s, nil
 }

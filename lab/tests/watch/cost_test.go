@@ -31,7 +31,7 @@ const (
 	movers               = 20
 )
 
-// Watching many limited groups costs little: weir top each second, and weird with a scraper. The
+// Watching many limited groups costs little: weir top each second, and weird, which records history, with a scraper. The
 // bounds are for this host itself, where a system call takes what it should.
 func TestCost(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.Whole, lab.NoSystemd, lab.FS("ext4"))
@@ -55,7 +55,7 @@ func TestCost(t *testing.T) {
 		s.dir = groups[i*len(groups)/min(movers, n)]
 		s.run(t, load.Job{Path: load.Direct, Block: 4096, Size: 1 << 20, Pace: 40000})
 	}
-	metrics := serve(t)
+	metrics := serve(t, "--history", s.history())
 	top := onTerminal(t, "weird", "top")
 	time.Sleep(5 * time.Second) // who the groups are is asked at first
 	metrics.scrape(t)
@@ -75,7 +75,7 @@ func TestCost(t *testing.T) {
 		what string
 		pid  int
 		most float64
-	}{{"weir top, each second", top, topMost}, {"weird, a scrape each 15 s", metrics.pid, metricsMost}} {
+	}{{"weir top, each second", top, topMost}, {"weird, recording each second, a scrape each 15 s", metrics.pid, metricsMost}} {
 		share, resident := (processor(t, c.pid)-before[i]).Seconds()/took, residentOf(t, c.pid)
 		t.Logf("cost of %d groups: %s: %.2f %% of a processor, %.1f MB resident", n, c.what, 100*share, float64(resident)/1e6)
 		if e.Lane == "native" && (share > c.most || resident > residentMost) {

@@ -100,7 +100,10 @@ func (s *subject) stop(t *testing.T) {
 	})
 }
 
-// The figures of weir top, of weird's metrics and of weir show are those of the kernel's counters,
+// history is where weird records.
+func (s *subject) history() string { return filepath.Join(s.disk.Dir, "history") }
+
+// The figures of weir top, of weird's metrics, of weir show and of weir history are those of the kernel's counters,
 // while a group reads and writes at known rates and when it has stopped.
 func TestFiguresAreTheKernels(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.Newest, lab.NoSystemd, lab.FS("ext4"))
@@ -109,7 +112,7 @@ func TestFiguresAreTheKernels(t *testing.T) {
 		"--write-iops", fmt.Sprint(opsLimit), "--on", s.disk.Node)
 	s.run(t, load.Job{Path: load.Direct, Read: true, Block: block, Size: 16 << 20, Pace: reads})
 	s.run(t, load.Job{Path: load.Direct, Block: block, Size: 16 << 20, Pace: writes})
-	m := serve(t)
+	m := serve(t, "--history", s.history())
 	lab.Await(t, 20*time.Second, "both loads", func() bool {
 		now := readCounts(t, e, s.dir, s.disk.Number)
 		return now["rbps"] > 1<<20 && now["wbps"] > 1<<20
@@ -169,6 +172,7 @@ func (s *subject) whileItMoves(t *testing.T, m scraper) float64 {
 				}
 			}
 		}
+		s.whatWas(t, r)
 		if read, write := top.rates["rbps"]/reads, top.rates["wbps"]/writes; !disturbed {
 			if math.Abs(read-1) > math.Abs(write-1) {
 				return read
@@ -183,9 +187,41 @@ func (s *subject) whileItMoves(t *testing.T, m scraper) float64 {
 	}
 }
 
+// whatWas compares what weird has recorded, a second each.
+func (s *subject) whatWas(t *testing.T, r record) {
+	compared := 0
+	for _, p := range historyOf(t, s.history(), s.cgroup).Points {
+		window := time.Duration(p.WindowSeconds * float64(time.Second))
+		began := p.Time.Add(-window)
+		if p.Number != s.disk.Number || p.Rates == nil || began.Before(r[0].after) || p.Time.Add(100*time.Millisecond).After(r[len(r)-1].before) {
+			continue
+		}
+		for name, rate := range numbers(t, p.Rates) {
+			least, most, err := r.rates(name, began, began.Add(50*time.Millisecond), window)
+			if err != nil {
+				t.Error(err)
+			}
+			if t.Logf("weir history: %s %.0f, the kernel %.0f to %.0f", name, rate, least, most); most > steady*least {
+				continue
+			}
+			compared++
+			if rate < least*(1-close1) || rate > most*(1+close1) {
+				t.Errorf("weir history: %s is %.0f, by the kernel's counters %.0f to %.0f", name, rate, least, most)
+			}
+		}
+		for name, want := range readRule(t, s.e, s.dir, s.disk.Number) {
+			if got := numbers(t, p.Limit)[name]; got != float64(want) {
+				t.Errorf("weir history: limit %s is %.0f, want %d", name, got, want)
+			}
+		}
+	}
+	if compared < len(names) {
+		t.Errorf("weir history has only %d figures to compare", compared)
+	}
+}
+
 // whenItStands compares all that does not depend on when somebody looks.
 func (s *subject) whenItStands(t *testing.T, m scraper) {
-	time.Sleep(1100 * time.Millisecond) // weird answers with figures of up to a second before
 	kernel := floats(readCounts(t, s.e, s.dir, s.disk.Number))
 	rule := floats(readRule(t, s.e, s.dir, s.disk.Number))
 	page := m.scrape(t)

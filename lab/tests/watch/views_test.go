@@ -96,6 +96,16 @@ func showOf(t testing.TB, cgroup string, dev blkdev.Number, window time.Duration
 	return v
 }
 
+// historyOf asks weir history for the last minute of a group.
+func historyOf(t testing.TB, dir, cgroup string) (doc api.History) {
+	t.Helper()
+	text := weir(t, "history", "cgroup:"+cgroup, "--history", dir, "--since", "1m", "--json")
+	if err := json.Unmarshal(text, &doc); err != nil {
+		t.Errorf("weir history: %v in %s", err, text)
+	}
+	return doc
+}
+
 // numbers are the fields of a document that have some.
 func numbers(t testing.TB, of any) map[string]float64 {
 	t.Helper()
@@ -123,9 +133,9 @@ type scraper struct {
 }
 
 // serve starts weird, until the test ends.
-func serve(t *testing.T) scraper {
+func serve(t *testing.T, flags ...string) scraper {
 	t.Helper()
-	cmd := exec.Command("weird", "--listen", "127.0.0.1:0")
+	cmd := exec.Command("weird", append([]string{"--listen", "127.0.0.1:0"}, flags...)...)
 	said, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -139,15 +149,16 @@ func serve(t *testing.T) scraper {
 			t.Errorf("weird: %v", err)
 		}
 	})
-	line, err := bufio.NewReader(said).ReadString('\n')
-	if err != nil {
-		t.Fatalf("weird: %v", err)
+	lines := bufio.NewReader(said)
+	var found []string
+	for found == nil {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			t.Fatalf("weird says %q: %v", line, err)
+		}
+		found = regexp.MustCompile(`serving metrics at (\S+), path (\S+) `).FindStringSubmatch(line)
 	}
 	go func() { _, _ = io.Copy(io.Discard, said) }()
-	found := regexp.MustCompile(`serving metrics at (\S+), path (\S+) `).FindStringSubmatch(line)
-	if found == nil {
-		t.Fatalf("weird says %q", line)
-	}
 	return scraper{"http://" + found[1] + found[2], cmd.Process.Pid}
 }
 
