@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -119,8 +120,23 @@ func TestFiguresAreTheKernels(t *testing.T) {
 	})
 	// All views look at the same time, as does the test.
 	lab.Ratio(t, "the worse of what weir top says of reads and writes", 1, lab.Written, func() float64 { return s.whileItMoves(t, m) })
+	table := string(weir(t, "top", "--once"))
+	t.Logf("weir top says\n%s", table)
+	if row := rowOf(table, s.cgroup); !regexp.MustCompile(` write +█+[▏▎▍▌▋▊▉]? +(7[5-9]|8[0-5]) % `).MatchString(row) {
+		t.Errorf("weir top's table has %q", row)
+	}
 	s.stop(t)
 	s.whenItStands(t, m)
+}
+
+// rowOf is a group's line of weir top's table.
+func rowOf(table, cgroup string) string {
+	for line := range strings.Lines(table) {
+		if strings.HasPrefix(line, "cgroup:"+cgroup+" ") {
+			return strings.TrimSuffix(line, "\n")
+		}
+	}
+	return ""
 }
 
 // whileItMoves compares rates. It returns what weir top says of the known rates, the worse one.
@@ -332,13 +348,7 @@ func TestPacedGroupIsShown(t *testing.T) {
 		t.Errorf("the metrics say %v (%v) of whether the limit is expected to hold", held, known)
 	}
 	table := string(weir(t, "top", "--once", "--every", "500ms"))
-	row := ""
-	for line := range strings.Lines(table) {
-		if strings.HasPrefix(line, "cgroup:"+s.cgroup+" ") {
-			row = line
-		}
-	}
-	if !strings.Contains(row, "all (kernel, pacer)") {
+	if row := rowOf(table, s.cgroup); !strings.Contains(row, "all (kernel, pacer)") {
 		t.Errorf("weir top's table has %q in\n%s", row, table)
 	}
 	weir(t, "set", "cgroup:"+s.cgroup, "--quiet", "--hold", "kernel", "--write", fmt.Sprint(int(rate)), "--on", s.disk.Node)
