@@ -32,7 +32,7 @@ func History(s history.Series) []plot.Chart {
 		points := devices[n]
 		for _, keys := range [][2]limit.Key{{limit.RBPS, limit.WBPS}, {limit.RIOPS, limit.WIOPS}} {
 			c := plot.Chart{Title: points[len(points)-1].Device.Node, XUnit: name, XTo: ended.Sub(began).Seconds() / unit, Format: formatOf(keys[0])}
-			limited := false
+			var rates, limits []plot.Line
 			for i, k := range keys {
 				colour := [...]string{"#2563eb", "#d97706"}[i]
 				line, bound := plot.Line{Name: keyName(k), Colour: colour}, plot.Line{Name: keyName(k) + " limit", Colour: colour, Faint: true}
@@ -45,12 +45,12 @@ func History(s history.Series) []plot.Chart {
 						bound.Points = append(bound.Points, plot.Point{X: x, Y: float64(v)})
 					}
 				}
-				c.Lines = append(c.Lines, line)
+				rates = append(rates, line)
 				if len(bound.Points) > 0 {
-					c.Lines, limited = append(c.Lines, bound), true
+					limits = append(limits, bound)
 				}
 			}
-			if limited || !keys[0].IsOps() {
+			if c.Lines = append(limits, rates...); len(limits) > 0 || !keys[0].IsOps() { // what a group does is drawn over its limit
 				charts = append(charts, c)
 			}
 		}

@@ -24,7 +24,7 @@ func HistoryTitle(s history.Series) string {
 		const when = "2006-01-02 15:04:05"
 		title += " · " + s.Points[0].At.Format(when) + " to " + s.Points[len(s.Points)-1].At.Format(when)
 	}
-	return title + " · a point each " + cli.Duration(s.Step)
+	return title + fmt.Sprintf(" · a point each %g s", s.Step.Seconds())
 }
 
 // History prints a series as charts.
