@@ -62,7 +62,7 @@ func FuzzFile(f *testing.F) {
 		}
 		w.f = unsynced{w.f}
 		defer w.f.Close()
-		if w.Level.size() > 1<<24 {
+		if w.size() > 1<<24 {
 			return
 		}
 		before := 0
