@@ -2,8 +2,6 @@ package history
 
 import (
 	"math"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 )
@@ -49,25 +47,19 @@ func FuzzFile(f *testing.F) {
 	}
 	f.Add(w.f.(*memory).text)
 	f.Fuzz(func(t *testing.T, text []byte) {
-		path := filepath.Join(t.TempDir(), "file")
-		if len(text) > 1<<20 {
+		l, err := levelOf("file", text[:min(len(text), headUsed)])
+		if err != nil || l.size() > 1<<16 {
 			return
 		}
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		w, err := resume(path)
+		whole := make([]byte, l.size())
+		copy(whole, text)
+		w, err := goOn(&ring{f: &memory{text: whole}, Level: l})
 		if err != nil {
-			return
-		}
-		w.f = unsynced{w.f}
-		defer w.f.Close()
-		if w.size() > 1<<24 {
-			return
+			t.Fatal(err)
 		}
 		before := 0
 		count := func(frame) bool { before++; return true }
-		if err := w.frames(t.Context(), time.Time{}, start.AddDate(1000, 0, 0), nil, count); err != nil {
+		if err = w.frames(t.Context(), time.Time{}, start.AddDate(1000, 0, 0), nil, count); err != nil {
 			t.Fatal(err)
 		}
 		if err := w.append(seen(1).At, time.Second, pointsOf(seen(1), nil)); err != nil {

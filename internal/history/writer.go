@@ -29,6 +29,11 @@ func resume(path string) (*writer, error) {
 	if err != nil {
 		return nil, err
 	}
+	return goOn(r)
+}
+
+// goOn is resume for an open ring.
+func goOn(r *ring) (*writer, error) {
 	w := &writer{ring: r, most: math.MaxInt}
 	all, err := r.blocks()
 	if err != nil || len(all) == 0 {
