@@ -144,22 +144,20 @@ func (s *subject) whileItMoves(t *testing.T, m scraper) float64 {
 	for attempt := 1; ; attempt++ {
 		var top, show view
 		var doc api.Top
-		var pages [2]metrics
-		var scraped [2]time.Time
+		var pages [2]page
 		began := time.Now()
 		r := follow(t, s.e, s.dir, s.disk.Number, func() {
 			shown := make(chan view, 1)
 			go func() { shown <- showOf(t, s.cgroup, s.disk.Number, window) }()
-			pages[0], scraped[0] = m.scrape(t), time.Now()
+			pages[0] = m.scrapeAt(t)
 			doc, top = topOf(t, s.cgroup, s.disk.Number, window)
-			pages[1], scraped[1] = m.scrape(t), time.Now()
+			pages[1] = m.scrapeAt(t)
 			show = <-shown
 		})
 		if t.Failed() {
 			return 1
 		}
 		over := time.Duration(doc.WindowSeconds * float64(time.Second))
-		between := scraped[1].Sub(scraped[0])
 		rest := r[len(r)-1].before.Sub(began)
 		disturbed := false
 		for _, name := range names {
@@ -171,7 +169,6 @@ func (s *subject) whileItMoves(t *testing.T, m scraper) float64 {
 			}{
 				{"weir top", top.rates[name], doc.Time.Add(-over), doc.Time.Add(-over + 50*time.Millisecond), over},
 				{"weir show", show.rates[name], began, began.Add(rest - window), window},
-				{"the metrics", (pages[1].of(s.cgroup, s.disk.Node).totals[name] - pages[0].of(s.cgroup, s.disk.Node).totals[name]) / between.Seconds(), scraped[0].Add(-200 * time.Millisecond), scraped[0], between},
 			} {
 				least, most, err := r.rates(name, c.first, c.last, c.window)
 				if err != nil {
@@ -188,6 +185,9 @@ func (s *subject) whileItMoves(t *testing.T, m scraper) float64 {
 				}
 			}
 		}
+		for _, p := range pages {
+			s.whenScraped(t, r, p)
+		}
 		s.whatWas(t, r)
 		if read, write := top.rates["rbps"]/reads, top.rates["wbps"]/writes; !disturbed {
 			if math.Abs(read-1) > math.Abs(write-1) {
@@ -200,6 +200,35 @@ func (s *subject) whileItMoves(t *testing.T, m scraper) float64 {
 			return 1
 		}
 		lab.AwaitQuiet(t)
+	}
+}
+
+// A page is what was scraped, from before to after.
+type page struct {
+	metrics
+	before, after time.Time
+}
+
+func (m scraper) scrapeAt(t *testing.T) page {
+	t.Helper()
+	p := page{before: time.Now()}
+	p.metrics = m.scrape(t)
+	p.after = time.Now()
+	return p
+}
+
+// shared is how old figures may be that several scrapers get.
+const shared = 100 * time.Millisecond
+
+// whenScraped compares counters with the kernel's at the time of the scrape.
+func (s *subject) whenScraped(t *testing.T, r record, p page) {
+	for name, v := range p.of(s.cgroup, s.disk.Node).totals {
+		least, _ := r.at(name, p.before.Add(-shared))
+		_, most := r.at(name, p.after)
+		t.Logf("the metrics: %s %.0f, the kernel %.0f to %.0f", name, v, least, most)
+		if v < least || v > most {
+			t.Errorf("the metrics: %s is %.0f, the kernel's counter was %.0f to %.0f", name, v, least, most)
+		}
 	}
 }
 
