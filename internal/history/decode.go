@@ -156,6 +156,8 @@ func (s *scanner) def() (d def) {
 		d.number = blkdev.Number{Major: uint32(s.unsigned(math.MaxUint32)), Minor: uint32(s.unsigned(math.MaxUint32))}
 	}
 	switch d.kind {
+	case ofDisk:
+		d.below = s.text(new(string))
 	case ofDevice:
 		for _, k := range limit.Keys {
 			if v := s.unsigned(math.MaxUint64); v > 1 {

@@ -159,6 +159,8 @@ func (d def) append(b []byte, n *namer) []byte {
 		b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(d.number.Major)), uint64(d.number.Minor))
 	}
 	switch d.kind {
+	case ofDisk:
+		b = appendText(b, new(string), d.below)
 	case ofDevice:
 		for _, k := range limit.Keys {
 			b = binary.AppendUvarint(b, spelt(d.limit.Get(k)))

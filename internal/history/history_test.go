@@ -31,7 +31,7 @@ func seen(n int) *watch.Snapshot {
 	s := &watch.Snapshot{At: start.Add(time.Duration(n) * time.Second), Window: time.Second, Version: cgroupfs.V1, Watched: 7,
 		Pressure: &watch.Pressure{Some: 12.5, Full: 1.25, Known: true}}
 	sda, sdb := blkdev.Number{Major: 8}, blkdev.Number{Major: 8, Minor: 16}
-	s.Disks = []watch.Disk{{Number: sda, Node: "/dev/sda", Rates: &watch.Rates{WBPS: 5}, Use: 5.25, Queue: 0.5}}
+	s.Disks = []watch.Disk{{Number: sdb, Node: "/dev/sdb", Below: []blkdev.Number{sda, {Major: 9}}}, {Number: sda, Node: "/dev/sda", Rates: &watch.Rates{WBPS: 5}, Use: 5.25, Queue: 0.5}}
 	s.Groups = []*watch.Group{{Path: "/idle", Target: "cgroup:/idle", Devices: []watch.Device{{Number: sda, Node: "/dev/sda", Counted: true, Rates: &watch.Rates{}}}}}
 	if busy := n % 3; busy > 0 {
 		s.Groups = append(s.Groups, &watch.Group{Path: fmt.Sprint("/turn", busy), Target: fmt.Sprint("unit:turn", busy),
@@ -40,7 +40,7 @@ func seen(n int) *watch.Snapshot {
 	s.Groups = append(s.Groups, &watch.Group{Path: "/web", Target: "docker:web", Memory: &watch.Memory{Dirty: 77, Writeback: 7}, Paced: &watch.Paced{WBPS: 99},
 		Devices: []watch.Device{
 			{Number: sda, Node: "/dev/sda", Limit: limit.None.With(limit.WBPS, limit.PerSecond(1000)), Rates: &watch.Rates{WBPS: float64(n), WIOPS: float64(n) / 1000}},
-			{Number: sdb, Node: "/dev/sdb"},
+			{Number: sdb, Node: "/dev/sdb", Below: []blkdev.Number{sda, {Major: 9}}},
 		}})
 	return s
 }

@@ -2,6 +2,7 @@ package history
 
 import (
 	"math"
+	"strings"
 
 	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/cgroupfs"
@@ -26,6 +27,7 @@ type def struct {
 	target   string // of the group, as it was called
 	node     string // of the device
 	number   blkdev.Number
+	below    string // numbers of the disks below a disk, with a space between
 	limit    limit.Limit
 	pressure bool // the kernel told the group's, or the host's
 	memory   bool // and what of it waits to be written
@@ -78,7 +80,7 @@ func pointsOf(s *watch.Snapshot, points []point) []point {
 	host.pressed(s.Pressure)
 	points = append(points[:0], host)
 	for _, d := range s.Disks {
-		p := point{def: def{kind: ofDisk, node: d.Node, number: d.Number}}
+		p := point{def: def{kind: ofDisk, node: d.Node, number: d.Number, below: spellNumbers(d.Below)}}
 		p.rated(d.Rates)
 		p.values[use], p.values[queue] = whole(d.Use, hundredths), whole(d.Queue, hundredths)
 		points = append(points, p)
@@ -134,4 +136,25 @@ func (p *point) pressureOf() *watch.Pressure {
 		return nil
 	}
 	return &watch.Pressure{Some: float64(p.values[some]) / hundredths, Full: float64(p.values[full]) / hundredths, Known: true}
+}
+
+func spellNumbers(numbers []blkdev.Number) string {
+	var b strings.Builder
+	for i, n := range numbers {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(n.String())
+	}
+	return b.String()
+}
+
+// numbersOf reads what spellNumbers wrote; what is none is left out.
+func numbersOf(text string) (numbers []blkdev.Number) {
+	for _, f := range strings.Fields(text) {
+		if n, err := blkdev.ParseNumber(f); err == nil {
+			numbers = append(numbers, n)
+		}
+	}
+	return numbers
 }

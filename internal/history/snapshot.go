@@ -14,7 +14,7 @@ import (
 // and what is expected to hold limits were not.
 func (f frame) snapshot() *watch.Snapshot {
 	s := &watch.Snapshot{At: f.at, Window: f.window, Version: cgroupfs.V2}
-	groups := map[string]*watch.Group{}
+	groups, below := map[string]*watch.Group{}, map[blkdev.Number][]blkdev.Number{}
 	group := func(d def) *watch.Group {
 		g := groups[d.path]
 		if g == nil {
@@ -30,7 +30,8 @@ func (f frame) snapshot() *watch.Snapshot {
 		case ofHost:
 			s.Version, s.Pressure, s.Watched = p.def.version(), p.pressureOf(), int(min(p.values[watched], 1<<31))
 		case ofDisk:
-			d := watch.Disk{Number: p.def.number, Node: p.def.node, Rates: p.rates()}
+			d := watch.Disk{Number: p.def.number, Node: p.def.node, Below: numbersOf(p.def.below), Rates: p.rates()}
+			below[d.Number] = d.Below
 			d.Use, d.Queue = float64(p.values[use])/hundredths, float64(p.values[queue])/hundredths
 			s.Disks = append(s.Disks, d)
 		case ofGroup:
@@ -43,6 +44,11 @@ func (f frame) snapshot() *watch.Snapshot {
 			}
 		case ofDevice:
 			addDevice(group(p.def), p)
+		}
+	}
+	for _, g := range s.Groups {
+		for i := range g.Devices {
+			g.Devices[i].Below = below[g.Devices[i].Number]
 		}
 	}
 	slices.SortFunc(s.Groups, func(a, b *watch.Group) int { return strings.Compare(a.Path, b.Path) })

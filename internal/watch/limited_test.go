@@ -132,3 +132,27 @@ func TestRatesGet(t *testing.T) {
 		t.Errorf("of nothing = %v", s)
 	}
 }
+
+// What goes through a device to those below it is counted once; what a group does on these besides,
+// too.
+func TestSumOfAStack(t *testing.T) {
+	disk := func(minor uint32) blkdev.Number { return blkdev.Number{Major: 8, Minor: minor} }
+	rates := func(w float64) *Rates { return &Rates{WBPS: w, WIOPS: w / 10} }
+	for name, c := range map[string]struct {
+		devices []Device
+		want    float64
+	}{
+		"two disks":            {[]Device{{Number: disk(0), Rates: rates(100)}, {Number: disk(16), Rates: rates(50)}}, 150},
+		"a volume":             {[]Device{{Number: disk(0), Rates: rates(100)}, {Number: disk(1), Below: []blkdev.Number{disk(0)}, Rates: rates(100)}}, 100},
+		"a volume and more":    {[]Device{{Number: disk(0), Rates: rates(130)}, {Number: disk(1), Below: []blkdev.Number{disk(0)}, Rates: rates(100)}}, 130},
+		"a mirror":             {[]Device{{Number: disk(0), Rates: rates(100)}, {Number: disk(16), Rates: rates(100)}, {Number: disk(1), Below: []blkdev.Number{disk(0), disk(16)}, Rates: rates(100)}}, 100},
+		"three on each other":  {[]Device{{Number: disk(0), Rates: rates(100)}, {Number: disk(1), Below: []blkdev.Number{disk(0)}, Rates: rates(100)}, {Number: disk(2), Below: []blkdev.Number{disk(1)}, Rates: rates(100)}}, 100},
+		"what is not known":    {[]Device{{Number: disk(0), Rates: rates(100)}, {Number: disk(1), Below: []blkdev.Number{disk(0)}}}, 100},
+		"no device that moves": {[]Device{{Number: disk(0)}}, 0},
+	} {
+		g := Group{Devices: c.devices}
+		if sum, known := g.Sum(); sum.WBPS != c.want || sum.WIOPS != c.want/10 || known != (c.want > 0) {
+			t.Errorf("%s: %+v, %v; want %v", name, sum, known, c.want)
+		}
+	}
+}

@@ -131,7 +131,7 @@ func (w *Watcher) Sample(ctx context.Context) (*Snapshot, error) {
 	w.readDisks(ctx, now)
 	for _, p := range paths {
 		e := w.entries[p]
-		if g := e.group(w.node); g != nil {
+		if g := e.group(w.diskOf); g != nil {
 			s.Groups = append(s.Groups, g)
 		}
 	}
