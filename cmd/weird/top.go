@@ -81,17 +81,23 @@ func (v topView) run(ctx context.Context, out *cli.Out) (err error) {
 	if err != nil {
 		return err
 	}
-	w, err := limiting.Manager{Host: h}.Watch(topDetails)
+	show, details := v.print, 0 // once, all groups can be looked at
+	if !v.once && !out.JSON && tui.CanShow(os.Stdin, os.Stdout) {
+		show, details = v.live, topDetails
+	}
+	w, err := limiting.Manager{Host: h}.Watch(details)
 	if err != nil {
 		return errors.Join(err, h.Close())
 	}
-	if v.once || out.JSON || !tui.CanShow(os.Stdin, os.Stdout) {
-		err = v.print(ctx, out, w)
-	} else {
-		err = live.Run(ctx, live.Options{Every: v.every, In: os.Stdin, Out: os.Stdout, Sample: w.Sample,
-			Screen: top.Screen{Options: v.Options, Color: os.Getenv("NO_COLOR") == ""}})
-	}
-	return errors.Join(err, w.Close(), h.Close())
+	return errors.Join(show(ctx, out, w), w.Close(), h.Close())
+}
+
+// live shows the screen.
+func (v topView) live(ctx context.Context, _ *cli.Out, w *watch.Watcher) error {
+	ctx, stop := signal.NotifyContext(ctx, unix.SIGINT) // Ctrl-C is a key
+	defer stop()
+	return live.Run(ctx, live.Options{Every: v.every, In: os.Stdin, Out: os.Stdout, Sample: w.Sample,
+		Screen: top.Screen{Options: v.Options, Color: os.Getenv("NO_COLOR") == ""}})
 }
 
 // print reads twice, and prints what happened between.
