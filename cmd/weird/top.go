@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -94,6 +95,7 @@ func (v topView) run(ctx context.Context, out *cli.Out) (err error) {
 
 // live shows the screen.
 func (v topView) live(ctx context.Context, _ *cli.Out, w *watch.Watcher) error {
+	debug.SetGCPercent(gcPercent)
 	ctx, stop := signal.NotifyContext(ctx, unix.SIGINT) // Ctrl-C is a key
 	defer stop()
 	return live.Run(ctx, live.Options{Every: v.every, In: os.Stdin, Out: os.Stdout, Sample: w.Sample,

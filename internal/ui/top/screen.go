@@ -201,14 +201,15 @@ func (s *Screen) table(rows []row) []string {
 	}
 	cursor, room := s.at(rows), s.room()
 	first := max(0, min(cursor-room/2, len(rows)-room))
-	text := lines(rows, max(s.Width-2, 1))
+	shown := rows[first:min(first+room, len(rows))]
+	text := lines(rows, shown, max(s.Width-2, 1))
 	all = append(all, s.paint(bold, "  "+text[0]))
-	for i := first; i < min(first+room, len(rows)); i++ {
+	for i, r := range shown {
 		mark := "  "
-		if i == cursor {
+		if first+i == cursor {
 			mark = "▸ "
 		}
-		all = append(all, s.paint(colorOf(rows[i].Group), mark+text[i+1]))
+		all = append(all, s.paint(colorOf(r.Group), mark+text[i+1]))
 	}
 	return all
 }

@@ -66,15 +66,18 @@ func layoutOf(width, longest, held int) layout {
 	return l
 }
 
-// lines makes the table, with its header first.
-func lines(rows []row, width int) []string {
+// lines makes the table of some rows of all, with its header first. The column of names has room
+// for those of all rows, so that it stays where it is when others are shown.
+func lines(all, rows []row, width int) []string {
 	longest, longestHeld := 0, 0
+	for _, r := range all {
+		longest = max(longest, 2*r.depth+utf8.RuneCountInString(plain.Line(r.Target)))
+	}
 	for _, r := range rows {
-		longest = max(longest, utf8.RuneCountInString(r.name()))
 		longestHeld = max(longestHeld, utf8.RuneCountInString(heldText(r.Group)))
 	}
 	l := layoutOf(width, longest, longestHeld)
-	all := []string{l.line("TARGET", "READ/s", "WRITE/s", "READ OPS", "WRITE OPS", l.limitHead(), "WAIT", "DIRTY", "EXPECTED TO HOLD")}
+	text := []string{l.line("TARGET", "READ/s", "WRITE/s", "READ OPS", "WRITE OPS", l.limitHead(), "WAIT", "DIRTY", "EXPECTED TO HOLD")}
 	for _, r := range rows {
 		sum, known := r.Sum()
 		figure := func(v float64, text func(float64) string) string {
@@ -83,10 +86,10 @@ func lines(rows []row, width int) []string {
 			}
 			return text(v)
 		}
-		all = append(all, l.line(r.name(), figure(sum.RBPS, limit.FormatMeasured), figure(sum.WBPS, limit.FormatMeasured), figure(sum.RIOPS, opsText),
+		text = append(text, l.line(r.name(), figure(sum.RBPS, limit.FormatMeasured), figure(sum.WBPS, limit.FormatMeasured), figure(sum.RIOPS, opsText),
 			figure(sum.WIOPS, opsText), l.limitText(r.Group), waitText(r.Pressure), dirtyText(r.Memory), heldText(r.Group)))
 	}
-	return all
+	return text
 }
 
 func (r row) name() string { return strings.Repeat("  ", r.depth) + plain.Line(r.Target) }
