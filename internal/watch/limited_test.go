@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -154,5 +155,35 @@ func TestSumOfAStack(t *testing.T) {
 		if sum, known := g.Sum(); sum.WBPS != c.want || sum.WIOPS != c.want/10 || known != (c.want > 0) {
 			t.Errorf("%s: %+v, %v; want %v", name, sum, known, c.want)
 		}
+	}
+}
+
+// However many limited groups there are, each is asked about before another one is asked about
+// again.
+func TestEachGroupIsAskedAbout(t *testing.T) {
+	files := map[string]string{}
+	for i := range 5 * describeMost / 2 {
+		g := fmt.Sprintf("g%03d/", i)
+		files[g+"io.stat"], files[g+"io.max"] = "", "8:0 rbps=max wbps=1000 riops=max wiops=max\n"
+	}
+	w := watching(t, cgroupfs.V2, v2(files))
+	w.o.Details = 1000
+	asked := map[string]int{}
+	w.o.Describe = func(_ context.Context, groups []Limited) (all []Known, err error) {
+		if len(groups) > describeMost {
+			t.Errorf("%d at once", len(groups))
+		}
+		for _, g := range groups {
+			asked[g.Group.Path()]++
+			all = append(all, Known{Target: "unit:x"})
+		}
+		return all, nil
+	}
+	w.start()
+	for range 3 { // the first are due again each time
+		w.sample(describeEvery)
+	}
+	if len(asked) != len(files)/2 {
+		t.Errorf("%d of %d groups were asked about: %v", len(asked), len(files)/2, asked)
 	}
 }

@@ -45,6 +45,16 @@ type subject struct {
 	loads  []*exec.Cmd
 }
 
+// here is where the tests of this package run: by default on this host, whose clock is the best.
+func here(t *testing.T, needs ...lab.Requirement) environ.Environ {
+	t.Helper()
+	e := lab.Need(t, append(needs, lab.Root, lab.NoSystemd, lab.FS("ext4"))...)
+	if e.Lane != "native" {
+		lab.Need(t, lab.Whole)
+	}
+	return e
+}
+
 // makeSubject makes a group.
 func makeSubject(t *testing.T, e environ.Environ, name string) *subject {
 	t.Helper()
@@ -107,7 +117,7 @@ func (s *subject) history() string { return filepath.Join(s.disk.Dir, "history")
 // The figures of weir top, of weird's metrics, of weir show and of weir history are those of the kernel's counters,
 // while a group reads and writes at known rates and when it has stopped.
 func TestFiguresAreTheKernels(t *testing.T) {
-	e := lab.Need(t, lab.Root, lab.Newest, lab.NoSystemd, lab.FS("ext4"))
+	e := here(t)
 	s := makeSubject(t, e, "weir-watch-figures")
 	weir(t, "set", "cgroup:"+s.cgroup, "--quiet", "--hold", "kernel", "--read", fmt.Sprint(int(readLimit)), "--write", fmt.Sprint(int(writeLimit)),
 		"--write-iops", fmt.Sprint(opsLimit), "--on", s.disk.Node)
@@ -176,10 +186,7 @@ func (s *subject) whileItMoves(t *testing.T, m scraper) float64 {
 					return 1
 				}
 				t.Logf("%s: %s %.0f, the kernel %.0f to %.0f", c.view, name, c.rate, least, most)
-				if most > steady*least {
-					disturbed = true
-					continue
-				}
+				disturbed = disturbed || c.view == "weir top" && most > steady*least
 				if c.rate < least*(1-close1) || c.rate > most*(1+close1) {
 					t.Errorf("%s: %s is %.0f, by the kernel's counters %.0f to %.0f", c.view, name, c.rate, least, most)
 				}
@@ -304,7 +311,7 @@ func floats(c counts) map[string]float64 {
 
 // A group that weir's pacer holds is shown as such by all views, at its rate.
 func TestPacedGroupIsShown(t *testing.T) {
-	e := lab.Need(t, lab.Root, lab.Newest, lab.NoSystemd, lab.V1, lab.FS("ext4"))
+	e := here(t, lab.V1)
 	s := makeSubject(t, e, "weir-watch-paced")
 	s.run(t, load.Job{Path: load.Buffered, Block: block, Size: 64 << 20, Pace: 20e6})
 	const rate = 3e6
