@@ -18,7 +18,7 @@ LAB_FLAGS := $(if $(KERNEL),-kernel $(KERNEL)) $(if $(MODE),-mode $(MODE)) $(if 
 # Each part of the gate notes how long it took, in out/parts.
 PART := ./tools/part
 
-.PHONY: all build install uninstall demo test quick unit lint lab lab-all kills loops sets soak quotas bench mutants fuzz man bpf check-bpf deps clean help
+.PHONY: all build install uninstall demo test quick unit lint lab lab-all kills loops sets soak quotas watching bench mutants fuzz man bpf check-bpf deps clean help
 
 all: build
 
@@ -96,6 +96,10 @@ soak: ## 200 proofs beside a busy processor, and five writers that little memory
 quotas: ## a quota on a tree of a million files, beside xfs_quota
 	WEIR_FILES=1000000 $(GO) run ./lab/cmd/lab -kernel newest -mode v2 -lane uml -memory 4096 -timeout 30m -run TestManyFiles
 	@grep -h ' ratio ' out/lab/tests.log
+
+watching: ## what weir top and the metrics cost where 2,000 groups have limits, on this host
+	WEIR_GROUPS=2000 $(GO) run ./lab/cmd/lab -lane native -timeout 10m -run TestCost$$
+	@grep -h ' cost of ' out/lab/tests.log
 
 bench: build ## whole commands against libcgroup's and fio, weir trace beside perf and strace, and the pacer against the kernel
 	@$(MAKE) -s deps TEST_PACKAGES="cgroup-tools fio linux-perf strace"

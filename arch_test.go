@@ -44,7 +44,7 @@ var layers = [][]string{
 	{"internal/hold", "internal/pacer", "internal/tally"},
 	{"internal/place"},
 	{"internal/launch", "internal/watch", "internal/load", "internal/scratch", "internal/volume", "internal/quota", "internal/dirty"},
-	{"internal/why"},
+	{"internal/history", "internal/why"},
 	{"internal/host"},
 	{"internal/keep", "internal/host/hosttest"},
 	{"internal/explain"},

@@ -147,7 +147,7 @@ func TestCommandsExist(t *testing.T) {
 				verbs = slices.Clone(words[:2])
 			}
 			program := "weir "
-			if words[0] == "top" { // which weird has
+			if words[0] == "top" || words[0] == "history" { // which weird has
 				program = "weird "
 			}
 			end := slices.Index(words, "--")

@@ -40,6 +40,7 @@ func documents() map[string]any {
 		cli.SchemaOf("restore").Schema:         &api.Restore{},
 		cli.SchemaOf("version").Schema:         &api.Version{},
 		cli.SchemaOf("top").Schema:             &api.Top{},
+		cli.SchemaOf("history").Schema:         &api.History{},
 		cli.SchemaOf("health").Schema:          &api.Health{},
 		cli.SchemaOf("agent").Schema:           &api.Agent{},
 		cli.SchemaOf("error").Schema:           &api.Error{},

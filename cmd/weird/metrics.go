@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,17 +15,24 @@ import (
 
 	"github.com/weir-io/weir/internal/agent/metrics"
 	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/history"
 	"github.com/weir-io/weir/internal/host"
+	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/limiting"
 	"github.com/weir-io/weir/internal/target/engine"
+	"github.com/weir-io/weir/internal/watch"
 )
 
-// scrapeLeast is how old figures may be that several scrapers share.
-const scrapeLeast = time.Second
+// scrapeLeast is how old figures may be that several scrapers share. A scraper takes them for those
+// of its own time, so they must not be old.
+const scrapeLeast = 100 * time.Millisecond
+
+// gcPercent keeps the memory small of what watches for months: collecting costs little beside reading.
+const gcPercent = 30
 
 // A metricsServer is what the flags of weird metrics say.
 type metricsServer struct {
-	listen, config, root string
+	listen, config, root, history string
 }
 
 func newMetrics(out *cli.Out) *cobra.Command {
@@ -49,12 +57,14 @@ func newMetrics(out *cli.Out) *cobra.Command {
 // flags adds those that are not about the address.
 func (s *metricsServer) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.config, "web-config", "", "a `FILE` with TLS keys and users")
+	cmd.Flags().StringVar(&s.history, "history", "", "record what the cgroups do in `DIR`, such as "+history.Dir+", for weir history and weir top --at")
 	cmd.Flags().StringVar(&s.root, "root", "/", "read /proc and /sys below `DIR`")
 }
 
 func (s metricsServer) serve(ctx context.Context, out *cli.Out) error {
 	ctx, stop := signal.NotifyContext(ctx, unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
 	defer stop()
+	debug.SetGCPercent(gcPercent)
 	o := metrics.Options{Version: cli.Version(version), Config: s.config}
 	if err := o.Check(); err != nil {
 		return err
@@ -63,12 +73,45 @@ func (s metricsServer) serve(ctx context.Context, out *cli.Out) error {
 	if err != nil {
 		return err
 	}
-	w, err := limiting.Manager{Host: h}.Watch(0)
+	w, err := limiting.Manager{Host: h}.Watch(s.details())
 	if err != nil {
 		return errors.Join(err, h.Close())
 	}
+	return errors.Join(s.feed(ctx, out, o, w), w.Close(), h.Close())
+}
+
+// details bounds a reading that happens each second (watch.Options); a scrape has all.
+func (s metricsServer) details() int {
+	if s.history != "" {
+		return topDetails
+	}
+	return 0
+}
+
+// feed answers, and records if that is asked for, until the context ends or one of them fails.
+func (s metricsServer) feed(ctx context.Context, out *cli.Out, o metrics.Options, w *watch.Watcher) error {
 	o.Feed = metrics.NewFeed(w, scrapeLeast)
-	return errors.Join(s.answer(ctx, out, o), w.Close(), h.Close())
+	if s.history == "" {
+		return s.answer(ctx, out, o)
+	}
+	levels := history.Levels()
+	r, err := history.Record(s.history, levels)
+	if err != nil {
+		return err
+	}
+	out.Say("recording in %s: %s, and never more", s.history, limit.FormatMeasured(float64(history.Size(levels))))
+	recording := &recording{out: out, r: r}
+	o.Feed.Each(recording.add) // also what is read for a scrape: the windows follow each other
+	ctx, stop := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		recording.run(ctx, o.Feed)
+	}()
+	err = s.answer(ctx, out, o)
+	stop()
+	<-ended
+	return errors.Join(err, r.Close())
 }
 
 // answer serves until the context ends.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/history"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/limiting"
 	"github.com/weir-io/weir/internal/ui/top"
@@ -29,9 +31,10 @@ const topDetails = 200
 // A topView is what the flags of weird top say.
 type topView struct {
 	top.Options
-	sort, root string
-	every      time.Duration
-	once       bool
+	sort, root  string
+	at, history string
+	every       time.Duration
+	once        bool
 }
 
 func newTop(out *cli.Out) *cobra.Command {
@@ -57,6 +60,8 @@ func newTop(out *cli.Out) *cobra.Command {
 	flags.StringVar(&v.Filter, "filter", "", "show only groups with this `TEXT` in their names or paths")
 	flags.BoolVar(&v.Active, "active", false, "show only groups that do I/O")
 	flags.BoolVar(&v.All, "all", false, "show also groups without a limit that do none")
+	flags.StringVar(&v.at, "at", "", "print one table of what was then, from the history: a `TIME` (03:10), how long ago (2h), or a day and a time")
+	historyFlag(cmd, &v.history, history.Dir)
 	flags.StringVar(&v.root, "root", "/", "read /proc and /sys below `DIR`")
 	return cmd
 }
@@ -70,21 +75,31 @@ func (v topView) run(ctx context.Context, out *cli.Out) (err error) {
 	}
 	ctx, stop := signal.NotifyContext(ctx, unix.SIGTERM, unix.SIGHUP)
 	defer stop()
+	if v.at != "" {
+		return v.past(ctx, out)
+	}
 	h, err := host.Open(hostOptions(v.root))
 	if err != nil {
 		return err
 	}
-	w, err := limiting.Manager{Host: h}.Watch(topDetails)
+	show, details := v.print, 0 // once, all groups can be looked at
+	if !v.once && !out.JSON && tui.CanShow(os.Stdin, os.Stdout) {
+		show, details = v.live, topDetails
+	}
+	w, err := limiting.Manager{Host: h}.Watch(details)
 	if err != nil {
 		return errors.Join(err, h.Close())
 	}
-	if v.once || out.JSON || !tui.CanShow(os.Stdin, os.Stdout) {
-		err = v.print(ctx, out, w)
-	} else {
-		err = live.Run(ctx, live.Options{Every: v.every, In: os.Stdin, Out: os.Stdout, Sample: w.Sample,
-			Screen: top.Screen{Options: v.Options, Color: os.Getenv("NO_COLOR") == ""}})
-	}
-	return errors.Join(err, w.Close(), h.Close())
+	return errors.Join(show(ctx, out, w), w.Close(), h.Close())
+}
+
+// live shows the screen.
+func (v topView) live(ctx context.Context, _ *cli.Out, w *watch.Watcher) error {
+	debug.SetGCPercent(gcPercent)
+	ctx, stop := signal.NotifyContext(ctx, unix.SIGINT) // Ctrl-C is a key
+	defer stop()
+	return live.Run(ctx, live.Options{Every: v.every, In: os.Stdin, Out: os.Stdout, Sample: w.Sample,
+		Screen: top.Screen{Options: v.Options, Color: os.Getenv("NO_COLOR") == ""}})
 }
 
 // print reads twice, and prints what happened between.
@@ -101,6 +116,29 @@ func (v topView) print(ctx context.Context, out *cli.Out, w *watch.Watcher) erro
 	if err != nil {
 		return err
 	}
+	return v.printOne(out, s)
+}
+
+// past prints what was at some time, from the history.
+func (v topView) past(ctx context.Context, out *cli.Out) (err error) {
+	when, err := history.ParseWhen("--at", v.at, time.Now())
+	if err != nil {
+		return err
+	}
+	r, err := history.Open(v.history)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	s, err := r.At(ctx, when)
+	if err != nil {
+		return err
+	}
+	return v.printOne(out, s)
+}
+
+// printOne prints one snapshot.
+func (v topView) printOne(out *cli.Out, s *watch.Snapshot) error {
 	if out.JSON {
 		return out.Document(api.TopOf(s, v.Takes))
 	}

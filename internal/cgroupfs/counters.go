@@ -38,7 +38,9 @@ func (g Group) OpenCounters() (*Counters, error) {
 // the bytes are looked at for that: operations without bytes (flushes) show up with all, or with
 // the next bytes.
 func (c *Counters) Read(all bool) (stats []Stat, changed bool, err error) {
-	text, err := c.main.text()
+	room := rooms.Get().(*[]byte)
+	defer rooms.Put(room)
+	text, err := c.main.text(room)
 	if err != nil {
 		return nil, false, err
 	}
@@ -52,8 +54,11 @@ func (c *Counters) Read(all bool) (stats []Stat, changed bool, err error) {
 	if stats, err = parse(string(text)); err != nil {
 		return nil, false, fmt.Errorf("parse %s: %w", c.main.name, err)
 	}
+	c.text = append(c.text[:0], text...) // the room is used again
+	was := c.known
+	c.known = false // until the rest is read
 	if c.ops != nil && len(stats) > 0 {
-		ops, err := c.ops.text()
+		ops, err := c.ops.text(room)
 		if err != nil {
 			return nil, false, err
 		}
@@ -62,11 +67,11 @@ func (c *Counters) Read(all bool) (stats []Stat, changed bool, err error) {
 			return nil, false, fmt.Errorf("parse %s: %w", c.ops.name, err)
 		}
 	}
-	c.text = append(c.text[:0], text...)
-	if c.known && slices.Equal(stats, c.stats) {
+	c.known = true
+	if was && slices.Equal(stats, c.stats) {
 		return c.stats, false, nil
 	}
-	c.stats, c.known = stats, true
+	c.stats = stats
 	return stats, true, nil
 }
 

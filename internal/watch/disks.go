@@ -15,6 +15,7 @@ import (
 // A disk is what a Watcher knows of one device.
 type disk struct {
 	node  string
+	below []blkdev.Number
 	named time.Time // when
 	total *blkdev.Activity
 	now   Disk
@@ -48,28 +49,39 @@ func (w *Watcher) readDisks(ctx context.Context, now time.Time) {
 			w.disks[n] = d
 		}
 		if d.named.IsZero() || now.Sub(d.named) >= nodeEvery {
-			w.rename(d, nodeOf(ctx, devices, n), now)
+			node, below := described(ctx, devices, n)
+			w.rename(d, node, below, now)
 		}
 		w.failed(d.read(devices, n, now.Sub(w.at)))
 	}
 }
 
-// rename notes the name of a device, in the groups too.
-func (w *Watcher) rename(d *disk, node string, now time.Time) {
-	if d.node != "" && d.node != node {
+// rename notes the name of a device, and what is below it, in the groups too.
+func (w *Watcher) rename(d *disk, node string, below []blkdev.Number, now time.Time) {
+	if !d.named.IsZero() && (d.node != node || !slices.Equal(d.below, below)) {
 		for _, e := range w.entries {
 			e.made = nil
 		}
 	}
-	d.node, d.named = node, now
+	d.node, d.below, d.named = node, below, now
 }
 
-// nodeOf is the name of a device; of one that is gone, its number.
-func nodeOf(ctx context.Context, devices blkdev.FS, n blkdev.Number) string {
-	if d, err := devices.Device(ctx, n); err == nil && d.Node != "" {
-		return d.Node
+// described is the name of a device, which is its number if it is gone, and the disks that it stands
+// on directly. What is below a loop device's file takes the mounts to find.
+func described(ctx context.Context, devices blkdev.FS, n blkdev.Number) (node string, below []blkdev.Number) {
+	d, err := devices.Device(ctx, n)
+	if err != nil || d.Node == "" {
+		return n.String(), nil
 	}
-	return n.String()
+	if d.Backing != nil {
+		if c, err := devices.Resolve(ctx, n.String()); err == nil && len(c.Devices) == 1 {
+			d = c.Devices[0]
+		}
+	}
+	for _, b := range d.Beneath {
+		below = append(below, b.Whole().Number)
+	}
+	return d.Node, below
 }
 
 // read reads what the device does. One that is gone is left out.
@@ -83,6 +95,7 @@ func (d *disk) read(devices blkdev.FS, n blkdev.Number, window time.Duration) er
 		return err
 	}
 	d.now = diskOf(n, d.node, a, d.total, window)
+	d.now.Below = d.below
 	d.total = &a
 	return nil
 }
@@ -98,10 +111,10 @@ func (w *Watcher) disksNow() []Disk {
 	return all
 }
 
-// node is the name of a device, for its groups.
-func (w *Watcher) node(n blkdev.Number) string {
+// diskOf is what of a disk its groups have.
+func (w *Watcher) diskOf(n blkdev.Number) (node string, below []blkdev.Number) {
 	if d := w.disks[n]; d != nil && d.node != "" {
-		return d.node
+		return d.node, d.below
 	}
-	return n.String()
+	return n.String(), nil
 }

@@ -163,8 +163,9 @@ func (e *entry) describe(k Known, now time.Time) {
 	e.known, e.described, e.asked, e.stale, e.made = k, now, e.rules, false, nil
 }
 
-// group makes what a snapshot shows; nil: the group has no I/O and no limit.
-func (e *entry) group(node func(blkdev.Number) string) *Group {
+// group makes what a snapshot shows; nil: the group has no I/O and no limit. disk tells the name of a
+// device, and what is below it.
+func (e *entry) group(disk func(blkdev.Number) (node string, below []blkdev.Number)) *Group {
 	if len(e.stats) == 0 && len(e.rules) == 0 {
 		return nil
 	}
@@ -176,7 +177,7 @@ func (e *entry) group(node func(blkdev.Number) string) *Group {
 		g.Target = "cgroup:" + g.Path
 	}
 	for i, s := range e.stats {
-		d := Device{Number: s.Device, Node: node(s.Device), Total: s, Counted: true}
+		d := Device{Number: s.Device, Total: s, Counted: true}
 		if e.rates[i] != nil {
 			rates := *e.rates[i]
 			d.Rates = &rates
@@ -187,12 +188,15 @@ func (e *entry) group(node func(blkdev.Number) string) *Group {
 		i := slices.IndexFunc(g.Devices, func(d Device) bool { return d.Number == r.Device })
 		if i < 0 {
 			i = len(g.Devices)
-			g.Devices = append(g.Devices, Device{Number: r.Device, Node: node(r.Device)})
+			g.Devices = append(g.Devices, Device{Number: r.Device})
 		}
 		g.Devices[i].Limit = r.Limit
 		if at := slices.IndexFunc(e.known.Expected, func(x place.Expected) bool { return x.Device.Number == r.Device }); at >= 0 && ruleIn(e.asked, r) {
 			g.Devices[i].Expected = &e.known.Expected[at]
 		}
+	}
+	for i := range g.Devices {
+		g.Devices[i].Node, g.Devices[i].Below = disk(g.Devices[i].Number)
 	}
 	slices.SortFunc(g.Devices, func(a, b Device) int { return compareNumbers(a.Number, b.Number) })
 	e.made = g

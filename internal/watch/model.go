@@ -48,12 +48,20 @@ func (g *Group) Limited() bool {
 	return slices.ContainsFunc(g.Devices, func(d Device) bool { return d.Limit.Bounds() })
 }
 
-// Sum adds up the rates of all devices. Known is false if no device has any.
+// Sum adds up the rates of all devices. What went through one device to another below it is counted
+// once, although the kernel charges it on both. Known is false if no device has any.
 func (g *Group) Sum() (sum Rates, known bool) {
 	for _, d := range g.Devices {
-		if d.Rates != nil {
-			sum, known = sum.plus(*d.Rates), true
+		if d.Rates == nil {
+			continue
 		}
+		own := *d.Rates
+		for _, upper := range g.Devices {
+			if upper.Rates != nil && slices.Contains(upper.Below, d.Number) {
+				own = own.less(*upper.Rates)
+			}
+		}
+		sum, known = sum.plus(own), true
 	}
 	return sum, known
 }
@@ -75,6 +83,9 @@ func (g *Group) Nearest() (nearest Device, k limit.Key, percent float64, known b
 type Device struct {
 	Number blkdev.Number
 	Node   string // "/dev/vda"
+	// Below are the disks that the device stands on directly, as a volume does. Most of what is
+	// done on it is done, and charged, there again.
+	Below []blkdev.Number
 	// Total is what the kernel has charged to the group since it was made. Counted is false if
 	// the kernel counts nothing for the device.
 	Total   cgroupfs.Stat
@@ -148,6 +159,7 @@ type Paced struct {
 type Disk struct {
 	Number blkdev.Number
 	Node   string
+	Below  []blkdev.Number // see Device
 	Total  blkdev.Activity
 	Rates  *Rates // nil: not known
 	// Use is the share of the window in which the device had I/O in flight, in percent, and Queue
@@ -159,6 +171,11 @@ type Disk struct {
 // plus adds two groups of rates.
 func (r Rates) plus(o Rates) Rates {
 	return Rates{RBPS: r.RBPS + o.RBPS, WBPS: r.WBPS + o.WBPS, RIOPS: r.RIOPS + o.RIOPS, WIOPS: r.WIOPS + o.WIOPS}
+}
+
+// less takes other rates off, down to 0.
+func (r Rates) less(o Rates) Rates {
+	return Rates{RBPS: max(0, r.RBPS-o.RBPS), WBPS: max(0, r.WBPS-o.WBPS), RIOPS: max(0, r.RIOPS-o.RIOPS), WIOPS: max(0, r.WIOPS-o.WIOPS)}
 }
 
 // ratesOf makes rates of two readings. It returns nil if there is no time between them or a

@@ -131,7 +131,7 @@ func (w *Watcher) Sample(ctx context.Context) (*Snapshot, error) {
 	w.readDisks(ctx, now)
 	for _, p := range paths {
 		e := w.entries[p]
-		if g := e.group(w.node); g != nil {
+		if g := e.group(w.diskOf); g != nil {
 			s.Groups = append(s.Groups, g)
 		}
 	}
@@ -331,26 +331,32 @@ func (w *Watcher) markPaced(now time.Time) {
 	}
 }
 
-// describe asks who groups are, and what is expected to hold their limits.
+// describe asks who groups are, and what is expected to hold their limits; where Options.Details
+// bounds that, of those first that were asked about longest ago.
 func (w *Watcher) describe(ctx context.Context, paths []string, now time.Time) {
 	if w.o.Describe == nil {
 		return
 	}
-	var ask []*entry
-	var groups []Limited
-	limited := 0
+	var ask, limited []*entry
 	for _, p := range paths {
-		e := w.entries[p]
-		if !e.unknown(now) || w.o.Details > 0 && len(e.rules) > 0 && limited >= describeMost {
-			continue
+		switch e := w.entries[p]; {
+		case !e.unknown(now):
+		case len(e.rules) > 0:
+			limited = append(limited, e)
+		default:
+			ask = append(ask, e)
 		}
-		if len(e.rules) > 0 {
-			limited++
-		}
-		ask, groups = append(ask, e), append(groups, e.limited())
 	}
-	if len(ask) == 0 {
+	if w.o.Details > 0 && len(limited) > describeMost {
+		slices.SortStableFunc(limited, func(a, b *entry) int { return a.described.Compare(b.described) })
+		limited = limited[:describeMost]
+	}
+	if ask = append(ask, limited...); len(ask) == 0 {
 		return
+	}
+	groups := make([]Limited, len(ask))
+	for i, e := range ask {
+		groups[i] = e.limited()
 	}
 	known, err := w.o.Describe(ctx, groups)
 	w.failed(err)

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime/debug"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,6 +22,9 @@ const Route = "/metrics"
 
 // Address is where weird serves them unless told otherwise.
 const Address = "127.0.0.1:9847"
+
+// manyGroups is from how many groups on a page takes megabytes to make.
+const manyGroups = 500
 
 // Bounds of what a client can take of the daemon.
 const (
@@ -119,4 +123,7 @@ func (o Options) answer(w http.ResponseWriter, r *http.Request, all bool) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collector{s, all, o.Version})
 	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(w, r)
+	if len(s.Groups) > manyGroups {
+		debug.FreeOSMemory() // the page took several times what weird needs until the next one
+	}
 }

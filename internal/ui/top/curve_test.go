@@ -19,7 +19,7 @@ func TestCurves(t *testing.T) {
 	if text := s.curves.lines("/new"); text != nil {
 		t.Errorf("a group without rates: %q", text)
 	}
-	s.Options.All = true
+	s.All = true
 	if s.Press("enter"); !strings.Contains(s.Text(), "write  ▁▅█") {
 		t.Errorf("not in the details:\n%s", s.Text())
 	}

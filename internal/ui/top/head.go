@@ -53,7 +53,7 @@ func Table(s *watch.Snapshot, o Options, width int) string {
 	if len(rows) == 0 {
 		all = append(all, "no group to show: "+o.whyNone())
 	} else {
-		all = append(all, lines(rows, width)...)
+		all = append(all, lines(rows, rows, width)...)
 	}
 	if width > 0 {
 		for i := range all {

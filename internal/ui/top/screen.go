@@ -169,6 +169,7 @@ func helpLines() []string {
 		"space        stop, and go on",
 		"",
 		"OF LIMIT is the rate that is nearest to its limit, in percent of the limit.",
+		"! marks a group that exceeds a limit, or whose limits are not expected to hold all I/O.",
 		"WAIT is the share of time in which tasks of the group waited for I/O (cgroup v2).",
 		"DIRTY is what the group wrote to memory and the disk does not have yet.",
 		"– stands for what is not known, or not there.",
@@ -200,14 +201,15 @@ func (s *Screen) table(rows []row) []string {
 	}
 	cursor, room := s.at(rows), s.room()
 	first := max(0, min(cursor-room/2, len(rows)-room))
-	text := lines(rows, max(s.Width-2, 1))
+	shown := rows[first:min(first+room, len(rows))]
+	text := lines(rows, shown, max(s.Width-2, 1))
 	all = append(all, s.paint(bold, "  "+text[0]))
-	for i := first; i < min(first+room, len(rows)); i++ {
+	for i, r := range shown {
 		mark := "  "
-		if i == cursor {
+		if first+i == cursor {
 			mark = "▸ "
 		}
-		all = append(all, s.paint(colorOf(rows[i].Group), mark+text[i+1]))
+		all = append(all, s.paint(colorOf(r.Group), mark+text[i+1]))
 	}
 	return all
 }

@@ -24,6 +24,7 @@ const (
 	percentWidth = 15 // "write ops 100 %"
 	barWidth     = 10
 	heldLeast    = 20
+	flagWidth    = 2 // " !"
 	between      = 2
 )
 
@@ -41,7 +42,7 @@ func layoutOf(width, longest, held int) layout {
 		return layout{target: max(targetLeast, longest), wait: true, dirty: true, bar: true, ops: true, held: max(heldLeast, held)}
 	}
 	l := layout{}
-	left := width - 2*(figureWidth+between) - percentWidth - between
+	left := width - 2*(figureWidth+between) - percentWidth - flagWidth - between
 	take := func(n, least int) bool {
 		if left-n-between < least {
 			return false
@@ -54,6 +55,7 @@ func layoutOf(width, longest, held int) layout {
 	l.bar = l.dirty && take(barWidth-1, targetLeast+8)
 	if l.bar && take(heldLeast, targetLeast+8) {
 		l.held = heldLeast
+		left += flagWidth
 	}
 	l.ops = l.held > 0 && take(2*opsWidth+between, 40)
 	if l.held > 0 && left > longest { // what names do not need
@@ -64,15 +66,18 @@ func layoutOf(width, longest, held int) layout {
 	return l
 }
 
-// lines makes the table, with its header first.
-func lines(rows []row, width int) []string {
+// lines makes the table of some rows of all, with its header first. The column of names has room
+// for those of all rows, so that it stays where it is when others are shown.
+func lines(all, rows []row, width int) []string {
 	longest, longestHeld := 0, 0
+	for _, r := range all {
+		longest = max(longest, 2*r.depth+utf8.RuneCountInString(plain.Line(r.Target)))
+	}
 	for _, r := range rows {
-		longest = max(longest, utf8.RuneCountInString(r.name()))
 		longestHeld = max(longestHeld, utf8.RuneCountInString(heldText(r.Group)))
 	}
 	l := layoutOf(width, longest, longestHeld)
-	all := []string{l.line("TARGET", "READ/s", "WRITE/s", "READ OPS", "WRITE OPS", l.limitHead(), "WAIT", "DIRTY", "EXPECTED TO HOLD")}
+	text := []string{l.line("TARGET", "READ/s", "WRITE/s", "READ OPS", "WRITE OPS", l.limitHead(), "WAIT", "DIRTY", "EXPECTED TO HOLD")}
 	for _, r := range rows {
 		sum, known := r.Sum()
 		figure := func(v float64, text func(float64) string) string {
@@ -81,10 +86,10 @@ func lines(rows []row, width int) []string {
 			}
 			return text(v)
 		}
-		all = append(all, l.line(r.name(), figure(sum.RBPS, limit.FormatMeasured), figure(sum.WBPS, limit.FormatMeasured), figure(sum.RIOPS, opsText),
+		text = append(text, l.line(r.name(), figure(sum.RBPS, limit.FormatMeasured), figure(sum.WBPS, limit.FormatMeasured), figure(sum.RIOPS, opsText),
 			figure(sum.WIOPS, opsText), l.limitText(r.Group), waitText(r.Pressure), dirtyText(r.Memory), heldText(r.Group)))
 	}
-	return all
+	return text
 }
 
 func (r row) name() string { return strings.Repeat("  ", r.depth) + plain.Line(r.Target) }
@@ -96,11 +101,7 @@ func (l layout) line(target, read, write, readOps, writeOps, of, wait, dirty, he
 	if l.ops {
 		cells = append(cells, right(readOps, opsWidth), right(writeOps, opsWidth))
 	}
-	ofWidth := percentWidth
-	if l.bar {
-		ofWidth += barWidth + 1
-	}
-	cells = append(cells, right(of, ofWidth))
+	cells = append(cells, right(of, l.ofWidth()))
 	if l.wait {
 		cells = append(cells, right(wait, waitWidth))
 	}
@@ -113,9 +114,35 @@ func (l layout) line(target, read, write, readOps, writeOps, of, wait, dirty, he
 	return strings.TrimRight(strings.Join(cells, gap), " ")
 }
 
-func (l layout) limitHead() string {
+// ofWidth is the width of the column with the nearest limit.
+func (l layout) ofWidth() int {
+	width := percentWidth
 	if l.bar {
-		return left("OF LIMIT", percentWidth+barWidth+1)
+		width += barWidth + 1
+	}
+	if l.held == 0 {
+		width += flagWidth
+	}
+	return width
+}
+
+// flag marks a group that needs a look, where no column says what of its limits is expected to hold.
+func (l layout) flag(g *watch.Group) string {
+	switch {
+	case l.held > 0:
+		return ""
+	case colorOf(g) != "":
+		return " !"
+	}
+	return strings.Repeat(" ", flagWidth)
+}
+
+func (l layout) limitHead() string {
+	switch {
+	case l.bar:
+		return left("OF LIMIT", l.ofWidth())
+	case l.held == 0:
+		return "OF LIMIT" + strings.Repeat(" ", flagWidth)
 	}
 	return "OF LIMIT"
 }
@@ -125,20 +152,20 @@ func (l layout) limitText(g *watch.Group) string {
 	_, k, percent, known := g.Nearest()
 	switch {
 	case !g.Limited() && l.bar:
-		return left(unknown, percentWidth+barWidth+1)
+		return left(unknown, l.ofWidth())
 	case !g.Limited():
-		return unknown
+		return unknown + l.flag(g)
 	case !known && l.bar:
-		return left("limit, no rate", percentWidth+barWidth+1)
+		return left(left("limit, no rate", percentWidth+barWidth+1)+l.flag(g), l.ofWidth())
 	case !known:
-		return "limit, no rate"
+		return "limit, no rate" + l.flag(g)
 	}
 	number := percentText(percent)
 	if !l.bar {
-		return keyText(k) + " " + number
+		return keyText(k) + " " + number + l.flag(g)
 	}
 	bar := left(cli.Bar(min(percent/100, 1), barWidth), barWidth)
-	return left(keyText(k), len("write ops")) + " " + bar + " " + right(number, percentWidth-len("write ops")-1)
+	return left(keyText(k), len("write ops")) + " " + bar + " " + right(number, percentWidth-len("write ops")-1) + l.flag(g)
 }
 
 func keyText(k limit.Key) string {

@@ -4,7 +4,6 @@ package live
 
 import (
 	"context"
-	"errors"
 	"os"
 	"sync"
 	"time"
@@ -23,18 +22,20 @@ type Options struct {
 	Sample  func(context.Context) (*watch.Snapshot, error)
 }
 
-// Run shows the screen until a key or the context ends it, which is no error. When it returns
-// nobody samples any more.
+// Run shows the screen until a key or the context ends it, which is no error: signals are the
+// context's. When it returns nobody samples any more.
 func Run(ctx context.Context, o Options) error {
 	m := &model{ctx: ctx, screen: o.Screen, every: o.Every, sample: o.Sample}
-	_, err := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out)).Run()
+	// bubbletea's own handler of signals can hang: the signal that it is about to pass on has ended
+	// the context, and nobody takes it any more.
+	_, err := tea.NewProgram(m, tea.WithContext(ctx), tea.WithoutSignalHandler(), tea.WithInput(o.In), tea.WithOutput(o.Out)).Run()
 	m.mu.Lock() // a reading may be under way
 	defer m.mu.Unlock()
 	m.ended = true
 	switch {
 	case m.failed != nil && ctx.Err() == nil:
 		return m.failed
-	case ctx.Err() != nil, errors.Is(err, tea.ErrInterrupted):
+	case ctx.Err() != nil:
 		return nil
 	}
 	return err

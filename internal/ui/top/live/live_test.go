@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/signal"
 	"strings"
 	"sync"
 	"testing"
@@ -161,4 +162,19 @@ func TestAnErrorEndsIt(t *testing.T) {
 		return read(ctx)
 	})
 	term.end(ended, broken)
+}
+
+// A signal that ends the context ends it each time: nothing else may wait for the same signal.
+func TestASignalEndsIt(t *testing.T) {
+	for range 20 {
+		term := open(t)
+		ctx, stop := signal.NotifyContext(t.Context(), unix.SIGTERM)
+		ended := term.run(ctx, groups(t))
+		term.await("unit:first")
+		if err := unix.Kill(os.Getpid(), unix.SIGTERM); err != nil {
+			t.Fatal(err)
+		}
+		term.end(ended, nil)
+		stop()
+	}
 }
