@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net"
@@ -13,8 +12,6 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/weir-io/weir/internal/self"
 )
 
 // patience is how long anything here may take on a fast machine.
@@ -32,14 +29,6 @@ func TestMain(m *testing.M) {
 			fmt.Println(err)
 			os.Exit(1)
 		}
-		os.Exit(0)
-	}
-	// The agent may start weir's pacer, as this program.
-	is, err := self.Main(context.Background(), os.Args[1:], self.Streams{In: os.Stdin, Out: os.Stdout, Say: func(string, ...any) {}})
-	switch {
-	case err != nil:
-		os.Exit(1)
-	case is:
 		os.Exit(0)
 	}
 	os.Exit(m.Run())

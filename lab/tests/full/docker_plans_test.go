@@ -19,6 +19,7 @@ import (
 // and nobody calls weir: containers are limited when they start and when they restart, direct and
 // buffered writes are held, and a plan that changes is in force on all containers within a second.
 func (d containerTest) plans(t *testing.T) {
+	lab.Need(t, lab.V2, lab.Docker, lab.Systemd)
 	db := d
 	db.disk = lab.Disk(t, lab.FS("ext4"))
 	rates := map[string]int{"small": 5e6, "db": 10e6}
