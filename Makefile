@@ -20,7 +20,7 @@ LAB_FLAGS := $(if $(KERNEL),-kernel $(KERNEL)) $(if $(MODE),-mode $(MODE)) $(if 
 # Each part of the gate notes how long it took, in out/parts.
 PART := ./tools/part
 
-.PHONY: all build install uninstall demo test quick unit lint lab lab-all kills loops sets soak quotas bench mutants fuzz man bpf check-bpf deps clean help
+.PHONY: all build install uninstall demo test quick unit lint lab lab-all kills loops sets soak quotas watching bench mutants fuzz man bpf check-bpf deps clean help
 
 all: build
 
@@ -76,6 +76,12 @@ kills: build ## kill weir 100 times in each verb, at random moments
 	WEIR_KILLS=100 $(GO) run ./lab/cmd/lab -kernel 6.1 -lane uml -timeout 20m -run 'TestKill'
 	WEIR_KILLS=1000 $(GO) run ./lab/cmd/lab -lane native -timeout 20m -run 'TestKillsOfThePacer|TestKills$$'
 
+.PHONY: agent
+agent: ## kill weird 1,000 times, measure 1,000 births of containers on v1 and v2, and what 2,000 cost
+	WEIR_KILLS=1000 WEIR_BIRTHS=1000 $(GO) run ./lab/cmd/lab -lane native -timeout 40m -run 'TestAgentIsKilled|TestAgentBirths'
+	WEIR_KILLS=1000 WEIR_BIRTHS=1000 $(GO) run ./lab/cmd/lab -kernel newest -mode v2 -lane uml -timeout 40m -run 'TestAgentIsKilled|TestAgentBirths'
+	WEIR_GROUPS=2000 $(GO) run ./lab/cmd/lab -lane native -timeout 20m -run TestAgentsCost
+
 loops: build ## end, stop, pause and join paced groups a thousand times, and end pacers that have lent
 	WEIR_SIGNALS=100 WEIR_JOINS=1000 WEIR_STOPS=140 $(GO) run ./lab/cmd/lab -lane native -all -timeout 30m -run 'TestSignalsReach|TestASignalledWriter|TestJoins|TestStopsOf'
 	WEIR_KILLS=100 $(GO) run ./lab/cmd/lab -lane native -timeout 20m -run TestALoanIsRepaid
@@ -92,6 +98,10 @@ soak: ## 200 proofs beside a busy processor, and five writers that little memory
 quotas: ## a quota on a tree of a million files, beside xfs_quota
 	WEIR_FILES=1000000 $(GO) run ./lab/cmd/lab -kernel newest -mode v2 -lane uml -memory 4096 -timeout 30m -run TestManyFiles
 	@grep -h ' ratio ' out/lab/tests.log
+
+watching: ## what weir top and the metrics cost where 2,000 groups have limits, on this host
+	WEIR_GROUPS=2000 $(GO) run ./lab/cmd/lab -lane native -timeout 10m -run TestCost$$
+	@grep -h ' cost of ' out/lab/tests.log
 
 bench: build ## whole commands against libcgroup's and fio, weir trace beside perf and strace, and the pacer against the kernel
 	@$(MAKE) -s deps TEST_PACKAGES="cgroup-tools fio linux-perf strace"

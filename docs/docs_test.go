@@ -123,10 +123,11 @@ func commandsOf(text string) (all []string) {
 // Each command in the documents has verbs and flags that there are, and values that they
 // take: weir parses all of it, and prints the verb's help.
 func TestCommandsExist(t *testing.T) {
-	weir := filepath.Join(t.TempDir(), "weir")
-	if out, err := exec.Command("go", "build", "-o", weir, "../cmd/weir").CombinedOutput(); err != nil {
-		t.Fatalf("build weir: %v\n%s", err, out)
+	dir := t.TempDir()
+	if out, err := exec.Command("go", "build", "-o", dir, "../cmd/weir", "../cmd/weird").CombinedOutput(); err != nil {
+		t.Fatalf("build weir and weird: %v\n%s", err, out)
 	}
+	weir := filepath.Join(dir, "weir")
 	ran := 0
 	for name, text := range pages(t) {
 		if name == "CHANGELOG.md" || name == "docs/RESULTS.md" {
@@ -145,13 +146,17 @@ func TestCommandsExist(t *testing.T) {
 			if (words[0] == "volume" || words[0] == "quota" || words[0] == "completion") && len(words) > 1 {
 				verbs = slices.Clone(words[:2])
 			}
+			program := "weir "
+			if words[0] == "top" || words[0] == "history" { // which weird has
+				program = "weird "
+			}
 			end := slices.Index(words, "--")
 			if end < 0 {
 				end = len(words)
 			}
 			words = slices.Insert(words, end, "--help")
 			out, err := exec.Command(weir, words...).CombinedOutput()
-			if err != nil || !strings.HasPrefix(verbs[0], "-") && !strings.Contains(string(out), "\nUsage:\n  weir "+strings.Join(verbs, " ")) {
+			if err != nil || !strings.HasPrefix(verbs[0], "-") && !strings.Contains(string(out), "\nUsage:\n  "+program+strings.Join(verbs, " ")) {
 				first, _, _ := bytes.Cut(out, []byte("\n"))
 				t.Errorf("%s: %s: %v: %s", name, command, err, first)
 			}

@@ -36,7 +36,7 @@
 //
 // A Need of such a test's subtest must ask for both as well.
 //
-// The built weir is in PATH. The txtar scripts of cmd/weir run as well, in the
+// The built weir and weird are in PATH. The txtar scripts of cmd/weir run as well, in the
 // guests, from that package's test binary.
 //
 // A test that needs no kernel, because it runs on fixtures, begins with lab.Unit: a plain

@@ -67,7 +67,7 @@ type runOptions struct {
 // request is what the flags ask for.
 func (o *runOptions) request(a *app, args []string) (r running.Request, err error) {
 	r = running.Request{Command: args, Hold: o.hold, Name: o.name}
-	if r.Asked, err = o.limits.Resolve(); err != nil {
+	if r.Asked, err = o.plan.Resolve(&o.limits); err != nil {
 		return r, err
 	}
 	if o.memory != "" {

@@ -71,7 +71,7 @@ type setOptions struct {
 }
 
 func (a *app) set(ctx context.Context, spec string, limits cli.Limits, o setOptions) error {
-	asked, err := limits.Resolve()
+	asked, err := o.plan.Resolve(&limits)
 	if err == nil {
 		asked, err = a.planAsked(ctx, o.plan, spec, asked)
 	}

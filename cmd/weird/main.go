@@ -1,5 +1,6 @@
-// Command weird is weir's daemon. So far it answers whether it lives. weir itself needs no
-// daemon: the daemon is the place for what is too heavy to be linked into weir.
+// Command weird is weir's daemon. It keeps plans in force, serves metrics, shows weir top, and
+// answers whether it lives. weir itself needs no daemon: the daemon is the place for what is too
+// heavy to be linked into weir.
 package main
 
 import (
@@ -12,8 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/agent/health"
+	"github.com/weir-io/weir/internal/agent/metrics"
 	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/self"
 )
 
 // version is set by the Makefile from the change log.
@@ -23,9 +26,13 @@ func main() { os.Exit(run()) }
 
 func run() int {
 	out := &cli.Out{Program: "weird", Data: os.Stdout, Messages: os.Stderr}
-	root := newRoot(out)
-	cli.CheckCobras(root)
-	err := root.ExecuteContext(context.Background())
+	// weir's pacer and other helpers are started as this program.
+	is, err := self.Main(context.Background(), os.Args[1:], self.Streams{In: os.Stdin, Out: os.Stdout, Say: out.Say})
+	if !is {
+		root := newRoot(out)
+		cli.CheckCobras(root)
+		err = root.ExecuteContext(context.Background())
+	}
 	err = errors.Join(err, out.Flush(), out.Err())
 	if err != nil {
 		out.Fail(err)
@@ -35,11 +42,13 @@ func run() int {
 
 func newRoot(out *cli.Out) *cobra.Command {
 	var showVersion bool
+	s := metricsServer{}
 	root := &cobra.Command{
 		Use:   "weird",
 		Short: "weir's daemon",
-		Long: "weird is weir's daemon. So far it answers whether it lives; weir needs no daemon for anything that it does.\n\n" +
-			"Exit codes: 0 done; 1 not done; 2 wrong usage.",
+		Long: "weird is weir's daemon. It keeps plans in force, serves metrics to Prometheus, and answers whether it lives. weir\n" +
+			"needs no daemon for anything that it does. weird --listen ADDRESS does what weird metrics does.\n\n" +
+			"Exit codes: 0 done; 1 not done; 2 wrong usage; 3 not possible on this host.",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cli.NoSuchVerb,
@@ -47,13 +56,18 @@ func newRoot(out *cli.Out) *cobra.Command {
 			if showVersion {
 				return printVersion(out)
 			}
-			return cmd.Help()
+			if s.listen == "" {
+				return cmd.Help()
+			}
+			return s.serve(cmd.Context(), out)
 		},
 	}
 	root.Flags().BoolVar(&showVersion, "version", false, "print the version")
+	root.Flags().StringVar(&s.listen, "listen", "", "serve metrics at this `ADDRESS`, such as "+metrics.Address)
+	s.flags(root)
 	root.SetFlagErrorFunc(cli.FlagError)
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { out.Text(cli.Help(cmd, cli.HelpWidth(os.Stdout))) })
-	root.AddCommand(newVersion(out), newHealth(out))
+	root.AddCommand(newVersion(out), newHealth(out), newMetrics(out), newTop(out), newHistory(out), newRun(out), newStatus(out))
 	return root
 }
 
@@ -94,7 +108,7 @@ func newHealth(out *cli.Out) *cobra.Command {
 				return err
 			}
 			out.Say("answering at %s", socket)
-			return health.Serve(ctx, l, cli.Version(version))
+			return health.Serve(ctx, l, cli.Version(version), nil)
 		},
 	}
 	cmd.Flags().StringVar(&socket, "socket", health.Socket, "the `PATH` of the socket")

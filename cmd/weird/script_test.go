@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"regexp"
 	"syscall"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/weir-io/weir/internal/api"
+	"github.com/weir-io/weir/internal/host/hosttest"
 	"github.com/weir-io/weir/lab"
 )
 
@@ -27,7 +29,8 @@ func TestMain(m *testing.M) {
 func TestScripts(t *testing.T) {
 	lab.Unit(t)
 	testscript.Run(t, testscript.Params{Dir: "testdata/script", RequireExplicitExec: true,
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"ask": ask, "exitcode": exitCode, "terminate": terminate}})
+		Setup: func(env *testscript.Env) error { return hosttest.MakeAll(env.WorkDir) },
+		Cmds:  map[string]func(*testscript.TestScript, bool, []string){"ask": ask, "scrape": scrape, "exitcode": exitCode, "terminate": terminate}})
 }
 
 // patience is far longer than a daemon takes to answer.
@@ -57,6 +60,32 @@ func ask(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("%s answers %s, want %s: %s", args[2], got, args[1], text)
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[3]), text, 0o600))
+}
+
+// scrape gets a path from the metrics' server whose message is in the standard error of a
+// background command: "scrape NAME PATH FILE". The answer goes to FILE.
+func scrape(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: scrape MESSAGES PATH FILE")
+	}
+	said := regexp.MustCompile(`serving metrics at (\S+), `)
+	var found []string
+	for deadline := time.Now().Add(patience); found == nil && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		text, err := os.ReadFile(ts.MkAbs(args[0]))
+		if err == nil {
+			found = said.FindStringSubmatch(string(text))
+		}
+	}
+	if found == nil {
+		ts.Fatalf("%s has no address", args[0])
+	}
+	client := http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true}}
+	r, err := client.Get("http://" + found[1] + args[1])
+	ts.Check(err)
+	defer r.Body.Close()
+	text, err := io.ReadAll(r.Body)
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[2]), text, 0o600))
 }
 
 // terminate sends SIGTERM to the daemon that gave an answer: "terminate FILE".

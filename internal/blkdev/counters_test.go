@@ -3,6 +3,7 @@ package blkdev
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 // An NVMe disk with several paths counts nothing itself before Linux 6.4: its paths do.
@@ -34,6 +35,19 @@ func TestCountersOfPaths(t *testing.T) {
 		}
 	}
 	if _, err := tr.fs().Counters(Number{8, 16}); err == nil || !strings.Contains(err.Error(), "too few fields") {
+		t.Errorf("a file cut short: %v", err)
+	}
+}
+
+func TestActivity(t *testing.T) {
+	tr := newTree(t)
+	tr.device("devices/pci0000:00/block", "sda", "8:0", "stat", "1 2 3 4 5 6 7 8 9 1500 2500 12 13 14 15")
+	tr.device("devices/pci0000:00/block", "sdb", "8:16", "stat", "1 2 3 4 5 6 7 8")
+	want := Activity{Counters: Counters{1, 3 * 512, 5, 7 * 512}, InFlight: 9, Busy: 1500 * time.Millisecond, Waited: 2500 * time.Millisecond}
+	if got, err := tr.fs().Activity(Number{8, 0}); err != nil || got != want {
+		t.Errorf("Activity = %+v, %v; want %+v", got, err, want)
+	}
+	if _, err := tr.fs().Activity(Number{8, 16}); err == nil || !strings.Contains(err.Error(), "too few fields") {
 		t.Errorf("a file cut short: %v", err)
 	}
 }

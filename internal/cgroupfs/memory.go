@@ -2,6 +2,7 @@ package cgroupfs
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"math"
 	"strconv"
@@ -53,6 +54,20 @@ func (g Group) Memory() (m Memory, there bool, err error) {
 	}
 	err = m.readStat(text)
 	return m, err == nil, err
+}
+
+// FileDirty reads only what waits to be written of the group's page cache, child groups included,
+// as in Memory. There is false if the group has no memory.stat.
+func (g Group) FileDirty() (dirty, writeback uint64, there bool, err error) {
+	text, there, err := g.Text("memory.stat")
+	if !there || err != nil {
+		return 0, 0, false, err
+	}
+	var m Memory
+	if err := m.readStat(text); err != nil {
+		return 0, 0, false, fmt.Errorf("parse %s: %w", g.File("memory.stat"), err)
+	}
+	return m.Dirty, m.Writeback, true, nil
 }
 
 // readStat takes the sizes of page cache from memory.stat.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,15 +17,20 @@ type OpenStats struct {
 	v    Version
 	fd   int
 	name string
-	buf  []byte
 }
+
+// rooms are what files are read into: one each would be 4 KiB for every group that is watched.
+var rooms = sync.Pool{New: func() any {
+	room := make([]byte, pageSize)
+	return &room
+}}
 
 func (g Group) openOften(name string) (*OpenStats, error) {
 	fd, err := g.h.open(path.Join(g.path, name), unix.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
-	return &OpenStats{v: g.h.Version, fd: fd, name: g.File(name), buf: make([]byte, pageSize)}, nil
+	return &OpenStats{v: g.h.Version, fd: fd, name: g.File(name)}, nil
 }
 
 // OpenStats opens the group's counters of bytes, for Bytes.
@@ -39,13 +45,13 @@ func (g Group) OpenStats() (*OpenStats, error) {
 // Records are far shorter than half of it.
 const pageSize = 4096
 
-// text reads the whole file.
-func (f *OpenStats) text() ([]byte, error) {
+// text reads the whole file into a room, which grows if it has to.
+func (f *OpenStats) text(room *[]byte) ([]byte, error) {
 	for n := 0; n < fileMax; {
-		if len(f.buf)-n < pageSize {
-			f.buf = append(f.buf, make([]byte, len(f.buf))...)
+		if len(*room)-n < pageSize {
+			*room = append(*room, make([]byte, len(*room))...)
 		}
-		more, err := unix.Pread(f.fd, f.buf[n:], int64(n))
+		more, err := unix.Pread(f.fd, (*room)[n:], int64(n))
 		if err == unix.EINTR {
 			continue
 		}
@@ -53,7 +59,7 @@ func (f *OpenStats) text() ([]byte, error) {
 			return nil, &fs.PathError{Op: "read", Path: f.name, Err: err}
 		}
 		if n += more; more < pageSize/2 {
-			return f.buf[:n], nil
+			return (*room)[:n], nil
 		}
 	}
 	return nil, fmt.Errorf("read %s: longer than %d bytes", f.name, fileMax)
@@ -61,7 +67,9 @@ func (f *OpenStats) text() ([]byte, error) {
 
 // Bytes reads the counters of bytes; those of operations are 0 on v1.
 func (f *OpenStats) Bytes() ([]Stat, error) {
-	text, err := f.text()
+	room := rooms.Get().(*[]byte)
+	defer rooms.Put(room)
+	text, err := f.text(room)
 	if err != nil || len(text) == 0 {
 		return nil, err
 	}

@@ -31,15 +31,17 @@ func (p *NamedPlan) Register(flags *pflag.FlagSet) {
 	PlansFlag(flags, &p.Path)
 }
 
-// Check refuses limits beside a plan.
-func (p *NamedPlan) Check(asked []limit.Asked) error {
+// Resolve is that of Limits, which a plan takes the place of: it refuses limits beside a plan.
+func (p *NamedPlan) Resolve(l *Limits) ([]limit.Asked, error) {
 	switch {
 	case p.Name == "" && p.Path != "":
-		return Usagef("--plans %s: name the plan with --plan NAME", p.Path)
-	case p.Name != "" && len(asked) > 0:
-		return Usagef("--plan %s: leave out the other limits, or write them into a plan that extends this one", p.Name)
+		return nil, Usagef("--plans %s: name the plan with --plan NAME", p.Path)
+	case p.Name != "" && len(l.words) > 0 && len(l.Places()) == len(l.words):
+		return nil, Usagef("--plan %s: leave out --on %s; a plan's rates are on all disks that the target has mounted, and on the places that it names itself under \"on\"", p.Name, l.words[0].on)
+	case p.Name != "" && len(l.words) > 0:
+		return nil, Usagef("--plan %s: leave out the other limits, or write them into a plan that extends this one", p.Name)
 	}
-	return nil
+	return l.Resolve()
 }
 
 // PlanVerbs makes weir plan. run does a verb; more adds flags to those that look at targets, and

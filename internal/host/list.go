@@ -10,9 +10,10 @@ import (
 )
 
 // List lists the running targets of a kind, with their labels. A kind that this host does not
-// have has none: its daemon is not there, or nothing answers at its socket.
-func (h *Host) List(ctx context.Context, kind string) ([]target.Listed, error) {
-	all, err := h.list(ctx, kind)
+// have has none: its daemon is not there, or nothing answers at its socket. With ids, or beginnings of
+// them, an engine may list those of its containers alone.
+func (h *Host) List(ctx context.Context, kind string, ids ...string) ([]target.Listed, error) {
+	all, err := h.list(ctx, kind, ids)
 	var none *target.NoKindError
 	if errors.As(err, &none) {
 		return nil, nil
@@ -20,7 +21,7 @@ func (h *Host) List(ctx context.Context, kind string) ([]target.Listed, error) {
 	return all, err
 }
 
-func (h *Host) list(ctx context.Context, kind string) ([]target.Listed, error) {
+func (h *Host) list(ctx context.Context, kind string, ids []string) ([]target.Listed, error) {
 	switch kind {
 	case "unit":
 		return h.listUnits(ctx)
@@ -33,7 +34,7 @@ func (h *Host) list(ctx context.Context, kind string) ([]target.Listed, error) {
 	}
 	for _, m := range engine.Makers() {
 		if m.Kind() == kind {
-			return h.Containers(m, nil).List(ctx)
+			return h.Containers(m, nil).List(ctx, ids...)
 		}
 	}
 	return nil, nil

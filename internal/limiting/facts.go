@@ -46,7 +46,7 @@ func markJobs(groups []Group, jobs []pacer.Job) {
 
 // markExpected notes what is expected to hold each limit, on the file systems that some processes
 // see; 0 is weir itself.
-func (m Manager) markExpected(ctx context.Context, limited []watch.Limited, groups []Group, views []int) error {
+func (m Manager) markExpected(ctx context.Context, deciding place.Host, limited []watch.Limited, groups []Group, views []int) error {
 	if len(limited) == 0 {
 		return nil
 	}
@@ -59,7 +59,7 @@ func (m Manager) markExpected(ctx context.Context, limited []watch.Limited, grou
 		for _, u := range l.Usages {
 			rules = append(rules, cgroupfs.Rule{Device: u.Device, Limit: u.Limit})
 		}
-		d, err := m.Host.Deciding().Standing(l.Group, rules, chains)
+		d, err := deciding.Standing(l.Group, rules, chains)
 		if cgroupfs.IsGone(err) {
 			continue // it has ended meanwhile
 		}

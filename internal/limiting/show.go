@@ -63,7 +63,7 @@ type Device struct {
 	Limit    limit.Limit
 	Rates    *watch.Rates    // nil: not measured, or the kernel counts nothing for the device
 	Expected *place.Expected // what is expected to hold the limit; nil: it is not known
-	Volume   string          // the name of the volume on the device that weir made; empty: there is none
+	Volume   string          // the name of weir's volume on the device; empty: none
 }
 
 // ShowAll finds every limited group of the host, and measures the I/O of each for window; 0: it
@@ -117,7 +117,7 @@ func (m Manager) shown(ctx context.Context, views func() []int, groups []watch.L
 	if views != nil {
 		seeing = views()
 	}
-	if err := m.markExpected(ctx, groups, shown.Groups, seeing); err != nil {
+	if err := m.markExpected(ctx, m.Host.Deciding(), groups, shown.Groups, seeing); err != nil {
 		return shown, err
 	}
 	m.markVolumes(shown.Groups)

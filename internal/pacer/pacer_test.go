@@ -199,3 +199,38 @@ func TestASweepWaitsForAPacerThatDies(t *testing.T) {
 		t.Errorf("%d starts: %v", starts, err)
 	}
 }
+
+// Without a pacer the groups are not held, and a record alone is no reason to say that they are. Who
+// only asks starts none.
+func TestHolding(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root: only root takes the pacer's lock")
+	}
+	dir := state.At(t.TempDir())
+	start = func() error {
+		t.Error("a pacer was started")
+		return nil
+	}
+	defer func() { start = Start }()
+	if jobs, err := Holding(dir); err != nil || len(jobs) != 0 {
+		t.Errorf("nothing is paced: %+v, %v", jobs, err)
+	}
+	record, err := dir.New(recordKind, Job{Limited: Place{Path: "/g"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := record.Leave(); err != nil {
+		t.Fatal(err)
+	}
+	if jobs, err := Holding(dir); err != nil || len(jobs) != 1 || jobs[0].Lapsed == "" {
+		t.Errorf("without a pacer: %+v, %v", jobs, err)
+	}
+	lock, _, err := dir.Lock(lockName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	if jobs, err := Holding(dir); err != nil || len(jobs) != 1 || jobs[0].Lapsed != "" {
+		t.Errorf("with a pacer: %+v, %v", jobs, err)
+	}
+}

@@ -200,8 +200,10 @@ func (m Manager) apply(ctx context.Context, t *Target, dry bool) error {
 		return err
 	}
 	// The record comes first: what weir has put into force is always on it.
-	if err := next.save(m.Host.Root); err != nil {
-		return err
+	if !t.record.is(next) {
+		if err := next.save(m.Host.Root); err != nil {
+			return err
+		}
 	}
 	err := its.change(ctx, t, t.Name, false)
 	if err == nil {

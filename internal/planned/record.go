@@ -52,6 +52,38 @@ func (r *record) has(dev blkdev.Number, k limit.Key, n uint64) bool {
 	return false
 }
 
+// recordOf reads one target's record; nil: it has none.
+func recordOf(root, target string) (*record, error) {
+	data, err := storeOf(root).Read(fileOf(target))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var r record
+	if err == nil {
+		err = json.Unmarshal(data, &r)
+	}
+	if err == nil && r.Target != target {
+		err = fmt.Errorf("it is %q's", r.Target)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("limits set for %s: %w", target, err)
+	}
+	return &r, nil
+}
+
+// isRecorded reports whether a target of a kind may be on record.
+func isRecorded(root, kind string) bool {
+	entries, err := os.ReadDir(filepath.Join(root, records))
+	prefix := fileOf(kind + ":")
+	return err != nil && !errors.Is(err, fs.ErrNotExist) ||
+		slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), strings.TrimSuffix(prefix, recordSuffix)) })
+}
+
+// is reports whether a record says the same as another.
+func (r *record) is(other *record) bool {
+	return r != nil && r.Target == other.Target && r.Name == other.Name && r.Host == other.Host && r.Plan == other.Plan && slices.Equal(r.Limits, other.Limits)
+}
+
 // storeOf is the directory of a host's records.
 func storeOf(root string) state.Store {
 	return state.Store{Dir: filepath.Join(root, records), Mode: 0o700}

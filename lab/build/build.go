@@ -1,4 +1,4 @@
-// Package build compiles what guests run: weir, the lab's init, and the test
+// Package build compiles what guests run: weir, weird, the lab's init, and the test
 // binaries, all static.
 package build
 
@@ -53,6 +53,7 @@ func inOrder(suites []guest.Suite) {
 // Builds are the files, below one folder.
 type Builds struct {
 	Weir   string
+	Weird  string
 	Init   string
 	Suites []guest.Suite   // those that have a test to run
 	Known  []outcome.Known // their tests
@@ -87,13 +88,13 @@ func Find(ctx context.Context, root, run string) (Builds, error) {
 	return b, nil
 }
 
-// Compile builds weir and the guests' init into dir, and the suites' binaries into kept,
+// Compile builds weir, weird and the guests' init into dir, and the suites' binaries into kept,
 // a folder that outlives the run: what go finds there up to date it does not link again.
 func (b *Builds) Compile(ctx context.Context, root, dir, kept string) error {
-	b.Weir, b.Init = filepath.Join(dir, "weir"), filepath.Join(dir, "guestinit")
+	b.Weir, b.Weird, b.Init = filepath.Join(dir, "weir"), filepath.Join(dir, "weird"), filepath.Join(dir, "guestinit")
 	// Without paths and build identifiers the same source gives the same file, and the
 	// images that hold it can be cached.
-	if _, err := goTool(ctx, root, "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid=", "-o", dir, "./cmd/weir", "./lab/guestinit"); err != nil {
+	if _, err := goTool(ctx, root, "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid=", "-o", dir, "./cmd/weir", "./cmd/weird", "./lab/guestinit"); err != nil {
 		return err
 	}
 	args := []string{"test", "-c", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", kept + "/"}

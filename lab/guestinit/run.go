@@ -38,6 +38,9 @@ func runSmall(ctx context.Context) error {
 	if err := mountCgroups(line.Mode, line.IOMount); err != nil {
 		return err
 	}
+	if err := raiseLoopback(); err != nil {
+		return err
+	}
 	return run(ctx, line, 1, nil)
 }
 

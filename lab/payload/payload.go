@@ -2,7 +2,7 @@
 // read-only disk named "job", and unpacks what they bring back on a disk named
 // "out". The same tar serves every guest of a run.
 //
-// In the tar: job.json, bin/weir, and for each suite suites/NAME/test with its
+// In the tar: job.json, the programs in bin, and for each suite suites/NAME/test with its
 // testdata beside it.
 package payload
 
@@ -50,8 +50,8 @@ type End struct {
 	FirstTestSeconds float64 `json:"first_test_seconds"` // uptime when the first suite began
 }
 
-// Write packs the job into a tar at path.
-func Write(ctx context.Context, path, weir string, order Order) (err error) {
+// Write packs the job, with the programs that tests call, into a tar at path.
+func Write(ctx context.Context, path string, programs []string, order Order) (err error) {
 	f, err := os.Create(path)
 	if err != nil {
 		return fmt.Errorf("write payload: %w", err)
@@ -67,8 +67,10 @@ func Write(ctx context.Context, path, weir string, order Order) (err error) {
 	if err := addBytes(w, JobFile, job); err != nil {
 		return fmt.Errorf("write payload: %w", err)
 	}
-	if err := addFile(w, "bin/weir", weir); err != nil {
-		return fmt.Errorf("write payload: %w", err)
+	for _, program := range programs {
+		if err := addFile(w, "bin/"+filepath.Base(program), program); err != nil {
+			return fmt.Errorf("write payload: %w", err)
+		}
 	}
 	for _, s := range order.Suites {
 		if err := ctx.Err(); err != nil {

@@ -30,18 +30,21 @@ type serving struct {
 	client *http.Client
 	stop   context.CancelFunc
 	ended  chan error
+	status func() any // nil: it has none
 }
 
-func serve(t *testing.T) *serving {
+func serve(t *testing.T) *serving { return serveStatus(t, nil) }
+
+func serveStatus(t *testing.T, status func() any) *serving {
 	t.Helper()
-	s := &serving{t: t, path: filepath.Join(t.TempDir(), "h.sock"), ended: make(chan error, 1)}
+	s := &serving{t: t, status: status, path: filepath.Join(t.TempDir(), "h.sock"), ended: make(chan error, 1)}
 	l, err := Listen(s.path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	s.stop = stop
-	go func() { s.ended <- Serve(ctx, l, "1.2.3") }()
+	go func() { s.ended <- Serve(ctx, l, "1.2.3", s.status) }()
 	s.client = &http.Client{Timeout: most, Transport: &http.Transport{DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", s.path)
@@ -285,5 +288,25 @@ func TestRefuses(t *testing.T) {
 	}
 	if text, err := os.ReadFile(filepath.Join(dir, "file")); err != nil || string(text) != "kept" {
 		t.Errorf("the file has %q now (%v)", text, err)
+	}
+}
+
+func TestAsk(t *testing.T) {
+	lab.Unit(t)
+	s := serveStatus(t, func() any { return api.ErrorOf(errors.New("as a document")) })
+	var status api.Error
+	if err := Ask(t.Context(), s.path, StatusRoute, &status); err != nil || status.Error != "as a document" {
+		t.Errorf("%+v, %v", status, err)
+	}
+	if err := Ask(t.Context(), s.path, "/x", &status); err == nil || !strings.Contains(err.Error(), "/health and /status are") {
+		t.Error(err)
+	}
+	s.end()
+	if err := Ask(t.Context(), s.path, StatusRoute, &status); err == nil || !strings.Contains(err.Error(), "weird does not run") {
+		t.Error(err)
+	}
+	stale(t, s.path)
+	if err := Ask(t.Context(), s.path, StatusRoute, &status); err == nil || !strings.Contains(err.Error(), "weird does not run") {
+		t.Error(err)
 	}
 }

@@ -30,10 +30,14 @@ const (
 	endMost = 2 * time.Second
 )
 
-// Serve answers until the context ends, which is no error, and closes the listener.
-func Serve(ctx context.Context, l *Listener, version string) error {
+// StatusRoute is where a daemon with a status answers: GET /status.
+const StatusRoute = "/status"
+
+// Serve answers until the context ends, which is no error, and closes the listener. status makes
+// the document of StatusRoute; nil: there is nothing at that path.
+func Serve(ctx context.Context, l *Listener, version string, status func() any) error {
 	server := &http.Server{
-		Handler:           handler(version, time.Now()),
+		Handler:           handler(version, time.Now(), status),
 		ReadHeaderTimeout: requestMost,
 		ReadTimeout:       requestMost,
 		WriteTimeout:      requestMost,
@@ -60,25 +64,32 @@ func Serve(ctx context.Context, l *Listener, version string) error {
 	return err
 }
 
-// handler answers the one question there is.
-func handler(version string, began time.Time) http.Handler {
+// handler answers the questions that there are.
+func handler(version string, began time.Time, status func() any) http.Handler {
+	documents := map[string]func() any{Route: func() any { return api.HealthOf(version, os.Getpid(), time.Since(began)) }}
+	there := Route + " is"
+	if status != nil {
+		documents[StatusRoute] = status
+		there = Route + " and " + StatusRoute + " are"
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		document := documents[r.URL.Path]
 		switch {
-		case r.URL.Path != Route:
-			refuse(w, &unknown{r.URL.Path})
+		case document == nil:
+			refuse(w, &unknown{r.URL.Path, there})
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
 			w.Header().Set("Allow", "GET, HEAD")
-			answer(w, http.StatusMethodNotAllowed, api.ErrorOf(fmt.Errorf("%s %s: this can only be read (GET)", r.Method, Route)))
+			answer(w, http.StatusMethodNotAllowed, api.ErrorOf(fmt.Errorf("%s %s: this can only be read (GET)", r.Method, r.URL.Path)))
 		default:
-			answer(w, http.StatusOK, api.HealthOf(version, os.Getpid(), time.Since(began)))
+			answer(w, http.StatusOK, document())
 		}
 	})
 }
 
 // An unknown path.
-type unknown struct{ path string }
+type unknown struct{ path, there string }
 
-func (e *unknown) Error() string { return fmt.Sprintf("%q: nothing is there; %s is", e.path, Route) }
+func (e *unknown) Error() string { return fmt.Sprintf("%q: nothing is there; %s", e.path, e.there) }
 
 // Class makes it fault.NotFound.
 func (*unknown) Class() fault.Class { return fault.NotFound }

@@ -8,13 +8,14 @@ import (
 )
 
 // List lists the running containers with their labels, in the engine's order. A container goes by
-// its first name that is valid, or by the beginning of its id.
-func (k Kind) List(ctx context.Context) ([]target.Listed, error) {
+// its first name that is valid, or by the beginning of its id. With ids, or beginnings of them, it may
+// list those alone, which takes less where there are many.
+func (k Kind) List(ctx context.Context, ids ...string) ([]target.Listed, error) {
 	socket, err := k.socket("")
 	if err != nil {
 		return nil, err
 	}
-	containers, err := daemon{socket}.list(ctx)
+	containers, err := daemon{socket}.list(ctx, ids)
 	if err != nil {
 		return nil, k.Maker.explain(k.Name(), socket, err)
 	}
@@ -33,9 +34,10 @@ func (k Kind) named(containers []listed) (all []target.Listed) {
 				one.Names = append(one.Names, name)
 			}
 		}
-		if len(one.Names) > 0 {
-			one.Name = one.Names[0]
+		if len(one.Names) == 0 {
+			one.Names = []string{one.Name}
 		}
+		one.Name = one.Names[0]
 		all = append(all, one)
 	}
 	return all

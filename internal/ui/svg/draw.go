@@ -6,6 +6,7 @@ import (
 
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/dirty"
+	"github.com/weir-io/weir/internal/history"
 	"github.com/weir-io/weir/internal/latency"
 	"github.com/weir-io/weir/internal/prove"
 	"github.com/weir-io/weir/internal/trace"
@@ -39,4 +40,11 @@ func Trace(path string, t trace.Traced) error {
 		title += " · nothing seen"
 	}
 	return write(path, func(w io.Writer) error { return plot.DrawHistograms(w, title, all) })
+}
+
+// History draws what a group did over a time into a file.
+func History(path string, s history.Series) error {
+	return write(path, func(w io.Writer) error {
+		return plot.Draw(w, "weir history · "+text.HistoryTitle(s), chart.History(s))
+	})
 }

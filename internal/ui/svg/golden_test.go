@@ -15,6 +15,11 @@ func TestDrawings(t *testing.T) {
 	for name, draw := range map[string]func(string) error{
 		"proof": func(path string) error { return Proof(path, apitest.Proof()) },
 		"dirty": func(path string) error { return Dirty(path, apitest.Dirty()) },
+		"history": func(path string) error {
+			s := apitest.History()
+			s.Points = s.Points[290:420]
+			return History(path, s)
+		},
 	} {
 		path := filepath.Join(t.TempDir(), name+".svg")
 		if err := draw(path); err != nil {

@@ -26,6 +26,7 @@ func TestTexts(t *testing.T) {
 		"why_target": func(out *cli.Out) { Why(out, ofTarget) },
 		"why_none":   func(out *cli.Out) { Why(out, why.Report{Kernel: "6.18.0"}) },
 		"dirty":      func(out *cli.Out) { Dirty(out, apitest.Dirty()) },
+		"history":    func(out *cli.Out) { History(out, apitest.History()) },
 		"latency":    func(out *cli.Out) { Latency(out, apitest.Latency(), false) },
 	} {
 		var data, messages strings.Builder

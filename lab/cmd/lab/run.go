@@ -140,7 +140,7 @@ func (l *labRun) build(ctx context.Context) error {
 	}
 	l.payload = filepath.Join(l.temp, "payload.tar")
 	order := payload.Order{Suites: l.builds.Suites, Env: passedOn(os.Environ())}
-	return payload.Write(ctx, l.payload, l.builds.Weir, order)
+	return payload.Write(ctx, l.payload, []string{l.builds.Weir, l.builds.Weird}, order)
 }
 
 // campaign takes what depends on the machine from what was measured of it.

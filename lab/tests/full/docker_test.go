@@ -47,6 +47,7 @@ func TestDocker(t *testing.T) {
 	t.Run("half", d.half)
 	t.Run("cgroupfs", d.cgroupfs)
 	t.Run("quota", d.quota)
+	t.Run("plans", d.plans)
 	t.Run("down", d.down)
 }
 

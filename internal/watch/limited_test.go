@@ -2,6 +2,7 @@ package watch
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -130,5 +131,59 @@ func TestRatesGet(t *testing.T) {
 	}
 	if s, ok := of(nil, blkdev.Number{Major: 8}); ok {
 		t.Errorf("of nothing = %v", s)
+	}
+}
+
+// What goes through a device to those below it is counted once; what a group does on these besides,
+// too.
+func TestSumOfAStack(t *testing.T) {
+	disk := func(minor uint32) blkdev.Number { return blkdev.Number{Major: 8, Minor: minor} }
+	rates := func(w float64) *Rates { return &Rates{WBPS: w, WIOPS: w / 10} }
+	for name, c := range map[string]struct {
+		devices []Device
+		want    float64
+	}{
+		"two disks":            {[]Device{{Number: disk(0), Rates: rates(100)}, {Number: disk(16), Rates: rates(50)}}, 150},
+		"a volume":             {[]Device{{Number: disk(0), Rates: rates(100)}, {Number: disk(1), Below: []blkdev.Number{disk(0)}, Rates: rates(100)}}, 100},
+		"a volume and more":    {[]Device{{Number: disk(0), Rates: rates(130)}, {Number: disk(1), Below: []blkdev.Number{disk(0)}, Rates: rates(100)}}, 130},
+		"a mirror":             {[]Device{{Number: disk(0), Rates: rates(100)}, {Number: disk(16), Rates: rates(100)}, {Number: disk(1), Below: []blkdev.Number{disk(0), disk(16)}, Rates: rates(100)}}, 100},
+		"three on each other":  {[]Device{{Number: disk(0), Rates: rates(100)}, {Number: disk(1), Below: []blkdev.Number{disk(0)}, Rates: rates(100)}, {Number: disk(2), Below: []blkdev.Number{disk(1)}, Rates: rates(100)}}, 100},
+		"what is not known":    {[]Device{{Number: disk(0), Rates: rates(100)}, {Number: disk(1), Below: []blkdev.Number{disk(0)}}}, 100},
+		"no device that moves": {[]Device{{Number: disk(0)}}, 0},
+	} {
+		g := Group{Devices: c.devices}
+		if sum, known := g.Sum(); sum.WBPS != c.want || sum.WIOPS != c.want/10 || known != (c.want > 0) {
+			t.Errorf("%s: %+v, %v; want %v", name, sum, known, c.want)
+		}
+	}
+}
+
+// However many limited groups there are, each is asked about before another one is asked about
+// again.
+func TestEachGroupIsAskedAbout(t *testing.T) {
+	files := map[string]string{}
+	for i := range 5 * describeMost / 2 {
+		g := fmt.Sprintf("g%03d/", i)
+		files[g+"io.stat"], files[g+"io.max"] = "", "8:0 rbps=max wbps=1000 riops=max wiops=max\n"
+	}
+	w := watching(t, cgroupfs.V2, v2(files))
+	w.o.Details = 1000
+	asked := map[string]int{}
+	w.o.Describe = func(_ context.Context, groups []Limited) (all []Known, err error) {
+		if len(groups) > describeMost {
+			t.Errorf("%d at once", len(groups))
+		}
+		for _, g := range groups {
+			asked[g.Group.Path()]++
+			all = append(all, Known{Target: "unit:x"})
+		}
+		return all, nil
+	}
+	w.start()
+	for range 3 { // the first are due again each time
+		w.sample(describeEvery)
+	}
+	if len(asked) != len(files)/2 {
+		t.Errorf("%d of %d groups were asked about: %v", len(asked), len(files)/2, asked)
 	}
 }

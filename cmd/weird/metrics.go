@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/agent/metrics"
+	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/history"
+	"github.com/weir-io/weir/internal/host"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/limiting"
+	"github.com/weir-io/weir/internal/target/engine"
+	"github.com/weir-io/weir/internal/watch"
+)
+
+// scrapeLeast is how old figures may be that several scrapers share. A scraper takes them for those
+// of its own time, so they must not be old.
+const scrapeLeast = 100 * time.Millisecond
+
+// gcPercent keeps the memory small of what watches for months: collecting costs little beside reading.
+const gcPercent = 30
+
+// A metricsServer is what the flags of weird metrics say.
+type metricsServer struct {
+	listen, config, root, history string
+}
+
+func newMetrics(out *cli.Out) *cobra.Command {
+	s := metricsServer{}
+	cmd := &cobra.Command{
+		Use:   "metrics",
+		Short: "Serve limits and the I/O under them to Prometheus",
+		Long: "Serve the counters and limits of all limited cgroups in Prometheus' format at http://ADDRESS" + metrics.Route + ", until\n" +
+			"SIGTERM or Ctrl-C. Add ?groups=all to the path for all cgroups that did any I/O. docs/metrics.md lists the metrics.\n\n" +
+			"weird reads the cgroups when it is asked, and changes nothing. By default only programs of this host can ask. To\n" +
+			"serve other hosts, name a file with TLS keys and users by --web-config (the web configuration of Prometheus'\n" +
+			"exporters).",
+		Example: "  weird metrics\n  weird metrics --listen :9847 --web-config /etc/weir/web.yml",
+		Args:    cli.NoArguments,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return s.serve(cmd.Context(), out) },
+	}
+	s.flags(cmd)
+	cmd.Flags().StringVar(&s.listen, "listen", metrics.Address, "the `ADDRESS` to serve at, HOST:PORT")
+	return cmd
+}
+
+// flags adds those that are not about the address.
+func (s *metricsServer) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&s.config, "web-config", "", "a `FILE` with TLS keys and users")
+	cmd.Flags().StringVar(&s.history, "history", "", "record what the cgroups do in `DIR`, such as "+history.Dir+", for weir history and weir top --at")
+	cmd.Flags().StringVar(&s.root, "root", "/", "read /proc and /sys below `DIR`")
+}
+
+func (s metricsServer) serve(ctx context.Context, out *cli.Out) error {
+	ctx, stop := signal.NotifyContext(ctx, unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
+	defer stop()
+	debug.SetGCPercent(gcPercent)
+	o := metrics.Options{Version: cli.Version(version), Config: s.config}
+	if err := o.Check(); err != nil {
+		return err
+	}
+	h, err := host.Open(hostOptions(s.root))
+	if err != nil {
+		return err
+	}
+	w, err := limiting.Manager{Host: h}.Watch(s.details())
+	if err != nil {
+		return errors.Join(err, h.Close())
+	}
+	return errors.Join(s.feed(ctx, out, o, w), w.Close(), h.Close())
+}
+
+// details bounds a reading that happens each second (watch.Options); a scrape has all.
+func (s metricsServer) details() int {
+	if s.history != "" {
+		return topDetails
+	}
+	return 0
+}
+
+// feed answers, and records if that is asked for, until the context ends or one of them fails.
+func (s metricsServer) feed(ctx context.Context, out *cli.Out, o metrics.Options, w *watch.Watcher) error {
+	o.Feed = metrics.NewFeed(w, scrapeLeast)
+	if s.history == "" {
+		return s.answer(ctx, out, o)
+	}
+	levels := history.Levels()
+	r, err := history.Record(s.history, levels)
+	if err != nil {
+		return err
+	}
+	out.Say("recording in %s: %s, and never more", s.history, limit.FormatMeasured(float64(history.Size(levels))))
+	recording := &recording{out: out, r: r}
+	o.Feed.Each(recording.add) // also what is read for a scrape: the windows follow each other
+	ctx, stop := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		recording.run(ctx, o.Feed)
+	}()
+	err = s.answer(ctx, out, o)
+	stop()
+	<-ended
+	return errors.Join(err, r.Close())
+}
+
+// answer serves until the context ends.
+func (s metricsServer) answer(ctx context.Context, out *cli.Out, o metrics.Options) error {
+	if _, _, err := net.SplitHostPort(s.listen); err != nil {
+		return cli.Usagef("--listen %q: write HOST:PORT, such as %s", s.listen, metrics.Address)
+	}
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.listen)
+	if err != nil {
+		return fmt.Errorf("listen on %s: %w", s.listen, cause(err))
+	}
+	scheme := "http"
+	if s.config != "" {
+		scheme = "http or https" // the file says which
+	}
+	out.Say("serving metrics at %s, path %s (%s)", l.Addr(), metrics.Route, scheme)
+	if at, is := l.Addr().(*net.TCPAddr); is && !at.IP.IsLoopback() && s.config == "" {
+		out.Say("note: every host that can reach %s can read them; name TLS keys and users with --web-config", l.Addr())
+	}
+	return metrics.Serve(ctx, l, o)
+}
+
+// cause is the kernel's answer, without what package net puts around it.
+func cause(err error) error {
+	var errno unix.Errno
+	if errors.As(err, &errno) {
+		return errno
+	}
+	return err
+}
+
+// hostOptions are what the environment says of the host.
+func hostOptions(root string) host.Options {
+	o := host.Options{Root: root, Program: os.Executable, Sockets: map[string]string{
+		"containerd": os.Getenv("CONTAINERD_ADDRESS"), // as ctr has it
+		"pod":        os.Getenv("CONTAINER_RUNTIME_ENDPOINT"),
+	}}
+	for _, m := range engine.Makers() {
+		o.Sockets[m.Kind()] = m.Host()
+	}
+	return o
+}

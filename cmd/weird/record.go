@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/weir-io/weir/internal/agent/metrics"
+	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/history"
+	"github.com/weir-io/weir/internal/watch"
+)
+
+// recordEvery is the finest level of history.
+const recordEvery = time.Second
+
+// A recording keeps each snapshot of a feed.
+type recording struct {
+	out *cli.Out
+	r   *history.Recorder
+
+	mu     sync.Mutex
+	failed string
+}
+
+// add keeps a snapshot.
+func (r *recording) add(s *watch.Snapshot) { r.tell(r.r.Add(s)) }
+
+// tell says once what fails, until something else does or nothing does any more.
+func (r *recording) tell(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := ""
+	if err != nil {
+		now = err.Error()
+	}
+	switch {
+	case now == r.failed:
+		return
+	case err != nil:
+		r.out.Say("history: %v; weird tries again each second", err)
+	default:
+		r.out.Say("history: it is recorded again")
+	}
+	r.failed = now
+}
+
+// run has a feed read each second, until the context ends.
+func (r *recording) run(ctx context.Context, feed *metrics.Feed) {
+	tick := time.NewTicker(recordEvery)
+	defer tick.Stop()
+	for {
+		if _, err := feed.Read(ctx); err != nil && ctx.Err() == nil {
+			r.tell(err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/agent"
+	"github.com/weir-io/weir/internal/agent/health"
+	"github.com/weir-io/weir/internal/agent/lograte"
+	"github.com/weir-io/weir/internal/api"
+	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/host"
+	"github.com/weir-io/weir/internal/planned"
+)
+
+// The log has at most logPerSec lines a second over time, and logBurst at once.
+const logPerSec, logBurst = 10, 200
+
+// A runner is what the flags of weird run say.
+type runner struct{ plans, socket, root string }
+
+func newRun(out *cli.Out) *cobra.Command {
+	r := runner{}
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Keep plans in force on all targets, until it ends",
+		Long: "Give each container, unit, pod and virtual machine the limits of its plan when it starts, and set them again when\n" +
+			"somebody changes them, until SIGTERM or Ctrl-C. Limits stay as they are then. The plans are those of weir plan.\n\n" +
+			"weird loads the plans again on SIGHUP and when their files change, all of them or none. weird status shows what it\n" +
+			"knows. It tells systemd when it is ready and that it lives (Type=notify, WatchdogSec=).",
+		Example: "  weird run\n  weird run --plans ./plans.d",
+		Args:    cli.NoArguments,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context()) },
+	}
+	cmd.Flags().StringVar(&r.plans, "plans", "", "the `PATH` of a file or directory of plans; by default "+planned.Dir)
+	cmd.Flags().StringVar(&r.socket, "socket", health.Socket, "the `PATH` of the socket to answer at")
+	cmd.Flags().StringVar(&r.root, "root", "/", "read /proc and /sys below `DIR`")
+	return cmd
+}
+
+func (r runner) run(ctx context.Context) error {
+	ctx, stop := signal.NotifyContext(ctx, unix.SIGTERM, unix.SIGINT)
+	defer stop()
+	log := slog.New(lograte.New(slog.NewTextHandler(os.Stderr, nil), logPerSec, logBurst))
+	a, err := agent.New(agent.Options{Root: r.root, Plans: r.plans, Log: log,
+		Open: func() (*host.Host, error) { return host.Open(hostOptions(r.root)) }})
+	if err != nil {
+		return err
+	}
+	l, err := health.Listen(r.socket)
+	if err != nil {
+		return err
+	}
+	ctx, fail := context.WithCancel(ctx)
+	defer fail()
+	answered := make(chan error, 1)
+	go func() {
+		defer fail() // without its socket nobody can ask it
+		answered <- health.Serve(ctx, l, cli.Version(version), func() any { return api.AgentOf(a.Status()) })
+	}()
+	go reloads(ctx, a)
+	go watchdog(ctx, a)
+	err = a.Run(ctx, func() {
+		log.Info("ready", "socket", r.socket)
+		notify("READY=1")
+	})
+	notify("STOPPING=1")
+	return errors.Join(err, <-answered)
+}
+
+// reloads loads the plans again on each SIGHUP.
+func reloads(ctx context.Context, a *agent.Agent) {
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, unix.SIGHUP)
+	defer signal.Stop(hangups)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hangups:
+			_ = a.Reload() // it is in the log
+		}
+	}
+}
+
+// watchdog tells systemd that the agent answers, twice in the time that systemd gives it
+// (sd_watchdog_enabled(3)).
+func watchdog(ctx context.Context, a *agent.Agent) {
+	most, err := strconv.ParseUint(os.Getenv("WATCHDOG_USEC"), 10, 40)
+	if err != nil || most == 0 {
+		return // systemd does not ask for it
+	}
+	tick := time.NewTicker(time.Duration(most) * time.Microsecond / 2)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			a.Status()
+			notify("WATCHDOG=1")
+		}
+	}
+}
+
+// notify tells systemd, where systemd has started this process (sd_notify(3)).
+func notify(state string) {
+	socket := os.Getenv("NOTIFY_SOCKET")
+	if socket == "" {
+		return
+	}
+	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: socket, Net: "unixgram"})
+	if err != nil {
+		return // systemd ends a service that it does not hear of
+	}
+	defer conn.Close()
+	_, _ = conn.Write([]byte(state))
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/weir-io/weir/internal/agent/health"
+	"github.com/weir-io/weir/internal/api"
+	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/target"
+)
+
+func newStatus(out *cli.Out) *cobra.Command {
+	var socket string
+	cmd := &cobra.Command{
+		Use:   "status [TARGET]",
+		Short: "Show what weird run keeps in force",
+		Long: "Show the targets with a plan, whether their limits are in force, since when, and why not; how often somebody else\n" +
+			"changed them; and what weird cannot follow. With TARGET, show that one alone.\n\n" +
+			"in-force means that the kernel's files have the limits of the plan. It is no measurement: weir prove measures.",
+		Example: "  weird status\n  weird status docker:web",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return cli.Usagef("status: %q: too many arguments; see weird status --help", args[1])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return status(cmd.Context(), out, socket, args)
+		},
+	}
+	cmd.Flags().StringVar(&socket, "socket", health.Socket, "the `PATH` of weird's socket")
+	cmd.Flags().BoolVar(&out.JSON, "json", false, "print one JSON document (docs/json.md)")
+	return cmd
+}
+
+func status(ctx context.Context, out *cli.Out, socket string, args []string) error {
+	var a api.Agent
+	if err := health.Ask(ctx, socket, health.StatusRoute, &a); err != nil {
+		return err
+	}
+	if len(args) == 1 {
+		a.Targets = slices.DeleteFunc(a.Targets, func(t api.AgentTarget) bool { return t.Target != args[0] })
+		if len(a.Targets) == 0 {
+			return &target.NotFound{Target: args[0], Why: "weird knows no target of this name that has a plan; weird status lists them"}
+		}
+	}
+	if out.JSON {
+		return out.Document(a)
+	}
+	showStatus(out, a, time.Now())
+	return nil
+}
+
+// showStatus prints the targets, and then what is wrong.
+func showStatus(out *cli.Out, a api.Agent, now time.Time) {
+	if len(a.Targets) > 0 {
+		rows := [][]string{{"TARGET", "PLAN", "STATE", "SINCE", "CHANGED BY OTHERS"}}
+		for _, t := range a.Targets {
+			rows = append(rows, []string{t.Target, t.Plan, t.State, cli.Duration(now.Sub(t.Since)), fmt.Sprint(t.Drifts)})
+		}
+		out.Text(cli.Table(rows, 3, 4))
+	} else {
+		out.Print("no target has a plan")
+	}
+	for _, t := range a.Targets {
+		if t.Finding != "" {
+			out.Print("%s: %s", t.Target, t.Finding)
+		}
+	}
+	if a.Plans.Error != "" {
+		out.Print("newer plans are not in force: %s", a.Plans.Error)
+	}
+	for _, s := range a.Sources {
+		if s.Error != "" {
+			out.Print("%s: %s", s.Kind, s.Error)
+		}
+	}
+	for _, h := range a.Cgroups {
+		if h.Unwatched > 0 || h.Left > 0 {
+			out.Print("%s: weird learns late of what starts below %d cgroups", h.Hierarchy, h.Unwatched+int(h.Left))
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/api"
+	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/history"
+	"github.com/weir-io/weir/internal/host"
+	"github.com/weir-io/weir/internal/limiting"
+	"github.com/weir-io/weir/internal/ui/top"
+	"github.com/weir-io/weir/internal/ui/top/live"
+	"github.com/weir-io/weir/internal/ui/tui"
+	"github.com/weir-io/weir/internal/watch"
+)
+
+// everyLeast is the shortest time between two readings.
+const everyLeast = 100 * time.Millisecond
+
+// topDetails bounds what a reading costs where many groups move: see watch.Options.
+const topDetails = 200
+
+// A topView is what the flags of weird top say.
+type topView struct {
+	top.Options
+	sort, root  string
+	at, history string
+	every       time.Duration
+	once        bool
+}
+
+func newTop(out *cli.Out) *cobra.Command {
+	v := topView{}
+	cmd := &cobra.Command{
+		Use:   "top",
+		Short: "Show what groups read and write, beside their limits",
+		Long: "Show each cgroup that has a limit or does I/O: its rates, the percentage of its nearest limit, how long its tasks wait\n" +
+			"for I/O, its dirty pages, and what of the limit is expected to be held. ? lists the keys.\n\n" +
+			"If standard output is no terminal, or with --once, print one table. With --json, print one document. Rates are then\n" +
+			"those of the time that --every names. It needs no other weird, and changes nothing.",
+		Example: "  weir top\n  weir top --once --sort write\n  weir top --filter docker: --every 5s",
+		Args:    cli.NoArguments,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return v.run(cmd.Context(), out) },
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&v.once, "once", false, "print one table, and end")
+	flags.BoolVar(&out.JSON, "json", false, "print one JSON document (docs/json.md)")
+	flags.DurationVar(&v.every, "every", time.Second, "the `TIME` between two readings")
+	flags.StringVar(&v.sort, "sort", string(top.Limit), "sort by `COLUMN`: target, read, write, limit, wait or dirty")
+	flags.BoolVar(&v.Reverse, "reverse", false, "sort the other way round")
+	flags.BoolVar(&v.Tree, "tree", false, "show the groups as a tree")
+	flags.StringVar(&v.Filter, "filter", "", "show only groups with this `TEXT` in their names or paths")
+	flags.BoolVar(&v.Active, "active", false, "show only groups that do I/O")
+	flags.BoolVar(&v.All, "all", false, "show also groups without a limit that do none")
+	flags.StringVar(&v.at, "at", "", "print one table of what was then, from the history: a `TIME` (03:10), how long ago (2h), or a day and a time")
+	historyFlag(cmd, &v.history, history.Dir)
+	flags.StringVar(&v.root, "root", "/", "read /proc and /sys below `DIR`")
+	return cmd
+}
+
+func (v topView) run(ctx context.Context, out *cli.Out) (err error) {
+	if v.Sort, err = top.ParseColumn(v.sort); err != nil {
+		return err
+	}
+	if v.every < everyLeast {
+		return cli.Usagef("--every %s: %s is the least", v.every, everyLeast)
+	}
+	ctx, stop := signal.NotifyContext(ctx, unix.SIGTERM, unix.SIGHUP)
+	defer stop()
+	if v.at != "" {
+		return v.past(ctx, out)
+	}
+	h, err := host.Open(hostOptions(v.root))
+	if err != nil {
+		return err
+	}
+	show, details := v.print, 0 // once, all groups can be looked at
+	if !v.once && !out.JSON && tui.CanShow(os.Stdin, os.Stdout) {
+		show, details = v.live, topDetails
+	}
+	w, err := limiting.Manager{Host: h}.Watch(details)
+	if err != nil {
+		return errors.Join(err, h.Close())
+	}
+	return errors.Join(show(ctx, out, w), w.Close(), h.Close())
+}
+
+// live shows the screen.
+func (v topView) live(ctx context.Context, _ *cli.Out, w *watch.Watcher) error {
+	debug.SetGCPercent(gcPercent)
+	ctx, stop := signal.NotifyContext(ctx, unix.SIGINT) // Ctrl-C is a key
+	defer stop()
+	return live.Run(ctx, live.Options{Every: v.every, In: os.Stdin, Out: os.Stdout, Sample: w.Sample,
+		Screen: top.Screen{Options: v.Options, Color: os.Getenv("NO_COLOR") == ""}})
+}
+
+// print reads twice, and prints what happened between.
+func (v topView) print(ctx context.Context, out *cli.Out, w *watch.Watcher) error {
+	if _, err := w.Sample(ctx); err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(v.every):
+	}
+	s, err := w.Sample(ctx)
+	if err != nil {
+		return err
+	}
+	return v.printOne(out, s)
+}
+
+// past prints what was at some time, from the history.
+func (v topView) past(ctx context.Context, out *cli.Out) (err error) {
+	when, err := history.ParseWhen("--at", v.at, time.Now())
+	if err != nil {
+		return err
+	}
+	r, err := history.Open(v.history)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	s, err := r.At(ctx, when)
+	if err != nil {
+		return err
+	}
+	return v.printOne(out, s)
+}
+
+// printOne prints one snapshot.
+func (v topView) printOne(out *cli.Out, s *watch.Snapshot) error {
+	if out.JSON {
+		return out.Document(api.TopOf(s, v.Takes))
+	}
+	width := 0
+	if cli.IsTerminal(os.Stdout) {
+		if size, err := unix.IoctlGetWinsize(int(os.Stdout.Fd()), unix.TIOCGWINSZ); err == nil {
+			width = int(size.Col)
+		}
+	}
+	out.Text(top.Table(s, v.Options, width))
+	return nil
+}

@@ -1,0 +1,129 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/weir-io/weir/internal/agent/reconcile"
+	"github.com/weir-io/weir/internal/agent/source"
+	"github.com/weir-io/weir/internal/planned"
+	"github.com/weir-io/weir/internal/plans"
+)
+
+// An Agent keeps the plans of one host.
+type Agent struct {
+	options Options
+	plans   *source.Plans
+	core    *reconcile.Core
+	loop    *reconcile.Loop
+	tree    *source.Tree
+	kinds   []*source.Kind
+
+	mu      sync.Mutex
+	loaded  time.Time
+	refused string
+}
+
+// New loads the plans, cleans up after dead weirs, and makes sure that limits can be set here.
+// Nothing else changes before Run.
+func New(o Options) (*Agent, error) {
+	config, err := planned.Load(o.Root, o.Plans)
+	if err != nil {
+		return nil, err
+	}
+	h, err := o.Open()
+	if err != nil {
+		return nil, err
+	}
+	io, err := h.IO()
+	if err == nil {
+		err = io.Writable()
+	}
+	if err == nil {
+		if swept := h.Sweep(); swept != nil {
+			o.Log.Warn("not all that a killed weir left is cleaned up", "error", swept)
+		}
+	}
+	if err := errors.Join(err, h.Close()); err != nil {
+		return nil, err
+	}
+	a := &Agent{options: o, plans: source.NewPlans(config), core: reconcile.NewCore(), loaded: time.Now()}
+	of := source.Options{Open: o.Open, Plans: a.plans, Ended: a.core.Ended}
+	a.kinds = source.All(of)
+	var sources []reconcile.Source
+	for _, k := range a.kinds {
+		sources = append(sources, k)
+	}
+	a.loop = reconcile.NewLoop(a.core, o.Log, sources...)
+	a.tree = &source.Tree{Options: of, Changed: a.loop.Changed, Log: o.Log}
+	return a, nil
+}
+
+// Run keeps the plans in force until the context ends. It calls ready when each source has looked
+// at its targets once, and done what was to be done, or failed.
+func (a *Agent) Run(ctx context.Context, ready func()) error {
+	config, _ := a.plans.Now()
+	a.options.Log.Info("plans loaded", "files", len(config.Files), "plans", len(config.Plans))
+	var running sync.WaitGroup
+	running.Go(func() { a.tree.Run(ctx) })
+	running.Go(func() { a.watch(ctx) })
+	running.Go(func() {
+		select {
+		case <-a.loop.Looked():
+			ready()
+		case <-ctx.Done():
+		}
+	})
+	a.loop.Run(ctx)
+	running.Wait()
+	var errs []error
+	for _, k := range a.kinds {
+		errs = append(errs, k.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Reload takes the plans as they are now, whole or not at all: after an error the former ones stay
+// in force.
+func (a *Agent) Reload() error {
+	config, err := planned.Load(a.options.Root, a.options.Plans)
+	a.mu.Lock()
+	a.refused = ""
+	if err != nil {
+		a.refused = err.Error()
+	} else {
+		a.loaded = time.Now()
+	}
+	a.mu.Unlock()
+	if err != nil {
+		a.options.Log.Error("plans not taken; the former ones stay in force", "error", err)
+		return err
+	}
+	a.take(config)
+	return nil
+}
+
+func (a *Agent) take(config *plans.Config) {
+	a.options.Log.Info("plans loaded", "files", len(config.Files), "plans", len(config.Plans))
+	a.plans.Set(config)
+	a.loop.Changed("", "")
+}
+
+// Status returns what is known now. It waits for nothing.
+func (a *Agent) Status() Status {
+	config, _ := a.plans.Now()
+	s := Status{Files: config.Files, Sources: a.loop.Sources(), Hierarchies: a.tree.Stats()}
+	s.Targets, s.Counts = a.core.Status()
+	for _, h := range s.Hierarchies {
+		s.Counts.Missed += h.Missed
+	}
+	slices.SortFunc(s.Sources, func(x, y reconcile.Following) int { return cmp.Compare(x.Kind, y.Kind) })
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s.Loaded, s.PlansError = a.loaded, a.refused
+	return s
+}

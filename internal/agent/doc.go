@@ -1,0 +1,37 @@
+// Package agent keeps plans in force for as long as it runs: it loads them, has sources tell what
+// has changed, and loads the plans again when their files change. A front end gives it a log and
+// asks it for its status.
+//
+// It fails static: when it ends, however that happens, limits stay as they are.
+package agent
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/weir-io/weir/internal/agent/reconcile"
+	"github.com/weir-io/weir/internal/agent/tree"
+	"github.com/weir-io/weir/internal/host"
+)
+
+// Options say what an Agent works on.
+type Options struct {
+	// Open opens the host; it is called once for each source.
+	Open func() (*host.Host, error)
+	// Root is below which the usual directory of plans is looked for.
+	Root string
+	// Plans is the file or directory of the plans; empty: the usual directory.
+	Plans string
+	Log   *slog.Logger
+}
+
+// A Status is what an Agent knows.
+type Status struct {
+	Files       []string  // of the plans in force
+	Loaded      time.Time // when they were loaded
+	PlansError  string    // why newer ones were not taken; empty: there are none
+	Targets     []reconcile.Status
+	Counts      reconcile.Counts
+	Sources     []reconcile.Following
+	Hierarchies map[string]tree.Stats // by mount point
+}

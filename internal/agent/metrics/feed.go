@@ -1,0 +1,63 @@
+package metrics
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/weir-io/weir/internal/watch"
+)
+
+// A Sampler is what reads: watch.Watcher.
+type Sampler interface {
+	Sample(context.Context) (*watch.Snapshot, error)
+}
+
+// A Feed reads when somebody asks, and at most once in a time, however many ask.
+type Feed struct {
+	sampler Sampler
+	least   time.Duration
+	now     func() time.Time
+	each    func(*watch.Snapshot) // nil: nobody wants all
+
+	mu   sync.Mutex // of what follows, and of the sampler
+	last *watch.Snapshot
+	at   time.Time
+}
+
+// NewFeed makes a Feed that reads at most once in least.
+func NewFeed(s Sampler, least time.Duration) *Feed {
+	return &Feed{sampler: s, least: least, now: time.Now}
+}
+
+// Each has do called with each new snapshot, one after the other. It is called before the first one.
+func (f *Feed) Each(do func(*watch.Snapshot)) { f.each = do }
+
+// Snapshot returns the last snapshot if it is fresh, else a new one.
+func (f *Feed) Snapshot(ctx context.Context) (*watch.Snapshot, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.last != nil && f.now().Sub(f.at) < f.least {
+		return f.last, nil
+	}
+	return f.read(ctx)
+}
+
+// Read returns a new snapshot, which is fresh for others from then on.
+func (f *Feed) Read(ctx context.Context) (*watch.Snapshot, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.read(ctx)
+}
+
+func (f *Feed) read(ctx context.Context) (*watch.Snapshot, error) {
+	s, err := f.sampler.Sample(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f.last, f.at = s, f.now()
+	if f.each != nil {
+		f.each(s)
+	}
+	return s, nil
+}

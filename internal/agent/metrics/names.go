@@ -1,0 +1,61 @@
+package metrics
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// A Metric is one that weird can have.
+type Metric struct {
+	Name   string
+	Help   string
+	Type   prometheus.ValueType
+	Labels []string
+}
+
+func (m Metric) desc() *prometheus.Desc { return prometheus.NewDesc(m.Name, m.Help, m.Labels, nil) }
+
+func counter(name, help string, labels ...string) Metric {
+	return Metric{name, help, prometheus.CounterValue, labels}
+}
+
+func gauge(name, help string, labels ...string) Metric {
+	return Metric{name, help, prometheus.GaugeValue, labels}
+}
+
+// The labels.
+const (
+	cgroupLabel    = "cgroup"    // the group's path: /system.slice/nginx.service
+	deviceLabel    = "device"    // /dev/vda
+	directionLabel = "direction" // read or write
+)
+
+var (
+	readBytes    = counter("weir_io_read_bytes_total", "Bytes that the kernel has charged to the cgroup as read from the device.", cgroupLabel, deviceLabel)
+	writtenBytes = counter("weir_io_written_bytes_total", "Bytes that the kernel has charged to the cgroup as written to the device.", cgroupLabel, deviceLabel)
+	reads        = counter("weir_io_reads_total", "Read operations that the kernel has charged to the cgroup.", cgroupLabel, deviceLabel)
+	writes       = counter("weir_io_writes_total", "Write operations that the kernel has charged to the cgroup.", cgroupLabel, deviceLabel)
+
+	limitReadBytes    = gauge("weir_io_limit_read_bytes_per_second", "The cgroup's own limit on bytes read. Absent: it has none.", cgroupLabel, deviceLabel)
+	limitWrittenBytes = gauge("weir_io_limit_written_bytes_per_second", "The cgroup's own limit on bytes written. Absent: it has none.", cgroupLabel, deviceLabel)
+	limitReads        = gauge("weir_io_limit_reads_per_second", "The cgroup's own limit on read operations. Absent: it has none.", cgroupLabel, deviceLabel)
+	limitWrites       = gauge("weir_io_limit_writes_per_second", "The cgroup's own limit on write operations. Absent: it has none.", cgroupLabel, deviceLabel)
+
+	limitExpected = gauge("weir_io_limit_expected_held", "1 if the cgroup's limits on the device are expected to hold all I/O in the direction, 0 if not. Absent: there is no limit, or it is not known.",
+		cgroupLabel, deviceLabel, directionLabel)
+
+	waiting = counter("weir_io_pressure_waiting_seconds_total", "Time in which at least one task of the cgroup waited for I/O (io.pressure, some; cgroup v2).", cgroupLabel)
+	stalled = counter("weir_io_pressure_stalled_seconds_total", "Time in which all tasks of the cgroup waited for I/O (io.pressure, full; cgroup v2).", cgroupLabel)
+
+	dirty     = gauge("weir_group_dirty_bytes", "Page cache of the cgroup that waits to be written, with what is being written.", cgroupLabel)
+	writeback = gauge("weir_group_writeback_bytes", "Page cache of the cgroup that is being written.", cgroupLabel)
+	paced     = gauge("weir_group_paced_bytes_per_second", "The rate at which weir's pacer holds the cgroup's writes. Absent: it does not.", cgroupLabel)
+	info      = gauge("weir_group_info", "1 for each cgroup that other metrics have, with its name and who made it.", cgroupLabel, "target", "owner")
+
+	watched    = gauge("weir_agent_groups", "Cgroups that weird watches, with those that have no I/O and no limit.")
+	unreadable = gauge("weir_agent_unreadable_groups", "Cgroups and devices that weird could not read at the last scrape, or could not tell apart by name.")
+	build      = gauge("weir_agent_build_info", "1, with the version of weird and of the Go that it was built with.", "version", "goversion")
+)
+
+// All lists every metric.
+func All() []Metric {
+	return []Metric{readBytes, writtenBytes, reads, writes, limitReadBytes, limitWrittenBytes, limitReads, limitWrites, limitExpected,
+		waiting, stalled, dirty, writeback, paced, info, watched, unreadable, build}
+}

@@ -1,0 +1,129 @@
+package metrics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/exporter-toolkit/web"
+	"golang.org/x/net/netutil"
+)
+
+// Route is where the metrics are: GET /metrics has the groups with limits, and
+// GET /metrics?groups=all all that did any I/O.
+const Route = "/metrics"
+
+// Address is where weird serves them unless told otherwise.
+const Address = "127.0.0.1:9847"
+
+// manyGroups is from how many groups on a page takes megabytes to make.
+const manyGroups = 500
+
+// Bounds of what a client can take of the daemon.
+const (
+	clientsMost = 64
+	headersMost = 16 << 10 // bytes
+	readMost    = 5 * time.Second
+	writeMost   = 30 * time.Second
+	idleMost    = 2 * time.Minute // Prometheus comes back with the same connection
+	endMost     = 2 * time.Second
+)
+
+// Options say what to serve.
+type Options struct {
+	Feed    *Feed
+	Version string
+	// Config is the path of a file with TLS keys and users, in the format of Prometheus'
+	// exporters (exporter-toolkit, "web configuration"); empty: neither.
+	Config string
+}
+
+// Check reports what is wrong with the file of TLS keys and users.
+func (o Options) Check() error {
+	if err := web.Validate(o.Config); err != nil {
+		return fmt.Errorf("read %s: %w", o.Config, err)
+	}
+	return nil
+}
+
+// Serve answers until the context ends, which is no error, and closes the listener.
+func Serve(ctx context.Context, l net.Listener, o Options) error {
+	server := &http.Server{
+		Handler:           o.Handler(),
+		ReadHeaderTimeout: readMost,
+		ReadTimeout:       readMost,
+		WriteTimeout:      writeMost,
+		IdleTimeout:       idleMost,
+		MaxHeaderBytes:    headersMost,
+		ErrorLog:          slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // what a client gets wrong is its own affair
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+	}
+	noSocket := false
+	flags := &web.FlagConfig{WebListenAddresses: &[]string{l.Addr().String()}, WebSystemdSocket: &noSocket, WebConfigFile: &o.Config}
+	ended := make(chan error, 1)
+	go func() {
+		ended <- web.Serve(netutil.LimitListener(l, clientsMost), server, flags, slog.New(slog.DiscardHandler))
+	}()
+	select {
+	case err := <-ended:
+		return errors.Join(fmt.Errorf("serve metrics at %s: %w", l.Addr(), err), closed(l.Close()))
+	case <-ctx.Done():
+	}
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), endMost)
+	defer cancel()
+	err := server.Shutdown(end) // it closes the listener
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = server.Close()
+	}
+	if serving := <-ended; !errors.Is(serving, http.ErrServerClosed) {
+		err = errors.Join(err, serving)
+	}
+	return err
+}
+
+// closed is no error for a listener that was closed before.
+func closed(err error) error {
+	if errors.Is(err, net.ErrClosed) {
+		return nil
+	}
+	return err
+}
+
+// Handler answers GET /metrics.
+func (o Options) Handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch groups := r.URL.Query().Get("groups"); {
+		case r.URL.Path != Route:
+			http.Error(w, fmt.Sprintf("%q: nothing is there; %s is", r.URL.Path, Route), http.StatusNotFound)
+		case r.Method != http.MethodGet && r.Method != http.MethodHead:
+			w.Header().Set("Allow", "GET, HEAD")
+			http.Error(w, fmt.Sprintf("%s %s: this can only be read (GET)", r.Method, Route), http.StatusMethodNotAllowed)
+		case groups != "" && groups != "limited" && groups != "all":
+			http.Error(w, fmt.Sprintf("groups=%q: write limited or all", groups), http.StatusBadRequest)
+		default:
+			o.answer(w, r, groups == "all")
+		}
+	})
+}
+
+// answer reads, and writes the metrics.
+func (o Options) answer(w http.ResponseWriter, r *http.Request, all bool) {
+	s, err := o.Feed.Snapshot(r.Context())
+	if err != nil {
+		http.Error(w, "read cgroups: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collector{s, all, o.Version})
+	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(w, r)
+	if len(s.Groups) > manyGroups {
+		debug.FreeOSMemory() // the page took several times what weird needs until the next one
+	}
+}

@@ -1,0 +1,155 @@
+package metrics
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-io/weir/internal/watch"
+)
+
+// most is far longer than anything here takes.
+const most = 20 * time.Second
+
+// serving starts a server until the end of the test, and returns its address.
+func serving(t *testing.T, config string) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- Serve(ctx, l, Options{Feed: NewFeed(&still{s: &watch.Snapshot{Watched: 7}}, 0), Config: config})
+	}()
+	t.Cleanup(func() {
+		stop()
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Errorf("Serve = %v", err)
+			}
+		case <-time.After(most):
+			t.Error("it does not end")
+		}
+	})
+	return l.Addr().String()
+}
+
+// ask returns the status and the body of an answer.
+func ask(t *testing.T, client *http.Client, url, user, password string) (int, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if user != "" {
+		r.SetBasicAuth(user, password)
+	}
+	answer, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, string(body)
+}
+
+func TestServe(t *testing.T) {
+	client := &http.Client{Timeout: most, Transport: &http.Transport{DisableKeepAlives: true}}
+	status, body := ask(t, client, "http://"+serving(t, "")+Route, "", "")
+	if status != http.StatusOK || !strings.Contains(body, "weir_agent_groups 7\n") {
+		t.Errorf("%d: %s", status, body)
+	}
+}
+
+// TLS and users are what the file says.
+func TestServeWithTLSAndUsers(t *testing.T) {
+	dir := t.TempDir()
+	pool := certificate(t, dir)
+	config := filepath.Join(dir, "web.yml")
+	text := "tls_server_config:\n  cert_file: cert.pem\n  key_file: key.pem\nbasic_auth_users:\n  prometheus: HASH\n"
+	write(t, config, strings.Replace(text, "HASH", letMeSee, 1))
+	if err := (Options{Config: config}).Check(); err != nil {
+		t.Fatal(err)
+	}
+	address := serving(t, config)
+	client := &http.Client{Timeout: most, Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: pool}}}
+	if status, _ := ask(t, client, "https://"+address+Route, "", ""); status != http.StatusUnauthorized {
+		t.Errorf("without a user: %d", status)
+	}
+	if status, _ := ask(t, client, "https://"+address+Route, "prometheus", "wrong"); status != http.StatusUnauthorized {
+		t.Errorf("with a wrong password: %d", status)
+	}
+	if status, body := ask(t, client, "https://"+address+Route, "prometheus", "let-me-see"); status != http.StatusOK || !strings.Contains(body, "weir_agent_groups 7\n") {
+		t.Errorf("with the right one: %d: %s", status, body)
+	}
+	if status, _ := ask(t, client, "http://"+address+Route, "prometheus", "let-me-see"); status != http.StatusBadRequest {
+		t.Errorf("without TLS: %d", status)
+	}
+}
+
+func TestCheckRefuses(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "web.yml")
+	if err := (Options{Config: file}).Check(); err == nil || !strings.Contains(err.Error(), file) {
+		t.Errorf("a file that is not there: %v", err)
+	}
+	write(t, file, "tls_server_confg: {}\n")
+	if err := (Options{Config: file}).Check(); err == nil {
+		t.Error("a misspelt file is taken")
+	}
+	if err := (Options{}).Check(); err != nil {
+		t.Errorf("no file: %v", err)
+	}
+}
+
+// letMeSee is bcrypt's hash of "let-me-see".
+const letMeSee = "$2a$04$b3ckDzSrX5YheGRIS/lOlu8QJwN95e.yBvhtEuxwlepVRhfP9ubxW"
+
+// certificate makes cert.pem and key.pem for 127.0.0.1, and returns who trusts it.
+func certificate(t *testing.T, dir string) *x509.CertPool {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	is := &x509.Certificate{SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true}
+	der, err := x509.CreateCertificate(rand.Reader, is, is, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	write(t, filepath.Join(dir, "cert.pem"), string(cert))
+	write(t, filepath.Join(dir, "key.pem"), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})))
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(cert)
+	return pool
+}
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,278 @@
+package reconcile
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/weir-io/weir/internal/limit"
+)
+
+const (
+	// FightDrifts in FightTime are a fight: two changes a second for a minute.
+	FightDrifts = 120
+	// FightTime is how long a fight lasts until weir gives way.
+	FightTime = time.Minute
+	// RestTime is how long a target is left alone then.
+	RestTime = 10 * time.Minute
+	// retryLeast and retryMost bound the time between attempts that fail, which doubles.
+	retryLeast = time.Second
+	retryMost  = 5 * time.Minute
+)
+
+// Counts are what a Core has counted since it was made.
+type Counts struct {
+	Drifts   uint64 // limits in force that somebody has changed
+	Repaired uint64 // of those, how many weir has put back
+	Fights   uint64 // how often weir has given way
+	Failures uint64 // attempts that failed
+	Missed   uint64 // what only a comparison found, and no event told of
+}
+
+// A Core decides what is to be done. It has no clock: who asks says what time it is. Its methods
+// may be called from several goroutines; none waits.
+type Core struct {
+	mu      sync.Mutex
+	targets map[string]*entry
+	groups  map[string]string // path of a group → key of the target whose plan it has
+	counts  Counts
+}
+
+// An entry is what a Core remembers of a target.
+type entry struct {
+	Status
+	group  string
+	want   string // what it was to have when it was last in force; empty: never
+	tries  int    // attempts in a row that failed
+	drifts []time.Time
+	doing  Why
+	told   string // the finding that News has told
+}
+
+// NewCore makes a Core that knows nothing.
+func NewCore() *Core {
+	return &Core{targets: map[string]*entry{}, groups: map[string]string{}}
+}
+
+// Decide says whether something is to be done for a target, and why. Whoever does it calls Done
+// after that.
+func (c *Core) Decide(now time.Time, t Target) Why {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.targets[t.Key]
+	if e == nil {
+		if t.Plan == NoPlan && !t.differs() && t.Err == nil {
+			return None // nothing to remember
+		}
+		e = &entry{Status: Status{Key: t.Key, State: Differs, Since: now}}
+		c.targets[t.Key] = e
+	}
+	e.Name, e.Plan = t.Name, t.Plan
+	if t.Err == nil {
+		t.Err = c.claim(e, t)
+	}
+	want := t.want()
+	switch {
+	case t.Err != nil:
+		e.turn(now, Failed, t.Err.Error())
+		if !now.Before(e.Next) {
+			e.again(now)
+		}
+		return None
+	case !t.differs():
+		e.turn(now, InForce, "")
+		e.want, e.tries, e.Next = want, 0, time.Time{}
+		return None
+	case now.Before(e.Next) && (e.State != Failed || e.want == want): // another plan is tried at once
+		return None
+	}
+	e.Next = time.Time{}
+	e.doing = New
+	switch {
+	case e.State == InForce && e.want == want:
+		if c.fights(now, e) {
+			return None
+		}
+		e.doing = Drift
+	case e.want != "" && e.want != want:
+		e.doing, e.tries = Plan, 0
+	case e.tries > 0 || e.State == Left:
+		e.doing = Again
+	}
+	if e.State != Failed {
+		e.turn(now, Differs, "its limits are not those of the plan yet")
+	}
+	e.want = want
+	return e.doing
+}
+
+// claim gives a group to one target. Two kinds can name the same group.
+func (c *Core) claim(e *entry, t Target) error {
+	if e.group != t.Group || t.Plan == NoPlan {
+		c.release(e)
+	}
+	if t.Group == "" || t.Plan == NoPlan {
+		return nil
+	}
+	if by := c.groups[t.Group]; by != "" && by != t.Key {
+		return fmt.Errorf("it is in the same cgroup as %s (%s), which has a plan; write an assignment for one of them only", c.targets[by].Name, t.Group)
+	}
+	c.groups[t.Group], e.group = t.Key, t.Group
+	return nil
+}
+
+func (c *Core) release(e *entry) {
+	if e.group != "" && c.groups[e.group] == e.Key {
+		delete(c.groups, e.group)
+	}
+	e.group = ""
+}
+
+// fights counts a change of somebody else's, and gives way to one who does not stop.
+func (c *Core) fights(now time.Time, e *entry) bool {
+	c.counts.Drifts++
+	e.Drifts++
+	e.drifts = append(slices.DeleteFunc(e.drifts, func(at time.Time) bool { return now.Sub(at) > FightTime }), now)
+	if len(e.drifts) < FightDrifts {
+		return false
+	}
+	c.counts.Fights++
+	e.drifts = nil
+	e.turn(now, Left, fmt.Sprintf("something has changed its limits %d times within %v; weir leaves it alone for %v. Find the program that writes them, or take the target out of the plans", FightDrifts, FightTime, RestTime))
+	e.Next = now.Add(RestTime)
+	return true
+}
+
+// Done takes the result of what Decide has asked for.
+func (c *Core) Done(now time.Time, key string, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.targets[key]
+	if e == nil {
+		return
+	}
+	if err == nil {
+		if e.doing == Drift {
+			c.counts.Repaired++
+		}
+		e.turn(now, InForce, "")
+		e.tries = 0
+		return
+	}
+	c.counts.Failures++
+	e.turn(now, Failed, err.Error())
+	e.again(now)
+}
+
+// again sets the time of the next attempt.
+func (e *entry) again(now time.Time) {
+	e.tries++
+	e.Next = now.Add(min(retryLeast<<min(e.tries-1, 16), retryMost))
+}
+
+// News is why a target's limits are not as planned, if weir can do nothing about it now and that is
+// news; empty: otherwise.
+func (c *Core) News(key string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.targets[key]
+	if e == nil || e.State != Failed && e.State != Left || e.Finding == e.told {
+		return ""
+	}
+	e.told = e.Finding
+	return e.told
+}
+
+// Missed counts what a comparison found and no event told of.
+func (c *Core) Missed() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.counts.Missed++
+}
+
+// Keep forgets the targets of a kind that are not among keys: they have ended.
+func (c *Core) Keep(kind string, keys []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for key, e := range c.targets {
+		if strings.HasPrefix(key, kind+":") && !slices.Contains(keys, key) {
+			c.release(e)
+			delete(c.targets, key)
+		}
+	}
+}
+
+// Ended forgets a target that has ended, so that the next one of its name is a new one. The name
+// may be the beginning of a container's id.
+func (c *Core) Ended(kind, name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for key, e := range c.targets {
+		of, its, _ := strings.Cut(key, ":")
+		if of == kind && (its == name || len(name) >= idLeast && len(its) == idWhole && strings.HasPrefix(its, name)) {
+			c.release(e)
+			delete(c.targets, key)
+		}
+	}
+}
+
+// The ids of containers have idWhole characters; idLeast of them are enough to tell them apart.
+const (
+	idWhole = 64
+	idLeast = 12
+)
+
+// Due is when a target of a kind is to be tried again; zero: none is.
+func (c *Core) Due(kind string) (due time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for key, e := range c.targets {
+		if strings.HasPrefix(key, kind+":") && !e.Next.IsZero() && (due.IsZero() || e.Next.Before(due)) {
+			due = e.Next
+		}
+	}
+	return due
+}
+
+// Status lists all targets, by their names, and the counts.
+func (c *Core) Status() ([]Status, Counts) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []Status
+	for _, e := range c.targets {
+		all = append(all, e.Status)
+	}
+	slices.SortFunc(all, func(a, b Status) int { return strings.Compare(a.Name+a.Key, b.Name+b.Key) })
+	return all, c.counts
+}
+
+func (e *entry) turn(now time.Time, to State, finding string) {
+	if e.State != to {
+		e.State, e.Since = to, now
+	}
+	if to == InForce {
+		e.told = ""
+	}
+	e.Finding = finding
+}
+
+func (t Target) differs() bool {
+	return t.Unpaced || slices.ContainsFunc(t.Rates, func(r Rates) bool {
+		return slices.ContainsFunc(limit.Keys[:], func(k limit.Key) bool { return r.Now.Get(k) != r.Want.Get(k) })
+	})
+}
+
+// want spells what a target is to have. Devices that it is to have no limit on do not count: they
+// are named only as long as they have one.
+func (t Target) want() string {
+	var all []string
+	for _, r := range t.Rates {
+		if r.Want.Bounds() {
+			all = append(all, fmt.Sprintf("%v %v", r.Device, r.Want))
+		}
+	}
+	slices.Sort(all)
+	return t.Plan + "\n" + strings.Join(all, "\n")
+}

@@ -1,0 +1,68 @@
+// Package reconcile keeps limits as plans want them. A Core decides, purely: what a target is to
+// have and what is in force → what is to be done, when, and when to leave it alone. A Loop has
+// sources tell what has changed, asks the Core, and has the source do it.
+//
+// Each source has goroutines of its own. A source that hangs, fails or is slow delays no other.
+package reconcile
+
+import (
+	"time"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/limit"
+)
+
+// NoPlan is the plan of a target that has none.
+const NoPlan = "none"
+
+// A Target is a target with its plan, as it was found.
+type Target struct {
+	Key   string // permanent, and its own: docker:WHOLE-ID
+	Name  string // as a user spells it
+	Group string // the path of its cgroup; empty: it has none
+	Plan  string // NoPlan: it has none, and what weir has put into force is to be taken away
+	Rates []Rates
+	// Unpaced says that weir's pacer is to hold the target, and does not.
+	Unpaced bool
+	Err     error // why it could not be looked at, or must not be limited; nil: neither
+}
+
+// Rates are the limits on one device: those in force and those that are wanted. All four rates of
+// both are set.
+type Rates struct {
+	Device    blkdev.Number
+	Now, Want limit.Limit
+}
+
+// A Why is the reason for a deed.
+type Why string
+
+// The reasons.
+const (
+	None  Why = ""      // nothing is to be done
+	New   Why = "new"   // the target was not known
+	Plan  Why = "plan"  // it is to have something else than before
+	Drift Why = "drift" // its limits were in force, and somebody has changed them
+	Again Why = "again" // the last attempt failed
+)
+
+// A State says how a target stands.
+type State string
+
+// The states.
+const (
+	InForce State = "in-force"   // its limits are those of its plan
+	Differs State = "differs"    // they are not yet
+	Failed  State = "failed"     // they could not be set; Status.Finding says why
+	Left    State = "left-alone" // somebody changes them again and again; Status.Finding says more
+)
+
+// A Status is what is known of a target.
+type Status struct {
+	Key, Name, Plan string
+	State           State
+	Since           time.Time // of the state
+	Drifts          uint64    // how often somebody has changed its limits
+	Finding         string    // why the limits are not in force; empty: they are
+	Next            time.Time // when it is tried again; zero: on the next change
+}

@@ -1,0 +1,341 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// A Source knows the targets of one kind. Look and Put are called from one goroutine at a time,
+// Follow from another one.
+type Source interface {
+	// Kind is the kind of its targets, as their keys begin.
+	Kind() string
+	// Look finds targets with their plans: those that changed, in the source's own words; nil:
+	// all. An error goes with those targets that were found all the same.
+	Look(ctx context.Context, names []string) ([]Target, error)
+	// Put puts the plan of a target into force, as the last Look has found it.
+	Put(ctx context.Context, key string) error
+	// Follow calls changed with the name of what has changed, until it fails or the context ends.
+	// It calls it with "", for everything, as soon as it misses nothing any more. One that has
+	// nothing to follow waits.
+	Follow(ctx context.Context, changed func(name string)) error
+}
+
+// ErrNotHere is the error of Follow where there is nothing to follow yet. It is asked for again, and
+// nobody is told, as long as it has never been there.
+var ErrNotHere = errors.New("it is not here")
+
+const (
+	// ResyncTime is how often everything is compared, in case that events were missed.
+	ResyncTime = 5 * time.Minute
+	// LookMost bounds one look at targets.
+	LookMost = 30 * time.Second
+	// PutMost bounds one change.
+	PutMost = 30 * time.Second
+	// reconnectLeast and reconnectMost bound the time until a source is followed again, which
+	// doubles with each failure. One that has worked for reconnectMost begins anew.
+	reconnectLeast = 100 * time.Millisecond
+	reconnectMost  = time.Minute
+	// eventMost is how long an event is waited for before a change counts as missed.
+	eventMost = 50 * time.Millisecond
+	// notHereMost is how late something is found that was never here.
+	notHereMost = 5 * time.Second
+	// namesMost bounds the names that wait for a look. With more, everything is looked at.
+	namesMost = 256
+)
+
+// A Loop keeps the targets of sources.
+type Loop struct {
+	Core *Core
+	Log  *slog.Logger
+
+	mu      sync.Mutex
+	sources map[string]*source
+	unseen  int           // sources that have not looked yet
+	looked  chan struct{} // closed once all have
+}
+
+// Looked is closed when each source has looked at all its targets once, and what was to be done is
+// done, or has failed.
+func (l *Loop) Looked() <-chan struct{} { return l.looked }
+
+// A Following says how a source is.
+type Following struct {
+	Kind       string
+	Follows    bool      // its events come
+	Since      time.Time // that is so
+	Reconnects uint64    // how often it had to be followed anew
+	Error      string    // of the last time; empty: none
+	LookError  string    // why its targets could not all be looked at last; empty: they could
+}
+
+// source is what the Loop knows of one.
+type source struct {
+	Source
+	kind  string
+	how   Following
+	wake  chan struct{}
+	all   bool // everything is to be looked at
+	names map[string]bool
+	told  bool // an event told of it, not the clock
+	seen  bool // it has looked once
+	here  bool // it was followed once
+}
+
+// NewLoop makes a Loop.
+func NewLoop(core *Core, log *slog.Logger, all ...Source) *Loop {
+	l := &Loop{Core: core, Log: log, sources: map[string]*source{}, unseen: len(all), looked: make(chan struct{})}
+	for _, s := range all {
+		l.sources[s.Kind()] = &source{Source: s, wake: make(chan struct{}, 1), names: map[string]bool{},
+			kind: s.Kind(), how: Following{Kind: s.Kind(), Since: time.Now()}}
+	}
+	return l
+}
+
+// Run keeps the targets until the context ends, and returns when all that it began has ended.
+func (l *Loop) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	for _, s := range l.sources {
+		l.tell(s, "") // what is there is looked at before any event
+		running.Go(func() { l.follow(ctx, s) })
+		running.Go(func() { l.work(ctx, s) })
+	}
+	running.Wait()
+}
+
+// Changed says that something has changed: a target of a kind, by the source's name for it; "" for
+// all of a kind. Without a kind everything is looked at. It never waits.
+func (l *Loop) Changed(kind, name string) {
+	for _, s := range l.sources {
+		if kind == "" || kind == s.kind {
+			l.tell(s, name)
+		}
+	}
+}
+
+// Sources say how the sources are.
+func (l *Loop) Sources() (all []Following) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.sources {
+		all = append(all, s.how)
+	}
+	return all
+}
+
+func (l *Loop) tell(s *source, name string) {
+	l.mu.Lock()
+	s.told = true
+	if name == "" || len(s.names) >= namesMost {
+		s.all = true
+	} else {
+		s.names[name] = true
+	}
+	l.mu.Unlock()
+	select {
+	case s.wake <- struct{}{}:
+	default: // it is awake
+	}
+}
+
+// follow follows a source's events, again and again.
+func (l *Loop) follow(ctx context.Context, s *source) {
+	for wait := reconnectLeast; ; wait = min(2*wait, reconnectMost) {
+		began := time.Now()
+		err := s.Follow(ctx, func(name string) {
+			if name == "" {
+				l.set(s, true, nil)
+			}
+			l.tell(s, name)
+		})
+		if ctx.Err() != nil {
+			return
+		}
+		switch {
+		case err == nil:
+			err = errors.New("it says nothing any more")
+		case errors.Is(err, ErrNotHere) && !l.wasHere(s):
+			err, wait = nil, min(wait, notHereMost)
+		}
+		if time.Since(began) > reconnectMost {
+			wait = reconnectLeast
+		}
+		if l.set(s, false, err) {
+			l.Log.Warn("events do not come", "kind", s.kind, "error", err, "again_in", wait)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+	}
+}
+
+// set notes whether a source is followed. It reports whether that is news.
+func (l *Loop) set(s *source, follows bool, err error) (news bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	text := ""
+	if err != nil {
+		text = err.Error()
+		s.how.Reconnects++
+	}
+	news = s.how.Follows != follows || s.how.Error != text
+	if s.how.Follows != follows {
+		s.how.Since = time.Now()
+	}
+	s.how.Follows, s.how.Error = follows, text
+	s.here = s.here || follows
+	return news && (follows || err != nil)
+}
+
+func (l *Loop) wasHere(s *source) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return s.here
+}
+
+// work looks at what has changed, and does what the Core says.
+func (l *Loop) work(ctx context.Context, s *source) {
+	resync := time.Now().Add(ResyncTime)
+	retry, wait := time.Time{}, reconnectLeast // after a look that failed
+	for {
+		until := earliest(resync, retry)
+		if retry.IsZero() { // else what is due waits for a look that succeeds
+			until = earliest(resync, l.Core.Due(s.kind))
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.wake:
+			if !l.waits(s) { // the last look had it
+				continue
+			}
+		case <-time.After(time.Until(until)):
+		}
+		names, told := l.pending(s)
+		if now := time.Now(); !told && !now.Before(resync) || names == nil {
+			resync = now.Add(ResyncTime)
+		}
+		err := l.look(ctx, s, names, told)
+		if ctx.Err() != nil {
+			return
+		}
+		l.mu.Lock()
+		if !s.seen {
+			s.seen = true
+			if l.unseen--; l.unseen == 0 {
+				close(l.looked)
+			}
+		}
+		before := s.how.LookError
+		s.how.LookError = ""
+		if err != nil {
+			s.how.LookError = err.Error()
+		}
+		l.mu.Unlock()
+		if err == nil {
+			retry, wait = time.Time{}, reconnectLeast
+			continue
+		}
+		if err.Error() != before {
+			l.Log.Warn("targets cannot be looked at", "kind", s.kind, "error", err, "again_in", wait)
+		}
+		retry, wait = time.Now().Add(wait), min(2*wait, reconnectMost)
+	}
+}
+
+// waits reports whether something is to be looked at.
+func (l *Loop) waits(s *source) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return s.told
+}
+
+// pending takes what is to be looked at; nil: everything. told says that events asked for it.
+func (l *Loop) pending(s *source) (names []string, told bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for name := range s.names {
+		names = append(names, name)
+	}
+	if s.all {
+		names = nil
+	}
+	told = s.told
+	clear(s.names)
+	s.all, s.told = false, false
+	return names, told
+}
+
+func (l *Loop) look(ctx context.Context, s *source, names []string, told bool) error {
+	bounded, cancel := context.WithTimeoutCause(ctx, LookMost, fmt.Errorf("no answer within %v", LookMost))
+	targets, err := s.Look(bounded, names)
+	cancel()
+	var keys []string
+	for _, t := range targets {
+		keys = append(keys, t.Key)
+		if ctx.Err() == nil {
+			l.keep(ctx, s, t, told)
+		}
+	}
+	if names == nil && err == nil {
+		l.Core.Keep(s.kind, keys)
+	}
+	return err
+}
+
+// keep does for one target what is to be done.
+func (l *Loop) keep(ctx context.Context, s *source, t Target, told bool) {
+	why := l.Core.Decide(time.Now(), t)
+	if why == None {
+		if finding := l.Core.News(t.Key); finding != "" {
+			l.Log.Warn("limits not as planned", "target", t.Name, "plan", t.Plan, "error", finding)
+		}
+		return
+	}
+	if !told && why != Again && !l.comes(ctx, s) {
+		l.Core.Missed()
+	}
+	bounded, cancel := context.WithTimeoutCause(ctx, PutMost, fmt.Errorf("not done within %v", PutMost))
+	err := s.Put(bounded, t.Key)
+	cancel()
+	if ctx.Err() != nil && err != nil {
+		return // weir ends; the next one looks again
+	}
+	l.Core.Done(time.Now(), t.Key, err)
+	if err != nil {
+		_ = l.Core.News(t.Key) // this line tells it
+		l.Log.Warn("limits not set", "target", t.Name, "plan", t.Plan, "why", string(why), "error", err)
+		return
+	}
+	l.Log.Info("limits set", "target", t.Name, "plan", t.Plan, "why", string(why))
+}
+
+// comes reports whether an event comes soon: it may have been on its way when the clock had a source
+// looked at.
+func (l *Loop) comes(ctx context.Context, s *source) bool {
+	for deadline := time.Now().Add(eventMost); ; {
+		if l.waits(s) || ctx.Err() != nil {
+			return true
+		}
+		if !time.Now().Before(deadline) {
+			return false
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// earliest is the first of some times; zero ones do not count.
+func earliest(all ...time.Time) (first time.Time) {
+	for _, at := range all {
+		if !at.IsZero() && (first.IsZero() || at.Before(first)) {
+			first = at
+		}
+	}
+	return first
+}

@@ -1,0 +1,15 @@
+// Package source makes the sources of weir's agent: the targets of each kind, with their plans, and
+// what tells that they have changed. The cgroup tree tells of all kinds; Docker and Podman tell of
+// their containers themselves.
+package source
+
+import "github.com/weir-io/weir/internal/host"
+
+// Options say what the sources work on.
+type Options struct {
+	// Open opens the host. Each source opens it for itself, because a host serves one goroutine.
+	Open  func() (*host.Host, error)
+	Plans *Plans
+	// Ended is told of a target that has ended, by its kind and its name or id.
+	Ended func(kind, name string)
+}

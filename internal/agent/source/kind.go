@@ -1,0 +1,138 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/weir-io/weir/internal/agent/reconcile"
+	"github.com/weir-io/weir/internal/host"
+	"github.com/weir-io/weir/internal/planned"
+	"github.com/weir-io/weir/internal/plans"
+	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/target/engine"
+)
+
+// A Kind is the source of one kind of targets. The names that it tells and takes are a container's
+// id or its beginning, or a unit's name.
+type Kind struct {
+	kind    string
+	options Options
+	host    *host.Host // nil: not opened yet
+	opened  time.Time
+	manager planned.Manager
+	found   map[string]*planned.Target // of the last look, by key
+}
+
+// All makes a source for each kind that plans are for.
+func All(o Options) (all []*Kind) {
+	for _, kind := range planned.Kinds() {
+		all = append(all, &Kind{kind: kind, options: o})
+	}
+	return all
+}
+
+// Kind is the kind of its targets.
+func (k *Kind) Kind() string { return k.kind }
+
+// Close ends the use of the host, once nobody calls Look and Put any more.
+func (k *Kind) Close() error {
+	if k.host == nil {
+		return nil
+	}
+	return k.host.Close()
+}
+
+// Look finds targets with their plans; see reconcile.Source.
+func (k *Kind) Look(ctx context.Context, names []string) ([]reconcile.Target, error) {
+	if err := k.open(names == nil); err != nil {
+		return nil, err
+	}
+	config, _ := k.options.Plans.Now()
+	k.manager = planned.Manager{Host: k.host, Config: config}
+	found, err := k.manager.OfKind(ctx, k.kind, names)
+	errs := []error{err}
+	k.found = map[string]*planned.Target{}
+	var all []reconcile.Target
+	for i := range found {
+		t := &found[i]
+		if t.Lapsed() { // its record is all that is left
+			if err := k.manager.Put(ctx, t); err != nil {
+				errs = append(errs, fmt.Errorf("%s: %w", t.Name, err))
+			}
+			continue
+		}
+		k.found[t.Key()] = t
+		all = append(all, asTarget(*t))
+	}
+	return all, errors.Join(errs...)
+}
+
+// openMost is how long an opened host is used: a hierarchy may be mounted at any time.
+const openMost = time.Minute
+
+// open opens the host, or, for a look at everything, opens an old one anew.
+func (k *Kind) open(anew bool) (err error) {
+	if k.host != nil && anew && time.Since(k.opened) > openMost {
+		if err := k.host.Close(); err != nil {
+			return err
+		}
+		k.host = nil
+	}
+	if k.host == nil {
+		k.host, err = k.options.Open()
+		k.opened = time.Now()
+	}
+	return err
+}
+
+func asTarget(t planned.Target) reconcile.Target {
+	one := reconcile.Target{Key: t.Key(), Name: t.Name, Group: t.Path(), Plan: t.Choice.Plan, Unpaced: t.Unpaced, Err: t.Err}
+	if t.Choice.Plan == plans.None {
+		one.Plan = reconcile.NoPlan
+	}
+	for _, d := range t.Rows {
+		one.Rates = append(one.Rates, reconcile.Rates{Device: d.Number, Now: d.Now, Want: d.Plan})
+	}
+	return one
+}
+
+// Put puts the plan of a target into force; see reconcile.Source.
+func (k *Kind) Put(ctx context.Context, key string) error {
+	t := k.found[key]
+	if t == nil {
+		return fmt.Errorf("%s: it was not looked at", key)
+	}
+	return k.manager.Put(ctx, t)
+}
+
+// Follow has Docker or Podman tell of their containers. Of the other kinds the cgroup tree tells;
+// see Tree.
+func (k *Kind) Follow(ctx context.Context, changed func(name string)) error {
+	i := slices.IndexFunc(engine.Makers(), func(m engine.Maker) bool { return m.Kind() == k.kind })
+	for config, next := k.options.Plans.Now(); i < 0 || !config.Needs(k.kind); config, next = k.options.Plans.Now() {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-next:
+		}
+	}
+	h, err := k.options.Open()
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	err = h.Containers(engine.Makers()[i], nil).Events(ctx, func() { changed("") }, func(e engine.Event) {
+		if e.Ended {
+			k.options.Ended(k.kind, e.ID)
+		}
+		changed(e.ID)
+	})
+	var none *target.NoKindError
+	if errors.As(err, &none) {
+		return fmt.Errorf("%w: %w", reconcile.ErrNotHere, err)
+	}
+	return err
+}

@@ -1,0 +1,226 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/weir-io/weir/internal/agent/reconcile"
+	"github.com/weir-io/weir/internal/agent/tree"
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/target"
+)
+
+const (
+	reopenLeast = 100 * time.Millisecond
+	reopenMost  = time.Minute
+	// lookAgain is how often groups without a watch are looked for.
+	lookAgain = 10 * time.Second
+)
+
+// ruleFiles hold the limits of a group, on v2 and v1.
+var ruleFiles = []string{"io.max", "blkio.throttle.read_bps_device", "blkio.throttle.write_bps_device",
+	"blkio.throttle.read_iops_device", "blkio.throttle.write_iops_device"}
+
+// lookLater is when a kind is looked at once more after a group was born, if nothing but the tree
+// tells of it: its daemon may list the target only after its group is there.
+var lookLater = []time.Duration{time.Second, 5 * time.Second}
+
+// A Tree tells of groups that are born, end, or have their limits written.
+type Tree struct {
+	Options Options
+	// Changed is told of a target by its kind and name, "": of all of a kind, or of all kinds.
+	Changed func(kind, name string)
+	Log     *slog.Logger
+
+	mu     sync.Mutex
+	counts map[string]tree.Stats // of each hierarchy, by its mount point
+	later  map[laterLook]*time.Timer
+}
+
+type laterLook struct {
+	kind  string
+	after time.Duration
+}
+
+// Stats are the counters of the trees that are followed, by their mount points.
+func (t *Tree) Stats() map[string]tree.Stats {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := map[string]tree.Stats{}
+	for at, s := range t.counts {
+		all[at] = s
+	}
+	return all
+}
+
+// Run follows the hierarchies until the context ends.
+func (t *Tree) Run(ctx context.Context) {
+	defer t.endLater()
+	for wait := reopenLeast; ctx.Err() == nil; wait = min(2*wait, reopenMost) {
+		began := time.Now()
+		err := t.run(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if time.Since(began) > reopenMost {
+			wait = reopenLeast
+		}
+		t.Log.Warn("cgroups are not followed", "error", err, "again_in", wait)
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+	}
+}
+
+func (t *Tree) run(ctx context.Context) error {
+	h, err := t.Options.Open()
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	io, err := h.IO()
+	if err != nil {
+		return err
+	}
+	follow := []*cgroupfs.Hierarchy{io}
+	if named := h.FS.With("name=systemd"); io.Version == cgroupfs.V1 && named != nil {
+		follow = append(follow, named) // on v1 a unit has a group there, and often none with blkio
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	failed := make(chan error, len(follow))
+	for _, one := range follow {
+		go func() { failed <- t.follow(ctx, one, h.SystemdRuns()) }()
+	}
+	err = <-failed
+	stop()
+	for range follow[1:] {
+		if other := <-failed; err == nil {
+			err = other
+		}
+	}
+	return err
+}
+
+// follow follows one hierarchy.
+func (t *Tree) follow(ctx context.Context, h *cgroupfs.Hierarchy, systemdRuns bool) error {
+	one, err := tree.Open(h.Root().Dir(), tree.Options{Files: ruleFiles})
+	if err != nil {
+		return err
+	}
+	defer one.Close()
+	t.Changed("", "") // what was there before is looked at by everybody
+	first, limited := true, false
+	for {
+		until := reconcile.ResyncTime
+		if one.Limit() != nil {
+			until = lookAgain
+		}
+		bounded, cancel := context.WithTimeout(ctx, until)
+		events, err := one.Next(bounded)
+		cancel()
+		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+			events, err = one.Resync()
+		}
+		if err != nil {
+			return err
+		}
+		if limit := one.Limit(); limit != nil && !limited {
+			t.Log.Warn("some cgroups are not followed at once", "error", limit)
+		}
+		limited = one.Limit() != nil
+		t.note(h, one.Stats())
+		if !first { // who was told of all has those
+			t.tell(h, events, systemdRuns)
+		}
+		first = false
+	}
+}
+
+func (t *Tree) note(h *cgroupfs.Hierarchy, s tree.Stats) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.counts == nil {
+		t.counts = map[string]tree.Stats{}
+	}
+	t.counts[h.MountPoint] = s
+}
+
+// tell tells whose groups have changed.
+func (t *Tree) tell(h *cgroupfs.Hierarchy, events []tree.Event, systemdRuns bool) {
+	for _, e := range events {
+		g, err := h.Group(path.Join(h.MountRoot, e.Path))
+		if err != nil || g.IsRoot() || g.IsCell() {
+			continue
+		}
+		for _, n := range namesOf(g, systemdRuns) {
+			if e.Kind == tree.Ended {
+				t.Options.Ended(n.kind, n.name)
+				continue
+			}
+			t.Changed(n.kind, n.name)
+			if n.name == "" && e.Kind == tree.Born {
+				t.tellLater(n.kind)
+			}
+		}
+	}
+}
+
+// tellLater tells of a kind again, once for all births until then.
+func (t *Tree) tellLater(kind string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.later == nil {
+		t.later = map[laterLook]*time.Timer{}
+	}
+	for _, after := range lookLater {
+		look := laterLook{kind, after}
+		if t.later[look] == nil {
+			t.later[look] = time.AfterFunc(after, func() {
+				t.mu.Lock()
+				delete(t.later, look)
+				t.mu.Unlock()
+				t.Changed(kind, "")
+			})
+		}
+	}
+}
+
+// endLater ends what would be told later.
+func (t *Tree) endLater() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, timer := range t.later {
+		timer.Stop()
+	}
+}
+
+type named struct{ kind, name string }
+
+// namesOf are the targets whose group one may be.
+func namesOf(g cgroupfs.Group, systemdRuns bool) (all []named) {
+	o := target.OwnerOf(g, systemdRuns)
+	if o.Unit != "" {
+		all = append(all, named{"unit", o.Unit})
+	}
+	switch o.Kind {
+	case "docker", "podman":
+		return append(all, named{o.Kind, o.Name})
+	case "libvirt":
+		return append(all, named{"vm", ""})
+	case "unknown", "systemd":
+		if strings.Contains(g.Path(), "kubepods") {
+			return append(all, named{"pod", ""}, named{"containerd", ""})
+		}
+		if o.Kind == "unknown" {
+			return append(all, named{"containerd", ""})
+		}
+	}
+	return all
+}

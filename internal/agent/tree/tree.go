@@ -1,0 +1,190 @@
+package tree
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrGone says that the root is gone: it was removed or unmounted, or something is mounted over it.
+// The kernel tells of few of these cases; Resync finds all.
+var ErrGone = errors.New("the root of the tree is gone")
+
+const (
+	groupsMax = 100_000
+	depthMax  = 64
+)
+
+// A Tree follows the groups below one directory. Its methods may be called from one goroutine at
+// a time.
+type Tree struct {
+	options Options
+	dir     string
+	root    int // descriptor of the directory
+	inotify *os.File
+	fd      uintptr // of inotify
+
+	top     *node
+	watched map[int32]*node
+	events  []Event
+	buffer  []byte
+	groups  int // in the tree, without the top
+	stats   Stats
+	limit   *LimitError    // of the last comparison, or since; nil: all groups have a watch
+	found   map[change]int // what a comparison that goes on has changed: how many groups each is about
+	finding bool           // the comparison walks through the tree
+	lost    bool           // the kernel has dropped events since the last comparison
+}
+
+// A change of one group.
+type change struct {
+	kind Kind
+	path string
+}
+
+// Open begins to follow a directory. The first Next returns all groups that are there as born.
+func Open(dir string, o Options) (*Tree, error) {
+	o.GroupsMax, o.DepthMax = cmp.Or(o.GroupsMax, groupsMax), cmp.Or(o.DepthMax, depthMax)
+	root, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "follow", Path: dir, Err: err}
+	}
+	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+	if err != nil {
+		if errors.Is(err, unix.EMFILE) {
+			err = &LimitError{File: instancesFile, What: "instances"}
+		}
+		return nil, errors.Join(fmt.Errorf("follow %s: %w", dir, err), unix.Close(root))
+	}
+	t := &Tree{options: o, dir: dir, root: root, inotify: os.NewFile(uintptr(fd), "inotify"), fd: uintptr(fd),
+		top: &node{watch: noWatch}, watched: map[int32]*node{}, buffer: make([]byte, bufferSize)}
+	if err := t.enter(t.top); err != nil {
+		return nil, errors.Join(fmt.Errorf("follow %s: %w", dir, err), t.Close())
+	}
+	if t.top.watch == noWatch {
+		return nil, errors.Join(fmt.Errorf("follow %s: %w", dir, t.limit), t.Close())
+	}
+	return t, nil
+}
+
+// Close ends the following.
+func (t *Tree) Close() error {
+	err := t.inotify.Close()
+	if t.root >= 0 {
+		err = errors.Join(err, unix.Close(t.root))
+		t.root = -1
+	}
+	return err
+}
+
+// Next waits for changes and returns them in the order in which they happened. It returns at
+// least one, or an error, ErrGone or that of the context.
+func (t *Tree) Next(ctx context.Context) ([]Event, error) {
+	stop := context.AfterFunc(ctx, func() { _ = t.inotify.SetReadDeadline(time.Unix(1, 0)) })
+	defer stop()
+	for len(t.events) == 0 {
+		if err := context.Cause(ctx); err != nil {
+			return nil, err
+		}
+		if err := t.inotify.SetReadDeadline(time.Time{}); err != nil {
+			return nil, err
+		}
+		if ctx.Err() != nil { // it may have ended before the deadline was taken away
+			continue
+		}
+		if t.lost {
+			if err := t.compare(); err != nil {
+				return nil, fmt.Errorf("follow %s: %w", t.dir, err)
+			}
+			continue
+		}
+		n, err := t.inotify.Read(t.buffer)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("follow %s: %w", t.dir, err)
+		}
+		if err := t.take(t.buffer[:n]); err != nil {
+			return nil, fmt.Errorf("follow %s: %w", t.dir, err)
+		}
+	}
+	return t.flush(), nil
+}
+
+func (t *Tree) flush() []Event {
+	events := t.events
+	t.events = nil
+	return events
+}
+
+// Groups are the paths of all groups that are known, sorted.
+func (t *Tree) Groups() []string {
+	var all []string
+	t.top.each(func(n *node) { all = append(all, n.path()) })
+	slices.Sort(all)
+	return all
+}
+
+// Stats returns the counters.
+func (t *Tree) Stats() Stats {
+	s := t.stats
+	s.Groups = t.groups
+	t.top.each(func(n *node) {
+		if n.watch == noWatch {
+			s.Unwatched++
+		}
+	})
+	return s
+}
+
+// Limit says that some groups have no watch, because the user has as many as the kernel allows;
+// nil: all have one.
+func (t *Tree) Limit() error {
+	if t.limit == nil {
+		return nil
+	}
+	return t.limit
+}
+
+// Resync compares all that is known with what is there, and returns the difference. It is the
+// safety net: what it finds no event has told of, and Stats.Missed counts it. Groups without a
+// watch get one, if the kernel allows it now.
+func (t *Tree) Resync() ([]Event, error) {
+	if err := t.drain(); err != nil { // what is still to be read is not missed
+		return nil, fmt.Errorf("follow %s: %w", t.dir, err)
+	}
+	if err := t.compare(); err != nil {
+		return nil, fmt.Errorf("follow %s: %w", t.dir, err)
+	}
+	return t.flush(), nil
+}
+
+// compare finds what has changed without an event.
+func (t *Tree) compare() error {
+	t.found, t.finding, t.limit, t.lost = map[change]int{}, true, nil, false
+	defer func() { t.found = nil }()
+	err := t.isThere()
+	if err == nil {
+		err = t.check(t.top)
+	}
+	t.finding = false
+	if err != nil {
+		return err
+	}
+	if err := t.drain(); err != nil { // what happened during the comparison is told of now
+		return err
+	}
+	for n := range maps.Values(t.found) {
+		t.stats.Missed += uint64(n)
+	}
+	return nil
+}

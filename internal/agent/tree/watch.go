@@ -1,0 +1,112 @@
+package tree
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/fault"
+)
+
+// The kernel's bounds of inotify, for each user (inotify(7)).
+const (
+	watchesFile   = "/proc/sys/fs/inotify/max_user_watches"
+	instancesFile = "/proc/sys/fs/inotify/max_user_instances"
+)
+
+// A LimitError says that the kernel allows this user no more watches or instances of inotify.
+type LimitError struct {
+	File string // where the bound is: it is for the user, not for the process
+	What string // "watches" or "instances"
+}
+
+func (e *LimitError) Error() string {
+	name := "fs.inotify." + e.File[strings.LastIndexByte(e.File, '/')+1:]
+	bound := ""
+	if text, err := os.ReadFile(e.File); err == nil {
+		bound = ", which is " + strings.TrimSpace(string(text))
+	}
+	return fmt.Sprintf("this user has as many inotify %s as the kernel allows (%s%s); raise it: sysctl -w %s=N", e.What, name, bound, name)
+}
+
+// Class makes it fault.NotPossible.
+func (e *LimitError) Class() fault.Class { return fault.NotPossible }
+
+// events are what the kernel is asked to tell of. It also tells, unasked, of the end of a watch, of
+// an unmount and of an overflow. cgroup v1 lets a group be renamed.
+const events = unix.IN_CREATE | unix.IN_DELETE | unix.IN_MOVED_FROM | unix.IN_MOVED_TO | unix.IN_ONLYDIR
+
+func (t *Tree) mask() uint32 {
+	if len(t.options.Files) > 0 {
+		return events | unix.IN_MODIFY
+	}
+	return events
+}
+
+// open opens a group's directory without following links or entering what is mounted there.
+func (t *Tree) open(path string) (int, error) {
+	how := &unix.OpenHow{Flags: unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV}
+	for {
+		fd, err := unix.Openat2(t.root, path, how)
+		if !errors.Is(err, unix.EINTR) && !errors.Is(err, unix.EAGAIN) { // EAGAIN: a rename at the same time
+			return fd, err
+		}
+	}
+}
+
+// look watches a group, and then lists the groups below it. That is of one directory, whatever has
+// its name by then. is says that the directory is the one that had the watch before.
+func (t *Tree) look(n *node) (names []string, is bool, err error) {
+	fd, err := t.open(n.path())
+	if err != nil {
+		return nil, false, err
+	}
+	dir := os.NewFile(uintptr(fd), n.path())
+	defer dir.Close()
+	watch, err := unix.InotifyAddWatch(int(t.fd), fmt.Sprintf("/proc/self/fd/%d", fd), t.mask())
+	switch {
+	case errors.Is(err, unix.ENOSPC):
+		t.limit = &LimitError{File: watchesFile, What: "watches"}
+		is = n.watch == noWatch
+	case err != nil:
+		return nil, false, &fs.PathError{Op: "watch", Path: n.path(), Err: err}
+	default:
+		is = n.watch == int32(watch)
+		t.give(n, int32(watch))
+	}
+	entries, err := dir.ReadDir(-1) // the type comes with the name
+	for _, e := range entries {
+		if e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names, is, err
+}
+
+// give notes whose watch one is. Another group that has it was renamed: it is this one now.
+func (t *Tree) give(n *node, watch int32) {
+	if was := t.watched[watch]; was != nil && was != n {
+		was.watch = noWatch
+		t.drop(was)
+	}
+	if n.watch != watch {
+		t.unwatch(n)
+	}
+	n.watch = watch
+	t.watched[watch] = n
+}
+
+// unwatch ends a group's watch. Before Linux 7.0 the kernel does not end it with the group.
+func (t *Tree) unwatch(n *node) {
+	if n.watch == noWatch {
+		return
+	}
+	_, _ = unix.InotifyRmWatch(int(t.fd), uint32(n.watch)) // it may have ended
+	delete(t.watched, n.watch)
+	n.watch = noWatch
+}

@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+// A Become runs weird in the place of this process, as self.BecomeWeird does.
+type Become func(path string, environ []string, args ...string) error
+
+// TopVerb makes weir top, which weird has: what it shows it with is too heavy for weir.
+func TopVerb(become Become) *cobra.Command {
+	return become.verb(&cobra.Command{
+		Use:   "top [flags]",
+		Short: "Show what groups read and write, beside their limits",
+		Long: "Show each cgroup that has a limit or does I/O: its rates, the percentage of its nearest limit, how long its tasks wait\n" +
+			"for I/O, its dirty pages, and what of the limit is expected to be held.\n\n" +
+			"weir top runs weird top, which has the flags: weir top --help lists them. It needs no running weird.",
+		Example: "  weir top\n  weir top --once --sort write\n  weir top --json",
+	})
+}
+
+// HistoryVerb makes weir history, which weird has too.
+func HistoryVerb(become Become) *cobra.Command {
+	return become.verb(&cobra.Command{
+		Use:   "history TARGET [flags]",
+		Short: "Show what a target read and wrote, beside its limits, in the past",
+		Long: "Show what a target read and wrote, beside its limits, from what weird metrics --history has recorded.\n\n" +
+			"weir history runs weird history, which has the flags: weir history --help lists them.",
+		Example: "  weir history docker:web --since 2h\n  weir history unit:db --since 03:00 --until 03:30 --svg db.svg",
+	})
+}
+
+// verb has weird do what a verb is called after.
+func (b Become) verb(cmd *cobra.Command) *cobra.Command {
+	cmd.DisableFlagParsing = true
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		return b(os.Getenv("PATH"), os.Environ(), append([]string{cmd.Name()}, args...)...)
+	}
+	return cmd
+}

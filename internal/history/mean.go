@@ -1,0 +1,95 @@
+package history
+
+import (
+	"math"
+	"time"
+)
+
+// A mean is what points were on average over a step, which begins at a multiple of it.
+type mean struct {
+	step  time.Duration
+	began time.Time // of the step; zero: nothing was added
+	at    time.Time // of the last points
+	over  time.Duration
+	sums  []total
+	place map[def]int // in sums
+}
+
+// A total is one series over a step.
+type total struct {
+	def   def
+	sums  [valuesMost]float64 // of values × seconds
+	last  [valuesMost]uint64
+	known time.Duration // in which its rates were known
+}
+
+// add adds points. When they are the first of the next step, it returns those of the step before;
+// nil: not yet.
+func (m *mean) add(at time.Time, window time.Duration, points []point) (end time.Time, over time.Duration, done []point) {
+	began := at.Add(-1).Truncate(m.step) // what ends with a step is of it
+	if !m.began.Equal(began) {
+		if m.over > 0 {
+			end, over, done = m.at, m.over, m.points()
+		}
+		clear(m.place)
+		*m = mean{step: m.step, began: began, place: m.place, sums: m.sums[:0]}
+	}
+	m.at, m.over = at, m.over+window
+	next := 0 // where the next one mostly is
+	for i := range points {
+		p := &points[i]
+		place := next
+		if place >= len(m.sums) || m.sums[place].def != p.def {
+			var is bool
+			if place, is = m.place[p.def]; !is {
+				place = len(m.sums)
+				m.place[p.def] = place
+				m.sums = append(m.sums, total{def: p.def})
+			}
+		}
+		next = place + 1
+		s := &m.sums[place]
+		s.last = p.values
+		if p.unknown {
+			continue
+		}
+		s.known += window
+		for i, v := range p.values {
+			s.sums[i] += float64(v) * window.Seconds()
+		}
+	}
+	return end, over, done
+}
+
+// points are the means.
+func (m *mean) points() []point {
+	points := make([]point, 0, len(m.sums))
+	for _, s := range m.sums {
+		p := point{def: s.def, unknown: s.known == 0}
+		over := m.over            // a group without a limit is not among the points while it does nothing
+		if s.def.limit.Bounds() { // it is, and the limit may have been another one for a part of the step
+			over = s.known
+		}
+		for i := range p.values {
+			switch {
+			case s.lasts(i):
+				p.values[i] = s.last[i]
+			case over > 0:
+				p.values[i] = uint64(math.Round(s.sums[i] / over.Seconds()))
+			}
+		}
+		points = append(points, p)
+	}
+	return points
+}
+
+// lasts reports whether a value is a level, of which the last one counts, and no rate.
+func (s *total) lasts(i int) bool {
+	switch s.def.kind {
+	case ofGroup:
+		return i == dirty || i == writeback || i == pacedWBPS
+	case ofHost:
+		return i == watched
+	}
+	return false
+}

@@ -1,0 +1,119 @@
+package history
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Whatever part of a file a crash has not written or spoilt, the rest is read, and recording goes on.
+func TestTornWrites(t *testing.T) {
+	dir := t.TempDir()
+	levels := small()
+	record1(t, dir, levels, 0, 900)
+	path := filepath.Join(dir, levels[0].nameOf())
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := len(all(t, reader(t, dir).rings[0]))
+	for at := headSize; at < len(good); at += 2003 {
+		torn := append([]byte(nil), good...)
+		for i := at; i < min(at+512, len(torn)); i++ {
+			torn[i] ^= byte(i*7 + 1)
+		}
+		if err := os.WriteFile(path, torn, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got := all(t, reader(t, dir).rings[0])
+		if len(got) < whole/2 {
+			t.Fatalf("torn at %d: %d of %d are left", at, len(got), whole)
+		}
+		for _, s := range got {
+			if n := int(s.At.Sub(start).Seconds()); !reflect.DeepEqual(s, kept(seen(n))) {
+				t.Fatalf("torn at %d: %d is\n%s", at, n, show(s))
+			}
+		}
+		record1(t, dir, levels, 900, 910)
+		if again := all(t, reader(t, dir).rings[0]); again[len(again)-1].At.Sub(start) != 909*time.Second {
+			t.Fatalf("torn at %d: recording ended at %s", at, again[len(again)-1].At)
+		}
+	}
+}
+
+// A file of another version, or that is none, is refused with a reason and left alone.
+func TestOtherFiles(t *testing.T) {
+	dir := t.TempDir()
+	record1(t, dir, small(), 0, 3)
+	path := filepath.Join(dir, small()[0].nameOf())
+	good, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, change := range map[string]func([]byte) []byte{
+		"version 2":            func(b []byte) []byte { b[8] = 2; return b },
+		"no history":           func(b []byte) []byte { return []byte("x") },
+		"damaged":              func(b []byte) []byte { b[12]++; return b },
+		"no history of weir":   func([]byte) []byte { return nil },
+		"0 blocks of 0 bytes,": func(b []byte) []byte { copy(b, Level{}.head()); return b },
+	} {
+		bad := change(append([]byte(nil), good...))
+		if err := os.WriteFile(path, bad, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, readErr := Open(dir)
+		_, err := Record(dir, small())
+		if err == nil || readErr == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("%s: %v, %v", what, err, readErr)
+		}
+		if is, err := os.ReadFile(path); err != nil || string(is) != string(bad) {
+			t.Errorf("%s: it was changed: %v", what, err)
+		}
+	}
+}
+
+// fullDisk is a file on a disk that is full from time to time, and then takes a part of what is written.
+type fullDisk struct {
+	file
+	n int
+}
+
+func (f *fullDisk) WriteAt(b []byte, at int64) (int, error) {
+	if f.n++; f.n%3 != 0 {
+		n, err := f.file.WriteAt(b[:len(b)/2], at)
+		return n, errors.Join(err, errors.New("no space left on device"))
+	}
+	return f.file.WriteAt(b, at)
+}
+
+// What a full disk does not take is lost, and nothing else.
+func TestFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	r, err := Record(dir, small())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.writers[0].f = &fullDisk{file: r.writers[0].f}
+	took := map[int]bool{}
+	for n := range 400 {
+		if err := r.Add(seen(n)); err == nil {
+			took[n] = true
+		}
+	}
+	got := all(t, reader(t, dir).rings[0])
+	if len(got) != len(took) || len(took) < 100 {
+		t.Errorf("%d are there, %d were taken", len(got), len(took))
+	}
+	for _, s := range got {
+		if n := int(s.At.Sub(start).Seconds()); !took[n] || !reflect.DeepEqual(s, kept(seen(n))) {
+			t.Fatalf("%d (%v):\n%s", n, took[n], show(s))
+		}
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,92 @@
+package limiting
+
+import (
+	"context"
+	"errors"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/pacer"
+	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/watch"
+)
+
+// Watch makes a watcher of all groups of the host, which knows their names, what is expected to
+// hold their limits, and what weir's pacer holds. details is watch.Options.Details. It changes
+// nothing, and starts nothing.
+func (m Manager) Watch(details int) (*watch.Watcher, error) {
+	io, err := m.Host.IO()
+	if err != nil {
+		return nil, err
+	}
+	memory := io // v2 has all controllers in one hierarchy, v1 need not
+	if io.Version == cgroupfs.V1 || !io.Has("memory") {
+		memory = m.Host.FS.With("memory")
+	}
+	return watch.New(watch.Options{Root: m.Host.Root, IO: io, Memory: memory, Details: details, Describe: m.describe, Paced: m.paced}), nil
+}
+
+// describe says who groups are, and what is expected to hold their limits.
+func (m Manager) describe(ctx context.Context, limited []watch.Limited) ([]watch.Known, error) {
+	systemdRuns := m.Host.SystemdRuns()
+	groups := make([]Group, len(limited))
+	var ruled []watch.Limited
+	var its []int // the places of ruled in groups
+	for i, l := range limited {
+		owner := target.OwnerOf(l.Group, systemdRuns)
+		groups[i] = Group{Target: target.NameOf(l.Group, owner), Path: l.Group.Path(), Version: l.Group.Hierarchy().Version, Owner: owner}
+		for _, u := range l.Usages {
+			d := Device{Limit: u.Limit}
+			d.Number = u.Device
+			groups[i].Devices = append(groups[i].Devices, d)
+		}
+		if len(l.Usages) > 0 {
+			ruled, its = append(ruled, l), append(its, i)
+		}
+	}
+	m.nameGroups(ctx, groups)
+	held := make([]Group, len(its))
+	for i, at := range its {
+		held[i] = groups[at]
+	}
+	deciding := m.Host.Deciding()
+	jobs, err := m.pacing()
+	deciding.Jobs = func() ([]pacer.Job, error) { return jobs, nil }
+	err = errors.Join(err, m.markExpected(ctx, deciding, ruled, held, []int{0}))
+	known := make([]watch.Known, len(groups))
+	for i, g := range groups {
+		known[i] = watch.Known{Target: g.Target, Owner: g.Owner}
+	}
+	for i, at := range its {
+		for _, d := range held[i].Devices {
+			if d.Expected != nil {
+				known[at].Expected = append(known[at].Expected, *d.Expected)
+			}
+		}
+	}
+	return known, err
+}
+
+// pacing lists what weir's pacer holds. It starts none in the place of a dead one.
+func (m Manager) pacing() ([]pacer.Job, error) {
+	if !m.Host.IsOwn() {
+		return nil, nil
+	}
+	return pacer.Holding(m.Host.State)
+}
+
+// paced says what weir's pacer holds, by the path of the group.
+func (m Manager) paced() (map[string]watch.Paced, error) {
+	jobs, err := m.pacing()
+	io, ioErr := m.Host.IO()
+	if err != nil || ioErr != nil {
+		return nil, err
+	}
+	all := map[string]watch.Paced{}
+	for _, j := range jobs {
+		if (j.Limited.Controller == "") != (io.Version == cgroupfs.V2) || j.Lapsed != "" && all[j.Limited.Path].WBPS > 0 {
+			continue
+		}
+		all[j.Limited.Path] = watch.Paced{WBPS: j.WBPS, Escapes: j.Count == pacer.CountEscaped, Lapsed: j.Lapsed, Missed: j.Missed}
+	}
+	return all, nil
+}

@@ -1,0 +1,96 @@
+package planned
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/weir-io/weir/internal/plans"
+)
+
+// Kinds are the kinds of targets that plans are for. Where two name the same group, the first
+// counts.
+func Kinds() []string { return slices.Clone(kinds) }
+
+// OfKind is Diff for one kind of targets, and for those of them that have names: a container's id or its
+// beginning, or another target's name. nil: for all, and for those that are gone and have had limits
+// from weir.
+func (m Manager) OfKind(ctx context.Context, kind string, names []string) ([]Target, error) {
+	var left map[string]*record // of the kind, if all are asked for
+	var errs []error
+	if names == nil {
+		var err error
+		if left, err = recorded(m.Host.Root); err != nil {
+			errs = append(errs, err)
+		}
+		maps.DeleteFunc(left, func(key string, _ *record) bool { return kindOf(key) != kind })
+	}
+	if !m.Config.Needs(kind) && len(left) == 0 && (names == nil || !isRecorded(m.Host.Root, kind)) {
+		return nil, errors.Join(errs...)
+	}
+	listed, silent := m.Host.List(ctx, kind, names...)
+	var all []Target
+	for _, l := range listed {
+		if names != nil && !slices.ContainsFunc(names, func(name string) bool { return name == l.Name || l.ID != "" && strings.HasPrefix(l.ID, name) }) {
+			continue
+		}
+		key, choice := keyOf(l), m.Config.Choose(factsOf(l))
+		r := left[key]
+		if names != nil { // of a few among many
+			var err error
+			if r, err = recordOf(m.Host.Root, key); err != nil {
+				errs = append(errs, err)
+			}
+		}
+		delete(left, key)
+		if choice.Plan == plans.None && r == nil {
+			continue
+		}
+		one := m.look(ctx, l.String(), choice, r)
+		if one.key = key; one.State != Stopped && one.State != Gone {
+			all = append(all, one)
+		}
+	}
+	err := errors.Join(errs...)
+	if names != nil || silent != nil {
+		return all, errors.Join(err, silent)
+	}
+	for _, key := range sorted(left) {
+		r := left[key]
+		one := Manager{m.Host.With(kind, r.Host), m.Config}.look(ctx, key, plans.Choice{Plan: plans.None}, r)
+		one.Name, one.key = r.Name, key
+		if one.State != Stopped { // systemd may set the limit again when it starts: the record stays
+			all = append(all, one)
+		}
+	}
+	return all, err
+}
+
+// Put is Apply for one target that OfKind has found.
+func (m Manager) Put(ctx context.Context, t *Target) error {
+	unlock, err := lock(ctx, m.Host)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return m.apply(ctx, t, false)
+}
+
+// Key is the permanent name of a target: docker:WHOLE-ID.
+func (t Target) Key() string { return t.key }
+
+// Path is that of the target's cgroup; empty: it has none.
+func (t Target) Path() string {
+	if t.group == nil {
+		return ""
+	}
+	return t.group.Path()
+}
+
+// Lapsed reports whether all that there is of a target is the record of limits that it had from
+// weir. Put removes that.
+func (t Target) Lapsed() bool {
+	return t.Choice.Plan == plans.None && t.record != nil && (t.State == Gone || t.State == NoPlan)
+}

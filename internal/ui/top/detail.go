@@ -1,0 +1,92 @@
+package top
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/plain"
+	"github.com/weir-io/weir/internal/watch"
+)
+
+// Detail is all that is known of one group.
+func Detail(g *watch.Group) []string {
+	all := []string{plain.Line(g.Target), "cgroup " + plain.Line(g.Path) + ", owner " + plain.Line(g.Owner.String()), ""}
+	for _, d := range g.Devices {
+		all = append(all, plain.Line(d.Node)+" ("+d.Number.String()+")")
+		for _, k := range limit.Keys {
+			all = append(all, "  "+left(keyText(k), len("write ops"))+"  "+rateLine(d, k))
+		}
+		if d.Expected != nil {
+			for _, line := range d.Expected.Lines() {
+				all = append(all, "  "+plain.Line(line))
+			}
+		}
+	}
+	if p := g.Pressure; p != nil && p.Known {
+		all = append(all, "", fmt.Sprintf("waiting for I/O: some tasks %s of the time, all of them %s", percentText(p.Some), percentText(p.Full)))
+	}
+	if m := g.Memory; m != nil {
+		all = append(all, fmt.Sprintf("in memory, to be written: %s, of it being written: %s", limit.FormatMeasured(float64(m.Dirty)), limit.FormatMeasured(float64(m.Writeback))))
+	}
+	if p := g.Paced; p != nil {
+		all = append(all, pacedLine(*p))
+	}
+	return append(all, "", "weir why "+plain.Line(g.Target)+"   tells why a limit does not hold")
+}
+
+// rateLine is a rate beside its limit, and the whole since the group was made.
+func rateLine(d watch.Device, k limit.Key) string {
+	rate := unknown
+	total, unit := float64(0), "ops"
+	switch k {
+	case limit.RBPS:
+		total, unit = float64(d.Total.ReadBytes), ""
+	case limit.WBPS:
+		total, unit = float64(d.Total.WrittenBytes), ""
+	case limit.RIOPS:
+		total = float64(d.Total.Reads)
+	case limit.WIOPS:
+		total = float64(d.Total.Writes)
+	}
+	whole := limit.FormatMeasured(total)
+	if unit != "" {
+		whole = opsText(total) + " " + unit
+	}
+	if d.Rates != nil {
+		rate = limit.FormatMeasured(d.Rates.Get(k)) + "/s"
+		if k.IsOps() {
+			rate = opsText(d.Rates.Get(k)) + " ops/s"
+		}
+	}
+	text := right(rate, 14) + "   "
+	if percent, known := d.Percent(k); known {
+		text += right(percentText(percent), 7) + " of " + d.Limit.Get(k).Format(k)
+	} else if _, bound := d.Limit.Get(k).Number(); bound {
+		text += "limit " + d.Limit.Get(k).Format(k)
+	} else {
+		text += "no limit"
+	}
+	if !d.Counted {
+		return text
+	}
+	return left(text, 44) + "  " + whole + " in all"
+}
+
+func pacedLine(p watch.Paced) string {
+	rate := limit.PerSecond(max(p.WBPS, 1)).Format(limit.WBPS)
+	switch {
+	case p.Lapsed != "":
+		return "weir's pacer was asked to hold writes at " + rate + " and does not: " + plain.Line(p.Lapsed)
+	case p.Escapes:
+		return "weir's pacer holds writes to other groups' files, with the group's own, at " + rate + missed(p)
+	}
+	return "weir's pacer holds writes at " + rate + missed(p)
+}
+
+func missed(p watch.Paced) string {
+	if strings.TrimSpace(p.Missed) == "" {
+		return ""
+	}
+	return ", except for " + plain.Line(p.Missed)
+}

@@ -1,0 +1,77 @@
+package top
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/plain"
+	"github.com/weir-io/weir/internal/watch"
+)
+
+// disksShown bounds the lines of disks; the busiest are shown.
+const disksShown = 4
+
+// headOf are the lines above the table: one for each busy disk, and one for the host.
+func headOf(s *watch.Snapshot) []string {
+	disks := slices.Clone(s.Disks)
+	slices.SortStableFunc(disks, func(a, b watch.Disk) int {
+		switch {
+		case a.Use > b.Use:
+			return -1
+		case a.Use < b.Use:
+			return 1
+		}
+		return 0
+	})
+	var all []string
+	for _, d := range disks {
+		if len(all) == disksShown || d.Rates == nil || *d.Rates == (watch.Rates{}) && d.Use == 0 {
+			continue
+		}
+		all = append(all, fmt.Sprintf("%s  %s busy  queue %.1f  read %s/s  write %s/s", plain.Line(path.Base(d.Node)), percentText(d.Use), d.Queue,
+			limit.FormatMeasured(d.Rates.RBPS), limit.FormatMeasured(d.Rates.WBPS)))
+	}
+	host := []string{s.At.Format("15:04:05"), fmt.Sprintf("cgroup v%d", int(s.Version)), cli.Plural(s.Watched, "group", "groups")}
+	if p := s.Pressure; p != nil && p.Known {
+		host = append(host, "io pressure "+percentText(p.Some))
+	}
+	if s.Unread > 0 {
+		host = append(host, fmt.Sprintf("%d not read: %s", s.Unread, plain.Line(fmt.Sprint(s.Unreadable))))
+	}
+	return append([]string{strings.Join(host, " · ")}, all...)
+}
+
+// Table is one table of a snapshot: the host, its busy disks, and its groups. width bounds the
+// lines; 0: nothing does.
+func Table(s *watch.Snapshot, o Options, width int) string {
+	rows := rowsOf(s, o)
+	all := headOf(s)
+	if len(rows) == 0 {
+		all = append(all, "no group to show: "+o.whyNone())
+	} else {
+		all = append(all, lines(rows, rows, width)...)
+	}
+	if width > 0 {
+		for i := range all {
+			all[i] = cut(all[i], width)
+		}
+	}
+	return strings.Join(all, "\n") + "\n"
+}
+
+// whyNone says why no group is shown.
+func (o Options) whyNone() string {
+	switch {
+	case o.Filter != "":
+		return "none has " + plain.Quoted(o.Filter) + " in its name"
+	case o.Active:
+		return "none did any I/O"
+	case o.All:
+		return "none did any I/O since it was made"
+	}
+	return "none has a limit, and none did any I/O"
+}

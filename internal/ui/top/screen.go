@@ -1,0 +1,238 @@
+package top
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/weir-io/weir/internal/plain"
+	"github.com/weir-io/weir/internal/watch"
+)
+
+// A Screen is the state of weir top on a terminal.
+type Screen struct {
+	Options
+	Width, Height int  // of the terminal; 0: not known yet
+	Color         bool // whether lines may be coloured
+
+	snapshot *watch.Snapshot
+	paused   bool
+	help     bool
+	typing   bool   // the keys go into the filter
+	detail   bool   // of the group under the cursor
+	cursor   string // the path of a group; empty: the first
+	curves   curves
+}
+
+// Show takes a new snapshot. A paused screen notes it for the curves only.
+func (s *Screen) Show(n *watch.Snapshot) {
+	if s.curves == nil {
+		s.curves = curves{}
+	}
+	s.curves.add(n)
+	if !s.paused || s.snapshot == nil {
+		s.snapshot = n
+	}
+}
+
+// Press does what a key asks for, in bubbletea's spelling; quit is true if it asks for the end.
+func (s *Screen) Press(key string) (quit bool) {
+	if key == "ctrl+c" {
+		return true
+	}
+	if s.typing {
+		s.edit(key)
+		return false
+	}
+	switch key {
+	case "q":
+		return true
+	case "?":
+		s.help = !s.help
+	case "/":
+		s.typing, s.help, s.detail = true, false, false
+	case "esc":
+		s.back()
+	case "enter":
+		s.detail = !s.detail && s.snapshot != nil
+	case "up", "k":
+		s.move(-1)
+	case "down", "j":
+		s.move(1)
+	case "pgup":
+		s.move(-s.room())
+	case "pgdown":
+		s.move(s.room())
+	case "left":
+		s.sortBy(-1)
+	case "right", "s":
+		s.sortBy(1)
+	case "r":
+		s.Reverse = !s.Reverse
+	case "o":
+		s.Active = !s.Active
+	case "a":
+		s.All = !s.All
+	case "t":
+		s.Tree = !s.Tree
+	case "space", " ":
+		s.paused = !s.paused
+	}
+	return false
+}
+
+// back leaves what was opened last, and then the filter.
+func (s *Screen) back() {
+	switch {
+	case s.help:
+		s.help = false
+	case s.detail:
+		s.detail = false
+	default:
+		s.Filter = ""
+	}
+}
+
+// filterMost bounds the filter, in characters.
+const filterMost = 64
+
+// edit changes the filter.
+func (s *Screen) edit(key string) {
+	switch {
+	case key == "enter":
+		s.typing = false
+	case key == "esc":
+		s.typing, s.Filter = false, ""
+	case key == "backspace":
+		if r := []rune(s.Filter); len(r) > 0 {
+			s.Filter = string(r[:len(r)-1])
+		}
+	case key == "space":
+		s.edit(" ")
+	case utf8.RuneCountInString(key) == 1 && utf8.RuneCountInString(s.Filter) < filterMost:
+		s.Filter += key
+	}
+}
+
+func (s *Screen) sortBy(step int) {
+	all := Columns()
+	at := max(slices.Index(all, s.Sort), 0)
+	if s.Sort == "" {
+		at = slices.Index(all, Limit)
+	}
+	s.Sort, s.Tree = all[(at+step+len(all))%len(all)], false
+}
+
+// rows are those of the table now.
+func (s *Screen) rows() []row {
+	if s.snapshot == nil {
+		return nil
+	}
+	return rowsOf(s.snapshot, s.Options)
+}
+
+// at is the place of the cursor in rows: the first one's, if its group is gone.
+func (s *Screen) at(rows []row) int {
+	return max(slices.IndexFunc(rows, func(r row) bool { return r.Path == s.cursor }), 0)
+}
+
+func (s *Screen) move(by int) {
+	rows := s.rows()
+	if len(rows) == 0 {
+		return
+	}
+	s.cursor = rows[min(max(s.at(rows)+by, 0), len(rows)-1)].Path
+}
+
+// room is how many rows the table has, at least one.
+func (s *Screen) room() int {
+	head := 0
+	if s.snapshot != nil {
+		head = len(headOf(s.snapshot))
+	}
+	return max(s.Height-head-2, 1) // the table's head, and the keys
+}
+
+const keysLine = "q quit  ? help  / filter  ←→ sort  o active  ⏎ details"
+
+func helpLines() []string {
+	return []string{
+		"q, ctrl+c    quit",
+		"↑ ↓, j k     choose a group; page up and down: many at once",
+		"enter        all that is known of the group; again, or esc: back",
+		"/            show only groups with some text in their names; esc: all again",
+		"← →, s       sort by another column",
+		"r            the other way round",
+		"t            as a tree, in the order of paths",
+		"o            only groups that did I/O in the last second",
+		"a            also groups without a limit that did none",
+		"space        stop, and go on",
+		"",
+		"OF LIMIT is the rate that is nearest to its limit, in percent of the limit.",
+		"! marks a group that exceeds a limit, or whose limits are not expected to hold all I/O.",
+		"WAIT is the share of time in which tasks of the group waited for I/O (cgroup v2).",
+		"DIRTY is what the group wrote to memory and the disk does not have yet.",
+		"– stands for what is not known, or not there.",
+	}
+}
+
+// Text is what the terminal shows: at most Height lines of at most Width columns.
+func (s *Screen) Text() string {
+	var all []string
+	switch rows := s.rows(); {
+	case s.snapshot == nil:
+		all = []string{"reading …"}
+	case s.help:
+		all = helpLines()
+	case s.detail && len(rows) > 0:
+		g := rows[s.at(rows)].Group
+		all = append(Detail(g), s.curves.lines(g.Path)...)
+	default:
+		all = s.table(rows)
+	}
+	return s.fit(all)
+}
+
+// table has as many rows as there is room for, those around the cursor.
+func (s *Screen) table(rows []row) []string {
+	all := headOf(s.snapshot)
+	if len(rows) == 0 {
+		return append(all, "no group to show: "+s.whyNone())
+	}
+	cursor, room := s.at(rows), s.room()
+	first := max(0, min(cursor-room/2, len(rows)-room))
+	shown := rows[first:min(first+room, len(rows))]
+	text := lines(rows, shown, max(s.Width-2, 1))
+	all = append(all, s.paint(bold, "  "+text[0]))
+	for i, r := range shown {
+		mark := "  "
+		if first+i == cursor {
+			mark = "▸ "
+		}
+		all = append(all, s.paint(colorOf(r.Group), mark+text[i+1]))
+	}
+	return all
+}
+
+// fit cuts the lines to the terminal, and puts the keys below them.
+func (s *Screen) fit(all []string) string {
+	if s.Height > 1 && len(all) > s.Height-1 {
+		all = all[:s.Height-1]
+	}
+	keys := keysLine
+	switch {
+	case s.typing:
+		keys = "/" + plain.Line(s.Filter) + "▏  enter: done, esc: all groups"
+	case s.paused:
+		keys = "stopped (space: go on)  " + keys
+	case s.Filter != "":
+		keys = "filter " + plain.Quoted(s.Filter) + " (esc: all)  " + keys
+	}
+	all = append(all, keys)
+	if s.Width > 0 {
+		for i, line := range all {
+			all[i] = cutPainted(line, s.Width)
+		}
+	}
+	return strings.Join(all, "\n")
+}

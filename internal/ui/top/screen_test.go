@@ -1,0 +1,153 @@
+package top
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/weir-io/weir/internal/watch"
+)
+
+func screen(width, height int, keys ...string) *Screen {
+	s := &Screen{Width: width, Height: height}
+	s.Show(host())
+	for _, k := range keys {
+		s.Press(k)
+	}
+	return s
+}
+
+func TestScreens(t *testing.T) {
+	for _, width := range []int{60, 80, 120, 200} {
+		golden(t, fmt.Sprintf("screen-%d.txt", width), screen(width, 24).Text()+"\n")
+	}
+	golden(t, "help.txt", screen(100, 24, "?").Text()+"\n")
+}
+
+// chosen is the line of the cursor.
+func chosen(s *Screen) string {
+	for line := range strings.Lines(s.Text()) {
+		if strings.HasPrefix(line, "▸") {
+			return line
+		}
+	}
+	return ""
+}
+
+func TestKeys(t *testing.T) {
+	for _, c := range []struct {
+		keys string
+		want string // the chosen line has it, or the text
+	}{
+		{"", "▸ docker:legacy"},
+		{"down", "▸ docker:web"},
+		{"j j k", "▸ docker:web"},
+		{"up", "▸ docker:legacy"},
+		{"pgdown", "▸ unit:system.slice"},
+		{"j r", "▸ docker:web"},           // the cursor stays at its group
+		{"right", "▸ unit:system.slice"},  // by wait
+		{"left", "▸ unit:system.slice"},   // by write
+		{"r", "▸ unit:system.slice"},      // the other way round
+		{"/ w e b enter", "▸ docker:web"}, // a filter
+		{"/ w e b", "/web▏"},              // while it is typed
+		{"/ q backspace esc", "unit:system.slice"},
+		{"/ w e b enter esc", "▸ docker:legacy"},
+		{"t a", "▸ unit:idle.slice"},
+		{"space", "stopped (space: go on)"},
+		{"?", "stands for what is not known"},
+		{"? ?", "▸ docker:legacy"},
+		{"down enter", "cgroup /system.slice/docker-web.scope"},
+		{"down enter esc", "▸ docker:web"},
+		{"down enter enter", "▸ docker:web"},
+		{"/ n o n e enter", "none has none in its name"},
+		{"/ n o n e enter enter", "none has none in its name"},
+	} {
+		if s := screen(110, 24, strings.Fields(c.keys)...); !strings.Contains(s.Text(), c.want) {
+			t.Errorf("%q: %q is not in\n%s", c.keys, c.want, s.Text())
+		}
+	}
+	for key, want := range map[string]bool{"q": true, "ctrl+c": true, "x": false, "esc": false} {
+		if got := screen(80, 24).Press(key); got != want {
+			t.Errorf("%s quits: %v", key, got)
+		}
+	}
+	if s := screen(80, 24, "/"); s.Press("q") || !s.Press("ctrl+c") {
+		t.Error("q belongs into the filter, and ctrl+c does not")
+	}
+}
+
+// A paused screen stays as it is. The cursor goes to the first group if its own has gone.
+func TestShow(t *testing.T) {
+	s := screen(100, 24, "down", "space")
+	before := s.Text()
+	s.Show(&watch.Snapshot{})
+	if s.Text() != before {
+		t.Error("it changes while it is stopped")
+	}
+	s.Press("space")
+	next := host()
+	next.Groups = next.Groups[4:]
+	s.Show(next)
+	if !strings.HasPrefix(chosen(s), "▸ docker:legacy") {
+		t.Error(s.Text())
+	}
+	if empty := (&Screen{Width: 80, Height: 24}); !strings.Contains(empty.Text(), "reading …") || empty.Press("enter") || empty.Press("down") {
+		t.Error(empty.Text())
+	}
+}
+
+// Whatever the size, the screen fits, the cursor is on it, and the keys are below.
+func TestScreenFits(t *testing.T) {
+	many := host()
+	for i := range 300 {
+		g := *many.Groups[3]
+		g.Path, g.Target = fmt.Sprintf("/many/%d", i), fmt.Sprintf("docker:many-%d", i)
+		many.Groups = append(many.Groups, &g)
+	}
+	for _, size := range []struct{ width, height int }{{250, 60}, {80, 24}, {60, 10}, {30, 5}, {10, 3}} {
+		for _, keys := range [][]string{nil, {"?"}, {"enter"}, {"pgdown", "pgdown", "pgdown"}, {"/", "1"}} {
+			s := screen(size.width, size.height)
+			s.Color = true
+			s.Show(many)
+			for _, k := range keys {
+				s.Press(k)
+			}
+			text := s.Text()
+			all := strings.Split(text, "\n")
+			if len(all) > size.height {
+				t.Errorf("%v %v: %d lines", size, keys, len(all))
+			}
+			for _, line := range all {
+				for _, code := range []string{bold, red, yellow, normal} {
+					line = strings.ReplaceAll(line, code, "")
+				}
+				if n := utf8.RuneCountInString(line); n > size.width || strings.Contains(line, "\x1b") {
+					t.Errorf("%v %v: %d columns: %q", size, keys, n, line)
+				}
+			}
+			if size.height >= 10 && len(keys) != 1 && !strings.Contains(text, "▸") {
+				t.Errorf("%v %v: no cursor in\n%s", size, keys, text)
+			}
+		}
+	}
+}
+
+// Without colours there is no control code at all; with them, what needs a look is painted.
+func TestColor(t *testing.T) {
+	s := screen(120, 24)
+	if strings.Contains(s.Text(), "\x1b") {
+		t.Error("painted without colours")
+	}
+	s.Color = true
+	for _, want := range []string{bold + "  TARGET", red + "▸ docker:legacy"} {
+		if !strings.Contains(s.Text(), want) {
+			t.Errorf("%q is not in %q", want, s.Text())
+		}
+	}
+	g := *host().Groups[4]
+	g.Devices[0].Rates = nil
+	if colorOf(&g) != yellow || colorOf(host().Groups[3]) != "" {
+		t.Errorf("%q, %q", colorOf(&g), colorOf(host().Groups[3]))
+	}
+}

@@ -1,0 +1,172 @@
+package top
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/place"
+	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/watch"
+)
+
+var update = flag.Bool("update", false, "write the expected screens anew")
+
+// golden compares a text with a file of testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := "testdata/" + name
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s: got\n%s\nwant\n%s", name, got, want)
+	}
+}
+
+var kernel = place.By{Mechanism: place.Throttle}
+
+// device is one with a limit, and what is expected to hold buffered writes.
+func device(l limit.Limit, r watch.Rates, buffered place.By) watch.Device {
+	d := watch.Device{Number: blkdev.Number{Major: 254, Minor: 16}, Node: "/dev/vdb", Counted: true, Rates: &r, Limit: l,
+		Total: cgroupfs.Stat{ReadBytes: 12e9, WrittenBytes: 34e9, Reads: 1200, Writes: 3400}}
+	if l.Bounds() {
+		d.Expected = &place.Expected{Placed: place.Placed{Limit: l}, Expectation: place.Expectation{Direct: kernel, Sync: kernel, Mapped: kernel, Read: kernel, Buffered: buffered}}
+	}
+	return d
+}
+
+func pressure(some float64) *watch.Pressure {
+	return &watch.Pressure{Some: some, Full: some / 2, Known: true}
+}
+
+// host is a host in the middle of its work.
+func host() *watch.Snapshot {
+	write := func(n uint64) limit.Limit { return limit.None.With(limit.WBPS, limit.PerSecond(n)) }
+	s := &watch.Snapshot{At: time.Date(2026, 1, 2, 14, 3, 7, 0, time.UTC), Window: time.Second, Version: cgroupfs.V2, Watched: 212, Pressure: pressure(12)}
+	s.Disks = []watch.Disk{
+		{Node: "/dev/vda", Rates: &watch.Rates{}},
+		{Node: "/dev/vdb", Rates: &watch.Rates{RBPS: 31.2e6, WBPS: 48e6}, Use: 87.4, Queue: 4.25},
+	}
+	s.Groups = []*watch.Group{
+		{Path: "/idle.slice", Target: "unit:idle.slice", Devices: []watch.Device{device(limit.Limit{}, watch.Rates{}, place.By{})}},
+		{Path: "/kubepods.slice/pod1", Target: "pod:ci/build-7", Owner: target.Owner{Kind: "kubernetes"}, Pressure: pressure(0.2), Memory: &watch.Memory{Dirty: 3e6},
+			Devices: []watch.Device{device(write(10e6), watch.Rates{RBPS: 2.1e6, WBPS: 1e6, RIOPS: 40, WIOPS: 8}, place.By{Mechanism: place.Writeback})}},
+		{Path: "/system.slice", Target: "unit:system.slice", Pressure: pressure(71),
+			Devices: []watch.Device{device(limit.Limit{}, watch.Rates{RBPS: 28.9e6, WBPS: 95e6, RIOPS: 900, WIOPS: 12345}, place.By{})}},
+		{Path: "/system.slice/docker-web.scope", Target: "docker:web", Owner: target.Owner{Kind: "docker", Name: "0123456789ab"}, Pressure: pressure(71), Memory: &watch.Memory{Dirty: 12e6, Writeback: 2e6},
+			Devices: []watch.Device{device(write(10e6).With(limit.WIOPS, limit.PerSecond(500)), watch.Rates{WBPS: 9.98e6, WIOPS: 78}, place.By{Mechanism: place.Writeback})}},
+		{Path: "/system.slice/docker-old.scope", Target: "docker:legacy-with-a-long-name-that-somebody-chose", Pressure: pressure(0), Memory: &watch.Memory{Dirty: 1.2e9},
+			Devices: []watch.Device{device(write(10e6), watch.Rates{WBPS: 48.1e6, WIOPS: 400}, place.By{Why: "ext4 with data=journal"})}},
+		{Path: "/system.slice/new.service", Target: "unit:new\x1b[2J.service",
+			Devices: []watch.Device{{Number: blkdev.Number{Major: 254}, Node: "/dev/vda", Limit: limit.None.With(limit.RIOPS, limit.PerSecond(5))}}},
+	}
+	return s
+}
+
+// What is shown at each width, to be looked at.
+func TestTable(t *testing.T) {
+	for _, width := range []int{60, 80, 120, 200, 0} {
+		golden(t, fmt.Sprintf("table-%d.txt", width), Table(host(), Options{}, width))
+	}
+	golden(t, "tree-100.txt", Table(host(), Options{Tree: true, All: true}, 100))
+}
+
+// No line is longer than the terminal, at any width, and each has the figures of its group.
+func TestEachWidth(t *testing.T) {
+	for width := 20; width <= 250; width++ {
+		text := Table(host(), Options{}, width)
+		for line := range strings.Lines(text) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
+				t.Errorf("%d columns of %d: %s", n, width, line)
+			}
+		}
+		if width >= 60 && (!strings.Contains(text, "9.98 MB") || !strings.Contains(text, "48.1 MB") || !strings.Contains(text, "481 %") || !strings.Contains(text, "docker:web")) {
+			t.Errorf("%d columns lack figures:\n%s", width, text)
+		}
+		if strings.Contains(text, "\x1b") {
+			t.Errorf("a name reaches the terminal as it is: %q", text)
+		}
+	}
+}
+
+// order is the targets in their order, shortened.
+func order(o Options) string {
+	var names []string
+	for _, r := range rowsOf(host(), o) {
+		name := r.Target[strings.IndexByte(r.Target, ':')+1:]
+		names = append(names, name[:3])
+	}
+	return strings.Join(names, " ")
+}
+
+func TestOrder(t *testing.T) {
+	for _, c := range []struct {
+		o    Options
+		want string
+	}{
+		{Options{}, "leg web ci/ new sys"},
+		{Options{Reverse: true}, "sys new ci/ web leg"},
+		{Options{Sort: Read}, "sys ci/ leg web new"},
+		{Options{Sort: Write}, "sys leg web ci/ new"},
+		{Options{Sort: Wait}, "sys web ci/ leg new"},
+		{Options{Sort: Dirty}, "leg web ci/ sys new"},
+		{Options{Sort: Target}, "leg web ci/ new sys"},
+		{Options{Active: true}, "leg web ci/ sys"},
+		{Options{All: true}, "leg web ci/ new sys idl"},
+		{Options{Filter: "DOCKER"}, "leg web"},
+		{Options{Filter: "kubepods"}, "ci/"},
+		{Options{Tree: true, All: true}, "idl ci/ sys leg web new"},
+	} {
+		if got := order(c.o); got != c.want {
+			t.Errorf("%+v: %s, want %s", c.o, got, c.want)
+		}
+	}
+	if _, err := ParseColumn("wirte"); err == nil || !strings.Contains(err.Error(), "did you mean write?") {
+		t.Errorf("ParseColumn = %v", err)
+	}
+	if c, err := ParseColumn("dirty"); err != nil || c != Dirty {
+		t.Errorf("ParseColumn = %v, %v", c, err)
+	}
+}
+
+func TestNothingToShow(t *testing.T) {
+	s := &watch.Snapshot{At: host().At, Version: cgroupfs.V1, Unread: 2, Unreadable: errors.New("denied\x1b")}
+	for _, c := range []struct {
+		o    Options
+		says string
+	}{{Options{}, "none has a limit"}, {Options{Active: true}, "none did any I/O\n"}, {Options{Filter: "x"}, `none has x in its name`}, {Options{All: true}, "since it was made"}} {
+		text := Table(s, c.o, 0)
+		if !strings.Contains(text, c.says) || !strings.Contains(text, `2 not read: denied\x1b`) || strings.Contains(text, "\x1b") {
+			t.Errorf("%+v: %s", c.o, text)
+		}
+	}
+}
+
+func TestDetail(t *testing.T) {
+	s := host()
+	golden(t, "detail.txt", strings.Join(Detail(s.Groups[3]), "\n")+"\n")
+	g := *s.Groups[4]
+	g.Paced = &watch.Paced{WBPS: 10e6, Missed: "3 processes of /x"}
+	if text := strings.Join(Detail(&g), "\n"); !strings.Contains(text, "pacer holds writes at 10 MB/s, except for 3 processes of /x") || !strings.Contains(text, "481 % of 10 MB/s") {
+		t.Error(text)
+	}
+	g.Paced = &watch.Paced{WBPS: 10e6, Lapsed: "it is gone"}
+	if text := strings.Join(Detail(&g), "\n"); !strings.Contains(text, "does not: it is gone") || heldText(&g) != "pacer lapsed" {
+		t.Error(text)
+	}
+}

@@ -1,0 +1,130 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-io/weir/lab"
+)
+
+// weird is killed at random moments while containers start and end. After each kill the next weird
+// has all of them at their plans' limits again, nothing else has a limit, and nothing stays frozen:
+// one of them writes all the time, and has to get on (on v1 weir's pacer pauses it).
+func TestAgentIsKilled(t *testing.T) {
+	e := lab.Need(t, lab.Root, lab.NoSystemd, lab.Once)
+	disk := lab.RawDisk(t)
+	g := newEngine(t, e)
+	w := newWeird(t, g, two(disk))
+	plain, busy := g.start("plain", nil), g.start("web-busy", nil, "busy", disk.Node)
+	var planned []*container
+	want := map[*container]uint64{}
+	start := func(i int) {
+		c, rate := (*container)(nil), uint64(smallRate)
+		if i%2 == 0 {
+			c = g.start(fmt.Sprint("web-", i), nil)
+		} else {
+			c, rate = g.start(fmt.Sprint("db-", i), map[string]string{"weir.plan": "large"}), largeRate
+		}
+		planned, want[c] = append(planned, c), rate
+	}
+	for i := range 6 {
+		start(i)
+	}
+	wrote := func() (n int64) {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", busy.cmd.Process.Pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, rest, _ := strings.Cut(string(text), "wchar: ")
+		if _, err := fmt.Sscan(rest, &n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	kills := lab.Times(t, "WEIR_KILLS", 20)
+	lost, births := 0, 6
+	var most time.Duration
+	for range kills {
+		w.begin()
+		until := time.Now().Add(rand.N(200 * time.Millisecond))
+		for time.Now().Before(until) { // what starts and ends meanwhile
+			if rand.IntN(3) == 0 {
+				i := rand.IntN(len(planned))
+				g.end(planned[i])
+				delete(want, planned[i])
+				planned = append(planned[:i], planned[i+1:]...)
+				start(births)
+				births++
+			}
+			time.Sleep(rand.N(20 * time.Millisecond))
+		}
+		settled := map[*container]bool{}
+		for _, c := range planned {
+			settled[c] = g.wbps(c, disk) == want[c]
+		}
+		w.kill()
+		for _, c := range planned { // a limit that was in force is not lost with weird
+			if got := g.wbps(c, disk); settled[c] && got != want[c] {
+				lost++
+				t.Errorf("%s: %d after a kill, %d before", c.name, got, want[c])
+			}
+		}
+		// On the right target, or not there yet: never another plan's.
+		for _, c := range planned {
+			if got := g.wbps(c, disk); got != want[c] && got != 0 {
+				t.Errorf("%s: the rule is %d, which nobody wants", c.name, got)
+			}
+		}
+		if got := g.wbps(plain, disk); got != 0 {
+			t.Fatalf("what has no plan has the rule %d", got)
+		}
+		before, began := wrote(), time.Now()
+		lab.Await(t, patience, "nothing to be frozen", func() bool { return len(frozen(t, planned)) == 0 })
+		lab.Await(t, patience, "the writer to get on", func() bool { return wrote() > before })
+		most = max(most, time.Since(began))
+	}
+	w.start()
+	g.awaitRules(lab.Patience(t, patience), disk, smallRate, busy)
+	for _, c := range planned {
+		g.awaitRules(lab.Patience(t, patience), disk, want[c], c)
+	}
+	if got := g.wbps(plain, disk); got != 0 {
+		t.Errorf("what has no plan has the rule %d", got)
+	}
+	t.Logf("%d kills, %d containers born: %d limits lost; the writer got on within %v", kills, births, lost, most)
+}
+
+// frozen lists containers whose process is in a group that is frozen.
+func frozen(t *testing.T, all []*container) (names []string) {
+	t.Helper()
+	for _, c := range all {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", c.cmd.Process.Pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
+			file, is := filepath.Join("/sys/fs/cgroup/freezer", fields[2], "freezer.state"), "FROZEN"
+			if fields[1] == "" {
+				file, is = filepath.Join(lab.Here(t).Cgroups.Unified, fields[2], "cgroup.events"), "frozen 1"
+			} else if fields[1] != "freezer" {
+				continue
+			}
+			state, err := os.ReadFile(file)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				t.Fatal(err)
+			}
+			if strings.Contains(string(state), is) {
+				names = append(names, c.name)
+			}
+		}
+	}
+	return names
+}
