@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -22,6 +23,8 @@ type Agent struct {
 	loop    *reconcile.Loop
 	tree    *source.Tree
 	kinds   []*source.Kind
+
+	reloading sync.Mutex // of one Reload at a time, so that the newest plans win
 
 	mu      sync.Mutex
 	loaded  time.Time
@@ -89,7 +92,12 @@ func (a *Agent) Run(ctx context.Context, ready func()) error {
 
 // Reload takes the plans as they are now, whole or not at all: after an error the former ones stay
 // in force.
-func (a *Agent) Reload() error {
+func (a *Agent) Reload() error { return a.reload(true) }
+
+// reload is Reload; unless always is true, plans that are in force already are not taken again.
+func (a *Agent) reload(always bool) error {
+	a.reloading.Lock()
+	defer a.reloading.Unlock()
 	config, err := planned.Load(a.options.Root, a.options.Plans)
 	a.mu.Lock()
 	a.refused = ""
@@ -103,7 +111,9 @@ func (a *Agent) Reload() error {
 		a.options.Log.Error("plans not taken; the former ones stay in force", "error", err)
 		return err
 	}
-	a.take(config)
+	if now, _ := a.plans.Now(); always || !reflect.DeepEqual(now, config) {
+		a.take(config)
+	}
 	return nil
 }
 

@@ -41,6 +41,14 @@ func (d *tested) Write(b []byte) (int, error) {
 
 func start(t *testing.T, text string) *tested {
 	t.Helper()
+	d := prepare(t, text)
+	d.start()
+	return d
+}
+
+// prepare makes an agent that does not run yet.
+func prepare(t *testing.T, text string) *tested {
+	t.Helper()
 	lab.Unit(t)
 	d := &tested{t: t, plans: filepath.Join(t.TempDir(), "plans.d")}
 	if err := os.Mkdir(d.plans, 0o700); err != nil {
@@ -80,6 +88,12 @@ func start(t *testing.T, text string) *tested {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return d
+}
+
+func (d *tested) start() {
+	t := d.t
+	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	ready, done := make(chan bool), make(chan error, 1)
 	go func() { done <- d.Run(ctx, func() { close(ready) }) }()
@@ -94,7 +108,6 @@ func start(t *testing.T, text string) *tested {
 	case <-time.After(patience):
 		t.Fatal("it does not get ready")
 	}
-	return d
 }
 
 func (d *tested) write(text string) {
@@ -162,6 +175,19 @@ func TestKeepsPlans(t *testing.T) {
 		if !strings.Contains(d.log.String(), says) {
 			t.Errorf("%q is not in the log:\n%s", says, d.log.String())
 		}
+	}
+}
+
+// Plans that change before their files are watched are taken all the same.
+func TestPlansThatChangeAtTheStart(t *testing.T) {
+	d := prepare(t, small)
+	d.write(strings.Replace(small, "plan: small", "plan: large", 1))
+	d.start()
+	d.until("large", has("large", reconcile.InForce))
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if n := strings.Count(d.log.String(), "plans loaded"); n != 2 {
+		t.Errorf("plans are loaded %d times", n)
 	}
 }
 

@@ -33,9 +33,9 @@ func (a *Agent) watch(ctx context.Context) {
 	missing := false
 	for {
 		changes, err := watchDir(dir)
-		if err == nil && missing {
+		if err == nil { // nobody has told of what changed before
 			missing = false
-			_ = a.Reload() // it is in the log
+			_ = a.reload(false) // it is in the log
 		}
 		if err == nil {
 			err = a.reloadOn(ctx, changes)

@@ -205,7 +205,8 @@ func (m Manager) apply(ctx context.Context, t *Target, dry bool) error {
 			return err
 		}
 	}
-	err := its.change(ctx, t, t.Name, false)
+	// By its key: the name can be another's by now.
+	err := its.change(ctx, t, t.key, false)
 	if err == nil {
 		return nil
 	}

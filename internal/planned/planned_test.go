@@ -34,6 +34,7 @@ type world struct {
 	list    string // what Docker lists
 	stopped bool   // web has no process
 	removed bool   // Docker does not know web
+	renamed bool   // and db is called web
 }
 
 const both = `[{"Id":"` + webID + `","Names":["/web"]},{"Id":"` + dbID + `","Names":["/db"],"Labels":{"weir.plan":"db"}}]`
@@ -45,7 +46,7 @@ func newWorld(t *testing.T, version string) *world {
 		switch {
 		case r.URL.Path == "/containers/json":
 			_, _ = fmt.Fprint(out, w.list)
-		case strings.Contains(r.URL.Path, "db") || strings.Contains(r.URL.Path, dbID):
+		case strings.Contains(r.URL.Path, "db") || w.renamed && strings.Contains(r.URL.Path, "/web/") || strings.Contains(r.URL.Path, dbID):
 			_, _ = fmt.Fprintf(out, `{"Id":%q,"State":{"Status":"running","Pid":4910},"HostConfig":{}}`, dbID)
 		case w.removed:
 			out.WriteHeader(http.StatusNotFound)

@@ -157,6 +157,11 @@ func (c *Core) Done(now time.Time, key string, err error) {
 		if e.doing == Drift {
 			c.counts.Repaired++
 		}
+		if e.Plan == NoPlan { // nothing of it is left to be kept
+			c.release(e)
+			delete(c.targets, key)
+			return
+		}
 		e.turn(now, InForce, "")
 		e.tries = 0
 		return

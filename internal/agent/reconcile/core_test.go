@@ -66,7 +66,9 @@ func TestDecides(t *testing.T) {
 	step(unpaced, Drift, InForce)
 	without := web(20, 0)
 	without.Plan = NoPlan
-	step(without, Plan, InForce)
+	if why := c.Decide(now, without); why != Plan {
+		t.Errorf("%q", why)
+	}
 	if s, counts := c.only(t), c.counts; s.Drifts != 2 || counts != (Counts{Drifts: 2, Repaired: 2}) {
 		t.Errorf("%+v %+v", s, counts)
 	}
@@ -303,5 +305,28 @@ func TestComesToWhatIsWanted(t *testing.T) {
 		if counts.Repaired > counts.Drifts {
 			t.Errorf("%+v", counts)
 		}
+	}
+}
+
+// A target that has no plan any more, and whose limits are taken away, is not one of those in force.
+func TestATargetWithoutAPlanIsForgotten(t *testing.T) {
+	lab.Unit(t)
+	c, of := NewCore(), web(0, 10)
+	c.Decide(begin, of)
+	c.Done(begin, of.Key, nil)
+	of.Plan, of.Rates = NoPlan, web(10, 0).Rates
+	if why := c.Decide(begin, of); why != Plan {
+		t.Fatal(why)
+	}
+	c.Done(begin, of.Key, errors.New("no"))
+	if s := c.only(t); s.State != Failed {
+		t.Errorf("%+v", s)
+	}
+	if why := c.Decide(begin.Add(time.Hour), of); why != Again {
+		t.Fatal(why)
+	}
+	c.Done(begin, of.Key, nil)
+	if all, _ := c.Status(); len(all) != 0 || len(c.groups) != 0 {
+		t.Errorf("%+v %v", all, c.groups)
 	}
 }

@@ -236,6 +236,7 @@ func (l *Loop) work(ctx context.Context, s *source) {
 		s.how.LookError = ""
 		if err != nil {
 			s.how.LookError = err.Error()
+			s.all, s.told = true, s.told || told // what this look did not find, the next one has to
 		}
 		l.mu.Unlock()
 		if err == nil {

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -36,6 +37,8 @@ type Tree struct {
 	// Changed is told of a target by its kind and name, "": of all of a kind, or of all kinds.
 	Changed func(kind, name string)
 	Log     *slog.Logger
+
+	resync time.Duration // how often all groups are compared; 0: reconcile.ResyncTime
 
 	mu     sync.Mutex
 	counts map[string]tree.Stats // of each hierarchy, by its mount point
@@ -116,17 +119,19 @@ func (t *Tree) follow(ctx context.Context, h *cgroupfs.Hierarchy, systemdRuns bo
 	}
 	defer one.Close()
 	t.Changed("", "") // what was there before is looked at by everybody
-	first, limited := true, false
-	for {
-		until := reconcile.ResyncTime
+	first, limited := len(one.Groups()) > 0, false
+	for compared := time.Now(); ; {
+		until := cmp.Or(t.resync, reconcile.ResyncTime)
 		if one.Limit() != nil {
 			until = lookAgain
 		}
-		bounded, cancel := context.WithTimeout(ctx, until)
+		// The time counts from the last comparison: events, however many, do not put it off.
+		bounded, cancel := context.WithDeadline(ctx, compared.Add(until))
 		events, err := one.Next(bounded)
 		cancel()
 		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 			events, err = one.Resync()
+			compared = time.Now()
 		}
 		if err != nil {
 			return err
@@ -162,9 +167,8 @@ func (t *Tree) tell(h *cgroupfs.Hierarchy, events []tree.Event, systemdRuns bool
 		for _, n := range namesOf(g, systemdRuns) {
 			if e.Kind == tree.Ended {
 				t.Options.Ended(n.kind, n.name)
-				continue
 			}
-			t.Changed(n.kind, n.name)
+			t.Changed(n.kind, n.name) // of an end too: another group of the target may go on
 			if n.name == "" && e.Kind == tree.Born {
 				t.tellLater(n.kind)
 			}

@@ -1,0 +1,113 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/weir-io/weir/internal/agent/tree"
+)
+
+// Events, however many, do not put off the comparison: a root that was moved away is found, though
+// its groups go on to tell.
+func TestEventsDoNotPutOffTheComparison(t *testing.T) {
+	k, _, _ := newSource(t, &docker{}, config)
+	io, err := k.host.IO()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr := &Tree{Options: k.options, Log: slog.New(slog.DiscardHandler), Changed: func(string, string) {}, resync: 200 * time.Millisecond}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	failed := make(chan error, 1)
+	go func() { failed <- tr.follow(ctx, io, false) }()
+	for len(tr.Stats()) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	top := filepath.Join(k.host.Root, "sys/fs/cgroup")
+	if err := os.Rename(top, top+".moved"); err != nil {
+		t.Fatal(err)
+	}
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-failed:
+			if !errors.Is(err, tree.ErrGone) {
+				t.Error(err)
+			}
+			return
+		case <-tick.C:
+			if err := os.WriteFile(top+".moved/docker/"+webID+"/io.max", nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// The end of a group has its target looked at: what only has the target's id in its name, or is one
+// of several groups of it, must not have it forgotten. Kinds that the tree cannot name are looked at.
+func TestAnEndIsLookedAt(t *testing.T) {
+	k, _, _ := newSource(t, &docker{}, config)
+	io, err := k.host.IO()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	tr := &Tree{Options: k.options, Changed: func(kind, name string) { told = append(told, kind+":"+name) }}
+	tr.Options.Ended = func(kind, name string) { told = append(told, "ended "+kind+":"+name) }
+	tr.tell(io, []tree.Event{{Kind: tree.Ended, Path: "user.slice/docker-" + webID + ".scope"}, {Kind: tree.Ended, Path: "mine"}}, false)
+	if want := []string{"ended docker:" + webID[:12], "docker:" + webID[:12], "ended containerd:", "containerd:"}; !slices.Equal(told, want) {
+		t.Errorf("%q, want %q", told, want)
+	}
+}
+
+// Where no group is yet, the first one is told of.
+func TestTheFirstGroupIsToldOf(t *testing.T) {
+	k, _, _ := newSource(t, &docker{}, config)
+	io, err := k.host.IO()
+	if err != nil {
+		t.Fatal(err)
+	}
+	top := filepath.Join(k.host.Root, "sys/fs/cgroup")
+	entries, err := os.ReadDir(top)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			if err := os.RemoveAll(filepath.Join(top, e.Name())); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	told := make(chan string, 8)
+	tr := &Tree{Options: k.options, Log: slog.New(slog.DiscardHandler), Changed: func(kind, name string) { told <- kind + ":" + name }}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- tr.follow(ctx, io, false) }()
+	if one := <-told; one != ":" {
+		t.Error(one)
+	}
+	if err := os.Mkdir(top+"/mine", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case one := <-told:
+		if one != "containerd:" {
+			t.Error(one)
+		}
+	case <-time.After(patience / 3):
+		t.Error("nobody is told of the first group")
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	tr.endLater()
+}
