@@ -11,6 +11,7 @@ type folios struct {
 	load   func() (*partial.Watcher, error) // nil: it was tried
 	count  counter                          // nil: what write_bytes says is counted
 	excess float64                          // in write_bytes beyond what calls have written, before there was a count
+	lack   float64                          // what calls have written beyond write_bytes, likewise
 	spare  float64                          // was not counted since, and not cut off
 	all    float64                          // was not counted since
 	early  float64                          // was not counted, and is not in write_bytes yet
@@ -29,7 +30,8 @@ type counter interface {
 const (
 	// From an excess of a tenth of a second of the limit on, but between doubtLeast and doubtMost,
 	// it is to be told what it is: stores into a mapping and the like, or folios that were written
-	// in part. (What a call has written counts as sent when it returns.)
+	// in part. (What a call has written counts as sent when it returns.) So is a lack of as much:
+	// it can be the rest of folios that are dirty, which write_bytes never counts.
 	doubtLeast, doubtMost = 256 << 10, 4 << 20
 	// seenLeast is the excess that tells what the doubt was about.
 	seenLeast = 64 << 10
@@ -43,7 +45,7 @@ func (f *folios) written(more process.IO) float64 {
 	wrote, cut := float64(more.Written), float64(more.Cancelled)
 	excess := wrote - float64(more.Sent) - callMost*float64(more.Calls)
 	if f.count == nil {
-		f.excess = max(0, f.excess+excess)
+		f.excess, f.lack = max(0, f.excess+excess), max(0, f.lack+float64(more.Sent)-wrote)
 		return wrote - cut
 	}
 	spare, err := f.count.Spare()
@@ -79,9 +81,9 @@ func (f *folios) judge(excess, spare float64) (wrote float64) {
 	return wrote
 }
 
-// doubts reports whether it is to be told what an excess is.
+// doubts reports whether it is to be told what an excess or a lack is.
 func (f *folios) doubts(bytesPerSec float64) bool {
-	return f.load != nil && f.excess >= min(max(bytesPerSec/10, doubtLeast), doubtMost)
+	return f.load != nil && max(f.excess, f.lack) >= min(max(bytesPerSec/10, doubtLeast), doubtMost)
 }
 
 // start begins to count, and returns what was counted and is in doubt now.
@@ -105,12 +107,18 @@ func (f *folios) close() {
 	}
 }
 
+// doubts reports whether it is to be told what the processes have written.
+func (p *paced) doubts() bool {
+	m, is := p.meter.(*written)
+	return is && m.folios.doubts(p.bucket.rate)
+}
+
 // tell has it told what the paused processes have written, if that is in doubt.
 func (p *paced) tell() {
-	m, is := p.meter.(*written)
-	if !is || !m.folios.doubts(p.bucket.rate) {
+	if !p.doubts() {
 		return
 	}
+	m := p.meter.(*written)
 	back := m.folios.start(func(w *partial.Watcher) (*partial.Count, error) { return w.Add(m.limited) })
 	m.ledger.spend(min(back, m.ledger.paid[0]+m.ledger.paid[1]))
 	p.bucket.take(-back)

@@ -98,5 +98,9 @@ func TestDoubts(t *testing.T) {
 		if f.written(process.IO{Written: 1}); !f.doubts(rate) {
 			t.Errorf("%.0f bytes/s: not in doubt for %d bytes", rate, excess)
 		}
+		f = folios{load: f.load}
+		if f.written(process.IO{Sent: excess, Calls: 1}); !f.doubts(rate) {
+			t.Errorf("%.0f bytes/s: not in doubt for %d bytes that made nothing dirty", rate, excess)
+		}
 	}
 }
