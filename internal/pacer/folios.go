@@ -1,6 +1,8 @@
 package pacer
 
 import (
+	"time"
+
 	"github.com/weir-io/weir/internal/partial"
 	"github.com/weir-io/weir/internal/process"
 )
@@ -19,6 +21,7 @@ type folios struct {
 
 	// Of excess, what was a part is as large a part as is seen of what is written next.
 	doubt, more, seen float64
+	asked             time.Duration // when it was asked
 }
 
 // A counter is a *partial.Count.
@@ -38,10 +41,12 @@ const (
 	// callMost is what a call makes dirty at most beyond the bytes that it writes, where pages
 	// are of 4 KiB: parts of its first and its last one.
 	callMost = 4096
+	// doubtFor is for how long nothing that tells may be written: then all of the doubt was.
+	doubtFor = time.Second
 )
 
 // written returns what was made dirty and not cut off again, in bytes. It can be less than 0.
-func (f *folios) written(more process.IO) float64 {
+func (f *folios) written(more process.IO, now time.Duration) float64 {
 	wrote, cut := float64(more.Written), float64(more.Cancelled)
 	excess := wrote - float64(more.Sent) - callMost*float64(more.Calls)
 	if f.count == nil {
@@ -63,19 +68,22 @@ func (f *folios) written(more process.IO) float64 {
 	}
 	uncounted := min(cut, max(0, f.spare))
 	f.spare -= uncounted
-	return wrote - spare - (cut - uncounted) + f.judge(excess, spare)
+	return wrote - spare - (cut - uncounted) + f.judge(excess, spare, now)
 }
 
 // judge returns how much of the doubt was written.
-func (f *folios) judge(excess, spare float64) (wrote float64) {
+func (f *folios) judge(excess, spare float64, now time.Duration) (wrote float64) {
 	if f.doubt == 0 {
 		return 0
 	}
 	f.more, f.seen = f.more+excess, f.seen+spare
-	if f.more < seenLeast {
+	if f.more < seenLeast && now-f.asked < doubtFor {
 		return 0
 	}
-	wrote = f.doubt * (1 - min(1, max(0, f.seen/f.more)))
+	wrote = f.doubt
+	if f.more >= seenLeast {
+		wrote *= 1 - min(1, max(0, f.seen/f.more))
+	}
 	f.spare, f.all = f.spare+f.doubt-wrote, f.all+f.doubt-wrote
 	f.doubt = 0
 	return wrote
@@ -87,7 +95,7 @@ func (f *folios) doubts(bytesPerSec float64) bool {
 }
 
 // start begins to count, and returns what was counted and is in doubt now.
-func (f *folios) start(begin func(*partial.Watcher) (*partial.Count, error)) float64 {
+func (f *folios) start(now time.Duration, begin func(*partial.Watcher) (*partial.Count, error)) float64 {
 	w, err := f.load()
 	f.load = nil
 	if err != nil {
@@ -97,7 +105,7 @@ func (f *folios) start(begin func(*partial.Watcher) (*partial.Count, error)) flo
 	if err != nil {
 		return 0
 	}
-	f.count, f.doubt = count, f.excess
+	f.count, f.doubt, f.asked = count, f.excess, now
 	return f.doubt
 }
 
@@ -119,7 +127,7 @@ func (p *paced) tell() {
 		return
 	}
 	m := p.meter.(*written)
-	back := m.folios.start(func(w *partial.Watcher) (*partial.Count, error) { return w.Add(m.limited) })
+	back := m.folios.start(clockNow(), func(w *partial.Watcher) (*partial.Count, error) { return w.Add(m.limited) })
 	m.ledger.spend(min(back, m.ledger.paid[0]+m.ledger.paid[1]))
 	p.bucket.take(-back)
 }
