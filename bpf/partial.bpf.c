@@ -87,7 +87,7 @@ struct folio___6_15 {
 	unsigned int _nr_pages;
 } FOUND_WHEN_LOADED;
 
-enum pageflags { PG_head = 16 }; /* the running kernel's is asked for */
+enum pageflags { PG_dirty = 4, PG_head = 16 }; /* the running kernel's are asked for */
 
 /* include/linux/buffer_head.h */
 struct buffer_head {
@@ -128,6 +128,14 @@ static __always_inline bool is_large(void *folio)
 	bpf_probe_read_kernel(&flags, sizeof(flags), folio);
 	return bpf_core_enum_value_exists(enum pageflags, PG_head) &&
 	       flags >> bpf_core_enum_value(enum pageflags, PG_head) & 1;
+}
+
+static __always_inline bool is_dirty(void *folio)
+{
+	unsigned long flags = 0;
+
+	bpf_probe_read_kernel(&flags, sizeof(flags), folio);
+	return flags >> bpf_core_enum_value(enum pageflags, PG_dirty) & 1;
 }
 
 static __always_inline __u64 bytes_of(void *folio)
@@ -196,7 +204,8 @@ int count_block(struct bpf_raw_tracepoint_args *ctx)
 	if (!sum || !mark)
 		return 0;
 	__sync_fetch_and_add(&sum->spare, -(__s64)BPF_CORE_READ(bh, b_size));
-	mark->folio = (__u64)folio;
+	/* If the folio is dirty already, nothing follows. What makes it dirty later is then not this. */
+	mark->folio = is_dirty(folio) ? 0 : (__u64)folio;
 	mark->thread = bpf_get_current_pid_tgid();
 	return 0;
 }

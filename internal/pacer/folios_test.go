@@ -3,6 +3,7 @@ package pacer
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/weir-io/weir/internal/partial"
 	"github.com/weir-io/weir/internal/process"
@@ -47,17 +48,17 @@ func TestFolios(t *testing.T) {
 			[]process.IO{calls(8, 8*folio), {Cancelled: 8 * folio}, {Cancelled: 64 * folio}}, []float64{64*folio - 128*page, 8 * page, 0, -136 * page}},
 	} {
 		f := folios{load: func() (*partial.Watcher, error) { return nil, nil }}
-		if got := f.written(c.first); got != float64(c.first.Written) {
+		if got := f.written(c.first, 0); got != float64(c.first.Written) {
 			t.Errorf("%s: %.0f counted before it is known, want all %d", c.name, got, c.first.Written)
 		}
 		if !f.doubts(1e9) {
 			t.Errorf("%s: there is no doubt", c.name)
 		}
-		back := f.start(func(*partial.Watcher) (*partial.Count, error) { return &partial.Count{}, nil })
+		back := f.start(0, func(*partial.Watcher) (*partial.Count, error) { return &partial.Count{}, nil })
 		f.count = &c.spare
 		got := []float64{back}
 		for _, more := range c.looks {
-			got = append(got, f.written(more))
+			got = append(got, f.written(more, 0))
 		}
 		for i := range c.want {
 			if got[i] != c.want[i] {
@@ -68,22 +69,38 @@ func TestFolios(t *testing.T) {
 	}
 }
 
+// What nothing has told about for a second was written.
+func TestADoubtEnds(t *testing.T) {
+	f := folios{load: func() (*partial.Watcher, error) { return nil, nil }}
+	f.written(process.IO{Written: 8 << 20}, 0)
+	f.start(0, func(*partial.Watcher) (*partial.Count, error) { return &partial.Count{}, nil })
+	f.count = &spares{0, 0, 0}
+	for _, step := range []struct {
+		at   time.Duration
+		want float64
+	}{{time.Second / 2, 0}, {time.Second, 8 << 20}, {2 * time.Second, 0}} {
+		if got := f.written(process.IO{}, step.at); got != step.want {
+			t.Errorf("after %s: %.0f, want %.0f", step.at, got, step.want)
+		}
+	}
+}
+
 // Where nothing can tell, folios count whole; and what calls explain is no reason to ask.
 func TestFoliosThatNobodyTells(t *testing.T) {
 	f := folios{load: func() (*partial.Watcher, error) { return nil, errors.New("no BPF") }}
 	for range 100 {
-		if f.written(process.IO{Written: 1 << 20, Sent: 1 << 20, Calls: 1}); f.doubts(1e9) {
+		if f.written(process.IO{Written: 1 << 20, Sent: 1 << 20, Calls: 1}, 0); f.doubts(1e9) {
 			t.Fatal("what was written by calls is in doubt")
 		}
 	}
 	const all = 64 << 20
-	if got := f.written(process.IO{Written: all}); got != all {
+	if got := f.written(process.IO{Written: all}, 0); got != all {
 		t.Errorf("%.0f counted, want %d", got, all)
 	}
-	if back := f.start(nil); back != 0 || f.doubts(1e9) {
+	if back := f.start(0, nil); back != 0 || f.doubts(1e9) {
 		t.Errorf("%.0f taken back; in doubt again: %t", back, f.doubts(1e9))
 	}
-	if got := f.written(process.IO{Written: all}); got != all {
+	if got := f.written(process.IO{Written: all}, 0); got != all {
 		t.Errorf("%.0f counted, want %d", got, all)
 	}
 }
@@ -92,11 +109,15 @@ func TestFoliosThatNobodyTells(t *testing.T) {
 func TestDoubts(t *testing.T) {
 	for rate, excess := range map[float64]uint64{2e5: 256 << 10, 1e7: 1e6, 1e9: 4 << 20} {
 		f := folios{load: func() (*partial.Watcher, error) { return nil, nil }}
-		if f.written(process.IO{Written: excess - 1}); f.doubts(rate) {
+		if f.written(process.IO{Written: excess - 1}, 0); f.doubts(rate) {
 			t.Errorf("%.0f bytes/s: in doubt for less than %d bytes", rate, excess)
 		}
-		if f.written(process.IO{Written: 1}); !f.doubts(rate) {
+		if f.written(process.IO{Written: 1}, 0); !f.doubts(rate) {
 			t.Errorf("%.0f bytes/s: not in doubt for %d bytes", rate, excess)
+		}
+		f = folios{load: f.load}
+		if f.written(process.IO{Sent: excess, Calls: 1}, 0); !f.doubts(rate) {
+			t.Errorf("%.0f bytes/s: not in doubt for %d bytes that made nothing dirty", rate, excess)
 		}
 	}
 }

@@ -84,7 +84,7 @@ func (m *written) look(now time.Duration, members []int) (unseen float64, err er
 			g.waits = 0
 		}
 	}
-	unseen, m.taken = m.ledger.enter(m.folios.written(more), charged, m.least, now)
+	unseen, m.taken = m.ledger.enter(m.folios.written(more, now), charged, m.least, now)
 	return unseen, err
 }
 

@@ -208,6 +208,9 @@ func (p *paced) step(now time.Duration, may pace) error {
 		_ = p.writes() // they are stopped anyway
 		return p.halt(clockNow())
 	}
+	if p.doubts() { // to be told takes a pause
+		return p.halt(clockNow())
+	}
 	p.plan(now + p.run(now, may))
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
@@ -114,6 +115,7 @@ func (w *Watcher) Close() error {
 type Count struct {
 	watcher *Watcher
 	id      uint64
+	began   time.Time
 	last    sum
 	behind  float64 // of what was spare, in folios of which what is dirty now is not known
 }
@@ -134,7 +136,7 @@ func (w *Watcher) Add(g cgroupfs.Group) (*Count, error) {
 		return nil, fmt.Errorf(counting+" of cgroup %s: %w", g.Path(), err)
 	}
 	w.levels[id] = level
-	return &Count{watcher: w, id: id}, w.use()
+	return &Count{watcher: w, id: id, began: time.Now()}, w.use()
 }
 
 // use tells the programs at which levels they have to look for groups.
@@ -153,15 +155,22 @@ func (c *Count) Spare() (bytes float64, err error) {
 	if err := c.watcher.objects.Groups.Lookup(c.id, &now); err != nil {
 		return 0, fmt.Errorf(counting+": %w", err)
 	}
-	return c.take(now), nil
+	return c.take(now, time.Now()), nil
 }
 
+// unknownFor is for how long folios can be dirty that became so before the counting began: the
+// kernel writes them back after vm.dirty_expire_centisecs, 30 s.
+const unknownFor = time.Minute
+
 // take takes in what the programs have counted. Writes to folios that were dirty already write
-// what was spare there, at most.
-func (c *Count) take(now sum) (bytes float64) {
+// what was spare there, at most. What was spare before the counting began is not known.
+func (c *Count) take(now sum, at time.Time) (bytes float64) {
 	c.behind += float64(now.Behind - c.last.Behind)
-	later := min(c.behind, float64(now.Later-c.last.Later))
-	c.behind -= later
+	later := float64(now.Later - c.last.Later)
+	if at.Sub(c.began) > unknownFor {
+		later = min(c.behind, later)
+	}
+	c.behind = max(0, c.behind-later)
 	bytes = float64(now.Spare-c.last.Spare) - later
 	c.last = now
 	return bytes

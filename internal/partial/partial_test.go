@@ -2,6 +2,7 @@ package partial
 
 import (
 	"testing"
+	"time"
 	"unsafe"
 )
 
@@ -20,7 +21,7 @@ func TestLayout(t *testing.T) {
 // What is spare in a folio of XFS is paid back by later writes, and no more than once.
 func TestSpareIsPaidBack(t *testing.T) {
 	const page, folio = 4096, 1 << 20
-	var c Count
+	var c Count // has counted for long
 	for i, step := range []struct {
 		now  sum
 		want float64
@@ -34,8 +35,21 @@ func TestSpareIsPaidBack(t *testing.T) {
 		{sum{Spare: 2*folio - 3*page, Behind: folio - page, Later: 3 * folio}, -(folio - 2*page)},
 		{sum{Spare: 2*folio - 3*page, Behind: folio - page, Later: 4 * folio}, 0},
 	} {
-		if got := c.take(step.now); got != step.want {
+		if got := c.take(step.now, time.Now()); got != step.want {
 			t.Errorf("step %d: %.0f, want %.0f", i, got, step.want)
 		}
+	}
+}
+
+// What was spare before the counting began may be written at first.
+func TestSpareThatIsNotKnown(t *testing.T) {
+	const page = 4096
+	began := time.Now()
+	c := Count{began: began}
+	if got := c.take(sum{Later: page}, began.Add(time.Second)); got != -page {
+		t.Errorf("%.0f, want one page less", got)
+	}
+	if got := c.take(sum{Later: 2 * page}, began.Add(2*time.Minute)); got != 0 {
+		t.Errorf("%.0f, want 0: nothing is spare", got)
 	}
 }
