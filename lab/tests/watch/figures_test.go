@@ -45,16 +45,6 @@ type subject struct {
 	loads  []*exec.Cmd
 }
 
-// here is where the tests of this package run: by default on this host, whose clock is the best.
-func here(t *testing.T, needs ...lab.Requirement) environ.Environ {
-	t.Helper()
-	e := lab.Need(t, append(needs, lab.Root, lab.NoSystemd, lab.FS("ext4"))...)
-	if e.Lane != "native" {
-		lab.Need(t, lab.Whole)
-	}
-	return e
-}
-
 // makeSubject makes a group.
 func makeSubject(t *testing.T, e environ.Environ, name string) *subject {
 	t.Helper()
@@ -117,7 +107,7 @@ func (s *subject) history() string { return filepath.Join(s.disk.Dir, "history")
 // The figures of weir top, of weird's metrics, of weir show and of weir history are those of the kernel's counters,
 // while a group reads and writes at known rates and when it has stopped.
 func TestFiguresAreTheKernels(t *testing.T) {
-	e := here(t)
+	e := lab.Need(t, lab.Root, lab.Newest, lab.NoSystemd, lab.FS("ext4"))
 	s := makeSubject(t, e, "weir-watch-figures")
 	weir(t, "set", "cgroup:"+s.cgroup, "--quiet", "--hold", "kernel", "--read", fmt.Sprint(int(readLimit)), "--write", fmt.Sprint(int(writeLimit)),
 		"--write-iops", fmt.Sprint(opsLimit), "--on", s.disk.Node)
@@ -311,7 +301,7 @@ func floats(c counts) map[string]float64 {
 
 // A group that weir's pacer holds is shown as such by all views, at its rate.
 func TestPacedGroupIsShown(t *testing.T) {
-	e := here(t, lab.V1)
+	e := lab.Need(t, lab.Root, lab.Newest, lab.NoSystemd, lab.V1, lab.FS("ext4"))
 	s := makeSubject(t, e, "weir-watch-paced")
 	s.run(t, load.Job{Path: load.Buffered, Block: block, Size: 64 << 20, Pace: 20e6})
 	const rate = 3e6
