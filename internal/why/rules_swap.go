@@ -26,7 +26,8 @@ type Swapped struct {
 // page that it writes to swap to the group that the page belongs to, if both controllers are in
 // one v2 hierarchy (mm/page_io.c, bio_associate_blkg_from_page), and a page that it reads back to
 // the process that needs it. Unlike io.latency and io.cost, the throttle makes no exception for
-// swap.
+// swap before 29390bb5661d (6.12). Since then what is written to swap passes at once, and counts: the
+// group's next writes wait for it. Measured on 7.2 under 4 MB/s: 37 MB were swapped out in 0.1 s.
 func swappedOut(f Facts) []Finding {
 	swapped := f.Group.Swapped
 	if swapped.Bytes == 0 {
@@ -43,6 +44,11 @@ func swappedOut(f Facts) []Finding {
 		switch {
 		case !writes:
 			one.Text = size + " of the group's memory is in swap, and this disk has swap. A process of the group that needs its memory back waits for the limit on reads."
+		case writes && f.Release.Major != 0 && !f.Release.Before(6, 12):
+			one.Text = size + " of the group's memory is in swap, and this disk has swap. What the kernel writes there does not wait for the limit on writes, but counts against it: the group's next writes wait instead."
+			if reads {
+				one.Text += " Reading memory back waits for the limit on reads."
+			}
 		case !reads:
 			one.Text = size + " of the group's memory is in swap, and this disk has swap. When memory is short, the kernel writes more of it there. That waits for the limit on writes, and so does whoever needs the memory, in other groups too."
 		default:

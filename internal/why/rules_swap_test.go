@@ -6,19 +6,23 @@ import (
 	"testing"
 
 	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/kernel"
 	"github.com/weir-io/weir/internal/limit"
 )
 
 // Memory of a limited group that is in swap on the limited disk waits for the limit, and so does
 // whoever needs that memory.
 func TestSwappedOut(t *testing.T) {
+	old := kernel.Release{Major: 6, Minor: 11, Text: "6.11"}
 	reads := limit.Limit{RBPS: limit.PerSecond(5e6)}
 	for name, c := range map[string]struct {
 		change func(*Facts)
 		want   []string // words of the text; none: there is no such finding
 	}{
-		"writes":                   {func(*Facts) {}, []string{"2 MiB of the group's memory", "limit on writes", "in other groups too"}},
-		"reads and writes":         {func(f *Facts) { f.Places[0].Devices[0].Limit.RBPS = limit.PerSecond(5e6) }, []string{"limit on reads", "limit on writes"}},
+		"writes":                   {func(f *Facts) { f.Release = old }, []string{"2 MiB of the group's memory", "waits for the limit on writes", "in other groups too"}},
+		"reads and writes":         {func(f *Facts) { f.Release, f.Places[0].Devices[0].Limit.RBPS = old, limit.PerSecond(5e6) }, []string{"limit on reads", "limit on writes", "in other groups too"}},
+		"writes since 6.12":        {func(*Facts) {}, []string{"does not wait for the limit on writes", "the group's next writes wait"}},
+		"both since 6.12":          {func(f *Facts) { f.Places[0].Devices[0].Limit.RBPS = limit.PerSecond(5e6) }, []string{"does not wait for the limit on writes", "limit on reads"}},
 		"reads alone":              {func(f *Facts) { f.Places[0].Devices[0].Limit = reads }, []string{"limit on reads"}},
 		"v1, writes":               {func(f *Facts) { f.Group.Swapped.MaxFile = "" }, nil},
 		"v1, reads":                {func(f *Facts) { f.Group.Swapped.MaxFile, f.Places[0].Devices[0].Limit = "", reads }, []string{"limit on reads"}},
