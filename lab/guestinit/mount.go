@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -48,6 +49,12 @@ func mountBasics() error {
 		{kind: "bpf", at: "/sys/fs/bpf", optional: true},
 	} {
 		if err := m.do(); err != nil {
+			return err
+		}
+	}
+	// As udev and systemd have it everywhere.
+	for name, to := range map[string]string{"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"} {
+		if err := os.Symlink("/proc/self/fd"+to, "/dev/"+name); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 	}
