@@ -10,7 +10,6 @@ import (
 	"github.com/weir-io/weir/internal/agent/reconcile"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/planned"
-	"github.com/weir-io/weir/internal/plans"
 	"github.com/weir-io/weir/internal/target"
 	"github.com/weir-io/weir/internal/target/engine"
 )
@@ -89,8 +88,8 @@ func (k *Kind) open(anew bool) (err error) {
 }
 
 func asTarget(t planned.Target) reconcile.Target {
-	one := reconcile.Target{Key: t.Key(), Name: t.Name, Group: t.Path(), Plan: t.Choice.Plan, Unpaced: t.Unpaced, Err: t.Err}
-	if t.Choice.Plan == plans.None {
+	one := reconcile.Target{Key: t.Key(), Name: t.Name, Group: t.Path(), Plan: t.Choice.Name(), Unpaced: t.Unpaced, Err: t.Err}
+	if t.Choice.IsNone() {
 		one.Plan = reconcile.NoPlan
 	}
 	for _, d := range t.Rows {
