@@ -22,6 +22,7 @@ type Agent struct {
 	loop    *reconcile.Loop
 	tree    *source.Tree
 	kinds   []*source.Kind
+	runtime Runtime // nil: no container runtime is served
 
 	mu      sync.Mutex
 	loaded  time.Time
@@ -31,7 +32,7 @@ type Agent struct {
 // New loads the plans, cleans up after dead weirs, and makes sure that limits can be set here.
 // Nothing else changes before Run.
 func New(o Options) (*Agent, error) {
-	config, err := planned.Load(o.Root, o.Plans)
+	config, err := load(o)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +61,21 @@ func New(o Options) (*Agent, error) {
 	}
 	a.loop = reconcile.NewLoop(a.core, o.Log, sources...)
 	a.tree = &source.Tree{Options: of, Changed: a.loop.Changed, Log: o.Log}
+	if o.Runtime != nil {
+		a.runtime = o.Runtime(RuntimeOptions{Open: o.Open, Log: o.Log, Ended: a.core.Ended,
+			Plans:   func() *plans.Config { config, _ := a.plans.Now(); return config },
+			Changed: func(kind string) { a.loop.Changed(kind, "") }})
+	}
 	return a, nil
+}
+
+// load reads the plans.
+func load(o Options) (*plans.Config, error) {
+	config, err := planned.Load(o.Root, o.Plans)
+	if err == nil {
+		config.Annotated = o.Runtime != nil
+	}
+	return config, err
 }
 
 // Run keeps the plans in force until the context ends. It calls ready when each source has looked
@@ -71,6 +86,9 @@ func (a *Agent) Run(ctx context.Context, ready func()) error {
 	var running sync.WaitGroup
 	running.Go(func() { a.tree.Run(ctx) })
 	running.Go(func() { a.watch(ctx) })
+	if a.runtime != nil {
+		running.Go(func() { a.runtime.Run(ctx) })
+	}
 	running.Go(func() {
 		select {
 		case <-a.loop.Looked():
@@ -90,7 +108,7 @@ func (a *Agent) Run(ctx context.Context, ready func()) error {
 // Reload takes the plans as they are now, whole or not at all: after an error the former ones stay
 // in force.
 func (a *Agent) Reload() error {
-	config, err := planned.Load(a.options.Root, a.options.Plans)
+	config, err := load(a.options)
 	a.mu.Lock()
 	a.refused = ""
 	if err != nil {
@@ -118,6 +136,10 @@ func (a *Agent) Status() Status {
 	config, _ := a.plans.Now()
 	s := Status{Files: config.Files, Sources: a.loop.Sources(), Hierarchies: a.tree.Stats()}
 	s.Targets, s.Counts = a.core.Status()
+	if a.runtime != nil {
+		status := a.runtime.Status()
+		s.Runtime = &status
+	}
 	for _, h := range s.Hierarchies {
 		s.Counts.Missed += h.Missed
 	}
