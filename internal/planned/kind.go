@@ -15,7 +15,7 @@ import (
 func Kinds() []string { return slices.Clone(kinds) }
 
 // OfKind is Diff for one kind of targets, and for those of them that have names: a container's id or its
-// beginning, or another target's name. nil: for all, and for those that are gone and have had limits
+// beginning, a pod's UID, or another target's name. nil: for all, and for those that are gone and have had limits
 // from weir.
 func (m Manager) OfKind(ctx context.Context, kind string, names []string) ([]Target, error) {
 	var left map[string]*record // of the kind, if all are asked for
@@ -33,7 +33,9 @@ func (m Manager) OfKind(ctx context.Context, kind string, names []string) ([]Tar
 	listed, silent := m.list(ctx, kind, names...)
 	var all []Target
 	for _, l := range listed {
-		if names != nil && !slices.ContainsFunc(names, func(name string) bool { return name == l.Name || l.ID != "" && strings.HasPrefix(l.ID, name) }) {
+		if names != nil && !slices.ContainsFunc(names, func(name string) bool {
+			return name == l.Name || name == l.UID || l.ID != "" && strings.HasPrefix(l.ID, name)
+		}) {
 			continue
 		}
 		key, choice := keyOf(l), m.Config.Choose(factsOf(l))

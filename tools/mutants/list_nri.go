@@ -14,4 +14,6 @@ var nriMutants = []mutant{
 		was: "(!bounded || is < was)", is: "(!bounded || is > was)", packages: []string{"./internal/planned", "./internal/agent/nri"}, run: "TestAnnotations|TestStart"},
 	{name: "annotations: Mi is a million", file: "internal/annotations/quantity.go",
 		was: "return 10 * (1 +", is: "return 9 * (1 +", packages: []string{"./internal/annotations"}, run: "."},
+	{name: "agent: a named pod is not looked at", file: "internal/planned/kind.go",
+		was: "name == l.Name || name == l.UID || ", is: "name == l.Name || ", packages: []string{"./internal/agent/source"}, run: "TestOnlyThePod"},
 }

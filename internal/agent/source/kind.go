@@ -15,7 +15,7 @@ import (
 )
 
 // A Kind is the source of one kind of targets. The names that it tells and takes are a container's
-// id or its beginning, or a unit's name.
+// id or its beginning, a pod's UID, or a unit's name.
 type Kind struct {
 	kind    string
 	options Options
