@@ -12,7 +12,7 @@ import (
 
 // core are the packages that every front end calls. They depend on nothing that a front end
 // decides: they get what they need as arguments, and what they have to say is data.
-var core = []string{".", "internal/api", "internal/cgconfig", "internal/demo", "internal/dirty", "internal/explain", "internal/host", "internal/keep", "internal/latency", "internal/limiting", "internal/mend", "internal/note", "internal/planned", "internal/plans", "internal/prove", "internal/quota", "internal/running", "internal/space", "internal/trace", "internal/volume", "internal/watch", "internal/why"}
+var core = []string{".", "internal/annotations", "internal/api", "internal/cgconfig", "internal/demo", "internal/dirty", "internal/explain", "internal/host", "internal/keep", "internal/latency", "internal/limiting", "internal/mend", "internal/note", "internal/planned", "internal/plans", "internal/prove", "internal/quota", "internal/running", "internal/space", "internal/trace", "internal/volume", "internal/watch", "internal/why"}
 
 // isLook reports whether a package says how things look.
 func isLook(name string) bool {

@@ -32,6 +32,7 @@ func ownName(path string) (dir string, ours bool) {
 var layers = [][]string{
 	{"docs", "internal/fault", "internal/near", "internal/peek", "internal/plain"},
 	{"internal/agent/lograte", "internal/agent/tree", "internal/background", "internal/bpf", "internal/durable", "internal/limit", "internal/mountinfo", "internal/note", "internal/pagecache", "internal/process", "internal/ptytest", "internal/socket", "internal/socket/sockettest"},
+	{"internal/annotations"},
 	{"internal/grpc", "internal/grpc/grpctest", "internal/cmdline", "internal/plans"},
 	{"internal/blkdev"},
 	{"internal/agent/reconcile"},
@@ -60,7 +61,7 @@ var layers = [][]string{
 	{"internal/ui/chart", "internal/ui/top/live"},
 	{"internal/ui/text"},
 	{"internal/ui/svg"},
-	{"internal/agent/health", "internal/agent/metrics"},
+	{"internal/agent/health", "internal/agent/metrics", "internal/agent/nri"},
 	{"cmd/weir", "cmd/weird"},
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/weir-io/weir/internal/agent"
 	"github.com/weir-io/weir/internal/agent/health"
 	"github.com/weir-io/weir/internal/agent/lograte"
+	"github.com/weir-io/weir/internal/agent/nri"
 	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/host"
@@ -26,7 +27,7 @@ import (
 const logPerSec, logBurst = 10, 200
 
 // A runner is what the flags of weird run say.
-type runner struct{ plans, socket, root string }
+type runner struct{ plans, socket, root, nri string }
 
 func newRun(out *cli.Out) *cobra.Command {
 	r := runner{}
@@ -43,6 +44,7 @@ func newRun(out *cli.Out) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&r.plans, "plans", "", "the `PATH` of a file or directory of plans; by default "+planned.Dir)
 	cmd.Flags().StringVar(&r.socket, "socket", health.Socket, "the `PATH` of the socket to answer at")
+	cmd.Flags().StringVar(&r.nri, "nri", "", "have the container runtime at the `SOCKET`, usually "+nri.Socket+", ask weird before it starts a pod's container")
 	cmd.Flags().StringVar(&r.root, "root", "/", "read /proc and /sys below `DIR`")
 	return cmd
 }
@@ -51,7 +53,11 @@ func (r runner) run(ctx context.Context) error {
 	ctx, stop := signal.NotifyContext(ctx, unix.SIGTERM, unix.SIGINT)
 	defer stop()
 	log := slog.New(lograte.New(slog.NewTextHandler(os.Stderr, nil), logPerSec, logBurst))
-	a, err := agent.New(agent.Options{Root: r.root, Plans: r.plans, Log: log,
+	var runtime func(agent.RuntimeOptions) agent.Runtime
+	if r.nri != "" {
+		runtime = func(o agent.RuntimeOptions) agent.Runtime { return nri.New(r.nri, o) }
+	}
+	a, err := agent.New(agent.Options{Root: r.root, Plans: r.plans, Log: log, Runtime: runtime,
 		Open: func() (*host.Host, error) { return host.Open(hostOptions(r.root)) }})
 	if err != nil {
 		return err

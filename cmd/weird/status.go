@@ -80,6 +80,9 @@ func showStatus(out *cli.Out, a api.Agent, now time.Time) {
 			out.Print("%s: %s", s.Kind, s.Error)
 		}
 	}
+	if a.Runtime != nil && a.Runtime.Name == "" {
+		out.Print("the container runtime does not ask weir before it starts containers: %s", a.Runtime.Error)
+	}
 	for _, h := range a.Cgroups {
 		if h.Unwatched > 0 || h.Left > 0 {
 			out.Print("%s: weird learns late of what starts below %d cgroups", h.Hierarchy, h.Unwatched+int(h.Left))

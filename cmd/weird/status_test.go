@@ -27,13 +27,16 @@ func TestShowStatus(t *testing.T) {
 	if got := show(agent.Status{}); got != "no target has a plan\n" {
 		t.Error(got)
 	}
-	got := show(agent.Status{PlansError: "a.yaml:1:1: no", Hierarchies: map[string]tree.Stats{"/sys/fs/cgroup": {Unwatched: 3}, "/other": {Groups: 9}},
+	if got := show(agent.Status{Runtime: &agent.RuntimeStatus{Runtime: "containerd 2.1"}}); got != "no target has a plan\n" {
+		t.Error(got)
+	}
+	got := show(agent.Status{Runtime: &agent.RuntimeStatus{Error: "no such file"}, PlansError: "a.yaml:1:1: no", Hierarchies: map[string]tree.Stats{"/sys/fs/cgroup": {Unwatched: 3}, "/other": {Groups: 9}},
 		Sources: []reconcile.Following{{Kind: "docker"}, {Kind: "pod", LookError: "no answer"}},
 		Targets: []reconcile.Status{
 			{Name: "docker:web\x1b[2J", Plan: "small", State: reconcile.InForce, Since: now.Add(-90 * time.Second), Drifts: 2},
 			{Name: "unit:x.service", Plan: "small", State: reconcile.Failed, Since: now, Finding: "no such device"},
 		}})
-	for _, line := range []string{"in-force  1 min 30 s", "unit:x.service: no such device", "newer plans are not in force: a.yaml:1:1: no", "pod: no answer", "/sys/fs/cgroup: weird learns late of what starts below 3 cgroups"} {
+	for _, line := range []string{"in-force  1 min 30 s", "unit:x.service: no such device", "newer plans are not in force: a.yaml:1:1: no", "pod: no answer", "the container runtime does not ask weir before it starts containers: no such file", "/sys/fs/cgroup: weird learns late of what starts below 3 cgroups"} {
 		if !strings.Contains(got, line) {
 			t.Errorf("%q is not in\n%s", line, got)
 		}

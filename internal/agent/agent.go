@@ -23,6 +23,7 @@ type Agent struct {
 	loop    *reconcile.Loop
 	tree    *source.Tree
 	kinds   []*source.Kind
+	runtime Runtime // nil: no container runtime is served
 
 	reloading sync.Mutex // of one Reload at a time, so that the newest plans win
 
@@ -34,7 +35,7 @@ type Agent struct {
 // New loads the plans, cleans up after dead weirs, and makes sure that limits can be set here.
 // Nothing else changes before Run.
 func New(o Options) (*Agent, error) {
-	config, err := planned.Load(o.Root, o.Plans)
+	config, err := load(o)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +64,21 @@ func New(o Options) (*Agent, error) {
 	}
 	a.loop = reconcile.NewLoop(a.core, o.Log, sources...)
 	a.tree = &source.Tree{Options: of, Changed: a.loop.Changed, Log: o.Log}
+	if o.Runtime != nil {
+		a.runtime = o.Runtime(RuntimeOptions{Open: o.Open, Log: o.Log, Ended: a.core.Ended,
+			Plans:   func() *plans.Config { config, _ := a.plans.Now(); return config },
+			Changed: func(kind string) { a.loop.Changed(kind, "") }})
+	}
 	return a, nil
+}
+
+// load reads the plans.
+func load(o Options) (*plans.Config, error) {
+	config, err := planned.Load(o.Root, o.Plans)
+	if err == nil {
+		config.Annotated = o.Runtime != nil
+	}
+	return config, err
 }
 
 // Run keeps the plans in force until the context ends. It calls ready when each source has looked
@@ -74,6 +89,9 @@ func (a *Agent) Run(ctx context.Context, ready func()) error {
 	var running sync.WaitGroup
 	running.Go(func() { a.tree.Run(ctx) })
 	running.Go(func() { a.watch(ctx) })
+	if a.runtime != nil {
+		running.Go(func() { a.runtime.Run(ctx) })
+	}
 	running.Go(func() {
 		select {
 		case <-a.loop.Looked():
@@ -98,7 +116,7 @@ func (a *Agent) Reload() error { return a.reload(true) }
 func (a *Agent) reload(always bool) error {
 	a.reloading.Lock()
 	defer a.reloading.Unlock()
-	config, err := planned.Load(a.options.Root, a.options.Plans)
+	config, err := load(a.options)
 	a.mu.Lock()
 	a.refused = ""
 	if err != nil {
@@ -128,6 +146,10 @@ func (a *Agent) Status() Status {
 	config, _ := a.plans.Now()
 	s := Status{Files: config.Files, Sources: a.loop.Sources(), Hierarchies: a.tree.Stats()}
 	s.Targets, s.Counts = a.core.Status()
+	if a.runtime != nil {
+		status := a.runtime.Status()
+		s.Runtime = &status
+	}
 	for _, h := range s.Hierarchies {
 		s.Counts.Missed += h.Missed
 	}

@@ -22,7 +22,10 @@ type Options struct {
 	Root string
 	// Plans is the file or directory of the plans; empty: the usual directory.
 	Plans string
-	Log   *slog.Logger
+	// Runtime makes the container runtime that is served; nil: none is. With one the annotations of
+	// pods count.
+	Runtime func(RuntimeOptions) Runtime
+	Log     *slog.Logger
 }
 
 // A Status is what an Agent knows.
@@ -34,4 +37,5 @@ type Status struct {
 	Counts      reconcile.Counts
 	Sources     []reconcile.Following
 	Hierarchies map[string]tree.Stats // by mount point
+	Runtime     *RuntimeStatus        // nil: no container runtime is served
 }

@@ -19,6 +19,7 @@ type Agent struct {
 	Targets []AgentTarget `json:"targets"`
 	Sources []AgentSource `json:"sources"`
 	Cgroups []AgentTree   `json:"cgroups"`
+	Runtime *AgentRuntime `json:"runtime,omitempty"`
 	Counts  struct {
 		Drifts   uint64 `json:"drifts"`
 		Repaired uint64 `json:"repaired"`
@@ -57,6 +58,20 @@ type AgentTree struct {
 	Overflows uint64 `json:"overflows"`
 }
 
+// An AgentRuntime is a container runtime that asks before it starts a container.
+type AgentRuntime struct {
+	Name       string    `json:"name"` // empty: it does not ask
+	Since      time.Time `json:"since"`
+	Error      string    `json:"error,omitempty"`
+	Reconnects uint64    `json:"reconnects"`
+	Starts     uint64    `json:"starts"`
+	Limited    uint64    `json:"limited"`
+	Late       uint64    `json:"late"`
+	Failed     uint64    `json:"failed"`
+	Refused    uint64    `json:"refused"`
+	P99Seconds float64   `json:"p99_seconds"`
+}
+
 // AgentOf makes it.
 func AgentOf(s agent.Status) Agent {
 	a := Agent{Schema: SchemaOf("agent"), Targets: []AgentTarget{}, Sources: []AgentSource{}, Cgroups: []AgentTree{}}
@@ -78,6 +93,9 @@ func AgentOf(s agent.Status) Agent {
 	for _, at := range slices.Sorted(maps.Keys(s.Hierarchies)) {
 		h := s.Hierarchies[at]
 		a.Cgroups = append(a.Cgroups, AgentTree{at, h.Groups, h.Unwatched, h.Left, h.Overflows})
+	}
+	if n := s.Runtime; n != nil {
+		a.Runtime = &AgentRuntime{n.Runtime, n.Since, n.Error, n.Reconnects, n.Starts, n.Limited, n.Late, n.Failed, n.Refused, n.P99.Seconds()}
 	}
 	c := s.Counts
 	a.Counts.Drifts, a.Counts.Repaired, a.Counts.Fights, a.Counts.Failures, a.Counts.Missed = c.Drifts, c.Repaired, c.Fights, c.Failures, c.Missed

@@ -95,7 +95,7 @@ type PlanDevice struct {
 func PlanTargetsOf(r planned.Report, why func(error) error) PlanTargets {
 	doc := PlanTargets{Schema: SchemaOf("plan.targets"), Others: append([]string{}, r.Others...)}
 	doc.Targets = list(r.Targets, func(t planned.Target) PlanTarget {
-		one := PlanTarget{Target: t.Name, Plan: t.Choice.Plan, By: t.Choice.By, Refused: t.Choice.Refused, State: string(t.State), Unpaced: t.Unpaced}
+		one := PlanTarget{Target: t.Name, Plan: t.Choice.Name(), By: t.Choice.By, Refused: t.Choice.Refused, State: string(t.State), Unpaced: t.Unpaced}
 		if t.Err != nil {
 			one.Why = why(t.Err).Error()
 		}

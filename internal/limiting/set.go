@@ -64,6 +64,16 @@ func (m Manager) PrepareSet(ctx context.Context, r Request) (Change, error) {
 	return s, s.prepare(ctx, t)
 }
 
+// PrepareSetOn is PrepareSet for a target that was found before. The request's own name of it does
+// not count.
+func (m Manager) PrepareSetOn(ctx context.Context, t target.Target, r Request) (Change, error) {
+	if len(r.Asked) == 0 {
+		return nil, fault.Misusef("set %s: no limit is named", t)
+	}
+	s := &setting{m: m, request: r}
+	return s, s.prepare(ctx, t)
+}
+
 // prepare checks a request for a target that has a group.
 func (s *setting) prepare(ctx context.Context, t target.Target) error {
 	r := s.request

@@ -73,7 +73,7 @@ func (m Manager) find(ctx context.Context) (all []Target, err error) {
 		if !m.Config.Needs(kind) {
 			continue
 		}
-		listed, err := m.Host.List(ctx, kind)
+		listed, err := m.list(ctx, kind)
 		if err != nil {
 			silent[kind] = true
 			errs = append(errs, err)
@@ -81,7 +81,7 @@ func (m Manager) find(ctx context.Context) (all []Target, err error) {
 		for _, l := range listed {
 			key, choice := keyOf(l), m.Config.Choose(factsOf(l))
 			r := left[key]
-			if choice.Plan == plans.None && r == nil && choice.Refused == "" {
+			if choice.IsNone() && r == nil && choice.Refused == "" {
 				continue
 			}
 			one := m.look(ctx, l.String(), choice, r)
@@ -111,7 +111,7 @@ func onceEach(all []Target) []Target {
 	first := map[string]string{}
 	for i := range all {
 		t := &all[i]
-		if t.group == nil || t.Choice.Plan == plans.None {
+		if t.group == nil || t.Choice.IsNone() {
 			continue
 		}
 		was, there := first[t.group.Path()]
@@ -172,7 +172,7 @@ func (m Manager) Apply(ctx context.Context, dry bool) (Report, error) {
 // apply changes one target as far as that is due.
 func (m Manager) apply(ctx context.Context, t *Target, dry bool) error {
 	its := Manager{t.host, m.Config}
-	if t.Choice.Plan == plans.None && t.record != nil && t.State != Failed && t.State != Stopped {
+	if t.Choice.IsNone() && t.record != nil && t.State != Failed && t.State != Stopped {
 		if t.State == Differs {
 			if err := its.change(ctx, t, t.key, dry); err != nil {
 				return err
@@ -183,12 +183,7 @@ func (m Manager) apply(ctx context.Context, t *Target, dry bool) error {
 	if t.State != Differs {
 		return nil
 	}
-	next := &record{Target: t.key, Name: t.Name, Host: m.Host.Socket(kindOf(t.key)), Plan: t.Choice.Plan}
-	for _, d := range t.Rows {
-		if d.Plan.Bounds() {
-			next.Limits = append(next.Limits, deviceRule{d.Number, d.Plan.Bound()})
-		}
-	}
+	next := m.recordOf(*t)
 	if dry {
 		text, err := json.Marshal(next)
 		if err != nil {
@@ -237,7 +232,13 @@ func (m Manager) change(ctx context.Context, t *Target, spec string, dry bool) e
 			request.Asked = append(request.Asked, limit.Asked{On: d.Number.String(), Limit: l})
 		}
 	}
-	change, err := m.limits().PrepareSet(ctx, request)
+	prepare := m.limits().PrepareSet
+	if t.given != nil {
+		prepare = func(ctx context.Context, r limiting.Request) (limiting.Change, error) {
+			return m.limits().PrepareSetOn(ctx, *t.given, r)
+		}
+	}
+	change, err := prepare(ctx, request)
 	if err != nil {
 		t.Result.Noted = limiting.NotesOf(err)
 		return err

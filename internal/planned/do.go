@@ -8,7 +8,6 @@ import (
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/limiting"
 	"github.com/weir-io/weir/internal/note"
-	"github.com/weir-io/weir/internal/plans"
 	"github.com/weir-io/weir/internal/target"
 )
 
@@ -50,7 +49,7 @@ func Mark(ctx context.Context, h *host.Host, shown *limiting.Shown) []note.Note 
 		if !config.Needs(kind) {
 			continue
 		}
-		if lists[kind], err = h.List(ctx, kind); err != nil {
+		if lists[kind], err = m.list(ctx, kind); err != nil {
 			notes = append(notes, note.Warningf("no-plans", "weir cannot tell which plan a target of the kind %s has: %v", kind, err))
 		}
 	}
@@ -58,9 +57,9 @@ func Mark(ctx context.Context, h *host.Host, shown *limiting.Shown) []note.Note 
 		g := &shown.Groups[i]
 		if kind, name, named := strings.Cut(g.Target, ":"); named {
 			l, ok := listedAs(lists, kind, name, g.Owner)
-			if choice := config.Choose(factsOf(l)); ok && choice.Plan != plans.None {
+			if choice := config.Choose(factsOf(l)); ok && !choice.IsNone() {
 				one := m.look(ctx, l.String(), choice, nil)
-				g.Plan = &limiting.GroupPlan{Name: choice.Plan, By: choice.By, Differs: one.State == Differs}
+				g.Plan = &limiting.GroupPlan{Name: choice.Name(), By: choice.By, Differs: one.State == Differs}
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/limiting"
 	"github.com/weir-io/weir/internal/plans"
+	"github.com/weir-io/weir/internal/target"
 )
 
 // A Manager does it on one host, with one configuration.
@@ -44,6 +45,9 @@ type Target struct {
 	// Unpaced says that its limits are in force, and that weir's pacer is to hold its buffered
 	// writes and does not.
 	Unpaced bool
+	// Unfound are the volumes that its annotations name, and that none of its containers has mounted
+	// yet, as far as can be told.
+	Unfound []string
 	Result  limiting.Result  // of what was changed
 	Preview limiting.Preview // of what would be, in a dry run
 
@@ -51,6 +55,7 @@ type Target struct {
 	group  *cgroupfs.Group // nil: it has none
 	record *record         // what weir has put into force for it; nil: nothing
 	key    string          // of its record
+	given  *target.Target  // it was found before; nil: its name leads to it
 }
 
 // A Device is a device with the limit on it, and the one that the plan has. All four rates are

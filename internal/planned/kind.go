@@ -15,7 +15,7 @@ import (
 func Kinds() []string { return slices.Clone(kinds) }
 
 // OfKind is Diff for one kind of targets, and for those of them that have names: a container's id or its
-// beginning, or another target's name. nil: for all, and for those that are gone and have had limits
+// beginning, a pod's UID, or another target's name. nil: for all, and for those that are gone and have had limits
 // from weir.
 func (m Manager) OfKind(ctx context.Context, kind string, names []string) ([]Target, error) {
 	var left map[string]*record // of the kind, if all are asked for
@@ -30,10 +30,12 @@ func (m Manager) OfKind(ctx context.Context, kind string, names []string) ([]Tar
 	if !m.Config.Needs(kind) && len(left) == 0 && (names == nil || !isRecorded(m.Host.Root, kind)) {
 		return nil, errors.Join(errs...)
 	}
-	listed, silent := m.Host.List(ctx, kind, names...)
+	listed, silent := m.list(ctx, kind, names...)
 	var all []Target
 	for _, l := range listed {
-		if names != nil && !slices.ContainsFunc(names, func(name string) bool { return name == l.Name || l.ID != "" && strings.HasPrefix(l.ID, name) }) {
+		if names != nil && !slices.ContainsFunc(names, func(name string) bool {
+			return name == l.Name || name == l.UID || l.ID != "" && strings.HasPrefix(l.ID, name)
+		}) {
 			continue
 		}
 		key, choice := keyOf(l), m.Config.Choose(factsOf(l))
@@ -45,7 +47,7 @@ func (m Manager) OfKind(ctx context.Context, kind string, names []string) ([]Tar
 			}
 		}
 		delete(left, key)
-		if choice.Plan == plans.None && r == nil {
+		if choice.IsNone() && r == nil {
 			continue
 		}
 		one := m.look(ctx, l.String(), choice, r)
@@ -92,5 +94,5 @@ func (t Target) Path() string {
 // Lapsed reports whether all that there is of a target is the record of limits that it had from
 // weir. Put removes that.
 func (t Target) Lapsed() bool {
-	return t.Choice.Plan == plans.None && t.record != nil && (t.State == Gone || t.State == NoPlan)
+	return t.Choice.IsNone() && t.record != nil && (t.State == Gone || t.State == NoPlan)
 }

@@ -23,8 +23,8 @@ func factsOf(l target.Listed) plans.Facts {
 	if own, has := l.Labels[plans.OwnLabel]; has && l.Kind != "pod" {
 		f.Own = &own
 	}
-	if own, has := l.Annotations[plans.OwnAnnotation]; has {
-		f.Own = &own
+	if l.Annotations != nil {
+		askedBy(l, &f)
 	}
 	if number, is := strings.CutPrefix(l.Name, "user-"); is && l.Kind == "unit" {
 		number, is = strings.CutSuffix(number, ".slice")
@@ -51,7 +51,7 @@ func (m Manager) Of(ctx context.Context, t target.Target) (plans.Choice, error) 
 	lists := map[string][]target.Listed{}
 	for _, kind := range kinds {
 		if m.Config.Needs(kind) && (kind == t.Kind || kind == kindOfOwner(t.Owner)) {
-			all, err := m.Host.List(ctx, kind)
+			all, err := m.list(ctx, kind)
 			if err != nil {
 				return plans.Choice{}, err
 			}
@@ -99,8 +99,12 @@ func listedAs(lists map[string][]target.Listed, kind, name string, o target.Owne
 
 // look compares a target with its plan, or, without a plan, with what weir has put into force.
 func (m Manager) look(ctx context.Context, name string, choice plans.Choice, r *record) Target {
-	one := Target{Name: name, Choice: choice, State: NoPlan, host: m.Host, record: r}
 	t, err := m.Host.Target(ctx, name)
+	return m.compared(ctx, Target{Name: name, Choice: choice, State: NoPlan, host: m.Host, record: r}, t, err)
+}
+
+// compared compares a target that was found, or says why it was not.
+func (m Manager) compared(ctx context.Context, one Target, t target.Target, err error) Target {
 	var stopped *target.StoppedError
 	var notFound *target.NotFound
 	var ungrouped target.Ungrouped
@@ -124,7 +128,7 @@ func (m Manager) look(ctx context.Context, name string, choice plans.Choice, r *
 		one.State, one.Err = Failed, err
 	case one.differs():
 		one.State = Differs
-	case choice.Plan != plans.None:
+	case !one.Choice.IsNone():
 		one.State = InForce
 	}
 	return one
@@ -141,19 +145,11 @@ func (m Manager) compare(ctx context.Context, one *Target, t *target.Target) err
 			return err
 		}
 	}
-	if one.Choice.Plan == plans.None {
+	if one.Choice.IsNone() {
 		m.compareRecord(ctx, one, rules)
 		return nil
 	}
-	p, err := m.named(one.Choice.Plan)
-	if err != nil {
-		return err
-	}
-	asked, err := m.asked(ctx, p, t)
-	if err != nil {
-		return err
-	}
-	places, err := m.place(ctx, asked, t)
+	places, err := m.places(ctx, one, t)
 	if err != nil {
 		return err
 	}
@@ -169,6 +165,29 @@ func (m Manager) compare(ctx context.Context, one *Target, t *target.Target) err
 		one.Unpaced, err = m.unpaced(*t, places)
 	}
 	return err
+}
+
+// places finds the devices of a target's plan and of its annotations, with what both allow.
+func (m Manager) places(ctx context.Context, one *Target, t *target.Target) (places []place.Placed, err error) {
+	if one.Choice.Plan != plans.None {
+		p, err := m.named(one.Choice.Plan)
+		if err != nil {
+			return nil, err
+		}
+		asked, err := m.asked(ctx, p, t)
+		if err != nil {
+			return nil, err
+		}
+		if places, err = m.place(ctx, asked, t); err != nil {
+			return nil, err
+		}
+	}
+	if t == nil || !one.Choice.Asks() {
+		return places, nil
+	}
+	own, unfound, err := m.placeOwn(ctx, one.Choice, *t)
+	one.Unfound = unfound
+	return lowest(places, own), err
 }
 
 // unpaced reports whether weir's pacer is to hold buffered writes of a target, and was not asked.

@@ -39,6 +39,17 @@ type deviceRule struct {
 	Limit  limit.Limit   `json:"limit"`
 }
 
+// recordOf is the record of a target's plan.
+func (m Manager) recordOf(t Target) *record {
+	r := &record{Target: t.key, Name: t.Name, Host: m.Host.Socket(kindOf(t.key)), Plan: t.Choice.Name()}
+	for _, d := range t.Rows {
+		if d.Plan.Bounds() {
+			r.Limits = append(r.Limits, deviceRule{d.Number, d.Plan.Bound()})
+		}
+	}
+	return r
+}
+
 // has reports whether weir has put a rate into force.
 func (r *record) has(dev blkdev.Number, k limit.Key, n uint64) bool {
 	if r == nil {

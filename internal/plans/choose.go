@@ -4,13 +4,16 @@ import (
 	"fmt"
 	"path"
 	"slices"
+
+	"github.com/weir-io/weir/internal/annotations"
+	"github.com/weir-io/weir/internal/limit"
 )
 
 // The labels by which a target chooses its plan itself, where allow-labels has that plan. A
 // container has a label, a pod an annotation.
 const (
 	OwnLabel      = "weir.plan"
-	OwnAnnotation = "weir.io/plan"
+	OwnAnnotation = annotations.Prefix + "plan"
 )
 
 // Facts are what is known of a target.
@@ -23,6 +26,11 @@ type Facts struct {
 	// Own is the plan that the target chooses itself; nil: it chooses none. Nobody has checked
 	// what it says.
 	Own *string
+	// Limit and On are what its annotations ask, beside a plan.
+	Limit limit.Limit
+	On    []annotations.On
+	// Wrong is why its annotations do not count; nil: they do.
+	Wrong error
 }
 
 // A Choice is the plan of a target.
@@ -30,11 +38,42 @@ type Choice struct {
 	Plan    string // None: it has none
 	By      string // what says so, for people; empty: nothing does
 	Refused string // why the target's own label does not count, for people; empty: it has none, or it does
+	// Limit and On are what the target's own annotations ask. They can only lower what the plan
+	// allows.
+	Limit limit.Limit
+	On    []annotations.On
+}
+
+// IsNone reports whether a target has neither a plan nor annotations that ask for limits.
+func (c Choice) IsNone() bool { return c.Plan == None && !c.Asks() }
+
+// Asks reports whether a target's own annotations ask for limits.
+func (c Choice) Asks() bool { return !c.Limit.IsZero() || len(c.On) > 0 }
+
+// Name is the plan's name, or says that there are annotations alone.
+func (c Choice) Name() string {
+	if c.Plan == None && c.Asks() {
+		return "annotations"
+	}
+	return c.Plan
 }
 
 // Choose finds a target's plan: its own label, where that is allowed; else the first assignment
 // that is for it; else the default, which is not for units.
 func (c *Config) Choose(f Facts) Choice {
+	choice := c.choose(f)
+	if f.Wrong != nil {
+		choice.Refused = f.Wrong.Error()
+	} else {
+		choice.Limit, choice.On = f.Limit, f.On
+	}
+	if choice.By == "" && choice.Asks() {
+		choice.By = "its annotations"
+	}
+	return choice
+}
+
+func (c *Config) choose(f Facts) Choice {
 	var choice Choice
 	if f.Own != nil {
 		if slices.Contains(c.AllowLabels, *f.Own) {
@@ -86,6 +125,9 @@ func matches(pattern, name string) bool {
 // be asked for.
 func (c *Config) Needs(kind string) bool {
 	if slices.Contains(labelled, kind) && len(c.AllowLabels) > 0 || kind != "unit" && c.Default != None {
+		return true
+	}
+	if c.Annotated && (kind == "pod" || kind == "containerd") {
 		return true
 	}
 	return slices.ContainsFunc(c.Assignments, func(a Assignment) bool {

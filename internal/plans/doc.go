@@ -67,6 +67,9 @@ type Config struct {
 	Assignments []Assignment
 	AllowLabels []string // plans that a target may choose by its own label
 	Default     string   // the plan of containers, pods and domains that nothing else is for; None: none
+	// Annotated says that pods are to be asked for their annotations also if no plan is for pods.
+	// It is no part of the files: the agent sets it where it serves a container runtime.
+	Annotated bool
 }
 
 // A Plan is a named set of limits, with those of the plans that it extends.

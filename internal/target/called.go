@@ -48,6 +48,21 @@ func IsPodOf(group, uid string) bool {
 	return uid != "" && last == "pod"+uid
 }
 
+// PodOf returns the UID of the pod that kubelet has made a group for, as IsPodOf knows it.
+func PodOf(group string) (uid string, ok bool) {
+	last := path.Base(group)
+	if name, slice := strings.CutSuffix(last, ".slice"); slice {
+		i := strings.LastIndex(name, "-pod")
+		if i < 0 {
+			return "", false
+		}
+		uid = strings.ReplaceAll(name[i+len("-pod"):], "_", "-")
+	} else if uid, ok = strings.CutPrefix(last, "pod"); !ok {
+		return "", false
+	}
+	return uid, uid != ""
+}
+
 // ContainerOf returns the kind and the whole id of the Docker or Podman container that a group
 // was made for.
 func ContainerOf(g cgroupfs.Group) (kind, id string, ok bool) {

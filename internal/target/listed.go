@@ -8,7 +8,9 @@ type Listed struct {
 	Names     []string // all that it has; a container can have several
 	ID        string   // of a container; empty: it has none
 	Namespace string   // of a pod
-	// Labels are those of a container or a pod; Annotations those of a pod.
+	UID       string   // of a pod
+	// Labels are those of a container or a pod; Annotations those of a pod, or of the pod that a
+	// container is in.
 	Labels, Annotations map[string]string
 }
 

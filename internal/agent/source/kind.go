@@ -10,13 +10,12 @@ import (
 	"github.com/weir-io/weir/internal/agent/reconcile"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/planned"
-	"github.com/weir-io/weir/internal/plans"
 	"github.com/weir-io/weir/internal/target"
 	"github.com/weir-io/weir/internal/target/engine"
 )
 
 // A Kind is the source of one kind of targets. The names that it tells and takes are a container's
-// id or its beginning, or a unit's name.
+// id or its beginning, a pod's UID, or a unit's name.
 type Kind struct {
 	kind    string
 	options Options
@@ -89,8 +88,8 @@ func (k *Kind) open(anew bool) (err error) {
 }
 
 func asTarget(t planned.Target) reconcile.Target {
-	one := reconcile.Target{Key: t.Key(), Name: t.Name, Group: t.Path(), Plan: t.Choice.Plan, Unpaced: t.Unpaced, Err: t.Err}
-	if t.Choice.Plan == plans.None {
+	one := reconcile.Target{Key: t.Key(), Name: t.Name, Group: t.Path(), Plan: t.Choice.Name(), Unpaced: t.Unpaced, Err: t.Err}
+	if t.Choice.IsNone() {
 		one.Plan = reconcile.NoPlan
 	}
 	for _, d := range t.Rows {

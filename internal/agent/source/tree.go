@@ -45,8 +45,11 @@ type Tree struct {
 	later  map[laterLook]*time.Timer
 }
 
+// laterMost bounds the looks that are due later. With more, all of a kind is looked at.
+const laterMost = 512
+
 type laterLook struct {
-	kind  string
+	of    named
 	after time.Duration
 }
 
@@ -169,28 +172,31 @@ func (t *Tree) tell(h *cgroupfs.Hierarchy, events []tree.Event, systemdRuns bool
 				t.Options.Ended(n.kind, n.name)
 			}
 			t.Changed(n.kind, n.name) // of an end too: another group of the target may go on
-			if n.name == "" && e.Kind == tree.Born {
-				t.tellLater(n.kind)
+			if e.Kind == tree.Born && (n.name == "" || n.kind == "pod" || n.kind == "containerd") {
+				t.tellLater(n)
 			}
 		}
 	}
 }
 
-// tellLater tells of a kind again, once for all births until then.
-func (t *Tree) tellLater(kind string) {
+// tellLater tells of a target again, or of a kind, once for all births until then.
+func (t *Tree) tellLater(of named) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.later == nil {
 		t.later = map[laterLook]*time.Timer{}
 	}
+	if len(t.later) >= laterMost {
+		of.name = ""
+	}
 	for _, after := range lookLater {
-		look := laterLook{kind, after}
+		look := laterLook{of, after}
 		if t.later[look] == nil {
 			t.later[look] = time.AfterFunc(after, func() {
 				t.mu.Lock()
 				delete(t.later, look)
 				t.mu.Unlock()
-				t.Changed(kind, "")
+				t.Changed(of.kind, of.name)
 			})
 		}
 	}
@@ -220,6 +226,13 @@ func namesOf(g cgroupfs.Group, systemdRuns bool) (all []named) {
 		return append(all, named{"vm", ""})
 	case "unknown", "systemd":
 		if strings.Contains(g.Path(), "kubepods") {
+			if uid, is := target.PodOf(g.Path()); is {
+				return append(all, named{"pod", uid})
+			}
+			uid, inPod := target.PodOf(g.Parent().Path())
+			if id := target.CalledAfter(g.Path()); inPod && target.IsContainerID(id) {
+				return append(all, named{"pod", uid}, named{"containerd", id})
+			}
 			return append(all, named{"pod", ""}, named{"containerd", ""})
 		}
 		if o.Kind == "unknown" {

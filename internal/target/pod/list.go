@@ -14,7 +14,7 @@ func (k Kind) List(ctx context.Context) ([]target.Listed, error) {
 	}
 	var all []target.Listed
 	for _, s := range found {
-		all = append(all, target.Listed{Kind: k.Name(), Name: s.namespace + "/" + s.name, Names: []string{s.name}, Namespace: s.namespace,
+		all = append(all, target.Listed{Kind: k.Name(), Name: s.namespace + "/" + s.name, Names: []string{s.name}, Namespace: s.namespace, UID: s.uid,
 			Labels: s.labels, Annotations: s.annotations})
 	}
 	return all, nil

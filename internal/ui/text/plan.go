@@ -148,11 +148,11 @@ func nowText(t planned.Target, now, plan string) string {
 
 func planState(t planned.Target) string {
 	plan := "no plan"
-	if t.Choice.Plan == plans.None && (t.State == planned.Differs || t.State == planned.Changed) {
+	if t.Choice.IsNone() && (t.State == planned.Differs || t.State == planned.Changed) {
 		plan = "no plan any more"
 	}
-	if t.Choice.Plan != plans.None {
-		plan = fmt.Sprintf("plan %s (%s)", t.Choice.Plan, t.Choice.By)
+	if !t.Choice.IsNone() {
+		plan = fmt.Sprintf("plan %s (%s)", t.Choice.Name(), t.Choice.By)
 	}
 	switch t.State {
 	case planned.NoPlan:

@@ -1,0 +1,40 @@
+// Package nri has weir's agent serve a container runtime as a plugin of its Node Resource Interface
+// (containerd from 1.7 on, CRI-O from 1.26 on). The runtime asks it before a container's own
+// program starts, when the container's cgroup and first process exist already: the plugin puts the
+// limits of the pod and of the container into force, and lets the container start.
+//
+// A pod whose annotations are wrong is refused when it, or one of its containers, is made. If weir
+// takes too long, the container starts without its limits, and the agent sets them later: the
+// plugin answers within a second, and a runtime gives it two (api.DefaultPluginRequestTimeout).
+package nri
+
+import "time"
+
+// Socket is where runtimes take plugins, unless they are told otherwise.
+const Socket = "/var/run/nri/nri.sock"
+
+// The plugin's name and place among the plugins of a runtime. It only reads what others have
+// decided, so it comes late.
+const (
+	name  = "weir"
+	index = "90"
+)
+
+const (
+	// answerMost bounds one answer to the runtime.
+	answerMost = time.Second
+	// registerMost bounds the time until the runtime has taken the plugin.
+	registerMost = 10 * time.Second
+	// reconnectLeast and reconnectMost bound the pause before the next attempt to connect, which
+	// doubles with each failure.
+	reconnectLeast = 100 * time.Millisecond
+	reconnectMost  = 2 * time.Second
+	// openMost is how long an opened host is used: a hierarchy may be mounted at any time.
+	openMost = time.Minute
+	// noteMost bounds the records that wait to be written. The agent's next look at all targets
+	// needs none of them.
+	noteMost = 1024
+)
+
+// tookMost is how many answers the status's P99 is of.
+const tookMost = 1024

@@ -1,0 +1,179 @@
+package nri
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/containerd/nri/pkg/api"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/fault"
+	"github.com/weir-io/weir/internal/host"
+	"github.com/weir-io/weir/internal/planned"
+	"github.com/weir-io/weir/internal/plans"
+	"github.com/weir-io/weir/internal/target"
+)
+
+// criNamespace is containerd's namespace for the containers of pods (containerd, internal/cri/constants).
+const criNamespace = "k8s.io"
+
+// containerd is what the name of that runtime begins with.
+const containerd = "containerd "
+
+// listedPod describes a pod as its source does.
+func listedPod(p *api.PodSandbox) target.Listed {
+	return target.Listed{Kind: "pod", Name: p.GetNamespace() + "/" + p.GetName(), Names: []string{p.GetName()}, Namespace: p.GetNamespace(), UID: p.GetUid(),
+		Labels: p.GetLabels(), Annotations: annotationsOf(p)}
+}
+
+// listedContainer describes a container as its source does.
+func listedContainer(p *api.PodSandbox, c *api.Container) target.Listed {
+	name := criNamespace + "/" + c.GetId()
+	return target.Listed{Kind: "containerd", Name: name, Names: []string{name}, ID: c.GetId(), Labels: c.GetLabels(), Annotations: annotationsOf(p)}
+}
+
+// annotationsOf are a pod's annotations. None is no nil: a pod always has some.
+func annotationsOf(p *api.PodSandbox) map[string]string {
+	if all := p.GetAnnotations(); all != nil {
+		return all
+	}
+	return map[string]string{}
+}
+
+// asks reports whether a target asks for limits by its own annotations. What others have planned for
+// it is no reason not to start.
+func asks(l target.Listed, c plans.Choice) bool {
+	_, named := l.Annotations[plans.OwnAnnotation]
+	return c.Asks() || named && c.Plan != plans.None
+}
+
+// A limiter puts limits into force. It serves one goroutine.
+type limiter struct {
+	open   func() (*host.Host, error)
+	host   *host.Host // nil: not opened yet
+	opened time.Time
+	note   func(planned.Target)
+	unseen func(pod string, volumes []string)
+}
+
+func (l *limiter) close() error {
+	if l.host == nil {
+		return nil
+	}
+	err := l.host.Close()
+	l.host = nil
+	return err
+}
+
+// manager opens the host, or opens an old one anew.
+func (l *limiter) manager(config *plans.Config) (planned.Manager, error) {
+	if l.host != nil && time.Since(l.opened) > openMost {
+		if err := l.close(); err != nil {
+			return planned.Manager{}, err
+		}
+	}
+	if l.host == nil {
+		h, err := l.open()
+		if err != nil {
+			return planned.Manager{}, err
+		}
+		l.host, l.opened = h, time.Now()
+	}
+	return planned.Manager{Host: l.host, Config: config}, nil
+}
+
+// An ownError is an error of what a pod's own annotations ask: it keeps the container from starting.
+type ownError struct{ error }
+
+func (e *ownError) Unwrap() error { return e.error }
+
+// start puts the limits of a pod and of its container into force. It reports whether there are any.
+func (l *limiter) start(ctx context.Context, config *plans.Config, p *api.PodSandbox, c *api.Container) (limited bool, err error) {
+	m, err := l.manager(config)
+	if err != nil {
+		return false, err
+	}
+	pod, container := listedPod(p), listedContainer(p, c)
+	io, err := m.Host.IO()
+	if err != nil {
+		return false, ownOr(err, asks(pod, m.ChoiceOf(pod)) || asks(container, m.ChoiceOf(container)))
+	}
+	its, err := groupOf(m.Host.FS, io, c)
+	if err != nil {
+		return false, fmt.Errorf("container %s: %w", container.Name, err)
+	}
+	var errs []error
+	for _, one := range []struct {
+		target.Listed
+		find func() (target.Target, error)
+	}{
+		{pod, func() (target.Target, error) { return podTarget(m.Host, its, pod) }},
+		{container, func() (target.Target, error) { return containerTarget(m.Host, its, container) }},
+	} {
+		choice := m.ChoiceOf(one.Listed)
+		if choice.IsNone() {
+			continue
+		}
+		t, err := one.find()
+		if err == nil {
+			var has bool
+			has, err = l.put(ctx, m, one.Listed, t)
+			limited = limited || has
+		}
+		if err != nil {
+			errs = append(errs, ownOr(fmt.Errorf("%s: %w", one.Listed, err), asks(one.Listed, choice)))
+		}
+	}
+	return limited, errors.Join(errs...)
+}
+
+// ownOr marks an error that the target's own annotations are a reason for.
+func ownOr(err error, own bool) error {
+	if own && !errors.Is(err, errShared) {
+		return &ownError{err}
+	}
+	return err
+}
+
+// put puts the limits of one target into force. It reports whether there are any: the agent may have
+// set them already, because the target's group was there before.
+func (l *limiter) put(ctx context.Context, m planned.Manager, listed target.Listed, t target.Target) (limited bool, err error) {
+	found := m.Given(ctx, listed, t)
+	if len(found.Unfound) > 0 {
+		l.unseen(found.Name, found.Unfound)
+	}
+	if err := m.PutGiven(ctx, &found); err != nil {
+		return false, err
+	}
+	if found.State == planned.Changed {
+		l.note(found)
+	}
+	return slices.ContainsFunc(found.Rows, func(d planned.Device) bool { return d.Plan.Bounds() }), nil
+}
+
+// podTarget is the target of a pod that one of its containers is in.
+func podTarget(h *host.Host, container cgroupfs.Group, l target.Listed) (target.Target, error) {
+	if container.Hierarchy().Version == cgroupfs.V1 {
+		return target.Target{}, &fault.Unsupported{Feature: "limit a pod", Reason: "on cgroup v1 a limit applies to one group and not to its child groups, and each container of a pod has its own group",
+			Remedy: "limit its containers (annotations with .CONTAINER at the end), or boot with cgroup v2"}
+	}
+	g, err := podGroupOf(container, l.UID)
+	if err != nil {
+		return target.Target{}, err
+	}
+	firsts, err := firstsIn(g, container)
+	owner := target.OwnerOf(g, h.SystemdRuns())
+	owner.Kind, owner.Name = "kubernetes", l.Name
+	return target.Target{Kind: l.Kind, Name: l.Name, Group: g, Owner: owner, Firsts: firsts}, err
+}
+
+// containerTarget is the target of a container.
+func containerTarget(h *host.Host, g cgroupfs.Group, l target.Listed) (target.Target, error) {
+	firsts, err := target.Members(g)
+	owner := target.OwnerOf(g, h.SystemdRuns())
+	owner.Kind, owner.Name = l.Kind, l.Name
+	return target.Target{Kind: l.Kind, Name: l.Name, Group: g, Owner: owner, Firsts: firsts[:min(len(firsts), 1)], Lasting: l.String()}, err
+}

@@ -1,0 +1,45 @@
+package agent
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/weir-io/weir/internal/host"
+	"github.com/weir-io/weir/internal/plans"
+)
+
+// A Runtime is a container runtime that asks weir before it starts a container.
+type Runtime interface {
+	// Run serves it until the context ends.
+	Run(ctx context.Context)
+	// Status returns what is known now. It waits for nothing.
+	Status() RuntimeStatus
+}
+
+// RuntimeOptions say what a Runtime works on.
+type RuntimeOptions struct {
+	// Open opens the host. The Runtime opens it for itself, because a host serves one goroutine.
+	Open func() (*host.Host, error)
+	// Plans are the plans in force.
+	Plans func() *plans.Config
+	// Changed is told of a kind whose targets may have no limits yet: "pod" or "containerd".
+	Changed func(kind string)
+	// Ended is told of a target that has ended, by its kind and its name.
+	Ended func(kind, name string)
+	Log   *slog.Logger
+}
+
+// A RuntimeStatus says how a Runtime is.
+type RuntimeStatus struct {
+	Runtime    string    // that asks, and its version; empty: it does not
+	Since      time.Time // that is so
+	Error      string    // why it does not ask; empty: it does, or was not found yet
+	Reconnects uint64
+	Starts     uint64        // of containers that it has asked about
+	Limited    uint64        // of them: limits are in force, on the container or its pod, since before the start
+	Late       uint64        // of them: weir took too long, and the container started without
+	Failed     uint64        // of them: limits could not be set
+	Refused    uint64        // pods and containers whose annotations are wrong
+	P99        time.Duration // of the last answers about containers that have limits
+}

@@ -1,0 +1,81 @@
+package agent
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/weir-io/weir/internal/host"
+	"github.com/weir-io/weir/internal/host/hosttest"
+	"github.com/weir-io/weir/lab"
+)
+
+// A standIn is a runtime that asks nothing.
+type standIn struct {
+	RuntimeOptions
+	runs chan bool
+}
+
+func (s *standIn) Run(ctx context.Context) { s.runs <- true; <-ctx.Done(); s.runs <- false }
+
+func (*standIn) Status() RuntimeStatus { return RuntimeStatus{Runtime: "a runtime"} }
+
+// A runtime runs as long as the agent, has the plans that are in force, and has pods' annotations
+// count, also after the plans have changed.
+func TestRuntime(t *testing.T) {
+	lab.Unit(t)
+	plans := filepath.Join(t.TempDir(), "a.yaml")
+	write := func(text string) {
+		if err := os.WriteFile(plans, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("plans: {}")
+	copied := hosttest.Open(t, "v2", nil, host.Options{})
+	var served *standIn
+	a, err := New(Options{Root: copied.Root, Plans: plans, Log: slog.New(slog.DiscardHandler),
+		Open: func() (*host.Host, error) {
+			h, err := host.Open(host.Options{Root: copied.Root})
+			if err == nil {
+				hosttest.Rehearse(t, h)
+			}
+			return h, err
+		},
+		Runtime: func(o RuntimeOptions) Runtime {
+			served = &standIn{o, make(chan bool, 2)}
+			return served
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- a.Run(ctx, func() {}) }()
+	if !<-served.runs {
+		t.Error("it does not run")
+	}
+	if s := a.Status(); s.Runtime == nil || s.Runtime.Runtime != "a runtime" {
+		t.Errorf("%+v", s)
+	}
+	if c := served.Plans(); !c.Annotated || !c.Needs("pod") || !c.Needs("containerd") || c.Needs("docker") {
+		t.Errorf("%+v", c)
+	}
+	write("plans: {small: {write: 1MB/s}}\nallow-labels: [small]")
+	for deadline := time.Now().Add(patience); len(served.Plans().AllowLabels) == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it has the former plans")
+		}
+	}
+	if !served.Plans().Annotated {
+		t.Error("annotations do not count any more")
+	}
+	served.Changed("pod") // nobody waits for that
+	served.Ended("pod", "a/b")
+	stop()
+	if err := <-ended; err != nil || <-served.runs {
+		t.Error(err)
+	}
+}

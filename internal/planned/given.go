@@ -1,0 +1,73 @@
+package planned
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/weir-io/weir/internal/annotations"
+	"github.com/weir-io/weir/internal/fault"
+	"github.com/weir-io/weir/internal/plans"
+	"github.com/weir-io/weir/internal/target"
+)
+
+// ChoiceOf is the plan of a target as its owner describes it, and what its annotations ask.
+func (m Manager) ChoiceOf(l target.Listed) plans.Choice { return m.Config.Choose(factsOf(l)) }
+
+// Given compares a target, which its owner has described and which was found, with its plan.
+func (m Manager) Given(ctx context.Context, l target.Listed, t target.Target) Target {
+	one := Target{Name: l.String(), Choice: m.ChoiceOf(l), State: NoPlan, host: m.Host, key: keyOf(l), given: &t}
+	return m.compared(ctx, one, t, nil)
+}
+
+// PutGiven puts the plan of a target into force that Given has found. It waits for nothing but the
+// kernel and systemd, and writes no record: Note does that.
+func (m Manager) PutGiven(ctx context.Context, t *Target) error {
+	if t.State != Differs {
+		return t.Err
+	}
+	return m.change(ctx, t, t.Name, false)
+}
+
+// Note puts on record what PutGiven has put into force, so that it is taken away once the target has
+// no plan any more.
+func (m Manager) Note(ctx context.Context, t Target) error {
+	if t.State != Changed {
+		return nil
+	}
+	unlock, err := lock(ctx, m.Host)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return m.recordOf(t).save(m.Host.Root)
+}
+
+// Check says what is wrong with a pod's annotations: nothing of them can be put into force, or it
+// is not allowed.
+func (m Manager) Check(all map[string]string) error {
+	asked, err := annotations.Parse(all)
+	if err != nil {
+		return err
+	}
+	check := func(key, plan string) error {
+		if plan == "" {
+			return nil
+		}
+		own := plan
+		if c := m.Config.Choose(plans.Facts{Kind: "pod", Own: &own}); c.Refused != "" {
+			return fmt.Errorf("annotation %s%s: %w", annotations.Prefix, key, fault.Misusef("allow-labels does not have the plan %s; choose one that it has, or ask an administrator of the node for it", plan))
+		}
+		return nil
+	}
+	if err := check("plan", asked.Plan); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(asked.Containers)) {
+		if err := check("plan."+name, asked.Containers[name].Plan); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,181 @@
+package planned
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"github.com/weir-io/weir/internal/annotations"
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/place"
+	"github.com/weir-io/weir/internal/plans"
+	"github.com/weir-io/weir/internal/target"
+)
+
+// The labels that kubelet gives to containers (kubernetes, pkg/kubelet/types/labels.go). The
+// container that holds a pod has no name.
+const (
+	podUIDLabel        = "io.kubernetes.pod.uid"
+	containerNameLabel = "io.kubernetes.container.name"
+)
+
+// list lists the running targets of a kind, as the host does. A container of a pod has the pod's annotations.
+func (m Manager) list(ctx context.Context, kind string, ids ...string) ([]target.Listed, error) {
+	all, err := m.Host.List(ctx, kind, ids...)
+	if kind != "containerd" || err != nil || !slices.ContainsFunc(all, func(l target.Listed) bool { return l.Labels[containerNameLabel] != "" }) {
+		return all, err
+	}
+	pods, err := m.Host.List(ctx, "pod")
+	if err != nil {
+		return nil, err // without annotations they would get other limits than they ask for
+	}
+	of := map[string]map[string]string{}
+	for _, p := range pods {
+		of[p.UID] = p.Annotations
+	}
+	for i, l := range all {
+		if uid := l.Labels[podUIDLabel]; uid != "" {
+			all[i].Annotations = of[uid]
+		}
+	}
+	return all, nil
+}
+
+// askedBy adds to the facts of a pod, or of a container in one, what the pod's annotations ask.
+func askedBy(l target.Listed, f *plans.Facts) {
+	asked, err := annotations.Parse(l.Annotations)
+	if f.Wrong = err; err != nil {
+		return
+	}
+	part := asked.Part
+	if l.Kind == "pod" {
+		f.On = asked.On
+	} else {
+		part = asked.Containers[l.Labels[containerNameLabel]]
+	}
+	f.Limit = part.Limit
+	if part.Plan != "" {
+		f.Own = &part.Plan
+	}
+}
+
+// placeOwn finds the devices of what a target's annotations ask. A limit on a volume replaces that
+// on every disk where both are on one; of two volumes on one disk the lower limit counts.
+// unfound are volumes that none of its containers has mounted.
+func (m Manager) placeOwn(ctx context.Context, c plans.Choice, t target.Target) (all []place.Placed, unfound []string, err error) {
+	if !c.Limit.IsZero() {
+		if all, err = m.place(ctx, []limit.Asked{{Limit: c.Limit}}, &t); err != nil {
+			return nil, nil, err
+		}
+	}
+	var named []place.Placed
+	for _, on := range c.On {
+		chain, err := m.volume(ctx, on, t)
+		if errors.Is(err, fs.ErrNotExist) {
+			unfound = append(unfound, on.Volume)
+			continue
+		}
+		if err != nil {
+			return nil, unfound, fmt.Errorf("annotation %son.%s: %w", annotations.Prefix, on.Volume, err)
+		}
+		for _, dev := range chain.Devices {
+			named = lowest(named, []place.Placed{{Chain: chain, Device: dev, Limit: on.Limit}})
+		}
+	}
+	for _, one := range named {
+		if i := indexOf(all, one); i >= 0 {
+			all[i].Limit = all[i].Limit.Overlay(one.Limit)
+		} else {
+			all = append(all, one)
+		}
+	}
+	return all, unfound, nil
+}
+
+func indexOf(all []place.Placed, one place.Placed) int {
+	return slices.IndexFunc(all, func(p place.Placed) bool { return p.Device.Number == one.Device.Number })
+}
+
+// lowest adds limits to others. Of two rates on one device the lower counts.
+func lowest(all, more []place.Placed) []place.Placed {
+	for _, one := range more {
+		i := indexOf(all, one)
+		if i < 0 {
+			all = append(all, one)
+			continue
+		}
+		for _, k := range limit.Keys {
+			is, bound := one.Limit.Get(k).Number()
+			if was, bounded := all[i].Limit.Get(k).Number(); bound && (!bounded || is < was) {
+				all[i].Limit = all[i].Limit.With(k, one.Limit.Get(k))
+			}
+		}
+	}
+	return all
+}
+
+// volume finds the device of a volume of a pod by its containers' mounts. The error is
+// fs.ErrNotExist where none of them has it.
+func (m Manager) volume(ctx context.Context, on annotations.On, t target.Target) (blkdev.Chain, error) {
+	var hosts map[blkdev.Number]bool // file systems that kubelet has mounted for a volume of this name
+	for _, pid := range t.Views() {
+		mounts, err := m.Host.Devices().Mounts(pid)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // it has ended
+		}
+		if err != nil {
+			return blkdev.Chain{}, err
+		}
+		if hosts == nil && on.Path == "" && on.Volume != annotations.Rootfs {
+			if hosts, err = m.mountedFor(on.Volume); err != nil {
+				return blkdev.Chain{}, err
+			}
+		}
+		slices.Reverse(mounts) // a later mount hides an earlier one
+		i := slices.IndexFunc(mounts, func(at blkdev.Mount) bool {
+			switch {
+			case on.Volume == annotations.Rootfs:
+				return at.Point == "/"
+			case on.Path != "":
+				return at.Point == on.Path
+			}
+			return isVolumeOf(at.Root, on.Volume) || hosts[at.Number]
+		})
+		if i >= 0 {
+			return m.Host.Devices().OfMount(ctx, mounts[i])
+		}
+	}
+	return blkdev.Chain{}, fs.ErrNotExist
+}
+
+// mountedFor lists the file systems that are mounted on the host for a volume.
+func (m Manager) mountedFor(volume string) (map[blkdev.Number]bool, error) {
+	mounts, err := m.Host.Devices().Mounts(1)
+	if err != nil {
+		return nil, err
+	}
+	all := map[blkdev.Number]bool{}
+	for _, at := range mounts {
+		if isVolumeOf(at.Point, volume) {
+			all[at.Number] = true
+		}
+	}
+	return all, nil
+}
+
+// isVolumeOf reports whether a directory is one that kubelet has for a volume:
+// .../pods/UID/volumes/DRIVER/NAME, and what is below it (kubernetes, pkg/kubelet/kubelet_getters.go).
+// A persistent volume's directory has the name of the PersistentVolume.
+func isVolumeOf(dir, name string) bool {
+	parts := strings.Split(dir, "/")
+	for i := 0; i+4 < len(parts); i++ {
+		if parts[i] == "pods" && parts[i+2] == "volumes" && parts[i+4] == name {
+			return true
+		}
+	}
+	return false
+}
