@@ -46,13 +46,11 @@
 // # The machine
 //
 // A run begins with a second in which it measures the machine (package calibrate), and
-// prints what it found. Guests at once (three on two processors that nobody else uses, else
-// one on each that is free), their time-outs and Await's come from that: ask
+// prints what it found. Guests at once, their time-outs and Await's come from that: ask
 // for times as they are on a fast machine, by Await or Patience. Signals that are ignored,
 // a umask, limits on resources and a terminal are not passed on to tests (package inherit).
 // The table at the end says what each guest's time went to: INSTALL is finding or building
-// what it boots, WAIT is for its turn on this machine, and BUSY is for how long it kept a
-// processor busy, of BOOT and TESTS together.
+// what it boots, WAIT is for its turn on this machine.
 //
 // # Disks
 //

@@ -85,44 +85,20 @@ func (m Machine) Slow() float64 {
 	return min(max(1, 1/m.Factor()), slowest)
 }
 
-// perProcessor is how many guests share a processor that they have to themselves: measured
-// tests mostly wait, and a guest keeps a processor busy for a third to a half of its own
-// time (BUSY in the table at the end of a run).
-const perProcessor = 1.5
-
-// enough is how much of a processor makes a guest fit on a machine that others use: one that
-// shares its processor with a program beside the lab gets half of it.
+// enough is how much of a processor makes a guest fit: one that shares its processor
+// with a program beside the lab gets half of it.
 const enough = 0.7
 
-// Guests is how many guests fit at once: as many as share all processors if no other program
-// takes much, else one on each that others leave; and memory (in bytes, of which there is so
-// much) for each.
+// Guests is how many guests fit at once: one on each processor, of which no other program
+// has much, and memory (in bytes, of which there is so much) for each.
 func (m Machine) Guests(memory uint64) int {
 	const each = 2 << 30
-	byTime := min(m.Threads, int(math.Floor(m.Processors+1-enough)))
-	if m.Spare() {
-		byTime = m.Most()
-	}
-	return max(1, min(byTime, int(memory/each)))
+	byTime := int(math.Floor(m.Processors + 1 - enough))
+	return max(1, min(byTime, m.Threads, int(memory/each)))
 }
 
-// Most is how many guests fit at once while no other program takes anything.
-func (m Machine) Most() int { return int(math.Floor(perProcessor * float64(m.Threads))) }
-
-// Alone lists which of so many guests at once have a processor that they share with no other,
-// where some share one; none, if all do or nobody does.
-func (m Machine) Alone(guests int) (places []int) {
-	if guests <= m.Threads || guests >= 2*m.Threads {
-		return nil
-	}
-	for i := guests - m.Threads; i < m.Threads; i++ {
-		places = append(places, i)
-	}
-	return places
-}
-
-// Place is the processor of the i-th of so many guests at once, counted round and round: any,
-// if each processor has one, else one of those that others leave the most of.
+// Place is the processor of the i-th of so many guests at once: any, if there is one for
+// each, else one of those that others leave the most of.
 func (m Machine) Place(i, guests int) int {
 	if guests >= m.Threads || i >= len(m.Order) {
 		return i
@@ -130,8 +106,8 @@ func (m Machine) Place(i, guests int) int {
 	return m.Order[i]
 }
 
-// Spare reports whether nobody else takes much, and guests leave time for one that takes only
-// what is left: not under a quota, of which it would take from the others.
+// Spare reports whether guests leave time for one that takes only what is left: not under
+// a quota, of which it would take from the others.
 func (m Machine) Spare() bool { return m.Processors > 0.85*float64(m.Threads) }
 
 func (m Machine) String() string {

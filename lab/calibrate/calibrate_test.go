@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"testing"
 )
@@ -27,18 +26,15 @@ func TestFactor(t *testing.T) {
 		factor, slow float64
 		guests       int
 	}{
-		{"reference", reference, 1, 1, 3},
-		{"half as fast", slower, 0.5, 2, 3},
+		{"reference", reference, 1, 1, 2},
+		{"half as fast", slower, 0.5, 2, 2},
 		{"half of the time", half, 0.5, 2, 1},
 		{"a busy loop beside", beside, 0.75, 4.0 / 3, 1},
-		{"more processors, and memory for eight", large, 1, 1, 8},
+		{"more processors", large, 1, 1, 8},
 	} {
 		if f, s, g := c.m.Factor(), c.m.Slow(), c.m.Guests(memory); math.Abs(f-c.factor) > 1e-9 || math.Abs(s-c.slow) > 1e-9 || g != c.guests {
 			t.Errorf("%s: factor %.3f, slow %.3f, %d guests; want %.3f, %.3f, %d", c.name, f, s, g, c.factor, c.slow, c.guests)
 		}
-	}
-	if g := large.Guests(64 << 30); g != 12 || large.Most() != 12 {
-		t.Errorf("with 64 GiB: %d guests of %d", g, large.Most())
 	}
 	if g := large.Guests(5 << 30); g != 2 {
 		t.Errorf("with 5 GiB: %d guests", g)
@@ -54,12 +50,6 @@ func TestPlace(t *testing.T) {
 	m.share([]float64{0.5, 0.98})
 	if m.Processors != 1.48 || m.Threads != 2 || m.Place(0, 1) != 1 || m.Place(0, 2) != 0 || m.Place(1, 2) != 1 {
 		t.Errorf("%+v: places %d, %d, %d", m, m.Place(0, 1), m.Place(0, 2), m.Place(1, 2))
-	}
-	if alone := m.Alone(3); !slices.Equal(alone, []int{1}) || m.Place(0, 3) != m.Place(2, 3)%2 {
-		t.Errorf("of three guests on two processors those at %v are alone", alone)
-	}
-	if two, four := m.Alone(2), m.Alone(4); len(two)+len(four) > 0 {
-		t.Errorf("of two %v, and of four %v are alone", two, four)
 	}
 	if m.Spare() {
 		t.Error("half a processor is taken, and there is time to spare")

@@ -152,24 +152,9 @@ func (c Campaign) place(ctx context.Context, row matrix.Row, name string, job *g
 		job.CPU = process.Spare
 		return c.Slots.TakeSpare(ctx)
 	}
-	slot, release, err := c.Slots.Take(ctx, c.preferred(row)...)
+	slot, release, err := c.Slots.Take(ctx)
 	job.CPU = c.Machine.Place(slot, c.Parallel)
 	return release, err
-}
-
-// preferred are the places of a row where some share a processor: a guest that is busy prefers
-// one that no other shares, and leaves the others to those that mostly wait.
-func (c Campaign) preferred(row matrix.Row) (places []int) {
-	alone := c.Machine.Alone(c.Parallel)
-	if row.Busy() {
-		return alone
-	}
-	for i := range c.Parallel {
-		if !slices.Contains(alone, i) {
-			places = append(places, i)
-		}
-	}
-	return places
 }
 
 // only lists what a row's tests must ask for, if not all of them run there. Who names

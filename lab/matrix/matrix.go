@@ -11,7 +11,7 @@ import (
 	"github.com/weir-io/weir/lab/kernel"
 )
 
-// Lanes.
+// Lanes, in the order in which a run starts them.
 const (
 	UML      = "uml"
 	QEMU     = "qemu"
@@ -49,10 +49,6 @@ func (r Row) Name() string {
 	return name
 }
 
-// Busy reports whether a row keeps its processor busy most of the time: with daemons, or
-// emulated.
-func (r Row) Busy() bool { return r.Lane != UML }
-
 // Timeout is how long a row may take where others may take usual: daemons on an
 // emulated processor take twice as long, and so do all the tests of a full guest.
 func (r Row) Timeout(usual time.Duration) time.Duration {
@@ -86,17 +82,17 @@ func Rows() []Row {
 	of := func(suite string) func(*Row) { return func(r *Row) { r.Suite = suite } }
 	at := func(path string) func(*Row) { return func(r *Row) { r.IOMount = path } }
 
-	add(UML, kernel.Newest, environ.V1)
-	add(UML, kernel.Newest, environ.V2)
 	add(Full, kernel.Newest, environ.V2, of("trixie"), short)
+	add(Full, kernel.Newest, environ.V1, of("bookworm"), short)
 	add(FullQEMU, kernel.Newest, environ.V2, of("trixie"), short, extra, only(bpfBesideSystemd), spare)
 	// Emulation is for BPF, and by default for no more. With 6.1 the default matrix tries
 	// the unusual places.
+	add(UML, kernel.Newest, environ.V2)
+	add(UML, kernel.Newest, environ.V1)
 	add(QEMU, kernel.Newest, environ.V2, short, only("bpf"))
 	add(QEMU, kernel.Newest, environ.V1, short, only("bpf"), spare)
-	add(Full, kernel.Newest, environ.V1, of("bookworm"), short)
-	add(UML, "6.1", environ.V2, at("/cgroup2"), short)
 	add(UML, "6.1", environ.Hybrid, short)
+	add(UML, "6.1", environ.V2, at("/cgroup2"), short)
 	add(UML, "6.1", environ.V1, at("/cgroup/blkio"), short)
 	add(UML, "6.1", environ.Split, short, only("split"))
 	add(UML, "6.1", environ.V2, extra)

@@ -4,13 +4,11 @@
 package slots
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"time"
 
@@ -37,33 +35,18 @@ func Open(dir string, number, use int) (Slots, error) {
 	return Slots{dir: dir, number: number, use: use}, nil
 }
 
-// Take waits for a free slot, and tells which it is. Of several it takes a preferred one.
-func (s Slots) Take(ctx context.Context, preferred ...int) (slot int, release func(), err error) {
+// Take waits for a free slot, and tells which it is.
+func (s Slots) Take(ctx context.Context) (slot int, release func(), err error) {
 	// The last comes first: who wants all begins with the first.
-	order := make([]int, s.use)
-	for i := range order {
-		order[i] = s.use - 1 - i
-	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Compare(found(preferred, b), found(preferred, a))
-	})
 	names := make([]string, s.use)
-	for i, slot := range order {
-		names[i] = strconv.Itoa(slot)
+	for i := range names {
+		names[i] = strconv.Itoa(s.use - 1 - i)
 	}
 	i, f, err := s.wait(ctx, names...)
 	if err != nil {
 		return 0, nil, fmt.Errorf("take slot: %w", err)
 	}
-	return order[i], func() { _ = f.Close() }, nil
-}
-
-// found is 1 for a slot that is among some, and 0 for another.
-func found(among []int, slot int) int {
-	if slices.Contains(among, slot) {
-		return 1
-	}
-	return 0
+	return s.use - 1 - i, func() { _ = f.Close() }, nil
 }
 
 // spare is the slot of a guest that takes only the time that the others leave.

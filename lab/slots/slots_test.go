@@ -70,19 +70,3 @@ func TestTakeAllOfUnused(t *testing.T) {
 		t.Errorf("the only slot: %d, %v", slot, err)
 	}
 }
-
-// A preferred slot comes first, and another will do.
-func TestTakePreferred(t *testing.T) {
-	s, err := Open(t.TempDir(), 3, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []int{1, 2, 0} {
-		slot, release, err := s.Take(t.Context(), 1)
-		if err != nil || slot != want {
-			t.Errorf("slot %d, %v; want %d", slot, err, want)
-			continue
-		}
-		t.Cleanup(release)
-	}
-}

@@ -149,7 +149,7 @@ func (l *labRun) campaign(machine calibrate.Machine, lanes *lanes) (campaign.Cam
 	if guests == 0 {
 		guests = withDisks(machine.Guests(memoryAvailable()), machine.Threads, inMemory)
 	}
-	places, err := slots.Open(filepath.Join(l.cacheDir, "slots"), max(guests, machine.Most(), 2), guests)
+	places, err := slots.Open(filepath.Join(l.cacheDir, "slots"), max(guests, machine.Threads, 2), guests)
 	if err != nil {
 		return campaign.Campaign{}, err
 	}
