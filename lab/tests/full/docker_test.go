@@ -17,7 +17,6 @@ import (
 // takes longer to start than all that is asked of it.
 func TestDocker(t *testing.T) {
 	e := lab.Need(t, lab.Docker, lab.Systemd, lab.FS("ext4"))
-	t.Parallel()
 	share(t, "containerd")
 	start(t, "docker")
 	t.Cleanup(func() { run(t, "systemctl", "stop", "docker.socket") })
@@ -26,21 +25,14 @@ func TestDocker(t *testing.T) {
 	}
 	run(t, "docker", "import", busyboxTar(t), "busybox")
 	d := containerTest{e: e, disk: lab.Disk(t, lab.FS("ext4")), engine: "docker", title: "Docker"}
-	t.Run("beside", func(t *testing.T) {
-		t.Run("limits", func(t *testing.T) {
-			t.Parallel()
-			t.Run("held", d.held)
-			t.Run("record", d.record)
-			t.Run("names", d.names)
-		})
-		t.Run("disks", func(t *testing.T) {
-			longOnV1(t, e)
-			t.Parallel()
-			d := containerTest{e: e, disk: lab.Disk(t, lab.FS("ext4")), engine: "docker", title: "Docker"}
-			t.Run("volume", d.volume)
-			t.Run("own disk", d.ownDisk)
-			t.Run("prove", d.prove)
-		})
+	t.Run("held", d.held)
+	t.Run("record", d.record)
+	t.Run("names", d.names)
+	t.Run("disks", func(t *testing.T) {
+		longOnV1(t, e)
+		t.Run("volume", d.volume)
+		t.Run("own disk", d.ownDisk)
+		t.Run("prove", d.prove)
 	})
 	// These start Docker again, or have it stopped.
 	t.Run("persist", d.persist)

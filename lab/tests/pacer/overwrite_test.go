@@ -32,7 +32,7 @@ func TestSmallOverwritesArePaced(t *testing.T) {
 		t.Run(c.name+"/"+c.fs, func(t *testing.T) {
 			lab.Need(t, lab.Root, lab.V1, lab.Rates, lab.FS(c.fs))
 			if c.long {
-				lab.Need(t, lab.Long)
+				lab.Need(t, lab.Whole)
 			}
 			const rate, seconds = 10_000_000, 5
 			disk := lab.Disk(t, lab.FS(c.fs))
