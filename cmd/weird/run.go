@@ -25,11 +25,14 @@ import (
 // The log has at most logPerSec lines a second over time, and logBurst at once.
 const logPerSec, logBurst = 10, 200
 
-// A runner is what the flags of weird run say.
-type runner struct{ plans, socket, root string }
+// A runner is what the flags of weird run say, and opens the host.
+type runner struct {
+	plans, socket, root string
+	open                func(root string) (*host.Host, error)
+}
 
 func newRun(out *cli.Out) *cobra.Command {
-	r := runner{}
+	r := runner{open: func(root string) (*host.Host, error) { return host.Open(hostOptions(root)) }}
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Keep plans in force on all targets, until it ends",
@@ -50,9 +53,12 @@ func newRun(out *cli.Out) *cobra.Command {
 func (r runner) run(ctx context.Context) error {
 	ctx, stop := signal.NotifyContext(ctx, unix.SIGTERM, unix.SIGINT)
 	defer stop()
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, unix.SIGHUP) // first of all: until then SIGHUP ends the process
+	defer signal.Stop(hangups)
 	log := slog.New(lograte.New(slog.NewTextHandler(os.Stderr, nil), logPerSec, logBurst))
 	a, err := agent.New(agent.Options{Root: r.root, Plans: r.plans, Log: log,
-		Open: func() (*host.Host, error) { return host.Open(hostOptions(r.root)) }})
+		Open: func() (*host.Host, error) { return r.open(r.root) }})
 	if err != nil {
 		return err
 	}
@@ -67,7 +73,7 @@ func (r runner) run(ctx context.Context) error {
 		defer fail() // without its socket nobody can ask it
 		answered <- health.Serve(ctx, l, cli.Version(version), func() any { return api.AgentOf(a.Status()) })
 	}()
-	go reloads(ctx, a)
+	go reloads(ctx, a, hangups)
 	go watchdog(ctx, a)
 	err = a.Run(ctx, func() {
 		log.Info("ready", "socket", r.socket)
@@ -78,10 +84,7 @@ func (r runner) run(ctx context.Context) error {
 }
 
 // reloads loads the plans again on each SIGHUP.
-func reloads(ctx context.Context, a *agent.Agent) {
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, unix.SIGHUP)
-	defer signal.Stop(hangups)
+func reloads(ctx context.Context, a *agent.Agent, hangups <-chan os.Signal) {
 	for {
 		select {
 		case <-ctx.Done():
