@@ -45,7 +45,7 @@ func (m Manager) OfKind(ctx context.Context, kind string, names []string) ([]Tar
 			}
 		}
 		delete(left, key)
-		if choice.Plan == plans.None && r == nil {
+		if choice.Plan == plans.None && r == nil && choice.Refused == "" {
 			continue
 		}
 		one := m.look(ctx, l.String(), choice, r)

@@ -14,7 +14,7 @@ func TestPutIsForTheContainerThatWasLookedAt(t *testing.T) {
 	w := newWorld(t, "v2")
 	m := w.manager(t, twoPlans+"assign: [{docker: web, plan: small}]\n")
 	found, err := m.OfKind(t.Context(), "docker", nil)
-	if err != nil || len(found) != 1 || found[0].State != Differs {
+	if err != nil || len(found) != 2 || found[0].State != Differs || found[1].Choice.Refused == "" {
 		t.Fatalf("%+v, %v", found, err)
 	}
 	w.removed, w.renamed, w.Writes = true, true, nil
