@@ -197,12 +197,17 @@ func (c *Core) Missed() {
 	c.counts.Missed++
 }
 
-// Keep forgets the targets of a kind that are not among keys: they have ended.
-func (c *Core) Keep(kind string, keys []string) {
+// Keep forgets the targets of a kind that are not among keys, because they have ended: of those that
+// names name, as Ended takes them, or of all if names is nil.
+func (c *Core) Keep(kind string, names, keys []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for key, e := range c.targets {
-		if strings.HasPrefix(key, kind+":") && !slices.Contains(keys, key) {
+		of, its, _ := strings.Cut(key, ":")
+		if of != kind || slices.Contains(keys, key) {
+			continue
+		}
+		if names == nil || slices.ContainsFunc(names, func(name string) bool { return isNamed(its, name) }) {
 			c.release(e)
 			delete(c.targets, key)
 		}
@@ -211,16 +216,10 @@ func (c *Core) Keep(kind string, keys []string) {
 
 // Ended forgets a target that has ended, so that the next one of its name is a new one. The name
 // may be the beginning of a container's id.
-func (c *Core) Ended(kind, name string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for key, e := range c.targets {
-		of, its, _ := strings.Cut(key, ":")
-		if of == kind && (its == name || len(name) >= idLeast && len(its) == idWhole && strings.HasPrefix(its, name)) {
-			c.release(e)
-			delete(c.targets, key)
-		}
-	}
+func (c *Core) Ended(kind, name string) { c.Keep(kind, []string{name}, nil) }
+
+func isNamed(its, name string) bool {
+	return its == name || len(name) >= idLeast && len(its) == idWhole && strings.HasPrefix(its, name)
 }
 
 // The ids of containers have idWhole characters; idLeast of them are enough to tell them apart.

@@ -72,9 +72,9 @@ func TestDecides(t *testing.T) {
 	if s, counts := c.only(t), c.counts; s.Drifts != 2 || counts != (Counts{Drifts: 2, Repaired: 2}) {
 		t.Errorf("%+v %+v", s, counts)
 	}
-	c.Keep("unit", nil)
+	c.Keep("unit", nil, nil)
 	c.only(t)
-	c.Keep("docker", nil)
+	c.Keep("docker", nil, nil)
 	if all, _ := c.Status(); len(all) != 0 || len(c.groups) != 0 {
 		t.Errorf("%+v %v", all, c.groups)
 	}
@@ -233,7 +233,7 @@ func TestOneGroupHasOnePlan(t *testing.T) {
 	if why := c.Decide(begin, unit); why != None || c.targets[unit.Key].State != Failed {
 		t.Errorf("%q %+v", why, c.targets[unit.Key])
 	}
-	c.Keep("docker", nil)
+	c.Keep("docker", nil, nil)
 	if why := c.Decide(begin, unit); why != Again {
 		t.Errorf("after the first has ended: %q", why)
 	}

@@ -284,8 +284,8 @@ func (l *Loop) look(ctx context.Context, s *source, names []string, told bool) e
 			l.keep(ctx, s, t, told)
 		}
 	}
-	if names == nil && err == nil {
-		l.Core.Keep(s.kind, keys)
+	if err == nil {
+		l.Core.Keep(s.kind, names, keys)
 	}
 	return err
 }

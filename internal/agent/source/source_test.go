@@ -268,8 +268,8 @@ func TestTheTreeTells(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect("containerd:")
-	expect("ended docker:" + id[:12])
-	expect("containerd:") // once more: a daemon may list it late
+	expect("docker:" + id[:12]) // it has ended
+	expect("containerd:")       // once more: a daemon may list it late
 	cancel()
 	<-done
 	if s := tr.Stats()["/sys/fs/cgroup"]; s.Groups == 0 || s.Missed != 0 {
