@@ -70,7 +70,7 @@ func (m Manager) OfKind(ctx context.Context, kind string, names []string) ([]Tar
 
 // Put is Apply for one target that OfKind has found.
 func (m Manager) Put(ctx context.Context, t *Target) error {
-	unlock, err := lock(ctx, m.Host)
+	unlock, err := lock(ctx, m.Host, kindOf(t.key))
 	if err != nil {
 		return err
 	}
