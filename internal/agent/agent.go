@@ -54,7 +54,7 @@ func New(o Options) (*Agent, error) {
 	if err := errors.Join(err, h.Close()); err != nil {
 		return nil, err
 	}
-	a := &Agent{options: o, plans: source.NewPlans(config), core: reconcile.NewCore(), loaded: time.Now()}
+	a := &Agent{options: o, plans: source.NewPlans(config), core: reconcile.NewCore(planned.Kinds()...), loaded: time.Now()}
 	of := source.Options{Open: o.Open, Plans: a.plans, Ended: a.core.Ended}
 	a.kinds = source.All(of)
 	var sources []reconcile.Source

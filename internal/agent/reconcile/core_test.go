@@ -239,6 +239,32 @@ func TestOneGroupHasOnePlan(t *testing.T) {
 	}
 }
 
+// An earlier kind takes the group over, whichever is looked at first.
+func TestAnEarlierKindTakesTheGroup(t *testing.T) {
+	lab.Unit(t)
+	c := NewCore("docker", "unit")
+	unit := web(0, 20)
+	unit.Key, unit.Name = "unit:docker-1.scope", "unit:docker-1.scope"
+	if why := c.Decide(begin, unit); why != New {
+		t.Fatal(why)
+	}
+	if why := c.Decide(begin, web(0, 10)); why != New {
+		t.Fatalf("%q", why)
+	}
+	if s := c.targets[unit.Key]; s.State != Failed || !strings.Contains(s.Finding, "docker:web") || c.News(unit.Key) == "" || c.Due("unit").IsZero() {
+		t.Errorf("%+v", s)
+	}
+	c.Done(begin, unit.Key, nil) // it was on its way
+	c.Done(begin, "docker:1", nil)
+	unit.Rates[0].Now = rate(10)
+	if why := c.Decide(begin.Add(time.Minute), unit); why != None || c.targets[unit.Key].State != Failed {
+		t.Errorf("%q %+v", why, c.targets[unit.Key])
+	}
+	if why := c.Decide(begin, web(10, 10)); why != None || c.targets["docker:1"].State != InForce {
+		t.Errorf("%q %+v", why, c.targets["docker:1"])
+	}
+}
+
 func TestEndedIsForgotten(t *testing.T) {
 	lab.Unit(t)
 	c, whole := NewCore(), strings.Repeat("0123456789abcdef", 4)
