@@ -74,7 +74,7 @@ func (r runner) run(ctx context.Context) error {
 		answered <- health.Serve(ctx, l, cli.Version(version), func() any { return api.AgentOf(a.Status()) })
 	}()
 	go reloads(ctx, a, hangups)
-	go watchdog(ctx, a)
+	go watchdog(ctx, a.Lives)
 	err = a.Run(ctx, func() {
 		log.Info("ready", "socket", r.socket)
 		notify("READY=1")
@@ -95,9 +95,9 @@ func reloads(ctx context.Context, a *agent.Agent, hangups <-chan os.Signal) {
 	}
 }
 
-// watchdog tells systemd that the agent answers, twice in the time that systemd gives it
-// (sd_watchdog_enabled(3)).
-func watchdog(ctx context.Context, a *agent.Agent) {
+// watchdog tells systemd that the agent lives, twice in the time that systemd gives it
+// (sd_watchdog_enabled(3)). systemd ends and starts one that it does not hear of.
+func watchdog(ctx context.Context, lives func() bool) {
 	most, err := strconv.ParseUint(os.Getenv("WATCHDOG_USEC"), 10, 40)
 	if err != nil || most == 0 {
 		return // systemd does not ask for it
@@ -109,8 +109,9 @@ func watchdog(ctx context.Context, a *agent.Agent) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			a.Status()
-			notify("WATCHDOG=1")
+			if lives() {
+				notify("WATCHDOG=1")
+			}
 		}
 	}
 }

@@ -137,3 +137,9 @@ func (a *Agent) Status() Status {
 	s.Loaded, s.PlansError = a.loaded, a.refused
 	return s
 }
+
+// Lives reports whether the agent answers, and no call to a source goes on for longer than it may.
+func (a *Agent) Lives() bool {
+	a.Status() // it takes all locks
+	return a.loop.Stuck() == ""
+}

@@ -60,7 +60,7 @@ func Open(dir string, o Options) (*Tree, error) {
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
 		if errors.Is(err, unix.EMFILE) {
-			err = &LimitError{File: instancesFile, What: "instances"}
+			err = NoInstance()
 		}
 		return nil, errors.Join(fmt.Errorf("follow %s: %w", dir, err), unix.Close(root))
 	}
