@@ -138,11 +138,7 @@ func (t *Tree) Groups() []string {
 func (t *Tree) Stats() Stats {
 	s := t.stats
 	s.Groups = t.groups
-	t.top.each(func(n *node) {
-		if n.watch == noWatch {
-			s.Unwatched++
-		}
-	})
+	s.Unwatched = t.groups + 1 - len(t.watched) // a node has one watch at most, the root too
 	return s
 }
 
