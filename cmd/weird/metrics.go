@@ -119,6 +119,10 @@ func (s metricsServer) answer(ctx context.Context, out *cli.Out, o metrics.Optio
 	if _, _, err := net.SplitHostPort(s.listen); err != nil {
 		return cli.Usagef("--listen %q: write HOST:PORT, such as %s", s.listen, metrics.Address)
 	}
+	asks, err := o.AsksWho()
+	if err != nil {
+		return err
+	}
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.listen)
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", s.listen, cause(err))
@@ -128,7 +132,7 @@ func (s metricsServer) answer(ctx context.Context, out *cli.Out, o metrics.Optio
 		scheme = "http or https" // the file says which
 	}
 	out.Say("serving metrics at %s, path %s (%s)", l.Addr(), metrics.Route, scheme)
-	if at, is := l.Addr().(*net.TCPAddr); is && !at.IP.IsLoopback() && s.config == "" {
+	if at, is := l.Addr().(*net.TCPAddr); is && !at.IP.IsLoopback() && !asks {
 		out.Say("note: every host that can reach %s can read them; name TLS keys and users with --web-config", l.Addr())
 	}
 	return metrics.Serve(ctx, l, o)

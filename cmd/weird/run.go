@@ -26,11 +26,14 @@ import (
 // The log has at most logPerSec lines a second over time, and logBurst at once.
 const logPerSec, logBurst = 10, 200
 
-// A runner is what the flags of weird run say.
-type runner struct{ plans, socket, root, nri string }
+// A runner is what the flags of weird run say, and opens the host.
+type runner struct {
+	plans, socket, root, nri string
+	open                     func(root string) (*host.Host, error)
+}
 
 func newRun(out *cli.Out) *cobra.Command {
-	r := runner{}
+	r := runner{open: func(root string) (*host.Host, error) { return host.Open(hostOptions(root)) }}
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Keep plans in force on all targets, until it ends",
@@ -52,13 +55,16 @@ func newRun(out *cli.Out) *cobra.Command {
 func (r runner) run(ctx context.Context) error {
 	ctx, stop := signal.NotifyContext(ctx, unix.SIGTERM, unix.SIGINT)
 	defer stop()
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, unix.SIGHUP) // first of all: until then SIGHUP ends the process
+	defer signal.Stop(hangups)
 	log := slog.New(lograte.New(slog.NewTextHandler(os.Stderr, nil), logPerSec, logBurst))
 	var runtime func(agent.RuntimeOptions) agent.Runtime
 	if r.nri != "" {
 		runtime = func(o agent.RuntimeOptions) agent.Runtime { return nri.New(r.nri, o) }
 	}
 	a, err := agent.New(agent.Options{Root: r.root, Plans: r.plans, Log: log, Runtime: runtime,
-		Open: func() (*host.Host, error) { return host.Open(hostOptions(r.root)) }})
+		Open: func() (*host.Host, error) { return r.open(r.root) }})
 	if err != nil {
 		return err
 	}
@@ -73,8 +79,8 @@ func (r runner) run(ctx context.Context) error {
 		defer fail() // without its socket nobody can ask it
 		answered <- health.Serve(ctx, l, cli.Version(version), func() any { return api.AgentOf(a.Status()) })
 	}()
-	go reloads(ctx, a)
-	go watchdog(ctx, a)
+	go reloads(ctx, a, hangups)
+	go watchdog(ctx, a.Lives)
 	err = a.Run(ctx, func() {
 		log.Info("ready", "socket", r.socket)
 		notify("READY=1")
@@ -84,10 +90,7 @@ func (r runner) run(ctx context.Context) error {
 }
 
 // reloads loads the plans again on each SIGHUP.
-func reloads(ctx context.Context, a *agent.Agent) {
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, unix.SIGHUP)
-	defer signal.Stop(hangups)
+func reloads(ctx context.Context, a *agent.Agent, hangups <-chan os.Signal) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -98,9 +101,9 @@ func reloads(ctx context.Context, a *agent.Agent) {
 	}
 }
 
-// watchdog tells systemd that the agent answers, twice in the time that systemd gives it
-// (sd_watchdog_enabled(3)).
-func watchdog(ctx context.Context, a *agent.Agent) {
+// watchdog tells systemd that the agent lives, twice in the time that systemd gives it
+// (sd_watchdog_enabled(3)). systemd ends and starts one that it does not hear of.
+func watchdog(ctx context.Context, lives func() bool) {
 	most, err := strconv.ParseUint(os.Getenv("WATCHDOG_USEC"), 10, 40)
 	if err != nil || most == 0 {
 		return // systemd does not ask for it
@@ -112,8 +115,9 @@ func watchdog(ctx context.Context, a *agent.Agent) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			a.Status()
-			notify("WATCHDOG=1")
+			if lives() {
+				notify("WATCHDOG=1")
+			}
 		}
 	}
 }

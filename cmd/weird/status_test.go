@@ -64,6 +64,10 @@ func TestUnit(t *testing.T) {
 	if err != nil || cmd.Name() != "run" || cmd.ParseFlags(rest) != nil || settings["Type"] != "notify" || settings["WatchdogSec"] == "" || settings["ExecReload"] != "kill -HUP $MAINPID" {
 		t.Errorf("%v %v: %v", settings, rest, err)
 	}
+	// weird is ready late where many targets take long, and is started again after whatever it fails of.
+	if settings["TimeoutStartSec"] != "infinity" || settings["StartLimitIntervalSec"] != "0" || settings["Restart"] != "always" {
+		t.Errorf("%v", settings)
+	}
 	if !strings.HasPrefix(words[0], "/") || settings["KillMode"] != "process" {
 		t.Errorf("%v", settings)
 	}

@@ -55,7 +55,7 @@ func New(o Options) (*Agent, error) {
 	if err := errors.Join(err, h.Close()); err != nil {
 		return nil, err
 	}
-	a := &Agent{options: o, plans: source.NewPlans(config), core: reconcile.NewCore(), loaded: time.Now()}
+	a := &Agent{options: o, plans: source.NewPlans(config), core: reconcile.NewCore(planned.Kinds()...), loaded: time.Now()}
 	of := source.Options{Open: o.Open, Plans: a.plans, Ended: a.core.Ended}
 	a.kinds = source.All(of)
 	var sources []reconcile.Source
@@ -158,4 +158,10 @@ func (a *Agent) Status() Status {
 	defer a.mu.Unlock()
 	s.Loaded, s.PlansError = a.loaded, a.refused
 	return s
+}
+
+// Lives reports whether the agent answers, and no call to a source goes on for longer than it may.
+func (a *Agent) Lives() bool {
+	a.Status() // it takes all locks
+	return a.loop.Stuck() == ""
 }

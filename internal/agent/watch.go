@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/weir-io/weir/internal/agent/tree"
 	"github.com/weir-io/weir/internal/planned"
 )
 
@@ -30,11 +31,11 @@ func (a *Agent) watch(ctx context.Context) {
 	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
 		dir = filepath.Dir(dir)
 	}
-	missing := false
+	told := ""
 	for {
 		changes, err := watchDir(dir)
 		if err == nil { // nobody has told of what changed before
-			missing = false
+			isNews(&told, nil)
 			_ = a.reload(false) // it is in the log
 		}
 		if err == nil {
@@ -44,9 +45,8 @@ func (a *Agent) watch(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		if gone := errors.Is(err, fs.ErrNotExist); !gone || !missing {
+		if isNews(&told, err) {
 			a.options.Log.Warn("changes of the plans' files are not seen; reload with SIGHUP", "directory", dir, "error", err)
-			missing = gone
 		}
 		select {
 		case <-ctx.Done():
@@ -56,9 +56,27 @@ func (a *Agent) watch(ctx context.Context) {
 	}
 }
 
+// isNews reports whether an error is another one than the last, and notes it; nil: there is none any
+// more. That the directory went and that it is not there are the same.
+func isNews(told *string, err error) bool {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		text = fs.ErrNotExist.Error()
+	}
+	was := *told
+	*told = text
+	return text != was
+}
+
 func watchDir(dir string) (*os.File, error) {
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
-	if err != nil {
+	switch {
+	case errors.Is(err, unix.EMFILE):
+		return nil, tree.NoInstance()
+	case err != nil:
 		return nil, &fs.PathError{Op: "watch", Path: dir, Err: err}
 	}
 	f := os.NewFile(uintptr(fd), "inotify")

@@ -151,7 +151,7 @@ func (m Manager) Apply(ctx context.Context, dry bool) (Report, error) {
 		if err := io.Writable(); err != nil {
 			return Report{}, err
 		}
-		unlock, err := lock(ctx, m.Host)
+		unlock, err := lock(ctx, m.Host, kinds...)
 		if err != nil {
 			return Report{}, err
 		}

@@ -47,7 +47,7 @@ func (m Manager) OfKind(ctx context.Context, kind string, names []string) ([]Tar
 			}
 		}
 		delete(left, key)
-		if choice.IsNone() && r == nil {
+		if choice.IsNone() && r == nil && choice.Refused == "" {
 			continue
 		}
 		one := m.look(ctx, l.String(), choice, r)
@@ -72,7 +72,7 @@ func (m Manager) OfKind(ctx context.Context, kind string, names []string) ([]Tar
 
 // Put is Apply for one target that OfKind has found.
 func (m Manager) Put(ctx context.Context, t *Target) error {
-	unlock, err := lock(ctx, m.Host)
+	unlock, err := lock(ctx, m.Host, kindOf(t.key))
 	if err != nil {
 		return err
 	}

@@ -1,9 +1,13 @@
 package planned
 
 import (
+	"context"
 	"errors"
+	"os"
 	"testing"
+	"time"
 
+	"github.com/weir-io/weir/internal/state"
 	"github.com/weir-io/weir/internal/target"
 	"github.com/weir-io/weir/lab"
 )
@@ -14,7 +18,7 @@ func TestPutIsForTheContainerThatWasLookedAt(t *testing.T) {
 	w := newWorld(t, "v2")
 	m := w.manager(t, twoPlans+"assign: [{docker: web, plan: small}]\n")
 	found, err := m.OfKind(t.Context(), "docker", nil)
-	if err != nil || len(found) != 1 || found[0].State != Differs {
+	if err != nil || len(found) != 2 || found[0].State != Differs || found[1].Choice.Refused == "" {
 		t.Fatalf("%+v, %v", found, err)
 	}
 	w.removed, w.renamed, w.Writes = true, true, nil
@@ -26,3 +30,51 @@ func TestPutIsForTheContainerThatWasLookedAt(t *testing.T) {
 		t.Errorf("%v, on record %v", w.Writes, w.onRecord(t))
 	}
 }
+
+// While a kind is changed, and its daemon hangs, other kinds go on. Who applies all plans waits for it.
+func TestAKindDelaysNoOther(t *testing.T) {
+	lab.Unit(t)
+	w := newWorld(t, "v2")
+	m := w.manager(t, twoPlans)
+	t.Setenv("XDG_RUNTIME_DIR", "")
+	own := t.TempDir()
+	if err := os.Mkdir(own+"/tmp", 0o700); err != nil { // where a user's locks are
+		t.Fatal(err)
+	}
+	m.Host.State = state.At(own)
+	m.Host.Root = "/" // it is the machine's own: others wait for what one does
+	tries := func(kind string) error {
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errLocked)
+		defer cancel()
+		if kind != "" {
+			return m.Put(ctx, &Target{key: kind + ":x", State: InForce})
+		}
+		_, err := m.Apply(ctx, false)
+		return err
+	}
+	unlock, err := lock(t.Context(), m.Host, "docker")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind, want := range map[string]error{"docker": errLocked, "": errLocked, "unit": nil, "podman": nil} {
+		if err := tries(kind); !errors.Is(err, want) {
+			t.Errorf("%q: %v, want %v", kind, err, want)
+		}
+	}
+	unlock()
+	if err := tries("docker"); err != nil {
+		t.Error(err)
+	}
+	unlock, err = lock(t.Context(), m.Host, kinds...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range kinds {
+		if err := tries(kind); !errors.Is(err, errLocked) {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+	unlock()
+}
+
+var errLocked = errors.New("locked")

@@ -130,16 +130,32 @@ func recorded(root string) (map[string]*record, error) {
 	return all, err
 }
 
-// lock keeps other weirs from applying plans. A copy's records are nobody else's.
-func lock(ctx context.Context, h *host.Host) (unlock func(), err error) {
+// lock keeps other weirs, and other goroutines of this one, from applying plans to targets of some
+// kinds. Each kind has a lock of its own, because its owner may be asked under it, and may hang. They
+// are taken in the order of Kinds, so that no two weirs wait for each other. A copy's records are
+// nobody else's.
+func lock(ctx context.Context, h *host.Host, of ...string) (unlock func(), err error) {
 	if !h.IsOwn() {
 		return func() {}, nil
 	}
-	l, err := h.State.Wait(ctx, records, "the plans in force", state.LockMost)
-	if err != nil {
-		return nil, err
+	var held []*state.Lock
+	unlock = func() {
+		for _, l := range held {
+			l.Unlock()
+		}
 	}
-	return l.Unlock, nil
+	for _, kind := range kinds {
+		if !slices.Contains(of, kind) {
+			continue
+		}
+		l, err := h.State.Wait(ctx, records+"/"+kind, "the plans in force for "+kind+" targets", state.LockMost)
+		if err != nil {
+			unlock()
+			return nil, err
+		}
+		held = append(held, l)
+	}
+	return unlock, nil
 }
 
 func (r *record) save(root string) error {

@@ -15,6 +15,7 @@ import (
 type entry struct {
 	at    cgroupfs.Group
 	files *cgroupfs.Counters // nil: they are opened for each reading
+	id    uint64             // on v1: of the group that files are of
 	round uint64             // in which the group was last seen
 	leaf  bool               // it had no child groups when they were last looked for
 	turn  uint64             // in which of leafEvery rounds they are looked for
@@ -206,4 +207,13 @@ func (e *entry) group(disk func(blkdev.Number) (node string, below []blkdev.Numb
 // ruleIn reports whether a rule is one of those that were asked about.
 func ruleIn(rules []cgroupfs.Rule, r cgroupfs.Rule) bool {
 	return slices.ContainsFunc(rules, func(o cgroupfs.Rule) bool { return o == r && o.Limit != (limit.Limit{}) })
+}
+
+// idOf is the identity of the group that has an entry's path now, on v1, where another group can have
+// been renamed; 0 on v2.
+func (w *Watcher) idOf(e *entry) (uint64, error) {
+	if w.o.IO.Version != cgroupfs.V1 {
+		return 0, nil
+	}
+	return e.at.ID()
 }

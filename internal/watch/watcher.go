@@ -234,9 +234,13 @@ func (w *Watcher) shutNew(e *entry, known bool) error {
 var errTooMany = errors.New("watch groups: there are too many")
 
 // read reads the counters of an entry. The files of a group that was removed and made again read
-// as gone: then they are opened anew.
+// as gone: then they are opened anew. So are, on v1, those of one that was renamed.
 func (w *Watcher) read(e *entry) error {
 	if e.files == nil && w.open < w.o.Keep {
+		var err error
+		if e.id, err = w.idOf(e); err != nil {
+			return err
+		}
 		files, err := e.at.OpenCounters()
 		if err != nil {
 			return err
@@ -253,7 +257,13 @@ func (w *Watcher) read(e *entry) error {
 	}
 	whole := e.read.IsZero() || w.o.Now().Sub(e.whole) >= idleEvery
 	stats, _, err := e.files.Read(whole)
-	if errors.Is(err, unix.ENODEV) {
+	another := false
+	if whole && err == nil {
+		var id uint64
+		id, err = w.idOf(e)
+		another = err == nil && id != e.id
+	}
+	if another || errors.Is(err, unix.ENODEV) {
 		if err := w.shut(e); err != nil {
 			return err
 		}

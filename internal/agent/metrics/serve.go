@@ -7,12 +7,14 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
 	"runtime/debug"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/exporter-toolkit/web"
+	"go.yaml.in/yaml/v3"
 	"golang.org/x/net/netutil"
 )
 
@@ -51,6 +53,28 @@ func (o Options) Check() error {
 		return fmt.Errorf("read %s: %w", o.Config, err)
 	}
 	return nil
+}
+
+// AsksWho reports whether a client has to say who it is: the file has users, or wants certificates of
+// clients that it can verify.
+func (o Options) AsksWho() (bool, error) {
+	if o.Config == "" {
+		return false, nil
+	}
+	text, err := os.ReadFile(o.Config)
+	var c struct {
+		TLS struct {
+			Clients string `yaml:"client_auth_type"`
+		} `yaml:"tls_server_config"`
+		Users map[string]string `yaml:"basic_auth_users"`
+	}
+	if err == nil {
+		err = yaml.Unmarshal(text, &c)
+	}
+	if err != nil {
+		return false, fmt.Errorf("read %s: %w", o.Config, err)
+	}
+	return len(c.Users) > 0 || c.TLS.Clients == "RequireAndVerifyClientCert", nil
 }
 
 // Serve answers until the context ends, which is no error, and closes the listener.

@@ -120,6 +120,28 @@ func TestCheckRefuses(t *testing.T) {
 	}
 }
 
+// Who has a file without users does not ask who reads.
+func TestAsksWho(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "web.yml")
+	for text, want := range map[string]bool{
+		"": false, "tls_server_config: {cert_file: c, key_file: k}\n": false, "basic_auth_users: {}\n": false,
+		"basic_auth_users: {prometheus: " + letMeSee + "}\n":                  true,
+		"tls_server_config: {client_auth_type: RequireAnyClientCert}\n":       false,
+		"tls_server_config: {client_auth_type: RequireAndVerifyClientCert}\n": true,
+	} {
+		write(t, file, text)
+		if asks, err := (Options{Config: file}).AsksWho(); asks != want || err != nil {
+			t.Errorf("%q: %t, %v", text, asks, err)
+		}
+	}
+	if asks, err := (Options{}).AsksWho(); asks || err != nil {
+		t.Errorf("no file: %t, %v", asks, err)
+	}
+	if _, err := (Options{Config: file + ".none"}).AsksWho(); err == nil {
+		t.Error("a file that is not there is read")
+	}
+}
+
 // letMeSee is bcrypt's hash of "let-me-see".
 const letMeSee = "$2a$04$b3ckDzSrX5YheGRIS/lOlu8QJwN95e.yBvhtEuxwlepVRhfP9ubxW"
 

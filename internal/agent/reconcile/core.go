@@ -34,6 +34,8 @@ type Counts struct {
 // A Core decides what is to be done. It has no clock: who asks says what time it is. Its methods
 // may be called from several goroutines; none waits.
 type Core struct {
+	kinds []string // where two name the same group, the first counts
+
 	mu      sync.Mutex
 	targets map[string]*entry
 	groups  map[string]string // path of a group → key of the target whose plan it has
@@ -51,9 +53,10 @@ type entry struct {
 	told   string // the finding that News has told
 }
 
-// NewCore makes a Core that knows nothing.
-func NewCore() *Core {
-	return &Core{targets: map[string]*entry{}, groups: map[string]string{}}
+// NewCore makes a Core that knows nothing. Where two kinds name the same group, the one that comes
+// first in kinds counts; of others, the one that is looked at first.
+func NewCore(kinds ...string) *Core {
+	return &Core{kinds: kinds, targets: map[string]*entry{}, groups: map[string]string{}}
 }
 
 // Decide says whether something is to be done for a target, and why. Whoever does it calls Done
@@ -71,7 +74,7 @@ func (c *Core) Decide(now time.Time, t Target) Why {
 	}
 	e.Name, e.Plan = t.Name, t.Plan
 	if t.Err == nil {
-		t.Err = c.claim(e, t)
+		t.Err = c.claim(now, e, t)
 	}
 	want := t.want()
 	switch {
@@ -108,8 +111,8 @@ func (c *Core) Decide(now time.Time, t Target) Why {
 	return e.doing
 }
 
-// claim gives a group to one target. Two kinds can name the same group.
-func (c *Core) claim(e *entry, t Target) error {
+// claim gives a group to one target. Two kinds can name the same group: an earlier kind takes it over.
+func (c *Core) claim(now time.Time, e *entry, t Target) error {
 	if e.group != t.Group || t.Plan == NoPlan {
 		c.release(e)
 	}
@@ -117,10 +120,32 @@ func (c *Core) claim(e *entry, t Target) error {
 		return nil
 	}
 	if by := c.groups[t.Group]; by != "" && by != t.Key {
-		return fmt.Errorf("it is in the same cgroup as %s (%s), which has a plan; write an assignment for one of them only", c.targets[by].Name, t.Group)
+		other := c.targets[by]
+		if !c.before(t.Key, by) {
+			return errSameGroup(other.Name, t.Group)
+		}
+		c.release(other)
+		other.turn(now, Failed, errSameGroup(t.Name, t.Group).Error())
+		other.again(now)
 	}
 	c.groups[t.Group], e.group = t.Key, t.Group
 	return nil
+}
+
+// before reports whether a target's kind comes before another's.
+func (c *Core) before(key, other string) bool {
+	at := func(key string) int {
+		kind, _, _ := strings.Cut(key, ":")
+		if i := slices.Index(c.kinds, kind); i >= 0 {
+			return i
+		}
+		return len(c.kinds)
+	}
+	return at(key) < at(other)
+}
+
+func errSameGroup(has, group string) error {
+	return fmt.Errorf("it is in the same cgroup as %s (%s), which has a plan; write an assignment for one of them only", has, group)
 }
 
 func (c *Core) release(e *entry) {
@@ -197,12 +222,17 @@ func (c *Core) Missed() {
 	c.counts.Missed++
 }
 
-// Keep forgets the targets of a kind that are not among keys: they have ended.
-func (c *Core) Keep(kind string, keys []string) {
+// Keep forgets the targets of a kind that are not among keys, because they have ended: of those that
+// names name, as Ended takes them, or of all if names is nil.
+func (c *Core) Keep(kind string, names, keys []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for key, e := range c.targets {
-		if strings.HasPrefix(key, kind+":") && !slices.Contains(keys, key) {
+		of, its, _ := strings.Cut(key, ":")
+		if of != kind || slices.Contains(keys, key) {
+			continue
+		}
+		if names == nil || slices.ContainsFunc(names, func(name string) bool { return isNamed(its, name) }) {
 			c.release(e)
 			delete(c.targets, key)
 		}
@@ -211,16 +241,10 @@ func (c *Core) Keep(kind string, keys []string) {
 
 // Ended forgets a target that has ended, so that the next one of its name is a new one. The name
 // may be the beginning of a container's id.
-func (c *Core) Ended(kind, name string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for key, e := range c.targets {
-		of, its, _ := strings.Cut(key, ":")
-		if of == kind && (its == name || len(name) >= idLeast && len(its) == idWhole && strings.HasPrefix(its, name)) {
-			c.release(e)
-			delete(c.targets, key)
-		}
-	}
+func (c *Core) Ended(kind, name string) { c.Keep(kind, []string{name}, nil) }
+
+func isNamed(its, name string) bool {
+	return its == name || len(name) >= idLeast && len(its) == idWhole && strings.HasPrefix(its, name)
 }
 
 // The ids of containers have idWhole characters; idLeast of them are enough to tell them apart.

@@ -72,9 +72,9 @@ func TestDecides(t *testing.T) {
 	if s, counts := c.only(t), c.counts; s.Drifts != 2 || counts != (Counts{Drifts: 2, Repaired: 2}) {
 		t.Errorf("%+v %+v", s, counts)
 	}
-	c.Keep("unit", nil)
+	c.Keep("unit", nil, nil)
 	c.only(t)
-	c.Keep("docker", nil)
+	c.Keep("docker", nil, nil)
 	if all, _ := c.Status(); len(all) != 0 || len(c.groups) != 0 {
 		t.Errorf("%+v %v", all, c.groups)
 	}
@@ -233,9 +233,35 @@ func TestOneGroupHasOnePlan(t *testing.T) {
 	if why := c.Decide(begin, unit); why != None || c.targets[unit.Key].State != Failed {
 		t.Errorf("%q %+v", why, c.targets[unit.Key])
 	}
-	c.Keep("docker", nil)
+	c.Keep("docker", nil, nil)
 	if why := c.Decide(begin, unit); why != Again {
 		t.Errorf("after the first has ended: %q", why)
+	}
+}
+
+// An earlier kind takes the group over, whichever is looked at first.
+func TestAnEarlierKindTakesTheGroup(t *testing.T) {
+	lab.Unit(t)
+	c := NewCore("docker", "unit")
+	unit := web(0, 20)
+	unit.Key, unit.Name = "unit:docker-1.scope", "unit:docker-1.scope"
+	if why := c.Decide(begin, unit); why != New {
+		t.Fatal(why)
+	}
+	if why := c.Decide(begin, web(0, 10)); why != New {
+		t.Fatalf("%q", why)
+	}
+	if s := c.targets[unit.Key]; s.State != Failed || !strings.Contains(s.Finding, "docker:web") || c.News(unit.Key) == "" || c.Due("unit").IsZero() {
+		t.Errorf("%+v", s)
+	}
+	c.Done(begin, unit.Key, nil) // it was on its way
+	c.Done(begin, "docker:1", nil)
+	unit.Rates[0].Now = rate(10)
+	if why := c.Decide(begin.Add(time.Minute), unit); why != None || c.targets[unit.Key].State != Failed {
+		t.Errorf("%q %+v", why, c.targets[unit.Key])
+	}
+	if why := c.Decide(begin, web(10, 10)); why != None || c.targets["docker:1"].State != InForce {
+		t.Errorf("%q %+v", why, c.targets["docker:1"])
 	}
 }
 

@@ -23,3 +23,88 @@ func TestAFailedLookIsMadeGood(t *testing.T) {
 		}
 	}, newStandIn("docker"))
 }
+
+// A target that a look did not find has ended, and is forgotten; a look that failed tells nothing.
+func TestWhatIsNotFoundIsForgotten(t *testing.T) {
+	run(t, func(t *testing.T, l *Loop, of func(string) *standIn) {
+		known := func(want int) {
+			t.Helper()
+			if all, _ := l.Core.Status(); len(all) != want {
+				t.Errorf("%+v, want %d", all, want)
+			}
+		}
+		s := of("docker")
+		known(3)
+		s.changed("web") // it is there
+		synctest.Wait()
+		known(3)
+		s.set(func() { delete(s.now, "web"); s.broken = errors.New("busy") })
+		s.changed("web")
+		synctest.Wait()
+		known(3)
+		s.set(func() { s.broken = nil })
+		time.Sleep(2 * reconnectLeast)
+		known(2)
+		s.set(func() { delete(s.now, "db") })
+		s.changed("db")
+		synctest.Wait()
+		known(1)
+	}, newStandIn("docker", "web", "db"), newStandIn("unit", "db"))
+}
+
+// A source that hangs within its bounds is not stuck, however often; one that does not come back is.
+func TestStuck(t *testing.T) {
+	run(t, func(t *testing.T, l *Loop, of func(string) *standIn) {
+		s := of("unit")
+		s.set(func() { s.hangs = true })
+		s.changed("")
+		for range 100 {
+			time.Sleep(LookMost / 10)
+			if kind := l.Stuck(); kind != "" {
+				t.Fatalf("%s is stuck", kind)
+			}
+		}
+		s.set(func() { s.hangs, s.now["a"] = false, 5 })
+		time.Sleep(ResyncTime)
+		s.inForce(t)
+		stuck := make(chan bool)
+		s.set(func() { s.now["a"], s.stuck = 5, stuck })
+		s.changed("a")
+		time.Sleep(stuckTime - time.Second)
+		if kind := l.Stuck(); kind != "" {
+			t.Errorf("%s is stuck", kind)
+		}
+		time.Sleep(2 * time.Second)
+		if kind := l.Stuck(); kind != "unit" {
+			t.Errorf("%q is stuck", kind)
+		}
+		close(stuck)
+		synctest.Wait()
+		if kind := l.Stuck(); kind != "" {
+			t.Errorf("%s is stuck", kind)
+		}
+	}, newStandIn("docker", "web"), newStandIn("unit", "a"))
+}
+
+// What is due while its source is broken waits, and costs no more looks than the source alone.
+func TestWhatIsDueWaitsForItsSource(t *testing.T) {
+	run(t, func(t *testing.T, l *Loop, of func(string) *standIn) {
+		s := of("docker")
+		fail := true
+		l.sources["docker"].Source = failing{s, &fail}
+		s.set(func() { s.now["web"] = 0 })
+		s.changed("web")
+		synctest.Wait() // it is to be tried again in a second
+		s.set(func() { s.broken, s.looks = errors.New("gone"), 0 })
+		time.Sleep(10 * time.Minute)
+		synctest.Wait()
+		s.set(func() {
+			if s.looks == 0 || s.looks > 25 {
+				t.Errorf("%d looks in ten minutes", s.looks)
+			}
+			s.broken, fail = nil, false
+		})
+		time.Sleep(2 * reconnectMost)
+		s.inForce(t)
+	}, newStandIn("docker"))
+}

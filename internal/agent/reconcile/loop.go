@@ -81,9 +81,10 @@ type source struct {
 	wake  chan struct{}
 	all   bool // everything is to be looked at
 	names map[string]bool
-	told  bool // an event told of it, not the clock
-	seen  bool // it has looked once
-	here  bool // it was followed once
+	began time.Time // the call to Look or Put that goes on; zero: none does
+	told  bool      // an event told of it, not the clock
+	seen  bool      // it has looked once
+	here  bool      // it was followed once
 }
 
 // NewLoop makes a Loop.
@@ -125,6 +126,28 @@ func (l *Loop) Sources() (all []Following) {
 		all = append(all, s.how)
 	}
 	return all
+}
+
+// stuckTime is after what time a call that is bounded by LookMost or PutMost does not end any more.
+const stuckTime = LookMost + PutMost
+
+// Stuck names a kind whose Look or Put goes on for far longer than it may, for example in the kernel;
+// empty: none does.
+func (l *Loop) Stuck() (kind string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.sources {
+		if !s.began.IsZero() && time.Since(s.began) > stuckTime {
+			return s.kind
+		}
+	}
+	return ""
+}
+
+func (l *Loop) begin(s *source, at time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s.began = at
 }
 
 func (l *Loop) tell(s *source, name string) {
@@ -275,7 +298,9 @@ func (l *Loop) pending(s *source) (names []string, told bool) {
 
 func (l *Loop) look(ctx context.Context, s *source, names []string, told bool) error {
 	bounded, cancel := context.WithTimeoutCause(ctx, LookMost, fmt.Errorf("no answer within %v", LookMost))
+	l.begin(s, time.Now())
 	targets, err := s.Look(bounded, names)
+	l.begin(s, time.Time{})
 	cancel()
 	var keys []string
 	for _, t := range targets {
@@ -284,8 +309,8 @@ func (l *Loop) look(ctx context.Context, s *source, names []string, told bool) e
 			l.keep(ctx, s, t, told)
 		}
 	}
-	if names == nil && err == nil {
-		l.Core.Keep(s.kind, keys)
+	if err == nil {
+		l.Core.Keep(s.kind, names, keys)
 	}
 	return err
 }
@@ -303,7 +328,9 @@ func (l *Loop) keep(ctx context.Context, s *source, t Target, told bool) {
 		l.Core.Missed()
 	}
 	bounded, cancel := context.WithTimeoutCause(ctx, PutMost, fmt.Errorf("not done within %v", PutMost))
+	l.begin(s, time.Now())
 	err := s.Put(bounded, t.Key)
+	l.begin(s, time.Time{})
 	cancel()
 	if ctx.Err() != nil && err != nil {
 		return // weir ends; the next one looks again

@@ -22,8 +22,9 @@ type standIn struct {
 	mu      sync.Mutex
 	now     map[string]uint64
 	want    uint64
-	hangs   bool  // nothing is answered until the context ends
-	broken  error // what Look and Follow fail with
+	hangs   bool      // nothing is answered until the context ends
+	broken  error     // what Look and Follow fail with
+	stuck   chan bool // not nil: Put waits for it, and for nothing else
 	puts    []time.Time
 	looks   int
 	follows []time.Time
@@ -81,6 +82,11 @@ func (s *standIn) Put(ctx context.Context, key string) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if stuck := s.stuck; stuck != nil {
+		s.mu.Unlock()
+		<-stuck
+		s.mu.Lock()
+	}
 	s.now[strings.TrimPrefix(key, s.kind+":")] = s.want
 	s.puts = append(s.puts, time.Now())
 	return nil
@@ -337,29 +343,6 @@ func TestTriesAgainWithoutAnEvent(t *testing.T) {
 		if _, counts := l.Core.Status(); counts.Failures != 4 || counts.Missed != 0 { // after 0, 1, 3 and 7 s
 			t.Errorf("%+v", counts)
 		}
-	}, newStandIn("docker"))
-}
-
-// What is due while its source is broken waits, and costs no more looks than the source alone.
-func TestWhatIsDueWaitsForItsSource(t *testing.T) {
-	run(t, func(t *testing.T, l *Loop, of func(string) *standIn) {
-		s := of("docker")
-		fail := true
-		l.sources["docker"].Source = failing{s, &fail}
-		s.set(func() { s.now["web"] = 0 })
-		s.changed("web")
-		synctest.Wait() // it is to be tried again in a second
-		s.set(func() { s.broken, s.looks = errors.New("gone"), 0 })
-		time.Sleep(10 * time.Minute)
-		synctest.Wait()
-		s.set(func() {
-			if s.looks == 0 || s.looks > 25 {
-				t.Errorf("%d looks in ten minutes", s.looks)
-			}
-			s.broken, fail = nil, false
-		})
-		time.Sleep(2 * reconnectMost)
-		s.inForce(t)
 	}, newStandIn("docker"))
 }
 

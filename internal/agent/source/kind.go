@@ -61,7 +61,9 @@ func (k *Kind) Look(ctx context.Context, names []string) ([]reconcile.Target, er
 			if err := k.manager.Put(ctx, t); err != nil {
 				errs = append(errs, fmt.Errorf("%s: %w", t.Name, err))
 			}
-			continue
+			if t.Choice.Refused == "" {
+				continue
+			}
 		}
 		k.found[t.Key()] = t
 		all = append(all, asTarget(*t))
@@ -91,6 +93,9 @@ func asTarget(t planned.Target) reconcile.Target {
 	one := reconcile.Target{Key: t.Key(), Name: t.Name, Group: t.Path(), Plan: t.Choice.Name(), Unpaced: t.Unpaced, Err: t.Err}
 	if t.Choice.IsNone() {
 		one.Plan = reconcile.NoPlan
+	}
+	if t.State == planned.NoPlan && t.Choice.Refused != "" {
+		one.Err = errors.New(t.Choice.Refused)
 	}
 	for _, d := range t.Rows {
 		one.Rates = append(one.Rates, reconcile.Rates{Device: d.Number, Now: d.Now, Want: d.Plan})

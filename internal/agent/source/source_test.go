@@ -137,6 +137,38 @@ func TestAContainerIsKept(t *testing.T) {
 	}
 }
 
+// A label that asks for a plan that it may not have: nothing is put into force, and it is told why.
+func TestARefusedLabelIsTold(t *testing.T) {
+	d := &docker{}
+	k, kernel, _ := newSource(t, d, "plans: {small: {write: 1MB/s}, large: {write: 9MB/s}}\nallow-labels: [small]\n")
+	k.opened = time.Now() // the host takes rules: it is not opened anew
+	d.list = `[{"Id":"` + webID + `","Names":["/web"],"Labels":{"weir.plan":"small"}}]`
+	all, err := k.Look(t.Context(), nil)
+	if err != nil || len(all) != 1 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	if err := k.Put(t.Context(), all[0].Key); err != nil {
+		t.Fatal(err)
+	}
+	d.list = strings.Replace(d.list, "small", "large", 1)
+	writes := len(kernel.Writes)
+	core := reconcile.NewCore()
+	for _, names := range [][]string{nil, {webID}} { // first its limits are taken away
+		if all, err = k.Look(t.Context(), names); err != nil || len(all) != 1 || all[0].Plan != reconcile.NoPlan {
+			t.Fatalf("%+v, %v", all, err)
+		}
+		if names == nil && core.Decide(time.Now(), all[0]) != reconcile.None {
+			if err := k.Put(t.Context(), all[0].Key); err != nil {
+				t.Fatal(err)
+			}
+			core.Done(time.Now(), all[0].Key, nil)
+		}
+	}
+	if len(kernel.Writes) == writes || core.Decide(time.Now(), all[0]) != reconcile.None || !strings.Contains(core.News("docker:"+webID), "allow-labels") {
+		t.Errorf("%+v %v", all, kernel.Writes[writes:])
+	}
+}
+
 // What is not wanted is not even asked for: an engine may hold a container's lock.
 func TestOnlyWhatIsNamedIsLookedAt(t *testing.T) {
 	d := &docker{}
@@ -236,8 +268,8 @@ func TestTheTreeTells(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect("containerd:")
-	expect("ended docker:" + id[:12])
-	expect("containerd:") // once more: a daemon may list it late
+	expect("docker:" + id[:12]) // it has ended
+	expect("containerd:")       // once more: a daemon may list it late
 	cancel()
 	<-done
 	if s := tr.Stats()["/sys/fs/cgroup"]; s.Groups == 0 || s.Missed != 0 {

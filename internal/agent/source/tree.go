@@ -168,7 +168,9 @@ func (t *Tree) tell(h *cgroupfs.Hierarchy, events []tree.Event, systemdRuns bool
 			continue
 		}
 		for _, n := range namesOf(g, systemdRuns) {
-			if e.Kind == tree.Ended {
+			// A user may make and remove a group with a container's id in its name. Whether the container
+			// has ended, its engine says.
+			if e.Kind == tree.Ended && n.kind != "docker" && n.kind != "podman" {
 				t.Options.Ended(n.kind, n.name)
 			}
 			t.Changed(n.kind, n.name) // of an end too: another group of the target may go on

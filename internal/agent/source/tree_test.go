@@ -50,8 +50,8 @@ func TestEventsDoNotPutOffTheComparison(t *testing.T) {
 	}
 }
 
-// The end of a group has its target looked at: what only has the target's id in its name, or is one
-// of several groups of it, must not have it forgotten. Kinds that the tree cannot name are looked at.
+// The end of a group has its target looked at, and a container is not forgotten before that: what only
+// has its id in its name, or is one of several groups of it, must not do that.
 func TestAnEndIsLookedAt(t *testing.T) {
 	k, _, _ := newSource(t, &docker{}, config)
 	io, err := k.host.IO()
@@ -62,7 +62,7 @@ func TestAnEndIsLookedAt(t *testing.T) {
 	tr := &Tree{Options: k.options, Changed: func(kind, name string) { told = append(told, kind+":"+name) }}
 	tr.Options.Ended = func(kind, name string) { told = append(told, "ended "+kind+":"+name) }
 	tr.tell(io, []tree.Event{{Kind: tree.Ended, Path: "user.slice/docker-" + webID + ".scope"}, {Kind: tree.Ended, Path: "mine"}}, false)
-	if want := []string{"ended docker:" + webID[:12], "docker:" + webID[:12], "ended containerd:", "containerd:"}; !slices.Equal(told, want) {
+	if want := []string{"docker:" + webID[:12], "ended containerd:", "containerd:"}; !slices.Equal(told, want) {
 		t.Errorf("%q, want %q", told, want)
 	}
 }

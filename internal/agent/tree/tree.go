@@ -60,7 +60,7 @@ func Open(dir string, o Options) (*Tree, error) {
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
 		if errors.Is(err, unix.EMFILE) {
-			err = &LimitError{File: instancesFile, What: "instances"}
+			err = NoInstance()
 		}
 		return nil, errors.Join(fmt.Errorf("follow %s: %w", dir, err), unix.Close(root))
 	}
@@ -138,11 +138,7 @@ func (t *Tree) Groups() []string {
 func (t *Tree) Stats() Stats {
 	s := t.stats
 	s.Groups = t.groups
-	t.top.each(func(n *node) {
-		if n.watch == noWatch {
-			s.Unwatched++
-		}
-	})
+	s.Unwatched = t.groups + 1 - len(t.watched) // a node has one watch at most, the root too
 	return s
 }
 

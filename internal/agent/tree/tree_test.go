@@ -343,3 +343,31 @@ func BenchmarkBirth(b *testing.B) {
 		}
 	}
 }
+
+// Groups without a watch are counted, also when the kernel ends a watch.
+func TestUnwatchedAreCounted(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(dir+"/a/b", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	tr, err := Open(dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	a := tr.top.below["a"]
+	for want, do := range []func(){func() {}, func() { tr.unwatch(a) }, func() {
+		if err := tr.event(a.below["b"].watch, unix.IN_IGNORED, ""); err != nil {
+			t.Fatal(err)
+		}
+	}} {
+		do()
+		if s := tr.Stats(); s.Unwatched != want || s.Groups != 2 {
+			t.Errorf("%+v, want %d", s, want)
+		}
+	}
+	tr.drop(a)
+	if s := tr.Stats(); s.Unwatched != 0 || s.Groups != 0 {
+		t.Errorf("%+v: they have ended", s)
+	}
+}

@@ -33,6 +33,9 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("this user has as many inotify %s as the kernel allows (%s%s); raise it: sysctl -w %s=N", e.What, name, bound, name)
 }
 
+// NoInstance is the error of inotify_init1(2) that fails with EMFILE.
+func NoInstance() *LimitError { return &LimitError{File: instancesFile, What: "instances"} }
+
 // Class makes it fault.NotPossible.
 func (e *LimitError) Class() fault.Class { return fault.NotPossible }
 

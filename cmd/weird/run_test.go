@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/host"
+	"github.com/weir-io/weir/lab"
+)
+
+// A SIGHUP that comes while weird starts, before it has any plans, does not end it.
+func TestHangupDuringTheStart(t *testing.T) {
+	lab.Unit(t)
+	enough := errors.New("enough")
+	r := runner{root: t.TempDir(), open: func(string) (*host.Host, error) {
+		return nil, errors.Join(unix.Kill(unix.Getpid(), unix.SIGHUP), enough) // it is delivered before kill(2) returns
+	}}
+	if err := r.run(t.Context()); !errors.Is(err, enough) {
+		t.Error(err)
+	}
+}
+
+// systemd hears of an agent that lives, and of no other.
+func TestWatchdog(t *testing.T) {
+	lab.Unit(t)
+	conn, path := datagrams(t)
+	t.Setenv("NOTIFY_SOCKET", path)
+	t.Setenv("WATCHDOG_USEC", "2000")
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan bool)
+	var asked atomic.Int32
+	go func() {
+		watchdog(ctx, func() bool { return asked.Add(1) > 3 })
+		close(done)
+	}()
+	if err := conn.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	buf := make([]byte, 64)
+	if n, err := conn.Read(buf); err != nil || string(buf[:n]) != "WATCHDOG=1" || asked.Load() <= 3 {
+		t.Errorf("%q, %v after %d", buf[:n], err, asked.Load())
+	}
+	stop()
+	<-done
+}
