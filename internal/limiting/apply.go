@@ -3,6 +3,7 @@ package limiting
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/weir-io/weir/internal/fault"
@@ -147,6 +148,9 @@ func (a afterRules) Do(ctx context.Context) (keep.Done, error) {
 
 // setRules puts the rules into force, and asks the pacer while the group is still locked. If the
 // pacer is not available, it takes the rules back.
+// ErrEnded says that a target has ended while its limits were set.
+var ErrEnded = errors.New("it has ended")
+
 type setRules struct {
 	*decided
 	locked hold.Locked
@@ -163,7 +167,7 @@ func (a *setRules) Do(ctx context.Context) (done keep.Done, err error) {
 	a.notes = append(a.notes, notes...)
 	if err != nil {
 		if there, unread := a.target.Group.Exists(); unread == nil && !there {
-			err = fmt.Errorf("set %s: it has ended, so nothing is limited: %w", a.target, err)
+			err = fmt.Errorf("set %s: %w, so nothing is limited: %w", a.target, ErrEnded, err)
 		}
 	}
 	return done, err

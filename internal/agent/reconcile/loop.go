@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 )
@@ -17,7 +18,8 @@ type Source interface {
 	// Look finds targets with their plans: those that changed, in the source's own words; nil:
 	// all. An error goes with those targets that were found all the same.
 	Look(ctx context.Context, names []string) ([]Target, error)
-	// Put puts the plan of a target into force, as the last Look has found it.
+	// Put puts the plan of a target into force, as the last Look has found it. The error is
+	// ErrEnded if the target is not there any more.
 	Put(ctx context.Context, key string) error
 	// Follow calls changed with the name of what has changed, until it fails or the context ends.
 	// It calls it with "", for everything, as soon as it misses nothing any more. One that has
@@ -28,6 +30,9 @@ type Source interface {
 // ErrNotHere is the error of Follow where there is nothing to follow yet. It is asked for again, and
 // nobody is told, as long as it has never been there.
 var ErrNotHere = errors.New("it is not here")
+
+// ErrEnded is the error of a Put whose target has ended.
+var ErrEnded = errors.New("the target has ended")
 
 const (
 	// ResyncTime is how often everything is compared, in case that events were missed.
@@ -334,6 +339,11 @@ func (l *Loop) keep(ctx context.Context, s *source, t Target, told bool) {
 	cancel()
 	if ctx.Err() != nil && err != nil {
 		return // weir ends; the next one looks again
+	}
+	if errors.Is(err, ErrEnded) { // no plan has failed
+		_, name, _ := strings.Cut(t.Key, ":")
+		l.Core.Ended(s.kind, name)
+		return
 	}
 	l.Core.Done(time.Now(), t.Key, err)
 	if err != nil {

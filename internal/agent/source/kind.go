@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-io/weir/internal/agent/reconcile"
 	"github.com/weir-io/weir/internal/host"
+	"github.com/weir-io/weir/internal/limiting"
 	"github.com/weir-io/weir/internal/planned"
 	"github.com/weir-io/weir/internal/target"
 	"github.com/weir-io/weir/internal/target/engine"
@@ -109,7 +110,11 @@ func (k *Kind) Put(ctx context.Context, key string) error {
 	if t == nil {
 		return fmt.Errorf("%s: it was not looked at", key)
 	}
-	return k.manager.Put(ctx, t)
+	err := k.manager.Put(ctx, t)
+	if errors.Is(err, limiting.ErrEnded) {
+		err = fmt.Errorf("%w: %w", reconcile.ErrEnded, err)
+	}
+	return err
 }
 
 // Follow has Docker or Podman tell of their containers. Of the other kinds the cgroup tree tells;
