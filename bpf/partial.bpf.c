@@ -8,7 +8,8 @@
  * each block (mark_buffer_dirty in fs/buffer.c), whether for write(2) or for a store into a
  * mapping. XFS keeps a bitmap for each folio (fs/iomap/buffered-io.c). It can be read when the
  * folio becomes dirty; what is written to folios that are dirty already is what a write asked
- * for, without what became dirty in it with a folio.
+ * for, without what became dirty in it with a folio. A store into a mapping makes all of a folio
+ * dirty (iomap_dirty_folio); of one that is dirty already only the fault is seen.
  */
 #include "kernel.h"
 #include <linux/bpf.h>
@@ -28,10 +29,11 @@ volatile const __u32 page_bytes = 4096; /* set before loading */
 /* What is known of a group, in bytes; internal/partial/partial.go mirrors it. */
 struct sum {
 	__u32 level;  /* how far below the root it is */
-	__u32 pad;
+	__u32 alone;  /* groups below it are not its: cgroup v1 */
 	__s64 spare;  /* counted in write_bytes, and not dirtied */
 	__u64 behind; /* of that, in folios of which only a bitmap tells */
 	__u64 later;  /* written to folios that were dirty already, at most */
+	__u64 stored; /* in folios of XFS that were stored into, at most */
 };
 
 struct {
@@ -175,7 +177,7 @@ static __always_inline struct sum *group_of(__u64 *id)
 
 			*id = BPF_CORE_READ(cgroup, kn, id);
 			sum = bpf_map_lookup_elem(&groups, id);
-			if (sum)
+			if (sum && (!i || !sum->alone))
 				return sum;
 		}
 		cgroup = BPF_CORE_READ(cgroup, self.parent, cgroup);
@@ -317,6 +319,40 @@ int begin_write(struct bpf_raw_tracepoint_args *ctx)
 	now.asked = ((to + block - 1) & -block) - (from & -block);
 	bpf_map_update_elem(&writes, &tid, &now, BPF_ANY);
 	return 0;
+}
+
+/* A folio has 2^11 pages at most: MAX_XAS_ORDER in include/linux/pagemap.h. */
+#define ORDER_MAX 11
+
+static __always_inline int count_store(void)
+{
+	__u32 tid = bpf_get_current_pid_tgid();
+	struct write *last = bpf_map_lookup_elem(&writes, &tid);
+	struct sum *sum;
+	__u64 id;
+
+	if (last) { /* what becomes dirty now is not its */
+		settle(last);
+		bpf_map_delete_elem(&writes, &tid);
+	}
+	sum = group_of(&id);
+	if (sum)
+		__sync_fetch_and_add(&sum->stored, (__u64)page_bytes << ORDER_MAX);
+	return 0;
+}
+
+/* The first store into a page of a file of XFS since it was written back: fs/xfs/xfs_file.c. */
+SEC("raw_tp/xfs_write_fault")
+int begin_store(void *ctx)
+{
+	return count_store();
+}
+
+/* The same before 6.13, where it is called for loads too. */
+SEC("raw_tp/xfs_filemap_fault")
+int begin_store_before(struct bpf_raw_tracepoint_args *ctx)
+{
+	return ctx->args[2] & 1 ? count_store() : 0;
 }
 
 /* A thread ends, and no other write of it says that its last one is over. */

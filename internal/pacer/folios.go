@@ -57,10 +57,12 @@ func (f *folios) written(more process.IO, now time.Duration) float64 {
 	if err != nil {
 		return wrote - cut
 	}
-	// What has become dirty since write_bytes was read is in it the next time.
+	// What has become dirty since write_bytes was read is in it the next time. What is not in it
+	// then is of processes that nobody has counted, and pays for nothing that others write.
+	fresh := max(0, spare)
 	spare += f.early
-	f.early = max(0, spare-wrote)
-	spare -= f.early
+	over := max(0, spare-wrote)
+	spare, f.early = spare-over, min(over, fresh)
 	// A folio that is cut off a file counts whole as well.
 	f.spare, f.all = f.spare+spare, f.all+spare
 	if wrote > 0 || spare != 0 {

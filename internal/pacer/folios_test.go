@@ -42,6 +42,8 @@ func TestFolios(t *testing.T) {
 			[]process.IO{{Written: 2 * folio}, {Written: folio}}, []float64{64 * folio, folio + 32*folio, folio}},
 		{"a folio that is counted a moment later", calls(64, 64*folio), spares{9*folio - 9*page, 0},
 			[]process.IO{calls(8, 8*folio), calls(1, folio)}, []float64{64*folio - 128*page, 0, 9 * page}},
+		{"folios of a process that nobody has counted", calls(64, 64*folio), spares{8*folio - 8*page, 8*folio - 8*page, 0, 0},
+			[]process.IO{calls(8, 8*folio), {}, {}, {Written: 8 * folio, Sent: 8 * folio, Calls: 1}}, []float64{64*folio - 128*page, 8 * page, 0, 0, 8 * folio}},
 		{"nothing for a while", process.IO{Written: 64 * folio}, spares{0, 0, 0},
 			[]process.IO{{}, {}, {Written: folio}}, []float64{64 * folio, 0, 0, 65 * folio}},
 		{"parts of folios that are cut off", calls(64, 64*folio), spares{8*folio - 8*page, 0, 0},

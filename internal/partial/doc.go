@@ -8,5 +8,7 @@
 // A Watcher sees by BPF which blocks become dirty. It knows ext4 and other file systems with
 // buffer heads exactly. On XFS it knows a folio's first dirty blocks exactly, and those of
 // later writes at most: a block that is written again while it is dirty counts again, up to the
-// size of the folio. It knows no other file systems: what they count stays counted.
+// size of the folio. A store into a mapping of such a file counts all that was taken off, up to
+// the largest folio, as it makes a folio dirty whole. It knows no other file systems: what they
+// count stays counted.
 package partial

@@ -12,6 +12,7 @@ import (
 // The programs are compiled for little-endian processors only. On others there are none.
 type partialObjects struct {
 	CountBlock, CountFolio, BeginWrite, EndThread *ebpf.Program
+	BeginStore, BeginStoreBefore                  *ebpf.Program
 	Groups, Levels                                *ebpf.Map
 }
 

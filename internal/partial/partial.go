@@ -27,10 +27,11 @@ const (
 
 // sum is struct sum of bpf/partial.bpf.c.
 type sum struct {
-	Level, _ uint32
-	Spare    int64
-	Behind   uint64
-	Later    uint64
+	Level, Alone uint32
+	Spare        int64
+	Behind       uint64
+	Later        uint64
+	Stored       uint64
 }
 
 // A Watcher counts for groups. What it has loaded is gone when it is closed or its process ends.
@@ -75,9 +76,10 @@ func Watch(groups *cgroupfs.FS) (_ *Watcher, err error) {
 	return w, nil
 }
 
-// attach hooks up the programs. Without XFS's tracepoint (a module that is not loaded) its
+// attach hooks up the programs. Without XFS's tracepoints (a module that is not loaded) its
 // files count whole, as they do without a Watcher.
 func (w *Watcher) attach() error {
+	stores := false
 	for _, hook := range []struct {
 		name    string
 		program *ebpf.Program
@@ -85,17 +87,23 @@ func (w *Watcher) attach() error {
 		// A block is taken off before its folio is added, so that never too much is taken off.
 		{"block_dirty_buffer", w.objects.CountBlock},
 		{"sched_process_exit", w.objects.EndThread},
+		{"xfs_write_fault", w.objects.BeginStore},
+		{"xfs_filemap_fault", w.objects.BeginStoreBefore},
 		{"xfs_file_buffered_write", w.objects.BeginWrite},
 		{"writeback_dirty_folio", w.objects.CountFolio},
 	} {
+		if hook.program == w.objects.BeginWrite && !stores { // nothing is taken off that a store could write unseen
+			continue
+		}
 		l, err := link.AttachRawTracepoint(link.RawTracepointOptions{Name: hook.name, Program: hook.program})
-		if errors.Is(err, os.ErrNotExist) && hook.program == w.objects.BeginWrite {
+		if errors.Is(err, os.ErrNotExist) && strings.HasPrefix(hook.name, "xfs_") {
 			continue
 		}
 		if err != nil {
 			return fmt.Errorf("attach to %s: %w", hook.name, err)
 		}
 		w.hooks = append(w.hooks, l)
+		stores = stores || hook.program == w.objects.BeginStore || hook.program == w.objects.BeginStoreBefore
 	}
 	return nil
 }
@@ -132,11 +140,21 @@ func (w *Watcher) Add(g cgroupfs.Group) (*Count, error) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.objects.Groups.Put(id, sum{Level: level}); err != nil {
+	if err := w.objects.Groups.Put(id, first(level, g.Hierarchy().Version)); err != nil {
 		return nil, fmt.Errorf(counting+" of cgroup %s: %w", g.Path(), err)
 	}
 	w.levels[id] = level
 	return &Count{watcher: w, id: id, began: time.Now()}, w.use()
+}
+
+// first is what is known of a group at first. On cgroup v1 the processes of groups below it are
+// not among those that write_bytes is read of.
+func first(level uint32, version cgroupfs.Version) sum {
+	s := sum{Level: level}
+	if version == cgroupfs.V1 {
+		s.Alone = 1
+	}
+	return s
 }
 
 // use tells the programs at which levels they have to look for groups.
@@ -163,13 +181,15 @@ func (c *Count) Spare() (bytes float64, err error) {
 const unknownFor = time.Minute
 
 // take takes in what the programs have counted. Writes to folios that were dirty already write
-// what was spare there, at most. What was spare before the counting began is not known.
+// what was spare there, at most. So do stores. What was spare before the counting began is not
+// known.
 func (c *Count) take(now sum, at time.Time) (bytes float64) {
 	c.behind += float64(now.Behind - c.last.Behind)
 	later := float64(now.Later - c.last.Later)
 	if at.Sub(c.began) > unknownFor {
 		later = min(c.behind, later)
 	}
+	later += min(max(0, c.behind-later), float64(now.Stored-c.last.Stored))
 	c.behind = max(0, c.behind-later)
 	bytes = float64(now.Spare-c.last.Spare) - later
 	c.last = now

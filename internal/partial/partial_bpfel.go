@@ -16,15 +16,17 @@ import (
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	partialMapGroups      = "groups"
-	partialMapLevels      = "levels"
-	partialMapMarks       = "marks"
-	partialMapWrites      = "writes"
-	partialProgBeginWrite = "begin_write"
-	partialProgCountBlock = "count_block"
-	partialProgCountFolio = "count_folio"
-	partialProgEndThread  = "end_thread"
-	partialVarPageBytes   = "page_bytes"
+	partialMapGroups            = "groups"
+	partialMapLevels            = "levels"
+	partialMapMarks             = "marks"
+	partialMapWrites            = "writes"
+	partialProgBeginStore       = "begin_store"
+	partialProgBeginStoreBefore = "begin_store_before"
+	partialProgBeginWrite       = "begin_write"
+	partialProgCountBlock       = "count_block"
+	partialProgCountFolio       = "count_folio"
+	partialProgEndThread        = "end_thread"
+	partialVarPageBytes         = "page_bytes"
 )
 
 // loadPartial returns the embedded CollectionSpec for partial.
@@ -69,10 +71,12 @@ type partialSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type partialProgramSpecs struct {
-	BeginWrite *ebpf.ProgramSpec `ebpf:"begin_write"`
-	CountBlock *ebpf.ProgramSpec `ebpf:"count_block"`
-	CountFolio *ebpf.ProgramSpec `ebpf:"count_folio"`
-	EndThread  *ebpf.ProgramSpec `ebpf:"end_thread"`
+	BeginStore       *ebpf.ProgramSpec `ebpf:"begin_store"`
+	BeginStoreBefore *ebpf.ProgramSpec `ebpf:"begin_store_before"`
+	BeginWrite       *ebpf.ProgramSpec `ebpf:"begin_write"`
+	CountBlock       *ebpf.ProgramSpec `ebpf:"count_block"`
+	CountFolio       *ebpf.ProgramSpec `ebpf:"count_folio"`
+	EndThread        *ebpf.ProgramSpec `ebpf:"end_thread"`
 }
 
 // partialMapSpecs contains maps before they are loaded into the kernel.
@@ -138,14 +142,18 @@ type partialVariables struct {
 //
 // It can be passed to loadPartialObjects or ebpf.CollectionSpec.LoadAndAssign.
 type partialPrograms struct {
-	BeginWrite *ebpf.Program `ebpf:"begin_write"`
-	CountBlock *ebpf.Program `ebpf:"count_block"`
-	CountFolio *ebpf.Program `ebpf:"count_folio"`
-	EndThread  *ebpf.Program `ebpf:"end_thread"`
+	BeginStore       *ebpf.Program `ebpf:"begin_store"`
+	BeginStoreBefore *ebpf.Program `ebpf:"begin_store_before"`
+	BeginWrite       *ebpf.Program `ebpf:"begin_write"`
+	CountBlock       *ebpf.Program `ebpf:"count_block"`
+	CountFolio       *ebpf.Program `ebpf:"count_folio"`
+	EndThread        *ebpf.Program `ebpf:"end_thread"`
 }
 
 func (p *partialPrograms) Close() error {
 	return _PartialClose(
+		p.BeginStore,
+		p.BeginStoreBefore,
 		p.BeginWrite,
 		p.CountBlock,
 		p.CountFolio,

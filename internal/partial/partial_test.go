@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"github.com/weir-io/weir/internal/cgroupfs"
 )
 
 // What the programs write is what is read.
@@ -37,6 +39,53 @@ func TestSpareIsPaidBack(t *testing.T) {
 	} {
 		if got := c.take(step.now, time.Now()); got != step.want {
 			t.Errorf("step %d: %.0f, want %.0f", i, got, step.want)
+		}
+	}
+}
+
+// What is spare in a folio is paid back by a store into a mapping, which makes all of it dirty and
+// which nothing else counts.
+func TestStoresPayBack(t *testing.T) {
+	const page, folio = 4096, 1 << 20
+	for began, c := range map[string]*Count{"long ago": {}, "just now": {began: time.Now()}} {
+		for i, step := range []struct {
+			now  sum
+			want float64
+		}{
+			{sum{Stored: folio}, 0}, // nothing is spare
+			{sum{Spare: folio - page, Behind: folio - page, Stored: folio}, folio - page},        // a block
+			{sum{Spare: folio - page, Behind: folio - page, Stored: 2 * folio}, -(folio - page)}, // all of it
+			{sum{Spare: folio - page, Behind: folio - page, Stored: 3 * folio}, 0},               // once
+		} {
+			if got := c.take(step.now, time.Now()); got != step.want {
+				t.Errorf("%s, step %d: %.0f, want %.0f", began, i, got, step.want)
+			}
+		}
+	}
+}
+
+// Both kernels' tracepoints of stores have a program.
+func TestStoresAreSeen(t *testing.T) {
+	spec, err := loadPartial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, p := range spec.Programs {
+		seen[p.SectionName] = true
+	}
+	for _, name := range []string{"xfs_write_fault", "xfs_filemap_fault"} {
+		if !seen["raw_tp/"+name] {
+			t.Errorf("no program sees %s", name)
+		}
+	}
+}
+
+// On v1 the groups below one are not its own: their processes are not read for it either.
+func TestGroupsBelow(t *testing.T) {
+	for version, want := range map[cgroupfs.Version]uint32{cgroupfs.V1: 1, cgroupfs.V2: 0} {
+		if got := first(3, version); got.Level != 3 || got.Alone != want {
+			t.Errorf("%v: %+v", version, got)
 		}
 	}
 }
