@@ -51,7 +51,7 @@ struct {
 	__type(value, __u64);
 } levels SEC(".maps");
 
-/* The last write(2) of a thread to a file of XFS. */
+/* The write(2) of a thread to a file of XFS that is under way. */
 struct write {
 	__u64 group;
 	__u64 inode; /* its address */
@@ -60,7 +60,7 @@ struct write {
 };
 
 struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
 	__type(key, __u32);
 	__type(value, struct write);
@@ -291,26 +291,43 @@ static __always_inline void settle(struct write *write)
 		__sync_fetch_and_add(&sum->later, write->asked - write->begun);
 }
 
+/* The thread's write is over, as far as it is counted. */
+static __always_inline void end(__u32 tid)
+{
+	struct write *write = bpf_map_lookup_elem(&writes, &tid);
+
+	if (!write)
+		return;
+	settle(write);
+	bpf_map_delete_elem(&writes, &tid);
+}
+
+/* XFS_IOLOCK_EXCL of fs/xfs/xfs_inode.h, which a write has until it is over. */
+#define IO_LOCK 1
+
+/* A lock of an inode of XFS is released: fs/xfs/xfs_inode.c. */
+SEC("raw_tp/xfs_iunlock")
+int end_write(struct bpf_raw_tracepoint_args *ctx)
+{
+	if (ctx->args[1] & IO_LOCK)
+		end(bpf_get_current_pid_tgid());
+	return 0;
+}
+
 /* A write(2) to a file of XFS begins: fs/xfs/xfs_file.c, under the inode's lock. */
 SEC("raw_tp/xfs_file_buffered_write")
 int begin_write(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct kiocb___partial *iocb = (void *)ctx->args[0];
 	__u32 tid = bpf_get_current_pid_tgid();
-	struct write *before, now = {};
+	struct write now = {};
 	__u64 from, to, block;
 	struct inode *inode;
 
 	if (!bpf_core_type_exists(struct folio___partial))
 		return 0; /* it has other arguments on some of the older kernels, which have no large folios */
-	before = bpf_map_lookup_elem(&writes, &tid);
-	if (before)
-		settle(before);
-	if (!group_of(&now.group)) {
-		if (before)
-			bpf_map_delete_elem(&writes, &tid);
+	if (!group_of(&now.group))
 		return 0;
-	}
 	inode = BPF_CORE_READ(iocb, ki_filp, f_inode);
 	block = 1ULL << (BPF_CORE_READ((struct inode___partial *)inode, i_blkbits) & 63);
 	from = BPF_CORE_READ(iocb, ki_pos);
@@ -326,15 +343,10 @@ int begin_write(struct bpf_raw_tracepoint_args *ctx)
 
 static __always_inline int count_store(void)
 {
-	__u32 tid = bpf_get_current_pid_tgid();
-	struct write *last = bpf_map_lookup_elem(&writes, &tid);
 	struct sum *sum;
 	__u64 id;
 
-	if (last) { /* what becomes dirty now is not its */
-		settle(last);
-		bpf_map_delete_elem(&writes, &tid);
-	}
+	end(bpf_get_current_pid_tgid()); /* what becomes dirty now is not its */
 	sum = group_of(&id);
 	if (sum)
 		__sync_fetch_and_add(&sum->stored, (__u64)page_bytes << ORDER_MAX);
@@ -353,18 +365,4 @@ SEC("raw_tp/xfs_filemap_fault")
 int begin_store_before(struct bpf_raw_tracepoint_args *ctx)
 {
 	return ctx->args[2] & 1 ? count_store() : 0;
-}
-
-/* A thread ends, and no other write of it says that its last one is over. */
-SEC("raw_tp/sched_process_exit")
-int end_thread(void *ctx)
-{
-	__u32 tid = bpf_get_current_pid_tgid();
-	struct write *last = bpf_map_lookup_elem(&writes, &tid);
-
-	if (!last)
-		return 0;
-	settle(last);
-	bpf_map_delete_elem(&writes, &tid);
-	return 0;
 }

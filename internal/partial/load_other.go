@@ -11,9 +11,9 @@ import (
 
 // The programs are compiled for little-endian processors only. On others there are none.
 type partialObjects struct {
-	CountBlock, CountFolio, BeginWrite, EndThread *ebpf.Program
-	BeginStore, BeginStoreBefore                  *ebpf.Program
-	Groups, Levels                                *ebpf.Map
+	CountBlock, CountFolio, BeginWrite, EndWrite *ebpf.Program
+	BeginStore, BeginStoreBefore                 *ebpf.Program
+	Groups, Levels                               *ebpf.Map
 }
 
 const partialVarPageBytes = "page_bytes"

@@ -79,20 +79,21 @@ func Watch(groups *cgroupfs.FS) (_ *Watcher, err error) {
 // attach hooks up the programs. Without XFS's tracepoints (a module that is not loaded) its
 // files count whole, as they do without a Watcher.
 func (w *Watcher) attach() error {
-	stores := false
+	stores, ends := false, false
 	for _, hook := range []struct {
 		name    string
 		program *ebpf.Program
 	}{
 		// A block is taken off before its folio is added, so that never too much is taken off.
 		{"block_dirty_buffer", w.objects.CountBlock},
-		{"sched_process_exit", w.objects.EndThread},
 		{"xfs_write_fault", w.objects.BeginStore},
 		{"xfs_filemap_fault", w.objects.BeginStoreBefore},
+		{"xfs_iunlock", w.objects.EndWrite},
 		{"xfs_file_buffered_write", w.objects.BeginWrite},
 		{"writeback_dirty_folio", w.objects.CountFolio},
 	} {
-		if hook.program == w.objects.BeginWrite && !stores { // nothing is taken off that a store could write unseen
+		// Nothing is taken off that a store, or the rest of a write, could write unseen.
+		if hook.program == w.objects.BeginWrite && !(stores && ends) {
 			continue
 		}
 		l, err := link.AttachRawTracepoint(link.RawTracepointOptions{Name: hook.name, Program: hook.program})
@@ -104,6 +105,7 @@ func (w *Watcher) attach() error {
 		}
 		w.hooks = append(w.hooks, l)
 		stores = stores || hook.program == w.objects.BeginStore || hook.program == w.objects.BeginStoreBefore
+		ends = ends || hook.program == w.objects.EndWrite
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ const (
 	partialProgBeginWrite       = "begin_write"
 	partialProgCountBlock       = "count_block"
 	partialProgCountFolio       = "count_folio"
-	partialProgEndThread        = "end_thread"
+	partialProgEndWrite         = "end_write"
 	partialVarPageBytes         = "page_bytes"
 )
 
@@ -76,7 +76,7 @@ type partialProgramSpecs struct {
 	BeginWrite       *ebpf.ProgramSpec `ebpf:"begin_write"`
 	CountBlock       *ebpf.ProgramSpec `ebpf:"count_block"`
 	CountFolio       *ebpf.ProgramSpec `ebpf:"count_folio"`
-	EndThread        *ebpf.ProgramSpec `ebpf:"end_thread"`
+	EndWrite         *ebpf.ProgramSpec `ebpf:"end_write"`
 }
 
 // partialMapSpecs contains maps before they are loaded into the kernel.
@@ -147,7 +147,7 @@ type partialPrograms struct {
 	BeginWrite       *ebpf.Program `ebpf:"begin_write"`
 	CountBlock       *ebpf.Program `ebpf:"count_block"`
 	CountFolio       *ebpf.Program `ebpf:"count_folio"`
-	EndThread        *ebpf.Program `ebpf:"end_thread"`
+	EndWrite         *ebpf.Program `ebpf:"end_write"`
 }
 
 func (p *partialPrograms) Close() error {
@@ -157,7 +157,7 @@ func (p *partialPrograms) Close() error {
 		p.BeginWrite,
 		p.CountBlock,
 		p.CountFolio,
-		p.EndThread,
+		p.EndWrite,
 	)
 }
 
