@@ -28,6 +28,7 @@ func TestSmallOverwritesArePaced(t *testing.T) {
 		{"in order", "xfs", true}, {"again and again", "ext4", true}, {"log", "ext4", true},
 		{"mapped", "ext4", true}, {"mapped", "xfs", true}, {"direct", "ext4", true},
 		{"spliced", "ext4", true},
+		{"partly then at once", "xfs", true}, {"partly then at once", "ext4", true},
 	} {
 		t.Run(c.name+"/"+c.fs, func(t *testing.T) {
 			lab.Need(t, lab.Root, lab.V1, lab.Rates, lab.FS(c.fs))
@@ -114,6 +115,27 @@ var ways = map[string]func(f *os.File, pages int) error{
 		return scatter(direct, pages, 1)
 	},
 	"spliced": splice,
+	"partly then at once": func(f *os.File, pages int) error {
+		if err := partly(f, pages); err != nil {
+			return err
+		}
+		if _, err := f.WriteAt(make([]byte, pages*page), 0); err != nil {
+			return err
+		}
+		time.Sleep(2 * time.Second) // who ends at once is not paused for it
+		return nil
+	},
+}
+
+// partly writes a page of each folio among so many pages. The rest is in none of the counters.
+func partly(f *os.File, pages int) error {
+	const folio = 256 // pages
+	for i := 0; i < pages; i += folio {
+		if _, err := f.WriteAt(make([]byte, page), int64(i)*page); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // scatter writes each of so many pages of a file some times, far from each other.
