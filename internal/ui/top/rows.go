@@ -61,7 +61,7 @@ type row struct {
 
 // rowsOf chooses and sorts.
 func rowsOf(s *watch.Snapshot, o Options) []row {
-	var rows []row
+	rows := make([]row, 0, len(s.Groups))
 	for _, g := range s.Groups {
 		if o.Takes(g) {
 			rows = append(rows, row{Group: g})
