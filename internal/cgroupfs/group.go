@@ -210,12 +210,20 @@ func (g Group) memoryFile() string {
 	return "memory.max"
 }
 
+// ChildCount is how many groups there are directly below. kernfs counts them in the links of the
+// group's directory, which has 2 without any. Known is false if the group cannot be looked at, or
+// it is a copy on a file system that does not count so (btrfs).
+func (g Group) ChildCount() (n int, known bool) {
+	var st unix.Stat_t
+	if unix.Fstatat(g.h.dir, g.path, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || st.Nlink < 2 {
+		return 0, false
+	}
+	return int(st.Nlink - 2), true
+}
+
 // Children lists the groups directly below.
 func (g Group) Children() ([]Group, error) {
-	// kernfs counts a group's children in its links (2 without any), which costs a
-	// quarter of a listing.
-	var st unix.Stat_t
-	if unix.Fstatat(g.h.dir, g.path, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Nlink == 2 {
+	if n, known := g.ChildCount(); known && n == 0 { // which costs a quarter of a listing
 		return nil, nil
 	}
 	fd, err := g.OpenDir()

@@ -2,6 +2,7 @@ package place
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -70,5 +71,30 @@ func TestHostReadsAGroup(t *testing.T) {
 	}
 	if d, err = d.Without(); err != nil || d.Hold != limit.HoldKernel {
 		t.Errorf("%+v, %v", d, err)
+	}
+}
+
+// What binds a whole device is read once for many groups, if there is room for it.
+func TestBoundsOnce(t *testing.T) {
+	file := cgrouptest.V1Dir + "/blkio.throttle.write_bps_device"
+	files := map[string]string{"proc/sys/kernel/osrelease": "6.1.0\n"}
+	for _, rate := range []string{"read_bps", "read_iops", "write_iops"} {
+		files[cgrouptest.V1Dir+"/blkio.throttle."+rate+"_device"] = ""
+	}
+	h := cgrouptest.New(t, cgroupfs.V1, files)
+	each := Host{Root: h.Root, FS: h.FS, State: state.At(h.Root)}
+	once := each
+	once.Bounds = map[blkdev.Number]RootBound{}
+	for i, rate := range []uint64{5e6, 4e6} {
+		h.Write(file, fmt.Sprintf("254:0 %d\n", rate))
+		for of, want := range map[*Host]uint64{&each: rate, &once: 5e6} {
+			g, err := of.Group(h.Group("/new"), true, []blkdev.Number{vda.Number, vdb.Number})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := g.Bounds[vda.Number].Rule.Get(limit.WBPS); got != limit.PerSecond(want) || g.Bounds[vdb.Number].Rule != limit.None {
+				t.Errorf("reading %d: %+v, want %d", i, g.Bounds, want)
+			}
+		}
 	}
 }

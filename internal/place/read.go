@@ -21,6 +21,9 @@ type Host struct {
 	State state.Dir
 	// Jobs lists what weir's pacer holds; nil: pacer.Holding does. For many groups, once for all.
 	Jobs func() ([]pacer.Job, error)
+	// Bounds has what limits all writes to devices on v1, as far as that was read; nil: it is read
+	// each time. For many groups, once for all.
+	Bounds map[blkdev.Number]RootBound
 }
 
 // Decide reads what is known of a group, and decides. toMake says that the group does not exist
@@ -90,6 +93,12 @@ func (facts *Group) readProcesses(g cgroupfs.Group) error {
 func (h Host) rootBound(hierarchy *cgroupfs.Hierarchy, dev blkdev.Number) (bound RootBound) {
 	if hierarchy.Version != cgroupfs.V1 {
 		return bound
+	}
+	if known, is := h.Bounds[dev]; is {
+		return known
+	}
+	if h.Bounds != nil {
+		defer func() { h.Bounds[dev] = bound }()
 	}
 	rule, err := hierarchy.Root().Rule(dev)
 	if err != nil {

@@ -29,12 +29,18 @@ func compareNumbers(a, b blkdev.Number) int {
 // readDisks reads what the devices do that any group did I/O on, or has a limit on.
 func (w *Watcher) readDisks(ctx context.Context, now time.Time) {
 	in := map[blkdev.Number]bool{}
-	for _, e := range w.entries {
+	var last blkdev.Number // mostly the same one, again and again
+	add := func(n blkdev.Number) {
+		if n != last || len(in) == 0 {
+			in[n], last = true, n
+		}
+	}
+	for _, e := range w.order {
 		for _, s := range e.stats {
-			in[s.Device] = true
+			add(s.Device)
 		}
 		for _, r := range e.rules {
-			in[r.Device] = true
+			add(r.Device)
 		}
 	}
 	maps.DeleteFunc(w.disks, func(n blkdev.Number, _ *disk) bool { return !in[n] })

@@ -13,12 +13,17 @@ import (
 
 // An entry is what a Watcher knows of one group.
 type entry struct {
-	at    cgroupfs.Group
+	named
 	files *cgroupfs.Counters // nil: they are opened for each reading
 	id    uint64             // on v1: of the group that files are of
 	round uint64             // in which the group was last seen
 	leaf  bool               // it had no child groups when they were last looked for
 	turn  uint64             // in which of leafEvery rounds they are looked for
+
+	// Of v1, where groups are counted rather than listed (Watcher.children):
+	below   []named // the child groups
+	listed  bool    // they are known, and none was gone since
+	counted bool    // they were counted when they were last looked for
 
 	stats []cgroupfs.Stat
 	rates []*Rates  // of stats
@@ -45,8 +50,13 @@ type entry struct {
 func (e *entry) take(stats []cgroupfs.Stat, now time.Time) {
 	first := e.read.IsZero()
 	e.moved = first || !slices.Equal(stats, e.stats)
-	rates := make([]*Rates, len(stats))
 	between := now.Sub(e.seen)
+	if !e.moved && between > 0 {
+		e.read = now
+		e.rest(now)
+		return
+	}
+	rates := make([]*Rates, len(stats))
 	for i, s := range stats {
 		if first || between <= 0 {
 			continue
@@ -173,7 +183,7 @@ func (e *entry) group(disk func(blkdev.Number) (node string, below []blkdev.Numb
 	if e.made != nil {
 		return e.made
 	}
-	g := &Group{Path: e.at.Path(), Target: e.known.Target, Owner: e.known.Owner, Pressure: e.pressure, Memory: e.memory, Paced: e.paced}
+	g := &Group{Path: e.path, Target: e.known.Target, Owner: e.known.Owner, Pressure: e.pressure, Memory: e.memory, Paced: e.paced}
 	if g.Target == "" {
 		g.Target = "cgroup:" + g.Path
 	}

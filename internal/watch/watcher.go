@@ -65,6 +65,7 @@ const leafEvery = 4
 type Watcher struct {
 	o       Options
 	entries map[string]*entry // by path
+	order   []*entry          // in the order of their paths; nil: it has to be made again
 	open    int               // files
 	round   uint64
 	turns   uint64
@@ -113,14 +114,14 @@ func (w *Watcher) Sample(ctx context.Context) (*Snapshot, error) {
 	now := w.o.Now()
 	w.round++
 	w.unread, w.unreadable = 0, nil
-	if err := w.look(w.o.IO.Root(), now, true); err != nil {
+	if err := w.look(namedOf(w.o.IO.Root()), nil, now, true); err != nil {
 		return nil, err
 	}
 	w.forgetGone()
-	paths := slices.Sorted(maps.Keys(w.entries))
-	w.readDetails(paths, now)
+	w.sort()
+	w.readDetails(now)
 	w.markPaced(now)
-	w.describe(ctx, paths, now)
+	w.describe(ctx, now)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -129,8 +130,7 @@ func (w *Watcher) Sample(ctx context.Context) (*Snapshot, error) {
 		s.Window = now.Sub(w.at)
 	}
 	w.readDisks(ctx, now)
-	for _, p := range paths {
-		e := w.entries[p]
+	for _, e := range w.order {
 		if g := e.group(w.diskOf); g != nil {
 			s.Groups = append(s.Groups, g)
 		}
@@ -153,40 +153,6 @@ func (w *Watcher) failed(err error) {
 	}
 }
 
-// look reads the counters of a group and of those below it. On v2 a group's counters include those
-// of the groups below: where they have not changed (moved is false), nothing below has done
-// anything, and it is not read. A v2 group without counters has none below it either.
-func (w *Watcher) look(g cgroupfs.Group, now time.Time, moved bool) error {
-	flat := w.o.IO.Version == cgroupfs.V1
-	var e *entry
-	if flat || !g.IsRoot() {
-		var err error
-		e, err = w.entry(g, now, moved)
-		w.failed(err)
-		if e == nil || e.leaf && !e.moved && w.round%leafEvery != e.turn {
-			return nil
-		}
-		moved = flat || e.moved
-	}
-	children, err := g.Children()
-	if e != nil {
-		e.leaf, e.turn = err == nil && len(children) == 0, w.turn(e)
-	}
-	switch {
-	case err != nil && g.IsRoot():
-		return err
-	case err != nil:
-		w.failed(err)
-		return nil
-	}
-	for _, c := range children {
-		if err := w.look(c, now, moved); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // turn spreads the groups without child groups over the readings in which they are looked at for
 // new ones.
 func (w *Watcher) turn(e *entry) uint64 {
@@ -199,14 +165,13 @@ func (w *Watcher) turn(e *entry) uint64 {
 
 // entry finds the entry of a group, or makes one, and reads its counters. It returns nil for a
 // group that is gone or never could be read.
-func (w *Watcher) entry(g cgroupfs.Group, now time.Time, moved bool) (*entry, error) {
-	path := g.Path()
-	e, known := w.entries[path]
+func (w *Watcher) entry(g named, now time.Time, moved bool) (*entry, error) {
+	e, known := w.entries[g.path]
 	if !known {
 		if len(w.entries) >= groupsMost {
 			return nil, errTooMany
 		}
-		e = &entry{at: g}
+		e = &entry{named: g}
 	}
 	idle := known && !moved && now.Sub(e.read) < idleEvery
 	if idle {
@@ -219,7 +184,9 @@ func (w *Watcher) entry(g cgroupfs.Group, now time.Time, moved bool) (*entry, er
 		return nil, errors.Join(err, w.shutNew(e, known))
 	}
 	e.round = w.round
-	w.entries[path] = e
+	if !known {
+		w.entries[g.path], w.order = e, nil
+	}
 	return e, err
 }
 
@@ -267,7 +234,7 @@ func (w *Watcher) read(e *entry) error {
 		if err := w.shut(e); err != nil {
 			return err
 		}
-		*e = entry{at: e.at}
+		*e = entry{named: e.named}
 		return w.read(e)
 	}
 	if err != nil {
@@ -298,17 +265,24 @@ func (w *Watcher) forgetGone() {
 		if e.round != w.round {
 			w.failed(w.shut(e))
 			delete(w.entries, path)
+			w.order = nil
 		}
+	}
+}
+
+// sort puts the groups into the order of their paths, if there are others than before.
+func (w *Watcher) sort() {
+	if w.order == nil {
+		w.order = slices.SortedFunc(maps.Values(w.entries), func(a, b *entry) int { return strings.Compare(a.path, b.path) })
 	}
 }
 
 // readDetails reads more than the counters of groups: of new ones, of those that did I/O since
 // the last reading, and now and then of the others; where Options.Details bounds that, of those
 // first that were looked at longest ago.
-func (w *Watcher) readDetails(paths []string, now time.Time) {
+func (w *Watcher) readDetails(now time.Time) {
 	var due []*entry
-	for _, p := range paths {
-		e := w.entries[p]
+	for _, e := range w.order {
 		switch {
 		case e.detailed.IsZero():
 			w.failed(e.detail(w.o.Memory, w.o.Now()))
@@ -343,13 +317,13 @@ func (w *Watcher) markPaced(now time.Time) {
 
 // describe asks who groups are, and what is expected to hold their limits; where Options.Details
 // bounds that, of those first that were asked about longest ago.
-func (w *Watcher) describe(ctx context.Context, paths []string, now time.Time) {
+func (w *Watcher) describe(ctx context.Context, now time.Time) {
 	if w.o.Describe == nil {
 		return
 	}
 	var ask, limited []*entry
-	for _, p := range paths {
-		switch e := w.entries[p]; {
+	for _, e := range w.order {
+		switch {
 		case !e.unknown(now):
 		case len(e.rules) > 0:
 			limited = append(limited, e)

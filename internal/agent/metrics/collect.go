@@ -1,38 +1,39 @@
 package metrics
 
 import (
+	"maps"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/watch"
 )
 
-// A collector makes the metrics of one snapshot.
-type collector struct {
+// A gathering makes the metrics of one snapshot. It is its own prometheus.Gatherer: a registry would
+// make each of thousands of metrics twice, and sort and check what is in order here.
+type gathering struct {
 	snapshot *watch.Snapshot
 	all      bool // also of groups without a limit
 	version  string
 }
 
-// Describe names no metrics, which makes the collector an unchecked one: which of them there are
-// depends on the snapshot.
-func (c collector) Describe(chan<- *prometheus.Desc) {}
-
-// Collect makes the metrics. A group whose path cannot be told from that of another is left out,
-// and counted: one double series would lose the whole scrape.
-func (c collector) Collect(out chan<- prometheus.Metric) {
-	s := sink{out: out, descs: map[string]*prometheus.Desc{}}
-	s.add(build, 1, c.version, runtime.Version())
-	s.add(watched, float64(c.snapshot.Watched))
-	unread := c.snapshot.Unread
+// Gather makes the metrics, in the order of their names and labels. A group whose path cannot be told
+// from that of another is left out, and counted: one double series would lose the whole scrape.
+func (p gathering) Gather() ([]*dto.MetricFamily, error) {
+	s := sink{}
+	s.add(build, 1, labels("goversion", runtime.Version(), "version", p.version))
+	s.add(watched, float64(p.snapshot.Watched), nil)
+	unread := p.snapshot.Unread
 	seen := map[string]bool{}
-	for _, g := range c.snapshot.Groups {
-		if !c.all && !g.Limited() && g.Paced == nil {
+	var groups []labelled
+	for _, g := range p.snapshot.Groups {
+		if !p.all && !g.Limited() && g.Paced == nil {
 			continue
 		}
 		path := label(g.Path)
@@ -41,56 +42,85 @@ func (c collector) Collect(out chan<- prometheus.Metric) {
 			continue
 		}
 		seen[path] = true
-		s.group(path, g)
+		groups = append(groups, labelled{path, g})
 	}
-	s.add(unreadable, float64(unread))
+	slices.SortFunc(groups, func(a, b labelled) int { return strings.Compare(a.path, b.path) }) // a label can differ from the path
+	for _, g := range groups {
+		s.group(g.path, g.Group)
+	}
+	s.add(unreadable, float64(unread), nil)
+	return slices.SortedFunc(maps.Values(s), func(a, b *dto.MetricFamily) int { return strings.Compare(a.GetName(), b.GetName()) }), nil
 }
 
-// A sink takes metrics, and makes each description once.
-type sink struct {
-	out   chan<- prometheus.Metric
-	descs map[string]*prometheus.Desc
+// A labelled group has its path as the value of a label.
+type labelled struct {
+	path string
+	*watch.Group
 }
 
-func (s sink) add(m Metric, value float64, labels ...string) {
-	d := s.descs[m.Name]
-	if d == nil {
-		d = m.desc()
-		s.descs[m.Name] = d
+// A sink takes metrics, by their names. Those of one name have to come in the order of their labels.
+type sink map[string]*dto.MetricFamily
+
+// add adds a metric. Metrics may share labels.
+func (s sink) add(m Metric, value float64, labels []*dto.LabelPair) {
+	f := s[m.Name]
+	if f == nil {
+		name, help := m.Name, m.Help
+		f = &dto.MetricFamily{Name: &name, Help: &help, Type: m.Type.ToDTO()}
+		s[m.Name] = f
 	}
-	s.out <- prometheus.MustNewConstMetric(d, m.Type, value, labels...)
+	metric := &dto.Metric{Label: labels}
+	if m.Type == prometheus.CounterValue {
+		metric.Counter = &dto.Counter{Value: &value}
+	} else {
+		metric.Gauge = &dto.Gauge{Value: &value}
+	}
+	f.Metric = append(f.Metric, metric)
+}
+
+// labels makes labels of names, which have to be in their order, each with its value.
+func labels(namesAndValues ...string) []*dto.LabelPair {
+	var all []*dto.LabelPair
+	for i := 0; i < len(namesAndValues); i += 2 {
+		all = append(all, &dto.LabelPair{Name: &namesAndValues[i], Value: &namesAndValues[i+1]})
+	}
+	return all
 }
 
 func (s sink) group(path string, g *watch.Group) {
-	s.add(info, 1, path, label(g.Target), g.Owner.Kind)
-	nodes := map[string]bool{}
+	s.add(info, 1, labels(cgroupLabel, path, "owner", g.Owner.Kind, "target", label(g.Target)))
+	devices := map[string]watch.Device{}
 	for _, d := range g.Devices {
 		node := label(d.Node)
-		if nodes[node] { // two devices, one of them gone
+		if _, is := devices[node]; is { // two devices, one of them gone
 			node = d.Number.String()
 		}
-		nodes[node] = true
-		s.device(path, node, d)
+		devices[node] = d
 	}
+	for _, node := range slices.Sorted(maps.Keys(devices)) {
+		s.device(path, node, devices[node])
+	}
+	own := labels(cgroupLabel, path)
 	if p := g.Pressure; p != nil {
-		s.add(waiting, p.Total.Some.Seconds(), path)
-		s.add(stalled, p.Total.Full.Seconds(), path)
+		s.add(waiting, p.Total.Some.Seconds(), own)
+		s.add(stalled, p.Total.Full.Seconds(), own)
 	}
 	if m := g.Memory; m != nil {
-		s.add(dirty, float64(m.Dirty), path)
-		s.add(writeback, float64(m.Writeback), path)
+		s.add(dirty, float64(m.Dirty), own)
+		s.add(writeback, float64(m.Writeback), own)
 	}
 	if p := g.Paced; p != nil && p.Lapsed == "" {
-		s.add(paced, float64(p.WBPS), path)
+		s.add(paced, float64(p.WBPS), own)
 	}
 }
 
 func (s sink) device(path, node string, d watch.Device) {
+	own := labels(cgroupLabel, path, deviceLabel, node)
 	if d.Counted {
-		s.add(readBytes, float64(d.Total.ReadBytes), path, node)
-		s.add(writtenBytes, float64(d.Total.WrittenBytes), path, node)
-		s.add(reads, float64(d.Total.Reads), path, node)
-		s.add(writes, float64(d.Total.Writes), path, node)
+		s.add(readBytes, float64(d.Total.ReadBytes), own)
+		s.add(writtenBytes, float64(d.Total.WrittenBytes), own)
+		s.add(reads, float64(d.Total.Reads), own)
+		s.add(writes, float64(d.Total.Writes), own)
 	}
 	expected := map[string]bool{}
 	for _, k := range limit.Keys {
@@ -98,19 +128,19 @@ func (s sink) device(path, node string, d watch.Device) {
 		if !bound {
 			continue
 		}
-		s.add(limits()[k], float64(n), path, node)
+		s.add(limits()[k], float64(n), own)
 		if d.Expected != nil {
 			_, all := d.Holders(k)
 			before, known := expected[k.Direction()]
 			expected[k.Direction()] = all && (before || !known)
 		}
 	}
-	for direction, all := range expected {
+	for _, direction := range slices.Sorted(maps.Keys(expected)) {
 		value := 0.0
-		if all {
+		if expected[direction] {
 			value = 1
 		}
-		s.add(limitExpected, value, path, node, direction)
+		s.add(limitExpected, value, labels(cgroupLabel, path, deviceLabel, node, directionLabel, direction))
 	}
 }
 

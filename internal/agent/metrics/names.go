@@ -10,8 +10,6 @@ type Metric struct {
 	Labels []string
 }
 
-func (m Metric) desc() *prometheus.Desc { return prometheus.NewDesc(m.Name, m.Help, m.Labels, nil) }
-
 func counter(name, help string, labels ...string) Metric {
 	return Metric{name, help, prometheus.CounterValue, labels}
 }

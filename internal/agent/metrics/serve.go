@@ -11,7 +11,6 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/exporter-toolkit/web"
 	"go.yaml.in/yaml/v3"
@@ -144,9 +143,7 @@ func (o Options) answer(w http.ResponseWriter, r *http.Request, all bool) {
 		http.Error(w, "read cgroups: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collector{s, all, o.Version})
-	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(w, r)
+	promhttp.HandlerFor(gathering{s, all, o.Version}, promhttp.HandlerOpts{}).ServeHTTP(w, r)
 	if len(s.Groups) > manyGroups {
 		debug.FreeOSMemory() // the page took several times what weird needs until the next one
 	}

@@ -16,15 +16,28 @@ type curves map[string][]watch.Rates
 // add notes the rates of a snapshot, and forgets groups that are gone. A reading that is not known
 // counts as none.
 func (c curves) add(s *watch.Snapshot) {
+	kept := 0
+	for _, g := range s.Groups {
+		line, is := c[g.Path]
+		if sum, known := g.Sum(); known {
+			if len(line) == curveMost {
+				copy(line, line[1:])
+				line[curveMost-1] = sum
+			} else {
+				line = append(line, sum)
+			}
+			c[g.Path], is = line, true
+		}
+		if is {
+			kept++
+		}
+	}
+	if kept == len(c) {
+		return
+	}
 	there := map[string]bool{}
 	for _, g := range s.Groups {
 		there[g.Path] = true
-		sum, known := g.Sum()
-		if !known {
-			continue
-		}
-		line := append(c[g.Path], sum)
-		c[g.Path] = line[max(0, len(line)-curveMost):]
 	}
 	for path := range c {
 		if !there[path] {

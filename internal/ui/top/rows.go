@@ -55,12 +55,13 @@ type Options struct {
 // A row is a group at its depth in the tree.
 type row struct {
 	*watch.Group
-	depth int
+	depth         int
+	figure, moves float64 // what it is sorted by, and how much it reads and writes a second
 }
 
 // rowsOf chooses and sorts.
 func rowsOf(s *watch.Snapshot, o Options) []row {
-	var rows []row
+	rows := make([]row, 0, len(s.Groups))
 	for _, g := range s.Groups {
 		if o.Takes(g) {
 			rows = append(rows, row{Group: g})
@@ -69,8 +70,11 @@ func rowsOf(s *watch.Snapshot, o Options) []row {
 	if o.Tree {
 		return nest(rows)
 	}
+	for i := range rows {
+		rows[i].rank(o.Sort)
+	}
 	slices.SortStableFunc(rows, func(a, b row) int {
-		c := o.compare(a.Group, b.Group)
+		c := o.compare(a, b)
 		if o.Reverse {
 			return -c
 		}
@@ -81,7 +85,7 @@ func rowsOf(s *watch.Snapshot, o Options) []row {
 
 // Takes reports whether a group is shown.
 func (o Options) Takes(g *watch.Group) bool {
-	if f := strings.ToLower(o.Filter); !strings.Contains(strings.ToLower(g.Target), f) && !strings.Contains(strings.ToLower(g.Path), f) {
+	if f := strings.ToLower(o.Filter); f != "" && !strings.Contains(strings.ToLower(g.Target), f) && !strings.Contains(strings.ToLower(g.Path), f) {
 		return false
 	}
 	sum, _ := g.Sum()
@@ -95,44 +99,45 @@ func (o Options) Takes(g *watch.Group) bool {
 	return moves || g.Limited() || g.Paced != nil
 }
 
-// compare has the largest figure first, and names in their order; what is not known comes last.
-func (o Options) compare(a, b *watch.Group) int {
-	figure := func(g *watch.Group) float64 {
-		sum, known := g.Sum()
-		switch o.Sort {
-		case Read, Write:
-			if !known {
-				return -1
-			}
-			if o.Sort == Read {
-				return sum.RBPS
-			}
-			return sum.WBPS
-		case Wait:
-			if g.Pressure != nil && g.Pressure.Known {
-				return g.Pressure.Some
-			}
-		case Dirty:
-			if g.Memory != nil {
-				return float64(g.Memory.Dirty)
-			}
+// rank finds what a row is sorted by, once for all comparisons.
+func (r *row) rank(by Column) {
+	sum, known := r.Sum()
+	r.moves, r.figure = sum.RBPS+sum.WBPS, -1
+	switch by {
+	case Target:
+	case Read, Write:
+		switch {
+		case !known:
+		case by == Read:
+			r.figure = sum.RBPS
 		default:
-			if _, _, percent, known := g.Nearest(); known {
-				return percent
-			}
-			if g.Limited() {
-				return -0.5
-			}
+			r.figure = sum.WBPS
 		}
-		return -1
+	case Wait:
+		if r.Pressure != nil && r.Pressure.Known {
+			r.figure = r.Pressure.Some
+		}
+	case Dirty:
+		if r.Memory != nil {
+			r.figure = float64(r.Memory.Dirty)
+		}
+	default:
+		if _, _, percent, known := r.Nearest(); known {
+			r.figure = percent
+		} else if r.Limited() {
+			r.figure = -0.5
+		}
 	}
-	byName := cmp.Or(strings.Compare(a.Target, b.Target), strings.Compare(a.Path, b.Path))
-	if o.Sort == Target {
-		return byName
+}
+
+// compare has the largest figure first, and names in their order; what is not known comes last.
+func (o Options) compare(a, b row) int {
+	if o.Sort != Target {
+		if c := cmp.Or(cmp.Compare(b.figure, a.figure), cmp.Compare(b.moves, a.moves)); c != 0 {
+			return c
+		}
 	}
-	sa, _ := a.Sum()
-	sb, _ := b.Sum()
-	return cmp.Or(cmp.Compare(figure(b), figure(a)), cmp.Compare(sb.RBPS+sb.WBPS, sa.RBPS+sa.WBPS), byName)
+	return cmp.Or(strings.Compare(a.Target, b.Target), strings.Compare(a.Path, b.Path))
 }
 
 // nest sorts rows as a tree, by path, and finds their depths.

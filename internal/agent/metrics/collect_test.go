@@ -1,0 +1,55 @@
+package metrics
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/place"
+	"github.com/weir-io/weir/internal/watch"
+)
+
+// What is gathered is in the order that Prometheus' own library would put it into, passes its
+// checks, and has the labels that are listed, whatever groups and devices are called.
+func TestGatherInOrder(t *testing.T) {
+	s := &watch.Snapshot{}
+	for _, path := range []string{"/a", "/a.slice", "/a/b", "/a\xffb", "/a\u00ff", `/a\xffb`, "/"} {
+		g := &watch.Group{Path: path, Pressure: &watch.Pressure{}, Memory: &watch.Memory{}, Paced: &watch.Paced{WBPS: 1}}
+		for minor, node := range []string{"/dev/z", "/dev/b", "/dev/z", "0:5"} {
+			d := watch.Device{Number: blkdev.Number{Major: 8, Minor: uint32(minor)}, Node: node, Counted: true, Limit: limit.None, Expected: &place.Expected{}}
+			for _, k := range limit.Keys {
+				d.Limit = d.Limit.With(k, limit.PerSecond(5))
+			}
+			g.Devices = append(g.Devices, d)
+		}
+		s.Groups = append(s.Groups, g)
+	}
+	got, err := gathering{s, false, "1"}.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := prometheus.Gatherers{gathering{s, false, "1"}}.Gather()
+	if err != nil || len(got) != len(All()) {
+		t.Fatalf("%d of %d metrics, %v", len(got), len(All()), err)
+	}
+	if !slices.EqualFunc(got, want, func(a, b *dto.MetricFamily) bool { return a.String() == b.String() }) {
+		t.Errorf("gathered %v, want %v", got, want)
+	}
+	for _, f := range got {
+		m := All()[slices.IndexFunc(All(), func(m Metric) bool { return m.Name == f.GetName() })]
+		listed := slices.Sorted(slices.Values(m.Labels))
+		for _, one := range f.GetMetric() {
+			var names []string
+			for _, l := range one.GetLabel() {
+				names = append(names, l.GetName())
+			}
+			if !slices.Equal(names, listed) {
+				t.Errorf("%s has labels %q, want %q", m.Name, names, listed)
+			}
+		}
+	}
+}
