@@ -146,7 +146,11 @@ func (w *Watcher) Add(g cgroupfs.Group) (*Count, error) {
 		return nil, fmt.Errorf(counting+" of cgroup %s: %w", g.Path(), err)
 	}
 	w.levels[id] = level
-	return &Count{watcher: w, id: id, began: time.Now()}, w.use()
+	if err := w.use(); err != nil {
+		delete(w.levels, id)
+		return nil, errors.Join(fmt.Errorf(counting+" of cgroup %s: %w", g.Path(), err), w.objects.Groups.Delete(id))
+	}
+	return &Count{watcher: w, id: id, began: time.Now()}, nil
 }
 
 // first is what is known of a group at first. On cgroup v1 the processes of groups below it are

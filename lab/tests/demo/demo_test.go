@@ -96,9 +96,12 @@ func shows(t *testing.T, rows map[string]row, v1 bool) (judged float64) {
 	held := []string{"direct", "buffered"}
 	if v1 {
 		held = []string{"direct", "buffered paced"} // as weir run holds them
-		if b := rows["buffered"]; b.Held || b.Slow || b.Device < overMax || !strings.Contains(b.Why, "v1") {
-			t.Logf("buffered on v1: %+v, want it not held, and why", b)
+		switch b := rows["buffered"]; {
+		case b.Slow || b.Device < overMax:
+			t.Logf("buffered on v1: %+v, too little to tell", b)
 			judged = 0
+		case b.Held || !strings.Contains(b.Why, "v1"):
+			t.Errorf("buffered on v1: %+v, want it not held, and why", b)
 		}
 	}
 	for _, path := range held {
@@ -107,7 +110,9 @@ func shows(t *testing.T, rows map[string]row, v1 bool) (judged float64) {
 		case r.Device > overMax:
 			t.Logf("%s: %+v, want it held at 10 MB/s", path, r)
 			return 2
-		case !r.Held || r.Slow || r.Device < underMin:
+		case !r.Held && !r.Slow && r.Device >= underMin:
+			t.Errorf("%s: %+v, want it held at 10 MB/s", path, r)
+		case r.Slow || r.Device < underMin:
 			t.Logf("%s: %+v, want it held at 10 MB/s", path, r)
 			judged = 0
 		case free < 2*overMax:
