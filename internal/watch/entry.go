@@ -20,10 +20,10 @@ type entry struct {
 	leaf  bool               // it had no child groups when they were last looked for
 	turn  uint64             // in which of leafEvery rounds they are looked for
 
-	// Of v1, where groups are counted rather than listed (Watcher.children):
-	below   []named // the child groups
-	listed  bool    // they are known, and none was gone since
-	counted bool    // they were counted when they were last looked for
+	// Child groups, which are counted rather than listed on v1 (Watcher.children):
+	below   []named
+	listed  bool // they are known, and none was gone since
+	counted bool // they were counted when they were last looked for
 
 	stats []cgroupfs.Stat
 	rates []*Rates  // of stats

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"slices"
 	"time"
 
 	"github.com/weir-io/weir/internal/cgroupfs"
@@ -13,6 +14,14 @@ type named struct {
 }
 
 func namedOf(g cgroupfs.Group) named { return named{g, g.Path()} }
+
+func allNamed(groups []cgroupfs.Group) []named {
+	all := make([]named, len(groups))
+	for i, g := range groups {
+		all[i] = namedOf(g)
+	}
+	return all
+}
 
 // look reads the counters of a group and of those below it. On v2 a group's counters include those
 // of the groups below: where they have not changed (moved is false), nothing below has done
@@ -55,8 +64,7 @@ func (w *Watcher) look(g named, above *entry, now time.Time, moved bool) error {
 // children lists the groups below one. On v1 all of them are read each time, so one that is gone is
 // noticed: as long as none is, and there are as many as when they were last listed, they are the same.
 func (w *Watcher) children(g cgroupfs.Group, e *entry) ([]named, error) {
-	keep := e != nil && w.o.IO.Version == cgroupfs.V1
-	if keep && e.listed {
+	if e != nil && e.listed && w.o.IO.Version == cgroupfs.V1 {
 		if n, known := g.ChildCount(); known && n == len(e.below) {
 			e.counted = true
 			return e.below, nil
@@ -69,14 +77,14 @@ func (w *Watcher) children(g cgroupfs.Group, e *entry) ([]named, error) {
 		}
 		return nil, err
 	}
-	var children []named
-	for _, c := range groups {
-		children = append(children, namedOf(c))
+	if e == nil {
+		return allNamed(groups), nil
 	}
-	if keep {
-		e.below, e.listed, e.counted = children, true, false
+	if !slices.EqualFunc(groups, e.below, func(g cgroupfs.Group, n named) bool { return g == n.at }) {
+		e.below = allNamed(groups)
 	}
-	return children, nil
+	e.listed, e.counted = true, false
+	return e.below, nil
 }
 
 // lookAgain lists the groups below one if they were only counted, and one of them is gone: another
