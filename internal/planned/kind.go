@@ -50,8 +50,8 @@ func (m Manager) OfKind(ctx context.Context, kind string, names []string) ([]Tar
 		if choice.IsNone() && r == nil && choice.Refused == "" {
 			continue
 		}
-		one := m.look(ctx, l.String(), choice, r)
-		if one.key = key; one.State != Stopped && one.State != Gone {
+		one := m.look(ctx, key, choice, r) // by its id: another can have its name by now
+		if one.Name, one.key = l.String(), key; one.State != Stopped && one.State != Gone {
 			all = append(all, one)
 		}
 	}

@@ -111,7 +111,9 @@ func (k *Kind) Put(ctx context.Context, key string) error {
 		return fmt.Errorf("%s: it was not looked at", key)
 	}
 	err := k.manager.Put(ctx, t)
-	if errors.Is(err, limiting.ErrEnded) {
+	var none *target.NotFound
+	var stopped *target.StoppedError
+	if errors.Is(err, limiting.ErrEnded) || errors.As(err, &none) || errors.As(err, &stopped) {
 		err = fmt.Errorf("%w: %w", reconcile.ErrEnded, err)
 	}
 	return err

@@ -90,6 +90,13 @@ func newNRI(t *testing.T, e environ.Environ, driver string) *nri {
 			t.Error(err)
 		}
 	})
+	t.Cleanup(func() { // kubelet would; systemd and the test's engine leave the groups of ended pods
+		if driver == "systemd" {
+			run(t, "systemctl", "stop", "kubepods.slice")
+		} else {
+			run(t, "find", filepath.Join(e.Cgroups.Unified, "kubepods"), "-depth", "-type", "d", "-exec", "rmdir", "{}", "+")
+		}
+	})
 	start(t, "containerd")
 	n.cri = newCRI(t)
 	n.plan(t, "plans: {}")
