@@ -25,7 +25,7 @@ func (a *app) plan(ctx context.Context, p cli.Plan) error {
 	case (p.Verb == "check" || p.Verb == "list") && a.out.JSON:
 		return a.out.Document(api.PlansOf(config))
 	case p.Verb == "check" || p.Verb == "list":
-		text.Plans(&a.out, config, p.Verb == "list")
+		text.Plans(&a.out, config, p.Path, p.Verb == "list")
 		return nil
 	}
 	if _, err := a.io(); err != nil {

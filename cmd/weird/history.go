@@ -27,20 +27,20 @@ func newHistory(out *cli.Out) *cobra.Command {
 		Use:   "history TARGET",
 		Short: "Show what a target read and wrote, beside its limits, in the past",
 		Long: "Show what a target read and wrote, beside its limits, from what weird metrics --history has recorded. TARGET is a name\n" +
-			"as weir top shows it; the target need not exist any more. A container that was made anew under its name is the same\n" +
-			"target.\n\n" +
-			"weird records a point each second for 10 minutes, each 10 seconds for a day, and each minute for 30 days; the answer\n" +
-			"has the finest points that go back to --since. A coarser point is the mean of its time.",
+			"as weir top shows it; the target need not exist any more. A container that was removed and created\n" +
+			"again under one name is one target.\n\n" +
+			"weird records a point each second for 10 minutes, each 10 seconds for a day, and each minute for 30 days. weir\n" +
+			"shows the finest points that go back to --since. A coarser point is the mean of its time.",
 		Example: "  weir history docker:web --since 2h\n  weir history unit:db --since 03:00 --until 03:30 --svg db.svg\n  weir history cgroup:/batch --csv >batch.csv",
 		Args:    cli.OneTarget,
 		RunE:    func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), out, args[0]) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&v.since, "since", "1h", "from when: how long ago (2h), a `TIME` (03:10), or a day and a time (\"2026-11-26 03:10\")")
-	flags.StringVar(&v.until, "until", "0s", "until when, a `TIME` like that of --since")
+	flags.StringVar(&v.until, "until", "0s", "until when: a `TIME` as for --since; 0s is now")
 	flags.BoolVar(&out.JSON, "json", false, "print one JSON document (docs/json.md)")
 	flags.BoolVar(&v.csv, "csv", false, "print comma-separated values, one line for each point and device")
-	flags.StringVar(&v.svg, "svg", "", "draw it into this `FILE` too")
+	flags.StringVar(&v.svg, "svg", "", "draw the charts into this `FILE` too")
 	historyFlag(cmd, &v.dir, history.Dir)
 	return cmd
 }

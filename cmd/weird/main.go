@@ -46,8 +46,9 @@ func newRoot(out *cli.Out) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "weird",
 		Short: "weir's daemon",
-		Long: "weird is weir's daemon. It keeps plans in force, serves metrics to Prometheus, and answers whether it lives. weir\n" +
-			"needs no daemon for anything that it does. weird --listen ADDRESS does what weird metrics does.\n\n" +
+		Long: "weird is weir's daemon. weird run keeps plans in force. weird metrics serves limits and I/O to Prometheus, and records\n" +
+			"history. weird top and weird history show them; weir top and weir history start these two. To set and show limits,\n" +
+			"weir needs no daemon. weird --listen ADDRESS is short for weird metrics --listen ADDRESS.\n\n" +
 			"Exit codes: 0 done; 1 not done; 2 wrong usage; 3 not possible on this host.",
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -56,7 +57,10 @@ func newRoot(out *cli.Out) *cobra.Command {
 			if showVersion {
 				return printVersion(out)
 			}
-			if s.listen == "" {
+			switch {
+			case s.listen == "" && s.history+s.config != "":
+				return cli.Usagef("--history and --web-config are about metrics; write weird metrics before them, or add --listen ADDRESS")
+			case s.listen == "":
 				return cmd.Help()
 			}
 			return s.serve(cmd.Context(), out)
@@ -95,9 +99,9 @@ func newHealth(out *cli.Out) *cobra.Command {
 	var socket string
 	cmd := &cobra.Command{
 		Use:   "health",
-		Short: "Answer at a socket whether weird lives",
-		Long: "Answer GET " + health.Route + " over HTTP at a unix socket, until SIGTERM or Ctrl-C. Only root and the user that started\n" +
-			"weird can connect. weird replaces a socket that a killed weird left, and removes its own when it ends.",
+		Short: "Answer health checks at a socket, and do nothing else",
+		Long: "Answer GET " + health.Route + " over HTTP at a unix socket, until SIGTERM or Ctrl-C. weird run answers it too, so weird\n" +
+			"health need not run beside it. Only root and the user that started weird can connect. weird replaces a socket that a killed weird left, and removes its own when it ends.",
 		Example: "  weird health\n  curl --unix-socket " + health.Socket + " http://localhost" + health.Route,
 		Args:    cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -41,11 +41,11 @@ func newMetrics(out *cli.Out) *cobra.Command {
 		Use:   "metrics",
 		Short: "Serve limits and the I/O under them to Prometheus",
 		Long: "Serve the counters and limits of all limited cgroups in Prometheus' format at http://ADDRESS" + metrics.Route + ", until\n" +
-			"SIGTERM or Ctrl-C. Add ?groups=all to the path for all cgroups that did any I/O. docs/metrics.md lists the metrics.\n\n" +
-			"weird reads the cgroups when it is asked, and changes nothing. By default only programs of this host can ask. To\n" +
-			"serve other hosts, name a file with TLS keys and users by --web-config (the web configuration of Prometheus'\n" +
-			"exporters).",
-		Example: "  weird metrics\n  weird metrics --listen :9847 --web-config /etc/weir/web.yml",
+			"SIGTERM or Ctrl-C. Add ?groups=all to the path for all cgroups that have done I/O. docs/metrics.md lists the metrics.\n\n" +
+			"weird reads the cgroups at each scrape, and with --history each second. It changes no limit. By default only programs\n" +
+			"of this host can connect. To serve other hosts, use --listen, and name a file with TLS keys and users by --web-config\n" +
+			"(the web configuration of Prometheus' exporters).",
+		Example: "  weird metrics\n  weird metrics --history " + history.Dir + "\n  weird metrics --listen :9847 --web-config /etc/weir/web.yml",
 		Args:    cli.NoArguments,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return s.serve(cmd.Context(), out) },
 	}
@@ -57,7 +57,7 @@ func newMetrics(out *cli.Out) *cobra.Command {
 // flags adds those that are not about the address.
 func (s *metricsServer) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.config, "web-config", "", "a `FILE` with TLS keys and users")
-	cmd.Flags().StringVar(&s.history, "history", "", "record what the cgroups do in `DIR`, such as "+history.Dir+", for weir history and weir top --at")
+	cmd.Flags().StringVar(&s.history, "history", "", "record the I/O and limits of cgroups in `DIR`, such as "+history.Dir+"; weir history and weir top --at show them")
 	cmd.Flags().StringVar(&s.root, "root", "/", "read /proc and /sys below `DIR`")
 }
 

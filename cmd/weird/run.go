@@ -36,17 +36,18 @@ func newRun(out *cli.Out) *cobra.Command {
 	r := runner{open: func(root string) (*host.Host, error) { return host.Open(hostOptions(root)) }}
 	cmd := &cobra.Command{
 		Use:   "run",
-		Short: "Keep plans in force on all targets, until it ends",
+		Short: "Keep plans in force on all targets, until stopped",
 		Long: "Give each container, unit, pod and virtual machine the limits of its plan when it starts, and set them again when\n" +
-			"somebody changes them, until SIGTERM or Ctrl-C. Limits stay as they are then. The plans are those of weir plan.\n\n" +
-			"weird loads the plans again on SIGHUP and when their files change, all of them or none. weird status shows what it\n" +
-			"knows. It tells systemd when it is ready and that it lives (Type=notify, WatchdogSec=).",
-		Example: "  weird run\n  weird run --plans ./plans.d",
+			"somebody changes them, until SIGTERM or Ctrl-C. The limits stay when weird ends. weir plan check and weir plan list\n" +
+			"read the same plans.\n\n" +
+			"weird loads the plans again on SIGHUP and when their files change, all of them or none. weird status shows which limits\n" +
+			"are in force. weird tells systemd when it is ready and that it lives (Type=notify, WatchdogSec=).",
+		Example: "  weird run\n  weird run --plans ./plans.d\n  weird run --nri " + nri.Socket,
 		Args:    cli.NoArguments,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context()) },
 	}
 	cmd.Flags().StringVar(&r.plans, "plans", "", "the `PATH` of a file or directory of plans; by default "+planned.Dir)
-	cmd.Flags().StringVar(&r.socket, "socket", health.Socket, "the `PATH` of the socket to answer at")
+	cmd.Flags().StringVar(&r.socket, "socket", health.Socket, "the `PATH` of the socket at which weird status asks")
 	cmd.Flags().StringVar(&r.nri, "nri", "", "have the container runtime at the `SOCKET`, usually "+nri.Socket+", ask weird before it starts a pod's container")
 	cmd.Flags().StringVar(&r.root, "root", "/", "read /proc and /sys below `DIR`")
 	return cmd

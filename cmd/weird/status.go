@@ -19,8 +19,9 @@ func newStatus(out *cli.Out) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [TARGET]",
 		Short: "Show what weird run keeps in force",
-		Long: "Show the targets with a plan, whether their limits are in force, since when, and why not; how often somebody else\n" +
-			"changed them; and what weird cannot follow. With TARGET, show that one alone.\n\n" +
+		Long: "Show the targets with a plan, whether their limits are in force, since when, and why not. CHANGED BY OTHERS counts\n" +
+			"how often something else has changed the limits. Below the table is what weird cannot do or see, and why. With TARGET,\n" +
+			"show that one alone.\n\n" +
 			"in-force means that the kernel's files have the limits of the plan. It is no measurement: weir prove measures.",
 		Example: "  weird status\n  weird status docker:web",
 		Args: func(_ *cobra.Command, args []string) error {

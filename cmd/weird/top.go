@@ -44,8 +44,8 @@ func newTop(out *cli.Out) *cobra.Command {
 		Short: "Show what groups read and write, beside their limits",
 		Long: "Show each cgroup that has a limit or does I/O: its rates, the percentage of its nearest limit, how long its tasks wait\n" +
 			"for I/O, its dirty pages, and what of the limit is expected to be held. ? lists the keys.\n\n" +
-			"If standard output is no terminal, or with --once, print one table. With --json, print one document. Rates are then\n" +
-			"those of the time that --every names. It needs no other weird, and changes nothing.",
+			"If standard output is no terminal, or with --once, print one table. With --json, print one document. The rates are\n" +
+			"then measured over the time that --every names. No daemon has to run, except to record history for --at.",
 		Example: "  weir top\n  weir top --once --sort write\n  weir top --filter docker: --every 5s",
 		Args:    cli.NoArguments,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return v.run(cmd.Context(), out) },
@@ -60,7 +60,7 @@ func newTop(out *cli.Out) *cobra.Command {
 	flags.StringVar(&v.Filter, "filter", "", "show only groups with this `TEXT` in their names or paths")
 	flags.BoolVar(&v.Active, "active", false, "show only groups that do I/O")
 	flags.BoolVar(&v.All, "all", false, "show also groups without a limit that do none")
-	flags.StringVar(&v.at, "at", "", "print one table of what was then, from the history: a `TIME` (03:10), how long ago (2h), or a day and a time")
+	flags.StringVar(&v.at, "at", "", "print one table of the past, from the history: a `TIME` (03:10), how long ago (2h), or a day and a time")
 	historyFlag(cmd, &v.history, history.Dir)
 	flags.StringVar(&v.root, "root", "/", "read /proc and /sys below `DIR`")
 	return cmd

@@ -128,5 +128,26 @@ func NoSuchVerb(cmd *cobra.Command, args []string) error {
 	if len(meant) == 0 {
 		meant = near.Names(args[0], names)
 	}
-	return Usagef("%q: no such verb; %s", args[0], orHelp(cmd, meant, cmd.CommandPath()+" "))
+	for i := range meant {
+		meant[i] = cmd.CommandPath() + " " + meant[i]
+	}
+	if other := verbElsewhere(cmd.CommandPath(), args[0]); other != "" {
+		meant = append(meant, other)
+	}
+	return Usagef("%q: no such verb; %s", args[0], orHelp(cmd, meant, ""))
+}
+
+// verbElsewhere is the command of the other of weir and weird, if that one has the verb; empty: it has not.
+func verbElsewhere(program, verb string) string {
+	switch verb {
+	case "health", "metrics", "status":
+		if program == "weir" {
+			return "weird " + verb
+		}
+	case "clear", "demo", "import", "plan", "prove", "quota", "restore", "set", "show", "trace", "volume", "why":
+		if program == "weird" {
+			return "weir " + verb
+		}
+	}
+	return ""
 }

@@ -19,7 +19,7 @@ type Plan struct {
 
 // PlansFlag adds --plans to a verb.
 func PlansFlag(flags *pflag.FlagSet, into *string) {
-	flags.StringVar(into, "plans", "", "read plans from `PATH`, a file or a directory (default: the .yaml files in /etc/weir/plans.d)")
+	flags.StringVar(into, "plans", "", "read plans from `PATH`, a file or a directory (default: the .yaml and .yml files in /etc/weir/plans.d)")
 }
 
 // A NamedPlan is --plan with --plans, for a verb that sets limits.
@@ -50,10 +50,10 @@ func PlanVerbs(run func(context.Context, Plan) error, more func(*cobra.Command),
 	top := &cobra.Command{
 		Use:   "plan",
 		Short: "Apply named limits to containers, units and machines",
-		Long: "A plan is a named set of limits. The files in /etc/weir/plans.d have plans, and say which targets have which plan.\n" +
-			"weir plan compares them with what is in force on this host, and puts them into force.\n\n" +
-			"weir reads the .yaml files there in the order of their names, and takes all of them or none. For each mistake it names\n" +
-			"file, line and column. docs/guide/plans.md describes the format, and docs/plans.schema.json is its JSON schema for editors.",
+		Long: "A plan is a named set of limits. The files in /etc/weir/plans.d define plans, and say which targets have which plan.\n" +
+			"weir plan compares them with the limits in force on this host, and sets those that differ.\n\n" +
+			"weir reads the .yaml and .yml files there in the order of their names, and takes all of them or none. It names file,\n" +
+			"line and column of a mistake. docs/guide/plans.md describes the format, and docs/plans.schema.json is its JSON schema for editors.",
 		Example: "  weir plan check\n  weir plan diff\n  weir plan apply",
 		Args:    NoSuchVerb,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -74,9 +74,9 @@ func PlanVerbs(run func(context.Context, Plan) error, more func(*cobra.Command),
 		return words
 	}
 	add(&cobra.Command{Use: "check", Short: "Check the files of plans",
-		Long: "Read the files of plans, and say what is wrong with them. Nothing is asked and nothing changes. The exit code is 2 if\nsomething is wrong."})
+		Long: "Read the files of plans, and say what is wrong with them. weir asks no daemon and changes nothing. The exit code is 2 if\na file has a mistake."})
 	add(&cobra.Command{Use: "list", Short: "List plans and assignments",
-		Long: "List the plans with their limits, with those of the plans that they extend, and which targets have which plan. Among the\nassignments the first that matches a target counts."})
+		Long: "List the plans with their limits, and which targets have which plan. The limits of a plan include those of the plan that\nit extends. Of the assignments that match a target, the first counts."})
 	show := &cobra.Command{Use: "show TARGET", Short: "Show the plan of a target",
 		Long: "Show which plan a running target has, which line says so, and its limits beside those in force.", Args: OneTarget,
 		Example: "  weir plan show docker:web"}
@@ -87,8 +87,8 @@ func PlanVerbs(run func(context.Context, Plan) error, more func(*cobra.Command),
 			"whole of a target's limits: weir removes other limits of a target that has a plan.\n\n" +
 			"If a target has no plan any more, weir removes the limits that weir plan apply has set, unless somebody has changed\n" +
 			"them since. Limits of all other targets stay as they are; weir lists them.\n\n" +
-			"A container loses its limits when it restarts: run weir plan apply again then. If one target cannot be limited, weir\n" +
-			"goes on with the others, and exits with 1 at the end."}
+			"A container loses its limits when it restarts. Run weir plan apply again then, or let weird run keep plans in force. If\n" +
+			"one target cannot be limited, weir goes on with the others, and exits with 1 at the end."}
 	show.ValidArgsFunction = complete
 	add(show)
 	add(diff)

@@ -16,7 +16,7 @@ func TopVerb(become Become) *cobra.Command {
 		Short: "Show what groups read and write, beside their limits",
 		Long: "Show each cgroup that has a limit or does I/O: its rates, the percentage of its nearest limit, how long its tasks wait\n" +
 			"for I/O, its dirty pages, and what of the limit is expected to be held.\n\n" +
-			"weir top runs weird top, which has the flags: weir top --help lists them. It needs no running weird.",
+			"weir top starts weird top, with the same flags; weird-top(1) and weir top --help list them. No daemon has to run.",
 		Example: "  weir top\n  weir top --once --sort write\n  weir top --json",
 	})
 }
@@ -27,7 +27,7 @@ func HistoryVerb(become Become) *cobra.Command {
 		Use:   "history TARGET [flags]",
 		Short: "Show what a target read and wrote, beside its limits, in the past",
 		Long: "Show what a target read and wrote, beside its limits, from what weird metrics --history has recorded.\n\n" +
-			"weir history runs weird history, which has the flags: weir history --help lists them.",
+			"weir history starts weird history, with the same flags; weird-history(1) and weir history --help list them.",
 		Example: "  weir history docker:web --since 2h\n  weir history unit:db --since 03:00 --until 03:30 --svg db.svg",
 	})
 }

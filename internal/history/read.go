@@ -150,7 +150,7 @@ func (r *Reader) At(ctx context.Context, when time.Time) (*watch.Snapshot, error
 			return found, err
 		}
 	}
-	return nil, fmt.Errorf("read history: nothing of %s", when.Format(format))
+	return nil, fmt.Errorf("read history: nothing was recorded at %s; see weird metrics --history, and name a time when it ran", when.Format(format))
 }
 
 // Series finds what a target, or the group of a path, did from one time to another.
@@ -182,5 +182,5 @@ func (r *Reader) Series(ctx context.Context, target string, from, to time.Time) 
 }
 
 func nothing(target string, from, to time.Time) error {
-	return fmt.Errorf("read history: nothing of %s from %s to %s", target, from.Format(format), to.Format(format))
+	return fmt.Errorf("read history: nothing of %s from %s to %s; write the name as weir top shows it, such as docker:web, or go back further with --since", target, from.Format(format), to.Format(format))
 }

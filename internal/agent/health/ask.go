@@ -31,7 +31,9 @@ func Ask(ctx context.Context, socket, route string, into any) error {
 	r, err := client.Do(request)
 	switch {
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ECONNREFUSED):
-		return fmt.Errorf("nothing answers at %s: weird does not run; start it with systemctl start weird", socket)
+		return fmt.Errorf("nothing answers at %s: weird does not run; start it with systemctl start weird (which needs a plan in /etc/weir/plans.d), or run weird run", socket)
+	case errors.Is(err, unix.EACCES):
+		return fmt.Errorf("ask at %s: %w; only root and the user that started weird can: run weird status as root", socket, unix.EACCES)
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("no answer at %s within %v", socket, requestMost)
 	case err != nil:
@@ -45,7 +47,11 @@ func Ask(ctx context.Context, socket, route string, into any) error {
 	if r.StatusCode != http.StatusOK {
 		var refused api.Error
 		if err := json.Unmarshal(text, &refused); err == nil && refused.Error != "" {
-			return fmt.Errorf("the weird at %s answers: %s", socket, refused.Error)
+			hint := ""
+			if r.StatusCode == http.StatusNotFound {
+				hint = "; weird run answers what weird status asks, weird health does not"
+			}
+			return fmt.Errorf("the weird at %s answers: %s%s", socket, refused.Error, hint)
 		}
 		return fmt.Errorf("the weird at %s answers with status %d", socket, r.StatusCode)
 	}

@@ -146,7 +146,7 @@ func (k Kind) find(spec, name string) (domain, error) {
 	case len(found) > 1:
 		return domain{}, fmt.Errorf("%s: QEMU and LXC both have a domain of this name; name the group (cgroup:/PATH, from systemd-cgls)", spec)
 	case !there:
-		return domain{}, &target.NoKindError{Err: &fault.Unsupported{Feature: spec, Reason: "libvirt has not run anything here (" + k.folder(drivers[0]) + ")", Remedy: "start the domain: virsh start"}}
+		return domain{}, &target.NoKindError{Err: &fault.Unsupported{Feature: spec, Reason: "libvirt has not run anything here (" + k.folder(drivers[0]) + ")", Remedy: "start the domain: virsh start NAME"}}
 	}
 	return domain{}, &target.NotFound{Target: spec, Why: "no such domain is running; virsh list and virsh -c lxc:/// list show running domains"}
 }

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,11 +15,11 @@ import (
 )
 
 // Plans says how large a configuration is; with all, it prints the plans, and which targets they
-// are for.
-func Plans(out *cli.Out, c *plans.Config, all bool) {
+// are for. Path is the file or directory that the command line names; empty: the usual directory.
+func Plans(out *cli.Out, c *plans.Config, path string, all bool) {
 	switch {
 	case len(c.Files) == 0:
-		out.Print("there are no plans: %s has no file that ends in .yaml", planned.Dir)
+		out.Print("there are no plans: %s has no file that ends in .yaml or .yml", cmp.Or(path, planned.Dir))
 		return
 	case !all || len(c.Plans)+len(c.Assignments) == 0:
 		out.Print("%s, %s: %s", cli.Plural(len(c.Plans), "plan", "plans"), cli.Plural(len(c.Assignments), "assignment", "assignments"), strings.Join(c.Files, ", "))

@@ -14,7 +14,7 @@ import (
 // what else takes part.
 func remedies() map[fault.Do]string {
 	return map[fault.Do]string{
-		fault.LimitAll:     "add --whole-cgroup to limit them all, or start the command with weir run",
+		fault.LimitAll:     "add --whole-cgroup if you mean all of them, or start the command with weir run",
 		fault.LimitRoot:    "add --whole-cgroup if you mean that",
 		fault.NameDevice:   "name a device with --on",
 		fault.NameDisk:     "name a disk with --on",

@@ -15,7 +15,7 @@ import (
 func TestError(t *testing.T) {
 	shared := fault.With(errors.New("pid:7 shares its group"), fault.Remedy{Do: fault.LimitAll})
 	kept := &keep.Refused{Target: "pid:7", Kind: fault.WrongUse, Why: "it ends", Remedy: fault.Remedy{Do: fault.DoNotKeep}}
-	const all = "pid:7 shares its group; add --whole-cgroup to limit them all, or start the command with weir run"
+	const all = "pid:7 shares its group; add --whole-cgroup if you mean all of them, or start the command with weir run"
 	for _, c := range []struct {
 		err  error
 		want string
