@@ -146,11 +146,11 @@ func (a afterRules) Do(ctx context.Context) (keep.Done, error) {
 	return done, err
 }
 
-// setRules puts the rules into force, and asks the pacer while the group is still locked. If the
-// pacer is not available, it takes the rules back.
 // ErrEnded says that a target has ended while its limits were set.
 var ErrEnded = errors.New("it has ended")
 
+// setRules puts the rules into force, and asks the pacer while the group is still locked. If the
+// pacer is not available, it takes the rules back.
 type setRules struct {
 	*decided
 	locked hold.Locked

@@ -93,7 +93,7 @@ func (w *Watcher) attach() error {
 		{"writeback_dirty_folio", w.objects.CountFolio},
 	} {
 		// Nothing is taken off that a store, or the rest of a write, could write unseen.
-		if hook.program == w.objects.BeginWrite && !(stores && ends) {
+		if hook.program == w.objects.BeginWrite && (!stores || !ends) {
 			continue
 		}
 		l, err := link.AttachRawTracepoint(link.RawTracepointOptions{Name: hook.name, Program: hook.program})
