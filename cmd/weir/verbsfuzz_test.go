@@ -87,7 +87,7 @@ func said(t *testing.T, args []string) (data, messages string, exit int) {
 }
 
 // TestVerbsOnRandomHosts runs show, why, set --dry-run and others on machines that are partly real
-// and partly nonsense. Nothing panics, every exit code is one of weir's, messages are few and
+// and partly nonsense. Nothing panics, every exit code is documented, messages are few and
 // plain, and no machine changes.
 func TestVerbsOnRandomHosts(t *testing.T) {
 	lab.Unit(t)

@@ -31,7 +31,7 @@ const Rootfs = "rootfs"
 // The bounds of what is read. Kubernetes allows 256 KiB of annotations, and 63 bytes of a name after
 // the prefix (apimachinery, api/validation and util/validation).
 const (
-	manyMost  = 256 // annotations of weir's
+	manyMost  = 256 // weir's own annotations
 	valueMost = 4096
 	nameMost  = 63 // bytes of a plan's or a container's name
 	shownMost = 100
