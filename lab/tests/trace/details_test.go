@@ -105,8 +105,10 @@ func TestSlowAndFiles(t *testing.T) {
 	}
 	for _, want := range []operations{{Kind: "write", Count: writes, Bytes: writes * block}, {Kind: "fsync", Count: writes / every}} {
 		i := slices.IndexFunc(doc.Files, func(o operations) bool { return o.File == file.Name() && o.Kind == want.Kind })
-		if i < 0 || doc.Files[i].Count > want.Count || doc.Files[i].Count < fewest(want.Count, doc.Lost) || doc.Files[i].Bytes != doc.Files[i].Count*want.Bytes/want.Count {
-			t.Errorf("%ss of %s: want %d of %d bytes in %+v", want.Kind, file.Name(), want.Count, want.Bytes, doc.Files)
+		if i < 0 || doc.Files[i].Count > want.Count || doc.Files[i].Count < fewest(want.Count, doc.Lost) ||
+			doc.Files[i].Bytes > doc.Files[i].Count*want.Bytes/want.Count || // the end of one that is counted can be left out as well
+			doc.Files[i].Bytes < fewest(doc.Files[i].Count, doc.Lost)*want.Bytes/want.Count {
+			t.Errorf("%ss of %s: want %d of %d bytes in %+v, lost %v", want.Kind, file.Name(), want.Count, want.Bytes, doc.Files, doc.Lost)
 		}
 	}
 	made := writes + writes/every
