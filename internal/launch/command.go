@@ -125,6 +125,7 @@ func (h Host) Run(ctx context.Context, room *Room, c Command) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	above := room.killedAbove()
 	began := time.Now()
 	if err := start(cmd, h.FS, room.groups()); err != nil {
 		_ = measured.end(ctx, nil) // nothing was done
@@ -140,7 +141,8 @@ func (h Host) Run(ctx context.Context, room *Room, c Command) (Result, error) {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	err = forward(ctx, cmd.Process, signals, group, ended)
-	result := Result{Starved: room.starved(), Elapsed: time.Since(began), Tally: measured.end(ctx, cmd.ProcessState)}
+	killed := cmd.ProcessState != nil && status(cmd.ProcessState) == 128+int(syscall.SIGKILL)
+	result := Result{Starved: room.starved(above, killed), Elapsed: time.Since(began), Tally: measured.end(ctx, cmd.ProcessState)}
 	if left := queued(); left >= queueMin {
 		room.queued, result.Queued = left, left
 		if result.Tally != nil {
@@ -202,13 +204,33 @@ func status(s *os.ProcessState) int {
 	return s.ExitCode()
 }
 
-// starved reports whether the kernel has OOM-killed a process of the room.
-func (r *Room) starved() bool {
-	return slices.ContainsFunc(r.joined, func(g cgroupfs.Group) bool {
+// starved reports whether the kernel has OOM-killed a process of the room. systemd removes a
+// scope's group once it is empty, which can be before weir reads it; then the groups above tell,
+// which count the kills below them too (memory.events), if the command was killed.
+func (r *Room) starved(above uint64, killed bool) bool {
+	gone := false
+	for _, g := range r.joined {
 		if g.Hierarchy().Version == cgroupfs.V1 && !g.Hierarchy().Has("memory") {
-			return false
+			continue
 		}
 		kills, err := g.OOMKills() // a group without the controller tells nothing
-		return err == nil && kills > 0
-	})
+		if err == nil && kills > 0 {
+			return true
+		}
+		there, unread := g.Exists()
+		gone = gone || err != nil && unread == nil && !there
+	}
+	return gone && killed && r.killedAbove() > above
+}
+
+// killedAbove is how many processes of the groups above the room, and of all that is below
+// those, the kernel has OOM-killed. On v1 a group counts its own alone.
+func (r *Room) killedAbove() (n uint64) {
+	for _, g := range r.joined {
+		if g.Hierarchy().Version == cgroupfs.V2 && !g.Parent().IsRoot() {
+			kills, _ := g.Parent().OOMKills() // without the controller it tells nothing
+			n += kills
+		}
+	}
+	return n
 }
