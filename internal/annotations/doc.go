@@ -22,7 +22,7 @@ import (
 	"github.com/weir-io/weir/internal/plain"
 )
 
-// Prefix is what the names of weir's annotations begin with.
+// Prefix begins the name of every annotation that weir reads.
 const Prefix = "weir.io/"
 
 // Rootfs stands for the file system that a container's root is on, where else a volume is named.

@@ -54,7 +54,7 @@ const (
 func newHost(t *testing.T, version cgroupfs.Version) *fakeHost {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("needs root: a cell must belong to root")
+		t.Skip("needs root: the pacer uses only cells that belong to root")
 	}
 	files := map[string]string{cgrouptest.V2Dir + "/a/cgroup.procs": ""}
 	trees := []string{cgrouptest.V2Dir}

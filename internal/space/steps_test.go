@@ -69,7 +69,7 @@ func TestStepsOfTargets(t *testing.T) {
 func TestSetStepsAreTheDeed(t *testing.T) {
 	lab.Unit(t)
 	if os.Geteuid() != 0 {
-		t.Skip("needs root: records of volumes are root's")
+		t.Skip("needs root: weir reads only records of volumes that belong to root")
 	}
 	v := volumesOf(t, "v1")
 	kernel := hosttest.Rehearse(t, v.Host)

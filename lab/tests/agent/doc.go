@@ -1,3 +1,3 @@
-// Package agent tests the parts of weir's agent on real cgroups, where plain directories cannot
-// stand in for them.
+// Package agent tests weir's agent on real cgroups, where directories with copies of their files
+// are not enough.
 package agent

@@ -153,8 +153,8 @@ func (g *engine) end(c *container) {
 	g.tell("die", c)
 }
 
-// removeCells removes empty groups of weir's pacer below one, as runc removes what is below a
-// container's group.
+// removeCells removes the empty groups that the pacer has made below a container's group, as runc
+// does when the container ends.
 func removeCells(dir string) {
 	below, _ := os.ReadDir(dir)
 	for _, one := range below {
