@@ -1,106 +1,30 @@
 package tui
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
 	"os"
-	"strings"
-	"sync"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/ptytest"
 	"github.com/weir-io/weir/internal/trace"
 )
 
 // A terminal is one that Run shows something on.
-type terminal struct {
-	t             *testing.T
-	master, slave *os.File
-	before        unix.Termios
+type terminal struct{ *ptytest.Terminal }
 
-	mu   sync.Mutex
-	seen bytes.Buffer
-}
-
-func open(t *testing.T) *terminal {
+func open(t *testing.T) terminal {
 	t.Helper()
-	t.Setenv("TERM", "xterm")
-	term := &terminal{t: t}
-	term.master, term.slave = ptytest.Open(t)
-	if err := unix.IoctlSetWinsize(int(term.slave.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80}); err != nil {
-		t.Fatal(err)
-	}
-	term.before = term.settings()
-	read := make(chan struct{})
-	go func() {
-		defer close(read)
-		_, _ = io.Copy(term, term.master) // it ends with the slave
-	}()
-	t.Cleanup(func() {
-		term.slave.Close()
-		<-read
-	})
-	return term
-}
-
-func (term *terminal) Write(b []byte) (int, error) {
-	term.mu.Lock()
-	defer term.mu.Unlock()
-	return term.seen.Write(b)
-}
-
-func (term *terminal) settings() unix.Termios {
-	term.t.Helper()
-	s, err := unix.IoctlGetTermios(int(term.slave.Fd()), unix.TCGETS)
-	if err != nil {
-		term.t.Fatal(err)
-	}
-	return *s
-}
-
-func (term *terminal) shows(text string) bool {
-	term.mu.Lock()
-	defer term.mu.Unlock()
-	return strings.Contains(term.seen.String(), text)
-}
-
-func (term *terminal) await(text string) {
-	term.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !term.shows(text); {
-		if time.Now().After(deadline) {
-			term.t.Fatalf("%q is not shown in %q", text, term.seen.String())
-		}
-		time.Sleep(time.Millisecond)
-	}
+	return terminal{ptytest.New(t, 80)}
 }
 
 // run shows frames of an hour's trace until something ends it.
-func (term *terminal) run(ctx context.Context, sample func() (trace.Frame, error)) chan error {
+func (term terminal) run(ctx context.Context, sample func() (trace.Frame, error)) chan error {
 	ended := make(chan error, 1)
-	o := Options{Title: "tracing a test", Window: time.Hour, In: term.slave, Out: term.slave}
+	o := Options{Title: "tracing a test", Window: time.Hour, In: term.Slave, Out: term.Slave}
 	go func() { ended <- Run(ctx, o, sample) }()
 	return ended
-}
-
-func (term *terminal) end(ended chan error, want error) {
-	term.t.Helper()
-	select {
-	case err := <-ended:
-		if !errors.Is(err, want) {
-			term.t.Errorf("it ended with %v, want %v", err, want)
-		}
-	case <-time.After(20 * time.Second):
-		term.t.Fatal("it does not end")
-	}
-	if term.settings() != term.before {
-		term.t.Error("the terminal is not as it was")
-	}
-	term.await("\x1b[?1049l") // the screen that was there before
 }
 
 func frames() (trace.Frame, error) {
@@ -111,14 +35,14 @@ func TestKeysEndTheView(t *testing.T) {
 	for _, key := range []string{"q", "\x03"} {
 		term := open(t)
 		ended := term.run(t.Context(), frames)
-		term.await("memcg reclaim")
-		if term.settings() == term.before {
+		term.Await("memcg reclaim")
+		if term.Settings() == term.Before {
 			t.Error("keys would be shown")
 		}
-		if _, err := term.master.WriteString(key); err != nil {
+		if _, err := term.Master.WriteString(key); err != nil {
 			t.Fatal(err)
 		}
-		term.end(ended, nil)
+		term.End(ended, nil)
 	}
 }
 
@@ -126,9 +50,9 @@ func TestTheContextEndsTheView(t *testing.T) {
 	term := open(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := term.run(ctx, frames)
-	term.await("memcg reclaim")
+	term.Await("memcg reclaim")
 	cancel()
-	term.end(ended, nil)
+	term.End(ended, nil)
 }
 
 func TestAnErrorEndsTheView(t *testing.T) {
@@ -141,7 +65,7 @@ func TestAnErrorEndsTheView(t *testing.T) {
 		}
 		return frames()
 	})
-	term.end(ended, broken)
+	term.End(ended, broken)
 }
 
 func TestCanShow(t *testing.T) {
@@ -153,7 +77,7 @@ func TestCanShow(t *testing.T) {
 	defer write.Close()
 	term := open(t)
 	// The test is not in the foreground of this terminal either: it would be stopped.
-	for _, c := range [][2]*os.File{{read, write}, {term.slave, write}, {read, term.slave}, {term.slave, term.slave}} {
+	for _, c := range [][2]*os.File{{read, write}, {term.Slave, write}, {read, term.Slave}, {term.Slave, term.Slave}} {
 		if CanShow(c[0], c[1]) {
 			t.Errorf("keys from %s, shown on %s", c[0].Name(), c[1].Name())
 		}
