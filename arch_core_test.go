@@ -12,10 +12,16 @@ import (
 
 // core are the packages that every front end calls. They depend on nothing that a front end
 // decides: they get what they need as arguments, and what they have to say is data.
-var core = []string{".", "internal/annotations", "internal/api", "internal/cgconfig", "internal/demo", "internal/dirty", "internal/explain", "internal/host", "internal/keep", "internal/latency", "internal/limiting", "internal/mend", "internal/note", "internal/planned", "internal/plans", "internal/prove", "internal/quota", "internal/running", "internal/space", "internal/trace", "internal/volume", "internal/watch", "internal/why"}
+var core = []string{
+	".", "internal/act/mend", "internal/act/quota", "internal/act/volume", "internal/annotations",
+	"internal/api", "internal/cgconfig", "internal/host", "internal/keep", "internal/limiting",
+	"internal/look/demo", "internal/look/dirty", "internal/look/explain", "internal/look/latency",
+	"internal/look/prove", "internal/look/trace", "internal/look/watch", "internal/look/why",
+	"internal/note", "internal/planned", "internal/plans", "internal/running", "internal/space",
+}
 
-// isLook reports whether a package says how things look.
-func isLook(name string) bool {
+// isUI reports whether a package says how things look.
+func isUI(name string) bool {
 	return name == "internal/ui" || strings.HasPrefix(name, "internal/ui/")
 }
 
@@ -29,10 +35,10 @@ func TestTheCoreKnowsNoFrontEnd(t *testing.T) {
 			switch {
 			case strings.HasPrefix(name, "cmd/"):
 				t.Errorf("%s imports %s: a front end is not a library", s.path, name)
-			case isLook(name) && !isLook(s.dir()):
+			case isUI(name) && !isUI(s.dir()):
 				t.Errorf("%s imports %s: how things look is for front ends", s.path, name)
 			case !slices.Contains(core, s.dir()):
-			case name == "internal/cli", strings.HasPrefix(path, "github.com/spf13/"):
+			case strings.HasPrefix(path, "github.com/spf13/"):
 				t.Errorf("%s imports %s, which is for one front end", s.path, path)
 			}
 		}
@@ -64,7 +70,7 @@ func TestTheSecondFrontEndNeedsNoOther(t *testing.T) {
 		found = true
 		for _, path := range s.imports() {
 			name, _ := strings.CutPrefix(path, module)
-			if strings.HasPrefix(name, "cmd/") || name == "internal/cli" || isLook(name) {
+			if strings.HasPrefix(name, "cmd/") || isUI(name) {
 				t.Errorf("%s imports %s, which is of another front end", s.path, name)
 			}
 		}
@@ -76,7 +82,7 @@ func TestTheSecondFrontEndNeedsNoOther(t *testing.T) {
 
 // told are the packages whose results end in values: internal/api makes the documents of them, so
 // that a name in a document and one in the code can change apart.
-var told = []string{"internal/dirty", "internal/explain", "internal/latency", "internal/prove", "internal/trace", "internal/why"}
+var told = []string{"internal/look/dirty", "internal/look/explain", "internal/look/latency", "internal/look/prove", "internal/look/trace", "internal/look/why"}
 
 func TestDocumentsAreMadeInOnePlace(t *testing.T) {
 	for _, s := range sources(t) {
@@ -95,11 +101,11 @@ func TestDocumentsAreMadeInOnePlace(t *testing.T) {
 // maySpellFlags are packages of the core with flags of weir in their texts, and why. In all others
 // a remedy is data (fault.Remedy), which each front end spells in its own words.
 var maySpellFlags = map[string]string{
-	".":                "what the library cannot do is a command, which an administrator runs",
-	"internal/latency": "its groups and errors are named after the verb",
-	"internal/prove":   "the doubts about its rows name the flags that would settle them",
-	"internal/trace":   "its advice names commands that are copied to a shell",
-	"internal/why":     "the fixes of its findings are commands that are copied to a shell",
+	".":                     "what the library cannot do is a command, which an administrator runs",
+	"internal/look/latency": "its groups and errors are named after the verb",
+	"internal/look/prove":   "the doubts about its rows name the flags that would settle them",
+	"internal/look/trace":   "its advice names commands that are copied to a shell",
+	"internal/look/why":     "the fixes of its findings are commands that are copied to a shell",
 }
 
 // othersFlags are flags of other programs.

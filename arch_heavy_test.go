@@ -13,8 +13,8 @@ import (
 var tooHeavy = map[string]string{
 	"net/http":                            "adds half a millisecond to each start; the engines are asked in HTTP/1.0 by hand",
 	"github.com/containerd/nri":           "links protobuf; only the daemon talks to runtimes all the time",
-	"google.golang.org/grpc":              "initialises as much as the rest of weir; internal/grpc makes single calls",
-	"google.golang.org/protobuf":          "registers its types at the start; internal/grpc reads the few fields",
+	"google.golang.org/grpc":              "initialises as much as the rest of weir; internal/daemon/grpc makes single calls",
+	"google.golang.org/protobuf":          "registers its types at the start; internal/daemon/grpc reads the few fields",
 	"github.com/prometheus/client_golang": "links net/http and protobuf",
 	"github.com/charmbracelet":            "bubbletea asks the terminal at the start; internal/ui/tui paints by itself",
 	"charm.land":                          "bubbletea from version 2 on",

@@ -30,34 +30,34 @@ func ownName(path string) (dir string, ours bool) {
 // layers are the packages of the program, from the bottom up. A package imports from
 // lower layers only; those of one layer do not know each other.
 var layers = [][]string{
-	{"docs", "internal/fault", "internal/near", "internal/peek", "internal/plain"},
-	{"internal/agent/lograte", "internal/agent/tree", "internal/background", "internal/bpf", "internal/durable", "internal/limit", "internal/mountinfo", "internal/note", "internal/pagecache", "internal/process", "internal/ptytest", "internal/socket", "internal/socket/sockettest"},
+	{"docs", "internal/fault", "internal/base/near", "internal/base/peek", "internal/base/plain"},
+	{"internal/agent/lograte", "internal/agent/tree", "internal/base/background", "internal/linux/bpf", "internal/base/durable", "internal/limit", "internal/linux/mountinfo", "internal/note", "internal/linux/pagecache", "internal/linux/process", "internal/base/ptytest", "internal/daemon/socket", "internal/daemon/socket/sockettest"},
 	{"internal/annotations"},
-	{"internal/grpc", "internal/grpc/grpctest", "internal/cmdline", "internal/plans"},
-	{"internal/blkdev"},
+	{"internal/daemon/grpc", "internal/daemon/grpc/grpctest", "internal/base/cmdline", "internal/plans"},
+	{"internal/linux/blkdev"},
 	{"internal/agent/reconcile"},
-	{"internal/cgroupfs", "internal/kernel", "internal/cgconfig", "internal/loopdev"},
-	{"internal/cgroupfs/cgrouptest"},
-	{"internal/systemd", "internal/state", "internal/inode", "internal/dropin"},
-	{"internal/target", "internal/kept", "internal/escape", "internal/partial"},
-	{"internal/target/pid", "internal/target/cgroup", "internal/target/unit", "internal/target/engine",
-		"internal/target/containerd", "internal/target/pod", "internal/target/vm"},
-	{"internal/hold", "internal/pacer", "internal/tally"},
+	{"internal/linux/cgroupfs", "internal/linux/kernel", "internal/cgconfig", "internal/linux/loopdev"},
+	{"internal/linux/cgroupfs/cgrouptest"},
+	{"internal/daemon/systemd", "internal/state", "internal/linux/inode", "internal/act/dropin"},
+	{"internal/targets", "internal/kept", "internal/act/escape", "internal/linux/partial"},
+	{"internal/targets/pid", "internal/targets/cgroup", "internal/targets/unit", "internal/targets/engine",
+		"internal/targets/containerd", "internal/targets/pod", "internal/targets/vm"},
+	{"internal/act/hold", "internal/act/pacer", "internal/look/tally"},
 	{"internal/place"},
-	{"internal/launch", "internal/watch", "internal/load", "internal/scratch", "internal/volume", "internal/quota", "internal/dirty"},
-	{"internal/history", "internal/why"},
+	{"internal/act/launch", "internal/look/watch", "internal/look/load", "internal/act/scratch", "internal/act/volume", "internal/act/quota", "internal/look/dirty"},
+	{"internal/look/history", "internal/look/why"},
 	{"internal/host"},
 	{"internal/keep", "internal/host/hosttest"},
-	{"internal/explain"},
-	{"internal/demo", "internal/mend", "internal/prove", "internal/trace", "internal/limiting"},
-	{"internal/latency", "internal/planned", "internal/running", "internal/space"},
+	{"internal/look/explain"},
+	{"internal/look/demo", "internal/act/mend", "internal/look/prove", "internal/look/trace", "internal/limiting"},
+	{"internal/look/latency", "internal/planned", "internal/running", "internal/space"},
 	{"internal/agent/source"},
 	{"internal/agent"},
 	{"internal/self"},
 	{"."},
 	{"internal/api", "internal/api/apitest"},
-	{"internal/cli"},
-	{"internal/ui", "internal/ui/plot", "internal/ui/top", "internal/ui/tui", "internal/cli/mantest"},
+	{"internal/ui/cli"},
+	{"internal/ui", "internal/ui/plot", "internal/ui/top", "internal/ui/tui", "internal/ui/cli/mantest"},
 	{"internal/ui/chart", "internal/ui/top/live"},
 	{"internal/ui/text"},
 	{"internal/ui/svg"},
@@ -68,19 +68,19 @@ var layers = [][]string{
 // mayExec are the packages that start processes. All others read and write files and
 // sockets: a program that is started can be missing, slow, or not what it seems.
 var mayExec = map[string]string{
-	"internal/background": "starts weir itself, as the pacer, its guard, a scope's keeper or a sweep",
-	"internal/pacer":      "waits for its guard",
-	"internal/launch":     "runs the command that weir run was given; and waits for a scope's keeper",
-	"internal/scratch":    "runs mkfs.ext4; and weir itself, in a mount namespace of its own",
-	"internal/volume":     "runs mkfs, and what makes a file system larger",
-	"internal/target/vm":  "runs virsh, which changes a domain's configuration: libvirt's own library is in C",
+	"internal/base/background": "starts weir itself, as the pacer, its guard, a scope's keeper or a sweep",
+	"internal/act/pacer":       "waits for its guard",
+	"internal/act/launch":      "runs the command that weir run was given; and waits for a scope's keeper",
+	"internal/act/scratch":     "runs mkfs.ext4; and weir itself, in a mount namespace of its own",
+	"internal/act/volume":      "runs mkfs, and what makes a file system larger",
+	"internal/targets/vm":      "runs virsh, which changes a domain's configuration: libvirt's own library is in C",
 }
 
-// mayTouchStreams are the files outside internal/cli and cmd that name the process's
+// mayTouchStreams are the files outside internal/ui/cli and cmd that name the process's
 // own streams.
 var mayTouchStreams = map[string]string{
-	"helper.go":                     "hands them to the helper that the process is, and tells on stderr why one failed",
-	"internal/scratch/namespace.go": "hands them to the weir that runs in the namespace",
+	"helper.go":                         "hands them to the helper that the process is, and tells on stderr why one failed",
+	"internal/act/scratch/namespace.go": "hands them to the weir that runs in the namespace",
 }
 
 // fileLines bounds a file: it is about one thing.
@@ -201,7 +201,7 @@ func TestOnlyNamedPackagesStartProcesses(t *testing.T) {
 func TestOnlyTheTerminalsPackagesPrint(t *testing.T) {
 	unused := maps.Clone(mayTouchStreams)
 	for _, s := range sources(t) {
-		if !s.isProgram() || strings.HasPrefix(s.path, "internal/cli/") || strings.HasPrefix(s.path, "cmd/") {
+		if !s.isProgram() || strings.HasPrefix(s.path, "internal/ui/cli/") || strings.HasPrefix(s.path, "cmd/") {
 			continue
 		}
 		ast.Inspect(s.file, func(n ast.Node) bool {
@@ -215,7 +215,7 @@ func TestOnlyTheTerminalsPackagesPrint(t *testing.T) {
 				if stream && mayTouchStreams[s.path] != "" {
 					delete(unused, s.path)
 				} else if stream || pkg.Name == "log" || pkg.Name == "fmt" && strings.HasPrefix(n.Sel.Name, "Print") {
-					t.Errorf("%s: %s.%s; what people read goes through internal/cli", s.at(n), pkg.Name, n.Sel.Name)
+					t.Errorf("%s: %s.%s; what people read goes through internal/ui/cli", s.at(n), pkg.Name, n.Sel.Name)
 				}
 			case *ast.CallExpr:
 				if f, ok := n.Fun.(*ast.Ident); ok && (f.Name == "print" || f.Name == "println") {

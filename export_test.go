@@ -1,12 +1,12 @@
 package weir
 
 import (
-	"github.com/weir-io/weir/internal/explain"
-	"github.com/weir-io/weir/internal/hold"
+	"github.com/weir-io/weir/internal/act/hold"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/host/hosttest"
 	"github.com/weir-io/weir/internal/limiting"
-	"github.com/weir-io/weir/internal/prove"
+	"github.com/weir-io/weir/internal/look/explain"
+	"github.com/weir-io/weir/internal/look/prove"
 )
 
 // Inner is what a host is made of.

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/weir-io/weir/internal/fault"
-	"github.com/weir-io/weir/internal/load"
-	"github.com/weir-io/weir/internal/prove"
+	"github.com/weir-io/weir/internal/look/load"
+	"github.com/weir-io/weir/internal/look/prove"
 )
 
 // The times of a proof.

@@ -13,17 +13,17 @@ import (
 	"time"
 
 	"github.com/weir-io/weir"
+	"github.com/weir-io/weir/internal/act/hold"
 	"github.com/weir-io/weir/internal/api"
-	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/limiting"
-	"github.com/weir-io/weir/internal/load"
-	"github.com/weir-io/weir/internal/prove"
-	"github.com/weir-io/weir/internal/target"
-	"github.com/weir-io/weir/internal/watch"
-	"github.com/weir-io/weir/internal/why"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/look/load"
+	"github.com/weir-io/weir/internal/look/prove"
+	"github.com/weir-io/weir/internal/look/watch"
+	"github.com/weir-io/weir/internal/look/why"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 // TestSameAsTheCommandLine asks the library and the command line the same, on copies of machines.
@@ -184,10 +184,10 @@ func TestProveObserved(t *testing.T) {
 func TestSameForms(t *testing.T) {
 	vdb := blkdev.Device{Node: "/dev/vdb", Number: blkdev.Number{Major: 254, Minor: 16}}
 	l := limit.Limit{RBPS: limit.PerSecond(1), WBPS: limit.Unlimited, RIOPS: limit.PerSecond(3), WIOPS: limit.PerSecond(4)}
-	group := limiting.Group{Target: "docker:web", Path: "/x", Version: cgroupfs.V1, Owner: target.Owner{Kind: "docker", Name: "1f"}, Processes: 2,
+	group := limiting.Group{Target: "docker:web", Path: "/x", Version: cgroupfs.V1, Owner: targets.Owner{Kind: "docker", Name: "1f"}, Processes: 2,
 		Paced: 5, Escapes: 6, Lapsed: "lapsed", Missed: "missed",
 		Devices: []limiting.Device{{Device: vdb, Limit: l, Rates: &watch.Rates{RBPS: 1, WBPS: 2, RIOPS: 3, WIOPS: 4}, Volume: "v"}},
-		Record:  &target.Record{Limits: []target.Recorded{{Path: "/dev/vdb", Device: vdb.Number, Limit: l}, {Path: "/dev/none", Err: errors.New("none")}}},
+		Record:  &targets.Record{Limits: []targets.Recorded{{Path: "/dev/vdb", Device: vdb.Number, Limit: l}, {Path: "/dev/none", Err: errors.New("none")}}},
 		Kept:    []limit.Asked{{On: "/data", Limit: l}, {Limit: l, Hold: limit.HoldPacer}}}
 	steps := []hold.Step{{Mkdir: "/x"}, {File: "/f", Line: "l"}, {File: "/f"}, {Unit: "u", Property: "p", Persist: true}, {Command: "c"},
 		{Pace: &hold.Pace{Cgroup: "/x", WBPS: 5, Devices: []blkdev.Number{vdb.Number}, Escapes: true}}, {Pace: &hold.Pace{Cgroup: "/y"}}}

@@ -3,7 +3,7 @@ package weir
 import (
 	"fmt"
 
-	"github.com/weir-io/weir/internal/hold"
+	"github.com/weir-io/weir/internal/act/hold"
 )
 
 // A Step is one action of a dry run. Each has one of Mkdir, File, Unit, Pace, Command and Call.

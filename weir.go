@@ -27,9 +27,9 @@ import (
 	"math"
 	"path/filepath"
 
-	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/host"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 )
 
 // Version is the version of this package, and of the commands that are built with it.

@@ -16,9 +16,9 @@ import (
 
 	"github.com/weir-io/weir"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/load"
+	"github.com/weir-io/weir/internal/look/load"
+	"github.com/weir-io/weir/internal/look/prove"
 	"github.com/weir-io/weir/internal/note"
-	"github.com/weir-io/weir/internal/prove"
 )
 
 // The version is that which the Makefile links into the commands.
@@ -243,7 +243,7 @@ func TestHeld(t *testing.T) {
 
 // Each thing to do that the library can be told by the core has words in its own terms.
 func TestRemediesHaveWords(t *testing.T) {
-	core := []string{"cgroupfs", "explain", "keep", "limiting", "place", "prove"}
+	core := []string{"linux/cgroupfs", "look/explain", "keep", "limiting", "place", "look/prove"}
 	values := map[string]string{}
 	define := regexp.MustCompile(`(?m)^\t(\w+) +Do = "([a-z-]+)"`)
 	use := regexp.MustCompile(`\bfault\.([A-Z]\w*)`)

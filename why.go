@@ -4,9 +4,9 @@ import (
 	"context"
 	"slices"
 
-	"github.com/weir-io/weir/internal/explain"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/why"
+	"github.com/weir-io/weir/internal/look/explain"
+	"github.com/weir-io/weir/internal/look/why"
 )
 
 // A WhyRequest says what a question assumes. The zero WhyRequest assumes nothing: it is about what

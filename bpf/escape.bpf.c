@@ -24,7 +24,7 @@ char _license[] SEC("license") = "GPL";
 
 volatile const __u32 page_bytes = 4096; /* set before loading */
 
-/* A group that is counted, by its number; internal/escape/layout.go mirrors it. */
+/* A group that is counted, by its number; internal/act/escape/layout.go mirrors it. */
 struct counted {
 	__u32 level; /* how far below the root it is */
 	__u32 pad;

@@ -63,7 +63,7 @@ struct group {
 	char name[GROUP_NAME_BYTES];
 };
 
-/* One open file; internal/inode/record.go reads it. */
+/* One open file; internal/linux/inode/record.go reads it. */
 struct record {
 	__u64 inode; /* its address: the identity, where numbers repeat (btrfs) */
 	__u64 number;

@@ -26,7 +26,7 @@ char _license[] SEC("license") = "GPL";
 
 volatile const __u32 page_bytes = 4096; /* set before loading */
 
-/* What is known of a group, in bytes; internal/partial/partial.go mirrors it. */
+/* What is known of a group, in bytes; internal/linux/partial/partial.go mirrors it. */
 struct sum {
 	__u32 level;  /* how far below the root it is */
 	__u32 alone;  /* groups below it are not its: cgroup v1 */

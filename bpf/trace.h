@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /*
- * What trace.bpf.c and internal/trace share: the settings, the parts that the time of
- * an operation is split into, and what is counted. internal/trace/layout.go mirrors it.
+ * What trace.bpf.c and internal/look/trace share: the settings, the parts that the time of
+ * an operation is split into, and what is counted. internal/look/trace/layout.go mirrors it.
  */
 #ifndef WEIR_TRACE_H
 #define WEIR_TRACE_H
@@ -27,7 +27,7 @@ enum part {
 };
 
 /* Why a task sleeps, by the functions that it sleeps in. Of several the lowest bit
- * counts (internal/trace/waits.go has the functions). */
+ * counts (internal/look/trace/waits.go has the functions). */
 enum wait {
 	WAIT_FROZEN,
 	WAIT_MEMCG,

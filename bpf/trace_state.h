@@ -40,7 +40,7 @@ volatile bool aio;
 /* The throttle's entry is not seen. */
 volatile bool held_unseen;
 
-/* An operation under way; internal/trace/layout.go mirrors it. What each one touches comes
+/* An operation under way; internal/look/trace/layout.go mirrors it. What each one touches comes
  * first: a large copy leaves little in the nearest cache. */
 struct op {
 	__u64 begin;  /* ns; 0: none */

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/linux/blkdev"
 )
 
 const (

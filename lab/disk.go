@@ -12,9 +12,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/lab/environ"
-	"github.com/weir-io/weir/lab/mkfs"
+	"github.com/weir-io/weir/lab/internal/mkfs"
 )
 
 // TestDisk is a disk that belongs to one test until that ends.

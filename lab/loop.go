@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/weir-io/weir/lab/mkfs"
-	"github.com/weir-io/weir/lab/tempdir"
+	"github.com/weir-io/weir/lab/internal/mkfs"
+	"github.com/weir-io/weir/lab/internal/tempdir"
 )
 
 const loopBytes = 4 << 30

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/lab/environ"
-	"github.com/weir-io/weir/lab/outcome"
+	"github.com/weir-io/weir/lab/internal/outcome"
 )
 
 // A Requirement is something that a test cannot do without. It is one of the

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/ui/cli"
 )
 
 func newClear(a *app) *cobra.Command {

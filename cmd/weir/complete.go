@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weir-io/weir/internal/act/volume"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/space"
-	"github.com/weir-io/weir/internal/target"
-	"github.com/weir-io/weir/internal/volume"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 // completeWithin bounds how long a completion may take, and completeMost how much it lists: the
@@ -36,7 +36,7 @@ func (a *app) completeTarget(cmd *cobra.Command, args []string, typed string) ([
 	kind, name, chosen := strings.Cut(typed, ":")
 	if !chosen {
 		var kinds []string
-		for _, d := range target.Descriptions() {
+		for _, d := range targets.Descriptions() {
 			kinds = append(kinds, d.Name+":\t"+d.What)
 		}
 		return kinds, stay

@@ -13,11 +13,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/daemon/socket/sockettest"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/host/hosttest"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/socket/sockettest"
+	"github.com/weir-io/weir/internal/ui/cli"
 	"github.com/weir-io/weir/lab"
 	"github.com/weir-io/weir/lab/second"
 )

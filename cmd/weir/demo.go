@@ -8,13 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weir-io/weir/internal/act/launch"
+	"github.com/weir-io/weir/internal/act/scratch"
 	"github.com/weir-io/weir/internal/api"
-	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/cli"
-	"github.com/weir-io/weir/internal/demo"
-	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/scratch"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/look/demo"
+	"github.com/weir-io/weir/internal/ui/cli"
 	"github.com/weir-io/weir/internal/ui/text"
 )
 

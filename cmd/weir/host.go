@@ -6,16 +6,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weir-io/weir/internal/act/hold"
 	"github.com/weir-io/weir/internal/api"
-	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/cli"
-	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/limiting"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/note"
 	"github.com/weir-io/weir/internal/place"
-	"github.com/weir-io/weir/internal/target"
-	"github.com/weir-io/weir/internal/target/engine"
+	"github.com/weir-io/weir/internal/targets"
+	"github.com/weir-io/weir/internal/targets/engine"
+	"github.com/weir-io/weir/internal/ui/cli"
 	"github.com/weir-io/weir/internal/ui/text"
 )
 
@@ -100,9 +100,9 @@ func (a *app) io() (*cgroupfs.Hierarchy, error) {
 	return a.host.IO()
 }
 
-func (a *app) target(ctx context.Context, spec string) (target.Target, error) {
+func (a *app) target(ctx context.Context, spec string) (targets.Target, error) {
 	if _, err := a.io(); err != nil {
-		return target.Target{}, err
+		return targets.Target{}, err
 	}
 	return a.host.Target(ctx, spec)
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/weir-io/weir/docs"
 	"github.com/weir-io/weir/internal/api"
-	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/ui/cli"
 	"github.com/weir-io/weir/lab"
 )
 

@@ -3,7 +3,7 @@ package main
 import (
 	"testing"
 
-	"github.com/weir-io/weir/internal/cli/mantest"
+	"github.com/weir-io/weir/internal/ui/cli/mantest"
 	"github.com/weir-io/weir/lab"
 )
 

@@ -7,9 +7,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weir-io/weir/internal/api"
-	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/planned"
+	"github.com/weir-io/weir/internal/ui/cli"
 	"github.com/weir-io/weir/internal/ui/text"
 )
 

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/weir-io/weir/internal/act/launch"
+	"github.com/weir-io/weir/internal/act/scratch"
 	"github.com/weir-io/weir/internal/api"
-	"github.com/weir-io/weir/internal/cli"
-	"github.com/weir-io/weir/internal/launch"
-	"github.com/weir-io/weir/internal/load"
-	"github.com/weir-io/weir/internal/prove"
-	"github.com/weir-io/weir/internal/scratch"
+	"github.com/weir-io/weir/internal/look/load"
+	"github.com/weir-io/weir/internal/look/prove"
+	"github.com/weir-io/weir/internal/ui/cli"
 	"github.com/weir-io/weir/internal/ui/svg"
 	"github.com/weir-io/weir/internal/ui/text"
 )

@@ -4,10 +4,10 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/fault"
-	"github.com/weir-io/weir/internal/load"
-	"github.com/weir-io/weir/internal/prove"
+	"github.com/weir-io/weir/internal/look/load"
+	"github.com/weir-io/weir/internal/look/prove"
+	"github.com/weir-io/weir/internal/ui/cli"
 	"github.com/weir-io/weir/internal/ui/text"
 )
 

@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weir-io/weir/internal/act/quota"
 	"github.com/weir-io/weir/internal/api"
-	"github.com/weir-io/weir/internal/quota"
-	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/targets"
 	"github.com/weir-io/weir/internal/ui/text"
 )
 
@@ -56,7 +56,7 @@ func (a *app) completeQuota(cmd *cobra.Command, args []string, typed string) ([]
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	if kind, ok := target.KindOf(typed); ok && kind.Files {
+	if kind, ok := targets.KindOf(typed); ok && kind.Files {
 		return a.completeTarget(cmd, args, typed)
 	}
 	return nil, cobra.ShellCompDirectiveFilterDirs

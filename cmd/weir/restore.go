@@ -6,13 +6,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weir-io/weir/internal/act/dropin"
+	"github.com/weir-io/weir/internal/act/hold"
 	"github.com/weir-io/weir/internal/api"
-	"github.com/weir-io/weir/internal/cli"
-	"github.com/weir-io/weir/internal/dropin"
-	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/keep"
 	"github.com/weir-io/weir/internal/kept"
 	"github.com/weir-io/weir/internal/limiting"
+	"github.com/weir-io/weir/internal/ui/cli"
 	"github.com/weir-io/weir/internal/ui/text"
 )
 

@@ -7,10 +7,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weir-io/weir/internal/api"
-	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/limiting"
 	"github.com/weir-io/weir/internal/planned"
 	"github.com/weir-io/weir/internal/space"
+	"github.com/weir-io/weir/internal/ui/cli"
 	"github.com/weir-io/weir/internal/ui/text"
 )
 

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weir-io/weir/internal/cli"
-	"github.com/weir-io/weir/internal/trace"
+	"github.com/weir-io/weir/internal/look/trace"
+	"github.com/weir-io/weir/internal/ui/cli"
 	"github.com/weir-io/weir/internal/ui/svg"
 )
 

@@ -6,12 +6,12 @@ import (
 	"os"
 	"time"
 
+	"github.com/weir-io/weir/internal/act/launch"
 	"github.com/weir-io/weir/internal/api"
-	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/cli"
-	"github.com/weir-io/weir/internal/dirty"
-	"github.com/weir-io/weir/internal/launch"
-	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/look/dirty"
+	"github.com/weir-io/weir/internal/targets"
+	"github.com/weir-io/weir/internal/ui/cli"
 	"github.com/weir-io/weir/internal/ui/svg"
 	"github.com/weir-io/weir/internal/ui/text"
 )
@@ -21,7 +21,7 @@ func (a *app) traceDirty(ctx context.Context, args []string, window time.Duratio
 	if window < 100*time.Millisecond || window > traceForMost {
 		return cli.Usagef("--for %s: write 100ms to %s", window, traceForMost)
 	}
-	var of *target.Target
+	var of *targets.Target
 	var groups *cgroupfs.FS // not needed without a target
 	if len(args) == 1 {
 		t, err := a.target(ctx, args[0])

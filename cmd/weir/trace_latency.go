@@ -8,13 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weir-io/weir/internal/act/launch"
 	"github.com/weir-io/weir/internal/api"
-	"github.com/weir-io/weir/internal/cli"
-	"github.com/weir-io/weir/internal/latency"
-	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/limiting"
-	"github.com/weir-io/weir/internal/load"
+	"github.com/weir-io/weir/internal/look/latency"
+	"github.com/weir-io/weir/internal/look/load"
+	"github.com/weir-io/weir/internal/ui/cli"
 	"github.com/weir-io/weir/internal/ui/svg"
 	"github.com/weir-io/weir/internal/ui/text"
 )

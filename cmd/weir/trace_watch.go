@@ -7,10 +7,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/weir-io/weir/internal/act/launch"
 	"github.com/weir-io/weir/internal/api"
-	"github.com/weir-io/weir/internal/cli"
-	"github.com/weir-io/weir/internal/launch"
-	"github.com/weir-io/weir/internal/trace"
+	"github.com/weir-io/weir/internal/look/trace"
+	"github.com/weir-io/weir/internal/ui/cli"
 	"github.com/weir-io/weir/internal/ui/svg"
 	"github.com/weir-io/weir/internal/ui/text"
 	"github.com/weir-io/weir/internal/ui/tui"

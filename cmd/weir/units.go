@@ -5,8 +5,8 @@ import (
 	"os"
 	"strings"
 
+	"github.com/weir-io/weir/internal/base/plain"
 	"github.com/weir-io/weir/internal/keep"
-	"github.com/weir-io/weir/internal/plain"
 )
 
 // boot is weir's own units for a verb, "restore --at-boot".

@@ -7,11 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/act/volume"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/space"
+	"github.com/weir-io/weir/internal/ui/cli"
 	"github.com/weir-io/weir/internal/ui/text"
-	"github.com/weir-io/weir/internal/volume"
 )
 
 func newVolumeCreate(a *app) *cobra.Command {

@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
-	"github.com/weir-io/weir/internal/cli"
-	"github.com/weir-io/weir/internal/hold"
+	"github.com/weir-io/weir/internal/act/hold"
 	"github.com/weir-io/weir/internal/space"
+	"github.com/weir-io/weir/internal/ui/cli"
 	"github.com/weir-io/weir/internal/ui/text"
 )
 

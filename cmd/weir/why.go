@@ -7,13 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weir-io/weir/internal/act/mend"
 	"github.com/weir-io/weir/internal/api"
-	"github.com/weir-io/weir/internal/cli"
-	"github.com/weir-io/weir/internal/explain"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/mend"
+	"github.com/weir-io/weir/internal/look/explain"
+	"github.com/weir-io/weir/internal/look/why"
+	"github.com/weir-io/weir/internal/ui/cli"
 	"github.com/weir-io/weir/internal/ui/text"
-	"github.com/weir-io/weir/internal/why"
 )
 
 func newWhy(a *app) *cobra.Command {

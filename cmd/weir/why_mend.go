@@ -4,9 +4,9 @@ import (
 	"context"
 	"os"
 
+	"github.com/weir-io/weir/internal/act/mend"
 	"github.com/weir-io/weir/internal/api"
-	"github.com/weir-io/weir/internal/cli"
-	"github.com/weir-io/weir/internal/mend"
+	"github.com/weir-io/weir/internal/ui/cli"
 	"github.com/weir-io/weir/internal/ui/text"
 )
 

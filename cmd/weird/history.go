@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weir-io/weir/internal/api"
-	"github.com/weir-io/weir/internal/cli"
-	"github.com/weir-io/weir/internal/history"
+	"github.com/weir-io/weir/internal/look/history"
+	"github.com/weir-io/weir/internal/ui/cli"
 	"github.com/weir-io/weir/internal/ui/svg"
 	"github.com/weir-io/weir/internal/ui/text"
 )

@@ -15,8 +15,8 @@ import (
 	"github.com/weir-io/weir/internal/agent/health"
 	"github.com/weir-io/weir/internal/agent/metrics"
 	"github.com/weir-io/weir/internal/api"
-	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/self"
+	"github.com/weir-io/weir/internal/ui/cli"
 )
 
 // version is set by the Makefile from the change log.

@@ -3,8 +3,8 @@ package main
 import (
 	"testing"
 
-	"github.com/weir-io/weir/internal/cli"
-	"github.com/weir-io/weir/internal/cli/mantest"
+	"github.com/weir-io/weir/internal/ui/cli"
+	"github.com/weir-io/weir/internal/ui/cli/mantest"
 	"github.com/weir-io/weir/lab"
 )
 

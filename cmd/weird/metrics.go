@@ -14,13 +14,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/agent/metrics"
-	"github.com/weir-io/weir/internal/cli"
-	"github.com/weir-io/weir/internal/history"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/limiting"
-	"github.com/weir-io/weir/internal/target/engine"
-	"github.com/weir-io/weir/internal/watch"
+	"github.com/weir-io/weir/internal/look/history"
+	"github.com/weir-io/weir/internal/look/watch"
+	"github.com/weir-io/weir/internal/targets/engine"
+	"github.com/weir-io/weir/internal/ui/cli"
 )
 
 // scrapeLeast is how old figures may be that several scrapers share. A scraper takes them for those

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/weir-io/weir/internal/agent/metrics"
-	"github.com/weir-io/weir/internal/cli"
-	"github.com/weir-io/weir/internal/history"
-	"github.com/weir-io/weir/internal/watch"
+	"github.com/weir-io/weir/internal/look/history"
+	"github.com/weir-io/weir/internal/look/watch"
+	"github.com/weir-io/weir/internal/ui/cli"
 )
 
 // recordEvery is the finest level of history.

@@ -18,9 +18,9 @@ import (
 	"github.com/weir-io/weir/internal/agent/lograte"
 	"github.com/weir-io/weir/internal/agent/nri"
 	"github.com/weir-io/weir/internal/api"
-	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/planned"
+	"github.com/weir-io/weir/internal/ui/cli"
 )
 
 // The log has at most logPerSec lines a second over time, and logBurst at once.

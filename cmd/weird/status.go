@@ -10,8 +10,8 @@ import (
 
 	"github.com/weir-io/weir/internal/agent/health"
 	"github.com/weir-io/weir/internal/api"
-	"github.com/weir-io/weir/internal/cli"
-	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/targets"
+	"github.com/weir-io/weir/internal/ui/cli"
 )
 
 func newStatus(out *cli.Out) *cobra.Command {
@@ -47,7 +47,7 @@ func status(ctx context.Context, out *cli.Out, socket string, args []string) err
 	if len(args) == 1 {
 		a.Targets = slices.DeleteFunc(a.Targets, func(t api.AgentTarget) bool { return t.Target != args[0] })
 		if len(a.Targets) == 0 {
-			return &target.NotFound{Target: args[0], Why: "weird knows no target of this name that has a plan; weird status lists them"}
+			return &targets.NotFound{Target: args[0], Why: "weird knows no target of this name that has a plan; weird status lists them"}
 		}
 	}
 	if out.JSON {

@@ -12,14 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/api"
-	"github.com/weir-io/weir/internal/cli"
-	"github.com/weir-io/weir/internal/history"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/limiting"
+	"github.com/weir-io/weir/internal/look/history"
+	"github.com/weir-io/weir/internal/look/watch"
+	"github.com/weir-io/weir/internal/ui/cli"
 	"github.com/weir-io/weir/internal/ui/top"
 	"github.com/weir-io/weir/internal/ui/top/live"
 	"github.com/weir-io/weir/internal/ui/tui"
-	"github.com/weir-io/weir/internal/watch"
 )
 
 // everyLeast is the shortest time between two readings.

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/weir-io/weir/internal/agent/reconcile"
+	"github.com/weir-io/weir/internal/daemon/socket/sockettest"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/host/hosttest"
-	"github.com/weir-io/weir/internal/socket/sockettest"
 	"github.com/weir-io/weir/lab"
 )
 

@@ -17,9 +17,9 @@ package annotations
 import (
 	"fmt"
 
+	"github.com/weir-io/weir/internal/base/plain"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/plain"
 )
 
 // Prefix begins the name of every annotation that weir reads.

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weir-io/weir/internal/base/near"
+	"github.com/weir-io/weir/internal/base/plain"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/near"
-	"github.com/weir-io/weir/internal/plain"
 )
 
 // rates are the names of the four rates, as plans have them.

@@ -5,8 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weir-io/weir/internal/base/plain"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/plain"
 )
 
 // digitsMost bounds the digits of a quantity. What is longer is too large or too exact for a rate.

@@ -1,6 +1,6 @@
 package api
 
-import "github.com/weir-io/weir/internal/demo"
+import "github.com/weir-io/weir/internal/look/demo"
 
 // A Demo is the document of weir demo.
 type Demo struct {

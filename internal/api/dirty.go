@@ -1,8 +1,8 @@
 package api
 
 import (
-	"github.com/weir-io/weir/internal/dirty"
-	"github.com/weir-io/weir/internal/kernel"
+	"github.com/weir-io/weir/internal/linux/kernel"
+	"github.com/weir-io/weir/internal/look/dirty"
 )
 
 // A Dirty is the document of weir trace --dirty.

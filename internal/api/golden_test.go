@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/weir-io/weir/internal/api/apitest"
-	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/lab"
 )
 

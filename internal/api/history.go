@@ -3,10 +3,10 @@ package api
 import (
 	"time"
 
-	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/history"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/watch"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/look/history"
+	"github.com/weir-io/weir/internal/look/watch"
 )
 
 // A History is weir history's document.

@@ -1,9 +1,9 @@
 package api
 
 import (
-	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/latency"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/look/latency"
 )
 
 // A Latency is the document of weir trace --latency.

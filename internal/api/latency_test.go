@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/weir-io/weir/internal/api/apitest"
-	"github.com/weir-io/weir/internal/latency"
-	"github.com/weir-io/weir/internal/trace"
+	"github.com/weir-io/weir/internal/look/latency"
+	"github.com/weir-io/weir/internal/look/trace"
 	"github.com/weir-io/weir/lab"
 )
 

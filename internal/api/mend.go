@@ -1,8 +1,8 @@
 package api
 
 import (
-	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/mend"
+	"github.com/weir-io/weir/internal/act/mend"
+	"github.com/weir-io/weir/internal/linux/blkdev"
 )
 
 // A Move is a file whose writeback is moved.

@@ -1,6 +1,6 @@
 package api
 
-import "github.com/weir-io/weir/internal/quota"
+import "github.com/weir-io/weir/internal/act/quota"
 
 // A Quota is the document of weir quota.
 type Quota struct {

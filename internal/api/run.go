@@ -1,13 +1,13 @@
 package api
 
 import (
-	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/escape"
+	"github.com/weir-io/weir/internal/act/escape"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/look/tally"
 	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/running"
-	"github.com/weir-io/weir/internal/tally"
 )
 
 // A Run is weir run's document.

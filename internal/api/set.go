@@ -1,22 +1,22 @@
 package api
 
 import (
-	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/hold"
+	"github.com/weir-io/weir/internal/act/hold"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/limiting"
+	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/place"
-	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 // A Set is the document of weir set and weir clear.
 type Set struct {
 	Schema
-	Target  string       `json:"target"`
-	Cgroup  string       `json:"cgroup"`
-	Version int          `json:"cgroup_version"`
-	Owner   target.Owner `json:"owner"`
-	Devices []SetDevice  `json:"devices"`
+	Target  string        `json:"target"`
+	Cgroup  string        `json:"cgroup"`
+	Version int           `json:"cgroup_version"`
+	Owner   targets.Owner `json:"owner"`
+	Devices []SetDevice   `json:"devices"`
 }
 
 // A SetDevice is a device that was named, as it is now.

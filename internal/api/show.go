@@ -1,13 +1,13 @@
 package api
 
 import (
-	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/act/quota"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/limiting"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/look/watch"
 	"github.com/weir-io/weir/internal/place"
-	"github.com/weir-io/weir/internal/quota"
-	"github.com/weir-io/weir/internal/target"
-	"github.com/weir-io/weir/internal/watch"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 // A Show is weir show's document.
@@ -19,12 +19,12 @@ type Show struct {
 
 // A ShowGroup is a group with its limits.
 type ShowGroup struct {
-	Target    string       `json:"target"`
-	Cgroup    string       `json:"cgroup"`
-	Version   int          `json:"cgroup_version"`
-	Owner     target.Owner `json:"owner"`
-	Processes int          `json:"processes"`
-	Devices   []ShowDevice `json:"devices"`
+	Target    string        `json:"target"`
+	Cgroup    string        `json:"cgroup"`
+	Version   int           `json:"cgroup_version"`
+	Owner     targets.Owner `json:"owner"`
+	Processes int           `json:"processes"`
+	Devices   []ShowDevice  `json:"devices"`
 	// Recorded is what the owner stores for the target, beside the limits in force.
 	Recorded *[]Recorded `json:"recorded,omitempty"`
 	// Paced is what weir's pacer holds of the group's buffered writes, in bytes a second.

@@ -3,12 +3,12 @@ package api
 import (
 	"time"
 
-	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/look/watch"
 	"github.com/weir-io/weir/internal/place"
-	"github.com/weir-io/weir/internal/target"
-	"github.com/weir-io/weir/internal/watch"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 // A Top is weir top's document.
@@ -45,12 +45,12 @@ type TopDisk struct {
 
 // A TopGroup is a group with its I/O on each device.
 type TopGroup struct {
-	Target   string       `json:"target"`
-	Cgroup   string       `json:"cgroup"`
-	Owner    target.Owner `json:"owner"`
-	Devices  []TopDevice  `json:"devices"`
-	Pressure *TopPressure `json:"pressure"` // null: the kernel does not say
-	Dirty    *uint64      `json:"dirty_bytes"`
+	Target   string        `json:"target"`
+	Cgroup   string        `json:"cgroup"`
+	Owner    targets.Owner `json:"owner"`
+	Devices  []TopDevice   `json:"devices"`
+	Pressure *TopPressure  `json:"pressure"` // null: the kernel does not say
+	Dirty    *uint64       `json:"dirty_bytes"`
 	// Writeback is the part of Dirty that is being written.
 	Writeback *uint64   `json:"writeback_bytes"`
 	Paced     *TopPaced `json:"paced"` // null: weir's pacer holds nothing of the group

@@ -3,9 +3,9 @@ package api
 import (
 	"time"
 
-	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/trace"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/look/trace"
 )
 
 // A Trace is weir trace's document.

@@ -1,8 +1,8 @@
 package api
 
 import (
-	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/trace"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/look/trace"
 )
 
 // TraceOps is one kind of operation.

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weir-io/weir/internal/dirty"
-	"github.com/weir-io/weir/internal/kernel"
-	"github.com/weir-io/weir/internal/trace"
+	"github.com/weir-io/weir/internal/linux/kernel"
+	"github.com/weir-io/weir/internal/look/dirty"
+	"github.com/weir-io/weir/internal/look/trace"
 	"github.com/weir-io/weir/lab"
 )
 

@@ -1,12 +1,12 @@
 package api
 
 import (
-	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/load"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/look/load"
+	"github.com/weir-io/weir/internal/look/why"
 	"github.com/weir-io/weir/internal/place"
-	"github.com/weir-io/weir/internal/target"
-	"github.com/weir-io/weir/internal/why"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 // A Why is weir why's document.
@@ -28,10 +28,10 @@ type Why struct {
 
 // A WhyGroup is the group that the limits are of.
 type WhyGroup struct {
-	Path      string       `json:"cgroup"`
-	Version   int          `json:"cgroup_version"`
-	Owner     target.Owner `json:"owner"`
-	Processes int          `json:"processes"`
+	Path      string        `json:"cgroup"`
+	Version   int           `json:"cgroup_version"`
+	Owner     targets.Owner `json:"owner"`
+	Processes int           `json:"processes"`
 }
 
 // A WhyHierarchy is a mounted tree of cgroups.

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weir-io/weir/internal/peek"
+	"github.com/weir-io/weir/internal/base/peek"
 )
 
 // Where libcgroup has its configuration: a file, and a directory of others.

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/base/plain"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/plain"
+	"github.com/weir-io/weir/internal/linux/blkdev"
 )
 
 // A GroupLimit is what the file gives one group on one device.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/weir-io/weir/internal/plain"
+	"github.com/weir-io/weir/internal/base/plain"
 )
 
 // A Section is a braced part of the file, such as "group web { … }".

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 
-	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/daemon/systemd"
 	"github.com/weir-io/weir/internal/fault"
-	"github.com/weir-io/weir/internal/inode"
-	"github.com/weir-io/weir/internal/systemd"
-	"github.com/weir-io/weir/internal/why"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/inode"
+	"github.com/weir-io/weir/internal/look/why"
 )
 
 // owners is the reader of inodes, opened once. That takes part of a second.

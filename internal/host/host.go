@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"maps"
 
-	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/launch"
-	"github.com/weir-io/weir/internal/pacer"
-	"github.com/weir-io/weir/internal/plain"
+	"github.com/weir-io/weir/internal/act/launch"
+	"github.com/weir-io/weir/internal/act/pacer"
+	"github.com/weir-io/weir/internal/base/plain"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/state"
 )
 

@@ -8,10 +8,10 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/cgroupfs/cgrouptest"
 	"github.com/weir-io/weir/internal/fault"
-	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/linux/cgroupfs/cgrouptest"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 // opened is a host of files, opened as a copy of a machine.
@@ -97,11 +97,11 @@ func TestACopyStaysAsItIs(t *testing.T) {
 
 func TestTargetsOfBothKindsOfErrors(t *testing.T) {
 	h := opened(t, cgroupfs.V2, v2Batch(), Options{})
-	var notFound *target.NotFound
+	var notFound *targets.NotFound
 	if _, err := h.Target(context.Background(), "cgroup:/none"); !errors.As(err, &notFound) {
 		t.Errorf("an unknown group: %v", err)
 	}
-	var misspelt *target.NameError
+	var misspelt *targets.NameError
 	if _, err := h.Target(context.Background(), "pid:x"); !errors.As(err, &misspelt) {
 		t.Errorf("a pid that is none: %v", err)
 	}

@@ -1,8 +1,8 @@
 package host
 
 import (
-	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/pacer"
+	"github.com/weir-io/weir/internal/act/pacer"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 )
 
 // JobOf returns what the pacer was asked for a group; nil: nothing, as for all groups of a copy

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 // Each kind of target is described, and nothing else is.
@@ -15,9 +15,9 @@ func TestKindsAreDescribed(t *testing.T) {
 	for _, k := range h.Kinds(nil) {
 		made = append(made, k.Name())
 	}
-	for _, d := range target.Descriptions() {
+	for _, d := range targets.Descriptions() {
 		described = append(described, d.Name)
-		if got, ok := target.KindOf(d.Name + ":x"); !ok || got != d {
+		if got, ok := targets.KindOf(d.Name + ":x"); !ok || got != d {
 			t.Errorf("%s:x is %+v", d.Name, got)
 		}
 	}
@@ -27,7 +27,7 @@ func TestKindsAreDescribed(t *testing.T) {
 		t.Errorf("there are the kinds %q, and described are %q", made, described)
 	}
 	for _, other := range []string{"", "docker", "frob:x", ":x", "/unit:x"} {
-		if got, ok := target.KindOf(other); ok {
+		if got, ok := targets.KindOf(other); ok {
 			t.Errorf("%q is %+v", other, got)
 		}
 	}

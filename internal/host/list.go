@@ -4,24 +4,24 @@ import (
 	"context"
 	"errors"
 
-	"github.com/weir-io/weir/internal/systemd"
-	"github.com/weir-io/weir/internal/target"
-	"github.com/weir-io/weir/internal/target/engine"
+	"github.com/weir-io/weir/internal/daemon/systemd"
+	"github.com/weir-io/weir/internal/targets"
+	"github.com/weir-io/weir/internal/targets/engine"
 )
 
 // List lists the running targets of a kind, with their labels. A kind that this host does not
 // have has none: its daemon is not there, or nothing answers at its socket. With ids, or beginnings of
 // them, an engine may list those of its containers alone.
-func (h *Host) List(ctx context.Context, kind string, ids ...string) ([]target.Listed, error) {
+func (h *Host) List(ctx context.Context, kind string, ids ...string) ([]targets.Listed, error) {
 	all, err := h.list(ctx, kind, ids)
-	var none *target.NoKindError
+	var none *targets.NoKindError
 	if errors.As(err, &none) {
 		return nil, nil
 	}
 	return all, err
 }
 
-func (h *Host) list(ctx context.Context, kind string, ids []string) ([]target.Listed, error) {
+func (h *Host) list(ctx context.Context, kind string, ids []string) ([]targets.Listed, error) {
 	switch kind {
 	case "unit":
 		return h.listUnits(ctx)
@@ -40,7 +40,7 @@ func (h *Host) list(ctx context.Context, kind string, ids []string) ([]target.Li
 	return nil, nil
 }
 
-func (h *Host) listUnits(ctx context.Context) ([]target.Listed, error) {
+func (h *Host) listUnits(ctx context.Context) ([]targets.Listed, error) {
 	if !h.IsOwn() || !h.SystemdRuns() {
 		return nil, nil
 	}
@@ -53,9 +53,9 @@ func (h *Host) listUnits(ctx context.Context) ([]target.Listed, error) {
 	return named("unit", names), err
 }
 
-func named(kind string, names []string) (all []target.Listed) {
+func named(kind string, names []string) (all []targets.Listed) {
 	for _, name := range names {
-		all = append(all, target.Listed{Kind: kind, Name: name, Names: []string{name}})
+		all = append(all, targets.Listed{Kind: kind, Name: name, Names: []string{name}})
 	}
 	return all
 }

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/pacer"
-	"github.com/weir-io/weir/internal/quota"
-	"github.com/weir-io/weir/internal/socket/sockettest"
+	"github.com/weir-io/weir/internal/act/pacer"
+	"github.com/weir-io/weir/internal/act/quota"
+	"github.com/weir-io/weir/internal/daemon/socket/sockettest"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/state"
-	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 // Each kind lists what runs of it; a daemon that is not there has nothing.
@@ -110,7 +110,7 @@ func TestStores(t *testing.T) {
 	for _, k := range h.Kinds(io) {
 		kinds = append(kinds, k.Name())
 	}
-	for _, d := range target.Descriptions() {
+	for _, d := range targets.Descriptions() {
 		if !slices.Contains(kinds, d.Name) {
 			t.Errorf("kind %s is not there", d.Name)
 		}

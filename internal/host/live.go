@@ -7,10 +7,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/weir-io/weir/internal/peek"
-	"github.com/weir-io/weir/internal/plain"
-	"github.com/weir-io/weir/internal/systemd"
-	"github.com/weir-io/weir/internal/target/engine"
+	"github.com/weir-io/weir/internal/base/peek"
+	"github.com/weir-io/weir/internal/base/plain"
+	"github.com/weir-io/weir/internal/daemon/systemd"
+	"github.com/weir-io/weir/internal/targets/engine"
 )
 
 // Live lists the names of running targets of a kind that begin with a prefix, as a shell completes

@@ -6,12 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/host/hosttest"
-	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 // A process that has moved since it was found, or has ended, is not limited by its old group.
@@ -33,7 +33,7 @@ func TestLock(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		its := target.Target{Kind: "pid", Name: "4711", PID: 4711, Group: batch}
+		its := targets.Target{Kind: "pid", Name: "4711", PID: 4711, Group: batch}
 		if _, err := h.Lock(t.Context(), its); !fault.IsUnsupported(err) {
 			t.Errorf("%s: a copy is locked: %v", name, err)
 		}
@@ -46,7 +46,7 @@ func TestLock(t *testing.T) {
 			locked.Unlock()
 		}
 		its.PID = 1 << 30
-		var gone *target.NotFound
+		var gone *targets.NotFound
 		if _, err := h.Lock(t.Context(), its); !errors.As(err, &gone) {
 			t.Errorf("%s: a process that has ended: %v", name, err)
 		}

@@ -3,16 +3,16 @@ package host
 import (
 	"context"
 
-	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/hold"
-	"github.com/weir-io/weir/internal/kernel"
-	"github.com/weir-io/weir/internal/launch"
-	"github.com/weir-io/weir/internal/pacer"
+	"github.com/weir-io/weir/internal/act/hold"
+	"github.com/weir-io/weir/internal/act/launch"
+	"github.com/weir-io/weir/internal/act/pacer"
+	"github.com/weir-io/weir/internal/act/quota"
+	"github.com/weir-io/weir/internal/act/volume"
+	"github.com/weir-io/weir/internal/daemon/systemd"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/linux/kernel"
 	"github.com/weir-io/weir/internal/place"
-	"github.com/weir-io/weir/internal/quota"
-	"github.com/weir-io/weir/internal/systemd"
-	"github.com/weir-io/weir/internal/volume"
 )
 
 // Devices resolves places to block devices.

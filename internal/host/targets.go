@@ -3,32 +3,32 @@ package host
 import (
 	"context"
 
-	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/systemd"
-	"github.com/weir-io/weir/internal/target"
-	"github.com/weir-io/weir/internal/target/cgroup"
-	"github.com/weir-io/weir/internal/target/containerd"
-	"github.com/weir-io/weir/internal/target/engine"
-	"github.com/weir-io/weir/internal/target/pid"
-	"github.com/weir-io/weir/internal/target/pod"
-	"github.com/weir-io/weir/internal/target/unit"
-	"github.com/weir-io/weir/internal/target/vm"
+	"github.com/weir-io/weir/internal/daemon/systemd"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/targets"
+	"github.com/weir-io/weir/internal/targets/cgroup"
+	"github.com/weir-io/weir/internal/targets/containerd"
+	"github.com/weir-io/weir/internal/targets/engine"
+	"github.com/weir-io/weir/internal/targets/pid"
+	"github.com/weir-io/weir/internal/targets/pod"
+	"github.com/weir-io/weir/internal/targets/unit"
+	"github.com/weir-io/weir/internal/targets/vm"
 )
 
 // Target finds the target that spec names: KIND:NAME, or a bare name that exactly one kind knows.
-// Its errors are those of target.Resolve.
-func (h *Host) Target(ctx context.Context, spec string) (target.Target, error) {
+// Its errors are those of targets.Resolve.
+func (h *Host) Target(ctx context.Context, spec string) (targets.Target, error) {
 	io, err := h.IO()
 	if err != nil {
-		return target.Target{}, err
+		return targets.Target{}, err
 	}
-	return target.Resolve(ctx, h.Kinds(io), spec)
+	return targets.Resolve(ctx, h.Kinds(io), spec)
 }
 
 // Kinds returns all kinds of targets of this host, whose groups are in one hierarchy.
-func (h *Host) Kinds(io *cgroupfs.Hierarchy) []target.Kind {
+func (h *Host) Kinds(io *cgroupfs.Hierarchy) []targets.Kind {
 	runs := h.SystemdRuns()
-	kinds := []target.Kind{
+	kinds := []targets.Kind{
 		pid.Kind{FS: h.FS, Hierarchy: io, SystemdRuns: runs},
 		cgroup.Kind{Hierarchy: io, SystemdRuns: runs},
 		unit.Kind{Hierarchy: io, SystemdRuns: runs, Connect: h.unitManager()},

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/weir-io/weir/internal/hold"
+	"github.com/weir-io/weir/internal/act/hold"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/note"
 )

@@ -9,10 +9,10 @@ import (
 	"os"
 	"slices"
 
-	"github.com/weir-io/weir/internal/durable"
+	"github.com/weir-io/weir/internal/base/durable"
+	"github.com/weir-io/weir/internal/base/plain"
+	"github.com/weir-io/weir/internal/daemon/systemd"
 	"github.com/weir-io/weir/internal/fault"
-	"github.com/weir-io/weir/internal/plain"
-	"github.com/weir-io/weir/internal/systemd"
 )
 
 // UnitDir is where weir puts units of its own.

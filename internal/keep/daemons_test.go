@@ -9,17 +9,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/dropin"
+	"github.com/weir-io/weir/internal/act/dropin"
+	"github.com/weir-io/weir/internal/daemon/socket/sockettest"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/host/hosttest"
 	"github.com/weir-io/weir/internal/kept"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/note"
 	"github.com/weir-io/weir/internal/place"
-	"github.com/weir-io/weir/internal/socket/sockettest"
-	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 // docker answers updates of a container at a socket, and notes them.
@@ -89,7 +89,7 @@ func TestEngineForgets(t *testing.T) {
 
 // domain is a copy of a host with a running domain, and a virsh that answers with a text and
 // notes its arguments. Without a text it fails.
-func domain(t *testing.T, answer string) (h *host.Host, its target.Target, calls func() string) {
+func domain(t *testing.T, answer string) (h *host.Host, its targets.Target, calls func() string) {
 	t.Helper()
 	dir := t.TempDir()
 	log := filepath.Join(dir, "log")
@@ -99,7 +99,7 @@ func domain(t *testing.T, answer string) (h *host.Host, its target.Target, calls
 	}
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	h = open(t, "v1", map[string]string{"run/libvirt/qemu/db.pid": "4711\n"})
-	its = target.Target{Kind: "vm", Name: "db", Group: group(t, h), Owner: target.Owner{Kind: "libvirt", Name: "db"}}
+	its = targets.Target{Kind: "vm", Name: "db", Group: group(t, h), Owner: targets.Owner{Kind: "libvirt", Name: "db"}}
 	return h, its, func() string {
 		text, err := os.ReadFile(log)
 		if err != nil {
@@ -187,9 +187,9 @@ func TestOfStopped(t *testing.T) {
 	scopeUnit := "docker-" + id + ".scope"
 	files[dropin.Path(scopeUnit)] = savedText(t, limit.Asked{On: "/dev/vda", Limit: writes(1)})
 	h, told := docker(t, files)
-	stopped := &target.StoppedError{Target: "docker:web", Why: "it is stopped", Unit: scopeUnit, Lasting: "docker:" + id, Record: updating(container(group(t, h), "")).Record}
-	nothing := &target.StoppedError{Target: "docker:x", Why: "it is stopped", Lasting: "docker:x"}
-	notFound := &target.NotFound{Target: "docker:web", Why: "no such container"}
+	stopped := &targets.StoppedError{Target: "docker:web", Why: "it is stopped", Unit: scopeUnit, Lasting: "docker:" + id, Record: updating(container(group(t, h), "")).Record}
+	nothing := &targets.StoppedError{Target: "docker:x", Why: "it is stopped", Lasting: "docker:x"}
+	notFound := &targets.NotFound{Target: "docker:web", Why: "no such container"}
 	for name, c := range map[string]struct {
 		spec  string
 		found error
@@ -199,10 +199,10 @@ func TestOfStopped(t *testing.T) {
 		"stopped, nothing":    {"docker:x", nothing, nil},
 		"gone, by its name":   {"docker:web", notFound, []string{kept.Path("docker:" + id)}},
 		"gone, by its id":     {"docker:" + id, notFound, []string{kept.Path("docker:" + id)}},
-		"gone, with its kind": {"docker:web", &target.NoKindError{Err: &fault.Unsupported{}}, []string{kept.Path("docker:" + id)}},
+		"gone, with its kind": {"docker:web", &targets.NoKindError{Err: &fault.Unsupported{}}, []string{kept.Path("docker:" + id)}},
 		"unknown":             {"docker:none", notFound, nil},
-		"a unit of a copy":    {"unit:x.service", &target.NotFound{Target: "unit:x.service"}, nil},
-		"a domain of a copy":  {"vm:x", &target.NotFound{Target: "vm:x"}, nil},
+		"a unit of a copy":    {"unit:x.service", &targets.NotFound{Target: "unit:x.service"}, nil},
+		"a domain of a copy":  {"vm:x", &targets.NotFound{Target: "vm:x"}, nil},
 		"another error":       {"docker:web", errors.New("Docker does not answer"), nil},
 	} {
 		left, err := OfStopped(t.Context(), h, c.spec, c.found)

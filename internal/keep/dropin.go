@@ -9,13 +9,13 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/cmdline"
-	"github.com/weir-io/weir/internal/dropin"
+	"github.com/weir-io/weir/internal/act/dropin"
+	"github.com/weir-io/weir/internal/act/hold"
+	"github.com/weir-io/weir/internal/base/cmdline"
 	"github.com/weir-io/weir/internal/fault"
-	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/note"
 )
 

@@ -6,16 +6,16 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/cmdline"
+	"github.com/weir-io/weir/internal/act/hold"
+	"github.com/weir-io/weir/internal/base/cmdline"
 	"github.com/weir-io/weir/internal/fault"
-	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/note"
-	"github.com/weir-io/weir/internal/target"
-	"github.com/weir-io/weir/internal/target/engine"
+	"github.com/weir-io/weir/internal/targets"
+	"github.com/weir-io/weir/internal/targets/engine"
 )
 
 // engineKeeper is a container's engine, if it takes other limits to keep.
@@ -25,9 +25,9 @@ func (k engineKeeper) By() string              { return k.t.Record.By }
 func (engineKeeper) May(context.Context) error { return nil }
 
 func (k engineKeeper) Keep(_ context.Context, w Wanted, _ *hold.Plan) (Edit, error) {
-	var changes []target.Recorded
+	var changes []targets.Recorded
 	for _, p := range w.Places {
-		changes = append(changes, target.Recorded{Path: p.Device.Node, Device: p.Device.Number, Limit: p.Limit})
+		changes = append(changes, targets.Recorded{Path: p.Device.Node, Device: p.Device.Number, Limit: p.Limit})
 	}
 	update, err := engine.UpdateOf(k.t.Lasting, k.t.Record, changes)
 	if err != nil {
@@ -57,11 +57,11 @@ func (k engineKeeper) Lasts(plan hold.Plan, kept bool) []note.Note {
 
 // engineForgets makes an engine store no limits for a container any more, on the named devices, or
 // on all if none is named. It does nothing if the engine stores none, or cannot be told.
-func engineForgets(h *host.Host, lasting string, r *target.Record, only []blkdev.Number) ([]Action, error) {
+func engineForgets(h *host.Host, lasting string, r *targets.Record, only []blkdev.Number) ([]Action, error) {
 	if r == nil || !r.Updates {
 		return nil, nil
 	}
-	var changes []target.Recorded
+	var changes []targets.Recorded
 	for _, l := range r.Limits {
 		if len(only) == 0 || l.Err == nil && slices.Contains(only, l.Device) {
 			l.Limit = limit.None

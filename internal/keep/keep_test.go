@@ -10,18 +10,18 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/dropin"
+	"github.com/weir-io/weir/internal/act/dropin"
+	"github.com/weir-io/weir/internal/act/hold"
 	"github.com/weir-io/weir/internal/fault"
-	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/host/hosttest"
 	"github.com/weir-io/weir/internal/kept"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/note"
 	"github.com/weir-io/weir/internal/place"
-	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 const id = "3f2a9c1b5d7e8f901234567890abcdef3f2a9c1b5d7e8f901234567890abcdef"
@@ -53,16 +53,16 @@ func group(t *testing.T, h *host.Host) cgroupfs.Group {
 	return g
 }
 
-func service(g cgroupfs.Group) target.Target {
-	return target.Target{Kind: "unit", Name: "web.service", Group: g, Owner: target.Owner{Kind: "systemd", Name: "web.service", Unit: "web.service"}}
+func service(g cgroupfs.Group) targets.Target {
+	return targets.Target{Kind: "unit", Name: "web.service", Group: g, Owner: targets.Owner{Kind: "systemd", Name: "web.service", Unit: "web.service"}}
 }
 
-func container(g cgroupfs.Group, unit string) target.Target {
-	return target.Target{Kind: "docker", Name: "web", Group: g, Lasting: "docker:" + id, Owner: target.Owner{Kind: "docker", Name: id[:12], Unit: unit}, Record: &target.Record{By: "Docker"}}
+func container(g cgroupfs.Group, unit string) targets.Target {
+	return targets.Target{Kind: "docker", Name: "web", Group: g, Lasting: "docker:" + id, Owner: targets.Owner{Kind: "docker", Name: id[:12], Unit: unit}, Record: &targets.Record{By: "Docker"}}
 }
 
-func updating(t target.Target) target.Target {
-	t.Record = &target.Record{By: "Docker", Updates: true, Limits: []target.Recorded{{Path: "/dev/vda", Device: vda.Number, Limit: writes(5)}}}
+func updating(t targets.Target) targets.Target {
+	t.Record = &targets.Record{By: "Docker", Updates: true, Limits: []targets.Recorded{{Path: "/dev/vda", Device: vda.Number, Limit: writes(5)}}}
 	return t
 }
 
@@ -71,7 +71,7 @@ func TestOf(t *testing.T) {
 	scopeUnit := "docker-" + id + ".scope"
 	for _, c := range []struct {
 		name    string
-		target  target.Target
+		target  targets.Target
 		version cgroupfs.Version
 		by      string
 		paces   Paces
@@ -81,21 +81,21 @@ func TestOf(t *testing.T) {
 	}{
 		{"a service, v2", service(cgroupfs.Group{}), cgroupfs.V2, "systemd", PaceFollows, "", 0, ""},
 		{"a service, v1", service(cgroupfs.Group{}), cgroupfs.V1, "systemd", PaceStarts, "", 0, ""},
-		{"a slice, v1", target.Target{Kind: "unit", Name: "x.slice", Owner: target.Owner{Unit: "x.slice"}}, cgroupfs.V1, "systemd", PaceStarts, "only at the start of a service; name a service", fault.NotPossible, ""},
-		{"a slice, v2", target.Target{Kind: "unit", Name: "x.slice", Owner: target.Owner{Unit: "x.slice"}}, cgroupfs.V2, "systemd", PaceFollows, "", 0, ""},
-		{"a scope", target.Target{Kind: "unit", Name: "x.scope", Owner: target.Owner{Unit: "x.scope"}}, cgroupfs.V2, "systemd", PaceFollows, "a scope ends with its processes", fault.WrongUse, fault.NameService},
-		{"the root slice", target.Target{Kind: "unit", Name: "-.slice"}, cgroupfs.V2, "", PaceLost, "the root group", fault.WrongUse, fault.DoNotKeep},
-		{"a process", target.Target{Kind: "pid", Name: "7"}, cgroupfs.V2, "", PaceLost, "a pid does not survive a boot, and nothing", fault.WrongUse, fault.NameUnit},
-		{"a process of a unit", target.Target{Kind: "pid", Name: "7", Owner: target.Owner{Unit: "x.service"}}, cgroupfs.V2, "systemd", PaceLost, "its unit does; name the unit: unit:x.service", fault.WrongUse, ""},
-		{"a process of a scope", target.Target{Kind: "pid", Name: "7", Owner: target.Owner{Unit: "x.scope"}}, cgroupfs.V2, "systemd", PaceLost, "nothing starts it again", fault.WrongUse, fault.NameUnit},
-		{"a group", target.Target{Kind: "cgroup", Name: "/x"}, cgroupfs.V1, "", PaceLost, "a cgroup does not survive", fault.WrongUse, fault.NameUnit},
+		{"a slice, v1", targets.Target{Kind: "unit", Name: "x.slice", Owner: targets.Owner{Unit: "x.slice"}}, cgroupfs.V1, "systemd", PaceStarts, "only at the start of a service; name a service", fault.NotPossible, ""},
+		{"a slice, v2", targets.Target{Kind: "unit", Name: "x.slice", Owner: targets.Owner{Unit: "x.slice"}}, cgroupfs.V2, "systemd", PaceFollows, "", 0, ""},
+		{"a scope", targets.Target{Kind: "unit", Name: "x.scope", Owner: targets.Owner{Unit: "x.scope"}}, cgroupfs.V2, "systemd", PaceFollows, "a scope ends with its processes", fault.WrongUse, fault.NameService},
+		{"the root slice", targets.Target{Kind: "unit", Name: "-.slice"}, cgroupfs.V2, "", PaceLost, "the root group", fault.WrongUse, fault.DoNotKeep},
+		{"a process", targets.Target{Kind: "pid", Name: "7"}, cgroupfs.V2, "", PaceLost, "a pid does not survive a boot, and nothing", fault.WrongUse, fault.NameUnit},
+		{"a process of a unit", targets.Target{Kind: "pid", Name: "7", Owner: targets.Owner{Unit: "x.service"}}, cgroupfs.V2, "systemd", PaceLost, "its unit does; name the unit: unit:x.service", fault.WrongUse, ""},
+		{"a process of a scope", targets.Target{Kind: "pid", Name: "7", Owner: targets.Owner{Unit: "x.scope"}}, cgroupfs.V2, "systemd", PaceLost, "nothing starts it again", fault.WrongUse, fault.NameUnit},
+		{"a group", targets.Target{Kind: "cgroup", Name: "/x"}, cgroupfs.V1, "", PaceLost, "a cgroup does not survive", fault.WrongUse, fault.NameUnit},
 		{"a container in a scope, v2", container(cgroupfs.Group{}, scopeUnit), cgroupfs.V2, "systemd", PaceFollows, "", 0, ""},
 		{"a container in a scope, v1", container(cgroupfs.Group{}, scopeUnit), cgroupfs.V1, "weir", PaceStarts, "", 0, ""},
 		{"a container without a scope", container(cgroupfs.Group{}, ""), cgroupfs.V2, "weir", PaceStarts, "", 0, ""},
 		{"a container of a newer engine", updating(container(cgroupfs.Group{}, scopeUnit)), cgroupfs.V2, "Docker", PaceLost, "", 0, ""},
 		{"the same, whose engine is not to keep it", WithoutEngine(updating(container(cgroupfs.Group{}, scopeUnit))), cgroupfs.V2, "systemd", PaceFollows, "", 0, ""},
-		{"containerd's", target.Target{Kind: "containerd", Name: "k8s.io/x", Lasting: "containerd:k8s.io/x"}, cgroupfs.V2, "weir", PaceStarts, "", 0, ""},
-		{"a pod", target.Target{Kind: "pod", Name: "a/b"}, cgroupfs.V2, "", PaceLost, "a pod does not survive", fault.WrongUse, fault.NameUnit},
+		{"containerd's", targets.Target{Kind: "containerd", Name: "k8s.io/x", Lasting: "containerd:k8s.io/x"}, cgroupfs.V2, "weir", PaceStarts, "", 0, ""},
+		{"a pod", targets.Target{Kind: "pod", Name: "a/b"}, cgroupfs.V2, "", PaceLost, "a pod does not survive", fault.WrongUse, fault.NameUnit},
 	} {
 		k := Of(open(t, "v2", nil), c.target, c.version)
 		if k.By() != c.by || k.Paces() != c.paces {
@@ -203,7 +203,7 @@ func TestUnitOfV2(t *testing.T) {
 
 func TestNobodyKeeps(t *testing.T) {
 	h := open(t, "v2", nil)
-	its := target.Target{Kind: "cgroup", Name: "/batch", Group: group(t, h)}
+	its := targets.Target{Kind: "cgroup", Name: "/batch", Group: group(t, h)}
 	k := Of(h, its, cgroupfs.V2)
 	var plan hold.Plan
 	if _, err := k.Keep(t.Context(), wanted(writes(1), ""), &plan); err == nil || plan.File != nil {
@@ -273,7 +273,7 @@ func TestAccount(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := Account(t.Context(), h, target.Target{Kind: "cgroup", Name: path, Group: g})
+		got := Account(t.Context(), h, targets.Target{Kind: "cgroup", Name: path, Group: g})
 		if got.Lasting != want || want != "" && got.String() != want || got.Group != g {
 			t.Errorf("%s: %+v", path, got)
 		}

@@ -4,16 +4,16 @@ import (
 	"context"
 	"strings"
 
-	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/act/hold"
+	"github.com/weir-io/weir/internal/daemon/systemd"
 	"github.com/weir-io/weir/internal/fault"
-	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/note"
 	"github.com/weir-io/weir/internal/place"
-	"github.com/weir-io/weir/internal/systemd"
-	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 // A Keeper has the limits of one target set again after a restart.
@@ -74,7 +74,7 @@ const (
 )
 
 // Of returns the keeper of a target's limits in hierarchies of a version.
-func Of(h *host.Host, t target.Target, version cgroupfs.Version) Keeper {
+func Of(h *host.Host, t targets.Target, version cgroupfs.Version) Keeper {
 	b := base{h, t, version}
 	switch {
 	case b.scoped():
@@ -103,7 +103,7 @@ func (b base) byUnit() Keeper {
 // base is what all keepers have.
 type base struct {
 	h       *host.Host
-	t       target.Target
+	t       targets.Target
 	version cgroupfs.Version
 }
 
@@ -123,7 +123,7 @@ func (b base) engineUpdates() bool { return b.t.Record != nil && b.t.Record.Upda
 func (b base) recorded() bool { return b.t.Lasting != "" && !b.scoped() && !b.engineUpdates() }
 
 // WithoutEngine is a target whose engine is not to keep limits, because it starts no pacer.
-func WithoutEngine(t target.Target) target.Target {
+func WithoutEngine(t targets.Target) targets.Target {
 	if t.Record != nil && t.Record.Updates {
 		r := *t.Record
 		r.Updates = false

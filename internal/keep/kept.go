@@ -5,16 +5,16 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/weir-io/weir/internal/dropin"
+	"github.com/weir-io/weir/internal/act/dropin"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/kept"
-	"github.com/weir-io/weir/internal/target"
-	"github.com/weir-io/weir/internal/target/containerd"
+	"github.com/weir-io/weir/internal/targets"
+	"github.com/weir-io/weir/internal/targets/containerd"
 )
 
 // Recorded reads what weir has on record for a target; nothing for a target without a name for
 // good.
-func Recorded(h *host.Host, t target.Target) (kept.Record, error) {
+func Recorded(h *host.Host, t targets.Target) (kept.Record, error) {
 	if t.Lasting == "" {
 		return kept.Record{}, nil
 	}
@@ -22,7 +22,7 @@ func Recorded(h *host.Host, t target.Target) (kept.Record, error) {
 }
 
 // In is the file in which weir keeps limits of a target; empty: it keeps none.
-func In(h *host.Host, t target.Target) (string, error) {
+func In(h *host.Host, t targets.Target) (string, error) {
 	r, err := Recorded(h, t)
 	if err != nil || len(r.Entries) > 0 {
 		return RecordPath(h, t.Lasting), err
@@ -40,11 +40,11 @@ func In(h *host.Host, t target.Target) (string, error) {
 
 // Account is the target that limits are kept for on a target's account: itself, or the container
 // whose group it is, if it was named by that group, by its unit or by a process.
-func Account(ctx context.Context, h *host.Host, t target.Target) target.Target {
+func Account(ctx context.Context, h *host.Host, t targets.Target) targets.Target {
 	if t.Lasting != "" {
 		return t
 	}
-	if kind, id, is := target.ContainerOf(t.Group); is {
+	if kind, id, is := targets.ContainerOf(t.Group); is {
 		if c, err := h.Target(ctx, kind+":"+id); err == nil {
 			t.Record = c.Record
 		}

@@ -4,10 +4,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weir-io/weir/internal/act/hold"
+	"github.com/weir-io/weir/internal/daemon/systemd"
 	"github.com/weir-io/weir/internal/fault"
-	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/note"
-	"github.com/weir-io/weir/internal/systemd"
 )
 
 // lost tells when a limit ends that is not kept.

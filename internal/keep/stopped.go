@@ -7,21 +7,21 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/weir-io/weir/internal/dropin"
-	"github.com/weir-io/weir/internal/hold"
+	"github.com/weir-io/weir/internal/act/dropin"
+	"github.com/weir-io/weir/internal/act/hold"
+	"github.com/weir-io/weir/internal/daemon/systemd"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/kept"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/note"
-	"github.com/weir-io/weir/internal/systemd"
-	"github.com/weir-io/weir/internal/target"
-	"github.com/weir-io/weir/internal/target/vm"
+	"github.com/weir-io/weir/internal/targets"
+	"github.com/weir-io/weir/internal/targets/vm"
 )
 
 // A Left is what is kept for a target that is not running, and so has no group.
 type Left struct {
 	Target  string // as a user spells it
-	Owner   target.Owner
+	Owner   targets.Owner
 	Actions []Action // have nothing kept for it any more
 	// Unwritable is the answer where the hierarchy of limits cannot be written; nil: that is no
 	// hindrance, or it is the answer itself.
@@ -33,14 +33,14 @@ type Left struct {
 // resolved, with the error found. If it is none of these, or nothing is kept for it, the error is
 // found.
 func OfStopped(ctx context.Context, h *host.Host, spec string, found error) (Left, error) {
-	var stopped *target.StoppedError
+	var stopped *targets.StoppedError
 	if errors.As(found, &stopped) {
 		return ofContainer(h, spec, stopped)
 	}
 	if left, is, err := ofGone(h, spec, found); is || err != nil {
 		return left, err
 	}
-	var notFound *target.NotFound
+	var notFound *targets.NotFound
 	if !errors.As(found, &notFound) || !h.IsOwn() { // a copy's libvirt and systemd cannot be asked
 		return Left{}, found
 	}
@@ -55,9 +55,9 @@ func OfStopped(ctx context.Context, h *host.Host, spec string, found error) (Lef
 
 // ofContainer finds weir's record of a container, the drop-in of a scope that systemd will make
 // for it, and what its engine keeps.
-func ofContainer(h *host.Host, spec string, stopped *target.StoppedError) (Left, error) {
+func ofContainer(h *host.Host, spec string, stopped *targets.StoppedError) (Left, error) {
 	kind, _, _ := strings.Cut(spec, ":")
-	left := Left{Target: spec, Owner: target.Owner{Kind: kind}, Writes: true}
+	left := Left{Target: spec, Owner: targets.Owner{Kind: kind}, Writes: true}
 	r, err := kept.Read(h.Root, stopped.Lasting)
 	if err != nil {
 		return left, err
@@ -89,8 +89,8 @@ func ofContainer(h *host.Host, spec string, stopped *target.StoppedError) (Left,
 // ofGone finds the record of a container that its owner knows no more, or whose owner is gone, by
 // the name that it had.
 func ofGone(h *host.Host, spec string, found error) (left Left, is bool, err error) {
-	var notFound *target.NotFound
-	var noKind *target.NoKindError
+	var notFound *targets.NotFound
+	var noKind *targets.NoKindError
 	if !errors.As(found, &notFound) && !errors.As(found, &noKind) {
 		return left, false, nil
 	}
@@ -111,7 +111,7 @@ func ofGone(h *host.Host, spec string, found error) (left Left, is bool, err err
 	}
 	kind, _, _ := strings.Cut(spec, ":")
 	files := []hold.File{{Path: RecordPath(h, its[0]), Own: true}}
-	return Left{Target: spec, Owner: target.Owner{Kind: kind}, Actions: removes(h, files, note.Note{}), Writes: true, Unwritable: found}, true, nil
+	return Left{Target: spec, Owner: targets.Owner{Kind: kind}, Actions: removes(h, files, note.Note{}), Writes: true, Unwritable: found}, true, nil
 }
 
 // ofDomain finds what libvirt keeps for a domain.
@@ -126,7 +126,7 @@ func ofDomain(ctx context.Context, h *host.Host, name string, found error) (Left
 	if len(forget.configs) == 0 {
 		return Left{}, found
 	}
-	return Left{Target: "vm:" + name, Owner: target.Owner{Kind: "libvirt", Name: name}, Actions: []Action{forget}}, nil
+	return Left{Target: "vm:" + name, Owner: targets.Owner{Kind: "libvirt", Name: name}, Actions: []Action{forget}}, nil
 }
 
 // forgetConfigs has libvirt keep no limits in configurations of one name. If that cannot be done
@@ -193,7 +193,7 @@ func ofUnit(ctx context.Context, h *host.Host, name string, found error) (Left, 
 	if len(settings) == 0 && entries == nil {
 		return Left{}, found
 	}
-	left := Left{Target: "unit:" + u.Name, Owner: target.Owner{Kind: "systemd", Name: u.Name}}
+	left := Left{Target: "unit:" + u.Name, Owner: targets.Owner{Kind: "systemd", Name: u.Name}}
 	if len(settings) > 0 {
 		lift := liftUnit{name: u.Name}
 		for _, d := range settings {

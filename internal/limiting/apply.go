@@ -6,14 +6,14 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/weir-io/weir/internal/act/hold"
+	"github.com/weir-io/weir/internal/act/pacer"
 	"github.com/weir-io/weir/internal/fault"
-	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/keep"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/note"
-	"github.com/weir-io/weir/internal/pacer"
 	"github.com/weir-io/weir/internal/place"
-	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 // A decided set is what a setting comes to with what is in force now.
@@ -135,7 +135,7 @@ func (d *decided) unpaced() []note.Note {
 // afterRules is an action that keeps limits which are in force by then.
 type afterRules struct {
 	keep.Action
-	t target.Target
+	t targets.Target
 }
 
 func (a afterRules) Do(ctx context.Context) (keep.Done, error) {

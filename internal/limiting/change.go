@@ -4,14 +4,14 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/act/hold"
 	"github.com/weir-io/weir/internal/fault"
-	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/note"
 	"github.com/weir-io/weir/internal/place"
-	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 // A Change is what PrepareSet or PrepareClear has prepared. Nothing has changed yet. Both methods
@@ -35,7 +35,7 @@ type Result struct {
 	Target  string // as a user spells it
 	Path    string // of the group; empty: there is none
 	Version cgroupfs.Version
-	Owner   target.Owner
+	Owner   targets.Owner
 	// Noted is what was noted while it was done, and Notes what is to be known of the result.
 	Noted, Notes []note.Note
 	Decided      place.Decision // what is expected to hold now; of a clear: nothing
@@ -75,7 +75,7 @@ func (r Result) Devices() ([]Changed, error) {
 }
 
 // resultOf is an empty result of a target.
-func resultOf(t target.Target) Result {
+func resultOf(t targets.Target) Result {
 	return Result{Target: t.String(), Path: t.Group.Path(), Version: t.Group.Hierarchy().Version, Owner: t.Owner, group: &t.Group}
 }
 

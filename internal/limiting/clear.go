@@ -4,20 +4,20 @@ import (
 	"context"
 	"slices"
 
-	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/hold"
+	"github.com/weir-io/weir/internal/act/hold"
+	"github.com/weir-io/weir/internal/act/pacer"
 	"github.com/weir-io/weir/internal/keep"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/note"
-	"github.com/weir-io/weir/internal/pacer"
 	"github.com/weir-io/weir/internal/place"
-	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 // A clearing is a prepared clear of a target that has a group.
 type clearing struct {
 	m      Manager
-	target target.Target
+	target targets.Target
 	keeper keep.Keeper     // of the target, or of the container whose group it is
 	locks  bool            // what is kept needs a lock
 	on     bool            // devices were named

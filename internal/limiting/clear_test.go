@@ -7,17 +7,17 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weir-io/weir/internal/act/hold"
 	"github.com/weir-io/weir/internal/fault"
-	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/host"
-	"github.com/weir-io/weir/internal/inode"
 	"github.com/weir-io/weir/internal/keep"
 	"github.com/weir-io/weir/internal/kept"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/inode"
 	"github.com/weir-io/weir/internal/note"
 	"github.com/weir-io/weir/internal/place"
-	"github.com/weir-io/weir/internal/target"
-	"github.com/weir-io/weir/internal/target/unit"
+	"github.com/weir-io/weir/internal/targets"
+	"github.com/weir-io/weir/internal/targets/unit"
 )
 
 func noGroup() *unit.NoGroupError {
@@ -61,7 +61,7 @@ func TestClearRefuses(t *testing.T) {
 	if _, err := m.PrepareClear(t.Context(), "cgroup:/batch", []string{"/none"}, false); err == nil {
 		t.Error("a place that is not there is cleared")
 	}
-	var notFound *target.NotFound
+	var notFound *targets.NotFound
 	for _, on := range [][]string{nil, {"/data"}} {
 		if _, err := m.PrepareClear(t.Context(), "cgroup:/none", on, false); !errors.As(err, &notFound) {
 			t.Errorf("an unknown group: %v", err)
@@ -100,7 +100,7 @@ func TestClearAStoppedTarget(t *testing.T) {
 }
 
 func isNoKind(err error) bool {
-	var none *target.NoKindError
+	var none *targets.NoKindError
 	return errors.As(err, &none)
 }
 
@@ -124,7 +124,7 @@ func TestSaid(t *testing.T) {
 		"a part of a file":   {nil, &hold.File{Path: "/x", Text: "y"}, nil, nil},
 		"a limit and a kept": {[]place.Placed{placed}, nil, []note.Note{forgotten}, []string{"cgroup:/batch: Docker no longer keeps a limit for it", "cgroup:/batch: removed the limit on /dev/vda (254:0)"}},
 	} {
-		its := &clearing{m: m, target: target.Target{Kind: "cgroup", Name: "/batch", Group: g, Owner: target.Owner{Kind: "unknown"}}, places: c.places, plan: hold.Plan{File: c.file}}
+		its := &clearing{m: m, target: targets.Target{Kind: "cgroup", Name: "/batch", Group: g, Owner: targets.Owner{Kind: "unknown"}}, places: c.places, plan: hold.Plan{File: c.file}}
 		var got []string
 		for _, n := range its.said(c.kept) {
 			got = append(got, n.String())
@@ -138,7 +138,7 @@ func TestSaid(t *testing.T) {
 // What is in force now is read back, with what was decided or removed.
 func TestDevicesOfAResult(t *testing.T) {
 	m := manager(t, "v2", nil, host.Options{})
-	r := resultOf(target.Target{Kind: "cgroup", Name: "/batch", Group: groupOf(t, m, "/batch")})
+	r := resultOf(targets.Target{Kind: "cgroup", Name: "/batch", Group: groupOf(t, m, "/batch")})
 	placed := place.Placed{Limit: wbps(1)}
 	placed.Device.Number = vda
 	r.Cleared = []place.Placed{placed}
@@ -152,7 +152,7 @@ func TestDevicesOfAResult(t *testing.T) {
 		t.Errorf("%+v, %v", devices, err)
 	}
 	// systemd takes the controller away with the last limit of a slice's units.
-	without := resultOf(target.Target{Kind: "cgroup", Name: "/", Group: groupOf(t, m, "/")})
+	without := resultOf(targets.Target{Kind: "cgroup", Name: "/", Group: groupOf(t, m, "/")})
 	without.Cleared = []place.Placed{placed}
 	if devices, err := without.Devices(); err != nil || len(devices) != 1 || devices[0].Limit != limit.None {
 		t.Errorf("%+v, %v", devices, err)
@@ -161,7 +161,7 @@ func TestDevicesOfAResult(t *testing.T) {
 
 // Files of other groups are named, with what moves them.
 func TestForeignNotes(t *testing.T) {
-	its := target.Target{Kind: "docker", Name: "web"}
+	its := targets.Target{Kind: "docker", Name: "web"}
 	file := inode.File{Path: "/data/a"}
 	mend := fault.Remedy{Do: fault.Mend, Target: "docker:web"}
 	for name, c := range map[string]struct {
@@ -188,7 +188,7 @@ func TestForeignNotes(t *testing.T) {
 		}
 	}
 	m := manager(t, "v2", nil, host.Options{})
-	if notes := m.foreign(t.Context(), target.Target{Group: groupOf(t, m, "/batch")}, nil, place.Decision{}); notes != nil {
+	if notes := m.foreign(t.Context(), targets.Target{Group: groupOf(t, m, "/batch")}, nil, place.Decision{}); notes != nil {
 		t.Errorf("only containers are asked about: %+v", notes)
 	}
 }
@@ -220,7 +220,7 @@ func TestRestore(t *testing.T) {
 // One saved limit is set; one whose place is gone keeps no other from it.
 func TestRestoreOne(t *testing.T) {
 	m := manager(t, "v2", nil, host.Options{})
-	its := target.Target{Kind: "docker", Name: "web", Lasting: "docker:abc", Group: groupOf(t, m, "/batch")}
+	its := targets.Target{Kind: "docker", Name: "web", Lasting: "docker:abc", Group: groupOf(t, m, "/batch")}
 	var r Restoring
 	if err := m.restoreOne(t.Context(), Restore{Dry: true}, its, limit.Asked{On: "/none", Limit: wbps(1)}, &r); err == nil {
 		t.Error("a place that is gone is limited")
@@ -239,7 +239,7 @@ func TestRestoreOne(t *testing.T) {
 // A step of keeping that fails says that the limit is in force.
 func TestAfterRules(t *testing.T) {
 	broken := errors.New("broken")
-	a := afterRules{failing{broken}, target.Target{Kind: "docker", Name: "web"}}
+	a := afterRules{failing{broken}, targets.Target{Kind: "docker", Name: "web"}}
 	if _, err := a.Do(t.Context()); !errors.Is(err, broken) || err.Error() != "set docker:web: the limit is in force now, but a restart loses it: broken" {
 		t.Errorf("%v", err)
 	}

@@ -9,13 +9,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/daemon/socket/sockettest"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/host/hosttest"
 	"github.com/weir-io/weir/internal/kept"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/socket/sockettest"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 )
 
 const (

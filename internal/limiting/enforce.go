@@ -8,19 +8,19 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/hold"
+	"github.com/weir-io/weir/internal/act/hold"
+	"github.com/weir-io/weir/internal/base/peek"
+	"github.com/weir-io/weir/internal/daemon/systemd"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/note"
-	"github.com/weir-io/weir/internal/peek"
-	"github.com/weir-io/weir/internal/systemd"
-	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 // planFor makes systemd write for its units on v2. On v1 systemd has no setting for operations
 // per second, so weir writes the files, and systemd has to keep the group. (It keeps the groups
 // of containers and virtual machines anyway, because they are delegated.) systemd has to leave
 // groups alone that others have made beside its units.
-func (m Manager) planFor(t target.Target, list []hold.Change) hold.Plan {
+func (m Manager) planFor(t targets.Target, list []hold.Change) hold.Plan {
 	plan := hold.Plan{Group: t.Group, Changes: list}
 	slice := cmp.Or(systemd.SliceOf(t.Group.Path()), systemd.RootSlice)
 	switch {
@@ -45,13 +45,13 @@ func (m Manager) mayStray(g cgroupfs.Group) bool {
 
 // mayLoseIO reports whether systemd can disable the io controller of a group: on cgroup v2, of a
 // group that others have made beside its units.
-func (m Manager) mayLoseIO(t target.Target) bool {
+func (m Manager) mayLoseIO(t targets.Target) bool {
 	return t.Group.Hierarchy().Version == cgroupfs.V2 && t.Owner.Unit == "" && m.Host.SystemdRuns() && systemd.IsBesideUnits(t.Group.Path())
 }
 
 // enforce puts a plan with limits into force. If systemd cannot be kept from ending them, that is
 // a warning: they are in force until it does.
-func (m Manager) enforce(ctx context.Context, locked hold.Locked, t target.Target, plan hold.Plan) ([]note.Note, error) {
+func (m Manager) enforce(ctx context.Context, locked hold.Locked, t targets.Target, plan hold.Plan) ([]note.Note, error) {
 	err := locked.Apply(ctx, plan)
 	var loose *hold.AnchorError
 	if errors.As(err, &loose) && plan.Account == "" && ctx.Err() == nil {
@@ -71,7 +71,7 @@ func (m Manager) enforce(ctx context.Context, locked hold.Locked, t target.Targe
 }
 
 // strays warns of a process that is in another slice than the anchor's.
-func (m Manager) strays(t target.Target) []note.Note {
+func (m Manager) strays(t targets.Target) []note.Note {
 	named := m.Host.FS.With("name=systemd")
 	if !m.mayStray(t.Group) || named == nil {
 		return nil

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/pacer"
+	"github.com/weir-io/weir/internal/act/pacer"
+	"github.com/weir-io/weir/internal/daemon/systemd"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/look/watch"
 	"github.com/weir-io/weir/internal/place"
-	"github.com/weir-io/weir/internal/systemd"
-	"github.com/weir-io/weir/internal/target"
-	"github.com/weir-io/weir/internal/watch"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 // markPaced notes in groups what the pacer holds of them.
@@ -102,7 +102,7 @@ var errNoDevice = errors.New("it is not known which device that is")
 
 // unitRecord is what systemd keeps for a target that is a unit of its own on cgroup v2; nil for
 // another one, or if systemd does not say.
-func (m Manager) unitRecord(ctx context.Context, t target.Target) *target.Record {
+func (m Manager) unitRecord(ctx context.Context, t targets.Target) *targets.Record {
 	if t.Owner.Kind != "systemd" || t.Owner.Unit == "" || t.Group.Hierarchy().Version != cgroupfs.V2 || !m.Host.IsOwn() || !m.Host.SystemdRuns() {
 		return nil
 	}
@@ -115,9 +115,9 @@ func (m Manager) unitRecord(ctx context.Context, t target.Target) *target.Record
 	if err != nil {
 		return nil
 	}
-	r := &target.Record{By: "systemd", Source: "systemctl show " + t.Owner.Unit}
+	r := &targets.Record{By: "systemd", Source: "systemctl show " + t.Owner.Unit}
 	for _, e := range entries {
-		one := target.Recorded{Path: e.Path, Limit: e.Limit, Err: errNoDevice}
+		one := targets.Recorded{Path: e.Path, Limit: e.Limit, Err: errNoDevice}
 		if n := len(e.Devices); n > 0 {
 			one.Device, one.Err = e.Devices[n-1], nil
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-io/weir/internal/target/engine"
+	"github.com/weir-io/weir/internal/targets/engine"
 )
 
 // namesWithin bounds how long Show waits for names: the ids do as well.

@@ -9,12 +9,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weir-io/weir/internal/cmdline"
+	"github.com/weir-io/weir/internal/base/cmdline"
+	"github.com/weir-io/weir/internal/daemon/socket/sockettest"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/host/hosttest"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/socket/sockettest"
-	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 // spelled are steps of files and commands, one a line.
@@ -108,7 +108,7 @@ func TestADryRunTellsLibvirt(t *testing.T) {
 	m := manager(t, "v1", map[string]string{"run/libvirt/qemu/db.pid": "4711\n"}, host.Options{})
 	prepare := func() *setting {
 		s := &setting{m: m, request: Request{Asked: onData(wbps(5e6)), Persist: true}}
-		its := target.Target{Kind: "vm", Name: "db", Group: groupOf(t, m, "/batch"), Owner: target.Owner{Kind: "libvirt", Name: "db"}}
+		its := targets.Target{Kind: "vm", Name: "db", Group: groupOf(t, m, "/batch"), Owner: targets.Owner{Kind: "libvirt", Name: "db"}}
 		if err := s.prepare(t.Context(), its); err != nil {
 			t.Fatal(err)
 		}

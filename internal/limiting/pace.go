@@ -4,18 +4,18 @@ import (
 	"errors"
 	"reflect"
 
-	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/hold"
+	"github.com/weir-io/weir/internal/act/hold"
+	"github.com/weir-io/weir/internal/act/pacer"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/note"
-	"github.com/weir-io/weir/internal/pacer"
 	"github.com/weir-io/weir/internal/place"
-	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 // repace makes the pacer hold what the rules of a target's group say now, or release the group if
 // how is nil. was is what it held before; if the pacer is not available, it goes on holding that.
-func (m Manager) repace(t target.Target, was *pacer.Job, how *limit.Pacing) ([]note.Note, error) {
+func (m Manager) repace(t targets.Target, was *pacer.Job, how *limit.Pacing) ([]note.Note, error) {
 	if was == nil && how == nil {
 		return nil, nil
 	}
@@ -40,7 +40,7 @@ func (m Manager) repace(t target.Target, was *pacer.Job, how *limit.Pacing) ([]n
 }
 
 // repaceSteps is what repace would do.
-func (m Manager) repaceSteps(t target.Target, was *pacer.Job, d place.Decision) ([]hold.Step, error) {
+func (m Manager) repaceSteps(t targets.Target, was *pacer.Job, d place.Decision) ([]hold.Step, error) {
 	want := d.Paced
 	switch {
 	case d.Escapes != nil:
@@ -52,7 +52,7 @@ func (m Manager) repaceSteps(t target.Target, was *pacer.Job, d place.Decision) 
 	case was != nil:
 		return hold.PaceSteps(t.Group, nil, want.WBPS, want.Devices), nil
 	}
-	members, err := target.Members(t.Group)
+	members, err := targets.Members(t.Group)
 	if err != nil {
 		return nil, err
 	}

@@ -5,19 +5,19 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/hold"
+	"github.com/weir-io/weir/internal/act/hold"
+	"github.com/weir-io/weir/internal/act/pacer"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/pacer"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/place"
-	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 func TestRepaceSteps(t *testing.T) {
 	m := manager(t, "v2", nil, host.Options{})
-	its := target.Target{Group: groupOf(t, m, "/batch")}
+	its := targets.Target{Group: groupOf(t, m, "/batch")}
 	paced := &place.Paced{WBPS: 5}
 	for name, c := range map[string]struct {
 		d    place.Decision

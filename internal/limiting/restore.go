@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/weir-io/weir/internal/act/hold"
 	"github.com/weir-io/weir/internal/fault"
-	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/keep"
 	"github.com/weir-io/weir/internal/kept"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 // A State says what became of a saved limit.
@@ -81,8 +81,8 @@ func (m Manager) restore(ctx context.Context, how Restore, into *Restoring) (Sta
 	kind, _, _ := strings.Cut(lasting, ":")
 	its := Manager{m.Host.With(kind, r.Host)}
 	t, err := its.Host.Target(ctx, lasting)
-	var stopped *target.StoppedError
-	var none *target.NotFound
+	var stopped *targets.StoppedError
+	var none *targets.NotFound
 	switch {
 	case errors.As(err, &stopped) && stopped.Lasting == lasting:
 		return Stopped, nil
@@ -104,7 +104,7 @@ func (m Manager) restore(ctx context.Context, how Restore, into *Restoring) (Sta
 }
 
 // restoreOne sets one saved limit.
-func (m Manager) restoreOne(ctx context.Context, how Restore, t target.Target, saved limit.Asked, into *Restoring) error {
+func (m Manager) restoreOne(ctx context.Context, how Restore, t targets.Target, saved limit.Asked, into *Restoring) error {
 	s := &setting{m: m, restored: true, request: Request{Asked: []limit.Asked{{On: saved.On, Limit: saved.Limit}}, Hold: saved.Hold, Foreign: how.Foreign}}
 	if err := s.prepare(ctx, t); err != nil {
 		if how.Dry {
@@ -163,7 +163,7 @@ func (m Manager) keptOf(ctx context.Context, all []kept.Record, specs []string) 
 // lastingOf is the name that a target has for good, also if it does not run.
 func (m Manager) lastingOf(ctx context.Context, spec string) (string, error) {
 	t, err := m.Host.Target(ctx, spec)
-	var stopped *target.StoppedError
+	var stopped *targets.StoppedError
 	if errors.As(err, &stopped) {
 		return stopped.Lasting, nil
 	}

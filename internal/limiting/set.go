@@ -7,16 +7,16 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/base/plain"
+	"github.com/weir-io/weir/internal/daemon/systemd"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/keep"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/note"
 	"github.com/weir-io/weir/internal/place"
-	"github.com/weir-io/weir/internal/plain"
-	"github.com/weir-io/weir/internal/systemd"
-	"github.com/weir-io/weir/internal/target"
-	"github.com/weir-io/weir/internal/target/unit"
+	"github.com/weir-io/weir/internal/targets"
+	"github.com/weir-io/weir/internal/targets/unit"
 )
 
 // A Request asks for limits.
@@ -41,7 +41,7 @@ type setting struct {
 	request  Request
 	restored bool               // it is on record already
 	none     *unit.NoGroupError // systemd has to make a group first; nil: there is one
-	target   target.Target      // without a group, if there is none yet
+	target   targets.Target     // without a group, if there is none yet
 	asked    []limit.Asked      // on the target's own disks
 	places   []place.Placed
 	notes    []note.Note
@@ -66,7 +66,7 @@ func (m Manager) PrepareSet(ctx context.Context, r Request) (Change, error) {
 
 // PrepareSetOn is PrepareSet for a target that was found before. The request's own name of it does
 // not count.
-func (m Manager) PrepareSetOn(ctx context.Context, t target.Target, r Request) (Change, error) {
+func (m Manager) PrepareSetOn(ctx context.Context, t targets.Target, r Request) (Change, error) {
 	if len(r.Asked) == 0 {
 		return nil, fault.Misusef("set %s: no limit is named", t)
 	}
@@ -75,7 +75,7 @@ func (m Manager) PrepareSetOn(ctx context.Context, t target.Target, r Request) (
 }
 
 // prepare checks a request for a target that has a group.
-func (s *setting) prepare(ctx context.Context, t target.Target) error {
+func (s *setting) prepare(ctx context.Context, t targets.Target) error {
 	r := s.request
 	if err := Alone(t, r.Whole); err != nil {
 		return err
@@ -126,7 +126,7 @@ func (s *setting) version() cgroupfs.Version {
 // prepareUnit checks a request for a unit that has no group of its own, as happens on cgroup v1.
 func (s *setting) prepareUnit(ctx context.Context) error {
 	name := s.none.Unit
-	s.target = target.Target{Kind: "unit", Name: name, Owner: target.Owner{Kind: "systemd", Name: name, Unit: name}}
+	s.target = targets.Target{Kind: "unit", Name: name, Owner: targets.Owner{Kind: "systemd", Name: name, Unit: name}}
 	if s.request.Persist {
 		if err := s.keeper().May(ctx); err != nil {
 			return err
@@ -173,11 +173,11 @@ func NotesOf(err error) []note.Note {
 
 // Alone refuses a process whose group other processes are in, unless whole says that all of them
 // are meant.
-func Alone(t target.Target, whole bool) error {
+func Alone(t targets.Target, whole bool) error {
 	if t.PID == 0 || whole {
 		return nil
 	}
-	members, err := target.Members(t.Group)
+	members, err := targets.Members(t.Group)
 	if err != nil {
 		return err
 	}

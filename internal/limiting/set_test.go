@@ -10,17 +10,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/dropin"
+	"github.com/weir-io/weir/internal/act/dropin"
+	"github.com/weir-io/weir/internal/act/hold"
 	"github.com/weir-io/weir/internal/fault"
-	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/keep"
 	"github.com/weir-io/weir/internal/kept"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/note"
 	"github.com/weir-io/weir/internal/place"
-	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 func wbps(n uint64) limit.Limit { return limit.Limit{WBPS: limit.PerSecond(n)} }
@@ -74,7 +74,7 @@ func TestSetSteps(t *testing.T) {
 
 // What is refused has a class, says what to do as data, and changes nothing.
 func TestSetRefuses(t *testing.T) {
-	var notFound *target.NotFound
+	var notFound *targets.NotFound
 	var refused *keep.Refused
 	for _, c := range []struct {
 		name  string
@@ -158,14 +158,14 @@ func TestNotesOfDisks(t *testing.T) {
 	m := manager(t, "v2", nil, host.Options{})
 	g := groupOf(t, m, "/batch")
 	s := &setting{m: m, request: Request{Asked: []limit.Asked{{Limit: wbps(1)}}}}
-	if err := s.prepare(t.Context(), target.Target{Kind: "vm", Name: "db", Group: g, Disks: []string{"/dev/vdb", "/dev/none"}}); err != nil {
+	if err := s.prepare(t.Context(), targets.Target{Kind: "vm", Name: "db", Group: g, Disks: []string{"/dev/vdb", "/dev/none"}}); err != nil {
 		t.Fatal(err)
 	}
 	if len(s.places) != 1 || s.places[0].Device.Number != vdb || len(s.notes) != 1 || s.notes[0].Level != note.Notice {
 		t.Errorf("%+v, %+v", s.places, s.notes)
 	}
 	s = &setting{m: m, request: Request{Asked: []limit.Asked{{Limit: wbps(1)}}}}
-	err := s.prepare(t.Context(), target.Target{Kind: "vm", Name: "db", Group: g, Disks: []string{"/dev/none"}})
+	err := s.prepare(t.Context(), targets.Target{Kind: "vm", Name: "db", Group: g, Disks: []string{"/dev/none"}})
 	if !fault.IsUnsupported(err) || len(NotesOf(err)) != 1 {
 		t.Errorf("%v, %+v", err, NotesOf(err))
 	}
@@ -190,7 +190,7 @@ func groupOf(t *testing.T, m Manager, path string) cgroupfs.Group {
 // A container's limits are kept in weir's record on v1: the record is a step of the same change.
 func TestSetPersistSteps(t *testing.T) {
 	m := manager(t, "v1", nil, host.Options{})
-	its := target.Target{Kind: "docker", Name: "web", Group: groupOf(t, m, "/batch"), Lasting: "docker:abc", Owner: target.Owner{Kind: "docker"}}
+	its := targets.Target{Kind: "docker", Name: "web", Group: groupOf(t, m, "/batch"), Lasting: "docker:abc", Owner: targets.Owner{Kind: "docker"}}
 	s := &setting{m: m, request: Request{Asked: onData(wbps(5e6)), Persist: true, Hold: limit.HoldKernel}}
 	if err := s.prepare(t.Context(), its); err != nil {
 		t.Fatal(err)
@@ -204,16 +204,16 @@ func TestSetPersistSteps(t *testing.T) {
 // Where the keeper starts no pacer, a limit that it is asked for cannot be kept.
 func TestThePacerEnds(t *testing.T) {
 	m := manager(t, "v2", nil, host.Options{})
-	its := target.Target{Kind: "docker", Name: "web", Group: groupOf(t, m, "/batch"), Owner: target.Owner{Kind: "docker", Unit: "docker-abc.scope"}}
+	its := targets.Target{Kind: "docker", Name: "web", Group: groupOf(t, m, "/batch"), Owner: targets.Owner{Kind: "docker", Unit: "docker-abc.scope"}}
 	paced := place.Decision{Paced: &place.Paced{WBPS: 1}}
 	escapes := place.Decision{Escapes: &place.Paced{WBPS: 1}}
 	engine := its
-	engine.Lasting, engine.Record = "docker:abc", &target.Record{By: "Docker", Updates: true}
+	engine.Lasting, engine.Record = "docker:abc", &targets.Record{By: "Docker", Updates: true}
 	record := its
 	record.Lasting, record.Owner.Unit = "docker:abc", ""
 	for _, c := range []struct {
 		name    string
-		target  target.Target
+		target  targets.Target
 		what    place.Decision
 		persist bool
 		want    fault.Do
@@ -243,17 +243,17 @@ func TestPlanFor(t *testing.T) {
 	systemd := map[string]string{"run/systemd/system/x": "", "sys/fs/cgroup/system.slice/web.service/cgroup.procs": "", "sys/fs/cgroup/blkio/system.slice/web.service/cgroup.procs": ""}
 	for _, c := range []struct {
 		name, host, path        string
-		owner                   target.Owner
+		owner                   targets.Owner
 		runs                    bool
 		unit, account, anchored string
 	}{
-		{"v2, a unit", "v2", "/system.slice/web.service", target.Owner{Kind: "systemd", Unit: "web.service"}, true, "web.service", "", ""},
-		{"v2, beside the units", "v2", "/batch", target.Owner{Kind: "unknown"}, true, "", "", "-.slice"},
-		{"v2, without systemd", "v2", "/batch", target.Owner{Kind: "unknown"}, false, "", "", ""},
-		{"v1, a unit", "v1", "/system.slice/web.service", target.Owner{Kind: "systemd", Unit: "web.service"}, true, "", "web.service", "system.slice"},
-		{"v1, a container in a scope", "v1", "/system.slice/web.service", target.Owner{Kind: "docker", Unit: "web.service"}, true, "", "", ""},
-		{"v1, another's group", "v1", "/batch", target.Owner{Kind: "unknown"}, true, "", "", "system.slice"},
-		{"v1, without systemd", "v1", "/batch", target.Owner{Kind: "unknown"}, false, "", "", ""},
+		{"v2, a unit", "v2", "/system.slice/web.service", targets.Owner{Kind: "systemd", Unit: "web.service"}, true, "web.service", "", ""},
+		{"v2, beside the units", "v2", "/batch", targets.Owner{Kind: "unknown"}, true, "", "", "-.slice"},
+		{"v2, without systemd", "v2", "/batch", targets.Owner{Kind: "unknown"}, false, "", "", ""},
+		{"v1, a unit", "v1", "/system.slice/web.service", targets.Owner{Kind: "systemd", Unit: "web.service"}, true, "", "web.service", "system.slice"},
+		{"v1, a container in a scope", "v1", "/system.slice/web.service", targets.Owner{Kind: "docker", Unit: "web.service"}, true, "", "", ""},
+		{"v1, another's group", "v1", "/batch", targets.Owner{Kind: "unknown"}, true, "", "", "system.slice"},
+		{"v1, without systemd", "v1", "/batch", targets.Owner{Kind: "unknown"}, false, "", "", ""},
 	} {
 		extra := map[string]string{}
 		if c.runs {
@@ -263,7 +263,7 @@ func TestPlanFor(t *testing.T) {
 			delete(extra, "run/systemd/system/x")
 		}
 		m := manager(t, c.host, extra, host.Options{})
-		plan := m.planFor(target.Target{Group: groupOf(t, m, c.path), Owner: c.owner}, nil)
+		plan := m.planFor(targets.Target{Group: groupOf(t, m, c.path), Owner: c.owner}, nil)
 		if plan.Unit != c.unit || plan.Account != c.account || plan.Anchor != c.anchored {
 			t.Errorf("%s: unit %q, account %q, anchor %q", c.name, plan.Unit, plan.Account, plan.Anchor)
 		}
@@ -279,11 +279,11 @@ func TestStrays(t *testing.T) {
 		}
 	}
 	m := manager(t, "v1", extra, host.Options{})
-	notes := m.strays(target.Target{Group: groupOf(t, m, "/batch")})
+	notes := m.strays(targets.Target{Group: groupOf(t, m, "/batch")})
 	if len(notes) != 1 || notes[0].Level != note.Warning || !strings.Contains(notes[0].Text, "the first unit in user.slice asks") {
 		t.Errorf("%+v", notes)
 	}
-	if notes := manager(t, "v1", nil, host.Options{}).strays(target.Target{Group: groupOf(t, m, "/batch")}); notes != nil {
+	if notes := manager(t, "v1", nil, host.Options{}).strays(targets.Target{Group: groupOf(t, m, "/batch")}); notes != nil {
 		t.Errorf("without systemd: %+v", notes)
 	}
 }

@@ -4,20 +4,20 @@ import (
 	"context"
 	"time"
 
-	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/act/quota"
 	"github.com/weir-io/weir/internal/kept"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/look/watch"
 	"github.com/weir-io/weir/internal/place"
-	"github.com/weir-io/weir/internal/quota"
-	"github.com/weir-io/weir/internal/target"
-	"github.com/weir-io/weir/internal/watch"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 // Shown is what Show found: the limited groups of a host, or the one group of a target.
 type Shown struct {
-	Target *target.Target // that was asked for; nil: all groups were
-	Window time.Duration  // in which rates were measured; 0: they were not
+	Target *targets.Target // that was asked for; nil: all groups were
+	Window time.Duration   // in which rates were measured; 0: they were not
 	Groups []Group
 }
 
@@ -26,7 +26,7 @@ type Group struct {
 	Target    string // as a user spells it
 	Path      string
 	Version   cgroupfs.Version
-	Owner     target.Owner
+	Owner     targets.Owner
 	Processes int // in the group and below
 	Devices   []Device
 
@@ -41,9 +41,9 @@ type Group struct {
 
 	// What follows is known of a group that was asked for by its target.
 
-	Record *target.Record // what the owner stores beside the limits in force; nil: not known
-	Space  *quota.Status  // the quota that the target's own files are in; nil: none
-	Kept   []limit.Asked  // what weir has on record for the target's next start
+	Record *targets.Record // what the owner stores beside the limits in force; nil: not known
+	Space  *quota.Status   // the quota that the target's own files are in; nil: none
+	Kept   []limit.Asked   // what weir has on record for the target's next start
 
 	// Plan is the plan that the group's target has; nil: none, or it is not known. Package planned
 	// fills it in.
@@ -131,9 +131,9 @@ func (m Manager) groupsOf(ctx context.Context, all []watch.Limited, measured boo
 	systemdRuns := m.Host.SystemdRuns()
 	var groups []Group
 	for _, l := range all {
-		owner := target.OwnerOf(l.Group, systemdRuns)
-		g := Group{Target: target.NameOf(l.Group, owner), Path: l.Group.Path(), Version: l.Group.Hierarchy().Version, Owner: owner}
-		if members, err := target.Members(l.Group); err == nil {
+		owner := targets.OwnerOf(l.Group, systemdRuns)
+		g := Group{Target: targets.NameOf(l.Group, owner), Path: l.Group.Path(), Version: l.Group.Hierarchy().Version, Owner: owner}
+		if members, err := targets.Members(l.Group); err == nil {
 			g.Processes = len(members)
 		}
 		for _, u := range l.Usages {
@@ -152,7 +152,7 @@ func (m Manager) groupsOf(ctx context.Context, all []watch.Limited, measured boo
 }
 
 // markTarget notes what is known of a target beside the limits in force.
-func (m Manager) markTarget(ctx context.Context, t target.Target, g *Group) error {
+func (m Manager) markTarget(ctx context.Context, t targets.Target, g *Group) error {
 	g.Target, g.Owner, g.Record = t.String(), t.Owner, t.Record
 	if g.Record == nil {
 		g.Record = m.unitRecord(ctx, t)

@@ -6,16 +6,16 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/act/pacer"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/host/hosttest"
 	"github.com/weir-io/weir/internal/kept"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/pacer"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/place"
-	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 var (
@@ -69,7 +69,7 @@ func TestShowAll(t *testing.T) {
 
 func TestShowRefuses(t *testing.T) {
 	m := manager(t, "v2", nil, host.Options{})
-	var notFound *target.NotFound
+	var notFound *targets.NotFound
 	if _, err := m.Show(context.Background(), "cgroup:/none", 0); !errors.As(err, &notFound) {
 		t.Errorf("an unknown group: %v", err)
 	}
@@ -99,7 +99,7 @@ func TestShowKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	its := target.Target{Kind: "docker", Name: "web", Group: group, Lasting: "docker:abc", Record: &target.Record{By: "Docker"}}
+	its := targets.Target{Kind: "docker", Name: "web", Group: group, Lasting: "docker:abc", Record: &targets.Record{By: "Docker"}}
 	var g Group
 	if err := m.markTarget(context.Background(), its, &g); err != nil || !slices.Equal(g.Kept, entries) || g.Target != "docker:web" || g.Record.By != "Docker" {
 		t.Errorf("%+v, %v", g, err)
@@ -138,7 +138,7 @@ func TestMarkJobs(t *testing.T) {
 // A daemon is asked once, and only about groups that have no better name.
 func TestNameOthers(t *testing.T) {
 	groups := []Group{{Target: "docker:web", Path: "/a"}, {Target: "cgroup:/b", Path: "/b"}, {Target: "unit:c.scope", Path: "/c"},
-		{Target: "cgroup:/", Path: "/", Owner: target.Owner{Kind: "kernel"}}, {Target: "cgroup:/d", Path: "/d"}}
+		{Target: "cgroup:/", Path: "/", Owner: targets.Owner{Kind: "kernel"}}, {Target: "cgroup:/d", Path: "/d"}}
 	asked := 0
 	nameOthers(groups, func() func(string) string {
 		asked++

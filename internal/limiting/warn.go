@@ -5,16 +5,16 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/host"
-	"github.com/weir-io/weir/internal/inode"
 	"github.com/weir-io/weir/internal/keep"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/linux/inode"
+	"github.com/weir-io/weir/internal/look/why"
 	"github.com/weir-io/weir/internal/note"
 	"github.com/weir-io/weir/internal/place"
-	"github.com/weir-io/weir/internal/target"
-	"github.com/weir-io/weir/internal/why"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 // Drain warns of limits on writes under which a group's memory fills with dirty data. It is for
@@ -62,7 +62,7 @@ func MemoryOf(g cgroupfs.Group) uint64 {
 // group, as those in a volume are that an earlier container has made: the kernel does not hold
 // that. Other targets are not asked about: it takes a part of a second, and they seldom come to
 // other's files.
-func (m Manager) foreign(ctx context.Context, t target.Target, limits []limit.Asked, decided place.Decision) []note.Note {
+func (m Manager) foreign(ctx context.Context, t targets.Target, limits []limit.Asked, decided place.Decision) []note.Note {
 	writes := slices.ContainsFunc(decided.Places, func(p place.Expected) bool { return p.LimitsWrites() })
 	if len(t.Firsts) == 0 || t.Group.Hierarchy().Version != cgroupfs.V2 || !writes {
 		return nil
@@ -71,7 +71,7 @@ func (m Manager) foreign(ctx context.Context, t target.Target, limits []limit.As
 	if err != nil {
 		return []note.Note{note.Noticef("foreign-unknown", "weir cannot see which files %s writes to: %v", t, err)}
 	}
-	sources.KeptIn = func(t target.Target) (string, error) { return keep.In(m.Host, t) }
+	sources.KeptIn = func(t targets.Target) (string, error) { return keep.In(m.Host, t) }
 	q := why.Question{Target: &t, Hold: limit.HoldAuto} // with Firsts its mounts tell its disks
 	for _, l := range limits {
 		q.Places = append(q.Places, place.Spot{Asked: l})
@@ -86,7 +86,7 @@ func (m Manager) foreign(ctx context.Context, t target.Target, limits []limit.As
 }
 
 // foreignNotes tells of files of other groups; err is why they are not known.
-func foreignNotes(t target.Target, files []inode.File, paced bool, err error) []note.Note {
+func foreignNotes(t targets.Target, files []inode.File, paced bool, err error) []note.Note {
 	switch {
 	case len(files) == 0 && err != nil:
 		return []note.Note{note.Noticef("foreign-unknown", "weir cannot tell whether %s writes to other groups' files: %v", t, err)}

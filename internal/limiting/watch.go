@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 
-	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/pacer"
-	"github.com/weir-io/weir/internal/target"
-	"github.com/weir-io/weir/internal/watch"
+	"github.com/weir-io/weir/internal/act/pacer"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/look/watch"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 // Watch makes a watcher of all groups of the host, which knows their names, what is expected to
@@ -32,8 +32,8 @@ func (m Manager) describe(ctx context.Context, limited []watch.Limited) ([]watch
 	var ruled []watch.Limited
 	var its []int // the places of ruled in groups
 	for i, l := range limited {
-		owner := target.OwnerOf(l.Group, systemdRuns)
-		groups[i] = Group{Target: target.NameOf(l.Group, owner), Path: l.Group.Path(), Version: l.Group.Hierarchy().Version, Owner: owner}
+		owner := targets.OwnerOf(l.Group, systemdRuns)
+		groups[i] = Group{Target: targets.NameOf(l.Group, owner), Path: l.Group.Path(), Version: l.Group.Hierarchy().Version, Owner: owner}
 		for _, u := range l.Usages {
 			d := Device{Limit: u.Limit}
 			d.Number = u.Device

@@ -7,8 +7,8 @@ import (
 
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/look/watch"
 	"github.com/weir-io/weir/internal/place"
-	"github.com/weir-io/weir/internal/watch"
 )
 
 // The watcher says of each group what Show does.

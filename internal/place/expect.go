@@ -3,8 +3,8 @@ package place
 import (
 	"slices"
 
-	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/blkdev"
 )
 
 // A Mechanism is what holds a limit on a path of I/O; the empty one means that nothing does.

@@ -3,9 +3,9 @@ package place
 import (
 	"slices"
 
-	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/kernel"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/linux/kernel"
 )
 
 // A Kernel is what the kernel itself holds of a group's writes to a file system. It always

@@ -4,10 +4,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/cgroupfs/cgrouptest"
-	"github.com/weir-io/weir/internal/kernel"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/linux/cgroupfs/cgrouptest"
+	"github.com/weir-io/weir/internal/linux/kernel"
 )
 
 // fixture opens a host of files, and its group x.

@@ -5,18 +5,18 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/base/plain"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/note"
-	"github.com/weir-io/weir/internal/plain"
-	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 // OwnDisks puts limits without a place on a target's own disks, if its mounts do not show
 // them. It leaves out a disk that is not on this host, with a note; if all are, the error is an
 // *Unsupported.
-func OwnDisks(ctx context.Context, devices blkdev.FS, limits []limit.Asked, t target.Target) (all []limit.Asked, notes []note.Note, err error) {
+func OwnDisks(ctx context.Context, devices blkdev.FS, limits []limit.Asked, t targets.Target) (all []limit.Asked, notes []note.Note, err error) {
 	if len(t.Disks)+len(t.ReadDisks) == 0 && t.NoDisks == nil {
 		return limits, nil, nil
 	}
@@ -40,7 +40,7 @@ func OwnDisks(ctx context.Context, devices blkdev.FS, limits []limit.Asked, t ta
 
 // diskLimits puts one limit on each of a target's own disks: of those that it only reads,
 // the rates of reads.
-func diskLimits(ctx context.Context, devices blkdev.FS, asked limit.Asked, t target.Target) (all []limit.Asked, notes []note.Note, err error) {
+func diskLimits(ctx context.Context, devices blkdev.FS, asked limit.Asked, t targets.Target) (all []limit.Asked, notes []note.Note, err error) {
 	var none error
 	add := func(disk string, l limit.Limit) {
 		if _, err := devices.Resolve(ctx, disk); err != nil {

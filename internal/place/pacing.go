@@ -5,11 +5,11 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/dropin"
+	"github.com/weir-io/weir/internal/act/dropin"
+	"github.com/weir-io/weir/internal/act/pacer"
+	"github.com/weir-io/weir/internal/daemon/systemd"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/pacer"
-	"github.com/weir-io/weir/internal/systemd"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 )
 
 // Pacing returns how the pacer has to hold a group by a decision; nil: it has to release it. On

@@ -4,13 +4,13 @@ import (
 	"errors"
 	"os"
 
-	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/escape"
+	"github.com/weir-io/weir/internal/act/escape"
+	"github.com/weir-io/weir/internal/act/pacer"
 	"github.com/weir-io/weir/internal/fault"
-	"github.com/weir-io/weir/internal/kernel"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/pacer"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/linux/kernel"
 	"github.com/weir-io/weir/internal/state"
 )
 

@@ -1,8 +1,8 @@
 package place
 
 import (
-	"github.com/weir-io/weir/internal/kernel"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/kernel"
 )
 
 // A RootBound is what limits all writes to a device on cgroup v1, of all groups: the root

@@ -3,8 +3,8 @@ package place
 import (
 	"testing"
 
-	"github.com/weir-io/weir/internal/kernel"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/kernel"
 )
 
 func TestRootBound(t *testing.T) {

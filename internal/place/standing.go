@@ -4,9 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 )
 
 // Standing makes the decision about the limits that a group has in force, as it is held now.

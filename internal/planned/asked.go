@@ -5,14 +5,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/base/near"
+	"github.com/weir-io/weir/internal/base/plain"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/near"
+	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/place"
-	"github.com/weir-io/weir/internal/plain"
 	"github.com/weir-io/weir/internal/plans"
-	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 // named finds a plan by the name that a user typed.
@@ -38,7 +38,7 @@ func (m Manager) Asked(ctx context.Context, spec, name string) ([]limit.Asked, e
 		return whole(p), err
 	}
 	t, err := m.Host.Target(ctx, spec)
-	var ungrouped target.Ungrouped
+	var ungrouped targets.Ungrouped
 	switch {
 	case asUngrouped(err, &ungrouped):
 		return m.asked(ctx, p, nil)
@@ -68,7 +68,7 @@ func whole(p plans.Plan) []limit.Asked {
 // asked puts a plan's limits on the target's disks. Where one of its places leads to a disk that the
 // target has mounted, the place's rates count there, and the plan's others. No target: one that
 // sees what weir sees.
-func (m Manager) asked(ctx context.Context, p plans.Plan, t *target.Target) ([]limit.Asked, error) {
+func (m Manager) asked(ctx context.Context, p plans.Plan, t *targets.Target) ([]limit.Asked, error) {
 	if len(p.On) == 0 || p.Limit.IsZero() {
 		return append(whole(p), p.On...), nil
 	}
@@ -103,7 +103,7 @@ func (m Manager) asked(ctx context.Context, p plans.Plan, t *target.Target) ([]l
 }
 
 // place finds the devices of limits, as a target sees them.
-func (m Manager) place(ctx context.Context, asked []limit.Asked, t *target.Target) ([]place.Placed, error) {
+func (m Manager) place(ctx context.Context, asked []limit.Asked, t *targets.Target) ([]place.Placed, error) {
 	views := []int{0}
 	if t != nil {
 		var err error

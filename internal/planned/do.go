@@ -8,7 +8,7 @@ import (
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/limiting"
 	"github.com/weir-io/weir/internal/note"
-	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 // Do does what a verb of weir plan says: "show" of one target, "diff" or "apply" of all.
@@ -44,7 +44,7 @@ func Mark(ctx context.Context, h *host.Host, shown *limiting.Shown) []note.Note 
 	}
 	m := Manager{h, config}
 	var notes []note.Note
-	lists := map[string][]target.Listed{}
+	lists := map[string][]targets.Listed{}
 	for _, kind := range kinds {
 		if !config.Needs(kind) {
 			continue

@@ -4,13 +4,13 @@
 package planned
 
 import (
-	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/limiting"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/plans"
-	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 // A Manager does it on one host, with one configuration.
@@ -55,7 +55,7 @@ type Target struct {
 	group  *cgroupfs.Group // nil: it has none
 	record *record         // what weir has put into force for it; nil: nothing
 	key    string          // of its record
-	given  *target.Target  // it was found before; nil: its name leads to it
+	given  *targets.Target // it was found before; nil: its name leads to it
 }
 
 // A Device is a device with the limit on it, and the one that the plan has. All four rates are

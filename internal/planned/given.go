@@ -9,14 +9,14 @@ import (
 	"github.com/weir-io/weir/internal/annotations"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/plans"
-	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 // ChoiceOf is the plan of a target as its owner describes it, and what its annotations ask.
-func (m Manager) ChoiceOf(l target.Listed) plans.Choice { return m.Config.Choose(factsOf(l)) }
+func (m Manager) ChoiceOf(l targets.Listed) plans.Choice { return m.Config.Choose(factsOf(l)) }
 
 // Given compares a target, which its owner has described and which was found, with its plan.
-func (m Manager) Given(ctx context.Context, l target.Listed, t target.Target) Target {
+func (m Manager) Given(ctx context.Context, l targets.Listed, t targets.Target) Target {
 	one := Target{Name: l.String(), Choice: m.ChoiceOf(l), State: NoPlan, host: m.Host, key: keyOf(l), given: &t}
 	return m.compared(ctx, one, t, nil)
 }

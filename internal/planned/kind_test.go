@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/weir-io/weir/internal/state"
-	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/targets"
 	"github.com/weir-io/weir/lab"
 )
 
@@ -22,7 +22,7 @@ func TestPutIsForTheContainerThatWasLookedAt(t *testing.T) {
 		t.Fatalf("%+v, %v", found, err)
 	}
 	w.removed, w.renamed, w.Writes = true, true, nil
-	var none *target.NotFound
+	var none *targets.NotFound
 	if err := m.Put(t.Context(), &found[0]); !errors.As(err, &none) {
 		t.Errorf("%v: it is gone", err)
 	}

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/weir-io/weir/internal/peek"
+	"github.com/weir-io/weir/internal/base/peek"
 	"github.com/weir-io/weir/internal/plans"
 )
 

@@ -7,18 +7,18 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/plans"
-	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 // kinds are asked for targets in this order. Where two name the same group, the first counts.
 var kinds = []string{"docker", "podman", "containerd", "pod", "vm", "unit"}
 
 // factsOf is what a plan can go by.
-func factsOf(l target.Listed) plans.Facts {
+func factsOf(l targets.Listed) plans.Facts {
 	f := plans.Facts{Kind: l.Kind, Names: l.Names, Namespace: l.Namespace, Labels: l.Labels}
 	if own, has := l.Labels[plans.OwnLabel]; has && l.Kind != "pod" {
 		f.Own = &own
@@ -38,7 +38,7 @@ func factsOf(l target.Listed) plans.Facts {
 
 // keyOf is the name that a target's record goes by: the container's id, for a name may be
 // another's later.
-func keyOf(l target.Listed) string {
+func keyOf(l targets.Listed) string {
 	if l.ID != "" && l.Kind != "containerd" {
 		return l.Kind + ":" + l.ID
 	}
@@ -47,8 +47,8 @@ func keyOf(l target.Listed) string {
 
 // Of finds the plan of a target. A target of a kind that plans are not for, or that its owner does
 // not list, has none.
-func (m Manager) Of(ctx context.Context, t target.Target) (plans.Choice, error) {
-	lists := map[string][]target.Listed{}
+func (m Manager) Of(ctx context.Context, t targets.Target) (plans.Choice, error) {
+	lists := map[string][]targets.Listed{}
 	for _, kind := range kinds {
 		if m.Config.Needs(kind) && (kind == t.Kind || kind == kindOfOwner(t.Owner)) {
 			all, err := m.list(ctx, kind)
@@ -66,7 +66,7 @@ func (m Manager) Of(ctx context.Context, t target.Target) (plans.Choice, error) 
 }
 
 // kindOfOwner is the kind of targets that an owner of groups makes; empty: it is not known.
-func kindOfOwner(o target.Owner) string {
+func kindOfOwner(o targets.Owner) string {
 	switch o.Kind {
 	case "docker", "podman":
 		return o.Kind
@@ -82,19 +82,19 @@ func kindOfOwner(o target.Owner) string {
 
 // listedAs finds how the owner of a target lists it: by its name or, whatever it is called, by the
 // owner's name for it.
-func listedAs(lists map[string][]target.Listed, kind, name string, o target.Owner) (target.Listed, bool) {
-	find := func(kind string, is func(target.Listed) bool) (target.Listed, bool) {
+func listedAs(lists map[string][]targets.Listed, kind, name string, o targets.Owner) (targets.Listed, bool) {
+	find := func(kind string, is func(targets.Listed) bool) (targets.Listed, bool) {
 		if i := slices.IndexFunc(lists[kind], is); i >= 0 {
 			return lists[kind][i], true
 		}
-		return target.Listed{}, false
+		return targets.Listed{}, false
 	}
 	if its := kindOfOwner(o); its != "" && o.Name != "" {
-		return find(its, func(l target.Listed) bool {
+		return find(its, func(l targets.Listed) bool {
 			return l.Name == o.Name || l.ID != "" && strings.HasPrefix(l.ID, o.Name)
 		})
 	}
-	return find(kind, func(l target.Listed) bool { return l.Name == name })
+	return find(kind, func(l targets.Listed) bool { return l.Name == name })
 }
 
 // look compares a target with its plan, or, without a plan, with what weir has put into force.
@@ -104,10 +104,10 @@ func (m Manager) look(ctx context.Context, name string, choice plans.Choice, r *
 }
 
 // compared compares a target that was found, or says why it was not.
-func (m Manager) compared(ctx context.Context, one Target, t target.Target, err error) Target {
-	var stopped *target.StoppedError
-	var notFound *target.NotFound
-	var ungrouped target.Ungrouped
+func (m Manager) compared(ctx context.Context, one Target, t targets.Target, err error) Target {
+	var stopped *targets.StoppedError
+	var notFound *targets.NotFound
+	var ungrouped targets.Ungrouped
 	switch {
 	case asUngrouped(err, &ungrouped):
 		err = m.compare(ctx, &one, nil)
@@ -134,10 +134,10 @@ func (m Manager) compared(ctx context.Context, one Target, t target.Target, err 
 	return one
 }
 
-func asUngrouped(err error, into *target.Ungrouped) bool { return errors.As(err, into) }
+func asUngrouped(err error, into *targets.Ungrouped) bool { return errors.As(err, into) }
 
 // compare fills in the devices of a target. Without a group it has no limit yet.
-func (m Manager) compare(ctx context.Context, one *Target, t *target.Target) error {
+func (m Manager) compare(ctx context.Context, one *Target, t *targets.Target) error {
 	var rules []cgroupfs.Rule
 	if t != nil {
 		var err error
@@ -168,7 +168,7 @@ func (m Manager) compare(ctx context.Context, one *Target, t *target.Target) err
 }
 
 // places finds the devices of a target's plan and of its annotations, with what both allow.
-func (m Manager) places(ctx context.Context, one *Target, t *target.Target) (places []place.Placed, err error) {
+func (m Manager) places(ctx context.Context, one *Target, t *targets.Target) (places []place.Placed, err error) {
 	if one.Choice.Plan != plans.None {
 		p, err := m.named(one.Choice.Plan)
 		if err != nil {
@@ -191,7 +191,7 @@ func (m Manager) places(ctx context.Context, one *Target, t *target.Target) (pla
 }
 
 // unpaced reports whether weir's pacer is to hold buffered writes of a target, and was not asked.
-func (m Manager) unpaced(t target.Target, places []place.Placed) (bool, error) {
+func (m Manager) unpaced(t targets.Target, places []place.Placed) (bool, error) {
 	d, err := m.Host.Deciding().Decide(t.Group, false, places, limit.HoldAuto)
 	if err != nil || d.Paced == nil && d.Escapes == nil {
 		return false, err

@@ -15,7 +15,7 @@ import (
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/limiting"
 	"github.com/weir-io/weir/internal/plans"
-	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 func TestAsked(t *testing.T) {
@@ -33,7 +33,7 @@ func TestAsked(t *testing.T) {
 			t.Errorf("%s: %+v, %v", c.plan, got, err)
 		}
 	}
-	var none *target.NotFound
+	var none *targets.NotFound
 	if _, err := m.Asked(t.Context(), "cgroup:/nowhere", "db"); !errors.As(err, &none) {
 		t.Error(err)
 	}
@@ -53,17 +53,17 @@ func TestFactsOf(t *testing.T) {
 		return *f.Own
 	}
 	for _, c := range []struct {
-		listed target.Listed
+		listed targets.Listed
 		own    string
 		user   uint32
 	}{
-		{target.Listed{Kind: "docker", Name: "x", Labels: map[string]string{"weir.plan": "p"}}, "p", 0},
-		{target.Listed{Kind: "docker", Name: "x", Labels: map[string]string{"weir.io/plan": "p"}}, "-", 0},
-		{target.Listed{Kind: "pod", Name: "a/x", Labels: map[string]string{"weir.plan": "p"}, Annotations: map[string]string{"weir.io/plan": "q"}}, "q", 0},
-		{target.Listed{Kind: "unit", Name: "user-1000.slice"}, "-", 1000},
-		{target.Listed{Kind: "unit", Name: "user-.slice"}, "-", 0},
-		{target.Listed{Kind: "unit", Name: "user-99999999999.slice"}, "-", 0},
-		{target.Listed{Kind: "docker", Name: "user-1000.slice"}, "-", 0},
+		{targets.Listed{Kind: "docker", Name: "x", Labels: map[string]string{"weir.plan": "p"}}, "p", 0},
+		{targets.Listed{Kind: "docker", Name: "x", Labels: map[string]string{"weir.io/plan": "p"}}, "-", 0},
+		{targets.Listed{Kind: "pod", Name: "a/x", Labels: map[string]string{"weir.plan": "p"}, Annotations: map[string]string{"weir.io/plan": "q"}}, "q", 0},
+		{targets.Listed{Kind: "unit", Name: "user-1000.slice"}, "-", 1000},
+		{targets.Listed{Kind: "unit", Name: "user-.slice"}, "-", 0},
+		{targets.Listed{Kind: "unit", Name: "user-99999999999.slice"}, "-", 0},
+		{targets.Listed{Kind: "docker", Name: "user-1000.slice"}, "-", 0},
 	} {
 		f := factsOf(c.listed)
 		if own(f) != c.own || (f.User != nil) != (c.user != 0) || f.User != nil && *f.User != c.user {
@@ -123,25 +123,25 @@ func TestLoadOfAUsersFile(t *testing.T) {
 
 // A target is found in its owner's list, whatever the user calls it.
 func TestListedAs(t *testing.T) {
-	lists := map[string][]target.Listed{
+	lists := map[string][]targets.Listed{
 		"docker": {{Kind: "docker", Name: "web", Names: []string{"web"}, ID: webID}},
 		"unit":   {{Kind: "unit", Name: "nginx.service"}}, "vm": {{Kind: "vm", Name: "db"}},
 		"pod": {{Kind: "pod", Name: "ci/x"}}, "containerd": {{Kind: "containerd", Name: "default/x", ID: "x"}},
 	}
 	for _, c := range []struct {
 		kind, name string
-		owner      target.Owner
+		owner      targets.Owner
 		want       string
 	}{
-		{"docker", "3f2a", target.Owner{Kind: "docker", Name: webID[:12]}, "docker:web"},
-		{"cgroup", "/docker/" + webID, target.Owner{Kind: "docker", Name: webID[:12]}, "docker:web"},
-		{"docker", "web", target.Owner{Kind: "docker", Name: dbID[:12]}, ":"}, // another one has the name by now
-		{"unit", "nginx", target.Owner{Kind: "systemd", Name: "nginx.service"}, "unit:nginx.service"},
-		{"pid", "7", target.Owner{Kind: "systemd", Name: "nginx.service"}, "unit:nginx.service"},
-		{"vm", "db", target.Owner{Kind: "libvirt", Name: "db"}, "vm:db"},
-		{"pod", "u1", target.Owner{Kind: "kubernetes", Name: "ci/x"}, "pod:ci/x"},
-		{"containerd", "default/x", target.Owner{Kind: "unknown"}, "containerd:default/x"},
-		{"cgroup", "/batch", target.Owner{Kind: "unknown"}, ":"},
+		{"docker", "3f2a", targets.Owner{Kind: "docker", Name: webID[:12]}, "docker:web"},
+		{"cgroup", "/docker/" + webID, targets.Owner{Kind: "docker", Name: webID[:12]}, "docker:web"},
+		{"docker", "web", targets.Owner{Kind: "docker", Name: dbID[:12]}, ":"}, // another one has the name by now
+		{"unit", "nginx", targets.Owner{Kind: "systemd", Name: "nginx.service"}, "unit:nginx.service"},
+		{"pid", "7", targets.Owner{Kind: "systemd", Name: "nginx.service"}, "unit:nginx.service"},
+		{"vm", "db", targets.Owner{Kind: "libvirt", Name: "db"}, "vm:db"},
+		{"pod", "u1", targets.Owner{Kind: "kubernetes", Name: "ci/x"}, "pod:ci/x"},
+		{"containerd", "default/x", targets.Owner{Kind: "unknown"}, "containerd:default/x"},
+		{"cgroup", "/batch", targets.Owner{Kind: "unknown"}, ":"},
 	} {
 		got, ok := listedAs(lists, c.kind, c.name, c.owner)
 		if got.String() != c.want || ok != (c.want != ":") {

@@ -9,11 +9,11 @@ import (
 	"strings"
 
 	"github.com/weir-io/weir/internal/annotations"
-	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/plans"
-	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 // The labels that kubelet gives to containers (kubernetes, pkg/kubelet/types/labels.go). The
@@ -24,9 +24,9 @@ const (
 )
 
 // list lists the running targets of a kind, as the host does. A container of a pod has the pod's annotations.
-func (m Manager) list(ctx context.Context, kind string, ids ...string) ([]target.Listed, error) {
+func (m Manager) list(ctx context.Context, kind string, ids ...string) ([]targets.Listed, error) {
 	all, err := m.Host.List(ctx, kind, ids...)
-	if kind != "containerd" || err != nil || !slices.ContainsFunc(all, func(l target.Listed) bool { return l.Labels[containerNameLabel] != "" }) {
+	if kind != "containerd" || err != nil || !slices.ContainsFunc(all, func(l targets.Listed) bool { return l.Labels[containerNameLabel] != "" }) {
 		return all, err
 	}
 	pods, err := m.Host.List(ctx, "pod")
@@ -46,7 +46,7 @@ func (m Manager) list(ctx context.Context, kind string, ids ...string) ([]target
 }
 
 // askedBy adds to the facts of a pod, or of a container in one, what the pod's annotations ask.
-func askedBy(l target.Listed, f *plans.Facts) {
+func askedBy(l targets.Listed, f *plans.Facts) {
 	asked, err := annotations.Parse(l.Annotations)
 	if f.Wrong = err; err != nil {
 		return
@@ -66,7 +66,7 @@ func askedBy(l target.Listed, f *plans.Facts) {
 // placeOwn finds the devices of what a target's annotations ask. A limit on a volume replaces that
 // on every disk where both are on one; of two volumes on one disk the lower limit counts.
 // unfound are volumes that none of its containers has mounted.
-func (m Manager) placeOwn(ctx context.Context, c plans.Choice, t target.Target) (all []place.Placed, unfound []string, err error) {
+func (m Manager) placeOwn(ctx context.Context, c plans.Choice, t targets.Target) (all []place.Placed, unfound []string, err error) {
 	if !c.Limit.IsZero() {
 		if all, err = m.place(ctx, []limit.Asked{{Limit: c.Limit}}, &t); err != nil {
 			return nil, nil, err
@@ -120,7 +120,7 @@ func lowest(all, more []place.Placed) []place.Placed {
 
 // volume finds the device of a volume of a pod by its containers' mounts. The error is
 // fs.ErrNotExist where none of them has it.
-func (m Manager) volume(ctx context.Context, on annotations.On, t target.Target) (blkdev.Chain, error) {
+func (m Manager) volume(ctx context.Context, on annotations.On, t targets.Target) (blkdev.Chain, error) {
 	var hosts map[blkdev.Number]bool // file systems that kubelet has mounted for a volume of this name
 	for _, pid := range t.Views() {
 		mounts, err := m.Host.Devices().Mounts(pid)

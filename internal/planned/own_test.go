@@ -8,12 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weir-io/weir/internal/grpc"
-	"github.com/weir-io/weir/internal/grpc/grpctest"
+	"github.com/weir-io/weir/internal/daemon/grpc"
+	"github.com/weir-io/weir/internal/daemon/grpc/grpctest"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/host/hosttest"
 	"github.com/weir-io/weir/internal/plans"
-	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 const podUID = "8f14e45f-ceea-467f-a8d0-3f2a9c1b5d7e"
@@ -161,12 +161,12 @@ func TestFactsOfPods(t *testing.T) {
 	all := map[string]string{"weir.io/plan": "p", "weir.io/plan.main": "q", "weir.io/read": "1", "weir.io/write.main": "2", "weir.io/on.v": "read=3"}
 	labels := map[string]string{"io.kubernetes.container.name": "main"}
 	for _, c := range []struct {
-		l    target.Listed
+		l    targets.Listed
 		want string
 	}{
-		{target.Listed{Kind: "pod", Annotations: all}, "p read 1 B/s 1"},
-		{target.Listed{Kind: "containerd", Labels: labels, Annotations: all}, "q write 2 B/s 0"},
-		{target.Listed{Kind: "containerd", Annotations: all}, "- no rate named 0"},
+		{targets.Listed{Kind: "pod", Annotations: all}, "p read 1 B/s 1"},
+		{targets.Listed{Kind: "containerd", Labels: labels, Annotations: all}, "q write 2 B/s 0"},
+		{targets.Listed{Kind: "containerd", Annotations: all}, "- no rate named 0"},
 	} {
 		f := factsOf(c.l)
 		own := "-"

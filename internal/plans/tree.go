@@ -11,8 +11,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/weir-io/weir/internal/near"
-	"github.com/weir-io/weir/internal/plain"
+	"github.com/weir-io/weir/internal/base/near"
+	"github.com/weir-io/weir/internal/base/plain"
 )
 
 // A reader reads one file, and collects what is wrong with it.

@@ -6,17 +6,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/escape"
+	"github.com/weir-io/weir/internal/act/escape"
+	"github.com/weir-io/weir/internal/act/hold"
+	"github.com/weir-io/weir/internal/act/launch"
 	"github.com/weir-io/weir/internal/fault"
-	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/host/hosttest"
-	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/look/tally"
 	"github.com/weir-io/weir/internal/place"
-	"github.com/weir-io/weir/internal/tally"
 	"github.com/weir-io/weir/lab"
 )
 

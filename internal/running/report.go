@@ -3,12 +3,12 @@ package running
 import (
 	"path/filepath"
 
-	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/launch"
+	"github.com/weir-io/weir/internal/act/launch"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/look/tally"
 	"github.com/weir-io/weir/internal/place"
-	"github.com/weir-io/weir/internal/tally"
 )
 
 // A Report is what a command did under its limits, and what held.

@@ -9,17 +9,17 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/act/hold"
+	"github.com/weir-io/weir/internal/act/launch"
+	"github.com/weir-io/weir/internal/base/plain"
 	"github.com/weir-io/weir/internal/fault"
-	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/host"
-	"github.com/weir-io/weir/internal/launch"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/limiting"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/look/tally"
 	"github.com/weir-io/weir/internal/note"
 	"github.com/weir-io/weir/internal/place"
-	"github.com/weir-io/weir/internal/plain"
-	"github.com/weir-io/weir/internal/tally"
 )
 
 // MemoryLeast is the smallest limit on memory, in bytes: a smaller one is a mistake, because no

@@ -3,12 +3,12 @@ package running
 import (
 	"slices"
 
-	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/escape"
-	"github.com/weir-io/weir/internal/launch"
-	"github.com/weir-io/weir/internal/pacer"
+	"github.com/weir-io/weir/internal/act/escape"
+	"github.com/weir-io/weir/internal/act/launch"
+	"github.com/weir-io/weir/internal/act/pacer"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/look/tally"
 	"github.com/weir-io/weir/internal/place"
-	"github.com/weir-io/weir/internal/tally"
 )
 
 // watch watches with BPF what goes past limits on writes; nil if BPF is not available.

@@ -9,15 +9,15 @@ import (
 	"os"
 	"time"
 
-	"github.com/weir-io/weir/internal/background"
-	"github.com/weir-io/weir/internal/cgroupfs"
+	"github.com/weir-io/weir/internal/act/launch"
+	"github.com/weir-io/weir/internal/act/mend"
+	"github.com/weir-io/weir/internal/act/pacer"
+	"github.com/weir-io/weir/internal/base/background"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/host"
-	"github.com/weir-io/weir/internal/latency"
-	"github.com/weir-io/weir/internal/launch"
-	"github.com/weir-io/weir/internal/load"
-	"github.com/weir-io/weir/internal/mend"
-	"github.com/weir-io/weir/internal/pacer"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/look/latency"
+	"github.com/weir-io/weir/internal/look/load"
 	"github.com/weir-io/weir/internal/state"
 )
 

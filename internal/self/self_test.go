@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-io/weir/internal/act/launch"
+	"github.com/weir-io/weir/internal/act/pacer"
 	"github.com/weir-io/weir/internal/fault"
-	"github.com/weir-io/weir/internal/latency"
-	"github.com/weir-io/weir/internal/launch"
-	"github.com/weir-io/weir/internal/load"
-	"github.com/weir-io/weir/internal/pacer"
+	"github.com/weir-io/weir/internal/look/latency"
+	"github.com/weir-io/weir/internal/look/load"
 )
 
 // A program's own arguments are no role.

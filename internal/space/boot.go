@@ -4,10 +4,10 @@ import (
 	"context"
 	"os"
 
-	"github.com/weir-io/weir/internal/dropin"
+	"github.com/weir-io/weir/internal/act/dropin"
+	"github.com/weir-io/weir/internal/act/volume"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/keep"
-	"github.com/weir-io/weir/internal/volume"
 )
 
 // The units that bring volumes up at boot, and set the limits of those that they are for.

@@ -7,12 +7,12 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/act/hold"
+	"github.com/weir-io/weir/internal/act/quota"
 	"github.com/weir-io/weir/internal/fault"
-	"github.com/weir-io/weir/internal/hold"
 	"github.com/weir-io/weir/internal/host"
-	"github.com/weir-io/weir/internal/quota"
-	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 // Quotas changes and shows the quotas of one host.
@@ -61,7 +61,7 @@ func (q Quotas) may(verb string) error {
 }
 
 func (q Quotas) finder() quota.Finder {
-	return quota.Finder{Devices: q.Host.Devices(), Kinds: func() ([]target.Kind, error) {
+	return quota.Finder{Devices: q.Host.Devices(), Kinds: func() ([]targets.Kind, error) {
 		io, err := q.Host.IO()
 		if err != nil {
 			return nil, err
@@ -168,7 +168,7 @@ func (q Quotas) Of(ctx context.Context, place string) ([]quota.Status, error) {
 
 // OfTarget finds the quota that the files of a target are in; nil if there is none or it cannot be
 // read.
-func (q Quotas) OfTarget(ctx context.Context, t target.Target) *quota.Status {
+func (q Quotas) OfTarget(ctx context.Context, t targets.Target) *quota.Status {
 	if !q.Host.IsOwn() {
 		return nil
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/host/hosttest"
-	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/targets"
 	"github.com/weir-io/weir/lab"
 )
 
@@ -33,7 +33,7 @@ func TestACopyHasNone(t *testing.T) {
 			t.Errorf("quotas, %s: %v", verb, err)
 		}
 	}
-	if st := q.OfTarget(t.Context(), target.Target{Kind: "docker", Name: "web", Firsts: []int{1}}); st != nil {
+	if st := q.OfTarget(t.Context(), targets.Target{Kind: "docker", Name: "web", Firsts: []int{1}}); st != nil {
 		t.Errorf("a quota of a copy's container: %+v", st)
 	}
 }

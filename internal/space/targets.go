@@ -8,7 +8,7 @@ import (
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/limiting"
-	"github.com/weir-io/weir/internal/target/unit"
+	"github.com/weir-io/weir/internal/targets/unit"
 )
 
 // A RootTargetError says that a volume's limit was asked for on the root group too.

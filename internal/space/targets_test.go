@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weir-io/weir/internal/act/volume"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/host/hosttest"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/volume"
 	"github.com/weir-io/weir/lab"
 )
 

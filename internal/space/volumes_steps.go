@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/weir-io/weir/internal/cmdline"
-	"github.com/weir-io/weir/internal/hold"
+	"github.com/weir-io/weir/internal/act/hold"
+	"github.com/weir-io/weir/internal/act/volume"
+	"github.com/weir-io/weir/internal/base/cmdline"
 	"github.com/weir-io/weir/internal/keep"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/limiting"
-	"github.com/weir-io/weir/internal/volume"
 )
 
 // Each method here lists what the method of its name does now, with that of LimitTargets where a

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/weir-io/weir/internal/process"
+	"github.com/weir-io/weir/internal/linux/process"
 )
 
 const (

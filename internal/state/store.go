@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/weir-io/weir/internal/durable"
+	"github.com/weir-io/weir/internal/base/durable"
 )
 
 const (

@@ -7,8 +7,8 @@ import (
 
 	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/internal/host"
-	"github.com/weir-io/weir/internal/load"
-	"github.com/weir-io/weir/internal/prove"
+	"github.com/weir-io/weir/internal/look/load"
+	"github.com/weir-io/weir/internal/look/prove"
 )
 
 // proved measures a target in the directories that are named. The document has no command that

@@ -5,15 +5,15 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/weir-io/weir/internal/act/quota"
 	"github.com/weir-io/weir/internal/api"
-	"github.com/weir-io/weir/internal/explain"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/limiting"
-	"github.com/weir-io/weir/internal/load"
-	"github.com/weir-io/weir/internal/quota"
+	"github.com/weir-io/weir/internal/look/explain"
+	"github.com/weir-io/weir/internal/look/load"
+	"github.com/weir-io/weir/internal/look/why"
 	"github.com/weir-io/weir/internal/space"
-	"github.com/weir-io/weir/internal/why"
 )
 
 // A Request is what somebody wants.

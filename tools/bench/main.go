@@ -18,9 +18,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 )
 
 // pause lets the kernel come to rest before each command: a move into a v1 group waits

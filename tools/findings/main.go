@@ -1,5 +1,5 @@
 // Command findings writes the page that explains each finding of weir why, from the rules
-// that make them: go run ./tools/findings internal/why docs/guide/findings.md. A test
+// that make them: go run ./tools/findings internal/look/why docs/guide/findings.md. A test
 // says so when the page is not what the rules say.
 package main
 

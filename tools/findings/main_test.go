@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	rulesDir = "../../internal/why"
+	rulesDir = "../../internal/look/why"
 	pageFile = "../../docs/guide/findings.md"
 )
 

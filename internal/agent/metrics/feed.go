@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/weir-io/weir/internal/watch"
+	"github.com/weir-io/weir/internal/look/watch"
 )
 
 // A Sampler is what reads: watch.Watcher.

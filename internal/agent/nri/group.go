@@ -10,10 +10,10 @@ import (
 	"github.com/containerd/nri/pkg/api"
 	"golang.org/x/sys/unix"
 
-	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/plain"
-	"github.com/weir-io/weir/internal/systemd"
-	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/base/plain"
+	"github.com/weir-io/weir/internal/daemon/systemd"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 // pathsOf are the groups that a runtime may mean by a container's cgroup path, as the OCI's runtime
@@ -56,7 +56,7 @@ func groupOf(fs *cgroupfs.FS, io *cgroupfs.Hierarchy, c *api.Container) (g cgrou
 		if err != nil {
 			return g, err
 		}
-		if there && target.IsCalledAfter(g.Path(), c.GetId()) {
+		if there && targets.IsCalledAfter(g.Path(), c.GetId()) {
 			return g, nil
 		}
 	}
@@ -65,7 +65,7 @@ func groupOf(fs *cgroupfs.FS, io *cgroupfs.Hierarchy, c *api.Container) (g cgrou
 			return g, err
 		}
 		for ; !g.IsRoot(); g = g.Parent() {
-			if target.IsCalledAfter(g.Path(), c.GetId()) {
+			if targets.IsCalledAfter(g.Path(), c.GetId()) {
 				return g, nil
 			}
 		}
@@ -80,7 +80,7 @@ var errShared = errors.New("its containers are in a cgroup that is not named aft
 // made it for this pod.
 func podGroupOf(container cgroupfs.Group, uid string) (cgroupfs.Group, error) {
 	g := container.Parent()
-	if g.IsRoot() || !target.IsPodOf(g.Path(), uid) {
+	if g.IsRoot() || !targets.IsPodOf(g.Path(), uid) {
 		return g, errShared
 	}
 	return g, nil
@@ -102,7 +102,7 @@ func firstsIn(pod, container cgroupfs.Group) (firsts []int, err error) {
 		return 0
 	})
 	for _, child := range children {
-		members, err := target.Members(child)
+		members, err := targets.Members(child)
 		if err != nil {
 			return nil, err
 		}

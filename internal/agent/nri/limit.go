@@ -9,12 +9,12 @@ import (
 
 	"github.com/containerd/nri/pkg/api"
 
-	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/host"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/planned"
 	"github.com/weir-io/weir/internal/plans"
-	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 // criNamespace is containerd's namespace for the containers of pods (containerd, internal/cri/constants).
@@ -24,15 +24,15 @@ const criNamespace = "k8s.io"
 const containerd = "containerd "
 
 // listedPod describes a pod as its source does.
-func listedPod(p *api.PodSandbox) target.Listed {
-	return target.Listed{Kind: "pod", Name: p.GetNamespace() + "/" + p.GetName(), Names: []string{p.GetName()}, Namespace: p.GetNamespace(), UID: p.GetUid(),
+func listedPod(p *api.PodSandbox) targets.Listed {
+	return targets.Listed{Kind: "pod", Name: p.GetNamespace() + "/" + p.GetName(), Names: []string{p.GetName()}, Namespace: p.GetNamespace(), UID: p.GetUid(),
 		Labels: p.GetLabels(), Annotations: annotationsOf(p)}
 }
 
 // listedContainer describes a container as its source does.
-func listedContainer(p *api.PodSandbox, c *api.Container) target.Listed {
+func listedContainer(p *api.PodSandbox, c *api.Container) targets.Listed {
 	name := criNamespace + "/" + c.GetId()
-	return target.Listed{Kind: "containerd", Name: name, Names: []string{name}, ID: c.GetId(), Labels: c.GetLabels(), Annotations: annotationsOf(p)}
+	return targets.Listed{Kind: "containerd", Name: name, Names: []string{name}, ID: c.GetId(), Labels: c.GetLabels(), Annotations: annotationsOf(p)}
 }
 
 // annotationsOf are a pod's annotations. None is no nil: a pod always has some.
@@ -45,7 +45,7 @@ func annotationsOf(p *api.PodSandbox) map[string]string {
 
 // asks reports whether a target asks for limits by its own annotations. What others have planned for
 // it is no reason not to start.
-func asks(l target.Listed, c plans.Choice) bool {
+func asks(l targets.Listed, c plans.Choice) bool {
 	_, named := l.Annotations[plans.OwnAnnotation]
 	return c.Asks() || named && c.Plan != plans.None
 }
@@ -107,11 +107,11 @@ func (l *limiter) start(ctx context.Context, config *plans.Config, p *api.PodSan
 	}
 	var errs []error
 	for _, one := range []struct {
-		target.Listed
-		find func() (target.Target, error)
+		targets.Listed
+		find func() (targets.Target, error)
 	}{
-		{pod, func() (target.Target, error) { return podTarget(m.Host, its, pod) }},
-		{container, func() (target.Target, error) { return containerTarget(m.Host, its, container) }},
+		{pod, func() (targets.Target, error) { return podTarget(m.Host, its, pod) }},
+		{container, func() (targets.Target, error) { return containerTarget(m.Host, its, container) }},
 	} {
 		choice := m.ChoiceOf(one.Listed)
 		if choice.IsNone() {
@@ -140,7 +140,7 @@ func ownOr(err error, own bool) error {
 
 // put puts the limits of one target into force. It reports whether there are any: the agent may have
 // set them already, because the target's group was there before.
-func (l *limiter) put(ctx context.Context, m planned.Manager, listed target.Listed, t target.Target) (limited bool, err error) {
+func (l *limiter) put(ctx context.Context, m planned.Manager, listed targets.Listed, t targets.Target) (limited bool, err error) {
 	found := m.Given(ctx, listed, t)
 	if len(found.Unfound) > 0 {
 		l.unseen(found.Name, found.Unfound)
@@ -155,25 +155,25 @@ func (l *limiter) put(ctx context.Context, m planned.Manager, listed target.List
 }
 
 // podTarget is the target of a pod that one of its containers is in.
-func podTarget(h *host.Host, container cgroupfs.Group, l target.Listed) (target.Target, error) {
+func podTarget(h *host.Host, container cgroupfs.Group, l targets.Listed) (targets.Target, error) {
 	if container.Hierarchy().Version == cgroupfs.V1 {
-		return target.Target{}, &fault.Unsupported{Feature: "limit a pod", Reason: "on cgroup v1 a limit applies to one group and not to its child groups, and each container of a pod has its own group",
+		return targets.Target{}, &fault.Unsupported{Feature: "limit a pod", Reason: "on cgroup v1 a limit applies to one group and not to its child groups, and each container of a pod has its own group",
 			Remedy: "limit its containers (annotations with .CONTAINER at the end), or boot with cgroup v2"}
 	}
 	g, err := podGroupOf(container, l.UID)
 	if err != nil {
-		return target.Target{}, err
+		return targets.Target{}, err
 	}
 	firsts, err := firstsIn(g, container)
-	owner := target.OwnerOf(g, h.SystemdRuns())
+	owner := targets.OwnerOf(g, h.SystemdRuns())
 	owner.Kind, owner.Name = "kubernetes", l.Name
-	return target.Target{Kind: l.Kind, Name: l.Name, Group: g, Owner: owner, Firsts: firsts}, err
+	return targets.Target{Kind: l.Kind, Name: l.Name, Group: g, Owner: owner, Firsts: firsts}, err
 }
 
 // containerTarget is the target of a container.
-func containerTarget(h *host.Host, g cgroupfs.Group, l target.Listed) (target.Target, error) {
-	firsts, err := target.Members(g)
-	owner := target.OwnerOf(g, h.SystemdRuns())
+func containerTarget(h *host.Host, g cgroupfs.Group, l targets.Listed) (targets.Target, error) {
+	firsts, err := targets.Members(g)
+	owner := targets.OwnerOf(g, h.SystemdRuns())
 	owner.Kind, owner.Name = l.Kind, l.Name
-	return target.Target{Kind: l.Kind, Name: l.Name, Group: g, Owner: owner, Firsts: firsts[:min(len(firsts), 1)], Lasting: l.String()}, err
+	return targets.Target{Kind: l.Kind, Name: l.Name, Group: g, Owner: owner, Firsts: firsts[:min(len(firsts), 1)], Lasting: l.String()}, err
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/containerd/nri/pkg/api"
 
 	"github.com/weir-io/weir/internal/agent"
-	"github.com/weir-io/weir/internal/plain"
+	"github.com/weir-io/weir/internal/base/plain"
 	"github.com/weir-io/weir/internal/planned"
 	"github.com/weir-io/weir/internal/plans"
 )

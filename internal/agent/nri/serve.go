@@ -13,7 +13,7 @@ import (
 	"github.com/containerd/nri/pkg/stub"
 
 	"github.com/weir-io/weir/internal/agent"
-	"github.com/weir-io/weir/internal/plain"
+	"github.com/weir-io/weir/internal/base/plain"
 )
 
 // Run serves the runtime until the context ends. It connects again whenever it has to.

@@ -8,8 +8,8 @@ package reconcile
 import (
 	"time"
 
-	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/blkdev"
 )
 
 // NoPlan is the plan of a target that has none.

@@ -11,8 +11,8 @@ import (
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/limiting"
 	"github.com/weir-io/weir/internal/planned"
-	"github.com/weir-io/weir/internal/target"
-	"github.com/weir-io/weir/internal/target/engine"
+	"github.com/weir-io/weir/internal/targets"
+	"github.com/weir-io/weir/internal/targets/engine"
 )
 
 // A Kind is the source of one kind of targets. The names that it tells and takes are a container's
@@ -111,8 +111,8 @@ func (k *Kind) Put(ctx context.Context, key string) error {
 		return fmt.Errorf("%s: it was not looked at", key)
 	}
 	err := k.manager.Put(ctx, t)
-	var none *target.NotFound
-	var stopped *target.StoppedError
+	var none *targets.NotFound
+	var stopped *targets.StoppedError
 	if errors.Is(err, limiting.ErrEnded) || errors.As(err, &none) || errors.As(err, &stopped) {
 		err = fmt.Errorf("%w: %w", reconcile.ErrEnded, err)
 	}
@@ -141,7 +141,7 @@ func (k *Kind) Follow(ctx context.Context, changed func(name string)) error {
 		}
 		changed(e.ID)
 	})
-	var none *target.NoKindError
+	var none *targets.NoKindError
 	if errors.As(err, &none) {
 		return fmt.Errorf("%w: %w", reconcile.ErrNotHere, err)
 	}

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/weir-io/weir/internal/agent/tree"
-	"github.com/weir-io/weir/internal/grpc"
-	"github.com/weir-io/weir/internal/grpc/grpctest"
+	"github.com/weir-io/weir/internal/daemon/grpc"
+	"github.com/weir-io/weir/internal/daemon/grpc/grpctest"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/host/hosttest"
 	"github.com/weir-io/weir/internal/plans"

@@ -12,8 +12,8 @@ import (
 
 	"github.com/weir-io/weir/internal/agent/reconcile"
 	"github.com/weir-io/weir/internal/agent/tree"
-	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 const (
@@ -217,7 +217,7 @@ type named struct{ kind, name string }
 
 // namesOf are the targets whose group one may be.
 func namesOf(g cgroupfs.Group, systemdRuns bool) (all []named) {
-	o := target.OwnerOf(g, systemdRuns)
+	o := targets.OwnerOf(g, systemdRuns)
 	if o.Unit != "" {
 		all = append(all, named{"unit", o.Unit})
 	}
@@ -228,11 +228,11 @@ func namesOf(g cgroupfs.Group, systemdRuns bool) (all []named) {
 		return append(all, named{"vm", ""})
 	case "unknown", "systemd":
 		if strings.Contains(g.Path(), "kubepods") {
-			if uid, is := target.PodOf(g.Path()); is {
+			if uid, is := targets.PodOf(g.Path()); is {
 				return append(all, named{"pod", uid})
 			}
-			uid, inPod := target.PodOf(g.Parent().Path())
-			if id := target.CalledAfter(g.Path()); inPod && target.IsContainerID(id) {
+			uid, inPod := targets.PodOf(g.Parent().Path())
+			if id := targets.CalledAfter(g.Path()); inPod && targets.IsContainerID(id) {
 				return append(all, named{"pod", uid}, named{"containerd", id})
 			}
 			return append(all, named{"pod", ""}, named{"containerd", ""})

@@ -4,10 +4,10 @@ import (
 	"math"
 	"time"
 
-	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/history"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/watch"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/look/history"
+	"github.com/weir-io/weir/internal/look/watch"
 )
 
 // History is a container that runs into its limit for two hours, with a pause in the middle; after

@@ -4,13 +4,13 @@ package apitest
 import (
 	"time"
 
-	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/load"
-	"github.com/weir-io/weir/internal/prove"
-	"github.com/weir-io/weir/internal/target"
-	"github.com/weir-io/weir/internal/why"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/look/load"
+	"github.com/weir-io/weir/internal/look/prove"
+	"github.com/weir-io/weir/internal/look/why"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 // Proof is a proof of two places with a row of each verdict.
@@ -53,7 +53,7 @@ func Neighbour() prove.Proof {
 // Observed is the proof of what a target did by itself.
 func Observed() prove.Proof {
 	o := Proof()
-	o.Observed, o.Target = true, &target.Target{Kind: "cgroup", Name: "/batch"}
+	o.Observed, o.Target = true, &targets.Target{Kind: "cgroup", Name: "/batch"}
 	o.Rows, o.Spots = o.Rows[:1], o.Spots[:1]
 	o.Rows[0].Path, o.Rows[0].Writer = "", prove.Seen{}
 	return o

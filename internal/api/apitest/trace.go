@@ -4,15 +4,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/dirty"
-	"github.com/weir-io/weir/internal/kernel"
-	"github.com/weir-io/weir/internal/latency"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/load"
-	"github.com/weir-io/weir/internal/target"
-	"github.com/weir-io/weir/internal/trace"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/linux/kernel"
+	"github.com/weir-io/weir/internal/look/dirty"
+	"github.com/weir-io/weir/internal/look/latency"
+	"github.com/weir-io/weir/internal/look/load"
+	"github.com/weir-io/weir/internal/look/trace"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 // Trace is the trace of a group at its memory limit, which also flushes to a slow disk.
@@ -74,7 +74,7 @@ func Dirty() dirty.Report {
 	for i := range 20 {
 		all = append(all, dirty.Reading{At: time.Duration(i) * 100 * time.Millisecond, Host: dirty.Count{Dirty: uint64(i) * 1e6, Writeback: 2e6}, HostLevels: l})
 	}
-	return dirty.Report{Kernel: "6.18.0", Target: &target.Target{Kind: "docker", Name: "web"}, NoGroup: "no mounted cgroup hierarchy has the memory controller",
+	return dirty.Report{Kernel: "6.18.0", Target: &targets.Target{Kind: "docker", Name: "web"}, NoGroup: "no mounted cgroup hierarchy has the memory controller",
 		Settings: kernel.Dirty{BackgroundRatio: 10, Bytes: 20e6, BackgroundAt: 10e6, LimitAt: 20e6, Expire: 30 * time.Second, Writeback: 0},
 		Bounded:  []kernel.Bounded{{Name: "sda", MaxPercent: 5, MaxBytes: 1e6, MinPercent: 1, Strict: true}}, Readings: all}
 }

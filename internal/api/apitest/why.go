@@ -1,11 +1,11 @@
 package apitest
 
 import (
-	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/load"
-	"github.com/weir-io/weir/internal/target"
-	"github.com/weir-io/weir/internal/why"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/look/load"
+	"github.com/weir-io/weir/internal/look/why"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 // Why is a report of three places, two of which are alike.
@@ -28,7 +28,7 @@ func Why() why.Report {
 		cells = append(cells, cell(i, load.Direct, true, held, ""), cell(i, load.Buffered, true, held, ""), cell(i, "mapped", true, why.NoLimit, ""))
 	}
 	dev := why.DeviceID{Device: "/dev/sda", Number: blkdev.Number{Major: 8}, Limit: limits}
-	return why.Report{Kernel: "6.18.0", Group: &why.GroupID{Path: "/batch", Version: 2, Owner: target.Owner{Kind: "systemd", Unit: "batch.service"}, Processes: 2},
+	return why.Report{Kernel: "6.18.0", Group: &why.GroupID{Path: "/batch", Version: 2, Owner: targets.Owner{Kind: "systemd", Unit: "batch.service"}, Processes: 2},
 		Mounted: []why.Mounted{{Version: 2, At: "/sys/fs/cgroup", Controllers: []string{"io", "memory", "pids"}}},
 		Places:  []why.PlaceID{{Spec: "/data", Chain: "/data → ext4 on /dev/sda", Devices: []why.DeviceID{dev, dev}}, {Spec: "/srv", Chain: "/srv → /dev/sda", Devices: []why.DeviceID{{Device: "/dev/sda"}}}, {Spec: "/none", Chain: "/none"}},
 		Matrix:  cells,

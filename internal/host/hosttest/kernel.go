@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/host"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 )
 
 // A Kernel stands in for the kernel of a copy: it keeps rules as io.max and blkio.throttle.* do,

@@ -1,8 +1,8 @@
 package chart
 
 import (
-	"github.com/weir-io/weir/internal/dirty"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/look/dirty"
 	"github.com/weir-io/weir/internal/ui/plot"
 )
 

@@ -3,10 +3,10 @@ package chart
 import (
 	"time"
 
-	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/cli"
-	"github.com/weir-io/weir/internal/history"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/look/history"
+	"github.com/weir-io/weir/internal/ui/cli"
 	"github.com/weir-io/weir/internal/ui/plot"
 )
 

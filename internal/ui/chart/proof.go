@@ -1,7 +1,7 @@
 package chart
 
 import (
-	"github.com/weir-io/weir/internal/prove"
+	"github.com/weir-io/weir/internal/look/prove"
 	"github.com/weir-io/weir/internal/ui/plot"
 )
 

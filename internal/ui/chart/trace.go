@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-io/weir/internal/cli"
-	"github.com/weir-io/weir/internal/trace"
+	"github.com/weir-io/weir/internal/look/trace"
+	"github.com/weir-io/weir/internal/ui/cli"
 	"github.com/weir-io/weir/internal/ui/plot"
 )
 

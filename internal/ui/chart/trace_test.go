@@ -3,7 +3,7 @@ package chart
 import (
 	"testing"
 
-	"github.com/weir-io/weir/internal/trace"
+	"github.com/weir-io/weir/internal/look/trace"
 	"github.com/weir-io/weir/lab"
 )
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/weir-io/weir/internal/api/apitest"
-	"github.com/weir-io/weir/internal/trace"
+	"github.com/weir-io/weir/internal/look/trace"
 	"github.com/weir-io/weir/internal/ui/plot"
 	"github.com/weir-io/weir/lab"
 )

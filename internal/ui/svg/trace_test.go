@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weir-io/weir/internal/trace"
+	"github.com/weir-io/weir/internal/look/trace"
 	"github.com/weir-io/weir/internal/ui/plot"
 	"github.com/weir-io/weir/lab"
 )

@@ -1,9 +1,9 @@
 package text
 
 import (
-	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/prove"
+	"github.com/weir-io/weir/internal/look/prove"
+	"github.com/weir-io/weir/internal/ui/cli"
 )
 
 // WhyCommand spells the question that a proof measures the answer to, for a shell. A scratch disk

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/prove"
-	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/look/prove"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 func TestWhyCommand(t *testing.T) {
@@ -15,8 +15,8 @@ func TestWhyCommand(t *testing.T) {
 		version string
 		want    string
 	}{
-		{prove.Request{Target: &target.Target{Kind: "docker", Name: "web 1"}, Hold: limit.HoldPacer}, "auto", "weir why 'docker:web 1'"},
-		{prove.Request{Target: &target.Target{Kind: "pid", Name: "7"}, Dirs: []string{"/a", "/b c"}}, "v1", "weir why pid:7 --on /a --on '/b c' --cgroup v1"},
+		{prove.Request{Target: &targets.Target{Kind: "docker", Name: "web 1"}, Hold: limit.HoldPacer}, "auto", "weir why 'docker:web 1'"},
+		{prove.Request{Target: &targets.Target{Kind: "pid", Name: "7"}, Dirs: []string{"/a", "/b c"}}, "v1", "weir why pid:7 --on /a --on '/b c' --cgroup v1"},
 		{prove.Request{Asked: []limit.Asked{{On: "/data", Limit: write}}, Hold: limit.HoldAuto}, "", "weir why --write 10MB/s --on /data"},
 		{prove.Request{Asked: []limit.Asked{{Limit: write}}, Hold: limit.HoldKernel}, "", "weir why --write 10MB/s --hold kernel"},
 	} {

@@ -1,9 +1,9 @@
 package text
 
 import (
-	"github.com/weir-io/weir/internal/cli"
-	"github.com/weir-io/weir/internal/demo"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/look/demo"
+	"github.com/weir-io/weir/internal/ui/cli"
 )
 
 // Demo is a table of what was measured.

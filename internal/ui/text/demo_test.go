@@ -3,9 +3,9 @@ package text
 import (
 	"testing"
 
-	"github.com/weir-io/weir/internal/demo"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/load"
+	"github.com/weir-io/weir/internal/look/demo"
+	"github.com/weir-io/weir/internal/look/load"
 	"github.com/weir-io/weir/lab"
 )
 

@@ -3,10 +3,10 @@ package text
 import (
 	"fmt"
 
-	"github.com/weir-io/weir/internal/cli"
-	"github.com/weir-io/weir/internal/dirty"
-	"github.com/weir-io/weir/internal/kernel"
+	"github.com/weir-io/weir/internal/linux/kernel"
+	"github.com/weir-io/weir/internal/look/dirty"
 	"github.com/weir-io/weir/internal/ui/chart"
+	"github.com/weir-io/weir/internal/ui/cli"
 	"github.com/weir-io/weir/internal/ui/plot"
 )
 

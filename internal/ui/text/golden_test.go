@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/weir-io/weir/internal/api/apitest"
-	"github.com/weir-io/weir/internal/cli"
-	"github.com/weir-io/weir/internal/target"
-	"github.com/weir-io/weir/internal/why"
+	"github.com/weir-io/weir/internal/look/why"
+	"github.com/weir-io/weir/internal/targets"
+	"github.com/weir-io/weir/internal/ui/cli"
 	"github.com/weir-io/weir/lab"
 )
 
@@ -17,7 +17,7 @@ func TestTexts(t *testing.T) {
 	lab.Unit(t)
 	const asked = "weir why --write 10MB/s --on /data"
 	ofTarget := apitest.Why()
-	ofTarget.Target, ofTarget.Supposed, ofTarget.Group.Owner = "pid:4711", true, target.Owner{Kind: "unknown"}
+	ofTarget.Target, ofTarget.Supposed, ofTarget.Group.Owner = "pid:4711", true, targets.Owner{Kind: "unknown"}
 	for name, print := range map[string]func(*cli.Out){
 		"proof":      func(out *cli.Out) { Proof(out, apitest.Proof(), asked) },
 		"neighbour":  func(out *cli.Out) { Proof(out, apitest.Neighbour(), asked) },

@@ -7,11 +7,11 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/weir-io/weir/internal/cli"
-	"github.com/weir-io/weir/internal/history"
+	"github.com/weir-io/weir/internal/base/plain"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/plain"
+	"github.com/weir-io/weir/internal/look/history"
 	"github.com/weir-io/weir/internal/ui/chart"
+	"github.com/weir-io/weir/internal/ui/cli"
 	"github.com/weir-io/weir/internal/ui/plot"
 )
 

@@ -5,11 +5,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-io/weir/internal/cli"
-	"github.com/weir-io/weir/internal/latency"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/trace"
+	"github.com/weir-io/weir/internal/look/latency"
+	"github.com/weir-io/weir/internal/look/trace"
 	"github.com/weir-io/weir/internal/ui/chart"
+	"github.com/weir-io/weir/internal/ui/cli"
 	"github.com/weir-io/weir/internal/ui/plot"
 )
 

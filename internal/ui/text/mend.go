@@ -1,9 +1,9 @@
 package text
 
 import (
-	"github.com/weir-io/weir/internal/cli"
-	"github.com/weir-io/weir/internal/mend"
-	"github.com/weir-io/weir/internal/why"
+	"github.com/weir-io/weir/internal/act/mend"
+	"github.com/weir-io/weir/internal/look/why"
+	"github.com/weir-io/weir/internal/ui/cli"
 )
 
 // Moves prints the files that would be moved.

@@ -5,12 +5,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/cgroupfs/cgrouptest"
-	"github.com/weir-io/weir/internal/cli"
-	"github.com/weir-io/weir/internal/inode"
-	"github.com/weir-io/weir/internal/mend"
+	"github.com/weir-io/weir/internal/act/mend"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/linux/cgroupfs/cgrouptest"
+	"github.com/weir-io/weir/internal/linux/inode"
+	"github.com/weir-io/weir/internal/ui/cli"
 )
 
 func TestMoves(t *testing.T) {

@@ -3,7 +3,7 @@ package text
 import (
 	"testing"
 
-	"github.com/weir-io/weir/internal/escape"
+	"github.com/weir-io/weir/internal/act/escape"
 )
 
 // A file's name makes no line of its own among what weir run says.

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/note"
 	"github.com/weir-io/weir/internal/planned"
 	"github.com/weir-io/weir/internal/plans"
+	"github.com/weir-io/weir/internal/ui/cli"
 )
 
 // Plans says how large a configuration is; with all, it prints the plans, and which targets they

@@ -4,14 +4,14 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/limiting"
+	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/note"
 	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/planned"
 	"github.com/weir-io/weir/internal/plans"
+	"github.com/weir-io/weir/internal/ui/cli"
 	"github.com/weir-io/weir/lab"
 )
 

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/prove"
+	"github.com/weir-io/weir/internal/look/prove"
+	"github.com/weir-io/weir/internal/ui/cli"
 )
 
 // ProofTitle says what was proved, where.

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/prove"
+	"github.com/weir-io/weir/internal/look/prove"
+	"github.com/weir-io/weir/internal/ui/cli"
 )
 
 // cellsOfRow are a row's cells in the table of a proof.

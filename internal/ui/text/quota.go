@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/weir-io/weir/internal/cli"
-	"github.com/weir-io/weir/internal/quota"
+	"github.com/weir-io/weir/internal/act/quota"
+	"github.com/weir-io/weir/internal/ui/cli"
 )
 
 // QuotaSet says what a quota does from now on.

@@ -3,11 +3,11 @@ package text
 import (
 	"strings"
 
-	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/keep"
 	"github.com/weir-io/weir/internal/note"
 	"github.com/weir-io/weir/internal/place"
+	"github.com/weir-io/weir/internal/ui/cli"
 )
 
 // remedies are what a user of the command line can do. %[1]s is the remedy's target, and %[2]s

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/keep"
 	"github.com/weir-io/weir/internal/note"
+	"github.com/weir-io/weir/internal/ui/cli"
 )
 
 func TestError(t *testing.T) {

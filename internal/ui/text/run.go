@@ -5,15 +5,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/cli"
-	"github.com/weir-io/weir/internal/escape"
-	"github.com/weir-io/weir/internal/launch"
+	"github.com/weir-io/weir/internal/act/escape"
+	"github.com/weir-io/weir/internal/act/launch"
+	"github.com/weir-io/weir/internal/base/plain"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/plain"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/look/tally"
 	"github.com/weir-io/weir/internal/running"
-	"github.com/weir-io/weir/internal/tally"
+	"github.com/weir-io/weir/internal/ui/cli"
 )
 
 // Run says what a command did, and what held.

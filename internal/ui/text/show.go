@@ -5,12 +5,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/act/quota"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/limiting"
-	"github.com/weir-io/weir/internal/quota"
-	"github.com/weir-io/weir/internal/target"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/targets"
+	"github.com/weir-io/weir/internal/ui/cli"
 )
 
 // Show prints limited groups, each below the group that it is in.
@@ -84,7 +84,7 @@ func planLine(p limiting.GroupPlan) string {
 }
 
 // deviceRows has a row for each rate that is bounded, in force or on record.
-func deviceRows(d limiting.Device, record *target.Record) [][]string {
+func deviceRows(d limiting.Device, record *targets.Record) [][]string {
 	var rows [][]string
 	device := fmt.Sprintf("%s (%s)", d.Node, d.Number)
 	if d.Volume != "" {
@@ -173,7 +173,7 @@ func onlyRecorded(g limiting.Group) []limiting.Device {
 }
 
 // recordLines say what of the owner's record is in no table.
-func recordLines(r *target.Record) []string {
+func recordLines(r *targets.Record) []string {
 	if r == nil {
 		return nil
 	}
@@ -186,7 +186,7 @@ func recordLines(r *target.Record) []string {
 			lines = append(lines, fmt.Sprintf("  %s keeps %s on %s: %v", r.By, l.Limit, l.Path, l.Err))
 			continue
 		}
-		another := func(o target.Recorded) bool { return o.Err == nil && o.Device == l.Device && o.Path != l.Path }
+		another := func(o targets.Recorded) bool { return o.Err == nil && o.Device == l.Device && o.Path != l.Path }
 		if slices.ContainsFunc(r.Limits, another) {
 			lines = append(lines, fmt.Sprintf("  %s keeps %s on %s, which has another name there too", r.By, l.Limit, l.Path))
 		}

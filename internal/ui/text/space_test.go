@@ -5,13 +5,13 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/act/quota"
+	"github.com/weir-io/weir/internal/act/volume"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/quota"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/space"
-	"github.com/weir-io/weir/internal/volume"
+	"github.com/weir-io/weir/internal/ui/cli"
 	"github.com/weir-io/weir/lab"
 )
 

@@ -1,10 +1,10 @@
 package text
 
 import (
-	"github.com/weir-io/weir/internal/cli"
-	"github.com/weir-io/weir/internal/hold"
+	"github.com/weir-io/weir/internal/act/hold"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/place"
+	"github.com/weir-io/weir/internal/ui/cli"
 )
 
 // Decision says which device each place resolved to, and what is expected to hold there.

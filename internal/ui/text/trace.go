@@ -5,9 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/trace"
+	"github.com/weir-io/weir/internal/look/trace"
+	"github.com/weir-io/weir/internal/ui/cli"
 )
 
 // barColumns is how wide a whole bar is.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weir-io/weir/internal/cli"
-	"github.com/weir-io/weir/internal/plain"
-	"github.com/weir-io/weir/internal/trace"
+	"github.com/weir-io/weir/internal/base/plain"
+	"github.com/weir-io/weir/internal/look/trace"
+	"github.com/weir-io/weir/internal/ui/cli"
 )
 
 // tableMost is how many rows people get of what can be thousands.

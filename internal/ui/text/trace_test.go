@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/weir-io/weir/internal/api/apitest"
-	"github.com/weir-io/weir/internal/cli"
-	"github.com/weir-io/weir/internal/trace"
+	"github.com/weir-io/weir/internal/look/trace"
+	"github.com/weir-io/weir/internal/ui/cli"
 	"github.com/weir-io/weir/lab"
 )
 

@@ -1,10 +1,10 @@
 package text
 
 import (
-	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/cli"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/space"
+	"github.com/weir-io/weir/internal/ui/cli"
 )
 
 // VolumeMade says where a volume is that was brought up or changed, and what its limit holds.

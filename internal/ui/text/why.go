@@ -6,11 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/base/plain"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/load"
-	"github.com/weir-io/weir/internal/plain"
-	"github.com/weir-io/weir/internal/why"
+	"github.com/weir-io/weir/internal/look/load"
+	"github.com/weir-io/weir/internal/look/why"
+	"github.com/weir-io/weir/internal/ui/cli"
 )
 
 // Why prints the answer to a question: whose limits they are, what holds on each place, and the

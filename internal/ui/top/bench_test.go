@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-io/weir/internal/blkdev"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/watch"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/look/watch"
 )
 
 // BenchmarkScreen shows a snapshot of 2,000 limited groups, of which 20 write.

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/watch"
+	"github.com/weir-io/weir/internal/look/watch"
 )
 
 // curveMost is how many readings a curve has.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/weir-io/weir/internal/base/plain"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/plain"
-	"github.com/weir-io/weir/internal/watch"
+	"github.com/weir-io/weir/internal/look/watch"
 )
 
 // Detail is all that is known of one group.

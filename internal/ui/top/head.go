@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/base/plain"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/plain"
-	"github.com/weir-io/weir/internal/watch"
+	"github.com/weir-io/weir/internal/look/watch"
+	"github.com/weir-io/weir/internal/ui/cli"
 )
 
 // disksShown bounds the lines of disks; the busiest are shown.

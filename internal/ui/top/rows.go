@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weir-io/weir/internal/base/near"
 	"github.com/weir-io/weir/internal/fault"
-	"github.com/weir-io/weir/internal/near"
-	"github.com/weir-io/weir/internal/watch"
+	"github.com/weir-io/weir/internal/look/watch"
 )
 
 // A Column is what rows are sorted by.

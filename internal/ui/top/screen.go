@@ -5,8 +5,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/weir-io/weir/internal/plain"
-	"github.com/weir-io/weir/internal/watch"
+	"github.com/weir-io/weir/internal/base/plain"
+	"github.com/weir-io/weir/internal/look/watch"
 )
 
 // A Screen is the state of weir top on a terminal.

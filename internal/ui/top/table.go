@@ -6,10 +6,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/weir-io/weir/internal/cli"
+	"github.com/weir-io/weir/internal/base/plain"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/plain"
-	"github.com/weir-io/weir/internal/watch"
+	"github.com/weir-io/weir/internal/look/watch"
+	"github.com/weir-io/weir/internal/ui/cli"
 )
 
 // unknown stands for what is not known, or not there.

@@ -10,12 +10,12 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/weir-io/weir/internal/blkdev"
-	"github.com/weir-io/weir/internal/cgroupfs"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/look/watch"
 	"github.com/weir-io/weir/internal/place"
-	"github.com/weir-io/weir/internal/target"
-	"github.com/weir-io/weir/internal/watch"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 var update = flag.Bool("update", false, "write the expected screens anew")
@@ -64,11 +64,11 @@ func host() *watch.Snapshot {
 	}
 	s.Groups = []*watch.Group{
 		{Path: "/idle.slice", Target: "unit:idle.slice", Devices: []watch.Device{device(limit.Limit{}, watch.Rates{}, place.By{})}},
-		{Path: "/kubepods.slice/pod1", Target: "pod:ci/build-7", Owner: target.Owner{Kind: "kubernetes"}, Pressure: pressure(0.2), Memory: &watch.Memory{Dirty: 3e6},
+		{Path: "/kubepods.slice/pod1", Target: "pod:ci/build-7", Owner: targets.Owner{Kind: "kubernetes"}, Pressure: pressure(0.2), Memory: &watch.Memory{Dirty: 3e6},
 			Devices: []watch.Device{device(write(10e6), watch.Rates{RBPS: 2.1e6, WBPS: 1e6, RIOPS: 40, WIOPS: 8}, place.By{Mechanism: place.Writeback})}},
 		{Path: "/system.slice", Target: "unit:system.slice", Pressure: pressure(71),
 			Devices: []watch.Device{device(limit.Limit{}, watch.Rates{RBPS: 28.9e6, WBPS: 95e6, RIOPS: 900, WIOPS: 12345}, place.By{})}},
-		{Path: "/system.slice/docker-web.scope", Target: "docker:web", Owner: target.Owner{Kind: "docker", Name: "0123456789ab"}, Pressure: pressure(71), Memory: &watch.Memory{Dirty: 12e6, Writeback: 2e6},
+		{Path: "/system.slice/docker-web.scope", Target: "docker:web", Owner: targets.Owner{Kind: "docker", Name: "0123456789ab"}, Pressure: pressure(71), Memory: &watch.Memory{Dirty: 12e6, Writeback: 2e6},
 			Devices: []watch.Device{device(write(10e6).With(limit.WIOPS, limit.PerSecond(500)), watch.Rates{WBPS: 9.98e6, WIOPS: 78}, place.By{Mechanism: place.Writeback})}},
 		{Path: "/system.slice/docker-old.scope", Target: "docker:legacy-with-a-long-name-that-somebody-chose", Pressure: pressure(0), Memory: &watch.Memory{Dirty: 1.2e9},
 			Devices: []watch.Device{device(write(10e6), watch.Rates{WBPS: 48.1e6, WIOPS: 400}, place.By{Why: "ext4 with data=journal"})}},

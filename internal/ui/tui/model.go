@@ -3,7 +3,7 @@ package tui
 import (
 	"time"
 
-	"github.com/weir-io/weir/internal/trace"
+	"github.com/weir-io/weir/internal/look/trace"
 )
 
 // model is the view's state.

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-io/weir/internal/ptytest"
-	"github.com/weir-io/weir/internal/trace"
+	"github.com/weir-io/weir/internal/base/ptytest"
+	"github.com/weir-io/weir/internal/look/trace"
 )
 
 // A terminal is one that Run shows something on.

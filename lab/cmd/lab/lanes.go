@@ -12,16 +12,16 @@ import (
 
 	"golang.org/x/sys/cpu"
 
-	"github.com/weir-io/weir/lab/build"
-	"github.com/weir-io/weir/lab/cache"
-	"github.com/weir-io/weir/lab/campaign"
-	"github.com/weir-io/weir/lab/debian"
-	"github.com/weir-io/weir/lab/fullguest"
-	"github.com/weir-io/weir/lab/guest"
-	"github.com/weir-io/weir/lab/kernel"
-	"github.com/weir-io/weir/lab/matrix"
-	"github.com/weir-io/weir/lab/native"
-	"github.com/weir-io/weir/lab/small"
+	"github.com/weir-io/weir/lab/internal/build"
+	"github.com/weir-io/weir/lab/internal/cache"
+	"github.com/weir-io/weir/lab/internal/campaign"
+	"github.com/weir-io/weir/lab/internal/debian"
+	"github.com/weir-io/weir/lab/internal/fullguest"
+	"github.com/weir-io/weir/lab/internal/guest"
+	"github.com/weir-io/weir/lab/internal/kernel"
+	"github.com/weir-io/weir/lab/internal/matrix"
+	"github.com/weir-io/weir/lab/internal/native"
+	"github.com/weir-io/weir/lab/internal/small"
 )
 
 // lanes makes guests. Two rows with one kernel share its image.

@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/weir-io/weir/lab/matrix"
-	"github.com/weir-io/weir/lab/small"
+	"github.com/weir-io/weir/lab/internal/matrix"
+	"github.com/weir-io/weir/lab/internal/small"
 )
 
 type options struct {

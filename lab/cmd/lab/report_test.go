@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/weir-io/weir/lab/outcome"
+	"github.com/weir-io/weir/lab/internal/outcome"
 )
 
 // TestNothingMayRunNowhere: in a whole run each test must have run on some guest, and

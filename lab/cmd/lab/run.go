@@ -13,16 +13,16 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/weir-io/weir/lab/build"
-	"github.com/weir-io/weir/lab/cache"
-	"github.com/weir-io/weir/lab/calibrate"
-	"github.com/weir-io/weir/lab/campaign"
 	"github.com/weir-io/weir/lab/environ"
-	"github.com/weir-io/weir/lab/matrix"
-	"github.com/weir-io/weir/lab/outcome"
-	"github.com/weir-io/weir/lab/payload"
-	"github.com/weir-io/weir/lab/slots"
-	"github.com/weir-io/weir/lab/tempdir"
+	"github.com/weir-io/weir/lab/internal/build"
+	"github.com/weir-io/weir/lab/internal/cache"
+	"github.com/weir-io/weir/lab/internal/calibrate"
+	"github.com/weir-io/weir/lab/internal/campaign"
+	"github.com/weir-io/weir/lab/internal/matrix"
+	"github.com/weir-io/weir/lab/internal/outcome"
+	"github.com/weir-io/weir/lab/internal/payload"
+	"github.com/weir-io/weir/lab/internal/slots"
+	"github.com/weir-io/weir/lab/internal/tempdir"
 )
 
 // errFailed means that the run went as it should, and its report tells the rest.

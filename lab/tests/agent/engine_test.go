@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-io/weir/internal/socket/sockettest"
+	"github.com/weir-io/weir/internal/daemon/socket/sockettest"
 	"github.com/weir-io/weir/lab"
 	"github.com/weir-io/weir/lab/environ"
 )

@@ -13,7 +13,7 @@ import (
 
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/load"
+	"github.com/weir-io/weir/internal/look/load"
 	"github.com/weir-io/weir/lab"
 	"github.com/weir-io/weir/lab/second"
 )

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/lab"
 )
 

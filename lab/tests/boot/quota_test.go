@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/weir-io/weir/lab/environ"
-	"github.com/weir-io/weir/lab/mkfs"
+	"github.com/weir-io/weir/lab/internal/mkfs"
 )
 
 // quotaSize is what the container and a directory may store, in bytes.

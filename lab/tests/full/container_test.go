@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-io/weir/internal/load"
+	"github.com/weir-io/weir/internal/look/load"
 	"github.com/weir-io/weir/lab"
 	"github.com/weir-io/weir/lab/environ"
 )

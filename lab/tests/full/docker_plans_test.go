@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/weir-io/weir/contrib"
-	"github.com/weir-io/weir/internal/load"
+	"github.com/weir-io/weir/internal/look/load"
 	"github.com/weir-io/weir/lab"
 )
 

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/weir-io/weir/internal/api"
-	"github.com/weir-io/weir/internal/grpc"
-	"github.com/weir-io/weir/internal/load"
+	"github.com/weir-io/weir/internal/daemon/grpc"
+	"github.com/weir-io/weir/internal/look/load"
 	"github.com/weir-io/weir/lab"
 	"github.com/weir-io/weir/lab/environ"
 )

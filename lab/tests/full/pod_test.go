@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-io/weir/internal/grpc"
+	"github.com/weir-io/weir/internal/daemon/grpc"
 	"github.com/weir-io/weir/lab"
 )
 

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/inode"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/linux/inode"
 )
 
 // handVariable makes the test binary a hand.

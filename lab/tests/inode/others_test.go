@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/weir-io/weir/internal/inode"
+	"github.com/weir-io/weir/internal/linux/inode"
 	"github.com/weir-io/weir/lab"
 )
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/weir-io/weir/internal/bpf"
-	"github.com/weir-io/weir/internal/inode"
+	"github.com/weir-io/weir/internal/linux/bpf"
+	"github.com/weir-io/weir/internal/linux/inode"
 	"github.com/weir-io/weir/lab"
 )
 

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/inode"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/linux/inode"
 	"github.com/weir-io/weir/lab"
 )
 

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-io/weir/internal/load"
-	"github.com/weir-io/weir/internal/process"
+	"github.com/weir-io/weir/internal/linux/process"
+	"github.com/weir-io/weir/internal/look/load"
 	"github.com/weir-io/weir/lab"
 	"github.com/weir-io/weir/lab/environ"
 )

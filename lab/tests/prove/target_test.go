@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/weir-io/weir/internal/load"
+	"github.com/weir-io/weir/internal/look/load"
 	"github.com/weir-io/weir/lab"
 )
 

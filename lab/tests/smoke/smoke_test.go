@@ -12,7 +12,7 @@ import (
 
 	"github.com/weir-io/weir/lab"
 	"github.com/weir-io/weir/lab/environ"
-	"github.com/weir-io/weir/lab/mkfs"
+	"github.com/weir-io/weir/lab/internal/mkfs"
 )
 
 func TestModeIsAsPromised(t *testing.T) {

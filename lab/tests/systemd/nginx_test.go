@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-io/weir/internal/pagecache"
+	"github.com/weir-io/weir/internal/linux/pagecache"
 	"github.com/weir-io/weir/lab"
 )
 

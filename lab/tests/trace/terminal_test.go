@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/weir-io/weir/internal/ptytest"
+	"github.com/weir-io/weir/internal/base/ptytest"
 	"github.com/weir-io/weir/lab"
 )
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/weir-io/weir/lab"
-	"github.com/weir-io/weir/lab/outcome"
+	"github.com/weir-io/weir/lab/internal/outcome"
 )
 
 // needTrace asks for what a trace takes. By default one emulated guest is enough: the one

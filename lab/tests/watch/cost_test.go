@@ -13,8 +13,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/weir-io/weir/internal/load"
-	"github.com/weir-io/weir/internal/ptytest"
+	"github.com/weir-io/weir/internal/base/ptytest"
+	"github.com/weir-io/weir/internal/look/load"
 	"github.com/weir-io/weir/lab"
 )
 

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/weir-io/weir/internal/api"
-	"github.com/weir-io/weir/internal/blkdev"
+	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/lab"
 )
 

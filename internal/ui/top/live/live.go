@@ -10,8 +10,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/weir-io/weir/internal/look/watch"
 	"github.com/weir-io/weir/internal/ui/top"
-	"github.com/weir-io/weir/internal/watch"
 )
 
 // Options say what to show, and where.

@@ -11,10 +11,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/weir-io/weir/internal/cgroupfs"
-	"github.com/weir-io/weir/internal/ptytest"
+	"github.com/weir-io/weir/internal/base/ptytest"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/look/watch"
 	"github.com/weir-io/weir/internal/ui/top"
-	"github.com/weir-io/weir/internal/watch"
 )
 
 // A terminal is one that Run shows something on.

@@ -1,0 +1,39 @@
+package escape
+
+import (
+	"testing"
+
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/linux/process"
+)
+
+// What is ahead is no credit, and a look in the middle of a write is no escape.
+func TestJudge(t *testing.T) {
+	disk := blkdev.Number{Major: 8}
+	reading := func(before, after, wet, dirty, charged uint64) Reading {
+		return Reading{Written: after, Dirty: dirty, Stats: []cgroupfs.Stat{{Device: disk, WrittenBytes: charged}},
+			before: process.IO{Written: before}, wet: wet}
+	}
+	for name, c := range map[string]struct {
+		looks []Reading
+		want  uint64
+	}{
+		"its own, in memory":              {[]Reading{reading(100, 100, 100, 100, 0), reading(100, 100, 0, 0, 100)}, 0},
+		"written on between two readings": {[]Reading{reading(100, 180, 140, 170, 0), reading(180, 180, 0, 0, 180)}, 0},
+		"written back between them":       {[]Reading{reading(100, 100, 100, 20, 80), reading(100, 100, 0, 0, 100)}, 0},
+		"past":                            {[]Reading{reading(100, 100, 0, 0, 0)}, 100},
+		"past, after pages of before":     {[]Reading{reading(0, 0, 0, 0, 50), reading(100, 100, 0, 0, 50)}, 100},
+		"both":                            {[]Reading{reading(100, 100, 40, 40, 0), reading(150, 150, 0, 0, 80)}, 70},
+		"a disk that is slow":             {[]Reading{{Written: 100, Dirty: 80, wet: 80, underway: 60, before: process.IO{Written: 100}, Stats: []cgroupfs.Stat{{Device: disk, WrittenBytes: 60}}}, reading(100, 100, 0, 0, 100)}, 0},
+	} {
+		e := Estimate{devices: []blkdev.Number{disk}}
+		var got uint64
+		for _, r := range c.looks {
+			got = e.judge(r)
+		}
+		if got != c.want {
+			t.Errorf("%s: %d bytes, want %d", name, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package escape
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+)
+
+// A Meter counts for a pacer what has escaped a group on some disks, and what the kernel
+// charged to the group there. It uses a Watcher, or an Estimate if there is none.
+type Meter struct {
+	group    cgroupfs.Group
+	devices  []blkdev.Number
+	watcher  *Watcher // nil: estimate counts
+	id       uint64
+	on       map[blkdev.Number]bool // of what the watcher counts: whether it is on the disks
+	stats    *cgroupfs.OpenStats
+	estimate *Estimate
+	suspects suspects // of what estimate counts
+
+	escaped, charged uint64
+	written          uint64 // by the group's processes, at the last look
+	pending          bool   // something of it waits in memory
+}
+
+// NewMeter starts to count. The watcher may be nil. It belongs to the caller, and reports the
+// group each time that step more bytes have escaped.
+func NewMeter(g cgroupfs.Group, devices []blkdev.Number, w *Watcher, step uint64) (m *Meter, err error) {
+	m = &Meter{group: g, devices: slices.Clone(devices), watcher: w, on: map[blkdev.Number]bool{},
+		suspects: suspects{began: time.Now().Add(-clockMost), on: map[blkdev.Number]bool{}, since: -1}}
+	if w == nil {
+		m.estimate, err = NewEstimate(g, m.devices)
+		return m, err
+	}
+	if m.id, err = ID(g); err != nil {
+		return nil, err
+	}
+	if m.stats, err = g.OpenStats(); err != nil {
+		return nil, err
+	}
+	if err = w.Add(g, step); err == nil {
+		_, err = m.watched()
+	}
+	return m, err
+}
+
+// Threshold is how many bytes have to escape before a group is paused: a tenth of a second of
+// the limit, up to 4 MiB; for an Estimate no less than its possible error.
+func Threshold(bytesPerSec uint64, watched bool) uint64 {
+	if watched {
+		return min(max(bytesPerSec/10, 64<<10), thresholdMost)
+	}
+	return max(thresholdMost, 512<<10*uint64(runtime.NumCPU()))
+}
+
+const thresholdMost = 4 << 20
+
+// restMost is the longest time between two looks of an Estimate at a group of which nothing
+// escapes.
+const restMost = 30 * time.Millisecond
+
+// Rest is how long a group of which nothing escapes needs no look. A watcher reports escapes by
+// itself.
+func (m *Meter) Rest() time.Duration {
+	if m.watcher != nil {
+		return time.Second
+	}
+	return restMost
+}
+
+// Look returns what has escaped, and what was charged, since the last look. The escaped bytes
+// may be negative, if an Estimate finds that it was wrong.
+func (m *Meter) Look() (escaped, charged float64, err error) {
+	before, paid := m.escaped, m.charged
+	if m.watcher != nil {
+		_, err = m.watched()
+	} else {
+		err = m.estimated()
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	return float64(m.escaped) - float64(before), float64(m.charged - min(m.charged, paid)), nil
+}
+
+func (m *Meter) watched() (*Meter, error) {
+	all, err := m.watcher.Escaped(m.id)
+	if err != nil {
+		return m, err
+	}
+	m.escaped = 0
+	for n, bytes := range all {
+		on, known := m.on[n]
+		if !known {
+			on = slices.ContainsFunc(m.devices, Disks(context.Background(), n)) // sysfs answers at once
+			m.on[n] = on
+		}
+		if on {
+			m.escaped += bytes
+		}
+	}
+	stats, err := m.stats.Bytes()
+	if err != nil {
+		return m, err
+	}
+	m.charged = 0
+	for _, s := range stats {
+		if slices.Contains(m.devices, s.Device) {
+			m.charged += s.WrittenBytes
+		}
+	}
+	return m, nil
+}
+
+// estimated reads the group's own counters only if its processes have written, or something
+// waits to be charged, because reading them is slow.
+func (m *Meter) estimated() error {
+	written, _, err := m.estimate.written()
+	if err != nil || written.Written == m.written && !m.pending {
+		return err
+	}
+	r, err := m.estimate.Look()
+	if err != nil {
+		return err
+	}
+	m.written, m.pending = r.Written, r.Dirty > 0
+	m.escaped, m.charged = r.Escaped, 0
+	for _, s := range r.Stats {
+		if slices.Contains(m.devices, s.Device) {
+			m.charged += s.WrittenBytes
+		}
+	}
+	return nil
+}
+
+// ID is the group's number, as the watcher reports it.
+func (m *Meter) ID() uint64 { return m.id }
+
+// On makes the meter count on other disks from now on.
+func (m *Meter) On(devices []blkdev.Number) {
+	m.devices, m.on, m.suspects.on = slices.Clone(devices), map[blkdev.Number]bool{}, map[blkdev.Number]bool{}
+}
+
+// Close ends the counting.
+func (m *Meter) Close() {
+	if m.estimate != nil {
+		m.estimate.Close()
+	}
+	if m.stats != nil {
+		_ = m.stats.Close()
+	}
+	if m.watcher != nil {
+		_ = m.watcher.Remove(m.id) // it ends with its process
+	}
+}

@@ -1,0 +1,142 @@
+package hold
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/weir-io/weir/internal/base/durable"
+	"github.com/weir-io/weir/internal/state"
+)
+
+// A File is what a plan writes to save limits, or removes if its text is empty: a drop-in of a
+// unit, or a record of weir.
+type File struct {
+	Path string
+	Text string
+	Own  bool // weir's record, which systemd does not read
+}
+
+// A journalFile is a file's content before a change, and after it.
+type journalFile struct {
+	Path   string `json:"path"`
+	New    string `json:"new"`    // where it is written before it takes its name
+	Before string `json:"before"` // empty: there was none
+	After  string `json:"after"`
+	Own    bool   `json:"own,omitempty"`
+}
+
+func journalOfFile(f File) (*journalFile, error) {
+	before, err := readFile(f.Path)
+	return &journalFile{Path: f.Path, New: fmt.Sprintf("%s.%d.new", f.Path, os.Getpid()), Before: before, After: f.Text, Own: f.Own}, err
+}
+
+// readFile returns a file's text, which is empty if there is no file.
+func readFile(path string) (string, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read saved limits: %w", err)
+	}
+	return string(text), nil
+}
+
+// put replaces a file's text, completely or not at all, even if the machine stops half way.
+// systemd reads no file whose name does not end in .conf.
+func (f journalFile) put(text string) error {
+	dir := filepath.Dir(f.Path)
+	if text == "" {
+		if err := os.Remove(f.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("keep limits: %w", err)
+		}
+		_ = os.Remove(dir) // if nothing else is in it
+		return nil
+	}
+	if err := f.makeDir(dir); err != nil {
+		return fmt.Errorf("keep limits: %w", err)
+	}
+	if err := durable.Replace(f.Path, f.New, text, 0o644); err != nil {
+		return fmt.Errorf("keep limits: %w", errors.Join(err, f.discard()))
+	}
+	return nil
+}
+
+func (f journalFile) makeDir(dir string) error {
+	if f.Own {
+		return state.Store{Dir: dir, Mode: 0o755}.Make()
+	}
+	return os.MkdirAll(dir, 0o755)
+}
+
+// discard removes an unfinished file.
+func (f journalFile) discard() error {
+	if err := os.Remove(f.New); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	_ = os.Remove(filepath.Dir(f.Path)) // if nothing else is in it
+	return nil
+}
+
+// apply writes the file, and makes systemd read it if it is a unit's drop-in.
+func (f journalFile) apply(ctx context.Context, connect dialer) error {
+	if err := f.put(f.After); err != nil {
+		return err
+	}
+	return f.reload(ctx, connect)
+}
+
+// revert restores the file, unless somebody has changed it since.
+func (f journalFile) revert(connect dialer) error {
+	if err := f.discard(); err != nil {
+		return fmt.Errorf("take back half-done change: %w", err)
+	}
+	now, err := readFile(f.Path)
+	if err != nil {
+		return fmt.Errorf("take back half-done change: %w", err)
+	}
+	if now != f.After || now == f.Before {
+		return nil
+	}
+	if err := f.put(f.Before); err != nil {
+		return fmt.Errorf("take back half-done change: %w", err)
+	}
+	// The file is restored. If systemd cannot be reached, it has not kept what it read, and
+	// there is no need to wait for it.
+	err = f.reload(context.Background(), connect)
+	if errors.Is(err, state.ErrKeep) {
+		return nil
+	}
+	return err
+}
+
+// RemoveFile removes a drop-in, and makes systemd read its units again.
+func (h Holder) RemoveFile(ctx context.Context, path string) error {
+	f := journalFile{Path: path}
+	if err := f.put(""); err != nil {
+		return err
+	}
+	return f.reload(ctx, h.dial)
+}
+
+// RemoveRecord removes a record of weir.
+func (h Holder) RemoveRecord(path string) error { return (journalFile{Path: path, Own: true}).put("") }
+
+// reload makes systemd read its units again, if the file is one of a unit.
+func (f journalFile) reload(ctx context.Context, connect dialer) error {
+	if f.Own {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, unitTimeout)
+	defer cancel()
+	conn, err := connect(ctx)
+	if err != nil {
+		return fmt.Errorf("%w: %w", state.ErrKeep, err)
+	}
+	defer conn.Close()
+	return conn.Reload(ctx)
+}

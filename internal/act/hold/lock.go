@@ -1,0 +1,81 @@
+package hold
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/state"
+)
+
+// A Locked holder is the only weir that may change the limits of one group, until it is
+// unlocked or its process dies. The lock does not cover the groups above and below, which have
+// limits of their own. (Enabling a controller in the groups above needs no lock: it is one
+// word, which weir never takes back.)
+type Locked struct {
+	Holder
+	Group cgroupfs.Group
+	lock  *state.Lock
+}
+
+// Lock waits for the group's lock, for at most state.LockMost. The lock does not stop other
+// programs, or the weirs of another user, who has another directory of records. For their sake
+// every change is read back.
+func (h Holder) Lock(ctx context.Context, g cgroupfs.Group) (Locked, error) {
+	if err := g.Hierarchy().Writable(); err != nil {
+		return Locked{}, err
+	}
+	version := g.Hierarchy().Version
+	lock, err := h.State.Wait(ctx, cgroupfs.LimitsLock(version, g.Path()), "the limits of cgroup "+g.Path(), state.LockMost)
+	if err != nil {
+		return Locked{}, err
+	}
+	l := Locked{h, g, lock}
+	l.settle()
+	return l, nil
+}
+
+// Unlock lets others change the group's limits.
+func (l Locked) Unlock() { l.lock.Unlock() }
+
+const (
+	// settleTries and settlePause bound how long weir waits for a record that another weir has
+	// opened only to find that the group is locked.
+	settleTries = 50
+	settlePause = time.Millisecond
+)
+
+// settle takes back what dead weirs left half done for the group. It comes before the next
+// change, which may ask for the same value and would later be mistaken for the half-done one.
+// What cannot be taken back stays on record; weir has reported it when it looked at all
+// records.
+func (l Locked) settle() {
+	own := func(data []byte) (j journal, is bool) {
+		err := json.Unmarshal(data, &j)
+		return j, err == nil && j.Version == l.Group.Hierarchy().Version && j.Group == l.Group.Path()
+	}
+	for range settleTries {
+		some, tried := false, false
+		_ = l.State.Each(journalKind, func(data []byte) error {
+			_, is := own(data)
+			some = some || is
+			return nil
+		})
+		if !some {
+			return
+		}
+		_ = l.State.Sweep(journalKind, func(data []byte) error {
+			j, is := own(data)
+			if !is {
+				return state.ErrKeep
+			}
+			tried = true
+			return j.undo(l.Group, l.dial, l.Pacer)
+		})
+		if tried {
+			return
+		}
+		time.Sleep(settlePause)
+	}
+}

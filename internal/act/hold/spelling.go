@@ -1,0 +1,217 @@
+package hold
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/weir-io/weir/internal/daemon/systemd"
+	"github.com/weir-io/weir/internal/fault"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+)
+
+// A spelling is how a plan names the devices in a unit's settings. systemd writes a whole line
+// of io.max for each name of a device, and its versions differ in which name they write last.
+// So all names have to say the same of all four rates, and only one name may stay, except those
+// in the unit's own files.
+type spelling struct {
+	settings []journalSetting
+	dropped  []journalSetting // of those, what they said
+	drop     []string         // spellings that systemd is to forget
+	rules    []Change         // what is to be in force, all four rates of each device
+	unkept   []limit.Key      // rates that systemd does not keep over boots now
+	fleeting []string         // what is kept over boots under a name that may be another disk's then
+}
+
+// spell reads what systemd keeps and what is in force, and merges the plan into it.
+func (p Plan) spell(ctx context.Context, conn units) (spelling, error) {
+	has, err := conn.IOLimits(ctx, p.Unit)
+	if err != nil {
+		return spelling{}, err
+	}
+	var s spelling
+	if p.Persist {
+		kept, err := conn.Kept(p.Unit)
+		if err != nil {
+			return spelling{}, err
+		}
+		s.unkept = without(limit.Keys[:], kept)
+	}
+	for _, c := range p.Changes {
+		now, err := p.Group.Rule(c.Device)
+		if fault.IsUnsupported(err) {
+			now, err = limit.None, nil // systemd enables io for a unit with its first limit
+		}
+		if err != nil {
+			return spelling{}, err
+		}
+		name := ""
+		if p.Persist && !p.Lift {
+			// If there is no lasting name, the device number is used, and tell says so.
+			name, _ = conn.Lasting(ctx, c.Device)
+		}
+		s.add(p, c, has, now, name)
+	}
+	return s, nil
+}
+
+// add spells one change. lasting is a name of its device that survives boots; it may be empty.
+func (s *spelling) add(p Plan, c Change, has []systemd.PathLimit, now limit.Limit, lasting string) {
+	has = slices.DeleteFunc(slices.Clone(has), func(l systemd.PathLimit) bool { return !slices.Contains(l.Devices, c.Device) })
+	want := c.Limit
+	if !p.Lift {
+		want = union(c.Limit, now, systemd.Together(has, c.Device))
+	}
+	s.rules = append(s.rules, Change{c.Device, want})
+	name := p.nameOf(c.Device, has, lasting)
+	if !slices.ContainsFunc(has, func(l systemd.PathLimit) bool { return l.Path == name }) {
+		has = append(has, systemd.PathLimit{Path: name, Limit: limit.None})
+	}
+	for _, l := range has {
+		if after := changed(l.Limit, want, c.Limit); !after.IsZero() {
+			s.settings = append(s.settings, journalSetting{l.Path, turn{l.Limit, after}})
+		}
+		if l.Path != name && !l.Own && !p.Lift {
+			s.drop = append(s.drop, l.Path)
+			s.dropped = append(s.dropped, journalSetting{l.Path, turn{Before: l.Limit}})
+		}
+	}
+	if p.Persist && !p.Lift && !systemd.Lasts(name) {
+		s.fleeting = append(s.fleeting, name)
+	}
+}
+
+// union returns all four rates: as asked, else as in force, else as kept.
+func union(asked, now, kept limit.Limit) limit.Limit {
+	all := limit.None
+	for _, k := range limit.Keys {
+		for _, from := range []limit.Limit{kept, now} {
+			if _, bound := from.Get(k).Number(); bound {
+				all = all.With(k, from.Get(k))
+			}
+		}
+	}
+	return all.Overlay(asked)
+}
+
+// changed returns the rates to set so that a name says what is wanted: the rates that are asked
+// for, and those that it has with another value.
+func changed(says, want, asked limit.Limit) limit.Limit {
+	var set limit.Limit
+	for _, k := range limit.Keys {
+		is, bound := says.Get(k).Number()
+		to, bounds := want.Get(k).Number()
+		if asked.Get(k).IsSet() || want.Get(k).IsSet() && (bound != bounds || is != to) {
+			set = set.With(k, want.Get(k))
+		}
+	}
+	return set
+}
+
+// nameOf chooses the name that stays: one in the unit's own files, else one that survives
+// boots, else the first. Limits that are kept over boots use a name that survives boots, if
+// there is one.
+func (p Plan) nameOf(dev blkdev.Number, has []systemd.PathLimit, lasting string) string {
+	prefer := []func(systemd.PathLimit) bool{
+		func(l systemd.PathLimit) bool { return l.Own && (!p.Persist || systemd.Lasts(l.Path)) },
+		func(l systemd.PathLimit) bool { return systemd.Lasts(l.Path) },
+	}
+	for _, is := range prefer {
+		if i := slices.IndexFunc(has, is); i >= 0 {
+			return has[i].Path
+		}
+	}
+	switch {
+	case p.Persist && lasting != "":
+		return lasting
+	case len(has) > 0:
+		return has[0].Path
+	}
+	return systemd.NodeOf(dev)
+}
+
+// set sends the settings to systemd. For a permanent change, the rates that it names are kept
+// over boots, and so are those that were kept before; the other rates last as long as before.
+func (s spelling) set(ctx context.Context, conn units, p Plan) error {
+	var lasting, passing []systemd.Setting
+	for _, one := range s.settings {
+		if !p.Persist {
+			passing = append(passing, systemd.IOLimitAt(one.Path, one.After)...)
+			continue
+		}
+		others := without(s.unkept, s.asked(p))
+		lasting = append(lasting, systemd.IOLimitAt(one.Path, only(one.After, without(limit.Keys[:], others)))...)
+		passing = append(passing, systemd.IOLimitAt(one.Path, only(one.After, others))...)
+		if p.Lift { // the unit's own file may set a limit that the drop-in overruled
+			passing = append(passing, systemd.IOLimitAt(one.Path, only(one.After, without(limit.Keys[:], others)))...)
+		}
+	}
+	if len(lasting) > 0 {
+		if err := conn.Set(ctx, p.Unit, true, lasting); err != nil {
+			return err
+		}
+	}
+	if len(passing) == 0 {
+		return nil
+	}
+	return conn.Set(ctx, p.Unit, false, passing)
+}
+
+// asked returns the rates that the plan's changes name.
+func (s spelling) asked(p Plan) []limit.Key {
+	var keys []limit.Key
+	for _, c := range p.Changes {
+		for _, k := range limit.Keys {
+			if c.Limit.Get(k).IsSet() && !slices.Contains(keys, k) {
+				keys = append(keys, k)
+			}
+		}
+	}
+	return keys
+}
+
+// ensure makes sure that all four rates of each device are in force.
+func (s spelling) ensure(p Plan) error {
+	p.Changes = s.rules
+	return p.Ensure()
+}
+
+// tell reports names that the administrator spelled in another way, and names that may mean
+// another disk after a boot.
+func (s spelling) tell(p Plan) {
+	for _, path := range s.drop {
+		p.Note(fmt.Sprintf("systemd also keeps limits of %s on %s, a second name of the same device; weir puts them all under one name", p.Unit, path))
+	}
+	for _, path := range s.fleeting {
+		p.Note(fmt.Sprintf("systemd keeps the limits of %s on %s over boots, but that name may mean another disk then: the device has no link in /dev/disk/by-id, and none of its file systems is mounted", p.Unit, path))
+	}
+}
+
+// settings are the result of spell if nothing is known of the unit.
+func (p Plan) settings(has []systemd.PathLimit) []journalSetting {
+	var s spelling
+	for _, c := range p.Changes {
+		s.add(p, c, has, systemd.Together(has, c.Device), "")
+	}
+	return s.settings
+}
+
+func (p Plan) unitSteps(s spelling) []Step {
+	var steps []Step
+	asked := s.asked(p)
+	for _, one := range s.settings {
+		for _, k := range limit.Keys {
+			for _, property := range systemd.IOLimitAt(one.Path, only(one.After, []limit.Key{k})) {
+				lasts := p.Persist && (slices.Contains(asked, k) || !slices.Contains(s.unkept, k))
+				steps = append(steps, Step{Unit: p.Unit, Property: property.String(), Persist: lasts})
+			}
+		}
+	}
+	for _, path := range s.drop {
+		for _, property := range systemd.IOLimitAt(path, limit.None) {
+			steps = append(steps, Step{Unit: p.Unit, Property: property.String(), Persist: p.Persist})
+		}
+	}
+	return append(steps, p.fileSteps()...)
+}

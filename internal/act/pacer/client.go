@@ -1,0 +1,148 @@
+package pacer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/base/background"
+	"github.com/weir-io/weir/internal/state"
+)
+
+// A Client sends requests to the pacer of this host, and starts the pacer if it is not running.
+type Client struct{ State state.Dir }
+
+// ask is a request to the pacer. An empty one asks whether the pacer is running.
+type ask struct {
+	Add    *Job   `json:"add,omitempty"`
+	Remove *Place `json:"remove,omitempty"` // a limited group
+	Seen   *Place `json:"seen,omitempty"`   // a limited group
+}
+
+// answer is the pacer's reply.
+type answer struct {
+	Error string `json:"error,omitempty"`
+	Note  string `json:"note,omitempty"` // what there is to say of its accuracy
+	Seen  *Seen  `json:"seen,omitempty"` // of a group that is counted by CountEscaped
+}
+
+const (
+	socketName = "pacer.sock"
+	// startMax is how long a pacer may take to start, and a reply to arrive.
+	startMax  = 10 * time.Second
+	startLook = 10 * time.Millisecond
+	// startAgain is when another pacer is started: one gives up if a sweep holds the lock for
+	// longer than takeOverMax.
+	startAgain = 2 * takeOverMax
+)
+
+// Add has the pacer hold a group, in place of what it held for the group before. note says what
+// to know about the accuracy.
+func (c Client) Add(j Job) (note string, err error) {
+	if err := j.check(); err != nil {
+		return "", err
+	}
+	a, err := c.ask(ask{Add: &j})
+	return a.Note, err
+}
+
+// Remove has the pacer release a group. If the pacer was killed, Remove starts it again first,
+// because otherwise the next pacer would take the group over from its record. A running pacer
+// is asked in any case: the request of a killed weir may not be on record yet.
+func (c Client) Remove(limited Place) error {
+	q := ask{Remove: &limited}
+	for {
+		jobs, err := Paced(c.State)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(jobs, func(j Job) bool { return j.Limited == limited }) {
+			_, err = c.ask(q)
+			return err
+		}
+		a, err := c.once(q)
+		var closed *endedError
+		switch {
+		case err != nil && isDown(err): // nobody holds it
+			return nil
+		case err == nil && a.Error != "":
+			return errors.New(a.Error)
+		case !errors.As(err, &closed): // else it is down now, or has put the group on record before
+			return err
+		}
+	}
+}
+
+func isDown(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ECONNREFUSED)
+}
+
+// start is Start, except in tests.
+var start = Start
+
+// ask sends a request, and starts a pacer if there is none. If the pacer ends meanwhile, it
+// asks again.
+func (c Client) ask(q ask) (a answer, err error) {
+	var started time.Time
+	for began := time.Now(); ; time.Sleep(startLook) {
+		a, err = c.once(q)
+		var closed *endedError
+		switch {
+		case err == nil && a.Error != "":
+			return a, errors.New(a.Error)
+		case err == nil, time.Since(began) > startMax:
+			return a, err
+		case errors.As(err, &closed):
+			started = time.Time{}
+		case !isDown(err):
+			return a, err
+		case time.Since(started) > startAgain:
+			if err := start(); err != nil {
+				return a, err
+			}
+			started = time.Now()
+		}
+	}
+}
+
+// endedError says that the pacer ended before it replied.
+type endedError struct{ error }
+
+func (e *endedError) Unwrap() error { return e.error }
+
+func (c Client) once(q ask) (a answer, err error) {
+	conn, err := net.DialTimeout("unix", filepath.Join(c.State.Path(), socketName), startMax)
+	if err != nil {
+		return a, fmt.Errorf("ask the pacer: %w", err)
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(startMax)); err != nil {
+		return a, fmt.Errorf("ask the pacer: %w", err)
+	}
+	if err := json.NewEncoder(conn).Encode(q); err != nil {
+		return a, &endedError{fmt.Errorf("ask the pacer: %w", err)}
+	}
+	if err := json.NewDecoder(conn).Decode(&a); err != nil {
+		return a, &endedError{fmt.Errorf("ask the pacer: %w", err)}
+	}
+	return a, nil
+}
+
+// PacerArg is the argument that runs weir as the pacer: see Serve.
+const PacerArg = "__pacer"
+
+// Start starts a pacer in the background. It ends at once if another one is running.
+func Start() error {
+	cmd := background.Command(PacerArg)
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("start the pacer: %w", err)
+	}
+	return cmd.Process.Release()
+}

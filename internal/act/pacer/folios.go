@@ -1,0 +1,145 @@
+package pacer
+
+import (
+	"time"
+
+	"github.com/weir-io/weir/internal/linux/partial"
+	"github.com/weir-io/weir/internal/linux/process"
+)
+
+// folios tells what processes have written, where write_bytes counts folios whole that they
+// have written in part: see package partial. Nothing is loaded before that may matter.
+type folios struct {
+	load   func() (*partial.Watcher, error) // nil: it was tried
+	count  counter                          // nil: what write_bytes says is counted
+	excess float64                          // in write_bytes beyond what calls have written, before there was a count
+	lack   float64                          // what calls have written beyond write_bytes, likewise
+	spare  float64                          // was not counted since, and not cut off
+	all    float64                          // was not counted since
+	early  float64                          // was not counted, and is not in write_bytes yet
+	partly bool                             // what was written last was parts of folios
+
+	// Of excess, what was a part is as large a part as is seen of what is written next.
+	doubt, more, seen float64
+	asked             time.Duration // when it was asked
+}
+
+// A counter is a *partial.Count.
+type counter interface {
+	Spare() (bytes float64, err error)
+	Close() error
+}
+
+const (
+	// From an excess of a tenth of a second of the limit on, but between doubtLeast and doubtMost,
+	// it is to be told what it is: stores into a mapping and the like, or folios that were written
+	// in part. (What a call has written counts as sent when it returns.) So is a lack of as much:
+	// it can be the rest of folios that are dirty, which write_bytes never counts.
+	doubtLeast, doubtMost = 256 << 10, 4 << 20
+	// seenLeast is the excess that tells what the doubt was about.
+	seenLeast = 64 << 10
+	// callMost is what a call makes dirty at most beyond the bytes that it writes, where pages
+	// are of 4 KiB: parts of its first and its last one.
+	callMost = 4096
+	// doubtFor is for how long nothing that tells may be written: then all of the doubt was.
+	doubtFor = time.Second
+)
+
+// written returns what was made dirty and not cut off again, in bytes. It can be less than 0.
+func (f *folios) written(more process.IO, now time.Duration) float64 {
+	wrote, cut := float64(more.Written), float64(more.Cancelled)
+	excess := wrote - float64(more.Sent) - callMost*float64(more.Calls)
+	if f.count == nil {
+		f.excess, f.lack = max(0, f.excess+excess), max(0, f.lack+float64(more.Sent)-wrote)
+		return wrote - cut
+	}
+	spare, err := f.count.Spare()
+	if err != nil {
+		return wrote - cut
+	}
+	// What has become dirty since write_bytes was read is in it the next time. What is not in it
+	// then is of processes that nobody has counted, and pays for nothing that others write.
+	fresh := max(0, spare)
+	spare += f.early
+	over := max(0, spare-wrote)
+	spare, f.early = spare-over, min(over, fresh)
+	// A folio that is cut off a file counts whole as well.
+	f.spare, f.all = f.spare+spare, f.all+spare
+	if wrote > 0 || spare != 0 {
+		f.partly = wrote-spare < wrote/2 || spare < 0
+	}
+	uncounted := min(cut, max(0, f.spare))
+	f.spare -= uncounted
+	return wrote - spare - (cut - uncounted) + f.judge(excess, spare, now)
+}
+
+// judge returns how much of the doubt was written.
+func (f *folios) judge(excess, spare float64, now time.Duration) (wrote float64) {
+	if f.doubt == 0 {
+		return 0
+	}
+	f.more, f.seen = f.more+excess, f.seen+spare
+	if f.more < seenLeast && now-f.asked < doubtFor {
+		return 0
+	}
+	wrote = f.doubt
+	if f.more >= seenLeast {
+		wrote *= 1 - min(1, max(0, f.seen/f.more))
+	}
+	f.spare, f.all = f.spare+f.doubt-wrote, f.all+f.doubt-wrote
+	f.doubt = 0
+	return wrote
+}
+
+// doubts reports whether it is to be told what an excess or a lack is.
+func (f *folios) doubts(bytesPerSec float64) bool {
+	return f.load != nil && max(f.excess, f.lack) >= min(max(bytesPerSec/10, doubtLeast), doubtMost)
+}
+
+// start begins to count, and returns what was counted and is in doubt now.
+func (f *folios) start(now time.Duration, begin func(*partial.Watcher) (*partial.Count, error)) float64 {
+	w, err := f.load()
+	f.load = nil
+	if err != nil {
+		return 0
+	}
+	count, err := begin(w)
+	if err != nil {
+		return 0
+	}
+	f.count, f.doubt, f.asked = count, f.excess, now
+	return f.doubt
+}
+
+func (f *folios) close() {
+	if f.count != nil {
+		_ = f.count.Close() // it ends with the pacer
+	}
+}
+
+// doubts reports whether it is to be told what the processes have written.
+func (p *paced) doubts() bool {
+	m, is := p.meter.(*written)
+	return is && m.folios.doubts(p.bucket.rate)
+}
+
+// tell has it told what the paused processes have written, if that is in doubt.
+func (p *paced) tell() {
+	if !p.doubts() {
+		return
+	}
+	m := p.meter.(*written)
+	back := m.folios.start(clockNow(), func(w *partial.Watcher) (*partial.Count, error) { return w.Add(m.limited) })
+	m.ledger.spend(min(back, m.ledger.paid[0]+m.ledger.paid[1]))
+	p.bucket.take(-back)
+}
+
+// partly is what tells how much of folios is written. Without it folios count whole.
+func (s *server) partly() (*partial.Watcher, error) {
+	if !s.parted {
+		s.parted = true
+		s.halt() // to load it takes tens of milliseconds, in which nobody is to write unseen
+		s.partial, s.unparted = partial.Watch(s.fs)
+	}
+	return s.partial, s.unparted
+}

@@ -1,0 +1,125 @@
+package pacer
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/weir-io/weir/internal/linux/partial"
+	"github.com/weir-io/weir/internal/linux/process"
+)
+
+// spares is a counter that has counted so much too much at each look.
+type spares []float64
+
+func (s *spares) Spare() (bytes float64, err error) {
+	bytes, *s = (*s)[0], (*s)[1:]
+	return bytes, nil
+}
+
+func (s *spares) Close() error { return nil }
+
+// What is counted at each look, after the folios counted whole at first.
+func TestFolios(t *testing.T) {
+	const page, folio = 4096, 1 << 20
+	calls := func(n uint64, dirtied uint64) process.IO {
+		return process.IO{Written: dirtied, Sent: n * page, Calls: n}
+	}
+	for _, c := range []struct {
+		name  string
+		first process.IO // before there is a count
+		spare spares
+		looks []process.IO
+		want  []float64 // the first is what is taken back
+	}{
+		{"parts of folios, each once", calls(64, 64*folio), spares{8*folio - 8*page, folio - page},
+			[]process.IO{calls(8, 8*folio), calls(1, folio)}, []float64{64*folio - 128*page, 8 * page, page}},
+		{"the rest of folios that are dirty", calls(64, 64*folio), spares{8*folio - 8*page, -8 * page},
+			[]process.IO{calls(8, 8*folio), calls(8, 0)}, []float64{64*folio - 128*page, 8 * page, 8 * page}},
+		{"a mapping", process.IO{Written: 64 * folio}, spares{0, 0},
+			[]process.IO{{Written: folio}, {Written: folio}}, []float64{64 * folio, folio + 64*folio, folio}},
+		{"half of it is in a mapping", process.IO{Written: 64 * folio}, spares{folio, 0},
+			[]process.IO{{Written: 2 * folio}, {Written: folio}}, []float64{64 * folio, folio + 32*folio, folio}},
+		{"a folio that is counted a moment later", calls(64, 64*folio), spares{9*folio - 9*page, 0},
+			[]process.IO{calls(8, 8*folio), calls(1, folio)}, []float64{64*folio - 128*page, 0, 9 * page}},
+		{"folios of a process that nobody has counted", calls(64, 64*folio), spares{8*folio - 8*page, 8*folio - 8*page, 0, 0},
+			[]process.IO{calls(8, 8*folio), {}, {}, {Written: 8 * folio, Sent: 8 * folio, Calls: 1}}, []float64{64*folio - 128*page, 8 * page, 0, 0, 8 * folio}},
+		{"nothing for a while", process.IO{Written: 64 * folio}, spares{0, 0, 0},
+			[]process.IO{{}, {}, {Written: folio}}, []float64{64 * folio, 0, 0, 65 * folio}},
+		{"parts of folios that are cut off", calls(64, 64*folio), spares{8*folio - 8*page, 0, 0},
+			[]process.IO{calls(8, 8*folio), {Cancelled: 8 * folio}, {Cancelled: 64 * folio}}, []float64{64*folio - 128*page, 8 * page, 0, -136 * page}},
+	} {
+		f := folios{load: func() (*partial.Watcher, error) { return nil, nil }}
+		if got := f.written(c.first, 0); got != float64(c.first.Written) {
+			t.Errorf("%s: %.0f counted before it is known, want all %d", c.name, got, c.first.Written)
+		}
+		if !f.doubts(1e9) {
+			t.Errorf("%s: there is no doubt", c.name)
+		}
+		back := f.start(0, func(*partial.Watcher) (*partial.Count, error) { return &partial.Count{}, nil })
+		f.count = &c.spare
+		got := []float64{back}
+		for _, more := range c.looks {
+			got = append(got, f.written(more, 0))
+		}
+		for i := range c.want {
+			if got[i] != c.want[i] {
+				t.Errorf("%s: %.0f, want %.0f", c.name, got, c.want)
+				break
+			}
+		}
+	}
+}
+
+// What nothing has told about for a second was written.
+func TestADoubtEnds(t *testing.T) {
+	f := folios{load: func() (*partial.Watcher, error) { return nil, nil }}
+	f.written(process.IO{Written: 8 << 20}, 0)
+	f.start(0, func(*partial.Watcher) (*partial.Count, error) { return &partial.Count{}, nil })
+	f.count = &spares{0, 0, 0}
+	for _, step := range []struct {
+		at   time.Duration
+		want float64
+	}{{time.Second / 2, 0}, {time.Second, 8 << 20}, {2 * time.Second, 0}} {
+		if got := f.written(process.IO{}, step.at); got != step.want {
+			t.Errorf("after %s: %.0f, want %.0f", step.at, got, step.want)
+		}
+	}
+}
+
+// Where nothing can tell, folios count whole; and what calls explain is no reason to ask.
+func TestFoliosThatNobodyTells(t *testing.T) {
+	f := folios{load: func() (*partial.Watcher, error) { return nil, errors.New("no BPF") }}
+	for range 100 {
+		if f.written(process.IO{Written: 1 << 20, Sent: 1 << 20, Calls: 1}, 0); f.doubts(1e9) {
+			t.Fatal("what was written by calls is in doubt")
+		}
+	}
+	const all = 64 << 20
+	if got := f.written(process.IO{Written: all}, 0); got != all {
+		t.Errorf("%.0f counted, want %d", got, all)
+	}
+	if back := f.start(0, nil); back != 0 || f.doubts(1e9) {
+		t.Errorf("%.0f taken back; in doubt again: %t", back, f.doubts(1e9))
+	}
+	if got := f.written(process.IO{Written: all}, 0); got != all {
+		t.Errorf("%.0f counted, want %d", got, all)
+	}
+}
+
+// A low limit is told sooner: one folio of it is seconds.
+func TestDoubts(t *testing.T) {
+	for rate, excess := range map[float64]uint64{2e5: 256 << 10, 1e7: 1e6, 1e9: 4 << 20} {
+		f := folios{load: func() (*partial.Watcher, error) { return nil, nil }}
+		if f.written(process.IO{Written: excess - 1}, 0); f.doubts(rate) {
+			t.Errorf("%.0f bytes/s: in doubt for less than %d bytes", rate, excess)
+		}
+		if f.written(process.IO{Written: 1}, 0); !f.doubts(rate) {
+			t.Errorf("%.0f bytes/s: not in doubt for %d bytes", rate, excess)
+		}
+		f = folios{load: f.load}
+		if f.written(process.IO{Sent: excess, Calls: 1}, 0); !f.doubts(rate) {
+			t.Errorf("%.0f bytes/s: not in doubt for %d bytes that made nothing dirty", rate, excess)
+		}
+	}
+}

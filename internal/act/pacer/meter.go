@@ -1,0 +1,123 @@
+package pacer
+
+import (
+	"time"
+
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/linux/process"
+)
+
+// A meter counts what a group owes the pacer.
+type meter interface {
+	// look returns the bytes since the last look that the kernel's rules have not seen. members
+	// are the group's processes.
+	look(now time.Duration, members []int) (unseen float64, err error)
+	// charged is what the kernel was seen to charge in that look, and to hold: it takes of the
+	// bucket what there is.
+	charged() float64
+	// on says on which devices, and at what rate.
+	on(j Job)
+	close()
+}
+
+// newMeter makes the meter that a job asks for.
+func (s *server) newMeter(j Job, limited cgroupfs.Group) (meter, error) {
+	if j.Count == CountEscaped {
+		w, err := s.watcher()
+		if err != nil {
+			return nil, err
+		}
+		return newEscaped(j, limited, w, clockNow())
+	}
+	m := &written{limited: limited, folios: folios{load: s.partly}}
+	m.on(j)
+	return m, nil
+}
+
+// written counts what a group's processes dirtied and the kernel's rules have not seen.
+type written struct {
+	limited   cgroupfs.Group // whose rules the kernel keeps
+	gates     map[blkdev.Number]*gate
+	ledger    ledger
+	least     float64 // see askLeast
+	uncounted float64 // what was charged and is not in the ledger yet
+	taken     float64 // see charged
+	folios    folios
+	sum       process.Sum
+	last      process.IO
+	looked    bool
+	stats     *cgroupfs.OpenStats
+}
+
+// on opens a gate for each device. That its rule cannot be read is no error: nothing is lent
+// on it.
+func (m *written) on(j Job) {
+	m.least = float64(j.WBPS) * askLeast.Seconds()
+	gates := make(map[blkdev.Number]*gate)
+	rules, _ := m.limited.RulesIfAny()
+	for _, d := range j.Devices {
+		g := m.gates[d]
+		if g == nil {
+			g = &gate{}
+		}
+		g.rate = 0
+		for _, r := range rules {
+			if n, bound := r.Limit.WBPS.Number(); bound && r.Device == d {
+				g.rate = float64(n)
+			}
+		}
+		gates[d] = g
+	}
+	m.gates = gates
+}
+
+func (m *written) look(now time.Duration, members []int) (unseen float64, err error) {
+	io := m.sum.Look(members, process.Proc)
+	more := io.Minus(m.last)
+	m.last = io
+	charged, err := m.charge(now)
+	charged, m.uncounted = charged+m.uncounted, 0
+	if !m.looked { // what was before is not to be paid for
+		m.looked, charged = true, 0
+		for _, g := range m.gates {
+			g.waits = 0
+		}
+	}
+	unseen, m.taken = m.ledger.enter(m.folios.written(more, now), charged, m.least, now)
+	return unseen, err
+}
+
+func (m *written) charged() float64 { return m.taken }
+
+// charge is what was charged for writing to the devices since the last look. On v2 that may be
+// the writeback of what was counted when it was made dirty (seen: twice the limit got through),
+// and is nothing: all writes of the group count.
+func (m *written) charge(now time.Duration) (more float64, err error) {
+	if m.limited.Hierarchy().Version == cgroupfs.V2 {
+		return 0, nil
+	}
+	if m.stats == nil {
+		if m.stats, err = m.limited.OpenStats(); err != nil {
+			return more, err
+		}
+	}
+	stats, err := m.stats.Bytes()
+	if err != nil {
+		return more, err
+	}
+	for _, s := range stats {
+		if g := m.gates[s.Device]; g != nil {
+			more += g.charge(s.WrittenBytes, now)
+		}
+	}
+	return more, nil
+}
+
+func (m *written) close() {
+	m.sum.Close()
+	m.folios.close()
+	if m.stats != nil {
+		_ = m.stats.Close()
+	}
+}

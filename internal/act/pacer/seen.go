@@ -1,0 +1,89 @@
+package pacer
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/weir-io/weir/internal/act/escape"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+)
+
+// Seen is what the pacer knows of a group that it holds. The rest is of one that
+// is counted by CountEscaped. Spare and Lent are of the others.
+type Seen struct {
+	Stops   uint64                   `json:"stops"` // how often it was stopped
+	Told    bool                     `json:"told"`  // BPF sees what escapes; else the rest is empty
+	Escaped map[blkdev.Number]uint64 `json:"escaped"`
+	Files   []escape.File            `json:"files"`
+	Lent    map[blkdev.Number]uint64 `json:"lent"` // bytes that went past the kernel's rule, as they were paid for before
+	// Spare is what write_bytes has counted and nobody has written: rests of folios, in bytes.
+	Spare uint64 `json:"spare"`
+}
+
+// seen answers a request for Seen.
+func (s *server) seen(limited Place) (*Seen, error) {
+	p := s.of(limited)
+	if p == nil {
+		return nil, fmt.Errorf("the pacer does not pace cgroup %s", limited.Path)
+	}
+	seen := &Seen{Stops: p.stops}
+	if m, is := p.meter.(*written); is {
+		seen.Lent = s.lent(p, m, clockNow())
+		if m.folios.count != nil && p.look(clockNow()) == nil { // what was just written counts
+			seen.Spare = uint64(max(0, m.folios.all))
+		}
+	}
+	m, is := p.meter.(*escaped)
+	if !is || s.escapes == nil {
+		return seen, nil
+	}
+	var err error
+	if seen.Escaped, err = s.escapes.Escaped(m.meter.ID()); err == nil {
+		seen.Files, err = s.escapes.Files(m.meter.ID(), p.roster.limited.Hierarchy())
+	}
+	seen.Told = err == nil
+	return seen, err
+}
+
+// Seen asks what the pacer knows of a limited group.
+func (c Client) Seen(limited Place) (Seen, error) {
+	a, err := c.ask(ask{Seen: &limited})
+	if err != nil || a.Seen == nil {
+		return Seen{}, err
+	}
+	return *a.Seen, nil
+}
+
+// A Watcher reports what the pacer sees escape one group.
+type Watcher struct {
+	client  Client
+	limited Place
+}
+
+// Watcher returns a Watcher for a limited group.
+func (c Client) Watcher(limited Place) *Watcher { return &Watcher{c, limited} }
+
+// Add returns an error if the pacer sees nothing. The pacer counts the group already.
+func (w *Watcher) Add(cgroupfs.Group, uint64) error {
+	seen, err := w.client.Seen(w.limited)
+	if err == nil && !seen.Told {
+		err = errors.New("the pacer cannot see escaping writes")
+	}
+	return err
+}
+
+// Remove does nothing: the pacer goes on counting.
+func (w *Watcher) Remove(uint64) error { return nil }
+
+// Escaped returns the bytes that have escaped the group, by disk.
+func (w *Watcher) Escaped(uint64) (map[blkdev.Number]uint64, error) {
+	seen, err := w.client.Seen(w.limited)
+	return seen.Escaped, err
+}
+
+// Files returns the files through which most bytes escaped, the largest amount first.
+func (w *Watcher) Files(uint64, *cgroupfs.Hierarchy) ([]escape.File, error) {
+	seen, err := w.client.Seen(w.limited)
+	return seen.Files, err
+}

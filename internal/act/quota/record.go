@@ -1,0 +1,230 @@
+package quota
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/state"
+)
+
+// Dir is where the records are. They outlive boots, as what they speak of does.
+const Dir = "/var/lib/weir/quotas"
+
+// A Store has the quotas of this host.
+type Store struct {
+	Dir     string // of the records
+	Devices blkdev.FS
+	Names   string // /etc/projid, where people name projects
+
+	standIn kernel // stands in for the kernel in tests; nil: that which weir runs on
+}
+
+func (s Store) kernel() kernel {
+	if s.standIn != nil {
+		return s.standIn
+	}
+	return running{}
+}
+
+// A Tree is a directory and all that is below it.
+type Tree struct {
+	Path  string `json:"path"`
+	Inode uint64 `json:"inode"`
+}
+
+// A record is a quota that weir has set, or is at.
+type record struct {
+	Project uint32 `json:"project"`
+	Name    string `json:"name,omitempty"`    // of the target, as the user spelled it; empty: the directory
+	Lasting string `json:"lasting,omitempty"` // the target's name for good
+	Trees   []Tree `json:"trees"`
+	Mount   string `json:"mount"`
+	FS      string `json:"fs"` // which file system it is, wherever it is mounted
+	State   string `json:"state"`
+	New     bool   `json:"new,omitempty"` // it was never set whole
+	// Lent is whether the project is that which a container's engine has given it: only the
+	// bounds are weir's.
+	Lent bool `json:"lent,omitempty"`
+}
+
+// The states of a quota.
+const (
+	isSet    = "set"
+	setting  = "setting"
+	clearing = "clearing"
+)
+
+// String names what the quota is on.
+func (r record) String() string {
+	if r.Name != "" {
+		return r.Name
+	}
+	return r.Trees[0].Path
+}
+
+// has reports whether a directory is the topmost of one of the record's trees.
+func (r record) has(t Tree) bool { return slices.Contains(r.Trees, t) }
+
+// hasInode reports whether it is the topmost of one, whatever it is called by now.
+func (r record) hasInode(inode uint64) bool {
+	return slices.ContainsFunc(r.Trees, func(t Tree) bool { return t.Inode == inode })
+}
+
+const (
+	ofRecord = ".json"
+	ofDraft  = ".new"
+	ofLock   = ".lock"
+)
+
+func (s Store) path(project uint32, suffix string) string {
+	return filepath.Join(s.Dir, strconv.FormatUint(uint64(project), 10)+suffix)
+}
+
+func (s Store) store() state.Store { return state.Store{Dir: s.Dir, Mode: 0o700} }
+
+// records reads all records. One that cannot be read is in the error, beside the others.
+func (s Store) records() ([]record, error) {
+	var all []record
+	err := s.store().List(ofRecord, func(name string, data []byte) error {
+		var r record
+		if err := json.Unmarshal(data, &r); err != nil {
+			return err
+		}
+		if len(r.Trees) == 0 || strconv.FormatUint(uint64(r.Project), 10) != name {
+			return errors.New("it is of no tree, or another project's")
+		}
+		all = append(all, r)
+		return nil
+	})
+	if err != nil {
+		return all, fmt.Errorf("quotas: %w", err)
+	}
+	return all, nil
+}
+
+// save puts a quota on record.
+func (s Store) save(r record) error {
+	id := strconv.FormatUint(uint64(r.Project), 10)
+	if err := s.store().Save(id+ofRecord, id+ofDraft, r); err != nil {
+		return fmt.Errorf("record the quota of %s: %w", r, err)
+	}
+	return nil
+}
+
+// lock keeps other weirs from choosing projects until unlock is called.
+func (s Store) lock(ctx context.Context) (unlock func(), err error) {
+	if unlock, err = s.store().Lock(ctx); err != nil {
+		err = fmt.Errorf("record quotas: %w", err)
+	}
+	return unlock, err
+}
+
+// hold takes a project for the caller: free is false if another weir is working on it. It is called
+// with the store locked.
+func (s Store) hold(project uint32) (release func(), free bool, err error) {
+	f, err := os.OpenFile(s.path(project, ofLock), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return nil, false, fmt.Errorf("lock quota: %w", err)
+	}
+	for range 20 { // somebody may be looking whether it is free
+		if err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil {
+			return func() { _ = f.Close() }, true, nil
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return nil, false, f.Close()
+}
+
+// isHeld reports whether a weir is at a project.
+func (s Store) isHeld(project uint32) bool {
+	f, err := os.Open(s.path(project, ofLock))
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) != nil
+}
+
+// forget removes the record of a locked project.
+func (s Store) forget(project uint32) error {
+	unlock, err := s.lock(context.Background())
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	for _, suffix := range []string{ofRecord, ofDraft, ofLock} {
+		if err := os.Remove(s.path(project, suffix)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("forget quota: %w", err)
+		}
+	}
+	return nil
+}
+
+// weir uses projects from firstProject on, far apart: Docker and Podman count on from the
+// highest project that they find around their layers, and would collide with weir's next one.
+// Users' own projects begin at 1, and Kubernetes's at 1048577.
+const (
+	firstProject = 1 << 30
+	apart        = 1 << 16
+	projects     = 1 << 14
+)
+
+// freeProject finds an unused project: it is not on record, has no name, and has neither files
+// nor limits on the file system. It is called with the store locked.
+// The search begins at a number that the directory and its disk make, so that disks of several
+// hosts get different projects, and a dry run names the one that is used then.
+func (s Store) freeProject(f *fileSystem, inode uint64, taken []record) (uint32, error) {
+	used := map[uint32]bool{}
+	for _, r := range taken {
+		used[r.Project] = true
+	}
+	names, err := s.projectNames()
+	if err != nil {
+		return 0, err
+	}
+	begin := crc32.ChecksumIEEE(fmt.Append(nil, f.id, inode)) % projects
+	for i := range uint32(projects) {
+		id := firstProject + (begin+i)%projects*apart
+		if _, err := os.Lstat(s.path(id, ofRecord)); used[id] || names[id] != "" || err == nil { // also of a record that cannot be read
+			continue
+		}
+		d, found, err := f.next(id)
+		if err != nil {
+			return 0, err
+		}
+		if !found || d.id != id {
+			return id, nil
+		}
+	}
+	return 0, errors.New("quota: no project is free")
+}
+
+// projectNames reads what people call projects: lines of NAME:NUMBER (projid(5)).
+func (s Store) projectNames() (map[uint32]string, error) {
+	text, err := os.ReadFile(s.Names)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read the names of projects: %w", err)
+	}
+	names := map[uint32]string{}
+	for line := range strings.Lines(string(text)) {
+		name, number, ok := strings.Cut(strings.TrimSpace(line), ":")
+		id, err := strconv.ParseUint(strings.TrimSpace(number), 10, 32)
+		if ok && err == nil && !strings.HasPrefix(name, "#") {
+			names[uint32(id)] = name
+		}
+	}
+	return names, nil
+}

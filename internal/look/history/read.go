@@ -1,0 +1,186 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/weir-io/weir/internal/fault"
+	"github.com/weir-io/weir/internal/look/watch"
+)
+
+// A Reader reads what a Recorder has kept, also while it goes on. Close ends its use.
+type Reader struct {
+	rings []*ring // the finest first
+}
+
+// Open opens the files in dir. A level that is not there is left out.
+func Open(dir string) (*Reader, error) {
+	r := &Reader{}
+	for _, l := range Levels() {
+		one, err := open(filepath.Join(dir, l.nameOf()), os.O_RDONLY)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, errors.Join(err, r.Close())
+		}
+		r.rings = append(r.rings, one)
+	}
+	if len(r.rings) == 0 {
+		return nil, &fault.Unsupported{Feature: "read the history", Reason: "there is none in " + dir, Remedy: "record one: weird metrics --history " + dir}
+	}
+	return r, nil
+}
+
+// Close closes the files.
+func (r *Reader) Close() error {
+	var errs []error
+	for _, one := range r.rings {
+		errs = append(errs, one.f.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// frames calls do with the frames of a ring from one time to another, both included, in the order
+// in which they were written, until do returns false. want says which series are read; nil: all.
+func (r *ring) frames(ctx context.Context, from, to time.Time, want func(def) bool, do func(frame) bool) error {
+	all, err := r.blocks()
+	if err != nil {
+		return err
+	}
+	buf := make([]byte, r.Block)
+	for i, b := range all {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if b.began.After(to) || i+1 < len(all) && all[i+1].began.Before(from) {
+			continue
+		}
+		d := newDecoder(b.began, want)
+		more := true
+		_, err := r.records(b, buf, func(text []byte) bool {
+			f, err := d.frame(text)
+			if err != nil {
+				return false
+			}
+			if !f.at.Before(from) && !f.at.After(to) {
+				more = do(f)
+			}
+			return more
+		})
+		if err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// oldest is when the first block of a ring began; zero: it has none.
+func (r *ring) oldest() (time.Time, error) {
+	all, err := r.blocks()
+	if err != nil || len(all) == 0 {
+		return time.Time{}, err
+	}
+	return all[0].began, nil
+}
+
+// ringFrom is the finest that goes back to a time; else the one that goes back furthest.
+func (r *Reader) ringFrom(from time.Time) (*ring, error) {
+	var best *ring
+	var reach time.Time
+	for _, one := range r.rings {
+		oldest, err := one.oldest()
+		if err != nil {
+			return nil, err
+		}
+		if oldest.IsZero() {
+			continue
+		}
+		if !oldest.After(from) {
+			return one, nil
+		}
+		// A finer one that goes back nearly as far is better: the coarser ones begin later by
+		// up to their step.
+		if best == nil || oldest.Add(one.Step).Before(reach) {
+			best, reach = one, oldest
+		}
+	}
+	return best, nil
+}
+
+// A Series is what one group did over a time.
+type Series struct {
+	Target string // as it was called last
+	Cgroup string
+	Step   time.Duration // between two points
+	Points []Point       // in the order of their times, and of the devices' numbers
+}
+
+// A Point is what a group did on a device in the time that ended then.
+type Point struct {
+	At     time.Time
+	Window time.Duration
+	Device watch.Device
+	// Pressure and Memory are the group's; nil: the kernel did not tell.
+	Pressure *watch.Pressure
+	Memory   *watch.Memory
+}
+
+const format = "2006-01-02 15:04:05"
+
+// SeriesMost bounds the points of one answer.
+const SeriesMost = 200_000
+
+// At finds what all groups did around a time, as finely as it is known. What is expected to hold
+// limits is not known of the past.
+func (r *Reader) At(ctx context.Context, when time.Time) (*watch.Snapshot, error) {
+	for _, one := range r.rings {
+		var found *watch.Snapshot
+		err := one.frames(ctx, when, when.Add(2*one.Step), nil, func(f frame) bool {
+			found = f.snapshot()
+			return false
+		})
+		if err != nil || found != nil {
+			return found, err
+		}
+	}
+	return nil, fmt.Errorf("read history: nothing was recorded at %s; see weird metrics --history, and name a time when it ran", when.Format(format))
+}
+
+// Series finds what a target, or the group of a path, did from one time to another.
+func (r *Reader) Series(ctx context.Context, target string, from, to time.Time) (Series, error) {
+	s := Series{}
+	one, err := r.ringFrom(from)
+	if err != nil || one == nil {
+		return s, errors.Join(err, nothing(target, from, to))
+	}
+	s.Step = one.Step
+	of := func(d def) bool { return d.target == target || d.path != "" && "cgroup:"+d.path == target }
+	err = one.frames(ctx, from, to, of, func(f frame) bool {
+		for _, g := range f.snapshot().Groups {
+			s.Target, s.Cgroup = g.Target, g.Path
+			for _, d := range g.Devices {
+				s.Points = append(s.Points, Point{f.at, f.window, d, g.Pressure, g.Memory})
+			}
+		}
+		return len(s.Points) < SeriesMost
+	})
+	if err == nil && len(s.Points) == 0 {
+		err = nothing(target, from, to)
+	}
+	if len(s.Points) >= SeriesMost {
+		err = fmt.Errorf("read history: more than %d points; ask for less time", SeriesMost)
+	}
+	slices.SortStableFunc(s.Points, func(a, b Point) int { return a.At.Compare(b.At) })
+	return s, err
+}
+
+func nothing(target string, from, to time.Time) error {
+	return fmt.Errorf("read history: nothing of %s from %s to %s; write the name as weir top shows it, such as docker:web, or go back further with --since", target, from.Format(format), to.Format(format))
+}

@@ -1,0 +1,125 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/weir-io/weir/internal/look/watch"
+	"github.com/weir-io/weir/internal/state"
+)
+
+// Dir is where history is kept unless told otherwise.
+const Dir = "/var/lib/weir/history"
+
+// syncEvery is how often the finest level is brought to the disk: a power cut loses at most that
+// of it. The others are brought there with each frame.
+const syncEvery = 10 * time.Second
+
+// Levels are what a Recorder keeps. The sizes are enough for 2,000 groups with limits, of which all
+// do I/O each second of the 10 minutes, 500 in each 10 s of the day, and 150 in each minute of the
+// 30 days. Where more do, the oldest goes earlier.
+func Levels() []Level {
+	return []Level{
+		{Step: time.Second, Block: 2 << 20, Blocks: 16},
+		{Step: 10 * time.Second, Block: 2 << 20, Blocks: 50},
+		{Step: time.Minute, Block: 2 << 20, Blocks: 72},
+	}
+}
+
+// Size is how many bytes the files of levels take, always.
+func Size(levels []Level) (all int64) {
+	for _, l := range levels {
+		all += l.size()
+	}
+	return all
+}
+
+// nameOf is a level's file.
+func (l Level) nameOf() string { return fmt.Sprintf("%ds.weirhist", int(l.Step/time.Second)) }
+
+// A Recorder keeps snapshots. Its methods are for one goroutine.
+type Recorder struct {
+	writers []*writer
+	means   []*mean // of the writers but the first
+	unlock  func()
+	synced  time.Time
+	last    time.Time
+	points  []point // room for the next ones
+}
+
+// Record makes the files that are missing in dir, and goes on with those that are there, also with
+// what a weird that was killed has left. Only one program can: others get state.ErrLocked.
+func Record(dir string, levels []Level) (r *Recorder, err error) {
+	store := state.Store{Dir: dir, Mode: 0o750}
+	if dir == Dir {
+		err = store.Make()
+	} else {
+		err = os.MkdirAll(dir, store.Mode)
+	}
+	if err != nil {
+		return nil, err
+	}
+	unlock, err := store.TryLock()
+	if err != nil {
+		return nil, err
+	}
+	r = &Recorder{unlock: unlock}
+	for i, l := range levels {
+		path := filepath.Join(dir, l.nameOf())
+		w, err := resume(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			if err = create(path, l); err == nil {
+				w, err = resume(path)
+			}
+		}
+		if err != nil {
+			return nil, errors.Join(err, r.Close())
+		}
+		r.writers = append(r.writers, w)
+		if i > 0 {
+			r.means = append(r.means, &mean{step: l.Step, place: map[def]int{}})
+		}
+	}
+	return r, nil
+}
+
+// Add keeps a snapshot, if it is not older than the one before. After an error the next one can be
+// kept.
+func (r *Recorder) Add(s *watch.Snapshot) error {
+	if s.Window <= 0 || !s.At.After(r.last) && r.last.Sub(s.At) < time.Minute { // the clock may be set back
+		return nil
+	}
+	r.last = s.At
+	r.points = pointsOf(s, r.points)
+	points := r.points
+	errs := []error{r.writers[0].append(s.At, s.Window, points)}
+	for i, m := range r.means {
+		if at, window, mean := m.add(s.At, s.Window, points); mean != nil {
+			w := r.writers[i+1]
+			err := w.append(at, window, mean)
+			if err == nil {
+				err = w.sync()
+			}
+			errs = append(errs, err)
+		}
+	}
+	if d := s.At.Sub(r.synced); d < 0 || d >= syncEvery {
+		r.synced = s.At
+		errs = append(errs, r.writers[0].sync())
+	}
+	return errors.Join(errs...)
+}
+
+// Close ends recording. What a coarser level has not seen whole is lost.
+func (r *Recorder) Close() error {
+	var errs []error
+	for _, w := range r.writers {
+		errs = append(errs, w.sync(), w.f.Close())
+	}
+	r.unlock()
+	return errors.Join(errs...)
+}

@@ -1,0 +1,130 @@
+package tally
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/weir-io/weir/internal/act/escape"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+)
+
+var disk, other = blkdev.Number{Major: 8}, blkdev.Number{Major: 9}
+
+const megabyte = 1_000_000
+
+// wrote is a sum of a command under 10 MB/s.
+func wrote(took time.Duration, written, charged, escaped, dirty uint64) Sum {
+	began := time.Unix(1000, 0)
+	span := Span{began, began.Add(took)}
+	s := Sum{Writing: span, Devices: []Device{{Rule: Rule{Device: disk, Limit: limit.Limit{WBPS: limit.PerSecond(10 * megabyte)}}}}}
+	s.Reading = escape.Reading{Written: written, Dirty: dirty, Escaped: escaped}
+	s.Devices[0].Charged = cgroupfs.Stat{Device: disk, WrittenBytes: charged, Writes: charged / 4096}
+	s.Devices[0].Writing = span
+	return s
+}
+
+func (s Sum) opened(o ...Opened) Sum { s.Open = o; return s }
+
+func (s Sum) told() Sum { s.Told, s.Devices[0].Escaped = true, s.Escaped; return s }
+
+func TestWrites(t *testing.T) {
+	old := Opened{Path: "/old", on: []blkdev.Number{disk}}
+	fresh := Opened{Path: "/fresh", New: true, on: []blkdev.Number{disk}}
+	elsewhere := Opened{Path: "/nfs"}
+	for name, c := range map[string]struct {
+		sum  Sum
+		want State
+	}{
+		"nothing":                             {wrote(0, 0, 0, 0, 0), Idle},
+		"all charged, at the limit":           {wrote(10*time.Second, 100*megabyte, 100*megabyte, 0, 0), Held},
+		"all charged, in memory before":       {wrote(time.Second, 100*megabyte, 11*megabyte, 0, 89*megabyte).opened(fresh), Held},
+		"one slice at once":                   {wrote(0, megabyte, megabyte, 0, 0), Held},
+		"over another's file":                 {wrote(95*time.Millisecond, 63*megabyte, 0, 63*megabyte, 0).opened(old), NotHeld},
+		"over another's file, seen":           {wrote(95*time.Millisecond, 63*megabyte, 0, 63*megabyte, 0).told(), NotHeld},
+		"over another's file, slowly":         {wrote(10*time.Second, 60*megabyte, 0, 60*megabyte, 0).opened(old), Held},
+		"own and escaped together":            {wrote(10*time.Second, 200*megabyte, 100*megabyte, 100*megabyte, 0).told(), NotHeld},
+		"much, also on a disk without limit":  {wrote(time.Second, 63*megabyte, 0, 63*megabyte, 0).opened(old, elsewhere), NotTold},
+		"in memory, of a file that was there": {wrote(time.Second, 63*megabyte, megabyte, 0, 62*megabyte).opened(old), NotTold},
+		"the same, seen":                      {wrote(time.Second, 63*megabyte, megabyte, 0, 62*megabyte).told(), Held},
+	} {
+		if v := c.sum.Writes(c.sum.Devices[0]); v.State != c.want {
+			t.Errorf("%s: %+v, want %s", name, v, c.want)
+		}
+	}
+}
+
+// Who is paused after a burst, until the limit has caught up, is held; who only does something
+// else for as long is not.
+func TestWritesThatAreHeldByPauses(t *testing.T) {
+	s := wrote(100*time.Millisecond, 30*megabyte, 0, 30*megabyte, 0).told()
+	s.Ended = s.Writing.First.Add(10 * time.Second)
+	for paused, want := range map[time.Duration]State{3 * time.Second: Held, 200 * time.Millisecond: NotHeld, 0: NotHeld} {
+		s.Paused = paused
+		if v := s.Writes(s.Devices[0]); v.State != want {
+			t.Errorf("paused for %s: %+v, want %s", paused, v, want)
+		}
+	}
+}
+
+// What could not be read is neither held nor nothing.
+func TestWritesThatCouldNotBeRead(t *testing.T) {
+	for _, s := range []Sum{wrote(0, 0, 0, 0, 0), wrote(10*time.Second, 100*megabyte, 100*megabyte, 0, 0)} {
+		s.Missed = errors.New("no such file")
+		if v := s.Writes(s.Devices[0]); v.State != NotTold || len(v.Doubts) != 1 {
+			t.Errorf("%+v, want %s", v, NotTold)
+		}
+		if v := s.Reads(s.Devices[0]); v.State != NotTold {
+			t.Errorf("%+v, want %s", v, NotTold)
+		}
+	}
+}
+
+// Which of two disks it went to is not known without BPF.
+func TestWritesOfTwoDisks(t *testing.T) {
+	s := wrote(time.Second, 63*megabyte, 0, 63*megabyte, 0)
+	s.Devices = append(s.Devices, Device{Rule: Rule{Device: other, Limit: s.Devices[0].Limit}})
+	if v := s.Writes(s.Devices[0]); v.State != NotTold {
+		t.Errorf("%+v, want %s", v, NotTold)
+	}
+}
+
+// What a limit on operations has let past it has no number.
+func TestOperationsPastALimit(t *testing.T) {
+	s := wrote(10*time.Second, 63*megabyte, 0, 63*megabyte, 0).told()
+	s.Devices[0].Limit = limit.Limit{WIOPS: limit.PerSecond(100)}
+	if v := s.Writes(s.Devices[0]); v.State != NotTold || len(v.Doubts) == 0 {
+		t.Errorf("%+v, want %s with a reason", v, NotTold)
+	}
+}
+
+func TestHandedOn(t *testing.T) {
+	for _, c := range []struct {
+		command string
+		written uint64
+		want    bool
+	}{{"/usr/bin/docker", 0, true}, {"systemd-run", 4096, true}, {"docker", megabyte, false}, {"dd", 0, false}} {
+		if got := wrote(0, c.written, 0, 0, 0).HandedOn(c.command); got != c.want {
+			t.Errorf("%s, %d bytes: %t", c.command, c.written, got)
+		}
+	}
+}
+
+// What nobody has written has not gone past a limit either.
+func TestWithout(t *testing.T) {
+	began := time.Now()
+	paced := Sum{Writing: Span{began, began.Add(time.Second)}, calling: Span{began, began.Add(3 * time.Second)}, Reading: escape.Reading{Written: 100 * megabyte, Escaped: 90 * megabyte}, Devices: []Device{{Charged: cgroupfs.Stat{WrittenBytes: 10 * megabyte}}}}
+	paced.Without(80 * megabyte)
+	if took := paced.Writing.Duration(); took != 3*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	if paced.Written != 20*megabyte || paced.Escaped != 10*megabyte {
+		t.Errorf("written %d, past the limit %d", paced.Written, paced.Escaped)
+	}
+	paced.Without(megabyte << 10)
+	if paced.Written != 0 || paced.Escaped != 0 {
+		t.Errorf("written %d, past the limit %d, want none", paced.Written, paced.Escaped)
+	}
+}

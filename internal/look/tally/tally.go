@@ -1,0 +1,295 @@
+package tally
+
+import (
+	"context"
+	"time"
+
+	"github.com/weir-io/weir/internal/act/escape"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+)
+
+// A Rule is a limit on a device.
+type Rule struct {
+	Device blkdev.Number
+	Limit  limit.Limit
+}
+
+// A Span is the time in which a counter grew, to within a look or two; zero if it did not grow.
+type Span struct{ First, Last time.Time }
+
+// Duration is how long that was.
+func (s Span) Duration() time.Duration { return s.Last.Sub(s.First) }
+
+// grew records that a counter grew between two looks.
+func (s *Span) grew(before, now time.Time) {
+	if s.First.IsZero() {
+		s.First = before
+	}
+	s.Last = now
+}
+
+// with is the span from the beginning of the first of two to the end of the last.
+func (s Span) with(other Span) Span {
+	if s.First.IsZero() {
+		return other
+	}
+	if other.First.IsZero() {
+		return s
+	}
+	if other.First.Before(s.First) {
+		s.First = other.First
+	}
+	if other.Last.After(s.Last) {
+		s.Last = other.Last
+	}
+	return s
+}
+
+// A Sum is what a group did, from the tally's start to its end.
+type Sum struct {
+	escape.Reading
+	Writing Span // in which processes made dirty, or wrote directly
+	calling Span // in which calls of processes wrote to anything
+	Devices []Device
+	// Escapes are the files through which bytes went past the limits, the largest amount first.
+	Escapes []escape.File
+	Ended   time.Time // the last look
+	// Paused is how long weir's pacer has had the group paused since its last write.
+	Paused time.Duration
+	Missed error // why a look failed: what was done is not known then
+	// Queued is how long the throttle still needs for charged writes (cgroup v1).
+	Queued time.Duration
+	// Told says that escapes were seen, by disk, and not estimated.
+	Told bool
+	// Open is what processes had open for writing when much had escaped or was dirty. It is
+	// empty if Told.
+	Open []Opened
+}
+
+// A Device is what was done on a device with a limit.
+type Device struct {
+	Rule
+	Charged          cgroupfs.Stat
+	Disk             blkdev.Counters // what the disk did meanwhile, for anybody
+	Reading, Writing Span            // in which the group was charged
+	Escaped          uint64          // bytes, if Told; else the Reading's, which does not tell disks apart
+}
+
+// A Watcher sees what escapes groups: an escape.Watcher, or the pacer, which has one.
+type Watcher interface {
+	Add(g cgroupfs.Group, step uint64) error
+	Remove(id uint64) error
+	Escaped(id uint64) (map[blkdev.Number]uint64, error)
+	Files(id uint64, h *cgroupfs.Hierarchy) ([]escape.File, error)
+}
+
+// A Tally reads the counters of a group again and again.
+type Tally struct {
+	group    cgroupfs.Group
+	cell     *cgroupfs.Group // in which the pacer stops its processes; nil: it does not
+	stopped  bool            // they were at the last look
+	estimate *escape.Estimate
+	watcher  Watcher // nil: not to be had
+	id       uint64
+	began    time.Time
+	disks    []blkdev.Counters
+	at       time.Time
+	lived    time.Time // the last look that found processes
+	sum      Sum
+	opened   uint64 // what had escaped, or was dirty, when open files were listed last
+
+	quit, done chan struct{}
+}
+
+const (
+	// lookFirst and lookMost bound the time from one look to the next, lookPart what it is of
+	// the time since the start, and lookCost what a look takes of it, once all looks have taken
+	// longer than lookFree: a short command is over before that.
+	lookFirst  = 5 * time.Millisecond
+	lookMost   = 50 * time.Millisecond
+	lookPart   = 20
+	lookCost   = 100
+	lookFree   = 25 * time.Millisecond
+	lookSmooth = 16
+)
+
+// Start starts to measure a group with rules. The watcher may be nil; it belongs to the caller.
+// The cell is where the pacer pauses the group's processes; nil: it does not.
+func Start(g cgroupfs.Group, rules []Rule, w Watcher, cell *cgroupfs.Group) (*Tally, error) {
+	t := &Tally{group: g, cell: cell, began: time.Now(), quit: make(chan struct{}), done: make(chan struct{})}
+	var devices []blkdev.Number
+	for _, r := range rules {
+		devices = append(devices, r.Device)
+		t.sum.Devices = append(t.sum.Devices, Device{Rule: r})
+		c, _ := blkdev.New("/").Counters(r.Device) // one that cannot be read has done nothing
+		t.disks = append(t.disks, c)
+	}
+	var err error
+	if t.estimate, err = escape.NewEstimate(g, devices); err != nil {
+		return nil, err
+	}
+	if w != nil && g.Hierarchy().Version == cgroupfs.V2 {
+		if t.id, err = escape.ID(g); err == nil && w.Add(g, 0) == nil {
+			t.watcher, t.sum.Told = w, true
+		}
+	}
+	t.at, t.lived = t.began, t.began
+	go t.run()
+	return t, nil
+}
+
+func (t *Tally) run() {
+	defer close(t.done)
+	var cost, all time.Duration // of a look, lately: one in which the machine was busy counts little; and of all
+	for every := lookFirst; ; {
+		select {
+		case <-t.quit:
+			return
+		case <-time.After(every):
+		}
+		began := time.Now()
+		t.look(0)
+		took := time.Since(began)
+		if cost = min(cost+(took-cost)/lookSmooth, took); cost == 0 {
+			cost = took
+		}
+		all += took
+		age := time.Since(t.began)
+		if every = min(max(lookFirst, age/lookPart), lookMost); all > lookFree+age/lookCost {
+			every = max(every, lookCost*cost)
+		}
+	}
+}
+
+// look reads the counters; those that cannot be read keep their values.
+func (t *Tally) look(written uint64) {
+	now, since := time.Now(), t.at
+	if written > 0 { // by processes that have ended since
+		since = t.lived
+	}
+	r, err := t.estimate.LookAt(written)
+	if err != nil {
+		t.sum.Missed = err
+		return
+	}
+	stopped := t.isStopped()
+	switch {
+	case r.Written > t.sum.Written:
+		t.sum.Writing.grew(since, now)
+		t.sum.Paused = 0
+	case stopped && t.stopped:
+		t.sum.Paused += now.Sub(t.at)
+	}
+	if r.Sent > t.sum.Sent {
+		t.sum.calling.grew(since, now)
+	}
+	if t.stopped = stopped; r.Processes > 0 {
+		t.lived = now
+	}
+	for i := range t.sum.Devices {
+		d := &t.sum.Devices[i]
+		for _, s := range r.Stats {
+			if s.Device != d.Device {
+				continue
+			}
+			if s.ReadBytes > d.Charged.ReadBytes {
+				d.Reading.grew(t.at, now)
+			}
+			if s.WrittenBytes > d.Charged.WrittenBytes {
+				d.Writing.grew(t.at, now)
+			}
+			d.Charged = s
+		}
+	}
+	t.sum.Reading, t.sum.Ended, t.at = r, now, now
+	if seen := r.Escaped + r.Dirty; !t.sum.Told && seen > t.opened+slack() && len(t.sum.Open) < openMost {
+		t.opened = 2 * seen
+		if pids, err := escape.Members(t.group); err == nil {
+			t.sum.Open = opened(t.sum.Open, escape.Writables(pids), t.began)
+		}
+	}
+}
+
+// uncharged is what was written and not charged on a disk with a limit; no more can have
+// escaped. The kernel's count of dirty data lags at times, so an estimate takes for escaped
+// what is still on its way to the disk.
+func (s *Sum) uncharged() uint64 {
+	left := s.Written
+	for _, d := range s.Devices {
+		left -= min(left, d.Charged.WrittenBytes)
+	}
+	return left
+}
+
+// Without takes out bytes that the kernel has counted as written and that nobody has written:
+// rests of folios (package partial). What was written of these later made nothing dirty that the
+// kernel counts, and took its time.
+func (s *Sum) Without(spare uint64) {
+	if spare > 0 {
+		s.Writing = s.Writing.with(s.calling)
+	}
+	s.Written -= min(s.Written, spare)
+	if !s.Told {
+		s.Escaped = min(s.Escaped, s.uncharged())
+	}
+}
+
+// isStopped reports whether the pacer has paused the group.
+func (t *Tally) isStopped() bool {
+	if t.cell == nil {
+		return false
+	}
+	frozen, err := t.cell.Frozen()
+	return err == nil && frozen // a cell that is gone stops nobody
+}
+
+// End reads the counters a last time. Processes have written at least this many bytes: parents
+// know what their unseen children wrote.
+func (t *Tally) End(ctx context.Context, written uint64) Sum {
+	close(t.quit)
+	<-t.done
+	t.look(written)
+	for i := range t.sum.Devices {
+		d := &t.sum.Devices[i]
+		if c, err := blkdev.New("/").Counters(d.Device); err == nil {
+			d.Disk = blkdev.Counters{Reads: c.Reads - t.disks[i].Reads, ReadBytes: c.ReadBytes - t.disks[i].ReadBytes,
+				Writes: c.Writes - t.disks[i].Writes, WrittenBytes: c.WrittenBytes - t.disks[i].WrittenBytes}
+		}
+	}
+	t.sum.Escaped = min(t.sum.Escaped, t.sum.uncharged())
+	if t.sum.Told {
+		t.tell(ctx)
+	}
+	for i := range t.sum.Open {
+		t.sum.Open[i].place(ctx)
+	}
+	t.estimate.Close()
+	return t.sum
+}
+
+// tell adds what the watcher has seen.
+func (t *Tally) tell(ctx context.Context) {
+	escaped, err := t.watcher.Escaped(t.id)
+	if err == nil {
+		t.sum.Escapes, err = t.watcher.Files(t.id, t.group.Hierarchy())
+	}
+	if t.sum.Told = err == nil; !t.sum.Told {
+		return
+	}
+	t.sum.Escaped = 0
+	for n, bytes := range escaped {
+		on, counted := escape.Disks(ctx, n), false
+		for i := range t.sum.Devices {
+			if d := &t.sum.Devices[i]; on(d.Device) {
+				d.Escaped += bytes
+				counted = true
+			}
+		}
+		if counted {
+			t.sum.Escaped += bytes
+		}
+	}
+	_ = t.watcher.Remove(t.id) // it ends with weir
+}

@@ -1,0 +1,229 @@
+package watch
+
+import (
+	"slices"
+	"time"
+
+	"github.com/weir-io/weir/internal/fault"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/place"
+)
+
+// An entry is what a Watcher knows of one group.
+type entry struct {
+	named
+	files *cgroupfs.Counters // nil: they are opened for each reading
+	id    uint64             // on v1: of the group that files are of
+	round uint64             // in which the group was last seen
+	leaf  bool               // it had no child groups when they were last looked for
+	turn  uint64             // in which of leafEvery rounds they are looked for
+
+	// Child groups, which are counted rather than listed on v1 (Watcher.children):
+	below   []named
+	listed  bool // they are known, and none was gone since
+	counted bool // they were counted when they were last looked for
+
+	stats []cgroupfs.Stat
+	rates []*Rates  // of stats
+	read  time.Time // when the counters were read
+	seen  time.Time // up to when they are known: an idle group's are those of before
+	whole time.Time // when v1's operations were last read
+	moved bool      // the counters have changed since the reading before
+
+	detailed time.Time // when what follows was read
+	rules    []cgroupfs.Rule
+	pressure *Pressure
+	memory   *Memory
+
+	paced     *Paced
+	known     Known
+	described time.Time
+	asked     []cgroupfs.Rule // the rules that known is about
+	stale     bool            // the pacer has begun or ended
+
+	made *Group // what the others add up to; nil: it has to be made again
+}
+
+// take notes a reading.
+func (e *entry) take(stats []cgroupfs.Stat, now time.Time) {
+	first := e.read.IsZero()
+	e.moved = first || !slices.Equal(stats, e.stats)
+	between := now.Sub(e.seen)
+	if !e.moved && between > 0 {
+		e.read = now
+		e.rest(now)
+		return
+	}
+	rates := make([]*Rates, len(stats))
+	for i, s := range stats {
+		if first || between <= 0 {
+			continue
+		}
+		// A device that is new in the list had counters of 0 before.
+		was, _ := of(e.stats, s.Device)
+		rates[i] = ratesOf(s, was, between)
+	}
+	if e.moved || !sameRates(rates, e.rates) {
+		e.made = nil
+	}
+	e.stats, e.rates = stats, rates
+	e.read, e.seen = now, now
+}
+
+// rest notes that the counters are known not to have changed.
+func (e *entry) rest(now time.Time) {
+	e.moved, e.seen = false, now
+	for i, r := range e.rates {
+		if r == nil || *r != (Rates{}) {
+			e.rates[i], e.made = &Rates{}, nil
+		}
+	}
+}
+
+func sameRates(a, b []*Rates) bool {
+	return slices.EqualFunc(a, b, func(a, b *Rates) bool { return a == b || a != nil && b != nil && *a == *b })
+}
+
+// detail reads the group's rules, pressure and memory.
+func (e *entry) detail(memory *cgroupfs.Hierarchy, now time.Time) error {
+	between := now.Sub(e.detailed)
+	var was *cgroupfs.Pressure
+	if e.pressure != nil {
+		was = &e.pressure.Total
+	}
+	e.detailed, e.made = now, nil
+	rules, err := e.readRules()
+	if err != nil {
+		return err
+	}
+	e.rules = rules
+	p, there, err := e.at.Pressure()
+	if err != nil {
+		return err
+	}
+	if e.pressure = nil; there {
+		e.pressure = pressureOf(p, was, between)
+	}
+	return e.readMemory(memory)
+}
+
+func (e *entry) readRules() ([]cgroupfs.Rule, error) {
+	v1 := e.at.Hierarchy().Version == cgroupfs.V1
+	if v1 && len(e.stats) == 0 { // see Group.NeverHadRules
+		return nil, nil
+	}
+	rules, err := e.at.RulesIfAny()
+	if fault.IsUnsupported(err) {
+		return nil, nil
+	}
+	return rules, err
+}
+
+// readMemory reads what waits to be written. On v1 it is that of the group of the same path.
+func (e *entry) readMemory(memory *cgroupfs.Hierarchy) error {
+	if e.memory = nil; memory == nil {
+		return nil
+	}
+	g := e.at
+	if memory != g.Hierarchy() {
+		var err error
+		if g, err = memory.Group(e.at.Path()); err != nil {
+			return nil // that part of the tree is not mounted
+		}
+	}
+	dirty, writeback, there, err := g.FileDirty()
+	if there {
+		e.memory = &Memory{dirty, writeback}
+	}
+	return err
+}
+
+// pacedBy notes what the pacer holds of the group; the zero Paced: nothing.
+func (e *entry) pacedBy(p Paced) {
+	var now *Paced
+	if p != (Paced{}) {
+		now = &p
+	}
+	if now == nil && e.paced == nil || now != nil && e.paced != nil && *now == *e.paced {
+		return
+	}
+	e.paced, e.made, e.stale = now, nil, true
+}
+
+// unknown reports whether to ask who the group is, and what is expected to hold its limits.
+func (e *entry) unknown(now time.Time) bool {
+	if e.described.IsZero() {
+		return true
+	}
+	return !slices.Equal(e.rules, e.asked) || len(e.rules) > 0 && (e.stale || now.Sub(e.described) >= describeEvery)
+}
+
+// limited is what is asked about.
+func (e *entry) limited() Limited {
+	l := Limited{Group: e.at}
+	for _, r := range e.rules {
+		l.Usages = append(l.Usages, Usage{Device: r.Device, Limit: r.Limit})
+	}
+	return l
+}
+
+// describe notes the answer.
+func (e *entry) describe(k Known, now time.Time) {
+	e.known, e.described, e.asked, e.stale, e.made = k, now, e.rules, false, nil
+}
+
+// group makes what a snapshot shows; nil: the group has no I/O and no limit. disk tells the name of a
+// device, and what is below it.
+func (e *entry) group(disk func(blkdev.Number) (node string, below []blkdev.Number)) *Group {
+	if len(e.stats) == 0 && len(e.rules) == 0 {
+		return nil
+	}
+	if e.made != nil {
+		return e.made
+	}
+	g := &Group{Path: e.path, Target: e.known.Target, Owner: e.known.Owner, Pressure: e.pressure, Memory: e.memory, Paced: e.paced}
+	if g.Target == "" {
+		g.Target = "cgroup:" + g.Path
+	}
+	for i, s := range e.stats {
+		d := Device{Number: s.Device, Total: s, Counted: true}
+		if e.rates[i] != nil {
+			rates := *e.rates[i]
+			d.Rates = &rates
+		}
+		g.Devices = append(g.Devices, d)
+	}
+	for _, r := range e.rules {
+		i := slices.IndexFunc(g.Devices, func(d Device) bool { return d.Number == r.Device })
+		if i < 0 {
+			i = len(g.Devices)
+			g.Devices = append(g.Devices, Device{Number: r.Device})
+		}
+		g.Devices[i].Limit = r.Limit
+		if at := slices.IndexFunc(e.known.Expected, func(x place.Expected) bool { return x.Device.Number == r.Device }); at >= 0 && ruleIn(e.asked, r) {
+			g.Devices[i].Expected = &e.known.Expected[at]
+		}
+	}
+	for i := range g.Devices {
+		g.Devices[i].Node, g.Devices[i].Below = disk(g.Devices[i].Number)
+	}
+	slices.SortFunc(g.Devices, func(a, b Device) int { return compareNumbers(a.Number, b.Number) })
+	e.made = g
+	return g
+}
+
+// ruleIn reports whether a rule is one of those that were asked about.
+func ruleIn(rules []cgroupfs.Rule, r cgroupfs.Rule) bool {
+	return slices.ContainsFunc(rules, func(o cgroupfs.Rule) bool { return o == r && o.Limit != (limit.Limit{}) })
+}
+
+// idOf is the identity of the group that has an entry's path now, on v1, where another group can have
+// been renamed; 0 on v2.
+func (w *Watcher) idOf(e *entry) (uint64, error) {
+	if w.o.IO.Version != cgroupfs.V1 {
+		return 0, nil
+	}
+	return e.at.ID()
+}

@@ -1,0 +1,369 @@
+package watch
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/place"
+	"github.com/weir-io/weir/internal/targets"
+)
+
+// Options say what a Watcher reads, and how often.
+type Options struct {
+	Root    string              // where the host's files are: "/", or a directory with a copy
+	IO      *cgroupfs.Hierarchy // whose groups are watched
+	Memory  *cgroupfs.Hierarchy // whose groups of the same paths have memory.stat; nil: none is read
+	Now     func() time.Time    // nil: time.Now
+	Details int                 // of how many known groups a reading looks at more than the counters; 0: of all that are due
+	Keep    int                 // how many files stay open; 0: half of what the process may open
+	// Describe returns what is known of groups beside the kernel's counters, one answer for each
+	// group. It is asked about groups that are new, about limited ones when their limits change,
+	// and each minute. nil: a group has its path for a name, and it is not known what holds.
+	Describe func(context.Context, []Limited) ([]Known, error)
+	// Paced returns what weir's pacer holds now, by the path of the group. nil: nothing.
+	Paced func() (map[string]Paced, error)
+}
+
+// Known is what is known of a group beside the kernel's counters.
+type Known struct {
+	Target   string
+	Owner    targets.Owner
+	Expected []place.Expected // of its limits; none: it is not known
+}
+
+// How often what is read.
+const (
+	idleEvery     = 15 * time.Second // counters and details of groups that do nothing
+	describeEvery = time.Minute      // who a limited group is, and what is expected to hold it
+	nodeEvery     = time.Minute      // the names of devices
+	pacedEvery    = 5 * time.Second  // what weir's pacer holds
+)
+
+// Bounds of one reading.
+const (
+	groupsMost   = 20000
+	disksMost    = 1024
+	describeMost = 32 // limited groups, where Options.Details bounds a reading
+)
+
+// leafEvery is after how many readings a group at rest that had no child groups is looked at for
+// new ones. That is a system call for each group, and most groups never have any.
+const leafEvery = 4
+
+// A Watcher reads the groups of a hierarchy. Its methods may be called from one goroutine at a
+// time. It needs no rights beyond those to read the cgroup files.
+type Watcher struct {
+	o       Options
+	entries map[string]*entry // by path
+	order   []*entry          // in the order of their paths; nil: it has to be made again
+	open    int               // files
+	round   uint64
+	turns   uint64
+	at      time.Time // of the last reading
+	disks   map[blkdev.Number]*disk
+	all     *cgroupfs.Pressure // the host's, at the last reading
+
+	asked time.Time // when the pacer was
+
+	unread     int
+	unreadable error
+}
+
+// New makes a Watcher. Close ends its use.
+func New(o Options) *Watcher {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Keep == 0 {
+		o.Keep = keepable()
+	}
+	return &Watcher{o: o, entries: map[string]*entry{}, disks: map[blkdev.Number]*disk{}}
+}
+
+// keepable is half of what the process may open. (Go's runtime raises the soft limit to the hard one.)
+func keepable() int {
+	var l unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &l) != nil {
+		return 256
+	}
+	return int(min(l.Cur/2, 2*groupsMost))
+}
+
+// Close closes the files that are open.
+func (w *Watcher) Close() error {
+	var errs []error
+	for _, e := range w.entries {
+		errs = append(errs, w.shut(e))
+	}
+	return errors.Join(errs...)
+}
+
+// Sample reads all groups once. A group that cannot be read is counted in the snapshot; an error
+// is returned only if the tree cannot be read at all, or ctx has ended.
+func (w *Watcher) Sample(ctx context.Context) (*Snapshot, error) {
+	now := w.o.Now()
+	w.round++
+	w.unread, w.unreadable = 0, nil
+	if err := w.look(namedOf(w.o.IO.Root()), nil, now, true); err != nil {
+		return nil, err
+	}
+	w.forgetGone()
+	w.sort()
+	w.readDetails(now)
+	w.markPaced(now)
+	w.describe(ctx, now)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s := &Snapshot{At: now, Version: w.o.IO.Version, Watched: len(w.entries)}
+	if !w.at.IsZero() {
+		s.Window = now.Sub(w.at)
+	}
+	w.readDisks(ctx, now)
+	for _, e := range w.order {
+		if g := e.group(w.diskOf); g != nil {
+			s.Groups = append(s.Groups, g)
+		}
+	}
+	s.Disks = w.disksNow()
+	s.Pressure = w.hostPressure(s.Window)
+	s.Unread, s.Unreadable = w.unread, w.unreadable
+	w.at = now
+	return s, nil
+}
+
+// failed notes that something could not be read, which is not gone.
+func (w *Watcher) failed(err error) {
+	if err == nil || cgroupfs.IsGone(err) {
+		return
+	}
+	w.unread++
+	if w.unreadable == nil {
+		w.unreadable = err
+	}
+}
+
+// turn spreads the groups without child groups over the readings in which they are looked at for
+// new ones.
+func (w *Watcher) turn(e *entry) uint64 {
+	if e.leaf {
+		return e.turn
+	}
+	w.turns++
+	return w.turns % leafEvery
+}
+
+// entry finds the entry of a group, or makes one, and reads its counters. It returns nil for a
+// group that is gone or never could be read.
+func (w *Watcher) entry(g named, now time.Time, moved bool) (*entry, error) {
+	e, known := w.entries[g.path]
+	if !known {
+		if len(w.entries) >= groupsMost {
+			return nil, errTooMany
+		}
+		e = &entry{named: g}
+	}
+	idle := known && !moved && now.Sub(e.read) < idleEvery
+	if idle {
+		e.rest(now)
+		e.round = w.round
+		return e, nil
+	}
+	err := w.read(e)
+	if err != nil && (!known || cgroupfs.IsGone(err)) {
+		return nil, errors.Join(err, w.shutNew(e, known))
+	}
+	e.round = w.round
+	if !known {
+		w.entries[g.path], w.order = e, nil
+	}
+	return e, err
+}
+
+// shutNew closes the files of an entry that nobody knows of.
+func (w *Watcher) shutNew(e *entry, known bool) error {
+	if known {
+		return nil // forgetGone does
+	}
+	return w.shut(e)
+}
+
+var errTooMany = errors.New("watch groups: there are too many")
+
+// read reads the counters of an entry. The files of a group that was removed and made again read
+// as gone: then they are opened anew. So are, on v1, those of one that was renamed.
+func (w *Watcher) read(e *entry) error {
+	if e.files == nil && w.open < w.o.Keep {
+		var err error
+		if e.id, err = w.idOf(e); err != nil {
+			return err
+		}
+		files, err := e.at.OpenCounters()
+		if err != nil {
+			return err
+		}
+		e.files = files
+		w.open += files.Files()
+	}
+	if e.files == nil {
+		stats, err := e.at.Stats()
+		if err == nil {
+			e.take(stats, w.o.Now())
+		}
+		return err
+	}
+	whole := e.read.IsZero() || w.o.Now().Sub(e.whole) >= idleEvery
+	stats, _, err := e.files.Read(whole)
+	another := false
+	if whole && err == nil {
+		var id uint64
+		id, err = w.idOf(e)
+		another = err == nil && id != e.id
+	}
+	if another || errors.Is(err, unix.ENODEV) {
+		if err := w.shut(e); err != nil {
+			return err
+		}
+		*e = entry{named: e.named}
+		return w.read(e)
+	}
+	if err != nil {
+		return err
+	}
+	now := w.o.Now() // of this group, because to read thousands takes a while
+	if whole {
+		e.whole = now
+	}
+	e.take(stats, now)
+	return nil
+}
+
+// shut closes the files of an entry.
+func (w *Watcher) shut(e *entry) error {
+	if e.files == nil {
+		return nil
+	}
+	w.open -= e.files.Files()
+	err := e.files.Close()
+	e.files = nil
+	return err
+}
+
+// forgetGone drops the groups that the last look did not find.
+func (w *Watcher) forgetGone() {
+	for path, e := range w.entries {
+		if e.round != w.round {
+			w.failed(w.shut(e))
+			delete(w.entries, path)
+			w.order = nil
+		}
+	}
+}
+
+// sort puts the groups into the order of their paths, if there are others than before.
+func (w *Watcher) sort() {
+	if w.order == nil {
+		w.order = slices.SortedFunc(maps.Values(w.entries), func(a, b *entry) int { return strings.Compare(a.path, b.path) })
+	}
+}
+
+// readDetails reads more than the counters of groups: of new ones, of those that did I/O since
+// the last reading, and now and then of the others; where Options.Details bounds that, of those
+// first that were looked at longest ago.
+func (w *Watcher) readDetails(now time.Time) {
+	var due []*entry
+	for _, e := range w.order {
+		switch {
+		case e.detailed.IsZero():
+			w.failed(e.detail(w.o.Memory, w.o.Now()))
+		case e.moved || now.Sub(e.detailed) >= idleEvery:
+			due = append(due, e)
+		}
+	}
+	if w.o.Details > 0 && len(due) > w.o.Details {
+		slices.SortStableFunc(due, func(a, b *entry) int { return a.detailed.Compare(b.detailed) })
+		due = due[:w.o.Details]
+	}
+	for _, e := range due {
+		w.failed(e.detail(w.o.Memory, w.o.Now()))
+	}
+}
+
+// markPaced notes what the pacer holds.
+func (w *Watcher) markPaced(now time.Time) {
+	if w.o.Paced == nil || !w.asked.IsZero() && now.Sub(w.asked) < pacedEvery {
+		return
+	}
+	w.asked = now
+	paced, err := w.o.Paced()
+	w.failed(err)
+	if err != nil {
+		return
+	}
+	for path, e := range w.entries {
+		e.pacedBy(paced[path])
+	}
+}
+
+// describe asks who groups are, and what is expected to hold their limits; where Options.Details
+// bounds that, of those first that were asked about longest ago.
+func (w *Watcher) describe(ctx context.Context, now time.Time) {
+	if w.o.Describe == nil {
+		return
+	}
+	var ask, limited []*entry
+	for _, e := range w.order {
+		switch {
+		case !e.unknown(now):
+		case len(e.rules) > 0:
+			limited = append(limited, e)
+		default:
+			ask = append(ask, e)
+		}
+	}
+	if w.o.Details > 0 && len(limited) > describeMost {
+		slices.SortStableFunc(limited, func(a, b *entry) int { return a.described.Compare(b.described) })
+		limited = limited[:describeMost]
+	}
+	if ask = append(ask, limited...); len(ask) == 0 {
+		return
+	}
+	groups := make([]Limited, len(ask))
+	for i, e := range ask {
+		groups[i] = e.limited()
+	}
+	known, err := w.o.Describe(ctx, groups)
+	w.failed(err)
+	for i, k := range known {
+		if i < len(ask) {
+			ask[i].describe(k, now)
+		}
+	}
+}
+
+// hostPressure reads /proc/pressure/io.
+func (w *Watcher) hostPressure(window time.Duration) *Pressure {
+	text, err := os.ReadFile(filepath.Join(w.o.Root, "proc/pressure/io"))
+	if err != nil { // the kernel has none
+		w.all = nil
+		return nil
+	}
+	now, err := cgroupfs.ParsePressure(strings.TrimSpace(string(text)))
+	if err != nil {
+		w.failed(err)
+		return nil
+	}
+	p := pressureOf(now, w.all, window)
+	w.all = &now
+	return p
+}

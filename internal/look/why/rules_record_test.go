@@ -1,0 +1,70 @@
+package why
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/targets"
+)
+
+// Where the owner takes other limits to keep, what is in force can be kept.
+func TestARecordThatCanBeUpdated(t *testing.T) {
+	f := good()
+	f.Target, f.Group.Record = "docker:web", recordOf(vda, 5e6)
+	f.Group.Record.Updates = true
+	found, _ := Judge(f).Find("record-differs")
+	if n := len(found.Fixes); n != 2 || len(found.Fixes[0].Lines) != 1 || found.Fixes[0].Lines[0] != "weir set docker:web --write 10000000 --on /dev/vda --persist" {
+		t.Errorf("%+v", found)
+	}
+}
+
+// What was just set and nobody keeps is no fault: the first fix keeps it. What weir itself
+// keeps is not spoken of.
+func TestALimitThatItsOwnerDoesNotKeep(t *testing.T) {
+	f := good()
+	f.Target, f.Group.Record = "docker:web", &targets.Record{By: "Docker", Command: "docker", Source: "docker inspect web"}
+	r := Judge(f)
+	if _, differs := r.Find("record-differs"); differs {
+		t.Error("no limit is called another limit")
+	}
+	found, _ := r.Find("record-lacks")
+	if found.Severity != Note || len(found.Fixes) != 2 || found.Fixes[0].Lines[0] != "weir set docker:web --write 10000000 --on /dev/vda --persist" || strings.Contains(found.Fixes[0].Lines[0], "clear") {
+		t.Errorf("%+v", found)
+	}
+	f.Group.KeptIn = "/var/lib/weir/limits/x"
+	if found, is := Judge(f).Find("record-lacks"); is {
+		t.Errorf("weir keeps it: %+v", found)
+	}
+}
+
+// Only the version that drops flags is said to.
+func TestOnlyOneDockerDropsFlags(t *testing.T) {
+	for version, drops := range map[string]bool{"26.1.5": true, "20.10.24": false, "": false} {
+		f := good()
+		f.Group.Rules, f.Places[0].Devices[0].Limit = nil, limit.None
+		f.Group.Record = &targets.Record{By: "Docker", Command: "docker", Version: version, Source: "docker inspect web"}
+		found, _ := Judge(f).Find("record-empty")
+		if strings.Contains(found.Text, "26.1.5") != drops {
+			t.Errorf("%q: %s", version, found.Text)
+		}
+	}
+}
+
+// A limit that only the command line named was not read on this host.
+func TestEvidenceWasRead(t *testing.T) {
+	f := good()
+	f.Group = Group{Path: "/", Dir: "/sys/fs/cgroup/blkio", Root: true, Version: cgroupfs.V1}
+	io := Mounted{Version: 1, At: "/sys/fs/cgroup/blkio", Controllers: []string{"blkio"}}
+	f.IO, f.Mounted = &io, []Mounted{io}
+	d := &f.Places[0].Devices[0]
+	d.InForce, d.Limit, d.Asked, d.Queue.MaxSectors = limit.None, limit.None.Overlay(wbps(5e6)), wbps(5e6), 4<<20
+	for _, found := range Judge(f).Findings {
+		for _, e := range found.Evidence {
+			if strings.Contains(e.Value, "5 MB/s") {
+				t.Errorf("%s quotes %+v", found.Code, e)
+			}
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package why
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/targets"
+)
+
+// A limit that systemd may end is told, with the command that has it stay.
+func TestALimitThatSystemdMayLift(t *testing.T) {
+	for version, says := range map[cgroupfs.Version]string{cgroupfs.V2: "io controller", cgroupfs.V1: "moves processes out"} {
+		f := good()
+		f.Group.Version, f.Group.Loose = version, &Loose{"system.slice", "system-weir.slice"}
+		found, ok := Judge(f).Find("systemd-may-lift")
+		if !ok || found.Severity != Hurts || !strings.Contains(found.Text, says) || !strings.Contains(found.Text, "in system.slice") {
+			t.Fatalf("v%d: %+v", version, found)
+		}
+		if got, want := found.Fixes[0].Lines, "weir set cgroup:/x --write 10000000 --on /dev/vda"; len(got) != 1 || got[0] != want {
+			t.Errorf("v%d: the fix is %q, want %q", version, got, want)
+		}
+		if got, want := found.Evidence[len(found.Evidence)-1].File, "systemctl is-active system-weir.slice"; got != want {
+			t.Errorf("v%d: the evidence is %q, want %q", version, got, want)
+		}
+	}
+}
+
+func ofUnit(limits map[blkdev.Number][]Spelling) Facts {
+	f := good()
+	f.Group.Version = cgroupfs.V2
+	f.Group.Owner = targets.Owner{Kind: "systemd", Name: "x.service", Unit: "x.service"}
+	f.Group.Unit = &Unit{Name: "x.service", Limits: limits}
+	return f
+}
+
+// Two names of a device that say different limits undo each other; that is told with what
+// each says, what is in force, and the line that sets all rates under one name.
+func TestTwoNamesOfOneDevice(t *testing.T) {
+	reads := limit.None.With(limit.RBPS, limit.PerSecond(3e6))
+	f := ofUnit(map[blkdev.Number][]Spelling{vda.Number: {{"/dev/block/252:0", wbps(10e6)}, {"/dev/vda", reads}}})
+	report := Judge(f)
+	found, ok := report.Find("unit-conflict")
+	if !ok || found.Severity != Hurts {
+		t.Fatalf("%+v", found)
+	}
+	if _, also := report.Find("unit-differs"); also {
+		t.Error("the same is told twice")
+	}
+	for _, want := range []string{"/dev/block/252:0: ", "/dev/vda: "} {
+		if !slices.ContainsFunc(found.Evidence, func(e Evidence) bool { return strings.HasPrefix(e.Value, want) }) {
+			t.Errorf("no evidence begins with %q: %+v", want, found.Evidence)
+		}
+	}
+	if got := found.Fixes[0].Lines[0]; !strings.Contains(got, "--read 3000000") || !strings.Contains(got, "--write 10000000") {
+		t.Errorf("the fix is %q", got)
+	}
+}
+
+// What systemd does not keep any more and is still in force is nobody's: the way out is to
+// end it.
+func TestALimitThatNobodyKeeps(t *testing.T) {
+	found, ok := Judge(ofUnit(nil)).Find("unit-differs")
+	if !ok || !strings.Contains(found.Text, "nobody keeps") || strings.Contains(found.Text, "replace the one in force") {
+		t.Fatalf("%+v", found)
+	}
+	if len(found.Fixes) != 2 || !strings.HasPrefix(found.Fixes[0].Lines[0], "weir clear ") || !strings.HasPrefix(found.Fixes[1].Lines[0], "weir set ") {
+		t.Errorf("fixes %+v", found.Fixes)
+	}
+}

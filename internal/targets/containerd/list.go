@@ -1,0 +1,59 @@
+package containerd
+
+import (
+	"context"
+
+	"github.com/weir-io/weir/internal/daemon/grpc"
+	"github.com/weir-io/weir/internal/targets"
+)
+
+// dockers is the namespace of Docker's own containers, which are docker:NAME.
+const dockers = "moby"
+
+// List lists the containers of all namespaces with their labels, also of those that do not run,
+// but not Docker's.
+func (k Kind) List(ctx context.Context) ([]targets.Listed, error) {
+	namespaces, err := client{k.socket(), ""}.namespaces(ctx)
+	if err != nil {
+		return nil, explain(k.Name(), k.socket(), err)
+	}
+	var all []targets.Listed
+	for _, namespace := range namespaces {
+		if !isIdentifier(namespace) || namespace == dockers {
+			continue
+		}
+		answer, err := client{k.socket(), namespace}.call(ctx, "/containerd.services.containers.v1.Containers/List", nil)
+		if err == nil {
+			err = grpc.Fields(answer, func(number grpc.FieldNumber, item []byte) error {
+				if number != 1 {
+					return nil
+				}
+				id, labels, err := labelled(item)
+				if err == nil && isIdentifier(id) {
+					name := namespace + "/" + id
+					all = append(all, targets.Listed{Kind: k.Name(), Name: name, Names: []string{name}, ID: id, Labels: labels})
+				}
+				return err
+			})
+		}
+		if err != nil {
+			return nil, explain(k.Name(), k.socket(), err)
+		}
+	}
+	return all, nil
+}
+
+// labelled reads a Container: its id, and its labels.
+func labelled(item []byte) (id string, labels map[string]string, err error) {
+	labels = map[string]string{}
+	err = grpc.Fields(item, func(number grpc.FieldNumber, value []byte) error {
+		switch number {
+		case 1:
+			id = string(value)
+		case 2:
+			return grpc.Entry(value, labels)
+		}
+		return nil
+	})
+	return id, labels, err
+}

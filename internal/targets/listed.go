@@ -1,0 +1,18 @@
+package targets
+
+// A Listed is a running target as its owner lists it, with what a plan can go by. Nobody has
+// checked its labels.
+type Listed struct {
+	Kind      string
+	Name      string   // by which it resolves within its kind
+	Names     []string // all that it has; a container can have several
+	ID        string   // of a container; empty: it has none
+	Namespace string   // of a pod
+	UID       string   // of a pod
+	// Labels are those of a container or a pod; Annotations those of a pod, or of the pod that a
+	// container is in.
+	Labels, Annotations map[string]string
+}
+
+// String spells the target as a user would.
+func (l Listed) String() string { return l.Kind + ":" + l.Name }

@@ -1,0 +1,61 @@
+package pod
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/weir-io/weir/internal/daemon/grpc"
+)
+
+// FuzzSandbox: what a runtime says of a pod is taken as bytes; a name that can be shown and
+// typed has no control characters and no slash.
+func FuzzSandbox(f *testing.F) {
+	f.Add(grpc.AppendString(grpc.AppendString(nil, 1, "abc"), 2, string(grpc.AppendString(nil, 3, "default"))))
+	f.Add([]byte{0x0a, 0xff, 0xff, 0xff, 0xff, 0x0f})
+	f.Fuzz(func(t *testing.T, item []byte) {
+		s, err := sandboxOf(item)
+		if err != nil {
+			return
+		}
+		if len(s.id)+len(s.name)+len(s.uid)+len(s.namespace) > 4*len(item) {
+			t.Errorf("%d bytes say %+v", len(item), s)
+		}
+		if isName(s.name) && strings.ContainsFunc(s.name, func(r rune) bool { return unicode.IsControl(r) || r == '/' }) {
+			t.Errorf("%q is a name", s.name)
+		}
+	})
+}
+
+// FuzzEndpoint: from any crictl configuration comes a path on this host, or an error.
+func FuzzEndpoint(f *testing.F) {
+	for _, text := range []string{"runtime-endpoint: unix:///run/containerd/containerd.sock\n", `runtime-endpoint: "unix:///x" # y`, "runtime-endpoint:", "runtime-endpoint: tcp://1.2.3.4:5"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		endpoint := endpointIn(text)
+		if strings.Contains(endpoint, "\n") {
+			t.Errorf("%q goes over a line", endpoint)
+		}
+		if socket, err := socketOf("x", endpoint); err == nil && !filepath.IsAbs(socket) {
+			t.Errorf("%q is %q", endpoint, socket)
+		}
+	})
+}
+
+// FuzzStatus: whatever a runtime says of a sandbox, JSON within protobuf, its process is a number
+// or an error.
+func FuzzStatus(f *testing.F) {
+	entry := func(key, value string) []byte {
+		return grpc.AppendString(nil, 2, string(grpc.AppendString(grpc.AppendString(nil, 1, key), 2, value)))
+	}
+	f.Add(entry("info", `{"pid":4711}`))
+	f.Add(entry("info", `{"pid":-1,"config":{"labels":null}}`))
+	f.Add(append(entry("version", "x"), entry("info", `[1]`)...))
+	f.Fuzz(func(t *testing.T, answer []byte) {
+		if pid, err := pidIn(answer); err == nil && pid != 0 && !strings.Contains(strings.ToLower(string(answer)), "pid") {
+			t.Errorf("%q is process %d", answer, pid)
+		}
+	})
+}
