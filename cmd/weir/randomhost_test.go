@@ -29,7 +29,7 @@ func newMaker(t testing.TB, seed uint64) *maker {
 // corpus is every line of a package's corpus, answers left out.
 func corpus(t testing.TB, name string) (lines []string) {
 	t.Helper()
-	archive, err := txtar.ParseFile(filepath.Join("../../internal", name, "testdata/corpus.txtar"))
+	archive, err := txtar.ParseFile(filepath.Join("../../internal/linux", name, "testdata/corpus.txtar"))
 	if err != nil {
 		t.Fatal(err)
 	}
