@@ -40,7 +40,7 @@ func (r *recording) tell(err error) {
 	case err != nil:
 		r.out.Say("history: %v; weird tries again each second", err)
 	default:
-		r.out.Say("history: it is recorded again")
+		r.out.Say("history: weird records again")
 	}
 	r.failed = now
 }

@@ -66,7 +66,7 @@ func showStatus(out *cli.Out, a api.Agent, now time.Time) {
 		}
 		out.Text(cli.Table(rows, 3, 4))
 	} else {
-		out.Print("no target has a plan")
+		out.Print("no running target has a plan; weir plan list shows the plans, and which targets they are for")
 	}
 	for _, t := range a.Targets {
 		if t.Finding != "" {
@@ -82,11 +82,11 @@ func showStatus(out *cli.Out, a api.Agent, now time.Time) {
 		}
 	}
 	if a.Runtime != nil && a.Runtime.Name == "" {
-		out.Print("the container runtime does not ask weir before it starts containers: %s", a.Runtime.Error)
+		out.Print("the container runtime does not ask weir before it starts containers: %s; enable NRI in the runtime, and check the socket of --nri", a.Runtime.Error)
 	}
 	for _, h := range a.Cgroups {
 		if h.Unwatched > 0 || h.Left > 0 {
-			out.Print("%s: weird learns late of what starts below %d cgroups", h.Hierarchy, h.Unwatched+int(h.Left))
+			out.Print("%s: weird learns late of what starts below %d cgroups; its log says why, and what to do", h.Hierarchy, h.Unwatched+int(h.Left))
 		}
 	}
 }

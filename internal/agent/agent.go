@@ -49,7 +49,7 @@ func New(o Options) (*Agent, error) {
 	}
 	if err == nil {
 		if swept := h.Sweep(); swept != nil {
-			o.Log.Warn("not all that a killed weir left is cleaned up", "error", swept)
+			o.Log.Warn("some of what a killed weir left behind could not be removed", "error", swept)
 		}
 	}
 	if err := errors.Join(err, h.Close()); err != nil {

@@ -193,7 +193,7 @@ func (l *Loop) follow(ctx context.Context, s *source) {
 			wait = reconnectLeast
 		}
 		if l.set(s, false, err) {
-			l.Log.Warn("events do not come", "kind", s.kind, "error", err, "again_in", wait)
+			l.Log.Warn("weird is not told of changes", "kind", s.kind, "error", err, "again_in", wait)
 		}
 		select {
 		case <-ctx.Done():
@@ -272,7 +272,7 @@ func (l *Loop) work(ctx context.Context, s *source) {
 			continue
 		}
 		if err.Error() != before {
-			l.Log.Warn("targets cannot be looked at", "kind", s.kind, "error", err, "again_in", wait)
+			l.Log.Warn("weird cannot look at targets", "kind", s.kind, "error", err, "again_in", wait)
 		}
 		retry, wait = time.Now().Add(wait), min(2*wait, reconnectMost)
 	}

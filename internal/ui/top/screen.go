@@ -159,20 +159,20 @@ func helpLines() []string {
 	return []string{
 		"q, ctrl+c    quit",
 		"↑ ↓, j k     choose a group; page up and down: many at once",
-		"enter        all that is known of the group; again, or esc: back",
+		"enter        everything about the group; again, or esc: back",
 		"/            show only groups with some text in their names; esc: all again",
 		"← →, s       sort by another column",
-		"r            the other way round",
-		"t            as a tree, in the order of paths",
-		"o            only groups that did I/O in the last second",
-		"a            also groups without a limit that did none",
-		"space        stop, and go on",
+		"r            reverse the order",
+		"t            show the groups as a tree, in the order of paths",
+		"o            show only groups that did I/O in the last second",
+		"a            show also groups that have no limit and did no I/O",
+		"space        freeze the screen; again: go on",
 		"",
 		"OF LIMIT is the rate that is nearest to its limit, in percent of the limit.",
 		"! marks a group that exceeds a limit, or whose limits are not expected to hold all I/O.",
 		"WAIT is the share of time in which tasks of the group waited for I/O (cgroup v2).",
-		"DIRTY is what the group wrote to memory and the disk does not have yet.",
-		"– stands for what is not known, or not there.",
+		"DIRTY is the page cache of the group that is not on disk yet.",
+		"– means that a value is unknown, or that there is none.",
 	}
 }
 

@@ -55,7 +55,7 @@ func TestKeys(t *testing.T) {
 		{"/ w e b enter esc", "▸ docker:legacy"},
 		{"t a", "▸ unit:idle.slice"},
 		{"space", "stopped (space: go on)"},
-		{"?", "stands for what is not known"},
+		{"?", "means that a value is unknown"},
 		{"? ?", "▸ docker:legacy"},
 		{"down enter", "cgroup /system.slice/docker-web.scope"},
 		{"down enter esc", "▸ docker:web"},
