@@ -35,7 +35,7 @@ var layers = [][]string{
 	{"internal/annotations"},
 	{"internal/daemon/grpc", "internal/daemon/grpc/grpctest", "internal/base/cmdline", "internal/plans"},
 	{"internal/linux/blkdev"},
-	{"internal/agent/reconcile"},
+	{"internal/agent/journal", "internal/agent/reconcile"},
 	{"internal/linux/cgroupfs", "internal/linux/kernel", "internal/cgconfig", "internal/linux/loopdev"},
 	{"internal/linux/cgroupfs/cgrouptest"},
 	{"internal/daemon/systemd", "internal/state", "internal/linux/inode", "internal/act/dropin"},

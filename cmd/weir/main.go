@@ -43,6 +43,7 @@ func verbs() map[string]func(*app) *cobra.Command {
 	return map[string]func(*app) *cobra.Command{
 		"run": newRun, "set": newSet, "show": newShow, "clear": newClear, "why": newWhy, "trace": newTrace, "demo": newDemo, "prove": newProve,
 		"volume": newVolume, "quota": newQuota, "restore": newRestore, "import": newImport, "plan": newPlan, "version": newVersion,
+		"agent":   func(*app) *cobra.Command { return cli.AgentVerb(self.BecomeWeird) },
 		"top":     func(*app) *cobra.Command { return cli.TopVerb(self.BecomeWeird) },
 		"history": func(*app) *cobra.Command { return cli.HistoryVerb(self.BecomeWeird) },
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/weir-io/weir/internal/agent"
 	"github.com/weir-io/weir/internal/agent/health"
+	"github.com/weir-io/weir/internal/agent/journal"
 	"github.com/weir-io/weir/internal/agent/lograte"
 	"github.com/weir-io/weir/internal/agent/nri"
 	"github.com/weir-io/weir/internal/api"
@@ -28,8 +29,8 @@ const logPerSec, logBurst = 10, 200
 
 // A runner is what the flags of weird run say, and opens the host.
 type runner struct {
-	plans, socket, root, nri string
-	open                     func(root string) (*host.Host, error)
+	plans, socket, root, nri, journal string
+	open                              func(root string) (*host.Host, error)
 }
 
 func newRun(out *cli.Out) *cobra.Command {
@@ -49,6 +50,7 @@ func newRun(out *cli.Out) *cobra.Command {
 	cmd.Flags().StringVar(&r.plans, "plans", "", "the `PATH` of a file or directory of plans; by default "+planned.Dir)
 	cmd.Flags().StringVar(&r.socket, "socket", health.Socket, "the `PATH` of the socket at which weird status asks")
 	cmd.Flags().StringVar(&r.nri, "nri", "", "have the container runtime at the `SOCKET`, usually "+nri.Socket+", ask weird before it starts a pod's container")
+	journalFlag(cmd, &r.journal)
 	cmd.Flags().StringVar(&r.root, "root", "/", "read /proc and /sys below `DIR`")
 	return cmd
 }
@@ -64,8 +66,9 @@ func (r runner) run(ctx context.Context) error {
 	if r.nri != "" {
 		runtime = func(o agent.RuntimeOptions) agent.Runtime { return nri.New(r.nri, o) }
 	}
-	a, err := agent.New(agent.Options{Root: r.root, Plans: r.plans, Log: log, Runtime: runtime,
-		Open: func() (*host.Host, error) { return r.open(r.root) }})
+	a, err := agent.New(agent.Options{Root: r.root, Plans: r.plans, Log: log, Runtime: runtime, Version: cli.Version(version),
+		Journal: journal.New(journalDir(r.root, r.journal), log),
+		Open:    func() (*host.Host, error) { return r.open(r.root) }})
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weir-io/weir/internal/agent/journal"
 	"github.com/weir-io/weir/internal/agent/reconcile"
 	"github.com/weir-io/weir/internal/agent/source"
 	"github.com/weir-io/weir/internal/planned"
@@ -63,9 +64,10 @@ func New(o Options) (*Agent, error) {
 		sources = append(sources, k)
 	}
 	a.loop = reconcile.NewLoop(a.core, o.Log, sources...)
+	a.loop.Tell = a.recordDeed
 	a.tree = &source.Tree{Options: of, Changed: a.loop.Changed, Log: o.Log}
 	if o.Runtime != nil {
-		a.runtime = o.Runtime(RuntimeOptions{Open: o.Open, Log: o.Log, Ended: a.core.Ended,
+		a.runtime = o.Runtime(RuntimeOptions{Open: o.Open, Log: o.Log, Ended: a.core.Ended, Done: a.recordDone,
 			Plans:   func() *plans.Config { config, _ := a.plans.Now(); return config },
 			Changed: func(kind string) { a.loop.Changed(kind, "") }})
 	}
@@ -86,6 +88,9 @@ func load(o Options) (*plans.Config, error) {
 func (a *Agent) Run(ctx context.Context, ready func()) error {
 	config, _ := a.plans.Now()
 	a.options.Log.Info("plans loaded", "files", len(config.Files), "plans", len(config.Plans))
+	a.record(journal.Entry{What: journal.Started, Why: a.options.Version})
+	a.recordPlans("", len(config.Files), len(config.Plans), nil)
+	writing, written := a.writeJournal(ctx)
 	var running sync.WaitGroup
 	running.Go(func() { a.tree.Run(ctx) })
 	running.Go(func() { a.watch(ctx) })
@@ -101,6 +106,9 @@ func (a *Agent) Run(ctx context.Context, ready func()) error {
 	})
 	a.loop.Run(ctx)
 	running.Wait()
+	a.record(journal.Entry{What: journal.Stopped})
+	writing()
+	<-written
 	var errs []error
 	for _, k := range a.kinds {
 		errs = append(errs, k.Close())
@@ -108,12 +116,28 @@ func (a *Agent) Run(ctx context.Context, ready func()) error {
 	return errors.Join(errs...)
 }
 
+// writeJournal has the journal written until end is called. done is closed when it is written.
+func (a *Agent) writeJournal(ctx context.Context) (end func(), done <-chan struct{}) {
+	ctx, end = context.WithCancel(context.WithoutCancel(ctx)) // the last entries come when the agent ends
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if a.options.Journal != nil {
+			a.options.Journal.Run(ctx)
+		}
+	}()
+	return end, ended
+}
+
 // Reload takes the plans as they are now, whole or not at all: after an error the former ones stay
 // in force.
-func (a *Agent) Reload() error { return a.reload(true) }
+func (a *Agent) Reload() error { return a.reload("", true) }
 
-// reload is Reload; unless always is true, plans that are in force already are not taken again.
-func (a *Agent) reload(always bool) error {
+// ReloadFor is Reload for somebody who is named in the journal, such as "uid 1000".
+func (a *Agent) ReloadFor(by string) error { return a.reload(by, true) }
+
+// reload is ReloadFor; unless always is true, plans that are in force already are not taken again.
+func (a *Agent) reload(by string, always bool) error {
 	a.reloading.Lock()
 	defer a.reloading.Unlock()
 	config, err := load(a.options)
@@ -127,15 +151,17 @@ func (a *Agent) reload(always bool) error {
 	a.mu.Unlock()
 	if err != nil {
 		a.options.Log.Error("plans not taken; the former ones stay in force", "error", err)
+		a.recordPlans(by, 0, 0, err)
 		return err
 	}
 	if now, _ := a.plans.Now(); always || !reflect.DeepEqual(now, config) {
-		a.take(config)
+		a.take(by, config)
 	}
 	return nil
 }
 
-func (a *Agent) take(config *plans.Config) {
+func (a *Agent) take(by string, config *plans.Config) {
+	a.recordPlans(by, len(config.Files), len(config.Plans), nil)
 	a.options.Log.Info("plans loaded", "files", len(config.Files), "plans", len(config.Plans))
 	a.plans.Set(config)
 	a.loop.Changed("", "")

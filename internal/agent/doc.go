@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/weir-io/weir/internal/agent/journal"
 	"github.com/weir-io/weir/internal/agent/reconcile"
 	"github.com/weir-io/weir/internal/agent/tree"
 	"github.com/weir-io/weir/internal/host"
@@ -26,6 +27,9 @@ type Options struct {
 	// pods count.
 	Runtime func(RuntimeOptions) Runtime
 	Log     *slog.Logger
+	// Journal keeps what is changed; nil: nobody does.
+	Journal *journal.Journal
+	Version string // of weird, for the journal
 }
 
 // A Status is what an Agent knows.

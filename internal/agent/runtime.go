@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/weir-io/weir/internal/host"
+	"github.com/weir-io/weir/internal/planned"
 	"github.com/weir-io/weir/internal/plans"
 )
 
@@ -27,7 +28,10 @@ type RuntimeOptions struct {
 	Changed func(kind string)
 	// Ended is told of a target that has ended, by its kind and its name.
 	Ended func(kind, name string)
-	Log   *slog.Logger
+	// Done is told of a target whose limits the Runtime has changed, as it was before. It does
+	// not wait; nil: nobody is told.
+	Done func(planned.Target)
+	Log  *slog.Logger
 }
 
 // A RuntimeStatus says how a Runtime is.

@@ -36,7 +36,7 @@ func (a *Agent) watch(ctx context.Context) {
 		changes, err := watchDir(dir)
 		if err == nil { // nobody has told of what changed before
 			isNews(&told, nil)
-			_ = a.reload(false) // it is in the log
+			_ = a.reload("", false) // it is in the log
 		}
 		if err == nil {
 			err = a.reloadOn(ctx, changes)

@@ -72,6 +72,9 @@ func (p *Plugin) count(change func(*agent.RuntimeStatus)) {
 // work puts limits into force, one container after the other, until the context ends.
 func (p *Plugin) work(ctx context.Context) {
 	l := &limiter{open: p.options.Open, note: func(t planned.Target) {
+		if p.options.Done != nil {
+			p.options.Done(t)
+		}
 		if !strings.HasPrefix(t.Name, "pod:") && !strings.HasPrefix(p.Status().Runtime, containerd) {
 			return // no source would ever take a record of CRI-O's container away
 		}

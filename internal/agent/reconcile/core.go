@@ -215,6 +215,24 @@ func (c *Core) News(key string) string {
 	return e.told
 }
 
+// LeavesAlone reports whether a target is left alone.
+func (c *Core) LeavesAlone(key string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.targets[key]
+	return e != nil && e.State == Left
+}
+
+// DriftsOf is how often somebody has changed a target's limits.
+func (c *Core) DriftsOf(key string) uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := c.targets[key]; e != nil {
+		return e.Drifts
+	}
+	return 0
+}
+
 // Missed counts what a comparison found and no event told of.
 func (c *Core) Missed() {
 	c.mu.Lock()

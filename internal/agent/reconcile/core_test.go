@@ -24,7 +24,7 @@ func rate(n uint64) limit.Limit {
 
 func web(now, want uint64) Target {
 	return Target{Key: "docker:1", Name: "docker:web", Group: "/docker/1", Plan: "small",
-		Rates: []Rates{{blkdev.Number{Major: 8}, rate(now), rate(want)}}}
+		Rates: []Rates{{Device: blkdev.Number{Major: 8}, Now: rate(now), Want: rate(want)}}}
 }
 
 func (c *Core) only(t *testing.T) Status {
@@ -93,7 +93,7 @@ func TestDriftIsOfWhatWasInForce(t *testing.T) {
 		t.Fatal(why)
 	}
 	more := web(10, 10)
-	more.Rates = append(more.Rates, Rates{blkdev.Number{Major: 9}, rate(7), rate(0)})
+	more.Rates = append(more.Rates, Rates{Device: blkdev.Number{Major: 9}, Now: rate(7), Want: rate(0)})
 	if why := c.Decide(begin, more); why != Drift {
 		t.Errorf("a limit on another disk: %q", why)
 	}
@@ -294,7 +294,7 @@ func TestComesToWhatIsWanted(t *testing.T) {
 		c, clock := NewCore(), begin
 		now, want := [4]uint64{}, [4]uint64{}
 		look := func(i int, fails bool) {
-			of := Target{Key: fmt.Sprint("docker:", i), Plan: "small", Group: fmt.Sprint("/", i), Rates: []Rates{{blkdev.Number{Major: 8}, rate(now[i]), rate(want[i])}}}
+			of := Target{Key: fmt.Sprint("docker:", i), Plan: "small", Group: fmt.Sprint("/", i), Rates: []Rates{{Device: blkdev.Number{Major: 8}, Now: rate(now[i]), Want: rate(want[i])}}}
 			switch why := c.Decide(clock, of); {
 			case why == None:
 			case fails:

@@ -32,6 +32,7 @@ type Target struct {
 type Rates struct {
 	Device    blkdev.Number
 	Now, Want limit.Limit
+	Node      string // "/dev/vda"; empty: it is not known
 }
 
 // A Why is the reason for a deed.

@@ -57,6 +57,8 @@ const (
 type Loop struct {
 	Core *Core
 	Log  *slog.Logger
+	// Tell is told of each deed, and must not wait; nil: nobody is.
+	Tell func(Deed)
 
 	mu      sync.Mutex
 	sources map[string]*source
@@ -322,10 +324,18 @@ func (l *Loop) look(ctx context.Context, s *source, names []string, told bool) e
 
 // keep does for one target what is to be done.
 func (l *Loop) keep(ctx context.Context, s *source, t Target, told bool) {
-	why := l.Core.Decide(time.Now(), t)
+	why, drifted := l.decide(t)
+	if drifted {
+		l.told(Deed{Target: t, What: ByOthers})
+	}
 	if why == None {
 		if finding := l.Core.News(t.Key); finding != "" {
 			l.Log.Warn("limits not as planned", "target", t.Name, "plan", t.Plan, "error", finding)
+			what := NotDone
+			if l.Core.LeavesAlone(t.Key) {
+				what = GaveWay
+			}
+			l.told(Deed{Target: t, What: what, Finding: finding})
 		}
 		return
 	}
@@ -347,10 +357,17 @@ func (l *Loop) keep(ctx context.Context, s *source, t Target, told bool) {
 	}
 	l.Core.Done(time.Now(), t.Key, err)
 	if err != nil {
-		_ = l.Core.News(t.Key) // this line tells it
+		if finding := l.Core.News(t.Key); finding != "" { // the next attempts fail for the same reason
+			l.told(Deed{Target: t, What: NotDone, Why: why, Finding: finding})
+		}
 		l.Log.Warn("limits not set", "target", t.Name, "plan", t.Plan, "why", string(why), "error", err)
 		return
 	}
+	what := Put
+	if t.Plan == NoPlan {
+		what = TakenOff
+	}
+	l.told(Deed{Target: t, What: what, Why: why})
 	l.Log.Info("limits set", "target", t.Name, "plan", t.Plan, "why", string(why))
 }
 

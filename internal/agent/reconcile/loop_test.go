@@ -70,7 +70,7 @@ func (s *standIn) Look(ctx context.Context, names []string) ([]Target, error) {
 	var all []Target
 	for _, n := range names {
 		if now, there := s.now[n]; there {
-			all = append(all, Target{Key: s.kind + ":" + n, Name: s.kind + ":" + n, Plan: "small", Rates: []Rates{{blkdev.Number{Major: 8}, rate(now), rate(s.want)}}})
+			all = append(all, Target{Key: s.kind + ":" + n, Name: s.kind + ":" + n, Plan: "small", Rates: []Rates{{Device: blkdev.Number{Major: 8}, Now: rate(now), Want: rate(s.want)}}})
 		}
 	}
 	return all, nil

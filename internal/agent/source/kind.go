@@ -99,7 +99,7 @@ func asTarget(t planned.Target) reconcile.Target {
 		one.Err = errors.New(t.Choice.Refused)
 	}
 	for _, d := range t.Rows {
-		one.Rates = append(one.Rates, reconcile.Rates{Device: d.Number, Now: d.Now, Want: d.Plan})
+		one.Rates = append(one.Rates, reconcile.Rates{Device: d.Number, Node: d.Node, Now: d.Now, Want: d.Plan})
 	}
 	return one
 }

@@ -32,6 +32,21 @@ func HistoryVerb(become Become) *cobra.Command {
 	})
 }
 
+// AgentVerb makes weir agent, whose verbs are weird's.
+func AgentVerb(become Become) *cobra.Command {
+	return &cobra.Command{
+		Use:   "agent VERB [flags]",
+		Short: "Run weird, which keeps plans in force, and see what it does",
+		Long: "Run weird, weir's daemon: weir agent VERB is weird VERB, with the same flags. weird(1) and weir agent --help list the\n" +
+			"verbs.",
+		Example:            "  weir agent status docker:web\n  weir agent log --since 2h\n  weir agent run",
+		DisableFlagParsing: true,
+		RunE: func(_ *cobra.Command, args []string) error {
+			return become(os.Getenv("PATH"), os.Environ(), args...)
+		},
+	}
+}
+
 // verb has weird do what a verb is called after.
 func (b Become) verb(cmd *cobra.Command) *cobra.Command {
 	cmd.DisableFlagParsing = true

@@ -21,12 +21,13 @@ import (
 
 // A weird is a weird run with plans of its own, which asks a test's engine for containers.
 type weird struct {
-	t      *testing.T
-	plans  string // the directory
-	socket string
-	env    []string
-	cmd    *exec.Cmd
-	ended  chan error
+	t       *testing.T
+	plans   string // the directory
+	socket  string
+	journal string // the directory
+	env     []string
+	cmd     *exec.Cmd
+	ended   chan error
 
 	mu  sync.Mutex
 	log strings.Builder
@@ -36,7 +37,7 @@ type weird struct {
 func newWeird(t *testing.T, e *engine, plans string) *weird {
 	t.Helper()
 	dir := t.TempDir()
-	w := &weird{t: t, plans: filepath.Join(dir, "plans.d"), socket: filepath.Join(dir, "s"),
+	w := &weird{t: t, plans: filepath.Join(dir, "plans.d"), socket: filepath.Join(dir, "s"), journal: filepath.Join(dir, "journal"),
 		env: append(os.Environ(), "DOCKER_HOST=unix://"+e.socket, "CONTAINER_HOST=unix://"+filepath.Join(dir, "none"))}
 	if err := os.Mkdir(w.plans, 0o700); err != nil {
 		t.Fatal(err)
@@ -85,7 +86,7 @@ func (w *weird) write(plans string) {
 // begin starts it, and does not wait.
 func (w *weird) begin() {
 	w.t.Helper()
-	w.cmd = exec.Command("weird", "run", "--plans", w.plans, "--socket", w.socket)
+	w.cmd = exec.Command("weird", "run", "--plans", w.plans, "--socket", w.socket, "--journal", w.journal)
 	w.cmd.Env, w.cmd.Stderr = w.env, w
 	w.cmd.WaitDelay = time.Second // the pacer may have its standard error
 	if err := w.cmd.Start(); err != nil {
