@@ -125,7 +125,7 @@ func TestNotesOfAnError(t *testing.T) {
 	if n := refused.Notes[0]; n.Code != "no-limit" || n.Level != weir.Notice || !strings.Contains(n.String(), "no limit on /") {
 		t.Errorf("%+v", n)
 	}
-	if n := (weir.Note{Text: "x", Remedy: weir.Remedy{Do: "set-again", Target: "pid:1"}}); n.String() != "x; Set pid:1, repeated, sets it again" {
+	if n := (weir.Note{Text: "x", Remedy: weir.Remedy{Do: "set-again", Target: "pid:1"}}); n.String() != "x; repeat Set for pid:1 then" {
 		t.Errorf("%q", n)
 	}
 }

@@ -23,7 +23,7 @@ func newClear(a *app) *cobra.Command {
 			return a.clear(cmd.Context(), args[0], limits.Places(), whole, dryRun)
 		},
 	}
-	limits.RegisterOn(cmd.Flags())
+	limits.RegisterOn(cmd.Flags(), "`PATH|DEVICE` whose limits are removed (default: every device that has one)")
 	cmd.Flags().BoolVar(&whole, "whole-cgroup", false, "also if other processes share the cgroup of a pid")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print each file and line that would be written, and change nothing")
 	cmd.ValidArgsFunction = a.completeTarget

@@ -72,7 +72,7 @@ func (a *app) demo(ctx context.Context, o demo.Options) error {
 	if err := launch.BesidesSignal(err); err != nil { // something may be left
 		return err
 	}
-	a.out.Say("%s; nothing is left", signaled.Signal)
+	a.out.Say("%s: ended early; nothing is left behind", signaled.Signal)
 	return &cli.StatusError{Status: cli.ExitCode(signaled)}
 }
 

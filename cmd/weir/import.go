@@ -28,7 +28,7 @@ func newImport(a *app) *cobra.Command {
 		Example: "  weir import\n  weir import /etc/cgconfig.conf --apply",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return cli.Usagef("import: one file at most; %d given", len(args))
+				return cli.Usagef("import: name at most one file; %d are named", len(args))
 			}
 			return nil
 		},

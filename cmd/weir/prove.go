@@ -51,7 +51,7 @@ func newProve(a *app) *cobra.Command {
 			"until the next weir command that looks at limits.)\n\n" +
 			"If weir why knows the cause of a verdict, the report names that finding and the weir why command that explains it.\n\n" +
 			"Exit codes: 0 everything held (also if only the device was held and the writer ran ahead in memory); 1 something was\n" +
-			"not held; 3 something could not be told.",
+			"not held; 3 weir cannot tell.",
 		Example: "  weir prove --write 10MB/s\n" +
 			"  weir prove --read 50MiB/s --read-iops 500 --on /data\n" +
 			"  weir prove cgroup:/batch --paths direct,buffered --svg batch.svg\n" +
@@ -59,7 +59,7 @@ func newProve(a *app) *cobra.Command {
 			"  weir prove --write 10MB/s --neighbour",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return cli.Usagef("prove: one target at most; %d given", len(args))
+				return cli.Usagef("prove: name at most one target; %d are named", len(args))
 			}
 			return nil
 		},
@@ -83,6 +83,7 @@ func newProve(a *app) *cobra.Command {
 
 func (f *proveFlags) register(cmd *cobra.Command) {
 	f.limits.Register(cmd.Flags())
+	cmd.Flags().Lookup("on").Usage = "`PATH|DEVICE` to measure: a directory, or a device of the target (default: a scratch disk, or every limited device of the target)"
 	cmd.Flags().DurationVar(&f.window, "for", f.window, "`TIME` to measure each kind of I/O, at least 1s")
 	cmd.Flags().StringVar(&f.paths, "paths", "direct,sync,buffered,mapped", "the `KINDS` of I/O to try, of direct, sync, buffered, mapped and async (direct, 32 requests at once)")
 	cmd.Flags().DurationVar(&f.observe, "observe", 0, "make no load, and measure the target's own I/O for this `TIME`")
@@ -124,9 +125,9 @@ func (f *proveFlags) check(args []string, given func(flag string) bool) error {
 	for _, l := range f.on {
 		switch {
 		case !l.Limit.Bounds():
-			return cli.Usagef("prove --on %s: max is no limit to prove", l.On)
+			return cli.Usagef("prove --on %s: max means no limit; name a rate", l.On)
 		case l.On != "" && dir:
-			return cli.Usagef("--dir: it is for the scratch disk; leave it out, or leave out --on")
+			return cli.Usagef("--dir is for the scratch disk; leave out --dir or --on")
 		case f.neighbour && len(f.on) > 1:
 			return cli.Usagef("--neighbour: name one place; %d are given", len(f.on))
 		}
@@ -143,9 +144,9 @@ func (f *proveFlags) checkTarget(target string, given func(flag string) bool) er
 	case given("hold"):
 		return cli.Usagef("--hold: weir measures %s as it is held now; to change that: weir set %s --hold %s", target, target, f.hold)
 	case f.neighbour:
-		return cli.Usagef("--neighbour: weir measures it in a group of its own; leave out %s", target)
+		return cli.Usagef("--neighbour measures in a new group and not in a target; leave out %s", target)
 	case given("dir"):
-		return cli.Usagef("--dir: it is for the scratch disk, and %s is measured on its own disks; write --on DIR", target)
+		return cli.Usagef("--dir is for the scratch disk, and %s is measured on its own disks; write --on DIR", target)
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ func (a *app) prove(ctx context.Context, args []string, f *proveFlags) error {
 	}
 	var signaled *launch.SignalError
 	if errors.As(context.Cause(ctx), &signaled) {
-		a.out.Say("%s; nothing is left", signaled.Signal)
+		a.out.Say("%s: ended early; nothing is left behind", signaled.Signal)
 		return &cli.StatusError{Status: cli.ExitCode(signaled)}
 	}
 	return err

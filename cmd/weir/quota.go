@@ -22,8 +22,8 @@ func newQuota(a *app) *cobra.Command {
 		Short: "Limit how much a directory or a container may store",
 		Long: "Limit how much space and how many files a directory or a container may take. weir uses the project quotas of XFS and\n" +
 			"ext4, which need the mount option prjquota. Where it is missing, weir says how to enable it.\n\n" +
-			"On XFS a write beyond a hard limit fails with ENOSPC, also for root. On ext4 it fails with EDQUOT, and processes with\n" +
-			"CAP_SYS_RESOURCE are not bound: root on the host has that capability, containers by default do not. Files cannot be\n" +
+			"On XFS a write beyond a hard limit fails with ENOSPC, also for root. On ext4 it fails with EDQUOT, but not for\n" +
+			"processes with CAP_SYS_RESOURCE: root on the host has that capability, containers by default do not. Files cannot be\n" +
 			"hard-linked into the directory (EXDEV), so mv copies them. In the directory, df shows the limit as the size. A volume\n" +
 			"needs no quota, because it has a size of its own (weir volume resize).\n\n" +
 			"The owner of a file can take it out of the project (chattr -p), except from inside a user namespace. So a quota\n" +

@@ -98,7 +98,7 @@ func (a *app) restore(ctx context.Context, specs []string, dryRun bool) error {
 		case limiting.Stopped:
 			a.out.Say("%s is not running; run weir restore when it is", r.Name)
 		case limiting.Unknown:
-			a.out.Say("the owner of %s does not know it; the saved limit stays until weir clear %s", r.Name, r.Target)
+			a.out.Say("the owner of %s does not know it; weir keeps the saved limit until weir clear %s", r.Name, r.Target)
 		case limiting.Failed:
 			errs = append(errs, r.Err)
 		}

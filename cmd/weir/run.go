@@ -20,6 +20,9 @@ func newRun(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [LIMITS] [--on PATH|DEVICE]... [--memory SIZE] [--name NAME] -- COMMAND...",
 		Short: "Run a command under a limit",
+
+		DisableFlagsInUseLine: true, // flags come before the command
+
 		Long: "Run a command in a cgroup of its own, with the limits in force before it starts. weir passes signals and the terminal\n" +
 			"on to the command, and exits with its status: 127 if there is no such command, 126 if it cannot be executed, 128+n if\n" +
 			"signal n ended it. weir removes the cgroup when its last process has exited. On cgroup v2 it first waits until the\n" +

@@ -25,7 +25,7 @@ func newShow(a *app) *cobra.Command {
 			"when it starts.",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return cli.Usagef("show: one target at most; %d given", len(args))
+				return cli.Usagef("show: name at most one target; %d are named", len(args))
 			}
 			return nil
 		},

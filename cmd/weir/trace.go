@@ -45,7 +45,7 @@ func newTrace(a *app) *cobra.Command {
 			"  weir trace unit:postgresql --slower 10ms --ops write,fsync --files",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return cli.Usagef("trace: one target at most; %d given", len(args))
+				return cli.Usagef("trace: name at most one target; %d are named", len(args))
 			}
 			if len(args) == 1 && args[0] == "" {
 				return cli.Usagef("trace \"\": name a target, or leave it out for the whole host")

@@ -31,8 +31,8 @@ type latencyFlags struct {
 
 func (f *latencyFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.dir, "latency", "", "write a file into `DIR` in blocks of 64 KiB, without and with a memory limit, and show the time of each write")
-	cmd.Flags().StringVar(&f.memory, "memory", "1GiB", "the memory limit for --latency: a `SIZE`")
-	cmd.Flags().StringVar(&f.size, "size", "10GiB", "how much --latency writes in each run: a `SIZE`")
+	cmd.Flags().StringVar(&f.memory, "memory", "1GiB", "`SIZE` of the memory limit for --latency")
+	cmd.Flags().StringVar(&f.size, "size", "10GiB", "`SIZE` that --latency writes in each run")
 	cmd.Flags().BoolVar(&f.direct, "direct", false, "with --latency, add a run with direct I/O under the same memory limit")
 	f.limits.RegisterRates(cmd.Flags())
 }
@@ -72,7 +72,7 @@ func (a *app) traceLatency(ctx context.Context, f *latencyFlags) error {
 		if err := launch.BesidesSignal(err); err != nil {
 			return err
 		}
-		a.out.Say("%s; nothing is left", signaled.Signal)
+		a.out.Say("%s: ended early; nothing is left behind", signaled.Signal)
 		return &cli.StatusError{Status: cli.ExitCode(signaled)}
 	}
 	if err != nil {

@@ -91,7 +91,7 @@ func (a *app) abandonTrace(s *trace.Session, err error, by *launch.SignalError) 
 	if err != nil {
 		a.out.Fail(err)
 	} else {
-		a.out.Say("%s; nothing is left", by.Signal)
+		a.out.Say("%s: ended early; nothing is left behind", by.Signal)
 	}
 	return &cli.StatusError{Status: cli.ExitCode(by)}
 }

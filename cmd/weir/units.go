@@ -12,7 +12,7 @@ import (
 // boot is weir's own units for a verb, "restore --at-boot".
 func (a *app) boot(feature string) keep.Boot {
 	verb, _, _ := strings.Cut(feature, " --at-boot")
-	return keep.Boot{Root: a.root, Feature: feature, Instead: "have what starts this host call weir " + verb}
+	return keep.Boot{Root: a.root, Feature: feature, Instead: "have the boot scripts of this host run weir " + verb}
 }
 
 // ownPath is the path of this weir, for systemd to run.

@@ -25,7 +25,7 @@ func newVolume(a *app) *cobra.Command {
 			"On cgroup v1 the limit is a rule of the root cgroup for that device. It holds everything that the kernel writes back\n" +
 			"to the device. On Linux 6.2 and later, weir also bounds how much may wait in memory for the device, to half a second\n" +
 			"of the limit. Direct and synchronous I/O of other cgroups needs a limit on those cgroups: --for TARGET, or weir set\n" +
-			"TARGET --on DIR. On cgroup v2 all I/O needs that.",
+			"TARGET --on DIR. On cgroup v2 all I/O needs such a limit.",
 		Args: cli.NoSuchVerb,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

@@ -29,14 +29,14 @@ func newWhy(a *app) *cobra.Command {
 			"files that you name with --on. Moving a file changes its mtime and ctime and drops its clean pages from the page\n" +
 			"cache, but never its contents. weir refuses to move a file if that could do harm, for example if a process has it open\n" +
 			"for direct I/O. Without --mend, weir why changes nothing.\n\n" +
-			"Exit codes: 0 everything is held; 1 something is not held; 2 wrong usage; 3 this host does not tell.",
+			"Exit codes: 0 everything is held; 1 something is not held; 2 wrong usage; 3 weir cannot tell.",
 		Example: "  weir why\n" +
 			"  weir why /var/lib/mysql --write 5MB/s\n" +
 			"  weir why unit:cron\n" +
 			"  weir why cgroup:/batch --on /data/log --mend",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return cli.Usagef("why: one target or path at most; %d given", len(args))
+				return cli.Usagef("why: name at most one target or path; %d are named", len(args))
 			}
 			return nil
 		},

@@ -27,17 +27,17 @@ func newHistory(out *cli.Out) *cobra.Command {
 		Use:   "history TARGET",
 		Short: "Show what a target read and wrote, beside its limits, in the past",
 		Long: "Show what a target read and wrote, beside its limits, from what weird metrics --history has recorded. TARGET is a name\n" +
-			"as weir top shows it; the target need not exist any more. A container that was removed and created\n" +
-			"again under one name is one target.\n\n" +
+			"as weir top shows it, also of a target that no longer exists. A container that was removed and created again under the\n" +
+			"same name counts as one target.\n\n" +
 			"weird records a point each second for 10 minutes, each 10 seconds for a day, and each minute for 30 days. weir\n" +
-			"shows the finest points that go back to --since. A coarser point is the mean of its time.",
+			"shows the finest points that go back to --since. A point each 10 seconds or each minute is the mean over that time.",
 		Example: "  weir history docker:web --since 2h\n  weir history unit:db --since 03:00 --until 03:30 --svg db.svg\n  weir history cgroup:/batch --csv >batch.csv",
 		Args:    cli.OneTarget,
 		RunE:    func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), out, args[0]) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&v.since, "since", "1h", "from when: how long ago (2h), a `TIME` (03:10), or a day and a time (\"2026-11-26 03:10\")")
-	flags.StringVar(&v.until, "until", "0s", "until when: a `TIME` as for --since; 0s is now")
+	flags.StringVar(&v.since, "since", "1h", "show what was read and written from this `TIME` on: how long ago (2h), a time of day (03:10), or a day and a time (\"2026-11-26 03:10\")")
+	flags.StringVar(&v.until, "until", "0s", "show what was before this `TIME`, written as for --since; 0s is now")
 	flags.BoolVar(&out.JSON, "json", false, "print one JSON document (docs/json.md)")
 	flags.BoolVar(&v.csv, "csv", false, "print comma-separated values, one line for each point and device")
 	flags.StringVar(&v.svg, "svg", "", "draw the charts into this `FILE` too")
@@ -64,7 +64,7 @@ func (v historyView) run(ctx context.Context, out *cli.Out, target string) (err 
 		return cli.Usagef("--since %s is not before --until %s", v.since, v.until)
 	}
 	if v.csv && out.JSON {
-		return cli.Usagef("--csv and --json: only one can be printed")
+		return cli.Usagef("--csv and --json cannot be combined; leave out one")
 	}
 	if err := svg.Check("--svg", v.svg); err != nil {
 		return err

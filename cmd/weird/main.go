@@ -59,7 +59,7 @@ func newRoot(out *cli.Out) *cobra.Command {
 			}
 			switch {
 			case s.listen == "" && s.history+s.config != "":
-				return cli.Usagef("--history and --web-config are about metrics; write weird metrics before them, or add --listen ADDRESS")
+				return cli.Usagef("--history and --web-config are flags of weird metrics; write weird metrics, or add --listen ADDRESS")
 			case s.listen == "":
 				return cmd.Help()
 			}

@@ -99,7 +99,7 @@ func (s metricsServer) feed(ctx context.Context, out *cli.Out, o metrics.Options
 	if err != nil {
 		return err
 	}
-	out.Say("recording in %s: %s, and never more", s.history, limit.FormatMeasured(float64(history.Size(levels))))
+	out.Say("recording in %s; the files have %s and never grow", s.history, limit.FormatMeasured(float64(history.Size(levels))))
 	recording := &recording{out: out, r: r}
 	o.Feed.Each(recording.add) // also what is read for a scrape: the windows follow each other
 	ctx, stop := context.WithCancel(ctx)

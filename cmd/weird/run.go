@@ -48,7 +48,7 @@ func newRun(out *cli.Out) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context()) },
 	}
 	cmd.Flags().StringVar(&r.plans, "plans", "", "the `PATH` of a file or directory of plans; by default "+planned.Dir)
-	cmd.Flags().StringVar(&r.socket, "socket", health.Socket, "the `PATH` of the socket at which weird status asks")
+	cmd.Flags().StringVar(&r.socket, "socket", health.Socket, "the `PATH` of the socket that weird status connects to")
 	cmd.Flags().StringVar(&r.nri, "nri", "", "have the container runtime at the `SOCKET`, usually "+nri.Socket+", ask weird before it starts a pod's container")
 	journalFlag(cmd, &r.journal)
 	cmd.Flags().StringVar(&r.root, "root", "/", "read /proc and /sys below `DIR`")

@@ -20,9 +20,9 @@ func newStatus(out *cli.Out) *cobra.Command {
 		Use:   "status [TARGET]",
 		Short: "Show what weird run keeps in force",
 		Long: "Show the targets with a plan, whether their limits are in force, since when, and why not. CHANGED BY OTHERS counts\n" +
-			"how often something else has changed the limits. Below the table is what weird cannot do or see, and why. With TARGET,\n" +
-			"show that one alone.\n\n" +
-			"in-force means that the kernel's files have the limits of the plan. It is no measurement: weir prove measures.",
+			"how often something else has changed the limits. Below the table, weird lists what it cannot do or see, and why.\n" +
+			"With TARGET, show only that target.\n\n" +
+			"in-force means that the kernel's files have the limits of the plan. It is not a measurement; weir prove measures.",
 		Example: "  weird status\n  weird status docker:web",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {

@@ -43,7 +43,7 @@ func newTop(out *cli.Out) *cobra.Command {
 		Use:   "top",
 		Short: "Show what groups read and write, beside their limits",
 		Long: "Show each cgroup that has a limit or does I/O: its rates, the percentage of its nearest limit, how long its tasks wait\n" +
-			"for I/O, its dirty pages, and what of the limit is expected to be held. ? lists the keys.\n\n" +
+			"for I/O, its dirty pages, and which I/O the limit is expected to hold. ? lists the keys.\n\n" +
 			"If standard output is no terminal, or with --once, print one table. With --json, print one document. The rates are\n" +
 			"then measured over the time that --every names. No daemon has to run, except to record history for --at.",
 		Example: "  weir top\n  weir top --once --sort write\n  weir top --filter docker: --every 5s",
@@ -51,7 +51,7 @@ func newTop(out *cli.Out) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return v.run(cmd.Context(), out) },
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&v.once, "once", false, "print one table, and end")
+	flags.BoolVar(&v.once, "once", false, "print one table and exit")
 	flags.BoolVar(&out.JSON, "json", false, "print one JSON document (docs/json.md)")
 	flags.DurationVar(&v.every, "every", time.Second, "the `TIME` between two readings")
 	flags.StringVar(&v.sort, "sort", string(top.Limit), "sort by `COLUMN`: target, read, write, limit, wait or dirty")
@@ -60,7 +60,7 @@ func newTop(out *cli.Out) *cobra.Command {
 	flags.StringVar(&v.Filter, "filter", "", "show only groups with this `TEXT` in their names or paths")
 	flags.BoolVar(&v.Active, "active", false, "show only groups that do I/O")
 	flags.BoolVar(&v.All, "all", false, "show also groups that have no limit and do no I/O")
-	flags.StringVar(&v.at, "at", "", "print one table of the past, from the history: a `TIME` (03:10), how long ago (2h), or a day and a time")
+	flags.StringVar(&v.at, "at", "", "print one table of the past, at this `TIME`: how long ago (2h), a time of day (03:10), or a day and a time")
 	historyFlag(cmd, &v.history, history.Dir)
 	flags.StringVar(&v.root, "root", "/", "read /proc and /sys below `DIR`")
 	return cmd
@@ -71,7 +71,7 @@ func (v topView) run(ctx context.Context, out *cli.Out) (err error) {
 		return err
 	}
 	if v.every < everyLeast {
-		return cli.Usagef("--every %s: %s is the least", v.every, everyLeast)
+		return cli.Usagef("--every %s: write %s or more", v.every, everyLeast)
 	}
 	ctx, stop := signal.NotifyContext(ctx, unix.SIGTERM, unix.SIGHUP)
 	defer stop()

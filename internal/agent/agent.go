@@ -150,7 +150,7 @@ func (a *Agent) reload(by string, always bool) error {
 	}
 	a.mu.Unlock()
 	if err != nil {
-		a.options.Log.Error("plans not taken; the former ones stay in force", "error", err)
+		a.options.Log.Error("plans not loaded; the previous plans stay in force", "error", err)
 		a.recordPlans(by, 0, 0, err)
 		return err
 	}

@@ -171,7 +171,7 @@ func TestKeepsPlans(t *testing.T) {
 	d.until("large by the first file", has("large", reconcile.InForce))
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, says := range []string{"limits set", "plans not taken"} {
+	for _, says := range []string{"limits set", "plans not loaded"} {
 		if !strings.Contains(d.log.String(), says) {
 			t.Errorf("%q is not in the log:\n%s", says, d.log.String())
 		}

@@ -46,7 +46,7 @@ func (a *Agent) watch(ctx context.Context) {
 			return
 		}
 		if isNews(&told, err) {
-			a.options.Log.Warn("changes of the plans' files are not seen; reload with SIGHUP", "directory", dir, "error", err)
+			a.options.Log.Warn("weird cannot watch the files of the plans; after a change, reload them with SIGHUP", "directory", dir, "error", err)
 		}
 		select {
 		case <-ctx.Done():

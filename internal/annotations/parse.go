@@ -24,13 +24,13 @@ func Parse(all map[string]string) (Pod, error) {
 	p := Pod{Containers: map[string]Part{}}
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(name string) bool { return !strings.HasPrefix(name, Prefix) })
 	if len(names) > manyMost {
-		return Pod{}, &Refusal{names[0], fmt.Sprintf("the pod has %d annotations that begin with %s, and %d are the most", len(names), Prefix, manyMost)}
+		return Pod{}, &Refusal{names[0], fmt.Sprintf("the pod has %d annotations that begin with %s, and at most %d are possible", len(names), Prefix, manyMost)}
 	}
 	for _, name := range names {
 		value := all[name]
 		reason := ""
 		if len(value) > valueMost {
-			reason = fmt.Sprintf("it has %d bytes, and %d are the most", len(value), valueMost)
+			reason = fmt.Sprintf("it has %d bytes, and at most %d are possible", len(value), valueMost)
 		} else {
 			reason = p.read(strings.TrimPrefix(name, Prefix), value)
 		}
@@ -111,7 +111,7 @@ func (p *Pod) readOn(volume, value string) string {
 		case name != "path" && !slices.Contains(rates, name):
 			return plain.Short(word, shownMost) + " is no rate; write " + strings.Join(rates, "=, ") + "= or path="
 		case name == "path" || on.Limit.Get(keyOf(name)).IsSet():
-			return name + " is there twice"
+			return name + " is given twice"
 		}
 		var reason string
 		if on.Limit, reason = with(on.Limit, name, its); reason != "" {

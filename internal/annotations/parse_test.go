@@ -66,14 +66,14 @@ func TestRefusals(t *testing.T) {
 		{"weir.io/on.", "write=1", "annotation weir.io/on.:  cannot be the name of a volume"},
 		{"weir.io/on.a", "", "annotation weir.io/on.a: it names no rate; write read=, write=, read-iops=, write-iops=, such as write=10Mi"},
 		{"weir.io/on.a", "10Mi", "annotation weir.io/on.a: 10Mi is no rate; write read=, write=, read-iops=, write-iops= or path="},
-		{"weir.io/on.a", "write=1 write=1", "annotation weir.io/on.a: write is there twice"},
+		{"weir.io/on.a", "write=1 write=1", "annotation weir.io/on.a: write is given twice"},
 		{"weir.io/on.a", "write=x", "annotation weir.io/on.a: write: x is no quantity"},
-		{"weir.io/on.a", "path=/a path=/b write=1", "annotation weir.io/on.a: path is there twice"},
+		{"weir.io/on.a", "path=/a path=/b write=1", "annotation weir.io/on.a: path is given twice"},
 		{"weir.io/on.a", "path=/a/../b write=1", "annotation weir.io/on.a: path: /a/../b is no path in a container"},
 		{"weir.io/on.a", "path=a write=1", "annotation weir.io/on.a: path: a is no path in a container"},
 		{"weir.io/on.a", "path=/a\x07 write=1", `annotation weir.io/on.a: path: "/a\a" is no path in a container`},
 		{"weir.io/on.rootfs", "path=/ write=1", "annotation weir.io/on.rootfs: rootfs has no path"},
-		{"weir.io/read", strings.Repeat("1", 10<<20), "annotation weir.io/read: it has 10485760 bytes, and 4096 are the most"},
+		{"weir.io/read", strings.Repeat("1", 10<<20), "annotation weir.io/read: it has 10485760 bytes, and at most 4096 are possible"},
 		{"weir.io/" + strings.Repeat("\x1b", 10<<20), "1", `annotation "weir.io/\x1b\x1b`},
 		{"weir.io/on." + strings.Repeat("a.", 5<<20), "write=1", "annotation weir.io/on.a.a."},
 	} {
@@ -96,7 +96,7 @@ func TestRefusals(t *testing.T) {
 	for i := range manyMost + 1 {
 		many[fmt.Sprintf("weir.io/plan.a%d", i)] = "x"
 	}
-	if _, err := Parse(many); err == nil || !strings.Contains(err.Error(), "the pod has 257 annotations that begin with weir.io/, and 256 are the most") {
+	if _, err := Parse(many); err == nil || !strings.Contains(err.Error(), "the pod has 257 annotations that begin with weir.io/, and at most 256 are possible") {
 		t.Error(err)
 	}
 	delete(many, "weir.io/plan.a0")

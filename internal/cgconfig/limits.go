@@ -98,7 +98,7 @@ func (r *reader) systemd(s Section) {
 	slice, scope := has["slice"], has["scope"]
 	switch {
 	case !strings.EqualFold(has["setdefault"], "yes"):
-		r.note(s.Line, "systemd: left out: weir sets limits and makes no scope")
+		r.note(s.Line, "systemd: left out: weir import makes no scope")
 	case !isGroupName(slice) || !isGroupName(scope) || strings.Contains(slice+scope, "/"):
 		r.note(s.Line, "systemd: left out: these are no valid names for a slice and a scope: %q and %q", slice, scope)
 	default:

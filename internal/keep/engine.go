@@ -126,7 +126,7 @@ func (a tellEngine) Do(ctx context.Context) (Done, error) {
 	}
 	undo := func() error {
 		if err := k.Update(context.WithoutCancel(ctx), a.update.Path, a.update.Before); err != nil {
-			return fmt.Errorf("take back: %w", err)
+			return fmt.Errorf("undo: %w", err)
 		}
 		return nil
 	}

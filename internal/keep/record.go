@@ -137,10 +137,10 @@ func Lock(ctx context.Context, h *host.Host, prepare bool) (unlock func(), err e
 	}
 	if prepare {
 		if err := kept.Make(h.Root); err != nil {
-			return nil, fmt.Errorf("keep limits: %w", err)
+			return nil, fmt.Errorf("save limits: %w", err)
 		}
 	}
-	lock, err := h.State.Wait(ctx, kept.Dir, "the kept limits", state.LockMost)
+	lock, err := h.State.Wait(ctx, kept.Dir, "the saved limits", state.LockMost)
 	if err != nil {
 		return nil, err
 	}

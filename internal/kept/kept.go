@@ -58,7 +58,7 @@ func Read(root, target string) (Record, error) {
 		r, err = parse(strings.TrimSuffix(name, suffix), data)
 	}
 	if err != nil {
-		return Record{}, fmt.Errorf("read kept limits %s: %w; move it away", filepath.Join(root, Path(target)), err)
+		return Record{}, fmt.Errorf("read saved limits %s: %w; move it away", filepath.Join(root, Path(target)), err)
 	}
 	return r, nil
 }
@@ -75,7 +75,7 @@ func List(root string) ([]Record, error) {
 		return err
 	})
 	if err != nil {
-		return all, fmt.Errorf("kept limits: %w", err)
+		return all, fmt.Errorf("saved limits: %w", err)
 	}
 	return all, nil
 }
@@ -86,7 +86,7 @@ func parse(name string, data []byte) (Record, error) {
 		return Record{}, err
 	}
 	if filepath.Base(Path(r.Target)) != name+suffix {
-		return Record{}, fmt.Errorf("it is %q's", r.Target)
+		return Record{}, fmt.Errorf("it belongs to %q", r.Target)
 	}
 	return r, nil
 }

@@ -24,7 +24,7 @@ func ParseHold(word string) (Hold, error) {
 	case HoldKernel, HoldPacer, HoldAuto:
 		return h, nil
 	}
-	return "", &SyntaxError{"hold", word, "no such word", "write kernel, pacer or auto"}
+	return "", &SyntaxError{"hold", word, "weir has no such way to hold writes", "write kernel, pacer or auto"}
 }
 
 // String is the word.

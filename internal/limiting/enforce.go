@@ -59,7 +59,7 @@ func (m Manager) enforce(ctx context.Context, locked hold.Locked, t targets.Targ
 		if loose.Version == cgroupfs.V1 {
 			notes = append(notes, moved("their slice", t.Group))
 		} else {
-			notes = append(notes, note.Warningf("may-lose-io", "systemd did not make cgroup %s; it disables the io controller there, and so removes the limit, when the last unit in %s that needs the controller stops", t.Group.Path(), loose.Slice))
+			notes = append(notes, note.Warningf("may-lose-io", "systemd did not make cgroup %s. When the last unit in %s that needs the io controller stops, systemd disables it there, and the limit is lost", t.Group.Path(), loose.Slice))
 		}
 		plan.Anchor = ""
 		return notes, locked.Apply(ctx, plan)
@@ -94,7 +94,7 @@ func (m Manager) strays(t targets.Target) []note.Note {
 
 // moved warns that systemd moves processes out of a group.
 func moved(slice string, g cgroupfs.Group) note.Note {
-	return note.Warningf("may-stray", "systemd did not make cgroup %s; it moves processes out of it, and so out of the limit, when the first unit in %s asks for disk I/O accounting and when the last such unit stops", g.Path(), slice)
+	return note.Warningf("may-stray", "systemd did not make cgroup %s. When the first unit in %s asks for disk I/O accounting, and when the last such unit stops, systemd moves processes out of the group and so out of the limit", g.Path(), slice)
 }
 
 // leaderOf returns the process of a thread; a process, or what has ended, is its own.

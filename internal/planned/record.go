@@ -74,7 +74,7 @@ func recordOf(root, target string) (*record, error) {
 		err = json.Unmarshal(data, &r)
 	}
 	if err == nil && r.Target != target {
-		err = fmt.Errorf("it is %q's", r.Target)
+		err = fmt.Errorf("it belongs to %q", r.Target)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("limits set for %s: %w", target, err)
@@ -119,7 +119,7 @@ func recorded(root string) (map[string]*record, error) {
 			return err
 		}
 		if fileOf(r.Target) != name+recordSuffix {
-			return fmt.Errorf("it is %q's", r.Target)
+			return fmt.Errorf("it belongs to %q", r.Target)
 		}
 		all[r.Target] = &r
 		return nil

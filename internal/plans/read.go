@@ -18,7 +18,7 @@ func Read(files []File) (*Config, error) {
 	b := &building{config: &Config{Default: None}}
 	if len(files) > FilesMax {
 		r := &reader{file: files[FilesMax].Name}
-		r.whole("these are %d files; %d are the most", len(files), FilesMax)
+		r.whole("these are %d files, and at most %d are possible", len(files), FilesMax)
 		return nil, r.refusals[0]
 	}
 	for _, f := range files {
@@ -62,7 +62,7 @@ func (b *building) read(tree *yaml.Node) {
 		field{"default", func(n *yaml.Node) {
 			name, ok := b.text(n, "default")
 			if ok && b.usual != nil {
-				b.refuse(n, "default is there twice, first in %s", b.usual.at)
+				b.refuse(n, "default is given twice, first in %s", b.usual.at)
 			} else if ok {
 				b.config.Default, b.usual = name, b.name(n, name, "default")
 			}
@@ -84,7 +84,7 @@ func (b *building) plans(n *yaml.Node) {
 		case !isName(e.name):
 			b.refuse(e.key, "%s is no name for a plan: write at most %d of a-z, A-Z, 0-9 and _ . -, a letter or digit first", short(e.name), nameMax)
 		case there:
-			b.refuse(e.key, "plan %s is there twice, first in %s", e.name, was.At)
+			b.refuse(e.key, "plan %s is given twice, first in %s", e.name, was.At)
 		case len(b.config.Plans) == plansMax:
 			b.refuse(e.key, "there are more than %d plans", plansMax)
 		default:
@@ -130,7 +130,7 @@ func (b *building) place(n *yaml.Node, p *Plan) {
 		b.refuse(n, "on has no limit: write read, write, read-iops or write-iops")
 	}
 	if one.On != "" && slices.ContainsFunc(p.On, func(a limit.Asked) bool { return a.On == one.On }) {
-		b.refuse(n, "%s is there twice in one plan", short(one.On))
+		b.refuse(n, "%s is given twice in one plan", short(one.On))
 	}
 	p.On = append(p.On, one)
 }

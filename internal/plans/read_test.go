@@ -140,8 +140,8 @@ func refusals() []refused {
 		{"plans: {p: {on: [{path: 5, read: 1k}]}}", `path is a text: write it in quotes, "5"`, false},
 		{"plans: {p: {on: [{path: \"\", read: 1k}]}}", "path is missing", false},
 		{"plans: {p: {on: [/data]}}", "on is a mapping", false},
-		{"plans: {p: {on: [{path: /a, read: 1k}, {path: /a, read: 2k}]}}", `"/a" is there twice in one plan`, true},
-		{"plans: {p: {on: [" + strings.Repeat("{path: /a, read: 1k}, ", 65) + "]}}", "on has 65 entries; 64 are the most", false},
+		{"plans: {p: {on: [{path: /a, read: 1k}, {path: /a, read: 2k}]}}", `"/a" is given twice in one plan`, true},
+		{"plans: {p: {on: [" + strings.Repeat("{path: /a, read: 1k}, ", 65) + "]}}", "on has 65 entries, and at most 64 are possible", false},
 		{"plans: {p: {extends: q}}", `a.yaml:1:22: plan p: there is no plan "q"`, true},
 		{"plans: {small: {read: 1k}, p: {extends: smal}}", `there is no plan "smal"; write small`, true},
 		{"plans: {p: {extends: none}}", `there is no plan "none"`, true},
@@ -205,7 +205,7 @@ func TestRefusalsOfFiles(t *testing.T) {
 		t.Error(got)
 	}
 	_, err = Read([]File{{"1.yaml", []byte("plans: {p: {read: 1k}}\ndefault: p\n")}, {"2.yaml", []byte("plans: {p: {read: 1k}}\ndefault: p\n")}})
-	if got, want := fmt.Sprint(err), "2.yaml:1:9: plan p is there twice, first in 1.yaml:1:9\n2.yaml:2:10: default is there twice, first in 1.yaml:2:10"; got != want {
+	if got, want := fmt.Sprint(err), "2.yaml:1:9: plan p is given twice, first in 1.yaml:1:9\n2.yaml:2:10: default is given twice, first in 1.yaml:2:10"; got != want {
 		t.Error(got)
 	}
 	_, err = Read(one("plans:\n" + strings.Repeat("  p: {x: 1}\n", 500)))

@@ -151,7 +151,7 @@ func (r *reader) list(n *yaml.Node, what string, most int, read func(*yaml.Node)
 	case n.Kind != yaml.SequenceNode:
 		r.refuse(n, "%s is a list: write [A, B], or a line for each that begins with -", what)
 	case len(n.Content) > most:
-		r.refuse(n, "%s has %d entries; %d are the most", what, len(n.Content), most)
+		r.refuse(n, "%s has %d entries, and at most %d are possible", what, len(n.Content), most)
 	default:
 		for _, item := range n.Content {
 			read(item)
@@ -167,7 +167,7 @@ func (r *reader) text(n *yaml.Node, what string) (text string, ok bool) {
 	case n.ShortTag() != "!!str":
 		r.refuse(n, "%s is a text: write it in quotes, \"%s\"", what, plain.Short(n.Value, 40))
 	case len(n.Value) > textMax:
-		r.refuse(n, "%s has %d bytes; %d are the most", what, len(n.Value), textMax)
+		r.refuse(n, "%s has %d bytes, and at most %d are possible", what, len(n.Value), textMax)
 	case plain.Line(n.Value) != n.Value:
 		r.refuse(n, "%s has characters that cannot be shown: %s", what, short(n.Value))
 	default:

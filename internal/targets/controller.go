@@ -19,7 +19,7 @@ func (t Target) GroupWith(groups *cgroupfs.FS, controller string) (g cgroupfs.Gr
 	}
 	pid := t.anyProcess()
 	if pid == 0 {
-		return g, fmt.Sprintf("no process is in %s, which would tell its %s cgroup", t.Group.Path(), controller), nil
+		return g, fmt.Sprintf("%s has no process, so weir cannot find its %s cgroup", t.Group.Path(), controller), nil
 	}
 	g, err = groups.OfProcess(h, pid)
 	if cgroupfs.IsGone(err) {

@@ -29,7 +29,7 @@ func TestGroupWith(t *testing.T) {
 		"v1, a process":  {v1, targets.Target{Group: v1.Group("/a"), PID: 8, Firsts: []int{9}}, "memory", "/eight", ""},
 		"v1, parts":      {v1, targets.Target{Group: v1.Group("/a"), Firsts: []int{9}}, "memory", "/nine", ""},
 		"v1, same":       {v1, targets.Target{Group: v1.Group("/none")}, "blkio", "/none", ""},
-		"v1, no process": {v1, targets.Target{Group: v1.Group("/none")}, "memory", "", "no process is in /none, which would tell its memory cgroup"},
+		"v1, no process": {v1, targets.Target{Group: v1.Group("/none")}, "memory", "", "/none has no process, so weir cannot find its memory cgroup"},
 		"v1, gone":       {v1, targets.Target{Group: v1.Group("/a"), PID: 99}, "memory", "", "its process is gone"},
 		"not mounted":    {v1, targets.Target{Group: v1.Group("/a")}, "cpuset", "", "no mounted cgroup hierarchy has the cpuset controller"},
 	} {

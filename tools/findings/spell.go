@@ -22,7 +22,7 @@ var placeholders = map[string]string{
 	"Target": "TARGET", "flagsOf": "LIMITS", "flagsTo": "LIMITS", "boundsOf": "LIMITS", "Kernel": "RATE", "hold": "", "placeFlag": " --on FILE",
 	"Node": "DEVICE", "nodeOf": "DEVICE", "Device": "DEVICE", "Source": "DEVICE", "Number": "MAJ:MIN", "Point": "MOUNT", "Spec": "PLACE", "At": "MOUNT", "File": "FILE",
 	"By": "Docker or Podman", "Command": "docker", "Slice": "SLICE", "Unit": "UNIT", "Dir": "DIRECTORY", "Path": "GROUP",
-	"FSType": "This file system", "Name": "UNIT", "Whose": "GROUP", "Seconds": unknown, "Text": unknown, "Direction": "read or write",
+	"FSType": "This file system", "Name": "UNIT", "Major": "X", "Minor": "Y", "Whose": "GROUP", "Seconds": unknown, "Text": unknown, "Direction": "read or write",
 }
 
 // spell returns the texts that an expression can be. It knows literals, constants, names

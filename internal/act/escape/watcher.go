@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	counting  = "count what escapes a limit"
+	counting  = "count writes to files of other groups"
 	kernelMin = "5.8" // the first with BPF ring buffers
 	// memlock is enough for all maps, bytes.
 	memlock = 64 << 20
@@ -122,12 +122,12 @@ func (w *Watcher) Add(g cgroupfs.Group, step uint64) error {
 	}
 	level := levelOf(g)
 	if level == 0 || level > levelMost {
-		return fmt.Errorf("count what escapes cgroup %s: weir can do this for groups 1 to %d levels below the root", g.Path(), levelMost)
+		return fmt.Errorf("count writes of cgroup %s to files of other groups: weir can do this for groups 1 to %d levels below the root", g.Path(), levelMost)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.objects.Groups.Put(id, counted{Level: level, Step: step}); err != nil {
-		return fmt.Errorf("count what escapes cgroup %s: %w", g.Path(), err)
+		return fmt.Errorf("count writes of cgroup %s to files of other groups: %w", g.Path(), err)
 	}
 	w.levels[id] = level
 	return w.use()

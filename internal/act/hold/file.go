@@ -52,16 +52,16 @@ func (f journalFile) put(text string) error {
 	dir := filepath.Dir(f.Path)
 	if text == "" {
 		if err := os.Remove(f.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("keep limits: %w", err)
+			return fmt.Errorf("save limits: %w", err)
 		}
 		_ = os.Remove(dir) // if nothing else is in it
 		return nil
 	}
 	if err := f.makeDir(dir); err != nil {
-		return fmt.Errorf("keep limits: %w", err)
+		return fmt.Errorf("save limits: %w", err)
 	}
 	if err := durable.Replace(f.Path, f.New, text, 0o644); err != nil {
-		return fmt.Errorf("keep limits: %w", errors.Join(err, f.discard()))
+		return fmt.Errorf("save limits: %w", errors.Join(err, f.discard()))
 	}
 	return nil
 }
@@ -93,17 +93,17 @@ func (f journalFile) apply(ctx context.Context, connect dialer) error {
 // revert restores the file, unless somebody has changed it since.
 func (f journalFile) revert(connect dialer) error {
 	if err := f.discard(); err != nil {
-		return fmt.Errorf("take back half-done change: %w", err)
+		return fmt.Errorf("undo a half-done change: %w", err)
 	}
 	now, err := readFile(f.Path)
 	if err != nil {
-		return fmt.Errorf("take back half-done change: %w", err)
+		return fmt.Errorf("undo a half-done change: %w", err)
 	}
 	if now != f.After || now == f.Before {
 		return nil
 	}
 	if err := f.put(f.Before); err != nil {
-		return fmt.Errorf("take back half-done change: %w", err)
+		return fmt.Errorf("undo a half-done change: %w", err)
 	}
 	// The file is restored. If systemd cannot be reached, it has not kept what it read, and
 	// there is no need to wait for it.

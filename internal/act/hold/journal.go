@@ -101,7 +101,7 @@ func (j journal) revert(g cgroupfs.Group) error {
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("take back half-done change of %s: %w", g.Dir(), err)
+		return fmt.Errorf("undo a half-done change of %s: %w", g.Dir(), err)
 	}
 	return nil
 }
@@ -163,7 +163,7 @@ func (j journal) undo(g cgroupfs.Group, connect dialer, p Pacer) error {
 		return err
 	}
 	if err := p.Follow(g, j.Pacing.Before); err != nil {
-		return fmt.Errorf("take back half-done change of %s: %w", g.Dir(), err)
+		return fmt.Errorf("undo a half-done change of %s: %w", g.Dir(), err)
 	}
 	return nil
 }

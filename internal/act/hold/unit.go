@@ -176,12 +176,12 @@ func (j journal) revertUnit(connect dialer) error {
 	defer cancel()
 	conn, err := connect(ctx)
 	if err != nil {
-		return fmt.Errorf("take back half-done change of unit %s: %w: %w", j.Unit, state.ErrKeep, err)
+		return fmt.Errorf("undo a half-done change of unit %s: %w: %w", j.Unit, state.ErrKeep, err)
 	}
 	defer conn.Close()
 	now, err := conn.IOLimits(ctx, j.Unit)
 	if err != nil {
-		return fmt.Errorf("take back half-done change: %w", err)
+		return fmt.Errorf("undo a half-done change: %w", err)
 	}
 	var kept, other []systemd.Setting // over boots, and until the next
 	for path, back := range j.backOf(now) {
@@ -201,7 +201,7 @@ func (j journal) revertUnit(connect dialer) error {
 		err = conn.Forget(ctx, j.Unit, j.Unkept)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("take back half-done change: %w", err)
+		return fmt.Errorf("undo a half-done change: %w", err)
 	}
 	return nil
 }

@@ -101,23 +101,23 @@ func newWitness(hierarchies *cgroupfs.FS, joined []cgroupfs.Group) (*witness, er
 	cmd.Args = []string{"weir", WitnessArg}
 	question, err := cmd.StdinPipe()
 	if err != nil {
-		return nil, fmt.Errorf("start a witness of signals: %w", err)
+		return nil, fmt.Errorf("start the helper that watches for signals: %w", err)
 	}
 	answer, answers, err := os.Pipe()
 	if err != nil {
-		return nil, fmt.Errorf("start a witness of signals: %w", err)
+		return nil, fmt.Errorf("start the helper that watches for signals: %w", err)
 	}
 	cmd.Stdout = answers
 	err = start(cmd, hierarchies, joined)
 	_ = answers.Close() // the witness has it
 	if err != nil {
 		_ = answer.Close() // nothing was read
-		return nil, fmt.Errorf("start a witness of signals: %w", err)
+		return nil, fmt.Errorf("start the helper that watches for signals: %w", err)
 	}
 	w := &witness{cmd: cmd, question: question, answer: answer}
 	if _, err := io.ReadFull(answer, make([]byte, 1)); err != nil {
 		w.dismiss()
-		return nil, fmt.Errorf("start a witness of signals: it ended: %w", err)
+		return nil, fmt.Errorf("start the helper that watches for signals: it ended: %w", err)
 	}
 	return w, nil
 }

@@ -76,7 +76,7 @@ func (c *cells) makeFor(home cgroupfs.Group, threads bool) (*cell, error) {
 			return into, err
 		}
 		if again {
-			return nil, fmt.Errorf("stop processes in cgroup %s: the type of %s has just changed", into.own.Path(), home.Path())
+			return nil, fmt.Errorf("pause processes in cgroup %s: the type of %s has just changed", into.own.Path(), home.Path())
 		}
 		if err := into.own.Remove(); err != nil && !cgroupfs.IsGone(err) {
 			return nil, err

@@ -68,7 +68,7 @@ func (c Client) Watcher(limited Place) *Watcher { return &Watcher{c, limited} }
 func (w *Watcher) Add(cgroupfs.Group, uint64) error {
 	seen, err := w.client.Seen(w.limited)
 	if err == nil && !seen.Told {
-		err = errors.New("the pacer cannot see escaping writes")
+		err = errors.New("the pacer cannot see writes to files of other groups")
 	}
 	return err
 }

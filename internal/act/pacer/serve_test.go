@@ -154,7 +154,7 @@ func TestAsking(t *testing.T) {
 				t.Errorf("seen: %+v, %v", seen, err)
 			}
 			w := c.Watcher(j.Limited)
-			if err := w.Add(cgroupfs.Group{}, 0); err == nil || !strings.Contains(err.Error(), "cannot see escaping writes") {
+			if err := w.Add(cgroupfs.Group{}, 0); err == nil || !strings.Contains(err.Error(), "cannot see writes to files of other groups") {
 				t.Errorf("what escapes: %v", err)
 			}
 			if some, err := w.Escaped(0); err != nil || len(some) != 0 {

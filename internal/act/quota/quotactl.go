@@ -123,14 +123,14 @@ func (f *fileSystem) bound(id uint32, b Bounds) error {
 		if errors.Is(err, fs.ErrPermission) {
 			return os.ErrPermission
 		}
-		return fmt.Errorf("bound project %d on %s: %w", id, f.mount.Point, err)
+		return fmt.Errorf("set the quota of project %d on %s: %w", id, f.mount.Point, err)
 	}
 	kept, _, err := f.get(id)
 	if err != nil {
 		return err
 	}
 	if kept != b {
-		return fmt.Errorf("bound project %d on %s: the kernel kept %+v instead of %+v", id, f.mount.Point, kept, b)
+		return fmt.Errorf("set the quota of project %d on %s: the kernel kept %+v instead of %+v", id, f.mount.Point, kept, b)
 	}
 	return nil
 }

@@ -104,7 +104,7 @@ func (s Store) records() ([]record, error) {
 			return err
 		}
 		if len(r.Trees) == 0 || strconv.FormatUint(uint64(r.Project), 10) != name {
-			return errors.New("it is of no tree, or another project's")
+			return errors.New("it names no directory, or belongs to another project")
 		}
 		all = append(all, r)
 		return nil

@@ -195,7 +195,7 @@ func (s Store) unused(v Volume) error {
 	}
 	for _, suffix := range []string{making, deleting} {
 		if _, err := os.Lstat(s.path(v.Name, suffix)); err == nil {
-			return &NameError{v.Name, "what a killed weir left of it is still in use; end that use first"}
+			return &NameError{v.Name, "a killed weir left a part of it, which is still in use; stop what uses it"}
 		}
 	}
 	return nil
@@ -239,7 +239,7 @@ func (s Store) unmake(v Volume) error {
 		err = s.remove(v)
 	}
 	if err != nil {
-		return fmt.Errorf("take back volume %s: %w", v.Name, err)
+		return fmt.Errorf("undo volume %s: %w", v.Name, err)
 	}
 	return s.forget(v, making)
 }

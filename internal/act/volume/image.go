@@ -97,9 +97,9 @@ func fill(image *os.File, dir string, size uint64) error {
 	}
 	switch err := unix.Fallocate(int(image.Fd()), 0, 0, int64(size)); {
 	case errors.Is(err, unix.EOPNOTSUPP):
-		return fault.With(&fault.Unsupported{Feature: fmt.Sprintf("take %s in %s", sizeText(size), dir), Reason: "its file system cannot allocate space in advance (fallocate)"}, fault.Remedy{Do: fault.NameOtherPlace})
+		return fault.With(&fault.Unsupported{Feature: fmt.Sprintf("allocate %s in %s", sizeText(size), dir), Reason: "its file system cannot allocate space in advance (fallocate)"}, fault.Remedy{Do: fault.NameOtherPlace})
 	case err != nil:
-		return fmt.Errorf("take %s in %s: %w", sizeText(size), dir, err)
+		return fmt.Errorf("allocate %s in %s: %w", sizeText(size), dir, err)
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ type BusyError struct {
 }
 
 func (e *BusyError) Error() string {
-	return fmt.Sprintf("volume %s is in use by %s; end that use first", e.Volume.Name, e.By)
+	return fmt.Sprintf("volume %s is in use by %s; stop that first", e.Volume.Name, e.By)
 }
 
 // busy looks for mounts of a volume besides its own: a container's keep it mounted when its

@@ -33,16 +33,16 @@ func Ask(ctx context.Context, socket, route string, into any) error {
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ECONNREFUSED):
 		return fmt.Errorf("nothing answers at %s: weird does not run; start it with systemctl start weird (which needs a plan in /etc/weir/plans.d), or run weird run", socket)
 	case errors.Is(err, unix.EACCES):
-		return fmt.Errorf("ask at %s: %w; only root and the user that started weird can: run weird status as root", socket, unix.EACCES)
+		return fmt.Errorf("ask weird at %s: %w; only root and the user that started weird can: run weird status as root", socket, unix.EACCES)
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("no answer at %s within %v", socket, requestMost)
 	case err != nil:
-		return fmt.Errorf("ask at %s: %w", socket, reason(err))
+		return fmt.Errorf("ask weird at %s: %w", socket, reason(err))
 	}
 	defer r.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(r.Body, answerMost))
 	if err != nil {
-		return fmt.Errorf("ask at %s: %w", socket, err)
+		return fmt.Errorf("ask weird at %s: %w", socket, err)
 	}
 	if r.StatusCode != http.StatusOK {
 		var refused api.Error
@@ -56,7 +56,7 @@ func Ask(ctx context.Context, socket, route string, into any) error {
 		return fmt.Errorf("the weird at %s answers with status %d", socket, r.StatusCode)
 	}
 	if err := json.Unmarshal(text, into); err != nil {
-		return fmt.Errorf("ask at %s: %w", socket, err)
+		return fmt.Errorf("ask weird at %s: %w", socket, err)
 	}
 	return nil
 }

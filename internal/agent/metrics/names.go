@@ -42,8 +42,8 @@ var (
 	waiting = counter("weir_io_pressure_waiting_seconds_total", "Time in which at least one task of the cgroup waited for I/O (io.pressure, some; cgroup v2).", cgroupLabel)
 	stalled = counter("weir_io_pressure_stalled_seconds_total", "Time in which all tasks of the cgroup waited for I/O (io.pressure, full; cgroup v2).", cgroupLabel)
 
-	dirty     = gauge("weir_group_dirty_bytes", "Page cache of the cgroup that waits to be written, with what is being written.", cgroupLabel)
-	writeback = gauge("weir_group_writeback_bytes", "Page cache of the cgroup that is being written.", cgroupLabel)
+	dirty     = gauge("weir_group_dirty_bytes", "Dirty page cache of the cgroup, including pages under writeback.", cgroupLabel)
+	writeback = gauge("weir_group_writeback_bytes", "Page cache of the cgroup under writeback.", cgroupLabel)
 	paced     = gauge("weir_group_paced_bytes_per_second", "The rate at which weir's pacer holds the cgroup's writes. Absent: it does not.", cgroupLabel)
 	info      = gauge("weir_group_info", "1 for each cgroup that other metrics have, with its name and who made it.", cgroupLabel, "target", "owner")
 

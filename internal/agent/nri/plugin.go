@@ -87,7 +87,7 @@ func (p *Plugin) work(ctx context.Context) {
 	}}
 	defer func() {
 		if err := l.close(); err != nil {
-			p.options.Log.Warn("the host is not closed", "error", err)
+			p.options.Log.Warn("the files of the host could not be closed", "error", err)
 		}
 	}()
 	for {
@@ -124,7 +124,7 @@ func (p *Plugin) record(ctx context.Context) {
 			return
 		case t := <-p.notes:
 			if err := p.noteAll(ctx, t); err != nil && ctx.Err() == nil {
-				p.options.Log.Warn("limits are in force and not on record; weir will leave them when their plan goes", "error", err)
+				p.options.Log.Warn("limits are in force, but weir could not record them, and will not remove them with their plan", "error", err)
 			}
 		}
 	}
@@ -181,7 +181,7 @@ func (p *Plugin) limit(ctx context.Context, pod *api.PodSandbox, container *api.
 	switch {
 	case late:
 		p.count(func(s *agent.RuntimeStatus) { s.Late++ })
-		say.Warn("a container starts without its limits: they take too long; weir sets them later")
+		say.Warn("a container starts without its limits: setting them takes too long; weir sets them later")
 	case errors.As(r.err, &own):
 		p.count(func(s *agent.RuntimeStatus) { s.Failed++ })
 		say.Warn("a container does not start: its limits cannot be set", "error", r.err)

@@ -53,7 +53,7 @@ func (p *Plugin) lost(err error, wait time.Duration) {
 	now := p.status
 	p.mu.Unlock()
 	if was.Error != now.Error || was.Runtime != "" {
-		p.options.Log.Warn("the container runtime does not tell weir of its starts", "socket", p.socket, "error", now.Error, "again_in", wait)
+		p.options.Log.Warn("the container runtime does not tell weir what it starts", "socket", p.socket, "error", now.Error, "again_in", wait)
 	}
 }
 
@@ -118,7 +118,7 @@ func (s *session) Configure(_ context.Context, _, runtime, version string) (api.
 	s.count(func(st *agent.RuntimeStatus) {
 		st.Runtime, st.Since, st.Error = plain.Brief(runtime+" "+version), time.Now(), ""
 	})
-	s.options.Log.Info("the container runtime tells weir of its starts", "runtime", plain.Brief(runtime), "version", plain.Brief(version))
+	s.options.Log.Info("the container runtime tells weir what it starts", "runtime", plain.Brief(runtime), "version", plain.Brief(version))
 	return 0, nil // all that it has methods for
 }
 

@@ -187,7 +187,7 @@ func (l *Loop) follow(ctx context.Context, s *source) {
 		}
 		switch {
 		case err == nil:
-			err = errors.New("it says nothing any more")
+			err = errors.New("the stream of events has ended")
 		case errors.Is(err, ErrNotHere) && !l.wasHere(s):
 			err, wait = nil, min(wait, notHereMost)
 		}

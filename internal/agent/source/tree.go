@@ -76,7 +76,7 @@ func (t *Tree) Run(ctx context.Context) {
 		if time.Since(began) > reopenMost {
 			wait = reopenLeast
 		}
-		t.Log.Warn("cgroups are not followed", "error", err, "again_in", wait)
+		t.Log.Warn("weird cannot watch cgroups", "error", err, "again_in", wait)
 		select {
 		case <-ctx.Done():
 		case <-time.After(wait):
@@ -140,7 +140,7 @@ func (t *Tree) follow(ctx context.Context, h *cgroupfs.Hierarchy, systemdRuns bo
 			return err
 		}
 		if limit := one.Limit(); limit != nil && !limited {
-			t.Log.Warn("some cgroups are not followed at once", "error", limit)
+			t.Log.Warn("weird learns late of changes in some cgroups", "error", limit)
 		}
 		limited = one.Limit() != nil
 		t.note(h, one.Stats())

@@ -46,7 +46,7 @@ func FullName(name string) (string, error) {
 	case len(full) > nameMax:
 		why = fmt.Sprintf("a unit's name has at most %d bytes", nameMax)
 	case at && prefix == "":
-		why = "nothing is before the @"
+		why = "it has no name before the @"
 	case at && instance == "":
 		why = "a template does not run itself; name one of its instances, such as unit:" + prefix + "@NAME" + suffix
 	case !slices.Contains(suffixes, suffix):

@@ -18,7 +18,7 @@ func (fs FS) notFound(spec string, looked ...string) error {
 	e := &NotFoundError{Spec: spec, Reason: "no such block device", Looked: looked}
 	names, err := fs.dirNames("/sys/class/block", maxNames)
 	if err != nil {
-		e.Reason += fmt.Sprintf(" (what there is, cannot be listed: %v)", err)
+		e.Reason += fmt.Sprintf(" (weir cannot list the devices: %v)", err)
 		return e
 	}
 	wanted := filepath.Base(spec)

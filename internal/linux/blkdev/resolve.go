@@ -134,7 +134,7 @@ func (r *resolver) filled(ctx context.Context, c *Chain, d Device, depth int) De
 	if d.Backing != nil && len(d.Beneath) == 0 {
 		below, err := r.belowFile(ctx, d, depth)
 		if err != nil {
-			c.note("weir does not know what %s stands on: %v", d.Name, err)
+			c.note("weir cannot tell which disk %s is on: %v", d.Name, err)
 			return d
 		}
 		d.Beneath = below

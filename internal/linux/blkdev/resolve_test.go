@@ -69,7 +69,7 @@ var deviceCases = []resolveCase{
 	{"loop on a deleted file", func(tr tree) {
 		tr.mounts("1", "20 1 0:9 / / rw - tmpfs tmpfs rw")
 		tr.loop("loop1", "7:1", "/srv/gone.img (deleted)", "0")
-	}, "loop1", "loop1 → /dev/loop1 (loop on /srv/gone.img (deleted))", "7:1", "weir does not know what loop1 stands on: resolve /srv/gone.img: the file was deleted"},
+	}, "loop1", "loop1 → /dev/loop1 (loop on /srv/gone.img (deleted))", "7:1", "weir cannot tell which disk loop1 is on: resolve /srv/gone.img: the file was deleted"},
 	{"loop on a file called deleted", func(tr tree) {
 		vda(tr)
 		tr.file("srv/a (deleted)", "")

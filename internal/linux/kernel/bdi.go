@@ -159,7 +159,7 @@ func errNoBDI(dev blkdev.Number, there bool) error {
 	if there {
 		return nil
 	}
-	return fmt.Errorf("bound the dirty data of device %s: it has no /sys/class/bdi/%s", dev, dev)
+	return fmt.Errorf("limit the dirty data of device %s: it has no /sys/class/bdi/%s", dev, dev)
 }
 
 func (f FS) write(lines ...Line) error {

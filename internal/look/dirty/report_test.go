@@ -32,7 +32,7 @@ func TestGroupOfV1(t *testing.T) {
 		{7, "/m", ""},
 		{8, "", "it is in the root memory cgroup, whose figures are the host's"},
 		{9, "", "its process is gone"},
-		{0, "", "no process is in /a, which would tell its memory cgroup"},
+		{0, "", "/a has no process, so weir cannot find its memory cgroup"},
 	} {
 		g, why, err := groupOf(h.FS, targets.Target{Group: h.Group("/a"), PID: c.pid})
 		if err != nil || why != c.why || (g == nil) != (c.want == "") || g != nil && g.Path() != c.want {

@@ -50,7 +50,7 @@ func QuestionOf(ctx context.Context, h *host.Host, r Request) (why.Question, []n
 	var there []limit.Asked
 	for _, p := range places {
 		if p.On != "" {
-			return why.Question{}, nil, fault.With(fault.Misusef("why %s: the place is named already", r.Subject), fault.Remedy{Do: fault.DropPlace, Target: p.On})
+			return why.Question{}, nil, fault.With(fault.Misusef("why %s: %s names a place already", r.Subject, r.Subject), fault.Remedy{Do: fault.DropPlace, Target: p.On})
 		}
 		p.On = r.Subject
 		there = append(there, p)

@@ -85,18 +85,18 @@ func (l Level) head() []byte {
 // levelOf reads a file's head.
 func levelOf(name string, b []byte) (l Level, err error) {
 	if len(b) < headUsed || string(b[:8]) != magic {
-		return l, fmt.Errorf("read %s: it is no history of weir", name)
+		return l, fmt.Errorf("read %s: it is not a history that weir wrote", name)
 	}
 	if v := binary.LittleEndian.Uint32(b[8:]); v != version {
 		return l, &fault.Unsupported{Feature: "read " + name, Reason: fmt.Sprintf("its format is version %d, and this weir knows %d", v, version), Remedy: "remove it, or use the weir that wrote it"}
 	}
 	if crc32.Checksum(b[:headUsed-4], castagnoli) != binary.LittleEndian.Uint32(b[headUsed-4:]) {
-		return l, fmt.Errorf("read %s: its head is damaged; remove it", name)
+		return l, fmt.Errorf("read %s: its header is damaged; remove it", name)
 	}
 	number := func(i int) int { return int(binary.LittleEndian.Uint32(b[8+4*i:])) }
 	l = Level{Block: number(1), Blocks: number(2), Step: time.Duration(number(3)) * time.Second}
 	if l.Block < blockLeast || l.Block > blockMost || l.Blocks < 2 || l.Blocks > blocksMost || l.Step <= 0 {
-		return l, fmt.Errorf("read %s: its head says %d blocks of %d bytes, and a step of %s; remove it", name, l.Blocks, l.Block, l.Step)
+		return l, fmt.Errorf("read %s: its header says %d blocks of %d bytes, and a step of %s; remove it", name, l.Blocks, l.Block, l.Step)
 	}
 	return l, nil
 }

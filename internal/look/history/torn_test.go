@@ -55,11 +55,11 @@ func TestOtherFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, change := range map[string]func([]byte) []byte{
-		"version 2":            func(b []byte) []byte { b[8] = 2; return b },
-		"no history":           func(b []byte) []byte { return []byte("x") },
-		"damaged":              func(b []byte) []byte { b[12]++; return b },
-		"no history of weir":   func([]byte) []byte { return nil },
-		"0 blocks of 0 bytes,": func(b []byte) []byte { copy(b, Level{}.head()); return b },
+		"version 2":                     func(b []byte) []byte { b[8] = 2; return b },
+		"it is not a":                   func(b []byte) []byte { return []byte("x") },
+		"damaged":                       func(b []byte) []byte { b[12]++; return b },
+		"not a history that weir wrote": func([]byte) []byte { return nil },
+		"0 blocks of 0 bytes,":          func(b []byte) []byte { copy(b, Level{}.head()); return b },
 	} {
 		bad := change(append([]byte(nil), good...))
 		if err := os.WriteFile(path, bad, 0o600); err != nil {

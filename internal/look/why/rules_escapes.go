@@ -85,7 +85,7 @@ func (f Facts) escapesMissing() []Evidence {
 	if f.Group.ToMake {
 		return f.releaseEvidence()
 	}
-	return []Evidence{{f.Group.Dir, "not among the groups whose escaping writes weir's pacer counts"}}
+	return []Evidence{{f.Group.Dir, "weir's pacer does not count this group's writes to files of other groups"}}
 }
 
 // escapesFix is how weir's pacer comes to hold it.

@@ -191,7 +191,7 @@ func memoryElsewhere(f Facts) []Finding {
 	}
 	found := Finding{Code: "memory-elsewhere", Severity: Breaks, cells: writtenBack,
 		Evidence: []Evidence{{f.IO.At + "/cgroup.controllers", strings.Join(f.IO.Controllers, " ")}},
-		Text:     "The kernel tells by the memory controller which group dirtied a page. That controller is not on the same hierarchy as io, so the kernel charges writeback to the root group.",
+		Text:     "The kernel uses the memory controller to find which group dirtied a page. That controller is not on the same hierarchy as io, so the kernel charges writeback to the root group.",
 		Fixes:    []Fix{f.bootV2()}}
 	if memory, ok := f.mountedWith("memory"); ok {
 		found.Evidence = append(found.Evidence, mountEvidence(memory)...)

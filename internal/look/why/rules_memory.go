@@ -95,7 +95,7 @@ func drains(f Facts) []Finding {
 // strictFix bounds what may be dirty for a device. The bound must be there before its
 // least is raised to it.
 func (d Device) strictFix() Fix {
-	return Fix{Text: "bound the dirty data for the device", Lines: []string{
+	return Fix{Text: "limit the dirty data of the device", Lines: []string{
 		fmt.Sprintf("echo 1 > %s/strict_limit", d.BDI.Dir),
 		fmt.Sprintf("echo %d > %s/max_bytes", strictFor, d.BDI.Dir),
 		fmt.Sprintf("echo %d > %s/min_bytes", strictLeast, d.BDI.Dir)}}

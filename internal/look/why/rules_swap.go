@@ -50,18 +50,18 @@ func swappedOut(f Facts) []Finding {
 				one.Text += " Reading memory back waits for the limit on reads."
 			}
 		case !reads:
-			one.Text = size + " of the group's memory is in swap, and this disk has swap. When memory is short, the kernel writes more of it there. That waits for the limit on writes, and so does whoever needs the memory, in other groups too."
+			one.Text = size + " of the group's memory is in swap, and this disk has swap. When memory is short, the kernel writes more of it there. That waits for the limit on writes, and so do the processes that need the memory, in other groups too."
 		default:
-			one.Text = size + " of the group's memory is in swap, and this disk has swap. Reading it back waits for the limit on reads. Writing more of it waits for the limit on writes, and so does whoever needs the memory, in other groups too."
+			one.Text = size + " of the group's memory is in swap, and this disk has swap. Reading it back waits for the limit on reads. Writing more of it waits for the limit on writes, and so do the processes that need the memory, in other groups too."
 		}
 		if writes {
 			lines := []string{"echo 0 > " + swapped.MaxFile}
 			if u := f.Group.Unit; u != nil && f.Group.Owner.Kind == "systemd" {
 				lines = []string{"systemctl set-property " + quote(u.Name) + " MemorySwapMax=0"}
 			}
-			one.Fixes = append(one.Fixes, Fix{Text: "keep the group's memory out of swap, if there is memory enough", Lines: lines})
+			one.Fixes = append(one.Fixes, Fix{Text: "keep the group's memory out of swap, if there is enough memory", Lines: lines})
 		}
-		one.Fixes = append(one.Fixes, Fix{Text: "have swap on a disk without a limit, or in memory (zram)"})
+		one.Fixes = append(one.Fixes, Fix{Text: "put the swap on a disk without a limit, or in memory (zram)"})
 		found = append(found, one)
 	}
 	return found

@@ -139,9 +139,9 @@ func mayBeLost(f Facts) []Finding {
 		return nil
 	}
 	one := Finding{Code: "systemd-may-lift", Severity: Hurts,
-		Text: fmt.Sprintf("systemd did not make this group: when the last unit in %s that needs the io controller stops, systemd disables the controller for this group, and the limit is lost.", g.Loose.Slice)}
+		Text: fmt.Sprintf("systemd did not make this group. When the last unit in %s that needs the io controller stops, systemd disables the controller for this group, and the limit is lost.", g.Loose.Slice)}
 	if g.Version == cgroupfs.V1 {
-		one.Text = fmt.Sprintf("systemd did not make this group: when the first unit in %s asks for disk I/O accounting, systemd moves processes out of the group. When the last such unit stops, systemd removes such groups, and the limit is lost.", g.Loose.Slice)
+		one.Text = fmt.Sprintf("systemd did not make this group. When the first unit in %s asks for disk I/O accounting, systemd moves processes out of the group. When the last such unit stops, systemd removes such groups, and the limit is lost.", g.Loose.Slice)
 	}
 	var lines []string
 	for _, r := range g.Rules {

@@ -18,7 +18,7 @@ func CheckCobras(root *cobra.Command) {
 			c.Args, c.RunE = NoSuchVerb, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 			for _, shell := range c.Commands() {
 				shell.Short = "Print the script for " + shell.Name()
-				shell.Long, shell.Example = shell.Short+". The examples are for this session, and for all later ones.", inShell(shell.Name(), root.Name())
+				shell.Long, shell.Example = shell.Short+". The first example is for this session, the second for all later ones.", inShell(shell.Name(), root.Name())
 				shell.Args = NoArguments
 			}
 		}

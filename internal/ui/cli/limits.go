@@ -26,7 +26,7 @@ type word struct {
 // Register adds the flags to a verb.
 func (l *Limits) Register(flags *pflag.FlagSet) {
 	l.RegisterRates(flags)
-	l.RegisterOn(flags)
+	l.RegisterOn(flags, "`PATH|DEVICE` that the limit is on: a path, a device node, a device name or MAJ:MIN (default: every disk that the target has mounted)")
 	l.add(flags, "device-read-bps", "DEV:RATE", "`DEV:RATE`, as in Docker's flag of this name (units are powers of 1024)", docker(limit.RBPS, limit.ParseDockerBytes))
 	l.add(flags, "device-write-bps", "DEV:RATE", "`DEV:RATE`, as in Docker's flag of this name", docker(limit.WBPS, limit.ParseDockerBytes))
 	l.add(flags, "device-read-iops", "DEV:N", "`DEV:N`, as in Docker's flag of this name", docker(limit.RIOPS, limit.ParseDockerOps))
@@ -41,9 +41,9 @@ func (l *Limits) RegisterRates(flags *pflag.FlagSet) {
 	l.add(flags, "write-iops", "N", "limit writing to `N` operations per second", rate(limit.WIOPS, limit.ParseOps))
 }
 
-// RegisterOn adds --on alone.
-func (l *Limits) RegisterOn(flags *pflag.FlagSet) {
-	l.add(flags, "on", "PATH|DEVICE", "`PATH|DEVICE` that the limit is on: a path, a device node, a device name or MAJ:MIN (default: every disk that the target has mounted)",
+// RegisterOn adds --on alone, and says what it is for.
+func (l *Limits) RegisterOn(flags *pflag.FlagSet, usage string) {
+	l.add(flags, "on", "PATH|DEVICE", usage,
 		func(s string) (word, error) {
 			if s == "" {
 				return word{}, Usagef("a path or a device is needed")

@@ -52,8 +52,8 @@ func settingsTable(s kernel.Dirty) [][]string {
 		pair("dirty", s.Ratio, s.Bytes, s.LimitAt, "above this writers wait until there is less")...)
 	flusher := "how often the flusher wakes to do so"
 	if s.Writeback == 0 {
-		flusher = "0: nothing is written back because of its age"
+		flusher = "0: no page is written back because of its age"
 	}
-	return append(rows, []string{"vm.dirty_expire_centisecs", fmt.Sprint(s.Expire.Milliseconds() / 10), cli.Duration(s.Expire) + ": pages dirty for longer are written back"},
+	return append(rows, []string{"vm.dirty_expire_centisecs", fmt.Sprint(s.Expire.Milliseconds() / 10), cli.Duration(s.Expire) + ": the flusher writes back pages that are dirty for longer"},
 		[]string{"vm.dirty_writeback_centisecs", fmt.Sprint(s.Writeback.Milliseconds() / 10), cli.Duration(s.Writeback) + ": " + flusher})
 }

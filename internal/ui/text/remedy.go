@@ -29,7 +29,7 @@ func remedies() map[fault.Do]string {
 		fault.KeepChange:   "add --persist to change it",
 		fault.Clear:        "weir clear removes it",
 		fault.RestoreBoot:  "to have systemd run that at boot: weir restore --at-boot",
-		fault.SetAgain:     "weir set %[1]s again does",
+		fault.SetAgain:     "repeat weir set %[1]s then",
 		fault.HoldAgain:    "to hold buffered writes again, repeat weir set %[1]s",
 		fault.HoldForeign:  "to hold writes to other groups' files again, repeat weir set %[1]s",
 		fault.Mend:         "weir why %[1]s --mend moves it to %[1]s's group",

@@ -28,7 +28,7 @@ func Run(out *cli.Out, r running.Report) {
 		}
 	}
 	if r.HandedOn != "" {
-		out.Say("note: %s hands its work to a daemon in another group, so this limit did not apply; find the group with weir show and limit it with weir set", r.HandedOn)
+		out.Say("note: %s hands its work to a daemon in another group, so this limit did not apply. Find that group with weir show, and limit it with weir set", r.HandedOn)
 	}
 	if r.Stops > 0 {
 		out.Say("weir's pacer paused the command %s, because it wrote to files that the kernel charges to another group", cli.Plural(int(r.Stops), "time", "times"))

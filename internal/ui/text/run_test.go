@@ -46,7 +46,7 @@ func TestRun(t *testing.T) {
 		first+"weir:   50.0 MB went past the limit: the kernel charges files that the command wrote to to another group\n", "")
 	r := running.Report{HandedOn: "docker", Result: launch.Result{Stops: 1}}
 	wrote(t, "handed on", func(out *cli.Out) { Run(out, r) },
-		"weir: note: docker hands its work to a daemon in another group, so this limit did not apply; find the group with weir show and limit it with weir set\n"+
+		"weir: note: docker hands its work to a daemon in another group, so this limit did not apply. Find that group with weir show, and limit it with weir set\n"+
 			"weir: weir's pacer paused the command 1 time, because it wrote to files that the kernel charges to another group\n", "")
 	held := ran(cgroupfs.V2, false)
 	held.Devices[0].Read, held.Devices[0].Write = nil, &tally.Verdict{State: tally.Held, Bytes: 10e6, Took: time.Second, Escaped: 1}

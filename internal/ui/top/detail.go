@@ -27,7 +27,7 @@ func Detail(g *watch.Group) []string {
 		all = append(all, "", fmt.Sprintf("waiting for I/O: some tasks %s of the time, all of them %s", percentText(p.Some), percentText(p.Full)))
 	}
 	if m := g.Memory; m != nil {
-		all = append(all, fmt.Sprintf("in memory, to be written: %s, of it being written: %s", limit.FormatMeasured(float64(m.Dirty)), limit.FormatMeasured(float64(m.Writeback))))
+		all = append(all, fmt.Sprintf("dirty page cache: %s, of that under writeback: %s", limit.FormatMeasured(float64(m.Dirty)), limit.FormatMeasured(float64(m.Writeback))))
 	}
 	if p := g.Paced; p != nil {
 		all = append(all, pacedLine(*p))

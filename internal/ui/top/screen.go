@@ -224,7 +224,7 @@ func (s *Screen) fit(all []string) string {
 	case s.typing:
 		keys = "/" + plain.Line(s.Filter) + "▏  enter: done, esc: all groups"
 	case s.paused:
-		keys = "stopped (space: go on)  " + keys
+		keys = "frozen (space: go on)  " + keys
 	case s.Filter != "":
 		keys = "filter " + plain.Quoted(s.Filter) + " (esc: all)  " + keys
 	}

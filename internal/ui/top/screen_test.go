@@ -54,7 +54,7 @@ func TestKeys(t *testing.T) {
 		{"/ q backspace esc", "unit:system.slice"},
 		{"/ w e b enter esc", "▸ docker:legacy"},
 		{"t a", "▸ unit:idle.slice"},
-		{"space", "stopped (space: go on)"},
+		{"space", "frozen (space: go on)"},
 		{"?", "means that a value is unknown"},
 		{"? ?", "▸ docker:legacy"},
 		{"down enter", "cgroup /system.slice/docker-web.scope"},

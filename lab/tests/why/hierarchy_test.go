@@ -116,7 +116,7 @@ func TestWhyAbove(t *testing.T) {
 	explain(t, "cgroup:"+g.path, "--on", disk.Dir).gone(t, "parent-stricter")
 }
 
-// The kernel tells by the memory controller which group dirtied a page. If that controller
+// The kernel uses the memory controller to find which group dirtied a page. If that controller
 // is on v1, the kernel charges writeback to the root group of v2. The boot parameter that
 // fixes it gives the lab's mode hybrid-v2.
 func TestWhyMemoryElsewhere(t *testing.T) {
