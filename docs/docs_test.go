@@ -147,8 +147,11 @@ func TestCommandsExist(t *testing.T) {
 				verbs = slices.Clone(words[:2])
 			}
 			program := "weir "
-			if words[0] == "top" || words[0] == "history" { // which weird has
+			switch words[0] { // what weird has
+			case "top", "history":
 				program = "weird "
+			case "agent":
+				program, verbs = "weird ", slices.Clone(words[1:min(2, len(words))])
 			}
 			end := slices.Index(words, "--")
 			if end < 0 {
@@ -156,7 +159,7 @@ func TestCommandsExist(t *testing.T) {
 			}
 			words = slices.Insert(words, end, "--help")
 			out, err := exec.Command(weir, words...).CombinedOutput()
-			if err != nil || !strings.HasPrefix(verbs[0], "-") && !strings.Contains(string(out), "\nUsage:\n  "+program+strings.Join(verbs, " ")) {
+			if err != nil || !strings.HasPrefix(strings.Join(verbs, " "), "-") && !strings.Contains(string(out), "\nUsage:\n  "+program+strings.Join(verbs, " ")) {
 				first, _, _ := bytes.Cut(out, []byte("\n"))
 				t.Errorf("%s: %s: %v: %s", name, command, err, first)
 			}

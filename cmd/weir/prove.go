@@ -102,10 +102,10 @@ func (f *proveFlags) check(args []string, given func(flag string) bool) error {
 		return err
 	}
 	if f.window < time.Second || f.window > proveForMost {
-		return cli.Usagef("--for %s: write 1s to %s", f.window, proveForMost)
+		return cli.Usagef("--for %s: write 1s to %s", cli.FlagTime(f.window), cli.FlagTime(proveForMost))
 	}
 	if observe && (f.observe < time.Second || f.observe > proveForMost) {
-		return cli.Usagef("--observe %s: write 1s to %s", f.observe, proveForMost)
+		return cli.Usagef("--observe %s: write 1s to %s", cli.FlagTime(f.observe), cli.FlagTime(proveForMost))
 	}
 	if err := svg.Check("--svg", f.svg); err != nil {
 		return err

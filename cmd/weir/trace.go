@@ -83,7 +83,7 @@ func newTrace(a *app) *cobra.Command {
 // check refuses what contradicts itself, before anything is done.
 func (f *traceFlags) check() error {
 	if f.window < 100*time.Millisecond || f.window > traceForMost {
-		return cli.Usagef("--for %s: write 100ms to %s", f.window, traceForMost)
+		return cli.Usagef("--for %s: write 100ms to %s", cli.FlagTime(f.window), cli.FlagTime(traceForMost))
 	}
 	if err := svg.Check("--svg", f.svg); err != nil {
 		return err

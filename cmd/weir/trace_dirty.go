@@ -19,7 +19,7 @@ import (
 // traceDirty watches dirty pages until the window is over or a signal comes.
 func (a *app) traceDirty(ctx context.Context, args []string, window time.Duration, drawing string) error {
 	if window < 100*time.Millisecond || window > traceForMost {
-		return cli.Usagef("--for %s: write 100ms to %s", window, traceForMost)
+		return cli.Usagef("--for %s: write 100ms to %s", cli.FlagTime(window), cli.FlagTime(traceForMost))
 	}
 	var of *targets.Target
 	var groups *cgroupfs.FS // not needed without a target

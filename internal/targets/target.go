@@ -232,6 +232,9 @@ func misspelt(spec string, kinds []Kind) string {
 // unknown says which kinds were asked for an unknown bare name, which could not be asked, and
 // how to name one.
 func unknown(spec string, asked, silent []string) string {
+	if spec == "" {
+		return "a name is needed, such as unit:nginx, docker:web or pid:4711"
+	}
 	var b strings.Builder
 	if len(asked) > 0 {
 		b.WriteString("no " + either(asked) + " of this name; ")
@@ -243,7 +246,7 @@ func unknown(spec string, asked, silent []string) string {
 	if _, err := strconv.Atoi(spec); err != nil && slices.Contains(append(asked, silent...), "unit") {
 		kind = "unit"
 	}
-	if spec == "" || strings.ContainsFunc(spec, func(r rune) bool { return !unicode.IsGraphic(r) }) {
+	if strings.ContainsFunc(spec, func(r rune) bool { return !unicode.IsGraphic(r) }) {
 		spec = "NAME"
 	}
 	b.WriteString("write the kind before it, such as " + kind + ":" + spec)

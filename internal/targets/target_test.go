@@ -55,7 +55,7 @@ func TestResolve(t *testing.T) {
 		"dokcer:db": `target "dokcer:db": there is no kind "dokcer"; did you mean docker:db?`,
 		"units:a:b": `target "units:a:b": there is no kind "units"; did you mean unit:a:b?`,
 		"unti:":     `target "unti:": no unit or docker of this name; write the kind before it, such as unit:unti:`,
-		"":          `target "": no unit or docker of this name; write the kind before it, such as unit:NAME`,
+		"":          `target "": a name is needed, such as unit:nginx, docker:web or pid:4711`,
 	} {
 		if got, err := Resolve(t.Context(), kinds, spec); err == nil || err.Error() != want {
 			t.Errorf("Resolve(%q) = %v, %v; want %s", spec, got, err, want)

@@ -125,7 +125,7 @@ func (s Store) asked(spec Spec) (v Volume, f format, err error) {
 		return v, f, &SpecError{spec.What, fmt.Sprintf("weir cannot make %s; write %s", spec.FS, strings.Join(Formats(), " or "))}
 	}
 	if spec.Size < f.least {
-		return v, f, &SpecError{spec.What, fmt.Sprintf("%s is too little: %s needs at least %d MiB", sizeText(spec.Size), f.name, f.least>>20)}
+		return v, f, &SpecError{spec.What, fmt.Sprintf("the size is too small: %s needs at least %d MiB", f.name, f.least>>20)}
 	}
 	if v, err = s.named(spec.What); err != nil {
 		return v, f, err

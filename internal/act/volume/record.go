@@ -100,7 +100,7 @@ func (s Store) Find(what string) (Volume, error) {
 		for _, v := range all {
 			names = append(names, v.Name)
 		}
-		reason := "there is none"
+		reason := "there is no volume yet"
 		if len(names) > 0 {
 			reason = "there is no such volume; the volumes are " + strings.Join(names, ", ")
 		}

@@ -24,7 +24,7 @@ func pacedHere(f Facts) []Finding {
 		if p.Missed != "" {
 			one.Text += " But " + p.Missed + "."
 		}
-		one.Fixes[0].Lines = []string{fmt.Sprintf("weir clear %s", f.Target)}
+		one.Fixes[0].Lines = f.setAgain(" --hold kernel")
 	}
 	found := []Finding{one}
 	for _, i := range places {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -19,6 +20,17 @@ func Duration(d time.Duration) string {
 		m := int(d.Round(time.Minute).Minutes())
 		return fmt.Sprintf("%d h %d min", m/60, m%60)
 	}
+}
+
+// FlagTime writes a time as flags take it, without Go's zeros behind it: "10m", "1h", "1m30s".
+func FlagTime(d time.Duration) string {
+	text := d.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-len("0s")]
+		}
+	}
+	return text
 }
 
 // Latency writes the time of one operation with two digits or three: "0.9 µs", "31 µs",

@@ -21,6 +21,9 @@ func FlagError(cmd *cobra.Command, err error) error {
 		}
 		return Usagef("%s: no such flag; %s", name, orHelp(cmd, near.Names(strings.TrimPrefix(name, "--"), flagsOf(cmd)), "--"))
 	}
+	if _, typed, unknown := strings.Cut(message, "unknown shorthand flag: "); unknown {
+		return Usagef("%s: no such flag; %s", typed[strings.LastIndexByte(typed, ' ')+1:], orHelp(cmd, nil, ""))
+	}
 	if strings.HasPrefix(message, "unknown ") || strings.HasPrefix(message, "flag needs") {
 		message += "; see " + cmd.CommandPath() + " --help"
 	}
@@ -140,7 +143,7 @@ func NoSuchVerb(cmd *cobra.Command, args []string) error {
 // verbElsewhere is the command of the other of weir and weird, if that one has the verb; empty: it has not.
 func verbElsewhere(program, verb string) string {
 	switch verb {
-	case "health", "metrics", "status":
+	case "health", "log", "metrics", "status":
 		if program == "weir" {
 			return "weird " + verb
 		}

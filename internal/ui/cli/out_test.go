@@ -32,6 +32,16 @@ func TestDuration(t *testing.T) {
 	}
 }
 
+func TestFlagTime(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0s", 10 * time.Millisecond: "10ms", 10 * time.Second: "10s", 10 * time.Minute: "10m", time.Hour: "1h", 90 * time.Minute: "1h30m", 90 * time.Second: "1m30s", time.Hour + time.Second: "1h0m1s",
+	} {
+		if got := FlagTime(d); got != want {
+			t.Errorf("FlagTime(%v) = %q, want %q", d, got, want)
+		}
+	}
+}
+
 func TestPlural(t *testing.T) {
 	for n, want := range map[int]string{0: "0 groups", 1: "1 group", 2: "2 groups"} {
 		if got := Plural(n, "group", "groups"); got != want {
