@@ -45,7 +45,7 @@ var layers = [][]string{
 	{"internal/act/hold", "internal/act/pacer", "internal/look/tally"},
 	{"internal/place"},
 	{"internal/act/launch", "internal/look/watch", "internal/look/load", "internal/act/scratch", "internal/act/volume", "internal/act/quota", "internal/look/dirty"},
-	{"internal/look/history", "internal/look/why"},
+	{"internal/agent/held", "internal/look/history", "internal/look/why"},
 	{"internal/host"},
 	{"internal/keep", "internal/host/hosttest"},
 	{"internal/look/explain"},

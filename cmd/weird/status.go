@@ -1,15 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/weir-io/weir/internal/agent/health"
+	"github.com/weir-io/weir/internal/agent/held"
 	"github.com/weir-io/weir/internal/api"
+	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/targets"
 	"github.com/weir-io/weir/internal/ui/cli"
 )
@@ -21,8 +25,11 @@ func newStatus(out *cli.Out) *cobra.Command {
 		Short: "Show what weird run keeps in force",
 		Long: "Show the targets with a plan, whether their limits are in force, since when, and why not. CHANGED BY OTHERS counts\n" +
 			"how often something else has changed the limits. Below the table, weird lists what it cannot do or see, and why.\n" +
-			"With TARGET, show only that target.\n\n" +
-			"in-force means that the kernel's files have the limits of the plan. It is not a measurement; weir prove measures.",
+			"With TARGET, show only that target, with what weird has measured of each of its limits.\n\n" +
+			"in-force means that the kernel's files have the limits of the plan. HELD is a measurement. held: the target was at its\n" +
+			"limit for at least 5 s, and the kernel charged its cgroup at most 1.05 times the limit. not-held: the kernel charged\n" +
+			"more. not-told: weird has measured nothing, because the target stayed below its limit, or because the kernel charges\n" +
+			"some of its I/O to another cgroup. weir prove measures with a load of its own.",
 		Example: "  weird status\n  weird status docker:web",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -54,23 +61,63 @@ func status(ctx context.Context, out *cli.Out, socket string, args []string) err
 		return out.Document(a)
 	}
 	showStatus(out, a, time.Now())
+	if len(args) == 1 {
+		showHeld(out, a.Targets[0], time.Now())
+	}
 	return nil
+}
+
+// showHeld prints what was measured of each limit of a target.
+func showHeld(out *cli.Out, t api.AgentTarget, now time.Time) {
+	for _, l := range t.Held.Limits {
+		key, _ := limit.KeyNamed(l.Rate)
+		what := fmt.Sprintf("%s of %s on %s: %s", key.Direction(), limit.PerSecond(l.Limit).Format(key), cmp.Or(l.Device, l.Number.String()), l.State)
+		if l.Measured == nil || l.Since == nil || l.From == nil || l.To == nil {
+			out.Print("%s: %s", what, l.Why)
+			continue
+		}
+		out.Print("%s since %s; last measured %s, over %s until %s ago", what, cli.Duration(now.Sub(*l.Since)),
+			measuredRate(*l.Measured, key), cli.Duration(l.To.Sub(*l.From)), cli.Duration(now.Sub(*l.To)))
+	}
+	if why := t.Held.Why; why != "" {
+		if t.Held.Code != "" {
+			why = t.Held.Code + ": " + why
+		}
+		out.Print("%s", why)
+	}
+}
+
+func measuredRate(perSec float64, k limit.Key) string {
+	if k.IsOps() {
+		return fmt.Sprintf("%.0f ops/s", perSec)
+	}
+	return limit.FormatMeasured(perSec) + "/s"
+}
+
+func heldSince(h api.AgentHeld, now time.Time) string {
+	if h.Since == nil {
+		return h.State
+	}
+	return h.State + " " + cli.Duration(now.Sub(*h.Since))
 }
 
 // showStatus prints the targets, and then what is wrong.
 func showStatus(out *cli.Out, a api.Agent, now time.Time) {
 	if len(a.Targets) > 0 {
-		rows := [][]string{{"TARGET", "PLAN", "STATE", "SINCE", "CHANGED BY OTHERS"}}
+		rows := [][]string{{"TARGET", "PLAN", "STATE", "SINCE", "HELD", "CHANGED BY OTHERS"}}
 		for _, t := range a.Targets {
-			rows = append(rows, []string{t.Target, t.Plan, t.State, cli.Duration(now.Sub(t.Since)), fmt.Sprint(t.Drifts)})
+			rows = append(rows, []string{t.Target, t.Plan, t.State, cli.Duration(now.Sub(t.Since)), heldSince(t.Held, now), fmt.Sprint(t.Drifts)})
 		}
-		out.Text(cli.Table(rows, 3, 4))
+		out.Text(cli.Table(rows, 3, 5))
 	} else {
 		out.Print("no running target has a plan; weir plan list shows the plans, and which targets they are for")
 	}
 	for _, t := range a.Targets {
 		if t.Finding != "" {
 			out.Print("%s: %s", t.Target, t.Finding)
+		}
+		if t.Held.State == string(held.NotHeld) && len(a.Targets) > 1 {
+			out.Print("%s is not held: %s", t.Target, strings.TrimPrefix(t.Held.Code+": "+t.Held.Why, ": "))
 		}
 	}
 	if a.Plans.Error != "" {

@@ -9,9 +9,12 @@ import (
 	"time"
 
 	"github.com/weir-io/weir/internal/agent"
+	"github.com/weir-io/weir/internal/agent/held"
 	"github.com/weir-io/weir/internal/agent/reconcile"
 	"github.com/weir-io/weir/internal/agent/tree"
 	"github.com/weir-io/weir/internal/api"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/ui/cli"
 	"github.com/weir-io/weir/lab"
 )
@@ -41,8 +44,40 @@ func TestShowStatus(t *testing.T) {
 			t.Errorf("%q is not in\n%s", line, got)
 		}
 	}
+	if !strings.Contains(got, "not-told") {
+		t.Error(got)
+	}
 	if strings.Contains(got, "\x1b") || strings.Contains(got, "/other") || strings.Contains(got, "docker:\n") {
 		t.Error(got)
+	}
+}
+
+// A limit is held, or not, with the measurement that says so; else it says why nothing is told.
+func TestShowHeld(t *testing.T) {
+	lab.Unit(t)
+	now := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
+	sda := blkdev.Number{Major: 8}
+	one := agent.Held{Verdict: held.Verdict{State: held.NotHeld, Since: now.Add(-time.Minute), Limits: []held.Limit{
+		{Device: sda, Node: "/dev/sda", Key: limit.RBPS, PerSec: 1e6, State: held.NotTold, Why: "it was not at its limit"},
+		{Device: sda, Node: "/dev/sda", Key: limit.WBPS, PerSec: 1e7, State: held.NotHeld, Since: now.Add(-time.Minute), Rate: 1.25e7, From: now.Add(-10 * time.Second), To: now.Add(-3 * time.Second)},
+		{Device: sda, Key: limit.WIOPS, PerSec: 100, State: held.Held, Since: now.Add(-time.Hour), Rate: 99.6, From: now.Add(-time.Minute), To: now},
+	}}, Finding: agent.Finding{Code: "v1-writeback", Text: "it is v1"}}
+	a := api.AgentOf(agent.Status{Held: map[string]agent.Held{"docker:1": one}, Targets: []reconcile.Status{
+		{Key: "docker:1", Name: "docker:web", State: reconcile.InForce}, {Key: "docker:2", Name: "docker:db", State: reconcile.InForce}}})
+	var text bytes.Buffer
+	out := &cli.Out{Data: &text}
+	showStatus(out, a, now)
+	showHeld(out, a.Targets[0], now)
+	for _, line := range []string{
+		"not-held 1 min 0 s ", "docker:web is not held: v1-writeback: it is v1\n",
+		"read of 1 MB/s on /dev/sda: not-told: it was not at its limit\n",
+		"write of 10 MB/s on /dev/sda: not-held since 1 min 0 s; last measured 12.5 MB/s, over 7.0 s until 3.0 s ago\n",
+		"write of 100 ops/s on 8:0: held since 1 h 0 min; last measured 100 ops/s, over 1 min 0 s until 0 ms ago\n",
+		"\nv1-writeback: it is v1\n",
+	} {
+		if !strings.Contains(text.String(), line) {
+			t.Errorf("%q is not in\n%s", line, text.String())
+		}
 	}
 }
 

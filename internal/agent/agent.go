@@ -18,13 +18,14 @@ import (
 
 // An Agent keeps the plans of one host.
 type Agent struct {
-	options Options
-	plans   *source.Plans
-	core    *reconcile.Core
-	loop    *reconcile.Loop
-	tree    *source.Tree
-	kinds   []*source.Kind
-	runtime Runtime // nil: no container runtime is served
+	options  Options
+	plans    *source.Plans
+	core     *reconcile.Core
+	loop     *reconcile.Loop
+	tree     *source.Tree
+	kinds    []*source.Kind
+	measurer *measurer
+	runtime  Runtime // nil: no container runtime is served
 
 	reloading sync.Mutex // of one Reload at a time, so that the newest plans win
 
@@ -58,6 +59,7 @@ func New(o Options) (*Agent, error) {
 	}
 	a := &Agent{options: o, plans: source.NewPlans(config), core: reconcile.NewCore(planned.Kinds()...), loaded: time.Now()}
 	of := source.Options{Open: o.Open, Plans: a.plans, Ended: a.core.Ended}
+	a.measurer = newMeasurer(o, func() []reconcile.Status { all, _ := a.core.Status(); return all })
 	a.kinds = source.All(of)
 	var sources []reconcile.Source
 	for _, k := range a.kinds {
@@ -94,6 +96,7 @@ func (a *Agent) Run(ctx context.Context, ready func()) error {
 	var running sync.WaitGroup
 	running.Go(func() { a.tree.Run(ctx) })
 	running.Go(func() { a.watch(ctx) })
+	running.Go(func() { a.measurer.run(ctx) })
 	if a.runtime != nil {
 		running.Go(func() { a.runtime.Run(ctx) })
 	}
@@ -172,6 +175,10 @@ func (a *Agent) Status() Status {
 	config, _ := a.plans.Now()
 	s := Status{Files: config.Files, Sources: a.loop.Sources(), Hierarchies: a.tree.Stats()}
 	s.Targets, s.Counts = a.core.Status()
+	s.Held = make(map[string]Held, len(s.Targets))
+	for _, t := range s.Targets {
+		s.Held[t.Key] = a.measurer.of(t)
+	}
 	if a.runtime != nil {
 		status := a.runtime.Status()
 		s.Runtime = &status

@@ -72,6 +72,7 @@ func prepare(t *testing.T, text string) *tested {
 		"proc/4900/mountinfo": "430 400 254:1 / / rw,relatime - ext4 /dev/vda1 rw\n",
 		"sys/fs/cgroup/docker/" + webID + "/cgroup.procs":       "4900\n",
 		"sys/fs/cgroup/docker/" + webID + "/cgroup.controllers": "io memory\n",
+		"sys/fs/cgroup/docker/cgroup.subtree_control":           "io memory\n",
 		"sys/fs/cgroup/docker/" + webID + "/io.max":             "",
 	}
 	options := host.Options{Sockets: map[string]string{"docker": "unix://" + socket}}

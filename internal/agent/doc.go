@@ -38,6 +38,7 @@ type Status struct {
 	Loaded      time.Time // when they were loaded
 	PlansError  string    // why newer ones were not taken; empty: there are none
 	Targets     []reconcile.Status
+	Held        map[string]Held // whether the limits of targets are held, by their keys
 	Counts      reconcile.Counts
 	Sources     []reconcile.Following
 	Hierarchies map[string]tree.Stats // by mount point

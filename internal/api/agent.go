@@ -1,11 +1,14 @@
 package api
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/weir-io/weir/internal/agent"
+	"github.com/weir-io/weir/internal/agent/held"
+	"github.com/weir-io/weir/internal/linux/blkdev"
 )
 
 // An Agent is what weird run answers about its plans, and the document of weird status.
@@ -38,6 +41,30 @@ type AgentTarget struct {
 	Drifts  uint64     `json:"drifts"`
 	Finding string     `json:"finding,omitempty"`
 	Next    *time.Time `json:"next,omitempty"`
+	Held    AgentHeld  `json:"held"`
+}
+
+// An AgentHeld says whether the limits of a target are held, by measurement.
+type AgentHeld struct {
+	State  string       `json:"state"`
+	Since  *time.Time   `json:"since,omitempty"`
+	Code   string       `json:"code,omitempty"`
+	Why    string       `json:"why,omitempty"`
+	Limits []AgentLimit `json:"limits"`
+}
+
+// An AgentLimit is one rate of one device, with what was measured of it last.
+type AgentLimit struct {
+	Device   string        `json:"device"`
+	Number   blkdev.Number `json:"number"`
+	Rate     string        `json:"rate"`
+	Limit    uint64        `json:"limit"`
+	State    string        `json:"state"`
+	Since    *time.Time    `json:"since,omitempty"`
+	Measured *float64      `json:"measured,omitempty"`
+	From     *time.Time    `json:"from,omitempty"`
+	To       *time.Time    `json:"to,omitempty"`
+	Why      string        `json:"why,omitempty"`
 }
 
 // An AgentSource is a kind of targets.
@@ -72,12 +99,32 @@ type AgentRuntime struct {
 	P99Seconds float64   `json:"p99_seconds"`
 }
 
+func heldOf(h agent.Held) AgentHeld {
+	doc := AgentHeld{State: string(cmp.Or(h.State, held.NotTold)), Since: timeOf(h.Since), Code: h.Code, Why: h.Text}
+	doc.Limits = list(h.Limits, func(l held.Limit) AgentLimit {
+		one := AgentLimit{Device: l.Node, Number: l.Device, Rate: l.Key.String(), Limit: l.PerSec, State: string(l.State), Since: timeOf(l.Since), Why: l.Why}
+		if l.State != held.NotTold {
+			one.Measured, one.From, one.To = &l.Rate, timeOf(l.From), timeOf(l.To)
+		}
+		return one
+	})
+	return doc
+}
+
+// timeOf is a time that may be missing.
+func timeOf(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
 // AgentOf makes it.
 func AgentOf(s agent.Status) Agent {
 	a := Agent{Schema: SchemaOf("agent"), Targets: []AgentTarget{}, Sources: []AgentSource{}, Cgroups: []AgentTree{}}
 	a.Plans.Files, a.Plans.Loaded, a.Plans.Error = append([]string{}, s.Files...), s.Loaded, s.PlansError
 	for _, t := range s.Targets {
-		one := AgentTarget{t.Name, t.Plan, string(t.State), t.Since, t.Drifts, t.Finding, nil}
+		one := AgentTarget{t.Name, t.Plan, string(t.State), t.Since, t.Drifts, t.Finding, nil, heldOf(s.Held[t.Key])}
 		if !t.Next.IsZero() {
 			one.Next = &t.Next
 		}

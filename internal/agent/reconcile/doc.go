@@ -64,6 +64,7 @@ type Status struct {
 	State           State
 	Since           time.Time // of the state
 	Drifts          uint64    // how often somebody has changed its limits
+	Group           string    // the path of its cgroup; empty: it has none
 	Finding         string    // why the limits are not in force; empty: they are
 	Next            time.Time // when it is tried again; zero: on the next change
 }

@@ -1,0 +1,192 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/weir-io/weir/internal/agent/held"
+	"github.com/weir-io/weir/internal/agent/reconcile"
+	"github.com/weir-io/weir/internal/host"
+	"github.com/weir-io/weir/internal/limiting"
+	"github.com/weir-io/weir/internal/look/watch"
+)
+
+const (
+	// busyEvery and restEvery are how often the counters of all groups are read: while a target is
+	// near a limit, and otherwise.
+	busyEvery = 2 * time.Second
+	restEvery = 10 * time.Second
+	// failedEvery is how often that is tried again where it fails.
+	failedEvery = time.Minute
+	// sampleMost bounds one reading: engines are asked for names.
+	sampleMost = 10 * time.Second
+	// freshMost is how old a snapshot for somebody who asks may be.
+	freshMost = time.Second
+	// watchMost is how long a host and its watcher are used: a hierarchy may be mounted at any time.
+	watchMost = time.Hour
+	// detailsMost is of how many known groups a reading looks at more than the counters.
+	detailsMost = 200
+)
+
+// A Held says whether the limits of a target are held, and why not.
+type Held struct {
+	held.Verdict
+	Finding
+}
+
+// A measurer reads counters, and has a held.Judge judge them.
+type measurer struct {
+	options Options
+	targets func() []reconcile.Status
+
+	sampling chan struct{} // whoever has its token may use what follows
+	judge    *held.Judge
+	host     *host.Host
+	watcher  *watch.Watcher
+	opened   time.Time
+
+	mu       sync.Mutex
+	last     *watch.Snapshot
+	verdicts map[string]Held // by key
+	asked    map[string]question
+	ask      chan question
+}
+
+func newMeasurer(o Options, targets func() []reconcile.Status) *measurer {
+	m := &measurer{options: o, targets: targets, sampling: make(chan struct{}, 1), judge: held.NewJudge(),
+		verdicts: map[string]Held{}, asked: map[string]question{}, ask: make(chan question, questionsMost)}
+	m.sampling <- struct{}{}
+	return m
+}
+
+// run measures until the context ends.
+func (m *measurer) run(ctx context.Context) {
+	var asking sync.WaitGroup
+	asking.Go(func() { m.explain(ctx) })
+	defer asking.Wait()
+	told := ""
+	for {
+		wait := restEvery
+		if len(m.inForce()) > 0 {
+			_, busy, err := m.sample(ctx)
+			if ctx.Err() == nil && isNews(&told, err) && err != nil {
+				m.options.Log.Warn("whether limits are held is not measured", "error", err, "again_in", failedEvery)
+			}
+			switch {
+			case err != nil:
+				wait = failedEvery
+			case busy:
+				wait = busyEvery
+			}
+		}
+		select {
+		case <-ctx.Done():
+			<-m.sampling // nobody else uses the watcher any more, and nobody will
+			if err := m.shut(); err != nil {
+				m.options.Log.Warn("the host is not closed", "error", err)
+			}
+			return
+		case <-time.After(wait):
+		}
+	}
+}
+
+// inForce are the targets whose limits are in force.
+func (m *measurer) inForce() (all []held.Target) {
+	for _, t := range m.targets() {
+		if t.State == reconcile.InForce && t.Group != "" && t.Plan != reconcile.NoPlan {
+			all = append(all, held.Target{Key: t.Key, Group: t.Group})
+		}
+	}
+	return all
+}
+
+// snapshot is what was read last, if that is fresh, or what is read now.
+func (m *measurer) snapshot(ctx context.Context) (*watch.Snapshot, error) {
+	m.mu.Lock()
+	last := m.last
+	m.mu.Unlock()
+	if last != nil && time.Since(last.At) < freshMost {
+		return last, nil
+	}
+	s, _, err := m.sample(ctx)
+	return s, err
+}
+
+// sample reads the counters once. busy says that a target is near a limit.
+func (m *measurer) sample(ctx context.Context) (s *watch.Snapshot, busy bool, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, sampleMost, fmt.Errorf("not done within %v", sampleMost))
+	defer cancel()
+	select {
+	case <-m.sampling:
+	case <-ctx.Done():
+		return nil, false, context.Cause(ctx)
+	}
+	defer func() { m.sampling <- struct{}{} }()
+	if err := m.open(); err != nil {
+		return nil, false, err
+	}
+	if s, err = m.watcher.Sample(ctx); err != nil {
+		if ctx.Err() == nil {
+			err = errors.Join(err, m.shut())
+		}
+		return nil, false, err
+	}
+	all := m.inForce()
+	busy = m.judge.Look(s, all)
+	verdicts := map[string]Held{}
+	for _, t := range all {
+		verdicts[t.Key] = Held{Verdict: m.judge.Of(t.Key)}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.last, m.verdicts = s, verdicts
+	m.question(all)
+	return s, busy, nil
+}
+
+// open opens the host and its watcher, or old ones anew. What was measured stays.
+func (m *measurer) open() error {
+	if m.watcher != nil && time.Since(m.opened) > watchMost {
+		if err := m.shut(); err != nil {
+			return err
+		}
+	}
+	if m.watcher != nil {
+		return nil
+	}
+	h, err := m.options.Open()
+	if err != nil {
+		return err
+	}
+	w, err := limiting.Manager{Host: h}.Watch(detailsMost)
+	if err != nil {
+		return errors.Join(err, h.Close())
+	}
+	m.host, m.watcher, m.opened = h, w, time.Now()
+	return nil
+}
+
+func (m *measurer) shut() error {
+	if m.watcher == nil {
+		return nil
+	}
+	err := errors.Join(m.watcher.Close(), m.host.Close())
+	m.watcher, m.host = nil, nil
+	return err
+}
+
+// of is what is told of a target, by its key.
+func (m *measurer) of(t reconcile.Status) Held {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	v, known := m.verdicts[t.Key]
+	if !known || t.State != reconcile.InForce {
+		return Held{Verdict: held.Verdict{State: held.NotTold}}
+	}
+	v.Finding = m.asked[t.Key].answer
+	return v
+}

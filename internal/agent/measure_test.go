@@ -1,0 +1,78 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-io/weir/internal/agent/held"
+	"github.com/weir-io/weir/internal/agent/reconcile"
+)
+
+// An agent reads the counters of what it limits, and says what it measured; of what is not measured
+// it says why.
+func TestMeasures(t *testing.T) {
+	d := start(t, small)
+	d.until("in force", has("small", reconcile.InForce))
+	h, err := d.options.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	file := filepath.Join(h.Root, "sys/fs/cgroup/docker", webID, "io.stat")
+	total := 0
+	sample := func(more int) Held {
+		t.Helper()
+		total += more
+		for _, file := range []string{file, filepath.Join(h.Root, "sys/fs/cgroup/docker/io.stat")} { // the kernel adds up
+			if err := os.WriteFile(file, fmt.Appendf(nil, "254:0 rbytes=0 wbytes=%d rios=0 wios=%d dbytes=0 dios=0\n", total, total/4096), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, _, err := d.measurer.sample(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s := d.Status()
+		return s.Held[s.Targets[0].Key]
+	}
+	v := sample(0)
+	if v.State != held.NotTold || len(v.Limits) != 1 || v.Limits[0].PerSec != 1_000_000 || v.Limits[0].Why == "" {
+		t.Errorf("%+v", v)
+	}
+	// Far more than the limit, over a time that is measured: not held, and somebody is asked why.
+	for began := time.Now(); v.State != held.NotHeld && time.Since(began) < patience; time.Sleep(500 * time.Millisecond) {
+		v = sample(5_000_000)
+	}
+	if v.State != held.NotHeld || v.Limits[0].Rate < 1_100_000 || v.Limits[0].To.Sub(v.Limits[0].From) < held.WindowLeast {
+		t.Fatalf("%+v", v)
+	}
+	d.until("explained", func(s Status) bool { return s.Held["docker:"+webID].Text != "" })
+	if f := d.Status().Held["docker:"+webID].Finding; strings.Contains(f.Text, "cannot say") {
+		t.Errorf("%+v", f)
+	}
+	// Somebody who asks too often gets what is there.
+	one, err := d.measurer.snapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if two, err := d.measurer.snapshot(t.Context()); err != nil || two != one {
+		t.Errorf("%p, %p, %v", one, two, err)
+	}
+	<-d.measurer.sampling // a reading hangs
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	d.measurer.mu.Lock()
+	d.measurer.last = nil
+	d.measurer.mu.Unlock()
+	if _, err := d.measurer.snapshot(ctx); err == nil {
+		t.Error("it answers while a reading hangs")
+	}
+	if !d.Lives() {
+		t.Error("a reading that hangs has the agent killed")
+	}
+	d.measurer.sampling <- struct{}{}
+}
