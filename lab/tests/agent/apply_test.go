@@ -103,7 +103,7 @@ func TestPlansAreApplied(t *testing.T) {
 
 // A command gets the rates of a plan, from its first I/O on.
 func TestRunWithAPlan(t *testing.T) {
-	e := lab.Need(t, lab.Root, lab.NoSystemd, lab.Once, lab.Rates, lab.FS("ext4"))
+	e := lab.Need(t, lab.Root, lab.NoSystemd, lab.OnceV1, lab.Rates, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
 	g := &engine{t: t, e: e, socket: "/nowhere"}
 	file := filepath.Join(t.TempDir(), "plans.yaml")

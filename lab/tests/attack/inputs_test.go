@@ -41,7 +41,7 @@ func init() {
 // Files that root has weir read or write in a user's directory are what they seem, or nothing is
 // read or written.
 func TestInputsOfAUser(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Guest, lab.Once, lab.NoSystemd)
+	lab.Need(t, lab.Root, lab.Guest, lab.OnceV2, lab.NoSystemd)
 	disk := lab.Disk(t, lab.FS("ext4"))
 	dir := home(t, disk)
 	t.Run("plans and configurations", func(t *testing.T) {

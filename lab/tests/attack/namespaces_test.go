@@ -111,7 +111,7 @@ func init() {
 // A user can mount anything in a namespace of its own. weir limits a process there on the
 // disks of its mounts, as any other process, and believes nothing that it finds there.
 func TestNamespacesOfAUser(t *testing.T) {
-	e := lab.Need(t, lab.Root, lab.Guest, lab.Once, lab.NoSystemd)
+	e := lab.Need(t, lab.Root, lab.Guest, lab.OnceV1, lab.NoSystemd)
 	disk := lab.Disk(t, lab.FS("ext4"))
 	home(t, disk)
 	for _, c := range []struct {

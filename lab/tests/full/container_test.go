@@ -266,7 +266,7 @@ func (d containerTest) prove(t *testing.T) {
 		Rows    []struct{ Path, Direction, Verdict, Why string }
 		Verdict string
 	}
-	lab.Prove(t, &doc, "--paths", "direct,buffered", d.engine+":idle")
+	lab.Prove(t, &doc, "--paths", "direct,buffered", "--for", "2s", d.engine+":idle")
 	t.Logf("%s: %+v", doc.Verdict, doc.Rows)
 	buffered := []string{"held", "held at the device"}
 	if d.e.Cgroups.Blkio != "" { // by the pacer, which weir set has asked

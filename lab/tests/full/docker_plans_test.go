@@ -16,8 +16,9 @@ import (
 )
 
 // A PaaS has disk I/O in its plans. Each container names its plan by a label, weird runs as a service,
-// and nobody calls weir: containers are limited when they start and when they restart, direct and
-// buffered writes are held, and a plan that changes is in force on all containers within a second.
+// and nobody calls weir: containers are limited when they start and when they restart, direct writes of
+// one and buffered writes of the other are held, and a plan that changes is in force on all containers
+// within a second.
 func (d containerTest) plans(t *testing.T) {
 	lab.Need(t, lab.V2, lab.Docker, lab.Systemd)
 	db := d
@@ -55,34 +56,25 @@ func (d containerTest) plans(t *testing.T) {
 		})
 		t.Logf("%s has its limit after %v", name, time.Since(began))
 	}
-	for _, path := range []load.Path{load.Direct, load.Buffered} {
-		d.ofPlan(t, "web", "small", path)
-		db.ofPlan(t, "sql", "db", path)
-		limited(d, "web", "small", 2*time.Second)
-		limited(db, "sql", "db", 2*time.Second)
-		run(t, d.engine, "stop", "--time", "0", "web")
-		if err := os.Remove(filepath.Join(d.disk.Dir, "f")); err != nil { // on v2 it is charged to the group that is gone
-			t.Fatal(err)
-		}
-		run(t, d.engine, "start", "web")
-		limited(d, "web", "small", 2*time.Second)
-		t.Run(string(path), func(t *testing.T) { // both at once
-			for name, c := range map[string]containerTest{"web": d, "sql": db} {
-				limit := float64(rates[map[string]string{"web": "small", "sql": "db"}[name]])
-				t.Run(name, func(t *testing.T) {
-					t.Parallel()
-					lab.Ratio(t, fmt.Sprintf("%s writes of %s", path, name), limit, lab.Written, func() float64 {
-						time.Sleep(time.Second) // what the container's start wrote
-						return c.rateOf(t, name, path, 6*time.Second)
-					})
+	paths := map[string]load.Path{"web": load.Direct, "sql": load.Buffered}
+	d.ofPlan(t, "web", "small", paths["web"])
+	db.ofPlan(t, "sql", "db", paths["sql"])
+	limited(d, "web", "small", 2*time.Second)
+	limited(db, "sql", "db", 2*time.Second)
+	run(t, d.engine, "restart", "--time", "0", "web")
+	limited(d, "web", "small", 2*time.Second)
+	t.Run("held", func(t *testing.T) { // both at once
+		for name, c := range map[string]containerTest{"web": d, "sql": db} {
+			limit := float64(rates[map[string]string{"web": "small", "sql": "db"}[name]])
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				lab.Ratio(t, fmt.Sprintf("%s writes of %s", paths[name], name), limit, lab.Written, func() float64 {
+					time.Sleep(time.Second) // what the container's start wrote
+					return c.rateOf(t, name, paths[name], 6*time.Second)
 				})
-			}
-		})
-		if path == load.Direct {
-			d.remove(t, "web")
-			db.remove(t, "sql")
+			})
 		}
-	}
+	})
 
 	rates["small"], rates["db"] = 4e6, 8e6
 	write()
@@ -93,6 +85,10 @@ func (d containerTest) plans(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 	t.Logf("%s", out)
+	// What still waits for the limit would keep a file that is removed for a minute.
+	rates["small"], rates["db"] = 200e6, 200e6
+	write()
+	limited(db, "sql", "db", time.Second)
 	d.remove(t, "web")
 	db.remove(t, "sql")
 }

@@ -24,7 +24,7 @@ func TestWhatACommandLeavesIsHeld(t *testing.T) {
 				lab.Need(t, lab.Long)
 			}
 			if fs == "btrfs" { // its checksums are more than an emulated processor can do in time
-				lab.Need(t, lab.Rates)
+				lab.Need(t, lab.Rates, lab.Whole)
 			}
 			disk := lab.Disk(t, lab.FS(fs))
 			rate := lab.Scaled(e, 4<<20)
@@ -113,6 +113,7 @@ func TestWhatIsQueuedIsHeld(t *testing.T) {
 	for _, ends := range []string{"by itself", "killed"} {
 		t.Run(ends, func(t *testing.T) {
 			e := lab.Need(t, lab.Root, lab.Guest, lab.V1, lab.Long, lab.FS("ext4"))
+			t.Parallel()
 			disk := lab.Disk(t, lab.FS("ext4"))
 			rate := lab.Scaled(e, 4<<20)
 			const seconds = 4

@@ -104,7 +104,7 @@ func together(t *testing.T, limits []string, jobs []load.Job) (results [2]load.R
 // weir set on a running writer takes effect within a second and changes only the rates that
 // it names. weir clear frees the writer again.
 func TestSetAndClearWhileItRuns(t *testing.T) {
-	e := lab.Need(t, lab.Root, lab.Long, lab.FS("ext4"))
+	e := lab.Need(t, lab.Root, lab.OnceV1, lab.FS("ext4")) // with units and containers others show it on v2
 	rate := lab.Scaled(e, 5e6)
 	asked := fmt.Sprint(rate)
 	disk := lab.Disk(t, lab.FS("ext4"))

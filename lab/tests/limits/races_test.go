@@ -20,7 +20,7 @@ import (
 
 // Two weirs set a limit at once. Both exit with 0, and the rule in force is one of the two.
 func TestTwoAtOnce(t *testing.T) {
-	e := lab.Need(t, lab.Root, lab.Once, lab.NoSystemd)
+	e := lab.Need(t, lab.Root, lab.OnceV2, lab.NoSystemd)
 	races(t, e, 25)
 }
 

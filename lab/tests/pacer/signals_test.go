@@ -1,6 +1,7 @@
 package pacer_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/lab"
+	"github.com/weir-io/weir/lab/environ"
 )
 
 // An end is how somebody ends a command that pays for one large write.
@@ -58,12 +60,14 @@ func TestSignalsReachTheStopped(t *testing.T) {
 	for i := range rounds {
 		how := ends[i%len(ends)]
 		took, stopped := ended(t, disk.Dir, large, how)
+		lift(t, e, disk)
 		for range 4 {
 			if stopped {
 				break
 			}
 			t.Logf("%s: the command was through before the pacer saw it; once more", how)
 			took, stopped = ended(t, disk.Dir, large, how)
+			lift(t, e, disk)
 		}
 		if !stopped {
 			t.Fatalf("%s: it was never stopped for a debt of %d s", how, large)
@@ -79,6 +83,21 @@ func TestSignalsReachTheStopped(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d ended within %s, the last of them after %s", rounds-late, rounds, bound, worst)
+}
+
+// lift ends the limits of commands that have ended: on v2 what they left in memory would be written
+// for as long as it was to take, and nobody can remove the file before.
+func lift(t *testing.T, e environ.Environ, disk *lab.TestDisk) {
+	t.Helper()
+	if !e.Cgroups.IOInV2 {
+		return
+	}
+	for _, group := range lab.WeirGroups(t) {
+		// The group may go at any moment.
+		if err := os.WriteFile(filepath.Join(group, "io.max"), []byte(disk.Number.String()+" wbps=max"), 0); err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, unix.ENODEV) {
+			t.Fatal(err)
+		}
+	}
 }
 
 // ended has a command pay for a write of so many MiB, a second for each, before it may write as

@@ -158,8 +158,8 @@ func throttledAIO(t *testing.T, short ...string) {
 }
 
 func TestAIOThrottle(t *testing.T) {
-	needTrace(t, lab.Guest, lab.NoSystemd, lab.FS("ext4"))
-	throttledAIO(t, "together") // the others natively
+	needTrace(t, lab.Whole, lab.Guest, lab.NoSystemd, lab.FS("ext4")) // by default natively
+	throttledAIO(t, "together")                                       // the others natively
 }
 
 func TestAIOThrottleNatively(t *testing.T) {

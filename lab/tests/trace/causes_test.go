@@ -32,7 +32,7 @@ func TestBlkThrottle(t *testing.T) {
 
 // The device takes its time.
 func TestDevice(t *testing.T) {
-	needTrace(t, lab.NoSystemd, lab.DM, lab.Command("dmsetup"), lab.Command("mkfs.ext4"))
+	needTrace(t, lab.Whole, lab.NoSystemd, lab.DM, lab.Command("dmsetup"), lab.Command("mkfs.ext4")) // by default natively
 	dir, _ := delayed(t, slowDevice(t))
 	g := newGroup(t)
 	j := job{File: filepath.Join(dir, "f"), Groups: g.dirs(), For: traceFor(t), Flags: unix.O_DIRECT, Block: 64 << 10, Size: 1 << 20}
@@ -110,7 +110,7 @@ func tool(t *testing.T, name string, args ...string) {
 
 // The kernel lets next to nothing become dirty.
 func TestDirtyThrottling(t *testing.T) {
-	needTrace(t, lab.NoSystemd, lab.Guest, lab.FS("ext4"))
+	needTrace(t, lab.Whole, lab.NoSystemd, lab.Guest, lab.FS("ext4")) // by default natively, and with io_uring here
 	disk := lab.Disk(t, lab.FS("ext4"))
 	setting(t, "/proc/sys/vm/dirty_bytes", 8192)
 	g := newGroup(t)
@@ -123,7 +123,6 @@ func TestDirtyThrottling(t *testing.T) {
 	})
 	// Direct I/O makes nothing dirty.
 	t.Run("direct", func(t *testing.T) {
-		lab.Need(t, lab.Whole, lab.BPF) // by default natively
 		j := job{File: filepath.Join(disk.Dir, "d"), Groups: g.dirs(), For: traceFor(t), Flags: unix.O_DIRECT, Block: 64 << 10, Size: 4 << 20}
 		r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
 		if dirty := r.of(t, "write").Split["dirty_throttling"]; dirty > 0.01*own.Write.Took.Seconds() {
@@ -137,7 +136,7 @@ func TestDirtyThrottling(t *testing.T) {
 // reclaim. The pages are of a hole, so no disk is involved. (Writers meet dirty throttling
 // first.)
 func TestMemcgReclaim(t *testing.T) {
-	needTrace(t, lab.NoSystemd, lab.V2, lab.Memory, lab.FS("ext4"))
+	needTrace(t, lab.Whole, lab.NoSystemd, lab.V2, lab.Memory, lab.FS("ext4")) // by default natively, and weir trace --latency names it here
 	disk := lab.Disk(t, lab.FS("ext4"))
 	g := newGroup(t)
 	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: traceFor(t), Block: 64 << 10, Size: 1 << 30, Read: true, First: true,

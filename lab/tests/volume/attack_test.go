@@ -33,7 +33,7 @@ func exchange(t *testing.T, a, b string) {
 // A user owns a directory above a volume, and exchanges it for a link to a directory with
 // another mount of the same name. weir only ever unmounts the volume.
 func TestDownUnmountsNoOther(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Once, lab.Loop, lab.FS("ext4"))
+	lab.Need(t, lab.Root, lab.OnceV2, lab.Loop, lab.FS("ext4"))
 	on, home := room(t), t.TempDir()
 	theirs, others := filepath.Join(home, "theirs"), filepath.Join(home, "others")
 	for _, dir := range []string{theirs, filepath.Join(others, "place")} {
@@ -103,7 +103,7 @@ func mountsAt(t *testing.T, point string) (n int) {
 // weir makes a volume's file only where nobody but root can rename, and refuses another file
 // in its place.
 func TestTheFileIsTheVolumesOwn(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Once, lab.Loop, lab.FS("ext4"))
+	lab.Need(t, lab.Root, lab.OnceV2, lab.Loop, lab.FS("ext4"))
 	on := room(t)
 	user := filepath.Join(on, "user")
 	if err := errors.Join(os.Mkdir(user, 0o755), os.Chown(user, 1000, 1000)); err != nil {

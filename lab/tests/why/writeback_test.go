@@ -120,7 +120,7 @@ func TestWhyLargeWriteback(t *testing.T) {
 		t.Run(fs, func(t *testing.T) {
 			lab.Need(t, lab.Root, lab.Long, lab.Rates, lab.V2, lab.Memory, lab.FS(fs))
 			t.Parallel()
-			const limit, size = 2 << 20, 24 << 20
+			const limit, size = 2 << 20, 12 << 20
 			disk := lab.Disk(t, lab.FS(fs))
 			cmd := exec.Command("weir", "run", "--quiet", "--name", "why-bursts-"+fs, "--write", fmt.Sprint(limit), "--on", disk.Dir, "--",
 				"dd", "if=/dev/zero", "of="+disk.Dir+"/f", "bs=1048576", fmt.Sprint("count=", size>>20), "conv=fsync")
