@@ -12,6 +12,7 @@ import (
 
 // TestGuideProgram builds the program of the guide. What it does is an example, which runs.
 func TestGuideProgram(t *testing.T) {
+	t.Parallel()
 	page, err := os.ReadFile("docs/guide/go.md")
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +35,7 @@ func TestGuideProgram(t *testing.T) {
 	if err := os.WriteFile(source, []byte(program), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("go", "build", "-o", built, source).CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", built, source).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	// weir can start its helpers as this program: it goes no further than the first call.

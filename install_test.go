@@ -31,6 +31,7 @@ func installed(t *testing.T, dir string) []string {
 
 // TestInstall installs into a directory, and removes all of it again.
 func TestInstall(t *testing.T) {
+	t.Parallel()
 	dir, built := t.TempDir(), t.TempDir()
 	makeTarget := func(target string) {
 		t.Helper()

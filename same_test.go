@@ -28,9 +28,10 @@ import (
 
 // TestSameAsTheCommandLine asks the library and the command line the same, on copies of machines.
 func TestSameAsTheCommandLine(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	program := filepath.Join(t.TempDir(), "weir")
-	if out, err := exec.Command("go", "build", "-o", program, "./cmd/weir").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", program, "./cmd/weir").CombinedOutput(); err != nil {
 		t.Fatalf("build weir: %v\n%s", err, out)
 	}
 	write := func(on string) []weir.Limit { return []weir.Limit{{On: on, Rates: weir.Rates{WBPS: 5e6}}} }

@@ -16,6 +16,7 @@ import (
 func TestContainerd(t *testing.T) {
 	e := lab.Need(t, lab.Containerd, lab.Systemd, lab.FS("ext4"))
 	longOnV1(t, e)
+	t.Parallel()
 	disk := lab.Disk(t, lab.FS("ext4"))
 	share(t, "containerd")
 	tree := busyboxTree(t)

@@ -16,6 +16,7 @@ import (
 
 // A container is found by its name, its id and the beginning of that, and what is not one container is an error.
 func (d containerTest) names(t *testing.T) {
+	longOnV1(t, d.e)
 	d.container(t, "named", nil, "/bin/sleep", "600")
 	id := run(t, "docker", "inspect", "--format", "{{.Id}}", "named")
 	for _, spec := range []string{"docker:named", "docker:" + id, "docker:" + id[:12]} {

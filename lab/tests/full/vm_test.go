@@ -34,6 +34,7 @@ const writingDomain = `<domain type="lxc">
 // process dies in its first second.
 func TestVM(t *testing.T) {
 	e := lab.Need(t, lab.Libvirt, lab.Systemd, lab.V2, lab.Memory, lab.FS("ext4"))
+	t.Parallel()
 	disk := lab.Disk(t, lab.FS("ext4"))
 	startLibvirt(t)
 	t.Cleanup(func() {

@@ -28,7 +28,7 @@ func TestLoadReadsAreCold(t *testing.T) {
 // A random read is one request of its own size at the disk. So is a sequential read of a job
 // that reads alone.
 func TestLoadRandomReadsAreRequests(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Long, lab.Rates, lab.FS("ext4"))
+	lab.Need(t, lab.Root, lab.OnceV2, lab.Rates, lab.FS("ext4"))
 	t.Parallel()
 	disk := lab.Disk(t, lab.FS("ext4"))
 	file := prepare(t, disk)

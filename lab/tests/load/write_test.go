@@ -44,7 +44,7 @@ func TestLoadBufferedWritesAreLeft(t *testing.T) {
 // Async I/O keeps as many operations in flight as it says, sequential and random. Under a
 // limit each waits for all those before it.
 func TestLoadAsyncHasDepth(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.FS("ext4"))
+	lab.Need(t, lab.Root, lab.OnceV2, lab.Rates, lab.FS("ext4"))
 	t.Parallel()
 	disk := lab.Disk(t, lab.FS("ext4"))
 	const rate, depth = 200, 32

@@ -106,6 +106,7 @@ func removeAll(pattern string) error {
 // guards are killed meanwhile.
 func TestALoanIsRepaid(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.V1, lab.NoSystemd, lab.FS("ext4"))
+	fewer(t, e)
 	disk := lab.Disk(t, lab.FS("ext4"))
 	rate := lab.Scaled(e, 40<<20)
 	group := filepath.Join(e.Cgroups.Blkio, "lab-loan")

@@ -80,28 +80,39 @@ func TestProveTarget(t *testing.T) {
 func TestProveObserves(t *testing.T) {
 	lab.Need(t, lab.Root, lab.OnceV2, lab.Rates, lab.FS("ext4"), lab.NoSystemd)
 	t.Parallel()
-	disk := lab.Disk(t, lab.FS("ext4"))
-	idle, _ := inGroup(t, disk.Dir, "prove-idle", []string{"--write", "1MiB/s"}, "sleep", "600")
-	var doc document
-	code := lab.ProveOnce(t, &doc, idle, "--observe", "1s") // no second time tells more
-	rows := doc.byName(t)
-	if r := want(t, rows, "its own writes", "cannot tell"); code != 3 || r.Reason != "slow" {
-		t.Errorf("exit %d, %+v", code, r)
-	}
-	busy, _ := inGroup(t, disk.Dir, "prove-busy", []string{"--write", "1MiB/s"},
-		"dd", "if=/dev/zero", "of="+disk.Dir+"/f", "bs=16384", "oflag=direct")
-	time.Sleep(time.Second) // the throttle's first slices
-	_, rows, code = prove(t, busy, "--observe", "2s")
-	if want(t, rows, "its own writes", "held"); code != 0 {
-		t.Errorf("exit %d, want 0", code)
-	}
-	job := load.Job{Path: load.Direct, File: disk.Dir + "/g", Block: 16 << 10, Size: 1 << 20, Pace: 570_000, For: time.Hour}
-	slack, _ := inGroup(t, disk.Dir, "prove-slack", []string{"--write", "1MiB/s"}, append([]string{"weir", "__load"}, job.Args()...)...)
-	time.Sleep(time.Second)
-	_, rows, code = prove(t, slack, "--observe", "2s")
-	if r := want(t, rows, "its own writes", "cannot tell"); code != 3 || r.Reason != "slow" {
-		t.Errorf("exit %d, %+v; half of the limit is no saturation", code, r)
-	}
+	t.Run("idle", func(t *testing.T) {
+		t.Parallel()
+		disk := lab.Disk(t, lab.FS("ext4"))
+		idle, _ := inGroup(t, disk.Dir, "prove-idle", []string{"--write", "1MiB/s"}, "sleep", "600")
+		var doc document
+		code := lab.ProveOnce(t, &doc, idle, "--observe", "1s") // no second time tells more
+		rows := doc.byName(t)
+		if r := want(t, rows, "its own writes", "cannot tell"); code != 3 || r.Reason != "slow" {
+			t.Errorf("exit %d, %+v", code, r)
+		}
+	})
+	t.Run("busy", func(t *testing.T) {
+		t.Parallel()
+		disk := lab.Disk(t, lab.FS("ext4"))
+		busy, _ := inGroup(t, disk.Dir, "prove-busy", []string{"--write", "1MiB/s"},
+			"dd", "if=/dev/zero", "of="+disk.Dir+"/f", "bs=16384", "oflag=direct")
+		time.Sleep(time.Second) // the throttle's first slices
+		_, rows, code := prove(t, busy, "--observe", "2s")
+		if want(t, rows, "its own writes", "held"); code != 0 {
+			t.Errorf("exit %d, want 0", code)
+		}
+	})
+	t.Run("slack", func(t *testing.T) {
+		t.Parallel()
+		disk := lab.Disk(t, lab.FS("ext4"))
+		job := load.Job{Path: load.Direct, File: disk.Dir + "/g", Block: 16 << 10, Size: 1 << 20, Pace: 570_000, For: time.Hour}
+		slack, _ := inGroup(t, disk.Dir, "prove-slack", []string{"--write", "1MiB/s"}, append([]string{"weir", "__load"}, job.Args()...)...)
+		time.Sleep(time.Second)
+		_, rows, code := prove(t, slack, "--observe", "2s")
+		if r := want(t, rows, "its own writes", "cannot tell"); code != 3 || r.Reason != "slow" {
+			t.Errorf("exit %d, %+v; half of the limit is no saturation", code, r)
+		}
+	})
 }
 
 // If a target ends while weir watches it, weir says so.

@@ -13,7 +13,7 @@ import (
 // No verdict is wrong beside a busy processor: weir never calls held what is not, nor the
 // other way round. Cannot tell is not wrong.
 func TestSoakVerdicts(t *testing.T) {
-	e := lab.Need(t, lab.Root, lab.Once, lab.Rates, lab.Loop, lab.Command("mkfs.ext4"), lab.FS("ext4"), lab.NoSystemd)
+	e := lab.Need(t, lab.Root, lab.OnceV2, lab.Rates, lab.Loop, lab.Command("mkfs.ext4"), lab.FS("ext4"), lab.NoSystemd)
 	disk := lab.Disk(t, lab.FS("ext4"))
 	load := exec.Command("sh", "-c", "while :; do :; done")
 	if err := load.Start(); err != nil {

@@ -108,6 +108,9 @@ func (s *subject) history() string { return filepath.Join(s.disk.Dir, "history")
 // while a group reads and writes at known rates and when it has stopped.
 func TestFiguresAreTheKernels(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.Newest, lab.NoSystemd, lab.FS("ext4"))
+	if e.Lane == "native" { // a guest has v1 too
+		lab.Need(t, lab.Long)
+	}
 	s := makeSubject(t, e, "weir-watch-figures")
 	weir(t, "set", "cgroup:"+s.cgroup, "--quiet", "--hold", "kernel", "--read", fmt.Sprint(int(readLimit)), "--write", fmt.Sprint(int(writeLimit)),
 		"--write-iops", fmt.Sprint(opsLimit), "--on", s.disk.Node)
