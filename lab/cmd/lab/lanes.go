@@ -32,6 +32,7 @@ type lanes struct {
 	temp    string
 	memory  int // of small guests, in MiB
 
+	full sync.Mutex // one system at a time, and no small guest waits for it
 	mu   sync.Mutex
 	made map[string]small.Image // by kind and version as asked for
 }
@@ -124,8 +125,8 @@ func (l *lanes) small(kind kernel.Kind) campaign.Maker {
 
 func (l *lanes) fullGuest(kind kernel.Kind) campaign.Maker {
 	return func(ctx context.Context, row matrix.Row) (guest.Guest, error) {
-		l.mu.Lock()
-		defer l.mu.Unlock()
+		l.full.Lock()
+		defer l.full.Unlock()
 		full := fullguest.Builder{Archive: l.archive, Cache: l.cache, Agent: l.builds.Init, Temp: l.temp}
 		k, err := full.Kernel(ctx, kind, row.Kernel)
 		if err != nil {

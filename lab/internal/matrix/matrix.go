@@ -83,17 +83,17 @@ func Rows() []Row {
 	at := func(path string) func(*Row) { return func(r *Row) { r.IOMount = path } }
 
 	add(Full, kernel.Newest, environ.V2, of("trixie"), short)
-	add(Full, kernel.Newest, environ.V1, of("bookworm"), short)
 	add(FullQEMU, kernel.Newest, environ.V2, of("trixie"), short, extra, only(bpfBesideSystemd), spare)
+	add(UML, kernel.Newest, environ.V1)
+	add(UML, kernel.Newest, environ.V2)
 	// Emulation is for BPF, and by default for no more. With 6.1 the default matrix tries
 	// the unusual places.
-	add(UML, kernel.Newest, environ.V2)
-	add(UML, kernel.Newest, environ.V1)
 	add(QEMU, kernel.Newest, environ.V2, short, only("bpf"))
 	add(QEMU, kernel.Newest, environ.V1, short, only("bpf"), spare)
-	add(UML, "6.1", environ.Hybrid, short)
+	add(Full, kernel.Newest, environ.V1, of("bookworm"), short)
 	add(UML, "6.1", environ.V2, at("/cgroup2"), short)
 	add(UML, "6.1", environ.V1, at("/cgroup/blkio"), short)
+	add(UML, "6.1", environ.Hybrid, short)
 	add(UML, "6.1", environ.Split, short, only("split"))
 	add(UML, "6.1", environ.V2, extra)
 	add(UML, "6.1", environ.V1, extra)
