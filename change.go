@@ -11,7 +11,7 @@ import (
 
 // A SetRequest says what to set.
 type SetRequest struct {
-	// Limits are the limits, one at least, each with a rate at least. Rates that are 0 stay as
+	// Limits are the limits: at least one, each with at least one rate. Rates that are 0 stay as
 	// they are.
 	Limits []Limit
 	// Hold is what is to hold buffered writes; empty: HoldAuto.
@@ -49,7 +49,7 @@ type Change struct {
 // A Group is the cgroup that limits are on.
 type Group struct {
 	Cgroup        string // its path below the mount point; empty: there is none, or it is not known
-	CgroupVersion int    // 1 or 2; 0: as above
+	CgroupVersion int    // 1 or 2; 0: there is none, or it is not known
 	Owner         Owner
 }
 
@@ -106,7 +106,7 @@ type Measured struct {
 }
 
 // Set sets limits of a running target, all of them or none. On return they are in force, and were
-// read back. Of the target's other limits nothing changes.
+// read back. The target's other limits stay.
 //
 // ErrNotFound: there is no such target. ErrWrongUse: a rate is out of its range, the request
 // contradicts itself, or nothing can keep limits of that kind of target. ErrNotPossible: the target
@@ -127,7 +127,7 @@ func (h *Host) Set(ctx context.Context, target string, r SetRequest) (Change, er
 	return c, told(err, c.Notes)
 }
 
-// Clear removes limits of a target, with those that are kept for its next start, also if it does
+// Clear removes limits of a target, and those that are saved for its next start. The target need
 // not run. It is no error if there are none. Errors are those of Set.
 func (h *Host) Clear(ctx context.Context, target string, r ClearRequest) (Change, error) {
 	c, err := h.change(ctx, "clear "+target, r.DryRun, func(m limiting.Manager) (limiting.Change, error) {

@@ -84,7 +84,7 @@ type Row struct {
 	Reason         string // why not held, for programs; empty if held
 	Why            string // the same, for people
 	Warnings       []string
-	Findings       []int // the numbers of those that are behind the verdict
+	Findings       []int // the numbers of the findings that explain the verdict
 }
 
 // A Rate is one that was measured, per second: over the window, and in its lowest and highest

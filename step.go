@@ -13,7 +13,7 @@ type Step struct {
 	Line     string
 	Unit     string // a systemd unit to set Property of
 	Property string
-	Persist  bool   // the property is for good, and not until the next boot
+	Persist  bool   // the property stays over boots
 	Pace     *Pace  // a request to the pacer
 	Command  string // a program to run, with its arguments, as a shell spells them
 	Call     string // what the kernel is asked by a system call, in words

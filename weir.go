@@ -18,7 +18,7 @@
 // Versions follow semantic versioning, and Version is also that of the commands. Stable are the
 // exported names, and the words in the values: mechanisms, verdicts, reasons, and the codes of
 // notes and findings. Later versions may add fields, words and codes, so a program ignores those
-// that it does not know. They may change each Text and Why, and the texts of errors: those are for
+// that it does not know. They may change every Text and Why, and the texts of errors: those are for
 // people. Before 1.0 a minor version may change all of this, and CHANGELOG.md says so.
 package weir
 

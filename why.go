@@ -39,7 +39,7 @@ type Report struct {
 type Place struct {
 	Spec    string
 	Chain   string   // the way to the devices, for people
-	Devices []Device // with the limits that were named or, for the other rates, are in force
+	Devices []Device // with the named rates; where a rate was not named, the one in force
 }
 
 // A Cell is one path of I/O at one place.
@@ -51,7 +51,7 @@ type Cell struct {
 	// "unlimited" (there is no limit) or "unknown".
 	Expected  string
 	Mechanism string // what holds it, as in Holding; empty unless something does
-	Findings  []int  // the numbers of those that are behind it
+	Findings  []int  // the numbers of the findings that explain it
 }
 
 // A Finding is one reason why a limit holds or does not.
@@ -67,14 +67,14 @@ type Finding struct {
 // Evidence is what was read on this host.
 type Evidence struct{ File, Value string }
 
-// A Fix is one way out.
+// A Fix is one thing to do about a finding.
 type Fix struct {
 	Text  string
 	Lines []string // for a root shell; empty: nothing can be pasted
 }
 
 // Held reports whether all I/O that a limit applies to is expected to be held. Its ok is false if
-// that cannot be told of some of it, and the rest is.
+// weir cannot tell for some of it, and expects the rest to be held.
 func (r Report) Held() (held, ok bool) {
 	has := func(words ...string) bool {
 		return slices.ContainsFunc(r.Matrix, func(c Cell) bool { return slices.Contains(words, c.Expected) })

@@ -1,5 +1,5 @@
 // Command weir sets, proves, explains and watches disk I/O limits. This package is
-// wiring: a file a verb, and no logic.
+// wiring: one file for each verb, and no logic.
 package main
 
 import (

@@ -1,6 +1,10 @@
-// Package dropin makes the drop-in by which systemd has weir set a unit's limits at each
-// of its starts (systemd.service(5), ExecStartPost=). It is for cgroup v1, where systemd
-// keeps no limits itself; and for scopes on v2, for which it writes no file of its own that
-// outlives them. And the units by which systemd brings volumes up at boot. It refuses to edit what others wrote: each file is weir's own,
-// and a drop-in holds what weir needs to know to change it.
+// Package dropin writes the text of systemd's unit files with which limits and volumes come back:
+//
+//   - a drop-in with which systemd runs weir at each start of a unit, to set its limits
+//     (systemd.service(5), ExecStartPost=). It is for cgroup v1, where systemd stores no limits.
+//   - a drop-in for a scope on cgroup v2, because systemd writes no file for a scope that outlives it.
+//   - the units with which systemd mounts volumes at boot.
+//
+// A drop-in holds what weir needs to know to change it. The package refuses to edit what others
+// wrote: each file is weir's own.
 package dropin

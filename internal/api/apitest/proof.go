@@ -1,4 +1,4 @@
-// Package apitest has values of the core as tests of documents and looks need them.
+// Package apitest has values of the core, for tests of documents and of text.
 package apitest
 
 import (

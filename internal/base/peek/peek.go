@@ -1,7 +1,9 @@
-// Package peek reads files that others can make very long, or exchange for what is no file. A
-// process without rights can make its /proc/PID/cmdline a terabyte (PR_SET_MM_MAP, prctl(2)), and the
-// fdinfo of an inotify(7) descriptor has a line for each watch. In a directory of a user's any name
-// can become a FIFO, a link to a device, or one to a file of the kernel's that waits.
+// Package peek reads files that other users may control: it reads only the beginning, and opens
+// nothing but regular files where a name is not to be trusted.
+//
+// A process without rights can make its /proc/PID/cmdline a terabyte (PR_SET_MM_MAP, prctl(2)). The
+// fdinfo of an inotify(7) descriptor has a line for each watch. In a user's directory any name can
+// become a FIFO, a link to a device, or a link to a file of the kernel that blocks its reader.
 package peek
 
 import (
