@@ -84,7 +84,7 @@ func newEmptyRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "weir",
 		Short: "Disk I/O limits that hold",
-		Long: "weir limits the disk I/O of a command, a process, a systemd unit, a container, a pod, a virtual machine or a cgroup, on\n" +
+		Long: "weir limits the disk I/O of commands, processes, systemd units, containers, pods, virtual machines and cgroups, on\n" +
 			"cgroup v1 and v2. It says in advance which reads and writes the limit will hold.\n\n" +
 			"Exit codes: 0 done; 1 not done; 2 wrong usage; 3 not possible on this host. weir run exits with the status of its\n" +
 			"command.",

@@ -41,9 +41,9 @@ func newProve(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prove [TARGET] [LIMITS] [--on DIR]",
 		Short: "Measure whether a limit holds",
-		Long: "Read and write in each way under a limit, count the bytes at the writer, at the cgroup and at the device, and say\n" +
-			"whether the limit held.\n\n" +
-			"Without a target, weir measures in a cgroup of its own, under the limits that you name, on a scratch disk or in the\n" +
+		Long: "Read and write in each way under a limit, and count the bytes at the writer, at the cgroup and at the device. Then\n" +
+			"say whether the limit held.\n\n" +
+			"Without a target, weir measures in a new cgroup, under the limits that you name. It uses a scratch disk, or the\n" +
 			"directory --on DIR. There weir holds buffered writes as weir run would (--hold auto).\n\n" +
 			"With a target, weir measures inside the target's cgroup, under its current limits, in an unnamed file on each limited\n" +
 			"device that the target has mounted. The target's own I/O shares the limit and is counted too. With --observe, weir\n" +

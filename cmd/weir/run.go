@@ -24,8 +24,8 @@ func newRun(a *app) *cobra.Command {
 		DisableFlagsInUseLine: true, // flags come before the command
 
 		Long: "Run a command in a cgroup of its own, with the limits in force before it starts. weir passes signals and the terminal\n" +
-			"on to the command, and exits with its status: 127 if there is no such command, 126 if it cannot be executed, 128+n if\n" +
-			"signal n ended it. weir removes the cgroup when its last process has exited. On cgroup v2 it first waits until the\n" +
+			"on to the command, and exits with its status. The status is 127 if there is no such command, 126 if it cannot be\n" +
+			"executed, and 128+n if signal n ended it. weir removes the cgroup when its last process has exited. On cgroup v2 it first waits until the\n" +
 			"kernel has written back what the command left in memory.\n\n" +
 			"Where the kernel does not hold buffered writes, as on cgroup v1, weir's pacer holds them (--hold auto). It pauses the\n" +
 			"command's processes for short moments, so that together they write no more than --write allows. On cgroup v2 it pauses\n" +

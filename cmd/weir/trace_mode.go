@@ -15,8 +15,8 @@ type traceModes struct {
 }
 
 // modesLong is what weir trace's help says of them.
-const modesLong = "With --latency DIR, weir makes the load itself. It writes a file into DIR in blocks of 64 KiB through the page cache,\n" +
-	"once in a cgroup without a memory limit and once in one with the limit --memory. It records the time of every write\n" +
+const modesLong = "With --latency DIR, weir makes the load itself. It writes a file into DIR in blocks of 64 KiB through the page cache:\n" +
+	"first in a cgroup without a memory limit, then in one with the limit --memory. It records the time of every write\n" +
 	"and shows both runs over the amount written, with where the time went. --direct adds a run with direct I/O. Rates such\n" +
 	"as --write 10MB/s limit all runs. The data is made in memory, because reading a source file would take page cache too.\n" +
 	"The file has no name, so nothing is left behind. (After SIGKILL an empty cgroup stays until the next weir command that\n" +

@@ -24,7 +24,7 @@ func newWhy(a *app) *cobra.Command {
 		Long: "Say which I/O of a target its limits hold, which they do not, and why. weir reads the system's state for that, and\n" +
 			"runs no load. If you name limits, weir answers as if they were set. If you name a path or a device, weir answers for a\n" +
 			"command that weir run would start there. Without an argument, weir describes this host.\n\n" +
-			"On cgroup v2 the kernel charges the writeback of a file to the cgroup that dirtied the file first, so only the limits\n" +
+			"On cgroup v2 the kernel charges the writeback of a file to the cgroup that dirtied the file first. Only the limits\n" +
 			"of that cgroup apply. --mend moves such files to the target's cgroup: files that the target has open for writing, and\n" +
 			"files that you name with --on. Moving a file changes its mtime and ctime and drops its clean pages from the page\n" +
 			"cache, but never its contents. weir refuses to move a file if that could do harm, for example if a process has it open\n" +

@@ -38,8 +38,8 @@ func newRun(out *cli.Out) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Keep plans in force on all targets, until stopped",
-		Long: "Give each container, unit, pod and virtual machine the limits of its plan when it starts, and set them again when\n" +
-			"somebody changes them, until SIGTERM or Ctrl-C. The limits stay when weird ends. weir plan check and weir plan list\n" +
+		Long: "Give each container, unit, pod and virtual machine the limits of its plan when it starts. Set them again when\n" +
+			"somebody changes them. This goes on until SIGTERM or Ctrl-C; the limits stay when weird ends. weir plan check and weir plan list\n" +
 			"read the same plans.\n\n" +
 			"weird loads the plans again on SIGHUP and when their files change, all of them or none. weird status shows which limits\n" +
 			"are in force. weird tells systemd when it is ready and that it lives (Type=notify, WatchdogSec=).",

@@ -42,7 +42,7 @@ func newTop(out *cli.Out) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "top",
 		Short: "Show what groups read and write, beside their limits",
-		Long: "Show each cgroup that has a limit or does I/O: its rates, the percentage of its nearest limit, how long its tasks wait\n" +
+		Long: "Show each cgroup that has a limit or does I/O. For each, weir shows its rates, the percentage of its nearest limit, how long its tasks wait\n" +
 			"for I/O, its dirty pages, and which I/O the limit is expected to hold. ? lists the keys.\n\n" +
 			"If standard output is no terminal, or with --once, print one table. With --json, print one document. The rates are\n" +
 			"then measured over the time that --every names. No daemon has to run, except to record history for --at.",

@@ -82,7 +82,7 @@ func stops(runs []Run) []string {
 func advice(runs []Run, slower bool, text func(time.Duration) string) []string {
 	var words []string
 	if slower {
-		words = append(words, fmt.Sprintf("to end this, set a memory limit that leaves room for the written data (%s here) beside the program's own memory, or use direct I/O, which needs no page cache",
+		words = append(words, fmt.Sprintf("to end this, set a memory limit that leaves room for the written data (%s here) beside the program's own memory. Or use direct I/O, which needs no page cache",
 			limit.FormatSize(uint64(len(runs[0].Writes))*Block)))
 	}
 	if len(runs) < 3 || len(runs[2].Writes) == 0 {

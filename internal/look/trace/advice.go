@@ -76,7 +76,7 @@ var explanations = [Parts]func(*Report) string{
 	},
 	Frozen: explainFrozen,
 	Uring: func(*Report) string {
-		return "a request waits for a worker (one worker does all buffered writes to a file, one after the other), for requests that it is linked to, or for the program to take the result"
+		return "a request waits for a worker, for requests that it is linked to, or for the program to take the result. One worker does all buffered writes to a file, one after the other"
 	},
 	OtherIO:  explainOthers,
 	RunQueue: func(*Report) string { return "processors are busy, or the group has used up its CPU quota" },

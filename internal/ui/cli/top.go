@@ -14,7 +14,7 @@ func TopVerb(become Become) *cobra.Command {
 	return become.verb(&cobra.Command{
 		Use:   "top [flags]",
 		Short: "Show what groups read and write, beside their limits",
-		Long: "Show each cgroup that has a limit or does I/O: its rates, the percentage of its nearest limit, how long its tasks wait\n" +
+		Long: "Show each cgroup that has a limit or does I/O. For each, weir shows its rates, the percentage of its nearest limit, how long its tasks wait\n" +
 			"for I/O, its dirty pages, and which I/O the limit is expected to hold.\n\n" +
 			"weir top starts weird top, with the same flags; weird-top(1) and weir top --help list them. No daemon has to run.",
 		Example: "  weir top\n  weir top --once --sort write\n  weir top --json",
