@@ -115,7 +115,7 @@ func TestFiles(t *testing.T) {
 // Existing files count. A smaller quota is refused, with the difference, unless it is
 // forced.
 func TestBelowWhatIsThere(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Guest, lab.V2, lab.NoSystemd)
+	lab.Need(t, lab.Root, lab.Newest, lab.Guest, lab.V2, lab.NoSystemd)
 	onEach(t, func(t *testing.T, disk *lab.TestDisk) {
 		dir := subdir(t, disk.Dir, "data", "below")
 		if _, err := fill(filepath.Join(dir, "f"), 3<<20); err != nil {
@@ -283,7 +283,7 @@ func TestOptionIsMissing(t *testing.T) {
 
 // Writes beyond a soft limit succeed, and show shows it.
 func TestSoft(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Guest, lab.V2, lab.NoSystemd)
+	lab.Need(t, lab.Root, lab.Newest, lab.Guest, lab.V2, lab.NoSystemd)
 	onEach(t, func(t *testing.T, disk *lab.TestDisk) {
 		dir := subdir(t, disk.Dir, "data")
 		mustWeir(t, "quota", "set", dir, "4MiB", "--soft", "1MiB", "--soft-files", "5", "--files", "10")
@@ -302,7 +302,7 @@ func TestSoft(t *testing.T) {
 
 // weir finds a moved directory by its project, and a removed one by its number.
 func TestMovedAndGone(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Guest, lab.V2, lab.NoSystemd)
+	lab.Need(t, lab.Root, lab.Newest, lab.Guest, lab.V2, lab.NoSystemd)
 	onEach(t, func(t *testing.T, disk *lab.TestDisk) {
 		dir := subdir(t, disk.Dir, "data", "below")
 		top := filepath.Dir(dir)
@@ -344,7 +344,7 @@ func TestMovedAndGone(t *testing.T) {
 
 // As the documents say, the kernel lets an owner take a file out of its project.
 func TestOwnersMayLeave(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Guest, lab.V2, lab.NoSystemd, lab.Command("chattr"))
+	lab.Need(t, lab.Root, lab.Newest, lab.Guest, lab.V2, lab.NoSystemd, lab.Command("chattr"))
 	onEach(t, func(t *testing.T, disk *lab.TestDisk) {
 		dir := subdir(t, disk.Dir, "data")
 		mustWeir(t, "quota", "set", dir, "10MB")

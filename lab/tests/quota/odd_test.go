@@ -14,7 +14,7 @@ import (
 // weir marks symbolic links, devices and the like where the kernel can, and leaves them
 // alone where it cannot. It opens nothing for which opening has an effect.
 func TestOddFiles(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Guest, lab.V2, lab.NoSystemd)
+	lab.Need(t, lab.Root, lab.Newest, lab.Guest, lab.V2, lab.NoSystemd)
 	onEach(t, func(t *testing.T, disk *lab.TestDisk) {
 		dir := subdir(t, disk.Dir, "data", "below")
 		top := filepath.Dir(dir)
