@@ -59,7 +59,6 @@ func mount(t *testing.T, source, fs, options string) string {
 // A partition's rule goes to its disk, and holds there.
 func TestPartition(t *testing.T) {
 	lab.Need(t, lab.Root, lab.OnceV2, lab.Guest, lab.Partitions, lab.Command("sfdisk"), lab.Command("mkfs.ext4"))
-	t.Parallel()
 	disk := lab.RawDisk(t)
 	lab.Lock(t, disk)
 	began := time.Now()
@@ -71,6 +70,7 @@ func TestPartition(t *testing.T) {
 	t.Logf("%.1f s: sfdisk", time.Since(began).Seconds())
 	part := lab.PartitionNode(t, disk, 2)
 	tool(t, "mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", part)
+	t.Parallel() // not before: sfdisk syncs all disks, and so waits for what limits hold back on others
 	held(t, mount(t, part, "ext4", ""), disk.Node)
 }
 

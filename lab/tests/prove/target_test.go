@@ -108,7 +108,13 @@ func TestProveObserves(t *testing.T) {
 		job := load.Job{Path: load.Direct, File: disk.Dir + "/g", Block: 16 << 10, Size: 1 << 20, Pace: 570_000, For: time.Hour}
 		slack, _ := inGroup(t, disk.Dir, "prove-slack", []string{"--write", "1MiB/s"}, append([]string{"weir", "__load"}, job.Args()...)...)
 		time.Sleep(time.Second)
-		_, rows, code := prove(t, slack, "--observe", "2s")
+		observe := []string{slack, "--observe", "2s"}
+		var doc document
+		code := lab.ProveOnce(t, &doc, observe...)
+		rows := doc.byName(t)
+		if rows["its own writes"].Reason == "busy" { // too slow is what it is to say
+			_, rows, code = prove(t, observe...)
+		}
 		if r := want(t, rows, "its own writes", "cannot tell"); code != 3 || r.Reason != "slow" {
 			t.Errorf("exit %d, %+v; half of the limit is no saturation", code, r)
 		}
@@ -135,13 +141,18 @@ func TestProveObservesTheEnd(t *testing.T) {
 func TestProveOperationsAndDepth(t *testing.T) {
 	lab.Need(t, lab.Root, lab.OnceV1, lab.Rates, lab.FS("ext4"), lab.NoSystemd)
 	t.Parallel()
-	disk := lab.Disk(t, lab.FS("ext4"))
-	_, rows, _ := prove(t, "--write-iops", "200", "--read-iops", "200", "--paths", "direct", "--for", "2s", "--on", disk.Dir)
-	want(t, rows, "random direct write", "held")
-	want(t, rows, "random direct read", "held")
-	_, rows, _ = prove(t, "--write", "4MiB/s", "--read", "4MiB/s", "--paths", "async", "--for", "2s", "--on", disk.Dir)
-	want(t, rows, "async write ×32", "held")
-	want(t, rows, "async read ×32", "held")
+	t.Run("operations", func(t *testing.T) {
+		t.Parallel()
+		_, rows, _ := prove(t, "--write-iops", "200", "--read-iops", "200", "--paths", "direct", "--for", "2s", "--on", lab.Disk(t, lab.FS("ext4")).Dir)
+		want(t, rows, "random direct write", "held")
+		want(t, rows, "random direct read", "held")
+	})
+	t.Run("depth", func(t *testing.T) {
+		t.Parallel()
+		_, rows, _ := prove(t, "--write", "4MiB/s", "--read", "4MiB/s", "--paths", "async", "--for", "2s", "--on", lab.Disk(t, lab.FS("ext4")).Dir)
+		want(t, rows, "async write ×32", "held")
+		want(t, rows, "async read ×32", "held")
+	})
 }
 
 // A limit holds 32 requests at once through an overlay as on the file system below it.
