@@ -119,7 +119,7 @@ func (d containerTest) restore(t *testing.T, rate int) {
 	}
 	id := run(t, d.engine, "inspect", "--format", "{{.Id}}", "web")
 	d.remove(t, "web")
-	if _, said := mustWeir(t, "restore"); !strings.Contains(said, "the saved limit stays until") {
+	if _, said := mustWeir(t, "restore"); !strings.Contains(said, "weir keeps the saved limit until") {
 		t.Errorf("of a removed one weir restore says:\n%s", said)
 	}
 	mustWeir(t, "clear", d.engine+":"+id)

@@ -90,7 +90,7 @@ func TestSystemdLeavesOthersWhereTheyAre(t *testing.T) {
 	whyMayLift(t, "/lab-strays", disk.Node, true)
 	_, said := weirBoth(t, "set", "cgroup:/lab-strays", "--write", "1MB/s", "--on", disk.Dir)
 	whyMayLift(t, "/lab-strays", disk.Node, false)
-	if want := "when the first unit in lab.slice asks"; !contains(said, want) {
+	if want := "When the first unit in lab.slice asks"; !contains(said, want) {
 		t.Errorf("weir set said %q, want %q in it", said, want)
 	}
 	system(t, "systemctl", "stop", "lab-other.service")
