@@ -49,7 +49,7 @@ func newLog(out *cli.Out) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error { return v.show(out, args) },
 	}
 	journalFlag(cmd, &v.dir)
-	cmd.Flags().StringVar(&v.since, "since", "", "from when: how long ago (2h), a `TIME` (03:10), or a day and a time (\"2026-11-26 03:10\")")
+	cmd.Flags().StringVar(&v.since, "since", "", "show changes from this `TIME` on: how long ago (2h), a time of day (03:10), or a day and a time (\"2026-11-26 03:10\")")
 	cmd.Flags().StringVar(&v.root, "root", "/", "read the journal below `DIR`")
 	cmd.Flags().BoolVar(&out.JSON, "json", false, "print one JSON document (docs/json.md)")
 	return cmd

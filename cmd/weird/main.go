@@ -31,6 +31,7 @@ func run() int {
 	if !is {
 		root := newRoot(out)
 		cli.CheckCobras(root)
+		completes(root)
 		err = root.ExecuteContext(context.Background())
 	}
 	err = errors.Join(err, out.Flush(), out.Err())

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,7 +19,9 @@ func TestHangupDuringTheStart(t *testing.T) {
 	lab.Unit(t)
 	enough := errors.New("enough")
 	r := runner{root: t.TempDir(), open: func(string) (*host.Host, error) {
-		return nil, errors.Join(unix.Kill(unix.Getpid(), unix.SIGHUP), enough) // it is delivered before kill(2) returns
+		runtime.LockOSThread() // what a thread sends itself is delivered before tgkill(2) returns
+		defer runtime.UnlockOSThread()
+		return nil, errors.Join(unix.Tgkill(unix.Getpid(), unix.Gettid(), unix.SIGHUP), enough)
 	}}
 	if err := r.run(t.Context()); !errors.Is(err, enough) {
 		t.Error(err)

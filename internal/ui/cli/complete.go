@@ -10,8 +10,10 @@ import (
 // CompleteFlags completes the values of the flags of a verb and the verbs below it: those that
 // choices lists for a flag's name, and files only where takesFile says so.
 func CompleteFlags(cmd *cobra.Command, choices func(flag string) []string, takesFile func(flag string) bool) {
+	unquote := func(f *pflag.Flag) { _, f.Usage = pflag.UnquoteUsage(f) } // a shell shows it as it is
+	cmd.PersistentFlags().VisitAll(unquote)
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		_, f.Usage = pflag.UnquoteUsage(f) // a shell shows it as it is
+		unquote(f)
 		if f.Value.Type() == "bool" || takesFile(f.Name) {
 			return
 		}
