@@ -116,16 +116,13 @@ func (s metricsServer) feed(ctx context.Context, out *cli.Out, o metrics.Options
 
 // answer serves until the context ends.
 func (s metricsServer) answer(ctx context.Context, out *cli.Out, o metrics.Options) error {
-	if _, _, err := net.SplitHostPort(s.listen); err != nil {
-		return cli.Usagef("--listen %q: write HOST:PORT, such as %s", s.listen, metrics.Address)
-	}
 	asks, err := o.AsksWho()
 	if err != nil {
 		return err
 	}
-	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.listen)
+	l, err := listen(ctx, "listen", s.listen)
 	if err != nil {
-		return fmt.Errorf("listen on %s: %w", s.listen, cause(err))
+		return err
 	}
 	scheme := "http"
 	if s.config != "" {
@@ -136,6 +133,18 @@ func (s metricsServer) answer(ctx context.Context, out *cli.Out, o metrics.Optio
 		out.Say("note: every host that can reach %s can read them; name TLS keys and users with --web-config", l.Addr())
 	}
 	return metrics.Serve(ctx, l, o)
+}
+
+// listen listens at the address that a flag has.
+func listen(ctx context.Context, flag, address string) (net.Listener, error) {
+	if _, _, err := net.SplitHostPort(address); err != nil {
+		return nil, cli.Usagef("--%s %q: write HOST:PORT, such as %s", flag, address, metrics.Address)
+	}
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", address, cause(err))
+	}
+	return l, nil
 }
 
 // cause is the kernel's answer, without what package net puts around it.

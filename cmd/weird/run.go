@@ -29,8 +29,8 @@ const logPerSec, logBurst = 10, 200
 
 // A runner is what the flags of weird run say, and opens the host.
 type runner struct {
-	plans, socket, root, nri, journal string
-	open                              func(root string) (*host.Host, error)
+	plans, socket, root, nri, journal, probes string
+	open                                      func(root string) (*host.Host, error)
 }
 
 func newRun(out *cli.Out) *cobra.Command {
@@ -51,6 +51,7 @@ func newRun(out *cli.Out) *cobra.Command {
 	cmd.Flags().StringVar(&r.socket, "socket", health.Socket, "the `PATH` of the socket that weird status connects to")
 	cmd.Flags().StringVar(&r.nri, "nri", "", "have the container runtime at the `SOCKET`, usually "+nri.Socket+", ask weird before it starts a pod's container")
 	journalFlag(cmd, &r.journal)
+	cmd.Flags().StringVar(&r.probes, "probes", "", "answer "+health.LiveRoute+" and "+health.ReadyRoute+" over HTTP at this `ADDRESS`, such as :9848, for Kubernetes")
 	cmd.Flags().StringVar(&r.root, "root", "/", "read /proc and /sys below `DIR`")
 	return cmd
 }
@@ -72,25 +73,51 @@ func (r runner) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l, err := health.Listen(r.socket)
+	services, err := r.services(ctx, a)
 	if err != nil {
 		return err
 	}
 	ctx, fail := context.WithCancel(ctx)
 	defer fail()
-	answered := make(chan error, 1)
-	go func() {
-		defer fail() // without its socket nobody can ask it
-		answered <- health.Serve(ctx, l, cli.Version(version), func() any { return api.AgentOf(a.Status()) })
-	}()
+	answered := make(chan error, len(services))
+	for _, serve := range services {
+		go func() {
+			defer fail() // without its socket nobody can ask it
+			answered <- serve(ctx)
+		}()
+	}
 	go reloads(ctx, a, hangups)
-	go watchdog(ctx, a.Lives)
+	go watchdog(ctx, func() bool { return a.Live() == nil })
 	err = a.Run(ctx, func() {
 		log.Info("ready", "socket", r.socket)
 		notify("READY=1")
 	})
 	notify("STOPPING=1")
-	return errors.Join(err, <-answered)
+	for range services {
+		err = errors.Join(err, <-answered)
+	}
+	return err
+}
+
+// services listen where weird answers. What they return answers until the context ends.
+func (r runner) services(ctx context.Context, a *agent.Agent) (all []func(context.Context) error, err error) {
+	l, err := health.Listen(r.socket)
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, func(ctx context.Context) error {
+		return health.Serve(ctx, l, cli.Version(version), func() any { return api.AgentOf(a.Status()) })
+	})
+	if r.probes == "" {
+		return all, nil
+	}
+	probes, err := listen(ctx, "probes", r.probes)
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return append(all, func(ctx context.Context) error {
+		return health.ServeProbes(ctx, probes, health.Probes{Live: a.Live, Ready: a.Ready})
+	}), nil
 }
 
 // reloads loads the plans again on each SIGHUP.

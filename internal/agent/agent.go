@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"sync"
@@ -193,8 +194,28 @@ func (a *Agent) Status() Status {
 	return s
 }
 
-// Lives reports whether the agent answers, and no call to a source goes on for longer than it may.
-func (a *Agent) Lives() bool {
+// Live says why the agent does not work; nil: it does.
+func (a *Agent) Live() error {
 	a.Status() // it takes all locks
-	return a.loop.Stuck() == ""
+	if stuck := a.loop.Stuck(); stuck != "" {
+		return fmt.Errorf("a call about %s targets takes too long", stuck)
+	}
+	return nil
+}
+
+// Ready says why the agent does not do all that it is there for; nil: it does. A container runtime has
+// to ask it, if one is to be served.
+func (a *Agent) Ready() error {
+	select {
+	case <-a.loop.Looked():
+	default:
+		return errors.New("not all targets were looked at yet")
+	}
+	if a.runtime == nil {
+		return nil
+	}
+	if s := a.runtime.Status(); s.Runtime == "" {
+		return fmt.Errorf("the container runtime does not ask weird before it starts containers: %s", cmp.Or(s.Error, "it was not found yet"))
+	}
+	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,11 +19,17 @@ import (
 type standIn struct {
 	RuntimeOptions
 	runs chan bool
+	lost atomic.Bool
 }
 
 func (s *standIn) Run(ctx context.Context) { s.runs <- true; <-ctx.Done(); s.runs <- false }
 
-func (*standIn) Status() RuntimeStatus { return RuntimeStatus{Runtime: "a runtime"} }
+func (s *standIn) Status() RuntimeStatus {
+	if s.lost.Load() {
+		return RuntimeStatus{Error: "it has gone"}
+	}
+	return RuntimeStatus{Runtime: "a runtime"}
+}
 
 // A runtime runs as long as the agent, has the plans that are in force, and has pods' annotations
 // count, also after the plans have changed.
@@ -45,11 +53,14 @@ func TestRuntime(t *testing.T) {
 			return h, err
 		},
 		Runtime: func(o RuntimeOptions) Runtime {
-			served = &standIn{o, make(chan bool, 2)}
+			served = &standIn{RuntimeOptions: o, runs: make(chan bool, 2)}
 			return served
 		}})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if err := a.Ready(); err == nil || !strings.Contains(err.Error(), "not all targets were looked at yet") {
+		t.Errorf("before it runs it is ready: %v", err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -71,6 +82,15 @@ func TestRuntime(t *testing.T) {
 	}
 	if !served.Plans().Annotated {
 		t.Error("annotations do not count any more")
+	}
+	for deadline := time.Now().Add(patience); a.Ready() != nil; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal(a.Ready())
+		}
+	}
+	served.lost.Store(true)
+	if err := a.Ready(); err == nil || !strings.Contains(err.Error(), "it has gone") || a.Live() != nil {
+		t.Errorf("without a runtime it is ready: %v, and alive: %v", err, a.Live())
 	}
 	served.Changed("pod") // nobody waits for that
 	served.Ended("pod", "a/b")

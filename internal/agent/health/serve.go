@@ -3,9 +3,7 @@ package health
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-
 	"log/slog"
 	"net/http"
 	"os"
@@ -36,8 +34,12 @@ const StatusRoute = "/status"
 // Serve answers until the context ends, which is no error, and closes the listener. status makes
 // the document of StatusRoute; nil: there is nothing at that path.
 func Serve(ctx context.Context, l *Listener, version string, status func() any) error {
-	server := &http.Server{
-		Handler:           handler(version, time.Now(), status),
+	return run(ctx, newServer(handler(version, time.Now(), status)), netutil.LimitListener(l, clientsMost), l.path)
+}
+
+func newServer(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           h,
 		ReadHeaderTimeout: requestMost,
 		ReadTimeout:       requestMost,
 		WriteTimeout:      requestMost,
@@ -45,23 +47,6 @@ func Serve(ctx context.Context, l *Listener, version string, status func() any) 
 		MaxHeaderBytes:    headersMost,
 		ErrorLog:          slog.NewLogLogger(slog.DiscardHandler, slog.LevelError), // what a client gets wrong is its own affair
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(netutil.LimitListener(l, clientsMost)) }()
-	select {
-	case err := <-ended:
-		return errors.Join(fmt.Errorf("answer at %s: %w", l.path, err), l.Close())
-	case <-ctx.Done():
-	}
-	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), endMost)
-	defer cancel()
-	err := server.Shutdown(end) // it closes the listener
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = server.Close() // a client that does not read does not keep the daemon
-	}
-	if serving := <-ended; !errors.Is(serving, http.ErrServerClosed) {
-		err = errors.Join(err, serving)
-	}
-	return err
 }
 
 // handler answers the questions that there are.
@@ -78,8 +63,7 @@ func handler(version string, began time.Time, status func() any) http.Handler {
 		case document == nil:
 			refuse(w, &unknown{r.URL.Path, there})
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
-			w.Header().Set("Allow", "GET, HEAD")
-			answer(w, http.StatusMethodNotAllowed, api.ErrorOf(fmt.Errorf("%s %s: this can only be read (GET)", r.Method, r.URL.Path)))
+			refuseMethod(w, r)
 		default:
 			answer(w, http.StatusOK, document())
 		}
@@ -93,6 +77,11 @@ func (e *unknown) Error() string { return fmt.Sprintf("%q: nothing is there; %s"
 
 // Class makes it fault.NotFound.
 func (*unknown) Class() fault.Class { return fault.NotFound }
+
+func refuseMethod(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Allow", "GET, HEAD")
+	answer(w, http.StatusMethodNotAllowed, api.ErrorOf(fmt.Errorf("%s %s: this can only be read (GET)", r.Method, r.URL.Path)))
+}
 
 func refuse(w http.ResponseWriter, err error) {
 	answer(w, fault.ClassOf(err).HTTPStatus(), api.ErrorOf(err))
