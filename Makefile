@@ -20,7 +20,7 @@ LAB_FLAGS := $(if $(KERNEL),-kernel $(KERNEL)) $(if $(MODE),-mode $(MODE)) $(if 
 # Each part of the gate notes how long it took, in out/parts.
 PART := ./tools/part
 
-.PHONY: all build install uninstall demo test quick unit lint lab lab-all kills loops sets soak quotas watching bench mutants fuzz man bpf check-bpf deps clean help
+.PHONY: all build image kube kube-base install uninstall demo test quick unit lint lab lab-all kills loops sets soak quotas watching bench mutants fuzz man bpf check-bpf deps clean help
 
 all: build
 
@@ -50,6 +50,17 @@ uninstall: ## remove what install installed
 	cd '$(MANDIR)' && rm -f weir.1 weird.1 weir-*.1 weird-*.1
 	cd '$(BINDIR)' && rm -f weir weird
 	rm -f '$(BASHDIR)/weir' '$(BASHDIR)/weird' '$(ZSHDIR)/_weir' '$(ZSHDIR)/_weird' '$(FISHDIR)/weir.fish' '$(FISHDIR)/weird.fish'
+
+# For a registry, a node's containerd (ctr -n k8s.io images import), podman load or skopeo.
+image: build ## write out/weir.tar, a container image of the two binaries, without a registry or a daemon
+	@mkdir -p out
+	$(GO) run ./tools/image -version '$(VERSION)' -from '$(OUT)' -to out/weir.tar
+
+kube: ## test the Helm chart and the manifest of contrib/kubernetes with Helm and kustomize, which Go builds
+	cd tools/kube && $(GO) vet ./... && $(GO) test ./...
+
+kube-base: ## make contrib/kubernetes/base from the chart
+	cd tools/kube && $(GO) test -run TestBase -update ./...
 
 demo: build ## show what a limit does, on a scratch disk (needs root)
 	./weir demo

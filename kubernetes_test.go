@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weir-io/weir/contrib"
 	"github.com/weir-io/weir/internal/annotations"
 	"github.com/weir-io/weir/internal/plans"
 )
@@ -44,5 +45,72 @@ func TestKubernetesGuide(t *testing.T) {
 	}
 	if _, err := annotations.Parse(map[string]string{"weir.io/write": "10MB/s"}); err == nil {
 		t.Error("10MB/s is taken")
+	}
+}
+
+// Each capability and each mount of weird's pod has its reason beside it, and the manifest is for this
+// version.
+func TestKubernetesManifest(t *testing.T) {
+	text := contrib.Kubernetes
+	for _, line := range regexp.MustCompile(`(?m)^ +- [A-Z_]+\b.*$`).FindAllString(text, -1) {
+		if !regexp.MustCompile(`- [A-Z_]+ # \S+ \S+`).MatchString(line) {
+			t.Errorf("there is no reason for %s", strings.TrimSpace(line))
+		}
+	}
+	lines := strings.Split(text, "\n")
+	mounts := 0
+	for i, line := range lines {
+		if strings.Contains(line, "mountPath: ") {
+			mounts++
+			if !strings.Contains(lines[i-1], "# ") {
+				t.Errorf("there is no reason for %s", strings.TrimSpace(line))
+			}
+		}
+	}
+	if mounts < 8 || strings.Contains(text, "privileged") {
+		t.Errorf("%d mounts in\n%s", mounts, text)
+	}
+	log, err := os.ReadFile("CHANGELOG.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	version := regexp.MustCompile(`(?m)^## \[?([0-9][^] ]*)`).FindSubmatch(log)[1]
+	if !strings.Contains(text, `image: "weir:`+string(version)+`"`) {
+		t.Errorf("the manifest is not for %s: run make kube-base with that appVersion in Chart.yaml", version)
+	}
+}
+
+// The commands of the guide are there: targets of the Makefile, files, and weird's.
+func TestKubernetesGuideCommands(t *testing.T) {
+	guide, err := os.ReadFile("docs/guide/kubernetes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	makefile, err := os.ReadFile("Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`(?m)\bmake ([a-z-]+)`).FindAllStringSubmatch(string(guide), -1) {
+		if !strings.Contains(string(makefile), "\n"+m[1]+":") {
+			t.Errorf("there is no make %s", m[1])
+		}
+	}
+	files := regexp.MustCompile(`\bcontrib/[\w./-]*\w|\bout/weir\.tar\b`).FindAllString(string(guide), -1)
+	if len(files) < 3 {
+		t.Errorf("it names %q", files)
+	}
+	for _, file := range files {
+		if _, err := os.Stat(file); err != nil && file != "out/weir.tar" {
+			t.Error(err)
+		}
+	}
+	values, err := os.ReadFile("contrib/kubernetes/chart/values.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`--set ([a-zA-Z]+)[.=]`).FindAllStringSubmatch(string(guide), -1) {
+		if !strings.Contains(string(values), "\n"+m[1]+":") {
+			t.Errorf("the chart has no value %s", m[1])
+		}
 	}
 }

@@ -1,5 +1,5 @@
-// Package contrib has the files that other programs take to run weir: systemd's, Prometheus' and
-// Grafana's.
+// Package contrib has the files that other programs take to run weir: systemd's, Kubernetes',
+// Prometheus' and Grafana's.
 package contrib
 
 import _ "embed"
@@ -8,3 +8,8 @@ import _ "embed"
 //
 //go:embed weird.service
 var WeirdService string
+
+// Kubernetes is the manifest of weird's pods, as the chart makes it of its own values.
+//
+//go:embed kubernetes/base/weir.yaml
+var Kubernetes string

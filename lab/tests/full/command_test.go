@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -65,4 +66,22 @@ func share(t *testing.T, unit string) {
 		_ = uses.Close()
 	})
 	run(t, "systemctl", "start", unit)
+}
+
+// A sharedLog is what a program that runs has said.
+type sharedLog struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *sharedLog) Write(text []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(text)
+}
+
+func (l *sharedLog) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
 }

@@ -1,7 +1,6 @@
 package full
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -69,9 +67,18 @@ type nri struct {
 	weird  *exec.Cmd
 	log    *sharedLog
 	pods   int
+	inside func(t *testing.T, command ...string) string // runs a command where weird runs; nil: that is the host
 }
 
 func newNRI(t *testing.T, e environ.Environ, driver string) *nri {
+	t.Helper()
+	n := prepareNRI(t, e, driver)
+	n.serve(t)
+	return n
+}
+
+// prepareNRI starts containerd with NRI.
+func prepareNRI(t *testing.T, e environ.Environ, driver string) *nri {
 	t.Helper()
 	dir := t.TempDir()
 	n := &nri{e: e, driver: driver, disk: lab.Disk(t, lab.FS("ext4")), file: filepath.Join(dir, "plans.yaml"), socket: filepath.Join(dir, "weird.sock")}
@@ -101,26 +108,7 @@ func newNRI(t *testing.T, e environ.Environ, driver string) *nri {
 	start(t, "containerd")
 	n.cri = newCRI(t)
 	n.plan(t, "plans: {}")
-	n.serve(t)
 	return n
-}
-
-// A sharedLog is what a program that runs has said.
-type sharedLog struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *sharedLog) Write(text []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(text)
-}
-
-func (l *sharedLog) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
 
 // plan writes the plans.
