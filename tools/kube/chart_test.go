@@ -174,7 +174,7 @@ var changes = map[string]struct {
 	"affinity":                   {map[string]any{"nodeAffinity": map[string]any{}}, "nodeAffinity: {}", nil},
 	"tolerations":                {[]any{map[string]any{"key": "k", "operator": "Exists"}}, "key: k", nil},
 	"updateStrategy.type":        {"OnDelete", "type: OnDelete", nil},
-	"updateStrategy.rollingUpdate.maxUnavailable": {1, "maxUnavailable: 1", nil},
+	"updateStrategy.rollingUpdate.maxUnavailable": {25, "maxUnavailable: 25", nil},
 	"metrics.resources.requests.cpu":              {"6m", "cpu: 6m", map[string]any{"enabled": true}},
 	"metrics.resources.requests.memory":           {"33Mi", "memory: 33Mi", map[string]any{"enabled": true}},
 	"metrics.resources.limits.memory":             {"129Mi", "memory: 129Mi", map[string]any{"enabled": true}},
