@@ -23,6 +23,9 @@ func TestBundle(t *testing.T) {
 			continue // it refuses such hosts
 		}
 		t.Run(runtime, func(t *testing.T) {
+			if runtime == "crun" { // which is also Podman's
+				lab.Need(t, lab.Whole, lab.Systemd)
+			}
 			t.Parallel()
 			disk := lab.Disk(t, lab.FS("ext4"))
 			name := "weir-" + runtime
