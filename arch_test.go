@@ -62,6 +62,7 @@ var layers = [][]string{
 	{"internal/ui/text"},
 	{"internal/ui/svg"},
 	{"internal/agent/health", "internal/agent/metrics", "internal/agent/nri"},
+	{"internal/agent/routes"},
 	{"cmd/weir", "cmd/weird"},
 }
 

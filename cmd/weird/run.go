@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -18,6 +20,7 @@ import (
 	"github.com/weir-io/weir/internal/agent/journal"
 	"github.com/weir-io/weir/internal/agent/lograte"
 	"github.com/weir-io/weir/internal/agent/nri"
+	"github.com/weir-io/weir/internal/agent/routes"
 	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/planned"
@@ -29,8 +32,8 @@ const logPerSec, logBurst = 10, 200
 
 // A runner is what the flags of weird run say, and opens the host.
 type runner struct {
-	plans, socket, root, nri, journal, probes string
-	open                                      func(root string) (*host.Host, error)
+	plans, socket, root, nri, journal, probes, api string
+	open                                           func(root string) (*host.Host, error)
 }
 
 func newRun(out *cli.Out) *cobra.Command {
@@ -52,6 +55,7 @@ func newRun(out *cli.Out) *cobra.Command {
 	cmd.Flags().StringVar(&r.nri, "nri", "", "have the container runtime at the `SOCKET`, usually "+nri.Socket+", ask weird before it starts a pod's container")
 	journalFlag(cmd, &r.journal)
 	cmd.Flags().StringVar(&r.probes, "probes", "", "answer "+health.LiveRoute+" and "+health.ReadyRoute+" over HTTP at this `ADDRESS`, such as :9848, for Kubernetes")
+	cmd.Flags().StringVar(&r.api, "api", "", "the `DIR` with the sockets of the API; by default "+routes.Dir+", or none with another --socket than usual")
 	cmd.Flags().StringVar(&r.root, "root", "/", "read /proc and /sys below `DIR`")
 	return cmd
 }
@@ -73,7 +77,7 @@ func (r runner) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	services, err := r.services(ctx, a)
+	services, err := r.services(ctx, a, log)
 	if err != nil {
 		return err
 	}
@@ -100,7 +104,7 @@ func (r runner) run(ctx context.Context) error {
 }
 
 // services listen where weird answers. What they return answers until the context ends.
-func (r runner) services(ctx context.Context, a *agent.Agent) (all []func(context.Context) error, err error) {
+func (r runner) services(ctx context.Context, a *agent.Agent, log *slog.Logger) (all []func(context.Context) error, err error) {
 	l, err := health.Listen(r.socket)
 	if err != nil {
 		return nil, err
@@ -108,16 +112,28 @@ func (r runner) services(ctx context.Context, a *agent.Agent) (all []func(contex
 	all = append(all, func(ctx context.Context) error {
 		return health.Serve(ctx, l, cli.Version(version), func() any { return api.AgentOf(a.Status()) })
 	})
-	if r.probes == "" {
-		return all, nil
+	open := []io.Closer{l}
+	if r.probes != "" {
+		probes, err := listen(ctx, "probes", r.probes)
+		if err != nil {
+			return nil, errors.Join(err, l.Close())
+		}
+		open = append(open, probes)
+		all = append(all, func(ctx context.Context) error {
+			return health.ServeProbes(ctx, probes, health.Probes{Live: a.Live, Ready: a.Ready})
+		})
 	}
-	probes, err := listen(ctx, "probes", r.probes)
-	if err != nil {
-		return nil, errors.Join(err, l.Close())
+	if dir := apiDir(r.api, r.socket); dir != "" {
+		read, change, err := listenAPI(dir, log)
+		if err != nil {
+			for _, l := range open {
+				err = errors.Join(err, l.Close())
+			}
+			return nil, fmt.Errorf("make the sockets of the API: %w", err)
+		}
+		all = append(all, func(ctx context.Context) error { return serveAPI(ctx, a, read, change) })
 	}
-	return append(all, func(ctx context.Context) error {
-		return health.ServeProbes(ctx, probes, health.Probes{Live: a.Live, Ready: a.Ready})
-	}), nil
+	return all, nil
 }
 
 // reloads loads the plans again on each SIGHUP.

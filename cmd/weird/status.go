@@ -3,7 +3,10 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +15,7 @@ import (
 
 	"github.com/weir-io/weir/internal/agent/health"
 	"github.com/weir-io/weir/internal/agent/held"
+	"github.com/weir-io/weir/internal/agent/routes"
 	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/targets"
@@ -48,7 +52,7 @@ func newStatus(out *cli.Out) *cobra.Command {
 
 func status(ctx context.Context, out *cli.Out, socket string, args []string) error {
 	var a api.Agent
-	if err := health.Ask(ctx, socket, health.StatusRoute, &a); err != nil {
+	if err := askAsMember(ctx, socket, routes.Status, &a); err != nil {
 		return err
 	}
 	if len(args) == 1 {
@@ -65,6 +69,15 @@ func status(ctx context.Context, out *cli.Out, socket string, args []string) err
 		showHeld(out, a.Targets[0], time.Now())
 	}
 	return nil
+}
+
+// askAsMember asks the daemon: at its usual socket, or, as a user who may not, at that for the group.
+func askAsMember(ctx context.Context, socket, route string, into any) error {
+	err := health.Ask(ctx, socket, route, into)
+	if socket == health.Socket && errors.Is(err, fs.ErrPermission) {
+		err = health.Ask(ctx, filepath.Join(routes.Dir, routes.ReadSocket), route, into)
+	}
+	return err
 }
 
 // showHeld prints what was measured of each limit of a target.

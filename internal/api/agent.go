@@ -148,3 +148,19 @@ func AgentOf(s agent.Status) Agent {
 	a.Counts.Drifts, a.Counts.Repaired, a.Counts.Fights, a.Counts.Failures, a.Counts.Missed = c.Drifts, c.Repaired, c.Fights, c.Failures, c.Missed
 	return a
 }
+
+// An AgentEvent tells that something of a target has changed: one of the events at GET /events.
+type AgentEvent struct {
+	Schema
+	Target  string `json:"target"`
+	Plan    string `json:"plan"`
+	State   string `json:"state"`
+	Held    string `json:"held"`
+	Finding string `json:"finding"`
+	Ended   bool   `json:"ended"`
+}
+
+// AgentEventOf makes it.
+func AgentEventOf(target, plan, state, held, finding string, ended bool) AgentEvent {
+	return AgentEvent{SchemaOf("agent.event"), target, plan, state, held, finding, ended}
+}

@@ -33,7 +33,7 @@ func Ask(ctx context.Context, socket, route string, into any) error {
 	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ECONNREFUSED):
 		return fmt.Errorf("nothing answers at %s: weird does not run; start it with systemctl start weird (which needs a plan in /etc/weir/plans.d), or run weird run", socket)
 	case errors.Is(err, unix.EACCES):
-		return fmt.Errorf("ask weird at %s: %w; only root and the user that started weird can: run weird status as root", socket, unix.EACCES)
+		return fmt.Errorf("ask weird at %s: %w; only root, the user that started weird, and users in the group weir-read or weir can", socket, unix.EACCES)
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("no answer at %s within %v", socket, requestMost)
 	case err != nil:

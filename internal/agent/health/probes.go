@@ -31,14 +31,14 @@ func ServeProbes(ctx context.Context, l net.Listener, p Probes) error {
 		ask := map[string]func() error{LiveRoute: p.Live, ReadyRoute: p.Ready}[r.URL.Path]
 		switch {
 		case ask == nil:
-			refuse(w, &unknown{r.URL.Path, LiveRoute + " and " + ReadyRoute + " are"})
+			Refuse(w, &unknown{r.URL.Path, LiveRoute + " and " + ReadyRoute + " are"})
 			return
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
 			refuseMethod(w, r)
 			return
 		}
 		if err := ask(); err != nil {
-			answer(w, http.StatusServiceUnavailable, api.ErrorOf(err))
+			Answer(w, http.StatusServiceUnavailable, api.ErrorOf(err))
 			return
 		}
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")

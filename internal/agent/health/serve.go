@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"time"
@@ -34,7 +35,19 @@ const StatusRoute = "/status"
 // Serve answers until the context ends, which is no error, and closes the listener. status makes
 // the document of StatusRoute; nil: there is nothing at that path.
 func Serve(ctx context.Context, l *Listener, version string, status func() any) error {
-	return run(ctx, newServer(handler(version, time.Now(), status)), netutil.LimitListener(l, clientsMost), l.path)
+	return ServeHandler(ctx, l, handler(version, time.Now(), status))
+}
+
+// ServeHandler is Serve with a handler for all paths. Of each request the remote address is the
+// user, as "uid 1000". A handler that answers for longer than usual moves the deadline of writing
+// (http.ResponseController), and ends when its request's context does: when weird ends, too.
+func ServeHandler(ctx context.Context, l *Listener, h http.Handler) error {
+	ending, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	defer context.AfterFunc(ctx, end)() // of answers that go on and on
+	server := newServer(h)
+	server.BaseContext = func(net.Listener) context.Context { return ending }
+	return run(ctx, server, netutil.LimitListener(l, clientsMost), l.path)
 }
 
 func newServer(h http.Handler) *http.Server {
@@ -61,11 +74,11 @@ func handler(version string, began time.Time, status func() any) http.Handler {
 		document := documents[r.URL.Path]
 		switch {
 		case document == nil:
-			refuse(w, &unknown{r.URL.Path, there})
+			Refuse(w, &unknown{r.URL.Path, there})
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
 			refuseMethod(w, r)
 		default:
-			answer(w, http.StatusOK, document())
+			Answer(w, http.StatusOK, document())
 		}
 	})
 }
@@ -80,14 +93,16 @@ func (*unknown) Class() fault.Class { return fault.NotFound }
 
 func refuseMethod(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Allow", "GET, HEAD")
-	answer(w, http.StatusMethodNotAllowed, api.ErrorOf(fmt.Errorf("%s %s: this can only be read (GET)", r.Method, r.URL.Path)))
+	Answer(w, http.StatusMethodNotAllowed, api.ErrorOf(fmt.Errorf("%s %s: this can only be read (GET)", r.Method, r.URL.Path)))
 }
 
-func refuse(w http.ResponseWriter, err error) {
-	answer(w, fault.ClassOf(err).HTTPStatus(), api.ErrorOf(err))
+// Refuse answers with an error, and with the status of its class.
+func Refuse(w http.ResponseWriter, err error) {
+	Answer(w, fault.ClassOf(err).HTTPStatus(), api.ErrorOf(err))
 }
 
-func answer(w http.ResponseWriter, status int, document any) {
+// Answer answers with a document.
+func Answer(w http.ResponseWriter, status int, document any) {
 	text, err := json.Marshal(document)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)

@@ -22,6 +22,8 @@ const Socket = "/run/weir/health.sock"
 const (
 	// socketMode lets only the owner connect, which takes the right to write (unix(7)).
 	socketMode = 0o600
+	// groupMode lets a group connect, too.
+	groupMode = 0o660
 	// dirMode is that of /run/weir, which this package makes if it is missing.
 	dirMode = 0o700
 	// pathMost is how many bytes the path of a socket may have: sun_path without its last 0.
@@ -43,6 +45,11 @@ type Listener struct {
 // path, or if somebody answers there, Listen returns an error and leaves it alone. A path that no
 // socket can have is a *fault.Misuse.
 func Listen(path string) (*Listener, error) {
+	return ListenFor(path, nil)
+}
+
+// ListenFor is Listen for a group of users, who can connect besides the owner; nil: none can.
+func ListenFor(path string, gid *int) (*Listener, error) {
 	if path == "" {
 		return nil, fault.Misusef("listen: the path of the socket is empty")
 	}
@@ -58,6 +65,12 @@ func Listen(path string) (*Listener, error) {
 		}
 	}
 	l, err := listen(path)
+	if err == nil && gid != nil {
+		// The group comes before its right: in between, no other group has it.
+		if err = errors.Join(unix.Lchown(path, -1, *gid), unix.Chmod(path, groupMode)); err != nil {
+			err = errors.Join(err, l.Close())
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", path, reason(err))
 	}
@@ -90,6 +103,46 @@ func listen(path string) (*Listener, error) {
 		return nil, errors.Join(err, l.UnixListener.Close())
 	}
 	return l, nil
+}
+
+// Accept takes a client, whose address is the user that it runs as.
+func (l *Listener) Accept() (net.Conn, error) {
+	conn, err := l.AcceptUnix()
+	if err != nil {
+		return nil, err
+	}
+	return client{conn, userOf(conn)}, nil
+}
+
+// A client has its user for an address.
+type client struct {
+	*net.UnixConn
+	user user
+}
+
+// RemoteAddr is the user.
+func (c client) RemoteAddr() net.Addr { return c.user }
+
+// A user is "uid 1000": what the kernel noted when the client connected (SO_PEERCRED, unix(7)).
+type user string
+
+// Network is the kind of address.
+func (user) Network() string { return "unix" }
+
+func (u user) String() string { return string(u) }
+
+func userOf(conn *net.UnixConn) user {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return "uid unknown"
+	}
+	var cred *unix.Ucred
+	var failed error
+	err = raw.Control(func(fd uintptr) { cred, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
+	if err != nil || failed != nil {
+		return "uid unknown"
+	}
+	return user(fmt.Sprintf("uid %d", cred.Uid))
 }
 
 // removeStale removes a socket at which nobody answers.

@@ -58,6 +58,9 @@ func New(dir string, log *slog.Logger) *Journal {
 	return &Journal{dir: dir, log: log, queue: make(chan Entry, queueMost), most: SizeMost}
 }
 
+// Dir is the directory that it is in.
+func (j *Journal) Dir() string { return j.dir }
+
 // Add adds an entry. It never waits: an entry too many is counted, and not written.
 func (j *Journal) Add(e Entry) {
 	if e.At.IsZero() {

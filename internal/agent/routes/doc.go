@@ -1,0 +1,124 @@
+// Package routes answers what programs ask weir's agent, over HTTP at unix sockets, in the documents
+// of docs/json.md.
+//
+// There are two sockets, and the kernel checks who may connect to which: the one for reading has the
+// group weir-read, and the one for changing the group weir. Rights by the sockets' modes need no code
+// that could be wrong, and count supplementary groups; SO_PEERCRED has only the main group of a client.
+// It names the user in the journal.
+//
+// Each request is bounded in size and time, and few are worked on at once. A client that is slow or
+// asks a lot waits for itself: the agent waits for none.
+package routes
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/weir-io/weir/internal/agent"
+	"github.com/weir-io/weir/internal/agent/health"
+	"github.com/weir-io/weir/internal/agent/journal"
+	"github.com/weir-io/weir/internal/fault"
+	"github.com/weir-io/weir/internal/look/watch"
+	"github.com/weir-io/weir/internal/planned"
+	"github.com/weir-io/weir/internal/plans"
+)
+
+// Where the sockets are if nothing else is asked for, and whose they are.
+const (
+	Dir          = "/run/weird"
+	ReadSocket   = "read.sock"
+	ChangeSocket = "change.sock"
+	ReadGroup    = "weir-read"
+	ChangeGroup  = "weir"
+)
+
+// The paths.
+const (
+	Status  = health.StatusRoute // ?target=NAME for one
+	Health  = health.Route
+	Top     = "/top"
+	Plans   = "/plans"
+	Check   = "/plans/check"
+	Diff    = "/plans/diff"
+	Log     = "/log" // ?target=NAME&since=TIME&most=NUMBER
+	Events  = "/events"
+	Reload  = "/reload"
+	LogMost = 1000 // entries, if nobody asks for another number
+)
+
+const (
+	// workersMost bounds the requests that are worked on at once, without those for Events.
+	workersMost = 4
+	// waitMost is how long a request waits for its turn.
+	waitMost = 2 * time.Second
+	// slowMost bounds a request that asks engines.
+	slowMost = 20 * time.Second
+	// queryMost bounds what is asked, in bytes.
+	queryMost = 4 << 10
+)
+
+// An Agent is what is asked: agent.Agent.
+type Agent interface {
+	Status() agent.Status
+	Snapshot(ctx context.Context) (*watch.Snapshot, error)
+	Plans() *plans.Config
+	Diff(ctx context.Context) (planned.Report, error)
+	Log(q journal.Query) (journal.Log, error)
+	ReloadFor(by string) error
+}
+
+// Options say how it is answered.
+type Options struct {
+	Version string
+	// Spell puts an error into words for people; nil: its own are.
+	Spell func(error) error
+}
+
+// An API answers for one agent, at any number of sockets.
+type API struct {
+	agent   Agent
+	options Options
+	began   time.Time
+	workers chan struct{}
+	feed    *feed
+}
+
+// New makes an API. Run has it tell of events.
+func New(a Agent, o Options) *API {
+	if o.Spell == nil {
+		o.Spell = func(err error) error { return err }
+	}
+	return &API{agent: a, options: o, began: time.Now(), workers: make(chan struct{}, workersMost), feed: newFeed(a)}
+}
+
+// Run tells of events until the context ends.
+func (a *API) Run(ctx context.Context) { a.feed.run(ctx) }
+
+// errBusy is the answer to a request whose turn does not come.
+var errBusy = errors.New("weird is busy with other requests; ask again later")
+
+// turn waits for the turn of a request. done ends it.
+func (a *API) turn(r *http.Request) (done func(), err error) {
+	timer := time.NewTimer(waitMost)
+	defer timer.Stop()
+	select {
+	case a.workers <- struct{}{}:
+		return func() { <-a.workers }, nil
+	case <-timer.C:
+		return nil, errBusy
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
+}
+
+// A denied request asks for a change at the socket for reading.
+type denied struct{ what string }
+
+func (e *denied) Error() string {
+	return e.what + ": this socket is for reading; ask at " + ChangeSocket + ", which root and users in the group " + ChangeGroup + " can"
+}
+
+// Class makes it fault.Denied.
+func (*denied) Class() fault.Class { return fault.Denied }

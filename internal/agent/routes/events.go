@@ -1,0 +1,208 @@
+package routes
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/weir-io/weir/internal/agent"
+	"github.com/weir-io/weir/internal/agent/health"
+	"github.com/weir-io/weir/internal/api"
+)
+
+const (
+	// followersMost bounds the clients of Events.
+	followersMost = 16
+	// queueMost is how many events wait for a client at most. One that is slower is sent away.
+	queueMost = 1024
+	// lookEvery is how often changes are looked for, while somebody follows them.
+	lookEvery = 250 * time.Millisecond
+	// quietMost is after what time without events a client is told that weird lives.
+	quietMost = 15 * time.Second
+	// writeMost bounds one write to a client.
+	writeMost = 5 * time.Second
+	// followMost is how long one request follows events. The client asks again then.
+	followMost = time.Hour
+)
+
+// A feed tells its followers what has changed of targets.
+type feed struct {
+	agent Agent
+
+	mu        sync.Mutex
+	followers map[chan []byte]bool
+	was       map[string]state // what the followers know, by key
+	wake      chan struct{}
+}
+
+func newFeed(a Agent) *feed {
+	return &feed{agent: a, followers: map[chan []byte]bool{}, wake: make(chan struct{}, 1)}
+}
+
+// follow adds a follower; false: there are too many. It is told of all that changes from now on. Its
+// channel is closed if it is too slow, or when weird ends.
+func (f *feed) follow() (events chan []byte, ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.followers) >= followersMost {
+		return nil, false
+	}
+	if len(f.followers) == 0 {
+		f.was = statesOf(f.agent.Status())
+	}
+	events = make(chan []byte, queueMost)
+	f.followers[events] = true
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+	return events, true
+}
+
+// leave ends following.
+func (f *feed) leave(events chan []byte) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.followers, events)
+}
+
+func (f *feed) followed() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.followers) > 0
+}
+
+// run looks for changes until the context ends, while somebody follows.
+func (f *feed) run(ctx context.Context) {
+	defer f.end()
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		if !f.followed() {
+			tick.Stop()
+			select {
+			case <-ctx.Done():
+				return
+			case <-f.wake:
+			}
+			tick.Reset(lookEvery)
+		}
+		for f.followed() {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			f.look()
+		}
+	}
+}
+
+// end sends all followers away.
+func (f *feed) end() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for events := range f.followers {
+		close(events)
+		delete(f.followers, events)
+	}
+}
+
+// A state is what an event tells of a target.
+type state struct{ target, plan, state, held, finding string }
+
+func statesOf(s agent.Status) map[string]state {
+	all := make(map[string]state, len(s.Targets))
+	for _, t := range s.Targets {
+		all[t.Key] = state{t.Name, t.Plan, string(t.State), string(s.Held[t.Key].State), t.Finding}
+	}
+	return all
+}
+
+func changed(was, is map[string]state) (events []api.AgentEvent) {
+	for key, s := range is {
+		if was[key] != s {
+			events = append(events, api.AgentEventOf(s.target, s.plan, s.state, s.held, s.finding, false))
+		}
+	}
+	for key, s := range was {
+		if _, there := is[key]; !there {
+			events = append(events, api.AgentEventOf(s.target, s.plan, s.state, s.held, s.finding, true))
+		}
+	}
+	return events
+}
+
+// look tells all followers what has changed. It waits for none.
+func (f *feed) look() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	is := statesOf(f.agent.Status())
+	all := changed(f.was, is)
+	f.was = is
+	for _, e := range all {
+		text, err := json.Marshal(e)
+		if err != nil {
+			continue // it is text and times
+		}
+		for events := range f.followers {
+			select {
+			case events <- text:
+			default:
+				close(events)
+				delete(f.followers, events)
+			}
+		}
+	}
+}
+
+// events answers with the stream of what changes (server-sent events, HTML standard, 9.2).
+func (a *API) events(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet {
+		w.Header().Set("Allow", http.MethodGet)
+		health.Answer(w, http.StatusMethodNotAllowed, api.ErrorOf(fmt.Errorf("%s %s: the method is GET", r.Method, r.URL.Path)))
+		return
+	}
+	if _, err := queryOf(r, nil); err != nil {
+		health.Refuse(w, err)
+		return
+	}
+	events, ok := a.feed.follow()
+	if !ok {
+		w.Header().Set("Retry-After", "5")
+		health.Answer(w, http.StatusServiceUnavailable, api.ErrorOf(fmt.Errorf("%d clients follow events already, and more cannot", followersMost)))
+		return
+	}
+	defer a.feed.leave(events)
+	w.Header().Set("Content-Type", "text/event-stream")
+	control := http.NewResponseController(w)
+	write := func(format string, args ...any) bool {
+		if control.SetWriteDeadline(time.Now().Add(writeMost)) != nil {
+			return false
+		}
+		_, err := fmt.Fprintf(w, format, args...)
+		return err == nil && control.Flush() == nil
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), followMost)
+	defer cancel()
+	if !write(": weird tells of changes\n\n") {
+		return
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case text, open := <-events:
+			if !open || !write("event: target\ndata: %s\n\n", text) {
+				return
+			}
+		case <-time.After(quietMost):
+			if !write(": weird lives\n\n") {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,223 @@
+package routes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/weir-io/weir/internal/agent/health"
+	"github.com/weir-io/weir/internal/agent/journal"
+	"github.com/weir-io/weir/internal/api"
+	"github.com/weir-io/weir/internal/fault"
+	"github.com/weir-io/weir/internal/look/watch"
+	"github.com/weir-io/weir/internal/plans"
+	"github.com/weir-io/weir/internal/targets"
+)
+
+// A route answers one path.
+type route struct {
+	method string
+	change bool     // only at the socket for changing
+	query  []string // the parameters that it takes
+	answer func(ctx context.Context, q url.Values, body []byte, by string) (any, error)
+	slow   bool // it asks engines
+}
+
+func (a *API) routes() map[string]route {
+	return map[string]route{
+		Health: {method: http.MethodGet, answer: a.health},
+		Status: {method: http.MethodGet, query: []string{"target"}, answer: a.status},
+		Top:    {method: http.MethodGet, answer: a.top, slow: true},
+		Plans:  {method: http.MethodGet, answer: a.plans},
+		Check:  {method: http.MethodPost, answer: a.check},
+		Diff:   {method: http.MethodGet, answer: a.diff, slow: true},
+		Log:    {method: http.MethodGet, query: []string{"target", "since", "most"}, answer: a.log},
+		Reload: {method: http.MethodPost, change: true, answer: a.reload},
+	}
+}
+
+// Handler answers at a socket. change says whether it is the one for changing.
+func (a *API) Handler(change bool) http.Handler {
+	all := a.routes()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		if r.URL.Path == Events {
+			a.events(w, r)
+			return
+		}
+		one, known := all[r.URL.Path]
+		switch {
+		case !known:
+			health.Refuse(w, &unknown{r.URL.Path})
+		case r.Method != one.method && (r.Method != http.MethodHead || one.method != http.MethodGet):
+			w.Header().Set("Allow", one.method)
+			health.Answer(w, http.StatusMethodNotAllowed, api.ErrorOf(fmt.Errorf("%s %s: the method is %s", r.Method, r.URL.Path, one.method)))
+		case one.change && !change:
+			health.Refuse(w, &denied{r.Method + " " + r.URL.Path})
+		default:
+			a.serve(w, r, one)
+		}
+	})
+}
+
+// serve answers a request that is allowed.
+func (a *API) serve(w http.ResponseWriter, r *http.Request, one route) {
+	q, err := queryOf(r, one.query)
+	if err != nil {
+		health.Refuse(w, err)
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, plans.FileBytesMax+1))
+	if err != nil {
+		health.Refuse(w, fault.Misusef("read the request: %v", err))
+		return
+	}
+	done, err := a.turn(r)
+	if err != nil {
+		w.Header().Set("Retry-After", "1")
+		health.Answer(w, http.StatusServiceUnavailable, api.ErrorOf(err))
+		return
+	}
+	ctx := r.Context()
+	if one.slow {
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(2 * slowMost)) // a unix socket has deadlines
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, slowMost, fmt.Errorf("not done within %v", slowMost))
+		defer cancel()
+	}
+	document, err := one.answer(ctx, q, body, r.RemoteAddr)
+	done() // a client that reads slowly takes nobody's turn
+	if err != nil {
+		if errors.Is(err, context.DeadlineExceeded) && context.Cause(ctx) != nil {
+			err = context.Cause(ctx)
+		}
+		health.Refuse(w, a.options.Spell(err))
+		return
+	}
+	health.Answer(w, http.StatusOK, document)
+}
+
+// queryOf is what a request asks, each parameter once, and none that the route does not take.
+func queryOf(r *http.Request, takes []string) (url.Values, error) {
+	if len(r.URL.RawQuery) > queryMost {
+		return nil, fault.Misusef("%s: the question is longer than %d bytes", r.URL.Path, queryMost)
+	}
+	q, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, fault.Misusef("%s: %v", r.URL.Path, err)
+	}
+	for name, values := range q {
+		if !slices.Contains(takes, name) {
+			return nil, fault.Misusef("%s: no parameter %q; it takes: %s", r.URL.Path, name, strings.Join(takes, ", "))
+		}
+		if len(values) > 1 {
+			return nil, fault.Misusef("%s: %s is there %d times", r.URL.Path, name, len(values))
+		}
+	}
+	return q, nil
+}
+
+// An unknown path.
+type unknown struct{ path string }
+
+func (e *unknown) Error() string {
+	return fmt.Sprintf("%q: nothing is there; %s are", e.path, strings.Join([]string{Health, Status, Top, Plans, Check, Diff, Log, Events, Reload}, ", "))
+}
+
+// Class makes it fault.NotFound.
+func (*unknown) Class() fault.Class { return fault.NotFound }
+
+func (a *API) health(context.Context, url.Values, []byte, string) (any, error) {
+	return api.HealthOf(a.options.Version, os.Getpid(), time.Since(a.began)), nil
+}
+
+func (a *API) status(_ context.Context, q url.Values, _ []byte, _ string) (any, error) {
+	doc := api.AgentOf(a.agent.Status())
+	if name := q.Get("target"); name != "" {
+		doc.Targets = slices.DeleteFunc(doc.Targets, func(t api.AgentTarget) bool { return t.Target != name })
+		if len(doc.Targets) == 0 {
+			return nil, &targets.NotFound{Target: name, Why: "weird knows no target of this name that has a plan"}
+		}
+	}
+	return doc, nil
+}
+
+func (a *API) top(ctx context.Context, _ url.Values, _ []byte, _ string) (any, error) {
+	s, err := a.agent.Snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return api.TopOf(s, func(*watch.Group) bool { return true }), nil
+}
+
+func (a *API) plans(context.Context, url.Values, []byte, string) (any, error) {
+	return api.PlansOf(a.agent.Plans()), nil
+}
+
+// check reads plans that are in the request, and changes nothing.
+func (a *API) check(_ context.Context, _ url.Values, body []byte, _ string) (any, error) {
+	c, err := plans.Read([]plans.File{{Name: "request", Text: body}})
+	if err != nil {
+		return nil, fault.Misusef("%v", a.options.Spell(err))
+	}
+	return api.PlansOf(c), nil
+}
+
+func (a *API) diff(ctx context.Context, _ url.Values, _ []byte, _ string) (any, error) {
+	r, err := a.agent.Diff(ctx)
+	if err != nil && r.IsEmpty() {
+		return nil, err
+	}
+	doc := api.PlanTargetsOf(r, a.options.Spell)
+	if err == nil {
+		return doc, nil
+	}
+	return struct {
+		api.PlanTargets
+		Messages []message `json:"messages"`
+	}{doc, []message{{"warning", a.options.Spell(err).Error()}}}, nil
+}
+
+// A message is one of a document's messages.
+type message struct {
+	Level string `json:"level"`
+	Text  string `json:"text"`
+}
+
+func (a *API) log(_ context.Context, q url.Values, _ []byte, _ string) (any, error) {
+	asked := journal.Query{Target: q.Get("target"), Most: LogMost}
+	if text := q.Get("since"); text != "" {
+		since, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			return nil, fault.Misusef("since=%q: write a time as 2026-11-26T03:10:00Z", text)
+		}
+		asked.Since = since
+	}
+	if text := q.Get("most"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			return nil, fault.Misusef("most=%q: write a number from 1 on", text)
+		}
+		asked.Most = n
+	}
+	l, err := a.agent.Log(asked)
+	if err != nil {
+		return nil, err
+	}
+	return api.LogOf(l), nil
+}
+
+func (a *API) reload(_ context.Context, _ url.Values, _ []byte, by string) (any, error) {
+	if err := a.agent.ReloadFor(by); err != nil {
+		return nil, fault.Misusef("the former plans stay in force: %v", a.options.Spell(err))
+	}
+	return api.PlansOf(a.agent.Plans()), nil
+}
