@@ -14,7 +14,6 @@ import (
 
 	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/internal/daemon/grpc"
-	"github.com/weir-io/weir/internal/look/load"
 	"github.com/weir-io/weir/lab"
 	"github.com/weir-io/weir/lab/environ"
 )
@@ -225,75 +224,6 @@ func try(t *testing.T, method, request string) (id string, err error) {
 		}
 		return nil
 	})
-}
-
-// firstWrites starts pods whose programs write at once, past the page cache, and measure themselves
-// from the first write on.
-func (n *nri) firstWrites(t *testing.T, pods int) {
-	t.Helper()
-	weir, err := exec.LookPath("weir")
-	if err != nil {
-		t.Fatal(err)
-	}
-	before := n.status(t)
-	results := t.TempDir()
-	var all []nriPod
-	for i := range pods {
-		annotations := []map[string]string{
-			{"weir.io/write": fmt.Sprint(nriRate)},
-			{"weir.io/on.data": fmt.Sprintf("path=/data write=%dk", nriRate/1000)},
-			{"weir.io/write.main": fmt.Sprintf("%dM", nriRate/1_000_000)},
-		}[i%3]
-		job := load.Job{Path: load.Direct, File: fmt.Sprintf("/data/%s-%d", n.driver, i), Block: 32 << 10, Size: 4 << 20, For: 4 * time.Second}
-		script := fmt.Sprintf("/weir %s %s > /results/%d.new 2>&1; /bin/busybox mv /results/%d.new /results/%d; exec /bin/busybox sleep 100000", load.Arg, strings.Join(job.Args(), " "), i, i, i)
-		pod, err := n.begin(t, "default", annotations, map[string]string{"/data": n.disk.Dir, "/results": results, "/weir": weir}, "/bin/sh", "-c", script)
-		if err != nil {
-			t.Fatal(err)
-		}
-		limited, other := pod.dir, pod.container
-		if i%3 == 2 {
-			limited, other = other, limited
-		}
-		if got := ruleIn(t, filepath.Join(limited, "io.max"), n.disk.Number); got != ruleOf(n.e, nriRate) {
-			t.Errorf("pod %d: the rule of %s is %q", i, limited, got)
-		}
-		if got := ruleIn(t, filepath.Join(other, "io.max"), n.disk.Number); got != "" {
-			t.Errorf("pod %d: %s has the rule %q", i, other, got)
-		}
-		all = append(all, pod)
-	}
-	for i := range all {
-		file := filepath.Join(results, fmt.Sprint(i))
-		lab.Await(t, 60*time.Second, file, func() bool { _, err := os.Stat(file); return err == nil })
-		r := resultIn(t, file)
-		if ratio := r.BytesPerSec() / nriRate; ratio < lab.Written.Low || ratio > lab.Written.High {
-			t.Errorf("pod %d wrote %.3f of its limit from its first write on, want %.2f to %.2f", i, ratio, lab.Written.Low, lab.Written.High)
-		} else {
-			t.Logf("pod %d wrote %.3f of its limit", i, ratio)
-		}
-	}
-	s := n.status(t)
-	if s.Starts-before.Starts != uint64(pods) || s.Limited-before.Limited != uint64(pods) || s.Late+s.Failed+s.Refused != 0 {
-		t.Errorf("before %+v, now %+v", before, s)
-	}
-	t.Logf("weird answered within %.1f ms (p99)", s.P99Seconds*1000)
-}
-
-// resultIn reads what a load has reported.
-func resultIn(t *testing.T, file string) load.Result {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for one := range strings.Lines(string(text)) {
-		var l struct{ Result *load.Result }
-		if json.Unmarshal([]byte(one), &l) == nil && l.Result != nil {
-			return *l.Result
-		}
-	}
-	t.Fatalf("%s has no result:\n%s", file, text)
-	return load.Result{}
 }
 
 // buffered has a pod write through the page cache.

@@ -139,7 +139,7 @@ func TestRefusals(t *testing.T) {
 	refused(t, "has files in it", "volume", "create", taken, "--size", "32MiB", "--on", on)
 	refused(t, "exists already", "volume", "create", name, "--size", "32MiB", "--on", on)
 	refused(t, "only ", "volume", "create", name+"x", "--size", "1000TiB", "--on", on)
-	refused(t, "too little", "volume", "create", name+"x", "--size", "1MiB", "--on", on)
+	refused(t, "the size is too small", "volume", "create", name+"x", "--size", "1MiB", "--on", on)
 	refused(t, "something is mounted", "volume", "create", "/proc", "--size", "32MiB", "--on", on)
 	refused(t, "a name is", "volume", "create", "a b", "--size", "32MiB", "--on", on)
 	refused(t, "nothing is mounted at", "volume", "adopt", taken, "--write", "1MB/s")
