@@ -63,13 +63,13 @@ func TestLimits(t *testing.T) {
 
 func TestSyntaxErrorsSayWhere(t *testing.T) {
 	for text, want := range map[string]string{
-		"group a {\n  blkio {\n":                   `line 3: the end of the file in section blkio of line 2, where a name or } should be`,
-		"group a b {}":                             `line 1: "b" where { should be, after group`,
-		"group a {\n x y\n}":                       `line 2: "y" after x, where = or { should be`,
-		"\n\ngroup a { blkio { x = 8:0 1048576;}}": `line 3: "1048576" after the value of x, where ; should be (a value with spaces needs quotation marks)`,
+		"group a {\n  blkio {\n":                   `line 3: found the end of the file; a name or } is expected in section blkio of line 2`,
+		"group a b {}":                             `line 1: found "b"; { is expected after group`,
+		"group a {\n x y\n}":                       `line 2: found "y"; = or { is expected after x`,
+		"\n\ngroup a { blkio { x = 8:0 1048576;}}": `line 3: found "1048576"; a semicolon is expected after the value of x (a value with spaces needs quotation marks)`,
 		"group a { blkio { x = \"8:0\n1; } }":      `line 2: a quotation mark is not closed`,
-		"}":                                        `line 1: "}" where a section should begin, such as group NAME {`,
-		"group a { x = ; }":                        `line 1: ";" where the value of x should be`,
+		"}":                                        `line 1: found "}"; a section is expected here, such as group NAME {`,
+		"group a { x = ; }":                        `line 1: found ";"; the value of x is expected here`,
 		"a " + strings.Repeat("{a", 20):            `line 1: sections are nested more than 8 deep`,
 	} {
 		_, err := Parse(text)

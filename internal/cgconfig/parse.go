@@ -126,7 +126,7 @@ func (p *parser) errorf(format string, args ...any) error {
 // section reads "WORD [NAME] { … }".
 func (p *parser) section(depth int) (Section, error) {
 	if !p.isWord() {
-		return Section{}, p.errorf("%s where a section should begin, such as group NAME {", p.what())
+		return Section{}, p.errorf("found %s; a section is expected here, such as group NAME {", p.what())
 	}
 	s := Section{Word: p.token, Line: p.line}
 	p.next()
@@ -143,12 +143,12 @@ func (p *parser) body(s Section, depth int) (Section, error) {
 		return s, p.errorf("sections are nested more than %d deep", depthMax)
 	}
 	if !p.is("{") {
-		return s, p.errorf("%s where { should be, after %s", p.what(), s.Word)
+		return s, p.errorf("found %s; { is expected after %s", p.what(), s.Word)
 	}
 	p.next()
 	for !p.is("}") {
 		if !p.isWord() {
-			return s, p.errorf("%s in section %s of line %d, where a name or } should be", p.what(), s.Word, s.Line)
+			return s, p.errorf("found %s; a name or } is expected in section %s of line %d", p.what(), s.Word, s.Line)
 		}
 		word, line := p.token, p.line
 		p.next()
@@ -161,11 +161,11 @@ func (p *parser) body(s Section, depth int) (Section, error) {
 			continue
 		}
 		if !p.is("=") {
-			return s, p.errorf("%s after %s, where = or { should be", p.what(), word)
+			return s, p.errorf("found %s; = or { is expected after %s", p.what(), word)
 		}
 		p.next()
 		if !p.isWord() {
-			return s, p.errorf("%s where the value of %s should be", p.what(), word)
+			return s, p.errorf("found %s; the value of %s is expected here", p.what(), word)
 		}
 		s.Settings = append(s.Settings, Setting{Name: word, Value: p.token, Line: line})
 		p.next()
@@ -173,7 +173,7 @@ func (p *parser) body(s Section, depth int) (Section, error) {
 		case p.is(";"):
 			p.next()
 		case !p.is("}"): // the last one's may be missing: nothing else can be meant
-			return s, p.errorf("%s after the value of %s, where ; should be (a value with spaces needs quotation marks)", p.what(), word)
+			return s, p.errorf("found %s; a semicolon is expected after the value of %s (a value with spaces needs quotation marks)", p.what(), word)
 		}
 	}
 	p.next()

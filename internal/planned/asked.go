@@ -23,7 +23,7 @@ func (m Manager) named(name string) (plans.Plan, error) {
 	}
 	names := m.Config.Names()
 	if meant := near.Names(plain.Short(name, 100), names); len(meant) > 0 {
-		names = meant
+		return p, fault.Misusef("plan %q: there is no such plan; did you mean %s?", name, strings.Join(meant, ", "))
 	}
 	if len(names) == 0 {
 		return p, fault.Misusef("plan %q: there is no plan; write one into a file in %s", name, Dir)

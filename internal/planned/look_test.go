@@ -37,7 +37,7 @@ func TestAsked(t *testing.T) {
 	if _, err := m.Asked(t.Context(), "cgroup:/nowhere", "db"); !errors.As(err, &none) {
 		t.Error(err)
 	}
-	if _, err := m.AskedHere(t.Context(), "dbb"); err == nil || err.Error() != `plan "dbb": there is no such plan; write db` {
+	if _, err := m.AskedHere(t.Context(), "dbb"); err == nil || err.Error() != `plan "dbb": there is no such plan; did you mean db?` {
 		t.Error(err)
 	}
 	if _, err := w.manager(t, "").AskedHere(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "there is no plan; write one into a file in /etc/weir/plans.d") {

@@ -103,11 +103,11 @@ type refused struct {
 func refusals() []refused {
 	const p = "plans: {p: {read: 1k}}\n"
 	return []refused{
-		{"plans: {p: {writ: 1k}}", `a.yaml:1:13: plan p has no key "writ"; write write`, false},
-		{"plan: {p: {read: 1k}}", `a.yaml:1:1: the file has no key "plan"; write plans`, false},
-		{"plans:\n  p:\n    read: 1k\n    on:\n      - {pathe: /data, read: 1k}\n", `a.yaml:5:10: on has no key "pathe"; write path`, false},
-		{p + "assign: [{dokcer: x, plan: p}]", `a.yaml:2:11: assign has no key "dokcer"; write docker`, false},
-		{p + "assign: [{pod: {nmespace: x}, plan: p}]", `a.yaml:2:17: pod has no key "nmespace"; write namespace`, false},
+		{"plans: {p: {writ: 1k}}", `a.yaml:1:13: plan p has no key "writ"; did you mean write?`, false},
+		{"plan: {p: {read: 1k}}", `a.yaml:1:1: the file has no key "plan"; did you mean plans?`, false},
+		{"plans:\n  p:\n    read: 1k\n    on:\n      - {pathe: /data, read: 1k}\n", `a.yaml:5:10: on has no key "pathe"; did you mean path?`, false},
+		{p + "assign: [{dokcer: x, plan: p}]", `a.yaml:2:11: assign has no key "dokcer"; did you mean docker?`, false},
+		{p + "assign: [{pod: {nmespace: x}, plan: p}]", `a.yaml:2:17: pod has no key "nmespace"; did you mean namespace?`, false},
 		{"plans: {p: {zzzzzzz: 1k}}", `plan p has no key "zzzzzzz"; write read, write, read-iops, write-iops, extends or on`, false},
 		{"[a]", "a.yaml:1:1: the file is a mapping: write KEY: VALUE", false},
 		{"plans:\n", "a.yaml:1:7: plans is a mapping", false},
@@ -143,7 +143,7 @@ func refusals() []refused {
 		{"plans: {p: {on: [{path: /a, read: 1k}, {path: /a, read: 2k}]}}", `"/a" is given twice in one plan`, true},
 		{"plans: {p: {on: [" + strings.Repeat("{path: /a, read: 1k}, ", 65) + "]}}", "on has 65 entries, and at most 64 are possible", false},
 		{"plans: {p: {extends: q}}", `a.yaml:1:22: plan p: there is no plan "q"`, true},
-		{"plans: {small: {read: 1k}, p: {extends: smal}}", `there is no plan "smal"; write small`, true},
+		{"plans: {small: {read: 1k}, p: {extends: smal}}", `there is no plan "smal"; did you mean small?`, true},
 		{"plans: {p: {extends: none}}", `there is no plan "none"`, true},
 		{"plans: {p: {extends: p}}", "a.yaml:1:22: plans extend each other in a loop: p extends p", true},
 		{"plans: {x: {extends: a}, a: {extends: b}, b: {extends: c}, c: {extends: a}}", "a.yaml:1:39: plans extend each other in a loop: a extends b extends c extends a", true},

@@ -178,14 +178,13 @@ func (r *reader) text(n *yaml.Node, what string) (text string, ok bool) {
 
 // instead names what was meant, or all that there is.
 func instead(typed string, names []string) string {
-	meant := near.Names(plain.Short(typed, nameMax), names)
-	if len(meant) == 0 {
-		meant = names[:min(len(names), 20)]
+	if meant := near.Names(plain.Short(typed, nameMax), names); len(meant) > 0 {
+		return "did you mean " + either(meant) + "?"
 	}
-	if len(meant) == 0 {
-		return "there is none"
+	if len(names) == 0 {
+		return "there are none"
 	}
-	return "write " + either(meant)
+	return "write " + either(names[:min(len(names), 20)])
 }
 
 // either joins names: "a, b or c".

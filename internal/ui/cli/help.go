@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 )
 
@@ -15,6 +16,8 @@ const (
 	widthLeast = 40
 	widthUsual = 80
 	widthMost  = 100
+
+	besideLeast = 30 // what there must be beside a flag for its description; else it goes below
 )
 
 // HelpWidth is how many columns help is written for: $COLUMNS, the terminal's, or 80.
@@ -55,13 +58,39 @@ func Help(cmd *cobra.Command, width int) string {
 		}
 	}
 	if cmd.HasAvailableLocalFlags() {
-		b.WriteString("\nFlags:\n" + strings.TrimRight(cmd.LocalFlags().FlagUsagesWrapped(width), " \n") + "\n")
+		b.WriteString("\nFlags:\n" + strings.TrimRight(flagUsages(cmd.LocalFlags(), width), " \n") + "\n")
 	}
 	if cmd.HasAvailableInheritedFlags() {
-		b.WriteString("\nGlobal flags:\n" + strings.TrimRight(cmd.InheritedFlags().FlagUsagesWrapped(width), " \n") + "\n")
+		b.WriteString("\nGlobal flags:\n" + strings.TrimRight(flagUsages(cmd.InheritedFlags(), width), " \n") + "\n")
 	}
 	if len(verbs) > 0 {
 		b.WriteString("\n\"" + cmd.CommandPath() + " COMMAND --help\" describes a command.\n")
+	}
+	return b.String()
+}
+
+// flagIndent is before a description that is below its flag.
+const flagIndent = "          "
+
+// flagUsages lists flags, each with its description beside it, or below it where that leaves too
+// few columns.
+func flagUsages(flags *pflag.FlagSet, width int) string {
+	var b strings.Builder
+	below := false
+	lines := strings.Split(flags.FlagUsages(), "\n")
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Hidden {
+			return
+		}
+		line := lines[0]
+		lines = lines[1:]
+		_, usage := pflag.UnquoteUsage(f)
+		at := strings.Index(line, usage)
+		below = below || width-at < besideLeast
+		b.WriteString(strings.TrimRight(line[:at], " ") + "\n" + wrapLine(line[at:], flagIndent, flagIndent, width) + "\n")
+	})
+	if !below {
+		return flags.FlagUsagesWrapped(width)
 	}
 	return b.String()
 }
