@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -128,6 +129,22 @@ func differ(got, want []string) string {
 		}
 	}
 	return b.String()
+}
+
+// inMemory is a directory that goes with the test. It is in memory where it can be: on a disk each of
+// thousands of directories takes milliseconds.
+func inMemory(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "weir-tree-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
 }
 
 func must(t *testing.T, errs ...error) {

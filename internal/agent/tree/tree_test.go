@@ -91,7 +91,7 @@ func TestAgreesInTheEnd(t *testing.T) {
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 26))
-			f := follow(t, t.TempDir(), Options{})
+			f := follow(t, inMemory(t), Options{})
 			done := make(chan bool)
 			go func() {
 				defer close(done)
@@ -129,7 +129,7 @@ func FuzzAgrees(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, seed uint64, n uint16) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		tree := follow(t, t.TempDir(), Options{})
+		tree := follow(t, inMemory(t), Options{})
 		for range 1 + n%5 {
 			script(r, tree.dir, int(n%1000))
 			if r.IntN(2) == 0 {
@@ -157,7 +157,7 @@ func TestMovedIntoANewGroup(t *testing.T) {
 // The kernel keeps 16,384 events. What it drops is found, and counted.
 func TestOverflow(t *testing.T) {
 	lab.Unit(t)
-	dir := t.TempDir()
+	dir := inMemory(t)
 	must(t, os.Mkdir(dir+"/old", 0o700), os.Mkdir(dir+"/same", 0o700))
 	f := follow(t, dir, Options{})
 	f.quiet()
@@ -185,7 +185,7 @@ func TestOverflow(t *testing.T) {
 // A comparison finds nothing, and counts nothing as missed, while events tell of all.
 func TestComparisonMissesNothingThatEventsTell(t *testing.T) {
 	lab.Unit(t)
-	f := follow(t, t.TempDir(), Options{})
+	f := follow(t, inMemory(t), Options{})
 	done := make(chan bool)
 	go func() {
 		defer close(done)
@@ -213,7 +213,7 @@ func TestComparisonMissesNothingThatEventsTell(t *testing.T) {
 // Groups that are made faster than watches are all found, in each depth.
 func TestFasterThanWatches(t *testing.T) {
 	lab.Unit(t)
-	f := follow(t, t.TempDir(), Options{})
+	f := follow(t, inMemory(t), Options{})
 	const all = 2000
 	for i := range all {
 		must(t, os.MkdirAll(fmt.Sprintf("%s/%d/x/y", f.dir, i), 0o700))
@@ -263,7 +263,7 @@ func TestTheRootIsGone(t *testing.T) {
 
 func TestNextEndsWithItsContext(t *testing.T) {
 	lab.Unit(t)
-	f := follow(t, t.TempDir(), Options{})
+	f := follow(t, inMemory(t), Options{})
 	why := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	time.AfterFunc(10*time.Millisecond, func() { cancel(why) })
@@ -287,7 +287,7 @@ func TestLimitErrorSaysWhatToDo(t *testing.T) {
 // Nothing grows over births and ends: not the descriptors, not the watches.
 func TestNothingGrows(t *testing.T) {
 	lab.Unit(t)
-	f := follow(t, t.TempDir(), Options{})
+	f := follow(t, inMemory(t), Options{})
 	open := func() int {
 		all, err := os.ReadDir("/proc/self/fd")
 		must(t, err)
