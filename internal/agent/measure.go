@@ -73,7 +73,7 @@ func (m *measurer) run(ctx context.Context) {
 		if len(m.inForce()) > 0 {
 			_, busy, err := m.sample(ctx)
 			if ctx.Err() == nil && isNews(&told, err) && err != nil {
-				m.options.Log.Warn("whether limits are held is not measured", "error", err, "again_in", failedEvery)
+				m.options.Log.Warn("weird cannot measure whether limits are held", "error", err, "again_in", failedEvery)
 			}
 			switch {
 			case err != nil:
@@ -86,7 +86,7 @@ func (m *measurer) run(ctx context.Context) {
 		case <-ctx.Done():
 			<-m.sampling // nobody else uses the watcher any more, and nobody will
 			if err := m.shut(); err != nil {
-				m.options.Log.Warn("the host is not closed", "error", err)
+				m.options.Log.Warn("the files of the host could not be closed", "error", err)
 			}
 			return
 		case <-time.After(wait):

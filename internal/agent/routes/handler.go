@@ -119,7 +119,7 @@ func queryOf(r *http.Request, takes []string) (url.Values, error) {
 			return nil, fault.Misusef("%s: no parameter %q; it takes: %s", r.URL.Path, name, strings.Join(takes, ", "))
 		}
 		if len(values) > 1 {
-			return nil, fault.Misusef("%s: %s is there %d times", r.URL.Path, name, len(values))
+			return nil, fault.Misusef("%s: %s is given %d times", r.URL.Path, name, len(values))
 		}
 	}
 	return q, nil
@@ -217,7 +217,7 @@ func (a *API) log(_ context.Context, q url.Values, _ []byte, _ string) (any, err
 
 func (a *API) reload(_ context.Context, _ url.Values, _ []byte, by string) (any, error) {
 	if err := a.agent.ReloadFor(by); err != nil {
-		return nil, fault.Misusef("the former plans stay in force: %v", a.options.Spell(err))
+		return nil, fault.Misusef("the previous plans stay in force: %v", a.options.Spell(err))
 	}
 	return api.PlansOf(a.agent.Plans()), nil
 }

@@ -213,7 +213,7 @@ func TestFailures(t *testing.T) {
 			t.Errorf("%s: %d %s", path, status, text)
 		}
 	}
-	if status, text := s.ask(s.change, "POST", "/reload", ""); status != 400 || !strings.Contains(text, "the former plans stay in force: podman hangs") {
+	if status, text := s.ask(s.change, "POST", "/reload", ""); status != 400 || !strings.Contains(text, "the previous plans stay in force: podman hangs") {
 		t.Errorf("%d %s", status, text)
 	}
 }
