@@ -19,11 +19,20 @@ const (
 // can be a little above it in one second.
 const exceeded = 120
 
-// colorOf marks groups that need a look: red, a limit is exceeded; yellow, a limit is not expected
-// to hold all I/O.
-func colorOf(g *watch.Group) string {
+// A Look says whether a group needs one.
+type Look int
+
+// The looks.
+const (
+	Fine     Look = iota
+	NotHeld       // a limit is not expected to hold all I/O
+	Exceeded      // the group does more than a limit allows
+)
+
+// LookOf says whether a group needs a look.
+func LookOf(g *watch.Group) Look {
 	if _, _, percent, known := g.Nearest(); known && percent >= exceeded {
-		return red
+		return Exceeded
 	}
 	for _, d := range g.Devices {
 		for _, k := range limit.Keys {
@@ -31,9 +40,20 @@ func colorOf(g *watch.Group) string {
 				continue
 			}
 			if _, all := d.Holders(k); !all {
-				return yellow
+				return NotHeld
 			}
 		}
+	}
+	return Fine
+}
+
+// colorOf marks groups that need a look.
+func colorOf(g *watch.Group) string {
+	switch LookOf(g) {
+	case Exceeded:
+		return red
+	case NotHeld:
+		return yellow
 	}
 	return ""
 }

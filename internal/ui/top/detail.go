@@ -15,7 +15,7 @@ func Detail(g *watch.Group) []string {
 	for _, d := range g.Devices {
 		all = append(all, plain.Line(d.Node)+" ("+d.Number.String()+")")
 		for _, k := range limit.Keys {
-			all = append(all, "  "+left(keyText(k), len("write ops"))+"  "+rateLine(d, k))
+			all = append(all, "  "+left(KeyText(k), len("write ops"))+"  "+rateLine(d, k))
 		}
 		if d.Expected != nil {
 			for _, line := range d.Expected.Lines() {
@@ -24,13 +24,13 @@ func Detail(g *watch.Group) []string {
 		}
 	}
 	if p := g.Pressure; p != nil && p.Known {
-		all = append(all, "", fmt.Sprintf("waiting for I/O: some tasks %s of the time, all of them %s", percentText(p.Some), percentText(p.Full)))
+		all = append(all, "", fmt.Sprintf("waiting for I/O: some tasks %s of the time, all of them %s", PercentText(p.Some), PercentText(p.Full)))
 	}
 	if m := g.Memory; m != nil {
 		all = append(all, fmt.Sprintf("dirty page cache: %s, of that under writeback: %s", limit.FormatMeasured(float64(m.Dirty)), limit.FormatMeasured(float64(m.Writeback))))
 	}
 	if p := g.Paced; p != nil {
-		all = append(all, pacedLine(*p))
+		all = append(all, PacedLine(*p))
 	}
 	return append(all, "", "weir why "+plain.Line(g.Target)+"   tells why a limit does not hold")
 }
@@ -51,17 +51,17 @@ func rateLine(d watch.Device, k limit.Key) string {
 	}
 	whole := limit.FormatMeasured(total)
 	if unit != "" {
-		whole = opsText(total) + " " + unit
+		whole = OpsText(total) + " " + unit
 	}
 	if d.Rates != nil {
 		rate = limit.FormatMeasured(d.Rates.Get(k)) + "/s"
 		if k.IsOps() {
-			rate = opsText(d.Rates.Get(k)) + " ops/s"
+			rate = OpsText(d.Rates.Get(k)) + " ops/s"
 		}
 	}
 	text := right(rate, 14) + "   "
 	if percent, known := d.Percent(k); known {
-		text += right(percentText(percent), 7) + " of " + d.Limit.Get(k).Format(k)
+		text += right(PercentText(percent), 7) + " of " + d.Limit.Get(k).Format(k)
 	} else if _, bound := d.Limit.Get(k).Number(); bound {
 		text += "limit " + d.Limit.Get(k).Format(k)
 	} else {
@@ -73,7 +73,8 @@ func rateLine(d watch.Device, k limit.Key) string {
 	return left(text, 44) + "  " + whole + " in all"
 }
 
-func pacedLine(p watch.Paced) string {
+// PacedLine says what weir's pacer holds of a group, in one line.
+func PacedLine(p watch.Paced) string {
 	rate := limit.PerSecond(max(p.WBPS, 1)).Format(limit.WBPS)
 	switch {
 	case p.Lapsed != "":

@@ -1,6 +1,7 @@
 package top
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -15,34 +16,35 @@ import (
 // disksShown bounds the lines of disks; the busiest are shown.
 const disksShown = 4
 
-// headOf are the lines above the table: one for each busy disk, and one for the host.
-func headOf(s *watch.Snapshot) []string {
-	disks := slices.Clone(s.Disks)
-	slices.SortStableFunc(disks, func(a, b watch.Disk) int {
-		switch {
-		case a.Use > b.Use:
-			return -1
-		case a.Use < b.Use:
-			return 1
-		}
-		return 0
+// BusyDisks are the disks that did I/O in a snapshot's window: the busiest, and at most so many.
+func BusyDisks(s *watch.Snapshot, most int) []watch.Disk {
+	disks := slices.DeleteFunc(slices.Clone(s.Disks), func(d watch.Disk) bool {
+		return d.Rates == nil || *d.Rates == (watch.Rates{}) && d.Use == 0
 	})
-	var all []string
-	for _, d := range disks {
-		if len(all) == disksShown || d.Rates == nil || *d.Rates == (watch.Rates{}) && d.Use == 0 {
-			continue
-		}
-		all = append(all, fmt.Sprintf("%s  %s busy  queue %.1f  read %s/s  write %s/s", plain.Line(path.Base(d.Node)), percentText(d.Use), d.Queue,
-			limit.FormatMeasured(d.Rates.RBPS), limit.FormatMeasured(d.Rates.WBPS)))
-	}
-	host := []string{s.At.Format("15:04:05"), fmt.Sprintf("cgroup v%d", int(s.Version)), cli.Plural(s.Watched, "group", "groups")}
+	slices.SortStableFunc(disks, func(a, b watch.Disk) int { return cmp.Compare(b.Use, a.Use) })
+	return disks[:min(len(disks), most)]
+}
+
+// HostLine says of the host what is neither a disk nor a group: "cgroup v2 · 212 groups · io pressure 12 %".
+func HostLine(s *watch.Snapshot) string {
+	host := []string{fmt.Sprintf("cgroup v%d", int(s.Version)), cli.Plural(s.Watched, "group", "groups")}
 	if p := s.Pressure; p != nil && p.Known {
-		host = append(host, "io pressure "+percentText(p.Some))
+		host = append(host, "io pressure "+PercentText(p.Some))
 	}
 	if s.Unread > 0 {
 		host = append(host, fmt.Sprintf("%d not read: %s", s.Unread, plain.Line(fmt.Sprint(s.Unreadable))))
 	}
-	return append([]string{strings.Join(host, " · ")}, all...)
+	return strings.Join(host, " · ")
+}
+
+// headOf are the lines above the table: one for each busy disk, and one for the host.
+func headOf(s *watch.Snapshot) []string {
+	all := []string{s.At.Format("15:04:05") + " · " + HostLine(s)}
+	for _, d := range BusyDisks(s, disksShown) {
+		all = append(all, fmt.Sprintf("%s  %s busy  queue %.1f  read %s/s  write %s/s", plain.Line(path.Base(d.Node)), PercentText(d.Use), d.Queue,
+			limit.FormatMeasured(d.Rates.RBPS), limit.FormatMeasured(d.Rates.WBPS)))
+	}
+	return all
 }
 
 // Table is one table of a snapshot: the host, its busy disks, and its groups. width bounds the

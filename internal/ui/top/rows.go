@@ -101,33 +101,42 @@ func (o Options) Takes(g *watch.Group) bool {
 
 // rank finds what a row is sorted by, once for all comparisons.
 func (r *row) rank(by Column) {
-	sum, known := r.Sum()
-	r.moves, r.figure = sum.RBPS+sum.WBPS, -1
-	switch by {
-	case Target:
-	case Read, Write:
-		switch {
-		case !known:
-		case by == Read:
-			r.figure = sum.RBPS
-		default:
-			r.figure = sum.WBPS
+	sum, _ := r.Sum()
+	r.moves, r.figure = sum.RBPS+sum.WBPS, FigureOf(r.Group, by)
+}
+
+// FigureOf is what a group is sorted by in a column; negative: it is not known, or the column is
+// that of names.
+func FigureOf(g *watch.Group, by Column) float64 {
+	sum, known := g.Sum()
+	switch {
+	case by == Read && known:
+		return sum.RBPS
+	case by == Write && known:
+		return sum.WBPS
+	case by == Wait && g.Pressure != nil && g.Pressure.Known:
+		return g.Pressure.Some
+	case by == Dirty && g.Memory != nil:
+		return float64(g.Memory.Dirty)
+	case by == Limit || by == "":
+		if _, _, percent, known := g.Nearest(); known {
+			return percent
 		}
-	case Wait:
-		if r.Pressure != nil && r.Pressure.Known {
-			r.figure = r.Pressure.Some
-		}
-	case Dirty:
-		if r.Memory != nil {
-			r.figure = float64(r.Memory.Dirty)
-		}
-	default:
-		if _, _, percent, known := r.Nearest(); known {
-			r.figure = percent
-		} else if r.Limited() {
-			r.figure = -0.5
+		if g.Limited() {
+			return -0.5
 		}
 	}
+	return -1
+}
+
+// Groups are the groups of a snapshot that are shown, in their order.
+func (o Options) Groups(s *watch.Snapshot) []*watch.Group {
+	rows := rowsOf(s, o)
+	groups := make([]*watch.Group, len(rows))
+	for i, r := range rows {
+		groups[i] = r.Group
+	}
+	return groups
 }
 
 // compare has the largest figure first, and names in their order; what is not known comes last.

@@ -1,19 +1,13 @@
 package top
 
 import (
-	"fmt"
-	"math"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/weir-io/weir/internal/base/plain"
-	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/look/watch"
 	"github.com/weir-io/weir/internal/ui/cli"
 )
-
-// unknown stands for what is not known, or not there.
-const unknown = "–"
 
 // Widths of columns, and of what is between them.
 const (
@@ -79,15 +73,8 @@ func lines(all, rows []row, width int) []string {
 	l := layoutOf(width, longest, longestHeld)
 	text := []string{l.line("TARGET", "READ/s", "WRITE/s", "READ OPS", "WRITE OPS", l.limitHead(), "WAIT", "DIRTY", "EXPECTED TO HOLD")}
 	for _, r := range rows {
-		sum, known := r.Sum()
-		figure := func(v float64, text func(float64) string) string {
-			if !known {
-				return unknown
-			}
-			return text(v)
-		}
-		text = append(text, l.line(r.name(), figure(sum.RBPS, limit.FormatMeasured), figure(sum.WBPS, limit.FormatMeasured), figure(sum.RIOPS, opsText),
-			figure(sum.WIOPS, opsText), l.limitText(r.Group), waitText(r.Pressure), dirtyText(r.Memory), heldText(r.Group)))
+		f := FiguresOf(r.Group)
+		text = append(text, l.line(r.name(), f.Read, f.Write, f.ReadOps, f.WriteOps, l.limitText(r.Group), f.Wait, f.Dirty, f.Held))
 	}
 	return text
 }
@@ -131,7 +118,7 @@ func (l layout) flag(g *watch.Group) string {
 	switch {
 	case l.held > 0:
 		return ""
-	case colorOf(g) != "":
+	case LookOf(g) != Fine:
 		return " !"
 	}
 	return strings.Repeat(" ", flagWidth)
@@ -160,94 +147,12 @@ func (l layout) limitText(g *watch.Group) string {
 	case !known:
 		return "limit, no rate" + l.flag(g)
 	}
-	number := percentText(percent)
+	number := PercentText(percent)
 	if !l.bar {
-		return keyText(k) + " " + number + l.flag(g)
+		return KeyText(k) + " " + number + l.flag(g)
 	}
 	bar := left(cli.Bar(min(percent/100, 1), barWidth), barWidth)
-	return left(keyText(k), len("write ops")) + " " + bar + " " + right(number, percentWidth-len("write ops")-1) + l.flag(g)
-}
-
-func keyText(k limit.Key) string {
-	if k.IsOps() {
-		return k.Direction() + " ops"
-	}
-	return k.Direction()
-}
-
-func percentText(p float64) string {
-	if p > 9999 {
-		return ">9999 %"
-	}
-	return fmt.Sprintf("%.0f %%", math.Floor(p+0.5))
-}
-
-func opsText(v float64) string { return cli.Count(uint64(v + 0.5)) }
-
-func waitText(p *watch.Pressure) string {
-	if p == nil || !p.Known {
-		return unknown
-	}
-	return percentText(p.Some)
-}
-
-func dirtyText(m *watch.Memory) string {
-	if m == nil {
-		return unknown
-	}
-	return limit.FormatMeasured(float64(m.Dirty))
-}
-
-// heldText says what of the group's limits is expected to be held: of the limit that holds least,
-// and else of the nearest one.
-func heldText(g *watch.Group) string {
-	if !g.Limited() {
-		return unknown
-	}
-	if g.Paced != nil && g.Paced.Lapsed != "" {
-		return "pacer lapsed"
-	}
-	nearest, k, _, known := g.Nearest()
-	text := ""
-	if known && nearest.Expected != nil {
-		text = nearest.Expected.Brief(k) + byText(nearest, k)
-	}
-	for _, d := range g.Devices {
-		for _, k := range limit.Keys {
-			if _, bound := d.Limit.Get(k).Number(); !bound || d.Expected == nil {
-				continue
-			}
-			if _, all := d.Holders(k); !all {
-				return k.Direction() + ": " + d.Expected.Brief(k)
-			}
-			if text == "" {
-				text = d.Expected.Brief(k) + byText(d, k)
-			}
-		}
-	}
-	if text == "" {
-		return "not known"
-	}
-	return text
-}
-
-// byText names who holds: " (kernel)", " (pacer)", " (kernel, pacer)".
-func byText(d watch.Device, k limit.Key) string {
-	by, _ := d.Holders(k)
-	kernel, pacer := false, false
-	for _, m := range by {
-		pacer = pacer || m == "pacer"
-		kernel = kernel || m != "pacer"
-	}
-	switch {
-	case kernel && pacer:
-		return " (kernel, pacer)"
-	case kernel:
-		return " (kernel)"
-	case pacer:
-		return " (pacer)"
-	}
-	return ""
+	return left(KeyText(k), len("write ops")) + " " + bar + " " + right(number, percentWidth-len("write ops")-1) + l.flag(g)
 }
 
 // left and right fill a cell, and cut what is too long for it.
