@@ -61,3 +61,14 @@ func (f *Feed) read(ctx context.Context) (*watch.Snapshot, error) {
 	}
 	return s, nil
 }
+
+// Newer returns the last snapshot if it is another one than seen and not older than age, else a new
+// one. So who follows a feed that is read for others each second has those readings, and costs none.
+func (f *Feed) Newer(ctx context.Context, seen *watch.Snapshot, age time.Duration) (*watch.Snapshot, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.last != nil && f.last != seen && f.now().Sub(f.at) < age {
+		return f.last, nil
+	}
+	return f.read(ctx)
+}

@@ -44,6 +44,8 @@ type Options struct {
 	// Config is the path of a file with TLS keys and users, in the format of Prometheus'
 	// exporters (exporter-toolkit, "web configuration"); empty: neither.
 	Config string
+	// Page answers what is not for Prometheus; nil: nothing is there.
+	Page http.Handler
 }
 
 // Check reports what is wrong with the file of TLS keys and users.
@@ -119,9 +121,13 @@ func closed(err error) error {
 	return err
 }
 
-// Handler answers GET /metrics.
+// Handler answers GET /metrics, and has the page answer the rest.
 func (o Options) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if o.Page != nil && r.URL.Path != Route {
+			o.Page.ServeHTTP(w, r)
+			return
+		}
 		switch groups := r.URL.Query().Get("groups"); {
 		case r.URL.Path != Route:
 			http.Error(w, fmt.Sprintf("%q: nothing is there; %s is", r.URL.Path, Route), http.StatusNotFound)

@@ -150,7 +150,7 @@ func (r *Reader) At(ctx context.Context, when time.Time) (*watch.Snapshot, error
 			return found, err
 		}
 	}
-	return nil, fmt.Errorf("read history: nothing was recorded at %s; see weird metrics --history, and name a time when it ran", when.Format(format))
+	return nil, &NothingError{fmt.Sprintf("nothing was recorded at %s; see weird metrics --history, and name a time when it ran", when.Format(format))}
 }
 
 // Series finds what a target, or the group of a path, did from one time to another.
@@ -181,6 +181,11 @@ func (r *Reader) Series(ctx context.Context, target string, from, to time.Time) 
 	return s, err
 }
 
+// A NothingError says that nothing was recorded of what was asked for.
+type NothingError struct{ what string }
+
+func (e *NothingError) Error() string { return "read history: " + e.what }
+
 func nothing(target string, from, to time.Time) error {
-	return fmt.Errorf("read history: nothing of %s from %s to %s; write the name as weir top shows it, such as docker:web, or go back further with --since", target, from.Format(format), to.Format(format))
+	return &NothingError{fmt.Sprintf("nothing of %s from %s to %s; write the name as weir top shows it, such as docker:web, or go back further with --since", target, from.Format(format), to.Format(format))}
 }
