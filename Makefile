@@ -81,6 +81,7 @@ lab: ## tests in real kernels: KERNEL=6.1 MODE=v1|v2|hybrid|hybrid-v2|split LANE
 	@$(PART) lab $(GO) run ./lab/cmd/lab $(LAB_FLAGS)
 
 lab-all: ## the same on every kernel
+	@$(MAKE) -s deps TEST_PACKAGES="$(TEST_PACKAGES) prometheus"
 	$(GO) run ./lab/cmd/lab -all
 
 kills: build ## kill weir 100 times in each verb, at random moments
@@ -114,11 +115,25 @@ watching: ## what weir top and the metrics cost where 2,000 groups have limits, 
 	WEIR_GROUPS=2000 $(GO) run ./lab/cmd/lab -lane native -timeout 10m -run TestCost$$
 	@grep -h ' cost of ' out/lab/tests.log
 
+.PHONY: page
+page: ## the page of weird in headless Chromium, and screenshots of it in out/page
+	@$(MAKE) -s deps TEST_PACKAGES="chromium-headless-shell fonts-dejavu-core"
+	WEIR_BROWSER=required $(GO) test -count=1 -timeout 10m -v -run 'TestScreens|TestPageInABrowser' ./internal/ui/web ./cmd/weird
+
+.PHONY: alerts
+alerts: ## a real Prometheus scrapes weird on this host: an alert fires when a limit lets a writer escape, and clears
+	@$(MAKE) -s deps TEST_PACKAGES="$(TEST_PACKAGES) prometheus"
+	$(GO) run ./lab/cmd/lab -lane native -timeout 20m -run 'TestAlerts$$'
+
 bench: build ## whole commands against libcgroup's and fio, weir trace beside perf and strace, and the pacer against the kernel
 	@$(MAKE) -s deps TEST_PACKAGES="cgroup-tools fio linux-perf strace"
 	$(GO) run ./tools/bench
 	$(GO) run ./lab/cmd/lab -kernel newest -mode v2 -lane uml -run TestWriteLatency
 	@grep -h ' p50 ' out/lab/tests.log
+
+.PHONY: recorded
+recorded: ## kill the recorder of history 200 times, at random moments
+	WEIR_HISTORY_KILLS=200 $(GO) test -count=1 -timeout 20m -v -run 'TestKilled$$' ./internal/look/history
 
 mutants: ## put faults into weir, one at a time, and see that tests see each: ONLY=REGEXP chooses some
 	$(GO) run ./tools/mutants -run '$(ONLY)'

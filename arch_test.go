@@ -58,7 +58,7 @@ var layers = [][]string{
 	{"internal/api", "internal/api/apitest"},
 	{"internal/ui/cli"},
 	{"internal/ui", "internal/ui/plot", "internal/ui/top", "internal/ui/tui", "internal/ui/cli/mantest"},
-	{"internal/ui/chart", "internal/ui/top/live"},
+	{"internal/ui/chart", "internal/ui/top/live", "internal/ui/web"},
 	{"internal/ui/text"},
 	{"internal/ui/svg"},
 	{"internal/agent/health", "internal/agent/metrics", "internal/agent/nri"},

@@ -13,3 +13,13 @@ var WeirdService string
 //
 //go:embed kubernetes/base/weir.yaml
 var Kubernetes string
+
+// WeirdMetricsService is the unit with which systemd runs weird metrics, with the page and history.
+//
+//go:embed weird-metrics.service
+var WeirdMetricsService string
+
+// AlertRules are the rules with which Prometheus tells of limits that do not hold.
+//
+//go:embed prometheus/weir.rules.yml
+var AlertRules string

@@ -47,8 +47,8 @@ func newRoot(out *cli.Out) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "weird",
 		Short: "weir's daemon",
-		Long: "weird is weir's daemon. weird run keeps plans in force. weird metrics serves limits and I/O to Prometheus, and records\n" +
-			"history. weird top and weird history show them; weir top and weir history start these two. To set and show limits,\n" +
+		Long: "weird is weir's daemon. weird run keeps plans in force. weird metrics serves limits and I/O to Prometheus and, as a\n" +
+			"page, to browsers, and records history. weird top and weird history show them; weir top and weir history start these two. To set and show limits,\n" +
 			"weir needs no daemon. weird --listen ADDRESS is short for weird metrics --listen ADDRESS.\n\n" +
 			"Exit codes: 0 done; 1 not done; 2 wrong usage; 3 not possible on this host.",
 		SilenceUsage:  true,
@@ -59,8 +59,8 @@ func newRoot(out *cli.Out) *cobra.Command {
 				return printVersion(out)
 			}
 			switch {
-			case s.listen == "" && s.history+s.config != "":
-				return cli.Usagef("--history and --web-config are flags of weird metrics; write weird metrics, or add --listen ADDRESS")
+			case s.listen == "" && (s.history+s.config != "" || s.page):
+				return cli.Usagef("--history, --page and --web-config are flags of weird metrics; write weird metrics, or add --listen ADDRESS")
 			case s.listen == "":
 				return cmd.Help()
 			}

@@ -33,6 +33,7 @@ const gcPercent = 30
 // A metricsServer is what the flags of weird metrics say.
 type metricsServer struct {
 	listen, config, root, history string
+	page                          bool
 }
 
 func newMetrics(out *cli.Out) *cobra.Command {
@@ -42,10 +43,10 @@ func newMetrics(out *cli.Out) *cobra.Command {
 		Short: "Serve limits and the I/O under them to Prometheus",
 		Long: "Serve the counters and limits of all limited cgroups in Prometheus' format at http://ADDRESS" + metrics.Route + ", until\n" +
 			"SIGTERM or Ctrl-C. Add ?groups=all to the path for all cgroups that have done I/O. docs/metrics.md lists the metrics.\n\n" +
-			"weird reads the cgroups at each scrape, and with --history each second. It changes no limit. By default only programs\n" +
+			"weird reads the cgroups at each scrape, and each second with --history or as long as a browser shows the page. It changes no limit. By default only programs\n" +
 			"of this host can connect. To serve other hosts, use --listen, and name a file with TLS keys and users by --web-config\n" +
 			"(the web configuration of Prometheus' exporters).",
-		Example: "  weird metrics\n  weird metrics --history " + history.Dir + "\n  weird metrics --listen :9847 --web-config /etc/weir/web.yml",
+		Example: "  weird metrics\n  weird metrics --page --history " + history.Dir + "\n  weird metrics --listen :9847 --web-config /etc/weir/web.yml",
 		Args:    cli.NoArguments,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return s.serve(cmd.Context(), out) },
 	}
@@ -58,6 +59,7 @@ func newMetrics(out *cli.Out) *cobra.Command {
 func (s *metricsServer) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.config, "web-config", "", "a `FILE` with TLS keys and users")
 	cmd.Flags().StringVar(&s.history, "history", "", "record the I/O and limits of cgroups in `DIR`, such as "+history.Dir+"; weir history and weir top --at show them")
+	cmd.Flags().BoolVar(&s.page, "page", false, "also serve a page for browsers at http://ADDRESS/: groups beside their limits, live and, with --history, of the past")
 	cmd.Flags().StringVar(&s.root, "root", "/", "read /proc and /sys below `DIR`")
 }
 
@@ -82,7 +84,7 @@ func (s metricsServer) serve(ctx context.Context, out *cli.Out) error {
 
 // details bounds a reading that happens each second (watch.Options); a scrape has all.
 func (s metricsServer) details() int {
-	if s.history != "" {
+	if s.history != "" || s.page {
 		return topDetails
 	}
 	return 0
@@ -91,6 +93,14 @@ func (s metricsServer) details() int {
 // feed answers, and records if that is asked for, until the context ends or one of them fails.
 func (s metricsServer) feed(ctx context.Context, out *cli.Out, o metrics.Options, w *watch.Watcher) error {
 	o.Feed = metrics.NewFeed(w, scrapeLeast)
+	if s.page {
+		page, err := s.newPage(o)
+		if err != nil {
+			return err
+		}
+		defer page.Close()
+		o.Page = page
+	}
 	if s.history == "" {
 		return s.answer(ctx, out, o)
 	}
@@ -124,12 +134,20 @@ func (s metricsServer) answer(ctx context.Context, out *cli.Out, o metrics.Optio
 	if err != nil {
 		return err
 	}
+	at, is := l.Addr().(*net.TCPAddr)
+	open := is && !at.IP.IsLoopback() && !asks
+	if open && s.page {
+		return errors.Join(openPage(l.Addr()), l.Close())
+	}
 	scheme := "http"
 	if s.config != "" {
 		scheme = "http or https" // the file says which
 	}
 	out.Say("serving metrics at %s, path %s (%s)", l.Addr(), metrics.Route, scheme)
-	if at, is := l.Addr().(*net.TCPAddr); is && !at.IP.IsLoopback() && !asks {
+	if s.page {
+		out.Say("showing the page at http://%s/", l.Addr())
+	}
+	if open {
 		out.Say("note: every host that can reach %s can read them; name TLS keys and users with --web-config", l.Addr())
 	}
 	return metrics.Serve(ctx, l, o)

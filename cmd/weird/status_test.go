@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-io/weir/contrib"
 	"github.com/weir-io/weir/internal/agent"
 	"github.com/weir-io/weir/internal/agent/held"
 	"github.com/weir-io/weir/internal/agent/reconcile"
@@ -15,6 +16,7 @@ import (
 	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/look/history"
 	"github.com/weir-io/weir/internal/ui/cli"
 	"github.com/weir-io/weir/lab"
 )
@@ -105,6 +107,25 @@ func TestUnit(t *testing.T) {
 	}
 	if !strings.HasPrefix(words[0], "/") || settings["KillMode"] != "process" {
 		t.Errorf("%v", settings)
+	}
+}
+
+// So does the unit of the metrics, with history and the page.
+func TestMetricsUnit(t *testing.T) {
+	lab.Unit(t)
+	_, line, _ := strings.Cut(contrib.WeirdMetricsService, "\nExecStart=")
+	line, _, _ = strings.Cut(line, "\n")
+	words := strings.Fields(line)
+	cmd, rest, err := newRoot(&cli.Out{}).Find(words[1:])
+	if err != nil || cmd.Name() != "metrics" || cmd.ParseFlags(rest) != nil || len(cmd.Flags().Args()) != 0 {
+		t.Fatalf("%q: %v", line, err)
+	}
+	dir := cmd.Flags().Lookup("history").Value.String()
+	if dir != history.Dir || cmd.Flags().Lookup("page").Value.String() != "true" || !strings.HasPrefix(words[0], "/") {
+		t.Errorf("%q", line)
+	}
+	if !strings.Contains(contrib.WeirdMetricsService, "\nStateDirectory="+strings.TrimPrefix(dir, "/var/lib/")+"\n") {
+		t.Errorf("the unit may not write %s", dir)
 	}
 }
 

@@ -1,0 +1,72 @@
+package web
+
+import (
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/weir-io/weir/internal/look/watch"
+	"github.com/weir-io/weir/lab/browser"
+)
+
+// shots is where screenshots go, from here.
+const shots = "../../../out/page"
+
+// TestScreens looks at the page in a browser: nothing is wrong in its console, nothing is cut at any
+// width, and the keys do what the page says. It takes screenshots for people to look at.
+func TestScreens(t *testing.T) {
+	b := browser.Open(t)
+	if err := os.MkdirAll(shots, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p := aPage(t, Options{History: record(t, time.Hour), Source: &source{make: func(int) *watch.Snapshot {
+		s := aHost(time.Now())
+		s.Groups[0].Path, s.Groups[0].Target = "/batch", "cgroup:/batch" // which the machine of the tests has
+		return s
+	}}})
+	server := httptest.NewServer(p)
+	t.Cleanup(server.Close)
+	t.Cleanup(p.Close) // streams end first
+	web := "/group?cgroup=" + "%2Fsystem.slice%2Fdocker-0123456789ab.scope"
+	for _, c := range []struct {
+		name, path    string
+		width, height int
+		dark          bool
+	}{
+		{"list-light", "/", 1280, 800, false},
+		{"list-dark", "/", 1280, 800, true},
+		{"list-phone", "/", 360, 740, false},
+		{"list-narrow", "/", 1020, 900, false},
+		{"list-tablet", "/", 768, 900, false},
+		{"group-light", web, 1280, 900, false},
+		{"group-dark", web, 1280, 900, true},
+		{"group-why", "/group?cgroup=/batch&why=1", 1280, 900, false},
+		{"group-phone", web, 360, 740, true},
+		{"past", "/?at=20m", 1280, 800, false},
+		{"refusal", "/nothing", 1280, 500, false},
+	} {
+		b.Size(c.width, c.height, c.dark)
+		b.Go(server.URL + c.path)
+		switch {
+		case c.path == "/":
+			b.Await(`document.getElementById("state").textContent === "live" && document.querySelectorAll("#rows tr").length === 7`)
+		case c.path == web:
+			b.Await(`document.getElementById("state").textContent === "live" && document.querySelectorAll("#charts canvas").length >= 3`)
+		}
+		var over int
+		if b.Eval(`document.documentElement.scrollWidth`, &over); over > c.width {
+			t.Errorf("%s: the page is %d pixels wide, and the window %d", c.name, over, c.width)
+		}
+		// Nothing is cut in tables either. (That of the past may be scrolled.)
+		var cut []string
+		if b.Eval(`[...document.querySelectorAll(".scroll:not([tabindex])")].filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.textContent.slice(0, 80))`, &cut); len(cut) > 0 {
+			t.Errorf("%s: a table is wider than the window: %q", c.name, cut)
+		}
+		b.Screenshot(filepath.Join(shots, c.name+".png"))
+		if wrong := b.Wrong(); len(wrong) > 0 && c.name != "refusal" {
+			t.Errorf("%s: %q", c.name, wrong)
+		}
+	}
+}
