@@ -54,6 +54,8 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 	}
 	defer leave()
 	out := http.NewResponseController(w)
+	// The server's time to read a request would end the stream, which it goes on reading from.
+	_ = out.SetReadDeadline(time.Time{})
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no") // a proxy is not to hold events back
 	send := func(text []byte) bool {

@@ -162,6 +162,23 @@ func TestStream(t *testing.T) {
 	}
 }
 
+// The times that a server gives requests and answers do not end a stream.
+func TestStreamOutlivesDeadlines(t *testing.T) {
+	p := aPage(t, Options{Every: 20 * time.Millisecond})
+	server := httptest.NewUnstartedServer(p)
+	const short = 200 * time.Millisecond
+	server.Config.ReadTimeout, server.Config.ReadHeaderTimeout, server.Config.WriteTimeout = short, short, short
+	server.Start()
+	t.Cleanup(server.Close)
+	t.Cleanup(p.Close) // streams end first
+	c := follow(t, server.URL+"/stream")
+	for began := time.Now(); time.Since(began) < 4*short; {
+		if kind := c.next(nil); kind != listKind {
+			t.Fatalf("%q after %s", kind, time.Since(began))
+		}
+	}
+}
+
 // There are so many streams and no more; who leaves makes room.
 func TestStreamsAreBounded(t *testing.T) {
 	p, url := serving(t, Options{})
