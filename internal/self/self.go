@@ -48,6 +48,8 @@ func roleOf(name string) (r role, ok bool) {
 		return role{true, pace}, true
 	case pacer.GuardArg:
 		return role{true, guard}, true
+	case pacer.EscapesArg, pacer.PartialArg:
+		return role{true, func(_ context.Context, _ []string, s Streams) error { return loadFor(name, s) }}, true
 	case load.Arg:
 		return role{false, runLoad}, true
 	case latency.WriterArg:
@@ -114,6 +116,16 @@ func pace(ctx context.Context, _ []string, _ Streams) error {
 
 func guard(_ context.Context, _ []string, s Streams) error {
 	return pacer.Guard(s.In, pacer.WatchOf(state.At("/")))
+}
+
+// loadFor loads BPF programs of a kind for the pacer.
+func loadFor(kind string, s Streams) error {
+	fs, err := cgroupfs.Open("/")
+	if err != nil {
+		return err
+	}
+	defer fs.Close()
+	return pacer.Load(kind, fs, int(s.In.Fd()))
 }
 
 // runLoad makes I/O of a known kind, and counts it.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -38,7 +39,7 @@ var tracepoints = []string{"writeback_dirty_folio", "writeback_dirty_page"}
 // they dirty.
 type Watcher struct {
 	objects escapeObjects
-	hook    link.Link
+	hook    io.Closer
 	steps   *ringbuf.Reader
 
 	mu     sync.Mutex
@@ -97,6 +98,38 @@ func hindrance(groups *cgroupfs.FS) error {
 		return &bpf.Unavailable{Op: counting, Reason: "weir cannot see from this cgroup namespace where groups are", Remedy: "run weir on the host"}
 	}
 	return bpf.Hindrance("/", counting, kernelMin)
+}
+
+// Descriptors are what another process needs to count with what this one has loaded: see Taken.
+func (w *Watcher) Descriptors() ([]int, error) {
+	return bpf.Descriptors(w.objects.maps(), []io.Closer{w.hook})
+}
+
+// Taken is a Watcher of the descriptors of another one, which counts no group yet. They belong to
+// it from then on.
+func Taken(fds []int) (*Watcher, error) {
+	w := &Watcher{levels: map[uint64]uint32{}}
+	o := &w.objects
+	hooks, err := bpf.Maps(fds, &o.Groups, &o.Levels, &o.Sums, &o.Files, &o.Steps)
+	if err != nil {
+		return nil, err
+	}
+	if len(hooks) != 1 {
+		err = fmt.Errorf(counting+": %d hooks, want 1", len(hooks))
+	} else {
+		w.steps, err = ringbuf.NewReader(o.Steps)
+	}
+	if len(hooks) > 0 {
+		w.hook = hooks[0]
+	}
+	if err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	return w, nil
+}
+
+func (o *escapeObjects) maps() []*ebpf.Map {
+	return []*ebpf.Map{o.Groups, o.Levels, o.Sums, o.Files, o.Steps}
 }
 
 func refused(err error) error { return bpf.Refusal(counting, kernelMin, err) }

@@ -51,6 +51,10 @@ func (s *server) adopt(whether func(Place) bool) {
 				err = s.awaitAdopted(j)
 			}
 		}
+		if errors.Is(err, errLoading) {
+			left = append(left, j.Limited)
+			return state.ErrKeep
+		}
 		if err != nil {
 			left = append(left, j.Limited)
 			errs = append(errs, fmt.Errorf("pace cgroup %s again: %w", j.Limited.Path, err))

@@ -107,7 +107,7 @@ func (s *server) takeUp(w *waiting, g cgroupfs.Group, now time.Duration) {
 			_ = s.forgo(j.Limited) // the record would be taken over, and found to be another's
 			return
 		}
-		if cgroupfs.IsGone(err) {
+		if cgroupfs.IsGone(err) || errors.Is(err, errLoading) {
 			return
 		}
 		w.job.Lapsed = "weir's pacer cannot hold the group, and tries again (" + brief(err) + ")"

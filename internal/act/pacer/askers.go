@@ -33,6 +33,7 @@ type asker struct {
 	fd    int
 	since time.Duration
 	text  []byte
+	waits *ask // its question, that cannot be answered yet
 }
 
 // listen makes the socket, and replaces one that a dead pacer left.
@@ -133,6 +134,9 @@ func (c *asker) read(answered func(ask) answer) (done bool) {
 	if err != nil {
 		return !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EINTR)
 	}
+	if c.waits != nil { // it has asked already; its end is all there is to read
+		return n == 0
+	}
 	c.text = append(c.text, buf[:n]...)
 	question, _, whole := bytes.Cut(c.text, []byte("\n"))
 	if !whole {
@@ -142,8 +146,23 @@ func (c *asker) read(answered func(ask) answer) (done bool) {
 	if json.Unmarshal(question, &q) != nil {
 		return true
 	}
-	if text, err := json.Marshal(answered(q)); err == nil {
+	return c.answer(q, answered)
+}
+
+// answer answers a question, if it can be answered now.
+func (c *asker) answer(q ask, answered func(ask) answer) (done bool) {
+	a := answered(q)
+	if a.later {
+		c.waits = &q
+		return false
+	}
+	if text, err := json.Marshal(a); err == nil {
 		_, _ = unix.Write(c.fd, append(text, '\n')) // it fits: nothing else was written there
 	}
 	return true
+}
+
+// again answers those whose questions could not be answered before.
+func (a *askers) again(answered func(ask) answer) {
+	a.drop(func(c *asker) bool { return c.waits != nil && c.answer(*c.waits, answered) })
 }

@@ -31,6 +31,7 @@ type answer struct {
 	Error string `json:"error,omitempty"`
 	Note  string `json:"note,omitempty"` // what there is to say of its accuracy
 	Seen  *Seen  `json:"seen,omitempty"` // of a group that is counted by CountEscaped
+	later bool   // it is to be asked for again: see askers.again
 }
 
 const (

@@ -60,8 +60,22 @@ func (t *thread) beExact() {
 
 func inRealTime() error {
 	slack := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
-	attr := &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: realtimePriority}
-	return errors.Join(slack, unix.SchedSetAttr(0, attr, 0))
+	return errors.Join(slack, setRealTime(0))
+}
+
+func setRealTime(flags uint64) error {
+	attr := &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Flags: flags, Priority: realtimePriority}
+	return unix.SchedSetAttr(0, attr, 0)
+}
+
+// aside starts a process without the real-time priority of this one, as far as this one has it.
+func aside(start func() error) error {
+	attr, err := unix.SchedGetAttr(0, 0)
+	if err != nil || attr.Policy != unix.SCHED_FIFO || setRealTime(unix.SCHED_FLAG_RESET_ON_FORK) != nil {
+		return start()
+	}
+	err = start()
+	return errors.Join(err, setRealTime(0))
 }
 
 // stayEvery is how often the pacer checks whether it still runs on its thread.

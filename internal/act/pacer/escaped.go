@@ -83,28 +83,18 @@ func (c *cells) takeOver(j Job) error {
 	return errors.Join(err, c.set(false))
 }
 
-// watcher is what sees escapes. Without it nobody is stopped: an escape.Estimate errs.
-func (s *server) watcher() (*escape.Watcher, error) {
-	if !s.watched {
-		s.watched = true
-		s.halt() // to load it takes some 60 ms, in which nobody is to write unseen
-		s.escapes, s.unseen = escape.Watch(s.fs)
-	}
-	return s.escapes, s.unseen
-}
-
 // alarmPoll is the descriptor to wait for before alarm; none without a watcher.
 func (s *server) alarmPoll() unix.PollFd {
-	if s.escapes == nil {
+	if !s.escapes.usable() {
 		return unix.PollFd{Fd: -1}
 	}
-	return unix.PollFd{Fd: int32(s.escapes.FD()), Events: unix.POLLIN}
+	return unix.PollFd{Fd: int32(s.escapes.have.FD()), Events: unix.POLLIN}
 }
 
 // alarm makes the groups due of which something has escaped.
 func (s *server) alarm() {
 	now := clockNow()
-	for _, id := range s.escapes.Drain() {
+	for _, id := range s.escapes.have.Drain() {
 		for p := range s.jobs {
 			if m, is := p.meter.(*escaped); is && m.meter.ID() == id && !p.stopped {
 				p.plan(min(p.next, now))

@@ -1,6 +1,7 @@
 package pacer
 
 import (
+	"errors"
 	"time"
 
 	"github.com/weir-io/weir/internal/linux/partial"
@@ -10,7 +11,8 @@ import (
 // folios tells what processes have written, where write_bytes counts folios whole that they
 // have written in part: see package partial. Nothing is loaded before that may matter.
 type folios struct {
-	load   func() (*partial.Watcher, error) // nil: it was tried
+	load   func() (*partial.Watcher, error) // errLoading: it is asked again; nil: it was tried
+	late   time.Duration                    // until when the group waits for that; 0: nobody has asked
 	count  counter                          // nil: what write_bytes says is counted
 	excess float64                          // in write_bytes beyond what calls have written, before there was a count
 	lack   float64                          // what calls have written beyond write_bytes, likewise
@@ -27,6 +29,7 @@ type folios struct {
 // A counter is a *partial.Count.
 type counter interface {
 	Spare() (bytes float64, err error)
+	Before(bytes float64)
 	Close() error
 }
 
@@ -41,6 +44,9 @@ const (
 	// callMost is what a call makes dirty at most beyond the bytes that it writes, where pages
 	// are of 4 KiB: parts of its first and its last one.
 	callMost = 4096
+	// toldMost is for how long a group is paused at most until that which tells is loaded, which
+	// takes 50 to 95 ms, and longer on a busy machine.
+	toldMost = 500 * time.Millisecond
 	// doubtFor is for how long nothing that tells may be written: then all of the doubt was.
 	doubtFor = time.Second
 )
@@ -79,6 +85,11 @@ func (f *folios) judge(excess, spare float64, now time.Duration) (wrote float64)
 		return 0
 	}
 	f.more, f.seen = f.more+excess, f.seen+spare
+	if f.seen < 0 { // so much of what is in doubt has been written since, and is counted
+		filled := min(f.doubt, -f.seen)
+		f.doubt, f.seen = f.doubt-filled, 0
+		f.spare, f.all = f.spare+filled, f.all+filled
+	}
 	if f.more < seenLeast && now-f.asked < doubtFor {
 		return 0
 	}
@@ -87,28 +98,44 @@ func (f *folios) judge(excess, spare float64, now time.Duration) (wrote float64)
 		wrote *= 1 - min(1, max(0, f.seen/f.more))
 	}
 	f.spare, f.all = f.spare+f.doubt-wrote, f.all+f.doubt-wrote
+	f.count.Before(-wrote)
 	f.doubt = 0
 	return wrote
 }
 
 // doubts reports whether it is to be told what an excess or a lack is.
-func (f *folios) doubts(bytesPerSec float64) bool {
-	return f.load != nil && max(f.excess, f.lack) >= min(max(bytesPerSec/10, doubtLeast), doubtMost)
+func (f *folios) doubts(bytesPerSec float64, now time.Duration) bool {
+	if f.load == nil || max(f.excess, f.lack) < min(max(bytesPerSec/10, doubtLeast), doubtMost) {
+		return false
+	}
+	_, err := f.load()
+	if !errors.Is(err, errLoading) {
+		return true
+	}
+	if f.late == 0 {
+		f.late = now + toldMost
+	}
+	return now < f.late // after that folios count whole until it is told
 }
 
 // start begins to count, and returns what was counted and is in doubt now.
-func (f *folios) start(now time.Duration, begin func(*partial.Watcher) (*partial.Count, error)) float64 {
+func (f *folios) start(now time.Duration, begin func(*partial.Watcher) (*partial.Count, error)) (doubt float64, err error) {
 	w, err := f.load()
+	if errors.Is(err, errLoading) {
+		return 0, err
+	}
 	f.load = nil
 	if err != nil {
-		return 0
+		return 0, nil
 	}
 	count, err := begin(w)
 	if err != nil {
-		return 0
+		return 0, nil
 	}
-	f.count, f.doubt, f.asked = count, f.excess, now
-	return f.doubt
+	// What calls have written beyond write_bytes is in folios that were dirty: no part of them is in doubt.
+	f.count, f.doubt, f.asked = count, max(0, f.excess-f.lack), now
+	f.count.Before(f.doubt)
+	return f.doubt, nil
 }
 
 func (f *folios) close() {
@@ -118,28 +145,25 @@ func (f *folios) close() {
 }
 
 // doubts reports whether it is to be told what the processes have written.
-func (p *paced) doubts() bool {
+func (p *paced) doubts(now time.Duration) bool {
 	m, is := p.meter.(*written)
-	return is && m.folios.doubts(p.bucket.rate)
+	return is && m.folios.doubts(p.bucket.rate, now)
 }
 
-// tell has it told what the paused processes have written, if that is in doubt.
-func (p *paced) tell() {
-	if !p.doubts() {
-		return
+// tell has it told what the paused processes have written, if that is in doubt. told is false
+// where that which tells is being loaded: they stay paused until it is there, as what they write
+// meanwhile would be in doubt as well.
+func (p *paced) tell(now time.Duration) (told bool) {
+	if !p.doubts(now) {
+		return true
 	}
 	m := p.meter.(*written)
-	back := m.folios.start(clockNow(), func(w *partial.Watcher) (*partial.Count, error) { return w.Add(m.limited) })
+	back, err := m.folios.start(clockNow(), func(w *partial.Watcher) (*partial.Count, error) { return w.Add(m.limited) })
+	if err != nil {
+		p.waits = max(p.waits, m.folios.late)
+		return false
+	}
 	m.ledger.spend(min(back, m.ledger.paid[0]+m.ledger.paid[1]))
 	p.bucket.take(-back)
-}
-
-// partly is what tells how much of folios is written. Without it folios count whole.
-func (s *server) partly() (*partial.Watcher, error) {
-	if !s.parted {
-		s.parted = true
-		s.halt() // to load it takes tens of milliseconds, in which nobody is to write unseen
-		s.partial, s.unparted = partial.Watch(s.fs)
-	}
-	return s.partial, s.unparted
+	return true
 }

@@ -17,6 +17,8 @@ func (s *spares) Spare() (bytes float64, err error) {
 	return bytes, nil
 }
 
+func (s *spares) Before(float64) {}
+
 func (s *spares) Close() error { return nil }
 
 // What is counted at each look, after the folios counted whole at first.
@@ -53,10 +55,10 @@ func TestFolios(t *testing.T) {
 		if got := f.written(c.first, 0); got != float64(c.first.Written) {
 			t.Errorf("%s: %.0f counted before it is known, want all %d", c.name, got, c.first.Written)
 		}
-		if !f.doubts(1e9) {
+		if !f.doubts(1e9, 0) {
 			t.Errorf("%s: there is no doubt", c.name)
 		}
-		back := f.start(0, func(*partial.Watcher) (*partial.Count, error) { return &partial.Count{}, nil })
+		back, _ := f.start(0, func(*partial.Watcher) (*partial.Count, error) { return &partial.Count{}, nil })
 		f.count = &c.spare
 		got := []float64{back}
 		for _, more := range c.looks {
@@ -75,7 +77,9 @@ func TestFolios(t *testing.T) {
 func TestADoubtEnds(t *testing.T) {
 	f := folios{load: func() (*partial.Watcher, error) { return nil, nil }}
 	f.written(process.IO{Written: 8 << 20}, 0)
-	f.start(0, func(*partial.Watcher) (*partial.Count, error) { return &partial.Count{}, nil })
+	if _, err := f.start(0, func(*partial.Watcher) (*partial.Count, error) { return &partial.Count{}, nil }); err != nil {
+		t.Fatal(err)
+	}
 	f.count = &spares{0, 0, 0}
 	for _, step := range []struct {
 		at   time.Duration
@@ -91,7 +95,7 @@ func TestADoubtEnds(t *testing.T) {
 func TestFoliosThatNobodyTells(t *testing.T) {
 	f := folios{load: func() (*partial.Watcher, error) { return nil, errors.New("no BPF") }}
 	for range 100 {
-		if f.written(process.IO{Written: 1 << 20, Sent: 1 << 20, Calls: 1}, 0); f.doubts(1e9) {
+		if f.written(process.IO{Written: 1 << 20, Sent: 1 << 20, Calls: 1}, 0); f.doubts(1e9, 0) {
 			t.Fatal("what was written by calls is in doubt")
 		}
 	}
@@ -99,8 +103,8 @@ func TestFoliosThatNobodyTells(t *testing.T) {
 	if got := f.written(process.IO{Written: all}, 0); got != all {
 		t.Errorf("%.0f counted, want %d", got, all)
 	}
-	if back := f.start(0, nil); back != 0 || f.doubts(1e9) {
-		t.Errorf("%.0f taken back; in doubt again: %t", back, f.doubts(1e9))
+	if back, err := f.start(0, nil); err != nil || back != 0 || f.doubts(1e9, 0) {
+		t.Errorf("%.0f taken back; in doubt again: %t", back, f.doubts(1e9, 0))
 	}
 	if got := f.written(process.IO{Written: all}, 0); got != all {
 		t.Errorf("%.0f counted, want %d", got, all)
@@ -111,15 +115,75 @@ func TestFoliosThatNobodyTells(t *testing.T) {
 func TestDoubts(t *testing.T) {
 	for rate, excess := range map[float64]uint64{2e5: 256 << 10, 1e7: 1e6, 1e9: 4 << 20} {
 		f := folios{load: func() (*partial.Watcher, error) { return nil, nil }}
-		if f.written(process.IO{Written: excess - 1}, 0); f.doubts(rate) {
+		if f.written(process.IO{Written: excess - 1}, 0); f.doubts(rate, 0) {
 			t.Errorf("%.0f bytes/s: in doubt for less than %d bytes", rate, excess)
 		}
-		if f.written(process.IO{Written: 1}, 0); !f.doubts(rate) {
+		if f.written(process.IO{Written: 1}, 0); !f.doubts(rate, 0) {
 			t.Errorf("%.0f bytes/s: not in doubt for %d bytes", rate, excess)
 		}
 		f = folios{load: f.load}
-		if f.written(process.IO{Sent: excess, Calls: 1}, 0); !f.doubts(rate) {
+		if f.written(process.IO{Sent: excess, Calls: 1}, 0); !f.doubts(rate, 0) {
 			t.Errorf("%.0f bytes/s: not in doubt for %d bytes that made nothing dirty", rate, excess)
 		}
+	}
+}
+
+// A group waits for that which tells, but not for long. What it writes after that is in doubt too
+// when it is told.
+func TestADoubtWaits(t *testing.T) {
+	loading := errLoading
+	f := folios{load: func() (*partial.Watcher, error) { return nil, loading }}
+	f.written(process.IO{Written: 8 << 20}, 0)
+	if !f.doubts(1e9, 0) || !f.doubts(1e9, toldMost-1) {
+		t.Error("it does not wait")
+	}
+	if _, err := f.start(0, nil); !errors.Is(err, errLoading) {
+		t.Errorf("it is told %v, want that it cannot be told yet", err)
+	}
+	if f.doubts(1e9, toldMost) {
+		t.Error("it waits for too long")
+	}
+	f.written(process.IO{Written: 1 << 20}, toldMost)
+	loading = nil
+	if !f.doubts(1e9, 2*toldMost) {
+		t.Error("it is not told when it can be")
+	}
+	back, err := f.start(2*toldMost, func(*partial.Watcher) (*partial.Count, error) { return &partial.Count{}, nil })
+	if err != nil || back != 9<<20 {
+		t.Errorf("%.0f are taken back (%v), want %d", back, err, 9<<20)
+	}
+}
+
+// The rest of folios that were written in part is written once the programs count: each byte of
+// it counts once, and none is in doubt any more.
+func TestTheRestOfADoubt(t *testing.T) {
+	const page, folio, some = 4096, 1 << 20, 50
+	const rest = some * (folio - page)
+	begin := func(*partial.Watcher) (*partial.Count, error) { return &partial.Count{}, nil }
+	f := folios{load: func() (*partial.Watcher, error) { return nil, nil }}
+	total := f.written(process.IO{Written: some * folio, Sent: some * page, Calls: some}, 0)
+	back, err := f.start(0, begin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	total -= back
+	f.count = &spares{-rest, 0, 0}
+	total += f.written(process.IO{Sent: rest, Calls: 1}, time.Millisecond)
+	for _, at := range []time.Duration{doubtFor / 2, 2 * doubtFor} {
+		total += f.written(process.IO{}, at)
+	}
+	if least, most := float64(some*folio), float64(some*(folio+callMost)); total < least || total > most {
+		t.Errorf("%.0f bytes count, want %.0f to %.0f", total, least, most)
+	}
+	if f.all > some*callMost {
+		t.Errorf("%.0f bytes are said not to have been written", f.all)
+	}
+
+	// It was written before the programs counted.
+	f = folios{load: func() (*partial.Watcher, error) { return nil, nil }}
+	f.written(process.IO{Written: some * folio, Sent: some * page, Calls: some}, 0)
+	f.written(process.IO{Sent: rest, Calls: 1}, 0)
+	if back, err := f.start(0, begin); err != nil || back != 0 {
+		t.Errorf("%.0f are taken back of what was written (%v)", back, err)
 	}
 }

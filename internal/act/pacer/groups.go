@@ -24,6 +24,11 @@ func (s *server) add(j Job) error {
 	if err := j.check(); err != nil {
 		return err
 	}
+	if j.Count == CountEscaped {
+		if _, err := s.escapes.get(); errors.Is(err, errLoading) { // what is held goes on as it is
+			return err
+		}
+	}
 	j.Missed, j.Lapsed = "", ""
 	record, err := s.dir.New(recordKind, j)
 	if err != nil {

@@ -16,17 +16,27 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/weir-io/weir/internal/act/escape"
 	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/linux/cgroupfs/cgrouptest"
+	"github.com/weir-io/weir/internal/linux/partial"
 	"github.com/weir-io/weir/internal/state"
 )
 
-// TestMain is a guard too, which pacers in these tests start: it starts no other pacer.
+// TestMain is a guard too, which pacers in these tests start: it starts no other pacer. And it is a
+// helper that loads nothing.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == GuardArg {
 		own := Watch{Own: func() (func(), bool) { return func() {}, true }, End: func() {}, Again: func() error { return nil }}
 		if err := Guard(os.Stdin, own); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	if len(os.Args) == 2 && os.Args[1] == EscapesArg {
+		if err := loadSlowly(os.Args[1]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -212,7 +222,9 @@ func (h *fakeHost) job() Job {
 // server is a pacer that nobody runs yet.
 func (h *fakeHost) server() *server {
 	h.t.Helper()
-	s := &server{dir: h.dir, fs: h.FS, jobs: map[*paced]*held{}, arrivals: newArrivals(), watched: true, unseen: errors.New("no BPF here")}
+	s := &server{dir: h.dir, fs: h.FS, jobs: map[*paced]*held{}, arrivals: newArrivals()}
+	s.escapes = programs[*escape.Watcher]{asked: true, why: errors.New("no BPF here")}
+	s.partial = programs[*partial.Watcher]{asked: true, why: errors.New("no BPF here")}
 	if err := os.MkdirAll(h.dir.Path(), 0o700); err != nil {
 		h.t.Fatal(err)
 	}

@@ -24,13 +24,13 @@ type meter interface {
 // newMeter makes the meter that a job asks for.
 func (s *server) newMeter(j Job, limited cgroupfs.Group) (meter, error) {
 	if j.Count == CountEscaped {
-		w, err := s.watcher()
+		w, err := s.escapes.get()
 		if err != nil {
 			return nil, err
 		}
 		return newEscaped(j, limited, w, clockNow())
 	}
-	m := &written{limited: limited, folios: folios{load: s.partly}}
+	m := &written{limited: limited, folios: folios{load: s.partial.get}}
 	m.on(j)
 	return m, nil
 }

@@ -22,7 +22,7 @@ type paced struct {
 	seen    time.Duration // the last look
 	fresh   time.Duration // when somebody has come last, or was born there
 	came    time.Duration // when somebody has come last
-	waits   time.Duration // until when a loan has them stopped
+	waits   time.Duration // until when a loan, or a doubt, has them stopped
 	vain    time.Duration // by how much a watch is shorter: see watch
 	speed   float64       // how fast they wrote when they last could, in bytes a second
 	fast    float64       // how fast they have written lately at most
@@ -170,7 +170,11 @@ func (p *paced) step(now time.Duration, may pace) error {
 		if err := p.look(now); err != nil {
 			return err
 		}
-		p.tell()
+		if !p.tell(now) {
+			p.plan(p.waits)
+			p.due = min(p.next, max(now, p.courtesy.due))
+			return nil
+		}
 		p.settled = true
 		cycle := min(may.cycle, p.bucket.depth/2)
 		if p.bucket.level < p.bucket.rate*cycle.Seconds()/2 { // what is left is for the next time
@@ -208,7 +212,7 @@ func (p *paced) step(now time.Duration, may pace) error {
 		_ = p.writes() // they are stopped anyway
 		return p.halt(clockNow())
 	}
-	if p.doubts() { // to be told takes a pause
+	if p.doubts(now) { // to be told takes a pause
 		return p.halt(clockNow())
 	}
 	p.plan(now + p.run(now, may))

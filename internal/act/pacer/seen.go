@@ -35,12 +35,12 @@ func (s *server) seen(limited Place) (*Seen, error) {
 		}
 	}
 	m, is := p.meter.(*escaped)
-	if !is || s.escapes == nil {
+	if !is || !s.escapes.usable() {
 		return seen, nil
 	}
 	var err error
-	if seen.Escaped, err = s.escapes.Escaped(m.meter.ID()); err == nil {
-		seen.Files, err = s.escapes.Files(m.meter.ID(), p.roster.limited.Hierarchy())
+	if seen.Escaped, err = s.escapes.have.Escaped(m.meter.ID()); err == nil {
+		seen.Files, err = s.escapes.have.Files(m.meter.ID(), p.roster.limited.Hierarchy())
 	}
 	seen.Told = err == nil
 	return seen, err

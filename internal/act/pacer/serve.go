@@ -41,21 +41,17 @@ type server struct {
 	guards []*guard
 	askers *askers
 	thread thread
-	polled []unix.PollFd // the arrivals, the guards, and then the askers
+	polled []unix.PollFd // as many as firstGuard, the guards, and then the askers
 	beaten time.Duration // when the guards were told last that the pacer runs
 
 	arrivals *arrivals
 	loans    []loan
 
-	escapes  *escape.Watcher // see watcher
-	unseen   error           // why it cannot be had
-	watched  bool
-	partial  *partial.Watcher // see partly
-	parted   bool
-	unparted error // why it cannot be had
-	orphans  orphans
-	waiting  map[Place]*waiting // by limited group
-	noted    time.Duration      // when the records were told last whom it cannot stop
+	escapes programs[*escape.Watcher]  // see what escapes; without them nobody is stopped for that
+	partial programs[*partial.Watcher] // tell how much of folios is written; without them folios count whole
+	orphans orphans
+	waiting map[Place]*waiting // by limited group
+	noted   time.Duration      // when the records were told last whom it cannot stop
 }
 
 // held is what belongs to a paced group.
@@ -84,6 +80,8 @@ func Serve(ctx context.Context, dir state.Dir, fs *cgroupfs.FS) error {
 		return err
 	}
 	s := &server{dir: dir, fs: fs, jobs: make(map[*paced]*held), askers: askers, arrivals: newArrivals()}
+	s.escapes = programs[*escape.Watcher]{kind: EscapesArg, taken: escape.Taken, begin: beginLoad}
+	s.partial = programs[*partial.Watcher]{kind: PartialArg, taken: partial.Taken, begin: beginLoad}
 	defer s.arrivals.close()
 	s.thread.beExact()
 	beSpared()
@@ -92,13 +90,7 @@ func Serve(ctx context.Context, dir state.Dir, fs *cgroupfs.FS) error {
 		err = s.run(ctx)
 	}
 	s.thaw()
-	if s.escapes != nil {
-		err = errors.Join(err, s.escapes.Close())
-	}
-	if s.partial != nil {
-		err = errors.Join(err, s.partial.Close())
-	}
-	return errors.Join(err, removeKey(fs))
+	return errors.Join(err, s.escapes.close(), s.partial.close(), removeKey(fs))
 }
 
 // takeOverMax is how long the lock of a killed pacer may stay taken after its guard has seen
@@ -227,7 +219,7 @@ func (s *server) run(ctx context.Context) error {
 		s.tryWaiting(now)
 		s.noteMissed(now)
 		due, some := s.loop.next()
-		if some || len(s.orphans.places)+len(s.waiting) > 0 {
+		if some || s.loads() || len(s.orphans.places)+len(s.waiting) > 0 {
 			idle = now
 		} else if now-idle > idleMax {
 			return nil
@@ -243,10 +235,13 @@ func (s *server) run(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
+// firstGuard is where the guards are in polled.
+const firstGuard = 4
+
 // sleep sleeps until a moment, or until a guard or an asker needs the pacer.
 func (s *server) sleep(until time.Duration) (wanted bool) {
 	s.askers.hurry()
-	s.polled = append(s.polled[:0], s.arrivals.poll(), s.alarmPoll())
+	s.polled = append(s.polled[:0], s.arrivals.poll(), s.alarmPoll(), s.escapes.poll(), s.partial.poll())
 	for _, g := range s.guards {
 		s.polled = append(s.polled, g.poll)
 	}
@@ -256,9 +251,9 @@ func (s *server) sleep(until time.Duration) (wanted bool) {
 
 // attend handles what sleep reported.
 func (s *server) attend() {
-	askers := s.polled[2+len(s.guards):]
+	askers := s.polled[firstGuard+len(s.guards):]
 	guards := len(s.guards)
-	for i, polled := range s.polled[2 : 2+guards] {
+	for i, polled := range s.polled[firstGuard : firstGuard+guards] {
 		if polled.Revents != 0 {
 			s.guards[i].reap()
 			s.guards[i] = nil
@@ -279,6 +274,11 @@ func (s *server) attend() {
 	}
 	if s.polled[1].Revents != 0 {
 		s.alarm()
+		heap.Init(&s.loop.groups)
+	}
+	escapes := s.polled[2].Revents != 0 && s.escapes.attend()
+	if partly := s.polled[3].Revents != 0 && s.partial.attend(); escapes || partly {
+		s.hasLoaded()
 		heap.Init(&s.loop.groups)
 	}
 	s.askers.serve(askers, s.answer)
@@ -344,7 +344,7 @@ func (s *server) answer(q ask) answer {
 		}
 	}
 	if err != nil {
-		return answer{Error: err.Error()}
+		return answer{Error: err.Error(), later: errors.Is(err, errLoading)}
 	}
 	return answer{Note: s.note(q)}
 }

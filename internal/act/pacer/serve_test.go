@@ -103,9 +103,10 @@ func TestPacing(t *testing.T) {
 }
 
 // serve runs a pacer until the test ends.
-func (h *fakeHost) serve() (Client, *server) {
+func (h *fakeHost) serve() (Client, *server) { return h.serveBy(h.server()) }
+
+func (h *fakeHost) serveBy(s *server) (Client, *server) {
 	h.t.Helper()
-	s := h.server()
 	if err := s.watch(); err != nil {
 		h.t.Fatal(err)
 	}

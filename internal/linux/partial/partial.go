@@ -3,6 +3,7 @@ package partial
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"sync"
@@ -38,7 +39,7 @@ type sum struct {
 // Tasks of other groups pay one check for each block that they make dirty.
 type Watcher struct {
 	objects partialObjects
-	hooks   []link.Link
+	hooks   []io.Closer
 
 	mu     sync.Mutex
 	levels map[uint64]uint32 // of the groups that are counted, by their numbers
@@ -108,6 +109,22 @@ func (w *Watcher) attach() error {
 		ends = ends || hook.program == w.objects.EndWrite
 	}
 	return nil
+}
+
+// Descriptors are what another process needs to count with what this one has loaded: see Taken.
+func (w *Watcher) Descriptors() ([]int, error) {
+	return bpf.Descriptors([]*ebpf.Map{w.objects.Groups, w.objects.Levels}, w.hooks)
+}
+
+// Taken is a Watcher of the descriptors of another one, which counts for no group yet. They belong
+// to it from then on.
+func Taken(fds []int) (w *Watcher, err error) {
+	w = &Watcher{levels: map[uint64]uint32{}}
+	w.hooks, err = bpf.Maps(fds, &w.objects.Groups, &w.objects.Levels)
+	if err != nil {
+		return nil, err
+	}
+	return w, nil
 }
 
 func refused(err error) error { return bpf.Refusal(counting, kernelMin, err) }
@@ -181,6 +198,10 @@ func (c *Count) Spare() (bytes float64, err error) {
 	}
 	return c.take(now, time.Now()), nil
 }
+
+// Before tells that write_bytes may have counted so many bytes too much before the counting began,
+// or, if they are negative, that they have been written. Stores write these as well.
+func (c *Count) Before(bytes float64) { c.behind = max(0, c.behind+bytes) }
 
 // unknownFor is for how long folios can be dirty that became so before the counting began: the
 // kernel writes them back after vm.dirty_expire_centisecs, 30 s.

@@ -64,6 +64,28 @@ func TestStoresPayBack(t *testing.T) {
 	}
 }
 
+// A store can be into a folio of which a part was written before the counting began.
+func TestStoresPayBackWhatWasBefore(t *testing.T) {
+	const page, folio = 4096, 1 << 20
+	c := Count{began: time.Now()}
+	c.Before(2 * folio)
+	for i, step := range []struct {
+		before float64
+		now    sum
+		want   float64
+	}{
+		{0, sum{Stored: folio}, -folio},
+		{-page, sum{Stored: folio}, 0}, // of the rest a page is known to be written
+		{0, sum{Stored: 3 * folio}, -(folio - page)},
+		{-page, sum{Stored: 4 * folio}, 0},
+	} {
+		c.Before(step.before)
+		if got := c.take(step.now, time.Now()); got != step.want {
+			t.Errorf("step %d: %.0f, want %.0f", i, got, step.want)
+		}
+	}
+}
+
 // Both kernels' tracepoints of stores have a program.
 func TestStoresAreSeen(t *testing.T) {
 	spec, err := loadPartial()

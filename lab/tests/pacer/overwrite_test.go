@@ -29,6 +29,7 @@ func TestSmallOverwritesArePaced(t *testing.T) {
 		{"mapped", "ext4", true}, {"mapped", "xfs", true}, {"direct", "ext4", true},
 		{"spliced", "ext4", true},
 		{"partly then at once", "xfs", true}, {"partly then at once", "ext4", true},
+		{"partly then stored", "xfs", true}, {"partly then stored", "ext4", true},
 	} {
 		t.Run(c.name+"/"+c.fs, func(t *testing.T) {
 			e := lab.Need(t, lab.Root, lab.V1, lab.Rates, lab.FS(c.fs))
@@ -126,11 +127,31 @@ var ways = map[string]func(f *os.File, pages int) error{
 		time.Sleep(2 * time.Second) // who ends at once is not paused for it
 		return nil
 	},
+	"partly then stored": func(f *os.File, pages int) error { // what is written meanwhile is in part, too
+		if err := partly(f, pages); err != nil {
+			return err
+		}
+		time.Sleep(500 * time.Millisecond)
+		for i := pages; i < pages+4*folio; i += folio {
+			if _, err := f.WriteAt(make([]byte, page), int64(i)*page); err != nil {
+				return err
+			}
+		}
+		time.Sleep(500 * time.Millisecond)
+		if err := storeInto(f, pages); err != nil {
+			return err
+		}
+		time.Sleep(2 * time.Second) // who ends at once is not paused for it
+		return nil
+	},
 }
+
+// folio is the largest that the page cache makes of a file's pages when they are written in a
+// piece of a megabyte, in pages.
+const folio = 256
 
 // partly writes a page of each folio among so many pages. The rest is in none of the counters.
 func partly(f *os.File, pages int) error {
-	const folio = 256 // pages
 	for i := 0; i < pages; i += folio {
 		if _, err := f.WriteAt(make([]byte, page), int64(i)*page); err != nil {
 			return err
