@@ -48,5 +48,8 @@ func (r *Run) paced(result *launch.Result) {
 	}
 	if result.Tally != nil {
 		result.Tally.Without(seen.Spare)
+		if seen.Resumed {
+			result.Tally.Unsure = "weir's pacer was killed meanwhile, and with it what it knew of writes to parts of folios"
+		}
 	}
 }

@@ -62,6 +62,7 @@ func (s *server) adopt(whether func(Place) bool) {
 		}
 		if p := s.of(j.Limited); p != nil {
 			p.forgive()
+			s.jobs[p].resumed = true
 		}
 		return nil
 	})
@@ -96,7 +97,7 @@ func (s *server) awaitAdopted(j Job) error {
 	if err != nil {
 		return err
 	}
-	return s.await(held{j, record}, isAway)
+	return s.await(held{job: j, record: record}, isAway)
 }
 
 // leaveOrphan notes in a group's record that the group could not be taken over.

@@ -65,3 +65,31 @@ func TestWhatCannotBeTakenOver(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Who asks is told that a pacer which was killed has held the group before.
+func TestTakenOver(t *testing.T) {
+	h := newHost(t, cgroupfs.V2)
+	h.sleeper("/a")
+	j := h.job()
+	r, err := h.dir.New(recordKind, j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Leave(); err != nil {
+		t.Fatal(err)
+	}
+	s := h.server()
+	for _, resumed := range []bool{true, false} {
+		if resumed {
+			s.adopt(func(Place) bool { return true })
+		} else if a := s.answer(ask{Add: &j}); a.Error != "" {
+			t.Fatal(a.Error)
+		}
+		if a := s.answer(ask{Seen: &j.Limited}); a.Seen == nil || a.Seen.Resumed != resumed {
+			t.Errorf("%+v, want resumed: %t", a.Seen, resumed)
+		}
+		if a := s.answer(ask{Remove: &j.Limited}); a.Error != "" {
+			t.Fatal(a.Error)
+		}
+	}
+}

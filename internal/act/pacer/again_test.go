@@ -32,7 +32,7 @@ func waits(t *testing.T) (s *server, top, kept string) {
 	if err := p.roster.same(); err != nil { // which notes what group it is
 		t.Fatal(err)
 	}
-	s = &server{dir: dir, fs: h.FS, jobs: map[*paced]*held{p: {j, record}}}
+	s = &server{dir: dir, fs: h.FS, jobs: map[*paced]*held{p: {job: j, record: record}}}
 	heap.Push(&s.loop.groups, p)
 	if err := os.Rename(top, top+"2"); err != nil {
 		t.Fatal(err)

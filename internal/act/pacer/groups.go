@@ -60,7 +60,7 @@ func (s *server) add(j Job) error {
 	if j.again() {
 		s.arrivals.watchBeside(&p.roster, p.roster.limited)
 	}
-	s.jobs[p] = &held{j, record}
+	s.jobs[p] = &held{job: j, record: record}
 	heap.Push(&s.loop.groups, p)
 	return nil
 }

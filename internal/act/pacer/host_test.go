@@ -25,7 +25,7 @@ import (
 )
 
 // TestMain is a guard too, which pacers in these tests start: it starts no other pacer. And it is a
-// helper that loads nothing.
+// helper that loads programs.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 2 && os.Args[1] == GuardArg {
 		own := Watch{Own: func() (func(), bool) { return func() {}, true }, End: func() {}, Again: func() error { return nil }}
@@ -35,8 +35,8 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	if len(os.Args) == 2 && os.Args[1] == EscapesArg {
-		if err := loadSlowly(os.Args[1]); err != nil {
+	if len(os.Args) == 2 && (os.Args[1] == EscapesArg || os.Args[1] == PartialArg) {
+		if err := loadFor(os.Args[1]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

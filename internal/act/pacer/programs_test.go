@@ -13,21 +13,35 @@ import (
 	"github.com/weir-io/weir/internal/act/escape"
 	"github.com/weir-io/weir/internal/linux/bpf"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/linux/cgroupfs/cgrouptest"
 	"github.com/weir-io/weir/internal/linux/partial"
 )
 
-// loadFor is how long the helper of these tests loads, and what it says then.
-const loadFor = 400 * time.Millisecond
+// slowly has the helper of these tests load nothing, and slowLoad is how long that takes.
+const (
+	slowly   = "WEIR_TEST_SLOWLY"
+	slowLoad = 400 * time.Millisecond
+)
 
-// loadSlowly is that helper.
-func loadSlowly(kind string) error {
-	time.Sleep(loadFor)
-	return bpf.Send(int(os.Stdin.Fd()), nil, errors.New(kind+" cannot be had"))
+// loadFor is that helper.
+func loadFor(kind string) error {
+	socket := int(os.Stdin.Fd())
+	if os.Getenv(slowly) != "" {
+		time.Sleep(slowLoad)
+		return bpf.Send(socket, nil, errors.New(kind+" cannot be had"))
+	}
+	fs, err := cgroupfs.Open("/")
+	if err != nil {
+		return err
+	}
+	defer fs.Close()
+	return Load(kind, fs, socket)
 }
 
 // While programs are loaded, the pacer goes on: nobody waits who does not need them.
 func TestNobodyWaitsForPrograms(t *testing.T) {
 	h := newHost(t, cgroupfs.V2)
+	t.Setenv(slowly, "1")
 	s := h.server()
 	s.escapes = programs[*escape.Watcher]{kind: EscapesArg, taken: escape.Taken, begin: beginLoad}
 	c, _ := h.serveBy(s)
@@ -53,11 +67,11 @@ func TestNobodyWaitsForPrograms(t *testing.T) {
 	if err := <-told; err == nil || !strings.Contains(err.Error(), EscapesArg+" cannot be had") {
 		t.Errorf("who needs the programs is told %v", err)
 	}
-	if took := time.Since(began); took < loadFor {
+	if took := time.Since(began); took < slowLoad {
 		t.Errorf("who needs them is told after %s, before it is known", took)
 	}
 	// On a busy machine the pacer of a test is late: it has nobody's real time.
-	if most > loadFor/2 {
+	if most > slowLoad/2 {
 		t.Errorf("somebody else waited %s meanwhile", most)
 	}
 }
@@ -107,5 +121,69 @@ func TestHelpers(t *testing.T) {
 		if err := p.close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// A helper hands over what it has loaded, and then ends. The pacer counts with it.
+func TestProgramsAreHandedOver(t *testing.T) {
+	h := newHost(t, cgroupfs.V2)
+	fs, err := cgroupfs.Open("/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fs.Close()
+	if err := escape.Hindrance(fs); err != nil {
+		t.Skip("needs BPF: ", err)
+	}
+	h.Write(cgrouptest.V2Dir+"/a/io.stat", "8:0 rbytes=0 wbytes=0 rios=0 wios=0 dbytes=0 dios=0\n")
+	s := h.server()
+	s.escapes = programs[*escape.Watcher]{kind: EscapesArg, taken: escape.Taken, begin: beginLoad}
+	c, _ := h.serveBy(s)
+	j := h.job()
+	j.Count = CountEscaped
+	if _, err := c.Add(j); err != nil {
+		if strings.Contains(err.Error(), "does not let this process load BPF programs") {
+			t.Skip("needs BPF: ", err)
+		}
+		t.Fatal(err)
+	}
+	if seen, err := c.Seen(j.Limited); err != nil || !seen.Told {
+		t.Errorf("%+v, %v; want that it is told", seen, err)
+	}
+	h.until("the helper has ended", func() bool {
+		helpers, err := exec.Command("pgrep", "-f", "^weir "+EscapesArg+"$").Output()
+		return err != nil && len(helpers) == 0
+	})
+	if err := c.Remove(j.Limited); err != nil {
+		t.Error(err)
+	}
+
+	p := programs[*partial.Watcher]{kind: PartialArg, taken: partial.Taken, begin: beginLoad}
+	defer func() {
+		if err := p.close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	w, err := p.get()
+	for files := []unix.PollFd{{}}; errors.Is(err, errLoading); w, err = p.get() {
+		if files[0] = p.poll(); pollUntil(clockNow()+time.Second, files) {
+			p.attend()
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	count, err := w.Add(h.Group("/a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if spare, err := count.Spare(); err != nil || spare != 0 {
+		t.Errorf("%.0f bytes, %v; want none", spare, err)
+	}
+	if err := count.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := count.Spare(); err == nil {
+		t.Error("it counts on")
 	}
 }

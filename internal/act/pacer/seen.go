@@ -19,6 +19,9 @@ type Seen struct {
 	Lent    map[blkdev.Number]uint64 `json:"lent"` // bytes that went past the kernel's rule, as they were paid for before
 	// Spare is what write_bytes has counted and nobody has written: rests of folios, in bytes.
 	Spare uint64 `json:"spare"`
+	// Resumed says that another pacer, which was killed, has held the group before: what that one
+	// knew of Spare is lost.
+	Resumed bool `json:"resumed,omitempty"`
 }
 
 // seen answers a request for Seen.
@@ -27,7 +30,7 @@ func (s *server) seen(limited Place) (*Seen, error) {
 	if p == nil {
 		return nil, fmt.Errorf("the pacer does not pace cgroup %s", limited.Path)
 	}
-	seen := &Seen{Stops: p.stops}
+	seen := &Seen{Stops: p.stops, Resumed: s.jobs[p].resumed}
 	if m, is := p.meter.(*written); is {
 		seen.Lent = s.lent(p, m, clockNow())
 		if m.folios.count != nil && p.look(clockNow()) == nil { // what was just written counts

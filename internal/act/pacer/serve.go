@@ -56,8 +56,9 @@ type server struct {
 
 // held is what belongs to a paced group.
 type held struct {
-	job    Job
-	record *state.Record
+	job     Job
+	record  *state.Record
+	resumed bool // a pacer that was killed has held it before
 }
 
 // Serve runs the pacer. It returns at once if another pacer is running, and when it has had no

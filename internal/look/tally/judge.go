@@ -99,6 +99,9 @@ func (s Sum) writes(d Device) Verdict {
 	if !s.Told {
 		v.doubt(s, d)
 	}
+	if v.State == NotHeld && v.Escaped > 0 && s.Unsure != "" {
+		v.State, v.Doubts = NotTold, []string{s.Unsure}
+	}
 	return v
 }
 

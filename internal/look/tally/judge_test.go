@@ -82,6 +82,20 @@ func TestWritesThatCouldNotBeRead(t *testing.T) {
 	}
 }
 
+// What may not have been written is not said to be past a limit.
+func TestWritesThatMayBeLess(t *testing.T) {
+	for want, s := range map[State]Sum{
+		NotTold: wrote(time.Second, 63*megabyte, 0, 63*megabyte, 0),
+		NotHeld: wrote(time.Second, 63*megabyte, 63*megabyte, 0, 0), // the kernel has charged it
+		Held:    wrote(10*time.Second, 63*megabyte, 0, 63*megabyte, 0),
+	} {
+		s.Unsure = "why"
+		if v := s.Writes(s.Devices[0]); v.State != want || (want == NotTold) != (len(v.Doubts) == 1 && v.Doubts[0] == "why") {
+			t.Errorf("%+v, want %s", v, want)
+		}
+	}
+}
+
 // Which of two disks it went to is not known without BPF.
 func TestWritesOfTwoDisks(t *testing.T) {
 	s := wrote(time.Second, 63*megabyte, 0, 63*megabyte, 0)

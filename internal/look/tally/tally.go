@@ -58,7 +58,8 @@ type Sum struct {
 	Ended   time.Time // the last look
 	// Paused is how long weir's pacer has had the group paused since its last write.
 	Paused time.Duration
-	Missed error // why a look failed: what was done is not known then
+	Missed error  // why a look failed: what was done is not known then
+	Unsure string // why Written may be more than was written; "": it is not
 	// Queued is how long the throttle still needs for charged writes (cgroup v1).
 	Queued time.Duration
 	// Told says that escapes were seen, by disk, and not estimated.
