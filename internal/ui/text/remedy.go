@@ -39,7 +39,7 @@ func remedies() map[fault.Do]string {
 
 		fault.SetFirst:     "set one with weir set %[1]s --write 10MB/s, or leave out the target to measure in a new group",
 		fault.NameSpot:     "name a directory with --on DIR, or watch the target's own I/O with --observe 10s",
-		fault.OtherKinds:   "see the notes, and --paths",
+		fault.OtherKinds:   "choose other --paths; the notes say why these cannot be tried",
 		fault.NameOne:      "name one with --on DIR",
 		fault.NameDir:      "name a directory with --on",
 		fault.NameOtherDir: "name another directory with --on",
@@ -56,7 +56,7 @@ func remedies() map[fault.Do]string {
 		fault.VolumeMount:    "mount that disk, or let weir forget the volume: weir volume forget %[1]s",
 		fault.AdoptedMount:   "mount it there, or let weir forget it: weir volume delete %[1]s",
 		fault.AdoptedUnmount: "unmount %[2]s yourself, or let weir forget it: weir volume delete %[1]s",
-		fault.AcceptFile:     "if you replaced it, as from a backup: weir volume up %[1]s --accept-file",
+		fault.AcceptFile:     "if you replaced it, for example from a backup: weir volume up %[1]s --accept-file",
 		fault.NameOtherPlace: "name another place with --on",
 		fault.UseVolume:      "use a directory on one of those, or a volume, which has a size of its own: weir volume create NAME --size SIZE",
 		fault.QuotaClear:     "to remove them all, use weir quota clear",
@@ -65,7 +65,7 @@ func remedies() map[fault.Do]string {
 		fault.QuotaMount:     "mount it first, or if it is gone for good: weir quota clear --forget %[1]s",
 		fault.QuotaForce:     "remove some of that, or add --force (then nothing more can be stored until it is below the limit)",
 		fault.OtherName:      "choose another --name",
-		fault.NoMemory:       "leave out --memory, or boot a kernel with it",
+		fault.NoMemory:       "leave out --memory, or boot a kernel that has the memory controller",
 	}
 }
 

@@ -60,7 +60,7 @@ func TestRemedies(t *testing.T) {
 		"use a directory on one of those, or a volume, which has a size of its own: weir volume create NAME --size SIZE": {Do: fault.UseVolume},
 		"weir clear removes it": {Do: fault.Clear},
 		"unmount /srv yourself, or let weir forget it: weir volume delete data":   {Do: fault.AdoptedUnmount, Target: "data", Also: "/srv"},
-		"if you replaced it, as from a backup: weir volume up data --accept-file": {Do: fault.AcceptFile, Target: "data"},
+		"if you replaced it, for example from a backup: weir volume up data --accept-file": {Do: fault.AcceptFile, Target: "data"},
 		"weir why cgroup:/5% %[2]s says what helps":                               {Do: fault.AskWhy, Target: "cgroup:/5% %[2]s"}, // a name is no format
 	} {
 		if got := Remedy(r); got != want {
