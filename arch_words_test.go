@@ -100,6 +100,21 @@ func TestPagesArePlain(t *testing.T) {
 	}
 }
 
+// So do the comments of packages, and all of the library's.
+func TestPackagesArePlain(t *testing.T) {
+	for _, s := range sources(t) {
+		groups := s.file.Comments
+		if !(s.dir() == "." && s.isProgram()) {
+			groups = []*ast.CommentGroup{s.file.Doc}
+		}
+		for _, g := range groups {
+			for _, what := range notPlain(g.Text()) {
+				t.Errorf("%s: %s", s.at(g), what)
+			}
+		}
+	}
+}
+
 // What is not plain is found, also over the end of a line, and nothing is that only looks like it.
 func TestWhatIsNotPlain(t *testing.T) {
 	for text, want := range map[string]int{

@@ -1,4 +1,4 @@
-// Package source makes the sources of weir's agent: the targets of each kind, with their plans, and
+// Package source makes the sources of the agent: the targets of each kind, with their plans, and
 // what tells that they have changed. The cgroup tree tells of all kinds; Docker and Podman tell of
 // their containers themselves.
 package source
