@@ -104,7 +104,7 @@ func TestPagesArePlain(t *testing.T) {
 func TestPackagesArePlain(t *testing.T) {
 	for _, s := range sources(t) {
 		groups := s.file.Comments
-		if !(s.dir() == "." && s.isProgram()) {
+		if s.dir() != "." || !s.isProgram() {
 			groups = []*ast.CommentGroup{s.file.Doc}
 		}
 		for _, g := range groups {

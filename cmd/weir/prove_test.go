@@ -22,7 +22,7 @@ func TestRefusedInFlags(t *testing.T) {
 		"prove --on /x: the target has no such directory, or cannot write there":                                 {&prove.UnreachableError{Dir: "/x"}, 2},
 		"/x is mounted read-only; name a directory with --on":                                                    {fault.With(errors.New("/x is mounted read-only"), fault.Remedy{Do: fault.NameDir}), 1},
 		"/x is full; name another directory with --on":                                                           {fault.With(errors.New("/x is full"), fault.Remedy{Do: fault.NameOtherDir}), 1},
-		"prove pid:1: none; choose other --paths; the notes say why these cannot be tried":                                                          {fault.With(none("none"), fault.Remedy{Do: fault.OtherKinds}), 3},
+		"prove pid:1: none; choose other --paths; the notes say why these cannot be tried":                       {fault.With(none("none"), fault.Remedy{Do: fault.OtherKinds}), 3},
 		"prove pid:1: no disk; name a directory with --on DIR, or watch the target's own I/O with --observe 10s": {fault.With(none("no disk"), fault.Remedy{Do: fault.NameSpot}), 3},
 		"prove pid:1: no limit; set one with weir set pid:1 --write 10MB/s, or leave out the target to measure in a new group": {
 			fault.With(none("no limit"), fault.Remedy{Do: fault.SetFirst, Target: "pid:1"}), 3},

@@ -59,9 +59,9 @@ func TestRemedies(t *testing.T) {
 		"weir why docker:x --mend moves it to docker:x's group":                                                          {Do: fault.Mend, Target: "docker:x"},
 		"use a directory on one of those, or a volume, which has a size of its own: weir volume create NAME --size SIZE": {Do: fault.UseVolume},
 		"weir clear removes it": {Do: fault.Clear},
-		"unmount /srv yourself, or let weir forget it: weir volume delete data":   {Do: fault.AdoptedUnmount, Target: "data", Also: "/srv"},
+		"unmount /srv yourself, or let weir forget it: weir volume delete data":            {Do: fault.AdoptedUnmount, Target: "data", Also: "/srv"},
 		"if you replaced it, for example from a backup: weir volume up data --accept-file": {Do: fault.AcceptFile, Target: "data"},
-		"weir why cgroup:/5% %[2]s says what helps":                               {Do: fault.AskWhy, Target: "cgroup:/5% %[2]s"}, // a name is no format
+		"weir why cgroup:/5% %[2]s says what helps":                                        {Do: fault.AskWhy, Target: "cgroup:/5% %[2]s"}, // a name is no format
 	} {
 		if got := Remedy(r); got != want {
 			t.Errorf("%+v is %q, want %q", r, got, want)
