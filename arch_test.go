@@ -30,9 +30,9 @@ func ownName(path string) (dir string, ours bool) {
 // layers are the packages of the program, from the bottom up. A package imports from
 // lower layers only; those of one layer do not know each other.
 var layers = [][]string{
-	{"docs", "internal/fault", "internal/base/near", "internal/base/peek", "internal/base/plain"},
+	{"contrib", "docs", "internal/fault", "internal/base/near", "internal/base/peek", "internal/base/plain"},
 	{"internal/agent/lograte", "internal/agent/tree", "internal/base/background", "internal/linux/bpf", "internal/linux/enter", "internal/base/durable", "internal/limit", "internal/linux/mountinfo", "internal/note", "internal/linux/pagecache", "internal/linux/process", "internal/base/ptytest", "internal/daemon/socket", "internal/daemon/socket/sockettest"},
-	{"internal/annotations"},
+	{"internal/agent/install", "internal/annotations"},
 	{"internal/daemon/grpc", "internal/daemon/grpc/grpctest", "internal/base/cmdline", "internal/plans"},
 	{"internal/linux/blkdev"},
 	{"internal/agent/journal", "internal/agent/reconcile"},
@@ -71,6 +71,7 @@ var layers = [][]string{
 var mayExec = map[string]string{
 	"internal/base/background": "starts weir itself, as the pacer, its guard, a scope's keeper or a sweep",
 	"internal/act/pacer":       "waits for its guard",
+	"internal/agent/install":   "runs groupadd, groupdel and systemctl: each has a great deal of its own to do",
 	"internal/act/launch":      "runs the command that weir run was given; and waits for a scope's keeper",
 	"internal/linux/enter":     "runs a program in its own place",
 	"internal/act/scratch":     "runs mkfs.ext4; and weir itself, in a mount namespace of its own",

@@ -72,7 +72,7 @@ func newRoot(out *cli.Out) *cobra.Command {
 	s.flags(root)
 	root.SetFlagErrorFunc(cli.FlagError)
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { out.Text(cli.Help(cmd, cli.HelpWidth(os.Stdout))) })
-	root.AddCommand(newVersion(out), newHealth(out), newMetrics(out), newTop(out), newHistory(out), newRun(out), newStatus(out), newLog(out), newEnter())
+	root.AddCommand(newVersion(out), newHealth(out), newMetrics(out), newTop(out), newHistory(out), newRun(out), newStatus(out), newLog(out), newInstall(out), newUninstall(out), newEnter())
 	return root
 }
 

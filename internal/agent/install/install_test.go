@@ -1,0 +1,167 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/weir-io/weir/lab"
+)
+
+// A host has groups and a systemd of its own.
+type host struct {
+	System
+	t      *testing.T
+	groups map[string]bool
+	ran    []string
+	told   []string
+	fails  string // how the command that fails begins
+}
+
+func newHost(t *testing.T) *host {
+	t.Helper()
+	lab.Unit(t)
+	h := &host{t: t, groups: map[string]bool{}}
+	h.System = System{Root: t.TempDir(), Program: "/opt/weir/weird", HasGroup: func(name string) bool { return h.groups[name] }, IsUp: func() bool { return true },
+		Run: func(_ context.Context, words ...string) error {
+			line := strings.Join(words, " ")
+			h.ran = append(h.ran, line)
+			if h.fails != "" && strings.HasPrefix(line, h.fails) {
+				return errors.New("it fails")
+			}
+			switch words[0] {
+			case "groupadd":
+				h.groups[words[2]] = true
+			case "groupdel":
+				delete(h.groups, words[1])
+			}
+			return nil
+		}}
+	if err := os.MkdirAll(filepath.Dir(h.at(Unit)), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func (h *host) tell(what string) { h.told = append(h.told, what) }
+
+func (h *host) install(dry bool) error {
+	h.ran, h.told = nil, nil
+	return h.Install(h.t.Context(), dry, h.tell)
+}
+
+func (h *host) uninstall(dry bool) error {
+	h.ran, h.told = nil, nil
+	return h.Uninstall(h.t.Context(), dry, h.tell)
+}
+
+// files are all files of the host with their texts.
+func (h *host) files() map[string]string {
+	h.t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(h.Root, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		all[strings.TrimPrefix(path, h.Root)] = string(text)
+		return err
+	})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return all
+}
+
+// What is installed is installed once, and what uninstall leaves is what was there before.
+func TestInstallAndUninstall(t *testing.T) {
+	h := newHost(t)
+	h.groups["weir"] = true // somebody else's
+	if err := h.install(true); err != nil || len(h.ran) != 0 || len(h.files()) != 0 || len(h.told) < 6 {
+		t.Errorf("the dry run: %v, %q, %v, %q", err, h.ran, h.files(), h.told)
+	}
+	dry := h.told
+	if err := h.install(false); err != nil || !slices.Equal(dry, h.told) {
+		t.Errorf("%v: %q, and %q in the dry run", err, h.told, dry)
+	}
+	want := []string{"groupadd --system weir-read", "systemctl daemon-reload", "systemctl enable weird.service", "systemctl --no-block start weird.service"}
+	if !slices.Equal(h.ran, want) {
+		t.Errorf("%q", h.ran)
+	}
+	unit := h.files()[Unit]
+	if !strings.Contains(unit, "\nExecStart=/opt/weir/weird run\n") || !strings.Contains(unit, "\nSupplementaryGroups=weir-read weir\n") || strings.Contains(unit, pathOfUnit) {
+		t.Errorf("%s", unit)
+	}
+	before := h.files()
+	if err := h.install(false); err != nil || slices.Contains(h.ran, "systemctl daemon-reload") || slices.Contains(h.ran, want[0]) {
+		t.Errorf("again: %v, %q", err, h.ran)
+	}
+	if after := h.files(); len(after) != len(before) || after[Unit] != unit {
+		t.Errorf("again: %v", after)
+	}
+	h.Program = "/usr/bin/weird" // a new one
+	if err := h.install(false); err != nil || !slices.Contains(h.ran, "systemctl daemon-reload") || !slices.Contains(h.ran, "systemctl --no-block try-restart weird.service") {
+		t.Errorf("another program: %v, %q", err, h.ran)
+	}
+	if err := h.uninstall(true); err != nil || len(h.ran) != 0 || h.files()[Unit] == "" {
+		t.Errorf("%v, %q", err, h.ran)
+	}
+	if err := h.uninstall(false); err != nil || len(h.files()) != 0 || h.groups["weir-read"] || !h.groups["weir"] {
+		t.Errorf("%v, %v, %v", err, h.files(), h.groups)
+	}
+	if err := h.uninstall(false); err != nil || len(h.ran) != 0 {
+		t.Errorf("again: %v, %q", err, h.ran)
+	}
+}
+
+// Whichever command fails, all is as it was before.
+func TestUndo(t *testing.T) {
+	for _, fails := range []string{"groupadd --system weir-read", "groupadd --system weir", "systemctl daemon-reload", "systemctl enable", "systemctl --no-block start"} {
+		h := newHost(t)
+		h.fails = fails
+		if err := h.install(false); err == nil || len(h.files()) != 0 || len(h.groups) != 0 {
+			t.Errorf("%s: %v, %v, %v", fails, err, h.files(), h.groups)
+		}
+	}
+	for _, fails := range []string{"systemctl daemon-reload", "groupdel"} {
+		h := newHost(t)
+		if err := h.install(false); err != nil {
+			t.Fatal(err)
+		}
+		unit := h.files()[Unit]
+		h.fails = fails
+		if err := h.uninstall(false); err == nil || h.files()[Unit] != unit || len(h.groups) != 2 || !slices.Contains(h.ran, "systemctl --no-block enable --now weird.service") {
+			t.Errorf("%s: %v, %v, %q", fails, err, h.groups, h.ran)
+		}
+	}
+}
+
+// What is not weir's stays, and what systemd cannot start is refused, before anything is changed.
+func TestRefusals(t *testing.T) {
+	h := newHost(t)
+	if err := os.WriteFile(h.at(Unit), []byte("[Unit]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(h.install(false), h.uninstall(false)); err == nil || strings.Count(err.Error(), "is not weir's") != 2 || len(h.ran) != 0 {
+		t.Errorf("%v", err)
+	}
+	for _, program := range []string{"weird", "/a b/weird", "/%n/weird", ""} {
+		h := newHost(t)
+		h.Program = program
+		if err := h.install(false); err == nil || len(h.ran) != 0 {
+			t.Errorf("%q: %v", program, err)
+		}
+	}
+	h = newHost(t)
+	h.IsUp = func() bool { return false }
+	if err := h.install(false); err == nil || !strings.Contains(err.Error(), "systemd does not run here") {
+		t.Error(err)
+	}
+	if err := (System{}).run(t.Context(), "false"); err == nil {
+		t.Error("a command that fails is taken for done")
+	}
+}
