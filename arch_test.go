@@ -61,7 +61,7 @@ var layers = [][]string{
 	{"internal/ui/chart", "internal/ui/top/live", "internal/ui/web"},
 	{"internal/ui/text"},
 	{"internal/ui/svg"},
-	{"internal/agent/health", "internal/agent/metrics", "internal/agent/nri"},
+	{"internal/agent/health", "internal/agent/kube", "internal/agent/metrics", "internal/agent/nri"},
 	{"internal/agent/routes"},
 	{"cmd/weir", "cmd/weird"},
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/weir-io/weir/internal/agent"
 	"github.com/weir-io/weir/internal/agent/health"
 	"github.com/weir-io/weir/internal/agent/journal"
+	"github.com/weir-io/weir/internal/agent/kube"
 	"github.com/weir-io/weir/internal/agent/lograte"
 	"github.com/weir-io/weir/internal/agent/nri"
 	"github.com/weir-io/weir/internal/agent/routes"
@@ -32,8 +33,9 @@ const logPerSec, logBurst = 10, 200
 
 // A runner is what the flags of weird run say, and opens the host.
 type runner struct {
-	plans, socket, root, nri, journal, probes, api string
-	open                                           func(root string) (*host.Host, error)
+	plans, socket, root, nri, journal, probes, api, node string
+	kube                                                 bool
+	open                                                 func(root string) (*host.Host, error)
 }
 
 func newRun(out *cli.Out) *cobra.Command {
@@ -56,6 +58,8 @@ func newRun(out *cli.Out) *cobra.Command {
 	journalFlag(cmd, &r.journal)
 	cmd.Flags().StringVar(&r.probes, "probes", "", "answer "+health.LiveRoute+" and "+health.ReadyRoute+" over HTTP at this `ADDRESS`, such as :9848, for Kubernetes")
 	cmd.Flags().StringVar(&r.api, "api", "", "the `DIR` with the sockets of the API; by default "+routes.Dir+", or none with another --socket than usual")
+	cmd.Flags().BoolVar(&r.kube, "kube-api", false, "ask Kubernetes' API server for changed annotations of pods, and tell it how their limits are; for a pod with a service account")
+	cmd.Flags().StringVar(&r.node, "node", os.Getenv("NODE_NAME"), "the `NAME` of this node, for --kube-api; by default $NODE_NAME")
 	cmd.Flags().StringVar(&r.root, "root", "/", "read /proc and /sys below `DIR`")
 	return cmd
 }
@@ -71,7 +75,11 @@ func (r runner) run(ctx context.Context) error {
 	if r.nri != "" {
 		runtime = func(o agent.RuntimeOptions) agent.Runtime { return nri.New(r.nri, o) }
 	}
-	a, err := agent.New(agent.Options{Root: r.root, Plans: r.plans, Log: log, Runtime: runtime, Version: cli.Version(version),
+	cluster, err := r.cluster()
+	if err != nil {
+		return err
+	}
+	a, err := agent.New(agent.Options{Root: r.root, Plans: r.plans, Log: log, Runtime: runtime, Cluster: cluster, Version: cli.Version(version),
 		Journal: journal.New(journalDir(r.root, r.journal), log),
 		Open:    func() (*host.Host, error) { return r.open(r.root) }})
 	if err != nil {
@@ -101,6 +109,23 @@ func (r runner) run(ctx context.Context) error {
 		err = errors.Join(err, <-answered)
 	}
 	return err
+}
+
+// cluster makes what asks Kubernetes' API server; nil: nobody does.
+func (r runner) cluster() (func(agent.ClusterOptions) agent.Cluster, error) {
+	switch {
+	case !r.kube:
+		return nil, nil
+	case r.nri == "":
+		return nil, cli.Usagef("--kube-api: annotations of pods count with --nri only; add it")
+	case r.node == "":
+		return nil, cli.Usagef("--kube-api: the name of this node is not known; add --node NAME, or set NODE_NAME")
+	}
+	client, err := kube.InCluster(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	return func(o agent.ClusterOptions) agent.Cluster { return kube.New(client, r.node, o) }, nil
 }
 
 // services listen where weird answers. What they return answers until the context ends.

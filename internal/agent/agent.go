@@ -27,6 +27,7 @@ type Agent struct {
 	kinds    []*source.Kind
 	measurer *measurer
 	runtime  Runtime // nil: no container runtime is served
+	cluster  Cluster // nil: no API server is asked
 
 	reloading sync.Mutex // of one Reload at a time, so that the newest plans win
 
@@ -60,6 +61,10 @@ func New(o Options) (*Agent, error) {
 	}
 	a := &Agent{options: o, plans: source.NewPlans(config), core: reconcile.NewCore(planned.Kinds()...), loaded: time.Now()}
 	of := source.Options{Open: o.Open, Plans: a.plans, Ended: a.core.Ended}
+	if o.Cluster != nil {
+		a.cluster = o.Cluster(ClusterOptions{Changed: func(kind, name string) { a.loop.Changed(kind, name) }, Pods: a.podStates, Log: o.Log})
+		of.Live = a.cluster
+	}
 	a.measurer = newMeasurer(o, func() []reconcile.Status { all, _ := a.core.Status(); return all })
 	a.kinds = source.All(of)
 	var sources []reconcile.Source
@@ -70,7 +75,7 @@ func New(o Options) (*Agent, error) {
 	a.loop.Tell = a.recordDeed
 	a.tree = &source.Tree{Options: of, Changed: a.loop.Changed, Log: o.Log}
 	if o.Runtime != nil {
-		a.runtime = o.Runtime(RuntimeOptions{Open: o.Open, Log: o.Log, Ended: a.core.Ended, Done: a.recordDone,
+		a.runtime = o.Runtime(RuntimeOptions{Open: o.Open, Log: o.Log, Live: of.Live, Ended: a.core.Ended, Done: a.recordDone,
 			Plans:   func() *plans.Config { config, _ := a.plans.Now(); return config },
 			Changed: func(kind string) { a.loop.Changed(kind, "") }})
 	}
@@ -100,6 +105,9 @@ func (a *Agent) Run(ctx context.Context, ready func()) error {
 	running.Go(func() { a.measurer.run(ctx) })
 	if a.runtime != nil {
 		running.Go(func() { a.runtime.Run(ctx) })
+	}
+	if a.cluster != nil {
+		running.Go(func() { a.cluster.Run(ctx) })
 	}
 	running.Go(func() {
 		select {

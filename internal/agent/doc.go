@@ -26,6 +26,8 @@ type Options struct {
 	// Runtime makes the container runtime that is served; nil: none is. With one the annotations of
 	// pods count.
 	Runtime func(RuntimeOptions) Runtime
+	// Cluster makes what knows pods as they are now; nil: their annotations are those of the runtime.
+	Cluster func(ClusterOptions) Cluster
 	Log     *slog.Logger
 	// Journal keeps what is changed; nil: nobody does.
 	Journal *journal.Journal

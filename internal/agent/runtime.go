@@ -31,6 +31,8 @@ type RuntimeOptions struct {
 	// Done is told of a target whose limits the Runtime has changed, as it was before. It does
 	// not wait; nil: nobody is told.
 	Done func(planned.Target)
+	// Live knows pods as they are now; nil: nobody does.
+	Live planned.Live
 	Log  *slog.Logger
 }
 

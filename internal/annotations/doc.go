@@ -25,6 +25,9 @@ import (
 // Prefix begins the name of every annotation that weir reads.
 const Prefix = "weir.io/"
 
+// Status is an annotation that weir writes, and does not read.
+const Status = Prefix + "status"
+
 // Rootfs stands for the file system that a container's root is on, where else a volume is named.
 const Rootfs = "rootfs"
 

@@ -18,11 +18,12 @@ var rates = []string{"read", "write", "read-iops", "write-iops"}
 // keyOf is the rate of a name in rates.
 func keyOf(name string) limit.Key { return limit.Keys[slices.Index(rates, name)] }
 
-// Parse reads a pod's annotations. Those whose name does not begin with Prefix are not looked at.
+// Parse reads a pod's annotations. Those whose name does not begin with Prefix are not looked at, nor
+// is Status.
 // The error is a *Refusal, the first in the order of the names.
 func Parse(all map[string]string) (Pod, error) {
 	p := Pod{Containers: map[string]Part{}}
-	names := slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(name string) bool { return !strings.HasPrefix(name, Prefix) })
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(name string) bool { return !strings.HasPrefix(name, Prefix) || name == Status })
 	if len(names) > manyMost {
 		return Pod{}, &Refusal{names[0], fmt.Sprintf("the pod has %d annotations that begin with %s, and at most %d are possible", len(names), Prefix, manyMost)}
 	}

@@ -17,7 +17,7 @@ func TestParse(t *testing.T) {
 	p, err := Parse(map[string]string{
 		"weir.io/plan": "small", "weir.io/plan.web": "Db_1.x", "weir.io/read": "20Mi", "weir.io/write-iops": "1k", "weir.io/write.web": "5M", "weir.io/read-iops.log-0": "10",
 		"weir.io/on.rootfs": "write=1Mi", "weir.io/on.pvc-1.x": " read=2Mi,, write-iops=30 ", "weir.io/on.db": "path=/var/lib/db write=3Mi",
-		"other.io/weir": "\x1b", "weir": "x", "kubernetes.io/weir.io/read": "x",
+		"other.io/weir": "\x1b", "weir": "x", "weir.io/status": "\x1b", "kubernetes.io/weir.io/read": "x",
 	})
 	want := Pod{
 		Part: Part{"small", limit.Limit{RBPS: limit.PerSecond(20 << 20), WIOPS: limit.PerSecond(1000)}},

@@ -79,7 +79,7 @@ func (m Manager) find(ctx context.Context) (all []Target, err error) {
 			errs = append(errs, err)
 		}
 		for _, l := range listed {
-			key, choice := keyOf(l), m.Config.Choose(factsOf(l))
+			key, choice := keyOf(l), m.ChoiceOf(l)
 			r := left[key]
 			if choice.IsNone() && r == nil && choice.Refused == "" {
 				continue
@@ -93,7 +93,7 @@ func (m Manager) find(ctx context.Context) (all []Target, err error) {
 	}
 	for _, key := range sorted(left) {
 		r := left[key]
-		its := Manager{m.Host.With(kindOf(key), r.Host), m.Config}
+		its := Manager{m.Host.With(kindOf(key), r.Host), m.Config, m.Live}
 		if silent[kindOf(key)] {
 			continue
 		}
@@ -171,7 +171,7 @@ func (m Manager) Apply(ctx context.Context, dry bool) (Report, error) {
 
 // apply changes one target as far as that is due.
 func (m Manager) apply(ctx context.Context, t *Target, dry bool) error {
-	its := Manager{t.host, m.Config}
+	its := Manager{t.host, m.Config, m.Live}
 	if t.Choice.IsNone() && t.record != nil && t.State != Failed && t.State != Stopped {
 		if t.State == Differs {
 			if err := its.change(ctx, t, t.key, dry); err != nil {

@@ -29,7 +29,7 @@ func Ask(ctx context.Context, h *host.Host, path, name, spec string) ([]limit.As
 	if err != nil {
 		return nil, err
 	}
-	m := Manager{h, config}
+	m := Manager{Host: h, Config: config}
 	if spec == "" {
 		return m.AskedHere(ctx, name)
 	}
@@ -42,7 +42,7 @@ func Mark(ctx context.Context, h *host.Host, shown *limiting.Shown) []note.Note 
 	if err != nil {
 		return []note.Note{note.Warningf("no-plans", "weir cannot tell which target has which plan: %v", err)}
 	}
-	m := Manager{h, config}
+	m := Manager{Host: h, Config: config}
 	var notes []note.Note
 	lists := map[string][]targets.Listed{}
 	for _, kind := range kinds {

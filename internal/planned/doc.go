@@ -17,6 +17,7 @@ import (
 type Manager struct {
 	Host   *host.Host
 	Config *plans.Config
+	Live   Live // nil: the annotations of the container runtime count
 }
 
 func (m Manager) limits() limiting.Manager { return limiting.Manager{Host: m.Host} }

@@ -13,7 +13,11 @@ import (
 )
 
 // ChoiceOf is the plan of a target as its owner describes it, and what its annotations ask.
-func (m Manager) ChoiceOf(l targets.Listed) plans.Choice { return m.Config.Choose(factsOf(l)) }
+func (m Manager) ChoiceOf(l targets.Listed) plans.Choice {
+	f := factsOf(l)
+	f.Space = m.ofSpace(l)
+	return m.Config.Choose(f)
+}
 
 // Given compares a target, which its owner has described and which was found, with its plan.
 func (m Manager) Given(ctx context.Context, l targets.Listed, t targets.Target) Target {

@@ -38,7 +38,7 @@ func (m Manager) OfKind(ctx context.Context, kind string, names []string) ([]Tar
 		}) {
 			continue
 		}
-		key, choice := keyOf(l), m.Config.Choose(factsOf(l))
+		key, choice := keyOf(l), m.ChoiceOf(l)
 		r := left[key]
 		if names != nil { // of a few among many
 			var err error
@@ -61,7 +61,7 @@ func (m Manager) OfKind(ctx context.Context, kind string, names []string) ([]Tar
 	}
 	for _, key := range sorted(left) {
 		r := left[key]
-		one := Manager{m.Host.With(kind, r.Host), m.Config}.look(ctx, key, plans.Choice{Plan: plans.None}, r)
+		one := Manager{m.Host.With(kind, r.Host), m.Config, m.Live}.look(ctx, key, plans.Choice{Plan: plans.None}, r)
 		one.Name, one.key = r.Name, key
 		if one.State != Stopped { // systemd may set the limit again when it starts: the record stays
 			all = append(all, one)

@@ -62,7 +62,7 @@ func (m Manager) Of(ctx context.Context, t targets.Target) (plans.Choice, error)
 	if !ok {
 		return plans.Choice{Plan: plans.None}, nil
 	}
-	return m.Config.Choose(factsOf(l)), nil
+	return m.ChoiceOf(l), nil
 }
 
 // kindOfOwner is the kind of targets that an owner of groups makes; empty: it is not known.

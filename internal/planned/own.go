@@ -26,6 +26,9 @@ const (
 // list lists the running targets of a kind, as the host does. A container of a pod has the pod's annotations.
 func (m Manager) list(ctx context.Context, kind string, ids ...string) ([]targets.Listed, error) {
 	all, err := m.Host.List(ctx, kind, ids...)
+	for i, l := range all {
+		all[i] = m.Now(l)
+	}
 	if kind != "containerd" || err != nil || !slices.ContainsFunc(all, func(l targets.Listed) bool { return l.Labels[containerNameLabel] != "" }) {
 		return all, err
 	}
@@ -35,7 +38,7 @@ func (m Manager) list(ctx context.Context, kind string, ids ...string) ([]target
 	}
 	of := map[string]map[string]string{}
 	for _, p := range pods {
-		of[p.UID] = p.Annotations
+		of[p.UID] = m.Now(p).Annotations
 	}
 	for i, l := range all {
 		if uid := l.Labels[podUIDLabel]; uid != "" {

@@ -82,7 +82,7 @@ func (w *world) manager(t *testing.T, text string) Manager {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Manager{w.host, config}
+	return Manager{Host: w.host, Config: config}
 }
 
 // apply applies plans, and spells what became of the targets.

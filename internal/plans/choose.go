@@ -26,6 +26,9 @@ type Facts struct {
 	// Own is the plan that the target chooses itself; nil: it chooses none. Nobody has checked
 	// what it says.
 	Own *string
+	// Space is the plan that a pod's namespace names; nil: it names none. It counts as Own does, and
+	// after the assignments.
+	Space *string
 	// Limit and On are what its annotations ask, beside a plan.
 	Limit limit.Limit
 	On    []annotations.On
@@ -59,7 +62,8 @@ func (c Choice) Name() string {
 }
 
 // Choose finds a target's plan: its own label, where that is allowed; else the first assignment
-// that is for it; else the default, which is not for units.
+// that is for it; else the plan that its namespace names, where that is allowed; else the default,
+// which is not for units.
 func (c *Config) Choose(f Facts) Choice {
 	choice := c.choose(f)
 	if f.Wrong != nil {
@@ -86,6 +90,15 @@ func (c *Config) choose(f Facts) Choice {
 		if a.isFor(f) {
 			choice.Plan, choice.By = a.Plan, a.At.String()
 			return choice
+		}
+	}
+	if f.Space != nil {
+		if slices.Contains(c.AllowLabels, *f.Space) {
+			choice.Plan, choice.By = *f.Space, "its namespace"
+			return choice
+		}
+		if choice.Refused == "" {
+			choice.Refused = fmt.Sprintf("its namespace asks for the plan %s, which allow-labels does not have", short(*f.Space))
 		}
 	}
 	if c.Default != None && f.Kind != "unit" {

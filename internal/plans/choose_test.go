@@ -45,6 +45,30 @@ func TestChoose(t *testing.T) {
 	}
 }
 
+// The plan that a namespace names comes after the assignments and before the default, and only if it
+// is allowed.
+func TestChooseOfANamespace(t *testing.T) {
+	c, err := Read(one("plans: {a: {read: 1k}, b: {read: 2k}, c: {read: 3k}}\nallow-labels: [b]\ndefault: a\nassign: [{pod: {name: x}, plan: c}]\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, c1 := "b", "c"
+	for _, test := range []struct {
+		name     string
+		space    *string
+		own      *string
+		plan, by string
+		refused  bool
+	}{
+		{"y", &b, nil, "b", "its namespace", false}, {"x", &b, nil, "c", "a.yaml:4:10", false}, {"y", &c1, nil, "a", "default", true}, {"y", nil, nil, "a", "default", false},
+		{"y", &c1, &b, "b", "its own label", false}, {"y", &b, &c1, "b", "its namespace", true},
+	} {
+		if got := c.Choose(Facts{Kind: "pod", Names: []string{test.name}, Namespace: "n", Space: test.space, Own: test.own}); got.Plan != test.plan || got.By != test.by || (got.Refused != "") != test.refused {
+			t.Errorf("%+v: %+v", test, got)
+		}
+	}
+}
+
 // The default is for containers, pods and domains, and never for a unit.
 func TestChooseDefault(t *testing.T) {
 	c, err := Read(one("plans: {p: {read: 1k}}\ndefault: p\nassign: [{docker: free, plan: none}]\n"))

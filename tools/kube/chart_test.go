@@ -16,6 +16,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
@@ -160,6 +161,7 @@ var changes = map[string]struct {
 	"runtime.socket":             {"/run/k3s/containerd/containerd.sock", `"unix:///run/k3s/containerd/containerd.sock"`, nil},
 	"systemd.enabled":            {false, "", nil},
 	"trace.enabled":              {false, "", nil},
+	"kubeAPI.enabled":            {true, ", --kube-api]", nil},
 	"probes.port":                {10001, "containerPort: 10001", nil},
 	"metrics.enabled":            {true, "args: [enter, weird, metrics", nil},
 	"metrics.port":               {10002, "containerPort: 10002", map[string]any{"enabled": true}},
@@ -248,7 +250,7 @@ func TestValues(t *testing.T) {
 func TestWrongValues(t *testing.T) {
 	for path, value := range map[string]any{
 		"imagee": "x", "image.repo": "x", "image.repository": "", "image.tag": "a b", "image.pullPolicy": "Sometimes", "imagePullSecrets": []any{"x"},
-		"plans.plan": map[string]any{}, "plans.assign": "x", "nri.socket": "nri.sock", "runtime.socket": "/run/", "systemd.enabled": "yes", "trace.enabled": 1,
+		"plans.plan": map[string]any{}, "plans.assign": "x", "nri.socket": "nri.sock", "runtime.socket": "/run/", "systemd.enabled": "yes", "trace.enabled": 1, "kubeAPI.enabled": "x",
 		"probes.port": 80, "metrics.enabled": "no", "metrics.port": "9847", "podLabels": map[string]any{"a": 1}, "tolerations": map[string]any{}, "priorityClassName": 5,
 	} {
 		if _, err := render(t, at(path, value)); err == nil || !strings.Contains(err.Error(), strings.Split(path, ".")[0]) {
@@ -294,6 +296,33 @@ func check(t *testing.T, all []runtime.Object) {
 	}
 	if len(used) > 0 || spec.HostNetwork || spec.HostIPC {
 		t.Errorf("there are no volumes %v; %+v", used, spec)
+	}
+}
+
+// With the API server weird has a token and the few rights that it uses, and without neither.
+func TestRights(t *testing.T) {
+	without, err := render(t, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(without, "ClusterRole") || *find[*appsv1.DaemonSet](t, objects(t, without)).Spec.Template.Spec.AutomountServiceAccountToken {
+		t.Errorf("there are rights:\n%s", without)
+	}
+	with, err := render(t, at("kubeAPI.enabled", true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := objects(t, with)
+	d, role, binding := find[*appsv1.DaemonSet](t, all), find[*rbacv1.ClusterRole](t, all), find[*rbacv1.ClusterRoleBinding](t, all)
+	if !*d.Spec.Template.Spec.AutomountServiceAccountToken || binding.RoleRef.Name != role.Name || binding.Subjects[0].Name != d.Spec.Template.Spec.ServiceAccountName || binding.Subjects[0].Namespace != "kube-system" {
+		t.Errorf("%+v", binding)
+	}
+	var rights []string
+	for _, r := range role.Rules {
+		rights = append(rights, strings.Join(r.Resources, ",")+":"+strings.Join(r.Verbs, ","))
+	}
+	if got := strings.Join(rights, " "); got != "pods:list,watch namespaces:list,watch pods/status:patch events:create" {
+		t.Errorf("the rights are %s", got)
 	}
 }
 

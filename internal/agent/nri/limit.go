@@ -30,9 +30,9 @@ func listedPod(p *api.PodSandbox) targets.Listed {
 }
 
 // listedContainer describes a container as its source does.
-func listedContainer(p *api.PodSandbox, c *api.Container) targets.Listed {
+func listedContainer(p targets.Listed, c *api.Container) targets.Listed {
 	name := criNamespace + "/" + c.GetId()
-	return targets.Listed{Kind: "containerd", Name: name, Names: []string{name}, ID: c.GetId(), Labels: c.GetLabels(), Annotations: annotationsOf(p)}
+	return targets.Listed{Kind: "containerd", Name: name, Names: []string{name}, ID: c.GetId(), Labels: c.GetLabels(), Annotations: p.Annotations}
 }
 
 // annotationsOf are a pod's annotations. None is no nil: a pod always has some.
@@ -55,6 +55,7 @@ type limiter struct {
 	open   func() (*host.Host, error)
 	host   *host.Host // nil: not opened yet
 	opened time.Time
+	live   planned.Live
 	note   func(planned.Target)
 	unseen func(pod string, volumes []string)
 }
@@ -82,7 +83,7 @@ func (l *limiter) manager(config *plans.Config) (planned.Manager, error) {
 		}
 		l.host, l.opened = h, time.Now()
 	}
-	return planned.Manager{Host: l.host, Config: config}, nil
+	return planned.Manager{Host: l.host, Config: config, Live: l.live}, nil
 }
 
 // An ownError is an error of what a pod's own annotations ask: it keeps the container from starting.
@@ -96,7 +97,8 @@ func (l *limiter) start(ctx context.Context, config *plans.Config, p *api.PodSan
 	if err != nil {
 		return false, err
 	}
-	pod, container := listedPod(p), listedContainer(p, c)
+	pod := m.Now(listedPod(p))
+	container := listedContainer(pod, c)
 	io, err := m.Host.IO()
 	if err != nil {
 		return false, ownOr(err, asks(pod, m.ChoiceOf(pod)) || asks(container, m.ChoiceOf(container)))

@@ -71,7 +71,7 @@ func (p *Plugin) count(change func(*agent.RuntimeStatus)) {
 
 // work puts limits into force, one container after the other, until the context ends.
 func (p *Plugin) work(ctx context.Context) {
-	l := &limiter{open: p.options.Open, note: func(t planned.Target) {
+	l := &limiter{open: p.options.Open, live: p.options.Live, note: func(t planned.Target) {
 		if p.options.Done != nil {
 			p.options.Done(t)
 		}
@@ -151,7 +151,8 @@ func (p *Plugin) noteAll(ctx context.Context, t planned.Target) error {
 
 // check refuses a pod whose annotations are wrong.
 func (p *Plugin) check(pod *api.PodSandbox) error {
-	err := planned.Manager{Config: p.options.Plans()}.Check(pod.GetAnnotations())
+	m := planned.Manager{Config: p.options.Plans(), Live: p.options.Live}
+	err := m.Check(m.Now(listedPod(pod)).Annotations)
 	if err == nil {
 		return nil
 	}
@@ -169,8 +170,9 @@ func podName(pod *api.PodSandbox) string {
 func (p *Plugin) limit(ctx context.Context, pod *api.PodSandbox, container *api.Container) error {
 	p.count(func(s *agent.RuntimeStatus) { s.Starts++ })
 	began, config := time.Now(), p.options.Plans()
-	m := planned.Manager{Config: config}
-	if m.ChoiceOf(listedPod(pod)).IsNone() && m.ChoiceOf(listedContainer(pod, container)).IsNone() {
+	m := planned.Manager{Config: config, Live: p.options.Live}
+	its := m.Now(listedPod(pod))
+	if m.ChoiceOf(its).IsNone() && m.ChoiceOf(listedContainer(its, container)).IsNone() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.answer)

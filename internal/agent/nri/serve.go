@@ -168,7 +168,7 @@ func (s *session) RemovePodSandbox(_ context.Context, pod *api.PodSandbox) error
 
 // RemoveContainer is called when a container is gone.
 func (s *session) RemoveContainer(_ context.Context, pod *api.PodSandbox, container *api.Container) error {
-	s.options.Ended("containerd", listedContainer(pod, container).Name)
+	s.options.Ended("containerd", listedContainer(listedPod(pod), container).Name)
 	return nil
 }
 

@@ -3,7 +3,10 @@
 // their containers themselves.
 package source
 
-import "github.com/weir-io/weir/internal/host"
+import (
+	"github.com/weir-io/weir/internal/host"
+	"github.com/weir-io/weir/internal/planned"
+)
 
 // Options say what the sources work on.
 type Options struct {
@@ -12,4 +15,6 @@ type Options struct {
 	Plans *Plans
 	// Ended is told of a target that has ended, by its kind and its name or id.
 	Ended func(kind, name string)
+	// Live knows pods as they are now; nil: the container runtime's annotations count.
+	Live planned.Live
 }

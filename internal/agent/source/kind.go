@@ -51,7 +51,7 @@ func (k *Kind) Look(ctx context.Context, names []string) ([]reconcile.Target, er
 		return nil, err
 	}
 	config, _ := k.options.Plans.Now()
-	k.manager = planned.Manager{Host: k.host, Config: config}
+	k.manager = planned.Manager{Host: k.host, Config: config, Live: k.options.Live}
 	found, err := k.manager.OfKind(ctx, k.kind, names)
 	errs := []error{err}
 	k.found = map[string]*planned.Target{}

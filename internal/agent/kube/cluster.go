@@ -1,0 +1,178 @@
+package kube
+
+import (
+	"context"
+	"maps"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/weir-io/weir/internal/agent"
+	"github.com/weir-io/weir/internal/annotations"
+	"github.com/weir-io/weir/internal/base/plain"
+)
+
+// A Cluster is what is known of the pods of one node, and of namespaces.
+type Cluster struct {
+	client   *Client
+	node     string
+	options  agent.ClusterOptions
+	patience time.Duration // watchTime
+	every    time.Duration // tellEvery
+
+	mu     sync.Mutex
+	pods   map[string]*known // by UID
+	spaces map[string]space  // that name a plan, by UID
+	told   map[string]string // what was logged last of each path
+}
+
+// A known pod.
+type known struct {
+	namespace, name string
+	raw             map[string]string // its annotations, as they are
+	good            map[string]string // those that count: the last ones that are right. nil: none were
+	wrong           error             // why the present ones do not count; nil: they do
+	status          string            // its StatusAnnotation
+
+	said string // what was told last
+	when time.Time
+}
+
+type space struct{ name, plan string }
+
+// New makes a Cluster for the pods of a node. It does nothing before Run.
+func New(c *Client, node string, o agent.ClusterOptions) *Cluster {
+	return &Cluster{client: c, node: node, options: o, patience: watchTime, every: tellEvery,
+		pods: map[string]*known{}, spaces: map[string]space{}, told: map[string]string{}}
+}
+
+// Run reads and tells until the context ends.
+func (c *Cluster) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	for _, f := range []*follower{
+		{path: "/api/v1/pods", selector: url.Values{"fieldSelector": {"spec.nodeName=" + c.node}}, set: c.setPod, gone: c.endPod, keep: c.keepPods},
+		{path: "/api/v1/namespaces", set: c.setSpace, gone: c.endSpace, keep: c.keepSpaces},
+	} {
+		f.client, f.patience = c.client, c.patience
+		f.log = func(err error) { c.say(f.path, err) }
+		running.Go(func() { f.run(ctx) })
+	}
+	running.Go(func() { c.tell(ctx) })
+	running.Wait()
+}
+
+// say logs a trouble once.
+func (c *Cluster) say(about string, err error) {
+	text := ""
+	if err != nil {
+		text = plain.Brief(err.Error())
+	}
+	c.mu.Lock()
+	was := c.told[about]
+	c.told[about] = text
+	c.mu.Unlock()
+	switch {
+	case text == was:
+	case text != "":
+		c.options.Log.Warn("Kubernetes' API server does not answer as it should", "about", about, "error", text)
+	default:
+		c.options.Log.Info("Kubernetes' API server answers again", "about", about)
+	}
+}
+
+// Of returns a pod's annotations as they are now, of weir's names, and the plan that its namespace
+// names; see planned.Live.
+func (c *Cluster) Of(uid, namespace string) (all map[string]string, plan string, is bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, s := range c.spaces {
+		if s.name == namespace {
+			plan = s.plan
+		}
+	}
+	p := c.pods[uid]
+	if p == nil || p.good == nil || p.namespace != namespace {
+		return nil, plan, false
+	}
+	return maps.Clone(p.good), plan, true
+}
+
+// own are the annotations that weir reads, and none else.
+func own(all map[string]string) map[string]string {
+	its := map[string]string{}
+	for name, value := range all {
+		if strings.HasPrefix(name, annotations.Prefix) && name != StatusAnnotation {
+			its[name] = value
+		}
+	}
+	return its
+}
+
+func (c *Cluster) setPod(m meta) {
+	its := own(m.Annotations)
+	_, err := annotations.Parse(its)
+	c.mu.Lock()
+	p := c.pods[m.UID]
+	if p == nil {
+		if len(c.pods) >= podsMost {
+			c.mu.Unlock()
+			return
+		}
+		p = &known{namespace: m.Namespace, name: m.Name}
+		c.pods[m.UID] = p
+	}
+	p.status = m.Annotations[StatusAnnotation]
+	if p.raw != nil && maps.Equal(p.raw, its) {
+		c.mu.Unlock()
+		return
+	}
+	p.raw, p.wrong = its, err
+	if err == nil {
+		p.good = its
+	}
+	c.mu.Unlock()
+	c.options.Changed("pod", m.UID)
+	c.options.Changed("containerd", "")
+}
+
+func (c *Cluster) endPod(m meta) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.pods, m.UID)
+}
+
+func (c *Cluster) keepPods(there func(string) bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.DeleteFunc(c.pods, func(uid string, _ *known) bool { return !there(uid) })
+}
+
+// setSpace takes a namespace. The plans of all its pods may change.
+func (c *Cluster) setSpace(m meta) {
+	plan := m.Annotations[annotations.Prefix+"plan"]
+	if _, err := annotations.Parse(map[string]string{annotations.Prefix + "plan": plan}); err != nil {
+		plan = ""
+	}
+	c.changeSpace(m, plan)
+}
+
+func (c *Cluster) endSpace(m meta) { c.changeSpace(m, "") }
+
+func (c *Cluster) changeSpace(m meta, plan string) {
+	c.mu.Lock()
+	was := c.spaces[m.UID]
+	if delete(c.spaces, m.UID); plan != "" && len(c.spaces) < spacesMost {
+		c.spaces[m.UID] = space{m.Name, plan}
+	}
+	c.mu.Unlock()
+	if was.plan != plan {
+		c.options.Changed("pod", "")
+	}
+}
+
+func (c *Cluster) keepSpaces(there func(string) bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.DeleteFunc(c.spaces, func(uid string, _ space) bool { return !there(uid) })
+}

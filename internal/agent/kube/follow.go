@@ -1,0 +1,239 @@
+package kube
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/weir-io/weir/internal/base/plain"
+)
+
+// A meta is what is read of an object (ObjectMeta).
+type meta struct {
+	Name            string            `json:"name"`
+	Namespace       string            `json:"namespace"`
+	UID             string            `json:"uid"`
+	ResourceVersion string            `json:"resourceVersion"`
+	Annotations     map[string]string `json:"annotations"`
+}
+
+// isWhole reports whether an object can be told from others.
+func (m meta) isWhole() bool {
+	return m.Name != "" && m.UID != "" && len(m.Name) <= nameMost && len(m.Namespace) <= nameMost && len(m.UID) <= nameMost
+}
+
+// A follower keeps up with the objects of one kind.
+type follower struct {
+	client   *Client
+	path     string // /api/v1/pods
+	selector url.Values
+	set      func(meta)
+	gone     func(meta)
+	keep     func(func(uid string) bool) // forget those that a list has not had
+	log      func(error)                 // nil: it works
+	patience time.Duration               // watchTime
+
+	version string // from which on a watch goes; empty: a list is due
+}
+
+// errExpired says that a list is due: the API server has forgotten what came after the version.
+var errExpired = errors.New("the API server has forgotten the version that was read last")
+
+// run follows until the context ends.
+func (f *follower) run(ctx context.Context) {
+	for wait := againLeast; ctx.Err() == nil; {
+		began := time.Now()
+		err := f.once(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if errors.Is(err, errExpired) {
+			f.version = ""
+		} else {
+			f.log(err)
+		}
+		if err == nil || time.Since(began) > againMost {
+			wait = againLeast
+		}
+		pause := wait/2 + rand.N(wait/2+1) // so that not all nodes ask at once
+		wait = min(2*wait, againMost)
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+}
+
+// once lists, if that is due, and follows one watch to its end. nil: the server has ended it.
+func (f *follower) once(ctx context.Context) error {
+	if f.version == "" {
+		if err := f.list(ctx); err != nil {
+			return err
+		}
+	}
+	return f.watch(ctx)
+}
+
+// list takes all objects, page by page.
+func (f *follower) list(ctx context.Context) error {
+	seen := map[string]bool{}
+	more, version := "", ""
+	for page := 0; page == 0 || more != ""; page++ {
+		if page == pagesMost {
+			return fmt.Errorf("the API server's list of %s does not end after %d pages", f.path, page)
+		}
+		var list struct {
+			Metadata struct{ ResourceVersion, Continue string }
+			Items    []struct{ Metadata meta }
+		}
+		if err := f.page(ctx, more, &list); err != nil {
+			if is(err, http.StatusGone) {
+				return errExpired
+			}
+			return err
+		}
+		for _, item := range list.Items {
+			if item.Metadata.isWhole() && len(seen) < max(podsMost, spacesMost) {
+				seen[item.Metadata.UID] = true
+				f.set(item.Metadata)
+			}
+		}
+		more, version = list.Metadata.Continue, list.Metadata.ResourceVersion
+	}
+	if version == "" {
+		return fmt.Errorf("the API server's list of %s has no version", f.path)
+	}
+	f.keep(func(uid string) bool { return seen[uid] })
+	f.version = version
+	return nil
+}
+
+func (f *follower) page(ctx context.Context, more string, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTime)
+	defer cancel()
+	query := f.query()
+	query.Set("limit", strconv.Itoa(pageMost))
+	if more != "" {
+		query.Set("continue", more)
+	}
+	r, err := f.client.do(ctx, http.MethodGet, f.path, query, "", nil)
+	if err != nil {
+		return err
+	}
+	defer r.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(r.Body, pageMost*answerMost/16+1))
+	if err != nil {
+		return err
+	}
+	if len(text) > pageMost*answerMost/16 {
+		return fmt.Errorf("a page of the API server's list of %s is larger than %d bytes", f.path, pageMost*answerMost/16)
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("read the API server's list of %s: %w", f.path, err)
+	}
+	return nil
+}
+
+func (f *follower) query() url.Values {
+	query := url.Values{}
+	for name, values := range f.selector {
+		query[name] = values
+	}
+	return query
+}
+
+// watch follows changes until the server ends the watch.
+func (f *follower) watch(ctx context.Context) error {
+	// A watch that says nothing for longer than it was asked for hangs.
+	ctx, cancel := context.WithTimeoutCause(ctx, f.patience+min(watchGrace, f.patience), fmt.Errorf("the API server does not end a watch of %v", f.patience))
+	defer cancel()
+	query := f.query()
+	query.Set("watch", "true")
+	query.Set("resourceVersion", f.version)
+	query.Set("allowWatchBookmarks", "true")
+	query.Set("timeoutSeconds", strconv.Itoa(max(1, int(f.patience/time.Second))))
+	r, err := f.client.do(ctx, http.MethodGet, f.path, query, "", nil)
+	if is(err, http.StatusGone) {
+		return errExpired
+	}
+	if err != nil {
+		return err
+	}
+	defer r.Body.Close()
+	lines := bufio.NewScanner(r.Body)
+	lines.Buffer(make([]byte, 0, 16<<10), answerMost)
+	lines.Split(wholeLines)
+	for lines.Scan() {
+		if err := f.take(lines.Bytes()); err != nil {
+			return err
+		}
+		f.log(nil)
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return lines.Err()
+}
+
+// wholeLines leaves out what a broken connection has left of a line: it comes again.
+func wholeLines(data []byte, atEOF bool) (int, []byte, error) {
+	if i := bytes.IndexByte(data, '\n'); i >= 0 {
+		return i + 1, data[:i], nil
+	}
+	if atEOF {
+		return len(data), nil, nil
+	}
+	return 0, nil, nil
+}
+
+// An event is a line of a watch.
+type event struct {
+	Type   string
+	Object struct {
+		Metadata meta
+		Code     int // of an error (metav1.Status)
+		Message  string
+	}
+}
+
+// take takes an event.
+func (f *follower) take(line []byte) error {
+	var e event
+	if err := json.Unmarshal(line, &e); err != nil {
+		return fmt.Errorf("read the API server's watch of %s: %w", f.path, err)
+	}
+	m := e.Object.Metadata
+	switch e.Type {
+	case "ERROR":
+		if e.Object.Code == http.StatusGone {
+			return errExpired
+		}
+		return &statusError{e.Object.Code, plain.Brief(e.Object.Message)}
+	case "ADDED", "MODIFIED", "DELETED", "BOOKMARK":
+	default:
+		return fmt.Errorf("the API server's watch of %s has an event of the type %s", f.path, plain.Short(e.Type, 100))
+	}
+	if m.ResourceVersion == "" || len(m.ResourceVersion) > nameMost {
+		f.version = "" // nothing says where it goes on
+		return fmt.Errorf("the API server's watch of %s has an event without a version", f.path)
+	}
+	if m.isWhole() {
+		switch e.Type {
+		case "ADDED", "MODIFIED":
+			f.set(m)
+		case "DELETED":
+			f.gone(m)
+		}
+	}
+	f.version = m.ResourceVersion
+	return nil
+}

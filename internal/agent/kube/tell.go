@@ -1,0 +1,125 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/weir-io/weir/internal/agent"
+	"github.com/weir-io/weir/internal/base/plain"
+)
+
+// A news is what is told of a pod.
+type news struct {
+	uid, namespace, name string
+	text                 string // for the annotation; empty: there is nothing to say any more
+	reason               string // of the event; empty: there is none
+	warns                bool
+}
+
+// tell tells the API server what has changed, until the context ends.
+func (c *Cluster) tell(ctx context.Context) {
+	refused := map[string]time.Time{}
+	tick := time.NewTicker(c.every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		for _, n := range c.news(time.Now()) {
+			for what, send := range map[string]func(context.Context, news) error{"weir.io/status": c.annotate, "events": c.event} {
+				if time.Since(refused[what]) < refusedTime {
+					continue
+				}
+				err := send(ctx, n)
+				if is(err, http.StatusForbidden, http.StatusUnauthorized) {
+					refused[what] = time.Now()
+				}
+				if !is(err, http.StatusNotFound, http.StatusConflict) && ctx.Err() == nil { // else the pod has gone
+					c.say(what, err)
+				}
+			}
+		}
+	}
+}
+
+// news are the pods whose state is another one than what was told, a few at once.
+func (c *Cluster) news(now time.Time) (all []news) {
+	states := map[string]agent.PodState{}
+	for _, s := range c.options.Pods() {
+		states[s.Name] = s
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for uid, p := range c.pods {
+		n := newsOf(states[p.namespace+"/"+p.name], p.wrong)
+		if n == nil || n.text == p.said && !p.when.IsZero() || n.text == p.status && p.when.IsZero() || now.Sub(p.when) < tellLeast {
+			continue
+		}
+		n.uid, n.namespace, n.name = uid, p.namespace, p.name
+		all = append(all, *n)
+	}
+	slices.SortFunc(all, func(a, b news) int { return strings.Compare(a.uid, b.uid) })
+	all = all[:min(len(all), tellAtOnce)]
+	for _, n := range all {
+		c.pods[n.uid].said, c.pods[n.uid].when = n.text, now
+	}
+	return all
+}
+
+// newsOf says how a pod's limits are; nil: that is about to change.
+func newsOf(s agent.PodState, wrong error) *news {
+	var n news
+	switch {
+	case wrong != nil:
+		n = news{text: "wrong: " + wrong.Error() + "; the annotations from before count", reason: "AnnotationsWrong", warns: true}
+	case s.Name == "":
+	case s.Settling:
+		return nil
+	case s.Finding != "":
+		n = news{text: "not in force: " + s.Finding, reason: "LimitsNotInForce", warns: true}
+	case s.NotHeld != "":
+		n = news{text: "not held: " + s.NotHeld, reason: "LimitsNotHeld", warns: true}
+	case s.Held:
+		n = news{text: fmt.Sprintf("held (measured), plan %s", s.Plan), reason: "LimitsHeld"}
+	default:
+		n = news{text: fmt.Sprintf("in force, plan %s", s.Plan), reason: "LimitsInForce"}
+	}
+	n.text = plain.Brief(n.text)
+	return &n
+}
+
+// annotate sets a pod's annotation. The right for it is to patch pods/status, which cannot change
+// what a pod runs. The UID makes the API server refuse it for another pod of that name.
+func (c *Cluster) annotate(ctx context.Context, n news) error {
+	var value any // null removes it
+	if n.text != "" {
+		value = n.text
+	}
+	path := fmt.Sprintf("/api/v1/namespaces/%s/pods/%s/status", url.PathEscape(n.namespace), url.PathEscape(n.name))
+	return c.client.send(ctx, http.MethodPatch, path, "application/merge-patch+json",
+		map[string]any{"metadata": map[string]any{"uid": n.uid, "annotations": map[string]any{StatusAnnotation: value}}})
+}
+
+// event makes an event of a pod.
+func (c *Cluster) event(ctx context.Context, n news) error {
+	if n.reason == "" {
+		return nil
+	}
+	kind, now := "Normal", time.Now().UTC().Format(time.RFC3339)
+	if n.warns {
+		kind = "Warning"
+	}
+	return c.client.send(ctx, http.MethodPost, fmt.Sprintf("/api/v1/namespaces/%s/events", url.PathEscape(n.namespace)), "application/json", map[string]any{
+		"apiVersion": "v1", "kind": "Event", "type": kind, "reason": n.reason, "message": "weir: " + n.text, "count": 1,
+		"firstTimestamp": now, "lastTimestamp": now, "source": map[string]any{"component": "weird", "host": c.node},
+		"metadata":       map[string]any{"generateName": n.name[:min(len(n.name), 200)] + ".", "namespace": n.namespace},
+		"involvedObject": map[string]any{"apiVersion": "v1", "kind": "Pod", "namespace": n.namespace, "name": n.name, "uid": n.uid},
+	})
+}
