@@ -1,7 +1,9 @@
 package metrics
 
 import (
+	"cmp"
 	"maps"
+	pathpkg "path"
 	"runtime"
 	"slices"
 	"strconv"
@@ -45,8 +47,9 @@ func (p gathering) Gather() ([]*dto.MetricFamily, error) {
 		groups = append(groups, labelled{path, g})
 	}
 	slices.SortFunc(groups, func(a, b labelled) int { return strings.Compare(a.path, b.path) }) // a label can differ from the path
+	pods := podsOf(p.snapshot.Groups)
 	for _, g := range groups {
-		s.group(g.path, g.Group)
+		s.group(g.path, g.Group, pods)
 	}
 	s.add(unreadable, float64(unread), nil)
 	return slices.SortedFunc(maps.Values(s), func(a, b *dto.MetricFamily) int { return strings.Compare(a.GetName(), b.GetName()) }), nil
@@ -87,8 +90,20 @@ func labels(namesAndValues ...string) []*dto.LabelPair {
 	return all
 }
 
-func (s sink) group(path string, g *watch.Group) {
-	s.add(info, 1, labels(cgroupLabel, path, "owner", g.Owner.Kind, "target", label(g.Target)))
+// podsOf are the names of Kubernetes' pods, NAMESPACE/NAME, by the paths of their groups.
+func podsOf(groups []*watch.Group) map[string]string {
+	pods := map[string]string{}
+	for _, g := range groups {
+		if name, is := strings.CutPrefix(g.Target, "pod:"); is {
+			pods[g.Path] = name
+		}
+	}
+	return pods
+}
+
+func (s sink) group(path string, g *watch.Group, pods map[string]string) {
+	namespace, pod, _ := strings.Cut(cmp.Or(pods[g.Path], pods[pathpkg.Dir(g.Path)]), "/") // its own, or that of a container
+	s.add(info, 1, labels(cgroupLabel, path, "namespace", label(namespace), "owner", g.Owner.Kind, "pod", label(pod), "target", label(g.Target)))
 	devices := map[string]watch.Device{}
 	for _, d := range g.Devices {
 		node := label(d.Node)

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -51,5 +52,27 @@ func TestGatherInOrder(t *testing.T) {
 				t.Errorf("%s has labels %q, want %q", m.Name, names, listed)
 			}
 		}
+	}
+}
+
+// A pod's group, and that of each of its containers, has the pod's name and namespace.
+func TestPodsHaveNames(t *testing.T) {
+	s := &watch.Snapshot{Groups: []*watch.Group{{Path: "/kubepods/podX", Target: "pod:prod/web"}, {Path: "/kubepods/podX/c1", Target: "containerd:k8s.io/c1"},
+		{Path: "/kubepods", Target: "cgroup:/kubepods"}, {Path: "/kubepods/podX/c1/below", Target: "cgroup:/x"}}}
+	all, err := gathering{s, true, "1"}.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, f := range all {
+		for _, m := range f.GetMetric() {
+			if l := m.GetLabel(); f.GetName() == info.Name {
+				got[l[0].GetValue()] = l[1].GetValue() + "/" + l[3].GetValue()
+			}
+		}
+	}
+	want := map[string]string{"/kubepods/podX": "prod/web", "/kubepods/podX/c1": "prod/web", "/kubepods": "/", "/kubepods/podX/c1/below": "/"}
+	if !maps.Equal(got, want) {
+		t.Errorf("%q", got)
 	}
 }
