@@ -102,8 +102,12 @@ func podsOf(groups []*watch.Group) map[string]string {
 }
 
 func (s sink) group(path string, g *watch.Group, pods map[string]string) {
-	namespace, pod, _ := strings.Cut(cmp.Or(pods[g.Path], pods[pathpkg.Dir(g.Path)]), "/") // its own, or that of a container
-	s.add(info, 1, labels(cgroupLabel, path, "namespace", label(namespace), "owner", g.Owner.Kind, "pod", label(pod), "target", label(g.Target)))
+	// Its own pod, or the one that it is a container of.
+	if namespace, pod, is := strings.Cut(cmp.Or(pods[g.Path], pods[pathpkg.Dir(g.Path)]), "/"); is {
+		s.add(info, 1, labels(cgroupLabel, path, "namespace", label(namespace), "owner", g.Owner.Kind, "pod", label(pod), "target", label(g.Target)))
+	} else {
+		s.add(info, 1, labels(cgroupLabel, path, "owner", g.Owner.Kind, "target", label(g.Target)))
+	}
 	devices := map[string]watch.Device{}
 	for _, d := range g.Devices {
 		node := label(d.Node)

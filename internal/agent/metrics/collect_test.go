@@ -19,7 +19,7 @@ import (
 func TestGatherInOrder(t *testing.T) {
 	s := &watch.Snapshot{}
 	for _, path := range []string{"/a", "/a.slice", "/a/b", "/a\xffb", "/a\u00ff", `/a\xffb`, "/"} {
-		g := &watch.Group{Path: path, Pressure: &watch.Pressure{}, Memory: &watch.Memory{}, Paced: &watch.Paced{WBPS: 1}}
+		g := &watch.Group{Path: path, Target: "pod:prod/web", Pressure: &watch.Pressure{}, Memory: &watch.Memory{}, Paced: &watch.Paced{WBPS: 1}}
 		for minor, node := range []string{"/dev/z", "/dev/b", "/dev/z", "0:5"} {
 			d := watch.Device{Number: blkdev.Number{Major: 8, Minor: uint32(minor)}, Node: node, Counted: true, Limit: limit.None, Expected: &place.Expected{}}
 			for _, k := range limit.Keys {
@@ -66,9 +66,17 @@ func TestPodsHaveNames(t *testing.T) {
 	got := map[string]string{}
 	for _, f := range all {
 		for _, m := range f.GetMetric() {
-			if l := m.GetLabel(); f.GetName() == info.Name {
-				got[l[0].GetValue()] = l[1].GetValue() + "/" + l[3].GetValue()
+			if f.GetName() != info.Name {
+				continue
 			}
+			of := map[string]string{}
+			for _, l := range m.GetLabel() {
+				of[l.GetName()] = l.GetValue()
+			}
+			if len(of) != 3 && len(of) != 5 {
+				t.Errorf("%v", of)
+			}
+			got[of["cgroup"]] = of["namespace"] + "/" + of["pod"]
 		}
 	}
 	want := map[string]string{"/kubepods/podX": "prod/web", "/kubepods/podX/c1": "prod/web", "/kubepods": "/", "/kubepods/podX/c1/below": "/"}

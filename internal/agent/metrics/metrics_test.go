@@ -153,7 +153,7 @@ func TestPageIsWhatTheFilesSay(t *testing.T) {
 		for series, value := range (page{
 			"weir_io_pressure_waiting_seconds_total{cgroup=/batch}": 1.5, "weir_io_pressure_stalled_seconds_total{cgroup=/batch}": 0.25,
 			"weir_group_dirty_bytes{cgroup=/batch}": 12288, "weir_group_writeback_bytes{cgroup=/batch}": 8192,
-			"weir_group_info{cgroup=/batch,namespace=,owner=unknown,pod=,target=cgroup:/batch}": 1, "weir_agent_unreadable_groups{}": 0,
+			"weir_group_info{cgroup=/batch,owner=unknown,target=cgroup:/batch}": 1, "weir_agent_unreadable_groups{}": 0,
 			"weir_io_limit_expected_held{cgroup=/batch,device=/dev/vdb,direction=read}": 1,
 		}) {
 			if got, is := p[series]; !is || got != value {
