@@ -8,6 +8,7 @@ import (
 	"github.com/weir-io/weir/internal/act/launch"
 	"github.com/weir-io/weir/internal/act/pacer"
 	"github.com/weir-io/weir/internal/base/plain"
+	"github.com/weir-io/weir/internal/daemon/systemd"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/state"
 )
@@ -38,6 +39,7 @@ type Host struct {
 	sockets map[string]string
 	program func() (string, error)
 	owners  *owners
+	line    *systemd.Line // to systemd, for changes of limits
 }
 
 // Open finds the machine's hierarchies. It changes nothing.
@@ -46,7 +48,7 @@ func Open(o Options) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Host{Root: o.Root, FS: fs, State: state.At(o.Root), version: o.Version, sockets: maps.Clone(o.Sockets), program: o.Program, owners: &owners{}}, nil
+	return &Host{Root: o.Root, FS: fs, State: state.At(o.Root), version: o.Version, sockets: maps.Clone(o.Sockets), program: o.Program, owners: &owners{}, line: &systemd.Line{}}, nil
 }
 
 // IsOwn reports whether the host is the machine that weir runs on, and not a copy of its files.
@@ -111,7 +113,7 @@ func (h *Host) Refresh() error {
 
 // Close ends the use of the host.
 func (h *Host) Close() error {
-	err := errors.Join(h.owners.close(), h.FS.Close())
+	err := errors.Join(h.owners.close(), h.line.Close(), h.FS.Close())
 	if h.IsOwn() {
 		err = errors.Join(err, h.State.Tidy()) // else the next weir does
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/weir-io/weir/internal/act/pacer"
 	"github.com/weir-io/weir/internal/act/quota"
 	"github.com/weir-io/weir/internal/act/volume"
-	"github.com/weir-io/weir/internal/daemon/systemd"
 	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/linux/kernel"
@@ -50,7 +49,7 @@ func (h *Host) Deciding() place.Host { return place.Host{Root: h.Root, FS: h.FS,
 
 // Holder puts rules into force.
 func (h *Host) Holder() hold.Holder {
-	return hold.Holder{State: h.State, Connect: systemd.Connect, Pacer: h.Pacer()}
+	return hold.Holder{State: h.State, Connect: h.line.Connect, Pacer: h.Pacer()}
 }
 
 // Pacer asks weir's pacer.

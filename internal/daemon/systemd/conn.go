@@ -28,7 +28,10 @@ func Running(root string) bool {
 }
 
 // A Conn is a connection to PID 1.
-type Conn struct{ bus *dbus.Conn }
+type Conn struct {
+	bus     *dbus.Conn
+	release func() // ends a use of a Line; nil: the connection is this Conn's own
+}
 
 // Connect opens systemd's own socket, which root may use and which exists before any bus
 // daemon; otherwise it opens the system bus. The caller closes the connection.
@@ -67,8 +70,14 @@ func nudge(ctx context.Context, bus *dbus.Conn) error {
 	return bus.Object(busName, path).CallWithContext(ctx, "org.freedesktop.DBus.Peer.Ping", dbus.FlagNoReplyExpected).Err
 }
 
-// Close ends the connection.
-func (c *Conn) Close() error { return c.bus.Close() }
+// Close ends the connection, or the use of one that a Line keeps.
+func (c *Conn) Close() error {
+	if c.release != nil {
+		c.release()
+		return nil
+	}
+	return c.bus.Close()
+}
 
 // call names systemd as the destination on its own socket too, where no bus daemon needs it.
 // Otherwise godbus sends an empty destination, and systemd drops such a message without an

@@ -28,10 +28,19 @@ type PathLimit struct {
 // IOLimits reads the four limits of a unit, in the order in which systemd has them.
 func (c *Conn) IOLimits(ctx context.Context, unit string) ([]PathLimit, error) {
 	var all []PathLimit
+	var asked [len(propertyNames)]*dbus.Call
+	for _, k := range limit.Keys { // all at once: each answer may take a turn of the scheduler
+		asked[k] = c.bus.Object(busName, objectOf(unit)).GoWithContext(ctx, propsIf+".Get", 0, make(chan *dbus.Call, 1), interfaceOf(unit), propertyNames[k])
+	}
 	for _, k := range limit.Keys {
+		var v dbus.Variant
 		var rates []deviceRate
-		if err := c.property(ctx, objectOf(unit), interfaceOf(unit), propertyNames[k], &rates); err != nil {
-			return nil, fmt.Errorf("read limits of unit %s: %w", unit, err)
+		err := (<-asked[k].Done).Store(&v)
+		if err == nil {
+			err = v.Store(&rates)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read limits of unit %s: read %s: %w", unit, propertyNames[k], err)
 		}
 		all = addRates(all, k, rates)
 	}
