@@ -99,6 +99,9 @@ func (n *nri) deploy(t *testing.T) {
 	hosts := map[string]string{"plans": filepath.Dir(n.file)}
 	for _, v := range spec.Volumes {
 		if v.HostPath.Path == "" {
+			if hosts[v.Name] == "" { // an emptyDir
+				hosts[v.Name] = t.TempDir()
+			}
 			continue
 		}
 		hosts[v.Name] = v.HostPath.Path
