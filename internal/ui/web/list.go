@@ -189,7 +189,7 @@ func columnsOf(o top.Options, q url.Values) []column {
 		{Name: string(top.Wait), Title: "Wait", Class: "wait", Help: "The share of time in which tasks of the group waited for I/O."},
 		{Name: string(top.Dirty), Title: "Dirty", Class: "dirty", Help: "Page cache of the group that is not on disk yet."},
 		{Title: "Plan", Class: "plan"},
-		{Title: "Expected to hold", Class: "held", Help: "What of the limits is expected to be held. It is no measurement; weir prove measures."},
+		{Title: "Expected to hold", Class: "held", Help: "Which I/O the limits are expected to hold. It is not a measurement; weir prove measures."},
 	}
 	for i := range all {
 		c := &all[i]
