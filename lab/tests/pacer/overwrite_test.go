@@ -29,7 +29,6 @@ func TestSmallOverwritesArePaced(t *testing.T) {
 		{"mapped", "ext4", true}, {"mapped", "xfs", true}, {"direct", "ext4", true},
 		{"spliced", "ext4", true},
 		{"partly then at once", "xfs", true}, {"partly then at once", "ext4", true},
-		{"partly then stored", "xfs", true}, {"partly then stored", "ext4", true},
 	} {
 		t.Run(c.name+"/"+c.fs, func(t *testing.T) {
 			e := lab.Need(t, lab.Root, lab.V1, lab.Rates, lab.FS(c.fs))
@@ -42,8 +41,7 @@ func TestSmallOverwritesArePaced(t *testing.T) {
 			file := filepath.Join(disk.Dir, "f")
 			lab.Ratio(t, c.name, rate, lab.Written, func() float64 {
 				cache(t, file, 128<<20)
-				took := overwritten(t, disk.Dir, rate, c.name, file, rate*seconds/page)
-				return rate * seconds / (took - idle[c.name]).Seconds()
+				return rate * seconds / overwritten(t, disk.Dir, rate, c.name, file, rate*seconds/page).Seconds()
 			})
 		})
 	}
@@ -128,23 +126,7 @@ var ways = map[string]func(f *os.File, pages int) error{
 		time.Sleep(2 * time.Second) // who ends at once is not paused for it
 		return nil
 	},
-	"partly then stored": func(f *os.File, pages int) error { // what is written meanwhile is in part, too
-		if err := partly(f, pages); err != nil {
-			return err
-		}
-		time.Sleep(idle["partly then stored"] / 2)
-		for i := pages; i < pages+4*folio; i += folio {
-			if _, err := f.WriteAt(make([]byte, page), int64(i)*page); err != nil {
-				return err
-			}
-		}
-		time.Sleep(idle["partly then stored"] / 2)
-		return storeInto(f, pages)
-	},
 }
-
-// idle is for how long a way writes nothing before it writes most.
-var idle = map[string]time.Duration{"partly then stored": time.Second}
 
 // folio is the largest that the page cache makes of a file's pages when they are written in a
 // piece of a megabyte, in pages.
