@@ -98,7 +98,7 @@ func newCounter(t *testing.T, path string) *counter {
 
 func (c *counter) write(total uint64) {
 	c.total = total
-	_, _ = fmt.Fprint(io.NewOffsetWriter(c.file, 0), fmt.Sprintf("254:0 rbytes=1000000 wbytes=%012d rios=10 wios=40 dbytes=0 dios=0\n", total))
+	_, _ = fmt.Fprintf(io.NewOffsetWriter(c.file, 0), "254:0 rbytes=1000000 wbytes=%012d rios=10 wios=40 dbytes=0 dios=0\n", total)
 }
 
 // hold has the counter stand still.

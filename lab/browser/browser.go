@@ -21,7 +21,7 @@ import (
 // most is far longer than a browser takes for anything here, also on a busy machine.
 const most = time.Minute
 
-// Required, in the environment, has tests with a browser run. Without it they are skipped: a browser
+// Required is a variable of the environment that has tests with a browser run. Without it they are skipped: a browser
 // is a hundred megabytes to install.
 const Required = "WEIR_BROWSER"
 
@@ -80,9 +80,7 @@ func Open(t testing.TB) *Page {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range theirs {
-		f.Close()
-	}
+	closed(t, theirs[:]...)
 	p := &Page{t: t, in: ours[1], waiting: map[int]chan answer{}, loaded: make(chan struct{}, 64)}
 	ended := make(chan struct{})
 	go func() {
@@ -94,12 +92,21 @@ func Open(t testing.TB) *Page {
 			t.Errorf("end the browser: %v", err)
 		}
 		_ = cmd.Wait() // it was killed
-		ours[0].Close()
-		ours[1].Close()
+		closed(t, ours[:]...)
 		<-ended
 	})
 	p.attach()
 	return p
+}
+
+// closed closes files.
+func closed(t testing.TB, files ...*os.File) {
+	t.Helper()
+	for _, f := range files {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // pipes are both directions: what we read and write, and what the browser reads and writes.

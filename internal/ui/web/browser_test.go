@@ -49,10 +49,10 @@ func TestScreens(t *testing.T) {
 	} {
 		b.Size(c.width, c.height, c.dark)
 		b.Go(server.URL + c.path)
-		switch {
-		case c.path == "/":
+		switch c.path {
+		case "/":
 			b.Await(`document.getElementById("state").textContent === "live" && document.querySelectorAll("#rows tr").length === 7`)
-		case c.path == web:
+		case web:
 			b.Await(`document.getElementById("state").textContent === "live" && document.querySelectorAll("#charts canvas").length >= 3`)
 		}
 		var over int

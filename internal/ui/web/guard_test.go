@@ -104,7 +104,7 @@ func TestOtherOrigins(t *testing.T) {
 
 // hostile are names as others can choose them.
 func hostile() []string {
-	return []string{`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, "a\nb\x00c", "\xff\xfe", `javascript:alert(1)`, "'" + strings.Repeat("x", 5000), "‮evil", `{{.}}`, `</template><b>`, "&lt;b&gt;"}
+	return []string{`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, "a\nb\x00c", "\xff\xfe", `javascript:alert(1)`, "'" + strings.Repeat("x", 5000), "\u202eevil", `{{.}}`, `</template><b>`, "&lt;b&gt;"}
 }
 
 // What others name is text, and not endless.
