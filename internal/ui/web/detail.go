@@ -49,7 +49,7 @@ type detail struct {
 const noRate = "–"
 
 func detailOf(g *watch.Group, plan string) detail {
-	d := detail{Target: cut(g.Target), Path: cut(g.Path), Owner: cut(g.Owner.String()), Plan: plan, Look: lookWord(top.LookOf(g)), Badge: badge(top.LookOf(g)),
+	d := detail{Target: cut(g.Target), Path: cut(g.Path), Owner: cut(g.Owner.String()), Plan: plan, Look: lookWord(top.LookOf(g)), Badge: title(top.LookOf(g)),
 		Some: cell{ID: "some"}, Full: cell{ID: "full"}, Dirty: cell{ID: "dirty"}, Writeback: cell{ID: "writeback"}, Pacer: cell{ID: "pacer"}}
 	for i, one := range g.Devices {
 		d.Devices = append(d.Devices, deviceOf(i, one))
@@ -114,6 +114,11 @@ func rateOf(id string, k limit.Key, d watch.Device) rate {
 		r.Percent.Text, r.Bar.Text = top.PercentText(percent), fmt.Sprint(int(math.Round(min(percent, 100))))
 	}
 	return r
+}
+
+// title says a look in words, beside the group's name.
+func title(l top.Look) string {
+	return map[top.Look]string{top.NotHeld: "not all of its limits are expected to hold", top.Exceeded: badge(top.Exceeded)}[l]
 }
 
 // titleOf is a rate's name at the beginning of a line.

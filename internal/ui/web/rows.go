@@ -59,9 +59,10 @@ func lookWord(l top.Look) string {
 	return map[top.Look]string{top.NotHeld: "not-held", top.Exceeded: "exceeded"}[l]
 }
 
-// badge says a look in words: nothing is told by a colour alone.
+// badge says a look in words, in the column of what is expected to hold: nothing is told by a colour
+// alone.
 func badge(l top.Look) string {
-	return map[top.Look]string{top.NotHeld: "not all held", top.Exceeded: "over its limit"}[l]
+	return map[top.Look]string{top.NotHeld: "not all", top.Exceeded: "over its limit"}[l]
 }
 
 func rowOf(g *watch.Group, plan string, more url.Values) row {
