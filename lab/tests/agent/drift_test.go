@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -25,18 +26,23 @@ func TestAgentRepairsDrift(t *testing.T) {
 		all = append(all, g.start(fmt.Sprint("web-", i), nil))
 	}
 	w.start()
-	var took []time.Duration
-	const times = 200
-	for i := range times {
-		c := all[i%len(all)]
-		began := time.Now()
-		g.overwrite(c, disk, 9_000_000)
-		g.awaitRules(lab.Patience(t, patience), disk, smallRate, c)
-		took = append(took, time.Since(began))
-	}
-	if _, p99 := logTimes(t, "from a foreign write to the repaired rule", took); p99 > lab.Patience(t, driftMost) {
-		t.Errorf("p99 is %v, not %v", p99, driftMost)
-	}
+	const round = 200
+	times := uint64(0)
+	// A machine that is too busy takes longer, and is asked again.
+	promised := lab.Band{Low: driftMost.Seconds() / lab.Patience(t, driftMost).Seconds(), High: math.Inf(1)}
+	lab.Ratio(t, "repairs a second, by the p99 of their times", 1/driftMost.Seconds(), promised, func() float64 {
+		var took []time.Duration
+		for i := range round {
+			c := all[i%len(all)]
+			began := time.Now()
+			g.overwrite(c, disk, 9_000_000)
+			g.awaitRules(lab.Patience(t, patience), disk, smallRate, c)
+			took = append(took, time.Since(began))
+		}
+		times += round
+		_, p99 := logTimes(t, "from a foreign write to the repaired rule", took)
+		return 1 / p99.Seconds()
+	})
 	lab.Await(t, patience, "all repairs to be counted", func() bool { return w.status().Counts.Repaired == times })
 	if c := w.status().Counts; c.Drifts != times || c.Missed != 0 || c.Failures != 0 || c.Fights != 0 {
 		t.Errorf("%+v, want %d drifts", c, times)
