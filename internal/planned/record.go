@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weir-io/weir/internal/base/durable"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/blkdev"
@@ -25,7 +26,8 @@ const records = "/var/lib/weir/plans"
 
 const recordSuffix = ".json"
 
-// A record is what weir has put into force for one target.
+// A record is what weir has put into force for one target. The kernel forgets that at a boot, so a
+// record need not outlive a power cut, and nobody waits for the disk: one that was lost is no record.
 type record struct {
 	Target string       `json:"target"`         // docker:WHOLE-ID
 	Name   string       `json:"name"`           // as a user spells it
@@ -66,7 +68,7 @@ func (r *record) has(dev blkdev.Number, k limit.Key, n uint64) bool {
 // recordOf reads one target's record; nil: it has none.
 func recordOf(root, target string) (*record, error) {
 	data, err := storeOf(root).Read(fileOf(target))
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || err == nil && durable.IsVoid(data) {
 		return nil, nil
 	}
 	var r record
@@ -115,6 +117,9 @@ func recorded(root string) (map[string]*record, error) {
 	all := map[string]*record{}
 	err := storeOf(root).List(recordSuffix, func(name string, data []byte) error {
 		var r record
+		if durable.IsVoid(data) {
+			return nil
+		}
 		if err := json.Unmarshal(data, &r); err != nil {
 			return err
 		}
@@ -162,7 +167,7 @@ func (r *record) save(root string) error {
 	if err := storeOf(root).Make(); err != nil {
 		return err
 	}
-	return storeOf(root).Save(fileOf(r.Target), fileOf(r.Target)+".new", r)
+	return storeOf(root).SaveForBoot(fileOf(r.Target), fileOf(r.Target)+".new", r)
 }
 
 // forget removes a record.

@@ -153,6 +153,16 @@ func (s Store) Save(name, draft string, v any) error {
 	return durable.Replace(filepath.Join(s.Dir, name), filepath.Join(s.Dir, draft), text, 0o600)
 }
 
+// SaveForBoot is Save for a record that means nothing after a boot. It waits for no disk. After a power
+// cut the record may be void (durable.IsVoid).
+func (s Store) SaveForBoot(name, draft string, v any) error {
+	text, err := Text(v)
+	if err != nil {
+		return err
+	}
+	return durable.Swap(filepath.Join(s.Dir, name), filepath.Join(s.Dir, draft), text, 0o600)
+}
+
 // Text is what Save writes of a value.
 func Text(v any) (string, error) {
 	text, err := json.Marshal(v)

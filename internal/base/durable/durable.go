@@ -3,6 +3,7 @@
 package durable
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -26,6 +27,23 @@ func Replace(path, draft, text string, mode os.FileMode) error {
 	}
 	return Rename(draft, path)
 }
+
+// Swap is Replace for what means nothing after a boot: a process that reads sees the old text or the
+// new one. After a power cut the file may be empty, or full of zeros (IsVoid). It waits for no disk.
+func Swap(path, draft, text string, mode os.FileMode) error {
+	f, err := os.OpenFile(draft, os.O_CREATE|os.O_WRONLY|os.O_TRUNC|unix.O_NOFOLLOW, mode)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(draft, path)
+}
+
+// IsVoid reports whether a text is what a power cut may leave of a file that Swap wrote.
+func IsVoid(text []byte) bool { return len(bytes.Trim(text, "\x00")) == 0 }
 
 // Rename gives a file another name in its directory.
 func Rename(from, to string) error {

@@ -9,8 +9,12 @@ import (
 func TestReplace(t *testing.T) {
 	dir := t.TempDir()
 	path, draft := filepath.Join(dir, "a"), filepath.Join(dir, "a.new")
-	for _, text := range []string{"one", "two, and longer", ""} {
-		if err := Replace(path, draft, text, 0o600); err != nil {
+	for i, text := range []string{"one", "two, and longer", "", "three", ""} {
+		write := Replace
+		if i > 2 {
+			write = Swap
+		}
+		if err := write(path, draft, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if got, err := os.ReadFile(path); err != nil || string(got) != text {
@@ -32,10 +36,20 @@ func TestADraftIsNoLink(t *testing.T) {
 	if err := os.Symlink(other, draft); err != nil {
 		t.Fatal(err)
 	}
-	if err := Replace(filepath.Join(dir, "a"), draft, "text", 0o600); err == nil {
-		t.Error("the link was followed")
+	for _, write := range []func(path, draft, text string, mode os.FileMode) error{Replace, Swap} {
+		if err := write(filepath.Join(dir, "a"), draft, "text", 0o600); err == nil {
+			t.Error("the link was followed")
+		}
 	}
 	if got, _ := os.ReadFile(other); string(got) != "kept" {
 		t.Errorf("the other file has %q", got)
+	}
+}
+
+func TestIsVoid(t *testing.T) {
+	for text, want := range map[string]bool{"": true, "\x00\x00": true, "\n": false, "\x00{}": false} {
+		if IsVoid([]byte(text)) != want {
+			t.Errorf("%q: %t", text, !want)
+		}
 	}
 }
