@@ -10,8 +10,6 @@ import (
 	"net/url"
 	"strconv"
 
-	"golang.org/x/net/http2/hpack"
-
 	"github.com/weir-io/weir/internal/daemon/socket"
 )
 
@@ -63,22 +61,21 @@ func exchange(conn io.ReadWriter, method string, request []byte, metadata []Pair
 
 // headers are a call's, none of them in the table that HTTP/2 peers keep.
 func headers(method string, metadata []Pair) []byte {
-	var out bytes.Buffer
-	enc := hpack.NewEncoder(&out)
+	var block []byte
 	for _, p := range append([]Pair{
 		{":method", "POST"}, {":scheme", "http"}, {":path", method}, {":authority", "localhost"},
 		{"content-type", "application/grpc"}, {"te", "trailers"}, {"user-agent", "weir"},
 	}, metadata...) {
-		_ = enc.WriteField(hpack.HeaderField{Name: p.Name, Value: p.Value, Sensitive: true}) // into memory
+		block = appendField(block, p)
 	}
-	return out.Bytes()
+	return block
 }
 
 // receive reads frames until the stream ends.
 func receive(conn io.ReadWriter) ([]byte, error) {
 	var block, data []byte
 	fields := map[string]string{}
-	decoder := hpack.NewDecoder(4096, nil)
+	decoder := headerDecoder{max: headerTableMax}
 	for last := false; ; {
 		f, err := readFrame(conn)
 		if err != nil {
@@ -119,7 +116,7 @@ func receive(conn io.ReadWriter) ([]byte, error) {
 			if f.flags&flagEndHeaders == 0 {
 				continue
 			}
-			decoded, err := decoder.DecodeFull(block)
+			decoded, err := decoder.decode(block)
 			if err != nil {
 				return nil, fmt.Errorf("read answer: %w", err)
 			}

@@ -4,15 +4,12 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
-
-	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
 const (
 	tickEvery  = int64(100 * time.Millisecond)
 	stallAfter = int64(time.Second)
 	stallsMax  = 1000
-	latencyMax = int64(time.Hour)
 )
 
 // A meter counts operations, each as it ends. Times are CLOCK_MONOTONIC nanoseconds.
@@ -28,7 +25,7 @@ type meter struct {
 	began    int64 // of the load, and then of the window
 	counting bool
 	cached   float64 // bytes
-	latency  *hdrhistogram.Histogram
+	latency  histogram
 	result   Result
 }
 
@@ -40,8 +37,7 @@ func newMeter(ctx context.Context, j Job, report *reporter) (m *meter, stop func
 	}
 	m = &meter{
 		clock: c, block: int64(j.Block), warm: int64(j.Warm), to: int64(j.For), report: report,
-		latency: hdrhistogram.New(1, latencyMax, 2),
-		result:  Result{Stalls: make([]Stall, 0, stallsMax)},
+		result: Result{Stalls: make([]Stall, 0, stallsMax)},
 	}
 	unwatch := context.AfterFunc(ctx, func() { m.stopped.Store(true) })
 	return m, func() { unwatch() }, nil
@@ -67,7 +63,7 @@ func (m *meter) done(began, ended int64, cached float64) (now int64, over bool, 
 		m.result.Ops++
 		m.cached += cached
 		m.result.Max = max(m.result.Max, time.Duration(ended-began))
-		_ = m.latency.RecordValue(min(ended-began, latencyMax)) // it has place for all of these
+		m.latency.add(ended - began)
 		over = ended-m.began >= m.to
 	case ended-m.began >= m.warm:
 		// The window starts as an operation ends, and ends as one ends.
@@ -101,8 +97,8 @@ func (m *meter) sum() Result {
 	r.Began = m.began
 	r.Elapsed = time.Duration(r.Ended - r.Began)
 	r.Bytes = r.Ops * m.block
-	r.P50 = min(time.Duration(m.latency.ValueAtQuantile(50)), r.Max) // the end of its bucket
-	r.P99 = min(time.Duration(m.latency.ValueAtQuantile(99)), r.Max)
+	r.P50 = min(time.Duration(m.latency.quantile(.5)), r.Max) // the end of its bucket
+	r.P99 = min(time.Duration(m.latency.quantile(.99)), r.Max)
 	r.Cached = int64(m.cached * float64(m.block))
 	return r
 }
