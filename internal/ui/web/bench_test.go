@@ -28,6 +28,7 @@ func BenchmarkFrame(b *testing.B) {
 					}
 					d.Rates = &rates
 					g.Devices = []watch.Device{d}
+					g.Pressure = pressed(1) // which wanders with the clock
 				}
 				s.At = s.At.Add(time.Duration(i) * time.Second)
 				next := &frame{snapshot: s, list: p.listOf(s, lately.takes(s), nil, nil)}
