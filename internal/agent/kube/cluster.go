@@ -33,10 +33,9 @@ type known struct {
 	raw             map[string]string // its annotations, as they are
 	good            map[string]string // those that count: the last ones that are right. nil: none were
 	wrong           error             // why the present ones do not count; nil: they do
-	status          string            // its StatusAnnotation
 
-	said string // what was told last
-	when time.Time
+	told map[what]string // what the API server has taken last; before that, what weird before this one has told it
+	when time.Time       // when it was told last, or that was tried
 }
 
 type space struct{ name, plan string }
@@ -119,10 +118,10 @@ func (c *Cluster) setPod(m meta) {
 			c.mu.Unlock()
 			return
 		}
-		p = &known{namespace: m.Namespace, name: m.Name}
+		was := m.Annotations[StatusAnnotation]
+		p = &known{namespace: m.Namespace, name: m.Name, told: map[what]string{byAnnotation: was, byEvent: was}}
 		c.pods[m.UID] = p
 	}
-	p.status = m.Annotations[StatusAnnotation]
 	if p.raw != nil && maps.Equal(p.raw, its) {
 		c.mu.Unlock()
 		return

@@ -33,6 +33,9 @@ const (
 	// counts as one that hangs.
 	watchTime  = 5 * time.Minute
 	watchGrace = 30 * time.Second
+	// watchLeast is how long a watch lasts at least that counts as one: after a shorter one the pause
+	// grows, as after a failure.
+	watchLeast = 5 * time.Second
 	// againLeast and againMost bound the pause after a failure, which doubles.
 	againLeast = 200 * time.Millisecond
 	againMost  = time.Minute

@@ -61,7 +61,8 @@ func (f *follower) run(ctx context.Context) {
 		} else {
 			f.log(err)
 		}
-		if err == nil || time.Since(began) > againMost {
+		// A watch that ends at once, again and again, is a failure too, whatever the server says.
+		if took := time.Since(began); err == nil && took > watchLeast || took > againMost {
 			wait = againLeast
 		}
 		pause := wait/2 + rand.N(wait/2+1) // so that not all nodes ask at once
@@ -166,6 +167,10 @@ func (f *follower) watch(ctx context.Context) error {
 		return errExpired
 	}
 	if err != nil {
+		var e *statusError
+		if errors.As(err, &e) && e.status/100 == 4 && !is(err, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests) {
+			f.version = "" // the server would refuse the same version again
+		}
 		return err
 	}
 	defer r.Body.Close()
@@ -174,12 +179,16 @@ func (f *follower) watch(ctx context.Context) error {
 	lines.Split(wholeLines)
 	for lines.Scan() {
 		if err := f.take(lines.Bytes()); err != nil {
+			f.version = "" // after the same version the same line would come again
 			return err
 		}
 		f.log(nil)
 	}
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
+	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		f.version = "" // the same here
 	}
 	return lines.Err()
 }
@@ -223,7 +232,6 @@ func (f *follower) take(line []byte) error {
 		return fmt.Errorf("the API server's watch of %s has an event of the type %s", f.path, plain.Short(e.Type, 100))
 	}
 	if m.ResourceVersion == "" || len(m.ResourceVersion) > nameMost {
-		f.version = "" // nothing says where it goes on
 		return fmt.Errorf("the API server's watch of %s has an event without a version", f.path)
 	}
 	if m.isWhole() {

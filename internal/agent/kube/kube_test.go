@@ -135,18 +135,19 @@ func TestHostile(t *testing.T) {
 	}{
 		"410":            {nil, refuse(410), "", true},
 		"410 in a watch": {nil, answer(eventOf("ERROR", `{"code":410,"message":"too old"}`)), "", true},
-		"500 in a watch": {nil, answer(eventOf("ERROR", `{"code":500,"message":"x\u001b[2J"}`)), `500 Internal Server Error: `, false},
+		"400":            {nil, refuse(400), "400 Bad Request: no", true}, // the version, say, after etcd's data were exchanged
+		"500 in a watch": {nil, answer(eventOf("ERROR", `{"code":500,"message":"x\u001b[2J"}`)), `500 Internal Server Error: `, true},
 		"half a line":    {nil, answer(half[:len(half)-10]), "", false},
-		"no JSON":        {nil, answer("<html>\n"), "read the API server's watch", false},
+		"no JSON":        {nil, answer("<html>\n"), "read the API server's watch", true},
 		"no version":     {nil, answer(`{"type":"ADDED","object":{}}` + "\n"), "without a version", true},
-		"another type":   {nil, answer(`{"type":"X","object":{}}` + "\n"), "an event of the type X", false},
+		"another type":   {nil, answer(`{"type":"X","object":{}}` + "\n"), "an event of the type X", true},
 		"a line without end": {nil, func(w http.ResponseWriter, r *http.Request) {
 			for r.Context().Err() == nil {
 				if _, err := w.Write(make([]byte, 1<<20)); err != nil {
 					return
 				}
 			}
-		}, "token too long", false},
+		}, "token too long", true},
 		"a hang":            {nil, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "", false},
 		"a hang in a watch": {nil, func(w http.ResponseWriter, r *http.Request) { w.(http.Flusher).Flush(); <-r.Context().Done() }, "does not end a watch", false},
 		"403":               {refuse(403), nil, "403 Forbidden: no", true},
@@ -220,6 +221,51 @@ func TestRefused(t *testing.T) {
 	time.Sleep(20 * c.every) // a promise
 	if f.has("PATCH ")+f.has("POST ") != 2 || f.has(`you may not\\x1b[2J`) != 2 {
 		t.Errorf("%q\n%s", f.sent, f.log.String())
+	}
+}
+
+// What the API server did not take is told again: its pods must not say "held" when they no longer are.
+func TestToldAgain(t *testing.T) {
+	lab.Unit(t)
+	f := newFake(t)
+	f.lists[pods] = []string{object("prod", "a", "ua", "3", map[string]string{"weir.io/write": "1Mi", "weir.io/status": "held (measured), plan small"})}
+	f.states = []agent.PodState{{Name: "prod/a", Plan: "small", Held: true}}
+	c := f.run()
+	f.await("the pod", func() bool { return c.write("ua") == "1Mi" })
+	time.Sleep(20 * c.every) // a promise: what another weird has told is not told again
+	if n := f.has("PATCH ") + f.has("POST "); n != 0 {
+		t.Errorf("%q", f.sent)
+	}
+	later := func() { f.set(func() { c.mu.Lock(); c.pods["ua"].when = time.Unix(1, 0); c.mu.Unlock() }) } // as if that were long ago
+	f.set(func() { f.refuse = http.StatusInternalServerError; f.states[0].NotHeld = "it is above" })
+	f.await("an attempt of each", func() bool { return f.has("PATCH ") == 1 && f.has("POST ") == 1 })
+	f.set(func() { f.refuse = 0 })
+	later()
+	f.await("the second attempt of each", func() bool { return f.has("PATCH ") == 2 && f.has("POST ") == 2 })
+	later()
+	time.Sleep(20 * c.every) // a promise: what was taken is not told again
+	if f.has("PATCH ") != 2 || f.has("POST ") != 2 {
+		t.Errorf("%q", f.sent)
+	}
+}
+
+// A server that ends each watch at once is not asked as fast as it answers.
+func TestShortWatches(t *testing.T) {
+	lab.Unit(t)
+	f := newFake(t)
+	f.watch = func(http.ResponseWriter, *http.Request) {}
+	f.run()
+	time.Sleep(2 * time.Second) // what is counted is over a time
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n := 0
+	for _, r := range f.asked {
+		if r.URL.Path == pods && r.URL.Query().Has("watch") {
+			n++
+		}
+	}
+	if n == 0 || n > 6 { // pauses of 0.1, 0.2, 0.4, 0.8 and 1.6 s at least
+		t.Errorf("%d watches in 2 s", n)
 	}
 }
 
@@ -298,7 +344,7 @@ func FuzzTake(f *testing.F) {
 				}
 			}
 		}
-		for _, n := range c.news(time.Now()) {
+		for _, n := range c.news(time.Now(), []what{byAnnotation, byEvent}) {
 			if len(n.text) > 5000 || strings.ContainsFunc(n.text, func(r rune) bool { return !unicode.IsGraphic(r) }) {
 				t.Errorf("%q", n.text)
 			}

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -13,17 +14,26 @@ import (
 	"github.com/weir-io/weir/internal/base/plain"
 )
 
+// what is a way in which the API server is told.
+type what string
+
+const (
+	byAnnotation what = "weir.io/status"
+	byEvent      what = "events"
+)
+
 // A news is what is told of a pod.
 type news struct {
 	uid, namespace, name string
 	text                 string // for the annotation; empty: there is nothing to say any more
 	reason               string // of the event; empty: there is none
 	warns                bool
+	by                   []what // the ways in which it is not told yet
 }
 
 // tell tells the API server what has changed, until the context ends.
 func (c *Cluster) tell(ctx context.Context) {
-	refused := map[string]time.Time{}
+	refused := map[what]time.Time{}
 	tick := time.NewTicker(c.every)
 	defer tick.Stop()
 	for {
@@ -32,25 +42,46 @@ func (c *Cluster) tell(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		for _, n := range c.news(time.Now()) {
-			for what, send := range map[string]func(context.Context, news) error{"weir.io/status": c.annotate, "events": c.event} {
-				if time.Since(refused[what]) < refusedTime {
+		var ways []what
+		for _, w := range []what{byAnnotation, byEvent} {
+			if time.Since(refused[w]) >= refusedTime {
+				ways = append(ways, w)
+			}
+		}
+		for _, n := range c.news(time.Now(), ways) {
+			for _, w := range n.by {
+				if time.Since(refused[w]) < refusedTime {
 					continue
 				}
-				err := send(ctx, n)
+				err := map[what]func(context.Context, news) error{byAnnotation: c.annotate, byEvent: c.event}[w](ctx, n)
 				if is(err, http.StatusForbidden, http.StatusUnauthorized) {
-					refused[what] = time.Now()
+					refused[w] = time.Now()
 				}
-				if !is(err, http.StatusNotFound, http.StatusConflict) && ctx.Err() == nil { // else the pod has gone
-					c.say(what, err)
+				gone := is(err, http.StatusNotFound, http.StatusConflict)
+				if err == nil || gone {
+					c.took(n, w)
+				}
+				if !gone && ctx.Err() == nil {
+					c.say(string(w), err)
 				}
 			}
 		}
 	}
 }
 
-// news are the pods whose state is another one than what was told, a few at once.
-func (c *Cluster) news(now time.Time) (all []news) {
+// took notes that the API server knows. What it has not taken is told again: otherwise a pod would go
+// on saying "held" after it no longer is.
+func (c *Cluster) took(n news, w what) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p := c.pods[n.uid]; p != nil {
+		p.told[w] = n.text
+	}
+}
+
+// news are the pods whose state is another one than what was told in some way, a few at once: those
+// that have waited longest.
+func (c *Cluster) news(now time.Time, ways []what) (all []news) {
 	states := map[string]agent.PodState{}
 	for _, s := range c.options.Pods() {
 		states[s.Name] = s
@@ -59,16 +90,26 @@ func (c *Cluster) news(now time.Time) (all []news) {
 	defer c.mu.Unlock()
 	for uid, p := range c.pods {
 		n := newsOf(states[p.namespace+"/"+p.name], p.wrong)
-		if n == nil || n.text == p.said && !p.when.IsZero() || n.text == p.status && p.when.IsZero() || now.Sub(p.when) < tellLeast {
+		if n == nil || now.Sub(p.when) < tellLeast {
+			continue
+		}
+		for _, w := range ways {
+			if p.told[w] != n.text {
+				n.by = append(n.by, w)
+			}
+		}
+		if len(n.by) == 0 {
 			continue
 		}
 		n.uid, n.namespace, n.name = uid, p.namespace, p.name
 		all = append(all, *n)
 	}
-	slices.SortFunc(all, func(a, b news) int { return strings.Compare(a.uid, b.uid) })
+	slices.SortFunc(all, func(a, b news) int {
+		return cmp.Or(c.pods[a.uid].when.Compare(c.pods[b.uid].when), strings.Compare(a.uid, b.uid))
+	})
 	all = all[:min(len(all), tellAtOnce)]
 	for _, n := range all {
-		c.pods[n.uid].said, c.pods[n.uid].when = n.text, now
+		c.pods[n.uid].when = now
 	}
 	return all
 }
