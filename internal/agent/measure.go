@@ -70,7 +70,7 @@ func (m *measurer) run(ctx context.Context) {
 	told := ""
 	for {
 		wait := restEvery
-		if len(m.inForce()) > 0 {
+		if len(m.inForce(time.Now())) > 0 {
 			_, busy, err := m.sample(ctx)
 			if ctx.Err() == nil && isNews(&told, err) && err != nil {
 				m.options.Log.Warn("weird cannot measure whether limits are held", "error", err, "again_in", failedEvery)
@@ -94,10 +94,10 @@ func (m *measurer) run(ctx context.Context) {
 	}
 }
 
-// inForce are the targets whose limits are in force.
-func (m *measurer) inForce() (all []held.Target) {
+// inForce are the targets whose limits were in force at a time, and still are.
+func (m *measurer) inForce(at time.Time) (all []held.Target) {
 	for _, t := range m.targets() {
-		if t.State == reconcile.InForce && t.Group != "" && t.Plan != reconcile.NoPlan {
+		if t.State == reconcile.InForce && !t.Since.After(at) && t.Group != "" && t.Plan != reconcile.NoPlan {
 			all = append(all, held.Target{Key: t.Key, Group: t.Group})
 		}
 	}
@@ -135,7 +135,7 @@ func (m *measurer) sample(ctx context.Context) (s *watch.Snapshot, busy bool, er
 		}
 		return nil, false, err
 	}
-	all := m.inForce()
+	all := m.inForce(s.At)
 	busy = m.judge.Look(s, all)
 	verdicts := map[string]Held{}
 	for _, t := range all {
@@ -187,6 +187,9 @@ func (m *measurer) of(t reconcile.Status) Held {
 	if !known || t.State != reconcile.InForce {
 		return Held{Verdict: held.Verdict{State: held.NotTold}}
 	}
-	v.Finding = m.asked[t.Key].answer
+	was := v.State
+	if v.Verdict = v.After(t.Since); v.State == was { // else the limits have changed since
+		v.Finding = m.asked[t.Key].answer
+	}
 	return v
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-io/weir/internal/agent/held"
 	"github.com/weir-io/weir/internal/agent/reconcile"
+	"github.com/weir-io/weir/lab"
 )
 
 // An agent reads the counters of what it limits, and says what it measured; of what is not measured
@@ -75,4 +76,20 @@ func TestMeasures(t *testing.T) {
 		t.Error("a reading that hangs has the agent killed")
 	}
 	d.measurer.sampling <- struct{}{}
+}
+
+// Limits that a plan has changed are not "held" because those before them were.
+func TestNewLimitsAreNotMeasured(t *testing.T) {
+	lab.Unit(t)
+	at := time.Now()
+	m := newMeasurer(Options{}, func() []reconcile.Status { return nil })
+	m.verdicts["docker:1"] = Held{Verdict: held.Verdict{State: held.Held, Since: at, Limits: []held.Limit{{PerSec: 10, State: held.Held, Since: at, From: at, To: at.Add(time.Minute)}}}}
+	is := reconcile.Status{Key: "docker:1", State: reconcile.InForce, Since: at}
+	if v := m.of(is); v.State != held.Held || len(v.Limits) != 1 {
+		t.Errorf("%+v", v)
+	}
+	is.Since = at.Add(time.Hour)
+	if v := m.of(is); v.State != held.NotTold || v.Limits[0].State != held.NotTold {
+		t.Errorf("%+v", v)
+	}
 }

@@ -14,11 +14,17 @@ import (
 
 // A Judge remembers what was measured of each target. One goroutine at a time may use it.
 type Judge struct {
-	targets map[string]map[rate]*measured // by key of the target
+	targets map[string]target // by key
+}
+
+// A target is the group that was measured, and what was measured of each rate.
+type target struct {
+	group string
+	rates map[rate]*measured
 }
 
 // NewJudge makes a Judge that knows nothing.
-func NewJudge() *Judge { return &Judge{targets: map[string]map[rate]*measured{}} }
+func NewJudge() *Judge { return &Judge{targets: map[string]target{}} }
 
 // A rate is one of a device's four.
 type rate struct {
@@ -49,13 +55,16 @@ func (j *Judge) Look(s *watch.Snapshot, all []Target) (busy bool) {
 	for _, g := range s.Groups {
 		groups[g.Path] = g
 	}
-	now := make(map[string]map[rate]*measured, len(all))
+	now := make(map[string]target, len(all))
 	for _, t := range all {
 		g := groups[t.Group]
 		if g == nil {
 			continue
 		}
-		was, is := j.targets[t.Key], map[rate]*measured{}
+		was, is := j.targets[t.Key].rates, map[rate]*measured{}
+		if j.targets[t.Key].group != t.Group {
+			was = nil // another group, of a container of the same name, say: nothing was measured of it
+		}
 		for _, d := range g.Devices {
 			for _, k := range limit.Keys {
 				n, bound := d.Limit.Get(k).Number()
@@ -72,7 +81,7 @@ func (j *Judge) Look(s *watch.Snapshot, all []Target) (busy bool) {
 			}
 		}
 		if len(is) > 0 {
-			now[t.Key] = is
+			now[t.Key] = target{t.Group, is}
 		}
 	}
 	j.targets = now
@@ -179,28 +188,48 @@ func totalOf(s cgroupfs.Stat, k limit.Key) uint64 {
 	return s.Writes
 }
 
+// notYet says why nothing is told of a limit that could be measured.
+const notYet = "it was not at its limit long enough for a measurement"
+
 // Of is what is told of a target.
 func (j *Judge) Of(key string) Verdict {
 	v := Verdict{State: NotTold}
-	for _, m := range j.targets[key] {
+	for _, m := range j.targets[key].rates {
 		l := m.Limit
 		if l.State == NotTold && l.Why == "" {
-			l.Why = "it was not at its limit long enough for a measurement"
+			l.Why = notYet
 		}
 		if l.State != NotTold {
 			l.Why = ""
 		}
-		v.Limits = append(v.Limits, l)
-		switch {
-		case l.State == NotTold:
-		case v.State == NotTold, v.State == Held && l.State == NotHeld:
-			v.State, v.Since = l.State, l.Since
-		case v.State == l.State && l.Since.Before(v.Since):
-			v.Since = l.Since
-		}
+		v.add(l)
 	}
 	slices.SortFunc(v.Limits, func(a, b Limit) int {
 		return cmp.Or(cmp.Compare(a.Device.Major, b.Device.Major), cmp.Compare(a.Device.Minor, b.Device.Minor), cmp.Compare(a.Key, b.Key))
 	})
 	return v
+}
+
+func (v *Verdict) add(l Limit) {
+	v.Limits = append(v.Limits, l)
+	switch {
+	case l.State == NotTold:
+	case v.State == NotTold, v.State == Held && l.State == NotHeld:
+		v.State, v.Since = l.State, l.Since
+	case v.State == l.State && l.Since.Before(v.Since):
+		v.Since = l.Since
+	}
+}
+
+// After is what is told of limits that are in force since a time: what was measured before that was
+// measured of other limits, or of none.
+func (v Verdict) After(at time.Time) Verdict {
+	is := Verdict{State: NotTold}
+	for _, l := range v.Limits {
+		if l.State != NotTold && l.From.Before(at) {
+			l = Limit{Device: l.Device, Node: l.Node, Key: l.Key, PerSec: l.PerSec, State: NotTold, Why: notYet}
+		}
+		is.add(l)
+	}
+	return is
 }

@@ -130,6 +130,23 @@ func TestNotTold(t *testing.T) {
 	}
 }
 
+// What was measured of one group is not told of another one, nor of limits that came into force since.
+func TestNotOfOthers(t *testing.T) {
+	w := begin(t, write(ten), kernel())
+	start := w.now
+	v := w.times(5, ten)
+	if got := v.After(start); v.State != Held || got.State != Held || !got.Since.Equal(v.Since) || len(got.Limits) != 1 || got.Limits[0] != v.Limits[0] {
+		t.Errorf("%+v", got)
+	}
+	if got := v.After(start.Add(time.Second)); got.State != NotTold || !got.Since.IsZero() || got.Limits[0].State != NotTold || got.Limits[0].Rate != 0 || got.Limits[0].Why == "" || got.Limits[0].PerSec != ten {
+		t.Errorf("measured before: %+v", got)
+	}
+	w.group.Path, w.all[0].Group = "/b", "/b"
+	if v := w.look(0, 2*time.Second); v.State != NotTold {
+		t.Errorf("another group: %+v", v)
+	}
+}
+
 // What was charged above the limit is not held, until a measurement says otherwise.
 func TestNotHeld(t *testing.T) {
 	w := begin(t, write(ten), kernel())

@@ -165,6 +165,25 @@ func TestTornLines(t *testing.T) {
 	}
 }
 
+// A torn line at the end of a full file is counted once, and not in the next file again.
+func TestTornAtTheEnd(t *testing.T) {
+	lab.Unit(t)
+	j := New(t.TempDir(), slog.New(slog.DiscardHandler))
+	whole, err := encode(named(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.most = int64(len(whole)) + 20
+	if err := os.WriteFile(filepath.Join(j.dir, newer), append(whole, whole[:20]...), fileMode); err != nil {
+		t.Fatal(err)
+	}
+	j.write(named(2))
+	j.shut()
+	if l := read(t, j.dir, Query{}); len(l.Entries) != 2 || l.Torn != 0 { // the last line of a file is taken for one that is being written
+		t.Errorf("%d entries, %d torn", len(l.Entries), l.Torn)
+	}
+}
+
 // A reader beside a writer sees each entry once, in order, though the files are exchanged all the time.
 func TestReadWhileWritten(t *testing.T) {
 	lab.Unit(t)
@@ -272,6 +291,21 @@ func TestHostileEntriesAndFiles(t *testing.T) {
 	}
 	if l := read(t, j.dir, Query{}); len(l.Entries) != 1 {
 		t.Errorf("%d entries beside a pipe", len(l.Entries))
+	}
+	writer, err := os.OpenFile(filepath.Join(j.dir, older), os.O_RDWR, 0) // a pipe that somebody may write to at any time
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Close()
+	done := make(chan error, 1)
+	go func() { _, err := Read(j.dir, Query{}); done <- err }()
+	select {
+	case err := <-done:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("it waits for a pipe's writer")
 	}
 	if err := os.Symlink("/etc/passwd", filepath.Join(j.dir, "link")); err != nil {
 		t.Fatal(err)

@@ -90,7 +90,29 @@ func open(path string) (*os.File, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	return f, err
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	switch {
+	case err == nil && info.Mode().Type() == fs.ModeNamedPipe:
+		return nil, f.Close() // it would have to be waited for, and is not the agent's
+	case err == nil:
+		err = regular(f)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// regular refuses what is no regular file.
+func regular(f *os.File) error {
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: f.Name(), Err: errors.New("it is no regular file; move it away")}
+	}
+	return err
 }
 
 func shutAll(files ...*os.File) error {

@@ -3,7 +3,7 @@ package journal
 import (
 	"context"
 	"errors"
-	"io/fs"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -160,13 +160,13 @@ func (j *Journal) append(line []byte) error {
 	if err := j.open(); err != nil {
 		return err
 	}
-	if j.torn {
-		line = append([]byte{'\n'}, line...)
-	}
-	if j.size > 0 && j.size+int64(len(line)) > j.most {
+	if j.size > 0 && j.size+1+int64(len(line)) > j.most {
 		if err := j.turn(); err != nil {
 			return err
 		}
+	}
+	if j.torn {
+		line = append([]byte{'\n'}, line...)
 	}
 	n, err := j.file.Write(line)
 	j.size += int64(n)
@@ -192,20 +192,19 @@ func (j *Journal) open() error {
 	if err != nil {
 		return err
 	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("it is no regular file; move it away")}
+	size, torn := int64(0), false
+	if err = regular(f); err == nil {
+		size, err = f.Seek(0, io.SeekEnd)
 	}
-	torn := false
-	if err == nil && info.Size() > 0 {
+	if err == nil && size > 0 {
 		last := make([]byte, 1)
-		_, err = f.ReadAt(last, info.Size()-1)
+		_, err = f.ReadAt(last, size-1)
 		torn = last[0] != '\n'
 	}
 	if err != nil {
 		return errors.Join(err, f.Close())
 	}
-	j.file, j.size, j.torn = f, info.Size(), torn
+	j.file, j.size, j.torn = f, size, torn
 	return nil
 }
 

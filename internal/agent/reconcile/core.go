@@ -86,6 +86,9 @@ func (c *Core) Decide(now time.Time, t Target) Why {
 		return None
 	case !t.differs():
 		e.turn(now, InForce, "")
+		if e.want != want {
+			e.Since = now // of these limits: others may have set them already
+		}
 		e.want, e.tries, e.Next = want, 0, time.Time{}
 		return None
 	case now.Before(e.Next) && (e.State != Failed || e.want == want): // another plan is tried at once

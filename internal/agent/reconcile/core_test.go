@@ -99,6 +99,22 @@ func TestDriftIsOfWhatWasInForce(t *testing.T) {
 	}
 }
 
+// A plan whose new limits somebody else has set already: they are in force since that was seen, not
+// since those before them were.
+func TestSince(t *testing.T) {
+	lab.Unit(t)
+	c := NewCore()
+	c.Decide(begin, web(10, 10))
+	c.Decide(begin.Add(time.Minute), web(10, 10))
+	if s := c.only(t); s.State != InForce || !s.Since.Equal(begin) {
+		t.Errorf("%+v", s)
+	}
+	c.Decide(begin.Add(time.Hour), web(5, 5))
+	if s := c.only(t); s.State != InForce || !s.Since.Equal(begin.Add(time.Hour)) {
+		t.Errorf("%+v", s)
+	}
+}
+
 func TestTriesAgain(t *testing.T) {
 	lab.Unit(t)
 	c, now := NewCore(), begin

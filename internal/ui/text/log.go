@@ -14,16 +14,16 @@ import (
 func Log(out *cli.Out, l api.Log) {
 	rows := [][]string{{"TIME", "TARGET", "BY", "WHAT", "WHY"}}
 	for _, e := range l.Entries {
-		at, name := e.At.Local().Format("2006-01-02 15:04:05"), plain.Line(e.Target)
+		at, name, did := e.At.Local().Format("2006-01-02 15:04:05"), plain.Line(e.Target), plain.Line(e.What)
 		why := plain.Line(e.Why)
 		if e.Plan != "" {
 			why = strings.TrimSuffix("plan "+plain.Line(e.Plan)+": "+why, ": ")
 		}
 		if len(e.Changes) == 0 {
-			rows = append(rows, []string{at, name, plain.Line(e.By), e.What, why})
+			rows = append(rows, []string{at, name, plain.Line(e.By), did, why})
 		}
 		for _, c := range e.Changes {
-			what := e.What
+			what := did
 			if e.What == string(journal.Failed) {
 				what += " to set"
 			}
