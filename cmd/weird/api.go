@@ -32,10 +32,12 @@ func apiDir(asked, socket string) string {
 
 // listenAPI makes the sockets for reading and for changing.
 func listenAPI(dir string, log *slog.Logger) (read, change *health.Listener, err error) {
-	if err := os.Mkdir(dir, apiMode); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, nil, err
+	if err = os.Mkdir(dir, apiMode); err == nil || errors.Is(err, fs.ErrExist) && dir == routes.Dir {
+		err = os.Chmod(dir, apiMode) // whatever the umask is
+	} else if errors.Is(err, fs.ErrExist) {
+		err = nil // it is somebody's, and so is its mode: /tmp, say
 	}
-	if err := os.Chmod(dir, apiMode); err != nil { // whatever the umask is
+	if err != nil {
 		return nil, nil, err
 	}
 	one := func(name, group string) (*health.Listener, error) {

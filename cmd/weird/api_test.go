@@ -38,6 +38,20 @@ func TestListenAPI(t *testing.T) {
 	if err := errors.Join(read.Close(), change.Close()); err != nil {
 		t.Error(err)
 	}
+	// A directory that is there keeps its mode: it may be /tmp.
+	const others = os.ModeSticky | 0o777
+	if err := os.Chmod(dir, others); err != nil {
+		t.Fatal(err)
+	}
+	if read, change, err = listenAPI(dir, slog.New(slog.DiscardHandler)); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(dir); err != nil || info.Mode() != os.ModeDir|others {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	if err := errors.Join(read.Close(), change.Close()); err != nil {
+		t.Error(err)
+	}
 	if err := os.WriteFile(filepath.Join(dir, routes.ChangeSocket), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -87,6 +87,11 @@ func (s System) check() error {
 	if !up() {
 		return &fault.Unsupported{Feature: "have systemd run weird", Reason: "systemd does not run here", Remedy: "have what starts your services run: weird run"}
 	}
+	return nil
+}
+
+// checkProgram refuses a path that the unit could not have.
+func (s System) checkProgram() error {
 	if !filepath.IsAbs(s.Program) || strings.ContainsAny(s.Program, " \t\n\"'\\%$;") {
 		return fault.Misusef("the program %q: systemd needs its whole path, without blanks, quotes, %% or $; move it", s.Program)
 	}

@@ -20,6 +20,7 @@ type host struct {
 	ran    []string
 	told   []string
 	fails  string // how the command that fails begins
+	isNot  string // "is-enabled" or "is-active": what the unit is not
 }
 
 func newHost(t *testing.T) *host {
@@ -30,6 +31,9 @@ func newHost(t *testing.T) *host {
 		Run: func(_ context.Context, words ...string) error {
 			line := strings.Join(words, " ")
 			h.ran = append(h.ran, line)
+			if h.isNot != "" && strings.Contains(line, h.isNot) {
+				return errors.New("it is not")
+			}
 			if h.fails != "" && strings.HasPrefix(line, h.fails) {
 				return errors.New("it fails")
 			}
@@ -137,6 +141,35 @@ func TestUndo(t *testing.T) {
 		if err := h.uninstall(false); err == nil || h.files()[Unit] != unit || len(h.groups) != 2 || !slices.Contains(h.ran, "systemctl --no-block enable --now weird.service") {
 			t.Errorf("%s: %v, %v, %q", fails, err, h.groups, h.ran)
 		}
+	}
+}
+
+// What is undone is as it was, not as weird install would have it: what was enabled stays so, and what
+// was not is not started.
+func TestUndoWhatWas(t *testing.T) {
+	h := newHost(t)
+	if err := h.install(false); err != nil {
+		t.Fatal(err)
+	}
+	h.fails = "systemctl --no-block try-restart"
+	if err := h.install(false); err == nil || slices.Contains(h.ran, "systemctl disable weird.service") {
+		t.Errorf("%v, %q", err, h.ran)
+	}
+	h.isNot = "is-enabled"
+	if err := h.install(false); err == nil || !slices.Contains(h.ran, "systemctl disable weird.service") {
+		t.Errorf("%v, %q", err, h.ran)
+	}
+	h.fails = "groupdel"
+	if err := h.uninstall(false); err == nil || strings.Contains(strings.Join(h.ran, "\n"), " enable ") || !slices.Contains(h.ran, "systemctl --no-block start weird.service") {
+		t.Errorf("%v, %q", err, h.ran)
+	}
+	h.isNot = "is-active"
+	if err := h.uninstall(false); err == nil || !slices.Contains(h.ran, "systemctl enable weird.service") || strings.Contains(strings.Join(h.ran, "\n"), "start") {
+		t.Errorf("%v, %q", err, h.ran)
+	}
+	h.Program = "/a b/weird" // which is no reason not to uninstall
+	if h.fails = ""; h.uninstall(false) != nil {
+		t.Error("it stays")
 	}
 }
 

@@ -33,7 +33,7 @@ func (s System) command(what string, do, undo []string) step {
 
 // Install has systemd run weird. tell is told each step; of a dry run nothing else is done.
 func (s System) Install(ctx context.Context, dry bool, tell func(string)) error {
-	if err := s.check(); err != nil {
+	if err := errors.Join(s.check(), s.checkProgram()); err != nil {
 		return err
 	}
 	was, err := s.unit()
@@ -61,8 +61,11 @@ func (s System) Install(ctx context.Context, dry bool, tell func(string)) error 
 	if was == next {
 		unit.done, reload.done = s.at(Unit)+" is as it is to be", "systemd has read it"
 	}
-	steps = append(steps, unit, reload,
-		s.command("have weird start at each boot", []string{"systemctl", "enable", name}, []string{"systemctl", "disable", name}))
+	enable := s.command("have weird start at each boot", []string{"systemctl", "enable", name}, []string{"systemctl", "disable", name})
+	if s.was(ctx, was, dry, "is-enabled") {
+		enable.undo = nil // it was so before
+	}
+	steps = append(steps, unit, reload, enable)
 	if was != "" {
 		steps = append(steps, s.command("have it start again if it runs", start, nil))
 		start = []string{"systemctl", "--no-block", "start", name}
@@ -79,13 +82,14 @@ func (s System) Uninstall(ctx context.Context, dry bool, tell func(string)) erro
 	if err != nil {
 		return err
 	}
-	stop := s.command("end weird, and have it start no more", []string{"systemctl", "disable", "--now", name}, []string{"systemctl", "--no-block", "enable", "--now", name})
+	stop := s.command("end weird, and have it start no more", []string{"systemctl", "disable", "--now", name},
+		again(s.was(ctx, was, dry, "is-enabled"), s.was(ctx, was, dry, "is-active")))
 	unit := step{what: "remove " + s.at(Unit), do: func(context.Context) error { return s.write("") }, undo: func(ctx context.Context) error {
 		return errors.Join(s.write(was), s.run(ctx, "systemctl", "daemon-reload"))
 	}}
 	reload := s.command("have systemd forget it", []string{"systemctl", "daemon-reload"}, nil)
 	if was == "" {
-		stop.done, unit.done, reload.done = "systemd does not know weird", s.at(Unit)+" is not there", "systemd has forgotten it"
+		stop.done, unit.done, reload.done = "there is no weird to end that weird install has made", s.at(Unit)+" is not there", "systemd has forgotten it"
 	}
 	steps := []step{stop, unit, reload}
 	noted, err := s.noted()
@@ -103,6 +107,25 @@ func (s System) Uninstall(ctx context.Context, dry bool, tell func(string)) erro
 		steps = append(steps, s.noting(one, group, false))
 	}
 	return perform(ctx, steps, dry, tell)
+}
+
+// was asks systemd about the unit before it is changed, for what is to be undone. A dry run undoes
+// nothing, and asks nothing.
+func (s System) was(ctx context.Context, unit string, dry bool, what string) bool {
+	return unit != "" && !dry && s.run(ctx, "systemctl", what, "--quiet", name) == nil
+}
+
+// again is the command after which a unit is enabled and active as it was; nil: it was neither.
+func again(enabled, active bool) []string {
+	switch {
+	case enabled && active:
+		return []string{"systemctl", "--no-block", "enable", "--now", name}
+	case enabled:
+		return []string{"systemctl", "enable", name}
+	case active:
+		return []string{"systemctl", "--no-block", "start", name}
+	}
+	return nil
 }
 
 // noting adds to a step that makes or removes a group that this is noted: before a group is made, and

@@ -49,7 +49,8 @@ const (
 )
 
 const (
-	// workersMost bounds the requests that are worked on at once, without those for Events.
+	// workersMost bounds the requests of one socket that are worked on at once, without those for Events:
+	// whoever may only read takes no turn of those who may change.
 	workersMost = 4
 	// waitMost is how long a request waits for its turn.
 	waitMost = 2 * time.Second
@@ -81,7 +82,6 @@ type API struct {
 	agent   Agent
 	options Options
 	began   time.Time
-	workers chan struct{}
 	feed    *feed
 }
 
@@ -90,7 +90,7 @@ func New(a Agent, o Options) *API {
 	if o.Spell == nil {
 		o.Spell = func(err error) error { return err }
 	}
-	return &API{agent: a, options: o, began: time.Now(), workers: make(chan struct{}, workersMost), feed: newFeed(a)}
+	return &API{agent: a, options: o, began: time.Now(), feed: newFeed(a)}
 }
 
 // Run tells of events until the context ends.
@@ -99,13 +99,13 @@ func (a *API) Run(ctx context.Context) { a.feed.run(ctx) }
 // errBusy is the answer to a request whose turn does not come.
 var errBusy = errors.New("weird is busy with other requests; ask again later")
 
-// turn waits for the turn of a request. done ends it.
-func (a *API) turn(r *http.Request) (done func(), err error) {
+// turn waits for the turn of a request at a socket. done ends it.
+func turn(r *http.Request, workers chan struct{}) (done func(), err error) {
 	timer := time.NewTimer(waitMost)
 	defer timer.Stop()
 	select {
-	case a.workers <- struct{}{}:
-		return func() { <-a.workers }, nil
+	case workers <- struct{}{}:
+		return func() { <-workers }, nil
 	case <-timer.C:
 		return nil, errBusy
 	case <-r.Context().Done():

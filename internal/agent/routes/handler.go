@@ -46,7 +46,7 @@ func (a *API) routes() map[string]route {
 
 // Handler answers at a socket. change says whether it is the one for changing.
 func (a *API) Handler(change bool) http.Handler {
-	all := a.routes()
+	all, workers := a.routes(), make(chan struct{}, workersMost)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
 		if r.URL.Path == Events {
@@ -63,13 +63,13 @@ func (a *API) Handler(change bool) http.Handler {
 		case one.change && !change:
 			health.Refuse(w, &denied{r.Method + " " + r.URL.Path})
 		default:
-			a.serve(w, r, one)
+			a.serve(w, r, one, workers)
 		}
 	})
 }
 
 // serve answers a request that is allowed.
-func (a *API) serve(w http.ResponseWriter, r *http.Request, one route) {
+func (a *API) serve(w http.ResponseWriter, r *http.Request, one route, workers chan struct{}) {
 	q, err := queryOf(r, one.query)
 	if err != nil {
 		health.Refuse(w, err)
@@ -80,7 +80,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, one route) {
 		health.Refuse(w, fault.Misusef("read the request: %v", err))
 		return
 	}
-	done, err := a.turn(r)
+	done, err := turn(r, workers)
 	if err != nil {
 		w.Header().Set("Retry-After", "1")
 		health.Answer(w, http.StatusServiceUnavailable, api.ErrorOf(err))
