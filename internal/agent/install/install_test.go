@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/weir-io/weir/contrib"
 	"github.com/weir-io/weir/lab"
 )
 
@@ -196,5 +200,42 @@ func TestRefusals(t *testing.T) {
 	}
 	if err := (System{}).run(t.Context(), "false"); err == nil {
 		t.Error("a command that fails is taken for done")
+	}
+}
+
+// exposureMost is how exposed the unit may be, as systemd-analyze counts.
+const exposureMost = 3.2
+
+// The unit is as hard as it can be: systemd-analyze knows each setting, and counts.
+func TestHardened(t *testing.T) {
+	lab.Unit(t)
+	if _, err := exec.LookPath("systemd-analyze"); err != nil {
+		t.Skip("systemd-analyze is not installed")
+	}
+	for name, text := range map[string]string{"contrib": contrib.WeirdService, "installed": System{Program: "/bin/true"}.text()} {
+		unit := filepath.Join(t.TempDir(), "weird.service")
+		if err := os.WriteFile(unit, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.Command("systemd-analyze", "security", "--offline=yes", "--no-pager", unit).CombinedOutput()
+		if strings.Contains(string(out), "unrecognized option") {
+			t.Skip("this systemd-analyze has no --offline, which systemd 250 has")
+		}
+		found := regexp.MustCompile(`Overall exposure level for \S+: ([0-9.]+)`).FindSubmatch(out)
+		if err != nil || found == nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		if level, err := strconv.ParseFloat(string(found[1]), 64); err != nil || level > exposureMost {
+			t.Errorf("%s: %v, at most %v\n%s", name, level, exposureMost, out)
+		}
+		if strings.Contains(string(out), "Unknown key") {
+			t.Errorf("%s", out)
+		}
+	}
+	// Each that is left out has its reason.
+	for _, name := range []string{"PrivateDevices", "PrivateTmp", "ProtectHome", "ProtectControlGroups", "ProcSubset", "RestrictSUIDSGID", "RestrictRealtime", "@debug", "@privileged", "@resources", "SYS_ADMIN", "SYS_PTRACE", "KILL", "DAC_OVERRIDE", "BPF"} {
+		if !regexp.MustCompile(`(?m)^#.*` + name).MatchString(contrib.WeirdService) {
+			t.Errorf("the unit does not say why it has, or has not, %s", name)
+		}
 	}
 }
