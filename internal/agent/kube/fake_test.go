@@ -92,7 +92,7 @@ func (f *fake) page(w http.ResponseWriter, r *http.Request) {
 	if number < len(pages) {
 		items = pages[number]
 	}
-	fmt.Fprintf(w, `{"kind":"PartialObjectMetadataList","metadata":{"resourceVersion":"10","continue":%q},"items":[%s]}`, more, items)
+	_, _ = fmt.Fprintf(w, `{"kind":"PartialObjectMetadataList","metadata":{"resourceVersion":"10","continue":%q},"items":[%s]}`, more, items)
 }
 
 // stream sends events as they come, until the client goes.

@@ -72,7 +72,7 @@ func (c *Core) Decide(now time.Time, t Target) Why {
 		e = &entry{Status: Status{Key: t.Key, State: Differs, Since: now}}
 		c.targets[t.Key] = e
 	}
-	e.Name, e.Plan, e.Status.Group = t.Name, t.Plan, t.Group
+	e.Name, e.Plan, e.Group = t.Name, t.Plan, t.Group
 	if t.Err == nil {
 		t.Err = c.claim(now, e, t)
 	}

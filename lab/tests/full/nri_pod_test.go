@@ -28,6 +28,9 @@ func TestNRIInAPod(t *testing.T) {
 	e := needNRI(t, lab.Containerd, lab.Systemd, lab.V2, lab.FS("ext4"))
 	for _, driver := range []string{"cgroupfs", "systemd"} {
 		t.Run(driver, func(t *testing.T) {
+			if driver == "systemd" {
+				lab.Need(t, lab.Whole)
+			}
 			n := prepareNRI(t, e, driver)
 			n.socket = health.Socket
 			n.deploy(t)

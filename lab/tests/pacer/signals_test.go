@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/weir-io/weir/internal/base/ptytest"
 	"github.com/weir-io/weir/lab"
 	"github.com/weir-io/weir/lab/environ"
 )
@@ -24,6 +25,7 @@ type end struct {
 	weir   bool // it is sent to weir, not to the command
 	timed  bool // the command is in timeout(1), which sends it
 	beside bool // another process of the group writes all the time
+	typed  bool // Ctrl-C is pressed on weir's terminal
 }
 
 func (e end) String() string {
@@ -37,10 +39,13 @@ func (e end) String() string {
 	if e.beside {
 		to += " beside another writer"
 	}
+	if e.typed {
+		to = "the terminal"
+	}
 	return unix.SignalName(e.signal) + " to " + to
 }
 
-var ends = []end{{signal: unix.SIGTERM}, {signal: unix.SIGKILL}, {signal: unix.SIGINT}, {signal: unix.SIGINT, weir: true}, {signal: unix.SIGTERM, weir: true}, {signal: unix.SIGTERM, timed: true}, {signal: unix.SIGTERM, beside: true}}
+var ends = []end{{signal: unix.SIGTERM}, {signal: unix.SIGINT, typed: true}, {signal: unix.SIGKILL}, {signal: unix.SIGINT}, {signal: unix.SIGINT, weir: true}, {signal: unix.SIGTERM, weir: true}, {signal: unix.SIGTERM, timed: true}, {signal: unix.SIGTERM, beside: true}}
 
 // A signal reaches a process that is paused for a long debt. A signal that ends the process
 // ends it at once.
@@ -56,7 +61,7 @@ func TestSignalsReachTheStopped(t *testing.T) {
 		large = 8 // the kernel holds back its writeback too, and the file is not gone before that is done
 	}
 	var worst time.Duration
-	late, rounds := 0, lab.Times(t, "WEIR_SIGNALS", 2)
+	late, rounds := 0, lab.Times(t, "WEIR_SIGNALS", 3)
 	for i := range rounds {
 		how := ends[i%len(ends)]
 		took, stopped := ended(t, disk.Dir, large, how)
@@ -119,6 +124,15 @@ func ended(t *testing.T, dir string, large int, how end) (took time.Duration, st
 			sh -c '%[2]s'; true`, file, script)
 	}
 	cmd := exec.Command("weir", "run", "--quiet", "--hold", "pacer", "--write", "1MiB/s", "--on", dir, "--", "sh", "-c", script)
+	var master *os.File
+	if how.typed {
+		var terminal *os.File
+		master, terminal = ptytest.Open(t)
+		defer master.Close()
+		defer terminal.Close()
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = terminal, terminal, terminal
+		cmd.SysProcAttr = &unix.SysProcAttr{Setsid: true, Setctty: true}
+	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -144,8 +158,14 @@ func ended(t *testing.T, dir string, large int, how end) (took time.Duration, st
 		if how.weir {
 			pid = cmd.Process.Pid
 		}
+		stopped = unix.Kill(pid, 0) == nil
 		began = time.Now()
-		stopped = unix.Kill(pid, how.signal) == nil
+		if !how.typed {
+			err = unix.Kill(pid, how.signal)
+		} else {
+			_, err = master.WriteString("\x03")
+		}
+		stopped = stopped && err == nil
 	}
 	_ = cmd.Wait() // it ends as the command does
 	took = time.Since(began)
