@@ -139,6 +139,7 @@ const plansPatience = time.Second
 // there are plans.
 type planNames struct {
 	open func() (*host.Host, error)
+	ctx  context.Context // of the page
 
 	mu    sync.Mutex
 	names map[string]string
@@ -200,7 +201,7 @@ func (n *planNames) find(s *watch.Snapshot) map[string]string {
 		return names
 	}
 	defer func() { _ = h.Close() }() // it was only read
-	ctx, cancel := context.WithTimeout(context.Background(), plansMost)
+	ctx, cancel := context.WithTimeout(n.ctx, plansMost)
 	defer cancel()
 	shown := limiting.Shown{}
 	for _, g := range s.Groups {

@@ -287,10 +287,10 @@ func (p *Page) group(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	path := q.Get("cgroup")
 	t, err := periodOf(q, time.Now())
-	if err != nil || path == "" {
-		if err == nil {
-			err = fmt.Errorf("cgroup: name the group's path")
-		}
+	if err == nil && path == "" {
+		err = errNoGroup
+	}
+	if err != nil {
 		p.refuse(w, http.StatusBadRequest, message(err))
 		return
 	}

@@ -154,3 +154,16 @@ func TestHostileNames(t *testing.T) {
 		t.Error("the address is in the page as it is")
 	}
 }
+
+// No name takes another one's row, and what is asked wrongly is answered in words.
+func TestIDsAndQuestions(t *testing.T) {
+	if idOf("8yn0iYCKYHlIj4-BwPqk") == idOf("GReLUrM4wMqfg9yzV3KQ") { // as FNV-1a has it
+		t.Error("two paths have one id")
+	}
+	p := aPage(t, Options{})
+	for _, target := range []string{"/history", "/group", "/history?cgroup=/&span=x", "/group?cgroup=/&span=x"} {
+		if w := get(p, target); w.Code != http.StatusBadRequest || strings.Contains(w.Body.String(), "nil") || !strings.Contains(w.Body.String(), ": ") {
+			t.Errorf("%s: %d %s", target, w.Code, w.Body)
+		}
+	}
+}

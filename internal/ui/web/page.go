@@ -50,7 +50,7 @@ type Page struct {
 	plans   *planNames
 	asking  chan struct{} // has room for one question
 	reading chan struct{} // has room for chartsMost readings of history
-
+	end     context.CancelFunc
 }
 
 // New makes the page.
@@ -59,13 +59,15 @@ func New(o Options) *Page {
 		o.Every = every
 	}
 	p := &Page{o: o, asking: make(chan struct{}, 1), reading: make(chan struct{}, chartsMost)}
-	p.plans = &planNames{open: o.Open}
+	ctx, end := context.WithCancel(context.Background())
+	p.plans, p.end = &planNames{open: o.Open, ctx: ctx}, end
 	p.follow = &following{page: p}
 	return p
 }
 
 // Close ends the streams, and waits for what works for them.
 func (p *Page) Close() {
+	p.end() // an engine that hangs is not waited for
 	p.follow.close()
 	p.plans.wait()
 }

@@ -108,6 +108,7 @@ func (p *Page) read(ctx context.Context, do func(*history.Reader) error) (err er
 
 var (
 	errBusy      = errors.New("weird answers others just now; try again")
+	errNoGroup   = errors.New("cgroup: name the group's path")
 	errNoHistory = errors.New("nothing is recorded: start weird metrics with --history")
 )
 
@@ -137,8 +138,11 @@ func (p *Page) past(ctx context.Context, target string, t period) (*past, error)
 func (p *Page) history(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	t, err := periodOf(q, time.Now())
-	if err != nil || q.Get("cgroup") == "" {
-		p.refuse(w, http.StatusBadRequest, fmt.Sprintf("cgroup and span: %v", err))
+	if err == nil && q.Get("cgroup") == "" {
+		err = errNoGroup
+	}
+	if err != nil {
+		p.refuse(w, http.StatusBadRequest, message(err))
 		return
 	}
 	target := "cgroup:" + q.Get("cgroup")

@@ -1,7 +1,8 @@
 package web
 
 import (
-	"hash/fnv"
+	"crypto/sha256"
+	"encoding/base64"
 	"math"
 	"net/url"
 	"path"
@@ -38,11 +39,11 @@ type row struct {
 	Figures [5]float64 `json:"figures"`
 }
 
-// idOf is a short name for a path, which is no secret.
+// idOf is a short name for a path, which is no secret. Nobody can make a path with another's id, whose
+// row it would take.
 func idOf(path string) string {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(path)) // it never fails
-	return strconv.FormatUint(h.Sum64(), 36)
+	h := sha256.Sum256([]byte(path))
+	return base64.RawURLEncoding.EncodeToString(h[:15])
 }
 
 // linkTo is the address of a group's page.
