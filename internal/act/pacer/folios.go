@@ -24,6 +24,7 @@ type folios struct {
 	// Of excess, what was a part is as large a part as is seen of what is written next.
 	doubt, more, seen float64
 	asked             time.Duration // when it was asked
+	told              time.Duration // since when more tells; 0: it does not
 }
 
 // A counter is a *partial.Count.
@@ -49,6 +50,9 @@ const (
 	toldMost = 500 * time.Millisecond
 	// doubtFor is for how long nothing that tells may be written: then all of the doubt was.
 	doubtFor = time.Second
+	// callFor is how long an excess must last before it tells: what a call under way has made dirty
+	// looks like one until the call has returned.
+	callFor = 250 * time.Millisecond
 )
 
 // written returns what was made dirty and not cut off again, in bytes. It can be less than 0.
@@ -90,7 +94,12 @@ func (f *folios) judge(excess, spare float64, now time.Duration) (wrote float64)
 		f.doubt, f.seen = f.doubt-filled, 0
 		f.spare, f.all = f.spare+filled, f.all+filled
 	}
-	if f.more < seenLeast && now-f.asked < doubtFor {
+	if f.more < seenLeast {
+		f.told = 0
+	} else if f.told == 0 {
+		f.told = now
+	}
+	if f.told == 0 && now-f.asked < doubtFor || f.told != 0 && now-f.told < callFor {
 		return 0
 	}
 	wrote = f.doubt

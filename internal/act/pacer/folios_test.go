@@ -39,17 +39,19 @@ func TestFolios(t *testing.T) {
 		{"the rest of folios that are dirty", calls(64, 64*folio), spares{8*folio - 8*page, -8 * page},
 			[]process.IO{calls(8, 8*folio), calls(8, 0)}, []float64{64*folio - 128*page, 8 * page, 8 * page}},
 		{"a mapping", process.IO{Written: 64 * folio}, spares{0, 0},
-			[]process.IO{{Written: folio}, {Written: folio}}, []float64{64 * folio, folio + 64*folio, folio}},
-		{"half of it is in a mapping", process.IO{Written: 64 * folio}, spares{folio, 0},
-			[]process.IO{{Written: 2 * folio}, {Written: folio}}, []float64{64 * folio, folio + 32*folio, folio}},
+			[]process.IO{{Written: folio}, {Written: folio}}, []float64{64 * folio, folio, folio + 64*folio}},
+		{"half of it is in a mapping", process.IO{Written: 64 * folio}, spares{folio, folio / 2},
+			[]process.IO{{Written: 2 * folio}, {Written: folio}}, []float64{64 * folio, folio, folio/2 + 32*folio}},
+		{"a call that has not returned", calls(64, 64*folio), spares{0, -64*folio + 64*page, 0},
+			[]process.IO{{Written: folio}, {Sent: 65*folio - 64*page, Calls: 1}, {}}, []float64{64*folio - 128*page, folio, 64*folio - 64*page, 0}},
 		{"a folio that is counted a moment later", calls(64, 64*folio), spares{9*folio - 9*page, 0},
 			[]process.IO{calls(8, 8*folio), calls(1, folio)}, []float64{64*folio - 128*page, 0, 9 * page}},
 		{"folios of a process that nobody has counted", calls(64, 64*folio), spares{8*folio - 8*page, 8*folio - 8*page, 0, 0},
 			[]process.IO{calls(8, 8*folio), {}, {}, {Written: 8 * folio, Sent: 8 * folio, Calls: 1}}, []float64{64*folio - 128*page, 8 * page, 0, 0, 8 * folio}},
-		{"nothing for a while", process.IO{Written: 64 * folio}, spares{0, 0, 0},
-			[]process.IO{{}, {}, {Written: folio}}, []float64{64 * folio, 0, 0, 65 * folio}},
+		{"nothing for a while", process.IO{Written: 64 * folio}, spares{0, 0, 0, 0},
+			[]process.IO{{}, {}, {Written: folio}, {}}, []float64{64 * folio, 0, 0, folio, 64 * folio}},
 		{"parts of folios that are cut off", calls(64, 64*folio), spares{8*folio - 8*page, 0, 0},
-			[]process.IO{calls(8, 8*folio), {Cancelled: 8 * folio}, {Cancelled: 64 * folio}}, []float64{64*folio - 128*page, 8 * page, 0, -136 * page}},
+			[]process.IO{calls(8, 8*folio), {Cancelled: 8 * folio}, {Cancelled: 64 * folio}}, []float64{64*folio - 128*page, 8 * page, -8 * page, -128 * page}},
 	} {
 		f := folios{load: func() (*partial.Watcher, error) { return nil, nil }}
 		if got := f.written(c.first, 0); got != float64(c.first.Written) {
@@ -61,8 +63,8 @@ func TestFolios(t *testing.T) {
 		back, _ := f.start(0, func(*partial.Watcher) (*partial.Count, error) { return &partial.Count{}, nil })
 		f.count = &c.spare
 		got := []float64{back}
-		for _, more := range c.looks {
-			got = append(got, f.written(more, 0))
+		for i, more := range c.looks {
+			got = append(got, f.written(more, time.Duration(i+1)*callFor))
 		}
 		for i := range c.want {
 			if got[i] != c.want[i] {
