@@ -20,7 +20,7 @@ import (
 // slowly has the helper of these tests load nothing, and slowLoad is how long that takes.
 const (
 	slowly   = "WEIR_TEST_SLOWLY"
-	slowLoad = 400 * time.Millisecond
+	slowLoad = 2 * time.Second
 )
 
 // loadFor is that helper.
