@@ -56,7 +56,9 @@ func NewClient(server, token string, authority []byte) (*Client, error) {
 	}
 	return &Client{server: server, token: token, http: &http.Client{
 		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true,
-			MaxResponseHeaderBytes: 64 << 10, ResponseHeaderTimeout: requestTime, IdleConnTimeout: watchTime},
+			MaxResponseHeaderBytes: 64 << 10, ResponseHeaderTimeout: requestTime, IdleConnTimeout: watchTime,
+			// A connection that something between has forgotten looks like one on which nothing happens.
+			HTTP2: &http.HTTP2Config{SendPingTimeout: pingEvery, PingTimeout: pingMost}},
 		// A redirect would take the token elsewhere.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil

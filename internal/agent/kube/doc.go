@@ -33,6 +33,10 @@ const (
 	// counts as one that hangs.
 	watchTime  = 5 * time.Minute
 	watchGrace = 30 * time.Second
+	// pingEvery is after how long without an answer the API server is asked whether the connection
+	// lives, and pingMost what that may take.
+	pingEvery = 30 * time.Second
+	pingMost  = 15 * time.Second
 	// watchLeast is how long a watch lasts at least that counts as one: after a shorter one the pause
 	// grows, as after a failure.
 	watchLeast = 5 * time.Second
