@@ -38,8 +38,24 @@ type told struct {
 
 // Lines says for people what is expected to hold, by which mechanism, and what is not.
 func (e Expected) Lines() []string {
+	held, not, notes := e.Words()
+	var lines []string
+	if len(held) > 0 {
+		lines = append(lines, "expected to hold: "+strings.Join(held, "; "))
+	}
+	if len(not) > 0 {
+		lines = append(lines, "expected NOT to hold: "+strings.Join(not, "; "))
+	}
+	for _, n := range notes {
+		lines = append(lines, "note: "+n)
+	}
+	return lines
+}
+
+// Words are what Lines makes lines of: which paths are held and by what, which are not and why, and
+// what is to be known of those that are.
+func (e Expected) Words() (held, not, notes []string) {
 	paths := e.paths()
-	var lines, held, not []string
 	for _, m := range []Mechanism{Throttle, Writeback, Volume, Pacer} {
 		if names := namesOf(paths, func(b By) bool { return b.Holds() && b.Mechanism == m }); names != "" {
 			held = append(held, names+" by "+mechanismWords()[m])
@@ -54,18 +70,12 @@ func (e Expected) Lines() []string {
 		names := namesOf(paths, func(b By) bool { return !b.Holds() && b.Why == p.by.Why })
 		not = append(not, names+" ("+p.by.Why+")")
 	}
-	if len(held) > 0 {
-		lines = append(lines, "expected to hold: "+strings.Join(held, "; "))
-	}
-	if len(not) > 0 {
-		lines = append(lines, "expected NOT to hold: "+strings.Join(not, "; "))
-	}
 	for _, p := range paths {
 		if p.by.Holds() && p.by.Why != "" {
-			lines = append(lines, "note: "+p.by.Why)
+			notes = append(notes, p.by.Why)
 		}
 	}
-	return lines
+	return held, not, notes
 }
 
 // namesOf joins the paths for which a condition is true: "reads, direct and synchronous

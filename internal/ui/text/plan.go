@@ -93,10 +93,8 @@ func PlanNotes(out *cli.Out, r planned.Report) {
 			}
 		}
 		for _, e := range append(t.Preview.Decided.Places, t.Result.Decided.Places...) {
-			for _, line := range e.Lines() {
-				if strings.HasPrefix(line, "expected NOT") {
-					out.Say("%s: %s: %s", t.Name, e.Device.Node, line)
-				}
+			if _, not, _ := e.Words(); len(not) > 0 {
+				out.Say("%s: %s: expected NOT to hold: %s", t.Name, e.Device.Node, strings.Join(not, "; "))
 			}
 		}
 	}

@@ -77,19 +77,17 @@ func deviceOf(i int, d watch.Device) device {
 	if d.Expected == nil {
 		return one
 	}
-	for _, line := range d.Expected.Lines() {
-		kind, text, _ := strings.Cut(line, ": ")
-		text = cut(strings.ToUpper(text[:min(1, len(text))]) + text[min(1, len(text)):])
-		switch kind {
-		case "expected to hold":
-			one.Held = append(one.Held, text)
-		case "expected NOT to hold":
-			one.NotHeld = append(one.NotHeld, text)
-		default:
-			one.Notes = append(one.Notes, text)
-		}
-	}
+	held, not, notes := d.Expected.Words()
+	one.Held, one.NotHeld, one.Notes = sentences(held), sentences(not), sentences(notes)
 	return one
+}
+
+// sentences begin with a capital letter.
+func sentences(words []string) []string {
+	for i, w := range words {
+		words[i] = cut(strings.ToUpper(w[:min(1, len(w))]) + w[min(1, len(w)):])
+	}
+	return words
 }
 
 // rateOf makes a line; id is what its cells are called.
