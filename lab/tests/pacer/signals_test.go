@@ -45,7 +45,7 @@ func (e end) String() string {
 	return unix.SignalName(e.signal) + " to " + to
 }
 
-var ends = []end{{signal: unix.SIGTERM}, {signal: unix.SIGINT, typed: true}, {signal: unix.SIGKILL}, {signal: unix.SIGINT}, {signal: unix.SIGINT, weir: true}, {signal: unix.SIGTERM, weir: true}, {signal: unix.SIGTERM, timed: true}, {signal: unix.SIGTERM, beside: true}}
+var ends = []end{{signal: unix.SIGTERM}, {signal: unix.SIGKILL}, {signal: unix.SIGINT}, {signal: unix.SIGINT, weir: true}, {signal: unix.SIGTERM, weir: true}, {signal: unix.SIGTERM, timed: true}, {signal: unix.SIGTERM, beside: true}, {signal: unix.SIGINT, typed: true}}
 
 // A signal reaches a process that is paused for a long debt. A signal that ends the process
 // ends it at once.
@@ -61,7 +61,7 @@ func TestSignalsReachTheStopped(t *testing.T) {
 		large = 8 // the kernel holds back its writeback too, and the file is not gone before that is done
 	}
 	var worst time.Duration
-	late, rounds := 0, lab.Times(t, "WEIR_SIGNALS", 3)
+	late, rounds := 0, lab.Times(t, "WEIR_SIGNALS", 2)
 	for i := range rounds {
 		how := ends[i%len(ends)]
 		took, stopped := ended(t, disk.Dir, large, how)
