@@ -19,7 +19,9 @@
 //		...
 //	}
 //
-// What it wants to know of the guest after that is in lab.Here.
+// It runs wherever that exists: in user-mode Linux (fast, accurate), in small QEMU
+// guests (device mapper, partitions), in a full guest with systemd, and on the host
+// itself. What it wants to know of the guest after that is in lab.Here.
 //
 // Where something is missing the test is skipped, with a reason that the lab
 // counts. A test (or subtest) that neither passed nor failed on any guest of a

@@ -2,7 +2,14 @@
 // has changed, and loads the plans again when their files change. A front end gives it a log and
 // asks it for its status.
 //
-// It fails static: when it ends, however that happens, limits stay as they are.
+// It fails static: when it ends, however that happens, limits and the pacer stay as they are.
+//
+// It has three parts. Package tree and the engines' events say that something changed. Package
+// source finds what a target has and is to have, by package planned, and puts it into force.
+// Package reconcile decides whether that is due: new, another plan, drift, a retry, or a fight that
+// weir gives up.
+//
+// The plans are exchanged whole; a mistake leaves the former ones in force.
 package agent
 
 import (

@@ -4,4 +4,19 @@
 //
 // A Keeper returns actions. Each describes itself for a dry run and does what it describes, so
 // that both agree.
+//
+// Limits that are kept over boots name the device by a link in /dev/disk/by-id or by a mount point.
+// Each way of saving a limit removes what another way saved before.
+//
+// systemd itself writes what it keeps over boots (SetUnitProperties, in its own drop-ins). weir
+// removes only those drop-ins that no longer set anything. weir writes its own drop-in (v1) beside
+// its final place, syncs it and renames it; the record of the change has the former content.
+//
+// Docker makes the scope of a container anew at each start, with the same name. weir saves the
+// limit in a drop-in of that scope, which systemd reads then. The drop-in sorts before those that
+// systemd makes until the scope ends. weir removes drop-ins of removed containers when it makes the
+// next one.
+//
+// If Docker can change the limits of an existing container (API 1.55), weir tells Docker before it
+// writes a rule: when Docker is told, runc writes the limits that the container was created with.
 package keep

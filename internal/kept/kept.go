@@ -1,6 +1,14 @@
 // Package kept stores the limits that weir itself must set again after a restart, for targets
-// whose owner cannot: containers whose group systemd does not make. weir restore sets them
-// again.
+// whose owner cannot: containers whose limit neither Docker nor a scope keeps.
+//
+// The limits are in /var/lib/weir/limits, in one file for each container, under its permanent name
+// (the whole id). The file has the places as the user spelled them, so that weir resolves them
+// anew.
+//
+// weir restore asks the daemon where the limit was set (DOCKER_HOST and similar variables are saved
+// too). It sets the saved limits of running containers, and removes nothing: an owner may know a
+// container again once its disk is mounted. weir clear removes saved limits, by the saved name if
+// the owner does not know the container.
 package kept
 
 import (

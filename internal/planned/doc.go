@@ -1,6 +1,13 @@
 // Package planned compares plans with what is in force on a host, and puts them into force: which
 // targets run, which plan each has, which of its limits differ. Each front end calls it and gets
 // values.
+//
+// A plan is the whole of a target's limits, so comparing needs no memory: the package compares the
+// rules in force with the plan, and writes what differs. What it sets is on record
+// (/var/lib/weir/plans, one file for each target) before the rule is written. The record is written
+// without waiting for the disk: the kernel forgets rules at a boot, and a record that a power cut
+// left empty counts as none. When the plan of a target goes, weir removes the rates that are as on
+// record.
 package planned
 
 import (

@@ -1,6 +1,9 @@
 // Package plans reads plans and assignments: files → which limits a target is to have. It is pure:
 // it gets the text of the files and the facts of a target, and opens nothing. A configuration is
 // taken whole or not at all; each refusal has its file, line and column.
+//
+// A container's own label counts only if allow-labels has the plan. The published JSON schema and
+// the parser are tested against each other, file by file.
 package plans
 
 import (

@@ -3,6 +3,21 @@
 // signals and the exit status as a shell would, and removes the group when its last process has
 // exited. Under systemd the group is a transient scope.
 //
-// It moves no process that already runs, and removes no group that it did not make: each is on
-// record (package state) before it is made.
+// It moves no process that already runs. It removes only groups that are on record (package
+// state), with the groups that the command made below them, and only while no process is in any
+// of them.
+//
+// weir makes a new group below the caller's own group, so that limits on the caller apply to the
+// command. Under systemd it uses the caller's slice (a limit of the caller's own service or scope
+// does not reach it). On v2 it uses the nearest group above that can give controllers. weir enables
+// io on the way and leaves it enabled: disabling it could drop the rules of other groups.
+//
+// If a command left a megabyte or more in memory (v2), its group stays until that data is written.
+// Without the group, Linux 7.2 lets the data that waits in the throttle through at once. In a scope
+// the keeper waits, elsewhere a weir in the background. A new command with the same name gets the
+// group at once.
+//
+// On v1 the kernel charges a write when it is submitted. The write can then wait in the throttle of
+// a group without processes, and the kernel releases it when the group is removed. The package
+// estimates how much waits (a leaky bucket on the counters) and leaves the group that long.
 package launch

@@ -3,6 +3,9 @@
 // the page cache, so a helper that starts in the group does that (Serve), while this process
 // hands it the files and waits (Mender). Package why and the user decide which files are moved,
 // and where to.
+//
+// It touches only files that the user named or that the target has open for writing, through a
+// descriptor of that very file. There is nothing to undo.
 package mend
 
 import (

@@ -17,4 +17,10 @@
 // nothing and refuses what the verb refuses.
 //
 // The package does not know who uses a volume, and sets no limits on users.
+//
+// The file has no name until the record (in /var/lib/weir/volumes) has its inode, so weir unlinks
+// only its own files. A volume gets a new loop device each time (from 256 on), so it carries no
+// rule or bound of another owner. The kernel releases the device with its last user. The device has
+// its limit before it is mounted. Discards are off, so the space stays allocated. (Before Linux
+// 5.19 the kernel trims it anyway if somebody runs fstrim there.)
 package volume

@@ -4,6 +4,9 @@
 // A target that stays below its limit proves nothing, so of such a limit nothing is told. Nor is it
 // where the kernel charges some of the target's I/O to another group: a measurement of the target's
 // own group misses that.
+//
+// The agent asks package why once for a limit that is not held, on a host of its own. Where it
+// cannot be told, as of v1's buffered writes, the verdict says so.
 package held
 
 import (

@@ -5,6 +5,9 @@
 // Each line has a checksum. A line that a crash tore fails it, and readers leave that line out and
 // count it. Writing never delays the agent: Add puts an entry into a bounded queue, and a goroutine
 // writes it. What the queue or the disk does not take is counted in the next entry.
+//
+// When the newer file is full, it takes the older one's name; a reader opens both and looks again
+// whether it has two files of one moment.
 package journal
 
 import (

@@ -2,9 +2,10 @@
 // annotations of running pods change, and which plan a namespace names. It tells the API server in turn
 // how the limits of each pod are, by the annotation weir.io/status and by events.
 //
-// It lists and watches in plain HTTP, the pods of one node and the namespaces, metadata alone. It
-// believes nothing of the answers: their sizes and numbers are bounded. What was read last counts
-// as long as the API server does not answer.
+// It lists and watches in plain HTTP, the pods of one node and the namespaces, metadata alone:
+// client-go would cost more memory than the rest of weird. It believes nothing of the answers:
+// their sizes and numbers are bounded. What was read last counts as long as the API server does not
+// answer.
 package kube
 
 import (

@@ -6,6 +6,11 @@
 // A pod whose annotations are wrong is refused when it, or one of its containers, is made. If weir
 // takes too long, the container starts without its limits, and the agent sets them later: the
 // plugin answers within a second, and a runtime gives it two (api.DefaultPluginRequestTimeout).
+//
+// The plugin is in the way of each container's start, so it waits for nothing but the kernel and
+// systemd. It finds groups by what the runtime says, and asks no daemon. It writes no record but
+// leaves that to a goroutine of its own. The runtime asks for one container at a time. What the
+// plugin cannot be told in time, the agent's next look at all pods finds.
 package nri
 
 import "time"

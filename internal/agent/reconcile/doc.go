@@ -2,7 +2,8 @@
 // have and what is in force → what is to be done, when, and when to leave it alone. A Loop has
 // sources tell what has changed, asks the Core, and has the source do it.
 //
-// Each source has goroutines of its own. A source that hangs, fails or is slow delays no other.
+// Each source has two goroutines and a host of its own. A source that hangs, fails or is slow
+// delays no other. The Core has no clock of its own.
 package reconcile
 
 import (

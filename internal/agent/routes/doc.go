@@ -8,6 +8,9 @@
 //
 // Each request is bounded in size and time, and few are worked on at once. A client that is slow or
 // asks a lot waits for itself: the agent waits for none.
+//
+// One handler is for both sockets, and package health serves it. A follower of events has a bounded
+// queue: one that is too slow is sent away.
 package routes
 
 import (

@@ -8,6 +8,10 @@
 //
 // The kernel drops events when nobody reads them for too long (IN_Q_OVERFLOW). Tree then compares
 // all that it knows with what is there, reports the difference, and counts it.
+//
+// Tree opens each directory once, and watches and lists that descriptor, so a name that is taken by
+// another group in between does no harm. Before Linux 7.0 the kernel leaves a watch behind when a
+// cgroup is removed, so Tree removes it.
 package tree
 
 // A Kind says what happened to a group.

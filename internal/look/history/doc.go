@@ -9,4 +9,6 @@
 //
 // One program writes. Others may read meanwhile, without a lock: a record that is just being
 // written, or a block that is just being used again, ends what they read of that block.
+//
+// So no log is replayed either. Files are as large from the start as they will ever be.
 package history

@@ -6,4 +6,18 @@
 // one model for several views: weir top, the metrics of weird.
 //
 // Find, Of and Measure are for one look at the groups that have limits.
+//
+// The Watcher keeps each group's counter file open and reads it once. On v2 the counters of a group
+// include the groups below it, so it does not read below a group whose counters stay. Limits,
+// pressure and dirty pages are read of groups that moved, and of the others every 15 seconds. It
+// asks who a group is when the group is new, and asks again when its limits change.
+//
+// A Watcher starts nothing, also no pacer in the place of a dead one: until a guard or another weir
+// does that, the group is shown as lapsed.
+//
+// Rates are over the time between two readings of that very group. A group that is new, or whose
+// counters went back, has none. Percentages are of the group's own rule.
+//
+// 2,000 groups at rest take 6 ms of processor time for a reading, and 25 ms if all of them move
+// (BenchmarkSample, on plain files, on a machine that did other work).
 package watch

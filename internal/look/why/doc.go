@@ -9,4 +9,6 @@
 // finding about one kernel names the commit that fixes it.
 //
 // It neither measures nor guesses: where a host does not tell, it says so.
+//
+// It changes nothing; weir why --mend does (package mend).
 package why

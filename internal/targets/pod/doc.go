@@ -4,5 +4,5 @@
 // It asks the runtime over its CRI socket (runtime.v1: ListPodSandbox, PodSandboxStatus,
 // ListContainers) for the pod's first process, and uses only the process number from the
 // answer. The pod's group is the one above the group that the kernel reports for that process.
-// It must contain no containers but the pod's.
+// weir limits it only if no process but those of the pod's containers is below it.
 package pod

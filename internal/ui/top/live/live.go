@@ -1,5 +1,6 @@
 // Package live is weir top on a terminal: it reads keys and shows the screen of package top, by
-// bubbletea. It is for cmd/weird, because bubbletea is too heavy for weir.
+// bubbletea. It is for cmd/weird, because bubbletea is too heavy for weir: weir replaces itself by
+// weird top.
 package live
 
 import (
