@@ -164,6 +164,11 @@ func (t *Tree) Resync() ([]Event, error) {
 	return t.flush(), nil
 }
 
+// The kernel shows a directory, or its end, before it tells of it (vfs_mkdir and vfs_rmdir in
+// fs/namei.c): on a busy processor some time before. lateMost is for how long a comparison that
+// found something waits for that.
+const lateStep, lateMost = time.Millisecond, 100 * time.Millisecond
+
 // compare finds what has changed without an event.
 func (t *Tree) compare() error {
 	t.found, t.finding, t.limit, t.lost = map[change]int{}, true, nil, false
@@ -176,8 +181,14 @@ func (t *Tree) compare() error {
 	if err != nil {
 		return err
 	}
-	if err := t.drain(); err != nil { // what happened during the comparison is told of now
-		return err
+	for wait := time.Duration(0); ; wait += lateStep { // what happened during the comparison is told of now
+		if err := t.drain(); err != nil {
+			return err
+		}
+		if len(t.found) == 0 || t.lost || wait >= lateMost {
+			break
+		}
+		time.Sleep(lateStep)
 	}
 	for n := range maps.Values(t.found) {
 		t.stats.Missed += uint64(n)
