@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 
@@ -95,11 +96,17 @@ func (t *Tree) event(watch int32, mask uint32, name string) error {
 	return t.add(n, name)
 }
 
-// confirm notes that an event tells of what a comparison has found: it was not missed.
+// confirm notes that an event tells of what a comparison has found: it was not missed. Nor was what
+// is below a group that an event tells of: the group is looked at anew, and the events of its former
+// watch are not taken.
 func (t *Tree) confirm(kind Kind, above *node, name string) {
-	if len(t.found) > 0 {
-		delete(t.found, change{kind, (&node{above: above, name: name}).path()})
+	if len(t.found) == 0 {
+		return
 	}
+	path := (&node{above: above, name: name}).path()
+	maps.DeleteFunc(t.found, func(c change, _ int) bool {
+		return c == change{kind, path} || strings.HasPrefix(c.path, path+"/")
+	})
 }
 
 // add adds a group, and those below it.
