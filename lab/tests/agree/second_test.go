@@ -142,6 +142,9 @@ func steady(t *testing.T, text []byte) map[string]any {
 func still(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
+		if value["file"] == "/proc/vmstat" { // evidence: the kernel's thresholds follow free memory
+			delete(value, "value")
+		}
 		for name, inner := range value {
 			if slices.Contains(varies, name) {
 				delete(value, name)
