@@ -80,8 +80,8 @@ func (c *Cluster) say(about string, err error) {
 	}
 }
 
-// Of returns a pod's annotations as they are now, of weir's names, and the plan that its namespace
-// names; see planned.Live.
+// Of returns the annotations of a pod that begin with weir.io/, as they are now, and the plan that
+// the pod's namespace names; see planned.Live.
 func (c *Cluster) Of(uid, namespace string) (all map[string]string, plan string, is bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
