@@ -176,7 +176,7 @@ func TestAPacerThatGivesUpIsStartedAgain(t *testing.T) {
 // sweeps waits for that, and takes its groups over.
 func TestASweepWaitsForAPacerThatDies(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("needs root: only root takes over the groups of a dead pacer")
+		t.Skip("only root can run this: the pacer lets no other user take over the groups of a pacer that was killed")
 	}
 	h := cgrouptest.New(t, cgroupfs.V2, map[string]string{cgrouptest.V2Dir + "/g/cgroup.procs": ""})
 	dir := state.At(t.TempDir())
@@ -204,7 +204,7 @@ func TestASweepWaitsForAPacerThatDies(t *testing.T) {
 // only asks starts none.
 func TestHolding(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("needs root: only root takes the pacer's lock")
+		t.Skip("only root can run this: no other user may open the file with the pacer's lock")
 	}
 	dir := state.At(t.TempDir())
 	start = func() error {
