@@ -2,41 +2,21 @@ package mend
 
 import (
 	"maps"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/linux/cgroupfs/cgrouptest"
 )
 
 // groupIn makes a host of cgroup v2 with such files, and returns the group /a/b of it.
 func groupIn(t *testing.T, files map[string]string) cgroupfs.Group {
 	t.Helper()
-	root := t.TempDir()
-	all := map[string]string{"proc/1/mountinfo": "30 22 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", "sys/fs/cgroup/cgroup.controllers": "io memory\n"}
+	all := map[string]string{cgrouptest.V2Dir + "/cgroup.controllers": "io memory\n"}
 	for name, text := range files {
-		all["sys/fs/cgroup/"+name] = text
+		all[cgrouptest.V2Dir+"/"+name] = text
 	}
-	for name, text := range all {
-		file := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	groups, err := cgroupfs.Open(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { groups.Close() })
-	g, err := groups.Unified().Group("/a/b")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
+	return cgrouptest.New(t, cgroupfs.V2, all).Group("/a/b")
 }
 
 // What counts is the memory that cannot be dropped, up to the smallest bound above.

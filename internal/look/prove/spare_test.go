@@ -1,47 +1,23 @@
 package prove
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/linux/cgroupfs/cgrouptest"
 	"github.com/weir-io/weir/internal/look/load"
 )
 
 // groupIn makes a host of cgroup v2 with such files, and returns a group of it.
 func groupIn(t *testing.T, path string, files map[string]string) cgroupfs.Group {
 	t.Helper()
-	root := t.TempDir()
-	all := map[string]string{"proc/1/mountinfo": "30 22 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", "sys/fs/cgroup/cgroup.controllers": "io memory\n"}
+	all := map[string]string{cgrouptest.V2Dir + "/cgroup.controllers": "io memory\n"}
 	for name, text := range files {
-		all["sys/fs/cgroup/"+name] = text
+		all[cgrouptest.V2Dir+"/"+name] = text
 	}
-	for name, text := range all {
-		file := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	fs, err := cgroupfs.Open(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { fs.Close() })
-	h, err := fs.IO(0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := h.Group(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g
+	return cgrouptest.New(t, cgroupfs.V2, all).Group(path)
 }
 
 func TestSpare(t *testing.T) {
