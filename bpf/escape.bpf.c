@@ -6,21 +6,15 @@
  */
 #include "kernel.h"
 #include <linux/bpf.h>
+#include "owned.h"
 #include <stdbool.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
 char _license[] SEC("license") = "GPL";
 
-#define S_IFMT 0170000
-#define S_IFREG 0100000
-#define S_IFBLK 0060000
-
 /* Groups that are counted are at most so far below the root. */
 #define LEVELS_MAX 16
-
-/* How far above an owner the counted group is looked for. */
-#define DEPTH_MAX 32
 
 volatile const __u32 page_bytes = 4096; /* set before loading */
 
@@ -144,18 +138,6 @@ static __always_inline __u64 bytes_of(void *folio)
 	return (__u64)(pages ? pages : 1) * page_bytes;
 }
 
-struct device {
-	__u32 devt;
-} FOUND_WHEN_LOADED;
-
-struct backing_dev_info {
-	struct device *owner;
-} FOUND_WHEN_LOADED;
-
-struct super_block___escape {
-	struct backing_dev_info *s_bdi;
-} FOUND_WHEN_LOADED;
-
 struct hlist_node {
 	struct hlist_node *next;
 } FOUND_WHEN_LOADED;
@@ -165,7 +147,6 @@ struct hlist_head {
 } FOUND_WHEN_LOADED;
 
 struct inode___escape {
-	__u32 i_rdev;
 	struct hlist_head i_dentry;
 } FOUND_WHEN_LOADED;
 
@@ -185,53 +166,6 @@ struct dentry {
 struct dentry___flat {
 	struct hlist_node d_alias;
 } FOUND_WHEN_LOADED;
-
-/* block/bdev.c */
-struct block_device {
-	void *bd_holder;
-} FOUND_WHEN_LOADED;
-
-struct bdev_inode {
-	struct block_device bdev;
-	struct inode vfs_inode;
-} FOUND_WHEN_LOADED;
-
-/* Whether a file system (or whoever has opened it for itself alone) has a block device: what
- * is dirtied of it then is metadata, which is nobody's. */
-static __always_inline bool is_held(struct inode *inode)
-{
-	struct bdev_inode *bdev;
-
-	if (!bpf_core_type_exists(struct bdev_inode))
-		return false;
-	bdev = (void *)inode - bpf_core_field_offset(((struct bdev_inode *)0)->vfs_inode);
-	return BPF_CORE_READ(bdev, bdev.bd_holder) != 0;
-}
-
-/* The whole disk that a file system or a block device is on; for a file system of several
- * disks its own number. */
-static __always_inline __u32 device_of(struct inode *inode, __u32 type)
-{
-	struct super_block *sb = BPF_CORE_READ(inode, i_sb);
-	struct device *disk;
-
-	if (type == S_IFBLK)
-		return BPF_CORE_READ((struct inode___escape *)inode, i_rdev);
-	disk = BPF_CORE_READ((struct super_block___escape *)sb, s_bdi, owner);
-	if (disk)
-		return BPF_CORE_READ(disk, devt);
-	return BPF_CORE_READ(sb, s_dev);
-}
-
-static __always_inline bool is_below(struct cgroup *cgroup, __u64 id, __u32 level)
-{
-	for (int i = 0; i < DEPTH_MAX && cgroup; i++) {
-		if ((__u32)BPF_CORE_READ(cgroup, level) <= level)
-			return BPF_CORE_READ(cgroup, kn, id) == id;
-		cgroup = BPF_CORE_READ(cgroup, self.parent, cgroup);
-	}
-	return false;
-}
 
 /* The names by which a file was opened last. */
 static __always_inline void name_file(struct escaped *e, struct inode *inode)
@@ -313,22 +247,18 @@ static __always_inline void add(__u64 group, struct counted *counted, __u32 devi
 static __always_inline void dirtied(void *folio, struct address_space *mapping, __u64 id, struct counted *counted)
 {
 	struct inode *inode = BPF_CORE_READ(mapping, host);
-	__u32 type = BPF_CORE_READ(inode, i_mode) & S_IFMT, device;
-	struct bdi_writeback *wb;
+	struct bdi_writeback *wb = writeback_of(inode);
 	struct cgroup *owner;
+	__u32 device;
 	__u64 bytes;
 
-	/* A file system's own inodes have no type: its metadata is nobody's. */
-	if (type != S_IFREG && (type != S_IFBLK || is_held(inode)))
-		return;
-	wb = BPF_CORE_READ(inode, i_wb);
-	if (!wb) /* this one is attached after the tracepoint, to the group that the page is charged to */
+	if (!wb)
 		return;
 	if (is_below(BPF_CORE_READ(wb, blkcg_css, cgroup), id, counted->level))
 		return;
 	owner = BPF_CORE_READ(wb, memcg_css, cgroup);
 	bytes = bytes_of(folio);
-	device = device_of(inode, type);
+	device = device_of(inode);
 	add(id, counted, device, bytes);
 	add_file(id, inode, device, owner, bytes);
 }
@@ -340,7 +270,7 @@ int count_escapes(struct bpf_raw_tracepoint_args *ctx)
 	__u32 first = 0;
 	__u64 *used = bpf_map_lookup_elem(&levels, &first);
 
-	if (!used || !*used || !bpf_core_field_exists(((struct inode *)0)->i_wb))
+	if (!used || !*used)
 		return 0;
 	for (__u32 level = 1; level < LEVELS_MAX; level++) {
 		struct counted *counted;

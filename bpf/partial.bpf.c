@@ -10,12 +10,12 @@
  * folio becomes dirty; what is written to folios that are dirty already is what a write asked
  * for, without what became dirty in it with a folio. A store into a mapping makes all of a folio
  * dirty (iomap_dirty_folio); of one that is dirty already only the fault is seen.
+ *
+ * Of some groups only what escapes their limit is counted: see escape.bpf.c.
  */
 #include "kernel.h"
 #include <linux/bpf.h>
-#include <stdbool.h>
-#include <bpf/bpf_core_read.h>
-#include <bpf/bpf_helpers.h>
+#include "owned.h"
 
 char _license[] SEC("license") = "GPL";
 
@@ -26,20 +26,32 @@ char _license[] SEC("license") = "GPL";
 
 volatile const __u32 page_bytes = 4096; /* set before loading */
 
-/* What is known of a group, in bytes; internal/linux/partial/partial.go mirrors it. */
+/* Of a group, or of what of it escapes to one disk. */
+struct key {
+	__u64 group;
+	__u32 device; /* 0: of the group */
+	__u32 pad;
+};
+
+enum {
+	ALONE = 1 << 0,   /* groups below it are not its: cgroup v1 */
+	FOREIGN = 1 << 1, /* what others have the writeback of is counted, by disk */
+};
+
+/* What is known of one, in bytes; internal/linux/partial/partial.go mirrors it. */
 struct sum {
-	__u32 level;  /* how far below the root it is */
-	__u32 alone;  /* groups below it are not its: cgroup v1 */
+	__u32 level; /* how far below the root the group is */
+	__u32 flags;
 	__s64 spare;  /* counted in write_bytes, and not dirtied */
 	__u64 behind; /* of that, in folios of which only a bitmap tells */
 	__u64 later;  /* written to folios that were dirty already, at most */
-	__u64 stored; /* in folios of XFS that were stored into, at most */
+	__u64 stored; /* in folios of XFS that were stored into, at most; of a group */
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 4096);
-	__type(key, __u64);
+	__uint(max_entries, 8192);
+	__type(key, struct key);
 	__type(value, struct sum);
 } groups SEC(".maps");
 
@@ -53,7 +65,7 @@ struct {
 
 /* The write(2) of a thread to a file of XFS that is under way. */
 struct write {
-	__u64 group;
+	struct key key;
 	__u64 inode; /* its address */
 	__u64 asked; /* bytes, in whole blocks */
 	__u64 begun; /* of them, those that became dirty with their folio */
@@ -81,6 +93,7 @@ struct {
 
 /* include/linux/mm_types.h */
 struct folio___partial {
+	struct address_space *mapping;
 	void *private;
 	unsigned int _folio_nr_pages; /* 6.1 to 6.14 */
 } FOUND_WHEN_LOADED;
@@ -152,7 +165,7 @@ static __always_inline __u64 bytes_of(void *folio)
 }
 
 /* The group of the running task that is counted. */
-static __always_inline struct sum *group_of(__u64 *id)
+static __always_inline struct sum *group_of(struct key *key)
 {
 	__u32 first = 0;
 	__u64 *used = bpf_map_lookup_elem(&levels, &first);
@@ -175,14 +188,33 @@ static __always_inline struct sum *group_of(__u64 *id)
 		if (level < LEVELS_MAX && *used >> level & 1) {
 			struct sum *sum;
 
-			*id = BPF_CORE_READ(cgroup, kn, id);
-			sum = bpf_map_lookup_elem(&groups, id);
-			if (sum && (!i || !sum->alone))
+			key->group = BPF_CORE_READ(cgroup, kn, id);
+			sum = bpf_map_lookup_elem(&groups, key);
+			if (sum && (!i || !(sum->flags & ALONE)))
 				return sum;
 		}
 		cgroup = BPF_CORE_READ(cgroup, self.parent, cgroup);
 	}
 	return 0;
+}
+
+/* Where it is counted what the running task makes dirty of an inode. */
+static __always_inline struct sum *sum_of(struct inode *inode, struct key *key)
+{
+	struct sum *sum = group_of(key), none = {};
+	struct bdi_writeback *wb;
+
+	if (!sum || !(sum->flags & FOREIGN))
+		return sum;
+	wb = writeback_of(inode);
+	if (!wb || is_below(BPF_CORE_READ(wb, blkcg_css, cgroup), key->group, sum->level))
+		return 0;
+	key->device = device_of(inode);
+	sum = bpf_map_lookup_elem(&groups, key);
+	if (sum)
+		return sum;
+	bpf_map_update_elem(&groups, key, &none, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&groups, key);
 }
 
 /* A block is about to be marked dirty: fs/buffer.c, mark_buffer_dirty. */
@@ -191,17 +223,17 @@ int count_block(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct buffer_head *bh = (void *)ctx->args[0];
 	__u32 first = 0;
+	struct key key = {};
 	struct mark *mark;
 	struct sum *sum;
 	void *folio;
-	__u64 id;
 
 	if (!bpf_core_field_exists(bh->b_folio) || BPF_CORE_READ(bh, b_state) & BH_DIRTY)
 		return 0;
 	folio = BPF_CORE_READ(bh, b_folio);
 	if (!is_large(folio))
 		return 0;
-	sum = group_of(&id);
+	sum = sum_of(BPF_CORE_READ((struct folio___partial *)folio, mapping, host), &key);
 	mark = bpf_map_lookup_elem(&marks, &first);
 	if (!sum || !mark)
 		return 0;
@@ -249,8 +281,9 @@ int count_folio(struct bpf_raw_tracepoint_args *ctx)
 {
 	void *folio = (void *)ctx->args[0];
 	struct inode *inode = BPF_CORE_READ((struct address_space *)ctx->args[1], host);
-	__u64 thread = bpf_get_current_pid_tgid(), bytes, id;
+	__u64 thread = bpf_get_current_pid_tgid(), bytes;
 	__u32 first = 0, tid = thread;
+	struct key key = {};
 	struct write *write = bpf_map_lookup_elem(&writes, &tid);
 	struct mark *mark;
 	struct sum *sum;
@@ -261,7 +294,7 @@ int count_folio(struct bpf_raw_tracepoint_args *ctx)
 		if (is_large(folio)) {
 			bytes = bytes_of(folio);
 			dirty = dirty_of(folio, inode, bytes);
-			sum = bpf_map_lookup_elem(&groups, &write->group);
+			sum = bpf_map_lookup_elem(&groups, &write->key);
 			if (sum && dirty < bytes) {
 				__sync_fetch_and_add(&sum->spare, bytes - dirty);
 				__sync_fetch_and_add(&sum->behind, bytes - dirty);
@@ -276,7 +309,7 @@ int count_folio(struct bpf_raw_tracepoint_args *ctx)
 	if (!mark || mark->folio != (__u64)folio || mark->thread != thread)
 		return 0;
 	mark->folio = 0;
-	sum = group_of(&id);
+	sum = sum_of(inode, &key);
 	if (sum)
 		__sync_fetch_and_add(&sum->spare, bytes_of(folio));
 	return 0;
@@ -285,7 +318,7 @@ int count_folio(struct bpf_raw_tracepoint_args *ctx)
 /* What a write has written to folios that were dirty is known when it is over. */
 static __always_inline void settle(struct write *write)
 {
-	struct sum *sum = bpf_map_lookup_elem(&groups, &write->group);
+	struct sum *sum = bpf_map_lookup_elem(&groups, &write->key);
 
 	if (sum && write->asked > write->begun)
 		__sync_fetch_and_add(&sum->later, write->asked - write->begun);
@@ -326,9 +359,9 @@ int begin_write(struct bpf_raw_tracepoint_args *ctx)
 
 	if (!bpf_core_type_exists(struct folio___partial))
 		return 0; /* it has other arguments on some of the older kernels, which have no large folios */
-	if (!group_of(&now.group))
-		return 0;
 	inode = BPF_CORE_READ(iocb, ki_filp, f_inode);
+	if (!sum_of(inode, &now.key))
+		return 0;
 	block = 1ULL << (BPF_CORE_READ((struct inode___partial *)inode, i_blkbits) & 63);
 	from = BPF_CORE_READ(iocb, ki_pos);
 	to = from + BPF_CORE_READ((struct iov_iter___partial *)ctx->args[1], count);
@@ -343,11 +376,11 @@ int begin_write(struct bpf_raw_tracepoint_args *ctx)
 
 static __always_inline int count_store(void)
 {
+	struct key key = {};
 	struct sum *sum;
-	__u64 id;
 
 	end(bpf_get_current_pid_tgid()); /* what becomes dirty now is not its */
-	sum = group_of(&id);
+	sum = group_of(&key);
 	if (sum)
 		__sync_fetch_and_add(&sum->stored, (__u64)page_bytes << ORDER_MAX);
 	return 0;

@@ -137,6 +137,16 @@ func (m *Meter) estimated() error {
 	return nil
 }
 
+// Disks are those on which something has been seen to escape, as the watcher numbers them.
+func (m *Meter) Disks() (on []blkdev.Number) {
+	for n, is := range m.on {
+		if is {
+			on = append(on, n)
+		}
+	}
+	return on
+}
+
 // ID is the group's number, as the watcher reports it.
 func (m *Meter) ID() uint64 { return m.id }
 

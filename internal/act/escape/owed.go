@@ -52,5 +52,13 @@ func (o *Owed) Take(escaped, charged float64, now time.Duration, believed func()
 	return owed, given
 }
 
+// Back takes back that so many bytes have escaped, as far as Take has not returned them yet. It
+// returns the rest.
+func (o *Owed) Back(bytes float64) (rest float64) {
+	own := min(bytes, max(0, o.waiting))
+	o.waiting -= own
+	return bytes - own
+}
+
 // Active reports whether something has escaped lately, so that the group is paced.
 func (o *Owed) Active(now time.Duration) bool { return now <= o.until }

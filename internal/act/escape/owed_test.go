@@ -81,3 +81,17 @@ func TestOneBucket(t *testing.T) {
 		t.Errorf("own and escaped together were %.3f of the limit", all)
 	}
 }
+
+// What was in doubt is taken back first of what nobody owes yet.
+func TestBack(t *testing.T) {
+	o := NewOwed(1e6, 100e3, 0)
+	if owed, _ := o.Take(60e3, 0, time.Millisecond, func() bool { return true }); owed != 0 {
+		t.Fatalf("%.0f are owed below the threshold", owed)
+	}
+	if rest := o.Back(200e3); rest != 140e3 {
+		t.Errorf("%.0f of 200,000 were owed, want 140,000", rest)
+	}
+	if owed, _ := o.Take(110e3, 0, 2*time.Millisecond, func() bool { return true }); owed != 110e3 {
+		t.Errorf("%.0f are owed, want 110,000: nothing waits", owed)
+	}
+}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/weir-io/weir/internal/act/escape"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/linux/partial"
+	"github.com/weir-io/weir/internal/linux/process"
 )
 
 // CountEscaped makes the pacer count only what escapes the group's limit on cgroup v2: writes
@@ -18,20 +20,23 @@ const CountEscaped = "escaped"
 
 // escaped is the meter for CountEscaped.
 type escaped struct {
-	meter *escape.Meter
-	owed  *escape.Owed
-	at    time.Duration
-	taken float64 // of the bucket, by what the kernel was seen to charge last
+	limited   cgroupfs.Group
+	meter     *escape.Meter
+	folios    folios
+	threshold float64
+	owed      *escape.Owed
+	at        time.Duration
+	taken     float64 // of the bucket, by what the kernel was seen to charge last
 }
 
 // newEscaped starts to count. The watcher may be nil.
-func newEscaped(j Job, limited cgroupfs.Group, w *escape.Watcher, now time.Duration) (*escaped, error) {
+func newEscaped(j Job, limited cgroupfs.Group, w *escape.Watcher, parts func() (*partial.Watcher, error), now time.Duration) (*escaped, error) {
 	threshold := escape.Threshold(j.WBPS, w != nil)
 	m, err := escape.NewMeter(limited, j.Devices, w, threshold/2)
 	if err != nil {
 		return nil, err
 	}
-	return &escaped{meter: m, owed: escape.NewOwed(j.WBPS, threshold, now), at: now}, nil
+	return &escaped{limited: limited, meter: m, folios: folios{load: parts}, threshold: float64(threshold), owed: escape.NewOwed(j.WBPS, threshold, now), at: now}, nil
 }
 
 func (m *escaped) look(now time.Duration, members []int) (unseen float64, err error) {
@@ -40,6 +45,8 @@ func (m *escaped) look(now time.Duration, members []int) (unseen float64, err er
 		return 0, err
 	}
 	m.at = now
+	// The watcher counts folios whole, as write_bytes does, and all of them are in doubt.
+	past = m.folios.written(process.IO{Written: uint64(past)}, now)
 	unseen, m.taken = m.owed.Take(past, charged, now, func() bool { return m.meter.Suspect(members, now) })
 	return unseen, nil
 }
@@ -48,15 +55,31 @@ func (m *escaped) charged() float64 { return m.taken }
 
 func (m *escaped) on(j Job) { m.meter.On(j.Devices) }
 
-func (m *escaped) close() { m.meter.Close() }
+func (m *escaped) close() {
+	m.folios.close()
+	m.meter.Close()
+}
+
+// tell begins to count parts of folios, and returns what was owed for those that are in doubt.
+func (m *escaped) tell(now time.Duration) (owed float64, err error) {
+	doubt, err := m.folios.start(now, func(w *partial.Watcher) (*partial.Count, error) { return w.AddEscapes(m.limited, m.meter.Disks) })
+	return m.owed.Back(doubt), err
+}
 
 // rest is how long the group needs no look; 0: it is paced as other groups are.
 func (m *escaped) rest(now time.Duration) time.Duration {
 	if m.owed.Active(now) {
 		return 0
 	}
+	if m.folios.spare > m.threshold {
+		return spareRest
+	}
 	return m.meter.Rest()
 }
+
+// spareRest is how long a group needs no look that has written parts of folios: the watcher does
+// not report it when it writes the rest.
+const spareRest = 30 * time.Millisecond
 
 // A resting meter can leave a group alone for a while.
 type resting interface {

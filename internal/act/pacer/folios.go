@@ -153,10 +153,26 @@ func (f *folios) close() {
 	}
 }
 
+// A doubtful meter counts folios.
+type doubtful interface {
+	parts() *folios
+	// tell has it told what is in doubt, and returns what of that the bucket has paid for.
+	tell(now time.Duration) (paid float64, err error)
+}
+
+func (m *written) parts() *folios { return &m.folios }
+func (m *escaped) parts() *folios { return &m.folios }
+
+func (m *written) tell(now time.Duration) (paid float64, err error) {
+	paid, err = m.folios.start(now, func(w *partial.Watcher) (*partial.Count, error) { return w.Add(m.limited) })
+	m.ledger.spend(min(paid, m.ledger.paid[0]+m.ledger.paid[1]))
+	return paid, err
+}
+
 // doubts reports whether it is to be told what the processes have written.
 func (p *paced) doubts(now time.Duration) bool {
-	m, is := p.meter.(*written)
-	return is && m.folios.doubts(p.bucket.rate, now)
+	m, is := p.meter.(doubtful)
+	return is && m.parts().doubts(p.bucket.rate, now)
 }
 
 // tell has it told what the paused processes have written, if that is in doubt. told is false
@@ -166,13 +182,12 @@ func (p *paced) tell(now time.Duration) (told bool) {
 	if !p.doubts(now) {
 		return true
 	}
-	m := p.meter.(*written)
-	back, err := m.folios.start(clockNow(), func(w *partial.Watcher) (*partial.Count, error) { return w.Add(m.limited) })
+	m := p.meter.(doubtful)
+	back, err := m.tell(clockNow())
 	if err != nil {
-		p.waits = max(p.waits, m.folios.late)
+		p.waits = max(p.waits, m.parts().late)
 		return false
 	}
-	m.ledger.spend(min(back, m.ledger.paid[0]+m.ledger.paid[1]))
 	p.bucket.take(-back)
 	return true
 }

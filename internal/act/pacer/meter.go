@@ -28,7 +28,7 @@ func (s *server) newMeter(j Job, limited cgroupfs.Group) (meter, error) {
 		if err != nil {
 			return nil, err
 		}
-		return newEscaped(j, limited, w, clockNow())
+		return newEscaped(j, limited, w, s.partial.get, clockNow())
 	}
 	m := &written{limited: limited, folios: folios{load: s.partial.get}}
 	m.on(j)

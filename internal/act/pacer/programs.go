@@ -155,7 +155,7 @@ func (s *server) hasLoaded() {
 	now := clockNow()
 	for p := range s.jobs {
 		if p.stopped && p.doubts(now) { // what it owes may be much less
-			if m := p.meter.(*written); !m.ledger.open {
+			if m, is := p.meter.(*written); !is || !m.ledger.open {
 				p.waits = 0
 			}
 			p.settled = false

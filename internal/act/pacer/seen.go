@@ -10,14 +10,15 @@ import (
 )
 
 // Seen is what the pacer knows of a group that it holds. The rest is of one that
-// is counted by CountEscaped. Spare and Lent are of the others.
+// is counted by CountEscaped. Lent is of the others.
 type Seen struct {
 	Stops   uint64                   `json:"stops"` // how often it was stopped
 	Told    bool                     `json:"told"`  // BPF sees what escapes; else the rest is empty
 	Escaped map[blkdev.Number]uint64 `json:"escaped"`
 	Files   []escape.File            `json:"files"`
 	Lent    map[blkdev.Number]uint64 `json:"lent"` // bytes that went past the kernel's rule, as they were paid for before
-	// Spare is what write_bytes has counted and nobody has written: rests of folios, in bytes.
+	// Spare is what write_bytes has counted and nobody has written: rests of folios, in bytes; of
+	// files of other groups, where these are what is counted. Escaped is without it.
 	Spare uint64 `json:"spare"`
 	// Resumed says that another pacer, which was killed, has held the group before: what that one
 	// knew of Spare is lost.
@@ -33,9 +34,9 @@ func (s *server) seen(limited Place) (*Seen, error) {
 	seen := &Seen{Stops: p.stops, Resumed: s.jobs[p].resumed}
 	if m, is := p.meter.(*written); is {
 		seen.Lent = s.lent(p, m, clockNow())
-		if m.folios.count != nil && p.look(clockNow()) == nil { // what was just written counts
-			seen.Spare = uint64(max(0, m.folios.all))
-		}
+	}
+	if m, is := p.meter.(doubtful); is && m.parts().count != nil && p.look(clockNow()) == nil { // what was just written counts
+		seen.Spare = uint64(max(0, m.parts().all))
 	}
 	m, is := p.meter.(*escaped)
 	if !is || !s.escapes.usable() {
@@ -46,6 +47,11 @@ func (s *server) seen(limited Place) (*Seen, error) {
 		seen.Files, err = s.escapes.have.Files(m.meter.ID(), p.roster.limited.Hierarchy())
 	}
 	seen.Told = err == nil
+	left := seen.Spare // of all disks: mostly it is one
+	for _, n := range m.meter.Disks() {
+		spare := min(left, seen.Escaped[n])
+		seen.Escaped[n], left = seen.Escaped[n]-spare, left-spare
+	}
 	return seen, err
 }
 

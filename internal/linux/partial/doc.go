@@ -15,4 +15,7 @@
 //     size of the folio. A store into a mapping makes a folio dirty whole, so it counts all that
 //     was taken off before, up to the largest folio.
 //   - On other file systems it returns nothing, and what they count stays counted.
+//
+// Of a group of cgroup v2 it can count only what is in files of other groups, by disk. It then
+// leaves out files that have no owner yet, as package escape does.
 package partial

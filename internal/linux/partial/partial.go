@@ -13,6 +13,7 @@ import (
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
+	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/linux/bpf"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 )
@@ -26,9 +27,20 @@ const (
 	levelMost = 15
 )
 
-// sum is struct sum of bpf/partial.bpf.c.
+// key and sum are struct key and struct sum of bpf/partial.bpf.c.
+type key struct {
+	Group     uint64
+	Device, _ uint32
+}
+
+// Flags of a sum.
+const (
+	alone   = 1 << 0
+	foreign = 1 << 1
+)
+
 type sum struct {
-	Level, Alone uint32
+	Level, Flags uint32
 	Spare        int64
 	Behind       uint64
 	Later        uint64
@@ -142,13 +154,23 @@ func (w *Watcher) Close() error {
 type Count struct {
 	watcher *Watcher
 	id      uint64
+	disks   func() []blkdev.Number // of a Count of what escapes: those that count
 	began   time.Time
 	last    sum
 	behind  float64 // of what was spare, in folios of which what is dirty now is not known
 }
 
 // Add starts to count for a group.
-func (w *Watcher) Add(g cgroupfs.Group) (*Count, error) {
+func (w *Watcher) Add(g cgroupfs.Group) (*Count, error) { return w.add(g, nil) }
+
+// AddEscapes starts to count for a group of cgroup v2 only what is in files whose writeback the
+// kernel charges to others: see package escape. It counts on the disks that disks returns at each
+// call of Spare.
+func (w *Watcher) AddEscapes(g cgroupfs.Group, disks func() []blkdev.Number) (*Count, error) {
+	return w.add(g, disks)
+}
+
+func (w *Watcher) add(g cgroupfs.Group, disks func() []blkdev.Number) (*Count, error) {
 	id, err := g.ID()
 	if err != nil {
 		return nil, err
@@ -159,15 +181,19 @@ func (w *Watcher) Add(g cgroupfs.Group) (*Count, error) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if err := w.objects.Groups.Put(id, first(level, g.Hierarchy().Version)); err != nil {
+	all := first(level, g.Hierarchy().Version)
+	if disks != nil {
+		all.Flags |= foreign
+	}
+	if err := w.objects.Groups.Put(key{Group: id}, all); err != nil {
 		return nil, fmt.Errorf(counting+" of cgroup %s: %w", g.Path(), err)
 	}
 	w.levels[id] = level
 	if err := w.use(); err != nil {
 		delete(w.levels, id)
-		return nil, errors.Join(fmt.Errorf(counting+" of cgroup %s: %w", g.Path(), err), w.objects.Groups.Delete(id))
+		return nil, errors.Join(fmt.Errorf(counting+" of cgroup %s: %w", g.Path(), err), w.objects.Groups.Delete(key{Group: id}))
 	}
-	return &Count{watcher: w, id: id, began: time.Now()}, nil
+	return &Count{watcher: w, id: id, disks: disks, began: time.Now()}, nil
 }
 
 // first is what is known of a group at first. On cgroup v1 the processes of groups below it are
@@ -175,7 +201,7 @@ func (w *Watcher) Add(g cgroupfs.Group) (*Count, error) {
 func first(level uint32, version cgroupfs.Version) sum {
 	s := sum{Level: level}
 	if version == cgroupfs.V1 {
-		s.Alone = 1
+		s.Flags = alone
 	}
 	return s
 }
@@ -192,12 +218,37 @@ func (w *Watcher) use() error {
 // Spare returns how many bytes write_bytes has counted too much since the last call. Less than
 // 0: what it had counted too much before has been written.
 func (c *Count) Spare() (bytes float64, err error) {
-	var now sum
-	if err := c.watcher.objects.Groups.Lookup(c.id, &now); err != nil {
+	var now, disk sum
+	if err := c.watcher.objects.Groups.Lookup(key{Group: c.id}, &now); err != nil {
 		return 0, fmt.Errorf(counting+": %w", err)
+	}
+	if c.disks == nil {
+		return c.take(now, time.Now()), nil
+	}
+	for _, n := range c.disks() {
+		err := c.watcher.objects.Groups.Lookup(key{Group: c.id, Device: device(n)}, &disk)
+		if errors.Is(err, ebpf.ErrKeyNotExist) {
+			continue
+		}
+		if err != nil {
+			return 0, fmt.Errorf(counting+": %w", err)
+		}
+		now.add(disk)
 	}
 	return c.take(now, time.Now()), nil
 }
+
+// add adds what escapes to a disk.
+func (s *sum) add(disk sum) {
+	s.Spare += disk.Spare
+	s.Behind += disk.Behind
+	s.Later += disk.Later
+}
+
+// minorBits are those of the kernel's own dev_t (include/linux/kdev_t.h).
+const minorBits = 20
+
+func device(n blkdev.Number) uint32 { return n.Major<<minorBits | n.Minor }
 
 // Before tells that write_bytes may have counted so many bytes too much before the counting began,
 // or, if they are negative, that they have been written. Stores write these as well.
@@ -228,9 +279,20 @@ func (c *Count) Close() error {
 	c.watcher.mu.Lock()
 	defer c.watcher.mu.Unlock()
 	delete(c.watcher.levels, c.id)
-	err := c.watcher.objects.Groups.Delete(c.id)
-	if errors.Is(err, ebpf.ErrKeyNotExist) {
-		err = nil
+	errs := []error{c.watcher.use()}
+	var k key
+	var of sum
+	gone := []key{{Group: c.id}}
+	all := c.watcher.objects.Groups.Iterate()
+	for all.Next(&k, &of) {
+		if k.Group == c.id && k.Device != 0 {
+			gone = append(gone, k)
+		}
 	}
-	return errors.Join(err, c.watcher.use())
+	for _, k := range gone { // the group first, or its disks come again
+		if err := c.watcher.objects.Groups.Delete(k); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(append(errs, all.Err())...)
 }

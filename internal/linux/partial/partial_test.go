@@ -5,6 +5,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 )
 
@@ -15,7 +16,7 @@ func TestLayout(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := spec.Maps[partialMapGroups]
-	if got, want := [2]uintptr{uintptr(m.KeySize), uintptr(m.ValueSize)}, [2]uintptr{8, unsafe.Sizeof(sum{})}; got != want {
+	if got, want := [2]uintptr{uintptr(m.KeySize), uintptr(m.ValueSize)}, [2]uintptr{unsafe.Sizeof(key{}), unsafe.Sizeof(sum{})}; got != want {
 		t.Errorf("groups have keys and values of %v bytes, read as %v", got, want)
 	}
 }
@@ -105,8 +106,8 @@ func TestStoresAreSeen(t *testing.T) {
 
 // On v1 the groups below one are not its own: their processes are not read for it either.
 func TestGroupsBelow(t *testing.T) {
-	for version, want := range map[cgroupfs.Version]uint32{cgroupfs.V1: 1, cgroupfs.V2: 0} {
-		if got := first(3, version); got.Level != 3 || got.Alone != want {
+	for version, want := range map[cgroupfs.Version]uint32{cgroupfs.V1: alone, cgroupfs.V2: 0} {
+		if got := first(3, version); got.Level != 3 || got.Flags != want {
 			t.Errorf("%v: %+v", version, got)
 		}
 	}
@@ -122,5 +123,19 @@ func TestSpareThatIsNotKnown(t *testing.T) {
 	}
 	if got := c.take(sum{Later: 2 * page}, began.Add(2*time.Minute)); got != 0 {
 		t.Errorf("%.0f, want 0: nothing is spare", got)
+	}
+}
+
+// What escapes to several disks is one sum. Stores are seen for the group.
+func TestSumOfDisks(t *testing.T) {
+	now := sum{Stored: 1}
+	for _, disk := range []sum{{Spare: 2, Behind: 3, Later: 4}, {Spare: -1, Behind: 1, Later: 1}} {
+		now.add(disk)
+	}
+	if want := (sum{Spare: 1, Behind: 4, Later: 5, Stored: 1}); now != want {
+		t.Errorf("%+v, want %+v", now, want)
+	}
+	if got := device(blkdev.Number{Major: 8, Minor: 17}); got != 8<<20|17 {
+		t.Errorf("8:17 is %#x", got)
 	}
 }

@@ -22,7 +22,7 @@ import (
 const handVariable = "WEIR_ESCAPE_HAND"
 
 // hands are the ways in which it can.
-var hands = map[string]func(file string) error{"direct": writeDirect, "mapped": writeMapped, "uring": writeUring}
+var hands = map[string]func(file string) error{"direct": writeDirect, "mapped": writeMapped, "uring": writeUring, "pages": writePages}
 
 func TestMain(m *testing.M) {
 	how, file, asked := strings.Cut(os.Getenv(handVariable), " ")
@@ -88,6 +88,30 @@ func writeMapped(file string) (err error) {
 	}
 	return errors.Join(unix.Munmap(pages), f.Sync())
 }
+
+// writePages writes pages of a file far from each other: a part of all, and each once.
+func writePages(file string) (err error) {
+	f, err := os.OpenFile(file, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	st, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	const step = 7919 // a prime: all pages come once
+	page := make([]byte, os.Getpagesize())
+	all := st.Size() / int64(len(page))
+	for i := range all / pagesPart {
+		if _, err := f.WriteAt(page, i*step%all*int64(len(page))); err != nil {
+			return err
+		}
+	}
+	return f.Sync()
+}
+
+const pagesPart = 4
 
 // writeUring writes over a file through the page cache, 8 requests under way at a time.
 func writeUring(file string) (err error) {

@@ -139,6 +139,28 @@ func held(t *testing.T, disk *lab.TestDisk, args func() []string) {
 	})
 }
 
+// Pages of another group's file, far from each other, are charged what the disk gets, and not
+// the folios that they are in.
+func TestRunHoldsPages(t *testing.T) {
+	lab.Need(t, lab.Root, lab.V2, lab.Memory, lab.BPF, lab.Newest)
+	for _, kind := range []string{"ext4", "xfs"} {
+		t.Run(kind, func(t *testing.T) {
+			lab.Need(t, lab.FS(kind), lab.BPF)
+			if kind != "ext4" {
+				lab.Need(t, lab.Whole)
+			}
+			const seconds = 6
+			disk := lab.Disk(t, lab.FS(kind))
+			size := seconds * holdLimit(t) * pagesPart
+			file := foreign(t, disk.Dir, "alive", size>>20)
+			lab.Ratio(t, "pages", float64(holdLimit(t)), lab.Written, func() float64 {
+				doc := runHeld(t, disk, "env", handVariable+"=pages "+file, self(t))
+				return float64(size/pagesPart) / doc.Elapsed
+			})
+		})
+	}
+}
+
 // A heldDocument is of weir run's what is wanted here.
 type heldDocument struct {
 	Elapsed float64 `json:"elapsed_seconds"`
