@@ -1,8 +1,6 @@
 package why_test
 
 import (
-	"encoding/json"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -75,15 +73,15 @@ func (r report) by(path string) string {
 // observed is what weir prove says of what a target does itself, and of the codes of weir why.
 func observed(t *testing.T, target string) (verdict string, codes []string) {
 	t.Helper()
-	out, err := exec.Command("weir", "prove", target, "--observe", "5s", "--json").Output()
 	var doc struct {
 		Rows     []struct{ Verdict string }
 		Findings []struct{ Code string }
 	}
-	if jsonErr := json.Unmarshal(out, &doc); jsonErr != nil || len(doc.Rows) == 0 {
-		t.Fatalf("weir prove: %v, %v: %s", err, jsonErr, out)
+	lab.Prove(t, &doc, target, "--observe", "5s")
+	if len(doc.Rows) == 0 {
+		t.Fatal("weir prove --observe has no rows")
 	}
-	t.Logf("%s", out)
+	t.Logf("%+v", doc)
 	for _, f := range doc.Findings {
 		codes = append(codes, f.Code)
 	}
