@@ -12,13 +12,11 @@
 package kept
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net/url"
 	"path/filepath"
-	"strings"
 
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/state"
@@ -26,8 +24,6 @@ import (
 
 // Dir is where the records are, below the host's root.
 const Dir = "/var/lib/weir/limits"
-
-const suffix = ".json"
 
 // A Record is the saved limits of one target.
 type Record struct {
@@ -38,35 +34,34 @@ type Record struct {
 }
 
 // Path is where a target's record is, below the host's root.
-func Path(target string) string { return filepath.Join(Dir, url.QueryEscape(target)+suffix) }
+func Path(target string) string { return filepath.Join(Dir, url.QueryEscape(target)+state.Ready) }
 
 // Text is a record's file; empty for a record without limits, which will be removed.
 func (r Record) Text() (string, error) {
 	if len(r.Entries) == 0 {
 		return "", nil
 	}
-	data, err := json.Marshal(r)
-	return string(data) + "\n", err
+	return state.Text(r)
 }
 
-func store(root string) state.Store { return state.Store{Dir: filepath.Join(root, Dir), Mode: 0o755} }
+func store(root string) state.Store[Record] {
+	return state.Store[Record]{
+		Folder: state.Folder{Dir: filepath.Join(root, Dir), Mode: 0o755},
+		Name:   func(r Record) string { return url.QueryEscape(r.Target) },
+	}
+}
 
 // Make makes the directory of the records.
 func Make(root string) error { return store(root).Make() }
 
 // Read reads a target's record; without one it has no limits.
 func Read(root, target string) (Record, error) {
-	name := filepath.Base(Path(target))
-	data, err := store(root).Read(name)
+	r, err := store(root).Read(url.QueryEscape(target))
 	if errors.Is(err, fs.ErrNotExist) {
 		return Record{Target: target}, nil
 	}
-	var r Record
-	if err == nil {
-		r, err = parse(strings.TrimSuffix(name, suffix), data)
-	}
 	if err != nil {
-		return Record{}, fmt.Errorf("read saved limits %s: %w; move it away", filepath.Join(root, Path(target)), err)
+		return Record{}, fmt.Errorf("saved limits: %w", err)
 	}
 	return r, nil
 }
@@ -74,27 +69,9 @@ func Read(root, target string) (Record, error) {
 // List reads all records, in the order of their files. A record that cannot be read is an error
 // beside the others.
 func List(root string) ([]Record, error) {
-	var all []Record
-	err := store(root).List(suffix, func(name string, data []byte) error {
-		r, err := parse(name, data)
-		if err == nil {
-			all = append(all, r)
-		}
-		return err
-	})
+	all, err := store(root).List(state.Ready)
 	if err != nil {
 		return all, fmt.Errorf("saved limits: %w", err)
 	}
 	return all, nil
-}
-
-func parse(name string, data []byte) (Record, error) {
-	var r Record
-	if err := json.Unmarshal(data, &r); err != nil {
-		return Record{}, err
-	}
-	if filepath.Base(Path(r.Target)) != name+suffix {
-		return Record{}, fmt.Errorf("it belongs to %q", r.Target)
-	}
-	return r, nil
 }

@@ -2,7 +2,6 @@ package planned
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,7 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weir-io/weir/internal/base/durable"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/blkdev"
@@ -23,8 +21,6 @@ import (
 // records is where weir notes what it has put into force for plans, below the host's root: so that
 // it can take that away again, and nothing else.
 const records = "/var/lib/weir/plans"
-
-const recordSuffix = ".json"
 
 // A record is what weir has put into force for one target. The kernel forgets that at a boot, so a
 // record need not outlive a power cut, and nobody waits for the disk: one that was lost is no record.
@@ -67,18 +63,11 @@ func (r *record) has(dev blkdev.Number, k limit.Key, n uint64) bool {
 
 // recordOf reads one target's record; nil: it has none.
 func recordOf(root, target string) (*record, error) {
-	data, err := storeOf(root).Read(fileOf(target))
-	if errors.Is(err, fs.ErrNotExist) || err == nil && durable.IsVoid(data) {
+	r, err := storeOf(root).Read(url.QueryEscape(target))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
-	}
-	var r record
-	if err == nil {
-		err = json.Unmarshal(data, &r)
-	}
-	if err == nil && r.Target != target {
-		err = fmt.Errorf("it belongs to %q", r.Target)
-	}
-	if err != nil {
+	case err != nil:
 		return nil, fmt.Errorf("limits set for %s: %w", target, err)
 	}
 	return &r, nil
@@ -89,7 +78,7 @@ func isRecorded(root, kind string) bool {
 	entries, err := os.ReadDir(filepath.Join(root, records))
 	prefix := fileOf(kind + ":")
 	return err != nil && !errors.Is(err, fs.ErrNotExist) ||
-		slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), strings.TrimSuffix(prefix, recordSuffix)) })
+		slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), strings.TrimSuffix(prefix, state.Ready)) })
 }
 
 // is reports whether a record says the same as another.
@@ -98,8 +87,12 @@ func (r *record) is(other *record) bool {
 }
 
 // storeOf is the directory of a host's records.
-func storeOf(root string) state.Store {
-	return state.Store{Dir: filepath.Join(root, records), Mode: 0o700}
+func storeOf(root string) state.Store[record] {
+	return state.Store[record]{
+		Folder:  state.Folder{Dir: filepath.Join(root, records), Mode: 0o700},
+		Name:    func(r record) string { return url.QueryEscape(r.Target) },
+		ForBoot: true,
+	}
 }
 
 // kindOf is the kind of a record's target.
@@ -110,29 +103,19 @@ func kindOf(target string) string {
 
 func sorted(all map[string]*record) []string { return slices.Sorted(maps.Keys(all)) }
 
-func fileOf(target string) string { return url.QueryEscape(target) + recordSuffix }
+func fileOf(target string) string { return url.QueryEscape(target) + state.Ready }
 
 // recorded reads all records. A record that cannot be read is an error beside the others.
 func recorded(root string) (map[string]*record, error) {
-	all := map[string]*record{}
-	err := storeOf(root).List(recordSuffix, func(name string, data []byte) error {
-		var r record
-		if durable.IsVoid(data) {
-			return nil
-		}
-		if err := json.Unmarshal(data, &r); err != nil {
-			return err
-		}
-		if fileOf(r.Target) != name+recordSuffix {
-			return fmt.Errorf("it belongs to %q", r.Target)
-		}
-		all[r.Target] = &r
-		return nil
-	})
+	all, err := storeOf(root).List(state.Ready)
 	if err != nil {
 		err = fmt.Errorf("limits set for plans: %w", err)
 	}
-	return all, err
+	of := make(map[string]*record, len(all))
+	for i := range all {
+		of[all[i].Target] = &all[i]
+	}
+	return of, err
 }
 
 // lock keeps other weirs, and other goroutines of this one, from applying plans to targets of some
@@ -167,14 +150,10 @@ func (r *record) save(root string) error {
 	if err := storeOf(root).Make(); err != nil {
 		return err
 	}
-	return storeOf(root).SaveForBoot(fileOf(r.Target), fileOf(r.Target)+".new", r)
+	return storeOf(root).Save(*r, state.Ready)
 }
 
 // forget removes a record.
 func (r *record) forget(root string) error {
-	err := os.Remove(filepath.Join(root, records, fileOf(r.Target)))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
+	return storeOf(root).Forget(url.QueryEscape(r.Target))
 }

@@ -29,8 +29,9 @@ const (
 	lockLookMost = 20 * time.Millisecond
 )
 
-// A Lock is held by one weir until it is unlocked or the weir dies. It is a lock on one byte
-// (F_OFD_SETLK, fcntl(2)) of a file that only the user of the directory can open.
+// A Lock is held by one weir until it is unlocked or the weir dies. It is a descriptor: with a lock
+// on one byte (F_OFD_SETLK, fcntl(2)) of a file that only the user of the directory can open, or on a
+// whole file or directory (flock(2)).
 type Lock struct{ fd int }
 
 // A BusyError says who has held a lock for too long.
@@ -120,6 +121,50 @@ func (d Dir) tryOnce(at int64) (*Lock, error) {
 	return nil, fmt.Errorf("lock %s: %w", path, err)
 }
 
+// makesLock are the flags with which lockFile makes a file that is there to be locked.
+const makesLock = unix.O_RDWR | unix.O_CREAT
+
+// lockFile locks a whole file, or a directory; the lock is nil if somebody has it.
+func lockFile(path string, flags int) (*Lock, error) {
+	fd, err := again(func() (int, error) {
+		return unix.Open(path, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o600)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("lock: %w", &fs.PathError{Op: "open", Path: path, Err: err})
+	}
+	free, err := flock(fd, unix.LOCK_EX)
+	if free && err == nil {
+		return &Lock{fd}, nil
+	}
+	_ = unix.Close(fd) // nothing was written
+	if err != nil {
+		err = fmt.Errorf("lock %s: %w", path, err)
+	}
+	return nil, err
+}
+
+// flock locks an open file at once; free is false if somebody has it.
+func flock(fd, how int) (free bool, err error) {
+	_, err = again(func() (int, error) { return 0, unix.Flock(fd, how|unix.LOCK_NB) })
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// isLocked reports whether somebody has locked a whole file.
+func isLocked(path string) bool {
+	fd, err := again(func() (int, error) {
+		return unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	})
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	free, err := flock(fd, unix.LOCK_SH)
+	return !free || err != nil
+}
+
 // again repeats a call that a signal interrupted.
 func again(call func() (int, error)) (int, error) {
 	for {
@@ -129,10 +174,11 @@ func again(call func() (int, error)) (int, error) {
 	}
 }
 
-// Unlock releases the lock.
+// Unlock releases the lock, once.
 func (l *Lock) Unlock() {
-	if l != nil {
+	if l != nil && l.fd >= 0 {
 		_ = unix.Close(l.fd) // nothing was written
+		l.fd = -1
 	}
 }
 

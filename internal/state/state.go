@@ -126,46 +126,48 @@ func (r *Record) Leave() error { return r.f.Close() }
 // Path is the directory's.
 func (d Dir) Path() string { return d.path }
 
-// Lock locks a file of the directory for as long as it is open; free is false if somebody
-// else has it.
-func (d Dir) Lock(name string) (f *os.File, free bool, err error) {
+// Own locks a file of the directory for whoever is the one program of its kind, until the lock is
+// released; the lock is nil if somebody else has it.
+func (d Dir) Own(name string) (*Lock, error) {
 	if err := d.make(); err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	f, err = os.OpenFile(filepath.Join(d.path, name), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return nil, false, fmt.Errorf("lock: %w", err)
-	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return nil, false, f.Close()
-	}
-	return f, true, nil
+	return lockFile(filepath.Join(d.path, name), makesLock)
 }
 
-// Each calls read for every record of the kind, whoever owns it. One that cannot be read
-// is in the error, beside the others.
-func (d Dir) Each(kind string, read func(data []byte) error) error {
+// All reads every record of a kind, whoever owns it. One that cannot be read is in the error,
+// beside the others. Of one that is cut short nothing was done yet: it is none.
+func All[T any](d Dir, kind string) ([]T, error) {
 	paths, err := d.records(kind)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	var all []T
 	var errs []error
 	for _, path := range paths {
 		if !strings.HasSuffix(path, finished) {
 			continue // nothing was done yet
 		}
-		text, err := readRecord(path)
-		if errors.Is(err, fs.ErrNotExist) || err == nil && !json.Valid(text) { // cut short: the same
+		text, err := read(path)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && !json.Valid(text) {
 			continue
 		}
 		if err == nil {
-			err = read(text)
+			var v T
+			if v, err = decode[T](path, text); err == nil {
+				all = append(all, v)
+			}
 		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("read record %s: %w", path, err))
-		}
+		errs = append(errs, err)
 	}
-	return errors.Join(errs...)
+	return all, errors.Join(errs...)
+}
+
+func decode[T any](path string, text []byte) (v T, err error) {
+	if err = json.Unmarshal(text, &v); err != nil {
+		err = &DamagedError{path, err}
+	}
+	return v, err
 }
 
 // records lists the records of a kind. A directory that is not there has none, and
@@ -201,17 +203,23 @@ func (d Dir) Any() (bool, error) {
 	}), err
 }
 
-// Sweep calls clean for every record of the kind whose owner is dead, and removes
+// Sweep calls clean for every record of a kind whose owner is dead, and removes
 // the record if clean returns nil. It goes on after errors and joins them; ErrKeep
 // is no error. A directory that is not there has no records.
-func (d Dir) Sweep(kind string, clean func(data []byte) error) error {
+func Sweep[T any](d Dir, kind string, clean func(T) error) error {
 	paths, err := d.records(kind)
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, path := range paths {
-		errs = append(errs, sweep(path, clean))
+		errs = append(errs, sweep(path, func(text []byte) error {
+			v, err := decode[T](path, text)
+			if err != nil {
+				return err
+			}
+			return clean(v)
+		}))
 	}
 	return errors.Join(errs...)
 }
@@ -225,15 +233,15 @@ func sweep(path string, clean func([]byte) error) error {
 		return fmt.Errorf("read record: %w", err)
 	}
 	defer f.Close()
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if free, err := flock(int(f.Fd()), unix.LOCK_EX); !free || err != nil {
 		return nil // its owner lives
 	}
-	text, err := readRecord(path)
+	text, err := read(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // its owner was done, or renamed it, meanwhile
 	}
 	if err != nil {
-		return fmt.Errorf("read record %s: %w; move it away", path, err)
+		return err
 	}
 	// A record that never got its final name, or whose text is cut short, was
 	// written before anything was done.

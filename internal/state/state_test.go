@@ -1,7 +1,6 @@
 package state
 
 import (
-	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -16,11 +15,7 @@ func at(t *testing.T) Dir { return Dir{filepath.Join(t.TempDir(), "weir")} }
 func swept(t *testing.T, d Dir, answer error) []string {
 	t.Helper()
 	var got []string
-	if err := d.Sweep("run", func(b []byte) error {
-		var s string
-		if err := json.Unmarshal(b, &s); err != nil {
-			return err
-		}
+	if err := Sweep(d, "run", func(s string) error {
 		got = append(got, s)
 		return answer
 	}); err != nil {
@@ -78,7 +73,7 @@ func TestSweepGoesOnAfterAnError(t *testing.T) {
 		}
 	}
 	calls := 0
-	err := d.Sweep("run", func([]byte) error { calls++; return errors.New("no") })
+	err := Sweep(d, "run", func(string) error { calls++; return errors.New("no") })
 	if calls != 3 || err == nil {
 		t.Fatalf("%d calls, error %v; want 3 and an error", calls, err)
 	}
@@ -148,7 +143,7 @@ func TestManyAtOnce(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				if err := d.Sweep("run", func([]byte) error { t.Error("swept a living owner's record"); return nil }); err != nil {
+				if err := Sweep(d, "run", func(string) error { t.Error("swept a living owner's record"); return nil }); err != nil {
 					t.Error(err)
 				}
 				if err := r.Done(); err != nil {

@@ -1,166 +1,113 @@
 package state
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/base/durable"
 )
 
+// The endings of a record's files. A Store's user may have others, for records of things that are
+// half made.
 const (
-	// recordMost bounds a record, in bytes: the longest has a few hundred trees or places.
-	recordMost = 1 << 20
-	// topMode is the mode of the directory that all stores are in: whoever may use a volume
-	// there must get through, and nobody needs its names.
-	topMode = 0o711
-	// storeLook is the pause between two tries to lock a store.
-	storeLook = 5 * time.Millisecond
+	Ready  = ".json" // the record
+	draft  = ".new"  // its text while it is written
+	locked = ".lock" // see Hold
 )
 
-// A Store is a directory of records that outlive boots: small files that belong to one user. The
-// directory it is in is shared by all stores (/var/lib/weir).
-type Store struct {
-	Dir  string
-	Mode os.FileMode // of the directory
+// A Store is the records of one kind that outlive boots: a folder with one file of JSON for each.
+// Fields that this weir does not know are passed over, and missing ones are zero, so that records of
+// older and newer weirs are understood.
+type Store[T any] struct {
+	Folder
+	// Name is the name of a record's file, without its ending. A record in another's file is damaged.
+	Name func(T) string
+	// Check, if there is one, says what makes a record useless.
+	Check func(T) error
+	// ForBoot says that the records mean nothing after a boot. Save waits for no disk then, and what
+	// a power cut may leave of a file is no record (durable.IsVoid).
+	ForBoot bool
 }
 
-// Make makes the directory and those above it, and gives it and the shared one their
-// modes, whoever made them first.
-func (s Store) Make() error {
-	top := filepath.Dir(s.Dir)
-	err := os.MkdirAll(filepath.Dir(top), 0o755)
-	if err == nil {
-		err = makeOwn(top, topMode)
+// Read reads the record of a name: its error is fs.ErrNotExist if there is none.
+func (s Store[T]) Read(name string) (T, error) {
+	v, err := s.read(name, Ready)
+	if errors.Is(err, errVoid) {
+		err = fs.ErrNotExist
 	}
-	if err == nil {
-		err = makeOwn(s.Dir, s.Mode)
-	}
-	if err != nil {
-		return fmt.Errorf("make the directory of records: %w", err)
-	}
-	return nil
+	return v, err
 }
 
-func makeOwn(path string, mode os.FileMode) error {
-	if err := os.Mkdir(path, mode); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	var st unix.Stat_t
-	if err := unix.Stat(path, &st); err != nil {
-		return &fs.PathError{Op: "stat", Path: path, Err: err}
-	}
-	switch {
-	case st.Mode&unix.S_IFMT != unix.S_IFDIR:
-		return fmt.Errorf("%s is no directory; move it away", path)
-	case int(st.Uid) != os.Geteuid():
-		return fmt.Errorf("%s belongs to user %d; move it away, or give it to user %d", path, st.Uid, os.Geteuid())
-	case os.FileMode(st.Mode).Perm() == mode:
-		return nil
-	}
-	return os.Chmod(path, mode)
-}
-
-// ErrLocked is the error of TryLock while another weir has the store.
-var ErrLocked = errors.New("another weir is working on it")
-
-// TryLock keeps other weirs from changing the records until unlock is called. A store that
-// is locked must have a directory that nobody else can open.
-func (s Store) TryLock() (unlock func(), err error) {
-	dir, err := os.Open(s.Dir)
-	if err != nil {
-		return nil, fmt.Errorf("lock: %w", err)
-	}
-	_, err = again(func() (int, error) { return 0, unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB) })
-	if err == nil {
-		return func() { _ = dir.Close() }, nil
-	}
-	_ = dir.Close() // nothing was written
-	if errors.Is(err, unix.EWOULDBLOCK) {
-		err = ErrLocked
-	}
-	return nil, fmt.Errorf("lock %s: %w", s.Dir, err)
-}
-
-// Lock is TryLock that makes the directory, and waits until the context ends.
-func (s Store) Lock(ctx context.Context) (unlock func(), err error) {
-	if err := s.Make(); err != nil {
-		return nil, err
-	}
-	for {
-		unlock, err := s.TryLock()
-		if !errors.Is(err, ErrLocked) {
-			return unlock, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-time.After(storeLook):
-		}
-	}
-}
-
-// Read reads one record.
-func (s Store) Read(name string) ([]byte, error) { return readRecord(filepath.Join(s.Dir, name)) }
-
-// List calls read for each record whose name ends so, without that end. One that cannot be
-// read, or that read refuses, is left out: it is in the error, which joins them all. A
-// directory that is not there has none.
-func (s Store) List(suffix string, read func(name string, data []byte) error) error {
+// List reads the records with an ending, in the order of their names. One that cannot be read is
+// left out: it is in the error, which joins them all. A directory that is not there has none.
+func (s Store[T]) List(ending string) ([]T, error) {
 	entries, err := os.ReadDir(s.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return nil, nil
 	}
 	if err != nil {
-		return fmt.Errorf("list records: %w", err)
+		return nil, fmt.Errorf("list records: %w", err)
 	}
+	var all []T
 	var errs []error
 	for _, e := range entries {
-		name, is := strings.CutSuffix(e.Name(), suffix)
+		name, is := strings.CutSuffix(e.Name(), ending)
 		if !is {
 			continue
 		}
-		data, err := s.Read(e.Name())
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // it has just been removed, or renamed
-		}
-		if err == nil {
-			err = read(name, data)
-		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("read %s: %w; move it away", filepath.Join(s.Dir, e.Name()), err))
+		v, err := s.read(name, ending)
+		switch {
+		case err == nil:
+			all = append(all, v)
+		case errors.Is(err, errVoid), errors.Is(err, fs.ErrNotExist): // it has just been removed, or renamed
+		default:
+			errs = append(errs, err)
 		}
 	}
-	return errors.Join(errs...)
+	return all, errors.Join(errs...)
 }
 
-// Save writes a record: all of it or nothing, also if the machine stops half way. draft is
-// the name that it has meanwhile, and keeps if that fails.
-func (s Store) Save(name, draft string, v any) error {
+var errVoid = errors.New("void")
+
+func (s Store[T]) read(name, ending string) (T, error) {
+	var v T
+	data, err := s.Folder.Read(name + ending)
+	if err != nil {
+		return v, err
+	}
+	if s.ForBoot && durable.IsVoid(data) {
+		return v, errVoid
+	}
+	err = json.Unmarshal(data, &v)
+	if err == nil && s.Name(v) != name {
+		err = fmt.Errorf("it belongs to %q", s.Name(v))
+	}
+	if err == nil && s.Check != nil {
+		err = s.Check(v)
+	}
+	if err != nil {
+		var none T
+		return none, &DamagedError{s.Path(name + ending), err}
+	}
+	return v, nil
+}
+
+// Save writes a record under its name: all of it or nothing, also if the machine stops half way.
+func (s Store[T]) Save(v T, ending string) error {
 	text, err := Text(v)
 	if err != nil {
 		return err
 	}
-	return durable.Replace(filepath.Join(s.Dir, name), filepath.Join(s.Dir, draft), text, 0o600)
-}
-
-// SaveForBoot is Save for a record that means nothing after a boot. It waits for no disk. After a power
-// cut the record may be void (durable.IsVoid).
-func (s Store) SaveForBoot(name, draft string, v any) error {
-	text, err := Text(v)
-	if err != nil {
-		return err
+	name := s.Name(v)
+	if s.ForBoot {
+		return durable.Swap(s.Path(name+ending), s.Path(name+draft), text, s.fileMode())
 	}
-	return durable.Swap(filepath.Join(s.Dir, name), filepath.Join(s.Dir, draft), text, 0o600)
+	return s.Write(name+ending, name+draft, text)
 }
 
 // Text is what Save writes of a value.
@@ -169,38 +116,33 @@ func Text(v any) (string, error) {
 	return string(text) + "\n", err
 }
 
-// Rename gives a record another name.
-func (s Store) Rename(from, to string) error {
-	return durable.Rename(filepath.Join(s.Dir, from), filepath.Join(s.Dir, to))
+// Turn gives a record's file another ending.
+func (s Store[T]) Turn(name, from, to string) error {
+	return durable.Rename(s.Path(name+from), s.Path(name+to))
 }
 
-// readRecord reads a file that is a record: a regular one, which belongs to this user or to root, and
-// not long. Anything else at its place is an error, and is neither waited for nor followed.
-func readRecord(path string) ([]byte, error) {
-	fd, err := again(func() (int, error) {
-		return unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOCTTY, 0)
-	})
-	if errors.Is(err, unix.ELOOP) {
-		return nil, errors.New("it is a link, and no record")
-	}
-	if err != nil {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
-	}
-	f := os.NewFile(uintptr(fd), path)
-	defer f.Close()
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return nil, &fs.PathError{Op: "stat", Path: path, Err: err}
-	}
-	switch {
-	case st.Mode&unix.S_IFMT != unix.S_IFREG:
-		return nil, errors.New("it is no regular file, and no record")
-	case st.Uid != 0 && int(st.Uid) != os.Geteuid():
-		return nil, fmt.Errorf("it belongs to user %d, so it is no record of weir", st.Uid)
-	}
-	data, err := io.ReadAll(io.LimitReader(f, recordMost+1))
-	if err == nil && len(data) > recordMost {
-		err = fmt.Errorf("it is longer than %d bytes, and no record", recordMost)
-	}
-	return data, err
+// Forget removes a record, and what else its name has there.
+func (s Store[T]) Forget(name string) error {
+	return s.Remove(name+Ready, name+draft, name+locked)
 }
+
+// holdTries and holdPause bound how long Hold tries: somebody may be looking whether the record is free.
+const (
+	holdTries = 20
+	holdPause = time.Millisecond
+)
+
+// Hold takes one record for work that is longer than the folder stays locked: the lock is nil if
+// another weir has it. Call it with the folder locked.
+func (s Store[T]) Hold(name string) (*Lock, error) {
+	for range holdTries {
+		if lock, err := lockFile(s.Path(name+locked), makesLock); lock != nil || err != nil {
+			return lock, err
+		}
+		time.Sleep(holdPause)
+	}
+	return nil, nil
+}
+
+// IsHeld reports whether a weir has a record.
+func (s Store[T]) IsHeld(name string) bool { return isLocked(s.Path(name + locked)) }

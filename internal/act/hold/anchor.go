@@ -2,7 +2,6 @@ package hold
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -87,11 +86,7 @@ func IsAnchored(io *cgroupfs.Hierarchy, slice string) bool {
 
 // putBack moves processes back that anchors of killed weirs made systemd move.
 func putBack(dir state.Dir, fs *cgroupfs.FS) error {
-	return dir.Sweep(strayKind, func(data []byte) error {
-		var all strays
-		if err := json.Unmarshal(data, &all); err != nil {
-			return fmt.Errorf("read record of moved processes: %w", err)
-		}
+	return state.Sweep(dir, strayKind, func(all strays) error {
 		io, err := fs.IO(cgroupfs.V1)
 		if err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/weir-io/weir/internal/base/durable"
+	"github.com/weir-io/weir/internal/base/peek"
 	"github.com/weir-io/weir/internal/state"
 )
 
@@ -30,14 +31,31 @@ type journalFile struct {
 }
 
 func journalOfFile(f File) (*journalFile, error) {
-	before, err := readFile(f.Path)
-	return &journalFile{Path: f.Path, New: fmt.Sprintf("%s.%d.new", f.Path, os.Getpid()), Before: before, After: f.Text, Own: f.Own}, err
+	j := journalFile{Path: f.Path, New: fmt.Sprintf("%s.%d.new", f.Path, os.Getpid()), After: f.Text, Own: f.Own}
+	var err error
+	j.Before, err = j.read()
+	return &j, err
 }
 
-// readFile returns a file's text, which is empty if there is no file.
-func readFile(path string) (string, error) {
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
+// fileMost bounds a drop-in, in bytes.
+const fileMost = 1 << 20
+
+// folder is the directory of a record.
+func (f journalFile) folder() state.Folder {
+	return state.Folder{Dir: filepath.Dir(f.Path), Mode: 0o755}
+}
+
+// read returns the file's text, which is empty if there is no file, or one in the place of a record
+// that cannot be one: nobody wants that back.
+func (f journalFile) read() (string, error) {
+	var text []byte
+	var err error
+	if f.Own {
+		text, err = f.folder().Read(filepath.Base(f.Path))
+	} else {
+		text, err = peek.Regular(f.Path, fileMost)
+	}
+	if errors.Is(err, fs.ErrNotExist) || state.IsDamaged(err) {
 		return "", nil
 	}
 	if err != nil {
@@ -57,20 +75,23 @@ func (f journalFile) put(text string) error {
 		_ = os.Remove(dir) // if nothing else is in it
 		return nil
 	}
-	if err := f.makeDir(dir); err != nil {
-		return fmt.Errorf("save limits: %w", err)
-	}
-	if err := durable.Replace(f.Path, f.New, text, 0o644); err != nil {
+	if err := f.write(text); err != nil {
 		return fmt.Errorf("save limits: %w", errors.Join(err, f.discard()))
 	}
 	return nil
 }
 
-func (f journalFile) makeDir(dir string) error {
+func (f journalFile) write(text string) error {
 	if f.Own {
-		return state.Store{Dir: dir, Mode: 0o755}.Make()
+		if err := f.folder().Make(); err != nil {
+			return err
+		}
+		return f.folder().Write(filepath.Base(f.Path), filepath.Base(f.New), text)
 	}
-	return os.MkdirAll(dir, 0o755)
+	if err := os.MkdirAll(filepath.Dir(f.Path), 0o755); err != nil {
+		return err
+	}
+	return durable.Replace(f.Path, f.New, text, 0o644)
 }
 
 // discard removes an unfinished file.
@@ -95,7 +116,7 @@ func (f journalFile) revert(connect dialer) error {
 	if err := f.discard(); err != nil {
 		return fmt.Errorf("undo a half-done change: %w", err)
 	}
-	now, err := readFile(f.Path)
+	now, err := f.read()
 	if err != nil {
 		return fmt.Errorf("undo a half-done change: %w", err)
 	}

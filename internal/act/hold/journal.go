@@ -1,7 +1,6 @@
 package hold
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -122,11 +121,7 @@ func (h Holder) Undo(fs *cgroupfs.FS) error {
 }
 
 func (h Holder) undo(fs *cgroupfs.FS, connect dialer) error {
-	return h.State.Sweep(journalKind, func(data []byte) error {
-		var j journal
-		if err := json.Unmarshal(data, &j); err != nil {
-			return fmt.Errorf("read record of a half-done change: %w", err)
-		}
+	return state.Sweep(h.State, journalKind, func(j journal) error {
 		hierarchy, err := fs.IO(j.Version)
 		if err != nil {
 			return err

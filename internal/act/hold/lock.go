@@ -2,7 +2,7 @@ package hold
 
 import (
 	"context"
-	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
@@ -51,23 +51,16 @@ const (
 // What cannot be taken back stays on record; weir has reported it when it looked at all
 // records.
 func (l Locked) settle() {
-	own := func(data []byte) (j journal, is bool) {
-		err := json.Unmarshal(data, &j)
-		return j, err == nil && j.Version == l.Group.Hierarchy().Version && j.Group == l.Group.Path()
+	own := func(j journal) bool {
+		return j.Version == l.Group.Hierarchy().Version && j.Group == l.Group.Path()
 	}
 	for range settleTries {
-		some, tried := false, false
-		_ = l.State.Each(journalKind, func(data []byte) error {
-			_, is := own(data)
-			some = some || is
-			return nil
-		})
-		if !some {
+		tried := false
+		if all, _ := state.All[journal](l.State, journalKind); !slices.ContainsFunc(all, own) {
 			return
 		}
-		_ = l.State.Sweep(journalKind, func(data []byte) error {
-			j, is := own(data)
-			if !is {
+		_ = state.Sweep(l.State, journalKind, func(j journal) error {
+			if !own(j) {
 				return state.ErrKeep
 			}
 			tried = true

@@ -92,7 +92,7 @@ func TestADropInIsWrittenWholeAndTakenBack(t *testing.T) {
 		if err := f.apply(t.Context(), m.dial); err != nil {
 			t.Fatal(err)
 		}
-		if text, err := readFile(path); text != "[Service]\n" || err != nil {
+		if text, err := textOf(path); text != "[Service]\n" || err != nil {
 			t.Errorf("the drop-in is %q, %v", text, err)
 		}
 		if !reflect.DeepEqual(m.sets, [][]string{{"reload"}}) {
@@ -107,7 +107,7 @@ func TestADropInIsWrittenWholeAndTakenBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		undoOn(t, dir, p, m.dial)
-		if text, err := readFile(path); text != before || err != nil {
+		if text, err := textOf(path); text != before || err != nil {
 			t.Errorf("taken back, the drop-in is %q, %v; want %q", text, err, before)
 		}
 		left, err := filepath.Glob(filepath.Dir(path) + "/*")
@@ -123,6 +123,8 @@ func TestADropInIsWrittenWholeAndTakenBack(t *testing.T) {
 	}
 }
 
+func textOf(path string) (string, error) { return journalFile{Path: path}.read() }
+
 func TestADropInThatSomebodyChangedIsLeft(t *testing.T) {
 	p, _, path := dropInFixture(t, "# before\n")
 	f, err := journalOfFile(*p.File)
@@ -135,7 +137,7 @@ func TestADropInThatSomebodyChangedIsLeft(t *testing.T) {
 	if err := f.revert(unreachable); err != nil {
 		t.Error(err)
 	}
-	if text, err := readFile(path); text != "# theirs\n" || err != nil {
+	if text, err := textOf(path); text != "# theirs\n" || err != nil {
 		t.Errorf("the drop-in is %q, %v", text, err)
 	}
 }

@@ -116,7 +116,7 @@ func TestStepsAreTheDeed(t *testing.T) {
 			}
 			did := r.steps
 			if p.File != nil {
-				written, err := readFile(p.File.Path)
+				written, err := textOf(p.File.Path)
 				if err != nil || written == c.file {
 					t.Errorf("%q, %v", written, err)
 				}

@@ -104,7 +104,7 @@ func unitFixture(t *testing.T) (Plan, state.Dir) {
 func records(t *testing.T, dir state.Dir) int {
 	t.Helper()
 	n := 0
-	if err := dir.Sweep(journalKind, func([]byte) error { n++; return state.ErrKeep }); err != nil {
+	if err := state.Sweep(dir, journalKind, func(journal) error { n++; return state.ErrKeep }); err != nil {
 		t.Fatal(err)
 	}
 	return n

@@ -2,7 +2,6 @@ package launch
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -32,8 +31,8 @@ func SweepUntilEmpty(ctx context.Context, dir state.Dir, hierarchies *cgroupfs.F
 			return err
 		}
 		kept := false
-		if err := dir.Sweep(recordKind, func(data []byte) error {
-			kept = kept || json.Valid(data)
+		if err := state.Sweep(dir, recordKind, func([]place) error {
+			kept = true
 			return state.ErrKeep
 		}); err != nil || !kept {
 			return err

@@ -1,7 +1,6 @@
 package launch
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -69,11 +68,7 @@ func Sweep(dir state.Dir, hierarchies *cgroupfs.FS) error { return sweep(dir, hi
 
 // sweep is Sweep without waiting for one group's data in memory.
 func sweep(dir state.Dir, hierarchies *cgroupfs.FS, wanted string) error {
-	return dir.Sweep(recordKind, func(data []byte) error {
-		var places []place
-		if err := json.Unmarshal(data, &places); err != nil {
-			return fmt.Errorf("read record of a group: %w", err)
-		}
+	return state.Sweep(dir, recordKind, func(places []place) error {
 		for _, p := range places {
 			if err := p.remove(hierarchies, p.Path == wanted); err != nil {
 				return err

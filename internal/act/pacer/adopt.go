@@ -1,7 +1,6 @@
 package pacer
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -29,12 +28,7 @@ const orphanAgain = time.Second
 func (s *server) adopt(whether func(Place) bool) {
 	var left []Place
 	var errs []error
-	err := s.dir.Sweep(recordKind, func(data []byte) error {
-		var j Job
-		if err := json.Unmarshal(data, &j); err != nil {
-			errs = append(errs, fmt.Errorf("read record of a paced group: %w", err))
-			return state.ErrKeep
-		}
+	err := state.Sweep(s.dir, recordKind, func(j Job) error {
 		if !whether(j.Limited) {
 			if s.of(j.Limited) != nil || s.waiting[j.Limited] != nil { // somebody has set it since, by a record that is locked
 				return nil
@@ -132,9 +126,8 @@ func (s *server) disown(limited Place) error {
 	}
 	s.orphans.places = slices.DeleteFunc(s.orphans.places, func(p Place) bool { return p == limited })
 	var errs []error
-	_ = s.dir.Sweep(recordKind, func(data []byte) error { // what is wrong with other records is known: see adopt
-		var j Job
-		if json.Unmarshal(data, &j) != nil || j.Limited != limited {
+	_ = state.Sweep(s.dir, recordKind, func(j Job) error { // what is wrong with other records is known: see adopt
+		if j.Limited != limited {
 			return state.ErrKeep
 		}
 		err := j.Release(s.fs)

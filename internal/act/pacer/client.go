@@ -60,7 +60,7 @@ func (c Client) Add(j Job) (note string, err error) {
 func (c Client) Remove(limited Place) error {
 	q := ask{Remove: &limited}
 	for {
-		jobs, err := Paced(c.State)
+		jobs, err := readable(c.State)
 		if err != nil {
 			return err
 		}

@@ -34,7 +34,7 @@ func (c Client) Follow(g cgroupfs.Group, how *limit.Pacing) error {
 
 // Forget has the pacer wait no longer for a group of this name, which is gone.
 func (c Client) Forget(name string) error {
-	jobs, err := Paced(c.State)
+	jobs, err := readable(c.State)
 	errs := []error{err}
 	for _, j := range jobs {
 		if j.again() && j.Lapsed != "" && path.Base(j.Limited.Path) == name {

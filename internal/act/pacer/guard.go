@@ -48,10 +48,8 @@ func WatchOf(dir state.Dir) Watch {
 	return Watch{
 		Own: func() (func(), bool) {
 			for began := time.Now(); time.Since(began) < ownMost; time.Sleep(startLook) {
-				if lock, free, err := dir.Lock(lockName); err != nil {
-					return func() {}, true // nobody can have it
-				} else if free {
-					return func() { _ = lock.Close() }, true
+				if lock, err := dir.Own(lockName); err != nil || lock != nil {
+					return lock.Unlock, true // after an error nobody can have it
 				}
 			}
 			return nil, false

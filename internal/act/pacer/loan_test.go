@@ -179,7 +179,5 @@ func TestTakeOver(t *testing.T) {
 	if second, err := takeOver(h.dir); err != nil || second != nil {
 		t.Errorf("a second one: %v, %v", second, err)
 	}
-	if err := lock.Close(); err != nil {
-		t.Fatal(err)
-	}
+	lock.Unlock()
 }

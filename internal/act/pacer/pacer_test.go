@@ -187,11 +187,11 @@ func TestASweepWaitsForAPacerThatDies(t *testing.T) {
 	if err := record.Leave(); err != nil {
 		t.Fatal(err)
 	}
-	dying, _, err := dir.Lock(lockName)
+	dying, err := dir.Own(lockName)
 	if err != nil {
 		t.Fatal(err)
 	}
-	time.AfterFunc(50*time.Millisecond, func() { _ = dying.Close() })
+	time.AfterFunc(50*time.Millisecond, dying.Unlock)
 	starts := 0
 	start = func() error { starts++; return nil }
 	defer func() { start = Start }()
@@ -225,11 +225,11 @@ func TestHolding(t *testing.T) {
 	if jobs, err := Holding(dir); err != nil || len(jobs) != 1 || jobs[0].Lapsed == "" {
 		t.Errorf("without a pacer: %+v, %v", jobs, err)
 	}
-	lock, _, err := dir.Lock(lockName)
+	lock, err := dir.Own(lockName)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer lock.Close()
+	defer lock.Unlock()
 	if jobs, err := Holding(dir); err != nil || len(jobs) != 1 || jobs[0].Lapsed != "" {
 		t.Errorf("with a pacer: %+v, %v", jobs, err)
 	}

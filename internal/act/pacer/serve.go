@@ -71,7 +71,7 @@ func Serve(ctx context.Context, dir state.Dir, fs *cgroupfs.FS) error {
 	if err != nil || lock == nil {
 		return err
 	}
-	defer lock.Close()
+	defer lock.Unlock()
 	askers, err := listen(filepath.Join(dir.Path(), socketName))
 	if err != nil {
 		return err
@@ -99,10 +99,10 @@ func Serve(ctx context.Context, dir state.Dir, fs *cgroupfs.FS) error {
 const takeOverMax = time.Second
 
 // takeOver waits for the lock of a pacer that is ending. It returns nil if a pacer goes on.
-func takeOver(dir state.Dir) (*os.File, error) {
+func takeOver(dir state.Dir) (*state.Lock, error) {
 	for began := time.Now(); ; time.Sleep(startLook) {
-		lock, free, err := dir.Lock(lockName)
-		if err != nil || free {
+		lock, err := dir.Own(lockName)
+		if err != nil || lock != nil {
 			return lock, err
 		}
 		if time.Since(began) > takeOverMax {

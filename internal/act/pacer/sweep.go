@@ -1,9 +1,7 @@
 package pacer
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -15,31 +13,32 @@ import (
 
 // Paced lists the groups that any pacer holds.
 func Paced(dir state.Dir) ([]Job, error) {
-	var jobs []Job
-	err := dir.Each(recordKind, func(data []byte) error {
-		var j Job
-		if err := json.Unmarshal(data, &j); err != nil {
-			return fmt.Errorf("read record of a paced group: %w", err)
-		}
-		jobs = append(jobs, j)
-		return nil
-	})
+	return state.All[Job](dir, recordKind)
+}
+
+// readable is Paced for whoever asks about one group: a damaged record, of which Sweep tells, is
+// another's.
+func readable(dir state.Dir) ([]Job, error) {
+	jobs, err := Paced(dir)
+	if state.IsDamaged(err) {
+		err = nil
+	}
 	return jobs, err
 }
 
-// Holding lists the groups that are paced, as Paced does. Groups of a dead pacer that no other
-// has taken over have lapsed.
+// Holding lists the groups that are paced, but for those whose record is damaged. Groups of a dead
+// pacer that no other has taken over have lapsed.
 func Holding(dir state.Dir) ([]Job, error) {
-	jobs, err := Paced(dir)
+	jobs, err := readable(dir)
 	if len(jobs) == 0 || os.Geteuid() != 0 { // it is root's
 		return jobs, err
 	}
 	for began := time.Now(); ; time.Sleep(startLook) { // one is started by whoever finds that there is none
-		lock, dead, failed := dir.Lock(lockName)
-		if failed != nil || !dead {
+		lock, failed := dir.Own(lockName)
+		if failed != nil || lock == nil {
 			return jobs, errors.Join(err, failed)
 		}
-		if failed = lock.Close(); failed != nil || time.Since(began) > takeOverMax {
+		if lock.Unlock(); time.Since(began) > takeOverMax {
 			break
 		}
 	}
@@ -66,16 +65,12 @@ func Sweep(dir state.Dir, fs *cgroupfs.FS) error {
 	if err != nil || lock == nil {
 		return errors.Join(unread, err)
 	}
-	defer lock.Close()
+	defer lock.Unlock()
 	if len(jobs) == 0 {
 		return errors.Join(unread, removeKey(fs))
 	}
 	left := false
-	err = dir.Sweep(recordKind, func(data []byte) error {
-		var j Job
-		if err := json.Unmarshal(data, &j); err != nil {
-			return fmt.Errorf("read record of a paced group: %w", err)
-		}
+	err = state.Sweep(dir, recordKind, func(j Job) error {
 		g, err := j.Limited.Find(fs)
 		if err != nil {
 			return err
@@ -92,17 +87,18 @@ func Sweep(dir state.Dir, fs *cgroupfs.FS) error {
 	if !left {
 		return err
 	}
-	return errors.Join(err, lock.Close(), start())
+	lock.Unlock()
+	return errors.Join(err, start())
 }
 
 // dyingMost is how long a pacer may have its lock and no socket: it is being killed, or begins.
 const dyingMost = 200 * time.Millisecond
 
 // lockOfDead takes the lock of a dead pacer. It returns nil if there is one.
-func lockOfDead(dir state.Dir) (*os.File, error) {
+func lockOfDead(dir state.Dir) (*state.Lock, error) {
 	for began := time.Now(); ; time.Sleep(startLook) {
-		lock, dead, err := dir.Lock(lockName)
-		if err != nil || dead {
+		lock, err := dir.Own(lockName)
+		if err != nil || lock != nil {
 			return lock, err
 		}
 		conn, err := net.DialTimeout("unix", filepath.Join(dir.Path(), socketName), startMax)

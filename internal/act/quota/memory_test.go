@@ -273,7 +273,7 @@ func (d *disk) onRecord() []string {
 	}
 	var names []string
 	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), ofLock) {
+		if !strings.HasSuffix(e.Name(), ".lock") {
 			names = append(names, e.Name())
 		}
 	}
@@ -306,7 +306,7 @@ type recorder struct {
 }
 
 func (d *disk) record(project uint32) *recorder {
-	r := &recorder{d: d, file: d.Store.path(project, ofRecord)}
+	r := &recorder{d: d, file: d.Store.path(project)}
 	r.text = r.read()
 	d.changed = func(inode uint64, project uint32, b Bounds) {
 		r.look()

@@ -144,7 +144,7 @@ func TestRecords(t *testing.T) {
 		t.Errorf("left: %v, %v", left, err)
 	}
 	for _, text := range []string{"{", "{}", `{"project": 7, "trees": [{"path": "/a"}]}`} {
-		if err := os.WriteFile(s.path(firstProject, ofRecord), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(s.path(firstProject), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.records(); err == nil || !strings.Contains(err.Error(), "move it away") {

@@ -2,19 +2,14 @@ package quota
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/state"
@@ -83,32 +78,27 @@ func (r record) hasInode(inode uint64) bool {
 	return slices.ContainsFunc(r.Trees, func(t Tree) bool { return t.Inode == inode })
 }
 
-const (
-	ofRecord = ".json"
-	ofDraft  = ".new"
-	ofLock   = ".lock"
-)
+// fileOf names the files of a project's record.
+func fileOf(project uint32) string { return strconv.FormatUint(uint64(project), 10) }
 
-func (s Store) path(project uint32, suffix string) string {
-	return filepath.Join(s.Dir, strconv.FormatUint(uint64(project), 10)+suffix)
+func (s Store) path(project uint32) string { return s.store().Path(fileOf(project) + state.Ready) }
+
+func (s Store) store() state.Store[record] {
+	return state.Store[record]{
+		Folder: state.Folder{Dir: s.Dir, Mode: 0o700},
+		Name:   func(r record) string { return fileOf(r.Project) },
+		Check: func(r record) error {
+			if len(r.Trees) == 0 {
+				return errors.New("it names no directory")
+			}
+			return nil
+		},
+	}
 }
-
-func (s Store) store() state.Store { return state.Store{Dir: s.Dir, Mode: 0o700} }
 
 // records reads all records. One that cannot be read is in the error, beside the others.
 func (s Store) records() ([]record, error) {
-	var all []record
-	err := s.store().List(ofRecord, func(name string, data []byte) error {
-		var r record
-		if err := json.Unmarshal(data, &r); err != nil {
-			return err
-		}
-		if len(r.Trees) == 0 || strconv.FormatUint(uint64(r.Project), 10) != name {
-			return errors.New("it names no directory, or belongs to another project")
-		}
-		all = append(all, r)
-		return nil
-	})
+	all, err := s.store().List(state.Ready)
 	if err != nil {
 		return all, fmt.Errorf("quotas: %w", err)
 	}
@@ -117,8 +107,7 @@ func (s Store) records() ([]record, error) {
 
 // save puts a quota on record.
 func (s Store) save(r record) error {
-	id := strconv.FormatUint(uint64(r.Project), 10)
-	if err := s.store().Save(id+ofRecord, id+ofDraft, r); err != nil {
+	if err := s.store().Save(r, state.Ready); err != nil {
 		return fmt.Errorf("record the quota of %s: %w", r, err)
 	}
 	return nil
@@ -126,36 +115,26 @@ func (s Store) save(r record) error {
 
 // lock keeps other weirs from choosing projects until unlock is called.
 func (s Store) lock(ctx context.Context) (unlock func(), err error) {
-	if unlock, err = s.store().Lock(ctx); err != nil {
-		err = fmt.Errorf("record quotas: %w", err)
+	lock, err := s.store().Lock(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("record quotas: %w", err)
 	}
-	return unlock, err
+	return lock.Unlock, nil
 }
 
 // hold takes a project for the caller: free is false if another weir is working on it. It is called
 // with the store locked.
 func (s Store) hold(project uint32) (release func(), free bool, err error) {
-	f, err := os.OpenFile(s.path(project, ofLock), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return nil, false, fmt.Errorf("lock quota: %w", err)
+	lock, err := s.store().Hold(fileOf(project))
+	if err != nil || lock == nil {
+		return nil, false, err
 	}
-	for range 20 { // somebody may be looking whether it is free
-		if err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil {
-			return func() { _ = f.Close() }, true, nil
-		}
-		time.Sleep(time.Millisecond)
-	}
-	return nil, false, f.Close()
+	return lock.Unlock, true, nil
 }
 
 // isHeld reports whether a weir is at a project.
 func (s Store) isHeld(project uint32) bool {
-	f, err := os.Open(s.path(project, ofLock))
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	return unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) != nil
+	return s.store().IsHeld(fileOf(project))
 }
 
 // forget removes the record of a locked project.
@@ -165,10 +144,8 @@ func (s Store) forget(project uint32) error {
 		return err
 	}
 	defer unlock()
-	for _, suffix := range []string{ofRecord, ofDraft, ofLock} {
-		if err := os.Remove(s.path(project, suffix)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("forget quota: %w", err)
-		}
+	if err := s.store().Forget(fileOf(project)); err != nil {
+		return fmt.Errorf("forget quota: %w", err)
 	}
 	return nil
 }
@@ -198,7 +175,7 @@ func (s Store) freeProject(f *fileSystem, inode uint64, taken []record) (uint32,
 	begin := crc32.ChecksumIEEE(fmt.Append(nil, f.id, inode)) % projects
 	for i := range uint32(projects) {
 		id := firstProject + (begin+i)%projects*apart
-		if _, err := os.Lstat(s.path(id, ofRecord)); used[id] || names[id] != "" || err == nil { // also of a record that cannot be read
+		if _, err := os.Lstat(s.path(id)); used[id] || names[id] != "" || err == nil { // also of a record that cannot be read
 			continue
 		}
 		d, found, err := f.next(id)

@@ -104,11 +104,11 @@ func (s Store) between(r record, steps []hold.Step, set bool) ([]hold.Step, erro
 
 func (s Store) saveStep(r record) (hold.Step, error) {
 	text, err := state.Text(r)
-	return hold.Step{File: s.path(r.Project, ofRecord), Line: text}, err
+	return hold.Step{File: s.path(r.Project), Line: text}, err
 }
 
 func (s Store) forgetSteps(project uint32) []hold.Step {
-	return []hold.Step{{File: s.path(project, ofRecord)}}
+	return []hold.Step{{File: s.path(project)}}
 }
 
 func markStep(path string, project uint32) hold.Step {

@@ -3,7 +3,6 @@ package volume
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"golang.org/x/sys/unix"
 
@@ -79,11 +78,7 @@ func (s Store) isLeft(v Volume) (bool, error) {
 // sweepLoops removes the devices that dead weirs were attaching or releasing. A device that is
 // in use and not mounted here is checked again later: its user usually closes it.
 func (s Store) sweepLoops() error {
-	return s.State.Sweep(loopKind, func(data []byte) error {
-		var n int
-		if _, err := fmt.Sscan(string(data), &n); err != nil {
-			return fmt.Errorf("read record of a loop device: %w", err)
-		}
+	return state.Sweep(s.State, loopKind, func(n int) error {
 		if !s.machine().exists(n) {
 			return nil
 		}

@@ -1,10 +1,8 @@
 package volume
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -44,7 +42,7 @@ func (s Store) records() string { return filepath.Join(s.Dir, ".records") }
 
 // The names of a record in the states of a volume.
 const (
-	ready    = ".json"
+	ready    = state.Ready
 	making   = ".making"
 	deleting = ".deleting"
 	draft    = ".new"
@@ -57,25 +55,16 @@ type NameError struct{ Name, Reason string }
 
 func (e *NameError) Error() string { return fmt.Sprintf("volume %s: %s", e.Name, e.Reason) }
 
-func (s Store) store() state.Store { return state.Store{Dir: s.records(), Mode: 0o700} }
+func (s Store) store() state.Store[Volume] {
+	return state.Store[Volume]{Folder: state.Folder{Dir: s.records(), Mode: 0o700}, Name: func(v Volume) string { return v.Name }}
+}
 
 // List reads the volumes, in the order of their names. One whose record cannot be read is
 // in the error, beside the others.
 func (s Store) List() ([]Volume, error) { return s.list(ready) }
 
 func (s Store) list(suffix string) ([]Volume, error) {
-	var all []Volume
-	err := s.store().List(suffix, func(name string, data []byte) error {
-		v := Volume{Name: name}
-		if err := json.Unmarshal(data, &v); err != nil {
-			return err
-		}
-		if v.Name != name {
-			return fmt.Errorf("it belongs to volume %s", v.Name)
-		}
-		all = append(all, v)
-		return nil
-	})
+	all, err := s.store().List(suffix)
 	if err != nil {
 		return all, fmt.Errorf("volumes: %w", err)
 	}
@@ -113,7 +102,7 @@ func (s Store) path(name, suffix string) string { return filepath.Join(s.records
 
 // save puts a volume on record.
 func (s Store) save(v Volume, suffix string) error {
-	if err := s.store().Save(v.Name+suffix, v.Name+draft, v); err != nil {
+	if err := s.store().Save(v, suffix); err != nil {
 		return fmt.Errorf("record volume %s: %w", v.Name, err)
 	}
 	return nil
@@ -121,14 +110,14 @@ func (s Store) save(v Volume, suffix string) error {
 
 // turn gives a record another name.
 func (s Store) turn(v Volume, from, to string) error {
-	if err := s.store().Rename(v.Name+from, v.Name+to); err != nil {
+	if err := s.store().Turn(v.Name, from, to); err != nil {
 		return fmt.Errorf("record volume %s: %w", v.Name, err)
 	}
 	return nil
 }
 
 func (s Store) forget(v Volume, suffix string) error {
-	if err := os.Remove(s.path(v.Name, suffix)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := s.store().Remove(v.Name + suffix); err != nil {
 		return fmt.Errorf("remove the record of volume %s: %w", v.Name, err)
 	}
 	return nil

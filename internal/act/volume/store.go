@@ -47,15 +47,16 @@ func (s Store) mayLimit(l limit.Limit) error {
 // lock waits until no other weir changes volumes, and takes what a dead one left half done to
 // its end. What of that cannot be, Sweep has said; it concerns its own volume only.
 func (s Store) lock(ctx context.Context) (unlock func(), err error) {
-	if err := (state.Store{Dir: s.Dir, Mode: 0o711}).Make(); err != nil {
+	if err := (state.Folder{Dir: s.Dir, Mode: 0o711}).Make(); err != nil {
 		return nil, fmt.Errorf("record volumes: %w", err)
 	}
-	if unlock, err = s.store().Lock(ctx); err != nil {
+	lock, err := s.store().Lock(ctx)
+	if err != nil {
 		return nil, fmt.Errorf("volumes: %w", err)
 	}
 	_ = s.Undo() // which has been said, too
 	_ = s.recover()
-	return unlock, nil
+	return lock.Unlock, nil
 }
 
 // take locks volumes and finds one.
@@ -86,13 +87,13 @@ func (s Store) Sweep() error {
 	if !unfinished {
 		return s.sweepLoops()
 	}
-	unlock, err := s.store().TryLock()
+	lock, err := s.store().TryLock()
 	if errors.Is(err, state.ErrLocked) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("volumes: %w", err)
 	}
-	defer unlock()
+	defer lock.Unlock()
 	return s.recover()
 }

@@ -25,8 +25,11 @@ import (
 // Unit is where the unit is, below the root.
 const Unit = "/etc/systemd/system/weird.service"
 
-// made is where the groups are noted that were made, so that only those are removed.
-const made = "/var/lib/weir/install-groups"
+// made is the record of the groups that were made, so that only those are removed. It is in folder.
+const (
+	made   = "install-groups"
+	folder = "/var/lib/weir"
+)
 
 // Groups are the groups of the sockets: for reading and for changing.
 func Groups() []string { return []string{"weir-read", "weir"} }

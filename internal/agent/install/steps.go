@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/weir-io/weir/internal/base/durable"
-	"github.com/weir-io/weir/internal/base/peek"
+	"github.com/weir-io/weir/internal/state"
 )
 
 // A step is one change.
@@ -190,7 +188,7 @@ func perform(ctx context.Context, steps []step, dry bool, tell func(string)) err
 
 // noted are the groups that Install has made.
 func (s System) noted() ([]string, error) {
-	text, err := peek.Regular(s.at(made), unitMost)
+	text, err := s.records().Read(made)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -207,16 +205,15 @@ func (s System) note(group string, is bool) error {
 	if is {
 		all = append(all, group)
 	}
-	path := s.at(made)
+	records := s.records()
 	if len(all) == 0 {
-		err := os.Remove(path)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
+		return records.Remove(made)
+	}
+	if err := os.MkdirAll(records.Dir, records.Mode); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o711); err != nil {
-		return err
-	}
-	return durable.Replace(path, path+".new", strings.Join(all, "\n")+"\n", 0o600)
+	return records.Write(made, made+".new", strings.Join(all, "\n")+"\n")
 }
+
+// records is the directory of the record of groups.
+func (s System) records() state.Folder { return state.Folder{Dir: s.at(folder), Mode: 0o711} }

@@ -54,20 +54,20 @@ type Recorder struct {
 // Record makes the files that are missing in dir, and goes on with those that are there, also with
 // what a weird that was killed has left. Only one program can: others get state.ErrLocked.
 func Record(dir string, levels []Level) (r *Recorder, err error) {
-	store := state.Store{Dir: dir, Mode: 0o750}
+	folder := state.Folder{Dir: dir, Mode: 0o750}
 	if dir == Dir {
-		err = store.Make()
+		err = folder.Make()
 	} else {
-		err = os.MkdirAll(dir, store.Mode)
+		err = os.MkdirAll(dir, folder.Mode)
 	}
 	if err != nil {
 		return nil, err
 	}
-	unlock, err := store.TryLock()
+	lock, err := folder.TryLock()
 	if err != nil {
 		return nil, err
 	}
-	r = &Recorder{unlock: unlock}
+	r = &Recorder{unlock: lock.Unlock}
 	for i, l := range levels {
 		path := filepath.Join(dir, l.nameOf())
 		w, err := resume(path)
