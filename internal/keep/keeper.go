@@ -61,6 +61,7 @@ func (e *Refused) Class() fault.Class { return e.Kind }
 type Edit struct {
 	Before []Action // while the rules are as they were
 	After  []Action // once the plan is in force
+	Notes  []note.Note
 }
 
 // Paces says whether the pacer holds a target after its next start.

@@ -8,22 +8,24 @@ import (
 	"github.com/weir-io/weir/internal/act/dropin"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/kept"
+	"github.com/weir-io/weir/internal/note"
 	"github.com/weir-io/weir/internal/targets"
 	"github.com/weir-io/weir/internal/targets/containerd"
 )
 
 // Recorded reads what weir has on record for a target; nothing for a target without a name for
-// good.
-func Recorded(h *host.Host, t targets.Target) (kept.Record, error) {
+// good. The notes tell of a damaged record.
+func Recorded(h *host.Host, t targets.Target) (kept.Record, []note.Note, error) {
 	if t.Lasting == "" {
-		return kept.Record{}, nil
+		return kept.Record{}, nil, nil
 	}
-	return kept.Read(h.Root, t.Lasting)
+	r, lost, err := read(h, t.Lasting)
+	return r, notesOf(lost, "its saved limits cannot be read, so a restart loses them; save its limits again, or clear them"), err
 }
 
-// In is the file in which weir keeps limits of a target; empty: it keeps none.
+// In is the file in which weir keeps limits of a target; empty: it keeps none, or nobody can read them.
 func In(h *host.Host, t targets.Target) (string, error) {
-	r, err := Recorded(h, t)
+	r, _, err := Recorded(h, t)
 	if err != nil || len(r.Entries) > 0 {
 		return RecordPath(h, t.Lasting), err
 	}

@@ -2,6 +2,7 @@ package keep
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -32,7 +33,7 @@ func (k record) May(context.Context) error {
 }
 
 func (k record) Keep(_ context.Context, w Wanted, plan *hold.Plan) (Edit, error) {
-	r, err := kept.Read(k.h.Root, k.t.Lasting)
+	r, lost, err := read(k.h, k.t.Lasting)
 	if err != nil {
 		return Edit{}, err
 	}
@@ -44,7 +45,7 @@ func (k record) Keep(_ context.Context, w Wanted, plan *hold.Plan) (Edit, error)
 		return Edit{}, err
 	}
 	other, err := k.other()
-	return Edit{After: removes(k.h, other, note.Note{})}, err
+	return Edit{After: removes(k.h, other, note.Note{}), Notes: notesOf(lost, "its limits saved before cannot be read, and are replaced")}, err
 }
 
 func (k record) Forget(ctx context.Context, only []blkdev.Number, plan *hold.Plan) (Edit, error) {
@@ -52,9 +53,17 @@ func (k record) Forget(ctx context.Context, only []blkdev.Number, plan *hold.Pla
 	if err != nil {
 		return edit, err
 	}
-	r, err := kept.Read(k.h.Root, k.t.Lasting)
-	if err != nil || len(r.Entries) == 0 {
+	r, lost, err := read(k.h, k.t.Lasting)
+	switch {
+	case err != nil:
 		return edit, err
+	case lost != nil && len(only) > 0: // it may be of another device
+		edit.Notes = notesOf(lost, "its saved limits cannot be read, and stay; clear all its limits to remove them")
+		return edit, nil
+	case lost != nil:
+		edit.Notes = notesOf(lost, "its saved limits cannot be read, and are removed")
+	case len(r.Entries) == 0:
+		return edit, nil
 	}
 	if len(only) == 0 {
 		r.Entries = nil
@@ -69,6 +78,24 @@ func (k record) Lasts(plan hold.Plan, wanted bool) []note.Note {
 		return []note.Note{note.Infof("kept", "%s keeps the limit: after a restart of %s, weir restore sets it again", plan.File.Path, k.t).With(fault.Remedy{Do: fault.RestoreBoot})}
 	}
 	return k.lost(plan)
+}
+
+// read reads what weir has on record for a target. A damaged record has nothing, and keeps nobody from
+// setting or clearing limits: what is lost says why it could not be read.
+func read(h *host.Host, lasting string) (r kept.Record, lost *state.DamagedError, err error) {
+	r, err = kept.Read(h.Root, lasting)
+	if errors.As(err, &lost) {
+		return kept.Record{Target: lasting}, lost, nil
+	}
+	return r, nil, err
+}
+
+// notesOf tells of a damaged record; not at all, if lost is nil.
+func notesOf(lost *state.DamagedError, what string) []note.Note {
+	if lost == nil {
+		return nil
+	}
+	return []note.Note{note.Warningf("record-damaged", "%s (%s: %v)", what, lost.Path, lost.Err)}
 }
 
 // planRecord adds a record to a plan.
@@ -92,11 +119,11 @@ func (b base) other() (files []hold.File, err error) {
 		return nil, nil
 	}
 	if !b.recorded() {
-		r, err := kept.Read(b.h.Root, b.t.Lasting)
+		r, lost, err := read(b.h, b.t.Lasting)
 		if err != nil {
 			return nil, err
 		}
-		if len(r.Entries) > 0 {
+		if len(r.Entries) > 0 || lost != nil {
 			files = append(files, hold.File{Path: RecordPath(b.h, b.t.Lasting), Own: true})
 		}
 	}

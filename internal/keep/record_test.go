@@ -57,6 +57,49 @@ func TestRecord(t *testing.T) {
 	}
 }
 
+// A damaged record keeps nobody from setting limits or clearing them: it is told of, and replaced or
+// removed. Only what is left of it for other devices stays.
+func TestADamagedRecord(t *testing.T) {
+	path := kept.Path("docker:" + id)
+	for _, text := range []string{"", "{", `{"target":"docker:other"}`, "[]"} {
+		h := open(t, "v1", map[string]string{path: text})
+		its := container(group(t, h), "")
+		k := Of(h, its, cgroupfs.V1)
+		tells := func(what string, notes []note.Note, has string) {
+			t.Helper()
+			if len(notes) != 1 || notes[0].Code != "record-damaged" || notes[0].Level != note.Warning || !strings.Contains(notes[0].Text, has) || !strings.Contains(notes[0].Text, filepath.Join(h.Root, path)) {
+				t.Errorf("%q: %s: %+v", text, what, notes)
+			}
+		}
+		plan, edit := keepIn(t, k, wanted(writes(5), limit.HoldAuto))
+		if tells("kept", edit.Notes, "are replaced"); plan.File == nil || !strings.Contains(plan.File.Text, `"target":"docker:`+id) || !strings.Contains(plan.File.Text, `"on":"/data"`) {
+			t.Errorf("%q: %+v", text, plan.File)
+		}
+		plan, edit = forgetIn(t, k)
+		if tells("forgotten", edit.Notes, "are removed"); plan.File == nil || plan.File.Text != "" || plan.File.Path != RecordPath(h, "docker:"+id) {
+			t.Errorf("%q: %+v", text, plan.File)
+		}
+		plan, edit = forgetIn(t, k, vdb.Number)
+		if tells("forgotten of one device", edit.Notes, "stay"); plan.File != nil {
+			t.Errorf("%q: %+v", text, plan.File)
+		}
+		r, notes, err := Recorded(h, its)
+		if tells("shown", notes, "a restart loses them"); err != nil || len(r.Entries) != 0 {
+			t.Errorf("%q: %+v, %v", text, r, err)
+		}
+		if in, err := In(h, its); err != nil || in != "" {
+			t.Errorf("%q: it is kept in %q, %v", text, in, err)
+		}
+	}
+	// Where another keeper has the target by now, the record goes with the other files.
+	h := open(t, "v2", map[string]string{path: "{"})
+	_, edit := keepIn(t, Of(h, container(group(t, h), "docker-"+id+".scope"), cgroupfs.V2), wanted(writes(5), ""))
+	steps, err := StepsOf(t.Context(), edit.After)
+	if err != nil || len(steps) != 1 || steps[0].File != RecordPath(h, "docker:"+id) {
+		t.Errorf("%+v, %v", steps, err)
+	}
+}
+
 func TestScope(t *testing.T) {
 	unit := "docker-" + id + ".scope"
 	r := kept.Record{Target: "docker:" + id, Entries: []limit.Asked{{On: "/data", Limit: writes(1)}}}

@@ -14,6 +14,7 @@ import (
 	"github.com/weir-io/weir/internal/kept"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/note"
+	"github.com/weir-io/weir/internal/state"
 	"github.com/weir-io/weir/internal/targets"
 	"github.com/weir-io/weir/internal/targets/vm"
 )
@@ -58,7 +59,7 @@ func OfStopped(ctx context.Context, h *host.Host, spec string, found error) (Lef
 func ofContainer(h *host.Host, spec string, stopped *targets.StoppedError) (Left, error) {
 	kind, _, _ := strings.Cut(spec, ":")
 	left := Left{Target: spec, Owner: targets.Owner{Kind: kind}, Writes: true}
-	r, err := kept.Read(h.Root, stopped.Lasting)
+	r, lost, err := read(h, stopped.Lasting)
 	if err != nil {
 		return left, err
 	}
@@ -73,7 +74,7 @@ func ofContainer(h *host.Host, spec string, stopped *targets.StoppedError) (Left
 			files = append(files, hold.File{Path: path})
 		}
 	}
-	if len(r.Entries) > 0 {
+	if len(r.Entries) > 0 || lost != nil {
 		files = append(files, hold.File{Path: RecordPath(h, stopped.Lasting), Own: true})
 	}
 	left.Actions, err = engineForgets(h, stopped.Lasting, stopped.Record, nil)
@@ -106,7 +107,7 @@ func ofGone(h *host.Host, spec string, found error) (left Left, is bool, err err
 		return left, false, nil // and what another's record is like is not asked for
 	case len(its) > 1:
 		return left, false, fmt.Errorf("clear %s: limits of several targets are saved under that name; name one of %s", spec, strings.Join(its, ", "))
-	case err != nil:
+	case err != nil && !state.IsDamaged(err): // a damaged record is another's
 		return left, false, err
 	}
 	kind, _, _ := strings.Cut(spec, ":")

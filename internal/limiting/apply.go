@@ -110,6 +110,7 @@ func (s *setting) decide(ctx context.Context, locked hold.Locked) (*decided, err
 	if rules.was != nil || d.what.Paced != nil || d.what.Escapes != nil {
 		d.plan.Pacing = &hold.Pacing{Before: rules.was.Pacing(), Do: func() error { return rules.pace() }}
 	}
+	s.notes = append(s.notes, edit.Notes...)
 	d.actions = append(edit.Before, rules)
 	for _, a := range edit.After {
 		d.actions = append(d.actions, afterRules{a, t})

@@ -66,7 +66,9 @@ func (c *clearing) forget(ctx context.Context) (keep.Edit, error) {
 	c.plan = c.m.planFor(c.target, nil)
 	c.plan.Note = func(text string) { c.notes = append(c.notes, note.Infof("systemd-names", "%s", text)) }
 	c.plan.Lift = true
-	return c.keeper.Forget(ctx, c.only, &c.plan)
+	edit, err := c.keeper.Forget(ctx, c.only, &c.plan)
+	c.notes = append(c.notes, edit.Notes...)
+	return edit, err
 }
 
 // find adds the limits in force to the plan.

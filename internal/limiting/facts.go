@@ -10,18 +10,25 @@ import (
 	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/look/watch"
+	"github.com/weir-io/weir/internal/note"
 	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/targets"
 )
 
-// markPaced notes in groups what the pacer holds of them.
-func (m Manager) markPaced(groups []Group) error {
+// markPaced notes in groups what the pacer holds of them. The notes tell of damaged records.
+func (m Manager) markPaced(groups []Group) ([]note.Note, error) {
 	if !m.Host.IsOwn() {
-		return nil
+		return nil, nil
 	}
 	jobs, err := pacer.Holding(m.Host.State)
 	markJobs(groups, jobs)
-	return err
+	if err != nil {
+		return nil, err
+	}
+	if _, err := pacer.Paced(m.Host.State); err != nil {
+		return []note.Note{note.Warningf("record-damaged", "weir cannot tell of each group whether its pacer holds it: %v", err)}, nil
+	}
+	return nil, nil
 }
 
 func markJobs(groups []Group, jobs []pacer.Job) {

@@ -5,11 +5,12 @@ import (
 	"time"
 
 	"github.com/weir-io/weir/internal/act/quota"
-	"github.com/weir-io/weir/internal/kept"
+	"github.com/weir-io/weir/internal/keep"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/look/watch"
+	"github.com/weir-io/weir/internal/note"
 	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/targets"
 )
@@ -19,6 +20,7 @@ type Shown struct {
 	Target *targets.Target // that was asked for; nil: all groups were
 	Window time.Duration   // in which rates were measured; 0: they were not
 	Groups []Group
+	Notes  []note.Note
 }
 
 // A Group is a group with its limits, and what is known of them.
@@ -96,7 +98,9 @@ func (m Manager) Show(ctx context.Context, spec string, window time.Duration) (S
 		return Shown{}, err
 	}
 	shown.Target = &t
-	return shown, m.markTarget(ctx, t, &shown.Groups[0])
+	notes, err := m.markTarget(ctx, t, &shown.Groups[0])
+	shown.Notes = append(shown.Notes, notes...)
+	return shown, err
 }
 
 // shown reads what is known of groups. views returns processes that see their file systems; nil:
@@ -110,7 +114,8 @@ func (m Manager) shown(ctx context.Context, views func() []int, groups []watch.L
 		shown.Window = window
 	}
 	shown.Groups = m.groupsOf(ctx, groups, shown.Window > 0)
-	if err := m.markPaced(shown.Groups); err != nil {
+	var err error
+	if shown.Notes, err = m.markPaced(shown.Groups); err != nil {
 		return shown, err
 	}
 	seeing := []int{0}
@@ -152,15 +157,12 @@ func (m Manager) groupsOf(ctx context.Context, all []watch.Limited, measured boo
 }
 
 // markTarget notes what is known of a target beside the limits in force.
-func (m Manager) markTarget(ctx context.Context, t targets.Target, g *Group) error {
+func (m Manager) markTarget(ctx context.Context, t targets.Target, g *Group) ([]note.Note, error) {
 	g.Target, g.Owner, g.Record = t.String(), t.Owner, t.Record
 	if g.Record == nil {
 		g.Record = m.unitRecord(ctx, t)
 	}
-	if t.Lasting == "" {
-		return nil
-	}
-	r, err := kept.Read(m.Host.Root, t.Lasting)
+	r, notes, err := keep.Recorded(m.Host, t)
 	g.Kept = r.Entries
-	return err
+	return notes, err
 }

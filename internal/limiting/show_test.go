@@ -101,12 +101,12 @@ func TestShowKept(t *testing.T) {
 	}
 	its := targets.Target{Kind: "docker", Name: "web", Group: group, Lasting: "docker:abc", Record: &targets.Record{By: "Docker"}}
 	var g Group
-	if err := m.markTarget(context.Background(), its, &g); err != nil || !slices.Equal(g.Kept, entries) || g.Target != "docker:web" || g.Record.By != "Docker" {
+	if _, err := m.markTarget(context.Background(), its, &g); err != nil || !slices.Equal(g.Kept, entries) || g.Target != "docker:web" || g.Record.By != "Docker" {
 		t.Errorf("%+v, %v", g, err)
 	}
 	g = Group{}
 	its.Lasting = ""
-	if err := m.markTarget(context.Background(), its, &g); err != nil || g.Kept != nil {
+	if _, err := m.markTarget(context.Background(), its, &g); err != nil || g.Kept != nil {
 		t.Errorf("without a name for good: %+v, %v", g, err)
 	}
 }
