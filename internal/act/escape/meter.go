@@ -36,7 +36,7 @@ func NewMeter(g cgroupfs.Group, devices []blkdev.Number, w *Watcher, step uint64
 		m.estimate, err = NewEstimate(g, m.devices)
 		return m, err
 	}
-	if m.id, err = ID(g); err != nil {
+	if m.id, err = g.ID(); err != nil {
 		return nil, err
 	}
 	if m.stats, err = g.OpenStats(); err != nil {

@@ -149,11 +149,11 @@ func (w *Watcher) Close() error {
 // Add starts to count a group and the groups below it. Wait reports it each time that step more
 // bytes have escaped; 0: never.
 func (w *Watcher) Add(g cgroupfs.Group, step uint64) error {
-	id, err := idOf(g)
+	id, err := g.ID()
 	if err != nil {
 		return err
 	}
-	level := levelOf(g)
+	level := g.Level()
 	if level == 0 || level > levelMost {
 		return fmt.Errorf("count writes of cgroup %s to files of other groups: weir can do this for groups 1 to %d levels below the root", g.Path(), levelMost)
 	}
@@ -267,26 +267,4 @@ func (w *Watcher) Drain() (ids []uint64) {
 			ids = append(ids, id)
 		}
 	}
-}
-
-// idOf is the number by which the kernel tells groups apart: their directory's inode.
-func idOf(g cgroupfs.Group) (uint64, error) {
-	dir, err := g.OpenDir()
-	if err != nil {
-		return 0, err
-	}
-	defer unix.Close(dir)
-	var st unix.Stat_t
-	if err := unix.Fstat(dir, &st); err != nil {
-		return 0, &os.PathError{Op: "stat", Path: g.Dir(), Err: err}
-	}
-	return st.Ino, nil
-}
-
-// ID returns the number of a group, for Escaped, Files and Remove.
-func ID(g cgroupfs.Group) (uint64, error) { return idOf(g) }
-
-// levelOf is how many groups are above a group.
-func levelOf(g cgroupfs.Group) uint32 {
-	return uint32(len(strings.FieldsFunc(g.Path(), func(r rune) bool { return r == '/' })))
 }

@@ -83,7 +83,8 @@ func (g Group) Exists() (bool, error) {
 	return true, unix.Close(fd)
 }
 
-// ID distinguishes the group from a later group of the same name.
+// ID is the number by which the kernel tells groups apart: their directory's inode. It
+// distinguishes the group from a later group of the same name.
 func (g Group) ID() (uint64, error) {
 	fd, err := g.h.open(g.path, unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
@@ -95,6 +96,11 @@ func (g Group) ID() (uint64, error) {
 		return 0, &fs.PathError{Op: "stat", Path: g.Dir(), Err: err}
 	}
 	return st.Ino, nil
+}
+
+// Level is how many groups are above the group, in the whole tree.
+func (g Group) Level() uint32 {
+	return uint32(len(strings.FieldsFunc(g.Path(), func(r rune) bool { return r == '/' })))
 }
 
 // OpenDir opens the group's directory, as CLONE_INTO_CGROUP needs it. The caller

@@ -132,7 +132,7 @@ func Start(g cgroupfs.Group, rules []Rule, w Watcher, cell *cgroupfs.Group) (*Ta
 		return nil, err
 	}
 	if w != nil && g.Hierarchy().Version == cgroupfs.V2 {
-		if t.id, err = escape.ID(g); err == nil && w.Add(g, 0) == nil {
+		if t.id, err = g.ID(); err == nil && w.Add(g, 0) == nil {
 			t.watcher, t.sum.Told = w, true
 		}
 	}

@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"runtime"
-	"strings"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -165,12 +163,12 @@ func (t *Tracer) configure(o Options) error {
 	_, settings[traceVarCqeArgument] = t.argument("io_uring_complete", "io_uring_cqe")
 	switch {
 	case o.Group != nil:
-		id, err := idOf(*o.Group)
+		id, err := o.Group.ID()
 		if err != nil {
 			return err
 		}
 		settings[traceVarFilter], settings[traceVarFilterId] = filterCgroup, id
-		settings[traceVarFilterLevel], settings[traceVarFilterV1] = level(*o.Group), o.Group.Hierarchy().Version == cgroupfs.V1
+		settings[traceVarFilterLevel], settings[traceVarFilterV1] = o.Group.Level(), o.Group.Hierarchy().Version == cgroupfs.V1
 	case o.PID != 0:
 		settings[traceVarFilter], settings[traceVarFilterId] = filterProcess, uint64(o.PID)
 	default:
@@ -217,25 +215,6 @@ func (t *Tracer) argument(tracepoint, structure string) (place int, ok bool) {
 func (t *Tracer) hasTracepoint(name string) bool {
 	var d *btf.Typedef
 	return t.types.TypeByName("btf_trace_"+name, &d) == nil
-}
-
-// idOf is the number by which the kernel tells groups apart: their directory's inode.
-func idOf(g cgroupfs.Group) (uint64, error) {
-	dir, err := g.OpenDir()
-	if err != nil {
-		return 0, err
-	}
-	defer unix.Close(dir)
-	var st unix.Stat_t
-	if err := unix.Fstat(dir, &st); err != nil {
-		return 0, &os.PathError{Op: "stat", Path: g.Dir(), Err: err}
-	}
-	return st.Ino, nil
-}
-
-// level is how many groups are above a group.
-func level(g cgroupfs.Group) uint32 {
-	return uint32(len(strings.FieldsFunc(filepath.Clean(g.Path()), func(r rune) bool { return r == '/' })))
 }
 
 // Close ends the trace.

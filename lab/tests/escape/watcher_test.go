@@ -44,7 +44,7 @@ func watched(t *testing.T, disk *lab.TestDisk) {
 	if err := w.Add(limited, mib); err != nil {
 		t.Fatal(err)
 	}
-	id, err := escape.ID(limited)
+	id, err := limited.ID()
 	if err != nil {
 		t.Fatal(err)
 	}
