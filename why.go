@@ -99,16 +99,8 @@ func (h *Host) Why(ctx context.Context, subject string, r WhyRequest) (Report, e
 	if err != nil {
 		return Report{}, told(err, nil)
 	}
-	q, noted, err := explain.QuestionOf(ctx, h.host, request)
+	facts, noted, err := explain.Facts(ctx, h.host, request)
 	notes := notesOf(noted)
-	if err != nil {
-		return Report{}, told(err, notes)
-	}
-	sources, err := explain.Sources(h.host)
-	if err != nil {
-		return Report{}, told(err, notes)
-	}
-	facts, err := why.Gather(ctx, sources, q)
 	if err != nil {
 		return Report{}, told(err, notes)
 	}

@@ -99,15 +99,7 @@ func (m *measurer) findingOf(ctx context.Context, key string) (f Finding, err er
 		return f, err
 	}
 	defer func() { err = errors.Join(err, h.Close()) }()
-	sources, err := explain.Sources(h)
-	if err != nil {
-		return f, err
-	}
-	q, _, err := explain.QuestionOf(ctx, h, explain.Request{Subject: key})
-	if err != nil {
-		return f, err
-	}
-	facts, err := why.Gather(ctx, sources, q)
+	facts, _, err := explain.Facts(ctx, h, explain.Request{Subject: key})
 	if err != nil {
 		return f, err
 	}

@@ -110,15 +110,7 @@ func shown(ctx context.Context, m limiting.Manager, r Request) (any, error) {
 }
 
 func explained(ctx context.Context, h *host.Host, r Request) (any, error) {
-	q, _, err := explain.QuestionOf(ctx, h, explain.Request{Subject: r.Of, Asked: r.Asked, Hold: r.Hold})
-	if err != nil {
-		return nil, err
-	}
-	sources, err := explain.Sources(h)
-	if err != nil {
-		return nil, err
-	}
-	facts, err := why.Gather(ctx, sources, q)
+	facts, _, err := explain.Facts(ctx, h, explain.Request{Subject: r.Of, Asked: r.Asked, Hold: r.Hold})
 	if err != nil {
 		return nil, err
 	}

@@ -1,9 +1,12 @@
 package explain
 
 import (
+	"context"
+
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/keep"
 	"github.com/weir-io/weir/internal/look/why"
+	"github.com/weir-io/weir/internal/note"
 	"github.com/weir-io/weir/internal/targets"
 )
 
@@ -12,4 +15,18 @@ func Sources(h *host.Host) (why.Sources, error) {
 	s, err := h.WhySources()
 	s.KeptIn = func(t targets.Target) (string, error) { return keep.In(h, t) }
 	return s, err
+}
+
+// Facts are those of a host that a request is about. The notes tell what the request leaves open.
+func Facts(ctx context.Context, h *host.Host, r Request) (why.Facts, []note.Note, error) {
+	q, notes, err := QuestionOf(ctx, h, r)
+	if err != nil {
+		return why.Facts{}, notes, err
+	}
+	sources, err := Sources(h)
+	if err != nil {
+		return why.Facts{}, notes, err
+	}
+	facts, err := why.Gather(ctx, sources, q)
+	return facts, notes, err
 }

@@ -76,15 +76,7 @@ func (p *Page) ask(ctx context.Context, g *watch.Group) *answer {
 
 // findings asks weir why.
 func findings(ctx context.Context, h *host.Host, target string) ([]finding, error) {
-	q, _, err := explain.QuestionOf(ctx, h, explain.Request{Subject: target})
-	if err != nil {
-		return nil, err
-	}
-	sources, err := explain.Sources(h)
-	if err != nil {
-		return nil, err
-	}
-	facts, err := why.Gather(ctx, sources, q)
+	facts, _, err := explain.Facts(ctx, h, explain.Request{Subject: target})
 	if err != nil {
 		return nil, err
 	}
