@@ -39,7 +39,7 @@ var layers = [][]string{
 	{"internal/linux/cgroupfs", "internal/linux/kernel", "internal/cgconfig", "internal/linux/loopdev"},
 	{"internal/linux/cgroupfs/cgrouptest"},
 	{"internal/daemon/systemd", "internal/state", "internal/linux/inode", "internal/act/dropin"},
-	{"internal/targets", "internal/kept", "internal/agent/install", "internal/act/escape", "internal/linux/partial"},
+	{"internal/targets", "internal/agent/install", "internal/act/escape", "internal/linux/partial"},
 	{"internal/targets/pid", "internal/targets/cgroup", "internal/targets/unit", "internal/targets/engine",
 		"internal/targets/containerd", "internal/targets/pod", "internal/targets/vm"},
 	{"internal/act/hold", "internal/act/pacer", "internal/look/tally"},

@@ -10,7 +10,6 @@ import (
 	"github.com/weir-io/weir/internal/act/hold"
 	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/internal/keep"
-	"github.com/weir-io/weir/internal/kept"
 	"github.com/weir-io/weir/internal/limiting"
 	"github.com/weir-io/weir/internal/ui/cli"
 	"github.com/weir-io/weir/internal/ui/text"
@@ -21,7 +20,7 @@ func newRestore(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore [TARGET]...",
 		Short: "Set saved limits again after a restart",
-		Long: "Set saved limits again on containers that have been restarted. weir set --persist saves a limit in " + kept.Dir + " if\n" +
+		Long: "Set saved limits again on containers that have been restarted. weir set --persist saves a limit in " + keep.SavedDir + " if\n" +
 			"neither systemd nor the container's owner can keep it (cgroup v1, Docker's cgroupfs driver, containerd).\n\n" +
 			"Without a target, weir restores all saved limits, and skips containers that do not run. If a container's owner does\n" +
 			"not know the container, weir keeps the saved limit until weir clear. --at-boot has systemd run weir restore at each\n" +

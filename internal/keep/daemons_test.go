@@ -14,7 +14,6 @@ import (
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/host/hosttest"
-	"github.com/weir-io/weir/internal/kept"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/note"
@@ -171,12 +170,12 @@ func TestATransientDomain(t *testing.T) {
 func TestOfStopped(t *testing.T) {
 	const other = "0000000000000000000000000000000000000000000000000000000000000000"
 	record := func(name, called string) map[string]string {
-		r := kept.Record{Target: name, Name: called, Entries: []limit.Asked{{On: "/data", Limit: writes(1)}}}
+		r := Saved{Target: name, Name: called, Entries: []limit.Asked{{On: "/data", Limit: writes(1)}}}
 		text, err := r.Text()
 		if err != nil {
 			t.Fatal(err)
 		}
-		return map[string]string{kept.Path(name): text}
+		return map[string]string{SavedPath(name): text}
 	}
 	files := record("docker:"+id, "docker:web")
 	for _, more := range []map[string]string{record("docker:"+other, "docker:two"), record("podman:"+other, "docker:two")} {
@@ -195,11 +194,11 @@ func TestOfStopped(t *testing.T) {
 		found error
 		files []string // that are removed; none: the error is found
 	}{
-		"stopped":             {"docker:web", stopped, []string{"", dropin.Path(scopeUnit), kept.Path("docker:" + id)}},
+		"stopped":             {"docker:web", stopped, []string{"", dropin.Path(scopeUnit), SavedPath("docker:" + id)}},
 		"stopped, nothing":    {"docker:x", nothing, nil},
-		"gone, by its name":   {"docker:web", notFound, []string{kept.Path("docker:" + id)}},
-		"gone, by its id":     {"docker:" + id, notFound, []string{kept.Path("docker:" + id)}},
-		"gone, with its kind": {"docker:web", &targets.NoKindError{Err: &fault.Unsupported{}}, []string{kept.Path("docker:" + id)}},
+		"gone, by its name":   {"docker:web", notFound, []string{SavedPath("docker:" + id)}},
+		"gone, by its id":     {"docker:" + id, notFound, []string{SavedPath("docker:" + id)}},
+		"gone, with its kind": {"docker:web", &targets.NoKindError{Err: &fault.Unsupported{}}, []string{SavedPath("docker:" + id)}},
 		"unknown":             {"docker:none", notFound, nil},
 		"a unit of a copy":    {"unit:x.service", &targets.NotFound{Target: "unit:x.service"}, nil},
 		"a domain of a copy":  {"vm:x", &targets.NotFound{Target: "vm:x"}, nil},

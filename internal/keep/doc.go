@@ -12,6 +12,13 @@
 // removes only those drop-ins that no longer set anything. weir writes its own drop-in (v1) beside
 // its final place, syncs it and renames it; the record of the change has the former content.
 //
+// weir's own records (Saved, in /var/lib/weir/limits) are for containers whose limit neither their engine
+// nor a scope keeps: one file for each, under its permanent name (the whole id). weir restore asks the
+// daemon where the limit was set (DOCKER_HOST and similar variables are saved too). It sets the saved
+// limits of running containers, and removes nothing: an owner may know a container again once its disk is
+// mounted. weir clear removes saved limits, by the saved name if the owner does not know the container.
+// A damaged record is told of, and keeps nobody from setting limits or clearing them.
+//
 // Docker makes the scope of a container anew at each start, with the same name. weir saves the
 // limit in a drop-in of that scope, which systemd reads then. The drop-in sorts before those that
 // systemd makes until the scope ends. weir removes drop-ins of removed containers when it makes the

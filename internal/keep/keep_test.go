@@ -15,7 +15,6 @@ import (
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/host/hosttest"
-	"github.com/weir-io/weir/internal/kept"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
@@ -257,13 +256,13 @@ func (f *fake) Do(context.Context) (Done, error) { return f.do() }
 
 // A process or a group of a container stands for the container.
 func TestAccount(t *testing.T) {
-	gone := kept.Record{Target: "containerd:k8s.io/abc", Entries: []limit.Asked{{Limit: writes(1)}}}
+	gone := Saved{Target: "containerd:k8s.io/abc", Entries: []limit.Asked{{Limit: writes(1)}}}
 	text, err := gone.Text()
 	if err != nil {
 		t.Fatal(err)
 	}
 	const dir = "sys/fs/cgroup"
-	h := open(t, "v2", map[string]string{kept.Path(gone.Target): text, dir + "/docker/" + id + "/cgroup.procs": "", dir + "/k8s.io/abc/cgroup.procs": ""})
+	h := open(t, "v2", map[string]string{SavedPath(gone.Target): text, dir + "/docker/" + id + "/cgroup.procs": "", dir + "/k8s.io/abc/cgroup.procs": ""})
 	io, err := h.IO()
 	if err != nil {
 		t.Fatal(err)
@@ -291,7 +290,7 @@ func TestLockOfACopy(t *testing.T) {
 		t.Fatal(err)
 	}
 	unlock()
-	if _, err := os.Stat(filepath.Join(h.Root, kept.Dir)); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(h.Root, SavedDir)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("something was made: %v", err)
 	}
 }

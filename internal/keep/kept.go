@@ -7,7 +7,6 @@ import (
 
 	"github.com/weir-io/weir/internal/act/dropin"
 	"github.com/weir-io/weir/internal/host"
-	"github.com/weir-io/weir/internal/kept"
 	"github.com/weir-io/weir/internal/note"
 	"github.com/weir-io/weir/internal/targets"
 	"github.com/weir-io/weir/internal/targets/containerd"
@@ -15,9 +14,9 @@ import (
 
 // Recorded reads what weir has on record for a target; nothing for a target without a name for
 // good. The notes tell of a damaged record.
-func Recorded(h *host.Host, t targets.Target) (kept.Record, []note.Note, error) {
+func Recorded(h *host.Host, t targets.Target) (Saved, []note.Note, error) {
 	if t.Lasting == "" {
-		return kept.Record{}, nil, nil
+		return Saved{}, nil, nil
 	}
 	r, lost, err := read(h, t.Lasting)
 	return r, notesOf(lost, "its saved limits cannot be read, so a restart loses them; save its limits again, or clear them"), err
@@ -53,7 +52,7 @@ func Account(ctx context.Context, h *host.Host, t targets.Target) targets.Target
 		t.Kind, t.Name, t.Lasting = kind, id, kind+":"+id
 		return t
 	}
-	all, _ := kept.List(h.Root) // one that cannot be read is another's
+	all, _ := ListSaved(h.Root) // one that cannot be read is another's
 	for _, r := range all {
 		name, is := strings.CutPrefix(r.Target, "containerd:")
 		namespace, id, _ := strings.Cut(name, "/")

@@ -12,7 +12,6 @@ import (
 	"github.com/weir-io/weir/internal/act/hold"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/host"
-	"github.com/weir-io/weir/internal/kept"
 	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/note"
 	"github.com/weir-io/weir/internal/state"
@@ -27,7 +26,7 @@ func (record) Paces() Paces { return PaceStarts }
 
 func (k record) May(context.Context) error {
 	if k.h.IsOwn() && os.Geteuid() != 0 {
-		return &Refused{Target: k.t.String(), Kind: fault.NotDone, Why: "permission denied (saved limits are in " + kept.Dir + "; run weir as root)"}
+		return &Refused{Target: k.t.String(), Kind: fault.NotDone, Why: "permission denied (saved limits are in " + SavedDir + "; run weir as root)"}
 	}
 	return nil
 }
@@ -82,10 +81,10 @@ func (k record) Lasts(plan hold.Plan, wanted bool) []note.Note {
 
 // read reads what weir has on record for a target. A damaged record has nothing, and keeps nobody from
 // setting or clearing limits: what is lost says why it could not be read.
-func read(h *host.Host, lasting string) (r kept.Record, lost *state.DamagedError, err error) {
-	r, err = kept.Read(h.Root, lasting)
+func read(h *host.Host, lasting string) (r Saved, lost *state.DamagedError, err error) {
+	r, err = ReadSaved(h.Root, lasting)
 	if errors.As(err, &lost) {
-		return kept.Record{Target: lasting}, lost, nil
+		return Saved{Target: lasting}, lost, nil
 	}
 	return r, nil, err
 }
@@ -99,7 +98,7 @@ func notesOf(lost *state.DamagedError, what string) []note.Note {
 }
 
 // planRecord adds a record to a plan.
-func planRecord(h *host.Host, plan *hold.Plan, r kept.Record) error {
+func planRecord(h *host.Host, plan *hold.Plan, r Saved) error {
 	r.Entries = thatBind(r.Entries)
 	text, err := r.Text()
 	plan.File = &hold.File{Path: RecordPath(h, r.Target), Text: text, Own: true}
@@ -108,7 +107,7 @@ func planRecord(h *host.Host, plan *hold.Plan, r kept.Record) error {
 
 // RecordPath is where the record of a target is, by the target's name for good.
 func RecordPath(h *host.Host, lasting string) string {
-	return filepath.Join(h.Root, kept.Path(lasting))
+	return filepath.Join(h.Root, SavedPath(lasting))
 }
 
 // other are the files that keep limits for a target from when it was started otherwise: on
@@ -163,11 +162,11 @@ func Lock(ctx context.Context, h *host.Host, prepare bool) (unlock func(), err e
 		return func() {}, nil // a copy's records stay as they are, and root's are not others' to change
 	}
 	if prepare {
-		if err := kept.Make(h.Root); err != nil {
+		if err := savedIn(h.Root).Make(); err != nil {
 			return nil, fmt.Errorf("save limits: %w", err)
 		}
 	}
-	lock, err := h.State.Wait(ctx, kept.Dir, "the saved limits", state.LockMost)
+	lock, err := h.State.Wait(ctx, SavedDir, "the saved limits", state.LockMost)
 	if err != nil {
 		return nil, err
 	}

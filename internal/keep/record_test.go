@@ -9,7 +9,6 @@ import (
 	"github.com/weir-io/weir/internal/act/dropin"
 	"github.com/weir-io/weir/internal/act/hold"
 	"github.com/weir-io/weir/internal/fault"
-	"github.com/weir-io/weir/internal/kept"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
@@ -18,12 +17,12 @@ import (
 
 func TestRecord(t *testing.T) {
 	scopeFile := dropin.Path("docker-" + id + ".scope")
-	old := kept.Record{Target: "docker:" + id, Name: "docker:old", Entries: []limit.Asked{{On: "/dev/vda", Limit: writes(1)}}}
+	old := Saved{Target: "docker:" + id, Name: "docker:old", Entries: []limit.Asked{{On: "/dev/vda", Limit: writes(1)}}}
 	text, err := old.Text()
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := open(t, "v1", map[string]string{kept.Path(old.Target): text, scopeFile: savedText(t, limit.Asked{On: "/dev/vda", Limit: writes(1)})})
+	h := open(t, "v1", map[string]string{SavedPath(old.Target): text, scopeFile: savedText(t, limit.Asked{On: "/dev/vda", Limit: writes(1)})})
 	k := Of(h, container(group(t, h), ""), cgroupfs.V1)
 	plan, edit := keepIn(t, k, wanted(writes(5), limit.HoldAuto))
 	if plan.File == nil || !plan.File.Own || plan.File.Path != RecordPath(h, old.Target) {
@@ -60,7 +59,7 @@ func TestRecord(t *testing.T) {
 // A damaged record keeps nobody from setting limits or clearing them: it is told of, and replaced or
 // removed. Only what is left of it for other devices stays.
 func TestADamagedRecord(t *testing.T) {
-	path := kept.Path("docker:" + id)
+	path := SavedPath("docker:" + id)
 	for _, text := range []string{"", "{", `{"target":"docker:other"}`, "[]"} {
 		h := open(t, "v1", map[string]string{path: text})
 		its := container(group(t, h), "")
@@ -102,12 +101,12 @@ func TestADamagedRecord(t *testing.T) {
 
 func TestScope(t *testing.T) {
 	unit := "docker-" + id + ".scope"
-	r := kept.Record{Target: "docker:" + id, Entries: []limit.Asked{{On: "/data", Limit: writes(1)}}}
+	r := Saved{Target: "docker:" + id, Entries: []limit.Asked{{On: "/data", Limit: writes(1)}}}
 	text, err := r.Text()
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := open(t, "v2", map[string]string{kept.Path(r.Target): text})
+	h := open(t, "v2", map[string]string{SavedPath(r.Target): text})
 	its := container(group(t, h), unit)
 	k := Of(h, its, cgroupfs.V2)
 	plan, edit := keepIn(t, k, wanted(writes(5), ""))

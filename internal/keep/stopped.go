@@ -11,7 +11,6 @@ import (
 	"github.com/weir-io/weir/internal/act/hold"
 	"github.com/weir-io/weir/internal/daemon/systemd"
 	"github.com/weir-io/weir/internal/host"
-	"github.com/weir-io/weir/internal/kept"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/note"
 	"github.com/weir-io/weir/internal/state"
@@ -95,7 +94,7 @@ func ofGone(h *host.Host, spec string, found error) (left Left, is bool, err err
 	if !errors.As(found, &notFound) && !errors.As(found, &noKind) {
 		return left, false, nil
 	}
-	all, err := kept.List(h.Root)
+	all, err := ListSaved(h.Root)
 	var its []string
 	for _, r := range all {
 		if r.Target == spec || r.Name == spec {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/host/hosttest"
-	"github.com/weir-io/weir/internal/kept"
+	"github.com/weir-io/weir/internal/keep"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/targets"
@@ -185,7 +185,7 @@ func TestRestoreARunningTarget(t *testing.T) {
 	if err != nil || len(all) != 1 || all[0].State != Failed {
 		t.Errorf("%+v, %v", all, err)
 	}
-	if _, err := os.Stat(filepath.Join(m.Host.Root, kept.Path("docker:abc"))); err != nil {
+	if _, err := os.Stat(filepath.Join(m.Host.Root, keep.SavedPath("docker:abc"))); err != nil {
 		t.Error(err)
 	}
 }
@@ -202,7 +202,7 @@ func TestClearARecord(t *testing.T) {
 	if err != nil || r.Target != "docker:web" || r.Path != "" || r.Version != cgroupfs.V2 || r.Owner.Kind != "docker" || len(r.Notes) != 1 {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if _, err := os.Stat(filepath.Join(m.Host.Root, kept.Path("docker:abc"))); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(m.Host.Root, keep.SavedPath("docker:abc"))); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the record is there: %v", err)
 	}
 	if devices, err := r.Devices(); devices != nil || err != nil {

@@ -11,7 +11,6 @@ import (
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/keep"
-	"github.com/weir-io/weir/internal/kept"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/inode"
 	"github.com/weir-io/weir/internal/note"
@@ -72,12 +71,12 @@ func TestClearRefuses(t *testing.T) {
 // saved is a record of a container that the host does not run.
 func saved(t *testing.T, lasting, name string) map[string]string {
 	t.Helper()
-	r := kept.Record{Target: lasting, Name: name, Entries: onData(wbps(1e6))}
+	r := keep.Saved{Target: lasting, Name: name, Entries: onData(wbps(1e6))}
 	text, err := r.Text()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return map[string]string{kept.Path(lasting): text}
+	return map[string]string{keep.SavedPath(lasting): text}
 }
 
 // The record of a container that is gone is cleared by the name that it had. On a copy it stays.
@@ -85,7 +84,7 @@ func TestClearAStoppedTarget(t *testing.T) {
 	m := manager(t, "v2", saved(t, "docker:abc", "docker:web"), host.Options{})
 	change, err := m.PrepareClear(t.Context(), "docker:web", nil, false)
 	_, got := stepsOf(t, m, change, err)
-	if !slices.Equal(got, []string{strings.TrimPrefix(kept.Path("docker:abc"), "/")}) {
+	if !slices.Equal(got, []string{strings.TrimPrefix(keep.SavedPath("docker:abc"), "/")}) {
 		t.Errorf("%q", got)
 	}
 	if _, err := change.Apply(t.Context()); err == nil || fault.IsUnsupported(err) && !isNoKind(err) {

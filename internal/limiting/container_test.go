@@ -13,7 +13,7 @@ import (
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/host/hosttest"
-	"github.com/weir-io/weir/internal/kept"
+	"github.com/weir-io/weir/internal/keep"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 )
@@ -106,7 +106,7 @@ func TestTheLifeOfAContainer(t *testing.T) {
 	if limited() != "254:16 5000000\n" || len(r.Decided.Places) != 1 || !slices.ContainsFunc(remedies(r), func(do fault.Do) bool { return do == fault.RestoreBoot }) {
 		t.Errorf("%q, %+v", limited(), r)
 	}
-	record := filepath.Join(m.Host.Root, kept.Path("docker:"+containerID))
+	record := filepath.Join(m.Host.Root, keep.SavedPath("docker:"+containerID))
 	if text, err := os.ReadFile(record); err != nil || !strings.Contains(string(text), `"wbps":5000000`) {
 		t.Errorf("%s, %v", text, err)
 	}
@@ -178,7 +178,7 @@ func TestANewerDocker(t *testing.T) {
 	if !slices.Equal(d.told, []string{after}) || len(kernel.Writes) != 1 || !slices.Equal(remedies(r), []fault.Do{fault.Clear}) {
 		t.Errorf("told %q, wrote %v, %+v", d.told, kernel.Writes, r)
 	}
-	if _, err := os.Stat(filepath.Join(m.Host.Root, kept.Dir)); !os.IsNotExist(err) {
+	if _, err := os.Stat(filepath.Join(m.Host.Root, keep.SavedDir)); !os.IsNotExist(err) {
 		t.Errorf("weir saves it too: %v", err)
 	}
 	// Docker starts no pacer. Where one is asked for, weir's record keeps the limit.
@@ -187,7 +187,7 @@ func TestANewerDocker(t *testing.T) {
 	if do(t, change, err); d.told != nil {
 		t.Errorf("told %q", d.told)
 	}
-	if _, err := os.Stat(filepath.Join(m.Host.Root, kept.Path("docker:"+containerID))); err != nil {
+	if _, err := os.Stat(filepath.Join(m.Host.Root, keep.SavedPath("docker:"+containerID))); err != nil {
 		t.Error(err)
 	}
 }

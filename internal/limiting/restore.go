@@ -9,7 +9,6 @@ import (
 	"github.com/weir-io/weir/internal/act/hold"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/keep"
-	"github.com/weir-io/weir/internal/kept"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/targets"
 )
@@ -54,7 +53,7 @@ func (m Manager) Restore(ctx context.Context, r Restore) ([]Restoring, error) {
 	if err := io.Writable(); err != nil && !r.Dry {
 		return nil, err
 	}
-	all, err := kept.List(m.Host.Root)
+	all, err := keep.ListSaved(m.Host.Root)
 	records, notFound := m.keptOf(ctx, all, r.Targets)
 	done := []Restoring{}
 	for _, its := range records {
@@ -74,7 +73,7 @@ func (m Manager) restore(ctx context.Context, how Restore, into *Restoring) (Sta
 	}
 	defer unlock()
 	lasting := into.Target
-	r, err := kept.Read(m.Host.Root, lasting) // it may have been cleared meanwhile
+	r, err := keep.ReadSaved(m.Host.Root, lasting) // it may have been cleared meanwhile
 	if err != nil {
 		return Failed, err
 	}
@@ -134,11 +133,11 @@ func (r Restoring) Steps() (steps []hold.Step) {
 
 // keptOf picks the records of targets that are named, as they were when the limits were set, or
 // are now.
-func (m Manager) keptOf(ctx context.Context, all []kept.Record, specs []string) ([]kept.Record, error) {
+func (m Manager) keptOf(ctx context.Context, all []keep.Saved, specs []string) ([]keep.Saved, error) {
 	if len(specs) == 0 {
 		return all, nil
 	}
-	var some []kept.Record
+	var some []keep.Saved
 	var errs []error
 	for _, spec := range specs {
 		lasting, err := m.lastingOf(ctx, spec)

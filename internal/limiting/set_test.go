@@ -15,7 +15,6 @@ import (
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/keep"
-	"github.com/weir-io/weir/internal/kept"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/note"
@@ -196,7 +195,7 @@ func TestSetPersistSteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, got := stepsOf(t, m, s, nil)
-	if len(got) != 2 || !strings.HasPrefix(got[1], kept.Path("docker:abc")[1:]+` {"target":"docker:abc","name":"docker:web"`) || !strings.Contains(got[1], `"hold":"kernel"`) {
+	if len(got) != 2 || !strings.HasPrefix(got[1], keep.SavedPath("docker:abc")[1:]+` {"target":"docker:abc","name":"docker:web"`) || !strings.Contains(got[1], `"hold":"kernel"`) {
 		t.Errorf("%q", got)
 	}
 }

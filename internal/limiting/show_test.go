@@ -10,7 +10,7 @@ import (
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/host/hosttest"
-	"github.com/weir-io/weir/internal/kept"
+	"github.com/weir-io/weir/internal/keep"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
@@ -85,12 +85,12 @@ func TestShowRefuses(t *testing.T) {
 func TestShowKept(t *testing.T) {
 	m := manager(t, "v2", nil, host.Options{})
 	entries := []limit.Asked{{On: "/data", Limit: limit.Limit{WBPS: limit.PerSecond(1e6)}}}
-	r := kept.Record{Target: "docker:abc", Name: "docker:web", Entries: entries}
+	r := keep.Saved{Target: "docker:abc", Name: "docker:web", Entries: entries}
 	text, err := r.Text()
 	if err != nil {
 		t.Fatal(err)
 	}
-	m = manager(t, "v2", map[string]string{kept.Path("docker:abc"): text}, host.Options{})
+	m = manager(t, "v2", map[string]string{keep.SavedPath("docker:abc"): text}, host.Options{})
 	io, err := m.Host.IO()
 	if err != nil {
 		t.Fatal(err)
