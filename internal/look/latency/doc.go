@@ -1,4 +1,4 @@
-// Package latency is an experiment. It writes a file in blocks through the page cache, once in
+// Package latency shows how much a memory limit slows buffered writes, by an experiment. It writes a file in blocks through the page cache, once in
 // a group without a memory limit and once in one with a limit (and once more with direct I/O).
 // It records the time of every write, and a trace says where the time went.
 //

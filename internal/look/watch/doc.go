@@ -1,4 +1,4 @@
-// Package watch reads what is in force and what happens. It only reads.
+// Package watch reads what limits are in force and what I/O happens under them. It only reads.
 //
 // A Watcher reads all groups of a hierarchy again and again, and makes a Snapshot each time: what
 // each group reads and writes on each device, beside its limits, what is expected to hold them,
