@@ -37,6 +37,7 @@ const (
 	LVM        Requirement = "lvm"        // and the programs of LVM
 	Overlay    Requirement = "overlay"    // overlay mounts
 	IOUring    Requirement = "io_uring"   // io_uring_setup(2)
+	PtraceCall Requirement = "ptrace"     // ptrace(2) that tells which system call a program makes
 	BPF        Requirement = "bpf"        // bpf(2) and the kernel's types: emulated guests
 
 	// Long keeps a test out of guests that differ from another one in little, where
@@ -186,6 +187,8 @@ func (r Requirement) check(e environ.Environ) error {
 	case IOUring:
 		_, _, errno := unix.Syscall(unix.SYS_IO_URING_SETUP, 0, 0, 0) // no ring has 0 entries
 		return unless(errno != unix.ENOSYS && errno != unix.EPERM, "the kernel has none")
+	case PtraceCall:
+		return unless(!e.Has("traced"), "user-mode Linux runs its programs by ptrace(2) itself")
 	case NoSystemd:
 		return unless(!e.Has(string(Systemd)), "systemd")
 	case Overlay:

@@ -21,7 +21,7 @@ type held struct{ rule, paced uint64 }
 // A weir that also asks the pacer is killed at each point. The next weir leaves both the
 // rule and the pacer as they were before, or both as they were asked to be.
 func TestKillAtEachPointOfPacing(t *testing.T) {
-	e := lab.Need(t, lab.Root, lab.OnceV1, lab.FS("ext4"), lab.NoSystemd)
+	e := lab.Need(t, lab.Root, lab.OnceV1, lab.PtraceCall, lab.FS("ext4"), lab.NoSystemd)
 	disk := lab.Disk(t, lab.FS("ext4"))
 	root := e.Cgroups.Blkio
 	if e.Cgroups.IOInV2 {

@@ -64,8 +64,15 @@ func TestCost(t *testing.T) {
 	for next := began; time.Since(began) < costFor; {
 		if !time.Now().Before(next) {
 			next = next.Add(scrapeEvery)
-			if size = len(metrics.scrape(t)); size < 6*n {
-				t.Fatalf("a page of %d lines", size)
+			page := metrics.scrape(t)
+			limits := 0
+			for line := range page {
+				if strings.HasPrefix(line, "weir_io_limit_written_bytes_per_second{") {
+					limits++
+				}
+			}
+			if size = len(page); limits != n {
+				t.Fatalf("a page with the limits of %d groups, want %d", limits, n)
 			}
 		}
 		time.Sleep(50 * time.Millisecond)
