@@ -158,10 +158,10 @@ findings: ## regenerate docs/guide/findings.md from the rules of weir why
 
 # Besides clang it takes llvm-strip and libbpf's headers: apt-get install clang llvm libbpf-dev
 bpf: ## regenerate the BPF objects (needs clang)
-	cd internal/linux/inode && GOPACKAGE=inode $(BPF2GO) owner ../../../bpf/owner.bpf.c $(BPF_FLAGS)
-	cd internal/act/escape && GOPACKAGE=escape $(BPF2GO) escape ../../../bpf/escape.bpf.c $(BPF_FLAGS)
+	cd internal/linux/inode/owners && GOPACKAGE=owners $(BPF2GO) owner ../../../../bpf/owner.bpf.c $(BPF_FLAGS)
+	cd internal/act/escape/watcher && GOPACKAGE=watcher $(BPF2GO) escape ../../../../bpf/escape.bpf.c $(BPF_FLAGS)
 	cd internal/linux/partial && GOPACKAGE=partial $(BPF2GO) partial ../../../bpf/partial.bpf.c $(BPF_FLAGS)
-	cd internal/look/trace && GOPACKAGE=trace $(BPF2GO) trace ../../../bpf/trace.bpf.c $(BPF_FLAGS)
+	cd internal/look/trace/tracer && GOPACKAGE=tracer $(BPF2GO) trace ../../../../bpf/trace.bpf.c $(BPF_FLAGS)
 	cd bpf && sha256sum *.c *.h >SHA256SUMS
 BPF2GO = $(GO) run github.com/cilium/ebpf/cmd/bpf2go -cc $(CLANG) -strip $(LLVM_STRIP) -target bpfel -no-global-types
 BPF_FLAGS = -- -O2 -Wall -Werror -I/usr/include/$$(uname -m)-linux-gnu

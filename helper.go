@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/weir-io/weir/internal/fault"
+	"github.com/weir-io/weir/internal/heavy"
 	"github.com/weir-io/weir/internal/self"
 )
 
@@ -35,7 +36,7 @@ func runHelper(args []string) (is bool, status int) {
 	say := func(format string, args ...any) {
 		_, _ = fmt.Fprintf(os.Stderr, "weir: "+format+"\n", args...) // there is nobody else to tell
 	}
-	is, err := self.Main(context.Background(), args[1:], self.Streams{In: os.Stdin, Out: os.Stdout, Say: say})
+	is, err := self.Main(context.Background(), args[1:], self.Streams{In: os.Stdin, Out: os.Stdout, Say: say}, heavy.Roles())
 	if err != nil {
 		say("%v", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/weir-io/weir/contrib"
 	"github.com/weir-io/weir/internal/annotations"
 	"github.com/weir-io/weir/internal/plans"
+	"github.com/weir-io/weir/internal/plans/planfile"
 )
 
 // The plans and annotations of the guide are taken as they stand there.
@@ -22,7 +23,7 @@ func TestKubernetesGuide(t *testing.T) {
 		t.Fatalf("%d blocks of YAML", len(blocks))
 	}
 	file, pod := strings.Split(blocks[0], "~~~")[0], strings.Split(blocks[1], "~~~")[0]
-	if c, err := plans.Read([]plans.File{{Name: "guide", Text: []byte(file)}}); err != nil || len(c.Plans) != 2 || len(c.Assignments) != 2 {
+	if c, err := planfile.Read([]plans.File{{Name: "guide", Text: []byte(file)}}); err != nil || len(c.Plans) != 2 || len(c.Assignments) != 2 {
 		t.Errorf("%+v, %v", c, err)
 	}
 	asked := map[string]string{}

@@ -9,9 +9,10 @@
 // # Helpers
 //
 // weir needs processes of its own: a pacer, which holds buffered writes where the kernel does not,
-// and loads, with which Prove measures. It starts them as the program that uses this package. Such
+// loads, with which Prove measures, and what reads with BPF which group the kernel charges a file
+// to, which Why tells. It starts them as the program that uses this package. Such
 // a program calls RunHelper first in main, and passes the result to Open. Without that, a Host
-// shows and explains, and refuses to change or to load the machine.
+// shows and explains, but for that, and refuses to change or to load the machine.
 //
 // # Stability
 //
@@ -27,6 +28,7 @@ import (
 	"math"
 	"path/filepath"
 
+	"github.com/weir-io/weir/internal/daemon/helper"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
@@ -79,6 +81,9 @@ func Open(o Options) (*Host, error) {
 	inner := host.Options{Root: "/", Version: version, Sockets: o.Sockets}
 	if o.Root != "" {
 		inner.Root = filepath.Clean(o.Root)
+	}
+	if o.Helpers.ready {
+		inner.Helpers = helper.Own(nil)
 	}
 	if o.Program != "" {
 		inner.Program = func() (string, error) { return o.Program, nil }

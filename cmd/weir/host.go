@@ -8,11 +8,13 @@ import (
 
 	"github.com/weir-io/weir/internal/act/hold"
 	"github.com/weir-io/weir/internal/api"
+	"github.com/weir-io/weir/internal/daemon/helper"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/limiting"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/note"
 	"github.com/weir-io/weir/internal/place"
+	"github.com/weir-io/weir/internal/self"
 	"github.com/weir-io/weir/internal/targets"
 	"github.com/weir-io/weir/internal/targets/engine"
 	"github.com/weir-io/weir/internal/ui/cli"
@@ -26,6 +28,7 @@ type app struct {
 	root    string
 	version string // --cgroup
 	dry     bool   // --dry-run, of verbs that have dryFlag
+	heavy   self.Heavy
 
 	host *host.Host // once it is open
 }
@@ -50,7 +53,7 @@ func (a *app) want() (cgroupfs.Version, error) {
 // options are what the flags and the environment say of the host.
 func (a *app) options() host.Options {
 	version, _ := a.want() // io refuses what is no version
-	o := host.Options{Root: a.root, Version: version, Program: os.Executable, Sockets: map[string]string{
+	o := host.Options{Root: a.root, Version: version, Program: os.Executable, Helpers: helper.Own(a.heavy.Missing), Sockets: map[string]string{
 		"containerd": os.Getenv("CONTAINERD_ADDRESS"), // as ctr has it
 		"pod":        os.Getenv("CONTAINER_RUNTIME_ENDPOINT"),
 	}}

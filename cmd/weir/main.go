@@ -15,11 +15,11 @@ import (
 	"github.com/weir-io/weir/internal/ui/text"
 )
 
-func main() { os.Exit(run()) }
+func main() { os.Exit(run(self.InWeird(os.Environ()))) }
 
-func run() int {
-	a := &app{out: cli.Out{Data: os.Stdout, Messages: os.Stderr}}
-	is, err := self.Main(context.Background(), os.Args[1:], self.Streams{In: os.Stdin, Out: os.Stdout, Say: a.out.Say})
+func run(heavy self.Heavy) int {
+	a := &app{out: cli.Out{Data: os.Stdout, Messages: os.Stderr}, heavy: heavy}
+	is, err := self.Main(context.Background(), os.Args[1:], self.Streams{In: os.Stdin, Out: os.Stdout, Say: a.out.Say}, heavy)
 	if !is {
 		err = rootFor(a, os.Args[1:]).ExecuteContext(context.Background())
 		a.close()

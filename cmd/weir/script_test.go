@@ -16,7 +16,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/weir-io/weir/internal/heavy"
 	"github.com/weir-io/weir/internal/host/hosttest"
+	"github.com/weir-io/weir/internal/self"
 	"github.com/weir-io/weir/lab"
 	"github.com/weir-io/weir/lab/environ"
 	"github.com/weir-io/weir/lab/inherit"
@@ -27,8 +29,9 @@ const nobody = 65534
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"weir":   func() { os.Exit(run()) },
-		"exe":    func() { os.Exit(run()) }, // weir starts itself as /proc/self/exe
+		"weir":   func() { os.Exit(run(heavy.Roles())) },
+		"exe":    func() { os.Exit(run(heavy.Roles())) },              // weir starts itself as /proc/self/exe
+		"alone":  func() { os.Exit(run(self.InWeird(os.Environ()))) }, // weir where there is no weird
 		"nobody": asNobody,
 		"inside": inside,
 	})
@@ -44,7 +47,7 @@ func asNobody() {
 		}
 	}
 	os.Args = os.Args[1:]
-	os.Exit(run())
+	os.Exit(run(heavy.Roles()))
 }
 
 // TestScripts runs testdata/script. Scripts get copies of the hosts of package hosttest

@@ -59,7 +59,7 @@ func (a *app) show(ctx context.Context, args []string, window time.Duration) err
 	if shown.Target != nil {
 		shown.Groups[0].Space = space.Quotas{Host: a.host}.OfTarget(ctx, *shown.Target)
 	}
-	a.sayNotes(append(shown.Notes, planned.Mark(ctx, a.host, &shown)...))
+	a.sayNotes(append(shown.Notes, planned.Mark(ctx, a.host, planned.ByHelper(a.host.Helpers), &shown)...))
 	if a.out.JSON {
 		return a.out.Document(api.ShowOf(shown))
 	}

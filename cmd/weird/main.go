@@ -15,6 +15,7 @@ import (
 	"github.com/weir-io/weir/internal/agent/health"
 	"github.com/weir-io/weir/internal/agent/metrics"
 	"github.com/weir-io/weir/internal/api"
+	"github.com/weir-io/weir/internal/heavy"
 	"github.com/weir-io/weir/internal/self"
 	"github.com/weir-io/weir/internal/ui/cli"
 )
@@ -27,7 +28,7 @@ func main() { os.Exit(run()) }
 func run() int {
 	out := &cli.Out{Program: "weird", Data: os.Stdout, Messages: os.Stderr}
 	// weir's pacer and other helpers are started as this program.
-	is, err := self.Main(context.Background(), os.Args[1:], self.Streams{In: os.Stdin, Out: os.Stdout, Say: out.Say})
+	is, err := self.Main(context.Background(), os.Args[1:], self.Streams{In: os.Stdin, Out: os.Stdout, Say: out.Say}, heavy.Roles())
 	if !is {
 		root := newRoot(out)
 		cli.CheckCobras(root)

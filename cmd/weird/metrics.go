@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/agent/metrics"
+	"github.com/weir-io/weir/internal/daemon/helper"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/limiting"
@@ -176,7 +177,7 @@ func cause(err error) error {
 
 // hostOptions are what the environment says of the host.
 func hostOptions(root string) host.Options {
-	o := host.Options{Root: root, Program: os.Executable, Sockets: map[string]string{
+	o := host.Options{Root: root, Program: os.Executable, Helpers: helper.Own(nil), Sockets: map[string]string{
 		"containerd": os.Getenv("CONTAINERD_ADDRESS"), // as ctr has it
 		"pod":        os.Getenv("CONTAINER_RUNTIME_ENDPOINT"),
 	}}

@@ -25,6 +25,7 @@ import (
 	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/planned"
+	"github.com/weir-io/weir/internal/plans/planfile"
 	"github.com/weir-io/weir/internal/ui/cli"
 )
 
@@ -79,7 +80,7 @@ func (r runner) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a, err := agent.New(agent.Options{Root: r.root, Plans: r.plans, Log: log, Runtime: runtime, Cluster: cluster, Version: cli.Version(version),
+	a, err := agent.New(agent.Options{Root: r.root, Plans: r.plans, Read: planfile.Read, Log: log, Runtime: runtime, Cluster: cluster, Version: cli.Version(version),
 		Journal: journal.New(journalDir(r.root, r.journal), log),
 		Open:    func() (*host.Host, error) { return r.open(r.root) }})
 	if err != nil {

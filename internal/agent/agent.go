@@ -84,7 +84,7 @@ func New(o Options) (*Agent, error) {
 
 // load reads the plans.
 func load(o Options) (*plans.Config, error) {
-	config, err := planned.Load(o.Root, o.Plans)
+	config, err := planned.Load(o.Root, o.Plans, o.Read)
 	if err == nil {
 		config.Annotated = o.Runtime != nil
 	}

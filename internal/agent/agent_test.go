@@ -16,6 +16,7 @@ import (
 	"github.com/weir-io/weir/internal/daemon/socket/sockettest"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/host/hosttest"
+	"github.com/weir-io/weir/internal/plans/planfile"
 	"github.com/weir-io/weir/lab"
 )
 
@@ -79,7 +80,7 @@ func prepare(t *testing.T, text string) *tested {
 	first := hosttest.Open(t, "v2", files, options)
 	options.Root = first.Root
 	var err error
-	d.Agent, err = New(Options{Root: first.Root, Plans: d.plans, Log: slog.New(slog.NewTextHandler(d, nil)), Open: func() (*host.Host, error) {
+	d.Agent, err = New(Options{Root: first.Root, Plans: d.plans, Read: planfile.Read, Log: slog.New(slog.NewTextHandler(d, nil)), Open: func() (*host.Host, error) {
 		h, err := host.Open(options)
 		if err == nil {
 			hosttest.Rehearse(t, h)
@@ -226,7 +227,7 @@ func TestRefusesToBegin(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, says := range map[string]string{bad: "a.yaml:1:1", "": "copy"} {
-		_, err := New(Options{Root: h.Root, Plans: path, Log: slog.New(slog.DiscardHandler),
+		_, err := New(Options{Root: h.Root, Plans: path, Read: planfile.Read, Log: slog.New(slog.DiscardHandler),
 			Open: func() (*host.Host, error) { return host.Open(host.Options{Root: h.Root}) }})
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%q: %v, want %q", path, err, says)

@@ -20,6 +20,7 @@ import (
 	"github.com/weir-io/weir/internal/agent/reconcile"
 	"github.com/weir-io/weir/internal/agent/tree"
 	"github.com/weir-io/weir/internal/host"
+	"github.com/weir-io/weir/internal/plans"
 )
 
 // Options say what an Agent works on.
@@ -30,6 +31,9 @@ type Options struct {
 	Root string
 	// Plans is the file or directory of the plans; empty: the usual directory.
 	Plans string
+	// Read reads them: planfile.Read. It is given, because whoever knows this package would else
+	// link YAML.
+	Read plans.Reader
 	// Runtime makes the container runtime that is served; nil: none is. With one the annotations of
 	// pods count.
 	Runtime func(RuntimeOptions) Runtime

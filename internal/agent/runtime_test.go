@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/host/hosttest"
+	"github.com/weir-io/weir/internal/plans/planfile"
 	"github.com/weir-io/weir/lab"
 )
 
@@ -44,7 +45,7 @@ func TestRuntime(t *testing.T) {
 	write("plans: {}")
 	copied := hosttest.Open(t, "v2", nil, host.Options{})
 	var served *standIn
-	a, err := New(Options{Root: copied.Root, Plans: plans, Log: slog.New(slog.DiscardHandler),
+	a, err := New(Options{Root: copied.Root, Plans: plans, Read: planfile.Read, Log: slog.New(slog.DiscardHandler),
 		Open: func() (*host.Host, error) {
 			h, err := host.Open(host.Options{Root: copied.Root})
 			if err == nil {

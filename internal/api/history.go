@@ -5,7 +5,6 @@ import (
 
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/blkdev"
-	"github.com/weir-io/weir/internal/look/history"
 	"github.com/weir-io/weir/internal/look/watch"
 )
 
@@ -34,7 +33,7 @@ type HistoryPoint struct {
 }
 
 // HistoryOf makes the document of a series.
-func HistoryOf(s history.Series, from, to time.Time) History {
+func HistoryOf(s watch.Series, from, to time.Time) History {
 	doc := History{Schema: SchemaOf("history"), Target: s.Target, Cgroup: s.Cgroup, From: from, To: to, StepSeconds: s.Step.Seconds(), Points: []HistoryPoint{}}
 	for _, p := range s.Points {
 		one := HistoryPoint{Time: p.At, WindowSeconds: p.Window.Seconds(), Device: p.Device.Node, Number: p.Device.Number, Rates: p.Device.Rates, Limit: p.Device.Limit}

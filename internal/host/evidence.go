@@ -8,12 +8,13 @@ import (
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/linux/inode"
+	"github.com/weir-io/weir/internal/linux/kernel"
 	"github.com/weir-io/weir/internal/look/why"
 )
 
-// owners is the reader of inodes, opened once. That takes part of a second.
+// owners is what reads the owners of inodes, opened once. That takes part of a second.
 type owners struct {
-	reader *inode.Reader
+	reader *inode.Asker
 	err    error
 }
 
@@ -26,11 +27,11 @@ func (o *owners) close() error {
 	return reader.Close()
 }
 
-// Owners opens the reader of inodes, once. It tells to which group the kernel charges the
+// Owners starts what reads the owners of inodes, once. It tells to which group the kernel charges the
 // writeback of a file.
-func (h *Host) Owners() (*inode.Reader, error) {
+func (h *Host) Owners() (*inode.Asker, error) {
 	if h.owners.reader == nil && h.owners.err == nil {
-		h.owners.reader, h.owners.err = inode.Open(h.FS)
+		h.owners.reader, h.owners.err = inode.Ask(h.FS, h.Helpers)
 	}
 	return h.owners.reader, h.owners.err
 }
@@ -44,7 +45,7 @@ func (h *Host) WhySources() (why.Sources, error) {
 	if err != nil && !errors.As(err, &none) {
 		return why.Sources{}, err
 	}
-	s := why.Sources{Root: h.Root, Groups: h.FS, Hierarchy: io, WhyNone: err, SystemdRuns: h.SystemdRuns(), Pacer: h.Deciding(),
+	s := why.Sources{Root: h.Root, Groups: h.FS, Hierarchy: io, WhyNone: err, SystemdRuns: h.SystemdRuns(), Pacer: h.Deciding(), Unpack: h.unpack(),
 		Owners: func() (why.Owners, error) {
 			reader, err := h.Owners()
 			if err != nil {
@@ -77,4 +78,12 @@ func unitLimits(ctx context.Context, unit string) (map[blkdev.Number][]why.Spell
 		}
 	}
 	return kept, nil
+}
+
+// unpack reads what gzip has packed; nil: this program cannot.
+func (h *Host) unpack() kernel.Unpack {
+	if h.Helpers.Missing() != nil {
+		return nil
+	}
+	return kernel.ByHelper(context.Background(), h.Helpers)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/weir-io/weir/internal/act/launch"
 	"github.com/weir-io/weir/internal/act/pacer"
 	"github.com/weir-io/weir/internal/base/plain"
+	"github.com/weir-io/weir/internal/daemon/helper"
 	"github.com/weir-io/weir/internal/daemon/systemd"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/state"
@@ -27,6 +28,8 @@ type Options struct {
 	Sockets map[string]string
 	// Program returns the path of the weir that units run. nil: units cannot be made.
 	Program func() (string, error)
+	// Helpers starts the helpers that load BPF programs. Without, nothing is done that takes them.
+	Helpers helper.Starter
 }
 
 // A Host is one machine, opened. Its methods may be called from one goroutine at a time.
@@ -34,6 +37,8 @@ type Host struct {
 	Root  string
 	FS    *cgroupfs.FS
 	State state.Dir
+	// Helpers starts the helpers that load BPF programs and read YAML.
+	Helpers helper.Starter
 
 	version cgroupfs.Version
 	sockets map[string]string
@@ -48,7 +53,7 @@ func Open(o Options) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Host{Root: o.Root, FS: fs, State: state.At(o.Root), version: o.Version, sockets: maps.Clone(o.Sockets), program: o.Program, owners: &owners{}, line: &systemd.Line{}}, nil
+	return &Host{Root: o.Root, FS: fs, State: state.At(o.Root), Helpers: o.Helpers, version: o.Version, sockets: maps.Clone(o.Sockets), program: o.Program, owners: &owners{}, line: &systemd.Line{}}, nil
 }
 
 // IsOwn reports whether the host is the machine that weir runs on, and not a copy of its files.

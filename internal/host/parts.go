@@ -45,7 +45,9 @@ func (h *Host) DevicesOf(ctx context.Context, places []string) ([]blkdev.Number,
 }
 
 // Deciding reads the facts of a decision, and decides.
-func (h *Host) Deciding() place.Host { return place.Host{Root: h.Root, FS: h.FS, State: h.State} }
+func (h *Host) Deciding() place.Host {
+	return place.Host{Root: h.Root, FS: h.FS, State: h.State, NoBPF: h.Helpers.Missing}
+}
 
 // Holder puts rules into force.
 func (h *Host) Holder() hold.Holder {

@@ -24,6 +24,8 @@ type Host struct {
 	// Bounds has what limits all writes to devices on v1, as far as that was read; nil: it is read
 	// each time. For many groups, once for all.
 	Bounds map[blkdev.Number]RootBound
+	// NoBPF is why weir has no BPF programs here; nil, or an answer of nil: it has.
+	NoBPF func() error
 }
 
 // Decide reads what is known of a group, and decides. toMake says that the group does not exist
@@ -147,7 +149,12 @@ func (h Host) Paced(g cgroupfs.Group) (is Held, err error) {
 }
 
 // Unseen is why BPF cannot see what the kernel charges to other groups; nil: it can.
-func (h Host) Unseen() error { return escape.Hindrance(h.FS) }
+func (h Host) Unseen() error {
+	if err := escape.Hindrance(h.FS); err != nil || h.NoBPF == nil {
+		return err
+	}
+	return h.NoBPF()
+}
 
 // NoPacer returns why the pacer cannot hold a group; nil: it can.
 func (h Host) NoPacer(g cgroupfs.Group) error {

@@ -8,6 +8,7 @@ import (
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/limiting"
 	"github.com/weir-io/weir/internal/note"
+	"github.com/weir-io/weir/internal/plans"
 	"github.com/weir-io/weir/internal/targets"
 )
 
@@ -25,7 +26,7 @@ func (m Manager) Do(ctx context.Context, verb, spec string, dry bool) (Report, e
 // Ask is what a plan asks for a target; without a target, for a command that weir starts. An empty
 // path is the usual place of the plans.
 func Ask(ctx context.Context, h *host.Host, path, name, spec string) ([]limit.Asked, error) {
-	config, err := Load(h.Root, path)
+	config, err := Load(h.Root, path, ByHelper(h.Helpers))
 	if err != nil {
 		return nil, err
 	}
@@ -37,8 +38,8 @@ func Ask(ctx context.Context, h *host.Host, path, name, spec string) ([]limit.As
 }
 
 // Mark notes the plans of groups that are shown. What keeps it from that is in the notes.
-func Mark(ctx context.Context, h *host.Host, shown *limiting.Shown) []note.Note {
-	config, err := Load(h.Root, "")
+func Mark(ctx context.Context, h *host.Host, read plans.Reader, shown *limiting.Shown) []note.Note {
+	config, err := Load(h.Root, "", read)
 	if err != nil {
 		return []note.Note{note.Warningf("no-plans", "weir cannot tell which target has which plan: %v", err)}
 	}

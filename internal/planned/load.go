@@ -1,6 +1,7 @@
 package planned
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/weir-io/weir/internal/base/peek"
+	"github.com/weir-io/weir/internal/daemon/helper"
 	"github.com/weir-io/weir/internal/plans"
 )
 
@@ -17,28 +19,51 @@ const Dir = "/etc/weir/plans.d"
 
 // Load reads the configuration of a host: a file, or the files of a directory that end in .yaml or
 // .yml, in the order of their names. An empty path is Dir below root, which need not be there. The
-// errors are those of plans.Read, and of files that cannot be read.
-func Load(root, path string) (*plans.Config, error) {
+// errors are the reader's, and of files that cannot be read.
+func Load(root, path string, read plans.Reader) (*plans.Config, error) {
 	usual := path == ""
 	if usual {
 		path = filepath.Join(root, Dir)
 	}
 	names, err := filesOf(path)
 	if usual && errors.Is(err, fs.ErrNotExist) {
-		return plans.Read(nil)
+		return none(), nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read plans: %w", err)
 	}
 	var files []plans.File
-	for _, name := range names[:min(len(names), plans.FilesMax+1)] { // plans.Read refuses one too many
+	for _, name := range names[:min(len(names), plans.FilesMax+1)] { // the reader refuses one too many
 		text, err := peek.Regular(name, plans.FileBytesMax) // which waits for no pipe, and opens no device
 		if err != nil {
 			return nil, fmt.Errorf("read plans: %w", err)
 		}
 		files = append(files, plans.File{Name: name, Text: text})
 	}
-	return plans.Read(files)
+	if len(files) == 0 {
+		return none(), nil
+	}
+	return read(files)
+}
+
+// none is the configuration of no files.
+func none() *plans.Config { return &plans.Config{Default: plans.None} }
+
+// ByHelper makes a plans.Reader for programs that do not link package planfile: it has a helper
+// read the files.
+func ByHelper(helpers helper.Starter) plans.Reader {
+	return func(files []plans.File) (*plans.Config, error) {
+		h, err := helpers.Start(plans.HelperArg)
+		if err != nil {
+			return nil, fmt.Errorf("read plans: %w", err)
+		}
+		defer h.Close()
+		var a plans.Answer
+		if err := h.Ask(context.Background(), plans.ReadFiles, files, &a); err != nil {
+			return nil, fmt.Errorf("read plans: %w", err)
+		}
+		return a.Result()
+	}
 }
 
 func filesOf(path string) ([]string, error) {

@@ -15,6 +15,7 @@ import (
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/limiting"
 	"github.com/weir-io/weir/internal/plans"
+	"github.com/weir-io/weir/internal/plans/planfile"
 	"github.com/weir-io/weir/internal/targets"
 )
 
@@ -74,7 +75,7 @@ func TestFactsOf(t *testing.T) {
 
 func TestLoad(t *testing.T) {
 	root := t.TempDir()
-	if c, err := Load(root, ""); err != nil || len(c.Files) != 0 {
+	if c, err := Load(root, "", planfile.Read); err != nil || len(c.Files) != 0 {
 		t.Errorf("%+v, %v", c, err)
 	}
 	dir := filepath.Join(root, Dir)
@@ -86,20 +87,20 @@ func TestLoad(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c, err := Load(root, "")
+	c, err := Load(root, "", planfile.Read)
 	if err != nil || len(c.Files) != 2 || filepath.Base(c.Files[0]) != "a.yaml" || len(c.Assignments) != 1 {
 		t.Errorf("%+v, %v", c, err)
 	}
-	if c, err := Load("/", filepath.Join(dir, "a.yaml")); err != nil || len(c.Plans) != 1 {
+	if c, err := Load("/", filepath.Join(dir, "a.yaml"), planfile.Read); err != nil || len(c.Plans) != 1 {
 		t.Errorf("%+v, %v", c, err)
 	}
-	if _, err := Load("/", filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := Load("/", filepath.Join(dir, "none"), planfile.Read); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
 	if err := syscall.Mkfifo(filepath.Join(dir, "d.yaml"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Load(root, ""); err == nil || !strings.Contains(err.Error(), "d.yaml: not a regular file") {
+	if _, err := Load(root, "", planfile.Read); err == nil || !strings.Contains(err.Error(), "d.yaml: not a regular file") {
 		t.Error(err)
 	}
 }
@@ -115,7 +116,7 @@ func TestLoadOfAUsersFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{"fifo": "not a regular file", "device": "not a regular file", "circle": "too many levels", "holes": "bytes", "long": "bytes", "bomb": "aliases", "deep": "", "odd": `\x1b[2J`} {
-		if _, err := Load("/", at(name)); err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 4000 || strings.Contains(err.Error(), "\x1b") {
+		if _, err := Load("/", at(name), planfile.Read); err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 4000 || strings.Contains(err.Error(), "\x1b") {
 			t.Errorf("%s: %.300v, want %q", name, err, want)
 		}
 	}
@@ -169,7 +170,7 @@ func TestMark(t *testing.T) {
 			t.Fatal(err)
 		}
 		var texts, plans []string
-		for _, n := range Mark(t.Context(), w.host, &shown) {
+		for _, n := range Mark(t.Context(), w.host, planfile.Read, &shown) {
 			texts = append(texts, n.Text)
 		}
 		for _, g := range shown.Groups {

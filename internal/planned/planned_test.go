@@ -20,6 +20,7 @@ import (
 	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/plans"
+	"github.com/weir-io/weir/internal/plans/planfile"
 )
 
 const (
@@ -78,7 +79,7 @@ func newWorld(t *testing.T, version string) *world {
 
 func (w *world) manager(t *testing.T, text string) Manager {
 	t.Helper()
-	config, err := plans.Read([]plans.File{{Name: "a.yaml", Text: []byte(text)}})
+	config, err := planfile.Read([]plans.File{{Name: "a.yaml", Text: []byte(text)}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 
 	"github.com/weir-io/weir/internal/annotations"
+	"github.com/weir-io/weir/internal/base/plain"
 	"github.com/weir-io/weir/internal/limit"
 )
 
@@ -110,7 +112,7 @@ func (c *Config) choose(f Facts) Choice {
 func (a Assignment) isFor(f Facts) bool {
 	switch a.Kind {
 	case "":
-		if !slices.Contains(labelled, f.Kind) {
+		if !Labelled(f.Kind) {
 			return false
 		}
 	case "user":
@@ -137,13 +139,15 @@ func matches(pattern, name string) bool {
 // Needs reports whether the configuration can be for targets of a kind, so that others need not
 // be asked for.
 func (c *Config) Needs(kind string) bool {
-	if slices.Contains(labelled, kind) && len(c.AllowLabels) > 0 || kind != "unit" && c.Default != None {
+	if Labelled(kind) && len(c.AllowLabels) > 0 || kind != "unit" && c.Default != None {
 		return true
 	}
 	if c.Annotated && (kind == "pod" || kind == "containerd") {
 		return true
 	}
 	return slices.ContainsFunc(c.Assignments, func(a Assignment) bool {
-		return a.Kind == kind || a.Kind == "" && slices.Contains(labelled, kind) || a.Kind == "user" && kind == "unit"
+		return a.Kind == kind || a.Kind == "" && Labelled(kind) || a.Kind == "user" && kind == "unit"
 	})
 }
+
+func short(text string) string { return plain.Short(strconv.Quote(text), 80) }

@@ -1,13 +1,11 @@
-// Package plans reads plans and assignments: files → which limits a target is to have. It is pure:
-// it gets the text of the files and the facts of a target, and opens nothing. A configuration is
-// taken whole or not at all; each refusal has its file, line and column.
-//
-// A container's own label counts only if allow-labels has the plan. The published JSON schema and
-// the parser are tested against each other, file by file.
+// Package plans has plans and assignments: a configuration and the facts of a target → which plan
+// the target has. It is pure, and opens nothing. Package planfile reads a configuration from the
+// text of its files. A container's own label counts only if allow-labels has the plan.
 package plans
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
@@ -16,18 +14,10 @@ import (
 // None is the name for "no plan". No plan can have it.
 const None = "none"
 
-// The bounds of a configuration. What is larger is refused.
+// The bounds of what a configuration is read from.
 const (
-	FileBytesMax   = 1 << 20 // of one file
-	FilesMax       = 256
-	plansMax       = 1000 // in all files
-	assignmentsMax = 10_000
-	onMax          = 64 // places of one plan
-	labelsMax      = 32 // of one assignment
-	nameMax        = 63 // bytes of a plan's name
-	textMax        = 4096
-	depthMax       = 8 // of lists and mappings in each other; a right file has 5
-	refusalsMax    = 20
+	FileBytesMax = 1 << 20 // of one file
+	FilesMax     = 256
 )
 
 // A File is one file of a configuration.
@@ -35,6 +25,9 @@ type File struct {
 	Name string // as messages have it
 	Text []byte
 }
+
+// A Reader reads files, in their order, into a configuration. Its errors are made of *Refusal.
+type Reader func([]File) (*Config, error)
 
 // A Position is a place in a file, from 1 on. Column 0: it is not known; Line 0: the whole file.
 type Position struct {
@@ -102,4 +95,22 @@ func (c *Config) Names() (names []string) {
 		names = append(names, p.Name)
 	}
 	return names
+}
+
+// An Assignment says which targets a plan is for: those that all of it is true of.
+type Assignment struct {
+	At   Position
+	Plan string // None: they have none
+	// Kind is the kind of targets; empty: containers and pods of all kinds. "user" are the slices
+	// of systemd's users.
+	Kind      string
+	Name      string // a pattern (path.Match); empty: any
+	Namespace string // a pattern of a pod's namespace; empty: any
+	From, To  uint32 // the numbers of users
+	Labels    map[string]string
+}
+
+// Labelled reports whether targets of a kind have labels.
+func Labelled(kind string) bool {
+	return slices.Contains([]string{"docker", "podman", "containerd", "pod"}, kind)
 }

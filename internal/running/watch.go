@@ -20,7 +20,7 @@ func (r *Run) watch() tally.Watcher {
 	if g.Hierarchy().Version != cgroupfs.V2 || !slices.ContainsFunc(r.Decided.Places, func(e place.Expected) bool { return e.LimitsWrites() }) {
 		return nil
 	}
-	w, err := escape.Watch(r.host.FS)
+	w, err := escape.Ask(r.host.FS, r.host.Helpers)
 	if err != nil {
 		return nil // it is worked out then
 	}
@@ -28,7 +28,7 @@ func (r *Run) watch() tally.Watcher {
 }
 
 func closeWatcher(w tally.Watcher) {
-	if own, is := w.(*escape.Watcher); is {
+	if own, is := w.(*escape.Asker); is {
 		_ = own.Close() // it ends with weir
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/weir-io/weir/internal/act/escape"
 	"github.com/weir-io/weir/internal/act/launch"
 	"github.com/weir-io/weir/internal/act/mend"
 	"github.com/weir-io/weir/internal/act/pacer"
@@ -16,8 +17,12 @@ import (
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/linux/inode"
+	"github.com/weir-io/weir/internal/linux/kernel"
 	"github.com/weir-io/weir/internal/look/latency"
 	"github.com/weir-io/weir/internal/look/load"
+	"github.com/weir-io/weir/internal/look/trace"
+	"github.com/weir-io/weir/internal/plans"
 	"github.com/weir-io/weir/internal/state"
 )
 
@@ -32,7 +37,15 @@ type role struct {
 	// alone roles outlive the weir that starts them, or belong to no caller: they take no
 	// arguments, and close what they have inherited.
 	alone bool
-	run   func(ctx context.Context, args []string, s Streams) error
+	run   func(ctx context.Context, args []string, s Streams) error // nil: the role is a heavy one
+}
+
+// Heavy are the roles that load BPF programs or read YAML. Package heavy has them; a program that
+// does not link it hands them to weird: see InWeird.
+type Heavy struct {
+	Run func(ctx context.Context, name string, args []string, s Streams) error
+	// Missing is why they cannot be run; nil, or an answer of nil: they can.
+	Missing func() error
 }
 
 // roleOf finds a role by its name.
@@ -44,36 +57,38 @@ func roleOf(name string) (r role, ok bool) {
 		return role{true, witness}, true
 	case launch.SweepArg:
 		return role{true, sweep}, true
-	case pacer.PacerArg:
-		return role{true, pace}, true
+	case pacer.PacerArg, pacer.EscapesArg, pacer.PartialArg:
+		return role{true, nil}, true
 	case pacer.GuardArg:
 		return role{true, guard}, true
-	case pacer.EscapesArg, pacer.PartialArg:
-		return role{true, func(_ context.Context, _ []string, s Streams) error { return loadFor(name, s) }}, true
 	case load.Arg:
 		return role{false, runLoad}, true
 	case latency.WriterArg:
 		return role{false, runCopy}, true
-	case mend.Arg:
-		return role{false, mendFiles}, true
+	case mend.Arg, plans.HelperArg, trace.HelperArg, inode.HelperArg, escape.HelperArg, kernel.HelperArg:
+		return role{false, nil}, true
 	}
 	return role{}, false
 }
 
 // Main runs the role that a program's arguments name, without the program's own name. is is false
 // if they name none. It returns when the role has ended.
-func Main(ctx context.Context, args []string, s Streams) (is bool, err error) {
+func Main(ctx context.Context, args []string, s Streams, heavy Heavy) (is bool, err error) {
 	if len(args) == 0 {
 		return false, nil
 	}
-	r, is := roleOf(args[0])
+	name := args[0]
+	r, is := roleOf(name)
+	if r.run == nil {
+		r.run = func(ctx context.Context, args []string, s Streams) error { return heavy.Run(ctx, name, args, s) }
+	}
 	switch {
 	case !is:
 		return false, nil
 	case !r.alone:
 		return true, r.run(ctx, args[1:], s)
 	case len(args) > 1:
-		return true, fault.Misusef("%s: %q: too many arguments", args[0], args[1])
+		return true, fault.Misusef("%s: %q: too many arguments", name, args[1])
 	}
 	_ = background.Shed() // without /proc the role does nothing: what fails says so
 	return true, r.run(ctx, nil, s)
@@ -105,27 +120,18 @@ func sweep(ctx context.Context, _ []string, s Streams) error {
 	return launch.SweepUntilEmpty(ctx, h.State, h.FS, sweepEvery)
 }
 
-func pace(ctx context.Context, _ []string, _ Streams) error {
+// Pace runs the pacer.
+func Pace(ctx context.Context, programs pacer.Programs) error {
 	fs, err := cgroupfs.Open("/")
 	if err != nil {
 		return err
 	}
 	defer fs.Close()
-	return pacer.Serve(ctx, state.At("/"), fs)
+	return pacer.Serve(ctx, state.At("/"), fs, programs)
 }
 
 func guard(_ context.Context, _ []string, s Streams) error {
 	return pacer.Guard(s.In, pacer.WatchOf(state.At("/")))
-}
-
-// loadFor loads BPF programs of a kind for the pacer.
-func loadFor(kind string, s Streams) error {
-	fs, err := cgroupfs.Open("/")
-	if err != nil {
-		return err
-	}
-	defer fs.Close()
-	return pacer.Load(kind, fs, int(s.In.Fd()))
 }
 
 // runLoad makes I/O of a known kind, and counts it.
@@ -151,9 +157,4 @@ func runCopy(_ context.Context, args []string, _ Streams) error {
 		return err
 	}
 	return errors.Join(load.RunCopy(c, times), times.Close())
-}
-
-// mendFiles moves the writeback of files to the group that it runs in.
-func mendFiles(ctx context.Context, args []string, s Streams) error {
-	return mend.Serve(ctx, args, s.Out)
 }

@@ -17,7 +17,7 @@ import (
 // A program's own arguments are no role.
 func TestNoRole(t *testing.T) {
 	for _, args := range [][]string{nil, {"run"}, {"--version"}, {"run", load.Arg}, {""}, {"__"}} {
-		if is, err := Main(t.Context(), args, Streams{}); is || err != nil {
+		if is, err := Main(t.Context(), args, Streams{}, Heavy{}); is || err != nil {
 			t.Errorf("%q is a role (%v)", args, err)
 		}
 	}
@@ -26,7 +26,7 @@ func TestNoRole(t *testing.T) {
 // Helpers that outlive their starter take no arguments.
 func TestTooManyArguments(t *testing.T) {
 	for _, name := range []string{launch.KeeperArg, launch.WitnessArg, launch.SweepArg, pacer.PacerArg, pacer.GuardArg} {
-		is, err := Main(t.Context(), []string{name, "x"}, Streams{})
+		is, err := Main(t.Context(), []string{name, "x"}, Streams{}, Heavy{})
 		if !is || fault.ClassOf(err) != fault.WrongUse {
 			t.Errorf("%s x: %v, %v", name, is, err)
 		}
@@ -39,7 +39,7 @@ func TestWrongArguments(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		is, err := Main(t.Context(), args, Streams{In: out, Out: in})
+		is, err := Main(t.Context(), args, Streams{In: out, Out: in}, Heavy{})
 		if !is || err == nil {
 			t.Errorf("%q: %v, %v", args, is, err)
 		}
@@ -57,7 +57,7 @@ func TestLoad(t *testing.T) {
 	job := load.Job{Path: load.Buffered, File: filepath.Join(t.TempDir(), "f"), Block: 4096, Size: 1 << 20, For: 50 * time.Millisecond}
 	ended := make(chan error, 1)
 	go func() {
-		_, err := Main(context.Background(), append([]string{load.Arg}, job.Args()...), Streams{Out: in})
+		_, err := Main(context.Background(), append([]string{load.Arg}, job.Args()...), Streams{Out: in}, Heavy{})
 		_ = in.Close() // the reader sees the end
 		ended <- err
 	}()

@@ -1,40 +1,87 @@
 package self
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/weir-io/weir/internal/act/mend"
+	"github.com/weir-io/weir/internal/act/pacer"
+	"github.com/weir-io/weir/internal/daemon/helper"
 	"github.com/weir-io/weir/internal/fault"
 )
 
 // daemonName is the program that has what is too heavy for weir.
 const daemonName = "weird"
 
+const notBeside = "not beside weir"
+
+// InWeird hands the heavy roles to the weird beside this program, which the process becomes.
+// Without weird the pacer counts what it can without BPF, and helpers answer that it is missing.
+func InWeird(environ []string) Heavy {
+	run := func(ctx context.Context, name string, args []string, s Streams) error {
+		program, err := find(beside(), notBeside)
+		if err == nil {
+			err = become(program, environ, append([]string{"weir", name}, args...)) // people look for weir
+		}
+		switch name {
+		case pacer.PacerArg:
+			return Pace(ctx, pacer.Programs{})
+		case mend.Arg:
+			return err
+		}
+		return helper.Serve(s.In, s.Out, func(string, []byte) (any, error) { return nil, err })
+	}
+	return Heavy{Run: run, Missing: func() error {
+		_, err := find(beside(), notBeside)
+		return err
+	}}
+}
+
 // BecomeWeird runs weird in the place of this process, with the same streams and environment. It
 // returns only if it cannot. weird is looked for beside this program, and then in the absolute
 // directories of path (the PATH of the environment).
 func BecomeWeird(path string, environ []string, args ...string) error {
-	var dirs []string
-	if own, err := os.Executable(); err == nil {
-		dirs = append(dirs, filepath.Dir(own))
-	}
+	dirs := beside()
 	for _, dir := range filepath.SplitList(path) {
 		if filepath.IsAbs(dir) {
 			dirs = append(dirs, dir)
 		}
 	}
+	program, err := find(dirs, "neither beside weir nor in a directory of PATH")
+	if err != nil {
+		return err
+	}
+	return become(program, environ, append([]string{daemonName}, args...))
+}
+
+// beside is the directory of this program.
+func beside() []string {
+	own, err := os.Executable()
+	if err != nil {
+		return nil
+	}
+	return []string{filepath.Dir(own)}
+}
+
+// find looks for weird in some directories. It is where says it is not, if that is so.
+func find(dirs []string, where string) (string, error) {
 	for _, dir := range dirs {
 		program := filepath.Join(dir, daemonName)
 		if unix.Access(program, unix.X_OK) != nil {
 			continue
 		}
-		if info, err := os.Stat(program); err != nil || !info.Mode().IsRegular() {
-			continue
+		if info, err := os.Stat(program); err == nil && info.Mode().IsRegular() {
+			return program, nil
 		}
-		return fmt.Errorf("run %s: %w", program, unix.Exec(program, append([]string{daemonName}, args...), environ))
 	}
-	return &fault.Unsupported{Feature: "run " + daemonName, Reason: "it is neither beside weir nor in a directory of PATH", Remedy: "install it: make install has both"}
+	return "", &fault.Unsupported{Feature: "run " + daemonName, Reason: "it is " + where, Remedy: "install it: make install has both"}
+}
+
+// become replaces this process; args begin with its name. It returns only if it cannot.
+func become(program string, environ, args []string) error {
+	return fmt.Errorf("run %s: %w", program, unix.Exec(program, args, environ))
 }

@@ -14,7 +14,7 @@ var agentMutants = []mutant{
 		was: "by != \"\" && by != t.Key", is: "false", packages: []string{"./internal/agent/reconcile"}, run: "TestOneGroup"},
 	{name: "agent: plans with a mistake are taken away", file: "internal/agent/agent.go",
 		was:      "\t\ta.options.Log.Error(\"plans not loaded; the previous plans stay in force\", \"error\", err)\n\t\ta.recordPlans(by, 0, 0, err)\n\t\treturn err\n",
-		is:       "\t\ta.options.Log.Error(\"plans not loaded; the previous plans stay in force\", \"error\", err)\n\t\tconfig, _ = planned.Load(\"/nowhere\", \"\")\n",
+		is:       "\t\ta.options.Log.Error(\"plans not loaded; the previous plans stay in force\", \"error\", err)\n\t\tconfig, _ = planned.Load(\"/nowhere\", \"\", a.options.Read)\n",
 		packages: []string{"./internal/agent"}, run: "TestKeepsPlans"},
 	{name: "agent: a named look forgets the others", file: "internal/agent/reconcile/loop.go",
 		was: "if names == nil && err == nil {", is: "if err == nil {", packages: []string{"./internal/agent/reconcile"}, run: "."},

@@ -15,7 +15,7 @@ import (
 type Meter struct {
 	group    cgroupfs.Group
 	devices  []blkdev.Number
-	watcher  *Watcher // nil: estimate counts
+	watcher  Watcher // nil: estimate counts
 	id       uint64
 	on       map[blkdev.Number]bool // of what the watcher counts: whether it is on the disks
 	stats    *cgroupfs.OpenStats
@@ -29,7 +29,7 @@ type Meter struct {
 
 // NewMeter starts to count. The watcher may be nil. It belongs to the caller, and reports the
 // group each time that step more bytes have escaped.
-func NewMeter(g cgroupfs.Group, devices []blkdev.Number, w *Watcher, step uint64) (m *Meter, err error) {
+func NewMeter(g cgroupfs.Group, devices []blkdev.Number, w Watcher, step uint64) (m *Meter, err error) {
 	m = &Meter{group: g, devices: slices.Clone(devices), watcher: w, on: map[blkdev.Number]bool{},
 		suspects: suspects{began: time.Now().Add(-clockMost), on: map[blkdev.Number]bool{}, since: -1}}
 	if w == nil {

@@ -35,7 +35,7 @@ func (m Mender) open(ctx context.Context, found inode.File) (*os.File, error) {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: err}
 	}
 	h := os.NewFile(uintptr(fd), name)
-	files, err := m.Owners.OfPaths(ctx, []string{descriptor(fd)})
+	files, err := m.Owners.OfPaths(ctx, []string{fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), fd)})
 	if err == nil && (len(files) != 1 || files[0].Inode != found.Inode || files[0].Device != found.Device) {
 		err = errOther
 	}
@@ -47,9 +47,9 @@ func (m Mender) open(ctx context.Context, found inode.File) (*os.File, error) {
 
 func descriptor(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
-// reason says why a file was not moved, without the name of its descriptor, which means nothing
+// Reason says why a file was not moved, without the name of its descriptor, which means nothing
 // to people.
-func reason(err error) string {
+func Reason(err error) string {
 	var refused *inode.Refused
 	var unmoved *inode.Unmoved
 	var path *fs.PathError

@@ -1,6 +1,6 @@
 // Package mend moves the writeback of files to the groups of processes that write to them.
 // Package inode moves a file. But the kernel charges a page to the group that brings it into
-// the page cache, so a helper that starts in the group does that (Serve), while this process
+// the page cache, so a helper that starts in the group does that (package mending), while this process
 // hands it the files and waits (Mender). Package why and the user decide which files are moved,
 // and where to.
 //
@@ -13,7 +13,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/weir-io/weir/internal/act/launch"
@@ -36,7 +35,7 @@ type Result struct {
 	Refused string // why the file was not moved; empty: it was
 }
 
-// Owners reads the owners of files: an inode.Reader.
+// Owners reads the owners of files: an inode.Asker.
 type Owners interface {
 	OfPaths(ctx context.Context, paths []string) ([]inode.File, error)
 }
@@ -91,7 +90,7 @@ func (m Mender) inGroup(ctx context.Context, jobs []Job, wait func(), done func(
 	for _, j := range jobs {
 		h, err := m.open(ctx, j.File)
 		if err != nil {
-			if err := done(j, Result{Refused: reason(err)}); err != nil {
+			if err := done(j, Result{Refused: Reason(err)}); err != nil {
 				return err
 			}
 			continue
@@ -158,32 +157,4 @@ func (m Mender) start(into cgroupfs.Group, handles []*os.File) (*launch.Child, *
 		return nil, nil, errors.Join(fmt.Errorf("start a helper in %s: %w", into.Dir(), err), answers.Close())
 	}
 	return child, answers, nil
-}
-
-// Serve moves files to the caller's group, and writes a Result for each as it is done.
-func Serve(ctx context.Context, files []string, out io.Writer) error {
-	// If the group's memory runs out, the kernel shall kill this process, and none of the
-	// group's.
-	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
-	groups, err := cgroupfs.Open("/")
-	if err != nil {
-		return err
-	}
-	defer groups.Close()
-	reader, err := inode.Open(groups)
-	if err != nil {
-		return err
-	}
-	defer reader.Close()
-	answers := json.NewEncoder(out)
-	for _, file := range files {
-		var r Result
-		if r.Mended, err = reader.Mend(ctx, file); err != nil {
-			r.Refused = reason(err)
-		}
-		if err := answers.Encode(r); err != nil {
-			return fmt.Errorf("answer: %w", err)
-		}
-	}
-	return nil
 }

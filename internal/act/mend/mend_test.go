@@ -79,8 +79,8 @@ func TestReason(t *testing.T) {
 		"through 96 rounds":              fmt.Errorf("mend: %w", &inode.Unmoved{Path: name, Rounds: 96}),
 		"fdatasync: input/output error":  &fs.PathError{Op: "fdatasync", Path: name, Err: unix.EIO},
 	} {
-		if got := reason(err); !strings.Contains(got, want) || strings.Contains(got, name) {
-			t.Errorf("reason(%v) = %q, want %q in it", err, got, want)
+		if got := Reason(err); !strings.Contains(got, want) || strings.Contains(got, name) {
+			t.Errorf("Reason(%v) = %q, want %q in it", err, got, want)
 		}
 	}
 }

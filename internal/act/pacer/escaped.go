@@ -8,7 +8,6 @@ import (
 
 	"github.com/weir-io/weir/internal/act/escape"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
-	"github.com/weir-io/weir/internal/linux/partial"
 	"github.com/weir-io/weir/internal/linux/process"
 )
 
@@ -30,7 +29,7 @@ type escaped struct {
 }
 
 // newEscaped starts to count. The watcher may be nil.
-func newEscaped(j Job, limited cgroupfs.Group, w *escape.Watcher, parts func() (*partial.Watcher, error), now time.Duration) (*escaped, error) {
+func newEscaped(j Job, limited cgroupfs.Group, w escape.Watcher, parts func() (Parts, error), now time.Duration) (*escaped, error) {
 	threshold := escape.Threshold(j.WBPS, w != nil)
 	m, err := escape.NewMeter(limited, j.Devices, w, threshold/2)
 	if err != nil {
@@ -62,7 +61,7 @@ func (m *escaped) close() {
 
 // tell begins to count parts of folios, and returns what was owed for those that are in doubt.
 func (m *escaped) tell(now time.Duration) (owed float64, err error) {
-	doubt, err := m.folios.start(now, func(w *partial.Watcher) (*partial.Count, error) { return w.AddEscapes(m.limited, m.meter.Disks) })
+	doubt, err := m.folios.start(now, func(w Parts) (Counter, error) { return w.AddEscapes(m.limited, m.meter.Disks) })
 	return m.owed.Back(doubt), err
 }
 

@@ -4,22 +4,23 @@ import (
 	"errors"
 	"time"
 
-	"github.com/weir-io/weir/internal/linux/partial"
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/linux/process"
 )
 
 // folios tells what processes have written, where write_bytes counts folios whole that they
 // have written in part: see package partial. Nothing is loaded before that may matter.
 type folios struct {
-	load   func() (*partial.Watcher, error) // errLoading: it is asked again; nil: it was tried
-	late   time.Duration                    // until when the group waits for that; 0: nobody has asked
-	count  counter                          // nil: what write_bytes says is counted
-	excess float64                          // in write_bytes beyond what calls have written, before there was a count
-	lack   float64                          // what calls have written beyond write_bytes, likewise
-	spare  float64                          // was not counted since, and not cut off
-	all    float64                          // was not counted since
-	early  float64                          // was not counted, and is not in write_bytes yet
-	partly bool                             // what was written last was parts of folios
+	load   func() (Parts, error) // errLoading: it is asked again; nil: it was tried
+	late   time.Duration         // until when the group waits for that; 0: nobody has asked
+	count  Counter               // nil: what write_bytes says is counted
+	excess float64               // in write_bytes beyond what calls have written, before there was a count
+	lack   float64               // what calls have written beyond write_bytes, likewise
+	spare  float64               // was not counted since, and not cut off
+	all    float64               // was not counted since
+	early  float64               // was not counted, and is not in write_bytes yet
+	partly bool                  // what was written last was parts of folios
 
 	// Of excess, what was a part is as large a part as is seen of what is written next.
 	doubt, more, seen float64
@@ -27,8 +28,17 @@ type folios struct {
 	told              time.Duration // since when more tells; 0: it does not
 }
 
-// A counter is a *partial.Count.
-type counter interface {
+// Parts count with BPF what of folios groups have written: see package partial.
+type Parts interface {
+	Add(g cgroupfs.Group) (Counter, error)
+	// AddEscapes is Add for what is in files of other groups, on the disks that disks returns.
+	AddEscapes(g cgroupfs.Group, disks func() []blkdev.Number) (Counter, error)
+	Close() error
+}
+
+// A Counter counts for one group. Spare returns how many bytes write_bytes has counted too much
+// since the last call; less than 0: what it had counted too much before has been written.
+type Counter interface {
 	Spare() (bytes float64, err error)
 	Before(bytes float64)
 	Close() error
@@ -128,7 +138,7 @@ func (f *folios) doubts(bytesPerSec float64, now time.Duration) bool {
 }
 
 // start begins to count, and returns what was counted and is in doubt now.
-func (f *folios) start(now time.Duration, begin func(*partial.Watcher) (*partial.Count, error)) (doubt float64, err error) {
+func (f *folios) start(now time.Duration, begin func(Parts) (Counter, error)) (doubt float64, err error) {
 	w, err := f.load()
 	if errors.Is(err, errLoading) {
 		return 0, err
@@ -164,7 +174,7 @@ func (m *written) parts() *folios { return &m.folios }
 func (m *escaped) parts() *folios { return &m.folios }
 
 func (m *written) tell(now time.Duration) (paid float64, err error) {
-	paid, err = m.folios.start(now, func(w *partial.Watcher) (*partial.Count, error) { return w.Add(m.limited) })
+	paid, err = m.folios.start(now, func(w Parts) (Counter, error) { return w.Add(m.limited) })
 	m.ledger.spend(min(paid, m.ledger.paid[0]+m.ledger.paid[1]))
 	return paid, err
 }

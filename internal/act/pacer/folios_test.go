@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/weir-io/weir/internal/linux/partial"
 	"github.com/weir-io/weir/internal/linux/process"
 )
 
@@ -53,14 +52,14 @@ func TestFolios(t *testing.T) {
 		{"parts of folios that are cut off", calls(64, 64*folio), spares{8*folio - 8*page, 0, 0},
 			[]process.IO{calls(8, 8*folio), {Cancelled: 8 * folio}, {Cancelled: 64 * folio}}, []float64{64*folio - 128*page, 8 * page, -8 * page, -128 * page}},
 	} {
-		f := folios{load: func() (*partial.Watcher, error) { return nil, nil }}
+		f := folios{load: func() (Parts, error) { return nil, nil }}
 		if got := f.written(c.first, 0); got != float64(c.first.Written) {
 			t.Errorf("%s: %.0f counted before it is known, want all %d", c.name, got, c.first.Written)
 		}
 		if !f.doubts(1e9, 0) {
 			t.Errorf("%s: there is no doubt", c.name)
 		}
-		back, _ := f.start(0, func(*partial.Watcher) (*partial.Count, error) { return &partial.Count{}, nil })
+		back, _ := f.start(0, func(Parts) (Counter, error) { return &spares{}, nil })
 		f.count = &c.spare
 		got := []float64{back}
 		for i, more := range c.looks {
@@ -77,9 +76,9 @@ func TestFolios(t *testing.T) {
 
 // What nothing has told about for a second was written.
 func TestADoubtEnds(t *testing.T) {
-	f := folios{load: func() (*partial.Watcher, error) { return nil, nil }}
+	f := folios{load: func() (Parts, error) { return nil, nil }}
 	f.written(process.IO{Written: 8 << 20}, 0)
-	if _, err := f.start(0, func(*partial.Watcher) (*partial.Count, error) { return &partial.Count{}, nil }); err != nil {
+	if _, err := f.start(0, func(Parts) (Counter, error) { return &spares{}, nil }); err != nil {
 		t.Fatal(err)
 	}
 	f.count = &spares{0, 0, 0}
@@ -95,7 +94,7 @@ func TestADoubtEnds(t *testing.T) {
 
 // Where nothing can tell, folios count whole; and what calls explain is no reason to ask.
 func TestFoliosThatNobodyTells(t *testing.T) {
-	f := folios{load: func() (*partial.Watcher, error) { return nil, errors.New("no BPF") }}
+	f := folios{load: func() (Parts, error) { return nil, errors.New("no BPF") }}
 	for range 100 {
 		if f.written(process.IO{Written: 1 << 20, Sent: 1 << 20, Calls: 1}, 0); f.doubts(1e9, 0) {
 			t.Fatal("what was written by calls is in doubt")
@@ -116,7 +115,7 @@ func TestFoliosThatNobodyTells(t *testing.T) {
 // A low limit is told sooner: one folio of it is seconds.
 func TestDoubts(t *testing.T) {
 	for rate, excess := range map[float64]uint64{2e5: 256 << 10, 1e7: 1e6, 1e9: 4 << 20} {
-		f := folios{load: func() (*partial.Watcher, error) { return nil, nil }}
+		f := folios{load: func() (Parts, error) { return nil, nil }}
 		if f.written(process.IO{Written: excess - 1}, 0); f.doubts(rate, 0) {
 			t.Errorf("%.0f bytes/s: in doubt for less than %d bytes", rate, excess)
 		}
@@ -134,7 +133,7 @@ func TestDoubts(t *testing.T) {
 // when it is told.
 func TestADoubtWaits(t *testing.T) {
 	loading := errLoading
-	f := folios{load: func() (*partial.Watcher, error) { return nil, loading }}
+	f := folios{load: func() (Parts, error) { return nil, loading }}
 	f.written(process.IO{Written: 8 << 20}, 0)
 	if !f.doubts(1e9, 0) || !f.doubts(1e9, toldMost-1) {
 		t.Error("it does not wait")
@@ -150,7 +149,7 @@ func TestADoubtWaits(t *testing.T) {
 	if !f.doubts(1e9, 2*toldMost) {
 		t.Error("it is not told when it can be")
 	}
-	back, err := f.start(2*toldMost, func(*partial.Watcher) (*partial.Count, error) { return &partial.Count{}, nil })
+	back, err := f.start(2*toldMost, func(Parts) (Counter, error) { return &spares{}, nil })
 	if err != nil || back != 9<<20 {
 		t.Errorf("%.0f are taken back (%v), want %d", back, err, 9<<20)
 	}
@@ -161,8 +160,8 @@ func TestADoubtWaits(t *testing.T) {
 func TestTheRestOfADoubt(t *testing.T) {
 	const page, folio, some = 4096, 1 << 20, 50
 	const rest = some * (folio - page)
-	begin := func(*partial.Watcher) (*partial.Count, error) { return &partial.Count{}, nil }
-	f := folios{load: func() (*partial.Watcher, error) { return nil, nil }}
+	begin := func(Parts) (Counter, error) { return &spares{}, nil }
+	f := folios{load: func() (Parts, error) { return nil, nil }}
 	total := f.written(process.IO{Written: some * folio, Sent: some * page, Calls: some}, 0)
 	back, err := f.start(0, begin)
 	if err != nil {
@@ -182,7 +181,7 @@ func TestTheRestOfADoubt(t *testing.T) {
 	}
 
 	// It was written before the programs counted.
-	f = folios{load: func() (*partial.Watcher, error) { return nil, nil }}
+	f = folios{load: func() (Parts, error) { return nil, nil }}
 	f.written(process.IO{Written: some * folio, Sent: some * page, Calls: some}, 0)
 	f.written(process.IO{Sent: rest, Calls: 1}, 0)
 	if back, err := f.start(0, begin); err != nil || back != 0 {

@@ -20,7 +20,6 @@ import (
 	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/linux/cgroupfs/cgrouptest"
-	"github.com/weir-io/weir/internal/linux/partial"
 	"github.com/weir-io/weir/internal/state"
 )
 
@@ -223,8 +222,8 @@ func (h *fakeHost) job() Job {
 func (h *fakeHost) server() *server {
 	h.t.Helper()
 	s := &server{dir: h.dir, fs: h.FS, jobs: map[*paced]*held{}, arrivals: newArrivals()}
-	s.escapes = programs[*escape.Watcher]{asked: true, why: errors.New("no BPF here")}
-	s.partial = programs[*partial.Watcher]{asked: true, why: errors.New("no BPF here")}
+	s.escapes = programs[escape.Watcher]{asked: true, why: errors.New("no BPF here")}
+	s.partial = programs[Parts]{asked: true, why: errors.New("no BPF here")}
 	if err := os.MkdirAll(h.dir.Path(), 0o700); err != nil {
 		h.t.Fatal(err)
 	}

@@ -13,42 +13,50 @@ import (
 	"github.com/weir-io/weir/internal/base/background"
 	"github.com/weir-io/weir/internal/linux/bpf"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
-	"github.com/weir-io/weir/internal/linux/partial"
 )
 
-// EscapesArg and PartialArg run weir as a helper that loads BPF programs for the pacer: see Load.
+// EscapesArg and PartialArg run weir as a helper that loads BPF programs for the pacer: see Programs.Load.
 const (
 	EscapesArg = "__escapes"
 	PartialArg = "__partial"
 )
 
-// Load loads the programs of package escape or partial, and hands them over through a socket.
-// To load them takes 50 to 95 ms of a processor, in which the pacer could pause and resume
-// nobody.
-func Load(kind string, groups *cgroupfs.FS, socket int) error {
-	fds, closer, err := load(kind, groups)
-	if closer != nil {
-		defer closer.Close()
+// Programs are the BPF programs that the pacer uses, where it needs them: this package does not link
+// the library that loads them. The zero Programs have none.
+type Programs struct {
+	Escapes Kind[escape.Watcher]
+	Parts   Kind[Parts]
+}
+
+// A Kind of programs is loaded by a helper, and taken over from it by the pacer.
+type Kind[W io.Closer] struct {
+	Load func(*cgroupfs.FS) (Loaded, error)
+	Take func(fds []int) (W, error) // they belong to what it returns, or are closed
+}
+
+// Loaded is what a helper has loaded.
+type Loaded interface {
+	Descriptors() ([]int, error)
+	Close() error
+}
+
+// Load loads the programs of a kind, and hands them over through a socket. To load them takes 50 to
+// 95 ms of a processor, in which the pacer could pause and resume nobody.
+func (p Programs) Load(kind string, groups *cgroupfs.FS, socket int) error {
+	load := p.Parts.Load
+	if kind == EscapesArg {
+		load = p.Escapes.Load
 	}
+	all, err := load(groups)
+	if err != nil {
+		return bpf.Send(socket, nil, err)
+	}
+	defer all.Close()
+	fds, err := all.Descriptors()
 	return bpf.Send(socket, fds, err)
 }
 
-func load(kind string, groups *cgroupfs.FS) (fds []int, all io.Closer, err error) {
-	if kind == EscapesArg {
-		w, err := escape.Watch(groups)
-		if err != nil {
-			return nil, nil, err
-		}
-		fds, err = w.Descriptors()
-		return fds, w, err
-	}
-	w, err := partial.Watch(groups)
-	if err != nil {
-		return nil, nil, err
-	}
-	fds, err = w.Descriptors()
-	return fds, w, err
-}
+var errNoPrograms = errors.New("this pacer has no BPF programs: weird is not there")
 
 // errLoading says that programs are not there yet. Who needs them is told when they are.
 var errLoading = errors.New("its BPF programs are being loaded")
@@ -56,7 +64,7 @@ var errLoading = errors.New("its BPF programs are being loaded")
 // programs are BPF programs that the pacer has loaded by a helper.
 type programs[W io.Closer] struct {
 	kind   string
-	taken  func(fds []int) (W, error)
+	take   func(fds []int) (W, error)         // nil: there are none
 	begin  func(kind string) (*helper, error) // beginLoad, except in tests
 	helper *helper                            // nil: none is at work
 	have   W
@@ -66,7 +74,11 @@ type programs[W io.Closer] struct {
 
 // get returns the programs. At first it begins to load them.
 func (p *programs[W]) get() (W, error) {
-	if !p.asked {
+	switch {
+	case p.asked:
+	case p.take == nil:
+		p.asked, p.why = true, errNoPrograms
+	default:
 		p.asked, p.why = true, errLoading
 		if p.helper, p.why = p.begin(p.kind); p.why == nil {
 			p.why = errLoading
@@ -106,7 +118,10 @@ func (p *programs[W]) attend() (known bool) {
 	case why != nil:
 		p.why = why
 	default:
-		p.have, p.why = p.taken(fds)
+		have, err := p.take(fds)
+		if p.why = err; err == nil {
+			p.have = have
+		}
 	}
 	return true
 }

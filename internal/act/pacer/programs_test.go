@@ -11,7 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/act/escape"
+	"github.com/weir-io/weir/internal/act/escape/watcher"
 	"github.com/weir-io/weir/internal/linux/bpf"
+	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/linux/cgroupfs/cgrouptest"
 	"github.com/weir-io/weir/internal/linux/partial"
@@ -22,6 +24,29 @@ const (
 	slowly   = "WEIR_TEST_SLOWLY"
 	slowLoad = 2 * time.Second
 )
+
+// real are programs of the kernel, as package heavy has them.
+var real = Programs{
+	Escapes: Kind[escape.Watcher]{
+		Load: func(fs *cgroupfs.FS) (Loaded, error) { return watcher.Watch(fs) },
+		Take: func(fds []int) (escape.Watcher, error) { return watcher.Taken(fds) },
+	},
+	Parts: Kind[Parts]{
+		Load: func(fs *cgroupfs.FS) (Loaded, error) { return partial.Watch(fs) },
+		Take: func(fds []int) (Parts, error) {
+			w, err := partial.Taken(fds)
+			return parts{w}, err
+		},
+	},
+}
+
+type parts struct{ *partial.Watcher }
+
+func (p parts) Add(g cgroupfs.Group) (Counter, error) { return p.Watcher.Add(g) }
+
+func (p parts) AddEscapes(g cgroupfs.Group, disks func() []blkdev.Number) (Counter, error) {
+	return p.Watcher.AddEscapes(g, disks)
+}
 
 // loadFor is that helper.
 func loadFor(kind string) error {
@@ -35,7 +60,7 @@ func loadFor(kind string) error {
 		return err
 	}
 	defer fs.Close()
-	return Load(kind, fs, socket)
+	return real.Load(kind, fs, socket)
 }
 
 // While programs are loaded, the pacer goes on: nobody waits who does not need them.
@@ -43,7 +68,7 @@ func TestNobodyWaitsForPrograms(t *testing.T) {
 	h := newHost(t, cgroupfs.V2)
 	t.Setenv(slowly, "1")
 	s := h.server()
-	s.escapes = programs[*escape.Watcher]{kind: EscapesArg, taken: escape.Taken, begin: beginLoad}
+	s.escapes = programs[escape.Watcher]{kind: EscapesArg, take: real.Escapes.Take, begin: beginLoad}
 	c, _ := h.serveBy(s)
 	if _, err := c.Add(h.job()); err != nil {
 		t.Fatal(err)
@@ -100,7 +125,7 @@ func TestHelpers(t *testing.T) {
 		{"it hands over too little", func(to int) error { return bpf.Send(to, []int{0}, nil) }, "take a BPF program over: 1 descriptors, want at least 2", []bool{true, false}},
 	} {
 		one, theirs := ends()
-		p := programs[*partial.Watcher]{taken: partial.Taken, begin: func(string) (*helper, error) { return one, nil }}
+		p := programs[Parts]{take: real.Parts.Take, begin: func(string) (*helper, error) { return one, nil }}
 		if _, err := p.get(); !errors.Is(err, errLoading) {
 			t.Errorf("%s: at first %v", c.name, err)
 		}
@@ -137,7 +162,7 @@ func TestProgramsAreHandedOver(t *testing.T) {
 	}
 	h.Write(cgrouptest.V2Dir+"/a/io.stat", "8:0 rbytes=0 wbytes=0 rios=0 wios=0 dbytes=0 dios=0\n")
 	s := h.server()
-	s.escapes = programs[*escape.Watcher]{kind: EscapesArg, taken: escape.Taken, begin: beginLoad}
+	s.escapes = programs[escape.Watcher]{kind: EscapesArg, take: real.Escapes.Take, begin: beginLoad}
 	c, _ := h.serveBy(s)
 	j := h.job()
 	j.Count = CountEscaped
@@ -158,7 +183,7 @@ func TestProgramsAreHandedOver(t *testing.T) {
 		t.Error(err)
 	}
 
-	p := programs[*partial.Watcher]{kind: PartialArg, taken: partial.Taken, begin: beginLoad}
+	p := programs[Parts]{kind: PartialArg, take: real.Parts.Take, begin: beginLoad}
 	defer func() {
 		if err := p.close(); err != nil {
 			t.Error(err)

@@ -14,7 +14,6 @@ import (
 
 	"github.com/weir-io/weir/internal/act/escape"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
-	"github.com/weir-io/weir/internal/linux/partial"
 	"github.com/weir-io/weir/internal/state"
 )
 
@@ -47,8 +46,8 @@ type server struct {
 	arrivals *arrivals
 	loans    []loan
 
-	escapes programs[*escape.Watcher]  // see what escapes; without them nobody is stopped for that
-	partial programs[*partial.Watcher] // tell how much of folios is written; without them folios count whole
+	escapes programs[escape.Watcher] // see what escapes; without them nobody is stopped for that
+	partial programs[Parts]          // tell how much of folios is written; without them folios count whole
 	orphans orphans
 	waiting map[Place]*waiting // by limited group
 	noted   time.Duration      // when the records were told last whom it cannot stop
@@ -63,7 +62,7 @@ type held struct {
 
 // Serve runs the pacer. It returns at once if another pacer is running, and when it has had no
 // group for a while.
-func Serve(ctx context.Context, dir state.Dir, fs *cgroupfs.FS) error {
+func Serve(ctx context.Context, dir state.Dir, fs *cgroupfs.FS, p Programs) error {
 	if os.Geteuid() != 0 {
 		return errors.New("pace: permission denied (run weir as root)")
 	}
@@ -81,8 +80,8 @@ func Serve(ctx context.Context, dir state.Dir, fs *cgroupfs.FS) error {
 		return err
 	}
 	s := &server{dir: dir, fs: fs, jobs: make(map[*paced]*held), askers: askers, arrivals: newArrivals()}
-	s.escapes = programs[*escape.Watcher]{kind: EscapesArg, taken: escape.Taken, begin: beginLoad}
-	s.partial = programs[*partial.Watcher]{kind: PartialArg, taken: partial.Taken, begin: beginLoad}
+	s.escapes = programs[escape.Watcher]{kind: EscapesArg, take: p.Escapes.Take, begin: beginLoad}
+	s.partial = programs[Parts]{kind: PartialArg, take: p.Parts.Take, begin: beginLoad}
 	defer s.arrivals.close()
 	s.thread.beExact()
 	beSpared()

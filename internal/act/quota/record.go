@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/crc32"
+	"hash/fnv"
 	"io/fs"
 	"os"
 	"slices"
@@ -172,7 +172,9 @@ func (s Store) freeProject(f *fileSystem, inode uint64, taken []record) (uint32,
 	if err != nil {
 		return 0, err
 	}
-	begin := crc32.ChecksumIEEE(fmt.Append(nil, f.id, inode)) % projects
+	sum := fnv.New32a()
+	_, _ = fmt.Fprint(sum, f.id, inode) // it takes all
+	begin := sum.Sum32() % projects
 	for i := range uint32(projects) {
 		id := firstProject + (begin+i)%projects*apart
 		if _, err := os.Lstat(s.path(id)); used[id] || names[id] != "" || err == nil { // also of a record that cannot be read

@@ -4,14 +4,35 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"hash/crc32"
 	"strconv"
+	"sync"
 )
 
 // A line is a checksum of 8 hexadecimal digits, a blank, the entry as JSON, and a newline.
 const sumDigits = 8
 
-func sumOf(text []byte) uint32 { return crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli)) }
+// castagnoli is the table of CRC-32C, made when it is used: package hash/crc32 makes tables at each
+// start of weir, which reads no journal.
+var castagnoli = sync.OnceValue(func() *[256]uint32 {
+	var table [256]uint32
+	for i := range table {
+		sum := uint32(i)
+		for range 8 {
+			sum = sum>>1 ^ 0x82f63b78*(sum&1)
+		}
+		table[i] = sum
+	}
+	return &table
+})
+
+// sumOf is the CRC-32C of a text.
+func sumOf(text []byte) uint32 {
+	table, sum := castagnoli(), ^uint32(0)
+	for _, b := range text {
+		sum = sum>>8 ^ table[byte(sum)^b]
+	}
+	return ^sum
+}
 
 // encode makes a line.
 func encode(e Entry) ([]byte, error) {

@@ -19,6 +19,7 @@ import (
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/host/hosttest"
 	"github.com/weir-io/weir/internal/plans"
+	"github.com/weir-io/weir/internal/plans/planfile"
 )
 
 const (
@@ -137,7 +138,7 @@ func (l testLog) Write(text []byte) (int, error) {
 
 func (w *world) set(t testing.TB, config string) {
 	t.Helper()
-	c, err := plans.Read([]plans.File{{Name: "a.yaml", Text: []byte(config)}})
+	c, err := planfile.Read([]plans.File{{Name: "a.yaml", Text: []byte(config)}})
 	if err != nil {
 		t.Fatal(err)
 	}

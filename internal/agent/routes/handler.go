@@ -19,6 +19,7 @@ import (
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/look/watch"
 	"github.com/weir-io/weir/internal/plans"
+	"github.com/weir-io/weir/internal/plans/planfile"
 	"github.com/weir-io/weir/internal/targets"
 )
 
@@ -164,7 +165,7 @@ func (a *API) plans(context.Context, url.Values, []byte, string) (any, error) {
 
 // check reads plans that are in the request, and changes nothing.
 func (a *API) check(_ context.Context, _ url.Values, body []byte, _ string) (any, error) {
-	c, err := plans.Read([]plans.File{{Name: "request", Text: body}})
+	c, err := planfile.Read([]plans.File{{Name: "request", Text: body}})
 	if err != nil {
 		return nil, fault.Misusef("%v", a.options.Spell(err))
 	}

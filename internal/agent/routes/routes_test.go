@@ -25,6 +25,7 @@ import (
 	"github.com/weir-io/weir/internal/look/watch"
 	"github.com/weir-io/weir/internal/planned"
 	"github.com/weir-io/weir/internal/plans"
+	"github.com/weir-io/weir/internal/plans/planfile"
 	"github.com/weir-io/weir/lab"
 )
 
@@ -54,7 +55,7 @@ func (f *fake) Snapshot(context.Context) (*watch.Snapshot, error) {
 }
 
 func (f *fake) Plans() *plans.Config {
-	c, _ := plans.Read([]plans.File{{Name: "a.yaml", Text: []byte("plans: {small: {write: 1MB/s}}")}})
+	c, _ := planfile.Read([]plans.File{{Name: "a.yaml", Text: []byte("plans: {small: {write: 1MB/s}}")}})
 	return c
 }
 

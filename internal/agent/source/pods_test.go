@@ -15,6 +15,7 @@ import (
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/host/hosttest"
 	"github.com/weir-io/weir/internal/plans"
+	"github.com/weir-io/weir/internal/plans/planfile"
 	"github.com/weir-io/weir/lab"
 )
 
@@ -51,7 +52,7 @@ func TestOnlyThePodIsLookedAt(t *testing.T) {
 		return grpctest.Answer{Message: m}
 	})
 	h := hosttest.Open(t, "v2", files, host.Options{Sockets: map[string]string{"pod": "unix://" + socket}})
-	config, err := plans.Read([]plans.File{{Name: "a.yaml", Text: []byte("plans: {p: {write: 1MB/s}}\nassign: [{pod: {namespace: prod}, plan: p}]")}})
+	config, err := planfile.Read([]plans.File{{Name: "a.yaml", Text: []byte("plans: {p: {write: 1MB/s}}\nassign: [{pod: {namespace: prod}, plan: p}]")}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/host/hosttest"
 	"github.com/weir-io/weir/internal/plans"
+	"github.com/weir-io/weir/internal/plans/planfile"
 	"github.com/weir-io/weir/lab"
 )
 
@@ -81,7 +82,7 @@ func newSource(t *testing.T, d *docker, config string) (*Kind, *hosttest.Kernel,
 	sockets := map[string]string{"docker": "unix://" + socket}
 	h := hosttest.Open(t, "v2", files, host.Options{Sockets: sockets})
 	kernel := hosttest.Rehearse(t, h)
-	read, err := plans.Read([]plans.File{{Name: "a.yaml", Text: []byte(config)}})
+	read, err := planfile.Read([]plans.File{{Name: "a.yaml", Text: []byte(config)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +119,7 @@ func TestAContainerIsKept(t *testing.T) {
 		t.Errorf("%+v, %v", all, err)
 	}
 	// The plans change: what weir has put into force is taken away, and its record goes.
-	none, err := plans.Read(nil)
+	none, err := planfile.Read(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +216,7 @@ func TestFollowsOncePlansNeedIt(t *testing.T) {
 		t.Error("it is followed")
 	case <-time.After(20 * time.Millisecond):
 	}
-	read, err := plans.Read([]plans.File{{Name: "a.yaml", Text: []byte(config)}})
+	read, err := planfile.Read([]plans.File{{Name: "a.yaml", Text: []byte(config)}})
 	if err != nil {
 		t.Fatal(err)
 	}

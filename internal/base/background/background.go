@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -67,7 +68,7 @@ const (
 	Witness = "__witness"
 )
 
-// IsHelper reports whether a process is such a helper, of this program and of root: a helper's
+// IsHelper reports whether a process is such a helper, of weir's programs and of root: a helper's
 // user could make it write anything (ptrace(2)).
 func IsHelper(pid int) bool {
 	if !isOurs(pid) { // whose memory is not looked at: a read of it can wait for the process
@@ -77,7 +78,7 @@ func IsHelper(pid int) bool {
 	return (args == "weir\x00"+Keeper+"\x00" || args == "weir\x00"+Witness+"\x00") && isRoots(pid)
 }
 
-// MayBecomeHelper reports whether a process may execute a helper next: it runs this program as
+// MayBecomeHelper reports whether a process may execute a helper next: it runs weir as
 // root, as one that weir has just forked does, and is not in the background yet. A load is.
 func MayBecomeHelper(pid int) bool {
 	if !isOurs(pid) {
@@ -93,7 +94,7 @@ func argsOf(pid int) string {
 	return string(args)
 }
 
-// isOurs reports whether a process runs this program, and is not another user's.
+// isOurs reports whether a process runs one of weir's programs, and is not another user's.
 func isOurs(pid int) bool {
 	proc := "/proc/" + strconv.Itoa(pid)
 	if dir, err := os.Stat(proc); err != nil || dir.Sys().(*syscall.Stat_t).Uid != 0 {
@@ -103,8 +104,23 @@ func isOurs(pid int) bool {
 	if err != nil {
 		return false
 	}
-	ours, err := os.Stat("/proc/self/exe")
-	return err == nil && os.SameFile(theirs, ours)
+	for _, program := range programs() {
+		if ours, err := os.Stat(program); err == nil && os.SameFile(theirs, ours) {
+			return true
+		}
+	}
+	return false
+}
+
+// programs are this program, and weir and weird beside it: the pacer is weird, and helps a weir.
+func programs() []string {
+	const own = "/proc/self/exe"
+	all := []string{own}
+	if path, err := os.Readlink(own); err == nil {
+		dir := filepath.Dir(path)
+		all = append(all, filepath.Join(dir, "weir"), filepath.Join(dir, "weird"))
+	}
+	return all
 }
 
 // isRoots reports whether root started a process. (The owner of its directory in /proc is root

@@ -15,7 +15,7 @@ const (
 // an *Unavailable, of op. kernel is the first version that has what op takes: "5.10".
 func Hindrance(root, op, kernel string) error {
 	if _, err := os.Stat(filepath.Join(root, typesPath)); err != nil {
-		return &Unavailable{Op: op, Reason: "the kernel has no type information (" + typesPath + " is not there)", Remedy: needs(kernel)}
+		return &Unavailable{Op: op, Reason: "the kernel has no type information (" + typesPath + " is not there)", Remedy: Needs(kernel)}
 	}
 	// A host without that file is not locked down, or does not say so and refuses later.
 	if mode, err := os.ReadFile(filepath.Join(root, lockdownPath)); err == nil && strings.Contains(string(mode), "[confidentiality]") {

@@ -10,7 +10,7 @@ type Unavailable struct {
 	Op     string // what cannot be done: "trace"
 	Reason string // what was found on this host
 	Remedy string // what would make it possible; may be empty
-	Err    error  // what the kernel answered, if it was asked
+	Err    error  `json:"-"` // what the kernel answered, if it was asked
 }
 
 func (e *Unavailable) Error() string {
@@ -26,8 +26,8 @@ func (e *Unavailable) Unwrap() error { return e.Err }
 // Class makes it fault.NotPossible.
 func (e *Unavailable) Class() fault.Class { return fault.NotPossible }
 
-// needs is the remedy for a kernel that lacks something. kernel is the first version that
+// Needs is the remedy for a kernel that lacks something. kernel is the first version that
 // has it: "5.10".
-func needs(kernel string) string {
+func Needs(kernel string) string {
 	return "boot Linux " + kernel + " or later, with CONFIG_BPF_SYSCALL and CONFIG_DEBUG_INFO_BTF"
 }

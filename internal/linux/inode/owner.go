@@ -1,3 +1,6 @@
+// Package inode has what is known of an inode's writeback: which cgroup the kernel charges it to,
+// and what came of moving it. Package owners reads and moves owners with BPF programs; Asker has a
+// helper do that for programs that do not link them.
 package inode
 
 import (
@@ -19,10 +22,6 @@ type File struct {
 	Beneath   bool          `json:"beneath,omitempty"`   // Device, Inode and Owner are of the file beneath an overlay
 	ReadOnly  bool          `json:"read_only,omitempty"` // mounted without writing, or on a layer of an overlay that is never written
 	Owner     Owner         `json:"owner"`
-
-	identity uint64 // what the kernel tells inodes apart by
-	caller   uint64 // the memory cgroup of the process that asked
-	layered  bool   // in a layer of an overlay that is not known
 }
 
 // Writes reports whether the file is open for writing.

@@ -2,7 +2,6 @@ package kernel
 
 import (
 	"bufio"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -20,15 +19,25 @@ type Config struct {
 // Lacks reports whether the kernel is known to be without an option ("BLK_CGROUP").
 func (c Config) Lacks(option string) bool { return c.File != "" && c.options[option] == "" }
 
+// An Unpack reads what gzip has packed. It is given, because that library makes tables at each start
+// of a program.
+type Unpack func(io.Reader) (io.Reader, error)
+
+const packed = ".gz"
+
 // configMax bounds a configuration; a full one has about 10,000 lines.
 const configMax = 4 << 20
 
 // Config reads what the kernel was built with: /proc/config.gz if it keeps that
 // (CONFIG_IKCONFIG_PROC), or the file that distributions install beside it. A host
-// with neither gives the zero Config.
-func (f FS) Config(release Release) (Config, error) {
+// with neither gives the zero Config. unpack reads the first, which is packed by gzip; nil: it is
+// not read.
+func (f FS) Config(release Release, unpack Unpack) (Config, error) {
 	for _, file := range []string{"/proc/config.gz", "/boot/config-" + release.Text, "/lib/modules/" + release.Text + "/config"} {
-		c, err := f.config(file)
+		if unpack == nil && strings.HasSuffix(file, packed) {
+			continue
+		}
+		c, err := f.config(file, unpack)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 			continue
 		}
@@ -40,15 +49,15 @@ func (f FS) Config(release Release) (Config, error) {
 	return Config{}, nil
 }
 
-func (f FS) config(file string) (Config, error) {
+func (f FS) config(file string, unpack Unpack) (Config, error) {
 	in, err := os.Open(f.at(file))
 	if err != nil {
 		return Config{}, err
 	}
 	defer in.Close()
 	var text io.Reader = in
-	if strings.HasSuffix(file, ".gz") {
-		if text, err = gzip.NewReader(in); err != nil {
+	if strings.HasSuffix(file, packed) {
+		if text, err = unpack(in); err != nil {
 			return Config{}, err
 		}
 	}

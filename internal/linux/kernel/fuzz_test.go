@@ -33,7 +33,7 @@ func FuzzFiles(f *testing.F) {
 		if r, err := host.Release(); err == nil && (r.Major < 0 || r.Minor < 0) {
 			t.Errorf("%q is %+v", release, r)
 		}
-		if c, err := host.Config(Release{Text: "x"}); err == nil && c.Lacks("BLK_CGROUP") == (c.options["BLK_CGROUP"] != "") {
+		if c, err := host.Config(Release{Text: "x"}, gunzip); err == nil && c.Lacks("BLK_CGROUP") == (c.options["BLK_CGROUP"] != "") {
 			t.Errorf("%q: %+v", config, c)
 		}
 		if all, err := host.Swaps(); err == nil && len(all) > len(swaps) {

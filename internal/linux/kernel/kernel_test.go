@@ -3,6 +3,7 @@ package kernel
 import (
 	"bytes"
 	"compress/gzip"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -43,6 +44,8 @@ func TestRelease(t *testing.T) {
 	}
 }
 
+func gunzip(in io.Reader) (io.Reader, error) { return gzip.NewReader(in) }
+
 func TestConfig(t *testing.T) {
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
@@ -53,12 +56,12 @@ func TestConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	for file, text := range map[string]string{"proc/config.gz": packed.String(), "boot/config-6.1": "CONFIG_BLK_CGROUP=y\n"} {
-		c, err := tree(t, map[string]string{file: text}).Config(Release{Text: "6.1"})
+		c, err := tree(t, map[string]string{file: text}).Config(Release{Text: "6.1"}, gunzip)
 		if err != nil || c.File != "/"+file || c.Lacks("BLK_CGROUP") || !c.Lacks("CGROUP_WRITEBACK") {
 			t.Errorf("%s: %+v, %v", file, c, err)
 		}
 	}
-	if c, err := tree(t, nil).Config(Release{}); err != nil || c.Lacks("BLK_CGROUP") {
+	if c, err := tree(t, nil).Config(Release{}, gunzip); err != nil || c.Lacks("BLK_CGROUP") {
 		t.Errorf("nothing is known, and something is lacking: %+v, %v", c, err)
 	}
 }

@@ -15,6 +15,8 @@ import (
 
 	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/linux/bpf"
+	"github.com/weir-io/weir/internal/linux/bpf/handover"
+	"github.com/weir-io/weir/internal/linux/bpf/refusal"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 )
 
@@ -125,21 +127,21 @@ func (w *Watcher) attach() error {
 
 // Descriptors are what another process needs to count with what this one has loaded: see Taken.
 func (w *Watcher) Descriptors() ([]int, error) {
-	return bpf.Descriptors([]*ebpf.Map{w.objects.Groups, w.objects.Levels}, w.hooks)
+	return handover.Descriptors([]*ebpf.Map{w.objects.Groups, w.objects.Levels}, w.hooks)
 }
 
 // Taken is a Watcher of the descriptors of another one, which counts for no group yet. They belong
 // to it from then on.
 func Taken(fds []int) (w *Watcher, err error) {
 	w = &Watcher{levels: map[uint64]uint32{}}
-	w.hooks, err = bpf.Maps(fds, &w.objects.Groups, &w.objects.Levels)
+	w.hooks, err = handover.Maps(fds, &w.objects.Groups, &w.objects.Levels)
 	if err != nil {
 		return nil, err
 	}
 	return w, nil
 }
 
-func refused(err error) error { return bpf.Refusal(counting, kernelMin, err) }
+func refused(err error) error { return refusal.Of(counting, kernelMin, err) }
 
 // Close ends the counting.
 func (w *Watcher) Close() error {

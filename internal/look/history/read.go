@@ -114,24 +114,6 @@ func (r *Reader) ringFrom(from time.Time) (*ring, error) {
 	return best, nil
 }
 
-// A Series is what one group did over a time.
-type Series struct {
-	Target string // as it was called last
-	Cgroup string
-	Step   time.Duration // between two points
-	Points []Point       // in the order of their times, and of the devices' numbers
-}
-
-// A Point is what a group did on a device in the time that ended then.
-type Point struct {
-	At     time.Time
-	Window time.Duration
-	Device watch.Device
-	// Pressure and Memory are the group's; nil: the kernel did not tell.
-	Pressure *watch.Pressure
-	Memory   *watch.Memory
-}
-
 const format = "2006-01-02 15:04:05"
 
 // SeriesMost bounds the points of one answer.
@@ -154,8 +136,8 @@ func (r *Reader) At(ctx context.Context, when time.Time) (*watch.Snapshot, error
 }
 
 // Series finds what a target, or the group of a path, did from one time to another.
-func (r *Reader) Series(ctx context.Context, target string, from, to time.Time) (Series, error) {
-	s := Series{}
+func (r *Reader) Series(ctx context.Context, target string, from, to time.Time) (watch.Series, error) {
+	s := watch.Series{}
 	one, err := r.ringFrom(from)
 	if err != nil || one == nil {
 		return s, errors.Join(err, nothing(target, from, to))
@@ -166,7 +148,7 @@ func (r *Reader) Series(ctx context.Context, target string, from, to time.Time) 
 		for _, g := range f.snapshot().Groups {
 			s.Target, s.Cgroup = g.Target, g.Path
 			for _, d := range g.Devices {
-				s.Points = append(s.Points, Point{f.at, f.window, d, g.Pressure, g.Memory})
+				s.Points = append(s.Points, watch.Point{At: f.at, Window: f.window, Device: d, Pressure: g.Pressure, Memory: g.Memory})
 			}
 		}
 		return len(s.Points) < SeriesMost
@@ -177,7 +159,7 @@ func (r *Reader) Series(ctx context.Context, target string, from, to time.Time) 
 	if len(s.Points) >= SeriesMost {
 		err = fmt.Errorf("read history: more than %d points; ask for less time", SeriesMost)
 	}
-	slices.SortStableFunc(s.Points, func(a, b Point) int { return a.At.Compare(b.At) })
+	slices.SortStableFunc(s.Points, func(a, b watch.Point) int { return a.At.Compare(b.At) })
 	return s, err
 }
 

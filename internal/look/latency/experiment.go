@@ -11,8 +11,9 @@ import (
 
 	"github.com/weir-io/weir/internal/act/hold"
 	"github.com/weir-io/weir/internal/act/launch"
+	"github.com/weir-io/weir/internal/daemon/helper"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/linux/bpf"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/look/load"
 	"github.com/weir-io/weir/internal/look/trace"
@@ -32,6 +33,7 @@ const stallMost = 2 * time.Minute
 // An Experiment describes what to run.
 type Experiment struct {
 	Host    launch.Host
+	Helpers helper.Starter // trace the writers
 	Dir     string
 	Size    int64  // of the file, bytes
 	Memory  uint64 // the limit, bytes
@@ -105,11 +107,10 @@ func (e Experiment) measure(ctx context.Context, r *Run) (err error) {
 		}
 		err = errors.Join(err, closing)
 	}()
-	tracer, err := trace.Open(trace.Options{Group: &room.IO, Kinds: []trace.Kind{trace.Write}})
-	var not *bpf.Unavailable
+	tracer, err := trace.Open(trace.Options{Group: &room.IO, Kinds: []trace.Kind{trace.Write}}, e.Helpers)
 	switch {
-	case errors.As(err, &not):
-		r.NoTrace, tracer = not.Error(), nil
+	case fault.ClassOf(err) == fault.NotPossible:
+		r.NoTrace, tracer = err.Error(), nil
 	case err != nil:
 		return err
 	}

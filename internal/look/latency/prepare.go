@@ -59,7 +59,7 @@ func Prepare(ctx context.Context, h *host.Host, r Request) (Prepared, error) {
 	if err != nil {
 		return p, err
 	}
-	p.Experiment = Experiment{Host: h.Launch(), Dir: r.Dir, Size: int64(r.Size), Memory: r.Memory, Direct: r.Direct, Changes: place.Changes(places), Version: r.Version}
+	p.Experiment = Experiment{Host: h.Launch(), Helpers: h.Helpers, Dir: r.Dir, Size: int64(r.Size), Memory: r.Memory, Direct: r.Direct, Changes: place.Changes(places), Version: r.Version}
 	if p.Group, _, err = p.Host.Plan(p.Options(r.Memory)); err != nil { // is there a controller of memory?
 		return p, err
 	}

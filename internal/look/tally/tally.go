@@ -78,7 +78,7 @@ type Device struct {
 	Escaped          uint64          // bytes, if Told; else the Reading's, which does not tell disks apart
 }
 
-// A Watcher sees what escapes groups: an escape.Watcher, or the pacer, which has one.
+// A Watcher sees what escapes groups: a helper (escape.Asker), or the pacer.
 type Watcher interface {
 	Add(g cgroupfs.Group, step uint64) error
 	Remove(id uint64) error

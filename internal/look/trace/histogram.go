@@ -1,6 +1,8 @@
 package trace
 
 import (
+	"encoding/json"
+	"fmt"
 	"time"
 )
 
@@ -10,9 +12,45 @@ type Cell struct {
 	Parts Split
 }
 
+// Buckets is BUCKETS of bpf/trace.h.
+const Buckets = 512
+
 // A Histogram counts operations by latency, log-linearly: eight buckets for each octave, so a
 // bucket is at most an eighth wide.
-type Histogram [bucketsMax]Cell
+type Histogram [Buckets]Cell
+
+// A filled is a bucket with operations, in JSON.
+type filled struct {
+	Bucket int
+	Cell
+}
+
+// MarshalJSON writes the buckets that have operations.
+func (h Histogram) MarshalJSON() ([]byte, error) {
+	all := []filled{}
+	for i, c := range h {
+		if c != (Cell{}) {
+			all = append(all, filled{i, c})
+		}
+	}
+	return json.Marshal(all)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (h *Histogram) UnmarshalJSON(b []byte) error {
+	var all []filled
+	if err := json.Unmarshal(b, &all); err != nil {
+		return err
+	}
+	*h = Histogram{}
+	for _, f := range all {
+		if f.Bucket < 0 || f.Bucket >= Buckets {
+			return fmt.Errorf("a histogram has no bucket %d", f.Bucket)
+		}
+		h[f.Bucket] = f.Cell
+	}
+	return nil
+}
 
 // bounds are a bucket's, ns; bucket_of in bpf/trace_op.h is the reverse.
 func bounds(bucket int) (from, to uint64) {

@@ -12,8 +12,8 @@ func TestBucketHoldsItsLatency(t *testing.T) {
 	const longest = 1<<62 - 1 // ns; 146 years
 	check := func(ns uint64) {
 		bucket := bucketOf(ns)
-		if bucket < 0 || bucket >= bucketsMax {
-			t.Fatalf("%d ns are in bucket %d of %d", ns, bucket, bucketsMax)
+		if bucket < 0 || bucket >= Buckets {
+			t.Fatalf("%d ns are in bucket %d of %d", ns, bucket, Buckets)
 		}
 		from, to := bounds(bucket)
 		if ns < from || ns >= to {
@@ -114,4 +114,17 @@ func bucketOf(ns uint64) int {
 	}
 	octave := bits.Len64(ns) - 1
 	return (octave-2)<<3 | int(ns>>(octave-3)&7)
+}
+
+func TestBounds(t *testing.T) {
+	const centuries = 480 // the last bucket that a latency can be in: 2⁶² ns
+	for bucket := range centuries {
+		from, to := Bounds(bucket)
+		if next, _ := Bounds(bucket + 1); from >= to || next != to {
+			t.Errorf("bucket %d is %d to %d, the next begins at %d", bucket, from, to, next)
+		}
+		if got := bucketOf(uint64(from)); got != bucket {
+			t.Errorf("%d ns are in bucket %d, not %d", from, got, bucket)
+		}
+	}
 }

@@ -52,25 +52,16 @@ type Session struct {
 	host    *host.Host
 	request Request
 	tracer  *Tracer
-	slows   *SlowWatch // nil: not asked for
-	files   *FileWatch // nil: not asked for
 	beside  *Witness
 }
 
 // Start attaches to the kernel. If tracing is not available, the error is a *bpf.Unavailable.
 func Start(h *host.Host, r Request) (*Session, error) {
-	tracer, err := Open(r.options())
+	tracer, err := Open(r.options(), h.Helpers)
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{host: h, request: r, tracer: tracer, beside: Watch(h.FS, r.Target)}
-	if r.Slower > 0 {
-		s.slows = tracer.WatchSlow()
-	}
-	if r.Files {
-		s.files = tracer.WatchFiles()
-	}
-	return s, nil
+	return &Session{host: h, request: r, tracer: tracer, beside: Watch(h.FS, r.Target)}, nil
 }
 
 // looksEvery is how often the paths of new files are looked for: a process that ends
@@ -89,12 +80,12 @@ func (s *Session) Run(ctx context.Context, wait func(context.Context) error) err
 
 // look looks for the paths of files while there are processes that have them open.
 func (s *Session) look(ctx context.Context) error {
-	for s.files != nil {
+	for s.request.Files {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-time.After(looksEvery):
-			if err := s.files.Look(); err != nil {
+			if err := s.tracer.LookForFiles(); err != nil {
 				return err
 			}
 		}
@@ -161,13 +152,13 @@ func (s *Session) read() (t Traced, err error) {
 	if t.Open, err = s.tracer.Pending(); err != nil {
 		return t, err
 	}
-	if s.slows != nil {
-		if t.Slow, t.SlowCount, err = s.slows.Stop(); err != nil {
+	if s.request.Slower > 0 {
+		if t.Slow, t.SlowCount, err = s.tracer.Slow(); err != nil {
 			return t, err
 		}
 	}
-	if s.files != nil {
-		t.Files, err = s.files.Files()
+	if s.request.Files {
+		t.Files, err = s.tracer.Files()
 	}
 	return t, err
 }
@@ -178,10 +169,6 @@ func (s *Session) Close() error {
 	if s.beside != nil {
 		_ = s.beside.Stop()
 		s.beside = nil
-	}
-	if s.slows != nil {
-		_, _, stopping := s.slows.Stop()
-		err = errors.Join(err, stopping)
 	}
 	return err
 }

@@ -38,14 +38,6 @@ func TestReportIsWhatCameSince(t *testing.T) {
 	}
 }
 
-func TestText(t *testing.T) {
-	for in, want := range map[string]string{"name\x00rest": "name", "full": "full", "\x00": ""} {
-		if got := text([]byte(in)); got != want {
-			t.Errorf("text(%q) = %q, want %q", in, got, want)
-		}
-	}
-}
-
 func TestKinds(t *testing.T) {
 	for k := range Kinds {
 		if got, ok := ParseKind(k.String()); !ok || got != k {

@@ -51,13 +51,3 @@ func TestUnseen(t *testing.T) {
 		})
 	}
 }
-
-// The kernel's own count bounds what weir takes for unseen: seccomp ends calls that never began.
-func TestUnseenWithinMissed(t *testing.T) {
-	u := Unseen{5, time.Second}
-	for missed, want := range map[uint64]Unseen{0: {}, 3: {3, time.Second}, 9: u} {
-		if got := u.within(missed); got != want {
-			t.Errorf("%d programs left out: %+v, want %+v", missed, got, want)
-		}
-	}
-}

@@ -42,6 +42,8 @@ type Sources struct {
 	Pacer Pacer
 	// KeptIn names the file in which weir keeps limits of a target; empty: it keeps none.
 	KeptIn func(targets.Target) (string, error)
+	// Unpack reads the kernel's own copy of its configuration; nil: it cannot be read.
+	Unpack kernel.Unpack
 }
 
 // A Pacer reports what weir's pacer holds; place.Host implements it.
@@ -54,7 +56,7 @@ type Pacer interface {
 	Unseen() error
 }
 
-// Owners tells whose the writeback of files is: an inode.Reader.
+// Owners tells whose the writeback of files is: an inode.Asker.
 type Owners interface {
 	OfPaths(ctx context.Context, paths []string) ([]inode.File, error)
 	OfProcesses(ctx context.Context, pids []int) ([]inode.File, error)

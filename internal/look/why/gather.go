@@ -21,7 +21,7 @@ import (
 func Gather(ctx context.Context, s Sources, q Question) (Facts, error) {
 	var f Facts
 	host := kernel.New(s.Root)
-	if err := f.readKernel(host); err != nil {
+	if err := f.readKernel(host, s.Unpack); err != nil {
 		return f, err
 	}
 	for _, h := range s.Groups.Hierarchies() {
@@ -75,12 +75,12 @@ func mountedOf(h *cgroupfs.Hierarchy) Mounted {
 }
 
 // readKernel reads what it can: a fixture, or a container, may lack any of it.
-func (f *Facts) readKernel(host kernel.FS) error {
+func (f *Facts) readKernel(host kernel.FS, unpack kernel.Unpack) error {
 	var err error
 	if f.Release, err = host.Release(); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	if f.Config, err = host.Config(f.Release); err != nil {
+	if f.Config, err = host.Config(f.Release, unpack); err != nil {
 		return err
 	}
 	dirty, there, err := host.Dirty()

@@ -5,19 +5,19 @@ import (
 
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/blkdev"
-	"github.com/weir-io/weir/internal/look/history"
+	"github.com/weir-io/weir/internal/look/watch"
 	"github.com/weir-io/weir/internal/ui/cli"
 	"github.com/weir-io/weir/internal/ui/plot"
 )
 
 // History makes a chart of each device's bytes, and one of its operations where a limit is on them.
 // A faint line is the limit.
-func History(s history.Series) []plot.Chart {
+func History(s watch.Series) []plot.Chart {
 	if len(s.Points) == 0 {
 		return nil
 	}
 	var order []blkdev.Number
-	devices := map[blkdev.Number][]history.Point{}
+	devices := map[blkdev.Number][]watch.Point{}
 	for _, p := range s.Points {
 		n := p.Device.Number
 		if devices[n] == nil {

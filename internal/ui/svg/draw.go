@@ -5,10 +5,10 @@ import (
 	"io"
 
 	"github.com/weir-io/weir/internal/look/dirty"
-	"github.com/weir-io/weir/internal/look/history"
 	"github.com/weir-io/weir/internal/look/latency"
 	"github.com/weir-io/weir/internal/look/prove"
 	"github.com/weir-io/weir/internal/look/trace"
+	"github.com/weir-io/weir/internal/look/watch"
 	"github.com/weir-io/weir/internal/ui/chart"
 	"github.com/weir-io/weir/internal/ui/cli"
 	"github.com/weir-io/weir/internal/ui/plot"
@@ -43,7 +43,7 @@ func Trace(path string, t trace.Traced) error {
 }
 
 // History draws what a group did over a time into a file.
-func History(path string, s history.Series) error {
+func History(path string, s watch.Series) error {
 	return write(path, func(w io.Writer) error {
 		return plot.Draw(w, "weir history · "+text.HistoryTitle(s), chart.History(s))
 	})

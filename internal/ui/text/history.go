@@ -9,7 +9,7 @@ import (
 
 	"github.com/weir-io/weir/internal/base/plain"
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/look/history"
+	"github.com/weir-io/weir/internal/look/watch"
 	"github.com/weir-io/weir/internal/ui/chart"
 	"github.com/weir-io/weir/internal/ui/cli"
 	"github.com/weir-io/weir/internal/ui/plot"
@@ -18,7 +18,7 @@ import (
 const historyRows = 10
 
 // HistoryTitle says what a series is about.
-func HistoryTitle(s history.Series) string {
+func HistoryTitle(s watch.Series) string {
 	title := plain.Line(s.Target)
 	if len(s.Points) > 0 {
 		const when = "2006-01-02 15:04:05"
@@ -28,7 +28,7 @@ func HistoryTitle(s history.Series) string {
 }
 
 // History prints a series as charts.
-func History(out *cli.Out, s history.Series) {
+func History(out *cli.Out, s watch.Series) {
 	out.Print("%s", HistoryTitle(s))
 	for _, c := range chart.History(s) {
 		out.Print("%s", plot.Text(c, columnsOfCharts, historyRows))
@@ -37,7 +37,7 @@ func History(out *cli.Out, s history.Series) {
 
 // HistoryCSV writes a series as comma-separated values, with a head. A cell is empty where nothing
 // is known, or where there is no limit.
-func HistoryCSV(w io.Writer, s history.Series) error {
+func HistoryCSV(w io.Writer, s watch.Series) error {
 	table := csv.NewWriter(w)
 	head := []string{"time", "window_seconds", "device"}
 	for _, k := range limit.Keys {

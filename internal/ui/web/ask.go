@@ -14,6 +14,7 @@ import (
 	"github.com/weir-io/weir/internal/look/watch"
 	"github.com/weir-io/weir/internal/look/why"
 	"github.com/weir-io/weir/internal/planned"
+	"github.com/weir-io/weir/internal/plans/planfile"
 )
 
 // An answer is what weir why and weir plan show say of a group.
@@ -100,7 +101,7 @@ func findings(ctx context.Context, h *host.Host, target string) ([]finding, erro
 
 // planOf compares a target with its plan; nil: it has none.
 func planOf(ctx context.Context, h *host.Host, target string) (*planView, error) {
-	config, err := planned.Load(h.Root, "")
+	config, err := planned.Load(h.Root, "", planfile.Read)
 	if err != nil || len(config.Plans) == 0 {
 		return nil, err
 	}
@@ -199,7 +200,7 @@ func (n *planNames) find(s *watch.Snapshot) map[string]string {
 	for _, g := range s.Groups {
 		shown.Groups = append(shown.Groups, limiting.Group{Target: g.Target, Path: g.Path, Owner: g.Owner})
 	}
-	_ = planned.Mark(ctx, h, &shown)
+	_ = planned.Mark(ctx, h, planfile.Read, &shown)
 	for _, g := range shown.Groups {
 		if g.Plan != nil {
 			names[g.Path] = cut(g.Plan.Name)

@@ -123,7 +123,7 @@ func (p *Page) at(ctx context.Context, when time.Time) (s *watch.Snapshot, err e
 
 // past finds what a target did.
 func (p *Page) past(ctx context.Context, target string, t period) (*past, error) {
-	var s history.Series
+	var s watch.Series
 	err := p.read(ctx, func(r *history.Reader) (err error) {
 		s, err = r.Series(ctx, target, t.from, t.to)
 		return err
@@ -175,7 +175,7 @@ type bin struct {
 }
 
 // pastOf puts a series into at most pointsMost bins.
-func pastOf(s history.Series, t period) *past {
+func pastOf(s watch.Series, t period) *past {
 	step := max(s.Step, t.span/pointsMost).Truncate(time.Second)
 	step = max(step, s.Step, time.Second)
 	c := &past{Step: step.Seconds(), From: unixOf(t.from), To: unixOf(t.to), Devices: []*pastDevice{}, Times: []float64{}}
@@ -186,7 +186,7 @@ func pastOf(s history.Series, t period) *past {
 }
 
 // binsOf are bins of each device, by their number from a time on.
-func binsOf(s history.Series, from time.Time, step time.Duration) map[string]map[int]*bin {
+func binsOf(s watch.Series, from time.Time, step time.Duration) map[string]map[int]*bin {
 	all := map[string]map[int]*bin{}
 	for _, p := range s.Points {
 		node := cut(p.Device.Node)
@@ -209,7 +209,7 @@ func binsOf(s history.Series, from time.Time, step time.Duration) map[string]map
 }
 
 // add adds so many seconds of a point.
-func (b *bin) add(p history.Point, seconds float64) {
+func (b *bin) add(p watch.Point, seconds float64) {
 	for _, k := range limit.Keys {
 		if p.Device.Rates != nil {
 			b.sums[k] += seconds * p.Device.Rates.Get(k)
@@ -306,7 +306,7 @@ func (c *past) words() (all []string) {
 }
 
 // linesOf are the lines of the table, the newest first.
-func linesOf(s history.Series, t period) (lines []pastLine) {
+func linesOf(s watch.Series, t period) (lines []pastLine) {
 	step := max((t.span / linesMost).Truncate(time.Second), s.Step)
 	bins := binsOf(s, t.from, step)
 	format := "15:04:05"

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/weir-io/weir/internal/act/escape"
+	"github.com/weir-io/weir/internal/act/escape/watcher"
 	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/lab"
@@ -36,7 +37,7 @@ func kinds() []string {
 
 func watched(t *testing.T, disk *lab.TestDisk) {
 	limited := group(t, "limited")
-	w, err := escape.Watch(openGroups(t))
+	w, err := watcher.Watch(openGroups(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/linux/inode"
+	"github.com/weir-io/weir/internal/linux/inode/owners"
 )
 
 // do is what hands can do.
@@ -44,12 +45,12 @@ func do(ctx context.Context, o order) (any, error) {
 
 // reader is one for the process: to load the program takes long where the processor is
 // emulated. It ends with the process.
-var reader = sync.OnceValues(func() (*inode.Reader, error) {
+var reader = sync.OnceValues(func() (*owners.Reader, error) {
 	groups, err := cgroupfs.Open("/")
 	if err != nil {
 		return nil, err
 	}
-	return inode.Open(groups)
+	return owners.Open(groups)
 })
 
 func look(ctx context.Context, path string) (inode.File, error) {

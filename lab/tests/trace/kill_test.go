@@ -73,6 +73,29 @@ func last(t *testing.T, err error) {
 	}
 }
 
+// helperOf is the helper of a weir, which has the trace.
+func helperOf(t *testing.T, weir int) int {
+	t.Helper()
+	var children []byte
+	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", weir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range tasks { // any of its threads can have started it
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", weir, task.Name()))
+		if err == nil {
+			children = append(children, text...)
+		}
+	}
+	for _, child := range strings.Fields(string(children)) {
+		if pid, err := strconv.Atoi(child); err == nil {
+			return pid
+		}
+	}
+	t.Fatalf("process %d has no helper", weir)
+	return 0
+}
+
 // held is what of BPF a process has open, as its /proc/PID/fdinfo says.
 func held(t *testing.T, pid int) (programs []ebpf.ProgramID, maps []ebpf.MapID, links []link.ID) {
 	t.Helper()
@@ -125,7 +148,7 @@ func killTraces(t *testing.T, times int) {
 	began := time.Now()
 	trace := startTrace(t, fmt.Sprintf("pid:%d", os.Getpid()))
 	attached := time.Since(began)
-	programs, maps, links := held(t, trace.cmd.Process.Pid)
+	programs, maps, links := held(t, helperOf(t, trace.cmd.Process.Pid))
 	during := loadedNow(t)
 	t.Logf("attached in %s: programs %v, maps %v, links %v", attached, programs, maps, links)
 	var names []string // of what a trace loads

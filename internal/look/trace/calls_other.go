@@ -1,6 +1,0 @@
-//go:build !(amd64 || arm64)
-
-package trace
-
-// systemCalls are not known on this architecture; Open says so.
-func systemCalls() map[int]call { return nil }
