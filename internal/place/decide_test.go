@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
@@ -179,6 +180,9 @@ func TestLines(t *testing.T) {
 		{"v2, without BPF", Group{Controller: v2, Unseen: errors.New("no BPF")}, wbps(10e6), limit.HoldAuto,
 			[]string{"expected to hold: direct and synchronous writes by the kernel's throttle; buffered writes by writeback"},
 			[]string{"expected NOT to hold: writes to other groups' files, which the kernel charges to those groups (weir's pacer needs BPF to see them, which is not available here)"}},
+		{"v2, without weird", Group{Controller: v2, Unseen: &fault.Unsupported{Feature: "run weird", Reason: "it is not beside weir"}}, wbps(10e6), limit.HoldAuto,
+			[]string{"expected to hold: direct and synchronous writes by the kernel's throttle; buffered writes by writeback"},
+			[]string{"expected NOT to hold: writes to other groups' files, which the kernel charges to those groups (weir's pacer cannot see them: run weird: it is not beside weir)"}},
 		{"v2, as it is", Group{Controller: v2, Escapes: escaping, Rules: []cgroupfs.Rule{rule(vda, wbps(10e6))}}, rbps(10e6), limit.HoldAuto,
 			[]string{"expected to hold: reads by the kernel's throttle"},
 			[]string{"expected to hold: writes to other groups' files by weir's pacer, which pauses the group only for those"}},

@@ -1,8 +1,11 @@
 package place
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/note"
@@ -135,6 +138,10 @@ func (d Decision) Notes() []note.Note {
 func (d Decision) blind() string {
 	if d.Hold != limit.HoldAuto || d.Group.NoPacer != nil || d.Group.Unseen == nil {
 		return ""
+	}
+	var missing *fault.Unsupported // weird is, and not BPF
+	if errors.As(d.Group.Unseen, &missing) {
+		return fmt.Sprintf(" (weir's pacer cannot see them: %v)", missing)
 	}
 	return " (weir's pacer needs BPF to see them, which is not available here)"
 }

@@ -12,8 +12,8 @@ import (
 
 	"github.com/weir-io/weir/internal/act/escape"
 	"github.com/weir-io/weir/internal/act/escape/watcher"
-	"github.com/weir-io/weir/internal/linux/bpf"
 	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/bpf"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/linux/cgroupfs/cgrouptest"
 	"github.com/weir-io/weir/internal/linux/partial"
