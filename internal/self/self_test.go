@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -64,5 +65,56 @@ func TestLoad(t *testing.T) {
 	result, err := load.Decode(out, nil)
 	if ended := <-ended; err != nil || ended != nil || result.BytesPerSec() <= 0 {
 		t.Errorf("%+v: %v, %v", result, err, ended)
+	}
+}
+
+// Root runs no weird that another user has put beside weir, and follows no link of that user to one.
+func TestAnothersWeird(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to give files to another user")
+	}
+	const other = 65534
+	dir := t.TempDir()
+	weird, real := filepath.Join(dir, daemonName), filepath.Join(dir, "real")
+	file := func(path string, owner int) {
+		t.Helper()
+		if err := os.WriteFile(path, nil, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Lchown(path, owner, owner); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link := func(owner int) {
+		t.Helper()
+		if err := os.Symlink(real, weird); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Lchown(weird, owner, owner); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		name string
+		make func()
+		want string
+	}{
+		{"none", func() {}, "it is not beside weir"},
+		{"its own", func() { file(weird, 0) }, ""},
+		{"another's", func() { file(weird, other) }, "belongs to another user"},
+		{"a link to it", func() { file(real, 0); link(0) }, ""},
+		{"a link to another's", func() { file(real, other); link(0) }, "belongs to another user"},
+		{"another's link", func() { file(real, 0); link(other) }, "belongs to another user"},
+	} {
+		for _, path := range []string{weird, real} {
+			if err := os.RemoveAll(path); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.make()
+		got, err := find([]string{dir}, notBeside)
+		if c.want == "" && (err != nil || got != weird) || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %q, %v; want %q", c.name, got, err, c.want)
+		}
 	}
 }

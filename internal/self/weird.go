@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -69,16 +70,39 @@ func beside() []string {
 
 // find looks for weird in some directories. It is where says it is not, if that is so.
 func find(dirs []string, where string) (string, error) {
+	reason := "it is " + where
 	for _, dir := range dirs {
 		program := filepath.Join(dir, daemonName)
 		if unix.Access(program, unix.X_OK) != nil {
 			continue
 		}
-		if info, err := os.Stat(program); err == nil && info.Mode().IsRegular() {
-			return program, nil
+		info, err := os.Stat(program)
+		if err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		if !isTrusted(program) {
+			reason = program + " belongs to another user"
+			continue
+		}
+		return program, nil
+	}
+	return "", &fault.Unsupported{Feature: "run " + daemonName, Reason: reason, Remedy: "install it: make install has both"}
+}
+
+// isTrusted reports whether a program, and a link to it, belong to root, to this user, or to who owns
+// this program: in a directory where everybody may write, a weird can be anybody's.
+func isTrusted(program string) bool {
+	trusted := []uint32{0, uint32(os.Geteuid())}
+	var st unix.Stat_t
+	if unix.Stat("/proc/self/exe", &st) == nil {
+		trusted = append(trusted, st.Uid)
+	}
+	for _, look := range []func(string, *unix.Stat_t) error{unix.Lstat, unix.Stat} {
+		if look(program, &st) != nil || !slices.Contains(trusted, st.Uid) {
+			return false
 		}
 	}
-	return "", &fault.Unsupported{Feature: "run " + daemonName, Reason: "it is " + where, Remedy: "install it: make install has both"}
+	return true
 }
 
 // become replaces this process; args begin with its name. It returns only if it cannot.

@@ -67,7 +67,7 @@ var limits = map[string]string{"the service": "3000000", "the container": "40000
 // prepare keeps limits of a service and a container, and makes a volume.
 func prepare(t *testing.T, e environ.Environ) {
 	t.Helper()
-	copyWeir(t)
+	copyPrograms(t)
 	const file = "/etc/systemd/system/weir-boot.service"
 	if err := os.WriteFile(file, []byte("[Service]\nExecStart=/bin/sleep infinity\n[Install]\nWantedBy=multi-user.target\n"), 0o644); err != nil {
 		t.Fatal(err)
@@ -113,13 +113,15 @@ func prepare(t *testing.T, e environ.Environ) {
 	run(t, weirPath, "quota", "set", quotaDir("ext4")+"/data", fmt.Sprint(quotaSize))
 }
 
-func copyWeir(t *testing.T) {
+func copyPrograms(t *testing.T) {
 	t.Helper()
-	from, err := exec.LookPath("weir")
-	if err != nil {
-		t.Fatal(err)
+	for _, program := range []string{"weir", "weird"} {
+		from, err := exec.LookPath(program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		run(t, "cp", from, filepath.Join(filepath.Dir(weirPath), program))
 	}
-	run(t, "cp", from, weirPath)
 }
 
 // groups are the directories of those that are limited.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/lab"
 )
@@ -53,6 +54,17 @@ func loadedNow(t *testing.T) loaded {
 		}
 	}
 	last(t, err)
+	err = linksOf(all)
+	for began := time.Now(); errors.Is(err, unix.EAGAIN) && time.Since(began) < time.Second; time.Sleep(time.Millisecond) {
+		err = linksOf(all) // somebody was attaching one
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func linksOf(all loaded) error {
 	links := &link.Iterator{}
 	defer links.Close()
 	for links.Next() {
@@ -60,10 +72,7 @@ func loadedNow(t *testing.T) loaded {
 			all.links[links.ID] = info.Program
 		}
 	}
-	if err := links.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return all
+	return links.Err()
 }
 
 func last(t *testing.T, err error) {
