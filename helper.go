@@ -36,7 +36,7 @@ func runHelper(args []string) (is bool, status int) {
 	say := func(format string, args ...any) {
 		_, _ = fmt.Fprintf(os.Stderr, "weir: "+format+"\n", args...) // there is nobody else to tell
 	}
-	is, err := self.Main(context.Background(), args[1:], self.Streams{In: os.Stdin, Out: os.Stdout, Say: say}, heavy.Roles())
+	is, err := self.Main(context.Background(), args[1:], self.Streams{In: os.Stdin, Out: os.Stdout, Say: say}, heavy.Roles(""))
 	if err != nil {
 		say("%v", err)
 	}

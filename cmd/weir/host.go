@@ -50,10 +50,15 @@ func (a *app) want() (cgroupfs.Version, error) {
 	return 0, cli.Usagef("--cgroup %q: write v1, v2 or auto", a.version)
 }
 
+// helpers are weird, beside this program.
+func (a *app) helpers() helper.Starter {
+	return helper.Own("weird", cli.Version(version), a.heavy.Missing)
+}
+
 // options are what the flags and the environment say of the host.
 func (a *app) options() host.Options {
 	version, _ := a.want() // io refuses what is no version
-	o := host.Options{Root: a.root, Version: version, Program: os.Executable, Helpers: helper.Own(a.heavy.Missing), Sockets: map[string]string{
+	o := host.Options{Root: a.root, Version: version, Program: os.Executable, Helpers: a.helpers(), Sockets: map[string]string{
 		"containerd": os.Getenv("CONTAINERD_ADDRESS"), // as ctr has it
 		"pod":        os.Getenv("CONTAINER_RUNTIME_ENDPOINT"),
 	}}

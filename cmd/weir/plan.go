@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/weir-io/weir/internal/api"
-	"github.com/weir-io/weir/internal/daemon/helper"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/planned"
 	"github.com/weir-io/weir/internal/ui/cli"
@@ -19,7 +18,7 @@ func newPlan(a *app) *cobra.Command {
 }
 
 func (a *app) plan(ctx context.Context, p cli.Plan) error {
-	config, err := planned.Load(a.root, p.Path, planned.ByHelper(helper.Own(a.heavy.Missing)))
+	config, err := planned.Load(a.root, p.Path, planned.ByHelper(a.helpers()))
 	switch {
 	case err != nil:
 		return err

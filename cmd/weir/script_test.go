@@ -19,6 +19,7 @@ import (
 	"github.com/weir-io/weir/internal/heavy"
 	"github.com/weir-io/weir/internal/host/hosttest"
 	"github.com/weir-io/weir/internal/self"
+	"github.com/weir-io/weir/internal/ui/cli"
 	"github.com/weir-io/weir/lab"
 	"github.com/weir-io/weir/lab/environ"
 	"github.com/weir-io/weir/lab/inherit"
@@ -29,9 +30,9 @@ const nobody = 65534
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"weir":   func() { os.Exit(run(heavy.Roles())) },
-		"exe":    func() { os.Exit(run(heavy.Roles())) },              // weir starts itself as /proc/self/exe
-		"alone":  func() { os.Exit(run(self.InWeird(os.Environ()))) }, // weir where there is no weird
+		"weir":   func() { os.Exit(run(heavy.Roles(cli.Version(version)))) },
+		"exe":    func() { os.Exit(run(heavy.Roles(cli.Version(version)))) },                // weir starts itself as /proc/self/exe
+		"alone":  func() { os.Exit(run(self.InWeird(cli.Version(version), os.Environ()))) }, // weir where there is no weird
 		"nobody": asNobody,
 		"inside": inside,
 	})
@@ -47,7 +48,7 @@ func asNobody() {
 		}
 	}
 	os.Args = os.Args[1:]
-	os.Exit(run(heavy.Roles()))
+	os.Exit(run(heavy.Roles(cli.Version(version))))
 }
 
 // TestScripts runs testdata/script. Scripts get copies of the hosts of package hosttest

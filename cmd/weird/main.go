@@ -28,7 +28,7 @@ func main() { os.Exit(run()) }
 func run() int {
 	out := &cli.Out{Program: "weird", Data: os.Stdout, Messages: os.Stderr}
 	// weir's pacer and other helpers are started as this program.
-	is, err := self.Main(context.Background(), os.Args[1:], self.Streams{In: os.Stdin, Out: os.Stdout, Say: out.Say}, heavy.Roles())
+	is, err := self.Main(context.Background(), os.Args[1:], self.Streams{In: os.Stdin, Out: os.Stdout, Say: out.Say}, heavy.Roles(cli.Version(version)))
 	if !is {
 		root := newRoot(out)
 		cli.CheckCobras(root)

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 
@@ -28,21 +27,26 @@ import (
 	"github.com/weir-io/weir/internal/self"
 )
 
-// Roles are the heavy roles.
-func Roles() self.Heavy { return self.Heavy{Run: run} }
+// Roles are the heavy roles of a program of some version.
+func Roles(version string) self.Heavy {
+	return self.Heavy{Run: func(ctx context.Context, name string, args []string, s self.Streams) error {
+		return run(ctx, version, name, args, s)
+	}}
+}
 
-func run(ctx context.Context, name string, args []string, s self.Streams) error {
+func run(ctx context.Context, version, name string, args []string, s self.Streams) error {
+	serve := func(to func(string, []byte) (any, error)) error { return helper.Serve(version, s.In, s.Out, to) }
 	switch name {
 	case pacer.PacerArg:
 		return self.Pace(ctx, programs)
 	case mend.Arg:
 		return mending.Serve(ctx, args, s.Out)
 	case plans.HelperArg:
-		return helper.Serve(s.In, s.Out, planfile.Answer)
+		return serve(planfile.Answer)
 	case kernel.HelperArg:
-		return helper.Serve(s.In, s.Out, unpack)
+		return serve(unpack)
 	case trace.HelperArg:
-		return helper.Serve(s.In, s.Out, tracer.Answer())
+		return serve(tracer.Answer())
 	}
 	groups, err := cgroupfs.Open("/")
 	if err != nil {
@@ -53,9 +57,9 @@ func run(ctx context.Context, name string, args []string, s self.Streams) error 
 	case pacer.EscapesArg, pacer.PartialArg:
 		return programs.Load(name, groups, int(s.In.Fd()))
 	case inode.HelperArg:
-		return helper.Serve(s.In, s.Out, owners.Answer(ctx, groups))
+		return serve(owners.Answer(ctx, groups))
 	case escape.HelperArg:
-		return helper.Serve(s.In, s.Out, watcher.Answer(groups))
+		return serve(watcher.Answer(groups))
 	}
 	return fmt.Errorf("weir has no role %s", name)
 }
@@ -66,7 +70,7 @@ func unpack(name string, with []byte) (any, error) {
 		return nil, helper.Unknown(name)
 	}
 	var packed []byte
-	if err := json.Unmarshal(with, &packed); err != nil {
+	if err := helper.Unpack(with, &packed); err != nil {
 		return nil, err
 	}
 	text, err := gzip.NewReader(bytes.NewReader(packed))

@@ -85,6 +85,12 @@ func TestAnothersWeird(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	mode := func(to os.FileMode) {
+		t.Helper()
+		if err := os.Chmod(weird, to); err != nil {
+			t.Fatal(err)
+		}
+	}
 	link := func(owner int) {
 		t.Helper()
 		if err := os.Symlink(real, weird); err != nil {
@@ -101,6 +107,13 @@ func TestAnothersWeird(t *testing.T) {
 	}{
 		{"none", func() {}, "it is not beside weir"},
 		{"its own", func() { file(weird, 0) }, ""},
+		{"no program", func() { file(weird, 0); mode(0o644) }, "is not a program that this user may run"},
+		{"a directory", func() {
+			if err := os.Mkdir(weird, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}, "is not a program that this user may run"},
+		{"everybody's", func() { file(weird, 0); mode(0o777) }, "every user may write to "},
 		{"another's", func() { file(weird, other) }, "belongs to another user"},
 		{"a link to it", func() { file(real, 0); link(0) }, ""},
 		{"a link to another's", func() { file(real, other); link(0) }, "belongs to another user"},

@@ -22,19 +22,21 @@ const notBeside = "not beside weir"
 
 // InWeird hands the heavy roles to the weird beside this program, which the process becomes.
 // Without weird the pacer counts what it can without BPF, and helpers answer that it is missing.
-func InWeird(environ []string) Heavy {
+// version is this program's.
+func InWeird(version string, environ []string) Heavy {
 	run := func(ctx context.Context, name string, args []string, s Streams) error {
 		program, err := find(beside(), notBeside)
 		if err == nil {
-			err = become(program, environ, append([]string{"weir", name}, args...)) // people look for weir
+			cannot := unix.Exec(program, append([]string{"weir", name}, args...), environ) // people look for weir
+			err = &fault.Unsupported{Feature: "run " + daemonName, Reason: program + ": " + cannot.Error(), Remedy: "install weir and weird of one build again"}
 		}
 		switch name {
 		case pacer.PacerArg:
-			return Pace(ctx, pacer.Programs{})
-		case mend.Arg:
+			return Pace(ctx, pacer.Programs{Missing: err})
+		case pacer.EscapesArg, pacer.PartialArg, mend.Arg:
 			return err
 		}
-		return helper.Serve(s.In, s.Out, func(string, []byte) (any, error) { return nil, err })
+		return helper.Serve(version, s.In, s.Out, func(string, []byte) (any, error) { return nil, err })
 	}
 	return Heavy{Run: run, Missing: func() error {
 		_, err := find(beside(), notBeside)
@@ -56,7 +58,7 @@ func BecomeWeird(path string, environ []string, args ...string) error {
 	if err != nil {
 		return err
 	}
-	return become(program, environ, append([]string{daemonName}, args...))
+	return fmt.Errorf("run %s: %w", program, unix.Exec(program, append([]string{daemonName}, args...), environ))
 }
 
 // beside is the directory of this program.
@@ -73,18 +75,18 @@ func find(dirs []string, where string) (string, error) {
 	reason := "it is " + where
 	for _, dir := range dirs {
 		program := filepath.Join(dir, daemonName)
-		if unix.Access(program, unix.X_OK) != nil {
-			continue
-		}
 		info, err := os.Stat(program)
-		if err != nil || !info.Mode().IsRegular() {
-			continue
-		}
-		if !isTrusted(program) {
+		switch {
+		case err != nil:
+		case !info.Mode().IsRegular() || unix.Access(program, unix.X_OK) != nil:
+			reason = program + " is not a program that this user may run"
+		case !isTrusted(program):
 			reason = program + " belongs to another user"
-			continue
+		case info.Mode().Perm()&0o002 != 0:
+			reason = "every user may write to " + program
+		default:
+			return program, nil
 		}
-		return program, nil
 	}
 	return "", &fault.Unsupported{Feature: "run " + daemonName, Reason: reason, Remedy: "install it: make install has both"}
 }
@@ -103,9 +105,4 @@ func isTrusted(program string) bool {
 		}
 	}
 	return true
-}
-
-// become replaces this process; args begin with its name. It returns only if it cannot.
-func become(program string, environ, args []string) error {
-	return fmt.Errorf("run %s: %w", program, unix.Exec(program, args, environ))
 }

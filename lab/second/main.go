@@ -30,7 +30,7 @@ type Answer struct {
 // front end has. Then it does not return.
 func Main() {
 	streams := self.Streams{In: os.Stdin, Out: os.Stdout, Say: func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }}
-	is, err := self.Main(context.Background(), os.Args[1:], streams, heavy.Roles())
+	is, err := self.Main(context.Background(), os.Args[1:], streams, heavy.Roles(""))
 	switch {
 	case is:
 	case os.Getenv(variable) == "":
@@ -50,7 +50,7 @@ func serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	if err := json.NewDecoder(in).Decode(&r); err != nil {
 		return err
 	}
-	h, err := host.Open(host.Options{Root: "/", Program: os.Executable, Helpers: helper.Own(nil)})
+	h, err := host.Open(host.Options{Root: "/", Program: os.Executable, Helpers: helper.Own("a helper", "", nil)})
 	if err != nil {
 		return err
 	}

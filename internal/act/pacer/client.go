@@ -12,7 +12,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/weir-io/weir/internal/base/background"
 	"github.com/weir-io/weir/internal/state"
 )
 
@@ -85,13 +84,14 @@ func isDown(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ECONNREFUSED)
 }
 
-// start is Start, except in tests.
-var start = Start
+// start is begin, except in tests.
+var start = begin
 
 // ask sends a request, and starts a pacer if there is none. If the pacer ends meanwhile, it
-// asks again.
+// asks again. If what it has started is no pacer, the error is a *fault.Unsupported.
 func (c Client) ask(q ask) (a answer, err error) {
 	var started time.Time
+	var own *starting
 	for began := time.Now(); ; time.Sleep(startLook) {
 		a, err = c.once(q)
 		var closed *endedError
@@ -105,10 +105,14 @@ func (c Client) ask(q ask) (a answer, err error) {
 		case !isDown(err):
 			return a, err
 		case time.Since(started) > startAgain:
-			if err := start(); err != nil {
+			if own, err = start(); err != nil {
 				return a, err
 			}
 			started = time.Now()
+		default:
+			if err := own.failed(); err != nil {
+				return a, err
+			}
 		}
 	}
 }
@@ -134,16 +138,4 @@ func (c Client) once(q ask) (a answer, err error) {
 		return a, &endedError{fmt.Errorf("ask the pacer: %w", err)}
 	}
 	return a, nil
-}
-
-// PacerArg is the argument that runs weir as the pacer: see Serve.
-const PacerArg = "__pacer"
-
-// Start starts a pacer in the background. It ends at once if another one is running.
-func Start() error {
-	cmd := background.Command(PacerArg)
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("start the pacer: %w", err)
-	}
-	return cmd.Process.Release()
 }

@@ -160,13 +160,13 @@ func TestGuardOfASilentPacer(t *testing.T) {
 // A pacer that gives up is started again: a sweep had the lock.
 func TestAPacerThatGivesUpIsStartedAgain(t *testing.T) {
 	starts := 0
-	start = func() error {
+	start = func() (*starting, error) {
 		if starts++; starts == 1 {
-			return nil // it gives up
+			return nil, nil // it gives up
 		}
-		return errors.New("started again")
+		return nil, errors.New("started again")
 	}
-	defer func() { start = Start }()
+	defer func() { start = begin }()
 	if _, err := (Client{state.At(t.TempDir())}).ask(ask{}); err == nil || err.Error() != "started again" {
 		t.Errorf("%d starts: %v", starts, err)
 	}
@@ -193,8 +193,8 @@ func TestASweepWaitsForAPacerThatDies(t *testing.T) {
 	}
 	time.AfterFunc(50*time.Millisecond, dying.Unlock)
 	starts := 0
-	start = func() error { starts++; return nil }
-	defer func() { start = Start }()
+	start = func() (*starting, error) { starts++; return nil, nil }
+	defer func() { start = begin }()
 	if err := Sweep(dir, h.FS); err != nil || starts != 1 {
 		t.Errorf("%d starts: %v", starts, err)
 	}
@@ -207,11 +207,11 @@ func TestHolding(t *testing.T) {
 		t.Skip("only root can run this: no other user may open the file with the pacer's lock")
 	}
 	dir := state.At(t.TempDir())
-	start = func() error {
+	start = func() (*starting, error) {
 		t.Error("a pacer was started")
-		return nil
+		return nil, nil
 	}
-	defer func() { start = Start }()
+	defer func() { start = begin }()
 	if jobs, err := Holding(dir); err != nil || len(jobs) != 0 {
 		t.Errorf("nothing is paced: %+v, %v", jobs, err)
 	}

@@ -1,6 +1,7 @@
 package pacer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -24,6 +25,7 @@ const (
 // Programs are the BPF programs that the pacer uses, where it needs them: this package does not link
 // the library that loads them. The zero Programs have none.
 type Programs struct {
+	Missing error // why there are none; may be nil
 	Escapes Kind[escape.Watcher]
 	Parts   Kind[Parts]
 }
@@ -56,20 +58,21 @@ func (p Programs) Load(kind string, groups *cgroupfs.FS, socket int) error {
 	return bpf.Send(socket, fds, err)
 }
 
-var errNoPrograms = errors.New("this pacer has no BPF programs: weird is not there")
+var errNoPrograms = errors.New("weir's pacer has no BPF programs here")
 
 // errLoading says that programs are not there yet. Who needs them is told when they are.
 var errLoading = errors.New("its BPF programs are being loaded")
 
 // programs are BPF programs that the pacer has loaded by a helper.
 type programs[W io.Closer] struct {
-	kind   string
-	take   func(fds []int) (W, error)         // nil: there are none
-	begin  func(kind string) (*helper, error) // beginLoad, except in tests
-	helper *helper                            // nil: none is at work
-	have   W
-	why    error // why they cannot be had; errLoading: not yet
-	asked  bool
+	kind    string
+	take    func(fds []int) (W, error) // nil: there are none, because of missing
+	missing error
+	begin   func(kind string) (*helper, error) // beginLoad, except in tests
+	helper  *helper                            // nil: none is at work
+	have    W
+	why     error // why they cannot be had; errLoading: not yet
+	asked   bool
 }
 
 // get returns the programs. At first it begins to load them.
@@ -77,7 +80,7 @@ func (p *programs[W]) get() (W, error) {
 	switch {
 	case p.asked:
 	case p.take == nil:
-		p.asked, p.why = true, errNoPrograms
+		p.asked, p.why = true, cmp.Or(p.missing, errNoPrograms)
 	default:
 		p.asked, p.why = true, errLoading
 		if p.helper, p.why = p.begin(p.kind); p.why == nil {

@@ -80,8 +80,8 @@ func Serve(ctx context.Context, dir state.Dir, fs *cgroupfs.FS, p Programs) erro
 		return err
 	}
 	s := &server{dir: dir, fs: fs, jobs: make(map[*paced]*held), askers: askers, arrivals: newArrivals()}
-	s.escapes = programs[escape.Watcher]{kind: EscapesArg, take: p.Escapes.Take, begin: beginLoad}
-	s.partial = programs[Parts]{kind: PartialArg, take: p.Parts.Take, begin: beginLoad}
+	s.escapes = programs[escape.Watcher]{kind: EscapesArg, take: p.Escapes.Take, missing: p.Missing, begin: beginLoad}
+	s.partial = programs[Parts]{kind: PartialArg, take: p.Parts.Take, missing: p.Missing, begin: beginLoad}
 	defer s.arrivals.close()
 	s.thread.beExact()
 	beSpared()

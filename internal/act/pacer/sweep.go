@@ -87,8 +87,9 @@ func Sweep(dir state.Dir, fs *cgroupfs.FS) error {
 	if !left {
 		return err
 	}
-	lock.Unlock()
-	return errors.Join(err, start())
+	lock.Unlock() // the pacer waits for it
+	_, failed := start()
+	return errors.Join(err, failed)
 }
 
 // dyingMost is how long a pacer may have its lock and no socket: it is being killed, or begins.

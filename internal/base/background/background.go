@@ -11,8 +11,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -104,21 +106,25 @@ func isOurs(pid int) bool {
 	if err != nil {
 		return false
 	}
-	for _, program := range programs() {
-		if ours, err := os.Stat(program); err == nil && os.SameFile(theirs, ours) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(append(programs(), first()...), func(ours os.FileInfo) bool { return os.SameFile(theirs, ours) })
 }
 
+// first are the programs that this process has found first: an upgrade exchanges the files, and
+// processes of the former ones go on.
+var first = sync.OnceValue(programs)
+
 // programs are this program, and weir and weird beside it: the pacer is weird, and helps a weir.
-func programs() []string {
+func programs() (all []os.FileInfo) {
 	const own = "/proc/self/exe"
-	all := []string{own}
+	names := []string{own}
 	if path, err := os.Readlink(own); err == nil {
 		dir := filepath.Dir(path)
-		all = append(all, filepath.Join(dir, "weir"), filepath.Join(dir, "weird"))
+		names = append(names, filepath.Join(dir, "weir"), filepath.Join(dir, "weird"))
+	}
+	for _, name := range names {
+		if file, err := os.Stat(name); err == nil {
+			all = append(all, file)
+		}
 	}
 	return all
 }

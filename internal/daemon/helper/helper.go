@@ -1,27 +1,39 @@
 // Package helper lets a process of weir ask another one: a helper, which is this program in one of
 // its roles (package self). A helper has what is too heavy to be linked into weir: BPF programs,
 // and the YAML library. It answers the questions that it reads, one JSON document each, until
-// there are no more. If the process that asks is killed, the helper ends, and the kernel removes what the
-// helper has loaded.
+// there are no more. If the process that asks is killed, the helper ends, whatever it is at, and the
+// kernel removes what the helper has loaded.
+//
+// The helper of weir is weird, a file that anybody can have exchanged, so nothing is taken on trust:
+// it says its version first, an answer has a bound, and one that does nothing for a second is
+// killed. All of that is one kind of error: this host cannot do what was asked, because of weird.
 package helper
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os/exec"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/weir-io/weir/internal/base/background"
 	"github.com/weir-io/weir/internal/fault"
-	"github.com/weir-io/weir/internal/linux/bpf"
 )
+
+// answerMost bounds an answer, in bytes: the files that all processes of a host have open are some
+// ten MB.
+const answerMost = 256 << 20
+
+// A greeting is what a helper writes first.
+type greeting struct {
+	Weir *string `json:"weir"` // its version; nil: it is no helper
+}
 
 // A question is what a helper reads.
 type question struct {
@@ -37,32 +49,39 @@ type answer struct {
 
 // A Helper is a running helper. Several goroutines may ask it; it answers one at a time.
 type Helper struct {
-	role  string
-	cmd   *exec.Cmd
-	in    io.WriteCloser
-	ended sync.Once
-	said  *tail
+	starter Starter
+	cmd     *exec.Cmd
+	in      io.WriteCloser
+	out     io.ReadCloser
+	ended   sync.Once
+	said    *saying
 
 	mu      sync.Mutex
+	broken  error // why it is asked no more
+	greeted bool
 	encoder *json.Encoder
 	decoder *json.Decoder
+	left    *io.LimitedReader // of an answer
+	most    int64             // answerMost, except in tests
 }
 
 // A Starter starts helpers. The zero Starter refuses: only a program that runs weir's roles when it
 // is started anew (package self) has a useful one.
 type Starter struct {
-	ready   bool
+	name    string // of what answers; empty: nothing does
+	version string
 	missing func() error
 }
 
-// Own starts helpers as this program. missing is why there are none, for example because weird is
-// not there; nil, or an answer of nil: there are.
-func Own(missing func() error) Starter { return Starter{true, missing} }
+// Own starts helpers as this program. name is what answers then, for messages: "weird". version is
+// this program's, and must be the helper's. missing is why there are none, for example because
+// weird is not there; nil, or an answer of nil: there are.
+func Own(name, version string, missing func() error) Starter { return Starter{name, version, missing} }
 
 // Missing is why no helper can be started, as far as that is known; nil: one can.
 func (s Starter) Missing() error {
 	switch {
-	case !s.ready:
+	case s.name == "":
 		return &fault.Unsupported{Feature: "start a helper", Reason: "this program does not run weir's helpers"}
 	case s.missing == nil:
 		return nil
@@ -70,173 +89,171 @@ func (s Starter) Missing() error {
 	return s.missing()
 }
 
+// unfit is the error for a helper that does not do what helpers do.
+func (s Starter) unfit(reason string) error {
+	return &fault.Unsupported{Feature: "run " + s.name, Reason: reason, Remedy: "install weir and weird of one build again"}
+}
+
 // Start starts a helper. It is in a process group of its own, so that Ctrl-C reaches only weir.
 func (s Starter) Start(role string) (*Helper, error) {
 	if err := s.Missing(); err != nil {
 		return nil, err
 	}
-	h := &Helper{role: role, cmd: exec.Command("/proc/self/exe", role), said: &tail{}}
+	h := &Helper{starter: s, cmd: exec.Command("/proc/self/exe", role), said: &saying{}, most: answerMost}
 	h.cmd.Args[0] = "weir"
 	h.cmd.Stderr = h.said
 	h.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	h.cmd.WaitDelay = time.Second // if something that it has started keeps its streams
 	in, err := h.cmd.StdinPipe()
 	if err != nil {
 		return nil, fmt.Errorf("start a helper: %w", err)
 	}
-	out, err := h.cmd.StdoutPipe()
-	if err != nil {
+	if h.out, err = h.cmd.StdoutPipe(); err != nil {
 		return nil, fmt.Errorf("start a helper: %w", err)
 	}
 	if err := h.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start a helper: %w", err)
 	}
-	h.in, h.encoder, h.decoder = in, json.NewEncoder(in), json.NewDecoder(out)
+	h.left = &io.LimitedReader{R: h.out}
+	h.in, h.encoder, h.decoder = in, json.NewEncoder(in), json.NewDecoder(h.left)
 	return h, nil
 }
 
 // Ask asks, and waits for the answer. A helper that is still at it when the context ends is
-// killed, and answers no more.
+// killed, and answers no more. So is one that hangs, or does not answer as helpers do: then the
+// error is a *fault.Unsupported.
 func (h *Helper) Ask(ctx context.Context, name string, with, value any) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	text, err := json.Marshal(with)
+	text, err := pack(with)
 	if err != nil {
 		return fmt.Errorf("ask a helper: %w", err)
 	}
-	defer context.AfterFunc(ctx, func() { _ = h.cmd.Process.Kill() })()
-	var a answer
-	if err = h.encoder.Encode(question{name, text}); err == nil {
-		err = h.decoder.Decode(&a)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.broken != nil {
+		return h.broken
 	}
+	a, err := h.exchange(ctx, question{name, text})
 	switch {
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
 	case err != nil:
-		return fmt.Errorf("the helper %s ended: %w%s", h.role, err, h.said)
+		h.kill()
+		h.broken = err
+		return err
 	case a.Error != nil:
 		return a.Error.err()
 	case value == nil:
 		return nil
 	}
-	return json.Unmarshal(a.Value, value)
+	if err := Unpack(a.Value, value); err != nil {
+		return h.starter.unfit("it does not answer what weir has asked: " + err.Error())
+	}
+	return nil
+}
+
+// exchange has one question answered, while it looks after the helper.
+func (h *Helper) exchange(ctx context.Context, q question) (a answer, err error) {
+	var said error
+	done := make(chan bool)
+	go func() {
+		said = h.converse(q, &a)
+		close(done)
+	}()
+	pulse, look := background.PulseOf(h.cmd.Process.Pid), time.NewTicker(background.PulseEvery)
+	defer look.Stop()
+	for {
+		select {
+		case <-done:
+			return a, said
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		case <-look.C:
+			if pulse.Hangs() {
+				err = h.starter.unfit("it does not answer")
+			}
+		}
+		if err != nil {
+			h.kill()
+			<-done // the streams are closed
+			return answer{}, err
+		}
+	}
+}
+
+func (h *Helper) converse(q question, a *answer) error {
+	if !h.greeted {
+		h.left.N = h.most
+		var g greeting
+		switch err := h.decoder.Decode(&g); {
+		case err != nil:
+			return h.ill(err)
+		case g.Weir == nil:
+			return h.starter.unfit("it is another program")
+		case *g.Weir != h.starter.version:
+			return h.starter.unfit(fmt.Sprintf("it is of version %.40q, and this weir of %q", *g.Weir, h.starter.version))
+		}
+		h.greeted = true
+	}
+	if err := h.encoder.Encode(q); err != nil {
+		return h.ill(err)
+	}
+	h.left.N = h.most
+	if err := h.decoder.Decode(a); err != nil {
+		return h.ill(err)
+	}
+	return nil
+}
+
+// ill says what is wrong with a helper that could not be written to or read from.
+func (h *Helper) ill(err error) error {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax), errors.As(err, &kind):
+		return h.starter.unfit("it is another program")
+	case h.left.N == 0:
+		return h.starter.unfit(fmt.Sprintf("its answer has more than %d bytes", h.most))
+	}
+	_ = h.Close() // then all that it has said is known
+	reason := "it ended without an answer"
+	if state := h.cmd.ProcessState; state != nil && !state.Success() {
+		reason += " (" + state.String() + ")"
+	}
+	return h.starter.unfit(reason + h.said.String())
+}
+
+// kill ends the helper, and what it may have started, and closes its streams.
+func (h *Helper) kill() {
+	h.end()
+	_ = h.out.Close()
+	_ = h.in.Close()
+}
+
+func (h *Helper) end() {
+	if h.cmd.Process.Kill() == nil { // it is not reaped yet, so the group is still its own
+		_ = unix.Kill(-h.cmd.Process.Pid, unix.SIGKILL)
+	}
 }
 
 // Close ends the helper, and waits for it.
 func (h *Helper) Close() error {
 	h.ended.Do(func() {
 		_ = h.in.Close()
-		_ = h.cmd.Wait() // what it had to say, it has answered
-	})
-	return nil
-}
-
-// A tail is the end of what a helper says beside its answers: why Go ended it.
-type tail struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-const tailMost = 2048
-
-func (t *tail) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.text = append(t.text, b...)
-	t.text = t.text[max(0, len(t.text)-tailMost):]
-	return len(b), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if text := bytes.TrimSpace(t.text); len(text) > 0 {
-		return ": " + string(text)
-	}
-	return ""
-}
-
-// Serve answers questions, until there are no more.
-func Serve(in io.Reader, out io.Writer, to func(name string, with []byte) (any, error)) error {
-	decoder, encoder := json.NewDecoder(in), json.NewEncoder(out)
-	for {
-		var q question
-		if err := decoder.Decode(&q); errors.Is(err, io.EOF) {
-			return nil
-		} else if err != nil {
-			return fmt.Errorf("read a question: %w", err)
-		}
-		value, err := to(q.Name, q.With)
-		a := answer{Error: failureOf(err)}
-		if err == nil {
-			if a.Value, err = json.Marshal(value); err != nil {
-				a = answer{Error: failureOf(err)}
+		done := make(chan bool)
+		go func() {
+			_ = h.cmd.Wait() // what it had to say, it has answered
+			close(done)
+		}()
+		pulse, look := background.PulseOf(h.cmd.Process.Pid), time.NewTicker(background.PulseEvery)
+		defer look.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-look.C:
+				if pulse.Hangs() {
+					h.end()
+				}
 			}
 		}
-		if err := encoder.Encode(a); err != nil {
-			return fmt.Errorf("answer: %w", err)
-		}
-	}
-}
-
-// Unknown is the error for a question that a helper does not know.
-func Unknown(name string) error {
-	return fmt.Errorf("the helper does not know %q: it is of another version than weir", name)
-}
-
-// A failure is an error on its way to whoever asked.
-type failure struct {
-	Text        string           `json:"text"`
-	Class       fault.Class      `json:"class,omitempty"`
-	Number      unix.Errno       `json:"errno,omitempty"`
-	Path        *pathFailure     `json:"path,omitempty"`
-	Unavailable *bpf.Unavailable `json:"unavailable,omitempty"`
-}
-
-// A pathFailure is an fs.PathError.
-type pathFailure struct{ Op, Path, Cause string }
-
-func failureOf(err error) *failure {
-	if err == nil {
-		return nil
-	}
-	f := &failure{Text: err.Error(), Class: fault.ClassOf(err)}
-	_ = errors.As(err, &f.Number)
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		f.Path = &pathFailure{path.Op, path.Path, path.Err.Error()}
-	}
-	var cannot *bpf.Unavailable
-	if errors.As(err, &cannot) {
-		f.Unavailable = &bpf.Unavailable{Op: cannot.Op, Reason: cannot.Reason, Remedy: cannot.Remedy}
-	}
-	return f
-}
-
-func (f *failure) err() error {
-	if f.Unavailable != nil {
-		return f.Unavailable
-	}
-	return &told{*f}
-}
-
-// told is an error that a helper has told of.
-type told struct{ failure }
-
-func (e *told) Error() string { return e.Text }
-
-// Class is the one that the error had in the helper.
-func (e *told) Class() fault.Class { return e.failure.Class }
-
-func (e *told) Unwrap() error {
-	var cause error
-	if e.Number != 0 {
-		cause = e.Number
-	}
-	if e.Path == nil {
-		return cause
-	}
-	if cause == nil {
-		cause = errors.New(e.Path.Cause)
-	}
-	return &fs.PathError{Op: e.Path.Op, Path: e.Path.Path, Err: cause}
+	})
+	return nil
 }

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+
+	"github.com/weir-io/weir/internal/fault"
 )
 
 // A Config is what a kernel was built with.
@@ -38,7 +40,7 @@ func (f FS) Config(release Release, unpack Unpack) (Config, error) {
 			continue
 		}
 		c, err := f.config(file, unpack)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || fault.IsUnsupported(err) { // the last: weird cannot be run
 			continue
 		}
 		if err != nil {

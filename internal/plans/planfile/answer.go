@@ -1,7 +1,6 @@
 package planfile
 
 import (
-	"encoding/json"
 	"errors"
 
 	"github.com/weir-io/weir/internal/daemon/helper"
@@ -14,7 +13,7 @@ func Answer(name string, with []byte) (any, error) {
 		return nil, helper.Unknown(name)
 	}
 	var files []plans.File
-	if err := json.Unmarshal(with, &files); err != nil {
+	if err := helper.Unpack(with, &files); err != nil {
 		return nil, err
 	}
 	config, err := Read(files)

@@ -72,3 +72,79 @@ func pacers(t *testing.T) (programs []string) {
 	}
 	return programs
 }
+
+// Beside weir stands something else than weird, or one that does not work. weir says so in a line and
+// soon, calls nothing held that is not, and leaves no process behind.
+func TestBrokenWeird(t *testing.T) {
+	e := lab.Need(t, lab.Root, lab.V1)
+	fewer(t, e)
+	dir := t.TempDir()
+	t.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	from, err := exec.LookPath("weir")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plans := filepath.Join(dir, "plans.yaml")
+	for file, text := range map[string][]byte{"weir": program, "plans.yaml": []byte("plans: {p: {write: 1MB/s}}\n")} {
+		if err := os.WriteFile(filepath.Join(dir, file), text, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	disk := lab.Disk(t, lab.FS("ext4"))
+	const again = "; install weir and weird of one build again"
+	for _, c := range []struct {
+		name, weird, plans string
+		pacer              string // empty: weir itself is the pacer
+	}{
+		{"it hangs", "#!/bin/sh\nexec sleep 1000\n", "it does not answer", "it does nothing"},
+		{"it is stopped", "#!/bin/sh\nkill -STOP $$\n", "it does not answer", "it does nothing"},
+		{"it says something else", "#!/bin/sh\necho hello\n", "it is another program", "it ended at once (exit status 0)"},
+		{"it dies", "#!/bin/sh\necho oh >&2\nkill -9 $$\n", "it ended without an answer (signal: killed): oh", "it ended at once (signal: killed)"},
+		{"it is cut off", "\x7fELF", filepath.Join(dir, "weird") + ": exec format error", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			lab.Await(t, 20*time.Second, "the end of another pacer", func() bool { return len(pacers(t)) == 0 })
+			if err := os.WriteFile(filepath.Join(dir, "weird"), []byte(c.weird), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			out, err := exec.Command("weir", "plan", "check", "--plans", plans).CombinedOutput()
+			var exit *exec.ExitError
+			if want := "weir: read plans: run weird: " + c.plans + again + "\n"; !errors.As(err, &exit) || exit.ExitCode() != fault.ExitNotPossible || string(out) != want {
+				t.Errorf("weir plan check: %v\n%s\nwant %s", err, out, want)
+			}
+			out, err = exec.Command("weir", "run", "--write", "10MB/s", "--on", disk.Dir, "--", "true").CombinedOutput()
+			text := string(out)
+			if err != nil || strings.Contains(text, "by weir's pacer") != (c.pacer == "") || strings.Contains(text, "start the pacer: "+c.pacer+again) != (c.pacer != "") ||
+				strings.Contains(text, "NOT to hold: buffered writes") != (c.pacer != "") {
+				t.Errorf("weir run: %v\n%s\nwant %q", err, text, c.pacer)
+			}
+			if took := time.Since(began); took > lab.Patience(t, 10*time.Second) {
+				t.Errorf("that took %v", took)
+			}
+			if got := strays(t, dir); c.pacer != "" && len(got) > 0 {
+				t.Errorf("left behind: %q", got)
+			}
+		})
+	}
+}
+
+// strays are the command lines of processes that a weird of a directory has become.
+func strays(t *testing.T, dir string) (found []string) {
+	t.Helper()
+	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range all {
+		line, _ := os.ReadFile(file) // some end meanwhile
+		if text := string(line); strings.Contains(text, dir) || text == "sleep\x001000\x00" {
+			found = append(found, text)
+		}
+	}
+	return found
+}

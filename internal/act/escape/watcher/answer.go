@@ -1,8 +1,6 @@
 package watcher
 
 import (
-	"encoding/json"
-
 	"github.com/weir-io/weir/internal/act/escape"
 	"github.com/weir-io/weir/internal/daemon/helper"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
@@ -18,7 +16,7 @@ func Answer(groups *cgroupfs.FS) func(name string, with []byte) (any, error) {
 			return nil, err
 		case escape.AddGroup:
 			var path string
-			if err := json.Unmarshal(with, &path); err != nil {
+			if err := helper.Unpack(with, &path); err != nil {
 				return nil, err
 			}
 			g, err := groups.Unified().Group(path)
@@ -28,7 +26,7 @@ func Answer(groups *cgroupfs.FS) func(name string, with []byte) (any, error) {
 			return nil, w.Add(g, 0)
 		}
 		var id uint64
-		if err := json.Unmarshal(with, &id); err != nil {
+		if err := helper.Unpack(with, &id); err != nil {
 			return nil, err
 		}
 		switch name {

@@ -2,7 +2,6 @@ package owners
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/weir-io/weir/internal/daemon/helper"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
@@ -19,13 +18,13 @@ func Answer(ctx context.Context, groups *cgroupfs.FS) func(name string, with []b
 			return nil, err
 		case inode.OfPaths:
 			var paths []string
-			if err := json.Unmarshal(with, &paths); err != nil {
+			if err := helper.Unpack(with, &paths); err != nil {
 				return nil, err
 			}
 			return found(r.OfPaths(ctx, paths))
 		case inode.OfProcesses:
 			var pids []int
-			if err := json.Unmarshal(with, &pids); err != nil {
+			if err := helper.Unpack(with, &pids); err != nil {
 				return nil, err
 			}
 			return found(r.OfProcesses(ctx, pids))

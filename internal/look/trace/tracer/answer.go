@@ -1,8 +1,6 @@
 package tracer
 
 import (
-	"encoding/json"
-
 	"github.com/weir-io/weir/internal/daemon/helper"
 	"github.com/weir-io/weir/internal/look/trace"
 )
@@ -25,7 +23,7 @@ func (a *answers) to(name string, with []byte) (any, error) {
 		return a.tracer.Snapshot()
 	case trace.OpsOf:
 		var k trace.Kind
-		if err := json.Unmarshal(with, &k); err != nil {
+		if err := helper.Unpack(with, &k); err != nil {
 			return nil, err
 		}
 		return a.tracer.Ops(k)
@@ -44,7 +42,7 @@ func (a *answers) to(name string, with []byte) (any, error) {
 
 func (a *answers) begin(with []byte) (missing []trace.Missing, err error) {
 	var o trace.Options
-	if err := json.Unmarshal(with, &o); err != nil {
+	if err := helper.Unpack(with, &o); err != nil {
 		return nil, err
 	}
 	if a.tracer, err = Open(o); err != nil {

@@ -1,0 +1,42 @@
+package pacer
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/weir-io/weir/internal/base/background"
+	"github.com/weir-io/weir/internal/fault"
+	"github.com/weir-io/weir/internal/state"
+)
+
+// Whoever starts what is no pacer is told so soon, and leaves nothing behind.
+func TestNoPacerIsStarted(t *testing.T) {
+	defer func() { start = begin }()
+	for script, want := range map[string]string{
+		"exit 0":           "it ended at once (exit status 0)",
+		"exit 2":           "it ended at once (exit status 2)",
+		"kill -9 $$":       "it ended at once (signal: killed)",
+		"sleep 1000; exit": "it does nothing",
+	} {
+		var own *starting
+		start = func() (*starting, error) {
+			cmd := exec.Command("sh", "-c", script)
+			cmd.SysProcAttr = background.Command(PacerArg).SysProcAttr
+			if err := cmd.Start(); err != nil {
+				return nil, err
+			}
+			own = &starting{pid: cmd.Process.Pid, at: time.Now(), pulse: background.PulseOf(cmd.Process.Pid)}
+			return own, nil
+		}
+		began := time.Now()
+		_, err := (Client{state.At(t.TempDir())}).ask(ask{})
+		if err == nil || !strings.Contains(err.Error(), want) || fault.ClassOf(err) != fault.NotPossible || own.pid != 0 {
+			t.Errorf("%s: %v, want %s", script, err, want)
+		}
+		if took := time.Since(began); took > startMax/2 {
+			t.Errorf("%s: that took %v", script, took)
+		}
+	}
+}
