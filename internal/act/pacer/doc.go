@@ -24,6 +24,10 @@
 // needs the programs waits for them: a request gets its answer later, and a group with writes in
 // doubt stays paused, for half a second at most.
 //
+// The process becomes weird, which links what uses BPF programs. Without weird beside weir it stays
+// weir: it counts folios whole, and refuses to count escapes. Whoever starts a pacer looks after it
+// until it answers: what hangs or ends at once is no pacer, and weir says so.
+//
 // The pacer has two guards (weir __guard), each at the end of a pipe from it. A guard knows each
 // cell before the cell is paused for the first time. When the pipe closes, or is silent for 0.7 s,
 // a guard resumes all processes and starts another pacer, which takes the records over. If all
