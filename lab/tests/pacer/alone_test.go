@@ -47,10 +47,14 @@ func TestWithoutWeird(t *testing.T) {
 		t.Errorf("the pacers are %q, want %s", got, alone)
 	}
 
-	out, err := exec.Command("weir", "trace", "--for", "1s").CombinedOutput()
+	plans := filepath.Join(filepath.Dir(alone), "plans.yaml")
+	if err := os.WriteFile(plans, []byte("plans: {p: {write: 1MB/s}}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("weir", "plan", "check", "--plans", plans).CombinedOutput()
 	var exit *exec.ExitError
-	if want := "weir: run weird: it is not beside weir; install it: make install has both\n"; !errors.As(err, &exit) || exit.ExitCode() != fault.ExitNotPossible || string(out) != want {
-		t.Errorf("weir trace: %v\n%s", err, out)
+	if want := "weir: read plans: run weird: it is not beside weir; install it: make install has both\n"; !errors.As(err, &exit) || exit.ExitCode() != fault.ExitNotPossible || string(out) != want {
+		t.Errorf("weir plan check: %v\n%s", err, out)
 	}
 }
 
