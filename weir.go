@@ -83,7 +83,7 @@ func Open(o Options) (*Host, error) {
 		inner.Root = filepath.Clean(o.Root)
 	}
 	if o.Helpers.ready {
-		inner.Helpers = helper.Own("a helper", "", nil)
+		inner.Helpers = helper.Of("a helper", "", nil)
 	}
 	if o.Program != "" {
 		inner.Program = func() (string, error) { return o.Program, nil }

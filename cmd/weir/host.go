@@ -52,7 +52,7 @@ func (a *app) want() (cgroupfs.Version, error) {
 
 // helpers are weird, beside this program.
 func (a *app) helpers() helper.Starter {
-	return helper.Own("weird", cli.Version(version), a.heavy.Missing)
+	return helper.Of("weird", cli.Version(version), a.heavy.Program)
 }
 
 // options are what the flags and the environment say of the host.

@@ -15,7 +15,7 @@ import (
 	"github.com/weir-io/weir/internal/ui/text"
 )
 
-func main() { os.Exit(run(self.InWeird(cli.Version(version), os.Environ()))) }
+func main() { os.Exit(run(self.InWeird(os.Environ()))) }
 
 func run(heavy self.Heavy) int {
 	a := &app{out: cli.Out{Data: os.Stdout, Messages: os.Stderr}, heavy: heavy}

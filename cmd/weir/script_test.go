@@ -31,8 +31,8 @@ const nobody = 65534
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"weir":   func() { os.Exit(run(heavy.Roles(cli.Version(version)))) },
-		"exe":    func() { os.Exit(run(heavy.Roles(cli.Version(version)))) },                // weir starts itself as /proc/self/exe
-		"alone":  func() { os.Exit(run(self.InWeird(cli.Version(version), os.Environ()))) }, // weir where there is no weird
+		"exe":    func() { os.Exit(run(heavy.Roles(cli.Version(version)))) }, // weir starts itself as /proc/self/exe
+		"alone":  func() { os.Exit(run(self.InWeird(os.Environ()))) },        // weir where there is no weird
 		"nobody": asNobody,
 		"inside": inside,
 	})

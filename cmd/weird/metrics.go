@@ -177,7 +177,7 @@ func cause(err error) error {
 
 // hostOptions are what the environment says of the host.
 func hostOptions(root string) host.Options {
-	o := host.Options{Root: root, Program: os.Executable, Helpers: helper.Own("weird", cli.Version(version), nil), Sockets: map[string]string{
+	o := host.Options{Root: root, Program: os.Executable, Helpers: helper.Of("weird", cli.Version(version), nil), Sockets: map[string]string{
 		"containerd": os.Getenv("CONTAINERD_ADDRESS"), // as ctr has it
 		"pod":        os.Getenv("CONTAINER_RUNTIME_ENDPOINT"),
 	}}

@@ -44,8 +44,8 @@ type role struct {
 // does not link it hands them to weird: see InWeird.
 type Heavy struct {
 	Run func(ctx context.Context, name string, args []string, s Streams) error
-	// Missing is why they cannot be run; nil, or an answer of nil: they can.
-	Missing func() error
+	// Program finds the program that has them; nil: this one.
+	Program func() (path string, err error)
 }
 
 // roleOf finds a role by its name.

@@ -9,9 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/weir-io/weir/internal/act/mend"
 	"github.com/weir-io/weir/internal/act/pacer"
-	"github.com/weir-io/weir/internal/daemon/helper"
 	"github.com/weir-io/weir/internal/fault"
 )
 
@@ -21,28 +19,23 @@ const daemonName = "weird"
 const notBeside = "not beside weir"
 
 // InWeird hands the heavy roles to the weird beside this program, which the process becomes.
-// Without weird the pacer counts what it can without BPF, and helpers answer that it is missing.
-// version is this program's.
-func InWeird(version string, environ []string) Heavy {
-	run := func(ctx context.Context, name string, args []string, s Streams) error {
-		program, err := find(beside(), notBeside)
+// Without weird the pacer counts what it can without BPF.
+func InWeird(environ []string) Heavy {
+	run := func(ctx context.Context, name string, args []string, _ Streams) error {
+		program, err := besideWeir()
 		if err == nil {
 			cannot := unix.Exec(program, append([]string{"weir", name}, args...), environ) // people look for weir
 			err = &fault.Unsupported{Feature: "run " + daemonName, Reason: program + ": " + cannot.Error(), Remedy: "install weir and weird of one build again"}
 		}
-		switch name {
-		case pacer.PacerArg:
+		if name == pacer.PacerArg {
 			return Pace(ctx, pacer.Programs{Missing: err})
-		case pacer.EscapesArg, pacer.PartialArg, mend.Arg:
-			return err
 		}
-		return helper.Serve(version, s.In, s.Out, func(string, []byte) (any, error) { return nil, err })
-	}
-	return Heavy{Run: run, Missing: func() error {
-		_, err := find(beside(), notBeside)
 		return err
-	}}
+	}
+	return Heavy{Run: run, Program: besideWeir}
 }
+
+func besideWeir() (program string, err error) { return find(beside(), notBeside) }
 
 // BecomeWeird runs weird in the place of this process, with the same streams and environment. It
 // returns only if it cannot. weird is looked for beside this program, and then in the absolute

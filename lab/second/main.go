@@ -50,7 +50,7 @@ func serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	if err := json.NewDecoder(in).Decode(&r); err != nil {
 		return err
 	}
-	h, err := host.Open(host.Options{Root: "/", Program: os.Executable, Helpers: helper.Own("a helper", "", nil)})
+	h, err := host.Open(host.Options{Root: "/", Program: os.Executable, Helpers: helper.Of("a helper", "", nil)})
 	if err != nil {
 		return err
 	}

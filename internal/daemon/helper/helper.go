@@ -1,5 +1,5 @@
-// Package helper lets a process of weir ask another one: a helper, which is this program in one of
-// its roles (package self). A helper has what is too heavy to be linked into weir: BPF programs,
+// Package helper lets a process of weir ask another one: a helper, which is weird in one of
+// its roles (package self), or a program with these roles itself. A helper has what is too heavy to be linked into weir: BPF programs,
 // and the YAML library. It answers the questions that it reads, one JSON document each, until
 // there are no more. If the process that asks is killed, the helper ends, whatever it is at, and the
 // kernel removes what the helper has loaded.
@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os/exec"
 	"sync"
 	"syscall"
@@ -70,23 +71,30 @@ type Helper struct {
 type Starter struct {
 	name    string // of what answers; empty: nothing does
 	version string
-	missing func() error
+	program func() (path string, err error) // nil: this one
 }
 
-// Own starts helpers as this program. name is what answers then, for messages: "weird". version is
-// this program's, and must be the helper's. missing is why there are none, for example because
-// weird is not there; nil, or an answer of nil: there are.
-func Own(name, version string, missing func() error) Starter { return Starter{name, version, missing} }
+// Of starts a program as a helper. name is what answers then, for messages: "weird". version is
+// this program's, and must be the helper's. program finds it, or says why there is none; nil: it is
+// this program.
+func Of(name, version string, program func() (path string, err error)) Starter {
+	return Starter{name, version, program}
+}
 
 // Missing is why no helper can be started, as far as that is known; nil: one can.
 func (s Starter) Missing() error {
+	_, err := s.find()
+	return err
+}
+
+func (s Starter) find() (path string, err error) {
 	switch {
 	case s.name == "":
-		return &fault.Unsupported{Feature: "start a helper", Reason: "this program does not run weir's helpers"}
-	case s.missing == nil:
-		return nil
+		return "", &fault.Unsupported{Feature: "start a helper", Reason: "this program does not run weir's helpers"}
+	case s.program == nil:
+		return "/proc/self/exe", nil
 	}
-	return s.missing()
+	return s.program()
 }
 
 // unfit is the error for a helper that does not do what helpers do.
@@ -96,11 +104,12 @@ func (s Starter) unfit(reason string) error {
 
 // Start starts a helper. It is in a process group of its own, so that Ctrl-C reaches only weir.
 func (s Starter) Start(role string) (*Helper, error) {
-	if err := s.Missing(); err != nil {
+	program, err := s.find()
+	if err != nil {
 		return nil, err
 	}
-	h := &Helper{starter: s, cmd: exec.Command("/proc/self/exe", role), said: &saying{}, most: answerMost}
-	h.cmd.Args[0] = "weir"
+	h := &Helper{starter: s, cmd: exec.Command(program, role), said: &saying{}, most: answerMost}
+	h.cmd.Args[0] = "weir" // people look for weir
 	h.cmd.Stderr = h.said
 	h.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	h.cmd.WaitDelay = time.Second // if something that it has started keeps its streams
@@ -112,7 +121,10 @@ func (s Starter) Start(role string) (*Helper, error) {
 		return nil, fmt.Errorf("start a helper: %w", err)
 	}
 	if err := h.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start a helper: %w", err)
+		if path := (*fs.PathError)(nil); errors.As(err, &path) {
+			err = path.Err
+		}
+		return nil, s.unfit(program + ": " + err.Error())
 	}
 	h.left = &io.LimitedReader{R: h.out}
 	h.in, h.encoder, h.decoder = in, json.NewEncoder(in), json.NewDecoder(h.left)

@@ -105,7 +105,7 @@ func answerTo(name string, with []byte) (any, error) {
 func begin(t *testing.T, what string) *Helper {
 	t.Helper()
 	t.Setenv(role, what)
-	h, err := Own("weird", own, nil).Start("__test")
+	h, err := Of("weird", own, nil).Start("__test")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +226,7 @@ func TestCloseOfOneThatHangs(t *testing.T) {
 }
 
 func askForEver() {
-	h, err := Own("weird", own, nil).Start("__test")
+	h, err := Of("weird", own, nil).Start("__test")
 	var pid int
 	if err == nil {
 		err = h.Ask(context.Background(), "pid", nil, &pid)
@@ -278,7 +278,15 @@ func TestNoStarter(t *testing.T) {
 		t.Error(err)
 	}
 	missing := errors.New("it is not there")
-	if _, err := Own("weird", own, func() error { return missing }).Start("__test"); !errors.Is(err, missing) {
+	if _, err := Of("weird", own, func() (string, error) { return "", missing }).Start("__test"); !errors.Is(err, missing) {
+		t.Error(err)
+	}
+	text := filepath.Join(t.TempDir(), "weird")
+	if err := os.WriteFile(text, []byte("no program"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Of("weird", own, func() (string, error) { return text, nil }).Start("__test"); err == nil ||
+		err.Error() != "run weird: "+text+": exec format error; install weir and weird of one build again" {
 		t.Error(err)
 	}
 }
