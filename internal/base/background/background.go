@@ -70,7 +70,7 @@ const (
 	Witness = "__witness"
 )
 
-// IsHelper reports whether a process is such a helper, of weir's programs and of root: a helper's
+// IsHelper reports whether a process is such a helper, and root's own: a helper's
 // user could make it write anything (ptrace(2)).
 func IsHelper(pid int) bool {
 	if !isOurs(pid) { // whose memory is not looked at: a read of it can wait for the process
@@ -96,7 +96,7 @@ func argsOf(pid int) string {
 	return string(args)
 }
 
-// isOurs reports whether a process runs one of weir's programs, and is not another user's.
+// isOurs reports whether a process runs weir or weird, and is not another user's.
 func isOurs(pid int) bool {
 	proc := "/proc/" + strconv.Itoa(pid)
 	if dir, err := os.Stat(proc); err != nil || dir.Sys().(*syscall.Stat_t).Uid != 0 {
