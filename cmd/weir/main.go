@@ -54,11 +54,11 @@ func verbs() map[string]func(*app) *cobra.Command {
 // which is a twentieth of weir set.
 func rootFor(a *app, args []string) *cobra.Command {
 	if len(args) > 0 {
-		if make, is := verbs()[args[0]]; is {
+		if verb, is := verbs()[args[0]]; is {
 			root := newEmptyRoot(a)
 			root.CompletionOptions.DisableDefaultCmd = true
 			root.SetHelpCommand(&cobra.Command{Use: "no-help", Hidden: true})
-			root.AddCommand(make(a))
+			root.AddCommand(verb(a))
 			return root
 		}
 	}
@@ -73,8 +73,8 @@ func rootFor(a *app, args []string) *cobra.Command {
 // newRoot builds the tree of verbs.
 func newRoot(a *app) *cobra.Command {
 	root := newEmptyRoot(a)
-	for _, make := range verbs() {
-		root.AddCommand(make(a))
+	for _, verb := range verbs() {
+		root.AddCommand(verb(a))
 	}
 	return root
 }

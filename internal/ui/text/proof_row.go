@@ -17,8 +17,8 @@ func cellsOfRow(row prove.Row) []string {
 	if row.Window == 0 {
 		return []string{row.Name, "–", "–", "–", "", "", "", "", verdict}
 	}
-	ratio, within, any := ratioText(row)
-	return []string{row.Name, writerText(row), row.Format(row.Cgroup.Rate), row.Format(row.Disk.Rate), ratio, within, any, fmt.Sprintf("%.0f", row.Ops), verdict}
+	ratio, within, windows := ratioText(row)
+	return []string{row.Name, writerText(row), row.Format(row.Cgroup.Rate), row.Format(row.Disk.Rate), ratio, within, windows, fmt.Sprintf("%.0f", row.Ops), verdict}
 }
 
 func writerText(row prove.Row) string {
@@ -52,7 +52,7 @@ func noteOf(row prove.Row) string {
 	return strings.Join(parts, "; ")
 }
 
-func ratioText(row prove.Row) (ratio, within, any string) {
+func ratioText(row prove.Row) (ratio, within, windows string) {
 	asked := float64(row.Rate)
 	digits := 2
 	if row.Ratio >= 9.995 {
@@ -66,8 +66,8 @@ func ratioText(row prove.Row) (ratio, within, any string) {
 	if judged.Rate < row.Disk.Rate/2 && row.Verdict != prove.Held {
 		judged = row.Disk
 	}
-	any = fmt.Sprintf("%.2f–%.2f", judged.Low/asked, judged.High/asked)
-	return ratio, within, any
+	windows = fmt.Sprintf("%.2f–%.2f", judged.Low/asked, judged.High/asked)
+	return ratio, within, windows
 }
 
 // marks are the numbers of a row's findings, as they stand behind its verdict.
