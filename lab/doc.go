@@ -88,8 +88,8 @@
 // # Measuring
 //
 // A measured test mostly waits, so its cases run side by side: t.Parallel, a disk
-// each (six at once, three where the processor is emulated). Two of the suites that keep to
-// their own disks and groups (package build has the list) run at once too. Ask for Rates above 15 MB/s: an emulated processor gives no
+// each (six at once, three where the processor is emulated). In guests with systemd two
+// suites run at once too. Ask for Rates above 15 MB/s: an emulated processor gives no
 // more. Under a limit, writeback is exact only from one request to another: WatchWriteback.
 // Use testing.Short to do one case instead of all: the lab sets it for guests that
 // differ from another one only in where a hierarchy is mounted.

@@ -28,7 +28,7 @@ func Patterns() []string {
 // them can run at once. The longest come first. The others look at everything that is in
 // a guest, or at rates that take its processor, or at writers that its memory is to be
 // there for.
-var beside = []string{"lab-tests-systemd", "lab-tests-full", "lab-tests-agent", "cmd-weir", "lab-tests-quota", "lab-tests-volume", "lab-tests-demo"}
+var beside = []string{"lab-tests-systemd", "lab-tests-full", "cmd-weir"}
 
 // last is the suite that boots the machine again, and starts what nobody else expects.
 const last = "lab-tests-boot"

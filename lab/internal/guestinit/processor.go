@@ -39,12 +39,3 @@ func parallel(lane string) int {
 	}
 	return 6
 }
-
-// suites is how many suites run at once in a small guest, of those that bear it: their tests mostly
-// wait, but an emulated processor has no time to spare.
-func suites(lane string) int {
-	if lane == "qemu" {
-		return 1
-	}
-	return 2
-}
