@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/weir-io/weir/internal/base/plain"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
 )
 
@@ -36,6 +37,19 @@ func suffix(text string) (two, ten int, ok bool) {
 		return 0, n, err == nil && -digitsMost <= n && n <= digitsMost
 	}
 	return 0, 0, false
+}
+
+// Rate reads a Kubernetes quantity as one of the four rates. The error says what is wrong with it.
+func Rate(k limit.Key, text string) (limit.Rate, error) {
+	most := uint64(limit.MaxBytesPerSec)
+	if k.IsOps() {
+		most = limit.MaxOpsPerSec
+	}
+	r, reason := quantity(text, most)
+	if reason != "" {
+		return limit.Rate{}, fault.Misusef("%s", reason)
+	}
+	return r, nil
 }
 
 // quantity reads a Kubernetes quantity as a rate: 10Mi, 10M, 1.5Gi, 500, 1e6. What is below one is
@@ -74,7 +88,7 @@ func quantity(text string, most uint64) (r limit.Rate, reason string) {
 	whole := new(big.Int).Quo(value.Num(), value.Denom())
 	switch {
 	case whole.Sign() == 0:
-		return refuse("is less than 1 per second, and the kernel has no such limit; leave the annotation out for no limit")
+		return refuse("is less than 1 per second, and the kernel has no such limit; leave it out for no limit")
 	case !whole.IsUint64() || whole.Uint64() > most:
 		return refuse("is too large: the maximum is " + strconv.FormatUint(most, 10))
 	}
