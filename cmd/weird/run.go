@@ -35,7 +35,7 @@ const logPerSec, logBurst = 10, 200
 // A runner is what the flags of weird run say, and opens the host.
 type runner struct {
 	plans, socket, root, nri, journal, probes, api, node string
-	kube                                                 bool
+	kube, volumes                                        bool
 	open                                                 func(root string) (*host.Host, error)
 }
 
@@ -60,6 +60,7 @@ func newRun(out *cli.Out) *cobra.Command {
 	cmd.Flags().StringVar(&r.probes, "probes", "", "answer "+health.LiveRoute+" and "+health.ReadyRoute+" over HTTP at this `ADDRESS`, such as :9848, for Kubernetes")
 	cmd.Flags().StringVar(&r.api, "api", "", "the `DIR` with the sockets of the API; by default "+routes.Dir+", or none with another --socket than usual")
 	cmd.Flags().BoolVar(&r.kube, "kube-api", false, "ask Kubernetes' API server for changed annotations of pods, and tell it how their limits are; for a pod with a service account")
+	cmd.Flags().BoolVar(&r.volumes, "volume-limits", false, "with --kube-api, limit volumes as ceph-csi, OpenEBS LVM and LINSTOR keep it in Kubernetes' API server")
 	cmd.Flags().StringVar(&r.node, "node", os.Getenv("NODE_NAME"), "the `NAME` of this node, for --kube-api; by default $NODE_NAME")
 	cmd.Flags().StringVar(&r.root, "root", "/", "read /proc and /sys below `DIR`")
 	return cmd
@@ -115,6 +116,8 @@ func (r runner) run(ctx context.Context) error {
 // cluster makes what asks Kubernetes' API server; nil: nobody does.
 func (r runner) cluster() (func(agent.ClusterOptions) agent.Cluster, error) {
 	switch {
+	case !r.kube && r.volumes:
+		return nil, cli.Usagef("--volume-limits: the limits of volumes are in Kubernetes' API server; add --kube-api")
 	case !r.kube:
 		return nil, nil
 	case r.nri == "":
@@ -126,7 +129,7 @@ func (r runner) cluster() (func(agent.ClusterOptions) agent.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(o agent.ClusterOptions) agent.Cluster { return kube.New(client, r.node, o) }, nil
+	return func(o agent.ClusterOptions) agent.Cluster { return kube.New(client, r.node, r.volumes, o) }, nil
 }
 
 // services listen where weird answers. What they return answers until the context ends.

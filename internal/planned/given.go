@@ -15,7 +15,7 @@ import (
 // ChoiceOf is the plan of a target as its owner describes it, and what its annotations ask.
 func (m Manager) ChoiceOf(l targets.Listed) plans.Choice {
 	f := factsOf(l)
-	f.Space = m.ofSpace(l)
+	f.Space, f.Volumes = m.ofSpace(l), m.volumesOf(l)
 	return m.Config.Choose(f)
 }
 

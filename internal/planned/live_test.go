@@ -1,8 +1,14 @@
 package planned
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/weir-io/weir/internal/annotations"
+	"github.com/weir-io/weir/internal/limit"
 )
 
 // A live knows one pod.
@@ -10,6 +16,15 @@ type live struct {
 	all  map[string]string
 	plan string
 	is   bool
+
+	volumes []annotations.On
+}
+
+func (l *live) Volumes(uid, namespace string) []annotations.On {
+	if uid != podUID || namespace != "prod" {
+		return nil
+	}
+	return l.volumes
 }
 
 func (l *live) Of(uid, namespace string) (map[string]string, string, bool) {
@@ -56,4 +71,75 @@ func TestLive(t *testing.T) {
 	pod("rbps=3145728 wbps=2097152")
 	l.is, l.plan = false, ""
 	pod("wbps=1048576")
+}
+
+// The limits that others keep with a pod's volumes are on the volumes' disks, for the pod alone. Of them, a
+// plan and the pod's annotations the lowest counts; annotations cannot raise them.
+func TestVolumes(t *testing.T) {
+	const kubelet = "/var/lib/kubelet/pods/" + podUID
+	w := newPods(t, map[string]string{})
+	w.mount(t, "1", "41 21 254:16 / "+kubelet+"/volumes/kubernetes.io~csi/pvc-1/mount rw - xfs /dev/vdb rw\n"+
+		"42 21 0:5 /vda /var/lib/kubelet/plugins/kubernetes.io/csi/volumeDevices/publish/pvc-raw/"+podUID+" rw - devtmpfs udev rw\n")
+	l := &live{is: true, all: map[string]string{}}
+	pod := func(text, want string) {
+		t.Helper()
+		m := w.manager(t, text)
+		m.Config.Annotated, m.Live = true, l
+		if _, err := m.Apply(t.Context(), false); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.inForce(t, ""); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+		if got := w.inForce(t, dbID); got != "" {
+			t.Errorf("its container has %q", got)
+		}
+	}
+	const nothing = "plans: {}"
+	n := limit.PerSecond
+	l.volumes = []annotations.On{{Volume: "pvc-1", Limit: limit.Limit{WBPS: n(5e6), RIOPS: n(100)}}, {Volume: "pvc-elsewhere", Limit: limit.Limit{WBPS: n(1)}}}
+	pod(nothing, "254:16 rbps=- wbps=5000000 riops=100 wiops=-;")
+	l.volumes[0].Limit = limit.Limit{WBPS: n(6e6)}
+	pod(nothing, "254:16 rbps=- wbps=6000000 riops=- wiops=-;")
+	l.all = map[string]string{"weir.io/on.pvc-1": "write=7M,read=1M"}
+	pod(nothing, "254:16 rbps=1000000 wbps=6000000 riops=- wiops=-;")
+	l.all = map[string]string{"weir.io/on.pvc-1": "write=2M"}
+	pod(nothing, "254:16 rbps=- wbps=2000000 riops=- wiops=-;")
+	l.all = map[string]string{"weir.io/write": "x"} // wrong ones take nothing away
+	pod(nothing, "254:16 rbps=- wbps=6000000 riops=- wiops=-;")
+	l.all = map[string]string{}
+	pod("plans: {a: {write: 4MB/s}}\nassign: [{pod: {name: web}, plan: a}]", "254:0 rbps=- wbps=4000000 riops=- wiops=-; 254:16 rbps=- wbps=4000000 riops=- wiops=-;")
+	pod("plans: {a: {write: 9MB/s}}\nassign: [{pod: {name: web}, plan: a}]", "254:0 rbps=- wbps=9000000 riops=- wiops=-; 254:16 rbps=- wbps=6000000 riops=- wiops=-;")
+	l.volumes = []annotations.On{{Volume: "pvc-raw", Limit: limit.Limit{RBPS: n(3e6)}}}
+	pod(nothing, "254:0 rbps=3000000 wbps=- riops=- wiops=-;")
+	l.volumes = nil
+	pod(nothing, "")
+}
+
+// A volume whose device cannot be limited is told of as such: it is no wish of the pod.
+func TestVolumeWithoutADevice(t *testing.T) {
+	w := newPods(t, map[string]string{})
+	w.mount(t, "1", "42 21 0:5 /gone /k/plugins/kubernetes.io/csi/volumeDevices/publish/pvc-raw/"+podUID+" rw - devtmpfs udev rw\n"+
+		"43 21 0:50 / /k/pods/"+podUID+"/volumes/kubernetes.io~csi/pvc-net/mount rw - nfs4 server:/x rw\n")
+	w.mount(t, "4900", "450 430 0:50 / /net rw - nfs4 server:/x rw\n")
+	m := w.manager(t, "plans: {}")
+	m.Config.Annotated, m.Live = true, &live{volumes: []annotations.On{{Volume: "pvc-raw", Limit: limit.Limit{RBPS: limit.PerSecond(1)}}, {Volume: "pvc-net", Limit: limit.Limit{RBPS: limit.PerSecond(1)}}}}
+	r, err := m.Diff(t.Context())
+	var its *VolumeError
+	if len(r.Targets) != 1 || !errors.As(r.Targets[0].Err, &its) || its.Volume != "pvc-net" || err == nil || r.Targets[0].Choice.Name() != "volumes" || r.Targets[0].Choice.Asks() {
+		t.Errorf("%+v, %v", r.Targets, err)
+	}
+}
+
+// mount adds mounts to those of a process.
+func (w *world) mount(t *testing.T, pid, lines string) {
+	t.Helper()
+	file := filepath.Join(w.host.Root, "proc", pid, "mountinfo")
+	text, err := os.ReadFile(file)
+	if err == nil {
+		err = os.WriteFile(file, append(text, lines...), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -167,7 +167,8 @@ func (m Manager) compare(ctx context.Context, one *Target, t *targets.Target) er
 	return err
 }
 
-// places finds the devices of a target's plan and of its annotations, with what both allow.
+// places finds the devices of a target's plan, its annotations and its volumes, with what all of them
+// allow.
 func (m Manager) places(ctx context.Context, one *Target, t *targets.Target) (places []place.Placed, err error) {
 	if one.Choice.Plan != plans.None {
 		p, err := m.named(one.Choice.Plan)
@@ -182,12 +183,18 @@ func (m Manager) places(ctx context.Context, one *Target, t *targets.Target) (pl
 			return nil, err
 		}
 	}
-	if t == nil || !one.Choice.Asks() {
+	if t == nil {
 		return places, nil
 	}
-	own, unfound, err := m.placeOwn(ctx, one.Choice, *t)
-	one.Unfound = unfound
-	return lowest(places, own), err
+	if one.Choice.Asks() {
+		own, unfound, err := m.placeOwn(ctx, one.Choice, *t)
+		if one.Unfound = unfound; err != nil {
+			return nil, err
+		}
+		places = lowest(places, own)
+	}
+	its, err := m.placeVolumes(ctx, one.Choice, *t)
+	return lowest(places, its), err
 }
 
 // unpaced reports whether weir's pacer is to hold buffered writes of a target, and was not asked.

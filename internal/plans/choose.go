@@ -34,6 +34,8 @@ type Facts struct {
 	// Limit and On are what its annotations ask, beside a plan.
 	Limit limit.Limit
 	On    []annotations.On
+	// Volumes are the limits that others keep with a pod's persistent volumes, by the volumes' names.
+	Volumes []annotations.On
 	// Wrong is why its annotations do not count; nil: they do.
 	Wrong error
 }
@@ -47,20 +49,29 @@ type Choice struct {
 	// allows.
 	Limit limit.Limit
 	On    []annotations.On
+	// Volumes are the limits that others keep with a pod's persistent volumes. They lower the others on
+	// the volumes' disks, and are no wish of the pod: it starts without them.
+	Volumes []annotations.On
 }
 
-// IsNone reports whether a target has neither a plan nor annotations that ask for limits.
-func (c Choice) IsNone() bool { return c.Plan == None && !c.Asks() }
+// IsNone reports whether a target has no plan, no annotations that ask for limits, and no volumes with
+// limits.
+func (c Choice) IsNone() bool { return c.Plan == None && !c.Asks() && len(c.Volumes) == 0 }
 
 // Asks reports whether a target's own annotations ask for limits.
 func (c Choice) Asks() bool { return !c.Limit.IsZero() || len(c.On) > 0 }
 
-// Name is the plan's name, or says that there are annotations alone.
+// Name is the plan's name, or says that there are annotations or volumes alone.
 func (c Choice) Name() string {
-	if c.Plan == None && c.Asks() {
+	switch {
+	case c.Plan != None:
+		return c.Plan
+	case c.Asks():
 		return "annotations"
+	case len(c.Volumes) > 0:
+		return "volumes"
 	}
-	return c.Plan
+	return None
 }
 
 // Choose finds a target's plan: its own label, where that is allowed; else the first assignment
@@ -68,6 +79,7 @@ func (c Choice) Name() string {
 // which is not for units.
 func (c *Config) Choose(f Facts) Choice {
 	choice := c.choose(f)
+	choice.Volumes = f.Volumes
 	if f.Wrong != nil {
 		choice.Refused = f.Wrong.Error()
 	} else {
@@ -75,6 +87,9 @@ func (c *Config) Choose(f Facts) Choice {
 	}
 	if choice.By == "" && choice.Asks() {
 		choice.By = "its annotations"
+	}
+	if choice.By == "" && len(choice.Volumes) > 0 {
+		choice.By = "its volumes"
 	}
 	return choice
 }

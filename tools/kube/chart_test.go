@@ -162,6 +162,7 @@ var changes = map[string]struct {
 	"systemd.enabled":            {false, "", nil},
 	"trace.enabled":              {false, "", nil},
 	"kubeAPI.enabled":            {true, ", --kube-api]", nil},
+	"kubeAPI.volumeLimits":       {true, ", --kube-api, --volume-limits]", map[string]any{"enabled": true}},
 	"probes.port":                {10001, "containerPort: 10001", nil},
 	"metrics.enabled":            {true, "args: [enter, weird, metrics", nil},
 	"metrics.port":               {10002, "containerPort: 10002", map[string]any{"enabled": true}},
@@ -250,7 +251,7 @@ func TestValues(t *testing.T) {
 func TestWrongValues(t *testing.T) {
 	for path, value := range map[string]any{
 		"imagee": "x", "image.repo": "x", "image.repository": "", "image.tag": "a b", "image.pullPolicy": "Sometimes", "imagePullSecrets": []any{"x"},
-		"plans.plan": map[string]any{}, "plans.assign": "x", "nri.socket": "nri.sock", "runtime.socket": "/run/", "systemd.enabled": "yes", "trace.enabled": 1, "kubeAPI.enabled": "x",
+		"plans.plan": map[string]any{}, "plans.assign": "x", "nri.socket": "nri.sock", "runtime.socket": "/run/", "systemd.enabled": "yes", "trace.enabled": 1, "kubeAPI.enabled": "x", "kubeAPI.volumeLimits": true, "kubeAPI.volumeLimit": true,
 		"probes.port": 80, "metrics.enabled": "no", "metrics.port": "9847", "podLabels": map[string]any{"a": 1}, "tolerations": map[string]any{}, "priorityClassName": 5,
 	} {
 		if _, err := render(t, at(path, value)); err == nil || !strings.Contains(err.Error(), strings.Split(path, ".")[0]) {
@@ -317,13 +318,31 @@ func TestRights(t *testing.T) {
 	if !*d.Spec.Template.Spec.AutomountServiceAccountToken || binding.RoleRef.Name != role.Name || binding.Subjects[0].Name != d.Spec.Template.Spec.ServiceAccountName || binding.Subjects[0].Namespace != "kube-system" {
 		t.Errorf("%+v", binding)
 	}
-	var rights []string
-	for _, r := range role.Rules {
-		rights = append(rights, strings.Join(r.Resources, ",")+":"+strings.Join(r.Verbs, ","))
-	}
-	if got := strings.Join(rights, " "); got != "pods:list,watch namespaces:list,watch pods/status:patch events:create" {
+	const few = "pods:list,watch namespaces:list,watch pods/status:patch events:create"
+	if got := rightsOf(role); got != few {
 		t.Errorf("the rights are %s", got)
 	}
+	with, err = render(t, map[string]any{"kubeAPI": map[string]any{"enabled": true, "volumeLimits": true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := rightsOf(find[*rbacv1.ClusterRole](t, objects(t, with))); got != few+" persistentvolumeclaims:list,watch persistentvolumes:list,watch"+
+		" volumeattributesclasses.storage.k8s.io:list,watch volumeattachments.storage.k8s.io:list,watch" {
+		t.Errorf("with volumes the rights are %s", got)
+	}
+}
+
+// rightsOf spells the rights of a role.
+func rightsOf(role *rbacv1.ClusterRole) string {
+	var rights []string
+	for _, r := range role.Rules {
+		what := strings.Join(r.Resources, ",")
+		if group := strings.Join(r.APIGroups, ","); group != "" {
+			what += "." + group
+		}
+		rights = append(rights, what+":"+strings.Join(r.Verbs, ","))
+	}
+	return strings.Join(rights, " ")
 }
 
 // The base is the chart with its own values, and kustomize takes it.

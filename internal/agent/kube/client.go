@@ -87,8 +87,13 @@ func is(err error, status ...int) bool {
 	return false
 }
 
-// do asks. The caller closes the answer's body.
-func (c *Client) do(ctx context.Context, method, path string, query url.Values, kind string, body any) (*http.Response, error) {
+// metadataOnly asks for an answer's metadata, as a kind that has nothing else: the rest is most of it.
+func metadataOnly(kind string) string {
+	return "application/json;as=" + kind + ";g=meta.k8s.io;v=v1,application/json"
+}
+
+// do asks. accept is what the answer may be, and kind what the body is. The caller closes the answer's body.
+func (c *Client) do(ctx context.Context, method, path string, query url.Values, accept, kind string, body any) (*http.Response, error) {
 	var content io.Reader
 	if body != nil {
 		text, err := json.Marshal(body)
@@ -111,12 +116,7 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values, 
 	}
 	request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
 	request.Header.Set("User-Agent", "weird")
-	// Metadata alone: weir needs nothing of the rest, which is most.
-	of := "PartialObjectMetadata"
-	if method == http.MethodGet && !query.Has("watch") {
-		of += "List"
-	}
-	request.Header.Set("Accept", "application/json;as="+of+";g=meta.k8s.io;v=v1,application/json")
+	request.Header.Set("Accept", accept)
 	if kind != "" {
 		request.Header.Set("Content-Type", kind)
 	}
@@ -144,7 +144,7 @@ func (c *Client) do(ctx context.Context, method, path string, query url.Values, 
 func (c *Client) send(ctx context.Context, method, path, kind string, body any) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
-	r, err := c.do(ctx, method, path, nil, kind, body)
+	r, err := c.do(ctx, method, path, nil, metadataOnly("PartialObjectMetadata"), kind, body)
 	if err != nil {
 		return err
 	}

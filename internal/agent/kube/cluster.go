@@ -17,6 +17,7 @@ import (
 type Cluster struct {
 	client   *Client
 	node     string
+	volumes  bool // the limits that CSI drivers keep with volumes count
 	options  agent.ClusterOptions
 	patience time.Duration // watchTime
 	every    time.Duration // tellEvery
@@ -24,12 +25,16 @@ type Cluster struct {
 	mu     sync.Mutex
 	pods   map[string]*known // by UID
 	spaces map[string]space  // that name a plan, by UID
-	told   map[string]string // what was logged last of each path
+	claims claims
+	told   map[string]string          // what was logged last of each path
+	failed map[string]map[string]bool // which followers of a path are in trouble
 }
 
 // A known pod.
 type known struct {
 	namespace, name string
+	claims          []string          // the names of its PersistentVolumeClaims
+	more            bool              // it has claims that are not followed
 	raw             map[string]string // its annotations, as they are
 	good            map[string]string // those that count: the last ones that are right. nil: none were
 	wrong           error             // why the present ones do not count; nil: they do
@@ -40,35 +45,64 @@ type known struct {
 
 type space struct{ name, plan string }
 
-// New makes a Cluster for the pods of a node. It does nothing before Run.
-func New(c *Client, node string, o agent.ClusterOptions) *Cluster {
-	return &Cluster{client: c, node: node, options: o, patience: watchTime, every: tellEvery,
-		pods: map[string]*known{}, spaces: map[string]space{}, told: map[string]string{}}
+// New makes a Cluster for the pods of a node. With volumes it follows the pods' persistent volumes too, for
+// the limits that CSI drivers keep with them. It does nothing before Run.
+func New(c *Client, node string, volumes bool, o agent.ClusterOptions) *Cluster {
+	return &Cluster{client: c, node: node, volumes: volumes, options: o, patience: watchTime, every: tellEvery,
+		pods: map[string]*known{}, spaces: map[string]space{}, claims: newClaims(), told: map[string]string{}, failed: map[string]map[string]bool{}}
 }
 
 // Run reads and tells until the context ends.
 func (c *Cluster) Run(ctx context.Context) {
 	var running sync.WaitGroup
-	for _, f := range []*follower{
-		{path: "/api/v1/pods", selector: url.Values{"fieldSelector": {"spec.nodeName=" + c.node}}, set: c.setPod, gone: c.endPod, keep: c.keepPods},
-		{path: "/api/v1/namespaces", set: c.setSpace, gone: c.endSpace, keep: c.keepSpaces},
-	} {
+	start := func(f *follower) (end func()) {
+		ctx, cancel := context.WithCancel(ctx)
+		about, who := f.path, f.selector.Get("fieldSelector")
 		f.client, f.patience = c.client, c.patience
-		f.log = func(err error) { c.say(f.path, err) }
-		running.Go(func() { f.run(ctx) })
+		f.log = func(err error) { c.say(about, who, err) }
+		running.Go(func() {
+			f.run(ctx)
+			c.forget(about, who)
+		})
+		return cancel
+	}
+	all := []*follower{
+		{path: "/api/v1/pods", selector: url.Values{"fieldSelector": {"spec.nodeName=" + c.node}}, whole: c.volumes, set: c.setPod, gone: c.endPod, keep: c.keepPods},
+		{path: "/api/v1/namespaces", set: c.setSpace, gone: c.endSpace, keep: c.keepSpaces},
+	}
+	if c.volumes {
+		all = append(all, &follower{path: classesPath, whole: true, set: c.setClass, gone: c.endClass, keep: c.keepClasses})
+	}
+	c.mu.Lock()
+	c.claims.start = start
+	c.mu.Unlock()
+	for _, f := range all {
+		defer start(f)()
 	}
 	running.Go(func() { c.tell(ctx) })
 	running.Wait()
 }
 
-// say logs a trouble once.
-func (c *Cluster) say(about string, err error) {
+// say logs a trouble with something once, however many followers have it.
+func (c *Cluster) say(about, who string, err error) {
 	text := ""
 	if err != nil {
 		text = plain.Brief(err.Error())
 	}
 	c.mu.Lock()
-	was := c.told[about]
+	was, failed := c.told[about], c.failed[about]
+	switch {
+	case text == "":
+		if delete(failed, who); len(failed) > 0 {
+			text = was // of others
+		}
+	case failed == nil:
+		c.failed[about] = map[string]bool{who: true}
+	default:
+		if failed[who] = true; len(failed) > 1 {
+			text = was // it was said of the first
+		}
+	}
 	c.told[about] = text
 	c.mu.Unlock()
 	switch {
@@ -77,6 +111,16 @@ func (c *Cluster) say(about string, err error) {
 		c.options.Log.Warn("Kubernetes' API server does not answer as it should", "about", about, "error", text)
 	default:
 		c.options.Log.Info("Kubernetes' API server answers again", "about", about)
+	}
+}
+
+// forget forgets the trouble of a follower that has ended.
+func (c *Cluster) forget(about, who string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if delete(c.failed[about], who); len(c.failed[about]) == 0 {
+		delete(c.told, about)
+		delete(c.failed, about)
 	}
 }
 
@@ -108,7 +152,8 @@ func own(all map[string]string) map[string]string {
 	return its
 }
 
-func (c *Cluster) setPod(m meta) {
+func (c *Cluster) setPod(o object) {
+	m := o.Metadata
 	its := own(m.Annotations)
 	_, err := annotations.Parse(its)
 	c.mu.Lock()
@@ -121,6 +166,7 @@ func (c *Cluster) setPod(m meta) {
 		was := m.Annotations[StatusAnnotation]
 		p = &known{namespace: m.Namespace, name: m.Name, told: map[what]string{byAnnotation: was, byEvent: was}}
 		c.pods[m.UID] = p
+		c.claim(p, o)
 	}
 	if p.raw != nil && maps.Equal(p.raw, its) {
 		c.mu.Unlock()
@@ -135,20 +181,23 @@ func (c *Cluster) setPod(m meta) {
 	c.options.Changed("containerd", "")
 }
 
-func (c *Cluster) endPod(m meta) {
+func (c *Cluster) endPod(o object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.pods, m.UID)
+	delete(c.pods, o.Metadata.UID)
+	c.follow()
 }
 
 func (c *Cluster) keepPods(there func(string) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	maps.DeleteFunc(c.pods, func(uid string, _ *known) bool { return !there(uid) })
+	c.follow()
 }
 
 // setSpace takes a namespace. The plans of all its pods may change.
-func (c *Cluster) setSpace(m meta) {
+func (c *Cluster) setSpace(o object) {
+	m := o.Metadata
 	plan := m.Annotations[annotations.Prefix+"plan"]
 	if _, err := annotations.Parse(map[string]string{annotations.Prefix + "plan": plan}); err != nil {
 		plan = ""
@@ -156,7 +205,7 @@ func (c *Cluster) setSpace(m meta) {
 	c.changeSpace(m, plan)
 }
 
-func (c *Cluster) endSpace(m meta) { c.changeSpace(m, "") }
+func (c *Cluster) endSpace(o object) { c.changeSpace(o.Metadata, "") }
 
 func (c *Cluster) changeSpace(m meta, plan string) {
 	c.mu.Lock()

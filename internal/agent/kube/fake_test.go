@@ -24,26 +24,29 @@ const most = 20 * time.Second
 
 // A fake is an API server. Its answers to a list and to a watch of pods can be others than usual.
 type fake struct {
-	t      *testing.T
-	server *httptest.Server
-	token  string
+	t       *testing.T
+	server  *httptest.Server
+	token   string
+	volumes bool // it is asked for volumes too
 
-	mu      sync.Mutex
-	lists   map[string][]string // pages of objects, by path
-	events  map[string]chan string
-	asked   []*http.Request
-	sent    []string // METHOD PATH BODY
-	list    func(w http.ResponseWriter, r *http.Request)
-	watch   func(w http.ResponseWriter, r *http.Request)
-	refuse  int // the status of what is sent; 0: taken
-	changed []string
-	states  []agent.PodState
-	log     strings.Builder
+	mu          sync.Mutex
+	lists       map[string][]string // pages of objects, by what is asked for
+	events      map[string]chan string
+	open        map[string]int // watches that go on
+	asked       []*http.Request
+	sent        []string // METHOD PATH BODY
+	list        func(w http.ResponseWriter, r *http.Request)
+	watch       func(w http.ResponseWriter, r *http.Request)
+	refusedPath string // what may not be read
+	refuse      int    // the status of what is sent; 0: taken
+	changed     []string
+	states      []agent.PodState
+	log         strings.Builder
 }
 
 func newFake(t *testing.T) *fake {
 	t.Helper()
-	f := &fake{t: t, lists: map[string][]string{}, events: map[string]chan string{"/api/v1/pods": make(chan string, 100), "/api/v1/namespaces": make(chan string, 100)},
+	f := &fake{t: t, lists: map[string][]string{}, events: map[string]chan string{}, open: map[string]int{},
 		token: filepath.Join(t.TempDir(), "token")}
 	if err := os.WriteFile(f.token, []byte("first\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -55,10 +58,15 @@ func newFake(t *testing.T) *fake {
 
 func (f *fake) answer(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
+	if r.Method == http.MethodGet && f.events[askedFor(r)] == nil {
+		f.events[askedFor(r)] = make(chan string, 100)
+	}
 	f.asked = append(f.asked, r.Clone(context.Background()))
-	list, watch, refuse := f.list, f.watch, f.refuse
+	list, watch, refuse, refused := f.list, f.watch, f.refuse, f.refusedPath
 	f.mu.Unlock()
 	switch {
+	case r.URL.Path == refused:
+		http.Error(w, `{"message":"not yours"}`, http.StatusForbidden)
 	case r.Method != http.MethodGet:
 		body, _ := io.ReadAll(r.Body)
 		f.mu.Lock()
@@ -78,11 +86,30 @@ func (f *fake) answer(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// askedFor is the path of what is asked for, with the name if one object is.
+func askedFor(r *http.Request) string {
+	if name, is := strings.CutPrefix(r.URL.Query().Get("fieldSelector"), "metadata.name="); is {
+		return r.URL.Path + "/" + name
+	}
+	return r.URL.Path
+}
+
+// tell has the server tell those that watch something.
+func (f *fake) tell(what, event string) {
+	f.mu.Lock()
+	if f.events[what] == nil {
+		f.events[what] = make(chan string, 100)
+	}
+	events := f.events[what]
+	f.mu.Unlock()
+	events <- event
+}
+
 // page answers a page of a list, whose number is the token of the next one.
 func (f *fake) page(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	pages, number := f.lists[r.URL.Path], 0
+	pages, number := f.lists[askedFor(r)], 0
 	_, _ = fmt.Sscan(r.URL.Query().Get("continue"), &number)
 	more := ""
 	if number+1 < len(pages) {
@@ -99,11 +126,23 @@ func (f *fake) page(w http.ResponseWriter, r *http.Request) {
 func (f *fake) stream(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusOK)
 	w.(http.Flusher).Flush()
+	what := askedFor(r)
+	f.mu.Lock()
+	f.open[what]++
+	events := f.events[what]
+	f.mu.Unlock()
+	defer func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.open[what]--; f.open[what] == 0 {
+			delete(f.open, what)
+		}
+	}()
 	for {
 		select {
 		case <-r.Context().Done():
 			return
-		case line := <-f.events[r.URL.Path]:
+		case line := <-events:
 			if line == "" {
 				return // the server ends the watch
 			}
@@ -131,7 +170,7 @@ func (f *fake) runFor(patience time.Duration) *Cluster {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	c := New(client, "node-1", agent.ClusterOptions{
+	c := New(client, "node-1", f.volumes, agent.ClusterOptions{
 		Changed: func(kind, name string) {
 			f.mu.Lock()
 			defer f.mu.Unlock()
@@ -184,8 +223,8 @@ func (f *fake) set(change func()) {
 	change()
 }
 
-// object spells one with annotations.
-func object(namespace, name, uid, version string, all map[string]string) string {
+// objectOf spells one with annotations.
+func objectOf(namespace, name, uid, version string, all map[string]string) string {
 	text, err := json.Marshal(map[string]any{"metadata": map[string]any{"namespace": namespace, "name": name, "uid": uid, "resourceVersion": version, "annotations": all}})
 	if err != nil {
 		panic(err)
@@ -193,6 +232,6 @@ func object(namespace, name, uid, version string, all map[string]string) string 
 	return string(text)
 }
 
-func eventOf(kind, object string) string {
-	return fmt.Sprintf("{\"type\":%q,\"object\":%s}\n", kind, object)
+func eventOf(kind, its string) string {
+	return fmt.Sprintf("{\"type\":%q,\"object\":%s}\n", kind, its)
 }

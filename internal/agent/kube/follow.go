@@ -11,33 +11,21 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/weir-io/weir/internal/base/plain"
 )
 
-// A meta is what is read of an object (ObjectMeta).
-type meta struct {
-	Name            string            `json:"name"`
-	Namespace       string            `json:"namespace"`
-	UID             string            `json:"uid"`
-	ResourceVersion string            `json:"resourceVersion"`
-	Annotations     map[string]string `json:"annotations"`
-}
-
-// isWhole reports whether an object can be told from others.
-func (m meta) isWhole() bool {
-	return m.Name != "" && m.UID != "" && len(m.Name) <= nameMost && len(m.Namespace) <= nameMost && len(m.UID) <= nameMost
-}
-
 // A follower keeps up with the objects of one kind.
 type follower struct {
 	client   *Client
 	path     string // /api/v1/pods
 	selector url.Values
-	set      func(meta)
-	gone     func(meta)
+	whole    bool // more than the metadata is read
+	set      func(object)
+	gone     func(object)
 	keep     func(func(uid string) bool) // forget those that a list has not had
 	log      func(error)                 // nil: it works
 	patience time.Duration               // watchTime
@@ -94,7 +82,7 @@ func (f *follower) list(ctx context.Context) error {
 		}
 		var list struct {
 			Metadata struct{ ResourceVersion, Continue string }
-			Items    []struct{ Metadata meta }
+			Items    []object
 		}
 		if err := f.page(ctx, more, &list); err != nil {
 			if is(err, http.StatusGone) {
@@ -105,7 +93,7 @@ func (f *follower) list(ctx context.Context) error {
 		for _, item := range list.Items {
 			if item.Metadata.isWhole() && len(seen) < max(podsMost, spacesMost) {
 				seen[item.Metadata.UID] = true
-				f.set(item.Metadata)
+				f.set(item)
 			}
 		}
 		more, version = list.Metadata.Continue, list.Metadata.ResourceVersion
@@ -126,7 +114,7 @@ func (f *follower) page(ctx context.Context, more string, into any) error {
 	if more != "" {
 		query.Set("continue", more)
 	}
-	r, err := f.client.do(ctx, http.MethodGet, f.path, query, "", nil)
+	r, err := f.client.do(ctx, http.MethodGet, f.path, query, f.accept("PartialObjectMetadataList"), "", nil)
 	if err != nil {
 		return err
 	}
@@ -142,6 +130,14 @@ func (f *follower) page(ctx context.Context, more string, into any) error {
 		return fmt.Errorf("read the API server's list of %s: %w", f.path, err)
 	}
 	return nil
+}
+
+// accept is what an answer may be: objects, or where that is enough their metadata alone, which is less.
+func (f *follower) accept(metadata string) string {
+	if f.whole {
+		return "application/json"
+	}
+	return metadataOnly(metadata)
 }
 
 func (f *follower) query() url.Values {
@@ -162,7 +158,7 @@ func (f *follower) watch(ctx context.Context) error {
 	query.Set("resourceVersion", f.version)
 	query.Set("allowWatchBookmarks", "true")
 	query.Set("timeoutSeconds", strconv.Itoa(max(1, int(f.patience/time.Second))))
-	r, err := f.client.do(ctx, http.MethodGet, f.path, query, "", nil)
+	r, err := f.client.do(ctx, http.MethodGet, f.path, query, f.accept("PartialObjectMetadata"), "", nil)
 	if is(err, http.StatusGone) {
 		return errExpired
 	}
@@ -207,39 +203,45 @@ func wholeLines(data []byte, atEOF bool) (int, []byte, error) {
 // An event is a line of a watch.
 type event struct {
 	Type   string
-	Object struct {
-		Metadata meta
-		Code     int // of an error (metav1.Status)
-		Message  string
-	}
+	Object json.RawMessage
 }
 
 // take takes an event.
 func (f *follower) take(line []byte) error {
 	var e event
-	if err := json.Unmarshal(line, &e); err != nil {
-		return fmt.Errorf("read the API server's watch of %s: %w", f.path, err)
+	var o object
+	var status struct { // of an error (metav1.Status)
+		Code    int
+		Message string
 	}
-	m := e.Object.Metadata
-	switch e.Type {
-	case "ERROR":
-		if e.Object.Code == http.StatusGone {
-			return errExpired
+	err := json.Unmarshal(line, &e)
+	switch {
+	case err != nil:
+	case e.Type == "ERROR":
+		if err = json.Unmarshal(e.Object, &status); err == nil {
+			if status.Code == http.StatusGone {
+				return errExpired
+			}
+			return &statusError{status.Code, plain.Brief(status.Message)}
 		}
-		return &statusError{e.Object.Code, plain.Brief(e.Object.Message)}
-	case "ADDED", "MODIFIED", "DELETED", "BOOKMARK":
+	case slices.Contains([]string{"ADDED", "MODIFIED", "DELETED", "BOOKMARK"}, e.Type):
+		err = json.Unmarshal(e.Object, &o)
 	default:
 		return fmt.Errorf("the API server's watch of %s has an event of the type %s", f.path, plain.Short(e.Type, 100))
 	}
+	if err != nil {
+		return fmt.Errorf("read the API server's watch of %s: %w", f.path, err)
+	}
+	m := o.Metadata
 	if m.ResourceVersion == "" || len(m.ResourceVersion) > nameMost {
 		return fmt.Errorf("the API server's watch of %s has an event without a version", f.path)
 	}
 	if m.isWhole() {
 		switch e.Type {
 		case "ADDED", "MODIFIED":
-			f.set(m)
+			f.set(o)
 		case "DELETED":
-			f.gone(m)
+			f.gone(o)
 		}
 	}
 	f.version = m.ResourceVersion

@@ -36,8 +36,8 @@ func (c *Cluster) write(uid string) string {
 func TestFollows(t *testing.T) {
 	lab.Unit(t)
 	f := newFake(t)
-	f.lists[pods] = []string{object("prod", "a", "ua", "3", writes("1Mi")), object("prod", "b", "ub", "4", nil)}
-	f.lists[spaces] = []string{object("", "prod", "un", "2", map[string]string{"weir.io/plan": "small"}) + "," + object("", "odd", "uo", "2", map[string]string{"weir.io/plan": "../x"})}
+	f.lists[pods] = []string{objectOf("prod", "a", "ua", "3", writes("1Mi")), objectOf("prod", "b", "ub", "4", nil)}
+	f.lists[spaces] = []string{objectOf("", "prod", "un", "2", map[string]string{"weir.io/plan": "small"}) + "," + objectOf("", "odd", "uo", "2", map[string]string{"weir.io/plan": "../x"})}
 	c := f.run()
 	f.await("the second page", func() bool { return c.write("ub") == "" })
 	if c.write("ua") != "1Mi" {
@@ -51,16 +51,16 @@ func TestFollows(t *testing.T) {
 		t.Errorf("of a pod in another namespace: %q, %t", plan, is)
 	}
 	began := time.Now()
-	f.events[pods] <- eventOf("MODIFIED", object("prod", "a", "ua", "11", writes("2Mi")))
+	f.tell(pods, eventOf("MODIFIED", objectOf("prod", "a", "ua", "11", writes("2Mi"))))
 	f.await("the change", func() bool { return c.write("ua") == "2Mi" })
 	if took := time.Since(began); took > time.Second {
 		t.Errorf("a change takes %v", took)
 	}
-	f.events[pods] <- eventOf("BOOKMARK", object("", "", "", "15", nil))
-	f.events[pods] <- "" // the server ends the watch
-	f.events[pods] <- eventOf("DELETED", object("prod", "b", "ub", "16", nil))
+	f.tell(pods, eventOf("BOOKMARK", objectOf("", "", "", "15", nil)))
+	f.tell(pods, "") // the server ends the watch
+	f.tell(pods, eventOf("DELETED", objectOf("prod", "b", "ub", "16", nil)))
 	f.await("the end of a pod", func() bool { return c.write("ub") == "unknown" })
-	f.events[spaces] <- eventOf("MODIFIED", object("", "prod", "un", "17", nil))
+	f.tell(spaces, eventOf("MODIFIED", objectOf("", "prod", "un", "17", nil)))
 	f.await("the end of the namespace's plan", func() bool { _, plan, _ := c.Of("ua", "prod"); return plan == "" })
 
 	f.mu.Lock()
@@ -85,12 +85,12 @@ func TestFollows(t *testing.T) {
 func TestWrongAnnotations(t *testing.T) {
 	lab.Unit(t)
 	f := newFake(t)
-	f.lists[pods] = []string{object("prod", "a", "ua", "3", writes("1Mi"))}
+	f.lists[pods] = []string{objectOf("prod", "a", "ua", "3", writes("1Mi"))}
 	f.states = []agent.PodState{{Name: "prod/a", Plan: "annotations"}}
 	c := f.run()
 	f.await("the event of limits in force", func() bool { return f.has(`"reason":"LimitsInForce"`) == 1 })
 	f.set(func() { c.mu.Lock(); c.pods["ua"].when = time.Unix(1, 0); c.mu.Unlock() }) // as if that were long ago
-	f.events[pods] <- eventOf("MODIFIED", object("prod", "a", "ua", "11", writes("10MB/s")))
+	f.tell(pods, eventOf("MODIFIED", objectOf("prod", "a", "ua", "11", writes("10MB/s"))))
 	f.await("the event", func() bool { return f.has(`"reason":"AnnotationsWrong"`) == 1 })
 	f.await("the annotation", func() bool {
 		return f.has(`PATCH /api/v1/namespaces/prod/pods/a/status {"metadata":{"annotations":{"weir.io/status":"wrong: `) == 1
@@ -98,7 +98,7 @@ func TestWrongAnnotations(t *testing.T) {
 	if c.write("ua") != "1Mi" || f.has(`10MB/s is no Kubernetes quantity`) != 2 || f.has(`"uid":"ua"`) != 4 || f.has(`"type":"Warning"`) != 1 {
 		t.Errorf("%q, %q", c.write("ua"), f.sent)
 	}
-	f.events[pods] <- eventOf("MODIFIED", object("prod", "a", "ua", "12", writes("3Mi")))
+	f.tell(pods, eventOf("MODIFIED", objectOf("prod", "a", "ua", "12", writes("3Mi"))))
 	f.await("the right ones", func() bool { return c.write("ua") == "3Mi" })
 	time.Sleep(20 * c.every) // a promise: within tellLeast nothing more is told
 	if n := f.has("POST "); n != 2 {
@@ -110,7 +110,7 @@ func TestWrongAnnotations(t *testing.T) {
 func TestNeverRight(t *testing.T) {
 	lab.Unit(t)
 	f := newFake(t)
-	f.lists[pods] = []string{object("prod", "a", "ua", "3", writes("x"))}
+	f.lists[pods] = []string{objectOf("prod", "a", "ua", "3", writes("x"))}
 	c := f.run()
 	f.await("the event", func() bool { return f.has("AnnotationsWrong") == 1 })
 	if got := c.write("ua"); got != "unknown" {
@@ -127,7 +127,7 @@ func TestHostile(t *testing.T) {
 	refuse := func(status int) func(http.ResponseWriter, *http.Request) {
 		return func(w http.ResponseWriter, _ *http.Request) { http.Error(w, `{"message":"no"}`, status) }
 	}
-	half := eventOf("MODIFIED", object("prod", "a", "ua", "11", writes("9Mi")))
+	half := eventOf("MODIFIED", objectOf("prod", "a", "ua", "11", writes("9Mi")))
 	for name, c := range map[string]struct {
 		list, watch func(http.ResponseWriter, *http.Request)
 		says        string
@@ -161,7 +161,7 @@ func TestHostile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFake(t)
-			f.lists[pods] = []string{object("prod", "a", "ua", "3", writes("1Mi"))}
+			f.lists[pods] = []string{objectOf("prod", "a", "ua", "3", writes("1Mi"))}
 			f.list, f.watch = c.list, c.watch
 			cluster := f.runFor(300 * time.Millisecond)
 			asked := func(watch bool) (n int) {
@@ -192,8 +192,11 @@ func TestHostile(t *testing.T) {
 			}
 			f.set(func() { f.list, f.watch = nil, nil })
 			f.await("the pods", func() bool {
+				f.mu.Lock()
+				events := f.events[pods]
+				f.mu.Unlock()
 				select {
-				case f.events[pods] <- eventOf("ADDED", object("prod", "z", "uz", "20", writes("5Mi"))):
+				case events <- eventOf("ADDED", objectOf("prod", "z", "uz", "20", writes("5Mi"))):
 				default:
 				}
 				return cluster.write("uz") == "5Mi"
@@ -212,7 +215,7 @@ func TestRefused(t *testing.T) {
 	f.refuse = http.StatusForbidden
 	for i := range 12 {
 		name := fmt.Sprint("p", i)
-		f.lists[pods] = append(f.lists[pods], object("prod", name, "u"+name, "3", writes("1Mi")))
+		f.lists[pods] = append(f.lists[pods], objectOf("prod", name, "u"+name, "3", writes("1Mi")))
 		f.states = append(f.states, agent.PodState{Name: "prod/" + name, Finding: "no such volume"})
 	}
 	c := f.run()
@@ -228,7 +231,7 @@ func TestRefused(t *testing.T) {
 func TestToldAgain(t *testing.T) {
 	lab.Unit(t)
 	f := newFake(t)
-	f.lists[pods] = []string{object("prod", "a", "ua", "3", map[string]string{"weir.io/write": "1Mi", "weir.io/status": "held (measured), plan small"})}
+	f.lists[pods] = []string{objectOf("prod", "a", "ua", "3", map[string]string{"weir.io/write": "1Mi", "weir.io/status": "held (measured), plan small"})}
 	f.states = []agent.PodState{{Name: "prod/a", Plan: "small", Held: true}}
 	c := f.run()
 	f.await("the pod", func() bool { return c.write("ua") == "1Mi" })
@@ -307,32 +310,35 @@ func TestNewsOf(t *testing.T) {
 	for _, c := range []struct {
 		state  agent.PodState
 		wrong  error
+		volume error
 		text   string
 		reason string
 	}{
-		{agent.PodState{}, nil, "", ""},
-		{agent.PodState{Name: "a/b", Plan: "small"}, nil, "in force, plan small", "LimitsInForce"},
-		{agent.PodState{Name: "a/b", Plan: "small", Held: true}, nil, "held (measured), plan small", "LimitsHeld"},
-		{agent.PodState{Name: "a/b", NotHeld: "a reason"}, nil, "not held: a reason", "LimitsNotHeld"},
-		{agent.PodState{Name: "a/b", Finding: "a\x1breason"}, nil, `not in force: a\x1breason`, "LimitsNotInForce"},
-		{agent.PodState{Name: "a/b"}, errors.New("no"), "wrong: no; the annotations from before count", "AnnotationsWrong"},
+		{agent.PodState{}, nil, nil, "", ""},
+		{agent.PodState{Name: "a/b", Plan: "small"}, nil, nil, "in force, plan small", "LimitsInForce"},
+		{agent.PodState{Name: "a/b", Plan: "small", Held: true}, nil, nil, "held (measured), plan small", "LimitsHeld"},
+		{agent.PodState{Name: "a/b", NotHeld: "a reason"}, nil, nil, "not held: a reason", "LimitsNotHeld"},
+		{agent.PodState{Name: "a/b", Finding: "a\x1breason"}, nil, nil, `not in force: a\x1breason`, "LimitsNotInForce"},
+		{agent.PodState{Name: "a/b"}, errors.New("no"), nil, "wrong: no; the annotations from before count", "AnnotationsWrong"},
+		{agent.PodState{Name: "a/b", Held: true}, nil, errors.New("volume v: \x1b"), `wrong: volume v: \x1b; what counted before stays in force`, "VolumeLimitsWrong"},
+		{agent.PodState{}, errors.New("no"), errors.New("neither"), "wrong: no; the annotations from before count", "AnnotationsWrong"},
 	} {
-		if n := newsOf(c.state, c.wrong); n == nil || n.text != c.text || n.reason != c.reason {
+		if n := newsOf(c.state, c.wrong, c.volume); n == nil || n.text != c.text || n.reason != c.reason {
 			t.Errorf("%+v: %+v", c, n)
 		}
 	}
-	if n := newsOf(agent.PodState{Name: "a/b", Settling: true}, nil); n != nil {
+	if n := newsOf(agent.PodState{Name: "a/b", Settling: true}, nil, nil); n != nil {
 		t.Errorf("%+v", n)
 	}
 }
 
 // FuzzTake: any line of a watch is taken or refused in one line, and what is kept is bounded.
 func FuzzTake(f *testing.F) {
-	f.Add([]byte(eventOf("ADDED", object("n", "p", "u", "1", writes("1Mi")))))
+	f.Add([]byte(eventOf("ADDED", objectOf("n", "p", "u", "1", writes("1Mi")))))
 	f.Add([]byte(eventOf("ERROR", `{"code":410}`)))
 	f.Add([]byte(`{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"7","annotations":{"weir.io/x\u001b":"\u0000"}}}}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
-		c := New(nil, "n", agent.ClusterOptions{Changed: func(string, string) {}, Pods: func() []agent.PodState { return nil }})
+		c := New(nil, "n", true, agent.ClusterOptions{Changed: func(string, string) {}, Pods: func() []agent.PodState { return nil }})
 		one := &follower{path: pods, set: c.setPod, gone: c.endPod, version: "1"}
 		if err := one.take(line); err != nil && strings.ContainsFunc(err.Error(), func(r rune) bool { return !unicode.IsGraphic(r) }) {
 			t.Errorf("%q", err)

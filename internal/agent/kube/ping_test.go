@@ -98,7 +98,7 @@ func TestForgottenConnection(t *testing.T) {
 	transport.HTTP2 = &http.HTTP2Config{SendPingTimeout: 50 * time.Millisecond, PingTimeout: 3 * time.Second} // as if time went faster
 	ctx, stop := context.WithTimeout(t.Context(), most)
 	defer stop()
-	r, err := c.do(ctx, http.MethodGet, "/watch", nil, "", nil)
+	r, err := c.do(ctx, http.MethodGet, "/watch", nil, "", "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

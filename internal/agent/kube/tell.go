@@ -62,7 +62,7 @@ func (c *Cluster) tell(ctx context.Context) {
 					c.took(n, w)
 				}
 				if !gone && ctx.Err() == nil {
-					c.say(string(w), err)
+					c.say(string(w), "", err)
 				}
 			}
 		}
@@ -89,7 +89,7 @@ func (c *Cluster) news(now time.Time, ways []what) (all []news) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for uid, p := range c.pods {
-		n := newsOf(states[p.namespace+"/"+p.name], p.wrong)
+		n := newsOf(states[p.namespace+"/"+p.name], p.wrong, c.wrongVolume(p))
 		if n == nil || now.Sub(p.when) < tellLeast {
 			continue
 		}
@@ -115,11 +115,13 @@ func (c *Cluster) news(now time.Time, ways []what) (all []news) {
 }
 
 // newsOf says how a pod's limits are; nil: that is about to change.
-func newsOf(s agent.PodState, wrong error) *news {
+func newsOf(s agent.PodState, wrong, wrongVolume error) *news {
 	var n news
 	switch {
 	case wrong != nil:
 		n = news{text: "wrong: " + wrong.Error() + "; the annotations from before count", reason: "AnnotationsWrong", warns: true}
+	case wrongVolume != nil:
+		n = news{text: "wrong: " + wrongVolume.Error() + "; what counted before stays in force", reason: "VolumeLimitsWrong", warns: true}
 	case s.Name == "":
 	case s.Settling:
 		return nil

@@ -134,7 +134,8 @@ func (l *limiter) start(ctx context.Context, config *plans.Config, p *api.PodSan
 
 // ownOr marks an error that the target's own annotations are a reason for.
 func ownOr(err error, own bool) error {
-	if own && !errors.Is(err, errShared) {
+	var volume *planned.VolumeError
+	if own && !errors.Is(err, errShared) && !errors.As(err, &volume) {
 		return &ownError{err}
 	}
 	return err
