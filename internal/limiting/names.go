@@ -2,10 +2,13 @@ package limiting
 
 import (
 	"context"
+	"path"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/weir-io/weir/internal/look/watch"
+	"github.com/weir-io/weir/internal/targets"
 	"github.com/weir-io/weir/internal/targets/engine"
 )
 
@@ -35,6 +38,22 @@ func (m Manager) nameGroups(ctx context.Context, groups []Group) {
 	nameOthers(groups, func() func(string) string { return m.Host.Containerd(nil).Namer(ctx) })
 	if slices.ContainsFunc(groups, func(g Group) bool { return strings.Contains(g.Path, "pod") }) {
 		nameOthers(groups, func() func(string) string { return m.Host.Pods(nil).Namer(ctx) })
+	}
+}
+
+// markContainers says which groups are containers of Kubernetes pods, if the container runtime reports them.
+func (m Manager) markContainers(ctx context.Context, groups []Group, known []watch.Known) {
+	ctx, cancel := context.WithTimeout(ctx, namesWithin)
+	defer cancel()
+	var within func(string) targets.InPod
+	for i, g := range groups {
+		if _, in := targets.PodOf(path.Dir(g.Path)); !in {
+			continue
+		}
+		if within == nil {
+			within = m.Host.Pods(nil).Within(ctx)
+		}
+		known[i].InPod = within(g.Path)
 	}
 }
 

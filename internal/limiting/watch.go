@@ -56,6 +56,7 @@ func (m Manager) describe(ctx context.Context, limited []watch.Limited) ([]watch
 	for i, g := range groups {
 		known[i] = watch.Known{Target: g.Target, Owner: g.Owner}
 	}
+	m.markContainers(ctx, groups, known)
 	for i, at := range its {
 		for _, d := range held[i].Devices {
 			if d.Expected != nil {

@@ -1,14 +1,19 @@
 package limiting
 
 import (
+	"net/http"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/weir-io/weir/internal/daemon/grpc"
+	"github.com/weir-io/weir/internal/daemon/grpc/grpctest"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/look/watch"
 	"github.com/weir-io/weir/internal/place"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 // The watcher says of each group what Show does.
@@ -66,4 +71,58 @@ func sameDevice(all []watch.Device, d Device) bool {
 		return o.Number == d.Number && o.Node == d.Node && o.Limit == d.Limit && (o.Expected == nil) == (d.Expected == nil) &&
 			(o.Expected == nil || reflect.DeepEqual(o.Expected.Cells(), d.Expected.Cells()))
 	})
+}
+
+// The watcher knows a pod's containers by the names that the container runtime has for them, and of no
+// runtime none.
+func TestWatchContainers(t *testing.T) {
+	const pod, uid = "kubepods/pod8f14e45f", "8f14e45f"
+	message := func(fields ...string) (m string) {
+		for i, text := range fields {
+			m += string(grpc.AppendString(nil, grpc.FieldNumber(i+1), text))
+		}
+		return m
+	}
+	socket := grpctest.Serve(t, func(method string, _ http.Header, _ []byte) grpctest.Answer {
+		switch method[strings.LastIndex(method, "/")+1:] {
+		case "ListPodSandbox":
+			return grpctest.Answer{Message: grpc.AppendString(nil, 1, message("pause1", message("web", uid, "prod")))}
+		case "ListContainers":
+			return grpctest.Answer{Message: grpc.AppendString(nil, 1, message("c1", "pause1", message("main")))}
+		}
+		return grpctest.Answer{}
+	})
+	files := map[string]string{}
+	for _, g := range []string{"kubepods", pod, pod + "/pause1", pod + "/c1"} {
+		for file, text := range map[string]string{"cgroup.procs": "", "cgroup.controllers": "io\n", "io.max": "254:16 rbps=1000 wbps=max riops=max wiops=max\n", "io.stat": ""} {
+			files["sys/fs/cgroup/"+g+"/"+file] = text
+		}
+	}
+	for endpoint, name := range map[string]string{"unix://" + socket: "main", "unix:///none": ""} {
+		w, err := manager(t, "v2", files, host.Options{Sockets: map[string]string{"pod": endpoint, "containerd": "/none"}}).Watch(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		s, err := w.Sample(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := 0
+		for _, g := range s.Groups {
+			want := targets.InPod{}
+			if g.Path == "/"+pod+"/c1" && name != "" {
+				want = targets.InPod{Namespace: "prod", Pod: "web", Container: name}
+			}
+			if strings.HasPrefix(g.Path, "/"+pod) {
+				seen++
+			}
+			if g.InPod != want {
+				t.Errorf("%s is %+v, want %+v", g.Path, g.InPod, want)
+			}
+		}
+		if seen != 3 {
+			t.Errorf("%d groups of the pod are watched, of %d; %d: %v", seen, len(s.Groups), s.Unread, s.Unreadable)
+		}
+	}
 }

@@ -14,5 +14,8 @@ type Listed struct {
 	Labels, Annotations map[string]string
 }
 
+// An InPod is a container of a Kubernetes pod, by the names that users know.
+type InPod struct{ Namespace, Pod, Container string }
+
 // String spells the target as a user would.
 func (l Listed) String() string { return l.Kind + ":" + l.Name }

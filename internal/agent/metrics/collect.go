@@ -15,6 +15,7 @@ import (
 
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/look/watch"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 // A gathering makes the metrics of one snapshot. It is its own prometheus.Gatherer: a registry would
@@ -102,12 +103,7 @@ func podsOf(groups []*watch.Group) map[string]string {
 }
 
 func (s sink) group(path string, g *watch.Group, pods map[string]string) {
-	// Its own pod, or the one that it is a container of.
-	if namespace, pod, is := strings.Cut(cmp.Or(pods[g.Path], pods[pathpkg.Dir(g.Path)]), "/"); is {
-		s.add(info, 1, labels(cgroupLabel, path, "namespace", label(namespace), "owner", g.Owner.Kind, "pod", label(pod), "target", label(g.Target)))
-	} else {
-		s.add(info, 1, labels(cgroupLabel, path, "owner", g.Owner.Kind, "target", label(g.Target)))
-	}
+	s.info(path, g, pods)
 	devices := map[string]watch.Device{}
 	for _, d := range g.Devices {
 		node := label(d.Node)
@@ -131,6 +127,21 @@ func (s sink) group(path string, g *watch.Group, pods map[string]string) {
 	if p := g.Paced; p != nil && p.Lapsed == "" {
 		s.add(paced, float64(p.WBPS), own)
 	}
+}
+
+// info says who a group is.
+func (s sink) info(path string, g *watch.Group, pods map[string]string) {
+	owner, target := g.Owner.Kind, label(g.Target)
+	if c := g.InPod; c != (targets.InPod{}) {
+		s.add(info, 1, labels(cgroupLabel, path, "container", label(c.Container), "namespace", label(c.Namespace), "owner", owner, "pod", label(c.Pod), "target", target))
+		return
+	}
+	// Its own pod, or the one that it holds.
+	if namespace, pod, is := strings.Cut(cmp.Or(pods[g.Path], pods[pathpkg.Dir(g.Path)]), "/"); is {
+		s.add(info, 1, labels(cgroupLabel, path, "namespace", label(namespace), "owner", owner, "pod", label(pod), "target", target))
+		return
+	}
+	s.add(info, 1, labels(cgroupLabel, path, "owner", owner, "target", target))
 }
 
 func (s sink) device(path, node string, d watch.Device) {

@@ -2,7 +2,9 @@ package metrics
 
 import (
 	"maps"
+	"net/http"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -12,6 +14,7 @@ import (
 	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/look/watch"
 	"github.com/weir-io/weir/internal/place"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 // What is gathered is in the order that Prometheus' own library would put it into, passes its
@@ -19,7 +22,7 @@ import (
 func TestGatherInOrder(t *testing.T) {
 	s := &watch.Snapshot{}
 	for _, path := range []string{"/a", "/a.slice", "/a/b", "/a\xffb", "/a\u00ff", `/a\xffb`, "/"} {
-		g := &watch.Group{Path: path, Target: "pod:prod/web", Pressure: &watch.Pressure{}, Memory: &watch.Memory{}, Paced: &watch.Paced{WBPS: 1}}
+		g := &watch.Group{Path: path, Target: "pod:prod/web", InPod: targets.InPod{Namespace: "prod", Pod: "web", Container: "main"}, Pressure: &watch.Pressure{}, Memory: &watch.Memory{}, Paced: &watch.Paced{WBPS: 1}}
 		for minor, node := range []string{"/dev/z", "/dev/b", "/dev/z", "0:5"} {
 			d := watch.Device{Number: blkdev.Number{Major: 8, Minor: uint32(minor)}, Node: node, Counted: true, Limit: limit.None, Expected: &place.Expected{}}
 			for _, k := range limit.Keys {
@@ -55,32 +58,33 @@ func TestGatherInOrder(t *testing.T) {
 	}
 }
 
-// A pod's group, and that of each of its containers, has the pod's name and namespace.
+// A pod's group, and that of each of its containers, has the pod's name and namespace; that of a running
+// container has its name too, whether its pod's group has any I/O or not.
 func TestPodsHaveNames(t *testing.T) {
-	s := &watch.Snapshot{Groups: []*watch.Group{{Path: "/kubepods/podX", Target: "pod:prod/web"}, {Path: "/kubepods/podX/c1", Target: "containerd:k8s.io/c1"},
+	web := func(container string) targets.InPod {
+		return targets.InPod{Namespace: "prod", Pod: "web", Container: container}
+	}
+	s := &watch.Snapshot{Groups: []*watch.Group{{Path: "/kubepods/podX", Target: "pod:prod/web"}, {Path: "/kubepods/podX/c1", Target: "containerd:k8s.io/c1", InPod: web("main")},
+		{Path: "/kubepods/podX/pause", Target: "containerd:k8s.io/pause"}, {Path: "/kubepods/podY/c2", Target: "cgroup:/x", InPod: web("a\xff\"\n")},
 		{Path: "/kubepods", Target: "cgroup:/kubepods"}, {Path: "/kubepods/podX/c1/below", Target: "cgroup:/x"}}}
-	all, err := gathering{s, true, "1"}.Gather()
-	if err != nil {
-		t.Fatal(err)
+	status, text := get(t, Options{Feed: NewFeed(&still{s: s}, 0)}.Handler(), Route+"?groups=all")
+	if status != http.StatusOK {
+		t.Fatalf("%d: %s", status, text)
 	}
-	got := map[string]string{}
-	for _, f := range all {
-		for _, m := range f.GetMetric() {
-			if f.GetName() != info.Name {
-				continue
-			}
-			of := map[string]string{}
-			for _, l := range m.GetLabel() {
-				of[l.GetName()] = l.GetValue()
-			}
-			if len(of) != 3 && len(of) != 5 {
-				t.Errorf("%v", of)
-			}
-			got[of["cgroup"]] = of["namespace"] + "/" + of["pod"]
-		}
+	got := parse(t, text)
+	maps.DeleteFunc(got, func(series string, _ float64) bool { return !strings.HasPrefix(series, info.Name) })
+	want := page{}
+	for _, labels := range []string{
+		"cgroup=/kubepods/podX,namespace=prod,owner=,pod=web,target=pod:prod/web",
+		"cgroup=/kubepods/podX/c1,container=main,namespace=prod,owner=,pod=web,target=containerd:k8s.io/c1",
+		"cgroup=/kubepods/podX/pause,namespace=prod,owner=,pod=web,target=containerd:k8s.io/pause",
+		`cgroup=/kubepods/podY/c2,container=a\xff\"\n,namespace=prod,owner=,pod=web,target=cgroup:/x`,
+		"cgroup=/kubepods,owner=,target=cgroup:/kubepods",
+		"cgroup=/kubepods/podX/c1/below,owner=,target=cgroup:/x",
+	} {
+		want[info.Name+"{"+labels+"}"] = 1
 	}
-	want := map[string]string{"/kubepods/podX": "prod/web", "/kubepods/podX/c1": "prod/web", "/kubepods": "/", "/kubepods/podX/c1/below": "/"}
 	if !maps.Equal(got, want) {
-		t.Errorf("%q", got)
+		t.Errorf("%v, want %v", got, want)
 	}
 }

@@ -45,7 +45,7 @@ var (
 	dirty     = gauge("weir_group_dirty_bytes", "Dirty page cache of the cgroup, including pages under writeback.", cgroupLabel)
 	writeback = gauge("weir_group_writeback_bytes", "Page cache of the cgroup under writeback.", cgroupLabel)
 	paced     = gauge("weir_group_paced_bytes_per_second", "The rate at which weir's pacer holds the cgroup's writes. Absent: it does not.", cgroupLabel)
-	info      = gauge("weir_group_info", "1 for each cgroup that other metrics have, with its name and who made it. namespace and pod: of the Kubernetes pod that it is, or that it is a container of.", cgroupLabel, "target", "owner", "namespace", "pod")
+	info      = gauge("weir_group_info", "1 for each cgroup that other metrics have, with its name and who made it. namespace and pod: of the Kubernetes pod that it is, or that it is a container of. container: the name of a running container in its pod.", cgroupLabel, "target", "owner", "namespace", "pod", "container")
 
 	watched    = gauge("weir_agent_groups", "Cgroups that weird watches, with those that have no I/O and no limit.")
 	unreadable = gauge("weir_agent_unreadable_groups", "Cgroups and devices that weird could not read at the last scrape, or could not tell apart by name.")

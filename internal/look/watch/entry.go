@@ -183,7 +183,7 @@ func (e *entry) group(disk func(blkdev.Number) (node string, below []blkdev.Numb
 	if e.made != nil {
 		return e.made
 	}
-	g := &Group{Path: e.path, Target: e.known.Target, Owner: e.known.Owner, Pressure: e.pressure, Memory: e.memory, Paced: e.paced}
+	g := &Group{Path: e.path, Target: e.known.Target, Owner: e.known.Owner, InPod: e.known.InPod, Pressure: e.pressure, Memory: e.memory, Paced: e.paced}
 	if g.Target == "" {
 		g.Target = "cgroup:" + g.Path
 	}

@@ -33,7 +33,8 @@ type Group struct {
 	Path    string
 	Target  string // as a user spells it: unit:nginx.service
 	Owner   targets.Owner
-	Devices []Device // in the order of their numbers
+	InPod   targets.InPod // the container of a Kubernetes pod that it is; the zero value: it is none
+	Devices []Device      // in the order of their numbers
 	// Pressure is for how long the group's tasks waited for I/O, child groups included; nil: the
 	// kernel does not say, as on v1.
 	Pressure *Pressure

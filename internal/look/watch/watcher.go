@@ -37,6 +37,7 @@ type Options struct {
 // Known is what is known of a group beside the kernel's counters.
 type Known struct {
 	Target   string
+	InPod    targets.InPod // the container of a Kubernetes pod that it is; the zero value: it is none
 	Owner    targets.Owner
 	Expected []place.Expected // of its limits; none: it is not known
 }

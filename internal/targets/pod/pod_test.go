@@ -48,9 +48,11 @@ func runtimeOf(t *testing.T, pods ...known) (socket string) {
 			switch {
 			case method == service+"ListPodSandbox":
 				answer = grpc.AppendString(answer, 1, message(p.id, message(p.name, p.uid, p.namespace))+maps(p.sandbox))
-			case method == service+"ListContainers" && asked:
+			case method == service+"ListContainers" && (asked || string(request) == onlyRunning):
 				for _, id := range p.containers {
-					answer = grpc.AppendString(answer, 1, message(id, p.id))
+					if asked || id != "ended" {
+						answer = grpc.AppendString(answer, 1, message(id, p.id, message("name-of-"+id, "\x01")))
+					}
 				}
 			case method == service+"PodSandboxStatus" && asked:
 				answer = grpc.AppendString(grpc.AppendString(nil, 1, message(p.id)), 2, message("other", "{"))
@@ -79,6 +81,10 @@ func host(t *testing.T, version cgroupfs.Version, groups map[string]string) Kind
 	h := cgrouptest.New(t, version, files)
 	return Kind{FS: h.FS, Hierarchy: h.IO, SystemdRuns: true, Root: h.Root}
 }
+
+// onlyRunning is a ListContainersRequest with a ContainerFilter whose ContainerStateValue is running: field 1,
+// field 2, field 1 with 1 (k8s.io/cri-api, pkg/apis/runtime/v1/api.proto).
+const onlyRunning = "\x0a\x04\x12\x02\x08\x01"
 
 const slice = "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-podu1.slice"
 
@@ -137,6 +143,19 @@ func TestResolve(t *testing.T) {
 		"/kubepods.slice/kubepods-podu_11.slice": "pod:default/dashed"} {
 		if got := name(group); got != want {
 			t.Errorf("the group %s is %q, want %q", group, got, want)
+		}
+	}
+	in := k.Within(t.Context())
+	web := func(name string) targets.InPod {
+		return targets.InPod{Namespace: "default", Pod: "web", Container: name}
+	}
+	for group, want := range map[string]targets.InPod{
+		slice + "/cri-containerd-c1.scope": web("name-of-c1"), slice + "/crio-c2.scope": web("name-of-c2"), "/kubepods/podu1/c1": web("name-of-c1"),
+		slice + "/cri-containerd-s1.scope": {}, slice + "/cri-containerd-ended.scope": {}, slice: {}, "/": {},
+		slice + "/cri-containerd-c1.scope/below": {}, "/kubepods/podu2/c1": {}, "/user.slice/c1": {}, // a user can make groups of any name
+	} {
+		if got := in(group); got != want {
+			t.Errorf("the group %s is %+v, want %+v", group, got, want)
 		}
 	}
 	list, err := k.List(t.Context())
