@@ -335,11 +335,25 @@ func TestNewsOf(t *testing.T) {
 // FuzzTake: any line of a watch is taken or refused in one line, and what is kept is bounded.
 func FuzzTake(f *testing.F) {
 	f.Add([]byte(eventOf("ADDED", objectOf("n", "p", "u", "1", writes("1Mi")))))
-	f.Add([]byte(eventOf("ERROR", `{"code":410}`)))
+	f.Add([]byte(eventOf("ERROR", `{"code":410,"status":"Failure","metadata":{}}`)))
+	f.Add([]byte(eventOf("ADDED", `{"metadata":{"name":"v","uid":"u","resourceVersion":"1"},"driverName":"rbd.csi.ceph.com","parameters":{"maxReadIops":"x\u001b"},`+
+		`"spec":{"volumes":[{"name":"d","persistentVolumeClaim":{"claimName":"d"}}],"volumeName":"v","csi":{"driver":"rbd.csi.ceph.com"},"volumeAttributesClassName":"v"}}`)))
 	f.Add([]byte(`{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"7","annotations":{"weir.io/x\u001b":"\u0000"}}}}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		c := New(nil, "n", true, agent.ClusterOptions{Changed: func(string, string) {}, Pods: func() []agent.PodState { return nil }})
-		one := &follower{path: pods, set: c.setPod, gone: c.endPod, version: "1"}
+		c.claims.start = func(*follower) func() { return func() {} }
+		one := &follower{path: pods, set: func(o object) {
+			c.setPod(o) // whatever it is
+			c.setClass(o)
+			for key := range c.claims.volumeOf {
+				c.setClaim(key, o)
+			}
+			c.setVolume(o)
+			for name := range c.claims.volumes {
+				c.attach(name, o)
+			}
+			c.keepClasses(func(string) bool { return true })
+		}, gone: c.endPod, version: "1"}
 		if err := one.take(line); err != nil && strings.ContainsFunc(err.Error(), func(r rune) bool { return !unicode.IsGraphic(r) }) {
 			t.Errorf("%q", err)
 		}
@@ -349,6 +363,9 @@ func FuzzTake(f *testing.F) {
 					t.Errorf("%q", name)
 				}
 			}
+		}
+		if len(c.Volumes("u", "")) > 1 {
+			t.Errorf("%v", c.Volumes("u", ""))
 		}
 		for _, n := range c.news(time.Now(), []what{byAnnotation, byEvent}) {
 			if len(n.text) > 5000 || strings.ContainsFunc(n.text, func(r rune) bool { return !unicode.IsGraphic(r) }) {
