@@ -11,14 +11,9 @@ func (h *Host) JobOf(g cgroupfs.Group) (*pacer.Job, error) {
 	if !h.IsOwn() {
 		return nil, nil
 	}
-	jobs, err := pacer.Holding(h.State)
-	if err != nil {
+	jobs, err := pacer.HoldingOf(h.State, pacer.PlaceOf(g, "blkio"))
+	if err != nil || len(jobs) == 0 {
 		return nil, err
 	}
-	for _, j := range jobs {
-		if j.Limited == pacer.PlaceOf(g, "blkio") {
-			return &j, nil
-		}
-	}
-	return nil, nil
+	return &jobs[0], nil
 }

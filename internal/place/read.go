@@ -19,7 +19,7 @@ type Host struct {
 	Root  string
 	FS    *cgroupfs.FS
 	State state.Dir
-	// Jobs lists what weir's pacer holds; nil: pacer.Holding does. For many groups, once for all.
+	// Jobs lists what weir's pacer holds; nil: pacer.HoldingOf does, of the group. For many groups, once for all.
 	Jobs func() ([]pacer.Job, error)
 	// Bounds has what limits all writes to devices on v1, as far as that was read; nil: it is read
 	// each time. For many groups, once for all.
@@ -127,7 +127,7 @@ func (h Host) Paced(g cgroupfs.Group) (is Held, err error) {
 	}
 	jobsOf := h.Jobs
 	if jobsOf == nil {
-		jobsOf = func() ([]pacer.Job, error) { return pacer.Holding(h.State) }
+		jobsOf = func() ([]pacer.Job, error) { return pacer.HoldingOf(h.State, pacer.PlaceOf(g, "blkio")) }
 	}
 	jobs, err := jobsOf()
 	if err != nil {

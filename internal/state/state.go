@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -36,13 +37,27 @@ const makeTries = 100
 // New writes a record of a kind, which is a word without dots or slashes. The record is on disk
 // and locked before New returns, so that everything done afterwards is cleaned up whenever the
 // caller dies.
-func (d Dir) New(kind string, v any) (*Record, error) {
+func (d Dir) New(kind string, v any) (*Record, error) { return d.newNamed(kind+".", v) }
+
+// NewOf is New of a record about something, which AllOf finds among many.
+func (d Dir) NewOf(kind, about string, v any) (*Record, error) {
+	return d.newNamed(prefixOf(kind, about), v)
+}
+
+// prefixOf begins the names of a kind's records about something. The names that New gives have no "-".
+func prefixOf(kind, about string) string {
+	sum := fnv.New64a()
+	_, _ = sum.Write([]byte(about)) // never fails
+	return fmt.Sprintf("%s.%016x-", kind, sum.Sum64())
+}
+
+func (d Dir) newNamed(prefix string, v any) (*Record, error) {
 	for range makeTries {
 		err := d.make()
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
-		f, err := os.CreateTemp(d.path, kind+".*"+begun)
+		f, err := os.CreateTemp(d.path, prefix+"*"+begun)
 		if errors.Is(err, fs.ErrNotExist) { // another weir has just tidied up
 			continue
 		}
@@ -138,16 +153,26 @@ func (d Dir) Own(name string) (*Lock, error) {
 // All reads every record of a kind, whoever owns it. One that cannot be read is in the error,
 // beside the others. Of one that is cut short nothing was done yet: it is none.
 func All[T any](d Dir, kind string) ([]T, error) {
-	paths, err := d.records(kind)
+	return allSuch[T](d, kind, func(string) bool { return true })
+}
+
+// AllOf is All of the records about something that NewOf has made, and of all that New has made. There
+// may be some about other things among them.
+func AllOf[T any](d Dir, kind, about string) ([]T, error) {
+	prefix := prefixOf(kind, about)
+	return allSuch[T](d, kind, func(name string) bool { return strings.HasPrefix(name, prefix) || !strings.Contains(name, "-") })
+}
+
+func allSuch[T any](d Dir, kind string, is func(name string) bool) ([]T, error) {
+	paths, err := d.matching(func(name string) bool {
+		return strings.HasPrefix(name, kind+".") && strings.HasSuffix(name, finished) && is(name) // else nothing was done yet
+	})
 	if err != nil {
 		return nil, err
 	}
 	var all []T
 	var errs []error
 	for _, path := range paths {
-		if !strings.HasSuffix(path, finished) {
-			continue // nothing was done yet
-		}
 		text, err := read(path)
 		if errors.Is(err, fs.ErrNotExist) || err == nil && !json.Valid(text) {
 			continue
@@ -176,10 +201,16 @@ func (d Dir) records(kind string) ([]string, error) { return d.withPrefix(kind +
 
 // withPrefix lists the files whose names begin so.
 func (d Dir) withPrefix(prefix string) ([]string, error) {
+	return d.matching(func(name string) bool { return strings.HasPrefix(name, prefix) })
+}
+
+// matching lists the files whose names are such, sorted. It builds nothing for the others: there can be
+// thousands.
+func (d Dir) matching(is func(name string) bool) ([]string, error) {
 	if mine, err := d.mine(); err != nil || !mine {
 		return nil, err
 	}
-	entries, err := os.ReadDir(d.path)
+	names, err := namesIn(d.path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return nil, nil
 	}
@@ -187,12 +218,22 @@ func (d Dir) withPrefix(prefix string) ([]string, error) {
 		return nil, fmt.Errorf("list records: %w", err)
 	}
 	var paths []string
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), prefix) {
-			paths = append(paths, filepath.Join(d.path, e.Name()))
+	for _, name := range names {
+		if is(name) {
+			paths = append(paths, filepath.Join(d.path, name))
 		}
 	}
+	slices.Sort(paths)
 	return paths, nil
+}
+
+func namesIn(dir string) ([]string, error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.Readdirnames(-1)
 }
 
 // Any reports whether there is a record of any kind.

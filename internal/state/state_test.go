@@ -154,3 +154,27 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// The records about one thing are found among many, and those that do not say what they are about too.
+func TestRecordsAboutOneThing(t *testing.T) {
+	d := at(t)
+	for _, about := range []string{"a", "b", "a", ""} {
+		var err error
+		if about == "" {
+			_, err = d.New("run", "any")
+		} else {
+			_, err = d.NewOf("run", about, about)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for about, want := range map[string]int{"a": 3, "b": 2, "c": 1} {
+		if got, err := AllOf[string](d, "run", about); err != nil || len(got) != want {
+			t.Errorf("%s: %q, want %d, %v", about, got, want, err)
+		}
+	}
+	if got, err := All[string](d, "run"); err != nil || len(got) != 4 {
+		t.Errorf("%q of all, %v", got, err)
+	}
+}

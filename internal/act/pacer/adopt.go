@@ -87,7 +87,7 @@ func (s *server) renew(j *Job) error {
 
 // awaitAdopted has a job wait whose group a dead pacer has held, and that is gone.
 func (s *server) awaitAdopted(j Job) error {
-	record, err := s.dir.New(recordKind, j)
+	record, err := s.dir.NewOf(recordKind, j.Limited.String(), j)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (s *server) leaveOrphan(j Job, was string, why error) error {
 	if j.Lapsed == was {
 		return state.ErrKeep
 	}
-	record, err := s.dir.New(recordKind, j)
+	record, err := s.dir.NewOf(recordKind, j.Limited.String(), j)
 	if err != nil || record.Leave() != nil {
 		return state.ErrKeep // the one that is there is as good
 	}

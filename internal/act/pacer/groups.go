@@ -30,7 +30,7 @@ func (s *server) add(j Job) error {
 		}
 	}
 	j.Missed, j.Lapsed = "", ""
-	record, err := s.dir.New(recordKind, j)
+	record, err := s.dir.NewOf(recordKind, j.Limited.String(), j)
 	if err != nil {
 		return err
 	}

@@ -34,6 +34,8 @@ type Place struct {
 	Path       string `json:"path"`
 }
 
+func (p Place) String() string { return p.Controller + ":" + p.Path }
+
 // PlaceOf names a group for a record. controller is one of its hierarchy's controllers on v1.
 func PlaceOf(g cgroupfs.Group, controller string) Place {
 	if g.Hierarchy().Version == cgroupfs.V2 {

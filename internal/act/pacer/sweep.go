@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
@@ -30,6 +31,20 @@ func readable(dir state.Dir) ([]Job, error) {
 // pacer that no other has taken over have lapsed.
 func Holding(dir state.Dir) ([]Job, error) {
 	jobs, err := readable(dir)
+	return lapsed(dir, jobs, err)
+}
+
+// HoldingOf is Holding of one group, which takes no longer where there are many.
+func HoldingOf(dir state.Dir, limited Place) ([]Job, error) {
+	jobs, err := state.AllOf[Job](dir, recordKind, limited.String())
+	if state.IsDamaged(err) {
+		err = nil
+	}
+	return lapsed(dir, slices.DeleteFunc(jobs, func(j Job) bool { return j.Limited != limited }), err)
+}
+
+// lapsed notes in jobs that no pacer holds them, if that is so.
+func lapsed(dir state.Dir, jobs []Job, err error) ([]Job, error) {
 	if len(jobs) == 0 || os.Geteuid() != 0 { // it is root's
 		return jobs, err
 	}
