@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"strconv"
 	"time"
 
@@ -69,10 +70,12 @@ func newRun(out *cli.Out) *cobra.Command {
 func (r runner) run(ctx context.Context) error {
 	ctx, stop := signal.NotifyContext(ctx, unix.SIGTERM, unix.SIGINT)
 	defer stop()
+	debug.SetGCPercent(gcPercent)
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, unix.SIGHUP) // first of all: until then SIGHUP ends the process
 	defer signal.Stop(hangups)
-	log := slog.New(lograte.New(slog.NewTextHandler(os.Stderr, nil), logPerSec, logBurst))
+	lines := slog.NewTextHandler(os.Stderr, nil)
+	log := slog.New(lograte.New(lines, logPerSec, logBurst))
 	var runtime func(agent.RuntimeOptions) agent.Runtime
 	if r.nri != "" {
 		runtime = func(o agent.RuntimeOptions) agent.Runtime { return nri.New(r.nri, o) }
@@ -103,7 +106,7 @@ func (r runner) run(ctx context.Context) error {
 	go reloads(ctx, a, hangups)
 	go watchdog(ctx, func() bool { return a.Live() == nil })
 	err = a.Run(ctx, func() {
-		log.Info("ready", "socket", r.socket)
+		slog.New(lines).Info("ready", "socket", r.socket) // after any number of targets
 		notify("READY=1")
 	})
 	notify("STOPPING=1")

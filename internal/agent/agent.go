@@ -24,6 +24,7 @@ type Agent struct {
 	core     *reconcile.Core
 	loop     *reconcile.Loop
 	tree     *source.Tree
+	births   *source.Births
 	kinds    []*source.Kind
 	measurer *measurer
 	runtime  Runtime // nil: no container runtime is served
@@ -52,7 +53,7 @@ func New(o Options) (*Agent, error) {
 		err = io.Writable()
 	}
 	if err == nil {
-		if swept := h.Sweep(); swept != nil {
+		if swept := errors.Join(h.Sweep(), planned.Manager{Host: h}.SweepFirst()); swept != nil {
 			o.Log.Warn("some of what a killed weir left behind could not be removed", "error", swept)
 		}
 	}
@@ -65,7 +66,8 @@ func New(o Options) (*Agent, error) {
 		a.cluster = o.Cluster(ClusterOptions{Changed: func(kind, name string) { a.loop.Changed(kind, name) }, Pods: a.podStates, Log: o.Log})
 		of.Live = a.cluster
 	}
-	a.measurer = newMeasurer(o, func() []reconcile.Status { all, _ := a.core.Status(); return all })
+	a.measurer = newMeasurer(o, a.core.InForce)
+	of.Births = source.NewBirths(of, o.Log, func(kind, name string) { a.loop.Changed(kind, name) })
 	a.kinds = source.All(of)
 	var sources []reconcile.Source
 	for _, k := range a.kinds {
@@ -73,7 +75,8 @@ func New(o Options) (*Agent, error) {
 	}
 	a.loop = reconcile.NewLoop(a.core, o.Log, sources...)
 	a.loop.Tell = a.recordDeed
-	a.tree = &source.Tree{Options: of, Changed: a.loop.Changed, Log: o.Log}
+	a.births = of.Births
+	a.tree = &source.Tree{Options: of, Changed: a.loop.Changed, Log: o.Log, Births: of.Births}
 	if o.Runtime != nil {
 		a.runtime = o.Runtime(RuntimeOptions{Open: o.Open, Log: o.Log, Live: of.Live, Ended: a.core.Ended, Done: a.recordDone,
 			Plans:   func() *plans.Config { config, _ := a.plans.Now(); return config },
@@ -100,6 +103,7 @@ func (a *Agent) Run(ctx context.Context, ready func()) error {
 	a.recordPlans("", len(config.Files), len(config.Plans), nil)
 	writing, written := a.writeJournal(ctx)
 	var running sync.WaitGroup
+	running.Go(func() { a.births.Run(ctx) })
 	running.Go(func() { a.tree.Run(ctx) })
 	running.Go(func() { a.watch(ctx) })
 	running.Go(func() { a.measurer.run(ctx) })

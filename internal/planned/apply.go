@@ -225,7 +225,7 @@ func (m Manager) change(ctx context.Context, t *Target, spec string, dry bool) e
 	request := limiting.Request{Target: spec}
 	for _, d := range t.Rows {
 		l := d.Change()
-		if t.Unpaced {
+		if t.Unpaced || t.Begun {
 			l = d.Plan
 		}
 		if !l.IsZero() {

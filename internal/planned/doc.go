@@ -8,6 +8,9 @@
 // without waiting for the disk: the kernel forgets rules at a boot, and a record that a power cut
 // left empty counts as none. When the plan of a target goes, weir removes the rates that are as on
 // record.
+//
+// A group that was just born gets its rules from PutFirst, which waits for nobody: the record of that
+// is in /run until the rules are in force. Put does the rest.
 package planned
 
 import (
@@ -53,6 +56,9 @@ type Target struct {
 	// Unpaced says that its limits are in force, and that weir's pacer is to hold its buffered
 	// writes and does not.
 	Unpaced bool
+	// Begun says that its limits are in force, and nothing else of what Put does: its group was just
+	// born (PutFirst).
+	Begun bool
 	// Unfound are the volumes that its annotations name, and that none of its containers has mounted
 	// yet, as far as can be told.
 	Unfound []string
@@ -90,5 +96,5 @@ func (t Target) differs() bool {
 			return true
 		}
 	}
-	return t.Unpaced
+	return t.Unpaced || t.Begun
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/state"
 )
 
@@ -30,6 +31,10 @@ type record struct {
 	Host   string       `json:"host,omitempty"` // the owner's socket, if it is not the usual one
 	Plan   string       `json:"plan"`
 	Limits []deviceRule `json:"limits"`
+	// Group is the inode of the group that all was done for. Another group of the target has the
+	// rules at most (PutFirst), and the rest is still to be done; 0: every group. nil: weir has not
+	// noted it, and all was done.
+	Group *uint64 `json:"group,omitempty"`
 }
 
 type deviceRule struct {
@@ -43,6 +48,11 @@ func (m Manager) recordOf(t Target) *record {
 	for _, d := range t.Rows {
 		if d.Plan.Bounds() {
 			r.Limits = append(r.Limits, deviceRule{d.Number, d.Plan.Bound()})
+		}
+	}
+	if t.group != nil {
+		if id, err := t.group.ID(); err == nil { // else it has ended
+			r.Group = &id
 		}
 	}
 	return r
@@ -83,7 +93,17 @@ func isRecorded(root, kind string) bool {
 
 // is reports whether a record says the same as another.
 func (r *record) is(other *record) bool {
-	return r != nil && r.Target == other.Target && r.Name == other.Name && r.Host == other.Host && r.Plan == other.Plan && slices.Equal(r.Limits, other.Limits)
+	return r != nil && r.Target == other.Target && r.Name == other.Name && r.Host == other.Host && r.Plan == other.Plan && slices.Equal(r.Limits, other.Limits) &&
+		(r.Group == nil) == (other.Group == nil) && (r.Group == nil || *r.Group == *other.Group)
+}
+
+// isBegun reports whether a group has the rules at most of what a record has.
+func (r *record) isBegun(g cgroupfs.Group) bool {
+	if r == nil || r.Group == nil {
+		return false
+	}
+	id, err := g.ID()
+	return err == nil && id != *r.Group
 }
 
 // storeOf is the directory of a host's records.

@@ -73,6 +73,9 @@ func ContainerOf(g cgroupfs.Group) (kind, id string, ok bool) {
 // container and its limits (v2).
 const PodmanInner = "container"
 
+// IsInner reports whether a group is called as the one in which crun puts a Podman container.
+func IsInner(group string) bool { return path.Base(group) == PodmanInner }
+
 // container finds the kind and the id of the container that a path belongs to: for Docker
 // .../docker/ID, for Podman .../libpod-ID, and with systemd as their driver .../docker-ID.scope
 // and .../libpod-ID.scope.

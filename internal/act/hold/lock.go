@@ -36,6 +36,16 @@ func (h Holder) Lock(ctx context.Context, g cgroupfs.Group) (Locked, error) {
 	return l, nil
 }
 
+// TryLock is Lock of a group that was just born, for its first rules: it waits for nobody, and takes
+// nothing back. free says that nobody else has the lock.
+func (h Holder) TryLock(g cgroupfs.Group) (l Locked, free bool, err error) {
+	if err := g.Hierarchy().Writable(); err != nil {
+		return Locked{}, false, err
+	}
+	lock, err := h.State.Try(cgroupfs.LimitsLock(g.Hierarchy().Version, g.Path()))
+	return Locked{h, g, lock}, lock != nil, err
+}
+
 // Unlock lets others change the group's limits.
 func (l Locked) Unlock() { l.lock.Unlock() }
 

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -290,12 +291,24 @@ func (c *Core) Due(kind string) (due time.Time) {
 func (c *Core) Status() ([]Status, Counts) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var all []Status
+	all := make([]Status, 0, len(c.targets))
 	for _, e := range c.targets {
 		all = append(all, e.Status)
 	}
-	slices.SortFunc(all, func(a, b Status) int { return strings.Compare(a.Name+a.Key, b.Name+b.Key) })
+	slices.SortFunc(all, func(a, b Status) int { return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Key, b.Key)) })
 	return all, c.counts
+}
+
+// InForce lists the targets whose limits are in force, in no order.
+func (c *Core) InForce() (all []Status) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, e := range c.targets {
+		if e.State == InForce && e.Plan != NoPlan {
+			all = append(all, e.Status)
+		}
+	}
+	return all
 }
 
 func (e *entry) turn(now time.Time, to State, finding string) {

@@ -6,6 +6,10 @@
 // files. So an event too many costs a look, and an event too few is found by the comparison every
 // five minutes, which counts it. For an event weird asks the engine for that container alone, and
 // reads that record alone.
+//
+// A newborn group is the exception: Births writes the rules of its plan at once, from what is known
+// before the birth. The first look at many targets gives all their rules too, before the rest of what
+// they need is done one by one.
 package source
 
 import (
@@ -22,4 +26,6 @@ type Options struct {
 	Ended func(kind, name string)
 	// Live knows pods as they are now; nil: the container runtime's annotations count.
 	Live planned.Live
+	// Births is told of containers that were made; nil: nobody is.
+	Births *Births
 }

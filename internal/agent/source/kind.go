@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-io/weir/internal/agent/reconcile"
 	"github.com/weir-io/weir/internal/host"
+	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/limiting"
 	"github.com/weir-io/weir/internal/planned"
 	"github.com/weir-io/weir/internal/targets"
@@ -24,6 +25,7 @@ type Kind struct {
 	opened  time.Time
 	manager planned.Manager
 	found   map[string]*planned.Target // of the last look, by key
+	began   bool                       // all were looked at once: later looks leave targets alone that others change
 }
 
 // All makes a source for each kind that plans are for.
@@ -66,9 +68,13 @@ func (k *Kind) Look(ctx context.Context, names []string) ([]reconcile.Target, er
 				continue
 			}
 		}
+		if names == nil && !k.began {
+			_ = k.manager.First(t) // Put says what is wrong, if it still is
+		}
 		k.found[t.Key()] = t
 		all = append(all, asTarget(*t))
 	}
+	k.began = k.began || names == nil
 	return all, errors.Join(errs...)
 }
 
@@ -99,7 +105,11 @@ func asTarget(t planned.Target) reconcile.Target {
 		one.Err = errors.New(t.Choice.Refused)
 	}
 	for _, d := range t.Rows {
-		one.Rates = append(one.Rates, reconcile.Rates{Device: d.Number, Node: d.Node, Now: d.Now, Want: d.Plan})
+		now := d.Now
+		if t.Begun {
+			now = limit.None // as it was before its birth
+		}
+		one.Rates = append(one.Rates, reconcile.Rates{Device: d.Number, Node: d.Node, Now: now, Want: d.Plan})
 	}
 	return one
 }
@@ -135,15 +145,52 @@ func (k *Kind) Follow(ctx context.Context, changed func(name string)) error {
 		return err
 	}
 	defer h.Close()
-	err = h.Containers(engine.Makers()[i], nil).Events(ctx, func() { changed("") }, func(e engine.Event) {
+	containers := h.Containers(engine.Makers()[i], nil)
+	err = containers.Events(ctx, func() {
+		k.learn(ctx, containers)
+		changed("")
+	}, func(e engine.Event) {
+		switch e.What {
+		case engine.Made, engine.Renamed:
+			k.learn(ctx, containers, e.ID)
+		case engine.Removed:
+			k.forget(e.ID)
+		}
 		if e.Ended {
 			k.options.Ended(k.kind, e.ID)
 		}
-		changed(e.ID)
+		if e.What != engine.Made {
+			changed(e.ID)
+		}
 	})
 	var none *targets.NoKindError
 	if errors.As(err, &none) {
 		return fmt.Errorf("%w: %w", reconcile.ErrNotHere, err)
 	}
 	return err
+}
+
+// learnMost bounds a question about containers that do not run yet.
+const learnMost = 5 * time.Second
+
+// learn asks an engine for containers, or for all, before they start: while one starts, Docker holds
+// its lock. Of one that is not learnt the rules come once it runs.
+func (k *Kind) learn(ctx context.Context, containers engine.Kind, ids ...string) {
+	if k.options.Births == nil {
+		return
+	}
+	bounded, cancel := context.WithTimeout(ctx, learnMost)
+	defer cancel()
+	all, err := containers.ListMade(bounded, ids...)
+	if err != nil {
+		k.options.Births.news(err)
+		return
+	}
+	k.options.Births.Learn(k.kind, len(ids) == 0, all...)
+}
+
+func (k *Kind) forget(id string) {
+	if k.options.Births != nil {
+		k.options.Births.Forget(k.kind, id)
+	}
 }

@@ -37,6 +37,7 @@ type Tree struct {
 	// Changed is told of a target by its kind and name, "": of all of a kind, or of all kinds.
 	Changed func(kind, name string)
 	Log     *slog.Logger
+	Births  *Births // gives newborn groups their rules; nil: nobody does
 
 	resync time.Duration // how often all groups are compared; 0: reconcile.ResyncTime
 
@@ -167,13 +168,17 @@ func (t *Tree) tell(h *cgroupfs.Hierarchy, events []tree.Event, systemdRuns bool
 		if err != nil || g.IsRoot() || g.IsCell() {
 			continue
 		}
-		for _, n := range namesOf(g, systemdRuns) {
+		names := namesOf(g, systemdRuns)
+		tells := e.Kind == tree.Born && t.Births != nil && (h.Version == cgroupfs.V2 || h.Has("blkio")) && t.Births.Born(g.Path(), names)
+		for _, n := range names {
 			// A user may make and remove a group with a container's id in its name. Whether the container
 			// has ended, its engine says.
 			if e.Kind == tree.Ended && n.kind != "docker" && n.kind != "podman" {
 				t.Options.Ended(n.kind, n.name)
 			}
-			t.Changed(n.kind, n.name) // of an end too: another group of the target may go on
+			if !tells {
+				t.Changed(n.kind, n.name) // of an end too: another group of the target may go on
+			}
 			if e.Kind == tree.Born && (n.name == "" || n.kind == "pod" || n.kind == "containerd") {
 				t.tellLater(n)
 			}

@@ -86,16 +86,26 @@ func (g Group) Exists() (bool, error) {
 // ID is the number by which the kernel tells groups apart: their directory's inode. It
 // distinguishes the group from a later group of the same name.
 func (g Group) ID() (uint64, error) {
+	st, err := g.stat()
+	return st.Ino, err
+}
+
+// Maker is the user that has made the group, or was given it.
+func (g Group) Maker() (uid uint32, err error) {
+	st, err := g.stat()
+	return st.Uid, err
+}
+
+func (g Group) stat() (st unix.Stat_t, err error) {
 	fd, err := g.h.open(g.path, unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
-		return 0, err
+		return st, err
 	}
 	defer unix.Close(fd)
-	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		return 0, &fs.PathError{Op: "stat", Path: g.Dir(), Err: err}
+		return st, &fs.PathError{Op: "stat", Path: g.Dir(), Err: err}
 	}
-	return st.Ino, nil
+	return st, nil
 }
 
 // Level is how many groups are above the group, in the whole tree.

@@ -63,15 +63,22 @@ type listed struct {
 }
 
 // list lists the running containers; with ids, or beginnings of them, those alone. An engine that does
-// not know such a question lists others too.
-func (e daemon) list(ctx context.Context, ids []string) ([]listed, error) {
-	path := "/containers/json"
+// not know such a question lists others too. stopped: those that do not run, too.
+func (e daemon) list(ctx context.Context, stopped bool, ids []string) ([]listed, error) {
+	query := url.Values{}
+	if stopped {
+		query.Set("all", "true")
+	}
 	if len(ids) > 0 && len(ids) <= askMost {
 		filters, err := json.Marshal(map[string][]string{"id": ids})
 		if err != nil {
 			return nil, err
 		}
-		path += "?filters=" + url.QueryEscape(string(filters))
+		query.Set("filters", string(filters))
+	}
+	path := "/containers/json"
+	if len(query) > 0 {
+		path += "?" + query.Encode()
 	}
 	a, err := e.get(ctx, path)
 	if err != nil {

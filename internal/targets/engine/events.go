@@ -19,14 +19,28 @@ import (
 type Event struct {
 	ID    string // the whole one
 	Ended bool   // its processes have ended, or it was removed
+	What  Change
 }
+
+// A Change is what has happened to a container, as far as others than it itself are to know.
+type Change int
+
+// The changes.
+const (
+	Other   Change = iota // it has started, stopped, or has other limits
+	Made                  // it was made, and does not run yet
+	Renamed               // it has another name
+	Removed               // it is not there any more
+)
 
 // eventBytesMax bounds one event, which has all labels of the container. A larger one is skipped: a
 // container with many labels keeps nobody from hearing of the others.
 const eventBytesMax = 1 << 20
 
 // actions are the changes that are asked for, and whether they end a container.
-var actions = map[string]bool{"start": false, "restart": false, "unpause": false, "update": false, "rename": false, "die": true, "died": true, "destroy": true, "remove": true}
+var actions = map[string]bool{"create": false, "start": false, "restart": false, "unpause": false, "update": false, "rename": false, "die": true, "died": true, "destroy": true, "remove": true}
+
+var changes = map[string]Change{"create": Made, "rename": Renamed, "destroy": Removed, "remove": Removed}
 
 // Events calls each for what becomes of containers, until the engine ends it or the context does.
 // It calls all first, when no later change can be missed any more, and again when an event was so
@@ -111,7 +125,7 @@ func readEvents(from io.Reader, all func(), each func(Event)) error {
 				return fmt.Errorf("read events: %w", err)
 			}
 			if ended, is := actions[said.Action]; is && targets.IsContainerID(said.Actor.ID) {
-				each(Event{said.Actor.ID, ended})
+				each(Event{said.Actor.ID, ended, changes[said.Action]})
 			}
 		}
 	}

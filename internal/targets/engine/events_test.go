@@ -40,13 +40,19 @@ func TestEvents(t *testing.T) {
 	}
 	<-ready
 	more <- `{"Type":"container","Action":"start","Actor":{"ID":"` + a + `","Attributes":{"name":"web"}}}` + "\n"
-	if e := <-got; e != (Event{a, false}) {
+	if e := <-got; e != (Event{ID: a}) {
 		t.Errorf("%+v", e)
 	}
 	more <- `{"Action":"exec_start: sh","Actor":{"ID":"` + a + `"}}{"Action":"start","Actor":{"ID":"../x"}}{"Action":"die","Ac`
 	more <- `tor":{"ID":"` + b + `"}}` + "\n"
-	if e := <-got; e != (Event{b, true}) {
+	if e := <-got; e != (Event{ID: b, Ended: true}) {
 		t.Errorf("%+v", e)
+	}
+	for action, want := range map[string]Event{"create": {ID: a, What: Made}, "rename": {ID: a, What: Renamed}, "destroy": {ID: a, Ended: true, What: Removed}} {
+		more <- `{"Action":"` + action + `","Actor":{"ID":"` + a + `"}}` + "\n"
+		if e := <-got; e != want {
+			t.Errorf("%s: %+v", action, e)
+		}
 	}
 	end <- true
 	if err := <-failed; err == nil || !strings.Contains(err.Error(), "has ended") {

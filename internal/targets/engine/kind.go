@@ -58,7 +58,7 @@ func (k Kind) Names(ctx context.Context) map[string]string {
 	if err != nil {
 		return nil
 	}
-	all, err := daemon{socket}.list(ctx, nil)
+	all, err := daemon{socket}.list(ctx, false, nil)
 	if err != nil {
 		return nil
 	}

@@ -11,11 +11,20 @@ import (
 // its first name that is valid, or by the beginning of its id. With ids, or beginnings of them, it may
 // list those alone, which takes less where there are many.
 func (k Kind) List(ctx context.Context, ids ...string) ([]targets.Listed, error) {
+	return k.list(ctx, false, ids)
+}
+
+// ListMade is List of containers that do not run, too.
+func (k Kind) ListMade(ctx context.Context, ids ...string) ([]targets.Listed, error) {
+	return k.list(ctx, true, ids)
+}
+
+func (k Kind) list(ctx context.Context, stopped bool, ids []string) ([]targets.Listed, error) {
 	socket, err := k.socket("")
 	if err != nil {
 		return nil, err
 	}
-	containers, err := daemon{socket}.list(ctx, ids)
+	containers, err := daemon{socket}.list(ctx, stopped, ids)
 	if err != nil {
 		return nil, k.Maker.explain(k.Name(), socket, err)
 	}

@@ -16,10 +16,10 @@ import (
 func TestList(t *testing.T) {
 	a, b := strings.Repeat("a", 64), strings.Repeat("b", 64)
 	answer := `[{"Id":"` + a + `","Names":["/other/link","/web"],"Labels":{"weir.plan":"small"}},{"Id":"` + b + `","Names":["/a b"]},{"Id":"../x","Names":["/x"]}]`
-	asked := ""
+	asked, all := "", ""
 	socket := sockettest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/containers/json" {
-			asked = r.URL.Query().Get("filters")
+			asked, all = r.URL.Query().Get("filters"), r.URL.Query().Get("all")
 			_, _ = io.WriteString(w, answer)
 		}
 	})
@@ -29,8 +29,11 @@ func TestList(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err := k.List(t.Context(), a, b[:12]); err != nil || asked != `{"id":["`+a+`","`+b[:12]+`"]}` {
+	if _, err := k.List(t.Context(), a, b[:12]); err != nil || asked != `{"id":["`+a+`","`+b[:12]+`"]}` || all != "" {
 		t.Errorf("%s, %v", asked, err)
+	}
+	if _, err := k.ListMade(t.Context(), a); err != nil || asked != `{"id":["`+a+`"]}` || all != "true" {
+		t.Errorf("of those that do not run: %s, %s, %v", asked, all, err)
 	}
 	if _, err := k.List(t.Context(), make([]string, askMost+1)...); err != nil || asked != "" {
 		t.Errorf("of many: %s, %v", asked, err)

@@ -32,6 +32,8 @@ type engine struct {
 
 	mu        sync.Mutex
 	running   map[string]*container // by id
+	made      map[string]*container // that do not run yet, by id
+	learnt    map[string]bool       // ids of those that somebody has asked for before they ran
 	ids       []string              // of all that there were
 	listeners map[chan string]bool
 }
@@ -48,7 +50,7 @@ type container struct {
 // newEngine makes one without containers. Nothing is left of it at the test's end.
 func newEngine(t *testing.T, e environ.Environ) *engine {
 	t.Helper()
-	g := &engine{t: t, e: e, mount: e.Cgroups.Blkio, running: map[string]*container{}, listeners: map[chan string]bool{}}
+	g := &engine{t: t, e: e, mount: e.Cgroups.Blkio, running: map[string]*container{}, made: map[string]*container{}, learnt: map[string]bool{}, listeners: map[chan string]bool{}}
 	above := ""
 	if e.Cgroups.IOInV2 {
 		g.mount = e.Cgroups.Unified
@@ -85,16 +87,47 @@ func (g *engine) all() (all []*container) {
 	return all
 }
 
-// make makes a container's group with a process in it, as a runtime does before the start. program
-// are the words of a role of this test binary.
+// notYet lists the containers that do not run yet, and notes which of them were asked for by ids.
+func (g *engine) notYet(ids []string) (all []*container) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for id, c := range g.made {
+		all = append(all, c)
+		g.learnt[id] = g.learnt[id] || slices.Contains(ids, id)
+	}
+	return all
+}
+
+// make makes a container with its group, as a runtime does before the start. program are the words of
+// a role of this test binary.
 func (g *engine) make(name string, labels map[string]string, program ...string) *container {
+	g.t.Helper()
+	c := g.create(name, labels, program...)
+	g.bear(c)
+	return c
+}
+
+// bear makes a container's group.
+func (g *engine) bear(c *container) {
+	g.t.Helper()
+	if err := os.Mkdir(c.dir, 0o755); err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+// isLearnt reports whether somebody has asked for a container before it runs.
+func (g *engine) isLearnt(c *container) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.learnt[c.id]
+}
+
+// create makes a container without a group, as docker create does.
+func (g *engine) create(name string, labels map[string]string, program ...string) *container {
 	g.t.Helper()
 	c := &container{id: newID(), name: name, labels: labels}
 	g.ids = append(g.ids, c.id)
 	c.dir = filepath.Join(g.mount, "docker", c.id)
-	if err := os.Mkdir(c.dir, 0o755); err != nil {
-		g.t.Fatal(err)
-	}
 	if len(program) == 0 {
 		c.cmd = exec.Command("sleep", "3600")
 	} else {
@@ -106,6 +139,10 @@ func (g *engine) make(name string, labels map[string]string, program ...string) 
 		}
 		c.in = in
 	}
+	g.mu.Lock()
+	g.made[c.id] = c
+	g.mu.Unlock()
+	g.tell("create", c)
 	return c
 }
 
@@ -124,6 +161,7 @@ func (g *engine) join(c *container) {
 func (g *engine) list(c *container) {
 	g.mu.Lock()
 	g.running[c.id] = c
+	delete(g.made, c.id)
 	g.mu.Unlock()
 	g.tell("start", c)
 }
@@ -193,7 +231,11 @@ func (g *engine) answer(out http.ResponseWriter, r *http.Request) {
 			http.Error(out, `{"message":"invalid filter"}`, http.StatusBadRequest)
 			return
 		}
-		for _, c := range g.all() {
+		listed := g.all()
+		if r.URL.Query().Get("all") == "true" {
+			listed = append(listed, g.notYet(asked.ID)...)
+		}
+		for _, c := range listed {
 			if asked.ID != nil && !slices.ContainsFunc(asked.ID, func(id string) bool { return strings.HasPrefix(c.id, id) }) {
 				continue
 			}

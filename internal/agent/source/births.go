@@ -1,0 +1,266 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/weir-io/weir/internal/act/hold"
+	"github.com/weir-io/weir/internal/host"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/planned"
+	"github.com/weir-io/weir/internal/plans"
+	"github.com/weir-io/weir/internal/targets"
+)
+
+const (
+	// knownMost bounds the containers whose names and labels are remembered.
+	knownMost = 20_000
+	// bornMost bounds the births that wait. Of more, their sources alone are told.
+	bornMost = 1024
+	// aheadEvery is how often the devices of the plans are looked up, while groups are born. A group
+	// that gets the rule of another device than it should has it until its source has looked.
+	aheadEvery = 10 * time.Second
+	// aheadMost bounds one such look.
+	aheadMost = 30 * time.Second
+)
+
+// Births gives newborn groups the rules of their plans before anybody is asked about them: what plans
+// the containers have that were made and do not run yet, which plan a unit of some name has, and which
+// devices the plans are on, is known by then. The sources look at each target after that, and do
+// whatever else is to be done.
+type Births struct {
+	Options Options
+	Log     *slog.Logger
+	// Changed is told of the targets of a group, as Tree.Changed is, once the group has its rules.
+	Changed func(kind, name string)
+
+	born chan birth
+	used chan struct{} // the devices were needed
+
+	mu    sync.Mutex
+	known map[string]map[string]targets.Listed // containers of a kind, by their ids
+	ahead ahead
+	told  string // the last error in the log
+}
+
+// ahead is what is known of the plans in force.
+type ahead struct {
+	config *plans.Config
+	rules  map[string][]hold.Change // by plan; one that is not here cannot be told
+}
+
+// A birth is a group that was born, and the targets whose group it may be.
+type birth struct {
+	path  string
+	names []named
+}
+
+// NewBirths makes one that knows no containers.
+func NewBirths(o Options, log *slog.Logger, changed func(kind, name string)) *Births {
+	return &Births{Options: o, Log: log, Changed: changed, born: make(chan birth, bornMost), used: make(chan struct{}, 1), known: map[string]map[string]targets.Listed{}}
+}
+
+// Run serves births until the context ends.
+func (b *Births) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	running.Go(func() { b.lookAhead(ctx) })
+	running.Go(func() { b.serve(ctx) })
+	running.Wait()
+}
+
+// Born tells of a group, and never waits. It reports whether the targets will be told of it.
+func (b *Births) Born(path string, names []named) bool {
+	select {
+	case b.born <- birth{path, names}:
+		return true
+	default:
+		return false
+	}
+}
+
+// Learn notes containers as their engine describes them. With all, there are no others of the kind.
+func (b *Births) Learn(kind string, all bool, listed ...targets.Listed) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if all || b.known[kind] == nil {
+		b.known[kind] = map[string]targets.Listed{}
+	}
+	for _, l := range listed {
+		if _, is := b.known[kind][l.ID]; is || len(b.known[kind]) < knownMost {
+			b.known[kind][l.ID] = l
+		}
+	}
+}
+
+// Forget forgets a container.
+func (b *Births) Forget(kind, id string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.known[kind], id)
+}
+
+// serve gives groups their rules, one after the other.
+func (b *Births) serve(ctx context.Context) {
+	reopen := time.NewTicker(openMost) // a hierarchy may be mounted at any time
+	defer reopen.Stop()
+	h := b.open()
+	for {
+		select {
+		case <-ctx.Done():
+			b.close(h)
+			return
+		case <-reopen.C:
+			b.close(h)
+			h = b.open()
+		case one := <-b.born:
+			if h != nil {
+				b.news(b.put(&planned.Manager{Host: h, Live: b.Options.Live}, one))
+			}
+			for _, n := range one.names {
+				b.Changed(n.kind, n.name)
+			}
+		}
+	}
+}
+
+// open opens the host; nil: it cannot be opened now.
+func (b *Births) open() *host.Host {
+	h, err := b.Options.Open()
+	b.news(err)
+	if err != nil {
+		return nil
+	}
+	return h
+}
+
+func (b *Births) close(h *host.Host) {
+	if h != nil {
+		b.news(h.Close())
+	}
+}
+
+// put gives one group its rules, if it is known whose it is.
+func (b *Births) put(m *planned.Manager, one birth) error {
+	io, err := m.Host.IO()
+	if err != nil {
+		return err
+	}
+	g, err := io.Group(one.path)
+	if err != nil {
+		return err
+	}
+	b.mu.Lock()
+	now := b.ahead
+	b.mu.Unlock()
+	if m.Config = now.config; m.Config == nil {
+		return nil
+	}
+	l, choice, is := b.choose(*m, g, one.names)
+	if !is {
+		return nil
+	}
+	select {
+	case b.used <- struct{}{}:
+	default:
+	}
+	if rules := now.rules[choice.Plan]; len(rules) > 0 {
+		_, err = m.PutFirst(l, choice, g, rules)
+	}
+	return err
+}
+
+// choose finds the target of a group that has a plan.
+func (b *Births) choose(m planned.Manager, g cgroupfs.Group, names []named) (l targets.Listed, c plans.Choice, is bool) {
+	var all []targets.Listed
+	if kind, id, is := targets.ContainerOf(g); is && !isOuter(kind, g) {
+		b.mu.Lock()
+		if l, is := b.known[kind][id]; is {
+			all = append(all, l)
+		}
+		b.mu.Unlock()
+	}
+	for _, n := range names {
+		if n.kind == "unit" && n.name != "" {
+			all = append(all, targets.Listed{Kind: n.kind, Name: n.name, Names: []string{n.name}})
+		}
+	}
+	for _, l := range all {
+		if c := m.ChoiceOf(l); !c.IsNone() {
+			return l, c, true
+		}
+	}
+	return l, c, false
+}
+
+// isOuter reports whether the limits of a container may belong to a group below, which the engine has
+// not made yet.
+func isOuter(kind string, g cgroupfs.Group) bool {
+	return kind == "podman" && g.Hierarchy().Version == cgroupfs.V2 && !targets.IsInner(g.Path())
+}
+
+// lookAhead looks up the devices of the plans: for each new configuration at once, and again as long
+// as they are needed.
+func (b *Births) lookAhead(ctx context.Context) {
+	for {
+		config, next := b.Options.Plans.Now()
+		b.news(b.prepare(ctx, config))
+		pause := time.NewTimer(aheadEvery)
+		select {
+		case <-ctx.Done():
+		case <-next:
+		case <-pause.C:
+			select {
+			case <-ctx.Done():
+			case <-next:
+			case <-b.used:
+			}
+		}
+		pause.Stop()
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+func (b *Births) prepare(ctx context.Context, config *plans.Config) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, aheadMost)
+	defer cancel()
+	h, err := b.Options.Open()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, h.Close()) }()
+	m := planned.Manager{Host: h, Config: config}
+	now := ahead{config: config, rules: map[string][]hold.Change{}}
+	for _, name := range m.PlansNamed() {
+		rules, err := m.Ahead(ctx, name)
+		if err == nil { // else the source says what is wrong, of each target
+			now.rules[name] = slices.Clip(rules)
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.ahead = now
+	return nil
+}
+
+// news logs an error, unless it is the last one again.
+func (b *Births) news(err error) {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	b.mu.Lock()
+	is := text != "" && text != b.told
+	if text != "" {
+		b.told = text
+	}
+	b.mu.Unlock()
+	if is {
+		b.Log.Warn("newborn cgroups get their limits late", "error", err)
+	}
+}

@@ -1,0 +1,204 @@
+package source
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/weir-io/weir/internal/agent/reconcile"
+	"github.com/weir-io/weir/internal/agent/tree"
+	"github.com/weir-io/weir/internal/host/hosttest"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/planned"
+	"github.com/weir-io/weir/internal/targets"
+)
+
+// newBirths are those of newSource's machine, which have looked ahead.
+func newBirths(t *testing.T, config string) (b *Births, k *Kind, kernel *hosttest.Kernel, told chan string) {
+	t.Helper()
+	k, kernel, _ = newSource(t, &docker{}, config)
+	told = make(chan string, 16)
+	b = NewBirths(k.options, slog.New(slog.DiscardHandler), func(kind, name string) { told <- kind + ":" + name })
+	k.options.Births = b
+	now, _ := k.options.Plans.Now()
+	if err := b.prepare(t.Context(), now); err != nil {
+		t.Fatal(err)
+	}
+	return b, k, kernel, told
+}
+
+func (b *Births) putAt(t *testing.T, k *Kind, path string) {
+	t.Helper()
+	io, err := k.host.IO()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := io.Group(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.put(&planned.Manager{Host: k.host}, birth{path, namesOf(g, true)}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A container that was made before has its rule with its birth; who looks at it then finds a new
+// target, on which everything else is still to be done.
+func TestABirthIsServed(t *testing.T) {
+	b, k, kernel, _ := newBirths(t, config)
+	b.putAt(t, k, "/docker/"+webID)
+	if len(kernel.Writes) != 0 {
+		t.Errorf("nobody knows the container yet: %v", kernel.Writes)
+	}
+	b.Learn("docker", true, targets.Listed{Kind: "docker", Name: "web", Names: []string{"web"}, ID: webID}, targets.Listed{Kind: "docker", Name: "db", Names: []string{"db"}, ID: dbID})
+	b.putAt(t, k, "/docker/"+dbID)
+	if len(kernel.Writes) != 0 {
+		t.Errorf("it has no plan: %v", kernel.Writes)
+	}
+	b.putAt(t, k, "/docker/"+webID)
+	if len(kernel.Writes) == 0 {
+		t.Fatal("nothing is written")
+	}
+	all, err := k.Look(t.Context(), []string{webID})
+	if err != nil || len(all) != 1 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	for _, r := range all[0].Rates {
+		if r.Now != limit.None {
+			t.Errorf("%v: %v is told as its former limit", r.Device, r.Now)
+		}
+	}
+	core := reconcile.NewCore()
+	if why := core.Decide(time.Now(), all[0]); why != reconcile.New {
+		t.Error(why)
+	}
+	if err := k.Put(t.Context(), all[0].Key); err != nil {
+		t.Fatal(err)
+	}
+	core.Done(time.Now(), all[0].Key, nil)
+	if all, err = k.Look(t.Context(), []string{webID}); err != nil || len(all) != 1 || core.Decide(time.Now(), all[0]) != reconcile.None {
+		t.Errorf("%+v, %v", all, err)
+	}
+	if _, counts := core.Status(); counts != (reconcile.Counts{}) {
+		t.Errorf("%+v", counts)
+	}
+
+	kernel.Writes = nil
+	b.Forget("docker", webID)
+	b.putAt(t, k, "/docker/"+webID)
+	if len(kernel.Writes) != 0 {
+		t.Error("it is known for ever")
+	}
+}
+
+// Of many targets all have their rules before the first Put, which still has everything else to do.
+func TestManyHaveTheirRulesFirst(t *testing.T) {
+	d := &docker{}
+	k, kernel, _ := newSource(t, d, "plans: {small: {write: 1MB/s}}\ndefault: small\n")
+	k.opened = time.Now() // the host takes rules: it is not opened anew
+	all, err := k.Look(t.Context(), nil)
+	if err != nil || len(all) != 2 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	if len(kernel.Writes) != 4 {
+		t.Errorf("%v, want a rule of both on both disks", kernel.Writes)
+	}
+	core := reconcile.NewCore()
+	for _, one := range all {
+		if why := core.Decide(time.Now(), one); why != reconcile.New {
+			t.Errorf("%s: %s", one.Name, why)
+		}
+		if err := k.Put(t.Context(), one.Key); err != nil {
+			t.Error(err)
+		}
+		core.Done(time.Now(), one.Key, nil)
+	}
+	if all, err = k.Look(t.Context(), nil); err != nil || len(all) != 2 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	for _, one := range all {
+		if why := core.Decide(time.Now(), one); why != reconcile.None {
+			t.Errorf("%s: %s", one.Name, why)
+		}
+	}
+}
+
+// A unit's name is known by its group.
+func TestABirthOfAUnit(t *testing.T) {
+	b, k, kernel, _ := newBirths(t, "plans: {small: {write: 1MB/s, on: [{path: '254:16', write: 1MB/s}]}}\nassign: [{unit: 'batch-*.service', plan: small}]\n")
+	for _, name := range []string{"batch-1.service", "other.service"} {
+		dir := filepath.Join(k.host.Root, "sys/fs/cgroup/system.slice", name)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for file, text := range map[string]string{"io.max": "", "cgroup.controllers": "io\n"} {
+			if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	b.putAt(t, k, "/system.slice/other.service")
+	if len(kernel.Writes) != 0 {
+		t.Errorf("%v", kernel.Writes)
+	}
+	b.putAt(t, k, "/system.slice/batch-1.service")
+	if len(kernel.Writes) == 0 {
+		t.Error("nothing is written")
+	}
+}
+
+// On v2 crun puts the limits of a Podman container on a group below its group. The group above gets
+// none, which nobody would take away.
+func TestTheOuterGroupOfPodmanGetsNothing(t *testing.T) {
+	b, k, _, _ := newBirths(t, "plans: {small: {write: 1MB/s}}\nassign: [{podman: web, plan: small}]\n")
+	b.Learn("podman", true, targets.Listed{Kind: "podman", Name: "web", Names: []string{"web"}, ID: webID})
+	io, err := k.host.IO()
+	if err != nil {
+		t.Fatal(err)
+	}
+	now, _ := k.options.Plans.Now()
+	for path, want := range map[string]bool{"/machine.slice/libpod-" + webID + ".scope": false, "/machine.slice/libpod-" + webID + ".scope/container": true} {
+		g, err := io.Group(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, is := b.choose(planned.Manager{Host: k.host, Config: now}, g, namesOf(g, true)); is != want {
+			t.Errorf("%s: %v", path, is)
+		}
+	}
+}
+
+// The targets of a group are told of its birth after it has its rules; of an end at once. With too many
+// births at once nothing waits.
+func TestBirthsAreTold(t *testing.T) {
+	b, k, _, told := newBirths(t, config)
+	io, err := k.host.IO()
+	if err != nil {
+		t.Fatal(err)
+	}
+	direct := 0
+	tr := &Tree{Options: k.options, Births: b, Changed: func(string, string) { direct++ }}
+	event := tree.Event{Kind: tree.Born, Path: "docker/" + webID}
+	tr.tell(io, []tree.Event{event}, false)
+	if direct != 0 {
+		t.Error("told before its rules")
+	}
+	for len(b.born) < cap(b.born) {
+		b.born <- birth{}
+	}
+	tr.tell(io, []tree.Event{event, {Kind: tree.Written, Path: event.Path}}, false)
+	if direct != 2 {
+		t.Errorf("%d told at once, want 2", direct)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan bool)
+	go func() { b.Run(ctx); close(done) }()
+	if got := <-told; got != "docker:"+webID[:12] {
+		t.Error(got)
+	}
+	stop()
+	<-done
+}

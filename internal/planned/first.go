@@ -1,0 +1,162 @@
+package planned
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"slices"
+
+	"github.com/weir-io/weir/internal/act/hold"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/plans"
+	"github.com/weir-io/weir/internal/state"
+	"github.com/weir-io/weir/internal/targets"
+)
+
+// birthKind is the kind of the records of rules that PutFirst writes. They are in /run, where no disk
+// is waited for.
+const birthKind = "birth"
+
+// Ahead finds the rules of a plan before there is a target: on the places that the plan names, or
+// else on every disk that this host has mounted. A target that has mounted only some of these disks
+// has rules too many until Put has looked at it.
+func (m Manager) Ahead(ctx context.Context, plan string) ([]hold.Change, error) {
+	places, err := m.places(ctx, &Target{Choice: plans.Choice{Plan: plan}}, nil)
+	if err != nil {
+		return nil, err
+	}
+	var all []hold.Change
+	for _, p := range places {
+		if p.Limit.Bounds() {
+			all = append(all, hold.Change{Device: p.Device.Number, Limit: p.Limit.Bound()})
+		}
+	}
+	return all, nil
+}
+
+// PutFirst writes a plan's rules, which Ahead has found, for a target whose group was just born. It
+// waits for nobody and for no disk before the rules are in force. Everything else, such as the pacer
+// and the owner's own settings, is left to Put: the record says that this is still to be done.
+//
+// It leaves a group alone that already has rules, that another weir works on, or that another user
+// has made: only the maker of a target's real group counts, not whoever takes its name. done says
+// that the rules are in force.
+func (m Manager) PutFirst(l targets.Listed, c plans.Choice, g cgroupfs.Group, rules []hold.Change) (done bool, err error) {
+	next := &record{Target: keyOf(l), Name: l.String(), Host: m.Host.Socket(l.Kind), Plan: c.Name(), Group: new(uint64)}
+	for _, r := range rules {
+		next.Limits = append(next.Limits, deviceRule{r.Device, r.Limit})
+	}
+	return m.putFirst(next, g, rules)
+}
+
+// First is PutFirst for a target that OfKind has found, and that has no rule yet. Where many targets
+// are to be limited, all have their rules soon, and the pacer and the owners follow one by one.
+func (m Manager) First(t *Target) error {
+	if t.State != Differs || t.group == nil || t.Choice.IsNone() || slices.ContainsFunc(t.Rows, func(d Device) bool { return d.Now.Bounds() }) {
+		return nil
+	}
+	next := m.recordOf(*t)
+	next.Group = new(uint64)
+	var rules []hold.Change
+	for _, d := range t.Rows {
+		if d.Plan.Bounds() {
+			rules = append(rules, hold.Change{Device: d.Number, Limit: d.Plan.Bound()})
+		}
+	}
+	done, err := m.putFirst(next, *t.group, rules)
+	if done {
+		t.record = next
+	}
+	return err
+}
+
+func (m Manager) putFirst(next *record, g cgroupfs.Group, rules []hold.Change) (done bool, err error) {
+	maker, err := g.Maker()
+	if err != nil || int(maker) != os.Geteuid() {
+		return false, ifThere(err)
+	}
+	locked, free, err := m.Host.Holder().TryLock(g)
+	if err != nil || !free {
+		return false, err
+	}
+	defer locked.Unlock()
+	if has, err := hasRules(g); err != nil || has {
+		return false, ifThere(err)
+	}
+	begun, err := m.Host.State.New(birthKind, next)
+	if err != nil {
+		return false, err
+	}
+	for _, r := range rules {
+		if err := g.SetRule(r.Device, r.Limit); err != nil { // Put completes what is there, or says what is wrong
+			return false, errors.Join(ifThere(err), m.finish(begun, next))
+		}
+	}
+	return true, m.finish(begun, next)
+}
+
+// hasRules reports whether a group may have rules. On v1 one file tells that of a newborn one.
+func hasRules(g cgroupfs.Group) (bool, error) {
+	if never, err := g.NeverHadRules(); err != nil || never {
+		return false, err
+	}
+	is, err := g.Rules()
+	return len(is) > 0, err
+}
+
+// finish puts what PutFirst has written on record. If that fails, the next weird tries it again.
+func (m Manager) finish(begun *state.Record, next *record) error {
+	if err := m.recordBirth(next); err != nil {
+		return errors.Join(err, begun.Leave())
+	}
+	return begun.Done()
+}
+
+// recordBirth saves a record, unless there is one that says the same of an earlier group of the target,
+// or of this one.
+func (m Manager) recordBirth(next *record) error {
+	was, err := recordOf(m.Host.Root, next.Target)
+	if err == nil && was != nil {
+		same := *next
+		if same.Group = was.Group; was.is(&same) {
+			return nil
+		}
+	}
+	return next.save(m.Host.Root)
+}
+
+// SweepFirst puts on record what a killed weird had begun to set on newborn groups. The rules stay:
+// they are taken away with the plan, as those of any other record.
+func (m Manager) SweepFirst() error {
+	if !m.Host.IsOwn() {
+		return nil
+	}
+	return m.sweepFirst()
+}
+
+func (m Manager) sweepFirst() error {
+	return state.Sweep(m.Host.State, birthKind, func(r record) error { return m.recordBirth(&r) })
+}
+
+// ifThere leaves out the error that a group has ended.
+func ifThere(err error) error {
+	if cgroupfs.IsGone(err) {
+		return nil
+	}
+	return err
+}
+
+// PlansNamed are the plans that some target can have.
+func (m Manager) PlansNamed() []string {
+	names := map[string]bool{m.Config.Default: true}
+	for _, name := range m.Config.AllowLabels {
+		names[name] = true
+	}
+	for _, a := range m.Config.Assignments {
+		names[a.Plan] = true
+	}
+	delete(names, plans.None)
+	delete(names, "")
+	return slices.Sorted(maps.Keys(names))
+}

@@ -1,0 +1,185 @@
+package planned
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/plans"
+	"github.com/weir-io/weir/internal/state"
+	"github.com/weir-io/weir/internal/targets"
+	"github.com/weir-io/weir/lab"
+)
+
+var (
+	web     = targets.Listed{Kind: "docker", Name: "web", Names: []string{"web"}, ID: webID}
+	isSmall = plans.Choice{Plan: "small", By: "a test"}
+)
+
+const firstPlans = "plans: {small: {write: 1MB/s, write-iops: 100, on: [{path: '254:16', write: 2MB/s}]}}\nassign: [{docker: web, plan: small}]\n"
+
+func (w *world) groupOf(t *testing.T, id string) cgroupfs.Group {
+	t.Helper()
+	io, err := w.host.IO()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := io.Group("/docker/" + id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// begun counts the records of births that somebody has begun, or left.
+func (w *world) begun(t *testing.T) int {
+	t.Helper()
+	all, err := state.All[record](w.host.State, birthKind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(all)
+}
+
+// A newborn group has its rules at once, on what the plan names and on the disks of the host. The look
+// after that still has everything else to do, once.
+func TestPutFirst(t *testing.T) {
+	lab.Unit(t)
+	for _, version := range []string{"v1", "v2"} {
+		w := newWorld(t, version)
+		if version == "v1" {
+			if err := os.WriteFile(w.groupOf(t, webID).File("blkio.throttle.io_service_bytes"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		m := w.manager(t, firstPlans)
+		rules, err := m.Ahead(t.Context(), "small")
+		if err != nil || len(rules) == 0 {
+			t.Fatalf("%v, %v", rules, err)
+		}
+		done, err := m.PutFirst(web, isSmall, w.groupOf(t, webID), rules)
+		if err != nil || !done {
+			t.Fatalf("%s: %v, %v", version, done, err)
+		}
+		if got := w.limitOf(t, webID, vdb); got != "write 2 MB/s, write 100 ops/s" {
+			t.Errorf("%s: %s", version, got)
+		}
+		if names := w.onRecord(t); !slices.Equal(names, []string{"docker%3A3f2a"}) || w.begun(t) != 0 {
+			t.Errorf("%s: on record %v, begun %d", version, names, w.begun(t))
+		}
+		if version == "v1" { // as the kernel does, which the stand-in does not
+			if err := os.WriteFile(w.groupOf(t, webID).File("blkio.throttle.io_service_bytes"), []byte("254:16 Read 0\nTotal 0\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if done, err := m.PutFirst(web, isSmall, w.groupOf(t, webID), rules); done || err != nil {
+			t.Errorf("%s: a group that has rules: %v, %v", version, done, err)
+		}
+
+		found, err := m.OfKind(t.Context(), "docker", []string{webID})
+		if err != nil || len(found) != 1 || found[0].State != Differs || !found[0].Begun {
+			t.Fatalf("%s: %+v, %v", version, found, err)
+		}
+		w.Writes = nil
+		if err := m.Put(t.Context(), &found[0]); err != nil || len(w.Writes) == 0 {
+			t.Fatalf("%s: %v, %v", version, w.Writes, err)
+		}
+		if found, err = m.OfKind(t.Context(), "docker", []string{webID}); err != nil || len(found) != 1 || found[0].State != InForce {
+			t.Errorf("%s: %+v, %v", version, found, err)
+		}
+
+		// The plan goes, and what was set goes with it.
+		if got := w.apply(t, "plans: {other: {read: 1MB/s}}\n"); !strings.HasPrefix(got, "docker:web none changed") {
+			t.Errorf("%s: %s", version, got)
+		}
+		if got := w.limitOf(t, webID, vdb); got != "no rate named" {
+			t.Errorf("%s: %s is left", version, got)
+		}
+	}
+}
+
+// A group of the target's name that another user has made gets nothing, and keeps nobody from looking
+// at the target's own.
+func TestPutFirstIsForGroupsOfRoot(t *testing.T) {
+	lab.Unit(t)
+	w := newWorld(t, "v2")
+	m := w.manager(t, firstPlans)
+	rules, err := m.Ahead(t.Context(), "small")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := w.groupOf(t, webID)
+	if err := os.Chown(g.Dir(), 4711, -1); errors.Is(err, os.ErrPermission) {
+		t.Skip("only root can give a directory to another user, as the test needs it")
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	if done, err := m.PutFirst(web, isSmall, g, rules); done || err != nil || len(w.Writes) != 0 || len(w.onRecord(t)) != 0 {
+		t.Errorf("%v, %v, %v", done, err, w.Writes)
+	}
+}
+
+// Half of a newborn group's rules are written, and weir is killed: what is in force is on record for
+// the next weir, and goes with the plan.
+func TestABirthThatWasCutShort(t *testing.T) {
+	lab.Unit(t)
+	w := newWorld(t, "v1")
+	m := w.manager(t, firstPlans)
+	rules, err := m.Ahead(t.Context(), "small")
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := &record{Target: keyOf(web), Name: web.String(), Host: w.host.Socket("docker"), Plan: "small", Group: new(uint64)}
+	for _, r := range rules {
+		next.Limits = append(next.Limits, deviceRule{r.Device, r.Limit})
+	}
+	begun, err := w.host.State.New(birthKind, next)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.groupOf(t, webID).SetRule(rules[0].Device, rules[0].Limit); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.sweepFirst(); err != nil || w.begun(t) != 1 || len(w.onRecord(t)) != 0 {
+		t.Fatalf("%v: the birth of a weir that lives is swept", err)
+	}
+	if err := begun.Leave(); err != nil { // as the kernel does when it ends
+		t.Fatal(err)
+	}
+	if err := m.sweepFirst(); err != nil || w.begun(t) != 0 || len(w.onRecord(t)) != 1 {
+		t.Fatalf("%v, begun %d, on record %v", err, w.begun(t), w.onRecord(t))
+	}
+	if got := w.apply(t, "plans: {other: {read: 1MB/s}}\n"); !strings.HasPrefix(got, "docker:web none changed") {
+		t.Error(got)
+	}
+	for _, dev := range []blkdev.Number{vda, vdb} {
+		if got := w.limitOf(t, webID, dev); got != "no rate named" {
+			t.Errorf("%v: %s is left", dev, got)
+		}
+	}
+}
+
+// A record of an earlier group of the target stays as it is, and says that the new one is not done.
+func TestARestartIsBegun(t *testing.T) {
+	lab.Unit(t)
+	w := newWorld(t, "v2")
+	m := w.manager(t, firstPlans)
+	if got := w.apply(t, firstPlans); !strings.HasPrefix(got, "docker:web small changed") {
+		t.Fatal(got)
+	}
+	dir := w.groupOf(t, webID).Dir()
+	if err := os.CopyFS(dir+".new", os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Rename(dir, dir+".old"), os.Rename(dir+".new", dir)); err != nil { // another inode
+		t.Fatal(err)
+	}
+	found, err := m.OfKind(t.Context(), "docker", []string{webID})
+	if err != nil || len(found) != 1 || !found[0].Begun {
+		t.Errorf("%+v, %v", found, err)
+	}
+}
