@@ -102,7 +102,7 @@ var mutants = []mutant{
 	{name: "what escapes below the threshold is forgotten", file: "internal/act/escape/owed.go",
 		was: "o.waiting = max(0, o.waiting)", is: "o.waiting = 0", packages: []string{"./internal/act/escape"}, run: "."},
 	{name: "a helper that hangs is waited for", file: "internal/daemon/helper/helper.go",
-		was: "if pulse.Hangs() {\n\t\t\t\terr", is: "if false {\n\t\t\t\terr", packages: []string{"./internal/daemon/helper"}, run: "NoHelper"},
+		was: "if pulse.Hangs() {\n\t\t\t\terr", is: "if pulse.Hangs() && false {\n\t\t\t\terr", packages: []string{"./internal/daemon/helper"}, run: "NoHelper"},
 	{name: "a helper of another version is asked", file: "internal/daemon/helper/helper.go",
 		was: "*g.Weir != h.starter.version", is: "false", packages: []string{"./internal/daemon/helper"}, run: "NoHelper"},
 	{name: "twice the limit is reported as held", file: "internal/look/tally/judge.go",

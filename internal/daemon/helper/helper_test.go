@@ -186,18 +186,15 @@ func TestNoHelper(t *testing.T) {
 		t.Run(c.what+" "+c.asks, func(t *testing.T) {
 			h := begin(t, c.what)
 			h.most = 64 << 10
-			began := time.Now()
-			err := h.Ask(t.Context(), c.asks, nil, nil)
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			err := h.Ask(ctx, c.asks, nil, nil)
 			want := "run weird: " + c.want + "; install weir and weird of one build again"
 			if err == nil || err.Error() != want || fault.ClassOf(err) != fault.NotPossible {
 				t.Errorf("%v, want %s", err, want)
 			}
 			if again := h.Ask(t.Context(), "pid", nil, nil); again == nil || again.Error() != want {
 				t.Errorf("asked again: %v", again)
-			}
-			_ = h.Close()
-			if took := time.Since(began); took > 30*time.Second {
-				t.Errorf("that took %v", took)
 			}
 		})
 	}
