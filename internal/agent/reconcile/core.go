@@ -98,6 +98,7 @@ func (c *Core) Decide(now time.Time, t Target) Why {
 	e.Next = time.Time{}
 	e.doing = New
 	switch {
+	case t.Begun: // somebody may have looked before that was noted: nobody has changed anything
 	case e.State == InForce && e.want == want:
 		if c.fights(now, e) {
 			return None

@@ -25,7 +25,9 @@ type Target struct {
 	Rates []Rates
 	// Unpaced says that weir's pacer is to hold the target, and does not.
 	Unpaced bool
-	Err     error // why it could not be looked at, or must not be limited; nil: neither
+	// Begun says that its group was just born, and got its rules before anybody had looked.
+	Begun bool
+	Err   error // why it could not be looked at, or must not be limited; nil: neither
 }
 
 // Rates are the limits on one device: those in force and those that are wanted. All four rates of

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -72,6 +73,14 @@ func TestABirthIsServed(t *testing.T) {
 		}
 	}
 	core := reconcile.NewCore()
+	early := all[0] // who looks between the rule and its record finds it in force
+	early.Begun, early.Rates = false, slices.Clone(early.Rates)
+	for i := range early.Rates {
+		early.Rates[i].Now = early.Rates[i].Want
+	}
+	if why := core.Decide(time.Now(), early); why != reconcile.None {
+		t.Error(why)
+	}
 	if why := core.Decide(time.Now(), all[0]); why != reconcile.New {
 		t.Error(why)
 	}
