@@ -18,6 +18,9 @@ const birthsEachSec = 20
 // lateMost is how many of a hundred programs may write before their rule. On an idle machine none does.
 const lateMost = 20
 
+// birthRounds is how often a machine may try that was too busy.
+const birthRounds = 3
+
 // From the birth of a container's group, and from the start of its program, which writes at once, to
 // its rule: how long that takes, and how many programs wrote before it. weird knows the container
 // since it was made. Nobody holds a program back until its rule is there, so a busy machine may let
@@ -29,12 +32,29 @@ func TestAgentBirths(t *testing.T) {
 	w := newWeird(t, g, two(disk))
 	w.start()
 	n := lab.Times(t, "WEIR_BIRTHS", 50)
+	late := g.births(t, disk, n, 1)
+	for round := 2; 100*late > lateMost*n && round <= birthRounds; round++ {
+		lab.AwaitQuiet(t)
+		late = g.births(t, disk, n, round)
+	}
+	if 100*late > lateMost*n {
+		t.Errorf("that is more than %d %%, %d times", lateMost, birthRounds)
+	}
+	if c := w.status().Counts; c.Failures != 0 || c.Drifts != 0 {
+		t.Errorf("%+v\n%s", c, w.lately())
+	}
+}
+
+// births starts n containers, logs how long each took to have its rule, and returns how many programs
+// wrote before it.
+func (g *engine) births(t *testing.T, disk *lab.TestDisk, n, round int) int {
+	t.Helper()
 	var fromGroup, fromStart, late []time.Duration
 	var running []*container
 	first := 0
 	for i := range n {
 		next := time.Now().Add(time.Second / birthsEachSec)
-		c := g.create(fmt.Sprint("web-", i), nil, "writer", disk.Node)
+		c := g.create(fmt.Sprintf("web-%d-%d", round, i), nil, "writer", disk.Node)
 		lab.Await(t, patience, "weird to know the container", func() bool { return g.isLearnt(c) })
 		g.bear(c)
 		born := now()
@@ -81,12 +101,10 @@ func TestAgentBirths(t *testing.T) {
 	if first > 0 {
 		logTimes(t, "so long before", late)
 	}
-	if 100*first > lateMost*n {
-		t.Errorf("that is more than %d %%", lateMost)
+	for _, c := range running {
+		g.end(c)
 	}
-	if c := w.status().Counts; c.Failures != 0 || c.Drifts != 0 {
-		t.Errorf("%+v\n%s", c, w.lately())
-	}
+	return first
 }
 
 // firstRule waits until a container has a rule, and returns when that was, by the clock of now; 0: it
