@@ -114,6 +114,13 @@ func TestAnothersWeird(t *testing.T) {
 			}
 		}, "is not a program that this user may run"},
 		{"everybody's", func() { file(weird, 0); mode(0o777) }, "every user may write to "},
+		{"another group's", func() {
+			file(weird, 0)
+			mode(0o775)
+			if err := os.Lchown(weird, 0, other); err != nil {
+				t.Fatal(err)
+			}
+		}, "users of another group than weir's may write to "},
 		{"another's", func() { file(weird, other) }, "belongs to another user"},
 		{"a link to it", func() { file(real, 0); link(0) }, ""},
 		{"a link to another's", func() { file(real, other); link(0) }, "belongs to another user"},
