@@ -24,17 +24,18 @@ func SweepLater() error {
 	return cmd.Process.Release()
 }
 
-// SweepUntilEmpty sweeps until no record of a dead weir is left.
+// SweepUntilEmpty sweeps until no record of a dead weir is left. A damaged record is no group's, and
+// keeps it from no other.
 func SweepUntilEmpty(ctx context.Context, dir state.Dir, hierarchies *cgroupfs.FS, every time.Duration) error {
 	for {
-		if err := Sweep(dir, hierarchies); err != nil {
+		if err := Sweep(dir, hierarchies); err != nil && !state.IsDamaged(err) {
 			return err
 		}
 		kept := false
 		if err := state.Sweep(dir, recordKind, func([]place) error {
 			kept = true
 			return state.ErrKeep
-		}); err != nil || !kept {
+		}); err != nil && !state.IsDamaged(err) || !kept {
 			return err
 		}
 		select {
