@@ -2,6 +2,8 @@ package pacer
 
 import (
 	"fmt"
+	"os"
+	"os/exec"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -13,24 +15,39 @@ import (
 // PacerArg is the argument that runs weir as the pacer: see Serve.
 const PacerArg = "__pacer"
 
-// A starting is a pacer that this process has started, and that does not answer yet. It is weird, a
+// A starting is a pacer that this process has started, and that may not answer yet. It is weird, a
 // file that may be anything. So who waits for it looks after it.
 type starting struct {
-	pid    int
-	at     time.Time
-	looked time.Time
-	pulse  *background.Pulse
+	process *os.Process
+	at      time.Time
+	looked  time.Time
+	pulse   *background.Pulse
+	ended   chan *os.ProcessState // has one once it has ended
+	over    bool                  // that was seen
 }
 
 // begin starts a pacer in the background. It ends at once if another one is running.
 func begin() (*starting, error) {
-	cmd := background.Command(PacerArg)
-	if err := cmd.Start(); err != nil {
+	s, err := started(background.Command(PacerArg))
+	if err != nil {
 		return nil, fmt.Errorf("start the pacer: %w", err)
 	}
+	return s, nil
+}
+
+// started starts a command. It is waited for as long as it runs: weird outlives many pacers, and would
+// have a zombie of each.
+func started(cmd *exec.Cmd) (*starting, error) {
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
 	now := time.Now()
-	s := &starting{pid: cmd.Process.Pid, at: now, looked: now, pulse: background.PulseOf(cmd.Process.Pid)}
-	return s, cmd.Process.Release()
+	s := &starting{process: cmd.Process, at: now, looked: now, pulse: background.PulseOf(cmd.Process.Pid), ended: make(chan *os.ProcessState, 1)}
+	go func() {
+		state, _ := s.process.Wait()
+		s.ended <- state
+	}()
+	return s, nil
 }
 
 // Start starts a pacer in the background. It ends at once if another one is running.
@@ -42,23 +59,26 @@ func Start() error {
 // failed is why it will not answer; nil: it may. A pacer that gives up waits for the lock of another
 // one before that, and wakes all the time.
 func (s *starting) failed() error {
-	if s == nil || s.pid == 0 {
+	if s == nil || s.over {
 		return nil
 	}
-	var status unix.WaitStatus
-	if pid, err := unix.Wait4(s.pid, &status, unix.WNOHANG, nil); pid == s.pid && err == nil {
-		s.pid = 0
+	select {
+	case state := <-s.ended:
+		s.over = true
 		if time.Since(s.at) < takeOverMax {
-			return unfit("it ended at once (" + exit(status) + ")")
+			return unfit("it ended at once (" + state.String() + ")")
 		}
 		return nil
+	default:
 	}
 	if now := time.Now(); now.Sub(s.looked) >= background.PulseEvery {
 		s.looked = now
 		if s.pulse.Hangs() {
-			_ = unix.Kill(-s.pid, unix.SIGKILL) // it has a session of its own, and is not reaped yet
-			_, _ = unix.Wait4(s.pid, nil, 0, nil)
-			s.pid = 0
+			if s.process.Kill() == nil {
+				_ = unix.Kill(-s.process.Pid, unix.SIGKILL) // it has a session of its own
+			}
+			<-s.ended
+			s.over = true
 			return unfit("it does nothing")
 		}
 	}
@@ -67,11 +87,4 @@ func (s *starting) failed() error {
 
 func unfit(reason string) error {
 	return &fault.Unsupported{Feature: "start the pacer", Reason: reason, Remedy: "install weir and weird of one build again"}
-}
-
-func exit(s unix.WaitStatus) string {
-	if s.Signaled() {
-		return "signal: " + s.Signal().String()
-	}
-	return fmt.Sprintf("exit status %d", s.ExitStatus())
 }

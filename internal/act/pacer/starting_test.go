@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/weir-io/weir/internal/base/background"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/state"
@@ -24,19 +26,30 @@ func TestNoPacerIsStarted(t *testing.T) {
 		start = func() (*starting, error) {
 			cmd := exec.Command("sh", "-c", script)
 			cmd.SysProcAttr = background.Command(PacerArg).SysProcAttr
-			if err := cmd.Start(); err != nil {
-				return nil, err
-			}
-			own = &starting{pid: cmd.Process.Pid, at: time.Now(), pulse: background.PulseOf(cmd.Process.Pid)}
-			return own, nil
+			var err error
+			own, err = started(cmd)
+			return own, err
 		}
 		began := time.Now()
 		_, err := (Client{state.At(t.TempDir())}).ask(ask{})
-		if err == nil || !strings.Contains(err.Error(), want) || fault.ClassOf(err) != fault.NotPossible || own.pid != 0 {
+		if err == nil || !strings.Contains(err.Error(), want) || fault.ClassOf(err) != fault.NotPossible || !own.over {
 			t.Errorf("%s: %v, want %s", script, err, want)
 		}
 		if took := time.Since(began); took > startMax/2 {
 			t.Errorf("%s: that took %v", script, took)
+		}
+	}
+}
+
+// A weird that goes on for long keeps no zombie of a pacer that has ended, although nobody asks any more.
+func TestAPacerThatEndsIsReaped(t *testing.T) {
+	s, err := started(exec.Command("sh", "-c", "exit 0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(30 * time.Second); unix.Kill(s.process.Pid, 0) == nil; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it is a zombie")
 		}
 	}
 }
