@@ -40,7 +40,7 @@ func (m Manager) Note(ctx context.Context, t Target) error {
 	if t.State != Changed {
 		return nil
 	}
-	unlock, err := lock(ctx, m.Host)
+	unlock, err := lock(ctx, m.Host, kindOf(t.key))
 	if err != nil {
 		return err
 	}

@@ -61,6 +61,11 @@ func TestAKindDelaysNoOther(t *testing.T) {
 			t.Errorf("%q: %v, want %v", kind, err, want)
 		}
 	}
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errLocked)
+	defer cancel()
+	if err := m.Note(ctx, Target{key: "docker:x", State: Changed}); !errors.Is(err, errLocked) { // it would write over what is just being written
+		t.Errorf("noted meanwhile: %v", err)
+	}
 	unlock()
 	if err := tries("docker"); err != nil {
 		t.Error(err)
