@@ -124,11 +124,15 @@ func (r *Record) Done() error {
 	return errors.Join(os.Remove(r.path), r.f.Close())
 }
 
-// Replace replaces this record by another. If weir is killed meanwhile, one of them remains, or
-// both.
+// Replace replaces this record by another about the same thing. If weir is killed meanwhile, one of
+// them remains, or both.
 func (r *Record) Replace(v any) (*Record, error) {
 	name := filepath.Base(r.path)
-	next, err := Dir{filepath.Dir(r.path)}.New(name[:strings.Index(name, ".")], v)
+	prefix := name[:strings.Index(name, ".")+1]
+	if i := strings.Index(name, "-"); i >= 0 { // NewOf has made it
+		prefix = name[:i+1]
+	}
+	next, err := Dir{filepath.Dir(r.path)}.newNamed(prefix, v)
 	if err != nil {
 		return nil, err
 	}
@@ -269,6 +273,10 @@ func sweep(path string, clean func([]byte) error) error {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
+	}
+	if errors.Is(err, unix.ELOOP) {
+		_, err := read(path) // which says what is wrong with a link
+		return err
 	}
 	if err != nil {
 		return fmt.Errorf("read record: %w", err)

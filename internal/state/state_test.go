@@ -169,12 +169,38 @@ func TestRecordsAboutOneThing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for about, want := range map[string]int{"a": 3, "b": 2, "c": 1} {
+	some, err := d.NewOf("run", "a", "former")
+	if err == nil {
+		_, err = some.Replace("a")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for about, want := range map[string]int{"a": 4, "b": 2, "c": 1} {
 		if got, err := AllOf[string](d, "run", about); err != nil || len(got) != want {
 			t.Errorf("%s: %q, want %d, %v", about, got, want, err)
 		}
 	}
-	if got, err := All[string](d, "run"); err != nil || len(got) != 4 {
+	if got, err := All[string](d, "run"); err != nil || len(got) != 5 {
 		t.Errorf("%q of all, %v", got, err)
+	}
+}
+
+// A link in the place of a record is a damaged one for All and Sweep alike.
+func TestALinkIsNoRecord(t *testing.T) {
+	d := at(t)
+	r, err := d.New("run", "any")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Symlink("/dev/null", filepath.Join(d.Path(), "run.0.json")), r.Leave()); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := All[string](d, "run"); !IsDamaged(err) || len(got) != 1 {
+		t.Errorf("%q, %v", got, err)
+	}
+	swept := 0
+	if err := Sweep(d, "run", func(string) error { swept++; return nil }); !IsDamaged(err) || err == nil || swept != 1 {
+		t.Errorf("%d swept, %v", swept, err)
 	}
 }
