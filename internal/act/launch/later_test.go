@@ -15,7 +15,8 @@ import (
 
 // A damaged record ends no wait for the group of another one.
 func TestADamagedRecordEndsNoSweep(t *testing.T) {
-	h := cgrouptest.New(t, cgroupfs.V2, map[string]string{cgrouptest.V2Dir + "/weir-1/cgroup.procs": "1\n"})
+	h := cgrouptest.New(t, cgroupfs.V2, map[string]string{cgrouptest.V2Dir + "/weir-1/cgroup.procs": "1\n",
+		cgrouptest.V2Dir + "/weir-2/cgroup.procs": ""})
 	t.Setenv("XDG_RUNTIME_DIR", "/run") // for callers other than root
 	dir := state.At(t.TempDir())
 	record := filepath.Join(dir.Path(), "run.1.json")
@@ -27,6 +28,11 @@ func TestADamagedRecordEndsNoSweep(t *testing.T) {
 	defer cancel()
 	if err := SweepUntilEmpty(ctx, dir, h.FS, time.Millisecond); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("it ended while the group had processes: %v", err)
+	}
+	before, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := (Host{FS: h.FS, State: dir}).vacate(before, h.Group("/weir-2")); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("it keeps a room of a name that is wanted from being waited for: %v", err)
 	}
 	if err := os.Remove(record); err != nil {
 		t.Fatal(err)

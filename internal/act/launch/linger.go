@@ -13,6 +13,7 @@ import (
 
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/state"
 )
 
 const (
@@ -117,7 +118,7 @@ func (h Host) vacate(ctx context.Context, g cgroupfs.Group) error {
 			_ = unix.Kill(pid, unix.SIGTERM) // it may have ended
 			most = evictMax
 		}
-		if err := sweep(h.State, h.FS, g.Path()); err != nil { // systemd removes its own
+		if err := sweep(h.State, h.FS, g.Path()); err != nil && !state.IsDamaged(err) { // systemd removes its own
 			return err
 		}
 	}
