@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,6 +23,29 @@ func TestAFailedLookIsMadeGood(t *testing.T) {
 			t.Errorf("%+v: an event told of both", counts)
 		}
 	}, newStandIn("docker"))
+}
+
+// What is wrong beside the targets, as a damaged record, is told. It leads to no more looks, and what has
+// ended is forgotten.
+func TestWhatIsWrongBesideTargets(t *testing.T) {
+	run(t, func(t *testing.T, l *Loop, of func(string) *standIn) {
+		s := of("docker")
+		s.set(func() { s.looks, s.beside = 0, fmt.Errorf("%w: damaged", ErrBeside); delete(s.now, "web") })
+		s.changed("web")
+		time.Sleep(ResyncTime / 2)
+		synctest.Wait()
+		s.set(func() {
+			if s.looks != 1 {
+				t.Errorf("%d looks", s.looks)
+			}
+		})
+		if all, _ := l.Core.Status(); len(all) != 1 {
+			t.Errorf("%+v", all)
+		}
+		if how := l.Sources(); len(how) != 1 || how[0].LookError != "beside the targets: damaged" {
+			t.Errorf("%+v", how)
+		}
+	}, newStandIn("docker", "web", "db"))
 }
 
 // A target that a look did not find has ended, and is forgotten; a look that failed tells nothing.

@@ -10,30 +10,6 @@ import (
 	"time"
 )
 
-// A Source knows the targets of one kind. Look and Put are called from one goroutine at a time,
-// Follow from another one.
-type Source interface {
-	// Kind is the kind of its targets, as their keys begin.
-	Kind() string
-	// Look finds targets with their plans: those that changed, in the source's own words; nil:
-	// all. An error goes with those targets that were found all the same.
-	Look(ctx context.Context, names []string) ([]Target, error)
-	// Put puts the plan of a target into force, as the last Look has found it. The error is
-	// ErrEnded if the target is not there any more.
-	Put(ctx context.Context, key string) error
-	// Follow calls changed with the name of what has changed, until it fails or the context ends.
-	// It calls it with "", for everything, as soon as it misses nothing any more. One that has
-	// nothing to follow waits.
-	Follow(ctx context.Context, changed func(name string)) error
-}
-
-// ErrNotHere is the error of Follow where there is nothing to follow yet. It is asked for again, and
-// nobody is told, as long as it has never been there.
-var ErrNotHere = errors.New("it is not here")
-
-// ErrEnded is the error of a Put whose target has ended.
-var ErrEnded = errors.New("the target has ended")
-
 const (
 	// ResyncTime is how often everything is compared, in case that events were missed.
 	ResyncTime = 5 * time.Minute
@@ -266,11 +242,16 @@ func (l *Loop) work(ctx context.Context, s *source) {
 		s.how.LookError = ""
 		if err != nil {
 			s.how.LookError = err.Error()
+		}
+		beside := errors.Is(err, ErrBeside)
+		if err != nil && !beside {
 			s.all, s.told = true, s.told || told // what this look did not find, the next one has to
 		}
 		l.mu.Unlock()
-		if err == nil {
-			retry, wait = time.Time{}, reconnectLeast
+		if err == nil || beside {
+			if retry, wait = (time.Time{}), reconnectLeast; beside && err.Error() != before {
+				l.Log.Warn("weird has looked at targets", "kind", s.kind, "error", err)
+			}
 			continue
 		}
 		if err.Error() != before {
@@ -316,7 +297,7 @@ func (l *Loop) look(ctx context.Context, s *source, names []string, told bool) e
 			l.keep(ctx, s, t, told)
 		}
 	}
-	if err == nil {
+	if err == nil || errors.Is(err, ErrBeside) {
 		l.Core.Keep(s.kind, names, keys)
 	}
 	return err

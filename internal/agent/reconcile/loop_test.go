@@ -24,6 +24,7 @@ type standIn struct {
 	want    uint64
 	hangs   bool      // nothing is answered until the context ends
 	broken  error     // what Look and Follow fail with
+	beside  error     // what Look says beside its targets
 	stuck   chan bool // not nil: Put waits for it, and for nothing else
 	puts    []time.Time
 	looks   int
@@ -73,7 +74,7 @@ func (s *standIn) Look(ctx context.Context, names []string) ([]Target, error) {
 			all = append(all, Target{Key: s.kind + ":" + n, Name: s.kind + ":" + n, Plan: "small", Rates: []Rates{{Device: blkdev.Number{Major: 8}, Now: rate(now), Want: rate(s.want)}}})
 		}
 	}
-	return all, nil
+	return all, s.beside
 }
 
 func (s *standIn) Put(ctx context.Context, key string) error {

@@ -12,6 +12,7 @@ import (
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/limiting"
 	"github.com/weir-io/weir/internal/planned"
+	"github.com/weir-io/weir/internal/state"
 	"github.com/weir-io/weir/internal/targets"
 	"github.com/weir-io/weir/internal/targets/engine"
 )
@@ -75,7 +76,10 @@ func (k *Kind) Look(ctx context.Context, names []string) ([]reconcile.Target, er
 		all = append(all, asTarget(*t))
 	}
 	k.began = k.began || names == nil
-	return all, errors.Join(errs...)
+	if err = errors.Join(errs...); state.IsDamaged(err) { // all targets were looked at
+		err = fmt.Errorf("%w: %w", reconcile.ErrBeside, err)
+	}
+	return all, err
 }
 
 // openMost is how long an opened host is used: a hierarchy may be mounted at any time.

@@ -97,6 +97,19 @@ func newSource(t *testing.T, d *docker, config string) (*Kind, *hosttest.Kernel,
 
 const config = "plans: {small: {write: 1MB/s}}\nassign: [{docker: web, plan: small}]\n"
 
+// A damaged record of another target is told of, and its own targets are found.
+func TestADamagedRecordIsBeside(t *testing.T) {
+	d := &docker{}
+	k, _, _ := newSource(t, d, config)
+	dir := filepath.Join(k.host.Root, "var/lib/weir/plans")
+	if err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, "unit%3Ax.service.json"), []byte("{"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := k.Look(t.Context(), nil); !errors.Is(err, reconcile.ErrBeside) || len(all) != 1 {
+		t.Errorf("%+v, %v", all, err)
+	}
+}
+
 func TestAContainerIsKept(t *testing.T) {
 	d := &docker{}
 	k, kernel, _ := newSource(t, d, config)
