@@ -116,6 +116,26 @@ func TestVolumes(t *testing.T) {
 	pod(nothing, "")
 }
 
+// Whoever wrote the pod cannot have another of its volumes take the limit of a persistent volume: one that
+// has the same name, or a directory in one that looks like kubelet's.
+func TestAnotherVolumeDoesNotTakeTheLimit(t *testing.T) {
+	const kubelet = "/var/lib/kubelet/pods/" + podUID + "/volumes/"
+	for _, root := range []string{kubelet + "kubernetes.io~empty-dir/pvc-1", kubelet + "kubernetes.io~empty-dir/x/pods/y/volumes/" + csi + "/pvc-1"} {
+		w := newPods(t, map[string]string{})
+		w.mount(t, "1", "41 21 254:16 / "+kubelet+csi+"/pvc-1/mount rw - xfs /dev/vdb rw\n"+
+			"42 21 0:60 / "+kubelet+"kubernetes.io~empty-dir/pvc-1 rw - tmpfs tmpfs rw\n")
+		w.mount(t, "4900", "450 430 254:1 "+root+" /cache rw - ext4 /dev/vda1 rw\n")
+		m := w.manager(t, "plans: {}")
+		m.Config.Annotated, m.Live = true, &live{is: true, all: map[string]string{}, volumes: []annotations.On{{Volume: "pvc-1", Limit: limit.Limit{WBPS: limit.PerSecond(5e6)}}}}
+		if _, err := m.Apply(t.Context(), false); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := w.inForce(t, ""), "254:16 rbps=- wbps=5000000 riops=- wiops=-;"; got != want {
+			t.Errorf("%s: %q, want %q", root, got, want)
+		}
+	}
+}
+
 // A volume whose device cannot be limited is told of as such: it is no wish of the pod.
 func TestVolumeWithoutADevice(t *testing.T) {
 	w := newPods(t, map[string]string{})

@@ -77,7 +77,7 @@ func (m Manager) placeOwn(ctx context.Context, c plans.Choice, t targets.Target)
 	}
 	var named []place.Placed
 	for _, on := range c.On {
-		chain, err := m.volume(ctx, on, t)
+		chain, err := m.volume(ctx, on, t, "")
 		if errors.Is(err, fs.ErrNotExist) {
 			unfound = append(unfound, on.Volume)
 			continue
@@ -121,9 +121,13 @@ func lowest(all, more []place.Placed) []place.Placed {
 	return all
 }
 
+// csi is the directory of CSI drivers' volumes among those of a pod (kubernetes, pkg/volume/csi).
+const csi = "kubernetes.io~csi"
+
 // volume finds the device of a volume of a pod by its containers' mounts. The error is
-// fs.ErrNotExist where none of them has it.
-func (m Manager) volume(ctx context.Context, on annotations.On, t targets.Target) (blkdev.Chain, error) {
+// fs.ErrNotExist where none of them has it. With a plugin it is that plugin's volume, which kubelet has
+// mounted: whoever wrote the pod may have given the name to another of its volumes, or to a directory in one.
+func (m Manager) volume(ctx context.Context, on annotations.On, t targets.Target, plugin string) (blkdev.Chain, error) {
 	var hosts map[blkdev.Number]bool // file systems that kubelet has mounted for a volume of this name
 	for _, pid := range t.Views() {
 		mounts, err := m.Host.Devices().Mounts(pid)
@@ -133,20 +137,22 @@ func (m Manager) volume(ctx context.Context, on annotations.On, t targets.Target
 		if err != nil {
 			return blkdev.Chain{}, err
 		}
-		if hosts == nil && on.Path == "" && on.Volume != annotations.Rootfs {
-			if hosts, err = m.mountedFor(on.Volume); err != nil {
+		if hosts == nil && (plugin != "" || on.Path == "" && on.Volume != annotations.Rootfs) {
+			if hosts, err = m.mountedFor(on.Volume, plugin); err != nil {
 				return blkdev.Chain{}, err
 			}
 		}
 		slices.Reverse(mounts) // a later mount hides an earlier one
 		i := slices.IndexFunc(mounts, func(at blkdev.Mount) bool {
 			switch {
+			case plugin != "":
+				return hosts[at.Number]
 			case on.Volume == annotations.Rootfs:
 				return at.Point == "/"
 			case on.Path != "":
 				return at.Point == on.Path
 			}
-			return isVolumeOf(at.Root, on.Volume) || hosts[at.Number]
+			return isVolumeOf(at.Root, "", on.Volume) || hosts[at.Number]
 		})
 		if i >= 0 {
 			return m.Host.Devices().OfMount(ctx, mounts[i])
@@ -155,15 +161,15 @@ func (m Manager) volume(ctx context.Context, on annotations.On, t targets.Target
 	return blkdev.Chain{}, fs.ErrNotExist
 }
 
-// mountedFor lists the file systems that are mounted on the host for a volume.
-func (m Manager) mountedFor(volume string) (map[blkdev.Number]bool, error) {
+// mountedFor lists the file systems that are mounted on the host for a volume, of one plugin or of any.
+func (m Manager) mountedFor(volume, plugin string) (map[blkdev.Number]bool, error) {
 	mounts, err := m.Host.Devices().Mounts(1)
 	if err != nil {
 		return nil, err
 	}
 	all := map[blkdev.Number]bool{}
 	for _, at := range mounts {
-		if isVolumeOf(at.Point, volume) {
+		if isVolumeOf(at.Point, plugin, volume) {
 			all[at.Number] = true
 		}
 	}
@@ -171,12 +177,12 @@ func (m Manager) mountedFor(volume string) (map[blkdev.Number]bool, error) {
 }
 
 // isVolumeOf reports whether a directory is one that kubelet has for a volume:
-// .../pods/UID/volumes/DRIVER/NAME, and what is below it (kubernetes, pkg/kubelet/kubelet_getters.go).
-// A persistent volume's directory has the name of the PersistentVolume.
-func isVolumeOf(dir, name string) bool {
+// .../pods/UID/volumes/PLUGIN/NAME, and what is below it (kubernetes, pkg/kubelet/kubelet_getters.go).
+// A persistent volume's directory has the name of the PersistentVolume. No plugin: any.
+func isVolumeOf(dir, plugin, name string) bool {
 	parts := strings.Split(dir, "/")
 	for i := 0; i+4 < len(parts); i++ {
-		if parts[i] == "pods" && parts[i+2] == "volumes" && parts[i+4] == name {
+		if parts[i] == "pods" && parts[i+2] == "volumes" && (plugin == "" || parts[i+3] == plugin) && parts[i+4] == name {
 			return true
 		}
 	}

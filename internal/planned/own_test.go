@@ -150,7 +150,7 @@ func TestIsVolumeOf(t *testing.T) {
 		pods + "/plugins/kubernetes.io~empty-dir/data":     false,
 		"/data": false, "": false, "pods/a/volumes": false,
 	} {
-		if isVolumeOf(dir, "data") != want {
+		if isVolumeOf(dir, "", "data") != want {
 			t.Errorf("%s: %v", dir, !want)
 		}
 	}

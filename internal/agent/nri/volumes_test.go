@@ -35,8 +35,9 @@ func TestVolumes(t *testing.T) {
 		"annotations lower it":              {[]annotations.On{{Volume: "pvc-1", Limit: bytes(7e6)}}, map[string]string{"weir.io/write": "2M"}, "254:0 wbps=2000000 254:16 wbps=2000000", false},
 		"annotations do not raise it":       {[]annotations.On{{Volume: "pvc-1", Limit: bytes(7e6)}}, map[string]string{"weir.io/on.pvc-1": "write=9M"}, "254:16 wbps=7000000", false},
 		"a volume that nobody has":          {[]annotations.On{{Volume: "pvc-2", Limit: bytes(7e6)}}, nil, "", false},
-		"a volume in memory":                {[]annotations.On{{Volume: "memory", Limit: bytes(7e6)}}, nil, "", true},
-		"a volume in memory, and own words": {[]annotations.On{{Volume: "memory", Limit: bytes(7e6)}}, map[string]string{"weir.io/write": "2M"}, "", true},
+		"another that is called so":         {[]annotations.On{{Volume: "memory", Limit: bytes(7e6)}}, nil, "", false},
+		"a volume in memory":                {[]annotations.On{{Volume: "pvc-memory", Limit: bytes(7e6)}}, nil, "", true},
+		"a volume in memory, and own words": {[]annotations.On{{Volume: "pvc-memory", Limit: bytes(7e6)}}, map[string]string{"weir.io/write": "2M"}, "", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, "v2", plain1+"/ID", noPlan)

@@ -92,7 +92,8 @@ func newWorld(t testing.TB, version, group, config string) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text = append(text, "50 21 254:16 / "+volumes+"kubernetes.io~csi/pvc-1/mount rw - xfs /dev/vdb rw\n"...)
+	text = append(text, "50 21 254:16 / "+volumes+"kubernetes.io~csi/pvc-1/mount rw - xfs /dev/vdb rw\n"+
+		"51 21 0:99 / "+volumes+"kubernetes.io~csi/pvc-memory/mount rw - tmpfs tmpfs rw\n"...)
 	if err := os.WriteFile(mounts, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
