@@ -180,6 +180,9 @@ func (m Manager) apply(ctx context.Context, t *Target, dry bool) error {
 		}
 		return its.unrecord(t, dry)
 	}
+	if t.State == Differs && !dry {
+		its.catchUp(ctx, t)
+	}
 	if t.State != Differs {
 		return nil
 	}

@@ -117,11 +117,8 @@ func (m Manager) finish(begun *state.Record, next *record) error {
 // or of this one.
 func (m Manager) recordBirth(next *record) error {
 	was, err := recordOf(m.Host.Root, next.Target)
-	if err == nil && was != nil {
-		same := *next
-		if same.Group = was.Group; was.is(&same) {
-			return nil
-		}
+	if err == nil && was != nil && was.agrees(next) {
+		return nil
 	}
 	return next.save(m.Host.Root)
 }

@@ -102,6 +102,63 @@ func TestPutFirst(t *testing.T) {
 	}
 }
 
+// A group gets its first rules between a look at its target and what is done after that look: the rule that
+// the target is not to have goes, and nothing is left when the plan goes.
+func TestFirstRulesBehindALook(t *testing.T) {
+	lab.Unit(t)
+	w := newWorld(t, "v2")
+	m := w.manager(t, "plans: {small: {on: [{path: '254:16', write: 2MB/s}]}}\nassign: [{docker: web, plan: small}]\n")
+	found, err := m.OfKind(t.Context(), "docker", []string{webID})
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%+v, %v", found, err)
+	}
+	rules, err := w.manager(t, firstPlans).Ahead(t.Context(), "small")
+	if err != nil || len(rules) != 2 {
+		t.Fatalf("%v, %v", rules, err)
+	}
+	if done, err := m.PutFirst(web, isSmall, w.groupOf(t, webID), rules); err != nil || !done {
+		t.Fatalf("%v, %v", done, err)
+	}
+	if err := m.Put(t.Context(), &found[0]); err != nil {
+		t.Fatal(err)
+	}
+	if a, b := w.limitOf(t, webID, vda), w.limitOf(t, webID, vdb); a != "no rate named" || b != "write 2 MB/s" {
+		t.Errorf("%s; %s", a, b)
+	}
+	if found, err = m.OfKind(t.Context(), "docker", []string{webID}); err != nil || len(found) != 1 || found[0].State != InForce {
+		t.Errorf("%+v, %v", found, err)
+	}
+}
+
+// The record of the first rules outlives a Put that found the target before, and fails.
+func TestFirstRulesStayOnRecord(t *testing.T) {
+	lab.Unit(t)
+	w := newWorld(t, "v2")
+	m := w.manager(t, firstPlans)
+	found, err := m.OfKind(t.Context(), "docker", []string{webID})
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%+v, %v", found, err)
+	}
+	rules, err := m.Ahead(t.Context(), "small")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if done, err := m.PutFirst(web, isSmall, w.groupOf(t, webID), rules); err != nil || !done {
+		t.Fatalf("%v, %v", done, err)
+	}
+	w.stopped = true
+	if err := m.Put(t.Context(), &found[0]); err == nil {
+		t.Error("a stopped container is limited")
+	}
+	w.stopped = false
+	if got := w.apply(t, "plans: {other: {read: 1MB/s}}\n"); !strings.HasPrefix(got, "docker:web none changed") {
+		t.Errorf("%q", got)
+	}
+	if got := w.limitOf(t, webID, vdb); got != "no rate named" {
+		t.Errorf("%s is left", got)
+	}
+}
+
 // A group of the target's name that another user has made gets nothing, and keeps nobody from looking
 // at the target's own.
 func TestPutFirstIsForGroupsOfRoot(t *testing.T) {

@@ -80,6 +80,20 @@ func (m Manager) Put(ctx context.Context, t *Target) error {
 	return m.apply(ctx, t, false)
 }
 
+// catchUp looks at a target again whose group has got its first rules since it was found: they can be on
+// devices that it is to have no rule on, and their record is not to be lost.
+func (m Manager) catchUp(ctx context.Context, t *Target) {
+	r, err := recordOf(m.Host.Root, t.key)
+	if err != nil || r == nil || t.record.agrees(r) {
+		return // one that cannot be read is written anew
+	}
+	t.record = r
+	now := m.look(ctx, t.key, t.Choice, r)
+	if now.Name, now.key = t.Name, t.key; now.State == Differs || now.State == InForce {
+		*t = now
+	}
+}
+
 // Key is the permanent name of a target: docker:WHOLE-ID.
 func (t Target) Key() string { return t.key }
 

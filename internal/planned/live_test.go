@@ -151,6 +151,25 @@ func TestVolumeWithoutADevice(t *testing.T) {
 	}
 }
 
+// A pod whose record is of an earlier group, and that has no volume yet, has nothing to be done.
+func TestNothingIsBegun(t *testing.T) {
+	w := newPods(t, map[string]string{})
+	m := w.manager(t, "plans: {}")
+	m.Config.Annotated, m.Live = true, &live{is: true, all: map[string]string{}, volumes: []annotations.On{{Volume: "pvc-elsewhere", Limit: limit.Limit{WBPS: limit.PerSecond(1)}}}}
+	r, err := m.Diff(t.Context())
+	if err != nil || len(r.Targets) != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	next := m.recordOf(r.Targets[0])
+	next.Group = new(uint64)
+	if err := next.save(w.host.Root); err != nil {
+		t.Fatal(err)
+	}
+	if r, err = m.Apply(t.Context(), false); err != nil || len(r.Targets) != 1 || r.Targets[0].State != InForce {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 // mount adds mounts to those of a process.
 func (w *world) mount(t *testing.T, pid, lines string) {
 	t.Helper()

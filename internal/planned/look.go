@@ -161,7 +161,7 @@ func (m Manager) compare(ctx context.Context, one *Target, t *targets.Target) er
 			one.Rows = append(one.Rows, Device{m.Host.Device(ctx, r.Device), limit.None.Overlay(r.Limit), limit.None})
 		}
 	}
-	one.Begun = t != nil && one.record.isBegun(t.Group)
+	one.Begun = t != nil && len(one.Rows) > 0 && one.record.isBegun(t.Group)
 	if t != nil && m.Host.IsOwn() {
 		one.Unpaced, err = m.unpaced(*t, places)
 	}

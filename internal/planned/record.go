@@ -97,6 +97,16 @@ func (r *record) is(other *record) bool {
 		(r.Group == nil) == (other.Group == nil) && (r.Group == nil || *r.Group == *other.Group)
 }
 
+// agrees reports whether a record says the same as another, maybe of another group of the target.
+func (r *record) agrees(other *record) bool {
+	if r == nil || other == nil {
+		return r == other
+	}
+	same := *other
+	same.Group = r.Group
+	return r.is(&same)
+}
+
 // isBegun reports whether a group has the rules at most of what a record has.
 func (r *record) isBegun(g cgroupfs.Group) bool {
 	if r == nil || r.Group == nil {
