@@ -159,6 +159,9 @@ func (b *Births) put(m *planned.Manager, one birth) error {
 	if m.Config = now.config; m.Config == nil {
 		return nil
 	}
+	if config, _ := b.Options.Plans.Now(); config != m.Config { // nothing is known of these plans yet
+		return nil
+	}
 	l, choice, is := b.choose(*m, g, one.names)
 	if !is {
 		return nil

@@ -14,6 +14,7 @@ import (
 	"github.com/weir-io/weir/internal/host/hosttest"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/planned"
+	"github.com/weir-io/weir/internal/plans"
 	"github.com/weir-io/weir/internal/targets"
 )
 
@@ -210,4 +211,22 @@ func TestBirthsAreTold(t *testing.T) {
 	}
 	stop()
 	<-done
+}
+
+// A newborn group has a rule that its plan does not have: it is to go, and is told of as no change of others.
+func TestARuleTooManyGoes(t *testing.T) {
+	one := asTarget(planned.Target{Choice: plans.Choice{Plan: "small"}, Begun: true, Rows: []planned.Device{{Now: limit.None.With(limit.WBPS, limit.PerSecond(1)), Plan: limit.None}}})
+	if why := reconcile.NewCore().Decide(time.Now(), one); why != reconcile.New {
+		t.Errorf("%q", why)
+	}
+}
+
+// As long as the rules of new plans are not known, a birth gets none of the former plans.
+func TestABirthBetweenPlans(t *testing.T) {
+	b, k, kernel, _ := newBirths(t, config)
+	b.Learn("docker", true, targets.Listed{Kind: "docker", Name: "web", Names: []string{"web"}, ID: webID})
+	k.options.Plans.Set(&plans.Config{Default: plans.None})
+	if b.putAt(t, k, "/docker/"+webID); len(kernel.Writes) != 0 {
+		t.Errorf("%v", kernel.Writes)
+	}
 }

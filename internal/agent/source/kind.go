@@ -110,8 +110,8 @@ func asTarget(t planned.Target) reconcile.Target {
 	}
 	for _, d := range t.Rows {
 		now := d.Now
-		if t.Begun {
-			now = limit.None // as it was before its birth
+		if t.Begun && d.Plan.Bounds() {
+			now = limit.None // as it was before its birth; a rule that it is not to have is to go
 		}
 		one.Rates = append(one.Rates, reconcile.Rates{Device: d.Number, Node: d.Node, Now: now, Want: d.Plan})
 	}
