@@ -23,7 +23,6 @@ func claimsPath(namespace string) string {
 
 // claims are what is known of the persistent volumes of pods. Cluster.mu guards them.
 type claims struct {
-	volumeOf    map[string]string            // by NAMESPACE/NAME of the claim; empty: it is not known yet
 	volumes     map[string]*volume           // by name
 	attachments map[string]*attachment       // by name
 	classes     map[string]class             // by name, of the whole cluster
@@ -34,7 +33,14 @@ type claims struct {
 }
 
 func newClaims() claims {
-	return claims{volumeOf: map[string]string{}, volumes: map[string]*volume{}, attachments: map[string]*attachment{}, classes: map[string]class{}, following: map[string]func(){}, changed: map[string]bool{}}
+	return claims{volumes: map[string]*volume{}, attachments: map[string]*attachment{}, classes: map[string]class{}, following: map[string]func(){}, changed: map[string]bool{}}
+}
+
+// A claimed is a claim of one pod. A pod's claim never has another volume; a later pod's claim of the same
+// name can, for somebody may have made it anew.
+type claimed struct {
+	name   string
+	volume string // empty: it is not known yet
 }
 
 // A volume is a PersistentVolume.
@@ -85,32 +91,30 @@ func (c *Cluster) claim(p *known, o object) {
 			p.more = true
 			break
 		}
-		p.claims = append(p.claims, name)
+		p.claims = append(p.claims, claimed{name: name})
 		all++
 	}
 	c.follow()
 }
 
 // follow begins to follow what has come to matter, and ends what no longer does: a claim matters until it
-// has a volume, for it keeps that; a volume as long as a pod has it and its driver keeps limits.
+// has a volume, for the pod keeps that; a volume as long as a pod has it and its driver keeps limits.
 func (c *Cluster) follow() {
 	k := &c.claims
 	if k.start == nil {
 		return
 	}
-	named := map[string]bool{} // claims, volumes and attachments that stay known
+	named := map[string]bool{} // volumes and attachments that stay known
 	want := map[string]*follower{}
 	one := func(path, name string, f follower) {
 		f.path, f.selector, f.whole = path, url.Values{"fieldSelector": {"metadata.name=" + name}}, true
 		want[path+" "+name] = &f
 	}
 	for _, p := range c.pods {
-		for _, name := range p.claims {
-			key := p.namespace + "/" + name
-			its := k.volumeOf[key]
-			k.volumeOf[key], named["claim "+key] = its, true
+		for _, claim := range p.claims {
+			its := claim.volume
 			if its == "" {
-				one(claimsPath(p.namespace), name, follower{set: func(o object) { c.setClaim(key, o) }, gone: func(object) {}, keep: func(func(string) bool) {}})
+				one(claimsPath(p.namespace), claim.name, follower{set: func(o object) { c.setClaim(p.namespace, claim.name, o) }, gone: func(object) {}, keep: func(func(string) bool) {}})
 				continue
 			}
 			v := k.volumes[its]
@@ -132,7 +136,6 @@ func (c *Cluster) follow() {
 			}
 		}
 	}
-	maps.DeleteFunc(k.volumeOf, func(key string, _ string) bool { return !named["claim "+key] })
 	maps.DeleteFunc(k.volumes, func(key string, _ *volume) bool { return !named["volume "+key] })
 	maps.DeleteFunc(k.attachments, func(key string, _ *attachment) bool { return !named["attachment "+key] })
 	for key, end := range k.following {
@@ -157,13 +160,20 @@ func (v *volume) attachment(node string) string {
 	return fmt.Sprintf("csi-%x", sha256.Sum256([]byte(v.handle+v.driver+node)))
 }
 
-func (c *Cluster) setClaim(key string, o object) {
+// setClaim takes a claim, for the pods that have it and no volume for it yet.
+func (c *Cluster) setClaim(namespace, name string, o object) {
 	c.locked(func() {
 		its := o.Spec.VolumeName
-		if was, is := c.claims.volumeOf[key]; !is || was != "" || its == "" || len(its) > nameMost {
+		if its == "" || len(its) > nameMost {
 			return
 		}
-		c.claims.volumeOf[key] = its
+		for _, p := range c.pods {
+			for i := range p.claims {
+				if claim := &p.claims[i]; p.namespace == namespace && claim.name == name && claim.volume == "" {
+					claim.volume = its
+				}
+			}
+		}
 		c.follow()
 		c.changedOf(its) // another pod may have made it known already
 	})

@@ -33,7 +33,7 @@ type Cluster struct {
 // A known pod.
 type known struct {
 	namespace, name string
-	claims          []string          // the names of its PersistentVolumeClaims
+	claims          []claimed         // its PersistentVolumeClaims
 	more            bool              // it has claims that are not followed
 	raw             map[string]string // its annotations, as they are
 	good            map[string]string // those that count: the last ones that are right. nil: none were

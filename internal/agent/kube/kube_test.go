@@ -345,8 +345,10 @@ func FuzzTake(f *testing.F) {
 		one := &follower{path: pods, set: func(o object) {
 			c.setPod(o) // whatever it is
 			c.setClass(o)
-			for key := range c.claims.volumeOf {
-				c.setClaim(key, o)
+			for _, p := range c.pods {
+				for _, claim := range p.claims {
+					c.setClaim(p.namespace, claim.name, o)
+				}
 			}
 			c.setVolume(o)
 			for name := range c.claims.volumes {

@@ -20,7 +20,7 @@ func (c *Cluster) Volumes(uid, namespace string) (all []annotations.On) {
 		return nil
 	}
 	for _, claim := range p.claims {
-		name := c.claims.volumeOf[namespace+"/"+claim]
+		name := claim.volume
 		v := c.claims.volumes[name]
 		is := func(on annotations.On) bool { return on.Volume == name }
 		if v != nil && !v.limit.IsZero() && !slices.ContainsFunc(all, is) {
@@ -33,9 +33,8 @@ func (c *Cluster) Volumes(uid, namespace string) (all []annotations.On) {
 // wrongVolume says what is wrong with the limit of one of a pod's volumes.
 func (c *Cluster) wrongVolume(p *known) error {
 	for _, claim := range p.claims {
-		name := c.claims.volumeOf[p.namespace+"/"+claim]
-		if v := c.claims.volumes[name]; v != nil && v.wrong != nil {
-			return fmt.Errorf("volume %s of the claim %s: %w", plain.Short(name, nameMost), plain.Short(claim, nameMost), v.wrong)
+		if v := c.claims.volumes[claim.volume]; v != nil && v.wrong != nil {
+			return fmt.Errorf("volume %s of the claim %s: %w", plain.Short(claim.volume, nameMost), plain.Short(claim.name, nameMost), v.wrong)
 		}
 	}
 	if p.more {
@@ -88,7 +87,7 @@ func (c *Cluster) limitOf(v *volume) (l limit.Limit, known bool, err error) {
 // changedOf notes that the agent is to look at the pods that have a volume.
 func (c *Cluster) changedOf(name string) {
 	for uid, p := range c.pods {
-		if slices.ContainsFunc(p.claims, func(claim string) bool { return c.claims.volumeOf[p.namespace+"/"+claim] == name }) {
+		if slices.ContainsFunc(p.claims, func(claim claimed) bool { return claim.volume == name }) {
 			c.claims.changed[uid] = true
 		}
 	}

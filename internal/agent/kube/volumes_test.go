@@ -147,7 +147,7 @@ func TestVolumesOfClasses(t *testing.T) {
 	f.await("the end of the volume's watch", func() bool { f.mu.Lock(); defer f.mu.Unlock(); return f.open[dataPV] == 0 && len(f.open) == 3 })
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if k := c.claims; len(k.volumeOf)+len(k.volumes)+len(k.attachments)+len(k.following) != 0 {
+	if k := c.claims; len(k.volumes)+len(k.attachments)+len(k.following) != 0 {
 		t.Errorf("it keeps %+v", k)
 	}
 }
@@ -245,6 +245,22 @@ func TestVolumesOfOthers(t *testing.T) {
 	}
 }
 
+// A claim is removed and made anew, with another volume, while a pod that has ended still names it: a new pod
+// has the new volume's limit.
+func TestAClaimMadeAnew(t *testing.T) {
+	lab.Unit(t)
+	f, c := withClass(t)
+	f.set(func() {
+		f.lists[dataClaim] = []string{claimOf("12", "data", "pvc-2")}
+		f.lists[volumesPath+"/pvc-2"] = []string{volumeOf("13", "pvc-2", ceph, "silver", nil)}
+	})
+	f.tell(pods, eventOf("ADDED", podWith("14", "b", "data")))
+	f.await("the new volume's limit", func() bool { return c.limits("u-b") == "pvc-2: write 512 KiB/s" })
+	if got := c.limits("u-a"); got != gold {
+		t.Errorf("of the former pod: %q", got)
+	}
+}
+
 // What is refused is said once, whoever asks, and the pods are followed all the same.
 func TestVolumesRefused(t *testing.T) {
 	lab.Unit(t)
@@ -294,7 +310,7 @@ func TestManyClaims(t *testing.T) {
 		t.Errorf("%d are followed; %v", started, c.wrongVolume(c.pods["u-b"]))
 	}
 	c.keepPods(func(string) bool { return false })
-	if ended != claimsMost || len(c.claims.volumeOf) != 0 {
+	if ended != claimsMost || len(c.claims.following) != 0 {
 		t.Errorf("%d of %d end", ended, started)
 	}
 }
