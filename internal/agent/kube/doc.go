@@ -26,7 +26,10 @@ const (
 	classMost  = 1024    // VolumeAttributesClasses
 	nameMost   = 253     // bytes (a DNS subdomain)
 	pageMost   = 100     // objects of a page of a list
-	pagesMost  = 10_000
+	pageLeast  = 5       // of one whose objects are large: all of them fit
+	// pageBytesMost bounds a page, in bytes.
+	pageBytesMost = pageMost * answerMost / 16
+	pagesMost     = 10_000
 )
 
 // The times.

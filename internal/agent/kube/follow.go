@@ -75,7 +75,7 @@ func (f *follower) once(ctx context.Context) error {
 // list takes all objects, page by page.
 func (f *follower) list(ctx context.Context) error {
 	seen := map[string]bool{}
-	more, version := "", ""
+	more, version, size := "", "", pageMost
 	for page := 0; page == 0 || more != ""; page++ {
 		if page == pagesMost {
 			return fmt.Errorf("the API server's list of %s does not end after %d pages", f.path, page)
@@ -84,7 +84,11 @@ func (f *follower) list(ctx context.Context) error {
 			Metadata struct{ ResourceVersion, Continue string }
 			Items    []object
 		}
-		if err := f.page(ctx, more, &list); err != nil {
+		err := f.page(ctx, more, size, &list)
+		for ; errors.Is(err, errLarge) && size > pageLeast; err = f.page(ctx, more, size, &list) {
+			size = max(size/4, pageLeast)
+		}
+		if err != nil {
 			if is(err, http.StatusGone) {
 				return errExpired
 			}
@@ -106,11 +110,15 @@ func (f *follower) list(ctx context.Context) error {
 	return nil
 }
 
-func (f *follower) page(ctx context.Context, more string, into any) error {
+// errLarge says that a page has too many bytes. One with fewer objects may not: any tenant can make some pods
+// of more than a megabyte, and they keep nobody from hearing of the others.
+var errLarge = errors.New("it is too large")
+
+func (f *follower) page(ctx context.Context, more string, size int, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
 	query := f.query()
-	query.Set("limit", strconv.Itoa(pageMost))
+	query.Set("limit", strconv.Itoa(size))
 	if more != "" {
 		query.Set("continue", more)
 	}
@@ -119,12 +127,12 @@ func (f *follower) page(ctx context.Context, more string, into any) error {
 		return err
 	}
 	defer r.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(r.Body, pageMost*answerMost/16+1))
+	text, err := io.ReadAll(io.LimitReader(r.Body, pageBytesMost+1))
 	if err != nil {
 		return err
 	}
-	if len(text) > pageMost*answerMost/16 {
-		return fmt.Errorf("a page of the API server's list of %s is larger than %d bytes", f.path, pageMost*answerMost/16)
+	if len(text) > pageBytesMost {
+		return fmt.Errorf("a page of the API server's list of %s: %w: it has more than %d bytes", f.path, errLarge, pageBytesMost)
 	}
 	if err := json.Unmarshal(text, into); err != nil {
 		return fmt.Errorf("read the API server's list of %s: %w", f.path, err)

@@ -208,6 +208,29 @@ func TestHostile(t *testing.T) {
 	}
 }
 
+// Many pods as large as Kubernetes takes them keep nobody from hearing of the others.
+func TestLargePods(t *testing.T) {
+	lab.Unit(t)
+	const all = pageBytesMost/(14<<17) + 2
+	padding := strings.Repeat("x", 14<<17)
+	f := newFake(t)
+	f.list = func(w http.ResponseWriter, r *http.Request) {
+		limit, first, items := 0, 0, []string{}
+		_, _ = fmt.Sscan(r.URL.Query().Get("limit"), &limit)
+		_, _ = fmt.Sscan(r.URL.Query().Get("continue"), &first)
+		for i := first; i < min(first+limit, all); i++ {
+			items = append(items, objectOf("prod", fmt.Sprint("p", i), fmt.Sprint("u", i), "3", map[string]string{"weir.io/write": "1Mi", "padding": padding}))
+		}
+		more := ""
+		if first+limit < all {
+			more = fmt.Sprint(first + limit)
+		}
+		_, _ = fmt.Fprintf(w, `{"metadata":{"resourceVersion":"10","continue":%q},"items":[%s]}`, more, strings.Join(items, ","))
+	}
+	c := f.run()
+	f.await("the last pod", func() bool { return c.write(fmt.Sprint("u", all-1)) == "1Mi" })
+}
+
 // What is told and refused is said once, and not tried again at once; pods are still followed.
 func TestRefused(t *testing.T) {
 	lab.Unit(t)
