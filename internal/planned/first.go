@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/weir-io/weir/internal/act/hold"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/plans"
 	"github.com/weir-io/weir/internal/state"
@@ -81,7 +82,15 @@ func (m Manager) putFirst(next *record, g cgroupfs.Group, rules []hold.Change) (
 		return false, err
 	}
 	defer locked.Unlock()
-	if has, err := hasRules(g); err != nil || has {
+	has, err := hasRules(g)
+	if fault.IsUnsupported(err) {
+		return false, nil // Put enables the controller, or says what is wrong
+	}
+	if err != nil || has {
+		return false, ifThere(err)
+	}
+	id, err := g.ID()
+	if err != nil {
 		return false, ifThere(err)
 	}
 	begun, err := m.Host.State.New(birthKind, next)
@@ -90,10 +99,10 @@ func (m Manager) putFirst(next *record, g cgroupfs.Group, rules []hold.Change) (
 	}
 	for _, r := range rules {
 		if err := g.SetRule(r.Device, r.Limit); err != nil { // Put completes what is there, or says what is wrong
-			return false, errors.Join(ifThere(err), m.finish(begun, next))
+			return false, errors.Join(ifThere(err), m.finish(begun, next, id))
 		}
 	}
-	return true, m.finish(begun, next)
+	return true, m.finish(begun, next, id)
 }
 
 // hasRules reports whether a group may have rules. On v1 one file tells that of a newborn one.
@@ -106,18 +115,19 @@ func hasRules(g cgroupfs.Group) (bool, error) {
 }
 
 // finish puts what PutFirst has written on record. If that fails, the next weird tries it again.
-func (m Manager) finish(begun *state.Record, next *record) error {
-	if err := m.recordBirth(next); err != nil {
+func (m Manager) finish(begun *state.Record, next *record, group uint64) error {
+	if err := m.recordBirth(next, group); err != nil {
 		return errors.Join(err, begun.Leave())
 	}
 	return begun.Done()
 }
 
-// recordBirth saves a record, unless there is one that says the same of an earlier group of the target,
-// or of this one.
-func (m Manager) recordBirth(next *record) error {
+// recordBirth saves a record, unless there is one that says the same of an earlier group of the target. One
+// that names the group itself is from before a boot, after which the kernel counts anew; one that names none
+// is an older weir's.
+func (m Manager) recordBirth(next *record, group uint64) error {
 	was, err := recordOf(m.Host.Root, next.Target)
-	if err == nil && was != nil && was.agrees(next) {
+	if err == nil && was != nil && was.Group != nil && *was.Group != group && was.agrees(next) {
 		return nil
 	}
 	return next.save(m.Host.Root)
@@ -133,7 +143,7 @@ func (m Manager) SweepFirst() error {
 }
 
 func (m Manager) sweepFirst() error {
-	return state.Sweep(m.Host.State, birthKind, func(r record) error { return m.recordBirth(&r) })
+	return state.Sweep(m.Host.State, birthKind, func(r record) error { return m.recordBirth(&r, 0) })
 }
 
 // ifThere leaves out the error that a group has ended.

@@ -220,6 +220,60 @@ func TestABirthThatWasCutShort(t *testing.T) {
 	}
 }
 
+// A record from before a boot may name the number that a newborn group has by now, and one of an older weir
+// names none: the group has its rules alone.
+func TestARecordFromBefore(t *testing.T) {
+	lab.Unit(t)
+	for _, older := range []bool{false, true} {
+		w := newWorld(t, "v2")
+		m := w.manager(t, firstPlans)
+		w.apply(t, firstPlans)
+		g := w.groupOf(t, webID)
+		if err := os.WriteFile(g.File("io.max"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if older {
+			r, err := recordOf(w.host.Root, keyOf(web))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Group = nil
+			if err := r.save(w.host.Root); err != nil {
+				t.Fatal(err)
+			}
+		}
+		rules, err := m.Ahead(t.Context(), "small")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if done, err := m.PutFirst(web, isSmall, g, rules); err != nil || !done {
+			t.Fatalf("%v, %v", done, err)
+		}
+		found, err := m.OfKind(t.Context(), "docker", []string{webID})
+		if err != nil || len(found) != 1 || !found[0].Begun {
+			t.Errorf("older: %v: %+v, %v", older, found, err)
+		}
+	}
+}
+
+// A group that cannot have rules yet waits for Put, and is no trouble.
+func TestPutFirstWithoutTheController(t *testing.T) {
+	lab.Unit(t)
+	w := newWorld(t, "v2")
+	m := w.manager(t, firstPlans)
+	rules, err := m.Ahead(t.Context(), "small")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := w.groupOf(t, webID)
+	if err := errors.Join(os.Remove(g.File("io.max")), os.WriteFile(g.Parent().File("cgroup.subtree_control"), []byte("memory\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if done, err := m.PutFirst(web, isSmall, g, rules); done || err != nil || w.begun(t) != 0 || len(w.onRecord(t)) != 0 {
+		t.Errorf("%v, %v", done, err)
+	}
+}
+
 // A record of an earlier group of the target stays as it is, and says that the new one is not done.
 func TestARestartIsBegun(t *testing.T) {
 	lab.Unit(t)
