@@ -196,6 +196,11 @@ func TestBirthsAreTold(t *testing.T) {
 	if direct != 0 {
 		t.Error("told before its rules")
 	}
+	tr.tell(io, []tree.Event{{Kind: tree.Born, Path: "user.slice/user-1000.slice/user@1000.service/x"}}, false)
+	if direct != 1 || len(b.born) != 1 {
+		t.Errorf("%d told at once, and %d wait", direct, len(b.born))
+	}
+	direct = 0
 	for len(b.born) < cap(b.born) {
 		b.born <- birth{}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -169,7 +170,7 @@ func (t *Tree) tell(h *cgroupfs.Hierarchy, events []tree.Event, systemdRuns bool
 			continue
 		}
 		names := namesOf(g, systemdRuns)
-		tells := e.Kind == tree.Born && t.Births != nil && (h.Version == cgroupfs.V2 || h.Has("blkio")) && t.Births.Born(g.Path(), names)
+		tells := e.Kind == tree.Born && t.Births != nil && (h.Version == cgroupfs.V2 || h.Has("blkio")) && isServed(g, names) && t.Births.Born(g.Path(), names)
 		for _, n := range names {
 			// A user may make and remove a group with a container's id in its name. Whether the container
 			// has ended, its engine says.
@@ -184,6 +185,13 @@ func (t *Tree) tell(h *cgroupfs.Hierarchy, events []tree.Event, systemdRuns bool
 			}
 		}
 	}
+}
+
+// isServed reports whether Births can know whose group one is. Others take nobody's place in its queue: any
+// user of a delegated group can make thousands.
+func isServed(g cgroupfs.Group, names []named) bool {
+	_, _, is := targets.ContainerOf(g)
+	return is || slices.ContainsFunc(names, func(n named) bool { return n.kind == "unit" })
 }
 
 // tellLater tells of a target again, or of a kind, once for all births until then.
