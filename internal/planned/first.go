@@ -97,12 +97,14 @@ func (m Manager) putFirst(next *record, g cgroupfs.Group, rules []hold.Change) (
 	if err != nil {
 		return false, err
 	}
-	for _, r := range rules {
+	done = true
+	var errs []error
+	for _, r := range rules { // a device may have gone since it was looked up: the others have their rules all the same
 		if err := g.SetRule(r.Device, r.Limit); err != nil { // Put completes what is there, or says what is wrong
-			return false, errors.Join(ifThere(err), m.finish(begun, next, id))
+			done, errs = false, append(errs, ifThere(err))
 		}
 	}
-	return true, m.finish(begun, next, id)
+	return done, errors.Join(append(errs, m.finish(begun, next, id))...)
 }
 
 // hasRules reports whether a group may have rules. On v1 one file tells that of a newborn one.

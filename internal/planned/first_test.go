@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/plans"
@@ -253,6 +255,29 @@ func TestARecordFromBefore(t *testing.T) {
 		if err != nil || len(found) != 1 || !found[0].Begun {
 			t.Errorf("older: %v: %+v, %v", older, found, err)
 		}
+	}
+}
+
+// A device has gone since it was looked up. The rules of the others are in force, and on record.
+func TestPutFirstWithoutADevice(t *testing.T) {
+	lab.Unit(t)
+	w := newWorld(t, "v2")
+	m := w.manager(t, firstPlans)
+	rules, err := m.Ahead(t.Context(), "small")
+	if err != nil || len(rules) != 2 {
+		t.Fatalf("%v, %v", rules, err)
+	}
+	w.Refuse = func(_, line string) error {
+		if strings.HasPrefix(line, rules[0].Device.String()+" ") {
+			return unix.ENODEV
+		}
+		return nil
+	}
+	if done, err := m.PutFirst(web, isSmall, w.groupOf(t, webID), rules); done || err != nil || w.begun(t) != 0 || len(w.onRecord(t)) != 1 {
+		t.Errorf("%v, %v", done, err)
+	}
+	if got := w.limitOf(t, webID, rules[1].Device); got == "no rate named" {
+		t.Error("the other device has no rule")
 	}
 }
 
