@@ -2,6 +2,7 @@ package pacer_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -100,11 +101,12 @@ func TestBrokenWeird(t *testing.T) {
 	}
 	disk := lab.Disk(t, lab.FS("ext4"))
 	const again = "; install weir and weird of one build again"
+	long := fmt.Sprintf("1000%d", os.Getpid()) // nobody else on this machine sleeps that long
 	for _, c := range []struct {
 		name, weird, plans string
 		pacer              string // empty: weir itself is the pacer
 	}{
-		{"it hangs", "#!/bin/sh\nexec sleep 1000\n", "it does not answer", "it does nothing"},
+		{"it hangs", "#!/bin/sh\nexec sleep " + long + "\n", "it does not answer", "it does nothing"},
 		{"it is stopped", "#!/bin/sh\nkill -STOP $$\n", "it does not answer", "it does nothing"},
 		{"it says something else", "#!/bin/sh\necho hello\n", "it is another program", "it ended at once (exit status 0)"},
 		{"it dies", "#!/bin/sh\necho oh >&2\nkill -9 $$\n", "it ended without an answer (signal: killed): oh", "it ended at once (signal: killed)"},
@@ -130,15 +132,15 @@ func TestBrokenWeird(t *testing.T) {
 			if took := time.Since(began); took > lab.Patience(t, 10*time.Second) {
 				t.Errorf("that took %v", took)
 			}
-			if got := strays(t, dir); c.pacer != "" && len(got) > 0 {
+			if got := strays(t, dir, long); c.pacer != "" && len(got) > 0 {
 				t.Errorf("left behind: %q", got)
 			}
 		})
 	}
 }
 
-// strays are the command lines of processes that a weird of a directory has become.
-func strays(t *testing.T, dir string) (found []string) {
+// strays are the command lines of processes that a weird of a directory has become: of shells and sleeps.
+func strays(t *testing.T, dir, long string) (found []string) {
 	t.Helper()
 	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
@@ -146,7 +148,7 @@ func strays(t *testing.T, dir string) (found []string) {
 	}
 	for _, file := range all {
 		line, _ := os.ReadFile(file) // some end meanwhile
-		if text := string(line); strings.Contains(text, dir) || text == "sleep\x001000\x00" {
+		if text := string(line); strings.Contains(text, dir) || text == "sleep\x00"+long+"\x00" {
 			found = append(found, text)
 		}
 	}
