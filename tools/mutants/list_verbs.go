@@ -38,7 +38,7 @@ var verbMutants = []mutant{
 	{name: "a remedy does not name its target", file: "internal/ui/text/remedy.go",
 		was: "\"%[1]s\", r.Target", is: "\"%[1]s\", r.Also", packages: []string{"./internal/ui/text"}, run: "."},
 	{name: "a program's own arguments are a role", file: "internal/self/self.go",
-		was: "r, is := roleOf(args[0])", is: "r, is := roleOf(args[len(args)-1])", packages: []string{"./internal/self"}, run: "."},
+		was: "name := args[0]\n", is: "name := args[len(args)-1]\n", packages: []string{"./internal/self"}, run: "."},
 	{name: "groups of a configuration nest in themselves", file: "internal/cgconfig/groups.go",
 		was: "if g.Path != above.Path && ", is: "if ", packages: []string{"./internal/cgconfig"}, run: "."},
 	{name: "import reads files that are none", file: "internal/cgconfig/files.go",
