@@ -66,19 +66,34 @@ func (l *loop) next() (due time.Duration, ok bool) {
 	return l.groups[0].due, true
 }
 
+// lateLeast is how late a step is at least that was not let begin: a real-time thread wakes earlier
+// than that.
+const lateLeast = time.Millisecond
+
 // step looks at the first group, which is due now.
 func (l *loop) step(now time.Duration) error {
+	late := now - max(l.groups[0].due, l.at)
 	if err := l.groups[0].step(now, l.pace()); err != nil {
 		return err
 	}
 	spent, at := spent(), clockNow()
-	took := spent - l.spent
-	l.look += (took - l.look) / 16
-	l.credit += time.Duration(share*float64(at-l.at)) - took
-	l.credit = min(max(l.credit, -owedMost), creditMost)
+	l.account(spent-l.spent, at-l.at, late)
 	l.spent, l.at = spent, at
 	heap.Init(&l.groups) // it may have stopped others
 	return nil
+}
+
+// account adds a look that took so much processor time, so long after the last one. One that began
+// late counts as any other: where the clock of a virtual machine is all that there is, its kernel
+// charges who runs next for the time that the host had taken. If that counted, the pacer would look
+// ever more rarely, and a group would write for a tenth of a second unseen.
+func (l *loop) account(took, since, late time.Duration) {
+	if late > lateLeast {
+		took = min(took, l.look)
+	}
+	l.look += (took - l.look) / 16
+	l.credit += time.Duration(share*float64(since)) - took
+	l.credit = min(max(l.credit, -owedMost), creditMost)
 }
 
 // queue is a heap of groups, the first due on top.
