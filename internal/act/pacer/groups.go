@@ -25,8 +25,14 @@ func (s *server) add(j Job) error {
 		return err
 	}
 	if j.Count == CountEscaped {
-		if _, err := s.escapes.get(); errors.Is(err, errLoading) { // what is held goes on as it is
-			return err
+		// All that escapes at first is in doubt. What tells is loaded beside the watcher, as nobody is
+		// to be paused for as long as that takes.
+		_, err := s.escapes.get()
+		if err == nil || errors.Is(err, errLoading) {
+			_, parts := s.partial.get()
+			if errors.Is(err, errLoading) || errors.Is(parts, errLoading) { // what is held goes on as it is
+				return errLoading
+			}
 		}
 	}
 	j.Missed, j.Lapsed = "", ""

@@ -101,6 +101,24 @@ func TestNobodyWaitsForPrograms(t *testing.T) {
 	}
 }
 
+// Who asks for what escapes gets an answer when that is there which tells what of it was written.
+func TestEscapesAreToldFromTheFirst(t *testing.T) {
+	h := newHost(t, cgroupfs.V2)
+	s := h.server()
+	none := errors.New("there is none")
+	s.escapes = programs[escape.Watcher]{asked: true, why: none}
+	s.partial = programs[Parts]{asked: true, why: errLoading}
+	escapes := h.job()
+	escapes.Count = CountEscaped
+	if err := s.add(escapes); errors.Is(err, errLoading) {
+		t.Error("without a watcher nothing is waited for")
+	}
+	s.escapes.why = nil
+	if err := s.add(escapes); !errors.Is(err, errLoading) {
+		t.Errorf("before that tells: %v", err)
+	}
+}
+
 // Whatever becomes of the helper, it is known in the end.
 func TestHelpers(t *testing.T) {
 	ends := func() (*helper, int) {
