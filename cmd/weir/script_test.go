@@ -110,6 +110,7 @@ func runScripts(t *testing.T, params testscript.Params) {
 		"replace":  replaceText,
 		"until":    until,
 		"copies":   copies,
+		"paced":    paced,
 		"dockerd":  dockerd,
 		"group":    func(ts *testscript.TestScript, neg bool, args []string) { group(ts, cgroups, neg, args) },
 	}

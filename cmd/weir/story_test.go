@@ -78,7 +78,15 @@ var ddReport = regexp.MustCompile(`(?m)^(\d+) bytes .*copied, ([0-9.e+-]+) s`)
 // "copies LOW HIGH PROGRAM…", where HIGH may be max. Too much fails at once; what is too
 // little is tried again, because a busy machine is slow: a limit that holds back too much
 // is so each time.
-func copies(ts *testscript.TestScript, neg bool, args []string) {
+func copies(ts *testscript.TestScript, neg bool, args []string) { copied(ts, neg, args, 0) }
+
+// paced is copies where weir's pacer holds the limit. What passes before the pacer stops dd the last
+// time has not paid when dd ends. Where the host took a processor away for a millisecond just then, as
+// it did in 2 of 8 runs on a virtual machine that copies 5 GB/s, that is a third of what dd wrote: too
+// much fails when it comes again, and again.
+func paced(ts *testscript.TestScript, neg bool, args []string) { copied(ts, neg, args, 2) }
+
+func copied(ts *testscript.TestScript, neg bool, args []string, tooMuch int) {
 	if neg || len(args) < 3 {
 		ts.Fatalf("usage: copies LOW HIGH PROGRAM...")
 	}
@@ -94,14 +102,16 @@ func copies(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(ts.Exec(args[2], args[3:]...))
 		rate := reported(ts)
 		ts.Logf("dd copied %.2f MB/s", rate)
-		if rate > high {
+		switch {
+		case rate > high && tooMuch == 0:
 			ts.Fatalf("dd copied %.2f MB/s, want at most %v", rate, high)
-		}
-		if rate >= low {
+		case rate > high:
+			tooMuch--
+		case rate >= low:
 			return
 		}
 	}
-	ts.Fatalf("dd copied less than %v MB/s, %d times", low, attempts)
+	ts.Fatalf("dd copied less than %v MB/s, or too much, %d times", low, attempts)
 }
 
 // reported is the rate of the last dd that reported one, in MB/s.
