@@ -58,7 +58,8 @@
 // behind it, the pacer loads BPF programs and counts blocks from then on. What it had counted
 // before is taken back. Calls that write the rest of these folios count at once. What is still in
 // doubt is counted by the share of blocks that the pacer sees next. Without BPF folios count whole.
-// In files of other groups on v2, all that escapes is in doubt at first.
+// In files of other groups on v2, all that escapes is in doubt at first, so the programs are loaded
+// beside the watcher of such writes.
 //
 // Where the machine has a second processor, the pacer does not sleep when the group writes its
 // share in less than 0.4 ms: it watches the writer's counter, and pauses the group while that

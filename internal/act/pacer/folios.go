@@ -10,7 +10,7 @@ import (
 )
 
 // folios tells what processes have written, where write_bytes counts folios whole that they
-// have written in part: see package partial. Nothing is loaded before that may matter.
+// have written in part: see package partial. On v1 nothing is loaded before that may matter.
 type folios struct {
 	load   func() (Parts, error) // errLoading: it is asked again; nil: it was tried
 	late   time.Duration         // until when the group waits for that; 0: nobody has asked
