@@ -14,8 +14,8 @@ import (
 // unplain are words that made readers stop, by what to write instead. Each is exact: there is no
 // sentence that needs it.
 var unplain = map[string]string{
-	`of weir's`:                     "the name of the thing, as in: the pacer of weir",
-	`what is its`:                   "the name of the thing, as in: the pacer of weir",
+	`of weir's`:                     `write "weir's pacer", not "a pacer of weir's"`,
+	`what is its`:                   `name the thing: "its files", "its limits"`,
 	`as a rule`:                     `"usually", or leave it out`,
 	`so that it is`:                 "who does what",
 	`whoever(?:'s| needs| asks)`:    "the processes that",
