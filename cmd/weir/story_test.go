@@ -80,10 +80,10 @@ var ddReport = regexp.MustCompile(`(?m)^(\d+) bytes .*copied, ([0-9.e+-]+) s`)
 // is so each time.
 func copies(ts *testscript.TestScript, neg bool, args []string) { copied(ts, neg, args, 0) }
 
-// paced is copies where weir's pacer holds the limit. What passes before the pacer stops dd the last
-// time has not paid when dd ends. Where the host took a processor away for a millisecond just then, as
-// it did in 2 of 8 runs on a virtual machine that copies 5 GB/s, that is a third of what dd wrote: too
-// much fails when it comes again, and again.
+// paced is copies for a limit that weir's pacer holds. If dd ends before the pacer pauses it again, it
+// never waits for its last writes. Usually these are small. In 2 of 8 runs on a virtual machine they were
+// large, probably because the pacer got no processor for a millisecond. So the rate may be too high
+// twice; the third time the test fails.
 func paced(ts *testscript.TestScript, neg bool, args []string) { copied(ts, neg, args, 2) }
 
 func copied(ts *testscript.TestScript, neg bool, args []string, tooMuch int) {
