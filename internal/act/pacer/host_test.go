@@ -63,7 +63,7 @@ const (
 func newHost(t *testing.T, version cgroupfs.Version) *fakeHost {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("only root can run this: the pacer refuses cells that belong to another user, and the test makes them")
+		t.Skip("needs root: the pacer accepts only cgroups that belong to root, and this test makes them")
 	}
 	files := map[string]string{cgrouptest.V2Dir + "/a/cgroup.procs": ""}
 	trees := []string{cgrouptest.V2Dir}

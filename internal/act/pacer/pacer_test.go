@@ -176,7 +176,7 @@ func TestAPacerThatGivesUpIsStartedAgain(t *testing.T) {
 // sweeps waits for that, and takes its groups over.
 func TestASweepWaitsForAPacerThatDies(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root can run this: the pacer lets no other user take over the groups of a pacer that was killed")
+		t.Skip("needs root: only root may take over the groups of a pacer that was killed")
 	}
 	h := cgrouptest.New(t, cgroupfs.V2, map[string]string{cgrouptest.V2Dir + "/g/cgroup.procs": ""})
 	dir := state.At(t.TempDir())
@@ -204,7 +204,7 @@ func TestASweepWaitsForAPacerThatDies(t *testing.T) {
 // only asks starts none.
 func TestHolding(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root can run this: no other user may open the file with the pacer's lock")
+		t.Skip("needs root: only root may open the pacer's lock file")
 	}
 	dir := state.At(t.TempDir())
 	start = func() (*starting, error) {

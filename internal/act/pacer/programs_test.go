@@ -176,7 +176,7 @@ func TestProgramsAreHandedOver(t *testing.T) {
 	}
 	defer fs.Close()
 	if err := escape.Hindrance(fs); err != nil {
-		t.Skip("this kernel cannot load BPF programs, so the helper has none to hand over: ", err)
+		t.Skip("needs a kernel that loads BPF programs, which the helper passes to the pacer: ", err)
 	}
 	h.Write(cgrouptest.V2Dir+"/a/io.stat", "8:0 rbytes=0 wbytes=0 rios=0 wios=0 dbytes=0 dios=0\n")
 	s := h.server()
@@ -186,7 +186,7 @@ func TestProgramsAreHandedOver(t *testing.T) {
 	j.Count = CountEscaped
 	if _, err := c.Add(j); err != nil {
 		if strings.Contains(err.Error(), "does not let this process load BPF programs") {
-			t.Skip("this process may not load BPF programs, so the helper has none to hand over: ", err)
+			t.Skip("needs the right to load BPF programs, which the helper passes to the pacer: ", err)
 		}
 		t.Fatal(err)
 	}

@@ -156,7 +156,7 @@ type disk struct {
 func newDisk(t *testing.T) *disk {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("needs root: only root can open device files, and a copy of a mount (open_tree), in which weir walks a directory")
+		t.Skip("needs root: weir opens the device file, and a private copy of the mount (open_tree)")
 	}
 	dir, err := filepath.EvalSymlinks(quick(t))
 	if err != nil {

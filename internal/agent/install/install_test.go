@@ -210,7 +210,7 @@ const exposureMost = 3.2
 func TestHardened(t *testing.T) {
 	lab.Unit(t)
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
-		t.Skip("only systemd-analyze can tell how exposed the unit is, and it is not installed: it comes with systemd")
+		t.Skip("needs systemd-analyze, which rates how exposed the unit is (Debian package: systemd)")
 	}
 	for name, text := range map[string]string{"contrib": contrib.WeirdService, "installed": System{Program: "/bin/true"}.text()} {
 		unit := filepath.Join(t.TempDir(), "weird.service")
