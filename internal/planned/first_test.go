@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/weir-io/weir/internal/act/hold"
 	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/plans"
@@ -59,10 +60,7 @@ func TestPutFirst(t *testing.T) {
 			}
 		}
 		m := w.manager(t, firstPlans)
-		rules, err := m.Ahead(t.Context(), "small")
-		if err != nil || len(rules) == 0 {
-			t.Fatalf("%v, %v", rules, err)
-		}
+		rules := rulesOf(t, m)
 		done, err := m.PutFirst(web, isSmall, w.groupOf(t, webID), rules)
 		if err != nil || !done {
 			t.Fatalf("%s: %v, %v", version, done, err)
@@ -141,10 +139,7 @@ func TestFirstRulesStayOnRecord(t *testing.T) {
 	if err != nil || len(found) != 1 {
 		t.Fatalf("%+v, %v", found, err)
 	}
-	rules, err := m.Ahead(t.Context(), "small")
-	if err != nil {
-		t.Fatal(err)
-	}
+	rules := rulesOf(t, m)
 	if done, err := m.PutFirst(web, isSmall, w.groupOf(t, webID), rules); err != nil || !done {
 		t.Fatalf("%v, %v", done, err)
 	}
@@ -161,16 +156,23 @@ func TestFirstRulesStayOnRecord(t *testing.T) {
 	}
 }
 
+// rulesOf are the rules that a newborn group of the plan small gets.
+func rulesOf(t *testing.T, m Manager) []hold.Change {
+	t.Helper()
+	rules, err := m.Ahead(t.Context(), "small")
+	if err != nil || len(rules) == 0 {
+		t.Fatalf("%v, %v", rules, err)
+	}
+	return rules
+}
+
 // A group of the target's name that another user has made gets nothing, and keeps nobody from looking
 // at the target's own.
 func TestPutFirstIsForGroupsOfRoot(t *testing.T) {
 	lab.Unit(t)
 	w := newWorld(t, "v2")
 	m := w.manager(t, firstPlans)
-	rules, err := m.Ahead(t.Context(), "small")
-	if err != nil {
-		t.Fatal(err)
-	}
+	rules := rulesOf(t, m)
 	g := w.groupOf(t, webID)
 	if err := os.Chown(g.Dir(), 4711, -1); errors.Is(err, os.ErrPermission) {
 		t.Skip("only root can give a directory to another user, as the test needs it")
@@ -188,10 +190,7 @@ func TestABirthThatWasCutShort(t *testing.T) {
 	lab.Unit(t)
 	w := newWorld(t, "v1")
 	m := w.manager(t, firstPlans)
-	rules, err := m.Ahead(t.Context(), "small")
-	if err != nil {
-		t.Fatal(err)
-	}
+	rules := rulesOf(t, m)
 	next := &record{Target: keyOf(web), Name: web.String(), Host: w.host.Socket("docker"), Plan: "small", Group: new(uint64)}
 	for _, r := range rules {
 		next.Limits = append(next.Limits, deviceRule{r.Device, r.Limit})
@@ -244,10 +243,7 @@ func TestARecordFromBefore(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		rules, err := m.Ahead(t.Context(), "small")
-		if err != nil {
-			t.Fatal(err)
-		}
+		rules := rulesOf(t, m)
 		if done, err := m.PutFirst(web, isSmall, g, rules); err != nil || !done {
 			t.Fatalf("%v, %v", done, err)
 		}
@@ -286,10 +282,7 @@ func TestPutFirstWithoutTheController(t *testing.T) {
 	lab.Unit(t)
 	w := newWorld(t, "v2")
 	m := w.manager(t, firstPlans)
-	rules, err := m.Ahead(t.Context(), "small")
-	if err != nil {
-		t.Fatal(err)
-	}
+	rules := rulesOf(t, m)
 	g := w.groupOf(t, webID)
 	if err := errors.Join(os.Remove(g.File("io.max")), os.WriteFile(g.Parent().File("cgroup.subtree_control"), []byte("memory\n"), 0o600)); err != nil {
 		t.Fatal(err)
