@@ -130,7 +130,18 @@ func need(t testing.TB, needs ...Requirement) environ.Environ {
 			t.Skipf("%s%s (%s: %v)", outcome.SkipMark, n, e.Guest, err)
 		}
 	}
+	if slices.Contains(needs, Rates) {
+		Measures(t)
+	}
 	return e
+}
+
+// Measures says that a test's verdict hangs on a rate or time that it measures: should it be
+// red where guests share the machine, it is measured once more when it is alone there. Ratio,
+// Free and the requirement Rates say it too.
+func Measures(t testing.TB) {
+	t.Helper()
+	t.Log(outcome.MeasuredMark + "what else the machine does counts")
 }
 
 // Unit skips a test in the lab that says the same on every kernel: one that runs on

@@ -90,9 +90,11 @@ func ratio(t testing.TB, what string, limit float64, band Band, measure func() m
 		case ratio >= band.Low && ratio <= band.High:
 			return
 		case ratio > band.High+stall.Seconds()/m.took.Seconds() || m.starved <= starvedMax:
+			Measures(t)
 			t.Errorf("%s: %.3f of the limit, want %.2f to %.2f", what, ratio, band.Low, band.High)
 			return
 		case attempt == attempts:
+			Measures(t)
 			t.Errorf("%s: %.3f of the limit, want %.2f to %.2f; the machine was too busy %d times to tell", what, ratio, band.Low, band.High, attempts)
 			return
 		}
@@ -116,6 +118,7 @@ func free(t testing.TB, what string, least float64, measure func() float64, quie
 			return
 		}
 		if attempt == attempts {
+			Measures(t)
 			t.Errorf("%s: %.0f bytes/s, want at least %.0f", what, rate, least)
 			return
 		}

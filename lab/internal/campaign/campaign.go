@@ -42,12 +42,15 @@ type Campaign struct {
 	Make     map[string]Maker // by lane; a lane without one is left out
 	Log      func(format string, args ...any)
 	Console  func(guest, line string) // what guests print; may be nil
+
+	alone bool // each guest has the machine for itself
 }
 
 // Do runs the rows. The error is about the campaign; what is wrong with a guest
 // is in its outcome. Spare rows run one after another, in the time that the others leave.
 // Rows of the native lane run alone, after the others, because they measure on the machine
-// that carries all; and so do emulated ones that measure rates.
+// that carries all; and so do emulated ones that measure rates. Tests that were red for what
+// they measured are measured once more at the end, alone.
 func (c Campaign) Do(ctx context.Context, rows []matrix.Row) ([]outcome.Guest, error) {
 	guests := make([]outcome.Guest, len(rows))
 	slots := make(chan struct{}, max(c.Parallel, 1))
@@ -79,6 +82,9 @@ func (c Campaign) Do(ctx context.Context, rows []matrix.Row) ([]outcome.Guest, e
 	wait.Wait()
 	for _, i := range alone {
 		guests[i] = c.one(ctx, rows[i])
+	}
+	for i, row := range rows {
+		c.again(ctx, row, &guests[i])
 	}
 	return guests, ctx.Err()
 }
@@ -136,6 +142,18 @@ func (c Campaign) one(ctx context.Context, row matrix.Row) outcome.Guest {
 	return g
 }
 
+// again runs the tests of a guest that are red and hang on what they measured once more, in a
+// fresh guest with nothing beside it. Who named the tests to run does that by hand.
+func (c Campaign) again(ctx context.Context, row matrix.Row, g *outcome.Guest) {
+	names := g.ToMeasureAgain()
+	if len(names) == 0 || c.Run != "" {
+		return
+	}
+	c.Log("%-28s measures again, alone: %s", g.Name, strings.Join(names, ", "))
+	c.alone, c.Run, c.Out = true, "^("+strings.Join(names, "|")+")$", filepath.Join(c.Out, "again")
+	g.MeasuredAgain(c.one(ctx, row))
+}
+
 // place waits for a row's place on this machine, and sets the processor that the job gets.
 func (c Campaign) place(ctx context.Context, row matrix.Row, name string, job *guest.Job) (release func(), err error) {
 	tell := time.AfterFunc(5*time.Second, func() {
@@ -144,6 +162,11 @@ func (c Campaign) place(ctx context.Context, row matrix.Row, name string, job *g
 	defer tell.Stop()
 	switch {
 	case row.Lane == matrix.Native:
+		return c.Slots.TakeAll(ctx)
+	case c.alone:
+		if job.CPU = c.Machine.Place(0, 1); row.Lane == matrix.QEMU {
+			job.CPU = process.All
+		}
 		return c.Slots.TakeAll(ctx)
 	case c.emulatesRates(row):
 		job.CPU = process.All

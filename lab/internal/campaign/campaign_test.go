@@ -140,3 +140,44 @@ func TestEmulatedRatesRunAlone(t *testing.T) {
 		}
 	}
 }
+
+// reds is a guest whose measuring test is red as long as others run beside it.
+type reds struct {
+	runs  *atomic.Int32
+	green bool // the second time
+}
+
+func (r reds) Name() string { return "reds" }
+
+func (r reds) Run(_ context.Context, job guest.Job) (guest.Result, error) {
+	if n := r.runs.Add(1); n > 1 && job.Run != "^(TestRate)$" {
+		return guest.Result{}, errors.New("runs more than what was red")
+	}
+	log, exit := "=== RUN   TestRate\n    r_test.go:1: "+outcome.MeasuredMark+"\n--- FAIL: TestRate (0.01s)\nFAIL\n", 1
+	if r.runs.Load() > 1 && r.green {
+		log, exit = "=== RUN   TestRate\n--- PASS: TestRate (0.01s)\nPASS\n", 0
+	}
+	return guest.Result{Outputs: []guest.Output{{Package: "p", Log: []byte(log), Ended: true, Exit: exit}}}, nil
+}
+
+// What is red for what it measured beside others gets a second chance alone, and one only.
+func TestMeasuresAgain(t *testing.T) {
+	for _, green := range []bool{true, false} {
+		places, err := slots.Open(t.TempDir(), 2, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var runs atomic.Int32
+		c := Campaign{
+			Root: t.TempDir(), Out: t.TempDir(), Parallel: 2, Slots: places, Log: t.Logf,
+			Make: map[string]Maker{matrix.UML: func(context.Context, matrix.Row) (guest.Guest, error) { return reds{&runs, green}, nil }},
+		}
+		guests, err := c.Do(t.Context(), []matrix.Row{{Lane: matrix.UML}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if runs.Load() != 2 || guests[0].Bad() == green || guests[0].Count(outcome.Again) > 0 != green {
+			t.Errorf("green alone %t: %d runs, %+v", green, runs.Load(), guests[0])
+		}
+	}
+}

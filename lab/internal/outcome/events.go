@@ -17,6 +17,7 @@ const (
 	Failed  Verdict = "failed"
 	Skipped Verdict = "skipped"
 	Broken  Verdict = "broken" // it began and did not end
+	Again   Verdict = "again"  // it failed, and passed when it was measured again, alone
 )
 
 // Test is one test, or subtest, on one guest.

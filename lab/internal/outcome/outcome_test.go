@@ -79,7 +79,7 @@ func TestReport(t *testing.T) {
 	guests := []Guest{
 		{Name: "uml-6.1-v2", Tests: tests, Output: output, Times: Times{Wait: 2, Boot: 1.14, Tests: 2.11, Busy: 1.26}, Suites: []Suite{{"x/a", 0.5}, {"x/b", 1.5}}},
 		{Name: "uml-6.1-v1", Err: errors.New("Kernel panic")},
-		{Name: "good", Tests: []Test{{Verdict: Passed}}, Output: "noise"},
+		{Name: "good", Tests: []Test{{Verdict: Passed}, {Package: "p", Name: "TestD", Verdict: Again, Output: "0.94, then 1.00\n"}}, Output: "noise"},
 	}
 	if !guests[0].Bad() || !guests[1].Bad() || guests[2].Bad() {
 		t.Error("bad guests are not told from good ones")
@@ -88,7 +88,7 @@ func TestReport(t *testing.T) {
 	if err := errors.Join(WriteTable(&table, guests), WriteFailures(&failures, guests)); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(table.String(), "uml-6.1-v2  0       3       1        -        2.0   1.1   2.1    5.2    1.3   b 1.5") {
+	if !strings.Contains(table.String(), "uml-6.1-v2  0       0      3       1        -        2.0   1.1   2.1    5.2    1.3   b 1.5") {
 		t.Errorf("table:\n%s", table.String())
 	}
 	var longest bytes.Buffer
@@ -106,7 +106,7 @@ func TestReport(t *testing.T) {
 		t.Errorf("all tests: %q, want %q", all.String(), want)
 	}
 	text := failures.String()
-	for _, want := range []string{"uml-6.1-v2: p TestA/x failed\n    a_test.go:3: rate 0.5", "TestC broken", "panic: test timed out", "uml-6.1-v1: Kernel panic"} {
+	for _, want := range []string{"uml-6.1-v2: p TestA/x failed\n    a_test.go:3: rate 0.5", "TestC broken", "panic: test timed out", "uml-6.1-v1: Kernel panic", "good: p TestD failed at first, and passed when measured again, alone\n0.94, then 1.00"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in:\n%s", want, text)
 		}

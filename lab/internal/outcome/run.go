@@ -82,7 +82,7 @@ func NeverRan(known []Known, guests []Guest) []Missed {
 	for _, g := range guests {
 		for _, t := range g.Tests {
 			k := Known{t.Package, t.Name}
-			ran[k] = ran[k] || t.Verdict == Passed || t.Verdict == Failed
+			ran[k] = ran[k] || t.Verdict == Passed || t.Verdict == Failed || t.Verdict == Again
 			if t.Verdict == Skipped {
 				reasons[k] = append(reasons[k], cmp.Or(t.Reason, "no reason that package lab knows"))
 			}

@@ -14,7 +14,7 @@ import (
 // the most of it.
 func WriteTable(w io.Writer, guests []Guest) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(t, "GUEST\tPASSED\tFAILED\tSKIPPED\tINSTALL\tWAIT\tBOOT\tTESTS\tTOTAL\tBUSY\tLONGEST SUITE")
+	_, _ = fmt.Fprintln(t, "GUEST\tPASSED\tAGAIN\tFAILED\tSKIPPED\tINSTALL\tWAIT\tBOOT\tTESTS\tTOTAL\tBUSY\tLONGEST SUITE")
 	for _, g := range guests {
 		note := "-"
 		if longest := g.Longest(); longest.Seconds > 0 {
@@ -23,8 +23,8 @@ func WriteTable(w io.Writer, guests []Guest) error {
 		if g.Err != nil {
 			note = "guest failed"
 		}
-		_, _ = fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%s\t%s\t%s\t%s\t%.1f\t%s\t%s\n", g.Name,
-			g.Count(Passed), g.Count(Failed)+g.Count(Broken), g.Count(Skipped),
+		_, _ = fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%s\t%s\t%s\t%s\t%.1f\t%s\t%s\n", g.Name,
+			g.Count(Passed), g.Count(Again), g.Count(Failed)+g.Count(Broken), g.Count(Skipped),
 			seconds(g.Times.Install), seconds(g.Times.Wait), seconds(g.Times.Boot), seconds(g.Times.Tests), g.Times.Total(), seconds(g.Times.Busy), note)
 	}
 	return t.Flush()
@@ -57,7 +57,8 @@ func seconds(s float64) string {
 	return fmt.Sprintf("%.1f", s)
 }
 
-// WriteFailures prints the output of each test that failed, and why guests did.
+// WriteFailures prints the output of each test that failed, also of those that passed when
+// they were measured again, and why guests failed.
 // A test whose subtests failed is left out: they say it.
 func WriteFailures(w io.Writer, guests []Guest) error {
 	var b strings.Builder
@@ -69,10 +70,12 @@ func WriteFailures(w io.Writer, guests []Guest) error {
 			_, _ = fmt.Fprintf(&b, "\n==== %s: output outside tests\n%s", g.Name, g.Output)
 		}
 		for i, t := range g.Tests {
-			if t.Verdict != Failed && t.Verdict != Broken || hasBadChild(g.Tests[i+1:], t) {
-				continue
+			switch {
+			case t.Verdict == Again:
+				_, _ = fmt.Fprintf(&b, "\n==== %s: %s %s failed at first, and passed when measured again, alone\n%s", g.Name, t.Package, t.Name, t.Output)
+			case t.bad() && !hasBadChild(g.Tests[i+1:], t):
+				_, _ = fmt.Fprintf(&b, "\n==== %s: %s %s %s\n%s", g.Name, t.Package, t.Name, t.Verdict, t.Output)
 			}
-			_, _ = fmt.Fprintf(&b, "\n==== %s: %s %s %s\n%s", g.Name, t.Package, t.Name, t.Verdict, t.Output)
 		}
 	}
 	_, err := io.WriteString(w, b.String())
@@ -81,8 +84,7 @@ func WriteFailures(w io.Writer, guests []Guest) error {
 
 func hasBadChild(tests []Test, parent Test) bool {
 	for _, t := range tests {
-		bad := t.Verdict == Failed || t.Verdict == Broken
-		if bad && t.Package == parent.Package && strings.HasPrefix(t.Name, parent.Name+"/") {
+		if t.bad() && t.Package == parent.Package && strings.HasPrefix(t.Name, parent.Name+"/") {
 			return true
 		}
 	}

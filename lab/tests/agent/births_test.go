@@ -38,6 +38,7 @@ func TestAgentBirths(t *testing.T) {
 		late = g.births(t, disk, n, round)
 	}
 	if 100*late > lateMost*n {
+		lab.Measures(t)
 		t.Errorf("that is more than %d %%, %d times", lateMost, birthRounds)
 	}
 	if c := w.status().Counts; c.Failures != 0 || c.Drifts != 0 {

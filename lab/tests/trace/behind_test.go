@@ -38,6 +38,7 @@ func TestBehindTheScenes(t *testing.T) {
 			t.Errorf("%d bytes were written back, the load wrote %d", b.Bytes, written)
 		}
 		if share := b.BlkThrottleSeconds / (b.BlkThrottleSeconds + b.BlockQueueSeconds + b.DeviceSeconds); share < causeMin {
+			lab.Measures(t)
 			t.Errorf("blk-throttle has %.2f of the requests' time, want at least %.2f", share, causeMin)
 		}
 		return

@@ -90,6 +90,7 @@ func exactly(t *testing.T, o operations, own, empty timed) {
 		most = all
 	}
 	if sum < 0.95*less || sum > 1.05*most {
+		lab.Measures(t)
 		t.Errorf("%s: the parts are %.3f s, want %.3f to %.3f s, give or take 5 %%", o.Kind, sum, less, most)
 	}
 	const few = 16 // the load's own start and end
@@ -207,6 +208,7 @@ func TestMemcgReclaimNatively(t *testing.T) {
 	}
 	t.Logf("above p50, run queue %.3f s; of %.3f s else %.2f are memcg reclaim", w.AboveP50["run_queue"], without, reclaim/without)
 	if reclaim < causeMin*without {
+		lab.Measures(t)
 		t.Errorf("above p50: %v, want memcg_reclaim to be %.2f of all but run_queue", w.AboveP50, causeMin)
 	}
 	if !slices.ContainsFunc(w.Verdict.Causes, func(c struct {

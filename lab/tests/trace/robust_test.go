@@ -220,6 +220,7 @@ func TestTwoTraces(t *testing.T) {
 			t.Errorf("%s: %d and %d were seen, want %d", kind, a.Count, b.Count, count)
 		}
 		if ratio := a.Seconds / b.Seconds; ratio < 0.9 || ratio > 1.1 {
+			lab.Measures(t)
 			t.Errorf("%s: they took %.3f and %.3f s", kind, a.Seconds, b.Seconds)
 		}
 	}

@@ -228,6 +228,7 @@ func addsUp(t *testing.T, r report, kind string, own timed) {
 		least -= took
 	}
 	if sum < 0.95*least.Seconds() || sum > 1.05*own.Took.Seconds() {
+		lab.Measures(t)
 		t.Errorf("%s: the parts are %.3f s, want those of calls that took %.3f to %.3f s, give or take 5 %%", kind, sum, least.Seconds(), own.Took.Seconds())
 	}
 }
@@ -239,6 +240,7 @@ func (o operations) share(part string) float64 { return o.Split[part] / o.Second
 func (o operations) blames(t *testing.T, part string, least float64) {
 	t.Helper()
 	if len(o.Verdict.Causes) == 0 || o.Verdict.Causes[0].Part != part || o.Verdict.Causes[0].Share < least {
+		lab.Measures(t)
 		t.Errorf("%s: causes %v of %s, want %s with at least %.2f", o.Kind, o.Verdict.Causes, o.Verdict.Of, part, least)
 	}
 }
@@ -261,6 +263,7 @@ func (o operations) names(t *testing.T, parts ...string) {
 	}
 	for _, part := range parts {
 		if !named[part] {
+			lab.Measures(t)
 			t.Errorf("%s: causes %v of %s, want %s among them", o.Kind, o.Verdict.Causes, o.Verdict.Of, part)
 		}
 	}

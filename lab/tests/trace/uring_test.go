@@ -123,6 +123,7 @@ func throttledRequests(t *testing.T, short ...string) {
 			w := r.slowest(t)
 			device = min(device, w.Split["device"]+w.Split["block_queue"]) / w.Seconds
 			if w.share("blk_throttle") < least || named && w.share("blk_throttle")+w.share("io_uring")+device < 0.9 {
+				lab.Measures(t)
 				t.Errorf("causes %v of %s (device %.2f by the kernel's count), want blk_throttle with at least %.1f", w.Verdict.Causes, w.Verdict.Of, device, least)
 			}
 		})
