@@ -54,7 +54,6 @@
 // The table at the end says what each guest's time went to: INSTALL is finding or building
 // what it boots, WAIT is for its turn on this machine.
 //
-//
 // A test that hangs on what it measures says so (Rates, Ratio and Free do it for it, else
 // Measures). If up to three of those are the only red tests of a guest in a whole run, they
 // run once more at the end, in a fresh guest with nothing beside it. Green ones are in column
