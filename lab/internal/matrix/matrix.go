@@ -29,7 +29,7 @@ type Row struct {
 	IOMount string // unusual mount point of the io controller's hierarchy
 	Short   bool   // differs from another row in little: measured tests take their short form
 	Only    string // requirements, with commas between: tests that ask for less have other rows
-	Spare   bool   // measures no rates, and so runs in the time that others leave
+	Spare   bool   // measures few rates, or none, and so runs in the time that others leave
 	Extra   bool   // only in the whole matrix (-all), or when asked for by a filter
 }
 
@@ -93,8 +93,8 @@ func Rows() []Row {
 	add(Full, kernel.Newest, environ.V1, of("bookworm"), short)
 	add(UML, "6.1", environ.V2, at("/cgroup2"), short)
 	add(UML, "6.1", environ.V1, at("/cgroup/blkio"), short)
-	add(UML, "6.1", environ.Hybrid, short)
-	add(UML, "6.1", environ.Split, short, only("split"))
+	add(UML, "6.1", environ.Hybrid, short, spare)
+	add(UML, "6.1", environ.Split, short, only("split"), spare)
 	add(UML, "6.1", environ.V2, extra)
 	add(UML, "6.1", environ.V1, extra)
 	add(QEMU, "6.1", environ.V2, short, extra, only("bpf"))

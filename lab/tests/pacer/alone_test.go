@@ -18,7 +18,7 @@ import (
 // A copy of weir without weird beside it holds buffered writes as well, by a pacer that is this
 // weir and has no BPF. What takes weird ends with a line that says so.
 func TestWithoutWeird(t *testing.T) {
-	e := lab.Need(t, lab.Root, lab.V1, lab.Rates, lab.FS("ext4"))
+	e := lab.Need(t, lab.Root, lab.V1, lab.Rates, lab.Newest, lab.FS("ext4"))
 	fewer(t, e)
 	from, err := exec.LookPath("weir")
 	if err != nil {
@@ -81,7 +81,7 @@ func pacers(t *testing.T) (programs []string) {
 // Beside weir stands something else than weird, or one that does not work. weir says so in a line and
 // soon, calls nothing held that is not, and leaves no process behind.
 func TestBrokenWeird(t *testing.T) {
-	e := lab.Need(t, lab.Root, lab.V1)
+	e := lab.Need(t, lab.Root, lab.V1, lab.Once)
 	fewer(t, e)
 	dir := t.TempDir()
 	t.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
