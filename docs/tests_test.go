@@ -15,7 +15,7 @@ var (
 	testName = regexp.MustCompile(`\b(?:Test|Fuzz)[A-Z]\w+`)
 	quoted   = regexp.MustCompile("`([^`]+)`")
 	testRef  = regexp.MustCompile(`^(?:Test|Fuzz)[A-Z]\w*(?:/\S+)?$`)
-	aPackage = regexp.MustCompile(`^(?:internal|cmd|lab|tools)/[\w/-]*\w$`)
+	aPackage = regexp.MustCompile(`^(?:(?:internal|cmd|lab|tools)/[\w/-]*\w|docs)$`)
 )
 
 // testsOf are the sources of the tests of each package, by its directory.
