@@ -5,8 +5,9 @@ import "time"
 // Owed is what a group owes a pacer that has one bucket for it, which fills at the limit. The
 // bucket pays for what the kernel charges to the group (and has held), and for what escapes.
 // Charged bytes take no more than the bucket gets in the same time, so a group of which nothing
-// escapes never owes anything. Escaped bytes count once they exceed a threshold, and then all
-// of them count.
+// escapes never owes anything. The next escape pays for what was charged beyond that: after a
+// pause the kernel's throttle lets through what it has saved of its slices. Escaped bytes count
+// once they exceed a threshold, and then all of them count.
 type Owed struct {
 	rate      float64 // bytes a second
 	threshold float64
@@ -39,7 +40,8 @@ func (o *Owed) Take(escaped, charged float64, now time.Duration, believed func()
 	o.at = now
 	o.charged += charged
 	given = min(o.charged, fill)
-	o.charged = min(o.charged-given, o.rate*chargedMost.Seconds())
+	o.charged -= given
+	o.Keep(0)
 	o.waiting += escaped
 	if o.waiting < o.threshold && now > o.until || o.waiting > o.threshold/4 && !believed() {
 		o.waiting = max(0, o.waiting) // no credit
@@ -49,7 +51,15 @@ func (o *Owed) Take(escaped, charged float64, now time.Duration, believed func()
 		o.until = now + activeFor
 	}
 	owed, o.waiting = o.waiting, 0
+	if owed > 0 { // it is paused anyway, and may not be looked at before it has paid
+		given, o.charged = given+o.charged, 0
+	}
 	return owed, given
+}
+
+// Keep takes back what the bucket had not for charged bytes. They are given again, up to a bound.
+func (o *Owed) Keep(charged float64) {
+	o.charged = min(o.charged+charged, o.rate*chargedMost.Seconds())
 }
 
 // Back takes back that so many bytes have escaped, as far as Take has not returned them yet. It

@@ -33,12 +33,14 @@ func (b *bucket) fill(now time.Duration) {
 func (b *bucket) take(bytes float64) { b.level -= bytes }
 
 // share takes bytes that others hold to the same rate. It takes no more than there is, unless
-// something is not paid for yet: nobody is stopped for them alone.
-func (b *bucket) share(bytes float64) {
+// something is not paid for yet: nobody is stopped for them alone. It returns the rest.
+func (b *bucket) share(bytes float64) (rest float64) {
+	taken := bytes
 	if b.level >= 0 {
-		bytes = min(bytes, b.level)
+		taken = min(bytes, b.level)
 	}
-	b.level -= bytes
+	b.level -= taken
+	return bytes - taken
 }
 
 // until is how long it takes for the bucket to hold so much.

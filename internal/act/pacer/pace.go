@@ -118,7 +118,7 @@ func (p *paced) bring(now time.Duration) error {
 			return err
 		}
 		p.count(unseen, now)
-		p.bucket.share(p.meter.charged())
+		p.share()
 	}
 	if _, err := p.cells.gather(&p.roster, now); err != nil {
 		return err
@@ -233,7 +233,7 @@ func (p *paced) look(now time.Duration) error {
 	unseen, err := p.meter.look(now, p.roster.members)
 	if err == nil {
 		p.count(unseen, now)
-		p.bucket.share(p.meter.charged())
+		p.share()
 	}
 	return err
 }
@@ -269,6 +269,15 @@ func (p *paced) count(unseen float64, now time.Duration) {
 		p.fast = max(p.speed, p.fast*(1-min(1, ran.Seconds()/fastFor.Seconds())))
 	}
 	p.seen = now
+}
+
+// share has the bucket pay for what the kernel has charged. What escapes pays for the rest: after
+// each pause the kernel's throttle lets through what it has saved of its slices.
+func (p *paced) share() {
+	rest := p.bucket.share(p.meter.charged())
+	if m, is := p.meter.(*escaped); is {
+		m.owed.Keep(rest)
+	}
 }
 
 // run is how long the processes may go on: until they have written what the bucket holds, at
