@@ -13,14 +13,14 @@ LDFLAGS := -s -w -X main.version=$(VERSION)
 # lab itself, from the same mirror that apt uses.
 TEST_PACKAGES := qemu-system-x86 busybox-static kmod cpio xz-utils zstd mmdebstrap \
 	erofs-utils e2fsprogs xfsprogs btrfs-progs lvm2 dmsetup fdisk util-linux quota \
-	cgroup-tools procps
+	cgroup-tools procps sqlite3 git
 
 LAB_FLAGS := $(if $(KERNEL),-kernel $(KERNEL)) $(if $(MODE),-mode $(MODE)) $(if $(LANE),-lane $(LANE)) $(if $(RUN),-run '$(RUN)')
 
 # Each part of the gate notes how long it took, in out/parts.
 PART := ./tools/part
 
-.PHONY: all build image kube kube-base install uninstall demo test quick unit lint lab lab-all kills loops races sets soak quotas watching bench mutants fuzz man bpf check-bpf deps clean help
+.PHONY: all build image kube kube-base install uninstall demo test quick unit lint lab lab-all kills loops races escapes sets soak quotas watching bench mutants fuzz man bpf check-bpf deps clean help
 
 all: build
 
@@ -108,6 +108,11 @@ races: ## 1,000 rounds of two changes of a limit at once: two sets, set and clea
 sets: ## set a limit 100 times on a running writer, direct, synchronous and buffered, on v1 and v2, with systemd and without
 	for kernel in 6.1 newest; do for mode in v1 v2; do WEIR_SETS=100 $(GO) run ./lab/cmd/lab -kernel $$kernel -mode $$mode -lane uml -timeout 90m -run TestSetOnARunningWriter || exit 1; done; done
 	for mode in v1 v2; do WEIR_SETS=100 $(GO) run ./lab/cmd/lab -mode $$mode -lane full -timeout 90m -run TestSetOnARunningWriter || exit 1; done
+
+escapes: ## hold what escapes a limit on v2: with BPF in an emulated guest, by counters on three kernels
+	$(GO) run ./lab/cmd/lab -kernel newest -mode v2 -lane qemu -timeout 60m -run '$(ESCAPES)'
+	for kernel in 6.1 6.12 newest; do $(GO) run ./lab/cmd/lab -kernel $$kernel -mode v2 -lane uml -timeout 60m -run '$(ESCAPES)' || exit 1; done
+ESCAPES := TestRunHolds|TestRunTells|TestSetHoldsWhatEscapes|TestNothingEscapes|TestWhatHoldingCosts|TestWatcher$$|TestEstimate|TestWhyEscapesPaced
 
 soak: ## 200 proofs beside a busy processor, and five writers that little memory hangs
 	WEIR_RUNS=200 $(GO) run ./lab/cmd/lab -lane native -timeout 60m -run TestSoakVerdicts

@@ -177,7 +177,7 @@ func measure(room *Room, c Command) (measured, error) {
 	if !room.limited || len(c.Rules) == 0 {
 		return measured{}, nil
 	}
-	t, err := tally.Start(room.IO, c.Rules, c.Watcher, room.cell)
+	t, err := tally.Start(room.IO, c.Rules, c.Watcher, room.pauses)
 	return measured{t}, err
 }
 

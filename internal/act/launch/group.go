@@ -56,6 +56,7 @@ type Room struct {
 	IO     cgroupfs.Group   // the group whose rules bind the command
 	joined []cgroupfs.Group // all groups that the command is born into
 	cell   *cgroupfs.Group  // see Join; nil: none
+	pauses *cgroupfs.Group  // in which the pacer pauses its processes; nil: it does not
 	made   []cgroupfs.Group // those that weir made and removes
 	record *state.Record
 	keeper *keeper // of a systemd scope; nil without
@@ -225,7 +226,7 @@ func (r *Room) furnish(ctx context.Context, locked hold.Locked, o Options) error
 // Join makes the command, but not weir's helpers, start in another group as well, before the
 // others. The room does not remove that group. On v2, where a process is in one group, it is a
 // group below the room's.
-func (r *Room) Join(cell cgroupfs.Group) { r.cell = &cell }
+func (r *Room) Join(cell cgroupfs.Group) { r.cell, r.pauses = &cell, &cell }
 
 // groups returns the groups that the command starts in.
 func (r *Room) groups() []cgroupfs.Group {

@@ -61,7 +61,11 @@ func (h Host) PaceEscapes(room *Room) (some bool, err error) {
 		return false, nil
 	}
 	j.Count = pacer.CountEscaped
-	_, err = (pacer.Client{State: h.State}).Add(j)
+	if _, err = (pacer.Client{State: h.State}).Add(j); err != nil {
+		return false, err
+	}
+	cell, err := room.IO.Child(cgroupfs.CellName(room.IO))
+	room.pauses = &cell // once something has escaped
 	return err == nil, err
 }
 

@@ -112,6 +112,6 @@ func contents(kind kernel.Kind, init string) initramfs.Spec {
 		Init:    init,
 		Modules: modules,
 		Load:    load,
-		Tools:   strings.Fields("mkfs.ext4 mkfs.xfs mkfs.btrfs btrfs resize2fs xfs_growfs tune2fs e2fsck chattr quotaon xfs_quota lvm dmsetup losetup sfdisk dd cgconfigparser"),
+		Tools:   strings.Fields("mkfs.ext4 mkfs.xfs mkfs.btrfs btrfs resize2fs xfs_growfs tune2fs e2fsck chattr quotaon xfs_quota lvm dmsetup losetup sfdisk dd cgconfigparser sqlite3 git"),
 	}
 }
