@@ -183,7 +183,17 @@ func (d heldDocument) ratio(limit int) float64 {
 }
 
 // runHeld runs a command under the limit, which it is to say was held.
-func runHeld(t *testing.T, disk *lab.TestDisk, args ...string) (doc heldDocument) {
+func runHeld(t *testing.T, disk *lab.TestDisk, args ...string) heldDocument {
+	t.Helper()
+	doc := runUnder(t, disk, args...)
+	if got := doc.Devices[0].Write.Held; got != "held" {
+		t.Errorf("weir run says %s", got)
+	}
+	return doc
+}
+
+// runUnder runs a command under the limit.
+func runUnder(t *testing.T, disk *lab.TestDisk, args ...string) (doc heldDocument) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "weir", append([]string{"run", "--json", "--write", fmt.Sprint(holdLimit(t)), "--on", disk.Dir, "--"}, args...)...)
 	var said strings.Builder
@@ -197,8 +207,5 @@ func runHeld(t *testing.T, disk *lab.TestDisk, args ...string) (doc heldDocument
 	}
 	d := doc.Devices[0]
 	t.Logf("ratio %.3f, %d bytes written, %d by the disk, %d escaped, %d stops, %s\n%s", doc.ratio(holdLimit(t)), doc.Written, d.Disk.Written, d.Write.Escaped, doc.Stops, d.Write.Held, &said)
-	if d.Write.Held != "held" {
-		t.Errorf("weir run says %s", d.Write.Held)
-	}
 	return doc
 }

@@ -2,18 +2,16 @@ package escape_test
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/lab"
 )
 
-// Where nothing escapes, nobody is paused that BPF sees. The kernel's counters can err: by them
-// some may be paused, and weir run never says held where the disk wrote more than the limit.
+// Where nothing escapes, the pacer pauses nobody, and weir run never says held where the disk wrote
+// more than the limit.
 func TestNothingEscapes(t *testing.T) {
 	lab.Need(t, lab.Root, lab.V2, lab.Memory, lab.Whole)
 	for name, c := range map[string]struct {
@@ -70,54 +68,6 @@ func TestRunHoldsALog(t *testing.T) {
 		return
 	}
 	noFalseHeld(t, runUnder(t, disk, lines()...))
-}
-
-// The pacer takes no more than a hundredth of a processor to hold what escapes.
-func TestWhatHoldingCosts(t *testing.T) {
-	lab.Need(t, lab.Root, lab.V2, lab.Memory, lab.Whole, lab.Lane("uml"), lab.FS("ext4")) // an emulated processor is another measure
-	disk := lab.Disk(t, lab.FS("ext4"))
-	size := 10 * holdLimit(t)
-	least := 1.0
-	for range 3 { // a busy machine can make it too high and never too low
-		args := overwrite(afresh(t, disk.Dir, "alive", size), size)
-		cost := make(chan float64)
-		go func() {
-			time.Sleep(2 * time.Second)
-			before := pacerTime()
-			time.Sleep(6 * time.Second)
-			cost <- (pacerTime() - before).Seconds() / 6
-		}()
-		runHeld(t, disk, args...)
-		share := <-cost
-		t.Logf("the pacer took %.2f %% of a processor", 100*share)
-		if least = min(least, share); least > 0 && least <= 0.01 {
-			return
-		}
-		lab.AwaitQuiet(t)
-	}
-	t.Errorf("the pacer took %.2f %% of a processor, want some and at most 1 %%", 100*least)
-}
-
-// pacerTime is what the pacer's threads have taken of a processor.
-func pacerTime() (all time.Duration) {
-	commands, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is right
-	for _, command := range commands {
-		if text, err := os.ReadFile(command); err != nil || string(text) != "weir\x00__pacer\x00" {
-			continue
-		}
-		threads, _ := filepath.Glob(filepath.Dir(command) + "/task/*/schedstat")
-		for _, thread := range threads {
-			var ran time.Duration
-			text, err := os.ReadFile(thread)
-			if err != nil {
-				continue // it has ended
-			}
-			if _, err := fmt.Sscan(string(text), &ran); err == nil { // in nanoseconds
-				all += ran
-			}
-		}
-	}
-	return all
 }
 
 // shell is a command that sh runs, with arguments from $0 on. What it says goes nowhere.
