@@ -40,7 +40,7 @@ var layers = [][]string{
 	{"internal/linux/cgroupfs", "internal/linux/kernel", "internal/cgconfig", "internal/linux/loopdev"},
 	{"internal/linux/cgroupfs/cgrouptest"},
 	{"internal/daemon/systemd", "internal/state", "internal/linux/inode", "internal/act/dropin"},
-	{"internal/targets", "internal/agent/install", "internal/act/escape", "internal/linux/inode/owners", "internal/linux/partial"},
+	{"internal/targets", "internal/daemon/systemd/systemdtest", "internal/agent/install", "internal/act/escape", "internal/linux/inode/owners", "internal/linux/partial"},
 	{"internal/act/escape/watcher"},
 	{"internal/targets/pid", "internal/targets/cgroup", "internal/targets/unit", "internal/targets/engine",
 		"internal/targets/containerd", "internal/targets/pod", "internal/targets/vm"},

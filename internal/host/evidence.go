@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/weir-io/weir/internal/daemon/systemd"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/linux/inode"
@@ -54,15 +53,15 @@ func (h *Host) WhySources() (why.Sources, error) {
 			return reader, nil
 		}}
 	if s.SystemdRuns && h.IsOwn() {
-		s.UnitLimits = unitLimits
+		s.UnitLimits = h.unitLimits
 	}
 	return s, nil
 }
 
 // unitLimits asks systemd for the limits that it keeps for a unit. An entry stands for each device
 // on systemd's way to the one whose rule it writes.
-func unitLimits(ctx context.Context, unit string) (map[blkdev.Number][]why.Spelling, error) {
-	conn, err := systemd.Connect(ctx)
+func (h *Host) unitLimits(ctx context.Context, unit string) (map[blkdev.Number][]why.Spelling, error) {
+	conn, err := h.Systemd(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -30,6 +31,9 @@ type Options struct {
 	Program func() (string, error)
 	// Helpers starts the helpers that load BPF programs. Without, nothing is done that takes them.
 	Helpers helper.Starter
+	// Systemd connects to the machine's systemd; nil: systemd.Connect, which reaches that of the
+	// machine that weir runs on.
+	Systemd func(context.Context) (*systemd.Conn, error)
 }
 
 // A Host is one machine, opened. Its methods may be called from one goroutine at a time.
@@ -44,7 +48,7 @@ type Host struct {
 	sockets map[string]string
 	program func() (string, error)
 	owners  *owners
-	line    *systemd.Line // to systemd, for changes of limits
+	line    *systemd.Line
 }
 
 // Open finds the machine's hierarchies. It changes nothing.
@@ -53,7 +57,7 @@ func Open(o Options) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Host{Root: o.Root, FS: fs, State: state.At(o.Root), Helpers: o.Helpers, version: o.Version, sockets: maps.Clone(o.Sockets), program: o.Program, owners: &owners{}, line: &systemd.Line{}}, nil
+	return &Host{Root: o.Root, FS: fs, State: state.At(o.Root), Helpers: o.Helpers, version: o.Version, sockets: maps.Clone(o.Sockets), program: o.Program, owners: &owners{}, line: &systemd.Line{Dial: o.Systemd}}, nil
 }
 
 // IsOwn reports whether the host is the machine that weir runs on, and not a copy of its files.

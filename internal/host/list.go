@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/weir-io/weir/internal/daemon/systemd"
 	"github.com/weir-io/weir/internal/targets"
 	"github.com/weir-io/weir/internal/targets/engine"
 )
@@ -44,7 +43,7 @@ func (h *Host) listUnits(ctx context.Context) ([]targets.Listed, error) {
 	if !h.IsOwn() || !h.SystemdRuns() {
 		return nil, nil
 	}
-	conn, err := systemd.Connect(ctx)
+	conn, err := h.Systemd(ctx)
 	if err != nil {
 		return nil, err
 	}

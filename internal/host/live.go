@@ -9,7 +9,6 @@ import (
 
 	"github.com/weir-io/weir/internal/base/peek"
 	"github.com/weir-io/weir/internal/base/plain"
-	"github.com/weir-io/weir/internal/daemon/systemd"
 	"github.com/weir-io/weir/internal/targets/engine"
 )
 
@@ -43,7 +42,7 @@ func (h *Host) liveUnits(ctx context.Context, prefix string) []string {
 	if !h.IsOwn() || !h.SystemdRuns() {
 		return nil
 	}
-	conn, err := systemd.Connect(ctx)
+	conn, err := h.Systemd(ctx)
 	if err != nil {
 		return nil
 	}

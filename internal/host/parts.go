@@ -8,6 +8,7 @@ import (
 	"github.com/weir-io/weir/internal/act/pacer"
 	"github.com/weir-io/weir/internal/act/quota"
 	"github.com/weir-io/weir/internal/act/volume"
+	"github.com/weir-io/weir/internal/daemon/systemd"
 	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/linux/kernel"
@@ -49,9 +50,12 @@ func (h *Host) Deciding() place.Host {
 	return place.Host{Root: h.Root, FS: h.FS, State: h.State, NoBPF: h.Helpers.Missing}
 }
 
+// Systemd connects to systemd, or uses a connection that is there. The caller closes it after use.
+func (h *Host) Systemd(ctx context.Context) (*systemd.Conn, error) { return h.line.Connect(ctx) }
+
 // Holder puts rules into force.
 func (h *Host) Holder() hold.Holder {
-	return hold.Holder{State: h.State, Connect: h.line.Connect, Pacer: h.Pacer()}
+	return hold.Holder{State: h.State, Connect: h.Systemd, Pacer: h.Pacer()}
 }
 
 // Pacer asks weir's pacer.

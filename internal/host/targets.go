@@ -70,7 +70,7 @@ func (h *Host) unitManager() func(context.Context) (unit.Manager, error) {
 		return nil
 	}
 	return func(ctx context.Context) (unit.Manager, error) {
-		conn, err := systemd.Connect(ctx)
+		conn, err := h.Systemd(ctx)
 		if err != nil {
 			return nil, err
 		}

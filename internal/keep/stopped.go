@@ -165,7 +165,7 @@ func ofUnit(ctx context.Context, h *host.Host, name string, found error) (Left, 
 	if err != nil {
 		return Left{}, found
 	}
-	conn, err := systemd.Connect(ctx)
+	conn, err := h.Systemd(ctx)
 	if err != nil {
 		return Left{}, found
 	}
@@ -195,7 +195,7 @@ func ofUnit(ctx context.Context, h *host.Host, name string, found error) (Left, 
 	}
 	left := Left{Target: "unit:" + u.Name, Owner: targets.Owner{Kind: "systemd", Name: u.Name}}
 	if len(settings) > 0 {
-		lift := liftUnit{name: u.Name}
+		lift := liftUnit{h: h, name: u.Name}
 		for _, d := range settings {
 			lift.files = append(lift.files, d.Path)
 		}
@@ -210,6 +210,7 @@ func ofUnit(ctx context.Context, h *host.Host, name string, found error) (Left, 
 
 // liftUnit has systemd lift the limits that it keeps for a unit that does not run.
 type liftUnit struct {
+	h     *host.Host
 	name  string
 	files []string // that systemd keeps them in
 }
@@ -222,7 +223,7 @@ func (a liftUnit) Steps(context.Context) (steps []hold.Step, err error) {
 }
 
 func (a liftUnit) Do(ctx context.Context) (Done, error) {
-	conn, err := systemd.Connect(ctx)
+	conn, err := a.h.Systemd(ctx)
 	if err != nil {
 		return Done{}, err
 	}

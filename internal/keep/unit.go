@@ -82,7 +82,7 @@ func (b base) mayTransient(ctx context.Context) error {
 	if !b.h.IsOwn() {
 		return nil // a copy's systemd cannot be asked
 	}
-	conn, err := systemd.Connect(ctx)
+	conn, err := b.h.Systemd(ctx)
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (a forgetUnit) Do(ctx context.Context) (done Done, err error) {
 	if a.plan.Unit == "" || !a.plan.Persist {
 		return done, nil
 	}
-	conn, err := systemd.Connect(ctx)
+	conn, err := a.h.Systemd(ctx)
 	if err != nil {
 		return done, err
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/weir-io/weir/internal/act/pacer"
-	"github.com/weir-io/weir/internal/daemon/systemd"
 	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/look/watch"
@@ -113,7 +112,7 @@ func (m Manager) unitRecord(ctx context.Context, t targets.Target) *targets.Reco
 	if t.Owner.Kind != "systemd" || t.Owner.Unit == "" || t.Group.Hierarchy().Version != cgroupfs.V2 || !m.Host.IsOwn() || !m.Host.SystemdRuns() {
 		return nil
 	}
-	conn, err := systemd.Connect(ctx)
+	conn, err := m.Host.Systemd(ctx)
 	if err != nil {
 		return nil
 	}

@@ -30,8 +30,13 @@ func Running(root string) bool {
 // A Conn is a connection to PID 1.
 type Conn struct {
 	bus     *dbus.Conn
+	root    string // below which systemd has its files
 	release func() // ends a use of a Line; nil: the connection is this Conn's own
 }
+
+// On returns a connection over one that is made already, to the systemd of the machine whose files
+// are below root.
+func On(bus *dbus.Conn, root string) *Conn { return &Conn{bus: bus, root: root} }
 
 // Connect opens systemd's own socket, which root may use and which exists before any bus
 // daemon; otherwise it opens the system bus. The caller closes the connection.
@@ -41,7 +46,7 @@ func Connect(ctx context.Context) (*Conn, error) {
 		if err == nil {
 			if err = bus.Auth([]dbus.Auth{dbus.AuthExternal(fmt.Sprint(os.Getuid()))}); err == nil {
 				if err = nudge(ctx, bus); err == nil {
-					return &Conn{bus: bus}, nil
+					return On(bus, "/"), nil
 				}
 			}
 			err = errors.Join(err, bus.Close())
@@ -57,7 +62,7 @@ func Connect(ctx context.Context) (*Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to the system bus: %w", err)
 	}
-	return &Conn{bus: bus}, nil
+	return On(bus, "/"), nil
 }
 
 // nudge sends systemd a message that needs no answer and is longer than what systemd reads at

@@ -17,7 +17,7 @@ func FuzzProperties(f *testing.F) {
 	f.Add("a\n-\xff.scope", "8:0", uint64(1), "8:0", uint64(2))
 	devices := blkdev.New(f.TempDir())
 	f.Fuzz(func(t *testing.T, unit, one string, rate uint64, other string, another uint64) {
-		if object := objectOf(unit); !object.IsValid() && unit != "" {
+		if object := ObjectOf(unit); !object.IsValid() && unit != "" {
 			t.Errorf("%q has the object %q", unit, object)
 		}
 		_ = interfaceOf(unit) // must end

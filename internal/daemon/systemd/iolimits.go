@@ -30,7 +30,7 @@ func (c *Conn) IOLimits(ctx context.Context, unit string) ([]PathLimit, error) {
 	var all []PathLimit
 	var asked [len(propertyNames)]*dbus.Call
 	for _, k := range limit.Keys { // all at once: each answer may take a turn of the scheduler
-		asked[k] = c.bus.Object(busName, objectOf(unit)).GoWithContext(ctx, propsIf+".Get", 0, make(chan *dbus.Call, 1), interfaceOf(unit), propertyNames[k])
+		asked[k] = c.bus.Object(busName, ObjectOf(unit)).GoWithContext(ctx, propsIf+".Get", 0, make(chan *dbus.Call, 1), interfaceOf(unit), propertyNames[k])
 	}
 	for _, k := range limit.Keys {
 		var v dbus.Variant
@@ -45,7 +45,7 @@ func (c *Conn) IOLimits(ctx context.Context, unit string) ([]PathLimit, error) {
 		all = addRates(all, k, rates)
 	}
 	for i := range all {
-		all[i].Devices = devicesOf(ctx, blkdev.New("/"), all[i].Path)
+		all[i].Devices = devicesOf(ctx, blkdev.New(c.root), all[i].Path)
 	}
 	if len(all) == 0 {
 		return nil, nil
@@ -102,8 +102,8 @@ func onOneDisk(devs []blkdev.Device) bool {
 	return len(devs) > 0 && !slices.ContainsFunc(devs, func(d blkdev.Device) bool { return d.Whole().Number != devs[0].Whole().Number })
 }
 
-// objectOf returns a unit's D-Bus object (sd_bus_path_encode(3)).
-func objectOf(unit string) dbus.ObjectPath {
+// ObjectOf returns a unit's D-Bus object (sd_bus_path_encode(3)).
+func ObjectOf(unit string) dbus.ObjectPath {
 	var b strings.Builder
 	b.WriteString(string(manager) + "/unit/")
 	for i, c := range []byte(unit) {

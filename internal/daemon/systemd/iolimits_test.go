@@ -108,8 +108,8 @@ func TestObjects(t *testing.T) {
 		"a\\x2db@1.mount": {"/org/freedesktop/systemd1/unit/a_5cx2db_401_2emount", "org.freedesktop.systemd1.Mount"},
 		"6to4.slice":      {"/org/freedesktop/systemd1/unit/_36to4_2eslice", "org.freedesktop.systemd1.Slice"},
 	} {
-		if got := objectOf(unit); string(got) != want[0] || !got.IsValid() {
-			t.Errorf("objectOf(%s) = %s, want %s", unit, got, want[0])
+		if got := ObjectOf(unit); string(got) != want[0] || !got.IsValid() {
+			t.Errorf("ObjectOf(%s) = %s, want %s", unit, got, want[0])
 		}
 		if got := interfaceOf(unit); got != want[1] {
 			t.Errorf("interfaceOf(%s) = %s, want %s", unit, got, want[1])

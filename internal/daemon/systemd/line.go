@@ -17,11 +17,12 @@ const lineIdle = 5 * time.Second
 // A Line is one connection to PID 1 that is kept between its uses: to make one takes five messages
 // each way, and a change of a unit's limits two. Its zero value has none yet.
 type Line struct {
-	dial func(context.Context) (*Conn, error) // nil: Connect
+	Dial func(context.Context) (*Conn, error) // nil: Connect
 	idle time.Duration                        // 0: lineIdle
 
 	mu    sync.Mutex
 	bus   *dbus.Conn // nil: there is none
+	root  string
 	end   context.CancelFunc
 	uses  int
 	timer *time.Timer
@@ -44,12 +45,12 @@ func (l *Line) Connect(ctx context.Context) (*Conn, error) {
 		l.timer.Stop()
 	}
 	l.uses++
-	return &Conn{bus: l.bus, release: sync.OnceFunc(l.release)}, nil
+	return &Conn{bus: l.bus, root: l.root, release: sync.OnceFunc(l.release)}, nil
 }
 
 // connect makes a connection, within the context, that outlives it.
 func (l *Line) connect(ctx context.Context) error {
-	dial := l.dial
+	dial := l.Dial
 	if dial == nil {
 		dial = Connect
 	}
@@ -63,7 +64,7 @@ func (l *Line) connect(ctx context.Context) error {
 		end()
 		return err
 	}
-	l.bus, l.end = conn.bus, end
+	l.bus, l.root, l.end = conn.bus, conn.root, end
 	return nil
 }
 

@@ -13,7 +13,7 @@ import (
 // newLine is a Line whose connections lead nowhere, and counts them.
 func newLine(t *testing.T) (l *Line, dialled *int, fail *error) {
 	dialled, fail = new(int), new(error)
-	l = &Line{idle: time.Hour, dial: func(ctx context.Context) (*Conn, error) {
+	l = &Line{idle: time.Hour, Dial: func(ctx context.Context) (*Conn, error) {
 		if *dialled++; *fail != nil {
 			return nil, *fail
 		}

@@ -35,7 +35,7 @@ func Kept(root, unit string) ([]DropIn, error) { return dropIns(root, persistent
 
 // Kept names the rates of a unit that systemd keeps over boots.
 func (c *Conn) Kept(unit string) ([]limit.Key, error) {
-	all, err := Kept("/", unit)
+	all, err := Kept(c.root, unit)
 	var keys []limit.Key
 	for _, d := range all {
 		keys = append(keys, d.Key)
@@ -46,7 +46,7 @@ func (c *Conn) Kept(unit string) ([]limit.Key, error) {
 // Forget removes the drop-ins that keep rates of a unit over boots, and makes systemd read its
 // units again.
 func (c *Conn) Forget(ctx context.Context, unit string, keys []limit.Key) error {
-	all, err := Kept("/", unit)
+	all, err := Kept(c.root, unit)
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (c *Conn) Tidy(ctx context.Context, unit string) error {
 	}
 	var unused []DropIn
 	for _, control := range []string{persistentControl, runtimeControl} {
-		all, err := dropIns("/", control, unit)
+		all, err := dropIns(c.root, control, unit)
 		if err != nil {
 			return err
 		}
@@ -220,10 +220,10 @@ func setsIn(file io.Reader, k limit.Key) (bool, error) {
 // sources lists the files that define a unit.
 func (c *Conn) sources(ctx context.Context, unit string, all *[]string) error {
 	var fragment string
-	if err := c.property(ctx, objectOf(unit), unitIf, "FragmentPath", &fragment); err != nil {
+	if err := c.property(ctx, ObjectOf(unit), unitIf, "FragmentPath", &fragment); err != nil {
 		return err
 	}
-	if err := c.property(ctx, objectOf(unit), unitIf, "DropInPaths", all); err != nil {
+	if err := c.property(ctx, ObjectOf(unit), unitIf, "DropInPaths", all); err != nil {
 		return err
 	}
 	if fragment != "" {

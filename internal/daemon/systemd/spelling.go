@@ -76,7 +76,7 @@ func (e *NoLastingPathError) Error() string {
 
 // Lasting is LastingPath on this host.
 func (c *Conn) Lasting(ctx context.Context, dev blkdev.Number) (string, error) {
-	return LastingPath(ctx, blkdev.New("/"), dev)
+	return LastingPath(ctx, blkdev.New(c.root), dev)
 }
 
 // Respell makes systemd forget the given names of devices in what it was told about a unit. The
@@ -84,7 +84,7 @@ func (c *Conn) Lasting(ctx context.Context, dev blkdev.Number) (string, error) {
 func (c *Conn) Respell(ctx context.Context, unit string, paths []string) error {
 	changed := false
 	for _, dir := range records {
-		all, err := dropIns("/", dir, unit)
+		all, err := dropIns(c.root, dir, unit)
 		if err != nil {
 			return err
 		}
