@@ -46,7 +46,7 @@ var layers = [][]string{
 		"internal/targets/containerd", "internal/targets/pod", "internal/targets/vm"},
 	{"internal/act/hold", "internal/act/pacer", "internal/look/tally"},
 	{"internal/place"},
-	{"internal/act/launch", "internal/look/watch", "internal/look/load", "internal/act/scratch", "internal/act/volume", "internal/act/quota", "internal/look/dirty"},
+	{"internal/act/launch", "internal/act/pacer/pacertest", "internal/look/watch", "internal/look/load", "internal/act/scratch", "internal/act/volume", "internal/act/quota", "internal/look/dirty"},
 	{"internal/agent/held", "internal/look/history", "internal/look/why"},
 	{"internal/host"},
 	{"internal/keep", "internal/host/hosttest"},

@@ -102,14 +102,14 @@ func name(o Options) string {
 }
 
 // Plan lists what Prepare would do, and for which group, without doing it. The group's name is
-// an example if the options have none, and so is its place if systemd chooses it.
+// an example if the options have none.
 func (h Host) Plan(o Options) (io cgroupfs.Group, steps []hold.Step, err error) {
+	if h.scoped() {
+		return h.scopePlan(o)
+	}
 	io, memory, err := h.groups(o)
 	if err != nil {
 		return io, nil, err
-	}
-	if h.scoped() {
-		return io, h.scopePlan(o, io), nil
 	}
 	made := []cgroupfs.Group{io}
 	if memory != nil {

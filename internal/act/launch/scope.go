@@ -34,19 +34,52 @@ func (o Options) settings(v cgroupfs.Version) []systemd.Setting {
 	return settings
 }
 
-func (h Host) scopePlan(o Options, io cgroupfs.Group) []hold.Step {
-	unit := scopeName(o)
-	var steps []hold.Step
-	if io.Hierarchy().Version == cgroupfs.V1 {
-		steps = hold.AnchorSteps(io.Hierarchy(), cmp.Or(systemd.SliceOf(io.Path()), systemd.SystemSlice))
+// scopePlan is Plan where systemd makes the group.
+func (h Host) scopePlan(o Options) (io cgroupfs.Group, steps []hold.Step, err error) {
+	hierarchy, err := h.FS.IO(o.Version)
+	if err != nil {
+		return io, nil, err
 	}
-	for _, s := range o.settings(io.Hierarchy().Version) {
+	memory := h.FS.With("memory")
+	if o.MemoryMax > 0 && memory == nil {
+		return io, nil, noMemory()
+	}
+	unit := scopeName(o)
+	slice, err := h.ownSlice(hierarchy)
+	if err != nil {
+		return io, nil, err
+	}
+	if io, err = scopeGroup(hierarchy, slice, unit); err != nil {
+		return io, nil, err
+	}
+	if hierarchy.Version == cgroupfs.V1 {
+		steps = hold.AnchorSteps(hierarchy, slice)
+	}
+	for _, s := range o.settings(hierarchy.Version) {
 		steps = append(steps, hold.Step{Unit: unit, Property: s.String()})
 	}
-	if io.Hierarchy().Version == cgroupfs.V1 {
-		steps = append(steps, hold.Plan{Group: io, Changes: o.Changes}.Steps()...)
+	if hierarchy.Version != cgroupfs.V1 {
+		return io, steps, nil
 	}
-	return steps
+	if o.MemoryMax > 0 && memory.Version == cgroupfs.V2 { // see joinKeeper
+		g, err := scopeGroup(memory, slice, unit)
+		if err != nil {
+			return io, nil, err
+		}
+		writes, err := g.Missing("memory")
+		if err != nil {
+			return io, nil, err
+		}
+		for _, w := range append(writes, g.MemoryWrite(o.MemoryMax)) {
+			steps = append(steps, hold.Step{File: w.File, Line: w.Line})
+		}
+	}
+	return io, append(steps, hold.Plan{Group: io, Changes: o.Changes}.Steps()...), nil
+}
+
+// scopeGroup is the group that systemd makes for a scope.
+func scopeGroup(hierarchy *cgroupfs.Hierarchy, slice, unit string) (cgroupfs.Group, error) {
+	return hierarchy.Group(path.Join(systemd.SlicePath(slice), unit))
 }
 
 // prepareScope makes systemd make a scope around a keeper. The command joins every group that
@@ -67,7 +100,7 @@ func (h Host) prepareScope(ctx context.Context, o Options) (*Room, error) {
 		return nil, err
 	}
 	if hierarchy.Version == cgroupfs.V1 {
-		if err := h.Holder.Anchor(ctx, hierarchy, cmp.Or(slice, systemd.SystemSlice)); err != nil {
+		if err := h.Holder.Anchor(ctx, hierarchy, slice); err != nil {
 			return nil, err
 		}
 	}
@@ -77,7 +110,7 @@ func (h Host) prepareScope(ctx context.Context, o Options) (*Room, error) {
 	}
 	defer conn.Close()
 	unit := scopeName(o)
-	place, err := hierarchy.Group(path.Join(systemd.SlicePath(cmp.Or(slice, systemd.SystemSlice)), unit))
+	place, err := scopeGroup(hierarchy, slice, unit)
 	if err != nil {
 		return nil, err
 	}
@@ -118,8 +151,8 @@ func (h Host) connect(ctx context.Context) (*systemd.Conn, error) {
 	return conn, err
 }
 
-// ownSlice returns the slice that weir itself runs in: limits on it apply to the command too.
-// On v1 the hierarchy named systemd knows.
+// ownSlice returns the slice that weir itself runs in, or systemd's default for new units: limits
+// on it apply to the command too. On v1 the hierarchy named systemd knows.
 func (h Host) ownSlice(io *cgroupfs.Hierarchy) (string, error) {
 	from := io
 	if named := h.FS.With("name=systemd"); io.Version == cgroupfs.V1 && named != nil {
@@ -129,7 +162,7 @@ func (h Host) ownSlice(io *cgroupfs.Hierarchy) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return systemd.SliceOf(own.Path()), nil
+	return cmp.Or(systemd.SliceOf(own.Path()), systemd.SystemSlice), nil
 }
 
 func (r *Room) joinKeeper(h Host, hierarchy *cgroupfs.Hierarchy, unit string, o Options) (err error) {

@@ -43,6 +43,11 @@ func (k *Kernel) write(file, line string) error {
 		}
 	}
 	k.Writes = append(k.Writes, cgroupfs.Write{File: file, Line: line})
+	return Take(file, line)
+}
+
+// Take does to a file of a group what the kernel does when somebody writes a line to it.
+func Take(file, line string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		return err
