@@ -57,7 +57,11 @@ func (c *clearing) Steps(ctx context.Context) (Preview, error) {
 	if err != nil {
 		return Preview{}, err
 	}
-	steps, err := keep.StepsOf(ctx, slices.Concat(edit.Before, []keep.Action{&liftRules{c: c}}, edit.After))
+	was, err := c.m.Host.JobOf(c.target.Group)
+	if err != nil {
+		return Preview{}, err
+	}
+	steps, err := keep.StepsOf(ctx, slices.Concat(edit.Before, []keep.Action{&liftRules{c: c, was: was}}, edit.After))
 	return Preview{Notes: c.notes, Steps: steps}, err
 }
 
@@ -165,12 +169,8 @@ type liftRules struct {
 
 func (a *liftRules) Steps(ctx context.Context) ([]hold.Step, error) {
 	c := a.c
-	was, err := c.m.Host.JobOf(c.target.Group)
-	if err != nil {
-		return nil, err
-	}
 	rules, err := c.target.Group.RulesIfAny()
-	return append(c.m.Host.Holder().Steps(ctx, c.plan), paceLeft(c.target.Group, was, rules, c.plan.Changes)...), err
+	return append(c.m.Host.Holder().Steps(ctx, c.plan), paceLeft(c.target.Group, a.was, rules, c.plan.Changes)...), err
 }
 
 func (a *liftRules) Do(ctx context.Context) (done keep.Done, err error) {
