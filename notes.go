@@ -65,6 +65,9 @@ func remedies() map[fault.Do]string {
 		fault.NameOne:      "name one in Dirs",
 		fault.NameDir:      "name a directory in Dirs",
 		fault.NameOtherDir: "name another directory in Dirs",
+		fault.UseV1:        "leave CgroupVersion 0, or boot with cgroup_no_v1=blkio,memory",
+		fault.UseV2:        "leave CgroupVersion 0",
+		fault.AskHost:      "leave Root empty",
 	}
 }
 

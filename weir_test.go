@@ -245,7 +245,7 @@ func TestHeld(t *testing.T) {
 func TestRemediesHaveWords(t *testing.T) {
 	core := []string{"linux/cgroupfs", "look/explain", "keep", "limiting", "place", "look/prove"}
 	values := map[string]string{}
-	define := regexp.MustCompile(`(?m)^\t(\w+) +Do = "([a-z-]+)"`)
+	define := regexp.MustCompile(`(?m)^\t(\w+) +Do = "([a-z0-9-]+)"`)
 	use := regexp.MustCompile(`\bfault\.([A-Z]\w*)`)
 	each := func(dir string, look func(text string)) {
 		t.Helper()

@@ -18,6 +18,7 @@ import (
 	"github.com/weir-io/weir/internal/heavy"
 	"github.com/weir-io/weir/internal/self"
 	"github.com/weir-io/weir/internal/ui/cli"
+	"github.com/weir-io/weir/internal/ui/text"
 )
 
 // version is set by the Makefile from the change log.
@@ -37,7 +38,7 @@ func run() int {
 	}
 	err = errors.Join(err, out.Flush(), out.Err())
 	if err != nil {
-		out.Fail(err)
+		out.Fail(text.Error(err))
 	}
 	return cli.ExitCode(err)
 }

@@ -11,4 +11,11 @@ const (
 	WriteLess    Do = "write-less"           // write at most Target, or name another directory
 	TellWhy      Do = "tell-why"             // ask for the reason
 	DropPlace    Do = "drop-place"           // do not name the place Target
+
+	UseV1     Do = "use-v1"     // do not ask for cgroup v2, or boot without v1's controllers
+	UseV2     Do = "use-v2"     // do not ask for cgroup v1
+	AskHost   Do = "ask-host"   // ask about the machine that weir runs on, and not about a copy of its files
+	Record    Do = "record"     // record the history in the directory Target
+	OtherTime Do = "other-time" // name a time in which the history was recorded
+	OlderTime Do = "older-time" // name the target as weir top does, or begin at an earlier time
 )

@@ -27,7 +27,7 @@ type decided struct {
 
 func (s *setting) Steps(ctx context.Context) (Preview, error) {
 	if s.none != nil {
-		return Preview{Notes: s.notes}, fmt.Errorf("%s: weir set would first have systemd make a cgroup for it (BlockIOAccounting=yes); the files to write are not known before that", s.target)
+		return Preview{Notes: s.notes}, fmt.Errorf("%s: setting a limit first has systemd make a cgroup for it (BlockIOAccounting=yes); the files to write are not known before that", s.target)
 	}
 	d, err := s.decide(ctx, hold.Locked{})
 	if err != nil {

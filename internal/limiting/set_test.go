@@ -90,7 +90,7 @@ func TestSetRefuses(t *testing.T) {
 		{"nothing keeps it", "v2", Request{Target: "cgroup:/batch", Persist: true, Asked: onData(wbps(1))}, fault.WrongUse, "", &refused},
 		{"no such place", "v2", Request{Target: "cgroup:/batch", Asked: []limit.Asked{{On: "/none", Limit: wbps(1)}}}, fault.NotFound, "", nil},
 		{"twice on a device", "v2", Request{Target: "cgroup:/batch", Asked: append(onData(wbps(1)), limit.Asked{On: "vdb", Limit: wbps(2)})}, fault.WrongUse, "", nil},
-		{"the pacer cannot run", "v1", Request{Target: "cgroup:/batch", Hold: limit.HoldPacer, Asked: onData(wbps(1))}, fault.NotPossible, "", nil},
+		{"the pacer cannot run", "v1", Request{Target: "cgroup:/batch", Hold: limit.HoldPacer, Asked: onData(wbps(1))}, fault.NotPossible, fault.AskHost, nil},
 	} {
 		m := manager(t, c.host, nil, host.Options{})
 		before := files(t, m.Host.Root)

@@ -160,7 +160,7 @@ func (h Host) Unseen() error {
 func (h Host) NoPacer(g cgroupfs.Group) error {
 	switch {
 	case h.Root != "/":
-		return &fault.Unsupported{Feature: "pace with --root " + h.Root, Reason: "the pacer runs on this host", Remedy: "leave out --root"}
+		return fault.With(&fault.Unsupported{Feature: "pace groups of " + h.Root, Reason: "the pacer runs on this host"}, fault.Remedy{Do: fault.AskHost})
 	case os.Geteuid() != 0:
 		return errors.New("pace: permission denied (the pacer pauses processes and counts what they write; run weir as root)")
 	case g.IsRoot():

@@ -46,7 +46,7 @@ type Watcher interface {
 // reason is known.
 func Hindrance(groups *cgroupfs.FS) error {
 	if groups.Root() != "/" {
-		return &bpf.Unavailable{Op: Counting, Reason: groups.Root() + " is not the root of this host", Remedy: "only the running kernel knows; leave out --root"}
+		return &bpf.Unavailable{Op: Counting, Reason: groups.Root() + " is not the root of this host", Remedy: "only the running kernel knows; ask about this host"}
 	}
 	if host, err := bpf.InHostCgroups(); err == nil && !host {
 		return &bpf.Unavailable{Op: Counting, Reason: "weir cannot see from this cgroup namespace where groups are", Remedy: "run weir on the host"}

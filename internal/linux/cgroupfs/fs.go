@@ -181,7 +181,7 @@ func (fs *FS) pick(ok func(*Hierarchy) bool) *Hierarchy {
 
 // IO returns the hierarchy whose groups can limit disk I/O: the one with v2's io
 // controller, or v1's blkio. want asks for one version; 0 takes either. The error
-// is a *fault.Unsupported.
+// wraps a *fault.Unsupported.
 func (fs *FS) IO(want Version) (*Hierarchy, error) {
 	v1, v2 := fs.With("blkio"), fs.With("io")
 	switch {
@@ -194,9 +194,20 @@ func (fs *FS) IO(want Version) (*Hierarchy, error) {
 	if want != 0 {
 		e.Feature += " with cgroup " + want.String()
 	}
-	e.Reason, e.Remedy = fs.whyNoIO(want, v1, v2)
+	other := fault.Remedy{} // ask for the version that there is
+	switch {
+	case want == V2 && v1 != nil:
+		e.Reason, other.Do = "cgroup v1 has the controller on this host (blkio, at "+v1.MountPoint+")", fault.UseV1
+	case want == V1 && v2 != nil:
+		e.Reason, other.Do = "cgroup v2 has the controller on this host (io, at "+v2.MountPoint+")", fault.UseV2
+	default:
+		e.Reason, e.Remedy = fs.whyNoIO()
+	}
 	for _, why := range fs.left {
 		e.Reason += " (left out: " + why + ")"
+	}
+	if other.Do != "" {
+		return nil, fault.With(e, other)
 	}
 	return nil, e
 }
@@ -204,14 +215,10 @@ func (fs *FS) IO(want Version) (*Hierarchy, error) {
 // remedyBlkio mounts the v1 controller if cgroup2 does not have it.
 const remedyBlkio = "mkdir -p /run/blkio && mount -t cgroup -o blkio none /run/blkio"
 
-func (fs *FS) whyNoIO(want Version, v1, v2 *Hierarchy) (reason, remedy string) {
+// whyNoIO says why no hierarchy has a controller of disk I/O.
+func (fs *FS) whyNoIO() (reason, remedy string) {
 	unified := fs.Unified()
 	switch {
-	case want == V2 && v1 != nil:
-		return "cgroup v1 has the controller on this host (blkio, at " + v1.MountPoint + ")",
-			"use v1 (leave out --cgroup), or boot with cgroup_no_v1=blkio,memory"
-	case want == V1 && v2 != nil:
-		return "cgroup v2 has the controller on this host (io, at " + v2.MountPoint + ")", "use v2 (leave out --cgroup)"
 	case unified != nil && fs.kernelHas("blkio"):
 		return "the io controller is not in " + unified.MountPoint + "/cgroup.controllers, and blkio is mounted nowhere",
 			"in a container, run weir on the host; on a host, " + remedyBlkio

@@ -48,9 +48,10 @@ func TestHybridHasIOInV1(t *testing.T) {
 		t.Errorf("Unified = %+v", u)
 	}
 	_, err = fs.IO(V2)
-	want := "limit disk I/O with cgroup v2: cgroup v1 has the controller on this host (blkio, at /sys/fs/cgroup/blkio); use v1 (leave out --cgroup), or boot with cgroup_no_v1=blkio,memory"
-	if err == nil || err.Error() != want || !fault.IsUnsupported(err) {
-		t.Errorf("IO(V2) = %v", err)
+	want := "limit disk I/O with cgroup v2: cgroup v1 has the controller on this host (blkio, at /sys/fs/cgroup/blkio)"
+	var remedied *fault.Remedied
+	if err == nil || err.Error() != want || !fault.IsUnsupported(err) || !errors.As(err, &remedied) || remedied.Remedy.Do != fault.UseV1 {
+		t.Errorf("IO(V2) = %v, %+v", err, remedied)
 	}
 	if len(fs.Hierarchies()) != 4 {
 		t.Errorf("%d hierarchies, want 4", len(fs.Hierarchies()))

@@ -16,7 +16,7 @@ const (
 // nil: no reason is known. The error is a *bpf.Unavailable.
 func Hindrance(groups *cgroupfs.FS) error {
 	if groups.Root() != "/" {
-		return &bpf.Unavailable{Op: Reading, Reason: groups.Root() + " is not the root of this host", Remedy: "only the running kernel knows owners; leave out --root"}
+		return &bpf.Unavailable{Op: Reading, Reason: groups.Root() + " is not the root of this host", Remedy: "only the running kernel knows owners; ask about this host"}
 	}
 	return bpf.Hindrance("/", Reading, KernelMin)
 }

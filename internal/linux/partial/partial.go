@@ -62,7 +62,7 @@ type Watcher struct {
 // Watch loads the programs. If BPF is not available, the error is a *bpf.Unavailable.
 func Watch(groups *cgroupfs.FS) (_ *Watcher, err error) {
 	if groups.Root() != "/" {
-		return nil, &bpf.Unavailable{Op: counting, Reason: groups.Root() + " is not the root of this host", Remedy: "only the running kernel knows; leave out --root"}
+		return nil, &bpf.Unavailable{Op: counting, Reason: groups.Root() + " is not the root of this host", Remedy: "only the running kernel knows; ask about this host"}
 	}
 	if host, err := bpf.InHostCgroups(); err == nil && !host {
 		return nil, &bpf.Unavailable{Op: counting, Reason: "weir cannot see from this cgroup namespace where groups are", Remedy: "run weir on the host"}

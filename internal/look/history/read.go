@@ -33,7 +33,7 @@ func Open(dir string) (*Reader, error) {
 		r.rings = append(r.rings, one)
 	}
 	if len(r.rings) == 0 {
-		return nil, &fault.Unsupported{Feature: "read the history", Reason: "there is none in " + dir, Remedy: "record one: weird metrics --history " + dir}
+		return nil, fault.With(&fault.Unsupported{Feature: "read the history", Reason: "there is none in " + dir}, fault.Remedy{Do: fault.Record, Target: dir})
 	}
 	return r, nil
 }
@@ -132,7 +132,7 @@ func (r *Reader) At(ctx context.Context, when time.Time) (*watch.Snapshot, error
 			return found, err
 		}
 	}
-	return nil, &NothingError{fmt.Sprintf("nothing was recorded at %s; see weird metrics --history, and name a time when it ran", when.Format(format))}
+	return nil, fault.With(&NothingError{"nothing was recorded at " + when.Format(format)}, fault.Remedy{Do: fault.OtherTime})
 }
 
 // Series finds what a target, or the group of a path, did from one time to another.
@@ -169,5 +169,5 @@ type NothingError struct{ what string }
 func (e *NothingError) Error() string { return "read history: " + e.what }
 
 func nothing(target string, from, to time.Time) error {
-	return &NothingError{fmt.Sprintf("nothing of %s from %s to %s; write the name as weir top shows it, such as docker:web, or go back further with --since", target, from.Format(format), to.Format(format))}
+	return fault.With(&NothingError{fmt.Sprintf("nothing of %s from %s to %s", target, from.Format(format), to.Format(format))}, fault.Remedy{Do: fault.OlderTime})
 }

@@ -150,7 +150,7 @@ func (e Experiment) write(ctx context.Context, r *Run, room *launch.Room, tracer
 	case status == 128+int(unix.SIGKILL):
 		r.Stopped = "the writer was OOM-killed: the group ran out of memory"
 	case status != 0:
-		return errors.Join(err, fmt.Errorf("trace --latency: the writer ended with status %d", status))
+		return errors.Join(err, fmt.Errorf("measure the latency of writes: the writer ended with status %d", status))
 	}
 	return err
 }

@@ -114,22 +114,7 @@ func (r *run) evidence(place Place) Evidence {
 		e.To = min(e.To, e.Device[n-1].At)
 	}
 	window := (e.To - e.From).Seconds()
-	if !k.IsOps() {
-		e.Request = max(e.Request, float64(r.test.Block))
-		if through := max(r.samples.Cgroup.largest(), r.samples.Device.largest()); r.observed || e.Delayed || k.IsRead() {
-			e.Request = max(e.Request, 2*through)
-		}
-		switch {
-		case e.Delayed:
-			e.Request = max(e.Request, writebackRequest)
-			e.Burst = writebackBurst
-			if !r.observed {
-				e.Burst = min(e.Burst, float64(r.test.Size))
-			}
-		case r.observed:
-			e.Request = max(e.Request, readaheadRequest)
-		}
-	}
+	r.requests(&e)
 	e.Waiting = e.Request
 	if e.Queued && r.test.Depth > 1 {
 		if e.Alone = !place.Stays(); !e.Alone {
@@ -147,21 +132,7 @@ func (r *run) evidence(place Place) Evidence {
 	if e.Delayed || r.observed {
 		e.Ops = max(r.samples.Cgroup.Ops.Between(e.From, e.To), r.samples.Device.Ops.Between(e.From, e.To))
 	}
-	if !place.Sole {
-		e.Others = r.baseBytes
-		if k.IsOps() {
-			e.Others = r.baseOps
-		}
-		if o := r.samples.Others.of(k); len(o) > 0 {
-			e.Others = max(e.Others, o.Between(e.From, e.To)/window)
-		}
-	}
-	if rooted {
-		e.Others = 0
-	}
-	if r.observed && place.Explained.has("foreign-inode") {
-		e.Others = 0 // some of it is the target's
-	}
+	e.Others = r.others(place, e, rooted)
 	e.Paced = place.Escapes
 	e.Starved = min(1, r.samples.Late.Between(e.From, e.To)/window) // a wait may have begun before
 	e.Late = time.Duration(r.samples.Late.largest(e.Began, e.To) * float64(time.Second))
@@ -170,6 +141,43 @@ func (r *run) evidence(place Place) Evidence {
 		e.Cached = float64(r.result.Cached) / float64(r.result.Bytes)
 	}
 	return e
+}
+
+// requests says how much may pass at once, of bytes.
+func (r *run) requests(e *Evidence) {
+	k := r.test.Key
+	if k.IsOps() {
+		return
+	}
+	e.Request = max(e.Request, float64(r.test.Block))
+	if through := max(r.samples.Cgroup.largest(), r.samples.Device.largest()); r.observed || e.Delayed || k.IsRead() {
+		e.Request = max(e.Request, 2*through)
+	}
+	switch {
+	case e.Delayed:
+		e.Request = max(e.Request, writebackRequest)
+		e.Burst = writebackBurst
+		if !r.observed {
+			e.Burst = min(e.Burst, float64(r.test.Size))
+		}
+	case r.observed:
+		e.Request = max(e.Request, readaheadRequest)
+	}
+}
+
+// others is how much other processes do on the device, a second. rooted: the limit binds them too.
+func (r *run) others(place Place, e Evidence, rooted bool) (perSecond float64) {
+	if place.Sole || rooted || r.observed && place.Explained.has("foreign-inode") { // some of that is the target's
+		return 0
+	}
+	perSecond = r.baseBytes
+	if r.test.Key.IsOps() {
+		perSecond = r.baseOps
+	}
+	if o := r.samples.Others.of(r.test.Key); len(o) > 0 {
+		perSecond = max(perSecond, o.Between(e.From, e.To)/(e.To-e.From).Seconds())
+	}
+	return perSecond
 }
 
 // underWay is how much an asynchronous load has asked for at once, in what the limit counts.
@@ -239,10 +247,10 @@ func (row Row) why(r *run, e Evidence) string {
 		}
 		return text
 	case Few:
-		return fmt.Sprintf("%.0f operations are too few; measure longer: %s %s", e.Ops, r.flag(), (row.For * 4).Round(time.Second))
+		return fmt.Sprintf("%.0f operations are too few; measure longer: %s", e.Ops, (row.For * 4).Round(time.Second))
 	case Large:
-		return fmt.Sprintf("with requests of up to %s the window is too short; measure longer: %s %s",
-			limit.FormatMeasured(max(e.Request, min(e.Burst, row.Done))), r.flag(), (row.For * 4).Round(time.Second))
+		return fmt.Sprintf("with requests of up to %s the window is too short; measure longer: %s",
+			limit.FormatMeasured(max(e.Request, min(e.Burst, row.Done))), (row.For * 4).Round(time.Second))
 	case Cache:
 		if e.Writes {
 			return fmt.Sprintf("the writer was told that %s are on the disk, but the disk has done only %s: the file system kept the rest in memory",
@@ -257,20 +265,12 @@ func (row Row) why(r *run, e Evidence) string {
 		return fmt.Sprintf("the kernel charged %s to the group, but the disk does not count its I/O (/sys/dev/block/%s/stat stood still), so weir cannot tell what the throttle let through",
 			row.amount(e.Cgroup.Between(e.Began, e.To)), row.Device.Number)
 	case Unwritten:
-		return fmt.Sprintf("the disk did almost nothing in that time, and %s wait in memory for it; measure longer: %s %s",
-			limit.FormatMeasured(float64(r.dirty(e))), r.flag(), (row.For * 4).Round(time.Second))
+		return fmt.Sprintf("the disk did almost nothing in that time, and %s wait in memory for it; measure longer: %s",
+			limit.FormatMeasured(float64(r.dirty(e))), (row.For * 4).Round(time.Second))
 	case Uncharged:
 		return "the disk did no more than the limit, but the kernel did not charge it to the group"
 	}
 	return ""
-}
-
-// flag is the name of the flag that sets how long to measure.
-func (r *run) flag() string {
-	if r.observed {
-		return "--observe"
-	}
-	return "--for"
 }
 
 // amount writes a number of bytes or operations.

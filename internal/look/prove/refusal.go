@@ -28,6 +28,6 @@ func noRoom(dir string, readOnly bool, free int64) error {
 	if readOnly {
 		return fault.With(fmt.Errorf("%s is mounted read-only", dir), fault.Remedy{Do: fault.NameDir})
 	}
-	return fault.With(fmt.Errorf("%s has %s free, but weir prove needs %s", dir, limit.FormatMeasured(float64(free)), limit.FormatMeasured(keep+8*mega)),
+	return fault.With(fmt.Errorf("%s has %s free, but a proof needs %s", dir, limit.FormatMeasured(float64(free)), limit.FormatMeasured(keep+8*mega)),
 		fault.Remedy{Do: fault.NameOtherDir})
 }

@@ -158,7 +158,7 @@ func TestNoRoom(t *testing.T) {
 	if err := noRoom("/d", true, 1); err.Error() != "/d is mounted read-only" || remedy(err).Do != fault.NameDir {
 		t.Errorf("%v, %v", err, remedy(err))
 	}
-	if err := noRoom("/d", false, 1<<20); err.Error() != "/d has 1.05 MB free, but weir prove needs 75.5 MB" || remedy(err).Do != fault.NameOtherDir {
+	if err := noRoom("/d", false, 1<<20); err.Error() != "/d has 1.05 MB free, but a proof needs 75.5 MB" || remedy(err).Do != fault.NameOtherDir {
 		t.Errorf("%v, %v", err, remedy(err))
 	}
 }

@@ -97,8 +97,8 @@ func (k Kind) Resolve(_ context.Context, name string) (targets.Target, error) {
 	files, err := openDisks(k.Root, d.pid)
 	t.Disks, t.ReadDisks = files.written, files.read
 	if err == nil && len(t.Disks)+len(t.ReadDisks) == 0 {
-		t.NoDisks = &fault.Unsupported{Feature: "limit disk I/O of " + spec, Reason: "it has no disk on this host: its disks are in memory or on other machines, which QEMU reaches over the network",
-			Remedy: "let QEMU limit each of them (virsh blkdeviotune " + name + " DISK --write-bytes-sec N), or name a disk of this host with --on"}
+		t.NoDisks = fault.With(&fault.Unsupported{Feature: "limit disk I/O of " + spec, Reason: "it has no disk on this host: its disks are in memory or on other machines, which QEMU reaches over the network",
+			Remedy: "let QEMU limit each of them (virsh blkdeviotune " + name + " DISK --write-bytes-sec N)"}, fault.Remedy{Do: fault.NameDisk})
 	}
 	return t, err
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/weir-io/weir/internal/ui/cli"
 )
 
-// remedies are what a user of the command line can do. %[1]s is the remedy's target, and %[2]s
+// remedies are what a user of the command line can do about limits. %[1]s is the remedy's target, and %[2]s
 // what else takes part.
 func remedies() map[fault.Do]string {
 	return map[fault.Do]string{
@@ -47,31 +47,22 @@ func remedies() map[fault.Do]string {
 		fault.TellWhy:      "weir why %[1]s says why",
 		fault.DropPlace:    "leave out --on %[1]s",
 
-		fault.VolumeUp:       "bring it up first: weir volume up %[1]s",
-		fault.VolumeDown:     "take it down first: weir volume down %[1]s",
-		fault.VolumeCreate:   "name the mount point itself, or create a volume there: weir volume create %[1]s --size SIZE",
-		fault.VolumeAdopt:    "if it has a device of its own, limit it with weir volume adopt %[1]s",
-		fault.VolumeForget:   "let weir forget the volume: weir volume forget %[1]s",
-		fault.VolumeRemove:   "let weir forget the volume (weir volume forget %[1]s), and remove the file yourself",
-		fault.VolumeMount:    "mount that disk, or let weir forget the volume: weir volume forget %[1]s",
-		fault.AdoptedMount:   "mount it there, or let weir forget it: weir volume delete %[1]s",
-		fault.AdoptedUnmount: "unmount %[2]s yourself, or let weir forget it: weir volume delete %[1]s",
-		fault.AcceptFile:     "if you replaced it, for example from a backup: weir volume up %[1]s --accept-file",
-		fault.NameOtherPlace: "name another place with --on",
-		fault.UseVolume:      "use a directory on one of those, or a volume, which has a size of its own: weir volume create NAME --size SIZE",
-		fault.QuotaClear:     "to remove them all, use weir quota clear",
-		fault.QuotaList:      "weir quota show lists all quotas",
-		fault.QuotaMoved:     "name the place where it is now (to leave the files in the project: weir quota clear --forget %[1]s)",
-		fault.QuotaMount:     "mount it first, or if it is gone for good: weir quota clear --forget %[1]s",
-		fault.QuotaForce:     "remove some of that, or add --force (then nothing more can be stored until it is below the limit)",
-		fault.OtherName:      "choose another --name",
-		fault.NoMemory:       "leave out --memory, or boot a kernel that has the memory controller",
+		fault.UseV1:     "use v1 (leave out --cgroup), or boot with cgroup_no_v1=blkio,memory",
+		fault.UseV2:     "use v2 (leave out --cgroup)",
+		fault.AskHost:   "leave out --root",
+		fault.Record:    "record one: weird metrics --history %[1]s",
+		fault.OtherTime: "see weird metrics --history, and name a time when it ran",
+		fault.OlderTime: "write the name as weir top shows it, such as docker:web, or go back further with --since",
 	}
 }
 
 // Remedy spells what a user of the command line can do; empty for the zero Remedy.
 func Remedy(r fault.Remedy) string {
-	return strings.NewReplacer("%[1]s", r.Target, "%[2]s", r.Also).Replace(remedies()[r.Do])
+	words, is := remedies()[r.Do]
+	if !is {
+		words = remediesOfSpace()[r.Do]
+	}
+	return strings.NewReplacer("%[1]s", r.Target, "%[2]s", r.Also).Replace(words)
 }
 
 // Notes says what the core has noted.

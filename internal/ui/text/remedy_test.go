@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/weir-io/weir/internal/fault"
@@ -49,10 +52,24 @@ func TestError(t *testing.T) {
 
 // Each thing to do has words, and they name the target where they need one.
 func TestRemedies(t *testing.T) {
-	for do := range remedies() {
-		if Remedy(fault.Remedy{Do: do, Target: "unit:x"}) == "" {
-			t.Errorf("%s has no words", do)
+	files, err := filepath.Glob("../../fault/remedy*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
 		}
+		for _, m := range regexp.MustCompile(`(?m)^\t\w+ +Do = "([a-z0-9-]+)"`).FindAllStringSubmatch(string(source), -1) {
+			if seen++; Remedy(fault.Remedy{Do: fault.Do(m[1]), Target: "unit:x"}) == "" {
+				t.Errorf("%s has no words", m[1])
+			}
+		}
+	}
+	if seen < 50 {
+		t.Errorf("the sources name %d things to do", seen)
 	}
 	for want, r := range map[string]fault.Remedy{
 		"": {},
