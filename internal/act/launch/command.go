@@ -154,19 +154,24 @@ func (h Host) Run(ctx context.Context, room *Room, c Command) (Result, error) {
 		return result, fmt.Errorf("wait for %q: %w", c.Args[0], err)
 	}
 	result.Ended, result.Status = true, status(cmd.ProcessState)
-	if !room.limited {
-		return result, nil
+	return result, room.read(&result)
+}
+
+// read adds what the kernel has charged to a room with limits, and what of that is still in memory.
+func (r *Room) read(result *Result) (err error) {
+	if !r.limited {
+		return nil
 	}
-	result.Stats, err = room.IO.Stats()
+	result.Stats, err = r.IO.Stats()
 	if err != nil && !cgroupfs.IsGone(err) {
-		return result, fmt.Errorf("read what the command was charged: %w", err)
+		return fmt.Errorf("read what the command was charged: %w", err)
 	}
-	if room.IO.Hierarchy().Version == cgroupfs.V2 { // v1's memory is in another group, and of no limit's concern
-		if m, there, err := room.IO.Memory(); err == nil && there {
+	if r.IO.Hierarchy().Version == cgroupfs.V2 { // v1's memory is in another group, and of no limit's concern
+		if m, there, err := r.IO.Memory(); err == nil && there {
 			result.Dirty = &m.Dirty
 		}
 	}
-	return result, nil
+	return nil
 }
 
 // measured is a tally of a room; it may be empty.

@@ -167,24 +167,7 @@ func (p *paced) step(now time.Duration, may pace) error {
 	}
 	switch {
 	case p.stopped && !p.settled:
-		if err := p.look(now); err != nil {
-			return err
-		}
-		if !p.tell(now) {
-			p.plan(p.waits)
-			p.due = min(p.next, max(now, p.courtesy.due))
-			return nil
-		}
-		p.settled = true
-		cycle := min(may.cycle, p.bucket.depth/2)
-		if p.bucket.level < p.bucket.rate*cycle.Seconds()/2 { // what is left is for the next time
-			p.plan(max(now+p.bucket.until(0), p.let+cycle))
-			if p.next-now > shortMost { // else they take their signals then
-				p.due = min(p.next, max(now, p.courtesy.due))
-			}
-			return nil
-		}
-		if err := p.set(false); err != nil { // they were stopped much too early
+		if later, err := p.settle(now, may); later || err != nil {
 			return err
 		}
 	case p.stopped:
@@ -217,6 +200,29 @@ func (p *paced) step(now time.Duration, may pace) error {
 	}
 	p.plan(now + p.run(now, may))
 	return nil
+}
+
+// settle looks at processes that are paused by now, and plans how long they stay so. later reports
+// that they do.
+func (p *paced) settle(now time.Duration, may pace) (later bool, err error) {
+	if err := p.look(now); err != nil {
+		return false, err
+	}
+	if !p.tell(now) {
+		p.plan(p.waits)
+		p.due = min(p.next, max(now, p.courtesy.due))
+		return true, nil
+	}
+	p.settled = true
+	cycle := min(may.cycle, p.bucket.depth/2)
+	if p.bucket.level < p.bucket.rate*cycle.Seconds()/2 { // what is left is for the next time
+		p.plan(max(now+p.bucket.until(0), p.let+cycle))
+		if p.next-now > shortMost { // else they take their signals then
+			p.due = min(p.next, max(now, p.courtesy.due))
+		}
+		return true, nil
+	}
+	return false, p.set(false) // they were stopped much too early
 }
 
 // halt pauses the processes, and plans a look once they are paused.

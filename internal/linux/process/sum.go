@@ -96,83 +96,17 @@ func (s *Sum) LookAt(members []int, listed uint64, from Source) IO {
 		s.live = make(map[int]*counted)
 	}
 	now := from.Now()
-	var round bool
+	l := look{Sum: s, from: from}
 	for _, c := range s.live {
-		round = !c.round
+		l.round = !c.round
 		break
 	}
-	most, writers := uint64(0), 0
-	wrote := func(c *counted, more IO) {
-		if more.Written > 0 {
-			writers++
-		}
-		if more.Written > most {
-			s.busiest, most = c, more.Written
-		}
+	l.at(members)
+	l.rest()
+	if l.writers > 0 {
+		s.writers = l.writers
 	}
-	var gone map[int]*counted
-	lose := func(pid int, c *counted) {
-		_ = c.counter.Close()
-		delete(s.live, pid)
-		if s.busiest == c {
-			s.busiest = nil
-		}
-		if gone == nil {
-			gone = make(map[int]*counted)
-		}
-		gone[pid] = c
-	}
-	for _, pid := range members {
-		if c := s.live[pid]; c != nil {
-			if io, err := c.counter.IO(); err == nil {
-				wrote(c, io.Minus(c.last))
-				c.now(io, false)
-				c.round = round
-				continue
-			}
-			lose(pid, c)
-		}
-		if c := s.open(pid, from); c != nil {
-			wrote(c, c.done())
-			c.round = round
-			s.live[pid] = c
-		}
-	}
-	for pid, c := range s.live {
-		if c.round == round {
-			continue
-		}
-		io, err := c.counter.IO()
-		if err != nil {
-			lose(pid, c)
-			continue
-		}
-		// A zombie is no group's member, and its parent has not got it yet.
-		outside := c.outside
-		if !outside {
-			stat, err := from.Stat(pid)
-			outside = err == nil && !stat.Zombie
-		}
-		c.now(io, outside)
-		c.round = round
-	}
-	if writers > 0 {
-		s.writers = writers
-	}
-	orphans := len(gone) > 0 || now-s.adopted > adoptEvery
-	for len(gone) > 0 {
-		heirs := s.hand(gone)
-		gone = nil
-		for pid, c := range s.live { // who has gone since heirs were read again is in that
-			if !heirs[c.parent] {
-				continue
-			}
-			if _, err := c.counter.IO(); err != nil {
-				lose(pid, c)
-			}
-		}
-	}
-	if orphans {
+	if l.bequeath() || now-s.adopted > adoptEvery {
 		s.adopt(from)
 		s.adopted = now
 	}
@@ -184,6 +118,98 @@ func (s *Sum) LookAt(members []int, listed uint64, from Source) IO {
 	missing := s.total.Minus(sum) // nobody has taken it over
 	s.ended, s.total = s.ended.Plus(missing), sum.Plus(missing)
 	return s.total
+}
+
+// A look is one at the processes of a Sum.
+type look struct {
+	*Sum
+	from    Source
+	round   bool   // see counted
+	most    uint64 // that one of them has written since the last look
+	writers int
+	gone    map[int]*counted // nil: none
+}
+
+// at counts the members.
+func (l *look) at(members []int) {
+	for _, pid := range members {
+		if c := l.live[pid]; c != nil {
+			if io, err := c.counter.IO(); err == nil {
+				l.wrote(c, io.Minus(c.last))
+				c.now(io, false)
+				c.round = l.round
+				continue
+			}
+			l.lose(pid, c)
+		}
+		if c := l.open(pid, l.from); c != nil {
+			l.wrote(c, c.done())
+			c.round = l.round
+			l.live[pid] = c
+		}
+	}
+}
+
+// rest counts those that were members at an earlier look.
+func (l *look) rest() {
+	for pid, c := range l.live {
+		if c.round == l.round {
+			continue
+		}
+		io, err := c.counter.IO()
+		if err != nil {
+			l.lose(pid, c)
+			continue
+		}
+		// A zombie is no group's member, and its parent has not got it yet.
+		outside := c.outside
+		if !outside {
+			stat, err := l.from.Stat(pid)
+			outside = err == nil && !stat.Zombie
+		}
+		c.now(io, outside)
+		c.round = l.round
+	}
+}
+
+func (l *look) wrote(c *counted, more IO) {
+	if more.Written > 0 {
+		l.writers++
+	}
+	if more.Written > l.most {
+		l.busiest, l.most = c, more.Written
+	}
+}
+
+// lose takes a process out that has ended.
+func (l *look) lose(pid int, c *counted) {
+	_ = c.counter.Close()
+	delete(l.live, pid)
+	if l.busiest == c {
+		l.busiest = nil
+	}
+	if l.gone == nil {
+		l.gone = make(map[int]*counted)
+	}
+	l.gone[pid] = c
+}
+
+// bequeath gives what has ended to its parents, and reports whether any had.
+func (l *look) bequeath() (some bool) {
+	for len(l.gone) > 0 {
+		some = true
+		heirs := l.hand(l.gone)
+		l.gone = nil
+		for pid, c := range l.live { // who has gone since heirs were read again is in that
+			if !heirs[c.parent] {
+				continue
+			}
+			if _, err := c.counter.IO(); err != nil {
+				l.lose(pid, c)
+			}
+		}
+	}
+	return some
 }
 
 // adopt finds the parents of processes that have none here: the kernel gives an orphan a new

@@ -150,24 +150,8 @@ func (d *Demo) measure(ctx context.Context, r Row) (_ Row, err error) {
 	if err != nil {
 		return r, err
 	}
-	lift := func() error { // what is dirty must not take a minute to drain
-		if paced {
-			if err := d.how.Unpace(room); err != nil {
-				return err
-			}
-		}
-		lifted := hold.Plan{Group: room.IO, Changes: []hold.Change{{Device: d.Disk.Device, Limit: limit.Limit{WBPS: limit.Unlimited}}}}
-		return d.how.Holder.Apply(context.WithoutCancel(ctx), lifted)
-	}
-	defer func() {
-		lifting := lift()
-		removing := os.Remove(file)
-		if errors.Is(removing, fs.ErrNotExist) { // the load came to nothing
-			removing = nil
-		}
-		_, closing := room.Close()
-		err = errors.Join(err, lifting, removing, closing)
-	}()
+	lift := func() error { return d.lift(ctx, room, paced) }
+	defer func() { err = errors.Join(err, lift(), d.leave(room, file)) }()
 	job := load.Job{Path: path, File: file, Block: block, Size: fileSize, Warm: warmUp(path), For: d.For}
 	out, in, err := os.Pipe()
 	if err != nil {
@@ -188,22 +172,7 @@ func (d *Demo) measure(ctx context.Context, r Row) (_ Row, err error) {
 		device, err = d.watchDevice(ctx, path, fmt.Sprintf("%s writes, limit %s", path, asked.Format(limit.WBPS)))
 		watched <- err
 	}()
-	writing, err := d.how.Spawn(room, launch.Command{
-		Args:   append([]string{"/proc/self/exe", load.Arg}, job.Args()...),
-		Stdout: in, Stderr: d.Stderr,
-	})
-	err = errors.Join(err, in.Close())
-	if err == nil {
-		stop := context.AfterFunc(ctx, func() {
-			_ = lift() // it may be waiting for the disk
-			writing.Kill()
-		})
-		var status int
-		if status, err = writing.Wait(); err == nil && status != 0 {
-			err = fmt.Errorf("the load ended with status %d", status)
-		}
-		stop()
-	}
+	err = errors.Join(d.write(ctx, room, job, in, lift), in.Close())
 	counting := <-counted
 	if err != nil {
 		if ctx.Err() != nil {
@@ -217,6 +186,48 @@ func (d *Demo) measure(ctx context.Context, r Row) (_ Row, err error) {
 	}
 	r.Writer, r.Device = writer.BytesPerSec(), device.bytesPerSec
 	return judge(room, r, device.over), nil
+}
+
+// write runs a load in a room, which ends with the context.
+func (d *Demo) write(ctx context.Context, room *launch.Room, job load.Job, results *os.File, lift func() error) error {
+	writing, err := d.how.Spawn(room, launch.Command{
+		Args:   append([]string{"/proc/self/exe", load.Arg}, job.Args()...),
+		Stdout: results, Stderr: d.Stderr,
+	})
+	if err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() {
+		_ = lift() // it may be waiting for the disk
+		writing.Kill()
+	})
+	defer stop()
+	status, err := writing.Wait()
+	if err == nil && status != 0 {
+		err = fmt.Errorf("the load ended with status %d", status)
+	}
+	return err
+}
+
+// lift removes a room's limit: what is dirty must not take a minute to drain.
+func (d *Demo) lift(ctx context.Context, room *launch.Room, paced bool) error {
+	if paced {
+		if err := d.how.Unpace(room); err != nil {
+			return err
+		}
+	}
+	lifted := hold.Plan{Group: room.IO, Changes: []hold.Change{{Device: d.Disk.Device, Limit: limit.Limit{WBPS: limit.Unlimited}}}}
+	return d.how.Holder.Apply(context.WithoutCancel(ctx), lifted)
+}
+
+// leave removes the load's file, and the room.
+func (d *Demo) leave(room *launch.Room, file string) error {
+	err := os.Remove(file)
+	if errors.Is(err, fs.ErrNotExist) { // the load came to nothing
+		err = nil
+	}
+	_, closing := room.Close()
+	return errors.Join(err, closing)
 }
 
 // notCanceled drops the error of what was told to stop.

@@ -216,20 +216,8 @@ func Judge(e Evidence) Judgement {
 	}
 	switch {
 	case j.Done > j.Most:
-		uncharged := max(escaped, escapedSince)
-		if charged := max(own-escaped, 0); charged <= e.most(window) && e.Others*seconds > uncharged/2 {
-			return say(CannotTell, Others)
-		}
-		if uncharged > total/2 {
-			return say(NotHeld, Escaped)
-		}
-		if e.Late > saved && j.Done <= j.Most+e.Limit*e.Late.Seconds() {
-			return say(CannotTell, Busy)
-		}
-		if j.Done <= j.Most-e.Request+e.Burst {
-			return say(CannotTell, Large)
-		}
-		return say(NotHeld, TooMuch)
+		charged, uncharged := max(own-escaped, 0), max(escaped, escapedSince)
+		return say(e.over(j, charged, uncharged, total))
 	case own-escaped < enough && e.hidden() > e.most(window):
 		return say(CannotTell, Others)
 	case own < enough && e.uncounted():
@@ -252,6 +240,23 @@ func Judge(e Evidence) Judgement {
 		return say(HeldAtDevice, "")
 	}
 	return say(Held, "")
+}
+
+// over says why more was done than the throttle may let through. charged and uncharged are parts of
+// what was done in the window, and total is all since the beginning.
+func (e Evidence) over(j Judgement, charged, uncharged, total float64) (Verdict, Reason) {
+	window := e.To - e.From
+	switch {
+	case charged <= e.most(window) && e.Others*window.Seconds() > uncharged/2:
+		return CannotTell, Others
+	case uncharged > total/2:
+		return NotHeld, Escaped
+	case e.Late > saved && j.Done <= j.Most+e.Limit*e.Late.Seconds():
+		return CannotTell, Busy
+	case j.Done <= j.Most-e.Request+e.Burst:
+		return CannotTell, Large
+	}
+	return NotHeld, TooMuch
 }
 
 // String says it in words, for logs and tests.

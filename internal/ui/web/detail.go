@@ -1,7 +1,6 @@
 package web
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"net/http"
@@ -325,14 +324,7 @@ func (p *Page) group(w http.ResponseWriter, r *http.Request) {
 	}
 	page.Charts = "/history?" + strings.TrimPrefix(linkTo(path, t.query(t.span)), "/group?")
 	if page.Recorded {
-		page.Past, err = p.past(r.Context(), target, t)
-		var nothing *history.NothingError
-		switch {
-		case errors.As(err, &nothing):
-			page.NoPast = "Nothing of this group was recorded in this time."
-		case err != nil:
-			page.NoPast = message(err)
-		}
+		page.Past, page.NoPast = p.pastOrWhy(r.Context(), target, t)
 	}
 	if page.Gone && page.Past == nil {
 		p.refuse(w, http.StatusNotFound, cut(path)+": there is no such group that did I/O or has a limit.")

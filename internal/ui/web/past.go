@@ -134,6 +134,19 @@ func (p *Page) past(ctx context.Context, target string, t period) (*past, error)
 	return pastOf(s, t), nil
 }
 
+// pastOrWhy is past; without one it says in words why.
+func (p *Page) pastOrWhy(ctx context.Context, target string, t period) (found *past, why string) {
+	found, err := p.past(ctx, target, t)
+	var nothing *history.NothingError
+	switch {
+	case errors.As(err, &nothing):
+		return nil, "Nothing of this group was recorded in this time."
+	case err != nil:
+		return nil, message(err)
+	}
+	return found, ""
+}
+
 // history answers with what charts show.
 func (p *Page) history(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
