@@ -96,18 +96,18 @@ func TestREADMEIsShort(t *testing.T) {
 
 var (
 	block   = regexp.MustCompile("(?sm)^```\n(.*?)^```")
-	inline  = regexp.MustCompile("`(weir [^`\n]*)`")
+	inline  = regexp.MustCompile("`(weird? [^`\n]*)`")
 	comment = regexp.MustCompile(`\s{2,}#.*`)
 	number  = strings.NewReplacer("RATE", "1MB/s", "SIZE", "1GiB", "TIME", "1s")
 )
 
-// commandsOf are the commands of weir in a page: lines of its blocks, and what is quoted.
+// commandsOf are the commands of weir and weird in a page: lines of its blocks, and what is quoted.
 func commandsOf(text string) (all []string) {
 	for _, m := range block.FindAllStringSubmatch(text, -1) {
 		for line := range strings.Lines(m[1]) {
 			line = strings.TrimPrefix(strings.TrimSpace(line), "# ")
 			for _, command := range strings.Split(comment.ReplaceAllString(line, ""), " && ") {
-				if strings.HasPrefix(command, "weir ") {
+				if strings.HasPrefix(command, "weir ") || strings.HasPrefix(command, "weird ") {
 					all = append(all, command)
 				}
 			}
@@ -127,14 +127,14 @@ func TestCommandsExist(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", dir, "../cmd/weir", "../cmd/weird").CombinedOutput(); err != nil {
 		t.Fatalf("build weir and weird: %v\n%s", err, out)
 	}
-	weir := filepath.Join(dir, "weir")
 	ran := 0
 	for name, text := range pages(t) {
 		if name == "CHANGELOG.md" || name == "docs/RESULTS.md" {
 			continue // they quote mistakes, and what there was
 		}
 		for _, command := range commandsOf(text) {
-			words := strings.Fields(number.Replace(command))[1:]
+			called, rest, _ := strings.Cut(number.Replace(command), " ")
+			words := strings.Fields(rest)
 			if last := len(words) - 1; last > 0 && words[last] == "…" && !strings.HasPrefix(words[last-1], "-") {
 				words = words[:last]
 			}
@@ -146,11 +146,11 @@ func TestCommandsExist(t *testing.T) {
 			if (words[0] == "volume" || words[0] == "quota" || words[0] == "completion") && len(words) > 1 {
 				verbs = slices.Clone(words[:2])
 			}
-			program := "weir "
-			switch words[0] { // what weird has
-			case "top", "history":
+			program := called + " "
+			switch { // what weird has
+			case words[0] == "top", words[0] == "history":
 				program = "weird "
-			case "agent":
+			case words[0] == "agent" && called == "weir":
 				program, verbs = "weird ", slices.Clone(words[1:min(2, len(words))])
 			}
 			end := slices.Index(words, "--")
@@ -158,14 +158,14 @@ func TestCommandsExist(t *testing.T) {
 				end = len(words)
 			}
 			words = slices.Insert(words, end, "--help")
-			out, err := exec.Command(weir, words...).CombinedOutput()
+			out, err := exec.Command(filepath.Join(dir, called), words...).CombinedOutput()
 			if err != nil || !strings.HasPrefix(strings.Join(verbs, " "), "-") && !strings.Contains(string(out), "\nUsage:\n  "+program+strings.Join(verbs, " ")) {
 				first, _, _ := bytes.Cut(out, []byte("\n"))
 				t.Errorf("%s: %s: %v: %s", name, command, err, first)
 			}
 		}
 	}
-	if ran < 60 {
+	if ran < 80 {
 		t.Errorf("only %d commands", ran)
 	}
 }
