@@ -63,7 +63,20 @@ func goOn(r *ring) (*writer, error) {
 		w.encoder.next = append(w.encoder.next, place{p.def, w.encoder.ids[p.def]})
 	}
 	w.encoder.take()
+	if err == nil && w.clear() != nil {
+		w.foreign = true
+	}
 	return w, err
+}
+
+// clear has nothing follow the last record of the block. A power cut can leave a record whose
+// predecessor did not reach the disk; it is of this round too, and behind a new record of the
+// predecessor's length it would be read as if it came after that.
+func (w *writer) clear() error {
+	if err := w.write(make([]byte, w.Block-w.used), w.block, w.used); err != nil {
+		return err
+	}
+	return w.sync()
 }
 
 // append writes a frame. One that could not be written leaves no trace: the next one takes its
