@@ -6,152 +6,9 @@
  */
 #include "trace_op.h"
 #include "trace_block.h"
+#include "trace_calls.h"
 
 char _license[] SEC("license") = "GPL";
-
-/* The number of the system call that a task leaves. */
-static __always_inline __u64 syscall_number(const void *regs)
-{
-	const struct pt_regs___x86 *x86 = regs;
-	const struct pt_regs___arm64 *arm64 = regs;
-
-	if (bpf_core_field_exists(x86->orig_ax))
-		return x86->orig_ax;
-	if (bpf_core_field_exists(arm64->syscallno))
-		return (__u32)arm64->syscallno;
-	return -1;
-}
-
-/* Which kind of operation a call of the target's is; KINDS: none. */
-static __always_inline __u8 kind_of(struct op *op, void *task, __u8 call, const void *regs, bool leaves)
-{
-	if (call & CALL_ANY_FILE) {
-		op->file = 0;
-		return call & CALL_KIND;
-	}
-	if (on_disk(op, task, syscall_argument(regs, (call & CALL_FD) >> CALL_FD_SHIFT, leaves)))
-		return call & CALL_KIND;
-	if (call & CALL_SENDFILE && on_disk(op, task, syscall_argument(regs, 1, leaves)))
-		return KIND_READ;
-	return KINDS;
-}
-
-/* The registers of the current task's own code. A record of perf's has none of them. */
-static __always_inline const void *own_regs(void)
-{
-	return (const void *)bpf_task_pt_regs(bpf_get_current_task_btf());
-}
-
-/* The current task enters a system call. Of a record of perf's the registers are looked for:
- * by a helper that 5.10 does not have, where there are no such records. */
-static __always_inline void entered(__u64 number, const void *regs, const bool record)
-{
-	__u64 now = 0;
-	__u8 call, kind;
-	void *task = own_task();
-	__u32 tid = tid_of(task);
-	struct op *op = place_of(tid);
-
-	if (op) {
-		now = bpf_ktime_get_ns(); /* what follows takes some of the call's time */
-		op->entered = 1;
-	}
-	if (op && op->begin && op->ended)
-		finish(op);
-	else if (op && op->begin && op->asked)
-		put_away(op);
-	else if (op && op->begin)
-		give_up(op);
-	if (number >= CALLS_MAX)
-		return;
-	call = calls[number];
-	if (!(call & CALL_TAKEN) || !is_taken(task) || is_compat(task))
-		return;
-	if (!now)
-		now = bpf_ktime_get_ns();
-	if (!op)
-		op = new_op(tid);
-	if (!op)
-		return;
-	op->entered = 1;
-	if (call & CALL_AIO) {
-		if (!(call & CALL_KIND))
-			aio_asked(op, record ? own_regs() : regs, now);
-		return;
-	}
-	kind = kind_of(op, task, call, record ? own_regs() : regs, false);
-	if (kind < KINDS && kinds & 1 << kind) /* sendfile's is known only now */
-		start(op, kind, now);
-}
-
-SEC("tp_btf/sys_enter")
-int enter(__u64 *ctx)
-{
-	UNPREEMPTED(entered(ctx[1], (const void *)ctx[0], false));
-	return 0;
-}
-
-/* What a call is, by its number. clang knows the bound, 5.10's verifier wants to see it. */
-static __always_inline __u8 call_of(__u64 number)
-{
-	if (number >= CALLS_MAX)
-		return 0;
-	barrier_var(number);
-	return calls[number & (CALLS_MAX - 1)];
-}
-
-/* A thread that has been in operations leaves a call whose entry was not seen. */
-static __always_inline void left_unseen(struct op *op, __u64 number, const void *regs, const bool record)
-{
-	void *task = own_task();
-	__u8 call, kind;
-
-	if (op->begin && op->asked)
-		return;
-	if (op->begin)
-		finish(op); /* the call before */
-	call = call_of(number);
-	if (!(call & CALL_TAKEN) || call & CALL_AIO || !is_taken(task) || is_compat(task))
-		return;
-	kind = kind_of(op, task, call, record ? own_regs() : regs, true);
-	if (kind < KINDS && kinds & 1 << kind)
-		count_unseen(kind, 0);
-}
-
-static __always_inline void left(__u64 number, __s64 result, const void *regs, const bool record)
-{
-	struct op *op = place_of(own_tid());
-	__u8 call = aio ? call_of(number) & (CALL_AIO | CALL_KIND) : 0;
-	const void *own;
-	bool seen;
-
-	if (call & CALL_AIO) {
-		own = record ? own_regs() : regs;
-		if (call & CALL_KIND)
-			aio_reaped(syscall_argument(own, 0, true), syscall_argument(own, 3, true), result);
-		else
-			aio_taken(syscall_argument(own, 0, true), syscall_argument(own, 2, true), syscall_argument(own, 1, true), result);
-	}
-	if (!op)
-		return;
-	seen = op->entered;
-	op->entered = 0;
-	if (op->begin && !op->ended) {
-		if (op->asked)
-			put_away(op);
-		else
-			stop(op, result);
-	} else if (!seen) {
-		left_unseen(op, number, regs, record);
-	}
-}
-
-SEC("tp_btf/sys_exit")
-int leave(__u64 *ctx)
-{
-	UNPREEMPTED(left(syscall_number((const void *)ctx[0]), ctx[1], (const void *)ctx[0], false));
-	return 0;
-}
 
 /* A page fault that has to bring in a page of a mapped file, or makes one writable: the
  * faults that wait. Those within a system call are its own time. */
@@ -189,28 +46,28 @@ static __always_inline void faulted(void)
 SEC("fentry/filemap_fault")
 int read_fault(__u64 *ctx)
 {
-	UNPREEMPTED(fault((void *)ctx[0]));
+	IN_FUNCTION(fault((void *)ctx[0]));
 	return 0;
 }
 
 SEC("fexit/filemap_fault")
 int read_faulted(void *ctx)
 {
-	UNPREEMPTED(faulted());
+	IN_FUNCTION(faulted());
 	return 0;
 }
 
 SEC("fentry/do_page_mkwrite")
 int write_fault(__u64 *ctx)
 {
-	UNPREEMPTED(fault((void *)ctx[0]));
+	IN_FUNCTION(fault((void *)ctx[0]));
 	return 0;
 }
 
 SEC("fexit/do_page_mkwrite")
 int write_faulted(void *ctx)
 {
-	UNPREEMPTED(faulted());
+	IN_FUNCTION(faulted());
 	return 0;
 }
 
@@ -266,8 +123,11 @@ static __always_inline void switched_out(void *ctx, struct op *op, bool ready)
 			return;
 		}
 		op->mark = now;
-	} else if (op->ended && !op->reclaim && is_over(op, now, ready, waits)) {
+	} else if (op->ended && (in_another_call(op) || (!op->reclaim && is_over(op, now, ready, waits)))) {
 		finish(op);
+		return;
+	} else if (!op->ended && !op->asked && !ready && in_another_call(op)) {
+		give_up(op);
 		return;
 	}
 	account_on(op, now);
@@ -309,7 +169,8 @@ static __always_inline void enter_reclaim(void *ctx, __u8 part)
 	now = bpf_ktime_get_ns();
 	if (op->ended)
 		waits = waits_here(ctx);
-	if (op->ended && (!(waits & 1 << WAIT_SYSCALL) || (now - op->mark > BACK_NS && !(waits & 1 << WAIT_BACK)))) {
+	if (op->ended && (!(waits & 1 << WAIT_SYSCALL) || in_another_call(op) ||
+			  (now - op->mark > BACK_NS && !(waits & 1 << WAIT_BACK)))) {
 		finish(op); /* it is in its own code again, which faults, or in another call */
 		return;
 	}

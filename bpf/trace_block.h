@@ -123,7 +123,7 @@ static __always_inline void at_throttle(void *ctx, __u64 key)
 SEC("fentry/__blk_throtl_bio")
 int throttled(__u64 *ctx)
 {
-	UNPREEMPTED(at_throttle(ctx, ctx[0]));
+	IN_FUNCTION(at_throttle(ctx, ctx[0]));
 	return 0;
 }
 

@@ -12,14 +12,14 @@
 SEC("tracepoint/raw_syscalls/sys_enter")
 int enter_event(__u64 *ctx)
 {
-	entered(ctx[1], 0, true);
+	entered(ctx[1], 0, AT_RECORD);
 	return 0;
 }
 
 SEC("tracepoint/raw_syscalls/sys_exit")
 int leave_event(__u64 *ctx)
 {
-	left(ctx[1], ctx[2], 0, true);
+	left(ctx[1], ctx[2], 0, AT_RECORD);
 	return 0;
 }
 

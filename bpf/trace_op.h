@@ -43,7 +43,7 @@ static __always_inline void name_of(char *name, __u32 size, __u64 file)
 	bpf_probe_read_kernel_str(name, size, from);
 }
 
-static __always_inline void tell_slow(struct op *op, __u64 took)
+static __always_inline void tell_slow(struct op *op, __u64 began, __u64 took)
 {
 	struct slow *s = bpf_ringbuf_reserve(&slows, sizeof(*s), 0);
 	struct inode *inode = (void *)op->inode; /* within BPF_CORE_READ, op would be the kernel's */
@@ -52,7 +52,7 @@ static __always_inline void tell_slow(struct op *op, __u64 took)
 		COUNT_LOST(events);
 		return;
 	}
-	s->began = op->begin;
+	s->began = began;
 	s->took = took;
 	s->bytes = op->bytes;
 	s->inode = 0;
@@ -104,27 +104,27 @@ static __always_inline void sum_file(struct op *op, __u64 took)
 		sum->most = took;
 }
 
-/* Counts an operation whose time has been accounted for. In the task's own context. */
+/* Counts an operation whose time has been accounted for. In the task's own context. It is none
+ * from here on, because a task that can be preempted here is switched out while it counts. */
 static __always_inline void finish(struct op *op)
 {
 	__u32 kind = op->kind & CALL_KIND, at = kind * BUCKETS;
-	__u64 took = op->parts[PART_CPU];
+	__u64 took = op->parts[PART_CPU], began = op->begin;
 	struct cell *cell;
 
+	op->begin = 0;
+	barrier();
 	if (op->mixed)
 		for (int i = PART_CPU + 1; i < PARTS; i++)
 			took += op->parts[i];
 	if (op->unsure) {
 		count_unseen(kind, took);
-		op->begin = 0;
 		return;
 	}
 	at += bucket_of(took);
 	cell = bpf_map_lookup_elem(&cells, &at);
-	if (!cell) {
-		op->begin = 0;
+	if (!cell)
 		return;
-	}
 	cell->count++;
 	cell->parts[PART_CPU] += op->parts[PART_CPU];
 	if (op->mixed)
@@ -135,15 +135,13 @@ static __always_inline void finish(struct op *op)
 	if (took > cell->most)
 		cell->most = took;
 	if (slower && took >= slower)
-		tell_slow(op, took);
+		tell_slow(op, began, took);
 	if (by_file)
 		sum_file(op, took);
-	op->begin = 0;
 }
 
 static __always_inline void start(struct op *op, __u8 kind, __u64 now)
 {
-	op->begin = now;
 	op->mark = now;
 	op->ended = 0;
 	op->kind = kind;
@@ -151,12 +149,15 @@ static __always_inline void start(struct op *op, __u8 kind, __u64 now)
 	op->reclaim = 0;
 	op->asked = 0;
 	op->unsure = 0;
+	op->regs = 0;
 	op->bytes = 0;
 	op->failed = 0;
 	op->parts[PART_CPU] = 0;
 	if (op->mixed)
 		__builtin_memset(op->parts, 0, sizeof(op->parts));
 	op->mixed = 0;
+	barrier();
+	op->begin = now; /* last: whoever switches the task out sees all of it, or none */
 }
 
 /* Time on the processor up to now. */

@@ -87,7 +87,7 @@ static __always_inline bool in_target_known(struct task_struct *task)
 	return css && is_below_known(css->cgroup);
 }
 
-/* Whether the current task is the target's. All system calls of the host come here. */
+/* Whether the current task is the target's. All traced calls of the host come here. */
 static __always_inline bool is_taken(void *task)
 {
 	__u32 tgid;
@@ -143,11 +143,6 @@ static __always_inline void look_at(struct op *op, struct file *file, struct ino
 	op->inode = (__u64)inode;
 	op->on_disk = type == S_IFBLK || (type == S_IFREG && has_disk(BPF_CORE_READ(inode, i_sb, s_magic)));
 }
-
-/* Lets the verifier know what a pointer leads to, so that loads need no helper, which takes
- * 40 ns: 6.2 (a35b9af4ec2c). Of a place where a pointer is, such as in a table of files,
- * one can say that it begins a structure which begins with a pointer. */
-extern void *bpf_rdonly_cast(const void *pointer, __u32 type) __ksym __weak;
 
 static __always_inline struct file *file_at(struct file **place)
 {

@@ -176,7 +176,7 @@ static __always_inline void at_worker(__u64 work)
 SEC("fentry/io_wq_submit_work")
 int worker_began(__u64 *ctx)
 {
-	UNPREEMPTED(at_worker(ctx[0]));
+	IN_FUNCTION(at_worker(ctx[0]));
 	return 0;
 }
 

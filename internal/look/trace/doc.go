@@ -7,7 +7,10 @@
 //
 // # What is measured
 //
-// An operation begins at the entry of its system call and ends when the call returns. If a
+// An operation begins at the entry of its system call and ends when the call returns. The
+// programs are at the functions of the calls that do I/O (__x64_sys_write), so that other calls
+// cost nothing, of whichever process. Where the kernel refuses that, they are at raw_syscalls:
+// then the kernel takes each call of the host along its slow path, and Missing says so. If a
 // freezer or memory.high stops the task on its way back, it ends when the task is resumed, up
 // to a millisecond later. Its time is cut wherever the task gets or loses a processor, or
 // enters or leaves reclaim. Each piece belongs to one Part, so the parts add up to the whole
@@ -41,14 +44,15 @@
 //
 // # What may be missing
 //
-// Each hook is tried separately. Without the tracepoints of system calls and sched_switch there
-// is no trace; Missing lists what other missing hooks hide. All maps are bounded, and Lost
+// Each hook is tried separately. Without the entries and ends of system calls and sched_switch
+// there is no trace; Missing lists what other missing hooks hide. All maps are bounded, and Lost
 // counts what did not fit.
 //
 // The kernel does not start a program on a processor where another task was preempted within
 // it. From 7.0 on tracepoints can be preempted, so there the programs are perf's, if the
-// tracepoint's record has what they need (bpf/trace_events.h). What is still left out is
-// counted (missed.go), and an operation that becomes uncertain because of it is only in Unseen.
+// tracepoint's record has what they need (bpf/trace_events.h). Functions can be preempted on each
+// kernel that preempts itself; from 6.10 on the programs there forbid it. What is still left out
+// is counted (missed.go), and an operation that becomes uncertain because of it is only in Unseen.
 //
 // # What it leaves
 //

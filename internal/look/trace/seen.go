@@ -46,5 +46,9 @@ func (f File) Cause() Part { return f.Split.largest() }
 type Missing struct {
 	Hook    string
 	Reason  string
-	Without string // what is not told
+	Without string // what is not told, or what telling it costs
 }
+
+// CallsHook is the hook at the functions of system calls. Where it is missing, each system call of
+// the host takes longer while weir traces.
+const CallsHook = "fentry, fexit of system calls"

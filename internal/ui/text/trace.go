@@ -138,19 +138,23 @@ func nothing(out *cli.Out, kinds []trace.Kind) {
 	out.Say("not traced: splice from a file, files in memory (tmpfs), pipes, sockets; and calls that began before the trace or had not ended")
 }
 
-// sayMissing says in one line which hooks are missing, and with verbose what weir cannot show
-// without each.
+// sayMissing says in one line which hooks are missing, and with verbose what changes without
+// each.
 func sayMissing(out *cli.Out, missing []trace.Missing, verbose bool) {
 	if len(missing) == 0 {
 		return
 	}
 	var names []string
 	for _, m := range missing {
-		names = append(names, m.Hook)
+		name := m.Hook
+		if name == trace.CallsHook {
+			name += ", so each system call of this host took longer during the trace"
+		}
+		names = append(names, name)
 	}
 	text := fmt.Sprintf("this kernel has no %s", strings.Join(names, "; no "))
 	if !verbose {
-		out.Say("%s (--verbose says what weir cannot show without it)", text)
+		out.Say("%s (--verbose says what changes without it)", text)
 		return
 	}
 	out.Say("%s", text)

@@ -56,7 +56,7 @@ by file:
   write  12 480  818 MB  900 ms  9.1 ms  page cache, CPU  /data/base/1
 `
 
-const heldMessages = `weir: this kernel has no fentry of the block throttle (--verbose says what weir cannot show without it)
+const heldMessages = `weir: this kernel has no fentry of the block throttle (--verbose says what changes without it)
 weir: lost: 1 200 slow operations not listed: they came too fast
 `
 
@@ -88,10 +88,16 @@ func TestPrintTraceMissing(t *testing.T) {
 	doc.Lost = trace.Lost{}
 	doc.Missing = append(doc.Missing, trace.Missing{Hook: "fentry, fexit of page faults", Reason: "refused", Without: "page faults are not seen"})
 	_, messages := printed(t, doc)
-	if want := "weir: this kernel has no fentry of the block throttle; no fentry, fexit of page faults (--verbose says what weir cannot show without it)\n"; messages != want {
+	if want := "weir: this kernel has no fentry of the block throttle; no fentry, fexit of page faults (--verbose says what changes without it)\n"; messages != want {
 		t.Errorf("%q, want %q", messages, want)
 	}
-	doc.Target = "verbose"
+	all := doc.Missing
+	doc.Missing = []trace.Missing{{Hook: trace.CallsHook, Reason: "refused", Without: "each system call takes longer"}}
+	_, messages = printed(t, doc)
+	if want := "weir: this kernel has no fentry, fexit of system calls, so each system call of this host took longer during the trace (--verbose says what changes without it)\n"; messages != want {
+		t.Errorf("%q, want %q", messages, want)
+	}
+	doc.Missing, doc.Target = all, "verbose"
 	_, messages = printed(t, doc)
 	for _, m := range doc.Missing {
 		if want := "  " + m.Hook + ": " + m.Without + " (" + short(m.Reason) + ")\n"; !strings.Contains(messages, want) {

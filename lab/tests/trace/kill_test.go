@@ -82,26 +82,33 @@ func last(t *testing.T, err error) {
 	}
 }
 
-// helperOf is the helper of a weir, which has the trace.
+// helperOf is the helper of a weir, which has the trace: the child that has programs.
 func helperOf(t *testing.T, weir int) int {
 	t.Helper()
-	var children []byte
 	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", weir))
 	if err != nil {
 		t.Fatal(err)
 	}
+	var seen []string
 	for _, task := range tasks { // any of its threads can have started it
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", weir, task.Name()))
-		if err == nil {
-			children = append(children, text...)
+		if err != nil {
+			continue // the thread has ended
+		}
+		for child := range strings.FieldsSeq(string(text)) {
+			pid, err := strconv.Atoi(child)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if programs, _, links := held(t, pid); len(programs) > 0 && len(links) > 0 {
+				return pid
+			}
+			command, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // it may have ended
+			state, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+			seen = append(seen, fmt.Sprintf("%q %q", command, state))
 		}
 	}
-	for _, child := range strings.Fields(string(children)) {
-		if pid, err := strconv.Atoi(child); err == nil {
-			return pid
-		}
-	}
-	t.Fatalf("process %d has no helper", weir)
+	t.Fatalf("process %d has no child with programs: %q", weir, seen)
 	return 0
 }
 
@@ -136,6 +143,32 @@ func held(t *testing.T, pid int) (programs []ebpf.ProgramID, maps []ebpf.MapID, 
 	return programs, maps, links
 }
 
+// inTables are the programs that tables of programs hold, of some maps: a process that has loaded
+// them need not have them open.
+func inTables(t *testing.T, maps []ebpf.MapID) (all []ebpf.ProgramID) {
+	t.Helper()
+	for _, id := range maps {
+		m, err := ebpf.NewMapFromID(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Type() == ebpf.ProgramArray {
+			for at := range m.MaxEntries() {
+				var program uint32
+				if err := m.Lookup(at, &program); err == nil {
+					all = append(all, ebpf.ProgramID(program))
+				} else if !errors.Is(err, ebpf.ErrKeyNotExist) {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	return all
+}
+
 // A kill removes everything that a trace has loaded, while it runs and while it attaches.
 func TestKillTrace(t *testing.T) {
 	needTrace(t, lab.Whole) // by default natively, where a trace begins ten times as fast
@@ -158,6 +191,7 @@ func killTraces(t *testing.T, times int) {
 	trace := startTrace(t, fmt.Sprintf("pid:%d", os.Getpid()))
 	attached := time.Since(began)
 	programs, maps, links := held(t, helperOf(t, trace.cmd.Process.Pid))
+	programs = append(programs, inTables(t, maps)...)
 	during := loadedNow(t)
 	t.Logf("attached in %s: programs %v, maps %v, links %v", attached, programs, maps, links)
 	var names []string // of what a trace loads

@@ -3,7 +3,12 @@
 package tracer
 
 import (
+	"runtime"
+	"slices"
+	"strings"
 	"testing"
+
+	"github.com/cilium/ebpf"
 
 	"golang.org/x/sys/unix"
 
@@ -45,5 +50,58 @@ func TestCallsOf(t *testing.T) {
 	}
 	if taken != len(systemCalls()) {
 		t.Errorf("%d of %d calls are taken", taken, len(systemCalls()))
+	}
+}
+
+// Each call that is traced has a hook at its own function, with a program where it begins and one
+// where it ends.
+func TestCallHooks(t *testing.T) {
+	spec, err := loadTrace()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := []trace.Kind{trace.Write, trace.Read, trace.Fsync}
+	all := callHooks(kinds, true)
+	if want := len(systemCalls()) + 1; len(all) != want {
+		t.Errorf("%d hooks, want %d", len(all), want)
+	}
+	seen := map[string]bool{}
+	for _, h := range all {
+		name := h.functions[0]
+		if seen[name] {
+			t.Errorf("%s has two hooks", name)
+		}
+		seen[name] = true
+		if h.optional != strings.HasPrefix(name, callPrefixes[runtime.GOARCH]+"io_") && !strings.HasSuffix(name, "io_uring_enter") {
+			t.Errorf("%s: optional %v", name, h.optional)
+		}
+		// A call that begins before the other program is there would seem to have no end.
+		for _, programs := range [][]string{h.programs, h.step.programs} {
+			var types []ebpf.AttachType
+			for _, p := range programs {
+				types = append(types, spec.Programs[p].AttachType)
+			}
+			if !slices.Equal(types, []ebpf.AttachType{ebpf.AttachTraceFExit, ebpf.AttachTraceFEntry}) {
+				t.Errorf("%s: programs %v", name, programs)
+			}
+		}
+	}
+	prefix := callPrefixes[runtime.GOARCH]
+	for call, programs := range map[string][]string{
+		"write": {traceProgToCallLeft, traceProgToCallEntered}, "sendfile64": {traceProgToCallLeft, traceProgToCallEntered},
+		"io_submit": {traceProgToSubmitLeft, traceProgToSubmitEntered}, "io_pgetevents": {traceProgToReapLeft, traceProgToReapEntered},
+		"io_uring_enter": {traceProgToUringLeft, traceProgToUringEntered},
+	} {
+		if !slices.ContainsFunc(all, func(h hook) bool { return h.functions[0] == prefix+call && slices.Equal(h.programs, programs) }) {
+			t.Errorf("%s has no hook with %v", call, programs)
+		}
+	}
+	if !slices.ContainsFunc(all, func(h hook) bool { return slices.Equal(h.functions, []string{prefix + "sync", "__do_sys_sync"}) }) {
+		t.Error("sync has no hook at its other name")
+	}
+	if some := callHooks([]trace.Kind{trace.Fsync}, false); slices.ContainsFunc(some, func(h hook) bool {
+		return h.functions[0] == prefix+"write" || h.functions[0] == prefix+"io_uring_enter"
+	}) {
+		t.Error("a trace of fsyncs is at other calls")
 	}
 }

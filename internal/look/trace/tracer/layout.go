@@ -22,7 +22,9 @@ type (
 		Reclaim, Failed, Mixed    uint8
 		Asked, Chained            uint8
 		Entered, Unsure           uint8
-		_                         [6]uint8
+		Number                    uint16
+		_                         [4]uint8
+		Regs                      uint64
 		Parts                     trace.Split
 		Woken, Request, Group     uint64
 	}

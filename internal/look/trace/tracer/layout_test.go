@@ -56,7 +56,7 @@ func TestSizeOfASlowOperation(t *testing.T) {
 		t.Fatal(err)
 	}
 	size, reserves := int64(0), 0
-	for _, i := range spec.Programs[traceProgEnter].Instructions {
+	for _, i := range spec.Programs[traceProgCallEntered].Instructions {
 		if i.OpCode.Class().IsALU() && i.OpCode.ALUOp() == asm.Mov && i.OpCode.Source() == asm.ImmSource && i.Dst == asm.R2 {
 			size = i.Constant
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -35,6 +36,8 @@ type Tracer struct {
 	slows   *ringbuf.Reader
 	instead []string // variables to be set
 	absent  []string // programs that could not be had
+	tables  map[btf.Type]*tables
+	typed   bool // programs go on only to those of functions of the same type
 
 	preemptible  bool // the kernel preempts programs of tracepoints
 	countsMissed bool // it counts events that programs were not started for: 5.12 (9ed9e9ba2337)
@@ -49,7 +52,7 @@ func Open(o trace.Options) (_ *Tracer, err error) {
 		return nil, err
 	}
 	types := btf.NewCache() // of the kernel's types: some 10 MB to be read
-	t := &Tracer{cache: types}
+	t := &Tracer{cache: types, tables: map[btf.Type]*tables{}}
 	if t.types, err = types.Kernel(); err != nil {
 		return nil, refused(err)
 	}
@@ -67,17 +70,10 @@ func Open(o trace.Options) (_ *Tracer, err error) {
 	if err := t.loadMaps(); err != nil {
 		return nil, refused(err)
 	}
-	for _, h := range append(hooks(o.Kinds), t.uringHooks(o.Kinds)...) {
-		err := t.attach(h)
-		if err != nil && h.without == "" {
-			return nil, refused(fmt.Errorf("%s: %w", h.name, err))
-		}
-		if err != nil {
-			t.Missing = append(t.Missing, trace.Missing{Hook: h.name, Reason: reason(err), Without: h.without})
-			t.absent = append(t.absent, h.programs...)
-			if h.instead != "" {
-				t.instead = append(t.instead, h.instead)
-			}
+	requests := t.uringHooks(o.Kinds)
+	for _, h := range append(hooks(o.Kinds, len(requests) > 0), requests...) {
+		if err := t.attach(h); err != nil {
+			return nil, err
 		}
 	}
 	if t.slows, err = ringbuf.NewReader(t.all.Maps[traceMapSlows]); err != nil {
@@ -146,7 +142,7 @@ func (t *Tracer) configure(o trace.Options) error {
 	settings := map[string]any{
 		traceVarCalls: callsOf(o.Kinds), traceVarOpcodes: opcodesOf(o.Kinds), traceVarKinds: kindsMask(o.Kinds), traceVarPlaces: places, traceVarOwnTgid: uint32(os.Getpid()), traceVarSlower: uint64(o.Slower),
 		traceVarByFile: o.Files, traceVarKnownTask: features.HaveProgramHelper(ebpf.RawTracepoint, asm.FnGetCurrentTaskBtf) == nil,
-		traceVarPreemptible: t.preemptible,
+		traceVarPreemptible: t.preemptible, traceVarInterruptible: preempts(),
 	}
 	for name, of := range map[string]struct{ tracepoint, structure string }{
 		traceVarBioArgument: {"block_bio_queue", "bio"}, traceVarRqArgument: {"block_rq_issue", "request"},
@@ -170,6 +166,14 @@ func (t *Tracer) configure(o trace.Options) error {
 		}
 	}
 	return nil
+}
+
+// preempts reports whether the kernel can preempt what it does for a task, and so a program at
+// one of its functions. A kernel that was built for more than one way says so too
+// (PREEMPT_DYNAMIC).
+func preempts() bool {
+	var u unix.Utsname
+	return unix.Uname(&u) != nil || strings.Contains(unix.ByteSliceToString(u.Version[:]), "PREEMPT")
 }
 
 func kindsMask(kinds []trace.Kind) (mask uint32) {
@@ -209,11 +213,7 @@ func (t *Tracer) hasTracepoint(name string) bool {
 
 // Close ends the trace.
 func (t *Tracer) Close() error {
-	var errs []error
-	for _, l := range t.links {
-		errs = append(errs, l.Close())
-	}
-	t.links = nil
+	errs := []error{t.detach(0), t.closeTables()}
 	if t.slows != nil {
 		errs = append(errs, t.slows.Close())
 	}

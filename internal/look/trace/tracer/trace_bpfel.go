@@ -20,6 +20,8 @@ const (
 	traceMapBios                  = "bios"
 	traceMapCells                 = "cells"
 	traceMapDone                  = "done"
+	traceMapEntries               = "entries"
+	traceMapExits                 = "exits"
 	traceMapFiles                 = "files"
 	traceMapLosses                = "losses"
 	traceMapOps                   = "ops"
@@ -30,6 +32,8 @@ const (
 	traceMapUnseens               = "unseens"
 	traceProgBioCompleted         = "bio_completed"
 	traceProgBioQueued            = "bio_queued"
+	traceProgCallEntered          = "call_entered"
+	traceProgCallLeft             = "call_left"
 	traceProgDirectReclaim        = "direct_reclaim"
 	traceProgDirectReclaimEvent   = "direct_reclaim_event"
 	traceProgDirectReclaimed      = "direct_reclaimed"
@@ -44,6 +48,8 @@ const (
 	traceProgMemcgReclaimedEvent  = "memcg_reclaimed_event"
 	traceProgReadFault            = "read_fault"
 	traceProgReadFaulted          = "read_faulted"
+	traceProgReapEntered          = "reap_entered"
+	traceProgReapLeft             = "reap_left"
 	traceProgRequestAnswered      = "request_answered"
 	traceProgRequestAnsweredEvent = "request_answered_event"
 	traceProgRequestAsked         = "request_asked"
@@ -54,9 +60,21 @@ const (
 	traceProgRequestsAwaitedEvent = "requests_awaited_event"
 	traceProgRqCompleted          = "rq_completed"
 	traceProgRqIssued             = "rq_issued"
+	traceProgSubmitEntered        = "submit_entered"
+	traceProgSubmitLeft           = "submit_left"
 	traceProgSwitched             = "switched"
 	traceProgThrottled            = "throttled"
 	traceProgThrottledKprobe      = "throttled_kprobe"
+	traceProgToCallEntered        = "to_call_entered"
+	traceProgToCallLeft           = "to_call_left"
+	traceProgToReapEntered        = "to_reap_entered"
+	traceProgToReapLeft           = "to_reap_left"
+	traceProgToSubmitEntered      = "to_submit_entered"
+	traceProgToSubmitLeft         = "to_submit_left"
+	traceProgToUringEntered       = "to_uring_entered"
+	traceProgToUringLeft          = "to_uring_left"
+	traceProgUringEntered         = "uring_entered"
+	traceProgUringLeft            = "uring_left"
 	traceProgWaking               = "waking"
 	traceProgWorkerBegan          = "worker_began"
 	traceProgWorkerBeganKprobe    = "worker_began_kprobe"
@@ -72,6 +90,7 @@ const (
 	traceVarFilterLevel           = "filter_level"
 	traceVarFilterV1              = "filter_v1"
 	traceVarHeldUnseen            = "held_unseen"
+	traceVarInterruptible         = "interruptible"
 	traceVarKinds                 = "kinds"
 	traceVarKnownTask             = "known_task"
 	traceVarOpcodes               = "opcodes"
@@ -128,6 +147,8 @@ type traceSpecs struct {
 type traceProgramSpecs struct {
 	BioCompleted         *ebpf.ProgramSpec `ebpf:"bio_completed"`
 	BioQueued            *ebpf.ProgramSpec `ebpf:"bio_queued"`
+	CallEntered          *ebpf.ProgramSpec `ebpf:"call_entered"`
+	CallLeft             *ebpf.ProgramSpec `ebpf:"call_left"`
 	DirectReclaim        *ebpf.ProgramSpec `ebpf:"direct_reclaim"`
 	DirectReclaimEvent   *ebpf.ProgramSpec `ebpf:"direct_reclaim_event"`
 	DirectReclaimed      *ebpf.ProgramSpec `ebpf:"direct_reclaimed"`
@@ -142,6 +163,8 @@ type traceProgramSpecs struct {
 	MemcgReclaimedEvent  *ebpf.ProgramSpec `ebpf:"memcg_reclaimed_event"`
 	ReadFault            *ebpf.ProgramSpec `ebpf:"read_fault"`
 	ReadFaulted          *ebpf.ProgramSpec `ebpf:"read_faulted"`
+	ReapEntered          *ebpf.ProgramSpec `ebpf:"reap_entered"`
+	ReapLeft             *ebpf.ProgramSpec `ebpf:"reap_left"`
 	RequestAnswered      *ebpf.ProgramSpec `ebpf:"request_answered"`
 	RequestAnsweredEvent *ebpf.ProgramSpec `ebpf:"request_answered_event"`
 	RequestAsked         *ebpf.ProgramSpec `ebpf:"request_asked"`
@@ -152,9 +175,21 @@ type traceProgramSpecs struct {
 	RequestsAwaitedEvent *ebpf.ProgramSpec `ebpf:"requests_awaited_event"`
 	RqCompleted          *ebpf.ProgramSpec `ebpf:"rq_completed"`
 	RqIssued             *ebpf.ProgramSpec `ebpf:"rq_issued"`
+	SubmitEntered        *ebpf.ProgramSpec `ebpf:"submit_entered"`
+	SubmitLeft           *ebpf.ProgramSpec `ebpf:"submit_left"`
 	Switched             *ebpf.ProgramSpec `ebpf:"switched"`
 	Throttled            *ebpf.ProgramSpec `ebpf:"throttled"`
 	ThrottledKprobe      *ebpf.ProgramSpec `ebpf:"throttled_kprobe"`
+	ToCallEntered        *ebpf.ProgramSpec `ebpf:"to_call_entered"`
+	ToCallLeft           *ebpf.ProgramSpec `ebpf:"to_call_left"`
+	ToReapEntered        *ebpf.ProgramSpec `ebpf:"to_reap_entered"`
+	ToReapLeft           *ebpf.ProgramSpec `ebpf:"to_reap_left"`
+	ToSubmitEntered      *ebpf.ProgramSpec `ebpf:"to_submit_entered"`
+	ToSubmitLeft         *ebpf.ProgramSpec `ebpf:"to_submit_left"`
+	ToUringEntered       *ebpf.ProgramSpec `ebpf:"to_uring_entered"`
+	ToUringLeft          *ebpf.ProgramSpec `ebpf:"to_uring_left"`
+	UringEntered         *ebpf.ProgramSpec `ebpf:"uring_entered"`
+	UringLeft            *ebpf.ProgramSpec `ebpf:"uring_left"`
 	Waking               *ebpf.ProgramSpec `ebpf:"waking"`
 	WorkerBegan          *ebpf.ProgramSpec `ebpf:"worker_began"`
 	WorkerBeganKprobe    *ebpf.ProgramSpec `ebpf:"worker_began_kprobe"`
@@ -170,6 +205,8 @@ type traceMapSpecs struct {
 	Bios     *ebpf.MapSpec `ebpf:"bios"`
 	Cells    *ebpf.MapSpec `ebpf:"cells"`
 	Done     *ebpf.MapSpec `ebpf:"done"`
+	Entries  *ebpf.MapSpec `ebpf:"entries"`
+	Exits    *ebpf.MapSpec `ebpf:"exits"`
 	Files    *ebpf.MapSpec `ebpf:"files"`
 	Losses   *ebpf.MapSpec `ebpf:"losses"`
 	Ops      *ebpf.MapSpec `ebpf:"ops"`
@@ -184,26 +221,27 @@ type traceMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type traceVariableSpecs struct {
-	Aio         *ebpf.VariableSpec `ebpf:"aio"`
-	BioArgument *ebpf.VariableSpec `ebpf:"bio_argument"`
-	ByFile      *ebpf.VariableSpec `ebpf:"by_file"`
-	Calls       *ebpf.VariableSpec `ebpf:"calls"`
-	CqeArgument *ebpf.VariableSpec `ebpf:"cqe_argument"`
-	Filter      *ebpf.VariableSpec `ebpf:"filter"`
-	FilterId    *ebpf.VariableSpec `ebpf:"filter_id"`
-	FilterLevel *ebpf.VariableSpec `ebpf:"filter_level"`
-	FilterV1    *ebpf.VariableSpec `ebpf:"filter_v1"`
-	HeldUnseen  *ebpf.VariableSpec `ebpf:"held_unseen"`
-	Kinds       *ebpf.VariableSpec `ebpf:"kinds"`
-	KnownTask   *ebpf.VariableSpec `ebpf:"known_task"`
-	Opcodes     *ebpf.VariableSpec `ebpf:"opcodes"`
-	OwnTgid     *ebpf.VariableSpec `ebpf:"own_tgid"`
-	Places      *ebpf.VariableSpec `ebpf:"places"`
-	Preemptible *ebpf.VariableSpec `ebpf:"preemptible"`
-	RqArgument  *ebpf.VariableSpec `ebpf:"rq_argument"`
-	Slower      *ebpf.VariableSpec `ebpf:"slower"`
-	Started     *ebpf.VariableSpec `ebpf:"started"`
-	Uring       *ebpf.VariableSpec `ebpf:"uring"`
+	Aio           *ebpf.VariableSpec `ebpf:"aio"`
+	BioArgument   *ebpf.VariableSpec `ebpf:"bio_argument"`
+	ByFile        *ebpf.VariableSpec `ebpf:"by_file"`
+	Calls         *ebpf.VariableSpec `ebpf:"calls"`
+	CqeArgument   *ebpf.VariableSpec `ebpf:"cqe_argument"`
+	Filter        *ebpf.VariableSpec `ebpf:"filter"`
+	FilterId      *ebpf.VariableSpec `ebpf:"filter_id"`
+	FilterLevel   *ebpf.VariableSpec `ebpf:"filter_level"`
+	FilterV1      *ebpf.VariableSpec `ebpf:"filter_v1"`
+	HeldUnseen    *ebpf.VariableSpec `ebpf:"held_unseen"`
+	Interruptible *ebpf.VariableSpec `ebpf:"interruptible"`
+	Kinds         *ebpf.VariableSpec `ebpf:"kinds"`
+	KnownTask     *ebpf.VariableSpec `ebpf:"known_task"`
+	Opcodes       *ebpf.VariableSpec `ebpf:"opcodes"`
+	OwnTgid       *ebpf.VariableSpec `ebpf:"own_tgid"`
+	Places        *ebpf.VariableSpec `ebpf:"places"`
+	Preemptible   *ebpf.VariableSpec `ebpf:"preemptible"`
+	RqArgument    *ebpf.VariableSpec `ebpf:"rq_argument"`
+	Slower        *ebpf.VariableSpec `ebpf:"slower"`
+	Started       *ebpf.VariableSpec `ebpf:"started"`
+	Uring         *ebpf.VariableSpec `ebpf:"uring"`
 }
 
 // traceObjects contains all objects after they have been loaded into the kernel.
@@ -230,6 +268,8 @@ type traceMaps struct {
 	Bios     *ebpf.Map `ebpf:"bios"`
 	Cells    *ebpf.Map `ebpf:"cells"`
 	Done     *ebpf.Map `ebpf:"done"`
+	Entries  *ebpf.Map `ebpf:"entries"`
+	Exits    *ebpf.Map `ebpf:"exits"`
 	Files    *ebpf.Map `ebpf:"files"`
 	Losses   *ebpf.Map `ebpf:"losses"`
 	Ops      *ebpf.Map `ebpf:"ops"`
@@ -246,6 +286,8 @@ func (m *traceMaps) Close() error {
 		m.Bios,
 		m.Cells,
 		m.Done,
+		m.Entries,
+		m.Exits,
 		m.Files,
 		m.Losses,
 		m.Ops,
@@ -261,26 +303,27 @@ func (m *traceMaps) Close() error {
 //
 // It can be passed to loadTraceObjects or ebpf.CollectionSpec.LoadAndAssign.
 type traceVariables struct {
-	Aio         *ebpf.Variable `ebpf:"aio"`
-	BioArgument *ebpf.Variable `ebpf:"bio_argument"`
-	ByFile      *ebpf.Variable `ebpf:"by_file"`
-	Calls       *ebpf.Variable `ebpf:"calls"`
-	CqeArgument *ebpf.Variable `ebpf:"cqe_argument"`
-	Filter      *ebpf.Variable `ebpf:"filter"`
-	FilterId    *ebpf.Variable `ebpf:"filter_id"`
-	FilterLevel *ebpf.Variable `ebpf:"filter_level"`
-	FilterV1    *ebpf.Variable `ebpf:"filter_v1"`
-	HeldUnseen  *ebpf.Variable `ebpf:"held_unseen"`
-	Kinds       *ebpf.Variable `ebpf:"kinds"`
-	KnownTask   *ebpf.Variable `ebpf:"known_task"`
-	Opcodes     *ebpf.Variable `ebpf:"opcodes"`
-	OwnTgid     *ebpf.Variable `ebpf:"own_tgid"`
-	Places      *ebpf.Variable `ebpf:"places"`
-	Preemptible *ebpf.Variable `ebpf:"preemptible"`
-	RqArgument  *ebpf.Variable `ebpf:"rq_argument"`
-	Slower      *ebpf.Variable `ebpf:"slower"`
-	Started     *ebpf.Variable `ebpf:"started"`
-	Uring       *ebpf.Variable `ebpf:"uring"`
+	Aio           *ebpf.Variable `ebpf:"aio"`
+	BioArgument   *ebpf.Variable `ebpf:"bio_argument"`
+	ByFile        *ebpf.Variable `ebpf:"by_file"`
+	Calls         *ebpf.Variable `ebpf:"calls"`
+	CqeArgument   *ebpf.Variable `ebpf:"cqe_argument"`
+	Filter        *ebpf.Variable `ebpf:"filter"`
+	FilterId      *ebpf.Variable `ebpf:"filter_id"`
+	FilterLevel   *ebpf.Variable `ebpf:"filter_level"`
+	FilterV1      *ebpf.Variable `ebpf:"filter_v1"`
+	HeldUnseen    *ebpf.Variable `ebpf:"held_unseen"`
+	Interruptible *ebpf.Variable `ebpf:"interruptible"`
+	Kinds         *ebpf.Variable `ebpf:"kinds"`
+	KnownTask     *ebpf.Variable `ebpf:"known_task"`
+	Opcodes       *ebpf.Variable `ebpf:"opcodes"`
+	OwnTgid       *ebpf.Variable `ebpf:"own_tgid"`
+	Places        *ebpf.Variable `ebpf:"places"`
+	Preemptible   *ebpf.Variable `ebpf:"preemptible"`
+	RqArgument    *ebpf.Variable `ebpf:"rq_argument"`
+	Slower        *ebpf.Variable `ebpf:"slower"`
+	Started       *ebpf.Variable `ebpf:"started"`
+	Uring         *ebpf.Variable `ebpf:"uring"`
 }
 
 // tracePrograms contains all programs after they have been loaded into the kernel.
@@ -289,6 +332,8 @@ type traceVariables struct {
 type tracePrograms struct {
 	BioCompleted         *ebpf.Program `ebpf:"bio_completed"`
 	BioQueued            *ebpf.Program `ebpf:"bio_queued"`
+	CallEntered          *ebpf.Program `ebpf:"call_entered"`
+	CallLeft             *ebpf.Program `ebpf:"call_left"`
 	DirectReclaim        *ebpf.Program `ebpf:"direct_reclaim"`
 	DirectReclaimEvent   *ebpf.Program `ebpf:"direct_reclaim_event"`
 	DirectReclaimed      *ebpf.Program `ebpf:"direct_reclaimed"`
@@ -303,6 +348,8 @@ type tracePrograms struct {
 	MemcgReclaimedEvent  *ebpf.Program `ebpf:"memcg_reclaimed_event"`
 	ReadFault            *ebpf.Program `ebpf:"read_fault"`
 	ReadFaulted          *ebpf.Program `ebpf:"read_faulted"`
+	ReapEntered          *ebpf.Program `ebpf:"reap_entered"`
+	ReapLeft             *ebpf.Program `ebpf:"reap_left"`
 	RequestAnswered      *ebpf.Program `ebpf:"request_answered"`
 	RequestAnsweredEvent *ebpf.Program `ebpf:"request_answered_event"`
 	RequestAsked         *ebpf.Program `ebpf:"request_asked"`
@@ -313,9 +360,21 @@ type tracePrograms struct {
 	RequestsAwaitedEvent *ebpf.Program `ebpf:"requests_awaited_event"`
 	RqCompleted          *ebpf.Program `ebpf:"rq_completed"`
 	RqIssued             *ebpf.Program `ebpf:"rq_issued"`
+	SubmitEntered        *ebpf.Program `ebpf:"submit_entered"`
+	SubmitLeft           *ebpf.Program `ebpf:"submit_left"`
 	Switched             *ebpf.Program `ebpf:"switched"`
 	Throttled            *ebpf.Program `ebpf:"throttled"`
 	ThrottledKprobe      *ebpf.Program `ebpf:"throttled_kprobe"`
+	ToCallEntered        *ebpf.Program `ebpf:"to_call_entered"`
+	ToCallLeft           *ebpf.Program `ebpf:"to_call_left"`
+	ToReapEntered        *ebpf.Program `ebpf:"to_reap_entered"`
+	ToReapLeft           *ebpf.Program `ebpf:"to_reap_left"`
+	ToSubmitEntered      *ebpf.Program `ebpf:"to_submit_entered"`
+	ToSubmitLeft         *ebpf.Program `ebpf:"to_submit_left"`
+	ToUringEntered       *ebpf.Program `ebpf:"to_uring_entered"`
+	ToUringLeft          *ebpf.Program `ebpf:"to_uring_left"`
+	UringEntered         *ebpf.Program `ebpf:"uring_entered"`
+	UringLeft            *ebpf.Program `ebpf:"uring_left"`
 	Waking               *ebpf.Program `ebpf:"waking"`
 	WorkerBegan          *ebpf.Program `ebpf:"worker_began"`
 	WorkerBeganKprobe    *ebpf.Program `ebpf:"worker_began_kprobe"`
@@ -327,6 +386,8 @@ func (p *tracePrograms) Close() error {
 	return _TraceClose(
 		p.BioCompleted,
 		p.BioQueued,
+		p.CallEntered,
+		p.CallLeft,
 		p.DirectReclaim,
 		p.DirectReclaimEvent,
 		p.DirectReclaimed,
@@ -341,6 +402,8 @@ func (p *tracePrograms) Close() error {
 		p.MemcgReclaimedEvent,
 		p.ReadFault,
 		p.ReadFaulted,
+		p.ReapEntered,
+		p.ReapLeft,
 		p.RequestAnswered,
 		p.RequestAnsweredEvent,
 		p.RequestAsked,
@@ -351,9 +414,21 @@ func (p *tracePrograms) Close() error {
 		p.RequestsAwaitedEvent,
 		p.RqCompleted,
 		p.RqIssued,
+		p.SubmitEntered,
+		p.SubmitLeft,
 		p.Switched,
 		p.Throttled,
 		p.ThrottledKprobe,
+		p.ToCallEntered,
+		p.ToCallLeft,
+		p.ToReapEntered,
+		p.ToReapLeft,
+		p.ToSubmitEntered,
+		p.ToSubmitLeft,
+		p.ToUringEntered,
+		p.ToUringLeft,
+		p.UringEntered,
+		p.UringLeft,
 		p.Waking,
 		p.WorkerBegan,
 		p.WorkerBeganKprobe,
