@@ -18,7 +18,33 @@ type Writable struct {
 	Path   string        // as the process would name it
 	Direct bool          // past the page cache
 	Born   time.Time     // of the file; zero: not known
-	Device blkdev.Number // what stat(2) says: of a file system of several disks (btrfs), a number of its own
+	Device blkdev.Number // what stat(2) says: of a subvolume of btrfs, a number of its own
+
+	compressed bool // it may take less of the disk than is written
+	mount, pid int  // by which mount a process has it open
+}
+
+// fileSystem is the number of the file system, as mountinfo has it, and whether all that is written
+// there may be compressed.
+func (w Writable) fileSystem() (n blkdev.Number, compresses bool) {
+	if w.Device.Major != 0 {
+		return w.Device, false
+	}
+	mounts, _ := blkdev.New("/").Mounts(w.pid) // without, no mount has the file
+	for _, m := range mounts {
+		if m.ID == w.mount {
+			_, may := m.SuperOption("compress")
+			_, must := m.SuperOption("compress-force")
+			return m.Number, may || must
+		}
+	}
+	return w.Device, false
+}
+
+// Compresses reports whether the file may take less of the disk than is written to it.
+func (w Writable) Compresses() bool {
+	_, all := w.fileSystem()
+	return all || w.compressed
 }
 
 // Bounds of one look.
@@ -44,6 +70,7 @@ func Writables(pids []int) []Writable {
 				continue
 			}
 			seen[w] = true
+			w.pid = pid
 			if all = append(all, w); len(all) == writablesMax {
 				return all
 			}
@@ -53,7 +80,7 @@ func Writables(pids []int) []Writable {
 }
 
 func writable(dir, fd string) (w Writable, ok bool) {
-	flags, err := openFlags(filepath.Join(dir, "fdinfo", fd))
+	flags, mount, err := opening(filepath.Join(dir, "fdinfo", fd))
 	if err != nil || flags&unix.O_ACCMODE == unix.O_RDONLY {
 		return w, false
 	}
@@ -74,17 +101,25 @@ func writable(dir, fd string) (w Writable, ok bool) {
 	if w.Path, err = os.Readlink(name); err != nil {
 		return w, false
 	}
-	w.Direct = flags&unix.O_DIRECT != 0
+	w.Direct, w.mount = flags&unix.O_DIRECT != 0, mount
+	w.compressed = st.Attributes&unix.STATX_ATTR_COMPRESSED != 0
 	return w, true
 }
 
-// openFlags reads the flags that a descriptor was opened with (proc_pid_fdinfo(5)).
-func openFlags(name string) (int64, error) {
+// opening reads the flags that a descriptor was opened with, and the mount (proc_pid_fdinfo(5)).
+func opening(name string) (flags int64, mount int, err error) {
 	info, err := peek.File(name, peek.Short)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	_, rest, _ := strings.Cut(string(info), "flags:")
-	line, _, _ := strings.Cut(rest, "\n")
-	return strconv.ParseInt(strings.TrimSpace(line), 8, 64)
+	field := func(name string) string {
+		_, rest, _ := strings.Cut(string(info), name+":")
+		line, _, _ := strings.Cut(rest, "\n")
+		return strings.TrimSpace(line)
+	}
+	if flags, err = strconv.ParseInt(field("flags"), 8, 64); err != nil {
+		return 0, 0, err
+	}
+	mount, err = strconv.Atoi(field("mnt_id"))
+	return flags, mount, err
 }

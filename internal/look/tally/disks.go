@@ -24,6 +24,8 @@ type Opened struct {
 	Path string
 	New  bool // made since the tally's start
 
+	compressed bool // it may take less of the disk than was written
+
 	device blkdev.Number // as stat(2) has it
 	on     []blkdev.Number
 }
@@ -35,7 +37,7 @@ func (o Opened) On(n blkdev.Number) bool { return slices.Contains(o.on, n) }
 func opened(all []Opened, more []escape.Writable, began time.Time) []Opened {
 	for _, w := range more {
 		if !slices.ContainsFunc(all, func(o Opened) bool { return o.Path == w.Path }) {
-			all = append(all, Opened{Path: w.Path, New: w.Born.After(began), device: w.Device})
+			all = append(all, Opened{Path: w.Path, New: w.Born.After(began), compressed: w.Compresses(), device: w.Device})
 		}
 	}
 	return all

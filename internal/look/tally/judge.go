@@ -2,6 +2,7 @@ package tally
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/weir-io/weir/internal/limit"
@@ -119,6 +120,9 @@ func (v *Verdict) doubt(s Sum, d Device) {
 				doubts = append(doubts, f.Path+" was open for writing and is not on the limited device")
 				break
 			}
+		}
+		if i := slices.IndexFunc(s.Open, func(f Opened) bool { return f.compressed }); i >= 0 {
+			doubts = append(doubts, s.Open[i].Path+" may be compressed, so that less was written to the disk than by the command")
 		}
 		if len(s.Devices) > 1 {
 			doubts = append(doubts, "without BPF weir cannot tell the disks apart")

@@ -47,6 +47,7 @@ func TestWrites(t *testing.T) {
 		"over another's file, slowly":         {wrote(10*time.Second, 60*megabyte, 0, 60*megabyte, 0).opened(old), Held},
 		"own and escaped together":            {wrote(10*time.Second, 200*megabyte, 100*megabyte, 100*megabyte, 0).told(), NotHeld},
 		"much, also on a disk without limit":  {wrote(time.Second, 63*megabyte, 0, 63*megabyte, 0).opened(old, elsewhere), NotTold},
+		"much, to a file that is compressed":  {wrote(time.Second, 63*megabyte, 2*megabyte, 61*megabyte, 0).opened(Opened{Path: "/small", New: true, compressed: true, on: []blkdev.Number{disk}}), NotTold},
 		"in memory, of a file that was there": {wrote(time.Second, 63*megabyte, megabyte, 0, 62*megabyte).opened(old), NotTold},
 		"the same, seen":                      {wrote(time.Second, 63*megabyte, megabyte, 0, 62*megabyte).told(), Held},
 	} {
