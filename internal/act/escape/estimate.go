@@ -43,7 +43,7 @@ type Reading struct {
 	Escaped   uint64
 	Processes int // that there were
 
-	before   process.IO // Written and Cancelled, read before the others
+	before   process.IO // WriteBytes and CancelledWriteBytes, read before the others
 	wet      uint64     // Dirty, read before Stats
 	underway uint64     // what of Dirty is on its way to the disk, and may be charged already
 }
@@ -78,7 +78,7 @@ func (e *Estimate) LookAt(written uint64) (Reading, error) {
 			r.Stats[i] = minus(r.Stats[i], e.began.Stats[at])
 		}
 	}
-	r.before.Written = max(r.before.Written, written)
+	r.before.WriteBytes = max(r.before.WriteBytes, written)
 	r.Escaped = e.judge(r)
 	return r, nil
 }
@@ -93,7 +93,7 @@ func (e *Estimate) LookAt(written uint64) (Reading, error) {
 func (e *Estimate) judge(r Reading) uint64 {
 	charged, began := int64(e.charged(r.Stats)), int64(e.began.Dirty)
 	most := int64(r.Written) - int64(r.Cancelled) - charged - int64(r.Dirty-min(r.Dirty, r.underway)) + began
-	least := int64(r.before.Written) - int64(r.before.Cancelled) - charged - int64(r.wet) + began
+	least := int64(r.before.WriteBytes) - int64(r.before.CancelledWriteBytes) - charged - int64(r.wet) + began
 	e.lowest = min(e.lowest, most)
 	return uint64(max(0, least-e.lowest))
 }
@@ -112,7 +112,7 @@ func (e *Estimate) read() (r Reading, err error) {
 		return r, err
 	}
 	io, processes, err := e.written() // by all that have made dirty what is counted above
-	r.Written, r.Sent, r.Cancelled, r.Processes = io.Written, io.Sent, io.Cancelled, processes
+	r.Written, r.Sent, r.Cancelled, r.Processes = io.WriteBytes, io.WChar, io.CancelledWriteBytes, processes
 	return r, err
 }
 

@@ -120,7 +120,7 @@ func (m *Meter) watched() (*Meter, error) {
 // waits to be charged, because reading them is slow.
 func (m *Meter) estimated() error {
 	written, _, err := m.estimate.written()
-	if err != nil || written.Written == m.written && !m.pending {
+	if err != nil || written.WriteBytes == m.written && !m.pending {
 		return err
 	}
 	r, err := m.estimate.Look()

@@ -45,7 +45,7 @@ func (m *escaped) look(now time.Duration, members []int) (unseen float64, err er
 	}
 	m.at = now
 	// The watcher counts folios whole, as write_bytes does, and all of them are in doubt.
-	past = m.folios.written(process.IO{Written: uint64(past)}, now)
+	past = m.folios.written(process.IO{WriteBytes: uint64(past)}, now)
 	unseen, m.taken = m.owed.Take(past, charged, now, func() bool { return m.meter.Suspect(members, now) })
 	return unseen, nil
 }

@@ -67,10 +67,10 @@ const (
 
 // written returns what was made dirty and not cut off again, in bytes. It can be less than 0.
 func (f *folios) written(more process.IO, now time.Duration) float64 {
-	wrote, cut := float64(more.Written), float64(more.Cancelled)
-	excess := wrote - float64(more.Sent) - callMost*float64(more.Calls)
+	wrote, cut := float64(more.WriteBytes), float64(more.CancelledWriteBytes)
+	excess := wrote - float64(more.WChar) - callMost*float64(more.SysCW)
 	if f.count == nil {
-		f.excess, f.lack = max(0, f.excess+excess), max(0, f.lack+float64(more.Sent)-wrote)
+		f.excess, f.lack = max(0, f.excess+excess), max(0, f.lack+float64(more.WChar)-wrote)
 		return wrote - cut
 	}
 	spare, err := f.count.Spare()

@@ -50,9 +50,9 @@ func (p *paced) writes() bool {
 // watch waits until a writer has written some bytes more, but no longer than so long. Where
 // it has written nothing (it has no processor, or does something else) the next time is shorter.
 func (p *paced) watch(of process.Counter, bytes float64, most time.Duration) (reached bool) {
-	moved := func(io process.IO) uint64 { return io.Written }
+	moved := func(io process.IO) uint64 { return io.WriteBytes }
 	if m, is := p.meter.(*written); is && m.folios.partly { // it moves by whole folios, and then not at all
-		moved = func(io process.IO) uint64 { return io.Sent }
+		moved = func(io process.IO) uint64 { return io.WChar }
 	}
 	io, err := of.IO()
 	from, began := moved(io), clockNow()

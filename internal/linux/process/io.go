@@ -10,26 +10,27 @@ import (
 )
 
 // IO is what a process has done since it began, with its threads and with the children
-// that it has waited for (proc_pid_io(5)), in bytes but for Calls.
+// that it has waited for (proc_pid_io(5)), in bytes but for SysCW. The fields are named as in
+// /proc/PID/io.
 type IO struct {
-	Asked     uint64 // rchar: that read(2) and its like were asked for, of any file, pipe or socket
-	Read      uint64 // read_bytes: that storage was to read
-	Written   uint64 // write_bytes: that storage is to write: pages made dirty, and direct I/O
-	Cancelled uint64 // cancelled_write_bytes: of that, dirty pages that were cut off a file
-	Sent      uint64 // wchar: that write(2) and its like have written, to any file, pipe or socket
-	Calls     uint64 // syscw: of those, how many there were
+	RChar               uint64 // that read(2) and its like were asked for, of any file, pipe or socket
+	ReadBytes           uint64 // that storage was to read
+	WriteBytes          uint64 // that storage is to write: pages made dirty, and direct I/O
+	CancelledWriteBytes uint64 // of that, dirty pages that were cut off a file
+	WChar               uint64 // that write(2) and its like have written, to any file, pipe or socket
+	SysCW               uint64 // of those, how many there were
 }
 
 // Plus adds up.
 func (a IO) Plus(b IO) IO {
-	return IO{a.Asked + b.Asked, a.Read + b.Read, a.Written + b.Written, a.Cancelled + b.Cancelled,
-		a.Sent + b.Sent, a.Calls + b.Calls}
+	return IO{a.RChar + b.RChar, a.ReadBytes + b.ReadBytes, a.WriteBytes + b.WriteBytes, a.CancelledWriteBytes + b.CancelledWriteBytes,
+		a.WChar + b.WChar, a.SysCW + b.SysCW}
 }
 
 // Minus subtracts; what would be less than nothing is nothing.
 func (a IO) Minus(b IO) IO {
-	return IO{less(a.Asked, b.Asked), less(a.Read, b.Read), less(a.Written, b.Written), less(a.Cancelled, b.Cancelled),
-		less(a.Sent, b.Sent), less(a.Calls, b.Calls)}
+	return IO{less(a.RChar, b.RChar), less(a.ReadBytes, b.ReadBytes), less(a.WriteBytes, b.WriteBytes), less(a.CancelledWriteBytes, b.CancelledWriteBytes),
+		less(a.WChar, b.WChar), less(a.SysCW, b.SysCW)}
 }
 
 func less(a, b uint64) uint64 { return max(a, b) - b }
@@ -67,17 +68,17 @@ func (f *File) IO() (IO, error) {
 		var into *uint64
 		switch string(key) {
 		case "rchar":
-			into = &io.Asked
+			into = &io.RChar
 		case "read_bytes":
-			into = &io.Read
+			into = &io.ReadBytes
 		case "write_bytes":
-			into = &io.Written
+			into = &io.WriteBytes
 		case "cancelled_write_bytes":
-			into = &io.Cancelled
+			into = &io.CancelledWriteBytes
 		case "wchar":
-			into = &io.Sent
+			into = &io.WChar
 		case "syscw":
-			into = &io.Calls
+			into = &io.SysCW
 		default:
 			continue
 		}

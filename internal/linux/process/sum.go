@@ -173,11 +173,11 @@ func (l *look) rest() {
 }
 
 func (l *look) wrote(c *counted, more IO) {
-	if more.Written > 0 {
+	if more.WriteBytes > 0 {
 		l.writers++
 	}
-	if more.Written > l.most {
-		l.busiest, l.most = c, more.Written
+	if more.WriteBytes > l.most {
+		l.busiest, l.most = c, more.WriteBytes
 	}
 }
 

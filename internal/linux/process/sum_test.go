@@ -47,7 +47,7 @@ type opened struct {
 
 func (o opened) IO() (IO, error) {
 	if e, there := (*o.at)[o.pid]; there && e.Started == o.started {
-		return IO{Written: e.written}, nil
+		return IO{WriteBytes: e.written}, nil
 	}
 	return IO{}, fs.ErrNotExist
 }
@@ -149,7 +149,7 @@ func TestSum(t *testing.T) {
 			for i := range c.looks {
 				p = c.looks[i]
 				members, from := p.source(uint64(10 * (i + 1)))
-				if got := s.Look(members, from).Written; got != c.want[i] {
+				if got := s.Look(members, from).WriteBytes; got != c.want[i] {
 					t.Fatalf("look %d: %d, want %d", i, got, c.want[i])
 				}
 			}
@@ -180,10 +180,10 @@ func TestSumOfARealChild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if asked := after.Minus(first).Asked; asked < 16<<16 {
+	if asked := after.Minus(first).RChar; asked < 16<<16 {
 		t.Errorf("dd asked for 1 MiB, this process for %d bytes with it", asked)
 	}
-	if got, want := s.Look(self, Proc).Written, after.Minus(first).Written; got < want {
+	if got, want := s.Look(self, Proc).WriteBytes, after.Minus(first).WriteBytes; got < want {
 		t.Errorf("counted %d written, want at least %d", got, want)
 	}
 }
@@ -194,7 +194,7 @@ func TestSumOfAChildWaitedForMeanwhile(t *testing.T) {
 	var s Sum
 	look := func(now uint64, members ...int) uint64 {
 		_, from := p.source(now)
-		return s.Look(members, from).Written
+		return s.Look(members, from).WriteBytes
 	}
 	look(10, 7, 8)
 	p = table{7: {Stat: Stat{1, 5, false}}, 8: {Stat: Stat{7, 6, false}, written: 40}}
@@ -232,7 +232,7 @@ func TestSumOfMany(t *testing.T) {
 			}{Stat{0, 5, false}, written, false}
 		}
 		members, from := p.source(10)
-		return s.Look(members, from).Written
+		return s.Look(members, from).WriteBytes
 	}
 	look(10)
 	if got, want := look(11), uint64(3*openMost); got != want {
@@ -247,7 +247,7 @@ func TestSumOfChildrenWaitedForAtOnce(t *testing.T) {
 	var s Sum
 	look := func(now uint64, members ...int) uint64 {
 		_, from := p.source(now)
-		return s.Look(members, from).Written
+		return s.Look(members, from).WriteBytes
 	}
 	look(10, 7, 8, 9)
 	p = table{7: {Stat: Stat{1, 5, false}}, 8: {Stat: Stat{7, 6, true}, written: 40}, 9: {Stat: Stat{7, 6, true}, written: 2}}

@@ -98,7 +98,7 @@ func (p Prover) watchProcesses(ctx context.Context, members func() ([]int, error
 	for {
 		pids, _ := members() // a group that is gone has none
 		io := sum.Look(pids, process.Proc)
-		w.read, w.written, w.asked = w.read.add(now(), float64(io.Read)), w.written.add(now(), float64(io.Written)), w.asked.add(now(), float64(io.Asked))
+		w.read, w.written, w.asked = w.read.add(now(), float64(io.ReadBytes)), w.written.add(now(), float64(io.WriteBytes)), w.asked.add(now(), float64(io.RChar))
 		p.Progress("the target's own I/O", min(1, float64(now()-began)/float64(d)))
 		select {
 		case <-ctx.Done():

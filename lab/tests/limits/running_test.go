@@ -124,5 +124,5 @@ func dirtied(t *testing.T, pid int) int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return int64(io.Written)
+	return int64(io.WriteBytes)
 }
