@@ -132,9 +132,9 @@ page: ## the page of weird in headless Chromium, and screenshots of it in out/pa
 	WEIR_BROWSER=required $(GO) test -count=1 -timeout 10m -v -run 'TestScreens|TestPageInABrowser' ./internal/ui/web ./cmd/weird
 
 .PHONY: alerts
-alerts: ## a real Prometheus scrapes weird on this host: an alert fires when a limit lets a writer escape, and clears
+alerts: ## a real Prometheus scrapes weird in a guest with systemd: an alert fires when a limit lets a writer escape, and clears
 	@$(MAKE) -s deps TEST_PACKAGES="$(TEST_PACKAGES) prometheus"
-	$(GO) run ./lab/cmd/lab -lane native -timeout 20m -run 'TestAlerts$$'
+	$(GO) run ./lab/cmd/lab -with prometheus -mode v1 -lane full -timeout 20m -run 'TestAlerts$$'
 
 bench: build ## whole commands against libcgroup's and fio, weir trace beside perf and strace, and the pacer against the kernel
 	@$(MAKE) -s deps TEST_PACKAGES="cgroup-tools fio linux-perf strace"

@@ -6,6 +6,7 @@
 //	go run ./lab/cmd/lab                                  # the default matrix
 //	go run ./lab/cmd/lab -kernel 6.1 -mode v2 -run Hold   # some tests on some guests
 //	go run ./lab/cmd/lab -lane uml -mode v2 -usual        # a guest as the default run has it: what takes its time?
+//	go run ./lab/cmd/lab -with prometheus -lane full -mode v1 -run Alerts  # guests get a program of this host
 //	go run ./lab/cmd/lab -list                            # guests and tests
 //
 // # Adding a test

@@ -140,7 +140,15 @@ func (l *labRun) build(ctx context.Context) error {
 	}
 	l.payload = filepath.Join(l.temp, "payload.tar")
 	order := payload.Order{Suites: l.builds.Suites, Env: passedOn(os.Environ())}
-	return payload.Write(ctx, l.payload, []string{l.builds.Weir, l.builds.Weird}, order)
+	programs := []string{l.builds.Weir, l.builds.Weird}
+	for name := range strings.FieldsFuncSeq(l.with, func(r rune) bool { return r == ',' }) {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			return fmt.Errorf("-with %s: %w", name, err)
+		}
+		programs = append(programs, path)
+	}
+	return payload.Write(ctx, l.payload, programs, order)
 }
 
 // campaign takes what depends on the machine from what was measured of it.

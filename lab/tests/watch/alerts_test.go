@@ -27,7 +27,7 @@ const unheld = "WeirLimitNotExpectedToHold"
 // writer escape, and clears when it is held again. (On cgroup v1 the kernel alone does not hold
 // buffered writes.)
 func TestAlerts(t *testing.T) {
-	e := lab.Need(t, lab.Root, lab.Whole, lab.Lane("native"), lab.V1, lab.NoSystemd, lab.FS("ext4"), lab.Command("prometheus"))
+	e := lab.Need(t, lab.Root, lab.Whole, lab.V1, lab.FS("ext4"), lab.Command("prometheus"))
 	s := makeSubject(t, e, "weir-watch-alerts")
 	hold := func(by string) {
 		t.Helper()
