@@ -4,13 +4,14 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/weir-io/weir/internal/agent/held"
 	"github.com/weir-io/weir/internal/base/plain"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/look/watch"
 )
 
-// Detail is all that is known of one group.
-func Detail(g *watch.Group) []string {
+// Detail is all that is known of one group, with what was measured of its limits.
+func Detail(g *watch.Group, measured held.Verdict) []string {
 	all := []string{plain.Line(g.Target), "cgroup " + plain.Line(g.Path) + ", owner " + plain.Line(g.Owner.String()), ""}
 	for _, d := range g.Devices {
 		all = append(all, plain.Line(d.Node)+" ("+d.Number.String()+")")
@@ -20,6 +21,11 @@ func Detail(g *watch.Group) []string {
 		if d.Expected != nil {
 			for _, line := range d.Expected.Lines() {
 				all = append(all, "  "+plain.Line(line))
+			}
+		}
+		for _, l := range measured.Limits {
+			if l.Device == d.Number {
+				all = append(all, "  measured, "+KeyText(l.Key)+": "+MeasuredText(l))
 			}
 		}
 	}

@@ -22,14 +22,16 @@ type Screen struct {
 	detail   bool   // of the group under the cursor
 	cursor   string // the path of a group; empty: the first
 	curves   curves
+	measured *Measuring
 }
 
-// Show takes a new snapshot. A paused screen notes it for the curves only.
+// Show takes a new snapshot. A paused screen notes it for the curves and measurements only.
 func (s *Screen) Show(n *watch.Snapshot) {
 	if s.curves == nil {
-		s.curves = curves{}
+		s.curves, s.measured = curves{}, NewMeasuring()
 	}
 	s.curves.add(n)
+	s.measured.Look(n, func(*watch.Group) bool { return true })
 	if !s.paused || s.snapshot == nil {
 		s.snapshot = n
 	}
@@ -186,7 +188,7 @@ func (s *Screen) Text() string {
 		all = helpLines()
 	case s.detail && len(rows) > 0:
 		g := rows[s.at(rows)].Group
-		all = append(Detail(g), s.curves.lines(g.Path)...)
+		all = append(Detail(g, s.measured.Of(g.Path)), s.curves.lines(g.Path)...)
 	default:
 		all = s.table(rows)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/weir-io/weir/internal/look/watch"
@@ -149,5 +150,25 @@ func TestColor(t *testing.T) {
 	g.Devices[0].Rates = nil
 	if colorOf(&g) != yellow || colorOf(host().Groups[3]) != "" {
 		t.Errorf("%q, %q", colorOf(&g), colorOf(host().Groups[3]))
+	}
+}
+
+// The details of a group say what was measured of its limit since the screen is there.
+func TestMeasured(t *testing.T) {
+	s := &Screen{Width: 120, Height: 60}
+	for n := range 8 {
+		now := host()
+		now.At = now.At.Add(time.Duration(n) * time.Second)
+		for _, g := range now.Groups {
+			if g.Target == "docker:web" {
+				g.Devices[0].Total.WrittenBytes += uint64(9_980_000 * n)
+			}
+		}
+		s.Show(now)
+	}
+	s.Press("down")
+	s.Press("enter")
+	if text := s.Text(); !strings.Contains(text, "measured, write: held: 9.98 MB/s over 7.0 s") {
+		t.Errorf("the details are\n%s", text)
 	}
 }

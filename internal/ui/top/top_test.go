@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/weir-io/weir/internal/agent/held"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
@@ -159,14 +160,14 @@ func TestNothingToShow(t *testing.T) {
 
 func TestDetail(t *testing.T) {
 	s := host()
-	golden(t, "detail.txt", strings.Join(Detail(s.Groups[3]), "\n")+"\n")
+	golden(t, "detail.txt", strings.Join(Detail(s.Groups[3], held.Verdict{}), "\n")+"\n")
 	g := *s.Groups[4]
 	g.Paced = &watch.Paced{WBPS: 10e6, Missed: "3 processes of /x"}
-	if text := strings.Join(Detail(&g), "\n"); !strings.Contains(text, "pacer holds writes at 10 MB/s, except for 3 processes of /x") || !strings.Contains(text, "481 % of 10 MB/s") {
+	if text := strings.Join(Detail(&g, held.Verdict{}), "\n"); !strings.Contains(text, "pacer holds writes at 10 MB/s, except for 3 processes of /x") || !strings.Contains(text, "481 % of 10 MB/s") {
 		t.Error(text)
 	}
 	g.Paced = &watch.Paced{WBPS: 10e6, Lapsed: "it is gone"}
-	if text := strings.Join(Detail(&g), "\n"); !strings.Contains(text, "does not: it is gone") || heldText(&g) != "pacer lapsed" {
+	if text := strings.Join(Detail(&g, held.Verdict{}), "\n"); !strings.Contains(text, "does not: it is gone") || heldText(&g) != "pacer lapsed" {
 		t.Error(text)
 	}
 }

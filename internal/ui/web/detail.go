@@ -8,7 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/weir-io/weir/internal/agent/held"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/look/history"
 	"github.com/weir-io/weir/internal/look/watch"
 	"github.com/weir-io/weir/internal/ui/top"
@@ -32,6 +34,13 @@ type device struct {
 	Node, Number         string
 	Rates                []rate
 	Held, NotHeld, Notes []string // sentences: what is expected to hold, and what not
+	Measured             []mark   // of each rate with a limit
+}
+
+// A mark is what was measured of a limit.
+type mark struct {
+	Name string // of the rate
+	Text cell
 }
 
 // A detail is what the page of a group says of now, or of the time that is shown.
@@ -47,11 +56,11 @@ type detail struct {
 // noRate stands for what is not known.
 const noRate = "–"
 
-func detailOf(g *watch.Group, plan string) detail {
+func detailOf(g *watch.Group, plan string, v held.Verdict) detail {
 	d := detail{Target: cut(g.Target), Path: cut(g.Path), Owner: cut(g.Owner.String()), Plan: plan, Look: lookWord(top.LookOf(g)), Badge: title(top.LookOf(g)),
 		Some: cell{ID: "some"}, Full: cell{ID: "full"}, Dirty: cell{ID: "dirty"}, Writeback: cell{ID: "writeback"}, Pacer: cell{ID: "pacer"}}
 	for i, one := range g.Devices {
-		d.Devices = append(d.Devices, deviceOf(i, one))
+		d.Devices = append(d.Devices, deviceOf(i, one, v))
 	}
 	if p := g.Pressure; p != nil {
 		d.Some.Text, d.Full.Text = noRate, noRate
@@ -68,10 +77,13 @@ func detailOf(g *watch.Group, plan string) detail {
 	return d
 }
 
-func deviceOf(i int, d watch.Device) device {
+func deviceOf(i int, d watch.Device, v held.Verdict) device {
 	one := device{Node: cut(d.Node), Number: d.Number.String()}
 	for _, k := range []limit.Key{limit.WBPS, limit.RBPS, limit.WIOPS, limit.RIOPS} {
 		one.Rates = append(one.Rates, rateOf(fmt.Sprintf("%d.%s.", i, k), k, d))
+		if _, bound := d.Limit.Get(k).Number(); bound {
+			one.Measured = append(one.Measured, mark{titleOf(k), cell{fmt.Sprintf("%d.%s.measured", i, k), measuredText(v, d.Number, k)}})
+		}
 	}
 	if d.Expected == nil {
 		return one
@@ -79,6 +91,16 @@ func deviceOf(i int, d watch.Device) device {
 	held, not, notes := d.Expected.Words()
 	one.Held, one.NotHeld, one.Notes = sentences(held), sentences(not), sentences(notes)
 	return one
+}
+
+// measuredText says what was measured of a limit.
+func measuredText(v held.Verdict, on blkdev.Number, k limit.Key) string {
+	for _, l := range v.Limits {
+		if l.Device == on && l.Key == k {
+			return cut(top.MeasuredText(l))
+		}
+	}
+	return "not told: weir measures while a page is live"
 }
 
 // sentences begin with a capital letter.
@@ -131,6 +153,9 @@ func (d detail) cells() []cell {
 		for _, r := range one.Rates {
 			all = append(all, r.Now, r.Percent, r.Bar, r.Total)
 		}
+		for _, m := range one.Measured {
+			all = append(all, m.Text)
+		}
 	}
 	return all
 }
@@ -168,11 +193,11 @@ func find(s *watch.Snapshot, path string) *watch.Group {
 	return nil
 }
 
-func (p *Page) groupEvent(s *watch.Snapshot, path string) groupEvent {
+func (p *Page) groupEvent(s *watch.Snapshot, by measured, path string) groupEvent {
 	e := groupEvent{Version: p.o.Version, Time: clock(s.At), Host: top.HostLine(s), Cells: map[string]string{}}
 	d := detail{Gone: true}
 	if g := find(s, path); g != nil {
-		d = detailOf(g, p.plans.now()[path])
+		d = detailOf(g, p.plans.now()[path], by[idOf(path)])
 		e.Point = pointOf(s, g)
 	}
 	e.Shape = d.shape()
@@ -313,7 +338,7 @@ func (p *Page) group(w http.ResponseWriter, r *http.Request) {
 	page.Time, page.Host = clock(s.At), top.HostLine(s)
 	target := "cgroup:" + path
 	if g != nil {
-		target, page.detail = g.Target, detailOf(g, plans[path])
+		target, page.detail = g.Target, detailOf(g, plans[path], p.follow.measured()[idOf(path)])
 	} else {
 		page.detail = detail{Target: cut(target), Path: cut(path), Gone: true}
 		page.AskLink = ""

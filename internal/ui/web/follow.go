@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/weir-io/weir/internal/agent/held"
 	"github.com/weir-io/weir/internal/look/watch"
 	"github.com/weir-io/weir/internal/ui/top"
 )
@@ -20,10 +21,15 @@ const stays = 30 * time.Second
 // A frame is what all clients get at one time: a snapshot, and what has changed in the list.
 type frame struct {
 	snapshot *watch.Snapshot
+	measured measured
 	list     list
 	changes  []byte // the event for those that have the frame before
 	err      error  // nothing could be read; the rest is empty
 }
+
+// A measured has what was measured of groups while pages are live, by the groups' ids. It begins anew
+// when a page is live again after none was.
+type measured map[string]held.Verdict
 
 // A following reads for clients as long as there are any, once for all of them.
 type following struct {
@@ -108,15 +114,25 @@ func (f *following) now() *watch.Snapshot {
 	return f.last.snapshot
 }
 
+// measured is what was measured; nil: nobody follows.
+func (f *following) measured() measured {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.last == nil {
+		return nil
+	}
+	return f.last.measured
+}
+
 // run reads until nobody follows.
 func (f *following) run(ctx context.Context) {
 	defer f.work.Done()
 	tick := time.NewTicker(f.page.o.Every)
 	defer tick.Stop()
-	lately := moved{}
+	lately, judge := moved{}, top.NewMeasuring()
 	var before *frame
 	for {
-		next := f.read(ctx, before, lately)
+		next := f.read(ctx, before, lately, judge)
 		if ctx.Err() != nil {
 			return
 		}
@@ -133,7 +149,7 @@ func (f *following) run(ctx context.Context) {
 }
 
 // read makes the next frame.
-func (f *following) read(ctx context.Context, before *frame, lately moved) *frame {
+func (f *following) read(ctx context.Context, before *frame, lately moved, judge *top.Measuring) *frame {
 	var seen *watch.Snapshot
 	if before != nil {
 		seen = before.snapshot
@@ -142,7 +158,15 @@ func (f *following) read(ctx context.Context, before *frame, lately moved) *fram
 	if err != nil {
 		return &frame{err: err, changes: trouble(err)}
 	}
-	next := &frame{snapshot: s, list: f.page.listOf(s, lately.takes(s), f.page.plans.now(), nil)}
+	takes := lately.takes(s)
+	judge.Look(s, takes)
+	next := &frame{snapshot: s, measured: measured{}, list: f.page.listOf(s, takes, f.page.plans.now(), nil)}
+	for _, g := range s.Groups {
+		if g.Limited() && takes(g) {
+			next.measured[idOf(g.Path)] = judge.Of(g.Path)
+		}
+	}
+	next.list.measure(next.measured)
 	next.changes = next.list.since(before)
 	return next
 }

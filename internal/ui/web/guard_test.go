@@ -142,7 +142,7 @@ func TestHostileNames(t *testing.T) {
 		if text := address.ReplaceAllString(page.Body.String(), `$1=""`); page.Code != 200 || odd.MatchString(text) || len(text) > 60_000 {
 			t.Errorf("%.40q: %d, %d bytes: %q", name, page.Code, len(text), odd.FindString(text))
 		}
-		if text := event(groupKind, p.groupEvent(s, "/"+name)); strings.Count(string(text), "\n") != 3 || odd.Match(text) {
+		if text := event(groupKind, p.groupEvent(s, nil, "/"+name)); strings.Count(string(text), "\n") != 3 || odd.Match(text) {
 			t.Errorf("%.40q: event %.300q", name, text)
 		}
 	}

@@ -61,6 +61,13 @@ func (p *Page) listOf(s *watch.Snapshot, takes func(*watch.Group) bool, plans ma
 	return l
 }
 
+// measure adds what was measured of the groups.
+func (l list) measure(by measured) {
+	for i := range l.Rows {
+		l.Rows[i].Measured = top.MeasuredWord(by[l.Rows[i].ID])
+	}
+}
+
 // since makes the event for who has a former list; nil: none.
 func (l list) since(before *frame) []byte {
 	e := listEvent{Version: l.version, Time: l.Time, Host: l.Host, Window: l.Window, Disks: l.Disks, Whole: before == nil, Rows: l.Rows, Gone: []string{}, LeftOut: l.LeftOut, Plans: l.Plans}
@@ -152,6 +159,9 @@ func (p *Page) list(w http.ResponseWriter, r *http.Request) {
 		shown[g.Path] = true
 	}
 	page.list = p.listOf(s, func(g *watch.Group) bool { return shown[g.Path] }, plans, more)
+	if page.Live {
+		page.measure(p.follow.measured())
+	}
 	page.order(groups)
 	page.Columns = columnsOf(o, q)
 	if len(page.Rows) == 0 {

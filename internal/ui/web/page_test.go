@@ -117,7 +117,7 @@ func TestFiguresAreTops(t *testing.T) {
 			t.Errorf("%s: a stream sends %+v", g.Target, r)
 		}
 		page := get(p, linkOf(g.Cgroup)).Body.String()
-		e := p.groupEvent(s, g.Cgroup)
+		e := p.groupEvent(s, nil, g.Cgroup)
 		for id, text := range map[string]string{"0.wbps.now": want["write"] + "/s", "0.rbps.now": want["read"] + "/s", "0.wiops.now": want["writeOps"] + " ops/s", "some": want["wait"], "dirty": want["dirty"],
 			"0.wbps.total": limit.FormatMeasured(float64(d.Total.WrittenBytes))} {
 			if e.Cells[id] != text || !strings.Contains(page, `data-c="`+id+`">`+text+"<") {

@@ -31,8 +31,9 @@ type row struct {
 	Dirty    string `json:"dirty"`
 	Plan     string `json:"plan"`
 	Held     string `json:"held"`
-	Look     string `json:"look"`  // "", "not-held" or "exceeded"
-	Badge    string `json:"badge"` // the same in words
+	Look     string `json:"look"`     // "", "not-held" or "exceeded"
+	Badge    string `json:"badge"`    // the same in words
+	Measured string `json:"measured"` // whether the limits are held; empty: nothing is told
 	Moves    bool   `json:"moves"`
 	Limited  bool   `json:"limited"`
 	// Figures are what is sorted by, in the order of the columns, but for the name.

@@ -80,7 +80,7 @@ func (p *Page) stream(w http.ResponseWriter, r *http.Request) {
 			switch {
 			case f.err != nil:
 			case one:
-				text = event(groupKind, p.groupEvent(f.snapshot, path[0]))
+				text = event(groupKind, p.groupEvent(f.snapshot, f.measured, path[0]))
 			case first:
 				text = f.list.since(nil)
 			}

@@ -1,0 +1,53 @@
+package top
+
+import (
+	"time"
+
+	"github.com/weir-io/weir/internal/agent/held"
+	"github.com/weir-io/weir/internal/base/plain"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/look/watch"
+	"github.com/weir-io/weir/internal/ui/cli"
+)
+
+// A Measuring says of the groups of a view whether their limits are held, from the snapshots that the
+// view shows. What it measured of groups that are gone it forgets. One goroutine at a time may use it.
+type Measuring struct{ judge *held.Judge }
+
+// NewMeasuring makes one that has measured nothing.
+func NewMeasuring() *Measuring { return &Measuring{held.NewJudge()} }
+
+// Look takes the next snapshot. takes says which groups are measured; those without limits are not.
+func (m *Measuring) Look(s *watch.Snapshot, takes func(*watch.Group) bool) {
+	var all []held.Target
+	for _, g := range s.Groups {
+		if g.Limited() && takes(g) {
+			all = append(all, held.Target{Key: g.Path, Group: g.Path})
+		}
+	}
+	m.judge.Look(s, all)
+}
+
+// Of is what was measured of the group of a path.
+func (m *Measuring) Of(path string) held.Verdict { return m.judge.Of(path) }
+
+// MeasuredWord is a group's verdict in two words; empty: nothing is told.
+func MeasuredWord(v held.Verdict) string {
+	return map[held.State]string{held.Held: "measured: held", held.NotHeld: "measured: NOT HELD"}[v.State]
+}
+
+// MeasuredText says what was measured of one limit.
+func MeasuredText(l held.Limit) string {
+	rate := limit.FormatMeasured(l.Rate) + "/s"
+	if l.Key.IsOps() {
+		rate = OpsText(l.Rate) + " ops/s"
+	}
+	over := cli.Duration(l.To.Sub(l.From).Round(time.Second))
+	switch l.State {
+	case held.Held:
+		return "held: " + rate + " over " + over
+	case held.NotHeld:
+		return "NOT HELD: " + rate + " over " + over
+	}
+	return "not told: " + plain.Line(l.Why)
+}
