@@ -59,7 +59,7 @@ func (h *Host) Holder() hold.Holder {
 }
 
 // Pacer asks weir's pacer.
-func (h *Host) Pacer() pacer.Client { return pacer.Client{State: h.State} }
+func (h *Host) Pacer() pacer.Client { return pacer.Client{State: h.State, FS: h.FS} }
 
 // Launch runs commands in groups of their own.
 func (h *Host) Launch() launch.Host {

@@ -2,6 +2,7 @@ package limiting
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/weir-io/weir/internal/act/hold"
@@ -182,6 +183,10 @@ func (a *liftRules) Do(ctx context.Context) (done keep.Done, err error) {
 		c.plan.Pacing = &hold.Pacing{Before: was.Pacing(), Do: func() error {
 			notes, err := c.m.repace(c.target, was, was.Pacing())
 			c.notes = append(c.notes, notes...)
+			if none := (*pacer.StartError)(nil); errors.As(err, &none) { // nobody goes without what is to be cleared for that
+				c.notes = append(c.notes, note.Warningf("no-pacer", "buffered writes of %s are not held any more: %v", c.target, err))
+				err = c.m.Host.Pacer().Remove(was.Limited)
+			}
 			return err
 		}}
 	}

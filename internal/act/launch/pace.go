@@ -46,7 +46,7 @@ func (h Host) lent(room *Room) func() map[blkdev.Number]uint64 {
 
 // Unpace has the pacer let a room go.
 func (h Host) Unpace(room *Room) error {
-	return (pacer.Client{State: h.State}).Remove(pacer.PlaceOf(room.IO, "blkio"))
+	return (pacer.Client{State: h.State, FS: h.FS}).Remove(pacer.PlaceOf(room.IO, "blkio"))
 }
 
 // PaceEscapes makes weir's pacer hold what escapes a room's limits on cgroup v2. It pauses no

@@ -12,11 +12,15 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/state"
 )
 
 // A Client sends requests to the pacer of this host, and starts the pacer if it is not running.
-type Client struct{ State state.Dir }
+type Client struct {
+	State state.Dir
+	FS    *cgroupfs.FS // in which groups are released if no pacer can be started; nil: they are not
+}
 
 // ask is a request to the pacer. An empty one asks whether the pacer is running.
 type ask struct {
@@ -55,7 +59,8 @@ func (c Client) Add(j Job) (note string, err error) {
 
 // Remove has the pacer release a group. If the pacer was killed, Remove starts it again first,
 // because otherwise the next pacer would take the group over from its record. A running pacer
-// is asked in any case: the request of a killed weir may not be on record yet.
+// is asked in any case: the request of a killed weir may not be on record yet. If no pacer can be
+// started, this process releases the group: it is not to stay paused for that.
 func (c Client) Remove(limited Place) error {
 	q := ask{Remove: &limited}
 	for {
@@ -65,6 +70,9 @@ func (c Client) Remove(limited Place) error {
 		}
 		if slices.ContainsFunc(jobs, func(j Job) bool { return j.Limited == limited }) {
 			_, err = c.ask(q)
+			if none := (*StartError)(nil); c.FS != nil && errors.As(err, &none) {
+				return c.release(limited)
+			}
 			return err
 		}
 		a, err := c.once(q)
@@ -78,6 +86,29 @@ func (c Client) Remove(limited Place) error {
 			return err
 		}
 	}
+}
+
+// release is Remove without a pacer.
+func (c Client) release(limited Place) error {
+	lock, err := lockOfDead(c.State)
+	if err != nil {
+		return err
+	}
+	if lock == nil { // there is one by now
+		_, err = c.ask(ask{Remove: &limited})
+		return err
+	}
+	defer lock.Unlock()
+	err = state.Sweep(c.State, recordKind, func(j Job) error {
+		if j.Limited != limited {
+			return state.ErrKeep
+		}
+		return j.Release(c.FS)
+	})
+	if state.IsDamaged(err) { // another's record, of which Sweep tells
+		err = nil
+	}
+	return err
 }
 
 func isDown(err error) bool {

@@ -68,7 +68,7 @@ func TestGuard(t *testing.T) {
 
 // A job that cannot be done is refused before anything is started.
 func TestAdd(t *testing.T) {
-	c := Client{state.At(t.TempDir())}
+	c := Client{State: state.At(t.TempDir())}
 	good := Job{Limited: Place{"blkio", "/a"}, Devices: []blkdev.Number{{Major: 8}}, WBPS: 1}
 	for name, j := range map[string]Job{
 		"no limit":  {Limited: good.Limited, Devices: good.Devices},
@@ -167,7 +167,7 @@ func TestAPacerThatGivesUpIsStartedAgain(t *testing.T) {
 		return nil, errors.New("started again")
 	}
 	defer func() { start = begin }()
-	if _, err := (Client{state.At(t.TempDir())}).ask(ask{}); err == nil || err.Error() != "started again" {
+	if _, err := (Client{State: state.At(t.TempDir())}).ask(ask{}); err == nil || err.Error() != "started again" {
 		t.Errorf("%d starts: %v", starts, err)
 	}
 }

@@ -123,7 +123,7 @@ func (h *fakeHost) serveBy(s *server) (Client, *server) {
 			g.end()
 		}
 	})
-	return Client{h.dir}, s
+	return Client{State: h.dir}, s
 }
 
 // Who asks at the socket has a group held, changed and let go; who joins it is brought into its

@@ -1,14 +1,19 @@
 package pacer
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/base/background"
+	"github.com/weir-io/weir/internal/base/plain"
 	"github.com/weir-io/weir/internal/fault"
 )
 
@@ -22,15 +27,28 @@ type starting struct {
 	at      time.Time
 	looked  time.Time
 	pulse   *background.Pulse
-	ended   chan *os.ProcessState // has one once it has ended
-	over    bool                  // that was seen
+	ended   chan end // has one once it has ended
+	over    bool     // that was seen
 }
+
+// An end is how a pacer has ended, and the first line of what it said.
+type end struct {
+	state *os.ProcessState
+	said  string
+}
+
+// A StartError says that there is no pacer, and that none can be started.
+type StartError struct{ Err error }
+
+func (e *StartError) Error() string { return e.Err.Error() }
+
+func (e *StartError) Unwrap() error { return e.Err }
 
 // begin starts a pacer in the background. It ends at once if another one is running.
 func begin() (*starting, error) {
 	s, err := started(background.Command(PacerArg))
 	if err != nil {
-		return nil, fmt.Errorf("start the pacer: %w", err)
+		return nil, &StartError{fmt.Errorf("start the pacer: %w", err)}
 	}
 	return s, nil
 }
@@ -38,16 +56,37 @@ func begin() (*starting, error) {
 // started starts a command. It is waited for as long as it runs: weird outlives many pacers, and would
 // have a zombie of each.
 func started(cmd *exec.Cmd) (*starting, error) {
+	// A pipe would end a pacer that says something after this process has ended.
+	saying, err := memoryFile()
+	if err == nil { // else nobody learns what it says
+		cmd.Stderr = saying
+	}
 	if err := cmd.Start(); err != nil {
-		return nil, err
+		return nil, errors.Join(err, saying.Close())
 	}
 	now := time.Now()
-	s := &starting{process: cmd.Process, at: now, looked: now, pulse: background.PulseOf(cmd.Process.Pid), ended: make(chan *os.ProcessState, 1)}
+	s := &starting{process: cmd.Process, at: now, looked: now, pulse: background.PulseOf(cmd.Process.Pid), ended: make(chan end, 1)}
 	go func() {
 		state, _ := s.process.Wait()
-		s.ended <- state
+		text, _ := io.ReadAll(io.NewSectionReader(saying, 0, sayingMost))
+		_ = saying.Close() // it was read
+		line, _, _ := bytes.Cut(bytes.TrimSpace(text), []byte("\n"))
+		s.ended <- end{state, plain.Brief(string(line))}
 	}()
 	return s, nil
+}
+
+// sayingMost is how much of what a pacer says is read, in bytes.
+const sayingMost = 2048
+
+// memoryFile makes a file that has no name, and takes no disk. After an error it is nil, which can be
+// closed and read all the same.
+func memoryFile() (*os.File, error) {
+	fd, err := unix.MemfdCreate("weir's pacer says", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, os.NewSyscallError("memfd_create", err)
+	}
+	return os.NewFile(uintptr(fd), "memory"), nil
 }
 
 // Start starts a pacer in the background. It ends at once if another one is running.
@@ -63,10 +102,10 @@ func (s *starting) failed() error {
 		return nil
 	}
 	select {
-	case state := <-s.ended:
+	case how := <-s.ended:
 		s.over = true
 		if time.Since(s.at) < takeOverMax {
-			return unfit("it ended at once (" + state.String() + ")")
+			return how.err()
 		}
 		return nil
 	default:
@@ -79,12 +118,32 @@ func (s *starting) failed() error {
 			}
 			<-s.ended
 			s.over = true
-			return unfit("it does nothing")
+			return unfit("it does nothing", sameBuild)
 		}
 	}
 	return nil
 }
 
-func unfit(reason string) error {
-	return &fault.Unsupported{Feature: "start the pacer", Reason: reason, Remedy: "install weir and weird of one build again"}
+// sameBuild is what to do where weird is no weird, or another one than weir's.
+const sameBuild = "install weir and weird of one build again"
+
+// err says why a pacer that has ended at once did. A weird that does not know the pacer ends with wrong usage,
+// and another program says nothing that weir can pass on.
+func (e end) err() error {
+	reason, remedy := "it ended at once ("+e.state.String()+")", sameBuild
+	status, is := e.state.Sys().(syscall.WaitStatus)
+	switch {
+	case is && status.Signaled() && status.Signal() == unix.SIGKILL:
+		remedy = "the kernel's log (dmesg) says whether it was killed for lack of memory"
+	case e.said != "" && !e.state.Success() && e.state.ExitCode() != fault.ExitWrongUse:
+		remedy = "" // what it says is the reason
+	}
+	if e.said != "" {
+		reason += ": " + e.said
+	}
+	return unfit(reason, remedy)
+}
+
+func unfit(reason, remedy string) error {
+	return &StartError{&fault.Unsupported{Feature: "start the pacer", Reason: reason, Remedy: remedy}}
 }

@@ -1,8 +1,10 @@
 package pacer
 
 import (
+	"errors"
+	"os"
 	"os/exec"
-	"strings"
+	"slices"
 	"testing"
 	"time"
 
@@ -10,17 +12,22 @@ import (
 
 	"github.com/weir-io/weir/internal/base/background"
 	"github.com/weir-io/weir/internal/fault"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/state"
 )
 
 // Whoever starts what is no pacer is told so soon, and leaves nothing behind.
 func TestNoPacerIsStarted(t *testing.T) {
 	defer func() { start = begin }()
+	const again = "; install weir and weird of one build again"
 	for script, want := range map[string]string{
-		"exit 0":           "it ended at once (exit status 0)",
-		"exit 2":           "it ended at once (exit status 2)",
-		"kill -9 $$":       "it ended at once (signal: killed)",
-		"sleep 1000; exit": "it does nothing",
+		"exit 0":                               "it ended at once (exit status 0)" + again,
+		"exit 1":                               "it ended at once (exit status 1)" + again,
+		"echo 'weird: no __pacer' >&2; exit 2": "it ended at once (exit status 2): weird: no __pacer" + again,
+		"echo 'weir: full\033[2J' >&2; echo more >&2; exit 1": `it ended at once (exit status 1): weir: full\x1b[2J`,
+		"kill -9 $$":       "it ended at once (signal: killed); the kernel's log (dmesg) says whether it was killed for lack of memory",
+		"kill -SEGV $$":    "it ended at once (signal: segmentation fault)" + again,
+		"sleep 1000; exit": "it does nothing" + again,
 	} {
 		var own *starting
 		start = func() (*starting, error) {
@@ -31,8 +38,8 @@ func TestNoPacerIsStarted(t *testing.T) {
 			return own, err
 		}
 		began := time.Now()
-		_, err := (Client{state.At(t.TempDir())}).ask(ask{})
-		if err == nil || !strings.Contains(err.Error(), want) || fault.ClassOf(err) != fault.NotPossible || !own.over {
+		_, err := (Client{State: state.At(t.TempDir())}).ask(ask{})
+		if err == nil || err.Error() != "start the pacer: "+want || fault.ClassOf(err) != fault.NotPossible || !own.over {
 			t.Errorf("%s: %v, want %s", script, err, want)
 		}
 		if took := time.Since(began); took > startMax/2 {
@@ -51,5 +58,50 @@ func TestAPacerThatEndsIsReaped(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatal("it is a zombie")
 		}
+	}
+}
+
+// Where no pacer can be started, a group of a dead one is released all the same, and another stays on record.
+func TestRemoveWithoutAPacer(t *testing.T) {
+	for name, version := range map[string]cgroupfs.Version{"v1": cgroupfs.V1, "v2": cgroupfs.V2} {
+		t.Run(name, func(t *testing.T) {
+			h := newHost(t, version)
+			pid := h.sleeper("/a")
+			s := h.server()
+			if err := s.add(h.job()); err != nil {
+				t.Fatal(err)
+			}
+			if got := h.in(h.cell("/a")); !slices.Equal(got, []string{pid}) {
+				t.Fatalf("in its cell are %q", got)
+			}
+			other := h.job()
+			other.Limited.Path = "/b"
+			r, err := h.dir.NewOf(recordKind, other.Limited.String(), other)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := r.Leave(); err != nil {
+				t.Fatal(err)
+			}
+			s.leaveRecords() // as if it were killed
+			s.askers.close()
+			start = func() (*starting, error) { return nil, &StartError{errors.New("weird is broken")} }
+			defer func() { start = begin }()
+			if err := (Client{State: h.dir}).Remove(h.job().Limited); err == nil {
+				t.Error("a client without groups says that it has released one")
+			}
+			if err := (Client{State: h.dir, FS: h.FS}).Remove(h.job().Limited); err != nil {
+				t.Error(err)
+			}
+			if got := h.in(h.group("/a")); !slices.Equal(got, []string{pid}) {
+				t.Errorf("in the group are %q", got)
+			}
+			if _, err := os.Stat(h.cell("/a")); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("its cell is left (%v)", err)
+			}
+			if jobs, err := Paced(h.dir); err != nil || len(jobs) != 1 || jobs[0].Limited != other.Limited {
+				t.Errorf("on record are %+v, %v", jobs, err)
+			}
+		})
 	}
 }
