@@ -138,3 +138,30 @@ func TestAnothersWeird(t *testing.T) {
 		}
 	}
 }
+
+// A pacer without weird learns that there is one by now, and not that a broken one is still there.
+func TestChanged(t *testing.T) {
+	program := filepath.Join(t.TempDir(), daemonName)
+	put := func() {
+		t.Helper()
+		if err := os.WriteFile(program+".new", nil, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(program+".new", program); err != nil {
+			t.Fatal(err)
+		}
+	}
+	search := func() (string, error) { return find([]string{filepath.Dir(program)}, notBeside) }
+	first := changed(search)
+	if first() {
+		t.Error("one that is not there has changed")
+	}
+	put()
+	second := changed(search)
+	if !first() || second() {
+		t.Errorf("it came: %v; the same changed: %v", first(), second())
+	}
+	if put(); !second() {
+		t.Error("another one is the same")
+	}
+}

@@ -23,16 +23,39 @@ const notBeside = "not beside weir"
 func InWeird(environ []string) Heavy {
 	run := func(ctx context.Context, name string, args []string, _ Streams) error {
 		program, err := besideWeir()
+		elsewhere := changed(besideWeir)
 		if err == nil {
 			cannot := unix.Exec(program, append([]string{"weir", name}, args...), environ) // people look for weir
 			err = &fault.Unsupported{Feature: "run " + daemonName, Reason: program + ": " + cannot.Error(), Remedy: "install weir and weird of one build again"}
 		}
 		if name == pacer.PacerArg {
-			return Pace(ctx, pacer.Programs{Missing: err})
+			return Pace(ctx, pacer.Programs{Missing: err, Elsewhere: elsewhere})
 		}
 		return err
 	}
 	return Heavy{Run: run, Program: besideWeir}
+}
+
+// changed begins to look at the program that find finds. What it returns reports whether there is one that
+// is another one than it was, or was not there.
+func changed(find func() (string, error)) (is func() bool) {
+	type file struct {
+		dev, inode uint64
+		changed    unix.Timespec
+	}
+	now := func() (f file, there bool) {
+		program, err := find()
+		var st unix.Stat_t
+		if err != nil || unix.Stat(program, &st) != nil {
+			return f, false
+		}
+		return file{st.Dev, st.Ino, st.Ctim}, true
+	}
+	was, _ := now()
+	return func() bool {
+		f, there := now()
+		return there && f != was
+	}
 }
 
 func besideWeir() (program string, err error) { return find(beside(), notBeside) }

@@ -63,6 +63,16 @@ func (s *server) adopt(whether func(Place) bool) {
 	s.orphans = orphans{left, errors.Join(append(errs, err)...), clockNow() + orphanAgain}
 }
 
+// leaveRecords leaves all groups to the next pacer.
+func (s *server) leaveRecords() {
+	for _, h := range s.jobs {
+		_ = h.record.Leave() // closing a file that was read has nothing to say
+	}
+	for _, w := range s.waiting {
+		_ = w.record.Leave()
+	}
+}
+
 // renew brings a job up to date whose group may be another one by now. One without a limit on
 // writes is not the job's.
 func (s *server) renew(j *Job) error {

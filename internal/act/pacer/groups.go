@@ -28,6 +28,10 @@ func (s *server) add(j Job) error {
 		// All that escapes at first is in doubt. What tells is loaded beside the watcher, as nobody is
 		// to be paused for as long as that takes.
 		_, err := s.escapes.get()
+		if err != nil && s.elsewhere != nil && s.elsewhere() {
+			s.over = true // who asks has no answer, and asks the next one
+			return errLoading
+		}
 		if err == nil || errors.Is(err, errLoading) {
 			_, parts := s.partial.get()
 			if errors.Is(err, errLoading) || errors.Is(parts, errLoading) { // what is held goes on as it is

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -26,8 +27,11 @@ const (
 // the library that loads them. The zero Programs have none.
 type Programs struct {
 	Missing error // why there are none; may be nil
-	Escapes Kind[escape.Watcher]
-	Parts   Kind[Parts]
+	// Elsewhere reports whether a pacer that is started now would have them; nil: it would not. This one
+	// ends for that one then.
+	Elsewhere func() bool
+	Escapes   Kind[escape.Watcher]
+	Parts     Kind[Parts]
 }
 
 // A Kind of programs is loaded by a helper, and taken over from it by the pacer.
@@ -73,18 +77,25 @@ type programs[W io.Closer] struct {
 	have    W
 	why     error // why they cannot be had; errLoading: not yet
 	asked   bool
+	// lost is when a helper ended that had said nothing, or could not be started: that is nothing about the
+	// programs, and they are loaded again after loadAgain, if they are asked for; 0: none has.
+	lost time.Duration
 }
+
+const loadAgain = time.Second
 
 // get returns the programs. At first it begins to load them.
 func (p *programs[W]) get() (W, error) {
 	switch {
-	case p.asked:
+	case p.asked && (p.lost == 0 || clockNow()-p.lost < loadAgain):
 	case p.take == nil:
 		p.asked, p.why = true, cmp.Or(p.missing, errNoPrograms)
 	default:
-		p.asked, p.why = true, errLoading
+		p.asked, p.lost, p.why = true, 0, errLoading
 		if p.helper, p.why = p.begin(p.kind); p.why == nil {
 			p.why = errLoading
+		} else {
+			p.lost = clockNow()
 		}
 	}
 	return p.have, p.why
@@ -115,7 +126,7 @@ func (p *programs[W]) attend() (known bool) {
 		p.helper.reap()
 		p.helper = nil
 		if known = p.loading(); known {
-			p.why = fmt.Errorf("load BPF programs: %w", err)
+			p.why, p.lost = fmt.Errorf("load BPF programs: %w", err), clockNow()
 		}
 		return known
 	case why != nil:

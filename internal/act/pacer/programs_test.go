@@ -119,6 +119,71 @@ func TestEscapesAreToldFromTheFirst(t *testing.T) {
 	}
 }
 
+// A pacer without programs ends for one that would have them, and that one has its groups. Until then who
+// asks is told what is missing.
+func TestProgramsThatAreElsewhere(t *testing.T) {
+	h := newHost(t, cgroupfs.V2)
+	s := h.server()
+	missing, there := errors.New("weird is missing"), false
+	s.escapes = programs[escape.Watcher]{missing: missing}
+	s.elsewhere = func() bool { return there }
+	if err := s.add(h.job()); err != nil {
+		t.Fatal(err)
+	}
+	escapes := h.job()
+	escapes.Count = CountEscaped
+	if a := s.answer(ask{Add: &escapes}); a.Error != missing.Error() || a.later || s.over {
+		t.Errorf("%+v, it ends: %v", a, s.over)
+	}
+	there = true
+	if err := s.add(h.job()); err != nil || s.over {
+		t.Errorf("%v, it ends: %v for who needs no programs", err, s.over)
+	}
+	if a := s.answer(ask{Add: &escapes}); !a.later || !s.over {
+		t.Errorf("%+v, it ends: %v", a, s.over)
+	}
+	if err := s.run(t.Context()); err != nil {
+		t.Error(err)
+	}
+	s.thaw()
+	s.leaveRecords()
+	next := h.server()
+	if next.adopt(func(Place) bool { return true }); next.of(h.job().Limited) == nil {
+		t.Error("the next pacer does not have the group")
+	}
+}
+
+// A helper that ends without a word has said nothing of the programs: they are loaded again later.
+func TestALostHelper(t *testing.T) {
+	begun := 0
+	p := programs[Parts]{take: real.Parts.Take, begin: func(string) (*helper, error) {
+		if begun++; begun > 1 {
+			return nil, errors.New("no process")
+		}
+		both, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return nil, err
+		}
+		cmd := exec.Command("true")
+		return &helper{cmd, both[0]}, errors.Join(cmd.Start(), unix.Close(both[1]))
+	}}
+	_, _ = p.get() // it begins
+	if !p.attend() {
+		t.Error("its end tells nothing")
+	}
+	for _, want := range []string{"load BPF programs: EOF", "no process", "no process"} {
+		if _, err := p.get(); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+		if begun == 1 {
+			p.lost -= loadAgain
+		}
+	}
+	if begun != 2 {
+		t.Errorf("they were loaded %d times", begun)
+	}
+}
+
 // Whatever becomes of the helper, it is known in the end.
 func TestHelpers(t *testing.T) {
 	ends := func() (*helper, int) {

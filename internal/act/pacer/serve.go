@@ -51,6 +51,9 @@ type server struct {
 	orphans orphans
 	waiting map[Place]*waiting // by limited group
 	noted   time.Duration      // when the records were told last whom it cannot stop
+
+	elsewhere func() bool // see Programs; nil: no other pacer has more
+	over      bool        // it ends for another pacer
 }
 
 // held is what belongs to a paced group.
@@ -62,7 +65,7 @@ type held struct {
 
 // Serve runs the pacer. It returns at once if another pacer is running, and when it has had no
 // group for a while.
-func Serve(ctx context.Context, dir state.Dir, fs *cgroupfs.FS, p Programs) error {
+func Serve(ctx context.Context, dir state.Dir, fs *cgroupfs.FS, p Programs) (err error) {
 	if os.Geteuid() != 0 {
 		return errors.New("pace: permission denied (run weir as root)")
 	}
@@ -70,7 +73,17 @@ func Serve(ctx context.Context, dir state.Dir, fs *cgroupfs.FS, p Programs) erro
 	if err != nil || lock == nil {
 		return err
 	}
-	defer lock.Unlock()
+	s := &server{dir: dir, fs: fs, jobs: make(map[*paced]*held), elsewhere: p.Elsewhere}
+	defer func() {
+		if !s.over {
+			lock.Unlock()
+			return
+		}
+		s.leaveRecords()
+		lock.Unlock() // the next one waits for it
+		_, failed := start()
+		err = errors.Join(err, failed)
+	}()
 	askers, err := listen(filepath.Join(dir.Path(), socketName))
 	if err != nil {
 		return err
@@ -79,7 +92,7 @@ func Serve(ctx context.Context, dir state.Dir, fs *cgroupfs.FS, p Programs) erro
 	if err := errors.Join(leave(fs), turnKey(fs)); err != nil {
 		return err
 	}
-	s := &server{dir: dir, fs: fs, jobs: make(map[*paced]*held), askers: askers, arrivals: newArrivals()}
+	s.askers, s.arrivals = askers, newArrivals()
 	s.escapes = programs[escape.Watcher]{kind: EscapesArg, take: p.Escapes.Take, missing: p.Missing, begin: beginLoad}
 	s.partial = programs[Parts]{kind: PartialArg, take: p.Parts.Take, missing: p.Missing, begin: beginLoad}
 	defer s.arrivals.close()
@@ -201,7 +214,7 @@ func (s *server) beat(now time.Duration) {
 func (s *server) run(ctx context.Context) error {
 	now := clockNow()
 	s.loop.spent, s.loop.at = spent(), now // to start is not part of pacing
-	for idle := now; ctx.Err() == nil; {
+	for idle := now; ctx.Err() == nil && !s.over; {
 		until := now + sleepMost
 		if due, some := s.loop.next(); some {
 			until = min(due, until)
