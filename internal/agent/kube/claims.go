@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"strings"
 
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/volumeqos"
@@ -20,6 +21,10 @@ const (
 func claimsPath(namespace string) string {
 	return "/api/v1/namespaces/" + url.PathEscape(namespace) + "/persistentvolumeclaims"
 }
+
+// escape spells a value for a field selector (kubernetes, apimachinery/pkg/fields: EscapeValue). Whoever writes
+// a pod chooses the names of its claims, and nobody checks them.
+var escape = strings.NewReplacer(`\`, `\\`, ",", `\,`, "=", `\=`)
 
 // claims are what is known of the persistent volumes of pods. Cluster.mu guards them.
 type claims struct {
@@ -107,7 +112,7 @@ func (c *Cluster) follow() {
 	named := map[string]bool{} // volumes and attachments that stay known
 	want := map[string]*follower{}
 	one := func(path, name string, f follower) {
-		f.path, f.selector, f.whole = path, url.Values{"fieldSelector": {"metadata.name=" + name}}, true
+		f.path, f.selector, f.whole = path, url.Values{"fieldSelector": {"metadata.name=" + escape.Replace(name)}}, true
 		want[path+" "+name] = &f
 	}
 	for _, p := range c.pods {

@@ -153,6 +153,10 @@ func own(all map[string]string) map[string]string {
 }
 
 func (c *Cluster) setPod(o object) {
+	if o.isOver() { // its claims take no other's place
+		c.endPod(o)
+		return
+	}
 	m := o.Metadata
 	its := own(m.Annotations)
 	_, err := annotations.Parse(its)

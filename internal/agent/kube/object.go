@@ -8,6 +8,7 @@ type object struct {
 	Metadata meta
 	Spec     spec
 	Status   struct {
+		Phase              string            // of a pod
 		AttachmentMetadata map[string]string // of a VolumeAttachment: what its driver publishes to the node
 	}
 	// Of a VolumeAttributesClass:
@@ -40,6 +41,9 @@ type spec struct {
 	VolumeAttributesClassName string // of a PersistentVolume: that its driver has put into force
 	Attacher, NodeName        string // of a VolumeAttachment: the driver, and the node
 }
+
+// isOver reports whether a pod has ended for good (PodPhase). It is in the cluster until somebody removes it.
+func (o object) isOver() bool { return o.Status.Phase == "Succeeded" || o.Status.Phase == "Failed" }
 
 // isWhole reports whether an object can be told from others.
 func (m meta) isWhole() bool {

@@ -314,3 +314,47 @@ func TestManyClaims(t *testing.T) {
 		t.Errorf("%d of %d end", ended, started)
 	}
 }
+
+// A pod that has ended, and that nobody has removed, leaves its claims' places to others.
+func TestClaimsOfPodsThatHaveEnded(t *testing.T) {
+	lab.Unit(t)
+	for _, phase := range []string{"Succeeded", "Failed"} {
+		c := New(nil, "n", true, agent.ClusterOptions{Changed: func(string, string) {}, Pods: func() []agent.PodState { return nil }})
+		c.claims.start = func(*follower) func() { return func() {} }
+		set := func(pod, text string) {
+			var o object
+			if err := json.Unmarshal([]byte(text), &o); err != nil {
+				t.Fatal(err)
+			}
+			c.setPod(o)
+		}
+		over := func(pod string) string {
+			return strings.Replace(podWith("2", pod, "a", "b"), `"Running"`, `"`+phase+`"`, 1)
+		}
+		set("first", podWith("1", "first", "a", "b"))
+		set("first", over("first"))
+		set("second", over("second"))
+		if len(c.pods) != 0 || len(c.claims.following) != 0 {
+			t.Errorf("%s: %d pods with %d claims stay", phase, len(c.pods), len(c.claims.following))
+		}
+		if set("third", podWith("3", "third", "c")); len(c.claims.following) != 1 {
+			t.Errorf("%s: %d claims are followed", phase, len(c.claims.following))
+		}
+	}
+}
+
+// The name of a claim is anything that the pod's author writes: it selects nothing else.
+func TestClaimsOfOddNames(t *testing.T) {
+	lab.Unit(t)
+	c := New(nil, "n", true, agent.ClusterOptions{Changed: func(string, string) {}})
+	var asked []string
+	c.claims.start = func(f *follower) func() { asked = append(asked, f.selector.Get("fieldSelector")); return func() {} }
+	var o object
+	if err := json.Unmarshal([]byte(podWith("1", "a", `x,metadata.namespace!=y\`)), &o); err != nil {
+		t.Fatal(err)
+	}
+	c.setPod(o)
+	if want := `metadata.name=x\,metadata.namespace!\=y\\`; !slices.Equal(asked, []string{want}) {
+		t.Errorf("%q, want %q", asked, want)
+	}
+}
