@@ -31,7 +31,7 @@ func (a *app) plan(ctx context.Context, p cli.Plan) error {
 	if _, err := a.io(); err != nil {
 		return err
 	}
-	m := planned.Manager{Host: a.host, Config: config}
+	m := planned.Manager{Host: a.host, Config: config, Alone: true}
 	r, err := m.Do(ctx, p.Verb, p.Target, p.DryRun)
 	text.PlanNotes(&a.out, r)
 	switch {

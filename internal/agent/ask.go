@@ -30,7 +30,11 @@ func (a *Agent) Diff(ctx context.Context) (r planned.Report, err error) {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, h.Close()) }()
-	return planned.Manager{Host: h, Config: a.Plans()}.Diff(ctx)
+	m := planned.Manager{Host: h, Config: a.Plans()}
+	if a.cluster != nil {
+		m.Live = a.cluster
+	}
+	return m.Diff(ctx)
 }
 
 // Log reads the journal. An agent without one has no entries.

@@ -11,6 +11,7 @@ import (
 	"github.com/weir-io/weir/internal/act/hold"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/limiting"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/note"
 	"github.com/weir-io/weir/internal/plans"
 )
@@ -93,7 +94,7 @@ func (m Manager) find(ctx context.Context) (all []Target, err error) {
 	}
 	for _, key := range sorted(left) {
 		r := left[key]
-		its := Manager{m.Host.With(kindOf(key), r.Host), m.Config, m.Live}
+		its := m.on(m.Host.With(kindOf(key), r.Host))
 		if silent[kindOf(key)] {
 			continue
 		}
@@ -147,6 +148,7 @@ func (m Manager) Apply(ctx context.Context, dry bool) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
+	var errs []error
 	if !dry {
 		if err := io.Writable(); err != nil {
 			return Report{}, err
@@ -156,9 +158,10 @@ func (m Manager) Apply(ctx context.Context, dry bool) (Report, error) {
 			return Report{}, err
 		}
 		defer unlock()
+		errs = append(errs, m.sweepFirst())
 	}
 	r, err := m.Diff(ctx)
-	errs := []error{err}
+	errs = append(errs, err)
 	for i := range r.Targets {
 		t := &r.Targets[i]
 		if err := m.apply(ctx, t, dry); err != nil {
@@ -171,7 +174,10 @@ func (m Manager) Apply(ctx context.Context, dry bool) (Report, error) {
 
 // apply changes one target as far as that is due.
 func (m Manager) apply(ctx context.Context, t *Target, dry bool) error {
-	its := Manager{t.host, m.Config, m.Live}
+	its := m.on(t.host)
+	if t.State == Kept {
+		return nil
+	}
 	if t.Choice.IsNone() && t.record != nil && t.State != Failed && t.State != Stopped {
 		if t.State == Differs {
 			if err := its.change(ctx, t, t.key, dry); err != nil {
@@ -208,10 +214,38 @@ func (m Manager) apply(ctx context.Context, t *Target, dry bool) error {
 	if err == nil {
 		return nil
 	}
-	if t.record != nil {
-		return errors.Join(err, t.record.save(m.Host.Root))
+	return errors.Join(err, m.fallBack(ctx, t, next))
+}
+
+// fallBack puts on record what there is of a target whose change has failed: it can have been taken back in
+// part only, and who was asked for it may do it later.
+func (m Manager) fallBack(ctx context.Context, t *Target, next *record) error {
+	left := *next
+	left.Group = new(uint64) // not all was done for any group
+	if rules, err := t.rulesLeft(ctx); err == nil {
+		left.Limits = inForce(rules, next.Limits)
 	}
-	return errors.Join(err, next.forget(m.Host.Root))
+	switch {
+	case !slices.ContainsFunc(left.Limits, func(d deviceRule) bool { return !t.record.hasAll(d) }) && t.record != nil:
+		return t.record.save(m.Host.Root)
+	case len(left.Limits) == 0:
+		return next.forget(m.Host.Root)
+	}
+	if t.record != nil { // of two rates of one device either can be in force
+		left.Limits = append(left.Limits, t.record.Limits...)
+	}
+	return left.save(m.Host.Root)
+}
+
+// rulesLeft are the rules in force; an error: they are not known, or may still come.
+func (t *Target) rulesLeft(ctx context.Context) ([]cgroupfs.Rule, error) {
+	if t.group == nil {
+		return nil, errors.New("it had no group")
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return t.group.RulesIfAny()
 }
 
 // unrecord removes the record of a target that has no plan any more.

@@ -28,6 +28,15 @@ type Manager struct {
 	Host   *host.Host
 	Config *plans.Config
 	Live   Live // nil: the annotations of the container runtime count
+	// Alone says that no agent asks. What weird has set for pods, by what it alone is told of them, stays
+	// as it is: see Kept.
+	Alone bool
+}
+
+// on is the same for the host where a target was found.
+func (m Manager) on(h *host.Host) Manager {
+	m.Host = h
+	return m
 }
 
 func (m Manager) limits() limiting.Manager { return limiting.Manager{Host: m.Host} }
@@ -44,6 +53,7 @@ const (
 	Failed  State = "failed"   // it could not be limited, or looked at
 	Stopped State = "stopped"  // it does not run
 	Gone    State = "gone"     // it is not there any more
+	Kept    State = "kept"     // weird has set its limits by what it alone is told, and keeps them
 )
 
 // A Target is a target with its plan.

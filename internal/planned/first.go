@@ -44,11 +44,47 @@ func (m Manager) Ahead(ctx context.Context, plan string) ([]hold.Change, error) 
 // has made: only the maker of a target's real group counts, not whoever takes its name. done says
 // that the rules are in force.
 func (m Manager) PutFirst(l targets.Listed, c plans.Choice, g cgroupfs.Group, rules []hold.Change) (done bool, err error) {
+	b, err := m.BeginFirst(l, c, g, rules)
+	return b.end(err)
+}
+
+// A Birth is a group that has its first rules. The record of them is in /run as yet, where no disk is waited
+// for. One of Record and Leave is to be called.
+type Birth struct {
+	m     Manager
+	begun *state.Record
+	next  *record
+	group uint64
+	done  bool // all rules are in force
+}
+
+// Record puts the rules on record for good. If that fails, SweepFirst tries it again.
+func (b *Birth) Record() error {
+	if err := b.m.recordBirth(b.next, b.group); err != nil {
+		return errors.Join(err, b.begun.Leave())
+	}
+	return b.begun.Done()
+}
+
+// Leave leaves that to SweepFirst.
+func (b *Birth) Leave() error { return b.begun.Leave() }
+
+// end is Record of a birth that was begun with err; nil: none was.
+func (b *Birth) end(err error) (done bool, _ error) {
+	if b == nil {
+		return false, err
+	}
+	return b.done, errors.Join(err, b.Record())
+}
+
+// BeginFirst is PutFirst that waits for no disk at all: the record is Birth.Record's. The birth is nil if no
+// rule was written.
+func (m Manager) BeginFirst(l targets.Listed, c plans.Choice, g cgroupfs.Group, rules []hold.Change) (*Birth, error) {
 	next := &record{Target: keyOf(l), Name: l.String(), Host: m.Host.Socket(l.Kind), Plan: c.Name(), Group: new(uint64)}
 	for _, r := range rules {
 		next.Limits = append(next.Limits, deviceRule{r.Device, r.Limit})
 	}
-	return m.putFirst(next, g, rules)
+	return m.beginFirst(next, g, rules)
 }
 
 // First is PutFirst for a target that OfKind has found, and that has no rule yet. Where many targets
@@ -65,46 +101,47 @@ func (m Manager) First(t *Target) error {
 			rules = append(rules, hold.Change{Device: d.Number, Limit: d.Plan.Bound()})
 		}
 	}
-	done, err := m.putFirst(next, *t.group, rules)
+	b, err := m.beginFirst(next, *t.group, rules)
+	done, err := b.end(err)
 	if done {
 		t.record = next
 	}
 	return err
 }
 
-func (m Manager) putFirst(next *record, g cgroupfs.Group, rules []hold.Change) (done bool, err error) {
+func (m Manager) beginFirst(next *record, g cgroupfs.Group, rules []hold.Change) (*Birth, error) {
 	maker, err := g.Maker()
 	if err != nil || int(maker) != os.Geteuid() {
-		return false, ifThere(err)
+		return nil, ifThere(err)
 	}
 	locked, free, err := m.Host.Holder().TryLock(g)
 	if err != nil || !free {
-		return false, err
+		return nil, err
 	}
 	defer locked.Unlock()
 	has, err := hasRules(g)
 	if fault.IsUnsupported(err) {
-		return false, nil // Put enables the controller, or says what is wrong
+		return nil, nil // Put enables the controller, or says what is wrong
 	}
 	if err != nil || has {
-		return false, ifThere(err)
+		return nil, ifThere(err)
 	}
 	id, err := g.ID()
 	if err != nil {
-		return false, ifThere(err)
+		return nil, ifThere(err)
 	}
 	begun, err := m.Host.State.New(birthKind, next)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	done = true
+	b := &Birth{m: m, begun: begun, next: next, group: id, done: true}
 	var errs []error
 	for _, r := range rules { // a device may have gone since it was looked up: the others have their rules all the same
 		if err := g.SetRule(r.Device, r.Limit); err != nil { // Put completes what is there, or says what is wrong
-			done, errs = false, append(errs, ifThere(err))
+			b.done, errs = false, append(errs, ifThere(err))
 		}
 	}
-	return done, errors.Join(append(errs, m.finish(begun, next, id))...)
+	return b, errors.Join(errs...)
 }
 
 // hasRules reports whether a group may have rules. On v1 one file tells that of a newborn one.
@@ -114,14 +151,6 @@ func hasRules(g cgroupfs.Group) (bool, error) {
 	}
 	is, err := g.Rules()
 	return len(is) > 0, err
-}
-
-// finish puts what PutFirst has written on record. If that fails, the next weird tries it again.
-func (m Manager) finish(begun *state.Record, next *record, group uint64) error {
-	if err := m.recordBirth(next, group); err != nil {
-		return errors.Join(err, begun.Leave())
-	}
-	return begun.Done()
 }
 
 // recordBirth saves a record, unless there is one that says the same of an earlier group of the target. One
@@ -135,8 +164,8 @@ func (m Manager) recordBirth(next *record, group uint64) error {
 	return next.save(m.Host.Root)
 }
 
-// SweepFirst puts on record what a killed weird had begun to set on newborn groups. The rules stay:
-// they are taken away with the plan, as those of any other record.
+// SweepFirst puts on record what a killed weird had begun to set on newborn groups, or one had to leave. The
+// rules stay: they are taken away with the plan, as those of any other record. Apply does it too.
 func (m Manager) SweepFirst() error {
 	if !m.Host.IsOwn() {
 		return nil

@@ -61,7 +61,7 @@ func (m Manager) OfKind(ctx context.Context, kind string, names []string) ([]Tar
 	}
 	for _, key := range sorted(left) {
 		r := left[key]
-		one := Manager{m.Host.With(kind, r.Host), m.Config, m.Live}.look(ctx, key, plans.Choice{Plan: plans.None}, r)
+		one := m.on(m.Host.With(kind, r.Host)).look(ctx, key, plans.Choice{Plan: plans.None}, r)
 		one.Name, one.key = r.Name, key
 		if one.State != Stopped { // systemd may set the limit again when it starts: the record stays
 			all = append(all, one)

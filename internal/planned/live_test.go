@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -114,6 +115,58 @@ func TestVolumes(t *testing.T) {
 	pod(nothing, "254:0 rbps=3000000 wbps=- riops=- wiops=-;")
 	l.volumes = nil
 	pod(nothing, "")
+}
+
+// weir plan apply is not told what weird is told, and leaves the limits that come from there. Plans of the
+// files count.
+func TestWithoutTheAgent(t *testing.T) {
+	volumes := []annotations.On{{Volume: "pvc-1", Limit: limit.Limit{WBPS: limit.PerSecond(5e6)}}}
+	const mount = "41 21 254:16 / /var/lib/kubelet/pods/" + podUID + "/volumes/kubernetes.io~csi/pvc-1/mount rw - xfs /dev/vdb rw\n"
+	const ofFile = "plans: {a: {write: 4MB/s}}\nassign: [{pod: {name: web}, plan: a}]"
+	const nothing, five = "plans: {}", "254:16 rbps=- wbps=5000000 riops=- wiops=-;"
+	for name, c := range map[string]struct {
+		live     *live
+		runtimes map[string]string // annotations that the container runtime knows
+		text     string            // of the plans that weird has
+		then     string            // and weir
+		state    State
+		want     string // in force
+	}{
+		"a volume":            {live: &live{is: true, all: map[string]string{}, volumes: volumes}, text: nothing, then: nothing, state: Kept, want: five},
+		"a volume and a plan": {live: &live{is: true, all: map[string]string{}, volumes: volumes}, text: nothing, then: ofFile, state: Kept, want: five},
+		"an annotation":       {live: &live{is: true, all: map[string]string{"weir.io/on.pvc-1": "write=5M"}}, text: nothing, then: nothing, state: Kept, want: five},
+		"the runtime's":       {runtimes: map[string]string{"weir.io/on.pvc-1": "write=5M"}, text: nothing, then: nothing, state: Kept, want: five},
+		"a namespace": {live: &live{plan: "a"}, text: "plans: {a: {on: [{path: /data, write: 5MB/s}]}}\nallow-labels: [a]", then: "plans: {a: {write: 9MB/s}}",
+			state: Kept, want: five},
+		"a plan of the files": {live: &live{is: true, all: map[string]string{}}, text: ofFile, then: nothing, state: Changed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newPods(t, c.runtimes)
+			w.mount(t, "1", mount)
+			weird := w.manager(t, c.text)
+			weird.Config.Annotated = true
+			if c.live != nil {
+				weird.Live = c.live
+			}
+			if _, err := weird.Apply(t.Context(), false); err != nil {
+				t.Fatal(err)
+			}
+			m := w.manager(t, c.then)
+			m.Alone = true
+			r, err := m.Apply(t.Context(), false)
+			if err != nil || len(r.Targets) != 1 || r.Targets[0].State != c.state || slices.ContainsFunc(r.Others, func(name string) bool { return strings.HasPrefix(name, "pod:") }) {
+				t.Errorf("%s, others %q, %v", spell(r), r.Others, err)
+			}
+			if got := w.inForce(t, ""); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+			// Where weird is not told of it any more, it takes the limits away.
+			m.Alone, m.Config.Annotated = false, false
+			if _, err := m.Apply(t.Context(), false); err != nil || w.inForce(t, "") == five {
+				t.Errorf("%q is left (%v)", w.inForce(t, ""), err)
+			}
+		})
+	}
 }
 
 // Whoever wrote the pod cannot have another of its volumes take the limit of a persistent volume: one that

@@ -126,6 +126,11 @@ func (m Manager) compared(ctx context.Context, one Target, t targets.Target, err
 		one.State = Gone
 	case err != nil:
 		one.State, one.Err = Failed, err
+	case one.differs() && m.Alone && one.record != nil && one.record.Agent:
+		one.State, one.Unpaced, one.Begun = Kept, false, false
+		for i := range one.Rows {
+			one.Rows[i].Plan = one.Rows[i].Now
+		}
 	case one.differs():
 		one.State = Differs
 	case !one.Choice.IsNone():

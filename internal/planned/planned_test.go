@@ -236,6 +236,43 @@ func TestApplyRefused(t *testing.T) {
 	}
 }
 
+// A change that fails is taken back, and the kernel refuses a part of that: what is left in force is on record,
+// with what was before, and goes with the plan.
+func TestApplyTakenBackInPart(t *testing.T) {
+	for _, before := range []string{"", assigned} {
+		w := newWorld(t, "v2")
+		if before != "" {
+			w.apply(t, before)
+		}
+		fast := strings.Replace(assigned, "10MB/s", "20MB/s", 1)
+		failed := false
+		w.Refuse = func(file, line string) error {
+			if !strings.Contains(file, webID) || !failed && strings.HasPrefix(line, vda.String()) {
+				return nil
+			}
+			failed = true // and what is in force on the first device stays
+			return syscall.ENODEV
+		}
+		if r, err := w.manager(t, fast).Apply(t.Context(), false); err == nil || !failed || w.limitOf(t, webID, vda) != "write 20 MB/s" {
+			t.Fatalf("%s, %v, %s", spell(r), err, w.limitOf(t, webID, vda))
+		}
+		r, err := recordOf(w.host.Root, "docker:"+webID)
+		if err != nil || !r.has(vda, limit.WBPS, 20e6) || r.has(vdb, limit.WBPS, 10e6) != (before != "") {
+			t.Errorf("%q before: on record is %+v, %v", before, r, err)
+		}
+		w.Refuse = nil
+		w.apply(t, twoPlans)
+		for _, dev := range []blkdev.Number{vda, vdb} {
+			if got := w.limitOf(t, webID, dev); got != "no rate named" {
+				t.Errorf("%q before: %s is left on %s", before, got, dev)
+			}
+		}
+		if got := w.onRecord(t); len(got) != 0 {
+			t.Errorf("on record is %q", got)
+		}
+	}
+}
+
 // A dry run shows what apply writes, and changes nothing.
 func TestDryRunIsTheDeed(t *testing.T) {
 	for _, version := range []string{"v1", "v2"} {

@@ -35,6 +35,9 @@ type record struct {
 	// rules at most (PutFirst), and the rest is still to be done; 0: every group. nil: weir has not
 	// noted it, and all was done.
 	Group *uint64 `json:"group,omitempty"`
+	// Agent says that the limits come from what weird alone is told: a pod's annotations, which are asked for
+	// where weird serves a container runtime, or what Kubernetes' API server knows.
+	Agent bool `json:"agent,omitempty"`
 }
 
 type deviceRule struct {
@@ -50,6 +53,8 @@ func (m Manager) recordOf(t Target) *record {
 			r.Limits = append(r.Limits, deviceRule{d.Number, d.Plan.Bound()})
 		}
 	}
+	kind := kindOf(t.key)
+	r.Agent = (m.Live != nil || m.Config.Annotated) && (kind == "pod" || kind == "containerd") && t.Choice.IsOwn()
 	if t.group != nil {
 		if id, err := t.group.ID(); err == nil { // else it has ended
 			r.Group = &id
@@ -69,6 +74,34 @@ func (r *record) has(dev blkdev.Number, k limit.Key, n uint64) bool {
 		}
 	}
 	return false
+}
+
+// hasAll reports whether weir has put all rates of a rule into force.
+func (r *record) hasAll(d deviceRule) bool {
+	for _, k := range limit.Keys {
+		if n, bound := d.Limit.Get(k).Number(); bound && !r.has(d.Device, k, n) {
+			return false
+		}
+	}
+	return true
+}
+
+// inForce are the rates of limits that rules have.
+func inForce(rules []cgroupfs.Rule, limits []deviceRule) (all []deviceRule) {
+	for _, d := range limits {
+		var its limit.Limit
+		for _, r := range rules {
+			for _, k := range limit.Keys {
+				if _, bound := d.Limit.Get(k).Number(); bound && r.Device == d.Device && r.Limit.Get(k) == d.Limit.Get(k) {
+					its = its.With(k, d.Limit.Get(k))
+				}
+			}
+		}
+		if its.Bounds() {
+			all = append(all, deviceRule{d.Device, its})
+		}
+	}
+	return all
 }
 
 // recordOf reads one target's record; nil: it has none.
@@ -93,7 +126,7 @@ func isRecorded(root, kind string) bool {
 
 // is reports whether a record says the same as another.
 func (r *record) is(other *record) bool {
-	return r != nil && r.Target == other.Target && r.Name == other.Name && r.Host == other.Host && r.Plan == other.Plan && slices.Equal(r.Limits, other.Limits) &&
+	return r != nil && r.Target == other.Target && r.Name == other.Name && r.Host == other.Host && r.Plan == other.Plan && r.Agent == other.Agent && slices.Equal(r.Limits, other.Limits) &&
 		(r.Group == nil) == (other.Group == nil) && (r.Group == nil || *r.Group == *other.Group)
 }
 

@@ -54,6 +54,17 @@ type Choice struct {
 	Volumes []annotations.On
 }
 
+// Who chooses a plan, for people.
+const (
+	byLabel = "its own label"
+	bySpace = "its namespace"
+)
+
+// IsOwn reports whether the target or its namespace has a say in it, or its volumes have.
+func (c Choice) IsOwn() bool {
+	return c.By == byLabel || c.By == bySpace || c.Asks() || len(c.Volumes) > 0
+}
+
 // IsNone reports whether a target has no plan, no annotations that ask for limits, and no volumes with
 // limits.
 func (c Choice) IsNone() bool { return c.Plan == None && !c.Asks() && len(c.Volumes) == 0 }
@@ -98,7 +109,7 @@ func (c *Config) choose(f Facts) Choice {
 	var choice Choice
 	if f.Own != nil {
 		if slices.Contains(c.AllowLabels, *f.Own) {
-			return Choice{Plan: *f.Own, By: "its own label"}
+			return Choice{Plan: *f.Own, By: byLabel}
 		}
 		choice.Refused = fmt.Sprintf("its own label asks for the plan %s, which allow-labels does not have", short(*f.Own))
 	}
@@ -111,7 +122,7 @@ func (c *Config) choose(f Facts) Choice {
 	}
 	if f.Space != nil {
 		if slices.Contains(c.AllowLabels, *f.Space) {
-			choice.Plan, choice.By = *f.Space, "its namespace"
+			choice.Plan, choice.By = *f.Space, bySpace
 			return choice
 		}
 		if choice.Refused == "" {

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// knownMost bounds the containers whose names and labels are remembered.
-	knownMost = 20_000
+	// recordMost bounds the births whose record waits for the disk.
+	recordMost = 256
 	// bornMost bounds the births that wait. Of more, their sources alone are told.
 	bornMost = 1024
 	// aheadEvery is how often the devices of the plans are looked up, while groups are born. A group
@@ -38,13 +38,21 @@ type Births struct {
 	// Changed is told of the targets of a group, as Tree.Changed is, once the group has its rules.
 	Changed func(kind, name string)
 
-	born chan birth
-	used chan struct{} // the devices were needed
+	born  chan birth
+	begun chan begun
+	used  chan struct{} // the devices were needed
 
 	mu    sync.Mutex
-	known map[string]map[string]targets.Listed // containers of a kind, by their ids
+	known known
 	ahead ahead
 	told  string // the last error in the log
+	left  bool   // there are births that nobody has put on record
+}
+
+// A begun birth has its rules, and no record on a disk.
+type begun struct {
+	*planned.Birth
+	of birth
 }
 
 // ahead is what is known of the plans in force.
@@ -61,7 +69,7 @@ type birth struct {
 
 // NewBirths makes one that knows no containers.
 func NewBirths(o Options, log *slog.Logger, changed func(kind, name string)) *Births {
-	return &Births{Options: o, Log: log, Changed: changed, born: make(chan birth, bornMost), used: make(chan struct{}, 1), known: map[string]map[string]targets.Listed{}}
+	return &Births{Options: o, Log: log, Changed: changed, born: make(chan birth, bornMost), begun: make(chan begun, recordMost), used: make(chan struct{}, 1)}
 }
 
 // Run serves births until the context ends.
@@ -69,6 +77,7 @@ func (b *Births) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	running.Go(func() { b.lookAhead(ctx) })
 	running.Go(func() { b.serve(ctx) })
+	running.Go(func() { b.record(ctx) })
 	running.Wait()
 }
 
@@ -86,13 +95,11 @@ func (b *Births) Born(path string, names []named) bool {
 func (b *Births) Learn(kind string, all bool, listed ...targets.Listed) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if all || b.known[kind] == nil {
-		b.known[kind] = map[string]targets.Listed{}
+	if all {
+		b.known.forgetAll(kind)
 	}
 	for _, l := range listed {
-		if _, is := b.known[kind][l.ID]; is || len(b.known[kind]) < knownMost {
-			b.known[kind][l.ID] = l
-		}
+		b.known.learn(kind, l)
 	}
 }
 
@@ -100,10 +107,10 @@ func (b *Births) Learn(kind string, all bool, listed ...targets.Listed) {
 func (b *Births) Forget(kind, id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.known[kind], id)
+	b.known.forget(kind, id)
 }
 
-// serve gives groups their rules, one after the other.
+// serve gives groups their rules, one after the other. It waits for no disk: the next group is born already.
 func (b *Births) serve(ctx context.Context) {
 	reopen := time.NewTicker(openMost) // a hierarchy may be mounted at any time
 	defer reopen.Stop()
@@ -117,14 +124,69 @@ func (b *Births) serve(ctx context.Context) {
 			b.close(h)
 			h = b.open()
 		case one := <-b.born:
+			var its *planned.Birth
 			if h != nil {
-				b.news(b.put(&planned.Manager{Host: h, Live: b.Options.Live}, one))
+				var err error
+				its, err = b.put(&planned.Manager{Host: h, Live: b.Options.Live}, one)
+				b.news(err)
 			}
-			for _, n := range one.names {
-				b.Changed(n.kind, n.name)
-			}
+			b.hand(its, one)
 		}
 	}
+}
+
+// hand has a birth put on record, and its targets told of it after that: who looks at them then finds the record.
+func (b *Births) hand(its *planned.Birth, one birth) {
+	if its == nil {
+		b.tell(one)
+		return
+	}
+	select {
+	case b.begun <- begun{its, one}:
+		return
+	default: // the disk hangs
+	}
+	b.news(its.Leave())
+	b.mu.Lock()
+	b.left = true
+	b.mu.Unlock()
+	b.tell(one)
+}
+
+func (b *Births) tell(one birth) {
+	for _, n := range one.names {
+		b.Changed(n.kind, n.name)
+	}
+}
+
+// record puts births on record.
+func (b *Births) record(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return // the next weird does it
+		case one := <-b.begun:
+			b.news(one.Record())
+			b.mu.Lock()
+			left := b.left
+			b.left = false
+			b.mu.Unlock()
+			if left {
+				b.news(b.sweep())
+			}
+			b.tell(one.of)
+		}
+	}
+}
+
+// sweep puts on record what was left.
+func (b *Births) sweep() (err error) {
+	h, err := b.Options.Open()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, h.Close()) }()
+	return planned.Manager{Host: h}.SweepFirst()
 }
 
 // open opens the host; nil: it cannot be opened now.
@@ -143,37 +205,38 @@ func (b *Births) close(h *host.Host) {
 	}
 }
 
-// put gives one group its rules, if it is known whose it is.
-func (b *Births) put(m *planned.Manager, one birth) error {
+// put gives one group its rules, if it is known whose it is; nil: it has given none.
+func (b *Births) put(m *planned.Manager, one birth) (*planned.Birth, error) {
 	io, err := m.Host.IO()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	g, err := io.Group(one.path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	b.mu.Lock()
 	now := b.ahead
 	b.mu.Unlock()
 	if m.Config = now.config; m.Config == nil {
-		return nil
+		return nil, nil
 	}
 	if config, _ := b.Options.Plans.Now(); config != m.Config { // nothing is known of these plans yet
-		return nil
+		return nil, nil
 	}
 	l, choice, is := b.choose(*m, g, one.names)
 	if !is {
-		return nil
+		return nil, nil
 	}
 	select {
 	case b.used <- struct{}{}:
 	default:
 	}
-	if rules := now.rules[choice.Plan]; len(rules) > 0 {
-		_, err = m.PutFirst(l, choice, g, rules)
+	rules := now.rules[choice.Plan]
+	if len(rules) == 0 {
+		return nil, nil
 	}
-	return err
+	return m.BeginFirst(l, choice, g, rules)
 }
 
 // choose finds the target of a group that has a plan.
@@ -181,7 +244,7 @@ func (b *Births) choose(m planned.Manager, g cgroupfs.Group, names []named) (l t
 	var all []targets.Listed
 	if kind, id, is := targets.ContainerOf(g); is && !isOuter(kind, g) {
 		b.mu.Lock()
-		if l, is := b.known[kind][id]; is {
+		if l, is := b.known.of(kind, id); is {
 			all = append(all, l)
 		}
 		b.mu.Unlock()

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,7 +44,14 @@ func (b *Births) putAt(t *testing.T, k *Kind, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.put(&planned.Manager{Host: k.host}, birth{path, namesOf(g, true)}); err != nil {
+	its, err := b.put(&planned.Manager{Host: k.host}, birth{path, namesOf(g, true)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if its == nil {
+		return
+	}
+	if err := its.Record(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -233,5 +242,85 @@ func TestABirthBetweenPlans(t *testing.T) {
 	k.options.Plans.Set(&plans.Config{Default: plans.None})
 	if b.putAt(t, k, "/docker/"+webID); len(kernel.Writes) != 0 {
 		t.Errorf("%v", kernel.Writes)
+	}
+}
+
+// Births wait for no disk: while nobody puts one on record, the next one is served. Who looks is told of it once it
+// is on record, or if the disk hangs for long.
+func TestBirthsWaitForNoDisk(t *testing.T) {
+	b, k, kernel, told := newBirths(t, config)
+	b.Learn("docker", true, targets.Listed{Kind: "docker", Name: "web", Names: []string{"web"}, ID: webID}, targets.Listed{Kind: "docker", Name: "db", Names: []string{"web-2"}, ID: dbID})
+	b.begun = make(chan begun, 1)
+	for i, id := range []string{webID, webID} { // the second: its group was born anew
+		its, err := b.put(&planned.Manager{Host: k.host}, birth{"/docker/" + id, nil})
+		if err != nil || its == nil || len(kernel.Writes) == 0 {
+			t.Fatalf("%v, %v: %q", its, err, kernel.Writes)
+		}
+		b.hand(its, birth{names: []named{{"docker", id}}})
+		if want := i; len(told) != want || len(b.begun) != 1 || b.left != (i == 1) {
+			t.Errorf("birth %d: told of %d, %d wait, left: %v", i, len(told), len(b.begun), b.left)
+		}
+		for _, w := range kernel.Writes {
+			if err := os.WriteFile(w.File, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		kernel.Writes = nil
+	}
+	file := filepath.Join(k.host.Root, "var/lib/weir/plans")
+	if _, err := os.Stat(file); err == nil {
+		t.Error("it is on record before that")
+	}
+	<-told
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan bool)
+	go func() { b.record(ctx); close(done) }()
+	if got := <-told; got != "docker:"+webID {
+		t.Error(got)
+	}
+	if all, err := os.ReadDir(file); err != nil || len(all) == 0 || b.left {
+		t.Errorf("on record are %v (%v); left: %v", all, err, b.left)
+	}
+	stop()
+	<-done
+}
+
+// What is known of containers is bounded in bytes: one with large labels takes no other's place.
+func TestKnownIsBounded(t *testing.T) {
+	var k known
+	one := func(id string, label int) targets.Listed {
+		return targets.Listed{ID: id, Names: []string{id}, Labels: map[string]string{"l": strings.Repeat("x", label)}}
+	}
+	k.learn("docker", one("big", listedBytes))
+	if _, is := k.of("docker", "big"); is || k.bytes != 0 {
+		t.Error("one that is too large is known")
+	}
+	large := listedBytes - 100
+	for i := range knownBytes/large + 10 {
+		k.learn([]string{"docker", "podman"}[i%2], one(strconv.Itoa(i), large))
+	}
+	if n := len(k.kinds["docker"]) + len(k.kinds["podman"]); k.bytes > knownBytes || n < knownBytes/listedBytes {
+		t.Errorf("%d are known, with %d bytes", n, k.bytes)
+	}
+	k.learn("docker", one("new", large))
+	if _, is := k.of("docker", "new"); is {
+		t.Error("there was no place")
+	}
+	k.learn("docker", one("0", 1)) // it was renamed
+	k.learn("docker", one("new", large-1000))
+	if _, is := k.of("docker", "new"); !is {
+		t.Error("there is a place")
+	}
+	k.forget("podman", "1")
+	k.forgetAll("docker")
+	k.forgetAll("podman")
+	if k.bytes != 0 {
+		t.Errorf("%d bytes of nothing", k.bytes)
+	}
+	for i := range knownMost + 5 {
+		k.learn("docker", one(strconv.Itoa(i), 1))
+	}
+	if n := len(k.kinds["docker"]); n != knownMost {
+		t.Errorf("%d are known", n)
 	}
 }

@@ -164,6 +164,8 @@ func planState(t planned.Target) string {
 		return plan + ": changed"
 	case planned.Failed:
 		return plan + ": failed"
+	case planned.Kept:
+		return "weird has set its limits by what it is told of the pod; weir leaves them alone"
 	case planned.Gone:
 		return plan + ": it is gone"
 	}

@@ -31,6 +31,7 @@ func TestPlanTargets(t *testing.T) {
 		{Name: "docker:d", Choice: small, State: planned.Differs, Unpaced: true},
 		{Name: "docker:e", Choice: small, State: planned.Failed, Err: errors.New("x")},
 		{Name: "docker:f", Choice: none, State: planned.Gone},
+		{Name: "pod:a/b", Choice: none, State: planned.Kept, Rows: []planned.Device{{Device: sda, Now: ten, Plan: ten}}},
 		{Name: "docker:g", Choice: plans.Choice{Plan: plans.None, Refused: "its own label asks for \x1b"}, State: planned.NoPlan},
 	}}
 	wrote(t, "targets", func(out *cli.Out) { PlanTargets(out, r) }, "",
@@ -44,6 +45,8 @@ func TestPlanTargets(t *testing.T) {
 			"  weir's pacer does not hold its buffered writes\n"+
 			"docker:e  plan small (a.yaml:5:5): failed\n"+
 			"docker:f  no plan: it is gone\n"+
+			"pod:a/b  weird has set its limits by what it is told of the pod; weir leaves them alone\n"+
+			"  /dev/sda (8:0) write: 10 MB/s\n"+
 			"docker:g  no plan\n"+
 			"  its own label asks for \\x1b\n"+
 			"cgroup:/x  has a limit that no plan names; weir leaves it alone\n")
