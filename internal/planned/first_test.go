@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -310,5 +311,29 @@ func TestARestartIsBegun(t *testing.T) {
 	found, err := m.OfKind(t.Context(), "docker", []string{webID})
 	if err != nil || len(found) != 1 || !found[0].Begun {
 		t.Errorf("%+v, %v", found, err)
+	}
+}
+
+// A birth is put on record late, for a disk that did not answer: by then its target has had another plan, whose
+// record stays.
+func TestABirthIsRecordedLate(t *testing.T) {
+	lab.Unit(t)
+	w := newWorld(t, "v2")
+	m := w.manager(t, firstPlans)
+	b, err := m.BeginFirst(web, isSmall, w.groupOf(t, webID), rulesOf(t, m))
+	if err != nil || b == nil || len(w.onRecord(t)) != 0 || w.begun(t) != 1 {
+		t.Fatalf("%v, %v: on record %q, begun %d", b, err, w.onRecord(t), w.begun(t))
+	}
+	time.Sleep(50 * time.Millisecond) // which is more than the tick of a file's time
+	w.apply(t, strings.Replace(firstPlans, "1MB/s", "3MB/s", 1))
+	before, err := recordOf(w.host.Root, keyOf(web))
+	if err != nil || before == nil || before.Plan == "" {
+		t.Fatalf("%+v, %v", before, err)
+	}
+	if err := b.Record(); err != nil || w.begun(t) != 0 {
+		t.Errorf("%v, begun %d", err, w.begun(t))
+	}
+	if after, err := recordOf(w.host.Root, keyOf(web)); err != nil || !before.is(after) {
+		t.Errorf("%+v, want %+v (%v)", after, before, err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/limit"
@@ -38,6 +39,9 @@ type record struct {
 	// Agent says that the limits come from what weird alone is told: a pod's annotations, which are asked for
 	// where weird serves a container runtime, or what Kubernetes' API server knows.
 	Agent bool `json:"agent,omitempty"`
+	// Born is when a newborn group was given its rules, in a record in /run. What was put on record after that
+	// is newer.
+	Born time.Time `json:"born,omitzero"`
 }
 
 type deviceRule struct {

@@ -166,10 +166,11 @@ func (b *Births) record(ctx context.Context) {
 		case <-ctx.Done():
 			return // the next weird does it
 		case one := <-b.begun:
-			b.news(one.Record())
+			err := one.Record()
+			b.news(err)
 			b.mu.Lock()
 			left := b.left
-			b.left = false
+			b.left = err != nil // the next one tries it again
 			b.mu.Unlock()
 			if left {
 				b.news(b.sweep())
