@@ -92,7 +92,7 @@ func (a *app) runDemo(ctx context.Context, version cgroupfs.Version, o demo.Opti
 	if a.out.JSON {
 		return a.out.Document(api.DemoOf(rows))
 	}
-	a.out.Print("%s", text.Demo(rows))
+	a.out.Text(text.Demo(rows) + "\n")
 	return nil
 }
 

@@ -35,9 +35,9 @@ type Message struct {
 // saidMost bounds the messages of one document.
 const saidMost = 1000
 
-// Say writes a message line.
+// Say writes a message line. No argument begins another line, but an error that joins others.
 func (o *Out) Say(format string, args ...any) {
-	text := plain.Message(fmt.Sprintf(format, args...))
+	text := plain.Message(plain.Sprintf(format, args...))
 	if o.JSON && len(o.said) < saidMost {
 		o.said = append(o.said, messageOf(text))
 	}
@@ -64,19 +64,20 @@ func messageOf(text string) Message {
 
 // Fail writes an error, whatever was asked to be quiet.
 func (o *Out) Fail(err error) {
-	_, _ = io.WriteString(o.Messages, plain.Message(fmt.Sprintf("%s: %v\n", o.program(), err)))
+	_, _ = io.WriteString(o.Messages, plain.Message(plain.Sprintf("%s: %v\n", o.program(), err)))
 }
 
-// Print writes a line of data. An error, such as that of a full disk behind stdout,
-// is kept for Err.
-func (o *Out) Print(format string, args ...any) {
-	if _, err := io.WriteString(o.Data, plain.Text(fmt.Sprintf(format+"\n", args...))); err != nil && o.err == nil {
+// Print writes a line of data. No argument begins another line: lines that weir has made itself
+// are for Text. An error, such as that of a full disk behind stdout, is kept for Err.
+func (o *Out) Print(format string, args ...any) { o.Text(plain.Sprintf(format, args...)) }
+
+// Text writes lines of data that are weir's own: whatever is another's in them is in one line
+// already, as Table has it.
+func (o *Out) Text(lines string) {
+	if _, err := io.WriteString(o.Data, plain.Text(strings.TrimSuffix(lines, "\n")+"\n")); err != nil && o.err == nil {
 		o.err = fmt.Errorf("write to standard output: %w", err)
 	}
 }
-
-// Text writes lines of data that are weir's own, as Print does.
-func (o *Out) Text(lines string) { o.Print("%s", strings.TrimSuffix(lines, "\n")) }
 
 // Err returns the first error of Print.
 func (o *Out) Err() error { return o.err }
@@ -127,11 +128,12 @@ func IsTerminal(f *os.File) bool {
 }
 
 // Table lays rows out in columns, the first row being the heads. Columns named in
-// right are flush right.
+// right are flush right. Whatever is in a cell, it is one line.
 func Table(rows [][]string, right ...int) string {
 	var widths []int
 	for _, row := range rows {
 		for i, cell := range row {
+			cell = plain.Line(cell)
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
@@ -146,6 +148,7 @@ func Table(rows [][]string, right ...int) string {
 	for _, row := range rows {
 		var line strings.Builder
 		for i, cell := range row {
+			cell = plain.Line(cell)
 			pad := strings.Repeat(" ", widths[i]-len([]rune(cell)))
 			if i > 0 {
 				line.WriteString("  ")

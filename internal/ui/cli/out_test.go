@@ -10,8 +10,8 @@ import (
 )
 
 func TestTable(t *testing.T) {
-	got := Table([][]string{{"NAME", "RATE", ""}, {"ü", "10 MB/s", "held"}, {"longer", "1", ""}}, 1)
-	want := "NAME       RATE\nü       10 MB/s  held\nlonger        1\n"
+	got := Table([][]string{{"NAME", "RATE", ""}, {"ü", "10 MB/s", "held"}, {"longer", "1", ""}, {"a\nb", "2", ""}}, 1)
+	want := "NAME       RATE\nü       10 MB/s  held\nlonger        1\na\\nb          2\n"
 	if got != want {
 		t.Errorf("Table:\n%swant:\n%s", got, want)
 	}
@@ -56,9 +56,10 @@ func TestOut(t *testing.T) {
 	o.Say("%d groups", 2)
 	o.Print("%s", "data")
 	o.Print("a\tb\nköln █ %s", "\x1b[2J\r\u202e\xff")
+	o.Print("%s is %d", "x\nforged\t", 1)
 	o.Quiet = true
 	o.Say("nothing")
-	o.Fail(errors.New("broken"))
+	o.Fail(errors.Join(errors.New("broken"), &os.PathError{Op: "open", Path: "x\nforged", Err: os.ErrNotExist}))
 	if err := o.Document(SchemaOf("x")); err != nil {
 		t.Fatal(err)
 	}
@@ -66,11 +67,11 @@ func TestOut(t *testing.T) {
 	if err := errors.Join(o.Flush(), o.Flush()); err != nil {
 		t.Fatal(err)
 	}
-	if want := "data\na\tb\nköln █ \\x1b[2J\\r\\u202e\\xff\n{\"schema\":\"weir.x/1\",\"messages\":[" +
+	if want := "data\na\tb\nköln █ \\x1b[2J\\r\\u202e\\xff\nx\\nforged\\t is 1\n{\"schema\":\"weir.x/1\",\"messages\":[" +
 		"{\"level\":\"info\",\"text\":\"2 groups\"},{\"level\":\"info\",\"text\":\"nothing\"},{\"level\":\"warning\",\"text\":\"late\"}]}\n"; data.String() != want {
 		t.Errorf("data %q, want %q", data.String(), want)
 	}
-	if want := "weir: 2 groups\nweir: broken\n"; messages.String() != want {
+	if want := "weir: 2 groups\nweir: broken\nopen x\\nforged: file does not exist\n"; messages.String() != want {
 		t.Errorf("messages %q, want %q", messages.String(), want)
 	}
 	if err := o.Document(func() {}); err == nil {

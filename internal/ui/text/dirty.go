@@ -29,9 +29,9 @@ func DirtyTitle(r dirty.Report) string {
 func Dirty(out *cli.Out, r dirty.Report) {
 	out.Print("%s", DirtyTitle(r))
 	for _, c := range chart.Dirty(r) {
-		out.Print("%s", plot.Text(c, columnsOfCharts, dirtyRows))
+		out.Text(plot.Text(c, columnsOfCharts, dirtyRows) + "\n")
 	}
-	out.Print("%s", cli.Table(settingsTable(r.Settings), 1))
+	out.Text(cli.Table(settingsTable(r.Settings), 1) + "\n")
 	for _, line := range r.Words() {
 		out.Print("%s", line)
 	}

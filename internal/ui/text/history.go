@@ -31,7 +31,7 @@ func HistoryTitle(s watch.Series) string {
 func History(out *cli.Out, s watch.Series) {
 	out.Print("%s", HistoryTitle(s))
 	for _, c := range chart.History(s) {
-		out.Print("%s", plot.Text(c, columnsOfCharts, historyRows))
+		out.Text(plot.Text(c, columnsOfCharts, historyRows) + "\n")
 	}
 }
 

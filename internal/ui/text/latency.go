@@ -38,8 +38,8 @@ func Latency(out *cli.Out, r latency.Report, verbose bool) {
 		table = append(table, []string{run.Name(), fmt.Sprint(s.Count), cli.Latency(s.P50), cli.Latency(s.P90), cli.Latency(s.P99),
 			cli.Latency(s.P999), cli.Latency(s.Max), limit.FormatMeasured(s.BytesPerSec()) + "/s"})
 	}
-	out.Print("%s", cli.Table(table, 1, 2, 3, 4, 5, 6, 7))
-	out.Print("%s", latencyCharts(r))
+	out.Text(cli.Table(table, 1, 2, 3, 4, 5, 6, 7) + "\n")
+	out.Text(latencyCharts(r) + "\n")
 	for _, line := range LatencyWords(r) {
 		out.Print("%s", line)
 	}

@@ -51,7 +51,7 @@ func Proof(out *cli.Out, p prove.Proof, asked string) {
 		}
 		table = append(table, cellsOfRow(row))
 	}
-	out.Print("%s", strings.TrimSuffix(cli.Table(table, 1, 2, 3, 4, 6, 7), "\n"))
+	out.Text(cli.Table(table, 1, 2, 3, 4, 6, 7))
 	findings := p.Findings()
 	for _, f := range findings {
 		out.Print("[%d] %s: %s", f.Number, f.Code, f.Text)
@@ -82,7 +82,7 @@ func phases(out *cli.Out, p prove.Proof) {
 		}
 		table = append(table, []string{one.Name, fmt.Sprintf("%.0f", one.Reads), cli.Latency(one.P50), cli.Latency(one.P99), cli.Latency(one.Max), hog})
 	}
-	out.Print("%s", strings.TrimSuffix(cli.Table(table, 1, 2, 3, 4, 5), "\n"))
+	out.Text(cli.Table(table, 1, 2, 3, 4, 5))
 }
 
 func windows(p prove.Proof) string {

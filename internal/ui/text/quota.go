@@ -53,7 +53,7 @@ func Quotas(out *cli.Out, all []quota.Status) {
 		rows = append(rows, []string{quotaName(st), quota.Size(st.Usage.Bytes), orDash(st.Bounds.SoftBytes, quota.Size), orDash(st.Bounds.Bytes, quota.Size),
 			decimal(st.Usage.Files), orDash(st.Bounds.SoftFiles, decimal), orDash(st.Bounds.Files, decimal), projectOf(st)})
 	}
-	out.Print("%s", cli.Table(rows, 1, 2, 3, 4, 5, 6))
+	out.Text(cli.Table(rows, 1, 2, 3, 4, 5, 6) + "\n")
 	for _, st := range all {
 		switch st.State {
 		case "interrupted":

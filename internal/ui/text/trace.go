@@ -125,7 +125,7 @@ func behind(out *cli.Out, all []trace.BehindReport) {
 		rows = append(rows, []string{"  " + b.Direction(), cli.CountOf(b.Requests, "request", "requests"), limit.FormatMeasured(float64(b.Bytes)),
 			throttle, each(b.Queue), each(b.Device), cli.Latency(b.TotalMost)})
 	}
-	out.Print("%s", strings.TrimSuffix(cli.Table(rows, 1, 2, 3, 4, 5, 6), "\n"))
+	out.Text(cli.Table(rows, 1, 2, 3, 4, 5, 6))
 }
 
 // nothing says that nothing was seen.

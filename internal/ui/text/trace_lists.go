@@ -3,7 +3,6 @@ package text
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/weir-io/weir/internal/base/plain"
 	"github.com/weir-io/weir/internal/look/trace"
@@ -45,7 +44,7 @@ func files(out *cli.Out, all []trace.File) {
 
 // rowsOf prints a table with its heads, and how many rows it leaves out.
 func rowsOf(out *cli.Out, rows [][]string, count uint64, right []int) {
-	out.Print("%s", strings.TrimSuffix(cli.Table(rows, right...), "\n"))
+	out.Text(cli.Table(rows, right...))
 	if left := count - uint64(len(rows)-1); left > 0 {
 		out.Print("  and %s more (--json lists more of them)", cli.Count(left))
 	}

@@ -62,5 +62,5 @@ func Volumes(out *cli.Out, all []space.Volume) {
 			out.Say("%s", Error(v.Err))
 		}
 	}
-	out.Print("%s", cli.Table(rows, 3, 4))
+	out.Text(cli.Table(rows, 3, 4) + "\n")
 }

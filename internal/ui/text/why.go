@@ -137,7 +137,7 @@ func matrix(out *cli.Out, r why.Report, place int) {
 			rows = append(rows, by)
 		}
 	}
-	out.Print("%s", strings.TrimSuffix(cli.Table(rows), "\n"))
+	out.Text(cli.Table(rows))
 }
 
 func cellText(c why.Cell, supposed bool) string {
@@ -178,7 +178,7 @@ func dirtySettings(out *cli.Out, d why.Dirty) {
 		[]string{"written back after", cli.Duration(durationOf(d.ExpireSeconds)), fmt.Sprintf("vm.dirty_expire_centisecs=%.0f", 100*d.ExpireSeconds)},
 		[]string{"flusher wakes every", cli.Duration(durationOf(d.WritebackSeconds)), fmt.Sprintf("vm.dirty_writeback_centisecs=%.0f", 100*d.WritebackSeconds)},
 		[]string{"now dirty", size(d.DirtyNowBytes), "and " + size(d.WritebackNowBytes) + " on the way to disks"})
-	out.Print("%s", strings.TrimSuffix(cli.Table(rows, 1), "\n"))
+	out.Text(cli.Table(rows, 1))
 }
 
 func durationOf(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
