@@ -8,15 +8,16 @@ import (
 
 // Names returns the names that are closest to what was typed, in order: two single letters
 // away at most (one for each two letters that were typed); if there is none, those that
-// begin with it.
+// begin with it. Capital letters count as small ones.
 func Names(typed string, names []string) []string {
+	typed = strings.ToLower(typed)
 	least := min(2, len(typed)/2) + 1
 	var near, begun []string
 	for _, n := range names {
-		if len(typed) > 1 && strings.HasPrefix(n, typed) {
+		if len(typed) > 1 && strings.HasPrefix(strings.ToLower(n), typed) {
 			begun = append(begun, n)
 		}
-		switch far := Distance(typed, n); {
+		switch far := Distance(typed, strings.ToLower(n)); {
 		case far < least:
 			least, near = far, []string{n}
 		case far == least && len(near) > 0:

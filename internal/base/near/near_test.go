@@ -12,7 +12,7 @@ func TestNames(t *testing.T) {
 	}
 	verbs := strings.Fields("clear completion demo help import prove quota restore run set show trace version volume why")
 	for typed, want := range map[string]string{
-		"rnu": "run", "sho": "show", "st": "set", "frob": "", "vol": "volume", "pro": "prove", "x": "", "": "", "traec": "trace", "re": "restore", "writ": "",
+		"rnu": "run", "sho": "show", "st": "set", "frob": "", "vol": "volume", "pro": "prove", "x": "", "": "", "traec": "trace", "re": "restore", "writ": "", "RUN": "run", "Shwo": "show", "VOL": "volume",
 	} {
 		if got := Names(typed, verbs); !reflect.DeepEqual(append([]string{}, got...), strings.Fields(want)) {
 			t.Errorf("Names(%q) = %q, want %q", typed, got, want)

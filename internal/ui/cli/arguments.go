@@ -1,6 +1,10 @@
 package cli
 
-import "github.com/spf13/cobra"
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+)
 
 // CheckCobras adds cobra's own verbs, help and completion, in weir's words, and has them refuse
 // arguments that they do not know.
@@ -54,7 +58,7 @@ func oneVerb(cmd *cobra.Command, args []string) error {
 // NoArguments is the Args of a verb that takes none.
 func NoArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return Usagef("%s: %q: too many arguments; see %s --help", cmd.Name(), args[0], cmd.CommandPath())
+		return Usagef("%s: %q: too many arguments; see %s --help", verb(cmd), args[0], cmd.CommandPath())
 	}
 	return nil
 }
@@ -62,7 +66,12 @@ func NoArguments(cmd *cobra.Command, args []string) error {
 // OneTarget is the Args of a verb that takes one target.
 func OneTarget(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return Usagef("%s: one target is needed, such as unit:nginx, docker:web, pid:4711 or cgroup:/batch; %d given", cmd.Name(), len(args))
+		return Usagef("%s: one target is needed, such as unit:nginx, docker:web, pid:4711 or cgroup:/batch; %d given", verb(cmd), len(args))
 	}
 	return nil
+}
+
+// verb is how a command is called after the program's name: "plan show".
+func verb(cmd *cobra.Command) string {
+	return strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
 }

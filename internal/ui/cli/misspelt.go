@@ -22,7 +22,13 @@ func FlagError(cmd *cobra.Command, err error) error {
 		return Usagef("%s: no such flag; %s", name, orHelp(cmd, near.Names(strings.TrimPrefix(name, "--"), flagsOf(cmd)), "--"))
 	}
 	if _, typed, unknown := strings.Cut(message, "unknown shorthand flag: "); unknown {
-		return Usagef("%s: no such flag; %s", typed[strings.LastIndexByte(typed, ' ')+1:], orHelp(cmd, nil, ""))
+		typed = typed[strings.LastIndexByte(typed, ' ')+1:]
+		var meant []string
+		if word := strings.TrimPrefix(typed, "-"); len(word) > 1 { // -write for --write
+			word, _, _ = strings.Cut(word, "=")
+			meant = near.Names(word, flagsOf(cmd))
+		}
+		return Usagef("%s: no such flag; %s", typed, orHelp(cmd, meant, "--"))
 	}
 	if strings.HasPrefix(message, "unknown ") || strings.HasPrefix(message, "flag needs") {
 		message += "; see " + cmd.CommandPath() + " --help"
@@ -85,7 +91,7 @@ func orHelp(cmd *cobra.Command, meant []string, before string) string {
 func otherWords(verb string) []string {
 	switch verb {
 	case "clear":
-		return []string{"unset", "unlimit", "reset", "remove", "rm"}
+		return []string{"unset", "unlimit", "reset", "remove", "rm", "delete"}
 	case "create":
 		return []string{"new", "add", "make"}
 	case "delete":
@@ -93,7 +99,7 @@ func otherWords(verb string) []string {
 	case "down":
 		return []string{"umount", "unmount"}
 	case "list":
-		return []string{"ls"}
+		return []string{"ls", "show"}
 	case "prove":
 		return []string{"test", "verify", "measure", "bench"}
 	case "run":
