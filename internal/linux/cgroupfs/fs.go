@@ -159,7 +159,7 @@ func isFilesystem(path string, magic int64) bool {
 func (h *Hierarchy) Has(controller string) bool { return slices.Contains(h.Controllers, controller) }
 
 // With returns the hierarchy that has a controller, or nil. If a hierarchy is mounted twice, it
-// returns the mount of the whole tree.
+// returns the mount of the whole tree, and of two such mounts the one that can be written.
 func (fs *FS) With(controller string) *Hierarchy {
 	return fs.pick(func(h *Hierarchy) bool { return h.Has(controller) })
 }
@@ -172,11 +172,22 @@ func (fs *FS) Unified() *Hierarchy {
 func (fs *FS) pick(ok func(*Hierarchy) bool) *Hierarchy {
 	var found *Hierarchy
 	for _, h := range fs.all {
-		if ok(h) && (found == nil || found.MountRoot != "/" && h.MountRoot == "/") {
+		if ok(h) && (found == nil || h.worth() > found.worth()) {
 			found = h
 		}
 	}
 	return found
+}
+
+// worth orders the mounts of one hierarchy by what can be reached through them.
+func (h *Hierarchy) worth() (points int) {
+	if h.MountRoot == "/" {
+		points = 2
+	}
+	if !h.ro {
+		points++
+	}
+	return points
 }
 
 // IO returns the hierarchy whose groups can limit disk I/O: the one with v2's io

@@ -122,6 +122,19 @@ func TestTheMountOfTheWholeTreeIsTaken(t *testing.T) {
 	}
 }
 
+// A copy of /sys/fs/cgroup in a chroot or a container's directory is often read-only, and can be
+// mounted first.
+func TestTheMountThatCanBeWrittenIsTaken(t *testing.T) {
+	for _, ro := range []string{"ro,nosuid", "rw,nosuid"} {
+		copied := strings.NewReplacer(" / /sys/fs/cgroup", " / /mnt/copy", "30 23", "40 23", "rw,nosuid", ro).Replace(mountV2)
+		fs := newFS(t, map[string]string{"proc/1/mountinfo": copied + mountV2, "mnt/copy/cgroup.controllers": "io\n", "sys/fs/cgroup/cgroup.controllers": "io\n"})
+		want := map[string]string{"ro,nosuid": "/sys/fs/cgroup", "rw,nosuid": "/mnt/copy"}[ro]
+		if h := fs.With("io"); h.MountPoint != want {
+			t.Errorf("%s first: With(io) is at %s, want %s", ro, h.MountPoint, want)
+		}
+	}
+}
+
 func TestOpenLeavesOutWhatCannotBeEntered(t *testing.T) {
 	fs := newFS(t, map[string]string{"proc/1/mountinfo": mountBlkio + mountV2, "sys/fs/cgroup/cgroup.controllers": "io\n"})
 	if n := len(fs.Hierarchies()); n != 1 {
