@@ -32,6 +32,21 @@ func read(t *testing.T, file string) string {
 	return b.String()
 }
 
+// A section that libcgroup has not is left out with its limits, so it must be said.
+func TestUnknownSections(t *testing.T) {
+	for _, word := range []string{"Group", "\ufeffgroup", "cgroup"} {
+		f, err := Parse(word + ` a { blkio { blkio.throttle.write_bps_device = "8:0 5"; } }`)
+		if err != nil {
+			t.Errorf("%q: %v", word, err)
+			continue
+		}
+		limits, notes := Limits(File{Name: "x", Sections: f})
+		if len(limits) != 0 || len(notes) != 1 || !strings.Contains(notes[0].Text, "libcgroup has no such section") {
+			t.Errorf("%q: %v, %v", word, limits, notes)
+		}
+	}
+}
+
 func TestLimits(t *testing.T) {
 	for file, want := range map[string]string{
 		"libvirt.conf": `/libvirt/qemu/test1 (7) 253:3: read 20 MiB/s, write 20 MiB/s

@@ -80,8 +80,10 @@ func Limits(files ...File) ([]GroupLimit, []Note) {
 				r.note(s.Line, "mount: left out: weir uses the hierarchies that are mounted")
 			case "template":
 				r.note(s.Line, "template %s: left out: its groups exist only once processes of its users start", s.Name)
-			default:
-				r.note(s.Line, "%s: left out: it is about libcgroup itself", s.Word)
+			case "default":
+				r.note(s.Line, "default: left out: it is about libcgroup itself")
+			default: // such as "Group", or the mark of an editor before the first word
+				r.note(s.Line, "%s: left out: libcgroup has no such section; write group, mount, systemd, namespace, template or default", plain.Short(s.Word, 60))
 			}
 		}
 	}
