@@ -86,7 +86,7 @@ func Decide(g Group, all []Placed, how limit.Hold) (Decision, error) {
 	}
 	wanted := slices.ContainsFunc(sites, func(s Site) bool { return s.wants(how) })
 	switch {
-	case how == limit.HoldPacer && !wanted && g.flat() == "":
+	case how == limit.HoldPacer && !wanted && !slices.ContainsFunc(sites, func(s Site) bool { return s.Past != "" }):
 		return d, &NothingToPaceError{}
 	case how == limit.HoldPacer && wanted && g.NoPacer != nil:
 		return d, g.NoPacer
@@ -160,7 +160,11 @@ func (d Decision) Without() (Decision, error) {
 
 // Site collects what is known of a device, for the group.
 func (g Group) Site(dev blkdev.Number, l limit.Limit, fs *blkdev.Mount) Site {
-	return Site{Device: dev, Limit: l, Kernel: g.Writes(fs), Root: g.Bounds[dev], Paced: g.Paced, Flat: g.flat()}
+	s := Site{Device: dev, Limit: l, Kernel: g.Writes(fs), Root: g.Bounds[dev], Paced: g.Paced, Past: g.flat()}
+	if fs != nil && fs.DAX() { // neither blk-throttle nor the pacer sees it
+		s.Past = s.Kernel.Why
+	}
+	return s
 }
 
 // pacedBy returns what the pacer holds with these rules and sites: the lowest limit, because it

@@ -57,6 +57,9 @@ func TestDecide(t *testing.T) {
 	}{
 		{"v2", Group{Controller: v2}, on(vda, ext4, wbps(10e6)), limit.HoldAuto, Throttle, Writeback, 0},
 		{"v2, the pacer is asked for", Group{Controller: v2}, on(vda, ext4, wbps(10e6)), limit.HoldPacer, Throttle, Writeback, 10e6},
+		{"v2, dax", Group{Controller: v2}, on(vda, blkdev.Mount{FSType: "ext4", SuperOptions: "rw,dax=always"}, wbps(10e6)), limit.HoldAuto, Nothing, Nothing, 0},
+		{"v1, dax, the pacer is asked for", Group{Controller: v1}, on(vda, blkdev.Mount{FSType: "xfs", SuperOptions: "rw,dax"}, wbps(10e6)), limit.HoldPacer, Nothing, Nothing, 0},
+		{"v2, dax for files that ask for it", Group{Controller: v2}, on(vda, blkdev.Mount{FSType: "ext4", SuperOptions: "rw,dax=inode"}, wbps(10e6)), limit.HoldAuto, Throttle, Writeback, 0},
 		{"v2, vfat", Group{Controller: v2}, on(vda, blkdev.Mount{FSType: "vfat"}, wbps(10e6)), limit.HoldAuto, Throttle, Pacer, 10e6},
 		{"v1", Group{Controller: v1}, on(vda, ext4, wbps(10e6)), limit.HoldAuto, Throttle, Pacer, 10e6},
 		{"v1, data=journal", Group{Controller: v1}, on(vda, journal, wbps(10e6)), limit.HoldAuto, Pacer, Pacer, 10e6},

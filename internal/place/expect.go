@@ -83,13 +83,13 @@ type Site struct {
 	Kernel Kernel
 	Root   RootBound // v1: what binds everybody's writes to the device
 	Paced  *Paced    // nil: the pacer does not hold the group
-	Flat   string    // why no rule of the group reaches any process; empty: they do
+	Past   string    // why all I/O goes past the group's rules; empty: it does not
 }
 
 // Expect says what is expected to hold at a site.
 func Expect(s Site) Expectation {
-	if s.Flat != "" {
-		none := By{Why: s.Flat}
+	if s.Past != "" {
+		none := By{Why: s.Past}
 		return Expectation{none, none, none, none, none}
 	}
 	charged := func(is bool) By {
@@ -151,5 +151,5 @@ func (s Site) uncounted() string {
 func (s Site) wants(how limit.Hold) bool {
 	_, bytes := s.Limit.WBPS.Number()
 	s.Paced = nil
-	return bytes && s.Flat == "" && (how == limit.HoldPacer || how == limit.HoldAuto && !s.buffered().Holds())
+	return bytes && s.Past == "" && (how == limit.HoldPacer || how == limit.HoldAuto && !s.buffered().Holds())
 }

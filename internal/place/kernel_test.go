@@ -44,6 +44,8 @@ func TestKernelWrites(t *testing.T) {
 		{"ext4, data=journal, of a kernel that is not known", v2, journal, kernel.Release{}, "", "data=journal"},
 		{"ext4, data=journal, later", v2, journal, new, "s", "data=journal"},
 		{"ext4, data=ordered", v2, &blkdev.Mount{FSType: "ext4", SuperOptions: "rw,data=ordered"}, new, "dsb", ""},
+		{"xfs with dax", v2, &blkdev.Mount{FSType: "xfs", SuperOptions: "rw,dax=always"}, new, "", "persistent memory"},
+		{"xfs without dax", v2, &blkdev.Mount{FSType: "xfs", SuperOptions: "rw,dax=never"}, new, "dsb", ""},
 		{"xfs", v2, &blkdev.Mount{FSType: "xfs"}, new, "dsb", ""},
 		{"btrfs", v2, &blkdev.Mount{FSType: "btrfs"}, new, "dsb", ""},
 		{"vfat", v2, &blkdev.Mount{FSType: "vfat"}, new, "ds", "vfat has no cgroup writeback"},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -31,6 +32,13 @@ func (m Mount) SuperOption(key string) (string, bool) { return option(m.SuperOpt
 func (m Mount) DataJournal() bool {
 	mode, _ := m.SuperOption("data")
 	return m.FSType == "ext4" && mode == "journal"
+}
+
+// DAX reports whether all files are read and written without the page cache and without requests
+// to the device (Documentation/filesystems/dax.rst). With dax=inode each file may say so itself,
+// which is not looked at.
+func (m Mount) DAX() bool {
+	return slices.ContainsFunc(splitOptions(m.SuperOptions), func(o string) bool { return o == "dax" || o == "dax=always" })
 }
 
 // text is "mount /srv", and what part of its file system is seen there if not all.

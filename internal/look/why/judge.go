@@ -15,7 +15,7 @@ type rule func(Facts) []Finding
 var rules = []rule{
 	noController, notBuilt, readOnly,
 	v1Writeback, rootRules, pacedHere, lapsed, memoryElsewhere, ioNotEnabled, rootGroup,
-	noDevice, mountsWithout, dataJournal, journalWaits, noCgroupWriteback, foreignInode, escapes,
+	noDevice, mountsWithout, dax, dataJournal, journalWaits, noCgroupWriteback, foreignInode, escapes,
 	ruleElsewhere, ruleBeneath, mountWithoutRule, partition,
 	parentStricter, limitAbove, flat, unitDiffers, unitConflicts, mayBeLost, recordDiffers, recordLacks, recordEmpty,
 	drains, runsAhead, largeWriteback, backlog, cached,

@@ -46,6 +46,23 @@ func fsEvidence(p Place) []Evidence {
 	return []Evidence{{mountinfo, value}}
 }
 
+// dax: a file system on persistent memory that copies to and from it without the page cache and
+// without requests to the device (Documentation/filesystems/dax.rst), so neither blk-throttle nor
+// weir's pacer sees the I/O.
+func dax(f Facts) []Finding {
+	var found []Finding
+	for i, p := range f.Places {
+		if p.FS == nil || p.Err != nil || !p.FS.DAX() {
+			continue
+		}
+		found = append(found, Finding{Code: "dax", Severity: Breaks, cells: everything.at(i), Evidence: fsEvidence(p),
+			Text: "The file system is mounted with dax: reads and writes are copies to and from persistent memory, and pass every limit.",
+			Fixes: []Fix{{Text: "mount it without dax", Lines: []string{"umount " + quote(p.FS.Point),
+				"mount -o dax=never " + quote(p.FS.Source) + " " + quote(p.FS.Point)}}}})
+	}
+	return found
+}
+
 // dataJournal: ext4 with data=journal writes data through its journal, whose thread is in the
 // root group, and does direct I/O through the page cache (ext4.rst, "data=journal"). Since
 // 1f1a55f0bf06 (Linux 6.4) a process that syncs a file also writes it to its place, and is
