@@ -33,16 +33,41 @@ func (Kind) MayKnow(string) bool { return false }
 var usualSockets = []string{"/run/containerd/containerd.sock", "/run/k3s/containerd/containerd.sock", "/run/k0s/containerd.sock",
 	"/var/snap/microk8s/common/run/containerd.sock"}
 
-func (k Kind) socket() string {
+// sockets are where containerd may answer. A host with Docker and k3s has two of them.
+func (k Kind) sockets() (all []string) {
 	if k.Address != "" {
-		return strings.TrimPrefix(k.Address, "unix://")
+		return []string{strings.TrimPrefix(k.Address, "unix://")}
 	}
 	for _, s := range usualSockets {
 		if _, err := os.Stat(filepath.Join(k.Root, s)); err == nil {
-			return filepath.Join(k.Root, s)
+			all = append(all, filepath.Join(k.Root, s))
 		}
 	}
-	return filepath.Join(k.Root, usualSockets[0])
+	if len(all) == 0 {
+		all = []string{filepath.Join(k.Root, usualSockets[0])}
+	}
+	return all
+}
+
+// running finds a container by the beginning of its id, and its first process, at the first of
+// the sockets that has it. That there is none is said if one of them has answered so.
+func (k Kind) running(ctx context.Context, namespace, id string) (at client, whole string, pid int, err error) {
+	for _, socket := range k.sockets() {
+		c := client{socket, namespace}
+		found, failed := c.find(ctx, id)
+		if failed == nil {
+			pid, err = c.pid(ctx, found)
+			return c, found, pid, err
+		}
+		if err == nil || errors.Is(failed, errNone) {
+			at, err = c, failed
+		}
+		var several *ambiguity
+		if errors.As(failed, &several) {
+			return c, "", 0, failed
+		}
+	}
+	return at, "", 0, err
 }
 
 // Resolve finds the group of a running container.
@@ -53,15 +78,9 @@ func (k Kind) Resolve(ctx context.Context, name string) (targets.Target, error) 
 		return targets.Target{}, &targets.NameError{
 			Err: fmt.Errorf("containerd %q: name a container by its namespace and id, such as containerd:k8s.io/3f2a9c1b5d7e, each of at most %d of a-z, A-Z, 0-9 and _ . - (ctr namespaces list, ctr -n NAMESPACE tasks list)", name, identifierMax)}
 	}
-	c := client{k.socket(), namespace}
-	whole, err := c.find(ctx, id)
-	var pid int
-	if err == nil {
-		id = whole
-		pid, err = c.pid(ctx, id)
-	}
+	at, id, pid, err := k.running(ctx, namespace, id)
 	if err != nil {
-		return targets.Target{}, explain(spec, c.socket, err)
+		return targets.Target{}, explain(spec, at.socket, err)
 	}
 	lasting := "containerd:" + namespace + "/" + id
 	if pid <= 0 {
@@ -108,21 +127,23 @@ func IsGroupOf(group, namespace, id string) bool {
 // Namer returns a function that gives the name of a container's group in this kind, and "" for
 // other groups.
 func (k Kind) Namer(ctx context.Context) func(group string) string {
-	namespaces, err := client{k.socket(), ""}.namespaces(ctx)
-	if err != nil {
-		namespaces = nil
-	}
 	in := map[string]string{} // the namespaces of containers
-	for _, namespace := range namespaces {
-		if !isIdentifier(namespace) || namespace == dockers {
-			continue
-		}
-		ids, err := client{k.socket(), namespace}.containers(ctx, "")
+	for _, socket := range k.sockets() {
+		namespaces, err := client{socket, ""}.namespaces(ctx)
 		if err != nil {
 			continue
 		}
-		for _, id := range ids {
-			in[id] = namespace
+		for _, namespace := range namespaces {
+			if !isIdentifier(namespace) || namespace == dockers {
+				continue
+			}
+			ids, err := client{socket, namespace}.containers(ctx, "")
+			if err != nil {
+				continue
+			}
+			for _, id := range ids {
+				in[id] = namespace
+			}
 		}
 	}
 	return func(group string) string {
@@ -177,25 +198,28 @@ func explain(spec, socket string, err error) error {
 func (k Kind) Live(ctx context.Context, prefix string) []string {
 	namespace, id, chosen := strings.Cut(prefix, "/")
 	var names []string
-	if !chosen {
-		all, err := client{k.socket(), ""}.namespaces(ctx)
-		if err != nil {
-			return nil
-		}
-		for _, n := range all {
-			if isIdentifier(n) && strings.HasPrefix(n, namespace) {
-				names = append(names, n+"/")
+	for _, socket := range k.sockets() {
+		if !chosen {
+			all, err := client{socket, ""}.namespaces(ctx)
+			if err != nil {
+				continue
 			}
-		}
-	} else if isIdentifier(namespace) {
-		all, err := client{k.socket(), namespace}.containers(ctx, id)
-		if err != nil {
-			return nil
-		}
-		for _, one := range all {
-			names = append(names, namespace+"/"+one)
+			for _, n := range all {
+				if isIdentifier(n) && strings.HasPrefix(n, namespace) {
+					names = append(names, n+"/")
+				}
+			}
+		} else if isIdentifier(namespace) {
+			all, err := client{socket, namespace}.containers(ctx, id)
+			if err != nil {
+				continue
+			}
+			for _, one := range all {
+				names = append(names, namespace+"/"+one)
+			}
 		}
 	}
 	slices.Sort(names)
+	names = slices.Compact(names)
 	return names
 }

@@ -3,6 +3,8 @@ package containerd
 import (
 	"errors"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -100,6 +102,46 @@ func host(t *testing.T, groups map[string]string) Kind {
 }
 
 var long = strings.Repeat("0a", 32) // an id of the CRI's
+
+// link puts a daemon's socket at its usual place.
+func link(t *testing.T, root, place, socket string) {
+	t.Helper()
+	file := filepath.Join(root, place)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o777), os.Symlink(socket, file)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A host with Docker and k3s has two containerds, and each is asked. One of them can have ended
+// and left its socket.
+func TestSeveralContainerds(t *testing.T) {
+	k := host(t, map[string]string{"11": "/k8s.io/dockers", "12": "/k8s.io/k3s"})
+	link(t, k.Root, usualSockets[0], daemon(t, map[string]uint64{"dockers": 11}))
+	link(t, k.Root, usualSockets[1], daemon(t, map[string]uint64{"k3s": 12}))
+	link(t, k.Root, usualSockets[2], filepath.Join(k.Root, "nobody"))
+	for _, id := range []string{"dockers", "k3s"} {
+		got, err := k.Resolve(t.Context(), "k8s.io/"+id)
+		if err != nil || got.Group.Path() != "/k8s.io/"+id {
+			t.Errorf("%s: %s, %v", id, got.Group.Path(), err)
+		}
+		if got := k.Namer(t.Context())("/k8s.io/" + id); got != "containerd:k8s.io/"+id {
+			t.Errorf("the group of %s is %q", id, got)
+		}
+	}
+	var missing *targets.NotFound
+	if _, err := k.Resolve(t.Context(), "k8s.io/none"); !errors.As(err, &missing) {
+		t.Errorf("none: %v", err)
+	}
+	if got := k.Live(t.Context(), "k8s.io/"); !slices.Equal(got, []string{"k8s.io/dockers", "k8s.io/k3s"}) {
+		t.Errorf("live: %q", got)
+	}
+	if got := k.Live(t.Context(), "k"); !slices.Equal(got, []string{"k8s.io/"}) {
+		t.Errorf("live: %q", got)
+	}
+	if got, err := k.List(t.Context()); err != nil || len(got) != 2 {
+		t.Errorf("list: %v, %v", got, err)
+	}
+}
 
 func TestResolve(t *testing.T) {
 	k := host(t, map[string]string{"11": "/k8s.io/web-1", "12": "/kubepods.slice/pod.slice/cri-containerd-3f2a.scope/init", "13": "/system.slice/containerd.service"})

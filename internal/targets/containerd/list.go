@@ -13,16 +13,34 @@ const dockers = "moby"
 // List lists the containers of all namespaces with their labels, also of those that do not run,
 // but not Docker's.
 func (k Kind) List(ctx context.Context) ([]targets.Listed, error) {
-	namespaces, err := client{k.socket(), ""}.namespaces(ctx)
-	if err != nil {
-		return nil, explain(k.Name(), k.socket(), err)
-	}
 	var all []targets.Listed
+	var first error
+	answered := false
+	for _, socket := range k.sockets() {
+		some, err := k.list(ctx, socket)
+		if err == nil {
+			all, answered = append(all, some...), true
+		} else if first == nil {
+			first = explain(k.Name(), socket, err)
+		}
+	}
+	if answered {
+		return all, nil
+	}
+	return nil, first
+}
+
+// list is List for one containerd.
+func (k Kind) list(ctx context.Context, socket string) (all []targets.Listed, err error) {
+	namespaces, err := client{socket, ""}.namespaces(ctx)
+	if err != nil {
+		return nil, err
+	}
 	for _, namespace := range namespaces {
 		if !isIdentifier(namespace) || namespace == dockers {
 			continue
 		}
-		answer, err := client{k.socket(), namespace}.call(ctx, "/containerd.services.containers.v1.Containers/List", nil)
+		answer, err := client{socket, namespace}.call(ctx, "/containerd.services.containers.v1.Containers/List", nil)
 		if err == nil {
 			err = grpc.Fields(answer, func(number grpc.FieldNumber, item []byte) error {
 				if number != 1 {
@@ -37,7 +55,7 @@ func (k Kind) List(ctx context.Context) ([]targets.Listed, error) {
 			})
 		}
 		if err != nil {
-			return nil, explain(k.Name(), k.socket(), err)
+			return nil, err
 		}
 	}
 	return all, nil

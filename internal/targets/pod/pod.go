@@ -39,13 +39,18 @@ var usualSockets = []string{"/run/containerd/containerd.sock", "/run/crio/crio.s
 // config is crictl's configuration, in which an administrator sets the runtime's socket.
 const config = "/etc/crictl.yaml"
 
-// socket returns the runtime's socket, found as crictl finds it.
-func (k Kind) socket() (string, error) {
-	all, err := k.sockets()
+// all lists the pods of every runtime that answers.
+func (k Kind) all(ctx context.Context) (all []sandbox) {
+	sockets, err := k.sockets()
 	if err != nil {
-		return "", err
+		return nil
 	}
-	return all[0], nil
+	for _, socket := range sockets {
+		if some, err := (runtime{socket}).sandboxes(ctx); err == nil {
+			all = append(all, some...)
+		}
+	}
+	return slices.DeleteFunc(all, func(s sandbox) bool { return !isName(s.namespace) || !isName(s.name) })
 }
 
 // sockets returns the sockets where the runtime may be, the likeliest first: if there are
@@ -327,13 +332,8 @@ func explain(spec, socket string, err error) error {
 // _ for -.
 func (k Kind) Namer(ctx context.Context) func(group string) string {
 	pods := map[string]string{}
-	if socket, err := k.socket(); err == nil {
-		all, err := runtime{socket}.sandboxes(ctx)
-		for _, s := range all {
-			if err == nil && isName(s.namespace) && isName(s.name) {
-				pods["pod"+s.uid] = "pod:" + s.namespace + "/" + s.name
-			}
-		}
+	for _, s := range k.all(ctx) {
+		pods["pod"+s.uid] = "pod:" + s.namespace + "/" + s.name
 	}
 	return func(group string) string {
 		last := path.Base(group)
@@ -347,17 +347,9 @@ func (k Kind) Namer(ctx context.Context) func(group string) string {
 // Live names the pods whose names begin with prefix, for completion. A runtime that cannot be
 // asked has none.
 func (k Kind) Live(ctx context.Context, prefix string) []string {
-	socket, err := k.socket()
-	if err != nil {
-		return nil
-	}
-	all, err := runtime{socket}.sandboxes(ctx)
-	if err != nil {
-		return nil
-	}
 	var names []string
-	for _, s := range all {
-		if name := s.namespace + "/" + s.name; strings.HasPrefix(name, prefix) && isName(s.namespace) && isName(s.name) {
+	for _, s := range k.all(ctx) {
+		if name := s.namespace + "/" + s.name; strings.HasPrefix(name, prefix) {
 			names = append(names, name)
 		}
 	}

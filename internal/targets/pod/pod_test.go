@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -168,6 +170,30 @@ func TestResolve(t *testing.T) {
 	}
 }
 
+// A host with Docker and k3s has two runtimes: each names its pods, and one can have ended and
+// left its socket.
+func TestSeveralRuntimes(t *testing.T) {
+	k := host(t, cgroupfs.V2, map[string]string{"11": "/kubepods/pod1/c1"})
+	link := func(place, socket string) {
+		file := filepath.Join(k.Root, place)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o777), os.Symlink(socket, file)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link(usualSockets[0], runtimeOf(t))
+	link(usualSockets[1], filepath.Join(k.Root, "nobody"))
+	link(usualSockets[3], runtimeOf(t, known{sandbox{id: "s1", namespace: "default", name: "web", uid: "1"}, 11, []string{"c1"}}))
+	if got := k.Namer(t.Context())("/kubepods/pod1"); got != "pod:default/web" {
+		t.Errorf("the group of the pod is %q", got)
+	}
+	if got := k.Within(t.Context())("/kubepods/pod1/c1"); got.Pod != "web" {
+		t.Errorf("the group of the container is %+v", got)
+	}
+	if got := k.Live(t.Context(), ""); !slices.Equal(got, []string{"default/web"}) {
+		t.Errorf("live: %q", got)
+	}
+}
+
 // On v1 a pod has no group that binds it, and its containers are named.
 func TestV1(t *testing.T) {
 	k := host(t, cgroupfs.V1, map[string]string{"11": "/kubepods/podu1/s1"})
@@ -193,8 +219,8 @@ func TestSocket(t *testing.T) {
 		{"", nil, "ROOT/run/containerd/containerd.sock"},
 	} {
 		h := cgrouptest.New(t, cgroupfs.V2, c.files)
-		got, err := Kind{Root: h.Root, Endpoint: c.endpoint}.socket()
-		if err != nil || strings.Replace(got, h.Root, "ROOT", 1) != c.want {
+		got, err := Kind{Root: h.Root, Endpoint: c.endpoint}.sockets()
+		if err != nil || strings.Replace(got[0], h.Root, "ROOT", 1) != c.want {
 			t.Errorf("%+v: %s, %v", c, got, err)
 		}
 	}
@@ -203,7 +229,7 @@ func TestSocket(t *testing.T) {
 		{"", "runtime-endpoint: npipe:////./pipe/x\n", "/etc/crictl.yaml has"},
 	} {
 		h := cgrouptest.New(t, cgroupfs.V2, map[string]string{"etc/crictl.yaml": c.config})
-		if _, err := (Kind{Root: h.Root, Endpoint: c.endpoint}).socket(); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := (Kind{Root: h.Root, Endpoint: c.endpoint}).sockets(); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}

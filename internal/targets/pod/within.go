@@ -2,6 +2,7 @@ package pod
 
 import (
 	"context"
+	"maps"
 	"path"
 
 	"github.com/weir-io/weir/internal/daemon/grpc"
@@ -13,8 +14,9 @@ import (
 // container's pod. A runtime that cannot be asked has none.
 func (k Kind) Within(ctx context.Context) func(group string) targets.InPod {
 	all := map[string]running{} // by id
-	if socket, err := k.socket(); err == nil {
-		all = runtime{socket}.running(ctx)
+	sockets, _ := k.sockets()
+	for _, socket := range sockets {
+		maps.Copy(all, runtime{socket}.running(ctx))
 	}
 	return func(group string) targets.InPod {
 		id := targets.CalledAfter(group)
