@@ -71,8 +71,8 @@ func openDisks(root string, pid int) (all openFiles, err error) {
 }
 
 // noDisks are prefixes of files that QEMU has open but that are not disks of a domain: memory,
-// firmware and its variables, the program's own files.
-var noDisks = []string{"/memfd:", "/dev/shm/", "/dev/hugepages", "/run/", "/proc/", "/sys/", "/usr/", "/lib/", "/etc/", "/anon_hugepage",
+// firmware and its variables, the program's own files. Images on a USB disk are below /run/media.
+var noDisks = []string{"/memfd:", "/dev/shm/", "/dev/hugepages", "/run/libvirt/", "/run/shm/", "/proc/", "/sys/", "/usr/share/", "/usr/lib", "/lib/", "/etc/", "/anon_hugepage",
 	"/var/lib/libvirt/qemu/nvram/", "/var/lib/libvirt/qemu/ram/", "/var/lib/libvirt/qemu/save/", "/var/log/"}
 
 func isNoDisk(name string) bool {

@@ -122,22 +122,25 @@ func TestWhatIsNoDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const image = "/vm.qcow2"
+	const image, usb, local = "/vm.qcow2", "/run/media/me/USB/vm.qcow2", "/usr/local/vms/vm.img"
 	for n, c := range []struct{ name, flags string }{
 		{"/dev/shm/my_shmem0", "0100002"}, {"/run/shm/x", "0100002"}, {"/dev/hugepages/libvirt/qemu/1-db/pc.ram", "0100002"},
 		{"/var/lib/libvirt/qemu/nvram/db_VARS.fd", "0100002"}, {"/usr/share/OVMF/OVMF_CODE.fd", "0100000"}, {"/memfd:ram (deleted)", "0100002"},
 		{"/srv/gone.qcow2", "0100002"}, {image, "0100002"}, {"pipe:[1]", "02"},
+		{usb, "0100002"}, {local, "0100002"}, {"/usr/lib64/qemu/bios.bin", "0100000"}, {"/run/libvirt/qemu/1-db/master-key.aes", "0100002"},
 	} {
 		number := strconv.Itoa(n)
 		if err := errors.Join(os.Symlink(c.name, filepath.Join(dir, "fd", number)), os.WriteFile(filepath.Join(dir, "fdinfo", number), []byte("pos:\t0\nflags:\t"+c.flags+"\nmnt_id:\t1\n"), 0o644)); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if err := os.WriteFile(filepath.Join(root, image), nil, 0o644); err != nil {
-		t.Fatal(err)
+		if file := filepath.Join(root, c.name); c.name[0] == '/' && c.name != "/srv/gone.qcow2" {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, nil, 0o644)); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 	all, err := openDisks(root, 4711)
-	if err != nil || !slices.Equal(all.written, []string{image}) || len(all.read) != 0 {
+	if err != nil || !slices.Equal(all.written, []string{usb, local, image}) || len(all.read) != 0 {
 		t.Errorf("%+v, %v", all, err)
 	}
 }
