@@ -4,8 +4,10 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/weir-io/weir/internal/base/peek"
 	"github.com/weir-io/weir/internal/base/plain"
@@ -14,8 +16,23 @@ import (
 
 // Live lists the names of running targets of a kind that begin with a prefix, as a shell completes
 // them: a tab and a description may follow a name. Of groups it lists those one level below the
-// prefix. What cannot be asked has no names.
+// prefix. What cannot be asked has no names, and a name that a shell would read as something else
+// is left out: whoever made the target chose it, bash inserts what several names begin with as it
+// is, and runs the line for the next completion (eval, in cobra's script).
 func (h *Host) Live(ctx context.Context, kind, prefix string) []string {
+	return slices.DeleteFunc(h.live(ctx, kind, prefix), func(line string) bool {
+		name, _, _ := strings.Cut(line, "\t")
+		return strings.ContainsFunc(name, isShells)
+	})
+}
+
+// isShells reports whether a character can mean something else in a shell than itself, or on a
+// terminal. A backslash, as in names of units, takes away the meaning of what follows.
+func isShells(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune(`/:._-@+,%=\`, r) || r == unicode.ReplacementChar
+}
+
+func (h *Host) live(ctx context.Context, kind, prefix string) []string {
 	switch kind {
 	case "unit":
 		return h.liveUnits(ctx, prefix)
