@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"path/filepath"
 
 	"github.com/weir-io/weir/internal/limit"
@@ -26,7 +25,7 @@ type Saved struct {
 
 // SavedPath is where a target's record is, below the host's root.
 func SavedPath(target string) string {
-	return filepath.Join(SavedDir, url.QueryEscape(target)+state.Ready)
+	return filepath.Join(SavedDir, state.FileName(target)+state.Ready)
 }
 
 // Text is a record's file; empty for a record without limits, which will be removed.
@@ -40,13 +39,13 @@ func (r Saved) Text() (string, error) {
 func savedIn(root string) state.Store[Saved] {
 	return state.Store[Saved]{
 		Folder: state.Folder{Dir: filepath.Join(root, SavedDir), Mode: 0o755},
-		Name:   func(r Saved) string { return url.QueryEscape(r.Target) },
+		Name:   func(r Saved) string { return state.FileName(r.Target) },
 	}
 }
 
 // ReadSaved reads a target's record; without one it has no limits.
 func ReadSaved(root, target string) (Saved, error) {
-	r, err := savedIn(root).Read(url.QueryEscape(target))
+	r, err := savedIn(root).Read(state.FileName(target))
 	if errors.Is(err, fs.ErrNotExist) {
 		return Saved{Target: target}, nil
 	}

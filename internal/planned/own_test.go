@@ -22,6 +22,12 @@ const podUID = "8f14e45f-ceea-467f-a8d0-3f2a9c1b5d7e"
 // the containerd that runs it.
 func newPods(t *testing.T, annotations map[string]string) *world {
 	t.Helper()
+	return newPodsOf(t, "web", annotations)
+}
+
+// newPodsOf is newPods with another name for the pod.
+func newPodsOf(t *testing.T, name string, annotations map[string]string) *world {
+	t.Helper()
 	message := func(fields ...string) (m string) {
 		for i, text := range fields {
 			m += string(grpc.AppendString(nil, grpc.FieldNumber(i+1), text))
@@ -32,7 +38,7 @@ func newPods(t *testing.T, annotations map[string]string) *world {
 		var m []byte
 		switch method[strings.LastIndex(method[:strings.LastIndex(method, "/")], ".")+1:] {
 		case "RuntimeService/ListPodSandbox":
-			pod := message(webID, message("web", podUID, "prod"))
+			pod := message(webID, message(name, podUID, "prod"))
 			for key, value := range annotations {
 				pod += string(grpc.AppendString(nil, 6, message(key, value)))
 			}
@@ -113,6 +119,21 @@ func TestAnnotations(t *testing.T) {
 	r, err := w.manager(t, "allow-labels: [a]\nplans: {a: {write: 2MB/s}}").Diff(t.Context())
 	if err != nil || len(r.Targets) != 2 || !strings.Contains(r.Targets[0].Choice.Refused, "annotation weir.io/read.main: x is no quantity") {
 		t.Errorf("%+v, %v", r.Targets, err)
+	}
+}
+
+// A pod's name can be as long as a file's. It has the plan all the same, and loses it.
+func TestALongName(t *testing.T) {
+	name := strings.Repeat("x", 253)
+	w := newPodsOf(t, name, nil)
+	const plan = "plans: {a: {write: 2MB/s}}\nassign: [{pod: {namespace: prod}, plan: a}]"
+	for _, want := range []string{"changed", "in-force"} {
+		if got := w.apply(t, plan); got != "pod:prod/"+name+" a "+want {
+			t.Errorf("%s; want %s", got, want)
+		}
+	}
+	if got := w.apply(t, "plans: {a: {write: 2MB/s}}"); got != "pod:prod/"+name+" none changed" || w.inForce(t, "") != "" {
+		t.Errorf("%s: %s", got, w.inForce(t, ""))
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -110,7 +109,7 @@ func inForce(rules []cgroupfs.Rule, limits []deviceRule) (all []deviceRule) {
 
 // recordOf reads one target's record; nil: it has none.
 func recordOf(root, target string) (*record, error) {
-	r, err := storeOf(root).Read(url.QueryEscape(target))
+	r, err := storeOf(root).Read(state.FileName(target))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
@@ -157,7 +156,7 @@ func (r *record) isBegun(g cgroupfs.Group) bool {
 func storeOf(root string) state.Store[record] {
 	return state.Store[record]{
 		Folder:  state.Folder{Dir: filepath.Join(root, records), Mode: 0o700},
-		Name:    func(r record) string { return url.QueryEscape(r.Target) },
+		Name:    func(r record) string { return state.FileName(r.Target) },
 		ForBoot: true,
 	}
 }
@@ -170,7 +169,7 @@ func kindOf(target string) string {
 
 func sorted(all map[string]*record) []string { return slices.Sorted(maps.Keys(all)) }
 
-func fileOf(target string) string { return url.QueryEscape(target) + state.Ready }
+func fileOf(target string) string { return state.FileName(target) + state.Ready }
 
 // recorded reads all records. A record that cannot be read is an error beside the others.
 func recorded(root string) (map[string]*record, error) {
@@ -222,5 +221,5 @@ func (r *record) save(root string) error {
 
 // forget removes a record.
 func (r *record) forget(root string) error {
-	return storeOf(root).Forget(url.QueryEscape(r.Target))
+	return storeOf(root).Forget(state.FileName(r.Target))
 }
