@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/weir-io/weir/internal/base/rawtext"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/blkdev"
@@ -18,7 +19,7 @@ const journalKind = "set"
 // its settings as well.
 type journal struct {
 	Version  cgroupfs.Version `json:"version"`
-	Group    string           `json:"group"`
+	Group    rawtext.Text     `json:"group"`
 	Rules    []journalRule    `json:"rules"`
 	Unit     string           `json:"unit,omitempty"`
 	Settings []journalSetting `json:"settings,omitempty"`
@@ -60,7 +61,7 @@ func (t turn) back(now limit.Limit, keeps func(limit.Key, limit.Rate) limit.Rate
 }
 
 func journalOf(p Plan) (journal, error) {
-	j := journal{Version: p.Group.Hierarchy().Version, Group: p.Group.Path(), Unit: p.Unit}
+	j := journal{Version: p.Group.Hierarchy().Version, Group: rawtext.Text(p.Group.Path()), Unit: p.Unit}
 	for _, c := range p.Changes {
 		before, err := p.Group.Rule(c.Device)
 		if p.Unit != "" && fault.IsUnsupported(err) {
@@ -126,11 +127,11 @@ func (h Holder) undo(fs *cgroupfs.FS, connect dialer) error {
 		if err != nil {
 			return err
 		}
-		g, err := hierarchy.Group(j.Group)
+		g, err := hierarchy.Group(string(j.Group))
 		if err != nil {
 			return err
 		}
-		lock, err := h.State.Try(cgroupfs.LimitsLock(j.Version, j.Group))
+		lock, err := h.State.Try(cgroupfs.LimitsLock(j.Version, string(j.Group)))
 		if err != nil {
 			return err
 		}

@@ -62,7 +62,7 @@ const (
 // records.
 func (l Locked) settle() {
 	own := func(j journal) bool {
-		return j.Version == l.Group.Hierarchy().Version && j.Group == l.Group.Path()
+		return j.Version == l.Group.Hierarchy().Version && string(j.Group) == l.Group.Path()
 	}
 	for range settleTries {
 		tried := false

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weir-io/weir/internal/base/rawtext"
 	"github.com/weir-io/weir/internal/daemon/systemd"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/blkdev"
@@ -99,7 +100,7 @@ func TestADropInIsWrittenWholeAndTakenBack(t *testing.T) {
 			t.Errorf("asked systemd for %q", m.sets)
 		}
 		// Killed now, or before the drop-in took its name.
-		record, err := dir.New(journalKind, journal{Version: p.Group.Hierarchy().Version, Group: p.Group.Path(), File: f})
+		record, err := dir.New(journalKind, journal{Version: p.Group.Hierarchy().Version, Group: rawtext.Text(p.Group.Path()), File: f})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,10 +1,12 @@
 package pacer
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/weir-io/weir/internal/base/rawtext"
 	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 )
@@ -30,8 +32,27 @@ const CountWritten = ""
 
 // A Place names a group: its hierarchy, by a controller of v1 or "" for cgroup2, and its path.
 type Place struct {
-	Controller string `json:"controller,omitempty"`
-	Path       string `json:"path"`
+	Controller string
+	Path       string
+}
+
+// inJSON is a Place in a record or a request: the path can be of any bytes.
+type inJSON struct {
+	Controller string       `json:"controller,omitempty"`
+	Path       rawtext.Text `json:"path"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (p Place) MarshalJSON() ([]byte, error) {
+	return json.Marshal(inJSON{p.Controller, rawtext.Text(p.Path)})
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *Place) UnmarshalJSON(data []byte) error {
+	var j inJSON
+	err := json.Unmarshal(data, &j)
+	p.Controller, p.Path = j.Controller, string(j.Path)
+	return err
 }
 
 func (p Place) String() string { return p.Controller + ":" + p.Path }
