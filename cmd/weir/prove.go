@@ -140,9 +140,9 @@ func (f *proveFlags) checkTarget(target string, given func(flag string) bool) er
 	rates := []string{"read", "write", "read-iops", "write-iops", "device-read-bps", "device-write-bps", "device-read-iops", "device-write-iops"}
 	switch {
 	case slices.ContainsFunc(rates, given):
-		return cli.Usagef("prove %s: weir measures a target under its current limits; to change them: weir set %s", target, target)
+		return cli.Usagef("prove %s: weir measures a target under its current limits; to change them: weir set %s", target, cli.Quote(target))
 	case given("hold"):
-		return cli.Usagef("--hold: weir measures %s as it is held now; to change that: weir set %s --hold %s", target, target, f.hold)
+		return cli.Usagef("--hold: weir measures %s as it is held now; to change that: weir set %s --hold %s", target, cli.Quote(target), f.hold)
 	case f.neighbour:
 		return cli.Usagef("--neighbour measures in a new group and not in a target; leave out %s", target)
 	case given("dir"):

@@ -166,7 +166,7 @@ func (a *app) quotaClear(ctx context.Context, spec string, forget bool) error {
 	st, left, err := quotas.Clear(ctx, spec, text.QuotaProgress(line))
 	line.Clear()
 	if space.IsInterrupted(err) {
-		return fmt.Errorf("%w; run weir quota clear %s again to finish", err, spec)
+		return fmt.Errorf("%w; run weir quota clear %s again to finish", err, cli.Quote(spec))
 	}
 	if err != nil {
 		return err

@@ -112,7 +112,6 @@ func TestRules(t *testing.T) {
 		{"no-cgroup-writeback", Breaks, No, func(f *Facts) {
 			f.Places[0].FS.FSType, f.Places[0].Writeback, f.Places[0].WhyNot = "vfat", false, "vfat has no cgroup writeback"
 		}},
-		{"dax", Breaks, No, func(f *Facts) { f.Places[0].FS.SuperOptions, f.Places[0].Writeback = "rw,dax=always", false }},
 		{"ext4-data-journal", Breaks, No, func(f *Facts) { f.Places[0].FS.SuperOptions, f.Places[0].Writeback = "rw,data=journal", false }},
 		{"no-writeback", Breaks, No, func(f *Facts) { f.Places[0].Writeback, f.Places[0].WhyNot = false, "of a reason that no rule knows" }},
 		{"foreign-inode", Breaks, No, func(f *Facts) { f.Places[0].Files = owned(inode.Group{Path: "/y"}) }},

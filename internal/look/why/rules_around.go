@@ -31,8 +31,8 @@ func parentStricter(f Facts) []Finding {
 						Evidence: []Evidence{{above.Path, fmt.Sprintf("%s: %s", d.Number, boundsOf(ruleOn(above.Rules, d.Number)))}},
 						Text: fmt.Sprintf("A group above allows less than this %s limit of %s: the group gets at most %s, and shares that with its neighbours.",
 							k.Direction(), limit.PerSecond(own).Format(k), limit.PerSecond(their).Format(k)),
-						Fixes: []Fix{{Text: "raise the limit above", Lines: []string{fmt.Sprintf("weir set cgroup:%s %s --on %s", above.Path,
-							flagsOf(limit.Limit{}.With(k, limit.PerSecond(own))), d.Node)}}}})
+						Fixes: []Fix{{Text: "raise the limit above", Lines: []string{fmt.Sprintf("weir set %s %s --on %s", quote("cgroup:"+above.Path),
+							flagsOf(limit.Limit{}.With(k, limit.PerSecond(own))), quote(d.Node))}}}})
 				}
 			}
 		}
@@ -56,7 +56,7 @@ func limitAbove(f Facts) []Finding {
 					one.Evidence = append(one.Evidence, Evidence{above.Path, fmt.Sprintf("%s: %s", d.Number, boundsOf(rule))})
 				}
 			}
-			one.Fixes = []Fix{{Text: "set a lower limit on the group itself", Lines: []string{fmt.Sprintf("weir set %s %s --on %s", f.Target, flagsOf(d.Above), d.Node)}}}
+			one.Fixes = []Fix{{Text: "set a lower limit on the group itself", Lines: []string{fmt.Sprintf("weir set %s %s --on %s", quote(f.Target), flagsOf(d.Above), quote(d.Node))}}}
 			found = append(found, one)
 		}
 	}
@@ -95,7 +95,7 @@ func flat(f Facts) []Finding {
 					found = append(found, Finding{Code: "v1-flat", Severity: Breaks, cells: gone(i),
 						Evidence: []Evidence{{above.Path, fmt.Sprintf("%s: %s", d.Number, boundsOf(rule))}},
 						Text:     "A group above has a limit. On cgroup v1 that limit does not reach this group.",
-						Fixes: []Fix{{Text: "limit this group", Lines: []string{fmt.Sprintf("weir set %s %s --on %s", f.Target, flagsOf(rule), d.Node)}},
+						Fixes: []Fix{{Text: "limit this group", Lines: []string{fmt.Sprintf("weir set %s %s --on %s", quote(f.Target), flagsOf(rule), quote(d.Node))}},
 							f.bootV2()}})
 				}
 			}
@@ -129,14 +129,14 @@ func otherPolicies(f Facts) []Finding {
 		if node, ok := devices[c.Device]; ok {
 			found = append(found, Finding{Code: "io-cost", Severity: Note, Evidence: []Evidence{{c.File, c.Line}},
 				Text:  "io.cost shares out " + node + " by weights too, so a group can get less than its limit while others are busy.",
-				Fixes: []Fix{{Text: "switch io.cost off", Lines: []string{fmt.Sprintf("echo '%s enable=0' > %s", c.Device, c.File)}}}})
+				Fixes: []Fix{{Text: "switch io.cost off", Lines: []string{fmt.Sprintf("echo '%s enable=0' > %s", c.Device, quote(c.File))}}}})
 		}
 	}
 	for _, l := range f.Group.Latency {
 		if node, ok := devices[l.Device]; ok {
 			found = append(found, Finding{Code: "io-latency", Severity: Note, Evidence: []Evidence{{l.File, l.Line}},
 				Text:  "A group has a latency target on " + node + ": when it misses the target, the kernel slows the groups beside it to below their limits.",
-				Fixes: []Fix{{Text: "remove the latency target", Lines: []string{fmt.Sprintf("echo '%s target=0' > %s", l.Device, l.File)}}}})
+				Fixes: []Fix{{Text: "remove the latency target", Lines: []string{fmt.Sprintf("echo '%s target=0' > %s", l.Device, quote(l.File))}}}})
 		}
 	}
 	return found

@@ -3,6 +3,7 @@ package why
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/blkdev"
@@ -79,8 +80,8 @@ func ruleElsewhere(f Facts) []Finding {
 	for _, p := range f.Places {
 		for _, d := range p.Devices {
 			found.Fixes = append(found.Fixes, Fix{Text: "move it to " + d.Node, Lines: []string{
-				fmt.Sprintf("weir set %s %s --on %s", f.Target, flagsOf(stray[0].Limit), d.Node),
-				fmt.Sprintf("weir clear %s --on %s", f.Target, stray[0].Device)}})
+				fmt.Sprintf("weir set %s %s --on %s", quote(f.Target), flagsOf(stray[0].Limit), quote(d.Node)),
+				fmt.Sprintf("weir clear %s --on %s", quote(f.Target), stray[0].Device)}})
 		}
 	}
 	return []Finding{found}
@@ -96,7 +97,7 @@ func flagsOf(l limit.Limit) string {
 			flags += fmt.Sprintf(" %s %d", flagNames[k], n)
 		}
 	}
-	return flags[1:]
+	return strings.TrimPrefix(flags, " ")
 }
 
 // ruleBeneath: a rule is on a device that the place's stands on. Whose the I/O is
@@ -112,7 +113,7 @@ func ruleBeneath(f Facts) []Finding {
 				continue
 			}
 			one := Finding{Severity: Note, Evidence: []Evidence{f.Group.ruleEvidence(r)}, Fixes: []Fix{{Text: "move the limit to the device of the file system",
-				Lines: []string{fmt.Sprintf("weir set %s %s --on %s", f.Target, flagsOf(r.Limit), top.Node), fmt.Sprintf("weir clear %s --on %s", f.Target, r.Device)}}}}
+				Lines: []string{fmt.Sprintf("weir set %s %s --on %s", quote(f.Target), flagsOf(r.Limit), quote(top.Node)), fmt.Sprintf("weir clear %s --on %s", quote(f.Target), r.Device)}}}}
 			switch {
 			case top.Kind == blkdev.Loop:
 				loopBeneath(&one, p, top, i)
@@ -141,7 +142,7 @@ func loopBeneath(one *Finding, p Place, top blkdev.Device, i int) {
 	one.Code, one.Severity, one.cells = "loop-buffered", Breaks, gone(i)
 	one.Evidence = append(one.Evidence, Evidence{dio, "0"})
 	one.Text = "The limit is on a device below a loop device that does buffered I/O, and the kernel charges that I/O to the root group."
-	one.Fixes = append(one.Fixes, Fix{Text: "switch the loop device to direct I/O", Lines: []string{"losetup --direct-io=on " + top.Node}})
+	one.Fixes = append(one.Fixes, Fix{Text: "switch the loop device to direct I/O", Lines: []string{"losetup --direct-io=on " + quote(top.Node)}})
 }
 
 // mountWithoutRule: the target's group has limits, and none on this disk.
@@ -158,7 +159,7 @@ func mountWithoutRule(f Facts) []Finding {
 		found = append(found, Finding{Code: "disk-without-limit", Severity: Note, Evidence: []Evidence{{mountinfo, p.Chain.String()}},
 			Text: "The target has no limit on this disk: " + p.Spec + ".",
 			Fixes: []Fix{{Text: "limit this disk too", Lines: []string{
-				fmt.Sprintf("weir set %s %s --on %s", f.Target, flagsOf(f.anyLimit()), p.Spec)}}}})
+				fmt.Sprintf("weir set %s %s --on %s", quote(f.Target), flagsOf(f.anyLimit()), quote(p.Spec))}}}})
 	}
 	return found
 }

@@ -114,7 +114,7 @@ func (f Facts) setAgain(hold string) (lines []string) {
 	for _, p := range f.Places {
 		for _, d := range p.Devices {
 			if rate := d.Limit.Get(limit.WBPS); rate.IsSet() && !rate.IsUnlimited() {
-				lines = append(lines, fmt.Sprintf("weir set %s%s --write %s --on %s", f.Target, hold, rate.Kernel(), d.Node))
+				lines = append(lines, fmt.Sprintf("weir set %s%s --write %s --on %s", quote(f.Target), hold, rate.Kernel(), quote(d.Node)))
 			}
 		}
 	}

@@ -239,7 +239,7 @@ func rootGroup(f Facts) []Finding {
 func echoes(writes []cgroupfs.Write) []string {
 	var lines []string
 	for _, w := range writes {
-		lines = append(lines, "echo "+w.Line+" > "+w.File)
+		lines = append(lines, "echo "+w.Line+" > "+quote(w.File))
 	}
 	return lines
 }

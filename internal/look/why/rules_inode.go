@@ -63,7 +63,7 @@ func cannotTell(f Facts, p Place, i int) Finding {
 	cells.cannot = true
 	reason, fixes := notRead(p.OwnersErr)
 	if !f.Group.ToMake {
-		fixes = append(fixes, Fix{Text: "measure it", Lines: []string{"weir prove " + f.Target}})
+		fixes = append(fixes, Fix{Text: "measure it", Lines: []string{"weir prove " + quote(f.Target)}})
 	}
 	return Finding{Code: "inode-not-known", Severity: Note, cells: cells, Fixes: fixes,
 		Evidence: []Evidence{{"inode->i_wb", "not read: " + reason}},

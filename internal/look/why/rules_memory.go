@@ -85,7 +85,7 @@ func drains(f Facts) []Finding {
 		one.Fixes = append(one.Fixes, Fix{Text: "give the group far more memory than it writes at once"})
 		if file == f.Group.Memory.MaxFile {
 			one.Fixes = append(one.Fixes, Fix{Text: "use memory.high instead of memory.max: the writer then stalls but is not killed", Lines: []string{
-				fmt.Sprintf("echo %d > %s", memory, strings.TrimSuffix(file, "max")+"high"), "echo max > " + file}})
+				fmt.Sprintf("echo %d > %s", memory, quote(strings.TrimSuffix(file, "max")+"high")), "echo max > " + quote(file)}})
 		}
 		found = append(found, one)
 	}

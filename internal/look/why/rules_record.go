@@ -35,10 +35,10 @@ func recordDiffers(f Facts) []Finding {
 		name := f.nodeOf(dev)
 		evidence = append(evidence, f.Group.evidenceOn(dev), Evidence{r.Source, fmt.Sprintf("%s: %s", dev, boundsOrNone(kept))})
 		if now.Bounds() {
-			keep = append(keep, fmt.Sprintf("weir set %s %s --on %s --persist", f.Target, flagsOf(now), name))
+			keep = append(keep, fmt.Sprintf("weir set %s %s --on %s --persist", quote(f.Target), flagsOf(now), quote(name)))
 			flags = append(flags, dockerFlags(now, name)...)
 		}
-		takeBack = append(takeBack, fmt.Sprintf("weir set %s %s --on %s", f.Target, flagsTo(now, kept), name))
+		takeBack = append(takeBack, fmt.Sprintf("weir set %s %s --on %s", quote(f.Target), flagsTo(now, kept), quote(name)))
 	}
 	if len(evidence) == 0 {
 		return nil
@@ -64,7 +64,7 @@ func recordLacks(f Facts) []Finding {
 		}
 		name := f.nodeOf(rule.Device)
 		evidence = append(evidence, f.Group.evidenceOn(rule.Device))
-		keep = append(keep, fmt.Sprintf("weir set %s %s --on %s --persist", f.Target, flagsOf(rule.Limit), name))
+		keep = append(keep, fmt.Sprintf("weir set %s %s --on %s --persist", quote(f.Target), flagsOf(rule.Limit), quote(name)))
 		flags = append(flags, dockerFlags(rule.Limit, name)...)
 	}
 	if len(evidence) == 0 {
@@ -102,7 +102,7 @@ func recordEmpty(f Facts) []Finding {
 	}
 	return []Finding{{Code: "record-empty", Severity: Note, Evidence: []Evidence{{r.Source, "no limit"}, {f.Group.rulesFile(), "no limit"}},
 		Text:  text,
-		Fixes: []Fix{{Text: "set one while it runs", Lines: []string{"weir set " + f.Target + " --write 10MB/s"}}}}}
+		Fixes: []Fix{{Text: "set one while it runs", Lines: []string{"weir set " + quote(f.Target) + " --write 10MB/s"}}}}}
 }
 
 // recordedDevices are those with a rule, and those that the record has besides.

@@ -55,7 +55,7 @@ func swappedOut(f Facts) []Finding {
 			one.Text = size + " of the group's memory is in swap, and this disk has swap. Reading it back waits for the limit on reads. Writing more of it waits for the limit on writes, and so do the processes that need the memory, in other groups too."
 		}
 		if writes {
-			lines := []string{"echo 0 > " + swapped.MaxFile}
+			lines := []string{"echo 0 > " + quote(swapped.MaxFile)}
 			if u := f.Group.Unit; u != nil && f.Group.Owner.Kind == "systemd" {
 				lines = []string{"systemctl set-property " + quote(u.Name) + " MemorySwapMax=0"}
 			}

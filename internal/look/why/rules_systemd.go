@@ -50,8 +50,8 @@ func unitDiffers(f Facts) []Finding {
 		one := Finding{Code: "unit-differs", Severity: Hurts,
 			Evidence: []Evidence{g.ruleEvidence(r), {"systemctl show " + g.Unit.Name, "no limit on " + r.Device.String()}},
 			Text:     "systemd owns this group, but keeps no limit on " + r.Device.String() + " for " + g.Unit.Name + ": nobody keeps the limit that is in force, and a restart of the unit removes it.",
-			Fixes:    []Fix{{Text: "remove it, if it is left over", Lines: []string{fmt.Sprintf("weir clear %s --on %s", f.Target, r.Device)}}}}
-		setIt := []string{fmt.Sprintf("weir set %s %s --on %s", f.Target, flagsOf(r.Limit), r.Device)}
+			Fixes:    []Fix{{Text: "remove it, if it is left over", Lines: []string{fmt.Sprintf("weir clear %s --on %s", quote(f.Target), r.Device)}}}}
+		setIt := []string{fmt.Sprintf("weir set %s %s --on %s", quote(f.Target), flagsOf(r.Limit), r.Device)}
 		if kept.Bounds() {
 			one.Evidence[1].Value = fmt.Sprintf("%s: %s", r.Device, boundsOf(kept))
 			one.Text = "systemd owns this group, and keeps another limit for " + g.Unit.Name + "; it will replace the one in force, at the latest at the next daemon-reload."
@@ -108,7 +108,7 @@ func unitConflicts(f Facts) []Finding {
 			}
 		}
 		one.Evidence = append(one.Evidence, Evidence{path.Join(g.Dir, "io.max"), inForce})
-		one.Fixes = []Fix{{Text: "let weir set them all under one name", Lines: []string{fmt.Sprintf("weir set %s %s --on %s", f.Target, flagsOf(together), dev)}}}
+		one.Fixes = []Fix{{Text: "let weir set them all under one name", Lines: []string{fmt.Sprintf("weir set %s %s --on %s", quote(f.Target), flagsOf(together), dev)}}}
 		found = append(found, one)
 	}
 	return found
@@ -147,7 +147,7 @@ func mayBeLost(f Facts) []Finding {
 	for _, r := range g.Rules {
 		if r.Limit.Bounds() {
 			one.Evidence = append(one.Evidence, g.ruleEvidence(r))
-			lines = append(lines, fmt.Sprintf("weir set %s %s --on %s", f.Target, flagsOf(r.Limit), f.nodeOf(r.Device)))
+			lines = append(lines, fmt.Sprintf("weir set %s %s --on %s", quote(f.Target), flagsOf(r.Limit), quote(f.nodeOf(r.Device))))
 		}
 	}
 	one.Evidence = append(one.Evidence, Evidence{"systemctl is-active " + g.Loose.Anchor, "inactive"})

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/weir-io/weir/internal/base/cmdline"
 	"github.com/weir-io/weir/internal/daemon/systemd"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
@@ -45,7 +46,7 @@ type NoGroupError struct {
 }
 
 func (e *NoGroupError) Error() string {
-	return fmt.Sprintf("unit:%s: it has no cgroup of its own in %s, so no limit; weir set unit:%s makes a cgroup", e.Unit, e.Mount, e.Unit)
+	return fmt.Sprintf("unit:%s: it has no cgroup of its own in %s, so no limit; weir set %s makes a cgroup", e.Unit, e.Mount, cmdline.Quote("unit:"+e.Unit))
 }
 
 // Target spells the unit.

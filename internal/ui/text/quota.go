@@ -57,7 +57,7 @@ func Quotas(out *cli.Out, all []quota.Status) {
 	for _, st := range all {
 		switch st.State {
 		case "interrupted":
-			out.Say("%s: setting or clearing it was interrupted; repeat the command, or run weir quota clear %s", st.Target, st.Target)
+			out.Say("%s: setting or clearing it was interrupted; repeat the command, or run weir quota clear %s", st.Target, cli.Quote(st.Target))
 		case "under way":
 			out.Say("%s: another weir is working on it", st.Target)
 		case "gone":

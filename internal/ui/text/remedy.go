@@ -56,13 +56,18 @@ func remedies() map[fault.Do]string {
 	}
 }
 
-// Remedy spells what a user of the command line can do; empty for the zero Remedy.
+// Remedy spells what a user of the command line can do; empty for the zero Remedy. A name in it is
+// quoted for a shell: the user copies the command.
 func Remedy(r fault.Remedy) string {
 	words, is := remedies()[r.Do]
 	if !is {
 		words = remediesOfSpace()[r.Do]
 	}
-	return strings.NewReplacer("%[1]s", r.Target, "%[2]s", r.Also).Replace(words)
+	target := r.Target
+	if target != "" {
+		target = cli.Quote(target)
+	}
+	return strings.NewReplacer("%[1]s", target, "%[2]s", r.Also).Replace(words)
 }
 
 // Notes says what the core has noted.

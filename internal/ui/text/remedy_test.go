@@ -15,6 +15,13 @@ import (
 	"github.com/weir-io/weir/internal/ui/cli"
 )
 
+// A remedy is a command that a user copies: a name in it is one word.
+func TestRemediesQuoteNames(t *testing.T) {
+	if got := Remedy(fault.Remedy{Do: fault.AskWhy, Target: "cgroup:/a $(id)"}); got != "weir why 'cgroup:/a $(id)' says what helps" {
+		t.Errorf("Remedy = %s", got)
+	}
+}
+
 func TestError(t *testing.T) {
 	shared := fault.With(errors.New("pid:7 shares its group"), fault.Remedy{Do: fault.LimitAll})
 	kept := &keep.Refused{Target: "pid:7", Kind: fault.WrongUse, Why: "it ends", Remedy: fault.Remedy{Do: fault.DoNotKeep}}
@@ -78,7 +85,7 @@ func TestRemedies(t *testing.T) {
 		"weir clear removes it": {Do: fault.Clear},
 		"unmount /srv yourself, or let weir forget it: weir volume delete data":            {Do: fault.AdoptedUnmount, Target: "data", Also: "/srv"},
 		"if you replaced it, for example from a backup: weir volume up data --accept-file": {Do: fault.AcceptFile, Target: "data"},
-		"weir why cgroup:/5% %[2]s says what helps":                                        {Do: fault.AskWhy, Target: "cgroup:/5% %[2]s"}, // a name is no format
+		"weir why 'cgroup:/5% %[2]s' says what helps":                                      {Do: fault.AskWhy, Target: "cgroup:/5% %[2]s"}, // a name is no format
 	} {
 		if got := Remedy(r); got != want {
 			t.Errorf("%+v is %q, want %q", r, got, want)

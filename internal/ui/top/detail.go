@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/weir-io/weir/internal/agent/held"
+	"github.com/weir-io/weir/internal/base/cmdline"
 	"github.com/weir-io/weir/internal/base/plain"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/look/watch"
@@ -38,7 +39,7 @@ func Detail(g *watch.Group, measured held.Verdict) []string {
 	if p := g.Paced; p != nil {
 		all = append(all, PacedLine(*p))
 	}
-	return append(all, "", "weir why "+plain.Line(g.Target)+"   tells why a limit does not hold")
+	return append(all, "", "weir why "+plain.Line(cmdline.Quote(g.Target))+"   tells why a limit does not hold")
 }
 
 // rateLine is a rate beside its limit, and the whole since the group was made.
