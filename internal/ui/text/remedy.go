@@ -64,7 +64,7 @@ func Remedy(r fault.Remedy) string {
 		words = remediesOfSpace()[r.Do]
 	}
 	target := r.Target
-	if target != "" {
+	if target != "" && r.Do != fault.WriteLess { // whose target is a size
 		target = cli.Quote(target)
 	}
 	return strings.NewReplacer("%[1]s", target, "%[2]s", r.Also).Replace(words)
