@@ -27,7 +27,11 @@ type Probes struct {
 // ServeProbes answers LiveRoute and ReadyRoute in HTTP until the context ends, which is no error, and
 // closes the listener. Anybody who can connect may ask: the answers are "ok" and a reason why not.
 func ServeProbes(ctx context.Context, l net.Listener, p Probes) error {
-	server := newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return run(ctx, newServer(p.handler()), netutil.LimitListener(l, clientsMost), l.Addr().String())
+}
+
+func (p Probes) handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		ask := map[string]func() error{LiveRoute: p.Live, ReadyRoute: p.Ready}[r.URL.Path]
 		switch {
 		case ask == nil:
@@ -43,8 +47,7 @@ func ServeProbes(ctx context.Context, l net.Listener, p Probes) error {
 		}
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = w.Write([]byte("ok\n")) // a client may have gone
-	}))
-	return run(ctx, server, netutil.LimitListener(l, clientsMost), l.Addr().String())
+	})
 }
 
 // run serves until the context ends.
