@@ -16,8 +16,12 @@ func pacedHere(f Facts) []Finding {
 	if len(places) == 0 {
 		return nil
 	}
+	text := "weir's pacer holds the group's buffered writes"
+	if why := f.Places[places[0]].WhyNot; why != "" {
+		text += ", which the kernel alone would not: " + why
+	}
 	one := Finding{Code: "paced", Severity: Note, cells: writtenBack.at(places...),
-		Text:  "weir's pacer holds the group's buffered writes: it pauses all processes of the group for moments, also those that compute or read. A pause can cut a read of /dev/zero or a socket short, as a signal can.",
+		Text:  text + ". It pauses all processes of the group for moments, also those that compute or read. A pause can cut a read of /dev/zero or a socket short, as a signal can.",
 		Fixes: []Fix{{Text: "if most of the I/O is not buffered writes, turn the pacer off: --hold kernel"}}}
 	if p := f.Group.Paced; p != nil {
 		one.Evidence = []Evidence{{p.Record, fmt.Sprintf("%d bytes per second", p.WBPS)}}
