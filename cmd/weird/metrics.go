@@ -76,7 +76,7 @@ func (s metricsServer) serve(ctx context.Context, out *cli.Out) error {
 	if err != nil {
 		return err
 	}
-	w, err := limiting.Manager{Host: h}.Watch(s.details())
+	w, err := limiting.Manager{Host: h}.Watch(s.details(), true)
 	if err != nil {
 		return errors.Join(err, h.Close())
 	}

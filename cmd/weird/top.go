@@ -82,11 +82,11 @@ func (v topView) run(ctx context.Context, out *cli.Out) (err error) {
 	if err != nil {
 		return err
 	}
-	show, details := v.print, 0 // once, all groups can be looked at
+	show, details, follow := v.print, 0, false // once, all groups can be looked at
 	if !v.once && !out.JSON && tui.CanShow(os.Stdin, os.Stdout) {
-		show, details = v.live, topDetails
+		show, details, follow = v.live, topDetails, true
 	}
-	w, err := limiting.Manager{Host: h}.Watch(details)
+	w, err := limiting.Manager{Host: h}.Watch(details, follow)
 	if err != nil {
 		return errors.Join(err, h.Close())
 	}

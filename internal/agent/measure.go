@@ -162,7 +162,7 @@ func (m *measurer) open() error {
 	if err != nil {
 		return err
 	}
-	w, err := limiting.Manager{Host: h}.Watch(detailsMost)
+	w, err := limiting.Manager{Host: h}.Watch(detailsMost, true)
 	if err != nil {
 		return errors.Join(err, h.Close())
 	}

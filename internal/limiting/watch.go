@@ -11,9 +11,9 @@ import (
 )
 
 // Watch makes a watcher of all groups of the host, which knows their names, what is expected to
-// hold their limits, and what weir's pacer holds. details is watch.Options.Details. It changes
-// nothing, and starts nothing.
-func (m Manager) Watch(details int) (*watch.Watcher, error) {
+// hold their limits, and what weir's pacer holds. details and follow are those of watch.Options. It
+// changes nothing, and starts nothing.
+func (m Manager) Watch(details int, follow bool) (*watch.Watcher, error) {
 	io, err := m.Host.IO()
 	if err != nil {
 		return nil, err
@@ -22,7 +22,7 @@ func (m Manager) Watch(details int) (*watch.Watcher, error) {
 	if io.Version == cgroupfs.V1 || !io.Has("memory") {
 		memory = m.Host.FS.With("memory")
 	}
-	return watch.New(watch.Options{Root: m.Host.Root, IO: io, Memory: memory, Details: details, Describe: m.describe, Paced: m.paced}), nil
+	return watch.New(watch.Options{Root: m.Host.Root, IO: io, Memory: memory, Details: details, Follow: follow, Describe: m.describe, Paced: m.paced}), nil
 }
 
 // describe says who groups are, and what is expected to hold their limits.

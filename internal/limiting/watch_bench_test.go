@@ -19,7 +19,7 @@ func BenchmarkDescribe(b *testing.B) {
 	files["sys/fs/cgroup/many/io.stat"], files["sys/fs/cgroup/many/io.max"] = "", ""
 	m := Manager{hosttest.Open(b, "v2", files, host.Options{})}
 	for b.Loop() {
-		w, err := m.Watch(0)
+		w, err := m.Watch(0, false)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -20,7 +20,7 @@ import (
 func TestWatch(t *testing.T) {
 	files := map[string]string{"sys/fs/cgroup/alone/io.max": "8:0 rbps=1000 wbps=max riops=max wiops=max\n", "sys/fs/cgroup/batch/memory.stat": "file_dirty 4096\n"}
 	m := manager(t, "v2", files, host.Options{})
-	w, err := m.Watch(0)
+	w, err := m.Watch(0, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestWatchContainers(t *testing.T) {
 		}
 	}
 	for endpoint, name := range map[string]string{"unix://" + socket: "main", "unix:///none": ""} {
-		w, err := manager(t, "v2", files, host.Options{Sockets: map[string]string{"pod": endpoint, "containerd": "/none"}}).Watch(0)
+		w, err := manager(t, "v2", files, host.Options{Sockets: map[string]string{"pod": endpoint, "containerd": "/none"}}).Watch(0, false)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -75,7 +75,7 @@ func get(t *testing.T, h http.Handler, target string) (int, []byte) {
 func handlerOf(t *testing.T, files map[string]string) (http.Handler, *cgroupfs.Hierarchy) {
 	t.Helper()
 	h := hosttest.Open(t, "v2", files, host.Options{})
-	w, err := limiting.Manager{Host: h}.Watch(0)
+	w, err := limiting.Manager{Host: h}.Watch(0, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -75,6 +75,10 @@ func (c *Counters) Read(all bool) (stats []Stat, changed bool, err error) {
 	return stats, true, nil
 }
 
+// TotalV1 is all that v1 has counted at the last reading, in bytes, discards included: the sum over
+// all devices that the kernel prints last. Known is false if there is none.
+func (c *Counters) TotalV1() (bytes uint64, known bool) { return totalV1(c.text) }
+
 // Files is how many files are open.
 func (c *Counters) Files() int {
 	if c.ops != nil {

@@ -1,8 +1,10 @@
 package cgroupfs
 
 import (
+	"bytes"
 	"fmt"
 	"io/fs"
+	"math"
 	"path"
 	"sync"
 
@@ -39,6 +41,41 @@ func (g Group) OpenStats() (*OpenStats, error) {
 		return g.openOften("io.stat")
 	}
 	return g.openOften(bytesFileV1)
+}
+
+// OpenSum opens what v1 has counted of the group and of all groups below it, for Sum. Kernels that do
+// not add that up have no such file.
+func (g Group) OpenSum() (*OpenStats, error) { return g.openOften(bytesFileV1 + "_recursive") }
+
+// Sum reads that sum, in bytes, as Counters.TotalV1 has it. The kernel counts each group below on each
+// processor for that, with interrupts off (blkg_rwstat_recursive_sum in block/blk-cgroup-rwstat.c):
+// about 0.5 µs a group.
+func (f *OpenStats) Sum() (bytes uint64, known bool, err error) {
+	room := rooms.Get().(*[]byte)
+	defer rooms.Put(room)
+	text, err := f.text(room)
+	if err != nil {
+		return 0, false, err
+	}
+	bytes, known = totalV1(text)
+	return bytes, known, nil
+}
+
+// totalV1 reads the last line of one of v1's counters, "Total 4096".
+func totalV1(text []byte) (total uint64, known bool) {
+	text = bytes.TrimSuffix(text, []byte("\n"))
+	last := text[bytes.LastIndexByte(text, '\n')+1:]
+	digits, is := bytes.CutPrefix(last, []byte("Total "))
+	if !is || len(digits) == 0 {
+		return 0, false
+	}
+	for _, d := range digits {
+		if d < '0' || d > '9' || total > (math.MaxUint64-9)/10 {
+			return 0, false
+		}
+		total = 10*total + uint64(d-'0')
+	}
+	return total, true
 }
 
 // pageSize is the least that the kernel returns at once, if there is that much (seq_read_iter).

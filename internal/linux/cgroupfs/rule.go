@@ -21,6 +21,9 @@ type Rule struct {
 	Limit  limit.Limit   `json:"limit"`
 }
 
+// IsRuleFile reports whether a file of a group has that name for its rules, on v2 or v1.
+func IsRuleFile(name string) bool { return name == fileV2 || slices.Contains(filesV1[:], name) }
+
 // Rules reads the group's rules: one for each device with at least one bound.
 func (g Group) Rules() ([]Rule, error) {
 	if g.h.Version == V2 {

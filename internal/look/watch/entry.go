@@ -20,10 +20,24 @@ type entry struct {
 	leaf  bool               // it had no child groups when they were last looked for
 	turn  uint64             // in which of leafEvery rounds they are looked for
 
-	// Child groups, which are counted rather than listed on v1 (Watcher.children):
+	watch    int32 // of inotify; noWatch: nobody tells of its rules, and of groups below it
+	followed bool  // watch was asked for
+	stirred  bool  // its rules were written
+	above    *entry
+
+	// Child groups, which are counted rather than listed on v1 without a watch (Watcher.children):
 	below   []named
 	listed  bool // they are known, and none was gone since
 	counted bool // they were counted when they were last looked for
+
+	// On v1, what sums.go needs:
+	kids    []*entry // of below; nil: they are not known
+	sum     *cgroupfs.OpenStats
+	sumless bool   // the kernel has no sum
+	total   uint64 // bytes of the group and of those below it, as they were last read
+	size    int    // how many groups that are
+	hot     uint64 // up to which round it is read each time
+	sure    bool   // all of these groups are known and watched
 
 	stats []cgroupfs.Stat
 	rates []*Rates  // of stats
@@ -32,7 +46,8 @@ type entry struct {
 	whole time.Time // when v1's operations were last read
 	moved bool      // the counters have changed since the reading before
 
-	detailed time.Time // when what follows was read
+	detailed time.Time // when pressure and memory were read
+	ruled    time.Time // when the rules were
 	rules    []cgroupfs.Rule
 	pressure *Pressure
 	memory   *Memory
@@ -83,62 +98,92 @@ func (e *entry) rest(now time.Time) {
 }
 
 func sameRates(a, b []*Rates) bool {
-	return slices.EqualFunc(a, b, func(a, b *Rates) bool { return a == b || a != nil && b != nil && *a == *b })
+	return slices.EqualFunc(a, b, same[Rates])
 }
 
 // detail reads the group's rules, pressure and memory.
 func (e *entry) detail(memory *cgroupfs.Hierarchy, now time.Time) error {
 	between := now.Sub(e.detailed)
-	var was *cgroupfs.Pressure
-	if e.pressure != nil {
-		was = &e.pressure.Total
-	}
-	e.detailed, e.made = now, nil
-	rules, err := e.readRules()
-	if err != nil {
+	e.detailed = now
+	if err := e.readRules(now); err != nil {
 		return err
 	}
-	e.rules = rules
-	p, there, err := e.at.Pressure()
-	if err != nil {
+	if err := e.readPressure(between); err != nil {
 		return err
-	}
-	if e.pressure = nil; there {
-		e.pressure = pressureOf(p, was, between)
 	}
 	return e.readMemory(memory)
 }
 
-func (e *entry) readRules() ([]cgroupfs.Rule, error) {
-	v1 := e.at.Hierarchy().Version == cgroupfs.V1
-	if v1 && len(e.stats) == 0 { // see Group.NeverHadRules
-		return nil, nil
+// readRules reads the rules, unless nobody has written them since.
+func (e *entry) readRules(now time.Time) error {
+	if e.watch != noWatch && !e.stirred && !e.ruled.IsZero() && now.Sub(e.ruled) < rulesEvery {
+		return nil
 	}
-	rules, err := e.at.RulesIfAny()
-	if fault.IsUnsupported(err) {
-		return nil, nil
+	stirred := e.stirred
+	e.stirred = false // before they are read
+	var rules []cgroupfs.Rule
+	var err error
+	never := e.at.Hierarchy().Version == cgroupfs.V1 && len(e.stats) == 0 && !stirred // see Group.NeverHadRules
+	if !never {
+		rules, err = e.at.RulesIfAny()
 	}
-	return rules, err
+	if err != nil && !fault.IsUnsupported(err) {
+		e.stirred = stirred
+		return err
+	}
+	if e.ruled = now; !slices.Equal(rules, e.rules) {
+		e.rules, e.made = rules, nil
+	}
+	return nil
+}
+
+func (e *entry) readPressure(between time.Duration) error {
+	p, there, err := e.at.Pressure()
+	if err != nil {
+		return err
+	}
+	var was *cgroupfs.Pressure
+	if e.pressure != nil {
+		was = &e.pressure.Total
+	}
+	var now *Pressure
+	if there {
+		now = pressureOf(p, was, between)
+	}
+	if !same(now, e.pressure) {
+		e.pressure, e.made = now, nil
+	}
+	return nil
 }
 
 // readMemory reads what waits to be written. On v1 it is that of the group of the same path.
 func (e *entry) readMemory(memory *cgroupfs.Hierarchy) error {
-	if e.memory = nil; memory == nil {
-		return nil
-	}
-	g := e.at
-	if memory != g.Hierarchy() {
-		var err error
-		if g, err = memory.Group(e.at.Path()); err != nil {
-			return nil // that part of the tree is not mounted
-		}
-	}
-	dirty, writeback, there, err := g.FileDirty()
-	if there {
-		e.memory = &Memory{dirty, writeback}
+	now, err := memoryOf(e.at, memory)
+	if !same(now, e.memory) {
+		e.memory, e.made = now, nil
 	}
 	return err
 }
+
+func memoryOf(g cgroupfs.Group, memory *cgroupfs.Hierarchy) (*Memory, error) {
+	if memory == nil {
+		return nil, nil
+	}
+	if memory != g.Hierarchy() {
+		var err error
+		if g, err = memory.Group(g.Path()); err != nil {
+			return nil, nil // that part of the tree is not mounted
+		}
+	}
+	dirty, writeback, there, err := g.FileDirty()
+	if !there {
+		return nil, err
+	}
+	return &Memory{dirty, writeback}, err
+}
+
+// same reports whether two are both nil, or the same.
+func same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // pacedBy notes what the pacer holds of the group; the zero Paced: nothing.
 func (e *entry) pacedBy(p Paced) {
@@ -146,7 +191,7 @@ func (e *entry) pacedBy(p Paced) {
 	if p != (Paced{}) {
 		now = &p
 	}
-	if now == nil && e.paced == nil || now != nil && e.paced != nil && *now == *e.paced {
+	if same(now, e.paced) {
 		return
 	}
 	e.paced, e.made, e.stale = now, nil, true

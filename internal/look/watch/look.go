@@ -34,10 +34,16 @@ func (w *Watcher) look(g named, above *entry, now time.Time, moved bool) error {
 		var err error
 		e, err = w.entry(g, now, moved)
 		w.failed(err)
-		if e == nil && above != nil {
+		if e == nil && above != nil && above.watch == noWatch {
 			above.listed = false
 		}
-		if e == nil || e.leaf && !e.moved && w.round%leafEvery != e.turn {
+		if e == nil {
+			return nil
+		}
+		if e.above = above; e.leaf && w.staysLeaf(e) {
+			if flat {
+				w.settle(e)
+			}
 			return nil
 		}
 		moved = flat || e.moved
@@ -53,17 +59,35 @@ func (w *Watcher) look(g named, above *entry, now time.Time, moved bool) error {
 		w.failed(err)
 		return nil
 	}
+	if flat {
+		return w.lookBelow(e, children, now)
+	}
 	for _, c := range children {
 		if err := w.look(c, e, now, moved); err != nil {
 			return err
 		}
 	}
-	return w.lookAgain(e, now, moved)
+	return nil
 }
+
+// staysLeaf reports whether not to look for groups below one that had none.
+func (w *Watcher) staysLeaf(e *entry) bool {
+	if e.watch != noWatch {
+		return e.listed
+	}
+	return !e.moved && w.round%leafEvery != e.turn
+}
+
+// isListed reports whether the groups below one are known: none can come or go without a notice.
+func (e *entry) isListed() bool { return e.listed && e.watch != noWatch }
 
 // children lists the groups below one. On v1 all of them are read each time, so one that is gone is
 // noticed: as long as none is, and there are as many as when they were last listed, they are the same.
 func (w *Watcher) children(g cgroupfs.Group, e *entry) ([]named, error) {
+	if e != nil && e.isListed() {
+		e.counted = false
+		return e.below, nil
+	}
 	if e != nil && e.listed && w.o.IO.Version == cgroupfs.V1 {
 		if n, known := g.ChildCount(); known && n == len(e.below) {
 			e.counted = true
@@ -81,7 +105,7 @@ func (w *Watcher) children(g cgroupfs.Group, e *entry) ([]named, error) {
 		return allNamed(groups), nil
 	}
 	if !slices.EqualFunc(groups, e.below, func(g cgroupfs.Group, n named) bool { return g == n.at }) {
-		e.below = allNamed(groups)
+		e.below, e.kids = allNamed(groups), nil
 	}
 	e.listed, e.counted = true, false
 	return e.below, nil

@@ -26,6 +26,9 @@ type Options struct {
 	Now     func() time.Time    // nil: time.Now
 	Details int                 // of how many known groups a reading looks at more than the counters; 0: of all that are due
 	Keep    int                 // how many files stay open; 0: half of what the process may open
+	// Follow has the kernel tell of new groups and written rules, for who reads more than once or
+	// twice. Without it both are looked for.
+	Follow bool
 	// Describe returns what is known of groups beside the kernel's counters, one answer for each
 	// group. It is asked about groups that are new, about limited ones when their limits change,
 	// and each minute. nil: a group has its path for a name, and it is not known what holds.
@@ -45,6 +48,7 @@ type Known struct {
 // How often what is read.
 const (
 	idleEvery     = 15 * time.Second // counters and details of groups that do nothing
+	rulesEvery    = 5 * time.Minute  // rules of groups whose writes the kernel tells of
 	describeEvery = time.Minute      // who a limited group is, and what is expected to hold it
 	nodeEvery     = time.Minute      // the names of devices
 	pacedEvery    = 5 * time.Second  // what weir's pacer holds
@@ -68,6 +72,7 @@ type Watcher struct {
 	entries map[string]*entry // by path
 	order   []*entry          // in the order of their paths; nil: it has to be made again
 	open    int               // files
+	notices notices
 	round   uint64
 	turns   uint64
 	at      time.Time // of the last reading
@@ -88,7 +93,7 @@ func New(o Options) *Watcher {
 	if o.Keep == 0 {
 		o.Keep = keepable()
 	}
-	return &Watcher{o: o, entries: map[string]*entry{}, disks: map[blkdev.Number]*disk{}}
+	return &Watcher{o: o, entries: map[string]*entry{}, disks: map[blkdev.Number]*disk{}, notices: newNotices(o.Follow)}
 }
 
 // keepable is half of what the process may open. (Go's runtime raises the soft limit to the hard one.)
@@ -102,7 +107,7 @@ func keepable() int {
 
 // Close closes the files that are open.
 func (w *Watcher) Close() error {
-	var errs []error
+	errs := []error{w.notices.close()}
 	for _, e := range w.entries {
 		errs = append(errs, w.shut(e))
 	}
@@ -115,6 +120,7 @@ func (w *Watcher) Sample(ctx context.Context) (*Snapshot, error) {
 	now := w.o.Now()
 	w.round++
 	w.unread, w.unreadable = 0, nil
+	w.heed()
 	if err := w.look(namedOf(w.o.IO.Root()), nil, now, true); err != nil {
 		return nil, err
 	}
@@ -174,7 +180,7 @@ func (w *Watcher) entry(g named, now time.Time, moved bool) (*entry, error) {
 		}
 		e = &entry{named: g}
 	}
-	idle := known && !moved && now.Sub(e.read) < idleEvery
+	idle := known && !moved && !e.stirred && now.Sub(e.read) < idleEvery
 	if idle {
 		e.rest(now)
 		e.round = w.round
@@ -187,6 +193,10 @@ func (w *Watcher) entry(g named, now time.Time, moved bool) (*entry, error) {
 	e.round = w.round
 	if !known {
 		w.entries[g.path], w.order = e, nil
+	}
+	if err == nil && !e.followed {
+		e.followed = true
+		w.notices.watch(e) // before groups below it are listed, and its rules read
 	}
 	return e, err
 }
@@ -226,7 +236,7 @@ func (w *Watcher) read(e *entry) error {
 	whole := e.read.IsZero() || w.o.Now().Sub(e.whole) >= idleEvery
 	stats, _, err := e.files.Read(whole)
 	another := false
-	if whole && err == nil {
+	if whole && err == nil && e.watch == noWatch {
 		var id uint64
 		id, err = w.idOf(e)
 		another = err == nil && id != e.id
@@ -249,14 +259,28 @@ func (w *Watcher) read(e *entry) error {
 	return nil
 }
 
-// shut closes the files of an entry.
+// shut closes the files of an entry, and ends its watch.
 func (w *Watcher) shut(e *entry) error {
-	if e.files == nil {
+	w.notices.end(e)
+	err := w.shutSum(e)
+	if e.files != nil {
+		w.open -= e.files.Files()
+		err = errors.Join(err, e.files.Close())
+		e.files = nil
+	}
+	if e.above != nil {
+		e.above.shaken()
+	}
+	return err
+}
+
+func (w *Watcher) shutSum(e *entry) error {
+	if e.sum == nil {
 		return nil
 	}
-	w.open -= e.files.Files()
-	err := e.files.Close()
-	e.files = nil
+	w.open--
+	err := e.sum.Close()
+	e.sum = nil
 	return err
 }
 
@@ -287,7 +311,7 @@ func (w *Watcher) readDetails(now time.Time) {
 		switch {
 		case e.detailed.IsZero():
 			w.failed(e.detail(w.o.Memory, w.o.Now()))
-		case e.moved || now.Sub(e.detailed) >= idleEvery:
+		case e.moved || e.stirred || now.Sub(e.detailed) >= idleEvery:
 			due = append(due, e)
 		}
 	}
