@@ -61,6 +61,7 @@ func (m Manager) markExpected(ctx context.Context, deciding place.Host, limited 
 		return ctx.Err() // they cannot be read: the processes may have ended
 	}
 	deciding.Bounds = map[blkdev.Number]place.RootBound{} // what binds whole devices is the same for all
+	deciding.Machine = &place.Machine{}
 	for i, l := range limited {
 		var rules []cgroupfs.Rule
 		for _, u := range l.Usages {

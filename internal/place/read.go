@@ -24,13 +24,44 @@ type Host struct {
 	// Bounds has what limits all writes to devices on v1, as far as that was read; nil: it is read
 	// each time. For many groups, once for all.
 	Bounds map[blkdev.Number]RootBound
+	// Machine has what is the same for all groups, as far as that was read; nil: it is read each
+	// time. For many groups, once for all.
+	Machine *Machine
 	// NoBPF is why weir has no BPF programs here; nil, or an answer of nil: it has.
 	NoBPF func() error
+}
+
+// A Machine is what a Host has read that is the same for all groups.
+type Machine struct {
+	read    bool
+	release kernel.Release
+	unseen  error
+}
+
+// machine reads what is the same for all groups, or has it.
+func (h Host) machine() (m Machine, err error) {
+	if h.Machine != nil && h.Machine.read {
+		return *h.Machine, nil
+	}
+	m.release, err = kernel.New(h.Root).Release()
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return m, err
+	}
+	m.read, m.unseen = true, h.Unseen()
+	if h.Machine != nil {
+		*h.Machine = m
+	}
+	return m, nil
 }
 
 // Decide reads what is known of a group, and decides. toMake says that the group does not exist
 // yet.
 func (h Host) Decide(g cgroupfs.Group, toMake bool, all []Placed, how limit.Hold) (Decision, error) {
+	return h.decide(g, toMake, all, how, g.RulesIfAny)
+}
+
+// decide is Decide with rules that are known, or are to be read.
+func (h Host) decide(g cgroupfs.Group, toMake bool, all []Placed, how limit.Hold, rules func() ([]cgroupfs.Rule, error)) (Decision, error) {
 	if _, err := g.NoThrottle(); err != nil && len(all) > 0 {
 		return Decision{}, err
 	}
@@ -38,7 +69,7 @@ func (h Host) Decide(g cgroupfs.Group, toMake bool, all []Placed, how limit.Hold
 	for _, p := range all {
 		devices = append(devices, p.Device.Number)
 	}
-	facts, err := h.Group(g, toMake, devices)
+	facts, err := h.group(g, toMake, devices, rules)
 	if err != nil {
 		return Decision{}, err
 	}
@@ -47,18 +78,22 @@ func (h Host) Decide(g cgroupfs.Group, toMake bool, all []Placed, how limit.Hold
 
 // Group reads what is known of a group, and of devices for it.
 func (h Host) Group(g cgroupfs.Group, toMake bool, devices []blkdev.Number) (Group, error) {
-	release, err := kernel.New(h.Root).Release()
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
+	return h.group(g, toMake, devices, g.RulesIfAny)
+}
+
+func (h Host) group(g cgroupfs.Group, toMake bool, devices []blkdev.Number, rules func() ([]cgroupfs.Rule, error)) (Group, error) {
+	machine, err := h.machine()
+	if err != nil {
 		return Group{}, err
 	}
-	facts := Group{Controller: ControllerOf(g, release), Path: g.Path(), Bounds: map[blkdev.Number]RootBound{}, NoPacer: h.NoPacer(g), Unseen: h.Unseen()}
+	facts := Group{Controller: ControllerOf(g, machine.release), Path: g.Path(), Bounds: map[blkdev.Number]RootBound{}, NoPacer: h.NoPacer(g), Unseen: machine.unseen}
 	for _, dev := range devices {
 		facts.Bounds[dev] = h.rootBound(g.Hierarchy(), dev)
 	}
 	if toMake {
 		return facts, nil
 	}
-	facts.Rules, err = g.RulesIfAny()
+	facts.Rules, err = rules()
 	if err != nil && !fault.IsUnsupported(err) && !cgroupfs.IsGone(err) { // that is for whoever sets one to say
 		return facts, err
 	}
