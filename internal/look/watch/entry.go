@@ -45,6 +45,7 @@ type entry struct {
 	seen  time.Time // up to when they are known: an idle group's are those of before
 	whole time.Time // when v1's operations were last read
 	moved bool      // the counters have changed since the reading before
+	acted time.Time // when they were last seen to change
 
 	detailed time.Time // when pressure and memory were read
 	ruled    time.Time // when the rules were
@@ -64,7 +65,9 @@ type entry struct {
 // take notes a reading.
 func (e *entry) take(stats []cgroupfs.Stat, now time.Time) {
 	first := e.read.IsZero()
-	e.moved = first || !slices.Equal(stats, e.stats)
+	if e.moved = first || !slices.Equal(stats, e.stats); e.moved {
+		e.acted = now
+	}
 	between := now.Sub(e.seen)
 	if !e.moved && between > 0 {
 		e.read = now
@@ -202,7 +205,11 @@ func (e *entry) unknown(now time.Time) bool {
 	if e.described.IsZero() {
 		return true
 	}
-	return !slices.Equal(e.rules, e.asked) || len(e.rules) > 0 && (e.stale || now.Sub(e.described) >= describeEvery)
+	every := describeEvery
+	if e.acted.Before(e.described) {
+		every = rulesEvery
+	}
+	return !slices.Equal(e.rules, e.asked) || len(e.rules) > 0 && (e.stale || now.Sub(e.described) >= every)
 }
 
 // limited is what is asked about.

@@ -31,7 +31,7 @@ type Options struct {
 	Follow bool
 	// Describe returns what is known of groups beside the kernel's counters, one answer for each
 	// group. It is asked about groups that are new, about limited ones when their limits change,
-	// and each minute. nil: a group has its path for a name, and it is not known what holds.
+	// and each minute, or each five minutes as long as they do no I/O. nil: a group has its path for a name, and it is not known what holds.
 	Describe func(context.Context, []Limited) ([]Known, error)
 	// Paced returns what weir's pacer holds now, by the path of the group. nil: nothing.
 	Paced func() (map[string]Paced, error)
@@ -48,8 +48,8 @@ type Known struct {
 // How often what is read.
 const (
 	idleEvery     = 15 * time.Second // counters and details of groups that do nothing
-	rulesEvery    = 5 * time.Minute  // rules of groups whose writes the kernel tells of
-	describeEvery = time.Minute      // who a limited group is, and what is expected to hold it
+	rulesEvery    = 5 * time.Minute  // rules of groups whose writes the kernel tells of, and who a limited group at rest is
+	describeEvery = time.Minute      // who another limited group is, and what is expected to hold it
 	nodeEvery     = time.Minute      // the names of devices
 	pacedEvery    = 5 * time.Second  // what weir's pacer holds
 )

@@ -307,9 +307,20 @@ func TestDescribe(t *testing.T) {
 	if asked["/a"] != 3 || asked["/b"] != 1 {
 		t.Errorf("without a change: %v", asked)
 	}
+	w.h.Write(cgrouptest.V2Dir+"/a/io.stat", "8:0 rbytes=0 wbytes=70 rios=0 wios=1\n")
 	w.sample(describeEvery)
 	if asked["/a"] != 4 || asked["/b"] != 1 {
 		t.Errorf("after %v: %v", describeEvery, asked)
+	}
+	w.sample(describeEvery) // the minute before it acted
+	asked["/a"] = 4
+	w.sample(describeEvery)
+	if asked["/a"] != 4 || asked["/b"] != 1 {
+		t.Errorf("at rest, after %v: %v", describeEvery, asked)
+	}
+	w.sample(rulesEvery)
+	if asked["/a"] != 5 || asked["/b"] != 1 {
+		t.Errorf("at rest, after %v: %v", rulesEvery, asked)
 	}
 }
 
