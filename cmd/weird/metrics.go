@@ -111,6 +111,7 @@ func (s metricsServer) feed(ctx context.Context, out *cli.Out, o metrics.Options
 		return err
 	}
 	out.Say("recording in %s; the files have %s and never grow", s.history, limit.FormatMeasured(float64(history.Size(levels))))
+	debug.FreeOSMemory() // what was recorded before took more to read than to go on with
 	recording := &recording{out: out, r: r}
 	o.Feed.Each(recording.add) // also what is read for a scrape: the windows follow each other
 	ctx, stop := context.WithCancel(ctx)

@@ -35,6 +35,27 @@ type frame struct {
 
 // frame reads the next one. After an error the decoder is of no use.
 func (d *decoder) frame(text []byte) (frame, error) {
+	f, err := d.step(text)
+	if err != nil {
+		return frame{}, err
+	}
+	f.points = d.points()
+	return f, nil
+}
+
+// points are those of the last frame that are wanted.
+func (d *decoder) points() (all []*point) {
+	for _, id := range d.wanted {
+		if p := d.last[id]; p != nil {
+			one := *p
+			all = append(all, &one)
+		}
+	}
+	return all
+}
+
+// step is frame without its points.
+func (d *decoder) step(text []byte) (frame, error) {
 	s := &scanner{rest: text}
 	ms := s.signed()
 	window := s.unsigned(math.MaxInt64 / uint64(time.Millisecond))
@@ -58,14 +79,7 @@ func (d *decoder) frame(text []byte) (frame, error) {
 	if s.failed || len(s.rest) > 0 {
 		return frame{}, errNoFrame
 	}
-	f := frame{at: time.UnixMilli(d.began.UnixMilli() + ms), window: time.Duration(window) * time.Millisecond}
-	for _, id := range d.wanted {
-		if p := d.last[id]; p != nil {
-			one := *p
-			f.points = append(f.points, &one)
-		}
-	}
-	return f, nil
+	return frame{at: time.UnixMilli(d.began.UnixMilli() + ms), window: time.Duration(window) * time.Millisecond}, nil
 }
 
 // sample reads one, whose number is near next, and returns that.

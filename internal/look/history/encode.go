@@ -100,11 +100,12 @@ func (e *encoder) take() {
 		e.at[l.id] = -1
 	}
 	e.last, e.next = e.next, e.last
+	known := len(e.at) // ids that have their place in the map
 	for i, l := range e.last {
 		for l.id >= len(e.at) {
 			e.at = append(e.at, -1)
 		}
-		if e.at[l.id] < 0 {
+		if l.id >= known && e.at[l.id] < 0 {
 			e.ids[l.def] = l.id
 		}
 		e.at[l.id] = i

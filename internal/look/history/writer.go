@@ -42,15 +42,10 @@ func goOn(r *ring) (*writer, error) {
 	w.block = all[len(all)-1]
 	w.encoder = newEncoder(w.began)
 	d := newDecoder(w.began, nil)
-	var last []*point
 	w.used, err = r.records(w.block, make([]byte, r.Block), func(text []byte) bool {
-		f, err := d.frame(text)
-		if err != nil {
-			w.foreign = true
-			return false
-		}
-		last = f.points
-		return true
+		_, err := d.step(text)
+		w.foreign = err != nil
+		return err == nil
 	})
 	for id, of := range d.series {
 		w.encoder.ids[of] = id
@@ -59,7 +54,7 @@ func goOn(r *ring) (*writer, error) {
 	if len(w.encoder.ids) != len(d.series) {
 		w.foreign = true // two with one name: numbers would not follow each other
 	}
-	for _, p := range last {
+	for _, p := range d.points() {
 		w.encoder.next = append(w.encoder.next, place{p.def, w.encoder.ids[p.def]})
 	}
 	w.encoder.take()
