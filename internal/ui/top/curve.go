@@ -1,6 +1,7 @@
 package top
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/weir-io/weir/internal/limit"
@@ -11,7 +12,32 @@ import (
 const curveMost = 60
 
 // curves are the last rates of groups, by their paths.
-type curves map[string][]watch.Rates
+type curves map[string]curve
+
+// A curve is what a group did, and for how many readings it has done nothing since. Of thousands of groups
+// most do nothing, and cost nothing.
+type curve struct {
+	line []watch.Rates
+	rest int
+}
+
+// add adds a reading.
+func (c curve) add(r watch.Rates) curve {
+	if r == (watch.Rates{}) {
+		if c.rest++; c.rest >= curveMost {
+			return curve{rest: curveMost}
+		}
+		return c
+	}
+	all := append(c.all(), r)
+	return curve{line: all[max(0, len(all)-curveMost):]}
+}
+
+// all are its readings, at most curveMost.
+func (c curve) all() []watch.Rates {
+	all := append(slices.Clone(c.line), make([]watch.Rates, c.rest)...)
+	return all[max(0, len(all)-curveMost):]
+}
 
 // add notes the rates of a snapshot, and forgets groups that are gone. A reading that is not known
 // counts as none.
@@ -20,13 +46,7 @@ func (c curves) add(s *watch.Snapshot) {
 	for _, g := range s.Groups {
 		line, is := c[g.Path]
 		if sum, known := g.Sum(); known {
-			if len(line) == curveMost {
-				copy(line, line[1:])
-				line[curveMost-1] = sum
-			} else {
-				line = append(line, sum)
-			}
-			c[g.Path], is = line, true
+			c[g.Path], is = line.add(sum), true
 		}
 		if is {
 			kept++
@@ -48,7 +68,7 @@ func (c curves) add(s *watch.Snapshot) {
 
 // lines draws what a group read and wrote, each with its largest rate; none: nothing is known yet.
 func (c curves) lines(path string) []string {
-	line := c[path]
+	line := c[path].all()
 	if len(line) == 0 {
 		return nil
 	}

@@ -28,8 +28,21 @@ func TestCurves(t *testing.T) {
 	for range curveMost {
 		s.Show(&watch.Snapshot{Groups: []*watch.Group{{Path: "/a", Devices: []watch.Device{{Rates: &watch.Rates{RBPS: 5}}}}}})
 	}
-	if text := s.curves.lines("/a"); len(s.curves["/a"]) != curveMost || !strings.HasPrefix(text[1], "read  "+strings.Repeat("█", curveMost)) || !strings.HasSuffix(text[2], "most 0 B/s") {
-		t.Errorf("%d readings: %q", len(s.curves["/a"]), text)
+	if text := s.curves.lines("/a"); len(s.curves["/a"].all()) != curveMost || !strings.HasPrefix(text[1], "read  "+strings.Repeat("█", curveMost)) || !strings.HasSuffix(text[2], "most 0 B/s") {
+		t.Errorf("%d readings: %q", len(s.curves["/a"].all()), text)
+	}
+	// One that rests has its past until that is too old.
+	for n := range curveMost + 1 {
+		s.Show(&watch.Snapshot{Groups: []*watch.Group{{Path: "/a", Devices: []watch.Device{{Rates: &watch.Rates{}}}}}})
+		rest := min(n+1, curveMost)
+		want := strings.Repeat("█", curveMost-rest) + strings.Repeat(" ", rest)
+		if text := s.curves.lines("/a"); len(text) != 3 || !strings.HasPrefix(text[1], "read  "+want+" most") {
+			t.Fatalf("%d readings at rest: %q, want %q", n+1, text, want)
+		}
+	}
+	s.Show(&watch.Snapshot{Groups: []*watch.Group{{Path: "/a", Devices: []watch.Device{{Rates: &watch.Rates{RBPS: 5}}}}}})
+	if text := s.curves.lines("/a"); !strings.HasPrefix(text[1], "read  "+strings.Repeat(" ", curveMost-1)+"█ most") {
+		t.Errorf("after a rest: %q", text)
 	}
 	s.Show(&watch.Snapshot{})
 	if len(s.curves) != 0 {

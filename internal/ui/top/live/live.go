@@ -23,13 +23,17 @@ type Options struct {
 	Sample  func(context.Context) (*watch.Snapshot, error)
 }
 
+// framesPerSec is how often bubbletea looks whether the screen has changed: a key shows within 50 ms, and
+// to look 60 times a second took more of a processor than to read the groups.
+const framesPerSec = 20
+
 // Run shows the screen until a key or the context ends it, which is no error: signals are the
 // context's. When it returns nobody samples any more.
 func Run(ctx context.Context, o Options) error {
 	m := &model{ctx: ctx, screen: o.Screen, every: o.Every, sample: o.Sample}
 	// bubbletea's own handler of signals can hang: the signal that it is about to pass on has ended
 	// the context, and nobody takes it any more.
-	_, err := tea.NewProgram(m, tea.WithContext(ctx), tea.WithoutSignalHandler(), tea.WithInput(o.In), tea.WithOutput(o.Out)).Run()
+	_, err := tea.NewProgram(m, tea.WithContext(ctx), tea.WithoutSignalHandler(), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithFPS(framesPerSec)).Run()
 	m.mu.Lock() // a reading may be under way
 	defer m.mu.Unlock()
 	m.ended = true
