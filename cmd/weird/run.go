@@ -108,6 +108,7 @@ func (r runner) run(ctx context.Context) error {
 	err = a.Run(ctx, func() {
 		slog.New(lines).Info("ready", "socket", r.socket) // after any number of targets
 		notify("READY=1")
+		go trim(ctx)
 	})
 	notify("STOPPING=1")
 	for range services {
@@ -166,6 +167,22 @@ func (r runner) services(ctx context.Context, a *agent.Agent, log *slog.Logger) 
 		all = append(all, func(ctx context.Context) error { return serveAPI(ctx, a, read, change) })
 	}
 	return all, nil
+}
+
+// trimEvery is how often weird gives memory back that it has no use for. A look at thousands of targets
+// takes as much again as weird needs between two of them, and Go gives it back slowly.
+const trimEvery = 5 * time.Minute
+
+// trim gives memory back when weird has begun, and then again and again, until the context ends.
+func trim(ctx context.Context) {
+	for wait := trimEvery / 10; ; wait = trimEvery {
+		debug.FreeOSMemory()
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
+	}
 }
 
 // reloads loads the plans again on each SIGHUP.

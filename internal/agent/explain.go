@@ -15,6 +15,11 @@ const (
 	// explainMost bounds the search for one reason, and explainEvery how often one is searched for.
 	explainMost  = 30 * time.Second
 	explainEvery = time.Second
+	// To find a reason takes tens of milliseconds of a processor. For limits that were not held, as was
+	// measured, one is searched for at once. For those that are not expected to hold, which can be all of
+	// thousands, the first expectedBurst are searched for so, and then one in each expectedEvery.
+	expectedBurst = 8
+	expectedEvery = 30 * time.Second
 	// questionsMost bounds the questions that wait. What is too much is asked after a later reading.
 	questionsMost = 64
 )
@@ -36,8 +41,11 @@ type question struct {
 // caller has the lock.
 func (m *measurer) question(all []held.Target) {
 	for _, t := range all {
-		about := ""
+		about, ask := "", m.expected
 		for _, l := range m.verdicts[t.Key].Limits {
+			if l.State == held.NotHeld {
+				ask = m.ask
+			}
 			if l.State == held.NotHeld || l.Unheld {
 				about += fmt.Sprintf("%v %v %d %s;", l.Device, l.Key, l.PerSec, l.State)
 			}
@@ -51,7 +59,7 @@ func (m *measurer) question(all []held.Target) {
 		}
 		q := question{key: t.Key, about: about}
 		select {
-		case m.ask <- q:
+		case ask <- q:
 			m.asked[t.Key] = q
 		default:
 		}
@@ -65,27 +73,51 @@ func (m *measurer) question(all []held.Target) {
 
 // explain answers questions, until the context ends.
 func (m *measurer) explain(ctx context.Context) {
+	spare := expectedBurst
+	more := time.NewTicker(expectedEvery)
+	defer more.Stop()
 	for {
+		expected := m.expected
+		if spare == 0 {
+			expected = nil
+		}
 		select {
 		case <-ctx.Done():
 			return
+		case <-more.C:
+			spare = min(spare+1, expectedBurst)
+			continue
 		case q := <-m.ask:
-			answer, err := m.findingOf(ctx, q.key)
-			if err != nil {
-				answer = Finding{Text: "weir cannot say why: " + err.Error()}
-			}
-			m.mu.Lock()
-			if m.asked[q.key].about == q.about {
-				q.answer = answer
-				m.asked[q.key] = q
-			}
-			m.mu.Unlock()
+			m.answer(ctx, q)
+		case q := <-expected:
+			spare--
+			m.answer(ctx, q)
 		}
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(explainEvery):
 		}
+	}
+}
+
+// answer answers one question, if it is still asked.
+func (m *measurer) answer(ctx context.Context, q question) {
+	m.mu.Lock()
+	asked := m.asked[q.key].about == q.about
+	m.mu.Unlock()
+	if !asked {
+		return
+	}
+	answer, err := m.findingOf(ctx, q.key)
+	if err != nil {
+		answer = Finding{Text: "weir cannot say why: " + err.Error()}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.asked[q.key].about == q.about {
+		q.answer = answer
+		m.asked[q.key] = q
 	}
 }
 

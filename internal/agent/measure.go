@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,6 +20,9 @@ const (
 	// near a limit, and otherwise.
 	busyEvery = 2 * time.Second
 	restEvery = 10 * time.Second
+	// quietEvery is how often that is once nothing was read or written under any limit in quietLeast readings.
+	quietEvery = 30 * time.Second
+	quietLeast = 6
 	// failedEvery is how often that is tried again where it fails.
 	failedEvery = time.Minute
 	// sampleMost bounds one reading: engines are asked for names.
@@ -52,12 +56,13 @@ type measurer struct {
 	last     *watch.Snapshot
 	verdicts map[string]Held // by key
 	asked    map[string]question
-	ask      chan question
+	ask      chan question // about limits that were not held
+	expected chan question // about those that are not expected to hold
 }
 
 func newMeasurer(o Options, targets func() []reconcile.Status) *measurer {
 	m := &measurer{options: o, targets: targets, sampling: make(chan struct{}, 1), judge: held.NewJudge(),
-		verdicts: map[string]Held{}, asked: map[string]question{}, ask: make(chan question, questionsMost)}
+		verdicts: map[string]Held{}, asked: map[string]question{}, ask: make(chan question, questionsMost), expected: make(chan question, questionsMost)}
 	m.sampling <- struct{}{}
 	return m
 }
@@ -67,11 +72,11 @@ func (m *measurer) run(ctx context.Context) {
 	var asking sync.WaitGroup
 	asking.Go(func() { m.explain(ctx) })
 	defer asking.Wait()
-	told := ""
+	told, quiet := "", 0
 	for {
 		wait := restEvery
 		if len(m.inForce(time.Now())) > 0 {
-			_, busy, err := m.sample(ctx)
+			s, busy, err := m.sample(ctx)
 			if ctx.Err() == nil && isNews(&told, err) && err != nil {
 				m.options.Log.Warn("weird cannot measure whether limits are held", "error", err, "again_in", failedEvery)
 			}
@@ -79,7 +84,13 @@ func (m *measurer) run(ctx context.Context) {
 			case err != nil:
 				wait = failedEvery
 			case busy:
-				wait = busyEvery
+				wait, quiet = busyEvery, 0
+			case slices.ContainsFunc(s.Groups, moves):
+				quiet = 0
+			default:
+				if quiet++; quiet > quietLeast {
+					wait = quietEvery
+				}
 			}
 		}
 		select {
@@ -92,6 +103,12 @@ func (m *measurer) run(ctx context.Context) {
 		case <-time.After(wait):
 		}
 	}
+}
+
+// moves reports whether a group with limits has done I/O.
+func moves(g *watch.Group) bool {
+	sum, known := g.Sum()
+	return g.Limited() && known && sum != (watch.Rates{})
 }
 
 // inForce are the targets whose limits were in force at a time, and still are.

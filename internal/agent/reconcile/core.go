@@ -67,7 +67,7 @@ func (c *Core) Decide(now time.Time, t Target) Why {
 	defer c.mu.Unlock()
 	e := c.targets[t.Key]
 	if e == nil {
-		if t.Plan == NoPlan && !t.differs() && t.Err == nil {
+		if t.Plan == NoPlan && !t.Differs() && t.Err == nil {
 			return None // nothing to remember
 		}
 		e = &entry{Status: Status{Key: t.Key, State: Differs, Since: now}}
@@ -85,7 +85,7 @@ func (c *Core) Decide(now time.Time, t Target) Why {
 			e.again(now)
 		}
 		return None
-	case !t.differs():
+	case !t.Differs():
 		e.turn(now, InForce, "")
 		if e.want != want {
 			e.Since = now // of these limits: others may have set them already
@@ -322,7 +322,8 @@ func (e *entry) turn(now time.Time, to State, finding string) {
 	e.Finding = finding
 }
 
-func (t Target) differs() bool {
+// Differs reports whether a target has not what it is to have.
+func (t Target) Differs() bool {
 	return t.Unpaced || slices.ContainsFunc(t.Rates, func(r Rates) bool {
 		return slices.ContainsFunc(limit.Keys[:], func(k limit.Key) bool { return r.Now.Get(k) != r.Want.Get(k) })
 	})

@@ -25,7 +25,7 @@ type Kind struct {
 	host    *host.Host // nil: not opened yet
 	opened  time.Time
 	manager planned.Manager
-	found   map[string]*planned.Target // of the last look, by key
+	found   map[string]*planned.Target // those of the last look that differ from their plans, by key
 	began   bool                       // all were looked at once: later looks leave targets alone that others change
 }
 
@@ -72,8 +72,12 @@ func (k *Kind) Look(ctx context.Context, names []string) ([]reconcile.Target, er
 		if names == nil && !k.began {
 			_ = k.manager.First(t) // Put says what is wrong, if it still is
 		}
-		k.found[t.Key()] = t
-		all = append(all, asTarget(*t))
+		one := asTarget(*t)
+		if one.Differs() { // of thousands that do not, nothing has to be kept
+			its := *t
+			k.found[t.Key()] = &its
+		}
+		all = append(all, one)
 	}
 	k.began = k.began || names == nil
 	if err = errors.Join(errs...); state.IsDamaged(err) { // all targets were looked at
