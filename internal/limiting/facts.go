@@ -60,8 +60,7 @@ func (m Manager) markExpected(ctx context.Context, deciding place.Host, limited 
 	if err != nil {
 		return ctx.Err() // they cannot be read: the processes may have ended
 	}
-	deciding.Bounds = map[blkdev.Number]place.RootBound{} // what binds whole devices is the same for all
-	deciding.Machine = &place.Machine{}
+	deciding = deciding.ForMany()
 	for i, l := range limited {
 		var rules []cgroupfs.Rule
 		for _, u := range l.Usages {

@@ -83,8 +83,7 @@ func TestBoundsOnce(t *testing.T) {
 	}
 	h := cgrouptest.New(t, cgroupfs.V1, files)
 	each := Host{Root: h.Root, FS: h.FS, State: state.At(h.Root)}
-	once := each
-	once.Bounds = map[blkdev.Number]RootBound{}
+	once := each.ForMany()
 	for i, rate := range []uint64{5e6, 4e6} {
 		h.Write(file, fmt.Sprintf("254:0 %d\n", rate))
 		for of, want := range map[*Host]uint64{&each: rate, &once: 5e6} {

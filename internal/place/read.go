@@ -21,37 +21,39 @@ type Host struct {
 	State state.Dir
 	// Jobs lists what weir's pacer holds; nil: pacer.HoldingOf does, of the group. For many groups, once for all.
 	Jobs func() ([]pacer.Job, error)
-	// Bounds has what limits all writes to devices on v1, as far as that was read; nil: it is read
-	// each time. For many groups, once for all.
-	Bounds map[blkdev.Number]RootBound
-	// Machine has what is the same for all groups, as far as that was read; nil: it is read each
-	// time. For many groups, once for all.
-	Machine *Machine
+	once *once // see ForMany; nil: it is read each time
 	// NoBPF is why weir has no BPF programs here; nil, or an answer of nil: it has.
 	NoBPF func() error
 }
 
-// A Machine is what a Host has read that is the same for all groups.
-type Machine struct {
+// once is what a Host has read that is the same for all groups.
+type once struct {
 	read    bool
 	release kernel.Release
 	unseen  error
+	bounds  map[blkdev.Number]RootBound // what limits all writes to devices on v1
 }
 
-// machine reads what is the same for all groups, or has it.
-func (h Host) machine() (m Machine, err error) {
-	if h.Machine != nil && h.Machine.read {
-		return *h.Machine, nil
+// ForMany is a Host that decides about many groups now: it reads once what is the same for all.
+func (h Host) ForMany() Host {
+	h.once = &once{bounds: map[blkdev.Number]RootBound{}}
+	return h
+}
+
+// machine reads the kernel's version, and why BPF cannot see escapes, or has both.
+func (h Host) machine() (release kernel.Release, unseen, err error) {
+	if h.once != nil && h.once.read {
+		return h.once.release, h.once.unseen, nil
 	}
-	m.release, err = kernel.New(h.Root).Release()
+	release, err = kernel.New(h.Root).Release()
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return m, err
+		return release, nil, err
 	}
-	m.read, m.unseen = true, h.Unseen()
-	if h.Machine != nil {
-		*h.Machine = m
+	unseen = h.Unseen()
+	if h.once != nil {
+		h.once.read, h.once.release, h.once.unseen = true, release, unseen
 	}
-	return m, nil
+	return release, unseen, nil
 }
 
 // Decide reads what is known of a group, and decides. toMake says that the group does not exist
@@ -82,11 +84,11 @@ func (h Host) Group(g cgroupfs.Group, toMake bool, devices []blkdev.Number) (Gro
 }
 
 func (h Host) group(g cgroupfs.Group, toMake bool, devices []blkdev.Number, rules func() ([]cgroupfs.Rule, error)) (Group, error) {
-	machine, err := h.machine()
+	release, unseen, err := h.machine()
 	if err != nil {
 		return Group{}, err
 	}
-	facts := Group{Controller: ControllerOf(g, machine.release), Path: g.Path(), Bounds: map[blkdev.Number]RootBound{}, NoPacer: h.NoPacer(g), Unseen: machine.unseen}
+	facts := Group{Controller: ControllerOf(g, release), Path: g.Path(), Bounds: map[blkdev.Number]RootBound{}, NoPacer: h.NoPacer(g), Unseen: unseen}
 	for _, dev := range devices {
 		facts.Bounds[dev] = h.rootBound(g.Hierarchy(), dev)
 	}
@@ -131,11 +133,11 @@ func (h Host) rootBound(hierarchy *cgroupfs.Hierarchy, dev blkdev.Number) (bound
 	if hierarchy.Version != cgroupfs.V1 {
 		return bound
 	}
-	if known, is := h.Bounds[dev]; is {
-		return known
-	}
-	if h.Bounds != nil {
-		defer func() { h.Bounds[dev] = bound }()
+	if h.once != nil {
+		if known, is := h.once.bounds[dev]; is {
+			return known
+		}
+		defer func() { h.once.bounds[dev] = bound }()
 	}
 	rule, err := hierarchy.Root().Rule(dev)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/weir-io/weir/internal/limiting"
 	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/plans"
 	"github.com/weir-io/weir/internal/targets"
 )
@@ -31,11 +32,13 @@ type Manager struct {
 	// Alone says that no agent asks. What weird has set for pods, by what it alone is told of them, stays
 	// as it is: see Kept.
 	Alone bool
+
+	deciding *place.Host // for the many targets of one look; nil: there is one target
 }
 
 // on is the same for the host where a target was found.
 func (m Manager) on(h *host.Host) Manager {
-	m.Host = h
+	m.Host, m.deciding = h, nil
 	return m
 }
 

@@ -30,6 +30,8 @@ func (m Manager) OfKind(ctx context.Context, kind string, names []string) ([]Tar
 	if !m.Config.Needs(kind) && len(left) == 0 && (names == nil || !isRecorded(m.Host.Root, kind)) {
 		return nil, errors.Join(errs...)
 	}
+	deciding := m.Host.Deciding().ForMany()
+	m.deciding = &deciding
 	listed, silent := m.list(ctx, kind, names...)
 	var all []Target
 	for _, l := range listed {

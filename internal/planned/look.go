@@ -205,7 +205,12 @@ func (m Manager) places(ctx context.Context, one *Target, t *targets.Target) (pl
 
 // unpaced reports whether weir's pacer is to hold buffered writes of a target, and was not asked.
 func (m Manager) unpaced(t targets.Target, places []place.Placed) (bool, error) {
-	d, err := m.Host.Deciding().Decide(t.Group, false, places, limit.HoldAuto)
+	deciding := m.deciding
+	if deciding == nil {
+		one := m.Host.Deciding()
+		deciding = &one
+	}
+	d, err := deciding.Decide(t.Group, false, places, limit.HoldAuto)
 	if err != nil || d.Paced == nil && d.Escapes == nil {
 		return false, err
 	}
