@@ -20,8 +20,10 @@ const (
 	// near a limit, and otherwise.
 	busyEvery = 2 * time.Second
 	restEvery = 10 * time.Second
-	// quietEvery is how often that is once nothing was read or written under any limit in quietLeast readings.
+	// quietEvery is how often that is once nothing was read or written under any limit in quietLeast
+	// readings, and stillEvery once that is so for as many more.
 	quietEvery = 30 * time.Second
+	stillEvery = 2 * time.Minute
 	quietLeast = 6
 	// failedEvery is how often that is tried again where it fails.
 	failedEvery = time.Minute
@@ -88,9 +90,8 @@ func (m *measurer) run(ctx context.Context) {
 			case slices.ContainsFunc(s.Groups, moves):
 				quiet = 0
 			default:
-				if quiet++; quiet > quietLeast {
-					wait = quietEvery
-				}
+				quiet++
+				wait = restAfter(quiet)
 			}
 		}
 		select {
@@ -103,6 +104,17 @@ func (m *measurer) run(ctx context.Context) {
 		case <-time.After(wait):
 		}
 	}
+}
+
+// restAfter is how long to wait after so many readings in which no limited group did I/O.
+func restAfter(quiet int) time.Duration {
+	switch {
+	case quiet > 2*quietLeast:
+		return stillEvery
+	case quiet > quietLeast:
+		return quietEvery
+	}
+	return restEvery
 }
 
 // moves reports whether a group with limits has done I/O.

@@ -1,0 +1,79 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weir-io/weir/internal/agent/held"
+	"github.com/weir-io/weir/internal/agent/reconcile"
+	"github.com/weir-io/weir/internal/host"
+	"github.com/weir-io/weir/lab"
+)
+
+// Reasons for limits that are only expected not to hold are looked for rarely, however many there are, and
+// keep nobody from learning why a limit was not held.
+func TestExpectedIsExplainedRarely(t *testing.T) {
+	lab.Unit(t)
+	synctest.Test(t, func(t *testing.T) {
+		m := newMeasurer(Options{Open: func() (*host.Host, error) { return nil, errors.New("closed") }}, func() []reconcile.Status { return nil })
+		var all []held.Target
+		for i := range 3 * expectedBurst {
+			key := fmt.Sprint("docker:", i)
+			m.verdicts[key] = Held{Verdict: held.Verdict{Limits: []held.Limit{{Unheld: true, State: held.NotTold}}}}
+			all = append(all, held.Target{Key: key})
+		}
+		answered := func() (n int) {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			for _, q := range m.asked {
+				if q.answer != (Finding{}) {
+					n++
+				}
+			}
+			return n
+		}
+		ask := func() {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			m.question(all)
+		}
+		ask()
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan bool)
+		go func() { m.explain(ctx); close(ended) }()
+		time.Sleep((expectedBurst + 2) * explainEvery)
+		if n := answered(); n != expectedBurst {
+			t.Errorf("%d were explained at once, want %d", n, expectedBurst)
+		}
+		m.mu.Lock()
+		m.verdicts["docker:not"] = Held{Verdict: held.Verdict{State: held.NotHeld, Limits: []held.Limit{{State: held.NotHeld}}}}
+		m.mu.Unlock()
+		all = append(all, held.Target{Key: "docker:not"})
+		ask()
+		time.Sleep(explainEvery)
+		m.mu.Lock()
+		if m.asked["docker:not"].answer == (Finding{}) {
+			t.Error("a limit that was not held is not explained")
+		}
+		m.mu.Unlock()
+		time.Sleep(4 * expectedEvery)
+		if n := answered(); n != expectedBurst+5 {
+			t.Errorf("%d were explained two minutes later, want %d", n, expectedBurst+5)
+		}
+		stop()
+		<-ended
+	})
+}
+
+func TestRestAfter(t *testing.T) {
+	lab.Unit(t)
+	for quiet, want := range map[int]time.Duration{0: restEvery, quietLeast: restEvery, quietLeast + 1: quietEvery, 2 * quietLeast: quietEvery, 2*quietLeast + 1: stillEvery, 1000: stillEvery} {
+		if got := restAfter(quiet); got != want {
+			t.Errorf("after %d readings: %v, want %v", quiet, got, want)
+		}
+	}
+}
