@@ -24,15 +24,13 @@ const (
 type encoder struct {
 	began time.Time // of the block
 	ids   map[def]int
-	last  []place // those of the last frame, in its order
-	at    []int   // the places in last, by id; -1: it was not there
-	next  []place // those of the frame that was spelt, and not taken yet
-}
+	defs  []def // by id
+	last  []int // ids of the last frame, in its order
+	at    []int // the places in last, by id; -1: it was not there
 
-// A place is a series with its number.
-type place struct {
-	def def
-	id  int
+	// Of the frame that was spelt, and not taken yet:
+	next  []int
+	fresh []def // whose ids follow those of defs
 }
 
 func newEncoder(began time.Time) *encoder { return &encoder{began: began, ids: map[def]int{}} }
@@ -40,8 +38,8 @@ func newEncoder(began time.Time) *encoder { return &encoder{began: began, ids: m
 // find looks a series up that is mostly at the same place as in the frame before: to compare it
 // with that one takes a tenth of a look into a map.
 func (e *encoder) find(d def, hint int) (id, at int, known bool) {
-	if hint < len(e.last) && e.last[hint].def == d {
-		return e.last[hint].id, hint, true
+	if hint < len(e.last) && e.defs[e.last[hint]] == d {
+		return e.last[hint], hint, true
 	}
 	if id, known = e.ids[d]; !known {
 		return 0, -1, false
@@ -59,7 +57,7 @@ func (e *encoder) find(d def, hint int) (id, at int, known bool) {
 // the next one once it is taken.
 func (e *encoder) frame(at time.Time, window time.Duration, points []point) []byte {
 	s := spelling{}
-	e.next = e.next[:0]
+	e.next, e.fresh = e.next[:0], e.fresh[:0]
 	fresh := map[def]int{} // those without an id, and the ids that they get
 	there := make([]bool, len(e.at))
 	hint := 0
@@ -70,6 +68,7 @@ func (e *encoder) frame(at time.Time, window time.Duration, points []point) []by
 			if id, known = fresh[p.def]; !known {
 				id = len(e.ids) + len(fresh)
 				fresh[p.def] = id
+				e.fresh = append(e.fresh, p.def)
 				s.define(p.def)
 			}
 		} else {
@@ -78,14 +77,14 @@ func (e *encoder) frame(at time.Time, window time.Duration, points []point) []by
 				hint = was + 1
 			}
 		}
-		e.next = append(e.next, place{p.def, id})
+		e.next = append(e.next, id)
 		if was < 0 || !p.idle() { // else it is there as before, and did nothing
 			s.sample(id, p)
 		}
 	}
-	for _, l := range e.last {
-		if !there[l.id] {
-			s.gone(l.id)
+	for _, id := range e.last {
+		if !there[id] {
+			s.gone(id)
 		}
 	}
 	b := binary.AppendVarint(nil, at.UnixMilli()-e.began.UnixMilli())
@@ -96,20 +95,22 @@ func (e *encoder) frame(at time.Time, window time.Duration, points []point) []by
 
 // take has the frame that was spelt last count.
 func (e *encoder) take() {
-	for _, l := range e.last {
-		e.at[l.id] = -1
+	for _, id := range e.last {
+		e.at[id] = -1
 	}
-	e.last, e.next = e.next, e.last
-	known := len(e.at) // ids that have their place in the map
-	for i, l := range e.last {
-		for l.id >= len(e.at) {
-			e.at = append(e.at, -1)
-		}
-		if l.id >= known && e.at[l.id] < 0 {
-			e.ids[l.def] = l.id
-		}
-		e.at[l.id] = i
+	for _, d := range e.fresh {
+		e.know(d)
 	}
+	e.last, e.next, e.fresh = e.next, e.last[:0], e.fresh[:0]
+	for i, id := range e.last {
+		e.at[id] = i
+	}
+}
+
+// know gives a series the next id.
+func (e *encoder) know(d def) {
+	e.ids[d] = len(e.defs)
+	e.defs, e.at = append(e.defs, d), append(e.at, -1)
 }
 
 // A spelling is the definitions and samples of a frame.

@@ -47,15 +47,14 @@ func goOn(r *ring) (*writer, error) {
 		w.foreign = err != nil
 		return err == nil
 	})
-	for id, of := range d.series {
-		w.encoder.ids[of] = id
-		w.encoder.at = append(w.encoder.at, -1)
+	for _, of := range d.series {
+		w.encoder.know(of)
 	}
 	if len(w.encoder.ids) != len(d.series) {
 		w.foreign = true // two with one name: numbers would not follow each other
 	}
 	for _, p := range d.points() {
-		w.encoder.next = append(w.encoder.next, place{p.def, w.encoder.ids[p.def]})
+		w.encoder.next = append(w.encoder.next, w.encoder.ids[p.def])
 	}
 	w.encoder.take()
 	if err == nil && w.clear() != nil {
