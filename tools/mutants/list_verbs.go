@@ -36,7 +36,7 @@ var verbMutants = []mutant{
 	{name: "a limit that was not held reads as held", file: "internal/ui/text/run.go",
 		was: "return \"NOT held\"", is: "return \"held\"", packages: []string{"./internal/ui/text"}, run: "."},
 	{name: "a remedy does not name its target", file: "internal/ui/text/remedy.go",
-		was: "\"%[1]s\", r.Target", is: "\"%[1]s\", r.Also", packages: []string{"./internal/ui/text"}, run: "."},
+		was: "target = cli.Quote(target)", is: "target = cli.Quote(r.Also)", packages: []string{"./internal/ui/text"}, run: "."},
 	{name: "a program's own arguments are a role", file: "internal/self/self.go",
 		was: "name := args[0]\n", is: "name := args[len(args)-1]\n", packages: []string{"./internal/self"}, run: "."},
 	{name: "groups of a configuration nest in themselves", file: "internal/cgconfig/groups.go",

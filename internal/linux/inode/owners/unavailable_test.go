@@ -51,7 +51,7 @@ func TestOpenOfAFixture(t *testing.T) {
 	}
 	defer groups.Close()
 	var cannot *bpf.Unavailable
-	if _, err := Open(groups); !errors.As(err, &cannot) || !strings.Contains(cannot.Remedy, "--root") {
+	if _, err := Open(groups); !errors.As(err, &cannot) || !strings.Contains(cannot.Remedy, "ask about this host") {
 		t.Errorf("Open: %v", err)
 	}
 }
