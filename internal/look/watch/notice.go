@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -145,8 +146,11 @@ func (w *Watcher) event(wd int32, mask uint32, name []byte) {
 		}
 	default:
 		e.shaken()
+		at := path.Join(e.path, string(name))
 		if mask&(unix.IN_MOVED_FROM|unix.IN_MOVED_TO) != 0 { // a path is another group's now
-			w.forget(path.Join(e.path, string(name)))
+			w.forget(at)
+		} else if gone := w.entries[at]; gone != nil && mask&unix.IN_DELETE != 0 { // a new one can have its name
+			w.drop(gone)
 		}
 	}
 }
@@ -159,20 +163,40 @@ func (e *entry) shaken() {
 	}
 }
 
-// shakeAll notes that anything may have changed.
+// shakeAll has the kernel tell of all groups anew, because what it had to tell was lost: anything may
+// have changed, and other groups may have the paths that are known.
 func (w *Watcher) shakeAll() {
+	w.failed(w.notices.close())
+	w.notices = newNotices(true)
 	for _, e := range w.entries {
 		e.listed, e.kids, e.sure, e.stirred = false, nil, false, true
+		e.watch, e.followed, e.whole = noWatch, false, time.Time{}
 	}
+}
+
+// told reports whether the kernel has told since the last reading if another group has a group's path
+// now, or that of one above it.
+func (e *entry) told() bool {
+	for a := e.above; a != nil; a = a.above {
+		if a.watch == noWatch {
+			return false
+		}
+	}
+	return e.followed
 }
 
 // forget forgets a group and those below it.
 func (w *Watcher) forget(path string) {
 	for at, e := range w.entries {
 		if at == path || strings.HasPrefix(at, path+"/") {
-			w.failed(w.shut(e))
-			delete(w.entries, at)
-			w.order = nil
+			w.drop(e)
 		}
 	}
+}
+
+// drop forgets a group.
+func (w *Watcher) drop(e *entry) {
+	w.failed(w.shut(e))
+	delete(w.entries, e.path)
+	w.order = nil
 }

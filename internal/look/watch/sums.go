@@ -41,7 +41,8 @@ func (w *Watcher) lookBelow(e *entry, children []named, now time.Time) error {
 	if !e.sure || len(e.kids) == 0 || w.sumOf(e) == nil {
 		return w.lookAll(e, children, now)
 	}
-	for _, k := range e.kids {
+	kids := e.kids // e has none from when one of them is found gone
+	for _, k := range kids {
 		if k.hot >= w.round {
 			if err := w.look(k.named, e, now, true); err != nil {
 				return err
@@ -49,14 +50,14 @@ func (w *Watcher) lookBelow(e *entry, children []named, now time.Time) error {
 		}
 	}
 	if w.addsUp(e) {
-		for _, k := range e.kids {
+		for _, k := range kids {
 			if k.hot < w.round {
 				w.restBelow(k, now)
 			}
 		}
 		return nil
 	}
-	for _, k := range e.kids {
+	for _, k := range kids {
 		if k.round == w.round {
 			continue
 		}
@@ -79,9 +80,12 @@ func (w *Watcher) lookAll(e *entry, children []named, now time.Time) error {
 // addsUp reports whether what is known of a group and of those below it is all that there is.
 func (w *Watcher) addsUp(e *entry) bool {
 	all, known := e.own()
+	if !e.sure {
+		return false // a look at the hot ones found something
+	}
 	for _, k := range e.kids {
-		if !e.sure || !k.sure {
-			return false // a look at the hot ones found something
+		if !k.sure {
+			return false
 		}
 		all += k.total
 	}

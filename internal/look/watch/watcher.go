@@ -237,7 +237,7 @@ func (w *Watcher) read(e *entry) error {
 	whole := e.read.IsZero() || w.o.Now().Sub(e.whole) >= idleEvery
 	stats, _, err := e.files.Read(whole)
 	another := false
-	if whole && err == nil && e.watch == noWatch {
+	if whole && err == nil && !e.told() {
 		var id uint64
 		id, err = w.idOf(e)
 		another = err == nil && id != e.id
@@ -246,7 +246,7 @@ func (w *Watcher) read(e *entry) error {
 		if err := w.shut(e); err != nil {
 			return err
 		}
-		*e = entry{named: e.named}
+		*e = entry{named: e.named, above: e.above}
 		return w.read(e)
 	}
 	if err != nil {
@@ -287,11 +287,9 @@ func (w *Watcher) shutSum(e *entry) error {
 
 // forgetGone drops the groups that the last look did not find.
 func (w *Watcher) forgetGone() {
-	for path, e := range w.entries {
+	for _, e := range w.entries {
 		if e.round != w.round {
-			w.failed(w.shut(e))
-			delete(w.entries, path)
-			w.order = nil
+			w.drop(e)
 		}
 	}
 }
