@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 
+	"github.com/weir-io/weir/internal/base/rawtext"
 	"github.com/weir-io/weir/internal/daemon/systemd"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/linux/process"
@@ -18,9 +19,9 @@ type strays struct {
 }
 
 type stray struct {
-	Group   string `json:"group"`
-	TID     int    `json:"tid"`
-	Started uint64 `json:"started"` // in ticks since the boot: the number may be another's later
+	Group   rawtext.Text `json:"group"`
+	TID     int          `json:"tid"`
+	Started uint64       `json:"started"` // in ticks since the boot: the number may be another's later
 }
 
 // findStrays lists the strays of a hierarchy. systemd fills the groups of units, and the root
@@ -34,7 +35,7 @@ func findStrays(io *cgroupfs.Hierarchy) (strays, error) {
 		tids, err := g.Threads()
 		for _, tid := range tids {
 			if p, err := process.ReadStat(tid); err == nil { // else it has ended
-				all.Threads = append(all.Threads, stray{g.Path(), tid, p.Started})
+				all.Threads = append(all.Threads, stray{rawtext.Text(g.Path()), tid, p.Started})
 			}
 		}
 		return err
@@ -69,10 +70,10 @@ func (s strays) restore(io *cgroupfs.Hierarchy) error {
 }
 
 func (s strays) moveBack(io *cgroupfs.Hierarchy) (moved int, err error) {
-	members := map[string]map[int]bool{}
+	members := map[rawtext.Text]map[int]bool{}
 	var errs []error
 	for _, one := range s.Threads {
-		g, err := io.Group(one.Group)
+		g, err := io.Group(string(one.Group))
 		if err != nil {
 			return moved, err
 		}
@@ -105,7 +106,7 @@ func (s strays) moveBack(io *cgroupfs.Hierarchy) (moved int, err error) {
 // adopt moves processes that the strays have forked since into their parents' groups, and adds
 // them to the strays.
 func (s *strays) adopt(io *cgroupfs.Hierarchy) (born int, err error) {
-	groups := make(map[int]string, len(s.Threads))
+	groups := make(map[int]rawtext.Text, len(s.Threads))
 	for _, one := range s.Threads {
 		groups[one.TID] = one.Group
 	}
@@ -126,7 +127,7 @@ func (s *strays) adopt(io *cgroupfs.Hierarchy) (born int, err error) {
 		if group == "" {
 			continue
 		}
-		g, err := io.Group(group)
+		g, err := io.Group(string(group))
 		if err != nil {
 			return born, err
 		}

@@ -1,8 +1,10 @@
 package hold
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
+	"reflect"
 	"strconv"
 	"testing"
 
@@ -17,7 +19,7 @@ func TestFindStrays(t *testing.T) {
 	mine, gone := pidLine(os.Getpid()), "4194304\n" // (one more than the kernel gives)
 	files := map[string]string{}
 	for group, tids := range map[string]string{
-		"": mine, "/batch": mine + gone, "/batch/x.service": mine, "/docker/3f2a": gone,
+		"": mine, "/batch": mine + gone, "/user-\xff": mine, "/batch/x.service": mine, "/docker/3f2a": gone,
 		"/system.slice": mine, "/system.slice/cron.service": mine, "/system.slice/cron.service/inner": mine,
 	} {
 		files[cgrouptest.V1Dir+group+"/tasks"] = tids
@@ -27,11 +29,16 @@ func TestFindStrays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	data, err := json.Marshal(found)
+	var recorded strays
+	if err != nil || json.Unmarshal(data, &recorded) != nil || !reflect.DeepEqual(recorded, found) {
+		t.Errorf("on record is %s, %v, of %+v", data, err, found)
+	}
 	got := map[string]int{}
 	for _, s := range found.Threads {
-		got[s.Group] = s.TID
+		got[string(s.Group)] = s.TID
 	}
-	for _, want := range []string{"/batch", "/batch/x.service", "/system.slice/cron.service/inner"} {
+	for _, want := range []string{"/batch", "/user-\xff", "/batch/x.service", "/system.slice/cron.service/inner"} {
 		if got[want] != os.Getpid() {
 			t.Errorf("%s: %d", want, got[want])
 		}

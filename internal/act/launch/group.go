@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weir-io/weir/internal/act/hold"
+	"github.com/weir-io/weir/internal/base/rawtext"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/state"
@@ -70,7 +71,7 @@ type Room struct {
 type place struct {
 	Controller string           `json:"controller"`
 	Version    cgroupfs.Version `json:"version"`
-	Path       string           `json:"path"`
+	Path       rawtext.Text     `json:"path"`
 	Linger     bool             `json:"linger,omitempty"` // see Options
 	Began      moment           `json:"began,omitempty"`  // when it was made
 	Until      moment           `json:"until,omitempty"`  // when its queue will be empty, once its weir knows
@@ -190,7 +191,7 @@ func placesOf(groups []cgroupfs.Group, linger bool) []place {
 }
 
 func placeOf(g cgroupfs.Group) place {
-	p := place{Version: g.Hierarchy().Version, Path: g.Path()}
+	p := place{Version: g.Hierarchy().Version, Path: rawtext.Text(g.Path())}
 	if p.Version == cgroupfs.V1 {
 		p.Controller = g.Hierarchy().Controllers[0]
 		for _, c := range []string{"blkio", "memory"} {

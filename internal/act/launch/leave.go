@@ -70,7 +70,7 @@ func Sweep(dir state.Dir, hierarchies *cgroupfs.FS) error { return sweep(dir, hi
 func sweep(dir state.Dir, hierarchies *cgroupfs.FS, wanted string) error {
 	return state.Sweep(dir, recordKind, func(places []place) error {
 		for _, p := range places {
-			if err := p.remove(hierarchies, p.Path == wanted); err != nil {
+			if err := p.remove(hierarchies, string(p.Path) == wanted); err != nil {
 				return err
 			}
 		}
@@ -86,7 +86,7 @@ func (p place) remove(hierarchies *cgroupfs.FS, atOnce bool) error {
 	if h == nil {
 		return nil
 	}
-	g, err := h.Group(p.Path)
+	g, err := h.Group(string(p.Path))
 	if err != nil {
 		return err
 	}

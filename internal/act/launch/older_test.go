@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/linux/cgroupfs/cgrouptest"
 	"github.com/weir-io/weir/internal/state"
 )
 
@@ -25,5 +26,31 @@ func TestRecordsOfOtherWeirs(t *testing.T) {
 		if all, err := state.All[[]place](dir, recordKind); err != nil || len(all) != 1 || !reflect.DeepEqual(all[0], want) {
 			t.Errorf("%s:\n%+v, %v; want\n%+v", text, all, err, want)
 		}
+	}
+}
+
+// A command can be limited in a group below one whose name is not UTF-8: what its weir leaves behind when it
+// is killed is removed there.
+func TestAGroupOfAnyBytes(t *testing.T) {
+	t.Setenv("XDG_RUNTIME_DIR", "/run") // for callers other than root
+	const parent = "/user-\xff"
+	h := cgrouptest.New(t, cgroupfs.V2, map[string]string{"sys/fs/cgroup" + parent + "/cgroup.procs": ""})
+	made := h.Group(parent + "/weir-x")
+	if err := os.Mkdir(made.Dir(), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	dir := state.At(t.TempDir())
+	record, err := dir.New(recordKind, placesOf([]cgroupfs.Group{made}, false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := record.Leave(); err != nil { // as the kernel does when it ends
+		t.Fatal(err)
+	}
+	if err := Sweep(dir, h.FS); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(made.Dir()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%q is left (%v)", made.Path(), err)
 	}
 }

@@ -38,3 +38,18 @@ func TestRecordsOfOtherWeirs(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A directory's name can be of any bytes. Its record says which one it is.
+func TestARecordOfAnyBytes(t *testing.T) {
+	s := Store{Dir: filepath.Join(t.TempDir(), "quotas")}
+	if err := s.store().Make(); err != nil {
+		t.Fatal(err)
+	}
+	want := record{Project: 7, Trees: []Tree{{"/srv-\xff/data-\xfe", 5}, {"/srv-\xff/b", 6}}, Mount: "/srv-\xff", FS: "u", State: isSet}
+	if err := s.save(want); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := s.records(); err != nil || len(all) != 1 || !reflect.DeepEqual(all[0], want) {
+		t.Errorf("%+v, %v; want %+v", all, err, want)
+	}
+}

@@ -2,6 +2,7 @@ package quota
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -11,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weir-io/weir/internal/base/rawtext"
 	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/state"
 )
@@ -36,8 +38,27 @@ func (s Store) kernel() kernel {
 
 // A Tree is a directory and all that is below it.
 type Tree struct {
-	Path  string `json:"path"`
-	Inode uint64 `json:"inode"`
+	Path  string
+	Inode uint64
+}
+
+// treeInJSON is a Tree in a record: the path can be of any bytes.
+type treeInJSON struct {
+	Path  rawtext.Text `json:"path"`
+	Inode uint64       `json:"inode"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (t Tree) MarshalJSON() ([]byte, error) {
+	return json.Marshal(treeInJSON{rawtext.Text(t.Path), t.Inode})
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *Tree) UnmarshalJSON(data []byte) error {
+	var j treeInJSON
+	err := json.Unmarshal(data, &j)
+	t.Path, t.Inode = string(j.Path), j.Inode
+	return err
 }
 
 // A record is a quota that weir has set, or is at.
@@ -53,6 +74,29 @@ type record struct {
 	// Lent is whether the project is that which a container's engine has given it: only the
 	// bounds are weir's.
 	Lent bool `json:"lent,omitempty"`
+}
+
+// recordFields are a record's, without its methods.
+type recordFields record
+
+// recordInJSON is a record in its file: where its file system is mounted can be of any bytes.
+type recordInJSON struct {
+	recordFields
+	Mount rawtext.Text `json:"mount"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (r record) MarshalJSON() ([]byte, error) {
+	return json.Marshal(recordInJSON{recordFields(r), rawtext.Text(r.Mount)})
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (r *record) UnmarshalJSON(data []byte) error {
+	var j recordInJSON
+	err := json.Unmarshal(data, &j)
+	*r = record(j.recordFields)
+	r.Mount = string(j.Mount)
+	return err
 }
 
 // The states of a quota.

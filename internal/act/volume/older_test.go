@@ -36,3 +36,18 @@ func TestRecordsOfOtherWeirs(t *testing.T) {
 		t.Errorf("%d of 3 records: %v", len(all), err)
 	}
 }
+
+// A volume can be mounted, and its file can be, in a directory whose name is of any bytes.
+func TestARecordOfAnyBytes(t *testing.T) {
+	s := Store{Dir: t.TempDir()}
+	if err := os.Mkdir(s.records(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	want := Volume{Name: "odd", Mount: "/srv-\xff/odd", Image: "/disk-\xfe/odd.img", FS: "xfs", File: identity{Inode: 3}}
+	if err := s.save(want, ready); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := s.Find("odd"); err != nil || !reflect.DeepEqual(v, want) {
+		t.Errorf("%+v, %v; want %+v", v, err, want)
+	}
+}

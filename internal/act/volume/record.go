@@ -1,6 +1,7 @@
 package volume
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weir-io/weir/internal/base/rawtext"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/state"
@@ -30,6 +32,30 @@ type Volume struct {
 
 	Device blkdev.Number `json:"device"`           // adopted: that which is bound
 	Before *bounds       `json:"before,omitempty"` // adopted: what its device had
+}
+
+// volumeFields are a Volume's, without its methods.
+type volumeFields Volume
+
+// volumeInJSON is a Volume in its record: where it is mounted, and its file, can be of any bytes.
+type volumeInJSON struct {
+	volumeFields
+	Mount rawtext.Text `json:"mount"`
+	Image rawtext.Text `json:"image,omitempty"`
+}
+
+// MarshalJSON implements json.Marshaler.
+func (v Volume) MarshalJSON() ([]byte, error) {
+	return json.Marshal(volumeInJSON{volumeFields(v), rawtext.Text(v.Mount), rawtext.Text(v.Image)})
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (v *Volume) UnmarshalJSON(data []byte) error {
+	var j volumeInJSON
+	err := json.Unmarshal(data, &j)
+	*v = Volume(j.volumeFields)
+	v.Mount, v.Image = string(j.Mount), string(j.Image)
+	return err
 }
 
 // Adopted reports whether the volume was there before weir.

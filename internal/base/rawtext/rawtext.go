@@ -30,7 +30,7 @@ func (t *Text) UnmarshalJSON(data []byte) error {
 	err := json.Unmarshal(data, &s)
 	if err != nil {
 		var e encoded
-		if json.Unmarshal(data, &e) != nil {
+		if json.Unmarshal(data, &e) != nil || len(e.Bytes) == 0 {
 			return err
 		}
 		s = string(e.Bytes)

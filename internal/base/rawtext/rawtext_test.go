@@ -13,7 +13,7 @@ func TestText(t *testing.T) {
 			t.Errorf("%q: %s, %v, and back: %q", text, data, err, back)
 		}
 	}
-	for _, wrong := range []string{"5", `{"bytes":"?"}`, "[]"} {
+	for _, wrong := range []string{"5", `{"bytes":"?"}`, "[]", "{}"} {
 		var text Text
 		if err := json.Unmarshal([]byte(wrong), &text); err == nil {
 			t.Errorf("%s: %q", wrong, text)
