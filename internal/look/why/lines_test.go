@@ -37,6 +37,12 @@ func TestNamesInLinesAreQuoted(t *testing.T) {
 		"record-differs": func(f *Facts) {
 			f.Group.Record = &targets.Record{By: "Docker", Command: "docker", Source: "docker inspect web", Limits: []targets.Recorded{{Device: vda.Number, Limit: wbps(1e6)}}}
 		},
+		"read-only": func(f *Facts) {
+			f.IO.At, f.IO.ReadOnly = file, true
+		},
+		"v1-writeback": func(f *Facts) {
+			f.IO.At, f.IO.Version, f.Places[0].Writeback = file, 1, false
+		},
 		"unit-differs": func(f *Facts) { *f = ofUnit(nil) },
 		"unit-conflict": func(f *Facts) {
 			*f = ofUnit(map[blkdev.Number][]Spelling{vda.Number: {{"/dev/block/252:0", wbps(10e6)}, {"/dev/vda", wbps(5e6)}}})
@@ -51,9 +57,12 @@ func TestNamesInLinesAreQuoted(t *testing.T) {
 		}
 		for _, found := range r.Findings {
 			for _, fix := range found.Fixes {
+				if _, flags, is := strings.Cut(fix.Text, "docker run "); is && strings.Contains(strings.ReplaceAll(flags, quote(node+":10000000"), ""), "$(") {
+					t.Errorf("%s: a shell runs a part of %s", found.Code, fix.Text)
+				}
 				for _, line := range fix.Lines {
 					lines++
-					if rest := strings.NewReplacer(quote(target), "", quote(node), "", quote(file+"max"), "", quote(file+"high"), "").Replace(line); strings.Contains(rest, "$(") {
+					if rest := strings.NewReplacer(quote(target), "", quote(node), "", quote(file+"max"), "", quote(file+"high"), "", quote(file), "", quote(file+"/blkio.throttle.write_bps_device"), "").Replace(line); strings.Contains(rest, "$(") {
 						t.Errorf("%s: a shell runs a part of %s", found.Code, line)
 					}
 				}

@@ -77,7 +77,7 @@ func readOnly(f Facts) []Finding {
 	return []Finding{{Code: "read-only", Severity: Note, Evidence: mountEvidence(*f.IO),
 		Text: "The hierarchy is mounted read-only here: weir can read limits but cannot set them.",
 		Fixes: []Fix{{Text: "in a container, run weir on the host"},
-			{Text: "on a host", Lines: []string{"mount -o remount,rw " + f.IO.At}}}}}
+			{Text: "on a host", Lines: []string{"mount -o remount,rw " + quote(f.IO.At)}}}}}
 }
 
 // v1Writeback: on v1, what the kernel writes back is the root group's
@@ -107,7 +107,7 @@ func (f Facts) rootLines(places []int) []string {
 		for _, d := range f.Places[i].Devices {
 			for k, file := range map[limit.Key]string{limit.WBPS: "blkio.throttle.write_bps_device", limit.WIOPS: "blkio.throttle.write_iops_device"} {
 				if n, ok := d.Limit.Get(k).Number(); ok {
-					lines = append(lines, fmt.Sprintf("echo '%s %d' > %s/%s", d.Number, n, f.IO.At, file))
+					lines = append(lines, fmt.Sprintf("echo '%s %d' > %s", d.Number, n, quote(f.IO.At+"/"+file)))
 				}
 			}
 		}

@@ -168,12 +168,12 @@ func flagsTo(now, wanted limit.Limit) string {
 var dockerFlagNames = [...]string{limit.RBPS: "--device-read-bps", limit.WBPS: "--device-write-bps", limit.RIOPS: "--device-read-iops", limit.WIOPS: "--device-write-iops"}
 
 // dockerFlags spells the bound rates as docker run takes them; a number without a unit
-// is bytes there too.
+// is bytes there too. They are to be copied to a shell.
 func dockerFlags(l limit.Limit, device string) []string {
 	var flags []string
 	for _, k := range limit.Keys {
 		if n, ok := l.Get(k).Number(); ok {
-			flags = append(flags, fmt.Sprintf("%s %s:%d", dockerFlagNames[k], device, n))
+			flags = append(flags, dockerFlagNames[k]+" "+quote(fmt.Sprintf("%s:%d", device, n)))
 		}
 	}
 	return flags

@@ -14,6 +14,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/weir-io/weir/internal/base/cmdline"
 	"github.com/weir-io/weir/internal/base/peek"
 	"github.com/weir-io/weir/internal/base/plain"
 	"github.com/weir-io/weir/internal/fault"
@@ -98,7 +99,7 @@ func (k Kind) Resolve(_ context.Context, name string) (targets.Target, error) {
 	t.Disks, t.ReadDisks = files.written, files.read
 	if err == nil && len(t.Disks)+len(t.ReadDisks) == 0 {
 		t.NoDisks = fault.With(&fault.Unsupported{Feature: "limit disk I/O of " + spec, Reason: "it has no disk on this host: its disks are in memory or on other machines, which QEMU reaches over the network",
-			Remedy: "let QEMU limit each of them (virsh blkdeviotune " + name + " DISK --write-bytes-sec N)"}, fault.Remedy{Do: fault.NameDisk})
+			Remedy: "let QEMU limit each of them (virsh blkdeviotune " + cmdline.Quote(name) + " DISK --write-bytes-sec N)"}, fault.Remedy{Do: fault.NameDisk})
 	}
 	return t, err
 }

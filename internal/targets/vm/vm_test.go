@@ -152,6 +152,10 @@ func TestNoDisks(t *testing.T) {
 	if err != nil || !fault.IsUnsupported(got.NoDisks) || !strings.Contains(got.NoDisks.Error(), "virsh blkdeviotune db DISK") {
 		t.Errorf("%+v, %v", got, err)
 	}
+	k = host(t, cgroupfs.V2, map[string]string{"run/libvirt/qemu/$(reboot).pid": "4711", "proc/4711/cgroup": "0::" + scope + "\n", "proc/4711/fd/x": ""})
+	if got, err = k.Resolve(t.Context(), "$(reboot)"); err != nil || got.NoDisks == nil || !strings.Contains(got.NoDisks.Error(), "virsh blkdeviotune '$(reboot)' DISK") { // it is to be copied to a shell
+		t.Errorf("%v, %v", got.NoDisks, err)
+	}
 }
 
 // machined's name of a scope is not the domain's: another one can be called so.
