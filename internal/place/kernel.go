@@ -45,11 +45,11 @@ func ControllerOf(g cgroupfs.Group, release kernel.Release) Controller {
 // controllers are built (init/Kconfig: "depends on MEMCG && BLK_CGROUP", "default y";
 // 89e9b9e07a39).
 func (c Controller) Writes(fs *blkdev.Mount) Kernel {
-	if c.Version == cgroupfs.V1 && c.Root { // whose writeback is everybody's
-		return Kernel{Direct: true, Sync: true, Buffered: true}
-	}
 	if fs != nil && fs.DAX() {
 		return Kernel{Why: fs.FSType + " with dax copies straight to and from persistent memory, past every limit"}
+	}
+	if c.Version == cgroupfs.V1 && c.Root { // whose writeback is everybody's
+		return Kernel{Direct: true, Sync: true, Buffered: true}
 	}
 	if fs != nil && fs.DataJournal() {
 		return Kernel{Sync: c.Release.Major != 0 && !c.Release.Before(6, 4), Why: "ext4 with data=journal writes through its journal, which is charged to the root group (from Linux 6.4 on, synchronous writes are held)"}

@@ -45,6 +45,7 @@ func TestKernelWrites(t *testing.T) {
 		{"ext4, data=journal, later", v2, journal, new, "s", "data=journal"},
 		{"ext4, data=ordered", v2, &blkdev.Mount{FSType: "ext4", SuperOptions: "rw,data=ordered"}, new, "dsb", ""},
 		{"xfs with dax", v2, &blkdev.Mount{FSType: "xfs", SuperOptions: "rw,dax=always"}, new, "", "persistent memory"},
+		{"v1's root, with dax", v1.Hierarchy().Root(), &blkdev.Mount{FSType: "xfs", SuperOptions: "rw,dax"}, new, "", "persistent memory"},
 		{"xfs without dax", v2, &blkdev.Mount{FSType: "xfs", SuperOptions: "rw,dax=never"}, new, "dsb", ""},
 		{"xfs", v2, &blkdev.Mount{FSType: "xfs"}, new, "dsb", ""},
 		{"btrfs", v2, &blkdev.Mount{FSType: "btrfs"}, new, "dsb", ""},
