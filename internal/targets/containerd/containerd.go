@@ -50,7 +50,8 @@ func (k Kind) sockets() (all []string) {
 }
 
 // running finds a container by the beginning of its id, and its first process, at the first of
-// the sockets that has it. That there is none is said if one of them has answered so.
+// the sockets that has it. That there is none is said if all of them have answered so: one that is
+// just started again has its containers all the same, and what weir has on record of them stays.
 func (k Kind) running(ctx context.Context, namespace, id string) (at client, whole string, pid int, err error) {
 	for _, socket := range k.sockets() {
 		c := client{socket, namespace}
@@ -59,7 +60,7 @@ func (k Kind) running(ctx context.Context, namespace, id string) (at client, who
 			pid, err = c.pid(ctx, found)
 			return c, found, pid, err
 		}
-		if err == nil || errors.Is(failed, errNone) {
+		if err == nil || errors.Is(err, errNone) {
 			at, err = c, failed
 		}
 		var several *ambiguity

@@ -2,6 +2,7 @@ package containerd
 
 import (
 	"errors"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -112,13 +113,27 @@ func link(t *testing.T, root, place, socket string) {
 	}
 }
 
+// ended is the socket of a daemon that has ended.
+func ended(t *testing.T) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "s")
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.SetUnlinkOnClose(false)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
 // A host with Docker and k3s has two containerds, and each is asked. One of them can have ended
-// and left its socket.
+// and left its socket: the others have their containers, and that there is none of a name is not known.
 func TestSeveralContainerds(t *testing.T) {
 	k := host(t, map[string]string{"11": "/k8s.io/dockers", "12": "/k8s.io/k3s"})
 	link(t, k.Root, usualSockets[0], daemon(t, map[string]uint64{"dockers": 11}))
 	link(t, k.Root, usualSockets[1], daemon(t, map[string]uint64{"k3s": 12}))
-	link(t, k.Root, usualSockets[2], filepath.Join(k.Root, "nobody"))
 	for _, id := range []string{"dockers", "k3s"} {
 		got, err := k.Resolve(t.Context(), "k8s.io/"+id)
 		if err != nil || got.Group.Path() != "/k8s.io/"+id {
@@ -131,6 +146,14 @@ func TestSeveralContainerds(t *testing.T) {
 	var missing *targets.NotFound
 	if _, err := k.Resolve(t.Context(), "k8s.io/none"); !errors.As(err, &missing) {
 		t.Errorf("none: %v", err)
+	}
+	link(t, k.Root, usualSockets[2], ended(t))
+	var silent *targets.NoKindError
+	if _, err := k.Resolve(t.Context(), "k8s.io/none"); !errors.As(err, &silent) {
+		t.Errorf("none of those that answer: %v", err)
+	}
+	if got, err := k.Resolve(t.Context(), "k8s.io/k3s"); err != nil || got.Group.Path() != "/k8s.io/k3s" {
+		t.Errorf("one of those that answer: %s, %v", got.Group.Path(), err)
 	}
 	if got := k.Live(t.Context(), "k8s.io/"); !slices.Equal(got, []string{"k8s.io/dockers", "k8s.io/k3s"}) {
 		t.Errorf("live: %q", got)

@@ -79,20 +79,23 @@ func (k Kind) sockets() ([]string, error) {
 	return there, nil
 }
 
-// find asks the runtimes for pods, until one has matching pods.
+// find asks the runtimes for pods, until one has matching pods. That there are none is said if each of
+// them has answered, or is no CRI: one that is just started again has its pods all the same, and what
+// weir has on record of them stays.
 func (k Kind) find(ctx context.Context, is func(sandbox) bool) (r runtime, found []sandbox, err error) {
 	sockets, err := k.sockets()
 	if err != nil {
 		return r, nil, err
 	}
 	var first error
-	answered := false
+	answered, silent := false, false
 	for _, socket := range sockets {
 		all, err := runtime{socket}.sandboxes(ctx)
 		if err != nil {
-			if first == nil {
+			if first == nil || !silent && !isNoCRI(err) {
 				first, r = err, runtime{socket}
 			}
+			silent = silent || !isNoCRI(err)
 			continue
 		}
 		found = slices.DeleteFunc(all, func(s sandbox) bool { return !is(s) })
@@ -100,7 +103,7 @@ func (k Kind) find(ctx context.Context, is func(sandbox) bool) (r runtime, found
 			return runtime{socket}, found, nil
 		}
 	}
-	if answered {
+	if answered && !silent {
 		first = nil
 	}
 	return r, nil, first
@@ -316,10 +319,15 @@ const nameMax = 253
 // names; crictl accepts any.
 func isName(text string) bool { return targets.IsWord(text, nameMax) }
 
+// isNoCRI reports whether what answers has no pods, because it does not speak CRI.
+func isNoCRI(err error) bool {
+	var status *grpc.Status
+	return errors.As(err, &status) && status.Code == grpc.Unimplemented
+}
+
 // explain says for the user why a question failed.
 func explain(spec, socket string, err error) error {
-	var status *grpc.Status
-	if errors.As(err, &status) && status.Code == grpc.Unimplemented {
+	if isNoCRI(err) {
 		return &targets.NoKindError{Err: &fault.Unsupported{Feature: spec, Reason: "what answers at " + socket + " does not speak CRI version 1",
 			Remedy: "enable containerd's CRI (it must not be in disabled_plugins of /etc/containerd/config.toml), or name the runtime's socket with CONTAINER_RUNTIME_ENDPOINT=unix:///PATH"}}
 	}

@@ -3,6 +3,7 @@ package pod
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -181,8 +182,25 @@ func TestSeveralRuntimes(t *testing.T) {
 		}
 	}
 	link(usualSockets[0], runtimeOf(t))
-	link(usualSockets[1], filepath.Join(k.Root, "nobody"))
+	ended := filepath.Join(t.TempDir(), "s")
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: ended, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.SetUnlinkOnClose(false)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
 	link(usualSockets[3], runtimeOf(t, known{sandbox{id: "s1", namespace: "default", name: "web", uid: "1"}, 11, []string{"c1"}}))
+	var missing *targets.NotFound
+	if _, err := k.Resolve(t.Context(), "default/none"); !errors.As(err, &missing) {
+		t.Errorf("none: %v", err)
+	}
+	link(usualSockets[1], ended)
+	var silent *targets.NoKindError // its pods are not known
+	if _, err := k.Resolve(t.Context(), "default/none"); !errors.As(err, &silent) {
+		t.Errorf("none of those that answer: %v", err)
+	}
 	if got := k.Namer(t.Context())("/kubepods/pod1"); got != "pod:default/web" {
 		t.Errorf("the group of the pod is %q", got)
 	}
