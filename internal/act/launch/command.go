@@ -154,7 +154,8 @@ func (h Host) Run(ctx context.Context, room *Room, c Command) (Result, error) {
 		return result, fmt.Errorf("wait for %q: %w", c.Args[0], err)
 	}
 	result.Ended, result.Status = true, status(cmd.ProcessState)
-	return result, room.read(&result)
+	err = room.read(&result)
+	return result, err
 }
 
 // read adds what the kernel has charged to a room with limits, and what of that is still in memory.

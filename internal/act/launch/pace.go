@@ -65,8 +65,11 @@ func (h Host) PaceEscapes(room *Room) (some bool, err error) {
 		return false, err
 	}
 	cell, err := room.IO.Child(cgroupfs.CellName(room.IO))
+	if err != nil {
+		return false, err
+	}
 	room.pauses = &cell // once something has escaped
-	return err == nil, err
+	return true, nil
 }
 
 // PaceSteps is what Pace does for the group of a plan, at a rate.
