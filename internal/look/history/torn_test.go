@@ -1,6 +1,7 @@
 package history
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -115,5 +116,32 @@ func TestFullDisk(t *testing.T) {
 	}
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A record that this weir cannot read ends what it writes into a block, and what follows it is left there.
+func TestRecordsOfAnotherWeirStay(t *testing.T) {
+	l := small()[0]
+	disk := &memory{text: append(l.head(), make([]byte, l.size()-headUsed)...)}
+	r := &ring{f: disk, name: "ring", Level: l}
+	w, err := goOn(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.append(time.Unix(1e9, 0), time.Second, nil); err != nil {
+		t.Fatal(err)
+	}
+	other := append(record(w.round, []byte{0xff}), record(w.round, []byte("more"))...)
+	at := w.offset(w.place(w.round)) + int64(w.used)
+	copy(disk.text[at:], other)
+	if w, err = goOn(r); err != nil || !w.foreign {
+		t.Fatalf("%v, foreign: %v", err, w.foreign)
+	}
+	if got := disk.text[at:][:len(other)]; !bytes.Equal(got, other) {
+		t.Errorf("what follows is %x, want %x", got, other)
+	}
+	was := w.round
+	if err := w.append(time.Unix(1e9+1, 0), time.Second, nil); err != nil || w.round != was+1 {
+		t.Errorf("the next frame is in round %d: %v", w.round, err)
 	}
 }

@@ -57,8 +57,8 @@ func goOn(r *ring) (*writer, error) {
 		w.encoder.next = append(w.encoder.next, w.encoder.ids[p.def])
 	}
 	w.encoder.take()
-	if err == nil && w.clear() != nil {
-		w.foreign = true
+	if err == nil && !w.foreign { // else what follows is kept for the weir that wrote it
+		w.foreign = w.clear() != nil
 	}
 	return w, err
 }
