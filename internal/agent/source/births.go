@@ -147,10 +147,16 @@ func (b *Births) hand(its *planned.Birth, one birth) {
 	default: // the disk hangs
 	}
 	b.news(its.Leave())
-	b.mu.Lock()
-	b.left = true
-	b.mu.Unlock()
+	b.setLeft(true)
 	b.tell(one)
+}
+
+// setLeft notes whether there are births that nobody has put on record, and returns what was noted before.
+func (b *Births) setLeft(left bool) (was bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	was, b.left = b.left, left
+	return was
 }
 
 func (b *Births) tell(one birth) {
@@ -168,12 +174,12 @@ func (b *Births) record(ctx context.Context) {
 		case one := <-b.begun:
 			err := one.Record()
 			b.news(err)
-			b.mu.Lock()
-			left := b.left
-			b.left = err != nil // the next one tries it again
-			b.mu.Unlock()
-			if left {
-				b.news(b.sweep())
+			if b.setLeft(err != nil) { // the next one tries it again
+				err := b.sweep()
+				b.news(err)
+				if err != nil {
+					b.setLeft(true)
+				}
 			}
 			b.tell(one.of)
 		}

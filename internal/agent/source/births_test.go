@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/weir-io/weir/internal/agent/reconcile"
 	"github.com/weir-io/weir/internal/agent/tree"
+	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/host/hosttest"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/planned"
@@ -283,6 +285,28 @@ func TestBirthsWaitForNoDisk(t *testing.T) {
 	}
 	stop()
 	<-done
+}
+
+// What was left stays so until it is on record, also if the host cannot be opened meanwhile.
+func TestLeftBirthsAreTriedAgain(t *testing.T) {
+	b, k, _, told := newBirths(t, config)
+	b.Learn("docker", true, targets.Listed{Kind: "docker", Name: "web", Names: []string{"web"}, ID: webID})
+	its, err := b.put(&planned.Manager{Host: k.host}, birth{"/docker/" + webID, nil})
+	if err != nil || its == nil {
+		t.Fatalf("%v, %v", its, err)
+	}
+	b.left = true
+	b.Options.Open = func() (*host.Host, error) { return nil, errors.New("closed") }
+	b.hand(its, birth{names: []named{{"docker", webID}}})
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan bool)
+	go func() { b.record(ctx); close(done) }()
+	<-told
+	stop()
+	<-done
+	if !b.left {
+		t.Error("what could not be put on record is forgotten")
+	}
 }
 
 // What is known of containers is bounded in bytes: one with large labels takes no other's place.
