@@ -11,6 +11,9 @@ import (
 	"github.com/weir-io/weir/internal/agent/held"
 	"github.com/weir-io/weir/internal/agent/reconcile"
 	"github.com/weir-io/weir/internal/host"
+	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/look/watch"
 	"github.com/weir-io/weir/lab"
 )
 
@@ -74,6 +77,33 @@ func TestRestAfter(t *testing.T) {
 	for quiet, want := range map[int]time.Duration{0: restEvery, quietLeast: restEvery, quietLeast + 1: quietEvery, 2 * quietLeast: quietEvery, 2*quietLeast + 1: stillEvery, 1000: stillEvery} {
 		if got := restAfter(quiet); got != want {
 			t.Errorf("after %d readings: %v, want %v", quiet, got, want)
+		}
+	}
+}
+
+// A group that has just come is read again soon, however quiet the others were: what it did before its
+// first reading is in no rate.
+func TestPace(t *testing.T) {
+	lab.Unit(t)
+	const long = 2*quietLeast + 1
+	limited := limit.None.With(limit.WBPS, limit.PerSecond(1e6))
+	was := cgroupfs.Stat{WrittenBytes: 1 << 20, Writes: 1}
+	for name, c := range map[string]struct {
+		device watch.Device
+		busy   bool
+		wait   time.Duration
+		quiet  int
+	}{
+		"at rest":        {watch.Device{Limit: limited, Counted: true, Total: was, Rates: &watch.Rates{}}, false, stillEvery, long + 1},
+		"nothing done":   {watch.Device{Limit: limited}, false, stillEvery, long + 1},
+		"no limit":       {watch.Device{Counted: true, Total: was, Rates: &watch.Rates{WBPS: 1}}, false, stillEvery, long + 1},
+		"moves":          {watch.Device{Limit: limited, Counted: true, Total: was, Rates: &watch.Rates{WBPS: 1}}, false, restEvery, 0},
+		"first reading":  {watch.Device{Limit: limited, Counted: true, Total: was}, false, restEvery, long},
+		"near its limit": {watch.Device{Limit: limited, Counted: true, Total: was, Rates: &watch.Rates{WBPS: 1e6}}, true, busyEvery, 0},
+	} {
+		s := &watch.Snapshot{Groups: []*watch.Group{{Path: "/a", Devices: []watch.Device{c.device}}}}
+		if wait, quiet := pace(s, c.busy, long); wait != c.wait || quiet != c.quiet {
+			t.Errorf("%s: %v and %d, want %v and %d", name, wait, quiet, c.wait, c.quiet)
 		}
 	}
 }

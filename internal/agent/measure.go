@@ -12,6 +12,7 @@ import (
 	"github.com/weir-io/weir/internal/agent/reconcile"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/limiting"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/look/watch"
 )
 
@@ -82,16 +83,8 @@ func (m *measurer) run(ctx context.Context) {
 			if ctx.Err() == nil && isNews(&told, err) && err != nil {
 				m.options.Log.Warn("weird cannot measure whether limits are held", "error", err, "again_in", failedEvery)
 			}
-			switch {
-			case err != nil:
-				wait = failedEvery
-			case busy:
-				wait, quiet = busyEvery, 0
-			case slices.ContainsFunc(s.Groups, moves):
-				quiet = 0
-			default:
-				quiet++
-				wait = restAfter(quiet)
+			if wait = failedEvery; err == nil {
+				wait, quiet = pace(s, busy, quiet)
 			}
 		}
 		select {
@@ -104,6 +97,20 @@ func (m *measurer) run(ctx context.Context) {
 		case <-time.After(wait):
 		}
 	}
+}
+
+// pace is how long to wait after a reading, and in how many in a row no limited group did I/O, if there
+// were quiet before it.
+func pace(s *watch.Snapshot, busy bool, quiet int) (wait time.Duration, _ int) {
+	switch {
+	case busy:
+		return busyEvery, 0
+	case slices.ContainsFunc(s.Groups, moves):
+		return restEvery, 0
+	case slices.ContainsFunc(s.Groups, mayMove):
+		return restEvery, quiet
+	}
+	return restAfter(quiet + 1), quiet + 1
 }
 
 // restAfter is how long to wait after so many readings in which no limited group did I/O.
@@ -121,6 +128,14 @@ func restAfter(quiet int) time.Duration {
 func moves(g *watch.Group) bool {
 	sum, known := g.Sum()
 	return g.Limited() && known && sum != (watch.Rates{})
+}
+
+// mayMove reports whether a group with limits has done I/O before its first reading: only the next one
+// tells whether it still does.
+func mayMove(g *watch.Group) bool {
+	return g.Limited() && slices.ContainsFunc(g.Devices, func(d watch.Device) bool {
+		return d.Rates == nil && d.Total != (cgroupfs.Stat{Device: d.Total.Device})
+	})
 }
 
 // inForce are the targets whose limits were in force at a time, and still are.
