@@ -15,14 +15,17 @@ import (
 )
 
 func newShow(a *app) *cobra.Command {
-	window := time.Second
+	window, again := time.Second, false
 	cmd := &cobra.Command{
 		Use:   "show [TARGET]",
 		Short: "Show limits, and the I/O under them",
 		Long: "Show a target's limits for each device, and what the target did under them in the last second. Without a target, show\n" +
 			"every limited cgroup of this host, whoever set the limit. Each has the name of its unit or container, or its path.\n\n" +
 			"For docker:NAME and podman:NAME, weir also shows the limits that Docker or Podman stores for the container and sets\n" +
-			"when it starts.",
+			"when it starts.\n\n" +
+			"With --watch, weir shows it again each second, until Ctrl-C, which ends weir with exit code 0. A longer --for takes\n" +
+			"longer. On a terminal the new output takes the place of the old one. With --json, weir prints one document a line.",
+		Example: "  weir show\n  weir show docker:web --watch",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return cli.Usagef("show: name at most one target; %d are named", len(args))
@@ -33,10 +36,15 @@ func newShow(a *app) *cobra.Command {
 			if window < 0 {
 				return cli.Usagef("--for %s: a time cannot be negative", window)
 			}
-			return a.show(cmd.Context(), args, window)
+			show := func(ctx context.Context) error { return a.show(ctx, args, window) }
+			if again {
+				return a.out.Repeat(cmd.Context(), time.Second, show)
+			}
+			return show(cmd.Context())
 		},
 	}
 	cmd.Flags().DurationVar(&window, "for", window, "measure for this `TIME`; 0: do not measure")
+	cmd.Flags().BoolVarP(&again, "watch", "w", false, "show it again each second, until Ctrl-C")
 	cmd.ValidArgsFunction = a.completeTarget
 	a.cgroupFlag(cmd)
 	return cmd
