@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -14,8 +15,10 @@ import (
 	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/limiting"
+	"github.com/weir-io/weir/internal/look/explain"
 	"github.com/weir-io/weir/internal/look/history"
 	"github.com/weir-io/weir/internal/look/watch"
+	"github.com/weir-io/weir/internal/look/why"
 	"github.com/weir-io/weir/internal/ui/cli"
 	"github.com/weir-io/weir/internal/ui/top"
 	"github.com/weir-io/weir/internal/ui/top/live"
@@ -98,8 +101,28 @@ func (v topView) live(ctx context.Context, _ *cli.Out, w *watch.Watcher) error {
 	debug.SetGCPercent(gcPercent)
 	ctx, stop := signal.NotifyContext(ctx, unix.SIGINT) // Ctrl-C is a key
 	defer stop()
-	return live.Run(ctx, live.Options{Every: v.every, In: os.Stdin, Out: os.Stdout, Sample: w.Sample,
+	return live.Run(ctx, live.Options{Every: v.every, In: os.Stdin, Out: os.Stdout, Sample: w.Sample, Why: v.why,
 		Screen: top.Screen{Options: v.Options, Color: os.Getenv("NO_COLOR") == ""}})
+}
+
+// whyMost bounds a question to weir why.
+const whyMost = 20 * time.Second
+
+// why asks weir why about a target. The host is opened for it alone, because facts are read in all
+// corners of it.
+func (v topView) why(ctx context.Context, target string) (all []why.Finding, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, whyMost, fmt.Errorf("not done within %v", whyMost))
+	defer cancel()
+	h, err := host.Open(hostOptions(v.root))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, h.Close()) }()
+	facts, _, err := explain.Facts(ctx, h, explain.Request{Subject: target})
+	if err != nil {
+		return nil, err
+	}
+	return why.Judge(facts).Findings, nil
 }
 
 // print reads twice, and prints what happened between.

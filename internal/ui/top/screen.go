@@ -23,6 +23,7 @@ type Screen struct {
 	cursor   string // the path of a group; empty: the first
 	curves   curves
 	measured *Measuring
+	reason   reason
 }
 
 // Show takes a new snapshot. A paused screen notes it for the curves and measurements only.
@@ -188,7 +189,8 @@ func (s *Screen) Text() string {
 		all = helpLines()
 	case s.detail && len(rows) > 0:
 		g := rows[s.at(rows)].Group
-		all = append(Detail(g, s.measured.Of(g.Path)), s.curves.lines(g.Path)...)
+		all = append(Detail(g, s.measured.Of(g.Path)), s.reason.lines(g, s.Width)...)
+		all = append(all, s.curves.lines(g.Path)...)
 	default:
 		all = s.table(rows)
 	}

@@ -12,6 +12,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/weir-io/weir/internal/look/watch"
+	"github.com/weir-io/weir/internal/look/why"
 	"github.com/weir-io/weir/internal/ui/top"
 )
 
@@ -21,6 +22,9 @@ type Options struct {
 	Every   time.Duration // between two readings
 	In, Out *os.File      // the terminal
 	Sample  func(context.Context) (*watch.Snapshot, error)
+	// Why asks weir why about a target, by its name, when the details of its group are opened. One
+	// question is asked at a time. nil: nobody can be asked.
+	Why func(ctx context.Context, target string) ([]why.Finding, error)
 }
 
 // framesPerSec is how often bubbletea looks whether the screen has changed: a key shows within 50 ms, and
@@ -28,14 +32,19 @@ type Options struct {
 const framesPerSec = 20
 
 // Run shows the screen until a key or the context ends it, which is no error: signals are the
-// context's. When it returns nobody samples any more.
+// context's. When it returns nobody samples or asks any more.
 func Run(ctx context.Context, o Options) error {
-	m := &model{ctx: ctx, screen: o.Screen, every: o.Every, sample: o.Sample}
+	asking, stop := context.WithCancel(ctx)
+	defer stop()
+	m := &model{ctx: ctx, screen: o.Screen, every: o.Every, sample: o.Sample, why: o.Why, asking: asking}
 	// bubbletea's own handler of signals can hang: the signal that it is about to pass on has ended
 	// the context, and nobody takes it any more.
 	_, err := tea.NewProgram(m, tea.WithContext(ctx), tea.WithoutSignalHandler(), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithFPS(framesPerSec)).Run()
+	stop()
 	m.mu.Lock() // a reading may be under way
 	defer m.mu.Unlock()
+	m.whyMu.Lock() // or a question
+	defer m.whyMu.Unlock()
 	m.ended = true
 	switch {
 	case m.failed != nil && ctx.Err() == nil:
@@ -55,7 +64,12 @@ type model struct {
 
 	mu     sync.Mutex // of sample
 	sample func(context.Context) (*watch.Snapshot, error)
-	ended  bool
+	ended  bool // both locks are for it
+
+	why    func(context.Context, string) ([]why.Finding, error)
+	whyMu  sync.Mutex      // of why
+	asking context.Context // of questions
+	asked  bool            // a question waits for its answer
 }
 
 // A reading is what came of a sample.
@@ -75,10 +89,39 @@ func (m *model) read() tea.Msg {
 	return reading{s, err}
 }
 
+// An answer is what weir why says of a group.
+type answer struct {
+	path     string
+	findings []why.Finding
+	err      error
+}
+
+// ask is what asks weir why, if the screen has a question; nil: it has none. bubbletea calls it in a
+// goroutine of its own.
+func (m *model) ask() tea.Cmd {
+	if m.why == nil || m.asked {
+		return nil
+	}
+	g, asks := m.screen.Asks()
+	if !asks {
+		return nil
+	}
+	m.asked = true
+	return func() tea.Msg {
+		m.whyMu.Lock()
+		defer m.whyMu.Unlock()
+		if m.ended {
+			return nil
+		}
+		findings, err := m.why(m.asking, g.Target)
+		return answer{g.Path, findings, err}
+	}
+}
+
 // Init begins with a reading.
 func (m *model) Init() tea.Cmd { return m.read }
 
-// Update takes keys, sizes and readings. After a reading the next one is due.
+// Update takes keys, sizes, readings and answers. After a reading the next one is due.
 func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
@@ -95,9 +138,12 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			return m, tea.Quit
 		}
 		m.screen.Show(msg.snapshot)
-		return m, tea.Tick(m.every, func(time.Time) tea.Msg { return m.read() })
+		return m, tea.Batch(m.ask(), tea.Tick(m.every, func(time.Time) tea.Msg { return m.read() }))
+	case answer:
+		m.asked = false
+		m.screen.Answer(msg.path, msg.findings, msg.err)
 	}
-	return m, nil
+	return m, m.ask()
 }
 
 // View is the whole terminal.

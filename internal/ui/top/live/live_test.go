@@ -12,8 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/base/ptytest"
+	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/look/watch"
+	"github.com/weir-io/weir/internal/look/why"
 	"github.com/weir-io/weir/internal/ui/top"
 )
 
@@ -94,5 +96,44 @@ func TestASignalEndsIt(t *testing.T) {
 		}
 		term.End(ended, nil)
 		stop()
+	}
+}
+
+// weir why is asked when details are opened, once while they are, and its answer is shown. A question
+// that takes long ends with the screen.
+func TestAsksWhy(t *testing.T) {
+	term := open(t)
+	asked := make(chan string, 10)
+	left := make(chan struct{})
+	sample := func(context.Context) (*watch.Snapshot, error) {
+		limited := []watch.Device{{Node: "/dev/sda", Limit: limit.None.With(limit.WBPS, limit.PerSecond(1e6))}}
+		return &watch.Snapshot{Version: cgroupfs.V2, Groups: []*watch.Group{{Path: "/a", Target: "unit:first", Devices: limited}, {Path: "/b", Target: "unit:second", Devices: limited}}}, nil
+	}
+	ended := make(chan error, 1)
+	o := Options{Every: time.Millisecond, In: term.Slave, Out: term.Slave, Sample: sample, Screen: top.Screen{Options: top.Options{All: true}},
+		Why: func(ctx context.Context, target string) ([]why.Finding, error) {
+			asked <- target
+			if target == "unit:second" {
+				defer close(left)
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return []why.Finding{{Code: "dax", Severity: why.Breaks, Text: "Held by none."}}, nil
+		}}
+	go func() { ended <- Run(t.Context(), o) }()
+	term.Await("unit:first")
+	term.Press("\r")
+	term.Await("dax (breaks): Held by none.")
+	term.Press("j")
+	term.Await("asking …")
+	term.Press("q")
+	term.End(ended, nil)
+	select {
+	case <-left:
+	default:
+		t.Error("it is still asked")
+	}
+	if a, b := <-asked, <-asked; a != "unit:first" || b != "unit:second" || len(asked) > 0 {
+		t.Errorf("asked about %s, %s and %d more", a, b, len(asked))
 	}
 }
