@@ -78,24 +78,33 @@ type programs[W io.Closer] struct {
 	why     error // why they cannot be had; errLoading: not yet
 	asked   bool
 	// lost is when a helper ended that had said nothing, or could not be started: that is nothing about the
-	// programs, and they are loaded again after loadAgain, if they are asked for; 0: none has.
-	lost time.Duration
+	// programs, and they are loaded again after again, if they are asked for; 0: none has.
+	lost, again time.Duration
 }
 
-const loadAgain = time.Second
+// loadAgain is how soon programs are loaded again at first. Each time that fails, the wait is twice as long,
+// up to loadAgainMost: a helper takes a processor for tens of milliseconds.
+const (
+	loadAgain     = time.Second
+	loadAgainMost = time.Minute
+)
+
+// lose notes that a helper is lost.
+func (p *programs[W]) lose(why error) {
+	p.why, p.lost, p.again = why, clockNow(), min(max(loadAgain, 2*p.again), loadAgainMost)
+}
 
 // get returns the programs. At first it begins to load them.
 func (p *programs[W]) get() (W, error) {
 	switch {
-	case p.asked && (p.lost == 0 || clockNow()-p.lost < loadAgain):
+	case p.asked && (p.lost == 0 || clockNow()-p.lost < p.again):
 	case p.take == nil:
 		p.asked, p.why = true, cmp.Or(p.missing, errNoPrograms)
 	default:
 		p.asked, p.lost, p.why = true, 0, errLoading
-		if p.helper, p.why = p.begin(p.kind); p.why == nil {
-			p.why = errLoading
-		} else {
-			p.lost = clockNow()
+		var err error
+		if p.helper, err = p.begin(p.kind); err != nil {
+			p.lose(err)
 		}
 	}
 	return p.have, p.why
@@ -126,7 +135,7 @@ func (p *programs[W]) attend() (known bool) {
 		p.helper.reap()
 		p.helper = nil
 		if known = p.loading(); known {
-			p.why, p.lost = fmt.Errorf("load BPF programs: %w", err), clockNow()
+			p.lose(fmt.Errorf("load BPF programs: %w", err))
 		}
 		return known
 	case why != nil:

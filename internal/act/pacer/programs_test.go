@@ -182,6 +182,17 @@ func TestALostHelper(t *testing.T) {
 	if begun != 2 {
 		t.Errorf("they were loaded %d times", begun)
 	}
+	// One that is lost each time is started rarely.
+	const passed = time.Hour
+	for range int(passed / loadAgain) {
+		if _, err := p.get(); err == nil {
+			t.Fatal("there are programs")
+		}
+		p.lost -= loadAgain
+	}
+	if most := int(passed/loadAgainMost) + 10; begun > most || begun < most-15 {
+		t.Errorf("they were loaded %d times in %v, want %d at most", begun, passed, most)
+	}
 }
 
 // Whatever becomes of the helper, it is known in the end.

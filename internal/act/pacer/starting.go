@@ -62,7 +62,10 @@ func started(cmd *exec.Cmd) (*starting, error) {
 		cmd.Stderr = saying
 	}
 	if err := cmd.Start(); err != nil {
-		return nil, errors.Join(err, saying.Close())
+		if saying != nil {
+			err = errors.Join(err, saying.Close())
+		}
+		return nil, err
 	}
 	now := time.Now()
 	s := &starting{process: cmd.Process, at: now, looked: now, pulse: background.PulseOf(cmd.Process.Pid), ended: make(chan end, 1)}
@@ -79,8 +82,8 @@ func started(cmd *exec.Cmd) (*starting, error) {
 // sayingMost is how much of what a pacer says is read, in bytes.
 const sayingMost = 2048
 
-// memoryFile makes a file that has no name, and takes no disk. After an error it is nil, which can be
-// closed and read all the same.
+// memoryFile makes a file that has no name, and takes no disk. After an error it is nil, of which
+// nothing can be read.
 func memoryFile() (*os.File, error) {
 	fd, err := unix.MemfdCreate("weir's pacer says", unix.MFD_CLOEXEC)
 	if err != nil {
