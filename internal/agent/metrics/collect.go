@@ -22,6 +22,7 @@ import (
 // make each of thousands of metrics twice, and sort and check what is in order here.
 type gathering struct {
 	snapshot *watch.Snapshot
+	measured map[limitOf]bool
 	all      bool // also of groups without a limit
 	version  string
 }
@@ -50,7 +51,7 @@ func (p gathering) Gather() ([]*dto.MetricFamily, error) {
 	slices.SortFunc(groups, func(a, b labelled) int { return strings.Compare(a.path, b.path) }) // a label can differ from the path
 	pods := podsOf(p.snapshot.Groups)
 	for _, g := range groups {
-		s.group(g.path, g.Group, pods)
+		s.group(g.path, g.Group, pods, p.measured)
 	}
 	s.add(unreadable, float64(unread), nil)
 	return slices.SortedFunc(maps.Values(s), func(a, b *dto.MetricFamily) int { return strings.Compare(a.GetName(), b.GetName()) }), nil
@@ -102,7 +103,7 @@ func podsOf(groups []*watch.Group) map[string]string {
 	return pods
 }
 
-func (s sink) group(path string, g *watch.Group, pods map[string]string) {
+func (s sink) group(path string, g *watch.Group, pods map[string]string, measured map[limitOf]bool) {
 	s.info(path, g, pods)
 	devices := map[string]watch.Device{}
 	for _, d := range g.Devices {
@@ -113,7 +114,13 @@ func (s sink) group(path string, g *watch.Group, pods map[string]string) {
 		devices[node] = d
 	}
 	for _, node := range slices.Sorted(maps.Keys(devices)) {
-		s.device(path, node, devices[node])
+		d := devices[node]
+		s.device(path, node, d)
+		for _, direction := range []string{"read", "write"} { // in their order
+			if held, is := measured[limitOf{g.Path, d.Number, direction}]; is {
+				s.add(limitHeld, truth(held), labels(cgroupLabel, path, deviceLabel, node, directionLabel, direction))
+			}
+		}
 	}
 	own := labels(cgroupLabel, path)
 	if p := g.Pressure; p != nil {
@@ -166,12 +173,16 @@ func (s sink) device(path, node string, d watch.Device) {
 		}
 	}
 	for _, direction := range slices.Sorted(maps.Keys(expected)) {
-		value := 0.0
-		if expected[direction] {
-			value = 1
-		}
-		s.add(limitExpected, value, labels(cgroupLabel, path, deviceLabel, node, directionLabel, direction))
+		s.add(limitExpected, truth(expected[direction]), labels(cgroupLabel, path, deviceLabel, node, directionLabel, direction))
 	}
+}
+
+// truth is 1 if something is so, else 0.
+func truth(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 // limits are the metrics of the four rates.

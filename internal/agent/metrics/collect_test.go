@@ -32,11 +32,17 @@ func TestGatherInOrder(t *testing.T) {
 		}
 		s.Groups = append(s.Groups, g)
 	}
-	got, err := gathering{s, false, "1"}.Gather()
+	held := map[limitOf]bool{}
+	for _, g := range s.Groups {
+		for _, d := range g.Devices {
+			held[limitOf{g.Path, d.Number, "write"}], held[limitOf{g.Path, d.Number, "read"}] = true, false
+		}
+	}
+	got, err := gathering{s, held, false, "1"}.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := prometheus.Gatherers{gathering{s, false, "1"}}.Gather()
+	want, err := prometheus.Gatherers{gathering{s, held, false, "1"}}.Gather()
 	if err != nil || len(got) != len(All()) {
 		t.Fatalf("%d of %d metrics, %v", len(got), len(All()), err)
 	}

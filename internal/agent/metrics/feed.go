@@ -20,14 +20,15 @@ type Feed struct {
 	now     func() time.Time
 	each    func(*watch.Snapshot) // nil: nobody wants all
 
-	mu   sync.Mutex // of what follows, and of the sampler
-	last *watch.Snapshot
-	at   time.Time
+	mu       sync.Mutex // of what follows, and of the sampler
+	last     *watch.Snapshot
+	at       time.Time
+	measured *measuring
 }
 
 // NewFeed makes a Feed that reads at most once in least.
 func NewFeed(s Sampler, least time.Duration) *Feed {
-	return &Feed{sampler: s, least: least, now: time.Now}
+	return &Feed{sampler: s, least: least, now: time.Now, measured: newMeasuring()}
 }
 
 // Each has do called with each new snapshot, one after the other. It is called before the first one.
@@ -37,10 +38,25 @@ func (f *Feed) Each(do func(*watch.Snapshot)) { f.each = do }
 func (f *Feed) Snapshot(ctx context.Context) (*watch.Snapshot, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	return f.fresh(ctx)
+}
+
+func (f *Feed) fresh(ctx context.Context) (*watch.Snapshot, error) {
 	if f.last != nil && f.now().Sub(f.at) < f.least {
 		return f.last, nil
 	}
 	return f.read(ctx)
+}
+
+// Measured is Snapshot, with what was measured of limits until then.
+func (f *Feed) Measured(ctx context.Context) (*watch.Snapshot, map[limitOf]bool, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s, err := f.fresh(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s, f.measured.at(s.At), nil
 }
 
 // Read returns a new snapshot, which is fresh for others from then on.
@@ -56,6 +72,7 @@ func (f *Feed) read(ctx context.Context) (*watch.Snapshot, error) {
 		return nil, err
 	}
 	f.last, f.at = s, f.now()
+	f.measured.look(s)
 	if f.each != nil {
 		f.each(s)
 	}

@@ -39,6 +39,9 @@ var (
 	limitExpected = gauge("weir_io_limit_expected_held", "1 if the cgroup's limits on the device are expected to hold all I/O in the direction, 0 if not. Absent: there is no limit, or it is not known.",
 		cgroupLabel, deviceLabel, directionLabel)
 
+	limitHeld = gauge("weir_io_limit_held", "1 if the cgroup's limits on the device in the direction were held when they were last measured, 0 if one was not. Absent: none was measured in the last 5 minutes.",
+		cgroupLabel, deviceLabel, directionLabel)
+
 	waiting = counter("weir_io_pressure_waiting_seconds_total", "Time in which at least one task of the cgroup waited for I/O (io.pressure, some; cgroup v2).", cgroupLabel)
 	stalled = counter("weir_io_pressure_stalled_seconds_total", "Time in which all tasks of the cgroup waited for I/O (io.pressure, full; cgroup v2).", cgroupLabel)
 
@@ -54,6 +57,6 @@ var (
 
 // All lists every metric.
 func All() []Metric {
-	return []Metric{readBytes, writtenBytes, reads, writes, limitReadBytes, limitWrittenBytes, limitReads, limitWrites, limitExpected,
+	return []Metric{readBytes, writtenBytes, reads, writes, limitReadBytes, limitWrittenBytes, limitReads, limitWrites, limitExpected, limitHeld,
 		waiting, stalled, dirty, writeback, paced, info, watched, unreadable, build}
 }

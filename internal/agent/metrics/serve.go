@@ -144,12 +144,12 @@ func (o Options) Handler() http.Handler {
 
 // answer reads, and writes the metrics.
 func (o Options) answer(w http.ResponseWriter, r *http.Request, all bool) {
-	s, err := o.Feed.Snapshot(r.Context())
+	s, held, err := o.Feed.Measured(r.Context())
 	if err != nil {
 		http.Error(w, "read cgroups: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
-	promhttp.HandlerFor(gathering{s, all, o.Version}, promhttp.HandlerOpts{}).ServeHTTP(w, r)
+	promhttp.HandlerFor(gathering{s, held, all, o.Version}, promhttp.HandlerOpts{}).ServeHTTP(w, r)
 	if len(s.Groups) > manyGroups {
 		debug.FreeOSMemory() // the page took several times what weird needs until the next one
 	}
