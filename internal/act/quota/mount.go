@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/weir-io/weir/internal/base/cmdline"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/linux/blkdev"
 )
@@ -150,6 +151,7 @@ func (f *fileSystem) mustBound() error {
 		node = f.mount.Source
 	}
 	point, unmount := f.mountings()
+	node = cmdline.Quote(node)
 	remount := fmt.Sprintf("mount -o prjquota %s %s", node, point)
 	later := "; and put prjquota among its options in /etc/fstab"
 	root := point == "/"
@@ -181,7 +183,7 @@ func (f *fileSystem) mustBound() error {
 }
 
 // mountings is where all of the file system is mounted, and the command that ends all its
-// mounts here, bind mounts before that.
+// mounts here, bind mounts before that. Both are spelled for a shell.
 func (f *fileSystem) mountings() (point, unmount string) {
 	point = f.mount.Point
 	for _, m := range f.all {
@@ -192,9 +194,10 @@ func (f *fileSystem) mountings() (point, unmount string) {
 	}
 	for _, m := range slices.Backward(f.all) {
 		if m.Point != point {
-			unmount += " " + m.Point
+			unmount += " " + cmdline.Quote(m.Point)
 		}
 	}
+	point = cmdline.Quote(point)
 	return point, "umount" + unmount + " " + point
 }
 

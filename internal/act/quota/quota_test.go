@@ -9,6 +9,8 @@ import (
 	"testing"
 	"unsafe"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/linux/blkdev"
 )
@@ -177,3 +179,25 @@ func TestWithoutQuotas(t *testing.T) {
 		}
 	}
 }
+
+// The commands that let a file system bound projects are copied to a shell: each name is a word there.
+func TestRemediesAreQuoted(t *testing.T) {
+	const node, point, bind = "/dev/mapper/$(reboot)", "/srv/$(reboot)", "/x y"
+	for _, fs := range []string{"xfs", "ext4"} {
+		f := &fileSystem{node: node, kernel: noQuotas{}, mount: blkdev.Mount{FSType: fs, Root: "/", Point: point}}
+		f.all = []blkdev.Mount{f.mount, {FSType: fs, Root: "/below", Point: bind}}
+		var no *fault.Unsupported
+		if err := f.mustBound(); !errors.As(err, &no) {
+			t.Fatal(err)
+		}
+		unquoted := strings.NewReplacer("'"+node+"'", "", "'"+point+"'", "").Replace(no.Remedy)
+		if !strings.HasPrefix(no.Remedy, "umount '"+bind+"' '"+point+"' && ") || !strings.Contains(no.Remedy, "mount -o prjquota '"+node+"' '"+point+"'") || strings.Contains(unquoted, "$(") {
+			t.Errorf("%s: %s", fs, no.Remedy)
+		}
+	}
+}
+
+// noQuotas is a kernel that was built without quotas.
+type noQuotas struct{ kernel }
+
+func (noQuotas) quotaState(*fileSystem) (quotaState, error) { return quotaState{}, unix.ENOSYS }

@@ -95,13 +95,13 @@ func whyNot(u systemd.Unit, asked string) error {
 	case u.Load == "not-found":
 		e.Why = "systemd knows no such unit; systemctl list-units shows all that it knows"
 	case u.Load == "masked":
-		e.Why = "it is masked, and cannot run; systemctl unmask " + u.Name
+		e.Why = "it is masked, and cannot run; systemctl unmask " + cmdline.Quote(u.Name)
 	case u.Load != "loaded":
-		e.Why = fmt.Sprintf("systemd could not load it (%s): %s; systemctl status %s", u.Load, u.Error, u.Name)
+		e.Why = fmt.Sprintf("systemd could not load it (%s): %s; systemctl status %s", u.Load, u.Error, cmdline.Quote(u.Name))
 	case u.Active == "active":
 		e.Why = "it is active, but has no process and no cgroup to limit"
 	default:
-		e.Why = fmt.Sprintf("it is not running (%s), so it has no cgroup to limit; systemctl start %s", u.Active, u.Name)
+		e.Why = fmt.Sprintf("it is not running (%s), so it has no cgroup to limit; systemctl start %s", u.Active, cmdline.Quote(u.Name))
 	}
 	return e
 }

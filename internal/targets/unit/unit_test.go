@@ -38,6 +38,7 @@ func kind(t *testing.T, version cgroupfs.Version, groups ...string) Kind {
 		"once.service":   {Name: "once.service", Load: "loaded", Active: "active"},
 		"masked.service": {Name: "masked.service", Load: "masked", Active: "inactive"},
 		"bad.service":    {Name: "bad.service", Load: "bad-setting", Active: "inactive", Error: "Unit bad.service has a bad unit file setting."},
+		`a\x2db.service`: {Name: `a\x2db.service`, Load: "loaded", Active: "inactive"},
 		"gone.service":   {Name: "gone.service", Load: "loaded", Active: "deactivating", Cgroup: "/system.slice/gone.service"},
 		"evil.service":   {Name: "evil.service", Load: "loaded", Active: "active", Cgroup: "/system.slice/../../../etc"},
 		"-.slice":        {Name: "-.slice", Load: "loaded", Active: "active", Cgroup: "/"},
@@ -60,6 +61,7 @@ func TestUnitsThatCannotBeLimited(t *testing.T) {
 	for name, want := range map[string]string{
 		"none":   "unit:none.service: systemd knows no such unit; systemctl list-units shows all that it knows",
 		"idle":   "unit:idle.service: it is not running (inactive), so it has no cgroup to limit; systemctl start idle.service",
+		`a\x2db`: `unit:a\x2db.service: it is not running (inactive), so it has no cgroup to limit; systemctl start 'a\x2db.service'`, // which a shell reads as it is
 		"once":   "unit:once.service: it is active, but has no process and no cgroup to limit",
 		"masked": "unit:masked.service: it is masked, and cannot run; systemctl unmask masked.service",
 		"bad":    "unit:bad.service: systemd could not load it (bad-setting): Unit bad.service has a bad unit file setting.; systemctl status bad.service",
