@@ -2,15 +2,20 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/weir-io/weir/internal/agent/held"
 	"github.com/weir-io/weir/internal/agent/reconcile"
+	"github.com/weir-io/weir/internal/host"
+	"github.com/weir-io/weir/internal/host/hosttest"
 	"github.com/weir-io/weir/lab"
 )
 
@@ -30,9 +35,7 @@ func TestMeasures(t *testing.T) {
 		t.Helper()
 		total += more
 		for _, file := range []string{file, filepath.Join(h.Root, "sys/fs/cgroup/docker/io.stat")} { // the kernel adds up
-			if err := os.WriteFile(file, fmt.Appendf(nil, "254:0 rbytes=0 wbytes=%d rios=0 wios=%d dbytes=0 dios=0\n", total, total/4096), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			count(t, file, total)
 		}
 		if _, _, err := d.measurer.sample(t.Context()); err != nil {
 			t.Fatal(err)
@@ -76,6 +79,51 @@ func TestMeasures(t *testing.T) {
 		t.Error("a reading that hangs has the agent killed")
 	}
 	d.measurer.sampling <- struct{}{}
+}
+
+// count has a group have written so much. Whoever reads meanwhile finds a file that is whole.
+func count(t *testing.T, file string, bytes int) {
+	t.Helper()
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = fmt.Fprintf(f, "254:0 rbytes=0 wbytes=%012d rios=0 wios=%012d dbytes=0 dios=0\n", bytes, bytes/4096)
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// An agent that nobody asks measures by itself: it looks seldom until a target is near its limit, and then
+// often enough for a measurement.
+func TestMeasuresByItself(t *testing.T) {
+	lab.Unit(t)
+	const stat = "sys/fs/cgroup/a/io.stat"
+	first := hosttest.Open(t, "v2", map[string]string{"sys/fs/cgroup/a/io.max": "254:0 rbps=max wbps=1000000 riops=max wiops=max\n"}, host.Options{})
+	count(t, filepath.Join(first.Root, stat), 0)
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		m := newMeasurer(Options{Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Open: func() (*host.Host, error) { return host.Open(host.Options{Root: first.Root}) }},
+			func() []reconcile.Status {
+				return []reconcile.Status{{Key: "cgroup:/a", Group: "/a", Plan: "small", State: reconcile.InForce, Since: began}}
+			})
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan bool)
+		go func() { m.run(ctx); close(ended) }()
+		defer func() { stop(); <-ended }()
+		time.Sleep(time.Second / 2) // nobody reads while it writes
+		is := held.NotTold
+		for second := 0; is != held.NotHeld && second < 40; second++ {
+			time.Sleep(time.Second)
+			count(t, filepath.Join(first.Root, stat), second*5_000_000)
+			m.mu.Lock()
+			is = m.verdicts["cgroup:/a"].State
+			m.mu.Unlock()
+		}
+		if is != held.NotHeld {
+			t.Errorf("after %v of five times the limit it says %q", time.Since(began), is)
+		}
+	})
 }
 
 // Limits that a plan has changed are not "held" because those before them were.

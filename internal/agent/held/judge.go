@@ -98,12 +98,12 @@ func (m *measured) look(at time.Time, d watch.Device, paced *watch.Paced) (busy 
 	is := reading{at, totalOf(d.Total, m.Key)}
 	last := m.last
 	m.last = is
-	if last.at.IsZero() || !at.After(last.at) || is.total < last.total || at.Sub(last.at) > gapMost {
+	if last.at.IsZero() || !at.After(last.at) || is.total < last.total {
 		m.begin = reading{}
 		return false
 	}
 	share := last.until(is) / float64(m.PerSec)
-	if share < atLeast {
+	if share < atLeast || at.Sub(last.at) > gapMost {
 		m.begin = reading{}
 		return share >= busyLeast
 	}

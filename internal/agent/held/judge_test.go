@@ -107,8 +107,8 @@ func TestNotTold(t *testing.T) {
 		w.look(0, 2*time.Second)
 	}
 	for range 20 {
-		if v := w.look(ten, gapMost+time.Second); v.State != NotTold {
-			t.Errorf("gaps: %+v", v)
+		if v := w.look(ten, gapMost+time.Second); v.State != NotTold || !w.busy {
+			t.Errorf("gaps: %+v, worth another look: %v", v, w.busy)
 		}
 	}
 	w.times(2, ten)
