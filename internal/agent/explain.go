@@ -88,10 +88,14 @@ func (m *measurer) explain(ctx context.Context) {
 			spare = min(spare+1, expectedBurst)
 			continue
 		case q := <-m.ask:
-			m.answer(ctx, q)
+			if !m.answer(ctx, q) {
+				continue
+			}
 		case q := <-expected:
+			if !m.answer(ctx, q) {
+				continue
+			}
 			spare--
-			m.answer(ctx, q)
 		}
 		select {
 		case <-ctx.Done():
@@ -101,13 +105,13 @@ func (m *measurer) explain(ctx context.Context) {
 	}
 }
 
-// answer answers one question, if it is still asked.
-func (m *measurer) answer(ctx context.Context, q question) {
+// answer answers one question; false: it is not asked any more, as its target has gone or changed.
+func (m *measurer) answer(ctx context.Context, q question) bool {
 	m.mu.Lock()
 	asked := m.asked[q.key].about == q.about
 	m.mu.Unlock()
 	if !asked {
-		return
+		return false
 	}
 	answer, err := m.findingOf(ctx, q.key)
 	if err != nil {
@@ -119,6 +123,7 @@ func (m *measurer) answer(ctx context.Context, q question) {
 		q.answer = answer
 		m.asked[q.key] = q
 	}
+	return true
 }
 
 // findingOf is the first finding that breaks a target's limits. The host is opened for it alone,

@@ -72,6 +72,45 @@ func TestExpectedIsExplainedRarely(t *testing.T) {
 	})
 }
 
+// Targets that have gone before anybody looked why their limits are not expected to hold take no turn of
+// those that are there.
+func TestGoneTargetsTakeNoTurn(t *testing.T) {
+	lab.Unit(t)
+	synctest.Test(t, func(t *testing.T) {
+		m := newMeasurer(Options{Open: func() (*host.Host, error) { return nil, errors.New("closed") }}, func() []reconcile.Status { return nil })
+		ask := func(names string) {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			m.verdicts = map[string]Held{}
+			var all []held.Target
+			for i := range expectedBurst {
+				key := fmt.Sprint(names, i)
+				m.verdicts[key] = Held{Verdict: held.Verdict{Limits: []held.Limit{{Unheld: true, State: held.NotTold}}}}
+				all = append(all, held.Target{Key: key})
+			}
+			m.question(all)
+		}
+		ask("gone")
+		ask("there")
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan bool)
+		go func() { m.explain(ctx); close(ended) }()
+		time.Sleep((expectedBurst + 1) * explainEvery)
+		m.mu.Lock()
+		for key, q := range m.asked {
+			if q.answer == (Finding{}) {
+				t.Errorf("%s is not explained", key)
+			}
+		}
+		if len(m.asked) != expectedBurst {
+			t.Errorf("%d are asked about", len(m.asked))
+		}
+		m.mu.Unlock()
+		stop()
+		<-ended
+	})
+}
+
 func TestRestAfter(t *testing.T) {
 	lab.Unit(t)
 	for quiet, want := range map[int]time.Duration{0: restEvery, quietLeast: restEvery, quietLeast + 1: quietEvery, 2 * quietLeast: quietEvery, 2*quietLeast + 1: stillEvery, 1000: stillEvery} {
