@@ -13,7 +13,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"github.com/weir-io/weir/internal/agent/health"
 	"github.com/weir-io/weir/internal/agent/metrics"
+	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/internal/daemon/helper"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/limit"
@@ -33,8 +35,8 @@ const gcPercent = 30
 
 // A metricsServer is what the flags of weird metrics say.
 type metricsServer struct {
-	listen, config, root, history string
-	page                          bool
+	listen, config, root, history, socket string
+	page                                  bool
 }
 
 func newMetrics(out *cli.Out) *cobra.Command {
@@ -61,6 +63,7 @@ func (s *metricsServer) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.config, "web-config", "", "a `FILE` with TLS keys and users")
 	cmd.Flags().StringVar(&s.history, "history", "", "record the I/O and limits of cgroups in `DIR`, such as "+history.Dir+"; weir history and weir top --at show them")
 	cmd.Flags().BoolVar(&s.page, "page", false, "also serve a page for browsers at http://ADDRESS/: groups beside their limits, live and, with --history, of the past")
+	cmd.Flags().StringVar(&s.socket, "socket", health.Socket, "the `PATH` of the socket of weird run, whose counters are among the metrics")
 	cmd.Flags().StringVar(&s.root, "root", "/", "read /proc and /sys below `DIR`")
 }
 
@@ -94,6 +97,10 @@ func (s metricsServer) details() int {
 // feed answers, and records if that is asked for, until the context ends or one of them fails.
 func (s metricsServer) feed(ctx context.Context, out *cli.Out, o metrics.Options, w *watch.Watcher) error {
 	o.Feed = metrics.NewFeed(w, scrapeLeast)
+	o.Agent = func(ctx context.Context) (c api.AgentCounts, err error) {
+		err = health.Ask(ctx, s.socket, health.CountsRoute, &c)
+		return c, err
+	}
 	if s.page {
 		page, err := s.newPage(o)
 		if err != nil {

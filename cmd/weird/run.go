@@ -143,7 +143,10 @@ func (r runner) services(ctx context.Context, a *agent.Agent, log *slog.Logger) 
 		return nil, err
 	}
 	all = append(all, func(ctx context.Context) error {
-		return health.Serve(ctx, l, cli.Version(version), func() any { return api.AgentOf(a.Status()) })
+		return health.Serve(ctx, l, cli.Version(version), health.Documents{
+			health.StatusRoute: func() any { return api.AgentOf(a.Status()) },
+			health.CountsRoute: func() any { return api.AgentCountsOf(a.Counts()) },
+		})
 	})
 	open := []io.Closer{l}
 	if r.probes != "" {

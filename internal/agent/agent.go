@@ -13,6 +13,7 @@ import (
 	"github.com/weir-io/weir/internal/agent/journal"
 	"github.com/weir-io/weir/internal/agent/reconcile"
 	"github.com/weir-io/weir/internal/agent/source"
+	"github.com/weir-io/weir/internal/agent/tree"
 	"github.com/weir-io/weir/internal/planned"
 	"github.com/weir-io/weir/internal/plans"
 )
@@ -187,7 +188,8 @@ func (a *Agent) take(by string, config *plans.Config) {
 func (a *Agent) Status() Status {
 	config, _ := a.plans.Now()
 	s := Status{Files: config.Files, Sources: a.loop.Sources(), Hierarchies: a.tree.Stats()}
-	s.Targets, s.Counts = a.core.Status()
+	s.Targets, _ = a.core.Status()
+	s.Counts = a.counts(s.Hierarchies)
 	s.Held = make(map[string]Held, len(s.Targets))
 	for _, t := range s.Targets {
 		s.Held[t.Key] = a.measurer.of(t)
@@ -196,14 +198,22 @@ func (a *Agent) Status() Status {
 		status := a.runtime.Status()
 		s.Runtime = &status
 	}
-	for _, h := range s.Hierarchies {
-		s.Counts.Missed += h.Missed
-	}
 	slices.SortFunc(s.Sources, func(x, y reconcile.Following) int { return cmp.Compare(x.Kind, y.Kind) })
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s.Loaded, s.PlansError = a.loaded, a.refused
 	return s
+}
+
+// Counts are what the agent has counted since it began. To ask costs little, with any number of targets.
+func (a *Agent) Counts() Counts { return a.counts(a.tree.Stats()) }
+
+func (a *Agent) counts(hierarchies map[string]tree.Stats) Counts {
+	c := a.core.Counts()
+	for _, h := range hierarchies {
+		c.Missed += h.Missed
+	}
+	return c
 }
 
 // Live says why the agent does not work; nil: it does.

@@ -45,6 +45,9 @@ type Options struct {
 	Version string // of weird, for the journal
 }
 
+// Counts are what an Agent has counted since it began.
+type Counts = reconcile.Counts
+
 // A Status is what an Agent knows.
 type Status struct {
 	Files       []string  // of the plans in force
@@ -52,7 +55,7 @@ type Status struct {
 	PlansError  string    // why newer ones were not taken; empty: there are none
 	Targets     []reconcile.Status
 	Held        map[string]Held // whether the limits of targets are held, by their keys
-	Counts      reconcile.Counts
+	Counts      Counts
 	Sources     []reconcile.Following
 	Hierarchies map[string]tree.Stats // by mount point
 	Runtime     *RuntimeStatus        // nil: no container runtime is served

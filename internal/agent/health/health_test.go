@@ -30,21 +30,21 @@ type serving struct {
 	client *http.Client
 	stop   context.CancelFunc
 	ended  chan error
-	status func() any // nil: it has none
+	more   Documents
 }
 
-func serve(t *testing.T) *serving { return serveStatus(t, nil) }
+func serve(t *testing.T) *serving { return serveMore(t, nil) }
 
-func serveStatus(t *testing.T, status func() any) *serving {
+func serveMore(t *testing.T, more Documents) *serving {
 	t.Helper()
-	s := &serving{t: t, status: status, path: filepath.Join(t.TempDir(), "h.sock"), ended: make(chan error, 1)}
+	s := &serving{t: t, more: more, path: filepath.Join(t.TempDir(), "h.sock"), ended: make(chan error, 1)}
 	l, err := Listen(s.path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	s.stop = stop
-	go func() { s.ended <- Serve(ctx, l, "1.2.3", s.status) }()
+	go func() { s.ended <- Serve(ctx, l, "1.2.3", s.more) }()
 	s.client = &http.Client{Timeout: most, Transport: &http.Transport{DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", s.path)
@@ -293,7 +293,7 @@ func TestRefuses(t *testing.T) {
 
 func TestAsk(t *testing.T) {
 	lab.Unit(t)
-	s := serveStatus(t, func() any { return api.ErrorOf(errors.New("as a document")) })
+	s := serveMore(t, Documents{StatusRoute: func() any { return api.ErrorOf(errors.New("as a document")) }})
 	var status api.Error
 	if err := Ask(t.Context(), s.path, StatusRoute, &status); err != nil || status.Error != "as a document" {
 		t.Errorf("%+v, %v", status, err)

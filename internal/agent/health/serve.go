@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/net/netutil"
@@ -32,10 +35,16 @@ const (
 // StatusRoute is where a daemon with a status answers: GET /status.
 const StatusRoute = "/status"
 
-// Serve answers until the context ends, which is no error, and closes the listener. status makes
-// the document of StatusRoute; nil: there is nothing at that path.
-func Serve(ctx context.Context, l *Listener, version string, status func() any) error {
-	return ServeHandler(ctx, l, handler(version, time.Now(), status))
+// CountsRoute is where such a daemon answers what it has counted: GET /counts.
+const CountsRoute = "/counts"
+
+// Documents make documents, by their paths.
+type Documents map[string]func() any
+
+// Serve answers until the context ends, which is no error, and closes the listener. more are documents
+// beside that of Route.
+func Serve(ctx context.Context, l *Listener, version string, more Documents) error {
+	return ServeHandler(ctx, l, handler(version, time.Now(), more))
 }
 
 // ServeHandler is Serve with a handler for all paths. Of each request the remote address is the
@@ -63,12 +72,13 @@ func newServer(h http.Handler) *http.Server {
 }
 
 // handler answers the questions that there are.
-func handler(version string, began time.Time, status func() any) http.Handler {
-	documents := map[string]func() any{Route: func() any { return api.HealthOf(version, os.Getpid(), time.Since(began)) }}
+func handler(version string, began time.Time, more Documents) http.Handler {
+	documents := Documents{Route: func() any { return api.HealthOf(version, os.Getpid(), time.Since(began)) }}
+	maps.Copy(documents, more)
 	there := Route + " is"
-	if status != nil {
-		documents[StatusRoute] = status
-		there = Route + " and " + StatusRoute + " are"
+	if paths := slices.Sorted(maps.Keys(documents)); len(paths) > 1 {
+		last := len(paths) - 1
+		there = strings.Join(paths[:last], ", ") + " and " + paths[last] + " are"
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		document := documents[r.URL.Path]

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/look/watch"
 	"github.com/weir-io/weir/internal/targets"
@@ -23,7 +23,8 @@ import (
 type gathering struct {
 	snapshot *watch.Snapshot
 	measured map[limitOf]bool
-	all      bool // also of groups without a limit
+	all      bool             // also of groups without a limit
+	agent    *api.AgentCounts // nil: weird run does not answer
 	version  string
 }
 
@@ -33,6 +34,9 @@ func (p gathering) Gather() ([]*dto.MetricFamily, error) {
 	s := sink{}
 	s.add(build, 1, labels("goversion", runtime.Version(), "version", p.version))
 	s.add(watched, float64(p.snapshot.Watched), nil)
+	if p.agent != nil {
+		s.counts(*p.agent)
+	}
 	unread := p.snapshot.Unread
 	seen := map[string]bool{}
 	var groups []labelled
@@ -71,11 +75,11 @@ func (s sink) add(m Metric, value float64, labels []*dto.LabelPair) {
 	f := s[m.Name]
 	if f == nil {
 		name, help := m.Name, m.Help
-		f = &dto.MetricFamily{Name: &name, Help: &help, Type: m.Type.ToDTO()}
+		f = &dto.MetricFamily{Name: &name, Help: &help, Type: &m.Type}
 		s[m.Name] = f
 	}
 	metric := &dto.Metric{Label: labels}
-	if m.Type == prometheus.CounterValue {
+	if m.Type == dto.MetricType_COUNTER {
 		metric.Counter = &dto.Counter{Value: &value}
 	} else {
 		metric.Gauge = &dto.Gauge{Value: &value}
@@ -90,6 +94,20 @@ func labels(namesAndValues ...string) []*dto.LabelPair {
 		all = append(all, &dto.LabelPair{Name: &namesAndValues[i], Value: &namesAndValues[i+1]})
 	}
 	return all
+}
+
+// counts are those of weird run.
+func (s sink) counts(c api.AgentCounts) {
+	s.add(drifts, float64(c.Drifts), nil)
+	s.add(repaired, float64(c.Repaired), nil)
+	s.add(failures, float64(c.Failures), nil)
+	s.add(missed, float64(c.Missed), nil)
+	h := &dto.Histogram{SampleCount: &c.Applied.Count, SampleSum: &c.Applied.Seconds}
+	for _, w := range c.Applied.Within {
+		h.Bucket = append(h.Bucket, &dto.Bucket{UpperBound: &w.Seconds, CumulativeCount: &w.Count})
+	}
+	m := applied
+	s[m.Name] = &dto.MetricFamily{Name: &m.Name, Help: &m.Help, Type: &m.Type, Metric: []*dto.Metric{{Histogram: h}}}
 }
 
 // podsOf are the names of Kubernetes' pods, NAMESPACE/NAME, by the paths of their groups.

@@ -10,6 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/weir-io/weir/internal/agent"
+	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/look/watch"
@@ -32,17 +34,18 @@ func TestGatherInOrder(t *testing.T) {
 		}
 		s.Groups = append(s.Groups, g)
 	}
+	counts := api.AgentCountsOf(agent.Counts{Repaired: 3})
 	held := map[limitOf]bool{}
 	for _, g := range s.Groups {
 		for _, d := range g.Devices {
 			held[limitOf{g.Path, d.Number, "write"}], held[limitOf{g.Path, d.Number, "read"}] = true, false
 		}
 	}
-	got, err := gathering{s, held, false, "1"}.Gather()
+	got, err := gathering{s, held, false, &counts, "1"}.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := prometheus.Gatherers{gathering{s, held, false, "1"}}.Gather()
+	want, err := prometheus.Gatherers{gathering{s, held, false, &counts, "1"}}.Gather()
 	if err != nil || len(got) != len(All()) {
 		t.Fatalf("%d of %d metrics, %v", len(got), len(All()), err)
 	}

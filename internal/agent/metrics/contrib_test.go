@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -28,10 +28,23 @@ func read(t *testing.T, name string) []byte {
 
 var named = regexp.MustCompile(`\bweir_[a-z_]+\b`)
 
+// namesIn are the metrics that a text names. That of a histogram has several series.
+func namesIn(text string) []string {
+	names := named.FindAllString(text, -1)
+	for i, name := range names {
+		for _, m := range All() {
+			if m.Type == dto.MetricType_HISTOGRAM && slices.Contains([]string{m.Name + "_bucket", m.Name + "_sum", m.Name + "_count"}, name) {
+				names[i] = m.Name
+			}
+		}
+	}
+	return names
+}
+
 // checkNames checks that an expression has names of metrics, and that these are there.
 func checkNames(t *testing.T, where, expr string) {
 	t.Helper()
-	names := named.FindAllString(expr, -1)
+	names := namesIn(expr)
 	if len(names) == 0 {
 		t.Errorf("%s: %q has no metric of weir", where, expr)
 	}
@@ -39,7 +52,7 @@ func checkNames(t *testing.T, where, expr string) {
 		i := slices.IndexFunc(All(), func(m Metric) bool { return m.Name == name })
 		if i < 0 {
 			t.Errorf("%s: there is no metric %s", where, name)
-		} else if counts := All()[i].Type == prometheus.CounterValue; counts != strings.Contains(expr, "rate("+name) {
+		} else if counts := All()[i].Type != dto.MetricType_GAUGE; counts != strings.Contains(expr, "rate("+name) {
 			t.Errorf("%s: %q: a rate is for counters, and only for them", where, expr)
 		}
 	}
@@ -95,7 +108,7 @@ func TestDashboardNamesMetrics(t *testing.T) {
 		}
 		for _, q := range p.Targets {
 			checkNames(t, p.Title, q.Expr)
-			for _, name := range named.FindAllString(q.Expr, -1) {
+			for _, name := range namesIn(q.Expr) {
 				shown[name] = true
 			}
 		}
@@ -123,12 +136,12 @@ func TestDashboardNamesMetrics(t *testing.T) {
 func TestDocumented(t *testing.T) {
 	page := string(read(t, "docs/metrics.md"))
 	for _, m := range All() {
-		kind := map[prometheus.ValueType]string{prometheus.CounterValue: "counter", prometheus.GaugeValue: "gauge"}[m.Type]
+		kind := strings.ToLower(m.Type.String())
 		if row := fmt.Sprintf("| `%s` | %s | %s | %s |\n", m.Name, kind, strings.Join(m.Labels, ", "), m.Help); !strings.Contains(page, row) {
 			t.Errorf("docs/metrics.md lacks\n%s", row)
 		}
 	}
-	for _, name := range named.FindAllString(page, -1) {
+	for _, name := range namesIn(page) {
 		if !slices.ContainsFunc(All(), func(m Metric) bool { return m.Name == name }) {
 			t.Errorf("docs/metrics.md has %s, which is no metric", name)
 		}

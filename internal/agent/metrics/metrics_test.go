@@ -53,7 +53,7 @@ func parse(t *testing.T, text []byte) page {
 			for _, l := range one.GetLabel() {
 				labels = append(labels, l.GetName()+"="+l.GetValue())
 			}
-			p[name+"{"+strings.Join(labels, ",")+"}"] = one.GetCounter().GetValue() + one.GetGauge().GetValue()
+			p[name+"{"+strings.Join(labels, ",")+"}"] = one.GetCounter().GetValue() + one.GetGauge().GetValue() + float64(one.GetHistogram().GetSampleCount())
 		}
 	}
 	return p

@@ -1,21 +1,21 @@
 package metrics
 
-import "github.com/prometheus/client_golang/prometheus"
+import dto "github.com/prometheus/client_model/go"
 
 // A Metric is one that weird can have.
 type Metric struct {
 	Name   string
 	Help   string
-	Type   prometheus.ValueType
+	Type   dto.MetricType
 	Labels []string
 }
 
 func counter(name, help string, labels ...string) Metric {
-	return Metric{name, help, prometheus.CounterValue, labels}
+	return Metric{name, help, dto.MetricType_COUNTER, labels}
 }
 
 func gauge(name, help string, labels ...string) Metric {
-	return Metric{name, help, prometheus.GaugeValue, labels}
+	return Metric{name, help, dto.MetricType_GAUGE, labels}
 }
 
 // The labels.
@@ -52,11 +52,16 @@ var (
 
 	watched    = gauge("weir_agent_groups", "Cgroups that weird watches, with those that have no I/O and no limit.")
 	unreadable = gauge("weir_agent_unreadable_groups", "Cgroups and devices that weird could not read at the last scrape, or could not tell apart by name.")
+	applied    = Metric{"weir_agent_apply_seconds", "How long weird run took to set the limits of a target. Absent, as all that weird run counts: it does not run.", dto.MetricType_HISTOGRAM, nil}
+	drifts     = counter("weir_agent_drifts_total", "How often something else has changed limits that weird run keeps.")
+	repaired   = counter("weir_agent_drift_repaired_total", "How often weird run has set them again.")
+	failures   = counter("weir_agent_failures_total", "Attempts of weird run to set limits that failed.")
+	missed     = counter("weir_agent_missed_events_total", "Changes that no event told weird run of, and that it found later by a comparison.")
 	build      = gauge("weir_agent_build_info", "1, with the version of weird and of the Go that it was built with.", "version", "goversion")
 )
 
 // All lists every metric.
 func All() []Metric {
 	return []Metric{readBytes, writtenBytes, reads, writes, limitReadBytes, limitWrittenBytes, limitReads, limitWrites, limitExpected, limitHeld,
-		waiting, stalled, dirty, writeback, paced, info, watched, unreadable, build}
+		waiting, stalled, dirty, writeback, paced, info, watched, unreadable, applied, drifts, repaired, failures, missed, build}
 }

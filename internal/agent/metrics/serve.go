@@ -15,6 +15,8 @@ import (
 	"github.com/prometheus/exporter-toolkit/web"
 	"go.yaml.in/yaml/v3"
 	"golang.org/x/net/netutil"
+
+	"github.com/weir-io/weir/internal/api"
 )
 
 // Route is where the metrics are: GET /metrics has the groups with limits, and
@@ -44,6 +46,8 @@ type Options struct {
 	// Config is the path of a file with TLS keys and users, in the format of Prometheus'
 	// exporters (exporter-toolkit, "web configuration"); empty: neither.
 	Config string
+	// Agent asks weird run what it has counted; nil: nobody is asked.
+	Agent func(context.Context) (api.AgentCounts, error)
 	// Page answers what is not for Prometheus; nil: nothing is there.
 	Page http.Handler
 }
@@ -142,6 +146,23 @@ func (o Options) Handler() http.Handler {
 	})
 }
 
+// agentMost bounds the question to weird run: a scrape is not to wait for it.
+const agentMost = time.Second
+
+// counts are what weird run has counted; nil: it does not answer, as where it does not run.
+func (o Options) counts(ctx context.Context) *api.AgentCounts {
+	if o.Agent == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, agentMost)
+	defer cancel()
+	c, err := o.Agent(ctx)
+	if err != nil {
+		return nil
+	}
+	return &c
+}
+
 // answer reads, and writes the metrics.
 func (o Options) answer(w http.ResponseWriter, r *http.Request, all bool) {
 	s, held, err := o.Feed.Measured(r.Context())
@@ -149,7 +170,7 @@ func (o Options) answer(w http.ResponseWriter, r *http.Request, all bool) {
 		http.Error(w, "read cgroups: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
-	promhttp.HandlerFor(gathering{s, held, all, o.Version}, promhttp.HandlerOpts{}).ServeHTTP(w, r)
+	promhttp.HandlerFor(gathering{s, held, all, o.counts(r.Context()), o.Version}, promhttp.HandlerOpts{}).ServeHTTP(w, r)
 	if len(s.Groups) > manyGroups {
 		debug.FreeOSMemory() // the page took several times what weird needs until the next one
 	}

@@ -30,6 +30,7 @@ type Counts struct {
 	Fights   uint64 // how often weir has given way
 	Failures uint64 // attempts that failed
 	Missed   uint64 // what only a comparison found, and no event told of
+	Applied  Applied
 }
 
 // A Core decides what is to be done. It has no clock: who asks says what time it is. Its methods
@@ -298,6 +299,13 @@ func (c *Core) Status() ([]Status, Counts) {
 	}
 	slices.SortFunc(all, func(a, b Status) int { return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Key, b.Key)) })
 	return all, c.counts
+}
+
+// Counts are what was counted.
+func (c *Core) Counts() Counts {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.counts
 }
 
 // InForce lists the targets whose limits are in force, in no order.

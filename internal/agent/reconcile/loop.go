@@ -324,9 +324,11 @@ func (l *Loop) keep(ctx context.Context, s *source, t Target, told bool) {
 		l.Core.Missed()
 	}
 	bounded, cancel := context.WithTimeoutCause(ctx, PutMost, fmt.Errorf("not done within %v", PutMost))
-	l.begin(s, time.Now())
+	began := time.Now()
+	l.begin(s, began)
 	err := s.Put(bounded, t.Key)
 	l.begin(s, time.Time{})
+	l.Core.Applied(time.Since(began))
 	cancel()
 	if ctx.Err() != nil && err != nil {
 		return // weir ends; the next one looks again

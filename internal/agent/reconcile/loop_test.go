@@ -177,7 +177,7 @@ func TestEventsAreKept(t *testing.T) {
 		if time.Since(began) != 0 {
 			t.Errorf("it takes %v", time.Since(began))
 		}
-		if all, counts := l.Core.Status(); len(all) != 3 || counts != (Counts{Drifts: 1, Repaired: 1}) {
+		if all, counts := l.Core.Status(); len(all) != 3 || counts != (Counts{Drifts: 1, Repaired: 1, Applied: Applied{Count: 4, Within: [14]uint64{4}}}) {
 			t.Errorf("%+v %+v", all, counts)
 		}
 		// Another plan, for all of a kind.
