@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
+	"github.com/weir-io/weir/internal/act/quota"
 	"github.com/weir-io/weir/internal/agent/health"
 	"github.com/weir-io/weir/internal/agent/metrics"
 	"github.com/weir-io/weir/internal/api"
@@ -22,6 +23,7 @@ import (
 	"github.com/weir-io/weir/internal/limiting"
 	"github.com/weir-io/weir/internal/look/history"
 	"github.com/weir-io/weir/internal/look/watch"
+	"github.com/weir-io/weir/internal/space"
 	"github.com/weir-io/weir/internal/targets/engine"
 	"github.com/weir-io/weir/internal/ui/cli"
 )
@@ -101,6 +103,7 @@ func (s metricsServer) feed(ctx context.Context, out *cli.Out, o metrics.Options
 		err = health.Ask(ctx, s.socket, health.CountsRoute, &c)
 		return c, err
 	}
+	o.Quotas = &metrics.Quotas{List: s.quotas}
 	if s.page {
 		page, err := s.newPage(o)
 		if err != nil {
@@ -131,6 +134,17 @@ func (s metricsServer) feed(ctx context.Context, out *cli.Out, o metrics.Options
 	stop()
 	<-ended
 	return errors.Join(err, r.Close())
+}
+
+// quotas lists those of the host, which is opened for it alone, because the watcher uses the other one. Of
+// a copy of a host, and to others than root, the kernel shows none.
+func (s metricsServer) quotas(ctx context.Context) (all []quota.Status, err error) {
+	h, err := host.Open(hostOptions(s.root))
+	if err != nil {
+		return nil, err
+	}
+	all, err = space.Quotas{Host: h}.List(ctx)
+	return all, errors.Join(err, h.Close())
 }
 
 // answer serves until the context ends.

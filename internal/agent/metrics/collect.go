@@ -12,6 +12,7 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/weir-io/weir/internal/act/quota"
 	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/look/watch"
@@ -25,6 +26,7 @@ type gathering struct {
 	measured map[limitOf]bool
 	all      bool             // also of groups without a limit
 	agent    *api.AgentCounts // nil: weird run does not answer
+	quotas   []quota.Status
 	version  string
 }
 
@@ -37,6 +39,7 @@ func (p gathering) Gather() ([]*dto.MetricFamily, error) {
 	if p.agent != nil {
 		s.counts(*p.agent)
 	}
+	s.quotas(p.quotas)
 	unread := p.snapshot.Unread
 	seen := map[string]bool{}
 	var groups []labelled

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/weir-io/weir/internal/act/quota"
 	"github.com/weir-io/weir/internal/agent"
 	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/internal/limit"
@@ -34,6 +35,7 @@ func TestGatherInOrder(t *testing.T) {
 		}
 		s.Groups = append(s.Groups, g)
 	}
+	quotas := []quota.Status{{Mount: "/srv", Project: 9, FSType: "xfs", Bounds: quota.Bounds{Bytes: 1, Files: 1}}, {Mount: "/srv", Project: 10, FSType: "xfs"}}
 	counts := api.AgentCountsOf(agent.Counts{Repaired: 3})
 	held := map[limitOf]bool{}
 	for _, g := range s.Groups {
@@ -41,11 +43,11 @@ func TestGatherInOrder(t *testing.T) {
 			held[limitOf{g.Path, d.Number, "write"}], held[limitOf{g.Path, d.Number, "read"}] = true, false
 		}
 	}
-	got, err := gathering{s, held, false, &counts, "1"}.Gather()
+	got, err := gathering{s, held, false, &counts, quotas, "1"}.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := prometheus.Gatherers{gathering{s, held, false, &counts, "1"}}.Gather()
+	want, err := prometheus.Gatherers{gathering{s, held, false, &counts, quotas, "1"}}.Gather()
 	if err != nil || len(got) != len(All()) {
 		t.Fatalf("%d of %d metrics, %v", len(got), len(All()), err)
 	}

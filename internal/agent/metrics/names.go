@@ -23,6 +23,9 @@ const (
 	cgroupLabel    = "cgroup"    // the group's path: /system.slice/nginx.service
 	deviceLabel    = "device"    // /dev/vda
 	directionLabel = "direction" // read or write
+	mountLabel     = "mount"     // the mount point of a file system
+	projectLabel   = "project"   // the number of a project of a file system
+	targetLabel    = "target"    // unit:nginx, docker:web
 )
 
 var (
@@ -50,6 +53,11 @@ var (
 	paced     = gauge("weir_group_paced_bytes_per_second", "The rate at which weir's pacer holds the cgroup's writes. Absent: it does not.", cgroupLabel)
 	info      = gauge("weir_group_info", "1 for each cgroup that other metrics have, with its name and who made it. namespace and pod: of the Kubernetes pod that it is, or that it is a container of. container: the name of a running container in its pod.", cgroupLabel, "target", "owner", "namespace", "pod", "container")
 
+	quotaUsedBytes  = gauge("weir_quota_used_bytes", "What the project stores on the file system.", mountLabel, projectLabel, targetLabel)
+	quotaLimitBytes = gauge("weir_quota_limit_bytes", "What it may store. Absent: there is no limit.", mountLabel, projectLabel, targetLabel)
+	quotaUsedFiles  = gauge("weir_quota_used_files", "How many files and directories the project has on the file system.", mountLabel, projectLabel, targetLabel)
+	quotaLimitFiles = gauge("weir_quota_limit_files", "How many it may have. Absent: there is no limit.", mountLabel, projectLabel, targetLabel)
+
 	watched    = gauge("weir_agent_groups", "Cgroups that weird watches, with those that have no I/O and no limit.")
 	unreadable = gauge("weir_agent_unreadable_groups", "Cgroups and devices that weird could not read at the last scrape, or could not tell apart by name.")
 	applied    = Metric{"weir_agent_apply_seconds", "How long weird run took to set the limits of a target. Absent, as all that weird run counts: it does not run.", dto.MetricType_HISTOGRAM, nil}
@@ -63,5 +71,5 @@ var (
 // All lists every metric.
 func All() []Metric {
 	return []Metric{readBytes, writtenBytes, reads, writes, limitReadBytes, limitWrittenBytes, limitReads, limitWrites, limitExpected, limitHeld,
-		waiting, stalled, dirty, writeback, paced, info, watched, unreadable, applied, drifts, repaired, failures, missed, build}
+		waiting, stalled, dirty, writeback, paced, info, quotaUsedBytes, quotaLimitBytes, quotaUsedFiles, quotaLimitFiles, watched, unreadable, applied, drifts, repaired, failures, missed, build}
 }

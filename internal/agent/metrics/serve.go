@@ -16,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	"golang.org/x/net/netutil"
 
+	"github.com/weir-io/weir/internal/act/quota"
 	"github.com/weir-io/weir/internal/api"
 )
 
@@ -48,6 +49,8 @@ type Options struct {
 	Config string
 	// Agent asks weird run what it has counted; nil: nobody is asked.
 	Agent func(context.Context) (api.AgentCounts, error)
+	// Quotas are the host's; nil: nobody can read them.
+	Quotas *Quotas
 	// Page answers what is not for Prometheus; nil: nothing is there.
 	Page http.Handler
 }
@@ -170,7 +173,11 @@ func (o Options) answer(w http.ResponseWriter, r *http.Request, all bool) {
 		http.Error(w, "read cgroups: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
-	promhttp.HandlerFor(gathering{s, held, all, o.counts(r.Context()), o.Version}, promhttp.HandlerOpts{}).ServeHTTP(w, r)
+	var quotas []quota.Status
+	if o.Quotas != nil {
+		quotas = o.Quotas.now(r.Context())
+	}
+	promhttp.HandlerFor(gathering{s, held, all, o.counts(r.Context()), quotas, o.Version}, promhttp.HandlerOpts{}).ServeHTTP(w, r)
 	if len(s.Groups) > manyGroups {
 		debug.FreeOSMemory() // the page took several times what weird needs until the next one
 	}
