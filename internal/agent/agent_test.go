@@ -221,6 +221,9 @@ func TestRepairsDrift(t *testing.T) {
 	d.until("repaired", func(s Status) bool {
 		return has("small", reconcile.InForce)(s) && s.Counts.Drifts > 0 && s.Counts.Repaired == s.Counts.Drifts && s.Targets[0].Drifts == s.Counts.Drifts
 	})
+	if c := d.Counts(); c.Repaired == 0 || c.Applied.Count <= c.Repaired || c.Applied.Sum <= 0 {
+		t.Errorf("%+v counts not how long it took to set the limits and to repair them", c)
+	}
 	text, err = os.ReadFile(file)
 	if err != nil || !strings.Contains(string(text), "wbps=1000000") || strings.Contains(string(text), "wbps=7700000 ") {
 		t.Errorf("%s, %v", text, err)
