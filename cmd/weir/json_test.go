@@ -43,6 +43,7 @@ func documents() map[string]any {
 		cli.SchemaOf("history").Schema:         &api.History{},
 		cli.SchemaOf("health").Schema:          &api.Health{},
 		cli.SchemaOf("agent").Schema:           &api.Agent{},
+		cli.SchemaOf("agent.counts").Schema:    &api.AgentCounts{},
 		cli.SchemaOf("agent.event").Schema:     &api.AgentEvent{},
 		cli.SchemaOf("log").Schema:             &api.Log{},
 		cli.SchemaOf("error").Schema:           &api.Error{},
