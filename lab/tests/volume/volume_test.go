@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -208,6 +209,11 @@ func TestAnothersMountIsFound(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = holder.Process.Kill() })
+	// The kernel closes what the start waits for before it changes the name (begin_new_exec in fs/exec.c).
+	lab.Await(t, 10*time.Second, "the program's name", func() bool {
+		name, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", holder.Process.Pid))
+		return err == nil && string(name) == "sleep\n"
+	})
 	refused(t, fmt.Sprintf("process %d (sleep), which has it mounted at %s", holder.Process.Pid, v.Mount), "volume", "down", v.Name)
 	if v := find(t, v.Name); !v.Up {
 		t.Errorf("refused, and %+v", v)
