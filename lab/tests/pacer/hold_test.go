@@ -172,6 +172,7 @@ func paced(t *testing.T, dir string, rate int, script string) time.Duration {
 	// What the last moment was too fast is paid for before a process of the group goes on.
 	said := weir(t, "run", "--write", fmt.Sprint(rate), "--on", dir, "--", "sh", "-c", "("+script+"); sleep 0.1")
 	took := time.Since(began) - 100*time.Millisecond
+	t.Log(said)
 	if want := "buffered writes by weir's pacer"; !strings.Contains(said, want) {
 		t.Errorf("weir run said %q, want %q in it", said, want)
 	}
