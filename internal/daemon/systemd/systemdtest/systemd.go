@@ -129,7 +129,7 @@ func (s *Systemd) answerAll(in io.Reader, out io.Writer) {
 	}
 }
 
-// do is one method of systemd's.
+// do answers one call of a method.
 func (s *Systemd) do(call *dbus.Message) ([]any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
