@@ -20,20 +20,7 @@ import (
 func TestWithoutWeird(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.V1, lab.Rates, lab.Newest, lab.FS("ext4"))
 	fewer(t, e)
-	from, err := exec.LookPath("weir")
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	alone := filepath.Join(t.TempDir(), "weir")
-	if err := os.WriteFile(alone, program, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("PATH", filepath.Dir(alone)+string(filepath.ListSeparator)+os.Getenv("PATH"))
-	lab.Await(t, 20*time.Second, "the end of another test's pacer", func() bool { return len(pacers(t)) == 0 })
+	alone := filepath.Join(weirAlone(t), "weir")
 
 	disk := lab.Disk(t, lab.FS("ext4"))
 	const rate, seconds = 10e6, 5
@@ -78,13 +65,10 @@ func pacers(t *testing.T) (programs []string) {
 	return programs
 }
 
-// Beside weir stands something else than weird, or one that does not work. weir says so in a line and
-// soon, calls nothing held that is not, and leaves no process behind.
-func TestBrokenWeird(t *testing.T) {
-	e := lab.Need(t, lab.Root, lab.V1, lab.Once)
-	fewer(t, e)
-	dir := t.TempDir()
-	t.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
+// weirAlone makes "weir" a copy of weir in a directory of its own, without weird beside it, which it
+// returns, and waits until no pacer runs that may have weird.
+func weirAlone(t *testing.T) (dir string) {
+	t.Helper()
 	from, err := exec.LookPath("weir")
 	if err != nil {
 		t.Fatal(err)
@@ -93,11 +77,24 @@ func TestBrokenWeird(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	dir = t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "weir"), program, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	lab.Await(t, 20*time.Second, "the end of another pacer", func() bool { return len(pacers(t)) == 0 })
+	return dir
+}
+
+// Beside weir stands something else than weird, or one that does not work. weir says so in a line and
+// soon, calls nothing held that is not, and leaves no process behind.
+func TestBrokenWeird(t *testing.T) {
+	e := lab.Need(t, lab.Root, lab.V1, lab.Once)
+	fewer(t, e)
+	dir := weirAlone(t)
 	plans := filepath.Join(dir, "plans.yaml")
-	for file, text := range map[string][]byte{"weir": program, "plans.yaml": []byte("plans: {p: {write: 1MB/s}}\n")} {
-		if err := os.WriteFile(filepath.Join(dir, file), text, 0o755); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.WriteFile(plans, []byte("plans: {p: {write: 1MB/s}}\n"), 0o644); err != nil {
+		t.Fatal(err)
 	}
 	disk := lab.Disk(t, lab.FS("ext4"))
 	const again = "; install weir and weird of one build again"

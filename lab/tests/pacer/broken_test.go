@@ -20,20 +20,7 @@ import (
 func TestClearWithABrokenWeird(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.V1)
 	fewer(t, e)
-	dir := t.TempDir()
-	from, err := exec.LookPath("weir")
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "weir"), program, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
-	lab.Await(t, 20*time.Second, "the end of another pacer", func() bool { return len(pacers(t)) == 0 })
+	dir := weirAlone(t)
 
 	freezer := freezerDir(t, e)
 	const target = "cgroup:/lab-broken"
