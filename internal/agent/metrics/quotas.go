@@ -22,20 +22,43 @@ type Quotas struct {
 	// List reads them. What it finds counts beside an error: some file systems could not be read.
 	List func(context.Context) ([]quota.Status, error)
 
-	mu   sync.Mutex
-	last []quota.Status
-	at   time.Time
+	mu      sync.Mutex
+	last    []quota.Status
+	at      time.Time
+	reading chan struct{} // is closed at the end of a reading; nil: none is under way
 }
 
-// now are those that were read last, or what is read now.
+// quotasPatience is how long a scrape waits for a reading: a disk that does not answer is not to keep
+// it from everything else.
+const quotasPatience = time.Second
+
+// now are those that were read last, or what is read now if that takes no longer than a moment.
 func (q *Quotas) now(ctx context.Context) []quota.Status {
 	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.at.IsZero() || time.Since(q.at) >= quotasEvery {
-		q.last, _ = q.List(ctx)
-		q.at = time.Now()
+	if q.reading == nil && (q.at.IsZero() || time.Since(q.at) >= quotasEvery) {
+		q.reading = make(chan struct{})
+		go q.read(context.WithoutCancel(ctx))
 	}
+	reading := q.reading
+	q.mu.Unlock()
+	if reading != nil {
+		select {
+		case <-reading:
+		case <-time.After(quotasPatience):
+		}
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	return q.last
+}
+
+func (q *Quotas) read(ctx context.Context) {
+	list, _ := q.List(ctx) // see List
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.last, q.at = list, time.Now()
+	close(q.reading)
+	q.reading = nil
 }
 
 // quotas adds those of file systems that are mounted.
