@@ -45,9 +45,10 @@
 // it is charged (ledger). Charged bytes take what the bucket has, and pause nobody. If the group's
 // own fsync is charged for bytes that a pause has paid for, the pacer lends them (loan): under the
 // group's lock it raises the rule by 2^46 for 25 ms and keeps the group paused meanwhile. The
-// kernel then dispatches all that waits. A guard ends a loan if the pacer dies, and so does the
-// next weir: the raised rule says what it was. For a second after a loan all writes count, because
-// the throttle begins anew with each change of a rule.
+// kernel then dispatches all that waits. While a process of the group is in the kernel still, the
+// loan goes on, for a fifth of what it saves at most. A loan that fails is tried again. A guard
+// ends a loan if the pacer dies, and so does the next weir: the raised rule says what it was. For a
+// second after a loan all writes count, because the throttle begins anew with each change of a rule.
 //
 // On v2, where the kernel charges writeback too, all bytes count. If the kernel's rules hold a
 // group, the pacer does not pause it until a write escapes the rules (CountEscaped). Then escaped

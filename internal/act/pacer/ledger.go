@@ -20,7 +20,6 @@ type ledger struct {
 	asked  float64 // was paid for and is charged again: the loan that is wanted, or under way
 	unpaid float64 // what waited at the rule, was not paid for, and goes with it
 	open   bool    // a loan is under way
-	ended  bool    // one has ended since the last entry
 	strict time.Duration
 }
 
@@ -43,7 +42,11 @@ func (l *ledger) enter(written, charged, least float64, now time.Duration) (owes
 	if now-l.since > keepFor {
 		l.paid, l.since = [2]float64{0, l.paid[0]}, now
 	}
-	l.again = max(0, l.again-least/askLeast.Seconds()*(now-l.at).Seconds())
+	through := least / askLeast.Seconds() * (now - l.at).Seconds() // the rule
+	l.again = max(0, l.again-through)
+	if !l.open {
+		l.asked = max(0, l.asked-through)
+	}
 	ahead := l.ahead
 	l.ahead, l.at = 0, now
 	switch more := written - charged; {
@@ -65,10 +68,6 @@ func (l *ledger) enter(written, charged, least float64, now time.Duration) (owes
 	if l.again >= least || l.open || l.asked > 0 {
 		l.asked, l.again = l.asked+l.again, 0
 	}
-	if l.ended {
-		owes += l.unpaid
-		l.asked, l.unpaid, l.ended = 0, 0, false
-	}
 	return owes, taken
 }
 
@@ -79,7 +78,7 @@ func (l *ledger) spend(bytes float64) {
 }
 
 // wants reports whether a loan is to begin.
-func (l *ledger) wants() bool { return l.asked > 0 && !l.open && !l.ended }
+func (l *ledger) wants() bool { return l.asked > 0 && !l.open }
 
 // saves is how long what is asked for would wait.
 func (l *ledger) saves(rate float64) time.Duration {
@@ -89,8 +88,12 @@ func (l *ledger) saves(rate float64) time.Duration {
 // begin begins a loan where so much waits.
 func (l *ledger) begin(waits float64) { l.open, l.unpaid = true, max(0, waits-l.asked) }
 
-// end ends it.
-func (l *ledger) end(now time.Duration) { l.open, l.ended, l.strict = false, true, now+strictFor }
+// end ends it, and returns what went with it and is to be paid for here.
+func (l *ledger) end(now time.Duration) (owes float64) {
+	owes = l.unpaid
+	l.asked, l.unpaid, l.open, l.strict = 0, 0, false, now+strictFor
+	return owes
+}
 
 // A gate is the kernel's rule on writes to one device, and what waits there.
 type gate struct {

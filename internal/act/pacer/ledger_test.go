@@ -29,14 +29,18 @@ func TestLedger(t *testing.T) {
 		"direct in a loan":        {{written: 10 * mb, owes: 10 * mb}, {charged: 10 * mb, wants: true, begins: true, waits: 13 * mb}, {written: 5 * mb, charged: 5 * mb, owes: 5 * mb}, {ends: true, owes: 3 * mb}, {at: strictFor - 1, written: 0.4 * mb, charged: 0.4 * mb, owes: 0.4 * mb}, {at: strictFor, written: 0.4 * mb, charged: 0.4 * mb, taken: 0.4 * mb}},
 		"written back by others":  {{written: 10 * mb, owes: 10 * mb}, {at: 21 * time.Second}, {at: 42 * time.Second, charged: 10 * mb, taken: 10 * mb}},
 		"cut off":                 {{written: -mb, charged: 1000, owes: -mb, taken: 1000}},
+		"a loan that is late":     {{written: 50 * mb, owes: 50 * mb}, {charged: 50 * mb, wants: true}, {at: 4 * time.Second, wants: true, begins: true, waits: 10 * mb}, {at: 4 * time.Second, ends: true}},
+		"a loan that never comes": {{written: 50 * mb, owes: 50 * mb}, {charged: 50 * mb, wants: true}, {at: 5 * time.Second}},
 		"synced while it dirties": {{written: 10 * mb, owes: 10 * mb}, {written: 2 * mb, charged: 12 * mb, taken: 2 * mb, wants: true}},
 	} {
 		var l ledger
 		for i, e := range entries {
+			unpaid := 0.0
 			if e.ends {
-				l.end(e.at)
+				unpaid = l.end(e.at)
 			}
 			owes, taken := l.enter(e.written, e.charged, least, e.at)
+			owes += unpaid
 			if owes != e.owes || taken != e.taken || l.wants() != e.wants {
 				t.Errorf("%s, entry %d: owes %.0f, taken %.0f, wants a loan: %v; want %+v", name, i, owes, taken, l.wants(), e)
 			}

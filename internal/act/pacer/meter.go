@@ -40,9 +40,11 @@ type written struct {
 	limited   cgroupfs.Group // whose rules the kernel keeps
 	gates     map[blkdev.Number]*gate
 	ledger    ledger
-	least     float64 // see askLeast
-	uncounted float64 // what was charged and is not in the ledger yet
-	taken     float64 // see charged
+	least     float64       // see askLeast
+	uncounted float64       // what was charged and is not in the ledger yet
+	owed      float64       // by the ledger, and no look has told it yet
+	lendAgain time.Duration // when a loan that failed is tried again
+	taken     float64       // see charged
 	folios    folios
 	sum       process.Sum
 	last      process.IO
@@ -85,6 +87,7 @@ func (m *written) look(now time.Duration, members []int) (unseen float64, err er
 		}
 	}
 	unseen, m.taken = m.ledger.enter(m.folios.written(more, now), charged, m.least, now)
+	unseen, m.owed = unseen+m.owed, 0
 	return unseen, err
 }
 
