@@ -34,7 +34,7 @@ type cells struct {
 	known   []int                   // members of v1 who are all in cells, or passed over
 	missed  map[cgroupfs.Group]miss // see try
 	apart   map[int]time.Duration   // whose threads are not all in the limited group, and since when
-	free    released
+	free    []released
 }
 
 type cell struct {
@@ -251,7 +251,7 @@ func (c *cells) pass(pid int) {
 
 // passes reports whether a process must not be moved into a cell.
 func (c *cells) passes(pid int) bool {
-	if pid == c.free.pid {
+	if c.isFree(pid) {
 		return true
 	}
 	if _, known := c.passed[pid]; !known {

@@ -34,12 +34,16 @@ type standing struct {
 }
 
 const (
-	// signalEvery is how often paused processes are checked for signals.
-	signalEvery = 60 * time.Millisecond
+	// signalEvery is how often paused processes are checked for signals, if there are few of
+	// them, and signalLate how late a signal may be seen among many.
+	signalEvery = 20 * time.Millisecond
+	signalLate  = 100 * time.Millisecond
 	// shortMost is how long they may be paused without a check for signals.
 	shortMost = 90 * time.Millisecond
-	// signalShare is the largest share of a processor that these checks may take.
-	signalShare = 0.02
+	// signalShare is the share of a processor that these checks take, and signalShareMost the
+	// largest one that they take so as not to be later than signalLate.
+	signalShare     = 0.02
+	signalShareMost = 0.1
 	// courtesyMost is the longest time for which they are resumed for a signal. endMost is the
 	// same for a signal that ends a process (on a busy machine it gets a processor late, and
 	// writes nothing more). courtesyLook is how often the pacer checks whether the signal has
@@ -49,7 +53,7 @@ const (
 	courtesyLook = 200 * time.Microsecond
 	// stillMost is how long the pacer waits at most until all have stopped, before it looks for
 	// signals: a write of megabytes goes on until it ends. stillLook is how often it checks.
-	stillMost = 300 * time.Millisecond
+	stillMost = 100 * time.Millisecond
 	stillLook = 4 * time.Millisecond
 	// endEvery is how often the pacer tries again for a signal that ends a process. Each try
 	// costs at most courtesyCost.
@@ -75,17 +79,16 @@ func (p *paced) attend(now time.Duration) error {
 	switch {
 	case c.whom != 0:
 		return p.serve(now)
-	case p.stopped && p.settled && now >= c.due && now-max(p.halted, c.begun) < stillMost && !p.cells.still():
+	case p.stopped && p.looked && now >= c.due && now-max(p.halted, c.begun) < stillMost && !p.cells.still():
 		c.due = now + stillLook // what they write until they have stopped is nobody's cost
-	case p.stopped && p.settled && now >= c.due:
+	case p.stopped && p.looked && now >= c.due:
 		c.settle(p.bucket.rate, now)
 		before := spent()                    // to bring somebody may take long, and no processor time
 		if err := p.bring(now); err != nil { // the group may have gone, or emptied
 			return err
 		}
 		whom, what := p.signalled(now)
-		took := spent() - before
-		c.due = now + max(signalEvery, time.Duration(float64(took)/signalShare))
+		c.due = now + signalsAfter(spent()-before)
 		if whom != 0 {
 			// What a long write has made dirty since they were looked at is not what this costs.
 			if err := p.look(now); err != nil {
@@ -95,10 +98,17 @@ func (p *paced) attend(now time.Duration) error {
 		}
 	}
 	p.due = p.next
-	if p.stopped && p.settled {
+	if p.stopped && p.looked {
 		p.due = min(p.next, max(c.due, now+courtesyLook))
 	}
 	return nil
+}
+
+// signalsAfter is when to check for signals again, after a check that took so much processor time.
+func signalsAfter(took time.Duration) time.Duration {
+	rarely := time.Duration(float64(took) / signalShare)
+	late := max(signalLate, time.Duration(float64(took)/signalShareMost))
+	return max(signalEvery, min(rarely, late))
 }
 
 // grant resumes a process, alone if it can be: for a signal, or to take note of a child's end.
@@ -138,7 +148,7 @@ func (p *paced) serve(now time.Duration) error {
 	c := &p.courtesy
 	left, gone := process.SignalsOf(c.whom)
 	ended := gone != nil || left.Ended
-	if ended && p.cells.free.pid == c.whom {
+	if ended && p.cells.isFree(c.whom) {
 		parent, child := c.what.Parent, c.whom
 		if !slices.Contains(p.roster.members, parent) {
 			return p.withdraw(true)
@@ -173,7 +183,22 @@ func (p *paced) serve(now time.Duration) error {
 			return nil
 		}
 	}
+	if taken && c.what.Asking != 0 && p.cells.isFree(c.whom) {
+		if next, what := p.signalled(now); what.Ending != 0 {
+			return p.passOn(next, what, now)
+		}
+	}
 	return p.withdraw(taken && c.what.Asking != 0 || c.over)
+}
+
+// passOn resumes a process that ends by a signal of the one that was resumed before: timeout(1) ends
+// its command so. That one goes on as well, to take note of the end. To pause it first, and resume it
+// again, would take two more moves, each of which can take up to 95 ms.
+func (p *paced) passOn(next int, what process.Signals, now time.Duration) error {
+	c := &p.courtesy
+	c.owes = c.whom
+	c.settle(p.bucket.rate, now)
+	return p.grant(next, what, 0)
 }
 
 // signalled finds a member with a pending signal: first one that the signal ends, and last one

@@ -204,13 +204,19 @@ func (h *fakeHost) sleeper(group string) string {
 		_ = cmd.Wait()
 	})
 	pid := strconv.Itoa(cmd.Process.Pid)
+	h.put(pid, group)
+	return pid
+}
+
+// put puts a process into a group.
+func (h *fakeHost) put(pid, group string) {
+	h.t.Helper()
 	h.Write("proc/"+pid+"/cgroup", "2:freezer:"+group+"\n1:blkio:"+group+"\n")
 	for _, tree := range h.trees {
 		if err := h.move(filepath.Join(h.Root, tree, group), pid); err != nil {
 			h.t.Fatal(err)
 		}
 	}
-	return pid
 }
 
 // job limits /a to 1 MB/s.

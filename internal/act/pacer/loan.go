@@ -68,7 +68,7 @@ func (s *server) lend(p *paced, now time.Duration) {
 	l.until = now + loanFor
 	l.most = l.until + min(loanMore, m.ledger.saves(p.bucket.rate)/loanPart)
 	m.ledger.begin(m.gates[l.device].waits)
-	p.waits = l.until
+	p.waits = l.most
 	_ = p.halt(now) // a group that is gone is found to be at its next look
 	s.loans = append(s.loans, l)
 	heap.Init(&s.loop.groups)
@@ -91,7 +91,10 @@ func (s *server) repay(l loan, now time.Duration) (done bool) {
 	s.unguard(l)
 	l.lock.Unlock()
 	m.owed += m.ledger.end(now)
-	l.to.waits = 0
+	if l.to.waits = 0; l.to.stopped {
+		l.to.plan(now)
+		heap.Init(&s.loop.groups)
+	}
 	return true
 }
 
@@ -101,7 +104,6 @@ func (s *server) repayDue(now time.Duration) {
 	for i := range s.loans {
 		if l := &s.loans[i]; now >= l.until && now < l.most && !l.to.cells.still() {
 			l.until = min(l.most, now+stillLook)
-			l.to.waits = l.until
 		}
 	}
 	s.loans = slices.DeleteFunc(s.loans, func(l loan) bool { return now >= l.until && s.repay(l, now) })

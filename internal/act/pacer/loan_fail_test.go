@@ -114,11 +114,11 @@ func TestALoanGoesOn(t *testing.T) {
 	}
 	stops("FREEZING")
 	s.repayDue(first)
-	if len(s.loans) != 1 || s.loans[0].until != first+stillLook || p.waits != s.loans[0].until || h.rule() == "8:0 1000000" {
+	if len(s.loans) != 1 || s.loans[0].until != first+stillLook || p.waits != most || h.rule() == "8:0 1000000" {
 		t.Fatalf("%d loans, until %s, the rule is %q", len(s.loans), s.loans[0].until-now, h.rule())
 	}
 	stops("FROZEN")
-	if s.repayDue(first + stillLook); len(s.loans) != 0 || h.rule() != "8:0 1000000" || p.waits != 0 {
+	if s.repayDue(first + stillLook); len(s.loans) != 0 || h.rule() != "8:0 1000000" || p.waits != 0 || p.due != first+stillLook {
 		t.Errorf("all have stopped: %d loans, the rule is %q", len(s.loans), h.rule())
 	}
 

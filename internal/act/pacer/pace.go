@@ -16,7 +16,8 @@ type paced struct {
 
 	stops   uint64 // how often they were stopped
 	stopped bool
-	settled bool          // they were looked at since
+	looked  bool          // they were looked at since
+	settled bool          // and next is when they may go on
 	let     time.Duration // when the processes were let go last
 	halted  time.Duration // when they were stopped last
 	seen    time.Duration // the last look
@@ -137,7 +138,7 @@ func (p *paced) greet(now time.Duration) error {
 	}
 	p.came = now
 	if p.stopped {
-		p.settled = false
+		p.looked, p.settled = false, false
 		now += settleTime
 	}
 	p.plan(min(p.next, now))
@@ -162,8 +163,7 @@ func (p *paced) step(now time.Duration, may pace) error {
 		return err
 	}
 	if p.stopped && now < p.waits {
-		p.plan(p.waits)
-		return nil
+		return p.wait(now)
 	}
 	switch {
 	case p.stopped && !p.settled:
@@ -208,10 +208,9 @@ func (p *paced) settle(now time.Duration, may pace) (later bool, err error) {
 	if err := p.look(now); err != nil {
 		return false, err
 	}
+	p.looked = true
 	if !p.tell(now) {
-		p.plan(p.waits)
-		p.due = min(p.next, max(now, p.courtesy.due))
-		return true, nil
+		return true, p.wait(now)
 	}
 	p.settled = true
 	cycle := min(may.cycle, p.bucket.depth/2)
@@ -225,9 +224,23 @@ func (p *paced) settle(now time.Duration, may pace) (later bool, err error) {
 	return false, p.set(false) // they were stopped much too early
 }
 
+// wait leaves paused processes so until a loan, or a doubt, is over. They take their signals
+// meanwhile.
+func (p *paced) wait(now time.Duration) error {
+	if !p.looked {
+		if err := p.look(now); err != nil {
+			return err
+		}
+		p.looked = true
+	}
+	p.plan(p.waits)
+	p.due = min(p.next, max(now, p.courtesy.due))
+	return nil
+}
+
 // halt pauses the processes, and plans a look once they are paused.
 func (p *paced) halt(now time.Duration) error {
-	p.settled = false
+	p.looked, p.settled = false, false
 	p.plan(now + settleTime)
 	return p.set(true)
 }

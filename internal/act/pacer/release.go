@@ -1,23 +1,29 @@
 package pacer
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 )
 
-// A released process is out of its cell for a moment, so that it alone goes on.
+// A released process is out of its cell for a moment, so that it goes on while others do not.
 type released struct {
-	pid  int // 0: nobody is
+	pid  int
 	cell cgroupfs.Group
+}
+
+// isFree reports whether a process is released.
+func (c *cells) isFree(pid int) bool {
+	return slices.ContainsFunc(c.free, func(r released) bool { return r.pid == pid })
 }
 
 // release moves a process from its cell to the group above, where it goes on. Others of the cell
 // stay paused. It fails for who is in no cell, and for a thread.
 func (c *cells) release(pid int) error {
-	if err := c.retake(); err != nil {
-		return err
+	if c.isFree(pid) {
+		return nil
 	}
 	for home, each := range c.all {
 		if each.threads {
@@ -27,9 +33,9 @@ func (c *cells) release(pid int) error {
 			continue
 		}
 		c.before()
-		c.free = released{pid, each.own}
+		c.free = append(c.free, released{pid, each.own})
 		if err := home.AddProcess(pid); err != nil {
-			c.free = released{}
+			c.free = c.free[:len(c.free)-1]
 			return err
 		}
 		return nil
@@ -37,18 +43,21 @@ func (c *cells) release(pid int) error {
 	return fmt.Errorf("resume process %d alone: it is in no cell", pid)
 }
 
-// retake moves a released process back. One that has ended causes no error, and one whose cell
+// retake moves released processes back. One that has ended causes no error, and one whose cell
 // is gone is brought as a newcomer is.
 func (c *cells) retake() error {
-	free := c.free
-	if c.free = (released{}); free.pid == 0 {
+	if len(c.free) == 0 {
 		return nil
 	}
-	c.known = c.known[:0]
-	if err := free.cell.AddProcess(free.pid); err != nil && !cgroupfs.IsGone(err) {
-		return err
+	free := c.free
+	c.free, c.known = nil, c.known[:0]
+	var errs []error
+	for _, r := range free {
+		if err := r.cell.AddProcess(r.pid); err != nil && !cgroupfs.IsGone(err) {
+			errs = append(errs, err)
+		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // still reports whether all processes of the cells have stopped, and may be asked again a moment
