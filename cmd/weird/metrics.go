@@ -85,6 +85,7 @@ func (s metricsServer) serve(ctx context.Context, out *cli.Out) error {
 	if err != nil {
 		return errors.Join(err, h.Close())
 	}
+	o.Pacer = h.Pacer().Sums
 	return errors.Join(s.feed(ctx, out, o, w), w.Close(), h.Close())
 }
 

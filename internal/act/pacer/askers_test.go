@@ -35,7 +35,7 @@ func TestAskers(t *testing.T) {
 	}
 	answers := make(chan answer, 1)
 	go func() {
-		got, err := Client{State: dir}.once(ask{Remove: &Place{Path: "/a"}})
+		got, err := Client{State: dir}.once(ask{Remove: &Place{Path: "/a"}}, startMax)
 		if err != nil {
 			t.Error(err)
 		}

@@ -27,6 +27,7 @@ type ask struct {
 	Add    *Job   `json:"add,omitempty"`
 	Remove *Place `json:"remove,omitempty"` // a limited group
 	Seen   *Place `json:"seen,omitempty"`   // a limited group
+	Sums   bool   `json:"sums,omitempty"`   // of all groups
 }
 
 // answer is the pacer's reply.
@@ -34,6 +35,7 @@ type answer struct {
 	Error string `json:"error,omitempty"`
 	Note  string `json:"note,omitempty"` // what there is to say of its accuracy
 	Seen  *Seen  `json:"seen,omitempty"` // of a group that is counted by CountEscaped
+	Sums  []Sum  `json:"sums,omitempty"`
 	later bool   // it is to be asked for again: see askers.again
 }
 
@@ -75,7 +77,7 @@ func (c Client) Remove(limited Place) error {
 			}
 			return err
 		}
-		a, err := c.once(q)
+		a, err := c.once(q, startMax)
 		var closed *endedError
 		switch {
 		case err != nil && isDown(err): // nobody holds it
@@ -124,7 +126,7 @@ func (c Client) ask(q ask) (a answer, err error) {
 	var started time.Time
 	var own *starting
 	for began := time.Now(); ; time.Sleep(startLook) {
-		a, err = c.once(q)
+		a, err = c.once(q, startMax)
 		var closed *endedError
 		switch {
 		case err == nil && a.Error != "":
@@ -153,13 +155,14 @@ type endedError struct{ error }
 
 func (e *endedError) Unwrap() error { return e.error }
 
-func (c Client) once(q ask) (a answer, err error) {
-	conn, err := net.DialTimeout("unix", filepath.Join(c.State.Path(), socketName), startMax)
+// once sends a request to the pacer that is running, and waits for its answer for most at most.
+func (c Client) once(q ask, most time.Duration) (a answer, err error) {
+	conn, err := net.DialTimeout("unix", filepath.Join(c.State.Path(), socketName), most)
 	if err != nil {
 		return a, fmt.Errorf("ask the pacer: %w", err)
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(startMax)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(most)); err != nil {
 		return a, fmt.Errorf("ask the pacer: %w", err)
 	}
 	if err := json.NewEncoder(conn).Encode(q); err != nil {

@@ -26,6 +26,7 @@ type escaped struct {
 	owed      *escape.Owed
 	at        time.Duration
 	taken     float64 // of the bucket, by what the kernel was seen to charge last
+	any       bool    // something was seen to escape
 }
 
 // newEscaped starts to count. The watcher may be nil.
@@ -43,7 +44,7 @@ func (m *escaped) look(now time.Duration, members []int) (unseen float64, err er
 	if err != nil {
 		return 0, err
 	}
-	m.at = now
+	m.at, m.any = now, m.any || past > 0
 	// The watcher counts folios whole, as write_bytes does, and all of them are in doubt.
 	past = m.folios.written(process.IO{WriteBytes: uint64(past)}, now)
 	unseen, m.taken = m.owed.Take(past, charged, now, func() bool { return m.meter.Suspect(members, now) })

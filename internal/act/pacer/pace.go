@@ -14,7 +14,8 @@ type paced struct {
 
 	courtesy courtesy
 
-	stops   uint64 // how often they were stopped
+	stops   uint64        // how often they were stopped
+	paused  time.Duration // for how long in all, but for a pause that goes on
 	stopped bool
 	looked  bool          // they were looked at since
 	settled bool          // and next is when they may go on
@@ -376,6 +377,7 @@ func (p *paced) set(stop bool) error {
 		p.trust = max(p.halted-p.let, runLeast) / 2
 	} else {
 		p.let = clockNow()
+		p.paused += p.let - p.halted
 		p.courtesy.settle(p.bucket.rate, p.let) // they write for themselves from now on
 		p.quiet += p.let - p.halted             // they could not write
 	}

@@ -43,16 +43,24 @@ func (s *server) seen(limited Place) (*Seen, error) {
 		return seen, nil
 	}
 	var err error
-	if seen.Escaped, err = s.escapes.have.Escaped(m.meter.ID()); err == nil {
+	if seen.Escaped, err = s.escaped(m, seen.Spare); err == nil {
 		seen.Files, err = s.escapes.have.Files(m.meter.ID(), p.roster.limited.Hierarchy())
 	}
 	seen.Told = err == nil
-	left := seen.Spare // of all disks: mostly it is one
-	for _, n := range m.meter.Disks() {
-		spare := min(left, seen.Escaped[n])
-		seen.Escaped[n], left = seen.Escaped[n]-spare, left-spare
-	}
 	return seen, err
+}
+
+// escaped is what BPF has seen escape, by disk, without what is spare of it.
+func (s *server) escaped(m *escaped, spare uint64) (map[blkdev.Number]uint64, error) {
+	all, err := s.escapes.have.Escaped(m.meter.ID())
+	for _, n := range m.meter.Disks() { // spare is of all disks: mostly it is one
+		less := min(spare, all[n])
+		if less > 0 {
+			all[n] -= less
+		}
+		spare -= less
+	}
+	return all, err
 }
 
 // Seen asks what the pacer knows of a limited group.

@@ -348,6 +348,8 @@ func (s *server) answer(q ask) answer {
 		if seen, err = s.seen(*q.Seen); err == nil {
 			return answer{Seen: seen}
 		}
+	case q.Sums:
+		return answer{Sums: s.sums()}
 	case q.Remove != nil:
 		if p := s.of(*q.Remove); p != nil {
 			s.loop.remove(p)

@@ -83,6 +83,11 @@ func TestPacing(t *testing.T) {
 			if a.Seen == nil || a.Seen.Stops != p.stops {
 				t.Errorf("seen is %+v", a)
 			}
+			// It runs a tenth of the time, and what it wrote too much is paid for by pauses as well.
+			sums, all := s.answer(ask{Sums: true}).Sums, clockNow()-w.began
+			if len(sums) != 1 || sums[0].Limited != h.job().Limited || sums[0].Escaped != nil || sums[0].Paused < all/2 || sums[0].Paused > all+time.Second/10 {
+				t.Errorf("in %s: %+v", all, sums)
+			}
 			if a := s.answer(ask{Remove: new(h.job().Limited)}); a.Error != "" || len(s.jobs) != 0 {
 				t.Errorf("released: %+v", a)
 			}

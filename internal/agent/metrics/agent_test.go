@@ -7,9 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-io/weir/internal/act/pacer"
 	"github.com/weir-io/weir/internal/agent"
 	"github.com/weir-io/weir/internal/agent/reconcile"
 	"github.com/weir-io/weir/internal/api"
+	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/look/watch"
 )
 
@@ -40,6 +42,41 @@ func TestAgentCounts(t *testing.T) {
 	}
 	asked = errors.New("weird does not run")
 	if _, text = get(t, o.Handler(), Route); strings.Contains(string(text), "weir_agent_drift") || !strings.Contains(string(text), "weir_agent_groups") {
+		t.Errorf("without an answer:\n%s", text)
+	}
+}
+
+// What the pacer has done is on the page for groups that it holds, and nothing of it where it does not
+// answer.
+func TestPacerSums(t *testing.T) {
+	disk := blkdev.Number{Major: 8}
+	s := &watch.Snapshot{Groups: []*watch.Group{
+		{Path: "/a", Paced: &watch.Paced{WBPS: 5}, Devices: []watch.Device{{Number: disk, Node: "/dev/sda"}}}, {Path: "/b", Paced: &watch.Paced{WBPS: 5}},
+		{Path: "/c", Paced: &watch.Paced{Lapsed: "its group is gone"}},
+	}}
+	asked := error(nil)
+	o := Options{Feed: NewFeed(&still{s: s}, 0), Pacer: func(most time.Duration) ([]pacer.Sum, error) {
+		if most <= 0 || most > 2*time.Second {
+			t.Errorf("a scrape waits %s for the pacer", most)
+		}
+		return []pacer.Sum{
+			{Limited: pacer.Place{Path: "/a"}, Paused: 1500 * time.Millisecond, Escaped: map[blkdev.Number]uint64{disk: 7, {Major: 9}: 8}},
+			{Limited: pacer.Place{Path: "/c"}, Paused: time.Second}, {Limited: pacer.Place{Path: "/gone"}, Paused: time.Second},
+		}, asked
+	}}
+	_, text := get(t, o.Handler(), Route)
+	p := parse(t, text)
+	for series, want := range map[string]float64{"weir_io_throttled_seconds_total{cgroup=/a}": 1.5, "weir_io_throttled_seconds_total{cgroup=/b}": 0,
+		"weir_io_escaped_bytes_total{cgroup=/a,device=/dev/sda}": 7, "weir_io_escaped_bytes_total{cgroup=/a,device=9:0}": 8} {
+		if got, is := p[series]; !is || got != want {
+			t.Errorf("%s = %v (%v), want %v", series, got, is, want)
+		}
+	}
+	if n := strings.Count(string(text), "\nweir_io_throttled_seconds_total{"); n != 2 {
+		t.Errorf("%d groups were paused, want 2:\n%s", n, text)
+	}
+	asked = errors.New("no pacer is running")
+	if _, text = get(t, o.Handler(), Route); strings.Contains(string(text), "throttled") || !strings.Contains(string(text), "weir_group_paced_bytes_per_second") {
 		t.Errorf("without an answer:\n%s", text)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/weir-io/weir/internal/act/pacer"
 	"github.com/weir-io/weir/internal/act/quota"
 	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/internal/limit"
@@ -27,6 +28,7 @@ type gathering struct {
 	all      bool             // also of groups without a limit
 	agent    *api.AgentCounts // nil: weird run does not answer
 	quotas   []quota.Status
+	sums     map[string]pacer.Sum // by the group's path; nil: the pacer does not answer
 	version  string
 }
 
@@ -59,6 +61,9 @@ func (p gathering) Gather() ([]*dto.MetricFamily, error) {
 	pods := podsOf(p.snapshot.Groups)
 	for _, g := range groups {
 		s.group(g.path, g.Group, pods, p.measured)
+		if g.Paced != nil && g.Paced.Lapsed == "" && p.sums != nil {
+			s.sum(g.path, g.Group, p.sums[g.Path])
+		}
 	}
 	s.add(unreadable, float64(unread), nil)
 	return slices.SortedFunc(maps.Values(s), func(a, b *dto.MetricFamily) int { return strings.Compare(a.GetName(), b.GetName()) }), nil
@@ -154,6 +159,22 @@ func (s sink) group(path string, g *watch.Group, pods map[string]string, measure
 	}
 	if p := g.Paced; p != nil && p.Lapsed == "" {
 		s.add(paced, float64(p.WBPS), own)
+	}
+}
+
+// sum is what the pacer has done to a group.
+func (s sink) sum(path string, g *watch.Group, sum pacer.Sum) {
+	s.add(throttled, sum.Paused.Seconds(), labels(cgroupLabel, path))
+	nodes := map[string]uint64{}
+	for n, bytes := range sum.Escaped {
+		node := n.String()
+		if i := slices.IndexFunc(g.Devices, func(d watch.Device) bool { return d.Number == n }); i >= 0 {
+			node = label(g.Devices[i].Node)
+		}
+		nodes[node] += bytes
+	}
+	for _, node := range slices.Sorted(maps.Keys(nodes)) {
+		s.add(escaped, float64(nodes[node]), labels(cgroupLabel, path, deviceLabel, node))
 	}
 }
 

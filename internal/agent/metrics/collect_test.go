@@ -6,10 +6,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
+	"github.com/weir-io/weir/internal/act/pacer"
 	"github.com/weir-io/weir/internal/act/quota"
 	"github.com/weir-io/weir/internal/agent"
 	"github.com/weir-io/weir/internal/api"
@@ -43,11 +45,13 @@ func TestGatherInOrder(t *testing.T) {
 			held[limitOf{g.Path, d.Number, "write"}], held[limitOf{g.Path, d.Number, "read"}] = true, false
 		}
 	}
-	got, err := gathering{s, held, false, &counts, quotas, "1"}.Gather()
+	sums := map[string]pacer.Sum{"/a/b": {Paused: time.Second, Escaped: map[blkdev.Number]uint64{{Major: 8}: 1, {Major: 8, Minor: 2}: 2, {Major: 9}: 3}}}
+	g := gathering{s, held, false, &counts, quotas, sums, "1"}
+	got, err := g.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := prometheus.Gatherers{gathering{s, held, false, &counts, quotas, "1"}}.Gather()
+	want, err := prometheus.Gatherers{g}.Gather()
 	if err != nil || len(got) != len(All()) {
 		t.Fatalf("%d of %d metrics, %v", len(got), len(All()), err)
 	}

@@ -45,6 +45,10 @@ var (
 	limitHeld = gauge("weir_io_limit_held", "1 if the cgroup's limits on the device in the direction were held when they were last measured, 0 if one was not. Absent: none was measured in the last 5 minutes.",
 		cgroupLabel, deviceLabel, directionLabel)
 
+	escaped = counter("weir_io_escaped_bytes_total", "Bytes that the cgroup wrote to files that the kernel charges to other cgroups, as weir's pacer sees them by BPF. Absent: none, or it cannot see them.", cgroupLabel, deviceLabel)
+	// weir's pacer cannot tell devices apart.
+	throttled = counter("weir_io_throttled_seconds_total", "Time for which weir's pacer has paused the cgroup to hold its limit. Absent: the pacer does not hold it.", cgroupLabel)
+
 	waiting = counter("weir_io_pressure_waiting_seconds_total", "Time in which at least one task of the cgroup waited for I/O (io.pressure, some; cgroup v2).", cgroupLabel)
 	stalled = counter("weir_io_pressure_stalled_seconds_total", "Time in which all tasks of the cgroup waited for I/O (io.pressure, full; cgroup v2).", cgroupLabel)
 
@@ -70,6 +74,6 @@ var (
 
 // All lists every metric.
 func All() []Metric {
-	return []Metric{readBytes, writtenBytes, reads, writes, limitReadBytes, limitWrittenBytes, limitReads, limitWrites, limitExpected, limitHeld,
+	return []Metric{readBytes, writtenBytes, reads, writes, limitReadBytes, limitWrittenBytes, limitReads, limitWrites, limitExpected, limitHeld, escaped, throttled,
 		waiting, stalled, dirty, writeback, paced, info, quotaUsedBytes, quotaLimitBytes, quotaUsedFiles, quotaLimitFiles, watched, unreadable, applied, drifts, repaired, failures, missed, build}
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -16,8 +17,10 @@ import (
 	"go.yaml.in/yaml/v3"
 	"golang.org/x/net/netutil"
 
+	"github.com/weir-io/weir/internal/act/pacer"
 	"github.com/weir-io/weir/internal/act/quota"
 	"github.com/weir-io/weir/internal/api"
+	"github.com/weir-io/weir/internal/look/watch"
 )
 
 // Route is where the metrics are: GET /metrics has the groups with limits, and
@@ -49,6 +52,8 @@ type Options struct {
 	Config string
 	// Agent asks weird run what it has counted; nil: nobody is asked.
 	Agent func(context.Context) (api.AgentCounts, error)
+	// Pacer asks weir's pacer what it has done, and waits no longer than most; nil: nobody is asked.
+	Pacer func(most time.Duration) ([]pacer.Sum, error)
 	// Quotas are the host's; nil: nobody can read them.
 	Quotas *Quotas
 	// Page answers what is not for Prometheus; nil: nothing is there.
@@ -149,8 +154,9 @@ func (o Options) Handler() http.Handler {
 	})
 }
 
-// agentMost bounds the question to weird run: a scrape is not to wait for it.
-const agentMost = time.Second
+// agentMost and pacerMost bound the questions to weir run and to the pacer: a scrape is not to wait
+// for them.
+const agentMost, pacerMost = time.Second, time.Second
 
 // counts are what weird run has counted; nil: it does not answer, as where it does not run.
 func (o Options) counts(ctx context.Context) *api.AgentCounts {
@@ -166,6 +172,22 @@ func (o Options) counts(ctx context.Context) *api.AgentCounts {
 	return &c
 }
 
+// sums are what the pacer has done, by the paths of groups; nil: there is none, or it does not answer.
+func (o Options) sums(groups []*watch.Group) map[string]pacer.Sum {
+	if o.Pacer == nil || !slices.ContainsFunc(groups, func(g *watch.Group) bool { return g.Paced != nil }) {
+		return nil
+	}
+	all, err := o.Pacer(pacerMost)
+	if err != nil {
+		return nil
+	}
+	sums := make(map[string]pacer.Sum, len(all))
+	for _, s := range all {
+		sums[s.Limited.Path] = s
+	}
+	return sums
+}
+
 // answer reads, and writes the metrics.
 func (o Options) answer(w http.ResponseWriter, r *http.Request, all bool) {
 	s, held, err := o.Feed.Measured(r.Context())
@@ -177,7 +199,8 @@ func (o Options) answer(w http.ResponseWriter, r *http.Request, all bool) {
 	if o.Quotas != nil {
 		quotas = o.Quotas.now(r.Context())
 	}
-	promhttp.HandlerFor(gathering{s, held, all, o.counts(r.Context()), quotas, o.Version}, promhttp.HandlerOpts{}).ServeHTTP(w, r)
+	g := gathering{snapshot: s, measured: held, all: all, agent: o.counts(r.Context()), quotas: quotas, sums: o.sums(s.Groups), version: o.Version}
+	promhttp.HandlerFor(g, promhttp.HandlerOpts{}).ServeHTTP(w, r)
 	if len(s.Groups) > manyGroups {
 		debug.FreeOSMemory() // the page took several times what weird needs until the next one
 	}

@@ -3,6 +3,7 @@ package watch_test
 import (
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,8 +19,9 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// groupsVariable says how many limited groups TestCost makes.
-const groupsVariable = "WEIR_GROUPS"
+// groupsVariable says how many limited groups TestCost makes, and besideVariable names a cAdvisor to be measured in the
+// same run.
+const groupsVariable, besideVariable = "WEIR_GROUPS", "WEIR_CADVISOR"
 
 // What watching may cost on a host of its own, in shares of one processor and bytes.
 const (
@@ -59,8 +61,25 @@ func TestCost(t *testing.T) {
 	top := onTerminal(t, "weird", "top")
 	time.Sleep(5 * time.Second) // who the groups are is asked at first
 	metrics.scrape(t)
-	began, before := time.Now(), [2]time.Duration{processor(t, top), processor(t, metrics.pid)}
-	size := 0
+	programs := []struct {
+		what string
+		pid  int
+		most float64 // of a processor; 0 where it is only told
+	}{{"weir top, each second", top, topMost}, {"weird, recording each second, a scrape each 15 s", metrics.pid, metricsMost}}
+	other := beside(t)
+	if other.pid != 0 {
+		other.page(t)
+		programs = append(programs, struct {
+			what string
+			pid  int
+			most float64
+		}{"cAdvisor, each second, a scrape each 15 s", other.pid, 0})
+	}
+	before := make([]time.Duration, len(programs))
+	for i, p := range programs {
+		before[i] = processor(t, p.pid)
+	}
+	began, size := time.Now(), 0
 	for next := began; time.Since(began) < costFor; {
 		if !time.Now().Before(next) {
 			next = next.Add(scrapeEvery)
@@ -74,22 +93,49 @@ func TestCost(t *testing.T) {
 			if size = len(page); limits != n {
 				t.Fatalf("a page with the limits of %d groups, want %d", limits, n)
 			}
+			if other.pid != 0 {
+				t.Logf("cAdvisor's page: %d bytes", len(other.page(t)))
+			}
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
 	took := time.Since(began).Seconds()
-	for i, c := range []struct {
-		what string
-		pid  int
-		most float64
-	}{{"weir top, each second", top, topMost}, {"weird, recording each second, a scrape each 15 s", metrics.pid, metricsMost}} {
+	for i, c := range programs {
 		share, resident := (processor(t, c.pid)-before[i]).Seconds()/took, residentOf(t, c.pid)
 		t.Logf("cost of %d groups: %s: %.2f %% of a processor, %.1f MB resident", n, c.what, 100*share, float64(resident)/1e6)
-		if e.Lane == "native" && (share > c.most || resident > residentMost) {
+		if c.most != 0 && e.Lane == "native" && (share > c.most || resident > residentMost) {
 			t.Errorf("%s: at most %.0f %% and %d MB are wanted", c.what, 100*c.most, int(residentMost/1e6))
 		}
 	}
 	t.Logf("the page has %d lines", size)
+}
+
+// beside starts the cAdvisor that the environment names, if it names one. It must take --listen.
+func beside(t *testing.T) scraper {
+	t.Helper()
+	name := os.Getenv(besideVariable)
+	if name == "" {
+		return scraper{}
+	}
+	const address = "127.0.0.1:18080"
+	cmd := exec.Command(name, "--listen", address)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	for deadline := time.Now().Add(lab.Patience(t, 30*time.Second)); ; time.Sleep(100 * time.Millisecond) {
+		c, err := net.Dial("tcp", address)
+		if err == nil {
+			_ = c.Close()
+			return scraper{"http://" + address + "/metrics", cmd.Process.Pid}
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s does not listen at %s: %v", name, address, err)
+		}
+	}
 }
 
 // enable gives the groups below one the controllers.

@@ -312,10 +312,17 @@ func TestPacedGroupIsShown(t *testing.T) {
 	defer func() {
 		weir(t, "clear", "cgroup:"+s.cgroup, "--quiet")
 	}()
-	page := serve(t).scrape(t)
+	serving := serve(t)
+	began := time.Now()
+	page := serving.scrape(t)
 	metrics := page.of(s.cgroup, s.disk.Node)
 	_, top := topOf(t, s.cgroup, s.disk.Number, 500*time.Millisecond)
 	show := showOf(t, s.cgroup, s.disk.Number, 0)
+	paused := fmt.Sprintf("weir_io_throttled_seconds_total{cgroup=%q}", s.cgroup)
+	later, took := serving.scrape(t)[paused], time.Since(began).Seconds()
+	if more := later - page[paused]; page[paused] <= 0 || more <= 0 || more > took {
+		t.Errorf("by the metrics the pacer paused it for %.3f s, and for %.3f s of the next %.3f s", page[paused], more, took)
+	}
 	if top.paced != rate || show.paced != rate || metrics.paced != rate {
 		t.Errorf("paced at %v (weir top), %v (weir show) and %v (metrics), want %v", top.paced, show.paced, metrics.paced, rate)
 	}

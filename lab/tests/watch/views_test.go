@@ -167,8 +167,8 @@ type metrics map[string]float64
 
 var metricLine = regexp.MustCompile(`^(weir_[a-z_]+(?:\{.*\})?) (\S+)$`)
 
-// scrape asks for the page.
-func (s scraper) scrape(t testing.TB) metrics {
+// page asks for the text.
+func (s scraper) page(t testing.TB) []byte {
 	t.Helper()
 	client := http.Client{Timeout: lab.Patience(t, 30*time.Second)}
 	r, err := client.Get(s.url)
@@ -180,12 +180,20 @@ func (s scraper) scrape(t testing.TB) metrics {
 	if err != nil || r.StatusCode != http.StatusOK {
 		t.Fatalf("%s: %v, %v: %s", s.url, r.Status, err, text)
 	}
+	return text
+}
+
+// scrape asks for the page and reads it.
+func (s scraper) scrape(t testing.TB) metrics {
+	t.Helper()
 	m := metrics{}
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(string(s.page(t))) {
 		if found := metricLine.FindStringSubmatch(strings.TrimSuffix(line, "\n")); found != nil {
-			if m[found[1]], err = strconv.ParseFloat(found[2], 64); err != nil {
+			value, err := strconv.ParseFloat(found[2], 64)
+			if err != nil {
 				t.Fatal(err)
 			}
+			m[found[1]] = value
 		}
 	}
 	return m
