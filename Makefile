@@ -122,6 +122,7 @@ quotas: ## a quota on a tree of a million files, beside xfs_quota
 	WEIR_FILES=1000000 $(GO) run ./lab/cmd/lab -kernel newest -mode v2 -lane uml -memory 4096 -timeout 30m -run TestManyFiles
 	@grep -h ' ratio ' out/lab/tests.log
 
+# WEIR_CADVISOR=PATH measures a cAdvisor in the same run.
 watching: ## what weir top and the metrics cost where 2,000 groups have limits, on this host
 	WEIR_GROUPS=2000 $(GO) run ./lab/cmd/lab -lane native -timeout 10m -run TestCost$$
 	@grep -h ' cost of ' out/lab/tests.log
