@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -57,16 +58,17 @@ func needNRI(t *testing.T, all ...lab.Requirement) environ.Environ {
 
 // A nri is containerd with NRI, and weird that serves it.
 type nri struct {
-	e      environ.Environ
-	cri    cri
-	disk   *lab.TestDisk
-	driver string
-	file   string // of the plans
-	socket string // weird's
-	weird  *exec.Cmd
-	log    *sharedLog
-	pods   int
-	inside func(t *testing.T, command ...string) string // runs a command where weird runs; nil: that is the host
+	e       environ.Environ
+	cri     cri
+	disk    *lab.TestDisk
+	driver  string
+	file    string // of the plans
+	socket  string // weird's
+	weird   *exec.Cmd
+	log     *sharedLog
+	pods    int                                          // that were started
+	writers []nriPod                                     // those of rates that run
+	inside  func(t *testing.T, command ...string) string // runs a command where weird runs; nil: that is the host
 }
 
 func newNRI(t *testing.T, e environ.Environ, driver string) *nri {
@@ -153,7 +155,10 @@ func (n *nri) status(t *testing.T) *api.AgentRuntime {
 }
 
 // A nriPod is the groups of a pod and of its container.
-type nriPod struct{ dir, container string }
+type nriPod struct {
+	dir, container string // its groups
+	end            func()
+}
 
 // group is where kubelet would have a pod, as the CRI names it and as the kernel does.
 func (n *nri) group(uid string) (parent, path string) {
@@ -181,10 +186,11 @@ func (n *nri) begin(t *testing.T, namespace string, annotations map[string]strin
 	if err != nil {
 		return pod, err
 	}
-	t.Cleanup(func() {
+	pod.end = sync.OnceFunc(func() {
 		n.cri.ask(t, "StopPodSandbox", message(map[grpc.FieldNumber]string{1: sandbox}))
 		n.cri.ask(t, "RemovePodSandbox", message(map[grpc.FieldNumber]string{1: sandbox}))
 	})
+	t.Cleanup(pod.end)
 	its := grpc.AppendString(nil, 1, message(map[grpc.FieldNumber]string{1: "main"}))
 	its = grpc.AppendString(its, 2, message(map[grpc.FieldNumber]string{1: n.cri.image}))
 	for _, word := range command {

@@ -3,9 +3,11 @@ package full
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +15,9 @@ import (
 	"github.com/weir-io/weir/internal/look/load"
 	"github.com/weir-io/weir/lab"
 )
+
+// podsAtOnce is how many pods run at once: containerd takes 10 MB or more for each.
+const podsAtOnce = 20
 
 // firstWrites starts pods whose programs write at once, past the page cache, and measure themselves
 // from the first write on. Those that were not at their limit are started again where the machine was too
@@ -25,7 +30,10 @@ func (n *nri) firstWrites(t *testing.T, pods int) {
 		left[i] = i
 	}
 	lab.Ratio(t, "the pod farthest from its limit, from its first write on", nriRate, lab.Written, func() float64 {
-		rates, least, most := n.rates(t, left), float64(nriRate), float64(nriRate)
+		rates, least, most := map[int]float64{}, float64(nriRate), float64(nriRate)
+		for some := range slices.Chunk(left, podsAtOnce) {
+			maps.Copy(rates, n.rates(t, some))
+		}
 		begun += len(left)
 		left = nil
 		for i, rate := range rates {
@@ -48,12 +56,18 @@ func (n *nri) firstWrites(t *testing.T, pods int) {
 }
 
 // rates starts pods, each of which asks for its limit in one of three ways, and returns how fast each
-// has written.
+// has written. If they are too many beside those that were started before, it ends those.
 func (n *nri) rates(t *testing.T, pods []int) map[int]float64 {
 	t.Helper()
 	weir, err := exec.LookPath("weir")
 	if err != nil {
 		t.Fatal(err)
+	}
+	if len(n.writers)+len(pods) > podsAtOnce {
+		for _, pod := range n.writers {
+			pod.end()
+		}
+		n.writers = nil
 	}
 	results := t.TempDir()
 	for _, i := range pods {
@@ -68,6 +82,7 @@ func (n *nri) rates(t *testing.T, pods []int) map[int]float64 {
 		if err != nil {
 			t.Fatal(err)
 		}
+		n.writers = append(n.writers, pod)
 		limited, other := pod.dir, pod.container
 		if i%3 == 2 {
 			limited, other = other, limited
