@@ -85,6 +85,9 @@ func TestSyntaxErrorsSayWhere(t *testing.T) {
 		"group a { blkio { x = \"8:0\n1; } }":      `line 2: a quotation mark is not closed`,
 		"}":                                        `line 1: found "}"; a section is expected here, such as group NAME {`,
 		"group a { x = ; }":                        `line 1: found ";"; the value of x is expected here`,
+		"group a {}* x y":                          `line 1: found "y"; { is expected after *`, // libcgroup's comments begin a line
+		"group a {} * x y":                         `line 1: found "y"; { is expected after *`,
+		"group a {\n * x\n}":                       `line 2: found "x"; = or { is expected after *`,
 		"a " + strings.Repeat("{a", 20):            `line 1: sections are nested more than 8 deep`,
 	} {
 		_, err := Parse(text)
@@ -93,7 +96,7 @@ func TestSyntaxErrorsSayWhere(t *testing.T) {
 			t.Errorf("Parse(%q): %v, want %s", text, err, want)
 		}
 	}
-	for _, text := range []string{"", "# nothing\n", "group a {}", "* a comment\n# one\n*another {\ngroup a {\n* it = x;\n}\n*", "group a { cpu {} }", "group a{x{y=z}}"} {
+	for _, text := range []string{"", "# nothing\n", "group a {}", "* a comment\n# one\n*another {\ngroup a {\n* it = x;\n}\n*", "group a { cpu {} }", "group a{x{y=z}}", "group a {} # one\n* two {\n", "group a { # one\n* two {\n}"} {
 		if _, err := Parse(text); err != nil {
 			t.Errorf("Parse(%q): %v", text, err)
 		}

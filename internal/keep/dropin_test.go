@@ -66,6 +66,23 @@ func TestForgetADropIn(t *testing.T) {
 	}
 }
 
+// What weir sets again at each start of a service is kept in its drop-in: on cgroup v1, where systemd keeps no limits.
+func TestKeptInADropIn(t *testing.T) {
+	path := dropin.Path("web.service")
+	mine, others := savedText(t, limit.Asked{On: "/data", Limit: writes(1)}), "[Service]\nNice=5\n"
+	for _, c := range []struct {
+		version string
+		files   map[string]string
+		want    string
+	}{{"v1", map[string]string{path: mine}, path}, {"v1", map[string]string{path: others}, ""}, {"v1", nil, ""}, {"v2", map[string]string{path: mine}, ""}} {
+		h := open(t, c.version, c.files)
+		in, err := In(h, service(group(t, h)))
+		if in = strings.TrimPrefix(in, h.Root); err != nil || in != c.want {
+			t.Errorf("%s, %v: kept in %q, %v; want %q", c.version, c.files, in, err, c.want)
+		}
+	}
+}
+
 // A file that is not weir's stays, and keeps weir from writing another.
 func TestADropInOfSomebodyElse(t *testing.T) {
 	h := open(t, "v1", map[string]string{dropin.Path("web.service"): "[Service]\nNice=5\n"})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-io/weir/internal/act/dropin"
 	"github.com/weir-io/weir/internal/host"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/note"
 	"github.com/weir-io/weir/internal/targets"
 	"github.com/weir-io/weir/internal/targets/containerd"
@@ -28,13 +29,13 @@ func In(h *host.Host, t targets.Target) (string, error) {
 	if err != nil || len(r.Entries) > 0 {
 		return RecordPath(h, t.Lasting), err
 	}
-	if !(base{h, t, t.Group.Hierarchy().Version}).scoped() {
+	b := base{h, t, t.Group.Hierarchy().Version}
+	if ofUnit := b.version == cgroupfs.V1 && t.Owner.Kind == "systemd" && t.Owner.Unit != ""; !b.scoped() && !ofUnit {
 		return "", nil
 	}
 	path := filepath.Join(h.Root, dropin.Path(t.Owner.Unit))
-	entries, err := readDropIn(path)
-	if err != nil || len(entries) == 0 {
-		return "", err
+	if entries, err := readDropIn(path); err != nil || len(entries) == 0 {
+		return "", nil // a file of somebody else's keeps nothing of what weir has set
 	}
 	return path, nil
 }

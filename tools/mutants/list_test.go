@@ -10,7 +10,7 @@ import (
 
 // A mutant whose text is not in its file, or is there twice, puts in no fault.
 func TestMutantsHaveTheirText(t *testing.T) {
-	for _, m := range slices.Concat(mutants, verbMutants, agentMutants, nriMutants) {
+	for _, m := range slices.Concat(mutants, verbMutants, foundMutants, agentMutants, nriMutants) {
 		text, err := os.ReadFile(filepath.Join("..", "..", m.file))
 		if err != nil {
 			t.Errorf("%s: %v", m.name, err)

@@ -52,7 +52,7 @@ func run(ctx context.Context, only string, unit bool) (err error) {
 	known := make(map[string]bool)
 	fmt.Println("| fault | file | seen by | s |")
 	fmt.Println("|---|---|---|---|")
-	for _, m := range slices.Concat(mutants, verbMutants, agentMutants, nriMutants) {
+	for _, m := range slices.Concat(mutants, verbMutants, foundMutants, agentMutants, nriMutants) {
 		if !selected.MatchString(m.name) || unit && m.lab != "" {
 			continue
 		}

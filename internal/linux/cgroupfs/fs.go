@@ -32,7 +32,7 @@ type FS struct {
 	root    string
 	fixture bool
 	all     []*Hierarchy
-	left    []string // mounts that cannot be used, and why
+	left    []error // of mounts that cannot be used
 }
 
 // A Hierarchy is one mounted cgroup tree.
@@ -71,7 +71,7 @@ func Open(root string) (*FS, error) {
 	left, err := mountinfo.Read(f, func(m mountinfo.Info) (stop bool) {
 		if m.FSType == "cgroup" || m.FSType == "cgroup2" {
 			if err := fs.add(m); err != nil {
-				fs.leave(plain.Brief(err.Error()))
+				fs.leave(err)
 			}
 		}
 		return false
@@ -80,10 +80,10 @@ func Open(root string) (*FS, error) {
 		return nil, errors.Join(fmt.Errorf("find cgroup hierarchies: %w", err), fs.Close())
 	}
 	if left.Lines > 0 {
-		fs.leave(f.Name() + ": " + left.String())
+		fs.leave(fmt.Errorf("%s: %s", f.Name(), left))
 	}
 	if len(fs.all) == 0 && len(fs.left) > 0 {
-		return nil, fmt.Errorf("find cgroup hierarchies: %s", strings.Join(fs.left, "; "))
+		return nil, fmt.Errorf("find cgroup hierarchies: %w", errors.Join(fs.left...))
 	}
 	return fs, nil
 }
@@ -91,7 +91,7 @@ func Open(root string) (*FS, error) {
 // leftMost bounds the mounts that are named when no hierarchy is found.
 const leftMost = 4
 
-func (fs *FS) leave(why string) {
+func (fs *FS) leave(why error) {
 	if len(fs.left) < leftMost {
 		fs.left = append(fs.left, why)
 	}
@@ -117,6 +117,9 @@ func (fs *FS) Root() string { return fs.root }
 // one or that the caller may not enter, because its path does not reach it. It also leaves out
 // a mount of a single file of a group.
 func (fs *FS) add(m mountinfo.Info) error {
+	if isOutside(m.Root) { // a container that has mounted its host's groups: their paths are not to be known
+		return outside("use cgroup hierarchy "+m.Point, "its root, "+m.Root+",")
+	}
 	h := &Hierarchy{Version: V1, MountPoint: m.Point, MountRoot: m.Root, fake: fs.fixture,
 		host: filepath.Join(fs.root, m.Point), ro: hasOption(m.Options, "ro") || hasOption(m.SuperOptions, "ro")}
 	magic := int64(unix.CGROUP_SUPER_MAGIC)
@@ -215,7 +218,7 @@ func (fs *FS) IO(want Version) (*Hierarchy, error) {
 		e.Reason, e.Remedy = fs.whyNoIO()
 	}
 	for _, why := range fs.left {
-		e.Reason += " (left out: " + why + ")"
+		e.Reason += " (left out: " + plain.Brief(why.Error()) + ")"
 	}
 	if other.Do != "" {
 		return nil, fault.With(e, other)

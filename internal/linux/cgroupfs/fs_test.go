@@ -114,6 +114,23 @@ func TestMountOfAPartOfTheTree(t *testing.T) {
 	}
 }
 
+// A container with a cgroup namespace of its own has its host's /sys/fs/cgroup mounted too: the kernel gives that
+// mount's root as /../.., and a path below it is that of another group. If there is no other mount, weir says so.
+func TestMountOfGroupsOutsideOfTheNamespace(t *testing.T) {
+	for _, root := range []string{"/..", "/../.."} {
+		outer := strings.NewReplacer(" / /sys/fs/cgroup", " "+root+" /host", "30 23", "40 23").Replace(mountV2)
+		files := map[string]string{"proc/1/mountinfo": outer + mountV2, "host/cgroup.controllers": "io\n", "sys/fs/cgroup/cgroup.controllers": "io\n"}
+		if all := newFS(t, files).Hierarchies(); len(all) != 1 || all[0].MountPoint != "/sys/fs/cgroup" {
+			t.Errorf("%s: %+v", root, all)
+		}
+		files["proc/1/mountinfo"] = outer
+		want := "use cgroup hierarchy /host: its root, " + root + ", is outside of this cgroup namespace; run weir on the host"
+		if fs, err := Open(newRoot(t, files)); err == nil || fault.ClassOf(err) != fault.NotPossible || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %+v, %v", root, fs, err)
+		}
+	}
+}
+
 func TestTheMountOfTheWholeTreeIsTaken(t *testing.T) {
 	part := strings.NewReplacer(" / /sys/fs/cgroup", " /part /mnt/part", "30 23", "40 23").Replace(mountV2)
 	fs := newFS(t, map[string]string{"proc/1/mountinfo": part + mountV2, "mnt/part/cgroup.controllers": "io\n", "sys/fs/cgroup/cgroup.controllers": "io\n"})

@@ -22,6 +22,9 @@ type Group struct {
 // tree ("/system.slice/x"). A path with ".." elements, or outside the mounted part
 // of the tree, is refused.
 func (h *Hierarchy) Group(p string) (Group, error) {
+	if isOutside(p) {
+		return Group{}, outside(fmt.Sprintf("find cgroup %q", p), "it")
+	}
 	for _, element := range strings.Split(p, "/") {
 		if element == ".." || strings.ContainsRune(element, 0) {
 			return Group{}, fmt.Errorf("cgroup %q: the path must not leave the hierarchy", p)

@@ -33,13 +33,23 @@ func (fs *FS) OfProcess(h *Hierarchy, pid int) (Group, error) {
 		if !member.of(h) {
 			continue
 		}
-		if member.path == "/.." || strings.HasPrefix(member.path, "/../") { // cgroup_namespaces(7)
-			return Group{}, &fault.Unsupported{Feature: "find cgroup of process " + process, Reason: "its group, " + member.path + ", is outside of this cgroup namespace", Remedy: "run weir on the host"}
+		if isOutside(member.path) {
+			return Group{}, outside("find cgroup of process "+process, "its group, "+member.path+",")
 		}
 		g, err := fs.groupOf(h, pid, member.path)
 		return g.Home(), err
 	}
 	return Group{}, fmt.Errorf("find cgroup of process %s: it is in no group of %s", process, h.MountPoint)
+}
+
+// isOutside reports whether a path is one of a group outside of the reader's cgroup namespace: the kernel
+// spells it from the root of that namespace (cgroup_namespaces(7)).
+func isOutside(path string) bool { return path == "/.." || strings.HasPrefix(path, "/../") }
+
+// outside is the error of such a group: its own path is not to be known here.
+func outside(feature, which string) error {
+	return &fault.Unsupported{Feature: feature, Reason: which + " is outside of this cgroup namespace",
+		Remedy: "run weir on the host, or in a container with the host's cgroup namespace"}
 }
 
 // deleted is what the kernel appends to the path of a removed group that something still

@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/weir-io/weir/internal/fault"
 )
 
 func TestOfProcess(t *testing.T) {
@@ -15,7 +17,6 @@ func TestOfProcess(t *testing.T) {
 		"proc/13/cgroup": "7:blkio:/e (deleted)\n",        // of another, which was /e and is no more
 
 		"sys/fs/cgroup/blkio/b/cgroup.procs": "7\n", "sys/fs/cgroup/blkio/e (deleted)/cgroup.procs": "12\n", "sys/fs/cgroup/blkio/e/cgroup.procs": "",
-		"proc/9/cgroup":    "0::/../up\n7:blkio:/../up\n",
 		"proc/10/cgroup":   "nonsense\n",
 		"proc/11/cgroup":   "",
 		"proc/self/cgroup": "7:blkio:/\n0::/\n",
@@ -31,7 +32,7 @@ func TestOfProcess(t *testing.T) {
 			t.Errorf("OfProcess(%s, %d) = %v, %v; want %s", c.h.MountPoint, c.pid, g, err, c.want)
 		}
 	}
-	for pid, why := range map[int]string{9: "its group, /../up, is outside of this cgroup namespace; run weir on the host", 10: "not ID:CONTROLLERS:/PATH", 11: "it is in no group of"} {
+	for pid, why := range map[int]string{10: "not ID:CONTROLLERS:/PATH", 11: "it is in no group of"} {
 		if g, err := fs.OfProcess(blkio, pid); err == nil || !strings.Contains(err.Error(), why) || IsGone(err) {
 			t.Errorf("OfProcess(%d) = %v, %v; want %q", pid, g, err, why)
 		}
@@ -40,6 +41,37 @@ func TestOfProcess(t *testing.T) {
 		if g, err := fs.OfProcess(blkio, pid); !IsGone(err) {
 			t.Errorf("OfProcess(%d) of what is gone: %v, %v", pid, g, err)
 		}
+	}
+}
+
+// The kernel spells a group outside of this cgroup namespace from the namespace's root. Whoever names it is told
+// so, and that weir cannot do it here; a group whose name only looks like that is one like any other.
+func TestGroupsOutsideOfTheNamespace(t *testing.T) {
+	fs := newFS(t, map[string]string{"proc/1/mountinfo": mountV2, "sys/fs/cgroup/cgroup.controllers": "io\n",
+		"proc/1/cgroup": "0::/..\n", "proc/2/cgroup": "0::/../up\n", "proc/3/cgroup": "0::/../..\n", "proc/4/cgroup": "0::/..up\n"})
+	h := fs.Unified()
+	of := func(pid int) error { _, err := fs.OfProcess(h, pid); return err }
+	named := func(path string) error { _, err := h.Group(path); return err }
+	const remedy = " outside of this cgroup namespace; run weir on the host, or in a container with the host's cgroup namespace"
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{of(1), "find cgroup of process 1: its group, /.., is" + remedy},
+		{of(2), "find cgroup of process 2: its group, /../up, is" + remedy},
+		{of(3), "find cgroup of process 3: its group, /../.., is" + remedy},
+		{named("/.."), `find cgroup "/..": it is` + remedy},
+		{named("/../up"), `find cgroup "/../up": it is` + remedy},
+	} {
+		if c.err == nil || c.err.Error() != c.want || fault.ClassOf(c.err) != fault.NotPossible {
+			t.Errorf("%v, class %v; want %s", c.err, fault.ClassOf(c.err), c.want)
+		}
+	}
+	if g, err := fs.OfProcess(h, 4); err != nil || g.Path() != "/..up" {
+		t.Errorf("/..up: %v, %v", g, err)
+	}
+	if _, err := h.Group("/a/../b"); err == nil || fault.IsUnsupported(err) {
+		t.Errorf("/a/../b, which no kernel spells: %v", err)
 	}
 }
 

@@ -3,9 +3,12 @@ package explain
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"slices"
 	"testing"
 
+	"github.com/weir-io/weir/internal/act/dropin"
+	"github.com/weir-io/weir/internal/base/cmdline"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/host/hosttest"
@@ -74,6 +77,29 @@ func TestQuestionRefused(t *testing.T) {
 	var unknown *targets.NotFound
 	if _, _, err := QuestionOf(context.Background(), h, Request{Subject: "cgroup:/none"}); !errors.As(err, &unknown) {
 		t.Errorf("a target that is not there: %v", err)
+	}
+}
+
+// Who keeps limits is read from the host's files.
+func TestSourcesKnowWhoKeeps(t *testing.T) {
+	text, err := dropin.Text("web.service", "/usr/bin/weir", []limit.Asked{{On: "/data", Limit: limit.Limit{}.With(limit.WBPS, limit.PerSecond(5e6))}}, cmdline.Words)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := hosttest.Open(t, "v1", map[string]string{dropin.Path("web.service"): text}, host.Options{})
+	sources, err := Sources(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	its, err := h.Target(t.Context(), "cgroup:/batch")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for unit, want := range map[string]string{"web.service": filepath.Join(h.Root, dropin.Path("web.service")), "db.service": ""} {
+		its.Owner = targets.Owner{Kind: "systemd", Name: unit, Unit: unit}
+		if in, err := sources.KeptIn(its); err != nil || in != want {
+			t.Errorf("%s: kept in %q, %v; want %q", unit, in, err, want)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package why
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/weir-io/weir/internal/limit"
@@ -22,14 +23,14 @@ func dropsFlags(r *targets.Record) bool { return r.Command == docker && r.Versio
 // when the target restarts, and what an earlier weir or an echo set is lost.
 func recordDiffers(f Facts) []Finding {
 	r := f.Group.Record
-	if r == nil {
+	if r == nil || f.Group.KeptIn != "" { // weir sets its own again after the owner
 		return nil
 	}
 	var evidence []Evidence
 	var keep, takeBack, flags []string
 	for _, dev := range recordedDevices(f.Group) {
 		now, kept := ruleOn(f.Group.Rules, dev), r.On(dev)
-		if sameBounds(now, kept) || !kept.Bounds() {
+		if !differs(kept, now) {
 			continue
 		}
 		name := f.nodeOf(dev)
@@ -49,30 +50,43 @@ func recordDiffers(f Facts) []Finding {
 	return []Finding{found}
 }
 
-// recordLacks: nobody stores the limit in force. The user asked for that limit, but it is lost
+// differs reports whether an owner keeps another number of a rate than the one in force. A rate that it
+// does not keep at all is recordLacks' question.
+func differs(kept, now limit.Limit) bool {
+	return slices.ContainsFunc(limit.Keys[:], func(k limit.Key) bool {
+		n, bound := kept.Get(k).Number()
+		is, too := now.Get(k).Number()
+		return bound && (!too || is != n)
+	})
+}
+
+// recordLacks: nobody stores the limit in force, or a rate of it. The user asked for that limit, but it is lost
 // when the target restarts.
 func recordLacks(f Facts) []Finding {
 	r := f.Group.Record
 	if r == nil || f.Group.KeptIn != "" {
 		return nil
 	}
-	var evidence []Evidence
 	var keep, flags []string
+	one := Finding{Code: "record-lacks", Severity: Note, Text: r.By + " does not keep this limit: it is in force only until the target stops."}
 	for _, rule := range f.Group.Rules {
-		if !rule.Limit.Bounds() || r.On(rule.Device).Bounds() {
+		kept := r.On(rule.Device)
+		if !rule.Limit.Bounds() || differs(kept, rule.Limit) || sameBounds(kept, rule.Limit) {
 			continue
 		}
 		name := f.nodeOf(rule.Device)
-		evidence = append(evidence, f.Group.evidenceOn(rule.Device))
+		one.Evidence = append(one.Evidence, f.Group.evidenceOn(rule.Device), Evidence{r.Source, fmt.Sprintf("%s: %s", rule.Device, boundsOrNone(kept))})
+		if kept.Bounds() {
+			one.Text = r.By + " keeps only a part of this limit: the rest is in force only until the target stops."
+		}
 		keep = append(keep, fmt.Sprintf("weir set %s %s --on %s --persist", quote(f.Target), flagsOf(rule.Limit), quote(name)))
 		flags = append(flags, dockerFlags(rule.Limit, name)...)
 	}
-	if len(evidence) == 0 {
+	if len(keep) == 0 {
 		return nil
 	}
-	return []Finding{{Code: "record-lacks", Severity: Note, Evidence: append(evidence, Evidence{r.Source, "no limit on these devices"}),
-		Text:  fmt.Sprintf("%s does not keep this limit: it is in force only until the target stops.", r.By),
-		Fixes: keepFixes(r, keep, flags)}}
+	one.Fixes = keepFixes(r, keep, flags)
+	return []Finding{one}
 }
 
 // keepFixes have a limit kept over restarts of the target.

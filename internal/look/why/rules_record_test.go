@@ -1,6 +1,7 @@
 package why
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,6 +38,44 @@ func TestALimitThatItsOwnerDoesNotKeep(t *testing.T) {
 	if found, is := Judge(f).Find("record-lacks"); is {
 		t.Errorf("weir keeps it: %+v", found)
 	}
+	f.Group.KeptIn, f.Group.Rules = "", []cgroupfs.Rule{{Device: vda.Number, Limit: limit.None}}
+	if found, is := Judge(f).Find("record-lacks"); is {
+		t.Errorf("no limit is in force: %+v", found)
+	}
+	f.Group.Record, f.Group.KeptIn = recordOf(vda, 5e6), "/var/lib/weir/limits/x"
+	if found, is := Judge(f).Find("record-differs"); is {
+		t.Errorf("weir sets its own after Docker: %+v", found)
+	}
+}
+
+// A rate that the owner does not keep is not another number of that rate.
+func TestARecordOfSomeRates(t *testing.T) {
+	reads := limit.Limit{RBPS: limit.PerSecond(5e6)}
+	both := reads.With(limit.WBPS, limit.PerSecond(10e6))
+	for name, c := range map[string]struct {
+		kept, now      limit.Limit
+		code, says, do string
+	}{
+		"one is kept":       {reads, both, "record-lacks", "Docker keeps only a part of this limit", "weir set docker:web --read 5000000 --write 10000000 --on /dev/vda --persist"},
+		"all are kept":      {both, both, "", "", ""},
+		"more is kept":      {both, reads, "record-differs", "Docker keeps another limit", "weir set docker:web --read 5000000 --on /dev/vda --persist"},
+		"another is kept":   {limit.Limit{RBPS: limit.PerSecond(4e6)}, both, "record-differs", "Docker keeps another limit", "weir set docker:web --read 5000000 --write 10000000 --on /dev/vda --persist"},
+		"nothing is kept":   {limit.Limit{}, both, "record-lacks", "Docker does not keep this limit", "weir set docker:web --read 5000000 --write 10000000 --on /dev/vda --persist"},
+		"nothing is needed": {limit.None, limit.None, "", "", ""},
+	} {
+		f := good()
+		f.Target, f.Group.Rules = "docker:web", []cgroupfs.Rule{{Device: vda.Number, Limit: limit.None.Overlay(c.now)}}
+		f.Group.Record = &targets.Record{By: "Docker", Command: "docker", Source: "docker inspect web", Limits: []targets.Recorded{{Path: "/dev/vda", Device: vda.Number, Limit: c.kept}}}
+		r := Judge(f)
+		for _, code := range []string{"record-lacks", "record-differs"} {
+			found, is := r.Find(code)
+			if is != (code == c.code) {
+				t.Errorf("%s: %s is found: %t", name, code, is)
+			} else if is && (!strings.HasPrefix(found.Text, c.says) || found.Fixes[0].Lines[0] != c.do || len(found.Evidence) != 2) {
+				t.Errorf("%s: %+v", name, found)
+			}
+		}
+	}
 }
 
 // Only the version that drops flags is said to.
@@ -48,6 +87,11 @@ func TestOnlyOneDockerDropsFlags(t *testing.T) {
 		found, _ := Judge(f).Find("record-empty")
 		if strings.Contains(found.Text, "26.1.5") != drops {
 			t.Errorf("%q: %s", version, found.Text)
+		}
+		f.Group.Rules = []cgroupfs.Rule{rule1(vda, 10e6)}
+		lacks, _ := Judge(f).Find("record-lacks")
+		if named := slices.ContainsFunc(lacks.Fixes, func(x Fix) bool { return strings.Contains(x.Text, "docker run ") }); named == drops {
+			t.Errorf("%q: the fixes are %+v", version, lacks.Fixes)
 		}
 	}
 }

@@ -25,8 +25,7 @@ func unitDiffers(f Facts) []Finding {
 		return nil // and whoever made the unit has findings of his own
 	}
 	if g.Version == cgroupfs.V1 {
-		return []Finding{{Code: "unit-differs", Severity: Hurts, Evidence: []Evidence{{g.Dir, "of unit " + g.Owner.Unit}},
-			Text: "systemd owns this group, and on cgroup v1 it does not know this limit: a restart of " + g.Owner.Unit + " loses it."}}
+		return unitLacks(g)
 	}
 	if g.Unit == nil || g.Unit.Err != nil {
 		return nil
@@ -62,6 +61,28 @@ func unitDiffers(f Facts) []Finding {
 		found = append(found, one)
 	}
 	return found
+}
+
+// unitLacks: systemd keeps no limits on cgroup v1, and weir does not set this one again. That is no fault of
+// what was just set, but a restart of the unit loses it.
+func unitLacks(g Group) []Finding {
+	one := Finding{Code: "unit-differs", Severity: Note,
+		Text: "systemd owns this group, and on cgroup v1 it does not know this limit: a restart of " + g.Owner.Unit + " loses it."}
+	var lines []string
+	for _, r := range g.Rules {
+		if r.Limit.Bounds() {
+			one.Evidence = append(one.Evidence, g.evidenceOn(r.Device))
+			lines = append(lines, fmt.Sprintf("weir set %s %s --on %s --persist", quote("unit:"+g.Owner.Unit), flagsOf(r.Limit), r.Device))
+		}
+	}
+	if g.KeptIn != "" || len(lines) == 0 {
+		return nil
+	}
+	one.Evidence = append(one.Evidence, Evidence{g.Dir, "of unit " + g.Owner.Unit})
+	if strings.HasSuffix(g.Owner.Unit, ".service") { // what weir can be started with
+		one.Fixes = []Fix{{Text: "let weir set the limit again at each start of the unit", Lines: lines}}
+	}
+	return []Finding{one}
 }
 
 // conflict reports whether the names of a device say different limits.

@@ -29,6 +29,33 @@ func TestALimitThatSystemdMayLift(t *testing.T) {
 	}
 }
 
+// systemd keeps no limits on cgroup v1. A limit that was just set is no fault for that: the fix has weir set it again,
+// and what weir sets again is not spoken of.
+func TestALimitOfAUnitOnV1(t *testing.T) {
+	of := func(change func(*Group)) Report {
+		f := ofUnit(nil)
+		f.Group.Version = cgroupfs.V1
+		change(&f.Group)
+		return Judge(f)
+	}
+	found, is := of(func(*Group) {}).Find("unit-differs")
+	if !is || found.Severity != Note || len(found.Fixes) != 1 || !slices.Equal(found.Fixes[0].Lines, []string{"weir set unit:x.service --write 10000000 --on 254:0 --persist"}) {
+		t.Errorf("%+v", found)
+	}
+	if found, is = of(func(g *Group) { g.Owner.Unit = "x.slice" }).Find("unit-differs"); !is || len(found.Fixes) != 0 {
+		t.Errorf("a slice starts no weir: %+v", found)
+	}
+	for name, change := range map[string]func(*Group){
+		"weir keeps it":   func(g *Group) { g.KeptIn = "/etc/systemd/system/x.service.d/weir.conf" },
+		"no limit":        func(g *Group) { g.Rules = []cgroupfs.Rule{{Device: vda.Number, Limit: limit.None}} },
+		"made by another": func(g *Group) { g.Owner.Kind = "docker" },
+	} {
+		if found, is := of(change).Find("unit-differs"); is {
+			t.Errorf("%s: %+v", name, found)
+		}
+	}
+}
+
 func ofUnit(limits map[blkdev.Number][]Spelling) Facts {
 	f := good()
 	f.Group.Version = cgroupfs.V2
