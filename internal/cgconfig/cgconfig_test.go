@@ -86,6 +86,7 @@ func TestSyntaxErrorsSayWhere(t *testing.T) {
 		"}":                                        `line 1: found "}"; a section is expected here, such as group NAME {`,
 		"group a { x = ; }":                        `line 1: found ";"; the value of x is expected here`,
 		"group a {}* x y":                          `line 1: found "y"; { is expected after *`, // libcgroup's comments begin a line
+		"group a {\n}* x y":                        `line 2: found "y"; { is expected after *`,
 		"group a {} * x y":                         `line 1: found "y"; { is expected after *`,
 		"group a {\n * x\n}":                       `line 2: found "x"; = or { is expected after *`,
 		"a " + strings.Repeat("{a", 20):            `line 1: sections are nested more than 8 deep`,

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/weir-io/weir/internal/act/hold"
 	"github.com/weir-io/weir/internal/fault"
@@ -132,7 +130,7 @@ func (m Manager) beginFirst(next *record, g cgroupfs.Group, rules []hold.Change)
 	if err != nil {
 		return nil, ifThere(err)
 	}
-	next.Born = time.Now()
+	next.At = now(m.Host.Root)
 	begun, err := m.Host.State.New(birthKind, next)
 	if err != nil {
 		return nil, err
@@ -160,16 +158,11 @@ func hasRules(g cgroupfs.Group) (bool, error) {
 // that names the group itself is from before a boot, after which the kernel counts anew; one that names none
 // is an older weir's. One that is newer than the birth stays: the disk may have been waited for meanwhile.
 func (m Manager) recordBirth(next *record, group uint64) error {
-	if is, err := os.Stat(filepath.Join(m.Host.Root, records, fileOf(next.Target))); err == nil && !next.Born.IsZero() && is.ModTime().After(next.Born) {
-		return nil
-	}
 	was, err := recordOf(m.Host.Root, next.Target)
-	if err == nil && was != nil && was.Group != nil && *was.Group != group && was.agrees(next) {
+	if err == nil && was != nil && (was.At.after(next.At) || was.Group != nil && *was.Group != group && was.agrees(next)) {
 		return nil
 	}
-	its := *next
-	its.Born = time.Time{}
-	return its.save(m.Host.Root)
+	return next.saveOf(m.Host.Root)
 }
 
 // SweepFirst puts on record what a killed weird had begun to set on newborn groups, or one had to leave. The

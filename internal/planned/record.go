@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/limit"
@@ -38,9 +37,9 @@ type record struct {
 	// Agent says that the limits come from what weird alone is told: a pod's annotations, which are asked for
 	// where weird serves a container runtime, or what Kubernetes' API server knows.
 	Agent bool `json:"agent,omitempty"`
-	// Born is when a newborn group was given its rules, in a record in /run. What was put on record after that
-	// is newer.
-	Born time.Time `json:"born,omitzero"`
+	// At is when all this was put on record, or when the newborn group was given its rules; zero: an older weir
+	// did it.
+	At moment `json:"at,omitzero"`
 }
 
 type deviceRule struct {
@@ -212,7 +211,15 @@ func lock(ctx context.Context, h *host.Host, of ...string) (unlock func(), err e
 	return unlock, nil
 }
 
+// save puts a record on record as it is from now on.
 func (r *record) save(root string) error {
+	its := *r
+	its.At = now(root)
+	return its.saveOf(root)
+}
+
+// saveOf puts a record on record as it was at its own moment.
+func (r *record) saveOf(root string) error {
 	if err := storeOf(root).Make(); err != nil {
 		return err
 	}

@@ -1,10 +1,12 @@
 package kube
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"maps"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/weir-io/weir/internal/limit"
@@ -46,6 +48,7 @@ func newClaims() claims {
 type claimed struct {
 	name   string
 	volume string // empty: it is not known yet
+	waits  bool   // it is not followed, until claims of other pods have gone
 }
 
 // A volume is a PersistentVolume.
@@ -72,7 +75,7 @@ type class struct {
 	parameters  map[string]string
 }
 
-// claim notes the claims of a new pod. They never change.
+// claim notes the claims of a new pod, or those that there was no place for. They never change.
 func (c *Cluster) claim(p *known, o object) {
 	if !c.volumes {
 		return
@@ -80,6 +83,11 @@ func (c *Cluster) claim(p *known, o object) {
 	all := 0
 	for _, other := range c.pods {
 		all += len(other.claims)
+	}
+	p.more = false
+	has := map[string]bool{}
+	for _, claim := range p.claims {
+		has[claim.name] = true
 	}
 	for _, v := range o.Spec.Volumes {
 		name := ""
@@ -89,22 +97,53 @@ func (c *Cluster) claim(p *known, o object) {
 		case v.Ephemeral != nil:
 			name = o.Metadata.Name + "-" + v.Name
 		}
-		if name == "" || len(name) > nameMost {
+		if name == "" || len(name) > nameMost || has[name] {
 			continue
 		}
-		if all >= claimsMost {
+		if all >= claimsKnown {
 			p.more = true
 			break
 		}
-		p.claims = append(p.claims, claimed{name: name})
+		has[name] = true
+		p.claims = append(p.claims, claimed{name: name, waits: true})
 		all++
 	}
 	c.follow()
 }
 
+// admit takes claims that wait into those that are followed, as far as there is place: the pods that are known for
+// longest first.
+func (c *Cluster) admit() {
+	followed := 0
+	var waiting []*known
+	for _, p := range c.pods {
+		waits := false
+		for _, claim := range p.claims {
+			if claim.waits {
+				waits = true
+			} else {
+				followed++
+			}
+		}
+		if waits {
+			waiting = append(waiting, p)
+		}
+	}
+	slices.SortFunc(waiting, func(a, b *known) int { return cmp.Compare(a.number, b.number) })
+	for _, p := range waiting {
+		for i := range p.claims {
+			if p.claims[i].waits && followed < claimsMost {
+				p.claims[i].waits = false
+				followed++
+			}
+		}
+	}
+}
+
 // follow begins to follow what has come to matter, and ends what no longer does: a claim matters until it
 // has a volume, for the pod keeps that; a volume as long as a pod has it and its driver keeps limits.
 func (c *Cluster) follow() {
+	c.admit()
 	k := &c.claims
 	if k.start == nil {
 		return
@@ -118,6 +157,9 @@ func (c *Cluster) follow() {
 	for _, p := range c.pods {
 		for _, claim := range p.claims {
 			its := claim.volume
+			if claim.waits {
+				continue
+			}
 			if its == "" {
 				one(claimsPath(p.namespace), claim.name, follower{set: func(o object) { c.setClaim(p.namespace, claim.name, o) }, gone: func(object) {}, keep: func(func(string) bool) {}})
 				continue
@@ -174,7 +216,7 @@ func (c *Cluster) setClaim(namespace, name string, o object) {
 		}
 		for _, p := range c.pods {
 			for i := range p.claims {
-				if claim := &p.claims[i]; p.namespace == namespace && claim.name == name && claim.volume == "" {
+				if claim := &p.claims[i]; p.namespace == namespace && claim.name == name && claim.volume == "" && !claim.waits {
 					claim.volume = its
 				}
 			}

@@ -24,6 +24,7 @@ type Cluster struct {
 
 	mu     sync.Mutex
 	pods   map[string]*known // by UID
+	number uint64            // of pods that were ever known
 	spaces map[string]space  // that name a plan, by UID
 	claims claims
 	told   map[string]string          // what was logged last of each path
@@ -34,7 +35,8 @@ type Cluster struct {
 type known struct {
 	namespace, name string
 	claims          []claimed         // its PersistentVolumeClaims
-	more            bool              // it has claims that are not followed
+	more            bool              // it has claims whose names are not kept: they are noted when the pod changes
+	number          uint64            // of the pod, in the order in which they became known
 	raw             map[string]string // its annotations, as they are
 	good            map[string]string // those that count: the last ones that are right. nil: none were
 	wrong           error             // why the present ones do not count; nil: they do
@@ -168,8 +170,11 @@ func (c *Cluster) setPod(o object) {
 			return
 		}
 		was := m.Annotations[StatusAnnotation]
-		p = &known{namespace: m.Namespace, name: m.Name, told: map[what]string{byAnnotation: was, byEvent: was}}
+		c.number++
+		p = &known{namespace: m.Namespace, name: m.Name, number: c.number, told: map[what]string{byAnnotation: was, byEvent: was}}
 		c.pods[m.UID] = p
+		c.claim(p, o)
+	} else if p.more {
 		c.claim(p, o)
 	}
 	if p.raw != nil && maps.Equal(p.raw, its) {

@@ -22,11 +22,13 @@ const (
 	answerMost = 4 << 20 // bytes of one answer, or of one line of a watch. etcd keeps objects of up to 1.5 MB
 	podsMost   = 4096    // kubelet's own default is 110
 	spacesMost = 16384   // namespaces that name a plan
-	claimsMost = 1024    // of all pods together. A node has at most some hundred volumes
-	classMost  = 1024    // VolumeAttributesClasses
-	nameMost   = 253     // bytes (a DNS subdomain)
-	pageMost   = 100     // objects of a page of a list
-	pageLeast  = 5       // of one whose objects are large: all of them fit
+	claimsMost = 1024    // that are followed, of all pods together. A node has at most some hundred volumes
+	// claimsKnown bounds the claims whose names are kept, those that wait included: 2 MB of names.
+	claimsKnown = 8 * claimsMost
+	classMost   = 1024 // VolumeAttributesClasses
+	nameMost    = 253  // bytes (a DNS subdomain)
+	pageMost    = 100  // objects of a page of a list
+	pageLeast   = 5    // of one whose objects are large: all of them fit
 	// pageBytesMost bounds a page, in bytes.
 	pageBytesMost = pageMost * answerMost / 16
 	pagesMost     = 10_000

@@ -37,8 +37,8 @@ func (c *Cluster) wrongVolume(p *known) error {
 			return fmt.Errorf("volume %s of the claim %s: %w", plain.Short(claim.volume, nameMost), plain.Short(claim.name, nameMost), v.wrong)
 		}
 	}
-	if p.more {
-		return fmt.Errorf("the pods of the node have more than %d claims, and weir does not look at those of this pod", claimsMost)
+	if p.more || slices.ContainsFunc(p.claims, func(claim claimed) bool { return claim.waits }) {
+		return fmt.Errorf("the pods of the node have more than %d claims; weir looks at the rest of this pod's when other pods end", claimsMost)
 	}
 	return nil
 }

@@ -71,7 +71,7 @@ func recordLacks(f Facts) []Finding {
 	one := Finding{Code: "record-lacks", Severity: Note, Text: r.By + " does not keep this limit: it is in force only until the target stops."}
 	for _, rule := range f.Group.Rules {
 		kept := r.On(rule.Device)
-		if !rule.Limit.Bounds() || differs(kept, rule.Limit) || sameBounds(kept, rule.Limit) {
+		if differs(kept, rule.Limit) || sameBounds(kept, rule.Limit) {
 			continue
 		}
 		name := f.nodeOf(rule.Device)
