@@ -43,18 +43,20 @@ func (l oneLine) Format(to fmt.State, verb rune) {
 // Error is the text of an error, in one line for each of the errors that it joins: what is
 // another's in them, such as the name of a file, begins none.
 func Error(err error) string {
-	e := errorText{text: err.Error()}
+	e := errorText{rest: err.Error()}
 	e.walk(err)
-	return e.text
+	e.line(e.rest)
+	return e.text.String()
 }
 
 // An errorText goes through the text of an error from its beginning.
 type errorText struct {
-	text string
-	done int // bytes of the text
+	text strings.Builder // what was gone through, made safe
+	rest string          // what was not, as it is
 }
 
-// walk escapes what an error says around those that it wraps, in the order of the text.
+// walk goes through what an error says around those that it wraps, in the order of the text. What it cannot
+// find there is said in other words by an error around it, and is left to that one.
 func (e *errorText) walk(err error) {
 	var inner []error
 	switch err := err.(type) {
@@ -64,7 +66,7 @@ func (e *errorText) walk(err error) {
 		inner = err.Unwrap()
 	}
 	rest := err.Error()
-	for _, one := range inner {
+	for i, one := range inner {
 		if one == nil {
 			continue
 		}
@@ -73,20 +75,28 @@ func (e *errorText) walk(err error) {
 			e.walk(one)
 			continue
 		}
-		e.escape(before)
-		e.walk(one)
+		if e.pass(before, before == "\n" && i > 0); one.Error() != "" {
+			e.walk(one)
+		}
 		rest = after
 	}
-	e.escape(rest)
+	e.pass(rest, false)
 }
 
-// escape makes one line of a part of the text. A line break alone is between joined errors.
-func (e *errorText) escape(part string) {
-	at := strings.Index(e.text[e.done:], part)
-	if at < 0 || part == "\n" {
+// pass goes on to the end of a part of the text, and makes one line of that part, and one of what it has passed over.
+// A line break that is all between two joined errors stays.
+func (e *errorText) pass(part string, between bool) {
+	before, after, ok := strings.Cut(e.rest, part)
+	if !ok {
 		return
 	}
-	line := Line(part)
-	at += e.done
-	e.text, e.done = e.text[:at]+line+e.text[at+len(part):], at+len(line)
+	e.line(before)
+	if between {
+		e.text.WriteString(part)
+	} else {
+		e.line(part)
+	}
+	e.rest = after
 }
+
+func (e *errorText) line(part string) { e.text.WriteString(Line(part)) }

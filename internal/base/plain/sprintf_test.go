@@ -27,6 +27,13 @@ func TestSprintf(t *testing.T) {
 		{Sprintf("x: %v", both), "x: open " + one + ": " + gone + "\nread " + one + ": open " + one + ": " + gone},
 		{Sprintf("%v", fmt.Errorf("%w: both: %w (%s)", missing, both, name)), "open " + one + ": " + gone + ": both: " + Error(both) + " (" + one + ")"},
 		{Error(&inOtherWords{missing, "no " + gone + "\n"}), "no " + gone + `\n`},
+		// What the innermost error says stands behind a line break of another's.
+		{Error(&inOtherWords{fmt.Errorf("cause: %w", errors.New("E")), "no /x\nweir: all is held E"}), `no /x\nweir: all is held E`},
+		{Error(&inOtherWords{missing, "no " + name + " open; try " + name}), "no " + one + " open; try " + one},
+		{Error(errors.New("\n")), `\n`},
+		{Error(errors.Join(errors.New("\n"), errors.New("\n"))), `\n\n\n`},
+		{Error(fmt.Errorf("%w\n", errors.New("E"))), `E\n`},
+		{Error(errors.Join(errors.New(""), errors.New("E"))), "\nE"},
 	} {
 		if c.got != c.want {
 			t.Errorf("got  %q\nwant %q", c.got, c.want)

@@ -190,6 +190,15 @@ title · note
 // squeeze joins runs of spaces.
 func squeeze(s string) string { return strings.Join(strings.Fields(s), " ") }
 
+// Names in a chart are others': they begin no line of it.
+func TestTextOfOddNames(t *testing.T) {
+	odd := "x\nweir: all is held"
+	c := Chart{Title: odd, Note: odd, LevelName: odd, Level: 1, XTo: 1, Lines: []Line{{Name: odd, Points: []Point{{0, 1}, {1, 2}}}}, Format: func(v float64) string { return fmt.Sprint(v) }}
+	if got := Text(c, 80, 4); strings.Contains(got, "\nweir") || strings.Count(got, `x\nweir: all is held`) != 4 {
+		t.Errorf("%s", got)
+	}
+}
+
 func TestSpark(t *testing.T) {
 	if got := Spark([]float64{0, 0.01, 0.5, 1, 2}, 1); got != " ▁▄██" {
 		t.Errorf("%q", got)

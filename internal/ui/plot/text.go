@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"github.com/weir-io/weir/internal/base/plain"
 )
 
 // labelRunes is what a value beside Y has on a terminal.
@@ -38,7 +40,7 @@ func Text(c Chart, columns, rows int) string {
 			solid++
 		}
 		if l.Name != "" {
-			names = append(names, string(mark)+" "+l.Name)
+			names = append(names, string(mark)+" "+plain.Line(l.Name))
 		}
 		for x, v := range spread(l.Points, f, wide) {
 			if !math.IsNaN(v) {
@@ -47,18 +49,18 @@ func Text(c Chart, columns, rows int) string {
 		}
 	}
 	if c.Level > 0 {
-		names = append(names, "╌ "+c.LevelName)
+		names = append(names, "╌ "+plain.Line(c.LevelName))
 	}
 	labels := make([]string, rows)
 	for _, v := range f.ticks() {
 		labels[row(v)] = c.format(v)
 	}
 	var b strings.Builder
-	title := c.Title
+	title := c.Title // such as a device's name
 	if c.Note != "" {
 		title += " · " + c.Note
 	}
-	b.WriteString(title + "\n")
+	b.WriteString(plain.Line(title) + "\n")
 	for _, line := range fill(names, "   ", wide) {
 		b.WriteString(strings.Repeat(" ", labelRunes+2) + line + "\n")
 	}

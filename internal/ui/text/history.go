@@ -48,7 +48,7 @@ func HistoryCSV(w io.Writer, s watch.Series) error {
 	}
 	_ = table.Write(append(head, "some_percent", "full_percent", "dirty_bytes")) // Error tells
 	for _, p := range s.Points {
-		row := []string{p.At.UTC().Format(time.RFC3339), number(p.Window.Seconds()), p.Device.Node}
+		row := []string{p.At.UTC().Format(time.RFC3339), number(p.Window.Seconds()), plain.Line(p.Device.Node)}
 		for _, k := range limit.Keys {
 			if p.Device.Rates == nil {
 				row = append(row, "")

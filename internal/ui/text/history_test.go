@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/weir-io/weir/internal/api/apitest"
+	"github.com/weir-io/weir/internal/ui/cli"
 	"github.com/weir-io/weir/lab"
 )
 
@@ -27,6 +28,25 @@ func TestHistoryCSV(t *testing.T) {
 	} {
 		if lines[at] != want {
 			t.Errorf("line %d: %s\nwant %s", at, lines[at], want)
+		}
+	}
+}
+
+// A device's name begins no line, in a chart or among values.
+func TestHistoryOfAnOddDevice(t *testing.T) {
+	lab.Unit(t)
+	s := apitest.History()
+	for i := range s.Points {
+		s.Points[i].Device.Node = "/dev/mapper/x\nweir: all is held"
+	}
+	var csv, data, messages strings.Builder
+	if err := HistoryCSV(&csv, s); err != nil {
+		t.Fatal(err)
+	}
+	History(&cli.Out{Data: &data, Messages: &messages}, s)
+	for what, text := range map[string]string{"csv": csv.String(), "charts": data.String()} {
+		if strings.Contains(text, "\nweir: all") || !strings.Contains(text, `/dev/mapper/x\nweir: all is held`) {
+			t.Errorf("%s:\n%.500s", what, text)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package text
 import (
 	"strings"
 
+	"github.com/weir-io/weir/internal/base/plain"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/keep"
 	"github.com/weir-io/weir/internal/note"
@@ -63,11 +64,11 @@ func Remedy(r fault.Remedy) string {
 	if !is {
 		words = remediesOfSpace()[r.Do]
 	}
-	target := r.Target
+	target := plain.Line(r.Target)               // it begins no line of what joined errors say
 	if target != "" && r.Do != fault.WriteLess { // whose target is a size
 		target = cli.Quote(target)
 	}
-	return strings.NewReplacer("%[1]s", target, "%[2]s", r.Also).Replace(words)
+	return strings.NewReplacer("%[1]s", target, "%[2]s", plain.Line(r.Also)).Replace(words)
 }
 
 // Notes says what the core has noted.

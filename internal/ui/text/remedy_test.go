@@ -7,8 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
+	"github.com/weir-io/weir/internal/base/plain"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/keep"
 	"github.com/weir-io/weir/internal/note"
@@ -19,6 +21,19 @@ import (
 func TestRemediesQuoteNames(t *testing.T) {
 	if got := Remedy(fault.Remedy{Do: fault.AskWhy, Target: "cgroup:/a $(id)"}); got != "weir why 'cgroup:/a $(id)' says what helps" {
 		t.Errorf("Remedy = %s", got)
+	}
+}
+
+// A name in a remedy begins no line of what joined errors say.
+func TestRemediesStayInTheirLine(t *testing.T) {
+	const name = "/srv/x\nweir: all is held"
+	of := func(do fault.Do) error {
+		return fault.With(errors.New("it is down"), fault.Remedy{Do: do, Target: name, Also: name})
+	}
+	for _, do := range []fault.Do{fault.AskWhy, fault.AdoptedUnmount, fault.DropPlace} {
+		if got := plain.Error(Error(errors.Join(of(do), of(do)))); strings.Count(got, "\n") != 1 || !strings.Contains(got, `/srv/x\nweir`) {
+			t.Errorf("%v: %q", do, got)
+		}
 	}
 }
 
@@ -44,6 +59,9 @@ func TestError(t *testing.T) {
 		got := Error(c.err)
 		if got.Error() != c.want || cli.ExitCode(got) != c.code || !errors.Is(got, c.err) {
 			t.Errorf("%q, %d; want %q, %d", got, cli.ExitCode(got), c.want, c.code)
+		}
+		if said := plain.Error(got); said != c.want { // as it is printed
+			t.Errorf("said as %q, want %q", said, c.want)
 		}
 		if again := Error(fmt.Errorf("x: %w", got)); again.Error() != "x: "+c.want {
 			t.Errorf("spelled twice: %q", again)
