@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -94,21 +95,23 @@ func (r runner) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var beside sync.WaitGroup
+	defer beside.Wait()
 	ctx, fail := context.WithCancel(ctx)
 	defer fail()
 	answered := make(chan error, len(services))
 	for _, serve := range services {
-		go func() {
+		beside.Go(func() {
 			defer fail() // without its socket nobody can ask it
 			answered <- serve(ctx)
-		}()
+		})
 	}
-	go reloads(ctx, a, hangups)
-	go watchdog(ctx, func() bool { return a.Live() == nil })
+	beside.Go(func() { reloads(ctx, a, hangups) })
+	beside.Go(func() { watchdog(ctx, func() bool { return a.Live() == nil }) })
 	err = a.Run(ctx, func() {
 		slog.New(lines).Info("ready", "socket", r.socket) // after any number of targets
 		notify("READY=1")
-		go trim(ctx)
+		beside.Go(func() { trim(ctx) })
 	})
 	notify("STOPPING=1")
 	for range services {

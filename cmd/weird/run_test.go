@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -50,4 +53,36 @@ func TestWatchdog(t *testing.T) {
 	}
 	stop()
 	<-done
+}
+
+// What weird run begins beside the agent has an owner that waits for it: a WaitGroup, and no go statement, which
+// has none.
+func TestWhatRunsBesideIsWaitedFor(t *testing.T) {
+	lab.Unit(t)
+	files := token.NewFileSet()
+	f, err := parser.ParseFile(files, "run.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := 0
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			t.Errorf("%s: nobody waits for it", files.Position(n.Pos()))
+		case *ast.SelectorExpr:
+			if n.Sel.Name == "Go" {
+				begun++
+			}
+		}
+		return true
+	})
+	if begun < 4 {
+		t.Errorf("%d things are begun", begun)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	trim(ctx) // ends with the context
+	reloads(ctx, nil, nil)
+	t.Setenv("WATCHDOG_USEC", "2000000")
+	watchdog(ctx, func() bool { return false })
 }
