@@ -29,6 +29,7 @@ func TestSprintf(t *testing.T) {
 		{Error(&inOtherWords{missing, "no " + gone + "\n"}), "no " + gone + `\n`},
 		// What the innermost error says stands behind a line break of another's.
 		{Error(&inOtherWords{fmt.Errorf("cause: %w", errors.New("E")), "no /x\nweir: all is held E"}), `no /x\nweir: all is held E`},
+		{Error(&inOtherWords{fmt.Errorf("cause: %w", errors.New("E")), "E: no " + name}), "E: no " + one},
 		{Error(&inOtherWords{missing, "no " + name + " open; try " + name}), "no " + one + " open; try " + one},
 		{Error(errors.New("\n")), `\n`},
 		{Error(errors.Join(errors.New("\n"), errors.New("\n"))), `\n\n\n`},

@@ -31,7 +31,7 @@ func TestRemediesStayInTheirLine(t *testing.T) {
 		return fault.With(errors.New("it is down"), fault.Remedy{Do: do, Target: name, Also: name})
 	}
 	for _, do := range []fault.Do{fault.AskWhy, fault.AdoptedUnmount, fault.DropPlace} {
-		if got := plain.Error(Error(errors.Join(of(do), of(do)))); strings.Count(got, "\n") != 1 || !strings.Contains(got, `/srv/x\nweir`) {
+		if got := plain.Error(Error(errors.Join(of(do), of(do)))); strings.Count(got, "\n") != 1 || strings.Contains(got, "\nweir") || !strings.Contains(got, `/srv/x\nweir`) {
 			t.Errorf("%v: %q", do, got)
 		}
 	}
