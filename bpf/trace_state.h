@@ -19,7 +19,8 @@ volatile const __u64 filter_id;    /* a cgroup's, or a process's */
 volatile const __u32 filter_level; /* of the cgroup */
 volatile const bool filter_v1;     /* in the hierarchy of v1's io controller */
 volatile const __u32 kinds;        /* 1 << enum kind of those that are asked for */
-volatile const __u32 own_tgid;     /* weir, never traced */
+volatile const __u32 own_tgid;     /* weir's helper that traces, never traced itself */
+volatile const __u32 asker_tgid;   /* weir that asks it, nor that; 0: none does */
 volatile const __u64 slower;       /* ns; 0: no slow operations are told */
 volatile const bool by_file;
 volatile const bool known_task;    /* bpf_get_current_task_btf: 5.11 (3ca1032ab7ab) */

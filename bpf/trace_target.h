@@ -97,7 +97,7 @@ static __always_inline bool is_taken(void *task)
 	if (filter == FILTER_CGROUP && !(known_task ? in_target_known(task) : in_target(task)))
 		return false;
 	tgid = bpf_get_current_pid_tgid() >> 32;
-	return filter == FILTER_PROCESS ? tgid == filter_id : tgid != own_tgid;
+	return filter == FILTER_PROCESS ? tgid == filter_id : tgid != own_tgid && tgid != asker_tgid;
 }
 
 /* Whether the current task is in a system call of 32 bits, which have other numbers. */

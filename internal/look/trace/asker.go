@@ -2,6 +2,7 @@ package trace
 
 import (
 	"context"
+	"os"
 	"time"
 
 	"github.com/weir-io/weir/internal/daemon/helper"
@@ -40,7 +41,7 @@ func Open(o Options, helpers helper.Starter) (*Tracer, error) {
 	if err := Hindrance(); err != nil {
 		return nil, err
 	}
-	o, err := o.Resolved()
+	o, err := o.asked()
 	if err != nil {
 		return nil, err
 	}
@@ -55,6 +56,13 @@ func Open(o Options, helpers helper.Starter) (*Tracer, error) {
 	}
 	t.Began = time.Now()
 	return t, nil
+}
+
+// asked are the options for a helper, which leaves itself out of the trace, and this process too: it reads what
+// is counted, and writes the report.
+func (o Options) asked() (Options, error) {
+	o.Asker = os.Getpid()
+	return o.Resolved()
 }
 
 // Close ends the trace.

@@ -36,6 +36,7 @@ type Options struct {
 	Kinds  []Kind
 	Slower time.Duration // each operation that takes at least this long is told; 0: none
 	Files  bool          // sums by file
+	Asker  int           // the process that asks for the trace of a group or of the host, and is no part of it; 0: none
 }
 
 // A Filter is a group as a trace's programs know it.

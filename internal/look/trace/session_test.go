@@ -29,6 +29,15 @@ func TestRequest(t *testing.T) {
 	}
 }
 
+// Neither the helper nor the weir that asks it is traced.
+func TestTheAskerIsLeftOut(t *testing.T) {
+	for _, o := range []Options{{}, {PID: 7}, {Filter: &Filter{ID: 1}}} {
+		if got, err := o.asked(); err != nil || got.Asker != os.Getpid() || got.PID != o.PID || got.Filter != o.Filter {
+			t.Errorf("%+v, %v", got, err)
+		}
+	}
+}
+
 // The limits that bind a target are evidence: those of groups above too, and none without a
 // number.
 func TestAddLimits(t *testing.T) {

@@ -30,6 +30,23 @@ func TestLayout(t *testing.T) {
 	}
 }
 
+// The two processes of weir that a trace leaves out are set before it is loaded.
+func TestTheAskerIsASetting(t *testing.T) {
+	spec, err := loadTrace()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{traceVarOwnTgid, traceVarAskerTgid} {
+		v := spec.Variables[name]
+		if v == nil || !v.Constant() {
+			t.Fatalf("%s: %v", name, v)
+		}
+		if err := v.Set(uint32(4711)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // same asserts that fields are where the object has them.
 func same(t *testing.T, s *btf.Struct, mirror reflect.Type) {
 	t.Helper()

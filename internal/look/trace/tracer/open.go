@@ -140,7 +140,7 @@ func (t *Tracer) configure(o trace.Options) error {
 	}
 	t.preemptible, t.countsMissed = !release.Before(7, 0), !release.Before(5, 12)
 	settings := map[string]any{
-		traceVarCalls: callsOf(o.Kinds), traceVarOpcodes: opcodesOf(o.Kinds), traceVarKinds: kindsMask(o.Kinds), traceVarPlaces: places, traceVarOwnTgid: uint32(os.Getpid()), traceVarSlower: uint64(o.Slower),
+		traceVarCalls: callsOf(o.Kinds), traceVarOpcodes: opcodesOf(o.Kinds), traceVarKinds: kindsMask(o.Kinds), traceVarPlaces: places, traceVarOwnTgid: uint32(os.Getpid()), traceVarAskerTgid: uint32(o.Asker), traceVarSlower: uint64(o.Slower),
 		traceVarByFile: o.Files, traceVarKnownTask: features.HaveProgramHelper(ebpf.RawTracepoint, asm.FnGetCurrentTaskBtf) == nil,
 		traceVarPreemptible: t.preemptible, traceVarInterruptible: preempts(),
 	}

@@ -81,6 +81,7 @@ const (
 	traceProgWriteFault           = "write_fault"
 	traceProgWriteFaulted         = "write_faulted"
 	traceVarAio                   = "aio"
+	traceVarAskerTgid             = "asker_tgid"
 	traceVarBioArgument           = "bio_argument"
 	traceVarByFile                = "by_file"
 	traceVarCalls                 = "calls"
@@ -222,6 +223,7 @@ type traceMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type traceVariableSpecs struct {
 	Aio           *ebpf.VariableSpec `ebpf:"aio"`
+	AskerTgid     *ebpf.VariableSpec `ebpf:"asker_tgid"`
 	BioArgument   *ebpf.VariableSpec `ebpf:"bio_argument"`
 	ByFile        *ebpf.VariableSpec `ebpf:"by_file"`
 	Calls         *ebpf.VariableSpec `ebpf:"calls"`
@@ -304,6 +306,7 @@ func (m *traceMaps) Close() error {
 // It can be passed to loadTraceObjects or ebpf.CollectionSpec.LoadAndAssign.
 type traceVariables struct {
 	Aio           *ebpf.Variable `ebpf:"aio"`
+	AskerTgid     *ebpf.Variable `ebpf:"asker_tgid"`
 	BioArgument   *ebpf.Variable `ebpf:"bio_argument"`
 	ByFile        *ebpf.Variable `ebpf:"by_file"`
 	Calls         *ebpf.Variable `ebpf:"calls"`
