@@ -79,7 +79,7 @@ func (s Store) openPlace(ctx context.Context, p Place) (c *claimed, err error) {
 			f.close()
 		}
 		if f.mount.Number != c.fs.mount.Number {
-			return c, fmt.Errorf("quota on %s: %s and %s are on two file systems", p, c.tops[0].Path, t.Path)
+			return c, fmt.Errorf("quota on %s: %s and %s are on two file systems, and a quota is of one; name one of these directories", p, c.tops[0].Path, t.Path)
 		}
 	}
 	return c, nil

@@ -85,7 +85,7 @@ func (s Store) notHere(ctx context.Context, path string) error {
 			return withoutQuotas(path, m)
 		}
 	}
-	return &fault.Unsupported{Feature: "quota on " + path, Reason: "its file system is mounted under another device number"}
+	return &fault.Unsupported{Feature: "quota on " + path, Reason: "no mount has the device number of its file system, so weir cannot tell which file system that is", Remedy: "name a directory on XFS or ext4"}
 }
 
 // withoutQuotas says that the file system of a path has no project quotas.

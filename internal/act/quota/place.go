@@ -122,7 +122,7 @@ func (f Finder) Of(t targets.Target) (Place, error) {
 func changedBy(t targets.Target, its, host []blkdev.Mount) ([]string, error) {
 	i := slices.IndexFunc(its, func(m blkdev.Mount) bool { return m.Point == "/" })
 	if i < 0 {
-		return nil, fmt.Errorf("quota: %s: its first process has no root directory here", t)
+		return nil, fmt.Errorf("quota: %s: weir does not see the root directory of its first process, which may have just ended; try again, or name a directory that only it writes to", t)
 	}
 	own := its[i]
 	i = slices.IndexFunc(host, func(m blkdev.Mount) bool { return m.Number == own.Number && m.FSType == own.FSType })

@@ -155,7 +155,7 @@ func TestChangedBy(t *testing.T) {
 		class     fault.Class
 	}{
 		{about: "an overlay", its: []blkdev.Mount{root}, host: host("overlay", "rw,upperdir=/u,workdir=/w"), want: []string{"/u", "/w"}},
-		{about: "no root", its: nil, host: host("overlay", "rw,upperdir=/u,workdir=/w"), refuse: "has no root directory here"},
+		{about: "no root", its: nil, host: host("overlay", "rw,upperdir=/u,workdir=/w"), refuse: "weir does not see the root directory of its first process, which may have just ended; try again"},
 		{about: "a mount of its own", its: []blkdev.Mount{root}, host: host("overlay", "")[:1], refuse: "is not mounted on this host"},
 		{about: "another file system of that number", its: []blkdev.Mount{root}, host: host("tmpfs", ""), refuse: "is not mounted on this host"},
 		{about: "a read-only overlay", its: []blkdev.Mount{root}, host: host("overlay", "ro,lowerdir=/l"), refuse: "no overlay with an upper directory", class: fault.NotPossible},

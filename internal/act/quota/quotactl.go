@@ -130,7 +130,7 @@ func (f *fileSystem) bound(id uint32, b Bounds) error {
 		return err
 	}
 	if kept != b {
-		return fmt.Errorf("set the quota of project %d on %s: the kernel kept %+v instead of %+v", id, f.mount.Point, kept, b)
+		return fmt.Errorf("set the quota of project %d on %s: the kernel has %s now, and not %s: another program changes it too, or the file system cannot store that; try again, or ask for less", id, f.mount.Point, kept, b)
 	}
 	return nil
 }

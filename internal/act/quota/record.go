@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/weir-io/weir/internal/base/rawtext"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/state"
 )
@@ -232,7 +233,7 @@ func (s Store) freeProject(f *fileSystem, inode uint64, taken []record) (uint32,
 			return id, nil
 		}
 	}
-	return 0, errors.New("quota: no project is free")
+	return 0, fault.With(fmt.Errorf("quota on %s: all %d numbers that weir gives to projects are in use; remove a quota that nobody needs", f.mount.Point, projects), fault.Remedy{Do: fault.QuotaList})
 }
 
 // projectNames reads what people call projects: lines of NAME:NUMBER (projid(5)).

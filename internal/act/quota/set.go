@@ -147,7 +147,7 @@ func (c *claimed) mark(ctx context.Context, m marker, of int, tell Progress) (Ma
 	err := c.walk(ctx, !m.off, func(n int) { tell(what, n, of) }, func(w *walk, top *folder) error {
 		one, err := w.mark(top, m)
 		if all.add(one); err == nil && one.Foreign == 1 && one.Files == 0 && !m.off {
-			err = errors.New("somebody has just moved it to another project")
+			err = errors.New("another program has just moved it to a project of its own; see which one does that, and try again")
 		}
 		return err
 	})

@@ -116,7 +116,7 @@ func TestSetRefuses(t *testing.T) {
 		{about: "another file system", place: at(d.path("data")), change: bytes(10e6), before: func() { d.mounts("btrfs", d.point) }, want: "only XFS and ext4 have project quotas", class: fault.NotPossible},
 		{about: "overlay", place: at(d.path("data")), change: bytes(10e6), before: func() { d.mounts("overlay", d.point) }, want: "name the container", class: fault.NotPossible},
 		{about: "tmpfs", place: at(d.path("data")), change: bytes(10e6), before: func() { d.mounts("tmpfs", d.point) }, want: "is tmpfs, and only", class: fault.NotPossible},
-		{about: "no mount", place: at(d.path("data")), change: bytes(10e6), before: func() { d.mounts("xfs") }, want: "mounted under another device number", class: fault.NotPossible},
+		{about: "no mount", place: at(d.path("data")), change: bytes(10e6), before: func() { d.mounts("xfs") }, want: "no mount has the device number of its file system, so weir cannot tell which file system that is; name a directory on XFS or ext4", class: fault.NotPossible},
 		{about: "it fails half way", place: at(d.path("data")), change: bytes(10e6), before: func() {
 			d.refuse = func(what string, inode uint64) error {
 				if what == "mark" && inode == d.inode(d.path("data/below/b")) && d.files[inode].project == 0 {
@@ -135,6 +135,18 @@ func TestSetRefuses(t *testing.T) {
 				return nil
 			}
 		}, want: "disk is full"},
+		{about: "the kernel has other bounds then", place: at(d.path("data")), change: bytes(10e6), before: func() {
+			failed := false
+			d.refuse = func(what string, _ uint64) error {
+				if what == "bound" && !failed {
+					failed = true
+					for id := range d.bounds {
+						d.bounds[id] = Bounds{Files: 9}
+					}
+				}
+				return nil
+			}
+		}, want: "the kernel has 9 files now, and not 10.0 MB: another program changes it too"},
 		{about: "a sync fails", place: at(d.path("data")), change: bytes(10e6), before: func() {
 			failed := false
 			d.refuse = func(what string, _ uint64) error {
@@ -347,7 +359,7 @@ func TestFreeProject(t *testing.T) {
 		full.Project = firstProject + i*apart
 		all = append(all, full)
 	}
-	if id, err := d.freeProject(c.fs, 7, all); err == nil || !strings.Contains(err.Error(), "no project is free") {
+	if id, err := d.freeProject(c.fs, 7, all); err == nil || !strings.Contains(err.Error(), "all 16384 numbers that weir gives to projects are in use; remove a quota") {
 		t.Errorf("all taken: %d, %v", id, err)
 	}
 }

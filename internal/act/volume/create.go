@@ -151,7 +151,7 @@ func (s Store) free(v Volume) error {
 		return fmt.Errorf("volume %s: %w", v.Name, err)
 	}
 	if _, err := os.Lstat(v.Image); err == nil {
-		return fmt.Errorf("volume %s: the file %s exists already", v.Name, v.Image)
+		return fault.With(fmt.Errorf("volume %s: the file %s exists already; move it away", v.Name, v.Image), fault.Remedy{Do: fault.NameOtherPlace})
 	}
 	return nil
 }
@@ -190,7 +190,7 @@ func (s Store) unused(v Volume) error {
 			return &NameError{v.Name, "it exists already, at " + other.Mount}
 		}
 		if other.Mount == v.Mount {
-			return fmt.Errorf("volume %s: %s is the place of volume %s", v.Name, v.Mount, other.Name)
+			return fmt.Errorf("volume %s: %s is the place of volume %s; name another directory", v.Name, v.Mount, other.Name)
 		}
 	}
 	for _, suffix := range []string{making, deleting} {

@@ -95,7 +95,7 @@ func openOwned(v Volume) (*os.File, error) {
 	var st unix.Stat_t
 	err = unix.Fstat(int(image.Fd()), &st)
 	if err == nil && (st.Mode&unix.S_IFMT != unix.S_IFREG || st.Uid != 0 || st.Mode&0o022 != 0) {
-		err = fmt.Errorf("%s is not a file that only root can write to", v.Image)
+		err = fmt.Errorf("%s is not a file that only root can write to; chown root and chmod 600 it, if it is the volume's own", v.Image)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("volume %s: %w", v.Name, err), image.Close())

@@ -108,7 +108,7 @@ func fill(image *os.File, dir string, size uint64) error {
 func fits(has, size uint64, room unix.Statfs_t, dir string) error {
 	free := room.Bavail * uint64(room.Bsize)
 	if has < size && free < size-has {
-		return fmt.Errorf("allocate %s in %s: only %s are free there", sizeText(size), dir, sizeText(free))
+		return fmt.Errorf("allocate %s in %s: only %s are free there; choose a smaller size, or make room", sizeText(size), dir, sizeText(free))
 	}
 	return nil
 }

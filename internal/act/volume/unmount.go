@@ -12,7 +12,7 @@ import (
 )
 
 // errMoved means that another mount is where a volume's was a moment ago.
-var errMoved = errors.New("somebody keeps renaming directories on the way to it")
+var errMoved = errors.New("somebody keeps renaming directories on the way to it; end that, and try again")
 
 // unmountTries bounds how often a mount that is being moved about is looked for again.
 const unmountTries = 20
