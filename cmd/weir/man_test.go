@@ -3,6 +3,7 @@ package main
 import (
 	"testing"
 
+	"github.com/weir-io/weir/internal/ui/cli"
 	"github.com/weir-io/weir/internal/ui/cli/mantest"
 	"github.com/weir-io/weir/lab"
 )
@@ -11,4 +12,12 @@ import (
 func TestManPages(t *testing.T) {
 	lab.Unit(t)
 	mantest.Check(t, newRoot(&app{}))
+}
+
+// No line of help is wider than 80 columns.
+func TestHelpFits(t *testing.T) {
+	lab.Unit(t)
+	root := newRoot(&app{})
+	cli.CheckCobras(root)
+	mantest.Fits(t, root)
 }

@@ -73,7 +73,7 @@ func newTrace(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&f.ops, "ops", "write,read,fsync,fault", "the `KINDS` of operations to trace")
 	cmd.Flags().BoolVar(&f.files, "files", false, "add up the time by file")
 	cmd.Flags().StringVar(&f.svg, "svg", "", "draw the latencies and their parts into `FILE`")
-	cmd.Flags().BoolVar(&f.verbose, "verbose", false, "say what cannot be shown for each kernel hook that is missing")
+	cmd.Flags().BoolVar(&f.verbose, "verbose", false, "list each kernel hook that is missing, and what weir cannot show without it")
 	modes.register(cmd)
 	cmd.ValidArgsFunction = a.completeTarget
 	a.cgroupFlag(cmd)

@@ -13,3 +13,11 @@ func TestManPages(t *testing.T) {
 	lab.Unit(t)
 	mantest.Check(t, newRoot(&cli.Out{}))
 }
+
+// No line of help is wider than 80 columns.
+func TestHelpFits(t *testing.T) {
+	lab.Unit(t)
+	root := newRoot(&cli.Out{})
+	cli.CheckCobras(root)
+	mantest.Fits(t, root)
+}

@@ -14,6 +14,7 @@ func CheckCobras(root *cobra.Command) {
 	for _, c := range root.Commands() {
 		switch c.Name() {
 		case "help":
+			c.Use = "help [COMMAND]"
 			c.Short, c.Long = "Describe a command", "Describe a command, as "+root.Name()+" COMMAND --help does."
 			c.Args = oneVerb
 		case "completion":

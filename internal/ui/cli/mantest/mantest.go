@@ -7,13 +7,16 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 
 	"github.com/weir-io/weir/docs"
+	"github.com/weir-io/weir/internal/ui/cli"
 )
 
 var writeTo = flag.String("man", "", "write the manual pages to `DIR`, as tools/man does")
@@ -44,6 +47,25 @@ func Check(t *testing.T, root *cobra.Command) {
 		got, err := fs.ReadFile(man, name)
 		if err != nil || string(got) != string(want) {
 			t.Errorf("docs/man/%s is not what the verbs say (%v); run make man", name, err)
+		}
+	}
+}
+
+// columns are those of a terminal that help must fit.
+const columns = 80
+
+// Fits holds the help of a program and of each of its verbs against a terminal of 80 columns, examples too,
+// which are not wrapped.
+func Fits(t *testing.T, cmd *cobra.Command) {
+	t.Helper()
+	for line := range strings.Lines(cli.Help(cmd, columns)) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > columns {
+			t.Errorf("%s --help has a line of %d columns: %s", cmd.CommandPath(), n, line)
+		}
+	}
+	for _, c := range cmd.Commands() {
+		if !c.Hidden {
+			Fits(t, c)
 		}
 	}
 }
