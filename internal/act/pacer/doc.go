@@ -76,7 +76,8 @@
 // inotify on the lists of processes tells the pacer who joins a group. The pacer counts their
 // writes at once, and moves them into a cell. That takes 0.06 to 0.4 ms after their own move, or 7
 // to 95 ms if the machine has moved no process lately (Linux 6.18). Newcomers are looked at after
-// 60 µs at first.
+// 60 µs at first. For two seconds after one has come, the kernel tells what processes have done by
+// their end (taskstats), so that who writes and ends between two looks is counted.
 //
 // A read that is interrupted by a pause can return less; a write to a file does not. A paused
 // process with a pending signal leaves its cell, alone, until it has taken the signal, and for two

@@ -30,7 +30,7 @@ func (s *server) newMeter(j Job, limited cgroupfs.Group) (meter, error) {
 		}
 		return newEscaped(j, limited, w, s.partial.get, clockNow())
 	}
-	m := &written{limited: limited, folios: folios{load: s.partial.get}}
+	m := &written{limited: limited, folios: folios{load: s.partial.get}, last: s.exits.tell.Last}
 	m.on(j)
 	return m, nil
 }
@@ -47,7 +47,8 @@ type written struct {
 	taken     float64       // see charged
 	folios    folios
 	sum       process.Sum
-	last      process.IO
+	last      func(pid int) (process.IO, bool) // see process.Source
+	before    process.IO
 	looked    bool
 	stats     *cgroupfs.OpenStats
 }
@@ -75,9 +76,11 @@ func (m *written) on(j Job) {
 }
 
 func (m *written) look(now time.Duration, members []int) (unseen float64, err error) {
-	io := m.sum.Look(members, process.Proc)
-	more := io.Minus(m.last)
-	m.last = io
+	from := process.Proc
+	from.Last = m.last
+	io := m.sum.Look(members, from)
+	more := io.Minus(m.before)
+	m.before = io
 	charged, err := m.charge(now)
 	charged, m.uncounted = charged+m.uncounted, 0
 	if !m.looked { // what was before is not to be paid for

@@ -44,6 +44,7 @@ type server struct {
 	beaten time.Duration // when the guards were told last that the pacer runs
 
 	arrivals *arrivals
+	exits    exits
 	loans    []loan
 
 	escapes programs[escape.Watcher] // see what escapes; without them nobody is stopped for that
@@ -96,6 +97,8 @@ func Serve(ctx context.Context, dir state.Dir, fs *cgroupfs.FS, p Programs) (err
 	s.escapes = programs[escape.Watcher]{kind: EscapesArg, take: p.Escapes.Take, missing: p.Missing, begin: beginLoad}
 	s.partial = programs[Parts]{kind: PartialArg, take: p.Parts.Take, missing: p.Missing, begin: beginLoad}
 	defer s.arrivals.close()
+	s.exits = openExits()
+	defer s.exits.close()
 	s.thread.beExact()
 	beSpared()
 	if err = s.watch(); err == nil {
@@ -227,6 +230,7 @@ func (s *server) run(ctx context.Context) error {
 		now = clockNow()
 		s.beat(now)
 		s.repayDue(now)
+		s.exits.attend(now)
 		s.thread.stay(now)
 		s.tryOrphans(now)
 		s.tryWaiting(now)
@@ -314,6 +318,7 @@ func (s *server) greet() {
 	for p := range s.jobs {
 		if p.roster.arrived {
 			p.due = now
+			s.exits.listen(now)
 		}
 	}
 	heap.Init(&s.loop.groups)

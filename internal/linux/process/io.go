@@ -33,6 +33,16 @@ func (a IO) Minus(b IO) IO {
 		less(a.WChar, b.WChar), less(a.SysCW, b.SysCW)}
 }
 
+// withCalls is what a process had done by its end, where before is what it had done at the last look.
+// The kernel does not tell how many calls it has made since: they count as calls of a page each.
+func (a IO) withCalls(before IO) IO {
+	const page = 4096
+	last := IO{RChar: max(a.RChar, before.RChar), ReadBytes: max(a.ReadBytes, before.ReadBytes), WriteBytes: max(a.WriteBytes, before.WriteBytes),
+		CancelledWriteBytes: max(a.CancelledWriteBytes, before.CancelledWriteBytes), WChar: max(a.WChar, before.WChar)}
+	last.SysCW = before.SysCW + (last.WChar-before.WChar+page-1)/page
+	return last
+}
+
 func less(a, b uint64) uint64 { return max(a, b) - b }
 
 // A File is a process's /proc/PID/io. It stays that process's when the number is given

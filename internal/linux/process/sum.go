@@ -80,10 +80,12 @@ type Source struct {
 	Now  func() (ticks uint64) // since the boot
 	Stat func(pid int) (Stat, error)
 	Open func(pid int) (Counter, error)
+	// Last is what a process has done that has ended, as far as it is known; nil: it never is.
+	Last func(pid int) (done IO, known bool)
 }
 
 // Proc is /proc.
-var Proc = Source{Now, ReadStat, Open}
+var Proc = Source{Now: Now, Stat: ReadStat, Open: Open}
 
 // Look counts the processes, of which members are all, and returns what they have done
 // since the first look. Processes that cannot be read count nothing.
@@ -185,6 +187,13 @@ func (l *look) wrote(c *counted, more IO) {
 func (l *look) lose(pid int, c *counted) {
 	_ = c.counter.Close()
 	delete(l.live, pid)
+	if l.from.Last != nil {
+		if last, known := l.from.Last(pid); known && last.WriteBytes > c.last.WriteBytes {
+			last = last.withCalls(c.last)
+			l.wrote(c, last.Minus(c.last))
+			c.now(last, c.outside)
+		}
+	}
 	if l.busiest == c {
 		l.busiest = nil
 	}

@@ -1,0 +1,106 @@
+package process
+
+import (
+	"encoding/binary"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The kernel tells what a process has done by its end, as long as it is asked to.
+func TestExits(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root: the kernel tells no other user what processes have done by their end")
+	}
+	e, err := OpenExits()
+	if err != nil {
+		t.Skipf("needs a kernel that tells what processes have done by their end: %v", err)
+	}
+	defer e.Close()
+	const wrote = 3 << 20
+	run := func() int {
+		t.Helper()
+		cmd := exec.Command("dd", "if=/dev/zero", "of="+filepath.Join(t.TempDir(), "f"), "bs=1M", "count=3", "status=none")
+		if err := cmd.Run(); err != nil {
+			t.Fatal(err)
+		}
+		return cmd.Process.Pid
+	}
+	if done, known := e.Last(run()); known {
+		t.Errorf("before it was asked it has told %+v", done)
+	}
+	if err := e.Listen(); err != nil {
+		t.Fatal(err)
+	}
+	var done IO
+	known := false
+	for began := time.Now(); !known && time.Since(began) < 20*time.Second; { // others may end in great number
+		done, known = e.Last(run())
+	}
+	if !known || done.WChar != wrote || done.RChar < wrote {
+		t.Errorf("told is %+v, %t", done, known)
+	}
+	if err := e.Ignore(); err != nil {
+		t.Fatal(err)
+	}
+	e.Read()
+	if done, known := e.Last(run()); known {
+		t.Errorf("afterwards it has told %+v", done)
+	}
+}
+
+// What a process did between the last look and its end counts, once: for itself, or for the parent that
+// has waited for it.
+func TestSumOfExits(t *testing.T) {
+	ended := map[int]IO{}
+	var s Sum
+	var now table
+	look := func(then table) uint64 {
+		now = then
+		members, from := now.source(5)
+		from.Last = func(pid int) (IO, bool) { done, known := ended[pid]; return done, known }
+		return s.Look(members, from).WriteBytes
+	}
+	of := func(parent int) Stat { return Stat{Parent: parent, Started: 9} }
+	look(table{1: {Stat: of(0), written: 100}})
+	if got := look(table{1: {Stat: of(0), written: 100}, 2: {Stat: of(77), written: 5}, 3: {Stat: of(1), written: 5}}); got != 10 {
+		t.Errorf("at first %d, want 10", got)
+	}
+	ended[2], ended[3] = IO{WriteBytes: 1000}, IO{WriteBytes: 1000}
+	if got := look(table{1: {Stat: of(0), written: 1100}}); got != 2000 { // 3 is its child
+		t.Errorf("at the end %d, want 2000", got)
+	}
+	last := IO{WChar: 20000, WriteBytes: 1000}.withCalls(IO{WChar: 10000, WriteBytes: 2000, SysCW: 3})
+	if want := (IO{WChar: 20000, WriteBytes: 2000, SysCW: 6}); last != want {
+		t.Errorf("with calls it is %+v, want %+v", last, want)
+	}
+}
+
+// endMessage is what the kernel tells of one end.
+func endMessage(pid, inStats uint32, written uint64) []byte {
+	stats := make([]byte, statsLeast)
+	binary.NativeEndian.PutUint32(stats[statsPid:], inStats)
+	binary.NativeEndian.PutUint64(stats[statsWrite:], written)
+	nested := append(attribute(unix.TASKSTATS_TYPE_PID, binary.NativeEndian.AppendUint32(nil, pid)), attribute(unix.TASKSTATS_TYPE_STATS, stats)...)
+	return append(make([]byte, 4), attribute(unix.TASKSTATS_TYPE_AGGR_PID, nested)...)
+}
+
+// Statistics of another layout are not taken for these.
+func TestEndOf(t *testing.T) {
+	if pid, done, ok := endOf(endMessage(7, 7, 4096)); !ok || pid != 7 || done != (IO{WriteBytes: 4096}) {
+		t.Errorf("read are %d, %+v, %t", pid, done, ok)
+	}
+	if pid, done, ok := endOf(endMessage(7, 0, 4096)); ok {
+		t.Errorf("of another layout: %d, %+v", pid, done)
+	}
+}
+
+func FuzzEndOf(f *testing.F) {
+	f.Add(endMessage(7, 7, 4096))
+	f.Add(endMessage(7, 0, 0)[:40])
+	f.Fuzz(func(_ *testing.T, body []byte) { endOf(body) }) // it reads nothing beyond
+}
