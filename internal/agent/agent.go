@@ -16,6 +16,7 @@ import (
 	"github.com/weir-io/weir/internal/agent/tree"
 	"github.com/weir-io/weir/internal/planned"
 	"github.com/weir-io/weir/internal/plans"
+	"github.com/weir-io/weir/internal/state"
 )
 
 // An Agent keeps the plans of one host.
@@ -28,8 +29,10 @@ type Agent struct {
 	births   *source.Births
 	kinds    []*source.Kind
 	measurer *measurer
-	runtime  Runtime // nil: no container runtime is served
-	cluster  Cluster // nil: no API server is asked
+	state    state.Dir // where the pacer's records are
+	own      bool      // this host itself, no copy of its files
+	runtime  Runtime   // nil: no container runtime is served
+	cluster  Cluster   // nil: no API server is asked
 
 	reloading sync.Mutex // of one Reload at a time, so that the newest plans win
 
@@ -61,7 +64,7 @@ func New(o Options) (*Agent, error) {
 	if err := errors.Join(err, h.Close()); err != nil {
 		return nil, err
 	}
-	a := &Agent{options: o, plans: source.NewPlans(config), core: reconcile.NewCore(planned.Kinds()...), loaded: time.Now()}
+	a := &Agent{options: o, plans: source.NewPlans(config), core: reconcile.NewCore(planned.Kinds()...), state: h.State, own: h.IsOwn(), loaded: time.Now()}
 	of := source.Options{Open: o.Open, Plans: a.plans, Ended: a.core.Ended}
 	if o.Cluster != nil {
 		a.cluster = o.Cluster(ClusterOptions{Changed: func(kind, name string) { a.loop.Changed(kind, name) }, Pods: a.podStates, Log: o.Log})
@@ -107,6 +110,7 @@ func (a *Agent) Run(ctx context.Context, ready func()) error {
 	running.Go(func() { a.births.Run(ctx) })
 	running.Go(func() { a.tree.Run(ctx) })
 	running.Go(func() { a.watch(ctx) })
+	running.Go(func() { a.watchPacer(ctx) })
 	running.Go(func() { a.measurer.run(ctx) })
 	if a.runtime != nil {
 		running.Go(func() { a.runtime.Run(ctx) })

@@ -46,8 +46,8 @@ const (
 	signalShareMost = 0.1
 	// courtesyMost is the longest time for which they are resumed for a signal. endMost is the
 	// same for a signal that ends a process (on a busy machine it gets a processor late, and
-	// writes nothing more). courtesyLook is how often the pacer checks whether the signal has
-	// been taken.
+	// writes nothing more), and until one that asks for an end is taken. courtesyLook is how often
+	// the pacer checks whether the signal has been taken.
 	courtesyMost = 5 * time.Millisecond
 	endMost      = 100 * time.Millisecond
 	courtesyLook = 200 * time.Microsecond
@@ -119,7 +119,7 @@ func (p *paced) grant(whom int, what process.Signals, child int) error {
 	c.whom, c.what, c.ended, c.over, c.begun, c.cost = whom, what, child, false, now, 0
 	c.most = p.bucket.level - p.bucket.rate*courtesyCost.Seconds()
 	c.until = now + courtesyMost
-	if what.Ending != 0 || child != 0 {
+	if what.Ending|what.Asking != 0 || child != 0 {
 		c.until = now + endMost
 	}
 	p.due = now + courtesyLook
@@ -170,6 +170,9 @@ func (p *paced) serve(now time.Duration) error {
 	is := c.known[c.whom]
 	if taken && c.what.Asking != 0 || c.ended != 0 {
 		is.going = now + goingFor
+	}
+	if taken && c.what.Ending == 0 && c.ended == 0 {
+		c.until = min(c.until, now+courtesyMost)
 	}
 	is.unkind, is.last = !taken, now
 	c.know(c.whom, is)

@@ -217,9 +217,7 @@ func (p *paced) settle(now time.Duration, may pace) (later bool, err error) {
 	cycle := min(may.cycle, p.bucket.depth/2)
 	if p.bucket.level < p.bucket.rate*cycle.Seconds()/2 { // what is left is for the next time
 		p.plan(max(now+p.bucket.until(0), p.let+cycle))
-		if p.next-now > shortMost { // else they take their signals then
-			p.due = min(p.next, max(now, p.courtesy.due))
-		}
+		p.heed(now)
 		return true, nil
 	}
 	return false, p.set(false) // they were stopped much too early
@@ -235,8 +233,15 @@ func (p *paced) wait(now time.Duration) error {
 		p.looked = true
 	}
 	p.plan(p.waits)
-	p.due = min(p.next, max(now, p.courtesy.due))
+	p.heed(now)
 	return nil
+}
+
+// heed has paused processes checked for signals, unless they go on so soon that they take them then.
+func (p *paced) heed(now time.Duration) {
+	if p.next-now > shortMost {
+		p.due = min(p.next, max(now, p.courtesy.due))
+	}
 }
 
 // halt pauses the processes, and plans a look once they are paused.

@@ -318,7 +318,9 @@ func (s *server) greet() {
 	for p := range s.jobs {
 		if p.roster.arrived {
 			p.due = now
-			s.exits.listen(now)
+			if _, is := p.meter.(*written); is {
+				s.exits.listen(now)
+			}
 		}
 	}
 	heap.Init(&s.loop.groups)

@@ -63,6 +63,18 @@ func lapsed(dir state.Dir, jobs []Job, err error) ([]Job, error) {
 	return jobs, err
 }
 
+// IsLost reports whether groups are held on record and no pacer runs: it was killed with its guards, or a
+// guard is about to start another. Where a pacer runs, the answer takes some microseconds.
+func IsLost(dir state.Dir) bool {
+	lock, err := dir.Own(lockName)
+	if err != nil || lock == nil {
+		return false
+	}
+	lock.Unlock()
+	jobs, _ := Paced(dir) // what cannot be read is nobody's to resume
+	return len(jobs) > 0
+}
+
 // Sweep resumes the groups of a dead pacer, and starts another pacer for them.
 func Sweep(dir state.Dir, fs *cgroupfs.FS) error {
 	if os.Geteuid() != 0 { // it is root's
@@ -107,8 +119,9 @@ func Sweep(dir state.Dir, fs *cgroupfs.FS) error {
 	return errors.Join(err, failed)
 }
 
-// dyingMost is how long a pacer may have its lock and no socket: it is being killed, or begins.
-const dyingMost = 200 * time.Millisecond
+// dyingMost is how long a pacer may have its lock and no socket: it is being killed, or begins. On a busy
+// machine a process that was killed has its locks for half a second.
+const dyingMost = time.Second
 
 // lockOfDead takes the lock of a dead pacer. It returns nil if there is one.
 func lockOfDead(dir state.Dir) (*state.Lock, error) {

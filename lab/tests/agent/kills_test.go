@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/weir-io/weir/lab"
 )
 
@@ -37,17 +39,7 @@ func TestAgentIsKilled(t *testing.T) {
 	for i := range 6 {
 		start(i)
 	}
-	wrote := func() (n int64) {
-		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", busy.cmd.Process.Pid))
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, rest, _ := strings.Cut(string(text), "wchar: ")
-		if _, err := fmt.Sscan(rest, &n); err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
+	wrote := func() int64 { return written(t, busy) }
 	kills := lab.Times(t, "WEIR_KILLS", 20)
 	lost, births := 0, 6
 	var most time.Duration
@@ -100,6 +92,76 @@ func TestAgentIsKilled(t *testing.T) {
 		t.Errorf("what has no plan has the rule %d", got)
 	}
 	t.Logf("%d kills, %d containers born: %d limits lost; the writer got on within %v", kills, births, lost, most)
+}
+
+// written is how much a container has written.
+func written(t *testing.T, c *container) (n int64) {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", c.cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "wchar: ")
+	if _, err := fmt.Sscan(rest, &n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// The pacer and both of its guards are killed at once. No weir is called, and weird has the paused
+// processes go on, soon.
+func TestAgentResumesThePaused(t *testing.T) {
+	e := lab.Need(t, lab.Whole, lab.Root, lab.NoSystemd, lab.V1)
+	disk := lab.RawDisk(t)
+	g := newEngine(t, e)
+	w := newWeird(t, g, two(disk))
+	busy := g.start("web-busy", nil, "busy", disk.Node)
+	w.start()
+	g.awaitRules(lab.Patience(t, patience), disk, smallRate, busy)
+	var most time.Duration
+	kills := lab.Times(t, "WEIR_KILLS", 3)
+	for range kills {
+		var helpers []int
+		lab.Await(t, patience, "a pacer and two guards", func() bool {
+			helpers = append(called(t, "__pacer"), called(t, "__guard")...)
+			return len(helpers) == 3
+		})
+		lab.Await(t, patience, "the writer to be paused", func() bool { return len(frozen(t, []*container{busy})) == 1 })
+		for _, pid := range helpers {
+			if err := unix.Kill(pid, unix.SIGKILL); err != nil && err != unix.ESRCH {
+				t.Fatal(err)
+			}
+		}
+		before, began := written(t, busy), time.Now()
+		lab.Await(t, patience, "the writer to get on", func() bool { return written(t, busy) > before })
+		most = max(most, time.Since(began))
+		time.Sleep(5 * time.Second) // for as long weird leaves a pacer that it has started alone
+	}
+	t.Logf("%d times all were killed at once: the writer got on within %v", kills, most.Round(time.Millisecond))
+	if limit := lab.Patience(t, 1500*time.Millisecond); most > limit {
+		t.Errorf("the writer got on after %v, want %v at most", most, limit)
+	}
+}
+
+// called lists weir's own processes of a kind.
+func called(t *testing.T, arg string) (pids []int) {
+	t.Helper()
+	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range lines {
+		text, err := os.ReadFile(line)
+		if err != nil || string(text) != "weir\x00"+arg+"\x00" {
+			continue
+		}
+		var pid int
+		if _, err := fmt.Sscanf(line, "/proc/%d/cmdline", &pid); err != nil {
+			t.Fatal(err)
+		}
+		pids = append(pids, pid)
+	}
+	return pids
 }
 
 // frozen lists containers whose process is in a group that is frozen.
