@@ -20,7 +20,7 @@ LAB_FLAGS := $(if $(KERNEL),-kernel $(KERNEL)) $(if $(MODE),-mode $(MODE)) $(if 
 # Each part of the gate notes how long it took, in out/parts.
 PART := ./tools/part
 
-.PHONY: all build image kube kube-base install uninstall demo test quick unit lint lab lab-all kills loops races escapes sets soak quotas watching bench mutants fuzz man bpf check-bpf deps clean help
+.PHONY: all build image kube kube-base install uninstall demo test quick unit lint lab lab-all kills loops races escapes sets engines soak quotas watching bench mutants fuzz man bpf check-bpf deps clean help
 
 all: build
 
@@ -94,16 +94,21 @@ agent: ## kill weird 1,000 times, measure 1,000 births of containers on v1 and v
 	WEIR_KILLS=1000 WEIR_BIRTHS=1000 $(GO) run ./lab/cmd/lab -kernel newest -mode v2 -lane uml -timeout 40m -run 'TestAgentIsKilled|TestAgentBirths'
 	WEIR_GROUPS=2000 $(GO) run ./lab/cmd/lab -lane native -timeout 20m -run TestAgentsCost
 
-loops: build ## end, stop, pause and join paced groups a thousand times, and end pacers that have lent
-	WEIR_SIGNALS=100 WEIR_JOINS=1000 WEIR_STOPS=140 $(GO) run ./lab/cmd/lab -lane native -all -timeout 30m -run 'TestSignalsReach|TestASignalledWriter|TestJoins|TestStopsOf'
+loops: build ## end, stop, pause and join paced groups a thousand times, by newcomers too, and end pacers that have lent
+	WEIR_SIGNALS=100 WEIR_JOINS=1000 WEIR_STOPS=140 $(GO) run ./lab/cmd/lab -lane native -all -timeout 30m -run '$(LOOPS)'
 	WEIR_KILLS=100 $(GO) run ./lab/cmd/lab -lane native -timeout 20m -run TestALoanIsRepaid
 	WEIR_KILLS=30 $(GO) run ./lab/cmd/lab -lane native -timeout 20m -run TestThePacerWithoutMemory
-	for mode in v1 v2; do WEIR_PAUSES=1000 WEIR_JOINS=1000 $(GO) run ./lab/cmd/lab -kernel newest -mode $$mode -lane uml -timeout 60m -run 'TestOwnersFreezer|TestJoins' || exit 1; done
+	for mode in v1 v2; do WEIR_PAUSES=1000 WEIR_JOINS=1000 WEIR_STOPS=140 $(GO) run ./lab/cmd/lab -kernel newest -mode $$mode -lane uml -timeout 60m -run 'TestOwnersFreezer|TestJoins|TestStopsOf|NewcomersArePaced' || exit 1; done
+LOOPS := TestSignalsReach|TestASignalledWriter|TestJoins|TestStopsOf|NewcomersArePaced|TestTheFirstExample|PaidOnce
+
+engines: ## start a thousand processes in paced containers of Docker and Podman, and pause each a thousand times, on v1 and v2
+	for mode in v1 v2; do WEIR_EXECS=1000 WEIR_PAUSES=1000 $(GO) run ./lab/cmd/lab -kernel newest -mode $$mode -lane full -timeout 120m -run '(TestDocker|TestPodman)/manners' || exit 1; done
 
 races: ## 1,000 rounds of two changes of a limit at once: two sets, set and clear, set and run, set and the kernel's file; and 100 sets
 	WEIR_RACES=1000 $(GO) run ./lab/cmd/lab -lane native -timeout 20m -run TestTwoAtOnceOften
 	WEIR_RACES=1000 $(GO) run ./lab/cmd/lab -kernel newest -mode v2 -lane uml -timeout 30m -run TestTwoAtOnceOften
-	$(GO) run ./lab/cmd/lab -kernel newest -mode v2 -lane full -timeout 20m -run TestNamesOfOneDisk
+	WEIR_RACES=1000 $(GO) run ./lab/cmd/lab -kernel newest -mode v2 -lane full -timeout 60m -run TestTwoAtOnceOnAUnit
+	WEIR_ORDERS=4 $(GO) run ./lab/cmd/lab -kernel newest -mode v2 -lane full -timeout 30m -run 'TestNamesOfOneDisk|TestOrdersOfNames'
 
 sets: ## set a limit 100 times on a running writer, direct, synchronous and buffered, on v1 and v2, with systemd and without
 	for kernel in 6.1 newest; do for mode in v1 v2; do WEIR_SETS=100 $(GO) run ./lab/cmd/lab -kernel $$kernel -mode $$mode -lane uml -timeout 90m -run TestSetOnARunningWriter || exit 1; done; done

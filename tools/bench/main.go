@@ -2,8 +2,8 @@
 // same, in pairs that take turns, the CPU time of weir show with 2,000 groups, a hundred
 // of them limited, weir prove against fio, and what weir trace adds to a write. It needs
 // root, cgroup v1, ext4 in /var/tmp, cgroup-tools, fio, linux-perf and strace, and ends
-// with 1 if a bound is not kept. "bench trace [ROUNDS]" measures the traces alone, and
-// "bench start" what weir's start costs, which needs no root.
+// with 1 if a bound is not kept. "bench trace [ROUNDS]" measures the traces alone, "bench set"
+// weir set alone, and "bench start" what weir's start costs, which needs no root.
 package main
 
 import (
@@ -83,19 +83,26 @@ func run(args []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, top.RemoveAll()) }()
-	if only {
+	switch {
+	case only:
 		return traces(top, rounds)
+	case len(args) > 0 && args[0] == "set":
+		return sets(dev)
 	}
 	return errors.Join(
 		start(context.Background()),
-		compare("weir set ÷ cgset", setBound,
-			[]string{"./weir", "set", "-q", "--hold", "kernel", "cgroup:/weirbench", "--write", "10MB/s", "--on", dev.String()}, // as cgset: a rule, and no pacer
-			[]string{"cgset", "-r", "blkio.throttle.write_bps_device=" + dev.String() + " 10000000", "weirbench"}),
+		sets(dev),
 		compare("weir run true ÷ cgexec true", runBound,
 			[]string{"./weir", "run", "true"}, []string{"cgexec", "-g", "blkio:weirbench", "true"}),
 		show(top, dev),
 		proofs(top),
 		traces(top, rounds))
+}
+
+func sets(dev blkdev.Number) error {
+	return compare("weir set ÷ cgset", setBound,
+		[]string{"./weir", "set", "-q", "--hold", "kernel", "cgroup:/weirbench", "--write", "10MB/s", "--on", dev.String()}, // as cgset: a rule, and no pacer
+		[]string{"cgset", "-r", "blkio.throttle.write_bps_device=" + dev.String() + " 10000000", "weirbench"})
 }
 
 func anyDisk() (blkdev.Number, error) {

@@ -28,6 +28,7 @@ func TestDocker(t *testing.T) {
 	t.Run("held", d.held)
 	t.Run("record", d.record)
 	t.Run("names", d.names)
+	t.Run("manners", d.manners)
 	t.Run("disks", func(t *testing.T) {
 		longOnV1(t, e)
 		t.Run("volume", d.volume)

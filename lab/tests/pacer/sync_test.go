@@ -60,6 +60,26 @@ func TestSyncedIsPaidOnce(t *testing.T) {
 	}
 }
 
+// The first example of README.md leaves all of its 100 MB in the file, at the limit.
+func TestTheFirstExample(t *testing.T) {
+	lab.Need(t, lab.Whole, lab.Root, lab.V1, lab.Rates, lab.FS("ext4"))
+	const rate, bytes = 10_000_000, 100 << 20
+	disk := lab.Disk(t, lab.FS("ext4"))
+	file := filepath.Join(disk.Dir, "f")
+	lab.Ratio(t, "the example", rate, lab.Written, func() float64 {
+		if err := os.RemoveAll(file); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		t.Log(weir(t, "run", "--write", "10MB/s", "--on", disk.Dir, "--", "dd", "if=/dev/zero", "of="+file, "bs=1M", "count=100", "iflag=fullblock", "conv=fsync"))
+		took := time.Since(began)
+		if got := size(file); got != bytes {
+			t.Errorf("the file has %d bytes, want %d", got, bytes)
+		}
+		return bytes / took.Seconds()
+	})
+}
+
 // syncs is how long a disk takes for an fsync of so many bytes, without a limit.
 func syncs(t *testing.T, file string, size int) time.Duration {
 	t.Helper()

@@ -11,8 +11,8 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// weir sets a rate of a unit, systemd gets another one under any name of the disk, and weir sets
-// a third. Between them systemd reads its settings again, starts the unit again, or drops them.
+// weir sets a rate of a unit, systemd gets another one, and weir sets a third, each under any name of
+// the disk. Between them systemd reads its settings again, starts the unit again, or drops them.
 // weir takes no rate away. What systemd itself takes away, weir show does not show, and weir why
 // names the conflict.
 func TestOrdersOfNames(t *testing.T) {
@@ -20,22 +20,29 @@ func TestOrdersOfNames(t *testing.T) {
 	disk := lab.Disk(t, lab.FS("ext4"))
 	all := names(t, disk)
 	n := 0
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		for _, between := range []string{"daemon-reload", "", "restart", "revert"} {
-			t.Run(strings.TrimSuffix(name+" after "+between, " after "), func(t *testing.T) {
-				needs := []lab.Requirement{lab.Systemd, lab.V2}
-				if n > 0 {
-					needs = append(needs, lab.Whole)
-				}
-				lab.Need(t, needs...)
-				weirFirst(t, disk, fmt.Sprintf("weir-orders%d", n), all[name], between)
-			})
-			n++
+	told := []string{"node", "folder", "link", "number"} // by which weir is told of the disk
+	for _, own := range told[:min(len(told), lab.Times(t, "WEIR_ORDERS", 1))] {
+		on := all[own]
+		if own == "number" {
+			on = disk.Number.String()
+		}
+		for _, name := range slices.Sorted(maps.Keys(all)) {
+			for _, between := range []string{"daemon-reload", "", "restart", "revert"} {
+				t.Run(strings.TrimSuffix(own+", then "+name+" after "+between, " after "), func(t *testing.T) {
+					needs := []lab.Requirement{lab.Systemd, lab.V2}
+					if n > 0 {
+						needs = append(needs, lab.Whole)
+					}
+					lab.Need(t, needs...)
+					weirFirst(t, disk, fmt.Sprintf("weir-orders%d", n), on, all[name], between)
+				})
+				n++
+			}
 		}
 	}
 }
 
-func weirFirst(t *testing.T, disk *lab.TestDisk, name, as, between string) {
+func weirFirst(t *testing.T, disk *lab.TestDisk, name, on, as, between string) {
 	e := lab.Here(t)
 	unit := unitFile(t, name, "/bin/sleep 600")
 	group, target := "/system.slice/"+unit, "unit:"+unit
@@ -47,7 +54,7 @@ func weirFirst(t *testing.T, disk *lab.TestDisk, name, as, between string) {
 			output(t, "systemctl", between, unit)
 		}
 	}
-	output(t, "weir", "set", target, "--quiet", "--write", "10MB/s", "--on", disk.Node)
+	output(t, "weir", "set", target, "--quiet", "--write", "10MB/s", "--on", on)
 	then()
 	wbps := "10000000"
 	if between == "revert" { // that takes it away
@@ -63,7 +70,7 @@ func weirFirst(t *testing.T, disk *lab.TestDisk, name, as, between string) {
 		then()
 		truth(t, e.Cgroups.Unified+group, target)
 	}
-	output(t, "weir", "set", target, "--quiet", "--read-iops", "500", "--on", disk.Node)
+	output(t, "weir", "set", target, "--quiet", "--read-iops", "500", "--on", on)
 	want := fmt.Sprintf("%s rbps=3000000 wbps=%s riops=500 wiops=max", disk.Number, wbps)
 	for _, after := range []string{"set", "daemon-reload", "restart"} {
 		if after != "set" {
