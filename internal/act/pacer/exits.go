@@ -18,19 +18,17 @@ type exits struct {
 const exitsFor = 2 * time.Second
 
 func openExits() exits {
-	tell, _ := process.OpenExits() // without, what is written right before an end is missed
+	tell, _ := process.OpenExits() // else nobody tells
 	return exits{tell: tell}
 }
 
 // listen is called when a process has come.
-func (e *exits) listen(now time.Duration) {
-	e.until = now + exitsFor
-	_ = e.tell.Listen() // the same
-}
+func (e *exits) listen(now time.Duration) { e.until = now + exitsFor }
 
 // attend takes in who has ended.
 func (e *exits) attend(now time.Duration) {
 	if now < e.until {
+		_ = e.tell.Listen() // without, what is written right before an end is missed
 		e.tell.Read()
 		return
 	}

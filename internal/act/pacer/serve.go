@@ -230,7 +230,6 @@ func (s *server) run(ctx context.Context) error {
 		now = clockNow()
 		s.beat(now)
 		s.repayDue(now)
-		s.exits.attend(now)
 		s.thread.stay(now)
 		s.tryOrphans(now)
 		s.tryWaiting(now)
@@ -248,6 +247,7 @@ func (s *server) run(ctx context.Context) error {
 			}
 			s.lend(first, now)
 		}
+		s.exits.attend(now) // once who has come was looked at
 	}
 	return context.Cause(ctx)
 }
