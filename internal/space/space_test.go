@@ -4,12 +4,16 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/weir-io/weir/internal/act/volume"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/host/hosttest"
+	"github.com/weir-io/weir/internal/state"
 	"github.com/weir-io/weir/internal/targets"
 	"github.com/weir-io/weir/lab"
 )
@@ -77,5 +81,23 @@ func TestCheckTargets(t *testing.T) {
 	}
 	if err := v.checkTargets(t.Context(), nil); err != nil {
 		t.Errorf("no targets: %v", err)
+	}
+}
+
+// The names of volumes that a shell completes are those that can be read: a broken record takes none away.
+func TestNamesOfVolumes(t *testing.T) {
+	lab.Unit(t)
+	s := volume.Store{Dir: t.TempDir()}
+	records := filepath.Join(s.Dir, ".records")
+	if err := os.Mkdir(records, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"db": `{"name":"db","mount":"/db","fs":"xfs"}`, "broken": "{", "data": `{"name":"data","mount":"/srv/data","fs":"ext4"}`} {
+		if err := os.WriteFile(filepath.Join(records, name+state.Ready), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if names, err := namesOf(s); err == nil || !slices.Equal(names, []string{"data", "db"}) {
+		t.Errorf("%q, %v", names, err)
 	}
 }

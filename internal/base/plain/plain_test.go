@@ -106,7 +106,7 @@ func TestMessage(t *testing.T) {
 	if want := strings.Repeat("line\n", 19) + "... and 3 more lines\n"; got != want {
 		t.Errorf("Message = %q", got)
 	}
-	if got := Message("a: " + strings.Repeat("\x1b", 100_000) + " :z\n"); len(got) > lineMost || !strings.HasPrefix(got, `a: \x1b`) || !strings.HasSuffix(got, `\x1b :z`+"\n") {
+	if got := Message("a: " + strings.Repeat("\x1b", 100_000) + " :z\n"); len(got) > 4000 || !strings.HasPrefix(got, `a: \x1b`) || !strings.HasSuffix(got, `\x1b :z`+"\n") {
 		t.Errorf("Message = %d bytes: %q", len(got), got)
 	}
 }

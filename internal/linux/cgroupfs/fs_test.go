@@ -2,9 +2,12 @@ package cgroupfs
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/fault"
 )
@@ -183,6 +186,24 @@ func TestAFixtureIsNotWritten(t *testing.T) {
 	} {
 		if !errors.As(err, &unsupported) {
 			t.Errorf("%s of a fixture: %v", name, err)
+		}
+	}
+}
+
+// A refused user of cgroup v1 is not told of delegation, which only v2 has.
+func TestTheRightThatIsMissing(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		of   Version
+		want string
+	}{
+		{unix.EACCES, V1, "run weir as root"}, {unix.EPERM, V1, "run weir as root"},
+		{unix.EACCES, V2, "run weir as root, or in a group that root has delegated to you"},
+		{fmt.Errorf("open: %w", unix.EPERM), V2, "run weir as root, or in a group that root has delegated to you"},
+		{unix.EROFS, V1, "the cgroup file system is mounted read-only"}, {unix.ENODEV, V2, ""},
+	} {
+		if got := permission(c.err, c.of); got != c.want {
+			t.Errorf("%v, %s: %q, want %q", c.err, c.of, got, c.want)
 		}
 	}
 }
