@@ -104,9 +104,9 @@ func (f Facts) escapesFix(p Place) []Fix {
 		fixes[0].Text += ", so that weir's pacer can see such writes (now " + reason + ")"
 		return fixes
 	case f.Group.ToMake:
-		return []Fix{{Text: "let weir's pacer hold it: --hold auto"}}
+		return []Fix{{Text: "let weir's pacer hold such writes: --hold auto"}}
 	}
-	return []Fix{{Text: "let weir's pacer hold it; the pacer pauses the group's processes only for such writes", Lines: f.setAgain("")}}
+	return []Fix{{Text: "let weir's pacer hold such writes; it pauses the group's processes only for those", Lines: f.setAgain("")}}
 }
 
 // setAgain lists the commands that set the limits on bytes written again, held otherwise.

@@ -80,7 +80,7 @@ func lowLimit(f Facts) []Finding {
 		found = append(found, Finding{Code: "limit-below-slice", Severity: Hurts, Evidence: d.rateEvidence(k, n),
 			Text: fmt.Sprintf("The kernel divides a limit into tenths of a second, and a tenth of this limit is less than one %s: each has to wait for several tenths, so the rate is rough.",
 				map[bool]string{true: "operation", false: "page of 4096 bytes"}[k.IsOps()]),
-			Fixes: []Fix{{Text: "a limit of " + limit.PerSecond(least).Format(k) + " or more"}}})
+			Fixes: []Fix{{Text: "set a limit of " + limit.PerSecond(least).Format(k) + " or more"}}})
 	})
 	return found
 }

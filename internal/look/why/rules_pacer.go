@@ -53,7 +53,7 @@ func lapsed(f Facts) []Finding {
 
 // pace is what weir itself can do for buffered writes.
 func (f Facts) pace() Fix {
-	fix := Fix{Text: "let weir hold them: its pacer pauses the group's processes for moments"}
+	fix := Fix{Text: "let weir hold buffered writes: its pacer pauses the group's processes for moments"}
 	if f.Group.ToMake || f.Target == "" {
 		fix.Text += " (weir run and weir set do this by default, as root)"
 		return fix
