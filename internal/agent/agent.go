@@ -34,6 +34,8 @@ type Agent struct {
 	runtime  Runtime   // nil: no container runtime is served
 	cluster  Cluster   // nil: no API server is asked
 
+	runtimeMost time.Duration // runtimeMost
+
 	reloading sync.Mutex // of one Reload at a time, so that the newest plans win
 
 	mu      sync.Mutex
@@ -64,7 +66,8 @@ func New(o Options) (*Agent, error) {
 	if err := errors.Join(err, h.Close()); err != nil {
 		return nil, err
 	}
-	a := &Agent{options: o, plans: source.NewPlans(config), core: reconcile.NewCore(planned.Kinds()...), state: h.State, own: h.IsOwn(), loaded: time.Now()}
+	a := &Agent{options: o, plans: source.NewPlans(config), core: reconcile.NewCore(planned.Kinds()...), state: h.State, own: h.IsOwn(),
+		runtimeMost: runtimeMost, loaded: time.Now()}
 	of := source.Options{Open: o.Open, Plans: a.plans, Ended: a.core.Ended}
 	if o.Cluster != nil {
 		a.cluster = o.Cluster(ClusterOptions{Changed: func(kind, name string) { a.loop.Changed(kind, name) }, Pods: a.podStates, Log: o.Log})
@@ -99,7 +102,8 @@ func load(o Options) (*plans.Config, error) {
 }
 
 // Run keeps the plans in force until the context ends. It calls ready when each source has looked
-// at its targets once, and done what was to be done, or failed.
+// at its targets once, and done what was to be done, or failed. If a container runtime is served, it waits
+// for that to ask the agent too, and calls ready after 10 s at the latest: kubelet may wait for it.
 func (a *Agent) Run(ctx context.Context, ready func()) error {
 	config, _ := a.plans.Now()
 	a.options.Log.Info("plans loaded", "files", len(config.Files), "plans", len(config.Plans))
@@ -119,10 +123,8 @@ func (a *Agent) Run(ctx context.Context, ready func()) error {
 		running.Go(func() { a.cluster.Run(ctx) })
 	}
 	running.Go(func() {
-		select {
-		case <-a.loop.Looked():
+		if a.awaitBegun(ctx) {
 			ready()
-		case <-ctx.Done():
 		}
 	})
 	a.loop.Run(ctx)
@@ -135,6 +137,32 @@ func (a *Agent) Run(ctx context.Context, ready func()) error {
 		errs = append(errs, k.Close())
 	}
 	return errors.Join(errs...)
+}
+
+// awaitBegun waits until all was looked at and the runtime asks, but where a runtime is served no longer
+// than kubelet may be kept waiting. It returns false if the context ends before.
+func (a *Agent) awaitBegun(ctx context.Context) bool {
+	var late <-chan time.Time
+	if a.runtime != nil {
+		late = time.After(a.runtimeMost)
+	}
+	select {
+	case <-a.loop.Looked():
+	case <-late:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+	for a.Ready() != nil {
+		select {
+		case <-time.After(runtimeEvery):
+		case <-late:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
 }
 
 // writeJournal has the journal written until end is called. done is closed when it is written.

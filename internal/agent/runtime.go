@@ -10,6 +10,13 @@ import (
 	"github.com/weir-io/weir/internal/plans"
 )
 
+const (
+	// runtimeMost bounds the time until an agent that serves a container runtime says that it is ready.
+	runtimeMost = 10 * time.Second
+	// runtimeEvery is how often it looks meanwhile.
+	runtimeEvery = 20 * time.Millisecond
+)
+
 // A Runtime is a container runtime that asks weir before it starts a container.
 type Runtime interface {
 	// Run serves it until the context ends.

@@ -100,3 +100,61 @@ func TestRuntime(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// An agent that serves a runtime is ready once that asks it, or has not asked for long: kubelet is to start
+// pods after that.
+func TestReadyWithTheRuntime(t *testing.T) {
+	lab.Unit(t)
+	plans := filepath.Join(t.TempDir(), "a.yaml")
+	if err := os.WriteFile(plans, []byte("plans: {}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		most time.Duration
+		asks bool // in the end
+	}{{"it asks", time.Hour, true}, {"it does not", 200 * time.Millisecond, false}} {
+		t.Run(c.name, func(t *testing.T) {
+			copied := hosttest.Open(t, "v2", nil, host.Options{})
+			served := &standIn{runs: make(chan bool, 2)}
+			served.lost.Store(true)
+			a, err := New(Options{Root: copied.Root, Plans: plans, Read: planfile.Read, Log: slog.New(slog.DiscardHandler),
+				Open: func() (*host.Host, error) {
+					h, err := host.Open(host.Options{Root: copied.Root})
+					if err == nil {
+						hosttest.Rehearse(t, h)
+					}
+					return h, err
+				},
+				Runtime: func(RuntimeOptions) Runtime { return served }})
+			if err != nil {
+				t.Fatal(err)
+			}
+			a.runtimeMost = c.most
+			ctx, stop := context.WithCancel(t.Context())
+			began, ready, ended := time.Now(), make(chan time.Time, 1), make(chan error, 1)
+			go func() { ended <- a.Run(ctx, func() { ready <- time.Now() }) }()
+			if c.asks {
+				<-a.loop.Looked()
+				select {
+				case <-ready:
+					t.Error("it is ready before the runtime asks")
+				case <-time.After(10 * runtimeEvery):
+				}
+				served.lost.Store(false)
+			}
+			select {
+			case at := <-ready:
+				if !c.asks && at.Sub(began) < c.most {
+					t.Errorf("it is ready after %v", at.Sub(began))
+				}
+			case <-time.After(patience):
+				t.Error("it is not ready")
+			}
+			stop()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
