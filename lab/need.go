@@ -57,6 +57,9 @@ const (
 	// Whole is for the whole matrix, and for runs of chosen tests or guests: a run of less
 	// does not miss what it keeps out.
 	Whole Requirement = outcome.Whole
+	// Kubelet is Kubernetes' kubelet in PATH: in guests of a run with -with kubelet, as "make kubelet" has
+	// it. It is to be asked for first.
+	Kubelet Requirement = outcome.Kubelet
 
 	Systemd    Requirement = "systemd"   // as process 1
 	NoSystemd  Requirement = "nosystemd" // groups are made by weir itself
@@ -178,6 +181,9 @@ func (r Requirement) check(e environ.Environ) error {
 			return err
 		}
 		return unless(e.Cgroups.IOInV2 == (r == OnceV2), "the other kind of cgroups has it")
+	case Kubelet:
+		_, err := exec.LookPath("kubelet")
+		return err
 	case Whole:
 		return unless(os.Getenv(environ.Everywhere) != "", "the whole matrix has it")
 	case V1:

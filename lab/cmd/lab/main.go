@@ -48,7 +48,7 @@ func parse() options {
 	flag.StringVar(&o.filter.Mode, "mode", "", "guests with these cgroups only: v1, v2, hybrid, hybrid-v2 or split")
 	flag.StringVar(&o.filter.Lane, "lane", "", "guests of this kind only: uml, qemu, full, full-qemu or native")
 	flag.StringVar(&o.run, "run", "", "tests that match this `regexp` only, as in go test")
-	flag.StringVar(&o.with, "with", "", "`PROGRAMS` of this host that guests get too, with commas between, such as prometheus; they may need the C library, and no other")
+	flag.StringVar(&o.with, "with", "", "`PROGRAMS` of this host that guests get too, with commas between, such as prometheus; they may need the C library, and no other. The lab builds kubelet itself")
 	flag.BoolVar(&o.filter.All, "all", false, "every kernel, not the default matrix")
 	flag.BoolVar(&o.filter.Usual, "usual", false, "of the guests that are chosen, run what the default run has there, and no more")
 	flag.BoolVar(&o.list, "list", false, "print guests and tests, and run nothing")

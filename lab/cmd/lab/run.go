@@ -18,6 +18,7 @@ import (
 	"github.com/weir-io/weir/lab/internal/cache"
 	"github.com/weir-io/weir/lab/internal/calibrate"
 	"github.com/weir-io/weir/lab/internal/campaign"
+	"github.com/weir-io/weir/lab/internal/kubelet"
 	"github.com/weir-io/weir/lab/internal/matrix"
 	"github.com/weir-io/weir/lab/internal/outcome"
 	"github.com/weir-io/weir/lab/internal/payload"
@@ -51,6 +52,7 @@ func lab(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
+	l.store = lanes.cache
 	rows, err := lanes.rows(ctx, o.filter)
 	if err != nil {
 		return err
@@ -65,6 +67,7 @@ func lab(ctx context.Context, o options) (err error) {
 type labRun struct {
 	options
 	root, cacheDir, temp string
+	store                *cache.Cache
 	builds               build.Builds
 	payload              string
 	parts                []part
@@ -142,13 +145,22 @@ func (l *labRun) build(ctx context.Context) error {
 	order := payload.Order{Suites: l.builds.Suites, Env: passedOn(os.Environ())}
 	programs := []string{l.builds.Weir, l.builds.Weird}
 	for name := range strings.FieldsFuncSeq(l.with, func(r rune) bool { return r == ',' }) {
-		path, err := exec.LookPath(name)
+		path, err := l.program(ctx, name)
 		if err != nil {
 			return fmt.Errorf("-with %s: %w", name, err)
 		}
 		programs = append(programs, path)
 	}
 	return payload.Write(ctx, l.payload, programs, order)
+}
+
+// program finds one for guests, or builds it.
+func (l *labRun) program(ctx context.Context, name string) (string, error) {
+	if name != kubelet.Name {
+		return exec.LookPath(name)
+	}
+	logf("building kubelet, unless it is in the cache: 8 minutes")
+	return kubelet.Build(ctx, l.store, l.root)
 }
 
 // campaign takes what depends on the machine from what was measured of it.

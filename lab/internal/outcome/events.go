@@ -33,6 +33,9 @@ type Test struct {
 // Whole is the reason of a test that only the whole matrix has a place for.
 const Whole = "whole"
 
+// Kubelet is the reason of a test that only "make kubelet" runs.
+const Kubelet = "kubelet"
+
 // Unit is the reason of a test that has no place in the lab: a plain go test runs it.
 const Unit = "unit"
 

@@ -44,7 +44,7 @@ func TestRead(t *testing.T) {
 }
 
 func TestNeverRan(t *testing.T) {
-	known := []Known{{"p", "TestA"}, {"p", "TestB"}, {"p", "TestGone"}, {"p", "TestLong"}, {"p", "TestPure"}}
+	known := []Known{{"p", "TestA"}, {"p", "TestB"}, {"p", "TestGone"}, {"p", "TestLong"}, {"p", "TestPure"}, {"p", "TestKubelet"}}
 	guests := []Guest{
 		{Name: "one", Tests: []Test{
 			{Package: "p", Name: "TestA", Verdict: Skipped, Reason: "v2"},
@@ -58,6 +58,7 @@ func TestNeverRan(t *testing.T) {
 			{Package: "p", Name: "TestB", Verdict: Skipped, Reason: "v1"},
 			{Package: "q", Name: "TestGone", Verdict: Passed},
 			{Package: "p", Name: "TestPure", Verdict: Skipped, Reason: "unit (two: go test runs it)"},
+			{Package: "p", Name: "TestKubelet", Verdict: Skipped, Reason: "kubelet (two: not in PATH)"},
 			{Package: "p", Name: "TestLong", Verdict: Skipped, Reason: "whole (two: a part of the matrix)"},
 		}},
 	}
