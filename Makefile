@@ -142,6 +142,12 @@ alerts: ## a real Prometheus scrapes weird in a guest with systemd: an alert fir
 	@$(MAKE) -s deps TEST_PACKAGES="$(TEST_PACKAGES) prometheus"
 	$(GO) run ./lab/cmd/lab -with prometheus -mode v1 -lane full -timeout 20m -run 'TestAlerts$$'
 
+.PHONY: kubelet
+kubelet: ## a real kubelet with static pods in a guest with systemd: started, changed and killed, each pod is limited. Go builds kubelet, once: 8 minutes
+	@$(MAKE) -s deps
+	$(GO) run ./lab/cmd/lab -with kubelet -kernel newest -mode v2 -lane full -timeout 20m -run '^TestKubelet'
+	@grep -h ' of its limit\| of [0-9]* (starved' out/lab/tests.log
+
 bench: build ## whole commands against libcgroup's and fio, weir trace beside perf and strace, and the pacer against the kernel
 	@$(MAKE) -s deps TEST_PACKAGES="cgroup-tools fio linux-perf strace"
 	$(GO) run ./tools/bench
