@@ -76,19 +76,14 @@ func (l Limit) IsZero() bool { return l == Limit{} }
 
 // Bounds reports whether at least one rate is a number.
 func (l Limit) Bounds() bool {
-	for _, k := range Keys {
-		if _, ok := l.Get(k).Number(); ok {
-			return true
-		}
-	}
-	return false
+	return l.RBPS.isNumber() || l.WBPS.isNumber() || l.RIOPS.isNumber() || l.WIOPS.isNumber()
 }
 
 // Bound returns the rates that are numbers, and leaves the others unset.
 func (l Limit) Bound() Limit {
-	for _, k := range Keys {
-		if _, ok := l.Get(k).Number(); !ok {
-			l = l.With(k, Rate{})
+	for _, r := range [...]*Rate{&l.RBPS, &l.WBPS, &l.RIOPS, &l.WIOPS} {
+		if !r.isNumber() {
+			*r = Rate{}
 		}
 	}
 	return l

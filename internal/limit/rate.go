@@ -52,6 +52,8 @@ func (r Rate) IsUnlimited() bool { return r.state == unlimited }
 // Number returns the rate per second; ok is false if it is unset or unlimited.
 func (r Rate) Number() (n uint64, ok bool) { return r.n, r.state == number }
 
+func (r Rate) isNumber() bool { return r.state == number }
+
 // Kernel returns the rate as v2's io.max spells it: a number, "max", or "" for unset.
 func (r Rate) Kernel() string {
 	switch r.state {

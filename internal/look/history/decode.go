@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"time"
+	"unique"
 
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/blkdev"
@@ -17,7 +18,7 @@ var errNoFrame = errors.New("this is no frame")
 type decoder struct {
 	began  time.Time
 	want   func(def) bool // nil: all
-	series []def
+	series []series
 	wanted []int          // of series, by their numbers
 	last   map[int]*point // those of wanted that are there
 }
@@ -64,10 +65,11 @@ func (d *decoder) step(text []byte) (frame, error) {
 	}
 	for range s.count(1) {
 		of := s.def()
+		one := series{} // one that is not wanted
 		if d.want == nil || d.want(of) {
-			d.wanted = append(d.wanted, len(d.series))
+			d.wanted, one = append(d.wanted, len(d.series)), unique.Make(of)
 		}
-		d.series = append(d.series, of)
+		d.series = append(d.series, one)
 	}
 	for _, p := range d.last { // who is not told of did nothing
 		p.values, p.unknown = [valuesMost]uint64{}, false
@@ -95,13 +97,13 @@ func (d *decoder) sample(s *scanner, next int) (id int) {
 		delete(d.last, id)
 		return id
 	}
-	p := &point{def: d.series[id], unknown: flags&flagUnknown != 0}
+	p := &point{series: d.series[id], unknown: flags&flagUnknown != 0}
 	for i := range p.values {
 		if flags&(1<<i) != 0 {
 			p.values[i] = unpack(s.unsigned(packedMost))
 		}
 	}
-	if d.want == nil || d.want(p.def) {
+	if p.series != (series{}) {
 		d.last[id] = p
 	}
 	return id

@@ -23,25 +23,25 @@ const (
 // An encoder spells frames for one block, of which it knows the series.
 type encoder struct {
 	began time.Time // of the block
-	ids   map[def]int
-	defs  []def // by id
-	last  []int // ids of the last frame, in its order
-	at    []int // the places in last, by id; -1: it was not there
+	ids   map[series]int
+	known []series // by id
+	last  []int    // ids of the last frame, in its order
+	at    []int    // the places in last, by id; -1: it was not there
 
 	// Of the frame that was spelt, and not taken yet:
 	next  []int
-	fresh []def // whose ids follow those of defs
+	fresh []series // whose ids follow those of known
 }
 
-func newEncoder(began time.Time) *encoder { return &encoder{began: began, ids: map[def]int{}} }
+func newEncoder(began time.Time) *encoder { return &encoder{began: began, ids: map[series]int{}} }
 
 // find looks a series up that is mostly at the same place as in the frame before: to compare it
 // with that one takes a tenth of a look into a map.
-func (e *encoder) find(d def, hint int) (id, at int, known bool) {
-	if hint < len(e.last) && e.defs[e.last[hint]] == d {
+func (e *encoder) find(s series, hint int) (id, at int, known bool) {
+	if hint < len(e.last) && e.known[e.last[hint]] == s {
 		return e.last[hint], hint, true
 	}
-	if id, known = e.ids[d]; !known {
+	if id, known = e.ids[s]; !known {
 		return 0, -1, false
 	}
 	return id, e.at[id], true
@@ -58,18 +58,18 @@ func (e *encoder) find(d def, hint int) (id, at int, known bool) {
 func (e *encoder) frame(at time.Time, window time.Duration, points []point) []byte {
 	s := spelling{}
 	e.next, e.fresh = e.next[:0], e.fresh[:0]
-	fresh := map[def]int{} // those without an id, and the ids that they get
+	fresh := map[series]int{} // those without an id, and the ids that they get
 	there := make([]bool, len(e.at))
 	hint := 0
 	for i := range points {
 		p := &points[i]
-		id, was, known := e.find(p.def, hint)
+		id, was, known := e.find(p.series, hint)
 		if !known {
-			if id, known = fresh[p.def]; !known {
+			if id, known = fresh[p.series]; !known {
 				id = len(e.ids) + len(fresh)
-				fresh[p.def] = id
-				e.fresh = append(e.fresh, p.def)
-				s.define(p.def)
+				fresh[p.series] = id
+				e.fresh = append(e.fresh, p.series)
+				s.define(p.series.Value())
 			}
 		} else {
 			there[id] = true
@@ -98,8 +98,8 @@ func (e *encoder) take() {
 	for _, id := range e.last {
 		e.at[id] = -1
 	}
-	for _, d := range e.fresh {
-		e.know(d)
+	for _, s := range e.fresh {
+		e.know(s)
 	}
 	e.last, e.next, e.fresh = e.next, e.last[:0], e.fresh[:0]
 	for i, id := range e.last {
@@ -108,9 +108,9 @@ func (e *encoder) take() {
 }
 
 // know gives a series the next id.
-func (e *encoder) know(d def) {
-	e.ids[d] = len(e.defs)
-	e.defs, e.at = append(e.defs, d), append(e.at, -1)
+func (e *encoder) know(s series) {
+	e.ids[s] = len(e.known)
+	e.known, e.at = append(e.known, s), append(e.at, -1)
 }
 
 // A spelling is the definitions and samples of a frame.

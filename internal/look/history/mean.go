@@ -12,12 +12,12 @@ type mean struct {
 	at    time.Time // of the last points
 	over  time.Duration
 	sums  []total
-	place map[def]int // in sums
+	place map[series]int // in sums
 }
 
 // A total is one series over a step.
 type total struct {
-	def   def
+	series
 	sums  [valuesMost]float64 // of values × seconds
 	last  [valuesMost]uint64
 	known time.Duration // in which its rates were known
@@ -39,12 +39,12 @@ func (m *mean) add(at time.Time, window time.Duration, points []point) (end time
 	for i := range points {
 		p := &points[i]
 		place := next
-		if place >= len(m.sums) || m.sums[place].def != p.def {
+		if place >= len(m.sums) || m.sums[place].series != p.series {
 			var is bool
-			if place, is = m.place[p.def]; !is {
+			if place, is = m.place[p.series]; !is {
 				place = len(m.sums)
-				m.place[p.def] = place
-				m.sums = append(m.sums, total{def: p.def})
+				m.place[p.series] = place
+				m.sums = append(m.sums, total{series: p.series})
 			}
 		}
 		next = place + 1
@@ -64,15 +64,17 @@ func (m *mean) add(at time.Time, window time.Duration, points []point) (end time
 // points are the means.
 func (m *mean) points() []point {
 	points := make([]point, 0, len(m.sums))
-	for _, s := range m.sums {
-		p := point{def: s.def, unknown: s.known == 0}
-		over := m.over            // a group without a limit is not among the points while it does nothing
-		if s.def.limit.Bounds() { // it is, and the limit may have been another one for a part of the step
+	for i := range m.sums {
+		s := &m.sums[i]
+		d := s.Value()
+		p := point{series: s.series, unknown: s.known == 0}
+		over := m.over        // a group without a limit is not among the points while it does nothing
+		if d.limit.Bounds() { // it is, and the limit may have been another one for a part of the step
 			over = s.known
 		}
 		for i := range p.values {
 			switch {
-			case s.lasts(i):
+			case d.lasts(i):
 				p.values[i] = s.last[i]
 			case over > 0:
 				p.values[i] = uint64(math.Round(s.sums[i] / over.Seconds()))
@@ -84,8 +86,8 @@ func (m *mean) points() []point {
 }
 
 // lasts reports whether a value is a level, of which the last one counts, and no rate.
-func (s *total) lasts(i int) bool {
-	switch s.def.kind {
+func (d *def) lasts(i int) bool {
+	switch d.kind {
 	case ofGroup:
 		return i == dirty || i == writeback || i == pacedWBPS
 	case ofHost:

@@ -221,7 +221,7 @@ func recordUntil(disks []*cached, levels []Level, first int) (told int, err erro
 		}
 		r.writers = append(r.writers, w)
 		if i > 0 {
-			r.means = append(r.means, &mean{step: l.Step, place: map[def]int{}})
+			r.means = append(r.means, &mean{step: l.Step, place: map[series]int{}})
 		}
 	}
 	for n := first; ; n++ {

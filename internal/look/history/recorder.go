@@ -81,7 +81,7 @@ func Record(dir string, levels []Level) (r *Recorder, err error) {
 		}
 		r.writers = append(r.writers, w)
 		if i > 0 {
-			r.means = append(r.means, &mean{step: l.Step, place: map[def]int{}})
+			r.means = append(r.means, &mean{step: l.Step, place: map[series]int{}})
 		}
 	}
 	return r, nil

@@ -3,6 +3,7 @@ package history
 import (
 	"math"
 	"strings"
+	"unique"
 
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/blkdev"
@@ -34,6 +35,10 @@ type def struct {
 	v1       bool // the host watches groups of cgroup v1
 }
 
+// A series is a def that is in memory once, however many tables are about it: those of thousands of groups
+// are megabytes. Two of one def are the same.
+type series = unique.Handle[def]
+
 func (d def) version() cgroupfs.Version {
 	if d.v1 {
 		return cgroupfs.V1
@@ -58,7 +63,7 @@ const (
 
 // A point is a series with its values in one frame.
 type point struct {
-	def     def
+	series  series
 	values  [valuesMost]uint64
 	unknown bool // the kernel's counters gave no rates
 }
@@ -72,39 +77,63 @@ func whole(v, unit float64) uint64 {
 	return 0
 }
 
-// pointsOf flattens what of a snapshot is kept, into points' room: groups that have limits or are
-// paced, those that did I/O in its window, and the disks.
+// pointsOf flattens what of a snapshot is kept: groups that have limits or are paced, those that did I/O in
+// its window, and the disks. Points, those of the snapshot before, are overwritten.
 func pointsOf(s *watch.Snapshot, points []point) []point {
-	host := point{def: def{kind: ofHost, v1: s.Version == cgroupfs.V1}}
-	host.values[watched] = uint64(max(s.Watched, 0))
-	host.pressed(s.Pressure)
-	points = append(points[:0], host)
-	for _, d := range s.Disks {
-		p := point{def: def{kind: ofDisk, node: d.Node, number: d.Number, below: spellNumbers(d.Below)}}
-		p.rated(d.Rates)
-		p.values[use], p.values[queue] = whole(d.Use, hundredths), whole(d.Queue, hundredths)
-		points = append(points, p)
+	f := flat{points: points}
+	f.add(def{kind: ofHost, v1: s.Version == cgroupfs.V1, pressure: isKnown(s.Pressure)}, func(p *point) {
+		p.values[watched] = uint64(max(s.Watched, 0))
+		p.pressed(s.Pressure)
+	})
+	for i := range s.Disks {
+		d := &s.Disks[i]
+		f.add(def{kind: ofDisk, node: d.Node, number: d.Number, below: spellNumbers(d.Below)}, func(p *point) {
+			p.rated(d.Rates)
+			p.values[use], p.values[queue] = whole(d.Use, hundredths), whole(d.Queue, hundredths)
+		})
 	}
 	for _, g := range s.Groups {
 		if sum, _ := g.Sum(); !g.Limited() && g.Paced == nil && sum == (watch.Rates{}) {
 			continue
 		}
-		p := point{def: def{kind: ofGroup, path: g.Path, target: g.Target, memory: g.Memory != nil}}
-		p.pressed(g.Pressure)
-		if m := g.Memory; m != nil {
-			p.values[dirty], p.values[writeback] = m.Dirty, m.Writeback
-		}
-		if g.Paced != nil && g.Paced.Lapsed == "" {
-			p.values[pacedWBPS] = g.Paced.WBPS
-		}
-		points = append(points, p)
-		for _, d := range g.Devices {
-			p := point{def: def{kind: ofDevice, path: g.Path, target: g.Target, node: d.Node, number: d.Number, limit: d.Limit.Bound()}}
-			p.rated(d.Rates)
-			points = append(points, p)
+		f.add(def{kind: ofGroup, path: g.Path, target: g.Target, pressure: isKnown(g.Pressure), memory: g.Memory != nil}, func(p *point) {
+			p.pressed(g.Pressure)
+			if m := g.Memory; m != nil {
+				p.values[dirty], p.values[writeback] = m.Dirty, m.Writeback
+			}
+			if g.Paced != nil && g.Paced.Lapsed == "" {
+				p.values[pacedWBPS] = g.Paced.WBPS
+			}
+		})
+		for i := range g.Devices {
+			d := &g.Devices[i]
+			f.add(def{kind: ofDevice, path: g.Path, target: g.Target, node: d.Node, number: d.Number, limit: d.Limit.Bound()}, func(p *point) { p.rated(d.Rates) })
 		}
 	}
-	return points
+	clear(f.points[f.n:]) // so that no series is kept for them
+	return f.points[:f.n]
+}
+
+// A flat is the points of a snapshot, up to the n-th, and then those of the snapshot before.
+type flat struct {
+	points []point
+	n      int
+}
+
+// add adds a point. Mostly its series is that of the same place in the snapshot before: to compare it with
+// that one takes a tenth of a look for it.
+func (f *flat) add(d def, values func(*point)) {
+	if f.n == len(f.points) {
+		f.points = append(f.points, point{series: unique.Make(d)})
+	}
+	p := &f.points[f.n]
+	is := p.series
+	if is == (series{}) || is.Value() != d {
+		is = unique.Make(d)
+	}
+	*p = point{series: is}
+	values(p)
+	f.n++
 }
 
 func (p *point) rated(r *watch.Rates) {
@@ -115,8 +144,10 @@ func (p *point) rated(r *watch.Rates) {
 	p.values[riops], p.values[wiops] = whole(r.RIOPS, thousandths), whole(r.WIOPS, thousandths)
 }
 
+func isKnown(p *watch.Pressure) bool { return p != nil && p.Known }
+
 func (p *point) pressed(of *watch.Pressure) {
-	if p.def.pressure = of != nil && of.Known; p.def.pressure {
+	if isKnown(of) {
 		p.values[some], p.values[full] = whole(of.Some, hundredths), whole(of.Full, hundredths)
 	}
 }
@@ -132,7 +163,7 @@ func (p *point) rates() *watch.Rates {
 
 // pressureOf is what pressed has kept; the totals are not.
 func (p *point) pressureOf() *watch.Pressure {
-	if !p.def.pressure {
+	if !p.series.Value().pressure {
 		return nil
 	}
 	return &watch.Pressure{Some: float64(p.values[some]) / hundredths, Full: float64(p.values[full]) / hundredths, Known: true}

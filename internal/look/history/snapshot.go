@@ -26,24 +26,25 @@ func (f frame) snapshot() *watch.Snapshot {
 		return g
 	}
 	for _, p := range f.points {
-		switch p.def.kind {
+		of := p.series.Value()
+		switch of.kind {
 		case ofHost:
-			s.Version, s.Pressure, s.Watched = p.def.version(), p.pressureOf(), int(min(p.values[watched], 1<<31))
+			s.Version, s.Pressure, s.Watched = of.version(), p.pressureOf(), int(min(p.values[watched], 1<<31))
 		case ofDisk:
-			d := watch.Disk{Number: p.def.number, Node: p.def.node, Below: numbersOf(p.def.below), Rates: p.rates()}
+			d := watch.Disk{Number: of.number, Node: of.node, Below: numbersOf(of.below), Rates: p.rates()}
 			below[d.Number] = d.Below
 			d.Use, d.Queue = float64(p.values[use])/hundredths, float64(p.values[queue])/hundredths
 			s.Disks = append(s.Disks, d)
 		case ofGroup:
-			g := group(p.def)
-			if g.Pressure = p.pressureOf(); p.def.memory {
+			g := group(of)
+			if g.Pressure = p.pressureOf(); of.memory {
 				g.Memory = &watch.Memory{Dirty: p.values[dirty], Writeback: p.values[writeback]}
 			}
 			if p.values[pacedWBPS] > 0 {
 				g.Paced = &watch.Paced{WBPS: p.values[pacedWBPS]}
 			}
 		case ofDevice:
-			addDevice(group(p.def), p)
+			addDevice(group(of), p)
 		}
 	}
 	for _, g := range s.Groups {
@@ -58,7 +59,8 @@ func (f frame) snapshot() *watch.Snapshot {
 // addDevice gives a group a device; one that it has is replaced: its limit was changed in the
 // frame's time.
 func addDevice(g *watch.Group, p *point) {
-	d := watch.Device{Number: p.def.number, Node: p.def.node, Rates: p.rates(), Limit: p.def.limit}
+	of := p.series.Value()
+	d := watch.Device{Number: of.number, Node: of.node, Rates: p.rates(), Limit: of.limit}
 	at, has := slices.BinarySearchFunc(g.Devices, d.Number, func(o watch.Device, n blkdev.Number) int {
 		return cmp.Or(cmp.Compare(o.Number.Major, n.Major), cmp.Compare(o.Number.Minor, n.Minor))
 	})

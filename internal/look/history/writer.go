@@ -54,7 +54,7 @@ func goOn(r *ring) (*writer, error) {
 		w.foreign = true // two with one name: numbers would not follow each other
 	}
 	for _, p := range d.points() {
-		w.encoder.next = append(w.encoder.next, w.encoder.ids[p.def])
+		w.encoder.next = append(w.encoder.next, w.encoder.ids[p.series])
 	}
 	w.encoder.take()
 	if err == nil && !w.foreign { // else what follows is kept for the weir that wrote it
