@@ -14,22 +14,21 @@ import (
 
 // A Judge remembers what was measured of each target. One goroutine at a time may use it.
 type Judge struct {
-	targets map[string]target // by key
+	targets map[string]*target // by key
+	looks   uint64
+	groups  map[string]*watch.Group // room for those of one look, by path
 }
 
-// A target is the group that was measured, and what was measured of each rate.
+// A target is the group that was measured, and what was measured of each of its rates that has a limit.
 type target struct {
 	group string
-	rates map[rate]*measured
+	rates []measured // in the order of the group's devices and their rates
+	seen  uint64     // in which look
 }
 
 // NewJudge makes a Judge that knows nothing.
-func NewJudge() *Judge { return &Judge{targets: map[string]target{}} }
-
-// A rate is one of a device's four.
-type rate struct {
-	device blkdev.Number
-	key    limit.Key
+func NewJudge() *Judge {
+	return &Judge{targets: map[string]*target{}, groups: map[string]*watch.Group{}}
 }
 
 // What was measured of one rate.
@@ -37,6 +36,9 @@ type measured struct {
 	Limit
 	last  reading // of the look before
 	begin reading // of the window; zero: the target is not at its limit
+
+	expected *place.Expected // to hold the limit, in the last look
+	paced    *watch.Paced
 }
 
 type reading struct {
@@ -48,69 +50,88 @@ func (r reading) until(now reading) (perSec float64) {
 	return float64(now.total-r.total) / now.at.Sub(r.at).Seconds()
 }
 
-// Look takes a snapshot, and the targets whose limits are in force. What it knew of others it
+// Look takes a snapshot, and the targets whose limits are in force, each once. What it knew of others it
 // forgets. busy says that a target is near a limit, so that it is worth looking again soon.
 func (j *Judge) Look(s *watch.Snapshot, all []Target) (busy bool) {
-	groups := make(map[string]*watch.Group, len(s.Groups))
+	j.looks++
 	for _, g := range s.Groups {
-		groups[g.Path] = g
+		j.groups[g.Path] = g
 	}
-	now := make(map[string]target, len(all))
 	for _, t := range all {
-		g := groups[t.Group]
-		if g == nil {
+		g := j.groups[t.Group]
+		if g == nil || !g.Limited() {
 			continue
 		}
-		was, is := j.targets[t.Key].rates, map[rate]*measured{}
-		if j.targets[t.Key].group != t.Group {
-			was = nil // another group, of a container of the same name, say: nothing was measured of it
+		was := j.targets[t.Key]
+		if was == nil || was.group != t.Group { // else another group, of a container of the same name, say: nothing was measured of it
+			was = &target{group: t.Group}
+			j.targets[t.Key] = was
 		}
-		for _, d := range g.Devices {
-			for _, k := range limit.Keys {
-				n, bound := d.Limit.Get(k).Number()
-				if !bound || n == 0 {
-					continue
-				}
-				m := was[rate{d.Number, k}]
-				if m == nil || m.PerSec != n { // another rule: nothing was measured of it
-					m = &measured{Limit: Limit{Device: d.Number, Key: k, PerSec: n, State: NotTold}}
-				}
-				m.Node = d.Node
-				busy = m.look(s.At, d, g.Paced) || busy
-				is[rate{d.Number, k}] = m
-			}
-		}
-		if len(is) > 0 {
-			now[t.Key] = target{t.Group, is}
+		was.seen = j.looks
+		busy = was.look(s.At, g) || busy
+	}
+	for key, t := range j.targets {
+		if t.seen != j.looks {
+			delete(j.targets, key)
 		}
 	}
-	j.targets = now
+	clear(j.groups)
 	return busy
 }
 
-// look takes one reading.
-func (m *measured) look(at time.Time, d watch.Device, paced *watch.Paced) (busy bool) {
-	m.Unheld = false
-	if m.Why = uncharged(d, m.Key, paced); m.Why != "" {
-		_, all := d.Holders(m.Key)
-		m.Unheld = d.Expected != nil && !all
+// look takes a reading of each rate that has a limit, and forgets the others.
+func (t *target) look(at time.Time, g *watch.Group) (busy bool) {
+	n := 0
+	for i := range g.Devices {
+		d := &g.Devices[i]
+		for _, k := range limit.Keys {
+			perSec, bound := d.Limit.Get(k).Number()
+			if !bound || perSec == 0 {
+				continue
+			}
+			m := t.rate(n, d.Number, k, perSec)
+			m.Node, m.expected, m.paced = d.Node, d.Expected, g.Paced
+			busy = m.look(reading{at, totalOf(d.Total, k)}) || busy
+			n++
+		}
 	}
-	is := reading{at, totalOf(d.Total, m.Key)}
+	clear(t.rates[n:]) // so that nothing else is kept for them
+	t.rates = t.rates[:n]
+	return busy
+}
+
+// rate makes the rate of a device the n-th one, which it mostly is.
+func (t *target) rate(n int, device blkdev.Number, k limit.Key, perSec uint64) *measured {
+	at := n + slices.IndexFunc(t.rates[n:], func(m measured) bool { return m.Device == device && m.Key == k })
+	if at < n { // it is new
+		at = len(t.rates)
+		t.rates = append(t.rates, measured{})
+	}
+	m := &t.rates[n]
+	*m, t.rates[at] = t.rates[at], *m
+	if m.PerSec != perSec { // another rule: nothing was measured of it
+		*m = measured{Limit: Limit{Device: device, Key: k, PerSec: perSec, State: NotTold}}
+	}
+	return m
+}
+
+// look takes one reading.
+func (m *measured) look(is reading) (busy bool) {
 	last := m.last
 	m.last = is
-	if last.at.IsZero() || !at.After(last.at) || is.total < last.total {
+	if last.at.IsZero() || !is.at.After(last.at) || is.total < last.total {
 		m.begin = reading{}
 		return false
 	}
 	share := last.until(is) / float64(m.PerSec)
-	if share < atLeast || at.Sub(last.at) > gapMost {
+	if share < atLeast || is.at.Sub(last.at) > gapMost {
 		m.begin = reading{}
 		return share >= busyLeast
 	}
 	if m.begin.at.IsZero() {
 		m.begin = last
 	}
-	if over := at.Sub(m.begin.at); over >= WindowLeast {
+	if over := is.at.Sub(m.begin.at); over >= WindowLeast {
 		m.judge(is)
 		if over >= windowMost {
 			m.begin = is
@@ -126,8 +147,8 @@ func (m *measured) judge(now reading) {
 	state := Held
 	switch {
 	case mean > overMost*float64(m.PerSec):
-		state, m.Why = NotHeld, ""
-	case m.Why != "":
+		state = NotHeld
+	case uncharged(m.expected, m.Key, m.paced) != "":
 		m.State, m.Since = NotTold, time.Time{}
 		return
 	}
@@ -141,8 +162,7 @@ func (m *measured) judge(now reading) {
 }
 
 // uncharged says why what the kernel charges to a group is not all that its limit is for; empty: it is.
-func uncharged(d watch.Device, k limit.Key, paced *watch.Paced) string {
-	e := d.Expected
+func uncharged(e *place.Expected, k limit.Key, paced *watch.Paced) string {
 	if e == nil {
 		return "weir does not know yet what is expected to hold the limit"
 	}
@@ -194,20 +214,32 @@ const notYet = "it was not at its limit long enough for a measurement"
 // Of is what is told of a target.
 func (j *Judge) Of(key string) Verdict {
 	v := Verdict{State: NotTold}
-	for _, m := range j.targets[key].rates {
-		l := m.Limit
-		if l.State == NotTold && l.Why == "" {
-			l.Why = notYet
+	if t := j.targets[key]; t != nil {
+		for i := range t.rates {
+			v.add(t.rates[i].told())
 		}
-		if l.State != NotTold {
-			l.Why = ""
-		}
-		v.add(l)
 	}
 	slices.SortFunc(v.Limits, func(a, b Limit) int {
 		return cmp.Or(cmp.Compare(a.Device.Major, b.Device.Major), cmp.Compare(a.Device.Minor, b.Device.Minor), cmp.Compare(a.Key, b.Key))
 	})
 	return v
+}
+
+// told is what was measured of a rate last, and why nothing was.
+func (m *measured) told() Limit {
+	l := m.Limit
+	if why := uncharged(m.expected, m.Key, m.paced); why != "" {
+		d := watch.Device{Limit: limit.None.With(m.Key, limit.PerSecond(m.PerSec)), Expected: m.expected}
+		_, all := d.Holders(m.Key)
+		l.Why, l.Unheld = why, m.expected != nil && !all
+	}
+	switch {
+	case l.State != NotTold:
+		l.Why = ""
+	case l.Why == "":
+		l.Why = notYet
+	}
+	return l
 }
 
 func (v *Verdict) add(l Limit) {
