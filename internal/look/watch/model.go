@@ -46,19 +46,25 @@ type Group struct {
 
 // Limited reports whether the group has a limit on a device.
 func (g *Group) Limited() bool {
-	return slices.ContainsFunc(g.Devices, func(d Device) bool { return d.Limit.Bounds() })
+	for i := range g.Devices { // a Device is large, and this is asked of thousands a second
+		if g.Devices[i].Limit.Bounds() {
+			return true
+		}
+	}
+	return false
 }
 
 // Sum adds up the rates of all devices. What went through one device to another below it is counted
 // once, although the kernel charges it on both. Known is false if no device has any.
 func (g *Group) Sum() (sum Rates, known bool) {
-	for _, d := range g.Devices {
+	for i := range g.Devices {
+		d := &g.Devices[i]
 		if d.Rates == nil {
 			continue
 		}
 		own := *d.Rates
-		for _, upper := range g.Devices {
-			if upper.Rates != nil && slices.Contains(upper.Below, d.Number) {
+		for j := range g.Devices {
+			if upper := &g.Devices[j]; upper.Rates != nil && slices.Contains(upper.Below, d.Number) {
 				own = own.less(*upper.Rates)
 			}
 		}
@@ -70,12 +76,16 @@ func (g *Group) Sum() (sum Rates, known bool) {
 // Nearest returns the device, and the rate there, that is nearest to its limit, in percent of the
 // limit. Known is false if no limit's percentage is known.
 func (g *Group) Nearest() (nearest Device, k limit.Key, percent float64, known bool) {
-	for _, d := range g.Devices {
+	at := 0
+	for i := range g.Devices {
 		for _, key := range limit.Keys {
-			if p, is := d.Percent(key); is && (!known || p > percent) {
-				nearest, k, percent, known = d, key, p, true
+			if p, is := g.Devices[i].Percent(key); is && (!known || p > percent) {
+				at, k, percent, known = i, key, p, true
 			}
 		}
+	}
+	if known {
+		nearest = g.Devices[at]
 	}
 	return nearest, k, percent, known
 }
@@ -102,7 +112,7 @@ type Device struct {
 }
 
 // Percent is a rate in percent of its limit. Known is false if there is no limit, or no rate.
-func (d Device) Percent(k limit.Key) (percent float64, known bool) {
+func (d *Device) Percent(k limit.Key) (percent float64, known bool) {
 	n, bound := d.Limit.Get(k).Number()
 	if !bound || d.Rates == nil {
 		return 0, false

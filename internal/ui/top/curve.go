@@ -12,7 +12,7 @@ import (
 const curveMost = 60
 
 // curves are the last rates of groups, by their paths.
-type curves map[string]curve
+type curves map[string]*curve
 
 // A curve is what a group did, and for how many readings it has done nothing since. Of thousands of groups
 // most do nothing, and cost nothing.
@@ -22,19 +22,19 @@ type curve struct {
 }
 
 // add adds a reading.
-func (c curve) add(r watch.Rates) curve {
+func (c *curve) add(r watch.Rates) {
 	if r == (watch.Rates{}) {
 		if c.rest++; c.rest >= curveMost {
-			return curve{rest: curveMost}
+			*c = curve{rest: curveMost}
 		}
-		return c
+		return
 	}
 	all := append(c.all(), r)
-	return curve{line: all[max(0, len(all)-curveMost):]}
+	*c = curve{line: all[max(0, len(all)-curveMost):]}
 }
 
 // all are its readings, at most curveMost.
-func (c curve) all() []watch.Rates {
+func (c *curve) all() []watch.Rates {
 	all := append(slices.Clone(c.line), make([]watch.Rates, c.rest)...)
 	return all[max(0, len(all)-curveMost):]
 }
@@ -44,11 +44,15 @@ func (c curve) all() []watch.Rates {
 func (c curves) add(s *watch.Snapshot) {
 	kept := 0
 	for _, g := range s.Groups {
-		line, is := c[g.Path]
+		line := c[g.Path]
 		if sum, known := g.Sum(); known {
-			c[g.Path], is = line.add(sum), true
+			if line == nil {
+				line = &curve{}
+				c[g.Path] = line
+			}
+			line.add(sum)
 		}
-		if is {
+		if line != nil {
 			kept++
 		}
 	}
@@ -68,10 +72,11 @@ func (c curves) add(s *watch.Snapshot) {
 
 // lines draws what a group read and wrote, each with its largest rate; none: nothing is known yet.
 func (c curves) lines(path string) []string {
-	line := c[path].all()
-	if len(line) == 0 {
+	known := c[path]
+	if known == nil {
 		return nil
 	}
+	line := known.all()
 	all := []string{""}
 	for _, k := range []limit.Key{limit.RBPS, limit.WBPS} {
 		most := 0.0

@@ -12,20 +12,24 @@ import (
 
 // A Measuring says of the groups of a view whether their limits are held, from the snapshots that the
 // view shows. What it measured of groups that are gone it forgets. One goroutine at a time may use it.
-type Measuring struct{ judge *held.Judge }
+type Measuring struct {
+	judge   *held.Judge
+	targets []held.Target // room for those of one look
+}
 
 // NewMeasuring makes one that has measured nothing.
-func NewMeasuring() *Measuring { return &Measuring{held.NewJudge()} }
+func NewMeasuring() *Measuring { return &Measuring{judge: held.NewJudge()} }
 
 // Look takes the next snapshot. takes says which groups are measured; those without limits are not.
 func (m *Measuring) Look(s *watch.Snapshot, takes func(*watch.Group) bool) {
-	var all []held.Target
+	all := m.targets[:0]
 	for _, g := range s.Groups {
 		if g.Limited() && takes(g) {
 			all = append(all, held.Target{Key: g.Path, Group: g.Path})
 		}
 	}
 	m.judge.Look(s, all)
+	m.targets = all
 }
 
 // Of is what was measured of the group of a path.

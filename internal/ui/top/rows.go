@@ -63,17 +63,20 @@ type row struct {
 func rowsOf(s *watch.Snapshot, o Options) []row {
 	rows := make([]row, 0, len(s.Groups))
 	for _, g := range s.Groups {
-		if o.Takes(g) {
-			rows = append(rows, row{Group: g})
+		sum, known := g.Sum()
+		if !o.takes(g, sum) {
+			continue
 		}
+		r := row{Group: g}
+		if !o.Tree {
+			r.moves, r.figure = sum.RBPS+sum.WBPS, figureOf(g, o.Sort, sum, known)
+		}
+		rows = append(rows, r)
 	}
 	if o.Tree {
 		return nest(rows)
 	}
-	for i := range rows {
-		rows[i].rank(o.Sort)
-	}
-	slices.SortStableFunc(rows, func(a, b row) int {
+	slices.SortFunc(rows, func(a, b row) int {
 		c := o.compare(a, b)
 		if o.Reverse {
 			return -c
@@ -85,10 +88,15 @@ func rowsOf(s *watch.Snapshot, o Options) []row {
 
 // Takes reports whether a group is shown.
 func (o Options) Takes(g *watch.Group) bool {
+	sum, _ := g.Sum()
+	return o.takes(g, sum)
+}
+
+// takes is Takes of a group whose rates are summed up.
+func (o Options) takes(g *watch.Group, sum watch.Rates) bool {
 	if f := strings.ToLower(o.Filter); f != "" && !strings.Contains(strings.ToLower(g.Target), f) && !strings.Contains(strings.ToLower(g.Path), f) {
 		return false
 	}
-	sum, _ := g.Sum()
 	moves := sum != (watch.Rates{})
 	switch {
 	case o.Active:
@@ -99,16 +107,15 @@ func (o Options) Takes(g *watch.Group) bool {
 	return moves || g.Limited() || g.Paced != nil
 }
 
-// rank finds what a row is sorted by, once for all comparisons.
-func (r *row) rank(by Column) {
-	sum, _ := r.Sum()
-	r.moves, r.figure = sum.RBPS+sum.WBPS, FigureOf(r.Group, by)
-}
-
 // FigureOf is what a group is sorted by in a column; negative: it is not known, or the column is
 // that of names.
 func FigureOf(g *watch.Group, by Column) float64 {
 	sum, known := g.Sum()
+	return figureOf(g, by, sum, known)
+}
+
+// figureOf is FigureOf of a group whose rates are summed up.
+func figureOf(g *watch.Group, by Column, sum watch.Rates, known bool) float64 {
 	switch {
 	case by == Read && known:
 		return sum.RBPS
@@ -139,7 +146,8 @@ func (o Options) Groups(s *watch.Snapshot) []*watch.Group {
 	return groups
 }
 
-// compare has the largest figure first, and names in their order; what is not known comes last.
+// compare has the largest figure first, and names in their order; what is not known comes last. No two rows
+// are the same to it, because no two groups of a snapshot have one path.
 func (o Options) compare(a, b row) int {
 	if o.Sort != Target {
 		if c := cmp.Or(cmp.Compare(b.figure, a.figure), cmp.Compare(b.moves, a.moves)); c != 0 {
