@@ -52,7 +52,7 @@ func (c *Counters) Read(all bool) (stats []Stat, changed bool, err error) {
 		parse = parseBytesV1
 	}
 	if stats, err = parse(string(text)); err != nil {
-		return nil, false, fmt.Errorf("parse %s: %w", c.main.name, err)
+		return nil, false, fmt.Errorf("parse %s: %w", c.main.name(), err)
 	}
 	c.text = append(c.text[:0], text...) // the room is used again
 	was := c.known
@@ -64,7 +64,7 @@ func (c *Counters) Read(all bool) (stats []Stat, changed bool, err error) {
 		}
 		stats, err = parseStatV1(stats, string(ops), func(s *Stat) (read, write *uint64) { return &s.Reads, &s.Writes })
 		if err != nil {
-			return nil, false, fmt.Errorf("parse %s: %w", c.ops.name, err)
+			return nil, false, fmt.Errorf("parse %s: %w", c.ops.name(), err)
 		}
 	}
 	c.known = true

@@ -16,9 +16,9 @@ import (
 // kernel makes a list when the file is opened, and keeps it for a second;
 // kernel/cgroup/cgroup-v1.c.)
 type OpenStats struct {
-	v    Version
+	of   Group
+	file string
 	fd   int
-	name string
 }
 
 // rooms are what files are read into: one each would be 4 KiB for every group that is watched.
@@ -32,8 +32,11 @@ func (g Group) openOften(name string) (*OpenStats, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &OpenStats{v: g.h.Version, fd: fd, name: g.File(name)}, nil
+	return &OpenStats{of: g, file: name, fd: fd}, nil
 }
+
+// name is the path of the file, for errors: thousands of files are open, and few have any.
+func (f *OpenStats) name() string { return f.of.File(f.file) }
 
 // OpenStats opens the group's counters of bytes, for Bytes.
 func (g Group) OpenStats() (*OpenStats, error) {
@@ -93,13 +96,13 @@ func (f *OpenStats) text(room *[]byte) ([]byte, error) {
 			continue
 		}
 		if err != nil {
-			return nil, &fs.PathError{Op: "read", Path: f.name, Err: err}
+			return nil, &fs.PathError{Op: "read", Path: f.name(), Err: err}
 		}
 		if n += more; more < pageSize/2 {
 			return (*room)[:n], nil
 		}
 	}
-	return nil, fmt.Errorf("read %s: longer than %d bytes", f.name, fileMax)
+	return nil, fmt.Errorf("read %s: longer than %d bytes", f.name(), fileMax)
 }
 
 // Bytes reads the counters of bytes; those of operations are 0 on v1.
@@ -111,12 +114,12 @@ func (f *OpenStats) Bytes() ([]Stat, error) {
 		return nil, err
 	}
 	parse := parseStatV2
-	if f.v == V1 {
+	if f.of.h.Version == V1 {
 		parse = parseBytesV1
 	}
 	stats, err := parse(string(text))
 	if err != nil {
-		return nil, fmt.Errorf("parse %s: %w", f.name, err)
+		return nil, fmt.Errorf("parse %s: %w", f.name(), err)
 	}
 	return stats, nil
 }

@@ -64,7 +64,7 @@ func parseStatV2(text string) ([]Stat, error) {
 	for line := range strings.Lines(text) {
 		var s Stat
 		counted, gone := false, false
-		for _, field := range strings.Fields(line) {
+		for field := range strings.FieldsSeq(line) {
 			name, value, ok := strings.Cut(field, "=")
 			if !ok {
 				if counted {
@@ -121,11 +121,18 @@ func parseBytesV1(text string) ([]Stat, error) {
 // and a last line "Total 4096" for all devices.
 func parseStatV1(stats []Stat, text string, counters func(*Stat) (read, write *uint64)) ([]Stat, error) {
 	for line := range strings.Lines(text) {
-		fields := strings.Fields(line)
-		if len(fields) == 0 || fields[0] == "Total" || fields[0] == goneDevice {
+		var fields [3]string
+		n := 0 // fields of the line
+		for field := range strings.FieldsSeq(line) {
+			if n < len(fields) {
+				fields[n] = field
+			}
+			n++
+		}
+		if n == 0 || fields[0] == "Total" || fields[0] == goneDevice {
 			continue
 		}
-		if len(fields) != 3 {
+		if n != len(fields) {
 			return nil, fmt.Errorf("%q: not DEVICE OPERATION COUNT", line)
 		}
 		if fields[1] != "Read" && fields[1] != "Write" {
@@ -135,7 +142,7 @@ func parseStatV1(stats []Stat, text string, counters func(*Stat) (read, write *u
 		if err != nil {
 			return nil, err
 		}
-		n, err := strconv.ParseUint(fields[2], 10, 64)
+		count, err := strconv.ParseUint(fields[2], 10, 64)
 		if err != nil {
 			return nil, fmt.Errorf("%q: not a count", line)
 		}
@@ -146,9 +153,9 @@ func parseStatV1(stats []Stat, text string, counters func(*Stat) (read, write *u
 		}
 		read, write := counters(&stats[i])
 		if fields[1] == "Read" {
-			*read = n
+			*read = count
 		} else {
-			*write = n
+			*write = count
 		}
 	}
 	return stats, nil
