@@ -60,7 +60,7 @@ func (m Manager) describe(ctx context.Context, limited []watch.Limited) ([]watch
 	for i, at := range its {
 		for _, d := range held[i].Devices {
 			if d.Expected != nil {
-				known[at].Expected = append(known[at].Expected, *d.Expected)
+				known[at].Expected = append(known[at].Expected, d.Expected)
 			}
 		}
 	}

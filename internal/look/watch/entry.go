@@ -209,7 +209,12 @@ func (e *entry) unknown(now time.Time) bool {
 	if e.acted.Before(e.described) {
 		every = rulesEvery
 	}
-	return !slices.Equal(e.rules, e.asked) || len(e.rules) > 0 && (e.stale || now.Sub(e.described) >= every)
+	return !sameRules(e.rules, e.asked) || len(e.rules) > 0 && (e.stale || now.Sub(e.described) >= every)
+}
+
+// sameRules reports whether rules are the same, as those are that are mostly compared: one and the same slice.
+func sameRules(a, b []cgroupfs.Rule) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0] || slices.Equal(a, b))
 }
 
 // limited is what is asked about.
@@ -254,8 +259,8 @@ func (e *entry) group(disk func(blkdev.Number) (node string, below []blkdev.Numb
 			g.Devices = append(g.Devices, Device{Number: r.Device})
 		}
 		g.Devices[i].Limit = r.Limit
-		if at := slices.IndexFunc(e.known.Expected, func(x place.Expected) bool { return x.Device.Number == r.Device }); at >= 0 && ruleIn(e.asked, r) {
-			g.Devices[i].Expected = &e.known.Expected[at]
+		if at := slices.IndexFunc(e.known.Expected, func(x *place.Expected) bool { return x.Device.Number == r.Device }); at >= 0 && ruleIn(e.asked, r) {
+			g.Devices[i].Expected = e.known.Expected[at]
 		}
 	}
 	for i := range g.Devices {

@@ -42,7 +42,7 @@ type Known struct {
 	Target   string
 	InPod    targets.InPod // the container of a Kubernetes pod that it is; the zero value: it is none
 	Owner    targets.Owner
-	Expected []place.Expected // of its limits; none: it is not known
+	Expected []*place.Expected // of its limits; none: it is not known
 }
 
 // How often what is read.
@@ -80,7 +80,8 @@ type Watcher struct {
 	disks   map[blkdev.Number]*disk
 	all     *cgroupfs.Pressure // the host's, at the last reading
 
-	asked time.Time // when the pacer was
+	asked    time.Time // when the pacer was
+	expected shared
 
 	unread     int
 	unreadable error
@@ -287,6 +288,9 @@ func (w *Watcher) shutSum(e *entry) error {
 
 // forgetGone drops the groups that the last look did not find.
 func (w *Watcher) forgetGone() {
+	if w.order != nil && !slices.ContainsFunc(w.order, func(e *entry) bool { return e.round != w.round }) {
+		return // w.order has them all
+	}
 	for _, e := range w.entries {
 		if e.round != w.round {
 			w.drop(e)
@@ -370,6 +374,7 @@ func (w *Watcher) describe(ctx context.Context, now time.Time) {
 	w.failed(err)
 	for i, k := range known {
 		if i < len(ask) {
+			w.expected.share(k.Expected)
 			ask[i].describe(k, now)
 		}
 	}

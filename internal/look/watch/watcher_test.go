@@ -269,7 +269,8 @@ func TestDescribe(t *testing.T) {
 			asked[g.Group.Path()]++
 			k := Known{Target: "unit:" + g.Group.Path()[1:]}
 			if len(g.Usages) > 0 {
-				k.Expected = []place.Expected{held}
+				now := held
+				k.Expected = []*place.Expected{&now}
 			}
 			all = append(all, k)
 		}
