@@ -18,9 +18,9 @@ type mean struct {
 // A total is one series over a step.
 type total struct {
 	series
-	sums  [valuesMost]float64 // of values × seconds
-	last  [valuesMost]uint64
-	known time.Duration // in which its rates were known
+	kind  kind                // of the series
+	sums  [valuesMost]float64 // of values × seconds; of a level, the last one
+	known time.Duration       // in which its rates were known
 }
 
 // add adds points. When they are the first of the next step, it returns those of the step before;
@@ -44,18 +44,21 @@ func (m *mean) add(at time.Time, window time.Duration, points []point) (end time
 			if place, is = m.place[p.series]; !is {
 				place = len(m.sums)
 				m.place[p.series] = place
-				m.sums = append(m.sums, total{series: p.series})
+				m.sums = append(m.sums, total{series: p.series, kind: p.series.Value().kind})
 			}
 		}
 		next = place + 1
 		s := &m.sums[place]
-		s.last = p.values
 		if p.unknown {
 			continue
 		}
 		s.known += window
 		for i, v := range p.values {
-			s.sums[i] += float64(v) * window.Seconds()
+			if s.kind.lasts(i) {
+				s.sums[i] = float64(v)
+			} else {
+				s.sums[i] += float64(v) * window.Seconds()
+			}
 		}
 	}
 	return end, over, done
@@ -66,16 +69,15 @@ func (m *mean) points() []point {
 	points := make([]point, 0, len(m.sums))
 	for i := range m.sums {
 		s := &m.sums[i]
-		d := s.Value()
 		p := point{series: s.series, unknown: s.known == 0}
-		over := m.over        // a group without a limit is not among the points while it does nothing
-		if d.limit.Bounds() { // it is, and the limit may have been another one for a part of the step
+		over := m.over                // a group without a limit is not among the points while it does nothing
+		if s.Value().limit.Bounds() { // it is, and the limit may have been another one for a part of the step
 			over = s.known
 		}
 		for i := range p.values {
 			switch {
-			case d.lasts(i):
-				p.values[i] = s.last[i]
+			case s.kind.lasts(i):
+				p.values[i] = uint64(s.sums[i])
 			case over > 0:
 				p.values[i] = uint64(math.Round(s.sums[i] / over.Seconds()))
 			}
@@ -86,8 +88,8 @@ func (m *mean) points() []point {
 }
 
 // lasts reports whether a value is a level, of which the last one counts, and no rate.
-func (d *def) lasts(i int) bool {
-	switch d.kind {
+func (k kind) lasts(i int) bool {
+	switch k {
 	case ofGroup:
 		return i == dirty || i == writeback || i == pacedWBPS
 	case ofHost:

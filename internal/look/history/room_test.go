@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 	"time"
 
@@ -105,4 +106,41 @@ func processor(b *testing.B) time.Duration {
 		b.Fatal(err)
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// heapMost bounds what it takes to record 2,000 groups with limits: each series is kept once, for the three
+// levels together.
+const heapMost = 6 << 20
+
+func TestMemory(t *testing.T) {
+	r, err := Record(t.TempDir(), Levels())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	random := rand.New(rand.NewPCG(1, 2))
+	crowd(0, 0, random) // its names are kept
+	before := heap()
+	for n := range 70 { // a frame of each level
+		if err := r.Add(crowd(n, 20, random)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	took := heap() - before
+	t.Logf("%d KiB", took>>10)
+	if took > heapMost {
+		t.Errorf("to record 2,000 groups takes %d KiB, want at most %d", took>>10, heapMost>>10)
+	}
+	if err := r.Add(crowd(70, 20, random)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// heap is how much of the heap is in use.
+func heap() int64 {
+	runtime.GC()
+	runtime.GC() // what was cleaned up after the first one
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }
