@@ -2,6 +2,7 @@ package held
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 type Judge struct {
 	targets map[string]*target // by key
 	looks   uint64
-	groups  map[string]*watch.Group // room for those of one look, by path
+	last    time.Time // of the look before
 }
 
 // A target is the group that was measured, and what was measured of each of its rates that has a limit.
@@ -24,12 +25,13 @@ type target struct {
 	group string
 	rates []measured // in the order of the group's devices and their rates
 	seen  uint64     // in which look
+
+	is      *watch.Group // as it was then
+	resting bool         // it was the same twice: since then only the time of rates' last readings is another one
 }
 
 // NewJudge makes a Judge that knows nothing.
-func NewJudge() *Judge {
-	return &Judge{targets: map[string]*target{}, groups: map[string]*watch.Group{}}
-}
+func NewJudge() *Judge { return &Judge{targets: map[string]*target{}} }
 
 // What was measured of one rate.
 type measured struct {
@@ -54,11 +56,9 @@ func (r reading) until(now reading) (perSec float64) {
 // forgets. busy says that a target is near a limit, so that it is worth looking again soon.
 func (j *Judge) Look(s *watch.Snapshot, all []Target) (busy bool) {
 	j.looks++
-	for _, g := range s.Groups {
-		j.groups[g.Path] = g
-	}
+	groups, kept := groupsOf{Snapshot: s}, 0
 	for _, t := range all {
-		g := j.groups[t.Group]
+		g := groups.find(t.Group)
 		if g == nil || !g.Limited() {
 			continue
 		}
@@ -67,16 +67,53 @@ func (j *Judge) Look(s *watch.Snapshot, all []Target) (busy bool) {
 			was = &target{group: t.Group}
 			j.targets[t.Key] = was
 		}
-		was.seen = j.looks
-		busy = was.look(s.At, g) || busy
+		was.seen, kept = j.looks, kept+1
+		busy = was.next(j.last, s.At, g) || busy
 	}
-	for key, t := range j.targets {
-		if t.seen != j.looks {
-			delete(j.targets, key)
+	j.last = s.At
+	if kept < len(j.targets) {
+		maps.DeleteFunc(j.targets, func(_ string, t *target) bool { return t.seen != j.looks })
+	}
+	return busy
+}
+
+// groupsOf finds groups of a snapshot: at once where they are asked for in its order.
+type groupsOf struct {
+	*watch.Snapshot
+	next   int                     // after the one that was found last
+	byPath map[string]*watch.Group // nil: all were asked for in their order
+}
+
+func (s *groupsOf) find(path string) *watch.Group {
+	for ; s.byPath == nil && s.next < len(s.Groups); s.next++ {
+		if g := s.Groups[s.next]; g.Path == path {
+			s.next++
+			return g
 		}
 	}
-	clear(j.groups)
-	return busy
+	if s.byPath == nil {
+		s.byPath = make(map[string]*watch.Group, len(s.Groups))
+		for _, g := range s.Groups {
+			s.byPath[g.Path] = g
+		}
+	}
+	return s.byPath[path]
+}
+
+// next is look, for as little as it takes: of thousands of groups most have done nothing since the look
+// before, and are the same in both snapshots.
+func (t *target) next(last, at time.Time, g *watch.Group) (busy bool) {
+	same := t.is == g && at.After(last)
+	if same && t.resting {
+		return false
+	}
+	if t.resting {
+		for i := range t.rates {
+			t.rates[i].last.at = last
+		}
+	}
+	t.is, t.resting = g, same
+	return t.look(at, g)
 }
 
 // look takes a reading of each rate that has a limit, and forgets the others.
