@@ -11,8 +11,6 @@ import (
 )
 
 const (
-	// ResyncTime is how often everything is compared, in case that events were missed.
-	ResyncTime = 5 * time.Minute
 	// LookMost bounds one look at targets.
 	LookMost = 30 * time.Second
 	// PutMost bounds one change.
@@ -68,6 +66,8 @@ type source struct {
 	told  bool      // an event told of it, not the clock
 	seen  bool      // it has looked once
 	here  bool      // it was followed once
+
+	missed bool // the look that goes on has found what no event told of; only work uses it
 }
 
 // NewLoop makes a Loop.
@@ -207,12 +207,12 @@ func (l *Loop) wasHere(s *source) bool {
 
 // work looks at what has changed, and does what the Core says.
 func (l *Loop) work(ctx context.Context, s *source) {
-	resync := time.Now().Add(ResyncTime)
+	resync := newComparing(time.Now())
 	retry, wait := time.Time{}, reconnectLeast // after a look that failed
 	for {
-		until := earliest(resync, retry)
+		until := earliest(resync.at, retry)
 		if retry.IsZero() { // else what is due waits for a look that succeeds
-			until = earliest(resync, l.Core.Due(s.kind))
+			until = earliest(resync.at, l.Core.Due(s.kind))
 		}
 		select {
 		case <-ctx.Done():
@@ -224,12 +224,14 @@ func (l *Loop) work(ctx context.Context, s *source) {
 		case <-time.After(time.Until(until)):
 		}
 		names, told := l.pending(s)
-		if now := time.Now(); !told && !now.Before(resync) || names == nil {
-			resync = now.Add(ResyncTime)
-		}
+		began := time.Now()
+		s.missed = false
 		err := l.look(ctx, s, names, told)
 		if ctx.Err() != nil {
 			return
+		}
+		if names == nil {
+			resync.looked(began, told, err == nil && !s.missed && !l.isSilent(s))
 		}
 		l.mu.Lock()
 		if !s.seen {
@@ -321,6 +323,7 @@ func (l *Loop) keep(ctx context.Context, s *source, t Target, told bool) {
 		return
 	}
 	if !told && why != Again && !l.comes(ctx, s) {
+		s.missed = true
 		l.Core.Missed()
 	}
 	bounded, cancel := context.WithTimeoutCause(ctx, PutMost, fmt.Errorf("not done within %v", PutMost))

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ type standIn struct {
 	want    uint64
 	hangs   bool      // nothing is answered until the context ends
 	broken  error     // what Look and Follow fail with
+	deaf    error     // what Follow fails with
 	beside  error     // what Look says beside its targets
 	stuck   chan bool // not nil: Put waits for it, and for nothing else
 	puts    []time.Time
@@ -97,7 +99,7 @@ func (s *standIn) Follow(ctx context.Context, changed func(string)) error {
 	s.mu.Lock()
 	s.follows = append(s.follows, time.Now())
 	s.changed = changed
-	broken := s.broken
+	broken := cmp.Or(s.broken, s.deaf)
 	s.mu.Unlock()
 	if broken != nil {
 		return broken
@@ -210,14 +212,43 @@ func TestResyncCountsWhatWasMissed(t *testing.T) {
 		if counts.Missed != 2 || counts.Drifts != 1 {
 			t.Errorf("%+v", counts)
 		}
-		var before, after int
-		s.set(func() { before = s.looks })
-		time.Sleep(10 * ResyncTime)
-		synctest.Wait()
-		s.set(func() { after = s.looks })
-		if got := after - before; got != 10 {
-			t.Errorf("%d looks in ten times that", got)
+		// Where nothing is missed the time doubles, up to ResyncMost. What is missed, a stream that ends and an
+		// event about everything begin it anew.
+		looks := func() (n int) {
+			synctest.Wait()
+			s.set(func() { n = s.looks })
+			return n
 		}
+		before := looks()
+		for _, wait := range []time.Duration{ResyncTime, 2 * ResyncTime, 4 * ResyncTime, ResyncMost, ResyncMost} {
+			time.Sleep(wait - 2*time.Second)
+			if n := looks(); n != before {
+				t.Errorf("%d looks before %v", n-before, wait)
+			}
+			time.Sleep(2 * time.Second)
+			if n := looks(); n != before+1 {
+				t.Errorf("%d looks within %v", n-before, wait)
+			}
+			before = looks()
+		}
+		after := func(what string, wait time.Duration) {
+			time.Sleep(wait)
+			if n := looks(); n != before+1 {
+				t.Errorf("%s: %d looks within %v", what, n-before, wait)
+			}
+			before = looks()
+		}
+		s.set(func() { s.now["web"] = 2 })
+		after("missed", ResyncMost)
+		after("missed", ResyncTime+time.Second)
+		s.changed("")
+		before = looks()
+		after("an event", ResyncTime+time.Second)
+		s.set(func() { s.deaf = errors.New("no events") })
+		s.dead <- errors.New("it has ended")
+		after("silent", 2*ResyncTime)
+		after("silent", ResyncTime)
+		after("silent", ResyncTime)
 	}, newStandIn("docker", "web"))
 }
 

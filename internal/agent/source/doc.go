@@ -4,7 +4,7 @@
 //
 // An event says only which target to look at; weird always compares that target with the kernel's
 // files. So an event too many costs a look, and an event too few is found by the comparison every
-// five minutes, which counts it. For an event weird asks the engine for that container alone, and
+// five to forty minutes, which counts it. For an event weird asks the engine for that container alone, and
 // reads that record alone.
 //
 // A newborn group is the exception: Births writes the rules of its plan at once, from what is known
