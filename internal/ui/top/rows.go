@@ -59,9 +59,9 @@ type row struct {
 	figure, moves float64 // what it is sorted by, and how much it reads and writes a second
 }
 
-// rowsOf chooses and sorts.
-func rowsOf(s *watch.Snapshot, o Options) []row {
-	rows := make([]row, 0, len(s.Groups))
+// rowsOf chooses and sorts, into the room of rows that nobody needs any more.
+func rowsOf(s *watch.Snapshot, o Options, room []row) []row {
+	rows := slices.Grow(room[:0], len(s.Groups))
 	for _, g := range s.Groups {
 		sum, known := g.Sum()
 		if !o.takes(g, sum) {
@@ -138,7 +138,7 @@ func figureOf(g *watch.Group, by Column, sum watch.Rates, known bool) float64 {
 
 // Groups are the groups of a snapshot that are shown, in their order.
 func (o Options) Groups(s *watch.Snapshot) []*watch.Group {
-	rows := rowsOf(s, o)
+	rows := rowsOf(s, o, nil)
 	groups := make([]*watch.Group, len(rows))
 	for i, r := range rows {
 		groups[i] = r.Group

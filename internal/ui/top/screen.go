@@ -24,6 +24,7 @@ type Screen struct {
 	curves   curves
 	measured *Measuring
 	reason   reason
+	spare    []row // room for rows
 }
 
 // Show takes a new snapshot. A paused screen notes it for the curves and measurements only.
@@ -126,12 +127,13 @@ func (s *Screen) sortBy(step int) {
 	s.Sort, s.Tree = all[(at+step+len(all))%len(all)], false
 }
 
-// rows are those of the table now.
+// rows are those of the table now, until they are asked for again.
 func (s *Screen) rows() []row {
 	if s.snapshot == nil {
 		return nil
 	}
-	return rowsOf(s.snapshot, s.Options)
+	s.spare = rowsOf(s.snapshot, s.Options, s.spare)
+	return s.spare
 }
 
 // at is the place of the cursor in rows: the first one's, if its group is gone.

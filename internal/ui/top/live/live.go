@@ -27,9 +27,9 @@ type Options struct {
 	Why func(ctx context.Context, target string) ([]why.Finding, error)
 }
 
-// framesPerSec is how often bubbletea looks whether the screen has changed: a key shows within 50 ms, and
+// framesPerSec is how often bubbletea looks whether the screen has changed: a key shows within 100 ms, and
 // to look 60 times a second took more of a processor than to read the groups.
-const framesPerSec = 20
+const framesPerSec = 10
 
 // Run shows the screen until a key or the context ends it, which is no error: signals are the
 // context's. When it returns nobody samples or asks any more.
