@@ -39,7 +39,7 @@ const (
 type Journal struct {
 	dir   string
 	log   *slog.Logger
-	queue chan Entry
+	queue chan *Entry
 	most  int64 // bytes of a file
 
 	mu   sync.Mutex
@@ -55,7 +55,7 @@ type Journal struct {
 
 // New makes a Journal in a directory, which is made when the first entry is written.
 func New(dir string, log *slog.Logger) *Journal {
-	return &Journal{dir: dir, log: log, queue: make(chan Entry, queueMost), most: SizeMost}
+	return &Journal{dir: dir, log: log, queue: make(chan *Entry, queueMost), most: SizeMost}
 }
 
 // Dir is the directory that it is in.
@@ -66,8 +66,9 @@ func (j *Journal) Add(e Entry) {
 	if e.At.IsZero() {
 		e.At = time.Now()
 	}
+	one := e.bounded()
 	select {
-	case j.queue <- e.bounded():
+	case j.queue <- &one:
 	default:
 		j.lose(1)
 	}
@@ -113,13 +114,13 @@ func (j *Journal) run(ctx context.Context) {
 			if !j.dirty {
 				tick.Reset(syncTime)
 			}
-			j.write(e)
+			j.write(*e)
 		case <-tick.C:
 			tick.Stop()
 			j.sync()
 		case <-ctx.Done():
 			for len(j.queue) > 0 {
-				j.write(<-j.queue)
+				j.write(*<-j.queue)
 			}
 			j.shut()
 			return
