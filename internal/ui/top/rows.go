@@ -59,8 +59,9 @@ type row struct {
 	figure, moves float64 // what it is sorted by, and how much it reads and writes a second
 }
 
-// rowsOf chooses and sorts, into the room of rows that nobody needs any more.
-func rowsOf(s *watch.Snapshot, o Options, room []row) []row {
+// rowsOf chooses and sorts, into the room of rows that nobody needs any more. Of the rows, the first ones up
+// to most are in their order; 0: all are.
+func rowsOf(s *watch.Snapshot, o Options, room []row, most int) []row {
 	rows := slices.Grow(room[:0], len(s.Groups))
 	for _, g := range s.Groups {
 		sum, known := g.Sum()
@@ -76,14 +77,35 @@ func rowsOf(s *watch.Snapshot, o Options, room []row) []row {
 	if o.Tree {
 		return nest(rows)
 	}
-	slices.SortFunc(rows, func(a, b row) int {
-		c := o.compare(a, b)
-		if o.Reverse {
-			return -c
-		}
-		return c
-	})
+	compare := o.compare
+	if o.Reverse {
+		compare = func(a, b *row) int { return o.compare(b, a) }
+	}
+	if most > 0 && most < len(rows)/4 {
+		putFirst(rows, most, compare)
+		return rows
+	}
+	slices.SortFunc(rows, func(a, b row) int { return compare(&a, &b) })
 	return rows
+}
+
+// putFirst puts so many rows first that are the first in their order, and leaves the others in any order: of
+// thousands of rows a terminal shows fifty.
+func putFirst(rows []row, most int, compare func(a, b *row) int) {
+	for i := range rows {
+		n := min(i, most) // rows that are in their order so far
+		if i >= most && compare(&rows[i], &rows[most-1]) >= 0 {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(rows[:n], &rows[i], func(a row, b *row) int { return compare(&a, b) })
+		one := rows[i]
+		if n == most {
+			n--
+			rows[i] = rows[n]
+		}
+		copy(rows[at+1:n+1], rows[at:n])
+		rows[at] = one
+	}
 }
 
 // Takes reports whether a group is shown.
@@ -138,7 +160,7 @@ func figureOf(g *watch.Group, by Column, sum watch.Rates, known bool) float64 {
 
 // Groups are the groups of a snapshot that are shown, in their order.
 func (o Options) Groups(s *watch.Snapshot) []*watch.Group {
-	rows := rowsOf(s, o, nil)
+	rows := rowsOf(s, o, nil, 0)
 	groups := make([]*watch.Group, len(rows))
 	for i, r := range rows {
 		groups[i] = r.Group
@@ -148,7 +170,7 @@ func (o Options) Groups(s *watch.Snapshot) []*watch.Group {
 
 // compare has the largest figure first, and names in their order; what is not known comes last. No two rows
 // are the same to it, because no two groups of a snapshot have one path.
-func (o Options) compare(a, b row) int {
+func (o Options) compare(a, b *row) int {
 	if o.Sort != Target {
 		if c := cmp.Or(cmp.Compare(b.figure, a.figure), cmp.Compare(b.moves, a.moves)); c != 0 {
 			return c

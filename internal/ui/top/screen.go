@@ -127,12 +127,17 @@ func (s *Screen) sortBy(step int) {
 	s.Sort, s.Tree = all[(at+step+len(all))%len(all)], false
 }
 
-// rows are those of the table now, until they are asked for again.
+// rows are those of the table now, until they are asked for again. As long as the cursor is on the first one,
+// only those that can be seen, or reached by one key, are in their order.
 func (s *Screen) rows() []row {
 	if s.snapshot == nil {
 		return nil
 	}
-	s.spare = rowsOf(s.snapshot, s.Options, s.spare)
+	most := 0
+	if s.cursor == "" {
+		most = s.room() + 1
+	}
+	s.spare = rowsOf(s.snapshot, s.Options, s.spare, most)
 	return s.spare
 }
 

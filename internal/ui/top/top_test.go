@@ -4,7 +4,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -108,7 +110,7 @@ func TestEachWidth(t *testing.T) {
 // order is the targets in their order, shortened.
 func order(o Options) string {
 	var names []string
-	for _, r := range rowsOf(host(), o, nil) {
+	for _, r := range rowsOf(host(), o, nil, 0) {
 		name := r.Target[strings.IndexByte(r.Target, ':')+1:]
 		names = append(names, name[:3])
 	}
@@ -169,5 +171,28 @@ func TestDetail(t *testing.T) {
 	g.Paced = &watch.Paced{WBPS: 10e6, Lapsed: "it is gone"}
 	if text := strings.Join(Detail(&g, held.Verdict{}), "\n"); !strings.Contains(text, "does not: it is gone") || heldText(&g) != "pacer lapsed" {
 		t.Error(text)
+	}
+}
+
+// A few rows that come first are those that a sort of all puts there.
+func TestPutFirst(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		n := 1 + random.IntN(60)
+		rows := make([]row, n)
+		for i := range rows {
+			rows[i] = row{Group: &watch.Group{Path: fmt.Sprint(i), Target: fmt.Sprint(random.IntN(20))}, figure: float64(random.IntN(5)), moves: float64(random.IntN(3))}
+		}
+		want := slices.Clone(rows)
+		slices.SortFunc(want, func(a, b row) int { return Options{}.compare(&a, &b) })
+		most := 1 + random.IntN(n)
+		putFirst(rows, most, Options{}.compare)
+		if !slices.Equal(rows[:most], want[:most]) {
+			t.Fatalf("%v, want %v", rows[:most], want[:most])
+		}
+		slices.SortFunc(rows, func(a, b row) int { return Options{}.compare(&a, &b) })
+		if !slices.Equal(rows, want) {
+			t.Fatal("rows were lost")
+		}
 	}
 }
