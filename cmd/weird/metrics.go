@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,6 +18,7 @@ import (
 	"github.com/weir-io/weir/internal/agent/health"
 	"github.com/weir-io/weir/internal/agent/metrics"
 	"github.com/weir-io/weir/internal/api"
+	"github.com/weir-io/weir/internal/base/spare"
 	"github.com/weir-io/weir/internal/daemon/helper"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/limit"
@@ -70,6 +72,8 @@ func (s *metricsServer) flags(cmd *cobra.Command) {
 }
 
 func (s metricsServer) serve(ctx context.Context, out *cli.Out) error {
+	var beside sync.WaitGroup
+	defer beside.Wait()
 	ctx, stop := signal.NotifyContext(ctx, unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
 	defer stop()
 	debug.SetGCPercent(gcPercent)
@@ -86,6 +90,7 @@ func (s metricsServer) serve(ctx context.Context, out *cli.Out) error {
 		return errors.Join(err, h.Close())
 	}
 	o.Pacer = h.Pacer().Sums
+	beside.Go(func() { spare.GiveBack(ctx) })
 	return errors.Join(s.feed(ctx, out, o, w), w.Close(), h.Close())
 }
 
@@ -99,6 +104,7 @@ func (s metricsServer) details() int {
 
 // feed answers, and records if that is asked for, until the context ends or one of them fails.
 func (s metricsServer) feed(ctx context.Context, out *cli.Out, o metrics.Options, w *watch.Watcher) error {
+	go spare.GiveBack(ctx)
 	o.Feed = metrics.NewFeed(w, scrapeLeast)
 	o.Agent = func(ctx context.Context) (c api.AgentCounts, err error) {
 		err = health.Ask(ctx, s.socket, health.CountsRoute, &c)

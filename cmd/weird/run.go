@@ -25,6 +25,7 @@ import (
 	"github.com/weir-io/weir/internal/agent/nri"
 	"github.com/weir-io/weir/internal/agent/routes"
 	"github.com/weir-io/weir/internal/api"
+	"github.com/weir-io/weir/internal/base/spare"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/planned"
 	"github.com/weir-io/weir/internal/plans/planfile"
@@ -111,7 +112,8 @@ func (r runner) run(ctx context.Context) error {
 	err = a.Run(ctx, func() {
 		slog.New(lines).Info("ready", "socket", r.socket) // after any number of targets
 		notify("READY=1")
-		beside.Go(func() { trim(ctx) })
+		debug.FreeOSMemory()
+		beside.Go(func() { spare.GiveBack(ctx) })
 	})
 	notify("STOPPING=1")
 	for range services {
@@ -173,22 +175,6 @@ func (r runner) services(ctx context.Context, a *agent.Agent, log *slog.Logger) 
 		all = append(all, func(ctx context.Context) error { return serveAPI(ctx, a, read, change) })
 	}
 	return all, nil
-}
-
-// trimEvery is how often weird gives memory back that it has no use for. A look at thousands of targets
-// takes as much again as weird needs between two of them, and Go gives it back slowly.
-const trimEvery = 5 * time.Minute
-
-// trim gives memory back when weird has begun, and then again and again, until the context ends.
-func trim(ctx context.Context) {
-	for wait := trimEvery / 10; ; wait = trimEvery {
-		debug.FreeOSMemory()
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(wait):
-		}
-	}
 }
 
 // reloads loads the plans again on each SIGHUP.

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/api"
+	"github.com/weir-io/weir/internal/base/spare"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/limiting"
 	"github.com/weir-io/weir/internal/look/explain"
@@ -101,6 +102,7 @@ func (v topView) live(ctx context.Context, _ *cli.Out, w *watch.Watcher) error {
 	debug.SetGCPercent(gcPercent)
 	ctx, stop := signal.NotifyContext(ctx, unix.SIGINT) // Ctrl-C is a key
 	defer stop()
+	go spare.GiveBack(ctx)
 	return live.Run(ctx, live.Options{Every: v.every, In: os.Stdin, Out: os.Stdout, Sample: w.Sample, Why: v.why,
 		Screen: top.Screen{Options: v.Options, Color: os.Getenv("NO_COLOR") == ""}})
 }
