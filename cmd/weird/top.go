@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime/debug"
+	"runtime"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -99,9 +99,9 @@ func (v topView) run(ctx context.Context, out *cli.Out) (err error) {
 
 // live shows the screen.
 func (v topView) live(ctx context.Context, _ *cli.Out, w *watch.Watcher) error {
-	debug.SetGCPercent(gcPercent)
 	ctx, stop := signal.NotifyContext(ctx, unix.SIGINT) // Ctrl-C is a key
 	defer stop()
+	runtime.GOMAXPROCS(1) // it waits most of the time, and Go has threads of other processors look for work each time that it does not
 	go spare.GiveBack(ctx)
 	return live.Run(ctx, live.Options{Every: v.every, In: os.Stdin, Out: os.Stdout, Sample: w.Sample, Why: v.why,
 		Screen: top.Screen{Options: v.Options, Color: os.Getenv("NO_COLOR") == ""}})
