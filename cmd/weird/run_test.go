@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/weir-io/weir/internal/base/spare"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/lab"
 )
@@ -81,7 +82,7 @@ func TestWhatRunsBesideIsWaitedFor(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
-	trim(ctx) // ends with the context
+	spare.GiveBack(ctx) // ends with the context
 	reloads(ctx, nil, nil)
 	t.Setenv("WATCHDOG_USEC", "2000000")
 	watchdog(ctx, func() bool { return false })

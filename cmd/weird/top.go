@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -99,10 +100,12 @@ func (v topView) run(ctx context.Context, out *cli.Out) (err error) {
 
 // live shows the screen.
 func (v topView) live(ctx context.Context, _ *cli.Out, w *watch.Watcher) error {
+	var beside sync.WaitGroup
+	defer beside.Wait()
 	ctx, stop := signal.NotifyContext(ctx, unix.SIGINT) // Ctrl-C is a key
 	defer stop()
 	runtime.GOMAXPROCS(1) // it waits most of the time, and Go has threads of other processors look for work each time that it does not
-	go spare.GiveBack(ctx)
+	beside.Go(func() { spare.GiveBack(ctx) })
 	return live.Run(ctx, live.Options{Every: v.every, In: os.Stdin, Out: os.Stdout, Sample: w.Sample, Why: v.why,
 		Screen: top.Screen{Options: v.Options, Color: os.Getenv("NO_COLOR") == ""}})
 }
