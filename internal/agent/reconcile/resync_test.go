@@ -1,0 +1,59 @@
+package reconcile
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// What no event tells of is found within ResyncTime, and counted.
+func TestResyncCountsWhatWasMissed(t *testing.T) {
+	run(t, func(t *testing.T, l *Loop, of func(string) *standIn) {
+		s := of("docker")
+		s.set(func() { s.now["silent"] = 0; s.now["web"] = 1 })
+		time.Sleep(ResyncTime + time.Second)
+		s.inForce(t)
+		_, counts := l.Core.Status()
+		if counts.Missed != 2 || counts.Drifts != 1 {
+			t.Errorf("%+v", counts)
+		}
+		// Where nothing is missed the time doubles, up to ResyncMost. What is missed, a stream that ends and an
+		// event about everything begin it anew.
+		looks := func() (n int) {
+			synctest.Wait()
+			s.set(func() { n = s.looks })
+			return n
+		}
+		before := looks()
+		for _, wait := range []time.Duration{ResyncTime, 2 * ResyncTime, 4 * ResyncTime, ResyncMost, ResyncMost} {
+			time.Sleep(wait - 2*time.Second)
+			if n := looks(); n != before {
+				t.Errorf("%d looks before %v", n-before, wait)
+			}
+			time.Sleep(2 * time.Second)
+			if n := looks(); n != before+1 {
+				t.Errorf("%d looks within %v", n-before, wait)
+			}
+			before = looks()
+		}
+		after := func(what string, wait time.Duration) {
+			time.Sleep(wait)
+			if n := looks(); n != before+1 {
+				t.Errorf("%s: %d looks within %v", what, n-before, wait)
+			}
+			before = looks()
+		}
+		s.set(func() { s.now["web"] = 2 })
+		after("missed", ResyncMost)
+		after("missed", ResyncTime+time.Second)
+		s.changed("")
+		before = looks()
+		after("an event", ResyncTime+time.Second)
+		s.set(func() { s.deaf = errors.New("no events") })
+		s.dead <- errors.New("it has ended")
+		after("silent", 2*ResyncTime)
+		after("silent", ResyncTime)
+		after("silent", ResyncTime)
+	}, newStandIn("docker", "web"))
+}
