@@ -31,9 +31,9 @@ func TestSprintf(t *testing.T) {
 		{Error(&inOtherWords{fmt.Errorf("cause: %w", errors.New("E")), "no /x\nweir: all is held E"}), `no /x\nweir: all is held E`},
 		{Error(&inOtherWords{fmt.Errorf("cause: %w", errors.New("E")), "E: no " + name}), "E: no " + one},
 		{Error(&inOtherWords{missing, "no " + name + " open; try " + name}), "no " + one + " open; try " + one},
-		{Error(errors.New("\n")), `\n`},
-		{Error(errors.Join(errors.New("\n"), errors.New("\n"))), `\n\n\n`},
-		{Error(fmt.Errorf("%w\n", errors.New("E"))), `E\n`},
+		{Error(said("\n")), `\n`},
+		{Error(errors.Join(said("\n"), said("\n"))), `\n\n\n`},
+		{Error(fmt.Errorf("%w%s", said("E"), "\n")), `E\n`},
 		{Error(errors.Join(errors.New(""), errors.New("E"))), "\nE"},
 	} {
 		if c.got != c.want {
@@ -44,6 +44,11 @@ func TestSprintf(t *testing.T) {
 		t.Errorf("four errors are joined: %q", got)
 	}
 }
+
+// said is an error of another's words.
+type said string
+
+func (s said) Error() string { return string(s) }
 
 // inOtherWords says what an error says in other words.
 type inOtherWords struct {
