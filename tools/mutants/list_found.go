@@ -37,5 +37,5 @@ var foundMutants = []mutant{
 	{name: "agent: claims past the bound wait for ever", file: "internal/agent/kube/claims.go",
 		was: "\tc.admit()\n", is: "", packages: []string{"./internal/agent/kube"}, run: "TestClaimsWait"},
 	{name: "agent: weird does not wait for what it has begun", file: "cmd/weird/run.go",
-		was: "beside.Go(func() { trim(ctx) })", is: "go trim(ctx)", packages: []string{"./cmd/weird"}, run: "TestWhatRunsBeside"},
+		was: "beside.Go(func() { spare.GiveBack(ctx) })", is: "go spare.GiveBack(ctx)", packages: []string{"./cmd/weird"}, run: "TestWhatRunsBeside"},
 }
