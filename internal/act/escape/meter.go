@@ -2,6 +2,7 @@ package escape
 
 import (
 	"context"
+	"maps"
 	"runtime"
 	"slices"
 	"time"
@@ -22,6 +23,7 @@ type Meter struct {
 	estimate *Estimate
 	suspects suspects // of what estimate counts
 
+	byDisk           map[blkdev.Number]uint64 // what the watcher has counted, at the last look
 	escaped, charged uint64
 	written          uint64 // by the group's processes, at the last look
 	pending          bool   // something of it waits in memory
@@ -92,7 +94,7 @@ func (m *Meter) watched() (*Meter, error) {
 	if err != nil {
 		return m, err
 	}
-	m.escaped = 0
+	m.byDisk, m.escaped = all, 0
 	for n, bytes := range all {
 		on, known := m.on[n]
 		if !known {
@@ -136,6 +138,10 @@ func (m *Meter) estimated() error {
 	}
 	return nil
 }
+
+// ByDisk is what had escaped by the last look, also on disks without a limit, in bytes; nil without a watcher.
+// It asks nobody: the watcher goes through all groups for an answer about one.
+func (m *Meter) ByDisk() map[blkdev.Number]uint64 { return maps.Clone(m.byDisk) }
 
 // Disks are those on which something has been seen to escape, as the watcher numbers them.
 func (m *Meter) Disks() (on []blkdev.Number) {

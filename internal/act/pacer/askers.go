@@ -33,7 +33,8 @@ type asker struct {
 	fd    int
 	since time.Duration
 	text  []byte
-	waits *ask // its question, that cannot be answered yet
+	waits *ask   // its question, that cannot be answered yet
+	left  []byte // of its answer: what the socket has not taken yet
 }
 
 // listen makes the socket, and replaces one that a dead pacer left.
@@ -83,7 +84,11 @@ func (a *askers) poll(to []unix.PollFd) []unix.PollFd {
 	}
 	to = append(to, unix.PollFd{Fd: int32(a.fd), Events: events})
 	for _, c := range a.all {
-		to = append(to, unix.PollFd{Fd: int32(c.fd), Events: unix.POLLIN})
+		events = unix.POLLIN
+		if c.left != nil {
+			events = unix.POLLOUT
+		}
+		to = append(to, unix.PollFd{Fd: int32(c.fd), Events: events})
 	}
 	return to
 }
@@ -129,6 +134,9 @@ func (a *askers) serve(ready []unix.PollFd, answered func(ask) answer) {
 
 // read reads the available part of a question, and answers once it is complete.
 func (c *asker) read(answered func(ask) answer) (done bool) {
+	if c.left != nil {
+		return c.write()
+	}
 	buf := make([]byte, 4096)
 	n, err := unix.Read(c.fd, buf)
 	if err != nil {
@@ -156,10 +164,22 @@ func (c *asker) answer(q ask, answered func(ask) answer) (done bool) {
 		c.waits = &q
 		return false
 	}
-	if text, err := json.Marshal(a); err == nil {
-		_, _ = unix.Write(c.fd, append(text, '\n')) // it fits: nothing else was written there
+	text, err := json.Marshal(a)
+	if err != nil {
+		return true
 	}
-	return true
+	c.waits, c.left = nil, append(text, '\n')
+	return c.write()
+}
+
+// write sends what the socket takes of the answer. The rest, of a long one, follows when there is room.
+func (c *asker) write() (done bool) {
+	n, err := unix.Write(c.fd, c.left)
+	if err != nil {
+		return !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EINTR)
+	}
+	c.left = c.left[n:]
+	return len(c.left) == 0
 }
 
 // again answers those whose questions could not be answered before.

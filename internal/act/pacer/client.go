@@ -35,7 +35,7 @@ type answer struct {
 	Error string `json:"error,omitempty"`
 	Note  string `json:"note,omitempty"` // what there is to say of its accuracy
 	Seen  *Seen  `json:"seen,omitempty"` // of a group that is counted by CountEscaped
-	Sums  []Sum  `json:"sums,omitempty"`
+	Sums  []Sum  `json:"sums,omitzero"`  // nil: an older weir's pacer, which does not know the question
 	later bool   // it is to be asked for again: see askers.again
 }
 
@@ -157,12 +157,13 @@ func (e *endedError) Unwrap() error { return e.error }
 
 // once sends a request to the pacer that is running, and waits for its answer for most at most.
 func (c Client) once(q ask, most time.Duration) (a answer, err error) {
+	until := time.Now().Add(most)
 	conn, err := net.DialTimeout("unix", filepath.Join(c.State.Path(), socketName), most)
 	if err != nil {
 		return a, fmt.Errorf("ask the pacer: %w", err)
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(most)); err != nil {
+	if err := conn.SetDeadline(until); err != nil {
 		return a, fmt.Errorf("ask the pacer: %w", err)
 	}
 	if err := json.NewEncoder(conn).Encode(q); err != nil {

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/act/escape"
+	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/linux/process"
 )
@@ -25,8 +26,8 @@ type escaped struct {
 	threshold float64
 	owed      *escape.Owed
 	at        time.Duration
-	taken     float64 // of the bucket, by what the kernel was seen to charge last
-	any       bool    // something was seen to escape
+	taken     float64                  // of the bucket, by what the kernel was seen to charge last
+	told      map[blkdev.Number]uint64 // of what has escaped, by disk: see sums
 }
 
 // newEscaped starts to count. The watcher may be nil.
@@ -44,7 +45,7 @@ func (m *escaped) look(now time.Duration, members []int) (unseen float64, err er
 	if err != nil {
 		return 0, err
 	}
-	m.at, m.any = now, m.any || past > 0
+	m.at = now
 	// The watcher counts folios whole, as write_bytes does, and all of them are in doubt.
 	past = m.folios.written(process.IO{WriteBytes: uint64(past)}, now)
 	unseen, m.taken = m.owed.Take(past, charged, now, func() bool { return m.meter.Suspect(members, now) })

@@ -16,6 +16,7 @@ type paced struct {
 
 	stops   uint64        // how often they were stopped
 	paused  time.Duration // for how long in all, but for a pause that goes on
+	told    time.Duration // of that, in sums
 	stopped bool
 	looked  bool          // they were looked at since
 	settled bool          // and next is when they may go on

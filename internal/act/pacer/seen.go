@@ -43,24 +43,21 @@ func (s *server) seen(limited Place) (*Seen, error) {
 		return seen, nil
 	}
 	var err error
-	if seen.Escaped, err = s.escaped(m, seen.Spare); err == nil {
+	if seen.Escaped, err = s.escapes.have.Escaped(m.meter.ID()); err == nil {
+		without(seen.Escaped, seen.Spare, m.meter.Disks())
 		seen.Files, err = s.escapes.have.Files(m.meter.ID(), p.roster.limited.Hierarchy())
 	}
 	seen.Told = err == nil
 	return seen, err
 }
 
-// escaped is what BPF has seen escape, by disk, without what is spare of it.
-func (s *server) escaped(m *escaped, spare uint64) (map[blkdev.Number]uint64, error) {
-	all, err := s.escapes.have.Escaped(m.meter.ID())
-	for _, n := range m.meter.Disks() { // spare is of all disks: mostly it is one
-		less := min(spare, all[n])
-		if less > 0 {
-			all[n] -= less
+// without takes what is spare off what BPF has seen escape, by disk.
+func without(escaped map[blkdev.Number]uint64, spare uint64, disks []blkdev.Number) {
+	for _, n := range disks { // spare is of all disks: mostly it is one
+		if less := min(spare, escaped[n]); less > 0 {
+			escaped[n], spare = escaped[n]-less, spare-less
 		}
-		spare -= less
 	}
-	return all, err
 }
 
 // Seen asks what the pacer knows of a limited group.
