@@ -108,6 +108,9 @@ func (e *Exits) register(on bool) error {
 	if err == nil {
 		e.on = on
 	}
+	if !e.on {
+		clear(e.ended) // another process may have such a number by the next time
+	}
 	return err
 }
 
@@ -116,7 +119,7 @@ func (e *Exits) Read() {
 	if e == nil || !e.on {
 		return
 	}
-	for {
+	for range endedMost { // processes may end faster than this reads
 		body, _, err := e.receive()
 		switch {
 		case errors.Is(err, unix.ENOBUFS): // some are lost, and those that are there can be read
@@ -194,11 +197,14 @@ func (e *Exits) ask(family uint16, command uint8, what []byte, acknowledge bool)
 	}
 }
 
-// receive reads one message: what follows its header.
+// receive reads one message: what follows its header. One that another process has sent is empty.
 func (e *Exits) receive() (body []byte, kind uint16, err error) {
-	n, err := unix.Read(e.fd, e.buf)
+	n, from, err := unix.Recvfrom(e.fd, e.buf, 0)
 	if err != nil {
 		return nil, 0, err
+	}
+	if sender, is := from.(*unix.SockaddrNetlink); !is || sender.Pid != 0 { // CAP_NET_ADMIN is enough to send some
+		return nil, unix.NLMSG_NOOP, nil
 	}
 	if n < unix.SizeofNlMsghdr+4 {
 		return nil, 0, unix.EBADMSG

@@ -44,12 +44,42 @@ func TestExits(t *testing.T) {
 	if !known || done.WChar != wrote || done.RChar < wrote {
 		t.Errorf("told is %+v, %t", done, known)
 	}
+	earlier := run()
+	for began := time.Now(); e.ended[earlier].WChar != wrote && time.Since(began) < 20*time.Second; {
+		e.Read()
+	}
+	forge(t, e, endMessage(uint32(earlier), uint32(earlier), 1<<40))
+	if e.Read(); e.ended[earlier].WriteBytes >= 1<<40 {
+		t.Error("a message of another process is taken for the kernel's")
+	}
 	if err := e.Ignore(); err != nil {
 		t.Fatal(err)
+	}
+	if done, known := e.Last(earlier); known {
+		t.Errorf("later, when another process can have its number: %+v", done)
 	}
 	e.Read()
 	if done, known := e.Last(run()); known {
 		t.Errorf("afterwards it has told %+v", done)
+	}
+}
+
+// forge sends what the kernel would say, from another socket.
+func forge(t *testing.T, to *Exits, body []byte) {
+	t.Helper()
+	own, err := unix.Getsockname(to.fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_GENERIC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	m := binary.NativeEndian.AppendUint32(nil, uint32(unix.SizeofNlMsghdr+len(body)))
+	m = append(binary.NativeEndian.AppendUint16(m, to.family), make([]byte, 10)...)
+	if err := unix.Sendto(fd, append(m, body...), 0, own); err != nil {
+		t.Fatal(err)
 	}
 }
 
