@@ -40,8 +40,8 @@ const (
 	signalLate  = 100 * time.Millisecond
 	// shortMost is how long they may be paused without a check for signals.
 	shortMost = 90 * time.Millisecond
-	// signalShare is the share of a processor that these checks take, and signalShareMost the
-	// largest one that they take so as not to be later than signalLate.
+	// signalShare is the share of a processor that these checks take, of all groups together, and
+	// signalShareMost the largest one that they take so as not to be later than signalLate.
 	signalShare     = 0.02
 	signalShareMost = 0.1
 	// courtesyMost is the longest time for which they are resumed for a signal. endMost is the
@@ -74,7 +74,7 @@ const (
 )
 
 // attend handles signals of paused processes until the next step is due.
-func (p *paced) attend(now time.Duration) error {
+func (p *paced) attend(now time.Duration, may pace) error {
 	c := &p.courtesy
 	switch {
 	case c.whom != 0:
@@ -88,7 +88,7 @@ func (p *paced) attend(now time.Duration) error {
 			return err
 		}
 		whom, what := p.signalled(now)
-		c.due = now + signalsAfter(spent()-before)
+		c.due = now + signalsAfter(spent()-before+may.others)
 		if whom != 0 {
 			// What a long write has made dirty since they were looked at is not what this costs.
 			if err := p.look(now); err != nil {
@@ -104,7 +104,8 @@ func (p *paced) attend(now time.Duration) error {
 	return nil
 }
 
-// signalsAfter is when to check for signals again, after a check that took so much processor time.
+// signalsAfter is when to check for signals again, where a check of all paused groups takes so much
+// processor time.
 func signalsAfter(took time.Duration) time.Duration {
 	rarely := time.Duration(float64(took) / signalShare)
 	late := max(signalLate, time.Duration(float64(took)/signalShareMost))

@@ -180,7 +180,7 @@ func TestSignalsWhileOthersWait(t *testing.T) {
 	}
 }
 
-// Many processes are checked more rarely, but not so rarely that a signal waits for long.
+// Many processes are checked more rarely, but not so rarely that a signal waits for long; those of many groups too.
 func TestSignalsAfter(t *testing.T) {
 	for took, want := range map[time.Duration]time.Duration{
 		100 * time.Microsecond: signalEvery,
@@ -191,5 +191,22 @@ func TestSignalsAfter(t *testing.T) {
 		if got := signalsAfter(took); got != want {
 			t.Errorf("after a check of %s: in %s, want %s", took, got, want)
 		}
+	}
+	l := loop{look: time.Millisecond, groups: queue{{stopped: true}, {}, {stopped: true}, {stopped: true}}}
+	if others := l.pace().others; others != 2*l.look {
+		t.Errorf("a look at the other paused groups takes %s", others)
+	}
+	l.groups = queue{{}}
+	if others := l.pace().others; others != 0 {
+		t.Errorf("where none is paused: %s", others)
+	}
+
+	h := newHost(t, cgroupfs.V1)
+	p := h.stopped(h.sleeper("/a"))
+	if err := p.attend(max(clockNow(), p.courtesy.due), pace{others: 50 * time.Millisecond}); err != nil {
+		t.Fatal(err)
+	}
+	if in := p.courtesy.due - clockNow(); in < 400*time.Millisecond {
+		t.Errorf("among many groups it is checked again in %s", in)
 	}
 }

@@ -43,6 +43,8 @@ type pace struct {
 	soon  time.Duration // between two looks at one that may be about to write
 	eager bool          // there is credit to look more often for a while
 	greet bool          // there is some for who has just come
+
+	others time.Duration // that a look at each paused group but one takes
 }
 
 func (l *loop) pace() pace {
@@ -50,6 +52,12 @@ func (l *loop) pace() pace {
 	p := pace{cycle: cycleLeast, soon: time.Duration(float64(l.look*groups) / shareMost)}
 	p.lull = min(max(time.Duration(float64(l.look*groups)/share), cycleLeast/4), cycleLeast*groups)
 	p.lull = max(p.lull, p.soon)
+	for _, g := range l.groups {
+		if g.stopped {
+			p.others += l.look
+		}
+	}
+	p.others = max(0, p.others-l.look)
 	p.greet = l.credit > -creditMost
 	if p.eager = l.credit > 0; l.credit < 0 {
 		most := cycleMost * max(1, groups/10)

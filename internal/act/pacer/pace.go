@@ -158,7 +158,7 @@ func (p *paced) step(now time.Duration, may pace) error {
 		now = clockNow()
 	}
 	if now < p.next {
-		return p.attend(now)
+		return p.attend(now, may)
 	}
 	p.courtesy.whom = 0 // all may go on now
 	if err := p.cells.retake(); err != nil {
