@@ -104,7 +104,6 @@ func (s metricsServer) details() int {
 
 // feed answers, and records if that is asked for, until the context ends or one of them fails.
 func (s metricsServer) feed(ctx context.Context, out *cli.Out, o metrics.Options, w *watch.Watcher) error {
-	go spare.GiveBack(ctx)
 	o.Feed = metrics.NewFeed(w, scrapeLeast)
 	o.Agent = func(ctx context.Context) (c api.AgentCounts, err error) {
 		err = health.Ask(ctx, s.socket, health.CountsRoute, &c)

@@ -39,20 +39,41 @@ func Now() {
 	}
 }
 
-// program is where the file of the program itself is mapped, except for what it can write to.
-func program() (all []mapping) {
+// program is where the file of the program itself is mapped, and nothing else than the file is there.
+func program() []mapping {
 	own, err := os.Readlink("/proc/self/exe")
 	if err != nil {
 		return nil
 	}
-	text, err := os.ReadFile("/proc/self/maps")
+	return unwritten(own)
+}
+
+// unwritten is where a file is mapped as it is: nobody can write there, and nobody has. The dynamic linker writes
+// addresses into the read-only data of a position-independent program, and protects them after that (RELRO).
+func unwritten(file string) (all []mapping) {
+	text, err := os.ReadFile("/proc/self/smaps")
 	if err != nil {
 		return nil
 	}
+	var m mapping
+	written := true
 	for line := range strings.Lines(string(text)) {
-		if m, is := mappingOf(strings.TrimSuffix(line, "\n")); is && m.file == own && m.isShared() {
-			all = append(all, m)
+		line = strings.TrimSuffix(line, "\n")
+		if next, is := mappingOf(line); is {
+			if !written {
+				all = append(all, m)
+			}
+			m, written = next, next.file != file || !next.isReadOnly()
+			continue
 		}
+		// Pages that are no longer those of the file, in memory and in swap.
+		name, size, _ := strings.Cut(line, ":")
+		if (name == "Anonymous" || name == "Swap") && strings.TrimSpace(size) != "0 kB" {
+			written = true
+		}
+	}
+	if !written {
+		all = append(all, m)
 	}
 	return all
 }
@@ -64,12 +85,12 @@ type mapping struct {
 	file     string // empty: none
 }
 
-// isShared reports whether the memory is what the file has: nobody could write to it.
-func (m mapping) isShared() bool {
+// isReadOnly reports whether nobody can write to the memory now.
+func (m mapping) isReadOnly() bool {
 	return strings.HasPrefix(m.access, "r") && !strings.Contains(m.access, "w")
 }
 
-// mappingOf reads a line of /proc/PID/maps (proc_pid_maps(5)). A file that was removed since has " (deleted)"
+// mappingOf reads a line of /proc/PID/maps, or such a line of smaps (proc_pid_maps(5), proc_pid_smaps(5)). A file that was removed since has " (deleted)"
 // behind its name there, as in /proc/PID/exe.
 func mappingOf(line string) (m mapping, is bool) {
 	var offset, device string

@@ -2,9 +2,14 @@ package spare
 
 import (
 	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestMappingOf(t *testing.T) {
@@ -22,6 +27,47 @@ func TestMappingOf(t *testing.T) {
 		if got, is := mappingOf(line); is {
 			t.Errorf("%q is %+v", line, got)
 		}
+	}
+}
+
+// What was written before it was protected is no longer what the file has, and cannot be had again from there: the
+// dynamic linker does that with a position-independent program, which crashed.
+func TestWhatWasWrittenStays(t *testing.T) {
+	page := os.Getpagesize()
+	name := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(name, make([]byte, 4*page), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var clean []uintptr
+	for i, write := range []bool{true, false, true, false} { // no two next to each other are one mapping
+		memory, err := unix.Mmap(int(file.Fd()), int64(i*page), page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Munmap(memory)
+		if write {
+			memory[7] = 1
+		} else {
+			clean = append(clean, uintptr(unsafe.Pointer(&memory[0])))
+		}
+		if err := unix.Mprotect(memory, unix.PROT_READ); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := unwritten(name)
+	for _, m := range got {
+		at := slices.Index(clean, m.from)
+		if at < 0 || m.to != m.from+uintptr(page) {
+			t.Errorf("%+v is not as the file is; that is at %x", m, clean)
+		}
+	}
+	if len(got) != len(clean) {
+		t.Errorf("%+v, want %x", got, clean)
 	}
 }
 
