@@ -36,17 +36,13 @@ func TestNewcomersArePaced(t *testing.T) {
 		},
 		"nsenter": func(t *testing.T, o owned, file string) *exec.Cmd {
 			lab.Need(t, lab.Command("nsenter"), lab.Command("unshare"))
-			own := begun(t, "unshare", "--mount", "--pid", "--fork", "--kill-child", "sleep", "600")
-			child := ""
+			own := begun(t, "unshare", "--mount", "--uts", "sleep", "600")
 			lab.Await(t, 5*time.Second, "a process in namespaces of its own", func() bool {
-				text, err := os.ReadFile(fmt.Sprintf("/proc/%[1]d/task/%[1]d/children", own.Process.Pid))
-				child = strings.TrimSpace(string(text))
-				return err == nil && child != ""
+				theirs, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/uts", own.Process.Pid))
+				ours, failed := os.Readlink("/proc/self/ns/uts")
+				return err == nil && failed == nil && theirs != ours
 			})
-			if err := exec.Command("nsenter", "--target", child, "--mount", "--pid", "sh", "-c", "(sh -c 'echo 0 > "+o.procs+"; exec "+fill(file, 4<<30)+"') >/dev/null 2>&1 &").Run(); err != nil {
-				t.Fatal(err)
-			}
-			return own // with its end the first process of the namespace ends, and so do all
+			return begun(t, "nsenter", "--target", fmt.Sprint(own.Process.Pid), "--mount", "--uts", "sh", "-c", "echo 0 > "+o.procs+"; exec "+fill(file, 4<<30))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
