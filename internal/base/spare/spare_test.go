@@ -49,7 +49,7 @@ func TestWhatWasWrittenStays(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer unix.Munmap(memory)
+		defer func() { _ = unix.Munmap(memory) }()
 		if write {
 			memory[7] = 1
 		} else {
