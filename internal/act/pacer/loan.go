@@ -22,6 +22,7 @@ type loan struct {
 	lock   *state.Lock    // nobody else changes the group's limits
 	until  time.Duration  // when it ends, if all of the group have stopped by then
 	most   time.Duration  // when it ends, whoever has not
+	again  time.Duration  // when to try next, where the rule could not be had back; 0: that was not tried
 }
 
 const (
@@ -107,6 +108,11 @@ func (s *server) repayDue(now time.Duration) {
 		}
 	}
 	s.loans = slices.DeleteFunc(s.loans, func(l loan) bool { return now >= l.until && s.repay(l, now) })
+	for i := range s.loans {
+		if l := &s.loans[i]; now >= l.until { // it could not be repaid
+			l.again = now + retryAfter
+		}
+	}
 }
 
 // repayOf ends the loans to a group; nil: all. What cannot be repaid is left to the guards.
@@ -125,7 +131,7 @@ func (s *server) repayOf(p *paced) {
 // repayBy is when the first loan ends, or a moment, whichever comes first.
 func (s *server) repayBy(at time.Duration) time.Duration {
 	for _, l := range s.loans {
-		at = min(at, l.until)
+		at = min(at, max(l.until, l.again))
 	}
 	return at
 }

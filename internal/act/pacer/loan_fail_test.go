@@ -134,6 +134,29 @@ func TestALoanGoesOn(t *testing.T) {
 	}
 }
 
+// A rule that cannot be had back is tried again, and not all the time: the pacer has others to look at.
+func TestALoanThatCannotBeRepaid(t *testing.T) {
+	h, s, p, _, now := aLoan(t)
+	s.lend(p, now)
+	refuse := true
+	if err := h.FS.Rehearse(func(file, line string) error {
+		if refuse && filepath.Base(file) == ruleV1 {
+			return unix.EIO
+		}
+		return h.write(file, line)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	end := s.loans[0].most
+	if s.repayDue(end); len(s.loans) != 1 || s.repayBy(end+time.Hour) != end+retryAfter {
+		t.Fatalf("%d loans; the next try is in %s", len(s.loans), s.repayBy(end+time.Hour)-end)
+	}
+	refuse = false
+	if s.repayDue(end + retryAfter); len(s.loans) != 0 || h.rule() != "8:0 1000000" {
+		t.Errorf("%d loans, the rule is %q", len(s.loans), h.rule())
+	}
+}
+
 // What is charged when the rule is back waits there: it is lent anew.
 func TestAfterALoan(t *testing.T) {
 	h, s, p, m, now := aLoan(t)
