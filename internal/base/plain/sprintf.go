@@ -43,60 +43,44 @@ func (l oneLine) Format(to fmt.State, verb rune) {
 // Error is the text of an error, in one line for each of the errors that it joins: what is
 // another's in them, such as the name of a file, begins none.
 func Error(err error) string {
-	e := errorText{rest: err.Error()}
-	e.walk(err)
-	e.line(e.rest)
-	return e.text.String()
+	return Reworded(err, func(error) (text string, is bool) { return "", false })
 }
 
-// An errorText goes through the text of an error from its beginning.
-type errorText struct {
-	text strings.Builder // what was gone through, made safe
-	rest string          // what was not, as it is
-}
-
-// walk goes through what an error says around those that it wraps, in the order of the text. What it cannot
-// find there is said in other words by an error around it, and is left to that one.
-func (e *errorText) walk(err error) {
+// Reworded is Error, and words has other words for some of the errors, made safe like these. An error with a
+// method Plain says itself what is so safe.
+//
+// An error that says in words of its own what it wraps is one line.
+func Reworded(err error, words func(error) (text string, is bool)) string {
+	if text, is := words(err); is {
+		return text
+	}
 	var inner []error
 	switch err := err.(type) {
+	case interface{ Plain() string }:
+		return err.Plain()
 	case interface{ Unwrap() error }:
 		inner = []error{err.Unwrap()}
 	case interface{ Unwrap() []error }:
 		inner = err.Unwrap()
 	}
+	var text strings.Builder
 	rest := err.Error()
 	for i, one := range inner {
 		if one == nil {
 			continue
 		}
 		before, after, ok := strings.Cut(rest, one.Error())
-		if !ok { // it says what that one says in other words
-			e.walk(one)
-			continue
+		if !ok {
+			return Line(err.Error())
 		}
-		if e.pass(before, before == "\n" && i > 0); one.Error() != "" {
-			e.walk(one)
+		if i > 0 && before == "\n" { // between errors that are joined
+			text.WriteString(before)
+		} else {
+			text.WriteString(Line(before))
 		}
+		text.WriteString(Reworded(one, words))
 		rest = after
 	}
-	e.pass(rest, false)
+	text.WriteString(Line(rest))
+	return text.String()
 }
-
-// pass goes on to the end of a part of the text, and makes one line of that part, and one of what it has passed over.
-// A line break that is all between two joined errors stays.
-func (e *errorText) pass(part string, between bool) {
-	before, after, ok := strings.Cut(e.rest, part)
-	if !ok {
-		return
-	}
-	e.line(before)
-	if between {
-		e.text.WriteString(part)
-	} else {
-		e.line(part)
-	}
-	e.rest = after
-}
-
-func (e *errorText) line(part string) { e.text.WriteString(Line(part)) }

@@ -31,6 +31,8 @@ func TestSprintf(t *testing.T) {
 		{Error(&inOtherWords{fmt.Errorf("cause: %w", errors.New("E")), "no /x\nweir: all is held E"}), `no /x\nweir: all is held E`},
 		{Error(&inOtherWords{fmt.Errorf("cause: %w", errors.New("E")), "E: no " + name}), "E: no " + one},
 		{Error(&inOtherWords{missing, "no " + name + " open; try " + name}), "no " + one + " open; try " + one},
+		{Error(&inOtherWords{errors.Join(said("E"), said("F")), "no " + name + " E" + name + "\nF"}), "no " + one + " E" + one + `\nF`},
+		{Error(fmt.Errorf("x: %w", &itself{said(name)})), "x: safe"},
 		{Error(said("\n")), `\n`},
 		{Error(errors.Join(said("\n"), said("\n"))), `\n\n\n`},
 		{Error(fmt.Errorf("%w%s", said("E"), "\n")), `E\n`},
@@ -49,6 +51,11 @@ func TestSprintf(t *testing.T) {
 type said string
 
 func (s said) Error() string { return string(s) }
+
+// itself says itself what is safe.
+type itself struct{ error }
+
+func (itself) Plain() string { return "safe" }
 
 // inOtherWords says what an error says in other words.
 type inOtherWords struct {

@@ -94,6 +94,9 @@ type spelled struct {
 func (e *spelled) Error() string { return e.text }
 func (e *spelled) Unwrap() error { return e.error }
 
+// Plain is the text for a terminal: see plain.Error.
+func (e *spelled) Plain() string { return plain.Reworded(e.error, wordsOf) }
+
 // Error is an error of the core in the words of the command line: what was asked, in flags, and
 // what the user can do.
 func Error(err error) error {
@@ -114,17 +117,44 @@ type speller struct {
 	done int // bytes of the text
 }
 
+// words are what the command line says for an error, of which said is the text.
+func words(err error, said string) (text string, is bool) {
+	switch err := err.(type) {
+	case *fault.Remedied:
+		return withRemedy(said, err.Remedy), true
+	case *keep.Refused:
+		return withRemedy("set "+err.Target+" --persist: "+err.Why, err.Remedy), true
+	case *place.NothingToPaceError:
+		return "--hold pacer: the pacer holds bytes written, and no --write limit is named; add --write, or leave out --hold", true
+	}
+	return "", false
+}
+
+// wordsOf are words, made safe for a terminal. Those of a remedied error are of as many lines as the error is.
+func wordsOf(err error) (text string, is bool) {
+	if r, is := err.(*fault.Remedied); is {
+		return words(r, plain.Error(r))
+	}
+	if text, is = words(err, ""); is {
+		return plain.Line(text), true
+	}
+	if u, wraps := err.(interface{ Unwrap() error }); wraps && u.Unwrap() != nil && !strings.Contains(err.Error(), u.Unwrap().Error()) {
+		s := speller{text: err.Error()} // it says that in words of its own, in which a part may be found
+		s.walk(err)
+		return plain.Line(s.text), true
+	}
+	return "", false
+}
+
 // walk spells what an error wraps, in the order of the text.
 func (s *speller) walk(err error) {
+	if text, is := words(err, err.Error()); is {
+		s.replace(err.Error(), text)
+		return
+	}
 	switch err := err.(type) {
 	case *spelled:
 		s.replace(err.text, err.text)
-	case *fault.Remedied:
-		s.replace(err.Error(), withRemedy(err.Error(), err.Remedy))
-	case *keep.Refused:
-		s.replace(err.Error(), withRemedy("set "+err.Target+" --persist: "+err.Why, err.Remedy))
-	case *place.NothingToPaceError:
-		s.replace(err.Error(), "--hold pacer: the pacer holds bytes written, and no --write limit is named; add --write, or leave out --hold")
 	case interface{ Unwrap() error }:
 		if inner := err.Unwrap(); inner != nil {
 			s.walk(inner)

@@ -37,6 +37,27 @@ func TestRemediesStayInTheirLine(t *testing.T) {
 	}
 }
 
+// Nor does a name in an error that the command line says in other words, beside others.
+func TestOtherWordsStayInTheirLine(t *testing.T) {
+	const name = "cgroup:/x\nweir: all is held"
+	kept := &keep.Refused{Target: name, Kind: fault.WrongUse, Why: "it ends", Remedy: fault.Remedy{Do: fault.DoNotKeep}}
+	for _, err := range []error{errors.Join(kept, kept), fmt.Errorf("x: %w", errors.Join(errors.New(name), kept, errors.New("last")))} {
+		joined := strings.Count(plain.Error(err), "\n")
+		if got := plain.Error(Error(err)); strings.Count(got, "\n") != joined || joined == 0 || strings.Contains(got, "\nweir") || !strings.Contains(got, `set cgroup:/x\nweir: all is held --persist: it ends; leave out`) {
+			t.Errorf("%q", got)
+		}
+	}
+}
+
+// inOtherWords says what an error says in other words.
+type inOtherWords struct {
+	error
+	text string
+}
+
+func (e *inOtherWords) Error() string { return e.text }
+func (e *inOtherWords) Unwrap() error { return e.error }
+
 func TestError(t *testing.T) {
 	shared := fault.With(errors.New("pid:7 shares its group"), fault.Remedy{Do: fault.LimitAll})
 	kept := &keep.Refused{Target: "pid:7", Kind: fault.WrongUse, Why: "it ends", Remedy: fault.Remedy{Do: fault.DoNotKeep}}
@@ -54,6 +75,7 @@ func TestError(t *testing.T) {
 		{fault.With(&fault.Unsupported{Feature: "limit", Reason: "no disk"}, fault.Remedy{Do: fault.NameDisk}), "limit: no disk; name a disk with --on", 3},
 		// The same error twice has its remedy twice, each in its place.
 		{errors.Join(fmt.Errorf("a: %w", shared), errors.New("b"), fmt.Errorf("c: %w", shared)), "a: " + all + "\nb\nc: " + all, 1},
+		{&inOtherWords{fmt.Errorf("cause: %w", shared), "why: pid:7 shares its group!"}, "why: " + all + "!", 1},
 		{errors.Join(shared, kept), all + "\nset pid:7 --persist: it ends; leave out --persist", 2},
 	} {
 		got := Error(c.err)
