@@ -30,6 +30,10 @@ func (s *Status) Error() string { return fmt.Sprintf("status %d: %s", s.Code, s.
 // answerMax bounds a message; the list of a node's pods has some hundred kilobytes.
 const answerMax = 16 << 20
 
+// wholeMost bounds an answer with its frames, in bytes: headers, pings and settings without an end
+// too.
+const wholeMost = 2 * answerMax
+
 // A Pair is one of a call's metadata.
 type Pair struct{ Name, Value string }
 
@@ -73,11 +77,15 @@ func headers(method string, metadata []Pair) []byte {
 
 // receive reads frames until the stream ends.
 func receive(conn io.ReadWriter) ([]byte, error) {
+	in := &io.LimitedReader{R: conn, N: wholeMost}
 	var block, data []byte
 	fields := map[string]string{}
 	decoder := headerDecoder{max: headerTableMax}
 	for last := false; ; {
-		f, err := readFrame(conn)
+		f, err := readFrame(in)
+		if in.N <= 0 {
+			return nil, fmt.Errorf("read answer: with its frames it has more than %d MiB", wholeMost>>20)
+		}
 		if err != nil {
 			return nil, err
 		}
