@@ -46,6 +46,9 @@ func open(name string) (fd int, err error) {
 }
 
 // errWaits is of files of the kernel, such as /proc/kmsg, that look regular and wait for events.
+// ErrLong says that a file has more than is read of it.
+var ErrLong = errors.New("it is longer")
+
 var errWaits = errors.New("it is a file of the kernel that waits for events")
 
 // Regular reads a regular file, as Open opens it, without ever waiting. A file of more than most
@@ -70,7 +73,7 @@ func Regular(name string, most int) ([]byte, error) {
 		case n == 0:
 			return text, nil
 		case len(text)+n > most:
-			return failed("read", fmt.Errorf("it is longer than %d bytes", most))
+			return failed("read", fmt.Errorf("%w than %d bytes", ErrLong, most))
 		}
 		text = append(text, piece[:n]...)
 	}

@@ -46,7 +46,7 @@ func FuzzDropIn(f *testing.F) {
 		for line := range strings.Lines(text) {
 			if len(left) > 0 && left[0] == line {
 				left = left[1:]
-			} else if key, its := ratePath(line); key != "IOWriteBandwidthMax" || its != path || !changed {
+			} else if key, its := ratePath(line); key != "IOWriteBandwidthMax" || its != path && !strings.Contains(line, path+" ") || !changed {
 				t.Fatalf("%q without %q is %q", text, path, after)
 			}
 		}
@@ -55,8 +55,8 @@ func FuzzDropIn(f *testing.F) {
 		}
 		all := []PathLimit{{Path: path}}
 		markOwn(text, all)
-		if sets, err := setsIn(strings.NewReader(text), limit.WBPS); sets && (err != nil || !strings.Contains(text, "IOWriteBandwidthMax")) {
-			t.Errorf("%q sets it: %v", text, err)
+		if setsIn(text, limit.WBPS) && !strings.Contains(text, "IOWriteBandwidthMax") {
+			t.Errorf("%q sets it", text)
 		}
 	})
 }

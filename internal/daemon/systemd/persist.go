@@ -1,11 +1,9 @@
 package systemd
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -187,34 +185,18 @@ func (d DropIn) idle(others []string) (bool, error) {
 // setsRate reports whether a unit's file gives a rate a value. An empty value takes back what
 // earlier files gave.
 func setsRate(path string, k limit.Key) (bool, error) {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("read unit file: %w", err)
-	}
-	defer f.Close()
-	sets, err := setsIn(f, k)
-	if err != nil {
-		return false, fmt.Errorf("read unit file %s: %w", path, err)
-	}
-	return sets, nil
+	text, err := readFile(path)
+	return setsIn(text, k), err
 }
 
-// lineMost bounds a line of a unit's file, in bytes, as systemd does (LONG_LINE_MAX).
-const lineMost = 1 << 20
-
-func setsIn(file io.Reader, k limit.Key) (bool, error) {
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, lineMost)
-	for lines.Scan() {
-		name, value, ok := strings.Cut(lines.Text(), "=")
+func setsIn(text string, k limit.Key) bool {
+	for line := range strings.Lines(text) {
+		name, value, ok := strings.Cut(line, "=")
 		if ok && strings.TrimSpace(name) == propertyNames[k] && strings.TrimSpace(value) != "" {
-			return true, nil
+			return true
 		}
 	}
-	return false, lines.Err()
+	return false
 }
 
 // sources lists the files that define a unit.

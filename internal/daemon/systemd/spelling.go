@@ -25,7 +25,7 @@ var records = []string{persistentControl, runtimeControl, transientDir}
 // Lasts reports whether a path names the same device after the next boot. The kernel assigns
 // numbers, and names such as /dev/sda, in the order in which it finds disks.
 func Lasts(path string) bool {
-	if _, err := blkdev.ParseNumber(path); err == nil || strings.HasPrefix(path, nodesByNumber) {
+	if _, err := blkdev.ParseNumber(path); err == nil || strings.HasPrefix(path, nodesByNumber) || !isPlain(path) {
 		return false
 	}
 	return filepath.Dir(filepath.Clean(path)) != "/dev"
@@ -37,12 +37,16 @@ const byID = "/dev/disk/by-id"
 
 // LastingPath finds a path that systemd resolves to a device, also after the next boot: udev's
 // link by the disk's identity, or the mount point of a file system on the disk.
-func LastingPath(ctx context.Context, devices blkdev.FS, dev blkdev.Number) (string, error) {
+func LastingPath(ctx context.Context, root string, dev blkdev.Number) (string, error) {
+	devices := blkdev.New(root)
 	leads := func(path string) bool {
+		if !isPlain(path) {
+			return false
+		}
 		on := devicesOf(ctx, devices, path)
 		return len(on) > 0 && on[len(on)-1] == dev
 	}
-	links, err := os.ReadDir(byID)
+	links, err := os.ReadDir(filepath.Join(root, byID))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("look for a lasting name of device %s: %w", dev, err)
 	}
@@ -57,10 +61,7 @@ func LastingPath(ctx context.Context, devices blkdev.FS, dev blkdev.Number) (str
 	}
 	slices.SortStableFunc(mounts, func(x, y blkdev.Mount) int { return len(x.Point) - len(y.Point) })
 	for _, m := range mounts {
-		if !strings.HasPrefix(m.Source, "/dev/") || strings.ContainsAny(m.Point, " \t\n\"'\\%") {
-			continue
-		}
-		if leads(m.Point) {
+		if strings.HasPrefix(m.Source, "/dev/") && leads(m.Point) {
 			return m.Point, nil
 		}
 	}
@@ -76,7 +77,7 @@ func (e *NoLastingPathError) Error() string {
 
 // Lasting is LastingPath on this host.
 func (c *Conn) Lasting(ctx context.Context, dev blkdev.Number) (string, error) {
-	return LastingPath(ctx, blkdev.New(c.root), dev)
+	return LastingPath(ctx, c.root, dev)
 }
 
 // Respell makes systemd forget the given names of devices in what it was told about a unit. The
@@ -104,14 +105,11 @@ func (c *Conn) Respell(ctx context.Context, unit string, paths []string) error {
 
 // forget removes the lines of some paths from a drop-in.
 func (d DropIn) forget(paths []string) (changed bool, err error) {
-	text, err := os.ReadFile(d.Path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
+	text, err := readFile(d.Path)
 	if err != nil {
-		return false, fmt.Errorf("read drop-in: %w", err)
+		return false, err
 	}
-	left, changed := without(string(text), d.Key, paths)
+	left, changed := without(text, d.Key, paths)
 	if !changed {
 		return false, nil
 	}
@@ -125,7 +123,11 @@ func (d DropIn) forget(paths []string) (changed bool, err error) {
 func without(text string, k limit.Key, paths []string) (left string, changed bool) {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
-		if key, path := ratePath(line); key == propertyNames[k] && slices.Contains(paths, path) {
+		property, value, _ := strings.Cut(line, "=")
+		value = strings.TrimSpace(value)
+		// systemd writes a path as it is, and reads it as a word.
+		has := func(path string) bool { return strings.HasPrefix(value, path+" ") || firstWord(value) == path }
+		if strings.TrimSpace(property) == propertyNames[k] && slices.ContainsFunc(paths, has) {
 			changed = true
 			continue
 		}
@@ -140,11 +142,7 @@ func ratePath(line string) (property, path string) {
 	if !ok {
 		return "", ""
 	}
-	fields := strings.Fields(value)
-	if len(fields) == 0 {
-		return strings.TrimSpace(property), ""
-	}
-	return strings.TrimSpace(property), strings.Trim(fields[0], `"'`)
+	return strings.TrimSpace(property), firstWord(value)
 }
 
 // markOwn marks the names in a unit's own files, which systemd always keeps.
@@ -157,20 +155,17 @@ func (c *Conn) markOwn(ctx context.Context, unit string, all []PathLimit) error 
 		if slices.ContainsFunc(records, func(dir string) bool { return strings.HasPrefix(file, dir+"/"+unit+".d/50-IO") }) {
 			continue
 		}
-		text, err := os.ReadFile(file)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
+		text, err := readFile(file)
 		if err != nil {
-			return fmt.Errorf("read unit file: %w", err)
+			return err
 		}
-		markOwn(string(text), all)
+		markOwn(text, all)
 	}
 	return nil
 }
 
 func markOwn(text string, all []PathLimit) {
-	for line := range strings.Lines(text) {
+	for _, line := range linesOf(text) {
 		property, path := ratePath(line)
 		if path == "" || !slices.Contains(propertyNames[:], property) {
 			continue

@@ -14,6 +14,7 @@ func TestNamesThatLast(t *testing.T) {
 	for path, lasts := range map[string]bool{
 		"8:0": false, "/dev/block/8:0": false, "/dev/sda": false, "/dev/sda1": false,
 		"/dev/disk/by-id/ata-x": true, "/dev/mapper/vg-lv": true, "/dev/vg/lv": true, "/data": true, "/": true,
+		"/my data": false, `/dev/disk/by-id/dm-name-my\x20data`: false, "/100%": false, // systemd would read another name
 	} {
 		if got := Lasts(path); got != lasts {
 			t.Errorf("Lasts(%q) = %t", path, got)
@@ -30,6 +31,17 @@ func TestSpellingsOfTheUnitsOwnFiles(t *testing.T) {
 	markOwn("IOReadBandwidthMax=%h/x 5M\n", all)
 	if !all[2].Own {
 		t.Error("a specifier could be any path")
+	}
+	for text, want := range map[string]string{
+		"IOReadBandwidthMax=\\\n# IO\\\n /dev/sda 5M\n": "/dev/sda", "IOReadBandwidthMax=\"/my data\" 5M\n": "/my data", "IOReadBandwidthMax=/my\\ data 5M": "/my data",
+		"IOReadBandwidthMax='/my data/' 5M\n": "/my data", "IOReadBandwidthMax=/my\" \"data\t5M\r\n": "/my data", "  IOReadBandwidthMax  =  /dev//sda 5M\n": "/dev/sda",
+		"# x \\\nIOReadBandwidthMax=/dev/sda 5M\n": "/dev/sda", "; \\\nIOReadBandwidthMax=/my 5M": "", "IOReadBandwidthMax=\"/my": "", "IOReadBandwidthMax=": "", "IOReadBandwidthMax=/dev/sda\\": "/dev/sda",
+	} {
+		all := []PathLimit{{Path: "/dev/sda"}, {Path: "/my data"}}
+		markOwn(text, all)
+		if all[0].Own != (want == "/dev/sda") || all[1].Own != (want == "/my data") {
+			t.Errorf("%q: %+v, want %q", text, all, want)
+		}
 	}
 }
 
@@ -66,7 +78,7 @@ func TestRatesTogether(t *testing.T) {
 // systemd takes lines of up to 1 MiB.
 func TestALongLineHidesNoRate(t *testing.T) {
 	text := "# " + strings.Repeat("x", 100_000) + "\nIOWriteBandwidthMax=/dev/sda 5M\n"
-	if sets, err := setsIn(strings.NewReader(text), limit.WBPS); !sets || err != nil {
-		t.Errorf("%t, %v", sets, err)
+	if !setsIn(text, limit.WBPS) {
+		t.Error("it is not seen")
 	}
 }
