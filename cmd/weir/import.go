@@ -127,14 +127,21 @@ func commandOf(g cgconfig.Group) string {
 	return command
 }
 
+// nestsMost bounds the pairs of groups that sayNested names.
+const nestsMost = 8
+
 // sayNested warns of groups below other groups, where the limits of both apply.
 func (a *app) sayNested(groups []cgconfig.Group) {
 	h, err := a.io()
 	if err != nil || h.Version != cgroupfs.V2 {
 		return // said when limits are set
 	}
-	for _, n := range cgconfig.Nests(groups) {
+	nests, more := cgconfig.Nests(groups, nestsMost)
+	for _, n := range nests {
 		a.out.Say("note: on cgroup v2 the limits of %s apply to %s too", n.Outer.Target(), n.Inner.Target())
+	}
+	if more > 0 {
+		a.out.Say("note: so they do for %d more pairs of groups", more)
 	}
 }
 

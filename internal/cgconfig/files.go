@@ -7,8 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/base/peek"
 )
@@ -29,14 +30,21 @@ const (
 // root. If there is none, the list has the main file, which cannot be read then.
 func Files(root string) ([]string, error) {
 	main := filepath.Join(root, MainFile)
-	more, err := filepath.Glob(filepath.Join(root, MoreDir, "*.conf"))
-	if err != nil {
-		return nil, err
+	entries, err := os.ReadDir(filepath.Join(root, MoreDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENOTDIR) {
+		return nil, fmt.Errorf("look for configurations: %w", err)
 	}
-	more = slices.DeleteFunc(more, func(name string) bool {
-		info, err := os.Stat(name)
-		return err == nil && !info.Mode().IsRegular() // a FIFO is not waited for
-	})
+	var more []string
+	for _, e := range entries { // sorted by name
+		name := filepath.Join(root, MoreDir, e.Name())
+		if !strings.HasSuffix(name, ".conf") {
+			continue
+		}
+		if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+			continue // a FIFO is not waited for
+		}
+		more = append(more, name)
+	}
 	if len(more) > filesMost {
 		return nil, fmt.Errorf("read %s: it has %d files; weir reads at most %d", filepath.Join(root, MoreDir), len(more), filesMost)
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -103,11 +104,15 @@ func TestGroups(t *testing.T) {
 		t.Errorf("%+v", groups)
 	}
 	var nests []string
-	for _, n := range Nests(groups) {
+	all, more := Nests(groups, 4)
+	for _, n := range all {
 		nests = append(nests, n.Outer.Path+" "+n.Inner.Path)
 	}
-	if want := []string{"/b /b/c", "/ /b", "/ /b/c", "/ /bc"}; !slices.Equal(nests, want) {
-		t.Errorf("nested are %q, want %q", nests, want)
+	if want := []string{"/b /b/c", "/ /b", "/ /b/c", "/ /bc"}; !slices.Equal(nests, want) || more != 0 {
+		t.Errorf("nested are %q and %d more, want %q", nests, more, want)
+	}
+	if some, more := Nests(groups, 2); len(some) != 2 || some[1].Inner.Path != "/b" || more != 2 {
+		t.Errorf("%v and %d more", some, more)
 	}
 }
 
@@ -138,5 +143,37 @@ func TestReadOfOtherKinds(t *testing.T) {
 	_ = w.Close()
 	if f, err := Read("/dev/fd/" + strconv.Itoa(int(r.Fd()))); err != nil || len(f.Sections) != 1 {
 		t.Errorf("of the caller's pipe: %+v, %v", f, err)
+	}
+}
+
+// The root of a copied host can have any name.
+func TestFilesBelowAnyRoot(t *testing.T) {
+	root := filepath.Join(configured(t, "a[1]*"+MoreDir+"/x.conf"), "a[1]*")
+	if got, err := Files(root); err != nil || !slices.Equal(got, []string{filepath.Join(root, MoreDir, "x.conf")}) {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+// As many groups as a file can have take no time that grows with their square, and no list that does.
+func TestManyGroups(t *testing.T) {
+	var flat, deep strings.Builder
+	for i := 0; flat.Len() < fileBytes-100; i++ {
+		flat.WriteString("group g" + strconv.Itoa(i) + "{io{io.max=\"8:0 rbps=1\"}}\n")
+	}
+	for name := "a"; deep.Len() < fileBytes-4000; name += "/a" {
+		deep.WriteString("group " + name + "{io{io.max=\"8:0 rbps=1\"}}\n")
+	}
+	for about, text := range map[string]string{"beside each other": flat.String(), "below each other": deep.String()} {
+		began := time.Now()
+		sections, err := Parse(text)
+		limits, _ := Limits(File{"f", sections})
+		groups := Groups(limits)
+		nests, more := Nests(groups, 8)
+		if want := min(8, len(groups)*(len(groups)-1)/2); about == "below each other" && (len(nests) != want || len(nests)+more != len(groups)*(len(groups)-1)/2) || about != "below each other" && len(nests)+more != 0 {
+			t.Errorf("%s: %d and %d more", about, len(nests), more)
+		}
+		if took := time.Since(began); err != nil || took > 4*time.Second {
+			t.Errorf("%d groups %s took %s, %v", len(groups), about, took, err)
+		}
 	}
 }

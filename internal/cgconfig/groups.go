@@ -1,6 +1,9 @@
 package cgconfig
 
 import (
+	"maps"
+	"slices"
+	"sort"
 	"strings"
 
 	"github.com/weir-io/weir/internal/limit"
@@ -40,15 +43,34 @@ func Groups(limits []GroupLimit) []Group {
 // to the inner one. On v1, for which most configurations were written, only its own do.
 type Nest struct{ Outer, Inner Group }
 
-// Nests finds all pairs of such groups.
-func Nests(groups []Group) []Nest {
-	var nests []Nest
+// Nests finds the first pairs of such groups, at most so many, and counts the others: of n groups, each
+// below the one before it, there are n² / 2.
+func Nests(groups []Group, most int) (nests []Nest, more int) {
+	at := make(map[string]int, len(groups))
+	for i, g := range groups {
+		at[g.Path] = i
+	}
+	paths := slices.Sorted(maps.Keys(at))
 	for _, above := range groups {
-		for _, g := range groups {
-			if g.Path != above.Path && strings.HasPrefix(g.Path, strings.TrimSuffix(above.Path, "/")+"/") {
-				nests = append(nests, Nest{above, g})
+		begin := strings.TrimSuffix(above.Path, "/") + "/"
+		from, _ := slices.BinarySearch(paths, begin)
+		below := paths[from:]
+		end := sort.Search(len(below), func(i int) bool { return !strings.HasPrefix(below[i], begin) })
+		below = below[:end]
+		if above.IsRoot() && len(below) > 0 { // it is among them
+			below = below[1:]
+		}
+		if left := most - len(nests); left > 0 && len(below) > 0 {
+			in := make([]int, len(below))
+			for i, path := range below {
+				in[i] = at[path]
+			}
+			slices.Sort(in)
+			for _, i := range in[:min(left, len(in))] {
+				nests = append(nests, Nest{above, groups[i]})
 			}
 		}
+		more += len(below)
 	}
-	return nests
+	return nests, more - len(nests)
 }

@@ -55,12 +55,19 @@ type reader struct {
 	below  string            // the group that all others are below, for systemd's sake
 	spaces map[string]string // the groups that those of a controller are below, by the controller
 	limits []GroupLimit
+	at     map[place]int // of limits, by their index
 	notes  []Note
+}
+
+// A place is what a limit applies to.
+type place struct {
+	group  string
+	device blkdev.Number
 }
 
 // Limits returns the limits of all groups, in the files' order, and what else is in them.
 func Limits(files ...File) ([]GroupLimit, []Note) {
-	var r reader
+	r := reader{at: map[place]int{}}
 	for _, f := range files {
 		r.file, r.spaces = f.Name, map[string]string{}
 		for _, s := range f.Sections { // they move groups of the whole file, wherever they stand
@@ -176,8 +183,9 @@ func (r *reader) setting(s Section, group string, set Setting) {
 // add joins what one group has on one device: the kernel is given all of it, the last
 // one counts.
 func (r *reader) add(l GroupLimit) {
-	i := slices.IndexFunc(r.limits, func(other GroupLimit) bool { return other.Group == l.Group && other.Device == l.Device })
-	if i < 0 {
+	i, known := r.at[place{l.Group, l.Device}]
+	if !known {
+		r.at[place{l.Group, l.Device}] = len(r.limits)
 		r.limits = append(r.limits, l)
 		return
 	}
