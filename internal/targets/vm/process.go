@@ -46,14 +46,14 @@ func openDisks(root string, pid int) (all openFiles, err error) {
 	for _, e := range entries {
 		file := filepath.Join(dir, "fd", e.Name())
 		name, err := os.Readlink(file)
-		if err != nil || !strings.HasPrefix(name, "/") || strings.HasSuffix(name, " (deleted)") || isNoDisk(name) {
+		if err != nil || !strings.HasPrefix(name, "/") || isNoDisk(name) {
 			continue
 		}
 		if root != "/" { // of a copy of a host the links are there, and name its files
 			file = filepath.Join(root, name)
 		}
 		info, err := os.Stat(file)
-		if err != nil || info.Mode().Type() != fs.ModeDevice && !info.Mode().IsRegular() || root == "/" && inMemory(file) {
+		if err != nil || info.Mode().Type() != fs.ModeDevice && !info.Mode().IsRegular() || root == "/" && inMemory(file) || isDeleted(root, name, info) {
 			continue
 		}
 		switch mode, known := modeOf(filepath.Join(dir, "fdinfo", e.Name())); {
@@ -77,6 +77,16 @@ var noDisks = []string{"/memfd:", "/dev/shm/", "/dev/hugepages", "/run/libvirt/"
 
 func isNoDisk(name string) bool {
 	return slices.ContainsFunc(noDisks, func(begin string) bool { return strings.HasPrefix(name, begin) })
+}
+
+// isDeleted reports whether a file has lost the name under which it is open. The kernel says so after
+// that name, and a file can be called so too.
+func isDeleted(root, name string, file fs.FileInfo) bool {
+	if !strings.HasSuffix(name, " (deleted)") {
+		return false
+	}
+	called, err := os.Stat(filepath.Join(root, name))
+	return err != nil || !os.SameFile(called, file)
 }
 
 // inMemory reports whether a file is on a file system that keeps files in memory.

@@ -94,6 +94,7 @@ func TestOpenDisks(t *testing.T) {
 		t.Cleanup(func() { _ = f.Close() })
 	}
 	open("image", os.O_RDWR)
+	open("kept (deleted)", os.O_RDWR) // it is called so
 	open("log", os.O_WRONLY|os.O_APPEND)
 	open("backing", os.O_RDONLY)
 	open("gone", os.O_RDWR)
@@ -104,7 +105,7 @@ func TestOpenDisks(t *testing.T) {
 	mine := func(all []string) []string {
 		return slices.DeleteFunc(all, func(name string) bool { return !strings.HasPrefix(name, dir) })
 	}
-	if written := mine(all.written); err != nil || !slices.Equal(written, []string{filepath.Join(dir, "image")}) {
+	if written := mine(all.written); err != nil || !slices.Equal(written, []string{filepath.Join(dir, "image"), filepath.Join(dir, "kept (deleted)")}) {
 		t.Errorf("%q, %v", written, err)
 	}
 	if read := mine(all.read); !slices.Equal(read, []string{filepath.Join(dir, "backing")}) {
