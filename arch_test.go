@@ -30,7 +30,7 @@ func ownName(path string) (dir string, ours bool) {
 // layers are the packages of the program, from the bottom up. A package imports from
 // lower layers only; those of one layer do not know each other.
 var layers = [][]string{
-	{"contrib", "docs", "internal/fault", "internal/base/near", "internal/base/peek", "internal/base/plain", "internal/base/rawtext", "internal/base/spare"},
+	{"contrib", "docs", "internal/fault", "internal/base/near", "internal/base/peek", "internal/base/plain", "internal/base/rawtext", "internal/base/tool", "internal/base/spare"},
 	{"internal/agent/lograte", "internal/agent/tree", "internal/base/background", "internal/linux/bpf", "internal/linux/enter", "internal/base/durable", "internal/limit", "internal/linux/mountinfo", "internal/note", "internal/linux/pagecache", "internal/linux/process", "internal/base/ptytest", "internal/daemon/socket", "internal/daemon/socket/sockettest"},
 	{"internal/annotations", "internal/daemon/helper", "internal/linux/bpf/handover", "internal/linux/bpf/refusal"},
 	{"internal/daemon/grpc", "internal/daemon/grpc/grpctest", "internal/base/cmdline", "internal/plans", "internal/volumeqos"},
@@ -73,6 +73,7 @@ var layers = [][]string{
 // sockets: a program that is started can be missing, slow, or not what it seems.
 var mayExec = map[string]string{
 	"internal/base/background": "starts weir itself, as the pacer, its guard, a scope's keeper or a sweep",
+	"internal/base/tool":       "runs the programs that others of these name, to their end",
 	"internal/act/pacer":       "waits for its guard",
 	"internal/agent/install":   "runs groupadd, groupdel and systemctl: each has a great deal of its own to do",
 	"internal/daemon/helper":   "starts weir itself, as what loads BPF programs or reads YAML",
@@ -199,6 +200,12 @@ func TestOnlyNamedPackagesStartProcesses(t *testing.T) {
 			t.Errorf("%s imports os/exec; if it must, say why in this test", s.path)
 		}
 		delete(unused, s.dir())
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			if call, ok := n.(*ast.SelectorExpr); ok && call.Sel.Name == "CommandContext" && !slices.Contains(s.imports(), module+"internal/base/tool") {
+				t.Errorf("%s: run it with internal/base/tool, which waits for no child of it and bounds what it writes", s.at(n))
+			}
+			return true
+		})
 	}
 	for name := range unused {
 		t.Errorf("%s may start processes, and does not", name)

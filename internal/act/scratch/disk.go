@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/weir-io/weir/internal/base/tool"
 	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/linux/loopdev"
 )
@@ -66,10 +67,10 @@ func (d *Disk) format(ctx context.Context) error {
 	}
 	// Everything is initialised now, so that nothing but the load writes later.
 	cmd := exec.CommandContext(ctx, mkfs, "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", "-N", "64", "-J", "size=8", d.Node)
-	if out, err := cmd.CombinedOutput(); ctx.Err() != nil {
+	if out, said, err := tool.Run(cmd); ctx.Err() != nil {
 		return context.Cause(ctx)
 	} else if err != nil {
-		return fmt.Errorf("make scratch disk: %s %s: %w: %s", mkfs, d.Node, err, bytes.TrimSpace(out))
+		return fmt.Errorf("make scratch disk: %s %s: %w: %s", mkfs, d.Node, err, bytes.TrimSpace(append(out, said...)))
 	}
 	if err := unix.Mount(d.Node, d.Dir, "ext4", unix.MS_NOATIME, ""); err != nil {
 		return fmt.Errorf("mount %s on %s: %w", d.Node, d.Dir, err)

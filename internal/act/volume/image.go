@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/weir-io/weir/internal/base/tool"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
 )
@@ -127,10 +128,10 @@ func runTool(ctx context.Context, pack string, words []string, file *os.File) er
 	if file != nil {
 		cmd.ExtraFiles = []*os.File{file}
 	}
-	if out, err := cmd.CombinedOutput(); ctx.Err() != nil {
+	if out, said, err := tool.Run(cmd); ctx.Err() != nil {
 		return context.Cause(ctx)
 	} else if err != nil {
-		return fmt.Errorf("%s: %w: %s", words[0], err, bytes.TrimSpace(out))
+		return fmt.Errorf("%s: %w: %s", words[0], err, bytes.TrimSpace(append(out, said...)))
 	}
 	return nil
 }

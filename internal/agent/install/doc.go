@@ -19,6 +19,7 @@ import (
 	"github.com/weir-io/weir/contrib"
 	"github.com/weir-io/weir/internal/base/durable"
 	"github.com/weir-io/weir/internal/base/peek"
+	"github.com/weir-io/weir/internal/base/tool"
 	"github.com/weir-io/weir/internal/fault"
 )
 
@@ -65,11 +66,9 @@ func (s System) run(ctx context.Context, words ...string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, commandMost)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, words[0], words[1:]...)
-	cmd.WaitDelay = time.Second
-	out, err := cmd.CombinedOutput()
+	out, said, err := tool.Run(exec.CommandContext(ctx, words[0], words[1:]...))
 	if err != nil {
-		return fmt.Errorf("%s: %w: %s", strings.Join(words, " "), err, bytes.TrimSpace(out))
+		return fmt.Errorf("%s: %w: %s", strings.Join(words, " "), err, bytes.TrimSpace(append(out, said...)))
 	}
 	return nil
 }

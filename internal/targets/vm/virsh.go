@@ -1,7 +1,6 @@
 package vm
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,9 +8,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
+	"github.com/weir-io/weir/internal/base/tool"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
 )
@@ -71,17 +72,15 @@ func (c Config) virsh(ctx context.Context, args ...string) (string, error) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, c.words(args)...)
 	cmd.Env = append(cmd.Environ(), "LC_ALL=C")
-	var out, messages bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &messages
-	err = cmd.Run()
+	out, messages, err := tool.Run(cmd)
 	var failed *exec.ExitError
 	if errors.As(err, &failed) && ctx.Err() == nil {
-		return "", fmt.Errorf("vm:%s: virsh: %s", c.Name, strings.Join(strings.Fields(messages.String()), " "))
+		return "", fmt.Errorf("vm:%s: virsh: %s", c.Name, strings.Join(strings.Fields(string(messages)), " "))
 	}
 	if err != nil {
 		return "", fmt.Errorf("vm:%s: run virsh: %w", c.Name, errors.Join(err, context.Cause(ctx)))
 	}
-	return out.String(), nil
+	return string(out), nil
 }
 
 // words returns virsh's arguments for a domain's configuration.
@@ -109,8 +108,8 @@ func parseTune(text string) (map[string]limit.Limit, error) {
 			}
 			fields := strings.Split(strings.TrimSpace(list), ",")
 			for i := 0; i+1 < len(fields); i += 2 {
-				var n uint64
-				if _, err := fmt.Sscan(fields[i+1], &n); err != nil {
+				n, err := strconv.ParseUint(strings.TrimSpace(fields[i+1]), 10, 64)
+				if err != nil {
 					return nil, fmt.Errorf("read virsh's answer %q: %w", strings.TrimSpace(line), err)
 				}
 				if n != 0 {

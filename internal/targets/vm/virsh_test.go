@@ -74,9 +74,15 @@ func TestConfigRefused(t *testing.T) {
 	if _, err := (Config{"db", "lxc"}).Limits(t.Context()); err == nil || err.Error() != "vm:db: virsh: error: no domain error: really" {
 		t.Errorf("%v", err)
 	}
-	fakeVirsh(t, "echo 'device_read_bytes_sec: /dev/vda,x'")
-	if _, err := (Config{"db", "lxc"}).Limits(t.Context()); err == nil || !strings.Contains(err.Error(), "read virsh's answer") {
-		t.Errorf("%v", err)
+	for _, rate := range []string{"x", "1000x", "0x10", "-1", "1 2", "99999999999999999999"} {
+		fakeVirsh(t, "echo 'device_read_bytes_sec: /dev/vda,"+rate+"'")
+		if got, err := (Config{"db", "lxc"}).Limits(t.Context()); err == nil || !strings.Contains(err.Error(), "read virsh's answer") {
+			t.Errorf("%s: %v, %v", rate, got, err)
+		}
+	}
+	fakeVirsh(t, "cat /dev/zero")
+	if _, err := (Config{"db", "lxc"}).Limits(t.Context()); err == nil || !strings.Contains(err.Error(), "writes more than") {
+		t.Errorf("an answer without an end: %v", err)
 	}
 	t.Setenv("PATH", t.TempDir())
 	if _, err := (Config{"db", "lxc"}).Limits(t.Context()); !fault.IsUnsupported(err) {
