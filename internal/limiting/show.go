@@ -1,6 +1,7 @@
 package limiting
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -75,12 +76,28 @@ func (m Manager) ShowAll(ctx context.Context, window time.Duration) (Shown, erro
 	if err != nil {
 		return Shown{}, err
 	}
-	groups, err := watch.Find(io.Root())
+	groups, unread, err := watch.Find(io.Root())
 	if err != nil {
 		return Shown{}, err
 	}
-	return m.shown(ctx, nil, groups, window)
+	shown, err := m.shown(ctx, nil, groups, window)
+	for _, l := range groups {
+		if l.Unread != nil {
+			unread = append(unread, l.Unread)
+		}
+	}
+	for i, err := range unread {
+		if i == unreadMost {
+			shown.Notes = append(shown.Notes, note.Warningf("group-unread", "%d more cgroups cannot be read", len(unread)-i))
+			break
+		}
+		shown.Notes = append(shown.Notes, note.Warningf("group-unread", "a cgroup cannot be read, and is left out: %v", err))
+	}
+	return shown, err
 }
+
+// unreadMost bounds the groups that are named because they cannot be read.
+const unreadMost = 8
 
 // Show finds the group of a target, with what is known of the target besides, and measures its
 // I/O for window; 0: it does not. A group that cannot have rules causes no error.
@@ -93,8 +110,9 @@ func (m Manager) Show(ctx context.Context, spec string, window time.Duration) (S
 	if err != nil {
 		return Shown{}, err
 	}
-	shown, err := m.shown(ctx, t.Views, []watch.Limited{group}, window)
-	if err != nil {
+	one := []watch.Limited{group}
+	shown, err := m.shown(ctx, t.Views, one, window)
+	if err = cmp.Or(err, one[0].Unread); err != nil {
 		return Shown{}, err
 	}
 	shown.Target = &t

@@ -3,8 +3,14 @@ package limiting
 import (
 	"context"
 	"errors"
+	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/act/pacer"
 	"github.com/weir-io/weir/internal/fault"
@@ -154,4 +160,46 @@ func TestNameOthers(t *testing.T) {
 		t.Errorf("asked %d times: %q", asked, names)
 	}
 	nameOthers(groups[:1], func() func(string) string { t.Error("it is asked though nobody needs it"); return nil })
+}
+
+// Groups that cannot be read hide no others: each is left out and named, up to a bound.
+func TestShowLeavesUnreadGroupsOut(t *testing.T) {
+	files := map[string]string{"sys/fs/cgroup/batch/io.stat": "8:0 rbytes=x\n", "sys/fs/cgroup/good/io.max": "254:0 rbps=max wbps=1 riops=max wiops=max\n", "sys/fs/cgroup/good/below/io.max": "254:0 wbps=2\n",
+		"sys/fs/cgroup/fifo/x": ""}
+	for name, text := range map[string]string{"range": "254:0 wbps=18446744073709551616\n", "less": "254:0 wbps=-5\n", "odd": "x\x1b[2J\n", "huge": strings.Repeat("x", 2<<20)} {
+		files["sys/fs/cgroup/"+name+"/io.max"] = text
+	}
+	m := manager(t, "v2", files, host.Options{})
+	if err := unix.Mkfifo(filepath.Join(m.Host.Root, "sys/fs/cgroup/fifo/io.max"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	shown, err := m.ShowAll(t.Context(), time.Millisecond)
+	var paths []string
+	for _, g := range shown.Groups {
+		paths = append(paths, g.Path)
+	}
+	slices.Sort(paths)
+	if want := []string{"/batch", "/batch/night", "/good", "/good/below"}; err != nil || !slices.Equal(slices.DeleteFunc(paths, func(p string) bool { return p == "/alone" }), want) {
+		t.Errorf("%q, %v", paths, err)
+	}
+	unread := 0
+	for _, n := range shown.Notes {
+		if n.Code == "group-unread" {
+			unread++
+		}
+	}
+	if unread != 5 { // four, and the one whose counters are odd
+		t.Errorf("%d are told of: %v", unread, shown.Notes)
+	}
+	for target, want := range map[string]string{"cgroup:/batch": "read counters", "cgroup:/odd": "parse "} {
+		if _, err := m.Show(t.Context(), target, time.Millisecond); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", target, err)
+		}
+	}
+	for i := range 20 {
+		files["sys/fs/cgroup/many"+strconv.Itoa(i)+"/io.max"] = "x\n"
+	}
+	if shown, err = manager(t, "v2", files, host.Options{}).ShowAll(t.Context(), 0); err != nil || len(shown.Notes) != 9 || !strings.Contains(shown.Notes[8].Text, "16 more") {
+		t.Errorf("%v, %v", shown.Notes, err)
+	}
 }

@@ -9,14 +9,16 @@ package peek
 import (
 	"io"
 	"os"
+
+	"golang.org/x/sys/unix"
 )
 
 // Short is enough for files whose first lines matter, in bytes.
 const Short = 4096
 
-// File returns at most so many bytes from the beginning of a file.
+// File returns at most so many bytes from the beginning of a file. It waits for no FIFO.
 func File(name string, most int64) ([]byte, error) {
-	f, err := os.Open(name)
+	f, err := os.OpenFile(name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 	if err != nil {
 		return nil, err
 	}

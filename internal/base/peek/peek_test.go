@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestFile(t *testing.T) {
@@ -21,6 +23,13 @@ func TestFile(t *testing.T) {
 		if got, err := File(name, Short); err != nil || len(got) != want {
 			t.Errorf("%d of %d bytes, %v", len(got), size, err)
 		}
+	}
+	fifo := name + ".fifo"
+	if err := unix.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := File(fifo, Short); err != nil || len(got) != 0 {
+		t.Errorf("of a FIFO: %q, %v", got, err)
 	}
 	if got, err := File("/dev/zero", 10); err != nil || len(got) != 10 {
 		t.Errorf("of a file without an end: %d bytes, %v", len(got), err)

@@ -51,7 +51,7 @@ func (h *Hierarchy) open(name string, flags uint64) (int, error) {
 func (h *Hierarchy) file(name string) string { return path.Join(h.host, name) }
 
 func (h *Hierarchy) read(name string) (string, error) {
-	fd, err := h.open(name, unix.O_RDONLY)
+	fd, err := h.open(name, unix.O_RDONLY|unix.O_NONBLOCK) // a copy of a host can have a FIFO there
 	if err != nil {
 		return "", err
 	}

@@ -293,6 +293,25 @@ func (g Group) Walk(visit func(Group) error) error {
 	return nil
 }
 
+// Explore is Walk, and one group below g that cannot be read does not hide the others: failed is told
+// of it. Its owner can take the right to read it from everybody.
+func (g Group) Explore(visit func(Group) error, failed func(Group, error)) error {
+	err := visit(g)
+	var children []Group
+	if err == nil {
+		children, err = g.Children()
+	}
+	if err != nil {
+		return err
+	}
+	for _, child := range children {
+		if err := child.Explore(visit, failed); err != nil && !IsGone(err) {
+			failed(child, err)
+		}
+	}
+	return nil
+}
+
 // RemoveAll removes the group and the empty groups below it; it removes no group
 // that still has a process.
 func (g Group) RemoveAll() error {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/weir-io/weir/internal/base/peek"
 	"github.com/weir-io/weir/internal/fault"
 )
 
@@ -21,7 +22,7 @@ func (fs *FS) OfProcess(h *Hierarchy, pid int) (Group, error) {
 	if pid != 0 {
 		process = strconv.Itoa(pid)
 	}
-	text, err := os.ReadFile(filepath.Join(fs.root, "proc", process, "cgroup"))
+	text, err := peek.File(filepath.Join(fs.root, "proc", process, "cgroup"), fileMax)
 	if err != nil {
 		return Group{}, fmt.Errorf("find cgroup of process %s: %w", process, err)
 	}

@@ -39,15 +39,16 @@ func (r Rates) Get(k limit.Key) float64 {
 type Limited struct {
 	Group  cgroupfs.Group
 	Usages []Usage
+	Unread error           // why its counters cannot be read
 	before []cgroupfs.Stat // the first reading, and when it was
 	at     time.Time
 }
 
 // Find returns the groups below top, it included, that have at least one rule. A
-// group that cannot have rules, such as v2's root, has none.
-func Find(top cgroupfs.Group) ([]Limited, error) {
-	var found []Limited
-	err := top.Walk(func(g cgroupfs.Group) error {
+// group that cannot have rules, such as v2's root, has none. One below top that cannot be read is left
+// out with those below it: unread has an error for each.
+func Find(top cgroupfs.Group) (found []Limited, unread []error, err error) {
+	err = top.Explore(func(g cgroupfs.Group) error {
 		never, err := g.NeverHadRules()
 		if never {
 			return nil
@@ -63,8 +64,8 @@ func Find(top cgroupfs.Group) ([]Limited, error) {
 			return nil
 		}
 		return err
-	})
-	return found, err
+	}, func(_ cgroupfs.Group, err error) { unread = append(unread, err) })
+	return found, unread, err
 }
 
 // Of reads the rules of one group.
@@ -81,15 +82,12 @@ func Of(g cgroupfs.Group) (Limited, error) {
 }
 
 // Measure waits for the window and fills in the rates of all groups. A group that
-// ends meanwhile keeps no rates.
+// ends meanwhile keeps no rates, nor does one whose counters cannot be read, which has the error.
 func Measure(ctx context.Context, groups []Limited, window time.Duration) error {
 	began := time.Now()
 	for i := range groups {
-		stats, err := groups[i].Group.Stats()
-		if err != nil && !cgroupfs.IsGone(err) {
-			return fmt.Errorf("read counters: %w", err)
-		}
-		groups[i].before, groups[i].at = stats, time.Now()
+		groups[i].before = groups[i].stats()
+		groups[i].at = time.Now()
 	}
 	select {
 	case <-ctx.Done():
@@ -97,13 +95,21 @@ func Measure(ctx context.Context, groups []Limited, window time.Duration) error 
 	case <-time.After(window - time.Since(began)):
 	}
 	for i := range groups {
-		after, err := groups[i].Group.Stats()
-		if err != nil && !cgroupfs.IsGone(err) {
-			return fmt.Errorf("read counters: %w", err)
+		after := groups[i].stats()
+		if groups[i].Unread == nil {
+			groups[i].rate(after, time.Since(groups[i].at).Seconds())
 		}
-		groups[i].rate(after, time.Since(groups[i].at).Seconds())
 	}
 	return nil
+}
+
+// stats reads the counters; none of a group that has ended.
+func (l *Limited) stats() []cgroupfs.Stat {
+	stats, err := l.Group.Stats()
+	if err != nil && !cgroupfs.IsGone(err) {
+		l.Unread = fmt.Errorf("read counters: %w", err)
+	}
+	return stats
 }
 
 func (l *Limited) rate(after []cgroupfs.Stat, seconds float64) {

@@ -34,7 +34,7 @@ func TestFind(t *testing.T) {
 		"d/io.max":       "8:16 rbps=max wbps=2 riops=max wiops=max\n",
 		"e/cgroup.procs": "", // without the controller
 	})
-	found, err := Find(h.IO.Root())
+	found, _, err := Find(h.IO.Root())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestRates(t *testing.T) {
 		"y/io.max":  "8:0 rbps=1 wbps=max riops=max wiops=max\n",
 		"y/io.stat": "8:0 rbytes=1000 wbytes=5000 rios=10 wios=50\n",
 	})
-	groups, err := Find(h.IO.Root())
+	groups, _, err := Find(h.IO.Root())
 	if err != nil || len(groups) != 2 {
 		t.Fatalf("Find = %v, %v", groups, err)
 	}
@@ -96,7 +96,7 @@ func TestMeasure(t *testing.T) {
 		"x/io.max":  "8:0 rbps=1 wbps=max riops=max wiops=max\n",
 		"x/io.stat": "8:0 rbytes=1000 wbytes=5000 rios=10 wios=50\n",
 	})
-	groups, err := Find(h.IO.Root())
+	groups, _, err := Find(h.IO.Root())
 	if err != nil || len(groups) != 1 {
 		t.Fatalf("Find = %v, %v", groups, err)
 	}

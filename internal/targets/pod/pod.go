@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weir-io/weir/internal/base/peek"
 	"github.com/weir-io/weir/internal/daemon/grpc"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
@@ -39,6 +40,9 @@ var usualSockets = []string{"/run/containerd/containerd.sock", "/run/crio/crio.s
 // config is crictl's configuration, in which an administrator sets the runtime's socket.
 const config = "/etc/crictl.yaml"
 
+// configMost bounds that, in bytes.
+const configMost = 1 << 20
+
 // all lists the pods of every runtime that answers.
 func (k Kind) all(ctx context.Context) (all []sandbox) {
 	sockets, err := k.sockets()
@@ -60,7 +64,7 @@ func (k Kind) sockets() ([]string, error) {
 	if k.Endpoint != "" {
 		return one(socketOf("CONTAINER_RUNTIME_ENDPOINT", k.Endpoint))
 	}
-	text, err := os.ReadFile(filepath.Join(k.Root, config))
+	text, err := peek.Regular(filepath.Join(k.Root, config), configMost)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("find the container runtime: %w", err)
 	}

@@ -161,7 +161,7 @@ func (k Kind) readPID(driver, name string) (domain, error) {
 	}
 	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil || pid <= 0 {
-		return domain{}, fmt.Errorf("%s has no process number: %q", file, plain.Short(string(text), 60))
+		return domain{}, fmt.Errorf("%s has no process number: %s", file, plain.Short(string(text), 60))
 	}
 	return domain{driver, pid}, nil
 }
