@@ -132,12 +132,12 @@ func (k Kind) found(name, cgroup string) (targets.Target, error) {
 // byPath finds a unit's group by its place in the tree.
 func (k Kind) byPath(name string) (targets.Target, error) {
 	var found *cgroupfs.Group
-	err := k.Hierarchy.Root().Walk(func(g cgroupfs.Group) error {
+	err := k.Hierarchy.Root().Explore(func(g cgroupfs.Group) error {
 		if unit, ok := systemd.UnitOfPath(g.Path()); ok && unit == name && !g.IsRoot() {
 			found = &g
 		}
 		return nil
-	})
+	}, func(cgroupfs.Group, error) {}) // what cannot be read is no unit's that can be limited
 	if err != nil {
 		return targets.Target{}, err
 	}
