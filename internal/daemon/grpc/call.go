@@ -82,10 +82,7 @@ func receive(conn io.ReadWriter) ([]byte, error) {
 	fields := map[string]string{}
 	decoder := headerDecoder{max: headerTableMax}
 	for last := false; ; {
-		f, err := readFrame(in)
-		if in.N <= 0 {
-			return nil, fmt.Errorf("read answer: with its frames it has more than %d MiB", wholeMost>>20)
-		}
+		f, err := nextFrame(in)
 		if err != nil {
 			return nil, err
 		}
@@ -137,6 +134,15 @@ func receive(conn io.ReadWriter) ([]byte, error) {
 			return answerOf(fields, data)
 		}
 	}
+}
+
+// nextFrame reads a frame of an answer that has a bound.
+func nextFrame(in *io.LimitedReader) (frame, error) {
+	f, err := readFrame(in)
+	if in.N <= 0 {
+		err = fmt.Errorf("read answer: with its frames it has more than %d MiB", wholeMost>>20)
+	}
+	return f, err
 }
 
 // answerOf judges what has come: the trailers say whether it is a message or an error.

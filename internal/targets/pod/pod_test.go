@@ -154,6 +154,7 @@ func TestResolve(t *testing.T) {
 	}
 	for group, want := range map[string]targets.InPod{
 		slice + "/cri-containerd-c1.scope": web("name-of-c1"), slice + "/crio-c2.scope": web("name-of-c2"), "/kubepods/podu1/c1": web("name-of-c1"),
+		slice + "/crio-conmon-c2.scope":    {}, // the monitor of c2
 		slice + "/cri-containerd-s1.scope": {}, slice + "/cri-containerd-ended.scope": {}, slice: {}, "/": {},
 		slice + "/cri-containerd-c1.scope/below": {}, "/kubepods/podu2/c1": {}, "/user.slice/c1": {}, // a user can make groups of any name
 	} {

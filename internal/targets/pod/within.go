@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"path"
+	"strings"
 
 	"github.com/weir-io/weir/internal/daemon/grpc"
 	"github.com/weir-io/weir/internal/targets"
@@ -21,7 +22,8 @@ func (k Kind) Within(ctx context.Context) func(group string) targets.InPod {
 	return func(group string) targets.InPod {
 		id := targets.CalledAfter(group)
 		c, is := all[id]
-		if !is || !targets.IsCalledAfter(group, id) || !targets.IsPodOf(path.Dir(group), c.uid) {
+		monitors := strings.HasSuffix(group, "-conmon-"+id+".scope") // CRI-O's, beside the container
+		if !is || monitors || !targets.IsCalledAfter(group, id) || !targets.IsPodOf(path.Dir(group), c.uid) {
 			return targets.InPod{}
 		}
 		return c.InPod
