@@ -95,9 +95,8 @@ func (f opened) at(link string) (found string, exact bool) {
 	if err != nil || !strings.HasPrefix(to, "/") {
 		return "", false
 	}
-	base := path.Base(strings.TrimSuffix(to, " (deleted)"))
-	whole := len(f.name) < nameMost
-	if whole && base != f.name || !strings.HasPrefix(base, f.name) {
+	base := path.Base(to)
+	if !f.isCalled(base) && !f.isCalled(strings.TrimSuffix(base, " (deleted)")) { // a file can be called so, too
 		return "", false
 	}
 	var st unix.Statx_t
@@ -106,4 +105,9 @@ func (f opened) at(link string) (found string, exact bool) {
 		return to, false
 	}
 	return to, st.Ino == f.inode && st.Dev_major == f.device>>20 && st.Dev_minor == f.device&0xfffff
+}
+
+// isCalled reports whether a file of this name can be f, whose name may be cut.
+func (f opened) isCalled(name string) bool {
+	return name == f.name || len(f.name) >= nameMost && strings.HasPrefix(name, f.name)
 }

@@ -38,7 +38,8 @@ func TestPaths(t *testing.T) {
 	// Two of the same name, and one whose name the kernel side cuts off.
 	one, other := create(t, filepath.Join(dir, "data")), create(t, filepath.Join(mkdir(t, dir, "sub"), "data"))
 	long := create(t, filepath.Join(dir, strings.Repeat("n", 100)))
-	for _, f := range []*os.File{one, other, long} {
+	called := create(t, filepath.Join(dir, "x (deleted)"))
+	for _, f := range []*os.File{one, other, long, called} {
 		for _, fd := range []int{-1, int(f.Fd()), int(one.Fd())} {
 			if got := newPaths().find(openedAs(t, f), fd); got != f.Name() {
 				t.Errorf("found %s with descriptor %d, want %s", got, fd, f.Name())
