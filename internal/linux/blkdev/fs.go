@@ -43,7 +43,7 @@ const maxAttr = 4096
 // comes with one read, so that three system calls are enough: os.ReadFile takes six.
 func (fs FS) attr(p string) (string, error) {
 	p = fs.at(p)
-	fd, err := unix.Open(p, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	fd, err := unix.Open(p, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return "", &os.PathError{Op: "open", Path: p, Err: err}
 	}

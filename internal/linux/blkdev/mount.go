@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weir-io/weir/internal/base/peek"
 	"github.com/weir-io/weir/internal/linux/mountinfo"
 )
 
@@ -79,7 +80,11 @@ func (fs FS) mounts(pid int, keep func(Mount) (want, stop bool)) ([]Mount, error
 // mountsLeft is mounts, and reports what is left out.
 func (fs FS) mountsLeft(pid int, keep func(Mount) (want, stop bool)) ([]Mount, mountinfo.Left, error) {
 	name := fs.mountFile(pid)
-	f, err := os.Open(fs.at(name))
+	open := os.Open
+	if !fs.isHost() {
+		open = peek.Open // a copy can have a FIFO there
+	}
+	f, err := open(fs.at(name))
 	if err != nil {
 		if pid != 0 && isNotExist(err) {
 			return nil, mountinfo.Left{}, fmt.Errorf("read mounts of process %d: no such process: %w", pid, err)

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/weir-io/weir/internal/base/peek"
 	"github.com/weir-io/weir/internal/base/plain"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/linux/mountinfo"
@@ -63,7 +64,11 @@ func Open(root string) (*FS, error) {
 		process = "1"
 		fs.fixture = !isFilesystem(filepath.Join(root, "proc"), unix.PROC_SUPER_MAGIC)
 	}
-	f, err := os.Open(filepath.Join(root, "proc", process, "mountinfo"))
+	open := os.Open
+	if fs.fixture {
+		open = peek.Open // a copy can have a FIFO there
+	}
+	f, err := open(filepath.Join(root, "proc", process, "mountinfo"))
 	if err != nil {
 		return nil, fmt.Errorf("find cgroup hierarchies: %w", err)
 	}

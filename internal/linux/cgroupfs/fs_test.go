@@ -3,13 +3,16 @@ package cgroupfs
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/weir-io/weir/internal/base/peek"
 	"github.com/weir-io/weir/internal/fault"
+	"github.com/weir-io/weir/internal/linux/blkdev"
 )
 
 func TestIOFindsTheHierarchyWhereverItIsMounted(t *testing.T) {
@@ -254,5 +257,20 @@ func TestOpenLeavesBrokenMountsOut(t *testing.T) {
 	h, err := fs.IO(0)
 	if err != nil || h.MountPoint != "/sys/fs/cgroup" {
 		t.Fatalf("IO = %v, %v", h, err)
+	}
+}
+
+// A copy of a host can be anybody's, with anything in the place of a file.
+func TestOpenWaitsForNoCopy(t *testing.T) {
+	root := t.TempDir()
+	name := filepath.Join(root, "proc/1/mountinfo")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), unix.Mkfifo(name, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(root); !errors.Is(err, peek.ErrNotRegular) {
+		t.Errorf("%v", err)
+	}
+	if _, err := blkdev.New(root).Mounts(1); !errors.Is(err, peek.ErrNotRegular) {
+		t.Errorf("%v", err)
 	}
 }
