@@ -143,7 +143,7 @@ alerts: ## a real Prometheus scrapes weird in a guest with systemd: an alert fir
 	$(GO) run ./lab/cmd/lab -with prometheus -mode v1 -lane full -timeout 20m -run 'TestAlerts$$'
 
 .PHONY: kubelet
-kubelet: ## a real kubelet with static pods in a guest with systemd: started, changed and killed, each pod is limited. Go builds kubelet, once: 8 minutes
+kubelet: ## a real kubelet with static pods in a guest with systemd: started, changed, killed and booted, each pod is limited. Go builds kubelet, once: 8 minutes
 	@$(MAKE) -s deps
 	$(GO) run ./lab/cmd/lab -with kubelet -kernel newest -mode v2 -lane full -timeout 20m -run '^TestKubelet'
 	@grep -h ' of its limit\| of [0-9]* (starved' out/lab/tests.log

@@ -22,9 +22,9 @@ const (
 	units = "/etc/systemd/system"
 	plans = "/etc/weir/plans.d"
 	// results are where pods leave what they have measured.
-	results = "/var/lib/weir-lab/results"
+	results = "/var/lib/lab-node/results"
 	// Scratch is a directory on the guest's own disk, which is there after a boot too.
-	Scratch = "/var/lib/weir-lab/scratch"
+	Scratch = "/var/lib/lab-node/scratch"
 )
 
 // DropIn is what docs/guide/kubernetes.md adds to weird's unit.

@@ -116,7 +116,7 @@ func resultOf(p *Pod, start int) string {
 func (n *Node) Rate(t testing.TB, p *Pod, start int) float64 {
 	t.Helper()
 	file := resultOf(p, start)
-	lab.Await(t, 2*time.Minute, file, func() bool { _, err := os.Stat(file); return err == nil })
+	lab.Await(t, time.Minute, file, func() bool { _, err := os.Stat(file); return err == nil })
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
