@@ -40,7 +40,7 @@ var verbMutants = []mutant{
 	{name: "a program's own arguments are a role", file: "internal/self/self.go",
 		was: "name := args[0]\n", is: "name := args[len(args)-1]\n", packages: []string{"./internal/self"}, run: "."},
 	{name: "groups of a configuration nest in themselves", file: "internal/cgconfig/groups.go",
-		was: "if g.Path != above.Path && ", is: "if ", packages: []string{"./internal/cgconfig"}, run: "."},
+		was: "if above.IsRoot() && len(below) > 0 {", is: "if false {", packages: []string{"./internal/cgconfig"}, run: "."},
 	{name: "import reads files that are none", file: "internal/cgconfig/files.go",
-		was: "return err == nil && !info.Mode().IsRegular()", is: "return false && err == nil && !info.Mode().IsRegular()", packages: []string{"./internal/cgconfig"}, run: "."},
+		was: "err == nil && !info.Mode().IsRegular() {", is: "err == nil && !info.Mode().IsRegular() && false {", packages: []string{"./internal/cgconfig"}, run: "."},
 }

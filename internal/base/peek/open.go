@@ -45,10 +45,10 @@ func open(name string) (fd int, err error) {
 	}
 }
 
-// errWaits is of files of the kernel, such as /proc/kmsg, that look regular and wait for events.
 // ErrLong says that a file has more than is read of it.
 var ErrLong = errors.New("it is longer")
 
+// errWaits is of files of the kernel, such as /proc/kmsg, that look regular and wait for events.
 var errWaits = errors.New("it is a file of the kernel that waits for events")
 
 // Regular reads a regular file, as Open opens it, without ever waiting. A file of more than most
