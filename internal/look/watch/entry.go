@@ -48,6 +48,7 @@ type entry struct {
 	acted time.Time // when they were last seen to change
 
 	detailed time.Time // when pressure and memory were read
+	unread   error     // why they, or the rules, could not be read then
 	ruled    time.Time // when the rules were
 	rules    []cgroupfs.Rule
 	pressure *Pressure

@@ -313,7 +313,7 @@ func (w *Watcher) readDetails(now time.Time) {
 	for _, e := range w.order {
 		switch {
 		case e.detailed.IsZero():
-			w.failed(e.detail(w.o.Memory, w.o.Now()))
+			e.unread = e.detail(w.o.Memory, w.o.Now())
 		case e.moved || e.stirred || now.Sub(e.detailed) >= idleEvery:
 			due = append(due, e)
 		}
@@ -323,7 +323,10 @@ func (w *Watcher) readDetails(now time.Time) {
 		due = due[:w.o.Details]
 	}
 	for _, e := range due {
-		w.failed(e.detail(w.o.Memory, w.o.Now()))
+		e.unread = e.detail(w.o.Memory, w.o.Now())
+	}
+	for _, e := range w.order {
+		w.failed(e.unread)
 	}
 }
 

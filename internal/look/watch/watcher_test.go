@@ -209,6 +209,14 @@ func TestGroupsComeAndGo(t *testing.T) {
 	if s = w.sample(time.Second); s.Unread != 1 || s.Unreadable == nil || s.group("/b") == nil {
 		t.Errorf("beside a broken file: %+v", s)
 	}
+	// So is a limit that cannot, in each reading, and not only in those that look at it again.
+	w.h.Write(cgrouptest.V2Dir+"/d/io.stat", "8:0 rbytes=0 wbytes=0 rios=0 wios=0\n")
+	w.h.Write(cgrouptest.V2Dir+"/d/io.max", "8:0 rbps=none\n")
+	for range 3 {
+		if s = w.sample(time.Second); s.Unread != 2 {
+			t.Errorf("beside a broken limit %d are unread (%v), want 2", s.Unread, s.Unreadable)
+		}
+	}
 }
 
 func TestSampleV1(t *testing.T) {
