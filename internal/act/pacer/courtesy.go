@@ -42,7 +42,7 @@ const (
 	shortMost = 90 * time.Millisecond
 	// signalShare is the share of a processor that these checks take, of all groups together, and
 	// signalShareMost the largest one that they take so as not to be later than signalLate.
-	signalShare     = 0.02
+	signalShare     = 0.01
 	signalShareMost = 0.1
 	// courtesyMost is the longest time for which they are resumed for a signal. endMost is the
 	// same for a signal that ends a process (on a busy machine it gets a processor late, and

@@ -184,7 +184,7 @@ func TestSignalsWhileOthersWait(t *testing.T) {
 func TestSignalsAfter(t *testing.T) {
 	for took, want := range map[time.Duration]time.Duration{
 		100 * time.Microsecond: signalEvery,
-		time.Millisecond:       50 * time.Millisecond,
+		500 * time.Microsecond: 50 * time.Millisecond,
 		5 * time.Millisecond:   signalLate,
 		30 * time.Millisecond:  300 * time.Millisecond,
 	} {
