@@ -140,6 +140,7 @@ func (w *Watcher) Sample(ctx context.Context) (*Snapshot, error) {
 	}
 	w.readDisks(ctx, now)
 	for _, e := range w.order {
+		w.failed(e.unread)
 		if g := e.group(w.diskOf); g != nil {
 			s.Groups = append(s.Groups, g)
 		}
@@ -324,9 +325,6 @@ func (w *Watcher) readDetails(now time.Time) {
 	}
 	for _, e := range due {
 		e.unread = e.detail(w.o.Memory, w.o.Now())
-	}
-	for _, e := range w.order {
-		w.failed(e.unread)
 	}
 }
 
