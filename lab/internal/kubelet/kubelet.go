@@ -22,7 +22,7 @@ const Name = "kubelet"
 const pkg = "k8s.io/kubernetes/cmd/kubelet"
 
 // Build returns the path of the program, compiled if need be. That takes 8 minutes on two processors
-// and 2 GB of memory. root is the folder of weir's module.
+// and 2 GB of memory. root is the folder with weir's go.mod.
 func Build(ctx context.Context, c *cache.Cache, root string) (string, error) {
 	module := filepath.Join(root, "tools", "kubelet")
 	s, err := read(ctx, module)

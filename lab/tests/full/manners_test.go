@@ -24,7 +24,7 @@ func (d containerTest) manners(t *testing.T) {
 	lab.Need(t, lab.Whole, lab.Systemd)
 	t.Run("newcomer", d.newcomer)
 	d.container(t, "busy", nil, "/bin/sh", "-c", again)
-	freezer := d.freezer(t, "busy") // before its process is in a group of weir's
+	freezer := d.freezer(t, "busy") // before weir has moved its process
 	mustWeir(t, "set", d.engine+":busy", "--quiet", "--write", "1MB/s", "--on", d.disk.Dir, "--hold", "pacer")
 	t.Run("execs", d.execs)
 	t.Run("pauses", func(t *testing.T) { d.pauses(t, freezer) })
