@@ -123,7 +123,7 @@ func TestAgentResumesThePaused(t *testing.T) {
 	for range kills {
 		var helpers []int
 		lab.Await(t, patience, "a pacer and two guards", func() bool {
-			helpers = append(called(t, "__pacer"), called(t, "__guard")...)
+			helpers = append(lab.Called(t, "__pacer"), lab.Called(t, "__guard")...)
 			return len(helpers) == 3
 		})
 		lab.Await(t, patience, "the writer to be paused", func() bool { return len(frozen(t, []*container{busy})) == 1 })
@@ -141,27 +141,6 @@ func TestAgentResumesThePaused(t *testing.T) {
 	if limit := lab.Patience(t, 1500*time.Millisecond); most > limit {
 		t.Errorf("the writer got on after %v, want %v at most", most, limit)
 	}
-}
-
-// called lists weir's own processes of a kind.
-func called(t *testing.T, arg string) (pids []int) {
-	t.Helper()
-	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, line := range lines {
-		text, err := os.ReadFile(line)
-		if err != nil || string(text) != "weir\x00"+arg+"\x00" {
-			continue
-		}
-		var pid int
-		if _, err := fmt.Sscanf(line, "/proc/%d/cmdline", &pid); err != nil {
-			t.Fatal(err)
-		}
-		pids = append(pids, pid)
-	}
-	return pids
 }
 
 // frozen lists containers whose process is in a group that is frozen.

@@ -49,7 +49,7 @@ func TestClearWithABrokenWeird(t *testing.T) {
 
 	// Killed one by one, the guards start another pacer.
 	lab.Await(t, 20*time.Second, "the end of the pacer and its guards", func() bool {
-		all := append(running(t, "__pacer"), running(t, "__guard")...)
+		all := append(lab.Called(t, "__pacer"), lab.Called(t, "__guard")...)
 		send(t, unix.SIGSTOP, all...)
 		send(t, unix.SIGKILL, all...)
 		return len(all) == 0

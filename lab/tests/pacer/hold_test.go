@@ -136,7 +136,7 @@ func share(t *testing.T, after, window time.Duration) float64 {
 
 // taken is the processor time of the pacer's threads.
 func taken(t *testing.T) (all time.Duration) {
-	for _, pid := range running(t, "__pacer") {
+	for _, pid := range lab.Called(t, "__pacer") {
 		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 		if err != nil {
 			t.Error(err)

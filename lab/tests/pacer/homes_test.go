@@ -24,7 +24,7 @@ func TestNothingIsLeftOnV2(t *testing.T) {
 	weir(t, "run", "--hold", "pacer", "--write", "4MiB/s", "--on", disk.Dir, "--", "sh", "-c", fill(file, 1<<20)+" && sync -f "+file) // else its group stays for what is in memory
 	lab.Await(t, 30*time.Second, "the end of the pacer, and of its record", func() bool {
 		records, err := filepath.Glob("/run/weir/pace.*")
-		return err == nil && len(records)+len(running(t, "__pacer")) == 0
+		return err == nil && len(records)+len(lab.Called(t, "__pacer")) == 0
 	})
 }
 

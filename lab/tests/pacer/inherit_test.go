@@ -73,7 +73,7 @@ func TestHelpersInheritNothing(t *testing.T) {
 		last = "__keep" // in a scope its keeper does
 	}
 	for _, kind := range []string{"__pacer", "__guard", last} {
-		pids := running(t, kind)
+		pids := lab.Called(t, kind)
 		if len(pids) == 0 {
 			t.Errorf("no %s runs", kind)
 		}

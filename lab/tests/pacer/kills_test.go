@@ -7,8 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -55,7 +53,7 @@ func TestKillsOfThePacer(t *testing.T) {
 		time.Sleep(rand.N(50 * time.Millisecond))
 		whom := [][]string{{"__pacer"}, {"__guard"}, {"__pacer", "__guard"}}[i%3]
 		for _, arg := range whom {
-			send(t, unix.SIGKILL, running(t, arg)...)
+			send(t, unix.SIGKILL, lab.Called(t, arg)...)
 		}
 		if len(whom) == 2 {
 			weir(t, "show", "--for", "0")
@@ -68,7 +66,7 @@ func TestKillsOfThePacer(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		lab.Await(t, 20*time.Second, "another pacer and its guard", func() bool {
-			return len(running(t, "__pacer")) > 0 && len(running(t, "__guard")) > 0
+			return len(lab.Called(t, "__pacer")) > 0 && len(lab.Called(t, "__guard")) > 0
 		})
 	}
 	stop()
@@ -76,7 +74,7 @@ func TestKillsOfThePacer(t *testing.T) {
 		t.Error("weir run ended by itself")
 	}
 	lab.Await(t, 20*time.Second, "the end of the pacer", func() bool {
-		return len(running(t, "__pacer"))+len(running(t, "__guard")) == 0
+		return len(lab.Called(t, "__pacer"))+len(lab.Called(t, "__guard")) == 0
 	})
 	left, err := filepath.Glob("/sys/fs/cgroup/freezer/weir-*")
 	if err != nil || len(left) > 0 {
@@ -102,25 +100,4 @@ func size(file string) int64 {
 		return 0
 	}
 	return info.Size()
-}
-
-// running lists weir's own processes of a kind.
-func running(t *testing.T, arg string) (pids []int) {
-	t.Helper()
-	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, line := range lines {
-		text, err := os.ReadFile(line)
-		if err != nil || string(text) != "weir\x00"+arg+"\x00" {
-			continue
-		}
-		pid, err := strconv.Atoi(strings.Split(line, "/")[2])
-		if err != nil {
-			t.Fatal(err)
-		}
-		pids = append(pids, pid)
-	}
-	return pids
 }

@@ -32,7 +32,7 @@ func TestLoadingProgramsHoldsNobodyUp(t *testing.T) {
 	c, limited := pacer.Client{State: state.At("/")}, pacer.Place{Controller: "blkio", Path: "/lab-loads"}
 	most := time.Hour
 	for range 3 { // a busy machine can hold up anybody
-		lab.Await(t, 20*time.Second, "the end of the last pacer", func() bool { return len(running(t, "__pacer")) == 0 })
+		lab.Await(t, 20*time.Second, "the end of the last pacer", func() bool { return len(lab.Called(t, "__pacer")) == 0 })
 		cache(t, file, 128<<20)
 		// It is moved to where it can be paused, which can take as long, before it writes.
 		begun := filepath.Join(t.TempDir(), "begun")

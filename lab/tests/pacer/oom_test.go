@@ -43,7 +43,7 @@ func TestThePacerWithoutMemory(t *testing.T) {
 		whom := [][]string{{"__pacer"}, {"__guard"}, {"__pacer", "__guard"}}[i%3]
 		var pids []int
 		for _, arg := range whom {
-			pids = append(pids, running(t, arg)...)
+			pids = append(pids, lab.Called(t, arg)...)
 		}
 		killed := starve(t, small, pids)
 		t.Logf("of %v, killed: %t", whom, killed)
@@ -58,7 +58,7 @@ func TestThePacerWithoutMemory(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		lab.Await(t, 20*time.Second, "another pacer and its guards", func() bool {
-			return len(running(t, "__pacer")) == 1 && len(running(t, "__guard")) == guards
+			return len(lab.Called(t, "__pacer")) == 1 && len(lab.Called(t, "__guard")) == guards
 		})
 		time.Sleep(time.Second) // in which what was written meanwhile is paid for
 		lab.Ratio(t, fmt.Sprintf("after a kill of %v", whom), rate, lab.Written, func() float64 {

@@ -71,12 +71,12 @@ func TestStopsOfThePacer(t *testing.T) {
 	o := newOwned(t, e, disk.Dir, "lab-stops")
 	rate := lab.Scaled(e, 40<<20)
 	weir(t, "set", o.target, "--write", fmt.Sprint(rate), "--on", disk.Dir, "--hold", "pacer")
-	ready := func() bool { return len(running(t, "__pacer")) == 1 && len(running(t, "__guard")) == guards }
+	ready := func() bool { return len(lab.Called(t, "__pacer")) == 1 && len(lab.Called(t, "__guard")) == guards }
 	var worst time.Duration
 	all := blows(fills)
 	for i := range rounds {
 		lab.Await(t, 20*time.Second, "the pacer and its guards", ready)
-		pacer, others := running(t, "__pacer"), running(t, "__guard")
+		pacer, others := lab.Called(t, "__pacer"), lab.Called(t, "__guard")
 		spared(t, append(slices.Clone(pacer), others...))
 		b := all[i%len(all)]
 		empty := func() {}
@@ -102,7 +102,7 @@ func TestStopsOfThePacer(t *testing.T) {
 			weir(t, "show", "--for", "0")
 		}
 		if b.pacer != 0 {
-			lab.Await(t, 20*time.Second, "another pacer", func() bool { return ready() && !slices.Equal(running(t, "__pacer"), pacer) })
+			lab.Await(t, 20*time.Second, "another pacer", func() bool { return ready() && !slices.Equal(lab.Called(t, "__pacer"), pacer) })
 		}
 	}
 	t.Logf("%d of %d kinds of blows: nothing was written for %s at most", min(rounds, len(all)), len(all), worst)
@@ -138,7 +138,7 @@ const runDir = "/run/weir"
 // smallRun gives weir a small file system for its records, until the end of the test.
 func smallRun(t *testing.T) {
 	t.Helper()
-	lab.Await(t, 20*time.Second, "the end of another pacer", func() bool { return len(running(t, "__pacer")) == 0 })
+	lab.Await(t, 20*time.Second, "the end of another pacer", func() bool { return len(lab.Called(t, "__pacer")) == 0 })
 	err := os.MkdirAll(runDir, 0o755)
 	if err == nil {
 		err = unix.Mount("tmpfs", runDir, "tmpfs", 0, "size=256k,mode=755")

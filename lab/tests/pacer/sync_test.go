@@ -174,7 +174,7 @@ func TestALoanIsRepaid(t *testing.T) {
 		loan()
 		whom := [][]string{nil, {"__pacer"}, {"__pacer", "__guard"}}[i%3]
 		for _, arg := range whom {
-			send(t, 9, running(t, arg)...)
+			send(t, 9, lab.Called(t, arg)...)
 		}
 		lab.Await(t, stoppedMax(e), fmt.Sprintf("the rule to be back after a kill of %v", whom), func() bool {
 			if len(whom) == 2 {
@@ -182,7 +182,7 @@ func TestALoanIsRepaid(t *testing.T) {
 			}
 			return !raised()
 		})
-		lab.Await(t, 20*time.Second, "another pacer", func() bool { return len(running(t, "__pacer")) == 1 && len(running(t, "__guard")) == guards })
+		lab.Await(t, 20*time.Second, "another pacer", func() bool { return len(lab.Called(t, "__pacer")) == 1 && len(lab.Called(t, "__guard")) == guards })
 	}
 	weir(t, "clear", "cgroup:/lab-loan")
 }
