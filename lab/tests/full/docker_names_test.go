@@ -97,7 +97,7 @@ func (d containerTest) half(t *testing.T) {
 				t.Fatal(err)
 			}
 			left = append(left, slices.DeleteFunc(files, func(file string) bool {
-				text, _ := os.ReadFile(file) // it may have gone
+				text, _ := os.ReadFile(file)                    // it may have gone
 				return !strings.Contains(file+string(text), id) // other tests run beside this one
 			})...)
 		}
