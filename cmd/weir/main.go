@@ -10,12 +10,16 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/weir-io/weir/internal/base/stack"
 	"github.com/weir-io/weir/internal/self"
 	"github.com/weir-io/weir/internal/ui/cli"
 	"github.com/weir-io/weir/internal/ui/text"
 )
 
-func main() { os.Exit(run(self.InWeird(os.Environ()))) }
+func main() {
+	stack.Grow()
+	os.Exit(run(self.InWeird(os.Environ())))
+}
 
 func run(heavy self.Heavy) int {
 	a := &app{out: cli.Out{Data: os.Stdout, Messages: os.Stderr}, heavy: heavy}
