@@ -22,8 +22,8 @@ type Group struct {
 	// Escapes is what it holds now of what the kernel charges to other groups, and of the
 	// group's own with that (cgroup v2); nil: nothing.
 	Escapes *Paced
-	// Unseen is why BPF cannot see that; nil: it can. The kernel's counters can err, and no
-	// process may be paused because of an error.
+	// Unseen is why BPF cannot see that; nil: it can, or there is nothing to see (cgroup v1). The
+	// kernel's counters can err, and no process may be paused because of an error.
 	Unseen error
 	// NoPacer is why weir's pacer cannot hold the group; nil: it can.
 	NoPacer error

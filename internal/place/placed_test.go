@@ -74,6 +74,21 @@ func TestHostReadsAGroup(t *testing.T) {
 	}
 }
 
+// Why BPF cannot see what escapes is read on v2 alone: on v1 nothing does. A copy of a host has no BPF.
+func TestUnseenIsOfV2(t *testing.T) {
+	for version, want := range map[cgroupfs.Version]bool{cgroupfs.V1: false, cgroupfs.V2: true} {
+		h := cgrouptest.New(t, version, map[string]string{"proc/sys/kernel/osrelease": "6.1.0\n"})
+		each := Host{Root: h.Root, FS: h.FS, State: state.At(h.Root)}
+		for _, host := range []Host{each, each.ForMany()} {
+			for range 2 {
+				if g, err := host.Group(h.Group("/new"), true, nil); err != nil || (g.Unseen != nil) != want {
+					t.Errorf("%s: %v, %v", version, g.Unseen, err)
+				}
+			}
+		}
+	}
+}
+
 // What binds a whole device is read once for many groups, if there is room for it.
 func TestBoundsOnce(t *testing.T) {
 	file := cgrouptest.V1Dir + "/blkio.throttle.write_bps_device"

@@ -28,8 +28,8 @@ type Host struct {
 
 // once is what a Host has read that is the same for all groups.
 type once struct {
-	read    bool
-	release kernel.Release
+	release *kernel.Release // nil: it is still to be read
+	asked   bool            // about BPF
 	unseen  error
 	bounds  map[blkdev.Number]RootBound // what limits all writes to devices on v1
 }
@@ -40,20 +40,33 @@ func (h Host) ForMany() Host {
 	return h
 }
 
-// machine reads the kernel's version, and why BPF cannot see escapes, or has both.
-func (h Host) machine() (release kernel.Release, unseen, err error) {
-	if h.once != nil && h.once.read {
-		return h.once.release, h.once.unseen, nil
+// release reads the kernel's version.
+func (h Host) release() (kernel.Release, error) {
+	if h.once != nil && h.once.release != nil {
+		return *h.once.release, nil
 	}
-	release, err = kernel.New(h.Root).Release()
+	release, err := kernel.New(h.Root).Release()
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return release, nil, err
+		return release, err
 	}
-	unseen = h.Unseen()
 	if h.once != nil {
-		h.once.read, h.once.release, h.once.unseen = true, release, unseen
+		h.once.release = &release
 	}
-	return release, unseen, nil
+	return release, nil
+}
+
+// unseen is Unseen for a version of cgroups. v1 has no escapes: it charges all writeback to the root
+// group.
+func (h Host) unseen(v cgroupfs.Version) error {
+	switch {
+	case v == cgroupfs.V1:
+		return nil
+	case h.once == nil:
+		return h.Unseen()
+	case !h.once.asked:
+		h.once.asked, h.once.unseen = true, h.Unseen()
+	}
+	return h.once.unseen
 }
 
 // Decide reads what is known of a group, and decides. toMake says that the group does not exist
@@ -84,11 +97,11 @@ func (h Host) Group(g cgroupfs.Group, toMake bool, devices []blkdev.Number) (Gro
 }
 
 func (h Host) group(g cgroupfs.Group, toMake bool, devices []blkdev.Number, rules func() ([]cgroupfs.Rule, error)) (Group, error) {
-	release, unseen, err := h.machine()
+	release, err := h.release()
 	if err != nil {
 		return Group{}, err
 	}
-	facts := Group{Controller: ControllerOf(g, release), Path: g.Path(), Bounds: map[blkdev.Number]RootBound{}, NoPacer: h.NoPacer(g), Unseen: unseen}
+	facts := Group{Controller: ControllerOf(g, release), Path: g.Path(), Bounds: map[blkdev.Number]RootBound{}, NoPacer: h.NoPacer(g), Unseen: h.unseen(g.Hierarchy().Version)}
 	for _, dev := range devices {
 		facts.Bounds[dev] = h.rootBound(g.Hierarchy(), dev)
 	}
@@ -144,6 +157,9 @@ func (h Host) rootBound(hierarchy *cgroupfs.Hierarchy, dev blkdev.Number) (bound
 		return bound
 	}
 	bound.Rule = rule
+	if _, bytes := rule.WBPS.Number(); !bytes { // then what waits in memory is not bound by it
+		return bound
+	}
 	if bdi, there, err := kernel.New(h.Root).BDI(dev); err == nil && there {
 		bound.BDI = &bdi
 	}

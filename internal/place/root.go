@@ -10,7 +10,7 @@ import (
 // which holds the writers back. A volume has both.
 type RootBound struct {
 	Rule limit.Limit
-	BDI  *kernel.BDI // nil: none
+	BDI  *kernel.BDI // nil: none, or the rule has no bytes
 }
 
 // Covers reports whether the rule limits all write rates of l as strictly; if l has none,
