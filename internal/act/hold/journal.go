@@ -42,8 +42,8 @@ type journalRule struct {
 
 // A turn is a limit before and after a change.
 type turn struct {
-	Before limit.Limit `json:"before"`
-	After  limit.Limit `json:"after"` // the rates that the change names
+	Before limit.Limit `json:"before"` // the rates that the change names, at least
+	After  limit.Limit `json:"after"`  // those rates alone
 }
 
 // back returns the rates to set so that a limit, which is now now, is as it was before. It
@@ -63,7 +63,7 @@ func (t turn) back(now limit.Limit, keeps func(limit.Key, limit.Rate) limit.Rate
 func journalOf(p Plan) (journal, error) {
 	j := journal{Version: p.Group.Hierarchy().Version, Group: rawtext.Text(p.Group.Path()), Unit: p.Unit}
 	for _, c := range p.Changes {
-		before, err := p.Group.Rule(c.Device)
+		before, err := p.Group.RuleWith(c.Device, c.Limit)
 		if p.Unit != "" && fault.IsUnsupported(err) {
 			before, err = limit.None, nil // systemd enables io for a unit with its first limit
 		}

@@ -3,6 +3,8 @@ package cgroupfs
 import (
 	"errors"
 	"testing"
+
+	"github.com/weir-io/weir/internal/limit"
 )
 
 // A plain file keeps what is written to it, byte for byte, which for these files is not
@@ -13,6 +15,24 @@ func v2Plain(t *testing.T, fs *FS) *FS {
 		h.fake = false
 	}
 	return fs
+}
+
+// Only what was named is read back, but an error tells of all rates.
+func TestSetRuleReadsBack(t *testing.T) {
+	files := map[string]string{"x/blkio.throttle.write_bps_device": "8:0 5\n8:0 9\n"} // which no kernel has: the second line stays
+	named := limit.Limit{WBPS: limit.PerSecond(4)}
+	if err := groupOf(t, v2Plain(t, v1(t, files)), "/x").SetRule(number("8:0"), named.With(limit.WBPS, limit.PerSecond(9))); err != nil {
+		t.Errorf("SetRule of what is kept: %v", err)
+	}
+	for _, rate := range []string{"read_bps", "read_iops", "write_iops"} {
+		files["x/blkio.throttle."+rate+"_device"] = ""
+	}
+	files["x/blkio.throttle.read_bps_device"] = "8:0 3\n"
+	var kept *WriteError
+	err := groupOf(t, v2Plain(t, v1(t, files)), "/x").SetRule(number("8:0"), named)
+	if !errors.As(err, &kept) || kept.Kept != "8:0 rbps=3 wbps=9 riops=max wiops=max" {
+		t.Errorf("SetRule where the kernel keeps another: %v; want a *WriteError", err)
+	}
 }
 
 func TestEnableReadsBack(t *testing.T) {

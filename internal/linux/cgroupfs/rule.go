@@ -29,7 +29,7 @@ func (g Group) Rules() ([]Rule, error) {
 	if g.h.Version == V2 {
 		return g.rulesV2()
 	}
-	return g.rulesV1()
+	return g.rulesV1(limit.Keys[:])
 }
 
 // RulesIfAny is Rules, but returns no error for a v2 group without the io controller, which
@@ -70,6 +70,33 @@ func (g Group) Rule(dev blkdev.Number) (limit.Limit, error) {
 	return limit.None, nil
 }
 
+// RuleWith reads the group's rule for one device, at least the rates that with names: v1 has a file for
+// each rate, and the others are not read and stay unset.
+func (g Group) RuleWith(dev blkdev.Number, with limit.Limit) (limit.Limit, error) {
+	if g.h.Version == V2 || with.IsZero() {
+		return g.Rule(dev)
+	}
+	var named []limit.Key
+	var rule limit.Limit
+	for _, k := range limit.Keys {
+		if with.Get(k).IsSet() {
+			named, rule = append(named, k), rule.With(k, limit.Unlimited)
+		}
+	}
+	rules, err := g.rulesV1(named)
+	if err != nil {
+		return limit.Limit{}, err
+	}
+	for _, r := range rules {
+		for _, k := range named {
+			if r.Device == dev {
+				rule = rule.With(k, r.Limit.Get(k))
+			}
+		}
+	}
+	return rule, nil
+}
+
 // RuleWrites returns the lines that SetRule writes, in their order: one for v2, one
 // for each rate named for v1, which has a file for each.
 func (g Group) RuleWrites(dev blkdev.Number, l limit.Limit) []Write {
@@ -90,7 +117,10 @@ func (g Group) SetRule(dev blkdev.Number, l limit.Limit) error {
 			return g.explain(dev, err)
 		}
 	}
-	kept, err := g.Rule(dev)
+	kept, err := g.RuleWith(dev, l)
+	if err == nil && kept.Overlay(l) != kept {
+		kept, err = g.Rule(dev) // the error tells of all rates
+	}
 	if err != nil {
 		return fmt.Errorf("read back rule of %s: %w", g.Dir(), err)
 	}

@@ -76,6 +76,26 @@ func TestRulesV1(t *testing.T) {
 	}
 }
 
+// On v1 only the files of the rates that are named are read, and the others stay unset.
+func TestRuleWith(t *testing.T) {
+	files := map[string]string{"x/blkio.throttle.write_bps_device": "8:0 5\n", "x/blkio.throttle.read_bps_device": "none of a kernel's\n", "x/io.max": "8:0 rbps=max wbps=5 riops=7 wiops=max\n"}
+	one, dev, other := limit.Limit{WBPS: limit.PerSecond(1)}, number("8:0"), number("8:16")
+	v1 := groupOf(t, v1(t, files), "/x")
+	for of, want := range map[blkdev.Number]limit.Limit{dev: {WBPS: limit.PerSecond(5)}, other: {WBPS: limit.Unlimited}} {
+		if got, err := v1.RuleWith(of, one); err != nil || got != want {
+			t.Errorf("v1, %s: %v, %v; want %v", of, got, err, want)
+		}
+	}
+	for _, with := range []limit.Limit{one.With(limit.RBPS, limit.Unlimited), {}} { // nothing that is named: all
+		if got, err := v1.RuleWith(dev, with); err == nil {
+			t.Errorf("v1, with %v: %v, want an error", with, got)
+		}
+	}
+	if got, err := groupOf(t, v2(t, files), "/x").RuleWith(dev, one); err != nil || got != rates(0, 5, 7, 0) {
+		t.Errorf("v2: %v, %v", got, err)
+	}
+}
+
 func TestRuleWrites(t *testing.T) {
 	l := limit.Limit{RBPS: limit.PerSecond(10), WIOPS: limit.Unlimited}
 	dev := number("8:0")

@@ -21,9 +21,10 @@ var filesV1 = [...]string{
 	limit.WIOPS: "blkio.throttle.write_iops_device",
 }
 
-func (g Group) rulesV1() ([]Rule, error) {
+// rulesV1 reads the rules with some of their rates.
+func (g Group) rulesV1(keys []limit.Key) ([]Rule, error) {
 	var rules []Rule
-	for _, k := range limit.Keys {
+	for _, k := range keys {
 		text, err := g.read(filesV1[k])
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, g.whyNoRules(err)
