@@ -2,9 +2,13 @@ package state
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -44,6 +48,25 @@ func TestARecordOfALivingOwnerIsNotSwept(t *testing.T) {
 	}
 	if got := swept(t, d, nil); len(got) != 0 {
 		t.Fatalf("swept %q twice", got)
+	}
+}
+
+// More names than are read at once are all listed.
+func TestManyNames(t *testing.T) {
+	dir := t.TempDir()
+	var want []string
+	for i := range 4 * namesBytes / 64 {
+		want = append(want, fmt.Sprintf("%04d-%s", i, strings.Repeat("x", 64)))
+		if err := os.WriteFile(filepath.Join(dir, want[i]), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := namesIn(dir)
+	if slices.Sort(got); err != nil || !slices.Equal(got, want) {
+		t.Errorf("%d names, %v; want %d", len(got), err, len(want))
+	}
+	if _, err := namesIn(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("of no directory: %v", err)
 	}
 }
 

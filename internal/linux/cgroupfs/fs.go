@@ -64,7 +64,7 @@ func Open(root string) (*FS, error) {
 		process = "1"
 		fs.fixture = !isFilesystem(filepath.Join(root, "proc"), unix.PROC_SUPER_MAGIC)
 	}
-	open := os.Open
+	open := unwatched
 	if fs.fixture {
 		open = peek.Open // a copy can have a FIFO there
 	}
@@ -91,6 +91,21 @@ func Open(root string) (*FS, error) {
 		return nil, fmt.Errorf("find cgroup hierarchies: %w", errors.Join(fs.left...))
 	}
 	return fs, nil
+}
+
+// unwatched opens a file as os.Open does, but that would have epoll(7) watch it: mountinfo tells of
+// mounts by that, which nobody asks here.
+func unwatched(name string) (*os.File, error) {
+	for {
+		fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+		switch err {
+		case nil:
+			return os.NewFile(uintptr(fd), name), nil
+		case unix.EINTR:
+		default:
+			return nil, &os.PathError{Op: "open", Path: name, Err: err}
+		}
+	}
 }
 
 // leftMost bounds the mounts that are named when no hierarchy is found.

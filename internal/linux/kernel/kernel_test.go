@@ -44,6 +44,17 @@ func TestRelease(t *testing.T) {
 	}
 }
 
+// The host's release comes from uname(2), and is what the file has that weir names as its source.
+func TestReleaseOfThisHost(t *testing.T) {
+	text, err := os.ReadFile(ReleaseFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := New("/").Release(); err != nil || r.Text+"\n" != string(text) {
+		t.Errorf("%+v, %v; the file has %q", r, err, text)
+	}
+}
+
 func gunzip(in io.Reader) (io.Reader, error) { return gzip.NewReader(in) }
 
 func TestConfig(t *testing.T) {
