@@ -35,8 +35,14 @@ type Message struct {
 // saidMost bounds the messages of one document.
 const saidMost = 1000
 
+// Tells reports whether messages go anywhere.
+func (o *Out) Tells() bool { return o.JSON || !o.Quiet }
+
 // Say writes a message line. No argument begins another line, but an error that joins others.
 func (o *Out) Say(format string, args ...any) {
+	if !o.Tells() {
+		return
+	}
 	text := plain.Message(plain.Sprintf(format, args...))
 	if o.JSON && len(o.said) < saidMost {
 		o.said = append(o.said, messageOf(text))

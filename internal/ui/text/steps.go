@@ -9,6 +9,9 @@ import (
 
 // Decision says which device each place resolved to, and what is expected to hold there.
 func Decision(out *cli.Out, d place.Decision) {
+	if !out.Tells() {
+		return
+	}
 	for _, e := range d.Places {
 		out.Say("%s: %s (%s)", e.Limit, e.Chain, e.Device.Number)
 		for _, note := range e.Chain.Notes {
