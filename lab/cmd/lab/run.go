@@ -103,7 +103,7 @@ func (l *labRun) do(ctx context.Context, lanes *lanes, rows []matrix.Row) (err e
 		return err
 	}
 	logf("%s", machine)
-	c, err := l.campaign(machine, lanes)
+	c, err := l.campaign(ctx, machine, lanes)
 	if err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func (l *labRun) program(ctx context.Context, name string) (string, error) {
 }
 
 // campaign takes what depends on the machine from what was measured of it.
-func (l *labRun) campaign(machine calibrate.Machine, lanes *lanes) (campaign.Campaign, error) {
+func (l *labRun) campaign(ctx context.Context, machine calibrate.Machine, lanes *lanes) (campaign.Campaign, error) {
 	guests := l.parallel
 	if guests == 0 {
 		guests = withDisks(machine.Guests(memoryAvailable()), machine.Threads, inMemory)
@@ -173,10 +173,14 @@ func (l *labRun) campaign(machine calibrate.Machine, lanes *lanes) (campaign.Cam
 	if err != nil {
 		return campaign.Campaign{}, err
 	}
+	convert, err := build.FindConverter(ctx, l.root)
+	if err != nil {
+		return campaign.Campaign{}, err
+	}
 	timeout := time.Duration(float64(l.timeout) * machine.Slow())
 	logf("guests at once: %d; each may take %s", guests, timeout.Round(time.Second))
 	c := campaign.Campaign{
-		Root: l.root, Out: filepath.Join(l.root, "out/lab"), Temp: l.temp, Builds: l.builds, Payload: l.payload,
+		Out: filepath.Join(l.root, "out/lab"), Temp: l.temp, Builds: l.builds, Convert: convert, Payload: l.payload,
 		Run: l.run, Timeout: timeout, Machine: machine, Parallel: guests, Slots: places, Make: lanes.makers(), Log: logf,
 	}
 	if l.verbose {

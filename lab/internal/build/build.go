@@ -139,18 +139,6 @@ func suiteName(pkg string) string {
 	return strings.ReplaceAll(after, "/", "-")
 }
 
-// Events converts what a test binary printed with -test.v=test2json.
-func Events(ctx context.Context, root string, log []byte) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, "go", "tool", "test2json", "-t") // -t: with the time that each test took
-	cmd.Dir = root
-	cmd.Stdin = bytes.NewReader(log)
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("test2json: %w", err)
-	}
-	return out, nil
-}
-
 func goTool(ctx context.Context, root string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = root

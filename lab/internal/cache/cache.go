@@ -1,7 +1,7 @@
 // Package cache keeps what the lab builds outside the source tree. An entry is a
 // folder whose name has the hash of its recipe; a changed recipe is another
-// entry. An entry is checked against the hash of its files when it is used, and
-// built again when they differ.
+// entry. An entry is checked against the hash of its files when it is used and they have
+// changed since it was last checked, or the machine has booted. It is built again when they differ.
 package cache
 
 import (
@@ -108,10 +108,22 @@ func good(dir string) bool {
 	if err != nil {
 		return false
 	}
+	now, err := look(dir)
+	if err != nil {
+		return false
+	}
+	if seen, err := os.ReadFile(dir + seenFile); err == nil && now != "" && string(seen) == string(want)+" "+now {
+		return true
+	}
 	have, err := sumTree(dir)
 	if err != nil || have != string(want) {
 		slog.Warn("cache entry is damaged, and built again", "entry", dir)
 		return false
+	}
+	if now != "" {
+		if err := os.WriteFile(dir+seenFile, []byte(string(want)+" "+now), 0o644); err != nil {
+			slog.Warn("cache entry will be read again", "entry", dir, "error", err)
+		}
 	}
 	return true
 }
@@ -155,7 +167,7 @@ func (c *Cache) prune(now time.Time) error {
 		if _, err := os.Stat(path + sumFile); err != nil && !strings.HasPrefix(e.Name(), ".build-") {
 			continue // not an entry of ours
 		}
-		if err := errors.Join(os.RemoveAll(path), os.RemoveAll(path+sumFile), os.RemoveAll(path+".lock")); err != nil {
+		if err := errors.Join(os.RemoveAll(path), os.RemoveAll(path+sumFile), os.RemoveAll(path+seenFile), os.RemoveAll(path+".lock")); err != nil {
 			return err
 		}
 	}

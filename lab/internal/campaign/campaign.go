@@ -28,11 +28,11 @@ type Maker func(ctx context.Context, row matrix.Row) (guest.Guest, error)
 
 // Campaign is one run.
 type Campaign struct {
-	Root     string // the module's folder
 	Out      string // gets a folder for each guest
 	Temp     string // for what the native lane leaves to nobody
 	Disks    string // for the guests'
 	Builds   build.Builds
+	Convert  build.Converter
 	Payload  string
 	Run      string
 	Timeout  time.Duration // of each guest; of a slow one, twice
@@ -221,7 +221,7 @@ func keep(dir *tempdir.Dir, place string, bad bool) error {
 // collect adds one test binary's tests. A binary that ended badly without a
 // failed test (a panic outside tests, an exit) makes the guest bad.
 func (c Campaign) collect(ctx context.Context, g *outcome.Guest, o guest.Output) {
-	events, err := build.Events(ctx, c.Root, o.Log)
+	events, err := c.Convert.Events(ctx, o.Log)
 	if err != nil {
 		g.Err = errors.Join(g.Err, err)
 		return

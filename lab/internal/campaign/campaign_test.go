@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/weir-io/weir/lab/internal/build"
 	"github.com/weir-io/weir/lab/internal/guest"
 	"github.com/weir-io/weir/lab/internal/matrix"
 	"github.com/weir-io/weir/lab/internal/outcome"
@@ -167,9 +168,13 @@ func TestMeasuresAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		convert, err := build.FindConverter(t.Context(), ".")
+		if err != nil {
+			t.Fatal(err)
+		}
 		var runs atomic.Int32
 		c := Campaign{
-			Root: t.TempDir(), Out: t.TempDir(), Parallel: 2, Slots: places, Log: t.Logf,
+			Convert: convert, Out: t.TempDir(), Parallel: 2, Slots: places, Log: t.Logf,
 			Make: map[string]Maker{matrix.UML: func(context.Context, matrix.Row) (guest.Guest, error) { return reds{&runs, green}, nil }},
 		}
 		guests, err := c.Do(t.Context(), []matrix.Row{{Lane: matrix.UML}})

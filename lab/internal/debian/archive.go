@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 )
 
 // Suites are the suites known to the lab, from old to new. A suite's keyring
@@ -24,6 +25,9 @@ var Suites = []string{
 type Archive struct {
 	dir string // absolute
 	src source
+
+	mu    sync.Mutex
+	known map[string]record // by suite and package, since the suite's index was last got; without a name: there is none
 }
 
 // A Package is one downloaded package.
@@ -50,7 +54,7 @@ func open(cacheDir, etc string) (*Archive, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open archive %s: %w", cacheDir, err)
 	}
-	a := &Archive{dir: dir, src: src}
+	a := &Archive{dir: dir, src: src, known: map[string]record{}}
 	if err := os.MkdirAll(a.pool(), 0o755); err != nil {
 		return nil, fmt.Errorf("open archive: %w", err)
 	}

@@ -47,6 +47,7 @@ func (s *suite) refresh(ctx context.Context) error {
 func (s *suite) update(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, updateMax)
 	defer cancel()
+	defer s.forget()
 	err := s.updateWith(ctx, s.ring())
 	if errors.Is(err, errUnsigned) {
 		err = s.updateThrough(ctx, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -83,8 +84,37 @@ type record struct {
 	depends []string
 }
 
-// record reads pkg's current version from the suite's index.
+// record is what the suite's index says of pkg's current version. apt is asked once: it takes a
+// quarter of a second.
 func (s *suite) record(ctx context.Context, pkg string) (record, error) {
+	a, key := s.archive, s.name+" "+pkg
+	a.mu.Lock()
+	rec, known := a.known[key]
+	a.mu.Unlock()
+	if known && rec.name == "" {
+		return record{}, ErrNoPackage
+	}
+	if known {
+		return rec, nil
+	}
+	rec, err := s.read(ctx, pkg)
+	if err == nil || errors.Is(err, ErrNoPackage) {
+		a.mu.Lock()
+		a.known[key] = rec
+		a.mu.Unlock()
+	}
+	return rec, err
+}
+
+// forget is for what is known of an index that has changed.
+func (s *suite) forget() {
+	s.archive.mu.Lock()
+	defer s.archive.mu.Unlock()
+	maps.DeleteFunc(s.archive.known, func(key string, _ record) bool { return strings.HasPrefix(key, s.name+" ") })
+}
+
+// read reads pkg's current version from the suite's index.
+func (s *suite) read(ctx context.Context, pkg string) (record, error) {
 	out, err := s.apt(ctx, "", "apt-cache", "show", "--no-all-versions", pkg)
 	var failed *commandError
 	if errors.As(err, &failed) && strings.Contains(failed.output, "No packages found") {
