@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"github.com/weir-io/weir/lab"
 )
 
 // read spells what a file gives, a line each.
@@ -34,6 +36,7 @@ func read(t *testing.T, file string) string {
 
 // A section that libcgroup has not is left out with its limits, so it must be said.
 func TestUnknownSections(t *testing.T) {
+	lab.Unit(t)
 	for _, word := range []string{"Group", "\ufeffgroup", "cgroup"} {
 		f, err := Parse(word + ` a { blkio { blkio.throttle.write_bps_device = "8:0 5"; } }`)
 		if err != nil {
@@ -48,6 +51,7 @@ func TestUnknownSections(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
+	lab.Unit(t)
 	for file, want := range map[string]string{
 		"libvirt.conf": `/libvirt/qemu/test1 (7) 253:3: read 20 MiB/s, write 20 MiB/s
 2: mount: left out: weir uses the hierarchies that are mounted
@@ -77,6 +81,7 @@ func TestLimits(t *testing.T) {
 }
 
 func TestSyntaxErrorsSayWhere(t *testing.T) {
+	lab.Unit(t)
 	for text, want := range map[string]string{
 		"group a {\n  blkio {\n":                   `line 3: found the end of the file; a name or } is expected in section blkio of line 2`,
 		"group a b {}":                             `line 1: found "b"; { is expected after group`,
@@ -106,6 +111,7 @@ func TestSyntaxErrorsSayWhere(t *testing.T) {
 
 // Whatever a file holds, no group leaves the hierarchy, and lines are the file's.
 func FuzzParse(f *testing.F) {
+	lab.Unit(f)
 	files, err := filepath.Glob("testdata/*.conf")
 	if err != nil || len(files) == 0 {
 		f.Fatalf("%v, %v", files, err)
@@ -141,6 +147,7 @@ func FuzzParse(f *testing.F) {
 
 // Sections that move groups do so for all of a file, and systemd's for the files after it.
 func TestGroupsThatAreMoved(t *testing.T) {
+	lab.Unit(t)
 	const limits = `{ blkio { blkio.throttle.read_bps_device = "8:0 1000"; } }`
 	parse := func(name, text string) File {
 		t.Helper()

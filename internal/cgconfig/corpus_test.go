@@ -10,6 +10,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/lab"
 )
 
 // configsLeast is how many files there are at least.
@@ -63,6 +64,7 @@ func given(text string) (limits []GroupLimit, answer string) {
 
 // TestCorpus reads configurations of many hosts.
 func TestCorpus(t *testing.T) {
+	lab.Unit(t)
 	all := corpus(t, "8:0", "8:16")
 	if len(all) < configsLeast {
 		t.Errorf("%d files", len(all))

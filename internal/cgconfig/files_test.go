@@ -14,6 +14,7 @@ import (
 
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/lab"
 )
 
 // configured makes files of a host, and names them below its root.
@@ -30,6 +31,7 @@ func configured(t *testing.T, names ...string) string {
 }
 
 func TestFiles(t *testing.T) {
+	lab.Unit(t)
 	for about, c := range map[string]struct{ there, want []string }{
 		"none":              {nil, []string{MainFile}},
 		"the main file":     {[]string{MainFile}, []string{MainFile}},
@@ -49,6 +51,7 @@ func TestFiles(t *testing.T) {
 
 // A FIFO is not waited for, and a directory of too many files is refused.
 func TestFilesOfOtherKinds(t *testing.T) {
+	lab.Unit(t)
 	root := configured(t, MoreDir+"/a.conf")
 	if err := errors.Join(unix.Mkfifo(filepath.Join(root, MoreDir, "fifo.conf"), 0o600), os.Mkdir(filepath.Join(root, MoreDir, "dir.conf"), 0o700)); err != nil {
 		t.Fatal(err)
@@ -67,6 +70,7 @@ func TestFilesOfOtherKinds(t *testing.T) {
 }
 
 func TestRead(t *testing.T) {
+	lab.Unit(t)
 	root := configured(t, "good.conf")
 	in := func(name string) string { return filepath.Join(root, name) }
 	if err := errors.Join(os.WriteFile(in("broken.conf"), []byte("group {"), 0o600), os.WriteFile(in("long.conf"), make([]byte, fileBytes+1), 0o600)); err != nil {
@@ -88,6 +92,7 @@ func TestRead(t *testing.T) {
 }
 
 func TestGroups(t *testing.T) {
+	lab.Unit(t)
 	sda, sdb := blkdev.Number{Major: 8}, blkdev.Number{Major: 8, Minor: 16}
 	write := limit.Limit{WBPS: limit.PerSecond(1e6)}
 	groups := Groups([]GroupLimit{{"f", "/b", 3, sda, write}, {"f", "/", 1, sda, write}, {"f", "/b", 3, sdb, write}, {"g", "/b/c", 2, sda, write}, {"g", "/bc", 9, sda, write}})
@@ -118,6 +123,7 @@ func TestGroups(t *testing.T) {
 
 // A file of somebody else is read whole or not at all, and nothing waits for it.
 func TestReadOfOtherKinds(t *testing.T) {
+	lab.Unit(t)
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	if err := errors.Join(unix.Mkfifo(at("fifo"), 0o600), os.Symlink("/dev/zero", at("zero")), os.Symlink(dir, at("dir")), os.WriteFile(at("long"), nil, 0o600), os.Truncate(at("long"), 10<<20),
@@ -148,6 +154,7 @@ func TestReadOfOtherKinds(t *testing.T) {
 
 // The root of a copied host can have any name.
 func TestFilesBelowAnyRoot(t *testing.T) {
+	lab.Unit(t)
 	root := filepath.Join(configured(t, "a[1]*"+MoreDir+"/x.conf"), "a[1]*")
 	if got, err := Files(root); err != nil || !slices.Equal(got, []string{filepath.Join(root, MoreDir, "x.conf")}) {
 		t.Errorf("%q, %v", got, err)
@@ -157,6 +164,7 @@ func TestFilesBelowAnyRoot(t *testing.T) {
 // As many groups as a file can have take no time that grows with their square, and no list that does:
 // four times the text takes not much more than four times a processor's time, whatever else the machine does.
 func TestManyGroups(t *testing.T) {
+	lab.Unit(t)
 	flat := func(bytes int) string {
 		var text strings.Builder
 		for i := 0; text.Len() < bytes-100; i++ {

@@ -11,9 +11,11 @@ import (
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/lab"
 )
 
 func TestSteps(t *testing.T) {
+	lab.Unit(t)
 	g := fixture(t, cgroupfs.V2, nil)
 	sda, sdb := blkdev.Number{Major: 8}, blkdev.Number{Major: 8, Minor: 16}
 	p := Plan{Group: g, Changes: []Change{
@@ -34,6 +36,7 @@ func TestSteps(t *testing.T) {
 }
 
 func TestApplyAsksNobodyWhereNothingCanBeWritten(t *testing.T) {
+	lab.Unit(t)
 	g := fixture(t, cgroupfs.V2, map[string]string{"sys/fs/cgroup/x/io.max": ""})
 	h := Holder{Connect: func(context.Context) (*systemd.Conn, error) {
 		t.Error("asked systemd")

@@ -8,6 +8,7 @@ import (
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/linux/cgroupfs/cgrouptest"
+	"github.com/weir-io/weir/lab"
 )
 
 // fixture opens a host of files, and its group x.
@@ -19,6 +20,7 @@ func fixture(t *testing.T, version cgroupfs.Version, files map[string]string) cg
 // FuzzJournal: a record of a half-done change takes back only what has the value that it was about to
 // set.
 func FuzzJournal(f *testing.F) {
+	lab.Unit(f)
 	f.Add([]byte(`{"version":2,"group":"/x","rules":[{"device":"8:0","before":{"wbps":5},"after":{"wbps":7}}]}`))
 	f.Add([]byte(`{"rules":[{"device":"8:16","before":{"wbps":"max"},"after":{"wbps":0}},{"device":"x"}],"pacing":{"before":null}}`))
 	f.Add([]byte(`{"group":"../..","rules":[{"device":"8:0","after":{"rbps":18446744073709551615}}]}`))

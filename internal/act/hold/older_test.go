@@ -9,10 +9,12 @@ import (
 
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/state"
+	"github.com/weir-io/weir/lab"
 )
 
 // A weir that was replaced by another while it changed limits has left a record of its own kind.
 func TestRecordsOfOtherWeirs(t *testing.T) {
+	lab.Unit(t)
 	rule := []journalRule{{sda, turn{writes(5), writes(7)}}}
 	for text, want := range map[string]journal{
 		`{"version":1,"group":"/x","rules":[{"device":"8:0","before":{"rbps":"max","wbps":5,"riops":"max","wiops":"max"},"after":{"rbps":"max","wbps":7,"riops":"max","wiops":"max"}}]}`: {Version: cgroupfs.V1, Group: "/x", Rules: rule},

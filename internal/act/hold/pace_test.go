@@ -8,6 +8,7 @@ import (
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/state"
+	"github.com/weir-io/weir/lab"
 )
 
 // asked is a pacer that notes what it is asked.
@@ -25,6 +26,7 @@ func (a *asked) Follow(_ cgroupfs.Group, how *limit.Pacing) error {
 // A change of a dead weir that the pacer was asked about is on record with how the pacer counted
 // before, and that is what it is asked again. While it cannot be had the record stays.
 func TestThePacerFollowsWhatIsTakenBack(t *testing.T) {
+	lab.Unit(t)
 	p, dir := unitFixture(t)
 	p.Unit = ""
 	p.Changes[0].Limit = writes(7)

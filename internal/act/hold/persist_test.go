@@ -15,9 +15,11 @@ import (
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/state"
+	"github.com/weir-io/weir/lab"
 )
 
 func TestAUnitIsSetForGood(t *testing.T) {
+	lab.Unit(t)
 	p, dir := unitFixture(t)
 	p.Persist = true
 	m := &manager{file: p.Group.File("io.max"), text: "8:0 rbps=max wbps=7 riops=9 wiops=max\n"}
@@ -44,6 +46,7 @@ func TestAUnitIsSetForGood(t *testing.T) {
 // A weir was killed after systemd took its change for good. One rate was kept so before,
 // the other was set until the next boot only.
 func TestAChangeForGoodIsTakenBackToWhatItWas(t *testing.T) {
+	lab.Unit(t)
 	p, dir := unitFixture(t)
 	p.Persist = true
 	before := []systemd.PathLimit{{Path: "/dev/sda", Devices: []blkdev.Number{sda}, Limit: writes(5).With(limit.RIOPS, limit.PerSecond(6))}}
@@ -83,6 +86,7 @@ func dropInFixture(t *testing.T, before string) (Plan, state.Dir, string) {
 }
 
 func TestADropInIsWrittenWholeAndTakenBack(t *testing.T) {
+	lab.Unit(t)
 	for _, before := range []string{"", "# before\n"} {
 		p, dir, path := dropInFixture(t, before)
 		f, err := journalOfFile(*p.File)
@@ -127,6 +131,7 @@ func TestADropInIsWrittenWholeAndTakenBack(t *testing.T) {
 func textOf(path string) (string, error) { return journalFile{Path: path}.read() }
 
 func TestADropInThatSomebodyChangedIsLeft(t *testing.T) {
+	lab.Unit(t)
 	p, _, path := dropInFixture(t, "# before\n")
 	f, err := journalOfFile(*p.File)
 	if err != nil {
@@ -146,6 +151,7 @@ func TestADropInThatSomebodyChangedIsLeft(t *testing.T) {
 // What a scope's next start is to read is written when systemd has taken the change, and
 // taken back with it.
 func TestAUnitsFileGoesWithItsSettings(t *testing.T) {
+	lab.Unit(t)
 	p, dir := unitFixture(t)
 	path := filepath.Join(t.TempDir(), "x.scope.d", "40-weir.conf")
 	p.File = &File{Path: path, Text: "[Scope]\n"}

@@ -9,6 +9,7 @@ import (
 	"github.com/weir-io/weir/internal/daemon/systemd"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/lab"
 )
 
 // says is what a unit's settings say of sda under a name.
@@ -21,6 +22,7 @@ func reads(rbps uint64) limit.Limit { return limit.None.With(limit.RBPS, limit.P
 // Whatever names systemd has a device under, all of them say the same of all four rates
 // afterwards, and what nobody named stays.
 func TestARateThatIsNotNamedStays(t *testing.T) {
+	lab.Unit(t)
 	for name, c := range map[string]struct {
 		has  []systemd.PathLimit
 		now  limit.Limit // in force
@@ -91,6 +93,7 @@ func TestARateThatIsNotNamedStays(t *testing.T) {
 // Who spelled a device otherwise is told before that is replaced, and what is kept over
 // boots has a name that lasts.
 func TestOtherNamesAreToldBeforeTheyAreReplaced(t *testing.T) {
+	lab.Unit(t)
 	p, dir := unitFixture(t)
 	m := &manager{file: p.Group.File("io.max"), text: "8:0 rbps=3 wbps=7 riops=9 wiops=max\n",
 		limits: []systemd.PathLimit{says("/dev/sda", false, reads(3))}}
@@ -121,6 +124,7 @@ func TestOtherNamesAreToldBeforeTheyAreReplaced(t *testing.T) {
 
 // A change that is taken back gives a name that systemd has forgotten its limit again.
 func TestAForgottenNameIsTakenBack(t *testing.T) {
+	lab.Unit(t)
 	before, after := reads(5e6), reads(10e6)
 	j := journal{
 		Settings: []journalSetting{{"/dev/vda", turn{limit.None, after}}, {"254:0", turn{before, after}}},

@@ -15,6 +15,7 @@ import (
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/linux/cgroupfs/cgrouptest"
 	"github.com/weir-io/weir/internal/state"
+	"github.com/weir-io/weir/lab"
 )
 
 // A recorder is a systemd with one unit, which notes what it is asked as steps.
@@ -50,6 +51,7 @@ func (r *recorder) Respell(_ context.Context, unit string, paths []string) error
 // is asked and what is written: a unit's own settings, the drop-in of a scope, and that of a
 // service on cgroup v1.
 func TestStepsAreTheDeed(t *testing.T) {
+	lab.Unit(t)
 	const text = "[Service]\nExecStartPost=weir\n"
 	set := []Change{{sda, limit.Limit{WBPS: limit.PerSecond(7), RIOPS: limit.PerSecond(9)}}}
 	lift := []Change{{sda, limit.Limit{WBPS: limit.Unlimited}}}

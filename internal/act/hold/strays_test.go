@@ -12,10 +12,12 @@ import (
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/linux/cgroupfs/cgrouptest"
 	"github.com/weir-io/weir/internal/linux/process"
+	"github.com/weir-io/weir/lab"
 )
 
 // Strays are who is in a group that is no unit's; who has ended is none.
 func TestFindStrays(t *testing.T) {
+	lab.Unit(t)
 	mine, gone := pidLine(os.Getpid()), "4194304\n" // (one more than the kernel gives)
 	files := map[string]string{}
 	for group, tids := range map[string]string{
@@ -69,6 +71,7 @@ func TestFindStrays(t *testing.T) {
 
 // What a stray forks after it was found is one too.
 func TestStraysHaveChildren(t *testing.T) {
+	lab.Unit(t)
 	h := cgrouptest.New(t, cgroupfs.V1, map[string]string{cgrouptest.V1Dir + "/batch/tasks": pidLine(os.Getpid())})
 	found, err := findStrays(h.IO)
 	if err != nil {

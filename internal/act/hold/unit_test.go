@@ -18,6 +18,7 @@ import (
 	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/state"
+	"github.com/weir-io/weir/lab"
 )
 
 var sda = blkdev.Number{Major: 8}
@@ -113,6 +114,7 @@ func records(t *testing.T, dir state.Dir) int {
 func writes(wbps uint64) limit.Limit { return limit.None.With(limit.WBPS, limit.PerSecond(wbps)) }
 
 func TestAUnitIsSetByThePathsItHas(t *testing.T) {
+	lab.Unit(t)
 	p, dir := unitFixture(t)
 	m := &manager{file: p.Group.File("io.max"), text: "8:0 rbps=max wbps=7 riops=9 wiops=max\n", limits: []systemd.PathLimit{
 		{Path: "/dev/sdb", Devices: []blkdev.Number{{Major: 8, Minor: 16}}, Limit: writes(1)},
@@ -134,6 +136,7 @@ func TestAUnitIsSetByThePathsItHas(t *testing.T) {
 // systemd has changed the unit, and the kernel does not have the rule; on a fixture
 // weir cannot write it either.
 func TestAUnitChangeThatFailsIsTakenBack(t *testing.T) {
+	lab.Unit(t)
 	p, dir := unitFixture(t)
 	m := &manager{limits: []systemd.PathLimit{{Path: "/dev/sda", Devices: []blkdev.Number{sda}, Limit: writes(5)}}}
 	dials := 0
@@ -156,6 +159,7 @@ func TestAUnitChangeThatFailsIsTakenBack(t *testing.T) {
 }
 
 func TestARefusalLeavesNothing(t *testing.T) {
+	lab.Unit(t)
 	p, dir := unitFixture(t)
 	m := &manager{refuses: fs.ErrPermission}
 	if err := p.applyUnit(t.Context(), dir, m.dial); err == nil || err.Error() != fs.ErrPermission.Error() {
@@ -203,6 +207,7 @@ func hierarchiesOf(t *testing.T, g cgroupfs.Group) *cgroupfs.FS {
 }
 
 func TestAUnitChangeOfADeadWeirIsTakenBack(t *testing.T) {
+	lab.Unit(t)
 	p, dir := unitFixture(t)
 	abandon(t, p, dir, nil)
 	undoOn(t, dir, p, unreachable)
@@ -221,6 +226,7 @@ func TestAUnitChangeOfADeadWeirIsTakenBack(t *testing.T) {
 }
 
 func TestAUnitThatIsGoneHasNothingToTakeBack(t *testing.T) {
+	lab.Unit(t)
 	p, dir := unitFixture(t)
 	p.Changes[0].Limit = limit.Limit{WBPS: limit.Unlimited}
 	abandon(t, p, dir, []systemd.PathLimit{{Path: "/dev/sda", Devices: []blkdev.Number{sda}, Limit: writes(5)}})
@@ -233,6 +239,7 @@ func TestAUnitThatIsGoneHasNothingToTakeBack(t *testing.T) {
 // Of what reads back differently, only what the kernel makes of the change's own value is
 // taken back: anything else is somebody's who has set it meanwhile.
 func TestAChangeThatFailsLeavesWhatOthersSet(t *testing.T) {
+	lab.Unit(t)
 	p, _ := unitFixture(t)
 	file := p.Group.File("io.max")
 	rule := func(text string) {
@@ -267,6 +274,7 @@ func TestAChangeThatFailsLeavesWhatOthersSet(t *testing.T) {
 }
 
 func TestAUnitKeepsItsGroup(t *testing.T) {
+	lab.Unit(t)
 	m := &manager{file: filepath.Join(t.TempDir(), "unused")}
 	if err := account(t.Context(), "x.service", m.dial); err != nil {
 		t.Fatal(err)
