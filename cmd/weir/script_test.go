@@ -61,7 +61,7 @@ func TestScripts(t *testing.T) {
 // TestLabScripts runs testdata/lab: scripts that make real groups. They get an
 // empty disk $DISK, and the mount points of all hierarchies as $CGROUPS.
 func TestLabScripts(t *testing.T) {
-	cgroups := lab.Need(t, lab.Root, lab.Rates).Cgroups
+	cgroups := lab.Need(t, lab.Root, lab.Rates, lab.Newest).Cgroups
 	t.Parallel()
 	disk := lab.RawDisk(t)
 	runScripts(t, testscript.Params{Dir: "testdata/lab", Setup: func(env *testscript.Env) error {

@@ -17,7 +17,7 @@ const driftMost = 100 * time.Millisecond
 // What somebody writes into the rules of containers is put back, and counted: 200 times, by turns
 // on ten containers, because weird gives way to who does not stop on one.
 func TestAgentRepairsDrift(t *testing.T) {
-	e := lab.Need(t, lab.Root, lab.NoSystemd, lab.Once)
+	e := lab.Need(t, lab.Root, lab.NoSystemd, lab.OnceV1) // TestAgentGivesWay has weird repair rules of v2
 	disk := lab.RawDisk(t)
 	g := newEngine(t, e)
 	w := newWeird(t, g, two(disk))

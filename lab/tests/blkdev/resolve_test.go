@@ -38,7 +38,7 @@ func resolved(t *testing.T, spec string, nodes ...string) blkdev.Chain {
 }
 
 func TestLoop(t *testing.T) {
-	lab.Need(t, lab.Loop, lab.FS("ext4"), lab.Command("mkfs.ext4"))
+	lab.Need(t, lab.Newest, lab.Loop, lab.FS("ext4"), lab.Command("mkfs.ext4"))
 	for _, tc := range []struct {
 		name  string
 		flags uint32
@@ -95,7 +95,7 @@ func ofMounts(t *testing.T, node string) {
 func TestPartition(t *testing.T) {
 	// udev reads the partition table again when somebody closes the device, and drops
 	// partitions that were added without one.
-	lab.Need(t, lab.NoSystemd, lab.Loop, lab.FS("ext4"), lab.Command("mkfs.ext4"))
+	lab.Need(t, lab.Newest, lab.NoSystemd, lab.Loop, lab.FS("ext4"), lab.Command("mkfs.ext4"))
 	img, _ := image(t, 64*mib)
 	node := attach(t, img, unix.LO_FLAGS_PARTSCAN)
 	partition(t, node, 1, mib, 8*mib)
@@ -118,7 +118,7 @@ func TestPartition(t *testing.T) {
 }
 
 func TestBtrfs(t *testing.T) {
-	lab.Need(t, lab.Loop, lab.FS("btrfs"), lab.Command("mkfs.btrfs"))
+	lab.Need(t, lab.Newest, lab.Loop, lab.FS("btrfs"), lab.Command("mkfs.btrfs"))
 	imgA, _ := image(t, 256*mib)
 	imgB, _ := image(t, 256*mib)
 	a, b := attach(t, imgA, 0), attach(t, imgB, 0)
@@ -142,7 +142,7 @@ func TestBtrfs(t *testing.T) {
 }
 
 func TestOverlay(t *testing.T) {
-	lab.Need(t, lab.FS("ext4"), lab.Overlay)
+	lab.Need(t, lab.Newest, lab.FS("ext4"), lab.Overlay)
 	scratch := lab.Disk(t, lab.FS("ext4"))
 	node, disk := scratch.Node, scratch.Dir
 	memory := mount(t, "weir", "tmpfs", 0, "size=1m")
@@ -168,7 +168,7 @@ func TestOverlay(t *testing.T) {
 
 // A path as another process sees it is resolved on that process's mounts.
 func TestOtherRoot(t *testing.T) {
-	lab.Need(t, lab.FS("ext4"))
+	lab.Need(t, lab.Newest, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
 	resolved(t, fmt.Sprintf("/proc/%d/root%s", os.Getpid(), disk.Dir), disk.Node)
 }
@@ -177,7 +177,7 @@ func TestOtherRoot(t *testing.T) {
 func TestDisk(t *testing.T) {
 	for _, kind := range []string{"ext4", "xfs", "btrfs"} {
 		t.Run(kind, func(t *testing.T) {
-			lab.Need(t, lab.FS(kind))
+			lab.Need(t, lab.Newest, lab.FS(kind))
 			disk := lab.Disk(t, lab.FS(kind))
 			for _, spec := range []string{disk.Dir, disk.Node, filepath.Base(disk.Node)} {
 				resolved(t, spec, disk.Node)
@@ -194,7 +194,7 @@ func TestDisk(t *testing.T) {
 
 // An LVM volume is found by each of its names.
 func TestLVM(t *testing.T) {
-	lab.Need(t, lab.LVM, lab.Command("mkfs.ext4"))
+	lab.Need(t, lab.Newest, lab.LVM, lab.Command("mkfs.ext4"))
 	disk := lab.RawDisk(t)
 	tool(t, "lvm", "vgcreate", "-qq", "-y", "weir-blk", disk.Node)
 	t.Cleanup(func() { tool(t, "lvm", "vgremove", "-qq", "-f", "-y", "weir-blk") })

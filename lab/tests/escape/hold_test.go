@@ -47,7 +47,7 @@ func TestRunHoldsWhatEscapes(t *testing.T) {
 // Without BPF weir says before any I/O that writes to other groups' files are not held, and
 // afterwards that they were not. It pauses nobody.
 func TestRunSaysWhatItDoesNotHold(t *testing.T) {
-	lab.Need(t, lab.Root, lab.V2, lab.Memory, lab.Lane("uml"), lab.FS("ext4")) // whose kernels have no BPF
+	lab.Need(t, lab.Root, lab.V2, lab.Memory, lab.Lane("uml"), lab.Once, lab.FS("ext4")) // whose kernels have no BPF
 	disk := lab.Disk(t, lab.FS("ext4"))
 	limits := []string{"--write", "10MiB/s", "--on", disk.Dir, "--"}
 	doc, said := weirRun(t, append(limits, overwrite(afresh(t, disk.Dir, "alive", 40*mib), 40*mib)...)...)

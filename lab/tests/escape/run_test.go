@@ -48,7 +48,7 @@ func weirRun(t *testing.T, args ...string) (doc document, said string) {
 // Writes to another group's file go past the kernel's limit, and weir run says so. Writes to
 // the command's own file are held.
 func TestRunTellsWhatEscaped(t *testing.T) {
-	lab.Need(t, lab.Root, lab.V2, lab.Memory, lab.FS("ext4"))
+	lab.Need(t, lab.Root, lab.V2, lab.Memory, lab.Once, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
 	limits := []string{"--hold", "kernel", "--write", "10MB/s", "--on", disk.Dir, "--"}
 	dd := []string{"dd", "if=/dev/zero", "bs=1M", "conv=notrunc,fsync"}
@@ -72,7 +72,7 @@ func TestRunTellsWhatEscaped(t *testing.T) {
 
 // weir run says so if the command handed its work to a daemon.
 func TestRunTellsWhoHandsItsWorkOn(t *testing.T) {
-	lab.Need(t, lab.Root, lab.FS("ext4"))
+	lab.Need(t, lab.Root, lab.Once, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
 	docker := filepath.Join(t.TempDir(), "docker")
 	if err := os.WriteFile(docker, []byte("#!/bin/sh\n"), 0o700); err != nil {

@@ -86,7 +86,7 @@ func watched(t *testing.T, disk *lab.TestDisk) {
 
 // Without BPF weir estimates the same amount from counters.
 func TestEstimate(t *testing.T) {
-	lab.Need(t, lab.Root, lab.V2, lab.Memory, lab.FS("ext4"))
+	lab.Need(t, lab.Root, lab.V2, lab.Memory, lab.Once, lab.FS("ext4"))
 	for _, kind := range kinds() {
 		t.Run(kind, func(t *testing.T) {
 			lab.Need(t, lab.FS(kind))

@@ -45,7 +45,7 @@ func full(t *testing.T) (r, w *os.File) {
 // command, removes the group itself. The test holds up its messages, so that it stays
 // between the two.
 func TestSignalBeforeTheCommand(t *testing.T) {
-	lab.Need(t, lab.Root, lab.NoSystemd)
+	lab.Need(t, lab.Root, lab.Newest, lab.NoSystemd)
 	disk := lab.RawDisk(t)
 	others := left(t) // on a host that weir is used on
 	early := func(name string) bool { return strings.HasSuffix(name, "weir-early") }

@@ -30,7 +30,7 @@ func beyond(fs string) error {
 // Ten megabytes for a directory. All writers stop there, within a block, with the file
 // system's error; on ext4 those with CAP_SYS_RESOURCE do not.
 func TestSize(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Guest, lab.V2, lab.NoSystemd)
+	lab.Need(t, lab.Root, lab.Newest, lab.Guest, lab.V2, lab.NoSystemd)
 	onEach(t, func(t *testing.T, disk *lab.TestDisk) {
 		dir := subdir(t, disk.Dir, "data")
 		said := mustWeir(t, "quota", "set", dir, "10MB")
@@ -90,7 +90,7 @@ func TestSize(t *testing.T) {
 
 // A thousand files: the directory itself is one.
 func TestFiles(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Guest, lab.V2, lab.NoSystemd)
+	lab.Need(t, lab.Root, lab.Newest, lab.Guest, lab.V2, lab.NoSystemd)
 	onEach(t, func(t *testing.T, disk *lab.TestDisk) {
 		dir := subdir(t, disk.Dir, "data")
 		mustWeir(t, "quota", "set", dir, "max", "--files", "1000")
@@ -154,7 +154,7 @@ func TestBelowWhatIsThere(t *testing.T) {
 
 // mv and ln across the border of a project, and files of other users.
 func TestBorder(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Guest, lab.V2, lab.NoSystemd)
+	lab.Need(t, lab.Root, lab.Newest, lab.Guest, lab.V2, lab.NoSystemd)
 	onEach(t, func(t *testing.T, disk *lab.TestDisk) {
 		dir := subdir(t, disk.Dir, "data")
 		out := filepath.Join(disk.Dir, "f")
@@ -214,7 +214,7 @@ func TestBorder(t *testing.T) {
 
 // The commands that a message names do enable quotas.
 func TestOptionIsMissing(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Guest, lab.V2, lab.NoSystemd, lab.Command("quotaon"))
+	lab.Need(t, lab.Root, lab.Newest, lab.Guest, lab.V2, lab.NoSystemd, lab.Command("quotaon"))
 	commands := regexp.MustCompile(`(umount .*? && mount -o prjquota \S+ [^\s;]+|quotaon -P \S+)`)
 	fix := func(t *testing.T, dir, reason string) {
 		t.Helper()

@@ -129,7 +129,7 @@ func TestDiskIsEmptyAgain(t *testing.T) {
 }
 
 func TestPartition(t *testing.T) {
-	lab.Need(t, lab.Guest, lab.Partitions) // a host's kernel may read no partition tables
+	lab.Need(t, lab.Once, lab.Guest, lab.Partitions) // a host's kernel may read no partition tables
 	for range 2 {
 		disk := lab.RawDisk(t)
 		node := lab.Partition(t, disk)
@@ -148,7 +148,7 @@ func TestPartition(t *testing.T) {
 }
 
 func TestLogicalVolume(t *testing.T) {
-	lab.Need(t, lab.Guest, lab.LVM)
+	lab.Need(t, lab.Newest, lab.Guest, lab.LVM)
 	disk := lab.RawDisk(t)
 	command(t, "lvm", "pvcreate", "-qq", "-y", disk.Node)
 	command(t, "lvm", "vgcreate", "-qq", "smoke", disk.Node)

@@ -54,7 +54,7 @@ func TestAdopt(t *testing.T) {
 
 // A mount that shares its disk with another one cannot be adopted.
 func TestAPartitionBesideAnotherIsNoVolume(t *testing.T) {
-	lab.Need(t, lab.Root, lab.Guest, lab.Partitions, lab.Command("sfdisk"), lab.Command("mkfs.ext4"))
+	lab.Need(t, lab.Root, lab.Once, lab.Guest, lab.Partitions, lab.Command("sfdisk"), lab.Command("mkfs.ext4"))
 	disk := lab.RawDisk(t)
 	lab.Lock(t, disk)
 	cmd := exec.Command("sfdisk", "-q", disk.Node)
