@@ -4,6 +4,8 @@ import (
 	"os"
 	"strconv"
 	"testing"
+
+	"github.com/weir-io/weir/lab/environ"
 )
 
 // Times is how often a test does what it repeats: few, or what a target of the Makefile
@@ -19,4 +21,13 @@ func Times(t testing.TB, variable string, few int) int {
 		t.Fatalf("%s=%q: want a number", variable, text)
 	}
 	return n
+}
+
+// More is how often a test does what it repeats: few in the default run, and more in the whole matrix and in
+// runs of chosen tests or guests.
+func More(few, more int) int {
+	if os.Getenv(environ.Everywhere) != "" {
+		return more
+	}
+	return few
 }

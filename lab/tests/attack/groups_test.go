@@ -39,7 +39,7 @@ func init() {
 	}
 	attacks["deep groups"] = func(args []string) error {
 		at := args[0]
-		for range 200 {
+		for range lab.More(100, 200) {
 			at += "/deepdeepdeep"
 			if err := os.Mkdir(at, 0o755); err != nil {
 				return err

@@ -21,7 +21,7 @@ import (
 // Two weirs set a limit at once. Both exit with 0, and the rule in force is one of the two.
 func TestTwoAtOnce(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.OnceV2, lab.NoSystemd)
-	races(t, e, 25)
+	races(t, e, lab.More(12, 25))
 }
 
 // The same, often enough to meet rare cases.

@@ -16,6 +16,10 @@ import (
 // why and show say by what. After weir clear it runs freely, where it was.
 func TestSetAndClear(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.V1, lab.FS("ext4"))
+	fewer(t, e)
+	if e.Lane == "native" {
+		lab.Need(t, lab.Long)
+	}
 	disk := lab.Disk(t, lab.FS("ext4"))
 	group := filepath.Join(e.Cgroups.Blkio, "lab-paced")
 	lab.Cgroup(t, group)

@@ -70,7 +70,7 @@ func traceUntil(t *testing.T, do func(), flags ...string) []byte {
 // slowest are listed with their file's path.
 func TestSlowAndFiles(t *testing.T) {
 	needTrace(t, lab.FS("ext4"))
-	const writes, block, every = 1500, 4096, 20
+	const writes, block, every = 1100, 4096, 40
 	file, err := os.Create(filepath.Join(lab.Disk(t, lab.FS("ext4")).Dir, "traced"))
 	if err != nil {
 		t.Fatal(err)

@@ -183,7 +183,7 @@ func TestKillTrace(t *testing.T) {
 
 func TestKillTraceNatively(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Lane("native"))
-	killTraces(t, 20)
+	killTraces(t, lab.More(10, 20))
 }
 
 func TestKillTraceOften(t *testing.T) {

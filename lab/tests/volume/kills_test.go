@@ -23,7 +23,7 @@ func TestKills(t *testing.T) {
 	weirSays(t, "volume", "down", name)
 	taking := time.Since(began)
 	weirSays(t, "volume", "delete", name)
-	for i := range lab.Times(t, "WEIR_KILLS", 10) {
+	for i := range lab.Times(t, "WEIR_KILLS", lab.More(5, 10)) {
 		lab.Killed(t, making*3/2, "volume", "create", name, "--size", "16MiB", "--on", on, "--write", "5MB/s")
 		if v, there := whole(t, on, name, devices); !there {
 			continue
