@@ -103,6 +103,8 @@
 // more. Under a limit, writeback is exact only from one request to another: WatchWriteback.
 // Use testing.Short to do one case instead of all: the lab sets it for guests that
 // differ from another one only in where a hierarchy is mounted.
+// What only repeats is done a few times, and more often in the whole matrix (More), or as often
+// as a target of the Makefile says (Times).
 // Compare bytes at the device between two samples (DeviceTraffic); what a program
 // says of itself includes what still sits in memory.
 //
