@@ -18,8 +18,7 @@ import (
 // The pacer is dead, and weird is broken, so that none can be started. weir clear removes limits all the same: one
 // of two, with a warning that the other is held by the kernel alone, and the last. Nobody stays paused, or in a cell.
 func TestClearWithABrokenWeird(t *testing.T) {
-	e := lab.Need(t, lab.Root, lab.V1)
-	fewer(t, e)
+	e := lab.Need(t, lab.Root, lab.V1, lab.Once)
 	dir := weirAlone(t)
 
 	freezer := freezerDir(t, e)

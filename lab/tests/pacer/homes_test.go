@@ -18,7 +18,7 @@ const someUser = 65534
 
 // A command that was paced on v2 leaves neither a record nor a pacer.
 func TestNothingIsLeftOnV2(t *testing.T) {
-	lab.Need(t, lab.Root, lab.V2, lab.NoSystemd, lab.FS("ext4"))
+	lab.Need(t, lab.Root, lab.V2, lab.NoSystemd, lab.Newest, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
 	file := filepath.Join(disk.Dir, "f")
 	weir(t, "run", "--hold", "pacer", "--write", "4MiB/s", "--on", disk.Dir, "--", "sh", "-c", fill(file, 1<<20)+" && sync -f "+file) // else its group stays for what is in memory
@@ -51,7 +51,7 @@ func asUser(name string, args ...string) error {
 // The owner of a delegated group can make groups below those that weir makes, but cannot
 // release processes that weir paused, also if the owner made that group beforehand.
 func TestACellInADelegatedGroup(t *testing.T) {
-	e := lab.Need(t, lab.Root, lab.V2, lab.NoSystemd, lab.FS("ext4"))
+	e := lab.Need(t, lab.Root, lab.V2, lab.NoSystemd, lab.Newest, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
 	o := newOwned(t, e, disk.Dir, "lab-theirs")
 	top := filepath.Dir(o.procs)
@@ -92,7 +92,7 @@ func TestACellInADelegatedGroup(t *testing.T) {
 // If the owner of one group lets nobody make groups in it, the pacer holds the other groups,
 // and weir says that this one is not held.
 func TestAGroupThatCannotBeStopped(t *testing.T) {
-	e := lab.Need(t, lab.Root, lab.V2, lab.NoSystemd, lab.FS("ext4"))
+	e := lab.Need(t, lab.Root, lab.V2, lab.NoSystemd, lab.Newest, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
 	o := newOwned(t, e, disk.Dir, "lab-closed")
 	closed := filepath.Join(filepath.Dir(o.procs), "none")

@@ -18,6 +18,9 @@ import (
 // files.
 func TestHelpersInheritNothing(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.V1, lab.Newest, lab.FS("ext4"))
+	if !e.Has(string(lab.Systemd)) { // with which another process stays
+		lab.Need(t, lab.Once)
+	}
 	disk := lab.Disk(t, lab.FS("ext4"))
 	group := filepath.Join(e.Cgroups.Blkio, "lab-heir")
 	lab.Cgroup(t, group)

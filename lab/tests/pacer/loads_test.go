@@ -53,6 +53,9 @@ func TestLoadingProgramsHoldsNobodyUp(t *testing.T) {
 		t.Logf("the longest gap is %s", gap)
 		most = min(most, gap)
 		weir(t, "clear", "cgroup:/lab-loads")
+		if most <= gapMost {
+			break
+		}
 	}
 	if most > gapMost {
 		t.Errorf("the pacer did something else for %s, want at most %s", most, gapMost)

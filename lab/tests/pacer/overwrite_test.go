@@ -31,7 +31,7 @@ func TestSmallOverwritesArePaced(t *testing.T) {
 		{"partly then at once", "xfs", true}, {"partly then at once", "ext4", true},
 	} {
 		t.Run(c.name+"/"+c.fs, func(t *testing.T) {
-			e := lab.Need(t, lab.Root, lab.V1, lab.Rates, lab.FS(c.fs))
+			e := lab.Need(t, lab.Root, lab.V1, lab.Rates, lab.Newest, lab.FS(c.fs))
 			if c.long {
 				lab.Need(t, lab.Whole)
 			}

@@ -37,12 +37,9 @@ func TestSyncedIsPaidOnce(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			e := lab.Need(t, lab.Root, lab.V1, lab.Rates, lab.Newest, lab.FS("ext4"))
-			switch {
-			case c.name == "sync FILE" || c.name == "commits of 1 MiB": // fsync is what both end with in the kernel
+			e := lab.Need(t, lab.Root, lab.V1, lab.Rates, lab.Once, lab.FS("ext4"))
+			if c.name == "sync FILE" || c.name == "commits of 1 MiB" { // fsync is what both end with in the kernel
 				lab.Need(t, lab.Whole)
-			case c.name != "fsync" || e.Has(string(lab.Systemd)):
-				lab.Need(t, lab.Long)
 			}
 			const seconds = 5
 			disk := lab.Disk(t, lab.FS("ext4"))
@@ -125,7 +122,7 @@ func removeAll(pattern string) error {
 // The kernel's rule is as before once an fsync has passed it, also if the pacer and its
 // guards are killed meanwhile.
 func TestALoanIsRepaid(t *testing.T) {
-	e := lab.Need(t, lab.Root, lab.V1, lab.NoSystemd, lab.FS("ext4"))
+	e := lab.Need(t, lab.Root, lab.V1, lab.NoSystemd, lab.Newest, lab.FS("ext4"))
 	fewer(t, e)
 	disk := lab.Disk(t, lab.FS("ext4"))
 	rate := lab.Scaled(e, 40<<20)
