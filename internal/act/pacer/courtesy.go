@@ -89,7 +89,7 @@ func (p *paced) attend(now time.Duration, may pace) error {
 		}
 		whom, what := p.signalled(now)
 		c.due = now + signalsAfter(spent()-before+may.others)
-		if whom != 0 {
+		if whom != 0 && !p.cells.frozenAbove() { // else it takes its signals when its owner resumes it
 			// What a long write has made dirty since they were looked at is not what this costs.
 			if err := p.look(now); err != nil {
 				return err

@@ -71,7 +71,9 @@
 // weir pauses processes in cells: on v1 in the freezer's hierarchy, on v2 right below the group
 // that they are in. There a cell has no controllers, and the kernel goes on charging the group
 // above. weir never writes the freezer file of a group that it did not make. So only an owner
-// undoes an owner's pause, and docker exec works in a paced group.
+// undoes an owner's pause, and docker exec works in a paced group. Processes that write nothing because
+// their owner has paused them are not idle: the pacer keeps them paused too, and so does not miss what
+// they write when the owner resumes them.
 //
 // inotify on the lists of processes tells the pacer who joins a group. The pacer counts their
 // writes at once, and moves them into a cell. That takes 0.06 to 0.4 ms after their own move, or 7

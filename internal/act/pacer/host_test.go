@@ -100,7 +100,10 @@ func (h *fakeHost) fill(dir string) {
 func (h *fakeHost) made(dir string) error {
 	files := map[string]string{"cgroup.procs": "", "cgroup.threads": "", "tasks": "", "cgroup.type": "domain\n", "cgroup.freeze": "0\n", "cgroup.events": "populated 1\nfrozen 0\n"}
 	if strings.Contains(dir, "/freezer") {
-		files = map[string]string{"cgroup.procs": "", "tasks": "", "freezer.state": "THAWED\n", "freezer.self_freezing": "0\n"}
+		files = map[string]string{"cgroup.procs": "", "tasks": "", "freezer.state": "THAWED\n", "freezer.self_freezing": "0\n", "freezer.parent_freezing": "0\n"}
+		if above, err := os.ReadFile(filepath.Join(dir, "../freezer.state")); err == nil && strings.HasPrefix(string(above), "FROZEN") {
+			files["freezer.parent_freezing"] = "1\n"
+		}
 	}
 	var errs []error
 	for name, text := range files {

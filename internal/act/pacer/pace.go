@@ -20,6 +20,7 @@ type paced struct {
 	stopped bool
 	looked  bool          // they were looked at since
 	settled bool          // and next is when they may go on
+	joined  bool          // they are stopped as long as their owner has them so: see join
 	let     time.Duration // when the processes were let go last
 	halted  time.Duration // when they were stopped last
 	seen    time.Duration // the last look
@@ -30,6 +31,7 @@ type paced struct {
 	speed   float64       // how fast they wrote when they last could, in bytes a second
 	fast    float64       // how fast they have written lately at most
 	quiet   time.Duration // since when they have written nothing
+	asked   time.Duration // when their owner's pause was looked for last
 	trust   time.Duration // how long they may go on unseen
 	next    time.Duration // what is to be done next, stop them, look or let them go, is to be done then
 	due     time.Duration // when the loop is to come back: no later than that
@@ -167,6 +169,9 @@ func (p *paced) step(now time.Duration, may pace) error {
 	if p.stopped && now < p.waits {
 		return p.wait(now)
 	}
+	if stays, err := p.stays(now, may); stays || err != nil {
+		return err
+	}
 	switch {
 	case p.stopped && !p.settled:
 		if later, err := p.settle(now, may); later || err != nil {
@@ -199,6 +204,9 @@ func (p *paced) step(now time.Duration, may pace) error {
 	}
 	if p.doubts(now) { // to be told takes a pause
 		return p.halt(clockNow())
+	}
+	if p.joins(now) {
+		return p.join(now, may)
 	}
 	p.plan(now + p.run(now, may))
 	return nil
@@ -382,10 +390,8 @@ func (p *paced) set(stop bool) error {
 		p.halted = clockNow()
 		p.trust = max(p.halted-p.let, runLeast) / 2
 	} else {
-		p.let = clockNow()
-		p.paused += p.let - p.halted
+		p.resumed(clockNow())
 		p.courtesy.settle(p.bucket.rate, p.let) // they write for themselves from now on
-		p.quiet += p.let - p.halted             // they could not write
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package pacer
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/weir-io/weir/internal/act/escape"
 	"github.com/weir-io/weir/internal/linux/blkdev"
@@ -12,8 +13,10 @@ import (
 // Seen is what the pacer knows of a group that it holds. The rest is of one that
 // is counted by CountEscaped. Lent is of the others.
 type Seen struct {
-	Stops   uint64                   `json:"stops"` // how often it was stopped
-	Told    bool                     `json:"told"`  // BPF sees what escapes; else the rest is empty
+	Stops   uint64                   `json:"stops"`             // how often it was stopped
+	Stopped bool                     `json:"stopped,omitempty"` // it is stopped now
+	Owes    time.Duration            `json:"owes,omitempty"`    // how long it takes to pay for what it was seen to write, in ns
+	Told    bool                     `json:"told"`              // BPF sees what escapes; else the rest is empty
 	Escaped map[blkdev.Number]uint64 `json:"escaped"`
 	Files   []escape.File            `json:"files"`
 	Lent    map[blkdev.Number]uint64 `json:"lent"` // bytes that went past the kernel's rule, as they were paid for before
@@ -31,7 +34,7 @@ func (s *server) seen(limited Place) (*Seen, error) {
 	if p == nil {
 		return nil, fmt.Errorf("the pacer does not pace cgroup %s", limited.Path)
 	}
-	seen := &Seen{Stops: p.stops, Resumed: s.jobs[p].resumed}
+	seen := &Seen{Stops: p.stops, Stopped: p.stopped, Owes: p.owes(clockNow()), Resumed: s.jobs[p].resumed}
 	if m, is := p.meter.(*written); is {
 		seen.Lent = s.lent(p, m, clockNow())
 	}
@@ -49,6 +52,13 @@ func (s *server) seen(limited Place) (*Seen, error) {
 	}
 	seen.Told = err == nil
 	return seen, err
+}
+
+// owes is how long it takes to pay for what the processes were seen to write.
+func (p *paced) owes(now time.Duration) time.Duration {
+	b := p.bucket
+	b.fill(now)
+	return max(0, b.until(0))
 }
 
 // without takes what is spare off what BPF has seen escape, by disk.

@@ -13,7 +13,7 @@ import (
 // anew. No figure in it ever falls.
 type Sum struct {
 	Limited Place         `json:"limited"`
-	Paused  time.Duration `json:"paused"` // ns for which the group was paused in all
+	Paused  time.Duration `json:"paused"` // ns for which the group was paused in all, but for its owner's pauses
 	// Escaped are the bytes that BPF saw written to files of other groups, by disk. nil: none, or
 	// nobody can tell.
 	Escaped map[blkdev.Number]uint64 `json:"escaped,omitempty"`
@@ -46,7 +46,7 @@ func (s *server) sums() []Sum {
 // it was, until the rest has come to that.
 func (p *paced) sum(now time.Duration) time.Duration {
 	paused := p.paused
-	if p.stopped {
+	if p.stopped && !p.joined {
 		paused += now - p.halted
 	}
 	p.told = max(p.told, paused)

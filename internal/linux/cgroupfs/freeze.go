@@ -74,6 +74,16 @@ func (g Group) Still() (bool, error) {
 	return strings.Contains(text, "frozen 1"), err
 }
 
+// FrozenAbove reports whether the owner of a cell's home, or of a group above that, has it frozen: on v2
+// once all of its processes have stopped.
+func (g Group) FrozenAbove() (bool, error) {
+	if g.h.Version == V1 {
+		text, err := g.read("freezer.parent_freezing")
+		return strings.TrimSpace(text) == "1", err
+	}
+	return g.Home().Still()
+}
+
 // A Brake pauses and resumes a group's processes many times a second.
 type Brake struct {
 	fd         int

@@ -237,13 +237,16 @@ func (s *Sum) Without(spare uint64) {
 	}
 }
 
-// isStopped reports whether the pacer has paused the group.
+// isStopped reports whether the pacer has paused the group, and its owner has not.
 func (t *Tally) isStopped() bool {
 	if t.cell == nil {
 		return false
 	}
-	frozen, err := t.cell.Frozen()
-	return err == nil && frozen // a cell that is gone stops nobody
+	if frozen, err := t.cell.Frozen(); err != nil || !frozen {
+		return false // a cell that is gone stops nobody
+	}
+	above, err := t.cell.FrozenAbove()
+	return err != nil || !above
 }
 
 // End reads the counters a last time. Processes have written at least this many bytes: parents

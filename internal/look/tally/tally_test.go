@@ -3,6 +3,7 @@ package tally
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -29,5 +30,29 @@ func TestWhatAnEndedCommandWroteTookItsTime(t *testing.T) {
 	sum := tally.End(t.Context(), 42*megabyte)
 	if took := sum.Writing.Duration(); took < time.Since(gone) || took > time.Since(gone)+100*time.Millisecond || sum.Written < 42*megabyte {
 		t.Errorf("%d bytes in %s; it ended %s ago", sum.Written, took, time.Since(gone))
+	}
+}
+
+// While the owner of a command's group has it paused, a pause by weir's pacer is no time in which the
+// command would have written.
+func TestAnOwnersPauseIsNotWeirs(t *testing.T) {
+	h := cgrouptest.New(t, cgroupfs.V2, map[string]string{cgrouptest.V2Dir + "/a/x": ""})
+	cell, err := h.Group("/a").Child(cgroupfs.CellName(h.Group("/a")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := cgrouptest.V2Dir + "/a/"
+	for _, c := range []struct{ weirs, owners, paused bool }{
+		{weirs: true, paused: true},
+		{weirs: true, owners: true},
+		{owners: true},
+		{},
+	} {
+		flag := map[bool]string{false: "0\n", true: "1\n"}
+		h.Write(dir+"cgroup.events", "frozen "+flag[c.owners])
+		h.Write(dir+filepath.Base(cell.Path())+"/cgroup.freeze", flag[c.weirs])
+		if got := (&Tally{cell: &cell}).isStopped(); got != c.paused {
+			t.Errorf("%+v: paused by weir: %t", c, got)
+		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-io/weir/internal/act/pacer"
 	"github.com/weir-io/weir/lab"
 )
 
@@ -24,10 +25,10 @@ func (d containerTest) manners(t *testing.T) {
 	lab.Need(t, lab.Whole, lab.Systemd)
 	t.Run("newcomer", d.newcomer)
 	d.container(t, "busy", nil, "/bin/sh", "-c", again)
-	freezer := d.freezer(t, "busy") // before weir has moved its process
+	freezer, limited := d.freezer(t, "busy"), d.limited(t, "busy") // before weir has moved its process
 	mustWeir(t, "set", d.engine+":busy", "--quiet", "--write", "1MB/s", "--on", d.disk.Dir, "--hold", "pacer")
 	t.Run("execs", d.execs)
-	t.Run("pauses", func(t *testing.T) { d.pauses(t, freezer) })
+	t.Run("pauses", func(t *testing.T) { d.pauses(t, freezer, limited) })
 	mustWeir(t, "clear", d.engine+":busy", "--quiet")
 	lab.Await(t, 20*time.Second, "weir's groups to be gone", func() bool {
 		found, err := filepath.Glob(filepath.Join(filepath.Dir(freezer), "weir-pace-*"))
@@ -93,37 +94,53 @@ func (d containerTest) execs(t *testing.T) {
 	t.Logf("%d of %d started by %s exec and ended, in %s", execs-failed.Load(), execs, d.engine, time.Since(began).Round(time.Millisecond))
 }
 
-// pauses: the engine's pause is never undone, and after it the container goes on.
-func (d containerTest) pauses(t *testing.T, freezer string) {
-	file := filepath.Join(d.disk.Dir, "f")
-	mark := func() string {
-		info, err := os.Stat(file)
+// pauses: the engine's pause is never undone. After it the container goes on once it has paid for what it
+// had written before.
+func (d containerTest) pauses(t *testing.T, freezer string, limited pacer.Place) {
+	w := lab.PacedWriter{Limited: limited, Frozen: filepath.Dir(freezer), Mark: func() string {
+		info, err := os.Stat(filepath.Join(d.disk.Dir, "f"))
 		if err != nil {
 			return "none"
 		}
 		return fmt.Sprint(info.Size(), info.ModTime().UnixNano())
-	}
+	}}
 	asked := func() bool {
 		text, err := os.ReadFile(freezer)
 		return err == nil && strings.TrimSpace(string(text)) == "1"
 	}
 	pauses := lab.Times(t, "WEIR_PAUSES", 2)
 	began := time.Now()
+	var before, after, first []time.Duration // what it owes, and when it writes
 	for i := range pauses {
 		run(t, d.engine, "pause", "busy")
 		time.Sleep(50 * time.Millisecond) // a write that is under way ends
-		before := mark()
+		was := w.Mark()
+		before = append(before, w.Owes(t))
 		time.Sleep(100 * time.Millisecond)
-		if now := mark(); now != before || !asked() {
-			t.Fatalf("pause %d: it wrote (%s, before %s); paused still: %t", i, now, before, asked())
+		if now := w.Mark(); now != was || !asked() {
+			t.Fatalf("pause %d: it wrote (%s, before %s); paused still: %t", i, now, was, asked())
 		}
 		run(t, d.engine, "unpause", "busy")
-		lab.Await(t, 5*time.Second, "a write after the pause", func() bool { return mark() != before })
+		resumed := time.Now()
+		w.AwaitWrite(t, 5*time.Second, was)
+		first = append(first, time.Since(resumed).Round(time.Millisecond))
 		if asked() {
 			t.Fatalf("pause %d: it is paused afterwards", i)
 		}
+		after = append(after, w.Owes(t).Round(time.Millisecond))
 	}
-	t.Logf("%d pauses by %s, none undone, none left, in %s", pauses, d.engine, time.Since(began).Round(time.Millisecond))
+	most := []time.Duration{slices.Max(before), slices.Max(first), slices.Max(after)}
+	t.Logf("%d pauses by %s, none undone, none left, in %s; it owed %s at most in a pause, wrote after %s, and then owed %s", pauses, d.engine, time.Since(began).Round(time.Millisecond), most[0], most[1], most[2])
+}
+
+// limited is a container's group, as the pacer names it.
+func (d containerTest) limited(t *testing.T, name string) pacer.Place {
+	t.Helper()
+	root, controller := d.e.Cgroups.Unified, ""
+	if d.e.Cgroups.Blkio != "" {
+		root, controller = d.e.Cgroups.Blkio, "blkio"
+	}
+	return pacer.Place{Controller: controller, Path: strings.TrimPrefix(d.group(t, name), root)}
 }
 
 // freezer is the file that says whether the owner of a container's group has paused it.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-io/weir/internal/act/pacer"
 	"github.com/weir-io/weir/lab"
 	"github.com/weir-io/weir/lab/environ"
 )
@@ -80,6 +81,15 @@ func (o owned) stop(t *testing.T, stop bool) {
 	}
 }
 
+// paced is its writer, as weir's pacer and its owner pause it.
+func (o owned) paced() lab.PacedWriter {
+	limited := pacer.Place{Path: o.target[len("cgroup:"):]}
+	if strings.HasSuffix(o.freezer, ".state") {
+		limited.Controller = "blkio"
+	}
+	return lab.PacedWriter{Limited: limited, Frozen: filepath.Dir(o.freezer), Mark: func() string { return fmt.Sprint(size(o.file)) }}
+}
+
 // asked says whether its owner has stopped it, by its own file.
 func (o owned) asked(t *testing.T) bool {
 	t.Helper()
@@ -133,7 +143,7 @@ func TestOwnersFreezerIsTheirs(t *testing.T) {
 			t.Fatalf("paused, it wrote %d bytes; paused still: %v", now-before, o.asked(t))
 		}
 		o.stop(t, false)
-		lab.Await(t, 5*time.Second, "a write after the pause", func() bool { return size(o.file) != before })
+		o.paced().AwaitWrite(t, 5*time.Second, fmt.Sprint(before))
 	}
 	weir(t, "clear", o.target)
 	lab.Await(t, 5*time.Second, "weir's groups to be gone", func() bool { return len(o.children(t)) == 0 })
