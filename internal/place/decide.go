@@ -67,9 +67,14 @@ func (e *SpecError) Error() string { return e.Message }
 func (e *SpecError) Class() fault.Class { return fault.WrongUse }
 
 // A NothingToPaceError says that the pacer was asked to hold what it cannot hold.
-type NothingToPaceError struct{}
+type NothingToPaceError struct {
+	Why string // it cannot hold the limits that are named; empty: no limit on bytes written is
+}
 
-func (*NothingToPaceError) Error() string {
+func (e *NothingToPaceError) Error() string {
+	if e.Why != "" {
+		return "hold by the pacer: " + e.Why
+	}
 	return "hold by the pacer: the pacer holds bytes written, and no limit on them is named"
 }
 
@@ -87,7 +92,7 @@ func Decide(g Group, all []Placed, how limit.Hold) (Decision, error) {
 	wanted := slices.ContainsFunc(sites, func(s Site) bool { return s.wants(how) })
 	switch {
 	case how == limit.HoldPacer && !wanted && !slices.ContainsFunc(sites, func(s Site) bool { return s.Past != "" }):
-		return d, &NothingToPaceError{}
+		return d, &NothingToPaceError{uncounted(sites)}
 	case how == limit.HoldPacer && wanted && g.NoPacer != nil:
 		return d, g.NoPacer
 	case how == "":
@@ -106,6 +111,16 @@ func Decide(g Group, all []Placed, how limit.Hold) (Decision, error) {
 		}
 	}
 	return d, nil
+}
+
+// uncounted says why the pacer cannot hold what is written there; empty: it can, or no limit is for that.
+func uncounted(sites []Site) string {
+	for _, s := range sites {
+		if _, bound := s.Limit.WBPS.Number(); bound && s.Kernel.Uncounted != "" {
+			return s.Kernel.Uncounted
+		}
+	}
+	return ""
 }
 
 // escapes returns what the pacer has to hold of what the kernel charges to other groups, if the

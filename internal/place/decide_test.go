@@ -20,6 +20,7 @@ var (
 	newer = kernel.Release{Major: 6, Minor: 18}
 	v1    = Controller{Version: cgroupfs.V1, Release: newer}
 	v2    = Controller{Version: cgroupfs.V2, Memory: true, Release: newer}
+	older = Controller{Version: cgroupfs.V1, Release: kernel.Release{Major: 6, Minor: 3}}
 )
 
 func wbps(n uint64) limit.Limit  { return limit.Limit{WBPS: limit.PerSecond(n)} }
@@ -63,6 +64,8 @@ func TestDecide(t *testing.T) {
 		{"v2, vfat", Group{Controller: v2}, on(vda, blkdev.Mount{FSType: "vfat"}, wbps(10e6)), limit.HoldAuto, Throttle, Pacer, 10e6},
 		{"v1", Group{Controller: v1}, on(vda, ext4, wbps(10e6)), limit.HoldAuto, Throttle, Pacer, 10e6},
 		{"v1, data=journal", Group{Controller: v1}, on(vda, journal, wbps(10e6)), limit.HoldAuto, Pacer, Pacer, 10e6},
+		{"v1, data=journal, before 6.4", Group{Controller: older}, on(vda, journal, wbps(10e6)), limit.HoldAuto, Nothing, Nothing, 0},
+		{"v2, data=journal, before 6.4, paced for another disk", Group{Controller: Controller{Version: cgroupfs.V2, Memory: true, Release: older.Release}, Paced: paced}, on(vda, journal, wbps(10e6)), limit.HoldAuto, Nothing, Nothing, 10e6},
 		{"v1, data=journal, the kernel", Group{Controller: v1}, on(vda, journal, wbps(10e6)), limit.HoldKernel, Nothing, Nothing, 0},
 		{"v1, no pacer", Group{Controller: v1, NoPacer: none}, on(vda, ext4, wbps(10e6)), limit.HoldAuto, Throttle, Nothing, 0},
 		{"v1, the kernel", Group{Controller: v1}, on(vda, ext4, wbps(10e6)), limit.HoldKernel, Throttle, Nothing, 0},
@@ -153,6 +156,10 @@ func TestDecideRefuses(t *testing.T) {
 	var nothing *NothingToPaceError
 	if _, err := Decide(Group{Controller: v1}, []Placed{on(vda, ext4, rbps(1e6))}, limit.HoldPacer); !errors.As(err, &nothing) {
 		t.Errorf("nothing for the pacer to hold: %v", err)
+	}
+	journal := blkdev.Mount{FSType: "ext4", SuperOptions: "rw,data=journal"}
+	if _, err := Decide(Group{Controller: older}, []Placed{on(vda, journal, wbps(1e6))}, limit.HoldPacer); !errors.As(err, &nothing) || !strings.Contains(err.Error(), "before Linux 6.4") {
+		t.Errorf("what the kernel does not count: %v", err)
 	}
 	none := errors.New("no pacer here")
 	if _, err := Decide(Group{Controller: v1, NoPacer: none}, []Placed{on(vda, ext4, wbps(1e6))}, limit.HoldPacer); !errors.Is(err, none) {

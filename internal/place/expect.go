@@ -131,7 +131,7 @@ func (s Site) buffered() By {
 // pacedHere reports whether the pacer holds the bytes that the site's limit applies to, as
 // strictly.
 func (s Site) pacedHere() bool {
-	return s.Paced.holds(s)
+	return s.Kernel.Uncounted == "" && s.Paced.holds(s)
 }
 
 func (p *Paced) holds(s Site) bool {
@@ -151,5 +151,5 @@ func (s Site) uncounted() string {
 func (s Site) wants(how limit.Hold) bool {
 	_, bytes := s.Limit.WBPS.Number()
 	s.Paced = nil
-	return bytes && s.Past == "" && (how == limit.HoldPacer || how == limit.HoldAuto && !s.buffered().Holds())
+	return bytes && s.Past == "" && s.Kernel.Uncounted == "" && (how == limit.HoldPacer || how == limit.HoldAuto && !s.buffered().Holds())
 }

@@ -125,6 +125,9 @@ func words(err error, said string) (text string, is bool) {
 	case *keep.Refused:
 		return withRemedy("set "+err.Target+" --persist: "+err.Why, err.Remedy), true
 	case *place.NothingToPaceError:
+		if err.Why != "" {
+			return "--hold pacer: " + err.Why + "; leave out --hold", true
+		}
 		return "--hold pacer: the pacer holds bytes written, and no --write limit is named; add --write, or leave out --hold", true
 	}
 	return "", false
