@@ -22,7 +22,7 @@ const (
 	// locksName is the one file of all locks. Only Tidy removes it: making and removing a file
 	// for each lock is slow if /run is on a disk.
 	locksName = "locks"
-	// LockMost is how long a weir waits for another weir's lock. Work under a lock takes
+	// LockMost is how long a weir waits while one other weir has the lock. Work under a lock takes
 	// milliseconds, and some seconds if systemd is slow.
 	LockMost = 30 * time.Second
 	// lockLookMost is the longest pause between two tries.
@@ -45,17 +45,27 @@ func (e *BusyError) Error() string {
 	return fmt.Sprintf("lock %s: %s has held it for %s; wait until that process has ended, or end it, and try again", e.What, e.Holder, e.Waited)
 }
 
-// Wait locks the name, once no other weir has it locked, and waits for a limited time; what
-// describes the lock for people.
+// Wait locks the name, once no other weir has it locked, and waits for a limited time, or for as long as
+// one weir after the other has it; what describes the lock for people.
 func (d Dir) Wait(ctx context.Context, name, what string, most time.Duration) (*Lock, error) {
-	pause := time.Millisecond
-	for began := time.Now(); ; {
-		l, err := d.try(name)
+	return wait(ctx, what, most, func() (*Lock, error) { return d.try(name) }, func() string { return holderOf(d.locks(), byteOf(name)) })
+}
+
+// wait tries to lock until it has, asks twice meanwhile who holds the lock, and gives up if that is the
+// same both times.
+func wait(ctx context.Context, what string, most time.Duration, try func() (*Lock, error), holder func() string) (*Lock, error) {
+	pause, had := time.Millisecond, ""
+	for looked := time.Now(); ; {
+		l, err := try()
 		if l != nil || err != nil {
 			return l, err
 		}
-		if time.Since(began) > most {
-			return nil, &BusyError{what, holderOf(d.locks(), byteOf(name)), most}
+		if now := time.Now(); now.Sub(looked) > most/2 {
+			has := holder()
+			if has == had {
+				return nil, &BusyError{what, has, now.Sub(looked).Round(most / 100)}
+			}
+			had, looked = has, now
 		}
 		select {
 		case <-ctx.Done():

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -62,6 +63,29 @@ func TestALockSaysWhoHasIt(t *testing.T) {
 	l.Unlock()
 	if l, err := d.Try("x"); err != nil || l == nil {
 		t.Errorf("it is locked still: %v", err)
+	}
+}
+
+// Who waits while one after the other has the lock gets it at last; one that keeps it is waited for in vain.
+func TestALockIsPassedOn(t *testing.T) {
+	const most = 40 * time.Millisecond
+	for name, passed := range map[string]bool{"passed on": true, "kept": false} {
+		asked, lock := 0, &Lock{-1}
+		got, err := wait(t.Context(), "x", most, func() (*Lock, error) {
+			if asked < 4 {
+				return nil, nil
+			}
+			return lock, nil
+		}, func() string {
+			if asked++; passed {
+				return strconv.Itoa(asked)
+			}
+			return "somebody"
+		})
+		var busy *BusyError
+		if passed && (err != nil || got != lock) || !passed && (!errors.As(err, &busy) || asked != 2 || busy.Waited < most/2) {
+			t.Errorf("%s: %v, %v, asked %d times", name, got, err, asked)
+		}
 	}
 }
 

@@ -19,7 +19,7 @@ type Locked struct {
 	lock  *state.Lock
 }
 
-// Lock waits for the group's lock, for at most state.LockMost. The lock does not stop other
+// Lock waits for the group's lock, for at most state.LockMost if the same weir has it all the time. The lock does not stop other
 // programs, or the weirs of another user, who has another directory of records. For their sake
 // every change is read back.
 func (h Holder) Lock(ctx context.Context, g cgroupfs.Group) (Locked, error) {
