@@ -25,9 +25,9 @@ func (h *Host) list(ctx context.Context, kind string, ids []string) ([]targets.L
 	case "unit":
 		return h.listUnits(ctx)
 	case "containerd":
-		return h.Containerd(nil).List(ctx)
+		return h.Containerd(nil).List(ctx, ids...)
 	case "pod":
-		return h.Pods(nil).List(ctx)
+		return h.Pods(nil).List(ctx, ids...)
 	case "vm":
 		return named(kind, h.Machines(nil).Live("")), nil
 	}

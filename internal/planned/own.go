@@ -32,7 +32,13 @@ func (m Manager) list(ctx context.Context, kind string, ids ...string) ([]target
 	if kind != "containerd" || err != nil || !slices.ContainsFunc(all, func(l targets.Listed) bool { return l.Labels[containerNameLabel] != "" }) {
 		return all, err
 	}
-	pods, err := m.Host.List(ctx, "pod")
+	var uids []string // of the pods of those that were asked for
+	for _, l := range all {
+		if uid := l.Labels[podUIDLabel]; len(ids) > 0 && uid != "" && !slices.Contains(uids, uid) {
+			uids = append(uids, uid)
+		}
+	}
+	pods, err := m.Host.List(ctx, "pod", uids...)
 	if err != nil {
 		return nil, err // without annotations they would get other limits than they ask for
 	}

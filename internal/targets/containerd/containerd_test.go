@@ -204,3 +204,42 @@ func TestResolve(t *testing.T) {
 		t.Errorf("without containerd: %v", err)
 	}
 }
+
+// Of many containers only those are asked for whose whole ids are named: each comes with all of its specification.
+func TestListOfSome(t *testing.T) {
+	web, db := strings.Repeat("ab", 32), strings.Repeat("cd", 32)
+	var asked []string
+	socket := grpctest.Serve(t, func(method string, _ http.Header, request []byte) grpctest.Answer {
+		if strings.HasSuffix(method, "Namespaces/List") {
+			return grpctest.Answer{Message: grpc.AppendString(nil, 1, string(grpc.AppendString(nil, 1, "k8s.io")))}
+		}
+		asked = nil
+		if err := grpc.Fields(request, func(_ grpc.FieldNumber, value []byte) error { asked = append(asked, string(value)); return nil }); err != nil {
+			t.Error(err)
+		}
+		var message []byte
+		for _, id := range []string{web, db} {
+			if len(asked) == 0 || slices.Contains(asked, "id=="+id) {
+				message = grpc.AppendString(message, 1, string(grpc.AppendString(nil, 1, id)))
+			}
+		}
+		return grpctest.Answer{Message: message}
+	})
+	k := Kind{Address: "unix://" + socket}
+	for _, c := range []struct {
+		ids, asked []string
+		found      int
+	}{
+		{nil, nil, 2},
+		{[]string{web}, []string{"id==" + web}, 1},
+		{[]string{web, db}, []string{"id==" + web, "id==" + db}, 2},
+		{[]string{web, "abab"}, nil, 2},
+		{[]string{"k8s.io/x\n"}, nil, 2},
+		{slices.Repeat([]string{db}, filterMost+1), nil, 2},
+	} {
+		all, err := k.List(t.Context(), c.ids...)
+		if err != nil || len(all) != c.found || !slices.Equal(asked, c.asked) {
+			t.Errorf("%q: %d found, %v; asked for %q", c.ids, len(all), err, asked)
+		}
+	}
+}

@@ -10,14 +10,32 @@ import (
 // dockers is the namespace of Docker's own containers, which are docker:NAME.
 const dockers = "moby"
 
+// filterMost bounds the ids that one question names.
+const filterMost = 16
+
+// request asks for containers (ListContainersRequest): of all that any filter of it describes, and without one for all.
+// Each container comes with the whole of its specification, 10 kB and more.
+func request(ids []string) (message []byte) {
+	if len(ids) > filterMost {
+		return nil
+	}
+	for _, id := range ids {
+		if !targets.IsContainerID(id) { // the beginning of one, say
+			return nil
+		}
+		message = grpc.AppendString(message, 1, "id=="+id)
+	}
+	return message
+}
+
 // List lists the containers of all namespaces with their labels, also of those that do not run,
-// but not Docker's.
-func (k Kind) List(ctx context.Context) ([]targets.Listed, error) {
+// but not Docker's. With whole ids of containers it lists these, or others too.
+func (k Kind) List(ctx context.Context, ids ...string) ([]targets.Listed, error) {
 	var all []targets.Listed
 	var first error
 	answered := false
 	for _, socket := range k.sockets() {
-		some, err := k.list(ctx, socket)
+		some, err := k.list(ctx, socket, request(ids))
 		if err == nil {
 			all, answered = append(all, some...), true
 		} else if first == nil {
@@ -31,7 +49,7 @@ func (k Kind) List(ctx context.Context) ([]targets.Listed, error) {
 }
 
 // list is List for one containerd.
-func (k Kind) list(ctx context.Context, socket string) (all []targets.Listed, err error) {
+func (k Kind) list(ctx context.Context, socket string, request []byte) (all []targets.Listed, err error) {
 	namespaces, err := client{socket, ""}.namespaces(ctx)
 	if err != nil {
 		return nil, err
@@ -40,7 +58,7 @@ func (k Kind) list(ctx context.Context, socket string) (all []targets.Listed, er
 		if !isIdentifier(namespace) || namespace == dockers {
 			continue
 		}
-		answer, err := client{socket, namespace}.call(ctx, "/containerd.services.containers.v1.Containers/List", nil)
+		answer, err := client{socket, namespace}.call(ctx, "/containerd.services.containers.v1.Containers/List", request)
 		if err == nil {
 			err = grpc.Fields(answer, func(number grpc.FieldNumber, item []byte) error {
 				if number != 1 {

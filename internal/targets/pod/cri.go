@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/weir-io/weir/internal/daemon/grpc"
 )
@@ -25,10 +27,13 @@ type sandbox struct {
 }
 
 // sandboxes lists those that are ready. (ListPodSandbox: its filter's state is a message
-// with a number, and 0 is ready.)
-func (r runtime) sandboxes(ctx context.Context) ([]sandbox, error) {
-	ready := grpc.AppendString(nil, 2, string(grpc.AppendNumber(nil, 1, 0)))
-	answer, err := r.call(ctx, "ListPodSandbox", grpc.AppendString(nil, 1, string(ready)))
+// with a number, and 0 is ready; its labels are entries of a map.) With labels it lists those that have them all.
+func (r runtime) sandboxes(ctx context.Context, labels map[string]string) ([]sandbox, error) {
+	filter := grpc.AppendString(nil, 2, string(grpc.AppendNumber(nil, 1, 0)))
+	for _, name := range slices.Sorted(maps.Keys(labels)) {
+		filter = grpc.AppendString(filter, 3, string(grpc.AppendString(grpc.AppendString(nil, 1, name), 2, labels[name])))
+	}
+	answer, err := r.call(ctx, "ListPodSandbox", grpc.AppendString(nil, 1, string(filter)))
 	if err != nil {
 		return nil, err
 	}

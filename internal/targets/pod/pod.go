@@ -50,7 +50,7 @@ func (k Kind) all(ctx context.Context) (all []sandbox) {
 		return nil
 	}
 	for _, socket := range sockets {
-		if some, err := (runtime{socket}).sandboxes(ctx); err == nil {
+		if some, err := (runtime{socket}).sandboxes(ctx, nil); err == nil {
 			all = append(all, some...)
 		}
 	}
@@ -83,10 +83,29 @@ func (k Kind) sockets() ([]string, error) {
 	return there, nil
 }
 
+// The labels that kubelet gives to pods (kubernetes, pkg/kubelet/types/labels.go).
+const (
+	uidLabel       = "io.kubernetes.pod.uid"
+	nameLabel      = "io.kubernetes.pod.name"
+	namespaceLabel = "io.kubernetes.pod.namespace"
+)
+
 // find asks the runtimes for pods, until one has matching pods. That there are none is said if each of
 // them has answered, or is no CRI: one that is just started again has its pods all the same, and what
-// weir has on record of them stays.
-func (k Kind) find(ctx context.Context, is func(sandbox) bool) (r runtime, found []sandbox, err error) {
+// weir has on record of them stays. The labels are those that kubelet gives to matching pods, so that a runtime
+// with many pods tells of these alone; if no pod has them, all are looked through, because others than kubelet make pods
+// too. nil: all are.
+func (k Kind) find(ctx context.Context, labels map[string]string, is func(sandbox) bool) (r runtime, found []sandbox, err error) {
+	if labels != nil {
+		if r, found, err = k.findAmong(ctx, labels, is); len(found) > 0 {
+			return r, found, err
+		}
+	}
+	return k.findAmong(ctx, nil, is)
+}
+
+// findAmong is find among the pods that have labels.
+func (k Kind) findAmong(ctx context.Context, labels map[string]string, is func(sandbox) bool) (r runtime, found []sandbox, err error) {
 	sockets, err := k.sockets()
 	if err != nil {
 		return r, nil, err
@@ -94,7 +113,7 @@ func (k Kind) find(ctx context.Context, is func(sandbox) bool) (r runtime, found
 	var first error
 	answered, silent := false, false
 	for _, socket := range sockets {
-		all, err := runtime{socket}.sandboxes(ctx)
+		all, err := runtime{socket}.sandboxes(ctx, labels)
 		if err != nil {
 			if first == nil || !silent && !isNoCRI(err) {
 				first, r = err, runtime{socket}
@@ -140,7 +159,11 @@ func (k Kind) Resolve(ctx context.Context, name string) (targets.Target, error) 
 		return targets.Target{}, &targets.NameError{
 			Err: fmt.Errorf("pod %q: name a pod by its namespace and name, such as pod:default/web, or by its UID, each of at most %d of a-z, A-Z, 0-9 and _ . - (crictl pods)", name, nameMax)}
 	}
-	r, all, err := k.find(ctx, func(s sandbox) bool {
+	labels := map[string]string{uidLabel: name}
+	if named {
+		labels = map[string]string{namespaceLabel: namespace, nameLabel: pod}
+	}
+	r, all, err := k.find(ctx, labels, func(s sandbox) bool {
 		return isName(s.namespace) && isName(s.name) && (named && s.namespace == namespace && s.name == pod || !named && s.uid == name)
 	})
 	if err != nil && r.socket == "" {

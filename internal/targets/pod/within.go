@@ -38,7 +38,7 @@ type running struct {
 
 // running lists the containers that run, of pods that are ready, by their ids.
 func (r runtime) running(ctx context.Context) map[string]running {
-	sandboxes, err := r.sandboxes(ctx)
+	sandboxes, err := r.sandboxes(ctx, nil)
 	if err != nil {
 		return nil
 	}
