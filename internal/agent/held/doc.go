@@ -14,6 +14,7 @@ import (
 
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/look/watch"
 )
 
 // A State says whether a limit is held.
@@ -61,7 +62,8 @@ type Limit struct {
 // A Target is a target whose limits are in force.
 type Target struct {
 	Key   string
-	Group string // the path of its cgroup
+	Group string       // the path of its cgroup
+	Is    *watch.Group // that group in the snapshot; nil: it is looked for by its path
 }
 
 // A Verdict is what is told of a target.

@@ -16,6 +16,7 @@ import (
 // A Judge remembers what was measured of each target. One goroutine at a time may use it.
 type Judge struct {
 	targets map[string]*target // by key
+	row     []placed           // in the order in which they were asked for in the look before
 	looks   uint64
 	last    time.Time // of the look before
 }
@@ -28,6 +29,12 @@ type target struct {
 
 	is      *watch.Group // as it was then
 	resting bool         // it was the same twice: since then only the time of rates' last readings is another one
+}
+
+// A placed target is known by its place among those that are asked for: to look it up by its key takes a while for thousands.
+type placed struct {
+	key    string
+	target *target
 }
 
 // NewJudge makes a Judge that knows nothing.
@@ -57,19 +64,29 @@ func (r reading) until(now reading) (perSec float64) {
 func (j *Judge) Look(s *watch.Snapshot, all []Target) (busy bool) {
 	j.looks++
 	groups, kept := groupsOf{Snapshot: s}, 0
-	for _, t := range all {
-		g := groups.find(t.Group)
-		if g == nil || !g.Limited() {
+	j.row = append(j.row, make([]placed, max(0, len(all)-len(j.row)))...)
+	for i, t := range all {
+		at := &j.row[i]
+		if at.key != t.Key { // else it was asked for at the same place before, as most are
+			*at = placed{t.Key, j.targets[t.Key]}
+		}
+		was, g := at.target, t.Is
+		if g == nil {
+			g = groups.find(t.Group)
+		}
+		if g == nil || (was == nil || was.is != g) && !g.Limited() {
+			*at = placed{}
 			continue
 		}
-		was := j.targets[t.Key]
 		if was == nil || was.group != t.Group { // else another group, of a container of the same name, say: nothing was measured of it
 			was = &target{group: t.Group}
-			j.targets[t.Key] = was
+			j.targets[t.Key], at.target = was, was
 		}
 		was.seen, kept = j.looks, kept+1
 		busy = was.next(j.last, s.At, g) || busy
 	}
+	clear(j.row[len(all):])
+	j.row = j.row[:len(all)]
 	j.last = s.At
 	if kept < len(j.targets) {
 		maps.DeleteFunc(j.targets, func(_ string, t *target) bool { return t.seen != j.looks })

@@ -30,7 +30,7 @@ type world struct {
 
 func begin(t *testing.T, l limit.Limit, e *place.Expected) *world {
 	lab.Unit(t)
-	w := &world{t: t, j: NewJudge(), now: time.Unix(1e9, 0), all: []Target{{"docker:1", "/a"}},
+	w := &world{t: t, j: NewJudge(), now: time.Unix(1e9, 0), all: []Target{{Key: "docker:1", Group: "/a"}},
 		group: watch.Group{Path: "/a", Devices: []watch.Device{{Number: sda, Node: "/dev/sda", Counted: true, Limit: limit.None.Overlay(l), Expected: e}}}}
 	w.look(0, 0)
 	return w

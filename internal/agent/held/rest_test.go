@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -49,13 +50,20 @@ func TestRestingGroups(t *testing.T) {
 			again := *groups[i]
 			one.Groups, other.Groups = append(one.Groups, groups[i]), append(other.Groups, &again)
 			if random.IntN(100) > 0 {
-				all = append(all, Target{again.Path, again.Path})
+				all = append(all, Target{Key: again.Path, Group: again.Path, Is: groups[i]})
 			}
 		}
 		if random.IntN(5) == 0 { // as the agent asks, in any order
 			random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 		}
-		if a, b := kept.Look(one, all), copied.Look(other, all); a != b {
+		found := slices.Clone(all) // by their paths
+		for i := range found {
+			found[i].Is = nil
+		}
+		if random.IntN(5) == 0 {
+			all = found
+		}
+		if a, b := kept.Look(one, all), copied.Look(other, found); a != b {
 			t.Fatalf("busy: %v, want %v", a, b)
 		}
 		for _, g := range groups {

@@ -13,6 +13,7 @@ type Counters struct {
 	main  *OpenStats // v2's io.stat; v1's counter of bytes
 	ops   *OpenStats // v1's counter of operations; nil on v2
 	text  []byte     // what main had at the last reading
+	more  []byte     // what ops had then
 	stats []Stat
 	known bool // there was a reading
 }
@@ -44,35 +45,50 @@ func (c *Counters) Read(all bool) (stats []Stat, changed bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	if c.known && bytes.Equal(text, c.text) && (!all || c.ops == nil) {
+	same := c.known && bytes.Equal(text, c.text)
+	if same && (!all || c.ops == nil || len(c.stats) == 0) {
 		return c.stats, false, nil
 	}
-	parse := parseStatV2
-	if c.ops != nil {
-		parse = parseBytesV1
-	}
-	if stats, err = parse(string(text)); err != nil {
-		return nil, false, fmt.Errorf("parse %s: %w", c.main.name(), err)
-	}
-	c.text = append(c.text[:0], text...) // the room is used again
 	was := c.known
-	c.known = false // until the rest is read
-	if c.ops != nil && len(stats) > 0 {
-		ops, err := c.ops.text(room)
-		if err != nil {
+	c.known = false                      // until all is read
+	c.text = append(c.text[:0], text...) // the room is used again
+	if c.ops != nil {
+		if text, err = c.ops.text(room); err != nil {
 			return nil, false, err
 		}
-		stats, err = parseStatV1(stats, string(ops), func(s *Stat) (read, write *uint64) { return &s.Reads, &s.Writes })
-		if err != nil {
-			return nil, false, fmt.Errorf("parse %s: %w", c.ops.name(), err)
+		same = same && bytes.Equal(text, c.more)
+		c.more = append(c.more[:0], text...)
+	}
+	if !same { // of thousands of groups most have done nothing, and nothing is parsed of them
+		if stats, err = c.parse(); err != nil {
+			return nil, false, err
 		}
+		changed = !was || !slices.Equal(stats, c.stats)
 	}
-	c.known = true
-	if was && slices.Equal(stats, c.stats) {
-		return c.stats, false, nil
+	if c.known = true; changed {
+		c.stats = stats
 	}
-	c.stats = stats
-	return stats, true, nil
+	return c.stats, changed, nil
+}
+
+// parse parses what was read.
+func (c *Counters) parse() (stats []Stat, err error) {
+	if c.ops == nil {
+		stats, err = parseStatV2(string(c.text))
+	} else {
+		stats, err = parseBytesV1(string(c.text))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("parse %s: %w", c.main.name(), err)
+	}
+	if c.ops == nil || len(stats) == 0 {
+		return stats, nil
+	}
+	stats, err = parseStatV1(stats, string(c.more), func(s *Stat) (read, write *uint64) { return &s.Reads, &s.Writes })
+	if err != nil {
+		return nil, fmt.Errorf("parse %s: %w", c.ops.name(), err)
+	}
+	return stats, nil
 }
 
 // TotalV1 is all that v1 has counted at the last reading, in bytes, discards included: the sum over

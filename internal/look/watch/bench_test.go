@@ -112,6 +112,59 @@ func BenchmarkSampleV1(b *testing.B) {
 	}
 }
 
+// BenchmarkFollowedV1 reads the same groups as weir top does: the kernel tells of groups and rules, and adds up those of
+// a slice.
+func BenchmarkFollowedV1(b *testing.B) {
+	const slices, each, moving = 40, 50, 20
+	const bytesFile, opsFile = "blkio.throttle.io_service_bytes", "blkio.throttle.io_serviced"
+	files := map[string]string{}
+	slice := func(i int) string { return fmt.Sprintf("%s/s%d.slice/", cgrouptest.V1Dir, i/each) }
+	name := func(i int) string { return fmt.Sprintf("%sg%d.service/", slice(i), i) }
+	put := func(dir string, n int) { files[dir+bytesFile], files[dir+opsFile] = lineV1(n), lineV1(n) }
+	put(cgrouptest.V1Dir+"/", 0)
+	files[cgrouptest.V1Dir+"/"+bytesFile+"_recursive"] = lineV1(0)
+	for i := range slices * each {
+		put(name(i), 0)
+		put(slice(i), 0)
+		files[slice(i)+bytesFile+"_recursive"] = lineV1(0)
+		for _, r := range []string{"read_bps", "read_iops", "write_iops"} {
+			files[name(i)+"blkio.throttle."+r+"_device"] = ""
+		}
+		files[name(i)+"blkio.throttle.write_bps_device"] = "8:0 1000000\n"
+	}
+	h := cgrouptest.New(b, cgroupfs.V1, files)
+	now := time.Unix(1e9, 0)
+	w := New(Options{Root: h.Root, IO: h.IO, Details: 200, Follow: true, Now: func() time.Time { return now }})
+	defer w.Close()
+	for range 60 { // who has been read once is read at other times than the others after that
+		if s, err := w.Sample(b.Context()); err != nil || s.Watched != slices*(each+1)+1 {
+			b.Fatalf("%+v, %v", s, err)
+		}
+		now = now.Add(time.Second)
+	}
+	round, used := 0, time.Duration(0)
+	b.ReportAllocs()
+	for b.Loop() {
+		b.StopTimer()
+		round++
+		for m := range moving {
+			at := m * slices * each / moving
+			h.Write(name(at)+bytesFile, lineV1(4096*round))
+			h.Write(name(at)+opsFile, lineV1(round))
+			h.Write(slice(at)+bytesFile+"_recursive", lineV1(4096*round))
+		}
+		h.Write(cgrouptest.V1Dir+"/"+bytesFile+"_recursive", lineV1(4096*round*moving))
+		now = now.Add(time.Second)
+		b.StartTimer()
+		began := processor(b)
+		if _, err := w.Sample(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+		used += processor(b) - began
+	}
+	b.ReportMetric(used.Seconds()*1000/float64(round), "cpu-ms/op")
+}
+
 func lineV1(n int) string {
 	return fmt.Sprintf("8:0 Read 0\n8:0 Write %d\n8:0 Sync %d\n8:0 Async 0\n8:0 Discard 0\n8:0 Total %d\nTotal %d\n", n, n, n, n)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 )
 
 // A disk is what a Watcher knows of one device.
@@ -26,13 +27,16 @@ func compareNumbers(a, b blkdev.Number) int {
 	return cmp.Or(cmp.Compare(a.Major, b.Major), cmp.Compare(a.Minor, b.Minor))
 }
 
-// readDisks reads what the devices do that any group did I/O on, or has a limit on.
-func (w *Watcher) readDisks(ctx context.Context, now time.Time) {
-	in := map[blkdev.Number]bool{}
+// devicesIn are the devices that any group did I/O on, or has a limit on.
+func (w *Watcher) devicesIn() map[blkdev.Number]bool {
+	if !w.others {
+		return w.devices
+	}
+	w.others, w.devices = false, map[blkdev.Number]bool{}
 	var last blkdev.Number // mostly the same one, again and again
 	add := func(n blkdev.Number) {
-		if n != last || len(in) == 0 {
-			in[n], last = true, n
+		if n != last || len(w.devices) == 0 {
+			w.devices[n], last = true, n
 		}
 	}
 	for _, e := range w.order {
@@ -43,6 +47,27 @@ func (w *Watcher) readDisks(ctx context.Context, now time.Time) {
 			add(r.Device)
 		}
 	}
+	return w.devices
+}
+
+// note notes a reading of a group's counters.
+func (w *Watcher) note(e *entry, stats []cgroupfs.Stat, now time.Time) {
+	was := e.stats
+	if e.take(stats, now); e.moved {
+		w.others = w.others || !slices.EqualFunc(was, stats, func(a, b cgroupfs.Stat) bool { return a.Device == b.Device })
+	}
+}
+
+// detail reads more of a group than its counters.
+func (w *Watcher) detail(e *entry) {
+	was := e.rules
+	e.unread = e.detail(w.o.Memory, w.o.Now())
+	w.others = w.others || !sameRules(was, e.rules)
+}
+
+// readDisks reads what the devices do that any group did I/O on, or has a limit on.
+func (w *Watcher) readDisks(ctx context.Context, now time.Time) {
+	in := w.devicesIn()
 	maps.DeleteFunc(w.disks, func(n blkdev.Number, _ *disk) bool { return !in[n] })
 	devices := blkdev.New(w.o.Root)
 	for n := range in {

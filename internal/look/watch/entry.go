@@ -41,6 +41,7 @@ type entry struct {
 
 	stats []cgroupfs.Stat
 	rates []*Rates  // of stats
+	still bool      // none of the rates is another than 0
 	read  time.Time // when the counters were read
 	seen  time.Time // up to when they are known: an idle group's are those of before
 	whole time.Time // when v1's operations were last read
@@ -87,13 +88,17 @@ func (e *entry) take(stats []cgroupfs.Stat, now time.Time) {
 	if e.moved || !sameRates(rates, e.rates) {
 		e.made = nil
 	}
-	e.stats, e.rates = stats, rates
+	e.stats, e.rates, e.still = stats, rates, false
 	e.read, e.seen = now, now
 }
 
 // rest notes that the counters are known not to have changed.
 func (e *entry) rest(now time.Time) {
 	e.moved, e.seen = false, now
+	if e.still {
+		return
+	}
+	e.still = true
 	for i, r := range e.rates {
 		if r == nil || *r != (Rates{}) {
 			e.rates[i], e.made = &Rates{}, nil

@@ -130,7 +130,21 @@ func TestSums(t *testing.T) {
 	}
 	// Operations without bytes are seen after some time.
 	w.h.Write(w.file("s/a", opsV1), lineV1(77))
-	if a := w.sample(idleEvery).group("/s/a").Devices[0]; a.Total.Writes != 77 {
+	if a := w.sample(IdleEvery).group("/s/a").Devices[0]; a.Total.Writes != 77 {
+		t.Errorf("operations: %+v", a.Total)
+	}
+	w.SetIdle(time.Hour)
+	w.h.Write(w.file("s/a", opsV1), lineV1(88))
+	if a := w.sample(IdleEvery).group("/s/a").Devices[0]; a.Total.Writes != 77 {
+		t.Errorf("a group at rest was read before it is due: %+v", a.Total)
+	}
+	w.put("s/b", 6000)
+	w.sums()
+	if b := w.check("one that moves is read all the same").group("/s/b").Devices[0]; b.Rates == nil || b.Rates.WBPS == 0 {
+		t.Errorf("%+v", b)
+	}
+	w.SetIdle(IdleEvery)
+	if a := w.sample(IdleEvery).group("/s/a").Devices[0]; a.Total.Writes != 88 {
 		t.Errorf("operations: %+v", a.Total)
 	}
 }
@@ -184,7 +198,7 @@ func TestWrittenRulesAreSeen(t *testing.T) {
 	w.notices.end(w.entries["/s/a"]) // as if nobody told
 	w.entries["/s/a"].watch = 1 << 30
 	w.h.Write(w.file("s/a", rulesV1), "8:0 600\n")
-	if a := w.sample(idleEvery).group("/s/a"); a.Devices[0].Limit.Get(limit.WBPS) != limit.PerSecond(500) {
+	if a := w.sample(IdleEvery).group("/s/a"); a.Devices[0].Limit.Get(limit.WBPS) != limit.PerSecond(500) {
 		t.Errorf("a rule that nobody told of, soon: %+v", a.Devices[0].Limit)
 	}
 	if a := w.sample(rulesEvery).group("/s/a"); a.Devices[0].Limit.Get(limit.WBPS) != limit.PerSecond(600) {

@@ -92,7 +92,7 @@ func TestRenamedBelowOneWithoutAWatch(t *testing.T) {
 	w.away("s/a")
 	w.put("s/a", 9)
 	w.sums()
-	w.now = w.now.Add(idleEvery)
+	w.now = w.now.Add(IdleEvery)
 	w.check("another")
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // A v1 group can be renamed, and another one made in its place: that one's figures are its own, after
-// idleEvery at most.
+// IdleEvery at most.
 func TestAGroupThatTookAName(t *testing.T) {
 	dir := cgrouptest.V1Dir
 	group := func(w *watched, name, bytes string) {
@@ -31,7 +31,7 @@ func TestAGroupThatTookAName(t *testing.T) {
 		t.Fatal(err)
 	}
 	group(w, "a", "7")
-	s = w.sample(idleEvery)
+	s = w.sample(IdleEvery)
 	if a, b := s.group("/a"), s.group("/b"); a == nil || b == nil || a.Devices[0].Total.WrittenBytes != 7 || a.Devices[0].Rates != nil || b.Devices[0].Total.WrittenBytes != 100 {
 		t.Errorf("%+v, %+v", a, b)
 	}

@@ -138,7 +138,7 @@ func (w *Watcher) settle(e *entry) {
 // restBelow notes that a group and those below it are at rest. Now and then they are read all the same:
 // operations without bytes are in no sum.
 func (w *Watcher) restBelow(e *entry, now time.Time) {
-	if !e.stirred && now.Sub(e.read) < idleEvery {
+	if !e.stirred && now.Sub(e.read) < w.idle {
 		e.rest(now)
 	} else if err := w.read(e); err != nil {
 		w.failed(err)

@@ -47,7 +47,7 @@ type Known struct {
 
 // How often what is read.
 const (
-	idleEvery     = 15 * time.Second // counters and details of groups that do nothing
+	wholeEvery    = 15 * time.Second // v1's operations, of groups that are read
 	rulesEvery    = 5 * time.Minute  // rules of groups whose writes the kernel tells of, and who a limited group at rest is
 	describeEvery = time.Minute      // who another limited group is, and what is expected to hold it
 	nodeEvery     = time.Minute      // the names of devices
@@ -62,10 +62,6 @@ const (
 	describeMost = 512 // limited groups, where Options.Details bounds a reading
 )
 
-// leafEvery is after how many readings a group at rest that had no child groups is looked at for
-// new ones. That is a system call for each group, and most groups never have any.
-const leafEvery = 4
-
 // A Watcher reads the groups of a hierarchy. Its methods may be called from one goroutine at a
 // time. It needs no rights beyond those to read the cgroup files.
 type Watcher struct {
@@ -74,11 +70,14 @@ type Watcher struct {
 	order   []*entry          // in the order of their paths; nil: it has to be made again
 	open    int               // files
 	notices notices
+	idle    time.Duration // IdleEvery
 	round   uint64
 	turns   uint64
 	at      time.Time // of the last reading
 	disks   map[blkdev.Number]*disk
-	all     *cgroupfs.Pressure // the host's, at the last reading
+	devices map[blkdev.Number]bool // that groups did I/O on or have limits on
+	others  bool                   // they may be others by now
+	all     *cgroupfs.Pressure     // the host's, at the last reading
 
 	asked    time.Time // when the pacer was
 	expected shared
@@ -95,7 +94,7 @@ func New(o Options) *Watcher {
 	if o.Keep == 0 {
 		o.Keep = keepable()
 	}
-	return &Watcher{o: o, entries: map[string]*entry{}, disks: map[blkdev.Number]*disk{}, notices: newNotices(o.Follow)}
+	return &Watcher{o: o, entries: map[string]*entry{}, disks: map[blkdev.Number]*disk{}, idle: IdleEvery, notices: newNotices(o.Follow)}
 }
 
 // keepable is half of what the process may open. (Go's runtime raises the soft limit to the hard one.)
@@ -163,16 +162,6 @@ func (w *Watcher) failed(err error) {
 	}
 }
 
-// turn spreads the groups without child groups over the readings in which they are looked at for
-// new ones.
-func (w *Watcher) turn(e *entry) uint64 {
-	if e.leaf {
-		return e.turn
-	}
-	w.turns++
-	return w.turns % leafEvery
-}
-
 // entry finds the entry of a group, or makes one, and reads its counters. It returns nil for a
 // group that is gone or never could be read.
 func (w *Watcher) entry(g named, now time.Time, moved bool) (*entry, error) {
@@ -183,7 +172,7 @@ func (w *Watcher) entry(g named, now time.Time, moved bool) (*entry, error) {
 		}
 		e = &entry{named: g}
 	}
-	idle := known && !moved && !e.stirred && now.Sub(e.read) < idleEvery
+	idle := known && !moved && !e.stirred && now.Sub(e.read) < w.idle
 	if idle {
 		e.rest(now)
 		e.round = w.round
@@ -232,11 +221,11 @@ func (w *Watcher) read(e *entry) error {
 	if e.files == nil {
 		stats, err := e.at.Stats()
 		if err == nil {
-			e.take(stats, w.o.Now())
+			w.note(e, stats, w.o.Now())
 		}
 		return err
 	}
-	whole := e.read.IsZero() || w.o.Now().Sub(e.whole) >= idleEvery
+	whole := e.read.IsZero() || w.o.Now().Sub(e.whole) >= wholeEvery
 	stats, _, err := e.files.Read(whole)
 	another := false
 	if whole && err == nil && !e.told() {
@@ -258,7 +247,7 @@ func (w *Watcher) read(e *entry) error {
 	if whole {
 		e.whole = now
 	}
-	e.take(stats, now)
+	w.note(e, stats, now)
 	return nil
 }
 
@@ -302,6 +291,7 @@ func (w *Watcher) forgetGone() {
 // sort puts the groups into the order of their paths, if there are others than before.
 func (w *Watcher) sort() {
 	if w.order == nil {
+		w.others = true
 		w.order = slices.SortedFunc(maps.Values(w.entries), func(a, b *entry) int { return strings.Compare(a.path, b.path) })
 	}
 }
@@ -314,8 +304,8 @@ func (w *Watcher) readDetails(now time.Time) {
 	for _, e := range w.order {
 		switch {
 		case e.detailed.IsZero():
-			e.unread = e.detail(w.o.Memory, w.o.Now())
-		case e.moved || e.stirred || now.Sub(e.detailed) >= idleEvery:
+			w.detail(e)
+		case e.moved || e.stirred || now.Sub(e.detailed) >= w.idle || e.watch == noWatch && now.Sub(e.detailed) >= IdleEvery:
 			due = append(due, e)
 		}
 	}
@@ -324,7 +314,7 @@ func (w *Watcher) readDetails(now time.Time) {
 		due = due[:w.o.Details]
 	}
 	for _, e := range due {
-		e.unread = e.detail(w.o.Memory, w.o.Now())
+		w.detail(e)
 	}
 }
 

@@ -157,8 +157,8 @@ func TestIdleGroupsAreReadRarely(t *testing.T) {
 	if c := w.sample(time.Second).group("/a/b/c"); c.Devices[0].Total.WrittenBytes != 10 || *c.Devices[0].Rates != (Rates{}) {
 		t.Errorf("below a group at rest: %+v", c.Devices[0])
 	}
-	if c := w.sample(idleEvery).group("/a/b/c"); c.Devices[0].Total.WrittenBytes != 30 {
-		t.Errorf("after %v: %+v", idleEvery, c.Devices[0])
+	if c := w.sample(IdleEvery).group("/a/b/c"); c.Devices[0].Total.WrittenBytes != 30 {
+		t.Errorf("after %v: %+v", IdleEvery, c.Devices[0])
 	}
 	// As the kernel has it: what c does is in a and in b too.
 	for _, path := range []string{"a", "a/b", "a/b/c"} {
@@ -309,7 +309,7 @@ func TestDescribe(t *testing.T) {
 	// The answer is about the limit that was asked about.
 	w.h.Write(cgrouptest.V2Dir+"/a/io.max", "8:0 rbps=max wbps=2000 riops=max wiops=20\n")
 	fails = errors.New("silent")
-	if s := w.sample(idleEvery); asked["/a"] != 3 || s.Unread != 1 {
+	if s := w.sample(IdleEvery); asked["/a"] != 3 || s.Unread != 1 {
 		t.Errorf("after a change: %v, %+v", asked, s)
 	}
 	w.sample(time.Second)
@@ -362,7 +362,7 @@ func TestDetailsAreBounded(t *testing.T) {
 	for _, g := range []string{"a", "b", "c"} {
 		w.h.Write(cgrouptest.V2Dir+"/"+g+"/io.max", "8:0 rbps=5 wbps=max riops=max wiops=max\n")
 	}
-	if s := w.sample(idleEvery); len(s.Groups) != 2 || s.group("/c") != nil {
+	if s := w.sample(IdleEvery); len(s.Groups) != 2 || s.group("/c") != nil {
 		t.Errorf("at first: %+v", s.Groups)
 	}
 	if s := w.sample(time.Second); len(s.Groups) != 3 {

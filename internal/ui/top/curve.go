@@ -41,27 +41,30 @@ func (c *curve) all() []watch.Rates {
 
 // add notes the rates of a snapshot, and forgets groups that are gone. A reading that is not known
 // counts as none.
-func (c curves) add(s *watch.Snapshot) {
+func (c curves) add(facts []fact) {
 	kept := 0
-	for _, g := range s.Groups {
-		line := c[g.Path]
-		if sum, known := g.Sum(); known {
-			if line == nil {
-				line = &curve{}
-				c[g.Path] = line
-			}
-			line.add(sum)
+	for i := range facts {
+		f := &facts[i]
+		if f.line == nil {
+			f.line = c[f.path]
 		}
-		if line != nil {
-			kept++
+		if f.line == nil && f.known {
+			f.line = &curve{}
+			c[f.path] = f.line
+		}
+		if f.line == nil {
+			continue
+		}
+		if kept++; f.known {
+			f.line.add(f.sum)
 		}
 	}
 	if kept == len(c) {
 		return
 	}
 	there := map[string]bool{}
-	for _, g := range s.Groups {
-		there[g.Path] = true
+	for i := range facts {
+		there[facts[i].path] = true
 	}
 	for path := range c {
 		if !there[path] {

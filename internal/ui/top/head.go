@@ -50,7 +50,7 @@ func headOf(s *watch.Snapshot) []string {
 // Table is one table of a snapshot: the host, its busy disks, and its groups. width bounds the
 // lines; 0: nothing does.
 func Table(s *watch.Snapshot, o Options, width int) string {
-	rows := rowsOf(s, o, nil, 0)
+	rows := rowsOf(s, nil, o, nil, 0)
 	all := headOf(s)
 	if len(rows) == 0 {
 		all = append(all, "no group to show: "+o.whyNone())

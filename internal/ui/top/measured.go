@@ -25,7 +25,19 @@ func (m *Measuring) Look(s *watch.Snapshot, takes func(*watch.Group) bool) {
 	all := m.targets[:0]
 	for _, g := range s.Groups {
 		if g.Limited() && takes(g) {
-			all = append(all, held.Target{Key: g.Path, Group: g.Path})
+			all = append(all, held.Target{Key: g.Path, Group: g.Path, Is: g})
+		}
+	}
+	m.judge.Look(s, all)
+	m.targets = all
+}
+
+// look is Look for all groups of a snapshot, whose facts are known.
+func (m *Measuring) look(s *watch.Snapshot, facts []fact) {
+	all := m.targets[:0]
+	for i := range facts {
+		if f := &facts[i]; f.limited {
+			all = append(all, held.Target{Key: f.path, Group: f.path, Is: f.Group})
 		}
 	}
 	m.judge.Look(s, all)

@@ -55,22 +55,28 @@ type Options struct {
 // A row is a group at its depth in the tree.
 type row struct {
 	*watch.Group
-	depth         int
+	depth, width  int     // its name has so many characters
 	figure, moves float64 // what it is sorted by, and how much it reads and writes a second
 }
 
-// rowsOf chooses and sorts, into the room of rows that nobody needs any more. Of the rows, the first ones up
-// to most are in their order; 0: all are.
-func rowsOf(s *watch.Snapshot, o Options, room []row, most int) []row {
+// rowsOf chooses and sorts, into the room of rows that nobody needs any more. facts are those of the groups, in
+// their order; nil: they are worked out. Of the rows, the first ones up to most are in their order; 0: all are.
+func rowsOf(s *watch.Snapshot, facts []fact, o Options, room []row, most int) []row {
 	rows := slices.Grow(room[:0], len(s.Groups))
-	for _, g := range s.Groups {
-		sum, known := g.Sum()
-		if !o.takes(g, sum) {
+	for i, g := range s.Groups {
+		var own fact
+		f := &own
+		if facts == nil {
+			own = factOf(g)
+		} else {
+			f = &facts[i]
+		}
+		if !o.takes(f) {
 			continue
 		}
-		r := row{Group: g}
+		r := row{Group: g, width: f.nameWidth()}
 		if !o.Tree {
-			r.moves, r.figure = sum.RBPS+sum.WBPS, figureOf(g, o.Sort, sum, known)
+			r.moves, r.figure = f.sum.RBPS+f.sum.WBPS, f.figureBy(o.Sort)
 		}
 		rows = append(rows, r)
 	}
@@ -110,23 +116,25 @@ func putFirst(rows []row, most int, compare func(a, b *row) int) {
 
 // Takes reports whether a group is shown.
 func (o Options) Takes(g *watch.Group) bool {
-	sum, _ := g.Sum()
-	return o.takes(g, sum)
+	f := factOf(g)
+	return o.takes(&f)
 }
 
-// takes is Takes of a group whose rates are summed up.
-func (o Options) takes(g *watch.Group, sum watch.Rates) bool {
-	if f := strings.ToLower(o.Filter); f != "" && !strings.Contains(strings.ToLower(g.Target), f) && !strings.Contains(strings.ToLower(g.Path), f) {
-		return false
+func (o Options) takes(f *fact) bool {
+	if o.Filter != "" {
+		filter := strings.ToLower(o.Filter)
+		if !strings.Contains(strings.ToLower(f.Target), filter) && !strings.Contains(strings.ToLower(f.path), filter) {
+			return false
+		}
 	}
-	moves := sum != (watch.Rates{})
+	moves := f.sum != (watch.Rates{})
 	switch {
 	case o.Active:
 		return moves
 	case o.All:
 		return true
 	}
-	return moves || g.Limited() || g.Paced != nil
+	return moves || f.limited || f.Paced != nil
 }
 
 // FigureOf is what a group is sorted by in a column; negative: it is not known, or the column is
@@ -160,7 +168,7 @@ func figureOf(g *watch.Group, by Column, sum watch.Rates, known bool) float64 {
 
 // Groups are the groups of a snapshot that are shown, in their order.
 func (o Options) Groups(s *watch.Snapshot) []*watch.Group {
-	rows := rowsOf(s, o, nil, 0)
+	rows := rowsOf(s, nil, o, nil, 0)
 	groups := make([]*watch.Group, len(rows))
 	for i, r := range rows {
 		groups[i] = r.Group

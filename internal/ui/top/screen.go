@@ -16,6 +16,8 @@ type Screen struct {
 	Color         bool // whether lines may be coloured
 
 	snapshot *watch.Snapshot
+	newest   *watch.Snapshot
+	facts    []fact // of newest
 	paused   bool
 	help     bool
 	typing   bool   // the keys go into the filter
@@ -32,8 +34,9 @@ func (s *Screen) Show(n *watch.Snapshot) {
 	if s.curves == nil {
 		s.curves, s.measured = curves{}, NewMeasuring()
 	}
-	s.curves.add(n)
-	s.measured.Look(n, func(*watch.Group) bool { return true })
+	s.newest, s.facts = n, factsOf(n, s.facts)
+	s.curves.add(s.facts)
+	s.measured.look(n, s.facts)
 	if !s.paused || s.snapshot == nil {
 		s.snapshot = n
 	}
@@ -137,7 +140,11 @@ func (s *Screen) rows() []row {
 	if s.cursor == "" {
 		most = s.room() + 1
 	}
-	s.spare = rowsOf(s.snapshot, s.Options, s.spare, most)
+	facts := s.facts
+	if s.snapshot != s.newest {
+		facts = nil
+	}
+	s.spare = rowsOf(s.snapshot, facts, s.Options, s.spare, most)
 	return s.spare
 }
 

@@ -65,7 +65,7 @@ func layoutOf(width, longest, held int) layout {
 func lines(all, rows []row, width int) []string {
 	longest, longestHeld := 0, 0
 	for _, r := range all {
-		longest = max(longest, 2*r.depth+utf8.RuneCountInString(plain.Line(r.Target)))
+		longest = max(longest, 2*r.depth+r.width)
 	}
 	for _, r := range rows {
 		longestHeld = max(longestHeld, utf8.RuneCountInString(heldText(r.Group)))

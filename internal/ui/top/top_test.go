@@ -110,7 +110,7 @@ func TestEachWidth(t *testing.T) {
 // order is the targets in their order, shortened.
 func order(o Options) string {
 	var names []string
-	for _, r := range rowsOf(host(), o, nil, 0) {
+	for _, r := range rowsOf(host(), nil, o, nil, 0) {
 		name := r.Target[strings.IndexByte(r.Target, ':')+1:]
 		names = append(names, name[:3])
 	}
