@@ -14,6 +14,7 @@ import (
 	"github.com/weir-io/weir/internal/agent/reconcile"
 	"github.com/weir-io/weir/internal/agent/source"
 	"github.com/weir-io/weir/internal/agent/tree"
+	"github.com/weir-io/weir/internal/base/haste"
 	"github.com/weir-io/weir/internal/planned"
 	"github.com/weir-io/weir/internal/plans"
 	"github.com/weir-io/weir/internal/state"
@@ -68,12 +69,13 @@ func New(o Options) (*Agent, error) {
 	}
 	a := &Agent{options: o, plans: source.NewPlans(config), core: reconcile.NewCore(planned.Kinds()...), state: h.State, own: h.IsOwn(),
 		runtimeMost: runtimeMost, loaded: time.Now()}
-	of := source.Options{Open: o.Open, Plans: a.plans, Ended: a.core.Ended}
+	gate := &haste.Gate{}
+	of := source.Options{Open: o.Open, Plans: a.plans, Ended: a.core.Ended, Gate: gate}
 	if o.Cluster != nil {
 		a.cluster = o.Cluster(ClusterOptions{Changed: func(kind, name string) { a.loop.Changed(kind, name) }, Pods: a.podStates, Log: o.Log})
 		of.Live = a.cluster
 	}
-	a.measurer = newMeasurer(o, a.core.InForce)
+	a.measurer = newMeasurer(o, a.core.InForce, gate)
 	of.Births = source.NewBirths(of, o.Log, func(kind, name string) { a.loop.Changed(kind, name) })
 	a.kinds = source.All(of)
 	var sources []reconcile.Source
@@ -85,7 +87,7 @@ func New(o Options) (*Agent, error) {
 	a.births = of.Births
 	a.tree = &source.Tree{Options: of, Changed: a.loop.Changed, Log: o.Log, Births: of.Births}
 	if o.Runtime != nil {
-		a.runtime = o.Runtime(RuntimeOptions{Open: o.Open, Log: o.Log, Live: of.Live, Ended: a.core.Ended, Done: a.recordDone,
+		a.runtime = o.Runtime(RuntimeOptions{Open: o.Open, Log: o.Log, Live: of.Live, Ended: a.core.Ended, Done: a.recordDone, Begun: of.Births.Take, Gate: gate,
 			Plans:   func() *plans.Config { config, _ := a.plans.Now(); return config },
 			Changed: func(kind string) { a.loop.Changed(kind, "") }})
 	}

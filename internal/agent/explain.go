@@ -17,9 +17,11 @@ const (
 	explainEvery = time.Second
 	// To find a reason takes tens of milliseconds of a processor. For limits that were not held, as was
 	// measured, one is searched for at once. For those that are not expected to hold, which can be all of
-	// thousands, the first expectedBurst are searched for so, and then one in each expectedEvery.
+	// thousands, the first expectedBurst are searched for so, and then one in each expectedEvery, or in
+	// expectedShare times as long as the last search took.
 	expectedBurst = 8
 	expectedEvery = 30 * time.Second
+	expectedShare = 2000
 	// questionsMost bounds the questions that wait. What is too much is asked after a later reading.
 	questionsMost = 64
 )
@@ -74,7 +76,8 @@ func (m *measurer) question(all []held.Target) {
 // explain answers questions, until the context ends.
 func (m *measurer) explain(ctx context.Context) {
 	spare := expectedBurst
-	more := time.NewTicker(expectedEvery)
+	every := expectedEvery
+	more := time.NewTimer(every)
 	defer more.Stop()
 	for {
 		expected := m.expected
@@ -86,16 +89,20 @@ func (m *measurer) explain(ctx context.Context) {
 			return
 		case <-more.C:
 			spare = min(spare+1, expectedBurst)
+			more.Reset(every)
 			continue
 		case q := <-m.ask:
 			if !m.answer(ctx, q) {
 				continue
 			}
 		case q := <-expected:
+			began := time.Now()
 			if !m.answer(ctx, q) {
 				continue
 			}
 			spare--
+			every = max(expectedEvery, expectedShare*time.Since(began))
+			more.Reset(every)
 		}
 		select {
 		case <-ctx.Done():

@@ -22,7 +22,7 @@ import (
 func TestExpectedIsExplainedRarely(t *testing.T) {
 	lab.Unit(t)
 	synctest.Test(t, func(t *testing.T) {
-		m := newMeasurer(Options{Open: func() (*host.Host, error) { return nil, errors.New("closed") }}, func() []reconcile.Status { return nil })
+		m := newMeasurer(Options{Open: func() (*host.Host, error) { return nil, errors.New("closed") }}, func() []reconcile.Status { return nil }, nil)
 		var all []held.Target
 		for i := range 3 * expectedBurst {
 			key := fmt.Sprint("docker:", i)
@@ -72,12 +72,48 @@ func TestExpectedIsExplainedRarely(t *testing.T) {
 	})
 }
 
+// Where a search takes long, as on a host with thousands of groups, reasons that are only expected are looked for so
+// rarely that they take a two-thousandth of the time.
+func TestASlowSearchIsRare(t *testing.T) {
+	lab.Unit(t)
+	synctest.Test(t, func(t *testing.T) {
+		var searched []time.Time
+		m := newMeasurer(Options{Open: func() (*host.Host, error) {
+			searched = append(searched, time.Now())
+			time.Sleep(100 * time.Millisecond)
+			return nil, errors.New("closed")
+		}}, func() []reconcile.Status { return nil }, nil)
+		var all []held.Target
+		for i := range 3 * expectedBurst {
+			key := fmt.Sprint("docker:", i)
+			m.verdicts[key] = Held{Verdict: held.Verdict{Limits: []held.Limit{{Unheld: true, State: held.NotTold}}}}
+			all = append(all, held.Target{Key: key})
+		}
+		m.question(all)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan bool)
+		go func() { m.explain(ctx); close(ended) }()
+		time.Sleep(time.Hour)
+		stop()
+		<-ended
+		const pause = 200 * time.Second
+		for i, at := range searched[expectedBurst:] {
+			if since := at.Sub(searched[expectedBurst+i-1]); since < pause || since > pause+time.Second {
+				t.Errorf("search %d came after %v, want %v", expectedBurst+i, since, pause)
+			}
+		}
+		if n := len(searched); n < expectedBurst+16 {
+			t.Errorf("%d searches in an hour", n)
+		}
+	})
+}
+
 // Targets that have gone before anybody looked why their limits are not expected to hold take no turn of
 // those that are there.
 func TestGoneTargetsTakeNoTurn(t *testing.T) {
 	lab.Unit(t)
 	synctest.Test(t, func(t *testing.T) {
-		m := newMeasurer(Options{Open: func() (*host.Host, error) { return nil, errors.New("closed") }}, func() []reconcile.Status { return nil })
+		m := newMeasurer(Options{Open: func() (*host.Host, error) { return nil, errors.New("closed") }}, func() []reconcile.Status { return nil }, nil)
 		ask := func(names string) {
 			m.mu.Lock()
 			defer m.mu.Unlock()
@@ -113,7 +149,7 @@ func TestGoneTargetsTakeNoTurn(t *testing.T) {
 
 func TestRestAfter(t *testing.T) {
 	lab.Unit(t)
-	for quiet, want := range map[int]time.Duration{0: restEvery, quietLeast: restEvery, quietLeast + 1: quietEvery, 2 * quietLeast: quietEvery, 2*quietLeast + 1: stillEvery, 1000: stillEvery} {
+	for quiet, want := range map[int]time.Duration{0: restEvery, 1: restEvery, 2: 2 * restEvery, 3: 4 * restEvery, 4: 8 * restEvery, 5: stillEvery, 6: stillEvery, 1 << 40: stillEvery} {
 		if got := restAfter(quiet); got != want {
 			t.Errorf("after %d readings: %v, want %v", quiet, got, want)
 		}
@@ -124,7 +160,7 @@ func TestRestAfter(t *testing.T) {
 // first reading is in no rate.
 func TestPace(t *testing.T) {
 	lab.Unit(t)
-	const long = 2*quietLeast + 1
+	const long = 13
 	limited := limit.None.With(limit.WBPS, limit.PerSecond(1e6))
 	was := cgroupfs.Stat{WrittenBytes: 1 << 20, Writes: 1}
 	for name, c := range map[string]struct {

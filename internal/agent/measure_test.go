@@ -16,6 +16,7 @@ import (
 	"github.com/weir-io/weir/internal/agent/reconcile"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/host/hosttest"
+	"github.com/weir-io/weir/internal/look/watch"
 	"github.com/weir-io/weir/lab"
 )
 
@@ -37,7 +38,7 @@ func TestMeasures(t *testing.T) {
 		for _, file := range []string{file, filepath.Join(h.Root, "sys/fs/cgroup/docker/io.stat")} { // the kernel adds up
 			count(t, file, total)
 		}
-		if _, _, err := d.measurer.sample(t.Context()); err != nil {
+		if _, _, err := d.measurer.sample(t.Context(), watch.IdleEvery); err != nil {
 			t.Fatal(err)
 		}
 		s := d.Status()
@@ -106,7 +107,7 @@ func TestMeasuresByItself(t *testing.T) {
 		m := newMeasurer(Options{Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Open: func() (*host.Host, error) { return host.Open(host.Options{Root: first.Root}) }},
 			func() []reconcile.Status {
 				return []reconcile.Status{{Key: "cgroup:/a", Group: "/a", Plan: "small", State: reconcile.InForce, Since: began}}
-			})
+			}, nil)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan bool)
 		go func() { m.run(ctx); close(ended) }()
@@ -126,11 +127,60 @@ func TestMeasuresByItself(t *testing.T) {
 	})
 }
 
+// An agent whose targets do nothing reads their counters five times in the first two minutes, and each two minutes after
+// that. It reads more often again as soon as it finds that one of them did something.
+func TestReadsSeldomAtRest(t *testing.T) {
+	lab.Unit(t)
+	const stat = "sys/fs/cgroup/a/io.stat"
+	first := hosttest.Open(t, "v2", map[string]string{"sys/fs/cgroup/a/io.max": "254:0 rbps=max wbps=1000000 riops=max wiops=max\n"}, host.Options{})
+	count(t, filepath.Join(first.Root, stat), 0)
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		m := newMeasurer(Options{Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Open: func() (*host.Host, error) { return host.Open(host.Options{Root: first.Root}) }},
+			func() []reconcile.Status {
+				return []reconcile.Status{{Key: "cgroup:/a", Group: "/a", Plan: "small", State: reconcile.InForce, Since: began}}
+			}, nil)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan bool)
+		go func() { m.run(ctx); close(ended) }()
+		defer func() { stop(); <-ended }()
+		var last *watch.Snapshot
+		busy := 0
+		readings := func(over time.Duration) (n int) {
+			for until := time.Now().Add(over); time.Now().Before(until); time.Sleep(time.Second) {
+				m.mu.Lock()
+				if m.last != last {
+					n, last = n+1, m.last
+				}
+				m.mu.Unlock()
+			}
+			return n
+		}
+		if n := readings(2 * time.Minute); n != 5 {
+			t.Errorf("%d readings in the first two minutes, want 5", n)
+		}
+		if n := readings(time.Hour); n < 29 || n > 31 {
+			t.Errorf("%d readings in an hour, want 30", n)
+		}
+		wrote := 0
+		for until := time.Now().Add(stillEvery + time.Minute); time.Now().Before(until); wrote++ {
+			count(t, filepath.Join(first.Root, stat), wrote)
+			n := readings(time.Second)
+			if time.Until(until) < time.Minute {
+				busy += n
+			}
+		}
+		if busy < 5 {
+			t.Errorf("%d readings in a minute in which one writes", busy)
+		}
+	})
+}
+
 // Limits that a plan has changed are not "held" because those before them were.
 func TestNewLimitsAreNotMeasured(t *testing.T) {
 	lab.Unit(t)
 	at := time.Now()
-	m := newMeasurer(Options{}, func() []reconcile.Status { return nil })
+	m := newMeasurer(Options{}, func() []reconcile.Status { return nil }, nil)
 	m.verdicts["docker:1"] = Held{Verdict: held.Verdict{State: held.Held, Since: at, Limits: []held.Limit{{PerSec: 10, State: held.Held, Since: at, From: at, To: at.Add(time.Minute)}}}}
 	is := reconcile.Status{Key: "docker:1", State: reconcile.InForce, Since: at}
 	if v := m.of(is); v.State != held.Held || len(v.Limits) != 1 {

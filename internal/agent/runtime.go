@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/weir-io/weir/internal/base/haste"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/planned"
 	"github.com/weir-io/weir/internal/plans"
@@ -38,6 +39,11 @@ type RuntimeOptions struct {
 	// Done is told of a target whose limits the Runtime has changed, as it was before. It does
 	// not wait; nil: nobody is told.
 	Done func(planned.Target)
+	// Begun takes a target, by its kind and the name by which its source looks at it, whose rules are in force, while
+	// the rest is still to be done. b is the birth of the rules; nil: they were in force before. It does not wait.
+	Begun func(b *planned.Birth, kind, name string)
+	// Gate is closed while a container waits for its start; nil: there is none.
+	Gate *haste.Gate
 	// Live knows pods as they are now; nil: nobody does.
 	Live planned.Live
 	Log  *slog.Logger

@@ -10,10 +10,13 @@
 // record.
 //
 // A group that was just born gets its rules from PutFirst, which waits for nobody: the record of that
-// is in /run until the rules are in force. Put does the rest.
+// is in /run until the rules are in force. Put does the rest. BeginGiven does the same for a target that
+// somebody else has found and waits for, where the kernel alone holds what it writes.
 package planned
 
 import (
+	"context"
+
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/limiting"
@@ -32,6 +35,9 @@ type Manager struct {
 	// Alone says that no agent asks. What weird has set for pods, by what it alone is told of them, stays
 	// as it is: see Kept.
 	Alone bool
+
+	// GiveWay is called before each target of a look at many, and may wait; nil: nobody is.
+	GiveWay func(context.Context)
 
 	deciding *place.Host // for the many targets of one look; nil: there is one target
 }
@@ -69,6 +75,9 @@ type Target struct {
 	// Unpaced says that its limits are in force, and that weir's pacer is to hold its buffered
 	// writes and does not.
 	Unpaced bool
+	// Unheld says that without weir's pacer, which does not have its group yet, nothing holds what it writes
+	// through the page cache.
+	Unheld bool
 	// Begun says that its limits are in force, and nothing else of what Put does: its group was just
 	// born (PutFirst).
 	Begun bool

@@ -110,8 +110,7 @@ func (m Manager) First(t *Target) error {
 }
 
 func (m Manager) beginFirst(next *record, g cgroupfs.Group, rules []hold.Change) (*Birth, error) {
-	maker, err := g.Maker()
-	if err != nil || int(maker) != os.Geteuid() {
+	if mine, err := isOurs(g); err != nil || !mine {
 		return nil, ifThere(err)
 	}
 	locked, free, err := m.Host.Holder().TryLock(g)
@@ -126,6 +125,17 @@ func (m Manager) beginFirst(next *record, g cgroupfs.Group, rules []hold.Change)
 	if err != nil || has {
 		return nil, ifThere(err)
 	}
+	return m.begin(next, g, rules)
+}
+
+// isOurs reports whether the user of this weir has made a group.
+func isOurs(g cgroupfs.Group) (bool, error) {
+	maker, err := g.Maker()
+	return err == nil && int(maker) == os.Geteuid(), err
+}
+
+// begin writes rules, once they are on record in /run. The caller has locked the group.
+func (m Manager) begin(next *record, g cgroupfs.Group, rules []hold.Change) (*Birth, error) {
 	id, err := g.ID()
 	if err != nil {
 		return nil, ifThere(err)

@@ -35,6 +35,7 @@ func (m Manager) OfKind(ctx context.Context, kind string, names []string) ([]Tar
 	listed, silent := m.list(ctx, kind, names...)
 	var all []Target
 	for _, l := range listed {
+		m.giveWay(ctx)
 		if names != nil && !slices.ContainsFunc(names, func(name string) bool {
 			return name == l.Name || name == l.UID || l.ID != "" && strings.HasPrefix(l.ID, name)
 		}) {
@@ -62,6 +63,7 @@ func (m Manager) OfKind(ctx context.Context, kind string, names []string) ([]Tar
 		return all, errors.Join(err, silent)
 	}
 	for _, key := range sorted(left) {
+		m.giveWay(ctx)
 		r := left[key]
 		one := m.on(m.Host.With(kind, r.Host)).look(ctx, key, plans.Choice{Plan: plans.None}, r)
 		one.Name, one.key = r.Name, key
@@ -70,6 +72,12 @@ func (m Manager) OfKind(ctx context.Context, kind string, names []string) ([]Tar
 		}
 	}
 	return all, err
+}
+
+func (m Manager) giveWay(ctx context.Context) {
+	if m.GiveWay != nil {
+		m.GiveWay(ctx)
+	}
 }
 
 // Put is Apply for one target that OfKind has found.
@@ -106,6 +114,9 @@ func (t Target) Path() string {
 	}
 	return t.group.Path()
 }
+
+// IsNew reports whether weir has never limited a target.
+func (t Target) IsNew() bool { return t.record == nil }
 
 // Lapsed reports whether all that there is of a target is the record of limits that it had from
 // weir. Put removes that.

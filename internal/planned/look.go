@@ -168,7 +168,7 @@ func (m Manager) compare(ctx context.Context, one *Target, t *targets.Target) er
 	}
 	one.Begun = t != nil && len(one.Rows) > 0 && one.record.isBegun(t.Group)
 	if t != nil && m.Host.IsOwn() {
-		one.Unpaced, err = m.unpaced(*t, places)
+		one.Unpaced, one.Unheld, err = m.unpaced(*t, places)
 	}
 	return err
 }
@@ -203,8 +203,9 @@ func (m Manager) places(ctx context.Context, one *Target, t *targets.Target) (pl
 	return lowest(places, its), err
 }
 
-// unpaced reports whether weir's pacer is to hold buffered writes of a target, and was not asked.
-func (m Manager) unpaced(t targets.Target, places []place.Placed) (bool, error) {
+// unpaced reports whether weir's pacer is to hold buffered writes of a target, and was not asked. unheld says
+// that those are all its buffered writes, and not only what the kernel charges to other groups.
+func (m Manager) unpaced(t targets.Target, places []place.Placed) (is, unheld bool, err error) {
 	deciding := m.deciding
 	if deciding == nil {
 		one := m.Host.Deciding()
@@ -212,10 +213,11 @@ func (m Manager) unpaced(t targets.Target, places []place.Placed) (bool, error) 
 	}
 	d, err := deciding.Decide(t.Group, false, places, limit.HoldAuto)
 	if err != nil || d.Paced == nil && d.Escapes == nil {
-		return false, err
+		return false, false, err
 	}
 	job, err := m.Host.JobOf(t.Group)
-	return job == nil, err
+	is = job == nil
+	return is, is && d.Paced != nil, err
 }
 
 // compareRecord finds what weir has put into force for a target that has no plan any more. What

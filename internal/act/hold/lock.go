@@ -46,6 +46,15 @@ func (h Holder) TryLock(g cgroupfs.Group) (l Locked, free bool, err error) {
 	return Locked{h, g, lock}, lock != nil, err
 }
 
+// TryLockKnown is TryLock of a group that may have had rules before: what dead weirs left half done for it is
+// taken back, as Lock does it.
+func (h Holder) TryLockKnown(g cgroupfs.Group) (l Locked, free bool, err error) {
+	if l, free, err = h.TryLock(g); free && err == nil {
+		l.settle()
+	}
+	return l, free, err
+}
+
 // Unlock lets others change the group's limits.
 func (l Locked) Unlock() { l.lock.Unlock() }
 

@@ -7,10 +7,18 @@
 // takes too long, the container starts without its limits, and the agent sets them later: the
 // plugin answers within a second, and a runtime gives it two (api.DefaultPluginRequestTimeout).
 //
-// The plugin is in the way of each container's start, so it waits for nothing but the kernel and
-// systemd. It finds groups by what the runtime says, and asks no daemon. It writes no record but
-// leaves that to a goroutine of its own. The runtime asks for one container at a time. What the
-// plugin cannot be told in time, the agent's next look at all pods finds.
+// The plugin is in the way of each container's start, so before its answer it does only what the program's first write
+// needs: it finds the group by what the runtime says, writes the rules, and reads them back. It waits for nothing but
+// the kernel, and for weir's pacer where the kernel alone would hold nothing of what the program writes through the
+// page cache. Everything else follows the answer: the record on the disk, the owner's own settings (systemd's, for its
+// units), the pacer for what the kernel charges to other groups, the journal and the log. The rules are on record in
+// /run before they are written, so that after a kill -9 the next weird does what is left.
+//
+// While an answer is waited for, the agent's looks at targets pause (package haste): they need the same processors. A
+// look at all targets, or a daemon that hangs, delays no start.
+//
+// The runtime asks for one container at a time. What the plugin cannot be told in time, the agent's next look at all
+// pods finds.
 package nri
 
 import "time"
@@ -39,6 +47,8 @@ const (
 	// noteMost bounds the records that wait to be written. The agent's next look at all targets
 	// needs none of them.
 	noteMost = 1024
+	// linesMost bounds the lines that wait for the log.
+	linesMost = 256
 )
 
 // tookMost is how many answers the status's P99 is of.

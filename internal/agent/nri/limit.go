@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/containerd/nri/pkg/api"
 
@@ -52,12 +51,24 @@ func asks(l targets.Listed, c plans.Choice) bool {
 
 // A limiter puts limits into force. It serves one goroutine.
 type limiter struct {
-	open   func() (*host.Host, error)
-	host   *host.Host // nil: not opened yet
-	opened time.Time
-	live   planned.Live
+	open func() (*host.Host, error)
+	host *host.Host // nil: not opened yet
+	live planned.Live
+	// lists reports whether a source of the agent lists the targets of a kind: it does what begin leaves. nil: one
+	// lists them all.
+	lists  func(kind string) bool
 	note   func(planned.Target)
+	begun  func(b *planned.Birth, kind, name string)
 	unseen func(pod string, volumes []string)
+
+	after []func() // what can follow the answer
+}
+
+// takeAfter returns what can follow the answer, once.
+func (l *limiter) takeAfter() []func() {
+	all := l.after
+	l.after = nil
+	return all
 }
 
 func (l *limiter) close() error {
@@ -69,19 +80,24 @@ func (l *limiter) close() error {
 	return err
 }
 
-// manager opens the host, or opens an old one anew.
-func (l *limiter) manager(config *plans.Config) (planned.Manager, error) {
-	if l.host != nil && time.Since(l.opened) > openMost {
-		if err := l.close(); err != nil {
-			return planned.Manager{}, err
-		}
+// reopen opens the host, anew if it was opened before.
+func (l *limiter) reopen() error {
+	if err := l.close(); err != nil {
+		return err
 	}
+	h, err := l.open()
+	if err == nil {
+		l.host = h
+	}
+	return err
+}
+
+// manager opens the host, unless it is open.
+func (l *limiter) manager(config *plans.Config) (planned.Manager, error) {
 	if l.host == nil {
-		h, err := l.open()
-		if err != nil {
+		if err := l.reopen(); err != nil {
 			return planned.Manager{}, err
 		}
-		l.host, l.opened = h, time.Now()
 	}
 	return planned.Manager{Host: l.host, Config: config, Live: l.live}, nil
 }
@@ -146,15 +162,44 @@ func ownOr(err error, own bool) error {
 func (l *limiter) put(ctx context.Context, m planned.Manager, listed targets.Listed, t targets.Target) (limited bool, err error) {
 	found := m.Given(ctx, listed, t)
 	if len(found.Unfound) > 0 {
-		l.unseen(found.Name, found.Unfound)
+		l.after = append(l.after, func() { l.unseen(found.Name, found.Unfound) })
 	}
-	if err := m.PutGiven(ctx, &found); err != nil {
+	if err := l.putFound(ctx, m, listed, &found); err != nil {
 		return false, err
 	}
-	if found.State == planned.Changed {
-		l.note(found)
-	}
 	return slices.ContainsFunc(found.Rows, func(d planned.Device) bool { return d.Plan.Bounds() }), nil
+}
+
+// putFound puts into force what differs: the rules at once, and the rest once the container starts, if the agent
+// can do that.
+func (l *limiter) putFound(ctx context.Context, m planned.Manager, listed targets.Listed, found *planned.Target) error {
+	if found.State != planned.Differs {
+		return found.Err
+	}
+	var early error
+	if l.lists == nil || l.lists(listed.Kind) {
+		birth, done, err := m.BeginGiven(ctx, found)
+		if done {
+			l.after = append(l.after, func() { l.begun(birth, listed.Kind, nameIn(listed)) })
+			return nil
+		}
+		early = err
+	}
+	if err := m.PutGiven(ctx, found); err != nil {
+		return errors.Join(err, early)
+	}
+	if found.State == planned.Changed {
+		l.after = append(l.after, func() { l.note(*found) })
+	}
+	return nil
+}
+
+// nameIn is the name by which a source looks at a target.
+func nameIn(l targets.Listed) string {
+	if l.Kind == "pod" {
+		return l.UID
+	}
+	return l.ID
 }
 
 // podTarget is the target of a pod that one of its containers is in.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -23,6 +24,7 @@ type Plugin struct {
 	options  agent.RuntimeOptions
 	starts   chan start
 	notes    chan planned.Target
+	lines    chan func()   // of the log
 	answer   time.Duration // answerMost
 	patience time.Duration // registerMost
 
@@ -48,7 +50,7 @@ type result struct {
 
 // New makes a Plugin. It does nothing before Run.
 func New(socket string, o agent.RuntimeOptions) *Plugin {
-	return &Plugin{socket: socket, options: o, starts: make(chan start), notes: make(chan planned.Target, noteMost), answer: answerMost, patience: registerMost}
+	return &Plugin{socket: socket, options: o, starts: make(chan start), notes: make(chan planned.Target, noteMost), lines: make(chan func(), linesMost), answer: answerMost, patience: registerMost}
 }
 
 // Status returns what is known now. It waits for nothing.
@@ -69,37 +71,84 @@ func (p *Plugin) count(change func(*agent.RuntimeStatus)) {
 	change(&p.status)
 }
 
-// work puts limits into force, one container after the other, until the context ends.
+// work puts limits into force, one container after the other, until the context ends. What need not come before a
+// container's start follows the answer.
 func (p *Plugin) work(ctx context.Context) {
-	l := &limiter{open: p.options.Open, live: p.options.Live, note: func(t planned.Target) {
-		if p.options.Done != nil {
-			p.options.Done(t)
-		}
-		if !strings.HasPrefix(t.Name, "pod:") && !strings.HasPrefix(p.Status().Runtime, containerd) {
-			return // no source would ever take a record of CRI-O's container away
-		}
-		select {
-		case p.notes <- t:
-		default: // the agent's next plan for it writes the record
-		}
-	}, unseen: func(pod string, volumes []string) {
-		p.options.Log.Warn("annotations name volumes that no container of the pod has mounted yet", "pod", plain.Brief(pod), "volumes", volumes)
-	}}
+	l := p.limiter()
+	if err := l.reopen(); err != nil { // else the first start would wait for that
+		p.say(slog.LevelWarn, "the files of the host could not be opened; the first start of a container tries it again", "error", err)
+	}
 	defer func() {
 		if err := l.close(); err != nil {
 			p.options.Log.Warn("the files of the host could not be closed", "error", err)
 		}
 	}()
+	reopen := time.NewTicker(openMost)
+	defer reopen.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-reopen.C:
+			if err := l.reopen(); err != nil {
+				p.say(slog.LevelWarn, "the files of the host could not be opened", "error", err)
+			}
 		case s := <-p.starts:
 			p.setBusy(time.Now())
 			limited, err := l.start(s.ctx, s.config, s.pod, s.container)
 			p.setBusy(time.Time{})
 			s.done <- result{limited, err}
+			for _, follow := range l.takeAfter() {
+				follow()
+			}
 		}
+	}
+}
+
+// limiter makes what puts limits into force. What it tells does not wait.
+func (p *Plugin) limiter() *limiter {
+	isContainerd := func() bool { return strings.HasPrefix(p.Status().Runtime, containerd) }
+	return &limiter{open: p.options.Open, live: p.options.Live,
+		lists: func(kind string) bool { return kind == "pod" || isContainerd() },
+		begun: p.options.Begun,
+		note: func(t planned.Target) {
+			if p.options.Done != nil {
+				p.options.Done(t)
+			}
+			if !strings.HasPrefix(t.Name, "pod:") && !isContainerd() {
+				return // no source would ever take a record of CRI-O's container away
+			}
+			select {
+			case p.notes <- t:
+			default: // the agent's next plan for it writes the record
+			}
+		}, unseen: func(pod string, volumes []string) {
+			p.say(slog.LevelWarn, "annotations name volumes that no container of the pod has mounted yet", "pod", plain.Brief(pod), "volumes", volumes)
+		}}
+}
+
+// say has a line logged. It waits for nobody: a log that hangs keeps no container from its start. What is too much
+// is not logged.
+func (p *Plugin) say(level slog.Level, text string, args ...any) {
+	select {
+	case p.lines <- func() { p.options.Log.Log(context.Background(), level, text, args...) }:
+	default:
+	}
+}
+
+// tell logs lines until the context ends, and then those that wait.
+func (p *Plugin) tell(ctx context.Context) {
+	for {
+		select {
+		case line := <-p.lines:
+			line()
+			continue
+		case <-ctx.Done():
+		}
+		for len(p.lines) > 0 {
+			(<-p.lines)()
+		}
+		return
 	}
 }
 
@@ -157,7 +206,7 @@ func (p *Plugin) check(pod *api.PodSandbox) error {
 		return nil
 	}
 	p.count(func(s *agent.RuntimeStatus) { s.Refused++ })
-	p.options.Log.Warn("a pod is refused", "pod", podName(pod), "error", err)
+	p.say(slog.LevelWarn, "a pod is refused", "pod", podName(pod), "error", err)
 	return fmt.Errorf("weir: %w", err)
 }
 
@@ -175,26 +224,29 @@ func (p *Plugin) limit(ctx context.Context, pod *api.PodSandbox, container *api.
 	if m.ChoiceOf(its).IsNone() && m.ChoiceOf(listedContainer(its, container)).IsNone() {
 		return nil
 	}
+	defer p.options.Gate.Hurry()()
 	ctx, cancel := context.WithTimeout(ctx, p.answer)
 	defer cancel()
 	r, late := p.ask(ctx, start{ctx, config, pod, container, make(chan result, 1)})
-	say := p.options.Log.With("pod", podName(pod), "container", plain.Brief(container.GetName()), "took", time.Since(began))
+	say := func(level slog.Level, text string, args ...any) {
+		p.say(level, text, append([]any{"pod", podName(pod), "container", plain.Brief(container.GetName()), "took", time.Since(began)}, args...)...)
+	}
 	var own *ownError
 	switch {
 	case late:
 		p.count(func(s *agent.RuntimeStatus) { s.Late++ })
-		say.Warn("a container starts without its limits: setting them takes too long; weir sets them later")
+		say(slog.LevelWarn, "a container starts without its limits: setting them takes too long; weir sets them later")
 	case errors.As(r.err, &own):
 		p.count(func(s *agent.RuntimeStatus) { s.Failed++ })
-		say.Warn("a container does not start: its limits cannot be set", "error", r.err)
+		say(slog.LevelWarn, "a container does not start: its limits cannot be set", "error", r.err)
 		return fmt.Errorf("weir: %s", plain.Brief(r.err.Error()))
 	case r.err != nil:
 		p.count(func(s *agent.RuntimeStatus) { s.Failed++ })
-		say.Warn("a container starts without its limits: they cannot be set", "error", r.err)
+		say(slog.LevelWarn, "a container starts without its limits: they cannot be set", "error", r.err)
 	default:
 		p.answered(time.Since(began), r.limited)
 		if r.limited {
-			say.Info("limits in force before the start")
+			say(slog.LevelInfo, "limits in force before the start")
 		}
 		return nil
 	}

@@ -21,6 +21,7 @@ func (p *Plugin) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	running.Go(func() { p.work(ctx) })
 	running.Go(func() { p.record(ctx) })
+	running.Go(func() { p.tell(ctx) })
 	defer running.Wait()
 	for wait := reconnectLeast; ; wait = min(2*wait, reconnectMost) {
 		registered, err := p.serve(ctx)
@@ -118,7 +119,7 @@ func (s *session) Configure(_ context.Context, _, runtime, version string) (api.
 	s.count(func(st *agent.RuntimeStatus) {
 		st.Runtime, st.Since, st.Error = plain.Brief(runtime+" "+version), time.Now(), ""
 	})
-	s.options.Log.Info("the container runtime tells weir what it starts", "runtime", plain.Brief(runtime), "version", plain.Brief(version))
+	s.say(slog.LevelInfo, "the container runtime tells weir what it starts", "runtime", plain.Brief(runtime), "version", plain.Brief(version))
 	return 0, nil // all that it has methods for
 }
 
@@ -134,7 +135,7 @@ func (s *session) Synchronize(_ context.Context, pods []*api.PodSandbox, contain
 			wrong++
 		}
 	}
-	s.options.Log.Info("the container runtime has told weir what runs", "pods", len(pods), "containers", len(containers))
+	s.say(slog.LevelInfo, "the container runtime has told weir what runs", "pods", len(pods), "containers", len(containers))
 	s.lookAgain()
 	return nil, nil
 }

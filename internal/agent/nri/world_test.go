@@ -16,8 +16,10 @@ import (
 	"github.com/containerd/nri/pkg/api"
 
 	"github.com/weir-io/weir/internal/agent"
+	"github.com/weir-io/weir/internal/daemon/systemd"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/host/hosttest"
+	"github.com/weir-io/weir/internal/planned"
 	"github.com/weir-io/weir/internal/plans"
 	"github.com/weir-io/weir/internal/plans/planfile"
 )
@@ -50,7 +52,9 @@ type world struct {
 	plans   *plans.Config
 	changed []string
 	ended   []string
+	begun   []string
 	refuse  func(file, line string) error
+	systemd func(context.Context) (*systemd.Conn, error)
 }
 
 // web has a disk of its own at /db, and log none; the root and /cache of both are on vda.
@@ -84,8 +88,14 @@ func files(version, group string) map[string]string {
 
 func newWorld(t testing.TB, version, group, config string) *world {
 	t.Helper()
+	return newWorldWith(t, version, config, files(version, group))
+}
+
+// newWorldWith is newWorld with other files than those of a pod of two containers.
+func newWorldWith(t testing.TB, version, config string, files map[string]string) *world {
+	t.Helper()
 	w := &world{name: "containerd"}
-	h := hosttest.Open(t, version, files(version, group), host.Options{})
+	h := hosttest.Open(t, version, files, host.Options{})
 	w.root = h.Root
 	mounts := filepath.Join(h.Root, "proc/1/mountinfo")
 	text, err := os.ReadFile(mounts)
@@ -101,7 +111,10 @@ func newWorld(t testing.TB, version, group, config string) *world {
 	w.socket = filepath.Join(t.TempDir(), "nri.sock")
 	w.plugin = New(w.socket+".plugin", agent.RuntimeOptions{Log: slog.New(slog.NewTextHandler(testLog{t}, nil)),
 		Open: func() (*host.Host, error) {
-			h, err := host.Open(host.Options{Root: w.root})
+			w.mu.Lock()
+			o := host.Options{Root: w.root, Systemd: w.systemd}
+			w.mu.Unlock()
+			h, err := host.Open(o)
 			if err == nil {
 				var k *hosttest.Kernel
 				if k, err = hosttest.StandIn(h); err == nil {
@@ -118,7 +131,17 @@ func newWorld(t testing.TB, version, group, config string) *world {
 			}
 			return h, err
 		},
-		Plans:   func() *plans.Config { w.mu.Lock(); defer w.mu.Unlock(); return w.plans },
+		Plans: func() *plans.Config { w.mu.Lock(); defer w.mu.Unlock(); return w.plans },
+		Begun: func(b *planned.Birth, kind, name string) {
+			if b != nil {
+				if err := b.Record(); err != nil {
+					t.Error(err)
+				}
+			}
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.begun = append(w.begun, kind+":"+name)
+		},
 		Changed: func(kind string) { w.mu.Lock(); defer w.mu.Unlock(); w.changed = append(w.changed, kind) },
 		Ended: func(kind, name string) {
 			w.mu.Lock()
@@ -139,14 +162,21 @@ func (l testLog) Write(text []byte) (int, error) {
 
 func (w *world) set(t testing.TB, config string) {
 	t.Helper()
+	c := read(t, config)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.plans = c
+}
+
+// read reads plans as an agent does that serves a runtime.
+func read(t testing.TB, config string) *plans.Config {
+	t.Helper()
 	c, err := planfile.Read([]plans.File{{Name: "a.yaml", Text: []byte(config)}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.Annotated = true
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.plans = c
+	return c
 }
 
 // serve starts a runtime, and the plugin until the end of the test.

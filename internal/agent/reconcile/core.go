@@ -249,11 +249,15 @@ func (c *Core) Missed() {
 // Keep forgets the targets of a kind that are not among keys, because they have ended: of those that
 // names name, as Ended takes them, or of all if names is nil.
 func (c *Core) Keep(kind string, names, keys []string) {
+	there := make(map[string]bool, len(keys)) // of thousands
+	for _, key := range keys {
+		there[key] = true
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for key, e := range c.targets {
 		of, its, _ := strings.Cut(key, ":")
-		if of != kind || slices.Contains(keys, key) {
+		if of != kind || there[key] {
 			continue
 		}
 		if names == nil || slices.ContainsFunc(names, func(name string) bool { return isNamed(its, name) }) {

@@ -91,6 +91,12 @@ func (b *Births) Born(path string, names []named) bool {
 	}
 }
 
+// Take puts the birth of rules on record that others have written, and tells of the target after that, so that the rest
+// is done. A nil birth is told of alone. It never waits.
+func (b *Births) Take(its *planned.Birth, kind, name string) {
+	b.hand(its, birth{names: []named{{kind, name}}})
+}
+
 // Learn notes containers as their engine describes them. With all, there are no others of the kind.
 func (b *Births) Learn(kind string, all bool, listed ...targets.Listed) {
 	b.mu.Lock()

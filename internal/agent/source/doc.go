@@ -9,10 +9,11 @@
 //
 // A newborn group is the exception: Births writes the rules of its plan at once, from what is known
 // before the birth. The first look at many targets gives all their rules too, before the rest of what
-// they need is done one by one.
+// they need is done one by one, and so does each look at a new pod or container of one.
 package source
 
 import (
+	"github.com/weir-io/weir/internal/base/haste"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/planned"
 )
@@ -26,6 +27,8 @@ type Options struct {
 	Ended func(kind, name string)
 	// Live knows pods as they are now; nil: the container runtime's annotations count.
 	Live planned.Live
+	// Gate is closed while a container waits for its start, and looks wait then; nil: there is none.
+	Gate *haste.Gate
 	// Births is told of containers that were made; nil: nobody is.
 	Births *Births
 }

@@ -54,7 +54,7 @@ func (k *Kind) Look(ctx context.Context, names []string) ([]reconcile.Target, er
 		return nil, err
 	}
 	config, _ := k.options.Plans.Now()
-	k.manager = planned.Manager{Host: k.host, Config: config, Live: k.options.Live}
+	k.manager = planned.Manager{Host: k.host, Config: config, Live: k.options.Live, GiveWay: k.options.Gate.GiveWay}
 	found, err := k.manager.OfKind(ctx, k.kind, names)
 	errs := []error{err}
 	k.found = map[string]*planned.Target{}
@@ -69,7 +69,7 @@ func (k *Kind) Look(ctx context.Context, names []string) ([]reconcile.Target, er
 				continue
 			}
 		}
-		if names == nil && !k.began {
+		if names == nil && !k.began || k.isWaited() && t.IsNew() {
 			_ = k.manager.First(t) // Put says what is wrong, if it still is
 		}
 		one := asTarget(*t)
@@ -85,6 +85,10 @@ func (k *Kind) Look(ctx context.Context, names []string) ([]reconcile.Target, er
 	}
 	return all, err
 }
+
+// isWaited reports whether a container runtime may be waiting for the rules of a new target: it finds them in force, and
+// waits no longer, while Put has its owner and the pacer do their part.
+func (k *Kind) isWaited() bool { return k.kind == "pod" || k.kind == "containerd" }
 
 // openMost is how long an opened host is used: a hierarchy may be mounted at any time.
 const openMost = time.Minute
@@ -128,6 +132,7 @@ func (k *Kind) Put(ctx context.Context, key string) error {
 	if t == nil {
 		return fmt.Errorf("%s: it was not looked at", key)
 	}
+	k.options.Gate.GiveWay(ctx)
 	err := k.manager.Put(ctx, t)
 	var none *targets.NotFound
 	var stopped *targets.StoppedError
