@@ -53,11 +53,11 @@ func (c *Counters) Read(all bool) (stats []Stat, changed bool, err error) {
 	c.known = false                      // until all is read
 	c.text = append(c.text[:0], text...) // the room is used again
 	if c.ops != nil {
-		if text, err = c.ops.text(room); err != nil {
+		other, err := c.readMore(room)
+		if err != nil {
 			return nil, false, err
 		}
-		same = same && bytes.Equal(text, c.more)
-		c.more = append(c.more[:0], text...)
+		same = same && !other
 	}
 	if !same { // of thousands of groups most have done nothing, and nothing is parsed of them
 		if stats, err = c.parse(); err != nil {
@@ -69,6 +69,40 @@ func (c *Counters) Read(all bool) (stats []Stat, changed bool, err error) {
 		c.stats = stats
 	}
 	return c.stats, changed, nil
+}
+
+// ReadOps is Read of all where the bytes are known to be those of the last reading, as a sum of v1 tells. On v2 it is Read.
+func (c *Counters) ReadOps() (stats []Stat, err error) {
+	if !c.known || c.ops == nil {
+		all, _, err := c.Read(true)
+		return all, err
+	}
+	if len(c.stats) == 0 { // the group never did any I/O
+		return c.stats, nil
+	}
+	room := rooms.Get().(*[]byte)
+	defer rooms.Put(room)
+	other, err := c.readMore(room)
+	if err == nil && other {
+		stats, err = c.parse()
+	}
+	if c.known = err == nil; err != nil {
+		return nil, err
+	}
+	if other && !slices.Equal(stats, c.stats) {
+		c.stats = stats
+	}
+	return c.stats, nil
+}
+
+// readMore reads v1's operations, and reports whether they are others than before.
+func (c *Counters) readMore(room *[]byte) (other bool, err error) {
+	text, err := c.ops.text(room)
+	if err != nil || bytes.Equal(text, c.more) {
+		return false, err
+	}
+	c.more = append(c.more[:0], text...)
+	return true, nil
 }
 
 // parse parses what was read.

@@ -1,6 +1,7 @@
 package cgroupfs_test
 
 import (
+	"fmt"
 	"reflect"
 	"testing"
 	"time"
@@ -66,6 +67,21 @@ func TestCountersV1(t *testing.T) {
 	h.Write(dir+"io_serviced", "8:0 Read 3\n8:0 Write 9\n8:0 Total 12\nTotal 12\n")
 	readCounters(t, c, false, false, stat(1, 2, 3, 4))
 	readCounters(t, c, true, true, stat(1, 2, 3, 9))
+	// The operations alone.
+	h.Write(dir+"io_service_bytes", "8:0 Read 100\n8:0 Write 2\n8:0 Sync 3\n8:0 Total 102\nTotal 102\n")
+	for _, writes := range []uint64{9, 11, 11} {
+		h.Write(dir+"io_serviced", fmt.Sprintf("8:0 Read 3\n8:0 Write %d\n8:0 Total 14\nTotal 14\n", writes))
+		if got, err := c.ReadOps(); err != nil || !reflect.DeepEqual(got, stat(1, 2, 3, writes)) {
+			t.Errorf("%v, %v; want %d writes", got, err, writes)
+		}
+	}
+	readCounters(t, c, false, true, stat(100, 2, 3, 11))
+	h.Write(dir+"io_serviced", "8:0 Read x\n")
+	if _, err := c.ReadOps(); err == nil {
+		t.Error("a line that is no counter was read")
+	}
+	h.Write(dir+"io_serviced", "8:0 Read 4\n8:0 Write 11\nTotal 15\n")
+	readCounters(t, c, false, true, stat(100, 2, 4, 11)) // all is read after an error
 }
 
 func TestPressure(t *testing.T) {

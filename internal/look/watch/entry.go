@@ -213,7 +213,7 @@ func (e *entry) unknown(now time.Time) bool {
 	}
 	every := describeEvery
 	if e.acted.Before(e.described) {
-		every = rulesEvery
+		every = restedEvery
 	}
 	return !sameRules(e.rules, e.asked) || len(e.rules) > 0 && (e.stale || now.Sub(e.described) >= every)
 }

@@ -135,12 +135,27 @@ func (w *Watcher) settle(e *entry) {
 	}
 }
 
-// restBelow notes that a group and those below it are at rest. Now and then they are read all the same:
-// operations without bytes are in no sum.
+// readOps reads the operations of a group whose bytes are known to be those of before.
+func (w *Watcher) readOps(e *entry) error {
+	if e.files == nil || !e.told() || e.stirred {
+		return w.read(e)
+	}
+	stats, err := e.files.ReadOps()
+	if err != nil {
+		return w.read(e) // which says why, or opens the files anew
+	}
+	now := w.o.Now()
+	e.whole = now
+	w.note(e, stats, now)
+	return nil
+}
+
+// restBelow notes that a group and those below it are at rest. Now and then their operations are read all the same: those
+// without bytes are in no sum.
 func (w *Watcher) restBelow(e *entry, now time.Time) {
 	if !e.stirred && now.Sub(e.read) < w.idle {
 		e.rest(now)
-	} else if err := w.read(e); err != nil {
+	} else if err := w.readOps(e); err != nil {
 		w.failed(err)
 		if e.above.shaken(); cgroupfs.IsGone(err) {
 			return

@@ -48,8 +48,9 @@ type Known struct {
 // How often what is read.
 const (
 	wholeEvery    = 15 * time.Second // v1's operations, of groups that are read
-	rulesEvery    = 5 * time.Minute  // rules of groups whose writes the kernel tells of, and who a limited group at rest is
-	describeEvery = time.Minute      // who another limited group is, and what is expected to hold it
+	rulesEvery    = 15 * time.Minute // rules of groups whose writes the kernel tells of
+	restedEvery   = 5 * time.Minute  // who a limited group at rest is, and what is expected to hold it
+	describeEvery = time.Minute      // the same of another one
 	nodeEvery     = time.Minute      // the names of devices
 	pacedEvery    = 5 * time.Second  // what weir's pacer holds
 )

@@ -327,9 +327,9 @@ func TestDescribe(t *testing.T) {
 	if asked["/a"] != 4 || asked["/b"] != 1 {
 		t.Errorf("at rest, after %v: %v", describeEvery, asked)
 	}
-	w.sample(rulesEvery)
+	w.sample(restedEvery)
 	if asked["/a"] != 5 || asked["/b"] != 1 {
-		t.Errorf("at rest, after %v: %v", rulesEvery, asked)
+		t.Errorf("at rest, after %v: %v", restedEvery, asked)
 	}
 }
 
