@@ -50,6 +50,7 @@ func (k *Kind) Close() error {
 
 // Look finds targets with their plans; see reconcile.Source.
 func (k *Kind) Look(ctx context.Context, names []string) ([]reconcile.Target, error) {
+	k.options.Gate.GiveWay(ctx)
 	if err := k.open(names == nil); err != nil {
 		return nil, err
 	}
