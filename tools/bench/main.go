@@ -83,25 +83,30 @@ func run(args []string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, top.RemoveAll()) }()
+	weir, remove, err := installed()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
 	switch {
 	case only:
 		return traces(top, rounds)
 	case len(args) > 0 && args[0] == "set":
-		return sets(dev)
+		return sets(weir, dev)
 	}
 	return errors.Join(
 		start(context.Background()),
-		sets(dev),
+		sets(weir, dev),
 		compare("weir run true ÷ cgexec true", runBound,
-			[]string{"./weir", "run", "true"}, []string{"cgexec", "-g", "blkio:weirbench", "true"}),
+			[]string{weir, "run", "true"}, []string{"cgexec", "-g", "blkio:weirbench", "true"}),
 		show(top, dev),
 		proofs(top),
 		traces(top, rounds))
 }
 
-func sets(dev blkdev.Number) error {
+func sets(weir string, dev blkdev.Number) error {
 	return compare("weir set ÷ cgset", setBound,
-		[]string{"./weir", "set", "-q", "--hold", "kernel", "cgroup:/weirbench", "--write", "10MB/s", "--on", dev.String()}, // as cgset: a rule, and no pacer
+		[]string{weir, "set", "-q", "--hold", "kernel", "cgroup:/weirbench", "--write", "10MB/s", "--on", dev.String()}, // as cgset: a rule, and no pacer
 		[]string{"cgset", "-r", "blkio.throttle.write_bps_device=" + dev.String() + " 10000000", "weirbench"})
 }
 

@@ -19,8 +19,7 @@ import (
 // What weir's start may cost: the initialisers of its packages, divided by those of an empty
 // program that links net and encoding/json. Both run the runtime's own, and under the same load.
 // Most of it is page faults: the initialisers are all over the program. So both programs are
-// copied first, as an installation does, because the kernel maps more at once of a file that was
-// written from its beginning to its end than of one that the linker made.
+// copied first; see installed.
 const (
 	startRuns  = 15
 	startBound = 2.0
