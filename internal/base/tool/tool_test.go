@@ -26,7 +26,7 @@ func TestRun(t *testing.T) {
 		if (err == nil) != (want.err == "") || err != nil && !strings.Contains(err.Error(), want.err) {
 			t.Errorf("%s: %v, want %q", script, err, want.err)
 		}
-		if want.err != errLong.Error() && (!bytes.Equal(out, []byte(want.out)) || string(said) != want.said) {
+		if want.err != errLong().Error() && (!bytes.Equal(out, []byte(want.out)) || string(said) != want.said) {
 			t.Errorf("%s: %.60q, %.60q", script, out, said)
 		}
 		if took := time.Since(began); took > 8*time.Second {
