@@ -200,15 +200,15 @@ func endedBeside(t *testing.T, others string, pid int, by unix.Signal) time.Dura
 // A process that gets a signal every 10 ms, as from a profiler, is still held.
 func TestASignalledWriterIsPaced(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.V1, lab.Rates, lab.Once, lab.FS("ext4"))
+	beside(t)
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv(writer, "signalled")
 	disk := lab.Disk(t, lab.FS("ext4"))
 	const rate, seconds = 10e6, 4
 	lab.Ratio(t, "the writer", rate, lab.Band{Low: band(e).Low, High: lab.Written.High}, func() float64 {
-		return writes(t, disk.Dir, rate, seconds, fmt.Sprint("exec ", program, " ", filepath.Join(disk.Dir, "f"), " ", int(rate*seconds)))
+		return writes(t, disk.Dir, rate, seconds, fmt.Sprintf("exec env %s=signalled %s %s %d", writer, program, filepath.Join(disk.Dir, "f"), int(rate*seconds)))
 	})
 }
 

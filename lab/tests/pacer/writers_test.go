@@ -42,15 +42,14 @@ func TestMain(m *testing.M) {
 
 // The pacer holds every process that makes pages dirty, also one that calls no write(2).
 func TestOtherWritersArePaced(t *testing.T) {
+	beside(t)
 	for _, name := range []string{"mmap", "io_uring"} {
 		t.Run(name, func(t *testing.T) {
 			e := lab.Need(t, lab.Root, lab.V1, lab.Rates, lab.Long, lab.FS("ext4"))
-			if e.Lane != "native" { // where the band is narrower
-				t.Parallel()
-			}
 			if name == "io_uring" {
 				lab.Need(t, lab.IOUring, lab.MinKernel(5, 12)) // before, threads of the kernel's write, which nobody stops
 			}
+			beside(t)
 			program, err := os.Executable()
 			if err != nil {
 				t.Fatal(err)
