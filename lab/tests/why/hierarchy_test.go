@@ -18,6 +18,7 @@ import (
 // On v1 the kernel charges buffered writes to the root group, and a limit there holds them.
 func TestWhyV1Writeback(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Rates, lab.V1, lab.Guest, lab.Once, lab.FS("ext4"))
+	t.Parallel()
 	disk := lab.Disk(t, lab.FS("ext4"))
 	g := newGroup(t, nil, "why-v1")
 	g.limit(t, disk, "2000000")

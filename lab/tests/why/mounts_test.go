@@ -29,6 +29,7 @@ func mount(t *testing.T, node, fs, options string) (dir string) {
 // vfat, which most memory cards have, does not tell the kernel which group dirtied a page.
 func TestWhyNoCgroupWriteback(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Rates, lab.Once, lab.Guest, lab.V2, lab.Memory, lab.NoSystemd, lab.Command("mkdosfs"))
+	t.Parallel()
 	disk := lab.RawDisk(t)
 	tool(t, "mkdosfs", disk.Node)
 	disk.Dir = mount(t, disk.Node, "vfat", "")

@@ -24,6 +24,7 @@ const (
 // weir why says so. Mounted as its fix says, nobody waits.
 func TestWhyNeighboursWait(t *testing.T) {
 	lab.Need(t, lab.Root, lab.Guest, lab.V2, lab.NoSystemd, lab.Once, lab.Rates, lab.FS("ext4"))
+	t.Parallel()
 	disk := lab.Disk(t, lab.FS("ext4"))
 	remount := func(options string) {
 		t.Helper()
