@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -143,6 +144,33 @@ func TestALookGivesWay(t *testing.T) {
 		if took < 80*time.Millisecond || try == 20 { // else the look was let go on, as it should be
 			t.Fatalf("%d pods were looked at within %v, while a container waited", during, took)
 		}
+	}
+}
+
+// Twenty containers start at once: each has its limits before its start, and none is late.
+func TestTwentyAtOnce(t *testing.T) {
+	lab.Unit(t)
+	const pods = 20
+	n := newNode(t, pods)
+	ctx := t.Context()
+	go n.plugin.work(ctx)
+	errs := make(chan error, pods)
+	for i := range pods {
+		go func() {
+			err := n.start(ctx, i, i)
+			if got, want := n.limits(t, "/kubepods/burstable/pod"+n.pods[i].GetUid()), fmt.Sprint("wbps=", 1_000_000+i); err == nil && !strings.Contains(got, want+" ") {
+				err = fmt.Errorf("pod %d has %q when it starts, want %s", i, got, want)
+			}
+			errs <- err
+		}()
+	}
+	for range pods {
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+	}
+	if s := n.plugin.Status(); s.Starts != pods || s.Limited != pods || s.Late+s.Failed != 0 {
+		t.Errorf("%+v", s)
 	}
 }
 
