@@ -6,10 +6,13 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/containerd/nri/pkg/api"
 
 	"github.com/weir-io/weir/internal/base/haste"
 	"github.com/weir-io/weir/internal/daemon/systemd"
@@ -217,4 +220,82 @@ func BenchmarkStartBeside(b *testing.B) {
 	stop()
 	beside.Wait()
 	b.ReportMetric(float64(looks), "looks")
+}
+
+// When a container is made, the kernel throttles its disks already, and nothing is limited. That is done once for each
+// disk, and not where a group has rules.
+func TestDisksArePrepared(t *testing.T) {
+	lab.Unit(t)
+	for name, c := range map[string]struct {
+		config      string
+		annotations map[string]string
+		want        string
+	}{
+		"a plan":      {config, nil, "254:0 wbps=max, 254:16 wbps=max"},
+		"annotations": {noPlan, map[string]string{"weir.io/write": "1M"}, "254:0 wbps=max, 254:16 wbps=max"},
+		"a container": {noPlan, map[string]string{"weir.io/plan.web": "db"}, "254:0 wbps=max, 254:16 wbps=max"},
+		"nothing":     {noPlan, nil, ""},
+	} {
+		w := newWorld(t, "v2", inSlices+"/cri-containerd-ID.scope", c.config)
+		const sandbox = inSlices + "/cri-containerd-s1.scope"
+		var lines []string
+		w.mu.Lock()
+		w.refuse = func(file, line string) error {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if filepath.Dir(file) != filepath.Join(w.root, "sys/fs/cgroup", sandbox) {
+				t.Errorf("%s: %s is written to %s", name, line, file)
+			}
+			lines = append(lines, line)
+			return nil
+		}
+		w.mu.Unlock()
+		l := w.plugin.limiter()
+		for range 3 {
+			if err := l.prepare(t.Context(), w.plans, w.pod(c.annotations), container("web", webID, slice1+":cri-containerd:ID")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		slices.Sort(lines)
+		if got := strings.Join(lines, ", "); got != c.want || w.limits(t, sandbox) != "" {
+			t.Errorf("%s: %q is written, want %q; in force: %q", name, got, c.want, w.limits(t, sandbox))
+		}
+		if err := l.reopen(); err != nil { // there may be other disks
+			t.Fatal(err)
+		}
+		const rules = "254:0 rbps=max wbps=7 riops=max wiops=max\n"
+		if err := os.WriteFile(filepath.Join(w.root, "sys/fs/cgroup", sandbox, "io.max"), []byte(rules), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		l.active, lines = nil, nil
+		if err := l.prepare(t.Context(), w.plans, w.pod(c.annotations), container("web", webID, slice1+":cri-containerd:ID")); err != nil || len(lines) != 0 || w.limits(t, sandbox) != "254:0 wbps=7" {
+			t.Errorf("%s: %v; %q is written to a group with rules: %q", name, err, lines, w.limits(t, sandbox))
+		}
+		if err := l.close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// The runtime makes a container: its disks are prepared beside that, and its start finds them so.
+func TestAMadeContainerIsPrepared(t *testing.T) {
+	lab.Unit(t)
+	w := newWorld(t, "v2", plain1+"/ID", config)
+	w.serve(t)
+	prepared := make(chan string, 64)
+	w.mu.Lock()
+	w.refuse = func(_, line string) error { prepared <- line; return nil }
+	w.mu.Unlock()
+	one := container("web", webID, plain1+"/ID")
+	if _, err := w.runtime.CreateContainer(t.Context(), &api.CreateContainerRequest{Pod: w.pod(nil), Container: one}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if line := <-prepared; !strings.HasSuffix(line, " wbps=max") {
+			t.Errorf("%q is written before the start", line)
+		}
+	}
+	if err := w.runtime.StartContainer(t.Context(), &api.StartContainerRequest{Pod: w.pod(nil), Container: one}); err != nil || w.limits(t, plain1) == "" {
+		t.Errorf("%v; in force: %q", err, w.limits(t, plain1))
+	}
 }

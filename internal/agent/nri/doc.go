@@ -14,6 +14,9 @@
 // units), the pacer for what the kernel charges to other groups, the journal and the log. The rules are on record in
 // /run before they are written, so that after a kill -9 the next weird does what is left.
 //
+// The first rule on a disk waits until the disk has done all that it was asked for, from Linux 6.10 on. So when a container
+// is made, the plugin has the kernel throttle the disks that its plan is on (planned.Activate); it starts later.
+//
 // While an answer is waited for, the agent's looks at targets pause (package haste): they need the same processors. A
 // look at all targets, or a daemon that hangs, delays no start.
 //

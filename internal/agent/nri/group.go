@@ -73,6 +73,27 @@ func groupOf(fs *cgroupfs.FS, io *cgroupfs.Hierarchy, c *api.Container) (g cgrou
 	return g, fmt.Errorf("the runtime says that its cgroup is %s, and there is no such group that is named after it", plain.Short(c.GetLinux().GetCgroupsPath(), 200))
 }
 
+// sandboxOf finds the group of what holds a pod before its containers are there; nil: there is none. No limit of the pod
+// is on it.
+func sandboxOf(io *cgroupfs.Hierarchy, p *api.PodSandbox, c *api.Container) (*cgroupfs.Group, error) {
+	for _, at := range pathsOf(c.GetLinux().GetCgroupsPath()) {
+		g, err := io.Group(at)
+		if err != nil || g.IsRoot() || !targets.IsPodOf(g.Parent().Path(), p.GetUid()) {
+			continue // another one of them
+		}
+		children, err := g.Parent().Children()
+		if err != nil && !cgroupfs.IsGone(err) {
+			return nil, err
+		}
+		for _, child := range children {
+			if targets.IsCalledAfter(child.Path(), p.GetId()) {
+				return &child, nil
+			}
+		}
+	}
+	return nil, nil
+}
+
 // errShared says that a pod's group is not known to be its alone.
 var errShared = errors.New("its containers are in a cgroup that is not named after the pod, and that others may be in")
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/host"
+	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/planned"
 	"github.com/weir-io/weir/internal/plans"
@@ -62,6 +63,9 @@ type limiter struct {
 	unseen func(pod string, volumes []string)
 
 	after []func() // what can follow the answer
+
+	active map[blkdev.Number]bool // disks that the kernel throttles already, as far as is known
+	choice map[string]bool        // what they were looked up for
 }
 
 // takeAfter returns what can follow the answer, once.
@@ -87,7 +91,7 @@ func (l *limiter) reopen() error {
 	}
 	h, err := l.open()
 	if err == nil {
-		l.host = h
+		l.host, l.choice = h, map[string]bool{} // there may be other disks
 	}
 	return err
 }
@@ -100,6 +104,38 @@ func (l *limiter) manager(config *plans.Config) (planned.Manager, error) {
 		}
 	}
 	return planned.Manager{Host: l.host, Config: config, Live: l.live}, nil
+}
+
+// prepare does for the start of a container that is made now what does not need the container: see planned.Activate.
+func (l *limiter) prepare(ctx context.Context, config *plans.Config, p *api.PodSandbox, c *api.Container) error {
+	m, err := l.manager(config)
+	if err != nil {
+		return err
+	}
+	io, err := m.Host.IO()
+	if err != nil {
+		return err
+	}
+	pod := m.Now(listedPod(p))
+	group, err := sandboxOf(io, p, c)
+	if err != nil || group == nil {
+		return err
+	}
+	if l.active == nil {
+		l.active = map[blkdev.Number]bool{}
+	}
+	for _, one := range []targets.Listed{pod, listedContainer(pod, c)} {
+		choice := m.ChoiceOf(one)
+		key := fmt.Sprintf("%p %s %t", config, choice.Plan, choice.Limit.IsZero())
+		if choice.IsNone() || l.choice[key] {
+			continue
+		}
+		l.choice[key] = true // what is wrong is told once, and of each start
+		if err := m.Activate(ctx, choice, *group, l.active); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // An ownError is an error of what a pod's own annotations ask: it keeps the container from starting.

@@ -23,6 +23,7 @@ type Plugin struct {
 	socket   string
 	options  agent.RuntimeOptions
 	starts   chan start
+	made     chan start // containers that are made now; ctx and done are not used
 	notes    chan planned.Target
 	lines    chan func()   // of the log
 	answer   time.Duration // answerMost
@@ -50,7 +51,7 @@ type result struct {
 
 // New makes a Plugin. It does nothing before Run.
 func New(socket string, o agent.RuntimeOptions) *Plugin {
-	return &Plugin{socket: socket, options: o, starts: make(chan start), notes: make(chan planned.Target, noteMost), lines: make(chan func(), linesMost), answer: answerMost, patience: registerMost}
+	return &Plugin{socket: socket, options: o, starts: make(chan start), made: make(chan start, 1), notes: make(chan planned.Target, noteMost), lines: make(chan func(), linesMost), answer: answerMost, patience: registerMost}
 }
 
 // Status returns what is known now. It waits for nothing.
@@ -208,6 +209,43 @@ func (p *Plugin) check(pod *api.PodSandbox) error {
 	p.count(func(s *agent.RuntimeStatus) { s.Refused++ })
 	p.say(slog.LevelWarn, "a pod is refused", "pod", podName(pod), "error", err)
 	return fmt.Errorf("weir: %w", err)
+}
+
+// prepareAll prepares the starts of containers that are made, until the context ends. It does that beside the worker,
+// because a disk that is busy is waited for.
+func (p *Plugin) prepareAll(ctx context.Context) {
+	l := p.limiter()
+	defer func() {
+		if err := l.close(); err != nil {
+			p.options.Log.Warn("the files of the host could not be closed", "error", err)
+		}
+	}()
+	var opened time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case s := <-p.made:
+			var err error
+			if time.Since(opened) > openMost {
+				err, opened = l.reopen(), time.Now()
+			}
+			if err == nil {
+				err = l.prepare(ctx, s.config, s.pod, s.container)
+			}
+			if err != nil && ctx.Err() == nil {
+				p.say(slog.LevelWarn, "the first start on a disk may take longer: it could not be prepared", "pod", podName(s.pod), "error", err)
+			}
+		}
+	}
+}
+
+// prepare has a container's start prepared, unless another one's is.
+func (p *Plugin) prepare(pod *api.PodSandbox, container *api.Container) {
+	select {
+	case p.made <- start{config: p.options.Plans(), pod: pod, container: container}:
+	default:
+	}
 }
 
 func podName(pod *api.PodSandbox) string {

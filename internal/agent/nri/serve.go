@@ -22,6 +22,7 @@ func (p *Plugin) Run(ctx context.Context) {
 	running.Go(func() { p.work(ctx) })
 	running.Go(func() { p.record(ctx) })
 	running.Go(func() { p.tell(ctx) })
+	running.Go(func() { p.prepareAll(ctx) })
 	defer running.Wait()
 	for wait := reconnectLeast; ; wait = min(2*wait, reconnectMost) {
 		registered, err := p.serve(ctx)
@@ -145,8 +146,12 @@ func (s *session) RunPodSandbox(_ context.Context, pod *api.PodSandbox) error { 
 
 // CreateContainer is called before a container is made. CRI-O ignores errors of RunPodSandbox and
 // StartContainer.
-func (s *session) CreateContainer(_ context.Context, pod *api.PodSandbox, _ *api.Container) (*api.ContainerAdjustment, []*api.ContainerUpdate, error) {
-	return nil, nil, s.check(pod)
+func (s *session) CreateContainer(_ context.Context, pod *api.PodSandbox, container *api.Container) (*api.ContainerAdjustment, []*api.ContainerUpdate, error) {
+	err := s.check(pod)
+	if err == nil {
+		s.prepare(pod, container)
+	}
+	return nil, nil, err
 }
 
 // StartContainer is called when a container's group and first process are there, and before its

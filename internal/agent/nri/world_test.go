@@ -62,7 +62,7 @@ func files(version, group string) map[string]string {
 	all := map[string]string{}
 	mounts := "430 400 254:1 /c/rootfs / rw - ext4 /dev/vda1 rw\n431 430 254:1 " + volumes + "kubernetes.io~empty-dir/cache /cache rw - ext4 /dev/vda1 rw\n" +
 		"432 430 0:99 " + volumes + "kubernetes.io~empty-dir/memory /memory rw - tmpfs tmpfs rw\n"
-	for pid, id := range map[string]string{"4900": webID, "4910": logID} {
+	for pid, id := range map[string]string{"4900": webID, "4910": logID, "4890": "s1"} { // s1 holds the pod
 		at := strings.Replace(group, "ID", id, 1)
 		all["proc/"+pid+"/cgroup"] = "0::" + at + "\n3:blkio:" + at + "\n"
 		all["proc/"+pid+"/mountinfo"] = mounts
