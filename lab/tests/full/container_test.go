@@ -213,7 +213,7 @@ func (d containerTest) held(t *testing.T) {
 	// What the disk had been given before takes longer where others use the machine.
 	lab.Await(t, 20*time.Second, "the end of what was under way", func() bool { return d.idle(t) })
 	t.Logf("measured from %.1f s after set", time.Since(set).Seconds())
-	lab.Ratio(t, "after set", float64(rate), lab.Written, func() float64 { return d.written(t, 6*time.Second) })
+	lab.Ratio(t, "after set", float64(rate), lab.Written, func() float64 { return d.written(t, 4*time.Second) })
 	if got, want := d.rule(t, "web"), d.ruleOf(rate); got != want {
 		t.Errorf("the rule is %q, want %q", got, want)
 	}

@@ -117,21 +117,7 @@ func (d containerTest) half(t *testing.T) {
 
 // Under Docker's cgroupfs driver weir writes the group's files itself.
 func (d containerTest) cgroupfs(t *testing.T) {
-	const file = "/etc/docker/daemon.json"
-	config, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.WriteFile(file, config, 0o644); err != nil {
-			t.Error(err)
-		}
-		restartDocker(t)
-	})
-	if err := os.WriteFile(file, bytes.Replace(config, []byte("cgroupdriver=systemd"), []byte("cgroupdriver=cgroupfs"), 1), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	restartDocker(t)
+	reconfigure(t, "cgroupdriver=systemd", "cgroupdriver=cgroupfs")
 	d.container(t, "files", nil, "/bin/sleep", "600")
 	group := d.group(t, "files")
 	if !strings.Contains(group, "/docker/") {
@@ -164,6 +150,38 @@ func (d containerTest) down(t *testing.T) {
 	if _, stderr, status := weir(t, "show", "docker:web"); status != 3 || !strings.Contains(stderr, "Docker") {
 		t.Errorf("%d, %q", status, stderr)
 	}
+}
+
+const dockerConfig = "/etc/docker/daemon.json"
+
+// configured has Docker's configuration be at the test's end what it is now. Nobody reads it again before.
+func configured(t *testing.T) {
+	t.Helper()
+	config, err := os.ReadFile(dockerConfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.WriteFile(dockerConfig, config, 0o644); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// reconfigure changes Docker's configuration and starts it again.
+func reconfigure(t *testing.T, old, changed string) {
+	t.Helper()
+	config, err := os.ReadFile(dockerConfig)
+	if err == nil && !bytes.Contains(config, []byte(old)) {
+		t.Fatalf("%s has no %q:\n%s", dockerConfig, old, config)
+	}
+	if err == nil {
+		err = os.WriteFile(dockerConfig, bytes.Replace(config, []byte(old), []byte(changed), 1), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	restartDocker(t)
 }
 
 // restartDocker also does it the fourth time in a minute, which its unit does not let pass.

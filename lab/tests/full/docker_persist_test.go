@@ -50,7 +50,7 @@ func (d containerTest) persist(t *testing.T) {
 		t.Errorf("after a restart the rule is %q, want %q", got, want)
 	}
 	time.Sleep(2 * time.Second) // what the promise allows
-	lab.Ratio(t, "after a restart", float64(rate), lab.Written, func() float64 { return d.written(t, 6*time.Second) })
+	lab.Ratio(t, "after a restart", float64(rate), lab.Written, func() float64 { return d.written(t, 4*time.Second) })
 	mustWeir(t, "clear", d.engine+":web")
 	run(t, d.engine, "restart", "--time", "0", "web")
 	if got := d.rule(t, "web"); got != "" || there(kept) {
@@ -103,7 +103,7 @@ func (d containerTest) restore(t *testing.T, rate int) {
 		}
 	}
 	time.Sleep(2 * time.Second) // what the promise allows
-	lab.Ratio(t, "after weir restore", float64(rate), lab.Written, func() float64 { return d.written(t, 6*time.Second) })
+	lab.Ratio(t, "after weir restore", float64(rate), lab.Written, func() float64 { return d.written(t, 4*time.Second) })
 
 	if d.engine == "docker" {
 		mustWeir(t, "restore", "--at-boot")

@@ -70,7 +70,7 @@ func (d containerTest) plans(t *testing.T) {
 				t.Parallel()
 				lab.Ratio(t, fmt.Sprintf("%s writes of %s", paths[name], name), limit, lab.Written, func() float64 {
 					time.Sleep(time.Second) // what the container's start wrote
-					return c.rateOf(t, name, paths[name], 6*time.Second)
+					return c.rateOf(t, name, paths[name], 4*time.Second)
 				})
 			})
 		}

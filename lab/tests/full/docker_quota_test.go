@@ -1,9 +1,7 @@
 package full
 
 import (
-	"bytes"
 	"fmt"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -25,24 +23,9 @@ func (d containerTest) quotaOn(t *testing.T, kind string) {
 		lab.Need(t, lab.Whole) // TestContainerdQuota has ext4
 	}
 	disk := lab.Disk(t, lab.FS(kind))
-	const file = "/etc/docker/daemon.json"
-	config, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.WriteFile(file, config, 0o644); err != nil {
-			t.Error(err)
-		}
-		run(t, "systemctl", "reset-failed", "docker") // systemd counts how often it starts
-		run(t, "systemctl", "restart", "docker")
-	})
-	text := bytes.Replace(config, []byte("{"), fmt.Appendf(nil, "{\n\"data-root\": %q,", disk.Dir+"/docker"), 1)
-	if err := os.WriteFile(file, text, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	run(t, "systemctl", "reset-failed", "docker")
-	run(t, "systemctl", "restart", "docker")
+	configured(t)
+	reconfigure(t, "{", fmt.Sprintf("{\n\"data-root\": %q,", disk.Dir+"/docker"))
+	t.Cleanup(func() { run(t, "systemctl", "stop", "docker.socket", "docker") }) // it has files on the disk
 	run(t, d.engine, "import", busyboxTar(t), "busybox")
 	d.container(t, "held", nil, "/bin/sleep", "600")
 	d.container(t, "free", nil, "/bin/sleep", "600")

@@ -38,12 +38,13 @@ func TestDocker(t *testing.T) {
 		t.Run("own disk", d.ownDisk)
 		t.Run("prove", d.prove)
 	})
-	// These start Docker again, or have it stopped.
 	t.Run("persist", d.persist)
 	t.Run("half", d.half)
+	t.Run("plans", d.plans)
+	// These start Docker again, or have it stopped.
+	configured(t)
 	t.Run("cgroupfs", d.cgroupfs)
 	t.Run("quota", d.quota)
-	t.Run("plans", d.plans)
 	t.Run("down", d.down)
 }
 

@@ -36,7 +36,10 @@ func TestNRIInAPod(t *testing.T) {
 			n.deploy(t)
 			n.firstWrites(t, 3)
 			n.shows(t, "pod-1")
-			n.refused(t)
+			t.Run("refused", func(t *testing.T) { // as TestNRI has it
+				lab.Need(t, lab.Whole)
+				n.refused(t)
+			})
 		})
 	}
 }

@@ -31,11 +31,11 @@ func TestNRI(t *testing.T) {
 	e := needNRI(t, lab.Containerd, lab.Systemd, lab.V2, lab.FS("ext4"))
 	t.Run("cgroupfs", func(t *testing.T) {
 		n := newNRI(t, e, "cgroupfs")
-		n.firstWrites(t, 4)
+		n.firstWrites(t, 3) // one for each way to ask
 		n.refused(t)
 		n.killed(t)
 	})
-	t.Run("systemd", func(t *testing.T) { newNRI(t, e, "systemd").firstWrites(t, 4) })
+	t.Run("systemd", func(t *testing.T) { newNRI(t, e, "systemd").firstWrites(t, 3) })
 }
 
 // The same for 200 pods, and what a short run leaves out.
