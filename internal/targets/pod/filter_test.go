@@ -47,7 +47,7 @@ func TestOnePodOfManyIsAskedFor(t *testing.T) {
 				}
 				for _, f := range filters {
 					is := bytes.HasPrefix(f, grpc.AppendString(nil, 1, name))
-					matches = matches && !(is && (i == 0 || !bytes.Equal(f, label)))
+					matches = matches && (!is || i != 0 && bytes.Equal(f, label))
 				}
 			}
 			if matches {
