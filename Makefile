@@ -65,7 +65,8 @@ kube-base: ## make contrib/kubernetes/base from the chart
 demo: build ## show what a limit does, on a scratch disk (needs root)
 	./weir demo
 
-test: deps unit lab ## all tests: unit tests here, then measured tests in real kernels
+test: deps ## all tests: measured tests in real kernels, and unit tests in the time that guests leave
+	@GO=$(GO) $(PART) lab $(GO) run ./lab/cmd/lab $(LAB_FLAGS) -beside '$(PART) unit ./tools/unit'
 
 quick: ## format, vet, lint and unit tests of what has changed since BASE (the branch's start), and of what imports it
 	./tools/quick $(BASE)

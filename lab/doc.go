@@ -57,6 +57,8 @@
 // a umask, limits on resources and a terminal are not passed on to tests (package inherit).
 // The table at the end says what each guest's time went to: INSTALL is finding or building
 // what it boots, WAIT is for its turn on this machine.
+// What measures nothing can run in the time that guests leave (-beside): unit tests of
+// "make test" do. Where guests leave none, because the machine has a quota, it runs first.
 //
 // A test that hangs on what it measures says so (Rates, Ratio and Free do it for it, else
 // Measures). If up to three of those are the only red tests of a guest in a whole run, they

@@ -21,6 +21,7 @@ type options struct {
 	filter   matrix.Filter
 	run      string
 	with     string // programs of this host for guests, with commas between
+	beside   string // a command for the shell
 	list     bool
 	verbose  bool
 	parallel int
@@ -49,6 +50,7 @@ func parse() options {
 	flag.StringVar(&o.filter.Lane, "lane", "", "guests of this kind only: uml, qemu, full, full-qemu or native")
 	flag.StringVar(&o.run, "run", "", "tests that match this `regexp` only, as in go test")
 	flag.StringVar(&o.with, "with", "", "`PROGRAMS` of this host that guests get too, with commas between, such as prometheus; they may need the C library, and no other. The lab builds kubelet itself")
+	flag.StringVar(&o.beside, "beside", "", "`COMMAND` for the shell that measures nothing: it runs in the time that guests leave, and the run fails if it does")
 	flag.BoolVar(&o.filter.All, "all", false, "every kernel, not the default matrix")
 	flag.BoolVar(&o.filter.Usual, "usual", false, "of the guests that are chosen, run what the default run has there, and no more")
 	flag.BoolVar(&o.list, "list", false, "print guests and tests, and run nothing")

@@ -113,6 +113,10 @@ func (l *labRun) do(ctx context.Context, lanes *lanes, rows []matrix.Row) (err e
 	}
 	defer func() { err = errors.Join(err, disks.Remove()) }()
 	c.Disks = disks.Path
+	b := newCompanion(l.beside, l.temp)
+	if l.beside != "" {
+		c.Beside = b.run
+	}
 	var guests []outcome.Guest
 	if err := l.timed("guests", func() error { guests, err = c.Do(ctx, rows); return err }); err != nil {
 		return err
@@ -120,7 +124,11 @@ func (l *labRun) do(ctx context.Context, lanes *lanes, rows []matrix.Row) (err e
 	if err := writeTests(filepath.Join(l.root, "out/lab/tests.log"), guests); err != nil {
 		return err
 	}
-	return l.report(guests, whole)
+	err = l.report(guests, whole)
+	if err == nil && b.failed {
+		err = errFailed
+	}
+	return err
 }
 
 // build compiles what guests run, and packs it. Binaries of tests are kept from run to run

@@ -42,6 +42,9 @@ type Campaign struct {
 	Make     map[string]Maker // by lane; a lane without one is left out
 	Log      func(format string, args ...any)
 	Console  func(guest, line string) // what guests print; may be nil
+	// Beside measures nothing, and runs in the time that guests leave, on such a processor: before those
+	// that run alone begin; or before all, if guests leave none. May be nil.
+	Beside func(ctx context.Context, cpu int)
 
 	alone bool // each guest has the machine for itself
 }
@@ -64,7 +67,13 @@ func (c Campaign) Do(ctx context.Context, rows []matrix.Row) ([]outcome.Guest, e
 			spare = append(spare, i)
 		}
 	}
+	if c.Beside != nil && !c.Machine.Spare() {
+		c.Beside(ctx, process.All)
+	}
 	wait.Go(func() {
+		if c.Beside != nil && c.Machine.Spare() {
+			c.beside(ctx)
+		}
 		for _, i := range spare {
 			guests[i] = c.one(ctx, rows[i])
 		}
@@ -87,6 +96,16 @@ func (c Campaign) Do(ctx context.Context, rows []matrix.Row) ([]outcome.Guest, e
 		c.again(ctx, row, &guests[i])
 	}
 	return guests, ctx.Err()
+}
+
+// beside has the slot of what takes only the time that others leave.
+func (c Campaign) beside(ctx context.Context) {
+	release, err := c.Slots.TakeSpare(ctx)
+	if err != nil {
+		return // the run has ended
+	}
+	defer release()
+	c.Beside(ctx, process.Spare)
 }
 
 // one makes and runs a guest. Its folder stays if anything went wrong.

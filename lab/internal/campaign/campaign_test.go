@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -140,6 +141,74 @@ func TestEmulatedRatesRunAlone(t *testing.T) {
 			t.Errorf("only %q: processor %d, want %d", only, job.CPU, want)
 		}
 	}
+}
+
+// What measures nothing runs while guests run, and has ended when those begin that run alone. Where
+// guests leave no time it comes first.
+func TestBeside(t *testing.T) {
+	for _, spare := range []bool{true, false} {
+		places, err := slots.Open(t.TempDir(), 2, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var mu sync.Mutex
+		var seen []string
+		note := func(what string) {
+			mu.Lock()
+			defer mu.Unlock()
+			seen = append(seen, what)
+		}
+		guestRuns := make(chan struct{})
+		c := Campaign{
+			Out: t.TempDir(), Parallel: 2, Slots: places, Log: t.Logf,
+			Beside: func(_ context.Context, cpu int) {
+				if want := map[bool]int{true: process.Spare, false: process.All}[spare]; cpu != want {
+					t.Errorf("processor %d, want %d", cpu, want)
+				}
+				if spare {
+					<-guestRuns
+				}
+				note("beside")
+			},
+			Make: map[string]Maker{
+				matrix.UML:    func(context.Context, matrix.Row) (guest.Guest, error) { return teller{note, guestRuns}, nil },
+				matrix.Native: func(context.Context, matrix.Row) (guest.Guest, error) { return teller{note, nil}, nil },
+			},
+		}
+		if spare {
+			c.Machine.Threads, c.Machine.Processors = 2, 2
+		} else {
+			c.Machine.Threads, c.Machine.Processors = 2, 1
+		}
+		if _, err := c.Do(t.Context(), []matrix.Row{{Lane: matrix.Native}, {Lane: matrix.UML}}); err != nil {
+			t.Fatal(err)
+		}
+		want := []string{"guest", "beside", "alone"}
+		if !spare {
+			want = []string{"beside", "guest", "alone"}
+		}
+		if !slices.Equal(seen, want) {
+			t.Errorf("with time to spare %t: %q, want %q", spare, seen, want)
+		}
+	}
+}
+
+// teller is a guest that says when it runs: with a channel, that others run beside it.
+type teller struct {
+	note func(string)
+	runs chan struct{}
+}
+
+func (teller) Name() string { return "teller" }
+
+func (g teller) Run(context.Context, guest.Job) (guest.Result, error) {
+	if g.runs == nil {
+		g.note("alone")
+		return guest.Result{}, nil
+	}
+	g.note("guest")
+	close(g.runs)
+	return guest.Result{}, nil
 }
 
 // reds is a guest whose measuring test is red as long as others run beside it.
