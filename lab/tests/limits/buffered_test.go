@@ -15,7 +15,7 @@ import (
 
 // bufferedSeconds is how long a buffered writer's bytes take at its limit, so that the
 // bursts in which a file system writes back weigh little.
-const bufferedSeconds = 6
+const bufferedSeconds = 10
 
 // On v2, buffered writes to a fresh file are held at the device.
 func TestBufferedIsHeldAtTheDevice(t *testing.T) {
