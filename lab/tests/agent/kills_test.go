@@ -92,7 +92,13 @@ func TestAgentIsKilled(t *testing.T) {
 		t.Errorf("what has no plan has the rule %d", got)
 	}
 	t.Logf("%d kills, %d containers born: %d limits lost; the writer got on within %v", kills, births, lost, most)
-	// What the writer has in memory goes to the disk when it ends: 64 MB, for which its plan takes 20 s.
+	g.letGo(w, busy, disk)
+}
+
+// letGo ends weird and lifts a writer's limit: what that has in memory goes to the disk when it ends, 64 MB
+// for which its plan takes 20 s.
+func (g *engine) letGo(w *weird, busy *container, disk *lab.TestDisk) {
+	g.t.Helper()
 	w.stop()
 	g.overwrite(busy, disk, 1_000_000_000)
 }
@@ -144,6 +150,7 @@ func TestAgentResumesThePaused(t *testing.T) {
 	if limit := lab.Patience(t, 1500*time.Millisecond); most > limit {
 		t.Errorf("the writer got on after %v, want %v at most", most, limit)
 	}
+	g.letGo(w, busy, disk)
 }
 
 // frozen lists containers whose process is in a group that is frozen.
