@@ -73,7 +73,7 @@ var kindOfCall = map[string]string{"17": "read", "18": "write", "74": "fsync", "
 
 var request = regexp.MustCompile(`req (\S+?),.*?(?:opcode (\w+)|result)`)
 
-// heard are the times of a thread's calls, and of all requests, by kind.
+// heard are the times of a thread's calls and requests, by kind: others run beside it.
 func (w *witness) heard(t *testing.T, tid int) map[string]timed {
 	t.Helper()
 	f, err := os.Open(filepath.Join(w.dir, "trace"))
@@ -104,12 +104,13 @@ func (w *witness) heard(t *testing.T, tid int) map[string]timed {
 			t.Fatal(err)
 		}
 		fields, own := strings.Fields(m[4]), m[1] == strconv.Itoa(tid)
+		polled := strings.Contains(lines.Text(), "iou-sqp-"+strconv.Itoa(tid)+"-") // the kernel's thread that submits for it
 		switch q := request.FindStringSubmatch(m[4]); {
 		case m[3] == "sys_enter" && own: // NR 74 (3, …)
 			open["call"] = began{kindOfCall[fields[1]], at}
 		case m[3] == "sys_exit" && own:
 			end("call", at)
-		case m[3] == "io_uring_submit_req" && q != nil:
+		case m[3] == "io_uring_submit_req" && q != nil && (own || polled):
 			open[q[1]] = began{kindOfCall[q[2]], at}
 		case m[3] == "io_uring_complete" && q != nil:
 			end(q[1], at)
