@@ -48,11 +48,7 @@ func BenchmarkSample(b *testing.B) {
 				}
 				now = now.Add(time.Second)
 				b.StartTimer()
-				began := processor(b)
-				if _, err := w.Sample(b.Context()); err != nil {
-					b.Fatal(err)
-				}
-				used += processor(b) - began
+				used += sampled(b, w)
 			}
 			b.ReportMetric(used.Seconds()*1000/float64(round), "cpu-ms/op")
 		})
@@ -101,11 +97,7 @@ func BenchmarkSampleV1(b *testing.B) {
 				}
 				now = now.Add(time.Second)
 				b.StartTimer()
-				began := processor(b)
-				if _, err := w.Sample(b.Context()); err != nil {
-					b.Fatal(err)
-				}
-				used += processor(b) - began
+				used += sampled(b, w)
 			}
 			b.ReportMetric(used.Seconds()*1000/float64(round), "cpu-ms/op")
 		})
@@ -156,17 +148,23 @@ func BenchmarkFollowedV1(b *testing.B) {
 		h.Write(cgrouptest.V1Dir+"/"+bytesFile+"_recursive", lineV1(4096*round*moving))
 		now = now.Add(time.Second)
 		b.StartTimer()
-		began := processor(b)
-		if _, err := w.Sample(b.Context()); err != nil {
-			b.Fatal(err)
-		}
-		used += processor(b) - began
+		used += sampled(b, w)
 	}
 	b.ReportMetric(used.Seconds()*1000/float64(round), "cpu-ms/op")
 }
 
 func lineV1(n int) string {
 	return fmt.Sprintf("8:0 Read 0\n8:0 Write %d\n8:0 Sync %d\n8:0 Async 0\n8:0 Discard 0\n8:0 Total %d\nTotal %d\n", n, n, n, n)
+}
+
+// sampled is the processor time that a sample takes.
+func sampled(b *testing.B, w *Watcher) time.Duration {
+	b.Helper()
+	began := processor(b)
+	if _, err := w.Sample(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	return processor(b) - began
 }
 
 // processor is the processor time that the process has used: unlike the time on the clock it does
