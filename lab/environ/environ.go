@@ -50,7 +50,9 @@ type Environ struct {
 	Features []string `json:"features"` // what else the guest has: "dm", "systemd", …
 	Only     []string `json:"only"`     // requirements: tests that ask for less run elsewhere
 	Slow     float64  `json:"slow"`     // how much longer than others the machine takes; at least 1, or 0 if nobody measured it
-	Dir      string   `json:"dir"`      // scratch folder of the lab, for claims on disks
+	// Piece is how long a piece of computing (package calibrate) takes here, undisturbed; 0 if nobody measured it.
+	Piece time.Duration `json:"piece"`
+	Dir   string        `json:"dir"` // scratch folder of the lab, for claims on disks
 }
 
 // Disk is a whole disk made for tests.

@@ -24,6 +24,7 @@ type Line struct {
 	Only    []string      // what tests must ask for
 	Timeout time.Duration // of all tests
 	Slow    float64       // of the machine (guest.Job)
+	Piece   time.Duration // likewise
 	Disks   []string      // names in the order of attachment: "job", "out", then "FS-NUMBER"
 }
 
@@ -37,6 +38,7 @@ func (l Line) Words() []string {
 		prefix + "mode=" + string(l.Mode),
 		prefix + "timeout=" + strconv.Itoa(int(l.Timeout.Seconds())),
 		prefix + "slow=" + strconv.FormatFloat(l.Slow, 'f', 2, 64),
+		prefix + "piece=" + l.Piece.String(),
 		prefix + "disks=" + strings.Join(l.Disks, ","),
 	}
 	if l.IOMount != "" {
@@ -96,6 +98,10 @@ func (l *Line) set(key, value string) error {
 	case "slow":
 		slow, err := strconv.ParseFloat(value, 64)
 		l.Slow = slow
+		return err
+	case "piece":
+		piece, err := time.ParseDuration(value)
+		l.Piece = piece
 		return err
 	case "run":
 		data, err := base64.RawURLEncoding.DecodeString(value)

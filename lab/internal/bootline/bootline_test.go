@@ -12,7 +12,7 @@ import (
 func TestRoundTrip(t *testing.T) {
 	want := Line{
 		Guest: "uml-6.1-v2-cgroup2", Lane: "uml", Mode: environ.V2, IOMount: "/cgroup2",
-		Run: `^Test Hold "$/10MB=s`, Short: true, Timeout: 90 * time.Second, Slow: 1.25,
+		Run: `^Test Hold "$/10MB=s`, Short: true, Timeout: 90 * time.Second, Slow: 1.25, Piece: 512300 * time.Nanosecond,
 		Only:  []string{"bpf", "systemd"},
 		Disks: []string{"job", "out", "ext4-0"},
 	}

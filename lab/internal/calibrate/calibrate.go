@@ -35,7 +35,7 @@ var reference = Machine{
 func Measure(dir string) (m Machine, err error) {
 	var errs [2]error
 	m.Call = call()
-	m.Compute = compute()
+	m.Compute = Compute(60)
 	m.Append, errs[0] = appending(dir)
 	m.Start, errs[1] = start()
 	if err := errors.Join(errs[:]...); err != nil {

@@ -132,7 +132,7 @@ func (c Campaign) one(ctx context.Context, row matrix.Row) outcome.Guest {
 	job := guest.Job{
 		Payload: c.Payload, Suites: c.Builds.Suites, Weir: c.Builds.Weir,
 		Run: c.Run, Short: row.Short, Dir: dir.Path, Temp: c.Disks, Timeout: row.Timeout(c.Timeout),
-		Only: c.only(row), Slow: c.Machine.Slow(),
+		Only: c.only(row), Slow: c.Machine.Slow(), Piece: c.Machine.Compute,
 	}
 	if row.Lane == matrix.Native { // it measures disks, and not memory
 		job.Temp = c.Temp

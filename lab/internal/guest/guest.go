@@ -30,6 +30,7 @@ type Job struct {
 	Temp    string        // existing folder for what nobody looks at later, such as disks
 	Timeout time.Duration // of the whole guest, booting included
 	Slow    float64       // how much longer than others this machine takes (package calibrate)
+	Piece   time.Duration // of computing takes on this machine, undisturbed (package calibrate)
 	CPU     int           // the processor that the guest runs on, or process.Spare or All
 	Log     func(line string)
 }

@@ -136,7 +136,7 @@ func describe(line bootline.Line, release kernel.Release) (environ.Environ, map[
 	}
 	env := environ.Environ{
 		Guest: line.Guest, Lane: line.Lane, Promised: line.Mode, Dir: work,
-		Features: features(line.Lane, release), Only: line.Only, Slow: line.Slow,
+		Features: features(line.Lane, release), Only: line.Only, Slow: line.Slow, Piece: line.Piece,
 	}
 	nodes := make(map[string]string)
 	for _, d := range found {

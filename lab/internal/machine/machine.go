@@ -111,7 +111,7 @@ func (m Machine) words(job guest.Job, disks []Disk) []string {
 	}
 	line := bootline.Line{
 		Guest: m.Title, Lane: m.Carrier.Lane(), Mode: m.Mode, IOMount: m.IOMount,
-		Run: job.Run, Short: job.Short, Only: job.Only, Disks: names, Slow: job.Slow,
+		Run: job.Run, Short: job.Short, Only: job.Only, Disks: names, Slow: job.Slow, Piece: job.Piece,
 		Timeout: max(job.Timeout-reportTime, reportTime/2),
 	}
 	words := append(m.Words[:len(m.Words):len(m.Words)], line.Words()...)

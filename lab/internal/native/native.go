@@ -60,7 +60,7 @@ func (h Host) run(ctx context.Context, job guest.Job) (result guest.Result, err 
 	if err != nil {
 		return result, err
 	}
-	env.Slow = job.Slow
+	env.Slow, env.Piece = job.Slow, job.Piece
 	file := filepath.Join(folder, "environ.json")
 	if err := env.Save(file); err != nil {
 		return result, err
