@@ -87,13 +87,14 @@ func (g *engine) all() (all []*container) {
 	return all
 }
 
-// notYet lists the containers that do not run yet, and notes which of them were asked for by ids.
+// notYet lists the containers that do not run yet, and notes which of them were asked for: by ids, or,
+// without any, all. (weird asks for all once it hears of events: the first may be made before that.)
 func (g *engine) notYet(ids []string) (all []*container) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for id, c := range g.made {
 		all = append(all, c)
-		g.learnt[id] = g.learnt[id] || slices.Contains(ids, id)
+		g.learnt[id] = g.learnt[id] || ids == nil || slices.Contains(ids, id)
 	}
 	return all
 }
