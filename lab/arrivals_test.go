@@ -47,6 +47,24 @@ func TestEnds(t *testing.T) {
 	}
 }
 
+// A window in which too little can be told lasts longer.
+func TestRateOver(t *testing.T) { synctest.Test(t, testRateOver) }
+
+func testRateOver(t *testing.T) {
+	const mb = 1_000_000
+	for every, most := range map[time.Duration]time.Duration{100 * time.Millisecond: 4, 2500 * time.Millisecond: 6, time.Hour: 16} {
+		began := time.Now()
+		a := WatchWrites(func() (int64, bool) { return int64(time.Since(began)/every) * mb, true })
+		rate := a.RateOver(t, 4*time.Second)
+		if took := time.Since(began); took < 4*time.Second || took > most*time.Second+20*time.Millisecond {
+			t.Errorf("each %v: %v", every, took)
+		}
+		if want := mb / every.Seconds(); every < time.Hour && math.Abs(rate/want-1) > 0.01 {
+			t.Errorf("each %v: %.0f, want %.0f", every, rate, want)
+		}
+	}
+}
+
 // The rate is from the first growth to the last, however large they are; what is tiny
 // begins nothing and ends nothing.
 func TestArrivals(t *testing.T) { synctest.Test(t, testArrivals) }

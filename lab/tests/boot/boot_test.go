@@ -217,8 +217,7 @@ func volumeIsHeld(t *testing.T) {
 	time.Sleep(2 * time.Second)
 	lab.Ratio(t, "the volume after a boot", volumeRate, lab.Written, func() float64 {
 		arrivals := lab.WatchWrites(lab.Done(t, dev))
-		time.Sleep(window)
-		return arrivals.Rate(t)
+		return arrivals.RateOver(t, window)
 	})
 }
 

@@ -153,8 +153,7 @@ func (d containerTest) free(t *testing.T, window time.Duration) float64 {
 func (d containerTest) written(t *testing.T, window time.Duration) float64 {
 	t.Helper()
 	arrivals := d.watch(t, "web", d.disk)
-	time.Sleep(window)
-	return arrivals.Rate(t)
+	return arrivals.RateOver(t, window)
 }
 
 // watch watches what a container that is limited writes to a disk.

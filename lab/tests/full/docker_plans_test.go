@@ -132,8 +132,7 @@ func (d containerTest) rateOf(t *testing.T, name string, path load.Path, window 
 	t.Helper()
 	if d.e.Cgroups.Blkio == "" && path == load.Buffered {
 		arrivals := lab.WatchWriteback(d.group(t, name), d.disk.Number)
-		time.Sleep(window)
-		return arrivals.Rate(t)
+		return arrivals.RateOver(t, window)
 	}
 	counter := func() int64 { _, n := lab.DeviceBytes(t, d.disk.Number); return n }
 	if path == load.Buffered {

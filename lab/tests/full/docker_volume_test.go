@@ -40,8 +40,7 @@ func (d containerTest) volume(t *testing.T) {
 	time.Sleep(2 * time.Second) // what the promise allows
 	lab.Ratio(t, "a volume's writes", float64(rate), lab.Written, func() float64 {
 		arrivals := d.watch(t, "writer", second)
-		time.Sleep(4 * time.Second)
-		return arrivals.Rate(t)
+		return arrivals.RateOver(t, 4*time.Second)
 	})
 	run(t, d.engine, "rm", "--force", "writer")
 	if testing.Short() { // lab/tests/agree measures cold reads under the same rules

@@ -34,8 +34,7 @@ func holds(t *testing.T, e environ.Environ, disk *lab.TestDisk, spec, dir, said 
 	lab.Await(t, 20*time.Second, "a write under the limit", func() bool { now, _ := counter(); return now > from })
 	lab.Ratio(t, "after set", float64(rate), lab.Written, func() float64 {
 		arrivals := watchLimited(t, e, dir, disk)
-		time.Sleep(6 * time.Second)
-		return arrivals.Rate(t)
+		return arrivals.RateOver(t, 6*time.Second)
 	})
 	if shown, _ := mustWeir(t, "show", "--for", "0", spec); !strings.HasPrefix(shown, spec+"  cgroup v") || !strings.Contains(shown, disk.Node) {
 		t.Errorf("weir show:\n%s", shown)

@@ -244,8 +244,7 @@ func (n *nri) buffered(t *testing.T) {
 	time.Sleep(2 * time.Second) // what the promise allows
 	lab.Ratio(t, "through the page cache", float64(rate), lab.Written, func() float64 {
 		arrivals := watchLimited(t, n.e, pod.dir, disk)
-		time.Sleep(6 * time.Second)
-		return arrivals.Rate(t)
+		return arrivals.RateOver(t, 6*time.Second)
 	})
 }
 

@@ -78,8 +78,7 @@ func TestPodmanRootless(t *testing.T) {
 	time.Sleep(2 * time.Second) // what the promise allows
 	lab.Ratio(t, "after set", float64(rate), lab.Written, func() float64 {
 		arrivals := lab.WatchWriteback(dir, disk.Number)
-		time.Sleep(8 * time.Second)
-		return arrivals.Rate(t)
+		return arrivals.RateOver(t, 8*time.Second)
 	})
 	if shown := must(as("weir", "show", "--for", "0", "podman:web")); !strings.Contains(shown, disk.Node) {
 		t.Errorf("weir show:\n%s", shown)

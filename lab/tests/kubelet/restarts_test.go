@@ -47,8 +47,7 @@ func (k *kubeletNode) buffered(t *testing.T) {
 	lab.Await(t, 30*time.Second, "writeback", func() bool { n, _ := counter(); return n > int64(2*limit) })
 	lab.Ratio(t, "through the page cache", float64(limit), lab.Written, func() float64 {
 		arrivals := lab.WatchWriteback(group, disk.Number)
-		time.Sleep(6 * time.Second)
-		return arrivals.Rate(t)
+		return arrivals.RateOver(t, 6*time.Second)
 	})
 }
 
