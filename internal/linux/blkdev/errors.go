@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/weir-io/weir/internal/base/plain"
 	"github.com/weir-io/weir/internal/fault"
 )
@@ -85,3 +87,12 @@ func (e *NotBlockError) Error() string {
 }
 
 func isNotExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+
+// ofEnded makes the error of a process's mounts fs.ErrNotExist if the process has ended. Of one that its parent has not
+// waited for, the kernel says EINVAL (mounts_open_common in fs/proc_namespace.c).
+func ofEnded(err error) error {
+	if errors.Is(err, unix.EINVAL) {
+		return fs.ErrNotExist
+	}
+	return err
+}

@@ -3,10 +3,12 @@ package blkdev
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -118,5 +120,30 @@ func TestPidOf(t *testing.T) {
 		if got := pidOf(p); got != pid {
 			t.Errorf("pidOf(%q) = %d, want %d", p, got, pid)
 		}
+	}
+}
+
+// A process that has ended, and that its parent has not waited for yet, has no mounts: it is as one that is not there.
+func TestMountsOfAnEndedProcess(t *testing.T) {
+	cmd := exec.Command("true")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = cmd.Wait() }()
+	stat := "/proc/" + strconv.Itoa(cmd.Process.Pid) + "/stat"
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
+		text, err := os.ReadFile(stat)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), ") Z ") {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("it does not end: %s", text)
+		}
+	}
+	if all, err := New("/").Mounts(cmd.Process.Pid); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%d mounts, %v", len(all), err)
 	}
 }

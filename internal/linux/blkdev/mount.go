@@ -86,6 +86,9 @@ func (fs FS) mountsLeft(pid int, keep func(Mount) (want, stop bool)) ([]Mount, m
 	}
 	f, err := open(fs.at(name))
 	if err != nil {
+		if pid != 0 {
+			err = ofEnded(err)
+		}
 		if pid != 0 && isNotExist(err) {
 			return nil, mountinfo.Left{}, fmt.Errorf("read mounts of process %d: no such process: %w", pid, err)
 		}
