@@ -67,7 +67,9 @@ type source struct {
 	seen  bool      // it has looked once
 	here  bool      // it was followed once
 
-	missed bool // the look that goes on has found what no event told of; only work uses it
+	// Only work uses these:
+	looked time.Time // when the last Look returned
+	missed bool      // it has found what no event told of
 }
 
 // NewLoop makes a Loop.
@@ -292,6 +294,7 @@ func (l *Loop) look(ctx context.Context, s *source, names []string, told bool) e
 	targets, err := s.Look(bounded, names)
 	l.begin(s, time.Time{})
 	cancel()
+	s.looked = time.Now()
 	var keys []string
 	for _, t := range targets {
 		keys = append(keys, t.Key)
@@ -357,10 +360,10 @@ func (l *Loop) keep(ctx context.Context, s *source, t Target, told bool) {
 	l.Log.Info("limits set", "target", t.Name, "plan", t.Plan, "why", string(why))
 }
 
-// comes reports whether an event comes soon: it may have been on its way when the clock had a source
-// looked at.
+// comes reports whether an event comes soon after a look: it may have been on its way when the clock had a source
+// looked at. It waits once for all targets of the look: they have no limits meanwhile.
 func (l *Loop) comes(ctx context.Context, s *source) bool {
-	for deadline := time.Now().Add(eventMost); ; {
+	for deadline := s.looked.Add(eventMost); ; {
 		if l.waits(s) || ctx.Err() != nil {
 			return true
 		}

@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -56,4 +57,22 @@ func TestResyncCountsWhatWasMissed(t *testing.T) {
 		after("silent", ResyncTime)
 		after("silent", ResyncTime)
 	}, newStandIn("docker", "web"))
+}
+
+// What a comparison finds is set at once, however much it is: an event that may be on its way is waited for once.
+func TestResyncSetsManyAtOnce(t *testing.T) {
+	run(t, func(t *testing.T, _ *Loop, of func(string) *standIn) {
+		s := of("docker")
+		s.set(func() {
+			s.puts = nil
+			for i := range 200 {
+				s.now[fmt.Sprint(i)] = 0
+			}
+		})
+		time.Sleep(ResyncTime + time.Second)
+		s.inForce(t)
+		if took := s.puts[len(s.puts)-1].Sub(s.puts[0]); len(s.puts) != 200 || took > eventMost {
+			t.Errorf("%d changes within %v", len(s.puts), took)
+		}
+	}, newStandIn("docker"))
 }
