@@ -26,6 +26,8 @@ const (
 	aheadEvery = 10 * time.Second
 	// aheadMost bounds one such look.
 	aheadMost = 30 * time.Second
+	// sweepEvery is how often weird tries again to put births on record.
+	sweepEvery = 10 * time.Second
 )
 
 // Births gives newborn groups the rules of their plans before anybody is asked about them: what plans
@@ -41,6 +43,7 @@ type Births struct {
 	born  chan birth
 	begun chan begun
 	used  chan struct{} // the devices were needed
+	retry time.Duration // sweepEvery
 
 	mu    sync.Mutex
 	known known
@@ -69,7 +72,7 @@ type birth struct {
 
 // NewBirths makes one that knows no containers.
 func NewBirths(o Options, log *slog.Logger, changed func(kind, name string)) *Births {
-	return &Births{Options: o, Log: log, Changed: changed, born: make(chan birth, bornMost), begun: make(chan begun, recordMost), used: make(chan struct{}, 1)}
+	return &Births{Options: o, Log: log, Changed: changed, born: make(chan birth, bornMost), begun: make(chan begun, recordMost), used: make(chan struct{}, 1), retry: sweepEvery}
 }
 
 // Run serves births until the context ends.
@@ -165,31 +168,56 @@ func (b *Births) setLeft(left bool) (was bool) {
 	return was
 }
 
+func (b *Births) isLeft() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.left
+}
+
 func (b *Births) tell(one birth) {
 	for _, n := range one.names {
 		b.Changed(n.kind, n.name)
 	}
 }
 
-// record puts births on record.
+// record puts births on record. Those that cannot be put there are tried again with the next birth, and now and then.
 func (b *Births) record(ctx context.Context) {
+	var again <-chan time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return // the next weird does it
+		case <-again:
+			b.sweepLeft()
 		case one := <-b.begun:
 			err := one.Record()
 			b.news(err)
-			if b.setLeft(err != nil) { // the next one tries it again
-				err := b.sweep()
-				b.news(err)
-				if err != nil {
-					b.setLeft(true)
-				}
+			if err != nil {
+				b.setLeft(true)
+			} else {
+				b.sweepLeft()
 			}
 			b.tell(one.of)
 		}
+		if again = nil; b.isLeft() {
+			again = time.After(b.retry)
+		}
 	}
+}
+
+// sweepLeft puts on record what was left. Everything is looked at then: who has looked before has found the rules in
+// force, and no record that asks for the rest.
+func (b *Births) sweepLeft() {
+	if !b.setLeft(false) {
+		return
+	}
+	err := b.sweep()
+	b.news(err)
+	if err != nil {
+		b.setLeft(true)
+		return
+	}
+	b.Changed("", "")
 }
 
 // sweep puts on record what was left.

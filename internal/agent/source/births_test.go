@@ -277,8 +277,8 @@ func TestBirthsWaitForNoDisk(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan bool)
 	go func() { b.record(ctx); close(done) }()
-	if got := <-told; got != "docker:"+webID {
-		t.Error(got)
+	if all, got := <-told, <-told; all != ":" || got != "docker:"+webID { // of those that were left, and of this one
+		t.Error(all, got)
 	}
 	if all, err := os.ReadDir(file); err != nil || len(all) == 0 || b.left {
 		t.Errorf("on record are %v (%v); left: %v", all, err, b.left)
@@ -346,5 +346,48 @@ func TestKnownIsBounded(t *testing.T) {
 	}
 	if n := len(k.kinds["docker"]); n != knownMost {
 		t.Errorf("%d are known", n)
+	}
+}
+
+// What could not be put on record is, once that is possible, without another birth. Everything is looked at then: a look
+// in between has found the rules in force, and no record of what is still to be done.
+func TestLeftBirthsAreRecordedLater(t *testing.T) {
+	b, k, _, told := newBirths(t, config)
+	b.retry = time.Millisecond
+	b.Learn("docker", true, targets.Listed{Kind: "docker", Name: "web", Names: []string{"web"}, ID: webID})
+	its, err := b.put(&planned.Manager{Host: k.host}, birth{"/docker/" + webID, nil})
+	if err != nil || its == nil {
+		t.Fatalf("%v, %v", its, err)
+	}
+	dir := filepath.Join(k.host.Root, "var/lib/weir")
+	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(filepath.Dir(dir), 0o700), os.WriteFile(dir, nil, 0o600)); err != nil { // a disk that is full
+		t.Fatal(err)
+	}
+	tries := 0
+	b.Options.Open = func() (*host.Host, error) {
+		if tries++; tries < 3 {
+			return nil, errors.New("closed")
+		}
+		return k.options.Open()
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan bool)
+	go func() { b.record(ctx); close(done) }()
+	b.hand(its, birth{names: []named{{"docker", webID}}})
+	if got := <-told; got != "docker:"+webID {
+		t.Error(got)
+	}
+	select {
+	case got := <-told:
+		if got != ":" {
+			t.Error(got)
+		}
+	case <-time.After(patience):
+		t.Error("it is not tried again")
+	}
+	stop()
+	<-done
+	if tries != 3 || b.isLeft() {
+		t.Errorf("%d tries, left: %v", tries, b.isLeft())
 	}
 }
