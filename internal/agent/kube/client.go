@@ -55,7 +55,9 @@ func NewClient(server, token string, authority []byte) (*Client, error) {
 		return nil, errors.New("ask Kubernetes' API server: the file of its authority has no certificate")
 	}
 	return &Client{server: server, token: token, http: &http.Client{
-		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true,
+		// A watch may take long, and to connect for it may not.
+		Transport: &http.Transport{DialContext: (&net.Dialer{Timeout: requestTime}).DialContext, TLSHandshakeTimeout: requestTime,
+			TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true,
 			MaxResponseHeaderBytes: 64 << 10, ResponseHeaderTimeout: requestTime, IdleConnTimeout: watchTime,
 			// A connection that something between has forgotten looks like one on which nothing happens.
 			HTTP2: &http.HTTP2Config{SendPingTimeout: pingEvery, PingTimeout: pingMost}},

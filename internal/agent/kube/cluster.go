@@ -228,8 +228,14 @@ func (c *Cluster) changeSpace(m meta, plan string) {
 	}
 }
 
+// keepSpaces forgets namespaces that have gone. One of the same name may be there, which names no plan.
 func (c *Cluster) keepSpaces(there func(string) bool) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	before := len(c.spaces)
 	maps.DeleteFunc(c.spaces, func(uid string, _ space) bool { return !there(uid) })
+	gone := len(c.spaces) < before
+	c.mu.Unlock()
+	if gone {
+		c.options.Changed("pod", "")
+	}
 }

@@ -353,3 +353,25 @@ func TestNewsOf(t *testing.T) {
 		t.Errorf("%+v", n)
 	}
 }
+
+// A namespace goes, and one of its name comes that names no plan, while the API server is not heard: the pods of the
+// namespace are looked at again.
+func TestASpaceIsMadeAnew(t *testing.T) {
+	lab.Unit(t)
+	var changed []string
+	c := New(nil, "node-1", false, agent.ClusterOptions{Changed: func(kind, name string) { changed = append(changed, kind+":"+name) }})
+	space := func(uid string, all map[string]string) object {
+		return object{Metadata: meta{Name: "prod", UID: uid, Annotations: all}}
+	}
+	c.setSpace(space("u1", map[string]string{"weir.io/plan": "small"}))
+	changed = nil
+	c.setSpace(space("u2", nil)) // of the next list, as keepSpaces is
+	there := func(uid string) bool { return uid == "u2" }
+	c.keepSpaces(there)
+	if _, plan, _ := c.Of("ua", "prod"); plan != "" || strings.Join(changed, " ") != "pod:" {
+		t.Errorf("plan %q; told of %q", plan, changed)
+	}
+	if c.keepSpaces(there); len(changed) != 1 {
+		t.Errorf("told of %q, and nothing has gone", changed)
+	}
+}

@@ -122,3 +122,34 @@ func TestForgottenConnection(t *testing.T) {
 	}
 	b.mu.Unlock()
 }
+
+// A server that takes a connection and says nothing is given up soon, also for a watch, which may take long.
+func TestASilentServer(t *testing.T) {
+	lab.Unit(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	defer server.Close()
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := NewClient("https://"+l.Addr().String(), token, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := c.http.Transport.(*http.Transport)
+	if transport.TLSHandshakeTimeout != requestTime {
+		t.Fatal(transport.TLSHandshakeTimeout)
+	}
+	transport.TLSHandshakeTimeout = 50 * time.Millisecond // as if time went faster
+	ctx, stop := context.WithTimeout(t.Context(), most)
+	defer stop()
+	f := &follower{client: c, path: "/api/v1/pods", patience: watchTime, version: "1"}
+	if err := f.watch(ctx); err == nil || ctx.Err() != nil {
+		t.Errorf("the watch ends with %v, %v", err, ctx.Err())
+	}
+}
