@@ -2,12 +2,17 @@ package planned
 
 import (
 	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/plans"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 // Activate has the kernel throttle the disks of a choice before a limit is set on them. Since Linux 6.10 the first rule of
@@ -31,28 +36,50 @@ func (m Manager) Activate(ctx context.Context, c plans.Choice, g cgroupfs.Group,
 	if err != nil || len(rules) > 0 {
 		return unlessUnsupported(ifThere(err))
 	}
+	var errs []error
 	for _, p := range places {
 		if done[p.Device.Number] {
 			continue
 		}
 		if err := g.SetRule(p.Device.Number, limit.Limit{WBPS: limit.Unlimited}); err != nil {
-			return ifThere(err)
+			errs = append(errs, ifThere(err)) // the other disks are not this one's fault
+			continue
 		}
 		done[p.Device.Number] = true
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
-// placesAhead are the places of a choice, before there is a target.
+// first is the host's first process, which sees the host's mounts. weird's pod sees others.
+var first = targets.Target{PID: 1}
+
+// placesAhead are the places of a choice, before there is a target. What a target asks itself, and the limits of its
+// volumes, can be on each disk.
 func (m Manager) placesAhead(ctx context.Context, c plans.Choice) (all []place.Placed, err error) {
 	if c.Plan != plans.None {
-		if all, err = m.places(ctx, &Target{Choice: plans.Choice{Plan: c.Plan}}, nil); err != nil {
+		if all, err = m.places(ctx, &Target{Choice: plans.Choice{Plan: c.Plan}}, &first); err != nil {
 			return nil, err
 		}
 	}
-	if !c.Limit.IsZero() {
-		own, err := m.place(ctx, []limit.Asked{{Limit: c.Limit}}, nil)
-		return append(all, own...), err
+	if c.Asks() || len(c.Volumes) > 0 {
+		each, err := m.place(ctx, []limit.Asked{{Limit: limit.Limit{WBPS: limit.Unlimited}}}, &first)
+		return append(all, each...), err
 	}
 	return all, nil
+}
+
+// DisksMounted names what the host has mounted from /dev, in one text: as long as it is the same, Activate finds the
+// same disks.
+func (m Manager) DisksMounted() (string, error) {
+	mounts, err := m.Host.Devices().Mounts(first.PID)
+	if err != nil {
+		return "", err
+	}
+	all := map[string]bool{}
+	for _, one := range mounts {
+		if strings.HasPrefix(one.Source, "/dev/") {
+			all[one.Source] = true
+		}
+	}
+	return strings.Join(slices.Sorted(maps.Keys(all)), " "), nil
 }

@@ -34,18 +34,22 @@ func (m Manager) PutGiven(ctx context.Context, t *Target) error {
 	return m.change(ctx, t, t.Name, false)
 }
 
+// A Note is what is to be put on record of a target.
+type Note struct{ *record }
+
+// NoteOf is the Note of a target that PutGiven has changed. It asks the kernel for the target's group, by the host where
+// the target was found: that host is to be open still.
+func (m Manager) NoteOf(t Target) *Note { return &Note{m.recordOf(t)} }
+
 // Note puts on record what PutGiven has put into force, so that it is taken away once the target has
 // no plan any more.
-func (m Manager) Note(ctx context.Context, t Target) error {
-	if t.State != Changed {
-		return nil
-	}
-	unlock, err := lock(ctx, m.Host, kindOf(t.key))
+func (m Manager) Note(ctx context.Context, n *Note) error {
+	unlock, err := lock(ctx, m.Host, kindOf(n.Target))
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	return m.recordOf(t).save(m.Host.Root)
+	return n.save(m.Host.Root)
 }
 
 // Check says what is wrong with a pod's annotations: nothing of them can be put into force, or it

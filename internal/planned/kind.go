@@ -115,8 +115,11 @@ func (t Target) Path() string {
 	return t.group.Path()
 }
 
-// IsNew reports whether weir has never limited a target.
-func (t Target) IsNew() bool { return t.record == nil }
+// IsNew reports whether weir has never limited a target, or an earlier group of it alone, as of an earlier pod of the
+// same name.
+func (t Target) IsNew() bool {
+	return t.record == nil || t.group != nil && t.record.isBegun(*t.group)
+}
 
 // Lapsed reports whether all that there is of a target is the record of limits that it had from
 // weir. Put removes that.

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weir-io/weir/internal/host"
+	"github.com/weir-io/weir/internal/host/hosttest"
 	"github.com/weir-io/weir/internal/state"
 	"github.com/weir-io/weir/internal/targets"
 	"github.com/weir-io/weir/lab"
@@ -63,7 +65,7 @@ func TestAKindDelaysNoOther(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 50*time.Millisecond, errLocked)
 	defer cancel()
-	if err := m.Note(ctx, Target{key: "docker:x", State: Changed}); !errors.Is(err, errLocked) { // it would write over what is just being written
+	if err := m.Note(ctx, m.NoteOf(Target{key: "docker:x"})); !errors.Is(err, errLocked) { // it would write over what is just being written
 		t.Errorf("noted meanwhile: %v", err)
 	}
 	unlock()
@@ -83,3 +85,45 @@ func TestAKindDelaysNoOther(t *testing.T) {
 }
 
 var errLocked = errors.New("locked")
+
+// A record names the group that the limits were set on, also if it is written when the host where the group was found is
+// closed.
+func TestANoteOutlivesItsHost(t *testing.T) {
+	lab.Unit(t)
+	w := newWorld(t, "v2")
+	m := w.manager(t, firstPlans)
+	id, err := w.groupOf(t, webID).ID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	its, err := host.Open(host.Options{Root: w.host.Root})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := hosttest.StandIn(its); err != nil {
+		t.Fatal(err)
+	}
+	io, err := its.IO()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := io.Group("/docker/" + webID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := m.on(its)
+	found := before.Given(t.Context(), web, targets.Target{Kind: "docker", Name: "web", Group: g, PID: 4900})
+	if err := before.PutGiven(t.Context(), &found); err != nil || found.State != Changed {
+		t.Fatalf("%s, %v", found.State, err)
+	}
+	n := before.NoteOf(found)
+	if err := its.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Note(t.Context(), n); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := recordOf(w.host.Root, found.key); err != nil || r == nil || r.Group == nil || *r.Group != id {
+		t.Errorf("on record is %+v, %v; want the group %d", r, err, id)
+	}
+}

@@ -2,6 +2,7 @@ package nri
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -9,13 +10,17 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/containerd/nri/pkg/api"
 
+	"github.com/weir-io/weir/internal/agent"
+	"github.com/weir-io/weir/internal/annotations"
 	"github.com/weir-io/weir/internal/base/haste"
 	"github.com/weir-io/weir/internal/daemon/systemd"
+	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/planned"
 	"github.com/weir-io/weir/lab"
 )
@@ -229,14 +234,18 @@ func TestDisksArePrepared(t *testing.T) {
 	for name, c := range map[string]struct {
 		config      string
 		annotations map[string]string
+		volumes     []annotations.On
 		want        string
 	}{
-		"a plan":      {config, nil, "254:0 wbps=max, 254:16 wbps=max"},
-		"annotations": {noPlan, map[string]string{"weir.io/write": "1M"}, "254:0 wbps=max, 254:16 wbps=max"},
-		"a container": {noPlan, map[string]string{"weir.io/plan.web": "db"}, "254:0 wbps=max, 254:16 wbps=max"},
-		"nothing":     {noPlan, nil, ""},
+		"a plan":            {config, nil, nil, "254:0 wbps=max, 254:16 wbps=max"},
+		"annotations":       {noPlan, map[string]string{"weir.io/write": "1M"}, nil, "254:0 wbps=max, 254:16 wbps=max"},
+		"a volume":          {noPlan, map[string]string{"weir.io/on.pvc-1": "write=1M"}, nil, "254:0 wbps=max, 254:16 wbps=max"},
+		"a driver's volume": {noPlan, nil, []annotations.On{{Volume: "pvc-1", Limit: limit.Limit{WBPS: limit.PerSecond(1e6)}}}, "254:0 wbps=max, 254:16 wbps=max"},
+		"a container":       {noPlan, map[string]string{"weir.io/plan.web": "db"}, nil, "254:0 wbps=max, 254:16 wbps=max"},
+		"nothing":           {noPlan, nil, nil, ""},
 	} {
 		w := newWorld(t, "v2", inSlices+"/cri-containerd-ID.scope", c.config)
+		w.plugin.options.Live = live{c.volumes}
 		const sandbox = inSlices + "/cri-containerd-s1.scope"
 		var lines []string
 		w.mu.Lock()
@@ -267,7 +276,7 @@ func TestDisksArePrepared(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(w.root, "sys/fs/cgroup", sandbox, "io.max"), []byte(rules), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		l.active, lines = nil, nil
+		lines = nil
 		if err := l.prepare(t.Context(), w.plans, w.pod(c.annotations), container("web", webID, slice1+":cri-containerd:ID")); err != nil || len(lines) != 0 || w.limits(t, sandbox) != "254:0 wbps=7" {
 			t.Errorf("%s: %v; %q is written to a group with rules: %q", name, err, lines, w.limits(t, sandbox))
 		}
@@ -297,5 +306,101 @@ func TestAMadeContainerIsPrepared(t *testing.T) {
 	}
 	if err := w.runtime.StartContainer(t.Context(), &api.StartContainerRequest{Pod: w.pod(nil), Container: one}); err != nil || w.limits(t, plain1) == "" {
 		t.Errorf("%v; in force: %q", err, w.limits(t, plain1))
+	}
+}
+
+// One disk that cannot be prepared keeps no other from it. What is mounted since is prepared too, and after a while
+// everything is once more: another disk may have the number of one that was taken away.
+func TestOtherDisksArePrepared(t *testing.T) {
+	lab.Unit(t)
+	w := newWorld(t, "v2", inSlices+"/cri-containerd-ID.scope", noPlan)
+	file := filepath.Join(w.root, "proc/1/mountinfo")
+	both, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mounted := func(without string) {
+		t.Helper()
+		var text string
+		for line := range strings.Lines(string(both)) {
+			if without == "" || !strings.Contains(line, without) {
+				text += line
+			}
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var lines []string
+	broken := "254:0 "
+	w.mu.Lock()
+	w.refuse = func(_, line string) error {
+		if strings.HasPrefix(line, broken) {
+			return syscall.EINVAL
+		}
+		lines = append(lines, line)
+		return nil
+	}
+	w.mu.Unlock()
+	l := w.plugin.limiter()
+	defer l.close()
+	prepare := func() error {
+		lines = nil
+		return l.prepare(t.Context(), w.plans, w.pod(map[string]string{"weir.io/write": "1M"}), container("web", webID, slice1+":cri-containerd:ID"))
+	}
+	if err := prepare(); !errors.Is(err, syscall.EINVAL) || strings.Join(lines, ", ") != "254:16 wbps=max" {
+		t.Errorf("with a broken disk: %v; %q", err, lines)
+	}
+	broken = "none"
+	mounted("/dev/vdb")
+	if err := errors.Join(l.reopen(), prepare()); err != nil || strings.Join(lines, ", ") != "254:0 wbps=max" {
+		t.Errorf("without vdb: %v; %q", err, lines)
+	}
+	mounted("")
+	if err := prepare(); err != nil || strings.Join(lines, ", ") != "254:16 wbps=max" {
+		t.Errorf("with vdb: %v; %q", err, lines)
+	}
+	if err := prepare(); err != nil || len(lines) != 0 {
+		t.Errorf("once more: %v; %q", err, lines)
+	}
+	if err := errors.Join(l.reopen(), prepare()); err != nil || len(lines) != 2 {
+		t.Errorf("after a while: %v; %q", err, lines)
+	}
+}
+
+// A pod that is made anew under its name has its rules first too: on record are those of the earlier pod.
+func TestAPodOfAnEarlierNameHasItsRulesFirst(t *testing.T) {
+	lab.Unit(t)
+	n := newNode(t, 2)
+	dir := filepath.Join(n.root, "var/lib/weir/plans")
+	record := `{"target":"pod:prod/web-1","name":"pod:prod/web-1","plan":"small","limits":[{"device":"254:0","limit":{"wbps":10000000,"rbps":20000000}},{"device":"254:16","limit":{"wbps":10000000,"rbps":20000000}}],"group":7}`
+	if err := errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(filepath.Join(dir, "pod%3Aprod%2Fweb-1.json"), []byte(record), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	k := n.source(t, nil)
+	if all, err := k.Look(t.Context(), []string{n.pods[1].GetUid()}); err != nil || len(all) != 1 || !all[0].Differs() {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	if got, want := n.limits(t, "/kubepods/burstable/pod"+n.pods[1].GetUid()), "254:0 rbps=20000000 wbps=10000000 254:16 rbps=20000000 wbps=10000000"; got != want {
+		t.Errorf("it has %q, want %q", got, want)
+	}
+}
+
+// The p99 is of the last answers, also where only each second container has limits.
+func TestTheP99IsOfTheLastAnswers(t *testing.T) {
+	lab.Unit(t)
+	p := New("", agent.RuntimeOptions{})
+	for i := range 4 * tookMost {
+		p.count(func(s *agent.RuntimeStatus) { s.Starts++ })
+		switch took := time.Second; {
+		case i%2 == 1: // it has no limits
+		case i < 2*tookMost:
+			p.answered(took, true)
+		default:
+			p.answered(time.Millisecond, true)
+		}
+	}
+	if got := p.Status().P99; got != time.Millisecond {
+		t.Error(got)
 	}
 }

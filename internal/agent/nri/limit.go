@@ -58,14 +58,14 @@ type limiter struct {
 	// lists reports whether a source of the agent lists the targets of a kind: it does what begin leaves. nil: one
 	// lists them all.
 	lists  func(kind string) bool
-	note   func(planned.Target)
+	note   func(planned.Target, *planned.Note)
 	begun  func(b *planned.Birth, kind, name string)
 	unseen func(pod string, volumes []string)
 
 	after []func() // what can follow the answer
 
 	active map[blkdev.Number]bool // disks that the kernel throttles already, as far as is known
-	choice map[string]bool        // what they were looked up for
+	looked map[string]bool        // for what they were looked up
 }
 
 // takeAfter returns what can follow the answer, once.
@@ -91,7 +91,7 @@ func (l *limiter) reopen() error {
 	}
 	h, err := l.open()
 	if err == nil {
-		l.host, l.choice = h, map[string]bool{} // there may be other disks
+		l.host, l.active, l.looked = h, map[blkdev.Number]bool{}, map[string]bool{} // there may be other disks
 	}
 	return err
 }
@@ -121,21 +121,21 @@ func (l *limiter) prepare(ctx context.Context, config *plans.Config, p *api.PodS
 	if err != nil || group == nil {
 		return err
 	}
-	if l.active == nil {
-		l.active = map[blkdev.Number]bool{}
+	disks, err := m.DisksMounted()
+	if err != nil {
+		return err
 	}
+	var errs []error
 	for _, one := range []targets.Listed{pod, listedContainer(pod, c)} {
 		choice := m.ChoiceOf(one)
-		key := fmt.Sprintf("%p %s %t", config, choice.Plan, choice.Limit.IsZero())
-		if choice.IsNone() || l.choice[key] {
+		key := fmt.Sprintf("%p %s %t %s", config, choice.Plan, choice.Asks() || len(choice.Volumes) > 0, disks)
+		if choice.IsNone() || l.looked[key] {
 			continue
 		}
-		l.choice[key] = true // what is wrong is told once, and of each start
-		if err := m.Activate(ctx, choice, *group, l.active); err != nil {
-			return err
-		}
+		l.looked[key] = true // what is wrong is told once, and of each start
+		errs = append(errs, m.Activate(ctx, choice, *group, l.active))
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // An ownError is an error of what a pod's own annotations ask: it keeps the container from starting.
@@ -225,7 +225,8 @@ func (l *limiter) putFound(ctx context.Context, m planned.Manager, listed target
 		return errors.Join(err, early)
 	}
 	if found.State == planned.Changed {
-		l.after = append(l.after, func() { l.note(*found) })
+		n := m.NoteOf(*found)
+		l.after = append(l.after, func() { l.note(*found, n) })
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package nri
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +15,8 @@ import (
 	"time"
 
 	"github.com/containerd/nri/pkg/api"
+	"github.com/containerd/nri/pkg/net/multiplex"
+	"github.com/containerd/ttrpc"
 
 	"github.com/weir-io/weir/lab"
 )
@@ -313,6 +316,58 @@ func TestASilentRuntime(t *testing.T) {
 			t.Errorf("%v, %v, after %v", registered, err, time.Since(began))
 		}
 		(<-taken).Close()
+	}
+}
+
+// A half runtime takes plugins, and configures none.
+type half struct{ taken chan bool }
+
+func (h half) RegisterPlugin(context.Context, *api.RegisterPluginRequest) (*api.Empty, error) {
+	h.taken <- true
+	return &api.Empty{}, nil
+}
+
+func (half) UpdateContainers(context.Context, *api.UpdateContainersRequest) (*api.UpdateContainersResponse, error) {
+	return &api.UpdateContainersResponse{}, nil
+}
+
+// weird ends at once, also while it waits for a runtime to configure the plugin.
+func TestItEndsBesideAHalfRuntime(t *testing.T) {
+	lab.Unit(t)
+	w := newWorld(t, "v2", plain1+"/ID", config)
+	l, err := net.Listen("unix", w.socket+".plugin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	h := half{make(chan bool, 1)}
+	server, err := ttrpc.NewServer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	api.RegisterRuntimeService(server, h)
+	go func() {
+		conn, err := l.Accept()
+		if err != nil {
+			return
+		}
+		mux := multiplex.Multiplex(conn)
+		if in, err := mux.Listen(multiplex.RuntimeServiceConn); err == nil {
+			_ = server.Serve(t.Context(), in) // until the test ends
+		}
+	}()
+	w.plugin.patience = 2 * patience
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { _, err := w.plugin.serve(ctx); ended <- err }()
+	<-h.taken
+	time.Sleep(100 * time.Millisecond) // until the plugin has read that; before, there is less to wait for
+	stop()
+	select {
+	case <-ended:
+	case <-time.After(patience / 2):
+		t.Error("it waits for the runtime")
 	}
 }
 

@@ -24,7 +24,7 @@ type Plugin struct {
 	options  agent.RuntimeOptions
 	starts   chan start
 	made     chan start // containers that are made now; ctx and done are not used
-	notes    chan planned.Target
+	notes    chan *planned.Note
 	lines    chan func()   // of the log
 	answer   time.Duration // answerMost
 	patience time.Duration // registerMost
@@ -32,6 +32,7 @@ type Plugin struct {
 	mu     sync.Mutex
 	status agent.RuntimeStatus
 	took   []time.Duration // the last ones, in a ring
+	oldest int             // of took, once that is full
 	busy   time.Time       // when the worker has begun what it does now; zero: it does nothing
 }
 
@@ -51,7 +52,7 @@ type result struct {
 
 // New makes a Plugin. It does nothing before Run.
 func New(socket string, o agent.RuntimeOptions) *Plugin {
-	return &Plugin{socket: socket, options: o, starts: make(chan start), made: make(chan start, 1), notes: make(chan planned.Target, noteMost), lines: make(chan func(), linesMost), answer: answerMost, patience: registerMost}
+	return &Plugin{socket: socket, options: o, starts: make(chan start), made: make(chan start, 1), notes: make(chan *planned.Note, noteMost), lines: make(chan func(), linesMost), answer: answerMost, patience: registerMost}
 }
 
 // Status returns what is known now. It waits for nothing.
@@ -112,7 +113,7 @@ func (p *Plugin) limiter() *limiter {
 	return &limiter{open: p.options.Open, live: p.options.Live,
 		lists: func(kind string) bool { return kind == "pod" || isContainerd() },
 		begun: p.options.Begun,
-		note: func(t planned.Target) {
+		note: func(t planned.Target, n *planned.Note) {
 			if p.options.Done != nil {
 				p.options.Done(t)
 			}
@@ -120,7 +121,7 @@ func (p *Plugin) limiter() *limiter {
 				return // no source would ever take a record of CRI-O's container away
 			}
 			select {
-			case p.notes <- t:
+			case p.notes <- n:
 			default: // the agent's next plan for it writes the record
 			}
 		}, unseen: func(pod string, volumes []string) {
@@ -172,8 +173,8 @@ func (p *Plugin) record(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case t := <-p.notes:
-			if err := p.noteAll(ctx, t); err != nil && ctx.Err() == nil {
+		case n := <-p.notes:
+			if err := p.noteAll(ctx, n); err != nil && ctx.Err() == nil {
 				p.options.Log.Warn("limits are in force, but weir could not record them, and will not remove them with their plan", "error", err)
 			}
 		}
@@ -181,17 +182,17 @@ func (p *Plugin) record(ctx context.Context) {
 }
 
 // noteAll writes the records that wait.
-func (p *Plugin) noteAll(ctx context.Context, t planned.Target) error {
+func (p *Plugin) noteAll(ctx context.Context, n *planned.Note) error {
 	h, err := p.options.Open()
 	if err != nil {
 		return err
 	}
 	m := planned.Manager{Host: h, Config: p.options.Plans()}
-	errs := []error{m.Note(ctx, t)}
+	errs := []error{m.Note(ctx, n)}
 	for more := true; more; {
 		select {
-		case t := <-p.notes:
-			errs = append(errs, m.Note(ctx, t))
+		case n := <-p.notes:
+			errs = append(errs, m.Note(ctx, n))
 		default:
 			more = false
 		}
@@ -319,7 +320,8 @@ func (p *Plugin) answered(took time.Duration, limited bool) {
 	if len(p.took) < tookMost {
 		p.took = append(p.took, took)
 	} else {
-		p.took[p.status.Starts%tookMost] = took
+		p.took[p.oldest] = took
+		p.oldest = (p.oldest + 1) % tookMost
 	}
 }
 

@@ -80,6 +80,7 @@ func (p *Plugin) serve(ctx context.Context) (registered bool, err error) {
 	case <-s.registered:
 		return true, <-ended
 	case <-time.After(p.patience):
+	case <-ctx.Done():
 	}
 	// The stub waits to be configured, whatever becomes of the connection.
 	_ = conn.Close()
