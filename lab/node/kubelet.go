@@ -1,6 +1,10 @@
 package node
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/weir-io/weir/lab/containerd"
+)
 
 const (
 	// manifests is the directory of static pods.
@@ -57,5 +61,5 @@ failSwapOn: false
 localStorageCapacityIsolation: false
 evictionHard: {memory.available: 0%%}
 imageGCHighThresholdPercent: 100
-`, manifests, criSocket, n.Driver)
+`, manifests, containerd.Socket, n.Driver)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/weir-io/weir/contrib"
 	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/lab"
+	"github.com/weir-io/weir/lab/containerd"
 	"github.com/weir-io/weir/lab/environ"
 )
 
@@ -51,7 +52,7 @@ func New(t testing.TB, e environ.Environ, driver, planned string) *Node {
 	n := Again(t, e, driver)
 	weird, kubelet := find(t, "weird"), find(t, "kubelet")
 	for path, text := range map[string]string{
-		"/etc/containerd/config.toml":         n.containerd(),
+		containerd.ConfigFile:                 containerd.Config(nriSocket, n.Driver == "systemd"),
 		kubeletConfig:                         n.kubelet(),
 		processorScript:                       describeProcessor,
 		units + "/kubelet.service":            strings.Replace(kubeletUnit, "PATH", kubelet, 1),

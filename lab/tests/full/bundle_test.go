@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/weir-io/weir/lab"
+	"github.com/weir-io/weir/lab/busybox"
 	"github.com/weir-io/weir/lab/environ"
 )
 
@@ -42,7 +43,7 @@ func TestBundle(t *testing.T) {
 func bundle(t *testing.T, group, data string, command []string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
-	tree := busyboxTree(t)
+	tree := busybox.Tree(t)
 	if err := os.Mkdir(filepath.Join(tree, "data"), 0o755); err != nil {
 		t.Fatal(err)
 	}

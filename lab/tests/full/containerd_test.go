@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/weir-io/weir/lab"
+	"github.com/weir-io/weir/lab/busybox"
 )
 
 // A limit on a containerd container, by its namespace and id, in a group that systemd
@@ -19,7 +20,7 @@ func TestContainerd(t *testing.T) {
 	t.Parallel()
 	disk := lab.Disk(t, lab.FS("ext4"))
 	share(t, "containerd")
-	tree := busyboxTree(t)
+	tree := busybox.Tree(t)
 	if err := os.Mkdir(filepath.Join(tree, "data"), 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weir-io/weir/internal/look/load"
 	"github.com/weir-io/weir/lab"
+	"github.com/weir-io/weir/lab/busybox"
 )
 
 // A file that an earlier container made in a volume stays charged to that container's group.
@@ -17,7 +18,7 @@ func TestDockerForeignInode(t *testing.T) {
 	e := lab.Need(t, lab.Whole, lab.Docker, lab.Systemd, lab.BPF, lab.V2, lab.Memory, lab.FS("ext4"))
 	start(t, "docker")
 	t.Cleanup(func() { run(t, "systemctl", "stop", "docker.socket", "containerd") })
-	run(t, "docker", "import", busyboxTar(t), "busybox")
+	run(t, "docker", "import", busybox.Tar(t), "busybox")
 	d := containerTest{e: e, disk: lab.Disk(t, lab.FS("ext4")), engine: "docker", title: "Docker"}
 	d.container(t, "earlier", nil, "/bin/sh", "-c", "/bin/busybox dd if=/dev/zero of=/data/f bs=65536 count=256; /bin/busybox sync; /bin/sleep 600")
 	file := filepath.Join(d.disk.Dir, "f")

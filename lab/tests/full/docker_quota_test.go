@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/weir-io/weir/lab"
+	"github.com/weir-io/weir/lab/busybox"
 )
 
 // A container's own files are bound on overlay2, and another's are not; the bound
@@ -26,7 +27,7 @@ func (d containerTest) quotaOn(t *testing.T, kind string) {
 	configured(t)
 	reconfigure(t, "{", fmt.Sprintf("{\n\"data-root\": %q,", disk.Dir+"/docker"))
 	t.Cleanup(func() { run(t, "systemctl", "stop", "docker.socket", "docker") }) // it has files on the disk
-	run(t, d.engine, "import", busyboxTar(t), "busybox")
+	run(t, d.engine, "import", busybox.Tar(t), "busybox")
 	d.container(t, "held", nil, "/bin/sleep", "600")
 	d.container(t, "free", nil, "/bin/sleep", "600")
 	in := func(name, script string) (string, error) {

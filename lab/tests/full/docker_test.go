@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/weir-io/weir/lab"
+	"github.com/weir-io/weir/lab/busybox"
 )
 
 // TestDocker has weir limit containers of the real Docker. They share one daemon, which
@@ -24,7 +25,7 @@ func TestDocker(t *testing.T) {
 	if got := run(t, "docker", "info", "--format", "{{.Driver}} {{.CgroupDriver}}"); got != "overlay2 systemd" {
 		t.Errorf("storage and cgroup driver: %q", got)
 	}
-	run(t, "docker", "import", busyboxTar(t), "busybox")
+	run(t, "docker", "import", busybox.Tar(t), "busybox")
 	d := containerTest{e: e, disk: lab.Disk(t, lab.FS("ext4")), engine: "docker", title: "Docker"}
 	t.Run("held", d.held)
 	t.Run("record", d.record)

@@ -19,6 +19,7 @@ import (
 	"github.com/weir-io/weir/internal/agent/health"
 	"github.com/weir-io/weir/internal/daemon/grpc"
 	"github.com/weir-io/weir/lab"
+	"github.com/weir-io/weir/lab/containerd"
 	"github.com/weir-io/weir/tools/image/oci"
 )
 
@@ -98,7 +99,7 @@ func (n *nri) deploy(t *testing.T) {
 	name := "docker.io/library/" + c.Image
 	run(t, "ctr", "-n", "k8s.io", "images", "tag", "--force", c.Image, name)
 	lab.Await(t, 20*time.Second, "the image", func() bool {
-		answer, err := grpc.Call(t.Context(), criSocket, "/runtime.v1.ImageService/ListImages", nil)
+		answer, err := grpc.Call(t.Context(), containerd.Socket, "/runtime.v1.ImageService/ListImages", nil)
 		return err == nil && bytes.Contains(answer, []byte(name))
 	})
 
@@ -155,7 +156,7 @@ func (n *nri) deploy(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), commandMax/3)
 		defer cancel()
-		answer, err := grpc.Call(ctx, criSocket, "/runtime.v1.RuntimeService/ExecSync", grpc.AppendNumber(request, 3, 60))
+		answer, err := grpc.Call(ctx, containerd.Socket, "/runtime.v1.RuntimeService/ExecSync", grpc.AppendNumber(request, 3, 60))
 		if err != nil {
 			t.Fatal(err)
 		}

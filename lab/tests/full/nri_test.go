@@ -16,6 +16,7 @@ import (
 	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/internal/daemon/grpc"
 	"github.com/weir-io/weir/lab"
+	"github.com/weir-io/weir/lab/containerd"
 	"github.com/weir-io/weir/lab/environ"
 )
 
@@ -83,14 +84,12 @@ func prepareNRI(t *testing.T, e environ.Environ, driver string) *nri {
 	t.Helper()
 	dir := t.TempDir()
 	n := &nri{e: e, driver: driver, disk: lab.Disk(t, lab.FS("ext4")), file: filepath.Join(dir, "plans.yaml"), socket: filepath.Join(dir, "weird.sock")}
-	const config = "/etc/containerd/config.toml"
+	const config = containerd.ConfigFile
 	was, err := os.ReadFile(config)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		t.Fatal(err)
 	}
-	text := fmt.Sprintf("version = 2\n[plugins.'io.containerd.nri.v1.nri']\ndisable = false\nsocket_path = %q\n"+
-		"[plugins.'io.containerd.grpc.v1.cri'.containerd.runtimes.runc]\nruntime_type = 'io.containerd.runc.v2'\n"+
-		"[plugins.'io.containerd.grpc.v1.cri'.containerd.runtimes.runc.options]\nSystemdCgroup = %v\n", nriSocket, driver == "systemd")
+	text := containerd.Config(nriSocket, driver == "systemd")
 	if err := errors.Join(os.MkdirAll(filepath.Dir(config), 0o755), os.WriteFile(config, []byte(text), 0o644)); err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +219,7 @@ func try(t *testing.T, method, request string) (id string, err error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), commandMax/3)
 	defer cancel()
-	answer, err := grpc.Call(ctx, criSocket, "/runtime.v1.RuntimeService/"+method, []byte(request))
+	answer, err := grpc.Call(ctx, containerd.Socket, "/runtime.v1.RuntimeService/"+method, []byte(request))
 	if err != nil {
 		return "", err
 	}

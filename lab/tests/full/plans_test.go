@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/weir-io/weir/lab"
+	"github.com/weir-io/weir/lab/busybox"
 )
 
 // weird keeps the plans of units, of Podman's containers and of libvirt's domains: each is limited when it
@@ -89,7 +90,7 @@ func TestPlansOfEachKind(t *testing.T) {
 	t.Run("podman", func(t *testing.T) {
 		run(t, "systemctl", "start", "podman.socket")
 		t.Cleanup(func() { run(t, "systemctl", "stop", "podman.socket", "podman.service") })
-		run(t, "podman", "import", "--quiet", busyboxTar(t), "busybox")
+		run(t, "podman", "import", "--quiet", busybox.Tar(t), "busybox")
 		t.Cleanup(func() { run(t, "podman", "rmi", "--force", "busybox") })
 		d := containerTest{e: e, disk: disk, engine: "podman", title: "Podman"}
 		if e.Cgroups.Blkio != "" {
@@ -113,7 +114,7 @@ func TestPlansOfEachKind(t *testing.T) {
 		lab.Need(t, lab.Libvirt, lab.V2, lab.Memory)
 		startLibvirt(t)
 		d := domain{uri: "lxc:///", name: "weir-plan-vm", file: filepath.Join(t.TempDir(), "domain.xml")}
-		tree := busyboxTree(t)
+		tree := busybox.Tree(t)
 		if err := os.Mkdir(filepath.Join(tree, "data"), 0o755); err != nil {
 			t.Fatal(err)
 		}

@@ -1,13 +1,8 @@
 package full
 
 import (
-	"archive/tar"
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +11,8 @@ import (
 
 	"github.com/weir-io/weir/internal/daemon/grpc"
 	"github.com/weir-io/weir/lab"
+	"github.com/weir-io/weir/lab/busybox"
+	"github.com/weir-io/weir/lab/containerd"
 )
 
 // A limit on a pod of containerd's CRI binds its two containers together.
@@ -70,69 +67,18 @@ func chargedTo(t *testing.T, dir string, disk *lab.TestDisk) map[string]int64 {
 // A cri is containerd's, asked as kubelet does.
 type cri struct{ image string }
 
-const criSocket = "/run/containerd/containerd.sock"
-
 // newCRI has an image for pods and containers, under the name that the runtime is set to
 // for its pods: no registry can be reached.
 func newCRI(t *testing.T) cri {
 	t.Helper()
-	c := cri{}
-	for line := range strings.Lines(run(t, "containerd", "config", "dump")) {
-		if _, value, ok := strings.Cut(line, "sandbox_image = "); ok {
-			c.image = strings.Trim(strings.TrimSpace(value), `"`)
-		}
-	}
-	if c.image == "" {
-		t.Fatal("containerd has no image for pods")
-	}
+	c := cri{containerd.SandboxImage(t)}
 	if _, err := os.Stat("/etc/resolv.conf"); errors.Is(err, os.ErrNotExist) {
 		if err := os.WriteFile("/etc/resolv.conf", nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	run(t, "ctr", "-n", "k8s.io", "images", "import", imageArchive(t, busyboxTar(t), c.image))
-	// The CRI hears of it a little later.
-	lab.Await(t, 20*time.Second, "the image", func() bool {
-		answer, err := grpc.Call(t.Context(), criSocket, "/runtime.v1.ImageService/ListImages", nil)
-		return err == nil && bytes.Contains(answer, []byte(c.image))
-	})
+	containerd.Import(t, busybox.Image(t, c.image), c.image)
 	return c
-}
-
-// imageArchive makes an image of one layer, as docker save writes it.
-func imageArchive(t *testing.T, layer, name string) string {
-	t.Helper()
-	content, err := os.ReadFile(layer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := json.Marshal(map[string]any{"architecture": "amd64", "os": "linux", "config": map[string]any{"Entrypoint": []string{"/bin/sleep", "100000"}},
-		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{fmt.Sprintf("sha256:%x", sha256.Sum256(content))}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	manifest, err := json.Marshal([]map[string]any{{"Config": "config.json", "RepoTags": []string{name}, "Layers": []string{"layer.tar"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var archive bytes.Buffer
-	w := tar.NewWriter(&archive)
-	for _, file := range []struct {
-		name string
-		text []byte
-	}{{"layer.tar", content}, {"config.json", config}, {"manifest.json", manifest}} {
-		if err := w.WriteHeader(&tar.Header{Name: file.name, Mode: 0o644, Size: int64(len(file.text))}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write(file.text); err != nil {
-			t.Fatal(err)
-		}
-	}
-	path := filepath.Join(t.TempDir(), "image.tar")
-	if err := errors.Join(w.Close(), os.WriteFile(path, archive.Bytes(), 0o644)); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 // message makes one of protobuf's with strings and messages; empty ones are left out.
@@ -162,7 +108,7 @@ func (cri) ask(t *testing.T, method string, request string) string {
 	defer cancel()
 	began := time.Now()
 	defer func() { t.Logf("%.1fs %s", time.Since(began).Seconds(), method) }()
-	answer, err := grpc.Call(ctx, criSocket, "/runtime.v1.RuntimeService/"+method, []byte(request))
+	answer, err := grpc.Call(ctx, containerd.Socket, "/runtime.v1.RuntimeService/"+method, []byte(request))
 	if err != nil {
 		t.Fatalf("%s: %v", method, err)
 	}

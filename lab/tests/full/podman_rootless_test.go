@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weir-io/weir/lab"
+	"github.com/weir-io/weir/lab/busybox"
 )
 
 // A user whose service has io delegated limits containers of its own Podman.
@@ -43,7 +44,7 @@ func TestPodmanRootless(t *testing.T) {
 		run(t, "systemctl", "reset-failed", "weir-rootless") // io is delegated to it as long as it is known
 	})
 	lab.Await(t, 30*time.Second, "the user's Podman", func() bool { _, err := os.Stat(socket); return err == nil })
-	image := busyboxTar(t)
+	image := busybox.Tar(t)
 	if err := os.Chmod(filepath.Dir(filepath.Dir(image)), 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/weir-io/weir/lab"
+	"github.com/weir-io/weir/lab/busybox"
 )
 
 // TestPodman has weir do the same with Podman's.
@@ -15,7 +16,7 @@ func TestPodman(t *testing.T) {
 	longOnV1(t, e)
 	run(t, "systemctl", "start", "podman.socket")
 	t.Cleanup(func() { run(t, "systemctl", "stop", "podman.socket", "podman.service") })
-	run(t, "podman", "import", "--quiet", busyboxTar(t), "busybox")
+	run(t, "podman", "import", "--quiet", busybox.Tar(t), "busybox")
 	t.Cleanup(func() { run(t, "podman", "rmi", "--force", "busybox") })
 	d := containerTest{e: e, disk: lab.Disk(t, lab.FS("ext4")), engine: "podman", title: "Podman"}
 	if e.Cgroups.Blkio != "" {

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/lab"
+	"github.com/weir-io/weir/lab/busybox"
 )
 
 // A Podman container stores no more than its quota.
@@ -31,7 +32,7 @@ func TestPodmanQuota(t *testing.T) {
 		run(t, "systemctl", "stop", "podman.socket", "podman.service")
 		run(t, "sh", "-c", "umount "+place+"/storage/overlay || true") // Podman's own, for as long as it runs
 	})
-	run(t, "podman", "import", "--quiet", busyboxTar(t), "busybox")
+	run(t, "podman", "import", "--quiet", busybox.Tar(t), "busybox")
 	d := containerTest{e: e, disk: lab.Disk(t, lab.FS("ext4")), engine: "podman", title: "Podman"}
 	if e.Cgroups.Blkio != "" {
 		d.runtime = []string{"--runtime", "runc"}
@@ -57,7 +58,7 @@ func TestContainerdQuota(t *testing.T) {
 	share(t, "containerd")
 	dir := func(name string) string { return filepath.Join(disk.Dir, name) }
 	run(t, "mkdir", dir("upper"), dir("work"), dir("root"))
-	options := "lowerdir=" + busyboxTree(t) + ",upperdir=" + dir("upper") + ",workdir=" + dir("work")
+	options := "lowerdir=" + busybox.Tree(t) + ",upperdir=" + dir("upper") + ",workdir=" + dir("work")
 	if err := unix.Mount("overlay", dir("root"), "overlay", 0, options); err != nil {
 		t.Fatal(err)
 	}

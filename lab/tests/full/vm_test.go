@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/weir-io/weir/lab"
+	"github.com/weir-io/weir/lab/busybox"
 	"github.com/weir-io/weir/lab/environ"
 )
 
@@ -42,7 +43,7 @@ func TestVM(t *testing.T) {
 			t.Logf("the domain's log:\n%s", log)
 		}
 	})
-	tree := busyboxTree(t)
+	tree := busybox.Tree(t)
 	if err := os.Mkdir(filepath.Join(tree, "data"), 0o755); err != nil {
 		t.Fatal(err)
 	}
