@@ -51,18 +51,19 @@ func (m Manager) Activate(ctx context.Context, c plans.Choice, g cgroupfs.Group,
 }
 
 // first is the host's first process, which sees the host's mounts. weird's pod sees others.
-var first = targets.Target{PID: 1}
+const first = 1
 
 // placesAhead are the places of a choice, before there is a target. What a target asks itself, and the limits of its
 // volumes, can be on each disk.
 func (m Manager) placesAhead(ctx context.Context, c plans.Choice) (all []place.Placed, err error) {
+	of := targets.Target{PID: first}
 	if c.Plan != plans.None {
-		if all, err = m.places(ctx, &Target{Choice: plans.Choice{Plan: c.Plan}}, &first); err != nil {
+		if all, err = m.places(ctx, &Target{Choice: plans.Choice{Plan: c.Plan}}, &of); err != nil {
 			return nil, err
 		}
 	}
 	if c.Asks() || len(c.Volumes) > 0 {
-		each, err := m.place(ctx, []limit.Asked{{Limit: limit.Limit{WBPS: limit.Unlimited}}}, &first)
+		each, err := m.place(ctx, []limit.Asked{{Limit: limit.Limit{WBPS: limit.Unlimited}}}, &of)
 		return append(all, each...), err
 	}
 	return all, nil
@@ -71,7 +72,7 @@ func (m Manager) placesAhead(ctx context.Context, c plans.Choice) (all []place.P
 // DisksMounted names what the host has mounted from /dev, in one text: as long as it is the same, Activate finds the
 // same disks.
 func (m Manager) DisksMounted() (string, error) {
-	mounts, err := m.Host.Devices().Mounts(first.PID)
+	mounts, err := m.Host.Devices().Mounts(first)
 	if err != nil {
 		return "", err
 	}
