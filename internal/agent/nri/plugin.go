@@ -181,6 +181,20 @@ func (p *Plugin) record(ctx context.Context) {
 	}
 }
 
+// recordLeft writes the records that still wait when weird ends. The next weird would take limits without a record for
+// somebody else's, and leave them when their plan goes.
+func (p *Plugin) recordLeft(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.answer)
+	defer cancel()
+	select {
+	case n := <-p.notes:
+		if err := p.noteAll(ctx, n); err != nil {
+			p.options.Log.Warn("limits are in force, but weir could not record them, and will not remove them with their plan", "error", err)
+		}
+	default:
+	}
+}
+
 // noteAll writes the records that wait.
 func (p *Plugin) noteAll(ctx context.Context, n *planned.Note) error {
 	h, err := p.options.Open()

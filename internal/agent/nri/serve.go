@@ -23,7 +23,10 @@ func (p *Plugin) Run(ctx context.Context) {
 	running.Go(func() { p.record(ctx) })
 	running.Go(func() { p.tell(ctx) })
 	running.Go(func() { p.prepareAll(ctx) })
-	defer running.Wait()
+	defer func() {
+		running.Wait()
+		p.recordLeft(ctx)
+	}()
 	for wait := reconnectLeast; ; wait = min(2*wait, reconnectMost) {
 		registered, err := p.serve(ctx)
 		if ctx.Err() != nil {

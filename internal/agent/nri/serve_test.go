@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/containerd/nri/pkg/net/multiplex"
 	"github.com/containerd/ttrpc"
 
+	"github.com/weir-io/weir/internal/planned"
 	"github.com/weir-io/weir/lab"
 )
 
@@ -125,5 +128,40 @@ func TestItEndsBesideAHalfRuntime(t *testing.T) {
 	case <-ended:
 	case <-time.After(patience / 2):
 		t.Error("it waits for the runtime")
+	}
+}
+
+// What waits to be put on record when weird ends is put there.
+func TestTheLastRecordsAreWritten(t *testing.T) {
+	lab.Unit(t)
+	w := newWorld(t, "v2", plain1+"/ID", config)
+	h, err := w.plugin.options.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	io, err := h.IO()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod, m := listedPod(w.pod(nil)), planned.Manager{Host: h, Config: w.plans}
+	its, err := groupOf(h.FS, io, container("web", webID, plain1+"/ID"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := podTarget(h, its, pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 10 { // what a goroutine finds first is chance
+		w.plugin.notes <- m.NoteOf(m.Given(t.Context(), pod, target))
+		ended, stop := context.WithCancel(t.Context())
+		stop()
+		if w.plugin.Run(ended); w.records(t) != 1 {
+			t.Fatal("there is no record")
+		}
+		if err := os.RemoveAll(filepath.Join(w.root, "var/lib/weir/plans")); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
