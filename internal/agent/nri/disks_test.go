@@ -132,7 +132,11 @@ func TestOtherDisksArePrepared(t *testing.T) {
 	}
 	w.mu.Unlock()
 	l := w.plugin.limiter()
-	defer l.close()
+	defer func() {
+		if err := l.close(); err != nil {
+			t.Error(err)
+		}
+	}()
 	prepare := func() error {
 		lines = nil
 		return l.prepare(t.Context(), w.plans, w.pod(map[string]string{"weir.io/write": "1M"}), container("web", webID, slice1+":cri-containerd:ID"))

@@ -125,7 +125,8 @@ func TestItEndsBesideAHalfRuntime(t *testing.T) {
 	time.Sleep(100 * time.Millisecond) // until the plugin has read that; before, there is less to wait for
 	stop()
 	select {
-	case <-ended:
+	case err := <-ended:
+		t.Logf("it ends with %v", err)
 	case <-time.After(patience / 2):
 		t.Error("it waits for the runtime")
 	}
