@@ -156,9 +156,11 @@ bench: build ## whole commands against libcgroup's and fio, weir trace beside pe
 	@grep -h ' p50 ' out/lab/tests.log
 
 .PHONY: recorded
-recorded: ## kill the recorder of history 200 times, and cut its power 200 times: on a modelled disk with a cache, and on ext4 and XFS in a guest
+recorded: ## kill the recorder of history 200 times, cut its power 200 times, on a modelled disk with a cache and on ext4 and XFS in a guest, and reset its guest 200 times
 	WEIR_HISTORY_KILLS=200 WEIR_HISTORY_CUTS=200 $(GO) test -count=1 -timeout 20m -v -run 'TestKilled$$|TestPowerCut$$' ./internal/look/history
 	WEIR_HISTORY_CUTS=200 $(GO) run ./lab/cmd/lab -kernel newest -mode v2 -lane uml -timeout 20m -run TestHistoryAfterAPowerCut
+	WEIR_HISTORY_RESETS=200 $(GO) run ./lab/cmd/lab -kernel newest -mode v2 -lane uml -timeout 60m -run TestHistoryAfterAReset
+	@grep -h ' resets, ' out/lab/tests.log
 
 mutants: ## put faults into weir, one at a time, and see that tests see each: ONLY=REGEXP chooses some
 	$(GO) run ./tools/mutants -run '$(ONLY)'

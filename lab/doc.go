@@ -89,6 +89,7 @@
 //	Whole                nowhere              the chosen guests             all guests
 //	Whole, BPF, Systemd  nowhere              LANE=full-qemu                emulated full guests
 //	Kubelet              nowhere              guests that get one           nowhere: make kubelet runs it
+//	Resettable           nowhere               UML, if all are of one package         nowhere: make recorded runs it
 //	Unit                 nowhere: go test runs it
 //
 // A short guest differs from another one in little (Row.Short in package matrix). Whole is for a
@@ -105,6 +106,8 @@
 // more. Under a limit, writeback is exact only from one request to another: WatchWriteback.
 // Use testing.Short to do one case instead of all: the lab sets it for guests that
 // differ from another one only in where a hierarchy is mounted.
+// A test that asks for Resettable can have its guest reset (Reset), as the button of a machine does: what
+// the guest has not written to its disks is gone. It boots again with them, and the test begins anew.
 // What only repeats is done a few times, and more often in the whole matrix (More), or as often
 // as a target of the Makefile says (Times).
 // Compare bytes at the device between two samples (DeviceTraffic); what a program

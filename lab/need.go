@@ -60,6 +60,9 @@ const (
 	// Kubelet is Kubernetes' kubelet in PATH: in guests of a run with -with kubelet, as "make kubelet" has
 	// it. It is to be asked for first.
 	Kubelet Requirement = outcome.Kubelet
+	// Resettable is a guest that the lab resets when the test asks for it (Reset): a small one of user-mode
+	// Linux, in a run of tests of one package that were named. It is to be asked for first.
+	Resettable Requirement = outcome.Resets
 
 	Systemd    Requirement = "systemd"   // as process 1
 	NoSystemd  Requirement = "nosystemd" // groups are made by weir itself
@@ -184,6 +187,9 @@ func (r Requirement) check(e environ.Environ) error {
 	case Kubelet:
 		_, err := exec.LookPath("kubelet")
 		return err
+	case Resettable:
+		_, may := resets()
+		return unless(may, "name the test by -run, on user-mode Linux")
 	case Whole:
 		return unless(os.Getenv(environ.Everywhere) != "", "the whole matrix has it")
 	case V1:

@@ -24,6 +24,13 @@ const (
 	Uptime  = "uptime" // among those kept: how long the guest was up by then
 )
 
+// A small guest that may be reset has the word Resets on its kernel's command line, with how often it
+// was. ResetOrder begins the line on its console with which a test asks for one, within a time.
+const (
+	Resets     = "lab.resets="
+	ResetOrder = "lab: reset within "
+)
+
 // Mode is the way cgroup hierarchies are mounted.
 type Mode string
 

@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/weir-io/weir/lab/environ"
@@ -73,7 +75,7 @@ func (m Machine) run(ctx context.Context, job guest.Job) (result guest.Result, e
 		return result, err
 	}
 	console := filepath.Join(dir, "console")
-	busy, bootErr := m.boot(ctx, job, disks, folder, console)
+	busy, bootErr := m.boots(ctx, job, disks, folder, console)
 	unpackErr := payload.Unpack(filepath.Join(folder, outDisk), dir)
 	result, readErr := payload.Read(dir, job.Suites)
 	result.Busy = busy
@@ -86,10 +88,29 @@ func (m Machine) run(ctx context.Context, job guest.Job) (result guest.Result, e
 // reportTime is kept back from a job's time, for the guest to write its results.
 const reportTime = 20 * time.Second
 
-// boot returns when the guest has ended, and for how long it had a processor busy.
-func (m Machine) boot(ctx context.Context, job guest.Job, disks []Disk, folder, console string) (busy time.Duration, err error) {
+// boots returns when the guest has ended by itself, and for how long it had a processor busy.
+func (m Machine) boots(ctx context.Context, job guest.Job, disks []Disk, folder, console string) (busy time.Duration, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, job.Timeout, fmt.Errorf("did not end within %v", job.Timeout))
 	defer cancel()
+	if !m.resettable(job) {
+		return m.boot(ctx, job, disks, folder, console)
+	}
+	for n := 0; ; n++ {
+		resetting, reset := context.WithCancelCause(ctx)
+		one := job
+		one.Log = ordered(job.Log, func() { reset(errReset) })
+		m := m
+		m.Words = append(slices.Clone(m.Words), environ.Resets+strconv.Itoa(n))
+		took, err := m.boot(resetting, one, disks, folder, console)
+		reset(nil)
+		if busy += took; !errors.Is(err, errReset) {
+			return busy, err
+		}
+	}
+}
+
+// boot returns when the guest has ended, and for how long it had a processor busy.
+func (m Machine) boot(ctx context.Context, job guest.Job, disks []Disk, folder, console string) (busy time.Duration, err error) {
 	cmd := m.Carrier.Command(ctx, Boot{
 		Words:  m.words(job, disks),
 		Disks:  append(disks[:len(disks):len(disks)], m.System...),

@@ -36,6 +36,9 @@ const Whole = "whole"
 // Kubelet is the reason of a test that only "make kubelet" runs.
 const Kubelet = "kubelet"
 
+// Resets is the reason of a test whose guest is reset, which only a run of that test alone does.
+const Resets = "resets"
+
 // Unit is the reason of a test that has no place in the lab: a plain go test runs it.
 const Unit = "unit"
 

@@ -44,7 +44,7 @@ func TestRead(t *testing.T) {
 }
 
 func TestNeverRan(t *testing.T) {
-	known := []Known{{"p", "TestA"}, {"p", "TestB"}, {"p", "TestGone"}, {"p", "TestLong"}, {"p", "TestPure"}, {"p", "TestKubelet"}}
+	known := []Known{{"p", "TestA"}, {"p", "TestB"}, {"p", "TestGone"}, {"p", "TestLong"}, {"p", "TestPure"}, {"p", "TestKubelet"}, {"p", "TestReset"}}
 	guests := []Guest{
 		{Name: "one", Tests: []Test{
 			{Package: "p", Name: "TestA", Verdict: Skipped, Reason: "v2"},
@@ -59,6 +59,7 @@ func TestNeverRan(t *testing.T) {
 			{Package: "q", Name: "TestGone", Verdict: Passed},
 			{Package: "p", Name: "TestPure", Verdict: Skipped, Reason: "unit (two: go test runs it)"},
 			{Package: "p", Name: "TestKubelet", Verdict: Skipped, Reason: "kubelet (two: not in PATH)"},
+			{Package: "p", Name: "TestReset", Verdict: Skipped, Reason: "resets (two: other tests run here)"},
 			{Package: "p", Name: "TestLong", Verdict: Skipped, Reason: "whole (two: a part of the matrix)"},
 		}},
 	}

@@ -72,7 +72,7 @@ type Missed struct {
 // NeverRan finds the tests that neither passed nor failed on any guest: of those
 // that the binaries list, and of the subtests that were skipped. Those that are for the
 // whole matrix, of which this was not one, are not missed, and neither are those that go
-// test or "make kubelet" runs.
+// test or "make kubelet" runs, nor those whose guest is reset.
 func NeverRan(known []Known, guests []Guest) []Missed {
 	ran := make(map[Known]bool)
 	reasons := make(map[Known][]string)
@@ -101,11 +101,11 @@ func NeverRan(known []Known, guests []Guest) []Missed {
 	return missed
 }
 
-// elsewhere reports whether any guest left the test to the whole matrix, to go test or to "make kubelet": no
+// elsewhere reports whether any guest left the test to the whole matrix, to go test, to "make kubelet" or to a run of it alone: no
 // guest of the whole matrix does the first, so that there such a test is missed if nothing
 // else can run it.
 func elsewhere(reasons []string) bool {
 	return slices.ContainsFunc(reasons, func(r string) bool {
-		return strings.HasPrefix(r, Whole+" ") || strings.HasPrefix(r, Unit+" ") || strings.HasPrefix(r, Kubelet+" ")
+		return strings.HasPrefix(r, Whole+" ") || strings.HasPrefix(r, Unit+" ") || strings.HasPrefix(r, Kubelet+" ") || strings.HasPrefix(r, Resets+" ")
 	})
 }
