@@ -141,7 +141,7 @@ page: ## the page of weird in headless Chromium, and screenshots of it in out/pa
 .PHONY: alerts
 alerts: ## a real Prometheus scrapes weird in a guest with systemd: an alert fires when a limit lets a writer escape, and clears
 	@$(MAKE) -s deps TEST_PACKAGES="$(TEST_PACKAGES) prometheus"
-	$(GO) run ./lab/cmd/lab -with prometheus -mode v1 -lane full -timeout 20m -run 'TestAlerts$$'
+	for mode in v1 v2; do $(GO) run ./lab/cmd/lab -with prometheus -mode $$mode -lane full -timeout 20m -run 'TestAlerts$$' || exit 1; done
 
 .PHONY: kubelet
 kubelet: ## a real kubelet with static pods in a guest with systemd: started, changed, killed and booted, each pod is limited. Go builds kubelet, once: 8 minutes
