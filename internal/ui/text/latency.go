@@ -68,7 +68,7 @@ func sayUntraced(out *cli.Out, runs []latency.Run, verbose bool) {
 			said["missing"] = true
 			sayMissing(out, run.Trace.Missing, verbose)
 		}
-		for _, l := range lostWords(run.Trace.Lost) {
+		for _, l := range LostWords(run.Trace.Lost) {
 			say("lost: "+l, run.Name()+": lost: "+l)
 		}
 	}

@@ -50,7 +50,7 @@ func Trace(out *cli.Out, t trace.Traced, kinds []trace.Kind, verbose bool) {
 	slow(out, "slow", t.Slow, t.SlowCount)
 	files(out, t.Files)
 	sayMissing(out, t.Missing, verbose)
-	for _, l := range lostWords(t.Lost) {
+	for _, l := range LostWords(t.Lost) {
 		out.Say("lost: %s", l)
 	}
 }
@@ -74,20 +74,31 @@ func shares(out *cli.Out, o trace.OpsReport) {
 	if len(parts) == 0 {
 		return
 	}
-	what := "where the time above p50 went"
-	if o.Verdict.All {
-		what = "where the time went"
-	}
-	out.Print("%s (%s of %s):", what, cli.Latency(of), cli.Latency(o.Sum()))
+	out.Print("%s (%s of %s):", SharesWords(o), cli.Latency(of), cli.Latency(o.Sum()))
 	for _, s := range parts {
-		out.Print("  %-18s %-*s %4s %%", s.Title, barColumns, cli.Bar(s.Share, barColumns), percent(s))
+		out.Print("  %-18s %-*s %4s %%", s.Title, barColumns, cli.Bar(s.Share, barColumns), SharePercent(s))
 	}
+}
+
+// SharesWords say what the shares of one kind of operation are of.
+func SharesWords(o trace.OpsReport) string {
+	if o.Verdict.All {
+		return "where the time went"
+	}
+	return "where the time above p50 went"
 }
 
 // unseen says how many operations the figures of a kind leave out.
 func unseen(out *cli.Out, o trace.OpsReport) {
+	if words := UnseenWords(o); words != "" {
+		out.Print("%s", words)
+	}
+}
+
+// UnseenWords say how many operations the figures of a kind leave out; empty: none.
+func UnseenWords(o trace.OpsReport) string {
 	if o.Unseen.Count == 0 {
-		return
+		return ""
 	}
 	text := cli.CountOf(o.Unseen.Count, "call", "calls") + " not fully traced"
 	if o.Unseen.Time > 0 {
@@ -97,11 +108,11 @@ func unseen(out *cli.Out, o trace.OpsReport) {
 	if o.Verdict.Partial {
 		text += ", so the shares may not be right for all calls. Trace again, for longer or on a less busy host"
 	}
-	out.Print("%s.", text)
+	return text + "."
 }
 
-// percent writes a share that is more than nothing.
-func percent(s trace.Share) string {
+// SharePercent writes a share that is more than nothing.
+func SharePercent(s trace.Share) string {
 	if s.Percent == 0 {
 		return "<1"
 	}
@@ -141,18 +152,10 @@ func nothing(out *cli.Out, kinds []trace.Kind) {
 // sayMissing says in one line which hooks are missing, and with verbose what changes without
 // each.
 func sayMissing(out *cli.Out, missing []trace.Missing, verbose bool) {
-	if len(missing) == 0 {
+	text := MissingWords(missing)
+	if text == "" {
 		return
 	}
-	var names []string
-	for _, m := range missing {
-		name := m.Hook
-		if name == trace.CallsHook {
-			name += ", so each system call of this host took longer during the trace"
-		}
-		names = append(names, name)
-	}
-	text := fmt.Sprintf("this kernel has no %s", strings.Join(names, "; no "))
 	if !verbose {
 		out.Say("%s (--verbose says what changes without it)", text)
 		return
@@ -163,8 +166,24 @@ func sayMissing(out *cli.Out, missing []trace.Missing, verbose bool) {
 	}
 }
 
-// lostWords say what of a trace was not seen.
-func lostWords(lost trace.Lost) (words []string) {
+// MissingWords say which hooks the kernel does not have; empty: it has all.
+func MissingWords(missing []trace.Missing) string {
+	if len(missing) == 0 {
+		return ""
+	}
+	var names []string
+	for _, m := range missing {
+		name := m.Hook
+		if name == trace.CallsHook {
+			name += ", so each system call of this host took longer during the trace"
+		}
+		names = append(names, name)
+	}
+	return "this kernel has no " + strings.Join(names, "; no ")
+}
+
+// LostWords say what of a trace was not seen.
+func LostWords(lost trace.Lost) (words []string) {
 	for _, l := range []struct {
 		n    uint64
 		what string
