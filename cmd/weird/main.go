@@ -61,8 +61,8 @@ func newRoot(out *cli.Out) *cobra.Command {
 				return printVersion(out)
 			}
 			switch {
-			case s.listen == "" && (s.history+s.config != "" || s.page):
-				return cli.Usagef("--history, --page and --web-config are flags of weird metrics; write weird metrics, or add --listen ADDRESS")
+			case s.listen == "" && (s.history+s.config != "" || s.page || s.trace):
+				return cli.Usagef("--history, --page, --page-trace and --web-config are flags of weird metrics; write weird metrics, or add --listen ADDRESS")
 			case s.listen == "":
 				return cmd.Help()
 			}

@@ -25,6 +25,8 @@ import (
 	"github.com/weir-io/weir/internal/limiting"
 	"github.com/weir-io/weir/internal/look/history"
 	"github.com/weir-io/weir/internal/look/watch"
+	"github.com/weir-io/weir/internal/planned"
+	"github.com/weir-io/weir/internal/plans/planfile"
 	"github.com/weir-io/weir/internal/space"
 	"github.com/weir-io/weir/internal/targets/engine"
 	"github.com/weir-io/weir/internal/ui/cli"
@@ -40,7 +42,7 @@ const gcPercent = 30
 // A metricsServer is what the flags of weird metrics say.
 type metricsServer struct {
 	listen, config, root, history, socket string
-	page                                  bool
+	page, trace                           bool
 }
 
 func newMetrics(out *cli.Out) *cobra.Command {
@@ -67,6 +69,7 @@ func (s *metricsServer) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&s.config, "web-config", "", "a `FILE` with TLS keys and users")
 	cmd.Flags().StringVar(&s.history, "history", "", "record the I/O and limits of cgroups in `DIR`, such as "+history.Dir+"; weir history and weir top --at show them")
 	cmd.Flags().BoolVar(&s.page, "page", false, "also serve a page for browsers at http://ADDRESS/: groups beside their limits, live and, with --history, of the past")
+	cmd.Flags().BoolVar(&s.trace, "page-trace", false, "let everybody who can open the page trace a group for some seconds, as weir trace does")
 	cmd.Flags().StringVar(&s.socket, "socket", health.Socket, "the `PATH` of the socket of weird run, whose counters are among the metrics")
 	cmd.Flags().StringVar(&s.root, "root", "/", "read /proc and /sys below `DIR`")
 }
@@ -77,6 +80,9 @@ func (s metricsServer) serve(ctx context.Context, out *cli.Out) error {
 	ctx, stop := signal.NotifyContext(ctx, unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
 	defer stop()
 	debug.SetGCPercent(gcPercent)
+	if s.trace && !s.page {
+		return cli.Usagef("--page-trace: weird traces for the page alone; add --page")
+	}
 	o := metrics.Options{Version: cli.Version(version), Config: s.config}
 	if err := o.Check(); err != nil {
 		return err
@@ -94,6 +100,9 @@ func (s metricsServer) serve(ctx context.Context, out *cli.Out) error {
 	return errors.Join(s.feed(ctx, out, o, w), w.Close(), h.Close())
 }
 
+// open opens the host for one question, because the watcher uses the other one.
+func (s metricsServer) open() (*host.Host, error) { return host.Open(hostOptions(s.root)) }
+
 // details bounds a reading that happens each second (watch.Options); a scrape has all.
 func (s metricsServer) details() int {
 	if s.history != "" || s.page {
@@ -110,6 +119,8 @@ func (s metricsServer) feed(ctx context.Context, out *cli.Out, o metrics.Options
 		return c, err
 	}
 	o.Quotas = &metrics.Quotas{List: s.quotas}
+	o.Plans = planned.NewNames(s.open, planfile.Read)
+	defer o.Plans.Close()
 	if s.page {
 		page, err := s.newPage(o)
 		if err != nil {
@@ -142,10 +153,9 @@ func (s metricsServer) feed(ctx context.Context, out *cli.Out, o metrics.Options
 	return errors.Join(err, r.Close())
 }
 
-// quotas lists those of the host, which is opened for it alone, because the watcher uses the other one. Of
-// a copy of a host, and to others than root, the kernel shows none.
+// quotas lists those of the host. Of a copy of a host, and to others than root, the kernel shows none.
 func (s metricsServer) quotas(ctx context.Context) (all []quota.Status, err error) {
-	h, err := host.Open(hostOptions(s.root))
+	h, err := s.open()
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,8 @@ import (
 	"github.com/weir-io/weir/internal/look/history"
 	"github.com/weir-io/weir/internal/look/watch"
 	"github.com/weir-io/weir/internal/look/why"
+	"github.com/weir-io/weir/internal/planned"
+	"github.com/weir-io/weir/internal/plans/planfile"
 	"github.com/weir-io/weir/internal/ui/cli"
 	"github.com/weir-io/weir/internal/ui/top"
 	"github.com/weir-io/weir/internal/ui/top/live"
@@ -106,8 +108,19 @@ func (v topView) live(ctx context.Context, _ *cli.Out, w *watch.Watcher) error {
 	defer stop()
 	runtime.GOMAXPROCS(1) // it waits most of the time, and Go has threads of other processors look for work each time that it does not
 	beside.Go(func() { spare.GiveBack(ctx) })
-	return live.Run(ctx, live.Options{Every: v.every, In: os.Stdin, Out: os.Stdout, Sample: w.Sample, Why: v.why,
+	names := v.plans()
+	defer names.Close()
+	plans := func(s *watch.Snapshot) map[string]string {
+		names.Refresh(s)
+		return names.Now()
+	}
+	return live.Run(ctx, live.Options{Every: v.every, In: os.Stdin, Out: os.Stdout, Sample: w.Sample, Why: v.why, Plans: plans,
 		Screen: top.Screen{Options: v.Options, Color: os.Getenv("NO_COLOR") == ""}})
+}
+
+// plans are the names of groups' plans.
+func (v topView) plans() *planned.Names {
+	return planned.NewNames(func() (*host.Host, error) { return host.Open(hostOptions(v.root)) }, planfile.Read)
 }
 
 // whyMost bounds a question to weir why.
@@ -132,9 +145,13 @@ func (v topView) why(ctx context.Context, target string) (all []why.Finding, err
 
 // print reads twice, and prints what happened between.
 func (v topView) print(ctx context.Context, out *cli.Out, w *watch.Watcher) error {
-	if _, err := w.Sample(ctx); err != nil {
+	first, err := w.Sample(ctx)
+	if err != nil {
 		return err
 	}
+	names := v.plans()
+	defer names.Close()
+	names.Refresh(first)
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
@@ -144,7 +161,7 @@ func (v topView) print(ctx context.Context, out *cli.Out, w *watch.Watcher) erro
 	if err != nil {
 		return err
 	}
-	return v.printOne(out, s)
+	return v.printOne(out, s, names.Wanted(ctx, s))
 }
 
 // past prints what was at some time, from the history.
@@ -162,13 +179,13 @@ func (v topView) past(ctx context.Context, out *cli.Out) (err error) {
 	if err != nil {
 		return err
 	}
-	return v.printOne(out, s)
+	return v.printOne(out, s, nil) // which plan a group had was not recorded
 }
 
 // printOne prints one snapshot.
-func (v topView) printOne(out *cli.Out, s *watch.Snapshot) error {
+func (v topView) printOne(out *cli.Out, s *watch.Snapshot, plans map[string]string) error {
 	if out.JSON {
-		return out.Document(api.TopOf(s, v.Takes))
+		return out.Document(api.TopOf(s, v.Takes, plans))
 	}
 	width := 0
 	if cli.IsTerminal(os.Stdout) {
@@ -176,6 +193,6 @@ func (v topView) printOne(out *cli.Out, s *watch.Snapshot) error {
 			width = int(size.Col)
 		}
 	}
-	out.Text(top.Table(s, v.Options, width))
+	out.Text(top.Table(s, v.Options, plans, width))
 	return nil
 }

@@ -54,6 +54,7 @@ type TopGroup struct {
 	// Writeback is the part of Dirty that is being written.
 	Writeback *uint64   `json:"writeback_bytes"`
 	Paced     *TopPaced `json:"paced"` // null: weir's pacer holds nothing of the group
+	Plan      *string   `json:"plan"`  // null: none is for the group, or it is not known
 }
 
 // A TopPaced is what weir's pacer holds of a group.
@@ -62,6 +63,10 @@ type TopPaced struct {
 	Escapes bool   `json:"escapes"`
 	Lapsed  string `json:"lapsed"`
 	Missed  string `json:"missed"`
+	// PausedSeconds is for how long it has paused the group in all, and PausedPercent its share of the
+	// time since weir asked it before. null: it does not say.
+	PausedSeconds *float64 `json:"paused_seconds"`
+	PausedPercent *float64 `json:"paused_percent"`
 }
 
 // A TopDevice is a device with what one group did on it.
@@ -86,8 +91,9 @@ type TopPercent struct {
 	WIOPS *float64 `json:"wiops"`
 }
 
-// TopOf makes the document of a snapshot. takes says which groups it has; nil: all.
-func TopOf(s *watch.Snapshot, takes func(*watch.Group) bool) Top {
+// TopOf makes the document of a snapshot. takes says which groups it has; nil: all. plans are the names of
+// their plans, by their paths.
+func TopOf(s *watch.Snapshot, takes func(*watch.Group) bool, plans map[string]string) Top {
 	doc := Top{Schema: SchemaOf("top"), Time: s.At, WindowSeconds: s.Window.Seconds(), Version: int(s.Version), Watched: s.Watched, Unread: s.Unread,
 		Pressure: topPressureOf(s.Pressure), Disks: []TopDisk{}, Groups: []TopGroup{}}
 	for _, d := range s.Disks {
@@ -95,7 +101,11 @@ func TopOf(s *watch.Snapshot, takes func(*watch.Group) bool) Top {
 	}
 	for _, g := range s.Groups {
 		if takes == nil || takes(g) {
-			doc.Groups = append(doc.Groups, topGroupOf(g))
+			one := topGroupOf(g)
+			if plan, is := plans[g.Path]; is {
+				one.Plan = &plan
+			}
+			doc.Groups = append(doc.Groups, one)
 		}
 	}
 	return doc
@@ -107,7 +117,14 @@ func topGroupOf(g *watch.Group) TopGroup {
 		one.Dirty, one.Writeback = &m.Dirty, &m.Writeback
 	}
 	if p := g.Paced; p != nil {
-		one.Paced = &TopPaced{p.WBPS, p.Escapes, p.Lapsed, p.Missed}
+		one.Paced = &TopPaced{WBPS: p.WBPS, Escapes: p.Escapes, Lapsed: p.Lapsed, Missed: p.Missed}
+		if was := g.Paused; was != nil {
+			total := was.Total.Seconds()
+			one.Paced.PausedSeconds = &total
+			if was.Known {
+				one.Paced.PausedPercent = &was.Share
+			}
+		}
 	}
 	for _, d := range g.Devices {
 		device := TopDevice{Device: d.Node, Number: d.Number, Rates: d.Rates, Limit: d.Limit, Expected: []place.Cell{}}

@@ -3,6 +3,7 @@ package limiting
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/weir-io/weir/internal/act/pacer"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
@@ -22,7 +23,7 @@ func (m Manager) Watch(details int, follow bool) (*watch.Watcher, error) {
 	if io.Version == cgroupfs.V1 || !io.Has("memory") {
 		memory = m.Host.FS.With("memory")
 	}
-	return watch.New(watch.Options{Root: m.Host.Root, IO: io, Memory: memory, Details: details, Follow: follow, Describe: m.describe, Paced: m.paced}), nil
+	return watch.New(watch.Options{Root: m.Host.Root, IO: io, Memory: memory, Details: details, Follow: follow, Describe: m.describe, Paced: m.paced, Paused: m.paused}), nil
 }
 
 // describe says who groups are, and what is expected to hold their limits.
@@ -88,6 +89,28 @@ func (m Manager) paced() (map[string]watch.Paced, error) {
 			continue
 		}
 		all[j.Limited.Path] = watch.Paced{WBPS: j.WBPS, Escapes: j.Count == pacer.CountEscaped, Lapsed: j.Lapsed, Missed: j.Missed}
+	}
+	return all, nil
+}
+
+// pausedMost bounds the question to the pacer, for which a reading waits.
+const pausedMost = 200 * time.Millisecond
+
+// paused says for how long weir's pacer has paused groups, by their paths.
+func (m Manager) paused() (map[string]time.Duration, error) {
+	io, err := m.Host.IO()
+	if err != nil {
+		return nil, err
+	}
+	sums, err := m.Host.Pacer().Sums(pausedMost)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]time.Duration{}
+	for _, s := range sums {
+		if (s.Limited.Controller == "") == (io.Version == cgroupfs.V2) {
+			all[s.Limited.Path] = s.Paused
+		}
 	}
 	return all, nil
 }

@@ -29,6 +29,7 @@ type gathering struct {
 	agent    *api.AgentCounts // nil: weird run does not answer
 	quotas   []quota.Status
 	sums     map[string]pacer.Sum // by the group's path; nil: the pacer does not answer
+	plans    map[string]string    // their names, by the group's path
 	version  string
 }
 
@@ -60,7 +61,7 @@ func (p gathering) Gather() ([]*dto.MetricFamily, error) {
 	slices.SortFunc(groups, func(a, b labelled) int { return strings.Compare(a.path, b.path) }) // a label can differ from the path
 	pods := podsOf(p.snapshot.Groups)
 	for _, g := range groups {
-		s.group(g.path, g.Group, pods, p.measured)
+		s.group(g.path, g.Group, pods, p.plans[g.Path], p.measured)
 		if g.Paced != nil && g.Paced.Lapsed == "" && p.sums != nil {
 			s.sum(g.path, g.Group, p.sums[g.Path])
 		}
@@ -129,8 +130,8 @@ func podsOf(groups []*watch.Group) map[string]string {
 	return pods
 }
 
-func (s sink) group(path string, g *watch.Group, pods map[string]string, measured map[limitOf]bool) {
-	s.info(path, g, pods)
+func (s sink) group(path string, g *watch.Group, pods map[string]string, plan string, measured map[limitOf]bool) {
+	s.info(path, g, pods, plan)
 	devices := map[string]watch.Device{}
 	for _, d := range g.Devices {
 		node := label(d.Node)
@@ -179,18 +180,21 @@ func (s sink) sum(path string, g *watch.Group, sum pacer.Sum) {
 }
 
 // info says who a group is.
-func (s sink) info(path string, g *watch.Group, pods map[string]string) {
-	owner, target := g.Owner.Kind, label(g.Target)
+func (s sink) info(path string, g *watch.Group, pods map[string]string, plan string) {
+	of := map[string]string{cgroupLabel: path, "owner": g.Owner.Kind, targetLabel: label(g.Target)}
+	if plan != "" {
+		of[planLabel] = label(plan)
+	}
 	if c := g.InPod; c != (targets.InPod{}) {
-		s.add(info, 1, labels(cgroupLabel, path, "container", label(c.Container), "namespace", label(c.Namespace), "owner", owner, "pod", label(c.Pod), "target", target))
-		return
+		of["container"], of["namespace"], of["pod"] = label(c.Container), label(c.Namespace), label(c.Pod)
+	} else if namespace, pod, is := strings.Cut(cmp.Or(pods[g.Path], pods[pathpkg.Dir(g.Path)]), "/"); is { // its own pod, or the one that it holds
+		of["namespace"], of["pod"] = label(namespace), label(pod)
 	}
-	// Its own pod, or the one that it holds.
-	if namespace, pod, is := strings.Cut(cmp.Or(pods[g.Path], pods[pathpkg.Dir(g.Path)]), "/"); is {
-		s.add(info, 1, labels(cgroupLabel, path, "namespace", label(namespace), "owner", owner, "pod", label(pod), "target", target))
-		return
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		all = append(all, name, of[name])
 	}
-	s.add(info, 1, labels(cgroupLabel, path, "owner", owner, "target", target))
+	s.add(info, 1, labels(all...))
 }
 
 func (s sink) device(path, node string, d watch.Device) {

@@ -46,7 +46,11 @@ func TestGatherInOrder(t *testing.T) {
 		}
 	}
 	sums := map[string]pacer.Sum{"/a/b": {Paused: time.Second, Escaped: map[blkdev.Number]uint64{{Major: 8}: 1, {Major: 8, Minor: 2}: 2, {Major: 9}: 3}}}
-	g := gathering{s, held, false, &counts, quotas, sums, "1"}
+	plans := map[string]string{}
+	for _, g := range s.Groups {
+		plans[g.Path] = "small\xff"
+	}
+	g := gathering{s, held, false, &counts, quotas, sums, plans, "1"}
 	got, err := g.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -100,6 +104,37 @@ func TestPodsHaveNames(t *testing.T) {
 		want[info.Name+"{"+labels+"}"] = 1
 	}
 	if !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// A group that has a plan says which, in the one metric with names.
+func TestPlansHaveNames(t *testing.T) {
+	g := gathering{all: true, plans: map[string]string{"/a": "small"}, snapshot: &watch.Snapshot{Groups: []*watch.Group{{Path: "/a", Target: "docker:a"}, {Path: "/b", Target: "docker:b"}}}}
+	families, err := g.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			of := map[string]string{}
+			for _, l := range m.GetLabel() {
+				of[l.GetName()] = l.GetValue()
+			}
+			plan, is := of[planLabel]
+			if is && f.GetName() != info.Name {
+				t.Errorf("%s has a plan", f.GetName())
+			}
+			if f.GetName() == info.Name {
+				got[of[targetLabel]] = plan
+				if is != (plan != "") {
+					t.Errorf("%s has an empty plan", of[targetLabel])
+				}
+			}
+		}
+	}
+	if want := map[string]string{"docker:a": "small", "docker:b": ""}; !maps.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }

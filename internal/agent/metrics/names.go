@@ -26,6 +26,7 @@ const (
 	mountLabel     = "mount"     // the mount point of a file system
 	projectLabel   = "project"   // the number of a project of a file system
 	targetLabel    = "target"    // unit:nginx, docker:web
+	planLabel      = "plan"      // small
 )
 
 var (
@@ -55,7 +56,7 @@ var (
 	dirty     = gauge("weir_group_dirty_bytes", "Dirty page cache of the cgroup, including pages under writeback.", cgroupLabel)
 	writeback = gauge("weir_group_writeback_bytes", "Page cache of the cgroup under writeback.", cgroupLabel)
 	paced     = gauge("weir_group_paced_bytes_per_second", "The rate at which weir's pacer holds the cgroup's writes. Absent: it does not.", cgroupLabel)
-	info      = gauge("weir_group_info", "1 for each cgroup that other metrics have, with its name and who made it. namespace and pod: of the Kubernetes pod that it is, or that it is a container of. container: the name of a running container in its pod.", cgroupLabel, "target", "owner", "namespace", "pod", "container")
+	info      = gauge("weir_group_info", "1 for each cgroup that other metrics have, with its name and who made it. namespace and pod: of the Kubernetes pod that it is, or that it is a container of. container: the name of a running container in its pod. plan: the plan that is for it.", cgroupLabel, "target", "owner", "namespace", "pod", "container", planLabel)
 
 	quotaUsedBytes  = gauge("weir_quota_used_bytes", "What the project stores on the file system.", mountLabel, projectLabel, targetLabel)
 	quotaLimitBytes = gauge("weir_quota_limit_bytes", "What it may store. Absent: there is no limit.", mountLabel, projectLabel, targetLabel)

@@ -21,6 +21,7 @@ import (
 	"github.com/weir-io/weir/internal/act/quota"
 	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/internal/look/watch"
+	"github.com/weir-io/weir/internal/planned"
 )
 
 // Route is where the metrics are: GET /metrics has the groups with limits, and
@@ -54,6 +55,8 @@ type Options struct {
 	Agent func(context.Context) (api.AgentCounts, error)
 	// Pacer asks weir's pacer what it has done, and waits no longer than most; nil: nobody is asked.
 	Pacer func(most time.Duration) ([]pacer.Sum, error)
+	// Plans are the names of groups' plans; nil: nobody can tell.
+	Plans *planned.Names
 	// Quotas are the host's; nil: nobody can read them.
 	Quotas *Quotas
 	// Page answers what is not for Prometheus; nil: nothing is there.
@@ -200,6 +203,9 @@ func (o Options) answer(w http.ResponseWriter, r *http.Request, all bool) {
 		quotas = o.Quotas.now(r.Context())
 	}
 	g := gathering{snapshot: s, measured: held, all: all, agent: o.counts(r.Context()), quotas: quotas, sums: o.sums(s.Groups), version: o.Version}
+	if o.Plans != nil {
+		g.plans = o.Plans.Wanted(r.Context(), s)
+	}
 	promhttp.HandlerFor(g, promhttp.HandlerOpts{}).ServeHTTP(w, r)
 	if len(s.Groups) > manyGroups {
 		debug.FreeOSMemory() // the page took several times what weird needs until the next one

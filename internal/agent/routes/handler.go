@@ -156,7 +156,7 @@ func (a *API) top(ctx context.Context, _ url.Values, _ []byte, _ string) (any, e
 	if err != nil {
 		return nil, err
 	}
-	return api.TopOf(s, func(*watch.Group) bool { return true }), nil
+	return api.TopOf(s, func(*watch.Group) bool { return true }, nil), nil
 }
 
 func (a *API) plans(context.Context, url.Values, []byte, string) (any, error) {

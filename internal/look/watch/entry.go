@@ -56,6 +56,7 @@ type entry struct {
 	memory   *Memory
 
 	paced     *Paced
+	paused    *Paused
 	known     Known
 	described time.Time
 	asked     []cgroupfs.Rule // the rules that known is about
@@ -206,6 +207,13 @@ func (e *entry) pacedBy(p Paced) {
 	e.paced, e.made, e.stale = now, nil, true
 }
 
+// pausedFor notes for how long the pacer has paused the group; nil: it does not say.
+func (e *entry) pausedFor(p *Paused) {
+	if !same(p, e.paused) {
+		e.paused, e.made = p, nil
+	}
+}
+
 // unknown reports whether to ask who the group is, and what is expected to hold its limits.
 func (e *entry) unknown(now time.Time) bool {
 	if e.described.IsZero() {
@@ -246,7 +254,7 @@ func (e *entry) group(disk func(blkdev.Number) (node string, below []blkdev.Numb
 	if e.made != nil {
 		return e.made
 	}
-	g := &Group{Path: e.path, Target: e.known.Target, Owner: e.known.Owner, InPod: e.known.InPod, Pressure: e.pressure, Memory: e.memory, Paced: e.paced}
+	g := &Group{Path: e.path, Target: e.known.Target, Owner: e.known.Owner, InPod: e.known.InPod, Pressure: e.pressure, Memory: e.memory, Paced: e.paced, Paused: e.paused}
 	if g.Target == "" {
 		g.Target = "cgroup:" + g.Path
 	}

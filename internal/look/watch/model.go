@@ -42,6 +42,9 @@ type Group struct {
 	Memory *Memory
 	// Paced is what weir's pacer holds of the group; nil: nothing.
 	Paced *Paced
+	// Paused is for how long the pacer has paused the group; nil: it does not hold the group, or does
+	// not say.
+	Paused *Paused
 }
 
 // Limited reports whether the group has a limit on a device.
@@ -166,6 +169,15 @@ type Paced struct {
 	Missed  string // which processes it cannot pause, and why
 }
 
+// Paused is for how long weir's pacer has paused a group to hold its limit.
+type Paused struct {
+	Total time.Duration // a pacer that takes over counts from 0
+	// Share is that of the time since the pacer was asked before, in percent; Known is false if it
+	// was not, or if another pacer has taken over.
+	Share float64
+	Known bool
+}
+
 // A Disk is a device with what all did on it.
 type Disk struct {
 	Number blkdev.Number
@@ -212,6 +224,16 @@ func pressureOf(now cgroupfs.Pressure, was *cgroupfs.Pressure, between time.Dura
 	}
 	share := func(d time.Duration) float64 { return min(100, 100*d.Seconds()/between.Seconds()) }
 	p.Some, p.Full, p.Known = share(now.Some-was.Some), share(now.Full-was.Full), true
+	return p
+}
+
+// pausedOf makes a share of the time of two answers.
+func pausedOf(now time.Duration, was *Paused, between time.Duration) *Paused {
+	p := &Paused{Total: now}
+	if was == nil || between <= 0 || now < was.Total {
+		return p
+	}
+	p.Share, p.Known = min(100, 100*(now-was.Total).Seconds()/between.Seconds()), true
 	return p
 }
 

@@ -35,6 +35,9 @@ type Options struct {
 	Describe func(context.Context, []Limited) ([]Known, error)
 	// Paced returns what weir's pacer holds now, by the path of the group. nil: nothing.
 	Paced func() (map[string]Paced, error)
+	// Paused returns for how long the pacer has paused groups, by their paths. It is asked while Paced
+	// has any that it holds; that it does not answer hides nothing else. nil: nobody is asked.
+	Paused func() (map[string]time.Duration, error)
 }
 
 // Known is what is known of a group beside the kernel's counters.
@@ -316,22 +319,6 @@ func (w *Watcher) readDetails(now time.Time) {
 	}
 	for _, e := range due {
 		w.detail(e)
-	}
-}
-
-// markPaced notes what the pacer holds.
-func (w *Watcher) markPaced(now time.Time) {
-	if w.o.Paced == nil || !w.asked.IsZero() && now.Sub(w.asked) < pacedEvery {
-		return
-	}
-	w.asked = now
-	paced, err := w.o.Paced()
-	w.failed(err)
-	if err != nil {
-		return
-	}
-	for path, e := range w.entries {
-		e.pacedBy(paced[path])
 	}
 }
 

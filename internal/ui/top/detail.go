@@ -12,8 +12,12 @@ import (
 )
 
 // Detail is all that is known of one group, with what was measured of its limits.
-func Detail(g *watch.Group, measured held.Verdict) []string {
-	all := []string{plain.Line(g.Target), "cgroup " + plain.Line(g.Path) + ", owner " + plain.Line(g.Owner.String()), ""}
+func Detail(g *watch.Group, plan string, measured held.Verdict) []string {
+	who := "cgroup " + plain.Line(g.Path) + ", owner " + plain.Line(g.Owner.String())
+	if plan != "" {
+		who += ", plan " + plain.Line(plan)
+	}
+	all := []string{plain.Line(g.Target), who, ""}
 	for _, d := range g.Devices {
 		all = append(all, plain.Line(d.Node)+" ("+d.Number.String()+")")
 		for _, k := range limit.Keys {
@@ -37,7 +41,7 @@ func Detail(g *watch.Group, measured held.Verdict) []string {
 		all = append(all, fmt.Sprintf("dirty page cache: %s, of that under writeback: %s", limit.FormatMeasured(float64(m.Dirty)), limit.FormatMeasured(float64(m.Writeback))))
 	}
 	if p := g.Paced; p != nil {
-		all = append(all, PacedLine(*p))
+		all = append(all, PacedLine(*p, g.Paused))
 	}
 	return append(all, "", "weir why "+plain.Line(cmdline.Quote(g.Target))+"   tells why a limit does not hold")
 }
@@ -80,8 +84,24 @@ func rateLine(d watch.Device, k limit.Key) string {
 	return left(text, 44) + "  " + whole + " in all"
 }
 
-// PacedLine says what weir's pacer holds of a group, in one line.
-func PacedLine(p watch.Paced) string {
+// PacedLine says what weir's pacer holds of a group, and for how long it has paused the group, in one
+// line. paused may be nil.
+func PacedLine(p watch.Paced, paused *watch.Paused) string {
+	return pacedText(p) + pausedText(paused)
+}
+
+// pausedText says for how long the pacer has paused a group.
+func pausedText(p *watch.Paused) string {
+	switch {
+	case p == nil:
+		return ""
+	case p.Known:
+		return fmt.Sprintf("; it pauses the group %s of the time, %.1f s in all", PercentText(p.Share), p.Total.Seconds())
+	}
+	return fmt.Sprintf("; it has paused the group for %.1f s in all", p.Total.Seconds())
+}
+
+func pacedText(p watch.Paced) string {
 	rate := limit.PerSecond(max(p.WBPS, 1)).Format(limit.WBPS)
 	switch {
 	case p.Lapsed != "":

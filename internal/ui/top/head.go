@@ -6,6 +6,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/weir-io/weir/internal/base/plain"
 	"github.com/weir-io/weir/internal/limit"
@@ -37,25 +38,35 @@ func HostLine(s *watch.Snapshot) string {
 	return strings.Join(host, " · ")
 }
 
-// headOf are the lines above the table: one for each busy disk, and one for the host.
-func headOf(s *watch.Snapshot) []string {
+// headOf are the lines above the table: one for each busy disk, and one for the host. width is the
+// terminal's, or 0.
+func headOf(s *watch.Snapshot, width int) []string {
 	all := []string{s.At.Format("15:04:05") + " · " + HostLine(s)}
 	for _, d := range BusyDisks(s, disksShown) {
-		all = append(all, fmt.Sprintf("%s  %s busy  queue %.1f  read %s/s  write %s/s", plain.Line(path.Base(d.Node)), PercentText(d.Use), d.Queue,
-			limit.FormatMeasured(d.Rates.RBPS), limit.FormatMeasured(d.Rates.WBPS)))
+		all = append(all, diskLine(d, width))
 	}
 	return all
 }
 
+// diskLine has no queue where there is no room for it: the rates would be cut instead.
+func diskLine(d watch.Disk, width int) string {
+	name := plain.Line(path.Base(d.Node)) + "  " + PercentText(d.Use) + " busy"
+	rates := fmt.Sprintf("  read %s/s  write %s/s", limit.FormatMeasured(d.Rates.RBPS), limit.FormatMeasured(d.Rates.WBPS))
+	if line := name + fmt.Sprintf("  queue %.1f", d.Queue) + rates; width <= 0 || utf8.RuneCountInString(line) <= width {
+		return line
+	}
+	return name + rates
+}
+
 // Table is one table of a snapshot: the host, its busy disks, and its groups. width bounds the
 // lines; 0: nothing does.
-func Table(s *watch.Snapshot, o Options, width int) string {
+func Table(s *watch.Snapshot, o Options, plans map[string]string, width int) string {
 	rows := rowsOf(s, nil, o, nil, 0)
-	all := headOf(s)
+	all := headOf(s, width)
 	if len(rows) == 0 {
 		all = append(all, "no group to show: "+o.whyNone())
 	} else {
-		all = append(all, lines(rows, rows, width)...)
+		all = append(all, lines(rows, rows, beside{plans: plans}, width)...)
 	}
 	if width > 0 {
 		for i := range all {

@@ -52,6 +52,20 @@ func MeasuredWord(v held.Verdict) string {
 	return map[held.State]string{held.Held: "measured: held", held.NotHeld: "measured: NOT HELD"}[v.State]
 }
 
+// heldWord and notHeldWord are what a table says of what was measured.
+const heldWord, notHeldWord = "held", "NOT HELD"
+
+// toldText says in a word what was measured of a group's limits; empty: nothing is told.
+func toldText(v held.Verdict) string {
+	switch v.State {
+	case held.Held:
+		return heldWord
+	case held.NotHeld:
+		return notHeldWord
+	}
+	return ""
+}
+
 // MeasuredText says what was measured of one limit.
 func MeasuredText(l held.Limit) string {
 	rate := limit.FormatMeasured(l.Rate) + "/s"

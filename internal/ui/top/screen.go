@@ -14,6 +14,8 @@ type Screen struct {
 	Options
 	Width, Height int  // of the terminal; 0: not known yet
 	Color         bool // whether lines may be coloured
+	// Plans are the names of groups' plans, by the groups' paths.
+	Plans map[string]string
 
 	snapshot *watch.Snapshot
 	newest   *watch.Snapshot
@@ -165,7 +167,7 @@ func (s *Screen) move(by int) {
 func (s *Screen) room() int {
 	head := 0
 	if s.snapshot != nil {
-		head = len(headOf(s.snapshot))
+		head = len(headOf(s.snapshot, s.Width))
 	}
 	return max(s.Height-head-2, 1) // the table's head, and the keys
 }
@@ -189,6 +191,8 @@ func helpLines() []string {
 		"! marks a group that exceeds a limit, or whose limits are not expected to hold all I/O.",
 		"WAIT is the share of time in which tasks of the group waited for I/O (cgroup v2).",
 		"DIRTY is the page cache of the group that is not on disk yet.",
+		"MEASURED is whether its limits were held while weir watched (wide terminals).",
+		"PLAN is the plan that is for the group (wide terminals).",
 		"– means that a value is unknown, or that there is none.",
 	}
 }
@@ -203,7 +207,7 @@ func (s *Screen) Text() string {
 		all = helpLines()
 	case s.detail && len(rows) > 0:
 		g := rows[s.at(rows)].Group
-		all = append(Detail(g, s.measured.Of(g.Path)), s.reason.lines(g, s.Width)...)
+		all = append(Detail(g, s.Plans[g.Path], s.measured.Of(g.Path)), s.reason.lines(g, s.Width)...)
 		all = append(all, s.curves.lines(g.Path)...)
 	default:
 		all = s.table(rows)
@@ -213,21 +217,26 @@ func (s *Screen) Text() string {
 
 // table has as many rows as there is room for, those around the cursor.
 func (s *Screen) table(rows []row) []string {
-	all := headOf(s.snapshot)
+	all := headOf(s.snapshot, s.Width)
 	if len(rows) == 0 {
 		return append(all, "no group to show: "+s.whyNone())
 	}
 	cursor, room := s.at(rows), s.room()
 	first := max(0, min(cursor-room/2, len(rows)-room))
 	shown := rows[first:min(first+room, len(rows))]
-	text := lines(rows, shown, max(s.Width-2, 1))
+	b := beside{s.Plans, s.measured}
+	text := lines(rows, shown, b, max(s.Width-2, 1))
 	all = append(all, s.paint(bold, "  "+text[0]))
 	for i, r := range shown {
 		mark := "  "
 		if first+i == cursor {
 			mark = "▸ "
 		}
-		all = append(all, s.paint(colorOf(r.Group), mark+text[i+1]))
+		color := colorOf(r.Group)
+		if b.told(r.Path) == notHeldWord {
+			color = red
+		}
+		all = append(all, s.paint(color, mark+text[i+1]))
 	}
 	return all
 }

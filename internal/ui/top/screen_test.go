@@ -153,6 +153,27 @@ func TestColor(t *testing.T) {
 	}
 }
 
+// A group whose limit was measured as not held is red, has a mark where there is no room for the
+// word, and says so in a column where there is.
+func TestMeasuredAsNotHeld(t *testing.T) {
+	s := &Screen{Width: 60, Height: 60, Color: true}
+	for n := range 8 {
+		now := host()
+		now.At = now.At.Add(time.Duration(n) * time.Second)
+		g := now.Groups[1] // 10 % of its limit
+		g.Devices[0].Rates.WBPS = 11e6
+		g.Devices[0].Total.WrittenBytes += uint64(11_000_000 * n)
+		now.Groups = []*watch.Group{g}
+		s.Show(now)
+	}
+	for width, want := range map[int]string{60: red + "▸ pod:ci/build-7     2.10 MB   11.0 MB      write 110 % !" + normal, 200: "NOT HELD" + normal} {
+		s.Width = width
+		if text := s.Text(); !strings.Contains(text, want) {
+			t.Errorf("%q is not in %q", want, text)
+		}
+	}
+}
+
 // The details of a group say what was measured of its limit since the screen is there.
 func TestMeasured(t *testing.T) {
 	s := &Screen{Width: 120, Height: 60}
@@ -166,6 +187,16 @@ func TestMeasured(t *testing.T) {
 		}
 		s.Show(now)
 	}
+	for width, want := range map[int]bool{100: false, 124: true, 200: true} {
+		s.Width = width
+		text := s.Text()
+		_, row, _ := strings.Cut(text, "docker:web ")
+		row, _, _ = strings.Cut(row, "\n")
+		if strings.Contains(text, "EXPECTED TO HOLD") && strings.Contains(text, "  MEASURED") != want || strings.HasSuffix(strings.TrimRight(row, " "), "  held") != want {
+			t.Errorf("%d columns:\n%s", width, text)
+		}
+	}
+	s.Width = 120
 	s.Press("down")
 	s.Press("enter")
 	if text := s.Text(); !strings.Contains(text, "measured, write: held: 9.98 MB/s over 7.0 s") {

@@ -1,6 +1,7 @@
 package top
 
 import (
+	"cmp"
 	"strings"
 	"unicode/utf8"
 
@@ -18,6 +19,8 @@ const (
 	percentWidth = 15 // "write ops 100 %"
 	barWidth     = 10
 	heldLeast    = 20
+	toldWidth    = 8 // "NOT HELD"
+	planMost     = 20
 	flagWidth    = 2 // " !"
 	between      = 2
 )
@@ -28,12 +31,22 @@ type layout struct {
 	wait, dirty, bar bool
 	ops              bool
 	held             int // 0: none
+	told             bool
+	plan             int // 0: none
 }
 
-// layoutOf fits the columns into a width; 0: there is no bound, and names are as long as longest.
-func layoutOf(width, longest, held int) layout {
+// A need is how much room cells would take, in characters.
+type need struct {
+	name, held int
+	plan       int  // 0: no group has a plan
+	told       bool // there is something to say of measurements
+}
+
+// layoutOf fits the columns into a width; 0: there is no bound, and names are as long as the longest.
+func layoutOf(width int, n need) layout {
+	longest, held := n.name, n.held
 	if width <= 0 {
-		return layout{target: max(targetLeast, longest), wait: true, dirty: true, bar: true, ops: true, held: max(heldLeast, held)}
+		return layout{target: max(targetLeast, longest), wait: true, dirty: true, bar: true, ops: true, held: max(heldLeast, held), told: n.told, plan: n.plan}
 	}
 	l := layout{}
 	left := width - 2*(figureWidth+between) - percentWidth - flagWidth - between
@@ -51,6 +64,10 @@ func layoutOf(width, longest, held int) layout {
 		l.held = heldLeast
 		left += flagWidth
 	}
+	l.told = l.held > 0 && n.told && take(toldWidth, targetLeast+8)
+	if l.held > 0 && n.plan > 0 && take(min(n.plan, planMost), targetLeast+8) {
+		l.plan = min(n.plan, planMost)
+	}
 	l.ops = l.held > 0 && take(2*opsWidth+between, 40)
 	if l.held > 0 && left > longest { // what names do not need
 		more := min(left-max(longest, targetLeast), max(0, held-l.held))
@@ -60,45 +77,79 @@ func layoutOf(width, longest, held int) layout {
 	return l
 }
 
+// A beside is what a table has beside the groups of a snapshot.
+type beside struct {
+	plans    map[string]string // their names, by the groups' paths
+	measured *Measuring        // nil: nothing is measured
+}
+
+func (b beside) plan(path string) string { return plain.Line(b.plans[path]) }
+
+// told is what was measured of a group; empty: nothing is told.
+func (b beside) told(path string) string {
+	if b.measured == nil {
+		return ""
+	}
+	return toldText(b.measured.Of(path))
+}
+
 // lines makes the table of some rows of all, with its header first. The column of names has room
 // for those of all rows, so that it stays where it is when others are shown.
-func lines(all, rows []row, width int) []string {
-	longest, longestHeld := 0, 0
+func lines(all, rows []row, b beside, width int) []string {
+	n := need{}
 	for _, r := range all {
-		longest = max(longest, 2*r.depth+r.width)
+		n.name = max(n.name, 2*r.depth+r.width)
 	}
 	for _, r := range rows {
-		longestHeld = max(longestHeld, utf8.RuneCountInString(heldText(r.Group)))
+		n.held = max(n.held, utf8.RuneCountInString(heldText(r.Group)))
+		n.plan = max(n.plan, utf8.RuneCountInString(b.plan(r.Path)))
+		n.told = n.told || b.told(r.Path) != ""
 	}
-	l := layoutOf(width, longest, longestHeld)
-	text := []string{l.line("TARGET", "READ/s", "WRITE/s", "READ OPS", "WRITE OPS", l.limitHead(), "WAIT", "DIRTY", "EXPECTED TO HOLD")}
+	if n.plan > 0 {
+		n.plan = max(n.plan, len("PLAN"))
+	}
+	l := layoutOf(width, n)
+	text := []string{l.line(cells{target: "TARGET", figures: Figures{Read: "READ/s", Write: "WRITE/s", ReadOps: "READ OPS", WriteOps: "WRITE OPS", Wait: "WAIT", Dirty: "DIRTY", Held: "EXPECTED TO HOLD"}, of: l.limitHead(), told: "MEASURED", plan: "PLAN"})}
 	for _, r := range rows {
-		f := FiguresOf(r.Group)
-		text = append(text, l.line(r.name(), f.Read, f.Write, f.ReadOps, f.WriteOps, l.limitText(r.Group), f.Wait, f.Dirty, f.Held))
+		text = append(text, l.line(cells{r.name(), FiguresOf(r.Group), l.limitText(r.Group, b.told(r.Path)), cmp.Or(b.told(r.Path), unknown), cmp.Or(b.plan(r.Path), unknown)}))
 	}
 	return text
+}
+
+// cells are those of a line.
+type cells struct {
+	target         string
+	figures        Figures
+	of, told, plan string
 }
 
 func (r row) name() string { return strings.Repeat("  ", r.depth) + plain.Line(r.Target) }
 
 // line puts cells into the columns that there are.
-func (l layout) line(target, read, write, readOps, writeOps, of, wait, dirty, held string) string {
+func (l layout) line(c cells) string {
 	gap := strings.Repeat(" ", between)
-	cells := []string{left(target, l.target), right(read, figureWidth), right(write, figureWidth)}
+	f := c.figures
+	all := []string{left(c.target, l.target), right(f.Read, figureWidth), right(f.Write, figureWidth)}
 	if l.ops {
-		cells = append(cells, right(readOps, opsWidth), right(writeOps, opsWidth))
+		all = append(all, right(f.ReadOps, opsWidth), right(f.WriteOps, opsWidth))
 	}
-	cells = append(cells, right(of, l.ofWidth()))
+	all = append(all, right(c.of, l.ofWidth()))
 	if l.wait {
-		cells = append(cells, right(wait, waitWidth))
+		all = append(all, right(f.Wait, waitWidth))
 	}
 	if l.dirty {
-		cells = append(cells, right(dirty, figureWidth))
+		all = append(all, right(f.Dirty, figureWidth))
 	}
 	if l.held > 0 {
-		cells = append(cells, left(held, l.held))
+		all = append(all, left(f.Held, l.held))
 	}
-	return strings.TrimRight(strings.Join(cells, gap), " ")
+	if l.told {
+		all = append(all, left(c.told, toldWidth))
+	}
+	if l.plan > 0 {
+		all = append(all, left(c.plan, l.plan))
+	}
+	return strings.TrimRight(strings.Join(all, gap), " ")
 }
 
 // ofWidth is the width of the column with the nearest limit.
@@ -114,11 +165,11 @@ func (l layout) ofWidth() int {
 }
 
 // flag marks a group that needs a look, where no column says what of its limits is expected to hold.
-func (l layout) flag(g *watch.Group) string {
+func (l layout) flag(g *watch.Group, told string) string {
 	switch {
 	case l.held > 0:
 		return ""
-	case LookOf(g) != Fine:
+	case LookOf(g) != Fine, told == notHeldWord:
 		return " !"
 	}
 	return strings.Repeat(" ", flagWidth)
@@ -135,24 +186,24 @@ func (l layout) limitHead() string {
 }
 
 // limitText says how near the group is to its nearest limit: "write ██████████ 100 %".
-func (l layout) limitText(g *watch.Group) string {
+func (l layout) limitText(g *watch.Group, told string) string {
 	_, k, percent, known := g.Nearest()
 	switch {
 	case !g.Limited() && l.bar:
 		return left(unknown, l.ofWidth())
 	case !g.Limited():
-		return unknown + l.flag(g)
+		return unknown + l.flag(g, told)
 	case !known && l.bar:
-		return left(left("limit, no rate", percentWidth+barWidth+1)+l.flag(g), l.ofWidth())
+		return left(left("limit, no rate", percentWidth+barWidth+1)+l.flag(g, told), l.ofWidth())
 	case !known:
-		return "limit, no rate" + l.flag(g)
+		return "limit, no rate" + l.flag(g, told)
 	}
 	number := PercentText(percent)
 	if !l.bar {
-		return KeyText(k) + " " + number + l.flag(g)
+		return KeyText(k) + " " + number + l.flag(g, told)
 	}
 	bar := left(cli.Bar(min(percent/100, 1), barWidth), barWidth)
-	return left(KeyText(k), len("write ops")) + " " + bar + " " + right(number, percentWidth-len("write ops")-1) + l.flag(g)
+	return left(KeyText(k), len("write ops")) + " " + bar + " " + right(number, percentWidth-len("write ops")-1) + l.flag(g, told)
 }
 
 // left and right fill a cell, and cut what is too long for it.

@@ -84,15 +84,19 @@ func host() *watch.Snapshot {
 // What is shown at each width, to be looked at.
 func TestTable(t *testing.T) {
 	for _, width := range []int{60, 80, 120, 200, 0} {
-		golden(t, fmt.Sprintf("table-%d.txt", width), Table(host(), Options{}, width))
+		golden(t, fmt.Sprintf("table-%d.txt", width), Table(host(), Options{}, nil, width))
 	}
-	golden(t, "tree-100.txt", Table(host(), Options{Tree: true, All: true}, 100))
+	plans := map[string]string{"/system.slice/docker-web.scope": "small", "/kubepods.slice/pod1": "c\x1bi"}
+	for _, width := range []int{100, 140, 0} {
+		golden(t, fmt.Sprintf("plans-%d.txt", width), Table(host(), Options{}, plans, width))
+	}
+	golden(t, "tree-100.txt", Table(host(), Options{Tree: true, All: true}, nil, 100))
 }
 
 // No line is longer than the terminal, at any width, and each has the figures of its group.
 func TestEachWidth(t *testing.T) {
 	for width := 20; width <= 250; width++ {
-		text := Table(host(), Options{}, width)
+		text := Table(host(), Options{}, map[string]string{"/system.slice/docker-web.scope": strings.Repeat("long", width/20)}, width)
 		for line := range strings.Lines(text) {
 			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
 				t.Errorf("%d columns of %d: %s", n, width, line)
@@ -103,6 +107,17 @@ func TestEachWidth(t *testing.T) {
 		}
 		if strings.Contains(text, "\x1b") {
 			t.Errorf("a name reaches the terminal as it is: %q", text)
+		}
+	}
+}
+
+// A disk's rates are whole at each width from 60 on: its queue gives them room.
+func TestDiskLine(t *testing.T) {
+	d := watch.Disk{Node: "/dev/nvme10n1", Rates: &watch.Rates{RBPS: 131e6, WBPS: 480e6}, Use: 100, Queue: 112.4}
+	for width, want := range map[int]string{0: "nvme10n1  100 % busy  queue 112.4  read 131 MB/s  write 480 MB/s", 64: "nvme10n1  100 % busy  queue 112.4  read 131 MB/s  write 480 MB/s",
+		63: "nvme10n1  100 % busy  read 131 MB/s  write 480 MB/s", 60: "nvme10n1  100 % busy  read 131 MB/s  write 480 MB/s"} {
+		if got := diskLine(d, width); got != want {
+			t.Errorf("%d columns: %q, want %q", width, got, want)
 		}
 	}
 }
@@ -153,7 +168,7 @@ func TestNothingToShow(t *testing.T) {
 		o    Options
 		says string
 	}{{Options{}, "none has a limit"}, {Options{Active: true}, "none did any I/O\n"}, {Options{Filter: "x"}, `none has x in its name`}, {Options{All: true}, "since it was made"}} {
-		text := Table(s, c.o, 0)
+		text := Table(s, c.o, nil, 0)
 		if !strings.Contains(text, c.says) || !strings.Contains(text, `2 not read: denied\x1b`) || strings.Contains(text, "\x1b") {
 			t.Errorf("%+v: %s", c.o, text)
 		}
@@ -162,14 +177,27 @@ func TestNothingToShow(t *testing.T) {
 
 func TestDetail(t *testing.T) {
 	s := host()
-	golden(t, "detail.txt", strings.Join(Detail(s.Groups[3], held.Verdict{}), "\n")+"\n")
+	golden(t, "detail.txt", strings.Join(Detail(s.Groups[3], "", held.Verdict{}), "\n")+"\n")
+	if text := Detail(s.Groups[3], "sm\x1ball", held.Verdict{}); text[1] != `cgroup /system.slice/docker-web.scope, owner docker (0123456789ab), plan sm\x1ball` {
+		t.Errorf("%q", text[1])
+	}
 	g := *s.Groups[4]
 	g.Paced = &watch.Paced{WBPS: 10e6, Missed: "3 processes of /x"}
-	if text := strings.Join(Detail(&g, held.Verdict{}), "\n"); !strings.Contains(text, "pacer holds writes at 10 MB/s, except for 3 processes of /x") || !strings.Contains(text, "481 % of 10 MB/s") {
+	if text := strings.Join(Detail(&g, "", held.Verdict{}), "\n"); !strings.Contains(text, "pacer holds writes at 10 MB/s, except for 3 processes of /x") || !strings.Contains(text, "481 % of 10 MB/s") {
 		t.Error(text)
 	}
+	for want, paused := range map[string]*watch.Paused{
+		"except for 3 processes of /x; it has paused the group for 12.3 s in all":           {Total: 12300 * time.Millisecond},
+		"except for 3 processes of /x; it pauses the group 31 % of the time, 12.3 s in all": {Total: 12300 * time.Millisecond, Share: 31.4, Known: true},
+	} {
+		g.Paused = paused
+		if text := strings.Join(Detail(&g, "", held.Verdict{}), "\n"); !strings.Contains(text, want) {
+			t.Errorf("%s: not in\n%s", want, text)
+		}
+	}
+	g.Paused = nil
 	g.Paced = &watch.Paced{WBPS: 10e6, Lapsed: "it is gone"}
-	if text := strings.Join(Detail(&g, held.Verdict{}), "\n"); !strings.Contains(text, "does not: it is gone") || heldText(&g) != "pacer lapsed" {
+	if text := strings.Join(Detail(&g, "", held.Verdict{}), "\n"); !strings.Contains(text, "does not: it is gone") || heldText(&g) != "pacer lapsed" {
 		t.Error(text)
 	}
 }

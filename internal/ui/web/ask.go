@@ -3,13 +3,10 @@ package web
 import (
 	"context"
 	"errors"
-	"sync"
-	"time"
 
 	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/internal/base/plain"
 	"github.com/weir-io/weir/internal/host"
-	"github.com/weir-io/weir/internal/limiting"
 	"github.com/weir-io/weir/internal/look/explain"
 	"github.com/weir-io/weir/internal/look/watch"
 	"github.com/weir-io/weir/internal/look/why"
@@ -121,93 +118,3 @@ func planOf(ctx context.Context, h *host.Host, target string) (*planView, error)
 	}
 	return nil, nil
 }
-
-// How often it is looked up which group has which plan, and how long that may take.
-const plansEvery, plansMost = 30 * time.Second, 10 * time.Second
-
-// plansPatience is how long a page waits for that.
-const plansPatience = time.Second
-
-// planNames are the plans of groups, by their paths. Engines are asked for their containers only if
-// there are plans.
-type planNames struct {
-	open func() (*host.Host, error)
-	ctx  context.Context // of the page
-
-	mu    sync.Mutex
-	names map[string]string
-	asked time.Time
-	done  chan struct{} // is closed when the look-up ends; nil: there was none
-	work  sync.WaitGroup
-}
-
-// now is what is known.
-func (n *planNames) now() map[string]string {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.names
-}
-
-// refresh looks them up anew if that is due, and does not wait for it.
-func (n *planNames) refresh(s *watch.Snapshot) (done chan struct{}) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.done != nil {
-		select {
-		case <-n.done:
-			if time.Since(n.asked) < plansEvery {
-				return n.done
-			}
-		default:
-			return n.done // it is under way
-		}
-	}
-	n.asked, n.done = time.Now(), make(chan struct{})
-	done = n.done
-	n.work.Add(1)
-	go func() {
-		defer n.work.Done()
-		defer close(done)
-		names := n.find(s)
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		n.names = names
-	}()
-	return done
-}
-
-// wanted is what is known after a moment.
-func (n *planNames) wanted(ctx context.Context, s *watch.Snapshot) map[string]string {
-	select {
-	case <-n.refresh(s):
-	case <-ctx.Done():
-	case <-time.After(plansPatience):
-	}
-	return n.now()
-}
-
-// find asks for the plans of all groups. What cannot be told is left out: the group's page says why.
-func (n *planNames) find(s *watch.Snapshot) map[string]string {
-	names := map[string]string{}
-	h, err := n.open()
-	if err != nil {
-		return names
-	}
-	defer func() { _ = h.Close() }() // it was only read
-	ctx, cancel := context.WithTimeout(n.ctx, plansMost)
-	defer cancel()
-	shown := limiting.Shown{}
-	for _, g := range s.Groups {
-		shown.Groups = append(shown.Groups, limiting.Group{Target: g.Target, Path: g.Path, Owner: g.Owner})
-	}
-	_ = planned.Mark(ctx, h, planfile.Read, &shown)
-	for _, g := range shown.Groups {
-		if g.Plan != nil {
-			names[g.Path] = cut(g.Plan.Name)
-		}
-	}
-	return names
-}
-
-// wait waits for a look-up that is under way.
-func (n *planNames) wait() { n.work.Wait() }

@@ -4,9 +4,11 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/weir-io/weir/internal/api/apitest"
 	"github.com/weir-io/weir/internal/look/watch"
 	"github.com/weir-io/weir/lab/browser"
 )
@@ -21,7 +23,7 @@ func TestScreens(t *testing.T) {
 	if err := os.MkdirAll(shots, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	p := aPage(t, Options{History: record(t, time.Hour), Source: &source{make: func(int) *watch.Snapshot {
+	p := aPage(t, Options{History: record(t, time.Hour), Tracer: &stillTracer{sees: apitest.Trace()}, Source: &source{make: func(int) *watch.Snapshot {
 		s := aHost(time.Now())
 		s.Groups[0].Path, s.Groups[0].Target = "/batch", "cgroup:/batch" // which the machine of the tests has
 		return s
@@ -44,16 +46,24 @@ func TestScreens(t *testing.T) {
 		{"group-dark", web, 1280, 900, true},
 		{"group-why", "/group?cgroup=/batch&why=1", 1280, 900, false},
 		{"group-phone", web, 360, 740, true},
+		{"group-paced", "/group?cgroup=%2Fmachine.slice%2Fmachine-qemu-1-db.scope", 1280, 900, false},
+		{"trace-light", web + "&trace", 1280, 900, false},
+		{"trace-phone", web + "&trace", 360, 740, true},
 		{"past", "/?at=20m", 1280, 800, false},
 		{"refusal", "/nothing", 1280, 500, false},
 	} {
 		b.Size(c.width, c.height, c.dark)
-		b.Go(server.URL + c.path)
-		switch c.path {
+		path, traces := strings.CutSuffix(c.path, "&trace")
+		b.Go(server.URL + path)
+		switch path {
 		case "/":
 			b.Await(`document.getElementById("state").textContent === "live" && document.querySelectorAll("#rows tr").length === 7`)
 		case web:
 			b.Await(`document.getElementById("state").textContent === "live" && document.querySelectorAll("#charts canvas").length >= 3`)
+		}
+		if traces {
+			b.Eval(`document.querySelector("#trace a.button").click()`, nil)
+			b.Await(`document.querySelectorAll("#trace .shares tr").length > 5 && document.activeElement.closest("#trace") && !document.querySelector("#trace[aria-busy]")`)
 		}
 		var over int
 		if b.Eval(`document.documentElement.scrollWidth`, &over); over > c.width {

@@ -72,7 +72,7 @@ func detailOf(g *watch.Group, plan string, v held.Verdict) detail {
 		d.Dirty.Text, d.Writeback.Text = limit.FormatMeasured(float64(m.Dirty)), limit.FormatMeasured(float64(m.Writeback))
 	}
 	if g.Paced != nil {
-		d.Pacer.Text = top.PacedLine(*g.Paced)
+		d.Pacer.Text = top.PacedLine(*g.Paced, g.Paused)
 	}
 	return d
 }
@@ -106,10 +106,16 @@ func measuredText(v held.Verdict, on blkdev.Number, k limit.Key) string {
 // sentences begin with a capital letter.
 func sentences(words []string) []string {
 	for i, w := range words {
-		words[i] = cut(strings.ToUpper(w[:min(1, len(w))]) + w[min(1, len(w)):])
+		words[i] = cut(capital(w))
 	}
 	return words
 }
+
+// capital begins with a capital letter.
+func capital(w string) string { return strings.ToUpper(w[:min(1, len(w))]) + w[min(1, len(w)):] }
+
+// sentence begins with a capital letter, and ends.
+func sentence(w string) string { return capital(strings.TrimSuffix(w, ".")) + "." }
 
 // rateOf makes a line; id is what its cells are called.
 func rateOf(id string, k limit.Key, d watch.Device) rate {
@@ -197,7 +203,7 @@ func (p *Page) groupEvent(s *watch.Snapshot, by measured, path string) groupEven
 	e := groupEvent{Version: p.o.Version, Time: clock(s.At), Host: top.HostLine(s), Cells: map[string]string{}}
 	d := detail{Gone: true}
 	if g := find(s, path); g != nil {
-		d = detailOf(g, p.plans.now()[path], by[idOf(path)])
+		d = detailOf(g, cut(p.o.Plans.Now()[path]), by[idOf(path)])
 		e.Point = pointOf(s, g)
 	}
 	e.Shape = d.shape()
@@ -227,6 +233,7 @@ type detailPage struct {
 	NoPast   string // why
 	Asked    *answer
 	AskLink  string
+	Waits    *waits // nil: of the past nothing is known
 	Now      string // the time that is shown; empty: now
 }
 
@@ -324,7 +331,7 @@ func (p *Page) group(w http.ResponseWriter, r *http.Request) {
 		s, err = p.at(r.Context(), when)
 		page.Live, page.AskLink = false, ""
 	} else if s, err = p.snapshot(r.Context()); err == nil {
-		plans = p.plans.wanted(r.Context(), s)
+		plans = p.o.Plans.Wanted(r.Context(), s)
 	}
 	if err != nil {
 		p.fail(w, err)
@@ -338,7 +345,7 @@ func (p *Page) group(w http.ResponseWriter, r *http.Request) {
 	page.Time, page.Host = clock(s.At), top.HostLine(s)
 	target := "cgroup:" + path
 	if g != nil {
-		target, page.detail = g.Target, detailOf(g, plans[path], p.follow.measured()[idOf(path)])
+		target, page.detail = g.Target, detailOf(g, cut(plans[path]), p.follow.measured()[idOf(path)])
 	} else {
 		page.detail = detail{Target: cut(target), Path: cut(path), Gone: true}
 		page.AskLink = ""
@@ -355,8 +362,12 @@ func (p *Page) group(w http.ResponseWriter, r *http.Request) {
 		p.refuse(w, http.StatusNotFound, cut(path)+": there is no such group that did I/O or has a limit.")
 		return
 	}
-	if q.Get("why") != "" && g != nil && page.Live && !isLink(r) {
-		page.Asked = p.ask(r.Context(), g)
+	if g != nil && page.Live {
+		if q.Get("why") != "" && !isLink(r) {
+			page.Asked = p.ask(r.Context(), g)
+		}
+		page.Waits = p.waitsOf(r, g)
+		page.Still = page.Asked != nil || p.tracing.asked(r)
 	}
 	p.show(w, "group.html", page)
 }

@@ -17,6 +17,8 @@ import (
 	"github.com/weir-io/weir/internal/look/history"
 	"github.com/weir-io/weir/internal/look/watch"
 	"github.com/weir-io/weir/internal/place"
+	"github.com/weir-io/weir/internal/planned"
+	"github.com/weir-io/weir/internal/plans/planfile"
 	"github.com/weir-io/weir/internal/targets"
 )
 
@@ -61,7 +63,7 @@ func aHost(at time.Time) *watch.Snapshot {
 			Devices: []watch.Device{aDevice(writeLimit(10e6), watch.Rates{WBPS: 48.1e6 * wave(450, .1), WIOPS: 391}, nothing)}},
 		{Path: "/system.slice/postgresql.service", Target: "unit:postgresql.service", Owner: targets.Owner{Kind: "systemd", Name: "postgresql.service"}, Pressure: pressed(2.2), Memory: &watch.Memory{Dirty: 410e6}, Devices: []watch.Device{pg}},
 		{Path: "/machine.slice/machine-qemu-1-db.scope", Target: "vm:db", Owner: targets.Owner{Kind: "libvirt"}, Pressure: pressed(9), Memory: &watch.Memory{Dirty: 1e6},
-			Paced: &watch.Paced{WBPS: 50e6, Escapes: true}, Devices: []watch.Device{aDevice(writeLimit(50e6), watch.Rates{WBPS: 46e6, WIOPS: 700}, kernel)}},
+			Paced: &watch.Paced{WBPS: 50e6, Escapes: true}, Paused: &watch.Paused{Total: 12300 * time.Millisecond, Share: 31.4, Known: true}, Devices: []watch.Device{aDevice(writeLimit(50e6), watch.Rates{WBPS: 46e6, WIOPS: 700}, kernel)}},
 	}
 	return s
 }
@@ -138,7 +140,8 @@ func aPage(t testing.TB, o Options) *Page {
 	if o.Version == "" {
 		o.Version = "1.2.3"
 	}
-	o.Name = "node-1"
+	o.Name, o.Plans = "node-1", planned.NewNames(o.Open, planfile.Read)
+	t.Cleanup(o.Plans.Close)
 	p := New(o)
 	t.Cleanup(p.Close)
 	return p

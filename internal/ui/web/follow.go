@@ -160,7 +160,7 @@ func (f *following) read(ctx context.Context, before *frame, lately moved, judge
 	}
 	takes := lately.takes(s)
 	judge.Look(s, takes)
-	next := &frame{snapshot: s, measured: measured{}, list: f.page.listOf(s, takes, f.page.plans.now(), nil)}
+	next := &frame{snapshot: s, measured: measured{}, list: f.page.listOf(s, takes, f.page.o.Plans.Now(), nil)}
 	for _, g := range s.Groups {
 		if g.Limited() && takes(g) {
 			next.measured[idOf(g.Path)] = judge.Of(g.Path)
@@ -199,7 +199,7 @@ func (f *following) send(ctx context.Context, next *frame) {
 		return // the last client has gone, and another may have begun anew
 	}
 	if next.err == nil {
-		f.page.plans.refresh(next.snapshot)
+		f.page.o.Plans.Refresh(next.snapshot)
 	}
 	f.last = next
 	for c := range f.clients {

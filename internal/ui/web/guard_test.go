@@ -92,7 +92,7 @@ func TestOtherOrigins(t *testing.T) {
 			t.Errorf("%d, want %d", w.Code, c.want)
 		}
 	}
-	p.plans.wait()
+	p.o.Plans.Wait()
 	before := asked
 	if w := get(p, linkOf(webPath)+"&why=1", from("cross-site", "navigate", "document")); w.Code != 200 || asked != before {
 		t.Errorf("another page has weir asked: %d, %d questions", w.Code, asked-before)

@@ -56,7 +56,7 @@ func (p *Page) listOf(s *watch.Snapshot, takes func(*watch.Group) bool, plans ma
 		l.LeftOut, groups = len(groups)-rowsMost, groups[:rowsMost]
 	}
 	for _, g := range groups {
-		l.Rows = append(l.Rows, rowOf(g, plans[g.Path], more))
+		l.Rows = append(l.Rows, rowOf(g, cut(plans[g.Path]), more))
 	}
 	return l
 }
@@ -151,7 +151,7 @@ func (p *Page) list(w http.ResponseWriter, r *http.Request) {
 		p.fail(w, err)
 		return
 	} else {
-		plans = p.plans.wanted(r.Context(), s)
+		plans = p.o.Plans.Wanted(r.Context(), s)
 	}
 	shown := map[string]bool{}
 	groups := o.Groups(s)

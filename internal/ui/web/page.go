@@ -8,6 +8,7 @@ import (
 
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/look/watch"
+	"github.com/weir-io/weir/internal/planned"
 )
 
 // A Source has the snapshots that are shown: metrics.Feed.
@@ -22,6 +23,8 @@ type Options struct {
 	Source Source
 	// Open opens the host anew, for one question about it.
 	Open func() (*host.Host, error)
+	// Plans are the names of groups' plans.
+	Plans *planned.Names
 	// History is the directory with what weird has recorded; empty: nothing is.
 	History string
 	Name    string // of the host; a client may call it so
@@ -29,7 +32,9 @@ type Options struct {
 	// AnyName has the page answer under any name. It is for servers whose clients say who they are,
 	// by a password or a certificate, because a name of others is of no use to attackers there.
 	AnyName bool
-	Every   time.Duration // between two readings; 0: a second
+	// Tracer traces groups when somebody asks for that; nil: nothing does.
+	Tracer Tracer
+	Every  time.Duration // between two readings; 0: a second
 }
 
 // Bounds of what clients can take of the daemon. All of them share one reading.
@@ -47,7 +52,7 @@ const (
 type Page struct {
 	o       Options
 	follow  *following
-	plans   *planNames
+	tracing *tracing
 	asking  chan struct{} // has room for one question
 	reading chan struct{} // has room for chartsMost readings of history
 	end     context.CancelFunc
@@ -60,16 +65,16 @@ func New(o Options) *Page {
 	}
 	p := &Page{o: o, asking: make(chan struct{}, 1), reading: make(chan struct{}, chartsMost)}
 	ctx, end := context.WithCancel(context.Background())
-	p.plans, p.end = &planNames{open: o.Open, ctx: ctx}, end
+	p.tracing, p.end = newTracing(ctx, o.Tracer), end
 	p.follow = &following{page: p}
 	return p
 }
 
 // Close ends the streams, and waits for what works for them.
 func (p *Page) Close() {
-	p.end() // an engine that hangs is not waited for
+	p.end()
 	p.follow.close()
-	p.plans.wait()
+	p.tracing.wait()
 }
 
 // ServeHTTP answers.

@@ -86,7 +86,7 @@ func TestFiguresAreTops(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	doc := api.TopOf(s, top.Options{}.Takes)
+	doc := api.TopOf(s, top.Options{}.Takes, nil)
 	list := get(p, "/").Body.String()
 	sent := p.listOf(s, top.Options{}.Takes, nil, nil)
 	for i, g := range doc.Groups {
@@ -259,7 +259,7 @@ func TestWithoutAScript(t *testing.T) {
 // FuzzRoutes asks for anything.
 func FuzzRoutes(f *testing.F) {
 	for _, target := range []string{"/", "/?sort=write&reverse=1&filter=a&active=1", "/?at=30s", "/?at=2026-11-26+03:10", linkTo(webPath, url.Values{"span": {"10m"}, "at": {"30s"}}),
-		"/group?cgroup=/batch&why=1", "/history?cgroup=/x&span=744h", "/stream?cgroup=%ff", "/stream", "/assets/page.js?v=x", "/assets/%2e%2e/page.go", "/%00"} {
+		"/group?cgroup=/batch&why=1", linkTo(webPath, url.Values{"trace": {"1"}}), "/history?cgroup=/x&span=744h", "/stream?cgroup=%ff", "/stream", "/assets/page.js?v=x", "/assets/%2e%2e/page.go", "/%00"} {
 		f.Add("GET", "127.0.0.1", target, "same-origin")
 	}
 	f.Add("HEAD", "[::1]:1", "/stream", "cross-site")

@@ -17,6 +17,7 @@ type head struct {
 	Title   string
 	Name    string // of the host
 	Live    bool   // whether a stream keeps the page true
+	Still   bool   // it answers a question, which is not to be asked again each few seconds
 	Version string
 }
 

@@ -4,19 +4,13 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/weir-io/weir/internal/host"
-	"github.com/weir-io/weir/internal/host/hosttest"
 	"github.com/weir-io/weir/internal/look/watch"
 )
 
@@ -116,7 +110,7 @@ func TestStream(t *testing.T) {
 		return s
 	}}
 	p, url := serving(t, Options{Source: s})
-	p.plans.wanted(t.Context(), aHost(begun))
+	p.o.Plans.Wanted(t.Context(), aHost(begun))
 	before := runtime.NumGoroutine()
 	a, b, one := follow(t, url+"/stream"), follow(t, url+"/stream"), follow(t, url+"/stream?cgroup="+webPath)
 	for _, c := range []*client{a, b} {
@@ -296,49 +290,5 @@ func TestCloseEndsStreams(t *testing.T) {
 	}
 	if c := follow(t, url+"/stream"); c.code != http.StatusServiceUnavailable {
 		t.Errorf("after the end: %d", c.code)
-	}
-}
-
-// Nor does an engine that hangs keep the page from ending.
-func TestCloseBesideAnEngineThatHangs(t *testing.T) {
-	dir, asked := t.TempDir(), make(chan bool, 1)
-	if err := hosttest.Make(dir, "v2"); err != nil {
-		t.Fatal(err)
-	}
-	folder, socket := filepath.Join(dir, "etc/weir/plans.d"), filepath.Join(dir, "docker.sock")
-	if err := errors.Join(os.MkdirAll(folder, 0o700), os.WriteFile(filepath.Join(folder, "a.yaml"), []byte("plans: {small: {write: 1MB/s}}\nassign: [{docker: web, plan: small}]\n"), 0o600)); err != nil {
-		t.Fatal(err)
-	}
-	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	go func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			defer conn.Close() // it never answers
-			select {
-			case asked <- true:
-			default:
-			}
-		}
-	}()
-	p := aPage(t, Options{Open: func() (*host.Host, error) {
-		return host.Open(host.Options{Root: dir, Sockets: map[string]string{"docker": "unix://" + socket}})
-	}})
-	p.plans.refresh(aHost(time.Now()))
-	select {
-	case <-asked:
-	case <-time.After(most):
-		t.Fatal("docker is not asked")
-	}
-	began := time.Now()
-	p.Close()
-	if took := time.Since(began); took > plansMost/2 {
-		t.Errorf("it took %v", took)
 	}
 }

@@ -323,6 +323,9 @@ func TestPacedGroupIsShown(t *testing.T) {
 	if more := later - page[paused]; page[paused] <= 0 || more <= 0 || more > took {
 		t.Errorf("by the metrics the pacer paused it for %.3f s, and for %.3f s of the next %.3f s", page[paused], more, took)
 	}
+	if p := top.paused; p == nil || p.PausedSeconds == nil || *p.PausedSeconds < page[paused] || *p.PausedSeconds > later {
+		t.Errorf("by weir top the pacer paused it for %+v; by the metrics before and after for %.3f and %.3f s", p, page[paused], later)
+	}
 	if top.paced != rate || show.paced != rate || metrics.paced != rate {
 		t.Errorf("paced at %v (weir top), %v (weir show) and %v (metrics), want %v", top.paced, show.paced, metrics.paced, rate)
 	}

@@ -36,6 +36,7 @@ type view struct {
 	totals, rates, limits, percent map[string]float64
 	expected, foreign              any // as in weir.show
 	paced                          float64
+	paused                         *api.TopPaced // of weir top; nil: nothing is paced
 }
 
 // topOf asks weir top for a group on a device.
@@ -62,7 +63,7 @@ func topOf(t testing.TB, cgroup string, dev blkdev.Number, every time.Duration) 
 				v.totals = map[string]float64{"rbps": float64(s.ReadBytes), "wbps": float64(s.WrittenBytes), "riops": float64(s.Reads), "wiops": float64(s.Writes)}
 			}
 			if g.Paced != nil {
-				v.paced = float64(g.Paced.WBPS)
+				v.paced, v.paused = float64(g.Paced.WBPS), g.Paced
 			}
 			return doc, v
 		}

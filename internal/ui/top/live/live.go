@@ -25,6 +25,9 @@ type Options struct {
 	// Why asks weir why about a target, by its name, when the details of its group are opened. One
 	// question is asked at a time. nil: nobody can be asked.
 	Why func(ctx context.Context, target string) ([]why.Finding, error)
+	// Plans are the names of the plans of groups, by their paths, as far as they are known; it does not
+	// wait. nil: nobody knows.
+	Plans func(*watch.Snapshot) map[string]string
 }
 
 // framesPerSec is how often bubbletea looks whether the screen has changed: a key shows within 100 ms, and
@@ -36,7 +39,7 @@ const framesPerSec = 10
 func Run(ctx context.Context, o Options) error {
 	asking, stop := context.WithCancel(ctx)
 	defer stop()
-	m := &model{ctx: ctx, screen: o.Screen, every: o.Every, sample: o.Sample, why: o.Why, asking: asking}
+	m := &model{ctx: ctx, screen: o.Screen, every: o.Every, sample: o.Sample, why: o.Why, plans: o.Plans, asking: asking}
 	// bubbletea's own handler of signals can hang: the signal that it is about to pass on has ended
 	// the context, and nobody takes it any more.
 	_, err := tea.NewProgram(m, tea.WithContext(ctx), tea.WithoutSignalHandler(), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithFPS(framesPerSec)).Run()
@@ -66,6 +69,7 @@ type model struct {
 	sample func(context.Context) (*watch.Snapshot, error)
 	ended  bool // both locks are for it
 
+	plans  func(*watch.Snapshot) map[string]string
 	why    func(context.Context, string) ([]why.Finding, error)
 	whyMu  sync.Mutex      // of why
 	asking context.Context // of questions
@@ -136,6 +140,9 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case reading:
 		if m.failed = msg.err; m.failed != nil {
 			return m, tea.Quit
+		}
+		if m.plans != nil {
+			m.screen.Plans = m.plans(msg.snapshot)
 		}
 		m.screen.Show(msg.snapshot)
 		return m, tea.Batch(m.ask(), tea.Tick(m.every, func(time.Time) tea.Msg { return m.read() }))

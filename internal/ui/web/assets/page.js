@@ -169,7 +169,7 @@
 		if (reloading) return;
 		reloading = true;
 		try {
-			const answer = await fetch(location.href.split("#")[0].replace(/[?&]why=1/, ""));
+			const answer = await fetch(location.href.split("#")[0].replace(/&(why|trace)=[^&]*/g, ""));
 			if (answer.ok) {
 				const page = new DOMParser().parseFromString(await answer.text(), "text/html");
 				byId("body").replaceWith(page.getElementById("body"));
@@ -180,20 +180,28 @@
 		}
 	};
 
-	const ask = byId("ask");
-	if (ask) {
-		byId("why").addEventListener("click", async (e) => {
-			if (e.target.id !== "ask" || e.ctrlKey || e.metaKey || e.shiftKey) return;
+	// A question is answered in its own part of the page.
+	for (const id of ["trace", "why"]) {
+		const section = byId(id);
+		if (section) section.addEventListener("click", async (e) => {
+			const link = e.target.closest("a.button");
+			if (!link || e.ctrlKey || e.metaKey || e.shiftKey) return;
 			e.preventDefault();
-			put(e.target, "weir looks …");
+			if (section.getAttribute("aria-busy") === "true") return; // it is asked
+			section.setAttribute("aria-busy", "true");
+			put(link, link.dataset.busy);
 			try {
-				const answer = await fetch(e.target.getAttribute("href").split("#")[0]);
+				const answer = await fetch(link.getAttribute("href").split("#")[0]);
 				const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-				const section = page.getElementById("why");
-				if (!section) throw new Error(answer.statusText);
-				byId("why").replaceChildren(...section.childNodes);
+				const told = page.getElementById(id);
+				if (!told) throw new Error(answer.statusText);
+				section.replaceChildren(...told.childNodes);
+				const next = section.querySelector("a.button");
+				if (next) next.focus({ preventScroll: true });
 			} catch {
-				location.href = e.target.href;
+				location.href = link.href;
+			} finally {
+				section.removeAttribute("aria-busy");
 			}
 		});
 	}
