@@ -10,7 +10,7 @@ package planfile
 const (
 	plansMax       = 1000 // in all files
 	assignmentsMax = 10_000
-	onMax          = 64 // places of one plan
+	onMax          = 64 // places of one plan, with those of the plans that it extends
 	labelsMax      = 32 // of one assignment
 	nameMax        = 63 // bytes of a plan's name
 	textMax        = 4096

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
@@ -240,6 +241,63 @@ func TestLongChain(t *testing.T) {
 	}
 	if p, _ := c.Plan("p0"); p.Limit != bps(limit.RBPS, 7) {
 		t.Errorf("%+v", p)
+	}
+}
+
+// A plan has the places of all that it extends, and no more than a plan may have: a chain of a thousand plans would
+// have millions, each many times.
+func TestPlacesOfALongChain(t *testing.T) {
+	places := func(plan string, n int) string {
+		var all []string
+		for i := range n {
+			all = append(all, fmt.Sprintf("{path: /%s/%d, read: 1}", plan, i))
+		}
+		return "[" + strings.Join(all, ", ") + "]"
+	}
+	text := "plans:\n  a: {extends: b, on: " + places("a", 32) + "}\n  b: {on: " + places("b", 32) + "}\n"
+	c, err := Read(one(text))
+	if err != nil || len(c.Plans[0].On) != onMax {
+		t.Errorf("%v", err)
+	}
+	text += "  c: {extends: a, on: " + places("c", 1) + "}\n  d: {extends: c, on: " + places("d", 1) + "}\n"
+	_, err = Read(one(text))
+	if got, want := fmt.Sprint(err), "a.yaml:4:3: plan c has more than 64 places, with those of the plans that it extends\n"; !strings.HasPrefix(got, want) {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// A file with more mistakes than are told is refused at once: who may only ask could have weird look for what was
+// meant for minutes.
+func TestManyMistakes(t *testing.T) {
+	var names, keys strings.Builder
+	names.WriteString("plans:\n")
+	for i := range plansMax {
+		fmt.Fprintf(&names, "  %s%d: {read: 1}\n", strings.Repeat("a", 50), i)
+	}
+	names.WriteString("assign:\n")
+	for i := range assignmentsMax {
+		fmt.Fprintf(&names, "- {docker: x, plan: %s%d}\n", strings.Repeat("b", 50), i)
+	}
+	for i := range 60_000 {
+		fmt.Fprintf(&keys, "%d-assigns: x\n", i)
+	}
+	for name, text := range map[string]string{"plans that there are not": names.String(), "keys that there are not": keys.String()} {
+		if len(text) > plans.FileBytesMax {
+			t.Fatal(len(text))
+		}
+		refused := make(chan error, 1)
+		go func() {
+			_, err := Read(one(text))
+			refused <- err
+		}()
+		select {
+		case err := <-refused:
+			if got := fmt.Sprint(err); strings.Count(got, "\n") != refusalsMax-1 {
+				t.Errorf("%s: %.300s", name, got)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("%s: it is not refused", name)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package planfile
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -12,7 +13,7 @@ import (
 func (b *building) refer() {
 	names := b.config.Names()
 	missing := func(one named) bool {
-		if slices.Contains(names, one.name) {
+		if len(b.refused) >= refusalsMax || slices.Contains(names, one.name) { // to look for what was meant takes a while
 			return false
 		}
 		b.refused = append(b.refused, &plans.Refusal{At: one.at, Text: one.what + ": there is no plan " + short(one.name) + "; " + instead(one.name, names)})
@@ -61,8 +62,13 @@ func (b *building) extend(i int, done []bool) {
 	}
 	for _, i := range slices.Backward(chain) {
 		done[i] = true
-		if p := &all[i]; p.Extends != "" {
-			over(p, all[index(p.Extends)])
+		p := &all[i]
+		if p.Extends == "" {
+			continue
+		}
+		if over(p, all[index(p.Extends)]); len(p.On) > onMax { // else a long chain would fill the memory
+			p.On = p.On[:onMax]
+			b.refused = append(b.refused, &plans.Refusal{At: p.At, Text: fmt.Sprintf("plan %s has more than %d places, with those of the plans that it extends", p.Name, onMax)})
 		}
 	}
 }

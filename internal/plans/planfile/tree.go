@@ -144,6 +144,9 @@ func (r *reader) fields(n *yaml.Node, what string, known ...field) {
 			known[i].read(e.value)
 			continue
 		}
+		if len(r.refusals) >= refusalsMax { // no more are told, and to look for what was meant takes a while
+			return
+		}
 		r.refuse(e.key, "%s has no key %s; %s", what, short(e.name), instead(e.name, names))
 	}
 }
