@@ -59,7 +59,7 @@ func (r *ring) frames(ctx context.Context, from, to time.Time, want func(def) bo
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if b.began.After(to) || i+1 < len(all) && all[i+1].began.Before(from) {
+		if b.began.After(to) || endsBefore(all, i, from) {
 			continue
 		}
 		d := newDecoder(b.began, want)
@@ -81,34 +81,74 @@ func (r *ring) frames(ctx context.Context, from, to time.Time, want func(def) bo
 	return nil
 }
 
-// oldest is when the first block of a ring began; zero: it has none.
-func (r *ring) oldest() (time.Time, error) {
-	all, err := r.blocks()
-	if err != nil || len(all) == 0 {
-		return time.Time{}, err
-	}
-	return all[0].began, nil
+// endsBefore reports whether the next block tells that one has nothing from a time on. It does not where the
+// clock was set back in between.
+func endsBefore(all []block, i int, from time.Time) bool {
+	return i+1 < len(all) && all[i+1].began.Before(from) && !all[i+1].began.Before(all[i].began)
 }
 
-// ringFrom is the finest that goes back to a time; else the one that goes back furthest.
+// reach is the first time from from on that a ring has something of: from itself, if a frame is about it; zero: it
+// has nothing.
+func (r *ring) reach(from time.Time) (first time.Time, err error) {
+	all, err := r.blocks()
+	if err != nil {
+		return first, err
+	}
+	buf := make([]byte, r.Block)
+	for i, b := range all {
+		at := b.began
+		if endsBefore(all, i, from) {
+			continue
+		}
+		if !b.began.After(from) {
+			if at, err = r.firstIn(b, buf, from); err != nil {
+				return first, err
+			}
+		}
+		if !at.IsZero() && (first.IsZero() || at.Before(first)) {
+			first = at
+		}
+	}
+	return first, nil
+}
+
+// firstIn is the time of the first frame of a block that is not before from, or from, if that frame is about it;
+// zero: the block ends before.
+func (r *ring) firstIn(b block, buf []byte, from time.Time) (first time.Time, err error) {
+	d := newDecoder(b.began, func(def) bool { return false })
+	_, err = r.records(b, buf, func(text []byte) bool {
+		f, err := d.step(text)
+		if err != nil || f.at.Before(from) {
+			return err == nil
+		}
+		if first = f.at; !f.at.Add(-f.window).After(from) {
+			first = from
+		}
+		return false
+	})
+	return first, err
+}
+
+// ringFrom is the finest that goes back to a time; else the one that goes back furthest after that. What it
+// has of long before, as of a clock that was wrong at boot, does not count.
 func (r *Reader) ringFrom(from time.Time) (*ring, error) {
 	var best *ring
 	var reach time.Time
 	for _, one := range r.rings {
-		oldest, err := one.oldest()
+		first, err := one.reach(from)
 		if err != nil {
 			return nil, err
 		}
-		if oldest.IsZero() {
+		if first.IsZero() {
 			continue
 		}
-		if !oldest.After(from) {
+		if !first.After(from) {
 			return one, nil
 		}
 		// A finer one that goes back nearly as far is better: the coarser ones begin later by
 		// up to their step.
-		if best == nil || oldest.Add(one.Step).Before(reach) {
-			best, reach = one, oldest
+		if best == nil || first.Add(one.Step).Before(reach) {
+			best, reach = one, first
 		}
 	}
 	return best, nil

@@ -19,8 +19,9 @@ type writer struct {
 	block
 	used    int // bytes of the block
 	encoder *encoder
-	most    int  // of points that a frame in this block may have
-	foreign bool // the block has what this program would not write, and gets no more
+	last    time.Time // of its last frame; zero: it has none
+	most    int       // of points that a frame in this block may have
+	foreign bool      // the block has what this program would not write, and gets no more
 }
 
 // resume opens a ring to go on where its last record ends.
@@ -43,8 +44,10 @@ func goOn(r *ring) (*writer, error) {
 	w.encoder = newEncoder(w.began)
 	d := newDecoder(w.began, nil)
 	w.used, err = r.records(w.block, make([]byte, r.Block), func(text []byte) bool {
-		_, err := d.step(text)
-		w.foreign = err != nil
+		f, err := d.step(text)
+		if w.foreign = err != nil; err == nil {
+			w.last = f.at
+		}
 		return err == nil
 	})
 	for _, of := range d.series {
@@ -74,9 +77,10 @@ func (w *writer) clear() error {
 }
 
 // append writes a frame. One that could not be written leaves no trace: the next one takes its
-// place.
+// place. When the clock was set back, another block begins: in each the frames are in the order of their
+// times, by which readers leave blocks out.
 func (w *writer) append(at time.Time, window time.Duration, points []point) error {
-	if w.round > 0 && !w.foreign {
+	if w.round > 0 && !w.foreign && !at.Before(w.last) {
 		kept := points[:min(len(points), w.most)]
 		text := w.encoder.frame(at, window, kept)
 		if w.used+recordHead+len(text) <= w.Block {
@@ -85,6 +89,7 @@ func (w *writer) append(at time.Time, window time.Duration, points []point) erro
 				return err
 			}
 			w.used += len(b)
+			w.last = at
 			w.encoder.take()
 			return nil
 		}
@@ -109,7 +114,7 @@ func (w *writer) begin(at time.Time, window time.Duration, points []point) error
 		return err
 	}
 	e.take()
-	w.block, w.used, w.encoder, w.most, w.foreign = next, len(b), e, most, false
+	w.block, w.used, w.last, w.encoder, w.most, w.foreign = next, len(b), at, e, most, false
 	return w.sync()
 }
 
