@@ -7,6 +7,7 @@ import (
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/look/explain"
 	"github.com/weir-io/weir/internal/look/why"
+	"github.com/weir-io/weir/internal/planned"
 )
 
 // A WhyRequest says what a question assumes. The zero WhyRequest assumes nothing: it is about what
@@ -99,6 +100,7 @@ func (h *Host) Why(ctx context.Context, subject string, r WhyRequest) (Report, e
 	if err != nil {
 		return Report{}, told(err, nil)
 	}
+	request.Planned = planned.SetFor(h.host)
 	facts, noted, err := explain.Facts(ctx, h.host, request)
 	notes := notesOf(noted)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/look/explain"
 	"github.com/weir-io/weir/internal/look/why"
+	"github.com/weir-io/weir/internal/planned"
 	"github.com/weir-io/weir/internal/ui/cli"
 	"github.com/weir-io/weir/internal/ui/text"
 )
@@ -74,6 +75,7 @@ func (a *app) why(ctx context.Context, subject string, o whyOptions) error {
 	if err != nil {
 		return err
 	}
+	sources.Planned = planned.SetFor(a.host)
 	q, err := a.question(ctx, subject, o)
 	if err != nil {
 		return err

@@ -22,7 +22,6 @@ import (
 	"github.com/weir-io/weir/internal/look/watch"
 	"github.com/weir-io/weir/internal/look/why"
 	"github.com/weir-io/weir/internal/planned"
-	"github.com/weir-io/weir/internal/plans/planfile"
 	"github.com/weir-io/weir/internal/ui/cli"
 	"github.com/weir-io/weir/internal/ui/top"
 	"github.com/weir-io/weir/internal/ui/top/live"
@@ -136,7 +135,7 @@ func (v topView) why(ctx context.Context, target string) (all []why.Finding, err
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, h.Close()) }()
-	facts, _, err := explain.Facts(ctx, h, explain.Request{Subject: target})
+	facts, _, err := explain.Facts(ctx, h, explain.Request{Subject: target, Planned: planned.SetFor(h)})
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/weir-io/weir/internal/agent/held"
 	"github.com/weir-io/weir/internal/look/explain"
 	"github.com/weir-io/weir/internal/look/why"
+	"github.com/weir-io/weir/internal/planned"
 )
 
 const (
@@ -143,7 +144,7 @@ func (m *measurer) findingOf(ctx context.Context, key string) (f Finding, err er
 		return f, err
 	}
 	defer func() { err = errors.Join(err, h.Close()) }()
-	facts, _, err := explain.Facts(ctx, h, explain.Request{Subject: key})
+	facts, _, err := explain.Facts(ctx, h, explain.Request{Subject: key, Planned: planned.SetFor(h)})
 	if err != nil {
 		return f, err
 	}

@@ -36,7 +36,7 @@ func (h *Host) Owners() (*inode.Asker, error) {
 }
 
 // WhySources are where package why reads its facts. A host without a controller of disk I/O is a
-// finding, and no error. Who keeps limits for a target (KeptIn) is not filled in: that is known
+// finding, and no error. Who keeps limits for a target (Kept) is not filled in: that is known
 // above this package.
 func (h *Host) WhySources() (why.Sources, error) {
 	io, err := h.IO()

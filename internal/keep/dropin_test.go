@@ -76,9 +76,9 @@ func TestKeptInADropIn(t *testing.T) {
 		want    string
 	}{{"v1", map[string]string{path: mine}, path}, {"v1", map[string]string{path: others}, ""}, {"v1", nil, ""}, {"v2", map[string]string{path: mine}, ""}} {
 		h := open(t, c.version, c.files)
-		in, err := In(h, service(group(t, h)))
-		if in = strings.TrimPrefix(in, h.Root); err != nil || in != c.want {
-			t.Errorf("%s, %v: kept in %q, %v; want %q", c.version, c.files, in, err, c.want)
+		kept, err := By(t.Context(), h, service(group(t, h)))
+		if in := strings.TrimPrefix(kept.File, h.Root); err != nil || in != c.want || (in != "") != (len(kept.Rules) == 1 && kept.Rules[0].Limit == writes(1)) || kept.Unknown {
+			t.Errorf("%s, %v: %+v, %v; want it in %q", c.version, c.files, kept, err, c.want)
 		}
 	}
 }

@@ -214,8 +214,8 @@ func TestNobodyKeeps(t *testing.T) {
 	if notes := k.Lasts(plan, false); notes != nil {
 		t.Errorf("that it ends with the group is plain: %+v", notes)
 	}
-	if in, err := In(h, its); in != "" || err != nil {
-		t.Errorf("kept in %q, %v", in, err)
+	if in, err := By(t.Context(), h, its); in.File != "" || err != nil {
+		t.Errorf("kept: %+v, %v", in, err)
 	}
 }
 

@@ -7,8 +7,11 @@ import (
 
 	"github.com/weir-io/weir/internal/act/dropin"
 	"github.com/weir-io/weir/internal/host"
+	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/look/why"
 	"github.com/weir-io/weir/internal/note"
+	"github.com/weir-io/weir/internal/place"
 	"github.com/weir-io/weir/internal/targets"
 	"github.com/weir-io/weir/internal/targets/containerd"
 )
@@ -23,21 +26,56 @@ func Recorded(h *host.Host, t targets.Target) (Saved, []note.Note, error) {
 	return r, notesOf(lost, "its saved limits cannot be read, so a restart loses them; save its limits again, or clear them"), err
 }
 
-// In is the file in which weir keeps limits of a target; empty: it keeps none, or nobody can read them.
-func In(h *host.Host, t targets.Target) (string, error) {
+// By is what weir sets again when a target starts, for package why. A file that is damaged, or somebody else's, keeps
+// nothing.
+func By(ctx context.Context, h *host.Host, t targets.Target) (why.Kept, error) {
+	file, entries, err := savedFor(h, t)
+	if err != nil || len(entries) == 0 {
+		return why.Kept{}, err
+	}
+	k := why.Kept{File: file}
+	for _, e := range entries { // a later one counts where two are on one device
+		asked, _, err := place.OwnDisks(ctx, h.Devices(), []limit.Asked{e}, t)
+		var on []place.Placed
+		if err == nil {
+			on, _, err = place.Place(ctx, h.Devices(), asked, t.Views())
+		}
+		if err != nil {
+			k.Unknown = true // a disk may be gone, or be mounted later
+		}
+		for _, p := range on {
+			k.Rules = overlay(k.Rules, cgroupfs.Rule{Device: p.Device.Number, Limit: p.Limit})
+		}
+	}
+	return k, ctx.Err()
+}
+
+// overlay puts a rule over what rules have for its device.
+func overlay(rules []cgroupfs.Rule, r cgroupfs.Rule) []cgroupfs.Rule {
+	for i := range rules {
+		if rules[i].Device == r.Device {
+			rules[i].Limit = rules[i].Limit.Overlay(r.Limit)
+			return rules
+		}
+	}
+	return append(rules, r)
+}
+
+// savedFor are the limits that weir keeps for a target, and the file that they are in.
+func savedFor(h *host.Host, t targets.Target) (file string, entries []limit.Asked, err error) {
 	r, _, err := Recorded(h, t)
 	if err != nil || len(r.Entries) > 0 {
-		return RecordPath(h, t.Lasting), err
+		return RecordPath(h, t.Lasting), r.Entries, err
 	}
 	b := base{h, t, t.Group.Hierarchy().Version}
 	if ofUnit := b.version == cgroupfs.V1 && t.Owner.Kind == "systemd" && t.Owner.Unit != ""; !b.scoped() && !ofUnit {
-		return "", nil
+		return "", nil, nil
 	}
-	path := filepath.Join(h.Root, dropin.Path(t.Owner.Unit))
-	if entries, err := readDropIn(path); err != nil || len(entries) == 0 {
-		return "", nil // a file of somebody else's keeps nothing of what weir has set
+	file = filepath.Join(h.Root, dropin.Path(t.Owner.Unit))
+	if entries, err = readDropIn(file); err != nil {
+		return "", nil, nil
 	}
-	return path, nil
+	return file, entries, nil
 }
 
 // Account is the target that limits are kept for on a target's account: itself, or the container

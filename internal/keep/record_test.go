@@ -51,8 +51,8 @@ func TestRecord(t *testing.T) {
 	if plan.File == nil || !strings.Contains(plan.File.Text, "/dev/vda") || edit.After != nil {
 		t.Errorf("of another device: %+v, %+v", plan.File, edit)
 	}
-	if in, err := In(h, container(group(t, h), "")); err != nil || in != RecordPath(h, old.Target) {
-		t.Errorf("kept in %q, %v", in, err)
+	if in, err := By(t.Context(), h, container(group(t, h), "")); err != nil || in.File != RecordPath(h, old.Target) {
+		t.Errorf("kept: %+v, %v", in, err)
 	}
 }
 
@@ -86,8 +86,8 @@ func TestADamagedRecord(t *testing.T) {
 		if tells("shown", notes, "a restart loses them"); err != nil || len(r.Entries) != 0 {
 			t.Errorf("%q: %+v, %v", text, r, err)
 		}
-		if in, err := In(h, its); err != nil || in != "" {
-			t.Errorf("%q: it is kept in %q, %v", text, in, err)
+		if in, err := By(t.Context(), h, its); err != nil || in.File != "" {
+			t.Errorf("%q: it is kept: %+v, %v", text, in, err)
 		}
 	}
 	// Where another keeper has the target by now, the record goes with the other files.
@@ -141,7 +141,7 @@ func TestScope(t *testing.T) {
 	if err := os.Remove(RecordPath(h, r.Target)); err != nil {
 		t.Fatal(err)
 	}
-	if in, err := In(h, its); err != nil || in != plan.File.Path {
-		t.Errorf("kept in %q, %v", in, err)
+	if in, err := By(t.Context(), h, its); err != nil || in.File != plan.File.Path {
+		t.Errorf("kept: %+v, %v", in, err)
 	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/host"
-	"github.com/weir-io/weir/internal/keep"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/linux/inode"
@@ -71,7 +70,6 @@ func (m Manager) foreign(ctx context.Context, t targets.Target, limits []limit.A
 	if err != nil {
 		return []note.Note{note.Noticef("foreign-unknown", "weir cannot see which files %s writes to: %v", t, err)}
 	}
-	sources.KeptIn = func(t targets.Target) (string, error) { return keep.In(m.Host, t) }
 	q := why.Question{Target: &t, Hold: limit.HoldAuto} // with Firsts its mounts tell its disks
 	for _, l := range limits {
 		q.Places = append(q.Places, place.Spot{Asked: l})

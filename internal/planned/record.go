@@ -16,6 +16,7 @@ import (
 	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/state"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 // records is where weir notes what it has put into force for plans, below the host's root: so that
@@ -116,6 +117,25 @@ func recordOf(root, target string) (*record, error) {
 		return nil, fmt.Errorf("limits set for %s: %w", target, err)
 	}
 	return &r, nil
+}
+
+// SetFor returns what tells the limits that weir has put into force for a target because a plan has them: they are
+// put into force again when the target starts. Of a target without a permanent name, or whose record cannot be
+// read, none are known.
+func SetFor(h *host.Host) func(targets.Target) []cgroupfs.Rule {
+	return func(t targets.Target) (rules []cgroupfs.Rule) {
+		if t.Lasting == "" {
+			return nil
+		}
+		r, err := recordOf(h.Root, t.Lasting)
+		if err != nil || r == nil {
+			return nil
+		}
+		for _, l := range r.Limits {
+			rules = append(rules, cgroupfs.Rule{Device: l.Device, Limit: l.Limit})
+		}
+		return rules
+	}
 }
 
 // isRecorded reports whether a target of a kind may be on record.

@@ -13,7 +13,7 @@ var foundMutants = []mutant{
 	{name: "a rate that Docker does not keep is called another limit", file: "internal/look/why/rules_record.go",
 		was: "return bound && (!too || is != n)", is: "return bound != too || is != n", packages: []string{"./internal/look/why"}, run: "."},
 	{name: "a limit that weir keeps is said to be lost", file: "internal/look/why/rules_record.go",
-		was: "if r == nil || f.Group.KeptIn != \"\" {\n", is: "if r == nil {\n", packages: []string{"./internal/look/why"}, run: "."},
+		was: "return l.Overlay(ruleOn(g.Kept.Rules, dev))", is: "return l", packages: []string{"./internal/look/why"}, run: "."},
 	{name: "a limit of a unit on v1 that weir sets again is said to be lost", file: "internal/keep/kept.go",
 		was: "if ofUnit := b.version == cgroupfs.V1", is: "if ofUnit := b.version == cgroupfs.V2", packages: []string{"./internal/keep", "./internal/look/explain"}, run: "."},
 	{name: "a user of v1 is told of delegation", file: "internal/linux/cgroupfs/file.go",

@@ -11,6 +11,7 @@ import (
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/look/why"
 	"github.com/weir-io/weir/internal/note"
 	"github.com/weir-io/weir/internal/place"
@@ -25,6 +26,8 @@ type Request struct {
 	// Asked are limits that the question assumes, or places without any.
 	Asked []limit.Asked
 	Hold  limit.Hold // that holds buffered writes, if the question assumes limits; empty: limit.HoldAuto
+	// Planned is that of why.Sources; nil: plans are not known.
+	Planned func(targets.Target) []cgroupfs.Rule
 }
 
 // QuestionOf makes the question of a request. Its notes say which of a target's disks are left out.

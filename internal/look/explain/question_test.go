@@ -97,8 +97,8 @@ func TestSourcesKnowWhoKeeps(t *testing.T) {
 	}
 	for unit, want := range map[string]string{"web.service": filepath.Join(h.Root, dropin.Path("web.service")), "db.service": ""} {
 		its.Owner = targets.Owner{Kind: "systemd", Name: unit, Unit: unit}
-		if in, err := sources.KeptIn(its); err != nil || in != want {
-			t.Errorf("%s: kept in %q, %v; want %q", unit, in, err, want)
+		if kept, err := sources.Kept(t.Context(), its); err != nil || kept.File != want {
+			t.Errorf("%s: %+v, %v; want it in %q", unit, kept, err, want)
 		}
 	}
 }
@@ -114,7 +114,7 @@ func TestQuestionIsAnswered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if sources.KeptIn == nil {
+	if sources.Kept == nil {
 		t.Error("who keeps limits is not asked")
 	}
 	facts, err := why.Gather(context.Background(), sources, q)

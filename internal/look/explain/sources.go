@@ -13,7 +13,7 @@ import (
 // Sources are where package why reads the facts of a host, and of those who keep limits there.
 func Sources(h *host.Host) (why.Sources, error) {
 	s, err := h.WhySources()
-	s.KeptIn = func(t targets.Target) (string, error) { return keep.In(h, t) }
+	s.Kept = func(ctx context.Context, t targets.Target) (why.Kept, error) { return keep.By(ctx, h, t) }
 	return s, err
 }
 
@@ -27,6 +27,7 @@ func Facts(ctx context.Context, h *host.Host, r Request) (why.Facts, []note.Note
 	if err != nil {
 		return why.Facts{}, notes, err
 	}
+	sources.Planned = r.Planned
 	facts, err := why.Gather(ctx, sources, q)
 	return facts, notes, err
 }

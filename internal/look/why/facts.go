@@ -40,8 +40,11 @@ type Sources struct {
 	UnitLimits func(ctx context.Context, unit string) (map[blkdev.Number][]Spelling, error)
 	// Pacer reads what weir's pacer holds, and can; nil: it is not known.
 	Pacer Pacer
-	// KeptIn names the file in which weir keeps limits of a target; empty: it keeps none.
-	KeptIn func(targets.Target) (string, error)
+	// Kept is what weir keeps for a target.
+	Kept func(context.Context, targets.Target) (Kept, error)
+	// Planned are the limits that weir has set for a target because a plan has them; none: it has not. They are
+	// set again when the target starts.
+	Planned func(targets.Target) []cgroupfs.Rule
 	// Unpack reads the kernel's own copy of its configuration; nil: it cannot be read.
 	Unpack kernel.Unpack
 }
@@ -117,11 +120,19 @@ type Group struct {
 	Memory    Memory
 	Swapped   Swapped
 	Record    *targets.Record // what the target's owner has on record; nil: not known
-	KeptIn    string          // the file in which weir keeps limits of the target; empty: it keeps none
+	Kept      Kept            // what weir sets again when the target starts
+	Planned   []cgroupfs.Rule // what a plan has weir set again then
 	Unit      *Unit           // what systemd keeps; nil if the group is no unit's
 	Loose     *Loose          // nil: systemd leaves the limits in force, or there are none
 	Latency   []Policy        // io.latency of the group, those above and their neighbours
 	Cost      []Policy        // io.cost.qos of the root, where it is enabled
+}
+
+// Kept is the limits that weir sets again when a target starts, after the target's owner.
+type Kept struct {
+	File    string // that they are in; empty: there are none
+	Rules   []cgroupfs.Rule
+	Unknown bool // of some of them the device is not known
 }
 
 // Above is a group above, with its rules.

@@ -40,11 +40,14 @@ func readGroup(ctx context.Context, s Sources, q Question, group cgroupfs.Group)
 		}
 		g.Paced, g.Escapes, g.Lapsed = held.Written, held.Escapes, held.Lapsed
 	}
-	if s.KeptIn != nil {
+	if s.Kept != nil {
 		var err error
-		if g.KeptIn, err = s.KeptIn(*q.Target); err != nil {
+		if g.Kept, err = s.Kept(ctx, *q.Target); err != nil {
 			return g, err
 		}
+	}
+	if s.Planned != nil {
+		g.Planned = s.Planned(*q.Target)
 	}
 	members, err := targets.Members(group)
 	if err != nil {

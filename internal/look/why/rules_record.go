@@ -19,22 +19,26 @@ const (
 // dropsFlags reports whether the owner's command line is known to drop the flags of limits.
 func dropsFlags(r *targets.Record) bool { return r.Command == docker && r.Version == dockerDropped }
 
-// recordDiffers: the target's owner stores another limit than the one in force. It sets its own
+// recordDiffers: the target's owner stores another limit than the one in force, or weir does. They set their own
 // when the target restarts, and what an earlier weir or an echo set is lost.
 func recordDiffers(f Facts) []Finding {
 	r := f.Group.Record
-	if r == nil || f.Group.KeptIn != "" { // weir sets its own again after the owner
+	if f.Group.Kept.Unknown {
 		return nil
 	}
+	by := weir
 	var evidence []Evidence
 	var keep, takeBack, flags []string
 	for _, dev := range recordedDevices(f.Group) {
-		now, kept := ruleOn(f.Group.Rules, dev), r.On(dev)
+		now, kept := ruleOn(f.Group.Rules, dev), f.Group.atStart(dev)
 		if !differs(kept, now) {
 			continue
 		}
+		if !differs(ruleOn(f.Group.Kept.Rules, dev), now) {
+			by = r.By
+		}
 		name := f.nodeOf(dev)
-		evidence = append(evidence, f.Group.evidenceOn(dev), Evidence{r.Source, fmt.Sprintf("%s: %s", dev, boundsOrNone(kept))})
+		evidence = append(append(evidence, f.Group.evidenceOn(dev)), f.Group.keptOn(dev)...)
 		if now.Bounds() {
 			keep = append(keep, fmt.Sprintf("weir set %s %s --on %s --persist", quote(f.Target), flagsOf(now), quote(name)))
 			flags = append(flags, dockerFlags(now, name)...)
@@ -45,9 +49,44 @@ func recordDiffers(f Facts) []Finding {
 		return nil
 	}
 	found := Finding{Code: "record-differs", Severity: Hurts, Evidence: evidence,
-		Text: fmt.Sprintf("%s keeps another limit for this target than the one in force, and will set its own when it restarts the target.", r.By)}
-	found.Fixes = append(keepFixes(r, keep, flags), Fix{Text: "put the limit that " + r.By + " keeps into force", Lines: takeBack})
+		Text: fmt.Sprintf("%s keeps another limit for this target than the one in force, and will set its own when the target restarts.", by)}
+	if by == weir {
+		found.Fixes = weirKeeps(keep)
+	} else {
+		found.Fixes = keepFixes(r, keep, flags)
+	}
+	found.Fixes = append(found.Fixes, Fix{Text: "put that other limit into force", Lines: takeBack})
 	return []Finding{found}
+}
+
+// weir is who keeps a limit that is on weir's own record.
+const weir = "weir"
+
+// weirKeeps has weir keep another limit than it does.
+func weirKeeps(lines []string) []Fix {
+	if len(lines) == 0 {
+		return nil
+	}
+	return []Fix{{Text: "have weir keep this one", Lines: lines}}
+}
+
+// atStart is what is set on a device when the target starts: weir sets its own after the owner.
+func (g Group) atStart(dev blkdev.Number) (l limit.Limit) {
+	if g.Record != nil {
+		l = g.Record.On(dev)
+	}
+	return l.Overlay(ruleOn(g.Kept.Rules, dev))
+}
+
+// keptOn is where that is kept.
+func (g Group) keptOn(dev blkdev.Number) (all []Evidence) {
+	if g.Record != nil {
+		all = append(all, Evidence{g.Record.Source, fmt.Sprintf("%s: %s", dev, boundsOrNone(g.Record.On(dev)))})
+	}
+	if kept := ruleOn(g.Kept.Rules, dev); kept.Bounds() {
+		all = append(all, Evidence{g.Kept.File, fmt.Sprintf("%s: %s", dev, boundsOf(kept))})
+	}
+	return all
 }
 
 // differs reports whether an owner keeps another number of a rate than the one in force. A rate that it
@@ -64,18 +103,19 @@ func differs(kept, now limit.Limit) bool {
 // when the target restarts.
 func recordLacks(f Facts) []Finding {
 	r := f.Group.Record
-	if r == nil || f.Group.KeptIn != "" {
+	if r == nil || f.Group.Kept.Unknown {
 		return nil
 	}
 	var keep, flags []string
 	one := Finding{Code: "record-lacks", Severity: Note, Text: r.By + " does not keep this limit: it is in force only until the target stops."}
 	for _, rule := range f.Group.Rules {
-		kept := r.On(rule.Device)
-		if differs(kept, rule.Limit) || sameBounds(kept, rule.Limit) {
+		kept := f.Group.atStart(rule.Device)
+		planned := kept.Overlay(ruleOn(f.Group.Planned, rule.Device))
+		if differs(kept, rule.Limit) || sameBounds(kept, rule.Limit) || sameBounds(planned, rule.Limit) {
 			continue
 		}
 		name := f.nodeOf(rule.Device)
-		one.Evidence = append(one.Evidence, f.Group.evidenceOn(rule.Device), Evidence{r.Source, fmt.Sprintf("%s: %s", rule.Device, boundsOrNone(kept))})
+		one.Evidence = append(append(one.Evidence, f.Group.evidenceOn(rule.Device)), f.Group.keptOn(rule.Device)...)
 		if kept.Bounds() {
 			one.Text = r.By + " keeps only a part of this limit: the rest is in force only until the target stops."
 		}
@@ -134,10 +174,15 @@ func recordedDevices(g Group) []blkdev.Number {
 			add(r.Device)
 		}
 	}
-	for _, l := range g.Record.Limits {
-		if l.Err == nil {
-			add(l.Device)
+	if g.Record != nil {
+		for _, l := range g.Record.Limits {
+			if l.Err == nil {
+				add(l.Device)
+			}
 		}
+	}
+	for _, r := range g.Kept.Rules {
+		add(r.Device)
 	}
 	return all
 }

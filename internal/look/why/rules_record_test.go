@@ -34,17 +34,57 @@ func TestALimitThatItsOwnerDoesNotKeep(t *testing.T) {
 	if found.Severity != Note || len(found.Fixes) != 2 || found.Fixes[0].Lines[0] != "weir set docker:web --write 10000000 --on /dev/vda --persist" || strings.Contains(found.Fixes[0].Lines[0], "clear") {
 		t.Errorf("%+v", found)
 	}
-	f.Group.KeptIn = "/var/lib/weir/limits/x"
+	f.Group.Kept = Kept{File: "/var/lib/weir/limits/x", Rules: f.Group.Rules}
 	if found, is := Judge(f).Find("record-lacks"); is {
 		t.Errorf("weir keeps it: %+v", found)
 	}
-	f.Group.KeptIn, f.Group.Rules = "", []cgroupfs.Rule{{Device: vda.Number, Limit: limit.None}}
+	f.Group.Kept, f.Group.Rules = Kept{}, []cgroupfs.Rule{{Device: vda.Number, Limit: limit.None}}
 	if found, is := Judge(f).Find("record-lacks"); is {
 		t.Errorf("no limit is in force: %+v", found)
 	}
-	f.Group.Record, f.Group.KeptIn = recordOf(vda, 5e6), "/var/lib/weir/limits/x"
+	f = good()
+	f.Group.Record, f.Group.Kept = recordOf(vda, 5e6), Kept{File: "/var/lib/weir/limits/x", Rules: f.Group.Rules}
 	if found, is := Judge(f).Find("record-differs"); is {
 		t.Errorf("weir sets its own after Docker: %+v", found)
+	}
+}
+
+// What weir keeps counts for the rates and devices that it keeps, and hides nothing of others: what is set when the
+// target starts is the owner's limit with weir's over it.
+func TestWhatWeirKeeps(t *testing.T) {
+	const file = "/var/lib/weir/limits/x"
+	kept := func(rules ...cgroupfs.Rule) Kept { return Kept{File: file, Rules: rules} }
+	docker := &targets.Record{By: "Docker", Command: "docker", Source: "docker inspect web"}
+	both := cgroupfs.Rule{Device: vda.Number, Limit: limit.None.With(limit.WBPS, limit.PerSecond(10e6)).With(limit.RBPS, limit.PerSecond(3e6))}
+	for name, c := range map[string]struct {
+		record         *targets.Record
+		kept           Kept
+		now            []cgroupfs.Rule
+		planned        []cgroupfs.Rule
+		code, says, do string
+	}{
+		"another number":             {docker, kept(rule1(vda, 4e6)), []cgroupfs.Rule{rule1(vda, 10e6)}, nil, "record-differs", "weir keeps another limit", "weir set docker:web --write 10000000 --on /dev/vda --persist"},
+		"another number, no engine":  {nil, kept(rule1(vda, 4e6)), []cgroupfs.Rule{rule1(vda, 10e6)}, nil, "record-differs", "weir keeps another limit", "weir set docker:web --write 10000000 --on /dev/vda --persist"},
+		"nothing is in force":        {docker, kept(rule1(vda, 4e6)), nil, nil, "record-differs", "weir keeps another limit", "weir set docker:web --write 4000000 --on /dev/vda"},
+		"another device":             {docker, kept(rule1(vdb, 4e6)), []cgroupfs.Rule{rule1(vda, 10e6), rule1(vdb, 4e6)}, nil, "record-lacks", "Docker does not keep this limit", "weir set docker:web --write 10000000 --on /dev/vda --persist"},
+		"one of two rates":           {docker, kept(rule1(vda, 10e6)), []cgroupfs.Rule{both}, nil, "record-lacks", "Docker keeps only a part", "weir set docker:web --read 3000000 --write 10000000 --on /dev/vda --persist"},
+		"Docker's other device":      {recordOf(vda, 5e6), kept(rule1(vdb, 4e6)), []cgroupfs.Rule{rule1(vda, 10e6), rule1(vdb, 4e6)}, nil, "record-differs", "Docker keeps another limit", "weir set docker:web --write 10000000 --on /dev/vda --persist"},
+		"the device is not known":    {docker, Kept{File: file, Unknown: true}, []cgroupfs.Rule{rule1(vda, 10e6)}, nil, "", "", ""},
+		"a plan has it":              {docker, Kept{}, []cgroupfs.Rule{rule1(vda, 10e6)}, []cgroupfs.Rule{rule1(vda, 10e6)}, "", "", ""},
+		"a plan has another number":  {docker, Kept{}, []cgroupfs.Rule{rule1(vda, 10e6)}, []cgroupfs.Rule{rule1(vda, 9e6)}, "record-lacks", "Docker does not keep this limit", "weir set docker:web --write 10000000 --on /dev/vda --persist"},
+		"a plan has one, weir other": {docker, kept(rule1(vda, 10e6)), []cgroupfs.Rule{both}, []cgroupfs.Rule{{Device: vda.Number, Limit: limit.Limit{RBPS: limit.PerSecond(3e6)}}}, "", "", ""},
+	} {
+		f := good()
+		f.Target, f.Group.Record, f.Group.Kept, f.Group.Rules, f.Group.Planned = "docker:web", c.record, c.kept, c.now, c.planned
+		r := Judge(f)
+		for _, code := range []string{"record-lacks", "record-differs"} {
+			found, is := r.Find(code)
+			if is != (code == c.code) {
+				t.Errorf("%s: %s is found: %t %+v", name, code, is, found)
+			} else if is && (!strings.HasPrefix(found.Text, c.says) || found.Fixes[0].Lines[0] != c.do) {
+				t.Errorf("%s: %+v", name, found)
+			}
+		}
 	}
 }
 

@@ -70,12 +70,13 @@ func unitLacks(g Group) []Finding {
 		Text: "systemd owns this group, and on cgroup v1 it does not know this limit: a restart of " + g.Owner.Unit + " loses it."}
 	var lines []string
 	for _, r := range g.Rules {
-		if r.Limit.Bounds() {
+		kept := ruleOn(g.Kept.Rules, r.Device)
+		if r.Limit.Bounds() && !sameBounds(kept, r.Limit) && !differs(kept, r.Limit) { // else weir sets it again, or see recordDiffers
 			one.Evidence = append(one.Evidence, g.evidenceOn(r.Device))
 			lines = append(lines, fmt.Sprintf("weir set %s %s --on %s --persist", quote("unit:"+g.Owner.Unit), flagsOf(r.Limit), r.Device))
 		}
 	}
-	if g.KeptIn != "" || len(lines) == 0 {
+	if g.Kept.Unknown || len(lines) == 0 {
 		return nil
 	}
 	one.Evidence = append(one.Evidence, Evidence{g.Dir, "of unit " + g.Owner.Unit})

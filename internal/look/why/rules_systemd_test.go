@@ -45,8 +45,14 @@ func TestALimitOfAUnitOnV1(t *testing.T) {
 	if found, is = of(func(g *Group) { g.Owner.Unit = "x.slice" }).Find("unit-differs"); !is || len(found.Fixes) != 0 {
 		t.Errorf("a slice starts no weir: %+v", found)
 	}
+	if found, is = of(func(g *Group) { g.Kept = Kept{File: "/x", Rules: []cgroupfs.Rule{rule1(vdb, 10e6)}} }).Find("unit-differs"); !is {
+		t.Error("weir keeps a limit on another device, and nothing is said")
+	}
+	if found, is = of(func(g *Group) { g.Kept = Kept{File: "/x", Rules: []cgroupfs.Rule{rule1(vda, 4e6)}} }).Find("record-differs"); !is || !strings.HasPrefix(found.Text, "weir keeps another") {
+		t.Errorf("weir keeps another number: %+v", found)
+	}
 	for name, change := range map[string]func(*Group){
-		"weir keeps it":   func(g *Group) { g.KeptIn = "/etc/systemd/system/x.service.d/weir.conf" },
+		"weir keeps it":   func(g *Group) { g.Kept = Kept{File: "/etc/systemd/system/x.service.d/weir.conf", Rules: g.Rules} },
 		"no limit":        func(g *Group) { g.Rules = []cgroupfs.Rule{{Device: vda.Number, Limit: limit.None}} },
 		"made by another": func(g *Group) { g.Owner.Kind = "docker" },
 	} {

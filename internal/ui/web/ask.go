@@ -74,7 +74,7 @@ func (p *Page) ask(ctx context.Context, g *watch.Group) *answer {
 
 // findings asks weir why.
 func findings(ctx context.Context, h *host.Host, target string) ([]finding, error) {
-	facts, _, err := explain.Facts(ctx, h, explain.Request{Subject: target})
+	facts, _, err := explain.Facts(ctx, h, explain.Request{Subject: target, Planned: planned.SetFor(h)})
 	if err != nil {
 		return nil, err
 	}
