@@ -68,6 +68,7 @@ const (
 // A Target is a target with its plan.
 type Target struct {
 	Name   string // as a user spells it
+	ID     string // its owner's for it: a pod's UID, a container's id; empty: it has none
 	Choice plans.Choice
 	State  State
 	Err    error    // why it failed; nil: it did not

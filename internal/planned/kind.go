@@ -1,6 +1,7 @@
 package planned
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -54,7 +55,7 @@ func (m Manager) OfKind(ctx context.Context, kind string, names []string) ([]Tar
 			continue
 		}
 		one := m.look(ctx, key, choice, r) // by its id: another can have its name by now
-		if one.Name, one.key = l.String(), key; one.State != Stopped && one.State != Gone {
+		if one.Name, one.ID, one.key = l.String(), cmp.Or(l.UID, l.ID), key; one.State != Stopped && one.State != Gone {
 			all = append(all, one)
 		}
 	}

@@ -47,6 +47,7 @@ type Core struct {
 // An entry is what a Core remembers of a target.
 type entry struct {
 	Status
+	id     string // of the target
 	group  string
 	want   string // what it was to have when it was last in force; empty: never
 	tries  int    // attempts in a row that failed
@@ -74,7 +75,7 @@ func (c *Core) Decide(now time.Time, t Target) Why {
 		e = &entry{Status: Status{Key: t.Key, State: Differs, Since: now}}
 		c.targets[t.Key] = e
 	}
-	e.Name, e.Plan, e.Group = t.Name, t.Plan, t.Group
+	e.Name, e.Plan, e.Group, e.id = t.Name, t.Plan, t.Group, t.ID
 	if t.Err == nil {
 		t.Err = c.claim(now, e, t)
 	}
@@ -260,7 +261,7 @@ func (c *Core) Keep(kind string, names, keys []string) {
 		if of != kind || there[key] {
 			continue
 		}
-		if names == nil || slices.ContainsFunc(names, func(name string) bool { return isNamed(its, name) }) {
+		if names == nil || slices.ContainsFunc(names, func(name string) bool { return isNamed(its, name) || e.id != "" && isNamed(e.id, name) }) {
 			c.release(e)
 			delete(c.targets, key)
 		}

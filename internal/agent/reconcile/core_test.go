@@ -300,6 +300,17 @@ func TestEndedIsForgotten(t *testing.T) {
 	if len(c.targets) != 1 {
 		t.Errorf("%v", c.targets)
 	}
+	// Of pods and of containers in them the tree knows the id alone, which is no part of a pod's key.
+	for key, id := range map[string]string{"pod:prod/web-0": "8f14e45f-ceea", "pod:prod/web-1": "c9f0f895-fb98", "containerd:k8s.io/" + whole: whole} {
+		of := web(0, 10)
+		of.Key, of.ID, of.Group = key, id, "/"+key
+		c.Decide(begin, of)
+	}
+	c.Ended("pod", "8f14e45f-ceea")
+	c.Keep("containerd", []string{whole}, nil)
+	if len(c.targets) != 2 || c.targets["pod:prod/web-1"] == nil {
+		t.Errorf("%v", c.targets)
+	}
 }
 
 // Whatever happens, one who does as the Core says comes to what is wanted, once the others stop.

@@ -20,6 +20,7 @@ const NoPlan = "none"
 type Target struct {
 	Key   string // permanent, and its own: docker:WHOLE-ID
 	Name  string // as a user spells it
+	ID    string // by which changes of it are told, if not by its key: a pod's UID, a container's id; empty: by its key
 	Group string // the path of its cgroup; empty: it has none
 	Plan  string // NoPlan: it has none, and what weir has put into force is to be taken away
 	Rates []Rates

@@ -110,7 +110,7 @@ func (k *Kind) open(anew bool) (err error) {
 }
 
 func asTarget(t planned.Target) reconcile.Target {
-	one := reconcile.Target{Key: t.Key(), Name: t.Name, Group: t.Path(), Plan: t.Choice.Name(), Unpaced: t.Unpaced, Begun: t.Begun, Err: t.Err}
+	one := reconcile.Target{Key: t.Key(), Name: t.Name, ID: t.ID, Group: t.Path(), Plan: t.Choice.Name(), Unpaced: t.Unpaced, Begun: t.Begun, Err: t.Err}
 	if t.Choice.IsNone() {
 		one.Plan = reconcile.NoPlan
 	}

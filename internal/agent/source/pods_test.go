@@ -69,7 +69,9 @@ func TestOnlyThePodIsLookedAt(t *testing.T) {
 		}
 		found := []string{}
 		for _, one := range all {
-			found = append(found, one.Key)
+			if found = append(found, one.Key); one.ID != "u"+one.Key[len(one.Key)-1:] {
+				t.Errorf("the tree tells of %s by %q", one.Key, one.ID)
+			}
 		}
 		if got := fmt.Sprint(found, " ", asked); got != want {
 			t.Errorf("%q: %s, want %s", names, got, want)
