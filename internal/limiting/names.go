@@ -29,8 +29,12 @@ func (m Manager) nameGroups(ctx context.Context, groups []Group) {
 		}
 		names := kind.Names(ctx)
 		for i, g := range groups {
-			if name := names[g.Owner.Name]; itsOwn(g) && name != "" {
+			switch name := names[g.Owner.Name]; {
+			case !itsOwn(g) || names == nil:
+			case name != "":
 				groups[i].Target = kind.Name() + ":" + name
+			default: // of another engine: a user's own, or one in a container
+				groups[i].Target = "cgroup:" + g.Path
 			}
 		}
 	}

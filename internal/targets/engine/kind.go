@@ -42,8 +42,8 @@ func (k Kind) MayKnow(name string) bool {
 // that cannot be asked has none.
 func (k Kind) Live(ctx context.Context, prefix string) []string {
 	var names []string
-	for _, name := range k.Names(ctx) {
-		if strings.HasPrefix(name, prefix) {
+	for id, name := range k.Names(ctx) {
+		if name != id && strings.HasPrefix(name, prefix) {
 			names = append(names, name)
 		}
 	}
@@ -52,7 +52,7 @@ func (k Kind) Live(ctx context.Context, prefix string) []string {
 }
 
 // Names returns the names of the running containers, by the beginnings of their ids as in an
-// Owner. An engine that cannot be asked has none.
+// Owner; of one without a name that can be typed, that beginning. nil: the engine cannot be asked.
 func (k Kind) Names(ctx context.Context) map[string]string {
 	socket, err := k.socket("")
 	if err != nil {
@@ -64,8 +64,12 @@ func (k Kind) Names(ctx context.Context) map[string]string {
 	}
 	names := map[string]string{}
 	for _, c := range all {
+		if !targets.IsContainerID(c.ID) {
+			continue
+		}
+		names[c.ID[:12]] = c.ID[:12]
 		for _, name := range c.Names {
-			if name, ok := strings.CutPrefix(name, "/"); ok && isName(name) && targets.IsContainerID(c.ID) { // (others are links')
+			if name, ok := strings.CutPrefix(name, "/"); ok && isName(name) { // (others are links')
 				names[c.ID[:12]] = name
 			}
 		}
