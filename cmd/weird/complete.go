@@ -30,5 +30,5 @@ func choices(flag string) (all []string) {
 
 // takesFile reports whether the value of a flag is a file or a directory.
 func takesFile(flag string) bool {
-	return slices.Contains([]string{"history", "journal", "nri", "plans", "root", "socket", "svg", "web-config"}, flag)
+	return slices.Contains([]string{"api", "history", "journal", "nri", "plans", "root", "socket", "svg", "web-config"}, flag)
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,9 +18,12 @@ func CompleteFlags(cmd *cobra.Command, choices func(flag string) []string, takes
 		if f.Value.Type() == "bool" || takesFile(f.Name) {
 			return
 		}
-		values := choices(f.Name)
+		values, list := choices(f.Name), strings.Contains(f.DefValue, ",")
 		_ = cmd.RegisterFlagCompletionFunc(f.Name, func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-			return listed(typed, values), cobra.ShellCompDirectiveNoFileComp
+			if list {
+				return listed(typed, values), cobra.ShellCompDirectiveNoFileComp
+			}
+			return values, cobra.ShellCompDirectiveNoFileComp
 		}) // what has one already keeps it
 	})
 	for _, c := range cmd.Commands() {
@@ -27,12 +31,15 @@ func CompleteFlags(cmd *cobra.Command, choices func(flag string) []string, takes
 	}
 }
 
-// listed completes the last of values that stand in a list with commas.
+// listed completes the last of values that stand in a list with commas, each once.
 func listed(typed string, values []string) []string {
 	before := typed[:strings.LastIndex(typed, ",")+1]
+	there := strings.Split(before, ",")
 	var list []string
 	for _, v := range values {
-		list = append(list, before+v)
+		if !slices.Contains(there, v) {
+			list = append(list, before+v)
+		}
 	}
 	return list
 }
