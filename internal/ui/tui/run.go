@@ -19,6 +19,10 @@ type Options struct {
 	In, Out *os.File      // the terminal
 }
 
+// CellsMost is how many characters a terminal has at most that is painted: what paints one keeps a hundred bytes of
+// each, and a serial line can claim to have 65535 lines of 65535 columns. Real ones have a third of that.
+const CellsMost = 1 << 20
+
 // CanShow reports whether the view is possible: this process must be in the foreground of a
 // terminal that sends keys and can be painted.
 func CanShow(in, out *os.File) bool {
@@ -28,8 +32,17 @@ func CanShow(in, out *os.File) bool {
 	if _, err := unix.IoctlGetTermios(int(out.Fd()), unix.TCGETS); err != nil {
 		return false
 	}
+	if !fits(out) {
+		return false
+	}
 	group, err := unix.IoctlGetInt(int(in.Fd()), unix.TIOCGPGRP)
 	return err == nil && group == unix.Getpgrp()
+}
+
+// fits reports whether a terminal is not larger than any.
+func fits(out *os.File) bool {
+	size, err := unix.IoctlGetWinsize(int(out.Fd()), unix.TIOCGWINSZ)
+	return err != nil || int(size.Col)*int(size.Row) <= CellsMost
 }
 
 const (

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/weir-io/weir/internal/base/ptytest"
 	"github.com/weir-io/weir/internal/look/trace"
 )
@@ -43,6 +45,22 @@ func TestKeysEndTheView(t *testing.T) {
 			t.Fatal(err)
 		}
 		term.End(ended, nil)
+	}
+}
+
+// A terminal that claims to be as large as numbers go is not painted: that would take hundreds of gigabytes.
+func TestHugeTerminals(t *testing.T) {
+	for _, c := range []struct {
+		rows, columns uint16
+		fit           bool
+	}{{24, 80, true}, {0, 0, true}, {300, 1000, true}, {1, 65535, true}, {65535, 65535, false}, {4000, 4000, false}} {
+		term := open(t)
+		if err := unix.IoctlSetWinsize(int(term.Slave.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: c.rows, Col: c.columns}); err != nil {
+			t.Fatal(err)
+		}
+		if fits(term.Slave) != c.fit {
+			t.Errorf("%d lines of %d columns: %t", c.rows, c.columns, !c.fit)
+		}
 	}
 }
 

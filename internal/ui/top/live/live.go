@@ -14,6 +14,7 @@ import (
 	"github.com/weir-io/weir/internal/look/watch"
 	"github.com/weir-io/weir/internal/look/why"
 	"github.com/weir-io/weir/internal/ui/top"
+	"github.com/weir-io/weir/internal/ui/tui"
 )
 
 // Options say what to show, and where.
@@ -42,7 +43,7 @@ func Run(ctx context.Context, o Options) error {
 	m := &model{ctx: ctx, screen: o.Screen, every: o.Every, sample: o.Sample, why: o.Why, plans: o.Plans, asking: asking}
 	// bubbletea's own handler of signals can hang: the signal that it is about to pass on has ended
 	// the context, and nobody takes it any more.
-	_, err := tea.NewProgram(m, tea.WithContext(ctx), tea.WithoutSignalHandler(), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithFPS(framesPerSec)).Run()
+	_, err := tea.NewProgram(m, tea.WithContext(ctx), tea.WithoutSignalHandler(), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithFPS(framesPerSec), tea.WithFilter(sized)).Run()
 	stop()
 	m.mu.Lock() // a reading may be under way
 	defer m.mu.Unlock()
@@ -56,6 +57,14 @@ func Run(ctx context.Context, o Options) error {
 		return nil
 	}
 	return err
+}
+
+// sized leaves out a size that no terminal has: see tui.CanShow.
+func sized(_ tea.Model, msg tea.Msg) tea.Msg {
+	if size, is := msg.(tea.WindowSizeMsg); is && size.Width*size.Height > tui.CellsMost {
+		return nil
+	}
+	return msg
 }
 
 // model is what bubbletea calls.

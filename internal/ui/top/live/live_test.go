@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/base/ptytest"
@@ -58,6 +59,15 @@ func TestKeys(t *testing.T) {
 		}
 		term.Press(quit)
 		term.End(ended, nil)
+	}
+}
+
+// A size that no terminal has is left out: the last one stays.
+func TestHugeTerminals(t *testing.T) {
+	ask := tea.WindowSizeMsg{Width: 65535, Height: 65535}
+	usual := tea.WindowSizeMsg{Width: 1000, Height: 300}
+	if sized(nil, ask) != nil || sized(nil, usual) != tea.Msg(usual) || sized(nil, reading{}) == nil {
+		t.Error("sizes are taken that no terminal has, or others are not")
 	}
 }
 
