@@ -59,12 +59,7 @@ func (running) remove(n int) error                          { return loopdev.Rem
 func (running) unmount(m blkdev.Mount) error                { return unmountAt(m) }
 
 func (running) grow(n int) error {
-	loop, err := os.OpenFile(loopdev.Node(n), os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	defer loop.Close()
-	return loopdev.Resized(loop)
+	return loopdev.Resized(n)
 }
 
 // mount mounts a device at a volume's place, which must be where it was: somebody else may have

@@ -80,7 +80,7 @@ func Attach(file *os.File) (*os.File, error) {
 		if err != nil {
 			return nil, fmt.Errorf("find a free loop device: %w", err)
 		}
-		loop, err := open(n)
+		loop, err := open(n, os.O_RDWR)
 		if err != nil {
 			return nil, err
 		}
@@ -112,7 +112,7 @@ func Add(n int) error {
 
 // AttachAs makes loop device n, which is free, one of the file.
 func AttachAs(n int, file *os.File) (*os.File, error) {
-	loop, err := open(n)
+	loop, err := open(n, os.O_RDWR)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +165,7 @@ func File(n int) (string, error) {
 
 // Inode returns the inode of the file that loop device n is made of.
 func Inode(n int) (uint64, error) {
-	loop, err := os.Open(Node(n))
+	loop, err := open(n, os.O_RDONLY)
 	if err != nil {
 		return 0, fmt.Errorf("look at %s: %w", Node(n), err)
 	}
@@ -182,7 +182,7 @@ func Detach(n int) error {
 	if file, err := File(n); err != nil || file == "" {
 		return err // it has by itself
 	}
-	loop, err := os.Open(Node(n))
+	loop, err := open(n, os.O_RDONLY)
 	if err != nil {
 		return err
 	}
@@ -208,7 +208,10 @@ func OfFile(file *os.File) (n int, used bool, err error) {
 		if err != nil {
 			continue
 		}
-		loop, err := os.Open(Node(n))
+		loop, err := open(n, os.O_RDONLY)
+		if errors.Is(err, os.ErrNotExist) {
+			continue // it has gone meanwhile
+		}
 		if err != nil {
 			return 0, false, fmt.Errorf("look at %s: %w", Node(n), err)
 		}
@@ -242,17 +245,23 @@ func KeepSpace(n int) error {
 	return nil
 }
 
-// Resized has the loop device take its file's new size.
-func Resized(loop *os.File) error {
+// Resized has loop device n take its file's new size.
+func Resized(n int) error {
+	loop, err := open(n, os.O_RDWR)
+	if err != nil {
+		return err
+	}
+	defer loop.Close()
 	if err := unix.IoctlSetInt(int(loop.Fd()), unix.LOOP_SET_CAPACITY, 0); err != nil {
 		return fmt.Errorf("resize %s: %w", loop.Name(), err)
 	}
 	return nil
 }
 
-// open opens a loop device, and makes its node where no udev does.
-func open(n int) (*os.File, error) {
-	f, err := os.OpenFile(Node(n), os.O_RDWR, 0)
+// open opens a loop device, and makes its node where no udev does, as in a container: also that of a device that
+// others use.
+func open(n, flags int) (*os.File, error) {
+	f, err := os.OpenFile(Node(n), flags, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		dev, err := Number(n)
 		if err != nil {
@@ -261,7 +270,7 @@ func open(n int) (*os.File, error) {
 		if err := unix.Mknod(Node(n), unix.S_IFBLK|0o660, int(unix.Mkdev(dev.Major, dev.Minor))); err != nil && !errors.Is(err, unix.EEXIST) {
 			return nil, fmt.Errorf("make %s: %w", Node(n), err)
 		}
-		return os.OpenFile(Node(n), os.O_RDWR, 0)
+		return os.OpenFile(Node(n), flags, 0)
 	}
 	return f, err
 }

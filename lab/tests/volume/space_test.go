@@ -1,6 +1,7 @@
 package volume_test
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/weir-io/weir/internal/linux/loopdev"
 	"github.com/weir-io/weir/lab"
 )
 
@@ -31,6 +33,52 @@ func allTaken(t *testing.T, image string) {
 	if st.Blocks*512 < st.Size {
 		t.Errorf("%s takes %d bytes of its %d", image, st.Blocks*512, st.Size)
 	}
+}
+
+// A loop device whose node is missing, as in a container with a /dev of its own, is in no volume's way, and a volume
+// whose node has gone is grown and taken down.
+func TestLoopDevicesWithoutNodes(t *testing.T) {
+	lab.Need(t, lab.Root, lab.Once, lab.Loop, lab.FS("ext4"))
+	on := room(t)
+	file, err := os.Create(filepath.Join(on, "others"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if err := file.Truncate(1 << 20); err != nil {
+		t.Fatal(err)
+	}
+	others, err := loopdev.Attach(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer others.Close()
+	hide := func(node string) {
+		t.Helper()
+		var st unix.Stat_t
+		if err := unix.Stat(node, &st); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(node); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if _, err := os.Stat(filepath.Join("/sys/block", filepath.Base(node))); err != nil {
+				return // the device has gone
+			}
+			if err := unix.Mknod(node, st.Mode, int(st.Rdev)); err != nil && !errors.Is(err, unix.EEXIST) {
+				t.Error(err)
+			}
+		})
+	}
+	hide(others.Name())
+	v := create(t, unique(t), on, "--size", "32MiB")
+	hide(others.Name())
+	weirSays(t, "volume", "down", v.Name)
+	weirSays(t, "volume", "up", v.Name)
+	hide(find(t, v.Name).Device)
+	weirSays(t, "volume", "resize", v.Name, "--size", "48MiB")
+	weirSays(t, "volume", "down", v.Name)
 }
 
 // A volume keeps its space, whatever is done on it, and takes no more.
