@@ -89,8 +89,8 @@ func showHeld(out *cli.Out, t api.AgentTarget, now time.Time) {
 			out.Print("%s: %s", what, l.Why)
 			continue
 		}
-		out.Print("%s since %s; last measured %s, over %s until %s ago", what, cli.Duration(now.Sub(*l.Since)),
-			measuredRate(*l.Measured, key), cli.Duration(l.To.Sub(*l.From)), cli.Duration(now.Sub(*l.To)))
+		out.Print("%s since %s; last measured %s, over %s until %s ago", what, since(*l.Since, now),
+			measuredRate(*l.Measured, key), cli.Duration(l.To.Sub(*l.From)), since(*l.To, now))
 	}
 	if why := t.Held.Why; why != "" {
 		if t.Held.Code != "" {
@@ -111,7 +111,15 @@ func heldSince(h api.AgentHeld, now time.Time) string {
 	if h.Since == nil {
 		return h.State
 	}
-	return h.State + " " + cli.Duration(now.Sub(*h.Since))
+	return h.State + " " + since(*h.Since, now)
+}
+
+// since says how long ago something was. After the clock was set back that cannot be told of what was before.
+func since(at, now time.Time) string {
+	if at.After(now.Add(time.Second)) {
+		return "–"
+	}
+	return cli.Duration(max(now.Sub(at), 0))
 }
 
 // showStatus prints the targets, and then what is wrong.
@@ -119,7 +127,7 @@ func showStatus(out *cli.Out, a api.Agent, now time.Time) {
 	if len(a.Targets) > 0 {
 		rows := [][]string{{"TARGET", "PLAN", "STATE", "SINCE", "HELD", "CHANGED BY OTHERS"}}
 		for _, t := range a.Targets {
-			rows = append(rows, []string{t.Target, t.Plan, t.State, cli.Duration(now.Sub(t.Since)), heldSince(t.Held, now), fmt.Sprint(t.Drifts)})
+			rows = append(rows, []string{t.Target, t.Plan, t.State, since(t.Since, now), heldSince(t.Held, now), fmt.Sprint(t.Drifts)})
 		}
 		out.Text(cli.Table(rows, 3, 5))
 	} else {
@@ -146,7 +154,7 @@ func showStatus(out *cli.Out, a api.Agent, now time.Time) {
 	}
 	for _, h := range a.Cgroups {
 		if h.Unwatched > 0 || h.Left > 0 {
-			out.Print("%s: weird learns late of what starts below %d cgroups; its log says why, and what to do", h.Hierarchy, h.Unwatched+int(h.Left))
+			out.Print("%s: weird learns late of what starts below %s; its log says why, and what to do", h.Hierarchy, cli.Plural(h.Unwatched+int(h.Left), "cgroup", "cgroups"))
 		}
 	}
 }

@@ -54,6 +54,25 @@ func TestShowStatus(t *testing.T) {
 	}
 }
 
+// After the clock was set back, no time is told of what was before.
+func TestShowStatusOfTheFuture(t *testing.T) {
+	lab.Unit(t)
+	now := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
+	later := now.Add(time.Hour)
+	a := api.AgentOf(agent.Status{Targets: []reconcile.Status{{Key: "docker:1", Name: "docker:web", Plan: "small", State: reconcile.InForce, Since: later}},
+		Held: map[string]agent.Held{"docker:1": {Verdict: held.Verdict{State: held.Held, Since: later, Limits: []held.Limit{
+			{Device: blkdev.Number{Major: 8}, Key: limit.WBPS, PerSec: 1e7, State: held.Held, Since: later, Rate: 1e7, From: later, To: later.Add(6 * time.Second)}}}}}})
+	var text bytes.Buffer
+	out := &cli.Out{Data: &text}
+	showStatus(out, a, now)
+	showHeld(out, a.Targets[0], now)
+	for _, line := range []string{"in-force      –  held –", "held since –; last measured 10.0 MB/s, over 6.0 s until – ago\n"} {
+		if !strings.Contains(text.String(), line) || strings.Contains(text.String(), "-3600") {
+			t.Errorf("%q is not in\n%s", line, &text)
+		}
+	}
+}
+
 // A limit is held, or not, with the measurement that says so; else it says why nothing is told.
 func TestShowHeld(t *testing.T) {
 	lab.Unit(t)
