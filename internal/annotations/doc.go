@@ -68,11 +68,19 @@ type On struct {
 	Limit limit.Limit // each rate is a number or unset
 }
 
+// shown is a text of others in a message: in quotes if it is empty or has odd characters, and not endless.
+func shown(text string) string {
+	if text == "" {
+		return `""`
+	}
+	return plain.Short(text, shownMost)
+}
+
 // A Refusal says what is wrong with an annotation.
 type Refusal struct{ Key, Reason string }
 
 func (e *Refusal) Error() string {
-	return fmt.Sprintf("annotation %s: %s", plain.Short(e.Key, shownMost), e.Reason)
+	return fmt.Sprintf("annotation %s: %s", shown(e.Key), e.Reason)
 }
 
 // Class makes it fault.WrongUse.

@@ -51,7 +51,7 @@ func (p *Pod) read(name, value string) (reason string) {
 	case what != "plan" && !slices.Contains(rates, what):
 		return unknown(what)
 	case single && !isLabel(of):
-		return plain.Short(of, shownMost) + " cannot be the name of a container"
+		return shown(of) + " cannot be the name of a container"
 	}
 	part := p.Part
 	if single {
@@ -59,7 +59,7 @@ func (p *Pod) read(name, value string) (reason string) {
 	}
 	if what == "plan" {
 		if !isPlan(value) {
-			return fmt.Sprintf("%s cannot be the name of a plan: it has at most %d letters, digits, _ . and -", plain.Short(value, shownMost), nameMost)
+			return fmt.Sprintf("%s cannot be the name of a plan: it has at most %d letters, digits, _ . and -", shown(value), nameMost)
 		}
 		part.Plan = value
 	} else if part.Limit, reason = with(part.Limit, what, value); reason != "" {
@@ -96,7 +96,7 @@ func unknown(name string) string {
 // readOn reads "write=5Mi read=10Mi" or "path=/data,write=5Mi".
 func (p *Pod) readOn(volume, value string) string {
 	if !isVolume(volume) {
-		return plain.Short(volume, shownMost) + " cannot be the name of a volume"
+		return shown(volume) + " cannot be the name of a volume"
 	}
 	on := On{Volume: volume}
 	words := strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' })
@@ -105,12 +105,12 @@ func (p *Pod) readOn(volume, value string) string {
 		switch {
 		case name == "path" && on.Path == "":
 			if !isPath(its) {
-				return "path: " + plain.Short(its, shownMost) + " is no path in a container; write one that begins with / and has no .. in it"
+				return "path: " + shown(its) + " is no path in a container; write one that begins with / and has no .. in it"
 			}
 			on.Path = its
 			continue
 		case name != "path" && !slices.Contains(rates, name):
-			return plain.Short(word, shownMost) + " is no rate; write " + strings.Join(rates, "=, ") + "= or path="
+			return shown(word) + " is no rate; write " + strings.Join(rates, "=, ") + "= or path="
 		case name == "path" || on.Limit.Get(keyOf(name)).IsSet():
 			return name + " is given twice"
 		}

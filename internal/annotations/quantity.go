@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/weir-io/weir/internal/base/plain"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limit"
 )
@@ -55,7 +54,7 @@ func Rate(k limit.Key, text string) (limit.Rate, error) {
 // quantity reads a Kubernetes quantity as a rate: 10Mi, 10M, 1.5Gi, 500, 1e6. What is below one is
 // cut off, because a rate is the most that is allowed. reason says what is wrong; empty: nothing.
 func quantity(text string, most uint64) (r limit.Rate, reason string) {
-	refuse := func(why string) (limit.Rate, string) { return r, plain.Short(text, shownMost) + " " + why }
+	refuse := func(why string) (limit.Rate, string) { return r, shown(text) + " " + why }
 	rest := strings.TrimLeft(text, "+-")
 	sign := text[:len(text)-len(rest)]
 	end := strings.IndexFunc(rest, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })
