@@ -28,6 +28,18 @@ func FuzzSandbox(f *testing.F) {
 	})
 }
 
+// FuzzContainer: so is what it says of a container.
+func FuzzContainer(f *testing.F) {
+	f.Add(grpc.AppendString(grpc.AppendString(grpc.AppendString(nil, 1, "abc"), 2, "s1"), 3, string(grpc.AppendString(nil, 1, "web"))))
+	f.Add([]byte{0x1a, 0xff, 0xff, 0xff, 0xff, 0x0f})
+	f.Fuzz(func(t *testing.T, item []byte) {
+		id, sandbox, name, err := containerOf(item)
+		if err == nil && len(id)+len(sandbox)+len(name) > 3*len(item) {
+			t.Errorf("%d bytes say %q in %q, called %q", len(item), id, sandbox, name)
+		}
+	})
+}
+
 // FuzzEndpoint: from any crictl configuration comes a path on this host, or an error.
 func FuzzEndpoint(f *testing.F) {
 	for _, text := range []string{"runtime-endpoint: unix:///run/containerd/containerd.sock\n", `runtime-endpoint: "unix:///x" # y`, "runtime-endpoint:", "runtime-endpoint: tcp://1.2.3.4:5"} {
