@@ -24,7 +24,7 @@ func newClear(a *app) *cobra.Command {
 		},
 	}
 	limits.RegisterOn(cmd.Flags(), "`PATH|DEVICE` whose limits are removed (default: every device that has one)")
-	cmd.Flags().BoolVar(&whole, "whole-cgroup", false, "also if other processes share the cgroup of a pid")
+	cmd.Flags().BoolVar(&whole, "whole-cgroup", false, "clear the cgroup of a pid even if other processes share it")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print each file and line that would be written, and change nothing")
 	cmd.ValidArgsFunction = a.completeTarget
 	a.cgroupFlag(cmd)

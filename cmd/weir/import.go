@@ -141,7 +141,7 @@ func (a *app) sayNested(groups []cgconfig.Group) {
 		a.out.Say("note: on cgroup v2 the limits of %s apply to %s too", n.Outer.Target(), n.Inner.Target())
 	}
 	if more > 0 {
-		a.out.Say("note: so they do for %d more pairs of groups", more)
+		a.out.Say("note: so they do for %s of groups", cli.Plural(more, "more pair", "more pairs"))
 	}
 }
 

@@ -62,8 +62,8 @@ func newRun(out *cli.Out) *cobra.Command {
 	journalFlag(cmd, &r.journal)
 	cmd.Flags().StringVar(&r.probes, "probes", "", "answer "+health.LiveRoute+" and "+health.ReadyRoute+" over HTTP at this `ADDRESS`, such as :9848, for Kubernetes")
 	cmd.Flags().StringVar(&r.api, "api", "", "the `DIR` with the sockets of the API; by default "+routes.Dir+", or none with another --socket than usual")
-	cmd.Flags().BoolVar(&r.kube, "kube-api", false, "ask Kubernetes' API server for changed annotations of pods, and tell it how their limits are; for a pod with a service account")
-	cmd.Flags().BoolVar(&r.volumes, "volume-limits", false, "with --kube-api, limit volumes as ceph-csi, OpenEBS LVM and LINSTOR keep it in Kubernetes' API server")
+	cmd.Flags().BoolVar(&r.kube, "kube-api", false, "follow changes of pods' annotations at Kubernetes' API server, and report there whether limits are in force; weird has to run in a pod with a service account")
+	cmd.Flags().BoolVar(&r.volumes, "volume-limits", false, "with --kube-api, also set the limits that ceph-csi, OpenEBS LVM and LINSTOR store for volumes")
 	cmd.Flags().StringVar(&r.node, "node", os.Getenv("NODE_NAME"), "the `NAME` of this node, for --kube-api; by default $NODE_NAME")
 	cmd.Flags().StringVar(&r.root, "root", "/", "read /proc and /sys below `DIR`")
 	return cmd

@@ -78,9 +78,17 @@ func (a *Agent) recordDone(t planned.Target) {
 	a.record(e)
 }
 
+// plural is "1 plan" or "2 plans".
+func plural(n int, one string) string {
+	if n != 1 {
+		one += "s"
+	}
+	return fmt.Sprint(n, " ", one)
+}
+
 // recordPlans adds that plans were taken, or why not. by is who asked for it; empty: nobody.
 func (a *Agent) recordPlans(by string, files, plans int, err error) {
-	e := journal.Entry{By: by, What: journal.Plans, Why: fmt.Sprintf("%d plans of %d files", plans, files)}
+	e := journal.Entry{By: by, What: journal.Plans, Why: plural(plans, "plan") + " of " + plural(files, "file")}
 	if err != nil {
 		e.What, e.Why = journal.Refused, err.Error()
 	}

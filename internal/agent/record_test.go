@@ -51,11 +51,11 @@ func TestJournal(t *testing.T) {
 	d.until("refused", func(s Status) bool { return s.PlansError != "" })
 	wants := []struct{ by, what, why, rate string }{
 		{"weird", "started", "", ""},
-		{"weird", "plans", "2 plans of 1 files", ""},
+		{"weird", "plans", "2 plans of 1 file", ""},
 		{"weird", "set", "the target is new", "max to 1000000"},
 		{"other", "changed", "", "1000000 to 7777777"},
 		{"weird", "set", "something else had changed its limits", "7777777 to 1000000"},
-		{"uid 7", "plans", "2 plans of 1 files", ""},
+		{"uid 7", "plans", "2 plans of 1 file", ""},
 		{"weird", "refused", "a.yaml:1:", ""},
 	}
 	missing := "nothing was read"

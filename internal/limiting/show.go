@@ -3,6 +3,7 @@ package limiting
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/weir-io/weir/internal/act/quota"
@@ -88,7 +89,11 @@ func (m Manager) ShowAll(ctx context.Context, window time.Duration) (Shown, erro
 	}
 	for i, err := range unread {
 		if i == unreadMost {
-			shown.Notes = append(shown.Notes, note.Warningf("group-unread", "%d more cgroups cannot be read", len(unread)-i))
+			more := "1 more cgroup"
+			if n := len(unread) - i; n > 1 {
+				more = fmt.Sprintf("%d more cgroups", n)
+			}
+			shown.Notes = append(shown.Notes, note.Warningf("group-unread", "%s cannot be read", more))
 			break
 		}
 		shown.Notes = append(shown.Notes, note.Warningf("group-unread", "a cgroup cannot be read, and is left out: %v", err))

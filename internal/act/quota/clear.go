@@ -56,7 +56,11 @@ func (c *claimed) isAnothers() bool { return len(c.tops) == 0 && c.Lent }
 func (c *claimed) lifted() (Bounds, Usage, error) {
 	had, usage, err := c.fs.get(c.Project)
 	if err == nil && len(c.tops) == 0 && !c.Lent && usage.Files > 0 {
-		err = fault.With(fmt.Errorf("quota on %s: the directory was moved, and %d files are in its project", c.record, usage.Files), fault.Remedy{Do: fault.QuotaMoved, Target: fmt.Sprint(c.Project)})
+		files := "1 file is"
+		if usage.Files > 1 {
+			files = fmt.Sprintf("%d files are", usage.Files)
+		}
+		err = fault.With(fmt.Errorf("quota on %s: the directory was moved, and %s in its project", c.record, files), fault.Remedy{Do: fault.QuotaMoved, Target: fmt.Sprint(c.Project)})
 	}
 	return had, usage, err
 }

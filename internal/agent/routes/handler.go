@@ -1,6 +1,7 @@
 package routes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,7 +118,7 @@ func queryOf(r *http.Request, takes []string) (url.Values, error) {
 	}
 	for name, values := range q {
 		if !slices.Contains(takes, name) {
-			return nil, fault.Misusef("%s: no parameter %q; it takes: %s", r.URL.Path, name, strings.Join(takes, ", "))
+			return nil, fault.Misusef("%s: no parameter %q; it takes %s", r.URL.Path, name, cmp.Or(strings.Join(takes, ", "), "none"))
 		}
 		if len(values) > 1 {
 			return nil, fault.Misusef("%s: %s is given %d times", r.URL.Path, name, len(values))

@@ -186,7 +186,7 @@ func TestRoutes(t *testing.T) {
 		{s.change, "GET", "/status", "", 200, `"schema":"weir.agent/1"`},
 		{s.read, "DELETE", "/status", "", 405, "the method is GET"},
 		{s.read, "POST", "/events", "", 405, "the method is GET"},
-		{s.read, "GET", "/events?x=1", "", 400, "no parameter"},
+		{s.read, "GET", "/events?x=1", "", 400, `no parameter \"x\"; it takes none`},
 		{s.read, "GET", "/", "", 404, "nothing is there; /health, /status"},
 		{s.read, "GET", "/metrics", "", 404, "nothing is there"},
 	} {

@@ -36,13 +36,13 @@ func Log(out *cli.Out, l api.Log) {
 		out.Print("weird has recorded no changes of this kind")
 	}
 	if l.LeftOut > 0 {
-		out.Print("%d older ones are left out", l.LeftOut)
+		out.Print("%s left out", cli.CountOf(l.LeftOut, "older one is", "older ones are"))
 	}
 	if l.Lost > 0 {
 		out.Print("%d could not be recorded when they happened", l.Lost)
 	}
 	if l.Torn > 0 {
-		out.Print("%d lines cannot be read: a crash tore them", l.Torn)
+		out.Print("%s", cli.CountOf(l.Torn, "line cannot be read: a crash tore it", "lines cannot be read: a crash tore them"))
 	}
 }
 
