@@ -11,6 +11,7 @@ import (
 
 	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/internal/cgconfig"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/limiting"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/ui/cli"
@@ -153,5 +154,5 @@ func (a *app) apply(ctx context.Context, g cgconfig.Group) error {
 	}
 	result, err := manager.Set(ctx, limiting.Request{Target: g.Target(), Asked: g.Limits, Foreign: !a.out.Quiet})
 	a.sayApart(result, err)
-	return text.Error(err)
+	return text.Error(fault.Instead(err, fault.ShowOnly, fault.Remedy{Do: fault.AskHost})) // import shows lines without --apply
 }

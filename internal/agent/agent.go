@@ -15,6 +15,7 @@ import (
 	"github.com/weir-io/weir/internal/agent/source"
 	"github.com/weir-io/weir/internal/agent/tree"
 	"github.com/weir-io/weir/internal/base/haste"
+	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/planned"
 	"github.com/weir-io/weir/internal/plans"
 	"github.com/weir-io/weir/internal/state"
@@ -57,7 +58,7 @@ func New(o Options) (*Agent, error) {
 	}
 	io, err := h.IO()
 	if err == nil {
-		err = io.Writable()
+		err = fault.Instead(io.Writable(), fault.ShowOnly, fault.Remedy{Do: fault.AskHost}) // it has no dry run
 	}
 	if err == nil {
 		if swept := errors.Join(h.Sweep(), planned.Manager{Host: h}.SweepFirst()); swept != nil {

@@ -48,6 +48,14 @@ type Remedied struct {
 // With adds what the user can do to an error.
 func With(err error, r Remedy) error { return &Remedied{err, r} }
 
+// Instead gives an error another remedy, if it has one that its caller does not offer.
+func Instead(err error, do Do, r Remedy) error {
+	if its, is := err.(*Remedied); is && its.Remedy.Do == do {
+		return With(its.Err, r)
+	}
+	return err
+}
+
 func (e *Remedied) Error() string { return e.Err.Error() }
 
 // Unwrap is the error, which has the class.
