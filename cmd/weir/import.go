@@ -31,6 +31,9 @@ func newImport(a *app) *cobra.Command {
 			if len(args) > 1 {
 				return cli.Usagef("import: name at most one file; %d are named", len(args))
 			}
+			if len(args) == 1 && args[0] == "" {
+				return cli.Usagef("import \"\": name a file, or leave it out for libcgroup's own")
+			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -61,9 +61,10 @@ func newRoot(out *cli.Out) *cobra.Command {
 				return printVersion(out)
 			}
 			switch {
-			case s.listen == "" && (s.history+s.config != "" || s.page || s.trace):
+			case cmd.Flags().Changed("listen"):
+			case s.history+s.config != "" || s.page || s.trace:
 				return cli.Usagef("--history, --page, --page-trace and --web-config are flags of weird metrics; write weird metrics, or add --listen ADDRESS")
-			case s.listen == "":
+			default:
 				return cmd.Help()
 			}
 			return s.serve(cmd.Context(), out)

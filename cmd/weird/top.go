@@ -22,6 +22,7 @@ import (
 	"github.com/weir-io/weir/internal/look/watch"
 	"github.com/weir-io/weir/internal/look/why"
 	"github.com/weir-io/weir/internal/planned"
+	"github.com/weir-io/weir/internal/plans/planfile"
 	"github.com/weir-io/weir/internal/ui/cli"
 	"github.com/weir-io/weir/internal/ui/top"
 	"github.com/weir-io/weir/internal/ui/top/live"

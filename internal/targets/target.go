@@ -171,6 +171,9 @@ func isA[T error](err error) bool {
 // Resolve finds the target that spec names: KIND:NAME, or a bare name that exactly one kind
 // knows.
 func Resolve(ctx context.Context, kinds []Kind, spec string) (Target, error) {
+	if spec == "" {
+		return Target{}, &NameError{errors.New("target \"\": a name is needed, such as unit:nginx, docker:web or pid:4711")}
+	}
 	for _, k := range kinds {
 		if name, ok := strings.CutPrefix(spec, k.Name()+":"); ok {
 			return k.Resolve(ctx, name)
@@ -232,9 +235,6 @@ func misspelt(spec string, kinds []Kind) string {
 // unknown says which kinds were asked for an unknown bare name, which could not be asked, and
 // how to name one.
 func unknown(spec string, asked, silent []string) string {
-	if spec == "" {
-		return "a name is needed, such as unit:nginx, docker:web or pid:4711"
-	}
 	var b strings.Builder
 	if len(asked) > 0 {
 		b.WriteString("no " + either(asked) + " of this name; ")

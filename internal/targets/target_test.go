@@ -61,6 +61,9 @@ func TestResolve(t *testing.T) {
 			t.Errorf("Resolve(%q) = %v, %v; want %s", spec, got, err, want)
 		}
 	}
+	if _, err := Resolve(t.Context(), kinds, ""); fault.ClassOf(err) != fault.WrongUse {
+		t.Errorf("an empty name is of the class %v", fault.ClassOf(err))
+	}
 	if _, err := Resolve(t.Context(), append([]Kind{names{kind: "pod", err: &NoKindError{&fault.Unsupported{Feature: "pod"}}}}, kinds...), "a\nb"); err == nil ||
 		err.Error() != `target "a\nb": no unit or docker of this name; not available here: pod; write the kind before it, such as unit:NAME` {
 		t.Error(err)

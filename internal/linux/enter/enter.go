@@ -22,6 +22,9 @@ import (
 // Where the kernel has no such namespaces, or both are in one already, it only runs the program.
 func Cgroups(pid int, command, environ []string) error {
 	program, err := exec.LookPath(command[0])
+	if errors.Is(err, exec.ErrNotFound) {
+		return fmt.Errorf("run %q: there is no such program in PATH", command[0])
+	}
 	if err != nil {
 		return err
 	}

@@ -69,6 +69,9 @@ func OneTarget(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return Usagef("%s: one target is needed, such as unit:nginx, docker:web, pid:4711 or cgroup:/batch; %d given", verb(cmd), len(args))
 	}
+	if args[0] == "" {
+		return Usagef("%s \"\": a target is needed, such as unit:nginx, docker:web, pid:4711 or cgroup:/batch", verb(cmd))
+	}
 	return nil
 }
 

@@ -175,6 +175,9 @@ func Flags(o limit.Asked) string { return cmdline.Flags(o) }
 
 // IsUnit reports whether a word is the unit of a rate, written as a separate word.
 func IsUnit(word string) bool {
+	if strings.TrimSpace(word) == "" || strings.ContainsAny(word[:1], "0123456789") {
+		return false
+	}
 	_, err := limit.ParseBytes("10" + word)
-	return err == nil && !strings.ContainsAny(word[:1], "0123456789")
+	return err == nil
 }
