@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -106,7 +107,7 @@ func levelOf(name string, b []byte) (l Level, err error) {
 // create makes a file with all its room on the disk, so that a full disk is found out now.
 func create(path string, l Level) (err error) {
 	draft := path + ".new"
-	f, err := os.OpenFile(draft, os.O_CREATE|os.O_WRONLY|os.O_TRUNC|unix.O_NOFOLLOW, 0o640)
+	f, err := os.OpenFile(draft, os.O_CREATE|os.O_WRONLY|os.O_TRUNC|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o640)
 	if err != nil {
 		return err
 	}
@@ -126,11 +127,14 @@ func create(path string, l Level) (err error) {
 	return durable.Rename(draft, path)
 }
 
-// open opens a file to read, or to write too.
+// open opens a file to read, or to write too. It waits for no pipe.
 func open(path string, flags int) (*ring, error) {
-	f, err := os.OpenFile(path, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	f, err := os.OpenFile(path, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(cmp.Or(err, fmt.Errorf("read %s: it is no regular file; move it away", path)), f.Close())
 	}
 	head := make([]byte, headUsed)
 	n, err := f.ReadAt(head, 0)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Whatever part of a file a crash has not written or spoilt, the rest is read, and recording goes on.
@@ -73,6 +75,38 @@ func TestOtherFiles(t *testing.T) {
 		}
 		if is, err := os.ReadFile(path); err != nil || string(is) != string(bad) {
 			t.Errorf("%s: it was changed: %v", what, err)
+		}
+	}
+}
+
+// What is no file in the place of one is refused, and neither waited for nor read: a pipe, a device behind a link,
+// a directory.
+func TestOtherThanFiles(t *testing.T) {
+	for what, place := range map[string]func(path string) error{
+		"it is no regular file; move it away": func(path string) error { return unix.Mkfifo(path, 0o600) },
+		"is a directory":                      func(path string) error { return os.Mkdir(path, 0o700) },
+		"symbolic links":                      func(path string) error { return os.Symlink("/dev/zero", path) },
+	} {
+		for _, name := range []string{"1s.weirhist", "1s.weirhist.new"} {
+			dir := t.TempDir()
+			if err := place(filepath.Join(dir, name)); err != nil {
+				t.Fatal(err)
+			}
+			told := func(how func() error) {
+				t.Helper()
+				done := make(chan error, 1)
+				go func() { done <- how() }()
+				select {
+				case err := <-done:
+					if err == nil || name == "1s.weirhist" && !strings.Contains(err.Error(), what) && !strings.Contains(err.Error(), "no regular file") {
+						t.Errorf("%s: %v", what, err)
+					}
+				case <-time.After(10 * time.Second):
+					t.Fatalf("%s: it is waited for", what)
+				}
+			}
+			told(func() error { _, err := Open(dir); return err })
+			told(func() error { _, err := Record(dir, small()); return err })
 		}
 	}
 }
