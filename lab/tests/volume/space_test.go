@@ -73,7 +73,6 @@ func TestLoopDevicesWithoutNodes(t *testing.T) {
 	}
 	hide(others.Name())
 	v := create(t, unique(t), on, "--size", "32MiB")
-	hide(others.Name())
 	weirSays(t, "volume", "down", v.Name)
 	weirSays(t, "volume", "up", v.Name)
 	hide(find(t, v.Name).Device)
