@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// pacerEvery is how often the agent looks whether weir's pacer and its guards are gone. If they were
-	// all killed at once, nobody else resumes the processes that are paused.
+	// pacerEvery is how often the agent looks whether weir's pacer and its guards are gone, while groups are held. If they
+	// were all killed at once, nobody else resumes the processes that are paused.
 	pacerEvery = 500 * time.Millisecond
 	// pacerAgain is how long it waits after it has started another one.
 	pacerAgain = 5 * time.Second
@@ -18,13 +18,21 @@ const (
 
 // watchPacer has the groups of a lost pacer resumed, and another one started for them.
 func (a *Agent) watchPacer(ctx context.Context) {
+	if !a.own {
+		return
+	}
 	for wait := pacerEvery; ; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(wait):
 		}
-		if wait = pacerEvery; !a.own || !pacer.IsLost(a.state) {
+		wait = pacerEvery
+		switch pacer.StandingOf(a.state) {
+		case pacer.Running:
+			continue
+		case pacer.Unneeded:
+			_ = pacer.AwaitNeed(ctx, a.state) // where the kernel does not tell, it is looked for
 			continue
 		}
 		wait = pacerAgain

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"net"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -66,11 +65,11 @@ func (c Client) Add(j Job) (note string, err error) {
 func (c Client) Remove(limited Place) error {
 	q := ask{Remove: &limited}
 	for {
-		jobs, err := readable(c.State)
+		jobs, err := readableOf(c.State, limited)
 		if err != nil {
 			return err
 		}
-		if slices.ContainsFunc(jobs, func(j Job) bool { return j.Limited == limited }) {
+		if len(jobs) > 0 {
 			_, err = c.ask(q)
 			if none := (*StartError)(nil); c.FS != nil && errors.As(err, &none) {
 				return c.release(limited)

@@ -212,7 +212,7 @@ func TestHolding(t *testing.T) {
 		return nil, nil
 	}
 	defer func() { start = begin }()
-	if jobs, err := Holding(dir); err != nil || len(jobs) != 0 || IsLost(dir) {
+	if jobs, err := Holding(dir); err != nil || len(jobs) != 0 || StandingOf(dir) != Unneeded {
 		t.Errorf("nothing is paced: %+v, %v", jobs, err)
 	}
 	record, err := dir.New(recordKind, Job{Limited: Place{Path: "/g"}})
@@ -222,7 +222,7 @@ func TestHolding(t *testing.T) {
 	if err := record.Leave(); err != nil {
 		t.Fatal(err)
 	}
-	if jobs, err := Holding(dir); err != nil || len(jobs) != 1 || jobs[0].Lapsed == "" || !IsLost(dir) {
+	if jobs, err := Holding(dir); err != nil || len(jobs) != 1 || jobs[0].Lapsed == "" || StandingOf(dir) != Lost {
 		t.Errorf("without a pacer: %+v, %v", jobs, err)
 	}
 	lock, err := dir.Own(lockName)
@@ -230,7 +230,7 @@ func TestHolding(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer lock.Unlock()
-	if jobs, err := Holding(dir); err != nil || len(jobs) != 1 || jobs[0].Lapsed != "" || IsLost(dir) {
+	if jobs, err := Holding(dir); err != nil || len(jobs) != 1 || jobs[0].Lapsed != "" || StandingOf(dir) != Running {
 		t.Errorf("with a pacer: %+v, %v", jobs, err)
 	}
 }

@@ -1,6 +1,7 @@
 package pacer
 
 import (
+	"context"
 	"errors"
 	"net"
 	"os"
@@ -36,11 +37,26 @@ func Holding(dir state.Dir) ([]Job, error) {
 
 // HoldingOf is Holding of one group, which takes no longer where there are many.
 func HoldingOf(dir state.Dir, limited Place) ([]Job, error) {
+	jobs, err := readableOf(dir, limited)
+	return lapsed(dir, jobs, err)
+}
+
+// readableOf is readable of one group.
+func readableOf(dir state.Dir, limited Place) ([]Job, error) {
 	jobs, err := state.AllOf[Job](dir, recordKind, limited.String())
 	if state.IsDamaged(err) {
 		err = nil
 	}
-	return lapsed(dir, slices.DeleteFunc(jobs, func(j Job) bool { return j.Limited != limited }), err)
+	return slices.DeleteFunc(jobs, func(j Job) bool { return j.Limited != limited }), err
+}
+
+// ByPlace are jobs by the group that each is about, for who asks about many groups.
+func ByPlace(jobs []Job) map[Place][]Job {
+	of := make(map[Place][]Job, len(jobs))
+	for _, j := range jobs {
+		of[j.Limited] = append(of[j.Limited], j)
+	}
+	return of
 }
 
 // lapsed notes in jobs that no pacer holds them, if that is so.
@@ -63,17 +79,32 @@ func lapsed(dir state.Dir, jobs []Job, err error) ([]Job, error) {
 	return jobs, err
 }
 
-// IsLost reports whether groups are held on record and no pacer runs: it was killed with its guards, or a
-// guard is about to start another. Where a pacer runs, the answer takes some microseconds.
-func IsLost(dir state.Dir) bool {
+// A Standing says how weir's pacer is.
+type Standing int
+
+// How it can be.
+const (
+	Unneeded Standing = iota // none runs, and no group is held on record
+	Running
+	// Lost is a pacer that was killed with its guards while groups are held on record, or a guard is about to start another.
+	Lost
+)
+
+// StandingOf says how the pacer is. Where one runs, the answer takes some microseconds.
+func StandingOf(dir state.Dir) Standing {
 	lock, err := dir.Own(lockName)
 	if err != nil || lock == nil {
-		return false
+		return Running
 	}
 	lock.Unlock()
-	jobs, _ := Paced(dir) // what cannot be read is nobody's to resume
-	return len(jobs) > 0
+	if jobs, _ := Paced(dir); len(jobs) > 0 { // what cannot be read is nobody's to resume
+		return Lost
+	}
+	return Unneeded
 }
+
+// AwaitNeed waits until a group is held on record, or the context ends.
+func AwaitNeed(ctx context.Context, dir state.Dir) error { return dir.Await(ctx, recordKind) }
 
 // Sweep resumes the groups of a dead pacer, and starts another pacer for them.
 func Sweep(dir state.Dir, fs *cgroupfs.FS) error {
