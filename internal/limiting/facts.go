@@ -31,11 +31,19 @@ func (m Manager) markPaced(groups []Group) ([]note.Note, error) {
 }
 
 func markJobs(groups []Group, jobs []pacer.Job) {
+	type spot struct {
+		path string
+		v2   bool
+	}
+	of := map[spot][]pacer.Job{}
+	for _, j := range jobs {
+		at := spot{j.Limited.Path, j.Limited.Controller == ""}
+		of[at] = append(of[at], j)
+	}
 	for i := range groups {
 		g := &groups[i]
-		for _, j := range jobs {
+		for _, j := range of[spot{g.Path, g.Version == cgroupfs.V2}] {
 			switch {
-			case j.Limited.Path != g.Path || (j.Limited.Controller == "") != (g.Version == cgroupfs.V2):
 			case j.Lapsed != "":
 				g.Lapsed = j.Lapsed
 			case j.Count == pacer.CountEscaped:

@@ -51,7 +51,7 @@ func (m Manager) describe(ctx context.Context, limited []watch.Limited) ([]watch
 	}
 	deciding := m.Host.Deciding()
 	jobs, err := m.pacing()
-	deciding.Jobs = func() ([]pacer.Job, error) { return jobs, nil }
+	deciding.Jobs = pacer.ByPlace(jobs)
 	err = errors.Join(err, m.markExpected(ctx, deciding, ruled, held, []int{0}))
 	known := make([]watch.Known, len(groups))
 	for i, g := range groups {

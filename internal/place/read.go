@@ -19,8 +19,8 @@ type Host struct {
 	Root  string
 	FS    *cgroupfs.FS
 	State state.Dir
-	// Jobs lists what weir's pacer holds; nil: pacer.HoldingOf does, of the group. For many groups, once for all.
-	Jobs func() ([]pacer.Job, error)
+	// Jobs are what weir's pacer holds, for who has read them once for many groups; nil: they are read for each.
+	Jobs map[pacer.Place][]pacer.Job
 	once *once // see ForMany; nil: it is read each time
 	// NoBPF is why weir has no BPF programs here; nil, or an answer of nil: it has.
 	NoBPF func() error
@@ -73,6 +73,11 @@ func (h Host) unseen(v cgroupfs.Version) error {
 // yet.
 func (h Host) Decide(g cgroupfs.Group, toMake bool, all []Placed, how limit.Hold) (Decision, error) {
 	return h.decide(g, toMake, all, how, g.RulesIfAny)
+}
+
+// DecideWith is Decide of a group that is there, and whose rules were read just now.
+func (h Host) DecideWith(g cgroupfs.Group, rules []cgroupfs.Rule, all []Placed, how limit.Hold) (Decision, error) {
+	return h.decide(g, false, all, how, func() ([]cgroupfs.Rule, error) { return rules, nil })
 }
 
 // decide is Decide with rules that are known, or are to be read.
@@ -178,18 +183,13 @@ func (h Host) Paced(g cgroupfs.Group) (is Held, err error) {
 	if h.Root != "/" {
 		return is, nil
 	}
-	jobsOf := h.Jobs
-	if jobsOf == nil {
-		jobsOf = func() ([]pacer.Job, error) { return pacer.HoldingOf(h.State, pacer.PlaceOf(g, "blkio")) }
-	}
-	jobs, err := jobsOf()
+	jobs, err := h.jobsOf(g)
 	if err != nil {
 		return is, err
 	}
 	for _, j := range jobs {
 		p := &Paced{j.WBPS, j.Devices, h.State.Path(), j.Missed}
 		switch {
-		case j.Limited != pacer.PlaceOf(g, "blkio"):
 		case j.Lapsed != "":
 			is.Lapsed = j.Lapsed
 		case j.Count == pacer.CountEscaped:
@@ -199,6 +199,20 @@ func (h Host) Paced(g cgroupfs.Group) (is Held, err error) {
 		}
 	}
 	return is, nil
+}
+
+// IsAsked reports whether weir's pacer was asked to hold something of a group, and whether or not it does.
+func (h Host) IsAsked(g cgroupfs.Group) (bool, error) {
+	jobs, err := h.jobsOf(g)
+	return len(jobs) > 0, err
+}
+
+func (h Host) jobsOf(g cgroupfs.Group) ([]pacer.Job, error) {
+	limited := pacer.PlaceOf(g, "blkio")
+	if h.Jobs != nil {
+		return h.Jobs[limited], nil
+	}
+	return pacer.HoldingOf(h.State, limited)
 }
 
 // Unseen is why BPF cannot see what the kernel charges to other groups; nil: it can.

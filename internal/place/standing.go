@@ -28,7 +28,7 @@ func (h Host) Standing(g cgroupfs.Group, rules []cgroupfs.Rule, chains []blkdev.
 		}
 		all = append(all, p)
 	}
-	d, err := h.decide(g, false, all, "", func() ([]cgroupfs.Rule, error) { return rules, nil })
+	d, err := h.DecideWith(g, rules, all, "")
 	if h.Root != "/" {
 		for i := range d.Places {
 			d.Places[i].Foreign = nil
