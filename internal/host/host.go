@@ -11,6 +11,7 @@ import (
 	"github.com/weir-io/weir/internal/base/plain"
 	"github.com/weir-io/weir/internal/daemon/helper"
 	"github.com/weir-io/weir/internal/daemon/systemd"
+	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/state"
 )
@@ -49,6 +50,7 @@ type Host struct {
 	program func() (string, error)
 	owners  *owners
 	line    *systemd.Line
+	devices *blkdev.FS // nil: see ForMany
 }
 
 // Open finds the machine's hierarchies. It changes nothing.

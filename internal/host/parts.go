@@ -16,7 +16,20 @@ import (
 )
 
 // Devices resolves places to block devices.
-func (h *Host) Devices() blkdev.FS { return blkdev.New(h.Root) }
+func (h *Host) Devices() blkdev.FS {
+	if h.devices != nil {
+		return *h.devices
+	}
+	return blkdev.New(h.Root)
+}
+
+// ForMany is the same host, for who works on many targets now: it finds once what the same places lead to. Only the first
+// host is to be closed.
+func (h *Host) ForMany() *Host {
+	other, devices := *h, h.Devices().ForMany()
+	other.devices = &devices
+	return &other
+}
 
 // Kernel reads the facts of this host's kernel.
 func (h *Host) Kernel() kernel.FS { return kernel.New(h.Root) }

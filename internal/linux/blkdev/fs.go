@@ -10,7 +10,10 @@ import (
 )
 
 // An FS reads /proc, /sys and /dev below a root. The zero FS is the host's "/".
-type FS struct{ root string }
+type FS struct {
+	root string
+	once once // nil: see ForMany
+}
 
 // New returns an FS below root: "/" for the host, another directory for a fixture
 // or for a host's tree that is mounted inside a container.

@@ -25,6 +25,17 @@ type resolver struct {
 // *NoBlockDeviceError, or of the system. With an error the chain holds the layers
 // that were found, and no devices.
 func (fs FS) Resolve(ctx context.Context, spec string) (Chain, error) {
+	if c, known := fs.once[spec]; known {
+		return c, ctx.Err()
+	}
+	c, err := fs.resolve(ctx, spec)
+	if err == nil {
+		fs.once.keep(spec, c)
+	}
+	return c, err
+}
+
+func (fs FS) resolve(ctx context.Context, spec string) (Chain, error) {
 	c := Chain{Spec: spec}
 	c.add(Layer{Kind: SpecLayer, Text: spec})
 	r := &resolver{fs: fs}
