@@ -28,6 +28,7 @@ type Request struct {
 	// Hold is what is to hold buffered writes. Empty: limit.HoldAuto, which is not saved with the
 	// limits and may change from one version of weir to the next.
 	Hold    limit.Hold
+	Keep    bool // what is in force in a group that weir writes to is not written again
 	Whole   bool // a group that other processes are in too, or v1's root group, may be limited
 	Persist bool // the limits are to last over restarts
 	// Foreign has Apply look for files of other groups that the target writes to. That takes part

@@ -30,6 +30,7 @@ type Plan struct {
 	File    *File   // beside them
 	Persist bool    // systemd keeps the changes over a boot
 	Lift    bool    // the changes lift limits: of their drop-ins nothing is left
+	Keep    bool    // rules that weir writes are not written where they are in force
 	Pacing  *Pacing // what weir's pacer is asked once they are in force; nil: nothing
 
 	Note func(text string) // is told what its maker should know, before it is done; nil: nobody is
@@ -124,6 +125,9 @@ func (h Locked) Apply(ctx context.Context, p Plan) error {
 	entry, err := journalOf(p)
 	if err != nil {
 		return err
+	}
+	if p.Keep {
+		p.Changes = entry.missing(p.Changes)
 	}
 	if len(p.writes()) < 2 && p.File == nil && p.Pacing == nil { // one write(2) is done or not: a kill leaves nothing half done
 		if err := p.write(); err != nil {

@@ -3,6 +3,8 @@ package hold
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"reflect"
 	"testing"
 
@@ -11,6 +13,8 @@ import (
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/linux/cgroupfs/cgrouptest"
+	"github.com/weir-io/weir/internal/state"
 	"github.com/weir-io/weir/lab"
 )
 
@@ -45,5 +49,34 @@ func TestApplyAsksNobodyWhereNothingCanBeWritten(t *testing.T) {
 	p := Plan{Group: g, Unit: "x.service", Changes: []Change{{blkdev.Number{Major: 8}, limit.Limit{RBPS: limit.PerSecond(1)}}}}
 	if err := h.Apply(t.Context(), p); !fault.IsUnsupported(err) {
 		t.Errorf("Apply on a fixture: %v", err)
+	}
+}
+
+// What is in force already is not written again where a plan says so.
+func TestWhatIsInForceIsKept(t *testing.T) {
+	lab.Unit(t)
+	change := []Change{{sda, limit.Limit{WBPS: limit.PerSecond(7), RIOPS: limit.PerSecond(9)}}}
+	for text, want := range map[string]int{"": 1, "8:0 rbps=max wbps=7 riops=9 wiops=max\n": 0, "8:0 rbps=3 wbps=7 riops=9 wiops=4\n": 0, "8:0 rbps=max wbps=7 riops=8 wiops=max\n": 1} {
+		for _, keep := range []bool{false, true} {
+			h := cgrouptest.New(t, cgroupfs.V2, map[string]string{cgrouptest.V2Dir + "/x/io.max": text})
+			writes := 0
+			err := h.FS.Rehearse(func(file, line string) error {
+				writes++
+				return os.WriteFile(file, []byte(kept(line)), 0o644)
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := Plan{Group: h.Group("/x"), Changes: change, Keep: keep}
+			if err := (Holder{State: state.At(filepath.Join(t.TempDir(), "host"))}).Apply(t.Context(), p); err != nil {
+				t.Fatal(err)
+			}
+			if now, err := p.Group.Rule(sda); err != nil || now.Overlay(change[0].Limit) != now || keep && writes != want || !keep && writes != 1 {
+				t.Errorf("%q, keep %v: %d writes, %v, %v", text, keep, writes, now, err)
+			}
+			if len(p.Changes) != 1 {
+				t.Errorf("the plan has changed: %+v", p)
+			}
+		}
 	}
 }

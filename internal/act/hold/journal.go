@@ -83,6 +83,17 @@ func journalOf(p Plan) (journal, error) {
 	return j, err
 }
 
+// missing are those of a plan's changes that are not in force. Who writes a rule again that is there has everybody look at it
+// who follows the files, and has the kernel begin its slices of time anew.
+func (j journal) missing(all []Change) (left []Change) {
+	for i, r := range j.Rules {
+		if r.Before.Overlay(r.After) != r.Before {
+			left = append(left, all[i])
+		}
+	}
+	return left
+}
+
 // revert writes the group's rules as they were before the change. If the group is gone, or has
 // no rules any more, there is nothing to do.
 func (j journal) revert(g cgroupfs.Group) error {
