@@ -349,6 +349,7 @@ func (w *Watcher) describe(ctx context.Context, now time.Time) {
 	for i, e := range ask {
 		groups[i] = e.limited()
 	}
+	now = w.o.Now() // what was read of them until now is no news about who they are
 	known, err := w.o.Describe(ctx, groups)
 	w.failed(err)
 	for i, k := range known {
