@@ -14,6 +14,7 @@ import (
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/note"
 	"github.com/weir-io/weir/internal/plans"
+	"github.com/weir-io/weir/internal/targets"
 )
 
 // A Report is the targets of a host with their plans.
@@ -68,6 +69,7 @@ func (m Manager) Diff(ctx context.Context) (Report, error) {
 // has put into force.
 func (m Manager) find(ctx context.Context) (all []Target, err error) {
 	left, err := recorded(m.Host.Root)
+	m = m.forMany()
 	errs := []error{err}
 	silent := map[string]bool{} // kinds that could not be asked
 	for _, kind := range kinds {
@@ -128,11 +130,14 @@ func onceEach(all []Target) []Target {
 
 // others are limited groups that are none of the targets.
 func (m Manager) others(ctx context.Context, all []Target) ([]string, error) {
+	its := map[string]bool{}
+	for _, t := range all {
+		its[t.Path()] = true
+	}
 	shown, err := m.limits().ShowAll(ctx, 0)
 	var names []string
 	for _, g := range shown.Groups {
-		is := func(t Target) bool { return t.group != nil && t.group.Path() == g.Path }
-		if !slices.ContainsFunc(all, is) {
+		if !its[g.Path] {
 			names = append(names, g.Target)
 		}
 	}
@@ -259,7 +264,7 @@ func (m Manager) unrecord(t *Target, dry bool) error {
 
 // change writes the rates of a target that differ.
 func (m Manager) change(ctx context.Context, t *Target, spec string, dry bool) error {
-	request := limiting.Request{Target: spec}
+	request := limiting.Request{Target: spec, Keep: true} // somebody may have written them since: PutFirst
 	for _, d := range t.Rows {
 		l := d.Change()
 		if t.Unpaced || t.Begun {
@@ -270,9 +275,9 @@ func (m Manager) change(ctx context.Context, t *Target, spec string, dry bool) e
 		}
 	}
 	prepare := m.limits().PrepareSet
-	if t.given != nil {
+	if found := t.known(); found != nil {
 		prepare = func(ctx context.Context, r limiting.Request) (limiting.Change, error) {
-			return m.limits().PrepareSetOn(ctx, *t.given, r)
+			return m.limits().PrepareSetOn(ctx, *found, r)
 		}
 	}
 	change, err := prepare(ctx, request)
@@ -290,6 +295,17 @@ func (m Manager) change(ctx context.Context, t *Target, spec string, dry bool) e
 		t.State = Changed
 	}
 	return err
+}
+
+// known is the target, if nobody has to be asked for it again: it was given, or its group is still the one that was found.
+func (t *Target) known() *targets.Target {
+	if t.given != nil || t.found == nil || t.id == 0 {
+		return t.given
+	}
+	if id, err := t.group.ID(); err != nil || id != t.id {
+		return nil
+	}
+	return t.found
 }
 
 // isAboutRestarts reports whether a note tells that a restart loses the limit, and how to have it

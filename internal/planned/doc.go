@@ -42,6 +42,17 @@ type Manager struct {
 	deciding *place.Host // for the many targets of one look; nil: there is one target
 }
 
+// forMany is the same for a look at many targets: it reads once what is the same for all.
+func (m Manager) forMany() Manager {
+	m.Host = m.Host.ForMany()
+	deciding := m.Host.Deciding().ForMany()
+	if jobs, err := m.Host.Jobs(); err == nil { // else each target says what is wrong
+		deciding.Jobs = jobs
+	}
+	m.deciding = &deciding
+	return m
+}
+
 // on is the same for the host where a target was found.
 func (m Manager) on(h *host.Host) Manager {
 	m.Host, m.deciding = h, nil
@@ -89,7 +100,9 @@ type Target struct {
 	Preview limiting.Preview // of what would be, in a dry run
 
 	host   *host.Host      // where it was found: its owner's socket can be another one than usual
-	group  *cgroupfs.Group // nil: it has none
+	found  *targets.Target // as it was found; nil: it has no group
+	group  *cgroupfs.Group // of found
+	id     uint64          // of the group then, if something is to be done; 0: nothing is, or it has ended
 	record *record         // what weir has put into force for it; nil: nothing
 	key    string          // of its record
 	given  *targets.Target // it was found before; nil: its name leads to it

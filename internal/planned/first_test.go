@@ -85,8 +85,8 @@ func TestPutFirst(t *testing.T) {
 			t.Fatalf("%s: %+v, %v", version, found, err)
 		}
 		w.Writes = nil
-		if err := m.Put(t.Context(), &found[0]); err != nil || len(w.Writes) == 0 {
-			t.Fatalf("%s: %v, %v", version, w.Writes, err)
+		if err := m.Put(t.Context(), &found[0]); err != nil || len(w.Writes) != 0 {
+			t.Fatalf("%s: %v, %v: the rules are in force", version, w.Writes, err)
 		}
 		if found, err = m.OfKind(t.Context(), "docker", []string{webID}); err != nil || len(found) != 1 || found[0].State != InForce {
 			t.Errorf("%s: %+v, %v", version, found, err)
@@ -144,10 +144,17 @@ func TestFirstRulesStayOnRecord(t *testing.T) {
 		t.Fatalf("%v, %v", done, err)
 	}
 	w.stopped = true
+	group := w.groupOf(t, webID).Dir()
+	if err := os.Rename(group, group+".ended"); err != nil {
+		t.Fatal(err)
+	}
 	if err := m.Put(t.Context(), &found[0]); err == nil {
 		t.Error("a stopped container is limited")
 	}
 	w.stopped = false
+	if err := os.Rename(group+".ended", group); err != nil {
+		t.Fatal(err)
+	}
 	if got := w.apply(t, "plans: {other: {read: 1MB/s}}\n"); !strings.HasPrefix(got, "docker:web none changed") {
 		t.Errorf("%q", got)
 	}

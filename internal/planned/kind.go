@@ -15,6 +15,10 @@ import (
 // counts.
 func Kinds() []string { return slices.Clone(kinds) }
 
+// fewMost is of how many targets it is asked one by one what weir's pacer holds. To read it of all takes as long as that
+// there are.
+const fewMost = 8
+
 // OfKind is Diff for one kind of targets, and for those of them that have names: a container's id or its
 // beginning, a pod's UID, or another target's name. nil: for all, and for those that are gone and have had limits
 // from weir.
@@ -31,8 +35,12 @@ func (m Manager) OfKind(ctx context.Context, kind string, names []string) ([]Tar
 	if !m.Config.Needs(kind) && len(left) == 0 && (names == nil || !isRecorded(m.Host.Root, kind)) {
 		return nil, errors.Join(errs...)
 	}
-	deciding := m.Host.Deciding().ForMany()
-	m.deciding = &deciding
+	if names == nil || len(names) > fewMost {
+		m = m.forMany()
+	} else {
+		deciding := m.Host.Deciding().ForMany()
+		m.deciding = &deciding
+	}
 	listed, silent := m.list(ctx, kind, names...)
 	var all []Target
 	for _, l := range listed {

@@ -24,6 +24,10 @@ func TestPutIsForTheContainerThatWasLookedAt(t *testing.T) {
 		t.Fatalf("%+v, %v", found, err)
 	}
 	w.removed, w.renamed, w.Writes = true, true, nil
+	group := w.groupOf(t, webID).Dir() // is another one now
+	if err := errors.Join(os.Rename(group, group+".ended"), os.CopyFS(group, os.DirFS(group+".ended"))); err != nil {
+		t.Fatal(err)
+	}
 	var none *targets.NotFound
 	if err := m.Put(t.Context(), &found[0]); !errors.As(err, &none) {
 		t.Errorf("%v: it is gone", err)

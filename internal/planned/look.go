@@ -118,7 +118,7 @@ func (m Manager) compared(ctx context.Context, one Target, t targets.Target, err
 		one.State = Gone
 		return one
 	case err == nil:
-		one.group = &t.Group
+		one.found, one.group = &t, &t.Group
 		err = m.compare(ctx, &one, &t)
 	}
 	switch {
@@ -133,6 +133,9 @@ func (m Manager) compared(ctx context.Context, one Target, t targets.Target, err
 		}
 	case one.differs():
 		one.State = Differs
+		if one.group != nil {
+			one.id, _ = one.group.ID() // else it has ended
+		}
 	case !one.Choice.IsNone():
 		one.State = InForce
 	}
@@ -168,7 +171,7 @@ func (m Manager) compare(ctx context.Context, one *Target, t *targets.Target) er
 	}
 	one.Begun = t != nil && len(one.Rows) > 0 && one.record.isBegun(t.Group)
 	if t != nil && m.Host.IsOwn() {
-		one.Unpaced, one.Unheld, err = m.unpaced(*t, places)
+		one.Unpaced, one.Unheld, err = m.unpaced(*t, rules, places)
 	}
 	return err
 }
@@ -205,18 +208,18 @@ func (m Manager) places(ctx context.Context, one *Target, t *targets.Target) (pl
 
 // unpaced reports whether weir's pacer is to hold buffered writes of a target, and was not asked. unheld says
 // that those are all its buffered writes, and not only what the kernel charges to other groups.
-func (m Manager) unpaced(t targets.Target, places []place.Placed) (is, unheld bool, err error) {
+func (m Manager) unpaced(t targets.Target, rules []cgroupfs.Rule, places []place.Placed) (is, unheld bool, err error) {
 	deciding := m.deciding
 	if deciding == nil {
 		one := m.Host.Deciding()
 		deciding = &one
 	}
-	d, err := deciding.Decide(t.Group, false, places, limit.HoldAuto)
+	d, err := deciding.DecideWith(t.Group, rules, places, limit.HoldAuto)
 	if err != nil || d.Paced == nil && d.Escapes == nil {
 		return false, false, err
 	}
-	job, err := m.Host.JobOf(t.Group)
-	is = job == nil
+	asked, err := deciding.IsAsked(t.Group)
+	is = !asked
 	return is, is && d.Paced != nil, err
 }
 
