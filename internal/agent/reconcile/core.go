@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-io/weir/internal/limit"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 )
 
 const (
@@ -41,6 +42,7 @@ type Core struct {
 	mu      sync.Mutex
 	targets map[string]*entry
 	groups  map[string]string // path of a group → key of the target whose plan it has
+	waiting map[string]*entry // that are to be tried again, by key
 	counts  Counts
 }
 
@@ -59,7 +61,7 @@ type entry struct {
 // NewCore makes a Core that knows nothing. Where two kinds name the same group, the one that comes
 // first in kinds counts; of others, the one that is looked at first.
 func NewCore(kinds ...string) *Core {
-	return &Core{kinds: kinds, targets: map[string]*entry{}, groups: map[string]string{}}
+	return &Core{kinds: kinds, targets: map[string]*entry{}, groups: map[string]string{}, waiting: map[string]*entry{}}
 }
 
 // Decide says whether something is to be done for a target, and why. Whoever does it calls Done
@@ -72,8 +74,7 @@ func (c *Core) Decide(now time.Time, t Target) Why {
 		if t.Plan == NoPlan && !t.Differs() && t.Err == nil {
 			return None // nothing to remember
 		}
-		e = &entry{Status: Status{Key: t.Key, State: Differs, Since: now}}
-		c.targets[t.Key] = e
+		e = c.learn(now, t.Key)
 	}
 	e.Name, e.Plan, e.Group, e.id = t.Name, t.Plan, t.Group, t.ID
 	if t.Err == nil {
@@ -84,7 +85,7 @@ func (c *Core) Decide(now time.Time, t Target) Why {
 	case t.Err != nil:
 		e.turn(now, Failed, t.Err.Error())
 		if !now.Before(e.Next) {
-			e.again(now)
+			c.again(now, e)
 		}
 		return None
 	case !t.Differs():
@@ -92,12 +93,13 @@ func (c *Core) Decide(now time.Time, t Target) Why {
 		if e.want != want {
 			e.Since = now // of these limits: others may have set them already
 		}
-		e.want, e.tries, e.Next = want, 0, time.Time{}
+		e.want, e.tries = want, 0
+		c.plan(e, time.Time{})
 		return None
 	case now.Before(e.Next) && (e.State != Failed || e.want == want): // another plan is tried at once
 		return None
 	}
-	e.Next = time.Time{}
+	c.plan(e, time.Time{})
 	e.doing = New
 	switch {
 	case t.Begun: // somebody may have looked before that was noted: nobody has changed anything
@@ -133,7 +135,7 @@ func (c *Core) claim(now time.Time, e *entry, t Target) error {
 		}
 		c.release(other)
 		other.turn(now, Failed, errSameGroup(t.Name, t.Group).Error())
-		other.again(now)
+		c.again(now, other)
 	}
 	c.groups[t.Group], e.group = t.Key, t.Group
 	return nil
@@ -173,8 +175,24 @@ func (c *Core) fights(now time.Time, e *entry) bool {
 	c.counts.Fights++
 	e.drifts = nil
 	e.turn(now, Left, fmt.Sprintf("something has changed its limits %d times within %v; weir leaves it alone for %v. Find the program that writes them, or take the target out of the plans", FightDrifts, FightTime, RestTime))
-	e.Next = now.Add(RestTime)
+	c.plan(e, now.Add(RestTime))
 	return true
+}
+
+// Has reports whether limits are in force in a group, and are these rules: whoever has written them has changed
+// nothing.
+func (c *Core) Has(group string, rules []cgroupfs.Rule) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.targets[c.groups[group]]
+	if e == nil || e.State != InForce {
+		return false
+	}
+	is := Target{Plan: e.Plan}
+	for _, r := range rules {
+		is.Rates = append(is.Rates, Rates{Device: r.Device, Want: limit.None.Overlay(r.Limit)})
+	}
+	return is.want() == e.want
 }
 
 // Done takes the result of what Decide has asked for.
@@ -190,8 +208,7 @@ func (c *Core) Done(now time.Time, key string, err error) {
 			c.counts.Repaired++
 		}
 		if e.Plan == NoPlan { // nothing of it is left to be kept
-			c.release(e)
-			delete(c.targets, key)
+			c.forget(key)
 			return
 		}
 		e.turn(now, InForce, "")
@@ -200,13 +217,13 @@ func (c *Core) Done(now time.Time, key string, err error) {
 	}
 	c.counts.Failures++
 	e.turn(now, Failed, err.Error())
-	e.again(now)
+	c.again(now, e)
 }
 
 // again sets the time of the next attempt.
-func (e *entry) again(now time.Time) {
+func (c *Core) again(now time.Time, e *entry) {
 	e.tries++
-	e.Next = now.Add(min(retryLeast<<min(e.tries-1, 16), retryMost))
+	c.plan(e, now.Add(min(retryLeast<<min(e.tries-1, 16), retryMost)))
 }
 
 // News is why a target's limits are not as planned, if weir can do nothing about it now and that is
@@ -262,8 +279,7 @@ func (c *Core) Keep(kind string, names, keys []string) {
 			continue
 		}
 		if names == nil || slices.ContainsFunc(names, func(name string) bool { return isNamed(its, name) || e.id != "" && isNamed(e.id, name) }) {
-			c.release(e)
-			delete(c.targets, key)
+			c.forget(key)
 		}
 	}
 }
@@ -272,22 +288,12 @@ func (c *Core) Keep(kind string, names, keys []string) {
 // may be the beginning of a container's id.
 func (c *Core) Ended(kind, name string) { c.Keep(kind, []string{name}, nil) }
 
-func isNamed(its, name string) bool {
-	return its == name || len(name) >= idLeast && len(its) == idWhole && strings.HasPrefix(its, name)
-}
-
-// The ids of containers have idWhole characters; idLeast of them are enough to tell them apart.
-const (
-	idWhole = 64
-	idLeast = 12
-)
-
 // Due is when a target of a kind is to be tried again; zero: none is.
 func (c *Core) Due(kind string) (due time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for key, e := range c.targets {
-		if strings.HasPrefix(key, kind+":") && !e.Next.IsZero() && (due.IsZero() || e.Next.Before(due)) {
+	for key, e := range c.waiting {
+		if strings.HasPrefix(key, kind+":") && (due.IsZero() || e.Next.Before(due)) {
 			due = e.Next
 		}
 	}

@@ -2,6 +2,9 @@
 // have and what is in force → what is to be done, when, and when to leave it alone. A Loop has
 // sources tell what has changed, asks the Core, and has the source do it.
 //
+// The first look waits until events come, so that it has all that they would tell of what was there before. What somebody has
+// written is looked at only where it is not what is to be in force: most of it weir has written itself.
+//
 // Each source has two goroutines and a host of its own. A source that hangs, fails or is slow
 // delays no other. The Core has no clock of its own.
 package reconcile

@@ -23,8 +23,6 @@ const (
 	eventMost = 50 * time.Millisecond
 	// notHereMost is how late something is found that was never here.
 	notHereMost = 5 * time.Second
-	// namesMost bounds the names that wait for a look. With more, everything is looked at.
-	namesMost = 256
 )
 
 // A Loop keeps the targets of sources.
@@ -33,6 +31,9 @@ type Loop struct {
 	Log  *slog.Logger
 	// Tell is told of each deed, and must not wait; nil: nobody is.
 	Tell func(Deed)
+	// Begun is closed once who calls Changed and Written misses nothing any more, or has failed: the first
+	// looks wait for that, for a while; nil: they do not.
+	Begun <-chan struct{}
 
 	mu      sync.Mutex
 	sources map[string]*source
@@ -60,12 +61,14 @@ type source struct {
 	kind  string
 	how   Following
 	wake  chan struct{}
-	all   bool // everything is to be looked at
+	begun chan struct{} // closed once events come, or cannot be had
+	all   bool          // everything is to be looked at
 	names map[string]bool
-	began time.Time // the call to Look or Put that goes on; zero: none does
-	told  bool      // an event told of it, not the clock
-	seen  bool      // it has looked once
-	here  bool      // it was followed once
+	wrote map[string]string // groups whose rules were written → names of the targets that they may be of
+	began time.Time         // the call to Look or Put that goes on; zero: none does
+	told  bool              // an event told of it, not the clock
+	seen  bool              // it has looked once
+	here  bool              // it was followed once
 
 	// Only work uses these:
 	looked time.Time // when the last Look returned
@@ -76,7 +79,7 @@ type source struct {
 func NewLoop(core *Core, log *slog.Logger, all ...Source) *Loop {
 	l := &Loop{Core: core, Log: log, sources: map[string]*source{}, unseen: len(all), looked: make(chan struct{})}
 	for _, s := range all {
-		l.sources[s.Kind()] = &source{Source: s, wake: make(chan struct{}, 1), names: map[string]bool{},
+		l.sources[s.Kind()] = &source{Source: s, wake: make(chan struct{}, 1), begun: make(chan struct{}), names: map[string]bool{}, wrote: map[string]string{},
 			kind: s.Kind(), how: Following{Kind: s.Kind(), Since: time.Now()}}
 	}
 	return l
@@ -91,16 +94,6 @@ func (l *Loop) Run(ctx context.Context) {
 		running.Go(func() { l.work(ctx, s) })
 	}
 	running.Wait()
-}
-
-// Changed says that something has changed: a target of a kind, by the source's name for it; "" for
-// all of a kind. Without a kind everything is looked at. It never waits.
-func (l *Loop) Changed(kind, name string) {
-	for _, s := range l.sources {
-		if kind == "" || kind == s.kind {
-			l.tell(s, name)
-		}
-	}
 }
 
 // Sources say how the sources are.
@@ -135,23 +128,12 @@ func (l *Loop) begin(s *source, at time.Time) {
 	s.began = at
 }
 
-func (l *Loop) tell(s *source, name string) {
-	l.mu.Lock()
-	s.told = true
-	if name == "" || len(s.names) >= namesMost {
-		s.all = true
-	} else {
-		s.names[name] = true
-	}
-	l.mu.Unlock()
-	select {
-	case s.wake <- struct{}{}:
-	default: // it is awake
-	}
-}
-
 // follow follows a source's events, again and again.
 func (l *Loop) follow(ctx context.Context, s *source) {
+	begun := sync.OnceFunc(func() { close(s.begun) })
+	if !s.Follows() {
+		begun()
+	}
 	for wait := reconnectLeast; ; wait = min(2*wait, reconnectMost) {
 		began := time.Now()
 		err := s.Follow(ctx, func(name string) {
@@ -159,7 +141,9 @@ func (l *Loop) follow(ctx context.Context, s *source) {
 				l.set(s, true, nil)
 			}
 			l.tell(s, name)
+			begun()
 		})
+		begun()
 		if ctx.Err() != nil {
 			return
 		}
@@ -209,6 +193,7 @@ func (l *Loop) wasHere(s *source) bool {
 
 // work looks at what has changed, and does what the Core says.
 func (l *Loop) work(ctx context.Context, s *source) {
+	l.awaitEvents(ctx, s)
 	resync := newComparing(time.Now())
 	retry, wait := time.Time{}, reconnectLeast // after a look that failed
 	for {
@@ -225,7 +210,10 @@ func (l *Loop) work(ctx context.Context, s *source) {
 			}
 		case <-time.After(time.Until(until)):
 		}
-		names, told := l.pending(s)
+		names, told, is := l.pending(ctx, s)
+		if !is {
+			continue
+		}
 		began := time.Now()
 		s.missed = false
 		err := l.look(ctx, s, names, told)
@@ -263,29 +251,6 @@ func (l *Loop) work(ctx context.Context, s *source) {
 		}
 		retry, wait = time.Now().Add(wait), min(2*wait, reconnectMost)
 	}
-}
-
-// waits reports whether something is to be looked at.
-func (l *Loop) waits(s *source) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return s.told
-}
-
-// pending takes what is to be looked at; nil: everything. told says that events asked for it.
-func (l *Loop) pending(s *source) (names []string, told bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for name := range s.names {
-		names = append(names, name)
-	}
-	if s.all {
-		names = nil
-	}
-	told = s.told
-	clear(s.names)
-	s.all, s.told = false, false
-	return names, told
 }
 
 func (l *Loop) look(ctx context.Context, s *source, names []string, told bool) error {

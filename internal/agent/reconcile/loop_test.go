@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"path"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/weir-io/weir/internal/linux/blkdev"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/lab"
 )
 
@@ -23,11 +25,13 @@ type standIn struct {
 	mu      sync.Mutex
 	now     map[string]uint64
 	want    uint64
-	hangs   bool      // nothing is answered until the context ends
-	broken  error     // what Look and Follow fail with
-	deaf    error     // what Follow fails with
-	beside  error     // what Look says beside its targets
-	stuck   chan bool // not nil: Put waits for it, and for nothing else
+	hangs   bool          // nothing is answered until the context ends
+	broken  error         // what Look and Follow fail with
+	deaf    error         // what Follow fails with
+	beside  error         // what Look says beside its targets
+	stuck   chan bool     // not nil: Put waits for it, and for nothing else
+	late    time.Duration // until its events come
+	reads   int           // of rules
 	puts    []time.Time
 	looks   int
 	follows []time.Time
@@ -73,7 +77,7 @@ func (s *standIn) Look(ctx context.Context, names []string) ([]Target, error) {
 	var all []Target
 	for _, n := range names {
 		if now, there := s.now[n]; there {
-			all = append(all, Target{Key: s.kind + ":" + n, Name: s.kind + ":" + n, Plan: "small", Rates: []Rates{{Device: blkdev.Number{Major: 8}, Now: rate(now), Want: rate(s.want)}}})
+			all = append(all, Target{Key: s.kind + ":" + n, Name: s.kind + ":" + n, Group: "/" + s.kind + "/" + n, Plan: "small", Rates: []Rates{{Device: blkdev.Number{Major: 8}, Now: rate(now), Want: rate(s.want)}}})
 		}
 	}
 	return all, s.beside
@@ -95,7 +99,21 @@ func (s *standIn) Put(ctx context.Context, key string) error {
 	return nil
 }
 
+func (s *standIn) Follows() bool { return true }
+
+func (s *standIn) Rules(_ context.Context, group string) ([]cgroupfs.Rule, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reads++
+	return []cgroupfs.Rule{{Device: blkdev.Number{Major: 8}, Limit: rate(s.now[path.Base(group)])}}, s.broken
+}
+
 func (s *standIn) Follow(ctx context.Context, changed func(string)) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(s.late):
+	}
 	s.mu.Lock()
 	s.follows = append(s.follows, time.Now())
 	s.changed = changed

@@ -3,6 +3,8 @@ package reconcile
 import (
 	"context"
 	"errors"
+
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 )
 
 // A Source knows the targets of one kind. Look and Put are called from one goroutine at a time,
@@ -20,6 +22,10 @@ type Source interface {
 	// It calls it with "", for everything, as soon as it misses nothing any more. One that has
 	// nothing to follow waits.
 	Follow(ctx context.Context, changed func(name string)) error
+	// Follows reports whether Follow has something to follow.
+	Follows() bool
+	// Rules reads the rules in force in a target's group. It is called as Look is.
+	Rules(ctx context.Context, group string) ([]cgroupfs.Rule, error)
 }
 
 // ErrNotHere is the error of Follow where there is nothing to follow yet. It is asked for again, and

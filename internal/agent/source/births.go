@@ -48,8 +48,9 @@ type Births struct {
 	mu    sync.Mutex
 	known known
 	ahead ahead
-	told  string // the last error in the log
-	left  bool   // there are births that nobody has put on record
+	new   map[string]int // groups that were born, and that their targets are not told of yet, by their paths
+	told  string         // the last error in the log
+	left  bool           // there are births that nobody has put on record
 }
 
 // A begun birth has its rules, and no record on a disk.
@@ -72,7 +73,7 @@ type birth struct {
 
 // NewBirths makes one that knows no containers.
 func NewBirths(o Options, log *slog.Logger, changed func(kind, name string)) *Births {
-	return &Births{Options: o, Log: log, Changed: changed, born: make(chan birth, bornMost), begun: make(chan begun, recordMost), used: make(chan struct{}, 1), retry: sweepEvery}
+	return &Births{Options: o, Log: log, Changed: changed, new: map[string]int{}, born: make(chan birth, bornMost), begun: make(chan begun, recordMost), used: make(chan struct{}, 1), retry: sweepEvery}
 }
 
 // Run serves births until the context ends.
@@ -86,11 +87,31 @@ func (b *Births) Run(ctx context.Context) {
 
 // Born tells of a group, and never waits. It reports whether the targets will be told of it.
 func (b *Births) Born(path string, names []named) bool {
+	b.setNew(path, 1)
 	select {
 	case b.born <- birth{path, names}:
 		return true
 	default:
+		b.setNew(path, -1)
 		return false
+	}
+}
+
+// WillTell reports whether the targets of a group are told of its birth, later than now.
+func (b *Births) WillTell(path string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.new[path] > 0
+}
+
+func (b *Births) setNew(path string, by int) {
+	if path == "" { // others have written the rules
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.new[path] += by; b.new[path] == 0 {
+		delete(b.new, path)
 	}
 }
 
@@ -175,6 +196,7 @@ func (b *Births) isLeft() bool {
 }
 
 func (b *Births) tell(one birth) {
+	b.setNew(one.path, -1)
 	for _, n := range one.names {
 		b.Changed(n.kind, n.name)
 	}

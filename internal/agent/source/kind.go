@@ -11,6 +11,7 @@ import (
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/limiting"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/planned"
 	"github.com/weir-io/weir/internal/state"
 	"github.com/weir-io/weir/internal/targets"
@@ -25,7 +26,7 @@ type Kind struct {
 	host    *host.Host // nil: not opened yet
 	opened  time.Time
 	manager planned.Manager
-	found   map[string]*planned.Target // those of the last look that differ from their plans, by key
+	found   map[string]*planned.Target // those of the last look that differ from their plans, and are not put yet, by key
 	began   bool                       // all were looked at once: later looks leave targets alone that others change
 }
 
@@ -87,6 +88,23 @@ func (k *Kind) Look(ctx context.Context, names []string) ([]reconcile.Target, er
 	return all, err
 }
 
+// Rules reads the rules in force in a group; see reconcile.Source.
+func (k *Kind) Rules(ctx context.Context, group string) ([]cgroupfs.Rule, error) {
+	k.options.Gate.GiveWay(ctx)
+	if err := k.open(false); err != nil {
+		return nil, err
+	}
+	io, err := k.host.IO()
+	if err != nil {
+		return nil, err
+	}
+	g, err := io.Group(group)
+	if err != nil {
+		return nil, err
+	}
+	return g.RulesIfAny()
+}
+
 // isWaited reports whether a container runtime may be waiting for the rules of a new target: it finds them in force, and
 // waits no longer, while Put has its owner and the pacer do their part.
 func (k *Kind) isWaited() bool { return k.kind == "pod" || k.kind == "containerd" }
@@ -133,6 +151,9 @@ func (k *Kind) Put(ctx context.Context, key string) error {
 	if t == nil {
 		return fmt.Errorf("%s: it was not looked at", key)
 	}
+	if delete(k.found, key); len(k.found) == 0 {
+		k.found = nil // of thousands, whose next look may be far away
+	}
 	k.options.Gate.GiveWay(ctx)
 	err := k.manager.Put(ctx, t)
 	var none *targets.NotFound
@@ -141,6 +162,12 @@ func (k *Kind) Put(ctx context.Context, key string) error {
 		err = fmt.Errorf("%w: %w", reconcile.ErrEnded, err)
 	}
 	return err
+}
+
+// Follows reports whether there is an engine to be followed.
+func (k *Kind) Follows() bool {
+	config, _ := k.options.Plans.Now()
+	return config.Needs(k.kind) && slices.ContainsFunc(engine.Makers(), func(m engine.Maker) bool { return m.Kind() == k.kind })
 }
 
 // Follow has Docker or Podman tell of their containers. Of the other kinds the cgroup tree tells;

@@ -33,10 +33,11 @@ const patience = 30 * time.Second
 
 // A docker is a stand-in for Docker: it lists containers and tells of events.
 type docker struct {
-	mu     sync.Mutex
-	list   string
-	listed int
-	events chan string
+	mu        sync.Mutex
+	list      string
+	listed    int
+	inspected int
+	events    chan string
 }
 
 func (d *docker) answer(out http.ResponseWriter, r *http.Request) {
@@ -56,11 +57,27 @@ func (d *docker) answer(out http.ResponseWriter, r *http.Request) {
 		defer d.mu.Unlock()
 		d.listed++
 		_, _ = fmt.Fprint(out, d.list)
+	case d.isInspected():
 	case strings.Contains(r.URL.Path, webID) || strings.Contains(r.URL.Path, "/web/"):
 		_, _ = fmt.Fprintf(out, `{"Id":%q,"State":{"Status":"running","Pid":4900},"HostConfig":{}}`, webID)
 	default:
 		_, _ = fmt.Fprintf(out, `{"Id":%q,"State":{"Status":"running","Pid":4910},"HostConfig":{}}`, dbID)
 	}
+}
+
+// questions is how often a container was asked for.
+func (d *docker) questions() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.inspected
+}
+
+// isInspected counts a question about a container, and answers nothing.
+func (d *docker) isInspected() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.inspected++
+	return false
 }
 
 const both = `[{"Id":"` + webID + `","Names":["/web"]},{"Id":"` + dbID + `","Names":["/db"]}]`
@@ -96,6 +113,50 @@ func newSource(t *testing.T, d *docker, config string) (*Kind, *hosttest.Kernel,
 }
 
 const config = "plans: {small: {write: 1MB/s}}\nassign: [{docker: web, plan: small}]\n"
+
+// The engine is asked once about a container that is looked at and limited, and again only where the container has another
+// group by then.
+func TestAContainerIsAskedForOnce(t *testing.T) {
+	for _, another := range []bool{false, true} {
+		d := &docker{}
+		k, kernel, _ := newSource(t, d, config)
+		all, err := k.Look(t.Context(), []string{webID})
+		if err != nil || len(all) != 1 || d.questions() != 1 {
+			t.Fatalf("%+v, %v, %d questions", all, err, d.questions())
+		}
+		want := 1
+		if another {
+			want = 2
+			dir := filepath.Join(k.host.Root, "sys/fs/cgroup/docker/", webID)
+			if err := errors.Join(os.Rename(dir, dir+".old"), os.CopyFS(dir, os.DirFS(dir+".old"))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := k.Put(t.Context(), all[0].Key); err != nil || d.questions() != want || len(kernel.Writes) != 2 {
+			t.Errorf("%v, %d questions, want %d; %v", err, d.questions(), want, kernel.Writes)
+		}
+		if k.found != nil {
+			t.Errorf("what is done is kept: %+v", k.found)
+		}
+	}
+}
+
+// Rules that are written are read in the group that they are of.
+func TestRulesOfAGroup(t *testing.T) {
+	k, _, _ := newSource(t, &docker{}, config)
+	k.opened = time.Now()
+	if err := os.WriteFile(filepath.Join(k.host.Root, "sys/fs/cgroup/docker", webID, "io.max"), []byte("254:16 rbps=max wbps=7 riops=max wiops=max\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for group, want := range map[string]int{"/docker/" + webID: 1, "/docker/" + dbID: 0} {
+		if rules, err := k.Rules(t.Context(), group); err != nil || len(rules) != want {
+			t.Errorf("%s: %+v, %v", group, rules, err)
+		}
+	}
+	if _, err := k.Rules(t.Context(), "/docker/none"); err == nil {
+		t.Error("a group that is not there has rules")
+	}
+}
 
 // A damaged record of another target is told of, and its own targets are found.
 func TestADamagedRecordIsBeside(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/weir-io/weir/internal/agent/reconcile"
@@ -37,6 +38,8 @@ type Tree struct {
 	Options Options
 	// Changed is told of a target by its kind and name, "": of all of a kind, or of all kinds.
 	Changed func(kind, name string)
+	// Written is told instead where somebody has written the rules of a group; nil: Changed is.
+	Written func(kind, name, group string)
 	Log     *slog.Logger
 	Births  *Births // gives newborn groups their rules; nil: nobody does
 
@@ -45,6 +48,17 @@ type Tree struct {
 	mu     sync.Mutex
 	counts map[string]tree.Stats // of each hierarchy, by its mount point
 	later  map[laterLook]*time.Timer
+	begun  chan struct{} // see Begun
+}
+
+// Begun is closed once Run has told of all that was there before, and tells of what comes after that, or has failed to.
+func (t *Tree) Begun() <-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.begun == nil {
+		t.begun = make(chan struct{})
+	}
+	return t.begun
 }
 
 // laterMost bounds the looks that are due later. With more, all of a kind is looked at.
@@ -69,9 +83,11 @@ func (t *Tree) Stats() map[string]tree.Stats {
 // Run follows the hierarchies until the context ends.
 func (t *Tree) Run(ctx context.Context) {
 	defer t.endLater()
+	begun := t.beginOnce()
 	for wait := reopenLeast; ctx.Err() == nil; wait = min(2*wait, reopenMost) {
 		began := time.Now()
-		err := t.run(ctx)
+		err := t.run(ctx, begun)
+		begun()
 		if ctx.Err() != nil {
 			return
 		}
@@ -86,7 +102,13 @@ func (t *Tree) Run(ctx context.Context) {
 	}
 }
 
-func (t *Tree) run(ctx context.Context) error {
+// beginOnce closes Begun when it is called first.
+func (t *Tree) beginOnce() func() {
+	t.Begun()
+	return sync.OnceFunc(func() { close(t.begun) })
+}
+
+func (t *Tree) run(ctx context.Context, begun func()) error {
 	h, err := t.Options.Open()
 	if err != nil {
 		return err
@@ -103,8 +125,16 @@ func (t *Tree) run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	failed := make(chan error, len(follow))
+	var opening atomic.Int32
+	opening.Store(int32(len(follow)))
 	for _, one := range follow {
-		go func() { failed <- t.follow(ctx, one, h.SystemdRuns()) }()
+		go func() {
+			failed <- t.follow(ctx, one, h.SystemdRuns(), func() {
+				if opening.Add(-1) == 0 {
+					begun()
+				}
+			})
+		}()
 	}
 	err = <-failed
 	stop()
@@ -116,14 +146,15 @@ func (t *Tree) run(ctx context.Context) error {
 	return err
 }
 
-// follow follows one hierarchy.
-func (t *Tree) follow(ctx context.Context, h *cgroupfs.Hierarchy, systemdRuns bool) error {
+// follow follows one hierarchy. It calls begun once it misses nothing any more.
+func (t *Tree) follow(ctx context.Context, h *cgroupfs.Hierarchy, systemdRuns bool, begun func()) error {
 	one, err := tree.Open(h.Root().Dir(), tree.Options{Files: ruleFiles})
 	if err != nil {
 		return err
 	}
 	defer one.Close()
 	t.Changed("", "") // what was there before is looked at by everybody
+	begun()
 	first, limited := len(one.Groups()) > 0, false
 	for compared := time.Now(); ; {
 		until := cmp.Or(t.resync, reconcile.ResyncTime)
@@ -177,7 +208,11 @@ func (t *Tree) tell(h *cgroupfs.Hierarchy, events []tree.Event, systemdRuns bool
 			if e.Kind == tree.Ended && n.kind != "docker" && n.kind != "podman" {
 				t.Options.Ended(n.kind, n.name)
 			}
-			if !tells {
+			switch {
+			case tells, e.Kind == tree.Written && t.Births != nil && t.Births.WillTell(g.Path()):
+			case e.Kind == tree.Written && t.Written != nil:
+				t.Written(n.kind, n.name, g.Path())
+			default:
 				t.Changed(n.kind, n.name) // of an end too: another group of the target may go on
 			}
 			if e.Kind == tree.Born && (n.name == "" || n.kind == "pod" || n.kind == "containerd") {

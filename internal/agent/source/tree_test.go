@@ -25,7 +25,7 @@ func TestEventsDoNotPutOffTheComparison(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	failed := make(chan error, 1)
-	go func() { failed <- tr.follow(ctx, io, false) }()
+	go func() { failed <- tr.follow(ctx, io, false, func() {}) }()
 	for len(tr.Stats()) == 0 {
 		time.Sleep(time.Millisecond)
 	}
@@ -90,7 +90,7 @@ func TestTheFirstGroupIsToldOf(t *testing.T) {
 	tr := &Tree{Options: k.options, Log: slog.New(slog.DiscardHandler), Changed: func(kind, name string) { told <- kind + ":" + name }}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- tr.follow(ctx, io, false) }()
+	go func() { done <- tr.follow(ctx, io, false, func() {}) }()
 	if one := <-told; one != ":" {
 		t.Error(one)
 	}

@@ -1,0 +1,43 @@
+package reconcile
+
+import (
+	"strings"
+	"time"
+)
+
+// The ids of containers have idWhole characters; idLeast of them are enough to tell them apart.
+const (
+	idWhole = 64
+	idLeast = 12
+)
+
+// learn makes the entry of a target that was not known.
+func (c *Core) learn(now time.Time, key string) *entry {
+	e := &entry{Status: Status{Key: key, State: Differs, Since: now}}
+	c.targets[key] = e
+	return e
+}
+
+// forget forgets a target.
+func (c *Core) forget(key string) {
+	e := c.targets[key]
+	if e == nil {
+		return
+	}
+	c.release(e)
+	delete(c.targets, key)
+	delete(c.waiting, key)
+}
+
+func isNamed(its, name string) bool {
+	return its == name || len(name) >= idLeast && len(its) == idWhole && strings.HasPrefix(its, name)
+}
+
+// plan says when a target is tried again; zero: on the next change.
+func (c *Core) plan(e *entry, at time.Time) {
+	if e.Next = at; at.IsZero() {
+		delete(c.waiting, e.Key)
+	} else {
+		c.waiting[e.Key] = e
+	}
+}

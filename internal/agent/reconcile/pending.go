@@ -1,0 +1,121 @@
+package reconcile
+
+import (
+	"context"
+	"time"
+)
+
+const (
+	// namesMost bounds the names that wait for a look, and wroteMost the groups whose rules were written. With
+	// more, everything is looked at.
+	namesMost = 256
+	wroteMost = 16384
+	// awaitMost bounds how long the first look waits for events. It then finds all that they would tell of what was
+	// there before, and need not be done again.
+	awaitMost = time.Second
+)
+
+// Changed says that something has changed: a target of a kind, by the source's name for it; "" for
+// all of a kind. Without a kind everything is looked at. It never waits.
+func (l *Loop) Changed(kind, name string) {
+	for _, s := range l.sources {
+		if kind == "" || kind == s.kind {
+			l.tell(s, name)
+		}
+	}
+}
+
+// Written is Changed where all that has happened is that somebody has written the rules of a group. Where they are those
+// that are to be in force there, no target is looked at: weir itself has written them, or its pacer.
+func (l *Loop) Written(kind, name, group string) {
+	s := l.sources[kind]
+	if s == nil || name == "" {
+		l.Changed(kind, name)
+		return
+	}
+	l.mu.Lock()
+	s.told = true
+	if len(s.wrote) >= wroteMost {
+		s.all = true
+	} else {
+		s.wrote[group] = name
+	}
+	l.mu.Unlock()
+	s.awake()
+}
+
+func (l *Loop) tell(s *source, name string) {
+	l.mu.Lock()
+	s.told = true
+	if name == "" || len(s.names) >= namesMost {
+		s.all = true
+	} else {
+		s.names[name] = true
+	}
+	l.mu.Unlock()
+	s.awake()
+}
+
+func (s *source) awake() {
+	select {
+	case s.wake <- struct{}{}:
+	default: // it is awake
+	}
+}
+
+// waits reports whether something is to be looked at.
+func (l *Loop) waits(s *source) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return s.told
+}
+
+// awaitEvents waits until a source's events come, or cannot be had.
+func (l *Loop) awaitEvents(ctx context.Context, s *source) {
+	late := time.NewTimer(awaitMost)
+	defer late.Stop()
+	for _, begun := range []<-chan struct{}{l.Begun, s.begun} {
+		if begun == nil {
+			continue
+		}
+		select {
+		case <-begun:
+		case <-late.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// pending takes what is to be looked at; nil: everything. told says that events asked for it. is is false where nothing
+// is: all that they told of are rules as they are to be.
+func (l *Loop) pending(ctx context.Context, s *source) (names []string, told, is bool) {
+	l.mu.Lock()
+	all, wrote := s.all || !s.told, s.wrote
+	told = s.told
+	for name := range s.names {
+		names = append(names, name)
+	}
+	clear(s.names)
+	s.all, s.told, s.wrote = false, false, map[string]string{}
+	l.mu.Unlock()
+	if all {
+		return nil, told, true
+	}
+	for group, name := range wrote {
+		if !l.has(ctx, s, group) {
+			names = append(names, name)
+		}
+	}
+	if len(names) > namesMost {
+		return nil, true, true
+	}
+	return names, true, len(names) > 0
+}
+
+// has reports whether the rules of a group are those that are to be in force there.
+func (l *Loop) has(ctx context.Context, s *source, group string) bool {
+	rules, err := s.Rules(ctx, group)
+	return err == nil && l.Core.Has(group, rules)
+}

@@ -1,0 +1,145 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/weir-io/weir/lab"
+)
+
+// looked is how often everything that a source is told of was looked at.
+func (s *standIn) looked() (looks, reads int) {
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.looks, s.reads
+}
+
+// What weir itself writes is told as any other write. Nothing is looked at for it, however many groups that are.
+func TestRulesAsTheyAreToBeAreNotLookedAt(t *testing.T) {
+	var names []string
+	for i := range 3 * namesMost {
+		names = append(names, fmt.Sprint(i))
+	}
+	run(t, func(t *testing.T, l *Loop, of func(string) *standIn) {
+		s := of("docker")
+		s.inForce(t)
+		looks, _ := s.looked()
+		for _, n := range names {
+			l.Written("docker", n, "/docker/"+n)
+			l.Written("docker", n, "/docker/"+n) // its other file
+		}
+		if now, reads := s.looked(); now != looks || reads == 0 || reads > 2*len(names) {
+			t.Errorf("%d looks, %d reads of %d groups", now-looks, reads, len(names))
+		}
+		s.set(func() { s.now["7"] = 3 })
+		l.Written("docker", "7", "/docker/7")
+		s.inForce(t)
+		if now, _ := s.looked(); now != looks+1 {
+			t.Errorf("%d looks for a foreign write", now-looks)
+		}
+		if _, counts := l.Core.Status(); counts.Drifts != 1 || counts.Repaired != 1 || counts.Missed != 0 {
+			t.Errorf("%+v", counts)
+		}
+		// Of what nobody knows, or cannot read, a look tells.
+		l.Written("docker", "new", "/docker/new")
+		l.Written("docker", "", "/docker")
+		s.looked()
+		s.set(func() { s.broken = errors.New("gone") })
+		l.Written("docker", "7", "/docker/7")
+		if now, _ := s.looked(); now < looks+3 {
+			t.Errorf("%d looks", now-looks)
+		}
+	}, newStandIn("docker", names...))
+}
+
+// The first look comes when events come, and is the only one: they tell of all that was there before.
+func TestTheFirstLookIsTheOnlyOne(t *testing.T) {
+	lab.Unit(t)
+	for _, c := range []struct {
+		name       string
+		tree, late time.Duration
+		hangs      bool
+		at         time.Duration // of the first look
+	}{
+		{"at once", 0, 0, false, 0},
+		{"the tree is late", 50 * time.Millisecond, 0, false, 50 * time.Millisecond},
+		{"the engine is late", 0, 70 * time.Millisecond, false, 70 * time.Millisecond},
+		{"the engine hangs", 0, time.Hour, false, awaitMost},
+		{"the tree hangs", time.Hour, 0, false, awaitMost},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStandIn("docker", "web", "db")
+			s.late = c.late
+			l := NewLoop(NewCore(), slog.New(slog.DiscardHandler), s)
+			begun := make(chan struct{})
+			l.Begun = begun
+			ctx, stop := context.WithCancel(t.Context())
+			done, began := make(chan bool), time.Now()
+			go func() { l.Run(ctx); close(done) }()
+			go func() {
+				select {
+				case <-time.After(c.tree):
+					l.Changed("", "")
+					l.Changed("", "") // of another hierarchy
+					close(begun)
+				case <-ctx.Done():
+				}
+			}()
+			<-l.Looked()
+			if took := time.Since(began); took != c.at {
+				t.Errorf("%s: after %v, want %v", c.name, took, c.at)
+			}
+			time.Sleep(10 * time.Second)
+			if looks, _ := s.looked(); looks != 1 || len(s.puts) != 2 {
+				t.Errorf("%s: %d looks, %d changes of 2 targets", c.name, looks, len(s.puts))
+			}
+			stop()
+			<-done
+		})
+	}
+}
+
+// A container is forgotten by its id, or the beginning of it, and no other is.
+func TestWhoIsForgotten(t *testing.T) {
+	lab.Unit(t)
+	one, two := strings.Repeat("a", idLeast)+strings.Repeat("b", idWhole-idLeast), strings.Repeat("a", idLeast)+strings.Repeat("c", idWhole-idLeast)
+	for name, want := range map[string][]string{
+		one:                            {"docker:" + two, "docker:web", "podman:" + one},
+		one[:idLeast]:                  {"docker:web", "podman:" + one},
+		one[:idLeast+1]:                {"docker:" + two, "docker:web", "podman:" + one},
+		one[:idLeast-1]:                {"docker:" + one, "docker:" + two, "docker:web", "podman:" + one},
+		"web":                          {"docker:" + one, "docker:" + two, "podman:" + one},
+		"we":                           {"docker:" + one, "docker:" + two, "docker:web", "podman:" + one},
+		one[:idLeast] + "d":            {"docker:" + one, "docker:" + two, "docker:web", "podman:" + one},
+		strings.Repeat("a", idLeast*2): {"docker:" + one, "docker:" + two, "docker:web", "podman:" + one},
+	} {
+		c := NewCore()
+		for _, key := range []string{"docker:" + one, "docker:" + two, "docker:web", "podman:" + one} {
+			its := web(0, 1)
+			its.Key, its.Name, its.Group = key, key, "/"+key
+			c.Decide(begin, its)
+			c.Done(begin, key, errors.New("disk is gone")) // it is tried again
+		}
+		c.Ended("docker", name)
+		var left []string
+		all, _ := c.Status()
+		for _, s := range all {
+			left = append(left, s.Key)
+		}
+		if !slices.Equal(left, want) || len(c.waiting) != len(want) || len(c.groups) != len(want) {
+			t.Errorf("%s: %v, want %v; %d wait, %d groups", name, left, want, len(c.waiting), len(c.groups))
+		}
+		c.Keep("docker", nil, nil)
+		if c.Keep("podman", nil, nil); len(c.targets)+len(c.waiting)+len(c.groups) != 0 || !c.Due("docker").IsZero() {
+			t.Errorf("%s: %+v is left", name, c)
+		}
+	}
+}
