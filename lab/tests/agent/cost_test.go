@@ -35,9 +35,10 @@ func TestAgentsCost(t *testing.T) {
 		}
 		t.Logf("%s: %.2f %% of a processor, %d MiB", what, 100*float64(w.cpu()-before)/float64(window), w.rss()>>20)
 	}
-	// All are looked at again when the engine's events come, and reasons are looked for of limits that do not hold.
+	// Reasons are looked for of limits that do not hold.
 	measure("nothing happens, the first half minute", 30*time.Second, func() { time.Sleep(time.Second) })
 	measure("nothing happens", time.Minute, func() { time.Sleep(time.Second) })
+	measure("nothing happens, the two minutes after that", 2*time.Minute, func() { time.Sleep(time.Second) })
 	i := 0
 	measure("ten changes by hand a second", 20*time.Second, func() {
 		g.overwrite(all[i%len(all)], disk, 5_000_000)
