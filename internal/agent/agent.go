@@ -252,13 +252,27 @@ func (a *Agent) counts(hierarchies map[string]tree.Stats) Counts {
 	return c
 }
 
-// Live says why the agent does not work; nil: it does.
+// Live says why the agent does not work; nil: it does. It is asked several times a minute.
 func (a *Agent) Live() error {
-	a.Status() // it takes all locks
+	a.takeLocks()
 	if stuck := a.loop.Stuck(); stuck != "" {
 		return fmt.Errorf("a call about %s targets takes too long", stuck)
 	}
 	return nil
+}
+
+// takeLocks takes each lock once: who asks has no answer where somebody does not give one back. It takes no longer with
+// thousands of targets.
+func (a *Agent) takeLocks() {
+	a.Counts()
+	a.plans.Now()
+	a.loop.Sources()
+	a.measurer.of(reconcile.Status{})
+	if a.runtime != nil {
+		a.runtime.Status()
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
 }
 
 // Ready says why the agent does not do all that it is there for; nil: it does. A container runtime has
