@@ -33,6 +33,20 @@ func isNamed(its, name string) bool {
 	return its == name || len(name) >= idLeast && len(its) == idWhole && strings.HasPrefix(its, name)
 }
 
+// due are the names of the targets of a kind that are to be tried again by now. whole is true where a look at these alone does
+// not do: what weir has set for a target that has no plan any more is found among its records.
+func (c *Core) due(kind string, now time.Time) (names []string, whole bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for key, e := range c.waiting {
+		name, is := strings.CutPrefix(key, kind+":")
+		if is && !now.Before(e.Next) {
+			names, whole = append(names, name), whole || e.Plan == NoPlan
+		}
+	}
+	return names, whole || len(names) > namesMost
+}
+
 // plan says when a target is tried again; zero: on the next change.
 func (c *Core) plan(e *entry, at time.Time) {
 	if e.Next = at; at.IsZero() {

@@ -210,7 +210,7 @@ func (l *Loop) work(ctx context.Context, s *source) {
 			}
 		case <-time.After(time.Until(until)):
 		}
-		names, told, is := l.pending(ctx, s)
+		names, told, is := l.pending(ctx, s, !time.Now().Before(resync.at))
 		if !is {
 			continue
 		}

@@ -34,6 +34,7 @@ type standIn struct {
 	reads   int           // of rules
 	puts    []time.Time
 	looks   int
+	wholes  int // of them: at everything
 	follows []time.Time
 	changed func(string)
 	dead    chan error
@@ -63,6 +64,9 @@ func (s *standIn) wait(ctx context.Context) error {
 func (s *standIn) Look(ctx context.Context, names []string) ([]Target, error) {
 	s.mu.Lock()
 	s.looks++
+	if names == nil {
+		s.wholes++
+	}
 	s.mu.Unlock()
 	if err := s.wait(ctx); err != nil {
 		return nil, err
@@ -100,6 +104,8 @@ func (s *standIn) Put(ctx context.Context, key string) error {
 }
 
 func (s *standIn) Follows() bool { return true }
+
+func (s *standIn) Alone() bool { return s.kind != "pod" }
 
 func (s *standIn) Rules(_ context.Context, group string) ([]cgroupfs.Rule, error) {
 	s.mu.Lock()

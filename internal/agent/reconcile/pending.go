@@ -88,11 +88,11 @@ func (l *Loop) awaitEvents(ctx context.Context, s *source) {
 	}
 }
 
-// pending takes what is to be looked at; nil: everything. told says that events asked for it. is is false where nothing
-// is: all that they told of are rules as they are to be.
-func (l *Loop) pending(ctx context.Context, s *source) (names []string, told, is bool) {
+// pending takes what is to be looked at; nil: everything. compare says that everything is to be compared now. told says that
+// events asked for it. is is false where nothing is: all that they told of are rules as they are to be.
+func (l *Loop) pending(ctx context.Context, s *source, compare bool) (names []string, told, is bool) {
 	l.mu.Lock()
-	all, wrote := s.all || !s.told, s.wrote
+	all, wrote := s.all || !s.told && compare, s.wrote
 	told = s.told
 	for name := range s.names {
 		names = append(names, name)
@@ -102,6 +102,14 @@ func (l *Loop) pending(ctx context.Context, s *source) (names []string, told, is
 	l.mu.Unlock()
 	if all {
 		return nil, told, true
+	}
+	if !told {
+		names, whole := l.Core.due(s.kind, time.Now())
+		some := len(names) > 0
+		if whole || !s.Alone() {
+			names = nil
+		}
+		return names, false, some
 	}
 	for group, name := range wrote {
 		if !l.has(ctx, s, group) {

@@ -107,6 +107,40 @@ func TestTheFirstLookIsTheOnlyOne(t *testing.T) {
 	}
 }
 
+// What is tried again is looked at alone, and not beside thousands of others.
+func TestARetryLooksAtItsTarget(t *testing.T) {
+	for kind, whole := range map[string]bool{"docker": false, "pod": true} {
+		run(t, func(t *testing.T, l *Loop, of func(string) *standIn) {
+			s, fail := of(kind), true
+			s.inForce(t)
+			l.sources[kind].Source = failing{s, &fail}
+			s.set(func() { s.now["new"] = 0 })
+			s.changed("new")
+			looks, _ := s.looked()
+			before := s.wholes
+			time.Sleep(10 * time.Second)
+			if now, _ := s.looked(); now != looks+3 || s.wholes > before && !whole { // after 1, 3 and 7 s
+				t.Errorf("%s: %d looks, %d of them at everything", kind, now-looks, s.wholes-before)
+			}
+			s.set(func() { fail = false })
+			time.Sleep(10 * time.Second)
+			s.inForce(t)
+			if _, counts := l.Core.Status(); counts.Missed != 0 || counts.Failures != 4 {
+				t.Errorf("%s: %+v", kind, counts)
+			}
+			// What has no plan any more is found among the records, by a look at all.
+			fail, before = true, s.wholes
+			l.Core.Decide(time.Now(), Target{Key: kind + ":new", Name: "new", Plan: NoPlan, Rates: []Rates{{Now: rate(1), Want: rate(0)}}})
+			l.Core.Done(time.Now(), kind+":new", errors.New("disk is gone"))
+			s.changed("web")
+			time.Sleep(2 * time.Second)
+			if s.looked(); s.wholes == before {
+				t.Errorf("%s: a target without a plan is looked for alone", kind)
+			}
+		}, newStandIn(kind, "web"))
+	}
+}
+
 // A container is forgotten by its id, or the beginning of it, and no other is.
 func TestWhoIsForgotten(t *testing.T) {
 	lab.Unit(t)

@@ -24,6 +24,8 @@ type Source interface {
 	Follow(ctx context.Context, changed func(name string)) error
 	// Follows reports whether Follow has something to follow.
 	Follows() bool
+	// Alone reports whether Look finds a target by its key without the kind.
+	Alone() bool
 	// Rules reads the rules in force in a target's group. It is called as Look is.
 	Rules(ctx context.Context, group string) ([]cgroupfs.Rule, error)
 }
