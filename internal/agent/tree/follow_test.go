@@ -2,6 +2,7 @@ package tree
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/lab"
 )
 
 // A followed tree, and what its events say is there.
@@ -34,7 +37,46 @@ func follow(t *testing.T, dir string, o Options) *followed {
 			t.Error(err)
 		}
 	})
+	tree.counts = linksCount(dir) // as those of cgroups do
 	return &followed{tree, t, dir, map[string]bool{}}
+}
+
+// linksCount reports whether a directory's file system is known to count directories in the links of the one above.
+func linksCount(dir string) bool {
+	var st unix.Statfs_t
+	return unix.Statfs(dir, &st) == nil && slices.Contains([]int64{unix.EXT4_SUPER_MAGIC, unix.TMPFS_MAGIC, unix.XFS_SUPER_MAGIC}, st.Type)
+}
+
+// A group without others below it is not listed: of thousands most are so.
+func TestAGroupWithoutOthersIsNotListed(t *testing.T) {
+	lab.Unit(t)
+	dir := t.TempDir()
+	if !linksCount(dir) {
+		t.Skip("needs a file system that counts directories in links, as kernfs does")
+	}
+	must(t, os.MkdirAll(dir+"/a/b", 0o700), os.Mkdir(dir+"/c", 0o700))
+	f := follow(t, dir, Options{})
+	listed, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+	must(t, err)
+	defer unix.Close(listed)
+	of := map[int32]string{}
+	for _, name := range []string{"a", "a/b", "c"} {
+		wd, err := unix.InotifyAddWatch(listed, filepath.Join(dir, name), unix.IN_ACCESS|unix.IN_ONLYDIR)
+		must(t, err)
+		of[int32(wd)] = name
+	}
+	_, err = f.Resync()
+	must(t, err)
+	var all []string
+	buf := make([]byte, 4096)
+	n, err := unix.Read(listed, buf)
+	must(t, err)
+	for buf = buf[:n]; len(buf) >= unix.SizeofInotifyEvent; buf = buf[unix.SizeofInotifyEvent+int(binary.NativeEndian.Uint32(buf[12:])):] {
+		all = append(all, of[int32(binary.NativeEndian.Uint32(buf))])
+	}
+	if slices.Sort(all); !slices.Equal(slices.Compact(all), []string{"a"}) {
+		t.Errorf("%v are listed", all)
+	}
 }
 
 // take believes events, each of which must be possible.

@@ -28,7 +28,8 @@ const (
 type Tree struct {
 	options Options
 	dir     string
-	root    int // descriptor of the directory
+	root    int  // descriptor of the directory
+	counts  bool // the links of a directory say how many are below it
 	inotify *os.File
 	fd      uintptr // of inotify
 
@@ -65,7 +66,7 @@ func Open(dir string, o Options) (*Tree, error) {
 		return nil, errors.Join(fmt.Errorf("follow %s: %w", dir, err), unix.Close(root))
 	}
 	t := &Tree{options: o, dir: dir, root: root, inotify: os.NewFile(uintptr(fd), "inotify"), fd: uintptr(fd),
-		top: &node{watch: noWatch}, watched: map[int32]*node{}, buffer: make([]byte, bufferSize)}
+		counts: isCgroup(root), top: &node{watch: noWatch}, watched: map[int32]*node{}, buffer: make([]byte, bufferSize)}
 	if err := t.enter(t.top); err != nil {
 		return nil, errors.Join(fmt.Errorf("follow %s: %w", dir, err), t.Close())
 	}
