@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/weir-io/weir/internal/limit"
-	"github.com/weir-io/weir/internal/linux/cgroupfs"
 )
 
 const (
@@ -179,9 +178,9 @@ func (c *Core) fights(now time.Time, e *entry) bool {
 	return true
 }
 
-// Has reports whether limits are in force in a group, and are these rules: whoever has written them has changed
+// Has reports whether limits are in force in a group, and are these, by their Now: whoever has written them has changed
 // nothing.
-func (c *Core) Has(group string, rules []cgroupfs.Rule) bool {
+func (c *Core) Has(group string, now []Rates) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.targets[c.groups[group]]
@@ -189,8 +188,8 @@ func (c *Core) Has(group string, rules []cgroupfs.Rule) bool {
 		return false
 	}
 	is := Target{Plan: e.Plan}
-	for _, r := range rules {
-		is.Rates = append(is.Rates, Rates{Device: r.Device, Want: limit.None.Overlay(r.Limit)})
+	for _, r := range now {
+		is.Rates = append(is.Rates, Rates{Device: r.Device, Want: r.Now})
 	}
 	return is.want() == e.want
 }

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/weir-io/weir/internal/linux/blkdev"
-	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/lab"
 )
 
@@ -107,11 +106,11 @@ func (s *standIn) Follows() bool { return true }
 
 func (s *standIn) Alone() bool { return s.kind != "pod" }
 
-func (s *standIn) Rules(_ context.Context, group string) ([]cgroupfs.Rule, error) {
+func (s *standIn) Rules(_ context.Context, group string) ([]Rates, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.reads++
-	return []cgroupfs.Rule{{Device: blkdev.Number{Major: 8}, Limit: rate(s.now[path.Base(group)])}}, s.broken
+	return []Rates{{Device: blkdev.Number{Major: 8}, Now: rate(s.now[path.Base(group)])}}, s.broken
 }
 
 func (s *standIn) Follow(ctx context.Context, changed func(string)) error {

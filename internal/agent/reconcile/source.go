@@ -3,8 +3,6 @@ package reconcile
 import (
 	"context"
 	"errors"
-
-	"github.com/weir-io/weir/internal/linux/cgroupfs"
 )
 
 // A Source knows the targets of one kind. Look and Put are called from one goroutine at a time,
@@ -26,8 +24,8 @@ type Source interface {
 	Follows() bool
 	// Alone reports whether Look finds a target by its key without the kind.
 	Alone() bool
-	// Rules reads the rules in force in a target's group. It is called as Look is.
-	Rules(ctx context.Context, group string) ([]cgroupfs.Rule, error)
+	// Rules reads the limits in force in a target's group, of which Rates.Now has all four rates. It is called as Look is.
+	Rules(ctx context.Context, group string) ([]Rates, error)
 }
 
 // ErrNotHere is the error of Follow where there is nothing to follow yet. It is asked for again, and

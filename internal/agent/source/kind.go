@@ -11,7 +11,6 @@ import (
 	"github.com/weir-io/weir/internal/host"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/limiting"
-	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/planned"
 	"github.com/weir-io/weir/internal/state"
 	"github.com/weir-io/weir/internal/targets"
@@ -88,8 +87,8 @@ func (k *Kind) Look(ctx context.Context, names []string) ([]reconcile.Target, er
 	return all, err
 }
 
-// Rules reads the rules in force in a group; see reconcile.Source.
-func (k *Kind) Rules(ctx context.Context, group string) ([]cgroupfs.Rule, error) {
+// Rules reads the limits in force in a group; see reconcile.Source.
+func (k *Kind) Rules(ctx context.Context, group string) (all []reconcile.Rates, err error) {
 	k.options.Gate.GiveWay(ctx)
 	if err := k.open(false); err != nil {
 		return nil, err
@@ -102,7 +101,11 @@ func (k *Kind) Rules(ctx context.Context, group string) ([]cgroupfs.Rule, error)
 	if err != nil {
 		return nil, err
 	}
-	return g.RulesIfAny()
+	rules, err := g.RulesIfAny()
+	for _, r := range rules {
+		all = append(all, reconcile.Rates{Device: r.Device, Now: limit.None.Overlay(r.Limit)})
+	}
+	return all, err
 }
 
 // isWaited reports whether a container runtime may be waiting for the rules of a new target: it finds them in force, and
