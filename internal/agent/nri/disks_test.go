@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/containerd/nri/pkg/api"
 
@@ -89,8 +90,13 @@ func TestAMadeContainerIsPrepared(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if line := <-prepared; !strings.HasSuffix(line, " wbps=max") {
-			t.Errorf("%q is written before the start", line)
+		select {
+		case line := <-prepared:
+			if !strings.HasSuffix(line, " wbps=max") {
+				t.Errorf("%q is written before the start", line)
+			}
+		case <-time.After(patience):
+			t.Fatal("nothing is prepared")
 		}
 	}
 	if err := w.runtime.StartContainer(t.Context(), &api.StartContainerRequest{Pod: w.pod(nil), Container: one}); err != nil || w.limits(t, plain1) == "" {

@@ -31,6 +31,7 @@ func TestTheRuntimeRestarts(t *testing.T) {
 		}
 		w.start(t)
 		w.await(t, "plugin", func() bool { return w.plugin.Status().Runtime == "containerd v2.1.9" && w.told("pod", "containerd") })
+		w.joined()
 	}
 	if err := w.begin(t, w.pod(nil), container("web", webID, plain1+"/ID")); err != nil || w.limits(t, plain1) == "" {
 		t.Error(err)

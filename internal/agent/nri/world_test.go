@@ -189,7 +189,11 @@ func (w *world) serve(t *testing.T) {
 	go func() { w.plugin.Run(ctx); close(ended) }()
 	t.Cleanup(func() { stop(); <-ended })
 	w.await(t, "the plugin", func() bool { return w.plugin.Status().Runtime != "" && w.told("pod", "containerd") })
+	w.joined()
 }
+
+// joined waits until the runtime asks a plugin that it has told of all there is: until then it makes no container.
+func (w *world) joined() { w.runtime.BlockPluginSync().Unblock() }
 
 // forward takes connections to the runtime.
 func (w *world) forward(t *testing.T) {
