@@ -82,15 +82,7 @@ func TestForgottenConnection(t *testing.T) {
 	b := &between{Listener: l, server: server.Listener.Addr().String(), forget: make(chan struct{})}
 	defer l.Close()
 	go b.run()
-	token := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(token, []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	c, err := NewClient("https://"+l.Addr().String(), token, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	transport := c.http.Transport.(*http.Transport)
+	c, transport := clientAt(t, l, server)
 	defer transport.CloseIdleConnections()
 	if pings := transport.HTTP2; pings == nil || pings.SendPingTimeout != pingEvery || pings.PingTimeout != pingMost {
 		t.Fatalf("%+v", pings)
@@ -133,15 +125,7 @@ func TestASilentServer(t *testing.T) {
 	defer l.Close()
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	defer server.Close()
-	token := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(token, []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	c, err := NewClient("https://"+l.Addr().String(), token, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	transport := c.http.Transport.(*http.Transport)
+	c, transport := clientAt(t, l, server)
 	if transport.TLSHandshakeTimeout != requestTime {
 		t.Fatal(transport.TLSHandshakeTimeout)
 	}
@@ -152,4 +136,18 @@ func TestASilentServer(t *testing.T) {
 	if err := f.watch(ctx); err == nil || ctx.Err() != nil {
 		t.Errorf("the watch ends with %v, %v", err, ctx.Err())
 	}
+}
+
+// clientAt makes a client that connects to a listener and trusts a server.
+func clientAt(t *testing.T, l net.Listener, server *httptest.Server) (*Client, *http.Transport) {
+	t.Helper()
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := NewClient("https://"+l.Addr().String(), token, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, c.http.Transport.(*http.Transport)
 }
