@@ -54,10 +54,7 @@ func TestTheRuntimeRestarts(t *testing.T) {
 func TestASilentRuntime(t *testing.T) {
 	lab.Unit(t)
 	w := newWorld(t, "v2", plain1+"/ID", config)
-	l, err := net.Listen("unix", w.socket+".plugin")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := w.listen(t)
 	defer l.Close()
 	taken := make(chan net.Conn, 16)
 	go func() {
@@ -96,10 +93,7 @@ func (half) UpdateContainers(context.Context, *api.UpdateContainersRequest) (*ap
 func TestItEndsBesideAHalfRuntime(t *testing.T) {
 	lab.Unit(t)
 	w := newWorld(t, "v2", plain1+"/ID", config)
-	l, err := net.Listen("unix", w.socket+".plugin")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := w.listen(t)
 	defer l.Close()
 	h := half{make(chan bool, 1)}
 	server, err := ttrpc.NewServer()

@@ -195,13 +195,20 @@ func (w *world) serve(t *testing.T) {
 // joined waits until the runtime asks a plugin that it has told of all there is: until then it makes no container.
 func (w *world) joined() { w.runtime.BlockPluginSync().Unblock() }
 
-// forward takes connections to the runtime.
-func (w *world) forward(t *testing.T) {
+// listen takes the plugin's connections.
+func (w *world) listen(t *testing.T) net.Listener {
 	t.Helper()
 	l, err := net.Listen("unix", w.socket+".plugin")
 	if err != nil {
 		t.Fatal(err)
 	}
+	return l
+}
+
+// forward takes connections to the runtime.
+func (w *world) forward(t *testing.T) {
+	t.Helper()
+	l := w.listen(t)
 	t.Cleanup(func() { l.Close(); w.cut() })
 	go func() {
 		for {
