@@ -40,7 +40,7 @@ func TestPartsAddUp(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			g := newGroup(t)
 			j := c.job
-			j.File, j.Groups, j.For, j.Empty = filepath.Join(disk.Dir, c.name), g.dirs(), time.Second, 100_000
+			j.File, j.Groups, j.For, j.Empty = filepath.Join(disk.Dir, c.name), g.dirs(), time.Second, true
 			if j.Read {
 				written(t, j.File, j.Size)
 			}
@@ -81,7 +81,7 @@ func exactly(t *testing.T, o operations, own, empty timed) {
 	for _, seconds := range o.Split {
 		sum += seconds
 	}
-	nothing := empty.Took / time.Duration(max(empty.Count, 1))
+	nothing := empty.usual()
 	less, all := (own.Took - nothing*time.Duration(own.Count)).Seconds(), own.Took.Seconds()
 	t.Logf("%s: parts %.3f s, the load's own clock %.3f s, less %s a call %.3f s: %.3f, %.3f; %d of %d calls of %s", o.Kind, sum, all, nothing, less,
 		sum/all, sum/less, o.Count, own.Count, own.Took/time.Duration(own.Count))
@@ -195,7 +195,7 @@ func TestMemcgReclaimNatively(t *testing.T) {
 	disk := lab.Disk(t, lab.FS("ext4"))
 	g := newGroup(t)
 	g.set(t, g.memory, "memory.limit_in_bytes", "67108864")
-	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: 3 * time.Second, Block: 64 << 10, Size: 1 << 30, Empty: 100_000}
+	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: 3 * time.Second, Block: 64 << 10, Size: 1 << 30, Empty: true}
 	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
 	w := r.of(t, "write")
 	exactly(t, w, own.Write, own.Empty)
@@ -283,7 +283,7 @@ func TestDirtyThrottlingNatively(t *testing.T) {
 	set("strict_limit", "1")
 	set("max_bytes", "1000000")
 	g := newGroup(t)
-	buffered := job{Groups: g.dirs(), For: traceFor(t), Block: 64 << 10, Size: 16 << 20, Empty: 100_000, First: true}
+	buffered := job{Groups: g.dirs(), For: traceFor(t), Block: 64 << 10, Size: 16 << 20, Empty: true, First: true}
 	t.Run("buffered", func(t *testing.T) {
 		j := buffered
 		j.File = filepath.Join(disk.Dir, "b")
@@ -324,7 +324,7 @@ func TestFrozenNatively(t *testing.T) {
 	t.Cleanup(func() { tool(t, "weir", "clear", "cgroup:/"+g.name) })
 	// A load that begins dirties hundreds of MB before the pacer has it, and what is dirty
 	// already costs nothing: the file is larger than that, and the load lasts longer.
-	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: 6 * time.Second, Block: 64 << 10, Size: 2 << 30, Empty: 10_000}
+	j := job{File: filepath.Join(disk.Dir, "f"), Groups: g.dirs(), For: 6 * time.Second, Block: 64 << 10, Size: 2 << 30, Empty: true}
 	r, own := traced(t, "cgroup:/"+g.name, func() done { return j.start(t)() })
 	slowest := r.slowest(t)
 	slowest.blames(t, "frozen", causeMin)

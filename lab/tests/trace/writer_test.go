@@ -48,7 +48,7 @@ type job struct {
 	Hold   int   // bytes of memory that it keeps
 	Fail   bool  // there may be no memory for a write
 	First  bool  // in real time: who preempted it between a call's end and its clock would be in its own figure only
-	Empty  int   // calls that do nothing, before all others
+	Empty  bool  // a call that does nothing before each write or read, as quick or slow as the machine is then
 	Uring  int   // requests of io_uring instead of calls, so many at a time: a power of 2
 	Ask    uint8 // flags of the requests
 	Polled bool  // by a thread of the kernel
@@ -86,6 +86,15 @@ func (t *timed) add(took time.Duration, calls int) {
 		t.Longest = slices.Insert(t.Longest, i, took)
 		t.Longest = t.Longest[:min(len(t.Longest), longestMost)]
 	}
+}
+
+// usual is how long a call takes, without the longest: those were stopped, or waited for a processor.
+func (t timed) usual() time.Duration {
+	took, longest := t.Took, t.Longest[:min(len(t.Longest), t.Count/2)]
+	for _, l := range longest {
+		took -= l
+	}
+	return took / time.Duration(max(t.Count-len(longest), 1))
 }
 
 // done is what a job says of itself.
@@ -179,11 +188,6 @@ func (j job) work() (d done, err error) {
 	for i := range buf {
 		buf[i] = byte(i * 7)
 	}
-	for range j.Empty {
-		if err := d.Empty.call(unix.SYS_GETPPID, 0, buf, 0); err != nil {
-			return d, err
-		}
-	}
 	if j.Uring > 0 {
 		return d, j.askFor(&d, fd, buf)
 	}
@@ -195,6 +199,11 @@ func (j job) work() (d done, err error) {
 		at := n % blocks * int64(j.Block)
 		if j.Cold && at == 0 {
 			if err := unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED); err != nil {
+				return d, err
+			}
+		}
+		if j.Empty {
+			if err := d.Empty.call(unix.SYS_GETPPID, 0, buf, 0); err != nil {
 				return d, err
 			}
 		}
