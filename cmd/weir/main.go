@@ -25,7 +25,7 @@ func run(heavy self.Heavy) int {
 	a := &app{out: cli.Out{Data: os.Stdout, Messages: os.Stderr}, heavy: heavy}
 	is, err := self.Main(context.Background(), os.Args[1:], self.Streams{In: os.Stdin, Out: os.Stdout, Say: a.out.Say}, heavy)
 	if !is {
-		err = rootFor(a, os.Args[1:]).ExecuteContext(context.Background())
+		err = cli.Execute(context.Background(), rootFor(a, os.Args[1:]), os.Args[1:])
 		a.close()
 	}
 	unwritten := errors.Join(a.out.Flush(), a.out.Err())

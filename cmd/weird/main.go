@@ -34,7 +34,7 @@ func run() int {
 		root := newRoot(out)
 		cli.CheckCobras(root)
 		completes(root)
-		err = root.ExecuteContext(context.Background())
+		err = cli.Execute(context.Background(), root, os.Args[1:])
 	}
 	err = errors.Join(err, out.Flush(), out.Err())
 	if err != nil {

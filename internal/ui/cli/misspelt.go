@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"os"
 	"regexp"
 	"strings"
@@ -144,6 +145,17 @@ func NoSuchVerb(cmd *cobra.Command, args []string) error {
 		meant = append(meant, other)
 	}
 	return Usagef("%q: no such verb; %s", args[0], orHelp(cmd, meant, ""))
+}
+
+// Execute does what some arguments ask for. A verb that there is not is refused also where --help is
+// behind it, of which cobra would describe the command before it.
+func Execute(ctx context.Context, root *cobra.Command, args []string) error {
+	cmd, rest, err := root.Find(args)
+	if err == nil && cmd.HasSubCommands() && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") && !strings.HasPrefix(rest[0], cobra.ShellCompRequestCmd) {
+		return NoSuchVerb(cmd, rest)
+	}
+	root.SetArgs(args)
+	return root.ExecuteContext(ctx)
 }
 
 // verbElsewhere is the command of the other of weir and weird, if that one has the verb; empty: it has not.
