@@ -19,6 +19,11 @@ var Kubernetes string
 //go:embed weird-metrics.service
 var WeirdMetricsService string
 
+// WeirdMetricsTrace is the drop-in of that unit with which the page can trace.
+//
+//go:embed weird-metrics.service.d/page-trace.conf
+var WeirdMetricsTrace string
+
 // AlertRules are the rules with which Prometheus tells of limits that do not hold.
 //
 //go:embed prometheus/weir.rules.yml

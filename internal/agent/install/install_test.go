@@ -203,19 +203,33 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// exposureMost is how exposed the unit may be, as systemd-analyze counts.
-const exposureMost = 3.2
+// exposureMost is how exposed a unit may be, as systemd-analyze counts, and tracingMost that of the page that can
+// trace: it sees addresses of the kernel.
+const exposureMost, tracingMost = 3.2, 3.7
 
-// The unit is as hard as it can be: systemd-analyze knows each setting, and counts.
+// Units are as hard as they can be: systemd-analyze knows each setting, and counts.
 func TestHardened(t *testing.T) {
 	lab.Unit(t)
 	if _, err := exec.LookPath("systemd-analyze"); err != nil {
 		t.Skip("needs systemd-analyze, which rates how exposed the unit is (Debian package: systemd)")
 	}
-	for name, text := range map[string]string{"contrib": contrib.WeirdService, "installed": System{Program: "/bin/true"}.text()} {
+	for _, c := range []struct {
+		name, unit, dropIn string
+		most               float64
+	}{
+		{"contrib", contrib.WeirdService, "", exposureMost},
+		{"installed", System{Program: "/bin/true"}.text(), "", exposureMost},
+		{"metrics", contrib.WeirdMetricsService, "", exposureMost},
+		{"metrics with traces", contrib.WeirdMetricsService, contrib.WeirdMetricsTrace, tracingMost},
+	} {
 		unit := filepath.Join(t.TempDir(), "weird.service")
-		if err := os.WriteFile(unit, []byte(text), 0o600); err != nil {
+		if err := os.Mkdir(unit+".d", 0o700); err != nil {
 			t.Fatal(err)
+		}
+		for name, text := range map[string]string{unit: c.unit, filepath.Join(unit+".d", "page-trace.conf"): c.dropIn} {
+			if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
 		}
 		out, err := exec.Command("systemd-analyze", "security", "--offline=yes", "--no-pager", unit).CombinedOutput()
 		if strings.Contains(string(out), "unrecognized option") {
@@ -225,17 +239,24 @@ func TestHardened(t *testing.T) {
 		if err != nil || found == nil {
 			t.Fatalf("%v: %s", err, out)
 		}
-		if level, err := strconv.ParseFloat(string(found[1]), 64); err != nil || level > exposureMost {
-			t.Errorf("%s: %v, at most %v\n%s", name, level, exposureMost, out)
+		if level, err := strconv.ParseFloat(string(found[1]), 64); err != nil || level > c.most {
+			t.Errorf("%s: %v, at most %v\n%s", c.name, level, c.most, out)
 		}
 		if strings.Contains(string(out), "Unknown key") {
 			t.Errorf("%s", out)
 		}
 	}
 	// Each that is left out has its reason.
-	for _, name := range []string{"PrivateDevices", "PrivateTmp", "ProtectHome", "ProtectControlGroups", "ProcSubset", "RestrictSUIDSGID", "RestrictRealtime", "@debug", "@privileged", "@resources", "SYS_ADMIN", "SYS_PTRACE", "KILL", "DAC_OVERRIDE", "BPF"} {
-		if !regexp.MustCompile(`(?m)^#.*` + name).MatchString(contrib.WeirdService) {
-			t.Errorf("the unit does not say why it has, or has not, %s", name)
+	both := []string{"PrivateDevices", "PrivateTmp", "ProcSubset", "RestrictSUIDSGID", "@debug", "@privileged", "@resources", "SYS_ADMIN", "SYS_PTRACE", "BPF"}
+	for text, names := range map[string][]string{
+		contrib.WeirdService:        append(slices.Clone(both), "ProtectHome", "ProtectControlGroups", "RestrictRealtime", "KILL", "DAC_OVERRIDE"),
+		contrib.WeirdMetricsService: append(slices.Clone(both), "PrivateNetwork", "DAC_READ_SEARCH"),
+		contrib.WeirdMetricsTrace:   {"ProtectKernelTunables", "ProtectKernelLogs", "CAP_SYSLOG"},
+	} {
+		for _, name := range names {
+			if !regexp.MustCompile(`(?m)^#.*` + name).MatchString(text) {
+				t.Errorf("the unit does not say why it has, or has not, %s:\n%s", name, text)
+			}
 		}
 	}
 }

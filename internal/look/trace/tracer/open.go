@@ -129,7 +129,7 @@ func (t *Tracer) configure(o trace.Options) error {
 	}
 	places, err := readPlaces("/")
 	if errors.Is(err, errHidden) {
-		return unavailable(err.Error(), "run weir as root, and set kernel.kptr_restrict to 0 or 1")
+		return unavailable(err.Error(), "run weir as root, and set kernel.kptr_restrict to 0 or 1; a systemd unit must not have ProtectKernelLogs= or ProtectKernelTunables=, as with contrib/weird-metrics.service.d/page-trace.conf")
 	}
 	if err != nil {
 		return err
