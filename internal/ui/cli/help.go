@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/base/plain"
 )
 
 // Help is written for widthUsual columns where no terminal says how many it has, and for
@@ -134,15 +136,15 @@ func Wrap(text string, width int) string {
 // wrapLine breaks one line between words; first begins the first line, later the others.
 func wrapLine(text, first, later string, width int) string {
 	var b strings.Builder
-	column := len([]rune(first))
+	column := plain.Width(first)
 	b.WriteString(first)
 	for i, w := range strings.Fields(text) {
-		n := len([]rune(w))
+		n := plain.Width(w)
 		switch {
 		case i == 0:
 		case column+1+n > width:
 			b.WriteString("\n" + later)
-			column = len([]rune(later))
+			column = plain.Width(later)
 		default:
 			b.WriteByte(' ')
 			column++

@@ -143,7 +143,7 @@ func Table(rows [][]string, right ...int) string {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], len([]rune(cell)))
+			widths[i] = max(widths[i], plain.Width(cell))
 		}
 	}
 	flush := map[int]bool{}
@@ -155,7 +155,7 @@ func Table(rows [][]string, right ...int) string {
 		var line strings.Builder
 		for i, cell := range row {
 			cell = plain.Line(cell)
-			pad := strings.Repeat(" ", widths[i]-len([]rune(cell)))
+			pad := strings.Repeat(" ", widths[i]-plain.Width(cell))
 			if i > 0 {
 				line.WriteString("  ")
 			}

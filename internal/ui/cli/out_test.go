@@ -15,6 +15,9 @@ func TestTable(t *testing.T) {
 	if got != want {
 		t.Errorf("Table:\n%swant:\n%s", got, want)
 	}
+	if wide, want := Table([][]string{{"NAME", "RATE"}, {"容器", "1"}, {"e\u0301", "2"}}), "NAME  RATE\n容器  1\ne\u0301     2\n"; wide != want {
+		t.Errorf("Table:\n%swant:\n%s", wide, want)
+	}
 	if Table(nil) != "" {
 		t.Error("a table of nothing is something")
 	}

@@ -9,9 +9,10 @@ import (
 	"os/signal"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/base/plain"
 )
 
 // Repeat prints what once prints, again and again, until Ctrl-C or an error: a new one begins as soon
@@ -139,7 +140,7 @@ func fit(lines []string, columns, most int) []string {
 // rows is how many rows lines take on a terminal.
 func rows(lines []string, columns int) (n int) {
 	for _, line := range lines {
-		n += max(1, (utf8.RuneCountInString(line)+columns-1)/columns)
+		n += max(1, (plain.Width(line)+columns-1)/columns)
 	}
 	return n
 }

@@ -140,7 +140,4 @@ func each(sum time.Duration, requests uint64) string {
 }
 
 // cut is what of a line fits.
-func cut(line string, width int) string {
-	runes := []rune(strings.TrimRight(line, " "))
-	return string(runes[:min(len(runes), width)])
-}
+func cut(line string, width int) string { return plain.Cut(strings.TrimRight(line, " "), width) }
