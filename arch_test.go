@@ -64,7 +64,7 @@ var layers = [][]string{
 	{"internal/ui/chart", "internal/ui/top/live"},
 	{"internal/ui/text"},
 	{"internal/ui/svg", "internal/ui/web"},
-	{"internal/agent/health", "internal/agent/kube", "internal/agent/metrics", "internal/agent/nri"},
+	{"internal/agent/health", "internal/agent/kube", "internal/agent/metrics", "internal/agent/nri", "internal/agent/stream"},
 	{"internal/agent/routes"},
 	{"cmd/weir", "cmd/weird"},
 }

@@ -45,6 +45,7 @@ func documents() map[string]any {
 		cli.SchemaOf("agent").Schema:           &api.Agent{},
 		cli.SchemaOf("agent.counts").Schema:    &api.AgentCounts{},
 		cli.SchemaOf("agent.event").Schema:     &api.AgentEvent{},
+		cli.SchemaOf("top.event").Schema:       &api.TopEvent{},
 		cli.SchemaOf("log").Schema:             &api.Log{},
 		cli.SchemaOf("error").Schema:           &api.Error{},
 		cli.SchemaOf("run.dry-run").Schema:     &api.DryRun{},

@@ -22,6 +22,11 @@ func (a *Agent) Snapshot(ctx context.Context) (*watch.Snapshot, error) {
 	return a.measurer.snapshot(ctx)
 }
 
+// Newer is Snapshot for who has seen one: another one, or what is read now.
+func (a *Agent) Newer(ctx context.Context, seen *watch.Snapshot) (*watch.Snapshot, error) {
+	return a.measurer.newer(ctx, seen)
+}
+
 // Diff compares all targets with the plans in force, and changes nothing. It asks all engines, on a
 // host of its own.
 func (a *Agent) Diff(ctx context.Context) (r planned.Report, err error) {

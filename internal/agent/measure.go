@@ -34,6 +34,9 @@ const (
 	sampleMost = 10 * time.Second
 	// freshMost is how old a snapshot for somebody who asks may be.
 	freshMost = time.Second
+	// followedMost is how old a snapshot may be that the agent itself takes for its own: while somebody follows what
+	// groups do, all is read each second for that.
+	followedMost = 1500 * time.Millisecond
 	// watchMost is how long a host and its watcher are used: a hierarchy may be mounted at any time.
 	watchMost = time.Hour
 	// detailsMost is of how many known groups a reading looks at more than the counters.
@@ -60,6 +63,7 @@ type measurer struct {
 
 	mu       sync.Mutex
 	last     *watch.Snapshot
+	busy     bool            // a target was near a limit then
 	verdicts map[string]Held // by key
 	asked    map[string]question
 	ask      chan question // about limits that were not held
@@ -82,7 +86,7 @@ func (m *measurer) run(ctx context.Context) {
 	for {
 		wait := restEvery
 		if len(m.inForce(time.Now())) > 0 {
-			s, busy, err := m.sample(ctx, idleEvery)
+			s, busy, err := m.due(ctx)
 			if ctx.Err() == nil && isNews(&told, err) && err != nil {
 				m.options.Log.Warn("weird cannot measure whether limits are held", "error", err, "again_in", failedEvery)
 			}
@@ -157,6 +161,29 @@ func (m *measurer) snapshot(ctx context.Context) (*watch.Snapshot, error) {
 	return s, err
 }
 
+// newer is what was read last, if it is another snapshot than seen and fresh, or what is read now.
+func (m *measurer) newer(ctx context.Context, seen *watch.Snapshot) (*watch.Snapshot, error) {
+	m.mu.Lock()
+	last := m.last
+	m.mu.Unlock()
+	if last != nil && last != seen && time.Since(last.At) < freshMost {
+		return last, nil
+	}
+	s, _, err := m.sample(ctx, watch.IdleEvery)
+	return s, err
+}
+
+// due reads the counters, unless they were just read for somebody else: the judge has seen that, too.
+func (m *measurer) due(ctx context.Context) (s *watch.Snapshot, busy bool, err error) {
+	m.mu.Lock()
+	s, busy = m.last, m.busy
+	m.mu.Unlock()
+	if s != nil && time.Since(s.At) < followedMost {
+		return s, busy, nil
+	}
+	return m.sample(ctx, idleEvery)
+}
+
 // sample reads the counters once, those of groups at rest if they are older than idle. busy says that a target is near a
 // limit.
 func (m *measurer) sample(ctx context.Context, idle time.Duration) (s *watch.Snapshot, busy bool, err error) {
@@ -187,7 +214,7 @@ func (m *measurer) sample(ctx context.Context, idle time.Duration) (s *watch.Sna
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.last, m.verdicts = s, verdicts
+	m.last, m.busy, m.verdicts = s, busy, verdicts
 	m.question(all)
 	return s, busy, nil
 }

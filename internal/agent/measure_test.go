@@ -173,6 +173,38 @@ func TestReadsSeldomAtRest(t *testing.T) {
 	})
 }
 
+// While somebody follows what groups do, an agent reads once a second for that and for itself, and goes on measuring.
+func TestOneReadingForAll(t *testing.T) {
+	lab.Unit(t)
+	measuring(t, func(t *testing.T, m *measurer, stat string) {
+		time.Sleep(time.Second / 2)
+		var last *watch.Snapshot
+		is := held.NotTold
+		for second := range 40 {
+			time.Sleep(time.Second)
+			count(t, stat, second*5_000_000)
+			s, err := m.newer(t.Context(), last)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if second > 2 && (s == last || s.Window < time.Second || s.Window > time.Second+time.Millisecond) {
+				t.Errorf("second %d: a reading over %v; somebody else reads beside it", second, s.Window)
+			}
+			last = s
+			m.mu.Lock()
+			is = m.verdicts["cgroup:/a"].State
+			m.mu.Unlock()
+		}
+		if is != held.NotHeld {
+			t.Errorf("after forty seconds of five times the limit it says %q", is)
+		}
+		time.Sleep(4 * time.Second) // nobody follows any more
+		if s, err := m.snapshot(t.Context()); err != nil || s == last {
+			t.Errorf("it does not read by itself again, %v", err)
+		}
+	})
+}
+
 // Limits that a plan has changed are not "held" because those before them were.
 func TestNewLimitsAreNotMeasured(t *testing.T) {
 	lab.Unit(t)

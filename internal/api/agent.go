@@ -99,7 +99,8 @@ type AgentRuntime struct {
 	P99Seconds float64   `json:"p99_seconds"`
 }
 
-func heldOf(h agent.Held) AgentHeld {
+// HeldOf makes it.
+func HeldOf(h agent.Held) AgentHeld {
 	doc := AgentHeld{State: string(cmp.Or(h.State, held.NotTold)), Since: timeOf(h.Since), Code: h.Code, Why: h.Text}
 	doc.Limits = list(h.Limits, func(l held.Limit) AgentLimit {
 		one := AgentLimit{Device: l.Node, Number: l.Device, Rate: l.Key.String(), Limit: l.PerSec, State: string(l.State), Since: timeOf(l.Since), Why: l.Why}
@@ -124,7 +125,7 @@ func AgentOf(s agent.Status) Agent {
 	a := Agent{Schema: SchemaOf("agent"), Targets: []AgentTarget{}, Sources: []AgentSource{}, Cgroups: []AgentTree{}}
 	a.Plans.Files, a.Plans.Loaded, a.Plans.Error = append([]string{}, s.Files...), s.Loaded, s.PlansError
 	for _, t := range s.Targets {
-		one := AgentTarget{t.Name, t.Plan, string(t.State), t.Since, t.Drifts, t.Finding, nil, heldOf(s.Held[t.Key])}
+		one := AgentTarget{t.Name, t.Plan, string(t.State), t.Since, t.Drifts, t.Finding, nil, HeldOf(s.Held[t.Key])}
 		if !t.Next.IsZero() {
 			one.Next = &t.Next
 		}

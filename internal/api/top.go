@@ -17,11 +17,27 @@ type Top struct {
 	Time          time.Time    `json:"time"`
 	WindowSeconds float64      `json:"window_seconds"` // that rates are over
 	Version       int          `json:"cgroup_version"`
+	Source        TopSource    `json:"source"`
 	Watched       int          `json:"watched"`
 	Unread        int          `json:"unread"`
-	Pressure      *TopPressure `json:"pressure"` // null: the kernel does not say
+	Unreadable    string       `json:"unreadable"` // why the first of these could not be read
+	Pressure      *TopPressure `json:"pressure"`   // null: the kernel does not say
 	Disks         []TopDisk    `json:"disks"`
 	Groups        []TopGroup   `json:"groups"`
+}
+
+// The programs that read what a Top has.
+const (
+	FromWeird   = "weird"
+	FromTop     = "weir"
+	FromHistory = "history"
+)
+
+// A TopSource says who has read the figures.
+type TopSource struct {
+	From    string `json:"from"`
+	Version string `json:"version"` // of weird; empty: it was not weird
+	Why     string `json:"why"`     // why it was not weird, although weird was asked
 }
 
 // A TopPressure is for how long tasks waited for I/O.
@@ -36,6 +52,7 @@ type TopPressure struct {
 type TopDisk struct {
 	Device     string          `json:"device"`
 	Number     blkdev.Number   `json:"number"`
+	Below      []blkdev.Number `json:"below"` // the disks that it stands on directly
 	Total      blkdev.Counters `json:"total"`
 	Rates      *watch.Rates    `json:"rates"` // null: not known
 	InFlight   uint64          `json:"in_flight"`
@@ -55,6 +72,8 @@ type TopGroup struct {
 	Writeback *uint64   `json:"writeback_bytes"`
 	Paced     *TopPaced `json:"paced"` // null: weir's pacer holds nothing of the group
 	Plan      *string   `json:"plan"`  // null: none is for the group, or it is not known
+	// Held is what weird run has measured of the limits, as in weir.agent; null: it tells nothing.
+	Held *AgentHeld `json:"held"`
 }
 
 // A TopPaced is what weir's pacer holds of a group.
@@ -71,12 +90,13 @@ type TopPaced struct {
 
 // A TopDevice is a device with what one group did on it.
 type TopDevice struct {
-	Device  string         `json:"device"`
-	Number  blkdev.Number  `json:"number"`
-	Total   *cgroupfs.Stat `json:"total"`   // null: the kernel counts nothing for the device
-	Rates   *watch.Rates   `json:"rates"`   // null: not known
-	Limit   limit.Limit    `json:"limit"`   // the group's own
-	Percent TopPercent     `json:"percent"` // of the limit
+	Device  string          `json:"device"`
+	Number  blkdev.Number   `json:"number"`
+	Below   []blkdev.Number `json:"below"`   // the disks that it stands on directly
+	Total   *cgroupfs.Stat  `json:"total"`   // null: the kernel counts nothing for the device
+	Rates   *watch.Rates    `json:"rates"`   // null: not known
+	Limit   limit.Limit     `json:"limit"`   // the group's own
+	Percent TopPercent      `json:"percent"` // of the limit
 	// Expected is what is expected to hold the limit, and Foreign what is to hold writes to other
 	// groups' files, as in weir.show.
 	Expected []place.Cell `json:"expected"`
@@ -91,25 +111,50 @@ type TopPercent struct {
 	WIOPS *float64 `json:"wiops"`
 }
 
-// TopOf makes the document of a snapshot. takes says which groups it has; nil: all. plans are the names of
-// their plans, by their paths.
-func TopOf(s *watch.Snapshot, takes func(*watch.Group) bool, plans map[string]string) Top {
-	doc := Top{Schema: SchemaOf("top"), Time: s.At, WindowSeconds: s.Window.Seconds(), Version: int(s.Version), Watched: s.Watched, Unread: s.Unread,
-		Pressure: topPressureOf(s.Pressure), Disks: []TopDisk{}, Groups: []TopGroup{}}
-	for _, d := range s.Disks {
-		doc.Disks = append(doc.Disks, TopDisk{d.Node, d.Number, d.Total.Counters, d.Rates, d.Total.InFlight, d.Use, d.Queue})
-	}
+// A TopBeside is what is known beside a snapshot; the maps are by the groups' paths.
+type TopBeside struct {
+	Source TopSource
+	Plans  map[string]string // their names
+	Held   func(path string) *AgentHeld
+}
+
+// TopOf makes the document of a snapshot. takes says which groups it has; nil: all.
+func TopOf(s *watch.Snapshot, takes func(*watch.Group) bool, b TopBeside) Top {
+	doc := topHeadOf(s, b)
 	for _, g := range s.Groups {
 		if takes == nil || takes(g) {
-			one := topGroupOf(g)
-			if plan, is := plans[g.Path]; is {
-				one.Plan = &plan
-			}
-			doc.Groups = append(doc.Groups, one)
+			doc.Groups = append(doc.Groups, b.group(g))
 		}
 	}
 	return doc
 }
+
+// topHeadOf is the document without its groups.
+func topHeadOf(s *watch.Snapshot, b TopBeside) Top {
+	doc := Top{Schema: SchemaOf("top"), Time: s.At, WindowSeconds: s.Window.Seconds(), Version: int(s.Version), Source: b.Source, Watched: s.Watched, Unread: s.Unread,
+		Pressure: topPressureOf(s.Pressure), Disks: []TopDisk{}, Groups: []TopGroup{}}
+	if s.Unreadable != nil {
+		doc.Unreadable = s.Unreadable.Error()
+	}
+	for _, d := range s.Disks {
+		doc.Disks = append(doc.Disks, TopDisk{d.Node, d.Number, numbers(d.Below), d.Total.Counters, d.Rates, d.Total.InFlight, d.Use, d.Queue})
+	}
+	return doc
+}
+
+func (b TopBeside) group(g *watch.Group) TopGroup {
+	one := topGroupOf(g)
+	if plan, is := b.Plans[g.Path]; is {
+		one.Plan = &plan
+	}
+	if b.Held != nil {
+		one.Held = b.Held(g.Path)
+	}
+	return one
+}
+
+// numbers are never null in JSON.
+func numbers(all []blkdev.Number) []blkdev.Number { return append([]blkdev.Number{}, all...) }
 
 func topGroupOf(g *watch.Group) TopGroup {
 	one := TopGroup{Target: g.Target, Cgroup: g.Path, Owner: g.Owner, Devices: []TopDevice{}, Pressure: topPressureOf(g.Pressure)}
@@ -127,7 +172,7 @@ func topGroupOf(g *watch.Group) TopGroup {
 		}
 	}
 	for _, d := range g.Devices {
-		device := TopDevice{Device: d.Node, Number: d.Number, Rates: d.Rates, Limit: d.Limit, Expected: []place.Cell{}}
+		device := TopDevice{Device: d.Node, Number: d.Number, Below: numbers(d.Below), Rates: d.Rates, Limit: d.Limit, Expected: []place.Cell{}}
 		if d.Counted {
 			device.Total = &d.Total
 		}

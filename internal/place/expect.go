@@ -67,6 +67,26 @@ func (e Expected) Cells() []Cell {
 	return cells
 }
 
+// ExpectationOf is what Cells were made of. Paths without a cell are those that the limit does not apply to.
+func ExpectationOf(cells []Cell) (e Expectation) {
+	for _, c := range cells {
+		by := By{c.Mechanism, c.Ahead, c.Why}
+		switch {
+		case c.Read:
+			e.Read = by
+		case c.Path == "direct":
+			e.Direct = by
+		case c.Path == "sync":
+			e.Sync = by
+		case c.Path == "buffered":
+			e.Buffered = by
+		case c.Path == "mapped":
+			e.Mapped = by
+		}
+	}
+	return e
+}
+
 // A Paced is what weir's pacer holds of a group, or would hold: bytes written through the page
 // cache, to all devices together.
 type Paced struct {

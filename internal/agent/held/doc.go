@@ -73,3 +73,9 @@ type Verdict struct {
 	Since  time.Time // that is so; zero: not told
 	Limits []Limit
 }
+
+// A Told is what an agent tells of a target: what was measured, and what was found where limits do not hold.
+type Told struct {
+	Verdict
+	Code, Why string // of the finding; empty: there is none
+}

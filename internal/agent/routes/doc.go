@@ -9,19 +9,21 @@
 // Each request is bounded in size and time, and few are worked on at once. A client that is slow or
 // asks a lot waits for itself: the agent waits for none.
 //
-// One handler is for both sockets, and package health serves it. A follower of events has a bounded
-// queue: one that is too slow is sent away.
+// One handler is for both sockets, and package health serves it. A follower, of events or of what groups do, has
+// a bounded queue: one that is too slow is sent away. All who follow what groups do have one reading a second.
 package routes
 
 import (
 	"context"
 	"errors"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/weir-io/weir/internal/agent"
 	"github.com/weir-io/weir/internal/agent/health"
 	"github.com/weir-io/weir/internal/agent/journal"
+	"github.com/weir-io/weir/internal/agent/stream"
 	"github.com/weir-io/weir/internal/fault"
 	"github.com/weir-io/weir/internal/look/watch"
 	"github.com/weir-io/weir/internal/planned"
@@ -42,6 +44,7 @@ const (
 	Status  = health.StatusRoute // ?target=NAME for one
 	Health  = health.Route
 	Top     = "/top"
+	Follow  = stream.Route
 	Plans   = "/plans"
 	Check   = "/plans/check"
 	Diff    = "/plans/diff"
@@ -67,6 +70,7 @@ const (
 type Agent interface {
 	Status() agent.Status
 	Snapshot(ctx context.Context) (*watch.Snapshot, error)
+	Newer(ctx context.Context, seen *watch.Snapshot) (*watch.Snapshot, error)
 	Plans() *plans.Config
 	Diff(ctx context.Context) (planned.Report, error)
 	Log(q journal.Query) (journal.Log, error)
@@ -86,6 +90,7 @@ type API struct {
 	options Options
 	began   time.Time
 	feed    *feed
+	groups  *topFeed
 }
 
 // New makes an API. Run has it tell of events.
@@ -93,11 +98,16 @@ func New(a Agent, o Options) *API {
 	if o.Spell == nil {
 		o.Spell = func(err error) error { return err }
 	}
-	return &API{agent: a, options: o, began: time.Now(), feed: newFeed(a)}
+	return &API{agent: a, options: o, began: time.Now(), feed: newFeed(a), groups: newTopFeed(a, o)}
 }
 
-// Run tells of events until the context ends.
-func (a *API) Run(ctx context.Context) { a.feed.run(ctx) }
+// Run tells of events, and of what groups do, until the context ends.
+func (a *API) Run(ctx context.Context) {
+	var both sync.WaitGroup
+	defer both.Wait()
+	both.Go(func() { a.groups.run(ctx) })
+	a.feed.run(ctx)
+}
 
 // errBusy is the answer to a request whose turn does not come.
 var errBusy = errors.New("weird is busy with other requests; ask again later")

@@ -159,34 +159,18 @@ func (f *feed) look() {
 	}
 }
 
-// events answers with the stream of what changes (server-sent events, HTML standard, 9.2).
+// events answers with the stream of what changes.
 func (a *API) events(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodGet {
-		w.Header().Set("Allow", http.MethodGet)
-		health.Answer(w, http.StatusMethodNotAllowed, api.ErrorOf(fmt.Errorf("%s %s: the method is GET", r.Method, r.URL.Path)))
-		return
-	}
-	if _, err := queryOf(r, nil); err != nil {
-		health.Refuse(w, err)
+	if !mayFollow(w, r) {
 		return
 	}
 	events, ok := a.feed.follow()
 	if !ok {
-		w.Header().Set("Retry-After", "5")
-		health.Answer(w, http.StatusServiceUnavailable, api.ErrorOf(fmt.Errorf("%d clients follow events already, and more cannot", followersMost)))
+		tooMany(w, "events")
 		return
 	}
 	defer a.feed.leave(events)
-	w.Header().Set("Content-Type", "text/event-stream")
-	control := http.NewResponseController(w)
-	write := func(format string, args ...any) bool {
-		if control.SetWriteDeadline(time.Now().Add(writeMost)) != nil {
-			return false
-		}
-		_, err := fmt.Fprintf(w, format, args...)
-		return err == nil && control.Flush() == nil
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), followMost)
+	ctx, write, cancel := streamTo(w, r)
 	defer cancel()
 	if !write(": weird tells of changes\n\n") {
 		return
@@ -205,4 +189,38 @@ func (a *API) events(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 	}
+}
+
+// mayFollow refuses a request for a stream that is none.
+func mayFollow(w http.ResponseWriter, r *http.Request) bool {
+	if r.Method != http.MethodGet {
+		w.Header().Set("Allow", http.MethodGet)
+		health.Answer(w, http.StatusMethodNotAllowed, api.ErrorOf(fmt.Errorf("%s %s: the method is GET", r.Method, r.URL.Path)))
+		return false
+	}
+	if _, err := queryOf(r, nil); err != nil {
+		health.Refuse(w, err)
+		return false
+	}
+	return true
+}
+
+func tooMany(w http.ResponseWriter, what string) {
+	w.Header().Set("Retry-After", "5")
+	health.Answer(w, http.StatusServiceUnavailable, api.ErrorOf(fmt.Errorf("%d clients follow %s already, and more cannot", followersMost, what)))
+}
+
+// streamTo begins a stream of server-sent events (HTML standard, 9.2). write reports whether the client takes it;
+// cancel ends the context, which ends after followMost too.
+func streamTo(w http.ResponseWriter, r *http.Request) (ctx context.Context, write func(format string, args ...any) bool, cancel context.CancelFunc) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	control := http.NewResponseController(w)
+	ctx, cancel = context.WithTimeout(r.Context(), followMost)
+	return ctx, func(format string, args ...any) bool {
+		if control.SetWriteDeadline(time.Now().Add(writeMost)) != nil {
+			return false
+		}
+		_, err := fmt.Fprintf(w, format, args...)
+		return err == nil && control.Flush() == nil
+	}, cancel
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/weir-io/weir/internal/agent/journal"
 	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/internal/fault"
-	"github.com/weir-io/weir/internal/look/watch"
 	"github.com/weir-io/weir/internal/plans"
 	"github.com/weir-io/weir/internal/plans/planfile"
 	"github.com/weir-io/weir/internal/targets"
@@ -51,8 +50,12 @@ func (a *API) Handler(change bool) http.Handler {
 	all, workers := a.routes(), make(chan struct{}, workersMost)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
-		if r.URL.Path == Events {
+		switch r.URL.Path {
+		case Events:
 			a.events(w, r)
+			return
+		case Follow:
+			a.follow(w, r)
 			return
 		}
 		one, known := all[r.URL.Path]
@@ -131,7 +134,7 @@ func queryOf(r *http.Request, takes []string) (url.Values, error) {
 type unknown struct{ path string }
 
 func (e *unknown) Error() string {
-	return fmt.Sprintf("%q: nothing is there; %s are", e.path, strings.Join([]string{Health, Status, Top, Plans, Check, Diff, Log, Events, Reload}, ", "))
+	return fmt.Sprintf("%q: nothing is there; %s are", e.path, strings.Join([]string{Health, Status, Top, Follow, Plans, Check, Diff, Log, Events, Reload}, ", "))
 }
 
 // Class makes it fault.NotFound.
@@ -157,7 +160,7 @@ func (a *API) top(ctx context.Context, _ url.Values, _ []byte, _ string) (any, e
 	if err != nil {
 		return nil, err
 	}
-	return api.TopOf(s, func(*watch.Group) bool { return true }, nil), nil
+	return api.TopOf(s, nil, besideOf(a.agent.Status(), a.options.Version).top()), nil
 }
 
 func (a *API) plans(context.Context, url.Values, []byte, string) (any, error) {

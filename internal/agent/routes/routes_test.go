@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -21,7 +20,9 @@ import (
 	"github.com/weir-io/weir/internal/agent/held"
 	"github.com/weir-io/weir/internal/agent/journal"
 	"github.com/weir-io/weir/internal/agent/reconcile"
+	"github.com/weir-io/weir/internal/agent/stream"
 	"github.com/weir-io/weir/internal/api"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/look/watch"
 	"github.com/weir-io/weir/internal/planned"
 	"github.com/weir-io/weir/internal/plans"
@@ -38,8 +39,9 @@ type fake struct {
 	status agent.Status
 	by     []string
 	query  journal.Query
-	broken error         // what Diff, Snapshot, Log and ReloadFor fail with
-	hangs  chan struct{} // not nil: Diff waits for it, or for its context
+	broken error                                      // what Diff, Snapshot, Log and ReloadFor fail with
+	newer  func(seen *watch.Snapshot) *watch.Snapshot // nil: there are no groups
+	hangs  chan struct{}                              // not nil: Diff waits for it, or for its context
 }
 
 func (f *fake) Status() agent.Status {
@@ -52,6 +54,15 @@ func (f *fake) Status() agent.Status {
 
 func (f *fake) Snapshot(context.Context) (*watch.Snapshot, error) {
 	return &watch.Snapshot{Groups: []*watch.Group{{Path: "/a", Target: "docker:web"}}}, f.broken
+}
+
+func (f *fake) Newer(_ context.Context, seen *watch.Snapshot) (*watch.Snapshot, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.newer == nil {
+		return &watch.Snapshot{At: time.Now(), Window: stream.Every, Version: cgroupfs.V2}, f.broken
+	}
+	return f.newer(seen), f.broken
 }
 
 func (f *fake) Plans() *plans.Config {
@@ -359,36 +370,4 @@ func TestAClientThatDoesNotRead(t *testing.T) {
 		}
 		time.Sleep(lookEvery)
 	}
-}
-
-// FuzzRoutes: whatever is asked, at whichever route and socket, the answer is a document, in time.
-func FuzzRoutes(f *testing.F) {
-	paths := []string{Health, Status, Top, Plans, Check, Diff, Log, Reload, "/", "/plans/", "//status"}
-	for i := range paths {
-		f.Add(uint8(i), "GET", "target=docker:web", []byte(nil), false)
-		f.Add(uint8(i), "POST", "most=1&since=2026-11-26T03:10:00Z", []byte("plans: {a: {extends: a}}"), true)
-	}
-	f.Add(uint8(6), "HEAD", "most=99999999999999999999&%00=\xff", []byte("&a [*a]"), true)
-	fake := newFake()
-	a := New(fake, Options{})
-	handlers := map[bool]http.Handler{false: a.Handler(false), true: a.Handler(true)} // a turn that is not over would end them
-	f.Fuzz(func(t *testing.T, path uint8, method, query string, body []byte, change bool) {
-		r := httptest.NewRequest("GET", paths[int(path)%len(paths)], strings.NewReader(string(body)))
-		r.Method, r.URL.RawQuery = method, query
-		w := httptest.NewRecorder()
-		handlers[change].ServeHTTP(w, r)
-		var doc api.Schema
-		if err := json.Unmarshal(w.Body.Bytes(), &doc); err != nil || !strings.HasPrefix(doc.Schema, "weir.") {
-			t.Errorf("%d %s: %v", w.Code, w.Body, err)
-		}
-		switch w.Code {
-		case 200, 400, 403, 404, 405:
-		default:
-			t.Errorf("%d %s", w.Code, w.Body)
-		}
-		if len(fake.by) > 0 && !change {
-			t.Error("reading has reloaded")
-		}
-		fake.by = nil
-	})
 }

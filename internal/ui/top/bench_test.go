@@ -26,7 +26,7 @@ func BenchmarkScreen(b *testing.B) {
 	s := Screen{Width: 120, Height: 40}
 	b.ReportAllocs()
 	for b.Loop() {
-		s.Show(n)
+		s.Show(View{Snapshot: n})
 		if s.Text() == "" {
 			b.Fatal("nothing is shown")
 		}

@@ -3,6 +3,7 @@ package top
 import (
 	"strings"
 
+	"github.com/weir-io/weir/internal/base/plain"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/look/watch"
 )
@@ -68,8 +69,8 @@ func (s *Screen) paint(color, line string) string {
 // cutPainted cuts a line that may be painted whole.
 func cutPainted(line string, width int) string {
 	if !strings.HasPrefix(line, "\x1b[") {
-		return cut(line, width)
+		return plain.Cut(line, width)
 	}
 	end := strings.IndexByte(line, 'm') + 1
-	return line[:end] + cut(strings.TrimSuffix(line[end:], normal), width) + normal
+	return line[:end] + plain.Cut(strings.TrimSuffix(line[end:], normal), width) + normal
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/weir-io/weir/internal/base/plain"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/look/watch"
+	"github.com/weir-io/weir/internal/ui/cli"
 )
 
 // Detail is all that is known of one group, with what was measured of its limits.
@@ -44,6 +45,25 @@ func Detail(g *watch.Group, plan string, measured held.Verdict) []string {
 		all = append(all, PacedLine(*p, g.Paused))
 	}
 	return append(all, "", "weir why "+plain.Line(cmdline.Quote(g.Target))+"   tells why a limit does not hold")
+}
+
+// wrapped breaks sentences that are wider than the terminal. Lines with columns stay. width 0: nothing is too wide.
+func wrapped(lines []string, width int) (all []string) {
+	for _, line := range lines {
+		text := strings.TrimLeft(line, " ")
+		if width <= 0 || plain.Width(line) <= width || strings.Contains(text, "  ") {
+			all = append(all, line)
+			continue
+		}
+		indent := line[:len(line)-len(text)]
+		for i, part := range strings.Split(cli.Wrap(text, wrapAt(width)), "\n") {
+			if i > 0 {
+				part = "  " + part
+			}
+			all = append(all, indent+part)
+		}
+	}
+	return all
 }
 
 // rateLine is a rate beside its limit, and the whole since the group was made.

@@ -1,8 +1,6 @@
 package top
 
 import (
-	"unicode/utf8"
-
 	"github.com/weir-io/weir/internal/base/plain"
 	"github.com/weir-io/weir/internal/look/watch"
 )
@@ -20,7 +18,7 @@ type fact struct {
 	by     Column // figure
 	figure float64
 	sorted bool // figure was worked out
-	width  int  // of its name, in characters; 0: it was not worked out
+	width  int  // of its name, in columns; 0: it was not worked out
 }
 
 func factOf(g *watch.Group) fact {
@@ -62,7 +60,7 @@ func (f *fact) figureBy(by Column) float64 {
 // nameWidth is the width of the group's name.
 func (f *fact) nameWidth() int {
 	if f.width == 0 {
-		f.width = utf8.RuneCountInString(plain.Line(f.Target))
+		f.width = plain.Width(plain.Line(f.Target))
 	}
 	return f.width
 }

@@ -54,8 +54,8 @@ func TestWhatIsRememberedIsRight(t *testing.T) {
 			again.Devices = slices.Clone(g.Devices)
 			other.Groups = append(other.Groups, &again)
 		}
-		same.Show(one)
-		copied.Show(other)
+		same.Show(View{Snapshot: one})
+		copied.Show(View{Snapshot: other})
 		keys := []string{"down", "up", "right", "r", "o", "a", "t", "space", "enter", "esc", "pgdown", "/", "g", "1", "enter"}
 		key := keys[random.IntN(len(keys))]
 		if same.Press(key) != copied.Press(key) {

@@ -6,7 +6,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/weir-io/weir/internal/base/plain"
 	"github.com/weir-io/weir/internal/limit"
@@ -38,10 +37,10 @@ func HostLine(s *watch.Snapshot) string {
 	return strings.Join(host, " · ")
 }
 
-// headOf are the lines above the table: one for each busy disk, and one for the host. width is the
-// terminal's, or 0.
-func headOf(s *watch.Snapshot, width int) []string {
-	all := []string{s.At.Format("15:04:05") + " · " + HostLine(s)}
+// headOf are the lines above the table: one for each busy disk, and one for the host; one more where weird
+// does not tell what it told before. width is the terminal's, or 0.
+func headOf(s *watch.Snapshot, from Source, width int) []string {
+	all := append([]string{s.At.Format("15:04:05") + " · " + from.head() + HostLine(s)}, from.lines()...)
 	for _, d := range BusyDisks(s, disksShown) {
 		all = append(all, diskLine(d, width))
 	}
@@ -52,25 +51,25 @@ func headOf(s *watch.Snapshot, width int) []string {
 func diskLine(d watch.Disk, width int) string {
 	name := plain.Line(path.Base(d.Node)) + "  " + PercentText(d.Use) + " busy"
 	rates := fmt.Sprintf("  read %s/s  write %s/s", limit.FormatMeasured(d.Rates.RBPS), limit.FormatMeasured(d.Rates.WBPS))
-	if line := name + fmt.Sprintf("  queue %.1f", d.Queue) + rates; width <= 0 || utf8.RuneCountInString(line) <= width {
+	if line := name + fmt.Sprintf("  queue %.1f", d.Queue) + rates; width <= 0 || plain.Width(line) <= width {
 		return line
 	}
 	return name + rates
 }
 
-// Table is one table of a snapshot: the host, its busy disks, and its groups. width bounds the
+// Table is one table of a reading: the host, its busy disks, and its groups. width bounds the
 // lines; 0: nothing does.
-func Table(s *watch.Snapshot, o Options, plans map[string]string, width int) string {
-	rows := rowsOf(s, nil, o, nil, 0)
-	all := headOf(s, width)
+func Table(v View, o Options, width int) string {
+	rows := rowsOf(v.Snapshot, nil, o, nil, 0)
+	all := headOf(v.Snapshot, v.Source, width)
 	if len(rows) == 0 {
 		all = append(all, "no group to show: "+o.whyNone())
 	} else {
-		all = append(all, lines(rows, rows, beside{plans: plans}, width)...)
+		all = append(all, lines(rows, rows, beside{plans: v.Plans, weird: v.Told}, width)...)
 	}
 	if width > 0 {
 		for i := range all {
-			all[i] = cut(all[i], width)
+			all[i] = plain.Cut(all[i], width)
 		}
 	}
 	return strings.Join(all, "\n") + "\n"

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weir-io/weir/internal/base/plain"
 	"github.com/weir-io/weir/internal/look/watch"
+	"github.com/weir-io/weir/internal/ui/cli"
 )
 
 // A Screen is the state of weir top on a terminal.
@@ -14,9 +15,8 @@ type Screen struct {
 	Options
 	Width, Height int  // of the terminal; 0: not known yet
 	Color         bool // whether lines may be coloured
-	// Plans are the names of groups' plans, by the groups' paths.
-	Plans map[string]string
 
+	beside   View // the newest one
 	snapshot *watch.Snapshot
 	newest   *watch.Snapshot
 	facts    []fact // of newest
@@ -31,8 +31,10 @@ type Screen struct {
 	spare    []row // room for rows
 }
 
-// Show takes a new snapshot. A paused screen notes it for the curves and measurements only.
-func (s *Screen) Show(n *watch.Snapshot) {
+// Show takes a new reading. A paused screen notes it for the curves and measurements only.
+func (s *Screen) Show(v View) {
+	n := v.Snapshot
+	s.beside = v
 	if s.curves == nil {
 		s.curves, s.measured = curves{}, NewMeasuring()
 	}
@@ -167,10 +169,13 @@ func (s *Screen) move(by int) {
 func (s *Screen) room() int {
 	head := 0
 	if s.snapshot != nil {
-		head = len(headOf(s.snapshot, s.Width))
+		head = len(headOf(s.snapshot, s.beside.Source, s.Width))
 	}
 	return max(s.Height-head-2, 1) // the table's head, and the keys
 }
+
+// known is what is known beside the snapshot.
+func (s *Screen) known() beside { return beside{s.beside.Plans, s.beside.Told, s.measured} }
 
 const keysLine = "q quit  ? help  / filter  ←→ sort  o active  ⏎ details"
 
@@ -207,7 +212,9 @@ func (s *Screen) Text() string {
 		all = helpLines()
 	case s.detail && len(rows) > 0:
 		g := rows[s.at(rows)].Group
-		all = append(Detail(g, s.Plans[g.Path], s.measured.Of(g.Path)), s.reason.lines(g, s.Width)...)
+		b := s.known()
+		all = append(wrapped(Detail(g, b.plans[g.Path], b.Of(g.Path)), s.Width), b.found(g.Path, s.Width)...)
+		all = append(all, s.reason.lines(g, s.Width)...)
 		all = append(all, s.curves.lines(g.Path)...)
 	default:
 		all = s.table(rows)
@@ -217,14 +224,14 @@ func (s *Screen) Text() string {
 
 // table has as many rows as there is room for, those around the cursor.
 func (s *Screen) table(rows []row) []string {
-	all := headOf(s.snapshot, s.Width)
+	all := headOf(s.snapshot, s.beside.Source, s.Width)
 	if len(rows) == 0 {
 		return append(all, "no group to show: "+s.whyNone())
 	}
 	cursor, room := s.at(rows), s.room()
 	first := max(0, min(cursor-room/2, len(rows)-room))
 	shown := rows[first:min(first+room, len(rows))]
-	b := beside{s.Plans, s.measured}
+	b := s.known()
 	text := lines(rows, shown, b, max(s.Width-2, 1))
 	all = append(all, s.paint(bold, "  "+text[0]))
 	for i, r := range shown {
@@ -243,8 +250,9 @@ func (s *Screen) table(rows []row) []string {
 
 // fit cuts the lines to the terminal, and puts the keys below them.
 func (s *Screen) fit(all []string) string {
-	if s.Height > 1 && len(all) > s.Height-1 {
-		all = all[:s.Height-1]
+	if most := s.Height - 1; most > 0 && len(all) > most {
+		more := cli.Plural(len(all)-most+1, "more line", "more lines")
+		all = append(all[:most-1:most-1], "… "+more+"; the terminal is not high enough for them")
 	}
 	keys := keysLine
 	switch {

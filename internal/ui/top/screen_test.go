@@ -12,7 +12,7 @@ import (
 
 func screen(width, height int, keys ...string) *Screen {
 	s := &Screen{Width: width, Height: height}
-	s.Show(host())
+	s.Show(View{Snapshot: host()})
 	for _, k := range keys {
 		s.Press(k)
 	}
@@ -82,14 +82,14 @@ func TestKeys(t *testing.T) {
 func TestShow(t *testing.T) {
 	s := screen(100, 24, "down", "space")
 	before := s.Text()
-	s.Show(&watch.Snapshot{})
+	s.Show(View{Snapshot: &watch.Snapshot{}})
 	if s.Text() != before {
 		t.Error("it changes while it is stopped")
 	}
 	s.Press("space")
 	next := host()
 	next.Groups = next.Groups[4:]
-	s.Show(next)
+	s.Show(View{Snapshot: next})
 	if !strings.HasPrefix(chosen(s), "▸ docker:legacy") {
 		t.Error(s.Text())
 	}
@@ -110,7 +110,7 @@ func TestScreenFits(t *testing.T) {
 		for _, keys := range [][]string{nil, {"?"}, {"enter"}, {"pgdown", "pgdown", "pgdown"}, {"/", "1"}} {
 			s := screen(size.width, size.height)
 			s.Color = true
-			s.Show(many)
+			s.Show(View{Snapshot: many})
 			for _, k := range keys {
 				s.Press(k)
 			}
@@ -164,7 +164,7 @@ func TestMeasuredAsNotHeld(t *testing.T) {
 		g.Devices[0].Rates.WBPS = 11e6
 		g.Devices[0].Total.WrittenBytes += uint64(11_000_000 * n)
 		now.Groups = []*watch.Group{g}
-		s.Show(now)
+		s.Show(View{Snapshot: now})
 	}
 	for width, want := range map[int]string{60: red + "▸ pod:ci/build-7     2.10 MB   11.0 MB      write 110 % !" + normal, 200: "NOT HELD" + normal} {
 		s.Width = width
@@ -185,7 +185,7 @@ func TestMeasured(t *testing.T) {
 				g.Devices[0].Total.WrittenBytes += uint64(9_980_000 * n)
 			}
 		}
-		s.Show(now)
+		s.Show(View{Snapshot: now})
 	}
 	for width, want := range map[int]bool{100: false, 124: true, 200: true} {
 		s.Width = width

@@ -3,8 +3,8 @@ package top
 import (
 	"cmp"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/weir-io/weir/internal/agent/held"
 	"github.com/weir-io/weir/internal/base/plain"
 	"github.com/weir-io/weir/internal/look/watch"
 	"github.com/weir-io/weir/internal/ui/cli"
@@ -79,18 +79,19 @@ func layoutOf(width int, n need) layout {
 
 // A beside is what a table has beside the groups of a snapshot.
 type beside struct {
-	plans    map[string]string // their names, by the groups' paths
-	measured *Measuring        // nil: nothing is measured
+	plans    map[string]string    // their names, by the groups' paths
+	weird    map[string]held.Told // what weird has measured
+	measured *Measuring           // nil: nothing is measured here
 }
 
 func (b beside) plan(path string) string { return plain.Line(b.plans[path]) }
 
 // told is what was measured of a group; empty: nothing is told.
 func (b beside) told(path string) string {
-	if b.measured == nil {
+	if b.measured == nil && b.weird == nil {
 		return ""
 	}
-	return toldText(b.measured.Of(path))
+	return toldText(b.Of(path))
 }
 
 // lines makes the table of some rows of all, with its header first. The column of names has room
@@ -101,8 +102,8 @@ func lines(all, rows []row, b beside, width int) []string {
 		n.name = max(n.name, 2*r.depth+r.width)
 	}
 	for _, r := range rows {
-		n.held = max(n.held, utf8.RuneCountInString(heldText(r.Group)))
-		n.plan = max(n.plan, utf8.RuneCountInString(b.plan(r.Path)))
+		n.held = max(n.held, plain.Width(heldText(r.Group)))
+		n.plan = max(n.plan, plain.Width(b.plan(r.Path)))
 		n.told = n.told || b.told(r.Path) != ""
 	}
 	if n.plan > 0 {
@@ -208,21 +209,11 @@ func (l layout) limitText(g *watch.Group, told string) string {
 
 // left and right fill a cell, and cut what is too long for it.
 func left(s string, width int) string {
-	s = cut(s, width)
-	return s + strings.Repeat(" ", width-utf8.RuneCountInString(s))
+	s = plain.Cut(s, width)
+	return s + strings.Repeat(" ", width-plain.Width(s))
 }
 
 func right(s string, width int) string {
-	s = cut(s, width)
-	return strings.Repeat(" ", width-utf8.RuneCountInString(s)) + s
-}
-
-func cut(s string, width int) string {
-	if utf8.RuneCountInString(s) <= width {
-		return s
-	}
-	if width <= 1 {
-		return string([]rune(s)[:max(width, 0)])
-	}
-	return string([]rune(s)[:width-1]) + "…"
+	s = plain.Cut(s, width)
+	return strings.Repeat(" ", width-plain.Width(s)) + s
 }

@@ -84,19 +84,19 @@ func host() *watch.Snapshot {
 // What is shown at each width, to be looked at.
 func TestTable(t *testing.T) {
 	for _, width := range []int{60, 80, 120, 200, 0} {
-		golden(t, fmt.Sprintf("table-%d.txt", width), Table(host(), Options{}, nil, width))
+		golden(t, fmt.Sprintf("table-%d.txt", width), Table(View{Snapshot: host()}, Options{}, width))
 	}
 	plans := map[string]string{"/system.slice/docker-web.scope": "small", "/kubepods.slice/pod1": "c\x1bi"}
 	for _, width := range []int{100, 140, 0} {
-		golden(t, fmt.Sprintf("plans-%d.txt", width), Table(host(), Options{}, plans, width))
+		golden(t, fmt.Sprintf("plans-%d.txt", width), Table(View{Snapshot: host(), Plans: plans}, Options{}, width))
 	}
-	golden(t, "tree-100.txt", Table(host(), Options{Tree: true, All: true}, nil, 100))
+	golden(t, "tree-100.txt", Table(View{Snapshot: host()}, Options{Tree: true, All: true}, 100))
 }
 
 // No line is longer than the terminal, at any width, and each has the figures of its group.
 func TestEachWidth(t *testing.T) {
 	for width := 20; width <= 250; width++ {
-		text := Table(host(), Options{}, map[string]string{"/system.slice/docker-web.scope": strings.Repeat("long", width/20)}, width)
+		text := Table(View{Snapshot: host(), Plans: map[string]string{"/system.slice/docker-web.scope": strings.Repeat("long", width/20)}}, Options{}, width)
 		for line := range strings.Lines(text) {
 			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
 				t.Errorf("%d columns of %d: %s", n, width, line)
@@ -168,7 +168,7 @@ func TestNothingToShow(t *testing.T) {
 		o    Options
 		says string
 	}{{Options{}, "none has a limit"}, {Options{Active: true}, "none did any I/O\n"}, {Options{Filter: "x"}, `none has x in its name`}, {Options{All: true}, "since it was made"}} {
-		text := Table(s, c.o, nil, 0)
+		text := Table(View{Snapshot: s}, c.o, 0)
 		if !strings.Contains(text, c.says) || !strings.Contains(text, `2 not read: denied\x1b`) || strings.Contains(text, "\x1b") {
 			t.Errorf("%+v: %s", c.o, text)
 		}

@@ -20,7 +20,7 @@ func TestAsks(t *testing.T) {
 	if !asks || g.Target != "docker:web" || !strings.Contains(s.Text(), "asking …") {
 		t.Fatalf("%v, %v in\n%s", g, asks, s.Text())
 	}
-	s.Show(host())
+	s.Show(View{Snapshot: host()})
 	if _, again := s.Asks(); again {
 		t.Error("asks again at the next reading")
 	}

@@ -86,7 +86,7 @@ func TestFiguresAreTops(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	doc := api.TopOf(s, top.Options{}.Takes, nil)
+	doc := api.TopOf(s, top.Options{}.Takes, api.TopBeside{})
 	list := get(p, "/").Body.String()
 	sent := p.listOf(s, top.Options{}.Takes, nil, nil)
 	for i, g := range doc.Groups {

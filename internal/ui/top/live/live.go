@@ -7,11 +7,9 @@ import (
 	"context"
 	"os"
 	"sync"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/weir-io/weir/internal/look/watch"
 	"github.com/weir-io/weir/internal/look/why"
 	"github.com/weir-io/weir/internal/ui/top"
 	"github.com/weir-io/weir/internal/ui/tui"
@@ -20,15 +18,12 @@ import (
 // Options say what to show, and where.
 type Options struct {
 	Screen  top.Screen
-	Every   time.Duration // between two readings
-	In, Out *os.File      // the terminal
-	Sample  func(context.Context) (*watch.Snapshot, error)
+	In, Out *os.File // the terminal
+	// Next waits for the next reading.
+	Next func(context.Context) (top.View, error)
 	// Why asks weir why about a target, by its name, when the details of its group are opened. One
 	// question is asked at a time. nil: nobody can be asked.
 	Why func(ctx context.Context, target string) ([]why.Finding, error)
-	// Plans are the names of the plans of groups, by their paths, as far as they are known; it does not
-	// wait. nil: nobody knows.
-	Plans func(*watch.Snapshot) map[string]string
 }
 
 // framesPerSec is how often bubbletea looks whether the screen has changed: a key shows within 100 ms, and
@@ -40,7 +35,7 @@ const framesPerSec = 10
 func Run(ctx context.Context, o Options) error {
 	asking, stop := context.WithCancel(ctx)
 	defer stop()
-	m := &model{ctx: ctx, screen: o.Screen, every: o.Every, sample: o.Sample, why: o.Why, plans: o.Plans, asking: asking}
+	m := &model{screen: o.Screen, next: o.Next, why: o.Why, asking: asking}
 	// bubbletea's own handler of signals can hang: the signal that it is about to pass on has ended
 	// the context, and nobody takes it any more.
 	_, err := tea.NewProgram(m, tea.WithContext(ctx), tea.WithoutSignalHandler(), tea.WithInput(o.In), tea.WithOutput(o.Out), tea.WithFPS(framesPerSec), tea.WithFilter(sized)).Run()
@@ -69,26 +64,23 @@ func sized(_ tea.Model, msg tea.Msg) tea.Msg {
 
 // model is what bubbletea calls.
 type model struct {
-	ctx    context.Context
 	screen top.Screen
-	every  time.Duration
 	failed error
 
-	mu     sync.Mutex // of sample
-	sample func(context.Context) (*watch.Snapshot, error)
-	ended  bool // both locks are for it
+	mu    sync.Mutex // of next
+	next  func(context.Context) (top.View, error)
+	ended bool // both locks are for it
 
-	plans  func(*watch.Snapshot) map[string]string
 	why    func(context.Context, string) ([]why.Finding, error)
 	whyMu  sync.Mutex      // of why
-	asking context.Context // of questions
+	asking context.Context // of readings and questions: it ends with the screen
 	asked  bool            // a question waits for its answer
 }
 
-// A reading is what came of a sample.
+// A reading is what came of one.
 type reading struct {
-	snapshot *watch.Snapshot
-	err      error
+	view top.View
+	err  error
 }
 
 // read reads once. bubbletea calls it in a goroutine of its own.
@@ -98,8 +90,8 @@ func (m *model) read() tea.Msg {
 	if m.ended {
 		return nil
 	}
-	s, err := m.sample(m.ctx)
-	return reading{s, err}
+	v, err := m.next(m.asking)
+	return reading{v, err}
 }
 
 // An answer is what weir why says of a group.
@@ -150,11 +142,8 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if m.failed = msg.err; m.failed != nil {
 			return m, tea.Quit
 		}
-		if m.plans != nil {
-			m.screen.Plans = m.plans(msg.snapshot)
-		}
-		m.screen.Show(msg.snapshot)
-		return m, tea.Batch(m.ask(), tea.Tick(m.every, func(time.Time) tea.Msg { return m.read() }))
+		m.screen.Show(msg.view)
+		return m, tea.Batch(m.ask(), m.read)
 	case answer:
 		m.asked = false
 		m.screen.Answer(msg.path, msg.findings, msg.err)

@@ -28,10 +28,19 @@ func open(t *testing.T) terminal {
 	return terminal{ptytest.New(t, 100)}
 }
 
+// next has one snapshot after the other, with time for keys between them.
+func next(sample func(context.Context) (*watch.Snapshot, error)) func(context.Context) (top.View, error) {
+	return func(ctx context.Context) (top.View, error) {
+		time.Sleep(time.Millisecond)
+		s, err := sample(ctx)
+		return top.View{Snapshot: s}, err
+	}
+}
+
 // run shows snapshots until something ends it.
 func (term terminal) run(ctx context.Context, sample func(context.Context) (*watch.Snapshot, error)) chan error {
 	ended := make(chan error, 1)
-	o := Options{Every: time.Millisecond, In: term.Slave, Out: term.Slave, Sample: sample, Screen: top.Screen{Options: top.Options{All: true}}}
+	o := Options{In: term.Slave, Out: term.Slave, Next: next(sample), Screen: top.Screen{Options: top.Options{All: true}}}
 	go func() { ended <- Run(ctx, o) }()
 	return ended
 }
@@ -120,7 +129,7 @@ func TestAsksWhy(t *testing.T) {
 		return &watch.Snapshot{Version: cgroupfs.V2, Groups: []*watch.Group{{Path: "/a", Target: "unit:first", Devices: limited}, {Path: "/b", Target: "unit:second", Devices: limited}}}, nil
 	}
 	ended := make(chan error, 1)
-	o := Options{Every: time.Millisecond, In: term.Slave, Out: term.Slave, Sample: sample, Screen: top.Screen{Options: top.Options{All: true}},
+	o := Options{In: term.Slave, Out: term.Slave, Next: next(sample), Screen: top.Screen{Options: top.Options{All: true}},
 		Why: func(ctx context.Context, target string) ([]why.Finding, error) {
 			asked <- target
 			if target == "unit:second" {

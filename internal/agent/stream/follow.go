@@ -1,0 +1,137 @@
+package stream
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/api"
+)
+
+// errAbsent says that no weird runs.
+var errAbsent = errors.New("weird does not run")
+
+// errSilent says that weird does not answer.
+var errSilent = errors.New("weird does not answer")
+
+// follow has each called with each reading, until something is wrong. The error is for people, and never nil.
+func follow(ctx context.Context, socket string, each func(Reading)) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	silent := time.AfterFunc(answerMost, func() { cancel(errSilent) })
+	defer silent.Stop()
+	transport := &http.Transport{DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: headersMost, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+	}}
+	defer transport.CloseIdleConnections()
+	client := http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://weird"+Route, nil)
+	if err != nil {
+		return err
+	}
+	r, err := client.Do(request)
+	if err != nil {
+		return wrong(ctx, err)
+	}
+	defer r.Body.Close()
+	if r.StatusCode != http.StatusOK {
+		return refused(r)
+	}
+	silent.Reset(silentMost)
+	return wrong(ctx, read(ctx, r.Body, func(v Reading) {
+		silent.Reset(silentMost)
+		each(v)
+	}))
+}
+
+// wrong is what is wrong, for people.
+func wrong(ctx context.Context, err error) error {
+	var version *versionError
+	var asked *url.Error
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errSilent), errors.Is(err, unix.EAGAIN): // it does not take clients
+		return errSilent
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ECONNREFUSED):
+		return errAbsent
+	case errors.Is(err, fs.ErrPermission):
+		return errors.New("only root and users in the group weir-read can ask weird")
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, unix.ECONNRESET), errors.Is(err, unix.EPIPE):
+		return errors.New("weird has ended")
+	case errors.As(err, &version):
+		return version
+	case errors.As(err, &asked):
+		return fmt.Errorf("what weird says cannot be read: %w", asked.Err)
+	}
+	return err
+}
+
+// refused is why weird does not tell.
+func refused(r *http.Response) error {
+	text, err := io.ReadAll(io.LimitReader(r.Body, refusalMost))
+	var doc api.Error
+	if err == nil {
+		err = json.Unmarshal(text, &doc)
+	}
+	switch {
+	case r.StatusCode == http.StatusNotFound:
+		return &versionError{}
+	case err == nil && doc.Error != "":
+		return fmt.Errorf("weird answers: %s", doc.Error)
+	}
+	return fmt.Errorf("weird answers with status %d", r.StatusCode)
+}
+
+// read reads a stream of server-sent events (HTML standard, 9.2) to its end.
+func read(ctx context.Context, stream io.Reader, each func(Reading)) error {
+	lines := bufio.NewScanner(stream)
+	lines.Buffer(make([]byte, 0, 64<<10), eventMost)
+	var s state
+	name, last := "", time.Time{}
+	for lines.Scan() {
+		line := lines.Bytes()
+		if rest, is := bytes.CutPrefix(line, []byte("event: ")); is {
+			name = string(rest[:min(len(rest), len("trouble")+1)])
+			continue
+		}
+		data, is := bytes.CutPrefix(line, []byte("data: "))
+		if !is {
+			continue
+		}
+		switch name {
+		case "trouble":
+			var doc api.Error
+			_ = json.Unmarshal(data, &doc) // without a reason it is trouble all the same
+			return fmt.Errorf("weird cannot read the groups: %s", doc.Error)
+		case api.TopEventName:
+			done, err := s.take(data)
+			if err != nil {
+				return err
+			}
+			if !done {
+				continue
+			}
+			select {
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-time.After(readingLeast - time.Since(last)):
+			}
+			last = time.Now()
+			each(s.view)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return err
+	}
+	return io.EOF
+}
