@@ -25,6 +25,7 @@ type weird struct {
 	plans   string // the directory
 	socket  string
 	journal string // the directory
+	api     string // the directory of its sockets
 	env     []string
 	cmd     *exec.Cmd
 	ended   chan error
@@ -37,7 +38,7 @@ type weird struct {
 func newWeird(t *testing.T, e *engine, plans string) *weird {
 	t.Helper()
 	dir := t.TempDir()
-	w := &weird{t: t, plans: filepath.Join(dir, "plans.d"), socket: filepath.Join(dir, "s"), journal: filepath.Join(dir, "journal"),
+	w := &weird{t: t, plans: filepath.Join(dir, "plans.d"), socket: filepath.Join(dir, "s"), journal: filepath.Join(dir, "journal"), api: filepath.Join(dir, "api"),
 		env: append(os.Environ(), "DOCKER_HOST=unix://"+e.socket, "CONTAINER_HOST=unix://"+filepath.Join(dir, "none"))}
 	if err := os.Mkdir(w.plans, 0o700); err != nil {
 		t.Fatal(err)
@@ -86,7 +87,7 @@ func (w *weird) write(plans string) {
 // begin starts it, and does not wait.
 func (w *weird) begin() {
 	w.t.Helper()
-	w.cmd = exec.Command("weird", "run", "--plans", w.plans, "--socket", w.socket, "--journal", w.journal)
+	w.cmd = exec.Command("weird", "run", "--plans", w.plans, "--socket", w.socket, "--journal", w.journal, "--api", w.api)
 	w.cmd.Env, w.cmd.Stderr = w.env, w
 	w.cmd.WaitDelay = time.Second // the pacer may have its standard error
 	if err := w.cmd.Start(); err != nil {

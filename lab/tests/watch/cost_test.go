@@ -33,8 +33,9 @@ const (
 	movers               = 20
 )
 
-// Watching many limited groups costs little: weir top each second, and weird, which records history, with a scraper. The
-// bounds are for this host itself, where a system call takes what it should.
+// Watching many limited groups costs little: weir top each second, weird, which records history, with a scraper, and
+// weird run, whose readings another weir top has. The bounds are for this host itself, where a system call takes what
+// it should.
 func TestCost(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.Whole, lab.NoSystemd, lab.FS("ext4"))
 	n := lab.Times(t, groupsVariable, 100)
@@ -58,14 +59,18 @@ func TestCost(t *testing.T) {
 		s.run(t, load.Job{Path: load.Direct, Block: 4096, Size: 1 << 20, Pace: 40000})
 	}
 	metrics := serve(t, "--history", s.history())
-	top := onTerminal(t, "weird", "top")
+	top := onTerminal(t, "weird", "top", "--alone")
+	k := newKeeper(t)
+	k.start(t)
+	follower := onTerminal(t, "weird", "top", "--socket", k.socket)
 	time.Sleep(5 * time.Second) // who the groups are is asked at first
 	metrics.scrape(t)
 	programs := []struct {
 		what string
 		pid  int
 		most float64 // of a processor; 0 where it is only told
-	}{{"weir top, each second", top, topMost}, {"weird, recording each second, a scrape each 15 s", metrics.pid, metricsMost}}
+	}{{"weir top, each second", top, topMost}, {"weird, recording each second, a scrape each 15 s", metrics.pid, metricsMost},
+		{"weird run, with a weir top that follows", k.cmd.Process.Pid, topMost}, {"weir top that follows weird run", follower, topMost}}
 	other := beside(t)
 	if other.pid != 0 {
 		other.page(t)
@@ -100,6 +105,9 @@ func TestCost(t *testing.T) {
 		time.Sleep(50 * time.Millisecond)
 	}
 	took := time.Since(began).Seconds()
+	if alone, follows := processor(t, top)-before[0], processor(t, follower)-before[3]; e.Lane == "native" && follows >= alone {
+		t.Errorf("a weir top that follows takes %v, and one that reads by itself %v", follows, alone)
+	}
 	for i, c := range programs {
 		share, resident := (processor(t, c.pid)-before[i]).Seconds()/took, residentOf(t, c.pid)
 		t.Logf("cost of %d groups: %s: %.2f %% of a processor, %.1f MB resident", n, c.what, 100*share, float64(resident)/1e6)

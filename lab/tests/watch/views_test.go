@@ -40,9 +40,9 @@ type view struct {
 }
 
 // topOf asks weir top for a group on a device.
-func topOf(t testing.TB, cgroup string, dev blkdev.Number, every time.Duration) (doc api.Top, v view) {
+func topOf(t testing.TB, cgroup string, dev blkdev.Number, every time.Duration, flags ...string) (doc api.Top, v view) {
 	t.Helper()
-	text := weir(t, "top", "--once", "--json", "--every", every.String())
+	text := weir(t, append([]string{"top", "--once", "--json", "--every", every.String()}, flags...)...)
 	if err := json.Unmarshal(text, &doc); err != nil {
 		t.Errorf("weir top: %v in %s", err, text)
 		return doc, v
