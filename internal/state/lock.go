@@ -34,6 +34,12 @@ const (
 // whole file or directory (flock(2)).
 type Lock struct{ fd int }
 
+// IsOn reports whether the file of a path is the one that the lock is on.
+func (l *Lock) IsOn(path string) bool {
+	var own, there unix.Stat_t
+	return unix.Fstat(l.fd, &own) == nil && unix.Lstat(path, &there) == nil && own.Dev == there.Dev && own.Ino == there.Ino
+}
+
 // A BusyError says who has held a lock for too long.
 type BusyError struct {
 	What   string // what is locked

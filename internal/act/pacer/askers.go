@@ -23,10 +23,13 @@ const (
 // askers are the connections to the pacer's socket, one question each. Nothing here blocks on
 // them.
 type askers struct {
-	path  string
-	fd    int
-	all   []*asker
-	spare *os.File // is closed where there are no files left, for one who asks to end something
+	path   string
+	fd     int
+	file   os.FileInfo // of the socket that fd is
+	locked func() bool // whether this pacer has the lock of the socket's directory; nil: it has
+	looked time.Duration
+	all    []*asker
+	spare  *os.File // is closed where there are no files left, for one who asks to end something
 }
 
 type asker struct {
@@ -39,23 +42,61 @@ type asker struct {
 
 // listen makes the socket, and replaces one that a dead pacer left.
 func listen(path string) (*askers, error) {
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	a := &askers{path: path, fd: -1}
+	if err := a.bind(); err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
+	}
+	a.keep()
+	return a, nil
+}
+
+// bind makes the socket in place of what is there, and closes the one that it had before.
+func (a *askers) bind() error {
+	if err := os.Remove(a.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return nil, fmt.Errorf("listen: %w", os.NewSyscallError("socket", err))
+		return os.NewSyscallError("socket", err)
 	}
-	if err = unix.Bind(fd, &unix.SockaddrUnix{Name: path}); err == nil {
+	if err = unix.Bind(fd, &unix.SockaddrUnix{Name: a.path}); err == nil {
 		err = unix.Listen(fd, askersMost)
 	}
 	if err != nil {
 		_ = unix.Close(fd)
-		return nil, fmt.Errorf("listen: %w", &fs.PathError{Op: "bind", Path: path, Err: err})
+		return &fs.PathError{Op: "bind", Path: a.path, Err: err}
 	}
-	a := &askers{path: path, fd: fd}
-	a.keep()
-	return a, nil
+	file, err := os.Lstat(a.path)
+	if err != nil {
+		_ = unix.Close(fd)
+		return err
+	}
+	if a.fd >= 0 {
+		_ = unix.Close(a.fd)
+	}
+	a.fd, a.file = fd, file
+	return nil
+}
+
+// remainEvery is how often the pacer looks whether its socket can be found.
+const remainEvery = 500 * time.Millisecond
+
+// remain makes the socket again if somebody has removed its file. No other pacer starts as long as this one
+// has the lock, so nobody could set or clear a limit. If a mount has put another directory in the place of the pacer's,
+// the path is not the pacer's.
+func (a *askers) remain(now time.Duration) {
+	if now-a.looked < remainEvery {
+		return
+	}
+	if a.looked = now; !a.there() && (a.locked == nil || a.locked()) {
+		_ = a.bind() // else it is tried again
+	}
+}
+
+// there reports whether the path still is this socket. As long as it is open, no other file has its inode's number.
+func (a *askers) there() bool {
+	file, err := os.Lstat(a.path)
+	return err == nil && os.SameFile(file, a.file)
 }
 
 // keep opens a spare file, which is closed when the pacer runs out of descriptors.
@@ -72,8 +113,10 @@ func (a *askers) close() {
 	for _, c := range a.all {
 		_ = unix.Close(c.fd)
 	}
+	if a.there() { // else it may be another pacer's
+		_ = os.Remove(a.path)
+	}
 	_ = unix.Close(a.fd)
-	_ = os.Remove(a.path)
 }
 
 // poll appends the descriptors to wait for.

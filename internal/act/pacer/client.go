@@ -131,7 +131,7 @@ func (c Client) ask(q ask) (a answer, err error) {
 		case err == nil && a.Error != "":
 			return a, errors.New(a.Error)
 		case err == nil, time.Since(began) > startMax:
-			return a, err
+			return a, c.unheard(err)
 		case errors.As(err, &closed):
 			started = time.Time{}
 		case !isDown(err):
@@ -147,6 +147,19 @@ func (c Client) ask(q ask) (a answer, err error) {
 			}
 		}
 	}
+}
+
+// unheard adds to an error what to do about a pacer that keeps others from starting, and has no socket.
+func (c Client) unheard(err error) error {
+	if err == nil || !isDown(err) {
+		return err
+	}
+	lock, failed := c.State.Own(lockName)
+	if failed != nil || lock != nil {
+		lock.Unlock()
+		return err
+	}
+	return fmt.Errorf("%w: a pacer runs, and cannot be asked there; end it (the process %q), and weir starts another", err, "weir "+PacerArg)
 }
 
 // endedError says that the pacer ended before it replied.

@@ -90,6 +90,7 @@ func Serve(ctx context.Context, dir state.Dir, fs *cgroupfs.FS, p Programs) (err
 		return err
 	}
 	defer askers.close()
+	askers.locked = func() bool { return lock.IsOn(filepath.Join(dir.Path(), lockName)) }
 	if err := errors.Join(leave(fs), turnKey(fs)); err != nil {
 		return err
 	}
@@ -234,6 +235,7 @@ func (s *server) run(ctx context.Context) error {
 		s.tryOrphans(now)
 		s.tryWaiting(now)
 		s.noteMissed(now)
+		s.askers.remain(now)
 		due, some := s.loop.next()
 		if some || s.loads() || len(s.orphans.places)+len(s.waiting) > 0 {
 			idle = now
