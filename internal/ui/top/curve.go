@@ -73,13 +73,21 @@ func (c curves) add(facts []fact) {
 	}
 }
 
-// lines draws what a group read and wrote, each with its largest rate; none: nothing is known yet.
-func (c curves) lines(path string) []string {
+// besideCurve is what else is in a curve's line: "write ", and " most 48.1 MB/s".
+const besideCurve = 6 + 15
+
+// lines draws what a group read and wrote, each with its largest rate; none: nothing is known yet. width is the
+// terminal's, or 0: in a narrow one there are fewer readings.
+func (c curves) lines(path string, width int) []string {
 	known := c[path]
 	if known == nil {
 		return nil
 	}
-	line := known.all()
+	line, room := known.all(), curveMost
+	if width > 0 {
+		room = min(max(width-besideCurve, 1), curveMost)
+	}
+	line = line[max(0, len(line)-room):]
 	all := []string{""}
 	for _, k := range []limit.Key{limit.RBPS, limit.WBPS} {
 		most := 0.0
@@ -90,7 +98,7 @@ func (c curves) lines(path string) []string {
 		for _, r := range line {
 			b.WriteRune(level(r.Get(k), most))
 		}
-		all = append(all, left(k.Direction(), len("write"))+" "+left(b.String(), curveMost)+" most "+limit.FormatMeasured(most)+"/s")
+		all = append(all, left(k.Direction(), len("write"))+" "+left(b.String(), room)+" most "+limit.FormatMeasured(most)+"/s")
 	}
 	return all
 }

@@ -47,23 +47,42 @@ func Detail(g *watch.Group, plan string, measured held.Verdict) []string {
 	return append(all, "", "weir why "+plain.Line(cmdline.Quote(g.Target))+"   tells why a limit does not hold")
 }
 
-// wrapped breaks sentences that are wider than the terminal. Lines with columns stay. width 0: nothing is too wide.
+// wrapped breaks lines that are wider than the terminal: between columns, else between words. width is the
+// terminal's, or 0: nothing is too wide.
 func wrapped(lines []string, width int) (all []string) {
+	const indent = 4
 	for _, line := range lines {
-		text := strings.TrimLeft(line, " ")
-		if width <= 0 || plain.Width(line) <= width || strings.Contains(text, "  ") {
-			all = append(all, line)
-			continue
-		}
-		indent := line[:len(line)-len(text)]
-		for i, part := range strings.Split(cli.Wrap(text, wrapAt(width)), "\n") {
-			if i > 0 {
-				part = "  " + part
+		in := strings.Repeat(" ", len(line)-len(strings.TrimLeft(line, " "))+indent)
+		for width > 0 && plain.Width(line) > width {
+			rest := []rune(line)
+			end := breakAt(rest, len(in), width)
+			if end == 0 {
+				break // it is cut
 			}
-			all = append(all, indent+part)
+			all = append(all, strings.TrimRight(string(rest[:end]), " "))
+			line = in + strings.TrimLeft(string(rest[end:]), " ")
 		}
+		all = append(all, line)
 	}
 	return all
+}
+
+// breakAt is where a line breaks that has no room: between columns, else between words; 0: nowhere.
+func breakAt(line []rune, from, width int) (at int) {
+	end := min(width, len(line)-1) // a character has a column at least, or belongs to the one before it
+	for end > from && plain.Width(string(line[:end])) > width {
+		end--
+	}
+	for ; end > from; end-- {
+		switch {
+		case line[end] != ' ':
+		case line[end-1] == ' ':
+			return end
+		case at == 0:
+			at = end
+		}
+	}
+	return at
 }
 
 // rateLine is a rate beside its limit, and the whole since the group was made.

@@ -24,6 +24,7 @@ type Screen struct {
 	help     bool
 	typing   bool   // the keys go into the filter
 	detail   bool   // of the group under the cursor
+	above    int    // how many lines of the details are above the screen
 	cursor   string // the path of a group; empty: the first
 	curves   curves
 	measured *Measuring
@@ -59,21 +60,21 @@ func (s *Screen) Press(key string) (quit bool) {
 	case "q":
 		return true
 	case "?":
-		s.help = !s.help
+		s.help, s.above = !s.help, 0
 	case "/":
 		s.typing, s.help, s.detail = true, false, false
 	case "esc":
 		s.back()
 	case "enter":
-		s.detail = !s.detail && s.snapshot != nil
+		s.detail, s.above = !s.detail && s.snapshot != nil, 0
 	case "up", "k":
 		s.move(-1)
 	case "down", "j":
 		s.move(1)
 	case "pgup":
-		s.move(-s.room())
+		s.page(-1)
 	case "pgdown":
-		s.move(s.room())
+		s.page(1)
 	case "left":
 		s.sortBy(-1)
 	case "right", "s":
@@ -96,7 +97,7 @@ func (s *Screen) Press(key string) (quit bool) {
 func (s *Screen) back() {
 	switch {
 	case s.help:
-		s.help = false
+		s.help, s.above = false, 0
 	case s.detail:
 		s.detail = false
 	default:
@@ -162,7 +163,16 @@ func (s *Screen) move(by int) {
 	if len(rows) == 0 {
 		return
 	}
-	s.cursor = rows[min(max(s.at(rows)+by, 0), len(rows)-1)].Path
+	s.cursor, s.above = rows[min(max(s.at(rows)+by, 0), len(rows)-1)].Path, 0
+}
+
+// page goes to the next screen of the groups, or of the details.
+func (s *Screen) page(by int) {
+	if s.detail || s.help {
+		s.above = max(s.above+by*max(s.Height-2, 1), 0) // one line stays
+		return
+	}
+	s.move(by * s.room())
 }
 
 // room is how many rows the table has, at least one.
@@ -183,7 +193,7 @@ func helpLines() []string {
 	return []string{
 		"q, ctrl+c    quit",
 		"↑ ↓, j k     choose a group; page up and down: many at once",
-		"enter        everything about the group; again, or esc: back",
+		"enter        everything about the group; page down: the rest; enter, esc: back",
 		"/            show only groups with some text in their names; esc: all again",
 		"← →, s       sort by another column",
 		"r            reverse the order",
@@ -205,21 +215,34 @@ func helpLines() []string {
 // Text is what the terminal shows: at most Height lines of at most Width columns.
 func (s *Screen) Text() string {
 	var all []string
+	below := 0
 	switch rows := s.rows(); {
 	case s.snapshot == nil:
 		all = []string{"reading …"}
 	case s.help:
-		all = helpLines()
+		all, below = s.scrolled(helpLines())
 	case s.detail && len(rows) > 0:
 		g := rows[s.at(rows)].Group
 		b := s.known()
-		all = append(wrapped(Detail(g, b.plans[g.Path], b.Of(g.Path)), s.Width), b.found(g.Path, s.Width)...)
+		all = append(Detail(g, b.plans[g.Path], b.Of(g.Path)), b.found(g.Path, s.Width)...)
 		all = append(all, s.reason.lines(g, s.Width)...)
-		all = append(all, s.curves.lines(g.Path)...)
+		all = append(wrapped(all, s.Width), s.curves.lines(g.Path, s.Width)...)
+		all, below = s.scrolled(all)
 	default:
 		all = s.table(rows)
 	}
-	return s.fit(all)
+	return s.fit(all, below)
+}
+
+// scrolled is what of the details is on the screen, and how many lines are below it.
+func (s *Screen) scrolled(all []string) (shown []string, below int) {
+	room := s.Height - 1 // the keys
+	if room < 1 || len(all) <= room {
+		s.above = 0
+		return all, 0
+	}
+	s.above = min(s.above, len(all)-room)
+	return all[s.above : s.above+room], len(all) - room - s.above
 }
 
 // table has as many rows as there is room for, those around the cursor.
@@ -248,11 +271,11 @@ func (s *Screen) table(rows []row) []string {
 	return all
 }
 
-// fit cuts the lines to the terminal, and puts the keys below them.
-func (s *Screen) fit(all []string) string {
-	if most := s.Height - 1; most > 0 && len(all) > most {
-		more := cli.Plural(len(all)-most+1, "more line", "more lines")
-		all = append(all[:most-1:most-1], "… "+more+"; the terminal is not high enough for them")
+// fit cuts the lines to the terminal, and puts the keys below them. below is how many lines of the details
+// have no room.
+func (s *Screen) fit(all []string, below int) string {
+	if s.Height > 1 && len(all) > s.Height-1 {
+		all = all[:s.Height-1]
 	}
 	keys := keysLine
 	switch {
@@ -260,6 +283,8 @@ func (s *Screen) fit(all []string) string {
 		keys = "/" + plain.Line(s.Filter) + "▏  enter: done, esc: all groups"
 	case s.paused:
 		keys = "frozen (space: go on)  " + keys
+	case below > 0:
+		keys = "page down: " + cli.Plural(below, "more line", "more lines") + "  " + keys
 	case s.Filter != "":
 		keys = "filter " + plain.Quoted(s.Filter) + " (esc: all)  " + keys
 	}

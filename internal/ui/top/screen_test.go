@@ -2,6 +2,7 @@ package top
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -201,5 +202,62 @@ func TestMeasured(t *testing.T) {
 	s.Press("enter")
 	if text := s.Text(); !strings.Contains(text, "measured, write: held: 9.98 MB/s over 7.0 s") {
 		t.Errorf("the details are\n%s", text)
+	}
+}
+
+// In a narrow terminal the details break between words: nothing of them is cut.
+func TestDetailsBreak(t *testing.T) {
+	for _, width := range []int{60, 80, 120} {
+		s := screen(width, 100, "enter")
+		text := s.Text()
+		words := strings.Join(strings.Fields(text), " ")
+		all := host().Groups
+		g := all[slices.IndexFunc(all, func(g *watch.Group) bool { return strings.HasPrefix(g.Target, "docker:legacy") })]
+		for _, line := range append(Detail(g, "", s.measured.Of(g.Path)), "most 48.1 MB/s") {
+			if whole := strings.Join(strings.Fields(line), " "); !strings.Contains(words, whole) {
+				t.Errorf("%d columns: %q is not in\n%s", width, whole, text)
+			}
+		}
+	}
+	if text := screen(60, 100, "enter").Text(); !strings.Contains(text, "\n      1 200 ops in all\n") {
+		t.Errorf("a figure is broken:\n%s", text)
+	}
+	for _, lines := range [][]string{{"   "}, {strings.Repeat("x", 99)}, {strings.Repeat(" ", 99) + "x y"}, {"x " + strings.Repeat("y", 99)}} {
+		for width := range 30 {
+			if got := strings.Join(wrapped(lines, width), ""); strings.ReplaceAll(got, " ", "") != strings.ReplaceAll(lines[0], " ", "") {
+				t.Errorf("%q in %d columns is %q", lines, width, got)
+			}
+		}
+	}
+}
+
+// Details that are longer than the terminal say so, and go on with page down.
+func TestDetailsScroll(t *testing.T) {
+	s := screen(80, 12, "enter")
+	first := s.Text()
+	if !strings.HasPrefix(first, "docker:legacy") || !strings.Contains(first, "\npage down: ") || strings.Contains(first, "most ") {
+		t.Fatal(first)
+	}
+	for range 5 {
+		s.Press("pgdown")
+	}
+	last := s.Text()
+	if strings.Contains(last, "page down: ") || !strings.Contains(last, "most 48.1 MB/s\nq quit") || len(strings.Split(last, "\n")) != 12 {
+		t.Error(last)
+	}
+	if s.Press("pgup"); s.Text() == last {
+		t.Error("page up goes nowhere")
+	}
+	for range 5 {
+		s.Press("pgup")
+	}
+	if s.Text() != first {
+		t.Error(s.Text())
+	}
+	for _, key := range []string{"pgdown", "down"} {
+		s.Press(key)
+	}
+	if text := s.Text(); !strings.HasPrefix(text, "docker:web\n") {
+		t.Errorf("another group does not begin at its begin:\n%s", text)
 	}
 }

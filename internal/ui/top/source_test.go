@@ -77,7 +77,7 @@ func TestNamesOfAnyWidth(t *testing.T) {
 	}
 }
 
-// Sentences of the details are whole on a narrow terminal, and on a low one the last line says that there is more.
+// Sentences of the details are whole on a narrow terminal, and on a low one the last line says how much more there is.
 func TestNarrowAndLowDetails(t *testing.T) {
 	lab.Unit(t)
 	for _, width := range []int{60, 80, 120} {
@@ -89,7 +89,7 @@ func TestNarrowAndLowDetails(t *testing.T) {
 		}
 		whole := strings.Count(s.Text(), "\n")
 		s.Height = 10
-		if text := s.Text(); strings.Count(text, "\n") != 9 || !strings.Contains(text, fmt.Sprintf("\n… %d more lines; ", whole-8)) {
+		if text := s.Text(); strings.Count(text, "\n") != 9 || !strings.Contains(text, fmt.Sprintf("\npage down: %d more lines", whole-9)) {
 			t.Errorf("%d lines in 10:\n%s", whole, text)
 		}
 	}
