@@ -166,7 +166,8 @@ func (s metricsServer) quotas(ctx context.Context) (all []quota.Status, err erro
 // answer serves until the context ends.
 func (s metricsServer) answer(ctx context.Context, out *cli.Out, o metrics.Options) error {
 	asks, err := o.AsksWho()
-	if err != nil {
+	scheme, unread := o.Scheme()
+	if err := errors.Join(err, unread); err != nil {
 		return err
 	}
 	l, err := listen(ctx, "listen", s.listen)
@@ -178,13 +179,9 @@ func (s metricsServer) answer(ctx context.Context, out *cli.Out, o metrics.Optio
 	if open && s.page {
 		return errors.Join(openPage(l.Addr()), l.Close())
 	}
-	scheme := "http"
-	if s.config != "" {
-		scheme = "http or https" // the file says which
-	}
 	out.Say("serving metrics at %s, path %s (%s)", l.Addr(), metrics.Route, scheme)
 	if s.page {
-		out.Say("showing the page at http://%s/", l.Addr())
+		out.Say("showing the page at %s", pageURL(scheme, l.Addr()))
 	}
 	if open {
 		out.Say("note: every host that can reach %s can read them; name TLS keys and users with --web-config", l.Addr())

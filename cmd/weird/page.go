@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/weir-io/weir/internal/agent/metrics"
@@ -29,6 +30,17 @@ func (s metricsServer) newPage(o metrics.Options) (*web.Page, error) {
 		page.Tracer = tracer{s.root}
 	}
 	return web.New(page), nil
+}
+
+// pageURL is what to open in a browser. At all addresses of the host the page is at the host's name.
+func pageURL(scheme string, at net.Addr) string {
+	host := at.String()
+	if tcp, is := at.(*net.TCPAddr); is && tcp.IP.IsUnspecified() {
+		if name, err := os.Hostname(); err == nil {
+			host = net.JoinHostPort(name, strconv.Itoa(tcp.Port))
+		}
+	}
+	return scheme + "://" + host + "/"
 }
 
 // openPage refuses to show the page to everybody: it names groups, mounts and files, and reads for a

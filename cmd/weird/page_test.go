@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"net"
 	"net/url"
 	"os"
 	"os/exec"
@@ -19,6 +20,27 @@ import (
 	"github.com/weir-io/weir/lab"
 	"github.com/weir-io/weir/lab/browser"
 )
+
+// The page's URL is one that a browser can open.
+func TestPageURL(t *testing.T) {
+	name, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, at := range map[string]*net.TCPAddr{
+		"http://127.0.0.1:9847/":    {IP: net.IPv4(127, 0, 0, 1), Port: 9847},
+		"http://[::1]:9847/":        {IP: net.IPv6loopback, Port: 9847},
+		"http://" + name + ":9847/": {IP: net.IPv6unspecified, Port: 9847},
+		"http://" + name + ":9848/": {IP: net.IPv4zero, Port: 9848},
+	} {
+		if got := pageURL("http", at); got != want {
+			t.Errorf("%v: %s, want %s", at, got, want)
+		}
+	}
+	if got, want := pageURL("https", &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 1}), "https://10.0.0.1:1/"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
 
 // startWeird starts this program as weird with the page, and returns its address. end ends it.
 func startWeird(t *testing.T, args ...string) (address string, end func()) {

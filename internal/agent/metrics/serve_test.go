@@ -115,8 +115,33 @@ func TestCheckRefuses(t *testing.T) {
 	if err := (Options{Config: file}).Check(); err == nil {
 		t.Error("a misspelt file is taken")
 	}
+	write(t, file, "basic_auth_users: {alice: "+letMeSee+", bob: secret}\n")
+	if err := (Options{Config: file}).Check(); err == nil || err.Error() != "read "+file+`: basic_auth_users: what "bob" has is no bcrypt hash; make one: htpasswd -nBC 10 NAME` {
+		t.Errorf("a password that is no hash: %v", err)
+	}
 	if err := (Options{}).Check(); err != nil {
 		t.Errorf("no file: %v", err)
+	}
+}
+
+// A client's URL begins with https if there is a certificate.
+func TestScheme(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "web.yml")
+	for text, want := range map[string]string{
+		"": "http", "basic_auth_users: {prometheus: " + letMeSee + "}\n": "http",
+		"tls_server_config: {cert_file: c, key_file: k}\n": "https",
+		"tls_server_config: {cert: c, key: k}\n":           "https",
+	} {
+		write(t, file, text)
+		if scheme, err := (Options{Config: file}).Scheme(); scheme != want || err != nil {
+			t.Errorf("%q: %s, %v", text, scheme, err)
+		}
+	}
+	if scheme, err := (Options{}).Scheme(); scheme != "http" || err != nil {
+		t.Errorf("no file: %s, %v", scheme, err)
+	}
+	if _, err := (Options{Config: file + ".none"}).Scheme(); err == nil {
+		t.Error("a file that is not there")
 	}
 }
 
