@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -171,6 +172,15 @@ func TestKeepsPlans(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.until("large by the first file", has("large", reconcile.InForce))
+	none := strings.Replace(more, "large", "none", 1)
+	if err := errors.Join(os.WriteFile(d.plans+"/0.tmp", []byte(none), 0o600), os.Rename(d.plans+"/0.tmp", d.plans+"/0.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	d.until("no plan", func(Status) bool {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		return strings.Contains(d.log.String(), "limits removed")
+	})
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, says := range []string{"limits set", "plans not loaded"} {

@@ -317,12 +317,12 @@ func (l *Loop) keep(ctx context.Context, s *source, t Target, told bool) {
 		l.Log.Warn("limits not set", "target", t.Name, "plan", t.Plan, "why", string(why), "error", err)
 		return
 	}
-	what := Put
+	what, says := Put, "limits set"
 	if t.Plan == NoPlan {
-		what = TakenOff
+		what, says = TakenOff, "limits removed"
 	}
 	l.told(Deed{Target: t, What: what, Why: why})
-	l.Log.Info("limits set", "target", t.Name, "plan", t.Plan, "why", string(why))
+	l.Log.Info(says, "target", t.Name, "plan", t.Plan, "why", string(why))
 }
 
 // comes reports whether an event comes soon after a look: it may have been on its way when the clock had a source
