@@ -45,6 +45,7 @@ func TestRoutes(t *testing.T) {
 		"/?sort=write&reverse=1":         {200, "text/html; charset=utf-8", `aria-sort="ascending"`},
 		"/?filter=postgres":              {200, "text/html; charset=utf-8", "unit:postgresql.service"},
 		"/?filter=none-such":             {200, "text/html; charset=utf-8", "No group has this text in its name."},
+		"/?filter=postgresql":            {200, "text/html; charset=utf-8", `id="count">1 group</p>`},
 		"/?active=1":                     {200, "text/html; charset=utf-8", "docker:web"},
 		"/?at=30s":                       {200, "text/html; charset=utf-8", "The host at <strong>"},
 		"/?at=1h":                        {404, "text/html; charset=utf-8", "nothing was recorded at"},
