@@ -9,7 +9,6 @@ import (
 	"github.com/weir-io/weir/internal/base/plain"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/look/watch"
-	"github.com/weir-io/weir/internal/ui/cli"
 )
 
 // Detail is all that is known of one group, with what was measured of its limits.
