@@ -59,7 +59,7 @@ func markJobs(groups []Group, jobs []pacer.Job) {
 }
 
 // markExpected notes what is expected to hold each limit, on the file systems that some processes
-// see; 0 is weir itself.
+// see; 0 is weir itself. A user who does not see what root's pacer holds is not told that nothing does.
 func (m Manager) markExpected(ctx context.Context, deciding place.Host, limited []watch.Limited, groups []Group, views []int) error {
 	if len(limited) == 0 {
 		return nil
@@ -69,6 +69,7 @@ func (m Manager) markExpected(ctx context.Context, deciding place.Host, limited 
 		return ctx.Err() // they cannot be read: the processes may have ended
 	}
 	deciding = deciding.ForMany()
+	hidden := m.Host.State.Hides(m.Host.Root)
 	for i, l := range limited {
 		var rules []cgroupfs.Rule
 		for _, u := range l.Usages {
@@ -83,12 +84,18 @@ func (m Manager) markExpected(ctx context.Context, deciding place.Host, limited 
 		}
 		for j := range groups[i].Devices {
 			one := &groups[i].Devices[j]
-			if at := slices.IndexFunc(d.Places, func(e place.Expected) bool { return e.Device.Number == one.Number }); at >= 0 {
+			if at := slices.IndexFunc(d.Places, func(e place.Expected) bool { return e.Device.Number == one.Number }); at >= 0 && !(hidden && couldBePaced(d.Places[at])) {
 				one.Expected = &d.Places[at]
 			}
 		}
 	}
 	return nil
+}
+
+// couldBePaced reports whether weir's pacer may hold what nothing else is expected to hold.
+func couldBePaced(e place.Expected) bool {
+	_, bound := e.Limit.WBPS.Number()
+	return bound && !(e.Buffered.Holds() && e.Mapped.Holds() && (e.Foreign == nil || e.Foreign.Holds()))
 }
 
 // markVolumes notes which devices are weir's volumes, as far as that is known.

@@ -21,6 +21,7 @@ import (
 	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/place"
+	"github.com/weir-io/weir/internal/state"
 	"github.com/weir-io/weir/internal/targets"
 )
 
@@ -52,6 +53,32 @@ func TestShowATarget(t *testing.T) {
 	}
 	if d := g.Devices[1]; d.Number != vdb || d.Limit.Get(limit.RBPS) != limit.PerSecond(50<<20) {
 		t.Errorf("%+v", d)
+	}
+}
+
+// Who does not see what root's pacer holds is not told that nothing holds buffered writes. What the kernel holds
+// is known to everybody.
+func TestHiddenPacer(t *testing.T) {
+	files := map[string]string{"run/weir/pacer.lock": ""}
+	for _, c := range []struct {
+		host, target string
+		sees, known  bool
+	}{
+		{"v1", "cgroup:/batch", true, true}, {"v1", "cgroup:/batch", false, false}, {"v2", "cgroup:/batch", false, true},
+	} {
+		m := manager(t, c.host, files, host.Options{})
+		if !c.sees {
+			m.Host.State = state.At(t.TempDir())
+		}
+		shown, err := m.Show(context.Background(), c.target, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		devices := shown.Groups[0].Devices
+		at := slices.IndexFunc(devices, func(d Device) bool { return d.Number == vda })
+		if got := devices[at].Expected != nil; got != c.known {
+			t.Errorf("%s, root's records can be read: %v: expected is known: %v", c.host, c.sees, got)
+		}
 	}
 }
 

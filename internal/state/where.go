@@ -24,6 +24,17 @@ func At(root string) Dir {
 	return inTmp(root, uid, os.Getenv("HOME"))
 }
 
+// Hides reports whether weir's records for root are on the host below root, and d is another user's
+// directory: what they say is not known then.
+func (d Dir) Hides(root string) bool {
+	roots := filepath.Join(root, "run/weir")
+	if d.path == roots {
+		return false
+	}
+	_, err := os.Lstat(roots)
+	return err == nil
+}
+
 // inTmp is a user's directory in /tmp, or in the home where somebody else has that one.
 func inTmp(root string, uid int, home string) Dir {
 	d := Dir{filepath.Join(root, "tmp", fmt.Sprintf("weir-%d", uid))}
