@@ -11,16 +11,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bufferSize is how much is read at once: about 2,000 events.
-const bufferSize = 64 << 10
+// bufferSize is how much is read at once: about 100 events, so that nobody is told of a group only once hundreds after it
+// have a watch.
+const bufferSize = 4 << 10
 
 // readsMax bounds one drain: four times as much as the kernel keeps (fs.inotify.max_queued_events).
-const readsMax = 64
+const readsMax = 4096
 
 // drain takes what the kernel has to tell now.
 func (t *Tree) drain() error {
 	for range readsMax {
-		n, err := unix.Read(int(t.fd), t.buffer)
+		n, err := unix.Read(t.fd, t.buffer)
 		switch {
 		case errors.Is(err, unix.EINTR):
 			continue

@@ -3,6 +3,7 @@ package tree
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -28,10 +29,11 @@ const (
 type Tree struct {
 	options Options
 	dir     string
-	root    int  // descriptor of the directory
-	counts  bool // the links of a directory say how many are below it
-	inotify *os.File
-	fd      uintptr // of inotify
+	root    int      // descriptor of the directory
+	counts  bool     // the links of a directory say how many are below it
+	fd      int      // of inotify
+	wake    *os.File // an eventfd(2) that ends a wait
+	wakeFD  int
 
 	top     *node
 	watched map[int32]*node
@@ -54,6 +56,9 @@ type change struct {
 // Open begins to follow a directory. The first Next returns all groups that are there as born.
 func Open(dir string, o Options) (*Tree, error) {
 	o.GroupsMax, o.DepthMax = cmp.Or(o.GroupsMax, groupsMax), cmp.Or(o.DepthMax, depthMax)
+	if o.Each == nil {
+		o.Each = func() {}
+	}
 	root, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, &fs.PathError{Op: "follow", Path: dir, Err: err}
@@ -65,7 +70,11 @@ func Open(dir string, o Options) (*Tree, error) {
 		}
 		return nil, errors.Join(fmt.Errorf("follow %s: %w", dir, err), unix.Close(root))
 	}
-	t := &Tree{options: o, dir: dir, root: root, inotify: os.NewFile(uintptr(fd), "inotify"), fd: uintptr(fd),
+	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("follow %s: %w", dir, err), unix.Close(root), unix.Close(fd))
+	}
+	t := &Tree{options: o, dir: dir, root: root, fd: fd, wake: os.NewFile(uintptr(wake), "eventfd"), wakeFD: wake,
 		counts: isCgroup(root), top: &node{watch: noWatch}, watched: map[int32]*node{}, buffer: make([]byte, bufferSize)}
 	if err := t.enter(t.top); err != nil {
 		return nil, errors.Join(fmt.Errorf("follow %s: %w", dir, err), t.Close())
@@ -78,47 +87,66 @@ func Open(dir string, o Options) (*Tree, error) {
 
 // Close ends the following.
 func (t *Tree) Close() error {
-	err := t.inotify.Close()
-	if t.root >= 0 {
-		err = errors.Join(err, unix.Close(t.root))
-		t.root = -1
+	if t.root < 0 {
+		return nil
 	}
+	err := errors.Join(unix.Close(t.fd), t.wake.Close(), unix.Close(t.root))
+	t.root = -1
 	return err
 }
 
 // Next waits for changes and returns them in the order in which they happened. It returns at
-// least one, or an error, ErrGone or that of the context.
+// least one, or an error, ErrGone or that of the context. The wait is a system call of the calling
+// thread: Go's poller would hand what it reads from thread to thread.
 func (t *Tree) Next(ctx context.Context) ([]Event, error) {
-	stop := context.AfterFunc(ctx, func() { _ = t.inotify.SetReadDeadline(time.Unix(1, 0)) })
+	stop := context.AfterFunc(ctx, t.interrupt)
 	defer stop()
 	for len(t.events) == 0 {
 		if err := context.Cause(ctx); err != nil {
 			return nil, err
 		}
-		if err := t.inotify.SetReadDeadline(time.Time{}); err != nil {
-			return nil, err
-		}
-		if ctx.Err() != nil { // it may have ended before the deadline was taken away
-			continue
-		}
-		if t.lost {
-			if err := t.compare(); err != nil {
-				return nil, fmt.Errorf("follow %s: %w", t.dir, err)
-			}
-			continue
-		}
-		n, err := t.inotify.Read(t.buffer)
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			continue
-		}
-		if err != nil {
-			return nil, fmt.Errorf("follow %s: %w", t.dir, err)
-		}
-		if err := t.take(t.buffer[:n]); err != nil {
+		if err := t.proceed(); err != nil {
 			return nil, fmt.Errorf("follow %s: %w", t.dir, err)
 		}
 	}
 	return t.flush(), nil
+}
+
+// proceed takes the next events, or waits for some.
+func (t *Tree) proceed() error {
+	if t.lost {
+		return t.compare()
+	}
+	n, err := unix.Read(t.fd, t.buffer)
+	switch {
+	case errors.Is(err, unix.EINTR):
+		return nil
+	case errors.Is(err, unix.EAGAIN):
+		return t.await()
+	case err != nil:
+		return err
+	}
+	return t.take(t.buffer[:n])
+}
+
+// await waits until there is something to be read, or until interrupt.
+func (t *Tree) await() error {
+	files := []unix.PollFd{{Fd: int32(t.fd), Events: unix.POLLIN}, {Fd: int32(t.wakeFD), Events: unix.POLLIN}}
+	if _, err := unix.Ppoll(files, nil, nil); err != nil && !errors.Is(err, unix.EINTR) {
+		return err
+	}
+	if files[1].Revents != 0 {
+		_, _ = unix.Read(t.wakeFD, make([]byte, wakeSize)) // somebody may have been before
+	}
+	return nil
+}
+
+// wakeSize is what eventfd(2) reads and writes.
+const wakeSize = 8
+
+// interrupt ends a wait: this one, or the next.
+func (t *Tree) interrupt() {
+	_, _ = t.wake.Write(binary.NativeEndian.AppendUint64(nil, 1)) // closed: nobody waits
 }
 
 func (t *Tree) flush() []Event {

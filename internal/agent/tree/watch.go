@@ -65,13 +65,13 @@ func (t *Tree) open(path string) (int, error) {
 // look watches a group, and then lists the groups below it. That is of one directory, whatever has
 // its name by then. is says that the directory is the one that had the watch before.
 func (t *Tree) look(n *node) (names []string, is bool, err error) {
+	t.options.Each()
 	fd, err := t.open(n.path())
 	if err != nil {
 		return nil, false, err
 	}
-	dir := os.NewFile(uintptr(fd), n.path())
-	defer dir.Close()
-	watch, err := unix.InotifyAddWatch(int(t.fd), fmt.Sprintf("/proc/self/fd/%d", fd), t.mask())
+	defer unix.Close(fd)
+	watch, err := unix.InotifyAddWatch(t.fd, fmt.Sprintf("/proc/self/fd/%d", fd), t.mask())
 	switch {
 	case errors.Is(err, unix.ENOSPC):
 		t.limit = &LimitError{File: watchesFile, What: "watches"}
@@ -85,13 +85,25 @@ func (t *Tree) look(n *node) (names []string, is bool, err error) {
 	if t.hasNoneBelow(fd) {
 		return nil, is, nil
 	}
+	names, err = directories(fd)
+	return names, is, err
+}
+
+// directories lists those below an open directory.
+func directories(fd int) (names []string, err error) {
+	own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	dir := os.NewFile(uintptr(own), "directory")
+	defer dir.Close()
 	entries, err := dir.ReadDir(-1) // the type comes with the name
 	for _, e := range entries {
 		if e.IsDir() {
 			names = append(names, e.Name())
 		}
 	}
-	return names, is, err
+	return names, err
 }
 
 // hasNoneBelow reports whether a group has no groups below it: kernfs counts them in the links of the directory, which has 2
@@ -125,7 +137,7 @@ func (t *Tree) unwatch(n *node) {
 	if n.watch == noWatch {
 		return
 	}
-	_, _ = unix.InotifyRmWatch(int(t.fd), uint32(n.watch)) // it may have ended
+	_, _ = unix.InotifyRmWatch(t.fd, uint32(n.watch)) // it may have ended
 	delete(t.watched, n.watch)
 	n.watch = noWatch
 }
