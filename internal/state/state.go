@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -57,7 +59,7 @@ func (d Dir) newNamed(prefix string, v any) (*Record, error) {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
-		f, err := os.CreateTemp(d.path, prefix+"*"+begun)
+		f, err := d.draft(prefix)
 		if errors.Is(err, fs.ErrNotExist) { // another weir has just tidied up
 			continue
 		}
@@ -74,6 +76,23 @@ func (d Dir) newNamed(prefix string, v any) (*Record, error) {
 		}
 	}
 	return nil, fmt.Errorf("write a record in %s: another weir keeps removing it", d.path)
+}
+
+// draft makes a file that no record has. (os.CreateTemp would ask epoll(7) to watch it, with five more system calls, and a
+// container may wait for this record.)
+func (d Dir) draft(prefix string) (*os.File, error) {
+	for {
+		path := filepath.Join(d.path, prefix+strconv.FormatUint(uint64(rand.Uint32()), 10)+begun)
+		fd, err := again(func() (int, error) {
+			return unix.Open(path, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL|unix.O_CLOEXEC, 0o600)
+		})
+		switch {
+		case err == nil:
+			return os.NewFile(uintptr(fd), path), nil
+		case !errors.Is(err, unix.EEXIST):
+			return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+		}
+	}
 }
 
 // make makes the directory, and refuses one that another user could have put there.
