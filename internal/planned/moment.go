@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -20,8 +21,19 @@ type moment struct {
 func now(root string) moment {
 	var t unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_BOOTTIME, &t) // every kernel that weir runs on has it
+	id := ownBoot
+	if root != "/" {
+		id = func() string { return bootOf(root) }
+	}
+	return moment{id(), time.Duration(t.Nano())}
+}
+
+// ownBoot is the number of this host's boot, which no process outlives.
+var ownBoot = sync.OnceValue(func() string { return bootOf("/") })
+
+func bootOf(root string) string {
 	id, _ := os.ReadFile(filepath.Join(root, "proc/sys/kernel/random/boot_id"))
-	return moment{strings.TrimSpace(string(id)), time.Duration(t.Nano())}
+	return strings.TrimSpace(string(id))
 }
 
 // after reports whether a moment came after another one of the same boot.
