@@ -9,6 +9,7 @@ import (
 	"net"
 	"os"
 	"os/signal"
+	goprocs "runtime"
 	"runtime/debug"
 	"strconv"
 	"sync"
@@ -34,6 +35,10 @@ import (
 
 // The log has at most logPerSec lines a second over time, and logBurst at once.
 const logPerSec, logBurst = 10, 200
+
+// spareProcs are for the thread that gives newborn groups their rules: Go lets only so many threads run at once, and on a
+// busy machine one that has its place waits for a processor for 10 ms and more.
+const spareProcs = 4
 
 // A runner is what the flags of weird run say, and opens the host.
 type runner struct {
@@ -72,7 +77,7 @@ func newRun(out *cli.Out) *cobra.Command {
 func (r runner) run(ctx context.Context) error {
 	ctx, stop := signal.NotifyContext(ctx, unix.SIGTERM, unix.SIGINT)
 	defer stop()
-	debug.SetGCPercent(gcPercent)
+	goprocs.GOMAXPROCS(goprocs.GOMAXPROCS(0) + spareProcs)
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, unix.SIGHUP) // first of all: until then SIGHUP ends the process
 	defer signal.Stop(hangups)
@@ -108,6 +113,7 @@ func (r runner) run(ctx context.Context) error {
 		})
 	}
 	beside.Go(func() { reloads(ctx, a, hangups) })
+	beside.Go(func() { spare.Collect(ctx, gcPercent) })
 	beside.Go(func() { watchdog(ctx, func() bool { return a.Live() == nil }) })
 	err = a.Run(ctx, func() {
 		slog.New(lines).Info("ready", "socket", r.socket) // after any number of targets

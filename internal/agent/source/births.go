@@ -19,8 +19,6 @@ import (
 const (
 	// recordMost bounds the births whose record waits for the disk.
 	recordMost = 256
-	// bornMost bounds the births that wait. Of more, their sources alone are told.
-	bornMost = 1024
 	// aheadEvery is how often the devices of the plans are looked up, while groups are born. A group
 	// that gets the rule of another device than it should has it until its source has looked.
 	aheadEvery = 10 * time.Second
@@ -40,10 +38,12 @@ type Births struct {
 	// Changed is told of the targets of a group, as Tree.Changed is, once the group has its rules.
 	Changed func(kind, name string)
 
-	born  chan birth
 	begun chan begun
 	used  chan struct{} // the devices were needed
 	retry time.Duration // sweepEvery
+
+	serving sync.Mutex
+	host    *host.Host // nil: it cannot be opened now
 
 	mu    sync.Mutex
 	known known
@@ -73,28 +73,35 @@ type birth struct {
 
 // NewBirths makes one that knows no containers.
 func NewBirths(o Options, log *slog.Logger, changed func(kind, name string)) *Births {
-	return &Births{Options: o, Log: log, Changed: changed, new: map[string]int{}, born: make(chan birth, bornMost), begun: make(chan begun, recordMost), used: make(chan struct{}, 1), retry: sweepEvery}
+	return &Births{Options: o, Log: log, Changed: changed, new: map[string]int{}, begun: make(chan begun, recordMost), used: make(chan struct{}, 1), retry: sweepEvery}
 }
 
-// Run serves births until the context ends.
+// Run has births served until the context ends.
 func (b *Births) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	running.Go(func() { b.lookAhead(ctx) })
-	running.Go(func() { b.serve(ctx) })
+	running.Go(func() { b.keepOpen(ctx) })
 	running.Go(func() { b.record(ctx) })
 	running.Wait()
 }
 
-// Born tells of a group, and never waits. It reports whether the targets will be told of it.
-func (b *Births) Born(path string, names []named) bool {
+// Born gives a group its rules before it returns, and tells its targets once these are on record. The caller's thread does
+// all of it: to hand it to another one takes longer than the work. It waits for no disk.
+func (b *Births) Born(path string, names []named) {
 	b.setNew(path, 1)
-	select {
-	case b.born <- birth{path, names}:
-		return true
-	default:
-		b.setNew(path, -1)
-		return false
+	one := birth{path, names}
+	its, err := b.serve(one)
+	b.news(err)
+	b.hand(its, one)
+}
+
+func (b *Births) serve(one birth) (*planned.Birth, error) {
+	b.serving.Lock()
+	defer b.serving.Unlock()
+	if b.host == nil {
+		return nil, nil
 	}
+	return b.put(&planned.Manager{Host: b.host, Live: b.Options.Live}, one)
 }
 
 // WillTell reports whether the targets of a group are told of its birth, later than now.
@@ -138,31 +145,6 @@ func (b *Births) Forget(kind, id string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.known.forget(kind, id)
-}
-
-// serve gives groups their rules, one after the other. It waits for no disk: the next group is born already.
-func (b *Births) serve(ctx context.Context) {
-	reopen := time.NewTicker(openMost) // a hierarchy may be mounted at any time
-	defer reopen.Stop()
-	h := b.open()
-	for {
-		select {
-		case <-ctx.Done():
-			b.close(h)
-			return
-		case <-reopen.C:
-			b.close(h)
-			h = b.open()
-		case one := <-b.born:
-			var its *planned.Birth
-			if h != nil {
-				var err error
-				its, err = b.put(&planned.Manager{Host: h, Live: b.Options.Live}, one)
-				b.news(err)
-			}
-			b.hand(its, one)
-		}
-	}
 }
 
 // hand has a birth put on record, and its targets told of it after that: who looks at them then finds the record.
@@ -250,22 +232,6 @@ func (b *Births) sweep() (err error) {
 	}
 	defer func() { err = errors.Join(err, h.Close()) }()
 	return planned.Manager{Host: h}.SweepFirst()
-}
-
-// open opens the host; nil: it cannot be opened now.
-func (b *Births) open() *host.Host {
-	h, err := b.Options.Open()
-	b.news(err)
-	if err != nil {
-		return nil
-	}
-	return h
-}
-
-func (b *Births) close(h *host.Host) {
-	if h != nil {
-		b.news(h.Close())
-	}
 }
 
 // put gives one group its rules, if it is known whose it is; nil: it has given none.

@@ -1,16 +1,17 @@
 package source
 
 import (
-	"context"
 	"testing"
 
 	"github.com/weir-io/weir/internal/agent/tree"
+	"github.com/weir-io/weir/internal/targets"
 )
 
-// The targets of a group are told of its birth after it has its rules; of an end at once. With too many
-// births at once nothing waits.
+// The targets of a group are told of its birth after it has its rules, and these are on record; of an end at once. Nothing
+// waits for that.
 func TestBirthsAreTold(t *testing.T) {
-	b, k, _, told := newBirths(t, config)
+	b, k, kernel, told := newBirths(t, config)
+	b.Learn("docker", true, targets.Listed{Kind: "docker", Name: "web", Names: []string{"web"}, ID: webID})
 	io, err := k.host.IO()
 	if err != nil {
 		t.Fatal(err)
@@ -18,9 +19,15 @@ func TestBirthsAreTold(t *testing.T) {
 	direct := 0
 	tr := &Tree{Options: k.options, Births: b, Changed: func(string, string) { direct++ }}
 	event := tree.Event{Kind: tree.Born, Path: "docker/" + webID}
-	tr.tell(io, []tree.Event{event}, false)
-	if direct != 0 {
-		t.Error("told before its rules")
+	if tr.tell(io, []tree.Event{event}, false); direct != 0 || len(kernel.Writes) != 0 {
+		t.Errorf("%d told directly; without a host %v is written", direct, kernel.Writes)
+	}
+	if one := <-told; one != "docker:"+webID[:12] || len(b.new) != 0 {
+		t.Errorf("%s, %v", one, b.new)
+	}
+	b.exchange(k.host)
+	if tr.tell(io, []tree.Event{event}, false); direct != 0 || len(told) != 0 || len(kernel.Writes) == 0 {
+		t.Errorf("%d told directly, %d by births, written is %v", direct, len(told), kernel.Writes)
 	}
 	// What is written meanwhile is looked at after that; whoever it was, the targets are told then.
 	written := 0
@@ -29,32 +36,18 @@ func TestBirthsAreTold(t *testing.T) {
 	if tr.tell(io, []tree.Event{rule}, false); written != 0 || direct != 0 {
 		t.Errorf("%d and %d told of a newborn group's rules", written, direct)
 	}
-	b.tell(<-b.born)
+	one := <-b.begun
+	if err := one.Record(); err != nil {
+		t.Fatal(err)
+	}
+	b.tell(one.of)
 	if one := <-told; one != "docker:"+webID[:12] {
 		t.Error(one)
 	}
 	if tr.tell(io, []tree.Event{rule}, false); written != 1 || direct != 0 || len(b.new) != 0 {
 		t.Errorf("%d and %d told of written rules; %v", written, direct, b.new)
 	}
-	tr.tell(io, []tree.Event{event}, false)
-	tr.tell(io, []tree.Event{{Kind: tree.Born, Path: "user.slice/user-1000.slice/user@1000.service/x"}}, false)
-	if direct != 1 || len(b.born) != 1 {
-		t.Errorf("%d told at once, and %d wait", direct, len(b.born))
+	if tr.tell(io, []tree.Event{{Kind: tree.Born, Path: "user.slice/user-1000.slice/user@1000.service/x"}}, false); direct != 1 {
+		t.Errorf("%d told at once", direct)
 	}
-	direct = 0
-	for len(b.born) < cap(b.born) {
-		b.born <- birth{}
-	}
-	tr.tell(io, []tree.Event{event, {Kind: tree.Written, Path: event.Path}}, false) // of what is written the birth tells that waits
-	if direct != 1 {
-		t.Errorf("%d told at once, want 1", direct)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan bool)
-	go func() { b.Run(ctx); close(done) }()
-	if got := <-told; got != "docker:"+webID[:12] {
-		t.Error(got)
-	}
-	stop()
-	<-done
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/weir-io/weir/internal/agent/reconcile"
 	"github.com/weir-io/weir/internal/agent/tree"
+	"github.com/weir-io/weir/internal/base/haste"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/targets"
 )
@@ -49,6 +50,7 @@ type Tree struct {
 	counts map[string]tree.Stats // of each hierarchy, by its mount point
 	later  map[laterLook]*time.Timer
 	begun  chan struct{} // see Begun
+	slow   sync.Once     // the log has why threads are not hurried
 }
 
 // Begun is closed once Run has told of all that was there before, and tells of what comes after that, or has failed to.
@@ -148,11 +150,16 @@ func (t *Tree) run(ctx context.Context, begun func()) error {
 
 // follow follows one hierarchy. It calls begun once it misses nothing any more.
 func (t *Tree) follow(ctx context.Context, h *cgroupfs.Hierarchy, systemdRuns bool, begun func()) error {
-	one, err := tree.Open(h.Root().Dir(), tree.Options{Files: ruleFiles})
+	var thread haste.Thread
+	one, err := tree.Open(h.Root().Dir(), tree.Options{Files: ruleFiles, Each: thread.Pace})
 	if err != nil {
 		return err
 	}
 	defer one.Close()
+	if t.serves(h) {
+		t.hurry(&thread)
+		defer thread.End()
+	}
 	t.Changed("", "") // what was there before is looked at by everybody
 	begun()
 	first, limited := len(one.Groups()) > 0, false
@@ -181,6 +188,17 @@ func (t *Tree) follow(ctx context.Context, h *cgroupfs.Hierarchy, systemdRuns bo
 			t.tell(h, events, systemdRuns)
 		}
 		first = false
+		thread.Pace()
+	}
+}
+
+// hurry has the calling goroutine's thread run at once when a group is born. Others wait for a processor on a busy machine,
+// for 10 ms and more, and a container's program may be faster.
+func (t *Tree) hurry(thread *haste.Thread) {
+	if err := thread.Begin(); err != nil {
+		t.slow.Do(func() {
+			t.Log.Warn("on a busy machine new containers may get their limits some milliseconds late", "error", err)
+		})
 	}
 }
 
@@ -201,7 +219,10 @@ func (t *Tree) tell(h *cgroupfs.Hierarchy, events []tree.Event, systemdRuns bool
 			continue
 		}
 		names := namesOf(g, systemdRuns)
-		tells := e.Kind == tree.Born && t.Births != nil && (h.Version == cgroupfs.V2 || h.Has("blkio")) && isServed(g, names) && t.Births.Born(g.Path(), names)
+		tells := e.Kind == tree.Born && t.serves(h) && isServed(g, names)
+		if tells {
+			t.Births.Born(g.Path(), names)
+		}
 		for _, n := range names {
 			// A user may make and remove a group with a container's id in its name. Whether the container
 			// has ended, its engine says.
@@ -222,8 +243,13 @@ func (t *Tree) tell(h *cgroupfs.Hierarchy, events []tree.Event, systemdRuns bool
 	}
 }
 
-// isServed reports whether Births can know whose group one is. Others take nobody's place in its queue: any
-// user of a delegated group can make thousands.
+// serves reports whether newborn groups of a hierarchy get their rules from Births.
+func (t *Tree) serves(h *cgroupfs.Hierarchy) bool {
+	return t.Births != nil && (h.Version == cgroupfs.V2 || h.Has("blkio"))
+}
+
+// isServed reports whether Births can know whose group one is. Others take none of its time: any user of a delegated
+// group can make thousands.
 func isServed(g cgroupfs.Group, names []named) bool {
 	_, _, is := targets.ContainerOf(g)
 	return is || slices.ContainsFunc(names, func(n named) bool { return n.kind == "unit" })

@@ -14,7 +14,7 @@ capabilities:
     - DAC_OVERRIDE # write the limits of groups that belong to other users
     - DAC_READ_SEARCH # find the files of containers in directories of other users
     - SYS_RESOURCE # more open files, and more memory for BPF maps on kernels before 5.11
-    - SYS_NICE # weir's pacer runs in real time
+    - SYS_NICE # weir's pacer, and what limits newborn containers, run in real time
     - KILL # send signals to processes that the pacer has paused
     - BPF # count writes to files that the kernel charges to another group
     - PERFMON # the same, and weir trace
