@@ -95,6 +95,10 @@ agent: ## kill weird 1,000 times, measure 1,000 births of containers on v1 and v
 	WEIR_KILLS=1000 WEIR_BIRTHS=1000 $(GO) run ./lab/cmd/lab -kernel newest -mode v2 -lane uml -timeout 40m -run 'TestAgentIsKilled|TestAgentBirths'
 	WEIR_GROUPS=2000 $(GO) run ./lab/cmd/lab -lane native -timeout 20m -run TestAgentsCost
 
+.PHONY: births
+births: ## start and end 20,000 containers, 20 a second: weird's memory, descriptors and watches do not grow
+	WEIR_SOAK=20000 $(GO) run ./lab/cmd/lab -lane native -timeout 40m -run TestAgentSoak
+
 loops: build ## end, stop, pause and join paced groups a thousand times, by newcomers too, and end pacers that have lent
 	WEIR_SIGNALS=100 WEIR_JOINS=1000 WEIR_STOPS=140 $(GO) run ./lab/cmd/lab -lane native -all -timeout 30m -run '$(LOOPS)'
 	WEIR_KILLS=100 $(GO) run ./lab/cmd/lab -lane native -timeout 20m -run TestALoanIsRepaid

@@ -147,6 +147,18 @@ func (g *engine) create(name string, labels map[string]string, program ...string
 	return c
 }
 
+// remove removes a container that does not run.
+func (g *engine) remove(c *container) {
+	g.t.Helper()
+	g.mu.Lock()
+	delete(g.made, c.id)
+	g.mu.Unlock()
+	if c.in != nil {
+		_ = c.in.Close() // nobody reads it
+	}
+	g.tell("destroy", c)
+}
+
 // join starts the container's process, and puts it into the group.
 func (g *engine) join(c *container) {
 	g.t.Helper()
