@@ -13,14 +13,17 @@ import (
 
 	"github.com/weir-io/weir/lab"
 	"github.com/weir-io/weir/lab/busybox"
+	"github.com/weir-io/weir/lab/environ"
 )
 
-// weird keeps the plans of units, of Podman's containers and of libvirt's domains: each is limited when it
+// planRate is the limit of each target with a plan, in bytes per second.
+const planRate = 5e6
+
+// weird keeps the plans of units, of Podman's and containerd's containers and of libvirt's domains: each is limited when it
 // starts and when it is started again, and keeps its limit when systemd reloads.
 func TestPlansOfEachKind(t *testing.T) {
 	e := lab.Need(t, lab.Whole, lab.Podman, lab.Systemd, lab.FS("ext4"))
 	disk := lab.Disk(t, lab.FS("ext4"))
-	const rate = 5e6
 	dir := "/etc/weir/plans.d"
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)
@@ -30,7 +33,7 @@ func TestPlansOfEachKind(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	text := fmt.Sprintf("plans: {small: {write: %d}}\nassign:\n- {unit: 'weir-plan-*.service', plan: small}\n- {podman: 'plan-*', plan: small}\n- {vm: 'weir-plan-*', plan: small}\n", int(rate))
+	text := fmt.Sprintf("plans: {small: {write: %d}}\nassign:\n- {unit: 'weir-plan-*.service', plan: small}\n- {podman: 'plan-*', plan: small}\n- {vm: 'weir-plan-*', plan: small}\n- {containerd: 'default/ctr-*', plan: small}\n", int(planRate))
 	if err := os.WriteFile(filepath.Join(dir, "kinds.yaml"), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -46,9 +49,11 @@ func TestPlansOfEachKind(t *testing.T) {
 	limited := func(t *testing.T, what string, group func() string) {
 		t.Helper()
 		began := time.Now()
-		lab.Await(t, 10*time.Second, "the limit of "+what, func() bool { return ruleOfGroup(t, group()) == ruleOf(e, rate) })
+		lab.Await(t, 10*time.Second, "the limit of "+what, func() bool { return ruleOfGroup(t, group()) == ruleOf(e, planRate) })
 		t.Logf("%s has its limit after %v", what, time.Since(began))
 	}
+
+	t.Run("containerd", func(t *testing.T) { ofContainerd(t, e, disk, limited, ruleOfGroup) })
 
 	t.Run("unit", func(t *testing.T) {
 		const other = "other-weir-plan.service"
@@ -132,6 +137,52 @@ func TestPlansOfEachKind(t *testing.T) {
 
 	for line := range strings.Lines(run(t, "weird", "status")) { // others' targets are there too, whose daemons have been stopped
 		if (strings.Contains(line, "plan-1") || strings.Contains(line, "plan-vm")) && strings.Contains(line, "failed") {
+			t.Errorf("weird status: %s", line)
+		}
+	}
+}
+
+// ofContainerd has containers of containerd, which does not ask weird before it starts them: the cgroup tree alone tells of
+// them. They keep their limits while containerd is started again, and after that others get theirs.
+func ofContainerd(t *testing.T, e environ.Environ, disk *lab.TestDisk, limited func(*testing.T, string, func() string), rule func(*testing.T, string) string) {
+	lab.Need(t, lab.Containerd)
+	share(t, "containerd")
+	tree := busybox.Tree(t)
+	if err := os.Mkdir(filepath.Join(tree, "data"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	group := func(name string) func() string {
+		return func() string { return filepath.Join(cmp.Or(e.Cgroups.Blkio, e.Cgroups.Unified), "default", name) }
+	}
+	begin := func(name string) {
+		t.Helper()
+		run(t, "ctr", "run", "--detach", "--mount", "type=bind,src="+disk.Dir+",dst=/data,options=rbind:rw", "--rootfs", tree, name, "/bin/sleep", "600")
+		t.Cleanup(func() {
+			run(t, "ctr", "task", "rm", "--force", name)
+			run(t, "ctr", "container", "rm", name)
+		})
+	}
+	for _, name := range []string{"other", "ctr-1"} {
+		begin(name)
+	}
+	limited(t, "a container of containerd", group("ctr-1"))
+	run(t, "ctr", "task", "rm", "--force", "ctr-1")
+	run(t, "ctr", "task", "start", "--detach", "ctr-1")
+	limited(t, "a container that was started again", group("ctr-1"))
+	run(t, "systemctl", "restart", "containerd")
+	if got := rule(t, group("ctr-1")()); got != ruleOf(e, planRate) {
+		t.Errorf("after a restart of containerd it has %q", got)
+	}
+	begin("ctr-2")
+	limited(t, "a container started after that", group("ctr-2"))
+	run(t, "ctr", "task", "rm", "--force", "ctr-1")
+	run(t, "ctr", "task", "start", "--detach", "ctr-1")
+	limited(t, "the first one, started again after that,", group("ctr-1"))
+	if got := rule(t, group("other")()); got != "" {
+		t.Errorf("a container without a plan has %q", got)
+	}
+	for line := range strings.Lines(run(t, "weird", "status")) {
+		if strings.Contains(line, "ctr-") && !strings.Contains(line, "in-force") {
 			t.Errorf("weird status: %s", line)
 		}
 	}
