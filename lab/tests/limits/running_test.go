@@ -113,14 +113,15 @@ func charged(t *testing.T, dir string, disk *lab.TestDisk) func() int64 {
 	}
 }
 
-// running starts a writer, in a unit where systemd is, else in a group of its own.
+// running starts a writer, in a unit where systemd is, else in a group of its own. Each has the io
+// controller from the start: what a group dirties without it, the kernel does not charge to it later.
 func running(t *testing.T, e environ.Environ, job load.Job) (pid int, target string, stop func()) {
 	t.Helper()
 	command := append([]string{"weir", "__load"}, job.Args()...)
 	const name = "weir-running"
 	if e.Has(string(lab.Systemd)) {
 		const unit = name + ".service"
-		tool(t, "systemd-run", append([]string{"--quiet", "--collect", "--unit=" + unit}, command...)...)
+		tool(t, "systemd-run", append([]string{"--quiet", "--collect", "--property=IOAccounting=yes", "--unit=" + unit}, command...)...)
 		text, err := exec.Command("systemctl", "show", "--value", "-p", "MainPID", unit).Output()
 		if err != nil {
 			t.Fatal(err)
