@@ -153,6 +153,12 @@ kubelet: ## a real kubelet with static pods in a guest with systemd: started, ch
 	$(GO) run ./lab/cmd/lab -with kubelet -kernel newest -mode v2 -lane full -timeout 20m -run '^TestKubelet'
 	@grep -h ' of its limit\| of [0-9]* (starved' out/lab/tests.log
 
+.PHONY: cluster
+cluster: ## a cluster of one node in a guest with systemd: API server, etcd, controllers, scheduler, kubelet, and weir's chart installed by Helm. Go builds them, once: 16 minutes
+	@$(MAKE) -s deps
+	$(GO) run ./lab/cmd/lab -with cluster -kernel newest -mode v2 -lane full -timeout 30m -run '^TestCluster$$'
+	@grep -h ' of [0-9]* (starved\| MiB$$\|in force ' out/lab/tests.log
+
 bench: build ## whole commands against libcgroup's and fio, weir trace beside perf and strace, and the pacer against the kernel
 	@$(MAKE) -s deps TEST_PACKAGES="cgroup-tools fio linux-perf strace"
 	$(GO) run ./tools/bench

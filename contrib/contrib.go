@@ -2,7 +2,7 @@
 // Prometheus' and Grafana's.
 package contrib
 
-import _ "embed"
+import "embed"
 
 // WeirdService is the unit with which systemd runs weird.
 //
@@ -13,6 +13,11 @@ var WeirdService string
 //
 //go:embed kubernetes/base/weir.yaml
 var Kubernetes string
+
+// Chart is Helm's, below kubernetes/chart.
+//
+//go:embed all:kubernetes/chart
+var Chart embed.FS
 
 // WeirdMetricsService is the unit with which systemd runs weird metrics, with the page and history.
 //

@@ -60,6 +60,9 @@ const (
 	// Kubelet is Kubernetes' kubelet in PATH: in guests of a run with -with kubelet, as "make kubelet" has
 	// it. It is to be asked for first.
 	Kubelet Requirement = outcome.Kubelet
+	// Cluster is Kubernetes' API server in PATH: in guests of a run with -with cluster, as "make cluster" has it.
+	// It is to be asked for first.
+	Cluster Requirement = outcome.Cluster
 	// Resettable is a guest that the lab resets when the test asks for it (Reset): a small one of user-mode
 	// Linux, in a run of tests of one package that were named. It is to be asked for first.
 	Resettable Requirement = outcome.Resets
@@ -186,6 +189,9 @@ func (r Requirement) check(e environ.Environ) error {
 		return unless(e.Cgroups.IOInV2 == (r == OnceV2), "the other kind of cgroups has it")
 	case Kubelet:
 		_, err := exec.LookPath("kubelet")
+		return err
+	case Cluster:
+		_, err := exec.LookPath("kube-apiserver")
 		return err
 	case Resettable:
 		_, may := resets()

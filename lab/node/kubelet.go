@@ -12,8 +12,6 @@ const (
 	kubeletConfig = "/etc/kubernetes/kubelet.yaml"
 	// nodeName is added to the names of static pods.
 	nodeName = "lab"
-	// podsURL is where kubelet lists its pods.
-	podsURL = "http://127.0.0.1:10255/pods"
 
 	processorScript = "/usr/local/sbin/weir-lab-processor"
 )
@@ -44,22 +42,32 @@ if ! grep -q '^cpu MHz' /proc/cpuinfo; then
 fi
 `
 
+// podsURL is where kubelet lists its pods.
+func (n *Node) podsURL() string {
+	if n.api {
+		return "http://" + apiAddress + ":10255/pods"
+	}
+	return "http://127.0.0.1:10255/pods"
+}
+
 // kubelet is its configuration. It neither evicts pods nor removes images where the guest's disk or memory
 // is short, and does not ask what the guest's disk is called.
 func (n *Node) kubelet() string {
+	source := "address: 127.0.0.1\nregisterNode: false\nstaticPodPath: " + manifests
+	if n.api {
+		source = "address: " + apiAddress + "\nregisterNode: true"
+	}
 	return fmt.Sprintf(`apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
-staticPodPath: %s
+%s
 containerRuntimeEndpoint: unix://%s
 cgroupDriver: %s
-address: 127.0.0.1
 readOnlyPort: 10255
-registerNode: false
 authentication: {anonymous: {enabled: true}, webhook: {enabled: false}}
 authorization: {mode: AlwaysAllow}
 failSwapOn: false
 localStorageCapacityIsolation: false
 evictionHard: {memory.available: 0%%}
 imageGCHighThresholdPercent: 100
-`, manifests, containerd.Socket, n.Driver)
+`, source, containerd.Socket, n.Driver)
 }

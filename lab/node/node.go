@@ -44,6 +44,7 @@ type Node struct {
 	unified string
 	weir    string // the program
 	image   string
+	api     bool // its pods are the API server's, and not static
 }
 
 // New sets up what the node consists of, and starts containerd. The rest starts with Start.
@@ -90,10 +91,7 @@ func (n *Node) Start(t testing.TB) {
 // Stop ends all pods, and what Start and New have started. Logs are printed where the test has failed.
 func (n *Node) Stop(t testing.TB, pods ...*Pod) {
 	if t.Failed() {
-		for _, unit := range []string{"weird", "kubelet"} {
-			out, err := exec.Command("journalctl", "--no-pager", "--quiet", "--boot", "--lines=150", "--output=cat", "--unit="+unit).CombinedOutput()
-			t.Logf("the last words of %s (%v):\n%s", unit, err, out)
-		}
+		n.logs(t, "weird", "kubelet")
 	}
 	groups := map[*Pod]string{}
 	for _, p := range pods {
@@ -108,6 +106,14 @@ func (n *Node) Stop(t testing.TB, pods ...*Pod) {
 	run(t, "systemctl", "stop", "kubelet", "weird", "containerd")
 	if n.Driver == "systemd" {
 		run(t, "systemctl", "stop", "kubepods.slice")
+	}
+}
+
+// logs prints the last words of units.
+func (n *Node) logs(t testing.TB, units ...string) {
+	for _, unit := range units {
+		out, err := exec.Command("journalctl", "--no-pager", "--quiet", "--boot", "--lines=150", "--output=cat", "--unit="+unit).CombinedOutput()
+		t.Logf("the last words of %s (%v):\n%s", unit, err, out)
 	}
 }
 

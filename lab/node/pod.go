@@ -74,6 +74,16 @@ func (n *Node) manifest(p *Pod) ([]byte, error) {
 				"command": []string{"/bin/sh", "-c", p.program()}, "resources": resources[p.QoS], "volumeMounts": mounts}}}})
 }
 
+// create gives the API server a manifest.
+func (n *Node) create(t testing.TB, manifest []byte) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "manifest.json")
+	if err := os.WriteFile(file, manifest, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	Kubectl(t, "create", "-f", file)
+}
+
 // Put gives kubelet the pod, or what has changed in it: it ends the pod then, and starts another one of the
 // same name.
 func (n *Node) Put(t testing.TB, p *Pod) {
@@ -82,6 +92,10 @@ func (n *Node) Put(t testing.TB, p *Pod) {
 	text, err := n.manifest(p)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if n.api {
+		n.create(t, text)
+		return
 	}
 	file := filepath.Join(manifests, p.Name+".json")
 	temp := filepath.Join(filepath.Dir(manifests), p.Name+".json.new")
@@ -93,6 +107,10 @@ func (n *Node) Put(t testing.TB, p *Pod) {
 // Remove takes the pod's manifest away.
 func (n *Node) Remove(t testing.TB, p *Pod) {
 	t.Helper()
+	if n.api {
+		Kubectl(t, "delete", "pod", p.Name, "--ignore-not-found", "--wait=false")
+		return
+	}
 	if err := os.Remove(filepath.Join(manifests, p.Name+".json")); err != nil && !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}

@@ -60,7 +60,7 @@ func states(text []byte) (all []State, err error) {
 // State is what kubelet says of a pod, if it knows it.
 func (n *Node) State(t testing.TB, p *Pod) (s State, is bool) {
 	t.Helper()
-	r, err := http.Get(podsURL)
+	r, err := http.Get(n.podsURL())
 	if err != nil {
 		return s, false // it has just started, or stopped
 	}
@@ -73,8 +73,12 @@ func (n *Node) State(t testing.TB, p *Pod) (s State, is bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	name := p.Name
+	if !n.api { // kubelet adds the node's name to that of a static pod
+		name += "-" + nodeName
+	}
 	for _, s := range all {
-		if s.Name == p.Name+"-"+nodeName {
+		if s.Name == name {
 			return s, true
 		}
 	}

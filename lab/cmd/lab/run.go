@@ -18,7 +18,7 @@ import (
 	"github.com/weir-io/weir/lab/internal/cache"
 	"github.com/weir-io/weir/lab/internal/calibrate"
 	"github.com/weir-io/weir/lab/internal/campaign"
-	"github.com/weir-io/weir/lab/internal/kubelet"
+	"github.com/weir-io/weir/lab/internal/kubernetes"
 	"github.com/weir-io/weir/lab/internal/matrix"
 	"github.com/weir-io/weir/lab/internal/outcome"
 	"github.com/weir-io/weir/lab/internal/payload"
@@ -153,22 +153,23 @@ func (l *labRun) build(ctx context.Context) error {
 	order := payload.Order{Suites: l.builds.Suites, Env: passedOn(os.Environ())}
 	programs := []string{l.builds.Weir, l.builds.Weird}
 	for name := range strings.FieldsFuncSeq(l.with, func(r rune) bool { return r == ',' }) {
-		path, err := l.program(ctx, name)
+		found, err := l.program(ctx, name)
 		if err != nil {
 			return fmt.Errorf("-with %s: %w", name, err)
 		}
-		programs = append(programs, path)
+		programs = append(programs, found...)
 	}
 	return payload.Write(ctx, l.payload, programs, order)
 }
 
 // program finds one for guests, or builds it.
-func (l *labRun) program(ctx context.Context, name string) (string, error) {
-	if name != kubelet.Name {
-		return exec.LookPath(name)
+func (l *labRun) program(ctx context.Context, name string) ([]string, error) {
+	if kubernetes.Is(name) {
+		logf("building %s, unless it is in the cache: 8 to 16 minutes", name)
+		return kubernetes.Build(ctx, l.store, l.root, name)
 	}
-	logf("building kubelet, unless it is in the cache: 8 minutes")
-	return kubelet.Build(ctx, l.store, l.root)
+	path, err := exec.LookPath(name)
+	return []string{path}, err
 }
 
 // campaign takes what depends on the machine from what was measured of it.

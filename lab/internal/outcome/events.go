@@ -36,6 +36,9 @@ const Whole = "whole"
 // Kubelet is the reason of a test that only "make kubelet" runs.
 const Kubelet = "kubelet"
 
+// Cluster is the reason of a test that only "make cluster" runs.
+const Cluster = "cluster"
+
 // Resets is the reason of a test whose guest is reset, which only a run of that test alone does.
 const Resets = "resets"
 

@@ -1,11 +1,15 @@
-// This module requires kubelet, for the lab (lab/internal/kubelet): its go.mod replaces the modules that are
+// This module requires the programs of a cluster, for the lab (lab/internal/kubernetes): its go.mod replaces the modules that are
 // beside kubernetes in one repository by their releases. For another version, change all of them, and run
-//	GOFLAGS=-mod=mod go list -deps k8s.io/kubernetes/cmd/kubelet
-module github.com/weir-io/weir/tools/kubelet
+//	GOFLAGS=-mod=mod go list -deps PACKAGES
+module github.com/weir-io/weir/tools/kubernetes
 
 go 1.26.0
 
-require k8s.io/kubernetes v1.37.2
+require (
+	github.com/containernetworking/plugins v1.9.0
+	go.etcd.io/etcd/server/v3 v3.7.0
+	k8s.io/kubernetes v1.37.2
+)
 
 replace (
 	k8s.io/api => k8s.io/api v0.37.2
