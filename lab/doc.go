@@ -8,6 +8,7 @@
 //	go run ./lab/cmd/lab -lane uml -mode v2 -usual        # a guest as the default run has it: what takes its time?
 //	go run ./lab/cmd/lab -with prometheus -lane full -mode v1 -run Alerts  # guests get a program of this host
 //	go run ./lab/cmd/lab -with kubelet -lane full -mode v2 -run Kubelet  # and a kubelet, which the lab builds
+//	go run ./lab/cmd/lab -with cluster -lane full -mode v2 -run Cluster  # and all of Kubernetes
 //	go run ./lab/cmd/lab -list                            # guests and tests
 //
 // # Adding a test
@@ -40,7 +41,7 @@
 //
 // A Need of such a test's subtest must ask for both as well.
 //
-// Package node makes a full guest a node of Kubernetes, with a real kubelet.
+// Package node makes a full guest a node of Kubernetes, with a real kubelet, or a cluster of one node.
 //
 // The built weir and weird are in PATH. The txtar scripts of cmd/weir run as well, in the
 // guests, from that package's test binary.
@@ -89,7 +90,8 @@
 //	Whole                nowhere              the chosen guests             all guests
 //	Whole, BPF, Systemd  nowhere              LANE=full-qemu                emulated full guests
 //	Kubelet              nowhere              guests that get one           nowhere: make kubelet runs it
-//	Resettable           nowhere               UML, if all are of one package         nowhere: make recorded runs it
+//	Cluster              nowhere              guests that get one           nowhere: make cluster runs it
+//	Resettable           nowhere              UML, if all of one package    nowhere: make recorded runs it
 //	Unit                 nowhere: go test runs it
 //
 // A short guest differs from another one in little (Row.Short in package matrix). Whole is for a

@@ -1,4 +1,5 @@
-// Package node makes a full guest a node of Kubernetes that has no cluster: containerd with NRI, weird
+// Package node makes a full guest a node of Kubernetes that has no cluster (New), or a cluster of one
+// node (NewCluster). The first has containerd with NRI, weird
 // as systemd's unit, as docs/guide/kubernetes.md has it, and a kubelet without an API server. That kubelet
 // starts static pods: those whose manifests are in a directory. Their groups, QoS classes, mounts,
 // annotations and restarts are kubelet's own.
