@@ -40,7 +40,7 @@ var controlUnits = []struct{ name, kind, args string }{
 		" --kubelet-client-certificate=" + control + "/api.crt --kubelet-client-key=" + control + "/api.key" +
 		" --service-account-issuer=https://kubernetes.default.svc --service-account-key-file=" + control + "/accounts.pub" +
 		" --service-account-signing-key-file=" + control + "/accounts.key --authorization-mode=Node,RBAC"},
-	{"kube-controller-manager", "simple", "--kubeconfig=" + control + "/controllers.conf --leader-elect=false --root-ca-file=" + control + "/ca.crt" +
+	{"kube-controller-manager", "simple", "--kubeconfig=" + control + "/controllers.conf --leader-elect=false --use-service-account-credentials --root-ca-file=" + control + "/ca.crt" +
 		" --service-account-private-key-file=" + control + "/accounts.key"},
 	{"kube-scheduler", "simple", "--kubeconfig=" + control + "/scheduler.conf --leader-elect=false"},
 }

@@ -63,7 +63,7 @@ func (c *cluster) chart(t *testing.T) {
 	_, noTracing := os.Stat("/sys/kernel/tracing") // user-mode Linux has no trace points
 	began := time.Now()
 	out, err := exec.Command("helm", "install", "weir", filepath.Join(dir, "kubernetes/chart"), "--namespace", "kube-system", "--set", "image.repository=docker.io/library/weir,image.tag=lab",
-		"--set", fmt.Sprintf("kubeAPI.enabled=true,metrics.enabled=true,trace.enabled=%v", noTracing == nil), "--set-json", plans, "--wait", "--timeout", lab.Patience(t, 3*time.Minute).String()).CombinedOutput()
+		"--set", fmt.Sprintf("kubeAPI.enabled=true,metrics.enabled=true,trace.enabled=%v", noTracing == nil), "--set-json", plans, "--wait", "--timeout", "90s").CombinedOutput()
 	if err != nil {
 		t.Fatalf("helm install: %v\n%s\n%s", err, out, describe(t))
 	}
