@@ -38,7 +38,7 @@ var controlUnits = []struct{ name, kind, args string }{
 	{"kube-apiserver", "notify", "--etcd-servers=http://127.0.0.1:2379 --secure-port=443 --advertise-address=" + apiAddress + " --service-cluster-ip-range=" + services +
 		" --client-ca-file=" + control + "/ca.crt --tls-cert-file=" + control + "/api.crt --tls-private-key-file=" + control + "/api.key" +
 		" --kubelet-client-certificate=" + control + "/api.crt --kubelet-client-key=" + control + "/api.key" +
-		" --service-account-issuer=https://kubernetes.default.svc --service-account-key-file=" + control + "/accounts.pub" +
+		" --kubelet-preferred-address-types=InternalIP --service-account-issuer=https://kubernetes.default.svc --service-account-key-file=" + control + "/accounts.pub" +
 		" --service-account-signing-key-file=" + control + "/accounts.key --authorization-mode=Node,RBAC"},
 	{"kube-controller-manager", "simple", "--kubeconfig=" + control + "/controllers.conf --leader-elect=false --use-service-account-credentials --root-ca-file=" + control + "/ca.crt" +
 		" --service-account-private-key-file=" + control + "/accounts.key"},
