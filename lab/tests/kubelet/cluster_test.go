@@ -34,7 +34,7 @@ func TestCluster(t *testing.T) {
 		do   func(*testing.T)
 	}{
 		{"chart", c.chart}, {"start", c.start}, {"annotation", c.annotation}, {"namespace", c.namespace}, {"told", c.told}, {"metrics", c.metrics},
-		{"kubectl weir", c.kubectlWeir}, {"rollout", c.rollout}, {"memory", c.memory},
+		{"exec", c.exec}, {"rollout", c.rollout}, {"memory", c.memory},
 	} {
 		if !t.Run(part.name, part.do) {
 			t.Log(node.Kubectl(t, "get", "pods,events", "--all-namespaces", "-o", "wide"))
@@ -197,8 +197,8 @@ func (c *cluster) metrics(t *testing.T) {
 	t.Logf("%s\n%s", info, limit)
 }
 
-// kubectlWeir has the plugin ask weir on the pod's node.
-func (c *cluster) kubectlWeir(t *testing.T) {
+// exec asks weir in its pod, as the plugin kubectl-weir does.
+func (c *cluster) exec(t *testing.T) {
 	name := node.Kubectl(t, "-n", "kube-system", "get", "pods", "-l", "app.kubernetes.io/name=weir", "-o", "jsonpath={.items[0].metadata.name}")
 	for _, args := range [][]string{{"weir", "show", "pod:default/web", "--json"}, {"weir", "why", "pod:default/web", "--json"}} {
 		text := node.Kubectl(t, append([]string{"-n", "kube-system", "exec", name, "-c", "weird", "--", "weird", "enter"}, args...)...)
