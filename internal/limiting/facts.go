@@ -84,7 +84,7 @@ func (m Manager) markExpected(ctx context.Context, deciding place.Host, limited 
 		}
 		for j := range groups[i].Devices {
 			one := &groups[i].Devices[j]
-			if at := slices.IndexFunc(d.Places, func(e place.Expected) bool { return e.Device.Number == one.Number }); at >= 0 && !(hidden && couldBePaced(d.Places[at])) {
+			if at := slices.IndexFunc(d.Places, func(e place.Expected) bool { return e.Device.Number == one.Number }); at >= 0 && (!hidden || isHeld(d.Places[at])) {
 				one.Expected = &d.Places[at]
 			}
 		}
@@ -92,10 +92,10 @@ func (m Manager) markExpected(ctx context.Context, deciding place.Host, limited 
 	return nil
 }
 
-// couldBePaced reports whether weir's pacer may hold what nothing else is expected to hold.
-func couldBePaced(e place.Expected) bool {
+// isHeld reports whether all writes are expected to be held, so that weir's pacer has nothing to hold there.
+func isHeld(e place.Expected) bool {
 	_, bound := e.Limit.WBPS.Number()
-	return bound && !(e.Buffered.Holds() && e.Mapped.Holds() && (e.Foreign == nil || e.Foreign.Holds()))
+	return !bound || e.Buffered.Holds() && e.Mapped.Holds() && (e.Foreign == nil || e.Foreign.Holds())
 }
 
 // markVolumes notes which devices are weir's volumes, as far as that is known.
