@@ -163,11 +163,11 @@ func (l *look) rest() {
 			l.lose(pid, c)
 			continue
 		}
-		// A zombie is no group's member, and its parent has not got it yet.
+		// One that ends is no group's member any more, and its parent has not got it yet.
 		outside := c.outside
 		if !outside {
 			stat, err := l.from.Stat(pid)
-			outside = err == nil && !stat.Zombie
+			outside = err == nil && !stat.Ended
 		}
 		c.now(io, outside)
 		c.round = l.round

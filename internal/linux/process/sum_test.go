@@ -17,7 +17,7 @@ type table map[int]struct {
 func (p *table) source(now uint64) ([]int, Source) {
 	var members []int
 	for pid, e := range *p {
-		if !e.outside && !e.Zombie {
+		if !e.outside && !e.Ended {
 			members = append(members, pid)
 		}
 	}
