@@ -209,8 +209,8 @@ func (l *look) bequeath() (some bool) {
 		some = true
 		heirs := l.hand(l.gone)
 		l.gone = nil
-		for pid, c := range l.live { // who has gone since heirs were read again is in that
-			if !heirs[c.parent] {
+		for pid, c := range l.live { // who has gone since heirs were read again is in that; an heir that is gone too has handed it on
+			if !heirs[pid] && !heirs[c.parent] {
 				continue
 			}
 			if _, err := c.counter.IO(); err != nil {

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"slices"
 	"testing"
 )
 
@@ -307,4 +308,47 @@ func TestBusiest(t *testing.T) {
 	delete(now, 2)
 	busiest, writers = look(5)
 	check("it has ended", busiest, writers, 0, 0)
+}
+
+// A process ends, then its parent, both while others are looked at. The parent's parent has what the first had
+// written: it is counted once.
+func TestWholeFamilyEndsDuringALook(t *testing.T) {
+	p := table{1: {}, 2: {Stat: Stat{Parent: 1}}, 3: {Stat: Stat{Parent: 2}}}
+	members, from := p.source(100)
+	slices.Sort(members)
+	var s Sum
+	s.Look(members, from)
+	three := p[3]
+	three.written = 50
+	p[3] = three
+	if got := s.Look(members, from).WriteBytes; got != 50 {
+		t.Fatalf("%d bytes", got)
+	}
+	for _, c := range s.live {
+		if of, is := c.counter.(opened); is && of.pid == 3 {
+			c.counter = ending{of, func() {
+				delete(p, 2)
+				delete(p, 3)
+				one := p[1]
+				one.written = 50
+				p[1] = one
+			}}
+		}
+	}
+	for _, listed := range [][]int{members, {1}, {1}} {
+		if got := s.Look(listed, from).WriteBytes; got != 50 {
+			t.Fatalf("%d bytes", got)
+		}
+	}
+}
+
+// ending is a process that ends when it is looked at.
+type ending struct {
+	opened
+	end func()
+}
+
+func (e ending) IO() (IO, error) {
+	e.end()
+	return e.opened.IO()
 }
