@@ -48,6 +48,24 @@ func TestTheClockIsSetBack(t *testing.T) {
 	}
 }
 
+// Times that Go has read have a second clock, which nobody sets and Go compares by. The recorder goes by the
+// host's.
+func TestTheHostsClockCounts(t *testing.T) {
+	r, err := Record(t.TempDir(), small())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	s := seen(0)
+	s.At = time.Now()
+	if err := r.Add(s); err != nil {
+		t.Fatal(err)
+	}
+	if want := s.At.Round(0); r.last != want || r.writers[0].last != want {
+		t.Errorf("recorded at %v, %v, want %v", r.last, r.writers[0].last, want)
+	}
+}
+
 // recordAtOnce is record of several parts with one recorder.
 func (c clocked) recordAtOnce(parts ...[2]int) {
 	c.t.Helper()

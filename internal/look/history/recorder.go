@@ -90,15 +90,16 @@ func Record(dir string, levels []Level) (r *Recorder, err error) {
 // Add keeps a snapshot, if it is not older than the one before. After an error the next one can be
 // kept.
 func (r *Recorder) Add(s *watch.Snapshot) error {
-	if s.Window <= 0 || !s.At.After(r.last) && r.last.Sub(s.At) < time.Minute { // the clock may be set back
+	at := s.At.Round(0) // by the host's clock alone, which may be set back; Go compares by another one that is not
+	if s.Window <= 0 || !at.After(r.last) && r.last.Sub(at) < time.Minute {
 		return nil
 	}
-	r.last = s.At
+	r.last = at
 	r.points = pointsOf(s, r.points)
 	points := r.points
-	errs := []error{r.writers[0].append(s.At, s.Window, points)}
+	errs := []error{r.writers[0].append(at, s.Window, points)}
 	for i, m := range r.means {
-		if at, window, mean := m.add(s.At, s.Window, points); mean != nil {
+		if at, window, mean := m.add(at, s.Window, points); mean != nil {
 			w := r.writers[i+1]
 			err := w.append(at, window, mean)
 			if err == nil {

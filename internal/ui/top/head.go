@@ -40,7 +40,7 @@ func HostLine(s *watch.Snapshot) string {
 // headOf are the lines above the table: one for each busy disk, and one for the host; one more where weird
 // does not tell what it told before. width is the terminal's, or 0.
 func headOf(s *watch.Snapshot, from Source, width int) []string {
-	all := append([]string{s.At.Format("15:04:05") + " · " + from.head() + HostLine(s)}, from.lines()...)
+	all := append([]string{s.At.Local().Format("15:04:05") + " · " + from.head() + HostLine(s)}, from.lines()...)
 	for _, d := range BusyDisks(s, disksShown) {
 		all = append(all, diskLine(d, width))
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weir-io/weir/internal/agent/held"
 	"github.com/weir-io/weir/internal/base/plain"
+	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/look/watch"
 	"github.com/weir-io/weir/lab"
 )
@@ -74,6 +75,18 @@ func TestNamesOfAnyWidth(t *testing.T) {
 		if width >= 60 && column < 0 {
 			t.Errorf("%d columns: nobody writes 1.00 MB/s in\n%s", width, table)
 		}
+	}
+}
+
+// The time is in the zone of who looks, and not of weird.
+func TestTimeIsLocal(t *testing.T) {
+	lab.Unit(t)
+	was := time.Local
+	defer func() { time.Local = was }()
+	time.Local = time.FixedZone("there", 9*3600)
+	s := &watch.Snapshot{At: time.Date(2026, 1, 2, 14, 3, 7, 0, time.UTC), Version: cgroupfs.V2}
+	if text := headOf(s, Source{}, 0)[0]; !strings.HasPrefix(text, "23:03:07 ") {
+		t.Error(text)
 	}
 }
 

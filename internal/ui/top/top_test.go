@@ -60,7 +60,7 @@ func pressure(some float64) *watch.Pressure {
 // host is a host in the middle of its work.
 func host() *watch.Snapshot {
 	write := func(n uint64) limit.Limit { return limit.None.With(limit.WBPS, limit.PerSecond(n)) }
-	s := &watch.Snapshot{At: time.Date(2026, 1, 2, 14, 3, 7, 0, time.UTC), Window: time.Second, Version: cgroupfs.V2, Watched: 212, Pressure: pressure(12)}
+	s := &watch.Snapshot{At: time.Date(2026, 1, 2, 14, 3, 7, 0, time.Local), Window: time.Second, Version: cgroupfs.V2, Watched: 212, Pressure: pressure(12)}
 	s.Disks = []watch.Disk{
 		{Node: "/dev/vda", Rates: &watch.Rates{}},
 		{Node: "/dev/vdb", Rates: &watch.Rates{RBPS: 31.2e6, WBPS: 48e6}, Use: 87.4, Queue: 4.25},
