@@ -25,6 +25,12 @@ var errAbsent = errors.New("weird does not run")
 // errSilent says that weird does not answer.
 var errSilent = errors.New("weird does not answer")
 
+// errEnded says that the answer has ended as a whole answer does.
+var errEnded = errors.New("weird has ended")
+
+// endedLeast is how long an answer lasted that is asked for again at once when it has ended.
+const endedLeast = 2 * time.Second
+
 // follow has each called with each reading, until something is wrong. The error is for people, and never nil.
 func follow(ctx context.Context, socket string, each func(Reading)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -66,7 +72,9 @@ func wrong(ctx context.Context, err error) error {
 		return errAbsent
 	case errors.Is(err, fs.ErrPermission):
 		return errors.New("only root and users in the group weir-read can ask weird")
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, unix.ECONNRESET), errors.Is(err, unix.EPIPE):
+	case errors.Is(err, io.EOF):
+		return errEnded
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, unix.ECONNRESET), errors.Is(err, unix.EPIPE):
 		return errors.New("weird has ended")
 	case errors.As(err, &version):
 		return version

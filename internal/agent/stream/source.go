@@ -66,9 +66,13 @@ func (s *Source) Close() error {
 func (s *Source) run(ctx context.Context) {
 	wait := retryLeast
 	for {
+		began := time.Now()
 		err := follow(ctx, s.o.Socket, s.take)
 		if ctx.Err() != nil {
 			return
+		}
+		if errors.Is(err, errEnded) && time.Since(began) > endedLeast { // weird ends each request after an hour
+			continue
 		}
 		if s.lost(err) {
 			wait = retryLeast

@@ -188,6 +188,31 @@ func TestWeirdEndsAndComesBack(t *testing.T) {
 	}
 }
 
+// weird ends each request after an hour. What follows asks again, and has no reading of its own between.
+func TestARequestEnds(t *testing.T) {
+	w, o := newWeird(t), &own{}
+	var asked atomic.Int64
+	w.serve(func(out http.ResponseWriter, r *http.Request) {
+		ctx := r.Context()
+		if asked.Add(1) == 1 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, endedLeast+500*time.Millisecond)
+			defer cancel()
+		}
+		tell(out, r.WithContext(ctx), 50*time.Millisecond, frames)
+	})
+	s := w.source(o)
+	until(t, s, fromWeird)
+	opened := o.open.Load()
+	until(t, s, func(Reading) bool { return asked.Load() == 2 })
+	for range 3 {
+		until(t, s, fromWeird)
+	}
+	if o.open.Load() != opened {
+		t.Error("it read by itself meanwhile")
+	}
+}
+
 // Where no weird runs, nothing is said of that, and nobody is waited for.
 func TestNoWeird(t *testing.T) {
 	w, o := newWeird(t), &own{}
