@@ -70,7 +70,7 @@ func (c *cluster) chart(t *testing.T) {
 	t.Logf("installed, and weir ready, after %.1f s", time.Since(began).Seconds())
 }
 
-// describe is what kubectl says of weir's pods.
+// describe returns what kubectl reports about weir's pods, with their logs.
 func describe(t *testing.T) string {
 	out, err := exec.Command("sh", "-c", "kubectl -n kube-system describe pods; kubectl -n kube-system logs -l app.kubernetes.io/name=weir --all-containers --tail 50").CombinedOutput()
 	return fmt.Sprintf("%s (%v)", out, err)
