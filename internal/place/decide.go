@@ -29,6 +29,10 @@ type Group struct {
 	NoPacer error
 	Own     int     // processes that the group's rules bind
 	Below   []Below // v1: groups below it with processes, which its rules do not reach
+	// Late: the group is there, and gets the io controller only with this limit (cgroup v2). The kernel
+	// goes on writing back the files that the group has written as before, until it writes to another
+	// file of the disk (fs/fs-writeback.c: a wb is looked up again only for a new inode).
+	Late bool
 }
 
 // A Below is a group below another.

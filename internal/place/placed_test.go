@@ -89,6 +89,36 @@ func TestUnseenIsOfV2(t *testing.T) {
 	}
 }
 
+// A group of v2 that is there without the io controller gets it with its first limit. A new group, one that
+// has it, and all of v1 do not.
+func TestLate(t *testing.T) {
+	const v2 = "sys/fs/cgroup/"
+	for _, c := range []struct {
+		version cgroupfs.Version
+		file    string
+		toMake  bool
+		want    bool
+	}{
+		{cgroupfs.V2, v2 + "x/cgroup.procs", false, true},
+		{cgroupfs.V2, v2 + "x/cgroup.procs", true, false},
+		{cgroupfs.V2, v2 + "x/io.stat", false, false},
+		{cgroupfs.V1, cgrouptest.V1Dir + "/x/cgroup.procs", false, false},
+	} {
+		files := map[string]string{"proc/sys/kernel/osrelease": "6.1.0\n", c.file: ""}
+		if c.version == cgroupfs.V2 {
+			files[v2+"cgroup.controllers"], files[v2+"x/cgroup.controllers"] = "io memory\n", "memory\n"
+		}
+		h := cgrouptest.New(t, c.version, files)
+		g, err := Host{Root: h.Root, FS: h.FS, State: state.At(h.Root)}.Group(h.Group("/x"), c.toMake, nil)
+		if c.version == cgroupfs.V1 {
+			err = nil // it has no rules either
+		}
+		if err != nil || g.Late != c.want {
+			t.Errorf("%s %s: late %v, want %v, %v", c.version, c.file, g.Late, c.want, err)
+		}
+	}
+}
+
 // What binds a whole device is read once for many groups, if there is room for it.
 func TestBoundsOnce(t *testing.T) {
 	file := cgrouptest.V1Dir + "/blkio.throttle.write_bps_device"

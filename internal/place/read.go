@@ -113,6 +113,7 @@ func (h Host) group(g cgroupfs.Group, toMake bool, devices []blkdev.Number, rule
 	if toMake {
 		return facts, nil
 	}
+	facts.Late = g.LacksIO()
 	facts.Rules, err = rules()
 	if err != nil && !fault.IsUnsupported(err) && !cgroupfs.IsGone(err) { // that is for whoever sets one to say
 		return facts, err

@@ -115,6 +115,9 @@ func (d Decision) Notes() []note.Note {
 		notes = append(notes, note.Infof("foreign-paced", "expected to hold: writes to other groups' files by weir's pacer, which pauses the group only for those"))
 	case d.Group.Version == cgroupfs.V2 && d.Paced == nil && d.Binds():
 		notes = append(notes, note.Infof("foreign-not-held", "expected NOT to hold: writes to other groups' files, which the kernel charges to those groups%s", d.blind()))
+		if d.Group.Late {
+			notes = append(notes, note.Infof("late-not-held", "expected NOT to hold at first: buffered writes to files that the group has written before; the kernel charges them to it once it writes to another file of the disk"))
+		}
 	}
 	for _, e := range d.Places {
 		if e.Foreign != nil && e.Foreign.Holds() && e.Foreign.Why != "" {

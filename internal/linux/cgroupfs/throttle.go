@@ -45,6 +45,12 @@ func (g Group) withoutThrottle(has, missing string) (string, error) {
 		Remedy: "boot a kernel that was built with CONFIG_BLK_DEV_THROTTLING"}
 }
 
+// LacksIO reports that a group of v2 is there without the io controller. Of the root group, which never has a
+// limit, it is false.
+func (g Group) LacksIO() bool {
+	return g.h.Version == V2 && !g.IsRoot() && !g.there("io.stat") && g.there("cgroup.procs")
+}
+
 // there reports whether a file may be in the group; false only if it is known not to be. It
 // does not read the file, which would make the kernel add up counters.
 func (g Group) there(name string) bool {
