@@ -2,11 +2,13 @@ package api
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/weir-io/weir/internal/api/apitest"
+	"github.com/weir-io/weir/internal/base/rawtext"
 	"github.com/weir-io/weir/internal/linux/blkdev"
 	"github.com/weir-io/weir/lab"
 )
@@ -26,6 +28,10 @@ func TestDocuments(t *testing.T) {
 		got, err := json.Marshal(document)
 		if err != nil {
 			t.Fatal(err)
+		}
+		both := struct{ Document, Name any }{document, "\xff"} // with a name that is not UTF-8 beside it
+		if text, err := rawtext.Marshal(both); err != nil || string(text) != fmt.Sprintf(`{"Document":%s,"Name":"\ufffd","Name_base64":"/w=="}`, got) {
+			t.Errorf("%s: %v: %s", name, err, text)
 		}
 		want, err := os.ReadFile("testdata/" + name + ".json")
 		if err != nil {

@@ -1,9 +1,9 @@
 package api
 
 import (
-	"encoding/json"
 	"slices"
 
+	"github.com/weir-io/weir/internal/base/rawtext"
 	"github.com/weir-io/weir/internal/look/watch"
 )
 
@@ -41,7 +41,7 @@ func (f TopFrame) Events(before *watch.Snapshot, each func([]byte) bool) bool {
 		for _, g := range groups[:n] {
 			e.Groups = append(e.Groups, f.Beside.group(g))
 		}
-		text, err := json.Marshal(e)
+		text, err := rawtext.Marshal(e)
 		if err != nil || !each(text) {
 			return false
 		}

@@ -2,13 +2,13 @@ package planned
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 
 	"github.com/weir-io/weir/internal/act/hold"
+	"github.com/weir-io/weir/internal/base/rawtext"
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/limiting"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
@@ -199,7 +199,7 @@ func (m Manager) apply(ctx context.Context, t *Target, dry bool) error {
 	}
 	next := m.recordOf(*t)
 	if dry {
-		text, err := json.Marshal(next)
+		text, err := rawtext.Marshal(next)
 		if err != nil {
 			return err
 		}

@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/base/rawtext"
 )
 
 // A Dir is the directory of the records.
@@ -128,7 +130,7 @@ func lockNew(f *os.File, v any) (*Record, error) {
 		return nil, errSwept
 	}
 	r := &Record{f: f, path: strings.TrimSuffix(f.Name(), begun) + finished}
-	text, err := json.Marshal(v)
+	text, err := rawtext.Marshal(v)
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +214,7 @@ func allSuch[T any](d Dir, kind string, is func(name string) bool) ([]T, error) 
 }
 
 func decode[T any](path string, text []byte) (v T, err error) {
-	if err = json.Unmarshal(text, &v); err != nil {
+	if err = rawtext.Unmarshal(text, &v); err != nil {
 		err = &DamagedError{path, err}
 	}
 	return v, err

@@ -1,7 +1,6 @@
 package state
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weir-io/weir/internal/base/durable"
+	"github.com/weir-io/weir/internal/base/rawtext"
 )
 
 // The endings of a record's files. A Store's user may have others, for records of things that are
@@ -83,7 +83,7 @@ func (s Store[T]) read(name, ending string) (T, error) {
 	if s.ForBoot && durable.IsVoid(data) {
 		return v, errVoid
 	}
-	err = json.Unmarshal(data, &v)
+	err = rawtext.Unmarshal(data, &v)
 	if err == nil && s.Name(v) != name {
 		err = fmt.Errorf("it belongs to %q", s.Name(v))
 	}
@@ -112,7 +112,7 @@ func (s Store[T]) Save(v T, ending string) error {
 
 // Text is what Save writes of a value.
 func Text(v any) (string, error) {
-	text, err := json.Marshal(v)
+	text, err := rawtext.Marshal(v)
 	return string(text) + "\n", err
 }
 

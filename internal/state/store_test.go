@@ -29,6 +29,18 @@ func things(t *testing.T) Store[thing] {
 	return s
 }
 
+// A record of a name that is not UTF-8 is read as what it was.
+func TestAStoreKeepsNamesThatAreNotUTF8(t *testing.T) {
+	s := things(t)
+	s.Name = func(v thing) string { return strings.ToValidUTF8(v.Name, "x") }
+	if err := s.Save(thing{"\xff", 3}, Ready); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := s.List(Ready); err != nil || len(all) != 1 || all[0] != (thing{"\xff", 3}) {
+		t.Errorf("%+v, %v", all, err)
+	}
+}
+
 // Whatever is in the place of a record, the others are read, its own error names it, and the reader
 // neither hangs nor fills memory.
 func TestAStoreLeavesOutWhatIsNoRecord(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"os"
 
 	"github.com/weir-io/weir/internal/act/launch"
+	"github.com/weir-io/weir/internal/base/rawtext"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/linux/inode"
 )
@@ -110,8 +111,13 @@ func (m Mender) inGroup(ctx context.Context, jobs []Job, wait func(), done func(
 	decoder := json.NewDecoder(answers)
 	for i, j := range open {
 		wait()
+		var text json.RawMessage
 		var r Result
-		if err := decoder.Decode(&r); err != nil {
+		err := decoder.Decode(&text)
+		if err == nil {
+			err = rawtext.Unmarshal(text, &r)
+		}
+		if err != nil {
 			return m.cutShort(ctx, child, open[i:], err, done)
 		}
 		if err := done(j, r); err != nil {

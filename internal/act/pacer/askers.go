@@ -2,7 +2,6 @@ package pacer
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/base/rawtext"
 )
 
 const (
@@ -194,7 +195,7 @@ func (c *asker) read(answered func(ask) answer) (done bool) {
 		return n == 0 || len(c.text) > askMost
 	}
 	var q ask
-	if json.Unmarshal(question, &q) != nil {
+	if rawtext.Unmarshal(question, &q) != nil {
 		return true
 	}
 	return c.answer(q, answered)
@@ -207,7 +208,7 @@ func (c *asker) answer(q ask, answered func(ask) answer) (done bool) {
 		c.waits = &q
 		return false
 	}
-	text, err := json.Marshal(a)
+	text, err := rawtext.Marshal(a)
 	if err != nil {
 		return true
 	}

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/weir-io/weir/internal/base/rawtext"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/state"
 )
@@ -178,10 +179,18 @@ func (c Client) once(q ask, most time.Duration) (a answer, err error) {
 	if err := conn.SetDeadline(until); err != nil {
 		return a, fmt.Errorf("ask the pacer: %w", err)
 	}
-	if err := json.NewEncoder(conn).Encode(q); err != nil {
+	question, err := rawtext.Marshal(q)
+	if err != nil {
+		return a, fmt.Errorf("ask the pacer: %w", err)
+	}
+	if _, err := conn.Write(append(question, '\n')); err != nil {
 		return a, &endedError{fmt.Errorf("ask the pacer: %w", err)}
 	}
-	if err := json.NewDecoder(conn).Decode(&a); err != nil {
+	var text json.RawMessage
+	if err = json.NewDecoder(conn).Decode(&text); err == nil {
+		err = rawtext.Unmarshal(text, &a)
+	}
+	if err != nil {
 		return a, &endedError{fmt.Errorf("ask the pacer: %w", err)}
 	}
 	return a, nil

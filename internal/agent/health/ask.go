@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/api"
+	"github.com/weir-io/weir/internal/base/rawtext"
 )
 
 // answerMost bounds an answer, in bytes.
@@ -55,7 +56,7 @@ func Ask(ctx context.Context, socket, route string, into any) error {
 		}
 		return fmt.Errorf("the weird at %s answers with status %d", socket, r.StatusCode)
 	}
-	if err := json.Unmarshal(text, into); err != nil {
+	if err := rawtext.Unmarshal(text, into); err != nil {
 		return fmt.Errorf("ask weird at %s: %w", socket, err)
 	}
 	return nil

@@ -2,7 +2,6 @@ package health
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -16,6 +15,7 @@ import (
 	"golang.org/x/net/netutil"
 
 	"github.com/weir-io/weir/internal/api"
+	"github.com/weir-io/weir/internal/base/rawtext"
 	"github.com/weir-io/weir/internal/fault"
 )
 
@@ -113,7 +113,7 @@ func Refuse(w http.ResponseWriter, err error) {
 
 // Answer answers with a document.
 func Answer(w http.ResponseWriter, status int, document any) {
-	text, err := json.Marshal(document)
+	text, err := rawtext.Marshal(document)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return

@@ -12,6 +12,7 @@ package journal
 
 import (
 	"time"
+	"unicode/utf8"
 
 	"github.com/weir-io/weir/internal/limit"
 	"github.com/weir-io/weir/internal/linux/blkdev"
@@ -87,5 +88,9 @@ func cut(text string) string {
 	if len(text) <= textMost {
 		return text
 	}
-	return text[:textMost] + "…"
+	end := textMost
+	for end > textMost-utf8.UTFMax && !utf8.RuneStart(text[end]) { // half a character is none
+		end--
+	}
+	return text[:end] + "…"
 }

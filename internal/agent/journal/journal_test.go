@@ -289,6 +289,9 @@ func TestHostileEntriesAndFiles(t *testing.T) {
 	if len(l.Entries) != 1 || l.Entries[0].Why != "a\nb" || len(l.Entries[0].Target) > textMost+3 {
 		t.Fatalf("%d entries, %d torn", len(l.Entries), l.Torn)
 	}
+	if target := strings.Repeat("ü", textMost); cut("x"+target) != "x"+target[:textMost-2]+"…" {
+		t.Error("a character is cut in two")
+	}
 	if err := unix.Mkfifo(filepath.Join(j.dir, older), 0o600); err != nil {
 		t.Fatal(err)
 	}

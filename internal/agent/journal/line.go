@@ -2,10 +2,11 @@ package journal
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"sync"
+
+	"github.com/weir-io/weir/internal/base/rawtext"
 )
 
 // A line is a checksum of 8 hexadecimal digits, a blank, the entry as JSON, and a newline.
@@ -36,13 +37,13 @@ func sumOf(text []byte) uint32 {
 
 // encode makes a line.
 func encode(e Entry) ([]byte, error) {
-	text, err := json.Marshal(e.bounded())
+	text, err := rawtext.Marshal(e.bounded())
 	if err != nil {
 		return nil, err
 	}
 	if len(text) > lineMost-sumDigits-2 {
 		e.Changes = nil // names of devices that are all escapes
-		if text, err = json.Marshal(e.bounded()); err != nil {
+		if text, err = rawtext.Marshal(e.bounded()); err != nil {
 			return nil, err
 		}
 	}
@@ -56,7 +57,7 @@ func decode(line []byte) (e Entry, ok bool) {
 		return Entry{}, false
 	}
 	n, err := strconv.ParseUint(string(sum), 16, 32)
-	if err != nil || uint32(n) != sumOf(text) || json.Unmarshal(text, &e) != nil {
+	if err != nil || uint32(n) != sumOf(text) || rawtext.Unmarshal(text, &e) != nil {
 		return Entry{}, false
 	}
 	return e, true

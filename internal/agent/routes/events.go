@@ -2,7 +2,6 @@ package routes
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"sync"
@@ -11,6 +10,7 @@ import (
 	"github.com/weir-io/weir/internal/agent"
 	"github.com/weir-io/weir/internal/agent/health"
 	"github.com/weir-io/weir/internal/api"
+	"github.com/weir-io/weir/internal/base/rawtext"
 )
 
 const (
@@ -144,7 +144,7 @@ func (f *feed) look() {
 	all := changed(f.was, is)
 	f.was = is
 	for _, e := range all {
-		text, err := json.Marshal(e)
+		text, err := rawtext.Marshal(e)
 		if err != nil {
 			continue // it is text and times
 		}

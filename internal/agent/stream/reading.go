@@ -8,6 +8,7 @@ import (
 
 	"github.com/weir-io/weir/internal/agent/held"
 	"github.com/weir-io/weir/internal/api"
+	"github.com/weir-io/weir/internal/base/rawtext"
 	"github.com/weir-io/weir/internal/look/watch"
 )
 
@@ -45,7 +46,7 @@ type state struct {
 // take takes an event. done says that a reading is whole.
 func (s *state) take(data []byte) (done bool, err error) {
 	var e event
-	if err := json.Unmarshal(data, &e); err != nil {
+	if err := rawtext.Unmarshal(data, &e); err != nil {
 		return false, fmt.Errorf("what weird says cannot be read: %w", err)
 	}
 	if want := api.SchemaOf("top.event").Schema; e.Schema.Schema != want {
@@ -82,7 +83,7 @@ func (s *state) group(text json.RawMessage) error {
 		return fmt.Errorf("weird says %d bytes of one group, and at most %d are read", len(text), groupMost)
 	}
 	var doc api.TopGroup
-	if err := json.Unmarshal(text, &doc); err != nil {
+	if err := rawtext.Unmarshal(text, &doc); err != nil {
 		return fmt.Errorf("what weird says of a group cannot be read: %w", err)
 	}
 	was, there := s.groups[doc.Cgroup]

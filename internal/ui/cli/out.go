@@ -12,6 +12,7 @@ import (
 
 	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/internal/base/plain"
+	"github.com/weir-io/weir/internal/base/rawtext"
 )
 
 // Out is where a verb writes.
@@ -93,7 +94,7 @@ func (o *Out) Document(v any) error {
 	if err := o.Flush(); err != nil {
 		return err
 	}
-	b, err := json.Marshal(v)
+	b, err := rawtext.Marshal(v)
 	if err != nil {
 		return fmt.Errorf("write JSON: %w", err)
 	}

@@ -3,12 +3,12 @@ package mending
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 
 	"github.com/weir-io/weir/internal/act/mend"
+	"github.com/weir-io/weir/internal/base/rawtext"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/linux/inode/owners"
 )
@@ -28,13 +28,16 @@ func Serve(ctx context.Context, files []string, out io.Writer) error {
 		return err
 	}
 	defer reader.Close()
-	answers := json.NewEncoder(out)
 	for _, file := range files {
 		var r mend.Result
 		if r.Mended, err = reader.Mend(ctx, file); err != nil {
 			r.Refused = mend.Reason(err)
 		}
-		if err := answers.Encode(r); err != nil {
+		text, err := rawtext.Marshal(r)
+		if err == nil {
+			_, err = out.Write(append(text, '\n'))
+		}
+		if err != nil {
 			return fmt.Errorf("answer: %w", err)
 		}
 	}
