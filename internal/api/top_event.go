@@ -19,8 +19,9 @@ type TopEvent struct {
 // TopEventName is the name of the events.
 const TopEventName = "top"
 
-// topEventGroups is how many groups one event has at most.
-const topEventGroups = 200
+// topEventGroups and topEventDevices are how many groups one event has, and from how many devices of them on it has no
+// more. topEventGone is how many groups that are gone it has.
+const topEventGroups, topEventDevices, topEventGone = 200, 1000, 1000
 
 // A TopFrame is a reading, with what is known beside it.
 type TopFrame struct {
@@ -33,10 +34,15 @@ type TopFrame struct {
 // Events makes the events for who has the reading before; nil: who has none. Each is JSON, made as it is asked for.
 func (f TopFrame) Events(before *watch.Snapshot, each func([]byte) bool) bool {
 	groups, gone := f.changed(before)
-	e := TopEvent{Whole: before == nil, Gone: gone}
-	for first := true; first || len(groups) > 0; first = false {
-		n := min(len(groups), topEventGroups)
-		e.Top, e.More = topHeadOf(f.Snapshot, f.Beside), len(groups) > n
+	e := TopEvent{Whole: before == nil}
+	for first := true; first || len(groups)+len(gone) > 0; first = false {
+		left := min(len(gone), topEventGone)
+		e.Gone, gone = gone[:left], gone[left:]
+		n := 0
+		if len(gone) == 0 { // who is told forgets first, and takes then
+			n = firstGroups(groups)
+		}
+		e.Top, e.More = topHeadOf(f.Snapshot, f.Beside), len(groups) > n || len(gone) > 0
 		e.Schema = SchemaOf("top.event")
 		for _, g := range groups[:n] {
 			e.Groups = append(e.Groups, f.Beside.group(g))
@@ -45,9 +51,17 @@ func (f TopFrame) Events(before *watch.Snapshot, each func([]byte) bool) bool {
 		if err != nil || !each(text) {
 			return false
 		}
-		e.Whole, e.Gone, groups = false, []string{}, groups[n:]
+		e.Whole, groups = false, groups[n:]
 	}
 	return true
+}
+
+// firstGroups is how many of some groups are in the next event.
+func firstGroups(groups []*watch.Group) (n int) {
+	for devices := 0; n < min(len(groups), topEventGroups) && devices < topEventDevices; n++ {
+		devices += len(groups[n].Devices)
+	}
+	return n
 }
 
 // changed are the groups that are others than in the reading before, and the paths of those that are gone. A watcher

@@ -22,8 +22,8 @@ const (
 	silentMost = 4 * time.Second
 	// readingLeast is the time between two readings that are taken. Who tells more often waits.
 	readingLeast = 50 * time.Millisecond
-	// eventMost bounds an event, groupMost what it says of one group, and allMost of all, in bytes.
-	eventMost, groupMost, allMost = 16 << 20, 1 << 20, 64 << 20
+	// eventMost bounds an event, groupMost what it says of one group, and allMost what is made of all, in bytes.
+	eventMost, groupMost, allMost = 8 << 20, 1 << 20, 64 << 20
 	// groupsMost bounds the groups.
 	groupsMost = 20000
 	// headersMost bounds the beginning of an answer, and refusalMost one that is none, in bytes.

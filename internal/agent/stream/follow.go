@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/api"
+	"github.com/weir-io/weir/internal/base/plain"
 )
 
 // errAbsent says that no weird runs.
@@ -27,6 +28,12 @@ var errSilent = errors.New("weird does not answer")
 
 // errEnded says that the answer has ended as a whole answer does.
 var errEnded = errors.New("weird has ended")
+
+// errCut says that the answer has ended in the middle.
+var errCut = errors.New("weird has ended in the middle of an event, so it was stopped or killed; see why with systemctl status weird")
+
+// errLong says that a line has no end.
+var errLong = fmt.Errorf("weird tells a line of more than %d MB, which no weird of this version does; update weir and weird together, and restart weird", eventMost>>20)
 
 // endedLeast is how long an answer lasted that is asked for again at once when it has ended.
 const endedLeast = 2 * time.Second
@@ -48,23 +55,24 @@ func follow(ctx context.Context, socket string, each func(Reading)) error {
 	}
 	r, err := client.Do(request)
 	if err != nil {
-		return wrong(ctx, err)
+		return wrong(ctx, socket, err)
 	}
 	defer r.Body.Close()
 	if r.StatusCode != http.StatusOK {
 		return refused(r)
 	}
 	silent.Reset(silentMost)
-	return wrong(ctx, read(ctx, r.Body, func(v Reading) {
+	return wrong(ctx, socket, read(ctx, r.Body, func(v Reading) {
 		silent.Reset(silentMost)
 		each(v)
 	}))
 }
 
 // wrong is what is wrong, for people.
-func wrong(ctx context.Context, err error) error {
+func wrong(ctx context.Context, socket string, err error) error {
 	var version *versionError
 	var asked *url.Error
+	var dial *net.OpError
 	switch cause := context.Cause(ctx); {
 	case errors.Is(cause, errSilent), errors.Is(err, unix.EAGAIN): // it does not take clients
 		return errSilent
@@ -72,6 +80,10 @@ func wrong(ctx context.Context, err error) error {
 		return errAbsent
 	case errors.Is(err, fs.ErrPermission):
 		return errors.New("only root and users in the group weir-read can ask weird")
+	case errors.As(err, &dial) && dial.Op == "dial":
+		return fmt.Errorf("connect to %s: %w; see what is at this path with ls -l, remove it if it is not weird's, and restart weird", plain.Brief(socket), reason(dial))
+	case errors.Is(err, errCut), errors.Is(err, errLong):
+		return err
 	case errors.Is(err, io.EOF):
 		return errEnded
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, unix.ECONNRESET), errors.Is(err, unix.EPIPE):
@@ -82,6 +94,15 @@ func wrong(ctx context.Context, err error) error {
 		return fmt.Errorf("what weird says cannot be read: %w", asked.Err)
 	}
 	return err
+}
+
+// reason is the kernel's answer to a call, or else the error itself.
+func reason(err *net.OpError) error {
+	var errno unix.Errno
+	if errors.As(err, &errno) {
+		return errno
+	}
+	return err.Err
 }
 
 // refused is why weird does not tell.
@@ -95,7 +116,7 @@ func refused(r *http.Response) error {
 	case r.StatusCode == http.StatusNotFound:
 		return &versionError{}
 	case err == nil && doc.Error != "":
-		return fmt.Errorf("weird answers: %s", doc.Error)
+		return fmt.Errorf("weird answers: %s", plain.Brief(doc.Error))
 	}
 	return fmt.Errorf("weird answers with status %d", r.StatusCode)
 }
@@ -104,6 +125,7 @@ func refused(r *http.Response) error {
 func read(ctx context.Context, stream io.Reader, each func(Reading)) error {
 	lines := bufio.NewScanner(stream)
 	lines.Buffer(make([]byte, 0, 64<<10), eventMost)
+	lines.Split(whole)
 	var s state
 	name, last := "", time.Time{}
 	for lines.Scan() {
@@ -118,9 +140,7 @@ func read(ctx context.Context, stream io.Reader, each func(Reading)) error {
 		}
 		switch name {
 		case "trouble":
-			var doc api.Error
-			_ = json.Unmarshal(data, &doc) // without a reason it is trouble all the same
-			return fmt.Errorf("weird cannot read the groups: %s", doc.Error)
+			return trouble(data)
 		case api.TopEventName:
 			done, err := s.take(data)
 			if err != nil {
@@ -138,8 +158,30 @@ func read(ctx context.Context, stream io.Reader, each func(Reading)) error {
 			each(s.view)
 		}
 	}
-	if err := lines.Err(); err != nil {
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return errLong
+	case err != nil && !errors.Is(err, errCut):
+		return fmt.Errorf("what weird says cannot be read: %w", err)
+	case err != nil:
 		return err
 	}
 	return io.EOF
+}
+
+// trouble is why weird cannot read.
+func trouble(data []byte) error {
+	var doc api.Error
+	if json.Unmarshal(data, &doc) != nil || doc.Error == "" {
+		return errors.New("weird cannot read the groups, and does not say why; see its messages with journalctl -u weird")
+	}
+	return fmt.Errorf("weird cannot read the groups: %s", plain.Brief(doc.Error))
+}
+
+// whole splits a stream into lines, as bufio.ScanLines does. What has no end of a line is no line: it was cut.
+func whole(data []byte, atEOF bool) (advance int, line []byte, err error) {
+	if atEOF && len(data) > 0 && bytes.IndexByte(data, '\n') < 0 {
+		return 0, nil, errCut
+	}
+	return bufio.ScanLines(data, atEOF)
 }

@@ -2,12 +2,14 @@ package stream
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/weir-io/weir/internal/agent/held"
 	"github.com/weir-io/weir/internal/api"
+	"github.com/weir-io/weir/internal/base/plain"
 	"github.com/weir-io/weir/internal/base/rawtext"
 	"github.com/weir-io/weir/internal/look/watch"
 )
@@ -31,7 +33,7 @@ type known struct {
 	group *watch.Group
 	plan  string
 	told  *held.Told // nil: nothing
-	size  int        // of what weird said, in bytes
+	size  int        // in bytes
 }
 
 // A state is what weird has told so far.
@@ -45,6 +47,9 @@ type state struct {
 
 // take takes an event. done says that a reading is whole.
 func (s *state) take(data []byte) (done bool, err error) {
+	if err := bounded(data); err != nil {
+		return false, err
+	}
 	var e event
 	if err := rawtext.Unmarshal(data, &e); err != nil {
 		return false, fmt.Errorf("what weird says cannot be read: %w", err)
@@ -90,17 +95,18 @@ func (s *state) group(text json.RawMessage) error {
 	if !there {
 		s.order = nil
 	}
-	now := known{group: doc.Group(), size: len(text)}
+	now := known{group: doc.Group()}
 	if doc.Plan != nil {
 		now.plan = *doc.Plan
 	}
 	if h := doc.Held; h != nil {
 		now.told = &held.Told{Verdict: h.Verdict(), Code: h.Code, Why: h.Why}
 	}
+	now.size = sizeOf(now, len(text))
 	s.others = s.others || now.plan != was.plan || now.told != nil || was.told != nil
 	s.groups[doc.Cgroup], s.bytes = now, s.bytes+now.size-was.size
 	if len(s.groups) > groupsMost || s.bytes > allMost {
-		return fmt.Errorf("weird tells of more than %d groups, or %d bytes", groupsMost, allMost)
+		return fmt.Errorf("weird tells of more than %d groups, or more than %d bytes of them, and no more are kept", groupsMost, allMost)
 	}
 	return nil
 }
@@ -110,6 +116,9 @@ func (s *state) show(head api.Top) error {
 	snapshot, err := head.Snapshot()
 	if err != nil {
 		return fmt.Errorf("what weird says cannot be read: %w", err)
+	}
+	if snapshot.Unreadable != nil {
+		snapshot.Unreadable = errors.New(plain.Message(snapshot.Unreadable.Error()))
 	}
 	if s.order == nil {
 		s.order = slices.Sorted(maps.Keys(s.groups))
@@ -131,7 +140,7 @@ func (s *state) show(head api.Top) error {
 		}
 	}
 	s.view.Snapshot = snapshot
-	s.view.Source = api.TopSource{From: api.FromWeird, Version: head.Source.Version}
+	s.view.Source = api.TopSource{From: api.FromWeird, Version: plain.Brief(head.Source.Version)}
 	return nil
 }
 

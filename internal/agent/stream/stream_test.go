@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -235,64 +236,42 @@ func TestNoWeird(t *testing.T) {
 	}
 }
 
-// Whatever answers at the socket, weir top reads by itself within seconds, and says why.
-func TestWrongWeirds(t *testing.T) {
-	frame := func(text string) string {
-		return "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\nevent: top\ndata: " + text + "\n\n"
-	}
-	group := `{"cgroup":"/a","devices":[]}`
-	head := `"schema":"weir.top.event/1","cgroup_version":2,"window_seconds":1`
-	for name, c := range map[string]struct{ says, why string }{
-		"hangs":               {"", "weird does not answer"},
-		"hangs in headers":    {"HTTP/1.1 200 OK\r\nA: ", "weird does not answer"},
-		"hangs after headers": {"HTTP/1.1 200 OK\r\n\r\n: hello\n\n", "weird does not answer"},
-		"hangs in a reading":  {frame(`{` + head + `,"more":true,"groups":[]}`), "weird does not answer"},
-		"garbage":             {"\x00\xff\xfe garbage\n\n\n", "cannot be read"},
-		"no JSON":             {frame("{]"), "cannot be read"},
-		"no object":           {frame("7"), "cannot be read"},
-		"another type":        {frame(`{` + head + `,"groups":[{"cgroup":7}]}`), "cannot be read"},
-		"deep":                {frame(strings.Repeat("[", 20000)), "cannot be read"},
-		"newer":               {frame(`{"schema":"weir.top.event/2"}`), `another version (it speaks "weir.top.event/2")`},
-		"older":               {"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\n{}", "another version"},
-		"busy":                {"HTTP/1.1 503 Busy\r\nContent-Length: 26\r\n\r\n" + `{"error":"16 clients here"}`[:26], "status 503"},
-		"redirects":           {"HTTP/1.1 302 Found\r\nLocation: http://weird/x\r\nContent-Length: 0\r\n\r\n", "status 302"},
-		"trouble":             {"HTTP/1.1 200 OK\r\n\r\nevent: trouble\ndata: {\"error\":\"no cgroups\"}\n\n", "weird cannot read the groups: no cgroups"},
-		"cgroup v9":           {frame(`{"schema":"weir.top.event/1","cgroup_version":9}`), "cannot be read"},
-		"a large group":       {frame(`{` + head + `,"groups":[{"cgroup":"` + strings.Repeat("x", groupMost) + `"}]}`), "bytes of one group"},
-		"many groups":         {frame(`{` + head + `,"groups":[` + manyGroups(groupsMost+1) + `]}`), "more than"},
-		"a long line":         {frame(strings.Repeat("x", eventMost+1)), "too long"},
-		"ends":                {"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n: hello\n\n", "weird has ended"},
-		"no version":          {frame(`{"groups":[` + group + `]}`), "another version"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w, o := newWeird(t), &own{}
-			w.raw(c.says)
-			began := time.Now()
-			v := until(t, w.source(o), func(Reading) bool { return true })
-			if !fromSelf(v) || !strings.Contains(v.Source.Why, c.why) {
-				t.Errorf("%+v, want %q", v.Source, c.why)
-			}
-			if took := time.Since(began); took > patience/2 {
-				t.Errorf("it took %v", took)
-			}
-		})
-	}
-}
-
-func manyGroups(n int) string {
-	all := make([]string, n)
-	for i := range all {
-		all[i] = fmt.Sprintf(`{"cgroup":"/%d"}`, i)
-	}
-	return strings.Join(all, ",")
-}
-
 // Who may not ask is told who may. (Root may in tests.)
 func TestDenied(t *testing.T) {
 	lab.Unit(t)
-	if err := wrong(t.Context(), &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", os.ErrPermission)}); !strings.Contains(err.Error(), "weir-read") {
+	if err := wrong(t.Context(), "/x", &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", os.ErrPermission)}); !strings.Contains(err.Error(), "weir-read") {
 		t.Error(err)
+	}
+}
+
+// Groups whose names differ in bytes that are not UTF-8 are others, and each goes by itself.
+func TestNamesThatAreNotUTF8(t *testing.T) {
+	lab.Unit(t)
+	one, two := &watch.Group{Path: "/a\xfe", Target: "cgroup:/a\xfe"}, &watch.Group{Path: "/a\xff", Target: "cgroup:/a\xff"}
+	both := &watch.Snapshot{Version: cgroupfs.V2, Groups: []*watch.Group{one, two}}
+	var s state
+	take := func(f api.TopFrame, before *watch.Snapshot) (paths []string) {
+		f.Events(before, func(text []byte) bool {
+			if _, err := s.take(text); err != nil {
+				t.Fatal(err)
+			}
+			return true
+		})
+		for _, g := range s.view.Snapshot.Groups {
+			if g.Target != "cgroup:"+g.Path {
+				t.Errorf("%q is %q", g.Path, g.Target)
+			}
+			paths = append(paths, g.Path)
+		}
+		return paths
+	}
+	plans := api.TopBeside{Plans: map[string]string{two.Path: "small"}}
+	if got := take(api.TopFrame{Snapshot: both, Beside: plans}, nil); !slices.Equal(got, []string{one.Path, two.Path}) || len(s.view.Plans) != 1 || s.view.Plans[two.Path] != "small" {
+		t.Errorf("%q, plans %q", got, s.view.Plans)
+	}
+	left := &watch.Snapshot{Version: cgroupfs.V2, Groups: []*watch.Group{two}}
+	if got := take(api.TopFrame{Snapshot: left, Beside: plans, Same: func(string) bool { return true }}, both); !slices.Equal(got, []string{two.Path}) {
+		t.Errorf("%q", got)
 	}
 }
 
