@@ -39,6 +39,8 @@ const (
 	followedMost = 1500 * time.Millisecond
 	// watchMost is how long a host and its watcher are used: a hierarchy may be mounted at any time.
 	watchMost = time.Hour
+	// readingsMost is in how many readings one who asks waits for rates.
+	readingsMost = 3
 	// detailsMost is of how many known groups a reading looks at more than the counters.
 	detailsMost = 200
 )
@@ -149,28 +151,34 @@ func (m *measurer) inForce(at time.Time) (all []held.Target) {
 	return all
 }
 
-// snapshot is what was read last, if that is fresh, or what is read now.
-func (m *measurer) snapshot(ctx context.Context) (*watch.Snapshot, error) {
-	m.mu.Lock()
-	last := m.last
-	m.mu.Unlock()
-	if last != nil && time.Since(last.At) < freshMost {
-		return last, nil
-	}
-	s, _, err := m.sample(ctx, watch.IdleEvery)
-	return s, err
-}
+// errNoRates says that one watcher after the other was closed after its first reading.
+var errNoRates = errors.New("nothing can be read twice")
 
-// newer is what was read last, if it is another snapshot than seen and fresh, or what is read now.
-func (m *measurer) newer(ctx context.Context, seen *watch.Snapshot) (*watch.Snapshot, error) {
-	m.mu.Lock()
-	last := m.last
-	m.mu.Unlock()
-	if last != nil && last != seen && time.Since(last.At) < freshMost {
-		return last, nil
+// snapshot is what was read last, if that is fresh, or what is read now.
+func (m *measurer) snapshot(ctx context.Context) (*watch.Snapshot, error) { return m.newer(ctx, nil) }
+
+// newer is what was read last, if it is another snapshot than seen and fresh, or what is read now. It has rates: the first
+// reading of a watcher has none, and who asks waits for the second.
+func (m *measurer) newer(ctx context.Context, seen *watch.Snapshot) (s *watch.Snapshot, err error) {
+	for range readingsMost {
+		m.mu.Lock()
+		s = m.last
+		m.mu.Unlock()
+		if s == nil || s == seen || time.Since(s.At) >= freshMost {
+			if s, _, err = m.sample(ctx, watch.IdleEvery); err != nil {
+				return nil, err
+			}
+		}
+		if s.Window > 0 {
+			return s, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-time.After(time.Until(s.At.Add(freshMost))):
+		}
 	}
-	s, _, err := m.sample(ctx, watch.IdleEvery)
-	return s, err
+	return nil, errNoRates
 }
 
 // due reads the counters, unless they were just read for somebody else: the judge has seen that, too.
@@ -206,6 +214,7 @@ func (m *measurer) sample(ctx context.Context, idle time.Duration) (s *watch.Sna
 		}
 		return nil, false, err
 	}
+	m.renew(ctx)
 	all := m.inForce(s.At)
 	busy = m.judge.Look(s, all)
 	verdicts := map[string]Held{}
@@ -219,26 +228,48 @@ func (m *measurer) sample(ctx context.Context, idle time.Duration) (s *watch.Sna
 	return s, busy, nil
 }
 
-// open opens the host and its watcher, or old ones anew. What was measured stays.
-func (m *measurer) open() error {
-	if m.watcher != nil && time.Since(m.opened) > watchMost {
-		if err := m.shut(); err != nil {
-			return err
-		}
+// open opens the host and its watcher, if they are not open. What was measured stays.
+func (m *measurer) open() (err error) {
+	if m.watcher == nil {
+		m.host, m.watcher, err = m.another()
+		m.opened = time.Now()
 	}
-	if m.watcher != nil {
-		return nil
-	}
+	return err
+}
+
+// another opens the host and a watcher of it.
+func (m *measurer) another() (*host.Host, *watch.Watcher, error) {
 	h, err := m.options.Open()
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	w, err := limiting.Manager{Host: h}.Watch(detailsMost, true)
 	if err != nil {
-		return errors.Join(err, h.Close())
+		return nil, nil, errors.Join(err, h.Close())
 	}
-	m.host, m.watcher, m.opened = h, w, time.Now()
-	return nil
+	return h, w, nil
+}
+
+// renew replaces a host and a watcher that are old, right after they were read. The new watcher reads then for the first
+// time, which has no rates: nobody gets that reading. If that fails, the old ones stay.
+func (m *measurer) renew(ctx context.Context) {
+	if time.Since(m.opened) <= watchMost {
+		return
+	}
+	h, w, err := m.another()
+	if err == nil {
+		if _, err = w.Sample(ctx); err != nil {
+			err = errors.Join(err, w.Close(), h.Close())
+		} else {
+			err = m.shut()
+			m.host, m.watcher = h, w
+		}
+	}
+	m.opened = time.Now()
+	if err != nil {
+		m.opened = m.opened.Add(failedEvery - watchMost)
+		m.options.Log.Warn("weird cannot look for hierarchies that were mounted since it began to measure", "error", err, "again_in", failedEvery)
+	}
 }
 
 func (m *measurer) shut() error {

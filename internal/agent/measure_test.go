@@ -205,6 +205,62 @@ func TestOneReadingForAll(t *testing.T) {
 	})
 }
 
+// Who asks gets readings with rates, also when the watcher is replaced after its hour, cannot be, or was closed after an
+// error.
+func TestAWatcherIsReplaced(t *testing.T) {
+	lab.Unit(t)
+	measuring(t, func(t *testing.T, m *measurer, _ string) {
+		var last *watch.Snapshot
+		next := func(what string) {
+			t.Helper()
+			time.Sleep(time.Second)
+			s, err := m.newer(t.Context(), last)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s == last || s.Window < 900*time.Millisecond || s.Window > 1100*time.Millisecond {
+				t.Errorf("%s: a reading over %v", what, s.Window)
+			}
+			last = s
+		}
+		with := func(do func()) {
+			<-m.sampling
+			do()
+			m.sampling <- struct{}{}
+		}
+		next("first")
+		next("second")
+		var before *watch.Watcher
+		with(func() { before, m.opened = m.watcher, time.Now().Add(-watchMost-time.Second) })
+		next("after an hour")
+		with(func() {
+			if m.watcher == before {
+				t.Error("the watcher is not replaced")
+			}
+			before, m.opened = m.watcher, time.Now().Add(-watchMost-time.Second)
+		})
+		next("after the new watcher's first reading")
+		open := m.options.Open
+		with(func() {
+			before, m.opened = m.watcher, time.Now().Add(-watchMost-time.Second)
+			m.options.Open = func() (*host.Host, error) { return nil, errors.New("no files are left") }
+		})
+		next("no new one can be made")
+		next("no new one could be made")
+		with(func() {
+			if m.watcher != before || time.Since(m.opened) < watchMost-failedEvery {
+				t.Error("the former watcher is not used")
+			}
+			m.options.Open = open
+			if err := m.shut(); err != nil {
+				t.Error(err)
+			}
+		})
+		next("after an error")
+		next("and later")
+	})
+}
+
 // Limits that a plan has changed are not "held" because those before them were.
 func TestNewLimitsAreNotMeasured(t *testing.T) {
 	lab.Unit(t)
