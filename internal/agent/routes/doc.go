@@ -89,7 +89,7 @@ type API struct {
 	agent   Agent
 	options Options
 	began   time.Time
-	feed    *feed
+	changes *changeFeed
 	groups  *topFeed
 }
 
@@ -98,7 +98,7 @@ func New(a Agent, o Options) *API {
 	if o.Spell == nil {
 		o.Spell = func(err error) error { return err }
 	}
-	return &API{agent: a, options: o, began: time.Now(), feed: newFeed(a), groups: newTopFeed(a, o)}
+	return &API{agent: a, options: o, began: time.Now(), changes: newChangeFeed(a), groups: newTopFeed(a, o)}
 }
 
 // Run tells of events, and of what groups do, until the context ends.
@@ -106,7 +106,7 @@ func (a *API) Run(ctx context.Context) {
 	var both sync.WaitGroup
 	defer both.Wait()
 	both.Go(func() { a.groups.run(ctx) })
-	a.feed.run(ctx)
+	a.changes.run(ctx)
 }
 
 // errBusy is the answer to a request whose turn does not come.

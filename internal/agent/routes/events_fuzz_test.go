@@ -32,7 +32,7 @@ func FuzzEvents(f *testing.F) {
 	f.Fuzz(func(t *testing.T, method, query, body string) {
 		path, begins := Events, ": weird tells of changes\n\n"
 		if len(body)%2 == 1 {
-			path, begins = Follow, ": weird tells what groups do\n\n"
+			path, begins = Follow, ": weird tells of what groups do\n\n"
 		}
 		r := httptest.NewRequest("GET", path, strings.NewReader(body)).WithContext(gone)
 		r.Method, r.URL.RawQuery = method, query
@@ -51,7 +51,7 @@ func FuzzEvents(f *testing.F) {
 				t.Errorf("%d %s: %v", w.Code, w.Body, err)
 			}
 		}
-		if a.feed.followed() || a.groups.followed() {
+		if a.changes.followed() || a.groups.followed() {
 			t.Fatal("a follower that has gone is still told")
 		}
 	})

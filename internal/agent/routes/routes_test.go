@@ -311,14 +311,14 @@ func TestEvents(t *testing.T) {
 func TestSlowFollowers(t *testing.T) {
 	lab.Unit(t)
 	f := newFake()
-	a := newFeed(f)
+	a := newChangeFeed(f)
 	slow, ok := a.follow()
 	if !ok {
 		t.Fatal("not followed")
 	}
 	quick, _ := a.follow()
 	began := time.Now()
-	for i := range queueMost + 1 {
+	for i := range eventsMost + 1 {
 		f.status.Targets[0].Finding = fmt.Sprint(i)
 		a.look()
 		<-quick
@@ -326,20 +326,20 @@ func TestSlowFollowers(t *testing.T) {
 	if took := time.Since(began); took > patience/2 {
 		t.Errorf("it took %v", took)
 	}
-	for range queueMost {
+	for range eventsMost {
 		<-slow
 	}
-	if _, open := <-slow; open || len(a.followers) != 1 {
-		t.Errorf("the slow one is still there, of %d", len(a.followers))
+	if _, open := <-slow; open || len(a.all) != 1 {
+		t.Errorf("the slow one is still there, of %d", len(a.all))
 	}
 	for range followersMost {
 		_, ok = a.follow()
 	}
-	if ok || len(a.followers) != followersMost {
-		t.Errorf("%d followers", len(a.followers))
+	if ok || len(a.all) != followersMost {
+		t.Errorf("%d followers", len(a.all))
 	}
 	a.end()
-	if len(a.followers) != 0 {
+	if len(a.all) != 0 {
 		t.Error("followers are left")
 	}
 }

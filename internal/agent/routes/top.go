@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/weir-io/weir/internal/agent"
@@ -73,70 +72,38 @@ type frame struct {
 
 // A topFeed reads for its followers, once for all of them.
 type topFeed struct {
+	followers[*frame]
 	agent   Agent
 	options Options
-
-	mu        sync.Mutex
-	followers map[chan *frame]bool
-	last      *frame // nil: nothing was read since somebody follows
-	wake      chan struct{}
+	last    *frame // nil: nothing was read since somebody follows
 }
 
 func newTopFeed(a Agent, o Options) *topFeed {
-	return &topFeed{agent: a, options: o, followers: map[chan *frame]bool{}, wake: make(chan struct{}, 1)}
+	return &topFeed{followers: newFollowers[*frame](framesMost), agent: a, options: o}
 }
 
-// follow adds a follower; false: there are too many. It gets the last frame, and each new one. Its channel is
-// closed if it is too slow, or when weird ends.
+// follow adds a follower. It gets the last frame, and each new one.
 func (f *topFeed) follow() (frames chan *frame, ok bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if len(f.followers) >= followersMost {
-		return nil, false
-	}
-	frames = make(chan *frame, framesMost)
-	if f.last != nil {
-		frames <- f.last
-	}
-	f.followers[frames] = true
-	select {
-	case f.wake <- struct{}{}:
-	default:
-	}
-	return frames, true
-}
-
-func (f *topFeed) leave(frames chan *frame) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.followers, frames)
+	return f.add(func(frames chan *frame, _ bool) {
+		if f.last != nil {
+			frames <- f.last
+		}
+	})
 }
 
 // followed reports whether there are followers. Without any nothing is kept for them.
 func (f *topFeed) followed() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.followers) == 0 {
+	if len(f.all) == 0 {
 		f.last = nil
 	}
-	return len(f.followers) > 0
+	return len(f.all) > 0
 }
 
 // run reads each second until the context ends, while somebody follows.
 func (f *topFeed) run(ctx context.Context) {
-	defer f.end()
-	tick := time.NewTicker(stream.Every)
-	defer tick.Stop()
-	for {
-		if !f.followed() {
-			tick.Stop()
-			select {
-			case <-ctx.Done():
-				return
-			case <-f.wake:
-			}
-			tick.Reset(stream.Every)
-		}
+	f.followers.run(ctx, stream.Every, func(tick <-chan time.Time) {
 		var before *frame
 		for f.followed() {
 			next := f.read(ctx, before)
@@ -152,10 +119,10 @@ func (f *topFeed) run(ctx context.Context) {
 			select {
 			case <-ctx.Done():
 				return
-			case <-tick.C:
+			case <-tick:
 			}
 		}
-	}
+	})
 }
 
 // recent reports whether the rates of a frame are about those of the last second. The first one's can be over the
@@ -190,74 +157,34 @@ func (f *topFeed) read(ctx context.Context, before *frame) *frame {
 	return next
 }
 
-// send gives a frame to all followers, and sends those away that have not taken the former ones.
+// send gives a frame to all followers.
 func (f *topFeed) send(next *frame) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.last = next; next.trouble != nil {
 		f.last = nil
 	}
-	for frames := range f.followers {
-		select {
-		case frames <- next:
-		default:
-			close(frames)
-			delete(f.followers, frames)
-		}
-	}
-}
-
-// end sends all followers away.
-func (f *topFeed) end() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for frames := range f.followers {
-		close(frames)
-		delete(f.followers, frames)
-	}
+	f.tell(next)
 }
 
 // follow answers with the stream of what groups do.
 func (a *API) follow(w http.ResponseWriter, r *http.Request) {
-	if !mayFollow(w, r) {
-		return
-	}
-	frames, ok := a.groups.follow()
-	if !ok {
-		tooMany(w, "what groups do")
-		return
-	}
-	defer a.groups.leave(frames)
-	ctx, write, cancel := streamTo(w, r)
-	defer cancel()
-	if !write(": weird tells what groups do\n\n") {
-		return
-	}
-	event := func(text []byte) bool { return write("event: %s\ndata: %s\n\n", api.TopEventName, text) }
 	knows := false // the client has the frame before
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case next, open := <-frames:
-			switch {
-			case !open:
-				return
-			case next.trouble != nil:
-				if knows = false; !write("event: trouble\ndata: %s\n\n", next.trouble) {
-					return
-				}
-			case !knows:
-				if knows = true; !next.Events(nil, event) {
-					return
-				}
-			default:
-				for _, text := range next.changes {
-					if !event(text) {
-						return
-					}
-				}
+	answer(w, r, "what groups do", a.groups, func(write write, next *frame) bool {
+		event := func(text []byte) bool { return write("event: %s\ndata: %s\n\n", api.TopEventName, text) }
+		switch {
+		case next.trouble != nil:
+			knows = false
+			return write("event: trouble\ndata: %s\n\n", next.trouble)
+		case !knows:
+			knows = true
+			return next.Events(nil, event)
+		}
+		for _, text := range next.changes {
+			if !event(text) {
+				return false
 			}
 		}
-	}
+		return true
+	})
 }
