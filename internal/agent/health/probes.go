@@ -7,7 +7,7 @@ import (
 	"net"
 	"net/http"
 
-	"golang.org/x/net/netutil"
+	"github.com/weir-io/weir/internal/base/seats"
 
 	"github.com/weir-io/weir/internal/api"
 )
@@ -27,7 +27,8 @@ type Probes struct {
 // ServeProbes answers LiveRoute and ReadyRoute in HTTP until the context ends, which is no error, and
 // closes the listener. Anybody who can connect may ask: the answers are "ok" and a reason why not.
 func ServeProbes(ctx context.Context, l net.Listener, p Probes) error {
-	return run(ctx, newServer(p.handler()), netutil.LimitListener(l, clientsMost), l.Addr().String())
+	server := newServer(p.handler())
+	return run(ctx, server, seats.Limit(server, l, clientsMost), l.Addr().String())
 }
 
 func (p Probes) handler() http.Handler {

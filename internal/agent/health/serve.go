@@ -12,10 +12,9 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/net/netutil"
-
 	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/internal/base/rawtext"
+	"github.com/weir-io/weir/internal/base/seats"
 	"github.com/weir-io/weir/internal/fault"
 )
 
@@ -56,7 +55,7 @@ func ServeHandler(ctx context.Context, l *Listener, h http.Handler) error {
 	defer context.AfterFunc(ctx, end)() // of answers that go on and on
 	server := newServer(h)
 	server.BaseContext = func(net.Listener) context.Context { return ending }
-	return run(ctx, server, netutil.LimitListener(l, clientsMost), l.path)
+	return run(ctx, server, seats.Limit(server, l, clientsMost), l.path)
 }
 
 func newServer(h http.Handler) *http.Server {

@@ -17,11 +17,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/exporter-toolkit/web"
 	"go.yaml.in/yaml/v3"
-	"golang.org/x/net/netutil"
 
 	"github.com/weir-io/weir/internal/act/pacer"
 	"github.com/weir-io/weir/internal/act/quota"
 	"github.com/weir-io/weir/internal/api"
+	"github.com/weir-io/weir/internal/base/seats"
 	"github.com/weir-io/weir/internal/look/watch"
 	"github.com/weir-io/weir/internal/planned"
 )
@@ -39,6 +39,8 @@ const manyGroups = 500
 // Bounds of what a client can take of the daemon.
 const (
 	clientsMost = 64
+	pagesMost   = 48       // answers of the page at one time
+	scrapesMost = 12       // and of metrics: each has room, whatever the clients of the other do
 	headersMost = 16 << 10 // bytes
 	readMost    = 5 * time.Second
 	writeMost   = 30 * time.Second
@@ -136,7 +138,7 @@ func Serve(ctx context.Context, l net.Listener, o Options) error {
 	flags := &web.FlagConfig{WebListenAddresses: &[]string{l.Addr().String()}, WebSystemdSocket: &noSocket, WebConfigFile: &o.Config}
 	ended := make(chan error, 1)
 	go func() {
-		ended <- web.Serve(netutil.LimitListener(l, clientsMost), server, flags, slog.New(slog.DiscardHandler))
+		ended <- web.Serve(seats.Limit(server, l, clientsMost), server, flags, slog.New(slog.DiscardHandler))
 	}()
 	select {
 	case err := <-ended:
@@ -165,11 +167,38 @@ func closed(err error) error {
 
 // Handler answers GET /metrics, and has the page answer the rest.
 func (o Options) Handler() http.Handler {
+	scrapes := share(scrapesMost, o.scrape())
+	if o.Page == nil {
+		return scrapes
+	}
+	pages := share(pagesMost, o.Page)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if o.Page != nil && r.URL.Path != Route {
-			o.Page.ServeHTTP(w, r)
+		if r.URL.Path != Route {
+			pages.ServeHTTP(w, r)
 			return
 		}
+		scrapes.ServeHTTP(w, r)
+	})
+}
+
+// share bounds the answers of a handler at one time. Nobody waits for one to end: who waits would take a seat of others.
+func share(most int, h http.Handler) http.Handler {
+	room := make(chan struct{}, most)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case room <- struct{}{}:
+			defer func() { <-room }()
+			h.ServeHTTP(w, r)
+		default:
+			w.Header().Set("Retry-After", "1")
+			http.Error(w, fmt.Sprintf("weird answers %d such questions already; ask again later", most), http.StatusServiceUnavailable)
+		}
+	})
+}
+
+// scrape answers GET /metrics.
+func (o Options) scrape() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch groups := r.URL.Query().Get("groups"); {
 		case r.URL.Path != Route:
 			http.Error(w, fmt.Sprintf("%q: nothing is there; %s is", r.URL.Path, Route), http.StatusNotFound)

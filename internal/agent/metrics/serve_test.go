@@ -12,6 +12,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,6 +28,12 @@ const most = 20 * time.Second
 // serving starts a server until the end of the test, and returns its address.
 func serving(t *testing.T, config string) string {
 	t.Helper()
+	return servingPage(t, config, nil)
+}
+
+// servingPage serves a page too.
+func servingPage(t *testing.T, config string, page http.Handler) string {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +41,7 @@ func serving(t *testing.T, config string) string {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- Serve(ctx, l, Options{Feed: NewFeed(&still{s: &watch.Snapshot{Watched: 7}}, 0), Config: config})
+		ended <- Serve(ctx, l, Options{Feed: NewFeed(&still{s: &watch.Snapshot{Watched: 7}}, 0), Config: config, Page: page})
 	}()
 	t.Cleanup(func() {
 		stop()
@@ -70,6 +77,82 @@ func ask(t *testing.T, client *http.Client, url, user, password string) (int, st
 		t.Fatal(err)
 	}
 	return answer.StatusCode, string(body)
+}
+
+// Clients of the page that keep their connections do not hold up a scrape, nor do those that it answers. Scrapes do not
+// hold up the page.
+func TestThePageAndMetricsHaveRoom(t *testing.T) {
+	ended := make(chan struct{})
+	page := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/stream" {
+			w.WriteHeader(http.StatusOK)
+			_ = http.NewResponseController(w).Flush()
+			<-ended
+		}
+	})
+	url := "http://" + servingPage(t, "", page)
+	defer close(ended)
+	one := func(path string) (status int) {
+		t.Helper()
+		client := &http.Client{Timeout: most, Transport: &http.Transport{}} // a connection for each, which is kept
+		t.Cleanup(client.CloseIdleConnections)
+		r, err := client.Get(url + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.StatusCode != http.StatusOK || path != "/stream" {
+			_, _ = io.Copy(io.Discard, r.Body)
+			_ = r.Body.Close()
+		}
+		return r.StatusCode
+	}
+	inTime := func(path string) {
+		t.Helper()
+		began := time.Now()
+		if status := one(path); status != http.StatusOK || time.Since(began) > most/4 {
+			t.Errorf("%s: %d after %v", path, status, time.Since(began))
+		}
+	}
+	for range clientsMost {
+		inTime("/")
+	}
+	inTime(Route)
+	for i := range clientsMost {
+		if status := one("/stream"); (status == http.StatusOK) != (i < pagesMost) || status != http.StatusOK && status != http.StatusServiceUnavailable {
+			t.Errorf("page %d: %d", i, status)
+		}
+	}
+	inTime(Route)
+	for range clientsMost {
+		inTime(Route)
+	}
+	if status := one("/"); status != http.StatusServiceUnavailable {
+		t.Errorf("%d", status)
+	}
+	if pagesMost+scrapesMost >= clientsMost {
+		t.Error("there is no seat for who has to be refused")
+	}
+}
+
+// Of many scrapes at once the last are refused, and the page is answered.
+func TestScrapesHaveAShare(t *testing.T) {
+	answers, ended := make(chan struct{}), make(chan struct{})
+	h := share(2, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { answers <- struct{}{}; <-ended }))
+	done := make(chan bool)
+	for range 2 {
+		go func() { h.ServeHTTP(httptest.NewRecorder(), nil); done <- true }()
+		<-answers
+	}
+	w := httptest.NewRecorder()
+	if h.ServeHTTP(w, nil); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), "ask again later") {
+		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+	}
+	close(ended)
+	<-done
+	<-done
+	go func() { h.ServeHTTP(httptest.NewRecorder(), nil); done <- true }()
+	<-answers
+	<-done
 }
 
 func TestServe(t *testing.T) {
