@@ -14,7 +14,7 @@ import (
 // recordEvery is the finest level of history.
 const recordEvery = time.Second
 
-// A recording keeps each snapshot of a feed.
+// A recording keeps what a feed reads, a point each second.
 type recording struct {
 	out *cli.Out
 	r   *history.Recorder
@@ -23,8 +23,14 @@ type recording struct {
 	failed string
 }
 
-// add keeps a snapshot.
-func (r *recording) add(s *watch.Snapshot) { r.tell(r.r.Add(s)) }
+// add keeps a snapshot. What others have read between two of its own is a part of the second one.
+func (r *recording) add(s *watch.Snapshot, own bool) {
+	if own {
+		r.tell(r.r.Add(s))
+	} else {
+		r.r.Beside(s)
+	}
+}
 
 // tell says once what fails, until something else does or nothing does any more.
 func (r *recording) tell(err error) {

@@ -18,7 +18,7 @@ type Feed struct {
 	sampler Sampler
 	least   time.Duration
 	now     func() time.Time
-	each    func(*watch.Snapshot) // nil: nobody wants all
+	each    func(s *watch.Snapshot, own bool) // nil: nobody wants all
 
 	mu       sync.Mutex // of what follows, and of the sampler
 	last     *watch.Snapshot
@@ -31,8 +31,9 @@ func NewFeed(s Sampler, least time.Duration) *Feed {
 	return &Feed{sampler: s, least: least, now: time.Now, measured: newMeasuring()}
 }
 
-// Each has do called with each new snapshot, one after the other. It is called before the first one.
-func (f *Feed) Each(do func(*watch.Snapshot)) { f.each = do }
+// Each has do called with each new snapshot, one after the other. own says that Read has made it, and not somebody who
+// asks. Each is called before the first one.
+func (f *Feed) Each(do func(s *watch.Snapshot, own bool)) { f.each = do }
 
 // Snapshot returns the last snapshot if it is fresh, else a new one.
 func (f *Feed) Snapshot(ctx context.Context) (*watch.Snapshot, error) {
@@ -45,7 +46,7 @@ func (f *Feed) fresh(ctx context.Context) (*watch.Snapshot, error) {
 	if f.last != nil && f.now().Sub(f.at) < f.least {
 		return f.last, nil
 	}
-	return f.read(ctx)
+	return f.read(ctx, false)
 }
 
 // Measured is Snapshot, with what was measured of limits until then.
@@ -63,10 +64,10 @@ func (f *Feed) Measured(ctx context.Context) (*watch.Snapshot, map[limitOf]bool,
 func (f *Feed) Read(ctx context.Context) (*watch.Snapshot, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.read(ctx)
+	return f.read(ctx, true)
 }
 
-func (f *Feed) read(ctx context.Context) (*watch.Snapshot, error) {
+func (f *Feed) read(ctx context.Context, own bool) (*watch.Snapshot, error) {
 	s, err := f.sampler.Sample(ctx)
 	if err != nil {
 		return nil, err
@@ -74,7 +75,7 @@ func (f *Feed) read(ctx context.Context) (*watch.Snapshot, error) {
 	f.last, f.at = s, f.now()
 	f.measured.look(s)
 	if f.each != nil {
-		f.each(s)
+		f.each(s, own)
 	}
 	return s, nil
 }
@@ -87,5 +88,5 @@ func (f *Feed) Newer(ctx context.Context, seen *watch.Snapshot, age time.Duratio
 	if f.last != nil && f.last != seen && f.now().Sub(f.at) < age {
 		return f.last, nil
 	}
-	return f.read(ctx)
+	return f.read(ctx, false)
 }

@@ -121,6 +121,72 @@ func all(t *testing.T, r *ring) (s []*watch.Snapshot) {
 	return s
 }
 
+// times is what a watcher would have seen over a part of a second that ends so long after its beginning, in which all was so
+// many times what it was over the second.
+func times(s *watch.Snapshot, window, end time.Duration, n float64) *watch.Snapshot {
+	one := *s
+	one.At, one.Window = s.At.Add(end-time.Second), window
+	rates := func(r *watch.Rates) *watch.Rates {
+		if r == nil {
+			return nil
+		}
+		return &watch.Rates{RBPS: n * r.RBPS, WBPS: n * r.WBPS, RIOPS: n * r.RIOPS, WIOPS: n * r.WIOPS}
+	}
+	one.Pressure = &watch.Pressure{Some: n * s.Pressure.Some, Full: n * s.Pressure.Full, Known: true}
+	one.Disks, one.Groups = nil, nil
+	for _, d := range s.Disks {
+		d.Rates, d.Use, d.Queue = rates(d.Rates), n*d.Use, n*d.Queue
+		one.Disks = append(one.Disks, d)
+	}
+	for _, g := range s.Groups {
+		group := *g
+		group.Devices = nil
+		for _, d := range g.Devices {
+			d.Rates = rates(d.Rates)
+			group.Devices = append(group.Devices, d)
+		}
+		one.Groups = append(one.Groups, &group)
+	}
+	return &one
+}
+
+// What is kept is the same, whoever reads between two snapshots: a burst that a scrape ends is no peak of the second.
+func TestReadingsBeside(t *testing.T) {
+	const seconds = 50
+	alone, beside := t.TempDir(), t.TempDir()
+	record1(t, alone, small(), 0, seconds)
+	r, err := Record(beside, small())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range seconds {
+		s := seen(n)
+		if n > 0 {
+			r.Beside(times(s, time.Second/10, time.Second/10, 4))
+			r.Beside(times(s, 3*time.Second/10, 4*time.Second/10, 0))
+			r.Beside(times(s, 0, time.Second/2, 9)) // no window
+			s = times(s, 6*time.Second/10, time.Second, 1)
+		}
+		if err := r.Add(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for level := range small() {
+		want, got := all(t, reader(t, alone).rings[level]), all(t, reader(t, beside).rings[level])
+		if len(got) != len(want) || len(want) == 0 && level == 0 {
+			t.Fatalf("level %d: %d points, want %d", level, len(got), len(want))
+		}
+		for i := range want {
+			if !reflect.DeepEqual(got[i], want[i]) {
+				t.Fatalf("level %d, %d:\n%s\nwant\n%s", level, i, show(got[i]), show(want[i]))
+			}
+		}
+	}
+}
+
 // What was kept is read as it was, also after weird was started again in between, and when the ring
 // has turned over several times.
 func TestWhatWasKeptIsRead(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A mean is what points were on average over a step, which begins at a multiple of it.
+// A mean is what points were on average over a step, which begins at a multiple of it, or until take.
 type mean struct {
 	step  time.Duration
 	began time.Time // of the step; zero: nothing was added
@@ -29,11 +29,24 @@ func (m *mean) add(at time.Time, window time.Duration, points []point) (end time
 	began := at.Add(-1).Truncate(m.step) // what ends with a step is of it
 	if !m.began.Equal(began) {
 		if m.over > 0 {
-			end, over, done = m.at, m.over, m.points()
+			end, over, done = m.take()
 		}
-		clear(m.place)
-		*m = mean{step: m.step, began: began, place: m.place, sums: m.sums[:0]}
+		m.began = began
 	}
+	m.sum(at, window, points)
+	return end, over, done
+}
+
+// take ends a mean, and begins the next one.
+func (m *mean) take() (end time.Time, over time.Duration, done []point) {
+	end, over, done = m.at, m.over, m.points()
+	clear(m.place)
+	*m = mean{step: m.step, place: m.place, sums: m.sums[:0]}
+	return end, over, done
+}
+
+// sum adds points, whichever step they are of.
+func (m *mean) sum(at time.Time, window time.Duration, points []point) {
 	m.at, m.over = at, m.over+window
 	next := 0 // where the next one mostly is
 	for i := range points {
@@ -61,7 +74,6 @@ func (m *mean) add(at time.Time, window time.Duration, points []point) (end time
 			}
 		}
 	}
-	return end, over, done
 }
 
 // points are the means.

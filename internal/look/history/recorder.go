@@ -48,6 +48,7 @@ type Recorder struct {
 	unlock  func()
 	synced  time.Time
 	last    time.Time
+	beside  mean    // what others have read since the last snapshot that was kept
 	points  []point // room for the next ones
 }
 
@@ -67,7 +68,7 @@ func Record(dir string, levels []Level) (r *Recorder, err error) {
 	if err != nil {
 		return nil, err
 	}
-	r = &Recorder{unlock: lock.Unlock}
+	r = &Recorder{unlock: lock.Unlock, beside: mean{place: map[series]int{}}}
 	for i, l := range levels {
 		path := filepath.Join(dir, l.nameOf())
 		w, err := resume(path)
@@ -87,19 +88,41 @@ func Record(dir string, levels []Level) (r *Recorder, err error) {
 	return r, nil
 }
 
+// Beside takes a snapshot that somebody else has asked for between two that are kept: it becomes a part of the next one,
+// whose window begins with it. So what is kept is the same, whoever else reads.
+func (r *Recorder) Beside(s *watch.Snapshot) {
+	if at, is := r.isNext(s); is {
+		r.points = pointsOf(s, r.points)
+		r.beside.sum(at, s.Window, r.points)
+	}
+}
+
+// isNext reports whether a snapshot is not older than the one before, and when it was.
+func (r *Recorder) isNext(s *watch.Snapshot) (at time.Time, is bool) {
+	at = s.At.Round(0) // by the host's clock alone, which may be set back; Go compares by another one that is not
+	if s.Window <= 0 || !at.After(r.last) && r.last.Sub(at) < time.Minute {
+		return at, false
+	}
+	r.last = at
+	return at, true
+}
+
 // Add keeps a snapshot, if it is not older than the one before. After an error the next one can be
 // kept.
 func (r *Recorder) Add(s *watch.Snapshot) error {
-	at := s.At.Round(0) // by the host's clock alone, which may be set back; Go compares by another one that is not
-	if s.Window <= 0 || !at.After(r.last) && r.last.Sub(at) < time.Minute {
+	at, is := r.isNext(s)
+	if !is {
 		return nil
 	}
-	r.last = at
 	r.points = pointsOf(s, r.points)
-	points := r.points
-	errs := []error{r.writers[0].append(at, s.Window, points)}
+	window, points := s.Window, r.points
+	if r.beside.over > 0 {
+		r.beside.sum(at, window, points)
+		_, window, points = r.beside.take()
+	}
+	errs := []error{r.writers[0].append(at, window, points)}
 	for i, m := range r.means {
-		if at, window, mean := m.add(at, s.Window, points); mean != nil {
+		if at, window, mean := m.add(at, window, points); mean != nil {
 			w := r.writers[i+1]
 			err := w.append(at, window, mean)
 			if err == nil {
