@@ -37,10 +37,15 @@ func HostLine(s *watch.Snapshot) string {
 	return strings.Join(host, " · ")
 }
 
-// headOf are the lines above the table: one for each busy disk, and one for the host; one more where weird
+// headOf are the lines above the table: one for each busy disk, and one for the host; more where weird
 // does not tell what it told before. width is the terminal's, or 0.
 func headOf(s *watch.Snapshot, from Source, width int) []string {
-	all := append([]string{s.At.Local().Format("15:04:05") + " · " + from.head() + HostLine(s)}, from.lines()...)
+	first := s.At.Local().Format("15:04:05") + " · " + from.head()
+	host := HostLine(s)
+	if width > 0 && plain.Width(first+host) > width {
+		_, host, _ = strings.Cut(host, " · ") // the version is of least use
+	}
+	all := append([]string{first + host}, from.lines(width)...)
 	for _, d := range BusyDisks(s, disksShown) {
 		all = append(all, diskLine(d, width))
 	}

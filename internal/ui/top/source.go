@@ -35,12 +35,24 @@ func (s Source) head() string {
 	return ""
 }
 
-// lines says why figures do not come from weird, in one line or none.
-func (s Source) lines() []string {
+// whyMost is how many lines of a terminal that takes at most.
+const whyMost = 3
+
+// lines says why figures do not come from weird. width is the terminal's, or 0: then it is one line.
+func (s Source) lines(width int) []string {
 	if s.Why == "" {
 		return nil
 	}
-	return []string{"read by weir top itself: " + plain.Brief(s.Why)}
+	text := "read by weir top itself: " + plain.Brief(s.Why)
+	if width <= 0 {
+		return []string{text}
+	}
+	all := strings.Split(cli.Wrap(text, wrapAt(width)), "\n")
+	if len(all) > whyMost {
+		all = all[:whyMost]
+		all[whyMost-1] += " …"
+	}
+	return all
 }
 
 // Of is what was measured of the group of a path: by weird, which watches for longer, or else in this view.

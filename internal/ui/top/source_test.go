@@ -13,8 +13,8 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// The first line says if figures come from weird, and one line says if they do not any more, and why. It is one
-// line, whatever the reason is, and fits.
+// The first line says if figures come from weird, and the next says if they do not any more, and why. That is a few
+// lines at most, whatever the reason is, and fits.
 func TestSource(t *testing.T) {
 	lab.Unit(t)
 	for _, width := range []int{0, 60, 80, 120, 200} {
@@ -23,7 +23,7 @@ func TestSource(t *testing.T) {
 			has, hasNo string
 		}{
 			{Source{From: "weir"}, "14:03:07 · cgroup v2", "weird"},
-			{Source{From: "weird", Version: "9"}, "14:03:07 · from weird · cgroup v2", "itself"},
+			{Source{From: "weird", Version: "9"}, "14:03:07 · from weird · ", "itself"},
 			{Source{From: "weir", Why: "weird has ended"}, "\nread by weir top itself: weird has ended\n", "from weird"},
 			{Source{From: "weir", Why: "a\nb\x1b[2J" + strings.Repeat("long ", 500)}, "\nread by weir top itself: a", "\x1b[2J"},
 		} {
@@ -87,6 +87,30 @@ func TestTimeIsLocal(t *testing.T) {
 	s := &watch.Snapshot{At: time.Date(2026, 1, 2, 14, 3, 7, 0, time.UTC), Version: cgroupfs.V2}
 	if text := headOf(s, Source{}, 0)[0]; !strings.HasPrefix(text, "23:03:07 ") {
 		t.Error(text)
+	}
+}
+
+// Why weird does not tell is whole on a terminal, and takes at most three lines of it. The first line has the pressure, also
+// at 60 columns.
+func TestNarrowHead(t *testing.T) {
+	lab.Unit(t)
+	why := "connect to /run/weird/read.sock: too many levels of symbolic links; see what is at this path with ls -l, remove it"
+	for _, width := range []int{0, 60, 80, 120, 200} {
+		lines := headOf(host(), Source{Why: why}, width)
+		if text := strings.Join(lines, " "); !strings.Contains(text, why) {
+			t.Errorf("%d columns: %q", width, lines)
+		}
+		for _, line := range lines {
+			if width > 0 && plain.Width(line) > width {
+				t.Errorf("%d columns: %q", width, line)
+			}
+		}
+		if text := headOf(host(), Source{From: fromWeird}, width)[0]; !strings.HasSuffix(text, " · io pressure 12 %") || width > 0 && plain.Width(text) > width {
+			t.Errorf("%d columns: %q", width, text)
+		}
+	}
+	if all := (Source{Why: strings.Repeat("why ", 200)}).lines(60); len(all) != whyMost || !strings.HasSuffix(all[whyMost-1], " …") || plain.Width(all[whyMost-1]) > 60 {
+		t.Errorf("%q", all)
 	}
 }
 
