@@ -2,7 +2,6 @@ package routes
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/weir-io/weir/internal/agent/reconcile"
 	"github.com/weir-io/weir/internal/agent/stream"
 	"github.com/weir-io/weir/internal/api"
+	"github.com/weir-io/weir/internal/base/rawtext"
 	"github.com/weir-io/weir/internal/look/watch"
 )
 
@@ -142,7 +142,7 @@ func (f *topFeed) read(ctx context.Context, before *frame) *frame {
 	}
 	s, err := f.agent.Newer(ctx, seen)
 	if err != nil {
-		text, _ := json.Marshal(api.ErrorOf(f.options.Spell(err))) // it is text
+		text, _ := rawtext.Marshal(api.ErrorOf(f.options.Spell(err))) // it is text
 		return &frame{trouble: text}
 	}
 	b := besideOf(f.agent.Status(), f.options.Version)
