@@ -30,7 +30,7 @@ func ownName(path string) (dir string, ours bool) {
 // layers are the packages of the program, from the bottom up. A package imports from
 // lower layers only; those of one layer do not know each other.
 var layers = [][]string{
-	{"contrib", "docs", "internal/fault", "internal/base/near", "internal/base/peek", "internal/base/plain", "internal/base/rawtext", "internal/base/seats", "internal/base/tool", "internal/base/spare", "internal/base/stack", "internal/base/haste"},
+	{"contrib", "docs", "internal/fault", "internal/base/near", "internal/base/peek", "internal/base/plain", "internal/base/rawtext", "internal/base/seats", "internal/base/shape", "internal/base/tool", "internal/base/spare", "internal/base/stack", "internal/base/haste"},
 	{"internal/agent/lograte", "internal/agent/tree", "internal/base/background", "internal/linux/bpf", "internal/linux/enter", "internal/base/durable", "internal/limit", "internal/linux/mountinfo", "internal/note", "internal/linux/pagecache", "internal/linux/process", "internal/base/ptytest", "internal/daemon/socket", "internal/daemon/socket/sockettest"},
 	{"internal/annotations", "internal/daemon/helper", "internal/linux/bpf/handover", "internal/linux/bpf/refusal"},
 	{"internal/daemon/grpc", "internal/daemon/grpc/grpctest", "internal/base/cmdline", "internal/plans", "internal/volumeqos"},

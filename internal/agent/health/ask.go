@@ -13,6 +13,7 @@ import (
 
 	"github.com/weir-io/weir/internal/api"
 	"github.com/weir-io/weir/internal/base/rawtext"
+	"github.com/weir-io/weir/internal/base/shape"
 )
 
 // answerMost bounds an answer, in bytes.
@@ -56,8 +57,14 @@ func Ask(ctx context.Context, socket, route string, into any) error {
 		}
 		return fmt.Errorf("the weird at %s answers with status %d", socket, r.StatusCode)
 	}
-	if err := rawtext.Unmarshal(text, into); err != nil {
-		return fmt.Errorf("ask weird at %s: %w", socket, err)
+	if err = shape.Check(text, bounds); err == nil {
+		err = rawtext.Unmarshal(text, into)
+	}
+	if err != nil {
+		return fmt.Errorf("what the weird at %s answers cannot be read: %w", socket, err)
 	}
 	return nil
 }
+
+// bounds are of an answer: whoever answers may be no weird.
+var bounds = shape.Bounds{List: 100_000, Within: 4096, Entries: 400_000, Fields: 4096, Deep: 32, Text: 1 << 20}
