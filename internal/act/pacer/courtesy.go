@@ -20,6 +20,7 @@ type courtesy struct {
 	ended int              // whose end it is to take note of, as the parent; 0: of nobody's
 	over  bool             // that is done, or all are let go and the process has ended
 	most  float64          // to which level of the bucket at least
+	ends  time.Duration    // until when others may end because of one that was ended: see of
 	owes  int              // who was let go last, until what that cost is known
 	cost  float64          // of that by now, in bytes
 	known map[int]standing // of some members
@@ -123,6 +124,9 @@ func (p *paced) grant(whom int, what process.Signals, child int) error {
 	if what.Ending|what.Asking != 0 || child != 0 {
 		c.until = now + endMost
 	}
+	if what.Ending|what.Asking&^what.Child != 0 || child != 0 {
+		c.ends = now + goingFor
+	}
 	p.due = now + courtesyLook
 	if alone {
 		return nil
@@ -158,7 +162,7 @@ func (p *paced) serve(now time.Duration) error {
 			return err
 		}
 		what, _ := process.SignalsOf(parent) // one that is gone too is found to be next time
-		return p.grant(parent, what, child)
+		return p.grant(parent, what.Ends(), child)
 	}
 	if c.ended != 0 && !c.over {
 		_, reaped := process.SignalsOf(c.ended)
@@ -167,7 +171,7 @@ func (p *paced) serve(now time.Duration) error {
 	if ended && !c.over {
 		c.over, c.until = true, now+takeLeast
 	}
-	taken := left.Waiting&c.what.Waiting == 0
+	taken := c.of(left, now).Waiting&c.what.Waiting == 0
 	is := c.known[c.whom]
 	if taken && c.what.Asking != 0 || c.ended != 0 {
 		is.going = now + goingFor
@@ -215,6 +219,7 @@ func (p *paced) signalled(now time.Duration) (pid int, which process.Signals) {
 		if err != nil || s.Ended {
 			continue
 		}
+		s = c.of(s, now)
 		is, rank := c.known[member], 0
 		wait := is.wait
 		if s.Ending != 0 {
@@ -234,6 +239,16 @@ func (p *paced) signalled(now time.Duration) (pid int, which process.Signals) {
 		}
 	}
 	return pid, which
+}
+
+// of are the signals of a process, as far as it is resumed for them. A child that has ended by itself has
+// nobody end: else a shell whose command ends in the moment of a pause would run on, and might be done before
+// it has paid for that command.
+func (c *courtesy) of(s process.Signals, now time.Duration) process.Signals {
+	if now < c.ends {
+		return s.Ends()
+	}
+	return s
 }
 
 // know keeps a standing.

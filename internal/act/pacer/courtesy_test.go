@@ -147,6 +147,60 @@ func TestWhoEndsAnotherGoesOn(t *testing.T) {
 	}
 }
 
+// A child that has ended by itself has nobody end: the parent takes note of that, and is paused again.
+func TestAChildThatEndsHasNobodyEnd(t *testing.T) {
+	h := newHost(t, cgroupfs.V1)
+	parent := exec.Command("perl", "-e", `$SIG{CHLD} = sub { wait }; $p = fork; exec "sleep", 1000 if !$p; $| = 1; print "$p\n"; sleep 1 while 1`)
+	out, err := parent.StdoutPipe()
+	if err == nil {
+		err = parent.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = parent.Process.Kill()
+		_ = parent.Wait()
+	})
+	line := make([]byte, 20)
+	n, err := out.Read(line)
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, err := strconv.Atoi(strings.TrimSpace(string(line[:n]))) // it is in no group
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := strconv.Itoa(parent.Process.Pid)
+	h.put(first, "/a")
+	p := h.stopped(first)
+	if err := unix.Kill(child, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	h.until("the parent is to take note of that", func() bool {
+		s, err := process.SignalsOf(parent.Process.Pid)
+		return err == nil && s.Child != 0
+	})
+	c := &p.courtesy
+	if err := p.step(max(p.due, c.due), pace{}); err != nil || c.whom != parent.Process.Pid || p.stopped {
+		t.Fatalf("resumed is %d, %v", c.whom, err)
+	}
+	h.freeze(first)
+	h.until("it has taken note", func() bool {
+		s, err := process.SignalsOf(parent.Process.Pid)
+		return err == nil && s.Child == 0
+	})
+	if err := p.step(max(clockNow(), p.due), pace{}); err != nil || c.whom != 0 || !p.stopped {
+		t.Fatalf("%v: resumed is %d still", err, c.whom)
+	}
+	h.freeze(first)
+	for range 3 {
+		if err := p.step(max(p.due, c.due), pace{}); err != nil || c.whom != 0 || !p.stopped {
+			t.Fatalf("%v: resumed is %d once more", err, c.whom)
+		}
+	}
+}
+
 // Who is paused for a loan, or until it is told what the group has written, takes its signals too.
 func TestSignalsWhileOthersWait(t *testing.T) {
 	for name, wait := range map[string]func(p *paced){

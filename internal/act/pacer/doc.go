@@ -84,7 +84,9 @@
 // A read that is interrupted by a pause can return less; a write to a file does not. A paused
 // process with a pending signal leaves its cell, alone, until it has taken the signal, and for two
 // seconds now and then if the signal is one that has programs end. If it ends another one by a
-// signal, both go on. Its parent is resumed to take note of its end. If a process is alone in the group, or its threads are in several groups, all go
+// signal, both go on. Its parent is resumed to take note of its end. SIGCHLD is a signal that has
+// programs end only while others of the group are being ended: a shell gets it after each of its
+// commands. If a process is alone in the group, or its threads are in several groups, all go
 // on with it. A blocked signal counts, because the process may be about to wait for it. The pacer
 // adds what is written meanwhile to the group's debt.
 //

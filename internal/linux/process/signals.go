@@ -15,6 +15,7 @@ type Signals struct {
 	Waiting uint64 // that a process or one of its threads would take if it ran
 	Ending  uint64 // of these, those that end the process
 	Asking  uint64 // of these, those that have it end itself or others, and that it catches or waits for
+	Child   uint64 // SIGCHLD, if it catches or waits for that: see Ends
 	Ended   bool   // it has, or is ending
 	Parent  int    // takes note of its end
 }
@@ -23,10 +24,20 @@ type Signals struct {
 const harmless = 1<<(unix.SIGCHLD-1) | 1<<(unix.SIGCONT-1) | 1<<(unix.SIGURG-1) | 1<<(unix.SIGWINCH-1) |
 	1<<(unix.SIGSTOP-1) | 1<<(unix.SIGTSTP-1) | 1<<(unix.SIGTTIN-1) | 1<<(unix.SIGTTOU-1)
 
-// asking are the signals with which people end a program, and those with which a timer or a child
-// has a program end others, or itself (timeout(1)).
+// asking are the signals with which people end a program, and the one with which a timer has a program
+// end others (timeout(1)).
 const asking = 1<<(unix.SIGHUP-1) | 1<<(unix.SIGINT-1) | 1<<(unix.SIGQUIT-1) | 1<<(unix.SIGTERM-1) |
-	1<<(unix.SIGALRM-1) | 1<<(unix.SIGCHLD-1)
+	1<<(unix.SIGALRM-1)
+
+const childEnded = 1 << (unix.SIGCHLD - 1)
+
+// Ends are the signals of a process while others are being ended: that a child has ended can have it end
+// as well. At other times it says nothing of the kind. (A shell gets it after each of its commands.)
+func (s Signals) Ends() Signals {
+	s.Asking |= s.Child
+	s.Waiting |= s.Child
+	return s
+}
 
 // threadsMost bounds how many threads of a process are asked.
 const threadsMost = 64
@@ -48,6 +59,7 @@ func SignalsOf(pid int) (Signals, error) {
 			all.Waiting |= one.Waiting
 			all.Ending |= one.Ending
 			all.Asking |= one.Asking
+			all.Child |= one.Child
 		}
 	}
 	return all, nil
@@ -100,7 +112,8 @@ func signalsIn(file string) (s Signals, threads int, err error) {
 	take := pending &^ blocked &^ ignored
 	s.Ending = take &^ caught &^ harmless
 	// One that is blocked may be what the process is about to wait for (sigsuspend, signalfd).
-	s.Asking = (take&caught | pending&blocked&^ignored) & asking
+	heard := take&caught | pending&blocked&^ignored
+	s.Asking, s.Child = heard&asking, heard&childEnded
 	s.Waiting = take | s.Asking
 	return s, threads, nil
 }

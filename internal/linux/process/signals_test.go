@@ -41,21 +41,40 @@ func TestSignalsOf(t *testing.T) {
 	}
 }
 
-// A signal that a process has blocked counts if it may be about to wait for it.
+// bit is a set of one signal.
+func bit(s unix.Signal) uint64 { return 1 << (s - 1) }
+
+// A signal that a process has blocked counts if it may be about to wait for it. That a child has ended counts as
+// a signal to end only where others are being ended.
 func TestSignalsThatAreBlocked(t *testing.T) {
-	const status = "State:\tS (sleeping)\nThreads:\t1\nSigPnd:\t0\nShdPnd:\t%x\nSigBlk:\t%x\nSigIgn:\t0\nSigCgt:\t0\n"
-	bit := func(s unix.Signal) uint64 { return 1 << (s - 1) }
-	for s, want := range map[unix.Signal]Signals{
-		unix.SIGALRM: {Waiting: bit(unix.SIGALRM), Asking: bit(unix.SIGALRM)},
-		unix.SIGTERM: {Waiting: bit(unix.SIGTERM), Asking: bit(unix.SIGTERM)},
-		unix.SIGUSR1: {},
+	const status = "State:\tS (sleeping)\nThreads:\t1\nSigPnd:\t0\nShdPnd:\t%x\nSigBlk:\t%x\nSigIgn:\t0\nSigCgt:\t%x\n"
+	for _, c := range []struct {
+		signal    unix.Signal
+		blocked   bool // else it is caught
+		want, end Signals
+	}{
+		{unix.SIGALRM, true, Signals{Waiting: bit(unix.SIGALRM), Asking: bit(unix.SIGALRM)}, Signals{}},
+		{unix.SIGTERM, true, Signals{Waiting: bit(unix.SIGTERM), Asking: bit(unix.SIGTERM)}, Signals{}},
+		{unix.SIGUSR1, true, Signals{}, Signals{}},
+		{unix.SIGCHLD, true, Signals{}, Signals{Waiting: bit(unix.SIGCHLD), Asking: bit(unix.SIGCHLD)}},
+		{unix.SIGCHLD, false, Signals{Waiting: bit(unix.SIGCHLD)}, Signals{Waiting: bit(unix.SIGCHLD), Asking: bit(unix.SIGCHLD)}},
 	} {
 		file := filepath.Join(t.TempDir(), "status")
-		if err := os.WriteFile(file, fmt.Appendf(nil, status, bit(s), bit(s)), 0o600); err != nil {
+		blocked, caught := bit(c.signal), uint64(0)
+		if !c.blocked {
+			blocked, caught = caught, blocked
+		}
+		if err := os.WriteFile(file, fmt.Appendf(nil, status, bit(c.signal), blocked, caught), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got, _, err := signalsIn(file); err != nil || got != want {
-			t.Errorf("%s: %+v, %v; want %+v", unix.SignalName(s), got, err, want)
+		if c.signal == unix.SIGCHLD {
+			c.want.Child, c.end.Child = bit(c.signal), bit(c.signal)
+		} else {
+			c.end = c.want
+		}
+		got, _, err := signalsIn(file)
+		if ends := got.Ends(); err != nil || got != c.want || ends != c.end {
+			t.Errorf("%s, blocked %t: %+v, %v, and while others are ended %+v; want %+v, %+v", unix.SignalName(c.signal), c.blocked, got, err, ends, c.want, c.end)
 		}
 	}
 }
