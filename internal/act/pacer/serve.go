@@ -70,11 +70,13 @@ func Serve(ctx context.Context, dir state.Dir, fs *cgroupfs.FS, p Programs) (err
 	if os.Geteuid() != 0 {
 		return errors.New("pace: permission denied (run weir as root)")
 	}
+	arrivals := newArrivals() // first: see there
 	lock, err := takeOver(dir)
 	if err != nil || lock == nil {
+		arrivals.close()
 		return err
 	}
-	s := &server{dir: dir, fs: fs, jobs: make(map[*paced]*held), elsewhere: p.Elsewhere}
+	s := &server{dir: dir, fs: fs, jobs: make(map[*paced]*held), elsewhere: p.Elsewhere, arrivals: arrivals}
 	defer func() {
 		if !s.over {
 			lock.Unlock()
@@ -94,7 +96,7 @@ func Serve(ctx context.Context, dir state.Dir, fs *cgroupfs.FS, p Programs) (err
 	if err := errors.Join(leave(fs), turnKey(fs)); err != nil {
 		return err
 	}
-	s.askers, s.arrivals = askers, newArrivals()
+	s.askers = askers
 	s.escapes = programs[escape.Watcher]{kind: EscapesArg, take: p.Escapes.Take, missing: p.Missing, begin: beginLoad}
 	s.partial = programs[Parts]{kind: PartialArg, take: p.Parts.Take, missing: p.Missing, begin: beginLoad}
 	defer s.arrivals.close()

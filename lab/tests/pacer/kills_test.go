@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,6 +47,11 @@ func TestKillsOfThePacer(t *testing.T) {
 		_ = run.Wait()
 	})
 	lab.Await(t, 20*time.Second, "the first writes", func() bool { return size(file) > 0 })
+	for _, pid := range lab.Called(t, "__pacer") { // the kernel closes the highest number first, and inotify is slow
+		if lock, slow := descriptor(t, pid, "/pacer.lock"), descriptor(t, pid, "anon_inode:inotify"); lock < slow {
+			t.Errorf("the pacer has its lock as descriptor %d, and inotify as %d: if it is killed, that delays the next one", lock, slow)
+		}
+	}
 	kills := 6
 	if e.Lane != "native" { // where an end and a start take seconds
 		kills = 3
@@ -80,6 +87,27 @@ func TestKillsOfThePacer(t *testing.T) {
 	if err != nil || len(left) > 0 {
 		t.Errorf("left: %v, %v", left, err)
 	}
+}
+
+// descriptor is the number of what a process has open whose name ends so.
+func descriptor(t *testing.T, pid int, name string) int {
+	t.Helper()
+	dir := fmt.Sprintf("/proc/%d/fd", pid)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		if to, _ := os.Readlink(filepath.Join(dir, entry.Name())); strings.HasSuffix(to, name) { // one that is closed by now is none
+			number, err := strconv.Atoi(entry.Name())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return number
+		}
+	}
+	t.Fatalf("process %d has no %s open", pid, name)
+	return -1
 }
 
 // send sends a signal to processes that may have ended.
