@@ -11,7 +11,7 @@ import (
 // A meter counts what a group owes the pacer.
 type meter interface {
 	// look returns the bytes since the last look that the kernel's rules have not seen. members
-	// are the group's processes.
+	// are the group's processes, as listed since now: to move one, which can take 95 ms, comes between.
 	look(now time.Duration, members []int) (unseen float64, err error)
 	// charged is what the kernel was seen to charge in that look, and to hold: it takes of the
 	// bucket what there is.
@@ -78,7 +78,7 @@ func (m *written) on(j Job) {
 func (m *written) look(now time.Duration, members []int) (unseen float64, err error) {
 	from := process.Proc
 	from.Last = m.last
-	io := m.sum.Look(members, from)
+	io := m.sum.LookAt(members, process.Ago(max(0, clockNow()-now)), from)
 	more := io.Minus(m.before)
 	m.before = io
 	charged, err := m.charge(now)

@@ -86,13 +86,14 @@ func (p *paced) begin(rate uint64) error {
 			return err
 		}
 	}
-	if err := p.bring(clockNow()); err != nil {
+	listed := clockNow()
+	if err := p.bring(listed); err != nil {
 		return err
 	}
 	now := clockNow()
 	p.bucket, p.seen, p.quiet, p.trust = newBucket(rate, now), now, now, runLeast/2
 	p.plan(now)
-	_, err := p.meter.look(now, p.roster.members)
+	_, err := p.meter.look(listed, p.roster.members)
 	return err
 }
 

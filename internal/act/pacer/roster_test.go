@@ -2,6 +2,7 @@ package pacer
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -39,5 +40,49 @@ func TestALimitedGroupThatIsGone(t *testing.T) {
 		if _, _, err := r.look(4 * time.Second); !cgroupfs.IsGone(err) {
 			t.Errorf("%s: another has its name: %v", version, err)
 		}
+	}
+}
+
+// A process that was born while the pacer moved another one, after it had listed them, is counted from its first
+// byte on.
+func TestBornBehindTheList(t *testing.T) {
+	h := newHost(t, cgroupfs.V2)
+	m := &written{limited: h.Group("/a"), folios: folios{load: func() (Parts, error) { return nil, errLoading }}}
+	defer m.close()
+	if _, err := m.look(clockNow(), nil); err != nil {
+		t.Fatal(err)
+	}
+	listed := clockNow()
+	time.Sleep(20 * time.Millisecond) // two of the ticks by which the kernel tells when a process began
+	writer := exec.Command("sh", "-c", "echo before; read end")
+	in, err := writer.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := writer.StdoutPipe()
+	if err == nil {
+		err = writer.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = in.Close() // ends it
+		_ = writer.Wait()
+	}()
+	if _, err := out.Read(make([]byte, 10)); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(20 * time.Millisecond)
+	for _, at := range []struct {
+		listed  time.Duration
+		members []int
+	}{{listed, nil}, {clockNow(), []int{writer.Process.Pid}}} {
+		if _, err := m.look(at.listed, at.members); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := m.before.WChar; got < uint64(len("before\n")) {
+		t.Errorf("it has written %d bytes", got)
 	}
 }

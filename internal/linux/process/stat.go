@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -14,12 +15,15 @@ import (
 const TicksPerSecond = 100
 
 // Now is the time since the boot in ticks, as Stat.Started counts it.
-func Now() (ticks uint64) {
+func Now() (ticks uint64) { return Ago(0) }
+
+// Ago is what Now was a while ago.
+func Ago(while time.Duration) (ticks uint64) {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
 		return 0
 	}
-	return uint64(t.Nano()) / (1e9 / TicksPerSecond)
+	return uint64(max(0, t.Nano()-int64(while))) / (1e9 / TicksPerSecond)
 }
 
 // exiting is the kernel's PF_EXITING (include/linux/sched.h). The kernel takes a process out of its group some time
