@@ -21,6 +21,7 @@ import (
 type idle struct{}
 
 func (idle) look(time.Duration, []int) (float64, error) { return 0, nil }
+func (idle) joined()                                    {}
 func (idle) charged() float64                           { return 0 }
 func (idle) on(Job)                                     {}
 func (idle) close()                                     {}

@@ -13,6 +13,8 @@ type meter interface {
 	// look returns the bytes since the last look that the kernel's rules have not seen. members
 	// are the group's processes, as listed since now: to move one, which can take 95 ms, comes between.
 	look(now time.Duration, members []int) (unseen float64, err error)
+	// joined says that others were put among them: what they have done before is nothing of the group's.
+	joined()
 	// charged is what the kernel was seen to charge in that look, and to hold: it takes of the
 	// bucket what there is.
 	charged() float64
@@ -93,6 +95,8 @@ func (m *written) look(now time.Duration, members []int) (unseen float64, err er
 	unseen, m.owed = unseen+m.owed, 0
 	return unseen, err
 }
+
+func (m *written) joined() { m.sum.Joined() }
 
 func (m *written) charged() float64 { return m.taken }
 

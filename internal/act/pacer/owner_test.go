@@ -40,6 +40,7 @@ func (m *modelled) look(time.Duration, []int) (unseen float64, err error) {
 	return unseen, nil
 }
 
+func (m *modelled) joined()          {}
 func (m *modelled) charged() float64 { return 0 }
 func (m *modelled) on(Job)           {}
 func (m *modelled) close()           {}

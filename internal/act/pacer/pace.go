@@ -107,6 +107,9 @@ func (p *paced) bring(now time.Duration) error {
 	if err != nil || !afresh {
 		return err
 	}
+	if arrived {
+		p.meter.joined()
+	}
 	if !slices.Equal(p.roster.before, p.roster.members) {
 		if p.fresh = now; len(p.roster.before) == 0 { // the first ones
 			p.came = now

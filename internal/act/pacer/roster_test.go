@@ -1,6 +1,8 @@
 package pacer
 
 import (
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -43,46 +45,65 @@ func TestALimitedGroupThatIsGone(t *testing.T) {
 	}
 }
 
-// A process that was born while the pacer moved another one, after it had listed them, is counted from its first
-// byte on.
+// While the pacer moves one process, after it has listed them, a child of theirs is born, and another process joins
+// them that has written elsewhere: the child is counted from its first byte on, and the other one is not.
 func TestBornBehindTheList(t *testing.T) {
 	h := newHost(t, cgroupfs.V2)
+	const waits = "read go; echo $$ before; read end" // the child says what its number is
+	member, ask, told := talking(t, "read go; sh -c '"+waits+"'; exit")
 	m := &written{limited: h.Group("/a"), folios: folios{load: func() (Parts, error) { return nil, errLoading }}}
 	defer m.close()
-	if _, err := m.look(clockNow(), nil); err != nil {
-		t.Fatal(err)
-	}
-	listed := clockNow()
-	time.Sleep(20 * time.Millisecond) // two of the ticks by which the kernel tells when a process began
-	writer := exec.Command("sh", "-c", "echo before; read end")
-	in, err := writer.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := writer.StdoutPipe()
-	if err == nil {
-		err = writer.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		_ = in.Close() // ends it
-		_ = writer.Wait()
-	}()
-	if _, err := out.Read(make([]byte, 10)); err != nil {
-		t.Fatal(err)
-	}
-	time.Sleep(20 * time.Millisecond)
-	for _, at := range []struct {
-		listed  time.Duration
-		members []int
-	}{{listed, nil}, {clockNow(), []int{writer.Process.Pid}}} {
-		if _, err := m.look(at.listed, at.members); err != nil {
+	look := func(listed time.Duration, members ...int) {
+		if _, err := m.look(listed, members); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := m.before.WChar; got < uint64(len("before\n")) {
-		t.Errorf("it has written %d bytes", got)
+	look(clockNow(), member)
+	listed := clockNow()
+	time.Sleep(20 * time.Millisecond) // two of the ticks by which the kernel tells when a process began
+	stranger, askOther, toldOther := talking(t, waits)
+	ask("go", "go")
+	askOther("go")
+	var child int
+	if _, err := fmt.Fscan(told, &child); err != nil {
+		t.Fatal(err)
 	}
+	if _, err := fmt.Fscan(toldOther, new(int)); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(20 * time.Millisecond)
+	look(listed, member)
+	look(clockNow(), member, child, stranger)
+	most := uint64(len(fmt.Sprintln(child, "before")))
+	if got := m.before.WChar; got != most {
+		t.Errorf("they have written %d bytes since, want %d", got, most)
+	}
+}
+
+// talking starts a shell. ask gives it lines, and told is what it says.
+func talking(t *testing.T, script string) (pid int, ask func(lines ...string), told io.Reader) {
+	t.Helper()
+	cmd := exec.Command("sh", "-c", script)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = in.Close() // ends it
+		_ = cmd.Wait()
+	})
+	return cmd.Process.Pid, func(lines ...string) {
+		for _, line := range lines {
+			if _, err := fmt.Fprintln(in, line); err != nil {
+				t.Error(err)
+			}
+		}
+	}, out
 }

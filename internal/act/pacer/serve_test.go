@@ -44,6 +44,7 @@ func (w *steady) look(now time.Duration, _ []int) (unseen float64, err error) {
 	return unseen, nil
 }
 
+func (w *steady) joined()          {}
 func (w *steady) charged() float64 { return 0 }
 func (w *steady) on(Job)           {}
 func (w *steady) close()           {}

@@ -10,7 +10,9 @@ import "io/fs"
 // never gets (it ignores SIGCHLD, or has ended first) stays counted.
 type Sum struct {
 	looked  bool
-	at      uint64 // the last look, in ticks since the boot
+	at      uint64 // when those of the last look were listed, in ticks since the boot
+	seen    uint64 // when that look was
+	joined  bool   // see Joined
 	live    map[int]*counted
 	busiest *counted // see Busiest
 	writers int
@@ -87,12 +89,16 @@ type Source struct {
 // Proc is /proc.
 var Proc = Source{Now: Now, Stat: ReadStat, Open: Open}
 
+// Joined says that others were put among the processes since the last look. Whom the next look sees first,
+// and is no child of one of them, has come from elsewhere, however young it is.
+func (s *Sum) Joined() { s.joined = true }
+
 // Look counts the processes, of which members are all, and returns what they have done
 // since the first look. Processes that cannot be read count nothing.
 func (s *Sum) Look(members []int, from Source) IO { return s.LookAt(members, from.Now(), from) }
 
-// LookAt is Look for processes that were listed earlier, at a time in ticks: a process that
-// began after that has not joined them.
+// LookAt is Look for processes that were listed earlier, at a time in ticks. Of who began between that and the
+// look, a child of one of them was born among them, and anybody else has come from elsewhere.
 func (s *Sum) LookAt(members []int, listed uint64, from Source) IO {
 	if s.live == nil {
 		s.live = make(map[int]*counted)
@@ -112,7 +118,7 @@ func (s *Sum) LookAt(members []int, listed uint64, from Source) IO {
 		s.adopt(from)
 		s.adopted = now
 	}
-	s.looked, s.at = true, listed
+	s.looked, s.at, s.seen, s.joined = true, listed, now, false
 	sum := s.ended
 	for _, c := range s.live {
 		sum = sum.Plus(c.done())
@@ -144,7 +150,7 @@ func (l *look) at(members []int) {
 			}
 			l.lose(pid, c)
 		}
-		if c := l.open(pid, l.from); c != nil {
+		if c := l.open(pid); c != nil {
 			l.wrote(c, c.done())
 			c.round = l.round
 			l.live[pid] = c
@@ -235,7 +241,8 @@ func (s *Sum) adopt(from Source) {
 }
 
 // open begins to count a process; nil if it cannot be read.
-func (s *Sum) open(pid int, from Source) *counted {
+func (l *look) open(pid int) *counted {
+	s, from := l.Sum, l.from
 	stat, err := from.Stat(pid)
 	if err != nil {
 		return nil
@@ -254,7 +261,7 @@ func (s *Sum) open(pid int, from Source) *counted {
 		counter = brief{pid, stat.Started, from}
 	}
 	c := &counted{parent: stat.Parent, counter: counter, last: io}
-	if !s.looked || stat.Started < s.at {
+	if !s.looked || stat.Started < s.at || (s.joined || stat.Started < s.seen) && s.live[stat.Parent] == nil && l.gone[stat.Parent] == nil {
 		c.first = io // it has joined them, and brought this along
 	}
 	return c

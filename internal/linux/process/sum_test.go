@@ -9,7 +9,9 @@ import (
 )
 
 // table is a /proc at one moment: what each process is and has written.
-type table map[int]struct {
+type table map[int]proc
+
+type proc struct {
 	Stat
 	written uint64
 	outside bool // in another group
@@ -267,6 +269,33 @@ func TestSumOfChildrenWaitedForAtOnce(t *testing.T) {
 	}
 	if got := look(40, 7); got != 42 {
 		t.Errorf("then %d, want 42", got)
+	}
+}
+
+// Of who is seen first after others were put among the processes, children of theirs count from their first
+// byte on, and nobody else. Without such, an orphan counts too: it was born there.
+func TestJoined(t *testing.T) {
+	for _, joined := range []bool{true, false} {
+		p := table{7: {Stat: Stat{1, 5, false}}}
+		var s Sum
+		members, from := p.source(10)
+		s.Look(members, from)
+		p[8] = proc{Stat: Stat{7, 15, false}, written: 20}  // a child
+		p[9] = proc{Stat: Stat{1, 16, false}, written: 300} // a stranger, or an orphan
+		want := uint64(320)
+		if joined {
+			s.Joined()
+			want = 20
+		}
+		members, from = p.source(20)
+		if got := s.Look(members, from).WriteBytes; got != want {
+			t.Errorf("joined %v: counted %d, want %d", joined, got, want)
+		}
+		p[10] = proc{Stat: Stat{1, 25, false}, written: 4000} // nobody was put there again
+		members, from = p.source(30)
+		if got := s.Look(members, from).WriteBytes; got != want+4000 {
+			t.Errorf("joined %v, then: counted %d, want %d", joined, got, want+4000)
+		}
 	}
 }
 
