@@ -48,7 +48,7 @@ func (g Group) withoutThrottle(has, missing string) (string, error) {
 // LacksIO reports that a group of v2 is there without the io controller. Of the root group, which never has a
 // limit, it is false.
 func (g Group) LacksIO() bool {
-	return g.h.Version == V2 && !g.IsRoot() && !g.there("io.stat") && g.there("cgroup.procs")
+	return g.h.Version == V2 && !g.IsRoot() && !g.there("io.stat") && !g.there(fileV2) && g.there("cgroup.procs")
 }
 
 // there reports whether a file may be in the group; false only if it is known not to be. It
