@@ -19,6 +19,11 @@ var Kubernetes string
 //go:embed all:kubernetes/chart
 var Chart embed.FS
 
+// KubectlWeir is kubectl's plugin, a shell's program.
+//
+//go:embed kubernetes/kubectl-weir
+var KubectlWeir string
+
 // WeirdMetricsService is the unit with which systemd runs weird metrics, with the page and history.
 //
 //go:embed weird-metrics.service

@@ -15,22 +15,32 @@ import (
 	"github.com/weir-io/weir/lab"
 )
 
-// The container's name, and where a Pod has its directories.
+// The containers' names, and where a Pod has its directories.
 const (
 	container = "main"
+	side      = "side"
 	Data      = "/data"  // a directory of the host
 	Cache     = "/cache" // an emptyDir called "cache"
+	Claimed   = "/claim" // the volume of its claim
+	Root      = "/"      // of the container
 )
 
-// A Pod is a static pod with one container.
+// A Pod has one container, or two.
 type Pod struct {
 	Name        string
 	QoS         string // as kubelet is to call it: "Guaranteed", "Burstable" or "BestEffort"
 	Annotations map[string]string
 	Host        string // the directory that is at Data
-	Writes      string // Data or Cache: where its program writes
+	Claim       string // the claim that is at Claimed; empty: none
+	Writes      string // Data, Cache, Claimed or Root: where its program writes
 	Command     string // of a shell, instead of the program that measures itself
+	Two         bool   // another container runs the same; Beside is what it measures
 	version     string // a part of the manifest, so that each is another one
+}
+
+// Beside stands for the pod's other container, where its measurements are meant.
+func (p *Pod) Beside() *Pod {
+	return &Pod{Name: p.Name + "-" + side, Writes: p.Writes, Command: p.Command}
 }
 
 // resources are what make kubelet choose a QoS class (kubernetes, pkg/apis/core/v1/helper/qos).
@@ -52,6 +62,19 @@ func (p *Pod) program() string {
 		"/bin/busybox mv /results/%[1]s.$n.new /results/%[1]s.$n; exec /bin/busybox sleep 100000", p.Name, load.Arg, strings.Join(job.Args(), " "))
 }
 
+// containers are the pod's. Each has all of its volumes.
+func (n *Node) containers(p *Pod, mounts []map[string]any) []map[string]any {
+	one := func(name string, p *Pod) map[string]any {
+		return map[string]any{"name": name, "image": n.image, "imagePullPolicy": "Never", "command": []string{"/bin/sh", "-c", p.program()},
+			"resources": resources[p.QoS], "volumeMounts": mounts}
+	}
+	all := []map[string]any{one(container, p)}
+	if p.Two {
+		all = append(all, one(side, p.Beside()))
+	}
+	return all
+}
+
 func (n *Node) manifest(p *Pod) ([]byte, error) {
 	annotations := map[string]string{"lab.test/version": p.version}
 	for key, value := range p.Annotations {
@@ -67,11 +90,38 @@ func (n *Node) manifest(p *Pod) ([]byte, error) {
 	add("cache", Cache, map[string]any{"emptyDir": map[string]any{}})
 	add("results", "/results", map[string]any{"hostPath": map[string]any{"path": results, "type": "Directory"}})
 	add("weir", "/weir", map[string]any{"hostPath": map[string]any{"path": n.weir, "type": "File"}})
+	if p.Claim != "" {
+		add("claimed", Claimed, map[string]any{"persistentVolumeClaim": map[string]any{"claimName": p.Claim}})
+	}
 	return json.Marshal(map[string]any{"apiVersion": "v1", "kind": "Pod",
 		"metadata": map[string]any{"name": p.Name, "namespace": "default", "annotations": annotations},
 		"spec": map[string]any{"hostNetwork": true, "terminationGracePeriodSeconds": 1, "volumes": volumes,
-			"containers": []map[string]any{{"name": container, "image": n.image, "imagePullPolicy": "Never",
-				"command": []string{"/bin/sh", "-c", p.program()}, "resources": resources[p.QoS], "volumeMounts": mounts}}}})
+			"containers": n.containers(p, mounts)}})
+}
+
+// PutLocal gives the API server a PersistentVolume that is a directory of this node, and a claim of the same name
+// that has it.
+func (n *Node) PutLocal(t testing.TB, name, dir string) {
+	t.Helper()
+	const size = "1Gi" // nobody looks whether there is so much
+	spec := func(more map[string]any) map[string]any {
+		more["accessModes"], more["storageClassName"], more["volumeMode"] = []string{"ReadWriteOnce"}, "", "Filesystem"
+		return more
+	}
+	here := map[string]any{"required": map[string]any{"nodeSelectorTerms": []any{map[string]any{"matchExpressions": []any{
+		map[string]any{"key": "kubernetes.io/hostname", "operator": "In", "values": []string{nodeName}}}}}}}
+	for _, object := range []map[string]any{
+		{"apiVersion": "v1", "kind": "PersistentVolume", "metadata": map[string]any{"name": name},
+			"spec": spec(map[string]any{"capacity": map[string]any{"storage": size}, "local": map[string]any{"path": dir}, "nodeAffinity": here})},
+		{"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": map[string]any{"name": name, "namespace": "default"},
+			"spec": spec(map[string]any{"volumeName": name, "resources": map[string]any{"requests": map[string]any{"storage": size}}})},
+	} {
+		text, err := json.Marshal(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.create(t, text)
+	}
 }
 
 // create gives the API server a manifest.

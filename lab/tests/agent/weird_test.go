@@ -24,8 +24,9 @@ type weird struct {
 	t       *testing.T
 	plans   string // the directory
 	socket  string
-	journal string // the directory
-	api     string // the directory of its sockets
+	journal string   // the directory
+	api     string   // the directory of its sockets
+	args    []string // more of them
 	env     []string
 	cmd     *exec.Cmd
 	ended   chan error
@@ -87,7 +88,7 @@ func (w *weird) write(plans string) {
 // begin starts it, and does not wait.
 func (w *weird) begin() {
 	w.t.Helper()
-	w.cmd = exec.Command("weird", "run", "--plans", w.plans, "--socket", w.socket, "--journal", w.journal, "--api", w.api)
+	w.cmd = exec.Command("weird", append([]string{"run", "--plans", w.plans, "--socket", w.socket, "--journal", w.journal, "--api", w.api}, w.args...)...)
 	w.cmd.Env, w.cmd.Stderr = w.env, w
 	w.cmd.WaitDelay = time.Second // the pacer may have its standard error
 	if err := w.cmd.Start(); err != nil {

@@ -2,7 +2,6 @@ package kubelet_test
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -27,14 +26,14 @@ const weirImage = "docker.io/library/weir:lab"
 // on, takes changed annotations from the API server, and tells by an event, an annotation and metrics what it did.
 func TestCluster(t *testing.T) {
 	e := lab.Need(t, lab.Cluster, lab.Guest, lab.Root, lab.Containerd, lab.Systemd, lab.V2, lab.FS("ext4"))
-	c := &cluster{disk: lab.Disk(t, lab.FS("ext4")), Node: node.NewCluster(t, e)}
+	c := &cluster{disk: lab.Disk(t, lab.FS("ext4")), claimed: lab.Disk(t, lab.FS("ext4")), Node: node.NewCluster(t, e)}
 	c.web = &node.Pod{Name: "web", QoS: "Burstable", Host: c.disk.Dir, Writes: node.Data, Annotations: map[string]string{"weir.io/write": fmt.Sprint(rate)}}
 	for _, part := range []struct {
 		name string
 		do   func(*testing.T)
 	}{
 		{"chart", c.chart}, {"start", c.start}, {"annotation", c.annotation}, {"namespace", c.namespace}, {"told", c.told}, {"metrics", c.metrics},
-		{"exec", c.exec}, {"rollout", c.rollout}, {"memory", c.memory},
+		{"plugin", c.plugin}, {"volumes", c.volumes}, {"two containers", c.twoContainers}, {"rollout", c.rollout}, {"memory", c.memory},
 	} {
 		if !t.Run(part.name, part.do) {
 			t.Log(node.Kubectl(t, "get", "pods,events", "--all-namespaces", "-o", "wide"))
@@ -46,8 +45,8 @@ func TestCluster(t *testing.T) {
 // A cluster is one, with a pod that has a limit.
 type cluster struct {
 	*node.Node
-	disk *lab.TestDisk
-	web  *node.Pod
+	disk, claimed *lab.TestDisk
+	web           *node.Pod
 }
 
 // chart imports weir's image and installs the chart.
@@ -195,17 +194,6 @@ func (c *cluster) metrics(t *testing.T) {
 		return limit != "" && info != ""
 	})
 	t.Logf("%s\n%s", info, limit)
-}
-
-// exec asks weir in its pod, as the plugin kubectl-weir does.
-func (c *cluster) exec(t *testing.T) {
-	name := node.Kubectl(t, "-n", "kube-system", "get", "pods", "-l", "app.kubernetes.io/name=weir", "-o", "jsonpath={.items[0].metadata.name}")
-	for _, args := range [][]string{{"weir", "show", "pod:default/web", "--json"}, {"weir", "why", "pod:default/web", "--json"}} {
-		text := node.Kubectl(t, append([]string{"-n", "kube-system", "exec", name, "-c", "weird", "--", "weird", "enter"}, args...)...)
-		if !json.Valid([]byte(text)) || !strings.Contains(text, fmt.Sprint(rate)) {
-			t.Errorf("%v says %s", args, text)
-		}
-	}
 }
 
 // rollout replaces weir's pod: the limit of a pod that runs stays.
