@@ -86,7 +86,8 @@ type podRuntime struct {
 	dir     string // where pods have their groups
 	path    string // the same, as kubelet says it
 	v2      bool
-	rule    string // file of a pod's limit
+	chooses string // the annotation: on v1 a container has the limit, for a pod's group binds no group below it
+	rule    string // file of a limit
 	want    string // what it has to have in it
 	pods    []runtimePod
 	begun   int
@@ -105,9 +106,9 @@ func newRuntime(t *testing.T, v1, unified string, v2 bool, disk *lab.TestDisk) *
 	t.Helper()
 	dir := t.TempDir()
 	r := &podRuntime{socket: filepath.Join(dir, "nri.sock"), path: "/kubepods/besteffort", dir: v1, v2: v2,
-		rule: "blkio.throttle.read_bps_device", want: fmt.Sprintf("%s %d", disk.Number, podsLimit)}
+		chooses: "weir.io/plan.web", rule: "blkio.throttle.read_bps_device", want: fmt.Sprintf("%s %d", disk.Number, podsLimit)}
 	if v2 {
-		r.dir, r.rule, r.want = unified, "io.max", fmt.Sprintf("%s rbps=%d", disk.Number, podsLimit)
+		r.dir, r.chooses, r.rule, r.want = unified, "weir.io/plan", "io.max", fmt.Sprintf("%s rbps=%d", disk.Number, podsLimit)
 	}
 	for _, name := range []string{"kubepods", "besteffort"} {
 		r.dir = filepath.Join(r.dir, name)
@@ -155,7 +156,7 @@ func (r *podRuntime) start(t *testing.T) {
 	path := r.path + "/pod" + uid
 	p := runtimePod{
 		of: &nri.PodSandbox{Id: pause, Name: fmt.Sprint("web-", r.begun), Uid: uid, Namespace: "prod", Labels: map[string]string{"app": "web"},
-			Annotations: map[string]string{"weir.io/plan": "small"}, Linux: &nri.LinuxPodSandbox{CgroupParent: path}},
+			Annotations: map[string]string{r.chooses: "small"}, Linux: &nri.LinuxPodSandbox{CgroupParent: path}},
 		main: &nri.Container{Id: id, PodSandboxId: pause, Name: "web", Labels: map[string]string{"io.kubernetes.container.name": "web", "io.kubernetes.pod.uid": uid},
 			Linux: &nri.LinuxContainer{CgroupsPath: path + "/" + id}},
 		sleep: exec.Command("sleep", "3600"),
@@ -187,11 +188,12 @@ func (r *podRuntime) start(t *testing.T) {
 		began := time.Now()
 		err := r.is.StartContainer(ctx, &nri.StartContainerRequest{Pod: p.of, Container: p.main})
 		r.answers = append(r.answers, time.Since(began))
-		if text, bad := os.ReadFile(filepath.Join(group, r.rule)); bad != nil || !strings.Contains(string(text), r.want) {
-			t.Errorf("a container is let go, and its pod has the rule %q (%v), want %q", text, bad, r.want)
+		limited := group
+		if !r.v2 {
+			limited = filepath.Join(group, id)
 		}
-		if err != nil {
-			return err
+		if text, bad := os.ReadFile(filepath.Join(limited, r.rule)); err != nil || bad != nil || !strings.Contains(string(text), r.want) {
+			t.Fatalf("a container is let go (%v), and the rule is %q (%v), want %q", err, text, bad, r.want)
 		}
 		return r.is.PostStartContainer(ctx, &nri.PostStartContainerRequest{Pod: p.of, Container: p.main})
 	})
