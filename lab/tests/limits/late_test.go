@@ -40,6 +40,11 @@ func TestIOIsOffAtFirst(t *testing.T) {
 		return time.Since(began)
 	}
 	write(file, size)
+	open, err := os.Open(file) // else the kernel may forget the file, and with it whose it is
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer open.Close()
 	control("+io")
 	weir(t, "set", "cgroup:"+name, "--quiet", "--hold", "kernel", "--write", fmt.Sprint(int(limit)), "--on", disk.Dir)
 	defer weir(t, "clear", "cgroup:"+name, "--quiet")
