@@ -124,6 +124,10 @@ func (r *run) evidence(place Place) Evidence {
 	if e.Delayed && !k.IsOps() {
 		e.Request = max(e.Request, min(e.charged().largest(e.Began, e.To), e.Burst)) // what passed at once is a request
 	}
+	if r.crowded(e) {
+		e.Request = max(e.Request, min(e.charged().largest(e.Began, e.To), writebackBurst))
+		e.Waiting = max(e.Waiting, e.Request)
+	}
 	if r.observed { // it may not have tried for more: only what was seen counts
 		e.Waiting = max(0, e.charged().largest(e.Began, e.To)-e.Limit*saved.Seconds())
 	}
@@ -141,6 +145,12 @@ func (r *run) evidence(place Place) Evidence {
 		e.Cached = float64(r.result.Cached) / float64(r.result.Bytes)
 	}
 	return e
+}
+
+// crowded reports whether others in the group write beside a load that does not go through the page cache. The
+// kernel may write back for them in large requests, each of which waits for the throttle and passes as a whole.
+func (r *run) crowded(e Evidence) bool {
+	return e.Writes && !e.Delayed && !r.test.Key.IsOps() && e.Cgroup.Between(e.From, e.To)-e.Writer.Between(e.From, e.To) > writebackRequest
 }
 
 // requests says how much may pass at once, of bytes.

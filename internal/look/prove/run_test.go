@@ -137,3 +137,30 @@ func TestALoadThatHangsIsJudged(t *testing.T) {
 		}
 	}
 }
+
+// Others in the group write through the page cache beside a direct load: a request of theirs passes as a whole, and
+// the group is held all the same. One that is not is found.
+func TestOthersInTheGroupWriteBack(t *testing.T) {
+	const window = 6 * time.Second
+	lumps := steps(window, func(at time.Duration) float64 { return 4 * mb * float64(1+int(at/(1990*ms))) }) // at 2 MB/s
+	for name, c := range map[string]struct {
+		writer, group Series
+		verdict       Verdict
+	}{
+		"large requests":                    {line(50_000, window), lumps, Held},
+		"the same, and nobody but the load": {lumps, lumps, NotHeld},
+		"beyond":                            {line(50_000, window), line(4*mb, window), NotHeld},
+	} {
+		r := &run{group: (&cgroupfs.Hierarchy{Version: cgroupfs.V2}).Root(),
+			test:   Test{Path: load.Direct, Key: limit.WBPS, Rate: 2 * mb, Block: page, Size: mb, For: window},
+			ended:  window,
+			result: load.Result{Began: int64(300 * ms), Ended: int64(window)},
+			writer: Reading{Bytes: c.writer, Ops: line(50, window)},
+			samples: &Samples{Cgroup: Reading{Bytes: c.group, Ops: line(50, window)}, Device: Reading{Bytes: c.group, Ops: line(50, window)},
+				Late: line(0, window), Counted: true},
+		}
+		if row := rowOf(Place{}, r); row.Verdict != c.verdict {
+			t.Errorf("%s: %s (%s): %s", name, row.Verdict, row.Reason, row.Why)
+		}
+	}
+}
