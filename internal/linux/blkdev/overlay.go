@@ -97,8 +97,36 @@ func (r *resolver) onLayer(ctx context.Context, l layer, depth int) (followed, e
 	case r.throughProc(l.dir):
 		return f, &layerError{" is " + namedByMounter(l.dir)}
 	}
-	err := r.onPath(ctx, &f.Chain, l.dir, depth-1)
+	dir := l.dir
+	if r.fs.isHost() && !r.there(dir) {
+		if theirs := through(max(r.init, 1), dir); theirs != "" {
+			dir = theirs
+		}
+	}
+	err := r.onPath(ctx, &f.Chain, dir, depth-1)
 	return f, err
+}
+
+// through is a path that leads to a directory in the mount namespace of a process: of process 1, where a runtime has
+// mounted its containers, also where weir is in a container itself. It is empty if there is no such directory, or a
+// link on the way would lead elsewhere.
+func through(pid int, dir string) string {
+	top := fmt.Sprintf("/proc/%d/root", pid)
+	root, err := unix.Open(top, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return ""
+	}
+	defer unix.Close(root)
+	fd, err := unix.Openat2(root, dir, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS})
+	if err != nil {
+		return ""
+	}
+	defer unix.Close(fd)
+	var there, here unix.Stat_t
+	if unix.Fstat(fd, &there) != nil || unix.Stat(top+dir, &here) != nil || there.Dev != here.Dev || there.Ino != here.Ino {
+		return ""
+	}
+	return top + dir
 }
 
 func namedByMounter(path string) string {

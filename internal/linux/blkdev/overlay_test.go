@@ -2,8 +2,15 @@ package blkdev
 
 import (
 	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // twoDisks has / on vda2 and /data on sdb.
@@ -65,5 +72,55 @@ func TestErofsByDescriptor(t *testing.T) {
 	twoDisks(tr, "40 20 0:50 / /m ro - erofs /proc/self/fd/8 ro")
 	if c, err := tr.fs().Resolve(t.Context(), "/m"); err == nil || !strings.Contains(err.Error(), "erofs is on /proc/self/fd/8, which was an open file") {
 		t.Errorf("%s, %v", c, err)
+	}
+}
+
+// A layer that this process cannot see is found where process 1 sees it: weir may be in a container.
+func TestALayerOfAnotherMountNamespace(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("needs root, to have a mount namespace of its own")
+	}
+	above := t.TempDir()
+	dir := filepath.Join(above, "upper")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	want, err := New("/").Resolve(t.Context(), dir)
+	if err != nil {
+		t.Skipf("it is on no disk: %v", err)
+	}
+	other := exec.Command("sleep", "60") // it goes on to see the directory
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = other.Process.Kill()
+		_ = other.Wait()
+	}()
+	if got := through(other.Process.Pid, filepath.Join(above, "gone")); got != "" {
+		t.Errorf("a directory that is nowhere is %s", got)
+	}
+	done := make(chan error)
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // it ends with the goroutine, and its namespace with it
+		if err := errors.Join(unix.Unshare(unix.CLONE_FS|unix.CLONE_NEWNS), unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""),
+			unix.Mount("tmpfs", above, "tmpfs", 0, "")); err != nil {
+			done <- err
+			return
+		}
+		r := &resolver{fs: New("/"), init: other.Process.Pid}
+		if r.there(dir) {
+			done <- errors.New("the directory is still seen")
+			return
+		}
+		got, err := r.onLayer(t.Context(), layer{"upper directory", dir}, maxDepth)
+		if err == nil && (len(got.Devices) != 1 || got.Devices[0].Number != want.Devices[0].Number || got.of.dir != dir) {
+			err = fmt.Errorf("%+v, want %+v", got, want)
+		}
+		done <- err
+	}()
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }

@@ -14,6 +14,7 @@ type resolver struct {
 	fs       FS
 	own      []Mount // the mounts of this process, once read
 	ownKnown bool
+	init     int // whose mounts a container's overlay is of; 0: process 1
 }
 
 // Resolve finds the devices that a rule for spec belongs on. spec is a path, a device
