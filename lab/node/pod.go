@@ -183,6 +183,12 @@ func resultOf(p *Pod, start int) string {
 // Rate is what the program has measured after its start with this number, in bytes per second, once it has.
 func (n *Node) Rate(t testing.TB, p *Pod, start int) float64 {
 	t.Helper()
+	return n.Result(t, p, start).BytesPerSec()
+}
+
+// Result is what Rate is of.
+func (n *Node) Result(t testing.TB, p *Pod, start int) load.Result {
+	t.Helper()
 	file := resultOf(p, start)
 	lab.Await(t, time.Minute, file, func() bool { _, err := os.Stat(file); return err == nil })
 	text, err := os.ReadFile(file)
@@ -192,9 +198,9 @@ func (n *Node) Rate(t testing.TB, p *Pod, start int) float64 {
 	for line := range strings.Lines(string(text)) {
 		var l struct{ Result *load.Result }
 		if json.Unmarshal([]byte(line), &l) == nil && l.Result != nil {
-			return l.Result.BytesPerSec()
+			return *l.Result
 		}
 	}
 	t.Fatalf("%s has no result:\n%s", file, text)
-	return 0
+	return load.Result{}
 }

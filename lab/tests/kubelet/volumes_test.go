@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"math"
 	"testing"
+	"time"
 
+	"github.com/weir-io/weir/internal/look/load"
 	"github.com/weir-io/weir/lab"
 	"github.com/weir-io/weir/lab/node"
 )
@@ -75,23 +77,24 @@ func (c *cluster) twoContainers(t *testing.T) {
 		p.QoS, p.Host, p.Writes, p.Two = "BestEffort", c.disk.Dir, node.Data, true
 		defer c.end(t, p)
 	}
-	both := func(p *node.Pod) (main, side float64) {
+	both := func(p *node.Pod) (main, side load.Result) {
 		c.end(t, p)
-		number := c.Starts(p.Beside())
-		main = c.rates(t, p)[0]
-		return main, c.Rate(t, p.Beside(), number)
+		a, b := c.Starts(p), c.Starts(p.Beside())
+		c.Put(t, p)
+		return c.Result(t, p, a), c.Result(t, p.Beside(), b)
 	}
 	lab.Ratio(t, "two containers that share a limit", rate, lab.Written, func() float64 {
-		main, side := both(shared)
-		return main + side
+		main, side := both(shared) // one of them is alone for a while, and has all of it
+		return float64(main.Bytes+side.Bytes) / time.Duration(max(main.Ended, side.Ended)-min(main.Began, side.Began)).Seconds()
 	})
 	c.end(t, shared)
 	lab.Ratio(t, "two containers with one each", 1, lab.Written, func() float64 {
-		main, side := both(each)
-		t.Logf("they wrote %.3f and %.3f of their limits", main/rate, side/(rate/2))
-		if math.Abs(main/rate-1) > math.Abs(side/(rate/2)-1) {
-			return main / rate
+		one, other := both(each)
+		main, side := one.BytesPerSec()/rate, other.BytesPerSec()/(rate/2)
+		t.Logf("they wrote %.3f and %.3f of their limits", main, side)
+		if math.Abs(main-1) > math.Abs(side-1) {
+			return main
 		}
-		return side / (rate / 2)
+		return side
 	})
 }
