@@ -40,6 +40,7 @@ type known struct {
 	raw             map[string]string // its annotations, as they are
 	good            map[string]string // those that count: the last ones that are right. nil: none were
 	wrong           error             // why the present ones do not count; nil: they do
+	ends            bool              // it was asked to go: what becomes of its limits is no news
 
 	told map[what]string // what the API server has taken last; before that, what weird before this one has told it
 	when time.Time       // when it was told last, or that was tried
@@ -177,6 +178,7 @@ func (c *Cluster) setPod(o object) {
 	} else if p.more {
 		c.claim(p, o)
 	}
+	p.ends = m.DeletionTimestamp != ""
 	if p.raw != nil && maps.Equal(p.raw, its) {
 		c.mu.Unlock()
 		return

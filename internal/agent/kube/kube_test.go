@@ -105,6 +105,21 @@ func TestWrongAnnotations(t *testing.T) {
 	}
 }
 
+// Of a pod that is on its way out nothing is told: its processes go before it does.
+func TestAPodThatGoes(t *testing.T) {
+	lab.Unit(t)
+	f := newFake(t)
+	going := strings.Replace(objectOf("prod", "a", "ua", "3", writes("1Mi")), `"metadata":{`, `"metadata":{"deletionTimestamp":"2026-11-27T15:00:00Z",`, 1)
+	f.lists[pods] = []string{going, objectOf("prod", "b", "ub", "4", writes("1Mi"))}
+	f.states = []agent.PodState{{Name: "prod/a", Plan: "annotations", Finding: "its first process is gone"}, {Name: "prod/b", Plan: "annotations", Finding: "its disk is gone"}}
+	c := f.run()
+	f.await("the event of the other pod", func() bool { return f.has(`its disk is gone`) > 0 })
+	time.Sleep(5 * c.every)
+	if n := f.has("its first process is gone"); n != 0 {
+		t.Errorf("it was told of %d times: %q", n, f.sent)
+	}
+}
+
 // A pod that was never right has what the runtime says.
 func TestNeverRight(t *testing.T) {
 	lab.Unit(t)

@@ -23,6 +23,8 @@ type meta struct {
 	UID             string            `json:"uid"`
 	ResourceVersion string            `json:"resourceVersion"`
 	Annotations     map[string]string `json:"annotations"`
+	// DeletionTimestamp is when it was asked to go; empty: nobody did.
+	DeletionTimestamp string `json:"deletionTimestamp"`
 }
 
 // A spec is what is read of an object's spec.

@@ -90,7 +90,7 @@ func (c *Cluster) news(now time.Time, ways []what) (all []news) {
 	defer c.mu.Unlock()
 	for uid, p := range c.pods {
 		n := newsOf(states[p.namespace+"/"+p.name], p.wrong, c.wrongVolume(p))
-		if n == nil || now.Sub(p.when) < tellLeast {
+		if n == nil || p.ends || now.Sub(p.when) < tellLeast {
 			continue
 		}
 		for _, w := range ways {
