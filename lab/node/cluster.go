@@ -138,7 +138,10 @@ func (n *Node) stopCluster(t testing.TB) {
 	if t.Failed() {
 		n.logs(t, append(names, "kubelet", "containerd")...)
 	}
-	run(t, "systemctl", append([]string{"stop", "kubelet"}, names...)...)
+	slices.Reverse(names) // the API server's end waits for its database
+	for _, name := range append([]string{"kubelet"}, names...) {
+		run(t, "systemctl", "stop", name)
+	}
 	if out, err := exec.Command("sh", "-c", "for t in $(ctr -n k8s.io tasks ls -q); do ctr -n k8s.io tasks kill -s KILL $t; done").CombinedOutput(); err != nil {
 		t.Logf("end the pods: %v\n%s", err, out)
 	}
