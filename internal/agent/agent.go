@@ -76,8 +76,10 @@ func New(o Options) (*Agent, error) {
 		a.cluster = o.Cluster(ClusterOptions{Changed: func(kind, name string) { a.loop.Changed(kind, name) }, Pods: a.podStates, Log: o.Log})
 		of.Live = a.cluster
 	}
+	of.Asked = func() bool { return a.runtime != nil && a.runtime.Asks() }
 	a.measurer = newMeasurer(o, a.core.InForce, gate)
 	of.Births = source.NewBirths(of, o.Log, func(kind, name string) { a.loop.Changed(kind, name) })
+	of.Births.Soon = func(kind, name string) { a.loop.Soon(kind, name) }
 	a.kinds = source.All(of)
 	var sources []reconcile.Source
 	for _, k := range a.kinds {
@@ -86,7 +88,7 @@ func New(o Options) (*Agent, error) {
 	a.loop = reconcile.NewLoop(a.core, o.Log, sources...)
 	a.loop.Tell = a.recordDeed
 	a.births = of.Births
-	a.tree = &source.Tree{Options: of, Changed: a.loop.Changed, Written: a.loop.Written, Log: o.Log, Births: of.Births}
+	a.tree = &source.Tree{Options: of, Changed: a.loop.Changed, Soon: a.loop.Soon, Written: a.loop.Written, Log: o.Log, Births: of.Births}
 	a.loop.Begun = a.tree.Begun()
 	if o.Runtime != nil {
 		a.runtime = o.Runtime(RuntimeOptions{Open: o.Open, Log: o.Log, Live: of.Live, Ended: a.core.Ended, Done: a.recordDone, Begun: of.Births.Take, Gate: gate,

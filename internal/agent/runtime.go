@@ -24,6 +24,8 @@ type Runtime interface {
 	Run(ctx context.Context)
 	// Status returns what is known now. It waits for nothing.
 	Status() RuntimeStatus
+	// Asks reports whether the runtime asks. It waits for nothing, and takes no time.
+	Asks() bool
 }
 
 // RuntimeOptions say what a Runtime works on.

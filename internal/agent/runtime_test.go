@@ -25,6 +25,8 @@ type standIn struct {
 
 func (s *standIn) Run(ctx context.Context) { s.runs <- true; <-ctx.Done(); s.runs <- false }
 
+func (s *standIn) Asks() bool { return !s.lost.Load() }
+
 func (s *standIn) Status() RuntimeStatus {
 	if s.lost.Load() {
 		return RuntimeStatus{Error: "it has gone"}

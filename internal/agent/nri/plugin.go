@@ -67,6 +67,16 @@ func (p *Plugin) Status() agent.RuntimeStatus {
 	return s
 }
 
+// Asks reports whether the runtime asks.
+func (p *Plugin) Asks() bool { return p.runtime() != "" }
+
+// runtime is that which asks.
+func (p *Plugin) runtime() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.status.Runtime
+}
+
 func (p *Plugin) count(change func(*agent.RuntimeStatus)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -109,7 +119,7 @@ func (p *Plugin) work(ctx context.Context) {
 
 // limiter makes what puts limits into force. What it tells does not wait.
 func (p *Plugin) limiter() *limiter {
-	isContainerd := func() bool { return strings.HasPrefix(p.Status().Runtime, containerd) }
+	isContainerd := func() bool { return strings.HasPrefix(p.runtime(), containerd) }
 	return &limiter{open: p.options.Open, live: p.options.Live,
 		lists: func(kind string) bool { return kind == "pod" || isContainerd() },
 		begun: p.options.Begun,

@@ -178,6 +178,13 @@ func (c *Core) fights(now time.Time, e *entry) bool {
 	return true
 }
 
+// Limits reports whether a group has the limits of a plan, or is to have them.
+func (c *Core) Limits(group string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.groups[group] != ""
+}
+
 // Has reports whether limits are in force in a group, and are these, by their Now: whoever has written them has changed
 // nothing.
 func (c *Core) Has(group string, now []Rates) bool {

@@ -67,6 +67,8 @@ type source struct {
 	wrote map[string]string // groups whose rules were written → names of the targets that they may be of
 	began time.Time         // the call to Look or Put that goes on; zero: none does
 	told  bool              // an event told of it, not the clock
+	hurry bool              // one that does not wait for more did
+	soon  bool              // one that waits did
 	seen  bool              // it has looked once
 	here  bool              // it was followed once
 
@@ -89,7 +91,7 @@ func NewLoop(core *Core, log *slog.Logger, all ...Source) *Loop {
 func (l *Loop) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	for _, s := range l.sources {
-		l.tell(s, "") // what is there is looked at before any event
+		l.tell(s, "", true) // what is there is looked at before any event
 		running.Go(func() { l.follow(ctx, s) })
 		running.Go(func() { l.work(ctx, s) })
 	}
@@ -140,7 +142,7 @@ func (l *Loop) follow(ctx context.Context, s *source) {
 			if name == "" {
 				l.set(s, true, nil)
 			}
-			l.tell(s, name)
+			l.tell(s, name, true)
 			begun()
 		})
 		begun()
@@ -205,10 +207,10 @@ func (l *Loop) work(ctx context.Context, s *source) {
 		case <-ctx.Done():
 			return
 		case <-s.wake:
-			if !l.waits(s) { // the last look had it
+			if !l.waits(s) || time.Now().Before(l.gathers(s)) { // the last look had it, or more is gathered
 				continue
 			}
-		case <-time.After(time.Until(until)):
+		case <-time.After(time.Until(earliest(until, l.gathers(s)))):
 		}
 		names, told, is := l.pending(ctx, s, !time.Now().Before(resync.at))
 		if !is {

@@ -13,6 +13,8 @@ const (
 	// awaitMost bounds how long the first look waits for events. It then finds all that they would tell of what was
 	// there before, and need not be done again.
 	awaitMost = time.Second
+	// gatherTime is how long after a look the next one waits, to have more to look at, where nothing is in a hurry.
+	gatherTime = 500 * time.Millisecond
 )
 
 // Changed says that something has changed: a target of a kind, by the source's name for it; "" for
@@ -20,21 +22,31 @@ const (
 func (l *Loop) Changed(kind, name string) {
 	for _, s := range l.sources {
 		if kind == "" || kind == s.kind {
-			l.tell(s, name)
+			l.tell(s, name, true)
 		}
 	}
 }
 
+// Soon is Changed where no limit waits for the look: it is in force already, or its target has ended. A look is as much work
+// for one target as for ten, so on a busy host several are looked at together.
+func (l *Loop) Soon(kind, name string) {
+	if s := l.sources[kind]; s != nil {
+		l.tell(s, name, false)
+	}
+}
+
 // Written is Changed where all that has happened is that somebody has written the rules of a group. Where they are those
-// that are to be in force there, no target is looked at: weir itself has written them, or its pacer.
+// that are to be in force there, no target is looked at: weir itself has written them, or its pacer. Of a group without a
+// plan's limits none can be lost, so it is in no hurry.
 func (l *Loop) Written(kind, name, group string) {
 	s := l.sources[kind]
 	if s == nil || name == "" {
 		l.Changed(kind, name)
 		return
 	}
+	hurry := l.Core.Limits(group)
 	l.mu.Lock()
-	s.told = true
+	s.tell(hurry)
 	if len(s.wrote) >= wroteMost {
 		s.all = true
 	} else {
@@ -44,9 +56,9 @@ func (l *Loop) Written(kind, name, group string) {
 	s.awake()
 }
 
-func (l *Loop) tell(s *source, name string) {
+func (l *Loop) tell(s *source, name string, hurry bool) {
 	l.mu.Lock()
-	s.told = true
+	s.tell(hurry)
 	if name == "" || len(s.names) >= namesMost {
 		s.all = true
 	} else {
@@ -54,6 +66,11 @@ func (l *Loop) tell(s *source, name string) {
 	}
 	l.mu.Unlock()
 	s.awake()
+}
+
+// tell notes that something is to be looked at. The Loop is locked.
+func (s *source) tell(hurry bool) {
+	s.told, s.hurry, s.soon = true, s.hurry || hurry, s.soon || !hurry
 }
 
 func (s *source) awake() {
@@ -68,6 +85,16 @@ func (l *Loop) waits(s *source) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return s.told
+}
+
+// gathers is until when more is gathered before a look; zero: nothing is.
+func (l *Loop) gathers(s *source) (until time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s.soon && !s.hurry {
+		until = s.looked.Add(gatherTime)
+	}
+	return until
 }
 
 // awaitEvents waits until a source's events come, or cannot be had.
@@ -98,7 +125,7 @@ func (l *Loop) pending(ctx context.Context, s *source, compare bool) (names []st
 		names = append(names, name)
 	}
 	clear(s.names)
-	s.all, s.told, s.wrote = false, false, map[string]string{}
+	s.all, s.told, s.hurry, s.soon, s.wrote = false, false, false, false, map[string]string{}
 	l.mu.Unlock()
 	if all {
 		return nil, told, true

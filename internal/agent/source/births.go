@@ -37,6 +37,8 @@ type Births struct {
 	Log     *slog.Logger
 	// Changed is told of the targets of a group, as Tree.Changed is, once the group has its rules.
 	Changed func(kind, name string)
+	// Soon is told instead, as Tree.Soon is; nil: Changed is.
+	Soon func(kind, name string)
 
 	begun chan begun
 	used  chan struct{} // the devices were needed
@@ -150,7 +152,7 @@ func (b *Births) Forget(kind, id string) {
 // hand has a birth put on record, and its targets told of it after that: who looks at them then finds the record.
 func (b *Births) hand(its *planned.Birth, one birth) {
 	if its == nil {
-		b.tell(one)
+		b.tell(one, one.path == "") // the rules of others are in force
 		return
 	}
 	select {
@@ -160,7 +162,7 @@ func (b *Births) hand(its *planned.Birth, one birth) {
 	}
 	b.news(its.Leave())
 	b.setLeft(true)
-	b.tell(one)
+	b.tell(one, true)
 }
 
 // setLeft notes whether there are births that nobody has put on record, and returns what was noted before.
@@ -177,10 +179,15 @@ func (b *Births) isLeft() bool {
 	return b.left
 }
 
-func (b *Births) tell(one birth) {
+// tell tells of the targets of a birth. inForce says that it has its rules.
+func (b *Births) tell(one birth, inForce bool) {
 	b.setNew(one.path, -1)
 	for _, n := range one.names {
-		b.Changed(n.kind, n.name)
+		if b.Soon != nil && (inForce || b.Options.isAsked(n)) {
+			b.Soon(n.kind, n.name)
+		} else {
+			b.Changed(n.kind, n.name)
+		}
 	}
 }
 
@@ -201,7 +208,7 @@ func (b *Births) record(ctx context.Context) {
 			} else {
 				b.sweepLeft()
 			}
-			b.tell(one.of)
+			b.tell(one.of, true)
 		}
 		if again = nil; b.isLeft() {
 			again = time.After(b.retry)

@@ -29,6 +29,14 @@ type Options struct {
 	Live planned.Live
 	// Gate is closed while a container waits for its start, and looks wait then; nil: there is none.
 	Gate *haste.Gate
+	// Asked reports whether a container runtime asks weird before it starts the containers of pods: a new one has its rules
+	// then, and is not looked at at once. nil: none does.
+	Asked func() bool
 	// Births is told of containers that were made; nil: nobody is.
 	Births *Births
+}
+
+// isAsked reports whether weird is asked about a new container, or pod, before it starts.
+func (o Options) isAsked(of named) bool {
+	return o.Asked != nil && of.name != "" && (of.kind == "pod" || of.kind == "containerd") && o.Asked()
 }

@@ -40,7 +40,7 @@ func TestBirthsAreTold(t *testing.T) {
 	if err := one.Record(); err != nil {
 		t.Fatal(err)
 	}
-	b.tell(one.of)
+	b.tell(one.of, true)
 	if one := <-told; one != "docker:"+webID[:12] {
 		t.Error(one)
 	}

@@ -39,6 +39,8 @@ type Tree struct {
 	Options Options
 	// Changed is told of a target by its kind and name, "": of all of a kind, or of all kinds.
 	Changed func(kind, name string)
+	// Soon is told instead where no limit waits for the look; nil: Changed is.
+	Soon func(kind, name string)
 	// Written is told instead where somebody has written the rules of a group; nil: Changed is.
 	Written func(kind, name, group string)
 	Log     *slog.Logger
@@ -233,14 +235,25 @@ func (t *Tree) tell(h *cgroupfs.Hierarchy, events []tree.Event, systemdRuns bool
 			case tells, e.Kind == tree.Written && t.Births != nil && t.Births.WillTell(g.Path()):
 			case e.Kind == tree.Written && t.Written != nil:
 				t.Written(n.kind, n.name, g.Path())
+			case e.Kind == tree.Ended, e.Kind == tree.Born && t.Options.isAsked(n): // another group of a target that ends may go on
+				t.soon(n)
 			default:
-				t.Changed(n.kind, n.name) // of an end too: another group of the target may go on
+				t.Changed(n.kind, n.name)
 			}
 			if e.Kind == tree.Born && (n.name == "" || n.kind == "pod" || n.kind == "containerd") {
 				t.tellLater(n)
 			}
 		}
 	}
+}
+
+// soon tells of a target that no limit waits for.
+func (t *Tree) soon(of named) {
+	if t.Soon == nil {
+		t.Changed(of.kind, of.name)
+		return
+	}
+	t.Soon(of.kind, of.name)
 }
 
 // serves reports whether newborn groups of a hierarchy get their rules from Births.
@@ -272,7 +285,7 @@ func (t *Tree) tellLater(of named) {
 				t.mu.Lock()
 				delete(t.later, look)
 				t.mu.Unlock()
-				t.Changed(of.kind, of.name)
+				t.soon(of)
 			})
 		}
 	}
