@@ -8,12 +8,14 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/containerd/nri/pkg/adaptation"
 	nri "github.com/containerd/nri/pkg/api"
 
+	"github.com/weir-io/weir/internal/daemon/grpc/grpctest"
 	"github.com/weir-io/weir/lab"
 )
 
@@ -42,6 +44,8 @@ func TestPodsCost(t *testing.T) {
 	runInMemory(t)
 	r := newRuntime(t, e.Cgroups.Blkio, e.Cgroups.Unified, e.Cgroups.IOInV2, disk)
 	w.args = []string{"--nri", r.socket}
+	cri := grpctest.Serve(t, r.answer)
+	w.env = append(w.env, "CONTAINERD_ADDRESS="+cri, "CONTAINER_RUNTIME_ENDPOINT=unix://"+cri)
 	w.start()
 	lab.Await(t, patience, "weird at the runtime", func() bool { s := w.status().Runtime; return s != nil && s.Name != "" })
 	for range podsRunning {
@@ -89,6 +93,7 @@ type podRuntime struct {
 	chooses string // the annotation: on v1 a container has the limit, for a pod's group binds no group below it
 	rule    string // file of a limit
 	want    string // what it has to have in it
+	mu      sync.Mutex
 	pods    []runtimePod
 	begun   int
 	answers []time.Duration // from the question before a start to its answer
@@ -99,7 +104,8 @@ type runtimePod struct {
 	of    *nri.PodSandbox
 	main  *nri.Container
 	dirs  []string // of its groups, the outermost first
-	sleep *exec.Cmd
+	sleep *exec.Cmd // its process
+	pause *exec.Cmd // of the one that holds the pod
 }
 
 func newRuntime(t *testing.T, v1, unified string, v2 bool, disk *lab.TestDisk) *podRuntime {
@@ -159,7 +165,7 @@ func (r *podRuntime) start(t *testing.T) {
 			Annotations: map[string]string{r.chooses: "small"}, Linux: &nri.LinuxPodSandbox{CgroupParent: path}},
 		main: &nri.Container{Id: id, PodSandboxId: pause, Name: "web", Labels: map[string]string{"io.kubernetes.container.name": "web", "io.kubernetes.pod.uid": uid},
 			Linux: &nri.LinuxContainer{CgroupsPath: path + "/" + id}},
-		sleep: exec.Command("sleep", "3600"),
+		sleep: exec.Command("sleep", "3600"), pause: exec.Command("sleep", "3600"),
 	}
 	group := filepath.Join(r.dir, "pod"+uid)
 	p.dirs = []string{group, filepath.Join(group, id), filepath.Join(group, pause)}
@@ -171,13 +177,17 @@ func (r *podRuntime) start(t *testing.T) {
 			r.enable(t, dir)
 		}
 	}
-	if err := p.sleep.Start(); err != nil {
-		t.Fatal(err)
+	for in, process := range map[string]*exec.Cmd{pause: p.pause, id: p.sleep} {
+		if err := process.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(group, in, "cgroup.procs"), []byte(strconv.Itoa(process.Process.Pid)), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
+	r.mu.Lock()
 	r.pods = append(r.pods, p) // from here on it is to be ended
-	if err := os.WriteFile(filepath.Join(group, id, "cgroup.procs"), []byte(strconv.Itoa(p.sleep.Process.Pid)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	r.mu.Unlock()
 	r.ask(t, func(ctx context.Context) error {
 		if err := r.is.RunPodSandbox(ctx, &nri.RunPodSandboxRequest{Pod: p.of}); err != nil {
 			return err
@@ -202,10 +212,14 @@ func (r *podRuntime) start(t *testing.T) {
 // end ends the oldest pod.
 func (r *podRuntime) end(t *testing.T) {
 	t.Helper()
+	r.mu.Lock()
 	p := r.pods[0]
 	r.pods = r.pods[1:]
-	_ = p.sleep.Process.Kill()
-	_ = p.sleep.Wait()
+	r.mu.Unlock()
+	for _, process := range []*exec.Cmd{p.sleep, p.pause} {
+		_ = process.Process.Kill()
+		_ = process.Wait()
+	}
 	for i := len(p.dirs) - 1; i >= 0; i-- {
 		lab.Await(t, patience, "a pod's group to be empty", func() bool { err := os.Remove(p.dirs[i]); return err == nil || os.IsNotExist(err) })
 	}
