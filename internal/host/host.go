@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"sync"
 
 	"github.com/weir-io/weir/internal/act/launch"
 	"github.com/weir-io/weir/internal/act/pacer"
@@ -50,7 +51,8 @@ type Host struct {
 	program func() (string, error)
 	owners  *owners
 	line    *systemd.Line
-	devices *blkdev.FS // nil: see ForMany
+	runs    func() bool // see SystemdRuns
+	devices *blkdev.FS  // nil: see ForMany
 }
 
 // Open finds the machine's hierarchies. It changes nothing.
@@ -59,7 +61,8 @@ func Open(o Options) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Host{Root: o.Root, FS: fs, State: state.At(o.Root), Helpers: o.Helpers, version: o.Version, sockets: maps.Clone(o.Sockets), program: o.Program, owners: &owners{}, line: &systemd.Line{Dial: o.Systemd}}, nil
+	return &Host{Root: o.Root, FS: fs, State: state.At(o.Root), Helpers: o.Helpers, version: o.Version, sockets: maps.Clone(o.Sockets), program: o.Program, owners: &owners{}, line: &systemd.Line{Dial: o.Systemd},
+		runs: sync.OnceValue(func() bool { return systemd.Running(o.Root) })}, nil
 }
 
 // IsOwn reports whether the host is the machine that weir runs on, and not a copy of its files.

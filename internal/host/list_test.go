@@ -80,7 +80,7 @@ func TestJobOf(t *testing.T) {
 	if got, err := h.JobOf(group); err != nil || got != nil {
 		t.Errorf("a copy: %+v, %v", got, err)
 	}
-	own := &Host{Root: "/", FS: h.FS, State: dir}
+	own := &Host{Root: "/", FS: h.FS, State: dir, runs: func() bool { return true }}
 	if got, err := own.JobOf(group); err != nil || got == nil || got.WBPS != 7 {
 		t.Errorf("a group that is paced: %+v, %v", got, err)
 	}

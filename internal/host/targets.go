@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 
-	"github.com/weir-io/weir/internal/daemon/systemd"
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
 	"github.com/weir-io/weir/internal/targets"
 	"github.com/weir-io/weir/internal/targets/cgroup"
@@ -39,8 +38,8 @@ func (h *Host) Kinds(io *cgroupfs.Hierarchy) []targets.Kind {
 	return append(kinds, h.Containerd(io), h.Pods(io), h.Machines(io))
 }
 
-// SystemdRuns reports whether systemd is the first process of this host.
-func (h *Host) SystemdRuns() bool { return systemd.Running(h.Root) }
+// SystemdRuns reports whether systemd is the first process of this host. It looks once.
+func (h *Host) SystemdRuns() bool { return h.runs() }
 
 // Containers are the targets of Docker or Podman. Without a hierarchy, its daemon can be asked
 // and nothing resolved; so for the other kinds.

@@ -183,9 +183,11 @@ func (b *Births) isLeft() bool {
 func (b *Births) tell(one birth, inForce bool) {
 	b.setNew(one.path, -1)
 	for _, n := range one.names {
-		if b.Soon != nil && (inForce || b.Options.isAsked(n)) {
+		switch {
+		case !inForce && b.Options.isAsked(n): // the runtime tells
+		case inForce && b.Soon != nil:
 			b.Soon(n.kind, n.name)
-		} else {
+		default:
 			b.Changed(n.kind, n.name)
 		}
 	}

@@ -231,16 +231,18 @@ func (t *Tree) tell(h *cgroupfs.Hierarchy, events []tree.Event, systemdRuns bool
 			if e.Kind == tree.Ended && n.kind != "docker" && n.kind != "podman" {
 				t.Options.Ended(n.kind, n.name)
 			}
+			asked := t.Options.isAsked(n)
 			switch {
-			case tells, e.Kind == tree.Written && t.Births != nil && t.Births.WillTell(g.Path()):
+			case tells, asked && (e.Kind == tree.Born || e.Kind == tree.Ended && n.kind == "containerd"): // the runtime tells
+			case e.Kind == tree.Written && t.Births != nil && t.Births.WillTell(g.Path()):
 			case e.Kind == tree.Written && t.Written != nil:
 				t.Written(n.kind, n.name, g.Path())
-			case e.Kind == tree.Ended, e.Kind == tree.Born && t.Options.isAsked(n): // another group of a target that ends may go on
+			case e.Kind == tree.Ended: // another group of the target may go on
 				t.soon(n)
 			default:
 				t.Changed(n.kind, n.name)
 			}
-			if e.Kind == tree.Born && (n.name == "" || n.kind == "pod" || n.kind == "containerd") {
+			if e.Kind == tree.Born && !asked && (n.name == "" || n.kind == "pod" || n.kind == "containerd") {
 				t.tellLater(n)
 			}
 		}

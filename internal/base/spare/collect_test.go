@@ -11,14 +11,16 @@ import (
 func TestPercentOf(t *testing.T) {
 	const large = 30
 	for _, c := range []struct {
-		live      uint64
-		now, want int
+		live, cycles uint64
+		now, want    int
 	}{
-		{1 << 20, 0, seldomPercent}, {1 << 20, large, seldomPercent}, {2900 << 10, large, large}, {smallHeap - 1, seldomPercent, seldomPercent},
-		{smallHeap - 1, large, large}, {smallHeap, seldomPercent, large}, {20 << 20, 0, large},
+		{1 << 20, 0, 0, seldomPercent}, {1 << 20, 99, large, seldomPercent}, {2900 << 10, 1, large, large}, {smallHeap - 1, 9, seldomPercent, seldomPercent},
+		{smallHeap - 1, 1, large, large}, {smallHeap, 1, seldomPercent, large}, {20 << 20, 0, 0, large},
+		{5 << 20, oftenMost, large, large}, {5 << 20, oftenMost + 1, large, 160}, {5 << 20, oftenMost * large / 160, 160, large}, {5 << 20, oftenMost*large/160 + 1, 160, 160},
+		{6 << 20, oftenMost, 160, 160}, {12 << 20, oftenMost, 160, 66}, {40 << 20, 99, large, large},
 	} {
-		if got := percentOf(c.live, c.now, large); got != c.want {
-			t.Errorf("%d bytes, %d %% before: %d %%, want %d", c.live, c.now, got, c.want)
+		if got := percentOf(c.live, c.cycles, c.now, large); got != c.want {
+			t.Errorf("%d bytes, collected %d times with %d %%: %d %%, want %d", c.live, c.cycles, c.now, got, c.want)
 		}
 	}
 	// However small the heap was, it takes no more than a large one that is collected more often.

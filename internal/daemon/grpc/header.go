@@ -3,6 +3,7 @@ package grpc
 import (
 	"errors"
 	"fmt"
+	"sync"
 )
 
 // A headerDecoder reads header blocks (HPACK, RFC 7541). It is written here because the tables of
@@ -12,7 +13,6 @@ type headerDecoder struct {
 	block   []byte // what is left of the block that is read
 	entries []Pair // the dynamic table, the newest first
 	max     uint64 // its largest size; the other side can make it smaller
-	codes   *huffman
 }
 
 const (
@@ -158,10 +158,7 @@ func (d *headerDecoder) text() (string, error) {
 	if !coded {
 		return string(text), nil
 	}
-	if d.codes == nil {
-		d.codes = newHuffman()
-	}
-	return d.codes.decode(text)
+	return codes().decode(text)
 }
 
 // A huffman has, for codes of each length, the first code and where its byte is in order.
@@ -175,6 +172,9 @@ const (
 	codeMost  = 30  // bits of the longest code
 	endOfText = 256 // a code that must not come
 )
+
+// codes are those of HPACK. Whoever reads no coded text need not make them.
+var codes = sync.OnceValue(newHuffman)
 
 func newHuffman() *huffman {
 	h := &huffman{}
