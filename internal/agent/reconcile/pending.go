@@ -151,6 +151,9 @@ func (l *Loop) pending(ctx context.Context, s *source, compare bool) (names []st
 
 // has reports whether the rules of a group are those that are to be in force there.
 func (l *Loop) has(ctx context.Context, s *source, group string) bool {
+	if !l.Core.Limits(group) {
+		return false
+	}
 	rules, err := s.Rules(ctx, group)
 	return err == nil && l.Core.Has(group, rules)
 }

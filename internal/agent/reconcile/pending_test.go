@@ -60,6 +60,58 @@ func TestRulesAsTheyAreToBeAreNotLookedAt(t *testing.T) {
 	}, newStandIn("docker", names...))
 }
 
+// What is in no hurry is looked at at once after a rest, and else together. What is in a hurry does not wait for it, and has the
+// rest looked at too.
+func TestWhatIsInNoHurryIsGathered(t *testing.T) {
+	run(t, func(t *testing.T, l *Loop, of func(string) *standIn) {
+		s := of("docker")
+		s.inForce(t)
+		before, _ := s.looked()
+		looks := func(what string, want int) {
+			t.Helper()
+			if now, _ := s.looked(); now-before != want {
+				t.Errorf("%s: %d looks, want %d", what, now-before, want)
+			}
+		}
+		time.Sleep(gatherTime)
+		l.Soon("docker", "a")
+		looks("after a rest", 1)
+		for i := range 5 {
+			time.Sleep(gatherTime / 10)
+			l.Soon("docker", "b")
+			l.Written("docker", fmt.Sprint("new", i), fmt.Sprint("/docker/new", i)) // nobody knows it
+		}
+		looks("meanwhile", 1)
+		time.Sleep(gatherTime / 2)
+		looks("then", 2)
+		time.Sleep(gatherTime / 10)
+		l.Soon("docker", "b")
+		looks("again", 2)
+		s.set(func() { s.now["a"] = 3 })
+		l.Changed("docker", "a")
+		looks("a change", 3)
+		s.inForce(t)
+		s.set(func() { s.now["a"] = 3 })
+		l.Soon("docker", "b")
+		l.Written("docker", "a", "/docker/a")
+		looks("a limit that is lost", 4)
+		s.inForce(t)
+		time.Sleep(2 * gatherTime)
+		looks("nothing is left", 4)
+		// What fails is tried again as it would be without.
+		s.set(func() { s.broken = errors.New("gone") })
+		l.Soon("docker", "b")
+		time.Sleep(30 * time.Second)
+		at := 0
+		for wait := reconnectLeast; wait < 30*time.Second; wait *= 2 {
+			at++
+		}
+		if now, _ := s.looked(); now-before-5 > at {
+			t.Errorf("%d looks within 30 s that fail, want at most %d", now-before-4, at+1)
+		}
+	}, newStandIn("docker", "a", "b"))
+}
+
 // The first look comes when events come, and is the only one: they tell of all that was there before.
 func TestTheFirstLookIsTheOnlyOne(t *testing.T) {
 	lab.Unit(t)

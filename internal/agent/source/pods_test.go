@@ -133,6 +133,17 @@ func TestTheTreeNamesPods(t *testing.T) {
 			t.Fatal("it is not named again")
 		}
 	}
+	// While a runtime asks before each start, it tells of what is new; the tree, of a pod one of whose containers has ended.
+	tr.Options.Asked = func() bool { return true }
+	var soon []string
+	tr.Soon = func(kind, name string) { soon = append(soon, kind+":"+name) }
+	container := "/kubepods/pod" + uid + "/" + webID
+	before := count("pod:" + uid)
+	tr.tell(io, []tree.Event{born[0], {Kind: tree.Born, Path: container}, {Kind: tree.Ended, Path: container}, {Kind: tree.Born, Path: "/mine"}}, false)
+	if count("pod:"+uid) != before || count("containerd:"+webID) != 0 || count("containerd:") != 1 || fmt.Sprint(soon) != "[pod:"+uid+"]" {
+		t.Errorf("%v, soon %v", told, soon)
+	}
+	tr.Options.Asked = nil
 	for i := range 2 * laterMost {
 		tr.tell(io, []tree.Event{{Kind: tree.Born, Path: fmt.Sprintf("/kubepods/pod%d", i)}}, false)
 	}

@@ -47,6 +47,18 @@ func TestBirthsAreTold(t *testing.T) {
 	if tr.tell(io, []tree.Event{rule}, false); written != 1 || direct != 0 || len(b.new) != 0 {
 		t.Errorf("%d and %d told of written rules; %v", written, direct, b.new)
 	}
+	// A container that has its rules is in no hurry, nor is one of a pod whose runtime tells.
+	var soon []string
+	b.Soon = func(kind, name string) { soon = append(soon, kind+":"+name) }
+	b.Options.Asked = func() bool { return true }
+	all := []named{{"pod", "u1"}, {"containerd", "c1"}, {"unit", "a.scope"}}
+	if b.tell(birth{names: all}, false); len(told) != 1 || len(soon) != 0 {
+		t.Errorf("%d told, soon %v", len(told), soon)
+	}
+	<-told
+	if b.tell(birth{names: all}, true); len(told) != 0 || len(soon) != len(all) {
+		t.Errorf("%d told, soon %v", len(told), soon)
+	}
 	if tr.tell(io, []tree.Event{{Kind: tree.Born, Path: "user.slice/user-1000.slice/user@1000.service/x"}}, false); direct != 1 {
 		t.Errorf("%d told at once", direct)
 	}
