@@ -138,6 +138,13 @@ func newRuntime(t *testing.T, v1, unified string, v2 bool, disk *lab.TestDisk) *
 			r.end(t)
 		}
 		r.is.Stop()
+		for i := range r.begun { // nobody will ask this runtime again
+			for _, name := range []string{"containerd%3Ak8s.io%2F" + containerID(i+1), "pod%3Aprod%2Fweb-" + strconv.Itoa(i+1)} {
+				if err := os.Remove("/var/lib/weir/plans/" + name + ".json"); err != nil && !os.IsNotExist(err) {
+					t.Error(err)
+				}
+			}
+		}
 	})
 	return r
 }
@@ -158,7 +165,7 @@ func (r *podRuntime) start(t *testing.T) {
 	t.Helper()
 	r.begun++
 	uid := fmt.Sprintf("8f14e45f-ceea-467f-a8d0-%012x", r.begun)
-	id, pause := fmt.Sprintf("3f%062x", r.begun), fmt.Sprintf("5e%062x", r.begun)
+	id, pause := containerID(r.begun), fmt.Sprintf("5e%062x", r.begun)
 	path := r.path + "/pod" + uid
 	p := runtimePod{
 		of: &nri.PodSandbox{Id: pause, Name: fmt.Sprint("web-", r.begun), Uid: uid, Namespace: "prod", Labels: map[string]string{"app": "web"},
@@ -208,6 +215,8 @@ func (r *podRuntime) start(t *testing.T) {
 		return r.is.PostStartContainer(ctx, &nri.PostStartContainerRequest{Pod: p.of, Container: p.main})
 	})
 }
+
+func containerID(number int) string { return fmt.Sprintf("3f%062x", number) }
 
 // end ends the oldest pod.
 func (r *podRuntime) end(t *testing.T) {
