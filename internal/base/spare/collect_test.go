@@ -11,21 +11,23 @@ import (
 func TestPercentOf(t *testing.T) {
 	const large = 30
 	for _, c := range []struct {
-		live, cycles uint64
-		now, want    int
+		live      uint64
+		now, want int
 	}{
-		{1 << 20, 0, 0, seldomPercent}, {1 << 20, 99, large, seldomPercent}, {2900 << 10, 1, large, large}, {smallHeap - 1, 9, seldomPercent, seldomPercent},
-		{smallHeap - 1, 1, large, large}, {smallHeap, 1, seldomPercent, large}, {20 << 20, 0, 0, large},
-		{5 << 20, oftenMost, large, large}, {5 << 20, oftenMost + 1, large, 160}, {5 << 20, oftenMost * large / 160, 160, large}, {5 << 20, oftenMost*large/160 + 1, 160, 160},
-		{6 << 20, oftenMost, 160, 160}, {12 << 20, oftenMost, 160, 66}, {40 << 20, 99, large, large},
+		{0, 0, percentMost}, {1 << 20, 0, percentMost}, {1 << 20, large, percentMost}, {4 << 20, 0, 150}, {5 << 20, 150, 150}, {8 << 20, 150, 75}, {3 << 20, 150, 150},
+		{2 << 20, 150, percentMost}, {20 << 20, 0, large}, {100 << 20, 75, large}, {19 << 20, large, large},
 	} {
-		if got := percentOf(c.live, c.cycles, c.now, large); got != c.want {
-			t.Errorf("%d bytes, collected %d times with %d %%: %d %%, want %d", c.live, c.cycles, c.now, got, c.want)
+		if got := percentOf(c.live, c.now, large); got != c.want {
+			t.Errorf("%d bytes, %d %% before: %d %%, want %d", c.live, c.now, got, c.want)
 		}
 	}
-	// However small the heap was, it takes no more than a large one that is collected more often.
-	if most := smallHeap * (100 + seldomPercent) / 100; most > 13<<20 {
-		t.Errorf("a small heap may grow to %d bytes", most)
+	// A small heap takes little more than a large one that is collected more often.
+	for live := uint64(1 << 16); live < 40<<20; live += 1 << 16 {
+		for _, now := range []int{0, large, 100, percentMost} {
+			if most := live * uint64(percentOf(live, now, large)) / 100; most > max(growthLeast*3/2, live*large*3/200) {
+				t.Errorf("a heap of %d bytes may grow by %d", live, most)
+			}
+		}
 	}
 }
 
@@ -34,11 +36,11 @@ func TestCollect(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(100))
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
-		go Collect(ctx, seldomPercent)
+		go Collect(ctx, percentMost)
 		synctest.Wait()
 		stop()
 	})
-	if got := debug.SetGCPercent(100); got != seldomPercent {
-		t.Errorf("%d %%, want %d", got, seldomPercent)
+	if got := debug.SetGCPercent(100); got != percentMost {
+		t.Errorf("%d %%, want %d", got, percentMost)
 	}
 }

@@ -103,7 +103,7 @@ type podRuntime struct {
 type runtimePod struct {
 	of    *nri.PodSandbox
 	main  *nri.Container
-	dirs  []string // of its groups, the outermost first
+	dirs  []string  // of its groups, the outermost first
 	sleep *exec.Cmd // its process
 	pause *exec.Cmd // of the one that holds the pod
 }
