@@ -60,16 +60,22 @@ func TestAgentsCost(t *testing.T) {
 // cpu is how long weird has used a processor.
 func (w *weird) cpu() time.Duration {
 	w.t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", w.cmd.Process.Pid))
+	return cpuOf(w.t, w.cmd.Process.Pid)
+}
+
+// cpuOf is how long a process has used a processor.
+func cpuOf(t *testing.T, pid int) time.Duration {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		w.t.Fatal(err)
+		t.Fatal(err)
 	}
 	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
 	var ticks int64
 	for _, f := range fields[11:13] { // utime and stime, see proc_pid_stat(5)
 		n, err := strconv.ParseInt(f, 10, 64)
 		if err != nil {
-			w.t.Fatal(err)
+			t.Fatal(err)
 		}
 		ticks += n
 	}

@@ -21,7 +21,7 @@ const patience = 30 * time.Second
 const roleVariable = "WEIR_LAB_AGENT"
 
 // roles are what processes of tests do.
-var roles = map[string]func(args []string) error{"writer": writer, "busy": busy, "dial": dial, "silent": silent, "witness": witnessed}
+var roles = map[string]func(args []string) error{"writer": writer, "busy": busy, "dial": dial, "silent": silent, "witness": witnessed, "bare": bare}
 
 func TestMain(m *testing.M) {
 	if words := strings.Fields(os.Getenv(roleVariable)); len(words) > 0 {
