@@ -74,9 +74,43 @@ func TestScreens(t *testing.T) {
 		if b.Eval(`[...document.querySelectorAll(".scroll:not([tabindex])")].filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.textContent.slice(0, 80))`, &cut); len(cut) > 0 {
 			t.Errorf("%s: a table is wider than the window: %q", c.name, cut)
 		}
+		seesControls(t, b, c.name)
 		b.Screenshot(filepath.Join(shots, c.name+".png"))
 		if wrong := b.Wrong(); len(wrong) > 0 && c.name != "refusal" {
 			t.Errorf("%s: %q", c.name, wrong)
 		}
+	}
+}
+
+// seesControls checks that at any width what the list can be sorted by is to be seen, that what is live can be
+// paused, and that a long reason for trouble fits.
+func seesControls(t *testing.T, b *browser.Page, name string) {
+	t.Helper()
+	const seen = `const seen = (e) => e && e.getClientRects().length > 0;`
+	var missing []string
+	b.Eval(`(() => { `+seen+`
+		return [...document.querySelectorAll("#groups thead th[data-sort]")].filter((h) => seen(h) && ![...document.querySelectorAll("#rows td, #rows th")].some((d) => d.classList.contains(h.dataset.sort) && seen(d))).map((h) => h.textContent);
+	})()`, &missing)
+	if len(missing) > 0 {
+		t.Errorf("%s: the list can be sorted by %q, which it does not show", name, missing)
+	}
+	var pause bool
+	if b.Eval(`(() => { `+seen+` return !document.body.dataset.live || seen(document.getElementById("pause")); })()`, &pause); !pause {
+		t.Errorf("%s: nothing pauses the page", name)
+	}
+	var over int
+	b.Eval(`(() => {
+		const state = document.getElementById("state");
+		if (!state) return 0;
+		const was = state.textContent, status = document.getElementById("status"), kind = status.className;
+		status.className = "status lost";
+		state.textContent = "read /sys/fs/cgroup/system.slice/a-service-with-a-long-name.service/io.stat: input/output error, since";
+		const over = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+		state.textContent = was;
+		status.className = kind;
+		return over;
+	})()`, &over)
+	if over > 0 {
+		t.Errorf("%s: with a reason for trouble the page is %d pixels wider than the window", name, over)
 	}
 }
