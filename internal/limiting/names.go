@@ -39,9 +39,9 @@ func (m Manager) nameGroups(ctx context.Context, groups []Group) {
 		}
 	}
 	// Others ask for a group by what it is called, which their groups' owner does not tell.
-	nameOthers(groups, func() func(string) string { return m.Host.Containerd(nil).Namer(ctx) })
+	nameOthers(groups, "containerd", func() func(string) string { return m.Host.Containerd(nil).Namer(ctx) })
 	if slices.ContainsFunc(groups, func(g Group) bool { return strings.Contains(g.Path, "pod") }) {
-		nameOthers(groups, func() func(string) string { return m.Host.Pods(nil).Namer(ctx) })
+		nameOthers(groups, "kubernetes", func() func(string) string { return m.Host.Pods(nil).Namer(ctx) })
 	}
 }
 
@@ -84,8 +84,8 @@ func (m Manager) nameDomains(groups []Group) {
 }
 
 // nameOthers spells groups that nothing better is known of by what a daemon calls them. It is
-// asked only if there are any.
-func nameOthers(groups []Group, ask func() func(string) string) {
+// asked only if there are any. Their owner is that of the target of this name.
+func nameOthers(groups []Group, owner string, ask func() func(string) string) {
 	var name func(group string) string
 	for i, g := range groups {
 		if !strings.HasPrefix(g.Target, "cgroup:") && !strings.HasPrefix(g.Target, "unit:") || g.Owner.Kind == "kernel" {
@@ -95,7 +95,8 @@ func nameOthers(groups []Group, ask func() func(string) string) {
 			name = ask()
 		}
 		if is := name(g.Path); is != "" {
-			groups[i].Target = is
+			_, called, _ := strings.Cut(is, ":")
+			groups[i].Target, groups[i].Owner.Kind, groups[i].Owner.Name = is, owner, called
 		}
 	}
 }

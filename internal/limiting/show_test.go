@@ -174,7 +174,7 @@ func TestNameOthers(t *testing.T) {
 	groups := []Group{{Target: "docker:web", Path: "/a"}, {Target: "cgroup:/b", Path: "/b"}, {Target: "unit:c.scope", Path: "/c"},
 		{Target: "cgroup:/", Path: "/", Owner: targets.Owner{Kind: "kernel"}}, {Target: "cgroup:/d", Path: "/d"}}
 	asked := 0
-	nameOthers(groups, func() func(string) string {
+	nameOthers(groups, "kubernetes", func() func(string) string {
 		asked++
 		return func(group string) string {
 			return map[string]string{"/a": "x", "/b": "pod:b", "/c": "pod:c", "/": "x"}[group]
@@ -187,7 +187,7 @@ func TestNameOthers(t *testing.T) {
 	if asked != 1 || !slices.Equal(names, []string{"docker:web", "pod:b", "pod:c", "cgroup:/", "cgroup:/d"}) {
 		t.Errorf("asked %d times: %q", asked, names)
 	}
-	nameOthers(groups[:1], func() func(string) string { t.Error("it is asked though nobody needs it"); return nil })
+	nameOthers(groups[:1], "kubernetes", func() func(string) string { t.Error("it is asked though nobody needs it"); return nil })
 }
 
 // Groups that cannot be read hide no others: each is left out and named, up to a bound.

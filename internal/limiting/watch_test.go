@@ -99,7 +99,8 @@ func TestWatchContainers(t *testing.T) {
 		}
 	}
 	for endpoint, name := range map[string]string{"unix://" + socket: "main", "unix:///none": ""} {
-		w, err := manager(t, "v2", files, host.Options{Sockets: map[string]string{"pod": endpoint, "containerd": "/none"}}).Watch(0, false)
+		m := manager(t, "v2", files, host.Options{Sockets: map[string]string{"pod": endpoint, "containerd": "/none"}})
+		w, err := m.Watch(0, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,5 +125,28 @@ func TestWatchContainers(t *testing.T) {
 		if seen != 3 {
 			t.Errorf("%d groups of the pod are watched, of %d; %d: %v", seen, len(s.Groups), s.Unread, s.Unreadable)
 		}
+		want := targets.Owner{Kind: "unknown"}
+		if name != "" {
+			want = targets.Owner{Kind: "kubernetes", Name: "prod/web"}
+		}
+		checkOwner(t, m, s, "/"+pod, want)
+	}
+}
+
+// checkOwner checks that weir top and weir show say the same of who owns a group.
+func checkOwner(t *testing.T, m Manager, s *watch.Snapshot, path string, want targets.Owner) {
+	t.Helper()
+	shown, err := m.ShowAll(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range s.Groups {
+		if g.Path == path && g.Owner != want {
+			t.Errorf("weir top: %s has the owner %+v, want %+v", path, g.Owner, want)
+		}
+	}
+	at := slices.IndexFunc(shown.Groups, func(g Group) bool { return g.Path == path })
+	if at < 0 || shown.Groups[at].Owner != want {
+		t.Errorf("weir show: group %d of %+v; want the owner %+v", at, shown.Groups, want)
 	}
 }
