@@ -43,8 +43,10 @@ func (l Level) nameOf() string { return fmt.Sprintf("%ds.weirhist", int(l.Step/t
 
 // A Recorder keeps snapshots. Its methods are for one goroutine.
 type Recorder struct {
-	writers []*writer
-	means   []*mean // of the writers but the first
+	dir     string
+	levels  []Level
+	writers []*writer // none: the files were lost, and Add opens them anew
+	means   []*mean   // of the writers but the first
 	unlock  func()
 	synced  time.Time
 	last    time.Time
@@ -54,23 +56,35 @@ type Recorder struct {
 
 // Record makes the files that are missing in dir, and goes on with those that are there, also with
 // what a weird that was killed has left. Only one program can: others get state.ErrLocked.
-func Record(dir string, levels []Level) (r *Recorder, err error) {
-	folder := state.Folder{Dir: dir, Mode: 0o750}
-	if dir == Dir {
+func Record(dir string, levels []Level) (*Recorder, error) {
+	r := &Recorder{dir: dir, levels: levels, unlock: func() {}, beside: mean{place: map[series]int{}}}
+	for _, l := range levels[1:] {
+		r.means = append(r.means, &mean{step: l.Step, place: map[series]int{}})
+	}
+	if err := r.open(); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// open opens the files, and makes those that are missing.
+func (r *Recorder) open() (err error) {
+	folder := state.Folder{Dir: r.dir, Mode: 0o750}
+	if r.dir == Dir {
 		err = folder.Make()
 	} else {
-		err = os.MkdirAll(dir, folder.Mode)
+		err = os.MkdirAll(r.dir, folder.Mode)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	lock, err := folder.TryLock()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	r = &Recorder{unlock: lock.Unlock, beside: mean{place: map[series]int{}}}
-	for i, l := range levels {
-		path := filepath.Join(dir, l.nameOf())
+	r.unlock = lock.Unlock
+	for _, l := range r.levels {
+		path := filepath.Join(r.dir, l.nameOf())
 		w, err := resume(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			if err = create(path, l); err == nil {
@@ -78,14 +92,11 @@ func Record(dir string, levels []Level) (r *Recorder, err error) {
 			}
 		}
 		if err != nil {
-			return nil, errors.Join(err, r.Close())
+			return errors.Join(err, r.Close())
 		}
 		r.writers = append(r.writers, w)
-		if i > 0 {
-			r.means = append(r.means, &mean{step: l.Step, place: map[series]int{}})
-		}
 	}
-	return r, nil
+	return nil
 }
 
 // Beside takes a snapshot that somebody else has asked for between two that are kept: it becomes a part of the next one,
@@ -114,6 +125,11 @@ func (r *Recorder) Add(s *watch.Snapshot) error {
 	if !is {
 		return nil
 	}
+	if len(r.writers) == 0 {
+		if err := r.open(); err != nil {
+			return err
+		}
+	}
 	r.points = pointsOf(s, r.points)
 	window, points := s.Window, r.points
 	if r.beside.over > 0 {
@@ -133,7 +149,7 @@ func (r *Recorder) Add(s *watch.Snapshot) error {
 	}
 	if d := s.At.Sub(r.synced); d < 0 || d >= syncEvery {
 		r.synced = s.At
-		errs = append(errs, r.writers[0].sync())
+		errs = append(errs, r.writers[0].sync(), r.look())
 	}
 	return errors.Join(errs...)
 }
@@ -144,6 +160,24 @@ func (r *Recorder) Close() error {
 	for _, w := range r.writers {
 		errs = append(errs, w.sync(), w.f.Close())
 	}
+	r.writers = nil
 	r.unlock()
+	r.unlock = func() {}
 	return errors.Join(errs...)
+}
+
+// look closes the files if one is no longer where readers look for it, or was cut: what is recorded there would be
+// lost, and nobody would know. Add opens them anew.
+func (r *Recorder) look() error {
+	for i, w := range r.writers {
+		f, is := w.f.(*os.File)
+		if !is {
+			continue
+		}
+		path := filepath.Join(r.dir, r.levels[i].nameOf())
+		if whole, err := w.isWhole(f, path); err != nil || !whole {
+			return errors.Join(err, fmt.Errorf("%s was removed, exchanged or cut", path), r.Close())
+		}
+	}
+	return nil
 }

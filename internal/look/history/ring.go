@@ -1,6 +1,7 @@
 package history
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"errors"
@@ -88,7 +89,7 @@ func (l Level) head() []byte {
 // levelOf reads a file's head.
 func levelOf(name string, b []byte) (l Level, err error) {
 	if len(b) < headUsed || string(b[:8]) != magic {
-		return l, fmt.Errorf("read %s: it is not a history that weir wrote", name)
+		return l, fmt.Errorf("read %s: it is not a history that weir wrote; move it away", name)
 	}
 	if v := binary.LittleEndian.Uint32(b[8:]); v != version {
 		return l, &fault.Unsupported{Feature: "read " + name, Reason: fmt.Sprintf("its format is version %d, and this weir knows %d", v, version), Remedy: "remove it, or use the weir that wrote it"}
@@ -113,10 +114,7 @@ func create(path string, l Level) (err error) {
 	}
 	_, err = f.WriteAt(l.head(), 0)
 	if err == nil {
-		err = unix.Fallocate(int(f.Fd()), 0, 0, l.size())
-		if errors.Is(err, unix.EOPNOTSUPP) { // then the room is not kept
-			err = f.Truncate(l.size())
-		}
+		err = allocate(f, l.size())
 	}
 	if err == nil {
 		err = f.Sync()
@@ -127,9 +125,56 @@ func create(path string, l Level) (err error) {
 	return durable.Rename(draft, path)
 }
 
+// allocate gives a file all its room on the disk.
+func allocate(f *os.File, size int64) error {
+	err := unix.Fallocate(int(f.Fd()), 0, 0, size)
+	if errors.Is(err, unix.EOPNOTSUPP) { // then the room is not kept
+		err = f.Truncate(size)
+	}
+	return err
+}
+
+// allocate gives a ring the room that it has not: a copy may have holes, or be cut. One that has it is left
+// alone, because a file system may need room to find that out.
+func (r *ring) allocate(path string) error {
+	f, is := r.f.(*os.File)
+	if !is {
+		return nil
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
+		return err
+	}
+	if st.Size >= r.size() && st.Blocks*512 >= r.size() {
+		return nil
+	}
+	if err := allocate(f, max(st.Size, r.size())); err != nil {
+		return fmt.Errorf("make room for %s of %d MB: %w", path, r.size()/1e6, err)
+	}
+	return nil
+}
+
+// isWhole reports whether a ring's file is at a path, and as long as it has to be, with its head.
+func (r *ring) isWhole(f *os.File, path string) (bool, error) {
+	own, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	there, err := os.Lstat(path)
+	if err != nil || !os.SameFile(own, there) || own.Size() < r.size() {
+		return false, nil //nolint:nilerr // what cannot be found is not there
+	}
+	head := make([]byte, headUsed)
+	_, err = f.ReadAt(head, 0)
+	return bytes.Equal(head, r.head()), err
+}
+
 // open opens a file to read, or to write too. It waits for no pipe.
 func open(path string, flags int) (*ring, error) {
 	f, err := os.OpenFile(path, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.ELOOP) {
+		return nil, fmt.Errorf("read %s: it is a symbolic link, which weir does not follow; move it away", path)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -85,7 +85,7 @@ func TestOtherThanFiles(t *testing.T) {
 	for what, place := range map[string]func(path string) error{
 		"it is no regular file; move it away": func(path string) error { return unix.Mkfifo(path, 0o600) },
 		"is a directory":                      func(path string) error { return os.Mkdir(path, 0o700) },
-		"symbolic links":                      func(path string) error { return os.Symlink("/dev/zero", path) },
+		"it is a symbolic link":               func(path string) error { return os.Symlink("/dev/zero", path) },
 	} {
 		for _, name := range []string{"1s.weirhist", "1s.weirhist.new"} {
 			dir := t.TempDir()
@@ -177,5 +177,65 @@ func TestRecordsOfAnotherWeirStay(t *testing.T) {
 	was := w.round
 	if err := w.append(time.Unix(1e9+1, 0), time.Second, nil); err != nil || w.round != was+1 {
 		t.Errorf("the next frame is in round %d: %v", w.round, err)
+	}
+}
+
+// Files that are lost while weir records in them are noticed, and it goes on in others.
+func TestLostFiles(t *testing.T) {
+	for what, lose := range map[string]func(dir, path string) error{
+		"removed":       func(_, path string) error { return os.Remove(path) },
+		"with its dir":  func(dir, _ string) error { return os.RemoveAll(dir) },
+		"exchanged":     func(_, path string) error { return create(path, small()[0]) },
+		"its head lost": func(_, path string) error { return os.Truncate(path, 0) },
+	} {
+		dir := filepath.Join(t.TempDir(), "history")
+		r, err := Record(dir, small())
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(dir, small()[0].nameOf())
+		told := ""
+		for n := range 60 {
+			if n == 15 {
+				err = lose(dir, path)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if wrong := r.Add(seen(n)); wrong != nil {
+				told += wrong.Error()
+				if strings.Contains(wrong.Error(), "move it away") {
+					err = os.Remove(path) // as it says
+				}
+			}
+		}
+		if !strings.Contains(told, path+" was removed, exchanged or cut") {
+			t.Errorf("%s: told %q", what, told)
+		}
+		if got := all(t, reader(t, dir).rings[0]); len(got) < 30 || !reflect.DeepEqual(got[len(got)-1], kept(seen(59))) {
+			t.Errorf("%s: %d are there", what, len(got))
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// A copy with holes, or one that was cut, gets its room before weir goes on in it.
+func TestRoomOfACopy(t *testing.T) {
+	dir := t.TempDir()
+	record1(t, dir, small(), 0, 3)
+	l := small()[0]
+	path := filepath.Join(dir, l.nameOf())
+	if err := errors.Join(os.Truncate(path, headSize+4096), os.Truncate(path, headSize+8192)); err != nil {
+		t.Fatal(err)
+	}
+	record1(t, dir, small(), 3, 6)
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil || st.Size != l.size() || st.Blocks*512 < l.size() {
+		t.Errorf("%d bytes in %d of room, want %d: %v", st.Size, st.Blocks*512, l.size(), err)
+	}
+	if got := all(t, reader(t, dir).rings[0]); len(got) != 6 {
+		t.Errorf("%d are there", len(got))
 	}
 }

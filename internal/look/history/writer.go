@@ -2,6 +2,7 @@ package history
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -29,6 +30,9 @@ func resume(path string) (*writer, error) {
 	r, err := open(path, os.O_RDWR)
 	if err != nil {
 		return nil, err
+	}
+	if err := r.allocate(path); err != nil {
+		return nil, errors.Join(err, r.f.Close())
 	}
 	return goOn(r)
 }
