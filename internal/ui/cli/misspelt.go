@@ -154,6 +154,7 @@ func Execute(ctx context.Context, root *cobra.Command, args []string) error {
 	if err == nil && cmd.HasSubCommands() && len(rest) > 0 && !strings.HasPrefix(rest[0], "-") && !strings.HasPrefix(rest[0], cobra.ShellCompRequestCmd) {
 		return NoSuchVerb(cmd, rest)
 	}
+	root.PersistentPreRunE = noEmptyFlags
 	root.SetArgs(args)
 	return root.ExecuteContext(ctx)
 }
