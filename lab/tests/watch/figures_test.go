@@ -104,7 +104,7 @@ func (s *subject) stop(t *testing.T) {
 // history is where weird records.
 func (s *subject) history() string { return filepath.Join(s.disk.Dir, "history") }
 
-// The figures of weir top, of weird's metrics, of weir show and of weir history are those of the kernel's counters,
+// The figures of weir top, of weird's metrics and page, of weir show and of weir history are those of the kernel's counters,
 // while a group reads and writes at known rates and when it has stopped.
 func TestFiguresAreTheKernels(t *testing.T) {
 	e := lab.Need(t, lab.Root, lab.Newest, lab.NoSystemd, lab.FS("ext4"))
@@ -116,7 +116,7 @@ func TestFiguresAreTheKernels(t *testing.T) {
 		"--write-iops", fmt.Sprint(opsLimit), "--on", s.disk.Node)
 	s.run(t, load.Job{Path: load.Direct, Read: true, Block: block, Size: 16 << 20, Pace: reads})
 	s.run(t, load.Job{Path: load.Direct, Block: block, Size: 16 << 20, Pace: writes})
-	m := serve(t, "--history", s.history())
+	m := serve(t, "--page", "--history", s.history())
 	lab.Await(t, 20*time.Second, "both loads", func() bool {
 		now := readCounts(t, e, s.dir, s.disk.Number)
 		return now["rbps"] > 1<<20 && now["wbps"] > 1<<20
@@ -149,6 +149,7 @@ func (s *subject) whileItMoves(t *testing.T, m scraper) float64 {
 		var doc api.Top
 		var pages [2]page
 		began := time.Now()
+		drawn := m.charts(t, s.cgroup)
 		r := follow(t, s.e, s.dir, s.disk.Number, func() {
 			shown := make(chan view, 1)
 			go func() { shown <- showOf(t, s.cgroup, s.disk.Number, window) }()
@@ -188,7 +189,7 @@ func (s *subject) whileItMoves(t *testing.T, m scraper) float64 {
 		for _, p := range pages {
 			s.whenScraped(t, r, p)
 		}
-		disturbed = !s.whatWas(t, r) || disturbed
+		disturbed = !s.whatWas(t, r, drawn()) || disturbed
 		if read, write := top.rates["rbps"]/reads, top.rates["wbps"]/writes; !disturbed {
 			if math.Abs(read-1) > math.Abs(write-1) {
 				return read
