@@ -5,18 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net"
 	"net/http"
-	"os"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/exporter-toolkit/web"
-	"go.yaml.in/yaml/v3"
 
 	"github.com/weir-io/weir/internal/act/pacer"
 	"github.com/weir-io/weir/internal/act/quota"
@@ -65,61 +61,6 @@ type Options struct {
 	Quotas *Quotas
 	// Page answers what is not for Prometheus; nil: nothing is there.
 	Page http.Handler
-}
-
-// Check reports what is wrong with the file of TLS keys and users.
-func (o Options) Check() error {
-	err := web.Validate(o.Config)
-	if err == nil {
-		return nil
-	}
-	c, _ := o.config() // of one that cannot be read the first error says more
-	for _, name := range slices.Sorted(maps.Keys(c.Users)) {
-		if !strings.HasPrefix(c.Users[name], "$2") { // what Validate says of it names neither the user nor what to do
-			return fmt.Errorf("read %s: basic_auth_users: what %q has is no bcrypt hash; make one: htpasswd -nBC 10 NAME", o.Config, name)
-		}
-	}
-	return fmt.Errorf("read %s: %w", o.Config, err)
-}
-
-// AsksWho reports whether a client has to say who it is: the file has users, or wants certificates of
-// clients that it can verify.
-func (o Options) AsksWho() (bool, error) {
-	c, err := o.config()
-	return len(c.Users) > 0 || c.TLS.Clients == "RequireAndVerifyClientCert", err
-}
-
-// Scheme is what a client's URL begins with: https if the file, which Check has taken, has a certificate.
-func (o Options) Scheme() (string, error) {
-	c, err := o.config()
-	if c.TLS.CertFile+c.TLS.Cert != "" {
-		return "https", err
-	}
-	return "http", err
-}
-
-// A config is what weird itself has to know of the file of keys and users.
-type config struct {
-	TLS struct {
-		Clients  string `yaml:"client_auth_type"`
-		CertFile string `yaml:"cert_file"`
-		Cert     string `yaml:"cert"`
-	} `yaml:"tls_server_config"`
-	Users map[string]string `yaml:"basic_auth_users"`
-}
-
-func (o Options) config() (c config, err error) {
-	if o.Config == "" {
-		return c, nil
-	}
-	text, err := os.ReadFile(o.Config)
-	if err == nil {
-		err = yaml.Unmarshal(text, &c)
-	}
-	if err != nil {
-		return config{}, fmt.Errorf("read %s: %w", o.Config, err)
-	}
-	return c, nil
 }
 
 // Serve answers until the context ends, which is no error, and closes the listener.

@@ -19,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/weir-io/weir/internal/look/watch"
 )
 
@@ -204,6 +206,47 @@ func TestCheckRefuses(t *testing.T) {
 	}
 	if err := (Options{}).Check(); err != nil {
 		t.Errorf("no file: %v", err)
+	}
+}
+
+// A pipe in the place of the file, or of one that it names, is refused and not waited for.
+func TestCheckRefusesPipes(t *testing.T) {
+	dir := t.TempDir()
+	certificate(t, dir)
+	pipe, file := filepath.Join(dir, "pipe"), filepath.Join(dir, "web.yml")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		pipe: "",
+		file: "tls_server_config: {cert_file: cert.pem, key_file: pipe}\n",
+	} {
+		if text != "" {
+			write(t, name, text)
+		}
+		done := make(chan error, 1)
+		go func() { done <- Options{Config: name}.Check() }()
+		select {
+		case err := <-done:
+			if err == nil || !strings.Contains(err.Error(), pipe+": not a regular file") {
+				t.Errorf("%s: %v", name, err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("%s is waited for", name)
+		}
+	}
+}
+
+// Without an authority of clients the server would trust all of the host's.
+func TestClientsNeedAnAuthority(t *testing.T) {
+	dir := t.TempDir()
+	certificate(t, dir)
+	file := filepath.Join(dir, "web.yml")
+	for more, taken := range map[string]bool{"": false, ", client_ca_file: cert.pem": true} {
+		write(t, file, "tls_server_config: {cert_file: cert.pem, key_file: key.pem, client_auth_type: RequireAndVerifyClientCert"+more+"}\n")
+		if err := (Options{Config: file}).Check(); (err == nil) != taken || !taken && !strings.Contains(err.Error(), "client_auth_type RequireAndVerifyClientCert needs a client_ca_file") {
+			t.Errorf("%q: %v", more, err)
+		}
 	}
 }
 
