@@ -21,7 +21,12 @@ type decoder struct {
 	series []series
 	wanted []int          // of series, by their numbers
 	last   map[int]*point // those of wanted that are there
+	names  int            // bytes of the names that were read
 }
+
+// namesMost bounds the names in a block, in bytes. A name that shares its beginning with the one before takes a few bytes
+// of the file, and up to textMost of memory.
+const namesMost = 128 << 20
 
 func newDecoder(began time.Time, want func(def) bool) *decoder {
 	return &decoder{began: began, want: want, last: map[int]*point{}}
@@ -65,6 +70,9 @@ func (d *decoder) step(text []byte) (frame, error) {
 	}
 	for range s.count(1) {
 		of := s.def()
+		if d.names += len(of.path) + len(of.target) + len(of.node) + len(of.below); d.names > namesMost {
+			return frame{}, errNoFrame
+		}
 		one := series{} // one that is not wanted
 		if d.want == nil || d.want(of) {
 			d.wanted, one = append(d.wanted, len(d.series)), unique.Make(of)

@@ -34,9 +34,9 @@ const blockHead = 8 + 8 + 4
 // A record's head: how long it is, and a checksum of its block's number and of it.
 const recordHead = 4 + 4
 
-// Bounds of what a file's head may say.
+// Bounds of what a file's head may say. Readers have a block in memory, and more for each of its series.
 const (
-	blockLeast, blockMost = 4096, 64 << 20
+	blockLeast, blockMost = 4096, 8 << 20
 	blocksMost            = 1 << 16
 )
 

@@ -3,12 +3,15 @@ package history
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
+	"unique"
 
 	"golang.org/x/sys/unix"
 )
@@ -237,5 +240,29 @@ func TestRoomOfACopy(t *testing.T) {
 	}
 	if got := all(t, reader(t, dir).rings[0]); len(got) != 6 {
 		t.Errorf("%d are there", len(got))
+	}
+}
+
+// A file of a few megabytes whose names share their beginnings does not take gigabytes of memory.
+func TestMemoryOfNames(t *testing.T) {
+	e := newEncoder(start)
+	long := strings.Repeat("x", textMost-8)
+	points := make([]point, 60_000)
+	for i := range points {
+		points[i] = point{series: unique.Make(def{kind: ofGroup, path: fmt.Sprintf("%s%08d", long, i)})}
+	}
+	text := e.frame(start, time.Second, points)
+	if len(text) > blockMost {
+		t.Fatalf("a block cannot have a frame of %d bytes", len(text))
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := newDecoder(start, nil).frame(text)
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; !errors.Is(err, errNoFrame) || took > 2*namesMost {
+		t.Errorf("%v; %d MB for a frame of %d kB", err, took>>20, len(text)>>10)
+	}
+	if _, err := levelOf("file", Level{time.Second, 64 << 20, 2}.head()); err == nil {
+		t.Error("blocks of 64 MB are taken")
 	}
 }
