@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weir-io/weir/internal/linux/cgroupfs"
+	"github.com/weir-io/weir/internal/linux/process"
 )
 
 // dissolve moves the processes of a cell to the group above, and removes the cell. Groups that
@@ -89,10 +90,17 @@ func empty(own cgroupfs.Group, threads bool) (moved bool, err error) {
 	return moved, err
 }
 
-// threadsIn reports whether all threads of a process are in a v1 group.
+// threadsIn reports whether all threads of a process are in a v1 group. Those that have ended are in none; the
+// first one can be such a thread while others go on.
 func threadsIn(g cgroupfs.Group, pid int) bool {
 	in, err := g.Threads()
-	return err == nil && !slices.ContainsFunc(threadsOf(pid), func(tid int) bool { return !slices.Contains(in, tid) })
+	return err == nil && !slices.ContainsFunc(threadsOf(pid), func(tid int) bool {
+		if slices.Contains(in, tid) {
+			return false
+		}
+		stat, err := process.ReadStat(tid)
+		return err == nil && !stat.Ended
+	})
 }
 
 // threadsAny reports whether any thread is.

@@ -41,6 +41,9 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if os.Getenv(leaderless) != "" {
+		endFirstThread()
+	}
 	os.Exit(m.Run())
 }
 
