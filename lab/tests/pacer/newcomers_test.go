@@ -11,6 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/weir-io/weir/internal/act/pacer"
+	"github.com/weir-io/weir/internal/state"
 	"github.com/weir-io/weir/lab"
 	"github.com/weir-io/weir/lab/environ"
 )
@@ -139,7 +143,28 @@ func joined(t *testing.T, e environ.Environ) (owned, *lab.TestDisk) {
 	if err := o.writer.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(2 * time.Second) // its debt is paid
+	lab.Await(t, 20*time.Second, "the end of the writer's commands", func() bool { // they would share the limit
+		text, err := os.ReadFile(o.procs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, pid := range strings.Fields(string(text)) {
+			number, err := strconv.Atoi(pid)
+			if err != nil {
+				t.Fatal(err)
+			}
+			send(t, unix.SIGKILL, number)
+		}
+		return len(text) == 0
+	})
+	time.Sleep(2 * time.Second)
+	lab.Await(t, 20*time.Second, "its debt to be paid", func() bool {
+		seen, err := pacer.Client{State: state.At("/")}.Seen(o.paced().Limited)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return seen.Owes <= 0
+	})
 	return o, disk
 }
 
