@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -67,7 +68,7 @@ func (w *weird) serve(do http.HandlerFunc) (stop func()) {
 	return stop
 }
 
-// raw answers each client with bytes, and then with nothing.
+// raw answers each client's first question with bytes, and then with nothing.
 func (w *weird) raw(text string) {
 	w.t.Helper()
 	l, err := net.Listen("unix", w.socket)
@@ -82,7 +83,9 @@ func (w *weird) raw(text string) {
 				return
 			}
 			w.t.Cleanup(func() { _ = c.Close() })
-			_, _ = io.WriteString(c, text)
+			if _, err := http.ReadRequest(bufio.NewReader(c)); err == nil { // what comes before it is no answer
+				_, _ = io.WriteString(c, text)
+			}
 		}
 	}()
 }
